@@ -1,0 +1,10 @@
+"""What Does It Mean to Be a Transformer?  Claims about the Hessian of a self-attention layer."""
+
+from verify.claims import Paper
+
+HESSIAN = Paper(
+    key="hessian",
+    title="What Does It Mean to Be a Transformer? Insights from a Theoretical Hessian Analysis",
+    citation="Ormaniec, Dangel, Singh, ICLR 2025",
+    vec="row-major",
+)

@@ -1,0 +1,137 @@
+"""The objects under study: self-attention, its softmax derivatives, moments, and the loss split into its two Hessians.
+
+Row-major vec, numerator layout (Eq. (4)).  L tokens, embedding dimension d_V, query-key dimension d_K.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from verify.derivatives import hessian, jacobian
+from verify.matrix import (
+    basis_vector,
+    block_diag,
+    commutation_matrix,
+    concatenate,
+    diag,
+    eye,
+    kron,
+    rational,
+    softmax,
+    sqrt,
+    total,
+    vec_r,
+)
+from verify.shapes import Shape
+from verify.subjects import subject
+
+Tokens = Annotated[Any, Shape("L", "d_V")]
+QueryWeights = Annotated[Any, Shape("d_V", "d_K", role="query")]
+KeyWeights = Annotated[Any, Shape("d_V", "d_K")]
+ValueWeights = Annotated[Any, Shape("d_V", "d_V")]
+Labels = Annotated[Any, Shape("L", "d_V")]
+Logits = Annotated[Any, Shape("L", "L", role="query")]
+
+#: The sizes at which claims are checked: all different where possible, d_K on both sides of d_V.
+SIZES = {"L": (1, 4), "d_V": (1, 3), "d_K": (1, 4)}
+
+
+@subject("hessian.attention_logits")
+def attention_logits(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights) -> Any:
+    """T = X W_Q W_K^T X^T / sqrt(d_K), shape (L, L) (Section 2)."""
+    return X @ W_Q @ W_K.T @ X.T / sqrt(W_Q.shape[1])
+
+
+@subject("hessian.attention_matrix")
+def attention_matrix(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights) -> Any:
+    """A = softmax(T), row-wise, shape (L, L) (Section 2)."""
+    return softmax(attention_logits(X, W_Q, W_K))
+
+
+@subject("hessian.attention")
+def attention(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights) -> Any:
+    """F = A X W_V, shape (L, d_V) (Eq. (1))."""
+    return attention_matrix(X, W_Q, W_K) @ X @ W_V
+
+
+def softmax_jacobian(A: Any) -> Any:
+    """dA/dT = blockdiag(diag(A_i) - A_i A_i^T) of the row softmax, shape (L^2, L^2) (Lemma B.1, Eq. (19))."""
+    rows = [A[i].reshape(-1, 1) for i in range(A.shape[0])]
+    return block_diag([diag(a) - a @ a.T for a in rows])
+
+
+def softmax_second_derivative(A: Any) -> Any:
+    """d^2A/dT^2 of the row softmax, shape (L^4, L^2), Hessians of the entries of A stacked row by row (Lemma C.1).
+
+    The Hessian of A_ij lives in the rows and columns of T_i: it is A_ij ((e_j - A_i)(e_j - A_i)^T - dA_i/dT_i).
+    """
+    L = A.shape[0]
+    blocks = []
+    for i in range(L):
+        a = A[i].reshape(-1, 1)
+        covariance = diag(a) - a @ a.T
+        place = basis_vector(L, i)
+        for j in range(L):
+            deviation = basis_vector(L, j) - a
+            curvature = (deviation @ deviation.T - covariance) * A[i, j]
+            blocks.append(kron(place @ place.T, curvature))
+    return concatenate(blocks, axis=0)
+
+
+def first_moment(A: Any, X: Tokens) -> Any:
+    """M_1 = A X, shape (L, d_V) (Definition 3.1)."""
+    return A @ X
+
+
+def second_central_moments(A: Any, X: Tokens) -> list[Any]:
+    """The L blocks of M_2, each (d_V, d_V): covariance of the tokens under row i of A (Definition 3.1)."""
+    L, mean = X.shape[0], A @ X
+    blocks = []
+    for i in range(L):
+        deviations = [(X[j] - mean[i]).reshape(-1, 1) for j in range(L)]
+        blocks.append(sum(deviations[j] @ deviations[j].T * A[i, j] for j in range(L)))
+    return blocks
+
+
+def Z_1(A: Any, X: Tokens) -> Any:
+    """Z_1 = (I_L (x) X^T)(dA/dT)(X (x) X), shape (L d_V, d_V^2) (Theorem 3.1)."""
+    return kron(eye(X.shape[0]), X.T) @ softmax_jacobian(A) @ kron(X, X)
+
+
+def Z_2(A: Any, X: Tokens) -> Any:
+    """Z_2 = (I_L (x) X^T (x) X^T (x) X^T)(d^2A/dT^2)(X (x) X), shape (L d_V^3, d_V^2) (Theorem 3.2, Appendix B.1)."""
+    return kron(eye(X.shape[0]), X.T, X.T, X.T) @ softmax_second_derivative(A) @ kron(X, X)
+
+
+def duplicated_residual(residual: Any, m: int) -> Any:
+    """R_m = vec_r(F - Y)^T (x) I_m for a residual F - Y of shape (L, d_V); shape (m, m L d_V) (Theorem 3.2)."""
+    return kron(vec_r(residual).T, eye(m))
+
+
+def shuffling_matrix(d_V: int) -> Any:
+    """S = (I (x) K_{d_V,d_V})(vec_r I (x) I), shape (d_V^3, d_V) (Theorem 3.2)."""
+    identity = eye(d_V)
+    return kron(identity, commutation_matrix(d_V, d_V)) @ kron(vec_r(identity), identity)
+
+
+def outer_product_hessian(
+    X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, wrt: tuple[str, str]
+) -> Any:
+    """Block (wrt_i, wrt_j) of the outer-product Hessian by differentiation: J_i^T (d^2 loss/dF^2) J_j (Eq. (2))."""
+    L, d_V = X.shape
+    J_i = jacobian(attention, wrt[0])(X, W_Q, W_K, W_V)
+    J_j = jacobian(attention, wrt[1])(X, W_Q, W_K, W_V)
+    return J_i.T @ J_j * rational(2, L * d_V)
+
+
+def functional_hessian(
+    X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, Y: Labels, wrt: tuple[str, str]
+) -> Any:
+    """Block (wrt_i, wrt_j) of the functional Hessian by differentiation: that of <dloss/dF, F> with dloss/dF frozen (Eq. (2))."""
+    L, d_V = X.shape
+    gradient = (attention(X, W_Q, W_K, W_V) - Y) * rational(2, L * d_V)
+
+    def paired(X: Any, W_Q: Any, W_K: Any, W_V: Any) -> Any:
+        return total(gradient * attention(X, W_Q, W_K, W_V))
+
+    return hessian(paired, wrt)(X, W_Q, W_K, W_V)

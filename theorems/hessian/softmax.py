@@ -1,0 +1,101 @@
+"""Derivatives of the row softmax and the moments they turn into: Lemma C.1 and Remark 3.1."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from theorems.hessian import HESSIAN
+from theorems.hessian.definitions import SIZES, Logits, Tokens, Z_1, second_central_moments
+from verify.claims import Claim
+from verify.derivatives import hessian
+from verify.matrix import basis_vector, concatenate, diag, khatri_rao, softmax
+from verify.relations import Equal
+from verify.shapes import Shape
+
+Row = Annotated[Any, Shape("1", "L", role="query")]
+
+LEMMA_C1_ENTRY = Claim(
+    HESSIAN,
+    "hessian.lem-C.1-entry",
+    label="Lemma C.1, single-entry second derivative",
+    statement=r"\frac{\partial^2 A_{i,j}}{\partial T_{i,:}\partial T_{i,:}} = A_{i,j}\big(2A_{i,:}A_{i,:}^\top"
+    r" + E_{j,j}^{L,L} - \operatorname{diag}(A_{i,:}) - e_j A_{i,:}^\top - A_{i,:}e_j^\top\big) \in \mathbb{R}^{L\times L}",
+    assumptions=["A is the row-wise softmax of T"],
+    relation=Equal(),
+    sizes={"L": (1, 5)},
+    exact=True,
+)
+
+
+def _entry_hessians(t: Any, curvature: Any) -> Any:
+    """`curvature(a, j)` for the softmax row a (L, 1) of t and every j, stacked to shape (L^2, L)."""
+    a = softmax(t).T
+    return concatenate([curvature(a, j, basis_vector(t.shape[1], j)) for j in range(t.shape[1])], axis=0)
+
+
+@LEMMA_C1_ENTRY.formula
+def softmax_entry_hessians(t: Row) -> Any:
+    """Hessians of the entries of softmax(t), t of shape (1, L), stacked to shape (L^2, L) (Lemma C.1)."""
+    return _entry_hessians(
+        t, lambda a, j, e: (2 * (a @ a.T) + e @ e.T - diag(a) - e @ a.T - a @ e.T) * a[j, 0]
+    )
+
+
+@LEMMA_C1_ENTRY.oracle
+def second_derivative_of_softmax(t: Row) -> Any:
+    return hessian(softmax, ("T", "T"))(t)
+
+
+@LEMMA_C1_ENTRY.mutant("rank-one term without its factor 2")
+def _(t: Row) -> Any:
+    return _entry_hessians(t, lambda a, j, e: (a @ a.T + e @ e.T - diag(a) - e @ a.T - a @ e.T) * a[j, 0])
+
+
+@LEMMA_C1_ENTRY.mutant("one mixed term dropped")
+def _(t: Row) -> Any:
+    return _entry_hessians(t, lambda a, j, e: (2 * (a @ a.T) + e @ e.T - diag(a) - e @ a.T) * a[j, 0])
+
+
+@LEMMA_C1_ENTRY.mutant("diagonal with the wrong sign")
+def _(t: Row) -> Any:
+    return _entry_hessians(t, lambda a, j, e: (2 * (a @ a.T) + e @ e.T + diag(a) - e @ a.T - a @ e.T) * a[j, 0])
+
+
+REMARK_31_Z1 = Claim(
+    HESSIAN,
+    "hessian.rem-3.1-z1",
+    label="Remark 3.1, Z_1",
+    statement=r"Z_1 = X * M_2, \text{ with } * \text{ the Khatri-Rao product of } X \text{ split row-wise and } M_2 \text{ split block-row-wise}",
+    assumptions=["A is the row-wise softmax of T", "M_2 holds the second central moments of Definition 3.1"],
+    relation=Equal(),
+    sizes={"L": SIZES["L"], "d_V": SIZES["d_V"]},
+    exact=True,
+)
+
+
+@REMARK_31_Z1.formula
+def Z_1_by_moments(X: Tokens, T: Logits) -> Any:
+    """X * M_2, shape (L d_V, d_V^2) (Remark 3.1)."""
+    return khatri_rao([X[i : i + 1] for i in range(X.shape[0])], second_central_moments(softmax(T), X))
+
+
+@REMARK_31_Z1.oracle
+def Z_1_by_definition(X: Tokens, T: Logits) -> Any:
+    return Z_1(softmax(T), X)
+
+
+@REMARK_31_Z1.mutant("moments not centred")
+def _(X: Tokens, T: Logits) -> Any:
+    A = softmax(T)
+    raw = [X.T @ diag(A[i]) @ X for i in range(X.shape[0])]
+    return khatri_rao([X[i : i + 1] for i in range(X.shape[0])], raw)
+
+
+@REMARK_31_Z1.mutant("factors of the Kronecker products exchanged")
+def _(X: Tokens, T: Logits) -> Any:
+    return khatri_rao(second_central_moments(softmax(T), X), [X[i : i + 1] for i in range(X.shape[0])])
+
+
+@REMARK_31_Z1.mutant("attention transposed")
+def _(X: Tokens, T: Logits) -> Any:
+    return khatri_rao([X[i : i + 1] for i in range(X.shape[0])], second_central_moments(softmax(T.T), X))

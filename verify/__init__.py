@@ -1,0 +1,1 @@
+"""verify: mathematical claims as data, checked in every arithmetic, judged from evidence."""

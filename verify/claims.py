@@ -1,0 +1,255 @@
+"""The claim vocabulary: papers, claims, assumptions, mutants, counterexamples.
+
+A claim is data plus a few ordinary functions.  Its formula is importable and callable by itself:
+
+    LEMMA_11 = Claim(CONVERGENCE, "convergence.lemma-11", label="Lemma 11", statement=..., relation=Equal(), ...)
+
+    @LEMMA_11.formula
+    def softmax_jacobian(u): ...
+
+    @LEMMA_11.oracle
+    def by_differentiation(u): ...
+
+    @LEMMA_11.mutant("sign of the rank-one term")
+    def _(u): ...
+
+Every decorator returns the function it was given.
+"""
+
+from __future__ import annotations
+
+import inspect
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from verify.errors import RegistryError
+from verify.shapes import Spec, parameter_specs
+
+if TYPE_CHECKING:
+    from verify.relations import Relation
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+#: Verdicts, from best to worst known.
+VERDICTS = ("holds", "reading", "empirical", "gap", "refuted", "open")
+
+
+@dataclass(frozen=True)
+class Paper:
+    """A source of claims: key, citation, and its vec convention ("row-major" or "column-major")."""
+
+    key: str
+    title: str
+    citation: str
+    vec: str
+
+
+@dataclass(frozen=True)
+class Assumption:
+    """A printed assumption.
+
+    Where it can be tested, `positive` returns scalars or an array that must be > 0, `nonnegative` one that must be
+    >= 0 and `zero` one that must vanish; each takes any subset of the claim's inputs by name.
+    """
+
+    text: str
+    positive: Callable[..., Any] | None = None
+    nonnegative: Callable[..., Any] | None = None
+    zero: Callable[..., Any] | None = None
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """A wrong variant of the formula, which the check must tell from the right one."""
+
+    name: str
+    function: Callable[..., Any]
+
+
+@dataclass(frozen=True)
+class Counterexample:
+    """Explicit inputs (integers, fractions) that satisfy the assumptions and break the statement."""
+
+    title: str
+    inputs: Callable[[], dict[str, Any]]
+
+
+@dataclass(eq=False)
+class Claim:
+    """One claim of a paper, or of this project when `of_project` is set.
+
+    Parameters
+    ----------
+    paper, id, label, statement: identity; the statement is LaTeX, as printed.
+    relation: what kind of statement it is and how it is attacked (`verify.relations`).
+    sizes: the named sizes of the annotations with inclusive ranges, ``{"L": (1, 5)}``.
+    where: condition on the sizes, part of the assumptions.
+    assumptions: printed assumptions, as text or as `Assumption` with a test.
+    expects: the verdict the author of the source expects; a run fails when evidence disagrees.
+    severity: for refuted claims, "slip" (an evident misprint) or "error" (the statement is false).
+    uses, proof, presumes: ids of claims it rests on, of the steps of its printed proof, of what it silently presupposes.
+    correction, corrects: ids linking a refuted or gapped claim with the statement that does hold.
+    reading: the stated reading under which the claim is judged, if it needs one.
+    domains: names of generator domains to draw from (default: all that apply); `without_domains` names those that
+        cannot satisfy the assumptions, each with the reason.
+    exact: whether the claim can be decided in exact arithmetic (with free exponentials).
+    batched: whether the functions can be vmapped over many seeds at once.
+    doubt: what is uncertain about the extracted text, and the reading taken.
+    """
+
+    paper: Paper
+    id: str
+    label: str
+    statement: str
+    relation: Relation
+    sizes: Mapping[str, tuple[int, int]] = field(default_factory=dict)
+    where: Callable[[Mapping[str, int]], bool] = lambda sizes: True
+    assumptions: Sequence[str | Assumption] = ()
+    expects: str = "holds"
+    severity: str | None = None
+    uses: Sequence[str] = ()
+    proof: Sequence[str] = ()
+    presumes: Sequence[str] = ()
+    correction: str | None = None
+    corrects: str | None = None
+    reading: str | None = None
+    domains: Sequence[str] | None = None
+    without_domains: Mapping[str, str] = field(default_factory=dict)
+    exact: bool = False
+    batched: bool = True
+    of_project: bool = False
+    doubt: str | None = None
+    note: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.expects not in VERDICTS:
+            raise RegistryError(f"{self.id}: expects is {self.expects!r}, not one of {VERDICTS}")
+        if (self.expects == "refuted") != (self.severity is not None):
+            raise RegistryError(f"{self.id}: severity is given exactly for claims expected to be refuted")
+        if not self.id.startswith(self.paper.key + "."):
+            raise RegistryError(f"{self.id}: the id of a claim begins with its paper's key, {self.paper.key!r}")
+        self.module = sys._getframe(2).f_globals.get("__name__", "")  # the module that declares the claim
+        self._formula: Callable[..., Any] | None = None
+        self._oracle: Callable[..., Any] | None = None
+        self._inputs: Callable[..., Mapping[str, Any]] | None = None
+        self._parts: dict[str, Callable[..., Any]] = {}
+        self.mutants: list[Mutant] = []
+        self.counterexamples: list[Counterexample] = []
+        self.special_domains: dict[str, Callable[..., None]] = {}
+
+    # -- declaring the parts -------------------------------------------------------------------------------------------
+
+    def formula(self, function: F) -> F:
+        """Declare the printed formula (for a bound, its right-hand side)."""
+        if self._formula is not None:
+            raise RegistryError(f"{self.id}: the formula is declared twice")
+        self._formula = function
+        return function
+
+    def oracle(self, function: F) -> F:
+        """Declare the independent way to the same quantity (for a bound, the quantity bounded)."""
+        if self._oracle is not None:
+            raise RegistryError(f"{self.id}: the oracle is declared twice")
+        self._oracle = function
+        return function
+
+    def inputs(self, function: F) -> F:
+        """Declare how freely drawn parameters become inputs that satisfy the assumptions; returns a mapping by name."""
+        self._inputs = function
+        return function
+
+    def part(self, name: str) -> Callable[[F], F]:
+        """Declare a function that the relation asks for by name, such as "structure", "sequence" or "laws"."""
+
+        def declare(function: F) -> F:
+            self._parts[name] = function
+            return function
+
+        return declare
+
+    def mutant(self, name: str) -> Callable[[F], F]:
+        """Declare a wrong variant of the formula, with the formula's parameters."""
+        if any(mutant.name == name for mutant in self.mutants):
+            raise RegistryError(f"{self.id}: two mutants are called {name!r}")
+
+        def declare(function: F) -> F:
+            self.mutants.append(Mutant(name, function))
+            return function
+
+        return declare
+
+    def counterexample(self, title: str) -> Callable[[F], F]:
+        """Declare explicit inputs that break the printed statement; the function takes nothing and returns them."""
+
+        def declare(function: F) -> F:
+            self.counterexamples.append(Counterexample(title, function))
+            return function
+
+        return declare
+
+    def domain(self, name: str) -> Callable[[F], F]:
+        """Declare a generator domain of this claim alone: ``function(arrays, sizes, rng)`` edits the drawn arrays in place."""
+
+        def declare(function: F) -> F:
+            self.special_domains[name] = function
+            return function
+
+        return declare
+
+    # -- reading them --------------------------------------------------------------------------------------------------
+
+    @property
+    def the_formula(self) -> Callable[..., Any]:
+        if self._formula is None:
+            raise RegistryError(f"{self.id}: no formula is declared")
+        return self._formula
+
+    @property
+    def the_oracle(self) -> Callable[..., Any]:
+        if self._oracle is None:
+            raise RegistryError(f"{self.id}: no oracle is declared")
+        return self._oracle
+
+    @property
+    def has_oracle(self) -> bool:
+        return self._oracle is not None
+
+    def the_part(self, name: str) -> Callable[..., Any]:
+        if name not in self._parts:
+            raise RegistryError(f"{self.id}: relation {self.relation.kind!r} needs a part called {name!r}")
+        return self._parts[name]
+
+    @property
+    def parameters(self) -> dict[str, Spec]:
+        """The freely drawn parameters and their specifications."""
+        return parameter_specs(self._inputs or self.the_formula)
+
+    def prepare(self, raw: Mapping[str, Any]) -> dict[str, Any]:
+        """Drawn parameters turned into inputs of the formula."""
+        return dict(self._inputs(**raw)) if self._inputs else dict(raw)
+
+    def evaluate(self, function: Callable[..., Any], inputs: Mapping[str, Any]) -> Any:
+        """Call one of the claim's functions with those of the inputs that it takes."""
+        names = inspect.signature(function).parameters
+        return function(**{name: inputs[name] for name in names})
+
+    def functions(self) -> list[Callable[..., Any]]:
+        """Everything callable that belongs to the claim."""
+        own = [self._formula, self._oracle, self._inputs, *self._parts.values()]
+        own += [mutant.function for mutant in self.mutants] + [example.inputs for example in self.counterexamples]
+        return [function for function in own if function is not None]
+
+    @property
+    def tested_assumptions(self) -> list[Assumption]:
+        """The assumptions that come with a test."""
+        return [
+            item
+            for item in self.assumptions
+            if isinstance(item, Assumption) and (item.positive or item.nonnegative or item.zero)
+        ]
+
+    @property
+    def assumption_texts(self) -> list[str]:
+        return [item.text if isinstance(item, Assumption) else item for item in self.assumptions]

@@ -1,0 +1,19 @@
+"""Errors that say which argument is wrong, what was expected, and what came."""
+
+from __future__ import annotations
+
+
+class InputError(ValueError):
+    """A public function was given something it cannot work with."""
+
+    def __init__(self, argument: str, expected: str, got: str) -> None:
+        super().__init__(f"{argument}: expected {expected}; got {got}")
+        self.argument, self.expected, self.got = argument, expected, got
+
+
+class ArithmeticUnsupported(ArithmeticError):
+    """An operation does not exist in the arithmetic of its operands."""
+
+
+class RegistryError(ValueError):
+    """The claims do not form a consistent registry."""

@@ -1,0 +1,154 @@
+"""Evidence: append-only JSON lines, one record per finished check.
+
+Each process appends to a file of its own and flushes every record to disk, so xdist workers, devices and runs never
+contend, and a worker killed in mid-run loses only the check it was in.  Reading merges all files of a folder.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import os
+import time
+import uuid
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass, field, fields
+from pathlib import Path
+from typing import Any
+
+SCHEMA = 1
+
+#: Outcomes of a check.
+UPHELD, VIOLATED, CERTIFIED, UNCERTIFIED, ERROR = "upheld", "violated", "certified", "not certified", "error"
+
+
+@dataclass
+class Record:
+    """What one check of one claim found.
+
+    `worst_residual` is in units of the arithmetic (see verify.residuals); `separation` is the nearest mutant's
+    residual over the worst true one, for statistical checks the ratio of their p-values; `tightest_ratio` is the
+    largest lhs/rhs of a bound; `satisfied` counts examples that met every assumption, out of `examples`;
+    `undefined` counts examples at which the printed expression has no value.
+    """
+
+    claim: str
+    check: str
+    arithmetic: str
+    outcome: str
+    fingerprint: str
+    device: str = "cpu"
+    examples: int = 0
+    satisfied: int = 0
+    undefined: int = 0
+    domains: dict[str, int] = field(default_factory=dict)
+    worst_residual: float | None = None
+    tightest_ratio: float | None = None
+    separation: float | None = None
+    mutants: dict[str, dict[str, Any]] = field(default_factory=dict)
+    message: str = ""
+    details: dict[str, Any] = field(default_factory=dict)
+    effort: str = ""
+    seed: int = 0
+    duration: float = 0.0
+    run: str = ""
+    when: float = 0.0
+    schema: int = SCHEMA
+
+    @property
+    def surviving(self) -> list[str]:
+        """Names of mutants that this check did not kill."""
+        return [name for name, result in self.mutants.items() if not result["killed"]]
+
+
+def _jsonable(value: Any) -> Any:
+    if isinstance(value, float) and not math.isfinite(value):
+        return str(value)
+    if isinstance(value, dict):
+        return {str(key): _jsonable(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_jsonable(item) for item in value]
+    return value
+
+
+class Recorder:
+    """Appends records to ``folder/<run>-<process>.jsonl``."""
+
+    def __init__(self, folder: Path, run: str | None = None) -> None:
+        self.folder = Path(folder)
+        self.run = run or f"{time.strftime('%Y%m%dT%H%M%S')}-{uuid.uuid4().hex[:8]}"
+        self.path = self.folder / f"{self.run}-{os.getpid()}.jsonl"
+
+    def append(self, record: Record) -> None:
+        """Write one record as one line and force it to disk."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        record.run, record.when = self.run, time.time()
+        line = json.dumps(_jsonable(asdict(record)), allow_nan=False) + "\n"
+        with open(self.path, "a", encoding="utf-8") as file:
+            file.write(line)
+            file.flush()
+            os.fsync(file.fileno())
+
+
+@dataclass
+class Rejected:
+    """A line of an evidence file that is not a record of this schema."""
+
+    path: Path
+    line: int
+    reason: str
+
+
+_NUMBERS = ("worst_residual", "tightest_ratio", "separation")
+
+
+def _parse(line: str) -> Record:
+    data = json.loads(line)
+    if not isinstance(data, dict) or data.get("schema") != SCHEMA:
+        raise ValueError(f"not a record of schema {SCHEMA}")
+    known = {item.name for item in fields(Record)}
+    if set(data) - known:
+        raise ValueError(f"unknown fields {sorted(set(data) - known)}")
+    for name in _NUMBERS:
+        if isinstance(data.get(name), str):
+            data[name] = float(data[name])
+    return Record(**data)
+
+
+def read(folder: Path) -> tuple[list[Record], list[Rejected]]:
+    """All records below `folder`, oldest first, and the lines that had to be rejected (a torn last line, a foreign file)."""
+    records: list[Record] = []
+    rejected: list[Rejected] = []
+    for path in sorted(Path(folder).glob("*.jsonl")):
+        for number, line in enumerate(path.read_text(encoding="utf-8", errors="replace").splitlines(), start=1):
+            if not line.strip():
+                continue
+            try:
+                records.append(_parse(line))
+            except (ValueError, TypeError) as problem:
+                rejected.append(Rejected(path, number, str(problem)))
+    records.sort(key=lambda record: record.when)
+    return records, rejected
+
+
+def current(records: Iterable[Record], fingerprints: dict[str, str]) -> list[Record]:
+    """The records that speak about the code as it is now; evidence for changed formulas is stale and left out."""
+    return [record for record in records if fingerprints.get(record.claim) == record.fingerprint]
+
+
+def latest(records: Iterable[Record]) -> list[Record]:
+    """The newest record of each check of each claim on each device."""
+    newest: dict[tuple[str, str, str], Record] = {}
+    for record in records:
+        newest[(record.claim, record.check, record.device)] = record
+    return list(newest.values())
+
+
+def fingerprint_of_sources(sources: Iterable[str]) -> str:
+    """A short hash of source texts."""
+    digest = hashlib.sha256()
+    for source in sources:
+        digest.update(source.encode())
+        digest.update(b"\0")
+    return digest.hexdigest()[:16]

@@ -1,0 +1,130 @@
+"""Truncated Taylor numbers: exact first and second derivatives over any scalar arithmetic.
+
+A jet in k directions carries a value, a gradient of shape (k,) and, at second order, a Hessian of shape (k, k).
+Entries are whatever scalars the value is made of, so a jet over rationals differentiates exactly and a jet over
+balls encloses the derivative.  Nothing here shares code with torch's autodiff; it is the second oracle.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import flint
+import numpy as np
+
+
+def _quotient(a: Any, b: Any) -> Any:
+    """a / b for scalars; integers divide exactly."""
+    return flint.fmpq(a) / b if isinstance(a, int) else a / b
+
+
+class Jet:
+    """value + gradient . e + 1/2 e . hessian . e in k infinitesimal directions e.
+
+    `gradient` has shape (k,), `hessian` shape (k, k) or is None for a first-order jet.
+    """
+
+    __slots__ = ("value", "gradient", "hessian")
+
+    def __init__(self, value: Any, gradient: np.ndarray, hessian: np.ndarray | None = None) -> None:
+        self.value, self.gradient, self.hessian = value, gradient, hessian
+
+    def chain(self, value: Any, first: Any, second: Any) -> Jet:
+        """The jet of g(self), given g, g' and g'' at `self.value`."""
+        gradient = self.gradient * first
+        if self.hessian is None:
+            return Jet(value, gradient)
+        return Jet(value, gradient, self.hessian * first + np.outer(self.gradient, self.gradient) * second)
+
+    def __add__(self, other: Any) -> Any:
+        if isinstance(other, Jet):
+            hessian = None if self.hessian is None else self.hessian + other.hessian
+            return Jet(self.value + other.value, self.gradient + other.gradient, hessian)
+        if isinstance(other, np.ndarray):
+            return NotImplemented
+        return Jet(self.value + other, self.gradient, self.hessian)
+
+    __radd__ = __add__
+
+    def __neg__(self) -> Jet:
+        return Jet(-self.value, -self.gradient, None if self.hessian is None else -self.hessian)
+
+    def __sub__(self, other: Any) -> Any:
+        if isinstance(other, np.ndarray):
+            return NotImplemented
+        return self + (-other)
+
+    def __rsub__(self, other: Any) -> Any:
+        return (-self) + other
+
+    def __mul__(self, other: Any) -> Any:
+        if isinstance(other, Jet):
+            gradient = other.gradient * self.value + self.gradient * other.value
+            if self.hessian is None:
+                return Jet(self.value * other.value, gradient)
+            cross = np.outer(self.gradient, other.gradient)
+            hessian = other.hessian * self.value + self.hessian * other.value + cross + cross.T
+            return Jet(self.value * other.value, gradient, hessian)
+        if isinstance(other, np.ndarray):
+            return NotImplemented
+        if isinstance(other, int) and other == 0:
+            return 0  # keeps structural zeros cheap
+        return Jet(self.value * other, self.gradient * other, None if self.hessian is None else self.hessian * other)
+
+    __rmul__ = __mul__
+
+    def reciprocal(self) -> Jet:
+        """1 / self."""
+        inverse = _quotient(1, self.value)
+        return self.chain(inverse, -inverse * inverse, 2 * inverse * inverse * inverse)
+
+    def __truediv__(self, other: Any) -> Any:
+        if isinstance(other, Jet):
+            return self * other.reciprocal()
+        if isinstance(other, np.ndarray):
+            return NotImplemented
+        return self * _quotient(1, other)
+
+    def __rtruediv__(self, other: Any) -> Any:
+        return self.reciprocal() * other
+
+    def __pow__(self, exponent: int) -> Any:
+        result: Any = 1
+        for _ in range(exponent):
+            result = result * self
+        return result
+
+    def __repr__(self) -> str:
+        return f"Jet({self.value!r}, {self.gradient!r}, {self.hessian!r})"
+
+
+def variables(arrays: list[np.ndarray], order: int) -> list[np.ndarray]:
+    """Object arrays of the same shapes whose entries are independent jet variables, numbered in row-major order."""
+    count = sum(array.size for array in arrays)
+    zero, one = flint.fmpq(0), flint.fmpq(1)
+    result, position = [], 0
+    for array in arrays:
+        lifted = np.empty(array.shape, dtype=object)
+        for index in np.ndindex(*array.shape):
+            gradient = np.full(count, zero, dtype=object)
+            gradient[position] = one
+            hessian = np.full((count, count), zero, dtype=object) if order == 2 else None
+            lifted[index] = Jet(array[index], gradient, hessian)
+            position += 1
+        result.append(lifted)
+    return result
+
+
+def value_part(entry: Any) -> Any:
+    """The value of a jet, or the scalar itself."""
+    return entry.value if isinstance(entry, Jet) else entry
+
+
+def gradient_part(entry: Any, count: int) -> np.ndarray:
+    """The gradient of a jet, shape (count,), zero for a plain scalar."""
+    return entry.gradient if isinstance(entry, Jet) else np.zeros(count, dtype=object)
+
+
+def hessian_part(entry: Any, count: int) -> np.ndarray:
+    """The Hessian of a second-order jet, shape (count, count), zero for a plain scalar."""
+    return entry.hessian if isinstance(entry, Jet) else np.zeros((count, count), dtype=object)

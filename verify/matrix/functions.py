@@ -1,0 +1,123 @@
+"""Functions of matrices: row softmax, matrix exponential, row norms and normalisation."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import flint
+import numpy as np
+
+from verify.arithmetic import (
+    Constant,
+    Kind,
+    exp,
+    exponentials_are_free,
+    free_rational,
+    has_jets,
+    is_tensor,
+    kind_of,
+    sqrt,
+)
+from verify.errors import ArithmeticUnsupported, InputError
+from verify.jets import Jet, gradient_part, hessian_part, value_part
+from verify.matrix.layout import eye, require_matrix
+
+
+def row_sums(A: Any) -> Any:
+    """Sums over each row, shape (m, 1) for A of shape (m, n)."""
+    return A.sum(1).reshape(-1, 1)
+
+
+def row_norms(A: Any) -> Any:
+    """Euclidean norms of the rows, shape (m, 1) for A of shape (m, n)."""
+    return sqrt(row_sums(A * A))
+
+
+def normalize_rows(A: Any) -> Any:
+    """Each row divided by its Euclidean norm, shape (m, n); a zero row divides by zero (dynamics paper, Eq. (5))."""
+    return A / row_norms(A)
+
+
+def softmax(T: Any) -> Any:
+    """Row softmax, shape (m, n): entry (i, j) is exp(T_ij) / sum_k exp(T_ik)."""
+    require_matrix("T", T)
+    if isinstance(T, Constant):
+        T = T.array
+    if is_tensor(T):
+        return T.softmax(-1)
+    weights = exp(T)
+    return weights / row_sums(weights)
+
+
+def expm(A: Any) -> Any:
+    """The matrix exponential, shape (n, n).
+
+    Floats use torch.linalg.matrix_exp, balls a certified enclosure, symbols sympy; jets over balls the block-triangular
+    Frechet identity.  Rationals work only within `verify.arithmetic.free_exponentials`.
+    """
+    require_matrix("A", A)
+    if A.shape[0] != A.shape[1]:
+        raise InputError("A", "a square matrix", f"shape {tuple(A.shape)}")
+    if is_tensor(A):
+        return A.matrix_exp() if A.shape[-1] else A
+    if isinstance(A, Constant):
+        A = A.array
+    kind = kind_of(A)
+    if kind is Kind.EXACT:
+        return _free_power_series(A)
+    if has_jets(A):
+        return _expm_of_jets(A)
+    if kind is Kind.BALL:
+        return _expm_of_balls(A)
+    import sympy
+
+    return np.array(sympy.Matrix(A).exp().tolist(), dtype=object).reshape(A.shape)
+
+
+def _expm_of_balls(A: np.ndarray) -> np.ndarray:
+    n = A.shape[0]
+    if n == 0:
+        return A
+    result = flint.arb_mat([[flint.arb(entry) for entry in row] for row in A]).exp()
+    return np.array(result.tolist(), dtype=object).reshape(n, n)
+
+
+def _free_power_series(A: np.ndarray) -> np.ndarray:
+    """I + sum of c_k A^k with free c_k: an identity linear in a power series holds for exp if it holds for these."""
+    n = A.shape[0]
+    if all(value_part(entry) == 0 and not isinstance(entry, Jet) for entry in A.flat):
+        return eye(n).array
+    if not exponentials_are_free():
+        raise ArithmeticUnsupported("expm of rationals is irrational: evaluate in balls, or within free_exponentials")
+    result, power = eye(n).array, eye(n).array
+    for k in range(1, 6):
+        power = power @ A
+        result = result + power * free_rational(f"power series {k}")
+    return result
+
+
+def _expm_of_jets(A: np.ndarray) -> np.ndarray:
+    """exp of a jet matrix from exp of [[A, E], [0, A]] (order 1) and its four-block analogue (order 2)."""
+    n = A.shape[0]
+    sample = next(entry for entry in A.flat if isinstance(entry, Jet))
+    count, second = sample.gradient.shape[0], sample.hessian is not None
+    base = np.array([value_part(entry) for entry in A.flat], dtype=object).reshape(n, n)
+    first = np.array([gradient_part(entry, count) for entry in A.flat], dtype=object).reshape(n, n, count)
+    value = expm(base)
+    gradients = np.empty((n, n, count), dtype=object)
+    hessians = np.empty((n, n, count, count), dtype=object) if second else None
+    O = np.zeros((n, n), dtype=object)
+    for i in range(count):
+        gradients[:, :, i] = expm(np.block([[base, first[:, :, i]], [O, base]]))[:n, n:]
+    if hessians is not None:
+        curvature = np.array([hessian_part(entry, count) for entry in A.flat], dtype=object)
+        curvature = curvature.reshape(n, n, count, count)
+        for i in range(count):
+            for j in range(i, count):
+                E, F, H = first[:, :, i], first[:, :, j], curvature[:, :, i, j]
+                blocks = [[base, E, F, H], [O, base, O, F], [O, O, base, E], [O, O, O, base]]
+                hessians[:, :, i, j] = hessians[:, :, j, i] = expm(np.block(blocks))[:n, 3 * n :]
+    result = np.empty((n, n), dtype=object)
+    for index in np.ndindex(n, n):
+        result[index] = Jet(value[index], gradients[index], None if hessians is None else hessians[index])
+    return result

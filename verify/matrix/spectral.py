@@ -1,0 +1,152 @@
+"""Norms, singular values and eigenvalues: floats through LAPACK, balls through rigorous enclosures.
+
+Ball eigenvalues of a symmetric B: an approximate eigenvector matrix V is computed in floating point of the same
+precision, then C = V^-1 B V is formed in balls.  C is similar to B, so Gershgorin's discs of C, merged where they
+overlap, enclose the spectrum of B whatever the quality of V.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import flint
+import mpmath
+import numpy as np
+
+from verify.arithmetic import Constant, Kind, has_jets, is_tensor, kind_of, sqrt
+from verify.errors import ArithmeticUnsupported, InputError
+from verify.matrix.layout import require_matrix
+
+
+def frobenius_norm(A: Any) -> Any:
+    """sqrt(sum of squared entries), a scalar; any shape."""
+    if isinstance(A, Constant):
+        A = A.array
+    return sqrt((A * A).sum())
+
+
+def _balls_only(name: str, A: Any) -> np.ndarray:
+    if isinstance(A, Constant):
+        A = A.array
+    if has_jets(A):
+        raise ArithmeticUnsupported(f"{name} is not differentiable by jets; differentiate the matrix instead")
+    kind = kind_of(A)
+    if kind is Kind.SYMBOLIC:
+        raise ArithmeticUnsupported(f"{name} of symbolic matrices is not supported; use balls or floats")
+    return np.array([flint.arb(entry) for entry in A.flat], dtype=object).reshape(A.shape)
+
+
+def symmetric_eigenvalues(B: Any) -> Any:
+    """Eigenvalues of a symmetric matrix (n, n) in ascending order, shape (n,); rationals and balls give enclosures."""
+    require_matrix("B", B)
+    if B.shape[0] != B.shape[1]:
+        raise InputError("B", "a square matrix", f"shape {tuple(B.shape)}")
+    if is_tensor(B):
+        import torch
+
+        return torch.linalg.eigvalsh(B)
+    B = _balls_only("symmetric_eigenvalues", B)
+    n = B.shape[0]
+    if n == 0:
+        return B.reshape(0)
+    with mpmath.workprec(flint.ctx.prec):
+        approximation = mpmath.matrix([[mpmath.mpf(_decimal(entry)) for entry in row] for row in B])
+        _, vectors = mpmath.eigsy((approximation + approximation.T) / 2)
+        V = flint.arb_mat([[flint.arb(mpmath.nstr(vectors[i, j], mpmath.mp.dps + 5)) for j in range(n)] for i in range(n)])
+    C = V.inv() * flint.arb_mat(B.tolist()) * V
+    discs = []
+    for i in range(n):
+        spread = sum((abs(C[i, j]) for j in range(n) if j != i), flint.arb(0))
+        discs.append((C[i, i] - spread).union(C[i, i] + spread))
+    return np.array(_merged(discs), dtype=object)
+
+
+def _decimal(x: flint.arb) -> str:
+    return x.mid().str(int(flint.ctx.prec * 0.302) + 5, radius=False)
+
+
+def _merged(discs: list[flint.arb]) -> list[flint.arb]:
+    """Ascending enclosures: every disc replaced by the hull of its connected component."""
+    discs = sorted(discs, key=lambda disc: float(disc.mid()))
+    components: list[list[flint.arb]] = []
+    for disc in discs:
+        hull = components[-1] if components else None
+        if hull and any(disc.overlaps(other) for other in hull):
+            hull.append(disc)
+        else:
+            components.append([disc])
+    result = []
+    for component in components:
+        hull = component[0]
+        for disc in component[1:]:
+            hull = hull.union(disc)
+        result.extend([hull] * len(component))
+    return result
+
+
+def singular_values(A: Any) -> Any:
+    """The min(m, n) singular values of A (m, n) in descending order; rationals and balls give enclosures."""
+    require_matrix("A", A)
+    if is_tensor(A):
+        import torch
+
+        return torch.linalg.svdvals(A)
+    A = _balls_only("singular_values", A)
+    gram = A @ A.T if A.shape[0] <= A.shape[1] else A.T @ A
+    eigenvalues = symmetric_eigenvalues(gram)
+    return np.array([_root_of_nonnegative(value) for value in eigenvalues[::-1]], dtype=object)
+
+
+def _root_of_nonnegative(value: flint.arb) -> flint.arb:
+    """sqrt of an enclosure of a number known to be nonnegative."""
+    clipped = value.nonnegative_part()
+    return clipped.upper().sqrt().union(clipped.lower().nonnegative_part().sqrt())
+
+
+def spectral_norm(A: Any) -> Any:
+    """The largest singular value of A (m, n), a scalar; 0 for an empty matrix."""
+    return singular_values(A)[0]
+
+
+def smallest_singular_value(A: Any) -> Any:
+    """The last of the min(m, n) singular values of A (m, n), a scalar."""
+    return singular_values(A)[-1]
+
+
+def condition_number(A: Any) -> Any:
+    """sigma_max / sigma_min over all min(m, n) singular values of A (m, n), a scalar; infinite if A is rank deficient."""
+    values = singular_values(A)
+    return values[0] / values[-1]
+
+
+def effective_condition_number(A: Any, rank: int) -> Any:
+    """sigma_max over the smallest of the `rank` nonzero singular values of A (m, n) (OSA paper, footnote 3)."""
+    values = singular_values(A)
+    if not 1 <= rank <= len(values):
+        raise InputError("rank", f"between 1 and {len(values)}", str(rank))
+    return values[0] / values[rank - 1]
+
+
+def inverse(A: Any) -> Any:
+    """A^-1 for a nonsingular A (n, n)."""
+    require_matrix("A", A)
+    if is_tensor(A):
+        import torch
+
+        return torch.linalg.inv(A)
+    if isinstance(A, Constant):
+        A = A.array
+    if has_jets(A):
+        raise ArithmeticUnsupported("inverse of jet matrices is not supported")
+    n = A.shape[0]
+    kind = kind_of(A)
+    if kind is Kind.BALL:
+        rows = flint.arb_mat([[flint.arb(entry) for entry in row] for row in A]).inv().tolist()
+    elif kind is Kind.EXACT:
+        solved = flint.fmpq_mat([[flint.fmpq(entry) for entry in row] for row in A]).inv()
+        rows = [[solved[i, j] for j in range(n)] for i in range(n)]
+    else:
+        import sympy
+
+        rows = sympy.Matrix(A).inv().tolist()
+    return np.array(rows, dtype=object).reshape(n, n)

@@ -1,0 +1,251 @@
+"""The pytest plugin: claims as native test items.
+
+    pytest -m theorem                     every check of every claim
+    pytest -m theorem --claims 'osa.*'    one paper
+    pytest -m theorem --effort deep --device cuda --dtype float64
+
+Each check of each claim is a `pytest.Function` below a node for its claim, so -k, -x, -n, node ids, --hypothesis-seed
+and JUnit XML work as for any test.  Evidence goes to the folder of --evidence.  After the run, verdicts are computed
+from the evidence it gathered; one that disagrees with its source fails the run.
+"""
+
+from __future__ import annotations
+
+import fnmatch
+import importlib
+import importlib.metadata
+import importlib.util
+import platform
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from verify.claims import Claim
+from verify.errors import InputError
+from verify.evidence import Recorder, latest, read
+from verify.failure import describe_failure
+from verify.registry import Registry, claims_in, load
+from verify.relations.base import Check
+from verify.runner import judge, run_check
+from verify.settings import EFFORTS, Settings, settings_for
+from verify.verdicts import disagreements, judge_all
+
+_SETTINGS = pytest.StashKey[Settings]()
+_RECORDER = pytest.StashKey[Recorder]()
+_PLANNED = pytest.StashKey[set[tuple[str, str]]]()
+
+#: Where evidence is kept, relative to the root of the project under test.
+EVIDENCE = ".verify/evidence"
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    group = parser.getgroup("theorems")
+    group.addoption("--effort", default="ci", choices=sorted(EFFORTS), help="how hard claims are attacked (default: ci)")
+    group.addoption("--device", default="cpu", help="torch device of the float checks (default: cpu)")
+    group.addoption(
+        "--dtype", action="append", choices=["float64", "float32"], help="dtype of the float checks (default: both)"
+    )
+    group.addoption("--claims", default="*", metavar="GLOB", help="only claims whose id matches (default: all)")
+    group.addoption("--evidence", default=EVIDENCE, metavar="DIR", help=f"folder of evidence files (default: {EVIDENCE})")
+    parser.addini("verify_packages", "packages whose modules declare claims", type="args", default=["theorems"])
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line("markers", "theorem: a check of a claim")
+    seed = getattr(config.option, "hypothesis_seed", None)
+    try:
+        settings = settings_for(
+            config.option.effort,
+            _integer(seed),
+            config.option.device,
+            tuple(config.option.dtype) if config.option.dtype else None,
+        )
+    except InputError as problem:
+        raise pytest.UsageError(str(problem)) from None
+    worker = getattr(config, "workerinput", {})
+    config.stash[_SETTINGS] = settings
+    config.stash[_RECORDER] = Recorder(config.rootpath / config.option.evidence, worker.get("verify_run"))
+    config.stash[_PLANNED] = set()
+
+
+def _integer(seed: Any) -> int | None:
+    return None if seed is None else int(seed) if str(seed).lstrip("-").isdigit() else sum(map(ord, str(seed)))
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_configure_node(node: Any) -> None:
+    """Let all xdist workers file their evidence under one run."""
+    node.workerinput["verify_run"] = node.config.stash[_RECORDER].run
+
+
+def pytest_report_header(config: pytest.Config) -> list[str]:
+    settings = config.stash[_SETTINGS]
+    versions = ", ".join(
+        f"{name} {importlib.metadata.version(name)}" for name in ("torch", "python-flint", "sympy", "mpmath", "hypothesis")
+    )
+    seed = settings.seed if settings.seeded else "fixed"
+    return [
+        f"theorems: {versions}, python {platform.python_version()}",
+        f"theorems: device {settings.device}, dtypes {' '.join(settings.dtypes)}, effort {settings.effort.name}, seed {seed}",
+    ]
+
+
+# -- collection --------------------------------------------------------------------------------------------------------
+
+
+def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Collector | None:
+    if file_path.suffix != ".py":
+        return None
+    module = _module_name(file_path, parent.config.getini("verify_packages"))
+    if module is None:
+        return None
+    node: ClaimFile = ClaimFile.from_parent(parent, path=file_path)
+    node.module_name = module
+    return node
+
+
+def _module_name(path: Path, packages: Iterable[str]) -> str | None:
+    for package in packages:
+        spec = importlib.util.find_spec(package)
+        for folder in (spec.submodule_search_locations or ()) if spec else ():
+            root = Path(folder).resolve()
+            if path.resolve().is_relative_to(root):
+                parts = path.resolve().relative_to(root).with_suffix("").parts
+                return ".".join([package, *(part for part in parts if part != "__init__")])
+    return None
+
+
+class ClaimFile(pytest.File):
+    """A module that declares claims."""
+
+    module_name: str
+
+    def collect(self) -> Iterator[pytest.Collector]:
+        pattern = self.config.option.claims
+        for claim in claims_in(importlib.import_module(self.module_name)):
+            if fnmatch.fnmatchcase(claim.id, pattern):
+                node: ClaimNode = ClaimNode.from_parent(self, name=claim.id)
+                node.claim = claim
+                node.add_marker("theorem")
+                yield node
+
+
+class ClaimNode(pytest.Collector):
+    """One claim; its items are its checks."""
+
+    claim: Claim
+
+    def collect(self) -> Iterator[pytest.Item]:
+        settings = self.config.stash[_SETTINGS]
+        for check in self.claim.relation.checks(self.claim, settings):
+            yield _item(self, check, settings)
+
+
+def _item(node: ClaimNode, check: Check, settings: Settings) -> pytest.Item:
+    claim = node.claim
+
+    def attempt() -> None:
+        record = run_check(claim, check, settings)
+        node.config.stash[_RECORDER].append(record)
+        for name in ("outcome", "satisfied", "worst_residual", "separation", "tightest_ratio"):
+            item.user_properties.append((name, str(getattr(record, name))))
+        judgement = judge(claim, record)
+        if not judgement.ok:
+            raise TheoremFailure(describe_failure(claim, record, judgement.why))
+
+    item: CheckItem = CheckItem.from_parent(node, name=check.name.replace(" ", "-"), callobj=attempt)
+    item.user_properties += [("claim", claim.id), ("label", claim.label)]
+    item.check_name = check.name
+    item.claim = claim
+    return item
+
+
+class TheoremFailure(AssertionError):
+    """A check that did not find what the source expects."""
+
+
+class CheckItem(pytest.Function):
+    """One check of one claim."""
+
+    claim: Claim
+    check_name: str
+
+    def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
+        if isinstance(excinfo.value, TheoremFailure):
+            return str(excinfo.value)
+        return super().repr_failure(excinfo)
+
+    def reportinfo(self) -> tuple[Path, int, str]:
+        line = self.claim.the_formula.__code__.co_firstlineno - 1
+        return self.path, line, f"{self.claim.id} ({self.claim.label}) {self.check_name}"
+
+
+def pytest_collection_finish(session: pytest.Session) -> None:
+    planned = session.config.stash[_PLANNED]
+    planned.update((item.claim.id, item.check_name) for item in session.items if isinstance(item, CheckItem))
+
+
+# -- verdicts ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
+    config = session.config
+    if hasattr(config, "workerinput") or config.option.collectonly:
+        return
+    outcome = _verdicts_of_run(config)
+    config.stash[_OUTCOME] = outcome
+    if outcome.wrong and exitstatus == pytest.ExitCode.OK:
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+
+class _Outcome:
+    """Verdicts that this run's evidence decides."""
+
+    def __init__(self, counts: dict[str, int], wrong: list[str], partial: int) -> None:
+        self.counts, self.wrong, self.partial = counts, wrong, partial
+
+
+_OUTCOME = pytest.StashKey[_Outcome]()
+
+
+def _verdicts_of_run(config: pytest.Config) -> _Outcome:
+    recorder = config.stash[_RECORDER]
+    records = [record for record in read(recorder.folder)[0] if record.run == recorder.run]
+    if not records:
+        return _Outcome({}, [], 0)
+    registry = Registry(claim for package in config.getini("verify_packages") for claim in load(package).values())
+    settings = config.stash[_SETTINGS]
+    found = {(record.claim, record.check) for record in records}
+    complete = {
+        claim_id
+        for claim_id, claim in registry.items()
+        if all((claim_id, check.name) in found for check in claim.relation.checks(claim, settings))
+    }
+    verdicts = judge_all(registry, latest(records))
+    judged = {
+        claim_id: verdict
+        for claim_id, verdict in verdicts.items()
+        if claim_id in complete
+        and all(other in complete for other in (*registry[claim_id].presumes, *registry[claim_id].proof))
+    }
+    counts: dict[str, int] = {}
+    for verdict in judged.values():
+        counts[verdict.status] = counts.get(verdict.status, 0) + 1
+    seen = {claim_id for claim_id, _ in found}
+    return _Outcome(counts, disagreements(registry, judged), len(seen - set(judged)))
+
+
+def pytest_terminal_summary(terminalreporter: Any, exitstatus: int, config: pytest.Config) -> None:
+    outcome = config.stash.get(_OUTCOME, None)
+    if outcome is None or not (outcome.counts or outcome.wrong or outcome.partial):
+        return
+    terminalreporter.section("verdicts")
+    terminalreporter.line(", ".join(f"{count} {status}" for status, count in sorted(outcome.counts.items())) or "none")
+    if outcome.partial:
+        terminalreporter.line(f"{outcome.partial} claims were checked in part and not judged")
+    for line in outcome.wrong:
+        terminalreporter.line(f"DISAGREES  {line}", red=True)
+    terminalreporter.line(f"evidence: {config.stash[_RECORDER].folder}")

@@ -1,0 +1,313 @@
+"""Bounds: oracle <= formula, attacked by targeted search and by gradient ascent, then confirmed in balls."""
+
+from __future__ import annotations
+
+import heapq
+import itertools
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import flint
+import numpy as np
+
+from verify.arithmetic import precision
+from verify.claims import Claim
+from verify.errors import ArithmeticUnsupported
+from verify.evidence import UPHELD, VIOLATED, Record
+from verify.generators import Draw, systematic
+from verify.relations.base import (
+    Check,
+    Relation,
+    Tally,
+    blank,
+    exact_text,
+    scored,
+    search,
+    separation_of,
+)
+from verify.residuals import (
+    as_balls,
+    at_objects,
+    float_satisfies,
+    in_batch,
+    one_of,
+    raw_tensors,
+    rounding_unit,
+    satisfies,
+)
+from verify.settings import Settings
+from verify.shapes import Real, Size
+from verify.shrink import shrunk
+
+#: How many of the tightest inputs a search keeps for confirmation in balls.
+KEPT = 6
+#: Precisions tried in turn when a comparison is too close for balls to decide.
+PRECISIONS = (300, 1000)
+
+
+@dataclass(order=True)
+class Candidate:
+    """Inputs at which the bound is tight or broken."""
+
+    score: float
+    order: int
+    raw: dict[str, Any] = field(compare=False)
+    sizes: dict[str, int] = field(compare=False)
+
+
+class Hall:
+    """The candidates with the highest scores."""
+
+    def __init__(self) -> None:
+        self._heap: list[Candidate] = []
+        self._counter = itertools.count()
+
+    def offer(self, score: float, raw: dict[str, Any], sizes: dict[str, int]) -> None:
+        if not math.isfinite(score):
+            return
+        heapq.heappush(self._heap, Candidate(score, next(self._counter), raw, sizes))
+        if len(self._heap) > KEPT:
+            heapq.heappop(self._heap)
+
+    def best_first(self) -> list[Candidate]:
+        return sorted(self._heap, reverse=True)
+
+
+@dataclass
+class AtMost(Relation):
+    """oracle <= formula, entry by entry.
+
+    `ascent`: whether gradient ascent may move the drawn parameters (off where they must stay on a grid).
+    `signed`: for right-hand sides that can vanish, score by the excess instead of the ratio.
+    """
+
+    ascent: bool = True
+    signed: bool = False
+    kind = "at most"
+
+    def required_parts(self) -> list[str]:
+        return ["oracle"]
+
+    def violation(self, formula: np.ndarray, oracle: np.ndarray) -> np.ndarray:
+        return oracle - formula
+
+    def excludes(self, excess: Any) -> bool:
+        return bool(excess > 0)
+
+    def own_checks(self, claim: Claim, settings: Settings) -> list[Check]:
+        return [
+            Check("attacked float64", "float64", self.attacked),
+            Check("enclosed", "ball", self.enclosed),
+        ]
+
+    # -- the attack ----------------------------------------------------------------------------------------------------
+
+    def attacked(self, claim: Claim, settings: Settings) -> Record:
+        """Search for a violation; whatever comes closest is decided in balls, and shrunk if it breaks the bound."""
+        import hypothesis
+
+        tally, hall = Tally(), Hall()
+        mutant_halls = {mutant.name: Hall() for mutant in claim.mutants}
+        starts: list[tuple[float, Draw]] = []
+
+        def examine(draw: Draw) -> None:
+            arrays = draw.arrays(claim, settings.effort.batch)
+            raw = raw_tensors(claim, arrays, settings, "float64")
+            score, usable, undefined = self._scores(claim, claim.the_formula, raw)
+            tally.count(draw, len(usable), int(usable.sum()), undefined)
+            if not bool(usable.any()):
+                return
+            index = int(score.masked_fill(~usable, -math.inf).argmax())
+            best = float(score[index])
+            hall.offer(best, one_of(claim, arrays, index), dict(draw.sizes))
+            starts.append((best, draw))
+            for mutant in claim.mutants:
+                wrong, _, _ = self._scores(claim, mutant.function, raw)
+                at = int(wrong.masked_fill(~usable, -math.inf).argmax())
+                mutant_halls[mutant.name].offer(float(wrong[at]), one_of(claim, arrays, at), dict(draw.sizes))
+            if math.isfinite(best):
+                hypothesis.target(best, label="closeness to violation")
+
+        search(claim, settings, examine, settings.effort.examples)
+        if self.ascent and starts:
+            self._climb(claim, settings, [draw for _, draw in heapq.nlargest(4, starts, key=lambda pair: pair[0])], hall)
+        return self._judged(claim, "attacked float64", "float64", settings, tally, hall, mutant_halls)
+
+    def _scores(self, claim: Claim, bound: Callable[..., Any], raw: dict[str, Any]) -> tuple[Any, Any, int]:
+        """Per seed: the score (largest over entries), whether it counts, and how many seeds leave the bound undefined."""
+        right = in_batch(claim, bound, raw)
+        left = in_batch(claim, claim.the_oracle, raw)
+        score = self._score(left, right)
+        defined = right.isfinite().all(1) & left.isfinite().all(1)
+        usable = defined & float_satisfies(claim, raw)
+        return score, usable & score.isfinite(), int((~defined).sum())
+
+    def _score(self, left: Any, right: Any) -> Any:
+        if self.signed:
+            return ((left - right) / (1e-300 + left.abs() + right.abs()).amax(1, keepdim=True)).amax(1)
+        return (left / right).amax(1)
+
+    def _climb(self, claim: Claim, settings: Settings, starts: list[Draw], hall: Hall) -> None:
+        """Adam on the score of all seeds of a batch at once, from the most promising draws."""
+        import torch
+
+        specs = claim.parameters
+        for draw in starts:
+            arrays = draw.arrays(claim, min(settings.effort.batch, 16))
+            raw = raw_tensors(claim, arrays, settings, "float64")
+            moving = {name: value for name, value in raw.items() if not isinstance(specs[name], Size)}
+            free = {name: value.clone().requires_grad_(True) for name, value in moving.items()}
+            optimiser = torch.optim.Adam(list(free.values()), lr=0.03)
+            static = {name: value for name, value in raw.items() if isinstance(specs[name], Size)}
+            for _ in range(settings.effort.ascent):
+                optimiser.zero_grad()
+                current = {**static, **free}
+                score = self._score(in_batch(claim, claim.the_oracle, current), in_batch(claim, claim.the_formula, current))
+                good = score[score.isfinite()]
+                if good.numel() == 0 or not good.requires_grad:
+                    break
+                (-good.sum()).backward()
+                for value in free.values():
+                    if value.grad is not None:
+                        value.grad.nan_to_num_(0.0, 0.0, 0.0)
+                optimiser.step()
+                with torch.no_grad():
+                    for name, value in free.items():
+                        spec = specs[name]
+                        if isinstance(spec, Real):
+                            value.clamp_(spec.low, spec.high)
+                        else:
+                            value.clamp_(-64.0, 64.0)
+            settled = {**static, **{name: value.detach() for name, value in free.items()}}
+            score, usable, _ = self._scores(claim, claim.the_formula, settled)
+            if bool(usable.any()):
+                index = int(score.masked_fill(~usable, -math.inf).argmax())
+                found = {
+                    name: value if isinstance(value, int) else value[index].cpu().numpy()
+                    for name, value in settled.items()
+                }
+                hall.offer(float(score[index]), found, dict(draw.sizes))
+
+    def _judged(
+        self,
+        claim: Claim,
+        check: str,
+        arithmetic: str,
+        settings: Settings,
+        tally: Tally,
+        hall: Hall,
+        mutant_halls: dict[str, Hall],
+    ) -> Record:
+        broken: Candidate | None = None
+        ratio: float | None = None
+        for candidate in hall.best_first():
+            decision = self._decide(claim, claim.the_formula, candidate.raw)
+            if decision is None:
+                continue
+            if decision.certain and broken is None:
+                broken = candidate
+            if decision.ratio is not None:
+                ratio = decision.ratio if ratio is None else max(ratio, decision.ratio)
+        mutants = {}
+        for mutant in claim.mutants:
+            found = [self._decide(claim, mutant.function, item.raw) for item in mutant_halls[mutant.name].best_first()]
+            found += [self._decide(claim, mutant.function, item.raw) for item in hall.best_first()[:2]]
+            mutants[mutant.name] = max((item.units for item in found if item and item.certain), default=0.0)
+        message, details = "", {}
+        if broken is not None:
+            message, details = self._shrunk_violation(claim, broken)
+        elif tally.satisfied == 0:
+            message = "no example satisfied the assumptions"
+        return blank(
+            claim,
+            check,
+            arithmetic,
+            VIOLATED if broken is not None or tally.satisfied == 0 else UPHELD,
+            device=settings.device if arithmetic.startswith("float") else "cpu",
+            **tally.values(),
+            worst_residual=0.0 if broken is None else math.inf,
+            tightest_ratio=ratio,
+            separation=separation_of(mutants, 1.0),
+            mutants={name: scored(value) for name, value in mutants.items()},
+            message=message,
+            details=details,
+        )
+
+    def _decide(self, claim: Claim, bound: Callable[..., Any], raw: dict[str, Any]) -> Decision | None:
+        """Whether oracle > bound for certain at one seed; None where the assumptions fail or nothing is defined."""
+        decision: Decision | None = None
+        for bits in PRECISIONS:
+            with precision(bits):
+                try:
+                    lifted = as_balls(raw)
+                    if satisfies(claim, claim.prepare(lifted)) is False:
+                        return None
+                    right = at_objects(claim, bound, lifted)
+                    left = at_objects(claim, claim.the_oracle, lifted)
+                except (ArithmeticUnsupported, ZeroDivisionError):
+                    continue
+                decision = Decision.of(left, right, bits)
+                if decision is not None and not decision.undecided:
+                    return decision
+        return decision
+
+    def _shrunk_violation(self, claim: Claim, candidate: Candidate) -> tuple[str, dict[str, Any]]:
+        def breaks(raw: dict[str, Any]) -> bool:
+            decision = self._decide(claim, claim.the_formula, raw)
+            return decision is not None and decision.certain
+
+        small = shrunk(claim, candidate.raw, breaks)
+        lifted = as_balls(small)
+        right, left = at_objects(claim, claim.the_formula, lifted), at_objects(claim, claim.the_oracle, lifted)
+        entry = max(range(len(left)), key=lambda i: float((left[i] - right[i if len(right) > 1 else 0]).mid()))
+        return "the bound is broken for certain", {
+            "inputs": {name: value if isinstance(value, int) else np.asarray(value).tolist() for name, value in small.items()},
+            "oracle": exact_text(flint.arb(left[entry])),
+            "formula": exact_text(flint.arb(right[entry if len(right) > 1 else 0])),
+        }
+
+    # -- balls ---------------------------------------------------------------------------------------------------------
+
+    def enclosed(self, claim: Claim, settings: Settings) -> Record:
+        """The bound decided in balls at drawn inputs of every domain; equality within the enclosure counts as upheld."""
+        tally, hall = Tally(), Hall()
+        mutant_halls = {mutant.name: Hall() for mutant in claim.mutants}
+        for draw in systematic(claim, 4 * settings.effort.enclosed, settings.seed):
+            if tally.satisfied >= settings.effort.enclosed:
+                break
+            seed = one_of(claim, draw.arrays(claim, 1), 0)
+            decision = self._decide(claim, claim.the_formula, seed)
+            tally.count(draw, 1, int(decision is not None), int(decision is None))
+            if decision is None:
+                continue
+            score = math.inf if decision.certain else (decision.ratio if decision.ratio is not None else 0.0)
+            hall.offer(min(score, 1e300), seed, dict(draw.sizes))
+            for found in mutant_halls.values():
+                found.offer(min(score, 1e300), seed, dict(draw.sizes))
+        return self._judged(claim, "enclosed", "ball", settings, tally, hall, mutant_halls)
+
+
+@dataclass
+class Decision:
+    """A comparison of two ball vectors."""
+
+    certain: bool  #: some entry is certainly above its bound
+    undecided: bool  #: some entry overlaps its bound without being equal to it within the precision
+    ratio: float | None  #: the largest lhs/rhs, where the right-hand side is positive
+    units: float  #: the excess in rounding units, where certain
+
+    @staticmethod
+    def of(left: np.ndarray, right: np.ndarray, bits: int) -> Decision | None:
+        if len(right) == 1 and len(left) > 1:
+            right = np.repeat(right, len(left))
+        pairs = [(flint.arb(x), flint.arb(y)) for x, y in zip(left, right, strict=True)]
+        if not all(x.is_finite() and y.is_finite() for x, y in pairs):
+            return None
+        certain = [x > y for x, y in pairs]
+        undecided = any(not (x > y) and not (x <= y) for x, y in pairs)
+        ratios = [float((x / y).mid()) for x, y in pairs if y > 0]
+        excess = max((float((x - y).abs_lower()) for (x, y), above in zip(pairs, certain, strict=True) if above), default=0.0)
+        unit = rounding_unit([left, right], bits).value
+        return Decision(any(certain), undecided, max(ratios, default=None), excess / unit if unit else math.inf)

@@ -1,0 +1,299 @@
+"""Equality of a formula with its oracle, and structure as a defect that vanishes."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import flint
+import numpy as np
+
+from verify.arithmetic import free_exponentials, midpoints
+from verify.claims import Claim
+from verify.errors import ArithmeticUnsupported
+from verify.evidence import UPHELD, VIOLATED, Record
+from verify.generators import Draw, systematic
+from verify.relations.base import (
+    Check,
+    Relation,
+    Tally,
+    Violated,
+    blank,
+    scored,
+    search,
+    separation_of,
+)
+from verify.residuals import (
+    BITS,
+    SEPARATION,
+    as_balls,
+    as_rationals,
+    at_objects,
+    float_satisfies,
+    in_batch,
+    magnitude,
+    one_of,
+    raw_tensors,
+    satisfies,
+    unit_at,
+)
+from verify.settings import Settings
+
+#: A right formula stays below this many rounding units: one for the formula's evaluation order, one for the oracle's,
+#: and a factor for library kernels (matrix exponential, softmax) whose error constants differ from ball arithmetic's.
+ROUNDING_LIMIT = 8.0
+
+
+@dataclass
+class Equal(Relation):
+    """formula == oracle, entry by entry."""
+
+    kind = "equal"
+
+    def required_parts(self) -> list[str]:
+        return ["oracle"]
+
+    def left(self, claim: Claim) -> Callable[..., Any]:
+        return claim.the_formula
+
+    def right(self, claim: Claim) -> Callable[..., Any] | None:
+        return claim.the_oracle
+
+    def mutated(self, claim: Claim, function: Callable[..., Any]) -> Callable[..., Any]:
+        return function
+
+    def violation(self, formula: np.ndarray, oracle: np.ndarray) -> np.ndarray:
+        return formula - oracle
+
+    def excludes(self, excess: Any) -> bool:
+        return not excess.contains(0) if isinstance(excess, flint.arb) else bool(excess != 0)
+
+    def own_checks(self, claim: Claim, settings: Settings) -> list[Check]:
+        checks = [
+            Check(f"sampled {dtype}", dtype, lambda claim, settings, dtype=dtype: self.sampled(claim, settings, dtype))  # type: ignore[misc]
+            for dtype in settings.dtypes
+        ]
+        checks.append(Check("enclosed", "ball", self.enclosed))
+        if claim.exact:
+            checks.append(Check("exact", "exact", self.decided))
+        return checks
+
+    # -- floats against the oracle -------------------------------------------------------------------------------------
+
+    def sampled(self, claim: Claim, settings: Settings, dtype: str) -> Record:
+        """Compare on batches of drawn tensors; the worst seed of each batch is measured in rounding units."""
+        tally, worst = Tally(), 0.0
+        mutants = {mutant.name: 0.0 for mutant in claim.mutants}
+
+        def examine(draw: Draw) -> None:
+            nonlocal worst
+            arrays = draw.arrays(claim, settings.effort.batch)
+            raw = raw_tensors(claim, arrays, settings, dtype)
+            left, right = self._sides(claim, self.left(claim), raw)
+            finite = (left.isfinite() & right.isfinite()).all(1)
+            usable = finite & float_satisfies(claim, raw)
+            undefined = int((~finite).sum())
+            if not bool(usable.any()):
+                tally.count(draw, len(finite), 0, undefined)
+                return
+            difference = (left - right).abs().amax(1) if left.shape[1] else left.sum(1)
+            size = (left.abs() + right.abs()).amax(1) if left.shape[1] else left.sum(1)
+            relative = (difference / size.clamp(min=1e-300)).masked_fill(~usable, -1.0)
+            index = int(relative.argmax())
+            seed = one_of(claim, arrays, index)
+            unit = unit_at(claim, self._functions(claim), seed, BITS[dtype])
+            if not unit.usable:
+                tally.count(draw, len(finite), 0, undefined)
+                return
+            residual = _in_units(float(difference[index]), unit.value)
+            tally.count(draw, len(finite), int(usable.sum()), undefined)
+            worst = max(worst, residual)
+            for mutant in claim.mutants:
+                wrong, _ = self._sides(claim, self.mutated(claim, mutant.function), raw)
+                gap = _mismatch(wrong[index], right[index])
+                mutants[mutant.name] = max(mutants[mutant.name], _in_units(gap, unit.value))
+            if residual > ROUNDING_LIMIT and claim.expects != "refuted":
+                raise Violated(f"residual {residual:.3g} units", _described(draw, seed, left[index], right[index], residual))
+
+        found = search(claim, settings, examine, settings.effort.examples)
+        return self._record(claim, f"sampled {dtype}", dtype, tally, worst, mutants, found, settings)
+
+    def _sides(self, claim: Claim, left: Callable[..., Any], raw: dict[str, Any]) -> tuple[Any, Any]:
+        a = in_batch(claim, left, raw)
+        right = self.right(claim)
+        b = in_batch(claim, right, raw) if right is not None else a * 0
+        return a, b
+
+    def _functions(self, claim: Claim) -> list[Callable[..., Any]]:
+        right = self.right(claim)
+        return [self.left(claim)] + ([right] if right is not None else [])
+
+    def _record(
+        self,
+        claim: Claim,
+        check: str,
+        arithmetic: str,
+        tally: Tally,
+        worst: float,
+        mutants: dict[str, float],
+        found: Violated | None,
+        settings: Settings,
+        limit: float = ROUNDING_LIMIT,
+    ) -> Record:
+        details = dict(found.details) if found else {}
+        violated = found is not None or worst > limit
+        message = "no example satisfied the assumptions" if tally.satisfied == 0 else str(found) if found else ""
+        return blank(
+            claim,
+            check,
+            arithmetic,
+            VIOLATED if violated or tally.satisfied == 0 else UPHELD,
+            device=settings.device if arithmetic.startswith("float") else "cpu",
+            **tally.values(),
+            worst_residual=worst,
+            separation=separation_of(mutants, worst),
+            mutants={name: scored(value) for name, value in mutants.items()},
+            message=message,
+            details=details,
+        )
+
+    # -- balls and rationals against jets ------------------------------------------------------------------------------
+
+    def enclosed(self, claim: Claim, settings: Settings) -> Record:
+        """Both sides in balls at full precision: every difference must contain zero, every mutant exclude it."""
+        return self._objects(claim, settings, "enclosed", "ball", settings.effort.enclosed)
+
+    def decided(self, claim: Claim, settings: Settings) -> Record:
+        """Both sides in exact arithmetic with free exponentials: every difference must be zero."""
+        with free_exponentials(settings.seed):
+            return self._objects(claim, settings, "exact", "exact", settings.effort.exact)
+
+    def _objects(self, claim: Claim, settings: Settings, check: str, arithmetic: str, count: int) -> Record:
+        tally, worst, agreement = Tally(), 0.0, -math.inf
+        mutants = {mutant.name: 0.0 for mutant in claim.mutants}
+        found: Violated | None = None
+        lift = as_balls if arithmetic == "ball" else as_rationals
+        attempts = systematic(claim, 4 * count, settings.seed)
+        for draw in attempts:
+            if tally.satisfied >= count:
+                break
+            seed = one_of(claim, draw.arrays(claim, 1), 0)
+            try:
+                raw = lift(seed)
+                met = satisfies(claim, claim.prepare(raw))
+                if met is False:
+                    tally.count(draw, 1, 0, 0)
+                    continue
+                left = at_objects(claim, self.left(claim), raw)
+                right_function = self.right(claim)
+                right = at_objects(claim, right_function, raw) if right_function else np.zeros(left.shape, dtype=object)
+                residual, digits = _object_residual(left, right, arithmetic)
+                for mutant in claim.mutants:
+                    wrong = at_objects(claim, self.mutated(claim, mutant.function), raw)
+                    gap = math.inf if wrong.shape != right.shape else _object_residual(wrong, right, arithmetic)[0]
+                    mutants[mutant.name] = max(mutants[mutant.name], gap)
+            except (ArithmeticUnsupported, ZeroDivisionError):
+                tally.count(draw, 1, 0, 1)
+                continue
+            tally.count(draw, 1, 1, 0)
+            worst, agreement = max(worst, residual), max(agreement, digits)
+            if residual > 1.0 and found is None:
+                found = Violated(
+                    f"the two sides differ for certain ({arithmetic})",
+                    _described(draw, seed, midpoints(left), midpoints(right), residual),
+                )
+        record = self._record(claim, check, arithmetic, tally, worst, mutants, found, settings, limit=1.0)
+        if arithmetic == "ball" and math.isfinite(agreement):
+            record.details["agreement"] = 10.0**agreement
+        return record
+
+
+@dataclass
+class HasStructure(Equal):
+    """A defect of the formula's value vanishes: the claim's part "structure" maps inputs (and `value`) to the defect."""
+
+    kind = "structure"
+
+    def required_parts(self) -> list[str]:
+        return ["structure"]
+
+    def left(self, claim: Claim) -> Callable[..., Any]:
+        return self.mutated(claim, claim.the_formula)
+
+    def right(self, claim: Claim) -> Callable[..., Any] | None:
+        return None
+
+    def mutated(self, claim: Claim, function: Callable[..., Any]) -> Callable[..., Any]:
+        return defect_of(claim, function)
+
+
+def defect_of(claim: Claim, function: Callable[..., Any]) -> Callable[..., Any]:
+    """The structural defect of the value of `function`, as a function of the claim's inputs."""
+    import inspect
+
+    structure = claim.the_part("structure")
+    wanted = [name for name in inspect.signature(structure).parameters if name != "value"]
+    own = list(inspect.signature(function).parameters)
+    names = list(dict.fromkeys(own + wanted))
+
+    def defect(**inputs: Any) -> Any:
+        value = function(**{name: inputs[name] for name in own})
+        return structure(value, **{name: inputs[name] for name in wanted})
+
+    defect.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
+        [inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY) for name in names]
+    )
+    return defect
+
+
+def _in_units(difference: float, unit: float) -> float:
+    if difference == 0.0:
+        return 0.0
+    return difference / unit if unit > 0 else math.inf
+
+
+def _mismatch(wrong: Any, right: Any) -> float:
+    if wrong.shape != right.shape:
+        return math.inf
+    gap = (wrong - right).abs()
+    # an overflow is no measured mismatch: entries that are not finite do not count
+    gap = gap[gap.isfinite()]
+    return float(gap.max()) if gap.numel() else 0.0
+
+
+def _object_residual(left: np.ndarray, right: np.ndarray, arithmetic: str) -> tuple[float, float]:
+    """(certain difference in units, log10 of the possible relative difference)."""
+    difference = left - right
+    if arithmetic == "exact":
+        return (0.0 if all(entry == 0 for entry in difference) else math.inf), -math.inf
+    scale = magnitude(left) + magnitude(right)
+    gap = max((flint.arb(entry).abs_lower() for entry in difference), key=float, default=flint.arb(0))
+    spread = max((flint.arb(entry).abs_upper() for entry in difference), key=float, default=flint.arb(0))
+    if scale.contains(0) or not scale.is_finite():
+        return (0.0 if gap == 0 else math.inf), -math.inf
+    relative = float((spread / scale).mid())
+    if relative > 2.0 ** (-flint.ctx.prec / 4):
+        if gap == 0:
+            raise ArithmeticUnsupported("the enclosure is too wide to decide")
+        return float((gap / scale).mid()) * 2.0**flint.ctx.prec, math.log10(relative)
+    return (0.0 if gap == 0 else float((gap / scale).mid()) * 2.0**flint.ctx.prec), (
+        math.log10(relative) if relative > 0 else -math.inf
+    )
+
+
+def _described(draw: Draw, seed: dict[str, Any], left: Any, right: Any, residual: float) -> dict[str, Any]:
+    return {
+        "domain": draw.domain,
+        "sizes": dict(draw.sizes),
+        "inputs": {name: np.asarray(value).tolist() for name, value in seed.items()},
+        "formula": np.asarray(left).reshape(-1)[:64].tolist() if not hasattr(left, "tolist") else left.reshape(-1)[:64].tolist(),
+        "oracle": right.reshape(-1)[:64].tolist(),
+        "residual": residual,
+    }
+
+
+def is_separated(separation: float | None) -> bool:
+    """Whether mutants landed far enough from the truth."""
+    return separation is not None and separation >= SEPARATION

@@ -1,0 +1,184 @@
+"""Laws: samples drawn from the formula follow a stated law, by tests of fixed size and stated false-alarm probability.
+
+Sample sizes and thresholds are fixed before anything is drawn.  Each test is allowed `FALSE_ALARM`; with fewer than a
+thousand tests in the suite, a run in which everything is true fails with probability below 1e-6.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from verify.claims import Claim
+from verify.evidence import UPHELD, VIOLATED, Record
+from verify.generators import systematic
+from verify.relations.base import Check, Relation, Tally, blank, scored
+from verify.settings import Settings
+
+#: Probability with which one test rejects a true law.
+FALSE_ALARM = 1e-9
+#: p-values are not resolved below this.
+SMALLEST_P = 1e-300
+
+
+@dataclass(frozen=True)
+class LawTest:
+    """The result of one test: its name, p-value and sample size."""
+
+    name: str
+    p: float
+    samples: int
+
+
+def two_sided_p(z: float, degrees: int | None = None) -> float:
+    """Two-sided p-value of a standard normal (or Student t) statistic, accurate in the far tail."""
+    if degrees is None:
+        return max(math.erfc(abs(z) / math.sqrt(2)), SMALLEST_P)
+    import mpmath
+
+    x = degrees / (degrees + z * z)
+    return max(float(mpmath.betainc(degrees / 2, 0.5, 0, x, regularized=True)), SMALLEST_P)
+
+
+def kolmogorov_smirnov(name: str, samples: Any, cdf: Callable[[np.ndarray], np.ndarray]) -> LawTest:
+    """One-sample Kolmogorov-Smirnov test; the p-value is the Dvoretzky-Kiefer-Wolfowitz-Massart bound, valid for every n."""
+    x = np.sort(np.asarray(samples, dtype=np.float64).reshape(-1))
+    n = len(x)
+    f = cdf(x)
+    distance = max(np.max(np.arange(1, n + 1) / n - f), np.max(f - np.arange(n) / n))
+    return LawTest(name, _clip(2 * math.exp(-2 * n * distance**2)), n)
+
+
+def same_law(name: str, a: Any, b: Any) -> LawTest:
+    """Two-sample Kolmogorov-Smirnov test of equal laws; p-value by the asymptotic bound 2 exp(-2 D^2 mn/(m+n))."""
+    x, y = (np.sort(np.asarray(s, dtype=np.float64).reshape(-1)) for s in (a, b))
+    grid = np.concatenate([x, y])
+    distance = np.max(np.abs(np.searchsorted(x, grid, "right") / len(x) - np.searchsorted(y, grid, "right") / len(y)))
+    effective = len(x) * len(y) / (len(x) + len(y))
+    return LawTest(name, _clip(2 * math.exp(-2 * effective * distance**2)), len(x) + len(y))
+
+
+def moment_test(name: str, samples: Any, mean: float, variance: float | None = None) -> LawTest:
+    """Test that independent samples have the given mean.
+
+    With the law's own variance a z-test; otherwise Student's test on the means of 200 blocks, which are close to normal
+    even for heavy-tailed samples.
+    """
+    x = np.asarray(samples, dtype=np.float64).reshape(-1)
+    if variance is None and len(x) >= 2000:
+        blocks = x[: len(x) // 200 * 200].reshape(200, -1).mean(1)
+        error = float(blocks.std(ddof=1)) / math.sqrt(200)
+        if error > 0:
+            return LawTest(name, two_sided_p((float(blocks.mean()) - mean) / error, degrees=199), len(x))
+    spread = math.sqrt((variance if variance is not None else float(x.var(ddof=1))) / len(x))
+    if spread == 0:
+        return LawTest(name, 1.0 if abs(x.mean() - mean) < 1e-12 * (1 + abs(mean)) else SMALLEST_P, len(x))
+    return LawTest(name, two_sided_p((float(x.mean()) - mean) / spread), len(x))
+
+
+def proportion_test(name: str, successes: Any, probability: float) -> LawTest:
+    """Test that independent 0/1 outcomes have the given probability (Hoeffding's bound, valid for every n)."""
+    x = np.asarray(successes, dtype=np.float64).reshape(-1)
+    gap = abs(float(x.mean()) - probability)
+    return LawTest(name, _clip(2 * math.exp(-2 * len(x) * gap**2)), len(x))
+
+
+@dataclass(frozen=True)
+class Moments:
+    """Stated mean and variance of a scalar random variable."""
+
+    mean: float
+    variance: float
+
+    def tests(self, name: str, samples: Any) -> list[LawTest]:
+        """Tests of both moments on independent samples."""
+        x = np.asarray(samples, dtype=np.float64).reshape(-1)
+        return [
+            moment_test(f"{name}: mean", x, self.mean),
+            moment_test(f"{name}: variance", (x - self.mean) ** 2, self.variance),
+        ]
+
+
+def _clip(p: float) -> float:
+    return min(1.0, max(p, SMALLEST_P))
+
+
+@dataclass
+class FollowsLaw(Relation):
+    """The claim's part "laws" turns the formula into a list of `LawTest`.
+
+    ``laws(formula, generator, samples, **inputs)`` draws `samples` independent samples (from the formula, or from the
+    definition that the formula makes a statement about) with the torch `generator`.
+    """
+
+    samples: int = 20_000
+    instances: int = 6
+    kind = "follows law"
+
+    def required_parts(self) -> list[str]:
+        return ["laws"]
+
+    def violation(self, formula: np.ndarray, oracle: np.ndarray) -> np.ndarray:
+        return formula - oracle
+
+    def excludes(self, excess: Any) -> bool:
+        return not excess.contains(0) if hasattr(excess, "contains") else bool(excess != 0)
+
+    def own_checks(self, claim: Claim, settings: Settings) -> list[Check]:
+        return [Check("law", "float64", self.tested)]
+
+    def tested(self, claim: Claim, settings: Settings) -> Record:
+        """Every test on every instance; the smallest p-value, times the number of tests, judges the law."""
+        tally = Tally()
+        found: list[tuple[str, LawTest]] = []
+        for draw in systematic(claim, self.instances, settings.seed):
+            tests = self._run(claim, claim.the_formula, draw, settings)
+            tally.count(draw, self.samples, self.samples, 0)
+            found += [(str(dict(draw.sizes)), test) for test in tests]
+        p_true = min(1.0, min(test.p for _, test in found) * len(found))
+        p_mutants = {}
+        for mutant in claim.mutants:
+            tests = [
+                test
+                for draw in systematic(claim, self.instances, settings.seed)
+                for test in self._run(claim, mutant.function, draw, settings)
+            ]
+            p_mutants[mutant.name] = min(1.0, min(test.p for test in tests) * len(tests))
+        gaps = {name: p_true / p for name, p in p_mutants.items()}
+        budget = FALSE_ALARM * len(found)
+        lowest = min(found, key=lambda pair: pair[1].p)
+        return blank(
+            claim,
+            "law",
+            "float64",
+            UPHELD if p_true >= budget else VIOLATED,
+            device=settings.device,
+            **tally.values(),
+            worst_residual=-math.log10(p_true),
+            separation=min(gaps.values(), default=None),
+            mutants={
+                name: {"residual": value, "killed": value >= 1000.0 and p_mutants[name] < budget}
+                for name, value in gaps.items()
+            },
+            message="" if p_true >= budget else f"{lowest[1].name} at {lowest[0]}: p = {lowest[1].p:.3g}",
+            details={
+                "tests": [{"sizes": sizes, "name": t.name, "p": t.p, "samples": t.samples} for sizes, t in found],
+                "samples": self.samples,
+                "false alarm": budget,
+            },
+        )
+
+    def _run(self, claim: Claim, formula: Callable[..., Any], draw: Any, settings: Settings) -> list[LawTest]:
+        import torch
+
+        generator = torch.Generator(device=settings.device).manual_seed((draw.seed + settings.seed) % 2**31)
+        arrays = draw.arrays(claim, 1)
+        inputs = {name: value if isinstance(value, int) else value[0] for name, value in arrays.items()}
+        laws = claim.the_part("laws")
+        return claim.evaluate(
+            laws, {**claim.prepare(inputs), "formula": formula, "generator": generator, "samples": self.samples}
+        )

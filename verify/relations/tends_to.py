@@ -1,0 +1,216 @@
+"""Limits: a sequence tends to the formula, judged by its observed rate over at least five scales and several seeds."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from verify.arithmetic import precision
+from verify.claims import Claim
+from verify.errors import ArithmeticUnsupported, RegistryError
+from verify.evidence import UPHELD, VIOLATED, Record
+from verify.generators import systematic
+from verify.relations.base import Check, Relation, Tally, blank, scored
+from verify.relations.follows_law import FALSE_ALARM, two_sided_p
+from verify.residuals import as_balls, at_objects, magnitude, one_of, satisfies
+from verify.settings import Settings, torch_dtype
+
+
+@dataclass(frozen=True)
+class PowerRate:
+    """The error of a random sequence falls like scale^-exponent; the observed exponent must come within `slack`."""
+
+    exponent: float
+    slack: float = 0.15
+
+
+@dataclass(frozen=True)
+class QuadraticRate:
+    """The error of a deterministic sequence is squared at each step: order at least `order` once it is small."""
+
+    order: float = 1.8
+
+
+@dataclass
+class TendsTo(Relation):
+    """The claim's part "sequence" tends to its formula as the scale grows.
+
+    Deterministic sequences, ``sequence(scale, **inputs)``, run in balls at `bits` bits.  Random ones,
+    ``sequence(scale, generator, **inputs)``, run in float64 with one torch generator per seed; at the largest scale the
+    mean error over seeds must vanish within its standard error, so a wrong limit is seen however slowly it is reached.
+    """
+
+    scales: tuple[int, ...]
+    rate: PowerRate | QuadraticRate
+    bits: int = 1200
+    instances: int = 3
+    kind = "tends to"
+    history: dict[str, Any] = field(default_factory=dict, repr=False)
+
+    def __post_init__(self) -> None:
+        if len(self.scales) < 5:
+            raise RegistryError(f"a limit is fitted over at least five scales, not {len(self.scales)}")
+
+    def required_parts(self) -> list[str]:
+        return ["sequence"]
+
+    def violation(self, formula: np.ndarray, oracle: np.ndarray) -> np.ndarray:
+        return formula - oracle
+
+    def excludes(self, excess: Any) -> bool:
+        return not excess.contains(0) if hasattr(excess, "contains") else bool(excess != 0)
+
+    def own_checks(self, claim: Claim, settings: Settings) -> list[Check]:
+        if isinstance(self.rate, QuadraticRate):
+            return [Check("rate", "ball", self.deterministic)]
+        return [Check("rate", "float64", self.random)]
+
+    # -- deterministic sequences ---------------------------------------------------------------------------------------
+
+    def deterministic(self, claim: Claim, settings: Settings) -> Record:
+        """Errors along the scales in balls; the order of convergence is fitted where the error is small and positive."""
+        assert isinstance(self.rate, QuadraticRate)
+        tally, worst_final, orders = Tally(), -math.inf, []
+        finals: dict[str, float] = {mutant.name: -math.inf for mutant in claim.mutants}
+        curves = []
+        sequence = claim.the_part("sequence")
+        wanted = settings.effort.enclosed
+        with precision(self.bits):
+            for draw in systematic(claim, 4 * wanted, settings.seed):
+                if tally.satisfied >= wanted:
+                    break
+                seed = one_of(claim, draw.arrays(claim, 1), 0)
+                try:
+                    inputs = claim.prepare(as_balls(seed))
+                    met = satisfies(claim, inputs)
+                    limit = at_objects(claim, claim.the_formula, as_balls(seed))
+                except (ArithmeticUnsupported, ZeroDivisionError):
+                    tally.count(draw, 1, 0, 1)
+                    continue
+                if met is False:
+                    tally.count(draw, 1, 0, 0)
+                    continue
+                tally.count(draw, 1, 1, 0)
+                logs = self._log_errors(claim, sequence, inputs, limit)
+                curves.append({"scales": list(self.scales), "log10 error": logs})
+                worst_final = max(worst_final, logs[-1])
+                orders.append(_order(logs))
+                for mutant in claim.mutants:
+                    wrong = self._log_errors(claim, sequence, inputs, at_objects(claim, mutant.function, as_balls(seed)))
+                    finals[mutant.name] = max(finals[mutant.name], wrong[-1])
+        fitted = [order for order in orders if order is not None]
+        converged = worst_final < -12 and bool(fitted) and min(fitted) >= self.rate.order
+        gaps = {name: 10.0 ** min(final - worst_final, 300.0) for name, final in finals.items()}
+        return blank(
+            claim,
+            "rate",
+            "ball",
+            UPHELD if converged and tally.satisfied else VIOLATED,
+            **tally.values(),
+            worst_residual=10.0**worst_final if math.isfinite(worst_final) else worst_final,
+            separation=min(gaps.values(), default=None),
+            mutants={name: scored(value) for name, value in gaps.items()},
+            message="" if converged else f"final log10 error {worst_final:.3g}, orders {fitted}",
+            details={"order": min(fitted) if fitted else None, "curves": curves[:3]},
+        )
+
+    def _log_errors(self, claim: Claim, sequence: Any, inputs: dict[str, Any], limit: np.ndarray) -> list[float]:
+        logs = []
+        for scale in self.scales:
+            value = claim.evaluate(sequence, {**inputs, "scale": scale})
+            error = magnitude(np.asarray(value, dtype=object).reshape(-1) - limit)
+            logs.append(_log10(error))
+        return logs
+
+    # -- random sequences ----------------------------------------------------------------------------------------------
+
+    def random(self, claim: Claim, settings: Settings) -> Record:
+        """Errors over scales and seeds in float64: slope of log RMS error, and a z-test of the mean at the last scale."""
+        import torch
+
+        assert isinstance(self.rate, PowerRate)
+        tally = Tally()
+        sequence = claim.the_part("sequence")
+        slopes, p_true = [], 1.0
+        p_mutants = {mutant.name: 1.0 for mutant in claim.mutants}
+        curves = []
+        for draw in systematic(claim, self.instances, settings.seed):
+            seed = one_of(claim, draw.arrays(claim, 1), 0)
+            tensors = {
+                name: value
+                if isinstance(value, int)
+                else torch.as_tensor(value, dtype=torch_dtype("float64"), device=settings.device)
+                for name, value in seed.items()
+            }
+            inputs = claim.prepare(tensors)
+            limit = claim.evaluate(claim.the_formula, inputs).reshape(-1)
+            rms = []
+            for scale in self.scales:
+                values = []
+                for trial in range(settings.effort.trials):
+                    generator = torch.Generator(device=settings.device).manual_seed(hash((settings.seed, draw.seed, trial)) % 2**31)
+                    found = claim.evaluate(sequence, {**inputs, "scale": scale, "generator": generator})
+                    values.append(found.reshape(-1))
+                samples = torch.stack(values)
+                rms.append(float((samples - limit).square().mean().sqrt()))
+            tally.count(draw, settings.effort.trials, settings.effort.trials, 0)
+            slopes.append(_slope(self.scales, rms))
+            p_true = min(p_true, _mean_p(samples, limit))
+            for mutant in claim.mutants:
+                wrong = claim.evaluate(mutant.function, inputs).reshape(-1)
+                p_mutants[mutant.name] = min(p_mutants[mutant.name], _mean_p(samples, wrong))
+            curves.append({"scales": list(self.scales), "rms error": rms, "limit": limit.tolist(), "mean": samples.mean(0).tolist()})
+        observed = float(np.median(slopes))
+        good = abs(observed + self.rate.exponent) <= self.rate.slack and p_true >= FALSE_ALARM
+        gaps = {name: p_true / max(p, 1e-300) for name, p in p_mutants.items()}
+        return blank(
+            claim,
+            "rate",
+            "float64",
+            UPHELD if good else VIOLATED,
+            device=settings.device,
+            **tally.values(),
+            worst_residual=-math.log10(max(p_true, 1e-300)),
+            separation=min(gaps.values(), default=None),
+            mutants={name: scored(value) for name, value in gaps.items()},
+            message="" if good else f"observed exponent {-observed:.3g}, p-value of the mean at the last scale {p_true:.3g}",
+            details={"exponent": -observed, "p": p_true, "false alarm": FALSE_ALARM, "curves": curves},
+        )
+
+
+def _log10(error: Any) -> float:
+    """log10 of an upper bound of a ball, far below the range of floats if need be."""
+    upper = error.upper()
+    if not upper.is_finite():
+        return math.inf
+    return float((upper.log() / type(upper)(10).log()).mid()) if upper > 0 else -1e6
+
+
+def _order(logs: list[float]) -> float | None:
+    """Slope of log e_{k+1} against log e_k where errors are below 0.1 and still being squared, or None."""
+    pairs = [(a, b) for a, b in zip(logs, logs[1:], strict=False) if -160 < a < -1 and b > -320]
+    if len(pairs) < 2:
+        return None
+    x, y = np.array(pairs).T
+    return float(np.polyfit(x, y, 1)[0])
+
+
+def _slope(scales: tuple[int, ...], errors: list[float]) -> float:
+    return float(np.polyfit(np.log(scales), np.log(np.maximum(errors, 1e-300)), 1)[0])
+
+
+def _mean_p(samples: Any, limit: Any) -> float:
+    """p-value, Bonferroni over entries, that the mean over seeds (rows) differs from `limit` by chance (Student's t)."""
+    n = samples.shape[0]
+    errors = samples.mean(0) - limit
+    spread = samples.std(0) / math.sqrt(n)
+    p = 1.0
+    for error, deviation in zip(errors.tolist(), spread.tolist(), strict=True):
+        if deviation == 0:
+            p = min(p, 1.0 if abs(error) < 1e-12 * (1 + abs(float(limit.abs().max()))) else 0.0)
+        else:
+            p = min(p, two_sided_p(error / deviation, degrees=n - 1))
+    return min(1.0, p * len(errors))

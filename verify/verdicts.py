@@ -1,0 +1,149 @@
+"""Verdicts: computed from evidence, never written by hand.
+
+=============  =====================================================================================================
+holds          every check upheld it, every mutant is dead, right and wrong are at least 1000x apart
+reading        the same, for a statement that needs a stated reading
+empirical      the same, for an observation that is not a mathematical statement
+gap            the statement stands, but a step of its printed proof or something it presupposes is refuted
+refuted        a counterexample is certified: assumptions met, violation enclosed away from zero
+open           anything else, with the reason
+=============  =====================================================================================================
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from verify.claims import Claim
+from verify.evidence import CERTIFIED, ERROR, UPHELD, Record
+from verify.residuals import SEPARATION
+
+#: Grades of evidence, weakest first.
+GRADES = ("sampled", "enclosed", "exact", "all sizes")
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What the evidence says about one claim."""
+
+    claim: str
+    status: str
+    why: str
+    grade: str | None = None
+    severity: str | None = None
+    examples: int = 0
+    separation: float | None = None
+    tightest_ratio: float | None = None
+    standing_on: tuple[str, ...] = ()  #: refuted or gapped claims among those it uses, directly or not
+
+    @property
+    def decided(self) -> bool:
+        return self.status != "open"
+
+
+def grade_of(arithmetic: str) -> str:
+    """The grade that evidence in an arithmetic has."""
+    return {"ball": "enclosed", "exact": "exact", "diagram": "all sizes"}.get(arithmetic, "sampled")
+
+
+def judge_all(claims: Mapping[str, Claim], records: Iterable[Record]) -> dict[str, Verdict]:
+    """The verdict of every claim, from the newest evidence about the present code."""
+    by_claim: dict[str, list[Record]] = {claim_id: [] for claim_id in claims}
+    for record in records:
+        if record.claim in by_claim:
+            by_claim[record.claim].append(record)
+    alone = {claim_id: judge_alone(claims[claim_id], by_claim[claim_id]) for claim_id in claims}
+    return {claim_id: _in_context(claims, alone, claim_id) for claim_id in claims}
+
+
+def judge_alone(claim: Claim, records: list[Record]) -> Verdict:
+    """The verdict that a claim's own evidence gives, links aside."""
+    facts = {
+        "examples": sum(record.satisfied for record in records),
+        "tightest_ratio": max((r.tightest_ratio for r in records if r.tightest_ratio is not None), default=None),
+        "separation": _separation(records),
+    }
+
+    def verdict(status: str, why: str, grade: str | None = None, severity: str | None = None) -> Verdict:
+        return Verdict(claim.id, status, why, grade, severity, **facts)  # type: ignore[arg-type]
+
+    if not records:
+        return verdict("open", "no evidence about the present code")
+    errors = [record for record in records if record.outcome == ERROR]
+    if errors:
+        return verdict("open", f"{errors[0].check}: {errors[0].message}")
+    certified = [record for record in records if record.outcome == CERTIFIED]
+    alive = _alive(claim, records)
+    if certified:
+        if alive:
+            return verdict("open", f"a counterexample is certified, but mutants survive: {', '.join(alive)}")
+        grade = grade_of(certified[0].arithmetic)
+        titles = [item["title"] for item in certified[0].details.get("certificates", [])]
+        return verdict("refuted", f"certified counterexample: {titles[0] if titles else ''}", grade, claim.severity or "error")
+    broken = [record for record in records if record.outcome != UPHELD]
+    if broken:
+        return verdict("open", f"violated but not certified: {broken[0].check}: {broken[0].message}")
+    if not any(record.satisfied for record in records):
+        return verdict("open", "no example satisfied the assumptions")
+    if alive:
+        return verdict("open", f"mutants survive: {', '.join(alive)}")
+    separation = facts["separation"]
+    if separation is None or separation < SEPARATION:
+        return verdict("open", f"right and wrong are only {separation} apart, {SEPARATION:g} are needed")
+    grade = max((grade_of(record.arithmetic) for record in records), key=GRADES.index)
+    if claim.reading is not None:
+        return verdict("reading", f"under the reading: {claim.reading}", grade)
+    return verdict("holds", "upheld by every check", grade)
+
+
+def _alive(claim: Claim, records: list[Record]) -> list[str]:
+    """Mutants that no check killed."""
+    dead = {name for record in records for name, result in record.mutants.items() if result["killed"]}
+    return [mutant.name for mutant in claim.mutants if mutant.name not in dead]
+
+
+def _separation(records: list[Record]) -> float | None:
+    """The best separation among the checks: a mutant need only be told apart by one of them, at its strength."""
+    known = [record.separation for record in records if record.separation is not None]
+    return max(known, default=None)
+
+
+def _in_context(claims: Mapping[str, Claim], alone: Mapping[str, Verdict], claim_id: str) -> Verdict:
+    claim, own = claims[claim_id], alone[claim_id]
+    sand = tuple(sorted(_reached(claims, claim_id, "uses", lambda other: alone[other].status in ("refuted", "gap"))))
+    values = {**own.__dict__, "standing_on": sand}
+    if own.status in ("holds", "reading"):
+        refuted = [other for other in (*claim.presumes, *claim.proof) if alone[other].status == "refuted"]
+        if refuted:
+            kind = "presupposes" if refuted[0] in claim.presumes else "its printed proof uses"
+            values.update(status="gap", why=f"the statement stands, but {kind} what is refuted: {', '.join(refuted)}")
+        unknown = [other for other in (*claim.presumes, *claim.proof) if alone[other].status == "open"]
+        if unknown and not refuted:
+            values.update(status="open", why=f"undecided: {', '.join(unknown)}")
+    if own.status == "refuted" and claim.correction and alone[claim.correction].status != "holds":
+        values["why"] = f"{own.why}; its correction {claim.correction} does not hold: {alone[claim.correction].why}"
+    return Verdict(**values)
+
+
+def _reached(claims: Mapping[str, Claim], start: str, link: str, wanted) -> set[str]:  # type: ignore[no-untyped-def]
+    found: set[str] = set()
+    seen, stack = {start}, list(getattr(claims[start], link))
+    while stack:
+        current = stack.pop()
+        if current in seen:
+            continue
+        seen.add(current)
+        if wanted(current):
+            found.add(current)
+        stack.extend(getattr(claims[current], link))
+    return found
+
+
+def disagreements(claims: Mapping[str, Claim], verdicts: Mapping[str, Verdict]) -> list[str]:
+    """Where evidence disagrees with the verdict that the source expects."""
+    return [
+        f"{claim_id}: expected {claims[claim_id].expects}, evidence says {verdict.status} ({verdict.why})"
+        for claim_id, verdict in verdicts.items()
+        if verdict.status != claims[claim_id].expects
+    ]
