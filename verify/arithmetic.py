@@ -149,7 +149,7 @@ def _settled(other: Any) -> Any:
 
 
 class Constant(_Adaptable):
-    """An integer matrix that adapts to the arithmetic, dtype and device of what it is combined with.
+    """A matrix of integers or rationals that adapts to the arithmetic, dtype and device of what it is combined with.
 
     Shape (m, n).  Produced by `verify.matrix.eye`, `commutation_matrix` and their like.
     """
@@ -168,11 +168,17 @@ class Constant(_Adaptable):
     def __getitem__(self, key: Any) -> Constant:
         return Constant(self.array[key])
 
+    def reshape(self, *shape: int) -> Constant:
+        return Constant(self.array.reshape(*shape))
+
+    def sum(self, axis: int) -> Constant:
+        return Constant(self.array.sum(axis))
+
     def adapt(self, other: Any) -> Any:
         """This matrix in the arithmetic of `other`."""
         if is_tensor(other):
             torch = sys.modules["torch"]
-            return torch.tensor(self.array.astype(np.float64), dtype=other.dtype, device=other.device)
+            return torch.tensor(midpoints(self.array), dtype=other.dtype, device=other.device)
         return self.array
 
     def __matmul__(self, other: Any) -> Any:
@@ -186,9 +192,14 @@ class Constant(_Adaptable):
     def __mul__(self, other: Any) -> Any:
         if isinstance(other, (int, Constant)):
             return Constant(self.array * _settled(other))
+        if isinstance(other, Surd):
+            return other * self
         return super().__mul__(other)
 
     __rmul__ = __mul__
+
+    def __truediv__(self, other: Any) -> Any:
+        return rational(1) / other * self if isinstance(other, (int, Surd)) else self.adapt(other) / other
 
     def __add__(self, other: Any) -> Any:
         return Constant(self.array + other.array) if isinstance(other, Constant) else super().__add__(other)
@@ -207,8 +218,8 @@ class Surd(_Adaptable):
     """The exact scalar ``coefficient * sqrt(radicand)``; closed under products and quotients with rationals."""
 
     def __init__(self, coefficient: Fraction | int, radicand: int = 1) -> None:
-        if radicand < 1:
-            raise InputError("radicand", "a positive integer", repr(radicand))
+        if radicand < 0:
+            raise InputError("radicand", "an integer >= 0", repr(radicand))
         root = math.isqrt(radicand)
         if root * root == radicand:
             coefficient, radicand = coefficient * root, 1
@@ -239,7 +250,9 @@ class Surd(_Adaptable):
         if kind is Kind.FLOAT:
             return float(self.coefficient) * math.sqrt(self.radicand)
         if self.radicand != 1:
-            raise ArithmeticUnsupported(f"sqrt({self.radicand}) is irrational: exact arithmetic needs a perfect square here")
+            raise ArithmeticUnsupported(
+                f"sqrt({self.radicand}) is irrational: exact arithmetic needs a perfect square here"
+            )
         return flint.fmpq(numerator, denominator)
 
     def _times(self, other: Any) -> Any:
@@ -248,8 +261,8 @@ class Surd(_Adaptable):
         if isinstance(other, (int, Fraction)):
             return Surd(self.coefficient * other, self.radicand)
         if isinstance(other, Constant):
-            return other.array * self.as_scalar(Kind.EXACT)
-        return _settled(other) * self.adapt(other)
+            return Constant(other.array * self.as_scalar(Kind.EXACT))
+        return other * self.adapt(other)
 
     __mul__ = _times
     __rmul__ = _times
@@ -274,6 +287,8 @@ class Surd(_Adaptable):
         if isinstance(other, (int, Fraction)):
             other = Surd(other)
         if isinstance(other, Surd):
+            if 0 in (self.coefficient, other.coefficient):
+                return self if other.coefficient == 0 else other * sign
             if self.radicand != other.radicand:
                 raise ArithmeticUnsupported("sums of different square roots are not kept exact")
             return Surd(self.coefficient + sign * other.coefficient, self.radicand)
@@ -290,6 +305,9 @@ class Surd(_Adaptable):
     def __rsub__(self, other: Any) -> Any:
         return (-self)._plus(other, 1)
 
+    def _sympy_(self) -> Any:
+        return self.as_scalar(Kind.SYMBOLIC)  # without it sympy would take the float
+
     def __float__(self) -> float:
         return float(self.coefficient) * math.sqrt(self.radicand)
 
@@ -299,6 +317,10 @@ class Surd(_Adaptable):
 
 def rational(numerator: int, denominator: int = 1) -> Surd:
     """The exact scalar numerator / denominator, to be combined with matrices of any arithmetic."""
+    if not isinstance(numerator, int):
+        raise InputError("numerator", "an integer", repr(numerator))
+    if not isinstance(denominator, int) or denominator == 0:
+        raise InputError("denominator", "a nonzero integer", repr(denominator))
     return Surd(Fraction(numerator, denominator))
 
 
@@ -323,9 +345,9 @@ def free_exponentials(seed: int) -> Iterator[None]:
 
 
 def free_rational(label: str) -> flint.fmpq:
-    """A positive rational in [1/64, 64) that depends on the active seed and on `label` alone."""
+    """A positive rational up to 2^11 that depends on the active seed and on `label` alone."""
     digest = hashlib.sha256(f"{_free.get()}:{label}".encode()).digest()
-    return flint.fmpq(1 + int.from_bytes(digest[:4], "big") % 4095, 1 + int.from_bytes(digest[4:8], "big") % 63)
+    return flint.fmpq(1 + int.from_bytes(digest[:4], "big") % 2**21, 2**10)
 
 
 def exponentials_are_free() -> bool:
@@ -347,11 +369,13 @@ def _exp_scalar(x: Any) -> Any:
         return flint.fmpq(1)
     if exponentials_are_free():
         return free_rational(f"exp {flint.fmpq(x)}")
-    raise ArithmeticUnsupported("exp of a nonzero rational is irrational: evaluate in balls, or within free_exponentials")
+    raise ArithmeticUnsupported(
+        "exp of a nonzero rational is irrational: evaluate in balls, or within free_exponentials"
+    )
 
 
 def _rational_sqrt(x: Any) -> flint.fmpq:
-    q = flint.fmpq(x)
+    q = exact_scalar(x)
     p, r = int(q.p), int(q.q)
     if p >= 0 and math.isqrt(p) ** 2 == p and math.isqrt(r) ** 2 == r:
         return flint.fmpq(math.isqrt(p), math.isqrt(r))
@@ -424,21 +448,37 @@ def elementwise(scalar_function: Callable[[Any], Any], x: Any) -> Any:
     return scalar_function(x)
 
 
+def _promoted(x: Any) -> Any:
+    """Exact entries among balls or symbols lifted to the arithmetic of the others; any shape."""
+    x = _settled(x)
+    kind = kind_of(x)
+
+    def lifted(entry: Any) -> Any:
+        if isinstance(entry, Jet):
+            return Jet(lifted(entry.value), entry.gradient, entry.hessian)
+        if scalar_kind(entry) is not Kind.EXACT:
+            return entry
+        q = exact_scalar(entry)
+        return Surd(Fraction(int(q.p), int(q.q))).as_scalar(kind)
+
+    return x if kind is Kind.EXACT else elementwise(lifted, x)
+
+
 def exp(x: Any) -> Any:
     """Entrywise exponential, any shape."""
-    return x.exp() if is_tensor(x) else elementwise(_exp_scalar, x)
+    return x.exp() if is_tensor(x) else elementwise(_exp_scalar, _promoted(x))
 
 
 def sqrt(x: Any) -> Any:
     """Entrywise square root, any shape; of a Python integer, the exact scalar that adapts to its partner."""
     if isinstance(x, int):
         return Surd(1, x)
-    return x.sqrt() if is_tensor(x) else elementwise(_sqrt_scalar, x)
+    return x.sqrt() if is_tensor(x) else elementwise(_sqrt_scalar, _promoted(x))
 
 
 def relu(x: Any) -> Any:
-    """Entrywise max(x, 0), any shape."""
-    return x.clamp(min=0) if is_tensor(x) else elementwise(_relu_scalar, x)
+    """Entrywise max(x, 0), with derivative 0 at 0, any shape."""
+    return x.relu() if is_tensor(x) else elementwise(_relu_scalar, x)
 
 
 def step(x: Any) -> Any:
@@ -460,14 +500,14 @@ def maximum(x: Any) -> Any:
     """The largest entry, a scalar; in balls an enclosure of it."""
     if is_tensor(x):
         return x.max()
+    if has_jets(x):
+        raise ArithmeticUnsupported("the maximum of jets is not differentiable where two entries tie")
     entries = list(_settled(x).flat)
     if kind_of(_settled(x)) is Kind.BALL:
         best = flint.arb(entries[0])
         for entry in entries[1:]:
             best = best.max(flint.arb(entry))
         return best
-    if has_jets(x):
-        raise ArithmeticUnsupported("the maximum of jets is not differentiable where two entries tie")
     return max(entries, key=_SortKey)
 
 
@@ -495,8 +535,10 @@ def exact_scalar(value: Any) -> flint.fmpq:
         return value.as_scalar(Kind.EXACT)
     if isinstance(value, (flint.fmpq, flint.fmpz)):
         return flint.fmpq(value)
+    if isinstance(value, float) and not math.isfinite(value):
+        raise InputError("value", "a finite number", repr(value))
     fraction = Fraction(value)
-    return flint.fmpq(fraction.numerator, fraction.denominator)
+    return flint.fmpq(int(fraction.numerator), int(fraction.denominator))
 
 
 def to_rationals(array: Any) -> np.ndarray:

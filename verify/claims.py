@@ -13,7 +13,7 @@ A claim is data plus a few ordinary functions.  Its formula is importable and ca
     @LEMMA_11.mutant("sign of the rank-one term")
     def _(u): ...
 
-Every decorator returns the function it was given.
+Every decorator returns the function it was given; the formula comes back checking its arguments.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from verify.errors import RegistryError
-from verify.shapes import Spec, parameter_specs
+from verify.shapes import Spec, checked, parameter_specs
 
 if TYPE_CHECKING:
     from verify.relations import Relation
@@ -142,11 +142,14 @@ class Claim:
     # -- declaring the parts -------------------------------------------------------------------------------------------
 
     def formula(self, function: F) -> F:
-        """Declare the printed formula (for a bound, its right-hand side)."""
+        """Declare the printed formula (for a bound, its right-hand side).
+
+        Returns the function with its arguments checked against their annotations, for those who import it.
+        """
         if self._formula is not None:
             raise RegistryError(f"{self.id}: the formula is declared twice")
         self._formula = function
-        return function
+        return checked(function)
 
     def oracle(self, function: F) -> F:
         """Declare the independent way to the same quantity (for a bound, the quantity bounded)."""

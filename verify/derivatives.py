@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from verify.arithmetic import is_tensor
+from verify.arithmetic import Constant, is_tensor
 from verify.errors import InputError
 from verify.jets import gradient_part, hessian_part, variables
 from verify.matrix.layout import ROW, Layout, moved_to_layout
@@ -24,6 +24,10 @@ def _bind(f: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], 
         if name not in bound.arguments:
             raise InputError("wrt", f"one of {list(bound.arguments)}", repr(name))
     return dict(bound.arguments)
+
+
+def _entries(point: Any) -> np.ndarray:
+    return point.array if isinstance(point, Constant) else np.asarray(point, dtype=object)
 
 
 def _shape2(shape: Sequence[int]) -> tuple[int, int]:
@@ -53,7 +57,7 @@ def jacobian(f: Callable[..., Any], wrt: str, layout: Layout = ROW) -> Callable[
             out_shape = J.shape[: J.ndim - point.ndim]
             J = J.reshape(int(np.prod(out_shape)), point.numel())
         else:
-            point = np.asarray(point, dtype=object)
+            point = _entries(point)
             (lifted,) = variables([point], order=1)
             result = np.asarray(along(lifted if lifted.shape else lifted.item()), dtype=object)
             out_shape = result.shape
@@ -78,17 +82,17 @@ def hessian(f: Callable[..., Any], wrt: tuple[str, str], layout: Layout = ROW) -
         if is_tensor(a):
             import torch
 
-            def inner(y: Any) -> Any:
-                return torch.func.jacrev(lambda x: f(**{**arguments, second: y, first: x} if first != second else {**arguments, first: x}))
+            def at(x: Any, y: Any) -> Any:
+                return f(**{**arguments, second: y, first: x})
 
             if first == second:
-                H = torch.func.jacrev(torch.func.jacrev(lambda x: f(**{**arguments, first: x})))(a)
+                H = torch.func.jacrev(torch.func.jacrev(lambda x: at(x, x)))(a)
             else:
-                H = torch.func.jacrev(lambda y: inner(y)(a))(b)
+                H = torch.func.jacrev(lambda y: torch.func.jacrev(lambda x: at(x, y))(a))(b)
             out_shape = H.shape[: H.ndim - a.ndim - b.ndim]
             H = H.reshape(-1, a.numel(), b.numel())
         else:
-            a, b = np.asarray(a, dtype=object), np.asarray(b, dtype=object)
+            a, b = _entries(a), _entries(b)
             points = [a] if first == second else [a, b]
             lifted = variables(points, order=2)
             result = np.asarray(f(**{**arguments, **dict(zip([first, second], lifted, strict=False))}), dtype=object)

@@ -113,6 +113,8 @@ def _parse(line: str) -> Record:
     for name in _NUMBERS:
         if isinstance(data.get(name), str):
             data[name] = float(data[name])
+    for result in data.get("mutants", {}).values():
+        result["residual"] = float(result["residual"])
     return Record(**data)
 
 
@@ -126,7 +128,7 @@ def read(folder: Path) -> tuple[list[Record], list[Rejected]]:
                 continue
             try:
                 records.append(_parse(line))
-            except (ValueError, TypeError) as problem:
+            except (ValueError, TypeError, KeyError, AttributeError) as problem:
                 rejected.append(Rejected(path, number, str(problem)))
     records.sort(key=lambda record: record.when)
     return records, rejected

@@ -7,6 +7,7 @@ for float32, so every arithmetic sees exactly the same numbers.
 
 from __future__ import annotations
 
+import math
 import zlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -15,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from verify.claims import Claim
-from verify.errors import RegistryError
+from verify.errors import InputError, RegistryError
 from verify.shapes import Real, Shape, Size
 
 if TYPE_CHECKING:
@@ -49,6 +50,8 @@ def _tied(shape: tuple[int, ...], rng: np.random.Generator) -> np.ndarray:
 
 
 def _rank_deficient(shape: tuple[int, ...], rng: np.random.Generator) -> np.ndarray:
+    if len(shape) > 3:
+        return _rank_deficient((int(np.prod(shape[:-2])), *shape[-2:]), rng).reshape(shape)
     if len(shape) < 3 or min(shape[1:]) < 2:
         return _generic(shape, rng)
     rank = max(1, min(shape[1:]) - 1)
@@ -60,6 +63,8 @@ def _repeated_singular_values(shape: tuple[int, ...], rng: np.random.Generator) 
     """Signed partial permutation matrices: every nonzero singular value is 1."""
     if len(shape) < 3:
         return rng.choice([-1.0, 1.0], shape)
+    if len(shape) > 3:
+        return _repeated_singular_values((int(np.prod(shape[:-2])), *shape[-2:]), rng).reshape(shape)
     batch, m, n = shape
     x = np.zeros(shape)
     for b in range(batch):
@@ -72,6 +77,14 @@ def _kinks(shape: tuple[int, ...], rng: np.random.Generator) -> np.ndarray:
     """Exact zeros, entries a hair on either side of zero, and ordinary ones."""
     return rng.choice([0.0, 2.0**-20, -(2.0**-20), 1.0, -1.0, 0.5], shape)
 
+
+def _wide(shape: tuple[int, ...], rng: np.random.Generator) -> np.ndarray:
+    """Multiples of 2^-10 from 2^21 equally likely ones: a nonzero polynomial of degree D vanishes with probability D / 2^21."""
+    return rng.integers(-(2**20), 2**20, shape) / 2.0**10
+
+
+#: The domain of exact checks, where the height of the numbers is what makes a zero conclusive.
+WIDE = "wide rationals"
 
 #: Value domains: how the entries of every matrix are drawn.
 VALUE_DOMAINS: dict[str, Callable[[tuple[int, ...], np.random.Generator], np.ndarray]] = {
@@ -113,7 +126,10 @@ def applicable_domains(claim: Claim) -> list[str]:
     unknown = [name for name in [*chosen, *claim.without_domains] if name not in [*names, *LOGIT_DOMAINS]]
     if unknown:
         raise RegistryError(f"{claim.id}: unknown generator domains {unknown}")
-    return [name for name in chosen if name not in claim.without_domains] + list(claim.special_domains)
+    left = [name for name in chosen if name not in claim.without_domains] + list(claim.special_domains)
+    if not left:
+        raise RegistryError(f"{claim.id}: no generator domain is left to draw from")
+    return left
 
 
 @dataclass(frozen=True)
@@ -149,18 +165,21 @@ class Draw:
 
     def _matrix(self, spec: Shape, sizes: Mapping[str, int], batch: int, rng: np.random.Generator) -> np.ndarray:
         shape = (batch, *spec.resolve(sizes))
-        x = VALUE_DOMAINS.get(self.domain, _generic)(shape, rng)
+        x = _wide(shape, rng) if self.domain == WIDE else VALUE_DOMAINS.get(self.domain, _generic)(shape, rng)
         if spec.role == "query":
             x = x * LOGIT_DOMAINS.get(self.domain, 1.0)
         return x * SCALE_DOMAINS.get(self.domain, 1.0)
 
 
 def _scalars(spec: Real, domain: str, batch: int, rng: np.random.Generator) -> np.ndarray:
-    x = spec.low + (spec.high - spec.low) * rng.random(batch)
+    low, high = math.ceil(spec.low / GRID) * GRID, math.floor(spec.high / GRID) * GRID
+    if low > high:
+        raise InputError("Real", f"an interval that holds a multiple of {GRID}", f"[{spec.low}, {spec.high}]")
+    x = low + (high - low) * rng.random(batch)
     if domain == "integers":
-        x = np.clip(np.round(x), spec.low, spec.high)
-    x = np.clip(np.round(x / GRID) * GRID, spec.low, spec.high)
-    return np.where(np.abs(x) < GRID, spec.high, x) if spec.avoid_zero else x
+        x = np.round(x)
+    x = np.clip(np.round(x / GRID) * GRID, low, high)
+    return np.where(np.abs(x) < GRID, high or low, x) if spec.avoid_zero else x
 
 
 def draws(claim: Claim) -> SearchStrategy[Draw]:
@@ -176,7 +195,9 @@ def draws(claim: Claim) -> SearchStrategy[Draw]:
             sizes=draw(st.sampled_from(admissible)),
             domain=draw(st.sampled_from(domains)),
             seed=draw(st.integers(0, 2**32 - 1)),
-            explicit=draw(st.lists(st.tuples(st.integers(0, 7), st.integers(0, 63), st.integers(-6, 6)), max_size=3).map(tuple)),
+            explicit=draw(
+                st.lists(st.tuples(st.integers(0, 7), st.integers(0, 63), st.integers(-6, 6)), max_size=3).map(tuple)
+            ),
         )
 
     return one()
@@ -197,12 +218,12 @@ def _admissible_sizes(claim: Claim) -> list[tuple[tuple[str, int], ...]]:
     return [tuple(sizes.items()) for sizes in weighted]
 
 
-def systematic(claim: Claim, count: int, seed: int) -> list[Draw]:
-    """`count` draws without Hypothesis: domains in turn; every other draw at the largest distinct sizes, the rest anywhere.
+def systematic(claim: Claim, count: int, seed: int, domain: str | None = None) -> list[Draw]:
+    """`count` draws without Hypothesis, domains in turn (or all from `domain`), every other one at telling sizes.
 
     The same for the same seed.  Whatever the effort, these reach every domain and break every symmetry of square shapes.
     """
-    domains, admissible = applicable_domains(claim), _admissible_sizes(claim)
+    domains, admissible = [domain] if domain else applicable_domains(claim), _admissible_sizes(claim)
     rng = np.random.default_rng([seed, zlib.crc32(claim.id.encode())])
     telling = _telling_sizes(claim)
     chosen = [

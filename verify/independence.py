@@ -7,9 +7,12 @@ package.  Not followed: the engine's own primitives (both sides may use `kron`),
 
 from __future__ import annotations
 
+import inspect
 import types
 from collections.abc import Callable, Iterator
 from typing import Any
+
+from verify.subjects import is_dispatcher
 
 
 def _referenced(code: types.CodeType) -> Iterator[str]:
@@ -26,7 +29,7 @@ def _callees(function: types.FunctionType) -> Iterator[types.FunctionType]:
     )
     for name in _referenced(function.__code__):
         value = closure.get(name, function.__globals__.get(name))
-        if isinstance(value, types.FunctionType) and not value.__module__.startswith("verify"):
+        if isinstance(value, types.FunctionType) and value.__module__.split(".")[0] != "verify":
             yield value
 
 
@@ -36,9 +39,11 @@ def shared_code(oracle: Callable[..., Any], formula: Callable[..., Any]) -> str 
     stack = [oracle]
     while stack:
         current = stack.pop()
+        if isinstance(current, types.FunctionType) and not is_dispatcher(current):
+            current = inspect.unwrap(current)
         if current is formula:
             return getattr(formula, "__qualname__", repr(formula))
-        if id(current) in seen or not isinstance(current, types.FunctionType) or hasattr(current, "__wrapped__"):
+        if id(current) in seen or not isinstance(current, types.FunctionType) or is_dispatcher(current):
             continue
         seen.add(id(current))
         stack.extend(_callees(current))

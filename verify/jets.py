@@ -18,13 +18,18 @@ def _quotient(a: Any, b: Any) -> Any:
     return flint.fmpq(a) / b if isinstance(a, int) else a / b
 
 
+def _defers_to(other: Any) -> bool:
+    """Whether the operation is the other operand's: it is an array, or takes on our arithmetic itself."""
+    return isinstance(other, np.ndarray) or getattr(type(other), "__array_ufunc__", type(other)) is None
+
+
 class Jet:
     """value + gradient . e + 1/2 e . hessian . e in k infinitesimal directions e.
 
     `gradient` has shape (k,), `hessian` shape (k, k) or is None for a first-order jet.
     """
 
-    __slots__ = ("value", "gradient", "hessian")
+    __slots__ = ("gradient", "hessian", "value")
 
     def __init__(self, value: Any, gradient: np.ndarray, hessian: np.ndarray | None = None) -> None:
         self.value, self.gradient, self.hessian = value, gradient, hessian
@@ -40,7 +45,7 @@ class Jet:
         if isinstance(other, Jet):
             hessian = None if self.hessian is None else self.hessian + other.hessian
             return Jet(self.value + other.value, self.gradient + other.gradient, hessian)
-        if isinstance(other, np.ndarray):
+        if _defers_to(other):
             return NotImplemented
         return Jet(self.value + other, self.gradient, self.hessian)
 
@@ -50,7 +55,7 @@ class Jet:
         return Jet(-self.value, -self.gradient, None if self.hessian is None else -self.hessian)
 
     def __sub__(self, other: Any) -> Any:
-        if isinstance(other, np.ndarray):
+        if _defers_to(other):
             return NotImplemented
         return self + (-other)
 
@@ -65,7 +70,7 @@ class Jet:
             cross = np.outer(self.gradient, other.gradient)
             hessian = other.hessian * self.value + self.hessian * other.value + cross + cross.T
             return Jet(self.value * other.value, gradient, hessian)
-        if isinstance(other, np.ndarray):
+        if _defers_to(other):
             return NotImplemented
         if isinstance(other, int) and other == 0:
             return 0  # keeps structural zeros cheap
@@ -81,7 +86,7 @@ class Jet:
     def __truediv__(self, other: Any) -> Any:
         if isinstance(other, Jet):
             return self * other.reciprocal()
-        if isinstance(other, np.ndarray):
+        if _defers_to(other):
             return NotImplemented
         return self * _quotient(1, other)
 
@@ -127,4 +132,6 @@ def gradient_part(entry: Any, count: int) -> np.ndarray:
 
 def hessian_part(entry: Any, count: int) -> np.ndarray:
     """The Hessian of a second-order jet, shape (count, count), zero for a plain scalar."""
-    return entry.hessian if isinstance(entry, Jet) else np.zeros((count, count), dtype=object)
+    if isinstance(entry, Jet) and entry.hessian is not None:
+        return entry.hessian
+    return np.zeros((count, count), dtype=object)

@@ -42,13 +42,17 @@ EVIDENCE = ".verify/evidence"
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     group = parser.getgroup("theorems")
-    group.addoption("--effort", default="ci", choices=sorted(EFFORTS), help="how hard claims are attacked (default: ci)")
+    group.addoption(
+        "--effort", default="ci", choices=sorted(EFFORTS), help="how hard claims are attacked (default: ci)"
+    )
     group.addoption("--device", default="cpu", help="torch device of the float checks (default: cpu)")
     group.addoption(
         "--dtype", action="append", choices=["float64", "float32"], help="dtype of the float checks (default: both)"
     )
     group.addoption("--claims", default="*", metavar="GLOB", help="only claims whose id matches (default: all)")
-    group.addoption("--evidence", default=EVIDENCE, metavar="DIR", help=f"folder of evidence files (default: {EVIDENCE})")
+    group.addoption(
+        "--evidence", default=EVIDENCE, metavar="DIR", help=f"folder of evidence files (default: {EVIDENCE})"
+    )
     parser.addini("verify_packages", "packages whose modules declare claims", type="args", default=["theorems"])
 
 
@@ -81,9 +85,12 @@ def pytest_configure_node(node: Any) -> None:
 
 
 def pytest_report_header(config: pytest.Config) -> list[str]:
+    if "theorem" not in config.option.markexpr and "verify_packages" not in config.inicfg:
+        return []  # a project that only has this package installed
     settings = config.stash[_SETTINGS]
     versions = ", ".join(
-        f"{name} {importlib.metadata.version(name)}" for name in ("torch", "python-flint", "sympy", "mpmath", "hypothesis")
+        f"{name} {importlib.metadata.version(name)}"
+        for name in ("torch", "python-flint", "sympy", "mpmath", "hypothesis")
     )
     seed = settings.seed if settings.seeded else "fixed"
     return [

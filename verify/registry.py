@@ -19,7 +19,9 @@ class Registry(Mapping[str, Claim]):
         self._claims: dict[str, Claim] = {}
         for claim in claims:
             if claim.id in self._claims:
-                raise RegistryError(f"two claims have the id {claim.id!r}: {self._claims[claim.id].module} and {claim.module}")
+                raise RegistryError(
+                    f"two claims have the id {claim.id!r}: {self._claims[claim.id].module} and {claim.module}"
+                )
             self._claims[claim.id] = claim
         for claim in self._claims.values():
             self._check_links(claim)

@@ -17,7 +17,9 @@ def replay(claim_id: str, package: str = "theorems", **drawn: Any) -> dict[str, 
     Raises `verify.errors.InputError` for an unknown claim id.
     """
     claim = load(package)[claim_id]
-    raw = as_balls({name: value if isinstance(value, int) else np.asarray(value, dtype=float) for name, value in drawn.items()})
+    raw = as_balls(
+        {name: value if isinstance(value, int) else np.asarray(value, dtype=float) for name, value in drawn.items()}
+    )
     sides = {"formula": at_objects(claim, claim.the_formula, raw)}
     if claim.has_oracle:
         sides["oracle"] = at_objects(claim, claim.the_oracle, raw)

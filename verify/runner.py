@@ -15,6 +15,9 @@ from verify.independence import shared_code
 from verify.relations.base import Check, blank
 from verify.settings import Settings
 
+#: Checks of few examples that confirm a search; mutants have to die in the searches themselves.
+CONFIRMING = ("enclosed", "exact", "counterexample")
+
 #: Modules of the engine on which the outcome of a check depends.
 _ENGINE = (
     "arithmetic", "claims", "derivatives", "generators", "jets", "residuals", "runner", "settings", "shapes",
@@ -102,11 +105,6 @@ def judge(claim: Claim, record: Record) -> Judgement:
         return Judgement(True, "")  # the certified counterexample decides; a search that misses it decides nothing
     if record.outcome != UPHELD:
         return Judgement(False, record.message or "the statement is violated")
-    if record.surviving and record.check == primary_check(claim):
+    if record.surviving and record.check not in CONFIRMING:
         return Judgement(False, f"mutants survive: {', '.join(record.surviving)}")
     return Judgement(True, "")
-
-
-def primary_check(claim: Claim) -> str:
-    """The check in which every mutant has to die."""
-    return claim.relation.own_checks(claim, Settings())[0].name

@@ -2,18 +2,26 @@
 
     Tokens = Annotated[Any, Shape("L", "d_V")]
 
-A formula whose parameters carry these annotations needs no other description of its inputs.
+A formula whose parameters carry these annotations needs no other description of its inputs; `checked` rejects
+arguments that do not fit it.
 """
 
 from __future__ import annotations
 
+import functools
 import inspect
 import typing
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
-from verify.errors import RegistryError
+import flint
+import numpy as np
+
+from verify.arithmetic import Constant, is_tensor
+from verify.errors import InputError, RegistryError
+
+F = TypeVar("F", bound=Callable[..., Any])
 
 
 @dataclass(frozen=True)
@@ -66,3 +74,94 @@ def parameter_specs(function: Callable[..., Any]) -> dict[str, Spec]:
             raise RegistryError(f"{function.__qualname__}: parameter {name} has no Shape, Real or Size annotation")
         specs[name] = spec
     return specs
+
+
+# -- rejecting arguments that do not fit -------------------------------------------------------------------------------
+
+
+def checked(function: F) -> F:
+    """`function`, raising `InputError` for arguments whose shapes, dtypes, devices or values do not fit its annotations.
+
+    Only annotated parameters are looked at.  The original is kept as ``__wrapped__``.
+    """
+    signature = inspect.signature(function)
+
+    @functools.wraps(function)
+    def wrapper(*args: Any, **kwargs: Any) -> Any:
+        require_fit(_annotated(function), signature.bind(*args, **kwargs).arguments)
+        return function(*args, **kwargs)
+
+    return wrapper  # type: ignore[return-value]
+
+
+@functools.cache
+def _annotated(function: Callable[..., Any]) -> dict[str, Shape]:
+    hints = typing.get_type_hints(function, include_extras=True)
+    found = {}
+    for name, hint in hints.items():
+        spec = next((item for item in getattr(hint, "__metadata__", ()) if isinstance(item, Shape)), None)
+        if spec is not None:
+            found[name] = spec
+    return found
+
+
+def require_fit(specs: Mapping[str, Shape], arguments: Mapping[str, Any]) -> None:
+    """Raise `InputError` unless the matrices fit their shapes, agree in arithmetic, dtype and device, and are finite."""
+    sizes: dict[str, tuple[int, str]] = {}
+    leader: tuple[str, Any] | None = None
+    for name, spec in specs.items():
+        if name not in arguments:
+            continue
+        value = arguments[name]
+        _require_shape(name, value, spec, sizes)
+        if isinstance(value, Constant):
+            continue
+        if leader is None:
+            leader = (name, value)
+        else:
+            _require_same_arithmetic(name, value, *leader)
+        _require_finite(name, value)
+
+
+def _require_shape(name: str, value: Any, spec: Shape, sizes: dict[str, tuple[int, str]]) -> None:
+    wanted = "(" + ", ".join(spec.dims) + ")"
+    if not (is_tensor(value) or isinstance(value, (np.ndarray, Constant))):
+        raise InputError(name, f"a torch tensor or numpy object array of shape {wanted}", type(value).__name__)
+    if isinstance(value, np.ndarray) and value.dtype != object:
+        raise InputError(
+            name,
+            "a torch tensor, or a numpy array of dtype object with exact entries",
+            f"a numpy array of {value.dtype}",
+        )
+    shape = tuple(value.shape)
+    if len(shape) != len(spec.dims):
+        raise InputError(name, f"shape {wanted}", f"shape {shape}")
+    for dim, length in zip(spec.dims, shape, strict=True):
+        expected, source = (int(dim), "fixed") if dim.isdigit() else sizes.setdefault(dim, (length, name))
+        if length != expected:
+            where = "" if source == "fixed" else f", from {source}"
+            raise InputError(name, f"shape {wanted} with {dim} = {expected}{where}", f"shape {shape}")
+
+
+def _require_same_arithmetic(name: str, value: Any, first: str, other: Any) -> None:
+    if is_tensor(value) != is_tensor(other):
+        raise InputError(name, f"the arithmetic of {first}, {type(other).__name__}", type(value).__name__)
+    if is_tensor(value):
+        if value.dtype != other.dtype:
+            raise InputError(name, f"the dtype of {first}, {other.dtype}", str(value.dtype))
+        if value.device != other.device:
+            raise InputError(name, f"the device of {first}, {other.device}", str(value.device))
+
+
+def _require_finite(name: str, value: Any) -> None:
+    if is_tensor(value):
+        if not value.dtype.is_floating_point:
+            raise InputError(name, "a floating-point tensor", str(value.dtype))
+        try:
+            finite = bool(value.isfinite().all())
+        except RuntimeError:  # inside vmap the values cannot be looked at
+            return
+    else:
+        finite = all(entry.is_finite() for entry in value.flat if isinstance(entry, flint.arb))
+    if not finite:
+        raise InputError(name, "finite entries", "NaN or infinity")

@@ -19,7 +19,9 @@ Predicate = Callable[[dict[str, Any]], bool]
 
 def shrunk(claim: Claim, raw: dict[str, Any], breaks: Predicate, tries: int = 400) -> dict[str, Any]:
     """Smaller inputs that still break the claim: fewer rows, more zeros, then shorter numbers."""
-    current = {name: value if isinstance(value, int) else np.array(value, dtype=np.float64) for name, value in raw.items()}
+    current = {
+        name: value if isinstance(value, int) else np.array(value, dtype=np.float64) for name, value in raw.items()
+    }
     budget = tries
     progress = True
     while progress and budget > 0:
@@ -63,7 +65,11 @@ def _fewer_indices(claim: Claim, raw: dict[str, Any]) -> Iterator[dict[str, Any]
 def _rounded(raw: dict[str, Any]) -> Iterator[dict[str, Any]]:
     """All entries rounded to integers, halves, or few bits."""
     for grid in (1.0, 0.5, 0.125, 2.0**-8):
-        rounded = {name: value if isinstance(value, int) else np.round(value / grid) * grid for name, value in raw.items()}
+        rounded = {
+            # asarray: numpy turns arrays without axes into scalars
+            name: value if isinstance(value, int) else np.asarray(np.round(value / grid) * grid)
+            for name, value in raw.items()
+        }
         if any(not isinstance(value, int) and np.any(rounded[name] != value) for name, value in raw.items()):
             yield rounded
 

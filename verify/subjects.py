@@ -1,10 +1,10 @@
 """Subjects: the definitions that claims speak about, looked up by name so that another implementation can stand in.
 
-    @subject("attention")
-    def attention(X, W_Q, W_K, W_V): ...
+@subject("attention")
+def attention(X, W_Q, W_K, W_V): ...
 
-    with replaced("attention", my_attention):
-        ...  # every claim about attention now speaks of my_attention
+with replaced("attention", my_attention):
+    ...  # every claim about attention now speaks of my_attention
 """
 
 from __future__ import annotations
@@ -17,10 +17,12 @@ from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
 
 from verify.errors import InputError, RegistryError
+from verify.shapes import checked
 
 F = TypeVar("F", bound=Callable[..., Any])
 
 _definitions: dict[str, Callable[..., Any]] = {}
+_dispatchers: set[Callable[..., Any]] = set()
 _replacements: contextvars.ContextVar[dict[str, Callable[..., Any]]] = contextvars.ContextVar("replacements")
 
 
@@ -32,13 +34,21 @@ def subject(name: str) -> Callable[[F], F]:
             raise RegistryError(f"two definitions are registered as subject {name!r}")
         _definitions[name] = definition
 
+        usual = checked(definition)
+
         @functools.wraps(definition)
         def dispatched(*args: Any, **kwargs: Any) -> Any:
-            return _replacements.get({}).get(name, definition)(*args, **kwargs)
+            return _replacements.get({}).get(name, usual)(*args, **kwargs)
 
+        _dispatchers.add(dispatched)
         return dispatched  # type: ignore[return-value]
 
     return register
+
+
+def is_dispatcher(function: Any) -> bool:
+    """Whether `function` is the public name of a registered definition."""
+    return function in _dispatchers
 
 
 def subjects() -> dict[str, inspect.Signature]:

@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from verify.claims import Claim
 from verify.evidence import CERTIFIED, ERROR, UPHELD, Record
 from verify.residuals import SEPARATION
+from verify.runner import CONFIRMING
 
 #: Grades of evidence, weakest first.
 GRADES = ("sampled", "enclosed", "exact", "all sizes")
@@ -80,7 +81,9 @@ def judge_alone(claim: Claim, records: list[Record]) -> Verdict:
             return verdict("open", f"a counterexample is certified, but mutants survive: {', '.join(alive)}")
         grade = grade_of(certified[0].arithmetic)
         titles = [item["title"] for item in certified[0].details.get("certificates", [])]
-        return verdict("refuted", f"certified counterexample: {titles[0] if titles else ''}", grade, claim.severity or "error")
+        return verdict(
+            "refuted", f"certified counterexample: {titles[0] if titles else ''}", grade, claim.severity or "error"
+        )
     broken = [record for record in records if record.outcome != UPHELD]
     if broken:
         return verdict("open", f"violated but not certified: {broken[0].check}: {broken[0].message}")
@@ -104,9 +107,10 @@ def _alive(claim: Claim, records: list[Record]) -> list[str]:
 
 
 def _separation(records: list[Record]) -> float | None:
-    """The best separation among the checks: a mutant need only be told apart by one of them, at its strength."""
-    known = [record.separation for record in records if record.separation is not None]
-    return max(known, default=None)
+    """The worst separation among the searches; among the confirming checks only where there was no search."""
+    searches = [r.separation for r in records if r.check not in CONFIRMING and r.separation is not None]
+    others = [r.separation for r in records if r.separation is not None]
+    return min(searches or others, default=None)
 
 
 def _in_context(claims: Mapping[str, Claim], alone: Mapping[str, Verdict], claim_id: str) -> Verdict:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Annotated, Any
 
 from theorems.hessian import HESSIAN
-from theorems.hessian.definitions import SIZES, Logits, Tokens, Z_1, second_central_moments
+from theorems.hessian.definitions import SIZES, Z_1, Logits, Tokens, second_central_moments
 from verify.claims import Claim
 from verify.derivatives import hessian
 from verify.matrix import basis_vector, concatenate, diag, khatri_rao, softmax
@@ -36,9 +36,7 @@ def _entry_hessians(t: Any, curvature: Any) -> Any:
 @LEMMA_C1_ENTRY.formula
 def softmax_entry_hessians(t: Row) -> Any:
     """Hessians of the entries of softmax(t), t of shape (1, L), stacked to shape (L^2, L) (Lemma C.1)."""
-    return _entry_hessians(
-        t, lambda a, j, e: (2 * (a @ a.T) + e @ e.T - diag(a) - e @ a.T - a @ e.T) * a[j, 0]
-    )
+    return _entry_hessians(t, lambda a, j, e: (2 * (a @ a.T) + e @ e.T - diag(a) - e @ a.T - a @ e.T) * a[j, 0])
 
 
 @LEMMA_C1_ENTRY.oracle
@@ -65,7 +63,8 @@ REMARK_31_Z1 = Claim(
     HESSIAN,
     "hessian.rem-3.1-z1",
     label="Remark 3.1, Z_1",
-    statement=r"Z_1 = X * M_2, \text{ with } * \text{ the Khatri-Rao product of } X \text{ split row-wise and } M_2 \text{ split block-row-wise}",
+    statement=r"Z_1 = X * M_2, \text{ with } * \text{ the Khatri-Rao product of } X \text{ split row-wise}"
+    r" \text{ and } M_2 \text{ split block-row-wise}",
     assumptions=["A is the row-wise softmax of T", "M_2 holds the second central moments of Definition 3.1"],
     relation=Equal(),
     sizes={"L": SIZES["L"], "d_V": SIZES["d_V"]},

@@ -21,7 +21,17 @@ from verify.matrix.layout import (
     vec_r,
     zeros,
 )
-from verify.matrix.products import block_diag, concatenate, diag, diag_part, hadamard, khatri_rao, kron, stack_rows, trace
+from verify.matrix.products import (
+    block_diag,
+    concatenate,
+    diag,
+    diag_part,
+    hadamard,
+    khatri_rao,
+    kron,
+    stack_rows,
+    trace,
+)
 from verify.matrix.spectral import (
     condition_number,
     effective_condition_number,

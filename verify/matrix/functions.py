@@ -18,9 +18,9 @@ from verify.arithmetic import (
     kind_of,
     sqrt,
 )
-from verify.errors import ArithmeticUnsupported, InputError
+from verify.errors import ArithmeticUnsupported
 from verify.jets import Jet, gradient_part, hessian_part, value_part
-from verify.matrix.layout import eye, require_matrix
+from verify.matrix.layout import eye, require_matrix, require_square
 
 
 def row_sums(A: Any) -> Any:
@@ -55,9 +55,7 @@ def expm(A: Any) -> Any:
     Floats use torch.linalg.matrix_exp, balls a certified enclosure, symbols sympy; jets over balls the block-triangular
     Frechet identity.  Rationals work only within `verify.arithmetic.free_exponentials`.
     """
-    require_matrix("A", A)
-    if A.shape[0] != A.shape[1]:
-        raise InputError("A", "a square matrix", f"shape {tuple(A.shape)}")
+    require_square("A", A)
     if is_tensor(A):
         return A.matrix_exp() if A.shape[-1] else A
     if isinstance(A, Constant):
@@ -79,7 +77,11 @@ def _expm_of_balls(A: np.ndarray) -> np.ndarray:
     if n == 0:
         return A
     result = flint.arb_mat([[flint.arb(entry) for entry in row] for row in A]).exp()
-    return np.array(result.tolist(), dtype=object).reshape(n, n)
+    found = np.array(result.tolist(), dtype=object).reshape(n, n)
+    # exp(0) and exponentials of nilpotent matrices come out exact here, in no float kernel: one rounding of the largest
+    # entry is part of what an evaluation of this precision may lose
+    largest = max((entry.abs_upper() for entry in found.flat), key=float)
+    return found + flint.arb(0, largest * flint.arb(2) ** -flint.ctx.prec)
 
 
 def _free_power_series(A: np.ndarray) -> np.ndarray:

@@ -28,10 +28,23 @@ def _size(argument: str, value: int, least: int = 0) -> int:
 
 
 def require_matrix(argument: str, value: Any) -> None:
-    """Raise `InputError` unless `value` is two-dimensional."""
+    """Raise `InputError` unless `value` is two-dimensional, and no numpy array of floats."""
     shape = getattr(value, "shape", None)
     if shape is None or len(shape) != 2:
-        raise InputError(argument, "a matrix (two dimensions)", f"shape {tuple(shape) if shape is not None else value!r}")
+        raise InputError(
+            argument, "a matrix (two dimensions)", f"shape {tuple(shape)}" if shape is not None else repr(value)
+        )
+    if isinstance(value, np.ndarray) and value.dtype.kind not in "Oiu":
+        raise InputError(
+            argument, "a torch tensor or an array of exact, ball or symbolic entries", f"dtype {value.dtype}"
+        )
+
+
+def require_square(argument: str, value: Any) -> None:
+    """Raise `InputError` unless `value` is a square matrix."""
+    require_matrix(argument, value)
+    if value.shape[0] != value.shape[1]:
+        raise InputError(argument, "a square matrix", f"shape {tuple(value.shape)}")
 
 
 def eye(n: int) -> Constant:
@@ -51,7 +64,9 @@ def ones(m: int, n: int) -> Constant:
 
 def basis_vector(n: int, i: int) -> Constant:
     """The unit vector e_i as a column, shape (n, 1), with i counted from 0."""
-    return eye(n)[:, _size("i", i) : _size("i", i) + 1]
+    if _size("i", i) >= n:
+        raise InputError("i", f"an index below {n}", repr(i))
+    return eye(n)[:, i : i + 1]
 
 
 def basis_matrix(m: int, n: int, i: int, j: int) -> Constant:
@@ -68,8 +83,6 @@ def transpose(A: Any) -> Any:
 def vec_r(A: Any) -> Any:
     """Row-stacking vectorisation, shape (m n, 1) for A of shape (m, n) (Hessian paper, Section 2)."""
     require_matrix("A", A)
-    if isinstance(A, Constant):
-        return Constant(A.array.reshape(-1, 1))
     return A.reshape(-1, 1)
 
 
@@ -80,6 +93,8 @@ def vec_c(A: Any) -> Any:
 
 def unvec_r(v: Any, m: int, n: int) -> Any:
     """The matrix of shape (m, n) whose row-stacking vectorisation is v, shape (m n, 1)."""
+    if tuple(v.shape) != (_size("m", m) * _size("n", n), 1):
+        raise InputError("v", f"a column of shape ({m * n}, 1)", f"shape {tuple(v.shape)}")
     return v.reshape(m, n)
 
 

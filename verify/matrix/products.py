@@ -9,7 +9,7 @@ import numpy as np
 
 from verify.arithmetic import Constant, Surd, is_tensor
 from verify.errors import InputError
-from verify.matrix.layout import require_matrix
+from verify.matrix.layout import require_matrix, require_square
 
 
 def aligned(*operands: Any) -> list[Any]:
@@ -40,6 +40,12 @@ def hadamard(A: Any, B: Any) -> Any:
 
 def concatenate(blocks: Sequence[Any], axis: int) -> Any:
     """Blocks joined along `axis` (0: on top of each other, 1: side by side)."""
+    if not blocks:
+        raise InputError("blocks", "at least one matrix", "none")
+    for block in blocks:
+        if block.shape[1 - axis] != blocks[0].shape[1 - axis]:
+            shapes = [tuple(block.shape) for block in blocks]
+            raise InputError("blocks", f"matrices of equally many {('columns', 'rows')[axis]}", f"shapes {shapes}")
     if all(isinstance(block, Constant) for block in blocks):
         return Constant(np.concatenate([block.array for block in blocks], axis=axis))
     arrays = aligned(*blocks)
@@ -82,6 +88,8 @@ def block_diag(blocks: Sequence[Any]) -> Any:
 
 def diag(v: Any) -> Any:
     """The diagonal matrix of a vector of shape (n,), (n, 1) or (1, n); shape (n, n)."""
+    if sum(size != 1 for size in v.shape) > 1:
+        raise InputError("v", "a vector", f"shape {tuple(v.shape)}")
     entries = v.reshape(-1)
     n = entries.shape[0]
     identity = Constant(np.eye(n, dtype=int))
@@ -90,7 +98,7 @@ def diag(v: Any) -> Any:
 
 def diag_part(A: Any) -> Any:
     """The diagonal of a square matrix (n, n), shape (n,)."""
-    require_matrix("A", A)
+    require_square("A", A)
     if is_tensor(A):
         return A.diagonal()
     return np.diagonal(A.array if isinstance(A, Constant) else A)

@@ -13,9 +13,9 @@ import flint
 import mpmath
 import numpy as np
 
-from verify.arithmetic import Constant, Kind, has_jets, is_tensor, kind_of, sqrt
+from verify.arithmetic import Constant, Kind, exact_scalar, has_jets, is_tensor, kind_of, sqrt
 from verify.errors import ArithmeticUnsupported, InputError
-from verify.matrix.layout import require_matrix
+from verify.matrix.layout import require_matrix, require_square
 
 
 def frobenius_norm(A: Any) -> Any:
@@ -33,14 +33,16 @@ def _balls_only(name: str, A: Any) -> np.ndarray:
     kind = kind_of(A)
     if kind is Kind.SYMBOLIC:
         raise ArithmeticUnsupported(f"{name} of symbolic matrices is not supported; use balls or floats")
-    return np.array([flint.arb(entry) for entry in A.flat], dtype=object).reshape(A.shape)
+    return np.array([_ball(entry) for entry in A.flat], dtype=object).reshape(A.shape)
+
+
+def _ball(entry: Any) -> flint.arb:
+    return entry if isinstance(entry, flint.arb) else flint.arb(exact_scalar(entry))
 
 
 def symmetric_eigenvalues(B: Any) -> Any:
     """Eigenvalues of a symmetric matrix (n, n) in ascending order, shape (n,); rationals and balls give enclosures."""
-    require_matrix("B", B)
-    if B.shape[0] != B.shape[1]:
-        raise InputError("B", "a square matrix", f"shape {tuple(B.shape)}")
+    require_square("B", B)
     if is_tensor(B):
         import torch
 
@@ -49,10 +51,15 @@ def symmetric_eigenvalues(B: Any) -> Any:
     n = B.shape[0]
     if n == 0:
         return B.reshape(0)
+    for i, j in np.ndindex(n, n):
+        if not B[i, j].overlaps(B[j, i]):
+            raise InputError("B", "a symmetric matrix", f"entries {B[i, j]} and {B[j, i]} across the diagonal")
     with mpmath.workprec(flint.ctx.prec):
         approximation = mpmath.matrix([[mpmath.mpf(_decimal(entry)) for entry in row] for row in B])
         _, vectors = mpmath.eigsy((approximation + approximation.T) / 2)
-        V = flint.arb_mat([[flint.arb(mpmath.nstr(vectors[i, j], mpmath.mp.dps + 5)) for j in range(n)] for i in range(n)])
+        V = flint.arb_mat(
+            [[flint.arb(mpmath.nstr(vectors[i, j], mpmath.mp.dps + 5)) for j in range(n)] for i in range(n)]
+        )
     C = V.inv() * flint.arb_mat(B.tolist()) * V
     discs = []
     for i in range(n):
@@ -70,11 +77,11 @@ def _merged(discs: list[flint.arb]) -> list[flint.arb]:
     discs = sorted(discs, key=lambda disc: float(disc.mid()))
     components: list[list[flint.arb]] = []
     for disc in discs:
-        hull = components[-1] if components else None
-        if hull and any(disc.overlaps(other) for other in hull):
-            hull.append(disc)
-        else:
-            components.append([disc])
+        component = [disc]
+        # a wide disc may reach back over several components
+        while components and any(disc.overlaps(other) for other in components[-1]):
+            component = components.pop() + component
+        components.append(component)
     result = []
     for component in components:
         hull = component[0]
@@ -105,7 +112,10 @@ def _root_of_nonnegative(value: flint.arb) -> flint.arb:
 
 def spectral_norm(A: Any) -> Any:
     """The largest singular value of A (m, n), a scalar; 0 for an empty matrix."""
-    return singular_values(A)[0]
+    values = singular_values(A)
+    if len(values) == 0:
+        return A.new_zeros(()) if is_tensor(A) else flint.arb(0)
+    return values[0]
 
 
 def smallest_singular_value(A: Any) -> Any:
@@ -129,7 +139,7 @@ def effective_condition_number(A: Any, rank: int) -> Any:
 
 def inverse(A: Any) -> Any:
     """A^-1 for a nonsingular A (n, n)."""
-    require_matrix("A", A)
+    require_square("A", A)
     if is_tensor(A):
         import torch
 
@@ -141,9 +151,9 @@ def inverse(A: Any) -> Any:
     n = A.shape[0]
     kind = kind_of(A)
     if kind is Kind.BALL:
-        rows = flint.arb_mat([[flint.arb(entry) for entry in row] for row in A]).inv().tolist()
+        rows = flint.arb_mat([[_ball(entry) for entry in row] for row in A]).inv().tolist()
     elif kind is Kind.EXACT:
-        solved = flint.fmpq_mat([[flint.fmpq(entry) for entry in row] for row in A]).inv()
+        solved = flint.fmpq_mat([[exact_scalar(entry) for entry in row] for row in A]).inv()
         rows = [[solved[i, j] for j in range(n)] for i in range(n)]
     else:
         import sympy

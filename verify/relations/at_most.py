@@ -132,7 +132,9 @@ class AtMost(Relation):
 
         search(claim, settings, examine, settings.effort.examples)
         if self.ascent and starts:
-            self._climb(claim, settings, [draw for _, draw in heapq.nlargest(4, starts, key=lambda pair: pair[0])], hall)
+            self._climb(
+                claim, settings, [draw for _, draw in heapq.nlargest(4, starts, key=lambda pair: pair[0])], hall
+            )
         return self._judged(claim, "attacked float64", "float64", settings, tally, hall, mutant_halls)
 
     def _scores(self, claim: Claim, bound: Callable[..., Any], raw: dict[str, Any]) -> tuple[Any, Any, int]:
@@ -164,7 +166,9 @@ class AtMost(Relation):
             for _ in range(settings.effort.ascent):
                 optimiser.zero_grad()
                 current = {**static, **free}
-                score = self._score(in_batch(claim, claim.the_oracle, current), in_batch(claim, claim.the_formula, current))
+                score = self._score(
+                    in_batch(claim, claim.the_oracle, current), in_batch(claim, claim.the_formula, current)
+                )
                 good = score[score.isfinite()]
                 if good.numel() == 0 or not good.requires_grad:
                     break
@@ -215,7 +219,8 @@ class AtMost(Relation):
             found = [self._decide(claim, mutant.function, item.raw) for item in mutant_halls[mutant.name].best_first()]
             found += [self._decide(claim, mutant.function, item.raw) for item in hall.best_first()[:2]]
             mutants[mutant.name] = max((item.units for item in found if item and item.certain), default=0.0)
-        message, details = "", {}
+        message = ""
+        details: dict[str, Any] = {}
         if broken is not None:
             message, details = self._shrunk_violation(claim, broken)
         elif tally.satisfied == 0:
@@ -242,8 +247,11 @@ class AtMost(Relation):
             with precision(bits):
                 try:
                     lifted = as_balls(raw)
-                    if satisfies(claim, claim.prepare(lifted)) is False:
+                    met = satisfies(claim, claim.prepare(lifted))
+                    if met is False:
                         return None
+                    if met is None:  # a finer precision may decide
+                        continue
                     right = at_objects(claim, bound, lifted)
                     left = at_objects(claim, claim.the_oracle, lifted)
                 except (ArithmeticUnsupported, ZeroDivisionError):
@@ -263,7 +271,9 @@ class AtMost(Relation):
         right, left = at_objects(claim, claim.the_formula, lifted), at_objects(claim, claim.the_oracle, lifted)
         entry = max(range(len(left)), key=lambda i: float((left[i] - right[i if len(right) > 1 else 0]).mid()))
         return "the bound is broken for certain", {
-            "inputs": {name: value if isinstance(value, int) else np.asarray(value).tolist() for name, value in small.items()},
+            "inputs": {
+                name: value if isinstance(value, int) else np.asarray(value).tolist() for name, value in small.items()
+            },
             "oracle": exact_text(flint.arb(left[entry])),
             "formula": exact_text(flint.arb(right[entry if len(right) > 1 else 0])),
         }
@@ -308,6 +318,8 @@ class Decision:
         certain = [x > y for x, y in pairs]
         undecided = any(not (x > y) and not (x <= y) for x, y in pairs)
         ratios = [float((x / y).mid()) for x, y in pairs if y > 0]
-        excess = max((float((x - y).abs_lower()) for (x, y), above in zip(pairs, certain, strict=True) if above), default=0.0)
+        excess = max(
+            (float((x - y).abs_lower()) for (x, y), above in zip(pairs, certain, strict=True) if above), default=0.0
+        )
         unit = rounding_unit([left, right], bits).value
         return Decision(any(certain), undecided, max(ratios, default=None), excess / unit if unit else math.inf)

@@ -66,7 +66,9 @@ class Relation:
             try:
                 certificates.append(self._certificate(claim, example.title, example.inputs()))
             except CertificateError as problem:
-                return blank(claim, "counterexample", "exact or ball", UNCERTIFIED, message=f"{example.title}: {problem}")
+                return blank(
+                    claim, "counterexample", "exact or ball", UNCERTIFIED, message=f"{example.title}: {problem}"
+                )
         arithmetic = "exact" if all(item["arithmetic"] == "exact" for item in certificates) else "ball"
         survivors = self._mutants_at(claim, claim.counterexamples[0].inputs())
         return blank(
@@ -131,7 +133,7 @@ class CertificateError(Exception):
 
 
 def _rational(value: Any) -> Any:
-    if isinstance(value, bool) or isinstance(value, int):
+    if isinstance(value, int):
         return value
     if isinstance(value, (list, tuple, np.ndarray)):
         array = np.asarray(value, dtype=object)

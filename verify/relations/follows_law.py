@@ -16,7 +16,7 @@ import numpy as np
 from verify.claims import Claim
 from verify.evidence import UPHELD, VIOLATED, Record
 from verify.generators import systematic
-from verify.relations.base import Check, Relation, Tally, blank, scored
+from verify.relations.base import Check, Relation, Tally, blank
 from verify.settings import Settings
 
 #: Probability with which one test rejects a true law.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from dataclasses import dataclass, field
 from typing import Any
@@ -90,7 +91,7 @@ class TendsTo(Relation):
                 except (ArithmeticUnsupported, ZeroDivisionError):
                     tally.count(draw, 1, 0, 1)
                     continue
-                if met is False:
+                if met is not True:
                     tally.count(draw, 1, 0, 0)
                     continue
                 tally.count(draw, 1, 1, 0)
@@ -99,7 +100,9 @@ class TendsTo(Relation):
                 worst_final = max(worst_final, logs[-1])
                 orders.append(_order(logs))
                 for mutant in claim.mutants:
-                    wrong = self._log_errors(claim, sequence, inputs, at_objects(claim, mutant.function, as_balls(seed)))
+                    wrong = self._log_errors(
+                        claim, sequence, inputs, at_objects(claim, mutant.function, as_balls(seed))
+                    )
                     finals[mutant.name] = max(finals[mutant.name], wrong[-1])
         fitted = [order for order in orders if order is not None]
         converged = worst_final < -12 and bool(fitted) and min(fitted) >= self.rate.order
@@ -151,7 +154,9 @@ class TendsTo(Relation):
             for scale in self.scales:
                 values = []
                 for trial in range(settings.effort.trials):
-                    generator = torch.Generator(device=settings.device).manual_seed(hash((settings.seed, draw.seed, trial)) % 2**31)
+                    generator = torch.Generator(device=settings.device).manual_seed(
+                        hash((settings.seed, draw.seed, trial)) % 2**31
+                    )
                     found = claim.evaluate(sequence, {**inputs, "scale": scale, "generator": generator})
                     values.append(found.reshape(-1))
                 samples = torch.stack(values)
@@ -162,7 +167,14 @@ class TendsTo(Relation):
             for mutant in claim.mutants:
                 wrong = claim.evaluate(mutant.function, inputs).reshape(-1)
                 p_mutants[mutant.name] = min(p_mutants[mutant.name], _mean_p(samples, wrong))
-            curves.append({"scales": list(self.scales), "rms error": rms, "limit": limit.tolist(), "mean": samples.mean(0).tolist()})
+            curves.append(
+                {
+                    "scales": list(self.scales),
+                    "rms error": rms,
+                    "limit": limit.tolist(),
+                    "mean": samples.mean(0).tolist(),
+                }
+            )
         observed = float(np.median(slopes))
         good = abs(observed + self.rate.exponent) <= self.rate.slack and p_true >= FALSE_ALARM
         gaps = {name: p_true / max(p, 1e-300) for name, p in p_mutants.items()}
@@ -176,7 +188,9 @@ class TendsTo(Relation):
             worst_residual=-math.log10(max(p_true, 1e-300)),
             separation=min(gaps.values(), default=None),
             mutants={name: scored(value) for name, value in gaps.items()},
-            message="" if good else f"observed exponent {-observed:.3g}, p-value of the mean at the last scale {p_true:.3g}",
+            message=""
+            if good
+            else f"observed exponent {-observed:.3g}, p-value of the mean at the last scale {p_true:.3g}",
             details={"exponent": -observed, "p": p_true, "false alarm": FALSE_ALARM, "curves": curves},
         )
 
@@ -191,7 +205,7 @@ def _log10(error: Any) -> float:
 
 def _order(logs: list[float]) -> float | None:
     """Slope of log e_{k+1} against log e_k where errors are below 0.1 and still being squared, or None."""
-    pairs = [(a, b) for a, b in zip(logs, logs[1:], strict=False) if -160 < a < -1 and b > -320]
+    pairs = [(a, b) for a, b in itertools.pairwise(logs) if -160 < a < -1 and b > -320]
     if len(pairs) < 2:
         return None
     x, y = np.array(pairs).T

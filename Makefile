@@ -1,0 +1,31 @@
+# make report   the environment and the theorem report
+# make test     the environment, then style, types and every test
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+WORKERS ?= 2
+export OMP_NUM_THREADS ?= 1
+
+.PHONY: report test lint benchmark clean
+
+report: $(VENV)/ready
+	$(BIN)/verify run --jobs $(WORKERS); status=$$?; $(BIN)/verify report && exit $$status
+
+test: $(VENV)/ready lint
+	$(BIN)/python -m pytest -n $(WORKERS) $(PYTEST_ARGS)
+
+lint: $(VENV)/ready
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+benchmark: $(VENV)/ready
+	$(BIN)/python benchmarks/suite.py
+
+$(VENV)/ready: pyproject.toml constraints.txt
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
+	touch $@
+
+clean:
+	rm -rf $(VENV) .verify report build *.egg-info

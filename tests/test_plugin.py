@@ -1,0 +1,127 @@
+"""The pytest plugin as a user meets it, in a project of its own."""
+
+from __future__ import annotations
+
+import json
+from xml.etree import ElementTree
+
+import pytest
+
+from tests.conftest import write_claim
+
+
+def run(project: pytest.Pytester, *arguments: str) -> pytest.RunResult:
+    return project.runpytest_subprocess("-m", "theorem", "--effort", "quick", "-p", "no:cacheprovider", *arguments)
+
+
+def test_claims_are_native_items_with_readable_ids(project: pytest.Pytester) -> None:
+    result = run(project, "--collect-only", "-q")
+    result.stdout.fnmatch_lines(["demo_claims/sound.py::demo.sound::sampled-float64", "*::exact"])
+
+
+def test_a_sound_claim_passes_and_its_verdict_is_printed(project: pytest.Pytester) -> None:
+    result = run(project)
+    result.assert_outcomes(passed=4)
+    result.stdout.fnmatch_lines(
+        ["theorems: torch *", "theorems: device cpu, *effort quick, seed fixed", "*verdicts*", "1 holds"]
+    )
+    assert result.ret == 0
+
+
+def test_a_false_claim_fails_with_label_inputs_sides_residual_and_a_call(project: pytest.Pytester) -> None:
+    write_claim(project.path / "demo_claims", "false", formula="B.T @ A.T + 1")
+    result = run(project, "-k", "false and float64")
+    result.assert_outcomes(failed=1, deselected=7)
+    result.stdout.fnmatch_lines(
+        [
+            "*A demonstration: Eq. (false)*demo.false*",
+            "*residual*rounding units",
+            "*A = [[]*",
+            "*formula*",
+            "*oracle*",
+            '*replay("demo.false", A=*',
+        ]
+    )
+    assert result.ret == 1
+
+
+def test_selection_by_glob_and_by_keyword(project: pytest.Pytester) -> None:
+    write_claim(project.path / "demo_claims", "other")
+    run(project, "--claims", "demo.o*").assert_outcomes(passed=4)
+    run(project, "-k", "sound and enclosed").assert_outcomes(passed=1, deselected=7)
+
+
+def test_two_workers_give_the_same_verdicts_and_one_run(project: pytest.Pytester) -> None:
+    write_claim(project.path / "demo_claims", "false", formula="B.T @ A.T + 1")
+    alone, together = run(project), run(project, "-n", "2")
+    assert alone.parseoutcomes() == together.parseoutcomes()
+    for result in (alone, together):
+        result.stdout.fnmatch_lines(["*DISAGREES*demo.false: expected holds, evidence says open*"])
+    records = [
+        json.loads(line)
+        for path in (project.path / ".verify/evidence").glob("*.jsonl")
+        for line in path.read_text().splitlines()
+    ]
+    assert len({record["run"] for record in records}) == 2
+
+
+def test_stop_at_first_failure(project: pytest.Pytester) -> None:
+    write_claim(project.path / "demo_claims", "false", formula="B.T @ A.T + 1")
+    result = run(project, "-x")
+    assert result.parseoutcomes()["failed"] == 1
+
+
+def test_junit_names_the_claim(project: pytest.Pytester) -> None:
+    run(project, "--junitxml=junit.xml")
+    case = next(ElementTree.parse(project.path / "junit.xml").getroot().iter("testcase"))
+    properties = {item.get("name"): item.get("value") for item in case.iter("property")}
+    assert properties["claim"] == "demo.sound" and properties["outcome"] == "upheld"
+
+
+@pytest.mark.parametrize("seed", ["1", "2", "12345"])
+def test_verdicts_do_not_depend_on_the_seed(project: pytest.Pytester, seed: str) -> None:
+    result = run(project, f"--hypothesis-seed={seed}")
+    result.stdout.fnmatch_lines([f"*seed {seed}", "1 holds"])
+
+
+def test_dtype_selects_float_checks(project: pytest.Pytester) -> None:
+    result = run(project, "--dtype", "float32", "--collect-only", "-q")
+    assert "sampled-float64" not in result.stdout.str() and "sampled-float32" in result.stdout.str()
+
+
+def test_absent_device_and_unknown_effort_are_usage_errors(project: pytest.Pytester) -> None:
+    import torch
+
+    if not torch.cuda.is_available():
+        result = run(project, "--device", "cuda")
+        assert result.ret == pytest.ExitCode.USAGE_ERROR
+        result.stderr.fnmatch_lines(["*device: expected cpu, or an accelerator*got 'cuda'*"])
+    result = run(project, "--device", "abacus")
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    assert project.runpytest_subprocess("--effort", "heroic").ret == pytest.ExitCode.USAGE_ERROR
+
+
+def test_the_plugin_is_silent_in_projects_without_claims(pytester: pytest.Pytester) -> None:
+    pytester.makepyfile("def test_one():\n    assert True\n")
+    result = pytester.runpytest_subprocess()
+    result.assert_outcomes(passed=1)
+    assert "theorems" not in result.stdout.str().replace("attention-theorems", "")
+    assert "verdicts" not in result.stdout.str() and not (pytester.path / ".verify").exists()
+
+
+def test_a_worker_killed_in_mid_run_loses_nothing_that_was_finished(project: pytest.Pytester) -> None:
+    kill = "import os, signal; os.kill(os.getpid(), signal.SIGKILL)"
+    write_claim(project.path / "demo_claims", "suicidal", before=kill)
+    result = run(project, "-n", "2", "-k", "float64 or float32 or exact")
+    assert result.ret != 0
+    records = [
+        json.loads(line)
+        for path in (project.path / ".verify/evidence").glob("*.jsonl")
+        for line in path.read_text().splitlines()
+    ]
+    assert {r["check"] for r in records if r["claim"] == "demo.sound"} == {
+        "sampled float64",
+        "sampled float32",
+        "exact",
+    }
+    assert not [r for r in records if r["claim"] == "demo.suicidal"]

@@ -1,0 +1,193 @@
+"""The command line: list, show, run, report.
+
+Exit status: 0 when every verdict is as the source expects, 1 when one is not, 2 for wrong usage, 130 after Ctrl-C.
+"""
+
+from __future__ import annotations
+
+import argparse
+import inspect
+import os
+import sys
+import textwrap
+from collections.abc import Sequence
+from pathlib import Path
+
+from verify.claims import VERDICTS, Claim
+from verify.errors import InputError, RegistryError
+from verify.registry import Registry, load
+
+EVIDENCE = Path(".verify/evidence")
+REPORT = Path("report")
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Entry point of the `verify` command; returns the exit status."""
+    options = _parser().parse_args(arguments)
+    try:
+        return int(options.command(options))
+    except (InputError, RegistryError) as problem:
+        print(f"verify: {problem}", file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        print("\nverify: interrupted; finished checks are kept", file=sys.stderr)
+        return 130
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="verify", description="Claims about attention, checked by machine.")
+    parser.add_argument(
+        "--package", default="theorems", help="package whose modules declare claims (default: theorems)"
+    )
+    parser.add_argument("--evidence", type=Path, default=EVIDENCE, help=f"folder of evidence (default: {EVIDENCE})")
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+
+    listing = commands.add_parser("list", help="claims with their verdicts")
+    listing.add_argument("claims", nargs="?", default="*", metavar="GLOB", help="only ids that match")
+    listing.add_argument("--paper", help="only claims of this paper (its key)")
+    listing.add_argument("--kind", help="only claims of this relation, e.g. 'at most'")
+    listing.add_argument("--verdict", choices=VERDICTS, help="only claims with this verdict")
+    listing.set_defaults(command=_list)
+
+    showing = commands.add_parser("show", help="one claim: statement, verdict, evidence, source")
+    showing.add_argument("id")
+    showing.set_defaults(command=_show)
+
+    running = commands.add_parser("run", help="check claims and record evidence")
+    running.add_argument("claims", nargs="?", default="*", metavar="GLOB", help="only ids that match")
+    running.add_argument("--effort", default="ci", help="quick, ci or deep (default: ci)")
+    running.add_argument("--seed", type=int, help="draw with this seed (default: a fixed one)")
+    running.add_argument("--device", default="cpu", help="torch device (default: cpu)")
+    running.add_argument("--dtype", action="append", help="float64 or float32 (default: both)")
+    running.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="worker processes (default: all cores)")
+    running.set_defaults(command=_run)
+
+    reporting = commands.add_parser("report", help="write report.json and report.md from the evidence")
+    reporting.add_argument("--claims", default="*", metavar="GLOB", help="only ids that match")
+    reporting.add_argument("--out", type=Path, default=REPORT, help=f"folder to write to (default: {REPORT})")
+    reporting.set_defaults(command=_report)
+    return parser
+
+
+def _list(options: argparse.Namespace) -> int:
+    from verify.report import build, quality
+
+    registry = load(options.package)
+    chosen = registry.matching(options.claims)
+    papers, kinds = (
+        {claim.paper.key for claim in registry.values()},
+        {claim.relation.kind for claim in registry.values()},
+    )
+    _one_of("--paper", options.paper, papers)
+    _one_of("--kind", options.kind, kinds)
+    report = build(registry, options.evidence)
+    width = max(len(claim.id) for claim in chosen)
+    for claim in chosen:
+        verdict = report.verdicts[claim.id]
+        if options.paper not in (None, claim.paper.key) or options.kind not in (None, claim.relation.kind):
+            continue
+        if options.verdict not in (None, verdict.status):
+            continue
+        mark = " " if verdict.status == claim.expects else "!"
+        grade = verdict.grade or ""
+        print(f"{mark} {verdict.status:9s} {grade:9s} {claim.id:{width}s}  {claim.label}  {quality(verdict)}".rstrip())
+    return 0
+
+
+def _one_of(option: str, value: str | None, allowed: set[str]) -> None:
+    if value is not None and value not in allowed:
+        raise InputError(option, f"one of {sorted(allowed)}", repr(value))
+
+
+def _show(options: argparse.Namespace) -> int:
+    from verify.report import build, quality
+
+    registry = load(options.package)
+    claim = registry[options.id]
+    report = build(registry, options.evidence)
+    verdict = report.verdicts[claim.id]
+    print(f"{claim.label}  [{claim.id}]\n{claim.paper.title} ({claim.paper.citation})\n")
+    print(textwrap.indent(claim.statement, "  "))
+    for text in claim.assumption_texts:
+        print(f"  given: {text}")
+    severity = f" ({verdict.severity})" if verdict.severity else ""
+    print(f"\nverdict: {verdict.status}{severity}; expected {claim.expects}; grade {verdict.grade}; {quality(verdict)}")
+    print(f"why:     {verdict.why}")
+    remarks = {"reading": claim.reading, "doubt": claim.doubt, "note": claim.note}
+    for name, text in remarks.items():
+        if text:
+            print(textwrap.fill(f"{name + ':':8s} {text}", 110, subsequent_indent=" " * 9))
+    _show_links(registry, claim)
+    for record in report.records:
+        if record.claim == claim.id:
+            print(f"\n  {record.check} on {record.device} ({record.effort}, seed {record.seed}): {record.outcome}")
+            print(
+                f"    {record.satisfied} of {record.examples} examples, {record.undefined} undefined, {record.duration:.2f} s"
+            )
+            for name, result in record.mutants.items():
+                print(f"    mutant {'dead ' if result['killed'] else 'ALIVE'} {name}: {result['residual']:.3g}")
+            for item in record.details.get("certificates", []):
+                print(f"    {item['title']}: {item['inputs']}")
+                print(f"      as printed {item['formula']}, in truth {item['oracle']}")
+    formula = claim.the_formula
+    print(f"\n{formula.__module__}, line {inspect.getsourcelines(formula)[1]}\n")
+    print(inspect.getsource(formula))
+    return 0
+
+
+def _show_links(registry: Registry, claim: Claim) -> None:
+    for name in ("uses", "proof", "presumes"):
+        for other in getattr(claim, name):
+            print(f"{name}: {other} ({registry[other].label})")
+    for name in ("correction", "corrects"):
+        other = getattr(claim, name)
+        if other:
+            print(f"{name}: {other}")
+
+
+def _run(options: argparse.Namespace) -> int:
+    from verify.evidence import Recorder
+    from verify.parallel import run_claims
+    from verify.report import build, counts
+    from verify.settings import settings_for
+
+    registry = load(options.package)
+    chosen = registry.matching(options.claims)
+    if options.jobs < 1:
+        raise InputError("--jobs", "at least 1", str(options.jobs))
+    settings = settings_for(
+        options.effort, options.seed, options.device, tuple(options.dtype) if options.dtype else None
+    )
+    failures = run_claims(options.package, chosen, settings, Recorder(options.evidence), options.jobs, sys.stderr)
+    for text in failures:
+        print("\n" + text)
+    report = build(registry, options.evidence)
+    ids = {claim.id for claim in chosen}
+    verdicts = {claim_id: verdict for claim_id, verdict in report.verdicts.items() if claim_id in ids}
+    print(", ".join(f"{number} {status}" for status, number in counts(verdicts).items()))
+    wrong = [line for line in report.disagreements if line.split(":")[0] in ids]
+    for line in wrong:
+        print(f"DISAGREES  {line}")
+    return 1 if wrong or failures else 0
+
+
+def _report(options: argparse.Namespace) -> int:
+    from verify.report import build, counts, restricted, write
+
+    registry = load(options.package)
+    report = restricted(build(registry, options.evidence), registry.matching(options.claims))
+    data, text = write(report, options.out)
+    print(", ".join(f"{number} {status}" for status, number in counts(report.verdicts).items()))
+    for line in report.disagreements:
+        print(f"DISAGREES  {line}")
+    for item in report.rejected:
+        print(f"rejected evidence: {item.path}:{item.line}: {item.reason}")
+    print(f"{data}\n{text}")
+    return 1 if report.disagreements else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
