@@ -117,9 +117,9 @@ def _show(options: argparse.Namespace) -> int:
     print(f"\nverdict: {verdict.status}{severity}; expected {claim.expects}; grade {verdict.grade}; {quality(verdict)}")
     print(f"why:     {verdict.why}")
     remarks = {"reading": claim.reading, "doubt": claim.doubt, "note": claim.note}
-    for name, text in remarks.items():
-        if text:
-            print(textwrap.fill(f"{name + ':':8s} {text}", 110, subsequent_indent=" " * 9))
+    for name, remark in remarks.items():
+        if remark:
+            print(textwrap.fill(f"{name + ':':8s} {remark}", 110, subsequent_indent=" " * 9))
     _show_links(registry, claim)
     for record in report.records:
         if record.claim == claim.id:

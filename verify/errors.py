@@ -11,6 +11,10 @@ class InputError(ValueError):
         self.argument, self.expected, self.got = argument, expected, got
 
 
+class NotFiniteError(InputError):
+    """A matrix holds NaN or infinity."""
+
+
 class ArithmeticUnsupported(ArithmeticError):
     """An operation does not exist in the arithmetic of its operands."""
 

@@ -27,13 +27,17 @@ from verify.arithmetic import (
     to_tensor,
 )
 from verify.claims import Claim
-from verify.errors import ArithmeticUnsupported
+from verify.errors import ArithmeticUnsupported, NotFiniteError
 from verify.settings import Settings, torch_dtype
 from verify.shapes import Size
 
 #: A mutant is dead, and a claim believed, when wrong and right are at least this factor apart.
 SEPARATION = 1000.0
 BITS = {"float64": 53, "float32": 24}
+#: What evaluating an expression outside its domain, or beyond the precision of balls, raises.
+UNDEFINED = (ArithmeticUnsupported, ZeroDivisionError, NotFiniteError)
+#: By bits of precision: below these numbers floats lose relative precision, which balls do not.
+SMALLEST_NORMAL = {53: 2.0**-1022, 24: 2.0**-126}
 
 
 def raw_tensors(claim: Claim, arrays: Mapping[str, Any], settings: Settings, dtype: str) -> dict[str, Any]:
@@ -137,17 +141,31 @@ def rounding_unit(values: list[np.ndarray], bits: int) -> Unit:
     """
     size = sum(largest_radius(value) for value in values)
     scale = sum(float(np.max(np.abs(midpoints(value)), initial=0.0)) for value in values)
-    return Unit(size + 2.0**-bits * scale)
+    unit = size + 2.0**-bits * scale
+    return Unit(unit + SMALLEST_NORMAL.get(bits, 0.0) if unit else 0.0)
 
 
 def unit_at(claim: Claim, functions: list[Callable[..., Any]], raw: Mapping[str, Any], bits: int) -> Unit:
-    """The rounding unit of `functions` at one seed; unusable (infinite) when balls of this precision cannot decide."""
+    """The rounding unit of `functions` at one seed; unusable (infinite) when balls of this precision cannot decide.
+
+    The drawn inputs carry one rounding each: an evaluation counts as right when it is right for inputs one rounding
+    away, so that backward stable kernels (reverse mode, matrix exponential) are measured fairly.
+    """
     with precision(bits):
         try:
-            lifted = as_balls(raw)
+            lifted = {name: _rounded_once(value, bits) for name, value in as_balls(raw).items()}
             return rounding_unit([at_objects(claim, function, lifted) for function in functions], bits)
-        except (ArithmeticUnsupported, ZeroDivisionError):
+        except UNDEFINED:
             return Unit(math.inf)
+
+
+def _rounded_once(value: Any, bits: int) -> Any:
+    """Balls with the radius of one rounding to `bits` bits added to every entry."""
+    if isinstance(value, int):
+        return value
+    if isinstance(value, flint.arb):
+        return value + flint.arb(0, abs(value).upper() * flint.arb(2) ** -bits)
+    return np.array([_rounded_once(entry, bits) for entry in value.flat], dtype=object).reshape(value.shape)
 
 
 def magnitude(array: np.ndarray) -> flint.arb:
@@ -174,7 +192,7 @@ def satisfies(claim: Claim, inputs: Mapping[str, Any]) -> bool | None:
                 continue
             try:
                 values = flat_objects(claim.evaluate(test, inputs))
-            except ZeroDivisionError:
+            except (ZeroDivisionError, NotFiniteError):
                 return False
             for entry in values:
                 verdict = accept(entry)

@@ -19,7 +19,7 @@ import flint
 import numpy as np
 
 from verify.arithmetic import Constant, is_tensor
-from verify.errors import InputError, RegistryError
+from verify.errors import InputError, NotFiniteError, RegistryError
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -164,4 +164,4 @@ def _require_finite(name: str, value: Any) -> None:
     else:
         finite = all(entry.is_finite() for entry in value.flat if isinstance(entry, flint.arb))
     if not finite:
-        raise InputError(name, "finite entries", "NaN or infinity")
+        raise NotFiniteError(name, "finite entries", "NaN or infinity")

@@ -78,10 +78,11 @@ def _expm_of_balls(A: np.ndarray) -> np.ndarray:
         return A
     result = flint.arb_mat([[flint.arb(entry) for entry in row] for row in A]).exp()
     found = np.array(result.tolist(), dtype=object).reshape(n, n)
-    # exp(0) and exponentials of nilpotent matrices come out exact here, in no float kernel: one rounding of the largest
-    # entry is part of what an evaluation of this precision may lose
+    # A kernel that is backward stable computes exp(A + E) with |E| one rounding of |A|, which moves the result by
+    # |A| |exp(A)| roundings (the conditioning at normal A).  Balls can be sharper, exact at A = 0 even, so this is added.
+    size = sum((flint.arb(entry) * flint.arb(entry) for entry in A.flat), flint.arb(1)).sqrt().abs_upper()
     largest = max((entry.abs_upper() for entry in found.flat), key=float)
-    return found + flint.arb(0, largest * flint.arb(2) ** -flint.ctx.prec)
+    return found + flint.arb(0, size * largest * flint.arb(2) ** -flint.ctx.prec)
 
 
 def _free_power_series(A: np.ndarray) -> np.ndarray:

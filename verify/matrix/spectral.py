@@ -56,7 +56,10 @@ def symmetric_eigenvalues(B: Any) -> Any:
             raise InputError("B", "a symmetric matrix", f"entries {B[i, j]} and {B[j, i]} across the diagonal")
     with mpmath.workprec(flint.ctx.prec):
         approximation = mpmath.matrix([[mpmath.mpf(_decimal(entry)) for entry in row] for row in B])
-        _, vectors = mpmath.eigsy((approximation + approximation.T) / 2)
+        try:
+            _, vectors = mpmath.eigsy((approximation + approximation.T) / 2)
+        except RuntimeError:  # no convergence, seen where all entries are rounding noise; any V encloses
+            vectors = mpmath.eye(n)
         V = flint.arb_mat(
             [[flint.arb(mpmath.nstr(vectors[i, j], mpmath.mp.dps + 5)) for j in range(n)] for i in range(n)]
         )
@@ -97,7 +100,10 @@ def singular_values(A: Any) -> Any:
     if is_tensor(A):
         import torch
 
-        return torch.linalg.svdvals(A)
+        # LAPACK raises for the whole batch where one matrix is not finite; here that one becomes NaN
+        finite = A.isfinite().all(-1).all(-1)
+        values = torch.linalg.svdvals(torch.where(finite, A, torch.zeros_like(A)))
+        return torch.where(finite, values, torch.full_like(values, torch.nan))
     A = _balls_only("singular_values", A)
     gram = A @ A.T if A.shape[0] <= A.shape[1] else A.T @ A
     eigenvalues = symmetric_eigenvalues(gram)

@@ -14,7 +14,6 @@ import numpy as np
 
 from verify.arithmetic import precision
 from verify.claims import Claim
-from verify.errors import ArithmeticUnsupported
 from verify.evidence import UPHELD, VIOLATED, Record
 from verify.generators import Draw, systematic
 from verify.relations.base import (
@@ -28,6 +27,8 @@ from verify.relations.base import (
     separation_of,
 )
 from verify.residuals import (
+    BITS,
+    UNDEFINED,
     as_balls,
     at_objects,
     float_satisfies,
@@ -115,16 +116,21 @@ class AtMost(Relation):
         def examine(draw: Draw) -> None:
             arrays = draw.arrays(claim, settings.effort.batch)
             raw = raw_tensors(claim, arrays, settings, "float64")
-            score, usable, undefined = self._scores(claim, claim.the_formula, raw)
+            left, score, usable, undefined = self._scores(claim, raw)
             tally.count(draw, len(usable), int(usable.sum()), undefined)
             if not bool(usable.any()):
                 return
-            index = int(score.masked_fill(~usable, -math.inf).argmax())
-            best = float(score[index])
-            hall.offer(best, one_of(claim, arrays, index), dict(draw.sizes))
+            best = -math.inf
+            for index in _largest(score, usable):
+                seed = one_of(claim, arrays, index)
+                value = self._settled(claim, float(score[index]), seed)
+                hall.offer(value, seed, dict(draw.sizes))
+                best = max(best, value)
             starts.append((best, draw))
             for mutant in claim.mutants:
-                wrong, _, _ = self._scores(claim, mutant.function, raw)
+                wrong = self._score(left, in_batch(claim, mutant.function, raw)).nan_to_num(
+                    -math.inf, -math.inf, -math.inf
+                )
                 at = int(wrong.masked_fill(~usable, -math.inf).argmax())
                 mutant_halls[mutant.name].offer(float(wrong[at]), one_of(claim, arrays, at), dict(draw.sizes))
             if math.isfinite(best):
@@ -137,19 +143,35 @@ class AtMost(Relation):
             )
         return self._judged(claim, "attacked float64", "float64", settings, tally, hall, mutant_halls)
 
-    def _scores(self, claim: Claim, bound: Callable[..., Any], raw: dict[str, Any]) -> tuple[Any, Any, int]:
-        """Per seed: the score (largest over entries), whether it counts, and how many seeds leave the bound undefined."""
-        right = in_batch(claim, bound, raw)
-        left = in_batch(claim, claim.the_oracle, raw)
+    def _scores(self, claim: Claim, raw: dict[str, Any]) -> tuple[Any, Any, Any, int]:
+        """The left side, and per seed: the score, whether it counts; and how many seeds leave the bound undefined."""
+        right, left = in_batch(claim, claim.the_formula, raw), in_batch(claim, claim.the_oracle, raw)
         score = self._score(left, right)
         defined = right.isfinite().all(1) & left.isfinite().all(1)
-        usable = defined & float_satisfies(claim, raw)
-        return score, usable & score.isfinite(), int((~defined).sum())
+        usable = defined & float_satisfies(claim, raw) & score.isfinite()
+        return left, score, usable, int((~defined).sum())
 
     def _score(self, left: Any, right: Any) -> Any:
         if self.signed:
             return ((left - right) / (1e-300 + left.abs() + right.abs()).amax(1, keepdim=True)).amax(1)
-        return (left / right).amax(1)
+        ratio = left / right
+        return ratio.where((left != 0) | (right != 0), 0.0).amax(1)  # 0 <= 0 holds, and is not tight
+
+    def _settled(self, claim: Claim, score: float, raw: dict[str, Any]) -> float:
+        """The score of one seed, taken from balls where floats see a violation: rounding must not crowd out tight inputs.
+
+        Where both sides nearly vanish, the ratio of their float values is noise and may be anything.
+        """
+        if score <= (0.0 if self.signed else 1.0):
+            return score
+        decision = self._decide(claim, claim.the_formula, raw)
+        if decision is None:
+            return -math.inf
+        if decision.certain:
+            return score
+        if self.signed:
+            return 0.0
+        return -math.inf if decision.ratio is None else min(decision.ratio, 1.0)
 
     def _climb(self, claim: Claim, settings: Settings, starts: list[Draw], hall: Hall) -> None:
         """Adam on the score of all seeds of a batch at once, from the most promising draws."""
@@ -185,14 +207,13 @@ class AtMost(Relation):
                         else:
                             value.clamp_(-64.0, 64.0)
             settled = {**static, **{name: value.detach() for name, value in free.items()}}
-            score, usable, _ = self._scores(claim, claim.the_formula, settled)
-            if bool(usable.any()):
-                index = int(score.masked_fill(~usable, -math.inf).argmax())
+            _, score, usable, _ = self._scores(claim, settled)
+            for index in _largest(score, usable) if bool(usable.any()) else []:
                 found = {
                     name: value if isinstance(value, int) else value[index].cpu().numpy()
                     for name, value in settled.items()
                 }
-                hall.offer(float(score[index]), found, dict(draw.sizes))
+                hall.offer(self._settled(claim, float(score[index]), found), found, dict(draw.sizes))
 
     def _judged(
         self,
@@ -254,9 +275,9 @@ class AtMost(Relation):
                         continue
                     right = at_objects(claim, bound, lifted)
                     left = at_objects(claim, claim.the_oracle, lifted)
-                except (ArithmeticUnsupported, ZeroDivisionError):
+                except UNDEFINED:
                     continue
-                decision = Decision.of(left, right, bits)
+                decision = Decision.of(left, right)
                 if decision is not None and not decision.undecided:
                     return decision
         return decision
@@ -299,6 +320,12 @@ class AtMost(Relation):
         return self._judged(claim, "enclosed", "ball", settings, tally, hall, mutant_halls)
 
 
+def _largest(score: Any, usable: Any, count: int = 3) -> list[int]:
+    """Indices of the largest scores among the usable seeds, best first."""
+    order = score.masked_fill(~usable, -math.inf).argsort(descending=True)
+    return [int(index) for index in order[:count] if bool(usable[index])]
+
+
 @dataclass
 class Decision:
     """A comparison of two ball vectors."""
@@ -309,7 +336,7 @@ class Decision:
     units: float  #: the excess in rounding units, where certain
 
     @staticmethod
-    def of(left: np.ndarray, right: np.ndarray, bits: int) -> Decision | None:
+    def of(left: np.ndarray, right: np.ndarray) -> Decision | None:
         if len(right) == 1 and len(left) > 1:
             right = np.repeat(right, len(left))
         pairs = [(flint.arb(x), flint.arb(y)) for x, y in zip(left, right, strict=True)]
@@ -321,5 +348,6 @@ class Decision:
         excess = max(
             (float((x - y).abs_lower()) for (x, y), above in zip(pairs, certain, strict=True) if above), default=0.0
         )
-        unit = rounding_unit([left, right], bits).value
+        # in float64 roundings, whatever the precision that decided, so that the numbers of all claims compare
+        unit = rounding_unit([left, right], BITS["float64"]).value
         return Decision(any(certain), undecided, max(ratios, default=None), excess / unit if unit else math.inf)

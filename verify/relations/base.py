@@ -13,7 +13,7 @@ import numpy as np
 
 from verify.arithmetic import Kind, exact_scalar, kind_of, midpoints, precision
 from verify.claims import Claim
-from verify.errors import ArithmeticUnsupported, RegistryError
+from verify.errors import ArithmeticUnsupported, NotFiniteError, RegistryError
 from verify.evidence import CERTIFIED, UNCERTIFIED, Record
 from verify.generators import Draw, applicable_domains, draws, size_features, systematic
 from verify.residuals import SEPARATION, flat_objects, satisfies
@@ -99,7 +99,7 @@ class Relation:
                     raise ArithmeticUnsupported("the formula left exact arithmetic")
             except ArithmeticUnsupported:
                 continue
-            except ZeroDivisionError:
+            except (ZeroDivisionError, NotFiniteError):
                 raise CertificateError("the expression is not defined at these inputs") from None
             excess = self.violation(formula, oracle)
             broken = [i for i in range(len(excess)) if self.excludes(excess[i])]

@@ -1,0 +1,70 @@
+"""The registry against the catalogue of printed claims, where that folder is present; and the registry against itself."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import yaml
+
+from verify.claims import Claim
+from verify.registry import load
+from verify.runner import problems_of_declaration
+
+REGISTRY = load()
+CATALOGUE = Path(__file__).resolve().parents[2] / "shared" / "claims"
+SLICE = [
+    "osa.thm-2.1",
+    "osa.thm-a.1-eq-10",
+    "osa.thm-c.2",
+    "osa.thm-c.1",
+    "osa.ns-convergence",
+    "osa.alg-1",
+    "skipless.eq-10",
+    "skipless.eq-17",
+    "skipless.eq-37",
+    "dynamics.lemma-a.2",
+    "dynamics.prop-4.1",
+    "dynamics.prop-5.1",
+    "hessian.thm-3.1-qk",
+    "hessian.thm-3.2-qk",
+    "hessian.lem-C.1-entry",
+    "hessian.rem-3.1-z1",
+    "convergence.lemma-11",
+    "convergence.lemma-1",
+    "convergence.prop-1",
+]
+
+
+def test_the_first_nineteen_claims_are_encoded() -> None:
+    assert [claim_id for claim_id in SLICE if claim_id not in REGISTRY] == []
+
+
+@pytest.mark.skipif(not CATALOGUE.is_dir(), reason="the catalogue of printed claims is not beside this checkout")
+def test_ids_and_labels_are_those_of_the_catalogue() -> None:
+    labels = {
+        entry["id"]: entry["label"]
+        for path in CATALOGUE.glob("*.yaml")
+        for entry in yaml.safe_load(path.read_text(encoding="utf-8"))
+    }
+    printed = {claim.id: claim.label for claim in REGISTRY.values() if not claim.of_project}
+    assert {claim_id: label for claim_id, label in printed.items() if labels.get(claim_id) != label} == {}
+    own = {claim.id for claim in REGISTRY.values() if claim.of_project}
+    assert own & set(labels) == set()
+
+
+@pytest.mark.parametrize("claim", REGISTRY.values(), ids=lambda claim: claim.id)
+def test_claims_are_complete(claim: Claim) -> None:
+    assert problems_of_declaration(claim) == []
+    assert claim.the_formula.__doc__, "the formula has no docstring"
+    if claim.expects in ("refuted", "gap"):
+        standing_on_it = [other for other in REGISTRY.values() if claim.id in other.presumes]
+        assert claim.correction or any(other.correction for other in standing_on_it), "what does not hold is corrected"
+
+
+@pytest.mark.parametrize("claim", REGISTRY.values(), ids=lambda claim: claim.id)
+def test_formulas_are_importable_functions(claim: Claim) -> None:
+    import importlib
+
+    formula = claim.the_formula
+    assert getattr(importlib.import_module(formula.__module__), formula.__name__).__wrapped__ is formula

@@ -1,0 +1,416 @@
+"""Matrix primitives against each other, in every arithmetic that has them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import flint
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.arithmetics import (
+    BALL,
+    BALL_JETS,
+    EVERY,
+    EXACT,
+    EXACT_JETS,
+    FLOAT64,
+    FLOATS,
+    JETS,
+    SYMBOLIC,
+    Arithmetic,
+    assert_contains,
+    assert_same,
+    integer_matrices,
+    over,
+    quietly,
+    sizes,
+)
+from verify.arithmetic import Constant, free_exponentials, to_balls, to_rationals
+from verify.errors import ArithmeticUnsupported
+from verify.jets import variables
+from verify.matrix import (
+    basis_matrix,
+    basis_vector,
+    block_diag,
+    commutation_matrix,
+    concatenate,
+    diag,
+    diag_part,
+    expm,
+    eye,
+    frobenius_norm,
+    hadamard,
+    inverse,
+    khatri_rao,
+    kron,
+    normalize_rows,
+    ones,
+    rational,
+    row_norms,
+    row_sums,
+    softmax,
+    stack_rows,
+    total,
+    trace,
+    transpose,
+    unvec_r,
+    vec_c,
+    vec_r,
+    zeros,
+)
+
+
+def drawn(data: st.DataObject, arithmetic: Arithmetic, m: int, n: int) -> Any:
+    return arithmetic.lift(data.draw(integer_matrices(m, n), label=f"({m}, {n})"))
+
+
+# -- layouts -----------------------------------------------------------------------------------------------------------
+
+
+@over(*EVERY)
+@quietly
+@given(data=st.data(), m=sizes, n=sizes, p=sizes, q=sizes)
+def test_vectorised_triple_product(arithmetic, data, m, n, p, q):
+    A, X, B = (drawn(data, arithmetic, *shape) for shape in ((m, n), (n, p), (p, q)))
+    assert_same(vec_r(A @ X @ B), kron(A, B.T) @ vec_r(X), arithmetic)
+    assert_same(vec_c(A @ X @ B), kron(B.T, A) @ vec_c(X), arithmetic)
+
+
+@over(*EVERY)
+@quietly
+@given(data=st.data(), m=sizes, n=sizes)
+def test_commutation_matrix_swaps_the_vectorisations(arithmetic, data, m, n):
+    A = drawn(data, arithmetic, m, n)
+    assert_same(commutation_matrix(n, m) @ vec_r(A), vec_r(A.T), arithmetic)
+    assert_same(commutation_matrix(n, m) @ vec_r(A), vec_c(A), arithmetic)
+    assert_same(commutation_matrix(m, n) @ vec_c(A), vec_c(A.T), arithmetic)
+    assert_same(unvec_r(vec_r(A), m, n), A, arithmetic)
+    assert_same(transpose(transpose(A)), A, arithmetic)
+
+
+@quietly
+@given(m=st.integers(1, 5), n=st.integers(1, 5))
+def test_commutation_matrix_is_a_permutation_with_the_printed_symmetry(m, n):
+    K = commutation_matrix(n, m)
+    assert (K.T.array == commutation_matrix(m, n).array).all()
+    assert ((K @ K.T).array == eye(m * n).array).all()
+    by_units = sum(
+        np.kron(basis_matrix(n, m, j, i).array, basis_matrix(m, n, i, j).array) for i in range(m) for j in range(n)
+    )
+    assert (K.array == by_units).all()
+
+
+@over(*EVERY)
+@quietly
+@given(data=st.data(), m=sizes, n=sizes, p=sizes, q=sizes)
+def test_commutation_matrices_swap_the_factors_of_a_kronecker_product(arithmetic, data, m, n, p, q):
+    A, B = drawn(data, arithmetic, m, n), drawn(data, arithmetic, p, q)
+    # K_{p,m} (A (x) B) K_{n,q} = B (x) A: apply both sides to vec_r of an (n, q) matrix
+    assert_same(commutation_matrix(p, m) @ kron(A, B) @ commutation_matrix(n, q), kron(B, A), arithmetic)
+
+
+# -- products ----------------------------------------------------------------------------------------------------------
+
+
+@over(*EVERY)
+@quietly
+@given(data=st.data(), m=sizes, n=sizes, p=sizes)
+def test_mixed_product_property(arithmetic, data, m, n, p):
+    A, B = drawn(data, arithmetic, m, n), drawn(data, arithmetic, p, m)
+    C, D = drawn(data, arithmetic, n, p), drawn(data, arithmetic, m, n)
+    assert_same(kron(A, B) @ kron(C, D), kron(A @ C, B @ D), arithmetic)
+    assert_same(kron(A, B).T, kron(A.T, B.T), arithmetic)
+
+
+@over(*EVERY)
+@quietly
+@given(data=st.data(), m=sizes, n=sizes)
+def test_kronecker_with_identity_is_block_diagonal(arithmetic, data, m, n):
+    A = drawn(data, arithmetic, m, n)
+    assert_same(kron(eye(3), A), block_diag([A, A, A]), arithmetic)
+    K = commutation_matrix
+    assert_same(kron(A, eye(3)), K(m, 3) @ block_diag([A, A, A]) @ K(3, n), arithmetic)
+    assert_same(kron(A, eye(2), A), kron(kron(A, eye(2)), A), arithmetic)
+
+
+@over(*EVERY)
+@quietly
+@given(data=st.data(), m=sizes, n=sizes, p=sizes, q=sizes)
+def test_khatri_rao_blocks_are_kronecker_products(arithmetic, data, m, n, p, q):
+    A, B = drawn(data, arithmetic, m, n), drawn(data, arithmetic, m * p, q)
+    rows, blocks = [A[i : i + 1] for i in range(m)], [B[i * p : (i + 1) * p] for i in range(m)]
+    product = khatri_rao(rows, blocks)
+    assert tuple(product.shape) == (m * p, n * q)
+    for i in range(m):
+        assert_same(product[i * p : (i + 1) * p], kron(A[i : i + 1], blocks[i]), arithmetic)
+    # (e_i e_i^T (x) I_p) picks row block i of A (x) B, of which the Khatri-Rao product keeps the matching part
+    picked = [kron(A, B)[i * m * p + i * p : i * m * p + (i + 1) * p] for i in range(m)]
+    assert_same(product, concatenate(picked, axis=0), arithmetic)
+
+
+@over(*EVERY)
+@quietly
+@given(data=st.data(), m=sizes, n=sizes)
+def test_diagonals(arithmetic, data, m, n):
+    A, v = drawn(data, arithmetic, m, n), drawn(data, arithmetic, m, 1)
+    assert_same(diag(v) @ A, v * A, arithmetic)
+    assert_same(diag(v) @ ones(m, 1), v, arithmetic)
+    assert_same(diag_part(diag(v)).reshape(-1, 1), v, arithmetic)
+    assert_same(hadamard(A, ones(m, n)), A, arithmetic)
+    assert_same(hadamard(A, A), A * A, arithmetic)
+    assert_same(block_diag([v[i : i + 1] for i in range(m)]), diag(v), arithmetic)
+    assert_same(stack_rows([A[i] for i in range(m)]), A, arithmetic)
+    assert_same(row_sums(A), A @ ones(n, 1), arithmetic)
+
+
+@over(*EVERY)
+@quietly
+@given(data=st.data(), m=sizes, n=sizes)
+def test_trace_is_a_vectorised_inner_product(arithmetic, data, m, n):
+    A, B = drawn(data, arithmetic, m, n), drawn(data, arithmetic, n, m)
+    inner = (vec_r(A.T).T @ vec_r(B)).reshape(1, 1)
+    assert_same(trace(A @ B).reshape(1, 1) if arithmetic in FLOATS else [[trace(A @ B)]], inner, arithmetic)
+    assert_same(trace(B @ A).reshape(1, 1) if arithmetic in FLOATS else [[trace(B @ A)]], inner, arithmetic)
+
+
+@over(*EVERY)
+@quietly
+@given(data=st.data(), n=sizes)
+def test_units_select_entries(arithmetic, data, n):
+    A = drawn(data, arithmetic, 3, n)
+    for i in range(3):
+        assert_same(basis_vector(3, i).T @ A, A[i : i + 1], arithmetic)
+        for j in range(n):
+            assert_same(
+                basis_matrix(n, 3, j, i) @ A @ ones(n, 1), basis_vector(n, j) @ row_sums(A)[i : i + 1], arithmetic
+            )
+    assert_same(zeros(2, 3) @ A + ones(2, n), ones(2, 3) @ A * 0 + ones(2, n), arithmetic)
+
+
+def test_constants_stay_constants_until_they_meet_a_matrix():
+    values = [
+        kron(eye(2), ones(1, 2)),
+        block_diag([eye(2), ones(1, 1)]),
+        diag(ones(3, 1)),
+        eye(2) @ eye(2),
+        vec_c(ones(2, 3)),
+    ]
+    values += [
+        unvec_r(vec_r(eye(2)), 2, 2),
+        row_sums(eye(3)),
+        stack_rows([ones(1, 2), zeros(1, 2)]),
+        -eye(2),
+        2 * eye(2),
+    ]
+    assert all(isinstance(value, Constant) for value in values)
+
+
+# -- softmax -----------------------------------------------------------------------------------------------------------
+
+ANALYTIC = [*FLOATS, BALL, *BALL_JETS]
+
+
+@over(*ANALYTIC, SYMBOLIC)
+@quietly
+@given(data=st.data(), m=sizes, n=sizes)
+def test_softmax_rows_sum_to_one(arithmetic, data, m, n):
+    T = drawn(data, arithmetic, m, n)
+    assert_same(row_sums(softmax(T)), ones(m, 1) + 0 * T[:, :1], arithmetic)
+
+
+@over(*ANALYTIC)
+@quietly
+@given(data=st.data(), m=sizes, n=sizes)
+def test_softmax_is_invariant_under_shifts_of_a_row(arithmetic, data, m, n):
+    T, shift = drawn(data, arithmetic, m, n), drawn(data, arithmetic, m, 1)
+    assert_same(softmax(T + shift @ ones(1, n)), softmax(T), arithmetic)
+
+
+@over(*ANALYTIC)
+@quietly
+@given(data=st.data(), m=sizes, n=sizes)
+def test_softmax_commutes_with_permutations(arithmetic, data, m, n):
+    T, order = drawn(data, arithmetic, m, n), data.draw(st.permutations(range(n)))
+    assert_same(softmax(T[:, order]), softmax(T)[:, order], arithmetic)
+
+
+@over(EXACT, *EXACT_JETS)
+@quietly
+@given(data=st.data(), n=sizes)
+def test_softmax_of_rationals_needs_free_exponentials(arithmetic, data, n):
+    T = drawn(data, arithmetic, 2, n) + ones(2, n) * 4
+    with pytest.raises(ArithmeticUnsupported, match="exp of a nonzero rational is irrational: evaluate in balls"):
+        softmax(T)
+    with free_exponentials(1):
+        A = softmax(T)
+    assert_same(row_sums(A), ones(2, 1) + 0 * T[:, :1], arithmetic)
+
+
+def test_softmax_of_equal_logits_is_uniform_and_exact():
+    assert (softmax(zeros(2, 3)) == flint.fmpq(1, 3)).all()
+
+
+# -- the matrix exponential --------------------------------------------------------------------------------------------
+
+
+@over(*ANALYTIC)
+@quietly
+@given(data=st.data(), n=sizes)
+def test_expm_of_opposites_are_inverse(arithmetic, data, n):
+    A = drawn(data, arithmetic, n, n) * rational(1, 2)
+    assert_same(expm(A) @ expm(-A), eye(n) + 0 * A, arithmetic)
+
+
+@over(*FLOATS, BALL)
+@quietly
+@given(data=st.data(), n=sizes)
+def test_expm_commutes_with_inverse_transpose_and_kronecker(arithmetic, data, n):
+    A = drawn(data, arithmetic, n, n) * rational(1, 2)
+    assert_same(inverse(expm(A)), expm(-A), arithmetic)
+    assert_same(expm(A.T), expm(A).T, arithmetic)
+    assert_same(expm(kron(A, eye(2))), kron(expm(A), eye(2)), arithmetic)
+
+
+@over(*ANALYTIC)
+@quietly
+@given(data=st.data(), m=st.integers(1, 2), n=st.integers(1, 2))
+def test_expm_of_a_block_diagonal_matrix(arithmetic, data, m, n):
+    A, B = drawn(data, arithmetic, m, m), drawn(data, arithmetic, n, n)
+    assert_same(expm(block_diag([A, B])), block_diag([expm(A), expm(B)]), arithmetic)
+
+
+@over(*ANALYTIC)
+@quietly
+@given(data=st.data(), n=sizes)
+def test_expm_of_a_skew_matrix_is_orthogonal(arithmetic, data, n):
+    A = drawn(data, arithmetic, n, n)
+    Q = expm((A - A.T) * rational(1, 4))
+    assert_same(Q @ Q.T, eye(n) + 0 * A, arithmetic)
+
+
+@over(*ANALYTIC)
+@quietly
+@given(data=st.data(), n=st.integers(1, 2))
+def test_expm_halves(arithmetic, data, n):
+    A = drawn(data, arithmetic, n, n) * rational(1, 2)
+    half = expm(A * rational(1, 2))
+    assert_same(half @ half, expm(A), arithmetic)
+
+
+def test_expm_of_a_nilpotent_matrix_is_a_polynomial_in_every_arithmetic():
+    N = np.array([[0, 2, 5], [0, 0, 3], [0, 0, 0]])
+    expected = to_rationals([[1, 2, 8], [0, 1, 3], [0, 0, 1]])
+    assert_contains(expm(to_balls(N)), expected)
+    assert_same(expm(FLOAT64.lift(N)), FLOAT64.lift(expected.astype(str).astype(float)), FLOAT64)
+    x = SYMBOLIC.lift(np.zeros((1, 1), dtype=int)).item()
+    symbolic = expm(np.array([[0 * x, x], [0 * x, 0 * x]], dtype=object))
+    assert_same(symbolic, np.array([[1, x], [0, 1]], dtype=object), SYMBOLIC)
+    assert (expm(zeros(2, 2)) == eye(2).array).all()
+    assert expm(zeros(0, 0)).shape == (0, 0)
+
+
+@over(EXACT, *EXACT_JETS)
+def test_expm_of_rationals_needs_free_exponentials(arithmetic):
+    A = arithmetic.lift(np.array([[1, 2], [-1, 3]]))
+    with pytest.raises(ArithmeticUnsupported, match="expm of rationals is irrational: evaluate in balls"):
+        expm(A)
+    with free_exponentials(3):
+        # what holds for every power series holds here too
+        assert_same(expm(A.T), expm(A).T, arithmetic)
+        assert_same(A @ expm(A), expm(A) @ A, arithmetic)
+        assert_same(expm(block_diag([A, A])), kron(eye(2), expm(A)), arithmetic)
+
+
+# -- norms, inverses ---------------------------------------------------------------------------------------------------
+
+
+@over(*FLOATS, BALL, SYMBOLIC, *BALL_JETS)
+@quietly
+@given(data=st.data(), m=sizes, n=sizes)
+def test_frobenius_norm_and_row_norms(arithmetic, data, m, n):
+    A = drawn(data, arithmetic, m, n) + ones(m, n) * 5  # no zero row, at which the norm has no derivative
+    squared = frobenius_norm(A) * frobenius_norm(A)
+    as_matrix = squared.reshape(1, 1) if arithmetic in FLOATS else np.array([[squared]], dtype=object)
+    assert_same(as_matrix, vec_r(A).T @ vec_r(A), arithmetic)
+    assert_same(row_norms(A) * row_norms(A), row_sums(A * A), arithmetic)
+    assert_same(row_norms(normalize_rows(A)), ones(m, 1) + 0 * A[:, :1], arithmetic)
+
+
+def test_exact_norms_exist_exactly_where_they_are_rational():
+    assert frobenius_norm(to_rationals([[3, 4]])) == 5
+    assert normalize_rows(to_rationals([[3, 4]]))[0, 1] == flint.fmpq(4, 5)
+    assert float(frobenius_norm(zeros(2, 2))) == 0
+    assert (frobenius_norm(ones(2, 3)) * frobenius_norm(ones(2, 3))).coefficient == 6
+    with pytest.raises(ArithmeticUnsupported, match=r"sqrt\(2\) is irrational"):
+        frobenius_norm(to_rationals([[1, 1]]))
+    with pytest.raises(ArithmeticUnsupported, match=r"sqrt\(2\) is irrational"):
+        row_norms(variables([to_rationals([[1, 1]])], order=2)[0])
+
+
+@over(*FLOATS, EXACT, BALL, SYMBOLIC)
+@quietly
+@given(data=st.data(), n=sizes)
+def test_inverse(arithmetic, data, n):
+    # diagonally dominant, hence nonsingular (the one symbol sits on the diagonal)
+    A = arithmetic.lift(data.draw(integer_matrices(n, n)) + 20 * np.eye(n, dtype=int))
+    assert_same(A @ inverse(A), eye(n) + 0 * A, arithmetic)
+    assert_same(inverse(kron(A, eye(2))), kron(inverse(A), eye(2)), arithmetic)
+
+
+@over(*JETS)
+def test_inverse_of_jets_is_refused(arithmetic):
+    with pytest.raises(ArithmeticUnsupported, match="inverse of jet matrices is not supported"):
+        inverse(arithmetic.lift(np.eye(2, dtype=int)))
+
+
+@pytest.mark.parametrize("lift", [to_rationals, to_balls], ids=["exact", "ball"])
+def test_inverse_of_a_singular_matrix_is_an_error(lift):
+    with pytest.raises(ZeroDivisionError):
+        inverse(lift([[1, 2], [2, 4]]))
+
+
+# -- one formula, every arithmetic -------------------------------------------------------------------------------------
+
+
+def rational_formula(A: Any, B: Any) -> Any:
+    """Uses every primitive that is exact on rationals; A of shape (2, 3), B of shape (3, 2)."""
+    C = kron(A, B.T) @ commutation_matrix(3, 3) @ vec_r(B @ A) * rational(2, 3)
+    D = block_diag([diag(C), khatri_rao([A[:1], A[1:]], [B.T, B.T])])
+    return hadamard(D, D - 2 * D) / rational(7) + trace(A @ B) * ones(*D.shape)
+
+
+@quietly
+@given(A=integer_matrices(2, 3), B=integer_matrices(3, 2))
+def test_balls_contain_and_floats_approach_the_exact_value(A, B):
+    exact = rational_formula(to_rationals(A), to_rationals(B))
+    assert_contains(rational_formula(to_balls(A), to_balls(B)), exact)
+    assert_contains(
+        inverse(to_balls(A @ A.T + np.eye(2, dtype=int))), inverse(to_rationals(A @ A.T + np.eye(2, dtype=int)))
+    )
+    for arithmetic in FLOATS:
+        value = rational_formula(arithmetic.lift(A), arithmetic.lift(B))
+        expected = torch.tensor([[float(x.p) / float(x.q) for x in row] for row in exact], dtype=value.dtype)
+        assert_same(value, expected, arithmetic)
+
+
+@quietly
+@given(T=integer_matrices(2, 3, bound=6))
+def test_ball_softmax_and_expm_contain_the_float_values_up_to_rounding(T):
+    for function, argument in ((softmax, T), (expm, T @ T.T // 8)):
+        enclosure = function(to_balls(argument))
+        value = function(FLOAT64.lift(argument))
+        for ball, number in zip(enclosure.flat, value.flatten().tolist(), strict=True):
+            assert abs(float(ball.mid()) - number) <= 1e-12 * max(1.0, abs(number))
+            assert float(ball.rad()) < 1e-60 * max(1.0, abs(number))
+
+
+def test_total_is_a_sum_in_every_arithmetic():
+    A = np.arange(6).reshape(2, 3)
+    assert total(to_rationals(A)) == 15
+    assert total(ones(2, 3)) == 6
+    assert float(total(FLOAT64.lift(A))) == 15.0
+    assert total(to_balls(A)).contains(15)

@@ -1,0 +1,126 @@
+"""A registry is consistent or does not come into being."""
+
+from __future__ import annotations
+
+import types
+from typing import Annotated, Any
+
+import pytest
+
+from verify.claims import Claim, Paper
+from verify.errors import InputError, RegistryError
+from verify.registry import Registry, claims_in, modules_of
+from verify.relations import Equal
+from verify.shapes import Shape
+
+PAPER = Paper("toy", "Toy claims", "nobody", "row-major")
+Matrix = Annotated[Any, Shape("m", "n")]
+
+
+def claim(name: str, **options: Any) -> Claim:
+    return Claim(PAPER, f"toy.{name}", label=name, statement="x = x", relation=Equal(), **options)
+
+
+def formula(A: Matrix) -> Any:
+    return A
+
+
+def test_a_consistent_registry_is_a_mapping_in_order():
+    theorem = claim("theorem", uses=["toy.lemma"], proof=["toy.step"], presumes=["toy.lemma"])
+    registry = Registry([theorem, claim("lemma"), claim("step")])
+    assert list(registry) == ["toy.theorem", "toy.lemma", "toy.step"] and len(registry) == 3
+    assert registry["toy.theorem"] is theorem and "toy.step" in registry and "toy.other" not in registry
+    assert registry.matching("toy.*m*") == [theorem, registry["toy.lemma"]]
+
+
+def test_duplicate_ids_are_refused():
+    with pytest.raises(RegistryError, match=r"two claims have the id 'toy\.a'"):
+        Registry([claim("a"), claim("b"), claim("a")])
+
+
+@pytest.mark.parametrize("link", ["uses", "proof", "presumes"])
+def test_links_that_lead_nowhere_are_refused(link):
+    with pytest.raises(RegistryError, match=rf"toy\.a: {link} names 'toy\.missing', which is no claim"):
+        Registry([claim("b"), claim("a", **{link: ["toy.b", "toy.missing"]})])
+
+
+@pytest.mark.parametrize("link", ["correction", "corrects"])
+def test_corrections_that_lead_nowhere_are_refused(link):
+    with pytest.raises(RegistryError, match=rf"toy\.a: {link} names 'toy\.missing', which is no claim"):
+        Registry([claim("a", **{link: "toy.missing"})])
+
+
+@pytest.mark.parametrize(("link", "back"), [("correction", "corrects"), ("corrects", "correction")])
+def test_one_way_corrections_are_refused(link, back):
+    with pytest.raises(RegistryError, match=rf"toy\.a: {link} names 'toy\.b', which does not name it back as {back}"):
+        Registry([claim("a", **{link: "toy.b"}), claim("b")])
+    # naming a third claim back is no better
+    with pytest.raises(RegistryError, match="does not name it back"):
+        Registry([claim("a", **{link: "toy.b"}), claim("b", **{back: "toy.c"}), claim("c", **{link: "toy.b"})])
+
+
+def test_corrections_linked_both_ways_are_accepted():
+    wrong = claim("a", expects="refuted", severity="slip", correction="toy.a-corrected")
+    assert len(Registry([wrong, claim("a-corrected", corrects="toy.a", of_project=True)])) == 2
+
+
+def test_unknown_ids_and_patterns_say_what_was_expected():
+    registry = Registry([claim("a")])
+    with pytest.raises(InputError, match=r"claim id: expected .*verify list.*; got 'toy\.b'"):
+        registry["toy.b"]
+    with pytest.raises(InputError, match=r"claims: expected a glob that matches at least one claim id; got 'osa\.\*'"):
+        registry.matching("osa.*")
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"expects": "true"}, "expects is 'true', not one of"),
+        ({"expects": "refuted"}, "severity is given exactly for claims expected to be refuted"),
+        ({"severity": "slip"}, "severity is given exactly for claims expected to be refuted"),
+    ],
+)
+def test_inconsistent_claims_are_refused(options, message):
+    with pytest.raises(RegistryError, match=message):
+        claim("a", **options)
+
+
+def test_ids_begin_with_the_key_of_the_paper():
+    with pytest.raises(RegistryError, match="begins with its paper's key, 'toy'"):
+        Claim(PAPER, "other.a", label="a", statement="x", relation=Equal())
+
+
+def test_parts_are_declared_once_and_asked_for_by_name():
+    it = claim("a", sizes={"m": (1, 2), "n": (1, 2)})
+    for missing, message in (
+        (lambda: it.the_formula, "no formula is declared"),
+        (lambda: it.the_oracle, "no oracle is declared"),
+        (lambda: it.the_part("sequence"), "needs a part called 'sequence'"),
+    ):
+        with pytest.raises(RegistryError, match=message):
+            missing()
+    it.formula(formula)
+    it.oracle(formula)
+    it.mutant("wrong")(formula)
+    for again, message in (
+        (lambda: it.formula(formula), "the formula is declared twice"),
+        (lambda: it.oracle(formula), "the oracle is declared twice"),
+        (lambda: it.mutant("wrong"), "two mutants are called 'wrong'"),
+    ):
+        with pytest.raises(RegistryError, match=message):
+            again()
+
+
+def test_claims_are_collected_where_they_are_declared():
+    own = claim("a")
+    elsewhere = types.ModuleType("elsewhere")
+    elsewhere.own = own
+    assert claims_in(elsewhere) == []  # imported, not declared there
+    here = types.ModuleType(own.module)
+    here.first, here.alias = own, own
+    assert claims_in(here) == [own]
+
+
+def test_modules_of_a_package_are_all_imported():
+    names = [module.__name__ for module in modules_of("verify.matrix")]
+    assert names[0] == "verify.matrix" and "verify.matrix.spectral" in names

@@ -1,0 +1,225 @@
+"""Norms, singular values and eigenvalues: enclosures against known spectra, against floats and against each other."""
+
+from __future__ import annotations
+
+import itertools
+
+import flint
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.arithmetics import (
+    BALL,
+    EXACT,
+    FLOAT64,
+    FLOATS,
+    JETS,
+    SYMBOLIC,
+    assert_same,
+    integer_matrices,
+    over,
+    quietly,
+    sizes,
+)
+from verify.arithmetic import precision, to_balls, to_rationals
+from verify.errors import ArithmeticUnsupported
+from verify.matrix import (
+    block_diag,
+    condition_number,
+    effective_condition_number,
+    eye,
+    frobenius_norm,
+    kron,
+    ones,
+    singular_values,
+    smallest_singular_value,
+    spectral_norm,
+    symmetric_eigenvalues,
+    zeros,
+)
+
+#: Integer orthogonal matrices (up to the factor in the second place): Q Q^T = c^2 I.
+SCALED_ORTHOGONAL = [
+    (np.array([[1, 0, 0], [0, 1, 0], [0, 0, 1]]), 1),
+    (np.array([[0, -1, 0], [0, 0, 1], [1, 0, 0]]), 1),
+    (np.array([[1, 2, 2], [2, 1, -2], [2, -2, 1]]), 3),
+    (np.array([[2, 3, 6], [3, -6, 2], [6, 2, -3]]), 7),
+]
+spectra = st.lists(st.integers(-3, 3), min_size=3, max_size=3)
+frames = st.sampled_from(SCALED_ORTHOGONAL)
+
+
+def assert_encloses(balls: np.ndarray, exact: list[int], radius: float = 1e-35) -> None:
+    assert len(balls) == len(exact)
+    for ball, number in zip(balls, exact, strict=True):
+        assert flint.arb(ball).contains(number), f"{ball} misses {number}"
+        assert float(flint.arb(ball).rad()) < radius
+
+
+# -- eigenvalues -------------------------------------------------------------------------------------------------------
+
+
+@over(EXACT, BALL)
+@quietly
+@given(frame=frames, spectrum=spectra)
+def test_eigenvalues_of_matrices_with_a_known_spectrum(arithmetic, frame, spectrum):
+    Q, c = frame
+    B = Q @ np.diag(spectrum) @ Q.T  # repeated and zero eigenvalues included
+    assert_encloses(symmetric_eigenvalues(arithmetic.lift(B)), sorted(c * c * x for x in spectrum))
+
+
+@over(*FLOATS)
+@quietly
+@given(frame=frames, spectrum=spectra)
+def test_float_eigenvalues_of_matrices_with_a_known_spectrum(arithmetic, frame, spectrum):
+    Q, c = frame
+    values = symmetric_eigenvalues(arithmetic.lift(Q @ np.diag(spectrum) @ Q.T))
+    assert_same(values, arithmetic.lift(np.array(sorted(c * c * x for x in spectrum))), arithmetic)
+
+
+@pytest.mark.parametrize("n", [1, 2, 5, 8])
+def test_identity_ones_and_zero(n):
+    assert_encloses(symmetric_eigenvalues(eye(n)), [1] * n)
+    assert_encloses(symmetric_eigenvalues(ones(n, n)), [0] * (n - 1) + [n])
+    assert_encloses(symmetric_eigenvalues(zeros(n, n)), [0] * n)
+    assert symmetric_eigenvalues(zeros(0, 0)).shape == (0,)
+
+
+def test_irrational_eigenvalues_are_enclosed_as_narrowly_as_the_precision_allows():
+    B = to_rationals([[2, 1], [1, 1]])
+    for bits in (100, 300, 1000):
+        with precision(bits):
+            low, high = symmetric_eigenvalues(B)
+            golden = (1 + flint.arb(5).sqrt()) / 2
+            assert high.overlaps(golden * golden) and low.overlaps(1 / (golden * golden))
+            assert float(high.rad()) < 2.0 ** (20 - bits)
+
+
+def test_eigenvalues_of_wide_balls_enclose_those_of_every_matrix_inside():
+    middles, radii = [0.0, 1.0, 2.0], [0.1, 0.1, 3.0]
+    B = np.zeros((3, 3), dtype=object)
+    for i, (middle, radius) in enumerate(zip(middles, radii, strict=True)):
+        B[i, i] = flint.arb(middle, radius)
+    enclosures = symmetric_eigenvalues(B)
+    for signs in itertools.product([-1, 0, 1], repeat=3):
+        inside = sorted(m + s * r * 0.999 for m, s, r in zip(middles, signs, radii, strict=True))
+        assert all(ball.contains(value) for ball, value in zip(enclosures, inside, strict=True))
+
+
+def test_wide_entries_off_the_diagonal_split_a_repeated_eigenvalue():
+    wide = flint.arb(0, 1)
+    low, high = symmetric_eigenvalues(np.array([[flint.arb(3), wide], [wide, flint.arb(3)]], dtype=object))
+    for t in (0, 0.5, 1):  # the eigenvalues of [[3, t], [t, 3]] are 3 - t and 3 + t
+        assert low.contains(3 - t) and high.contains(3 + t)
+
+
+@quietly
+@given(A=integer_matrices(3, 3), E=integer_matrices(3, 3))
+def test_eigenvalues_of_perturbed_matrices_lie_in_the_enclosure(A, E):
+    S, width = A + A.T, 0.01
+    B = np.array([flint.arb(int(x), width) for x in S.flat], dtype=object).reshape(3, 3)
+    inside = to_rationals(S + width * (E + E.T) / 8)
+    for wide, narrow in zip(symmetric_eigenvalues(B), symmetric_eigenvalues(inside), strict=True):
+        assert wide.contains(narrow)
+
+
+# -- singular values ---------------------------------------------------------------------------------------------------
+
+KNOWN = {
+    "identity": ([[1, 0], [0, 1]], [1, 1]),
+    "scaled orthogonal": ([[1, 2, 2], [2, 1, -2], [2, -2, 1]], [3, 3, 3]),
+    "signs and repeats": ([[0, -2, 0], [2, 0, 0], [0, 0, 5]], [5, 2, 2]),
+    "rank one": ([[1, 2], [2, 4]], [5, 0]),
+    "rank deficient": ([[3, 0, 0], [0, 4, 0], [0, 0, 0]], [4, 3, 0]),
+    "zero": ([[0, 0, 0], [0, 0, 0]], [0, 0]),
+    "row": ([[2, 3, 6]], [7]),
+    "column": ([[2], [3], [6]], [7]),
+    "one by one": ([[-4]], [4]),
+    "wide": ([[0, 3, 0], [4, 0, 0]], [4, 3]),
+    "tall and repeated": ([[1, 0], [0, 1], [0, 0]], [1, 1]),
+}
+
+
+@over(EXACT, BALL, *FLOATS)
+@pytest.mark.parametrize("name", KNOWN)
+def test_known_singular_values(arithmetic, name):
+    matrix, expected = KNOWN[name]
+    A = arithmetic.lift(np.array(matrix))
+    for M in (A, A.T):
+        values = singular_values(M)
+        if arithmetic in FLOATS:
+            assert_same(values, arithmetic.lift(np.array(expected)), arithmetic)
+        else:
+            assert_encloses(values, expected)
+            assert_encloses([spectral_norm(M)], expected[:1])
+            assert_encloses([smallest_singular_value(M)], expected[-1:])
+
+
+@quietly
+@given(data=st.data(), m=st.integers(1, 4), n=st.integers(1, 4))
+def test_enclosures_are_ordered_nonnegative_and_near_the_floats(data, m, n):
+    A = data.draw(integer_matrices(m, n))
+    enclosures, values = singular_values(to_rationals(A)), singular_values(FLOAT64.lift(A)).tolist()
+    assert len(enclosures) == min(m, n)
+    for ball, value in zip(enclosures, values, strict=True):
+        # [0, u] is stored as a midpoint and a radius of 30 bits, so its lower end may be a hair below 0
+        assert ball.lower() >= -ball.rad() * 1e-6
+        # LAPACK is backward stable: the float is the ball's value up to a few units of the largest
+        assert flint.arb(value, 1e-13 * (1 + values[0])).overlaps(ball)
+    mids = [float(ball.mid()) for ball in enclosures]
+    assert mids == sorted(mids, reverse=True)
+
+
+@quietly
+@given(data=st.data(), m=sizes, n=sizes)
+def test_singular_values_of_products_with_identities(data, m, n):
+    A = data.draw(integer_matrices(m, n))
+    values = singular_values(to_rationals(A))
+    doubled = singular_values(kron(eye(2), to_rationals(A)))
+    stacked = singular_values(block_diag([to_rationals(A), to_rationals(A)]))
+    for i, value in enumerate(values):
+        assert all(value.overlaps(other[2 * i]) and value.overlaps(other[2 * i + 1]) for other in (doubled, stacked))
+
+
+@over(EXACT, BALL, FLOAT64)
+@quietly
+@given(data=st.data(), m=sizes, n=sizes)
+def test_spectral_and_frobenius_norms_sandwich_each_other(arithmetic, data, m, n):
+    matrix = data.draw(integer_matrices(m, n))
+    A = arithmetic.lift(matrix)
+    rank = flint.fmpz_mat(matrix.tolist()).rank()
+    spectral, frobenius = spectral_norm(A), frobenius_norm(to_balls(matrix) if arithmetic is EXACT else A)
+    slack = 1e-30 if arithmetic is not FLOAT64 else 1e-12
+    assert spectral <= frobenius + slack
+    assert frobenius * frobenius <= rank * spectral * spectral + slack
+    if rank == 1:
+        assert abs(spectral - frobenius) < slack
+
+
+def test_norms_of_constants_and_of_empty_matrices():
+    assert_encloses([spectral_norm(ones(2, 8))], [4])
+    assert spectral_norm(zeros(0, 3)) == 0
+    assert spectral_norm(torch.zeros(0, 3)) == 0
+
+
+def test_condition_numbers():
+    A = to_rationals([[0, 6, 0], [2, 0, 0]])
+    assert_encloses([condition_number(A)], [3])
+    deficient = to_rationals([[6, 0, 0], [0, 2, 0], [0, 0, 0]])
+    assert_encloses([effective_condition_number(deficient, rank=2)], [3])
+    assert not condition_number(deficient).is_finite()
+    assert condition_number(FLOAT64.lift(np.diag([1, 0]))) == torch.inf
+
+
+# -- where they do not exist -------------------------------------------------------------------------------------------
+
+
+@over(SYMBOLIC, *JETS)
+@pytest.mark.parametrize("function", [singular_values, spectral_norm, symmetric_eigenvalues, smallest_singular_value])
+def test_spectra_of_symbols_and_jets_are_refused(arithmetic, function):
+    because = "not differentiable by jets" if arithmetic in JETS else "of symbolic matrices is not supported"
+    with pytest.raises(ArithmeticUnsupported, match=because):
+        function(arithmetic.lift(np.eye(2, dtype=int)))

@@ -1,0 +1,231 @@
+"""Does single-head self-attention decrease its energy?  Proposition 4.1, and what holds in its place."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Annotated, Any
+
+import numpy as np
+
+from theorems.dynamics import DYNAMICS
+from theorems.dynamics.definitions import (
+    Beta,
+    QueryWeights,
+    SquareWeights,
+    Tokens,
+    attention_head,
+    energy_rate_terms,
+    projection,
+    unit_rows,
+)
+from verify.claims import Assumption, Claim
+from verify.matrix import absolute, concatenate, exp, eye, rational, row_sums, total, zeros
+from verify.relations import AtMost, Equal
+from verify.shapes import Shape
+
+Factor = Annotated[Any, Shape("D", "D_H")]
+Core = Annotated[Any, Shape("D_H", "D_H", role="query")]
+
+UNIT_TOKENS = Assumption(r"\|X_{[i,:]}\| = 1 for every token i", zero=lambda X: row_sums(X * X) - 1)
+POSITIVE_BETA = Assumption(r"\beta > 0", positive=lambda beta: beta)
+SYMMETRIC = Assumption(r"A = W^Q W^{K\top} is symmetric", zero=lambda W_Q, W_K: W_Q @ W_K.T - W_K @ W_Q.T)
+
+
+def energy_loss(X: Any, W_Q: Any, W_K: Any, W_V: Any, beta: Any) -> Any:
+    """(-dE/dt, sum_k |(dE/dX)_k (dX/dt)_k|) along Eq. (3), shape (2, 1).
+
+    The second entry, never negative, gives the first a scale: an attack on "-dE/dt >= 0" climbs their quotient.
+    """
+    terms = energy_rate_terms(X, W_Q, W_K, W_V, beta)
+    return concatenate([-row_sums(terms), row_sums(absolute(terms))], axis=0)
+
+
+PROPOSITION_41 = Claim(
+    DYNAMICS,
+    "dynamics.prop-4.1",
+    label="Proposition 4.1 (Eqs. (10)-(11), restated (30)-(31))",
+    statement=r"E_{\text{single}}(X):=-\sum_{i,j}\exp\big(\beta X_{[i,:]}^\top W^QW^{K\top}X_{[j,:]}\big)\ \text{satisfies}\ "
+    r"\frac{dE_{\text{single}}(X)}{dt}\le 0\ \text{along (3) under the condition}\ W^V=(W^{Q\top}W^K+W^QW^{K\top})/2.",
+    assumptions=[
+        UNIT_TOKENS,
+        POSITIVE_BETA,
+        "single-head self-attention with projection (3), continuous time",
+        "D_H = D, without which the two summands of the condition have different shapes",
+        r"W^Q W^{K\top} can be asymmetric (text after Proposition 4.2)",
+    ],
+    relation=AtMost(signed=True),
+    sizes={"S": (1, 4), "D": (2, 4)},
+    expects="refuted",
+    severity="error",
+    correction="dynamics.prop-4.1-symmetric",
+    doubt=r"W^{Q\top}W^K in the condition may be meant as W^K W^{Q\top}, which would symmetrise W^Q W^{K\top} and agree"
+    " with the text, where W^V 'should remain symmetric'; Eqs. (11) and (31) both have the former, which is taken as printed."
+    r" The counterexamples have W^K = I, where both readings give the same W^V.",
+    note=r"The printed proof breaks at Eq. (34): its second sum, the derivative of \exp(\beta X_j^\top A X_i) by X_i, is"
+    r" printed with the weights \exp(\beta X_i^\top A X_j), which agrees only when A is symmetric; Eq. (37) then writes"
+    r" \operatorname{softmax}(\beta X W^V X^\top) for \operatorname{softmax}(\beta X A X^\top) and appeals to A = A^\top,"
+    r" which the condition on W^V does not imply. Eqs. (34)-(44) also drop the factor \beta > 0, which does not matter.",
+)
+
+
+@PROPOSITION_41.inputs
+def on_the_sphere(directions: Tokens, W_Q: QueryWeights, W_K: SquareWeights, beta: Beta) -> dict[str, Any]:
+    """Unit tokens X in the given directions, the weights as drawn."""
+    return {"X": unit_rows(directions), "W_Q": W_Q, "W_K": W_K, "beta": beta}
+
+
+@PROPOSITION_41.formula
+def energy_loss_under_printed_condition(X: Tokens, W_Q: QueryWeights, W_K: SquareWeights, beta: Beta) -> Any:
+    """-dE/dt along Eq. (3) with W_V = (W_Q^T W_K + W_Q W_K^T)/2, and its scale; shape (2, 1) (Eq. (11))."""
+    return energy_loss(X, W_Q, W_K, (W_Q.T @ W_K + W_Q @ W_K.T) * rational(1, 2), beta)
+
+
+@PROPOSITION_41.oracle
+def no_loss() -> Any:
+    """The least that "monotonically decreasing" allows."""
+    return zeros(2, 1)
+
+
+@PROPOSITION_41.domain("identity keys, integer queries")
+def _(arrays: dict[str, Any], sizes: dict[str, int], rng: np.random.Generator) -> None:
+    arrays["W_K"][:] = np.eye(sizes["D"])
+    arrays["W_Q"][:] = rng.integers(-3, 4, arrays["W_Q"].shape)
+
+
+@PROPOSITION_41.counterexample("two tokens on the axes, W^K = I, W^Q with entries -1, 3, 0, 0")
+def _() -> dict[str, Any]:
+    """By hand: dE/dt = (e^3 - 2)/4 - 9/(2 e (1 + e^4)) = 4.49..., carried by the second token."""
+    return {"X": [[1, 0], [0, 1]], "W_Q": [[-1, 3], [0, 0]], "W_K": [[1, 0], [0, 1]], "beta": 1}
+
+
+@PROPOSITION_41.counterexample("two Pythagorean tokens, W^K = I, W^Q nilpotent")
+def _() -> dict[str, Any]:
+    X = [[Fraction(3, 5), Fraction(4, 5)], [Fraction(4, 5), Fraction(3, 5)]]
+    return {"X": X, "W_Q": [[0, 2], [0, 0]], "W_K": [[1, 0], [0, 1]], "beta": 1}
+
+
+@PROPOSITION_41.mutant("W_V with the wrong sign")
+def _(X: Tokens, W_Q: QueryWeights, W_K: SquareWeights, beta: Beta) -> Any:
+    return energy_loss(X, W_Q, W_K, (W_Q.T @ W_K + W_Q @ W_K.T) * rational(-1, 2), beta)
+
+
+@PROPOSITION_41.mutant("W_V not symmetrised")
+def _(X: Tokens, W_Q: QueryWeights, W_K: SquareWeights, beta: Beta) -> Any:
+    return energy_loss(X, W_Q, W_K, W_Q @ W_K.T, beta)
+
+
+@PROPOSITION_41.mutant("factor 1/2 dropped from W_V")
+def _(X: Tokens, W_Q: QueryWeights, W_K: SquareWeights, beta: Beta) -> Any:
+    return energy_loss(X, W_Q, W_K, W_Q.T @ W_K + W_Q @ W_K.T, beta)
+
+
+SYMMETRIC_ENERGY = Claim(
+    DYNAMICS,
+    "dynamics.prop-4.1-symmetric",
+    label="Proposition 4.1 for symmetric weights",
+    statement=r"\frac{dE_{\text{single}}(X)}{dt}\le 0\ \text{along (3) when}\ W^QW^{K\top}=W^KW^{Q\top}=W^V",
+    assumptions=[UNIT_TOKENS, POSITIVE_BETA, SYMMETRIC, "any head dimension D_H"],
+    relation=AtMost(signed=True),
+    sizes={"S": (1, 4), "D": (2, 4), "D_H": (1, 4)},
+    of_project=True,
+    corrects="dynamics.prop-4.1",
+    proof=("dynamics.prop-4.1-rate",),
+)
+
+
+def symmetric_weights(directions: Tokens, factor: Factor, core: Core, beta: Beta) -> dict[str, Any]:
+    """Unit tokens, and W_Q = F (M + M^T), W_K = F: then W_Q W_K^T is symmetric, and every symmetric matrix arises."""
+    return {"X": unit_rows(directions), "W_Q": factor @ (core + core.T), "W_K": factor, "beta": beta}
+
+
+SYMMETRIC_ENERGY.inputs(symmetric_weights)
+
+
+@SYMMETRIC_ENERGY.formula
+def energy_loss_of_symmetric_weights(X: Tokens, W_Q: Factor, W_K: Factor, beta: Beta) -> Any:
+    """-dE/dt along Eq. (3) with W_V = W_Q W_K^T symmetric, and its scale; shape (2, 1)."""
+    return energy_loss(X, W_Q, W_K, W_Q @ W_K.T, beta)
+
+
+SYMMETRIC_ENERGY.oracle(no_loss)
+
+
+@SYMMETRIC_ENERGY.mutant("W_V with the wrong sign")
+def _(X: Tokens, W_Q: Factor, W_K: Factor, beta: Beta) -> Any:
+    return energy_loss(X, W_Q, W_K, -(W_Q @ W_K.T), beta)
+
+
+@SYMMETRIC_ENERGY.mutant("W_V the identity")
+def _(X: Tokens, W_Q: Factor, W_K: Factor, beta: Beta) -> Any:
+    return energy_loss(X, W_Q, W_K, eye(X.shape[1]), beta)
+
+
+@SYMMETRIC_ENERGY.mutant("W_V from the keys alone")
+def _(X: Tokens, W_Q: Factor, W_K: Factor, beta: Beta) -> Any:
+    return energy_loss(X, W_Q, W_K, W_K @ W_K.T, beta)
+
+
+SYMMETRIC_RATE = Claim(
+    DYNAMICS,
+    "dynamics.prop-4.1-rate",
+    label="Eq. (44) for symmetric weights",
+    statement=r"\frac{dE_{\text{single}}(X)}{dt}=-2\beta\sum_i Z_i\,\Delta_{[i,:]}^\top"
+    r"\big(I_D-X_{[i,:]}X_{[i,:]}^\top\big)\Delta_{[i,:]},\quad \Delta=\operatorname{softmax}(\beta XAX^\top)XA,\ "
+    r"Z_i=\sum_j\exp(\beta X_{[i,:]}^\top AX_{[j,:]})",
+    assumptions=[UNIT_TOKENS, POSITIVE_BETA, SYMMETRIC, "A = W^Q W^{K\\top} = W^V, any head dimension D_H"],
+    relation=Equal(),
+    sizes={"S": (1, 4), "D": (1, 4), "D_H": (1, 4)},
+    exact=True,
+    of_project=True,
+    note="Eq. (44) with its factor beta restored. Each summand is nonnegative for unit tokens, which proves the bound.",
+)
+
+SYMMETRIC_RATE.inputs(symmetric_weights)
+
+
+@SYMMETRIC_RATE.domain("weak weights")
+def _(arrays: dict[str, Any], sizes: dict[str, int], rng: np.random.Generator) -> None:
+    """Exponentials near 1, where float32 has its digits."""
+    arrays["core"] *= 2.0**-4
+    arrays["beta"][:] = 1.0 + rng.integers(0, 5, len(arrays["beta"])) / 4
+
+
+def _rate(
+    X: Any, W_Q: Any, W_K: Any, beta: Any, *, factor: Any, projected: bool = True, normalised: bool = True
+) -> Any:
+    """`factor` times the sum over tokens, with the parts in which mutants differ."""
+    Z = row_sums(exp(X @ W_Q @ W_K.T @ X.T * beta))
+    step = attention_head(X, W_Q, W_K, W_Q @ W_K.T, beta)
+    summands = row_sums(step * (projection(X, step) if projected else step))
+    return total(summands * Z if normalised else summands) * factor
+
+
+@SYMMETRIC_RATE.formula
+def symmetric_energy_rate(X: Tokens, W_Q: Factor, W_K: Factor, beta: Beta) -> Any:
+    """dE/dt = -2 beta sum_i Z_i Delta_i^T (I - X_i X_i^T) Delta_i, a scalar (Eq. (44))."""
+    return _rate(X, W_Q, W_K, beta, factor=-2 * beta)
+
+
+@SYMMETRIC_RATE.oracle
+def energy_rate_by_differentiation(X: Tokens, W_Q: Factor, W_K: Factor, beta: Beta) -> Any:
+    return total(energy_rate_terms(X, W_Q, W_K, W_Q @ W_K.T, beta))
+
+
+@SYMMETRIC_RATE.mutant("without beta, as Eq. (44) is printed")
+def _(X: Tokens, W_Q: Factor, W_K: Factor, beta: Beta) -> Any:
+    return _rate(X, W_Q, W_K, beta, factor=-2)
+
+
+@SYMMETRIC_RATE.mutant("factor 2 dropped")
+def _(X: Tokens, W_Q: Factor, W_K: Factor, beta: Beta) -> Any:
+    return _rate(X, W_Q, W_K, beta, factor=-1 * beta)
+
+
+@SYMMETRIC_RATE.mutant("projection dropped")
+def _(X: Tokens, W_Q: Factor, W_K: Factor, beta: Beta) -> Any:
+    return _rate(X, W_Q, W_K, beta, factor=-2 * beta, projected=False)
+
+
+@SYMMETRIC_RATE.mutant("normalisation Z_i dropped")
+def _(X: Tokens, W_Q: Factor, W_K: Factor, beta: Beta) -> Any:
+    return _rate(X, W_Q, W_K, beta, factor=-2 * beta, normalised=False)

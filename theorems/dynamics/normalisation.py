@@ -1,0 +1,196 @@
+"""The Jacobian of row normalisation (Lemma A.2), and what it does to the Jacobian of one update (Proposition 5.1)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Annotated, Any
+
+import numpy as np
+
+from theorems.dynamics import DYNAMICS
+from theorems.dynamics.definitions import (
+    Beta,
+    Gain,
+    Heads,
+    QueryWeights,
+    SquareWeights,
+    Tokens,
+    multi_head_attention,
+    normalisation,
+    rms_norm,
+    unit_rows,
+)
+from verify.claims import Assumption, Claim
+from verify.derivatives import jacobian
+from verify.matrix import absolute, block_diag, eye, frobenius_norm, maximum, row_norms, row_sums, spectral_norm
+from verify.relations import AtMost, Equal
+from verify.shapes import Real, Shape
+
+Radii = Annotated[Any, Shape("S", "1")]
+Step = Annotated[Any, Real(-2.0, 2.0)]
+
+LEMMA_A2 = Claim(
+    DYNAMICS,
+    "dynamics.lemma-a.2",
+    label="Lemma A.2, Eqs. (22)-(23)",
+    statement=r"\frac{\partial\Pi(Y)}{\partial Y}=\operatorname{blockdiag}\Big(\Big\{\tfrac1{\|Y_{[i,:]}\|}"
+    r"\big(I_D-\tfrac{Y_{[i,:]}Y_{[i,:]}^\top}{\|Y_{[i,:]}\|^2}\big)\Big\}_{i=1}^S\Big)",
+    assumptions=[
+        r"Y \in R^{S x D}, row-major vec, numerator layout",
+        Assumption("no row of Y vanishes, so that Pi is defined", positive=lambda Y: row_sums(Y * Y)),
+    ],
+    relation=Equal(),
+    sizes={"S": (1, 4), "D": (1, 4)},
+    exact=True,
+    note="Rows are drawn as radius times unit vector: their norms are then rational, and exact arithmetic decides.",
+)
+
+
+@LEMMA_A2.inputs
+def rows_of_rational_norm(directions: Tokens, radii: Radii) -> dict[str, Any]:
+    """Y with rows radii_i (unit vector), shape (S, D)."""
+    return {"Y": unit_rows(directions) * radii}
+
+
+def _block_diagonal(Y: Any, block: Callable[[Any, Any], Any]) -> Any:
+    """blockdiag of `block(y, |y|)` over the rows y of Y, taken as columns (D, 1)."""
+    norms = row_norms(Y)
+    return block_diag([block(Y[i].reshape(-1, 1), norms[i, 0]) for i in range(Y.shape[0])])
+
+
+@LEMMA_A2.formula
+def normalisation_jacobian(Y: Tokens) -> Any:
+    """dPi/dY, shape (S D, S D) (Lemma A.2)."""
+    return _block_diagonal(Y, lambda y, r: (eye(y.shape[0]) - y @ y.T / (r * r)) / r)
+
+
+@LEMMA_A2.oracle
+def normalisation_differentiated(Y: Tokens) -> Any:
+    return jacobian(normalisation, "Y")(Y)
+
+
+@LEMMA_A2.mutant("norm not squared in the projection")
+def _(Y: Tokens) -> Any:
+    return _block_diagonal(Y, lambda y, r: (eye(y.shape[0]) - y @ y.T / r) / r)
+
+
+@LEMMA_A2.mutant("rank-one term with the wrong sign")
+def _(Y: Tokens) -> Any:
+    return _block_diagonal(Y, lambda y, r: (eye(y.shape[0]) + y @ y.T / (r * r)) / r)
+
+
+@LEMMA_A2.mutant("factor 1/|Y_i| dropped")
+def _(Y: Tokens) -> Any:
+    return _block_diagonal(Y, lambda y, r: eye(y.shape[0]) - y @ y.T / (r * r))
+
+
+@LEMMA_A2.mutant("norm of the first row in every block")
+def _(Y: Tokens) -> Any:
+    first = row_norms(Y)[0, 0]
+    return _block_diagonal(Y, lambda y, r: (eye(y.shape[0]) - y @ y.T / (r * r)) / first)
+
+
+PROPOSITION_51 = Claim(
+    DYNAMICS,
+    "dynamics.prop-5.1",
+    label="Proposition 5.1, Eq. (14) (= (67))",
+    statement=r"\Big\|\frac{\partial\operatorname{RMSNorm}(X+\eta\Delta X)}{\partial X}\Big\|_2\le\frac{\max_j|\gamma_j|}{R}"
+    r"\big(1+|\eta|\,\|J_{\text{MSA}}(X)\|_2\big),\quad \Delta X=C+\operatorname{MSA}(X)",
+    assumptions=[
+        Assumption(
+            r"\|X_{[i,:]}+\eta\Delta X_{[i,:]}\| \ge R > 0 for all i; R is the smallest of these norms, the strongest case",
+            positive=lambda X, C, W_Q, W_K, W_V, W_O, beta, eta, H: row_sums(
+                updated(X, C, W_Q, W_K, W_V, W_O, beta, eta, H) * updated(X, C, W_Q, W_K, W_V, W_O, beta, eta, H)
+            ),
+        ),
+        "update (9), RMSNorm of Eq. (6), MSA of Eqs. (1)-(2) with D_H = D/H",
+        "eta and gamma of either sign, zero included",
+    ],
+    relation=AtMost(),
+    sizes={"S": (1, 3), "D": (1, 4), "H": (1, 2)},
+    where=lambda sizes: sizes["D"] % sizes["H"] == 0,
+    uses=("dynamics.lemma-a.2",),
+)
+
+
+def updated(X: Any, C: Any, W_Q: Any, W_K: Any, W_V: Any, W_O: Any, beta: Any, eta: Any, H: int) -> Any:
+    """X + eta (C + MSA(X)), the input of the normalisation, shape (S, D) (Eq. (9))."""
+    return X + (C + multi_head_attention(X, W_Q, W_K, W_V, W_O, beta, H)) * eta
+
+
+def _bound(
+    X: Any, C: Any, W_Q: Any, W_K: Any, W_V: Any, W_O: Any, gamma: Any, beta: Any, eta: Any, H: int, *,
+    gain: Callable[[Any], Any] = lambda gamma: maximum(absolute(gamma)),
+    step: Callable[[Any], Any] = absolute,
+    inverse_radius: Callable[[Any], Any] = lambda Y: maximum(1 / row_norms(Y)),
+    jacobian_norm: Callable[[Any], Any] = spectral_norm,
+) -> Any:  # fmt: skip
+    """The right-hand side of Eq. (14), with the parts in which its mutants differ."""
+    J = jacobian(multi_head_attention, "X")(X, W_Q, W_K, W_V, W_O, beta, H)
+    Y = updated(X, C, W_Q, W_K, W_V, W_O, beta, eta, H)
+    return gain(gamma) * inverse_radius(Y) * (1 + step(eta) * jacobian_norm(J))
+
+
+@PROPOSITION_51.formula
+def update_jacobian_bound(
+    X: Tokens, C: Tokens, W_Q: QueryWeights, W_K: SquareWeights, W_V: SquareWeights, W_O: SquareWeights,
+    gamma: Gain, beta: Beta, eta: Step, H: Heads,
+) -> Any:  # fmt: skip
+    """max_j |gamma_j| / R (1 + |eta| |J_MSA(X)|_2), a scalar (Eq. (14))."""
+    return _bound(X, C, W_Q, W_K, W_V, W_O, gamma, beta, eta, H)
+
+
+@PROPOSITION_51.oracle
+def update_jacobian_norm(
+    X: Tokens, C: Tokens, W_Q: QueryWeights, W_K: SquareWeights, W_V: SquareWeights, W_O: SquareWeights,
+    gamma: Gain, beta: Beta, eta: Step, H: Heads,
+) -> Any:  # fmt: skip
+    """Spectral norm of the derivative of the whole update, differentiated in one piece."""
+
+    def update(X: Any) -> Any:
+        return rms_norm(updated(X, C, W_Q, W_K, W_V, W_O, beta, eta, H), gamma)
+
+    return spectral_norm(jacobian(update, "X")(X))
+
+
+@PROPOSITION_51.domain("equal tokens, identity values")
+def _(arrays: dict[str, Any], sizes: dict[str, int], rng: np.random.Generator) -> None:
+    """Uniform attention over equal tokens with W_V = W_O = I, eta > 0 and constant gamma: equality when D > 1."""
+    arrays["W_Q"][:] = 0.0
+    arrays["W_V"][:] = arrays["W_O"][:] = np.eye(sizes["D"])
+    for name in ("X", "C"):
+        arrays[name][:] = arrays[name][:, :1, :]
+    arrays["gamma"][:] = arrays["gamma"][:, :1]
+    arrays["eta"][:] = np.abs(arrays["eta"])
+
+
+@PROPOSITION_51.mutant("|eta| replaced by eta")
+def _(
+    X: Tokens, C: Tokens, W_Q: QueryWeights, W_K: SquareWeights, W_V: SquareWeights, W_O: SquareWeights,
+    gamma: Gain, beta: Beta, eta: Step, H: Heads,
+) -> Any:  # fmt: skip
+    return _bound(X, C, W_Q, W_K, W_V, W_O, gamma, beta, eta, H, step=lambda eta: eta)
+
+
+@PROPOSITION_51.mutant("attention term dropped")
+def _(
+    X: Tokens, C: Tokens, W_Q: QueryWeights, W_K: SquareWeights, W_V: SquareWeights, W_O: SquareWeights,
+    gamma: Gain, beta: Beta, eta: Step, H: Heads,
+) -> Any:  # fmt: skip
+    return _bound(X, C, W_Q, W_K, W_V, W_O, gamma, beta, eta, H, step=lambda eta: 0 * eta)
+
+
+@PROPOSITION_51.mutant("largest gamma_j without the absolute value")
+def _(
+    X: Tokens, C: Tokens, W_Q: QueryWeights, W_K: SquareWeights, W_V: SquareWeights, W_O: SquareWeights,
+    gamma: Gain, beta: Beta, eta: Step, H: Heads,
+) -> Any:  # fmt: skip
+    return _bound(X, C, W_Q, W_K, W_V, W_O, gamma, beta, eta, H, gain=maximum)
+
+
+@PROPOSITION_51.mutant("norm of the whole matrix instead of the smallest row norm")
+def _(
+    X: Tokens, C: Tokens, W_Q: QueryWeights, W_K: SquareWeights, W_V: SquareWeights, W_O: SquareWeights,
+    gamma: Gain, beta: Beta, eta: Step, H: Heads,
+) -> Any:  # fmt: skip
+    return _bound(X, C, W_Q, W_K, W_V, W_O, gamma, beta, eta, H, inverse_radius=lambda Y: 1 / frobenius_norm(Y))

@@ -1,0 +1,121 @@
+"""The objects under study: the skew matrix S, the attention matrix exp(S), the layer, reduced bases, Newton-Schulz.
+
+Column-major vec (Theorem C.1).  N tokens of dimension d, head dimension d_v = d / h for h heads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Any
+
+import flint
+
+from verify.arithmetic import Kind, is_tensor, kind_of
+from verify.errors import ArithmeticUnsupported
+from verify.matrix import concatenate, expm, eye, frobenius_norm, inverse, rational, singular_values, sqrt
+from verify.shapes import Real, Shape, Size
+from verify.subjects import subject
+
+Tokens = Annotated[Any, Shape("N", "d")]
+QueryWeights = Annotated[Any, Shape("d", "d_v", role="query")]
+KeyWeights = Annotated[Any, Shape("d", "d_v")]
+ValueWeights = Annotated[Any, Shape("d", "d_v")]
+OutputWeights = Annotated[Any, Shape("d_v", "d")]
+Alpha = Annotated[Any, Real(-2.0, 2.0)]
+Epsilon = Annotated[Any, Real(2.0**-8, 1.0)]
+Steps = Annotated[int, Size("K")]
+
+SHAPES = "X in R^{N x d}; W^Q, W^K, W^V in R^{d x d_v}; W^O in R^{d_v x d}; d_v = d/h"
+
+
+def whole_heads(sizes: Mapping[str, int]) -> bool:
+    """Whether d_v = d / h for a whole number h of heads (text below Eq. (4))."""
+    return sizes["d"] % sizes["d_v"] == 0
+
+
+# -- the layer ---------------------------------------------------------------------------------------------------------
+
+
+@subject("osa.skew_matrix")
+def skew_matrix(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, alpha: Alpha) -> Any:
+    """S = alpha / sqrt(d_v) (Q K^T - K Q^T) with Q = X W_Q, K = X W_K, shape (N, N) (Eq. (5))."""
+    Q, K = X @ W_Q * (alpha / sqrt(W_Q.shape[1])), X @ W_K
+    return Q @ K.T - K @ Q.T
+
+
+@subject("osa.attention_matrix")
+def attention_matrix(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, alpha: Alpha) -> Any:
+    """A = exp(S), shape (N, N) (Eq. (5))."""
+    return expm(skew_matrix(X, W_Q, W_K, alpha))
+
+
+@subject("osa.attention")
+def attention(
+    X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, W_O: OutputWeights, alpha: Alpha
+) -> Any:
+    """OSA(X) = A X W_V W_O, shape (N, d) (Eq. (5))."""
+    return attention_matrix(X, W_Q, W_K, alpha) @ X @ W_V @ W_O
+
+
+def queries_and_keys(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights) -> Any:
+    """M = [Q, K] = [X W_Q, X W_K], shape (N, 2 d_v) (Section 2.3)."""
+    return concatenate([X @ W_Q, X @ W_K], axis=1)
+
+
+def query_key_generator(W_Q: QueryWeights, W_K: KeyWeights) -> Any:
+    """W~ = W_Q W_K^T - W_K W_Q^T, shape (d, d): S = alpha / sqrt(d_v) X W~ X^T (Appendix C.2)."""
+    return W_Q @ W_K.T - W_K @ W_Q.T
+
+
+# -- reduced bases -----------------------------------------------------------------------------------------------------
+
+
+def exponential_minus_identity(A: Any) -> Any:
+    """exp(A) - I, shape (n, n), read off exp [[A, A], [0, 0]] so that small A lose no digits to cancellation."""
+    n = A.shape[0]
+    upper, lower = concatenate([A, A], axis=1), concatenate([A * 0, A * 0], axis=1)
+    return expm(concatenate([upper, lower], axis=0))[:n, n:]
+
+
+@subject("osa.newton_schulz_iterate")
+def newton_schulz_iterate(M: Any, steps: int) -> Any:
+    """M_K after K = `steps` steps M_{k+1} = M_k (3 I - M_k^T M_k) / 2 from M_0 = M, shape that of M (Eq. (9))."""
+    for _ in range(steps):
+        M = M @ (3 * eye(M.shape[1]) - M.T @ M) * rational(1, 2)
+    return M
+
+
+def newton_schulz_basis(M: Any, steps: int, epsilon: Any) -> Any:
+    """The iterate M_K from M_0 = M / (||M||_F + epsilon), whose singular values are below 1; shape that of M (Section 2.3)."""
+    return newton_schulz_iterate(M / (frobenius_norm(M) + epsilon), steps)
+
+
+# -- matrices with known structure, from free parameters ---------------------------------------------------------------
+
+
+def cayley(G: Any) -> Any:
+    """The orthogonal matrix (I - H)(I + H)^-1 with H = G - G^T, shape (n, n): rational where G is, for every G."""
+    H, identity = G - G.T, eye(G.shape[0])
+    return (identity - H) @ inverse(identity + H)
+
+
+def orthonormal_columns(G: Any, r: int) -> Any:
+    """The first r columns of the Cayley transform of G, shape (n, r) for G of shape (n, n)."""
+    return cayley(G)[:, :r]
+
+
+def rank(A: Any) -> Any:
+    """The rank of A (m, n): exact for rationals, certified or refused for balls, numerical (LAPACK's convention) for floats."""
+    if is_tensor(A):
+        import torch
+
+        values = singular_values(A)
+        return (values > max(A.shape) * torch.finfo(A.dtype).eps * values.max()).sum().to(A.dtype)
+    if kind_of(A) is Kind.EXACT:
+        return flint.fmpq_mat([[flint.fmpq(entry) for entry in row] for row in A]).rank()
+    if all(entry == 0 for entry in A.flat):
+        return 0
+    values = singular_values(A)
+    if not all(value > 0 or value == 0 for value in values):
+        raise ArithmeticUnsupported("balls cannot tell a singular value from zero, so they do not determine the rank")
+    return sum(1 for value in values if value > 0)

@@ -1,0 +1,432 @@
+"""The exponential of a low-rank skew matrix through a small basis: Theorems 2.1 and A.1, Eq. (10)."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from theorems.osa import OSA
+from theorems.osa.definitions import (
+    SHAPES,
+    Alpha,
+    Epsilon,
+    KeyWeights,
+    QueryWeights,
+    Steps,
+    Tokens,
+    attention_matrix,
+    cayley,
+    exponential_minus_identity,
+    newton_schulz_basis,
+    orthonormal_columns,
+    queries_and_keys,
+    rank,
+    skew_matrix,
+    whole_heads,
+)
+from verify.claims import Assumption, Claim
+from verify.matrix import (
+    absolute,
+    concatenate,
+    diag,
+    exp,
+    expm,
+    eye,
+    frobenius_norm,
+    maximum,
+    rational,
+    singular_values,
+    smallest_singular_value,
+    spectral_norm,
+    sqrt,
+    zeros,
+)
+from verify.relations import AtMost, Equal
+from verify.shapes import Real, Shape
+
+Frame = Annotated[Any, Shape("N", "N")]
+Coordinates = Annotated[Any, Shape("r", "d")]
+Basis = Annotated[Any, Shape("N", "r")]
+NonzeroAlpha = Annotated[Any, Real(-2.0, 2.0, avoid_zero=True)]
+
+ORTHONORMAL = Assumption("the columns of B are orthonormal", zero=lambda B: B.T @ B - eye(B.shape[1]))
+
+
+def _outside(X: Any, W_Q: Any, W_K: Any, B: Any) -> Any:
+    """The part of [Q, K] outside the span of B, shape (N, 2 d_v)."""
+    M = queries_and_keys(X, W_Q, W_K)
+    return M - B @ (B.T @ M)
+
+
+CONTAINS_QUERIES_AND_KEYS = Assumption("the columns of B span a space that contains those of Q and K", zero=_outside)
+
+
+def _with_basis(frame: Any, C: Any, W_Q: Any, W_K: Any, alpha: Any) -> dict[str, Any]:
+    """Tokens X = B C inside the span of an exactly orthonormal B (N, r), so that Q and K lie in it too."""
+    B = orthonormal_columns(frame, C.shape[0])
+    return {"X": B @ C, "W_Q": W_Q, "W_K": W_K, "alpha": alpha, "B": B}
+
+
+THEOREM_21 = Claim(
+    OSA,
+    "osa.thm-2.1",
+    label="Theorem 2.1, Eqs. (6), (7)",
+    statement=r"\text{Let } \mathbf{B}(\mathbf{X}) \in \mathbb{R}^{N\times r} \text{ have columns that provide an orthonormal"
+    r" basis for the subspace } U \text{ spanned by the columns of } \mathbf{Q},\mathbf{K}\ (r = \operatorname{rank}\mathbf{S})."
+    r" \text{ Then } \exp(\mathbf{S}(\mathbf{X})) = \mathbf{I}_N + \mathbf{B}(\mathbf{X})(\exp[\mathbf{S}](\mathbf{X}) -"
+    r" \mathbf{I}_r)\mathbf{B}(\mathbf{X})^\top,\quad [\mathbf{S}](\mathbf{X}) ="
+    r" \mathbf{B}(\mathbf{X})^\top\mathbf{S}(\mathbf{X})\mathbf{B}(\mathbf{X}) \in \mathbb{R}^{r\times r}",
+    assumptions=[
+        SHAPES,
+        ORTHONORMAL,
+        CONTAINS_QUERIES_AND_KEYS,
+        # [S] is r x r and has the rank of S; nonsingular, it also leaves the span of Q and K no room below r
+        Assumption(
+            "r = rank S (Section 2.1), which makes that space U itself",
+            positive=lambda X, W_Q, W_K, alpha, B: smallest_singular_value(B.T @ skew_matrix(X, W_Q, W_K, alpha) @ B),
+        ),
+    ],
+    relation=Equal(),
+    sizes={"N": (2, 5), "d": (2, 4), "d_v": (1, 4), "r": (2, 4)},
+    where=lambda sizes: (
+        whole_heads(sizes) and sizes["r"] % 2 == 0 and sizes["r"] <= min(sizes["N"], sizes["d"], 2 * sizes["d_v"])
+    ),
+    without_domains={
+        "rank deficient": "coordinates of deficient rank leave span[Q, K] smaller than r",
+        "tied": "equal rows of the coordinates leave span[Q, K] smaller than r",
+        "uniform attention": "W^Q = 0 gives S = 0, whose rank is not r",
+    },
+    expects="gap",
+    presumes=("osa.thm-2.1-rank",),
+    correction="osa.thm-2.1-any-basis",
+    exact=True,
+    note="r is used both for rank S and for dim span[Q, K].  Where the two differ no B satisfies the hypotheses; the"
+    " identity itself needs only orthonormal columns whose span contains Q and K.",
+)
+
+
+@THEOREM_21.inputs
+def tokens_with_basis(frame: Frame, C: Coordinates, W_Q: QueryWeights, W_K: KeyWeights, alpha: NonzeroAlpha) -> Any:
+    return _with_basis(frame, C, W_Q, W_K, alpha)
+
+
+@THEOREM_21.formula
+def attention_matrix_in_basis(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, alpha: Alpha, B: Basis) -> Any:
+    """I_N + B (exp(B^T S B) - I_r) B^T, shape (N, N), for B of shape (N, r) (Theorem 2.1)."""
+    S = skew_matrix(X, W_Q, W_K, alpha)
+    return eye(B.shape[0]) + B @ (expm(B.T @ S @ B) - eye(B.shape[1])) @ B.T
+
+
+@THEOREM_21.oracle
+def exponential_of_the_whole(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, alpha: Alpha) -> Any:
+    return attention_matrix(X, W_Q, W_K, alpha)
+
+
+@THEOREM_21.mutant("I_r not subtracted")
+def _(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, alpha: Alpha, B: Basis) -> Any:
+    return eye(B.shape[0]) + B @ expm(B.T @ skew_matrix(X, W_Q, W_K, alpha) @ B) @ B.T
+
+
+@THEOREM_21.mutant("I_N and I_r both dropped")
+def _(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, alpha: Alpha, B: Basis) -> Any:
+    return B @ expm(B.T @ skew_matrix(X, W_Q, W_K, alpha) @ B) @ B.T
+
+
+@THEOREM_21.mutant("[S] transposed")
+def _(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, alpha: Alpha, B: Basis) -> Any:
+    S = skew_matrix(X, W_Q, W_K, alpha)
+    return eye(B.shape[0]) + B @ (expm((B.T @ S @ B).T) - eye(B.shape[1])) @ B.T
+
+
+THEOREM_21_ANY_BASIS = Claim(
+    OSA,
+    "osa.thm-2.1-any-basis",
+    label="Theorem 2.1, for any basis",
+    statement=r"\text{For every } \mathbf{B} \in \mathbb{R}^{N\times r} \text{ with orthonormal columns whose span contains the"
+    r" columns of } \mathbf{Q},\mathbf{K}, \text{ whatever } r \ge \dim U: \quad \exp(\mathbf{S}) = \mathbf{I}_N +"
+    r" \mathbf{B}(\exp(\mathbf{B}^\top\mathbf{S}\mathbf{B}) - \mathbf{I}_r)\mathbf{B}^\top",
+    assumptions=[ORTHONORMAL, CONTAINS_QUERIES_AND_KEYS],
+    relation=Equal(),
+    sizes={"N": (1, 5), "d": (1, 4), "d_v": (1, 4), "r": (1, 5)},
+    where=lambda sizes: sizes["r"] <= sizes["N"] and sizes["d_v"] <= sizes["d"],
+    corrects="osa.thm-2.1",
+    exact=True,
+    of_project=True,
+    note="A reduced QR of [Q, K] supplies such a B even where the columns of [Q, K] are dependent.",
+)
+
+
+@THEOREM_21_ANY_BASIS.inputs
+def tokens_with_wide_basis(frame: Frame, C: Coordinates, W_Q: QueryWeights, W_K: KeyWeights, alpha: Alpha) -> Any:
+    return _with_basis(frame, C, W_Q, W_K, alpha)
+
+
+@THEOREM_21_ANY_BASIS.formula
+def attention_matrix_in_any_basis(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, alpha: Alpha, B: Basis) -> Any:
+    """I_N + B (exp(B^T S B) - I_r) B^T, shape (N, N), for B of shape (N, r) of any width that suffices."""
+    return attention_matrix_in_basis(X, W_Q, W_K, alpha, B)
+
+
+@THEOREM_21_ANY_BASIS.oracle
+def exponential_of_the_whole_again(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, alpha: Alpha) -> Any:
+    return attention_matrix(X, W_Q, W_K, alpha)
+
+
+@THEOREM_21_ANY_BASIS.mutant("last column of B left out")
+def _(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, alpha: Alpha, B: Basis) -> Any:
+    narrow = concatenate([B[:, :-1], B[:, -1:] * 0], axis=1)
+    return attention_matrix_in_basis(X, W_Q, W_K, alpha, narrow)
+
+
+@THEOREM_21_ANY_BASIS.mutant("exponential of -[S]")
+def _(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, alpha: Alpha, B: Basis) -> Any:
+    return attention_matrix_in_basis(X, W_Q, W_K, -alpha, B)
+
+
+# -- the rank that Theorem 2.1 takes for granted -----------------------------------------------------------------------
+
+THEOREM_21_RANK = Claim(
+    OSA,
+    "osa.thm-2.1-rank",
+    label="Theorem 2.1, r",
+    statement=r"\operatorname{rank}\mathbf{S} = \dim\operatorname{span}[\mathbf{Q},\mathbf{K}]",
+    assumptions=[SHAPES, Assumption("alpha is not 0", positive=lambda alpha: alpha * alpha)],
+    relation=Equal(),
+    sizes={"N": (1, 5), "d": (1, 4), "d_v": (1, 4)},
+    where=whole_heads,
+    expects="refuted",
+    severity="error",
+    correction="osa.thm-2.1-rank-independent",
+    of_project=True,
+    note="Presupposed where Theorem 2.1 and Appendix F.1 give an orthonormal basis of span[Q, K] as many columns as S has"
+    " rank.  S is skew, so its rank is even, and Q parallel to K gives S = 0.",
+)
+
+
+@THEOREM_21_RANK.formula
+def rank_of_skew_matrix(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, alpha: NonzeroAlpha) -> Any:
+    """r = rank S, a scalar (Section 2.1)."""
+    return rank(skew_matrix(X, W_Q, W_K, alpha))
+
+
+@THEOREM_21_RANK.oracle
+def dimension_of_span(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights) -> Any:
+    return rank(queries_and_keys(X, W_Q, W_K))
+
+
+@THEOREM_21_RANK.mutant("rank of Q K^T alone")
+def _(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, alpha: NonzeroAlpha) -> Any:
+    return rank(X @ W_Q @ (X @ W_K).T * alpha)
+
+
+@THEOREM_21_RANK.mutant("symmetric instead of skew")
+def _(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, alpha: NonzeroAlpha) -> Any:
+    Q, K = X @ W_Q, X @ W_K
+    return rank((Q @ K.T + K @ Q.T) * alpha)
+
+
+@THEOREM_21_RANK.counterexample("one token: S = 0, but Q = K = 1 spans a line")
+def one_token() -> dict[str, Any]:
+    return {"X": [[1]], "W_Q": [[1]], "W_K": [[1]], "alpha": 1}
+
+
+@THEOREM_21_RANK.counterexample("d = 1: Q and K are parallel whatever the weights, so S = 0")
+def one_dimension() -> dict[str, Any]:
+    return {"X": [[1], [2]], "W_Q": [[1]], "W_K": [[3]], "alpha": 1}
+
+
+@THEOREM_21_RANK.counterexample("three independent columns: rank S is even, dim span[Q, K] = 3")
+def odd_dimension() -> dict[str, Any]:
+    W_Q = [[1, 0, 0, 0], [0, 1, 0, 0], [0, 0, 1, 0], [0, 0, 0, 0]]
+    W_K = [[0, 0, 0, 1], [1, 0, 0, 0], [0, 2, 0, 0], [0, 0, 0, 0]]
+    return {"X": [[1, 0, 0, 0], [0, 1, 0, 0], [0, 0, 1, 0]], "W_Q": W_Q, "W_K": W_K, "alpha": 1}
+
+
+THEOREM_21_RANK_INDEPENDENT = Claim(
+    OSA,
+    "osa.thm-2.1-rank-independent",
+    label="Theorem 2.1, r where [Q, K] has independent columns",
+    statement=r"\mathbf{M}^\top\mathbf{S}\mathbf{M} = \tfrac{\alpha}{\sqrt{d_v}}\,\mathbf{M}^\top\mathbf{M}"
+    r"\begin{pmatrix}0 & \mathbf{I}\\ -\mathbf{I} & 0\end{pmatrix}\mathbf{M}^\top\mathbf{M} \text{ for } \mathbf{M} ="
+    r" [\mathbf{Q},\mathbf{K}]. \text{ If the columns of } \mathbf{M} \text{ are linearly independent, this is nonsingular, so"
+    r" } \operatorname{rank}\mathbf{S} = 2d_v = \dim\operatorname{span}[\mathbf{Q},\mathbf{K}]",
+    assumptions=[
+        Assumption(
+            "the columns of [Q, K] are linearly independent",
+            positive=lambda X, W_Q, W_K: smallest_singular_value(queries_and_keys(X, W_Q, W_K)),
+        ),
+        Assumption("alpha is not 0", positive=lambda alpha: alpha * alpha),
+    ],
+    relation=Equal(),
+    sizes={"N": (2, 5), "d": (2, 5), "d_v": (1, 2)},
+    where=lambda sizes: 2 * sizes["d_v"] <= min(sizes["N"], sizes["d"]),
+    without_domains={
+        "rank deficient": "deficient weights make columns of [Q, K] dependent",
+        "tied": "repeated rows of X and of the weights make columns of [Q, K] dependent",
+        "uniform attention": "W^Q = 0 makes Q vanish",
+    },
+    corrects="osa.thm-2.1-rank",
+    exact=True,
+    of_project=True,
+)
+
+
+@THEOREM_21_RANK_INDEPENDENT.formula
+def skew_form_of_queries_and_keys(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, alpha: NonzeroAlpha) -> Any:
+    """alpha / sqrt(d_v) G [[0, I], [-I, 0]] G with G = M^T M the Gram matrix of M = [Q, K], shape (2 d_v, 2 d_v)."""
+    M = queries_and_keys(X, W_Q, W_K)
+    return M.T @ M @ _symplectic(W_Q.shape[1]) @ M.T @ M * (alpha / sqrt(W_Q.shape[1]))
+
+
+def _symplectic(n: int, sign: int = -1) -> Any:
+    """[[0, I], [sign I, 0]], shape (2 n, 2 n)."""
+    return concatenate(
+        [concatenate([zeros(n, n), eye(n)], axis=1), concatenate([eye(n) * sign, zeros(n, n)], axis=1)], axis=0
+    )
+
+
+@THEOREM_21_RANK_INDEPENDENT.oracle
+def skew_matrix_between_queries_and_keys(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, alpha: NonzeroAlpha) -> Any:
+    M = queries_and_keys(X, W_Q, W_K)
+    return M.T @ skew_matrix(X, W_Q, W_K, alpha) @ M
+
+
+@THEOREM_21_RANK_INDEPENDENT.mutant("sign reversed")
+def _(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, alpha: NonzeroAlpha) -> Any:
+    return skew_form_of_queries_and_keys(X, W_Q, W_K, -alpha)
+
+
+@THEOREM_21_RANK_INDEPENDENT.mutant("symmetric instead of skew")
+def _(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, alpha: NonzeroAlpha) -> Any:
+    M = queries_and_keys(X, W_Q, W_K)
+    return M.T @ M @ _symplectic(W_Q.shape[1], 1) @ M.T @ M * (alpha / sqrt(W_Q.shape[1]))
+
+
+@THEOREM_21_RANK_INDEPENDENT.mutant("scaled by alpha / (2 sqrt(d_v))")
+def _(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, alpha: NonzeroAlpha) -> Any:
+    return skew_form_of_queries_and_keys(X, W_Q, W_K, alpha) * rational(1, 2)
+
+
+# -- the orthogonality error of an unconverged basis -------------------------------------------------------------------
+
+Factor = Annotated[Any, Shape("N", "m")]
+SkewMatrix = Annotated[Any, Shape("N", "N")]
+LogNorm = Annotated[Any, Real(-18.0, 1.5)]
+
+EQUATION_10 = Claim(
+    OSA,
+    "osa.thm-a.1-eq-10",
+    label="Theorem A.1, Eq. (10)/(46)",
+    statement=r"\|\mathbf{Y}^\top\mathbf{Y}-\mathbf{I}_N\|_2 \le \left(e^{\|\mathbf{S}\|_2}-1\right)^2"
+    r"\max_i|\sigma_i(\mathbf{B})^2(\sigma_i(\mathbf{B})^2-1)|",
+    assumptions=[
+        "Y = I_N + B (exp[S] - I_r) B^T, [S] = B^T S B, S skew-symmetric",
+        "B from Newton-Schulz (9) with M_0 = M/(||M||_F + eps), M = [X W^Q, X W^K], eps > 0, fixed K (context of Appendix A)",
+    ],
+    relation=AtMost(),
+    # for N = 1 or d = 1 both sides vanish, since S = 0
+    sizes={"N": (1, 4), "d": (1, 4), "d_v": (1, 2), "K": (0, 6)},
+    where=whole_heads,
+)
+
+
+@EQUATION_10.inputs
+def newton_schulz_basis_of_tokens(
+    X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, log_norm: LogNorm, epsilon: Epsilon, K: Steps
+) -> Any:
+    B = newton_schulz_basis(queries_and_keys(X, W_Q, W_K), K, epsilon)
+    # the free scalar alpha sets the norm of S, which a drawn alpha would leave to the scale of X and the weights
+    unscaled = skew_matrix(X, W_Q, W_K, 1)
+    return {"B": B, "S": unscaled * (exp(log_norm) / (frobenius_norm(unscaled) + epsilon))}
+
+
+def _bound(B: Any, S: Any, deviation: Any, growth: Any = lambda g: g * g) -> Any:
+    """growth(e^{||S||_2} - 1) max_i deviation(sigma_i(B)^2), the bound's shape, with the parts in which its mutants differ."""
+    s = singular_values(B)
+    g = exponential_minus_identity(eye(1) * spectral_norm(S))[0, 0]
+    return growth(g) * maximum(absolute(deviation(s * s)))
+
+
+@EQUATION_10.formula
+def orthogonality_error_bound(B: Factor, S: SkewMatrix) -> Any:
+    """(e^{||S||_2} - 1)^2 max_i |sigma_i^2 (sigma_i^2 - 1)| for B (N, m) and skew S (N, N), a scalar (Eq. (10))."""
+    return _bound(B, S, lambda x: x * (x - 1))
+
+
+@EQUATION_10.oracle
+def orthogonality_error(B: Factor, S: SkewMatrix) -> Any:
+    """||Y^T Y - I||_2 with Y = I + D, expanded to D + D^T + D^T D so that I need not be cancelled."""
+    D = B @ exponential_minus_identity(B.T @ S @ B) @ B.T
+    return spectral_norm(D + D.T + D.T @ D)
+
+
+def _mutants(claim: Claim) -> None:
+    @claim.mutant("halved")
+    def _(B: Factor, S: SkewMatrix) -> Any:
+        return _bound(B, S, lambda x: x * (x - 1)) * rational(1, 2)
+
+    @claim.mutant("e^{||S||} - 1 cubed")
+    def _(B: Factor, S: SkewMatrix) -> Any:
+        return _bound(B, S, lambda x: x * (x - 1), growth=lambda g: g * g * g)
+
+    @claim.mutant("sigma^4 instead of sigma^2")
+    def _(B: Factor, S: SkewMatrix) -> Any:
+        return _bound(B, S, lambda x: x * x * (x - 1))
+
+    @claim.mutant("(sigma^2 - 1)^2 instead of sigma^2 - 1")
+    def _(B: Factor, S: SkewMatrix) -> Any:
+        return _bound(B, S, lambda x: x * (x - 1) * (x - 1))
+
+
+_mutants(EQUATION_10)
+
+EQUATION_10_GENERAL = Claim(
+    OSA,
+    "osa.thm-a.1-eq-10-any-factor",
+    label="Theorem A.1, Eq. (10), for any B with singular values in [0, 1]",
+    statement=r"\|\mathbf{Y}^\top\mathbf{Y}-\mathbf{I}_N\|_2 \le \left(e^{\|\mathbf{S}\|_2}-1\right)^2"
+    r"\max_i|\sigma_i(\mathbf{B})^2(\sigma_i(\mathbf{B})^2-1)| \text{ for skew } \mathbf{S} \text{ and } \sigma_i(\mathbf{B})"
+    r" \in [0, 1]",
+    assumptions=[
+        "Y = I_N + B (exp[S] - I_r) B^T, [S] = B^T S B",
+        Assumption("S is skew-symmetric", zero=lambda S: S + S.T),
+        # zeros of the singular values included, so that only <= 1 needs a test
+        Assumption("the singular values of B lie in [0, 1]", nonnegative=lambda B: 1 - spectral_norm(B)),
+    ],
+    relation=AtMost(),
+    # for N = 1 both sides vanish, since S = 0
+    sizes={"N": (1, 4), "m": (1, 4), "k": (1, 4)},
+    where=lambda sizes: sizes["k"] == min(sizes["N"], sizes["m"]),
+    of_project=True,
+    note="What the proof in Appendix F.3 uses of Newton-Schulz: tight as S tends to 0 for N = 2, B = diag(1, b).",
+)
+
+
+@EQUATION_10_GENERAL.inputs
+def factor_with_known_singular_values(
+    left: Frame,
+    right: Annotated[Any, Shape("m", "m")],
+    y: Annotated[Any, Shape("k", "1")],
+    direction: Frame,
+    log_norm: LogNorm,
+) -> Any:
+    # The offset keeps the last singular value off 0 and 1: with all of them there both sides vanish and no ratio exists.
+    y = concatenate([y[:-1], y[-1:] + rational(1, 3)], axis=0)
+    s = 2 * y / (1 + y * y)  # covers [-1, 1]; a sign moves into a singular vector
+    k = y.shape[0]
+    B = cayley(left)[:, :k] @ diag(s) @ cayley(right)[:, :k].T
+    S = direction - direction.T
+    return {"B": B, "S": S * (exp(log_norm) / (frobenius_norm(S) + rational(1, 256)))}
+
+
+@EQUATION_10_GENERAL.formula
+def orthogonality_error_bound_of_factor(B: Factor, S: SkewMatrix) -> Any:
+    """(e^{||S||_2} - 1)^2 max_i |sigma_i^2 (sigma_i^2 - 1)| for any B (N, m) with ||B||_2 <= 1, a scalar."""
+    return orthogonality_error_bound(B, S)
+
+
+@EQUATION_10_GENERAL.oracle
+def orthogonality_error_of_factor(B: Factor, S: SkewMatrix) -> Any:
+    return orthogonality_error(B, S)
+
+
+_mutants(EQUATION_10_GENERAL)

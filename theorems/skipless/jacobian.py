@@ -1,0 +1,79 @@
+"""The Jacobian of self-attention by its input: Eq. (10)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from theorems.skipless import SKIPLESS
+from theorems.skipless.definitions import QueryWeights, Tokens, Weights, attention_matrix, self_attention
+from verify.claims import Claim
+from verify.derivatives import jacobian
+from verify.matrix import COLUMN, ROW, Layout, eye, kron
+from verify.relations import Equal
+
+EQ_10 = Claim(
+    SKIPLESS,
+    "skipless.eq-10",
+    label="Eq. (10)",
+    statement=r"\mathbf{K}_\ell=(\hat{\mathbf{X}}_{\ell-1}\mathbf{W}_\ell^V\mathbf{W}_\ell^O\otimes\mathbf{I}_n)^\top"
+    r"\mathbf{A}'_\ell+(\mathbf{W}_\ell^V\mathbf{W}_\ell^O)^\top\otimes\mathbf{A}_\ell, \text{ with } "
+    r"\mathbf{A}_\ell\in\mathbb{R}^{n\times n} \text{ and } \mathbf{A}'_\ell\in\mathbb{R}^{n^2\times nd} \text{ the derivative of }"
+    r" \mathrm{vec}(\mathbf{A}_\ell) \text{ with respect to } \mathrm{vec}(\hat{\mathbf{X}}_{\ell-1})",
+    assumptions=[
+        "SA(X) = A X W_V W_O, single head, A = softmax(X W_Q W_K^T X^T)",
+        "column-major vec, numerator layout",
+    ],
+    relation=Equal(),
+    sizes={"n": (1, 4), "d": (1, 3)},
+    exact=True,
+    note="Two lines of the derivation in Eq. (13), with W_O (x) I_n and (V^T (x) I_n) A' + W_V (x) A, lose transposes"
+    " that Eq. (12) before them and Eq. (10) after them have.",
+)
+
+
+def _jacobian(X: Any, W_Q: Any, W_K: Any, values: Any, *, second: Any = None, layout: Layout = COLUMN) -> Any:
+    """Both summands for the product `values` of W_V and W_O; mutants change the second, or the layout of A'."""
+    A = attention_matrix(X, W_Q, W_K)
+    slope = jacobian(attention_matrix, "X", layout=layout)(X, W_Q, W_K)
+    return kron(X @ values, eye(X.shape[0])).T @ slope + (kron(values.T, A) if second is None else second(values, A))
+
+
+@EQ_10.formula
+def self_attention_jacobian(X: Tokens, W_Q: QueryWeights, W_K: Weights, W_V: Weights, W_O: Weights) -> Any:
+    """K = (X W_V W_O (x) I_n)^T A' + (W_V W_O)^T (x) A, shape (n d, n d) (Eq. (10))."""
+    return _jacobian(X, W_Q, W_K, W_V @ W_O)
+
+
+@EQ_10.oracle
+def self_attention_differentiated(X: Tokens, W_Q: QueryWeights, W_K: Weights, W_V: Weights, W_O: Weights) -> Any:
+    return jacobian(self_attention, "X", layout=COLUMN)(X, W_Q, W_K, W_V, W_O)
+
+
+@EQ_10.mutant("W_V W_O not transposed in the second term")
+def _(X: Tokens, W_Q: QueryWeights, W_K: Weights, W_V: Weights, W_O: Weights) -> Any:
+    return _jacobian(X, W_Q, W_K, W_V @ W_O, second=kron)
+
+
+@EQ_10.mutant("factors of the second Kronecker product exchanged")
+def _(X: Tokens, W_Q: QueryWeights, W_K: Weights, W_V: Weights, W_O: Weights) -> Any:
+    return _jacobian(X, W_Q, W_K, W_V @ W_O, second=lambda values, A: kron(A, values.T))
+
+
+@EQ_10.mutant("attention matrix transposed in the second term")
+def _(X: Tokens, W_Q: QueryWeights, W_K: Weights, W_V: Weights, W_O: Weights) -> Any:
+    return _jacobian(X, W_Q, W_K, W_V @ W_O, second=lambda values, A: kron(values.T, A.T))
+
+
+@EQ_10.mutant("attention matrix taken as constant")
+def _(X: Tokens, W_Q: QueryWeights, W_K: Weights, W_V: Weights, W_O: Weights) -> Any:
+    return kron((W_V @ W_O).T, attention_matrix(X, W_Q, W_K))
+
+
+@EQ_10.mutant("W_O W_V instead of W_V W_O")
+def _(X: Tokens, W_Q: QueryWeights, W_K: Weights, W_V: Weights, W_O: Weights) -> Any:
+    return _jacobian(X, W_Q, W_K, W_O @ W_V)
+
+
+@EQ_10.mutant("A' under row-major vec")
+def _(X: Tokens, W_Q: QueryWeights, W_K: Weights, W_V: Weights, W_O: Weights) -> Any:
+    return _jacobian(X, W_Q, W_K, W_V @ W_O, layout=ROW)
