@@ -92,6 +92,7 @@ class Claim:
     uses, proof, presumes: ids of claims it rests on, of the steps of its printed proof, of what it silently presupposes.
     correction, corrects: ids linking a refuted or gapped claim with the statement that does hold.
     reading: the stated reading under which the claim is judged, if it needs one.
+    observed: for empirical claims, the set-up in which the observation was made (sizes, seeds, what is not stated).
     domains: names of generator domains to draw from (default: all that apply); `without_domains` names those that
         cannot satisfy the assumptions, each with the reason.
     exact: whether the claim can be decided in exact arithmetic (with free exponentials).
@@ -115,6 +116,7 @@ class Claim:
     correction: str | None = None
     corrects: str | None = None
     reading: str | None = None
+    observed: str | None = None
     domains: Sequence[str] | None = None
     without_domains: Mapping[str, str] = field(default_factory=dict)
     exact: bool = False

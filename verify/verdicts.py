@@ -95,6 +95,8 @@ def judge_alone(claim: Claim, records: list[Record]) -> Verdict:
     if separation is None or separation < SEPARATION:
         return verdict("open", f"right and wrong are only {separation} apart, {SEPARATION:g} are needed")
     grade = max((grade_of(record.arithmetic) for record in records), key=GRADES.index)
+    if claim.observed is not None:
+        return verdict("empirical", f"observed: {claim.observed}", grade)
     if claim.reading is not None:
         return verdict("reading", f"under the reading: {claim.reading}", grade)
     return verdict("holds", "upheld by every check", grade)

@@ -1,0 +1,35 @@
+"""The README says what the registry expects, and its example runs."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from verify.registry import load
+
+README = (Path(__file__).resolve().parents[1] / "README.md").read_text(encoding="utf-8")
+
+
+def test_the_table_of_verdicts_is_the_registrys() -> None:
+    table = README.split("<!-- verdicts -->")[1].split("<!-- end -->")[0]
+    rows = re.findall(r"^\| ([a-z]+\.\S+) \| [^|]* \| (\w+)", table, flags=re.MULTILINE)
+    assert len(rows) == 19
+    registry = load()
+    assert {claim_id: verdict for claim_id, verdict in rows} == {
+        claim_id: registry[claim_id].expects for claim_id, _ in rows
+    }
+
+
+def test_the_example_runs() -> None:
+    code = re.findall(r"```python\n(.*?)```", README, flags=re.DOTALL)[0]
+    names: dict[str, object] = {}
+    exec(code, names)
+    assert tuple(names["H"].shape) == (8, 8)  # type: ignore[attr-defined]
+
+
+def test_links_lead_somewhere() -> None:
+    root = Path(__file__).resolve().parents[1]
+    pages = [root / "README.md", *root.glob("docs/**/*.md")]
+    for page in pages:
+        for target in re.findall(r"\]\(([^)#]+)\)", page.read_text(encoding="utf-8")):
+            assert (page.parent / target).exists(), f"{page.name} links to {target}"
