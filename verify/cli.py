@@ -153,6 +153,7 @@ def _run(options: argparse.Namespace) -> int:
     from verify.parallel import run_claims
     from verify.report import build, counts
     from verify.settings import settings_for
+    from verify.verdicts import disagreements
 
     registry = load(options.package)
     chosen = registry.matching(options.claims)
@@ -165,10 +166,16 @@ def _run(options: argparse.Namespace) -> int:
     for text in failures:
         print("\n" + text)
     report = build(registry, options.evidence)
-    ids = {claim.id for claim in chosen}
-    verdicts = {claim_id: verdict for claim_id, verdict in report.verdicts.items() if claim_id in ids}
+    verdicts = {claim.id: report.verdicts[claim.id] for claim in chosen}
     print(", ".join(f"{number} {status}" for status, number in counts(verdicts).items()))
-    wrong = [line for line in report.disagreements if line.split(":")[0] in ids]
+    seen = {record.claim for record in report.records}
+    judged = {
+        claim.id: claim for claim in chosen if all(other in seen for other in (claim.id, *claim.presumes, *claim.proof))
+    }
+    for claim in chosen:
+        if claim.id not in judged:
+            print(f"not judged  {claim.id}: needs evidence about {', '.join((*claim.presumes, *claim.proof))}")
+    wrong = disagreements(judged, report.verdicts)
     for line in wrong:
         print(f"DISAGREES  {line}")
     return 1 if wrong or failures else 0

@@ -242,7 +242,9 @@ def _verdicts_of_run(config: pytest.Config) -> _Outcome:
     for verdict in judged.values():
         counts[verdict.status] = counts.get(verdict.status, 0) + 1
     seen = {claim_id for claim_id, _ in found}
-    return _Outcome(counts, disagreements(registry, judged), len(seen - set(judged)))
+    return _Outcome(
+        counts, disagreements({claim_id: registry[claim_id] for claim_id in judged}, judged), len(seen - set(judged))
+    )
 
 
 def pytest_terminal_summary(terminalreporter: Any, exitstatus: int, config: pytest.Config) -> None:

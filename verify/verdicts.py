@@ -147,9 +147,9 @@ def _reached(claims: Mapping[str, Claim], start: str, link: str, wanted) -> set[
 
 
 def disagreements(claims: Mapping[str, Claim], verdicts: Mapping[str, Verdict]) -> list[str]:
-    """Where evidence disagrees with the verdict that the source expects."""
+    """Where evidence disagrees with the verdict that the sources of `claims` expect."""
     return [
-        f"{claim_id}: expected {claims[claim_id].expects}, evidence says {verdict.status} ({verdict.why})"
-        for claim_id, verdict in verdicts.items()
-        if verdict.status != claims[claim_id].expects
+        f"{claim_id}: expected {claim.expects}, evidence says {verdicts[claim_id].status} ({verdicts[claim_id].why})"
+        for claim_id, claim in claims.items()
+        if verdicts[claim_id].status != claim.expects
     ]

@@ -44,6 +44,8 @@ from verify.shrink import shrunk
 
 #: How many of the tightest inputs a search keeps for confirmation in balls.
 KEPT = 6
+#: A mutant whose bound is broken by this many units is not attacked further.
+CLEARLY_DEAD = 1e6
 #: Precisions tried in turn when a comparison is too close for balls to decide.
 PRECISIONS = (300, 1000)
 
@@ -110,7 +112,7 @@ class AtMost(Relation):
         import hypothesis
 
         tally, hall = Tally(), Hall()
-        mutant_halls = {mutant.name: Hall() for mutant in claim.mutants}
+        mutants = {mutant.name: 0.0 for mutant in claim.mutants}
         starts: list[tuple[float, Draw]] = []
 
         def examine(draw: Draw) -> None:
@@ -128,11 +130,14 @@ class AtMost(Relation):
                 best = max(best, value)
             starts.append((best, draw))
             for mutant in claim.mutants:
-                wrong = self._score(left, in_batch(claim, mutant.function, raw)).nan_to_num(
-                    -math.inf, -math.inf, -math.inf
-                )
-                at = int(wrong.masked_fill(~usable, -math.inf).argmax())
-                mutant_halls[mutant.name].offer(float(wrong[at]), one_of(claim, arrays, at), dict(draw.sizes))
+                if mutants[mutant.name] < CLEARLY_DEAD:
+                    wrong = self._score(left, in_batch(claim, mutant.function, raw)).nan_to_num(
+                        -math.inf, -math.inf, -math.inf
+                    )
+                    for index in _largest(wrong, usable):
+                        mutants[mutant.name] = max(
+                            mutants[mutant.name], self._excess(claim, mutant.function, one_of(claim, arrays, index))
+                        )
             if math.isfinite(best):
                 hypothesis.target(best, label="closeness to violation")
 
@@ -141,7 +146,7 @@ class AtMost(Relation):
             self._climb(
                 claim, settings, [draw for _, draw in heapq.nlargest(4, starts, key=lambda pair: pair[0])], hall
             )
-        return self._judged(claim, "attacked float64", "float64", settings, tally, hall, mutant_halls)
+        return self._judged(claim, "attacked float64", "float64", settings, tally, hall, mutants)
 
     def _scores(self, claim: Claim, raw: dict[str, Any]) -> tuple[Any, Any, Any, int]:
         """The left side, and per seed: the score, whether it counts; and how many seeds leave the bound undefined."""
@@ -223,7 +228,7 @@ class AtMost(Relation):
         settings: Settings,
         tally: Tally,
         hall: Hall,
-        mutant_halls: dict[str, Hall],
+        mutants: dict[str, float],
     ) -> Record:
         broken: Candidate | None = None
         ratio: float | None = None
@@ -235,11 +240,12 @@ class AtMost(Relation):
                 broken = candidate
             if decision.ratio is not None:
                 ratio = decision.ratio if ratio is None else max(ratio, decision.ratio)
-        mutants = {}
         for mutant in claim.mutants:
-            found = [self._decide(claim, mutant.function, item.raw) for item in mutant_halls[mutant.name].best_first()]
-            found += [self._decide(claim, mutant.function, item.raw) for item in hall.best_first()[:2]]
-            mutants[mutant.name] = max((item.units for item in found if item and item.certain), default=0.0)
+            for candidate in hall.best_first()[:2]:
+                if mutants[mutant.name] < CLEARLY_DEAD:
+                    mutants[mutant.name] = max(
+                        mutants[mutant.name], self._excess(claim, mutant.function, candidate.raw)
+                    )
         message = ""
         details: dict[str, Any] = {}
         if broken is not None:
@@ -282,6 +288,11 @@ class AtMost(Relation):
                     return decision
         return decision
 
+    def _excess(self, claim: Claim, bound: Callable[..., Any], raw: dict[str, Any]) -> float:
+        """By how many units the oracle is certainly above `bound` at one seed; 0 where it is not."""
+        decision = self._decide(claim, bound, raw)
+        return decision.units if decision is not None and decision.certain else 0.0
+
     def _shrunk_violation(self, claim: Claim, candidate: Candidate) -> tuple[str, dict[str, Any]]:
         def breaks(raw: dict[str, Any]) -> bool:
             decision = self._decide(claim, claim.the_formula, raw)
@@ -304,7 +315,7 @@ class AtMost(Relation):
     def enclosed(self, claim: Claim, settings: Settings) -> Record:
         """The bound decided in balls at drawn inputs of every domain; equality within the enclosure counts as upheld."""
         tally, hall = Tally(), Hall()
-        mutant_halls = {mutant.name: Hall() for mutant in claim.mutants}
+        mutants = {mutant.name: 0.0 for mutant in claim.mutants}
         for draw in systematic(claim, 4 * settings.effort.enclosed, settings.seed):
             if tally.satisfied >= settings.effort.enclosed:
                 break
@@ -315,9 +326,9 @@ class AtMost(Relation):
                 continue
             score = math.inf if decision.certain else (decision.ratio if decision.ratio is not None else 0.0)
             hall.offer(min(score, 1e300), seed, dict(draw.sizes))
-            for found in mutant_halls.values():
-                found.offer(min(score, 1e300), seed, dict(draw.sizes))
-        return self._judged(claim, "enclosed", "ball", settings, tally, hall, mutant_halls)
+            for mutant in claim.mutants:
+                mutants[mutant.name] = max(mutants[mutant.name], self._excess(claim, mutant.function, seed))
+        return self._judged(claim, "enclosed", "ball", settings, tally, hall, mutants)
 
 
 def _largest(score: Any, usable: Any, count: int = 3) -> list[int]:
