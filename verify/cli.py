@@ -103,7 +103,7 @@ def _one_of(option: str, value: str | None, allowed: set[str]) -> None:
 
 
 def _show(options: argparse.Namespace) -> int:
-    from verify.report import build, quality
+    from verify.report import build, paste, quality
 
     registry = load(options.package)
     claim = registry[options.id]
@@ -130,7 +130,8 @@ def _show(options: argparse.Namespace) -> int:
             for name, result in record.mutants.items():
                 print(f"    mutant {'dead ' if result['killed'] else 'ALIVE'} {name}: {result['residual']:.3g}")
             for item in record.details.get("certificates", []):
-                print(f"    {item['title']}: {item['inputs']}")
+                print(f"    {item['title']}")
+                print(textwrap.indent(paste(claim.id, item["inputs"]), "      "))
                 print(f"      as printed {item['formula']}, in truth {item['oracle']}")
     formula = claim.the_formula
     print(f"\n{formula.__module__}, line {inspect.getsourcelines(formula)[1]}\n")

@@ -241,9 +241,9 @@ def _erratum(report: Report, claim_id: str) -> list[str]:
     ]
     sources = [claim_id, *claim.presumes, *claim.proof]
     for record in report.records:
-        if record.claim in sources:
+        if record.claim in sources and record.claim in report.claims:
             for item in record.details.get("certificates", []):
-                lines += _certificate(item)
+                lines += _certificate(report.claims[record.claim], item)
     links = [claim.correction, *(report.claims[other].correction for other in claim.presumes if other in report.claims)]
     for correction in dict.fromkeys(link for link in links if link):
         if correction in report.claims:
@@ -256,21 +256,34 @@ def _erratum(report: Report, claim_id: str) -> list[str]:
     return lines
 
 
-def _certificate(item: Mapping[str, Any]) -> list[str]:
-    lines = [f"Counterexample, {item['arithmetic']} arithmetic: {item['title']}", "", "```"]
-    lines += [f"{name} = {_compact(value)}" for name, value in item["inputs"].items()]
-    lines += [
-        f"as printed: {item['formula']}",
-        f"in truth:   {item['oracle']}",
-        f"violation:  {item['violation']}",
+def _certificate(claim: Claim, item: Mapping[str, Any]) -> list[str]:
+    bound = claim.relation.kind == "at most"
+    printed, truth = ("right side", "left side") if bound else ("as printed", "in truth")
+    return [
+        f"Counterexample to `{claim.id}`, {item['arithmetic']} arithmetic: {item['title']}",
+        "",
+        "```python",
+        paste(claim.id, item["inputs"]),
+        f"# {printed}: {item['formula']}",
+        f"# {truth}: {item['oracle']}",
+        f"# violation: {item['violation']}",
         "```",
         "",
     ]
-    return lines
 
 
-def _compact(value: Any) -> str:
-    return json.dumps(value).replace('"', "")
+def paste(claim_id: str, inputs: Mapping[str, Any]) -> str:
+    """Python that evaluates both sides of a claim at explicit inputs."""
+    arguments = ", ".join(f"{name}={_literal(value)}" for name, value in inputs.items())
+    return f'from verify.replay import at_inputs\nat_inputs("{claim_id}", {arguments})'
+
+
+def _literal(value: Any) -> str:
+    """Nested lists with integers as integers and fractions as text."""
+    if isinstance(value, list):
+        return "[" + ", ".join(_literal(entry) for entry in value) + "]"
+    text = str(value)
+    return text if text.lstrip("-").isdigit() else f'"{text}"'
 
 
 def write(report: Report, folder: Path) -> tuple[Path, Path]:

@@ -85,7 +85,7 @@ class Relation:
 
     def _certificate(self, claim: Claim, title: str, given: dict[str, Any]) -> dict[str, Any]:
         sizes_allowed(claim, given)
-        for arithmetic, lift in (("exact", _rational), ("ball", _ball)):
+        for arithmetic, lift in (("exact", _rational), ("ball", lifted_to_balls)):
             try:
                 inputs = {name: lift(value) for name, value in given.items()}
                 met = satisfies(claim, inputs)
@@ -119,7 +119,7 @@ class Relation:
 
     def _mutants_at(self, claim: Claim, given: dict[str, Any]) -> dict[str, dict[str, Any]]:
         """For a refuted claim: whether the check can tell the printed formula from its mutants at the counterexample."""
-        inputs = {name: _ball(value) for name, value in given.items()}
+        inputs = {name: lifted_to_balls(value) for name, value in given.items()}
         printed = flat_objects(claim.evaluate(claim.the_formula, inputs))
         scores = {}
         for mutant in claim.mutants:
@@ -141,7 +141,8 @@ def _rational(value: Any) -> Any:
     return exact_scalar(value)
 
 
-def _ball(value: Any) -> Any:
+def lifted_to_balls(value: Any) -> Any:
+    """Explicit inputs (integers, fractions, text such as \"3/5\", nested lists) in ball arithmetic; integers stay as they are."""
     if isinstance(value, int):
         return value
     exact = _rational(value)
