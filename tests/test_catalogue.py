@@ -57,9 +57,12 @@ def test_ids_and_labels_are_those_of_the_catalogue() -> None:
 def test_claims_are_complete(claim: Claim) -> None:
     assert problems_of_declaration(claim) == []
     assert claim.the_formula.__doc__, "the formula has no docstring"
-    if claim.expects in ("refuted", "gap"):
-        standing_on_it = [other for other in REGISTRY.values() if claim.id in other.presumes]
+    if claim.expects == "refuted":
+        standing_on_it = [other for other in REGISTRY.values() if claim.id in (*other.presumes, *other.proof)]
         assert claim.correction or any(other.correction for other in standing_on_it), "what does not hold is corrected"
+    if claim.expects == "gap":
+        refuted = [REGISTRY[other] for other in (*claim.presumes, *claim.proof) if REGISTRY[other].expects == "refuted"]
+        assert refuted and (claim.correction or all(other.correction for other in refuted))
 
 
 @pytest.mark.parametrize("claim", REGISTRY.values(), ids=lambda claim: claim.id)

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from verify.claims import Claim
-from verify.shapes import Shape
+from verify.shapes import Shape, Size
 
 Predicate = Callable[[dict[str, Any]], bool]
 
@@ -50,6 +50,8 @@ def _fewer_indices(claim: Claim, raw: dict[str, Any]) -> Iterator[dict[str, Any]
         spec = specs[name]
         if isinstance(spec, Shape):
             sizes.update({dim: length for dim, length in zip(spec.dims, value.shape, strict=True) if not dim.isdigit()})
+        elif isinstance(spec, Size):
+            sizes[spec.name] = value
     for dim, length in sizes.items():
         smaller = {**sizes, dim: length - 1}
         if dim not in claim.sizes or length - 1 < claim.sizes[dim][0] or not claim.where(smaller):
@@ -59,6 +61,8 @@ def _fewer_indices(claim: Claim, raw: dict[str, Any]) -> Iterator[dict[str, Any]
             spec = specs[name]
             if isinstance(spec, Shape) and dim in spec.dims:
                 cut[name] = value[tuple(slice(0, -1) if axis == dim else slice(None) for axis in spec.dims)]
+            elif isinstance(spec, Size) and spec.name == dim:
+                cut[name] = length - 1
         yield cut
 
 

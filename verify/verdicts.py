@@ -4,7 +4,8 @@
 holds          every check upheld it, every mutant is dead, right and wrong are at least 1000x apart
 reading        the same, for a statement that needs a stated reading
 empirical      the same, for an observation that is not a mathematical statement
-gap            the statement stands, but a step of its printed proof or something it presupposes is refuted
+gap            the statement stands, but a step of its printed proof or something it presupposes is refuted (a step that
+               is an evident misprint leaves the verdict and is named in the reason)
 refuted        a counterexample is certified: assumptions met, violation enclosed away from zero
 open           anything else, with the reason
 =============  =====================================================================================================
@@ -120,7 +121,11 @@ def _in_context(claims: Mapping[str, Claim], alone: Mapping[str, Verdict], claim
     sand = tuple(sorted(_reached(claims, claim_id, "uses", lambda other: alone[other].status in ("refuted", "gap"))))
     values = {**own.__dict__, "standing_on": sand}
     if own.status in ("holds", "reading"):
-        refuted = [other for other in (*claim.presumes, *claim.proof) if alone[other].status == "refuted"]
+        steps = (*claim.presumes, *claim.proof)
+        refuted = [other for other in steps if alone[other].status == "refuted" and alone[other].severity != "slip"]
+        slips = [other for other in steps if alone[other].status == "refuted" and alone[other].severity == "slip"]
+        if slips:
+            values["why"] = f"{own.why}; evident misprints on the way: {', '.join(slips)}"
         if refuted:
             kind = "presupposes" if refuted[0] in claim.presumes else "its printed proof uses"
             values.update(status="gap", why=f"the statement stands, but {kind} what is refuted: {', '.join(refuted)}")

@@ -45,7 +45,9 @@ THEOREM_C1 = Claim(
     relation=Equal(),
     sizes={"N": (1, 4), "d": (1, 4), "d_v": (1, 4)},
     where=whole_heads,
+    proof=("osa.eq-47", "osa.kron-vec", "osa.eq-48", "osa.eq-49"),
     exact=True,
+    note="The factor of Eq. (49) is misprinted; its term is multiplied by d vec(W^V W^O)/d vec X = 0.",
 )
 
 
@@ -126,6 +128,7 @@ THEOREM_C2 = Claim(
     relation=HasStructure(),
     sizes={"d": (2, 6), "d_v": (1, 3)},
     where=lambda sizes: whole_heads(sizes) and 2 * sizes["d_v"] <= sizes["d"],
+    proof=("osa.eq-53",),
     exact=True,
 )
 

@@ -97,6 +97,7 @@ THEOREM_21 = Claim(
     },
     expects="gap",
     presumes=("osa.thm-2.1-rank",),
+    proof=("osa.f1-image", "osa.f1-restrict", "osa.eq-17", "osa.eq-18"),
     correction="osa.thm-2.1-any-basis",
     exact=True,
     note="r is used both for rank S and for dim span[Q, K].  Where the two differ no B satisfies the hypotheses; the"
@@ -326,6 +327,17 @@ EQUATION_10 = Claim(
     # for N = 1 or d = 1 both sides vanish, since S = 0
     sizes={"N": (1, 4), "d": (1, 4), "d_v": (1, 2), "K": (0, 6)},
     where=whole_heads,
+    proof=(
+        "osa.eq-22",
+        "osa.eq-28",
+        "osa.eq-31-34",
+        "osa.eq-38",
+        "osa.eq-39",
+        "osa.eq-41",
+        "osa.ns-sv-at-most-1",
+        "osa.eq-44",
+        "osa.eq-45",
+    ),
 )
 
 

@@ -157,7 +157,8 @@ def _distance_in_units(a: np.ndarray, b: np.ndarray) -> float:
         return math.inf
     gap = max((float(abs(flint.arb(x) - flint.arb(y)).abs_lower()) for x, y in zip(a, b, strict=True)), default=0.0)
     scale = max((abs(float(flint.arb(x).mid())) for x in a), default=0.0)
-    return gap / (max(scale, gap, 1e-300) * 2.0**-flint.ctx.prec)
+    # equal vectors may vanish altogether, and then the unit is below the range of floats
+    return gap / (max(scale, gap, 1e-300) * 2.0**-flint.ctx.prec) if gap else 0.0
 
 
 def shown(value: Any) -> Any:

@@ -1,0 +1,668 @@
+"""The layer through d x d matrices: exp(X W X^T) X = X exp(W X^T X), its variants, their accuracy and their gradients.
+
+Claims of this project; the functions of `theorems.osa.layers` are made of their formulas.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Annotated, Any
+
+from theorems.osa import OSA
+from theorems.osa.definitions import (
+    SHAPES,
+    Alpha,
+    KeyWeights,
+    OutputWeights,
+    QueryWeights,
+    Tokens,
+    ValueWeights,
+    attention,
+    attention_matrix,
+    orthonormal_columns,
+    query_key_generator,
+    whole_heads,
+)
+from theorems.osa.low_rank import ORTHONORMAL, Basis, Coordinates, Frame
+from verify.claims import Assumption, Claim
+from verify.derivatives import jacobian
+from verify.matrix import (
+    concatenate,
+    condition_number,
+    expm,
+    eye,
+    rational,
+    singular_values,
+    spectral_norm,
+    sqrt,
+    zeros,
+)
+from verify.relations import AtMost, Equal
+from verify.shapes import Shape, Size
+
+TokenPairs = Annotated[Any, Shape("d", "d", role="query")]
+AllHeads = Annotated[Any, Shape("d", "d")]
+HeadSize = Annotated[int, Size("d_v")]
+
+SKEW = Assumption("W is skew-symmetric", zero=lambda W: W + W.T)
+
+
+# -- the identity ------------------------------------------------------------------------------------------------------
+
+PUSH_THROUGH = Claim(
+    OSA,
+    "osa.push-through",
+    label="Push-through identity",
+    statement=r"\exp(\mathbf{X}\mathbf{W}\mathbf{X}^\top)\,\mathbf{X} = \mathbf{X}\exp(\mathbf{W}\mathbf{X}^\top\mathbf{X})"
+    r" \text{ for every } \mathbf{X} \in \mathbb{R}^{N\times d} \text{ and skew } \mathbf{W} \in \mathbb{R}^{d\times d}",
+    assumptions=["X in R^{N x d}, of any rank", SKEW],
+    relation=Equal(),
+    sizes={"N": (1, 5), "d": (1, 4)},
+    exact=True,
+    of_project=True,
+    note="Term by term, (X W X^T)^k X = X (W X^T X)^k: true of every power series and of every W.  Skew W are those of the"
+    " layer; at eigenvalues far left of 0, which other W bring, torch's Taylor exponential loses digits.",
+)
+
+
+@PUSH_THROUGH.inputs
+def tokens_and_skew_generator(X: Tokens, A: TokenPairs) -> dict[str, Any]:
+    return {"X": X, "W": (A - A.T) * rational(1, 3)}
+
+
+@PUSH_THROUGH.formula
+def exponential_pushed_through(X: Tokens, W: TokenPairs) -> Any:
+    """X exp(W X^T X) = exp(X W X^T) X, shape (N, d), with no N x N matrix."""
+    return X @ expm(W @ (X.T @ X))
+
+
+@PUSH_THROUGH.oracle
+def exponential_times_tokens(X: Tokens, W: TokenPairs) -> Any:
+    return expm(X @ W @ X.T) @ X
+
+
+@PUSH_THROUGH.mutant("X^T X on the other side of W")
+def _(X: Tokens, W: TokenPairs) -> Any:
+    return X @ expm(X.T @ X @ W)
+
+
+@PUSH_THROUGH.mutant("W transposed")
+def _(X: Tokens, W: TokenPairs) -> Any:
+    return X @ expm(W.T @ (X.T @ X))
+
+
+@PUSH_THROUGH.mutant("X^T X left out")
+def _(X: Tokens, W: TokenPairs) -> Any:
+    return X @ expm(W)
+
+
+# -- the layer in three forms ------------------------------------------------------------------------------------------
+
+
+def layer(
+    X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, W_O: OutputWeights, alpha: Alpha
+) -> dict[str, Any]:
+    """Inputs of the layer, with a scale that balls have to round as floats do.
+
+    For parallel Q and K, exact in balls otherwise, they then see the cancellation in Q K^T - K Q^T.
+    """
+    return {"X": X, "W_Q": W_Q, "W_K": W_K, "W_V": W_V, "W_O": W_O, "alpha": alpha * rational(1, 3)}
+
+
+def _generator(W_Q: Any, W_K: Any, alpha: Any) -> Any:
+    """W = alpha / sqrt(d_v) (W_Q W_K^T - W_K W_Q^T), shape (d, d): S = X W X^T (Appendix C.2)."""
+    return query_key_generator(W_Q, W_K) * (alpha / sqrt(W_Q.shape[1]))
+
+
+def push_through_factor(G: Any, W_Q: Any, W_K: Any, W_V: Any, W_O: Any, alpha: Any) -> Any:
+    """exp(W G) W_V W_O, shape (d, d), for G = X^T X (d, d): OSA(X) is X times it, and M-OSA(X) X times their sum."""
+    return expm(_generator(W_Q, W_K, alpha) @ G) @ W_V @ W_O
+
+
+LAYER = Claim(
+    OSA,
+    "osa.push-through-layer",
+    label="Eq. (5) through d x d matrices",
+    statement=r"\mathrm{OSA}(\mathbf{X}) = \mathbf{X}\,\big[\exp(\mathbf{W}\mathbf{G})\,\mathbf{W}^V\mathbf{W}^O\big],\quad"
+    r" \mathbf{W} = \tfrac{\alpha}{\sqrt{d_v}}\big(\mathbf{W}^Q(\mathbf{W}^K)^\top - \mathbf{W}^K(\mathbf{W}^Q)^\top\big),\quad"
+    r" \mathbf{G} = \mathbf{X}^\top\mathbf{X}",
+    assumptions=[SHAPES],
+    relation=Equal(),
+    sizes={"N": (1, 5), "d": (1, 4), "d_v": (1, 4)},
+    where=whole_heads,
+    uses=("osa.push-through",),
+    exact=True,
+    of_project=True,
+    note="No basis, any rank: O(N d^2 + d^3) work and O(N d + d^2) memory.",
+)
+LAYER.inputs(layer)
+
+
+@LAYER.formula
+def attention_pushed_through(
+    X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, W_O: OutputWeights, alpha: Alpha
+) -> Any:
+    """OSA(X) = X [exp(W X^T X) W_V W_O], shape (N, d), in O(N d^2 + d^3)."""
+    return X @ push_through_factor(X.T @ X, W_Q, W_K, W_V, W_O, alpha)
+
+
+@LAYER.oracle
+def attention_by_definition(
+    X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, W_O: OutputWeights, alpha: Alpha
+) -> Any:
+    return attention(X, W_Q, W_K, W_V, W_O, alpha)
+
+
+def _common_mutants(claim: Claim, form: Callable[..., Any]) -> None:
+    @claim.mutant("query and key exchanged")
+    def _(X: Any, W_Q: Any, W_K: Any, W_V: Any, W_O: Any, alpha: Any) -> Any:
+        return form(X, W_K, W_Q, W_V, W_O, alpha)
+
+    @claim.mutant("alpha / d_v")
+    def _(X: Any, W_Q: Any, W_K: Any, W_V: Any, W_O: Any, alpha: Any) -> Any:
+        return form(X, W_Q, W_K, W_V, W_O, alpha / sqrt(W_Q.shape[1]))
+
+    @claim.mutant("W_O transposed")
+    def _(X: Any, W_Q: Any, W_K: Any, W_V: Any, W_O: Any, alpha: Any) -> Any:
+        return form(X, W_Q, W_K, W_V @ W_O @ W_O.T, W_V.T, alpha)
+
+
+_common_mutants(LAYER, attention_pushed_through)
+
+
+@LAYER.mutant("X^T X on the other side of W")
+def _(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, W_O: OutputWeights, alpha: Alpha) -> Any:
+    return X @ expm(X.T @ X @ _generator(W_Q, W_K, alpha)) @ W_V @ W_O
+
+
+def _phi(A: Any) -> Any:
+    """phi(A) = I + A/2! + A^2/3! + ..., so that A phi(A) = exp(A) - I; shape (n, n), read off exp [[A, I], [0, 0]]."""
+    n = A.shape[0]
+    upper, lower = concatenate([A, eye(n)], axis=1), zeros(n, 2 * n)
+    return expm(concatenate([upper, lower], axis=0))[:n, n:]
+
+
+def low_rank_factor(
+    G: Any, W_Q: Any, W_K: Any, W_V: Any, W_O: Any, alpha: Any, phi: Callable[[Any], Any] = _phi
+) -> Any:
+    """exp(W G) W_V W_O, shape (d, d), through an exponential of order 4 d_v: W = U L^T has rank 2 d_v at most.
+
+    With U = [W_Q, W_K] and L = alpha / sqrt(d_v) [W_K, -W_Q], exp(U L^T G) = I + U phi(L^T G U) L^T G.
+    """
+    U, V = concatenate([W_Q, W_K], axis=1), W_V @ W_O
+    LG = (concatenate([W_K, -W_Q], axis=1) * (alpha / sqrt(W_Q.shape[1]))).T @ G
+    return V + U @ (phi(LG @ U) @ (LG @ V))
+
+
+LOW_RANK = Claim(
+    OSA,
+    "osa.push-through-low-rank",
+    label="Eq. (5) through matrices of order 4 d_v",
+    statement=r"\exp(\mathbf{W}\mathbf{G}) = \mathbf{I}_d + \mathbf{U}\,\varphi(\mathbf{L}^\top\mathbf{G}\mathbf{U})\,"
+    r"\mathbf{L}^\top\mathbf{G}, \quad \mathbf{U} = [\mathbf{W}^Q, \mathbf{W}^K],\ \mathbf{L} = \tfrac{\alpha}{\sqrt{d_v}}"
+    r"[\mathbf{W}^K, -\mathbf{W}^Q],\ \varphi(z) = (e^z - 1)/z; \quad \mathrm{OSA}(\mathbf{X}) = \mathbf{X}\exp(\mathbf{W}"
+    r"\mathbf{G})\mathbf{W}^V\mathbf{W}^O",
+    assumptions=[SHAPES],
+    relation=Equal(),
+    sizes={"N": (1, 5), "d": (1, 4), "d_v": (1, 4)},
+    where=whole_heads,
+    uses=("osa.push-through-layer",),
+    exact=True,
+    of_project=True,
+    note="With h heads all factors together cost O(N d^2 + d^3), whatever h.",
+)
+LOW_RANK.inputs(layer)
+
+
+@LOW_RANK.formula
+def attention_pushed_through_low_rank(
+    X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, W_O: OutputWeights, alpha: Alpha
+) -> Any:
+    """OSA(X), shape (N, d), with the exponential of a matrix of order 4 d_v instead of d."""
+    return X @ low_rank_factor(X.T @ X, W_Q, W_K, W_V, W_O, alpha)
+
+
+LOW_RANK.oracle(attention_by_definition)
+_common_mutants(LOW_RANK, attention_pushed_through_low_rank)
+
+
+@LOW_RANK.mutant("exp(z) - 1 instead of phi(z)")
+def _(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, W_O: OutputWeights, alpha: Alpha) -> Any:
+    return X @ low_rank_factor(X.T @ X, W_Q, W_K, W_V, W_O, alpha, phi=lambda A: expm(A) - eye(2 * W_Q.shape[1]))
+
+
+def frame_factor(
+    R: Any, P: Any, W_Q: Any, W_K: Any, W_V: Any, W_O: Any, alpha: Any, curvature: int = 1, drift: int = 1
+) -> Any:
+    """The coefficients of OSA(X) in [B, P], shape (r + d, d), for X = B R + P with B^T B = I, B^T P = 0.
+
+    exp [[R W R^T, R W P^T P], [W R^T, W P^T P]] [[R], [I]] W_V W_O; mutants leave out parts that P brings in.
+    """
+    W, PP = _generator(W_Q, W_K, alpha), P.T @ P * curvature
+    upper = concatenate([R @ W @ R.T, R @ W @ PP], axis=1)
+    lower = concatenate([W @ R.T * drift, W @ PP], axis=1)
+    stacked = concatenate([R, eye(R.shape[1])], axis=0)
+    return expm(concatenate([upper, lower], axis=0)) @ (stacked @ (W_V @ W_O))
+
+
+def attention_in_frame(X: Any, B: Any, factor: Callable[[Any, Any], Any]) -> Any:
+    """[B, P] factor(R, P), shape (N, d), with R = B^T X and P = X - B R."""
+    R = B.T @ X
+    P = X - B @ R
+    return concatenate([B, P], axis=1) @ factor(R, P)
+
+
+QR_LAYER = Claim(
+    OSA,
+    "osa.qr-of-x-layer",
+    label="Eq. (5) through an orthonormal frame of the tokens",
+    statement=r"\text{For } \mathbf{B}^\top\mathbf{B}=\mathbf{I}_r,\ \mathbf{R}=\mathbf{B}^\top\mathbf{X},\ \mathbf{P}="
+    r"\mathbf{X}-\mathbf{B}\mathbf{R}: \quad \mathrm{OSA}(\mathbf{X}) = [\mathbf{B},\mathbf{P}]\,\exp\begin{pmatrix}"
+    r"\mathbf{R}\mathbf{W}\mathbf{R}^\top & \mathbf{R}\mathbf{W}\mathbf{P}^\top\mathbf{P}\\ \mathbf{W}\mathbf{R}^\top &"
+    r" \mathbf{W}\mathbf{P}^\top\mathbf{P}\end{pmatrix}\begin{pmatrix}\mathbf{R}\\ \mathbf{I}_d\end{pmatrix}\mathbf{W}^V"
+    r"\mathbf{W}^O. \text{ If } \mathbf{X}=\mathbf{B}\mathbf{R} \text{ is a QR decomposition, } \mathbf{P}=0 \text{ and }"
+    r" \mathrm{OSA}(\mathbf{X}) = \mathbf{B}\exp(\mathbf{R}\mathbf{W}\mathbf{R}^\top)\mathbf{R}\mathbf{W}^V\mathbf{W}^O",
+    assumptions=[SHAPES, ORTHONORMAL],
+    relation=Equal(),
+    sizes={"N": (1, 5), "d": (1, 4), "d_v": (1, 4), "r": (1, 4)},
+    where=lambda sizes: whole_heads(sizes) and sizes["r"] <= sizes["N"],
+    uses=("osa.push-through",),
+    exact=True,
+    of_project=True,
+    note="The exponential is that of a skew matrix where P = 0.  P is kept because its derivative does not vanish: with it"
+    " the layer may be differentiated with B held fixed, which asks nothing of the rank of X.",
+)
+
+
+@QR_LAYER.inputs
+def tokens_and_frame(
+    frame: Frame,
+    X: Tokens,
+    W_Q: QueryWeights,
+    W_K: KeyWeights,
+    W_V: ValueWeights,
+    W_O: OutputWeights,
+    alpha: Alpha,
+    r: Annotated[int, Size("r")],
+) -> Any:
+    return {**layer(X, W_Q, W_K, W_V, W_O, alpha), "B": orthonormal_columns(frame, r)}
+
+
+@QR_LAYER.formula
+def attention_in_frame_of_tokens(
+    X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, W_O: OutputWeights, alpha: Alpha, B: Basis
+) -> Any:
+    """OSA(X), shape (N, d), in O(N d^2 + d^3), for any B (N, r) with orthonormal columns; best with the Q of X = Q R."""
+    return attention_in_frame(X, B, lambda R, P: frame_factor(R, P, W_Q, W_K, W_V, W_O, alpha))
+
+
+QR_LAYER.oracle(attention_by_definition)
+
+
+@QR_LAYER.mutant("P left out, though B does not span X")
+def _(X: Any, W_Q: Any, W_K: Any, W_V: Any, W_O: Any, alpha: Any, B: Basis) -> Any:
+    return attention_in_frame(B @ (B.T @ X), B, lambda R, P: frame_factor(R, P, W_Q, W_K, W_V, W_O, alpha))
+
+
+@QR_LAYER.mutant("products P^T P left out")
+def _(X: Any, W_Q: Any, W_K: Any, W_V: Any, W_O: Any, alpha: Any, B: Basis) -> Any:
+    return attention_in_frame(X, B, lambda R, P: frame_factor(R, P, W_Q, W_K, W_V, W_O, alpha, curvature=0))
+
+
+@QR_LAYER.mutant("query and key exchanged")
+def _(X: Any, W_Q: Any, W_K: Any, W_V: Any, W_O: Any, alpha: Any, B: Basis) -> Any:
+    return attention_in_frame(X, B, lambda R, P: frame_factor(R, P, W_K, W_Q, W_V, W_O, alpha))
+
+
+# -- accuracy ----------------------------------------------------------------------------------------------------------
+
+FULL_RANK = Assumption("X in R^{N x d} has rank d", positive=lambda X: singular_values(X)[-1])
+NEVER_FULL_RANK = {
+    "rank deficient": "X of deficient rank has no finite condition number",
+    "tied": "repeated rows leave X without rank d",
+}
+
+GROWTH = Claim(
+    OSA,
+    "osa.push-through-growth",
+    label="Size of exp(W X^T X)",
+    statement=r"\|\exp(\mathbf{W}\mathbf{X}^\top\mathbf{X})\|_2 \le \kappa(\mathbf{X}) \text{ for skew } \mathbf{W} \text{ and"
+    r" } \operatorname{rank}\mathbf{X} = d",
+    assumptions=[FULL_RANK, SKEW],
+    relation=AtMost(),
+    sizes={"N": (2, 5), "d": (2, 4)},
+    where=lambda sizes: sizes["N"] >= sizes["d"],
+    without_domains=NEVER_FULL_RANK,
+    of_project=True,
+    note="W X^T X is similar to a skew matrix by (X^T X)^{1/2}.  Equality at X = diag(1, c), W X^T X a quarter turn."
+    "  exp(R W R^T) of the frame of X is orthogonal instead.",
+)
+
+
+GROWTH.inputs(tokens_and_skew_generator)
+
+
+@GROWTH.formula
+def growth_bound(X: Tokens) -> Any:
+    """kappa(X) = sigma_1(X) / sigma_d(X), a scalar; infinite where X (N, d) has rank below d."""
+    return condition_number(X)
+
+
+@GROWTH.oracle
+def growth(X: Tokens, W: TokenPairs) -> Any:
+    return spectral_norm(expm(W @ (X.T @ X)))
+
+
+@GROWTH.mutant("halved")
+def _(X: Tokens) -> Any:
+    return condition_number(X) * rational(1, 2)
+
+
+@GROWTH.mutant("square root of kappa(X)")
+def _(X: Tokens) -> Any:
+    return sqrt(condition_number(X))
+
+
+@GROWTH.mutant("1, as for an orthogonal matrix")
+def _(X: Tokens) -> Any:
+    return condition_number(X) * 0 + 1
+
+
+ACCURACY = Claim(
+    OSA,
+    "osa.push-through-accuracy",
+    label="Sensitivity of X exp(W G) to errors in G",
+    statement=r"\|\mathbf{X}\exp(\mathbf{W}\hat{\mathbf{G}}) - \mathbf{X}\exp(\mathbf{W}\mathbf{X}^\top\mathbf{X})\|_2 \le"
+    r" \|\mathbf{X}\|_2\,\|\mathbf{W}\|_2\,\kappa(\mathbf{Y})\,\|\hat{\mathbf{G}} - \mathbf{X}^\top\mathbf{X}\|_2 \text{ for"
+    r" skew } \mathbf{W} \text{ and } \hat{\mathbf{G}} = \mathbf{Y}^\top\mathbf{Y} \text{ of rank } d",
+    assumptions=[Assumption("Y in R^{N x d} has rank d", positive=lambda Y: singular_values(Y)[-1]), SKEW],
+    relation=AtMost(),
+    sizes={"N": (2, 4), "d": (2, 3)},
+    where=lambda sizes: sizes["N"] >= sizes["d"],
+    without_domains=NEVER_FULL_RANK,
+    uses=("osa.push-through", "osa.push-through-growth"),
+    of_project=True,
+    note="The integral of exp(s S) X W (G^ - G) exp((1 - s) W G^) over s in [0, 1], S = X W X^T.  A relative error u of G"
+    " moves the layer by at most u ||W|| ||X||^2 kappa(X) relative to ||X||, one of R W R^T in the frame of X by u ||S||."
+    "  ||S|| can be kappa(X) times smaller than ||W|| ||X||^2 already for d = 2, so kappa(X)^2 is what may be lost.",
+)
+
+
+@ACCURACY.inputs
+def tokens_and_error(X: Tokens, D: Tokens, A: TokenPairs) -> Any:
+    return {"X": X, "Y": X + D, "W": A - A.T}
+
+
+@ACCURACY.domain("ill-conditioned")
+def _(arrays: dict[str, Any], sizes: Mapping[str, int], rng: Any) -> None:
+    # a last column of size 1/32, and errors within it, at a quarter turn or so: where the factor kappa matters
+    arrays["X"][..., -1] /= 32
+    arrays["A"] *= 16
+    arrays["D"][..., -1] /= 256
+    arrays["D"][..., :-1] = 0
+
+
+def _sensitivity(X: Any, Y: Any, W: Any) -> Any:
+    return spectral_norm(X) * spectral_norm(W) * spectral_norm(Y.T @ Y - X.T @ X)
+
+
+@ACCURACY.formula
+def sensitivity_bound(X: Tokens, Y: Tokens, W: TokenPairs) -> Any:
+    """||X|| ||W|| kappa(Y) ||Y^T Y - X^T X|| in spectral norms, a scalar, for X and Y (N, d), skew W (d, d)."""
+    return _sensitivity(X, Y, W) * condition_number(Y)
+
+
+@ACCURACY.oracle
+def change_of_pushed_exponential(X: Tokens, Y: Tokens, W: TokenPairs) -> Any:
+    return spectral_norm(X @ (expm(W @ (Y.T @ Y)) - expm(W @ (X.T @ X))))
+
+
+@ACCURACY.mutant("kappa(Y) left out")
+def _(X: Tokens, Y: Tokens, W: TokenPairs) -> Any:
+    return _sensitivity(X, Y, W)
+
+
+@ACCURACY.mutant("halved")
+def _(X: Tokens, Y: Tokens, W: TokenPairs) -> Any:
+    return _sensitivity(X, Y, W) * condition_number(Y) * rational(1, 2)
+
+
+@ACCURACY.mutant("||W|| squared")
+def _(X: Tokens, Y: Tokens, W: TokenPairs) -> Any:
+    return _sensitivity(X, Y, W) * condition_number(Y) * spectral_norm(W)
+
+
+# -- gradients ---------------------------------------------------------------------------------------------------------
+
+GRADIENT_STATEMENT = (
+    r"\frac{\partial\operatorname{vec}\mathrm{OSA}}{\partial\operatorname{vec}\mathbf{X}},\ \frac{\partial\operatorname{vec}"
+    r"\mathrm{OSA}}{\partial\operatorname{vec}\mathbf{W}^Q},\ \frac{\partial\operatorname{vec}\mathrm{OSA}}{\partial"
+    r"\operatorname{vec}\mathbf{W}^K} \text{ of this form of the layer are those of } \exp(\mathbf{S})\mathbf{X}\mathbf{W}^V"
+    r"\mathbf{W}^O, \text{ whatever the rank of } \mathbf{X}, [\mathbf{Q},\mathbf{K}]"
+)
+
+
+def _gradients(form: Callable[..., Any], *arguments: Any) -> Any:
+    """Jacobians of the layer `form` with respect to X, W_Q and W_K, side by side, shape (N d, N d + 2 d d_v)."""
+    return concatenate([jacobian(form, wrt)(*arguments) for wrt in ("X", "W_Q", "W_K")], axis=1)
+
+
+def _gradient_claim(claim_id: str, label: str, uses: str, note: str | None = None) -> Claim:
+    claim = Claim(
+        OSA,
+        claim_id,
+        label=label,
+        statement=GRADIENT_STATEMENT,
+        assumptions=[SHAPES, *([ORTHONORMAL] if uses == "osa.qr-of-x-layer" else [])],
+        relation=Equal(),
+        # N < 2 d_v, where [Q, K] cannot have independent columns, and 2 d_v > d among them
+        sizes={"N": (1, 3), "d": (1, 3), "d_v": (1, 2), **({"r": (1, 2)} if uses == "osa.qr-of-x-layer" else {})},
+        where=lambda sizes: sizes["d_v"] <= sizes["d"] and sizes.get("r", 1) <= sizes["N"],
+        uses=(uses,),
+        of_project=True,
+        note=note,
+    )
+
+    @claim.oracle
+    def gradients_of_the_definition(
+        X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, W_O: OutputWeights, alpha: Alpha
+    ) -> Any:
+        return _gradients(attention, X, W_Q, W_K, W_V, W_O, alpha)
+
+    return claim
+
+
+GRADIENT = _gradient_claim("osa.layer-gradient", "Gradients through exp(W X^T X)", "osa.push-through-layer")
+GRADIENT.inputs(layer)
+
+
+@GRADIENT.formula
+def gradients_pushed_through(
+    X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, W_O: OutputWeights, alpha: Alpha
+) -> Any:
+    """d vec OSA / d (X, W_Q, W_K) through X [exp(W X^T X) W_V W_O], shape (N d, N d + 2 d d_v), row-major."""
+    return _gradients(attention_pushed_through, X, W_Q, W_K, W_V, W_O, alpha)
+
+
+GRADIENT_LOW_RANK = _gradient_claim(
+    "osa.layer-gradient-low-rank", "Gradients through phi(L^T X^T X U)", "osa.push-through-low-rank"
+)
+GRADIENT_LOW_RANK.inputs(layer)
+
+
+@GRADIENT_LOW_RANK.formula
+def gradients_pushed_through_low_rank(
+    X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, W_O: OutputWeights, alpha: Alpha
+) -> Any:
+    """d vec OSA / d (X, W_Q, W_K) through a matrix of order 4 d_v, shape (N d, N d + 2 d d_v), row-major."""
+    return _gradients(attention_pushed_through_low_rank, X, W_Q, W_K, W_V, W_O, alpha)
+
+
+def _gradient_mutants(claim: Claim, factor: Callable[..., Any]) -> None:
+    @claim.mutant("X^T X held fixed")
+    def _(X: Any, W_Q: Any, W_K: Any, W_V: Any, W_O: Any, alpha: Any) -> Any:
+        G = X.T @ X
+
+        def form(X: Any, W_Q: Any, W_K: Any) -> Any:
+            return X @ factor(G, W_Q, W_K, W_V, W_O, alpha)
+
+        return _gradients(form, X, W_Q, W_K)
+
+    @claim.mutant("X outside the brackets held fixed")
+    def _(X: Any, W_Q: Any, W_K: Any, W_V: Any, W_O: Any, alpha: Any) -> Any:
+        fixed = X
+
+        def form(X: Any, W_Q: Any, W_K: Any) -> Any:
+            return fixed @ factor(X.T @ X, W_Q, W_K, W_V, W_O, alpha)
+
+        return _gradients(form, X, W_Q, W_K)
+
+
+_gradient_mutants(GRADIENT, push_through_factor)
+_gradient_mutants(GRADIENT_LOW_RANK, low_rank_factor)
+
+GRADIENT_QR = _gradient_claim(
+    "osa.layer-gradient-qr",
+    "Gradients in a frame of the tokens held fixed",
+    "osa.qr-of-x-layer",
+    note="X = B C, so P = 0 at the point; r < d among the cases, where X has deficient rank.",
+)
+
+
+@GRADIENT_QR.inputs
+def tokens_in_frame(
+    frame: Frame,
+    C: Coordinates,
+    W_Q: QueryWeights,
+    W_K: KeyWeights,
+    W_V: ValueWeights,
+    W_O: OutputWeights,
+    alpha: Alpha,
+) -> Any:
+    B = orthonormal_columns(frame, C.shape[0])
+    return {**layer(B @ C, W_Q, W_K, W_V, W_O, alpha), "B": B}
+
+
+@GRADIENT_QR.formula
+def gradients_in_frame_of_tokens(
+    X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, W_O: OutputWeights, alpha: Alpha, B: Basis
+) -> Any:
+    """d vec OSA / d (X, W_Q, W_K) with the frame B (N, r) of X held fixed, shape (N d, N d + 2 d d_v), row-major."""
+    return _gradients(attention_in_frame_of_tokens, X, W_Q, W_K, W_V, W_O, alpha, B)
+
+
+@GRADIENT_QR.mutant("P left out, as it vanishes")
+def _(X: Any, W_Q: Any, W_K: Any, W_V: Any, W_O: Any, alpha: Any, B: Basis) -> Any:
+    def form(X: Any, W_Q: Any, W_K: Any) -> Any:
+        return B @ expm(B.T @ X @ _generator(W_Q, W_K, alpha) @ (B.T @ X).T) @ B.T @ X @ W_V @ W_O
+
+    return _gradients(form, X, W_Q, W_K)
+
+
+@GRADIENT_QR.mutant("W R^T left out")
+def _(X: Any, W_Q: Any, W_K: Any, W_V: Any, W_O: Any, alpha: Any, B: Basis) -> Any:
+    def form(X: Any, W_Q: Any, W_K: Any) -> Any:
+        return attention_in_frame(X, B, lambda R, P: frame_factor(R, P, W_Q, W_K, W_V, W_O, alpha, drift=0))
+
+    return _gradients(form, X, W_Q, W_K)
+
+
+# -- several heads -----------------------------------------------------------------------------------------------------
+
+
+def _heads(W_Q: Any, W_K: Any, W_V: Any, W_O: Any, d_v: int) -> list[tuple[Any, Any, Any, Any]]:
+    """The weights of each head, from matrices (d, d) that hold the heads side by side (W_O: on top of each other)."""
+    cuts = [slice(i, i + d_v) for i in range(0, W_Q.shape[1], d_v)]
+    return [(W_Q[:, cut], W_K[:, cut], W_V[:, cut], W_O[cut]) for cut in cuts]
+
+
+def _multi_head_claim(claim_id: str, label: str, statement: str, uses: tuple[str, ...]) -> Claim:
+    claim = Claim(
+        OSA,
+        claim_id,
+        label=label,
+        statement=statement,
+        assumptions=[SHAPES, "W_Q = [W_1^Q, ..., W_h^Q], W_K, W_V likewise; W_O = [W_1^O; ...; W_h^O]"],
+        relation=Equal(),
+        sizes={"N": (1, 4), "d": (1, 4), "d_v": (1, 2)},
+        where=whole_heads,
+        uses=uses,
+        exact=True,
+        of_project=True,
+    )
+
+    @claim.inputs
+    def all_heads(
+        X: Tokens, W_Q: TokenPairs, W_K: AllHeads, W_V: AllHeads, W_O: AllHeads, alpha: Alpha, d_v: HeadSize
+    ) -> Any:
+        return {**layer(X, W_Q, W_K, W_V, W_O, alpha), "d_v": d_v}
+
+    @claim.oracle
+    def sum_over_heads(
+        X: Tokens, W_Q: AllHeads, W_K: AllHeads, W_V: AllHeads, W_O: AllHeads, alpha: Alpha, d_v: HeadSize
+    ) -> Any:
+        return sum(attention(X, *weights, alpha) for weights in _heads(W_Q, W_K, W_V, W_O, d_v))
+
+    return claim
+
+
+CONCATENATED = _multi_head_claim(
+    "osa.multi-head-concatenated",
+    "Eqs. (3)-(4), heads concatenated",
+    r"\sum_{i=1}^h \mathbf{A}_i\mathbf{X}\mathbf{W}_i^V\mathbf{W}_i^O = [\mathbf{A}_1\mathbf{X}\mathbf{W}_1^V, \dots,"
+    r" \mathbf{A}_h\mathbf{X}\mathbf{W}_h^V]\,\mathbf{W}^O",
+    (),
+)
+
+
+@CONCATENATED.formula
+def heads_concatenated(
+    X: Tokens, W_Q: AllHeads, W_K: AllHeads, W_V: AllHeads, W_O: AllHeads, alpha: Alpha, d_v: HeadSize
+) -> Any:
+    """M-OSA(X) = [A_1 X W_1^V, ..., A_h X W_h^V] W^O, shape (N, d), with N x N matrices A_i."""
+    return _concatenated(X, W_Q, W_K, W_V, W_O, alpha, d_v) @ W_O
+
+
+def _concatenated(X: Any, W_Q: Any, W_K: Any, W_V: Any, W_O: Any, alpha: Any, d_v: int, order: int = 1) -> Any:
+    heads = _heads(W_Q, W_K, W_V, W_O, d_v)
+    return concatenate([attention_matrix(X, Q, K, alpha) @ X @ V for Q, K, V, _ in heads[::order]], axis=1)
+
+
+@CONCATENATED.mutant("heads in reversed order")
+def _(X: Any, W_Q: Any, W_K: Any, W_V: Any, W_O: Any, alpha: Any, d_v: HeadSize) -> Any:
+    return _concatenated(X, W_Q, W_K, W_V, W_O, alpha, d_v, order=-1) @ W_O
+
+
+@CONCATENATED.mutant("W^O transposed")
+def _(X: Any, W_Q: Any, W_K: Any, W_V: Any, W_O: Any, alpha: Any, d_v: HeadSize) -> Any:
+    return _concatenated(X, W_Q, W_K, W_V, W_O, alpha, d_v) @ W_O.T
+
+
+MERGED = _multi_head_claim(
+    "osa.multi-head-push-through",
+    "Eqs. (3)-(4) through one d x d matrix",
+    r"\sum_{i=1}^h \mathbf{A}_i\mathbf{X}\mathbf{W}_i^V\mathbf{W}_i^O = \mathbf{X}\sum_{i=1}^h \exp(\mathbf{W}_i\mathbf{X}"
+    r"^\top\mathbf{X})\,\mathbf{W}_i^V\mathbf{W}_i^O",
+    ("osa.push-through-layer",),
+)
+
+
+@MERGED.formula
+def heads_merged(
+    X: Tokens, W_Q: AllHeads, W_K: AllHeads, W_V: AllHeads, W_O: AllHeads, alpha: Alpha, d_v: HeadSize
+) -> Any:
+    """M-OSA(X) = X sum_i exp(W_i X^T X) W_i^V W_i^O, shape (N, d): tokens are multiplied twice, whatever h."""
+    G = X.T @ X
+    return X @ sum(push_through_factor(G, *weights, alpha) for weights in _heads(W_Q, W_K, W_V, W_O, d_v))
+
+
+@MERGED.mutant("one exponential for all heads")
+def _(X: Any, W_Q: Any, W_K: Any, W_V: Any, W_O: Any, alpha: Any, d_v: HeadSize) -> Any:
+    W = sum(_generator(Q, K, alpha) for Q, K, _, _ in _heads(W_Q, W_K, W_V, W_O, d_v))
+    return X @ expm(W @ (X.T @ X)) @ W_V @ W_O
+
+
+@MERGED.mutant("scaled by alpha / sqrt(d) instead of alpha / sqrt(d_v)")
+def _(X: Any, W_Q: Any, W_K: Any, W_V: Any, W_O: Any, alpha: Any, d_v: HeadSize) -> Any:
+    G, changed = X.T @ X, alpha * sqrt(d_v) / sqrt(X.shape[1])
+    return X @ sum(push_through_factor(G, *weights, changed) for weights in _heads(W_Q, W_K, W_V, W_O, d_v))
