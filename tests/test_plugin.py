@@ -125,3 +125,8 @@ def test_a_worker_killed_in_mid_run_loses_nothing_that_was_finished(project: pyt
         "exact",
     }
     assert not [r for r in records if r["claim"] == "demo.suicidal"]
+
+
+def test_the_header_is_printed_without_a_marker_in_a_project_of_claims(project: pytest.Pytester) -> None:
+    result = project.runpytest_subprocess("--collect-only", "-W", "error")
+    result.stdout.fnmatch_lines(["theorems: torch *"])

@@ -53,7 +53,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption(
         "--evidence", default=EVIDENCE, metavar="DIR", help=f"folder of evidence files (default: {EVIDENCE})"
     )
-    parser.addini("verify_packages", "packages whose modules declare claims", type="args", default=["theorems"])
+    parser.addini(
+        "verify_packages", "packages whose modules declare claims (default: theorems)", type="args", default=[]
+    )
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -85,7 +87,7 @@ def pytest_configure_node(node: Any) -> None:
 
 
 def pytest_report_header(config: pytest.Config) -> list[str]:
-    if "theorem" not in config.option.markexpr and "verify_packages" not in config.inicfg:
+    if "theorem" not in config.option.markexpr and not config.getini("verify_packages"):
         return []  # a project that only has this package installed
     settings = config.stash[_SETTINGS]
     versions = ", ".join(
@@ -99,13 +101,17 @@ def pytest_report_header(config: pytest.Config) -> list[str]:
     ]
 
 
+def _packages(config: pytest.Config) -> list[str]:
+    return config.getini("verify_packages") or ["theorems"]
+
+
 # -- collection --------------------------------------------------------------------------------------------------------
 
 
 def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Collector | None:
     if file_path.suffix != ".py":
         return None
-    module = _module_name(file_path, parent.config.getini("verify_packages"))
+    module = _module_name(file_path, _packages(parent.config))
     if module is None:
         return None
     node: ClaimFile = ClaimFile.from_parent(parent, path=file_path)
@@ -223,7 +229,7 @@ def _verdicts_of_run(config: pytest.Config) -> _Outcome:
     records = [record for record in read(recorder.folder)[0] if record.run == recorder.run]
     if not records:
         return _Outcome({}, [], 0)
-    registry = Registry(claim for package in config.getini("verify_packages") for claim in load(package).values())
+    registry = Registry(claim for package in _packages(config) for claim in load(package).values())
     settings = config.stash[_SETTINGS]
     found = {(record.claim, record.check) for record in records}
     complete = {
