@@ -110,7 +110,13 @@ def _alive(claim: Claim, records: list[Record]) -> list[str]:
 
 
 def _separation(records: list[Record]) -> float | None:
-    """The worst separation among the searches; among the confirming checks only where there was no search."""
+    """The worst separation among the searches; among the confirming checks only where there was no search.
+
+    What a counterexample refutes is told from its mutants at the counterexample, where the violation is certain.
+    """
+    certified = [r.separation for r in records if r.outcome == CERTIFIED and r.separation is not None]
+    if certified:
+        return min(certified)
     searches = [r.separation for r in records if r.check not in CONFIRMING and r.separation is not None]
     others = [r.separation for r in records if r.separation is not None]
     return min(searches or others, default=None)
