@@ -46,7 +46,7 @@ from verify.settings import Settings
 #: A right formula stays below one unit: the unit already adds the rounding of the formula to that of the oracle.
 ROUNDING_LIMIT = 1.0
 #: A mutant this many units away is not measured again at easier inputs.
-CLEARLY_DEAD = 1e6 * SEPARATION
+CLEARLY_DEAD = 100 * SEPARATION
 
 
 @dataclass
