@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import flint
@@ -414,3 +415,11 @@ def test_total_is_a_sum_in_every_arithmetic():
     assert total(ones(2, 3)) == 6
     assert float(total(FLOAT64.lift(A))) == 15.0
     assert total(to_balls(A)).contains(15)
+
+
+@pytest.mark.parametrize("size", [1e-4, 0.003, 0.01, 0.03, 0.1, 1.0])
+def test_expm_of_a_single_small_tensor_has_full_precision(size: float) -> None:
+    """torch.linalg.matrix_exp alone is wrong by up to 2e-11 here."""
+    S = torch.tensor([[0.0, size], [-size, 0.0]], dtype=torch.float64)
+    rotation = torch.tensor([[math.cos(size), math.sin(size)], [-math.sin(size), math.cos(size)]], dtype=torch.float64)
+    assert float((expm(S) - rotation).abs().max()) < 1e-15
