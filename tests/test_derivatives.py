@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from tests.arithmetics import integer_matrices, quietly
 from verify.arithmetic import midpoints, precision, to_balls, to_rationals, to_symbols, to_tensor
 from verify.derivatives import hessian, jacobian
+from verify.errors import InputError
 from verify.jets import variables
 from verify.matrix import (
     COLUMN,
@@ -27,6 +28,7 @@ from verify.matrix import (
     kron,
     normalize_rows,
     relu,
+    row_norms,
     softmax,
     sqrt,
     step,
@@ -288,3 +290,25 @@ def test_jacobian_of_the_row_layout_is_what_jets_say_directly():
     (lifted,) = variables([X], order=1)
     squared = lifted @ lifted
     assert (jacobian(lambda X: X @ X, "X")(X) == np.array([list(entry.gradient) for entry in squared.flat])).all()
+
+
+@pytest.mark.parametrize("layout", [ROW, COLUMN])
+def test_jets_over_floats_agree_with_torch(layout: Layout) -> None:
+    from theorems.hessian.definitions import attention as softmax_attention
+
+    generator = torch.Generator().manual_seed(3)
+    shapes = {"X": (3, 2), "W_Q": (2, 4), "W_K": (2, 4), "W_V": (2, 2)}
+    point = {name: torch.randn(*shape, generator=generator, dtype=torch.float64) for name, shape in shapes.items()}
+    first = jacobian(softmax_attention, "W_Q", layout, by="jets")(**point)
+    assert first.dtype == torch.float64
+    torch.testing.assert_close(first, jacobian(softmax_attention, "W_Q", layout)(**point), rtol=1e-12, atol=1e-13)
+    for wrt in (("W_Q", "W_K"), ("X", "X")):
+        second = hessian(softmax_attention, wrt, layout, by="jets")(**point)
+        torch.testing.assert_close(second, hessian(softmax_attention, wrt, layout)(**point), rtol=1e-11, atol=1e-12)
+    norms = {"by": jacobian(row_norms, "A", by="jets")(point["X"]), "torch": jacobian(row_norms, "A")(point["X"])}
+    torch.testing.assert_close(norms["by"], norms["torch"], rtol=1e-12, atol=1e-13)
+
+
+def test_an_unknown_route_is_named() -> None:
+    with pytest.raises(InputError, match=r"by: expected torch\.func or jets; got 'magic'"):
+        jacobian(lambda x: x, "x", by="magic")

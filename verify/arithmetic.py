@@ -73,7 +73,7 @@ def _is_symbolic(value: Any) -> bool:
 def scalar_kind(value: Any) -> Kind:
     """The arithmetic of one scalar entry; raises `InputError` for anything that is not one."""
     if isinstance(value, Jet):
-        return scalar_kind(value.value)
+        return Kind.FLOAT if isinstance(value.value, float) else scalar_kind(value.value)
     if isinstance(value, flint.arb):
         return Kind.BALL
     if isinstance(value, (int, np.integer, flint.fmpq, flint.fmpz, Fraction)):
@@ -359,6 +359,8 @@ def _exp_scalar(x: Any) -> Any:
     if isinstance(x, Jet):
         value = _exp_scalar(x.value)
         return x.chain(value, value, value)
+    if isinstance(x, float):
+        return math.exp(x)
     if isinstance(x, flint.arb):
         return x.exp()
     if _is_symbolic(x):
@@ -387,6 +389,8 @@ def _sqrt_scalar(x: Any) -> Any:
         root = _sqrt_scalar(x.value)
         first = 1 / (2 * root)
         return x.chain(root, first, -first / (2 * x.value))
+    if isinstance(x, float):
+        return math.sqrt(x)
     if isinstance(x, flint.arb):
         return x.sqrt()
     if _is_symbolic(x):
@@ -456,6 +460,8 @@ def _promoted(x: Any) -> Any:
     def lifted(entry: Any) -> Any:
         if isinstance(entry, Jet):
             return Jet(lifted(entry.value), entry.gradient, entry.hessian)
+        if isinstance(entry, float):  # inside a jet
+            return entry
         if scalar_kind(entry) is not Kind.EXACT:
             return entry
         q = exact_scalar(entry)

@@ -13,7 +13,7 @@ import numpy as np
 
 from verify.arithmetic import Constant, is_tensor
 from verify.errors import InputError
-from verify.jets import gradient_part, hessian_part, variables
+from verify.jets import constants, gradient_part, hessian_part, variables
 from verify.matrix.layout import ROW, Layout, moved_to_layout
 
 
@@ -37,15 +37,35 @@ def _shape2(shape: Sequence[int]) -> tuple[int, int]:
     return (1, 1) if not shape else (shape[0], 1) if len(shape) == 1 else (shape[0], shape[1])
 
 
-def jacobian(f: Callable[..., Any], wrt: str, layout: Layout = ROW) -> Callable[..., Any]:
+def _as_jets(arguments: dict[str, Any], wrt: Sequence[str], order: int) -> dict[str, Any]:
+    """Tensors among the arguments as object arrays: numbers where we differentiate, constant jets elsewhere."""
+    count = sum(arguments[name].numel() for name in dict.fromkeys(wrt))
+    lifted = {}
+    for name, value in arguments.items():
+        array = np.asarray(value.tolist(), dtype=object) if is_tensor(value) else value
+        lifted[name] = constants(array, count, order) if is_tensor(value) and name not in wrt else array
+    return lifted
+
+
+def _as_tensor(derivative: np.ndarray, like: Any) -> Any:
+    import torch
+
+    return torch.as_tensor(derivative.astype(np.float64), dtype=like.dtype, device=like.device)
+
+
+def jacobian(f: Callable[..., Any], wrt: str, layout: Layout = ROW, by: str = "torch.func") -> Callable[..., Any]:
     """The function that returns d vec f / d vec `wrt`, shape (size of f, size of wrt), numerator layout.
 
-    `layout` says how both f and the argument are flattened.  Arguments are passed as to f.
+    `layout` says how both f and the argument are flattened.  Arguments are passed as to f.  Tensors are differentiated
+    by torch.func, or with ``by="jets"`` by jets over floats; every other arithmetic by jets.
     """
+    _require_route(by)
 
     def differentiated(*args: Any, **kwargs: Any) -> Any:
         arguments = _bind(f, args, kwargs, [wrt])
         point = arguments[wrt]
+        if by == "jets" and is_tensor(point):
+            return _as_tensor(jacobian(f, wrt, layout)(**_as_jets(arguments, [wrt], 1)), point)
 
         def along(x: Any) -> Any:
             return f(**{**arguments, wrt: x})
@@ -68,17 +88,27 @@ def jacobian(f: Callable[..., Any], wrt: str, layout: Layout = ROW) -> Callable[
     return differentiated
 
 
-def hessian(f: Callable[..., Any], wrt: tuple[str, str], layout: Layout = ROW) -> Callable[..., Any]:
+def _require_route(by: str) -> None:
+    if by not in ("torch.func", "jets"):
+        raise InputError("by", "torch.func or jets", repr(by))
+
+
+def hessian(
+    f: Callable[..., Any], wrt: tuple[str, str], layout: Layout = ROW, by: str = "torch.func"
+) -> Callable[..., Any]:
     """The function that returns d^2 f / d vec W_i d vec W_j for wrt = (W_i, W_j).
 
     For scalar f the shape is (size of W_i, size of W_j).  For matrix-valued f the Hessians of its entries, in the
-    order of `layout`, are stacked on top of each other (Hessian paper, Eq. (4) and Figure 2).
+    order of `layout`, are stacked on top of each other (Hessian paper, Eq. (4) and Figure 2).  `by` as in `jacobian`.
     """
+    _require_route(by)
     first, second = wrt
 
     def differentiated(*args: Any, **kwargs: Any) -> Any:
         arguments = _bind(f, args, kwargs, [first, second])
         a, b = arguments[first], arguments[second]
+        if by == "jets" and is_tensor(a):
+            return _as_tensor(hessian(f, wrt, layout)(**_as_jets(arguments, wrt, 2)), a)
         if is_tensor(a):
             import torch
 

@@ -15,7 +15,7 @@ import numpy as np
 
 def _quotient(a: Any, b: Any) -> Any:
     """a / b for scalars; integers divide exactly."""
-    return flint.fmpq(a) / b if isinstance(a, int) else a / b
+    return flint.fmpq(a) / b if isinstance(a, int) and not isinstance(b, float) else a / b
 
 
 def _defers_to(other: Any) -> bool:
@@ -106,7 +106,8 @@ class Jet:
 def variables(arrays: list[np.ndarray], order: int) -> list[np.ndarray]:
     """Object arrays of the same shapes whose entries are independent jet variables, numbered in row-major order."""
     count = sum(array.size for array in arrays)
-    zero, one = flint.fmpq(0), flint.fmpq(1)
+    floats = any(isinstance(entry, float) for array in arrays for entry in array.flat)
+    zero, one = (0.0, 1.0) if floats else (flint.fmpq(0), flint.fmpq(1))
     result, position = [], 0
     for array in arrays:
         lifted = np.empty(array.shape, dtype=object)
@@ -118,6 +119,15 @@ def variables(arrays: list[np.ndarray], order: int) -> list[np.ndarray]:
             position += 1
         result.append(lifted)
     return result
+
+
+def constants(array: np.ndarray, count: int, order: int) -> np.ndarray:
+    """An object array as jets in `count` directions that do not move, same shape."""
+    lifted = np.empty(array.shape, dtype=object)
+    for index in np.ndindex(*array.shape):
+        hessian = np.zeros((count, count), dtype=object) if order == 2 else None
+        lifted[index] = Jet(array[index], np.zeros(count, dtype=object), hessian)
+    return lifted
 
 
 def value_part(entry: Any) -> Any:
