@@ -5,6 +5,7 @@ Row-major vec, numerator layout.  S tokens of dimension D, the rows of X; head d
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Annotated, Any
 
 from verify.derivatives import jacobian
@@ -12,6 +13,8 @@ from verify.matrix import (
     basis_vector,
     concatenate,
     exp,
+    eye,
+    inverse,
     normalize_rows,
     ones,
     row_sums,
@@ -90,3 +93,18 @@ def unit_rows(Y: Tokens) -> Any:
     """
     S, D = Y.shape
     return ones(S, 1) @ basis_vector(D, 0).T - Y * Y[:, :1] * 2 / row_sums(Y * Y)
+
+
+def rate_along(energy_of: Callable[[Any], Any], X: Tokens, velocity: Any, zero: Any) -> Any:
+    """d/ds energy_of(X + s velocity) at s = `zero`, a scalar: the rate of change of an energy, without its gradient."""
+
+    def displaced(s: Any) -> Any:
+        return energy_of(X + velocity * s)
+
+    return total(jacobian(displaced, "s")(zero))
+
+
+def orthogonal_matrix(G: Any) -> Any:
+    """The Cayley transform (I - K)(I + K)^-1 of K = G - G^T, shape that of G (n, n): orthogonal, rational where G is."""
+    K, identity = G - G.T, eye(G.shape[0])
+    return (identity - K) @ inverse(identity + K)

@@ -58,6 +58,20 @@ PROPOSITION_41 = Claim(
     expects="refuted",
     severity="error",
     correction="dynamics.prop-4.1-symmetric",
+    proof=(
+        "dynamics.eq-33",
+        "dynamics.eq-34",
+        "dynamics.eq-35",
+        "dynamics.eq-36",
+        "dynamics.eq-37",
+        "dynamics.eq-38",
+        "dynamics.eq-41",
+        "dynamics.eq-42",
+        "dynamics.eq-43-44",
+        "dynamics.eq-44",
+        "dynamics.eq-45",
+    ),
+    presumes=("dynamics.eq-11-form",),
     doubt=r"W^{Q\top}W^K in the condition may be meant as W^K W^{Q\top}, which would symmetrise W^Q W^{K\top} and agree"
     " with the text, where W^V 'should remain symmetric'; Eqs. (11) and (31) both have the former, which is taken as printed."
     r" The counterexamples have W^K = I, where both readings give the same W^V.",
@@ -177,6 +191,7 @@ SYMMETRIC_RATE = Claim(
     sizes={"S": (1, 4), "D": (1, 4), "D_H": (1, 4)},
     exact=True,
     of_project=True,
+    corrects="dynamics.eq-44",
     note="Eq. (44) with its factor beta restored. Each summand is nonnegative for unit tokens, which proves the bound.",
 )
 

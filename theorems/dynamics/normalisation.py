@@ -109,7 +109,8 @@ PROPOSITION_51 = Claim(
     relation=AtMost(),
     sizes={"S": (1, 3), "D": (1, 4), "H": (1, 2)},
     where=lambda sizes: sizes["D"] % sizes["H"] == 0,
-    uses=("dynamics.lemma-a.2",),
+    uses=("dynamics.lemma-a.2", "dynamics.lemma-a.3"),
+    proof=("dynamics.eq-68", "dynamics.eq-69-70", "dynamics.eq-71", "dynamics.eq-73-76"),
 )
 
 

@@ -1,0 +1,291 @@
+"""The operators of Section 3: heads concatenated and summed, normalisation, projection, and what they do to unit tokens."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from theorems.dynamics import DYNAMICS
+from theorems.dynamics.definitions import (
+    Beta,
+    Gain,
+    Heads,
+    QueryWeights,
+    SquareWeights,
+    Tokens,
+    attention_head,
+    flow,
+    multi_head_attention,
+    normalisation,
+    projection,
+    rms_norm,
+    unit_rows,
+)
+from theorems.dynamics.energy import UNIT_TOKENS, on_the_sphere
+from theorems.dynamics.normalisation import Radii, rows_of_rational_norm
+from theorems.dynamics.update_jacobian import NO_ZERO_ROW, gain_and_rows
+from verify.claims import Claim
+from verify.matrix import concatenate, eye, rational, row_sums, sqrt
+from verify.relations import Equal, HasStructure
+
+# -- Eqs. (1)-(2) ------------------------------------------------------------------------------------------------------
+
+CONCATENATED_HEADS = Claim(
+    DYNAMICS,
+    "dynamics.eq-1-concat",
+    label="Eqs. (1)-(2) with W_h^O of Eqs. (15),(19)",
+    statement=r"\operatorname{MSA}(X)=\operatorname{Concat}(\operatorname{SA}_1(X),\ldots,\operatorname{SA}_H(X))W^O"
+    r"=\sum_{h=1}^H \operatorname{SA}_h(X)\,W_h^O,\quad \operatorname{SA}_h(X)=\operatorname{softmax}(\beta XW_h^Q"
+    r"W_h^{K\top}X^\top)XW_h^V",
+    assumptions=[
+        "D_H = D/H; softmax acts on rows",
+        "W_h^O is the h-th block of D_H rows of W^O (implicit in Eqs. (15) and (19))",
+    ],
+    relation=Equal(),
+    sizes={"S": (1, 3), "D": (1, 6), "H": (1, 3)},
+    where=lambda sizes: sizes["D"] % sizes["H"] == 0,
+    exact=True,
+)
+
+
+def _summed(
+    X: Any, W_Q: Any, W_K: Any, W_V: Any, W_O: Any, beta: Any, H: int, shift: int = 0, columns: bool = False
+) -> Any:
+    """sum_h SA_h(X) W_h^O; mutants give head h the block of head h + shift, or blocks of columns for blocks of rows."""
+    width = W_O.shape[0] // H
+    blocks = [slice(h * width, (h + 1) * width) for h in range(H)]
+    result = 0
+    for h, own in enumerate(blocks):
+        other = blocks[(h + shift) % H]
+        out = W_O[:, other].T if columns else W_O[other]
+        result = result + attention_head(X, W_Q[:, own], W_K[:, own], W_V[:, own], beta) @ out
+    return result
+
+
+@CONCATENATED_HEADS.formula
+def summed_heads(
+    X: Tokens, W_Q: QueryWeights, W_K: SquareWeights, W_V: SquareWeights, W_O: SquareWeights, beta: Beta, H: Heads
+) -> Any:
+    """sum_h SA_h(X) W_h^O, shape (S, D) (Eqs. (15), (19))."""
+    return _summed(X, W_Q, W_K, W_V, W_O, beta, H)
+
+
+@CONCATENATED_HEADS.oracle
+def concatenated_heads(
+    X: Tokens, W_Q: QueryWeights, W_K: SquareWeights, W_V: SquareWeights, W_O: SquareWeights, beta: Beta, H: Heads
+) -> Any:
+    return multi_head_attention(X, W_Q, W_K, W_V, W_O, beta, H)
+
+
+@CONCATENATED_HEADS.mutant("the next head's block of W^O")
+def _(
+    X: Tokens, W_Q: QueryWeights, W_K: SquareWeights, W_V: SquareWeights, W_O: SquareWeights, beta: Beta, H: Heads
+) -> Any:
+    return _summed(X, W_Q, W_K, W_V, W_O, beta, H, shift=1)
+
+
+@CONCATENATED_HEADS.mutant("blocks of columns of W^O, transposed")
+def _(
+    X: Tokens, W_Q: QueryWeights, W_K: SquareWeights, W_V: SquareWeights, W_O: SquareWeights, beta: Beta, H: Heads
+) -> Any:
+    return _summed(X, W_Q, W_K, W_V, W_O, beta, H, columns=True)
+
+
+@CONCATENATED_HEADS.mutant("query and key exchanged")
+def _(
+    X: Tokens, W_Q: QueryWeights, W_K: SquareWeights, W_V: SquareWeights, W_O: SquareWeights, beta: Beta, H: Heads
+) -> Any:
+    return _summed(X, W_K, W_Q, W_V, W_O, beta, H)
+
+
+# -- Eq. (3) -----------------------------------------------------------------------------------------------------------
+
+SPHERE_INVARIANT = Claim(
+    DYNAMICS,
+    "dynamics.eq-3-sphere",
+    label="Eq. (3), text 'restricting updates to the tangent space of the sphere'",
+    statement=r"\dot X=\operatorname{Proj}_X\big(\operatorname{softmax}(\beta XW^QW^{K\top}X^\top)XW^V\big)\ \Rightarrow\ "
+    r"\frac{d}{dt}\|X_{[i,:]}\|^2=0",
+    assumptions=[UNIT_TOKENS, "continuous time"],
+    relation=HasStructure(),
+    sizes={"S": (1, 4), "D": (1, 4)},
+    exact=True,
+    uses=("dynamics.eq-5-operators",),
+)
+
+
+@SPHERE_INVARIANT.inputs
+def unit_tokens_and_values(
+    directions: Tokens, W_Q: QueryWeights, W_K: SquareWeights, W_V: SquareWeights, beta: Beta
+) -> dict[str, Any]:
+    """Unit tokens in the given directions, weights as drawn."""
+    return {**on_the_sphere(directions, W_Q, W_K, beta), "W_V": W_V}
+
+
+@SPHERE_INVARIANT.formula
+def velocity(X: Tokens, W_Q: QueryWeights, W_K: SquareWeights, W_V: SquareWeights, beta: Beta) -> Any:
+    """dX/dt, shape (S, D) (Eq. (3))."""
+    return flow(X, W_Q, W_K, W_V, beta)
+
+
+@SPHERE_INVARIANT.part("structure")
+def growth_of_squared_norms(value: Any, X: Tokens) -> Any:
+    """d|X_i|^2/dt = 2 X_i^T (dX/dt)_i, shape (S, 1)."""
+    return 2 * row_sums(X * value)
+
+
+@SPHERE_INVARIANT.mutant("without the projection")
+def _(X: Tokens, W_Q: QueryWeights, W_K: SquareWeights, W_V: SquareWeights, beta: Beta) -> Any:
+    return attention_head(X, W_Q, W_K, W_V, beta)
+
+
+@SPHERE_INVARIANT.mutant("projection onto the orthogonal complement of the drive")
+def _(X: Tokens, W_Q: QueryWeights, W_K: SquareWeights, W_V: SquareWeights, beta: Beta) -> Any:
+    return projection(attention_head(X, W_Q, W_K, W_V, beta), X)
+
+
+@SPHERE_INVARIANT.mutant("reflection instead of projection")
+def _(X: Tokens, W_Q: QueryWeights, W_K: SquareWeights, W_V: SquareWeights, beta: Beta) -> Any:
+    drive = attention_head(X, W_Q, W_K, W_V, beta)
+    return 2 * projection(X, drive) - drive
+
+
+# -- Eqs. (5)-(6) ------------------------------------------------------------------------------------------------------
+
+OPERATORS = Claim(
+    DYNAMICS,
+    "dynamics.eq-5-operators",
+    label="Eq. (5) and text",
+    statement=r"\Pi(Y)_{[i,:]}=Y_{[i,:]}/\|Y_{[i,:]}\|,\quad \operatorname{Proj}_X(Y)_{[i,:]}=(I_D-X_{[i,:]}X_{[i,:]}^\top)"
+    r"Y_{[i,:]};\quad \|\Pi(Y)_{[i,:]}\|=1,\ \langle X_{[i,:]},\operatorname{Proj}_X(Y)_{[i,:]}\rangle=0",
+    assumptions=[UNIT_TOKENS, NO_ZERO_ROW],
+    relation=HasStructure(),
+    sizes={"S": (1, 4), "D": (1, 5)},
+    exact=True,
+)
+
+
+@OPERATORS.inputs
+def unit_tokens_and_rows(tokens: Tokens, directions: Tokens, radii: Radii) -> dict[str, Any]:
+    """Unit tokens X, and Y with rows of rational norm, both (S, D)."""
+    return {"X": unit_rows(tokens), **rows_of_rational_norm(directions, radii)}
+
+
+@OPERATORS.formula
+def normalised_and_projected(X: Tokens, Y: Tokens) -> Any:
+    """[Pi(Y), Proj_X(Y)], shape (S, 2 D) (Eq. (5))."""
+    return concatenate([normalisation(Y), projection(X, Y)], axis=1)
+
+
+@OPERATORS.part("structure")
+def off_the_sphere_and_its_tangent(value: Any, X: Tokens) -> Any:
+    """(|Pi(Y)_i|^2 - 1, X_i^T Proj_X(Y)_i) for every token, shape (S, 2)."""
+    D = X.shape[1]
+    unit, tangent = value[:, :D], value[:, D:]
+    return concatenate([row_sums(unit * unit) - 1, row_sums(X * tangent)], axis=1)
+
+
+@OPERATORS.mutant("normalisation by the squared norm")
+def _(X: Tokens, Y: Tokens) -> Any:
+    return concatenate([Y / row_sums(Y * Y), projection(X, Y)], axis=1)
+
+
+@OPERATORS.mutant("projection with the sign of the rank-one term")
+def _(X: Tokens, Y: Tokens) -> Any:
+    return concatenate([normalisation(Y), 2 * Y - projection(X, Y)], axis=1)
+
+
+@OPERATORS.mutant("projection along Y instead of X")
+def _(X: Tokens, Y: Tokens) -> Any:
+    return concatenate([normalisation(Y), projection(Y, X)], axis=1)
+
+
+def root_mean_square_norm(Y: Tokens, gamma: Gain) -> Any:
+    """diag(gamma) Y_i / sqrt(mean of the squares of Y_i), shape (S, D): RMSNorm of Zhang and Sennrich, 2019."""
+    return Y / sqrt(row_sums(Y * Y) * rational(1, Y.shape[1])) * gamma.reshape(1, -1)
+
+
+RMS_NORM = Claim(
+    DYNAMICS,
+    "dynamics.eq-6-rmsnorm",
+    label="Eq. (6) and text",
+    statement=r"\text{RMSNorm (Zhang and Sennrich, 2019): }\operatorname{RMSNorm}(Y)_{[i,:]}=\operatorname{diag}(\gamma)\,"
+    r"\Pi(Y)_{[i,:]};\ \text{it ``rescales each token to have unit norm''; }\Pi\text{ is the special case }\gamma=\mathbf 1",
+    assumptions=[r"gamma \in R^D trainable; Y \in R^{S x D}", NO_ZERO_ROW],
+    relation=Equal(),
+    sizes={"S": (1, 3), "D": (1, 5)},
+    expects="refuted",
+    severity="error",
+    correction="dynamics.eq-6-root-mean-square",
+    note="As a definition Eq. (6) is what Lemma A.3 and Proposition 5.1 speak of, and they stand. It is not the normalisation"
+    " of the work it cites, nor of common libraries, which divide by the root mean square: that one has rows of norm sqrt(D)"
+    " at gamma = 1, and the bound (14) on its update needs the factor sqrt(D).",
+)
+
+RMS_NORM.inputs(gain_and_rows)
+
+
+@RMS_NORM.formula
+def unit_norm_with_gain(Y: Tokens, gamma: Gain) -> Any:
+    """diag(gamma) Pi(Y)_i, shape (S, D) (Eq. (6))."""
+    return rms_norm(Y, gamma)
+
+
+@RMS_NORM.oracle
+def by_root_mean_square(Y: Tokens, gamma: Gain) -> Any:
+    return root_mean_square_norm(Y, gamma)
+
+
+@RMS_NORM.counterexample("one token of norm 2 and dimension 4")
+def _() -> dict[str, Any]:
+    return {"Y": [[2, 0, 0, 0]], "gamma": [1, 1, 1, 1]}
+
+
+@RMS_NORM.mutant("divided by sqrt(D) once more")
+def _(Y: Tokens, gamma: Gain) -> Any:
+    return rms_norm(Y, gamma) / sqrt(Y.shape[1])
+
+
+@RMS_NORM.mutant("gain squared, sign lost")
+def _(Y: Tokens, gamma: Gain) -> Any:
+    return rms_norm(Y, -gamma * gamma)
+
+
+RMS_NORM_SCALED = Claim(
+    DYNAMICS,
+    "dynamics.eq-6-root-mean-square",
+    label="Eq. (6) with the factor sqrt(D)",
+    statement=r"\text{RMSNorm (Zhang and Sennrich, 2019): }\operatorname{RMSNorm}(Y)_{[i,:]}=\sqrt D\operatorname{diag}(\gamma)"
+    r"\,\Pi(Y)_{[i,:]}",
+    assumptions=[NO_ZERO_ROW],
+    relation=Equal(),
+    sizes={"S": (1, 3), "D": (1, 5)},
+    exact=True,
+    of_project=True,
+    corrects="dynamics.eq-6-rmsnorm",
+)
+
+RMS_NORM_SCALED.inputs(gain_and_rows)
+
+
+@RMS_NORM_SCALED.formula
+def scaled_unit_norm(Y: Tokens, gamma: Gain) -> Any:
+    """sqrt(D) diag(gamma) Pi(Y)_i, shape (S, D)."""
+    return normalisation(Y) @ (eye(Y.shape[1]) * gamma.reshape(1, -1)) * sqrt(Y.shape[1])
+
+
+RMS_NORM_SCALED.oracle(by_root_mean_square)
+
+
+@RMS_NORM_SCALED.mutant("factor sqrt(D) dropped, as Eq. (6) is printed")
+def _(Y: Tokens, gamma: Gain) -> Any:
+    return rms_norm(Y, gamma)
+
+
+@RMS_NORM_SCALED.mutant("factor D")
+def _(Y: Tokens, gamma: Gain) -> Any:
+    return rms_norm(Y, gamma) * Y.shape[1]
+
+
+@RMS_NORM_SCALED.mutant("gain dropped")
+def _(Y: Tokens, gamma: Gain) -> Any:
+    return normalisation(Y) * sqrt(Y.shape[1])
