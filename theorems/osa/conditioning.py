@@ -490,6 +490,7 @@ THEOREM_C3 = Claim(
     sizes=SIZES_WITH_STEPS,
     where=small,
     uses=("osa.thm-c.1", "osa.thm-c.2", "osa.c1-kappa", "osa.newton-schulz-differential"),
+    proof=("osa.eq-84", "osa.eq-86", "osa.eq-93", "osa.lemma-f.6", "osa.lemma-f.7", "osa.lemma-f.8", "osa.f6-orders"),
     expects="reading",
     reading=THE_CONSTANT,
     note="For alpha < 0 and J_1 != 0 the printed right-hand side is negative.  The printed chain gives a constant that grows"

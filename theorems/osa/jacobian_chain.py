@@ -1,0 +1,1246 @@
+"""The chain behind Theorem C.3: Lemmas F.6 - F.8 and Eqs. (79) - (97), on the way from tokens to the Newton-Schulz A.
+
+Column-major vec.  M = [X W^Q, X W^K] (N, 2 d_v), B (N, 2 d_v) from K Newton-Schulz steps, S (N, N), [S] = B^T S B, and
+A = I + B (exp[S] - I) B^T.  Where a lemma speaks of "some constant", the formula names one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Annotated, Any
+
+from theorems.osa import OSA
+from theorems.osa.conditioning import (
+    NEWTON_SCHULZ,
+    SIZES,
+    SIZES_WITH_STEPS,
+    initialised,
+    small,
+)
+from theorems.osa.definitions import (
+    SHAPES,
+    Alpha,
+    Epsilon,
+    KeyWeights,
+    OutputWeights,
+    QueryWeights,
+    Steps,
+    Tokens,
+    ValueWeights,
+    newton_schulz_basis,
+    orthonormal_columns,
+    queries_and_keys,
+    query_key_generator,
+    skew_matrix,
+    whole_heads,
+)
+from theorems.osa.jacobian import (
+    ORTHONORMAL_QUERIES_AND_KEYS,
+    AttentionMatrix,
+    Frame,
+    HeadSize,
+    TokenDirection,
+    newton_schulz_attention_matrix,
+)
+from verify.claims import Assumption, Claim
+from verify.derivatives import jacobian
+from verify.matrix import (
+    COLUMN,
+    absolute,
+    commutation_matrix,
+    concatenate,
+    exp,
+    expm,
+    eye,
+    kron,
+    ones,
+    rational,
+    spectral_norm,
+    sqrt,
+    total,
+    unvec_r,
+    vec_c,
+    vec_r,
+    zeros,
+)
+from verify.relations import AtMost, Equal
+from verify.shapes import Real, Shape
+
+Square = Annotated[Any, Shape("m", "m")]
+SquareDirection = Annotated[Any, Shape("m", "m")]
+Factor = Annotated[Any, Shape("N", "m")]
+FactorDirection = Annotated[Any, Shape("N", "m")]
+SkewDirection = Annotated[Any, Shape("N", "N")]
+QueryDirection = Annotated[Any, Shape("d", "d_v")]
+KeyDirection = Annotated[Any, Shape("d", "d_v")]
+Decay = Annotated[Any, Real(0.0, 9.0)]
+
+BOUNDED = "||X||_2 bounded"
+SKEW = Assumption("[S] skew-symmetric", zero=lambda S: S + S.T)
+
+
+def _column(*scalars: Any) -> Any:
+    """Scalars of any arithmetic as a column."""
+    return concatenate([ones(1, 1) * scalar for scalar in scalars], axis=0)
+
+
+def _slope(curve: Callable[[Any], Any], like: Any) -> Any:
+    """d curve / dt at t = 0, of the shape of its value, for a matrix-valued curve in the arithmetic of `like`."""
+    shape = curve(like[:1, :1] * 0).shape
+    return unvec_r(jacobian(curve, "t")(like[:1, :1] * 0), *shape)
+
+
+def _basis(X: Any, W_Q: Any, W_K: Any, epsilon: Any, K: int) -> Any:
+    """B (N, 2 d_v) from K Newton-Schulz steps."""
+    return newton_schulz_basis(queries_and_keys(X, W_Q, W_K), K, epsilon)
+
+
+def _reduced(X: Any, W_Q: Any, W_K: Any, alpha: Any, epsilon: Any, K: int) -> Any:
+    """[S] = B^T S B, shape (2 d_v, 2 d_v)."""
+    B = _basis(X, W_Q, W_K, epsilon, K)
+    return B.T @ skew_matrix(X, W_Q, W_K, alpha) @ B
+
+
+def _growth(X: Any, W_Q: Any, W_K: Any, alpha: Any, epsilon: Any, K: int) -> Any:
+    """exp[S] - I, shape (2 d_v, 2 d_v)."""
+    return expm(_reduced(X, W_Q, W_K, alpha, epsilon, K)) - eye(2 * W_Q.shape[1])
+
+
+def _in_tokens(function: Callable[[Any], Any], X: Any) -> Any:
+    """dvec function(X) / dvec X, column-major."""
+
+    def at(X: Any) -> Any:
+        return function(X)
+
+    return jacobian(at, "X", COLUMN)(X)
+
+
+def _basis_jacobian(X: Any, W_Q: Any, W_K: Any, epsilon: Any, K: int) -> Any:
+    """dvec B / dvec X, shape (2 N d_v, N d)."""
+    return _in_tokens(lambda X: _basis(X, W_Q, W_K, epsilon, K), X)
+
+
+# -- Lemma F.6 ---------------------------------------------------------------------------------------------------------
+
+LEMMA_F6 = Claim(
+    OSA,
+    "osa.lemma-f.6",
+    label="Lemma F.6, Eq. (77)",
+    statement=r"\left\|\frac{\partial\operatorname{vec}\mathbf{B}}{\partial\operatorname{vec}\mathbf{X}}\right\|_2\le C",
+    assumptions=[ORTHONORMAL_QUERIES_AND_KEYS, BOUNDED, NEWTON_SCHULZ],
+    relation=AtMost(),
+    sizes={**SIZES_WITH_STEPS, "N": (1, 3)},
+    where=small,
+    expects="reading",
+    proof=("osa.lemma-f.4", "osa.lemma-f.5"),
+    reading="C = (3/2)^K / eps, whatever X; no smaller one serves all X",
+    note="||dM||_F <= ||dX||_F, as [W^Q, W^K] has orthonormal columns; dM_0 = (I - m m^T / (beta ||M||_F)) dM / beta shrinks by"
+    " beta = ||M||_F + eps > eps; K steps act on singular values in [0, 1] by a concave g with g(0) = 0, whose divided"
+    " differences are at most g'(0) = (3/2)^K.  All three are attained as X tends to 0.",
+)
+LEMMA_F6.inputs(initialised)
+
+
+@LEMMA_F6.formula
+def basis_jacobian_bound(epsilon: Epsilon, K: Steps) -> Any:
+    """(3/2)^K / eps, a scalar."""
+    return 1 / epsilon * rational(3**K, 2**K)
+
+
+@LEMMA_F6.oracle
+def norm_of_basis_jacobian(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, epsilon: Epsilon, K: Steps) -> Any:
+    return spectral_norm(_basis_jacobian(X, W_Q, W_K, epsilon, K))
+
+
+@LEMMA_F6.mutant("1 / eps, whatever K")
+def _(epsilon: Epsilon) -> Any:
+    return 1 / epsilon
+
+
+@LEMMA_F6.mutant("one step fewer")
+def _(epsilon: Epsilon, K: Steps) -> Any:
+    return 1 / epsilon * rational(2 * 3**K, 3 * 2**K)
+
+
+@LEMMA_F6.mutant("eps dropped")
+def _(epsilon: Epsilon, K: Steps) -> Any:
+    return epsilon / epsilon * rational(3**K, 2**K)
+
+
+# -- Lemma F.7: the differential of the exponential --------------------------------------------------------------------
+
+EQUATION_79 = Claim(
+    OSA,
+    "osa.eq-79",
+    label="Eq. (79), proof of Lemma F.7",
+    statement=r"\frac{\partial\operatorname{vec}\exp[\mathbf{S}]}{\partial\operatorname{vec}[\mathbf{S}]}=\int_0^1\exp(s"
+    r"[\mathbf{S}]^\top)\otimes\exp((1-s)[\mathbf{S}])\,ds",
+    assumptions=["column-major vec", SKEW],
+    relation=Equal(),
+    sizes={"N": (1, 3), "m": (1, 3)},
+    exact=True,
+    note="The integral is the corner of an exponential: for commuting P = I (x) S, R = S^T (x) I"
+    " int_0^1 exp((1 - s) P) exp(s R) ds is the upper right block of exp [[P, I], [0, R]].",
+)
+
+
+def _bounded(F: Any) -> Any:
+    """2 F / (1 + ||F||_F^2), of norm at most 1 as B is (Lemma F.1): rational where F is."""
+    return F * 2 / (1 + total(F * F))
+
+
+@EQUATION_79.inputs
+def reduced_generator(F: Factor, G: AttentionMatrix) -> Any:
+    B = _bounded(F)
+    return {"S": B.T @ (G - G.T) @ B * rational(1, 3)}
+
+
+def _integral(P: Any, R: Any) -> Any:
+    """int_0^1 exp((1 - s) P) exp(s R) ds, shape that of P and R (n, n)."""
+    n = P.shape[0]
+    upper, lower = concatenate([P, eye(n)], axis=1), concatenate([zeros(n, n), R], axis=1)
+    return expm(concatenate([upper, lower], axis=0))[:n, n:]
+
+
+@EQUATION_79.formula
+def exponential_jacobian(S: Square) -> Any:
+    """int_0^1 exp(s S^T) (x) exp((1 - s) S) ds, shape (m^2, m^2), column-major (Eq. (79))."""
+    identity = eye(S.shape[0])
+    return _integral(kron(identity, S), kron(S.T, identity))
+
+
+@EQUATION_79.oracle
+def exponential_by_differentiation(S: Square) -> Any:
+    return jacobian(expm, "A", COLUMN)(S)
+
+
+@EQUATION_79.mutant("S not transposed")
+def _(S: Square) -> Any:
+    identity = eye(S.shape[0])
+    return _integral(kron(identity, S), kron(S, identity))
+
+
+@EQUATION_79.mutant("factors exchanged, as for row-major vec")
+def _(S: Square) -> Any:
+    identity = eye(S.shape[0])
+    return _integral(kron(S, identity), kron(identity, S.T))
+
+
+@EQUATION_79.mutant("exp(S) in place of exp((1 - s) S)")
+def _(S: Square) -> Any:
+    identity = eye(S.shape[0])
+    return kron(identity, expm(S)) @ _integral(kron(identity, S * 0), kron(S.T, identity))
+
+
+LEMMA_F7 = Claim(
+    OSA,
+    "osa.lemma-f.7",
+    label="Lemma F.7, Eqs. (78), (80)",
+    statement=r"\left\|\frac{\partial\operatorname{vec}\exp[\mathbf{S}]}{\partial\operatorname{vec}[\mathbf{S}]}\right\|_2\le1",
+    assumptions=[
+        SKEW,
+        "derivative over all square matrices",
+    ],
+    relation=AtMost(ascent=False),
+    sizes={"m": (1, 3)},
+    proof=("osa.eq-79",),
+    note="Always an equality: the derivative in the direction of I is exp[S], as long as I.",
+)
+
+
+@LEMMA_F7.inputs
+def skew_square(G: Square) -> Any:
+    return {"S": (G - G.T) * rational(1, 3)}
+
+
+@LEMMA_F7.formula
+def exponential_jacobian_bound(S: Square) -> Any:
+    """1, a scalar."""
+    return 1
+
+
+@LEMMA_F7.oracle
+def norm_of_exponential_jacobian(S: Square) -> Any:
+    return spectral_norm(jacobian(expm, "A", COLUMN)(S))
+
+
+@LEMMA_F7.mutant("1 / 2")
+def _(S: Square) -> Any:
+    return spectral_norm(S) * 0 + rational(1, 2)
+
+
+@LEMMA_F7.mutant("decaying with ||S||_2")
+def _(S: Square) -> Any:
+    return exp(-spectral_norm(S))
+
+
+@LEMMA_F7.mutant("||S||_2")
+def _(S: Square) -> Any:
+    return spectral_norm(S)
+
+
+# -- Lemma F.8: the skew matrix ----------------------------------------------------------------------------------------
+
+EQUATION_82 = Claim(
+    OSA,
+    "osa.eq-82",
+    label="Eq. (82), proof of Lemma F.8",
+    statement=r"\partial\mathbf{S}=\frac\alpha{\sqrt{d_v}}(\partial\mathbf{X}\tilde{\mathbf{W}}\mathbf{X}^\top+\mathbf{X}"
+    r"\partial\tilde{\mathbf{W}}\mathbf{X}^\top+\mathbf{X}\tilde{\mathbf{W}}\partial\mathbf{X}^\top)",
+    assumptions=[SHAPES, "X, W^Q and W^K vary"],
+    relation=Equal(),
+    sizes={"N": (1, 4), "d": (1, 4), "d_v": (1, 4)},
+    where=whole_heads,
+    exact=True,
+)
+
+
+@EQUATION_82.inputs
+def weights_and_directions(
+    X: Tokens,
+    W_Q: QueryWeights,
+    W_K: KeyWeights,
+    alpha: Alpha,
+    dX: TokenDirection,
+    dW_Q: QueryDirection,
+    dW_K: KeyDirection,
+) -> Any:
+    moving = {"dX": dX, "dW_Q": dW_Q, "dW_K": dW_K}
+    return {"X": X, "W_Q": W_Q, "W_K": W_K, "alpha": alpha * rational(1, 3), **moving}
+
+
+def _three_terms(X: Any, W_Q: Any, W_K: Any, alpha: Any, dX: Any, dW_Q: Any, dW_K: Any, keep: Any = (1, 1, 1)) -> Any:
+    """The terms of Eq. (82), with the weights in which mutants differ."""
+    W = query_key_generator(W_Q, W_K)
+    dW = query_key_generator(dW_Q, W_K) + query_key_generator(W_Q, dW_K)
+    terms = dX @ W @ X.T * keep[0] + X @ dW @ X.T * keep[1] + X @ W @ dX.T * keep[2]
+    return terms * (alpha / sqrt(W_Q.shape[1]))
+
+
+@EQUATION_82.formula
+def skew_differential(
+    X: Tokens,
+    W_Q: QueryWeights,
+    W_K: KeyWeights,
+    alpha: Alpha,
+    dX: TokenDirection,
+    dW_Q: QueryDirection,
+    dW_K: KeyDirection,
+) -> Any:
+    """alpha / sqrt(d_v) (dX W~ X^T + X dW~ X^T + X W~ dX^T), shape (N, N) (Eq. (82))."""
+    return _three_terms(X, W_Q, W_K, alpha, dX, dW_Q, dW_K)
+
+
+@EQUATION_82.oracle
+def skew_matrix_along_a_line(
+    X: Tokens,
+    W_Q: QueryWeights,
+    W_K: KeyWeights,
+    alpha: Alpha,
+    dX: TokenDirection,
+    dW_Q: QueryDirection,
+    dW_K: KeyDirection,
+) -> Any:
+    return _slope(lambda t: skew_matrix(X + t * dX, W_Q + t * dW_Q, W_K + t * dW_K, alpha), X)
+
+
+def _weighted_82(name: str, keep: tuple[int, int, int]) -> None:
+    @EQUATION_82.mutant(name)
+    def _(
+        X: Tokens,
+        W_Q: QueryWeights,
+        W_K: KeyWeights,
+        alpha: Alpha,
+        dX: TokenDirection,
+        dW_Q: QueryDirection,
+        dW_K: KeyDirection,
+    ) -> Any:
+        return _three_terms(X, W_Q, W_K, alpha, dX, dW_Q, dW_K, keep)
+
+
+_weighted_82("sign of the last term", (1, 1, -1))
+_weighted_82("W~ held fixed", (1, 0, 1))
+_weighted_82("left X held fixed", (0, 1, 1))
+
+EQUATION_83 = Claim(
+    OSA,
+    "osa.eq-83",
+    label="Eq. (83), proof of Lemma F.8",
+    statement=r"\frac{\partial\operatorname{vec}\mathbf{S}}{\partial\operatorname{vec}\mathbf{X}}=\frac\alpha{\sqrt{d_v}}\left("
+    r"(\mathbf{X}\tilde{\mathbf{W}}^\top\otimes\mathbf{I}_N)+(\mathbf{I}_N\otimes\mathbf{X}\tilde{\mathbf{W}})\mathbf{K}\right)",
+    assumptions=[SHAPES, "column-major vec", "K = commutation matrix with vec X^T = K vec X"],
+    relation=Equal(),
+    sizes={"N": (1, 4), "d": (1, 4), "d_v": (1, 4)},
+    where=whole_heads,
+    uses=("osa.kron-vec",),
+    proof=("osa.eq-82",),
+    exact=True,
+)
+
+
+@EQUATION_83.inputs
+def tokens_and_weights(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, alpha: Alpha) -> Any:
+    return {"X": X, "W_Q": W_Q, "W_K": W_K, "alpha": alpha * rational(1, 3)}
+
+
+def _skew_factor(left: Any, right: Any, swap: Any, alpha: Any, d_v: int) -> Any:
+    """alpha / sqrt(d_v) (left (x) I + (I (x) right) swap)."""
+    identity = eye(left.shape[0])
+    return (kron(left, identity) + kron(identity, right) @ swap) * (alpha / sqrt(d_v))
+
+
+@EQUATION_83.formula
+def skew_jacobian(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, alpha: Alpha) -> Any:
+    """alpha / sqrt(d_v) (X W~^T (x) I_N + (I_N (x) X W~) K), shape (N^2, N d), column-major (Eq. (83))."""
+    W = query_key_generator(W_Q, W_K)
+    return _skew_factor(X @ W.T, X @ W, commutation_matrix(*X.shape), alpha, W_Q.shape[1])
+
+
+@EQUATION_83.oracle
+def skew_matrix_by_differentiation(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, alpha: Alpha) -> Any:
+    return jacobian(skew_matrix, "X", COLUMN)(X, W_Q, W_K, alpha)
+
+
+@EQUATION_83.mutant("W~ not transposed in the first term")
+def _(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, alpha: Alpha) -> Any:
+    W = query_key_generator(W_Q, W_K)
+    return _skew_factor(X @ W, X @ W, commutation_matrix(*X.shape), alpha, W_Q.shape[1])
+
+
+@EQUATION_83.mutant("K transposed")
+def _(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, alpha: Alpha) -> Any:
+    W = query_key_generator(W_Q, W_K)
+    return _skew_factor(X @ W.T, X @ W, commutation_matrix(*X.shape).T, alpha, W_Q.shape[1])
+
+
+@EQUATION_83.mutant("K dropped")
+def _(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, alpha: Alpha) -> Any:
+    W = query_key_generator(W_Q, W_K)
+    return _skew_factor(X @ W.T, X @ W, eye(X.shape[0] * X.shape[1]), alpha, W_Q.shape[1])
+
+
+COMMUTATION = Claim(
+    OSA,
+    "osa.commutation",
+    label="Proof of Lemma F.8, text",
+    statement=r"\operatorname{vec}\mathbf{B}^\top=\mathbf{K}\operatorname{vec}\mathbf{B}, \quad \mathbf{K} \text{ converts the"
+    r" vectorisation of a transposed matrix to the vectorisation of the original}; \quad \mathbf{K} \text{ orthogonal}",
+    assumptions=["column-major vec", "rectangular B"],
+    relation=Equal(),
+    sizes={"m": (1, 4), "n": (1, 4)},
+    expects="refuted",
+    severity="slip",
+    correction="osa.commutation-corrected",
+    exact=True,
+    note="The formula and the sentence name inverse matrices, K_{m,n} and K_{n,m} = K_{m,n}^T, equal only for square B and for"
+    " vectors.  Every use in the paper, Eqs. (83), (90) and (95), is that of the formula; the spelling is commutation.",
+)
+
+Rectangle = Annotated[Any, Shape("m", "n")]
+
+
+def _there_and_back(B: Any, there: Any, back: Any) -> Any:
+    """`there` vec B, `back` vec B^T, and vec (there^T there), in a column."""
+    return concatenate([there @ vec_c(B), back @ vec_c(B.T), vec_r(there.T @ there)], axis=0)
+
+
+def _transposed_and_original(B: Any) -> Any:
+    """vec B^T, vec B and vec I, in a column."""
+    return concatenate([vec_c(B.T), vec_c(B), vec_r(eye(B.shape[0] * B.shape[1]))], axis=0)
+
+
+@COMMUTATION.formula
+def one_commutation_matrix(B: Rectangle) -> Any:
+    """K vec B, K vec B^T and vec (K^T K) with one K = K_{m,n}, shape (2 m n + (m n)^2, 1)."""
+    K = commutation_matrix(*B.shape)
+    return _there_and_back(B, K, K)
+
+
+@COMMUTATION.oracle
+def vectorisations(B: Rectangle) -> Any:
+    return _transposed_and_original(B)
+
+
+@COMMUTATION.mutant("K doubled")
+def _(B: Rectangle) -> Any:
+    K = commutation_matrix(*B.shape)
+    return _there_and_back(B, K + K, K)
+
+
+@COMMUTATION.mutant("K = I")
+def _(B: Rectangle) -> Any:
+    identity = eye(B.shape[0] * B.shape[1])
+    return _there_and_back(B, identity, identity)
+
+
+@COMMUTATION.counterexample("B = e_1 e_2^T, 2 x 3: K e_3 = e_2 is vec B^T, but K e_2 = e_4 is not vec B = e_3")
+def one_entry() -> dict[str, Any]:
+    return {"B": [[0, 1, 0], [0, 0, 0]]}
+
+
+COMMUTATION_CORRECTED = Claim(
+    OSA,
+    "osa.commutation-corrected",
+    label="Proof of Lemma F.8, text, with two directions",
+    statement=r"\operatorname{vec}\mathbf{B}^\top=\mathbf{K}\operatorname{vec}\mathbf{B}, \quad \operatorname{vec}\mathbf{B}="
+    r"\mathbf{K}^\top\operatorname{vec}\mathbf{B}^\top, \quad \mathbf{K}^\top\mathbf{K}=\mathbf{I}",
+    assumptions=["column-major vec"],
+    relation=Equal(),
+    sizes={"m": (1, 4), "n": (1, 4)},
+    corrects="osa.commutation",
+    exact=True,
+    of_project=True,
+)
+
+
+@COMMUTATION_CORRECTED.formula
+def commutation_there_and_back(B: Rectangle) -> Any:
+    """K vec B, K^T vec B^T and vec (K^T K) with K = K_{m,n}, shape (2 m n + (m n)^2, 1)."""
+    K = commutation_matrix(*B.shape)
+    return _there_and_back(B, K, K.T)
+
+
+@COMMUTATION_CORRECTED.oracle
+def vectorisations_again(B: Rectangle) -> Any:
+    return _transposed_and_original(B)
+
+
+@COMMUTATION_CORRECTED.mutant("K there and back, as printed")
+def _(B: Rectangle) -> Any:
+    K = commutation_matrix(*B.shape)
+    return _there_and_back(B, K, K)
+
+
+@COMMUTATION_CORRECTED.mutant("K transposed")
+def _(B: Rectangle) -> Any:
+    K = commutation_matrix(*B.shape)
+    return _there_and_back(B, K.T, K)
+
+
+LEMMA_F8 = Claim(
+    OSA,
+    "osa.lemma-f.8",
+    label="Lemma F.8, Eq. (81)",
+    statement=r"\left\|\frac{\partial\operatorname{vec}\mathbf{S}}{\partial\operatorname{vec}\mathbf{X}}\right\|_2\le C\alpha",
+    assumptions=[ORTHONORMAL_QUERIES_AND_KEYS, BOUNDED, "alpha real (Section 2), a small number"],
+    relation=AtMost(),
+    sizes={**SIZES, "N": (1, 3)},
+    where=small,
+    uses=("osa.thm-c.2",),
+    proof=("osa.eq-82", "osa.eq-83", "osa.commutation"),
+    expects="reading",
+    reading="C = 2 R / sqrt(d_v) for ||X||_2 <= R, and |alpha| for alpha: for alpha < 0 the printed right-hand side is negative",
+    note="Equality for X with orthonormal columns and rows: N = d = 2, X = I, dX = I.",
+)
+
+
+@LEMMA_F8.inputs
+def orthonormal_query_key_weights(X: Tokens, pair: Frame, alpha: Alpha, decay: Decay, d_v: HeadSize) -> Any:
+    W = orthonormal_columns(pair, 2 * d_v)
+    return {"X": X, "W_Q": W[:, :d_v], "W_K": W[:, d_v:], "alpha": alpha * exp(-decay)}
+
+
+def _step(X: Any, W_Q: Any, alpha: Any) -> Any:
+    """||X||_2 |alpha| / sqrt(d_v), the unit in which the bounds of this chain are multiples."""
+    return spectral_norm(X) * absolute(alpha) * (1 / sqrt(W_Q.shape[1]))
+
+
+@LEMMA_F8.formula
+def skew_jacobian_bound(X: Tokens, W_Q: QueryWeights, alpha: Alpha) -> Any:
+    """2 ||X||_2 |alpha| / sqrt(d_v), a scalar."""
+    return _step(X, W_Q, alpha) * 2
+
+
+@LEMMA_F8.oracle
+def norm_of_skew_jacobian(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, alpha: Alpha) -> Any:
+    return spectral_norm(jacobian(skew_matrix, "X", COLUMN)(X, W_Q, W_K, alpha))
+
+
+@LEMMA_F8.mutant("C halved")
+def _(X: Tokens, W_Q: QueryWeights, alpha: Alpha) -> Any:
+    return _step(X, W_Q, alpha)
+
+
+@LEMMA_F8.mutant("quadratic in alpha")
+def _(X: Tokens, W_Q: QueryWeights, alpha: Alpha) -> Any:
+    return _step(X, W_Q, alpha * alpha) * 2
+
+
+@LEMMA_F8.mutant("over d_v")
+def _(X: Tokens, W_Q: QueryWeights, alpha: Alpha) -> Any:
+    return _step(X, W_Q, alpha) * 2 / (W_Q.shape[1] * W_Q.shape[1])
+
+
+# -- the first term of J: Eq. (84) -------------------------------------------------------------------------------------
+
+EQUATION_84 = Claim(
+    OSA,
+    "osa.eq-84",
+    label="Eq. (84) and preceding text",
+    statement=r"\|\mathbf{J}_1\|_2\le\|\mathbf{X}\|_2\|\mathbf{W}^V\mathbf{W}^O\|_2\|\mathbf{I}_N\|_2\left\|\frac{\partial"
+    r"\operatorname{vec}\mathbf{A}}{\partial\operatorname{vec}\mathbf{X}}\right\|_2,\qquad\|\mathbf{D}_1\otimes\mathbf{D}_2\|_2"
+    r"\le\|\mathbf{D}_1\|_2\|\mathbf{D}_2\|_2",
+    assumptions=[SHAPES, NEWTON_SCHULZ],
+    relation=AtMost(ascent=False),
+    sizes={"N": (2, 3), "d": (1, 3), "d_v": (1, 2), "K": (0, 2), "m": (1, 2), "n": (1, 2), "p": (1, 2), "q": (1, 2)},
+    where=lambda sizes: whole_heads(sizes) and sizes["N"] * sizes["d"] <= 6,
+    uses=("osa.thm-c.1",),
+    note="The second is an equality.",
+)
+
+LeftKronecker = Annotated[Any, Shape("m", "n")]
+RightKronecker = Annotated[Any, Shape("p", "q")]
+
+
+@EQUATION_84.inputs
+def layer_and_kronecker_factors(
+    X: Tokens,
+    W_Q: QueryWeights,
+    W_K: KeyWeights,
+    W_V: ValueWeights,
+    W_O: OutputWeights,
+    alpha: Alpha,
+    decay: Decay,
+    epsilon: Epsilon,
+    K: Steps,
+    D_1: LeftKronecker,
+    D_2: RightKronecker,
+) -> Any:
+    weights = {"W_Q": W_Q, "W_K": W_K, "W_V": W_V, "W_O": W_O}
+    return {"X": X, **weights, "alpha": alpha * exp(-decay), "epsilon": epsilon, "K": K, "D_1": D_1, "D_2": D_2}
+
+
+def _factors_of_84(
+    X: Any, W_Q: Any, W_K: Any, W_V: Any, W_O: Any, alpha: Any, epsilon: Any, K: int, D_1: Any, D_2: Any
+) -> tuple[Any, Any, Any, Any]:
+    """||X||_2, ||W_V W_O||_2 ||I_N||_2, ||dvec A / dvec X||_2 and ||D_1||_2 ||D_2||_2."""
+    dA = jacobian(newton_schulz_attention_matrix, "X", COLUMN)(X, W_Q, W_K, alpha, epsilon, K)
+    identity = eye(X.shape[0]).adapt(X)
+    heads = spectral_norm(W_V @ W_O) * spectral_norm(identity)
+    return spectral_norm(X), heads, spectral_norm(dA), spectral_norm(D_1) * spectral_norm(D_2)
+
+
+@EQUATION_84.formula
+def submultiplicative_bounds(
+    X: Tokens,
+    W_Q: QueryWeights,
+    W_K: KeyWeights,
+    W_V: ValueWeights,
+    W_O: OutputWeights,
+    alpha: Alpha,
+    epsilon: Epsilon,
+    K: Steps,
+    D_1: LeftKronecker,
+    D_2: RightKronecker,
+) -> Any:
+    """||X||_2 ||W_V W_O||_2 ||I_N||_2 ||dvec A / dvec X||_2 and ||D_1||_2 ||D_2||_2, shape (2, 1) (Eq. (84))."""
+    tokens, heads, attention, product = _factors_of_84(X, W_Q, W_K, W_V, W_O, alpha, epsilon, K, D_1, D_2)
+    return _column(tokens * heads * attention, product)
+
+
+@EQUATION_84.oracle
+def norms_of_first_term_and_kronecker_product(
+    X: Tokens,
+    W_Q: QueryWeights,
+    W_K: KeyWeights,
+    W_V: ValueWeights,
+    W_O: OutputWeights,
+    alpha: Alpha,
+    epsilon: Epsilon,
+    K: Steps,
+    D_1: LeftKronecker,
+    D_2: RightKronecker,
+) -> Any:
+    # the part of J in which A varies: X is held fixed in A(X) X W_V W_O outside A
+    J_1 = _in_tokens(lambda Y: newton_schulz_attention_matrix(Y, W_Q, W_K, alpha, epsilon, K) @ X @ W_V @ W_O, X)
+    return _column(spectral_norm(J_1), spectral_norm(kron(D_1, D_2)))
+
+
+def _wrong_84(name: str, combine: Callable[[Any, Any, Any, Any], Any]) -> None:
+    @EQUATION_84.mutant(name)
+    def _(
+        X: Tokens,
+        W_Q: QueryWeights,
+        W_K: KeyWeights,
+        W_V: ValueWeights,
+        W_O: OutputWeights,
+        alpha: Alpha,
+        epsilon: Epsilon,
+        K: Steps,
+        D_1: LeftKronecker,
+        D_2: RightKronecker,
+    ) -> Any:
+        return combine(*_factors_of_84(X, W_Q, W_K, W_V, W_O, alpha, epsilon, K, D_1, D_2))
+
+
+_wrong_84("||X||_2 dropped", lambda tokens, heads, attention, product: _column(heads * attention, product))
+_wrong_84("||W_V W_O||_2 dropped", lambda tokens, heads, attention, product: _column(tokens * attention, product))
+_wrong_84(
+    "half of ||D_1||_2 ||D_2||_2",
+    lambda tokens, heads, attention, product: _column(tokens * heads * attention, product * rational(1, 2)),
+)
+
+# -- differentials of A and [S]: Eqs. (86), (93) -----------------------------------------------------------------------
+
+EQUATION_86 = Claim(
+    OSA,
+    "osa.eq-86",
+    label="Eq. (86)",
+    statement=r"\partial\mathbf{A}=\partial\mathbf{B}(\exp[\mathbf{S}]-\mathbf{I}_{2d_v})\mathbf{B}^\top+\mathbf{B}\,\partial"
+    r"(\exp[\mathbf{S}]-\mathbf{I}_{2d_v})\mathbf{B}^\top+\mathbf{B}(\exp[\mathbf{S}]-\mathbf{I}_{2d_v})\partial\mathbf{B}^\top",
+    assumptions=["A = I_N + B (exp[S] - I) B^T", SKEW],
+    relation=Equal(),
+    sizes={"N": (1, 4), "m": (1, 4)},
+    exact=True,
+    note="For every B and every skew [S], both varying in any direction.",
+)
+
+
+@EQUATION_86.inputs
+def basis_and_generator(B: Factor, S: Square, dB: FactorDirection, dS: SquareDirection) -> Any:
+    # both sides are linear in the directions; torch differentiates expm with errors in proportion to their length
+    return {"B": _bounded(B), "S": (S - S.T) * rational(1, 3), "dB": _bounded(dB), "dS": _bounded(dS)}
+
+
+def _terms_of_86(B: Any, S: Any, dB: Any, dS: Any, keep: Any = (1, 1, 1)) -> Any:
+    growth, change = expm(S) - eye(S.shape[0]), _slope(lambda t: expm(S + t * dS), S)
+    return dB @ growth @ B.T * keep[0] + B @ change @ B.T * keep[1] + B @ growth @ dB.T * keep[2]
+
+
+@EQUATION_86.formula
+def attention_matrix_differential(B: Factor, S: Square, dB: FactorDirection, dS: SquareDirection) -> Any:
+    """dB (exp S - I) B^T + B d(exp S) B^T + B (exp S - I) dB^T, shape (N, N), for S = [S] (m, m) (Eq. (86))."""
+    return _terms_of_86(B, S, dB, dS)
+
+
+@EQUATION_86.oracle
+def attention_matrix_along_a_line(B: Factor, S: Square, dB: FactorDirection, dS: SquareDirection) -> Any:
+    def attention_at(t: Any) -> Any:
+        moved = B + t * dB
+        return eye(B.shape[0]) + moved @ (expm(S + t * dS) - eye(S.shape[0])) @ moved.T
+
+    return _slope(attention_at, B)
+
+
+def _weighted_86(name: str, keep: tuple[int, int, int]) -> None:
+    @EQUATION_86.mutant(name)
+    def _(B: Factor, S: Square, dB: FactorDirection, dS: SquareDirection) -> Any:
+        return _terms_of_86(B, S, dB, dS, keep)
+
+
+_weighted_86("exp[S] held fixed", (1, 0, 1))
+_weighted_86("right B held fixed", (1, 1, 0))
+_weighted_86("sign of the last term", (1, 1, -1))
+
+
+@EQUATION_86.mutant("I not subtracted")
+def _(B: Factor, S: Square, dB: FactorDirection, dS: SquareDirection) -> Any:
+    return _terms_of_86(B, S, dB, dS) + dB @ B.T + B @ dB.T
+
+
+EQUATION_93 = Claim(
+    OSA,
+    "osa.eq-93",
+    label="Eq. (93)",
+    statement=r"\partial[\mathbf{S}]=\partial\mathbf{B}^\top\mathbf{S}\mathbf{B}+\mathbf{B}^\top\partial\mathbf{S}\,\mathbf{B}+"
+    r"\mathbf{B}^\top\mathbf{S}\,\partial\mathbf{B}",
+    assumptions=["[S] = B^T S B"],
+    relation=Equal(),
+    sizes={"N": (1, 4), "m": (1, 4)},
+    exact=True,
+    note="For every B and every square S, both varying in any direction.",
+)
+
+
+@EQUATION_93.inputs
+def basis_and_skew_matrix(B: Factor, S: AttentionMatrix, dB: FactorDirection, dS: SkewDirection) -> Any:
+    return {"B": B, "S": S * rational(1, 3), "dB": dB, "dS": dS}
+
+
+def _terms_of_93(B: Any, S: Any, dB: Any, dS: Any, keep: Any = (1, 1, 1)) -> Any:
+    return dB.T @ S @ B * keep[0] + B.T @ dS @ B * keep[1] + B.T @ S @ dB * keep[2]
+
+
+@EQUATION_93.formula
+def reduced_differential(B: Factor, S: AttentionMatrix, dB: FactorDirection, dS: SkewDirection) -> Any:
+    """dB^T S B + B^T dS B + B^T S dB, shape (m, m) (Eq. (93))."""
+    return _terms_of_93(B, S, dB, dS)
+
+
+@EQUATION_93.oracle
+def reduced_along_a_line(B: Factor, S: AttentionMatrix, dB: FactorDirection, dS: SkewDirection) -> Any:
+    return _slope(lambda t: (B + t * dB).T @ (S + t * dS) @ (B + t * dB), B)
+
+
+def _weighted_93(name: str, keep: tuple[int, int, int]) -> None:
+    @EQUATION_93.mutant(name)
+    def _(B: Factor, S: AttentionMatrix, dB: FactorDirection, dS: SkewDirection) -> Any:
+        return _terms_of_93(B, S, dB, dS, keep)
+
+
+_weighted_93("S held fixed", (1, 0, 1))
+_weighted_93("left B held fixed", (0, 1, 1))
+_weighted_93("sign of the first term", (-1, 1, 1))
+
+# -- Jacobians in X: Eqs. (87) - (97) ----------------------------------------------------------------------------------
+
+Terms = Callable[[Any, Any, Any, Any, Any, int], Any]
+CHAIN_SIZES = {"N": (1, 3), "d": (1, 3), "d_v": (1, 2), "K": (0, 2)}
+
+
+def newton_schulz_layer(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, alpha: Alpha, epsilon: Epsilon, K: Steps) -> Any:
+    """Tokens and weights without assumptions."""
+    return {"X": X, "W_Q": W_Q, "W_K": W_K, "alpha": alpha * rational(1, 3), "epsilon": epsilon, "K": K}
+
+
+def _few(sizes: Any) -> bool:
+    return whole_heads(sizes) and sizes["N"] * sizes["d"] <= 6
+
+
+def _declare(declare: Callable[[Any], Any], value: Terms) -> None:
+    """Declare `value` as a function of the parameters that all claims below have in common."""
+
+    @declare
+    def _(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, alpha: Alpha, epsilon: Epsilon, K: Steps) -> Any:
+        return value(X, W_Q, W_K, alpha, epsilon, K)
+
+
+def _step_claim(claim_id: str, label: str, statement: str, note: str | None = None) -> Claim:
+    """A claim that a printed matrix is the Jacobian in X of one term of Eq. (86) or (93), the rest of the term frozen."""
+    claim = Claim(
+        OSA,
+        claim_id,
+        label=label,
+        statement=statement,
+        assumptions=[SHAPES, "column-major vec", NEWTON_SCHULZ],
+        relation=Equal(),
+        sizes=CHAIN_SIZES,
+        where=_few,
+        uses=("osa.kron-vec", "osa.eq-86" if claim_id < "osa.eq-91" else "osa.eq-93"),
+        note=note,
+    )
+    claim.inputs(newton_schulz_layer)
+    return claim
+
+
+def _state(X: Any, W_Q: Any, W_K: Any, alpha: Any, epsilon: Any, K: int) -> tuple[Any, Any, Any]:
+    """B (N, 2 d_v), S (N, N) and exp[S] - I (2 d_v, 2 d_v)."""
+    B, S = _basis(X, W_Q, W_K, epsilon, K), skew_matrix(X, W_Q, W_K, alpha)
+    return B, S, expm(B.T @ S @ B) - eye(B.shape[1])
+
+
+def _attention_term(X: Any, W_Q: Any, W_K: Any, alpha: Any, epsilon: Any, K: int, which: int) -> Any:
+    """The Jacobian in X of one of the three terms of Eq. (86), by differentiation of its factor that varies, (N^2, N d)."""
+    B, _, growth = _state(X, W_Q, W_K, alpha, epsilon, K)
+    terms: list[Callable[[Any], Any]] = [
+        lambda Y: _basis(Y, W_Q, W_K, epsilon, K) @ growth @ B.T,
+        lambda Y: B @ _growth(Y, W_Q, W_K, alpha, epsilon, K) @ B.T,
+        lambda Y: B @ growth @ _basis(Y, W_Q, W_K, epsilon, K).T,
+    ]
+    return _in_tokens(terms[which], X)
+
+
+def _reduced_term(X: Any, W_Q: Any, W_K: Any, alpha: Any, epsilon: Any, K: int, which: int) -> Any:
+    """The Jacobian in X of one of the three terms of Eq. (93), by differentiation of its factor that varies, (4 d_v^2, N d)."""
+    B, S, _ = _state(X, W_Q, W_K, alpha, epsilon, K)
+    terms: list[Callable[[Any], Any]] = [
+        lambda Y: _basis(Y, W_Q, W_K, epsilon, K).T @ S @ B,
+        lambda Y: B.T @ skew_matrix(Y, W_Q, W_K, alpha) @ B,
+        lambda Y: B.T @ S @ _basis(Y, W_Q, W_K, epsilon, K),
+    ]
+    return _in_tokens(terms[which], X)
+
+
+def _E_1(X: Any, W_Q: Any, W_K: Any, alpha: Any, epsilon: Any, K: int, turn: Any = lambda growth: growth.T) -> Any:
+    B, _, growth = _state(X, W_Q, W_K, alpha, epsilon, K)
+    return kron(B @ turn(growth), eye(B.shape[0])) @ _basis_jacobian(X, W_Q, W_K, epsilon, K)
+
+
+def _E_2(X: Any, W_Q: Any, W_K: Any, alpha: Any, epsilon: Any, K: int, factor: Any = lambda B: kron(B, B)) -> Any:
+    change = _in_tokens(lambda Y: _growth(Y, W_Q, W_K, alpha, epsilon, K), X)
+    return factor(_basis(X, W_Q, W_K, epsilon, K)) @ change
+
+
+def _E_3(X: Any, W_Q: Any, W_K: Any, alpha: Any, epsilon: Any, K: int, swap: Any = commutation_matrix) -> Any:
+    B, _, growth = _state(X, W_Q, W_K, alpha, epsilon, K)
+    return kron(eye(B.shape[0]), B @ growth) @ swap(*B.shape) @ _basis_jacobian(X, W_Q, W_K, epsilon, K)
+
+
+def _no_swap(m: int, n: int) -> Any:
+    return eye(m * n)
+
+
+def _swapped_back(m: int, n: int) -> Any:
+    return commutation_matrix(n, m)
+
+
+EQUATION_88 = _step_claim(
+    "osa.eq-88",
+    "Eqs. (87), (88)",
+    r"\mathbf{E}_1=(\mathbf{B}(\exp[\mathbf{S}]-\mathbf{I}_{2d_v})^\top\otimes\mathbf{I}_N)\frac{\partial\operatorname{vec}"
+    r"\mathbf{B}}{\partial\operatorname{vec}\mathbf{X}}",
+    note="The transpose is on exp[S] - I alone.  The sum of Eq. (87) is osa.eq-87.",
+)
+
+
+@EQUATION_88.formula
+def first_attention_term(
+    X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, alpha: Alpha, epsilon: Epsilon, K: Steps
+) -> Any:
+    """E_1 = (B (exp[S] - I)^T (x) I_N) dvec B / dvec X, shape (N^2, N d) (Eq. (88))."""
+    return _E_1(X, W_Q, W_K, alpha, epsilon, K)
+
+
+_declare(EQUATION_88.oracle, partial(_attention_term, which=0))
+_declare(EQUATION_88.mutant("exp[S] - I not transposed"), partial(_E_1, turn=lambda growth: growth))
+_declare(EQUATION_88.mutant("I not subtracted"), partial(_E_1, turn=lambda growth: (growth + eye(len(growth))).T))
+_declare(EQUATION_88.mutant("halved"), lambda *at: _E_1(*at) * rational(1, 2))
+
+EQUATION_89 = Claim(
+    OSA,
+    "osa.eq-89",
+    label="Eq. (89)",
+    statement=r"\mathbf{E}_2=(\mathbf{B}\otimes\mathbf{B}^\top)\frac{\partial\operatorname{vec}(\exp[\mathbf{S}]-"
+    r"\mathbf{I}_{2d_v})}{\partial\operatorname{vec}\mathbf{X}}",
+    assumptions=[SHAPES, "column-major vec", "second term of (86)", "B in R^{N x 2 d_v}", NEWTON_SCHULZ],
+    relation=Equal(),
+    sizes={"N": (2, 4), "d": (1, 3), "d_v": (1, 2), "K": (0, 2)},
+    # elsewhere (B (x) B^T), of shape (2 d_v N, 2 d_v N), cannot multiply a matrix of (2 d_v)^2 rows to give one of N^2
+    where=lambda sizes: _few(sizes) and sizes["N"] == 2 * sizes["d_v"],
+    uses=("osa.kron-vec", "osa.eq-86"),
+    expects="refuted",
+    severity="slip",
+    correction="osa.eq-89-corrected",
+    note="vec(B D B^T) = (B (x) B) vec D.  The norm bound of Eq. (91) and what follows it are untouched.",
+)
+EQUATION_89.inputs(newton_schulz_layer)
+
+
+@EQUATION_89.formula
+def second_attention_term_as_printed(
+    X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, alpha: Alpha, epsilon: Epsilon, K: Steps
+) -> Any:
+    """(B (x) B^T) dvec(exp[S] - I) / dvec X, shape (N^2, N d) for N = 2 d_v (Eq. (89))."""
+    return _E_2(X, W_Q, W_K, alpha, epsilon, K, lambda B: kron(B, B.T))
+
+
+_declare(EQUATION_89.oracle, partial(_attention_term, which=1))
+_declare(EQUATION_89.mutant("B^T (x) B^T"), partial(_E_2, factor=lambda B: kron(B.T, B.T)))
+_declare(EQUATION_89.mutant("doubled"), partial(_E_2, factor=lambda B: kron(B, B.T * 2)))
+
+
+@EQUATION_89.counterexample("two tokens, d_v = 1: B is not symmetric")
+def two_tokens() -> dict[str, Any]:
+    weights = {"W_Q": [[1], [0]], "W_K": [[0], [1]]}
+    return {"X": [[1, 1], [0, 1]], **weights, "alpha": 1, "epsilon": 1, "K": 1}
+
+
+EQUATION_89_CORRECTED = _step_claim(
+    "89-corrected",
+    "Eq. (89), with B in place of B^T",
+    r"\mathbf{E}_2=(\mathbf{B}\otimes\mathbf{B})\frac{\partial\operatorname{vec}(\exp[\mathbf{S}]-\mathbf{I}_{2d_v})}"
+    r"{\partial\operatorname{vec}\mathbf{X}}",
+)
+EQUATION_89_CORRECTED.corrects, EQUATION_89_CORRECTED.of_project = "osa.eq-89", True
+
+
+@EQUATION_89_CORRECTED.formula
+def second_attention_term(
+    X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, alpha: Alpha, epsilon: Epsilon, K: Steps
+) -> Any:
+    """E_2 = (B (x) B) dvec(exp[S] - I) / dvec X, shape (N^2, N d)."""
+    return _E_2(X, W_Q, W_K, alpha, epsilon, K)
+
+
+_declare(EQUATION_89_CORRECTED.oracle, partial(_attention_term, which=1))
+_declare(EQUATION_89_CORRECTED.mutant("halved"), lambda *at: _E_2(*at) * rational(1, 2))
+_declare(
+    EQUATION_89_CORRECTED.mutant("rows of B reversed in the second factor"),
+    partial(_E_2, factor=lambda B: kron(B, concatenate([B[1:], B[:1]], axis=0))),
+)
+
+EQUATION_90 = _step_claim(
+    "osa.eq-90",
+    "Eq. (90)",
+    r"\mathbf{E}_3=(\mathbf{I}_N\otimes\mathbf{B}(\exp[\mathbf{S}]-\mathbf{I}_{2d_v}))\mathbf{K}\frac{\partial\operatorname"
+    r"{vec}\mathbf{B}}{\partial\operatorname{vec}\mathbf{X}}",
+    note="With K vec B = vec B^T.",
+)
+
+
+@EQUATION_90.formula
+def third_attention_term(
+    X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, alpha: Alpha, epsilon: Epsilon, K: Steps
+) -> Any:
+    """E_3 = (I_N (x) B (exp[S] - I)) K dvec B / dvec X, shape (N^2, N d) (Eq. (90))."""
+    return _E_3(X, W_Q, W_K, alpha, epsilon, K)
+
+
+_declare(EQUATION_90.oracle, partial(_attention_term, which=2))
+_declare(EQUATION_90.mutant("K dropped"), partial(_E_3, swap=_no_swap))
+_declare(EQUATION_90.mutant("K transposed"), partial(_E_3, swap=_swapped_back))
+_declare(EQUATION_90.mutant("that of the first term"), _E_1)
+
+EQUATION_87 = _step_claim(
+    "87",
+    "Eq. (87), the sum",
+    r"\frac{\partial\operatorname{vec}\mathbf{A}(\mathbf{X})}{\partial\operatorname{vec}\mathbf{X}}=\mathbf{E}_1+\mathbf{E}_2+"
+    r"\mathbf{E}_3",
+    note="With E_2 as corrected in osa.eq-89-corrected.",
+)
+EQUATION_87.of_project = True
+
+
+@EQUATION_87.formula
+def attention_matrix_jacobian(
+    X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, alpha: Alpha, epsilon: Epsilon, K: Steps
+) -> Any:
+    """E_1 + E_2 + E_3, shape (N^2, N d), column-major (Eq. (87))."""
+    return sum(term(X, W_Q, W_K, alpha, epsilon, K) for term in (_E_1, _E_2, _E_3))
+
+
+_declare(
+    EQUATION_87.oracle,
+    lambda X, W_Q, W_K, alpha, epsilon, K: _in_tokens(
+        lambda Y: newton_schulz_attention_matrix(Y, W_Q, W_K, alpha, epsilon, K), X
+    ),
+)
+_declare(EQUATION_87.mutant("E_3 dropped"), lambda *at: _E_1(*at) + _E_2(*at))
+_declare(EQUATION_87.mutant("E_2 dropped"), lambda *at: _E_1(*at) + _E_3(*at))
+_declare(EQUATION_87.mutant("E_1 subtracted"), lambda *at: _E_2(*at) + _E_3(*at) - _E_1(*at))
+
+EQUATION_91 = Claim(
+    OSA,
+    "osa.eq-91",
+    label="Eq. (91)",
+    statement=r"\|\mathbf{E}_2\|_2\le\|\mathbf{B}\|_2^2\left\|\frac{\partial\operatorname{vec}(\exp[\mathbf{S}]-\mathbf{I}_"
+    r"{2d_v})}{\partial\operatorname{vec}\mathbf{X}}\right\|_2",
+    assumptions=[SHAPES, "E_2: the Jacobian in X of the second term of Eq. (86)", NEWTON_SCHULZ],
+    relation=AtMost(ascent=False),
+    # For N = 1 both sides vanish
+    sizes={"N": (2, 3), "d": (2, 3), "d_v": (1, 2), "K": (0, 2)},
+    where=lambda sizes: _few(sizes) and sizes["N"] * sizes["d"] <= 6,
+    uses=("osa.eq-89-corrected", "osa.eq-84"),
+    note="Stated of the term itself: with the misprinted factor of Eq. (89) E_2 exists only for N = 2 d_v, and obeys it too.",
+)
+EQUATION_91.inputs(newton_schulz_layer)
+_second_term = partial(_attention_term, which=1)
+
+
+def _bound_of_91(X: Any, W_Q: Any, W_K: Any, alpha: Any, epsilon: Any, K: int, power: int = 2) -> Any:
+    norm = spectral_norm(_basis(X, W_Q, W_K, epsilon, K))
+    bound = spectral_norm(_in_tokens(lambda Y: _growth(Y, W_Q, W_K, alpha, epsilon, K), X))
+    for _ in range(power):
+        bound = bound * norm
+    return bound
+
+
+@EQUATION_91.formula
+def second_term_bound(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, alpha: Alpha, epsilon: Epsilon, K: Steps) -> Any:
+    """||B||_2^2 ||dvec(exp[S] - I) / dvec X||_2, a scalar (Eq. (91))."""
+    return _bound_of_91(X, W_Q, W_K, alpha, epsilon, K)
+
+
+_declare(EQUATION_91.oracle, lambda *at: spectral_norm(_second_term(*at)))
+_declare(EQUATION_91.mutant("halved"), lambda *at: _bound_of_91(*at) * rational(1, 2))
+_declare(EQUATION_91.mutant("||B||_2^4"), partial(_bound_of_91, power=4))
+
+EQUATION_92 = _step_claim(
+    "osa.eq-92",
+    "Eq. (92)",
+    r"\frac{\partial\operatorname{vec}(\exp[\mathbf{S}]-\mathbf{I}_{2d_v})}{\partial\operatorname{vec}\mathbf{X}}=\frac"
+    r"{\partial\operatorname{vec}\exp[\mathbf{S}]}{\partial\operatorname{vec}[\mathbf{S}]}\frac{\partial\operatorname{vec}"
+    r"[\mathbf{S}]}{\partial\operatorname{vec}\mathbf{X}}",
+)
+EQUATION_92.uses = ("osa.eq-79",)
+
+
+def _chain_of_92(X: Any, W_Q: Any, W_K: Any, alpha: Any, epsilon: Any, K: int, turn: Any = lambda S: S) -> Any:
+    outer = exponential_jacobian(turn(_reduced(X, W_Q, W_K, alpha, epsilon, K)))
+    return outer @ _in_tokens(lambda Y: _reduced(Y, W_Q, W_K, alpha, epsilon, K), X)
+
+
+@EQUATION_92.formula
+def growth_jacobian(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, alpha: Alpha, epsilon: Epsilon, K: Steps) -> Any:
+    """The integral of Eq. (79) at [S], times dvec [S] / dvec X, shape (4 d_v^2, N d) (Eq. (92))."""
+    return _chain_of_92(X, W_Q, W_K, alpha, epsilon, K)
+
+
+_declare(
+    EQUATION_92.oracle,
+    lambda X, W_Q, W_K, alpha, epsilon, K: _in_tokens(lambda Y: _growth(Y, W_Q, W_K, alpha, epsilon, K), X),
+)
+_declare(EQUATION_92.mutant("[S] transposed in the outer factor"), partial(_chain_of_92, turn=lambda S: S.T))
+_declare(EQUATION_92.mutant("outer factor at [S] = 0"), partial(_chain_of_92, turn=lambda S: S * 0))
+_declare(EQUATION_92.mutant("halved"), lambda *at: _chain_of_92(*at) * rational(1, 2))
+
+
+def _F_1(X: Any, W_Q: Any, W_K: Any, alpha: Any, epsilon: Any, K: int, swap: Any = commutation_matrix) -> Any:
+    B, S, _ = _state(X, W_Q, W_K, alpha, epsilon, K)
+    return kron((S @ B).T, eye(B.shape[1])) @ swap(*B.shape) @ _basis_jacobian(X, W_Q, W_K, epsilon, K)
+
+
+def _F_2(X: Any, W_Q: Any, W_K: Any, alpha: Any, epsilon: Any, K: int, factor: Any = lambda B: kron(B.T, B.T)) -> Any:
+    return factor(_basis(X, W_Q, W_K, epsilon, K)) @ _in_tokens(lambda Y: skew_matrix(Y, W_Q, W_K, alpha), X)
+
+
+def _F_3(X: Any, W_Q: Any, W_K: Any, alpha: Any, epsilon: Any, K: int, turn: Any = lambda S: S) -> Any:
+    B, S, _ = _state(X, W_Q, W_K, alpha, epsilon, K)
+    return kron(eye(B.shape[1]), B.T @ turn(S)) @ _basis_jacobian(X, W_Q, W_K, epsilon, K)
+
+
+EQUATION_95 = _step_claim(
+    "osa.eq-95",
+    "Eqs. (94), (95)",
+    r"\hat{\mathbf{E}}_1=((\mathbf{S}\mathbf{B})^\top\otimes\mathbf{I}_{2d_v})\mathbf{K}\frac{\partial\operatorname{vec}"
+    r"\mathbf{B}}{\partial\operatorname{vec}\mathbf{X}}",
+    note="With K vec B = vec B^T.  The sum of Eq. (94) is osa.eq-94.",
+)
+
+
+@EQUATION_95.formula
+def first_reduced_term(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, alpha: Alpha, epsilon: Epsilon, K: Steps) -> Any:
+    """((S B)^T (x) I) K dvec B / dvec X, shape (4 d_v^2, N d) (Eq. (95))."""
+    return _F_1(X, W_Q, W_K, alpha, epsilon, K)
+
+
+_declare(EQUATION_95.oracle, partial(_reduced_term, which=0))
+_declare(EQUATION_95.mutant("K dropped"), partial(_F_1, swap=_no_swap))
+_declare(EQUATION_95.mutant("K transposed"), partial(_F_1, swap=_swapped_back))
+_declare(EQUATION_95.mutant("that of the third term"), _F_3)
+
+EQUATION_96 = _step_claim(
+    "osa.eq-96",
+    "Eq. (96)",
+    r"\hat{\mathbf{E}}_2=(\mathbf{B}^\top\otimes\mathbf{B}^\top)\frac{\partial\operatorname{vec}\mathbf{S}}{\partial"
+    r"\operatorname{vec}\mathbf{X}}",
+)
+
+
+@EQUATION_96.formula
+def second_reduced_term(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, alpha: Alpha, epsilon: Epsilon, K: Steps) -> Any:
+    """(B^T (x) B^T) dvec S / dvec X, shape (4 d_v^2, N d) (Eq. (96))."""
+    return _F_2(X, W_Q, W_K, alpha, epsilon, K)
+
+
+_declare(EQUATION_96.oracle, partial(_reduced_term, which=1))
+_declare(EQUATION_96.mutant("halved"), lambda *at: _F_2(*at) * rational(1, 2))
+_declare(
+    EQUATION_96.mutant("tokens moved by one in the second factor"),
+    partial(_F_2, factor=lambda B: kron(B.T, concatenate([B[1:], B[:1]], axis=0).T)),
+)
+
+EQUATION_97 = _step_claim(
+    "osa.eq-97",
+    "Eq. (97)",
+    r"\hat{\mathbf{E}}_3=(\mathbf{I}_{2d_v}\otimes\mathbf{B}^\top\mathbf{S})\frac{\partial\operatorname{vec}\mathbf{B}}"
+    r"{\partial\operatorname{vec}\mathbf{X}}",
+)
+
+
+@EQUATION_97.formula
+def third_reduced_term(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, alpha: Alpha, epsilon: Epsilon, K: Steps) -> Any:
+    """(I (x) B^T S) dvec B / dvec X, shape (4 d_v^2, N d) (Eq. (97))."""
+    return _F_3(X, W_Q, W_K, alpha, epsilon, K)
+
+
+_declare(EQUATION_97.oracle, partial(_reduced_term, which=2))
+_declare(EQUATION_97.mutant("S transposed"), partial(_F_3, turn=lambda S: S.T))
+_declare(EQUATION_97.mutant("that of the first term"), _F_1)
+
+EQUATION_94 = _step_claim(
+    "94",
+    "Eq. (94), the sum",
+    r"\frac{\partial\operatorname{vec}[\mathbf{S}]}{\partial\operatorname{vec}\mathbf{X}}=\hat{\mathbf{E}}_1+"
+    r"\hat{\mathbf{E}}_2+\hat{\mathbf{E}}_3",
+)
+EQUATION_94.of_project = True
+
+
+@EQUATION_94.formula
+def reduced_jacobian(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, alpha: Alpha, epsilon: Epsilon, K: Steps) -> Any:
+    """The sum of Eqs. (95) - (97), shape (4 d_v^2, N d), column-major (Eq. (94))."""
+    return sum(term(X, W_Q, W_K, alpha, epsilon, K) for term in (_F_1, _F_2, _F_3))
+
+
+_declare(
+    EQUATION_94.oracle,
+    lambda X, W_Q, W_K, alpha, epsilon, K: _in_tokens(lambda Y: _reduced(Y, W_Q, W_K, alpha, epsilon, K), X),
+)
+_declare(EQUATION_94.mutant("first term dropped"), lambda *at: _F_2(*at) + _F_3(*at))
+_declare(EQUATION_94.mutant("third term subtracted"), lambda *at: _F_1(*at) + _F_2(*at) - _F_3(*at))
+
+# -- orders in alpha ---------------------------------------------------------------------------------------------------
+
+ORDERS = Claim(
+    OSA,
+    "osa.f6-orders",
+    label="F.6, items 1-3 and (a)-(c)",
+    statement=r"\|\mathbf{E}_1\|_2,\|\mathbf{E}_2\|_2,\|\mathbf{E}_3\|_2\le O(\alpha);\quad\text{(a) first term: }\|\hat{"
+    r"\mathbf{E}}_2\|_2\le O(\alpha),\ \text{(b) second term: }\|\hat{\mathbf{E}}_2\|_2\le O(\alpha),\ \text{(c) third term: }"
+    r"\|\hat{\mathbf{E}}_3\|_2\le O(\alpha)",
+    assumptions=[ORTHONORMAL_QUERIES_AND_KEYS, NEWTON_SCHULZ, BOUNDED],
+    relation=AtMost(),
+    sizes=SIZES_WITH_STEPS,
+    where=lambda sizes: small(sizes) and sizes["N"] * sizes["d"] <= 6,
+    uses=("osa.newton-schulz-differential",),
+    proof=(
+        "osa.eq-88",
+        "osa.eq-89",
+        "osa.eq-90",
+        "osa.eq-91",
+        "osa.eq-92",
+        "osa.eq-95",
+        "osa.eq-96",
+        "osa.eq-97",
+        "osa.lemma-f.1",
+        "osa.lemma-f.2",
+        "osa.lemma-f.3",
+        "osa.lemma-f.6",
+        "osa.lemma-f.7",
+        "osa.lemma-f.8",
+    ),
+    expects="reading",
+    reading="O(alpha): with u = |alpha| ||X||_2 / sqrt(d_v), at most sqrt 2 u for E_1, E_3 and the first and third terms of"
+    " Eq. (94), 2 u for the second, (2 + 2 sqrt 2) u for E_2, whatever K and eps; the first term is hat E_1 where (a) prints"
+    " hat E_2, and E_2 is the Jacobian of the second term of Eq. (86), misprinted in Eq. (89)",
+    note="The lemmas cited give constants that grow like (3/2)^K / eps (Lemma F.6).  As S = alpha / sqrt(d_v) M J M^T, every dB"
+    " meets an M, and ||dB M^T||_F, ||dB^T M||_F <= sqrt 2 ||dX||_F.",
+)
+ORDERS.inputs(initialised)
+
+
+def _units(X: Any, W_Q: Any, alpha: Any) -> Any:
+    """sqrt 2, 2 + 2 sqrt 2, sqrt 2; sqrt 2, 2, sqrt 2 times u, shape (6, 1)."""
+    u = _step(X, W_Q, alpha)
+    root = u * sqrt(2)
+    return _column(root, u * 2 + root * 2, root, root, u * 2, root)
+
+
+@ORDERS.formula
+def term_bounds(X: Tokens, W_Q: QueryWeights, alpha: Alpha) -> Any:
+    """Bounds of the terms of Eqs. (87) and (94), linear in |alpha|, shape (6, 1)."""
+    return _units(X, W_Q, alpha)
+
+
+@ORDERS.oracle
+def norms_of_terms(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, alpha: Alpha, epsilon: Epsilon, K: Steps) -> Any:
+    at = (X, W_Q, W_K, alpha, epsilon, K)
+    terms = [term(*at, which=which) for term in (_attention_term, _reduced_term) for which in range(3)]
+    return _column(*(spectral_norm(term) for term in terms))
+
+
+@ORDERS.mutant("quadratic in alpha")
+def _(X: Tokens, W_Q: QueryWeights, alpha: Alpha) -> Any:
+    return _units(X, W_Q, alpha * alpha)
+
+
+@ORDERS.mutant("not growing with ||X||_2")
+def _(X: Tokens, W_Q: QueryWeights, alpha: Alpha) -> Any:
+    return _units(X, W_Q, alpha) / spectral_norm(X)
+
+
+@ORDERS.mutant("a tenth")
+def _(X: Tokens, W_Q: QueryWeights, alpha: Alpha) -> Any:
+    return _units(X, W_Q, alpha) * rational(1, 10)

@@ -1,0 +1,1080 @@
+"""Lemmas F.1 - F.5 behind Theorem C.3: norms of the basis B, of S, of exp[S] - I, and of the first links of dvec B / dvec X.
+
+The lemmas assert that some constant exists.  Here each constant is named and is the best for the quantities it names:
+no smaller multiple will do, as the tightest ratios, near 1, show.  M = [X W^Q, X W^K], M_0 = M / (||M||_F + eps), B = M_K.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from theorems.osa import OSA
+from theorems.osa.conditioning import Decay, PositiveAlpha
+from theorems.osa.definitions import (
+    SHAPES,
+    Alpha,
+    Epsilon,
+    KeyWeights,
+    QueryWeights,
+    Steps,
+    Tokens,
+    newton_schulz_basis,
+    newton_schulz_iterate,
+    orthonormal_columns,
+    queries_and_keys,
+    query_key_generator,
+    skew_matrix,
+    whole_heads,
+)
+from theorems.osa.jacobian import ORTHONORMAL_QUERIES_AND_KEYS, Frame, HeadSize, two_heads
+from theorems.osa.newton_schulz import stacked
+from verify.claims import Assumption, Claim
+from verify.derivatives import jacobian
+from verify.matrix import (
+    COLUMN,
+    absolute,
+    concatenate,
+    diag,
+    exp,
+    expm,
+    eye,
+    frobenius_norm,
+    ones,
+    rational,
+    spectral_norm,
+    sqrt,
+    total,
+    trace,
+    unvec_r,
+    vec_c,
+    vec_r,
+)
+from verify.relations import AtMost, Equal
+from verify.shapes import Real, Shape, Size
+
+Matrix = Annotated[Any, Shape("N", "m")]
+Direction = Annotated[Any, Shape("N", "m")]
+Square = Annotated[Any, Shape("m", "m")]
+Time = Annotated[Any, Real(0.0, 1.0)]
+
+NEWTON_SCHULZ = "B from Newton-Schulz (9) with M_0 = M/(||M||_F + eps), M = [X W^Q, X W^K], eps > 0, fixed K"
+BOUNDED_TOKENS = "||X||_2 <= R"
+POSITIVE_ALPHA = Assumption("alpha > 0", positive=lambda alpha: alpha)
+NONZERO = Assumption("M nonzero", positive=lambda M: total(M * M))
+LINEAR_IN_ALPHA = "C = R^2 / sqrt(d_v) for ||X||_2 <= R; alpha >= 0, or |alpha| in its place"
+
+SIZES = {"N": (1, 3), "d": (2, 4), "d_v": (1, 2)}
+
+
+def small(sizes: Any) -> bool:
+    """Sizes with 2 d_v <= d at which norms of Jacobians and exponentials are enclosed quickly."""
+    return two_heads(sizes) and sizes["N"] * sizes["d_v"] <= 4
+
+
+def _pair(frame: Any, d_v: int) -> dict[str, Any]:
+    """[W_Q, W_K] with orthonormal columns from a free (d, d) matrix."""
+    W = orthonormal_columns(frame, 2 * d_v)
+    return {"W_Q": W[:, :d_v], "W_K": W[:, d_v:]}
+
+
+def initialised(
+    X: Tokens, frame: Frame, alpha: Alpha, decay: Decay, epsilon: Epsilon, K: Steps, d_v: HeadSize
+) -> dict[str, Any]:
+    """Tokens and initialised weights; alpha of either sign and of all sizes up to 2."""
+    return {"X": X, **_pair(frame, d_v), "alpha": alpha * exp(-decay), "epsilon": epsilon, "K": K}
+
+
+def initialised_without_steps(X: Tokens, frame: Frame, alpha: Alpha, decay: Decay, d_v: HeadSize) -> dict[str, Any]:
+    """The same where no basis is formed."""
+    return {"X": X, **_pair(frame, d_v), "alpha": alpha * exp(-decay)}
+
+
+def initialised_with_positive_alpha(
+    X: Tokens, frame: Frame, alpha: PositiveAlpha, decay: Decay, d_v: HeadSize
+) -> dict[str, Any]:
+    """The same with alpha > 0."""
+    return initialised_without_steps(X, frame, alpha, decay, d_v)
+
+
+def initialised_with_epsilon(X: Tokens, frame: Frame, epsilon: Epsilon, d_v: HeadSize) -> dict[str, Any]:
+    """Tokens and initialised weights where M_0 is all that is formed."""
+    return {"X": X, **_pair(frame, d_v), "epsilon": epsilon}
+
+
+def _squared_norm(M: Any) -> Any:
+    """||M||_2^2."""
+    norm = spectral_norm(M)
+    return norm * norm
+
+
+def _slope(curve: Any, like: Any) -> Any:
+    """d curve / dt at t = 0 as a column (row-major), in the arithmetic of `like`."""
+    return jacobian(curve, "t")(like[:1, :1] * 0)
+
+
+# -- Lemma F.1: the basis ----------------------------------------------------------------------------------------------
+
+LEMMA_F1 = Claim(
+    OSA,
+    "osa.lemma-f.1",
+    label="Lemma F.1, Eq. (54)",
+    statement=r"\|\mathbf{B}\|_2\le C",
+    assumptions=[SHAPES, NEWTON_SCHULZ],
+    relation=AtMost(),
+    sizes={**SIZES, "K": (0, 5)},
+    where=whole_heads,
+    expects="reading",
+    reading="C = 1, whatever X, the weights, eps and K",
+    uses=("osa.ns-sv-at-most-1",),
+    proof=("osa.ns-prenorm", "osa.fn-6"),
+    note="Any weights.  Footnote 6 alone would give sqrt 3.",
+)
+
+
+@LEMMA_F1.inputs
+def weights_and_steps(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, epsilon: Epsilon, K: Steps) -> dict[str, Any]:
+    return {"X": X, "W_Q": W_Q, "W_K": W_K, "epsilon": epsilon, "K": K}
+
+
+@LEMMA_F1.formula
+def basis_bound(X: Tokens) -> Any:
+    """1, a scalar."""
+    return 1
+
+
+@LEMMA_F1.oracle
+def norm_of_basis(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, epsilon: Epsilon, K: Steps) -> Any:
+    return spectral_norm(newton_schulz_basis(queries_and_keys(X, W_Q, W_K), K, epsilon))
+
+
+@LEMMA_F1.mutant("1/2")
+def _(X: Tokens) -> Any:
+    return rational(1, 2)
+
+
+@LEMMA_F1.mutant("||M_0||_2, as if the steps did not increase it")
+def _(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, epsilon: Epsilon) -> Any:
+    return spectral_norm(newton_schulz_basis(queries_and_keys(X, W_Q, W_K), 0, epsilon))
+
+
+FOOTNOTE_6 = Claim(
+    OSA,
+    "osa.fn-6",
+    label="Footnote 6 and proof of Lemma F.1",
+    statement=r"\text{Newton-Schulz cannot increase the singular values greater than } \sqrt3; \text{ the scalar polynomial has"
+    r" a fixed point at } 1 \text{ for values in } (0,\sqrt3)",
+    assumptions=[
+        "g(s) = s (3 - s^2)/2",
+        Assumption("s > 0", positive=lambda s: s),
+        Assumption("s < sqrt 3", positive=lambda s: 3 - s * s),
+    ],
+    relation=AtMost(),
+    sizes={"K": (1, 6)},
+    note="The fixed point attracts all of (0, sqrt 3): with s_1 = g(s) in (0, 1] and q = 1 - s_1 (1 + s_1)/2 < 1,"
+    " |1 - g^K(s)| <= q^{K-1} (1 - s_1), which tends to 0.  After one step no value exceeds 1.",
+)
+
+
+@FOOTNOTE_6.inputs
+def starting_value(y: Annotated[Any, Shape("1", "1")], K: Steps) -> dict[str, Any]:
+    # sqrt 3 t with t = (1 + y / (1 + |y|)) / 2 covers (0, sqrt 3)
+    t = (1 + y / (1 + absolute(y))) * rational(1, 2)
+    return {"s": t * sqrt(3), "K": K}
+
+
+Value = Annotated[Any, Shape("1", "1")]
+
+
+def _scalar_step(s: Any) -> Any:
+    """g(s) = s (3 - s^2) / 2."""
+    return s * (3 - s * s) * rational(1, 2)
+
+
+def _contracted(s: Any, powers: int) -> Any:
+    """q^powers (1 - s_1) with s_1 = g(s), q = 1 - s_1 (1 + s_1) / 2, shape (1, 1)."""
+    s = _scalar_step(s)
+    error = 1 - s
+    for _ in range(powers):
+        error = error * (1 - s * (1 + s) * rational(1, 2))
+    return error
+
+
+@FOOTNOTE_6.formula
+def scalar_limits(s: Value, K: Steps) -> Any:
+    """sqrt 3 and q^{K-1} (1 - s_1), shape (2, 1): they bound g^K(s) and |1 - g^K(s)|."""
+    return concatenate([s * 0 + sqrt(3), _contracted(s, K - 1)], axis=0)
+
+
+@FOOTNOTE_6.oracle
+def iterated_value(s: Value, K: Steps) -> Any:
+    value = newton_schulz_iterate(s, K)
+    return concatenate([value, absolute(1 - value)], axis=0)
+
+
+@FOOTNOTE_6.mutant("values stay below 1/sqrt 3")
+def _(s: Value, K: Steps) -> Any:
+    return concatenate([s * 0 + sqrt(3) / 3, _contracted(s, K - 1)], axis=0)
+
+
+@FOOTNOTE_6.mutant("one step fewer")
+def _(s: Value, K: Steps) -> Any:
+    return concatenate([s * 0 + sqrt(3), _contracted(s, K)], axis=0)
+
+
+@FOOTNOTE_6.mutant("(1 - s)^2 / 2 after each step")
+def _(s: Value, K: Steps) -> Any:
+    error = absolute(1 - s)
+    for _ in range(K):
+        error = error * error * rational(1, 2)
+    return concatenate([s * 0 + sqrt(3), error], axis=0)
+
+
+# -- Lemma F.2: the skew matrix ----------------------------------------------------------------------------------------
+
+FACTORED = Claim(
+    OSA,
+    "osa.s-factor",
+    label="Proof of Lemma F.2",
+    statement=r"\mathbf{S}=\frac{\alpha}{\sqrt{d_v}}\mathbf{X}\tilde{\mathbf{W}}\mathbf{X}^\top",
+    assumptions=[SHAPES],
+    relation=Equal(),
+    sizes={"N": (1, 4), "d": (1, 4), "d_v": (1, 4)},
+    where=whole_heads,
+    exact=True,
+)
+
+
+@FACTORED.inputs
+def tokens_and_weights(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, alpha: Alpha) -> dict[str, Any]:
+    # alpha / 3 is rounded by balls too, which then see the cancellation that floats suffer
+    return {"X": X, "W_Q": W_Q, "W_K": W_K, "alpha": alpha * rational(1, 3)}
+
+
+@FACTORED.formula
+def skew_matrix_through_generator(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, alpha: Alpha) -> Any:
+    """alpha / sqrt(d_v) X W~ X^T, shape (N, N), with W~ = W_Q W_K^T - W_K W_Q^T (proof of Lemma F.2)."""
+    return X * (alpha / sqrt(W_Q.shape[1])) @ query_key_generator(W_Q, W_K) @ X.T
+
+
+@FACTORED.oracle
+def skew_matrix_of_layer(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, alpha: Alpha) -> Any:
+    return skew_matrix(X, W_Q, W_K, alpha)
+
+
+@FACTORED.mutant("W~ transposed")
+def _(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, alpha: Alpha) -> Any:
+    return X * (alpha / sqrt(W_Q.shape[1])) @ query_key_generator(W_Q, W_K).T @ X.T
+
+
+@FACTORED.mutant("sqrt(d) instead of sqrt(d_v)")
+def _(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, alpha: Alpha) -> Any:
+    return X * (alpha / sqrt(X.shape[1])) @ query_key_generator(W_Q, W_K) @ X.T
+
+
+@FACTORED.mutant("W_Q W_K^T instead of W~")
+def _(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, alpha: Alpha) -> Any:
+    return X * (alpha / sqrt(W_Q.shape[1])) @ W_Q @ W_K.T @ X.T
+
+
+LEMMA_F2 = Claim(
+    OSA,
+    "osa.lemma-f.2",
+    label="Lemma F.2, Eq. (55)",
+    statement=r"\|\mathbf{S}\|_2\le C\alpha",
+    assumptions=[ORTHONORMAL_QUERIES_AND_KEYS, BOUNDED_TOKENS],
+    relation=AtMost(),
+    sizes=SIZES,
+    where=two_heads,
+    expects="reading",
+    reading=LINEAR_IN_ALPHA,
+    uses=("osa.thm-c.2",),
+    proof=("osa.s-factor", "osa.eq-56", "osa.eq-57"),
+    note="Equality for X = I.",
+)
+LEMMA_F2.inputs(initialised_without_steps)
+
+
+def _unit(X: Any, W_Q: Any, alpha: Any) -> Any:
+    """||X||_2^2 alpha / sqrt(d_v)."""
+    return _squared_norm(X) * (alpha / sqrt(W_Q.shape[1]))
+
+
+@LEMMA_F2.formula
+def skew_matrix_bound(X: Tokens, W_Q: QueryWeights, alpha: Alpha) -> Any:
+    """||X||_2^2 |alpha| / sqrt(d_v), a scalar."""
+    return _unit(X, W_Q, absolute(alpha))
+
+
+@LEMMA_F2.oracle
+def norm_of_skew_matrix(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, alpha: Alpha) -> Any:
+    return spectral_norm(skew_matrix(X, W_Q, W_K, alpha))
+
+
+@LEMMA_F2.mutant("halved")
+def _(X: Tokens, W_Q: QueryWeights, alpha: Alpha) -> Any:
+    return _unit(X, W_Q, absolute(alpha)) * rational(1, 2)
+
+
+@LEMMA_F2.mutant("quadratic in alpha")
+def _(X: Tokens, W_Q: QueryWeights, alpha: Alpha) -> Any:
+    return _unit(X, W_Q, alpha * alpha)
+
+
+EQUATION_56 = Claim(
+    OSA,
+    "osa.eq-56",
+    label="Eq. (56), proof of Lemma F.2",
+    statement=r"\|\mathbf{S}\|_2\le\frac{\alpha}{\sqrt{d_v}}\|\mathbf{X}\|_2\|\tilde{\mathbf{W}}\|_2",
+    assumptions=[SHAPES, POSITIVE_ALPHA],
+    relation=AtMost(),
+    sizes=SIZES,
+    where=whole_heads,
+    expects="refuted",
+    severity="slip",
+    correction="osa.eq-56-corrected",
+    uses=("osa.s-factor",),
+    note="The square of ||X||_2, which the next line has, is missing.",
+)
+
+
+@EQUATION_56.inputs
+def any_weights(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, alpha: PositiveAlpha) -> dict[str, Any]:
+    return {"X": X, "W_Q": W_Q, "W_K": W_K, "alpha": alpha}
+
+
+def _through_generator(W_Q: Any, W_K: Any, alpha: Any) -> Any:
+    """alpha / sqrt(d_v) ||W~||_2."""
+    return spectral_norm(query_key_generator(W_Q, W_K)) * (alpha / sqrt(W_Q.shape[1]))
+
+
+@EQUATION_56.formula
+def skew_matrix_bound_as_printed(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, alpha: PositiveAlpha) -> Any:
+    """alpha / sqrt(d_v) ||X||_2 ||W~||_2, a scalar (Eq. (56))."""
+    return spectral_norm(X) * _through_generator(W_Q, W_K, alpha)
+
+
+@EQUATION_56.oracle
+def norm_of_skew_matrix_of_weights(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, alpha: PositiveAlpha) -> Any:
+    return spectral_norm(skew_matrix(X, W_Q, W_K, alpha))
+
+
+@EQUATION_56.mutant("halved")
+def _(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, alpha: PositiveAlpha) -> Any:
+    return spectral_norm(X) * _through_generator(W_Q, W_K, alpha) * rational(1, 2)
+
+
+@EQUATION_56.mutant("no ||X||_2 at all")
+def _(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, alpha: PositiveAlpha) -> Any:
+    return _through_generator(W_Q, W_K, alpha)
+
+
+@EQUATION_56.counterexample("X = 2 I, W^Q = e_1, W^K = e_2: 4 against 2")
+def doubled_identity() -> dict[str, Any]:
+    return {"X": [[2, 0], [0, 2]], "W_Q": [[1], [0]], "W_K": [[0], [1]], "alpha": 1}
+
+
+EQUATION_56_CORRECTED = Claim(
+    OSA,
+    "osa.eq-56-corrected",
+    label="Eq. (56), with the square",
+    statement=r"\|\mathbf{S}\|_2\le\frac{\alpha}{\sqrt{d_v}}\|\mathbf{X}\|_2^2\|\tilde{\mathbf{W}}\|_2",
+    assumptions=[SHAPES, POSITIVE_ALPHA],
+    relation=AtMost(),
+    sizes=SIZES,
+    where=whole_heads,
+    corrects="osa.eq-56",
+    uses=("osa.s-factor",),
+    of_project=True,
+)
+
+
+@EQUATION_56_CORRECTED.inputs
+def any_weights_again(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, alpha: PositiveAlpha) -> dict[str, Any]:
+    return {"X": X, "W_Q": W_Q, "W_K": W_K, "alpha": alpha}
+
+
+@EQUATION_56_CORRECTED.formula
+def skew_matrix_bound_with_generator(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, alpha: PositiveAlpha) -> Any:
+    """alpha / sqrt(d_v) ||X||_2^2 ||W~||_2, a scalar."""
+    return _squared_norm(X) * _through_generator(W_Q, W_K, alpha)
+
+
+@EQUATION_56_CORRECTED.oracle
+def norm_of_skew_matrix_again(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, alpha: PositiveAlpha) -> Any:
+    return spectral_norm(skew_matrix(X, W_Q, W_K, alpha))
+
+
+@EQUATION_56_CORRECTED.mutant("linear in ||X||_2, as printed")
+def _(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, alpha: PositiveAlpha) -> Any:
+    return spectral_norm(X) * _through_generator(W_Q, W_K, alpha)
+
+
+@EQUATION_56_CORRECTED.mutant("halved")
+def _(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, alpha: PositiveAlpha) -> Any:
+    return _squared_norm(X) * _through_generator(W_Q, W_K, alpha) * rational(1, 2)
+
+
+EQUATION_57 = Claim(
+    OSA,
+    "osa.eq-57",
+    label="Eq. (57), proof of Lemma F.2",
+    statement=r"\|\mathbf{S}\|_2\le\frac{\alpha}{\sqrt{d_v}}\|\mathbf{X}\|_2^2",
+    assumptions=[ORTHONORMAL_QUERIES_AND_KEYS, POSITIVE_ALPHA],
+    relation=AtMost(),
+    sizes=SIZES,
+    where=two_heads,
+    uses=("osa.thm-c.2", "osa.eq-56-corrected"),
+    note="For the members printed: from that of Eq. (56), ||X||_2 <= ||X||_2^2 would be needed.",
+)
+EQUATION_57.inputs(initialised_with_positive_alpha)
+
+
+@EQUATION_57.formula
+def skew_matrix_bound_at_initialisation(X: Tokens, W_Q: QueryWeights, alpha: PositiveAlpha) -> Any:
+    """alpha / sqrt(d_v) ||X||_2^2, a scalar (Eq. (57))."""
+    return _unit(X, W_Q, alpha)
+
+
+@EQUATION_57.oracle
+def norm_of_skew_matrix_at_initialisation(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, alpha: PositiveAlpha) -> Any:
+    return spectral_norm(skew_matrix(X, W_Q, W_K, alpha))
+
+
+@EQUATION_57.mutant("linear in ||X||_2")
+def _(X: Tokens, W_Q: QueryWeights, alpha: PositiveAlpha) -> Any:
+    return spectral_norm(X) * (alpha / sqrt(W_Q.shape[1]))
+
+
+@EQUATION_57.mutant("d_v instead of sqrt(d_v), halved")
+def _(X: Tokens, W_Q: QueryWeights, alpha: PositiveAlpha) -> Any:
+    return _unit(X, W_Q, alpha) * rational(1, 2) / sqrt(W_Q.shape[1])
+
+
+# -- Lemma F.3: the reduced exponential --------------------------------------------------------------------------------
+
+LEMMA_F3 = Claim(
+    OSA,
+    "osa.lemma-f.3",
+    label="Lemma F.3, Eq. (58)",
+    statement=r"\|\exp[\mathbf{S}]-\mathbf{I}_{2d_v}\|_2\le C\alpha",
+    assumptions=[ORTHONORMAL_QUERIES_AND_KEYS, BOUNDED_TOKENS, NEWTON_SCHULZ],
+    relation=AtMost(),
+    sizes={**SIZES, "K": (0, 3)},
+    where=two_heads,
+    expects="reading",
+    reading=LINEAR_IN_ALPHA,
+    uses=("osa.lemma-f.1", "osa.lemma-f.2"),
+    proof=("osa.eq-60", "osa.eq-61-63"),
+    note="||exp[S] - I||_2 = 2 sin(||[S]||_2 / 2) where ||[S]||_2 <= pi.",
+)
+LEMMA_F3.inputs(initialised)
+
+
+def _reduced(X: Any, W_Q: Any, W_K: Any, alpha: Any, epsilon: Any, K: int) -> tuple[Any, Any, Any]:
+    """S (N, N), B (N, 2 d_v) and [S] = B^T S B (2 d_v, 2 d_v)."""
+    S, B = skew_matrix(X, W_Q, W_K, alpha), newton_schulz_basis(queries_and_keys(X, W_Q, W_K), K, epsilon)
+    return S, B, B.T @ S @ B
+
+
+def _distance_from_identity(D: Any) -> Any:
+    """||exp(D) - I||_2."""
+    return spectral_norm(expm(D) - eye(D.shape[0]))
+
+
+@LEMMA_F3.formula
+def reduced_exponential_bound(X: Tokens, W_Q: QueryWeights, alpha: Alpha) -> Any:
+    """||X||_2^2 |alpha| / sqrt(d_v), a scalar."""
+    return _unit(X, W_Q, absolute(alpha))
+
+
+@LEMMA_F3.oracle
+def distance_of_reduced_exponential(
+    X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, alpha: Alpha, epsilon: Epsilon, K: Steps
+) -> Any:
+    return _distance_from_identity(_reduced(X, W_Q, W_K, alpha, epsilon, K)[2])
+
+
+@LEMMA_F3.mutant("a quarter")
+def _(X: Tokens, W_Q: QueryWeights, alpha: Alpha) -> Any:
+    return _unit(X, W_Q, absolute(alpha)) * rational(1, 4)
+
+
+@LEMMA_F3.mutant("quadratic in alpha")
+def _(X: Tokens, W_Q: QueryWeights, alpha: Alpha) -> Any:
+    return _unit(X, W_Q, alpha * alpha)
+
+
+EQUATION_60 = Claim(
+    OSA,
+    "osa.eq-60",
+    label="Eqs. (59)-(60), proof of Lemma F.3",
+    statement=r"\frac{\partial}{\partial t}\exp(t\mathbf{D})=\mathbf{D}\exp(t\mathbf{D}),\qquad\int_0^1[\mathbf{S}]"
+    r"\exp(t[\mathbf{S}])\,dt=\exp[\mathbf{S}]-\mathbf{I}_{2d_v}",
+    assumptions=["D any square matrix", Assumption("[S] skew-symmetric", zero=lambda S: S + S.T)],
+    relation=Equal(),
+    sizes={"m": (2, 4)},
+    note="The integral of exp(t [S]) is a block of exp [[[S], I], [0, 0]] (Van Loan).",
+)
+
+
+@EQUATION_60.inputs
+def generators_and_time(D: Square, G: Square, size: Annotated[Any, Real(0.0, 4.0)], t: Time) -> dict[str, Any]:
+    return {"D": _resized(D, size), "S": _resized(G - G.T, size), "t": t * rational(1, 3)}
+
+
+def _resized(A: Any, size: Any) -> Any:
+    """A with Frobenius norm just below `size`, or 0."""
+    return A * (size / (frobenius_norm(A) + rational(1, 256)))
+
+
+def _integral(D: Any) -> Any:
+    """The integral of exp(t D) over t in [0, 1], shape (n, n)."""
+    n = D.shape[0]
+    block = concatenate([concatenate([D, D * 0 + eye(n)], axis=1), concatenate([D * 0, D * 0], axis=1)], axis=0)
+    return expm(block)[:n, n:]
+
+
+# The identity of Eq. (60) stands on the side of the integral: exp[S] - I of a small [S] would lose its digits in floats.
+def _derivative_and_exponential(D: Any, t: Any, integral: Any) -> Any:
+    return concatenate([D @ expm(D * t), integral + eye(D.shape[0])], axis=0)
+
+
+@EQUATION_60.formula
+def derivative_and_integral(D: Square, S: Square, t: Time) -> Any:
+    """D exp(t D), and I plus the integral of [S] exp(t [S]) over t in [0, 1], shape (2 m, m) (Eqs. (59)-(60))."""
+    return _derivative_and_exponential(D, t, S @ _integral(S))
+
+
+@EQUATION_60.oracle
+def slope_and_exponential(D: Square, S: Square, t: Time) -> Any:
+    m, start = D.shape[0], t
+
+    def at(t: Any) -> Any:
+        return expm(D * (start + t))
+
+    return concatenate([unvec_r(_slope(at, D), m, m), expm(S)], axis=0)
+
+
+@EQUATION_60.mutant("[S] dropped under the integral")
+def _(D: Square, S: Square, t: Time) -> Any:
+    return _derivative_and_exponential(D, t, _integral(S))
+
+
+@EQUATION_60.mutant("end point instead of the integral")
+def _(D: Square, S: Square, t: Time) -> Any:
+    return _derivative_and_exponential(D, t, S @ expm(S))
+
+
+@EQUATION_60.mutant("time reversed")
+def _(D: Square, S: Square, t: Time) -> Any:
+    return _derivative_and_exponential(D, -t, S @ _integral(S))
+
+
+EQUATIONS_61_63 = Claim(
+    OSA,
+    "osa.eq-61-63",
+    label="Eqs. (61)-(63), proof of Lemma F.3",
+    statement=r"\|\exp[\mathbf{S}]-\mathbf{I}_{2d_v}\|_2\le\int_0^1\|\mathbf{S}\|_2\|\exp(t[\mathbf{S}])\|_2\,dt\le\|\mathbf{S}"
+    r"\|_2\le\|\mathbf{B}\|_2^2\|\mathbf{S}\|_2",
+    assumptions=[ORTHONORMAL_QUERIES_AND_KEYS, NEWTON_SCHULZ, "exp(t[S]) in SO(2 d_v) for t in [0, 1]"],
+    relation=AtMost(),
+    sizes={**SIZES, "K": (0, 3)},
+    where=small,
+    expects="refuted",
+    severity="slip",
+    correction="osa.eq-61-63-corrected",
+    uses=("osa.eq-60",),
+    doubt="The extraction may have dropped square brackets around S in the second and third members.",
+    note="The last inequality, as extracted, needs ||B||_2 >= 1, and Newton-Schulz gives ||B||_2 < 1.",
+)
+EQUATIONS_61_63.inputs(initialised)
+
+
+def _mean_norm(D: Any) -> Any:
+    """The integral of ||exp(t D)||_2 over t in [0, 1], by the midpoint rule: exact for the constant that it is, D skew."""
+    return spectral_norm(expm(D * rational(1, 2)))
+
+
+@EQUATIONS_61_63.formula
+def chain_as_printed(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, alpha: Alpha, epsilon: Epsilon, K: Steps) -> Any:
+    """The right-hand sides of Eqs. (61), (62), (63), shape (3,)."""
+    S, B, reduced = _reduced(X, W_Q, W_K, alpha, epsilon, K)
+    size = spectral_norm(S)
+    return stacked(size * _mean_norm(reduced), size, _squared_norm(B) * size)
+
+
+@EQUATIONS_61_63.oracle
+def left_hand_sides_as_printed(
+    X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, alpha: Alpha, epsilon: Epsilon, K: Steps
+) -> Any:
+    S, _, reduced = _reduced(X, W_Q, W_K, alpha, epsilon, K)
+    size = spectral_norm(S)
+    return stacked(_distance_from_identity(reduced), size * _mean_norm(reduced), size)
+
+
+@EQUATIONS_61_63.mutant("||B||_2 not squared")
+def _(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, alpha: Alpha, epsilon: Epsilon, K: Steps) -> Any:
+    S, B, reduced = _reduced(X, W_Q, W_K, alpha, epsilon, K)
+    size = spectral_norm(S)
+    return stacked(size * _mean_norm(reduced), size, spectral_norm(B) * size)
+
+
+@EQUATIONS_61_63.mutant("||S||_2 halved in the last member")
+def _(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, alpha: Alpha, epsilon: Epsilon, K: Steps) -> Any:
+    S, B, reduced = _reduced(X, W_Q, W_K, alpha, epsilon, K)
+    size = spectral_norm(S)
+    return stacked(size * _mean_norm(reduced), size, _squared_norm(B) * size * rational(1, 2))
+
+
+@EQUATIONS_61_63.counterexample("X = diag(3, 4), eps = 1, no step: B = diag(1/2, 2/3), and 12 against 16/3")
+def before_the_first_step() -> dict[str, Any]:
+    weights = {"W_Q": [[1], [0]], "W_K": [[0], [1]]}
+    return {"X": [[3, 0], [0, 4]], **weights, "alpha": 1, "epsilon": 1, "K": 0}
+
+
+@EQUATIONS_61_63.counterexample("the same after two steps: ||B||_2 < 1 still")
+def after_two_steps() -> dict[str, Any]:
+    return {**before_the_first_step(), "K": 2}
+
+
+EQUATIONS_61_63_CORRECTED = Claim(
+    OSA,
+    "osa.eq-61-63-corrected",
+    label="Eqs. (61)-(63), with [S] in the second and third members",
+    statement=r"\|\exp[\mathbf{S}]-\mathbf{I}_{2d_v}\|_2\le\int_0^1\|[\mathbf{S}]\|_2\|\exp(t[\mathbf{S}])\|_2\,dt\le"
+    r"\|[\mathbf{S}]\|_2\le\|\mathbf{B}\|_2^2\|\mathbf{S}\|_2",
+    assumptions=[ORTHONORMAL_QUERIES_AND_KEYS, NEWTON_SCHULZ],
+    relation=AtMost(),
+    sizes={**SIZES, "K": (0, 3)},
+    where=small,
+    corrects="osa.eq-61-63",
+    uses=("osa.eq-60",),
+    of_project=True,
+)
+EQUATIONS_61_63_CORRECTED.inputs(initialised)
+
+
+@EQUATIONS_61_63_CORRECTED.formula
+def chain_of_reduced_exponential(
+    X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, alpha: Alpha, epsilon: Epsilon, K: Steps
+) -> Any:
+    """The right-hand sides, ||[S]||_2 times the mean of ||exp(t[S])||_2, ||[S]||_2 and ||B||_2^2 ||S||_2, shape (3,)."""
+    S, B, reduced = _reduced(X, W_Q, W_K, alpha, epsilon, K)
+    size = spectral_norm(reduced)
+    return stacked(size * _mean_norm(reduced), size, _squared_norm(B) * spectral_norm(S))
+
+
+@EQUATIONS_61_63_CORRECTED.oracle
+def left_hand_sides(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, alpha: Alpha, epsilon: Epsilon, K: Steps) -> Any:
+    reduced = _reduced(X, W_Q, W_K, alpha, epsilon, K)[2]
+    size = spectral_norm(reduced)
+    return stacked(_distance_from_identity(reduced), size * _mean_norm(reduced), size)
+
+
+@EQUATIONS_61_63_CORRECTED.mutant("||B||_2^2 ||S||_2 halved")
+def _(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, alpha: Alpha, epsilon: Epsilon, K: Steps) -> Any:
+    S, B, reduced = _reduced(X, W_Q, W_K, alpha, epsilon, K)
+    size = spectral_norm(reduced)
+    return stacked(size * _mean_norm(reduced), size, _squared_norm(B) * spectral_norm(S) * rational(1, 2))
+
+
+@EQUATIONS_61_63_CORRECTED.mutant("||B||_2^4 ||S||_2")
+def _(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, alpha: Alpha, epsilon: Epsilon, K: Steps) -> Any:
+    S, B, reduced = _reduced(X, W_Q, W_K, alpha, epsilon, K)
+    size = spectral_norm(reduced)
+    return stacked(size * _mean_norm(reduced), size, _squared_norm(B) * _squared_norm(B) * spectral_norm(S))
+
+
+@EQUATIONS_61_63_CORRECTED.mutant("integrand averaged to 1/2")
+def _(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, alpha: Alpha, epsilon: Epsilon, K: Steps) -> Any:
+    S, B, reduced = _reduced(X, W_Q, W_K, alpha, epsilon, K)
+    size = spectral_norm(reduced)
+    return stacked(size * _mean_norm(reduced) * rational(1, 2), size, _squared_norm(B) * spectral_norm(S))
+
+
+# -- Lemma F.4: from M_0 to B ------------------------------------------------------------------------------------------
+
+LEMMA_F4 = Claim(
+    OSA,
+    "osa.lemma-f.4",
+    label="Lemma F.4, Eq. (64)",
+    statement=r"\left\|\frac{\partial\operatorname{vec}\mathbf{B}}{\partial\operatorname{vec}\mathbf{M}_0}\right\|_2\le C",
+    assumptions=[ORTHONORMAL_QUERIES_AND_KEYS, BOUNDED_TOKENS, NEWTON_SCHULZ],
+    relation=AtMost(),
+    sizes={**SIZES, "K": (0, 4)},
+    where=small,
+    expects="reading",
+    reading="C = (3/2)^K for K steps: it depends on K alone, not on X, the weights or eps",
+    proof=("osa.eq-65-67",),
+    note="In singular bases the differential is diagonal in pairs, with factors (g(s) -+ g(t))/(s -+ t) and g(s)/s, g the"
+    " K-fold scalar map: concave on [0, 1], so all are at most g'(0) = (3/2)^K, reached as M_0 tends to 0.  No constant"
+    " serves all K.",
+)
+LEMMA_F4.inputs(initialised)
+
+
+@LEMMA_F4.formula
+def basis_jacobian_bound(X: Tokens, K: Steps) -> Any:
+    """(3/2)^K, a scalar."""
+    return rational(3**K, 2**K)
+
+
+@LEMMA_F4.oracle
+def norm_of_basis_jacobian(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, epsilon: Epsilon, K: Steps) -> Any:
+    M_0 = newton_schulz_basis(queries_and_keys(X, W_Q, W_K), 0, epsilon)
+    return spectral_norm(jacobian(lambda M: newton_schulz_iterate(M, K), "M", COLUMN)(M_0))
+
+
+@LEMMA_F4.mutant("(5/4)^K")
+def _(X: Tokens, K: Steps) -> Any:
+    return rational(5**K, 4**K)
+
+
+@LEMMA_F4.mutant("3/2 for every K")
+def _(X: Tokens, K: Steps) -> Any:
+    return rational(3, 2)
+
+
+EQUATIONS_65_67 = Claim(
+    OSA,
+    "osa.eq-65-67",
+    label="Eqs. (65)-(68), proof of Lemma F.4",
+    statement=r"\|\mathbf{M}_0\|_2\le\tfrac1\epsilon\|\mathbf{M}\|_2\le\tfrac1\epsilon\sqrt{\|\mathbf{X}\mathbf{W}^Q\|_2^2+"
+    r"\|\mathbf{X}\mathbf{W}^K\|_2^2}\le\tfrac{\sqrt2}{\epsilon}\|\mathbf{X}\|_2",
+    assumptions=[ORTHONORMAL_QUERIES_AND_KEYS, "eps > 0"],
+    relation=AtMost(),
+    sizes=SIZES,
+    where=two_heads,
+    note="So C_1 = sqrt 2 R / eps in Eq. (68) for ||X||_2 <= R.  ||M_0||_2 < 1 needs no bound on X.",
+)
+EQUATIONS_65_67.inputs(initialised_with_epsilon)
+
+
+def _root_sum(X: Any, W_Q: Any, W_K: Any) -> Any:
+    """sqrt(||X W_Q||^2 + ||X W_K||^2), spectral norms."""
+    q, k = spectral_norm(X @ W_Q), spectral_norm(X @ W_K)
+    return sqrt(q * q + k * k)
+
+
+@EQUATIONS_65_67.formula
+def norm_chain(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, epsilon: Epsilon) -> Any:
+    """||M||_2, sqrt(||X W_Q||_2^2 + ||X W_K||_2^2) and sqrt 2 ||X||_2, over epsilon, shape (3,) (Eqs. (65)-(67))."""
+    largest = spectral_norm(queries_and_keys(X, W_Q, W_K))
+    return stacked(largest / epsilon, _root_sum(X, W_Q, W_K) / epsilon, spectral_norm(X) * sqrt(2) / epsilon)
+
+
+@EQUATIONS_65_67.oracle
+def norm_chain_from_below(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, epsilon: Epsilon) -> Any:
+    M = queries_and_keys(X, W_Q, W_K)
+    M_0 = newton_schulz_basis(M, 0, epsilon)
+    return stacked(spectral_norm(M_0), spectral_norm(M) / epsilon, _root_sum(X, W_Q, W_K) / epsilon)
+
+
+@EQUATIONS_65_67.mutant("sqrt 2 dropped")
+def _(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, epsilon: Epsilon) -> Any:
+    largest = spectral_norm(queries_and_keys(X, W_Q, W_K))
+    return stacked(largest / epsilon, _root_sum(X, W_Q, W_K) / epsilon, spectral_norm(X) / epsilon)
+
+
+@EQUATIONS_65_67.mutant("norm of the queries alone")
+def _(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, epsilon: Epsilon) -> Any:
+    largest = spectral_norm(queries_and_keys(X, W_Q, W_K))
+    return stacked(largest / epsilon, spectral_norm(X @ W_Q) / epsilon, spectral_norm(X) * sqrt(2) / epsilon)
+
+
+@EQUATIONS_65_67.mutant("2 epsilon in the first bound")
+def _(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, epsilon: Epsilon) -> Any:
+    largest = spectral_norm(queries_and_keys(X, W_Q, W_K))
+    root = _root_sum(X, W_Q, W_K)
+    return stacked(largest / (2 * epsilon), root / epsilon, spectral_norm(X) * sqrt(2) / epsilon)
+
+
+# -- Lemma F.5: from X to M_0 ------------------------------------------------------------------------------------------
+
+LEMMA_F5 = Claim(
+    OSA,
+    "osa.lemma-f.5",
+    label="Lemma F.5, Eq. (69)",
+    statement=r"\left\|\frac{\partial\operatorname{vec}\mathbf{M}_0}{\partial\operatorname{vec}\mathbf{X}}\right\|_2\le C",
+    assumptions=[
+        ORTHONORMAL_QUERIES_AND_KEYS,
+        "eps > 0",
+        BOUNDED_TOKENS,
+        Assumption("M nonzero", positive=lambda X, W_Q, W_K: total(_squared_entries(X, W_Q, W_K))),
+    ],
+    relation=AtMost(),
+    sizes=SIZES,
+    where=two_heads,
+    expects="reading",
+    reading="C = 1/eps; no bound on ||X||_2 is needed",
+    proof=("osa.f5-frobenius", "osa.eq-73", "osa.eq-76", "osa.f5-norms"),
+    note="||dvec M_0/dvec M||_2 = 1/(||M||_F + eps), on directions orthogonal to M, and ||dvec M/dvec X||_2 = 1.  At M = 0,"
+    " where Eq. (76) is undefined, the derivative exists and is I/eps times dvec M/dvec X, of norm 1/eps.",
+)
+LEMMA_F5.inputs(initialised_with_epsilon)
+
+
+def _squared_entries(X: Any, W_Q: Any, W_K: Any) -> Any:
+    M = queries_and_keys(X, W_Q, W_K)
+    return M * M
+
+
+def _normalised(X: Any, W_Q: Any, W_K: Any, epsilon: Any) -> Any:
+    """M_0, shape (N, 2 d_v)."""
+    return newton_schulz_basis(queries_and_keys(X, W_Q, W_K), 0, epsilon)
+
+
+@LEMMA_F5.formula
+def normalisation_jacobian_bound(X: Tokens, epsilon: Epsilon) -> Any:
+    """1 / epsilon, a scalar."""
+    return 1 / epsilon
+
+
+@LEMMA_F5.oracle
+def norm_of_normalisation_jacobian(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, epsilon: Epsilon) -> Any:
+    return spectral_norm(jacobian(_normalised, "X", COLUMN)(X, W_Q, W_K, epsilon))
+
+
+@LEMMA_F5.mutant("1 / (2 epsilon)")
+def _(X: Tokens, epsilon: Epsilon) -> Any:
+    return 1 / (2 * epsilon)
+
+
+@LEMMA_F5.mutant("1, whatever epsilon")
+def _(X: Tokens, epsilon: Epsilon) -> Any:
+    return 1
+
+
+FROBENIUS = Claim(
+    OSA,
+    "osa.f5-frobenius",
+    label="Proof of Lemma F.5, text before Eq. (71)",
+    statement=r"\|\mathbf{M}\|_F=\operatorname{tr}(\mathbf{M}^\top\mathbf{M})",
+    relation=Equal(),
+    sizes={"N": (1, 4), "m": (1, 4)},
+    expects="refuted",
+    severity="slip",
+    correction="osa.f5-frobenius-corrected",
+    note="The square is missing.  Eq. (71) differentiates the square root, rightly.",
+)
+
+
+@FROBENIUS.formula
+def gram_trace(M: Matrix) -> Any:
+    """tr(M^T M), a scalar (proof of Lemma F.5)."""
+    return trace(M.T @ M)
+
+
+@FROBENIUS.oracle
+def norm_by_entries(M: Matrix) -> Any:
+    return frobenius_norm(M)
+
+
+@FROBENIUS.mutant("halved")
+def _(M: Matrix) -> Any:
+    return trace(M.T @ M) * rational(1, 2)
+
+
+@FROBENIUS.mutant("||M||_2^2")
+def _(M: Matrix) -> Any:
+    return _squared_norm(M)
+
+
+@FROBENIUS.counterexample("M = diag(3, 4): 5 against 25")
+def three_four() -> dict[str, Any]:
+    return {"M": [[3, 0], [0, 4]]}
+
+
+FROBENIUS_CORRECTED = Claim(
+    OSA,
+    "osa.f5-frobenius-corrected",
+    label="Proof of Lemma F.5, text before Eq. (71), with the square",
+    statement=r"\|\mathbf{M}\|_F^2=\operatorname{tr}(\mathbf{M}^\top\mathbf{M})",
+    relation=Equal(),
+    sizes={"N": (1, 4), "m": (1, 4)},
+    corrects="osa.f5-frobenius",
+    of_project=True,
+    exact=True,
+)
+
+
+@FROBENIUS_CORRECTED.formula
+def gram_trace_again(M: Matrix) -> Any:
+    """tr(M^T M), a scalar."""
+    return trace(M.T @ M)
+
+
+@FROBENIUS_CORRECTED.oracle
+def sum_of_squares(M: Matrix) -> Any:
+    return total(M * M)
+
+
+@FROBENIUS_CORRECTED.mutant("sum of all entries of M^T M")
+def _(M: Matrix) -> Any:
+    return total(M.T @ M)
+
+
+@FROBENIUS_CORRECTED.mutant("first diagonal entry dropped")
+def _(M: Matrix) -> Any:
+    return trace(M.T @ M) - total(M[:, :1] * M[:, :1])
+
+
+EQUATION_73 = Claim(
+    OSA,
+    "osa.eq-73",
+    label="Eqs. (71)-(73), proof of Lemma F.5",
+    statement=r"\partial\frac1{\|\mathbf{M}\|_F+\epsilon}=-\frac1{(\|\mathbf{M}\|_F+\epsilon)^2}\frac1{2\|\mathbf{M}\|_F}"
+    r"\operatorname{tr}(\partial\mathbf{M}^\top\mathbf{M}+\mathbf{M}^\top\partial\mathbf{M})=-\frac1{(\|\mathbf{M}\|_F+"
+    r"\epsilon)^2}\frac1{\|\mathbf{M}\|_F}\operatorname{tr}\mathbf{M}^\top\partial\mathbf{M}",
+    assumptions=[NONZERO],
+    relation=Equal(),
+    sizes={"N": (1, 4), "m": (1, 3)},
+)
+
+
+@EQUATION_73.inputs
+def matrix_and_direction(M: Matrix, D: Direction, epsilon: Epsilon) -> dict[str, Any]:
+    # thirds are rounded by balls too, which then see the cancellation in tr(M^T D) that floats suffer
+    return {"M": M, "D": D * rational(1, 3), "epsilon": epsilon}
+
+
+def _factor(M: Any, epsilon: Any) -> Any:
+    """1 / ((||M||_F + epsilon)^2 ||M||_F)."""
+    size = frobenius_norm(M)
+    return 1 / ((size + epsilon) * (size + epsilon) * size)
+
+
+def _three_members(M: Any, D: Any, epsilon: Any, factor: Any) -> Any:
+    """Eqs. (71), (72), (73) with a given factor, shape (3, 1)."""
+    growth = _slope(lambda t: trace((M + t * D).T @ (M + t * D)), M)
+    traces = trace(D.T @ M + M.T @ D), trace(M.T @ D)
+    members = [growth * rational(1, 2), ones(1, 1) * traces[0] * rational(1, 2), ones(1, 1) * traces[1]]
+    return concatenate(members, axis=0) * -factor
+
+
+@EQUATION_73.formula
+def reciprocal_differential(M: Matrix, D: Direction, epsilon: Epsilon) -> Any:
+    """The right-hand sides of Eqs. (71), (72) and (73) along dM = D, shape (3, 1)."""
+    return _three_members(M, D, epsilon, _factor(M, epsilon))
+
+
+@EQUATION_73.oracle
+def reciprocal_slope(M: Matrix, D: Direction, epsilon: Epsilon) -> Any:
+    slope = _slope(lambda t: 1 / (frobenius_norm(M + t * D) + epsilon), M)
+    return concatenate([slope, slope, slope], axis=0)
+
+
+@EQUATION_73.mutant("sign reversed")
+def _(M: Matrix, D: Direction, epsilon: Epsilon) -> Any:
+    return -_three_members(M, D, epsilon, _factor(M, epsilon))
+
+
+@EQUATION_73.mutant("1/||M||_F dropped, as ||M||_F = tr(M^T M) would have it")
+def _(M: Matrix, D: Direction, epsilon: Epsilon) -> Any:
+    return _three_members(M, D, epsilon, _factor(M, epsilon) * frobenius_norm(M))
+
+
+@EQUATION_73.mutant("||M||_F + epsilon not squared")
+def _(M: Matrix, D: Direction, epsilon: Epsilon) -> Any:
+    return _three_members(M, D, epsilon, _factor(M, epsilon) * (frobenius_norm(M) + epsilon))
+
+
+EQUATION_76 = Claim(
+    OSA,
+    "osa.eq-76",
+    label="Eqs. (70), (74)-(76), proof of Lemma F.5",
+    statement=r"\frac{\partial\operatorname{vec}\mathbf{M}_0}{\partial\operatorname{vec}\mathbf{M}}=\frac1{\|\mathbf{M}\|_F+"
+    r"\epsilon}\mathbf{I}-\frac1{(\|\mathbf{M}\|_F+\epsilon)^2}\frac1{\|\mathbf{M}\|_F}\operatorname{vec}\mathbf{M}\,"
+    r"\operatorname{vec}\mathbf{M}^\top",
+    assumptions=["column-major vec; vec M vec M^T is the outer product", NONZERO],
+    relation=Equal(),
+    sizes={"N": (1, 3), "m": (1, 3)},
+    uses=("osa.eq-73",),
+    note="As M tends to 0 the second term vanishes and I/eps is left, the derivative at M = 0.",
+)
+EQUATION_76.inputs(matrix_and_direction)
+
+
+def _jacobian_and_differential(M: Any, D: Any, epsilon: Any, v: Any, factor: Any, sign: int = -1) -> Any:
+    """Eq. (76) for vec M = v, and vec of Eqs. (70) and (74) along D, side by side."""
+    size = frobenius_norm(M) + epsilon
+    J = eye(M.shape[0] * M.shape[1]) / size + v @ v.T * (factor * sign)
+    product_rule = D / size + M * _slope(lambda t: 1 / (frobenius_norm(M + t * D) + epsilon), M)
+    differential = D / size + M * (trace(M.T @ D) * factor * sign)
+    return concatenate([J, vec_c(product_rule), vec_c(differential)], axis=1)
+
+
+@EQUATION_76.formula
+def normalisation_jacobian(M: Matrix, D: Direction, epsilon: Epsilon) -> Any:
+    """The Jacobian (76) and, as two more columns, vec dM_0 of (70) and (74) along dM = D, shape (N m, N m + 2)."""
+    return _jacobian_and_differential(M, D, epsilon, vec_c(M), _factor(M, epsilon))
+
+
+@EQUATION_76.oracle
+def jacobian_and_slope(M: Matrix, D: Direction, epsilon: Epsilon) -> Any:
+    J = jacobian(lambda M: newton_schulz_basis(M, 0, epsilon), "M", COLUMN)(M)
+    slope = vec_c(unvec_r(_slope(lambda t: newton_schulz_basis(M + t * D, 0, epsilon), M), *M.shape))
+    return concatenate([J, slope, slope], axis=1)
+
+
+@EQUATION_76.mutant("rows stacked instead of columns")
+def _(M: Matrix, D: Direction, epsilon: Epsilon) -> Any:
+    return _jacobian_and_differential(M, D, epsilon, vec_r(M), _factor(M, epsilon))
+
+
+@EQUATION_76.mutant("sum instead of difference")
+def _(M: Matrix, D: Direction, epsilon: Epsilon) -> Any:
+    return _jacobian_and_differential(M, D, epsilon, vec_c(M), _factor(M, epsilon), sign=1)
+
+
+@EQUATION_76.mutant("1/||M||_F dropped")
+def _(M: Matrix, D: Direction, epsilon: Epsilon) -> Any:
+    return _jacobian_and_differential(M, D, epsilon, vec_c(M), _factor(M, epsilon) * frobenius_norm(M))
+
+
+NORMS = Claim(
+    OSA,
+    "osa.f5-norms",
+    label="Proof of Lemma F.5, last lines",
+    statement=r"\|\mathbf{M}\|_2\le\|\mathbf{M}\|_F\le\sqrt{\operatorname{rank}(\mathbf{M})}\,\|\mathbf{M}\|_2",
+    assumptions=[
+        "rank M = r: M = U diag(s) V^T with orthonormal columns",
+        Assumption("s > 0", positive=lambda s: s),
+    ],
+    relation=AtMost(),
+    sizes={"N": (1, 4), "m": (1, 4), "r": (1, 3)},
+    where=lambda sizes: sizes["r"] <= min(sizes["N"], sizes["m"]),
+    note="Every matrix of rank r >= 1 has this form; for M = 0 all members vanish.",
+)
+
+
+@NORMS.inputs
+def matrix_of_known_rank(
+    left: Annotated[Any, Shape("N", "N")],
+    right: Square,
+    y: Annotated[Any, Shape("r", "1")],
+    r: Annotated[int, Size("r")],
+) -> dict[str, Any]:
+    s = y * y + rational(1, 256)
+    return {"M": orthonormal_columns(left, r) @ diag(s) @ orthonormal_columns(right, r).T, "s": s, "r": r}
+
+
+@NORMS.formula
+def norm_equivalence(M: Matrix, r: int) -> Any:
+    """||M||_F and sqrt(r) ||M||_2, shape (2,), for M of rank r."""
+    return stacked(frobenius_norm(M), spectral_norm(M) * sqrt(r))
+
+
+@NORMS.oracle
+def norms_from_below(M: Matrix) -> Any:
+    return stacked(spectral_norm(M), frobenius_norm(M))
+
+
+@NORMS.mutant("fourth root of the rank")
+def _(M: Matrix, r: int) -> Any:
+    return stacked(frobenius_norm(M), sqrt(_squared_norm(M) * sqrt(r)))
+
+
+@NORMS.mutant("||M||_F over the root of the rank")
+def _(M: Matrix, r: int) -> Any:
+    return stacked(frobenius_norm(M) / sqrt(r), spectral_norm(M) * sqrt(r))
