@@ -937,7 +937,7 @@ def two_tokens() -> dict[str, Any]:
 
 
 EQUATION_89_CORRECTED = _step_claim(
-    "89-corrected",
+    "osa.eq-89-corrected",
     "Eq. (89), with B in place of B^T",
     r"\mathbf{E}_2=(\mathbf{B}\otimes\mathbf{B})\frac{\partial\operatorname{vec}(\exp[\mathbf{S}]-\mathbf{I}_{2d_v})}"
     r"{\partial\operatorname{vec}\mathbf{X}}",
@@ -983,7 +983,7 @@ _declare(EQUATION_90.mutant("K transposed"), partial(_E_3, swap=_swapped_back))
 _declare(EQUATION_90.mutant("that of the first term"), _E_1)
 
 EQUATION_87 = _step_claim(
-    "87",
+    "osa.eq-87",
     "Eq. (87), the sum",
     r"\frac{\partial\operatorname{vec}\mathbf{A}(\mathbf{X})}{\partial\operatorname{vec}\mathbf{X}}=\mathbf{E}_1+\mathbf{E}_2+"
     r"\mathbf{E}_3",
@@ -1150,7 +1150,7 @@ _declare(EQUATION_97.mutant("S transposed"), partial(_F_3, turn=lambda S: S.T))
 _declare(EQUATION_97.mutant("that of the first term"), _F_1)
 
 EQUATION_94 = _step_claim(
-    "94",
+    "osa.eq-94",
     "Eq. (94), the sum",
     r"\frac{\partial\operatorname{vec}[\mathbf{S}]}{\partial\operatorname{vec}\mathbf{X}}=\hat{\mathbf{E}}_1+"
     r"\hat{\mathbf{E}}_2+\hat{\mathbf{E}}_3",
