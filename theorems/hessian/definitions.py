@@ -54,6 +54,12 @@ def attention(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights) 
     return attention_matrix(X, W_Q, W_K) @ X @ W_V
 
 
+@subject("hessian.square_loss")
+def square_loss(F: Labels, Y: Labels) -> Any:
+    """||F - Y||_F^2 / (L d_V), a scalar (Section 2)."""
+    return total((F - Y) * (F - Y)) * rational(1, F.shape[0] * F.shape[1])
+
+
 def softmax_jacobian(A: Any) -> Any:
     """dA/dT = blockdiag(diag(A_i) - A_i A_i^T) of the row softmax, shape (L^2, L^2) (Lemma B.1, Eq. (19))."""
     rows = [A[i].reshape(-1, 1) for i in range(A.shape[0])]
@@ -90,6 +96,16 @@ def second_central_moments(A: Any, X: Tokens) -> list[Any]:
     for i in range(L):
         deviations = [(X[j] - mean[i]).reshape(-1, 1) for j in range(L)]
         blocks.append(sum(deviations[j] @ deviations[j].T * A[i, j] for j in range(L)))
+    return blocks
+
+
+def third_central_moments(A: Any, X: Tokens) -> list[Any]:
+    """The L blocks of M_3, each (d_V^2, d_V): third central moments of the tokens under row i of A (Definition 3.1)."""
+    L, mean = X.shape[0], A @ X
+    blocks = []
+    for i in range(L):
+        deviations = [(X[j] - mean[i]).reshape(-1, 1) for j in range(L)]
+        blocks.append(sum(kron(deviations[j], deviations[j] @ deviations[j].T) * A[i, j] for j in range(L)))
     return blocks
 
 

@@ -289,6 +289,8 @@ def _object_residual(left: np.ndarray, right: np.ndarray, arithmetic: str) -> tu
     difference = left - right
     if arithmetic == "exact":
         return (0.0 if all(entry == 0 for entry in difference) else math.inf), -math.inf
+    if not all(flint.arb(entry).is_finite() for side in (left, right) for entry in side):
+        raise ArithmeticUnsupported("an entry is undefined, or its enclosure unbounded, at these inputs")
     scale = magnitude(left) + magnitude(right)
     gap = max((flint.arb(entry).abs_lower() for entry in difference), key=float, default=flint.arb(0))
     spread = max((flint.arb(entry).abs_upper() for entry in difference), key=float, default=flint.arb(0))

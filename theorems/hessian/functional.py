@@ -1,0 +1,444 @@
+"""The functional Hessian but for its query-key block: Theorem 3.2, its layout matrices, and the key blocks it omits."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from theorems.hessian import HESSIAN
+from theorems.hessian.blocks import SETUP
+from theorems.hessian.definitions import (
+    SIZES,
+    Z_1,
+    Z_2,
+    KeyWeights,
+    Labels,
+    QueryWeights,
+    Tokens,
+    ValueWeights,
+    attention,
+    attention_matrix,
+    duplicated_residual,
+    functional_hessian,
+    outer_product_hessian,
+    shuffling_matrix,
+    softmax_second_derivative,
+    square_loss,
+)
+from theorems.hessian.outer_product import KEY_NOTE, column
+from verify.claims import Claim
+from verify.derivatives import hessian
+from verify.matrix import commutation_matrix, concatenate, eye, kron, rational, softmax, sqrt
+from verify.relations import Equal, HasStructure
+from verify.shapes import Shape
+
+Matrix = Any
+QueryKeyProduct = Annotated[Any, Shape("d_V", "d_V", role="query")]
+
+#: Second derivatives of the layer have L^2 d_V^2 d_K^2 entries and more.
+SMALL = {"L": (1, 3), "d_V": (1, 3), "d_K": (1, 4)}
+
+# -- the value block ---------------------------------------------------------------------------------------------------
+
+THEOREM_32_VV = Claim(
+    HESSIAN,
+    "hessian.thm-3.2-vv",
+    label="Theorem 3.2, value block",
+    statement=r"H_f(W_V,W_V) = 0",
+    assumptions=SETUP,
+    relation=HasStructure(),
+    sizes=SIZES,
+    uses=("hessian.eq-2",),
+    exact=True,
+)
+
+
+def _loss(X: Any, W_Q: Any, W_K: Any, W_V: Any, Y: Any) -> Any:
+    return square_loss(attention(X, W_Q, W_K, W_V), Y)
+
+
+def _functional_twice(X: Any, W_Q: Any, W_K: Any, W_V: Any, Y: Any, wrt: tuple[str, str], weight: Any = 1) -> Any:
+    """A block of H_f by itself, on top of the same block as the loss Hessian less `weight` times H_o.
+
+    F is linear in W_V, so by itself H_f(W_V, W_V) is an exact zero in every arithmetic, at which nothing can be
+    measured; the difference is subject to rounding.
+    """
+    difference = hessian(_loss, wrt)(X, W_Q, W_K, W_V, Y) - outer_product_hessian(X, W_Q, W_K, W_V, wrt) * weight
+    return concatenate([functional_hessian(X, W_Q, W_K, W_V, Y, wrt), difference], axis=0)
+
+
+@THEOREM_32_VV.formula
+def functional_hessian_value(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, Y: Labels) -> Any:
+    """H_f(W_V, W_V) by its definition and by Eq. (2), shape (2 d_V^2, d_V^2): zero by Theorem 3.2."""
+    return _functional_twice(X, W_Q, W_K, W_V, Y, wrt=("W_V", "W_V"))
+
+
+@THEOREM_32_VV.part("structure")
+def itself(value: Any) -> Any:
+    return value
+
+
+@THEOREM_32_VV.mutant("the query block, which does not vanish")
+def _(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, Y: Labels) -> Any:
+    return _functional_twice(X, W_Q, W_K, W_V, Y, wrt=("W_Q", "W_Q"))
+
+
+@THEOREM_32_VV.mutant("the mixed value-query block, which does not vanish")
+def _(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, Y: Labels) -> Any:
+    return _functional_twice(X, W_Q, W_K, W_V, Y, wrt=("W_V", "W_Q"))
+
+
+@THEOREM_32_VV.mutant("half of the outer product subtracted, as Appendix B.1 scales it")
+def _(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, Y: Labels) -> Any:
+    return _functional_twice(X, W_Q, W_K, W_V, Y, wrt=("W_V", "W_V"), weight=rational(1, 2))
+
+
+# -- the query block ---------------------------------------------------------------------------------------------------
+
+THEOREM_32_QQ = Claim(
+    HESSIAN,
+    "hessian.thm-3.2-qq",
+    label="Theorem 3.2, query block",
+    statement=r"H_f(W_Q,W_Q) = \frac{2}{L d_V d_K} R_{d_V d_K}(I_L\otimes W_V^\top\otimes I_{d_V}\otimes W_K^\top) Z_2"
+    r" (I_{d_V}\otimes W_K)",
+    assumptions=[*SETUP, "R_m = vec_r(F - Y)^T (x) I_m", "Z_2 as in Appendix B.1"],
+    relation=Equal(),
+    sizes=SMALL,
+    uses=("hessian.thm-3.2-z2-appendix",),
+    exact=True,
+)
+
+
+def _curvature(X: Matrix, W_Q: Matrix, W_K: Matrix, W_V: Matrix, Y: Matrix, left: Matrix, right: Matrix) -> Matrix:
+    """2 / (L d_V d_K) R (I_L (x) W_V^T (x) `left`) Z_2 `right`."""
+    L, d_V, d_K = X.shape[0], X.shape[1], W_Q.shape[1]
+    A = attention_matrix(X, W_Q, W_K)
+    R = duplicated_residual(attention(X, W_Q, W_K, W_V) - Y, d_V * d_K)
+    return R @ kron(eye(L), W_V.T, left) @ Z_2(A, X) @ right * rational(2, L * d_V * d_K)
+
+
+@THEOREM_32_QQ.formula
+def functional_hessian_query(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, Y: Labels) -> Any:
+    """H_f(W_Q, W_Q), shape (d_V d_K, d_V d_K) (Theorem 3.2)."""
+    d_V = X.shape[1]
+    return _curvature(X, W_Q, W_K, W_V, Y, left=kron(eye(d_V), W_K.T), right=kron(eye(d_V), W_K))
+
+
+@THEOREM_32_QQ.oracle
+def query_block_by_differentiation(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, Y: Labels) -> Any:
+    return functional_hessian(X, W_Q, W_K, W_V, Y, wrt=("W_Q", "W_Q"))
+
+
+@THEOREM_32_QQ.mutant("residual with the wrong sign")
+def _(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, Y: Labels) -> Any:
+    d_V = X.shape[1]
+    return -_curvature(X, W_Q, W_K, W_V, Y, left=kron(eye(d_V), W_K.T), right=kron(eye(d_V), W_K))
+
+
+@THEOREM_32_QQ.mutant("query instead of key weights")
+def _(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, Y: Labels) -> Any:
+    d_V = X.shape[1]
+    return _curvature(X, W_Q, W_K, W_V, Y, left=kron(eye(d_V), W_Q.T), right=kron(eye(d_V), W_Q))
+
+
+@THEOREM_32_QQ.mutant("labels left out of the residual")
+def _(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, Y: Labels) -> Any:
+    d_V = X.shape[1]
+    return _curvature(X, W_Q, W_K, W_V, 0 * Y, left=kron(eye(d_V), W_K.T), right=kron(eye(d_V), W_K))
+
+
+@THEOREM_32_QQ.mutant("1/sqrt(d_K) instead of 1/d_K")
+def _(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, Y: Labels) -> Any:
+    d_V, d_K = W_K.shape
+    return _curvature(X, W_Q, W_K, W_V, Y, left=kron(eye(d_V), W_K.T), right=kron(eye(d_V), W_K)) * sqrt(d_K)
+
+
+# -- the mixed value-query block ---------------------------------------------------------------------------------------
+
+THEOREM_32_VQ = Claim(
+    HESSIAN,
+    "hessian.thm-3.2-vq",
+    label="Theorem 3.2, mixed value-query block",
+    statement=r"H_f(W_V,W_Q) = \frac{2}{L d_V\sqrt{d_K}} R_{d_V^2}(I_L\otimes S) Z_1 (I_{d_V}\otimes W_K)",
+    assumptions=[*SETUP, "R_m = vec_r(F - Y)^T (x) I_m; S = (I (x) K_{d_V,d_V})(vec_r I (x) I)"],
+    relation=Equal(),
+    sizes=SIZES,
+    uses=("hessian.lem-B.1", "hessian.lem-B.2", "hessian.eq-16-17"),
+    exact=True,
+)
+
+
+def _slope(
+    X: Matrix, W_Q: Matrix, W_K: Matrix, W_V: Matrix, Y: Matrix, right: Matrix, shuffle: Matrix = None
+) -> Matrix:
+    """2 / (L d_V sqrt(d_K)) R_{d_V^2} (I_L (x) S) Z_1 `right`; a mutant replaces S by `shuffle`."""
+    L, d_V, d_K = X.shape[0], X.shape[1], W_Q.shape[1]
+    R = duplicated_residual(attention(X, W_Q, W_K, W_V) - Y, d_V**2)
+    S = shuffling_matrix(d_V) if shuffle is None else shuffle
+    return R @ kron(eye(L), S) @ Z_1(attention_matrix(X, W_Q, W_K), X) @ right * (rational(2, L * d_V) / sqrt(d_K))
+
+
+@THEOREM_32_VQ.formula
+def functional_hessian_value_query(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, Y: Labels) -> Any:
+    """H_f(W_V, W_Q), shape (d_V^2, d_V d_K) (Theorem 3.2)."""
+    return _slope(X, W_Q, W_K, W_V, Y, right=kron(eye(X.shape[1]), W_K))
+
+
+@THEOREM_32_VQ.oracle
+def value_query_block_by_differentiation(
+    X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, Y: Labels
+) -> Any:
+    return functional_hessian(X, W_Q, W_K, W_V, Y, wrt=("W_V", "W_Q"))
+
+
+def _unshuffled(d_V: int) -> Matrix:
+    """S without its commutation matrix, shape (d_V^3, d_V)."""
+    return kron(concatenate([eye(d_V)[:, i : i + 1] for i in range(d_V)], axis=0), eye(d_V))
+
+
+@THEOREM_32_VQ.mutant("S without its commutation matrix")
+def _(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, Y: Labels) -> Any:
+    d_V = X.shape[1]
+    return _slope(X, W_Q, W_K, W_V, Y, right=kron(eye(d_V), W_K), shuffle=_unshuffled(d_V))
+
+
+@THEOREM_32_VQ.mutant("query instead of key weights")
+def _(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, Y: Labels) -> Any:
+    return _slope(X, W_Q, W_K, W_V, Y, right=kron(eye(X.shape[1]), W_Q))
+
+
+@THEOREM_32_VQ.mutant("residual with the wrong sign")
+def _(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, Y: Labels) -> Any:
+    return -_slope(X, W_Q, W_K, W_V, Y, right=kron(eye(X.shape[1]), W_K))
+
+
+# -- sizes of the layout matrices --------------------------------------------------------------------------------------
+
+THEOREM_32_SIZES = Claim(
+    HESSIAN,
+    "hessian.thm-3.2-sizes",
+    label="Theorem 3.2, sizes of R_m, S, Z_1",
+    statement=r"R_m := \operatorname{vec}_r(F(X)-Y)^\top\otimes I_m \in \mathbb{R}^{m\times m L d_V},\quad S := (I_{d_V}\otimes"
+    r" K_{d_V,d_V})(\operatorname{vec}_r I_{d_V}\otimes I_{d_V}) \in \mathbb{R}^{d_V^3\times d_V},\quad"
+    r" Z_1 \in \mathbb{R}^{L d_V\times d_V^2},\ \text{and the products of Theorem 3.2 exist}",
+    assumptions=SETUP,
+    relation=Equal(),
+    sizes=SMALL,
+    uses=("hessian.thm-3.2-qq", "hessian.thm-3.2-vq", "hessian.thm-3.2-qk"),
+    exact=True,
+    note="That the products exist is seen by forming them: the blocks that this claim uses.",
+)
+
+
+@THEOREM_32_SIZES.formula
+def printed_sizes(X: Tokens, W_Q: QueryWeights) -> Any:
+    """Rows and columns of R_m for m = d_V d_K, d_V^2, d_V, of S and of Z_1, shape (10, 1) (Theorem 3.2)."""
+    L, d_V, d_K = X.shape[0], X.shape[1], W_Q.shape[1]
+    residuals = [size for m in (d_V * d_K, d_V**2, d_V) for size in (m, m * L * d_V)]
+    return column(*residuals, d_V**3, d_V, L * d_V, d_V**2)
+
+
+@THEOREM_32_SIZES.oracle
+def sizes_of_the_matrices(X: Tokens, W_Q: QueryWeights) -> Any:
+    d_V, d_K = W_Q.shape
+    residuals = [duplicated_residual(X, m) for m in (d_V * d_K, d_V**2, d_V)]
+    every = [*residuals, shuffling_matrix(d_V), Z_1(softmax(X @ X.T), X)]
+    return column(*(size for matrix in every for size in matrix.shape))
+
+
+@THEOREM_32_SIZES.mutant("S of shape (d_V^2, d_V)")
+def _(X: Tokens, W_Q: QueryWeights) -> Any:
+    L, d_V, d_K = X.shape[0], X.shape[1], W_Q.shape[1]
+    residuals = [size for m in (d_V * d_K, d_V**2, d_V) for size in (m, m * L * d_V)]
+    return column(*residuals, d_V**2, d_V, L * d_V, d_V**2)
+
+
+@THEOREM_32_SIZES.mutant("R_m of shape (m, L d_V)")
+def _(X: Tokens, W_Q: QueryWeights) -> Any:
+    L, d_V, d_K = X.shape[0], X.shape[1], W_Q.shape[1]
+    residuals = [size for m in (d_V * d_K, d_V**2, d_V) for size in (m, L * d_V)]
+    return column(*residuals, d_V**3, d_V, L * d_V, d_V**2)
+
+
+# -- Z_2, in the main text and in the appendix -------------------------------------------------------------------------
+
+THEOREM_32_Z2_MAIN = Claim(
+    HESSIAN,
+    "hessian.thm-3.2-z2-main",
+    label="Theorem 3.2 (Section 3), definition of Z_2",
+    statement=r"Z_2 := (I_L\otimes X^\top\otimes X^\top\otimes X^\top)(\partial^2 A/\partial T^2)(X\otimes X)"
+    r" \in \mathbb{R}^{L d_V^3\times d_V^2}",
+    assumptions=["A is the row-wise softmax of T", "d^2A/dT^2 in the layout of Eq. (4), of shape (L^4, L^2)"],
+    relation=Equal(),
+    sizes={"L": (1, 3), "d_V": (1, 3)},
+    doubt="The extraction shows four factors X^T after I_L.  The size printed beside it, the shape of d^2A/dT^2 and Appendix"
+    " B.1 have three, which is the reading taken.",
+    exact=True,
+)
+
+
+def _widths(X: Matrix, factors: int) -> Matrix:
+    """Columns of I_L (x) X^T (x) ... (x) X^T, rows of the product and its columns, shape (3, 1)."""
+    left = kron(eye(X.shape[0]), X.T, *([X.T] * (factors - 1)))
+    return column(left.shape[1], left.shape[0], kron(X, X).shape[1])
+
+
+@THEOREM_32_Z2_MAIN.formula
+def sizes_around_second_softmax_derivative(X: Tokens) -> Any:
+    """Columns of the left factor, and the size of Z_2, shape (3, 1) (Theorem 3.2)."""
+    return _widths(X, factors=3)
+
+
+@THEOREM_32_Z2_MAIN.oracle
+def sizes_required(X: Tokens) -> Any:
+    L, d_V = X.shape
+    return column(hessian(softmax, ("T", "T"))(X @ X.T).shape[0], L * d_V**3, d_V**2)
+
+
+@THEOREM_32_Z2_MAIN.mutant("four factors X^T, as extracted")
+def _(X: Tokens) -> Any:
+    return _widths(X, factors=4)
+
+
+@THEOREM_32_Z2_MAIN.mutant("two factors X^T")
+def _(X: Tokens) -> Any:
+    return _widths(X, factors=2)
+
+
+THEOREM_32_Z2_APPENDIX = Claim(
+    HESSIAN,
+    "hessian.thm-3.2-z2-appendix",
+    label="Theorem 3.2 (Appendix B.1), definition of Z_2",
+    statement=r"Z_2 := (I_L\otimes X^\top\otimes X^\top\otimes X^\top)(\partial^2 A/\partial T^2)(X\otimes X)"
+    r" \in \mathbb{R}^{L d_V^3\times d_V^2}",
+    assumptions=["A is the row-wise softmax of T = X G X^T", "d^2A/dT^2 as in Lemma C.1"],
+    relation=Equal(),
+    sizes={"L": (1, 3), "d_V": (1, 3)},
+    uses=("hessian.lem-C.1-structure",),
+    exact=True,
+    note="A definition is checked by what it is for: Z_2 is the second derivative of G -> softmax(X G X^T) X.",
+)
+
+
+def _first_moment_of(G: Any, X: Any) -> Any:
+    return softmax(X @ G @ X.T) @ X
+
+
+@THEOREM_32_Z2_APPENDIX.formula
+def second_softmax_term(X: Tokens, G: QueryKeyProduct) -> Any:
+    """Z_2 at T = X G X^T, shape (L d_V^3, d_V^2) (Theorem 3.2)."""
+    A = softmax(X @ G @ X.T)
+    return kron(eye(X.shape[0]), X.T, X.T, X.T) @ softmax_second_derivative(A) @ kron(X, X)
+
+
+@THEOREM_32_Z2_APPENDIX.oracle
+def second_derivative_of_the_first_moment(X: Tokens, G: QueryKeyProduct) -> Any:
+    return hessian(_first_moment_of, ("G", "G"))(G, X)
+
+
+@THEOREM_32_Z2_APPENDIX.mutant("the first two indices of its rows exchanged")
+def _(X: Tokens, G: QueryKeyProduct) -> Any:
+    L, d_V = X.shape
+    return kron(eye(L), commutation_matrix(d_V, d_V), eye(d_V)) @ Z_2(softmax(X @ G @ X.T), X)
+
+
+@THEOREM_32_Z2_APPENDIX.mutant("keys and queries exchanged")
+def _(X: Tokens, G: QueryKeyProduct) -> Any:
+    return Z_2(softmax(X @ G.T @ X.T), X)
+
+
+# -- the key blocks, which the paper omits -----------------------------------------------------------------------------
+
+FUNCTIONAL_KK = Claim(
+    HESSIAN,
+    "hessian.functional-key-key",
+    label="Theorem 3.2, key block",
+    statement=r"H_f(W_K,W_K) = \frac{2}{L d_V d_K} R_{d_V d_K}\big(I_L\otimes W_V^\top\otimes K_{d_V,d_K}(W_Q^\top\otimes"
+    r" I_{d_V})\big) Z_2 (W_Q\otimes I_{d_V}) K_{d_K,d_V}",
+    assumptions=SETUP,
+    relation=Equal(),
+    sizes=SMALL,
+    uses=("hessian.jacobian-key", "hessian.thm-3.2-z2-appendix"),
+    exact=True,
+    of_project=True,
+    note=KEY_NOTE,
+)
+
+
+@FUNCTIONAL_KK.formula
+def functional_hessian_key(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, Y: Labels) -> Any:
+    """H_f(W_K, W_K), shape (d_V d_K, d_V d_K)."""
+    d_V, d_K = W_Q.shape
+    right = kron(W_Q, eye(d_V)) @ commutation_matrix(d_K, d_V)
+    return _curvature(X, W_Q, W_K, W_V, Y, left=right.T, right=right)
+
+
+@FUNCTIONAL_KK.oracle
+def key_block_by_differentiation(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, Y: Labels) -> Any:
+    return functional_hessian(X, W_Q, W_K, W_V, Y, wrt=("W_K", "W_K"))
+
+
+@FUNCTIONAL_KK.mutant("commutation matrix on the right only")
+def _(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, Y: Labels) -> Any:
+    d_V, d_K = W_Q.shape
+    wide = kron(W_Q, eye(d_V))
+    return _curvature(X, W_Q, W_K, W_V, Y, left=wide.T, right=wide @ commutation_matrix(d_K, d_V))
+
+
+@FUNCTIONAL_KK.mutant("the query block with query weights in it")
+def _(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, Y: Labels) -> Any:
+    d_V = X.shape[1]
+    return _curvature(X, W_Q, W_K, W_V, Y, left=kron(eye(d_V), W_Q.T), right=kron(eye(d_V), W_Q))
+
+
+@FUNCTIONAL_KK.mutant("labels left out of the residual")
+def _(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, Y: Labels) -> Any:
+    d_V, d_K = W_Q.shape
+    right = kron(W_Q, eye(d_V)) @ commutation_matrix(d_K, d_V)
+    return _curvature(X, W_Q, W_K, W_V, 0 * Y, left=right.T, right=right)
+
+
+FUNCTIONAL_VK = Claim(
+    HESSIAN,
+    "hessian.functional-value-key",
+    label="Theorem 3.2, mixed value-key block",
+    statement=r"H_f(W_V,W_K) = \frac{2}{L d_V\sqrt{d_K}} R_{d_V^2}(I_L\otimes S) Z_1 (W_Q\otimes I_{d_V}) K_{d_K,d_V}",
+    assumptions=SETUP,
+    relation=Equal(),
+    sizes=SIZES,
+    uses=("hessian.jacobian-key", "hessian.lem-B.2", "hessian.eq-16-17"),
+    exact=True,
+    of_project=True,
+    note="Appendix B.1 says of this block that it 'can be derived in the same way' and states no formula.",
+)
+
+
+@FUNCTIONAL_VK.formula
+def functional_hessian_value_key(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, Y: Labels) -> Any:
+    """H_f(W_V, W_K), shape (d_V^2, d_V d_K)."""
+    d_V, d_K = W_Q.shape
+    return _slope(X, W_Q, W_K, W_V, Y, right=kron(W_Q, eye(d_V)) @ commutation_matrix(d_K, d_V))
+
+
+@FUNCTIONAL_VK.oracle
+def value_key_block_by_differentiation(
+    X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, Y: Labels
+) -> Any:
+    return functional_hessian(X, W_Q, W_K, W_V, Y, wrt=("W_V", "W_K"))
+
+
+@FUNCTIONAL_VK.mutant("no commutation matrix")
+def _(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, Y: Labels) -> Any:
+    return _slope(X, W_Q, W_K, W_V, Y, right=kron(W_Q, eye(X.shape[1])))
+
+
+@FUNCTIONAL_VK.mutant("S without its commutation matrix")
+def _(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, Y: Labels) -> Any:
+    d_V, d_K = W_Q.shape
+    right = kron(W_Q, eye(d_V)) @ commutation_matrix(d_K, d_V)
+    return _slope(X, W_Q, W_K, W_V, Y, right=right, shuffle=_unshuffled(d_V))
+
+
+@FUNCTIONAL_VK.mutant("residual with the wrong sign")
+def _(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, Y: Labels) -> Any:
+    d_V, d_K = W_Q.shape
+    return -_slope(X, W_Q, W_K, W_V, Y, right=kron(W_Q, eye(d_V)) @ commutation_matrix(d_K, d_V))

@@ -1,0 +1,206 @@
+"""First derivatives: Lemma B.1, the Jacobian in the key weights that it leaves out, and those of the loss (Section 2)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from theorems.hessian import HESSIAN
+from theorems.hessian.blocks import SETUP
+from theorems.hessian.definitions import (
+    SIZES,
+    KeyWeights,
+    Labels,
+    QueryWeights,
+    Tokens,
+    ValueWeights,
+    attention,
+    attention_logits,
+    attention_matrix,
+    softmax_jacobian,
+    square_loss,
+)
+from verify.claims import Claim
+from verify.derivatives import hessian, jacobian
+from verify.matrix import block_diag, commutation_matrix, concatenate, diag, eye, kron, rational, softmax, sqrt, vec_r
+from verify.relations import Equal
+from verify.shapes import checked
+
+Matrix = Any
+
+# -- Lemma B.1 ---------------------------------------------------------------------------------------------------------
+
+
+@checked
+def attention_jacobian_wrt_value(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights) -> Any:
+    """dF/dW_V = A X (x) I_{d_V}, shape (L d_V, d_V^2) (Lemma B.1)."""
+    return kron(attention_matrix(X, W_Q, W_K) @ X, eye(X.shape[1]))
+
+
+@checked
+def attention_jacobian_wrt_query(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights) -> Any:
+    """dF/dW_Q = (I_L (x) W_V^T X^T)(dA/dT)(X (x) X W_K) / sqrt(d_K), shape (L d_V, d_V d_K) (Lemma B.1)."""
+    return _through_logits(X, W_Q, W_K, W_V.T, kron(X, X @ W_K))
+
+
+def _through_logits(X: Matrix, W_Q: Matrix, W_K: Matrix, left: Matrix, logits: Matrix) -> Matrix:
+    """(I_L (x) `left` X^T)(dA/dT) `logits` / sqrt(d_K)."""
+    S = softmax_jacobian(attention_matrix(X, W_Q, W_K))
+    return kron(eye(X.shape[0]), left @ X.T) @ S @ logits / sqrt(W_Q.shape[1])
+
+
+LEMMA_B1 = Claim(
+    HESSIAN,
+    "hessian.lem-B.1",
+    label="Lemma B.1 and eq. (19)",
+    statement=r"\frac{\partial F}{\partial W_V} = \operatorname{softmax}\Big(\frac{X W_Q W_K^\top X^\top}{\sqrt{d_K}}\Big)"
+    r" X\otimes I_{d_V},\quad \frac{\partial F}{\partial W_Q} = (I_L\otimes W_V^\top X^\top)\frac{\partial A}{\partial T}"
+    r"\Big(\frac{X\otimes X W_K}{\sqrt{d_K}}\Big),\quad \frac{\partial A}{\partial T} = \operatorname{blockdiag}"
+    r"\Big(\frac{\partial A_{i,:}}{\partial T_{i,:}}\Big),\ \frac{\partial A_{i,:}}{\partial T_{i,:}}"
+    r" = \operatorname{diag}(A_{i,:}) - A_{i,:}A_{i,:}^\top",
+    assumptions=[SETUP[0], SETUP[2]],
+    relation=Equal(),
+    sizes=SIZES,
+    exact=True,
+)
+
+
+def _stacked(*parts: Matrix) -> Matrix:
+    """All entries of some matrices in one column."""
+    return concatenate([vec_r(part) for part in parts], axis=0)
+
+
+@LEMMA_B1.formula
+def attention_jacobians(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights) -> Any:
+    """dF/dW_V, dF/dW_Q and dA/dT, all entries in one column (Lemma B.1)."""
+    return _stacked(
+        attention_jacobian_wrt_value(X, W_Q, W_K),
+        attention_jacobian_wrt_query(X, W_Q, W_K, W_V),
+        softmax_jacobian(attention_matrix(X, W_Q, W_K)),
+    )
+
+
+@LEMMA_B1.oracle
+def jacobians_by_differentiation(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights) -> Any:
+    return _stacked(
+        jacobian(attention, "W_V")(X, W_Q, W_K, W_V),
+        jacobian(attention, "W_Q")(X, W_Q, W_K, W_V),
+        jacobian(softmax, "T")(attention_logits(X, W_Q, W_K)),
+    )
+
+
+@LEMMA_B1.mutant("I (x) A X instead of A X (x) I")
+def _(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights) -> Any:
+    A = attention_matrix(X, W_Q, W_K)
+    return _stacked(kron(eye(X.shape[1]), A @ X), attention_jacobian_wrt_query(X, W_Q, W_K, W_V), softmax_jacobian(A))
+
+
+@LEMMA_B1.mutant("W_V not transposed")
+def _(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights) -> Any:
+    return _stacked(
+        attention_jacobian_wrt_value(X, W_Q, W_K),
+        attention_jacobian_wrt_query(X, W_Q, W_K, W_V.T),
+        softmax_jacobian(attention_matrix(X, W_Q, W_K)),
+    )
+
+
+@LEMMA_B1.mutant("key and query weights exchanged in dF/dW_Q")
+def _(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights) -> Any:
+    return _stacked(
+        attention_jacobian_wrt_value(X, W_Q, W_K),
+        _through_logits(X, W_Q, W_K, W_V.T, kron(X, X @ W_Q)),
+        softmax_jacobian(attention_matrix(X, W_Q, W_K)),
+    )
+
+
+@LEMMA_B1.mutant("dA/dT without its rank-one terms")
+def _(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights) -> Any:
+    A = attention_matrix(X, W_Q, W_K)
+    return _stacked(
+        attention_jacobian_wrt_value(X, W_Q, W_K),
+        attention_jacobian_wrt_query(X, W_Q, W_K, W_V),
+        block_diag([diag(A[i]) for i in range(A.shape[0])]),
+    )
+
+
+JACOBIAN_KEY = Claim(
+    HESSIAN,
+    "hessian.jacobian-key",
+    label="Lemma B.1, key weights",
+    statement=r"\frac{\partial F}{\partial W_K} = \frac{1}{\sqrt{d_K}}(I_L\otimes W_V^\top X^\top)"
+    r"\frac{\partial A}{\partial T}(X W_Q\otimes X) K_{d_K,d_V}",
+    assumptions=[SETUP[0], SETUP[2]],
+    relation=Equal(),
+    sizes=SIZES,
+    uses=("hessian.lem-B.1", "hessian.eq-18"),
+    exact=True,
+    of_project=True,
+    note="Lemma B.1 states the Jacobians in the value and query weights only; the key blocks rest on this one.",
+)
+
+
+@JACOBIAN_KEY.formula
+def attention_jacobian_wrt_key(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights) -> Any:
+    """dF/dW_K, shape (L d_V, d_V d_K)."""
+    d_V, d_K = W_K.shape
+    return _through_logits(X, W_Q, W_K, W_V.T, kron(X @ W_Q, X) @ commutation_matrix(d_K, d_V))
+
+
+@JACOBIAN_KEY.oracle
+def key_jacobian_by_differentiation(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights) -> Any:
+    return jacobian(attention, "W_K")(X, W_Q, W_K, W_V)
+
+
+@JACOBIAN_KEY.mutant("no commutation matrix")
+def _(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights) -> Any:
+    return _through_logits(X, W_Q, W_K, W_V.T, kron(X @ W_Q, X))
+
+
+@JACOBIAN_KEY.mutant("the query Jacobian with query weights in it")
+def _(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights) -> Any:
+    return _through_logits(X, W_Q, W_K, W_V.T, kron(X, X @ W_Q))
+
+
+# -- derivatives of the loss -------------------------------------------------------------------------------------------
+
+LOSS_DERIVATIVES = Claim(
+    HESSIAN,
+    "hessian.sec2-loss-derivatives",
+    label="Section 2, text after eq. (4)",
+    statement=r"\partial\ell/\partial F = 2\operatorname{vec}_r(F-Y)^\top/(L d_V) \in \mathbb{R}^{1\times L d_V},\quad"
+    r" \partial^2\ell/\partial F^2 = 2 I_{L d_V}/(L d_V) \in \mathbb{R}^{L d_V\times L d_V}"
+    r" \text{ for } \ell(F,Y) = \|F-Y\|_F^2/(L d_V)",
+    assumptions=SETUP[1:],
+    relation=Equal(),
+    sizes={"L": SIZES["L"], "d_V": SIZES["d_V"]},
+    exact=True,
+)
+
+
+@LOSS_DERIVATIVES.formula
+def square_loss_derivatives(F: Labels, Y: Labels) -> Any:
+    """The gradient on top of the Hessian of the square loss in F, shape (1 + L d_V, L d_V) (Section 2)."""
+    n = F.shape[0] * F.shape[1]
+    return concatenate([2 * vec_r(F - Y).T, 2 * eye(n)], axis=0) * rational(1, n)
+
+
+@LOSS_DERIVATIVES.oracle
+def loss_differentiated(F: Labels, Y: Labels) -> Any:
+    return concatenate([jacobian(square_loss, "F")(F, Y), hessian(square_loss, ("F", "F"))(F, Y)], axis=0)
+
+
+@LOSS_DERIVATIVES.mutant("column-stacked residual")
+def _(F: Labels, Y: Labels) -> Any:
+    n = F.shape[0] * F.shape[1]
+    return concatenate([2 * vec_r((F - Y).T).T, 2 * eye(n)], axis=0) * rational(1, n)
+
+
+@LOSS_DERIVATIVES.mutant("Hessian without its factor 2")
+def _(F: Labels, Y: Labels) -> Any:
+    n = F.shape[0] * F.shape[1]
+    return concatenate([2 * vec_r(F - Y).T, eye(n)], axis=0) * rational(1, n)
+
+
+@LOSS_DERIVATIVES.mutant("Y - F instead of F - Y")
+def _(F: Labels, Y: Labels) -> Any:
+    n = F.shape[0] * F.shape[1]
+    return concatenate([2 * vec_r(Y - F).T, 2 * eye(n)], axis=0) * rational(1, n)

@@ -1,0 +1,446 @@
+"""The outer-product Hessian but for its query-key block: Theorem 3.1, its proof, and the key blocks that the paper omits."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from theorems.hessian import HESSIAN
+from theorems.hessian.blocks import SETUP
+from theorems.hessian.definitions import (
+    SIZES,
+    Z_1,
+    KeyWeights,
+    QueryWeights,
+    Tokens,
+    ValueWeights,
+    attention_matrix,
+    first_moment,
+    outer_product_hessian,
+    softmax_jacobian,
+)
+from verify.claims import Claim
+from verify.matrix import commutation_matrix, concatenate, eye, kron, rational, sqrt, vec_r
+from verify.relations import Equal
+
+Matrix = Any
+
+
+def _moment(X: Matrix, W_Q: Matrix, W_K: Matrix) -> Matrix:
+    return first_moment(attention_matrix(X, W_Q, W_K), X)
+
+
+def _softmax_term(X: Matrix, W_Q: Matrix, W_K: Matrix) -> Matrix:
+    return Z_1(attention_matrix(X, W_Q, W_K), X)
+
+
+# -- the value block, in the main text and in the appendix -------------------------------------------------------------
+
+THEOREM_31_VV = Claim(
+    HESSIAN,
+    "hessian.thm-3.1-vv",
+    label="Theorem 3.1 (Section 3), value block",
+    statement=r"H_o(W_V,W_V) = \frac{2}{L d_V} M_1^\top M_1 \otimes I_{d_V}",
+    assumptions=[*SETUP, "M_1 = A X"],
+    relation=Equal(),
+    sizes=SIZES,
+    uses=("hessian.lem-B.1",),
+    corrects="hessian.thm-3.1-appendix-vv",
+    exact=True,
+)
+
+
+@THEOREM_31_VV.formula
+def outer_product_hessian_value(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights) -> Any:
+    """H_o(W_V, W_V), shape (d_V^2, d_V^2) (Theorem 3.1)."""
+    M_1 = _moment(X, W_Q, W_K)
+    return kron(M_1.T @ M_1, eye(X.shape[1])) * rational(2, X.shape[0] * X.shape[1])
+
+
+@THEOREM_31_VV.oracle
+def value_block_by_differentiation(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights) -> Any:
+    return outer_product_hessian(X, W_Q, W_K, W_V, wrt=("W_V", "W_V"))
+
+
+@THEOREM_31_VV.mutant("factors of the Kronecker product exchanged")
+def _(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights) -> Any:
+    M_1 = _moment(X, W_Q, W_K)
+    return kron(eye(X.shape[1]), M_1.T @ M_1) * rational(2, X.shape[0] * X.shape[1])
+
+
+@THEOREM_31_VV.mutant("tokens instead of their first moment")
+def _(X: Tokens) -> Any:
+    return kron(X.T @ X, eye(X.shape[1])) * rational(2, X.shape[0] * X.shape[1])
+
+
+@THEOREM_31_VV.mutant("not divided by d_V")
+def _(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights) -> Any:
+    M_1 = _moment(X, W_Q, W_K)
+    return kron(M_1.T @ M_1, eye(X.shape[1])) * rational(2, X.shape[0])
+
+
+THEOREM_31_APPENDIX_VV = Claim(
+    HESSIAN,
+    "hessian.thm-3.1-appendix-vv",
+    label="Theorem 3.1 (restated in Appendix B.1), value block",
+    statement=r"H_o(W_V,W_V) = \frac{1}{L d_V} M_1^\top M_1 \otimes I_{d_V}",
+    assumptions=[*SETUP, "M_1 = A X"],
+    relation=Equal(),
+    sizes=SIZES,
+    expects="refuted",
+    severity="slip",
+    correction="hessian.thm-3.1-vv",
+    exact=True,
+    note="Half of what Section 3 states; the proof below it scales by 2/(L d_V) as well.",
+)
+
+
+@THEOREM_31_APPENDIX_VV.formula
+def value_block_as_restated(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights) -> Any:
+    """M_1^T M_1 (x) I_{d_V} / (L d_V), shape (d_V^2, d_V^2) (Theorem 3.1 in Appendix B.1)."""
+    M_1 = _moment(X, W_Q, W_K)
+    return kron(M_1.T @ M_1, eye(X.shape[1])) * rational(1, X.shape[0] * X.shape[1])
+
+
+@THEOREM_31_APPENDIX_VV.oracle
+def restated_block_by_differentiation(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights) -> Any:
+    return outer_product_hessian(X, W_Q, W_K, W_V, wrt=("W_V", "W_V"))
+
+
+@THEOREM_31_APPENDIX_VV.mutant("a factor 1/L less")
+def _(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights) -> Any:
+    M_1 = _moment(X, W_Q, W_K)
+    return kron(M_1.T @ M_1, eye(X.shape[1])) * rational(1, X.shape[1])
+
+
+@THEOREM_31_APPENDIX_VV.mutant("tokens instead of their first moment")
+def _(X: Tokens) -> Any:
+    return kron(X.T @ X, eye(X.shape[1])) * rational(1, X.shape[0] * X.shape[1])
+
+
+@THEOREM_31_APPENDIX_VV.counterexample("uniform attention over tokens 0 and 2: F = (w, w), so the block is 2, not 1")
+def two_tokens_under_uniform_attention() -> dict[str, Any]:
+    return {"X": [[0], [2]], "W_Q": [[0]], "W_K": [[0]], "W_V": [[1]]}
+
+
+# -- the query block and the mixed value-query block -------------------------------------------------------------------
+
+THEOREM_31_QQ = Claim(
+    HESSIAN,
+    "hessian.thm-3.1-qq",
+    label="Theorem 3.1 (Section 3), query block",
+    statement=r"H_o(W_Q,W_Q) = \frac{2}{L d_V d_K}(I_{d_V}\otimes W_K^\top) Z_1^\top (I_L\otimes W_V W_V^\top) Z_1"
+    r" (I_{d_V}\otimes W_K)",
+    assumptions=[*SETUP, "Z_1 = (I_L (x) X^T)(dA/dT)(X (x) X)"],
+    relation=Equal(),
+    sizes=SIZES,
+    uses=("hessian.lem-B.1",),
+    exact=True,
+)
+
+
+def _squared(X: Matrix, W_Q: Matrix, W_K: Matrix, inner: Matrix, factor: Matrix) -> Matrix:
+    """2 / (L d_V d_K) times the Gram matrix of Z_1 `factor` in the metric I (x) `inner`."""
+    L, d_V, d_K = X.shape[0], X.shape[1], W_Q.shape[1]
+    J = _softmax_term(X, W_Q, W_K) @ factor
+    return J.T @ kron(eye(L), inner) @ J * rational(2, L * d_V * d_K)
+
+
+@THEOREM_31_QQ.formula
+def outer_product_hessian_query(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights) -> Any:
+    """H_o(W_Q, W_Q), shape (d_V d_K, d_V d_K) (Theorem 3.1)."""
+    L, d_V, d_K = X.shape[0], X.shape[1], W_Q.shape[1]
+    Z = _softmax_term(X, W_Q, W_K)
+    left = kron(eye(d_V), W_K.T) @ Z.T @ kron(eye(L), W_V @ W_V.T)
+    return left @ Z @ kron(eye(d_V), W_K) * rational(2, L * d_V * d_K)
+
+
+@THEOREM_31_QQ.oracle
+def query_block_by_differentiation(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights) -> Any:
+    return outer_product_hessian(X, W_Q, W_K, W_V, wrt=("W_Q", "W_Q"))
+
+
+@THEOREM_31_QQ.mutant("W_V^T W_V instead of W_V W_V^T")
+def _(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights) -> Any:
+    return _squared(X, W_Q, W_K, W_V.T @ W_V, kron(eye(X.shape[1]), W_K))
+
+
+@THEOREM_31_QQ.mutant("W_K (x) I instead of I (x) W_K")
+def _(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights) -> Any:
+    return _squared(X, W_Q, W_K, W_V @ W_V.T, kron(W_K, eye(X.shape[1])))
+
+
+@THEOREM_31_QQ.mutant("query instead of key weights")
+def _(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights) -> Any:
+    return _squared(X, W_Q, W_K, W_V @ W_V.T, kron(eye(X.shape[1]), W_Q))
+
+
+@THEOREM_31_QQ.mutant("not divided by L")
+def _(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights) -> Any:
+    return _squared(X, W_Q, W_K, W_V @ W_V.T, kron(eye(X.shape[1]), W_K)) * X.shape[0]
+
+
+THEOREM_31_VQ = Claim(
+    HESSIAN,
+    "hessian.thm-3.1-vq",
+    label="Theorem 3.1 (Section 3), mixed value-query block",
+    statement=r"H_o(W_V,W_Q) = \frac{2}{L d_V\sqrt{d_K}}(M_1^\top\otimes W_V^\top) Z_1 (I_{d_V}\otimes W_K)",
+    assumptions=[*SETUP, "M_1 = A X", "Z_1 = (I_L (x) X^T)(dA/dT)(X (x) X)"],
+    relation=Equal(),
+    sizes=SIZES,
+    uses=("hessian.lem-B.1",),
+    proof=("hessian.thm-3.1-proof-vq",),
+    exact=True,
+)
+
+
+def _mixed(X: Matrix, W_Q: Matrix, W_K: Matrix, W_V: Matrix, factor: Matrix) -> Matrix:
+    """2 / (L d_V sqrt(d_K)) (M_1^T (x) W_V^T) Z_1 `factor`."""
+    L, d_V, d_K = X.shape[0], X.shape[1], W_Q.shape[1]
+    scale = rational(2, L * d_V) / sqrt(d_K)
+    return kron(_moment(X, W_Q, W_K).T, W_V.T) @ _softmax_term(X, W_Q, W_K) @ factor * scale
+
+
+@THEOREM_31_VQ.formula
+def outer_product_hessian_value_query(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights) -> Any:
+    """H_o(W_V, W_Q), shape (d_V^2, d_V d_K) (Theorem 3.1)."""
+    return _mixed(X, W_Q, W_K, W_V, kron(eye(X.shape[1]), W_K))
+
+
+@THEOREM_31_VQ.oracle
+def value_query_block_by_differentiation(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights) -> Any:
+    return outer_product_hessian(X, W_Q, W_K, W_V, wrt=("W_V", "W_Q"))
+
+
+@THEOREM_31_VQ.mutant("W_V not transposed")
+def _(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights) -> Any:
+    return _mixed(X, W_Q, W_K, W_V.T, kron(eye(X.shape[1]), W_K))
+
+
+@THEOREM_31_VQ.mutant("W_K (x) I instead of I (x) W_K")
+def _(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights) -> Any:
+    return _mixed(X, W_Q, W_K, W_V, kron(W_K, eye(X.shape[1])))
+
+
+@THEOREM_31_VQ.mutant("1/d_K instead of 1/sqrt(d_K)")
+def _(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights) -> Any:
+    return _mixed(X, W_Q, W_K, W_V, kron(eye(X.shape[1]), W_K)) / sqrt(W_Q.shape[1])
+
+
+# -- the displayed proof -----------------------------------------------------------------------------------------------
+
+PROOF_DOUBT = "T_1, as extracted, is defined nowhere; it is read as M_1, which Theorem 3.1 has in its place."
+
+PROOF_31_VQ = Claim(
+    HESSIAN,
+    "hessian.thm-3.1-proof-vq",
+    label="Appendix B.1, proof of Theorem 3.1, displayed chain",
+    statement=r"H_o(W_V,W_Q) = \frac{2}{L d_V}\frac{\partial F}{\partial W_V}^\top\frac{\partial F}{\partial W_Q}"
+    r" = \frac{2}{L d_V}(X^\top A^\top\otimes I_{d_V})(I_L\otimes W_V^\top X^\top)\frac{\partial A}{\partial T}"
+    r"\Big(\frac{X\otimes X W_K}{\sqrt{d_K}}\Big) = \frac{2}{L d_V\sqrt{d_K}}(X^\top A^\top\otimes W_V^\top X^\top)"
+    r"\frac{\partial A}{\partial T}\Big(\frac{X\otimes X W_K}{\sqrt{d_K}}\Big) = \frac{2}{L d_V\sqrt{d_K}}"
+    r"(T_1^\top\otimes W_V^\top)(I_L\otimes X^\top)\frac{\partial A}{\partial T}(X\otimes X)(I_{d_V}\otimes W_K)"
+    r" = \frac{2}{L d_V\sqrt{d_K}}(T_1^\top\otimes W_V^\top) Z_1 (I_{d_V}\otimes W_K)"
+    r" \in \mathbb{R}^{L d_V\times d_V^2}",
+    assumptions=SETUP,
+    relation=Equal(),
+    sizes=SIZES,
+    expects="refuted",
+    severity="slip",
+    correction="hessian.thm-3.1-proof-vq-corrected",
+    doubt=PROOF_DOUBT,
+    note="The third member divides by sqrt(d_K) twice, and the block has the size d_V^2 x d_V d_K, not L d_V x d_V^2."
+    "  Both are mended by the members around them: the first two and the last two are right.",
+)
+
+
+def _chain(X: Matrix, W_Q: Matrix, W_K: Matrix, W_V: Matrix, third: Matrix, size: tuple[int, int]) -> Matrix:
+    """Members two to five of the chain and their size, in one column; the third is multiplied by `third`."""
+    L, d_V, d_K = X.shape[0], X.shape[1], W_Q.shape[1]
+    A = attention_matrix(X, W_Q, W_K)
+    S, M_1, scale, root = softmax_jacobian(A), A @ X, rational(2, L * d_V), sqrt(d_K)
+    right = S @ kron(X, X @ W_K)
+    members = [
+        kron(X.T @ A.T, eye(d_V)) @ kron(eye(L), W_V.T @ X.T) @ right * (scale / root),
+        kron(X.T @ A.T, W_V.T @ X.T) @ right * (scale * third),
+        kron(M_1.T, W_V.T) @ kron(eye(L), X.T) @ S @ kron(X, X) @ kron(eye(d_V), W_K) * (scale / root),
+        kron(M_1.T, W_V.T) @ Z_1(A, X) @ kron(eye(d_V), W_K) * (scale / root),
+    ]
+    return concatenate([*map(vec_r, members), column(*size)], axis=0)
+
+
+def column(*numbers: int) -> Matrix:
+    """Integers as a column, shape (n, 1), which adapts to the arithmetic it meets."""
+    return concatenate([eye(1) * number for number in numbers], axis=0)
+
+
+@PROOF_31_VQ.formula
+def members_of_the_proof_as_printed(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights) -> Any:
+    """Members two to five and the printed size, shape (4 d_V^3 d_K + 2, 1) (Appendix B.1)."""
+    L, d_V = X.shape
+    return _chain(X, W_Q, W_K, W_V, rational(1, W_Q.shape[1]), size=(L * d_V, d_V**2))
+
+
+@PROOF_31_VQ.oracle
+def four_times_the_block(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights) -> Any:
+    block = outer_product_hessian(X, W_Q, W_K, W_V, wrt=("W_V", "W_Q"))
+    return concatenate([vec_r(block)] * 4 + [column(*block.shape)], axis=0)
+
+
+@PROOF_31_VQ.mutant("third member divided by sqrt(d_K) three times")
+def _(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights) -> Any:
+    (L, d_V), d_K = X.shape, W_Q.shape[1]
+    return _chain(X, W_Q, W_K, W_V, rational(1, d_K) / sqrt(d_K), size=(L * d_V, d_V**2))
+
+
+@PROOF_31_VQ.mutant("another size")
+def _(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights) -> Any:
+    (L, d_V), d_K = X.shape, W_Q.shape[1]
+    return _chain(X, W_Q, W_K, W_V, rational(1, d_K), size=(L * d_V * d_K, d_V**2))
+
+
+@PROOF_31_VQ.counterexample("uniform attention, d_K = 4, d_V = 1: the third member is half of the others")
+def uniform_attention_with_four_keys() -> dict[str, Any]:
+    return {"X": [[0], [4]], "W_Q": [[0, 0, 0, 0]], "W_K": [[1, 0, 0, 0]], "W_V": [[1]]}
+
+
+PROOF_31_VQ_CORRECTED = Claim(
+    HESSIAN,
+    "hessian.thm-3.1-proof-vq-corrected",
+    label="Proof of Theorem 3.1, with one sqrt(d_K) and the right size",
+    statement=r"H_o(W_V,W_Q) = \frac{2}{L d_V\sqrt{d_K}}(X^\top A^\top\otimes I_{d_V})(I_L\otimes W_V^\top X^\top)"
+    r"\frac{\partial A}{\partial T}(X\otimes X W_K) = \frac{2}{L d_V\sqrt{d_K}}(X^\top A^\top\otimes W_V^\top X^\top)"
+    r"\frac{\partial A}{\partial T}(X\otimes X W_K) = \frac{2}{L d_V\sqrt{d_K}}(M_1^\top\otimes W_V^\top)"
+    r"(I_L\otimes X^\top)\frac{\partial A}{\partial T}(X\otimes X)(I_{d_V}\otimes W_K)"
+    r" = \frac{2}{L d_V\sqrt{d_K}}(M_1^\top\otimes W_V^\top) Z_1 (I_{d_V}\otimes W_K)"
+    r" \in \mathbb{R}^{d_V^2\times d_V d_K}",
+    assumptions=SETUP,
+    relation=Equal(),
+    sizes=SIZES,
+    uses=("hessian.lem-B.1", "hessian.eq-6-10"),
+    corrects="hessian.thm-3.1-proof-vq",
+    exact=True,
+    of_project=True,
+)
+
+
+@PROOF_31_VQ_CORRECTED.formula
+def members_of_the_proof(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights) -> Any:
+    """Members two to five and their size, shape (4 d_V^3 d_K + 2, 1)."""
+    d_V, d_K = W_Q.shape
+    return _chain(X, W_Q, W_K, W_V, rational(1) / sqrt(d_K), size=(d_V**2, d_V * d_K))
+
+
+@PROOF_31_VQ_CORRECTED.oracle
+def four_times_the_block_by_differentiation(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights) -> Any:
+    block = outer_product_hessian(X, W_Q, W_K, W_V, wrt=("W_V", "W_Q"))
+    return concatenate([vec_r(block)] * 4 + [column(*block.shape)], axis=0)
+
+
+@PROOF_31_VQ_CORRECTED.mutant("third member divided by sqrt(d_K) twice")
+def _(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights) -> Any:
+    d_V, d_K = W_Q.shape
+    return _chain(X, W_Q, W_K, W_V, rational(1, d_K), size=(d_V**2, d_V * d_K))
+
+
+@PROOF_31_VQ_CORRECTED.mutant("W_V not transposed")
+def _(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights) -> Any:
+    d_V, d_K = W_Q.shape
+    return _chain(X, W_Q, W_K, W_V.T, rational(1) / sqrt(d_K), size=(d_V**2, d_V * d_K))
+
+
+@PROOF_31_VQ_CORRECTED.mutant("the printed size")
+def _(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights) -> Any:
+    L, d_V = X.shape
+    return _chain(X, W_Q, W_K, W_V, rational(1) / sqrt(W_Q.shape[1]), size=(L * d_V, d_V**2))
+
+
+# -- the key blocks, which the paper omits -----------------------------------------------------------------------------
+
+KEY_NOTE = "The paper omits the key blocks: 'essentially symmetric to the ones w.r.t. the query weight matrix'."
+
+OUTER_KK = Claim(
+    HESSIAN,
+    "hessian.outer-key-key",
+    label="Theorem 3.1, key block",
+    statement=r"H_o(W_K,W_K) = \frac{2}{L d_V d_K} K_{d_V,d_K}(W_Q^\top\otimes I_{d_V}) Z_1^\top (I_L\otimes W_V W_V^\top) Z_1"
+    r" (W_Q\otimes I_{d_V}) K_{d_K,d_V}",
+    assumptions=SETUP,
+    relation=Equal(),
+    sizes=SIZES,
+    uses=("hessian.jacobian-key",),
+    exact=True,
+    of_project=True,
+    note=KEY_NOTE,
+)
+
+
+@OUTER_KK.formula
+def outer_product_hessian_key(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights) -> Any:
+    """H_o(W_K, W_K), shape (d_V d_K, d_V d_K)."""
+    d_V, d_K = W_Q.shape
+    return _squared(X, W_Q, W_K, W_V @ W_V.T, kron(W_Q, eye(d_V)) @ commutation_matrix(d_K, d_V))
+
+
+@OUTER_KK.oracle
+def key_block_by_differentiation(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights) -> Any:
+    return outer_product_hessian(X, W_Q, W_K, W_V, wrt=("W_K", "W_K"))
+
+
+@OUTER_KK.mutant("no commutation matrices")
+def _(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights) -> Any:
+    return _squared(X, W_Q, W_K, W_V @ W_V.T, kron(W_Q, eye(X.shape[1])))
+
+
+@OUTER_KK.mutant("the query block with query weights in it")
+def _(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights) -> Any:
+    return _squared(X, W_Q, W_K, W_V @ W_V.T, kron(eye(X.shape[1]), W_Q))
+
+
+@OUTER_KK.mutant("W_V^T W_V instead of W_V W_V^T")
+def _(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights) -> Any:
+    d_V, d_K = W_Q.shape
+    return _squared(X, W_Q, W_K, W_V.T @ W_V, kron(W_Q, eye(d_V)) @ commutation_matrix(d_K, d_V))
+
+
+OUTER_VK = Claim(
+    HESSIAN,
+    "hessian.outer-value-key",
+    label="Theorem 3.1, mixed value-key block",
+    statement=r"H_o(W_V,W_K) = \frac{2}{L d_V\sqrt{d_K}}(M_1^\top\otimes W_V^\top) Z_1 (W_Q\otimes I_{d_V}) K_{d_K,d_V}",
+    assumptions=SETUP,
+    relation=Equal(),
+    sizes=SIZES,
+    uses=("hessian.lem-B.1", "hessian.jacobian-key"),
+    exact=True,
+    of_project=True,
+    note=KEY_NOTE,
+)
+
+
+@OUTER_VK.formula
+def outer_product_hessian_value_key(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights) -> Any:
+    """H_o(W_V, W_K), shape (d_V^2, d_V d_K)."""
+    d_V, d_K = W_Q.shape
+    return _mixed(X, W_Q, W_K, W_V, kron(W_Q, eye(d_V)) @ commutation_matrix(d_K, d_V))
+
+
+@OUTER_VK.oracle
+def value_key_block_by_differentiation(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights) -> Any:
+    return outer_product_hessian(X, W_Q, W_K, W_V, wrt=("W_V", "W_K"))
+
+
+@OUTER_VK.mutant("no commutation matrix")
+def _(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights) -> Any:
+    return _mixed(X, W_Q, W_K, W_V, kron(W_Q, eye(X.shape[1])))
+
+
+@OUTER_VK.mutant("commutation matrix transposed")
+def _(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights) -> Any:
+    d_V, d_K = W_Q.shape
+    return _mixed(X, W_Q, W_K, W_V, kron(W_Q, eye(d_V)) @ commutation_matrix(d_V, d_K))
+
+
+@OUTER_VK.mutant("W_V not transposed")
+def _(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights) -> Any:
+    d_V, d_K = W_Q.shape
+    return _mixed(X, W_Q, W_K, W_V.T, kron(W_Q, eye(d_V)) @ commutation_matrix(d_K, d_V))
