@@ -9,7 +9,18 @@ import torch
 
 from verify.claims import Assumption, Claim, Paper
 from verify.derivatives import jacobian
-from verify.matrix import ROW, expm, eye, kron, rational, softmax, spectral_norm, total
+from verify.matrix import (
+    ROW,
+    absolute,
+    expm,
+    eye,
+    frobenius_norm,
+    kron,
+    rational,
+    softmax,
+    spectral_norm,
+    total,
+)
 from verify.relations import (
     AtMost,
     Equal,
@@ -424,3 +435,51 @@ def _(S: Square) -> Any:
 @BROKEN_STRUCTURE.mutant("doubled")
 def _(S: Square) -> Any:
     return 2 * expm((S - S.T) * rational(1, 4))
+
+
+# -- true at the sizes that are drawn, false at those that the source names ---------------------------------------------
+
+IDENTITY_FALSE_AT_SCALE = toy("identity-false-at-scale", Equal(), sizes={"n": (2, 4)})
+
+
+@IDENTITY_FALSE_AT_SCALE.formula
+def sum_of_the_first_ten(t: Row) -> Any:
+    return total(t[:, :10])
+
+
+@IDENTITY_FALSE_AT_SCALE.oracle
+def sum_of_all(t: Row) -> Any:
+    return total(t)
+
+
+with_standard_mutants(IDENTITY_FALSE_AT_SCALE)
+
+BOUND_FALSE_AT_SCALE = toy("bound-false-at-scale", AtMost(), sizes={"n": (2, 4)})
+
+
+@BOUND_FALSE_AT_SCALE.formula
+def three_euclidean_norms(t: Row) -> Any:
+    return 3 * frobenius_norm(t)
+
+
+@BOUND_FALSE_AT_SCALE.oracle
+def sum_norm(t: Row) -> Any:
+    """||t||_1 <= sqrt(n) ||t||_2."""
+    return total(absolute(t))
+
+
+@BOUND_FALSE_AT_SCALE.mutant("one Euclidean norm")
+def _(t: Row) -> Any:
+    return frobenius_norm(t)
+
+
+@BOUND_FALSE_AT_SCALE.mutant("1.1 Euclidean norms")
+def _(t: Row) -> Any:
+    return frobenius_norm(t) * rational(11, 10)
+
+
+for _claim in (IDENTITY_FALSE_AT_SCALE, BOUND_FALSE_AT_SCALE):
+
+    @_claim.at_scale("forty entries", n=40)
+    def _(arrays: dict[str, Any], sizes: dict[str, int], rng: Any) -> None:
+        arrays["t"][:] += 1

@@ -6,6 +6,7 @@ import pytest
 
 from tests import claims_that_fail as toy
 from verify.claims import Claim
+from verify.errors import RegistryError
 from verify.evidence import CERTIFIED, ERROR, UPHELD, VIOLATED, Record
 from verify.registry import Registry
 from verify.runner import fingerprint, judge, run_check
@@ -55,6 +56,18 @@ def test_false_statements_fail(claim: Claim) -> None:
     assert any(record.outcome == VIOLATED for record in records)
     assert not all(judge(claim, record).ok for record in records)
     assert verdict_of(claim)[0] == "open"
+
+
+@pytest.mark.parametrize("claim", [toy.IDENTITY_FALSE_AT_SCALE, toy.BOUND_FALSE_AT_SCALE], ids=lambda c: c.id)
+def test_sizes_that_a_source_names_are_decided_too(claim: Claim) -> None:
+    """True at every size drawn; only the check at the declared sizes fails."""
+    assert set(failing_checks(claim)) == {"at scale"}
+    assert verdict_of(claim)[0] == "open"
+
+
+def test_sizes_that_break_the_claims_condition_are_refused() -> None:
+    with pytest.raises(RegistryError, match="does not give all of"):
+        toy.TRUE_IDENTITY.at_scale("incomplete", m=3)
 
 
 def test_random_draws_alone_miss_the_corner() -> None:

@@ -76,6 +76,15 @@ class Counterexample:
     inputs: Callable[[], dict[str, Any]]
 
 
+@dataclass(frozen=True)
+class Scale:
+    """Sizes and values that a source names, at which a claim is decided besides those that are drawn."""
+
+    name: str
+    sizes: Mapping[str, int]
+    edit: Callable[..., None]
+
+
 @dataclass(eq=False)
 class Claim:
     """One claim of a paper, or of this project when `of_project` is set.
@@ -140,6 +149,7 @@ class Claim:
         self.mutants: list[Mutant] = []
         self.counterexamples: list[Counterexample] = []
         self.special_domains: dict[str, Callable[..., None]] = {}
+        self.scales: dict[str, Scale] = {}
 
     # -- declaring the parts -------------------------------------------------------------------------------------------
 
@@ -199,6 +209,20 @@ class Claim:
 
         def declare(function: F) -> F:
             self.special_domains[name] = function
+            return function
+
+        return declare
+
+    def at_scale(self, name: str, **sizes: int) -> Callable[[F], F]:
+        """Declare sizes at which the claim is decided too, such as those of the source's experiments.
+
+        ``function(arrays, sizes, rng)`` edits the generic drawn arrays in place (a value the source fixes, say).
+        """
+        if set(sizes) != set(self.sizes) or not self.where(sizes):
+            raise RegistryError(f"{self.id}: at {name!r}, {sizes} does not give all of {sorted(self.sizes)} admissibly")
+
+        def declare(function: F) -> F:
+            self.scales[name] = Scale(name, dict(sizes), function)
             return function
 
         return declare

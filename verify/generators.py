@@ -155,6 +155,8 @@ class Draw:
                 result[name] = self._matrix(spec, sizes, batch, rng)
         if self.domain in claim.special_domains:
             claim.special_domains[self.domain](result, sizes, np.random.default_rng(self.seed))
+        if self.domain in claim.scales:
+            claim.scales[self.domain].edit(result, sizes, np.random.default_rng(self.seed))
         matrices = [name for name, spec in claim.parameters.items() if isinstance(spec, Shape)]
         for which, position, value in self.explicit:
             if matrices:
@@ -231,6 +233,16 @@ def systematic(claim: Claim, count: int, seed: int, domain: str | None = None) -
         for i in range(count)
     ]
     return [Draw(chosen[i], domains[i % len(domains)], int(rng.integers(2**32))) for i in range(count)]
+
+
+def at_scales(claim: Claim, count: int, seed: int) -> list[Draw]:
+    """`count` draws at each of the claim's declared scales."""
+    rng = np.random.default_rng([seed, zlib.crc32(claim.id.encode())])
+    return [
+        Draw(tuple(scale.sizes.items()), scale.name, int(rng.integers(2**32)))
+        for scale in claim.scales.values()
+        for _ in range(count)
+    ]
 
 
 def _telling_sizes(claim: Claim) -> list[tuple[tuple[str, int], ...]]:

@@ -16,7 +16,7 @@ from verify.relations.base import Check, blank
 from verify.settings import Settings
 
 #: Checks of few examples that confirm a search; mutants have to die in the searches themselves.
-CONFIRMING = ("enclosed", "exact", "counterexample")
+CONFIRMING = ("enclosed", "exact", "at scale", "counterexample")
 
 #: Modules of the engine on which the outcome of a check depends.
 _ENGINE = (

@@ -22,12 +22,13 @@ class Effort:
     exact: int  #: examples in exact arithmetic
     ascent: int  #: gradient ascent steps on a bound
     trials: int  #: independent repetitions in statistical limits
+    scaled: int  #: examples at each size that a source names
 
 
 EFFORTS = {
-    "quick": Effort("quick", examples=8, batch=16, enclosed=3, exact=2, ascent=40, trials=12),
-    "ci": Effort("ci", examples=20, batch=64, enclosed=6, exact=3, ascent=120, trials=24),
-    "deep": Effort("deep", examples=300, batch=64, enclosed=60, exact=12, ascent=1500, trials=96),
+    "quick": Effort("quick", examples=8, batch=16, enclosed=3, exact=2, ascent=40, trials=12, scaled=1),
+    "ci": Effort("ci", examples=20, batch=64, enclosed=6, exact=3, ascent=120, trials=24, scaled=1),
+    "deep": Effort("deep", examples=300, batch=64, enclosed=60, exact=12, ascent=1500, trials=96, scaled=3),
 }
 
 

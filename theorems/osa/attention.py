@@ -8,6 +8,8 @@ import math
 from collections.abc import Mapping
 from typing import Annotated, Any
 
+import flint
+
 from theorems.osa import OSA
 from theorems.osa.definitions import (
     SHAPES,
@@ -28,6 +30,7 @@ from theorems.osa.definitions import (
     skew_matrix,
     whole_heads,
 )
+from theorems.osa.experiments import decided_at_the_experiments
 from theorems.osa.initialisation import stiefel_uniform, uniform_on_stiefel
 from theorems.osa.low_rank import (
     CONTAINS_QUERIES_AND_KEYS,
@@ -38,6 +41,7 @@ from theorems.osa.low_rank import (
     NonzeroAlpha,
     tokens_with_wide_basis,
 )
+from verify.arithmetic import is_tensor
 from verify.claims import Assumption, Claim
 from verify.matrix import (
     concatenate,
@@ -111,12 +115,17 @@ SPECIAL_ORTHOGONAL = Claim(
     where=whole_heads,
     uses=("osa.eq-5-skew",),
 )
+decided_at_the_experiments(SPECIAL_ORTHOGONAL)
 
 
 def determinant(A: Any) -> Any:
-    """The determinant of a small A (n, n), expanded along its first row: in every arithmetic, without division."""
+    """The determinant of A (n, n): expanded along its first row up to n = 5, which needs no division, by elimination beyond."""
     if A.shape[0] == 1:
         return A[0, 0]
+    if A.shape[0] > 5:
+        import torch
+
+        return torch.linalg.det(A) if is_tensor(A) else flint.arb_mat(A.tolist()).det()
     minors = [concatenate([A[1:, :j], A[1:, j + 1 :]], axis=1) for j in range(A.shape[0])]
     terms = [A[0, j] * determinant(minor) * (-1) ** j for j, minor in enumerate(minors)]
     return functools.reduce(lambda left, right: left + right, terms)
@@ -1289,6 +1298,7 @@ THEOREM_22 = Claim(
     note="The eigenvalues are compared through tr (Sigma / (1 + tr Sigma))^k, k = 1, ..., N, which determine them with their"
     " multiplicities.",
 )
+decided_at_the_experiments(THEOREM_22, l=2)
 _add_layer_domains(THEOREM_22)
 
 

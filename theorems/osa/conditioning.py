@@ -26,6 +26,7 @@ from theorems.osa.definitions import (
     orthonormal_columns,
     skew_matrix,
 )
+from theorems.osa.experiments import decided_at_the_experiments
 from theorems.osa.jacobian import (
     ORTHONORMAL_OUTPUTS,
     ORTHONORMAL_QUERIES_AND_KEYS,
@@ -68,9 +69,8 @@ from verify.matrix import (
     unvec_r,
     vec_r,
 )
-from verify.relations import AtMost, Equal, FollowsLaw, HasStructure
-from verify.relations.follows_law import SMALLEST_P, LawTest
-from verify.shapes import Real, Shape, Size
+from verify.relations import AtMost, Equal, HasStructure
+from verify.shapes import Real, Shape
 
 PositiveAlpha = Annotated[Any, Real(2.0**-8, 2.0)]
 Share = Annotated[Any, Real(2.0**-8, 1.0)]
@@ -549,6 +549,7 @@ NEAR_IDENTITY = Claim(
     expects="reading",
     reading="||A - I||_2 <= |alpha| ||X||_2^2 / sqrt(d_v), for A from Newton-Schulz and for A = exp(S) alike",
 )
+decided_at_the_experiments(NEAR_IDENTITY)
 NEAR_IDENTITY.inputs(initialised)
 
 
@@ -933,85 +934,6 @@ def _(X: Tokens, W_V: ValueWeights, alpha: PositiveAlpha) -> Any:
 @ARBITRARILY_CLOSE.mutant("t / 100")
 def _(X: Tokens, W_V: ValueWeights, alpha: PositiveAlpha) -> Any:
     return _excess(_total_perturbation(X, W_V, alpha) * rational(1, 100))
-
-
-# -- the sizes of the experiments --------------------------------------------------------------------------------------
-
-PAPER_SCALE = Claim(
-    OSA,
-    "osa.c3-paper-scale",
-    label="Appendix C.3 at the sizes of Appendix E",
-    statement=r"N = 50,\ d = 64,\ h = 4,\ K = 6,\ \alpha = 0.1,\ \mathbf{X} \text{ with independent standard normal entries: }"
-    r" \|\mathbf{J}_1\|_2 > 1, \text{ so that no } C \text{ of Eq. (15) satisfies } 1 - \delta - C\alpha > 0"
-    r" \text{ and Theorem C.4 says nothing; and } \|\mathbf{A} - \mathbf{I}\|_2 > 1",
-    assumptions=["weights initialised as in Appendices C.1, C.2"],
-    relation=FollowsLaw(samples=4, instances=1),
-    sizes={"N": (50, 50), "d": (64, 64), "d_v": (16, 16), "K": (6, 6)},
-    uses=("osa.thm-c.3", "osa.thm-c.4", "osa.c3-near-identity"),
-    expects="empirical",
-    observed="one layer, four seeds, eps = 1e-7.  The paper states neither eps nor the scale of the tokens that reach a"
-    " layer; with entries of standard deviation 0.02, that of its learnable embeddings, both norms are below 0.01",
-    of_project=True,
-)
-
-
-@PAPER_SCALE.inputs
-def sizes_of_the_experiments(
-    N: Annotated[int, Size("N")], d: Annotated[int, Size("d")], d_v: HeadSize, K: Steps
-) -> dict[str, int]:
-    return {"N": N, "d": d, "d_v": d_v, "K": K}
-
-
-def _norms_at_random(
-    generator: Any, N: int, d: int, d_v: int, K: int, alpha: float, scale: float
-) -> tuple[float, float]:
-    """A lower bound of ||J_1||_2, by power iteration, and ||A - I||_2, for random initialised weights and tokens."""
-    import torch
-
-    def normal(*shape: int) -> Any:
-        return torch.randn(*shape, generator=generator, dtype=torch.float64, device=generator.device)
-
-    X, pair, value = normal(N, d) * scale, torch.linalg.qr(normal(d, 2 * d_v)).Q, torch.linalg.qr(normal(d, d_v)).Q
-
-    def attention_at(Y: Any) -> Any:
-        scale = torch.as_tensor(alpha, dtype=X.dtype, device=X.device)
-        return newton_schulz_attention_matrix(Y, pair[:, :d_v], pair[:, d_v:], scale, 1e-7, K)
-
-    def head(Y: Any) -> Any:
-        """A(Y) X W_V; multiplication by W_O from the right preserves norms."""
-        return attention_at(Y) @ X @ value
-
-    direction = normal(N, d)
-    for _ in range(12):
-        direction = direction / direction.norm()
-        image = torch.func.jvp(head, (X,), (direction,))[1]
-        (direction,) = torch.func.vjp(head, X)[1](image)
-    return float(image.norm()), float(spectral_norm(attention_at(X) - eye(N)))
-
-
-@PAPER_SCALE.formula
-def norms_at_paper_scale(generator: Any, N: int, d: int, d_v: int, K: int) -> tuple[float, float]:
-    """Lower bounds of ||J_1||_2 and ||A - I||_2 for one random layer with alpha = 0.1 and standard normal tokens."""
-    return _norms_at_random(generator, N, d, d_v, K, alpha=0.1, scale=1.0)
-
-
-@PAPER_SCALE.part("laws")
-def both_above_one(formula: Any, generator: Any, samples: int, N: int, d: int, d_v: int, K: int) -> list[LawTest]:
-    found = [formula(generator, N, d, d_v, K) for _ in range(samples)]
-    return [
-        LawTest(f"{name} above 1", 1.0 if min(values) > 1 else SMALLEST_P, samples)
-        for name, values in zip(("||J_1||", "||A - I||"), zip(*found, strict=True), strict=True)
-    ]
-
-
-@PAPER_SCALE.mutant("alpha = 0.001")
-def _(generator: Any, N: int, d: int, d_v: int, K: int) -> Any:
-    return _norms_at_random(generator, N, d, d_v, K, alpha=0.001, scale=1.0)
-
-
-@PAPER_SCALE.mutant("tokens with standard deviation 0.02")
-def _(generator: Any, N: int, d: int, d_v: int, K: int) -> Any:
-    return _norms_at_random(generator, N, d, d_v, K, alpha=0.1, scale=0.02)
 
 
 # -- QR instead of Newton-Schulz: footnote 4 and Remark C.5 ------------------------------------------------------------

@@ -23,6 +23,7 @@ from theorems.osa.definitions import (
     query_key_generator,
     whole_heads,
 )
+from theorems.osa.experiments import decided_at_the_experiments
 from verify.claims import Assumption, Claim
 from verify.derivatives import jacobian
 from verify.errors import InputError
@@ -131,6 +132,7 @@ THEOREM_C2 = Claim(
     proof=("osa.eq-53",),
     exact=True,
 )
+decided_at_the_experiments(THEOREM_C2)
 
 
 @THEOREM_C2.inputs
@@ -188,6 +190,7 @@ ALGORITHM_1 = Claim(
     " Multiplying the rows i <= m by the signs instead of the columns is no wrong variant of Householder QR: by every test"
     " made it has the same law.",
 )
+decided_at_the_experiments(ALGORITHM_1, n=64, m=32)
 
 
 @ALGORITHM_1.inputs

@@ -23,6 +23,7 @@ from theorems.osa.definitions import (
     skew_matrix,
     whole_heads,
 )
+from theorems.osa.experiments import decided_at_the_experiments
 from verify.claims import Assumption, Claim
 from verify.matrix import (
     absolute,
@@ -103,6 +104,7 @@ THEOREM_21 = Claim(
     note="r is used both for rank S and for dim span[Q, K].  Where the two differ no B satisfies the hypotheses; the"
     " identity itself needs only orthonormal columns whose span contains Q and K.",
 )
+decided_at_the_experiments(THEOREM_21)
 
 
 @THEOREM_21.inputs
@@ -154,6 +156,7 @@ THEOREM_21_ANY_BASIS = Claim(
     of_project=True,
     note="A reduced QR of [Q, K] supplies such a B even where the columns of [Q, K] are dependent.",
 )
+decided_at_the_experiments(THEOREM_21_ANY_BASIS)
 
 
 @THEOREM_21_ANY_BASIS.inputs
@@ -339,6 +342,7 @@ EQUATION_10 = Claim(
         "osa.eq-45",
     ),
 )
+decided_at_the_experiments(EQUATION_10)
 
 
 @EQUATION_10.inputs

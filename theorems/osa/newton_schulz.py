@@ -23,6 +23,7 @@ from theorems.osa.definitions import (
     queries_and_keys,
     skew_matrix,
 )
+from theorems.osa.experiments import decided_at_the_experiments
 from theorems.osa.low_rank import Basis, Coordinates, NonzeroAlpha, attention_matrix_in_basis
 from verify.arithmetic import is_tensor
 from verify.claims import Assumption, Claim
@@ -227,6 +228,7 @@ PRENORMALISED_FLOOR = Claim(
     note="With 2 d_v = 32 and K = 6 (Appendix E) the smallest singular value of B is at most 0.988, for any tokens; equality"
     " (as eps tends to 0) needs the singular values of M to be equal.",
 )
+decided_at_the_experiments(PRENORMALISED_FLOOR)
 
 
 @PRENORMALISED_FLOOR.inputs
@@ -493,6 +495,7 @@ NEVER_ABOVE_ONE = Claim(
     uses=("osa.ns-prenorm",),
     note="1 - g(s) = (1 - s)^2 (2 + s) / 2 for g(s) = s (3 - s^2) / 2.",
 )
+decided_at_the_experiments(NEVER_ABOVE_ONE, k=32)
 
 
 @NEVER_ABOVE_ONE.inputs

@@ -23,6 +23,7 @@ from theorems.osa.definitions import (
     query_key_generator,
     whole_heads,
 )
+from theorems.osa.experiments import decided_at_the_experiments
 from theorems.osa.low_rank import ORTHONORMAL, Basis, Coordinates, Frame
 from verify.claims import Assumption, Claim
 from verify.derivatives import jacobian
@@ -135,6 +136,7 @@ LAYER = Claim(
     of_project=True,
     note="No basis, any rank: O(N d^2 + d^3) work and O(N d + d^2) memory.",
 )
+decided_at_the_experiments(LAYER)
 LAYER.inputs(layer)
 
 
@@ -272,6 +274,7 @@ QR_LAYER = Claim(
     note="The exponential is that of a skew matrix where P = 0.  P is kept because its derivative does not vanish: with it"
     " the layer may be differentiated with B held fixed, which asks nothing of the rank of X.",
 )
+decided_at_the_experiments(QR_LAYER)
 
 
 @QR_LAYER.inputs

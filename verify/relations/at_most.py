@@ -15,7 +15,7 @@ import numpy as np
 from verify.arithmetic import precision
 from verify.claims import Claim
 from verify.evidence import UPHELD, VIOLATED, Record
-from verify.generators import Draw, systematic
+from verify.generators import Draw, at_scales, systematic
 from verify.relations.base import (
     Check,
     Relation,
@@ -100,10 +100,13 @@ class AtMost(Relation):
         return bool(excess > 0)
 
     def own_checks(self, claim: Claim, settings: Settings) -> list[Check]:
-        return [
+        checks = [
             Check("attacked float64", "float64", self.attacked),
             Check("enclosed", "ball", self.enclosed),
         ]
+        if claim.scales:
+            checks.append(Check("at scale", "ball", self.scaled))
+        return checks
 
     # -- the attack ----------------------------------------------------------------------------------------------------
 
@@ -329,6 +332,30 @@ class AtMost(Relation):
             for mutant in claim.mutants:
                 mutants[mutant.name] = max(mutants[mutant.name], self._excess(claim, mutant.function, seed))
         return self._judged(claim, "enclosed", "ball", settings, tally, hall, mutants)
+
+    def scaled(self, claim: Claim, settings: Settings) -> Record:
+        """The bound decided in balls at the sizes that the source names; the searches are what mutants die in."""
+        tally, ratio, message = Tally(), None, ""
+        for draw in at_scales(claim, settings.effort.scaled, settings.seed):
+            decision = self._decide(claim, claim.the_formula, one_of(claim, draw.arrays(claim, 1), 0))
+            tally.count(draw, 1, int(decision is not None), int(decision is None))
+            if decision is None:
+                continue
+            if decision.ratio is not None:
+                ratio = decision.ratio if ratio is None else max(ratio, decision.ratio)
+            if decision.certain:
+                message = f"the bound is broken for certain: {draw.domain}, seed {draw.seed}"
+        if tally.satisfied == 0:
+            message = "no example satisfied the assumptions"
+        return blank(
+            claim,
+            "at scale",
+            "ball",
+            VIOLATED if message else UPHELD,
+            **tally.values(),
+            tightest_ratio=ratio,
+            message=message,
+        )
 
 
 def _largest(score: Any, usable: Any, count: int = 3) -> list[int]:

@@ -14,7 +14,7 @@ from verify.arithmetic import free_exponentials, midpoints
 from verify.claims import Claim
 from verify.errors import ArithmeticUnsupported
 from verify.evidence import UPHELD, VIOLATED, Record
-from verify.generators import WIDE, Draw, systematic
+from verify.generators import WIDE, Draw, at_scales, systematic
 from verify.relations.base import (
     Check,
     Relation,
@@ -81,6 +81,8 @@ class Equal(Relation):
         checks.append(Check("enclosed", "ball", self.enclosed))
         if claim.exact:
             checks.append(Check("exact", "exact", self.decided))
+        if claim.scales:
+            checks.append(Check("at scale", "ball", self.scaled))
         return checks
 
     # -- floats against the oracle -------------------------------------------------------------------------------------
@@ -180,7 +182,13 @@ class Equal(Relation):
 
     def enclosed(self, claim: Claim, settings: Settings) -> Record:
         """Both sides in balls at full precision: every difference must contain zero, every mutant exclude it."""
-        return self._objects(claim, settings, "enclosed", "ball", settings.effort.enclosed)
+        draws = systematic(claim, 8 * settings.effort.enclosed, settings.seed)
+        return self._objects(claim, settings, "enclosed", "ball", draws, settings.effort.enclosed)
+
+    def scaled(self, claim: Claim, settings: Settings) -> Record:
+        """The same at the sizes that the source names; mutants die at smaller ones."""
+        draws = at_scales(claim, settings.effort.scaled, settings.seed)
+        return self._objects(claim, settings, "at scale", "ball", draws, len(draws), with_mutants=False)
 
     def decided(self, claim: Claim, settings: Settings) -> Record:
         """Both sides in exact arithmetic with free exponentials: every difference must be zero.
@@ -188,15 +196,26 @@ class Equal(Relation):
         Inputs are random rationals of large height, so a zero decides an identity of rational functions at those sizes
         but for a probability below (degree / 2^21) per point.
         """
+        draws = systematic(claim, 8 * settings.effort.exact, settings.seed, domain=WIDE)
         with free_exponentials(settings.seed):
-            return self._objects(claim, settings, "exact", "exact", settings.effort.exact)
+            return self._objects(claim, settings, "exact", "exact", draws, settings.effort.exact)
 
-    def _objects(self, claim: Claim, settings: Settings, check: str, arithmetic: str, count: int) -> Record:
+    def _objects(
+        self,
+        claim: Claim,
+        settings: Settings,
+        check: str,
+        arithmetic: str,
+        attempts: list[Draw],
+        count: int,
+        with_mutants: bool = True,
+    ) -> Record:
+        """Decide the claim at the first `count` of the attempted draws that satisfy the assumptions."""
         tally, worst, agreement = Tally(), 0.0, -math.inf
-        mutants = {mutant.name: 0.0 for mutant in claim.mutants}
+        tried = claim.mutants if with_mutants else []
+        mutants = {mutant.name: 0.0 for mutant in tried}
         found: Violated | None = None
         lift = as_balls if arithmetic == "ball" else as_rationals
-        attempts = systematic(claim, 8 * count, settings.seed, domain=WIDE if arithmetic == "exact" else None)
         for draw in attempts:
             if tally.satisfied >= count:
                 break
@@ -211,7 +230,7 @@ class Equal(Relation):
                 right_function = self.right(claim)
                 right = at_objects(claim, right_function, raw) if right_function else np.zeros(left.shape, dtype=object)
                 residual, digits = _object_residual(left, right, arithmetic)
-                for mutant in claim.mutants:
+                for mutant in tried:
                     wrong = at_objects(claim, self.mutated(claim, mutant.function), raw)
                     gap = math.inf if wrong.shape != right.shape else _object_residual(wrong, right, arithmetic)[0]
                     mutants[mutant.name] = max(mutants[mutant.name], gap)

@@ -15,7 +15,7 @@ import numpy as np
 
 from verify.claims import Claim
 from verify.evidence import UPHELD, VIOLATED, Record
-from verify.generators import systematic
+from verify.generators import at_scales, systematic
 from verify.relations.base import Check, Relation, Tally, blank
 from verify.settings import Settings
 
@@ -135,18 +135,15 @@ class FollowsLaw(Relation):
         """Every test on every instance; the smallest p-value, times the number of tests, judges the law."""
         tally = Tally()
         found: list[tuple[str, LawTest]] = []
-        for draw in systematic(claim, self.instances, settings.seed):
+        draws = systematic(claim, self.instances, settings.seed)
+        for draw in [*draws, *at_scales(claim, 1, settings.seed)]:
             tests = self._run(claim, claim.the_formula, draw, settings)
             tally.count(draw, self.samples, self.samples, 0)
             found += [(str(dict(draw.sizes)), test) for test in tests]
         p_true = min(1.0, min(test.p for _, test in found) * len(found))
         p_mutants = {}
         for mutant in claim.mutants:
-            tests = [
-                test
-                for draw in systematic(claim, self.instances, settings.seed)
-                for test in self._run(claim, mutant.function, draw, settings)
-            ]
+            tests = [test for draw in draws for test in self._run(claim, mutant.function, draw, settings)]
             p_mutants[mutant.name] = min(1.0, min(test.p for test in tests) * len(tests))
         gaps = {name: p_true / p for name, p in p_mutants.items()}
         budget = FALSE_ALARM * len(found)
