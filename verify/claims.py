@@ -18,14 +18,13 @@ Every decorator returns the function it was given; the formula comes back checki
 
 from __future__ import annotations
 
-import inspect
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from verify.errors import RegistryError
-from verify.shapes import Spec, checked, parameter_specs
+from verify.shapes import Spec, checked, parameter_names, parameter_specs, trusted_arguments
 
 if TYPE_CHECKING:
     from verify.relations import Relation
@@ -257,12 +256,15 @@ class Claim:
 
     def prepare(self, raw: Mapping[str, Any]) -> dict[str, Any]:
         """Drawn parameters turned into inputs of the formula."""
-        return dict(self._inputs(**raw)) if self._inputs else dict(raw)
+        if self._inputs is None:
+            return dict(raw)
+        with trusted_arguments():
+            return dict(self._inputs(**raw))
 
     def evaluate(self, function: Callable[..., Any], inputs: Mapping[str, Any]) -> Any:
         """Call one of the claim's functions with those of the inputs that it takes."""
-        names = inspect.signature(function).parameters
-        return function(**{name: inputs[name] for name in names})
+        with trusted_arguments():
+            return function(**{name: inputs[name] for name in parameter_names(function)})
 
     def functions(self) -> list[Callable[..., Any]]:
         """Everything callable that belongs to the claim."""

@@ -8,10 +8,12 @@ arguments that do not fit it.
 
 from __future__ import annotations
 
+import contextlib
+import contextvars
 import functools
 import inspect
 import typing
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -63,6 +65,13 @@ class Size:
 Spec = Shape | Real | Size
 
 
+@functools.cache
+def parameter_names(function: Callable[..., Any]) -> tuple[str, ...]:
+    """The names of the parameters of `function`."""
+    return tuple(inspect.signature(function).parameters)
+
+
+@functools.cache
 def parameter_specs(function: Callable[..., Any]) -> dict[str, Spec]:
     """The specification of each parameter of `function`, read from its annotations."""
     hints = typing.get_type_hints(function, include_extras=True)
@@ -79,6 +88,20 @@ def parameter_specs(function: Callable[..., Any]) -> dict[str, Spec]:
 # -- rejecting arguments that do not fit -------------------------------------------------------------------------------
 
 
+#: Whether arguments come from the engine; looking at tensors inside vmap costs more than the formulas do.
+_trusted: contextvars.ContextVar[bool] = contextvars.ContextVar("trusted", default=False)
+
+
+@contextlib.contextmanager
+def trusted_arguments() -> Iterator[None]:
+    """Let tensors pass unchecked inside the block, where drawn inputs flow through definitions."""
+    token = _trusted.set(True)
+    try:
+        yield
+    finally:
+        _trusted.reset(token)
+
+
 def checked(function: F) -> F:
     """`function`, raising `InputError` for arguments whose shapes, dtypes, devices or values do not fit its annotations.
 
@@ -88,6 +111,8 @@ def checked(function: F) -> F:
 
     @functools.wraps(function)
     def wrapper(*args: Any, **kwargs: Any) -> Any:
+        if _trusted.get() and any(map(is_tensor, args)):
+            return function(*args, **kwargs)
         require_fit(_annotated(function), signature.bind(*args, **kwargs).arguments)
         return function(*args, **kwargs)
 

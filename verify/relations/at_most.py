@@ -182,7 +182,7 @@ class AtMost(Relation):
         return -math.inf if decision.ratio is None else min(decision.ratio, 1.0)
 
     def _climb(self, claim: Claim, settings: Settings, starts: list[Draw], hall: Hall) -> None:
-        """Adam on the score of all seeds of a batch at once, from the most promising draws."""
+        """Adam on the score of all seeds of a batch at once, from the most promising draws, until it stops rising."""
         import torch
 
         specs = claim.parameters
@@ -193,6 +193,7 @@ class AtMost(Relation):
             free = {name: value.clone().requires_grad_(True) for name, value in moving.items()}
             optimiser = torch.optim.Adam(list(free.values()), lr=0.03)
             static = {name: value for name, value in raw.items() if isinstance(specs[name], Size)}
+            patience, highest, since = max(settings.effort.ascent // 4, 20), -math.inf, 0
             for _ in range(settings.effort.ascent):
                 optimiser.zero_grad()
                 current = {**static, **free}
@@ -201,6 +202,11 @@ class AtMost(Relation):
                 )
                 good = score[score.isfinite()]
                 if good.numel() == 0 or not good.requires_grad:
+                    break
+                # the best seed and the others both count as progress
+                reached = float(good.detach().max()) + float(good.detach().mean())
+                highest, since = (reached, 0) if reached > highest + 1e-3 * abs(highest) else (highest, since + 1)
+                if since > patience:
                     break
                 (-good.sum()).backward()
                 for value in free.values():

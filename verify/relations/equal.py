@@ -96,7 +96,9 @@ class Equal(Relation):
             if not unit.usable or unit.value == 0.0:  # undecidable, or everything vanishes: nothing to tell apart
                 return
             for mutant in claim.mutants:
-                wrong, _ = self._sides(claim, self.mutated(claim, mutant.function), raw)
+                if mutants[mutant.name] >= CLEARLY_DEAD:
+                    continue
+                wrong = in_batch(claim, self.mutated(claim, mutant.function), raw)
                 gap = _mismatch(wrong[index], right[index])
                 mutants[mutant.name] = max(mutants[mutant.name], _in_units(gap, unit.value))
 
