@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from typing import Annotated, Any
 
+import flint
+import numpy as np
 import torch
 
 from verify.claims import Assumption, Claim, Paper
@@ -198,6 +200,55 @@ def heron(scale: int, v: Row) -> Any:
 
 
 with_standard_mutants(WRONG_DETERMINISTIC_LIMIT)
+
+SLOW_LIMIT = toy(
+    "slow-limit", TendsTo(scales=tuple(4**k for k in range(3, 11)), rate=PowerRate(1.0, deterministic=True))
+)
+
+
+@SLOW_LIMIT.formula
+def exponent_of_growth(v: Row) -> Any:
+    return v
+
+
+def mean_of_increments(scale: int, v: Row) -> Any:
+    """log(n e^(n v)) / n = v + log(n) / n; the first entry is v at once."""
+    n = flint.arb(scale)
+    return v + np.array([flint.arb(0)] + [n.log() / n] * (v.size - 1), dtype=object).reshape(v.shape)
+
+
+SLOW_LIMIT.part("sequence")(mean_of_increments)
+with_standard_mutants(SLOW_LIMIT)
+
+LIMIT_MISSED = toy(
+    "limit-missed", TendsTo(scales=tuple(4**k for k in range(3, 11)), rate=PowerRate(1.0, deterministic=True))
+)
+
+
+@LIMIT_MISSED.formula
+def nearly_the_exponent(v: Row) -> Any:
+    return v + rational(1, 1000)
+
+
+LIMIT_MISSED.part("sequence")(mean_of_increments)
+with_standard_mutants(LIMIT_MISSED)
+
+RATE_MISSED = toy(
+    "rate-missed", TendsTo(scales=tuple(4**k for k in range(3, 11)), rate=PowerRate(1.0, deterministic=True))
+)
+
+
+@RATE_MISSED.formula
+def exponent_reached_slowly(v: Row) -> Any:
+    return v
+
+
+@RATE_MISSED.part("sequence")
+def square_root_rate(scale: int, v: Row) -> Any:
+    return v + 1 / flint.arb(scale).sqrt()
+
+
+with_standard_mutants(RATE_MISSED)
 
 WRONG_VARIANCE = toy("wrong-variance", FollowsLaw(samples=5000), sizes={"n": (1, 3)})
 

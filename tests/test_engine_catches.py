@@ -32,7 +32,9 @@ def failing_checks(claim: Claim) -> dict[str, str]:
     return {r.check: judge(claim, r).why for r in evidence_of(claim) if not judge(claim, r).ok}
 
 
-@pytest.mark.parametrize("claim", [toy.TRUE_IDENTITY, toy.TRUE_BOUND, toy.RIGHT_LIMIT], ids=lambda c: c.id)
+@pytest.mark.parametrize(
+    "claim", [toy.TRUE_IDENTITY, toy.TRUE_BOUND, toy.RIGHT_LIMIT, toy.SLOW_LIMIT], ids=lambda c: c.id
+)
 def test_sound_claims_hold(claim: Claim) -> None:
     assert failing_checks(claim) == {}
     assert verdict_of(claim)[0] == "holds"
@@ -45,6 +47,8 @@ def test_sound_claims_hold(claim: Claim) -> None:
         toy.CORNER_BOUND,
         toy.WRONG_LIMIT,
         toy.WRONG_DETERMINISTIC_LIMIT,
+        toy.LIMIT_MISSED,
+        toy.RATE_MISSED,
         toy.WRONG_VARIANCE,
         toy.WRONG_LAYOUT,
         toy.BROKEN_STRUCTURE,

@@ -19,13 +19,21 @@ from verify.relations.follows_law import FALSE_ALARM, two_sided_p
 from verify.residuals import UNDEFINED, as_balls, at_objects, magnitude, one_of, satisfies
 from verify.settings import Settings, torch_dtype
 
+#: log10 of the error at which the limit of a deterministic sequence counts as reached.
+REACHED = -12.0
+
 
 @dataclass(frozen=True)
 class PowerRate:
-    """The error of a random sequence falls like scale^-exponent; the observed exponent must come within `slack`."""
+    """The error of a random sequence falls like scale^-exponent; the observed exponent must come within `slack`.
+
+    With `deterministic` the sequence is run in balls, as under `QuadraticRate`, and at every input its error must fall at
+    least that fast, but for `slack`, which leaves room for a logarithm of the scale.
+    """
 
     exponent: float
     slack: float = 0.15
+    deterministic: bool = False
 
 
 @dataclass(frozen=True)
@@ -66,15 +74,17 @@ class TendsTo(Relation):
         return not excess.contains(0) if hasattr(excess, "contains") else bool(excess != 0)
 
     def own_checks(self, claim: Claim, settings: Settings) -> list[Check]:
-        if isinstance(self.rate, QuadraticRate):
+        if isinstance(self.rate, QuadraticRate) or self.rate.deterministic:
             return [Check("rate", "ball", self.deterministic)]
         return [Check("rate", "float64", self.random)]
 
     # -- deterministic sequences ---------------------------------------------------------------------------------------
 
     def deterministic(self, claim: Claim, settings: Settings) -> Record:
-        """Errors along the scales in balls; the order of convergence is fitted where the error is small and positive."""
-        assert isinstance(self.rate, QuadraticRate)
+        """Errors along the scales in balls; the order of convergence is fitted where the error is small and positive.
+
+        Under a power rate it is the exponent at which the error falls, fitted at each input whose limit is not reached.
+        """
         tally, worst_final, orders = Tally(), -math.inf, []
         finals: dict[str, float] = {mutant.name: -math.inf for mutant in claim.mutants}
         curves = []
@@ -96,17 +106,19 @@ class TendsTo(Relation):
                     tally.count(draw, 1, 0, 0)
                     continue
                 tally.count(draw, 1, 1, 0)
-                logs = self._log_errors(claim, sequence, inputs, limit)
+                values = self._values(claim, sequence, inputs)
+                logs = _log_errors(values, limit)
                 curves.append({"scales": list(self.scales), "log10 error": logs})
                 worst_final = max(worst_final, logs[-1])
-                orders.append(_order(logs))
+                orders.append(self._observed(logs))
                 for mutant in claim.mutants:
-                    wrong = self._log_errors(
-                        claim, sequence, inputs, at_objects(claim, mutant.function, as_balls(seed))
-                    )
+                    wrong = _log_errors(values, at_objects(claim, mutant.function, as_balls(seed)))
                     finals[mutant.name] = max(finals[mutant.name], wrong[-1])
         fitted = [order for order in orders if order is not None]
-        converged = worst_final < -12 and bool(fitted) and min(fitted) >= self.rate.order
+        if isinstance(self.rate, QuadraticRate):
+            converged = worst_final < REACHED and bool(fitted) and min(fitted) >= self.rate.order
+        else:
+            converged = all(order >= self.rate.exponent - self.rate.slack for order in fitted)
         gaps = {name: 10.0 ** min(final - worst_final, 300.0) for name, final in finals.items()}
         return blank(
             claim,
@@ -121,13 +133,16 @@ class TendsTo(Relation):
             details={"order": min(fitted) if fitted else None, "curves": curves[:3]},
         )
 
-    def _log_errors(self, claim: Claim, sequence: Any, inputs: dict[str, Any], limit: np.ndarray) -> list[float]:
-        logs = []
-        for scale in self.scales:
-            value = claim.evaluate(sequence, {**inputs, "scale": scale})
-            error = magnitude(np.asarray(value, dtype=object).reshape(-1) - limit)
-            logs.append(_log10(error))
-        return logs
+    def _observed(self, logs: list[float]) -> float | None:
+        """The order, or under a power rate the exponent, at which errors fall; None where none can be fitted."""
+        if isinstance(self.rate, QuadraticRate):
+            return _order(logs)
+        return None if logs[-1] < REACHED else -float(np.polyfit(np.log10(self.scales), logs, 1)[0])
+
+    def _values(self, claim: Claim, sequence: Any, inputs: dict[str, Any]) -> list[np.ndarray]:
+        """The sequence at every scale, flattened."""
+        found = (claim.evaluate(sequence, {**inputs, "scale": scale}) for scale in self.scales)
+        return [np.asarray(value, dtype=object).reshape(-1) for value in found]
 
     # -- random sequences ----------------------------------------------------------------------------------------------
 
@@ -205,6 +220,11 @@ class TendsTo(Relation):
         assert isinstance(self.rate, PowerRate)
         ratio = (self.scales[-1] / self.scales[-2]) ** (2 * self.rate.exponent)
         return last + (last - before) / (ratio - 1)
+
+
+def _log_errors(values: list[np.ndarray], limit: np.ndarray) -> list[float]:
+    """log10 of the largest error at every scale."""
+    return [_log10(magnitude(value - limit)) for value in values]
 
 
 def _log10(error: Any) -> float:

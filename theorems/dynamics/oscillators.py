@@ -1,0 +1,393 @@
+"""AKOrN's oscillators: the operators (97) on them, and the readout (98) with its independence of the phase."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from theorems.dynamics import DYNAMICS
+from theorems.dynamics.definitions import normalisation, orthogonal_matrix, projection, unit_rows
+from theorems.dynamics.oscillations import StepSize, normalised_step
+from verify.claims import Assumption, Claim
+from verify.matrix import concatenate, eye, ones, row_norms, row_sums, vec_r
+from verify.relations import Equal
+from verify.shapes import Shape
+from verify.subjects import subject
+
+Oscillators = Annotated[Any, Shape("S", "J", "N")]
+Radii = Annotated[Any, Shape("S", "J")]
+Frequencies = Annotated[Any, Shape("J", "N", "N")]
+Readout = Annotated[Any, Shape("S", "J", "M", "N")]
+Coefficients = Annotated[Any, Shape("S", "J")]
+Rotation = Annotated[Any, Shape("N", "N")]
+
+UNIT_OSCILLATORS = Assumption(
+    "every oscillator has unit norm", zero=lambda X, N: row_sums(split(X, N) * split(X, N)) - 1
+)
+
+
+def split(X: Any, N: int) -> Any:
+    """The oscillators of X (S, D) as rows, token by token, shape (S D/N, N)."""
+    return X.reshape(-1, N)
+
+
+def antisymmetric_blocks(G: Any) -> Any:
+    """Omega_j = G_j - G_j^T for G (J, N, N), stacked, shape (J N, N)."""
+    return concatenate([G[j] - G[j].T for j in range(G.shape[0])], axis=0)
+
+
+@subject("dynamics.oscillator_omega")
+def oscillator_omega(X: Any, Omega: Any, N: int) -> Any:
+    """Omg^(osc)(X): Omega_j times oscillator j of each token, shape (S, D); Omega_j in rows (j-1) N + 1, ..., j N (Eq. (97))."""
+    blocks = [X[:, j : j + N] @ Omega[j : j + N].T for j in range(0, X.shape[1], N)]
+    return concatenate(blocks, axis=1)
+
+
+@subject("dynamics.oscillator_projection")
+def oscillator_projection(X: Any, Y: Any, N: int) -> Any:
+    """Proj_X^(osc)(Y): the projection (5), each oscillator taken for a token; shape (S, D) (Eq. (97))."""
+    return projection(split(X, N), split(Y, N)).reshape(*X.shape)
+
+
+@subject("dynamics.oscillator_normalisation")
+def oscillator_normalisation(Y: Any, N: int) -> Any:
+    """Pi^(osc)(Y): each oscillator divided by its norm, shape (S, D) (Eq. (97))."""
+    return normalisation(split(Y, N)).reshape(*Y.shape)
+
+
+# -- Eq. (97) ----------------------------------------------------------------------------------------------------------
+
+EQ_97 = Claim(
+    DYNAMICS,
+    "dynamics.eq-97",
+    label="Eq. (97)",
+    statement=r"\widetilde{\operatorname{Omg}^{(osc)}(X)}_{i,j}=\Omega_j\tilde X_{i,j},"
+    r"\ \widetilde{\operatorname{Proj}_X^{(osc)}(Y)}_{i,j}=(I_N-\tilde X_{i,j}\tilde X_{i,j}^\top)\tilde Y_{i,j},"
+    r"\ \widetilde{\Pi^{(osc)}(Y)}_{i,j}=\tilde Y_{i,j}/\|\tilde Y_{i,j}\|,\ \tilde X_{i,j}=X_{[i,(j-1)N+1:jN]}",
+    assumptions=[
+        "N divides D",
+        UNIT_OSCILLATORS,
+        r"\Omega_j anti-symmetric",
+        Assumption("no oscillator of Y vanishes", positive=lambda Y, N: row_sums(split(Y, N) * split(Y, N))),
+    ],
+    relation=Equal(),
+    sizes={"S": (1, 3), "J": (1, 3), "N": (1, 3)},
+    exact=True,
+    note="With J = D/N = 1 the last two are the operators (5).",
+)
+
+
+@EQ_97.inputs
+def oscillators_of_rational_norm(
+    directions: Oscillators, others: Oscillators, radii: Radii, G: Frequencies
+) -> dict[str, Any]:
+    """Unit oscillators X, oscillators Y of rational norms, both (S, J N), and Omega (J N, N)."""
+    S, J, N = directions.shape
+    Y = unit_rows(others.reshape(-1, N)) * radii.reshape(-1, 1)
+    X = unit_rows(directions.reshape(-1, N))
+    return {"X": X.reshape(S, J * N), "Y": Y.reshape(S, J * N), "Omega": antisymmetric_blocks(G), "N": N}
+
+
+@EQ_97.formula
+def oscillator_operators(X: Any, Y: Any, Omega: Any, N: int) -> Any:
+    """Omg(X) above Proj_X(Y) above Pi(Y), all oscillator-wise, shape (3 S, D) (Eq. (97))."""
+    return concatenate(
+        [oscillator_omega(X, Omega, N), oscillator_projection(X, Y, N), oscillator_normalisation(Y, N)], axis=0
+    )
+
+
+@EQ_97.oracle
+def oscillator_operators_by_loops(X: Any, Y: Any, Omega: Any, N: int) -> Any:
+    """Every oscillator as a column vector, for each token i and index j."""
+    rows: list[list[Any]] = [[], [], []]
+    for i in range(X.shape[0]):
+        parts: list[list[Any]] = [[], [], []]
+        for j in range(X.shape[1] // N):
+            at = slice(j * N, (j + 1) * N)
+            x, y, Omega_j = X[i, at].reshape(-1, 1), Y[i, at].reshape(-1, 1), Omega[at]
+            norm = row_norms(y.T)
+            for part, column in zip(parts, (Omega_j @ x, (eye(N) - x @ x.T) @ y, y / norm), strict=True):
+                part.append(column.T)
+        for row, part in zip(rows, parts, strict=True):
+            row.append(concatenate(part, axis=1))
+    return concatenate([row for block in rows for row in block], axis=0)
+
+
+@EQ_97.mutant("Omega_j transposed")
+def _(X: Any, Y: Any, Omega: Any, N: int) -> Any:
+    right = oscillator_operators_parts(X, Y, Omega, N)
+    return concatenate([-right[0], right[1], right[2]], axis=0)
+
+
+@EQ_97.mutant("whole tokens")
+def _(X: Any, Y: Any, Omega: Any, N: int) -> Any:
+    return concatenate([oscillator_omega(X, Omega, N), projection(X, Y), normalisation(Y)], axis=0)
+
+
+@EQ_97.mutant("the first Omega for every oscillator")
+def _(X: Any, Y: Any, Omega: Any, N: int) -> Any:
+    right = oscillator_operators_parts(X, Y, Omega, N)
+    return concatenate([(split(X, N) @ Omega[:N].T).reshape(*X.shape), right[1], right[2]], axis=0)
+
+
+def oscillator_operators_parts(X: Any, Y: Any, Omega: Any, N: int) -> tuple[Any, Any, Any]:
+    """Omg(X), Proj_X(Y) and Pi(Y), oscillator-wise, each (S, D)."""
+    return oscillator_omega(X, Omega, N), oscillator_projection(X, Y, N), oscillator_normalisation(Y, N)
+
+
+EQ_97_OSCILLATION = Claim(
+    DYNAMICS,
+    "dynamics.eq-97-oscillation",
+    label="Eqs. (7)-(8) and (97) without C and MSA",
+    statement=r"N=D,\ C=\operatorname{MSA}=0:\quad\Pi(X+\eta\operatorname{Omg}(X))_i=\Pi((I_D+\eta\Omega)x_i),\text{ the"
+    r" update (18)}",
+    assumptions=[r"\Omega anti-symmetric", "unit tokens"],
+    relation=Equal(),
+    sizes={"S": (1, 3), "J": (1, 1), "N": (1, 4)},
+    of_project=True,
+    uses=("dynamics.eq-97",),
+    note="Section 5.2: 'isolating the Omega layer used in AKOrN'.",
+)
+
+
+@EQ_97_OSCILLATION.inputs
+def unit_tokens_and_omega(directions: Oscillators, G: Frequencies, eta: StepSize) -> dict[str, Any]:
+    """Unit tokens (S, N) and one anti-symmetric Omega (N, N)."""
+    N = directions.shape[2]
+    return {"X": unit_rows(directions.reshape(-1, N)), "Omega": antisymmetric_blocks(G), "eta": eta}
+
+
+@EQ_97_OSCILLATION.formula
+def akorn_step_of_omega_alone(X: Any, Omega: Any, eta: Any) -> Any:
+    """Pi(X + eta Omg(X)) with N = D, shape (S, D)."""
+    N = X.shape[1]
+    return oscillator_normalisation(X + oscillator_omega(X, Omega, N) * eta, N)
+
+
+@EQ_97_OSCILLATION.oracle
+def normalised_oscillations(X: Any, Omega: Any, eta: Any) -> Any:
+    return concatenate([normalised_step(X[i : i + 1], Omega, eta) for i in range(X.shape[0])], axis=0)
+
+
+@EQ_97_OSCILLATION.mutant("Omega transposed")
+def _(X: Any, Omega: Any, eta: Any) -> Any:
+    return oscillator_normalisation(X - X @ Omega.T * eta, X.shape[1])
+
+
+@EQ_97_OSCILLATION.mutant("projected after the step")
+def _(X: Any, Omega: Any, eta: Any) -> Any:
+    return oscillator_normalisation(X @ Omega.T * eta + X * 2, X.shape[1])
+
+
+# -- Eq. (98) ----------------------------------------------------------------------------------------------------------
+
+
+def readout_terms(X: Any, U: Any) -> list[list[Any]]:
+    """U_ij x_ij for one k as rows (1, M), by token i and index j; X (S, J, N), U (S, J, M, N)."""
+    S, J, N = X.shape
+    return [[X[i, j].reshape(1, N) @ U[i, j].T for j in range(J)] for i in range(S)]
+
+
+def squared_length(z: Any) -> Any:
+    """|z|^2 of a row z (1, M), shape (1, 1)."""
+    return z @ z.T
+
+
+EQ_98_FORM = Claim(
+    DYNAMICS,
+    "dynamics.eq-98-form",
+    label="Eq. (98)",
+    statement=r"C'=g(m)\in\mathbb R^{D\times N},\ m_k=\|z_k\|,\ z_k=\sum_iU_{kij}\tilde X_{i,j}\in\mathbb R^{N'},"
+    r"\ U_{kij}\in\mathbb R^{N'\times N},\ k=1\cdots DN",
+    assumptions=["one k, D/N > 1 oscillators per token", "squares m_k^2 are compared"],
+    relation=Equal(),
+    sizes={"S": (1, 2), "J": (2, 3), "N": (1, 2), "M": (1, 2)},
+    exact=True,
+    expects="refuted",
+    severity="slip",
+    correction="dynamics.eq-98-summed",
+    doubt="the index j is free on the right in both forms of the extracted text, and absent on the left",
+    note="The printed sum runs over i only, so m_k has as many values as there are j. A sum over i and j gives it one. The"
+    " shape D x N of C' is not that of C, S x D, although C' is to take the place of C in the next layer.",
+)
+
+
+@EQ_98_FORM.formula
+def readout_for_each_free_index(X: Oscillators, U: Readout) -> Any:
+    """m_k^2 for j = 1, ..., J, shape (J, 1) (Eq. (98))."""
+    terms = readout_terms(X, U)
+    return concatenate([squared_length(sum(row[j] for row in terms)) for j in range(X.shape[1])], axis=0)
+
+
+@EQ_98_FORM.oracle
+def readout_as_one_number(X: Oscillators, U: Readout) -> Any:
+    """m_k^2 as the left-hand side has it: whatever j, that of j = 1."""
+    z = sum(X[i, 0].reshape(1, -1) @ U[i, 0].T for i in range(X.shape[0]))
+    return ones(X.shape[1], 1) @ (z @ z.T)
+
+
+@EQ_98_FORM.counterexample("one token, two oscillators of dimension 1")
+def _() -> dict[str, Any]:
+    return {"X": [[[1], [1]]], "U": [[[[1]], [[2]]]]}
+
+
+@EQ_98_FORM.mutant("sum over i and j")
+def _(X: Oscillators, U: Readout) -> Any:
+    z = sum(term for row in readout_terms(X, U) for term in row)
+    return ones(X.shape[1], 1) @ squared_length(z)
+
+
+@EQ_98_FORM.mutant("sum over i of squares, doubled")
+def _(X: Oscillators, U: Readout) -> Any:
+    terms = readout_terms(X, U)
+    return concatenate([sum(squared_length(row[j]) for row in terms) * 2 for j in range(X.shape[1])], axis=0)
+
+
+EQ_98_SUMMED = Claim(
+    DYNAMICS,
+    "dynamics.eq-98-summed",
+    label="Eq. (98), summed over both indices",
+    statement=r"m_k=\|z_k\|,\ z_k=\sum_{i,j}U_{kij}\tilde X_{i,j}=[U_{k11},U_{k12},\ldots]\operatorname{vec}(X)",
+    relation=Equal(),
+    sizes={"S": (1, 2), "J": (1, 3), "N": (1, 3), "M": (1, 2)},
+    exact=True,
+    of_project=True,
+    corrects="dynamics.eq-98-form",
+    note="Squares m_k^2 are compared.",
+)
+
+
+@EQ_98_SUMMED.formula
+def squared_readout(X: Oscillators, U: Readout) -> Any:
+    """m_k^2 = |sum_ij U_kij x_ij|^2, shape (1, 1)."""
+    return squared_length(sum(term for row in readout_terms(X, U) for term in row))
+
+
+@EQ_98_SUMMED.oracle
+def squared_readout_by_one_matrix(X: Oscillators, U: Readout) -> Any:
+    S, J, _ = X.shape
+    whole = concatenate([U[i, j] for i in range(S) for j in range(J)], axis=1)
+    z = whole @ vec_r(X.reshape(S * J, -1))
+    return z.T @ z
+
+
+@EQ_98_SUMMED.mutant("sum over i only")
+def _(X: Oscillators, U: Readout) -> Any:
+    return squared_length(sum(row[0] for row in readout_terms(X, U)))
+
+
+@EQ_98_SUMMED.mutant("lengths summed")
+def _(X: Oscillators, U: Readout) -> Any:
+    return sum(squared_length(term) for row in readout_terms(X, U) for term in row)
+
+
+# -- independence of the phase -----------------------------------------------------------------------------------------
+
+ROTATION = Assumption("R is orthogonal", zero=lambda R: R.T @ R - eye(R.shape[0]))
+
+PHASE = Claim(
+    DYNAMICS,
+    "dynamics.c.2-phase",
+    label="C.2, text",
+    statement=r"\text{``AKOrN then uses a readout module to read out patterns independent of the phase'':"
+    r" }m_k=\|z_k\|\text{ is invariant to a common phase of the oscillators}",
+    assumptions=[
+        ROTATION,
+        r"readout (98), summed over i and j, U_{kij} \in R^{N' \times N} arbitrary, as when learned",
+        "a common phase is one rotation R of all oscillators; squares m_k^2 are compared",
+    ],
+    relation=Equal(),
+    sizes={"S": (1, 2), "J": (1, 2), "N": (2, 3), "M": (1, 3)},
+    expects="refuted",
+    severity="error",
+    correction="dynamics.c.2-phase-scalar",
+    note=r"U_{kij} R and R' U_{kij} need not agree for any isometry R'. A readout that looks at one coordinate of one"
+    r" oscillator sees its phase. For N = 2 it is invariant for U_{kij} = Q_k (a_{kij} I + b_{kij} [[0,-1],[1,0]]), Q_k"
+    r" with orthonormal columns; for every N for U_{kij} = u_{kij} Q_k.",
+)
+
+
+@PHASE.inputs
+def rotated_oscillators(X: Oscillators, U: Readout, G: Rotation) -> dict[str, Any]:
+    """Oscillators, readout matrices and a rotation R, the Cayley transform of G."""
+    return {"X": X, "U": U, "R": orthogonal_matrix(G)}
+
+
+@PHASE.formula
+def squared_readout_of_oscillators(X: Oscillators, U: Readout) -> Any:
+    """m_k^2 at X, shape (1, 1)."""
+    return squared_length(sum(term for row in readout_terms(X, U) for term in row))
+
+
+@PHASE.oracle
+def squared_readout_after_rotation(X: Oscillators, U: Readout, R: Rotation) -> Any:
+    S, J, N = X.shape
+    Y = X.reshape(S * J, N) @ R.T
+    z = sum(Y[i * J + j].reshape(1, N) @ U[i, j].T for i in range(S) for j in range(J))
+    return z @ z.T
+
+
+@PHASE.counterexample("one oscillator in the plane, of which one coordinate is read, turned by a right angle")
+def _() -> dict[str, Any]:
+    return {"X": [[[1, 0]]], "U": [[[[1, 0]]]], "R": [[0, -1], [1, 0]]}
+
+
+@PHASE.mutant("doubled")
+def _(X: Oscillators, U: Readout) -> Any:
+    return squared_length(sum(term for row in readout_terms(X, U) for term in row)) * 2
+
+
+@PHASE.mutant("first power of the first coordinate, doubled")
+def _(X: Oscillators, U: Readout) -> Any:
+    return sum(term for row in readout_terms(X, U) for term in row)[:, :1] * 2
+
+
+PHASE_SCALAR = Claim(
+    DYNAMICS,
+    "dynamics.c.2-phase-scalar",
+    label="C.2, readouts that are independent of the phase",
+    statement=r"U_{kij}=u_{kij}Q_k,\ Q_k^\top Q_k=I_N\ \Rightarrow\ m_k\text{ is invariant under a common rotation of all"
+    r" oscillators}",
+    assumptions=[ROTATION, "N' = N; squares m_k^2 are compared"],
+    relation=Equal(),
+    sizes={"S": (1, 2), "J": (1, 2), "N": (2, 3)},
+    exact=True,
+    of_project=True,
+    corrects="dynamics.c.2-phase",
+)
+
+
+@PHASE_SCALAR.inputs
+def scalar_readouts(X: Oscillators, u: Coefficients, G: Rotation, K: Rotation) -> dict[str, Any]:
+    """Oscillators, coefficients u_ij, the isometry Q and the rotation R by Cayley transforms."""
+    return {"X": X, "u": u, "Q": orthogonal_matrix(K), "R": orthogonal_matrix(G)}
+
+
+def _scalar_readout(X: Any, u: Any, Q: Any) -> Any:
+    """|sum_ij u_ij Q x_ij|^2, shape (1, 1)."""
+    z = u.reshape(1, -1) @ X.reshape(-1, X.shape[2]) @ Q.T
+    return z @ z.T
+
+
+@PHASE_SCALAR.formula
+def squared_scalar_readout(X: Oscillators, u: Coefficients, Q: Rotation) -> Any:
+    """m_k^2 at X, shape (1, 1)."""
+    return _scalar_readout(X, u, Q)
+
+
+@PHASE_SCALAR.oracle
+def squared_scalar_readout_after_rotation(X: Oscillators, u: Coefficients, Q: Rotation, R: Rotation) -> Any:
+    S, J, N = X.shape
+    Y = X.reshape(S * J, N) @ R.T
+    z = sum((Q @ Y[i * J + j].reshape(N, 1)) * u[i, j] for i in range(S) for j in range(J))
+    return z.T @ z
+
+
+@PHASE_SCALAR.mutant("Q with one row left out")
+def _(X: Oscillators, u: Coefficients, Q: Rotation) -> Any:
+    return _scalar_readout(X, u, Q[1:])
+
+
+@PHASE_SCALAR.mutant("one oscillator turned, the others not")
+def _(X: Oscillators, u: Coefficients, Q: Rotation) -> Any:
+    weights = concatenate([u.reshape(1, -1)[:, :1] * 2, u.reshape(1, -1)[:, 1:]], axis=1)
+    return _scalar_readout(X, weights, Q)
