@@ -475,6 +475,17 @@ def exp(x: Any) -> Any:
     return x.exp() if is_tensor(x) else elementwise(_exp_scalar, _promoted(x))
 
 
+def log(x: Any) -> Any:
+    """Entrywise natural logarithm of floats or balls, any shape."""
+    return x.log() if is_tensor(x) else elementwise(_log_scalar, x)
+
+
+def _log_scalar(x: Any) -> Any:
+    if not isinstance(x, flint.arb):
+        raise ArithmeticUnsupported("logarithms of rationals are irrational: evaluate in balls")
+    return x.log()
+
+
 def sqrt(x: Any) -> Any:
     """Entrywise square root, any shape; of a Python integer, the exact scalar that adapts to its partner."""
     if isinstance(x, int):

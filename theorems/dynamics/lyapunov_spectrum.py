@@ -22,11 +22,10 @@ from theorems.dynamics.definitions import (
 )
 from theorems.dynamics.normalisation import Step, updated
 from theorems.dynamics.oscillations import Generator, StepSize
-from verify.arithmetic import elementwise, is_tensor
+from verify.arithmetic import is_tensor
 from verify.claims import Assumption, Claim
 from verify.derivatives import jacobian
-from verify.errors import ArithmeticUnsupported
-from verify.matrix import block_diag, concatenate, eye, rational, singular_values, trace
+from verify.matrix import block_diag, concatenate, determinant, eye, log, rational, singular_values, trace
 from verify.relations import AtMost, Equal, PowerRate, TendsTo
 from verify.shapes import Shape
 
@@ -36,26 +35,6 @@ Four = Annotated[Any, Shape("4", "4")]
 
 #: log of the dimension over 2^SQUARINGS is by how much the enclosure of a largest eigenvalue's logarithm can be off.
 SQUARINGS = 40
-
-
-def logarithm(x: Any) -> Any:
-    """Entrywise natural logarithm of floats or balls, any shape."""
-
-    def of_ball(entry: Any) -> Any:
-        if not isinstance(entry, flint.arb):
-            raise ArithmeticUnsupported("logarithms of rationals are irrational: evaluate in balls")
-        return entry.log()
-
-    return x.log() if is_tensor(x) else elementwise(of_ball, x)
-
-
-def determinant(A: Any) -> Any:
-    """The determinant of A (n, n) summed over permutations, a scalar; n up to 4."""
-    n, found = A.shape[0], 0
-    for p in itertools.permutations(range(n)):
-        inversions = sum(p[i] > p[j] for i, j in itertools.combinations(range(n), 2))
-        found = found + prod(A[i, p[i]] for i in range(n)) * (-1) ** inversions
-    return found
 
 
 def compound_matrix(A: np.ndarray, k: int) -> np.ndarray:
@@ -157,7 +136,7 @@ def _known_exponents(spectrum: Any, pair: Any, eta: Any, power: int = 2) -> Any:
     rotating = [moduli[0] + b * c] * 2 + moduli[2:] if D > 1 else moduli
     oscillating = [1 + abs(eta * omega) ** power for omega in pair[0] for _ in range(2)]
     rows = [sorted(row, key=lambda square: -float(square.mid())) for row in (moduli, rotating, oscillating)]
-    return logarithm(np.array([square for row in rows for square in row], dtype=object)) / 2
+    return log(np.array([square for row in rows for square in row], dtype=object)) / 2
 
 
 @EQ_89.formula
@@ -180,7 +159,7 @@ def _(spectrum: Spectrum, pair: Pair, eta: Any) -> Any:
 @EQ_89.mutant("ln sigma_i, the time average of Section 5.3")
 def _(real: Any, rotating: Any, Omega: Any, eta: Any) -> Any:
     oscillating = eye(Omega.shape[0]) + Omega * eta
-    return np.concatenate([logarithm(singular_values(A)) for A in (real, rotating, oscillating)])
+    return np.concatenate([log(singular_values(A)) for A in (real, rotating, oscillating)])
 
 
 @EQ_89.mutant("(17) with the frequency not squared")
@@ -291,12 +270,12 @@ def traceless(G: Annotated[Any, Shape("2", "2")]) -> dict[str, Any]:
 @AVERAGE.formula
 def averaged_log_singular_values(A: Any) -> Any:
     """ln sigma_i(J) averaged over time, which is its constant value; shape (2,) (Section 5.3)."""
-    return logarithm(singular_values(A))
+    return log(singular_values(A))
 
 
 @AVERAGE.oracle
 def exponents_after_two_steps(A: Any) -> Any:
-    return logarithm(singular_values(A @ A)) / 2
+    return log(singular_values(A @ A)) / 2
 
 
 @AVERAGE.counterexample("a matrix whose square is I, with singular values 2 and 1/2")
@@ -306,12 +285,12 @@ def _() -> dict[str, Any]:
 
 @AVERAGE.mutant("ln of the squares, as alpha_i would have it without the 1/2")
 def _(A: Any) -> Any:
-    return logarithm(singular_values(A)) * 2
+    return log(singular_values(A)) * 2
 
 
 @AVERAGE.mutant("ln of the largest singular value for every i")
 def _(A: Any) -> Any:
-    values = logarithm(singular_values(A))
+    values = log(singular_values(A))
     return values * 0 + values[0]
 
 

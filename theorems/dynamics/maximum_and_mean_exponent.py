@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 from theorems.dynamics import DYNAMICS
 from theorems.dynamics.definitions import Beta, Gain, Heads, QueryWeights, SquareWeights, Tokens, normalisation
-from theorems.dynamics.lyapunov_spectrum import determinant, itrsa_step
+from theorems.dynamics.lyapunov_spectrum import itrsa_step
 from theorems.dynamics.normalisation import Step, updated
 from theorems.dynamics.oscillations import (
     ANTISYMMETRIC,
@@ -25,7 +25,7 @@ from theorems.dynamics.oscillations import (
 )
 from verify.claims import Assumption, Claim
 from verify.derivatives import jacobian
-from verify.matrix import block_diag, eye, row_sums, sqrt, trace
+from verify.matrix import block_diag, determinant, eye, row_sums, sqrt, trace
 from verify.relations import AtMost, Equal, HasStructure
 from verify.shapes import Size
 

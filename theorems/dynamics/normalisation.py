@@ -42,6 +42,7 @@ LEMMA_A2 = Claim(
     relation=Equal(),
     sizes={"S": (1, 4), "D": (1, 4)},
     exact=True,
+    proof=("dynamics.eq-25-26",),
     note="Rows are drawn as radius times unit vector: their norms are then rational, and exact arithmetic decides.",
 )
 

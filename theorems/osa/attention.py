@@ -8,8 +8,6 @@ import math
 from collections.abc import Mapping
 from typing import Annotated, Any
 
-import flint
-
 from theorems.osa import OSA
 from theorems.osa.definitions import (
     SHAPES,
@@ -41,10 +39,10 @@ from theorems.osa.low_rank import (
     NonzeroAlpha,
     tokens_with_wide_basis,
 )
-from verify.arithmetic import is_tensor
 from verify.claims import Assumption, Claim
 from verify.matrix import (
     concatenate,
+    determinant,
     expm,
     eye,
     ones,
@@ -116,19 +114,6 @@ SPECIAL_ORTHOGONAL = Claim(
     uses=("osa.eq-5-skew",),
 )
 decided_at_the_experiments(SPECIAL_ORTHOGONAL)
-
-
-def determinant(A: Any) -> Any:
-    """The determinant of A (n, n): expanded along its first row up to n = 5, which needs no division, by elimination beyond."""
-    if A.shape[0] == 1:
-        return A[0, 0]
-    if A.shape[0] > 5:
-        import torch
-
-        return torch.linalg.det(A) if is_tensor(A) else flint.arb_mat(A.tolist()).det()
-    minors = [concatenate([A[1:, :j], A[1:, j + 1 :]], axis=1) for j in range(A.shape[0])]
-    terms = [A[0, j] * determinant(minor) * (-1) ** j for j, minor in enumerate(minors)]
-    return functools.reduce(lambda left, right: left + right, terms)
 
 
 def _rotation_defect(A: Any) -> Any:

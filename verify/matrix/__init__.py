@@ -4,7 +4,7 @@ Formulas use these and otherwise only ``+ - * / @ .T``.  Each primitive recognis
 that does not exist in an arithmetic raises `verify.errors.ArithmeticUnsupported` and says so.
 """
 
-from verify.arithmetic import absolute, exp, maximum, rational, relu, sqrt, step, total
+from verify.arithmetic import absolute, exp, log, maximum, rational, relu, sqrt, step, total
 from verify.matrix.functions import expm, normalize_rows, row_norms, row_sums, softmax
 from verify.matrix.layout import (
     COLUMN,
@@ -34,6 +34,7 @@ from verify.matrix.products import (
 )
 from verify.matrix.spectral import (
     condition_number,
+    determinant,
     effective_condition_number,
     frobenius_norm,
     inverse,
@@ -54,6 +55,7 @@ __all__ = [
     "commutation_matrix",
     "concatenate",
     "condition_number",
+    "determinant",
     "diag",
     "diag_part",
     "effective_condition_number",
@@ -65,6 +67,7 @@ __all__ = [
     "inverse",
     "khatri_rao",
     "kron",
+    "log",
     "maximum",
     "normalize_rows",
     "ones",

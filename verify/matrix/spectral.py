@@ -16,6 +16,7 @@ import numpy as np
 from verify.arithmetic import Constant, Kind, exact_scalar, has_jets, is_tensor, kind_of, sqrt
 from verify.errors import ArithmeticUnsupported, InputError
 from verify.matrix.layout import require_matrix, require_square
+from verify.matrix.products import concatenate
 
 
 def frobenius_norm(A: Any) -> Any:
@@ -166,3 +167,18 @@ def inverse(A: Any) -> Any:
 
         rows = sympy.Matrix(A).inv().tolist()
     return np.array(rows, dtype=object).reshape(n, n)
+
+
+def determinant(A: Any) -> Any:
+    """The determinant of A (n, n), a scalar: expanded along the first row up to n = 5, without division; by elimination beyond."""
+    require_square("A", A)
+    if A.shape[0] > 5:
+        if is_tensor(A):
+            import torch
+
+            return torch.linalg.det(A)
+        return flint.arb_mat(A.tolist()).det()
+    if A.shape[0] <= 1:
+        return A[0, 0] if A.shape[0] else 1
+    determinants = [determinant(concatenate([A[1:, :j], A[1:, j + 1 :]], axis=1)) for j in range(A.shape[0])]
+    return sum(A[0, j] * minor * (-1) ** j for j, minor in enumerate(determinants))

@@ -1,0 +1,594 @@
+"""Symmetric self-attention: the energy under condition (4), the stability it is said to ensure, and the text around Section 4."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import numpy as np
+
+from theorems.dynamics import DYNAMICS
+from theorems.dynamics.definitions import (
+    Heads,
+    QueryWeights,
+    SquareWeights,
+    Tokens,
+    energy,
+    flow,
+    orthogonal_matrix,
+    projection,
+    unit_rows,
+)
+from theorems.dynamics.energy import (
+    POSITIVE_BETA,
+    SYMMETRIC,
+    UNIT_TOKENS,
+    Core,
+    Factor,
+    energy_loss,
+    symmetric_weights,
+)
+from theorems.dynamics.multi_head_energy import (
+    ORTHONORMAL_BLOCKS,
+    SharedBasis,
+    multi_head_rate,
+    products,
+    symmetric_parts,
+    whole_blocks,
+)
+from theorems.dynamics.oscillations import eigenvalues
+from theorems.dynamics.values_condition import climbing_weights, symmetrised_values
+from verify.claims import Assumption, Claim
+from verify.derivatives import jacobian
+from verify.matrix import (
+    absolute,
+    block_diag,
+    concatenate,
+    exp,
+    eye,
+    maximum,
+    ones,
+    row_sums,
+    step,
+    trace,
+    vec_r,
+    zeros,
+)
+from verify.relations import AtMost, Equal, HasStructure
+from verify.shapes import Real, Shape
+
+InverseTemperature = Annotated[Any, Real(0.1, 10.0)]
+PlanarTokens = Annotated[Any, Shape("S", "2")]
+PlanarDirection = Annotated[Any, Shape("1", "2")]
+Signs = Annotated[Any, Shape("S", "1", role="gate")]
+Axis = Annotated[Any, Shape("1", "D")]
+
+
+# -- Eq. (4) -----------------------------------------------------------------------------------------------------------
+
+CONDITION_4 = Claim(
+    DYNAMICS,
+    "dynamics.eq-4-energy",
+    label="Eq. (4) and following text, Section 3",
+    statement=r"W^QW^{K\top}=W^V=W^{V\top}\ \text{or}\ W^Q=W^K=W^V=I_D\ \Rightarrow\ \frac{d}{dt}\Big(-\sum_{i,j}\exp(\beta "
+    r"X_{[i,:]}^\top W^QW^{K\top}X_{[j,:]})\Big)\le 0\ \text{along (3)}",
+    assumptions=[UNIT_TOKENS, POSITIVE_BETA, SYMMETRIC, "W^V = W^Q W^{K T}; any head dimension D_H"],
+    relation=AtMost(signed=True),
+    sizes={"S": (1, 4), "D": (1, 4), "D_H": (1, 4)},
+    uses=("dynamics.prop-4.1-rate",),
+    note="With the softmax of Eq. (3) and with the unnormalised one. The second condition is the first with W^Q = W^K = I. For"
+    r" each token the loss is 2 \beta Z_i |P_i \Delta_i|^2, or 2 \beta Z_i^2 |P_i \Delta_i|^2 without normalisation.",
+)
+
+
+@CONDITION_4.inputs
+def symmetric_products(directions: Tokens, factor: Factor, core: Core, beta: InverseTemperature) -> dict[str, Any]:
+    """Unit tokens, and weights whose product is symmetric."""
+    return symmetric_weights(directions, factor, core, beta)
+
+
+def _losses(X: Any, W_Q: Any, W_K: Any, W_V: Any, beta: Any) -> Any:
+    """(-dE/dt, its scale) for the softmax of Eq. (3), then for the unnormalised one, shape (4, 1)."""
+    drive = exp(X @ W_Q @ W_K.T @ X.T * beta) @ X @ W_V
+    return concatenate(
+        [energy_loss(X, W_Q, W_K, W_V, beta), loss_along(X, W_Q, W_K, beta, projection(X, drive))], axis=0
+    )
+
+
+def loss_along(X: Any, W_Q: Any, W_K: Any, beta: Any, velocity: Any) -> Any:
+    """(-dE_single/dt, sum_k |(dE/dX)_k (dX/dt)_k|) along any velocity (S, D), shape (2, 1)."""
+    terms = jacobian(energy, "X")(X, W_Q, W_K, beta) * vec_r(velocity).T
+    return concatenate([-row_sums(terms), row_sums(absolute(terms))], axis=0)
+
+
+@CONDITION_4.formula
+def loss_under_condition_4(X: Tokens, W_Q: Factor, W_K: Factor, beta: InverseTemperature) -> Any:
+    """-dE/dt and its scale, with softmax and with the unnormalised softmax, shape (4, 1)."""
+    return _losses(X, W_Q, W_K, W_Q @ W_K.T, beta)
+
+
+@CONDITION_4.oracle
+def no_loss_of_energy() -> Any:
+    return zeros(4, 1)
+
+
+@CONDITION_4.domain("W^Q = W^K = I where D_H = D")
+def _(arrays: dict[str, Any], sizes: dict[str, int], rng: np.random.Generator) -> None:
+    arrays["factor"][:] = np.eye(sizes["D"], sizes["D_H"])
+    arrays["core"][:] = np.eye(sizes["D_H"]) / 2
+
+
+@CONDITION_4.mutant("W^V with the wrong sign")
+def _(X: Tokens, W_Q: Factor, W_K: Factor, beta: InverseTemperature) -> Any:
+    return _losses(X, W_Q, W_K, -(W_Q @ W_K.T), beta)
+
+
+@CONDITION_4.mutant("W^V the identity, W^Q and W^K not")
+def _(X: Tokens, W_Q: Factor, W_K: Factor, beta: InverseTemperature) -> Any:
+    return _losses(X, W_Q, W_K, eye(X.shape[1]), beta)
+
+
+@CONDITION_4.mutant("W^V from the keys alone")
+def _(X: Tokens, W_Q: Factor, W_K: Factor, beta: InverseTemperature) -> Any:
+    return _losses(X, W_Q, W_K, W_K @ W_K.T, beta)
+
+
+# -- Lyapunov stability ------------------------------------------------------------------------------------------------
+
+LYAPUNOV_STABILITY = Claim(
+    DYNAMICS,
+    "dynamics.sec-3-lyapunov-stability",
+    label="Section 3, text after Eq. (4)",
+    statement=r"\text{``the dynamics evolve in a way that monotonically decreases the energy, thereby ensuring the Lyapunov "
+    r"stability''}",
+    assumptions=[
+        UNIT_TOKENS,
+        POSITIVE_BETA,
+        "W^Q = W^K = W^V = I, D = 2",
+        Assumption("X is a rest point of (3)", zero=lambda X, beta: flow(X, eye(2), eye(2), eye(2), beta)),
+    ],
+    relation=AtMost(signed=True),
+    sizes={"S": (2, 4)},
+    expects="refuted",
+    severity="error",
+    correction="dynamics.sec-3-caps",
+    uses=("dynamics.eq-4-energy",),
+    doubt="Stability of what is not said. It is judged for rest points, as in Section 5.2. That the energy never grows is true,"
+    " and makes its sublevel sets invariant; it makes a rest point stable only where the energy has a strict minimum, up to"
+    " rotation. At an antipodal pair it has a maximum.",
+    note="A rest point with an eigenvalue of positive real part is not Lyapunov stable.",
+)
+
+
+@LYAPUNOV_STABILITY.inputs
+def collinear_tokens(direction: PlanarDirection, signs: Signs, beta: InverseTemperature) -> dict[str, Any]:
+    """Tokens +e or -e, which rest; shape (S, 2)."""
+    return {"X": (2 * step(signs) - 1) @ unit_rows(direction), "beta": beta}
+
+
+def _linearisation(X: Any, beta: Any, sign: int = 1, coupled: bool = True) -> Any:
+    """The Jacobian of (3) in the angles of the tokens, shape (S, S), at a rest point on the circle."""
+    S = X.shape[0]
+
+    def velocity(X: Any) -> Any:
+        return flow(X, eye(2), eye(2), eye(2), beta) * sign
+
+    tangents = concatenate([-X[:, 1:], X[:, :1]], axis=1)
+    T = block_diag([tangents[i : i + 1].T for i in range(S)])
+    J = T.T @ jacobian(velocity, "X")(X) @ T
+    return J if coupled else J * eye(S)
+
+
+@LYAPUNOV_STABILITY.formula
+def decay_of_perturbations(X: PlanarTokens, beta: InverseTemperature) -> Any:
+    """Minus the largest real part of an eigenvalue of the linearisation, a scalar: nonnegative if the rest point is stable."""
+    return -maximum(eigenvalues(_linearisation(X, beta))[:, 0])
+
+
+@LYAPUNOV_STABILITY.oracle
+def no_growth(X: PlanarTokens) -> Any:
+    return (X[:1, :1] * 0).reshape(-1)
+
+
+@LYAPUNOV_STABILITY.counterexample("an antipodal pair on the circle, beta = 1")
+def _() -> dict[str, Any]:
+    """By hand: the angle between the tokens leaves pi at the rate 2/(e^2 + 1) = 0.238..."""
+    return {"X": [[1, 0], [-1, 0]], "beta": 1}
+
+
+@LYAPUNOV_STABILITY.mutant("flow that increases the energy")
+def _(X: PlanarTokens, beta: InverseTemperature) -> Any:
+    return -maximum(eigenvalues(_linearisation(X, beta, sign=-1))[:, 0])
+
+
+@LYAPUNOV_STABILITY.mutant("tokens perturbed one at a time")
+def _(X: PlanarTokens, beta: InverseTemperature) -> Any:
+    return -maximum(eigenvalues(_linearisation(X, beta, coupled=False))[:, 0])
+
+
+CAPS = Claim(
+    DYNAMICS,
+    "dynamics.sec-3-caps",
+    label="Lyapunov stability of consensus",
+    statement=r"W^V=I,\ \langle u,X_{[i,:]}\rangle\ge0\ \Rightarrow\ \frac{d}{dt}\langle u,X_{[i,:]}\rangle\ge\min_j"
+    r"\langle u,X_{[j,:]}\rangle-\langle u,X_{[i,:]}\rangle:\ \text{a cap }\{x:\langle u,x\rangle\ge c\ge0\}"
+    r"\text{ that holds all tokens keeps them}",
+    assumptions=[
+        UNIT_TOKENS,
+        Assumption("u is a unit vector", zero=lambda u: row_sums(u * u) - 1),
+        Assumption(r"\langle u, X_i \rangle \ge 0", nonnegative=lambda X, u: X @ u.T),
+        "W^V = I, any W^Q and W^K",
+    ],
+    relation=AtMost(signed=True),
+    sizes={"S": (1, 4), "D": (2, 4)},
+    of_project=True,
+    corrects="dynamics.sec-3-lyapunov-stability",
+    note="At the token nearest to the rim of the cap the right-hand side vanishes, so no token leaves. As the cap shrinks, this is"
+    r" Lyapunov stability of X = 1 u^\top. Proof: d<u,x_i>/dt = <u,m_i> - <u,x_i><x_i,m_i> with m_i a convex combination of"
+    " tokens, <x_i,m_i> at most 1.",
+)
+
+
+@CAPS.inputs
+def tokens_on_one_side(
+    directions: Tokens, axis: Axis, W_Q: QueryWeights, W_K: SquareWeights, beta: InverseTemperature
+) -> dict[str, Any]:
+    """Unit tokens, turned to the side of the unit vector u (1, D)."""
+    X, u = unit_rows(directions), unit_rows(axis)
+    return {"X": X * (2 * step(X @ u.T) - 1), "u": u, "W_Q": W_Q, "W_K": W_K, "beta": beta}
+
+
+def _heights_and_rates(X: Any, u: Any, W_Q: Any, W_K: Any, W_V: Any, beta: Any, factor: int = 1) -> Any:
+    """d<u, x_i>/dt, then a scale for it, shape (2 S, 1)."""
+    rates = flow(X, W_Q, W_K, W_V, beta) @ u.T * factor
+    return concatenate([rates, ones(X.shape[0], 1) + rates * 0], axis=0)
+
+
+@CAPS.formula
+def motion_towards_axis(X: Tokens, u: Axis, W_Q: QueryWeights, W_K: SquareWeights, beta: InverseTemperature) -> Any:
+    """d<u, X_i>/dt for every token, then ones, shape (2 S, 1)."""
+    return _heights_and_rates(X, u, W_Q, W_K, eye(X.shape[1]), beta)
+
+
+@CAPS.oracle
+def height_above_lowest(X: Tokens, u: Axis) -> Any:
+    heights = X @ u.T
+    return concatenate([-maximum(-heights) - heights, heights * 0], axis=0)
+
+
+@CAPS.mutant("W^V = -I")
+def _(X: Tokens, u: Axis, W_Q: QueryWeights, W_K: SquareWeights, beta: InverseTemperature) -> Any:
+    return _heights_and_rates(X, u, W_Q, W_K, eye(X.shape[1]), beta, factor=-1)
+
+
+@CAPS.mutant("W^V = W^Q W^{K T}")
+def _(X: Tokens, u: Axis, W_Q: QueryWeights, W_K: SquareWeights, beta: InverseTemperature) -> Any:
+    return _heights_and_rates(X, u, W_Q, W_K, W_Q @ W_K.T, beta)
+
+
+# -- what is symmetric -------------------------------------------------------------------------------------------------
+
+SYMMETRIC_CONSTRAINT = Claim(
+    DYNAMICS,
+    "dynamics.sec-4-symmetric-constraint",
+    label="Section 4, 'Extension of weight symmetry'",
+    statement=r"\text{``Symmetric SA imposes symmetric constraints on both }W^{Q\top}W^K\text{ and }W^V\text{''}",
+    assumptions=[SYMMETRIC, "W^Q W^{K T} = W^V, Eq. (4)"],
+    relation=Equal(),
+    sizes={"D": (2, 4), "D_H": (2, 4)},
+    expects="refuted",
+    severity="slip",
+    correction="dynamics.sec-4-symmetric-logits",
+    note=r"W^{Q\top}W^K stands for W^QW^{K\top}, as in Eqs. (11), (13), (31) and (47). The former is D_H x D_H and changes its"
+    r" symmetry with W^Q \to W^QT, W^K \to W^KT^{-\top}, which leaves Eq. (4) as it is.",
+)
+
+
+@SYMMETRIC_CONSTRAINT.inputs
+def symmetric_factors(factor: Factor, core: Core) -> dict[str, Any]:
+    """W_Q = F (M + M^T), W_K = F."""
+    return {"W_Q": factor @ (core + core.T), "W_K": factor}
+
+
+@SYMMETRIC_CONSTRAINT.formula
+def skew_part_of_printed_product(W_Q: Factor, W_K: Factor) -> Any:
+    """W_Q^T W_K - W_K^T W_Q, shape (D_H, D_H)."""
+    return W_Q.T @ W_K - W_K.T @ W_Q
+
+
+@SYMMETRIC_CONSTRAINT.oracle
+def nothing_skew(W_Q: Factor) -> Any:
+    return zeros(W_Q.shape[1], W_Q.shape[1])
+
+
+@SYMMETRIC_CONSTRAINT.counterexample("two integer matrices with W^Q W^{K T} = E_11")
+def _() -> dict[str, Any]:
+    """By hand: W_Q^T W_K has the rows (1, 1) and (0, 0)."""
+    return {"W_Q": [[1, 0], [0, 0]], "W_K": [[1, 1], [0, 1]]}
+
+
+@SYMMETRIC_CONSTRAINT.mutant("W^Q W^{K T}, as Eq. (4) has it")
+def _(W_Q: Factor, W_K: Factor) -> Any:
+    return W_Q @ W_K.T - W_K @ W_Q.T
+
+
+@SYMMETRIC_CONSTRAINT.mutant("symmetric part")
+def _(W_Q: Factor, W_K: Factor) -> Any:
+    return W_Q.T @ W_K + W_K.T @ W_Q
+
+
+SYMMETRIC_LOGITS = Claim(
+    DYNAMICS,
+    "dynamics.sec-4-symmetric-logits",
+    label="Section 4 with W^Q W^{K T}",
+    statement=r"W^QW^{K\top}=W^V=W^{V\top}\ \Rightarrow\ XW^QW^{K\top}X^\top\ \text{and}\ W^V\ \text{are symmetric}",
+    assumptions=[SYMMETRIC, "any head dimension D_H"],
+    relation=HasStructure(),
+    sizes={"S": (2, 3), "D": (2, 4), "D_H": (1, 4)},
+    exact=True,
+    of_project=True,
+    corrects="dynamics.sec-4-symmetric-constraint",
+)
+
+
+@SYMMETRIC_LOGITS.inputs
+def tokens_and_symmetric_factors(X: Tokens, factor: Factor, core: Core) -> dict[str, Any]:
+    """Tokens as drawn, W_Q = F (M + M^T), W_K = F."""
+    return {"X": X, "W_Q": factor @ (core + core.T), "W_K": factor}
+
+
+@SYMMETRIC_LOGITS.formula
+def logits(X: Tokens, W_Q: Factor, W_K: Factor) -> Any:
+    """X W_Q W_K^T X^T, shape (S, S)."""
+    return X @ W_Q @ W_K.T @ X.T
+
+
+@SYMMETRIC_LOGITS.part("structure")
+def skew_part_of_logits(value: Any) -> Any:
+    return value - value.T
+
+
+@SYMMETRIC_LOGITS.mutant("queries only")
+def _(X: Tokens, W_Q: Factor, W_K: Factor) -> Any:
+    return X @ W_Q @ W_Q.T @ X.T + X @ W_Q @ (X @ W_K).T @ (X @ X.T)
+
+
+@SYMMETRIC_LOGITS.mutant("weights applied to one side")
+def _(X: Tokens, W_Q: Factor, W_K: Factor) -> Any:
+    return X @ X.T @ X @ W_Q @ W_K.T @ X.T
+
+
+# -- asymmetric W^Q W^{K T} --------------------------------------------------------------------------------------------
+
+ASYMMETRIC = Claim(
+    DYNAMICS,
+    "dynamics.sec-4-asymmetric-allowed",
+    label="Text after Proposition 4.2",
+    statement=r"\text{``}W_QW_K^\top\text{ can be asymmetric, whereas }W_V\text{ should remain symmetric'' (for the existence of "
+    r"the energy function)}",
+    assumptions=[
+        UNIT_TOKENS,
+        ORTHONORMAL_BLOCKS,
+        POSITIVE_BETA,
+        r"W^V = (A + A^\top)/2 for A = W^Q W^{K\top}, and for every head; any head dimension",
+        "unit tokens X for the single head, free tokens Y for several heads",
+    ],
+    relation=AtMost(signed=True),
+    sizes={"S": (1, 3), "D": (2, 4), "D_H": (1, 4), "H": (1, 2)},
+    where=whole_blocks,
+    expects="refuted",
+    severity="error",
+    correction="dynamics.sec-4-transposed-heads",
+    presumes=("dynamics.prop-4.1", "dynamics.prop-4.2"),
+    note="Judged with W^V symmetric whichever way Eq. (11) is read, in any dimension of heads. For one token any A will do"
+    " (dynamics.sec-4-one-token); for two it will not. The energies decrease for symmetric A; an asymmetric one needs the "
+    "values A^T and A, not their mean.",
+)
+
+
+@ASYMMETRIC.inputs
+def single_and_multiple_heads(
+    directions: Tokens, W_Q: Factor, W_K: Factor, Y: Tokens, G: SharedBasis, beta: InverseTemperature, H: Heads
+) -> dict[str, Any]:
+    """Unit tokens X and free tokens Y; U = [U_11, U_21, ...], the Cayley transform of G."""
+    return {"X": unit_rows(directions), "W_Q": W_Q, "W_K": W_K, "Y": Y, "U": orthogonal_matrix(G), "beta": beta, "H": H}
+
+
+def _both_losses(X: Any, W_Q: Any, W_K: Any, Y: Any, U: Any, beta: Any, H: int, factor: int = 1) -> Any:
+    single = energy_loss(X, W_Q, W_K, symmetrised_values(W_Q, W_K) * factor, beta)
+    values = [V * factor for V in symmetric_parts(products(U, H))]
+    several = -multi_head_rate(Y, products(U, H), values, beta)
+    return concatenate([single, ones(1, 1) * several], axis=0)
+
+
+@ASYMMETRIC.formula
+def losses_with_symmetric_values(
+    X: Tokens, W_Q: Factor, W_K: Factor, Y: Tokens, U: SharedBasis, beta: InverseTemperature, H: Heads
+) -> Any:
+    """-dE_single/dt and its scale, then -dE_multi/dt, shape (3, 1)."""
+    return _both_losses(X, W_Q, W_K, Y, U, beta, H)
+
+
+@ASYMMETRIC.oracle
+def no_losses() -> Any:
+    return zeros(3, 1)
+
+
+@ASYMMETRIC.counterexample("W^Q = [[-1, 3], [0, 0]], W^K = I for the single head; A = E_12 for the other")
+def _() -> dict[str, Any]:
+    """dE_single/dt = 4.49..., dE_multi/dt = 1.23...; see Propositions 4.1 and 4.2."""
+    return {**climbing_weights(), "Y": [[-4, 1], [1, 1]], "U": [[1, 0], [0, 1]], "H": 1}
+
+
+@ASYMMETRIC.mutant("sign of the values")
+def _(X: Tokens, W_Q: Factor, W_K: Factor, Y: Tokens, U: SharedBasis, beta: InverseTemperature, H: Heads) -> Any:
+    return _both_losses(X, W_Q, W_K, Y, U, beta, H, factor=-1)
+
+
+@ASYMMETRIC.mutant("factor two in the values")
+def _(X: Tokens, W_Q: Factor, W_K: Factor, Y: Tokens, U: SharedBasis, beta: InverseTemperature, H: Heads) -> Any:
+    return _both_losses(X, W_Q, W_K, Y, U, beta, H, factor=2)
+
+
+TRANSPOSED_HEADS = Claim(
+    DYNAMICS,
+    "dynamics.sec-4-transposed-heads",
+    label="Energy for any A, with transposed heads",
+    statement=r"\frac{dX_{[i,:]}}{dt}=P_i\frac{\sum_j\big(E_{ij}A+E_{ji}A^\top\big)X_{[j,:]}}{\sum_j(E_{ij}+E_{ji})},\ E_{ij}="
+    r"\exp(\beta X_{[i,:]}^\top AX_{[j,:]})\ \Rightarrow\ \frac{dE_{\text{single}}}{dt}\le0\ \text{for every }A",
+    assumptions=[
+        UNIT_TOKENS,
+        POSITIVE_BETA,
+        r"A = W^Q W^{K\top} of any kind, any head dimension; P_i = I - X_i X_i^\top",
+    ],
+    relation=AtMost(signed=True),
+    sizes={"S": (1, 3), "D": (2, 4), "D_H": (1, 4)},
+    of_project=True,
+    corrects="dynamics.sec-4-asymmetric-allowed",
+    note="Two heads, one the transpose of the other (queries and keys exchanged), with the values A and A^T and one common"
+    " normalisation for each token. Any positive normalisation will do: the drive is -dE/dX, token by token, over beta times it."
+    " For A symmetric it is Eq. (3) with normalisation over both heads.",
+)
+
+
+@TRANSPOSED_HEADS.inputs
+def any_heads(directions: Tokens, W_Q: Factor, W_K: Factor, beta: InverseTemperature) -> dict[str, Any]:
+    """Unit tokens, weights as drawn."""
+    return {"X": unit_rows(directions), "W_Q": W_Q, "W_K": W_K, "beta": beta}
+
+
+def _transposed_heads_loss(
+    X: Any, W_Q: Any, W_K: Any, beta: Any, *, exchanged: bool = False, mean: bool = False, sign: int = 1
+) -> Any:
+    A = W_Q @ W_K.T
+    E = exp(X @ A @ X.T * beta)
+    first, second = (A, A.T) if exchanged else (A.T, A)
+    drive = E @ X @ (A + A.T) if mean else E @ X @ first + E.T @ X @ second
+    return loss_along(X, W_Q, W_K, beta, projection(X, drive / row_sums(E + E.T)) * sign)
+
+
+@TRANSPOSED_HEADS.formula
+def loss_of_transposed_heads(X: Tokens, W_Q: Factor, W_K: Factor, beta: InverseTemperature) -> Any:
+    """-dE/dt and its scale, shape (2, 1)."""
+    return _transposed_heads_loss(X, W_Q, W_K, beta)
+
+
+@TRANSPOSED_HEADS.oracle
+def no_loss_at_all() -> Any:
+    return zeros(2, 1)
+
+
+@TRANSPOSED_HEADS.domain("asymmetric integer weights")
+def _(arrays: dict[str, Any], sizes: dict[str, int], rng: np.random.Generator) -> None:
+    arrays["W_K"][:] = np.eye(sizes["D"], sizes["D_H"])
+    arrays["W_Q"][:] = rng.integers(-3, 4, arrays["W_Q"].shape)
+
+
+@TRANSPOSED_HEADS.mutant("values exchanged")
+def _(X: Tokens, W_Q: Factor, W_K: Factor, beta: InverseTemperature) -> Any:
+    return _transposed_heads_loss(X, W_Q, W_K, beta, exchanged=True)
+
+
+@TRANSPOSED_HEADS.mutant("one head with the values (A + A^T)/2, as in Proposition 4.1")
+def _(X: Tokens, W_Q: Factor, W_K: Factor, beta: InverseTemperature) -> Any:
+    return _transposed_heads_loss(X, W_Q, W_K, beta, mean=True)
+
+
+@TRANSPOSED_HEADS.mutant("sign")
+def _(X: Tokens, W_Q: Factor, W_K: Factor, beta: InverseTemperature) -> Any:
+    return _transposed_heads_loss(X, W_Q, W_K, beta, sign=-1)
+
+
+ONE_TOKEN = Claim(
+    DYNAMICS,
+    "dynamics.sec-4-one-token",
+    label="Energy for any A, one token",
+    statement=r"S=1,\ W^V=(A+A^\top)/2\ \Rightarrow\ \frac{dE_{\text{single}}}{dt}\le0\ \text{along (3) for every }A",
+    assumptions=[UNIT_TOKENS, POSITIVE_BETA, "S = 1; any head dimension"],
+    relation=AtMost(signed=True),
+    sizes={"S": (1, 1), "D": (1, 4), "D_H": (1, 4)},
+    of_project=True,
+    note="So the counterexamples with two tokens are the smallest.",
+)
+
+ONE_TOKEN.inputs(any_heads)
+
+
+@ONE_TOKEN.formula
+def loss_of_one_token(X: Tokens, W_Q: Factor, W_K: Factor, beta: InverseTemperature) -> Any:
+    """-dE/dt and its scale, shape (2, 1)."""
+    return energy_loss(X, W_Q, W_K, symmetrised_values(W_Q, W_K), beta)
+
+
+ONE_TOKEN.oracle(no_loss_at_all)
+
+
+@ONE_TOKEN.mutant("W^V = A")
+def _(X: Tokens, W_Q: Factor, W_K: Factor, beta: InverseTemperature) -> Any:
+    return energy_loss(X, W_Q, W_K, W_Q @ W_K.T, beta)
+
+
+@ONE_TOKEN.mutant("sign")
+def _(X: Tokens, W_Q: Factor, W_K: Factor, beta: InverseTemperature) -> Any:
+    return energy_loss(X, W_Q, W_K, -symmetrised_values(W_Q, W_K), beta)
+
+
+# -- rank --------------------------------------------------------------------------------------------------------------
+
+LOW_RANK = Claim(
+    DYNAMICS,
+    "dynamics.sec-4-low-rank",
+    label="Text after Proposition 4.2",
+    statement=r"\text{``In the multi-head scenario, a low-rank structure in the QK product is required'': }"
+    r"\operatorname{rank}(W_h^QW_h^{K\top})=D/(2H)\le D_H",
+    assumptions=[ORTHONORMAL_BLOCKS, r"W_h^QW_h^{K\top} = U_{1,h}U_{2,h}^\top, D_H = D/H"],
+    relation=HasStructure(),
+    sizes={"D": (2, 6), "H": (1, 3)},
+    where=whole_blocks,
+    exact=True,
+    expects="gap",
+    presumes=("dynamics.prop-4.2",),
+    uses=("dynamics.eq-13-orthogonality",),
+    note=r"A_hA_h^\top is a projection of trace D/(2H), the rank of A_h; (A_h + A_h^\top)^2 one of trace D/H, so that the values"
+    " have the full rank D_H of a head. The ranks are as stated. That an energy requires them rests on Proposition 4.2, which"
+    " fails; symmetric heads with A_h A_h' = O, for which it holds, have ranks of sum at most D.",
+)
+
+
+@LOW_RANK.inputs
+def bases(G: SharedBasis, H: Heads) -> dict[str, Any]:
+    """U = [U_11, U_21, ..., U_2H], the Cayley transform of G."""
+    return {"U": orthogonal_matrix(G), "H": H}
+
+
+@LOW_RANK.formula
+def query_key_products(U: SharedBasis, H: Heads) -> Any:
+    """A_1, ..., A_H on top of each other, shape (H D, D)."""
+    return concatenate(products(U, H), axis=0)
+
+
+@LOW_RANK.part("structure")
+def distance_from_ranks(value: Any, H: Heads) -> Any:
+    """For A A^T and (A + A^T)^2: P^2 - P, then tr P - rank in every entry of a row; shape (H (2 D + 2), D)."""
+    D = value.shape[1]
+    defects = []
+    for h in range(H):
+        A = value[h * D : (h + 1) * D]
+        M = A + A.T
+        for P, rank in ((A @ A.T, D // (2 * H)), (M @ M, D // H)):
+            defects += [P @ P - P, ones(1, D) * (trace(P) - rank)]
+    return concatenate(defects, axis=0)
+
+
+@LOW_RANK.mutant("heads symmetrised")
+def _(U: SharedBasis, H: Heads) -> Any:
+    return concatenate(symmetric_parts(products(U, H)), axis=0)
+
+
+@LOW_RANK.mutant("full rank")
+def _(U: SharedBasis, H: Heads) -> Any:
+    return concatenate([U] * H, axis=0)
+
+
+@LOW_RANK.mutant("blocks not normalised")
+def _(U: SharedBasis, H: Heads) -> Any:
+    return concatenate([A * 2 for A in products(U, H)], axis=0)
