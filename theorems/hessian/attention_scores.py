@@ -1,0 +1,475 @@
+"""Section 3.2 on attention scores: uniform at initialisation, similar words, dispersed and one-hot attention."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from theorems.hessian import HESSIAN
+from theorems.hessian.blocks import SETUP
+from theorems.hessian.data_growth import (
+    PAIRS,
+    frozen_functional_hessian,
+    frozen_outer_product_hessian,
+    picked,
+    scalars,
+)
+from theorems.hessian.definitions import (
+    Z_1,
+    Z_2,
+    KeyWeights,
+    Labels,
+    Logits,
+    QueryWeights,
+    Tokens,
+    ValueWeights,
+    attention_logits,
+    outer_product_hessian,
+    second_central_moments,
+    third_central_moments,
+)
+from theorems.hessian.full_hessian import (
+    all_jacobians_squared,
+    full_outer_product_hessian,
+    functional_blocks,
+    outer_product_blocks,
+)
+from theorems.hessian.kronecker import stacked
+from verify.claims import Claim
+from verify.derivatives import hessian
+from verify.matrix import (
+    basis_vector,
+    commutation_matrix,
+    concatenate,
+    eye,
+    frobenius_norm,
+    khatri_rao,
+    kron,
+    maximum,
+    ones,
+    rational,
+    row_sums,
+    softmax,
+    total,
+    trace,
+    zeros,
+)
+from verify.relations import AtMost, Equal
+from verify.shapes import Real, Shape, Size
+
+Matrix = Any
+
+# -- logits at initialisation ------------------------------------------------------------------------------------------
+
+Variance = Annotated[Any, Real(0.25, 2.0)]
+SquareQuery = Annotated[Any, Shape("d", "d")]
+TokensOfWidth = Annotated[Any, Shape("L", "d")]
+Width = Annotated[int, Size("d")]
+
+LOGIT_VARIANCE = Claim(
+    HESSIAN,
+    "hessian.logit-variance",
+    label="Section 3.2, variance of the logits at initialisation",
+    statement=r"\operatorname{Var}(T_{ij}) = s^4\,|x_i|^2|x_j|^2 \text{ whatever } d_K",
+    assumptions=["entries of W_Q and W_K independent, of mean 0 and variance s^2", "tokens fixed"],
+    relation=Equal(),
+    sizes={"L": (1, 3), "d_V": (1, 3), "d_K": (1, 4)},
+    exact=True,
+    of_project=True,
+    note="T_ij is bilinear in W_Q and W_K, so its variance is s^4 times the sum of its squared coefficients.  With s^2 = 0.64/d_V"
+    " (Appendix F) and d_V fixed the logits do not shrink as d_K grows, and the attention does not become uniform.",
+)
+
+
+def _products_of_squares(X: Any, scale: Any) -> Any:
+    squares = row_sums(X * X)
+    return squares @ squares.T * scale
+
+
+@LOGIT_VARIANCE.inputs
+def weights_of_any_value(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, variance: Variance) -> dict[str, Any]:
+    return {"X": X, "W_Q": W_Q, "W_K": W_K, "variance": variance}
+
+
+@LOGIT_VARIANCE.formula
+def logit_variances(X: Tokens, variance: Variance) -> Any:
+    """Var(T_ij) for all i, j, shape (L, L)."""
+    return _products_of_squares(X, variance * variance)
+
+
+def _squared_coefficients(X: Any, W_Q: Any, W_K: Any) -> Any:
+    """The sum of the squared coefficients of T_ij as a bilinear form in W_Q and W_K, shape (L^2, 1)."""
+    H = hessian(attention_logits, ("W_Q", "W_K"))(X, W_Q, W_K)
+    L, n = X.shape[0], W_Q.shape[0] * W_Q.shape[1]
+    return scalars(*(total(H[i * n : (i + 1) * n] * H[i * n : (i + 1) * n]) for i in range(L * L)))
+
+
+@LOGIT_VARIANCE.oracle
+def squared_coefficients(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, variance: Variance) -> Any:
+    return _squared_coefficients(X, W_Q, W_K) * (variance * variance)
+
+
+@LOGIT_VARIANCE.mutant("divided by d_K, as if entries of W_Q W_K^T were averaged")
+def _(X: Tokens, W_Q: QueryWeights, variance: Variance) -> Any:
+    return _products_of_squares(X, variance * variance) * rational(1, W_Q.shape[1])
+
+
+@LOGIT_VARIANCE.mutant("norms not squared twice")
+def _(X: Tokens, variance: Variance) -> Any:
+    return _products_of_squares(X, variance)
+
+
+UNIFORM_AT_INIT = Claim(
+    HESSIAN,
+    "hessian.sec3.2-uniform-at-init",
+    label="Section 3.2, text",
+    statement=r"\text{[Attention scores being data-independent] happens almost surely at initialization for large } d_K",
+    assumptions=["W_Q, W_K with independent entries N(0, 0.64/d_V) (Appendix F)", "tokens fixed"],
+    relation=Equal(),
+    sizes={"L": (1, 3), "d": (1, 4)},
+    expects="reading",
+    reading="d_V = d_K = d grow together, as in Appendix F, and token norms stay bounded: Var(T_ij) = 0.4096 |x_i|^2 |x_j|^2/d^2 is"
+    " summable over d, so by Chebyshev and Borel-Cantelli all logits tend to 0 almost surely and the attention to 1/L.  Not true"
+    " if d_K alone grows (hessian.logit-variance: the variance does not depend on it), nor for tokens with entries of fixed size,"
+    " |x|^2 of order d",
+    uses=("hessian.logit-variance",),
+    exact=True,
+    note="Which weights and tokens are meant is not said where the sentence stands.",
+)
+
+
+@UNIFORM_AT_INIT.inputs
+def square_weights(X: TokensOfWidth, W_Q: SquareQuery, W_K: SquareQuery, d: Width) -> dict[str, Any]:
+    return {"X": X, "W_Q": W_Q, "W_K": W_K, "d": d}
+
+
+@UNIFORM_AT_INIT.formula
+def logit_variances_at_initialisation(X: Any, d: int) -> Any:
+    """Var(T_ij) for d_V = d_K = d and weights N(0, 0.64/d), shape (L, L) (Section 3.2, Appendix F)."""
+    return _products_of_squares(X, rational(64 * 64, 100 * 100 * d * d))
+
+
+@UNIFORM_AT_INIT.oracle
+def squared_coefficients_at_initialisation(X: Any, W_Q: Any, W_K: Any, d: int) -> Any:
+    variance = rational(64, 100 * d)
+    return _squared_coefficients(X, W_Q, W_K) * (variance * variance)
+
+
+@UNIFORM_AT_INIT.mutant("variance that does not fall with d")
+def _(X: Any) -> Any:
+    return _products_of_squares(X, rational(64 * 64, 100 * 100))
+
+
+@UNIFORM_AT_INIT.mutant("variance that falls like 1/d")
+def _(X: Any, d: int) -> Any:
+    return _products_of_squares(X, rational(64 * 64, 100 * 100 * d))
+
+
+# -- similar words -----------------------------------------------------------------------------------------------------
+
+Common = Annotated[Any, Shape("1", "d_V")]
+Spread = Annotated[Any, Real(0.0625, 1.0)]
+
+SIMILAR_WORDS = Claim(
+    HESSIAN,
+    "hessian.sec3.2-similar-words",
+    label="Section 3.2, text",
+    statement=r"\text{[with data-independent attention scores] sequences with more similar words will result in a lower}"
+    r" \text{ contribution of the query-key block}",
+    assumptions=[*SETUP, "attention scores data-independent: A fixed, as under uniform attention", "residual fixed"],
+    relation=Equal(),
+    sizes={"L": (1, 4), "d_V": (1, 2), "d_K": (1, 4)},
+    expects="reading",
+    reading="tokens x + eps e_i with A and the residual fixed: the query-key part of H_o is eps^4 times, its curvature in H_f"
+    " eps^3 times and its product-rule term eps^2 times an expression that is affine or quadratic in the tokens, with the"
+    " moments of the e_i in it.  All vanish for equal tokens.  Lower in this sense of order, not monotonically in eps",
+    uses=("hessian.sec3.2-moment-dependence",),
+    exact=True,
+)
+
+
+@SIMILAR_WORDS.inputs
+def similar_tokens(
+    x: Common,
+    E: Tokens,
+    eps: Spread,
+    W_Q: QueryWeights,
+    W_K: KeyWeights,
+    W_V: ValueWeights,
+    B: Logits,
+    R: Labels,
+) -> dict[str, Any]:
+    X = ones(E.shape[0], 1) @ x + E * eps
+    return {"X": X, "E": E, "eps": eps, "W_Q": W_Q, "W_K": W_K, "W_V": W_V, "B": B, "R": R}
+
+
+def _query_key_part(X: Any, E: Any, W_Q: Any, W_K: Any, W_V: Any, B: Any, R: Any, second: Any, third: Any) -> Any:
+    """(Q,Q), (Q,K), (K,K) of H_o and of H_f with `second` M_2(E) and `third` M_3(E) for the moments, in one column."""
+    A = softmax(B)
+    M_2 = [C * second for C in second_central_moments(A, E)]
+    M_3 = [C * third for C in third_central_moments(A, E)]
+    outer = outer_product_blocks(A @ X, M_2, X, W_Q, W_K, W_V)
+    bent = functional_blocks(M_2, M_3, X, W_Q, W_K, W_V, R)
+    pairs = PAIRS["outer"][:3]
+    return stacked(*(outer[pair] for pair in pairs), *(bent[pair] for pair in pairs))
+
+
+@SIMILAR_WORDS.formula
+def query_key_part_of_similar_tokens(X: Any, E: Any, eps: Any, W_Q: Any, W_K: Any, W_V: Any, B: Any, R: Any) -> Any:
+    """(Q,Q), (Q,K), (K,K) of H_o and of H_f from the moments of the deviations, all entries in one column."""
+    return _query_key_part(X, E, W_Q, W_K, W_V, B, R, second=eps * eps, third=eps * eps * eps)
+
+
+@SIMILAR_WORDS.oracle
+def query_key_part_by_differentiation(X: Any, W_Q: Any, W_K: Any, W_V: Any, B: Any, R: Any) -> Any:
+    pairs, n = PAIRS["outer"][:3], W_Q.shape[0] * W_Q.shape[1]
+    outer = picked(frozen_outer_product_hessian(X, W_Q, W_K, W_V, B), pairs, n)
+    return concatenate([outer, picked(frozen_functional_hessian(X, W_Q, W_K, W_V, B, R), pairs, n)], axis=0)
+
+
+@SIMILAR_WORDS.mutant("second moment of order eps")
+def _(X: Any, E: Any, eps: Any, W_Q: Any, W_K: Any, W_V: Any, B: Any, R: Any) -> Any:
+    return _query_key_part(X, E, W_Q, W_K, W_V, B, R, second=eps, third=eps * eps * eps)
+
+
+@SIMILAR_WORDS.mutant("third moment of order eps^2")
+def _(X: Any, E: Any, eps: Any, W_Q: Any, W_K: Any, W_V: Any, B: Any, R: Any) -> Any:
+    return _query_key_part(X, E, W_Q, W_K, W_V, B, R, second=eps * eps, third=eps * eps)
+
+
+# -- dispersed attention -----------------------------------------------------------------------------------------------
+
+DISPERSED = Claim(
+    HESSIAN,
+    "hessian.sec3.2-dispersed",
+    label="Section 3.2, text",
+    statement=r"\text{Considering a fixed input sequence and varying attention scores, the query-key outer-product Hessian will}"
+    r" \text{ dominate if the attention scores are highly dispersed across tokens}",
+    assumptions=[*SETUP, "X fixed; the scores as dispersed as can be: uniform attention, from W_Q = 0"],
+    relation=AtMost(ascent=False),
+    sizes={"L": (1, 4), "d_V": (1, 2), "d_K": (1, 2)},
+    expects="refuted",
+    severity="error",
+    correction="hessian.dispersed-corrected",
+    note="Read as: under uniform attention the query-key part of H_o is at least as large as its value block, in the Frobenius"
+    " norm.  No constant in front helps: for sigma X the ratio is sigma^4 times that at X, so for small tokens, the practical"
+    " case, it is as small as one likes.  Nor is uniform attention where the second moment is largest: that is attention to"
+    " two extremes.",
+)
+
+
+@DISPERSED.inputs
+def uniform_attention(X: Tokens, W_K: KeyWeights, W_V: ValueWeights) -> dict[str, Any]:
+    return {"X": X, "W_K": W_K, "W_V": W_V}
+
+
+def _parts(X: Any, W_K: Any, W_V: Any) -> tuple[Any, Any]:
+    """The query-key part and the value block of H_o at W_Q = 0."""
+    H, n = all_jacobians_squared(X, 0 * W_K, W_K, W_V), W_K.shape[0] * W_K.shape[1]
+    return H[: 2 * n, : 2 * n], H[2 * n :, 2 * n :]
+
+
+def _closed_part(X: Any, W_K: Any, W_V: Any) -> Any:
+    """The query-key part of H_o at W_Q = 0 in closed form."""
+    n = W_K.shape[0] * W_K.shape[1]
+    return full_outer_product_hessian(X, 0 * W_K, W_K, W_V)[: 2 * n, : 2 * n]
+
+
+@DISPERSED.formula
+def norm_of_query_key_part(X: Any, W_K: Any, W_V: Any) -> Any:
+    """The Frobenius norm of the query-key part of H_o under uniform attention, a scalar (Section 3.2)."""
+    return frobenius_norm(_closed_part(X, W_K, W_V))
+
+
+@DISPERSED.oracle
+def norm_of_value_block(X: Any, W_K: Any, W_V: Any) -> Any:
+    return frobenius_norm(outer_product_hessian(X, 0 * W_K, W_K, W_V, ("W_V", "W_V")))
+
+
+@DISPERSED.counterexample("tokens 0 and 1, all weights but W_Q equal to 1: 1/16 against 1/2")
+def zero_and_one() -> dict[str, Any]:
+    return {"X": [[0], [1]], "W_K": [[1]], "W_V": [[1]]}
+
+
+@DISPERSED.mutant("twice the part")
+def _(X: Any, W_K: Any, W_V: Any) -> Any:
+    return 2 * frobenius_norm(_closed_part(X, W_K, W_V))
+
+
+@DISPERSED.mutant("the square of the norm")
+def _(X: Any, W_K: Any, W_V: Any) -> Any:
+    return _squared(_closed_part(X, W_K, W_V))
+
+
+DISPERSED_CORRECTED = Claim(
+    HESSIAN,
+    "hessian.dispersed-corrected",
+    label="Section 3.2, the two parts of H_o under uniform attention",
+    statement=r"W_Q = 0:\ H_o \text{ has the query block, of norm } \frac{2}{L d_V d_K}\|X^\top X\|_F\|W_K^\top C W_V W_V^\top"
+    r" C W_K\|_F \text{ with } C \text{ the covariance of the tokens, and the value block, of norm } \frac{2}{\sqrt{d_V}}|\bar"
+    r" x|^2",
+    assumptions=[*SETUP, "W_Q = 0, so that attention is uniform and (Q,K), (K,K) vanish"],
+    relation=Equal(),
+    sizes={"L": (1, 5), "d_V": (1, 3), "d_K": (1, 4)},
+    corrects="hessian.sec3.2-dispersed",
+    uses=("hessian.full-outer-product",),
+    exact=True,
+    of_project=True,
+    note="Squares are compared, which are rational.  For sigma X the first norm has the degree 6 and the second 2: the query block"
+    " dominates for large tokens unless W_V^T C W_K = 0, as for equal tokens, and never for small ones unless the mean is 0.",
+)
+
+DISPERSED_CORRECTED.inputs(uniform_attention)
+
+
+def _squared(M: Any) -> Any:
+    return total(M * M)
+
+
+def _squared_norms(X: Any, W_K: Any, W_V: Any, M: Any) -> Any:
+    """The squared norms of the query block, with `M` for the covariance, and of the value block, shape (2, 1)."""
+    (L, d_V), d_K = X.shape, W_K.shape[1]
+    mean = ones(1, L) @ X * rational(1, L)
+    inner = W_K.T @ M @ W_V
+    query = _squared(X.T @ X) * _squared(inner @ inner.T) * rational(4, (L * d_V * d_K) ** 2)
+    return scalars(query, total(mean * mean) * total(mean * mean) * rational(4, d_V))
+
+
+@DISPERSED_CORRECTED.formula
+def squared_norms_under_uniform_attention(X: Any, W_K: Any, W_V: Any) -> Any:
+    """||H_o(W_Q, W_Q)||_F^2 and ||H_o(W_V, W_V)||_F^2 at W_Q = 0, shape (2, 1)."""
+    L = X.shape[0]
+    mean = ones(1, L) @ X * rational(1, L)
+    return _squared_norms(X, W_K, W_V, X.T @ X * rational(1, L) - mean.T @ mean)
+
+
+@DISPERSED_CORRECTED.oracle
+def squared_norms_by_differentiation(X: Any, W_K: Any, W_V: Any) -> Any:
+    query_key, value = _parts(X, W_K, W_V)
+    return scalars(_squared(query_key), _squared(value))
+
+
+@DISPERSED_CORRECTED.mutant("second moment not centred")
+def _(X: Any, W_K: Any, W_V: Any) -> Any:
+    return _squared_norms(X, W_K, W_V, X.T @ X * rational(1, X.shape[0]))
+
+
+@DISPERSED_CORRECTED.mutant("covariance with L - 1 in the denominator, off by its square")
+def _(X: Any, W_K: Any, W_V: Any) -> Any:
+    L = X.shape[0]
+    mean = ones(1, L) @ X * rational(1, L)
+    return _squared_norms(X, W_K, W_V, (X.T @ X * rational(1, L) - mean.T @ mean) * rational(L, L + 1))
+
+
+# -- one-hot attention -------------------------------------------------------------------------------------------------
+
+Position = Annotated[int, Size("p")]
+
+ONE_HOT = Claim(
+    HESSIAN,
+    "hessian.sec3.2-one-hot",
+    label="Section 3.2, text",
+    statement=r"\text{if some tokens attend to only one token (attention row is a one-hot vector), the contribution of the}"
+    r" \text{ query-key part of the Hessian diminishes because the second and third central moment matrices of such one-hot}"
+    r" \text{ self-attention distributions equal zero}",
+    assumptions=["row 1 of A is one-hot, the others are any softmax rows"],
+    relation=Equal(),
+    sizes={"L": (2, 3), "d_V": (1, 3), "p": (0, 2)},
+    where=lambda sizes: sizes["p"] < sizes["L"],
+    uses=("hessian.rem-3.1-z1", "hessian.rem-3.1-z2"),
+    exact=True,
+    note="Z_1 and Z_2, by their definitions from the softmax derivatives at A, have zero rows for that token, so that it adds"
+    " nothing to the query-key part of H_o and H_f; all rows one-hot leave none.  No finite logits give a one-hot row:"
+    " hessian.nearly-one-hot bounds what is left.",
+)
+
+
+@ONE_HOT.inputs
+def first_row_one_hot(X: Tokens, T: Logits, p: Position) -> dict[str, Any]:
+    A = concatenate([basis_vector(X.shape[0], p).T, softmax(T)[1:]], axis=0)
+    return {"X": X, "A": A}
+
+
+def _from_row(X: Any, A: Any, first: int, centre: bool = True) -> Any:
+    """Z_1 and Z_2 from central moments in the rows of tokens `first`, ..., L - 1 and zero above, in one column."""
+    L, d_V = X.shape
+    tokens = [X[i : i + 1] for i in range(first, L)]
+    origin = 1 if centre else 0
+    shifted = [X - ones(L, 1) @ (A[i : i + 1] @ X) * origin for i in range(first, L)]
+    second, third = [], []
+    for i, D in enumerate(shifted, start=first):
+        second.append(sum(D[j : j + 1].T @ D[j : j + 1] * A[i, j] for j in range(L)))
+        third.append(sum(kron(D[j : j + 1].T, D[j : j + 1].T @ D[j : j + 1]) * A[i, j] for j in range(L)))
+    swap = kron(commutation_matrix(d_V, d_V), eye(d_V))
+    outer = [swap @ kron(x, x.T, M) for x, M in zip(tokens, third, strict=True)]
+    above = [zeros(first * d_V * d_V**2, 1), zeros(first * d_V**3 * d_V**2, 1)]
+    return concatenate([above[0], stacked(khatri_rao(tokens, second)), above[1], stacked(*outer)], axis=0)
+
+
+@ONE_HOT.formula
+def derivatives_with_a_one_hot_row(X: Any, A: Any) -> Any:
+    """Z_1 and Z_2 with zeros in the rows of the first token, all entries in one column (Section 3.2)."""
+    return _from_row(X, A, first=1)
+
+
+@ONE_HOT.oracle
+def derivatives_by_definition(X: Any, A: Any) -> Any:
+    return stacked(Z_1(A, X), Z_2(A, X))
+
+
+@ONE_HOT.mutant("moments not centred, which leaves the first token in")
+def _(X: Any, A: Any) -> Any:
+    return _from_row(X, A, first=0, centre=False)
+
+
+@ONE_HOT.mutant("the first two tokens left out")
+def _(X: Any, A: Any) -> Any:
+    return _from_row(X, A, first=2) if X.shape[0] > 2 else _from_row(X, A, first=1) * 2
+
+
+NEARLY_ONE_HOT = Claim(
+    HESSIAN,
+    "hessian.nearly-one-hot",
+    label="Section 3.2, rows that are nearly one-hot",
+    statement=r"\operatorname{tr} M_{2,i} \le (1 - A_{ip})\max_j|x_j - x_p|^2 \text{ for every } i, p",
+    assumptions=["A = softmax(T), row-wise"],
+    relation=AtMost(),
+    sizes={"L": (2, 4), "d_V": (1, 3), "p": (0, 2)},
+    where=lambda sizes: sizes["p"] < sizes["L"],
+    of_project=True,
+    note="The variance is at most the mean squared distance from any point, here from x_p.  As a row becomes one-hot the"
+    " query-key part of H_o that belongs to its token falls with the square of this bound.",
+)
+
+
+@NEARLY_ONE_HOT.inputs
+def tokens_and_logits(X: Tokens, T: Logits, p: Position) -> dict[str, Any]:
+    return {"X": X, "T": T, "p": p}
+
+
+def _spread_bound(X: Any, T: Any, p: int) -> Any:
+    distance = X - ones(X.shape[0], 1) @ X[p : p + 1]
+    others = ones(1, X.shape[0]) - basis_vector(X.shape[0], p).T
+    return softmax(T) @ others.T * maximum(row_sums(distance * distance))
+
+
+@NEARLY_ONE_HOT.formula
+def variance_bounds(X: Any, T: Any, p: int) -> Any:
+    """(1 - A_ip) max_j |x_j - x_p|^2 for every row i, shape (L, 1)."""
+    return _spread_bound(X, T, p)
+
+
+@NEARLY_ONE_HOT.oracle
+def variances(X: Any, T: Any) -> Any:
+    return scalars(*(trace(C) for C in second_central_moments(softmax(T), X)))
+
+
+@NEARLY_ONE_HOT.mutant("square of 1 - A_ip")
+def _(X: Any, T: Any, p: int) -> Any:
+    others = ones(1, X.shape[0]) - basis_vector(X.shape[0], p).T
+    rest = softmax(T) @ others.T
+    return _spread_bound(X, T, p) * rest
+
+
+@NEARLY_ONE_HOT.mutant("half of the bound")
+def _(X: Any, T: Any, p: int) -> Any:
+    return _spread_bound(X, T, p) * rational(1, 2)
