@@ -1,0 +1,274 @@
+"""Upper bounds of the Jacobian of the network: Lemma 13 and the sums in its proof."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any
+
+from theorems.convergence import CONVERGENCE
+from theorems.convergence.definitions import (
+    WEIGHTS,
+    KeyWeights,
+    OutputWeights,
+    QueryWeights,
+    Samples,
+    ValueWeights,
+    outputs,
+)
+from theorems.convergence.descent import stacked
+from theorems.convergence.gradient_bounds import KINK, NORMS, SMALL
+from theorems.convergence.norm_bounds import (
+    ASSUMPTION_1,
+    NormBounds,
+    PositiveScale,
+    balanced_attention,
+    bounds_at,
+    dominating_token,
+    equal_samples,
+    length,
+    zero_pre_activations,
+)
+from verify.claims import Claim
+from verify.derivatives import jacobian
+from verify.matrix import concatenate, maximum, rational, spectral_norm, sqrt
+from verify.relations import AtMost
+
+# -- Lemma 13 ----------------------------------------------------------------------------------------------------------
+
+NETWORK = ["f with the sum over tokens of Appendix C.2", ASSUMPTION_1, NORMS, KINK]
+
+LEMMA_13 = Claim(
+    CONVERGENCE,
+    "convergence.lemma-13",
+    label="Lemma 13, Eq. (11)",
+    statement=r"\|\nabla_\theta f\|_2\le c_2\triangleq\rho\sqrt{\bar\lambda_O^2+\bar\lambda_V^2+(2\tau_0\bar\lambda_K"
+    r"\bar\lambda_V\bar\lambda_Od_sC_x^2)^2+(2\tau_0\bar\lambda_Q\bar\lambda_V\bar\lambda_Od_sC_x^2)^2}",
+    assumptions=NETWORK,
+    relation=AtMost(ascent=False),
+    sizes={**SMALL, "N": (1, 3)},
+    proof=("convergence.lemma-13-sums",),
+    note="Checked for the spectral and the Frobenius norm of the Jacobian, as the proof does. For the average pooling of"
+    " Eq. (1.2) the Jacobian is d_s times smaller. Attained at d_s = 1 and equal samples, without attention weights.",
+)
+
+
+def jacobian_by_differentiation(X: Any, theta: dict[str, Any], tau_0: Any, tau_1: Any) -> Any:
+    """df/dtheta by differentiation, for the sum over tokens, shape (N, |theta|)."""
+    blocks = [jacobian(outputs, name)(X, **theta, tau_0=tau_0, tau_1=tau_1, pooling="sum") for name in WEIGHTS]
+    return concatenate(blocks, axis=1)
+
+
+def _theta(W_Q: Any, W_K: Any, W_V: Any, w_O: Any) -> dict[str, Any]:
+    return {"W_Q": W_Q, "W_K": W_K, "W_V": W_V, "w_O": w_O}
+
+
+@LEMMA_13.formula
+def jacobian_bound(
+    X: Samples, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, w_O: OutputWeights,
+    tau_0: PositiveScale, tau_1: PositiveScale,
+) -> Any:  # fmt: skip
+    """c_2, a scalar (Eq. (11))."""
+    return bounds_at(X, W_Q, W_K, W_V, w_O, tau_0, tau_1).c_2()
+
+
+@LEMMA_13.oracle
+def jacobian_norms(
+    X: Samples, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, w_O: OutputWeights,
+    tau_0: PositiveScale, tau_1: PositiveScale,
+) -> Any:  # fmt: skip
+    """Spectral and Frobenius norms of the Jacobian."""
+    J = jacobian_by_differentiation(X, _theta(W_Q, W_K, W_V, w_O), tau_0, tau_1)
+    return stacked([spectral_norm(J), length(J, tau_1)])
+
+
+LEMMA_13.domain("equal samples")(equal_samples)
+LEMMA_13.domain("dominating token")(dominating_token)
+LEMMA_13.domain("all pre-activations zero")(zero_pre_activations)
+LEMMA_13.domain("balanced attention")(balanced_attention)
+
+
+def _c_2(b: NormBounds, **squares: Any) -> Any:
+    """c_2 with some of its four squares multiplied."""
+    mixed = b.kappa * b.V * b.O
+    terms = {"O": b.O**2, "V": b.V**2, "K": (mixed * b.K) ** 2, "Q": (mixed * b.Q) ** 2}
+    return b.rho * sqrt(sum(term * squares.get(name, 1) for name, term in terms.items()))
+
+
+@LEMMA_13.mutant("lambda_O^2 dropped")
+def _(
+    X: Samples, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, w_O: OutputWeights,
+    tau_0: PositiveScale, tau_1: PositiveScale,
+) -> Any:  # fmt: skip
+    return _c_2(bounds_at(X, W_Q, W_K, W_V, w_O, tau_0, tau_1), O=0)
+
+
+@LEMMA_13.mutant("lambda_V^2 dropped")
+def _(
+    X: Samples, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, w_O: OutputWeights,
+    tau_0: PositiveScale, tau_1: PositiveScale,
+) -> Any:  # fmt: skip
+    return _c_2(bounds_at(X, W_Q, W_K, W_V, w_O, tau_0, tau_1), V=0)
+
+
+@LEMMA_13.mutant("terms of W_Q and W_K dropped")
+def _(
+    X: Samples, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, w_O: OutputWeights,
+    tau_0: PositiveScale, tau_1: PositiveScale,
+) -> Any:  # fmt: skip
+    return _c_2(bounds_at(X, W_Q, W_K, W_V, w_O, tau_0, tau_1), K=0, Q=0)
+
+
+@LEMMA_13.mutant("N^{1/2} dropped in rho")
+def _(
+    X: Samples, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, w_O: OutputWeights,
+    tau_0: PositiveScale, tau_1: PositiveScale,
+) -> Any:  # fmt: skip
+    return _c_2(bounds_at(X, W_Q, W_K, W_V, w_O, tau_0, tau_1)) / sqrt(X.shape[0])
+
+
+SUMS = Claim(
+    CONVERGENCE,
+    "convergence.lemma-13-sums",
+    label="Proof of Lemma 13, four displayed sums",
+    statement=r"\sum_n\|\nabla_{W_V}f(X_n)\|_F^2\le(\rho\bar\lambda_O)^2,\ \sum_n\|\nabla_{w_O}f(X_n)\|_F\le(\rho\tau_0"
+    r"\bar\lambda_K\bar\lambda_V\bar\lambda_Od_sC_x^2)^2,\ \sum_n\|\nabla_{w_O}f(X_n)\|_F\le(2\rho\tau_0\bar\lambda_K"
+    r"\bar\lambda_V\bar\lambda_Od_sC_x^2)^2,\ \sum_n\|\nabla_{w_O}f(X_n)\|_F\le(2\rho\tau_0\bar\lambda_Q\bar\lambda_V"
+    r"\bar\lambda_Od_sC_x^2)^2",
+    assumptions=NETWORK,
+    relation=AtMost(ascent=False),
+    sizes=SMALL,
+    expects="refuted",
+    severity="slip",
+    correction="convergence.lemma-13-blocks",
+    doubt="The subscripts w_O of the last two lines and the missing squares may be damage of the extraction; the last two"
+    " are read as W_Q and W_K, squared, and in the second line whichever of the norm and its square is smaller.",
+    note="The second line bounds the gradient in w_O by the constant of the one in W_Q. No square or subscript mends it:"
+    " with lambda_K = 0 its right-hand side vanishes, and one of the four lines has to be that of w_O. Eq. (11) itself"
+    " has the right constant, lambda_V^2.",
+)
+
+
+def _block_sums(X: Any, theta: dict[str, Any], tau_0: Any, tau_1: Any) -> dict[str, Any]:
+    """sum_n ||grad f(X_n)||_F^2 for each weight, and sum_n ||grad f(X_n)||_2 for w_O, by differentiation."""
+    J = {name: jacobian(outputs, name)(X, **theta, tau_0=tau_0, tau_1=tau_1, pooling="sum") for name in WEIGHTS}
+    sums = {name: (J[name] * J[name]).sum() + tau_1 * 0 for name in WEIGHTS}
+    return {**sums, "plain w_O": sum(length(J["w_O"][n], tau_1) for n in range(X.shape[0]))}
+
+
+def _block_bounds(b: NormBounds) -> dict[str, Any]:
+    mixed = b.kappa * b.V * b.O
+    factors = {"W_V": b.O, "w_O": b.V, "W_Q": mixed * b.K, "W_K": mixed * b.Q}
+    return {name: (b.rho * factor) ** 2 for name, factor in factors.items()}
+
+
+@SUMS.formula
+def printed_squares(
+    X: Samples, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, w_O: OutputWeights,
+    tau_0: PositiveScale, tau_1: PositiveScale,
+) -> Any:  # fmt: skip
+    """The four right-hand sides as printed, shape (4,) (proof of Lemma 13)."""
+    bounds = _block_bounds(bounds_at(X, W_Q, W_K, W_V, w_O, tau_0, tau_1))
+    return stacked([bounds["W_V"], bounds["W_Q"] * rational(1, 4), bounds["W_Q"], bounds["W_K"]])
+
+
+@SUMS.oracle
+def sums_over_samples(
+    X: Samples, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, w_O: OutputWeights,
+    tau_0: PositiveScale, tau_1: PositiveScale,
+) -> Any:  # fmt: skip
+    sums = _block_sums(X, _theta(W_Q, W_K, W_V, w_O), tau_0, tau_1)
+    smaller = -maximum(stacked([-sums["w_O"], -sums["plain w_O"]]))
+    return stacked([sums["W_V"], smaller, sums["W_Q"], sums["W_K"]])
+
+
+@SUMS.mutant("d_s in place of d_s^{3/2} and factor 2 dropped")
+def _(
+    X: Samples, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, w_O: OutputWeights,
+    tau_0: PositiveScale, tau_1: PositiveScale,
+) -> Any:  # fmt: skip
+    bounds = _block_bounds(bounds_at(X, W_Q, W_K, W_V, w_O, tau_0, tau_1))
+    smaller = [bounds["W_V"], bounds["W_Q"] * rational(1, 16), bounds["W_Q"] * rational(1, 4), bounds["W_K"]]
+    return stacked(smaller) * rational(1, X.shape[1])
+
+
+@SUMS.mutant("right-hand sides not squared")
+def _(
+    X: Samples, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, w_O: OutputWeights,
+    tau_0: PositiveScale, tau_1: PositiveScale,
+) -> Any:  # fmt: skip
+    return sqrt(printed_squares(X, W_Q, W_K, W_V, w_O, tau_0, tau_1))
+
+
+@SUMS.counterexample("all sizes and weights 1, tau_0 = 1/2: the gradient in w_O is 1, its bound 1/4")
+def _() -> dict[str, Any]:
+    return {
+        "X": [[[1]]], "W_Q": [[1]], "W_K": [[1]], "W_V": [[1]], "w_O": [[1]], "tau_0": Fraction(1, 2), "tau_1": 1,
+    }  # fmt: skip
+
+
+BLOCKS = Claim(
+    CONVERGENCE,
+    "convergence.lemma-13-blocks",
+    label="The four sums in the proof of Lemma 13, with their own bounds",
+    statement=r"\sum_n\|\nabla_{W_V}f(X_n)\|_F^2\le(\rho\bar\lambda_O)^2,\ \sum_n\|\nabla_{w_O}f(X_n)\|_2^2\le(\rho"
+    r"\bar\lambda_V)^2,\ \sum_n\|\nabla_{W_Q}f(X_n)\|_F^2\le(2\rho\tau_0\bar\lambda_K\bar\lambda_V\bar\lambda_Od_sC_x^2)^2,"
+    r"\ \sum_n\|\nabla_{W_K}f(X_n)\|_F^2\le(2\rho\tau_0\bar\lambda_Q\bar\lambda_V\bar\lambda_Od_sC_x^2)^2",
+    assumptions=NETWORK,
+    relation=AtMost(ascent=False),
+    sizes=SMALL,
+    corrects="convergence.lemma-13-sums",
+    of_project=True,
+)
+
+
+@BLOCKS.formula
+def squares_of_block_bounds(
+    X: Samples, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, w_O: OutputWeights,
+    tau_0: PositiveScale, tau_1: PositiveScale,
+) -> Any:  # fmt: skip
+    """The bounds in the order W_V, w_O, W_Q, W_K, shape (4,)."""
+    bounds = _block_bounds(bounds_at(X, W_Q, W_K, W_V, w_O, tau_0, tau_1))
+    return stacked([bounds[name] for name in ("W_V", "w_O", "W_Q", "W_K")])
+
+
+@BLOCKS.oracle
+def block_sums(
+    X: Samples, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, w_O: OutputWeights,
+    tau_0: PositiveScale, tau_1: PositiveScale,
+) -> Any:  # fmt: skip
+    sums = _block_sums(X, _theta(W_Q, W_K, W_V, w_O), tau_0, tau_1)
+    return stacked([sums[name] for name in ("W_V", "w_O", "W_Q", "W_K")])
+
+
+BLOCKS.domain("equal samples")(equal_samples)
+BLOCKS.domain("dominating token")(dominating_token)
+BLOCKS.domain("all pre-activations zero")(zero_pre_activations)
+BLOCKS.domain("balanced attention")(balanced_attention)
+
+
+@BLOCKS.mutant("the bound of W_Q for w_O, as printed")
+def _(
+    X: Samples, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, w_O: OutputWeights,
+    tau_0: PositiveScale, tau_1: PositiveScale,
+) -> Any:  # fmt: skip
+    bounds = _block_bounds(bounds_at(X, W_Q, W_K, W_V, w_O, tau_0, tau_1))
+    return stacked([bounds["W_V"], bounds["W_Q"] * rational(1, 4), bounds["W_Q"], bounds["W_K"]])
+
+
+@BLOCKS.mutant("lambda_O and lambda_V exchanged")
+def _(
+    X: Samples, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, w_O: OutputWeights,
+    tau_0: PositiveScale, tau_1: PositiveScale,
+) -> Any:  # fmt: skip
+    bounds = _block_bounds(bounds_at(X, W_Q, W_K, W_V, w_O, tau_0, tau_1))
+    return stacked([bounds[name] for name in ("w_O", "W_V", "W_Q", "W_K")])
+
+
+@BLOCKS.mutant("C_x^2 dropped for W_Q and W_K")
+def _(
+    X: Samples, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, w_O: OutputWeights,
+    tau_0: PositiveScale, tau_1: PositiveScale,
+) -> Any:  # fmt: skip
+    b = bounds_at(X, W_Q, W_K, W_V, w_O, tau_0, tau_1)
+    bounds = _block_bounds(b)
+    return stacked([bounds["W_V"], bounds["w_O"], bounds["W_Q"] / b.C_x**4, bounds["W_K"] / b.C_x**4])

@@ -1,0 +1,419 @@
+"""How far attention, the last hidden layer and the output move with the weights: Lemmas 7, 9 and 10.
+
+Weights at t' are written W_Q, ..., those at t W_Q_0, ...
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from theorems.convergence import CONVERGENCE
+from theorems.convergence.definitions import (
+    KeyWeights,
+    OutputWeights,
+    QueryWeights,
+    Samples,
+    ValueWeights,
+    last_hidden_layer,
+)
+from theorems.convergence.descent import stacked
+from theorems.convergence.gradients import Tokens, attention_rows
+from theorems.convergence.norm_bounds import (
+    ASSUMPTION_1,
+    NORMS,
+    NormBounds,
+    PositiveScale,
+    Weights,
+    at_both_ends,
+    close_pairs,
+    dominating_token,
+    from_zero,
+    zero_pre_activations,
+)
+from verify.claims import Claim
+from verify.matrix import frobenius_norm, relu, spectral_norm, sqrt
+from verify.relations import AtMost
+
+SUM = "F_pre with the sum over tokens, as in the proof; the average of Eq. (1.2) is d_s times smaller"
+SIZES = {"N": (1, 3), "d_s": (1, 3), "d": (1, 3), "d_m": (1, 3)}
+
+
+def _moved(W: Any, W_0: Any) -> Any:
+    """||W^{t'} - W^t||_2."""
+    return spectral_norm(W - W_0)
+
+
+# -- Lemma 7 -----------------------------------------------------------------------------------------------------------
+
+LEMMA_7 = Claim(
+    CONVERGENCE,
+    "convergence.lemma-7",
+    label="Lemma 7",
+    statement=r"\|\beta_i^{t'}-\beta_i^t\|_2\le2\tau_0C_x^2d_s\big(\bar\lambda_Q\|W_K^{t'}-W_K^t\|_2"
+    r"+\bar\lambda_K\|W_Q^{t'}-W_Q^t\|_2\big)",
+    assumptions=[ASSUMPTION_1, NORMS],
+    relation=AtMost(),
+    sizes={"d_s": (1, 4), "d": (1, 3), "d_m": (1, 3)},
+    proof=("convergence.lemma-7-edelman",),
+    note="Far from tight: the sharp constant of the softmax is 1/2 of the one used in the 1-norm, and the largest products"
+    " of two tokens are half of d_s C_x^2 where they differ.",
+)
+
+
+def _attention_bound(
+    X: Any,
+    W_Q: Any,
+    W_K: Any,
+    W_Q_0: Any,
+    W_K_0: Any,
+    tau_0: Any,
+    by_keys: Any = 1,
+    by_queries: Any = 1,
+    power: int = 2,
+) -> Any:
+    pair = [{"W_Q": W_Q, "W_K": W_K}, {"W_Q": W_Q_0, "W_K": W_K_0}]
+    bounds = NormBounds(X.reshape(1, *X.shape), pair, tau_0, 1)
+    moved = bounds.Q * _moved(W_K, W_K_0) * by_keys + bounds.K * _moved(W_Q, W_Q_0) * by_queries
+    return tau_0 * bounds.C_x**power * (2 * bounds.d_s) * moved
+
+
+@LEMMA_7.formula
+def attention_moves_at_most(
+    X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_Q_0: QueryWeights, W_K_0: KeyWeights, tau_0: PositiveScale
+) -> Any:
+    """2 tau_0 C_x^2 d_s (lambda_Q ||W_K - W_K_0||_2 + lambda_K ||W_Q - W_Q_0||_2), a scalar (Lemma 7)."""
+    return _attention_bound(X, W_Q, W_K, W_Q_0, W_K_0, tau_0)
+
+
+@LEMMA_7.oracle
+def movements_of_attention(
+    X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_Q_0: QueryWeights, W_K_0: KeyWeights, tau_0: PositiveScale
+) -> Any:
+    """||beta_i^{t'} - beta_i^t||_2 for every token i."""
+    pairs = zip(attention_rows(X, W_Q, W_K, tau_0), attention_rows(X, W_Q_0, W_K_0, tau_0), strict=True)
+    return stacked([frobenius_norm(beta - beta_0) for beta, beta_0 in pairs])
+
+
+LEMMA_7.domain("weights zero at t")(from_zero)
+LEMMA_7.domain("close pairs")(close_pairs)
+
+
+@LEMMA_7.mutant("movement of W_Q dropped")
+def _(
+    X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_Q_0: QueryWeights, W_K_0: KeyWeights, tau_0: PositiveScale
+) -> Any:
+    return _attention_bound(X, W_Q, W_K, W_Q_0, W_K_0, tau_0, by_queries=0)
+
+
+@LEMMA_7.mutant("movement of W_K dropped")
+def _(
+    X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_Q_0: QueryWeights, W_K_0: KeyWeights, tau_0: PositiveScale
+) -> Any:
+    return _attention_bound(X, W_Q, W_K, W_Q_0, W_K_0, tau_0, by_keys=0)
+
+
+@LEMMA_7.mutant("C_x in place of its square")
+def _(
+    X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_Q_0: QueryWeights, W_K_0: KeyWeights, tau_0: PositiveScale
+) -> Any:
+    return _attention_bound(X, W_Q, W_K, W_Q_0, W_K_0, tau_0, power=1)
+
+
+# -- Lemma 9 -----------------------------------------------------------------------------------------------------------
+
+LEMMA_9 = Claim(
+    CONVERGENCE,
+    "convergence.lemma-9",
+    label="Lemma 9",
+    statement=r"\|F_{pre}^{t'}-F_{pre}^t\|_F\le\rho\Big(\|W_V^{t'}-W_V^t\|_2+\bar\lambda_V2\tau_0C_x^2d_s"
+    r"(\bar\lambda_Q\|W_K^{t'}-W_K^t\|_2+\bar\lambda_K\|W_Q^{t'}-W_Q^t\|_2)\Big)",
+    assumptions=[ASSUMPTION_1, NORMS, SUM],
+    relation=AtMost(),
+    sizes=SIZES,
+    proof=("convergence.lemma-9-split", "convergence.lemma-8", "convergence.lemma-7"),
+    note="Checked for the sum over tokens and for the average of Eq. (1.2) side by side. Nearly attained by the sum, where"
+    " one token carries the norm and all others attend to it.",
+)
+
+
+def _hidden_layers(X: Any, theta: Weights, tau_0: Any, tau_1: Any, pooling: str) -> Any:
+    return last_hidden_layer(X, theta["W_Q"], theta["W_K"], theta["W_V"], tau_0, tau_1, pooling)
+
+
+def _hidden_layer_bound(
+    X: Any, theta: Weights, theta_0: Weights, tau_0: Any, tau_1: Any, by_values: Any = 1, by_attention: Any = 1
+) -> Any:
+    bounds = NormBounds(X, [theta, theta_0], tau_0, tau_1)
+    moved = {name: _moved(theta[name], theta_0[name]) for name in ("W_Q", "W_K", "W_V")}
+    attention = bounds.kappa * (bounds.Q * moved["W_K"] + bounds.K * moved["W_Q"])
+    return bounds.rho * (moved["W_V"] * by_values + bounds.V * attention * by_attention)
+
+
+def _pair(W_Q: Any, W_K: Any, W_V: Any, W_Q_0: Any, W_K_0: Any, W_V_0: Any) -> tuple[Weights, Weights]:
+    return {"W_Q": W_Q, "W_K": W_K, "W_V": W_V}, {"W_Q": W_Q_0, "W_K": W_K_0, "W_V": W_V_0}
+
+
+@LEMMA_9.formula
+def hidden_layer_moves_at_most(
+    X: Samples, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights,
+    W_Q_0: QueryWeights, W_K_0: KeyWeights, W_V_0: ValueWeights, tau_0: PositiveScale, tau_1: PositiveScale,
+) -> Any:  # fmt: skip
+    """The right-hand side of Lemma 9, a scalar, with rho = N^{1/2} d_s^{3/2} tau_1 C_x."""
+    return _hidden_layer_bound(X, *_pair(W_Q, W_K, W_V, W_Q_0, W_K_0, W_V_0), tau_0, tau_1)
+
+
+@LEMMA_9.oracle
+def movements_of_the_hidden_layer(
+    X: Samples, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights,
+    W_Q_0: QueryWeights, W_K_0: KeyWeights, W_V_0: ValueWeights, tau_0: PositiveScale, tau_1: PositiveScale,
+) -> Any:  # fmt: skip
+    """||F_pre^{t'} - F_pre^t||_F for the sum over tokens and for the average."""
+    theta, theta_0 = _pair(W_Q, W_K, W_V, W_Q_0, W_K_0, W_V_0)
+    change = {
+        pooling: _hidden_layers(X, theta, tau_0, tau_1, pooling) - _hidden_layers(X, theta_0, tau_0, tau_1, pooling)
+        for pooling in ("sum", "average")
+    }
+    return stacked([frobenius_norm(change["sum"]), frobenius_norm(change["average"])])
+
+
+LEMMA_9.domain("weights zero at t")(from_zero)
+LEMMA_9.domain("close pairs")(close_pairs)
+LEMMA_9.domain("all pre-activations zero")(zero_pre_activations)
+LEMMA_9.domain("dominating token")(dominating_token)
+
+
+@LEMMA_9.mutant("movement of W_V dropped")
+def _(
+    X: Samples, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights,
+    W_Q_0: QueryWeights, W_K_0: KeyWeights, W_V_0: ValueWeights, tau_0: PositiveScale, tau_1: PositiveScale,
+) -> Any:  # fmt: skip
+    return _hidden_layer_bound(X, *_pair(W_Q, W_K, W_V, W_Q_0, W_K_0, W_V_0), tau_0, tau_1, by_values=0)
+
+
+@LEMMA_9.mutant("movement of attention dropped")
+def _(
+    X: Samples, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights,
+    W_Q_0: QueryWeights, W_K_0: KeyWeights, W_V_0: ValueWeights, tau_0: PositiveScale, tau_1: PositiveScale,
+) -> Any:  # fmt: skip
+    return _hidden_layer_bound(X, *_pair(W_Q, W_K, W_V, W_Q_0, W_K_0, W_V_0), tau_0, tau_1, by_attention=0)
+
+
+@LEMMA_9.mutant("d_s in place of d_s^{3/2} in rho")
+def _(
+    X: Samples, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights,
+    W_Q_0: QueryWeights, W_K_0: KeyWeights, W_V_0: ValueWeights, tau_0: PositiveScale, tau_1: PositiveScale,
+) -> Any:  # fmt: skip
+    bound = _hidden_layer_bound(X, *_pair(W_Q, W_K, W_V, W_Q_0, W_K_0, W_V_0), tau_0, tau_1)
+    return bound / sqrt(X.shape[1])
+
+
+@LEMMA_9.mutant("N^{1/2} dropped in rho")
+def _(
+    X: Samples, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights,
+    W_Q_0: QueryWeights, W_K_0: KeyWeights, W_V_0: ValueWeights, tau_0: PositiveScale, tau_1: PositiveScale,
+) -> Any:  # fmt: skip
+    bound = _hidden_layer_bound(X, *_pair(W_Q, W_K, W_V, W_Q_0, W_K_0, W_V_0), tau_0, tau_1)
+    return bound / sqrt(X.shape[0])
+
+
+SPLIT = Claim(
+    CONVERGENCE,
+    "convergence.lemma-9-split",
+    label="Proof of Lemma 9, third line",
+    statement=r"\le\tau_1\sum_{i=1}^{d_s}\Big(\|(W_V^{t'}-W_V^t)X^\top\beta_i^{t'}\|_2"
+    r"+\|W_V^tX(\beta_i^{t'}-\beta_i^t)\|_2\Big)",
+    assumptions=["X in R^{d_s x d}, beta_i in R^{d_s}, W_V in R^{d_m x d}"],
+    relation=AtMost(),
+    sizes={"d_s": (1, 3), "d": (1, 3), "d_m": (1, 3)},
+    expects="reading",
+    reading="X^T in the second term, as everywhere else in the display",
+    doubt="The second term shows X without its transpose. W_V X (beta' - beta) then exists for d = d_s only, and the"
+    " inequality fails there: X = [[1, 0], [1, 0]] makes X (beta' - beta) zero and X^T (beta' - beta) not smaller than"
+    " either line allows. A mutant shows it.",
+    note="The two lines before it, the definition of f_pre and the Lipschitz continuity of relu, are checked with it.",
+)
+
+
+def _lines(
+    X: Any, theta: Weights, theta_0: Weights, tau_0: Any, tau_1: Any, tokens: Any = None, start: bool = False
+) -> tuple[Any, Any, Any]:
+    """The first three lines of the chain: the change of f_pre, the sum of changes, and the sum of both terms."""
+    tokens = X.T if tokens is None else tokens
+    V, V_0 = theta["W_V"], theta_0["W_V"]
+    betas = attention_rows(X, theta["W_Q"], theta["W_K"], tau_0)
+    betas_0 = attention_rows(X, theta_0["W_Q"], theta_0["W_K"], tau_0)
+    pairs = list(zip(betas, betas_0, strict=True))
+    first = frobenius_norm(sum(relu(V @ X.T @ b) - relu(V_0 @ X.T @ b_0) for b, b_0 in pairs))
+    second = sum(frobenius_norm(V @ X.T @ b - V_0 @ X.T @ b_0) for b, b_0 in pairs)
+    third = sum(
+        frobenius_norm((V - V_0) @ X.T @ (b_0 if start else b)) + frobenius_norm(V_0 @ tokens @ (b - b_0))
+        for b, b_0 in pairs
+    )
+    return first * tau_1, second * tau_1, third * tau_1
+
+
+@SPLIT.formula
+def larger_lines(
+    X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights,
+    W_Q_0: QueryWeights, W_K_0: KeyWeights, W_V_0: ValueWeights, tau_0: PositiveScale, tau_1: PositiveScale,
+) -> Any:  # fmt: skip
+    """The second and third lines of the chain for ||f_pre^{t'} - f_pre^t||_2, shape (2,) (proof of Lemma 9)."""
+    return stacked(list(_lines(X, *_pair(W_Q, W_K, W_V, W_Q_0, W_K_0, W_V_0), tau_0, tau_1)[1:]))
+
+
+@SPLIT.oracle
+def smaller_lines(
+    X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights,
+    W_Q_0: QueryWeights, W_K_0: KeyWeights, W_V_0: ValueWeights, tau_0: PositiveScale, tau_1: PositiveScale,
+) -> Any:  # fmt: skip
+    """The change of f_pre from the network itself, and the sum of the changes of its summands."""
+    theta, theta_0 = _pair(W_Q, W_K, W_V, W_Q_0, W_K_0, W_V_0)
+    one = X.reshape(1, *X.shape)
+    change = _hidden_layers(one, theta, tau_0, tau_1, "sum") - _hidden_layers(one, theta_0, tau_0, tau_1, "sum")
+    return stacked([frobenius_norm(change), _lines(X, theta, theta_0, tau_0, tau_1)[1]])
+
+
+SPLIT.domain("weights zero at t")(from_zero)
+SPLIT.domain("close pairs")(close_pairs)
+
+
+@SPLIT.mutant("X not transposed where d = d_s, as the extraction shows")
+def _(
+    X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights,
+    W_Q_0: QueryWeights, W_K_0: KeyWeights, W_V_0: ValueWeights, tau_0: PositiveScale, tau_1: PositiveScale,
+) -> Any:  # fmt: skip
+    tokens = X if X.shape[0] == X.shape[1] else X.T
+    return stacked(list(_lines(X, *_pair(W_Q, W_K, W_V, W_Q_0, W_K_0, W_V_0), tau_0, tau_1, tokens)[1:]))
+
+
+@SPLIT.mutant("beta_i^t in both terms")
+def _(
+    X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights,
+    W_Q_0: QueryWeights, W_K_0: KeyWeights, W_V_0: ValueWeights, tau_0: PositiveScale, tau_1: PositiveScale,
+) -> Any:  # fmt: skip
+    theta, theta_0 = _pair(W_Q, W_K, W_V, W_Q_0, W_K_0, W_V_0)
+    return stacked(list(_lines(X, theta, theta_0, tau_0, tau_1, start=True)[1:]))
+
+
+# -- Lemma 10 ----------------------------------------------------------------------------------------------------------
+
+LEMMA_10 = Claim(
+    CONVERGENCE,
+    "convergence.lemma-10",
+    label="Lemma 10",
+    statement=r"\|f^{t'}-f^t\|_2\le\rho\bar\lambda_V\|w_O^{t'}-w_O^t\|_2+\bar\lambda_O\|F_{pre}^{t'}-F_{pre}^t\|_F",
+    assumptions=[ASSUMPTION_1, NORMS, SUM],
+    relation=AtMost(),
+    sizes=SIZES,
+    proof=("convergence.lemma-10-fnorm",),
+    doubt="The hypothesis shows ||w_Q|| <= lambda_O; it is read as ||w_O||.",
+)
+
+
+def _output_bound(
+    X: Any, theta: Weights, theta_0: Weights, tau_0: Any, tau_1: Any, by_output: Any = 1, by_hidden: Any = 1
+) -> Any:
+    bounds = NormBounds(X, [theta, theta_0], tau_0, tau_1)
+    hidden = _hidden_layers(X, theta, tau_0, tau_1, "sum") - _hidden_layers(X, theta_0, tau_0, tau_1, "sum")
+    return (
+        bounds.rho * bounds.V * _moved(theta["w_O"], theta_0["w_O"]) * by_output
+        + bounds.O * frobenius_norm(hidden) * by_hidden
+    )
+
+
+@LEMMA_10.formula
+def output_moves_at_most(
+    X: Samples, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, w_O: OutputWeights, W_Q_0: QueryWeights,
+    W_K_0: KeyWeights, W_V_0: ValueWeights, w_O_0: OutputWeights, tau_0: PositiveScale, tau_1: PositiveScale,
+) -> Any:  # fmt: skip
+    """rho lambda_V ||w_O - w_O_0||_2 + lambda_O ||F_pre - F_pre_0||_F, a scalar (Lemma 10)."""
+    return _output_bound(X, *at_both_ends(W_Q, W_K, W_V, w_O, W_Q_0, W_K_0, W_V_0, w_O_0), tau_0, tau_1)
+
+
+@LEMMA_10.oracle
+def movement_of_the_output(
+    X: Samples, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, w_O: OutputWeights, W_Q_0: QueryWeights,
+    W_K_0: KeyWeights, W_V_0: ValueWeights, w_O_0: OutputWeights, tau_0: PositiveScale, tau_1: PositiveScale,
+) -> Any:  # fmt: skip
+    theta, theta_0 = at_both_ends(W_Q, W_K, W_V, w_O, W_Q_0, W_K_0, W_V_0, w_O_0)
+    before = _hidden_layers(X, theta_0, tau_0, tau_1, "sum") @ w_O_0
+    return frobenius_norm(_hidden_layers(X, theta, tau_0, tau_1, "sum") @ w_O - before)
+
+
+LEMMA_10.domain("weights zero at t")(from_zero)
+LEMMA_10.domain("close pairs")(close_pairs)
+LEMMA_10.domain("all pre-activations zero")(zero_pre_activations)
+LEMMA_10.domain("dominating token")(dominating_token)
+
+
+@LEMMA_10.mutant("movement of w_O dropped")
+def _(
+    X: Samples, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, w_O: OutputWeights, W_Q_0: QueryWeights,
+    W_K_0: KeyWeights, W_V_0: ValueWeights, w_O_0: OutputWeights, tau_0: PositiveScale, tau_1: PositiveScale,
+) -> Any:  # fmt: skip
+    pair = at_both_ends(W_Q, W_K, W_V, w_O, W_Q_0, W_K_0, W_V_0, w_O_0)
+    return _output_bound(X, *pair, tau_0, tau_1, by_output=0)
+
+
+@LEMMA_10.mutant("movement of the hidden layer dropped")
+def _(
+    X: Samples, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, w_O: OutputWeights, W_Q_0: QueryWeights,
+    W_K_0: KeyWeights, W_V_0: ValueWeights, w_O_0: OutputWeights, tau_0: PositiveScale, tau_1: PositiveScale,
+) -> Any:  # fmt: skip
+    pair = at_both_ends(W_Q, W_K, W_V, w_O, W_Q_0, W_K_0, W_V_0, w_O_0)
+    return _output_bound(X, *pair, tau_0, tau_1, by_hidden=0)
+
+
+FROBENIUS = Claim(
+    CONVERGENCE,
+    "convergence.lemma-10-fnorm",
+    label="Proof of Lemma 10, second display",
+    statement=r"\|F_{pre}^{t'}\|_2\le\|F_{pre}^{t'}\|_F\le\tau_1\sqrt Nd_s^{3/2}C_x\|W_V^{t'}\|_2=\rho\|W_V^{t'}\|_2",
+    assumptions=[ASSUMPTION_1, SUM],
+    relation=AtMost(),
+    sizes=SIZES,
+)
+
+
+def _norm_chain(X: Any, W_Q: Any, W_K: Any, W_V: Any, tau_0: Any, tau_1: Any, last: Any = 1) -> Any:
+    F = last_hidden_layer(X, W_Q, W_K, W_V, tau_0, tau_1, "sum")
+    bounds = NormBounds(X, [{"W_Q": W_Q, "W_K": W_K, "W_V": W_V}], tau_0, tau_1)
+    return stacked([frobenius_norm(F), bounds.rho * bounds.V * last])
+
+
+@FROBENIUS.formula
+def larger_norms(
+    X: Samples, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, tau_0: PositiveScale, tau_1: PositiveScale
+) -> Any:
+    """(||F_pre||_F, rho ||W_V||_2): the larger sides of both inequalities, shape (2,) (proof of Lemma 10)."""
+    return _norm_chain(X, W_Q, W_K, W_V, tau_0, tau_1)
+
+
+@FROBENIUS.oracle
+def smaller_norms(
+    X: Samples, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, tau_0: PositiveScale, tau_1: PositiveScale
+) -> Any:
+    rows = [
+        sum(relu(W_V @ X[n].T @ beta) for beta in attention_rows(X[n], W_Q, W_K, tau_0)) * tau_1
+        for n in range(X.shape[0])
+    ]
+    F = last_hidden_layer(X, W_Q, W_K, W_V, tau_0, tau_1, "sum")
+    return stacked([spectral_norm(F), sqrt(sum((row * row).sum() for row in rows))])
+
+
+FROBENIUS.domain("all pre-activations zero")(zero_pre_activations)
+FROBENIUS.domain("dominating token")(dominating_token)
+
+
+@FROBENIUS.mutant("d_s in place of d_s^{3/2} in rho")
+def _(
+    X: Samples, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, tau_0: PositiveScale, tau_1: PositiveScale
+) -> Any:
+    return _norm_chain(X, W_Q, W_K, W_V, tau_0, tau_1, last=1 / sqrt(X.shape[1]))
+
+
+@FROBENIUS.mutant("N^{1/2} dropped in rho")
+def _(
+    X: Samples, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, tau_0: PositiveScale, tau_1: PositiveScale
+) -> Any:
+    return _norm_chain(X, W_Q, W_K, W_V, tau_0, tau_1, last=1 / sqrt(X.shape[0]))
