@@ -136,6 +136,7 @@ LYAPUNOV_SINGULAR_VALUES = Claim(
     note=r"Compared are e^{\lambda_{\max}}, by Gelfand's formula the spectral radius of J, and the maximum singular value: of a"
     r" constant, so whether it or its logarithm is averaged does not matter. The two agree for normal J. The average of"
     r" \ln\sigma_{\max} is an upper bound only; a contracting map may have singular values above 1 at all times.",
+    uses=("dynamics.sec-5.3-average-majorised",),
 )
 
 

@@ -68,7 +68,10 @@ EQ_7 = Claim(
     sizes=SIZES,
     where=whole_oscillators,
     exact=True,
-    uses=("dynamics.eq-5-operators",),
+    uses=(
+        "dynamics.eq-5-operators",
+        "dynamics.eq-97",
+    ),
 )
 
 
@@ -143,7 +146,10 @@ EQ_8 = Claim(
     relation=HasStructure(),
     sizes=SIZES,
     where=whole_oscillators,
-    uses=("dynamics.eq-7-omega",),
+    uses=(
+        "dynamics.eq-7-omega",
+        "dynamics.eq-97",
+    ),
     note=r"Before \Pi the squared norm is 1 + \eta^2 |\Delta|^2 by Pythagoras, so that \Pi is always defined. Tokens have norm"
     " sqrt(D/N), not 1.",
 )

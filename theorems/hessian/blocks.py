@@ -105,6 +105,7 @@ THEOREM_32_QK = Claim(
     " have three, which is the reading taken.",
     relation=Equal(),
     sizes={"L": (1, 3), "d_V": (1, 3), "d_K": (1, 4)},
+    proof=("hessian.eq-21", "hessian.eq-21-dF2"),
     exact=True,
 )
 

@@ -104,6 +104,7 @@ THEOREM_32_QQ = Claim(
     relation=Equal(),
     sizes=SMALL,
     uses=("hessian.thm-3.2-z2-appendix",),
+    proof=("hessian.thm-3.2-proof-qq",),
     exact=True,
 )
 
@@ -163,6 +164,7 @@ THEOREM_32_VQ = Claim(
     relation=Equal(),
     sizes=SIZES,
     uses=("hessian.lem-B.1", "hessian.lem-B.2", "hessian.eq-16-17"),
+    proof=("hessian.thm-3.2-proof-vq",),
     exact=True,
 )
 

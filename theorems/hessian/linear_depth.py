@@ -9,7 +9,7 @@ from theorems.hessian import HESSIAN
 from theorems.hessian.data_growth import Scale, power
 from theorems.hessian.definitions import Labels, Tokens, square_loss
 from theorems.hessian.kronecker import stacked
-from theorems.hessian.linear_growth import linear_attention
+from theorems.hessian.linear_attention import linear_attention
 from verify.claims import Claim
 from verify.derivatives import hessian, jacobian
 from verify.matrix import concatenate, rational

@@ -18,12 +18,12 @@ from theorems.hessian.definitions import (
 )
 from theorems.hessian.full_hessian import assembled, logit_factors, separate_weights, stacked_weights
 from theorems.hessian.kronecker import stacked
+from theorems.hessian.linear_attention import linear_attention
 from verify.claims import Claim
 from verify.derivatives import hessian, jacobian
 from verify.matrix import commutation_matrix, concatenate, eye, kron, rational, sqrt, total, zeros
 from verify.relations import Equal
 from verify.shapes import Real, Shape
-from verify.subjects import subject
 
 Matrix = Any
 
@@ -33,12 +33,6 @@ LINEAR = [
     "row-major vec_r, numerator layout, Eq. (4)",
 ]
 SIZES = {"L": (1, 4), "d_V": (1, 3), "d_K": (1, 4)}
-
-
-@subject("hessian.linear_attention")
-def linear_attention(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights) -> Any:
-    """F = X W_Q W_K^T X^T X W_V / sqrt(d_K), shape (L, d_V) (Section 4.1)."""
-    return attention_logits(X, W_Q, W_K) @ X @ W_V
 
 
 def _layer(w: Any, X: Any) -> Any:
@@ -77,7 +71,14 @@ TABLE_1 = Claim(
     " polynomial with each term of degree 3 in Sigma_XX, H_f with each term of degree 1 in Omega_xy and 1 in Sigma_XX."
     "  Omega_xy counts as a datum of its own, although F - Y holds three more factors X.  MLP column: hessian.sec2-mlp-outer,"
     " hessian.sec2-mlp-hollow",
-    uses=("hessian.sec2-mlp-outer", "hessian.sec2-mlp-hollow", "hessian.eq-18"),
+    uses=(
+        "hessian.sec2-mlp-outer",
+        "hessian.sec2-mlp-hollow",
+        "hessian.eq-18",
+        "hessian.rem-4.1-outer",
+        "hessian.rem-4.1-functional-vq",
+        "hessian.rem-4.1-functional-qk",
+    ),
     exact=True,
     note="CNNs are not modelled here.",
 )
@@ -168,7 +169,12 @@ UNIFORM_DEPENDENCE = Claim(
     assumptions=[*LINEAR, "residual fixed"],
     relation=Equal(),
     sizes=SIZES,
-    uses=("hessian.table-1",),
+    uses=(
+        "hessian.table-1",
+        "hessian.rem-4.1-outer",
+        "hessian.rem-4.1-functional-vq",
+        "hessian.rem-4.1-functional-qk",
+    ),
     exact=True,
     note="X -> sigma X and all weights times w multiply every block of H_o by sigma^6 w^4 and every block of H_f by sigma^3 w: four"
     " weight matrices in each block of H_o, one in each non-zero block of H_f.",
@@ -229,7 +235,11 @@ SOFTMAX_INDEFINITE = Claim(
     reading="without softmax the diagonal blocks are Gram matrices J^T J 2/(L d_V), never indefinite; with it the query block has a"
     " negative eigenvalue for some inputs: for X = sigma (-1, -1, 2)^T, d_V = d_K = 1, W_Q = 0, W_K = k, W_V = v and labels r it is"
     " 8 sigma^5 v k^2 (2 sigma v - r), negative for r > 2 sigma v.  The value block is positive semidefinite with softmax too",
-    uses=("hessian.eq-2", "hessian.full-functional"),
+    uses=(
+        "hessian.eq-2",
+        "hessian.full-functional",
+        "hessian.rem-4.1-hollow-psd",
+    ),
     exact=True,
 )
 

@@ -201,7 +201,12 @@ REMARK_31_Z2 = Claim(
     reading="block i of X * X^T * M_3 is X_i X_i^T (x) M_{3,i}, as the last display of Appendix C.2 has it: X^T enters by its"
     " columns, one under the other, and not as a block row, which Definition A.2 could not pair with the others",
     uses=("hessian.def-3.1", "hessian.lem-C.1-structure", "hessian.eq-14"),
-    proof=("hessian.rem-3.1-proof-z2i", "hessian.rem-3.1-proof-step", "hessian.rem-3.1-proof-moment"),
+    proof=(
+        "hessian.rem-3.1-proof-z2i",
+        "hessian.rem-3.1-proof-step",
+        "hessian.rem-3.1-proof-moment",
+        "hessian.rem-3.1-proof-size",
+    ),
     exact=True,
 )
 

@@ -28,6 +28,7 @@ LEMMA_C1_STRUCTURE = Claim(
     sizes={"L": (1, 3)},
     uses=("hessian.lem-C.1-entry", "hessian.eq-4-layout"),
     doubt="The lemma writes d^2F/dT dT for the second derivative of the softmax; its proof says that A is differentiated.",
+    proof=("hessian.lem-C.1-proof", "hessian.lem-C.1-proof-columns"),
     exact=True,
 )
 

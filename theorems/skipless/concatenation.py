@@ -120,6 +120,7 @@ EQ_37 = Claim(
     sizes={"n": (1, 7), "d_1": (1, 3), "d_2": (1, 2)},
     expects="gap",
     presumes=("skipless.eq-37-defined",),
+    proof=("skipless.eq-32-34", "skipless.eq-35", "skipless.eq-36"),
     correction="skipless.eq-37-incoherent",
     note=r"Nothing is printed about \rho against s_min^2. Where \rho < s_min^2 every link holds; where \rho >= s_min^2 the"
     " second to fourth terms are not real numbers, and nothing is said about kappa(M), finite or not. The step from"
@@ -231,7 +232,7 @@ EQ_37_INCOHERENT = Claim(
     where=lambda sizes: sizes["n"] >= sizes["d_1"] + sizes["d_2"],  # implied: with more columns s_min^2 <= rho
     of_project=True,
     corrects="skipless.eq-37",
-    proof=("skipless.eq-37-middle",),
+    proof=("skipless.eq-35", "skipless.eq-36", "skipless.eq-37-middle"),
     note="The middle link is an equality and a claim of its own, lest its ratio 1 hide how tight the other two are. Both"
     " are attained: by orthogonal blocks, and by orthogonal blocks of equal singular values.",
 )

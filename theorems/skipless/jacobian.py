@@ -26,8 +26,8 @@ EQ_10 = Claim(
     relation=Equal(),
     sizes={"n": (1, 4), "d": (1, 3)},
     exact=True,
-    note="Two lines of the derivation in Eq. (13), with W_O (x) I_n and (V^T (x) I_n) A' + W_V (x) A, lose transposes"
-    " that Eq. (12) before them and Eq. (10) after them have.",
+    proof=("skipless.eq-12-line-4", "skipless.eq-13-line-7"),
+    note="Three lines of the derivation in Eq. (13) lose transposes that Eq. (12) before them and Eq. (10) after them have.",
 )
 
 

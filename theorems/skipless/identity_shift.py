@@ -1,0 +1,303 @@
+"""What the identity of a skip does to the condition number: the comparison of Eqs. (8) and (9) (Section 4.3)."""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Annotated, Any
+
+import numpy as np
+
+from theorems.skipless import SKIPLESS
+from theorems.skipless.definitions import QueryWeights, Tokens, Weights, self_attention
+from theorems.skipless.worst_block import INVERSE, flatness
+from verify.claims import Assumption, Claim
+from verify.derivatives import jacobian
+from verify.matrix import COLUMN, eye, spectral_norm
+from verify.relations import AtMost, FollowsLaw
+from verify.relations.follows_law import SMALLEST_P, LawTest
+from verify.shapes import Shape
+
+if TYPE_CHECKING:
+    import torch
+
+Factor = Annotated[Any, Shape("k", "k")]
+
+
+def input_jacobian(X: Any, W_Q: Any, W_K: Any, W_V: Any, W_O: Any) -> Any:
+    """K, shape (n d, n d), by differentiation."""
+    return jacobian(self_attention, "X", COLUMN)(X, W_Q, W_K, W_V, W_O)
+
+
+IDENTITY = Claim(
+    SKIPLESS,
+    "skipless.sec4.3-identity-conditioning",
+    label="Section 4.3, text comparing Eqs. (8) and (9)",
+    statement=r"\text{Comparing Eqs. (8) and (9), the }\mathbf{I}_{nd}"
+    r"\text{ term of the skip connections helps network conditioning:"
+    r" adding }\mathbf{I}_{nd}\text{ shifts the spectrum of }\mathbf{K}_\ell\text{ from zero, regularising the smallest singular"
+    r" values},\ \kappa(\mathbf{K}_\ell+\mathbf{I})\le\kappa(\mathbf{K}_\ell)",
+    assumptions=["K = dvec SA(X)/dvec X of Eq. (7); nothing is assumed about it", INVERSE],
+    relation=AtMost(),
+    sizes={"n": (1, 3), "d": (1, 2)},
+    expects="refuted",
+    severity="error",
+    correction="skipless.sec4.3-identity-small",
+    note="The shift by 1 takes eigenvalues from zero on the right and to zero on the left: K + I is singular for K = -I, and a"
+    " reflection, which the SVD initialisation of Section 5.1 gives with probability 1/2, loses: kappa goes from 1 to"
+    " (c^2 + 1) / |c^2 - 1| for d = 2: 1.25 at the printed c = 3.  In the example with two tokens kappa goes from 1.012 to 1500."
+    "  It is true for symmetric positive semidefinite K, and wherever |K| < 1 and kappa(K) >= (1 + |K|) / (1 - |K|), as"
+    " under the default initialisation.",
+)
+
+
+@IDENTITY.formula
+def flatness_with_skip(X: Tokens, W_Q: QueryWeights, W_K: Weights, W_V: Weights, W_O: Weights) -> Any:
+    """1 / kappa(K + I), a scalar: at least 1 / kappa(K) if the identity helps."""
+    return flatness(input_jacobian(X, W_Q, W_K, W_V, W_O) + eye(X.shape[0] * X.shape[1]))
+
+
+@IDENTITY.oracle
+def flatness_without_skip(X: Tokens, W_Q: QueryWeights, W_K: Weights, W_V: Weights, W_O: Weights) -> Any:
+    return flatness(input_jacobian(X, W_Q, W_K, W_V, W_O))
+
+
+@IDENTITY.counterexample("one token, W_V W_O = c^2 diag(1, -1) with c = 3: kappa(K) = 1, kappa(K + I) = 5/4")
+def _() -> dict[str, Any]:
+    one, zero = [[3, 0], [0, 3]], [[0, 0], [0, 0]]
+    return {"X": [[1, 1]], "W_Q": zero, "W_K": zero, "W_V": one, "W_O": [[3, 0], [0, -3]]}
+
+
+@IDENTITY.counterexample("one token, W_V W_O = -I: kappa(K) = 1, K + I = 0 but for one entry")
+def _() -> dict[str, Any]:
+    one, zero = [[1, 0], [0, 1]], [[0, 0], [0, 0]]
+    return {"X": [[1, 1]], "W_Q": zero, "W_K": zero, "W_V": one, "W_O": [[-1, 0], [0, 1]]}
+
+
+@IDENTITY.counterexample("two opposite tokens: kappa(K) < 1.02, kappa(K + I) > 1000")
+def _() -> dict[str, Any]:
+    return {
+        "X": [[1, 1], [-1, -1]],
+        "W_Q": [[-1, 1], [-1, 0]],
+        "W_K": [[-1, 1], [0, 1]],
+        "W_V": [[1, 0], [-1, 1]],
+        "W_O": [[1, 0], [1, -1]],
+    }
+
+
+@IDENTITY.mutant("K - 3 I")
+def _(X: Tokens, W_Q: QueryWeights, W_K: Weights, W_V: Weights, W_O: Weights) -> Any:
+    return flatness(input_jacobian(X, W_Q, W_K, W_V, W_O) - 3 * eye(X.shape[0] * X.shape[1]))
+
+
+@IDENTITY.mutant("K + I/2")
+def _(X: Tokens, W_Q: QueryWeights, W_K: Weights, W_V: Weights, W_O: Weights) -> Any:
+    return flatness(2 * input_jacobian(X, W_Q, W_K, W_V, W_O) + eye(X.shape[0] * X.shape[1]))
+
+
+def below_one(X: Any, W_Q: Any, W_K: Any, W_V: Any, W_O: Any) -> Any:
+    """1 - |K|, a scalar."""
+    return 1 - spectral_norm(input_jacobian(X, W_Q, W_K, W_V, W_O))
+
+
+SMALL = Claim(
+    SKIPLESS,
+    "skipless.sec4.3-identity-small",
+    label="Conditioning of K + I for |K| < 1",
+    statement=r"\|\mathbf{K}\|_2<1\ \Rightarrow\ \kappa(\mathbf{K}+\mathbf{I})\le\frac{1+\|\mathbf{K}\|_2}{1-\|\mathbf{K}\|_2},"
+    r"\ \text{hence}\ \kappa(\mathbf{K}+\mathbf{I})\le\kappa(\mathbf{K})\ \text{if}\ \kappa(\mathbf{K})\ge\frac{1+\|"
+    r"\mathbf{K}\|_2}"
+    r"{1-\|\mathbf{K}\|_2}",
+    assumptions=[INVERSE, Assumption("|K| < 1", positive=below_one)],
+    relation=AtMost(),
+    sizes={"n": (1, 3), "d": (1, 2)},
+    of_project=True,
+    corrects="skipless.sec4.3-identity-conditioning",
+    note="1 - |K| <= |(K + I) x| <= 1 + |K| for unit x.  Attained for one token and W_V W_O = diag(s, -s).",
+)
+
+
+def _share(X: Any, W_Q: Any, W_K: Any, W_V: Any, W_O: Any, power: int) -> Any:
+    norm = spectral_norm(input_jacobian(X, W_Q, W_K, W_V, W_O))
+    size = norm if power == 1 else norm * norm
+    return (1 - size) / (1 + size)
+
+
+@SMALL.formula
+def flatness_with_skip_again(X: Tokens, W_Q: QueryWeights, W_K: Weights, W_V: Weights, W_O: Weights) -> Any:
+    """1 / kappa(K + I), a scalar."""
+    return flatness(input_jacobian(X, W_Q, W_K, W_V, W_O) + eye(X.shape[0] * X.shape[1]))
+
+
+@SMALL.oracle
+def guaranteed_flatness(X: Tokens, W_Q: QueryWeights, W_K: Weights, W_V: Weights, W_O: Weights) -> Any:
+    return _share(X, W_Q, W_K, W_V, W_O, 1)
+
+
+@SMALL.mutant("without the skip")
+def _(X: Tokens, W_Q: QueryWeights, W_K: Weights, W_V: Weights, W_O: Weights) -> Any:
+    return flatness(input_jacobian(X, W_Q, W_K, W_V, W_O))
+
+
+@SMALL.mutant("square of 1 / kappa(K + I)")
+def _(X: Tokens, W_Q: QueryWeights, W_K: Weights, W_V: Weights, W_O: Weights) -> Any:
+    value = flatness(input_jacobian(X, W_Q, W_K, W_V, W_O) + eye(X.shape[0] * X.shape[1]))
+    return value * value
+
+
+@SMALL.domain("small value weights")
+def small_values(arrays: dict[str, Any], sizes: dict[str, int], rng: np.random.Generator) -> None:
+    """W_V of entries of order 1/16, W_O close to a signed identity."""
+    arrays["W_V"] = np.round(arrays["W_V"] * 32) / 256
+    arrays["W_O"] = np.round(arrays["W_O"] * 16) / 256 + np.eye(sizes["d"]) * rng.choice([-1.0, 1.0], sizes["d"]) / 2
+
+
+POSITIVE = Claim(
+    SKIPLESS,
+    "skipless.sec4.3-identity-positive",
+    label="Conditioning of K + I for positive semidefinite K",
+    statement=r"\mathbf{K}=\mathbf{K}^\top\succeq0\ \Rightarrow\ \kappa(\mathbf{K}+\mathbf{I})\le\kappa(\mathbf{K})",
+    assumptions=[INVERSE, "K = G G^T for some G"],
+    relation=AtMost(),
+    sizes={"k": (1, 4)},
+    of_project=True,
+    note="(s_max + 1) / (s_min + 1) <= s_max / s_min.  The Jacobian of attention is hardly ever symmetric; for general K with"
+    " K + K^T >= 0 it may fail, as for diag(1, R) with R the rotation by 90 degrees.",
+)
+
+
+@POSITIVE.formula
+def flatness_of_shifted(G: Factor) -> Any:
+    """1 / kappa(G G^T + I), a scalar."""
+    return flatness(G @ G.T + eye(G.shape[0]))
+
+
+@POSITIVE.oracle
+def flatness_of_positive(G: Factor) -> Any:
+    return flatness(G @ G.T)
+
+
+@POSITIVE.mutant("minus the identity")
+def _(G: Factor) -> Any:
+    return flatness(G @ G.T - eye(G.shape[0]))
+
+
+@POSITIVE.mutant("G instead of G G^T")
+def _(G: Factor) -> Any:
+    return flatness(G + eye(G.shape[0]))
+
+
+# -- default initialisation --------------------------------------------------------------------------------------------
+
+#: Standard deviation of the truncated normal initialisation in the code of ViT; the paper prints none.
+DEFAULT_DEVIATION = 0.02
+
+
+def truncated_normal(generator: torch.Generator, *shape: int) -> torch.Tensor:
+    """Entries of standard deviation 0.02, cut at two, independent."""
+    import torch
+
+    weights = torch.empty(*shape, dtype=torch.float64, device=generator.device)
+    return torch.nn.init.trunc_normal_(
+        weights, std=DEFAULT_DEVIATION, a=-2 * DEFAULT_DEVIATION, b=2 * DEFAULT_DEVIATION, generator=generator
+    )
+
+
+def normal(generator: torch.Generator, *shape: int) -> torch.Tensor:
+    """Independent standard normal entries."""
+    import torch
+
+    return torch.randn(*shape, generator=generator, dtype=torch.float64, device=generator.device)
+
+
+def conditions(matrices: torch.Tensor) -> torch.Tensor:
+    """kappa of each matrix of a batch."""
+    values = flat_singular_values(matrices)
+    return values[..., 0] / values[..., -1]
+
+
+def flat_singular_values(matrices: torch.Tensor) -> torch.Tensor:
+    """Singular values of each matrix of a batch, descending."""
+    import torch
+
+    return torch.linalg.svdvals(matrices)
+
+
+def batched_input_jacobian(X: Any, W: Any, P: Any) -> torch.Tensor:
+    """K for each of a batch of tokens X (b, n, d), query-key products W and value-output products P (b, d, d)."""
+    import torch
+
+    identity = torch.eye(X.shape[-1], dtype=X.dtype, device=X.device)
+
+    def one(x: Any, w: Any, p: Any) -> Any:
+        return input_jacobian(x, w, identity, p, identity)
+
+    return torch.func.vmap(one)(X, W, P)
+
+
+def at_least_half(name: str, outcomes: Any) -> LawTest:
+    """Test that independent 0/1 outcomes have probability 1/2 or more (Hoeffding's bound, one-sided)."""
+    x = np.asarray(outcomes, dtype=np.float64).reshape(-1)
+    short = max(0.0, 0.5 - float(x.mean()))
+    return LawTest(name, max(math.exp(-2 * len(x) * short**2), SMALLEST_P), len(x))
+
+
+N, D, DRAWS = 4, 12, 100
+
+
+@functools.lru_cache(maxsize=4)
+def _both_conditions(seed: int) -> tuple[Any, Any]:
+    """kappa(K) and kappa(K-hat) of DRAWS layers."""
+    import torch
+
+    generator = torch.Generator().manual_seed(seed)
+    X = normal(generator, DRAWS, N, D)
+    Q, K, V, O = (truncated_normal(generator, DRAWS, D, D) for _ in range(4))
+    first, second = truncated_normal(generator, DRAWS, D, 4 * D), truncated_normal(generator, DRAWS, 4 * D, D)
+
+    def mlp(x: Any, W_1: Any, W_2: Any) -> Any:
+        return torch.nn.functional.gelu(x @ W_1) @ W_2
+
+    by_token = torch.func.vmap(torch.func.vmap(torch.func.jacrev(mlp), in_dims=(0, None, None)))(X, first, second)
+    spectrum = flat_singular_values(by_token).reshape(DRAWS, -1)  # K-hat is block diagonal over tokens
+    attention = batched_input_jacobian(X, Q @ K.transpose(1, 2), V @ O)
+    return conditions(attention), spectrum.amax(1) / spectrum.amin(1)
+
+
+SA_WORSE = Claim(
+    SKIPLESS,
+    "skipless.sec4.3-sa-worse-than-mlp",
+    label="Sections 4.2-4.3, text",
+    statement=r"\text{Compared with the conditioning of the MLP }\hat{\mathbf{K}}_\ell\text{, the conditioning of the SA }"
+    r"\mathbf{K}_\ell\text{ is much worse under default truncated-normal initialisation}",
+    assumptions=["truncated normal weights, tokens N(0, I)", "GELU, hidden width 4d: ViT's; the paper states neither"],
+    relation=FollowsLaw(samples=DRAWS, instances=1),
+    expects="empirical",
+    observed="n = 4 tokens of dimension d = 12, weights of standard deviation 0.02 cut at two of them, 100 draws: kappa(K) is more"
+    " than 100 times kappa(K-hat) in at least half of them; medians about 1e6 and 1e2, the former near the product"
+    " of kappa(A) and kappa(W_V W_O)",
+)
+
+
+@SA_WORSE.formula
+def median_ratio() -> tuple[float, int]:
+    """A lower bound of the median of kappa(K) / kappa(K-hat), and the power of that quotient."""
+    return 100.0, 1
+
+
+@SA_WORSE.part("laws")
+def compared(formula: Callable[[], tuple[float, int]], generator: torch.Generator) -> list[LawTest]:
+    least_ratio, power = formula()
+    attention, feed_forward = _both_conditions(generator.initial_seed())
+    return [at_least_half("kappa(K) / kappa(K-hat)", (attention / feed_forward) ** power >= least_ratio)]
+
+
+@SA_WORSE.mutant("the MLP worse than the SA")
+def _() -> tuple[float, int]:
+    return 100.0, -1
+
+
+@SA_WORSE.mutant("a ratio of 10^9")
+def _() -> tuple[float, int]:
+    return 1e9, 1

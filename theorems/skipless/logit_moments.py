@@ -1,0 +1,396 @@
+"""Moments of the logits C = alpha X Z X^T + beta X X^T at initialisation: Eqs. (14)-(16), (18) and (19)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from theorems.skipless import SKIPLESS
+from theorems.skipless.logit_enumeration import (
+    LOGITS,
+    NOISE,
+    TOKENS,
+    Scale,
+    chi_squared,
+    column,
+    dimension_alone,
+    enumerated_covariance,
+    enumerated_mean_and_variance,
+    sampled_pair,
+)
+from theorems.skipless.logits import Dimension
+from verify.claims import Claim
+from verify.relations import Equal, FollowsLaw, Moments, kolmogorov_smirnov, moment_test
+from verify.relations.follows_law import LawTest
+
+if TYPE_CHECKING:
+    import torch
+
+LAW = FollowsLaw(samples=10_000, instances=4)
+SIZES = {"d": (1, 8)}
+
+EQ_14 = Claim(
+    SKIPLESS,
+    "skipless.eq-14",
+    label="Eq. (14)",
+    statement=r"\text{For }\mathbf{A}=\mathbf{X}\mathbf{X}^\top,\ \mathbf{X}\in\mathbb{R}^{n\times "
+    r"d}\sim\mathcal{N}(0,\mathbf{I}):"
+    r"\ \mathbf{A}_{ii}\sim\chi_d^2,\ \mathbb{E}[\mathbf{A}_{ii}]=d,\ \mathrm{Var}(\mathbf{A}_{ii})=2d",
+    assumptions=[TOKENS],
+    relation=LAW,
+    sizes=SIZES,
+    proof=("skipless.logit-moments",),
+    note="The text calls chi a 'Wishart distribution'; chi^2_d is the Wishart distribution of one row.",
+)
+
+
+@EQ_14.formula
+def degrees_mean_and_variance(d: Dimension) -> tuple[int, int, int]:
+    """Degrees of freedom, mean and variance of A_ii (Eq. (14))."""
+    return d, d, 2 * d
+
+
+@EQ_14.part("laws")
+def laws_of_squared_norm(
+    formula: Callable[..., Any], generator: torch.Generator, samples: int, d: Dimension
+) -> list[LawTest]:
+    degrees, mean, variance = formula(d)
+    drawn, _ = sampled_pair(generator, samples, d, 0.0, 1.0)
+    return [
+        kolmogorov_smirnov(f"A_ii, d = {d}", drawn, chi_squared(degrees)),
+        *Moments(mean, variance).tests(f"A_ii, d = {d}", drawn),
+    ]
+
+
+@EQ_14.mutant("variance d, that of the other entries")
+def _(d: Dimension) -> tuple[int, int, int]:
+    return d, d, d
+
+
+@EQ_14.mutant("d - 1 degrees of freedom, as after subtracting a mean")
+def _(d: Dimension) -> tuple[int, int, int]:
+    return max(d - 1, 1), d, 2 * d
+
+
+@EQ_14.mutant("mean 1, as if A were divided by d")
+def _(d: Dimension) -> tuple[int, int, int]:
+    return d, 1, 2 * d
+
+
+def laws_of_entry(which: int, alpha: float, beta: float, name: str) -> Callable[..., list[LawTest]]:
+    """Tests of mean and variance of C_ii (0) or C_ij (1)."""
+
+    def laws(formula: Callable[..., Any], generator: torch.Generator, samples: int, d: Dimension) -> list[LawTest]:
+        mean, variance = formula(d)
+        return Moments(mean, variance).tests(
+            f"{name}, d = {d}", sampled_pair(generator, samples, d, alpha, beta)[which]
+        )
+
+    return laws
+
+
+EQ_15 = Claim(
+    SKIPLESS,
+    "skipless.eq-15",
+    label="Eq. (15)",
+    statement=r"\mathbb{E}[\mathbf{A}_{ij}]=0,\ \mathrm{Var}(\mathbf{A}_{ij})=d\quad(i\ne j)",
+    assumptions=[TOKENS, "A = X X^T"],
+    relation=LAW,
+    sizes=SIZES,
+    proof=("skipless.logit-moments",),
+)
+
+
+@EQ_15.formula
+def off_diagonal_gram_moments(d: Dimension) -> tuple[int, int]:
+    """Mean and variance of A_ij (Eq. (15))."""
+    return 0, d
+
+
+EQ_15.part("laws")(laws_of_entry(1, 0.0, 1.0, "A_ij"))
+
+
+@EQ_15.mutant("variance 2d, that of the diagonal")
+def _(d: Dimension) -> tuple[int, int]:
+    return 0, 2 * d
+
+
+@EQ_15.mutant("variance 1, as if A were divided by sqrt(d)")
+def _(d: Dimension) -> tuple[int, int]:
+    return 0, 1
+
+
+EQ_16 = Claim(
+    SKIPLESS,
+    "skipless.eq-16",
+    label="Eq. (16)",
+    statement=r"\text{For }\mathbf{B}=\mathbf{X}\mathbf{Z}\mathbf{X}^\top,\ "
+    r"\mathbf{Z}\sim\mathcal{N}(0,\tfrac1d\mathbf{I}):\ "
+    r"\mathbb{E}[\mathbf{B}_{ii}]=0,\ \mathrm{Var}(\mathbf{B}_{ii})\approx d+2",
+    assumptions=[TOKENS, NOISE],
+    relation=LAW,
+    sizes=SIZES,
+    proof=("skipless.logit-moments",),
+    note="The variance is d + 2 exactly, not approximately: the d^2 - d mixed terms contribute 1/d each, the squares 3/d.",
+)
+
+
+@EQ_16.formula
+def diagonal_noise_moments(d: Dimension) -> tuple[int, int]:
+    """Mean and variance of B_ii (Eq. (16))."""
+    return 0, d + 2
+
+
+EQ_16.part("laws")(laws_of_entry(0, 1.0, 0.0, "B_ii"))
+
+
+@EQ_16.mutant("variance d, that of the other entries")
+def _(d: Dimension) -> tuple[int, int]:
+    return 0, d
+
+
+@EQ_16.mutant("variance d (d + 2), for entries of Z of variance 1")
+def _(d: Dimension) -> tuple[int, int]:
+    return 0, d * (d + 2) + (d == 1)
+
+
+@EQ_16.mutant("mean d, that of A_ii")
+def _(d: Dimension) -> tuple[int, int]:
+    return d, d + 2
+
+
+# -- the sum, exactly --------------------------------------------------------------------------------------------------
+
+EXACT_SIZES = {"d": (1, 3)}
+
+LOGIT_MOMENTS = Claim(
+    SKIPLESS,
+    "skipless.logit-moments",
+    label="First and second moments of the logits",
+    statement=r"\mathbb{E}[\mathbf{C}_{ii}]=\beta d,\ \mathbb{E}[\mathbf{C}_{ij}]=0,\ "
+    r"\mathrm{Var}(\mathbf{C}_{ii})=\alpha^2(d+2)+2\beta^2d,\ \mathrm{Var}(\mathbf{C}_{ij})=(\alpha^2+\beta^2)d,\ "
+    r"\mathrm{Cov}(\mathbf{C}_{ii},\mathbf{C}_{ij})=0\quad(i\ne j)",
+    assumptions=LOGITS,
+    relation=Equal(),
+    sizes=EXACT_SIZES,
+    exact=True,
+    of_project=True,
+    note="(alpha, beta) = (0, 1) gives A, (1, 0) gives B. Cross terms of A and B are odd in Z, and C_ij is odd in row j.",
+)
+
+
+def _all_moments(alpha: Any, beta: Any, d: int, diagonal: int = 2, off: Any = None, covariance: Any = 0) -> Any:
+    a, b = alpha * alpha, beta * beta
+    off = (a + b) * d if off is None else off
+    return column(beta * d, 0 * a, a * (d + diagonal) + b * (2 * d), off, a * covariance)
+
+
+@LOGIT_MOMENTS.formula
+def logit_moments_exactly(alpha: Scale, beta: Scale, d: Dimension) -> Any:
+    """E C_ii, E C_ij, Var C_ii, Var C_ij, Cov(C_ii, C_ij), shape (5, 1)."""
+    return _all_moments(alpha, beta, d)
+
+
+@LOGIT_MOMENTS.oracle
+def logit_moments_enumerated(alpha: Scale, beta: Scale, d: Dimension) -> Any:
+    own = enumerated_mean_and_variance("own", alpha, beta, d)
+    other = enumerated_mean_and_variance("other", alpha, beta, d)
+    return column(own[:1], other[:1], own[1:], other[1:], enumerated_covariance(alpha, beta, d))
+
+
+@LOGIT_MOMENTS.mutant("diagonal variance without the 2 of d + 2")
+def _(alpha: Scale, beta: Scale, d: Dimension) -> Any:
+    return _all_moments(alpha, beta, d, diagonal=0)
+
+
+@LOGIT_MOMENTS.mutant("off-diagonal variance as in Eq. (19)")
+def _(alpha: Scale, beta: Scale, d: Dimension) -> Any:
+    return _all_moments(alpha, beta, d, off=alpha * alpha + beta * beta * d)
+
+
+@LOGIT_MOMENTS.mutant("entries of a row correlated")
+def _(alpha: Scale, beta: Scale, d: Dimension) -> Any:
+    return _all_moments(alpha, beta, d, covariance=1)
+
+
+SAMPLED = Claim(
+    SKIPLESS,
+    "skipless.logit-moments-sampled",
+    label="First and second moments of the logits, by simulation",
+    statement=LOGIT_MOMENTS.statement,
+    assumptions=[*LOGITS, "(alpha, beta) = (2, 3/5), (9/5, 1), (0, 1/2), as in Sections 6.1, 6.2 and A.8"],
+    relation=FollowsLaw(samples=4_000, instances=3),
+    sizes={"d": (1, 8)},
+    of_project=True,
+    uses=("skipless.logit-moments",),
+    note="A second oracle that shares nothing with the enumeration.",
+)
+
+#: The printed choices of (alpha, beta): Sections 6.1, 6.2 and A.8.
+PRINTED_SCALES = ((2.0, 0.6), (1.8, 1.0), (0.0, 0.5))
+
+
+@SAMPLED.formula
+def logit_moments_in_numbers(alpha: float, beta: float, d: int) -> tuple[float, float, float, float]:
+    """E C_ii, Var C_ii, Var C_ij, Cov(C_ii, C_ij)."""
+    return beta * d, alpha**2 * (d + 2) + 2 * beta**2 * d, (alpha**2 + beta**2) * d, 0.0
+
+
+SAMPLED.inputs(dimension_alone)
+
+
+@SAMPLED.part("laws")
+def laws_of_row(formula: Callable[..., Any], generator: torch.Generator, samples: int, d: int) -> list[LawTest]:
+    tests = []
+    for alpha, beta in PRINTED_SCALES:
+        own, other = sampled_pair(generator, samples, d, alpha, beta)
+        mean, variance, off, covariance = formula(alpha, beta, d)
+        name = f"alpha = {alpha}, beta = {beta}, d = {d}"
+        tests += Moments(mean, variance).tests(f"C_ii, {name}", own)
+        tests += Moments(0.0, off).tests(f"C_ij, {name}", other)
+        tests.append(moment_test(f"covariance, {name}", (own - mean) * other, covariance))
+    return tests
+
+
+@SAMPLED.at_scale("token dimension of Section 6.2", d=384)
+@SAMPLED.at_scale("token dimension of Section 6.1", d=768)
+def _(arrays: dict[str, Any], sizes: dict[str, int], rng: np.random.Generator) -> None:
+    """Nothing is fixed but d."""
+
+
+@SAMPLED.mutant("off-diagonal variance as in Eq. (19)")
+def _(alpha: float, beta: float, d: int) -> tuple[float, float, float, float]:
+    return beta * d, alpha**2 * (d + 2) + 2 * beta**2 * d, alpha**2 + beta**2 * d, 0.0
+
+
+@SAMPLED.mutant("covariance beta^2 d")
+def _(alpha: float, beta: float, d: int) -> tuple[float, float, float, float]:
+    return beta * d, alpha**2 * (d + 2) + 2 * beta**2 * d, (alpha**2 + beta**2) * d, beta**2 * d
+
+
+EQ_18 = Claim(
+    SKIPLESS,
+    "skipless.eq-18",
+    label="Eq. (18)",
+    statement=r"\text{For }\mathbf{C}=\alpha\mathbf{B}+\beta\mathbf{A}:\ \mathbb{E}[\mathbf{C}_{ii}]=\beta d,\ "
+    r"\mathrm{Var}(\mathbf{C}_{ii})\approx\alpha^2(d+2)+\beta^2(2d)",
+    assumptions=LOGITS,
+    relation=Equal(),
+    sizes=EXACT_SIZES,
+    exact=True,
+    uses=("skipless.eq-14", "skipless.eq-16", "skipless.logit-moments-sampled"),
+    note="Exact, not approximate: the covariance of A_ii and B_ii is odd in Z and vanishes.",
+)
+
+
+def _mean_and_variance(mean: Any, variance: Any) -> Any:
+    return column(mean, variance)
+
+
+@EQ_18.formula
+def diagonal_logit_moments(alpha: Scale, beta: Scale, d: Dimension) -> Any:
+    """Mean and variance of C_ii, shape (2, 1) (Eq. (18))."""
+    return _mean_and_variance(beta * d, alpha * alpha * (d + 2) + beta * beta * (2 * d))
+
+
+@EQ_18.oracle
+def diagonal_logit_enumerated(alpha: Scale, beta: Scale, d: Dimension) -> Any:
+    return enumerated_mean_and_variance("own", alpha, beta, d)
+
+
+@EQ_18.mutant("standard deviations added instead of variances")
+def _(alpha: Scale, beta: Scale, d: Dimension) -> Any:
+    return _mean_and_variance(beta * d, alpha * alpha * (d + 2) + beta * beta * (2 * d) + 2 * alpha * beta * d)
+
+
+@EQ_18.mutant("alpha and beta exchanged")
+def _(alpha: Scale, beta: Scale, d: Dimension) -> Any:
+    return _mean_and_variance(beta * d, beta * beta * (d + 2) + alpha * alpha * (2 * d))
+
+
+@EQ_18.mutant("mean beta, as if A were divided by d")
+def _(alpha: Scale, beta: Scale, d: Dimension) -> Any:
+    return _mean_and_variance(beta * 1, alpha * alpha * (d + 2) + beta * beta * (2 * d))
+
+
+EQ_19 = Claim(
+    SKIPLESS,
+    "skipless.eq-19",
+    label="Eq. (19)",
+    statement=r"\mathbb{E}[\mathbf{C}_{ij}]=0,\ \mathrm{Var}(\mathbf{C}_{ij})\approx\alpha^2+\beta^2d\quad(i\ne j)",
+    assumptions=LOGITS,
+    relation=Equal(),
+    sizes=EXACT_SIZES,
+    exact=True,
+    expects="refuted",
+    severity="error",
+    uses=("skipless.eq-15", "skipless.eq-17"),
+    correction="skipless.eq-19-corrected",
+    note="Inherited from Eq. (17). The variance is (alpha^2 + beta^2) d; what is printed is short of it by alpha^2 (d - 1),"
+    " which is no small part of it unless alpha is small beside beta: at alpha = 2, beta = 3/5, d = 768 it is 280 against"
+    " 3348. No reading of the sign saves it.",
+)
+
+
+@EQ_19.formula
+def printed_off_diagonal_moments(alpha: Scale, beta: Scale, d: Dimension) -> Any:
+    """Mean and variance of C_ij, shape (2, 1) (Eq. (19))."""
+    return _mean_and_variance(0 * alpha, alpha * alpha + beta * beta * d)
+
+
+@EQ_19.oracle
+def off_diagonal_logit_enumerated(alpha: Scale, beta: Scale, d: Dimension) -> Any:
+    return enumerated_mean_and_variance("other", alpha, beta, d)
+
+
+@EQ_19.counterexample("d = 2, alpha = beta = 1: variance 4, not 3")
+def _() -> dict[str, Any]:
+    return {"alpha": [[1]], "beta": [[1]], "d": 2}
+
+
+@EQ_19.counterexample("d = 3, alpha = 2, beta = 3/5, the values of Section 6.1: 327/25, not 127/25")
+def _() -> dict[str, Any]:
+    return {"alpha": [[2]], "beta": [[Fraction(3, 5)]], "d": 3}
+
+
+@EQ_19.mutant("variance of the diagonal, Eq. (18)")
+def _(alpha: Scale, beta: Scale, d: Dimension) -> Any:
+    return _mean_and_variance(0 * alpha, alpha * alpha * (d + 2) + beta * beta * (2 * d))
+
+
+@EQ_19.mutant("d on the wrong term")
+def _(alpha: Scale, beta: Scale, d: Dimension) -> Any:
+    return _mean_and_variance(0 * alpha, alpha * alpha * d * d + beta * beta)
+
+
+EQ_19_CORRECTED = Claim(
+    SKIPLESS,
+    "skipless.eq-19-corrected",
+    label="Eq. (19), corrected",
+    statement=r"\mathbb{E}[\mathbf{C}_{ij}]=0,\ \mathrm{Var}(\mathbf{C}_{ij})=(\alpha^2+\beta^2)d\quad(i\ne j)",
+    assumptions=LOGITS,
+    relation=Equal(),
+    sizes=EXACT_SIZES,
+    exact=True,
+    of_project=True,
+    corrects="skipless.eq-19",
+    uses=("skipless.logit-moments-sampled",),
+)
+
+
+@EQ_19_CORRECTED.formula
+def off_diagonal_logit_moments(alpha: Scale, beta: Scale, d: Dimension) -> Any:
+    """Mean and variance of C_ij, shape (2, 1) (Eq. (19), corrected)."""
+    return _mean_and_variance(0 * alpha, (alpha * alpha + beta * beta) * d)
+
+
+EQ_19_CORRECTED.oracle(off_diagonal_logit_enumerated)
+EQ_19_CORRECTED.mutant("as printed")(printed_off_diagonal_moments)
+
+
+@EQ_19_CORRECTED.mutant("covariance of the two terms not zero")
+def _(alpha: Scale, beta: Scale, d: Dimension) -> Any:
+    return _mean_and_variance(0 * alpha, (alpha + beta) * (alpha + beta) * d)

@@ -1,0 +1,506 @@
+"""What W_Q W_K^T = alpha Z + beta I gives: heads of lower rank, dominance, and what the default does instead (Section 5.2)."""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Annotated, Any
+
+import numpy as np
+
+from theorems.skipless import SKIPLESS
+from theorems.skipless.concatenation import column
+from theorems.skipless.definitions import Weights
+from theorems.skipless.identity_shift import (
+    at_least_half,
+    batched_input_jacobian,
+    conditions,
+    normal,
+    truncated_normal,
+)
+from theorems.skipless.input_jacobian_conditioning import OneToken
+from verify.claims import Assumption, Claim
+from verify.matrix import (
+    absolute,
+    concatenate,
+    eye,
+    frobenius_norm,
+    row_sums,
+    singular_values,
+    spectral_norm,
+    sqrt,
+    total,
+)
+from verify.relations import AtMost, Equal, FollowsLaw
+from verify.relations.follows_law import SMALLEST_P, LawTest
+from verify.shapes import Real, Shape, Size
+
+if TYPE_CHECKING:
+    import torch
+
+from theorems.skipless.initialisation import VIT_BASE, Alpha, Beta, query_key_weights, value_output_weights
+
+HeadDimension = Annotated[int, Size("d_h")]
+HeadFactor = Annotated[Any, Shape("d", "d_h")]
+Factor = Annotated[Any, Real(1.125, 4.0)]
+
+# -- heads -----------------------------------------------------------------------------------------------------------
+
+MULTIHEAD = Claim(
+    SKIPLESS,
+    "skipless.eq-11-multihead",
+    label="Eq. (11) with the shapes of Section 2 and the models of Sections 6.1-6.2",
+    statement=r"\text{The proposed initialisation }\mathbf{W}^Q\mathbf{W}^{K\top}=\alpha\mathbf{Z}+\beta\mathbf{I}\in"
+    r"\mathbb{R}^{d\times d}"
+    r"\text{ is used for the SA weights of multi-head models, }\mathbf{W}_i^Q,\mathbf{W}_i^K\in\mathbb{R}^{d\times d_h}",
+    assumptions=[
+        "d_h = d / h < d",
+        "distance of alpha Z + beta I from the products W_Q_i W_K_i^T in the spectral norm",
+    ],
+    relation=Equal(),
+    sizes={"d": (2, 4), "d_h": (1, 2)},
+    where=lambda sizes: sizes["d"] % sizes["d_h"] == 0 and sizes["d_h"] < sizes["d"],
+    expects="refuted",
+    severity="error",
+    correction="skipless.eq-11-multihead-error",
+    note="W_Q_i W_K_i^T has rank d_h = 64 at most, alpha Z + beta I has rank d = 384 or 768 with probability 1.  The"
+    " paper does not"
+    " say what its models use.  Two things are possible: products that sum to alpha Z + beta I over the heads, or the best"
+    " approximation of it by each head, whose error at the printed values is 74 % (d = 384) and 85 % (d = 768) of the Frobenius"
+    " norm.  With the latter and Gaussian tokens the attention matrix of a head need not be dominated by its diagonal any more"
+    " (skipless.eq-11-multihead-logits).",
+)
+
+
+@MULTIHEAD.formula
+def distance_stated(Z: Weights, alpha: Alpha, beta: Beta) -> Any:
+    """0, the distance of alpha Z + beta I from the product that is said to equal it."""
+    return 0 * beta + 0 * alpha + 0 * Z[0, 0]
+
+
+@MULTIHEAD.inputs
+def with_heads(Z: Weights, alpha: Alpha, beta: Beta, d_h: HeadDimension) -> dict[str, Any]:
+    """The inputs as they are."""
+    return {"Z": Z, "alpha": alpha, "beta": beta, "d_h": d_h}
+
+
+@MULTIHEAD.oracle
+def distance_from_rank(Z: Weights, alpha: Alpha, beta: Beta, d_h: HeadDimension) -> Any:
+    """The singular value d_h + 1, the least distance from matrices of rank d_h (Eckart, Young, Mirsky)."""
+    return singular_values(Z * alpha + eye(Z.shape[0]) * beta)[d_h]
+
+
+@MULTIHEAD.counterexample(
+    "alpha = 0, beta = 1, two heads of dimension 1: the identity of rank 2 is no product of rank 1"
+)
+def _() -> dict[str, Any]:
+    return {"Z": [[0, 0], [0, 0]], "alpha": "0", "beta": "1", "d_h": 1}
+
+
+@MULTIHEAD.mutant("beta")
+def _(Z: Weights, alpha: Alpha, beta: Beta) -> Any:
+    return beta + 0 * Z[0, 0]
+
+
+@MULTIHEAD.mutant("alpha + 2 beta")
+def _(Z: Weights, alpha: Alpha, beta: Beta) -> Any:
+    return alpha + 2 * beta
+
+
+MULTIHEAD_ERROR = Claim(
+    SKIPLESS,
+    "skipless.eq-11-multihead-error",
+    label="Error of Eq. (11) by a head",
+    statement=r"\|\alpha\mathbf{Z}+\beta\mathbf{I}-\mathbf{W}_i^Q\mathbf{W}_i^{K\top}\|_F\ge\Big(\sum_{k>d_h}s_k("
+    r"\alpha\mathbf{Z}+\beta"
+    r"\mathbf{I})^2\Big)^{1/2}\text{ for all }\mathbf{W}_i^Q,\mathbf{W}_i^K\in\mathbb{R}^{d\times d_h}",
+    assumptions=["s_k: singular values in descending order"],
+    relation=AtMost(),
+    sizes={"d": (2, 4), "d_h": (1, 3)},
+    where=lambda sizes: sizes["d_h"] < sizes["d"],
+    of_project=True,
+    corrects="skipless.eq-11-multihead",
+    note="The theorem of Eckart, Young and Mirsky; attained by the truncated SVD.  For alpha = 0 the relative error is"
+    " sqrt(1 - 1/h): 91 % for 6 heads, 96 % for 12.",
+)
+
+
+@MULTIHEAD_ERROR.formula
+def error_of_head(Z: Weights, alpha: Alpha, beta: Beta, W_Q: HeadFactor, W_K: HeadFactor) -> Any:
+    """|alpha Z + beta I - W_Q W_K^T|_F, a scalar."""
+    return frobenius_norm(Z * alpha + eye(Z.shape[0]) * beta - W_Q @ W_K.T)
+
+
+@MULTIHEAD_ERROR.oracle
+def least_error(Z: Weights, alpha: Alpha, beta: Beta, W_Q: HeadFactor) -> Any:
+    s = singular_values(Z * alpha + eye(Z.shape[0]) * beta)[W_Q.shape[1] :]
+    return sqrt(total(s * s))
+
+
+@MULTIHEAD_ERROR.mutant("half the error")
+def _(Z: Weights, alpha: Alpha, beta: Beta, W_Q: HeadFactor, W_K: HeadFactor) -> Any:
+    return error_of_head.__wrapped__(Z, alpha, beta, W_Q, W_K) / 2  # type: ignore[attr-defined]
+
+
+@MULTIHEAD_ERROR.mutant("spectral norm, halved")
+def _(Z: Weights, alpha: Alpha, beta: Beta, W_Q: HeadFactor, W_K: HeadFactor) -> Any:
+    return spectral_norm(Z * alpha + eye(Z.shape[0]) * beta - W_Q @ W_K.T) / 2
+
+
+@MULTIHEAD_ERROR.domain("truncated identity")
+def truncated_identity(arrays: dict[str, Any], sizes: dict[str, int], rng: np.random.Generator) -> None:
+    """Z = 0 and the first d_h columns of beta I."""
+    columns = np.eye(sizes["d"])[:, : sizes["d_h"]]
+    arrays["Z"][:] = 0.0
+    arrays["W_Q"][:] = columns * arrays["beta"].reshape(-1, 1, 1)
+    arrays["W_K"][:] = columns
+
+
+TOKENS, REPEATS = 197, 3
+
+
+@functools.lru_cache(maxsize=4)
+def _printed_sizes(seed: int) -> list[tuple[float, float]]:
+    """kappa of the attention matrix for the full product and for the best product of rank d / h, at the size of ViT-Base."""
+    import torch
+
+    generator, found = torch.Generator().manual_seed(seed), []
+    d, h, alpha, beta = VIT_BASE
+    for _ in range(REPEATS):
+        Z, X = normal(generator, d, d) / math.sqrt(d), normal(generator, TOKENS, d)
+        W_Q, W_K = query_key_weights(Z, alpha, beta)
+        logits = [X @ W_Q[:, :k] @ W_K[:, :k].T @ X.T for k in (d, d // h)]
+        full, head = (float(conditions(torch.softmax(M, -1))) for M in logits)
+        found.append((full, head))
+    return found
+
+
+MULTIHEAD_LOGITS = Claim(
+    SKIPLESS,
+    "skipless.eq-11-multihead-logits",
+    label="Attention of one head at the printed sizes",
+    statement=r"\kappa(\mathrm{softmax}(\mathbf{X}(\alpha\mathbf{Z}+\beta\mathbf{I})\mathbf{X}^\top))\approx1,\ "
+    r"\text{while}\ \kappa>10^6"
+    r"\ \text{for the best approximation of rank}\ d_h",
+    assumptions=["X ~ N(0, I)", "no scale factor 1/sqrt(d_h), as in Eq. (4)"],
+    relation=FollowsLaw(samples=REPEATS, instances=1),
+    expects="empirical",
+    of_project=True,
+    observed="n = 197 tokens, (d, h, alpha, beta) = (768, 12, 2, 0.6), 3 draws, float64, all of them: kappa below"
+    " 1.001 for the full"
+    " product, above 1e6 for its truncated SVD of rank 64.  At (384, 6, 1.8, 1) the latter varies from draw to draw, from 1 to 1e8"
+    " in fifteen of them",
+)
+
+
+@MULTIHEAD_LOGITS.formula
+def printed_size_conditions() -> tuple[float, float]:
+    """An upper bound of kappa for the full product, and a lower bound for a head."""
+    return 1.001, 1e6
+
+
+@MULTIHEAD_LOGITS.part("laws")
+def at_printed_sizes(formula: Callable[[], tuple[float, float]], generator: torch.Generator) -> list[LawTest]:
+    above, below = formula()
+    found = _printed_sizes(generator.initial_seed())
+    passed = {
+        "full": all(full <= above for full, _ in found),
+        "head": all(not head < below for _, head in found),
+    }
+    return [LawTest(name, 1.0 if good else SMALLEST_P, len(found)) for name, good in passed.items()]
+
+
+@MULTIHEAD_LOGITS.mutant("full product below 1")
+def _() -> tuple[float, float]:
+    return 1.0 - 1e-9, 1e6
+
+
+@MULTIHEAD_LOGITS.mutant("heads above 1e300")
+def _() -> tuple[float, float]:
+    return 1.001, 1e300
+
+
+# -- dominance of W_Q W_K^T --------------------------------------------------------------------------------------------
+
+#: Printed (d, alpha, beta); the third is that of Section A.8, at a dimension of our choice.
+PRINTED = ((768, 2.0, 0.6), (384, 1.8, 1.0), (64, 0.0, 0.5))
+
+BETA_DOMINANCE = Claim(
+    SKIPLESS,
+    "skipless.sec5.2-beta-dominance",
+    label="Section 5.2, text after Eq. (11)",
+    statement=r"\text{The identity term }\beta\mathbf{I}\text{ encourages diagonal dominance in }\mathbf{W}_\ell^Q"
+    r"\mathbf{W}_\ell^{K\top}",
+    assumptions=["Z of Eq. (11), alpha and beta as printed: (2, 0.6) at d = 768, (1.8, 1) at d = 384, (0, 0.5)"],
+    relation=FollowsLaw(samples=30, instances=1),
+    reading="dominance as in Proposition 1, W_ii > max_{j != i} W_ij: all rows have it with probability at least"
+    " 1 - d (d - 1)/2 exp(-beta^2 d / (4 alpha^2)), for beta > 0; 0.99 and more at the printed values.  In the usual sense,"
+    " |W_ii| above the sum of the others, no row has it unless alpha is 0 (skipless.sec5.2-beta-dominance-usual)",
+    expects="reading",
+    note="W_ii - W_ij is normal of mean beta and variance 2 alpha^2 / d, so negative with probability at most"
+    " exp(-beta^2 d / (4 alpha^2)) / 2; d (d - 1) pairs.  'Ensures', in Proposition 2, is true with that probability only: any"
+    " matrix is a value of alpha Z + beta I.",
+)
+
+
+@BETA_DOMINANCE.formula
+def margin_of_rows() -> Callable[[Any, float], Any]:
+    """The margin W_ii - max_{j != i} W_ij of each row of W; positive for a dominant row."""
+
+    def margin(W: Any, beta: float) -> Any:
+        others = W.clone()
+        others.diagonal(dim1=-2, dim2=-1).fill_(-math.inf)
+        return W.diagonal(dim1=-2, dim2=-1) - others.amax(-1)
+
+    return margin
+
+
+@BETA_DOMINANCE.part("laws")
+def dominant_products(
+    formula: Callable[[], Callable[[Any, float], Any]], generator: torch.Generator, samples: int
+) -> list[LawTest]:
+    """How often all rows are dominant, at the printed values, against the bound of the reading."""
+    import torch
+
+    tests, margin = [], formula()
+    for d, alpha, beta in PRINTED:
+        bound = 1 - d * (d - 1) / 2 * math.exp(-(beta**2) * d / (4 * alpha**2)) if alpha else 1.0
+        outcomes = []
+        for _ in range(samples):
+            Z = torch.randn(d, d, generator=generator, device=generator.device) / math.sqrt(d)
+            W = alpha * Z + beta * torch.eye(d, device=generator.device)
+            outcomes.append(float(margin(W, beta).min() > 0))
+        short = max(0.0, bound - sum(outcomes) / samples)
+        p = max(math.exp(-2 * samples * short**2), SMALLEST_P)
+        tests.append(LawTest(f"all rows dominant, d = {d}, alpha = {alpha}, beta = {beta}", p, samples))
+    return tests
+
+
+@BETA_DOMINANCE.mutant("dominance in the usual sense")
+def _() -> Callable[[Any, float], Any]:
+    def margin(W: Any, beta: float) -> Any:
+        sizes = W.abs()
+        return 2 * sizes.diagonal(dim1=-2, dim2=-1) - sizes.sum(-1)
+
+    return margin
+
+
+@BETA_DOMINANCE.mutant("without the identity")
+def _() -> Callable[[Any, float], Any]:
+    def margin(W: Any, beta: float) -> Any:
+        return margin_of_rows.__wrapped__()(W, beta) - beta  # type: ignore[attr-defined]
+
+    return margin
+
+
+USUAL = Claim(
+    SKIPLESS,
+    "skipless.sec5.2-beta-dominance-usual",
+    label="Dominance of the initial query-key product in the usual sense",
+    statement=r"\sum_{j\ne i}|\mathbf{W}_{ij}|\le|\mathbf{W}_{ii}|\ \text{for}\ \mathbf{W}=\alpha\mathbf{Z}+\beta"
+    r"\mathbf{I},\ \beta>0",
+    assumptions=[Assumption("beta > 0", positive=lambda beta: beta)],
+    relation=AtMost(),
+    sizes={"d": (2, 5)},
+    expects="refuted",
+    severity="error",
+    of_project=True,
+    correction="skipless.sec5.2-beta-dominance-margin",
+    note="E sum_{j != i} |W_ij| = alpha (d - 1) sqrt(2 / (pi d)), 44 at d = 768 and alpha = 2, against |W_ii| near 0.6.",
+)
+
+
+def _off_diagonal_sums(W: Any) -> Any:
+    """sum_{j != i} |W_ij|, shape (d, 1)."""
+    sizes = absolute(W)
+    return row_sums(sizes) - row_sums(sizes * eye(W.shape[0]))
+
+
+@USUAL.formula
+def diagonal_sizes(Z: Weights, alpha: Alpha, beta: Beta) -> Any:
+    """|W_ii|, shape (d, 1)."""
+    return row_sums(absolute(Z * alpha + eye(Z.shape[0]) * beta) * eye(Z.shape[0]))
+
+
+@USUAL.oracle
+def off_diagonal_sums(Z: Weights, alpha: Alpha, beta: Beta) -> Any:
+    return _off_diagonal_sums(Z * alpha + eye(Z.shape[0]) * beta)
+
+
+@USUAL.counterexample("d = 4, all entries of Z one standard deviation, alpha = 2, beta = 3/5")
+def _() -> dict[str, Any]:
+    return {"Z": [["1/2"] * 4] * 4, "alpha": "2", "beta": "3/5"}
+
+
+@USUAL.mutant("Z without the identity")
+def _(Z: Weights, alpha: Alpha, beta: Beta) -> Any:
+    return row_sums(absolute(Z * alpha) * eye(Z.shape[0]))
+
+
+@USUAL.mutant("beta doubled")
+def _(Z: Weights, alpha: Alpha, beta: Beta) -> Any:
+    return row_sums(absolute(Z * alpha + eye(Z.shape[0]) * (2 * beta)) * eye(Z.shape[0]))
+
+
+USUAL_MARGIN = Claim(
+    SKIPLESS,
+    "skipless.sec5.2-beta-dominance-margin",
+    label="Margin of dominance of the initial query-key product",
+    statement=r"|\mathbf{W}_{ii}|-\sum_{j\ne i}|\mathbf{W}_{ij}|\ge\beta-|\alpha|\sum_j|\mathbf{Z}_{ij}|",
+    assumptions=[],
+    relation=AtMost(signed=True),
+    sizes={"d": (1, 5)},
+    of_project=True,
+    corrects="skipless.sec5.2-beta-dominance-usual",
+    note="So beta above alpha times the largest row sum of |Z|, near alpha sqrt(2 d / pi) for Eq. (11), ensures"
+    " dominance.  Attained"
+    " for Z_ii <= 0 and alpha >= 0.",
+)
+
+
+@USUAL_MARGIN.formula
+def margin_in_the_usual_sense(Z: Weights, alpha: Alpha, beta: Beta) -> Any:
+    """|W_ii| - sum_{j != i} |W_ij|, shape (d, 1)."""
+    W = Z * alpha + eye(Z.shape[0]) * beta
+    return row_sums(absolute(W) * eye(Z.shape[0])) - _off_diagonal_sums(W)
+
+
+@USUAL_MARGIN.oracle
+def guaranteed_margin(Z: Weights, alpha: Alpha, beta: Beta) -> Any:
+    return beta - row_sums(absolute(Z)) * absolute(alpha)
+
+
+@USUAL_MARGIN.mutant("off-diagonal entries counted twice")
+def _(Z: Weights, alpha: Alpha, beta: Beta) -> Any:
+    W = Z * alpha + eye(Z.shape[0]) * beta
+    return row_sums(absolute(W) * eye(Z.shape[0])) - 2 * _off_diagonal_sums(W)
+
+
+@USUAL_MARGIN.mutant("minus beta")
+def _(Z: Weights, alpha: Alpha, beta: Beta) -> Any:
+    W = Z * alpha + eye(Z.shape[0]) * beta
+    return row_sums(absolute(W) * eye(Z.shape[0])) - _off_diagonal_sums(W) - 2 * absolute(beta) - 1
+
+
+NOT_AUTOMATIC = Claim(
+    SKIPLESS,
+    "skipless.sec5.2-not-automatic",
+    label="Section 5.2, text",
+    statement=r"\text{Diagonal dominance of }\mathbf{W}_\ell^Q\mathbf{W}_\ell^{K\top}"
+    r"\text{ does not automatically imply that the transformed"
+    r" matrix }\mathbf{X}^\top\mathbf{W}_\ell^Q\mathbf{W}_\ell^{K\top}\mathbf{X}\text{ is also diagonally dominant}",
+    assumptions=[
+        "W = beta I, dominant in either sense; X = (x, s x)^T",
+        Assumption("beta > 0, s > 1, x != 0", positive=lambda x, beta, s: column(beta, s - 1, row_sums(x * x)[0, 0])),
+    ],
+    relation=Equal(),
+    sizes={"d": (1, 4)},
+    exact=True,
+    reading="X W_Q W_K^T X^T, the logits of the same section, is meant: X^T W X is a product only for n = d. "
+    " Examples for every d: two"
+    " tokens x and s x with s > 1 have the margin M_11 - M_12 = -beta (s - 1) |x|^2 < 0 although W = beta I",
+    expects="reading",
+)
+
+
+@NOT_AUTOMATIC.formula
+def margin_of_shorter_token(x: OneToken, beta: Alpha, s: Factor) -> Any:
+    """-beta (s - 1) |x|^2, shape (1, 1)."""
+    return row_sums(x * x) * (1 - s) * beta
+
+
+@NOT_AUTOMATIC.oracle
+def margin_of_first_row(x: OneToken, beta: Alpha, s: Factor) -> Any:
+    X = concatenate([x, x * s], axis=0)
+    M = X @ (eye(x.shape[1]) * beta) @ X.T
+    return M[:1, :1] - M[:1, 1:]
+
+
+@NOT_AUTOMATIC.mutant("margin of the longer token")
+def _(x: OneToken, beta: Alpha, s: Factor) -> Any:
+    return row_sums(x * x) * (s * s - s) * beta
+
+
+@NOT_AUTOMATIC.mutant("s^2 in the place of s")
+def _(x: OneToken, beta: Alpha, s: Factor) -> Any:
+    return row_sums(x * x) * (1 - s * s) * beta
+
+
+# -- what the default does ---------------------------------------------------------------------------------------------
+
+SMALL, CHANNELS, LAYERS = 4, 12, 100
+
+
+@functools.lru_cache(maxsize=4)
+def _crossed(seed: int) -> tuple[Any, Any, Any, Any]:
+    """Distance of A from uniform and kappa(A) at default weights; kappa(K) with either product replaced by the proposed one."""
+    import torch
+
+    generator = torch.Generator().manual_seed(seed)
+    X = normal(generator, LAYERS, SMALL, CHANNELS)
+    Q, K, V, O = (truncated_normal(generator, LAYERS, CHANNELS, CHANNELS) for _ in range(4))
+    W, P = Q @ K.transpose(1, 2), V @ O
+    W_V, W_O = value_output_weights(normal(generator, LAYERS, CHANNELS, CHANNELS), 3.0)
+    peaked = torch.eye(CHANNELS, dtype=X.dtype).expand(LAYERS, -1, -1) / 2
+    A = torch.softmax(X @ W @ X.transpose(1, 2), -1)
+    distance = torch.linalg.matrix_norm(A - 1 / SMALL)
+    new_queries = conditions(batched_input_jacobian(X, peaked, P))
+    new_values = conditions(batched_input_jacobian(X, W, W_V @ W_O))
+    return distance, conditions(A), new_queries, new_values
+
+
+DIFFUSE_AT_START = Claim(
+    SKIPLESS,
+    "skipless.sec5.2-random-init-diffuse",
+    label="Section 5.2, text after Proposition 1",
+    statement=r"\text{At random initialisation the logits }\mathbf{M}\text{ are diffuse, hence the attention matrix }"
+    r"\mathbf{A}\text{ is close"
+    r" to the uniform matrix and thus ill-conditioned, which is the main cause of the ill-conditioned }\kappa(\mathbf{K}_\ell)",
+    assumptions=["truncated normal weights, one head, tokens N(0, I)"],
+    relation=FollowsLaw(samples=LAYERS, instances=1),
+    expects="empirical",
+    observed="n = 4 tokens of dimension d = 12, weights of standard deviation 0.02, 100 draws; in at least half of"
+    " them |A - 11^T/n|_F is"
+    " below 0.05, kappa(A) above 100, and W_Q W_K^T = I/2 (alpha = 0, beta = 0.5) brings kappa(K) further down than the SVD"
+    " initialisation of W_V W_O with c = 3 (medians 1e6 at default weights, 5e2 and 1e4).  The main cause is a matter of the"
+    " remedy: with (alpha, beta) = (2, 0.6) kappa(K) does not fall at this d.  And the logits are diffuse at small d only: without"
+    " a scale factor their standard deviation grows like d sqrt(d), 2.3 at d = 384 and 6.5 at d = 768, where A is far from"
+    " uniform and kappa(A) between 1e3 and 1e6 all the same",
+    uses=(
+        "skipless.a4.1-default-variance-exact",
+        "skipless.default-row-range",
+    ),
+)
+
+
+@DIFFUSE_AT_START.formula
+def observed_medians() -> tuple[float, float, int]:
+    """Bounds of the distance from uniform and of kappa(A); the power of kappa(K) with new values over that with new queries."""
+    return 0.05, 100.0, 1
+
+
+@DIFFUSE_AT_START.part("laws")
+def crossed(formula: Callable[[], tuple[float, float, int]], generator: torch.Generator) -> list[LawTest]:
+    far, ill, power = formula()
+    distance, kappa, new_queries, new_values = _crossed(generator.initial_seed())
+    return [
+        at_least_half("distance from uniform", distance <= far),
+        at_least_half("kappa(A)", kappa >= ill),
+        at_least_half("kappa(K)", (new_values / new_queries) ** power >= 1),
+    ]
+
+
+@DIFFUSE_AT_START.mutant("W_V W_O the main cause")
+def _() -> tuple[float, float, int]:
+    return 0.05, 100.0, -1
+
+
+@DIFFUSE_AT_START.mutant("uniform to 1e-4")
+def _() -> tuple[float, float, int]:
+    return 1e-4, 100.0, 1
+
+
+@DIFFUSE_AT_START.mutant("kappa(A) of 1e6")
+def _() -> tuple[float, float, int]:
+    return 0.05, 1e6, 1

@@ -1,0 +1,274 @@
+"""The Jacobian of softmax by its logits, block by block, with explicit constants: Eq. (22), and what Eqs. (21)-(29) need."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from theorems.skipless import SKIPLESS
+from verify.claims import Claim
+from verify.derivatives import jacobian
+from verify.matrix import (
+    COLUMN,
+    ROW,
+    Layout,
+    block_diag,
+    commutation_matrix,
+    concatenate,
+    diag,
+    exp,
+    frobenius_norm,
+    maximum,
+    ones,
+    softmax,
+    spectral_norm,
+)
+from verify.relations import Equal
+from verify.shapes import Shape
+
+Logits = Annotated[Any, Shape("n", "n", role="query")]
+#: W_Q W_K^T as a whole: only the product enters the logits.
+Product = Annotated[Any, Shape("d", "d", role="query")]
+
+SOFTMAX = ["A = softmax(M), row by row", "numerator layout"]
+COLUMN_MAJOR = "column-major vec, as in Eqs. (10)-(13)"
+ATTENTION = ["A = softmax(M), M = X W X^T, W = W_Q W_K^T", "numerator layout"]
+
+
+def scalar(x: Any) -> Any:
+    """A scalar as a matrix of shape (1, 1)."""
+    return ones(1, 1) * x
+
+
+def column(*scalars: Any) -> Any:
+    """Scalars on top of each other, shape (count, 1)."""
+    return concatenate([scalar(x) for x in scalars], axis=0)
+
+
+def attention(X: Any, W: Any) -> Any:
+    """softmax(X W X^T), shape (n, n)."""
+    return softmax(X @ W @ X.T)
+
+
+def slope_by_tokens(X: Any, W: Any) -> Any:
+    """d vec A / d vec X, shape (n^2, n d)."""
+    return jacobian(attention, "X", COLUMN)(X, W)
+
+
+def slope_by_logits(M: Any, layout: Layout = COLUMN) -> Any:
+    """d vec A / d vec M, shape (n^2, n^2)."""
+    return jacobian(softmax, "T", layout)(M)
+
+
+def softmax_block(A: Any, i: int) -> Any:
+    """diag(a) - a^T a for row i of A, shape (n, n)."""
+    a = A[i : i + 1]
+    return diag(a) - a.T @ a
+
+
+def differentiated_block(M: Any, i: int) -> Any:
+    """d A_ij / d M_ik by differentiation, shape (n, n)."""
+    return jacobian(softmax, "T", ROW)(M[i : i + 1])
+
+
+def largest_block_norm(M: Any) -> Any:
+    """max_i |J_{A,i}|_2, a scalar."""
+    A = softmax(M)
+    return maximum(column(*(spectral_norm(softmax_block(A, i)) for i in range(A.shape[0]))))
+
+
+def weights_norm(X: Any, W: Any) -> Any:
+    """|X W|_2 + |X W^T|_2, which bounds the derivative of the logits by the tokens."""
+    return spectral_norm(X @ W) + spectral_norm(X @ W.T)
+
+
+def smallest_gap(M: Any) -> Any:
+    """gamma = min over i and j != i of M_ii - M_ij, a scalar; n >= 2."""
+    n = M.shape[0]
+    return -maximum(column(*(M[i, j] - M[i, i] for i in range(n) for j in range(n) if j != i)))
+
+
+def attention_lost(M: Any) -> Any:
+    """(n - 1) e^-gamma / (1 + (n - 1) e^-gamma), a scalar: no row gives more than that away; 0 for one token."""
+    n = M.shape[0]
+    if n == 1:
+        return 0 * M[0, 0]
+    leak = (n - 1) * exp(-smallest_gap(M))
+    return leak / (1 + leak)
+
+
+# -- the blocks --------------------------------------------------------------------------------------------------------
+
+EQ_22 = Claim(
+    SKIPLESS,
+    "skipless.eq-22",
+    label="Eq. (22)",
+    statement=r"(\mathbf{J}_{\mathbf{A},i})_{jk}=\mathbf{A}_{ij}(\delta_{jk}-\mathbf{A}_{ik})",
+    assumptions=[*SOFTMAX, r"(J_{A,i})_{jk} = \partial A_{ij} / \partial M_{ik}"],
+    relation=Equal(),
+    sizes={"n": (1, 4)},
+    exact=True,
+)
+
+
+@EQ_22.formula
+def softmax_blocks(M: Logits) -> Any:
+    """All blocks on top of each other, shape (n^2, n) (Eq. (22))."""
+    A = softmax(M)
+    return concatenate([softmax_block(A, i) for i in range(A.shape[0])], axis=0)
+
+
+@EQ_22.oracle
+def softmax_blocks_differentiated(M: Logits) -> Any:
+    return concatenate([differentiated_block(M, i) for i in range(M.shape[0])], axis=0)
+
+
+@EQ_22.mutant("sign of the rank-one term")
+def _(M: Logits) -> Any:
+    A = softmax(M)
+    return concatenate([diag(A[i]) + A[i : i + 1].T @ A[i : i + 1] for i in range(A.shape[0])], axis=0)
+
+
+@EQ_22.mutant("rows of A mixed up with columns")
+def _(M: Logits) -> Any:
+    A = softmax(M).T
+    return concatenate([softmax_block(A, i) for i in range(A.shape[0])], axis=0)
+
+
+@EQ_22.mutant("rank-one term dropped")
+def _(M: Logits) -> Any:
+    A = softmax(M)
+    return concatenate([diag(A[i]) for i in range(A.shape[0])], axis=0)
+
+
+STRUCTURE = Claim(
+    SKIPLESS,
+    "skipless.eq-22-structure",
+    label="Text before Eq. (22)",
+    statement=r"\text{Since softmax is a row normalisation, the Jacobian }\mathbf{J}_{\mathbf{A}}="
+    r"\partial\mathrm{vec}(\mathbf{A})/\partial\mathrm{vec}(\mathbf{M})\in\mathbb{R}^{n^2\times n^2}\text{ is a block "
+    r"diagonal "
+    r"matrix (one block per row }i)",
+    assumptions=[*SOFTMAX, COLUMN_MAJOR],
+    relation=Equal(),
+    sizes={"n": (1, 4)},
+    exact=True,
+    expects="refuted",
+    severity="slip",
+    uses=("skipless.eq-22",),
+    correction="skipless.eq-22-structure-rows",
+    note="Under the column-major vec of Eqs. (10)-(13) the entries of one row are n places apart, and no entry (i, j), (i,"
+    " k)"
+    " lies in a diagonal block. The matrix is block diagonal under row-major vec, to which it is similar by a permutation;"
+    " norms, which is all that the proof takes from it, are the same.",
+)
+
+
+@STRUCTURE.formula
+def block_diagonal_jacobian(M: Logits) -> Any:
+    """block_diag(J_{A,1}, ..., J_{A,n}), shape (n^2, n^2)."""
+    A = softmax(M)
+    return block_diag([softmax_block(A, i) for i in range(A.shape[0])])
+
+
+@STRUCTURE.oracle
+def jacobian_in_columns(M: Logits) -> Any:
+    return slope_by_logits(M)
+
+
+@STRUCTURE.counterexample("n = 2, all logits zero")
+def _() -> dict[str, Any]:
+    return {"M": [[0, 0], [0, 0]]}
+
+
+@STRUCTURE.mutant("blocks without the rank-one term")
+def _(M: Logits) -> Any:
+    A = softmax(M)
+    return block_diag([diag(A[i]) for i in range(A.shape[0])])
+
+
+@STRUCTURE.mutant("blocks of twice the size")
+def _(M: Logits) -> Any:
+    A = softmax(M)
+    return 2 * block_diag([softmax_block(A, i) for i in range(A.shape[0])])
+
+
+BY_ROWS = Claim(
+    SKIPLESS,
+    "skipless.eq-22-structure-rows",
+    label="Text before Eq. (22), corrected",
+    statement=r"\mathbf{K}\,\partial\mathrm{vec}(\mathbf{A})/\partial\mathrm{vec}(\mathbf{M})\,\mathbf{K}^\top="
+    r"\mathrm{blockdiag}(\mathbf{J}_{\mathbf{A},1},\dots,\mathbf{J}_{\mathbf{A},n}),\quad"
+    r"\mathbf{K}\text{ the commutation matrix: row-major order}",
+    assumptions=[*SOFTMAX, COLUMN_MAJOR],
+    relation=Equal(),
+    sizes={"n": (1, 4)},
+    exact=True,
+    of_project=True,
+    corrects="skipless.eq-22-structure",
+    uses=("skipless.eq-22",),
+)
+
+
+def _reordered(M: Any, blocks: list[Any]) -> Any:
+    n = M.shape[0]
+    K = commutation_matrix(n, n)
+    return K.T @ block_diag(blocks) @ K
+
+
+@BY_ROWS.formula
+def softmax_jacobian_in_columns(M: Logits) -> Any:
+    """d vec A / d vec M = K^T block_diag(J_{A,1}, ..., J_{A,n}) K, shape (n^2, n^2), column-major vec."""
+    A = softmax(M)
+    return _reordered(M, [softmax_block(A, i) for i in range(A.shape[0])])
+
+
+BY_ROWS.oracle(jacobian_in_columns)
+BY_ROWS.mutant("without reordering, as printed")(block_diagonal_jacobian)
+
+
+@BY_ROWS.mutant("blocks in reverse order")
+def _(M: Logits) -> Any:
+    A = softmax(M)
+    return _reordered(M, [softmax_block(A, i) for i in reversed(range(A.shape[0]))])
+
+
+@BY_ROWS.mutant("sign of the rank-one term")
+def _(M: Logits) -> Any:
+    A = softmax(M)
+    return _reordered(M, [diag(A[i]) + A[i : i + 1].T @ A[i : i + 1] for i in range(A.shape[0])])
+
+
+NORM_OF_BLOCKS = Claim(
+    SKIPLESS,
+    "skipless.eq-29-logits",
+    label="Eq. (29), by the logits",
+    statement=r"\left\|\frac{\partial\mathrm{vec}(\mathbf{A})}{\partial\mathrm{vec}(\mathbf{M})}\right\|_2="
+    r"\max_i\|\mathbf{J}_{\mathbf{A},i}\|_2",
+    assumptions=[*SOFTMAX, COLUMN_MAJOR],
+    relation=Equal(),
+    sizes={"n": (1, 3)},
+    of_project=True,
+    corrects="skipless.eq-29",
+    uses=("skipless.eq-22-structure-rows",),
+)
+
+
+@NORM_OF_BLOCKS.formula
+def norm_of_softmax_jacobian(M: Logits) -> Any:
+    """max_i |J_{A,i}|_2, a scalar."""
+    return largest_block_norm(M)
+
+
+@NORM_OF_BLOCKS.oracle
+def norm_of_derivative_by_logits(M: Logits) -> Any:
+    return spectral_norm(slope_by_logits(M))
+
+
+@NORM_OF_BLOCKS.mutant("Frobenius norm of the blocks together")
+def _(M: Logits) -> Any:
+    return frobenius_norm(softmax_blocks(M))
+
+
+@NORM_OF_BLOCKS.mutant("norm of the first block")
+def _(M: Logits) -> Any:
+    return spectral_norm(softmax_block(softmax(M), 0))

@@ -1,0 +1,440 @@
+"""Whether the worst-conditioned block bounds the whole: Eq. (6), its justification (Section 4.2), and stacking (Section 4.3)."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import numpy as np
+
+from theorems.skipless import SKIPLESS
+from theorems.skipless.concatenation import column, stretches
+from theorems.skipless.definitions import AttentionWeights, Batch, FeedForwardWeights, parameters
+from theorems.skipless.network_jacobian import NETWORK, block_of_jacobian, stacked_blocks
+from verify.claims import Claim
+from verify.matrix import concatenate, maximum, singular_values, spectral_norm
+from verify.relations import AtMost
+from verify.shapes import Shape
+
+First = Annotated[Any, Shape("n", "d_1")]
+Second = Annotated[Any, Shape("n", "d_2")]
+Third = Annotated[Any, Shape("n", "d_3")]
+
+INVERSE = (
+    "kappa = s_max / s_min over the min(rows, columns) singular values, infinite for s_min = 0; compared as 1/kappa, so that"
+    " infinite values take part"
+)
+
+
+def flatness(M: Any) -> Any:
+    """1 / kappa(M) = s_min / s_max, a scalar: 0 for a matrix of deficient rank."""
+    values = singular_values(M)
+    return values[-1] / values[0]
+
+
+def least(*scalars: Any) -> Any:
+    """The smallest of some scalars."""
+    return -maximum(-column(*scalars))
+
+
+def wide_mlp(sizes: Any) -> bool:
+    """Whether the feed-forward network is at least as wide as the tokens."""
+    return sizes["d_f"] >= sizes["d"]
+
+
+def few_entries(sizes: Any) -> bool:
+    """Whether the blocks stay small."""
+    return sizes["L"] * sizes["m"] * sizes["n"] * sizes["d"] <= 4 and sizes["L"] * sizes["d"] <= 3
+
+
+# -- Eq. (6) -----------------------------------------------------------------------------------------------------------
+
+EQ_6 = Claim(
+    SKIPLESS,
+    "skipless.eq-6",
+    label="Eq. (6)",
+    statement=r"\kappa(\mathbf{J})\le\max_\ell\{\kappa(\mathbf{J}_\ell),\kappa(\hat{\mathbf{J}}_\ell)\}",
+    assumptions=[*NETWORK, INVERSE],
+    relation=AtMost(),
+    sizes={"L": (1, 1), "m": (1, 2), "n": (1, 3), "d": (1, 2), "d_f": (1, 2)},
+    expects="refuted",
+    severity="error",
+    presumes=("skipless.eq-6-blocks",),
+    correction="skipless.eq-6-wide",
+    note="Printed as a simplifying assumption that 'does not hold universally'.  The counterexample is a transformer whose"
+    " feed-forward network is narrower than its tokens: kappa(J) = 2712, kappa(J_1) = 2086, kappa(J-hat_1) = 91.  It needs a"
+    " block with more rows than columns.  Where every block has at least as many columns as rows, Eq. (6) is a theorem; and"
+    " for d_f >= d the Jacobians of the paper are always in that case, or have an infinite kappa(J_l)"
+    " (skipless.eq-6-network).  So for the usual widths the 'assumption' needs no incoherence.",
+)
+
+
+@EQ_6.formula
+def flatness_of_network_jacobian(X: Batch, W: AttentionWeights, U: FeedForwardWeights) -> Any:
+    """1 / kappa(J), a scalar: at least the smallest 1 / kappa of a block if Eq. (6) holds."""
+    return flatness(concatenate(stacked_blocks(X, W, U), axis=1))
+
+
+@EQ_6.oracle
+def flatness_of_worst_block(X: Batch, W: AttentionWeights, U: FeedForwardWeights) -> Any:
+    return least(*[flatness(block) for block in stacked_blocks(X, W, U)])
+
+
+@EQ_6.counterexample("three tokens of dimension 2, one hidden neuron")
+def _() -> dict[str, Any]:
+    attention = [[[-2, 2], [0, -2]], [[-1, -1], [0, -1]], [[0, 2], [-1, -2]], [[1, -1], [-1, 2]]]
+    return {"X": [[[2, -1], [2, 1], [-1, -1]]], "W": [attention], "U": [[[[0, 1]], [[-1, 2]]]]}
+
+
+@EQ_6.mutant("half of 1/kappa")
+def _(X: Batch, W: AttentionWeights, U: FeedForwardWeights) -> Any:
+    return flatness(concatenate(stacked_blocks(X, W, U), axis=1)) / 2
+
+
+@EQ_6.mutant("condition number of J J^T")
+def _(X: Batch, W: AttentionWeights, U: FeedForwardWeights) -> Any:
+    value = flatness(concatenate(stacked_blocks(X, W, U), axis=1))
+    return value * value
+
+
+EQ_6_BLOCKS = Claim(
+    SKIPLESS,
+    "skipless.eq-6-blocks",
+    label="Eq. (6) for any blocks side by side",
+    statement=r"\kappa([\mathbf{A}\ \mathbf{B}])\le\max\{\kappa(\mathbf{A}),\kappa(\mathbf{B})\}",
+    assumptions=[INVERSE],
+    relation=AtMost(),
+    sizes={"n": (1, 4), "d_1": (1, 3), "d_2": (1, 3)},
+    expects="refuted",
+    severity="error",
+    of_project=True,
+    note="Two blocks of one column have kappa = 1 each, and [A B] any kappa whatever, infinite for parallel columns.  The reverse"
+    " inequality fails as well: [A B] is orthogonal for A = (1, 0)^T, B = (0, 1)^T, and blocks of parallel columns become"
+    " well-conditioned by a third.",
+)
+
+
+@EQ_6_BLOCKS.formula
+def flatness_of_concatenation(A: First, B: Second) -> Any:
+    """1 / kappa([A B]), a scalar."""
+    return flatness(concatenate([A, B], axis=1))
+
+
+@EQ_6_BLOCKS.oracle
+def flatness_of_worse_block(A: First, B: Second) -> Any:
+    return least(flatness(A), flatness(B))
+
+
+@EQ_6_BLOCKS.counterexample("two columns at an angle of 45 degrees; kappa([A B]) = (3 + sqrt(5)) / 2")
+def _() -> dict[str, Any]:
+    return {"A": [[1], [0]], "B": [[1], [1]]}
+
+
+@EQ_6_BLOCKS.counterexample("parallel columns, kappa([A B]) infinite")
+def _() -> dict[str, Any]:
+    return {"A": [[1], [0]], "B": [[1], [0]]}
+
+
+@EQ_6_BLOCKS.mutant("B alone")
+def _(A: First, B: Second) -> Any:
+    return flatness(B)
+
+
+@EQ_6_BLOCKS.mutant("B doubled")
+def _(A: First, B: Second) -> Any:
+    return flatness(concatenate([A, B * 2], axis=1))
+
+
+EQ_6_WIDE = Claim(
+    SKIPLESS,
+    "skipless.eq-6-wide",
+    label="Eq. (6) for blocks with at least as many columns as rows",
+    statement=r"\mathbf{M}=[\mathbf{M}_1\ \dots\ \mathbf{M}_N],\ \text{every}\ \mathbf{M}_i\in\mathbb{R}^{n"
+    r"\times d_i}\ \text{with}"
+    r"\ d_i\ge n\ \Rightarrow\ \kappa(\mathbf{M})\le\max_i\kappa(\mathbf{M}_i)",
+    assumptions=[INVERSE, "d_i >= n for each block; three blocks are tried"],
+    relation=AtMost(),
+    sizes={"n": (1, 3), "d_1": (1, 4), "d_2": (1, 4), "d_3": (1, 4)},
+    where=lambda sizes: min(sizes["d_1"], sizes["d_2"], sizes["d_3"]) >= sizes["n"],
+    of_project=True,
+    corrects="skipless.eq-6",
+    note="M M^T is the sum of the M_i M_i^T, so s_min(M)^2 >= sum s_min(M_i)^2 and s_max(M)^2 <= sum s_max(M_i)^2; a quotient of"
+    " sums is at most the largest quotient.  No coherence, no balance, any number of blocks; attained by equal blocks.",
+)
+
+
+@EQ_6_WIDE.formula
+def flatness_of_three(A: First, B: Second, C: Third) -> Any:
+    """1 / kappa([A B C]), a scalar."""
+    return flatness(concatenate([A, B, C], axis=1))
+
+
+@EQ_6_WIDE.oracle
+def flatness_of_worst_of_three(A: First, B: Second, C: Third) -> Any:
+    return least(flatness(A), flatness(B), flatness(C))
+
+
+@EQ_6_WIDE.mutant("condition number of J J^T")
+def _(A: First, B: Second, C: Third) -> Any:
+    value = flatness(concatenate([A, B, C], axis=1))
+    return value * value
+
+
+@EQ_6_WIDE.mutant("half of 1/kappa")
+def _(A: First, B: Second, C: Third) -> Any:
+    return flatness(concatenate([A, B, C], axis=1)) / 2
+
+
+EQ_6_NETWORK = Claim(
+    SKIPLESS,
+    "skipless.eq-6-network",
+    label="Eq. (6) for feed-forward networks at least as wide as the tokens",
+    statement=r"d_f\ge d\ \Rightarrow\ \kappa(\mathbf{J})\le\max_\ell\{\kappa(\mathbf{J}_\ell),\kappa(\hat{\mathbf{J}}_\ell)\}",
+    assumptions=[*NETWORK, INVERSE, "d_f >= d"],
+    relation=AtMost(),
+    sizes={"L": (1, 2), "m": (1, 3), "n": (1, 2), "d": (1, 2), "d_f": (1, 3)},
+    where=lambda sizes: wide_mlp(sizes) and few_entries(sizes),
+    of_project=True,
+    uses=("skipless.eq-6-wide", "skipless.eq-5-null-directions"),
+    note="For mn <= 2d every block has at least as many columns as rows, mnd <= 2 d^2 <= 2 d d_f, 4 d^2.  For mn > 2d the rank"
+    " of J_l, at most 2 d^2, is below min(mnd, 4 d^2): kappa(J_l) is infinite and bounds anything.  With heads the bound of the"
+    " rank is 4 d^2 - 2 d d_h, and d_f >= 2d does.  Batches of training are of the second kind, where Eq. (6) says nothing.",
+)
+EQ_6_NETWORK.oracle(flatness_of_worst_block)
+
+
+@EQ_6_NETWORK.formula
+def flatness_of_usual_network(X: Batch, W: AttentionWeights, U: FeedForwardWeights) -> Any:
+    """1 / kappa(J), a scalar."""
+    return flatness(concatenate(stacked_blocks(X, W, U), axis=1))
+
+
+@EQ_6_NETWORK.mutant("condition number of J J^T")
+def _(X: Batch, W: AttentionWeights, U: FeedForwardWeights) -> Any:
+    value = flatness(concatenate(stacked_blocks(X, W, U), axis=1))
+    return value * value
+
+
+@EQ_6_NETWORK.mutant("half of 1/kappa")
+def _(X: Batch, W: AttentionWeights, U: FeedForwardWeights) -> Any:
+    return flatness(concatenate(stacked_blocks(X, W, U), axis=1)) / 2
+
+
+# -- the justification of Eq. (6) --------------------------------------------------------------------------------------
+
+PAIRS = {"L": (1, 2), "m": (1, 2), "n": (1, 2), "d": (1, 2), "d_f": (1, 2)}
+
+
+BOTH = "s_min of both readings: the minimum of |Mx| over unit vectors x, as in Eq. (36), and the last singular value"
+
+
+def _pairs(X: Any, W: Any, U: Any) -> list[tuple[Any, Any]]:
+    """J_1 with each other block."""
+    first, *others = stacked_blocks(X, W, U)
+    return [(first, other) for other in others]
+
+
+def coherences(X: Batch, W: AttentionWeights, U: FeedForwardWeights) -> Any:
+    """rho = |J_1^T B| for the other blocks B, each twice, one column."""
+    values = [spectral_norm(A.T @ B) for A, B in _pairs(X, W, U)]
+    return column(*[value for value in values for _ in range(2)])
+
+
+def squared_smallest(X: Batch, W: AttentionWeights, U: FeedForwardWeights) -> Any:
+    """s_min^2 of J_1 with each other block, in both readings, one column."""
+    values = []
+    for A, B in _pairs(X, W, U):
+        by_columns = least(stretches(A)[-1, 0], stretches(B)[-1, 0])
+        by_singular_values = least(singular_values(A)[-1], singular_values(B)[-1])
+        values += [by_columns * by_columns, by_singular_values * by_singular_values]
+    return column(*values)
+
+
+JUSTIFICATION = Claim(
+    SKIPLESS,
+    "skipless.sec4.2-justification",
+    label="Section 4.2, text below Eq. (6)",
+    statement=r"\text{Eq. (6) does not hold universally, but is justified under mild block-incoherence conditions with balanced"
+    r" blocks (Section A.4.4):}\ \rho<s_{\min}^2\ \text{for the blocks}\ \mathbf{J}_1,\hat{\mathbf{J}}_1,\dots,\mathbf{J}_L,"
+    r"\hat{\mathbf{J}}_L",
+    assumptions=[*NETWORK, BOTH, "rho < s_min^2, without which the right-hand sides of Eq. (37) are not real numbers"],
+    relation=AtMost(ascent=False),
+    sizes=PAIRS,
+    where=few_entries,
+    expects="refuted",
+    severity="error",
+    correction="skipless.sec4.2-coherence",
+    note="The condition is not mild but never met: rho >= s_min^2 for every pair of blocks with an attention block in it, in"
+    " every network.  What is printed, rho -> 0, is met by small blocks, for which nothing follows.  Eq. (6) is justified by"
+    " the shapes of the blocks instead (skipless.eq-6-wide, skipless.eq-6-network).",
+    uses=("skipless.a4.4-relative",),
+)
+JUSTIFICATION.oracle(coherences)
+
+
+@JUSTIFICATION.formula
+def room_for_coherence(X: Batch, W: AttentionWeights, U: FeedForwardWeights) -> Any:
+    """s_min^2 for J_1 and each other block, in both readings, shape (2 (2 L - 1), 1)."""
+    return squared_smallest(X, W, U)
+
+
+@JUSTIFICATION.counterexample("all sizes 1, all weights 1")
+def _() -> dict[str, Any]:
+    return {"X": [[[1]]], "W": [[[[1]], [[1]], [[1]], [[1]]]], "U": [[[[1]], [[1]]]]}
+
+
+@JUSTIFICATION.mutant("s_max^2 instead of s_min^2")
+def _(X: Batch, W: AttentionWeights, U: FeedForwardWeights) -> Any:
+    largest = [maximum(column(spectral_norm(A), spectral_norm(B))) for A, B in _pairs(X, W, U)]
+    return column(*[value * value for value in largest for _ in range(2)])
+
+
+@JUSTIFICATION.mutant("s_max instead of s_min^2")
+def _(X: Batch, W: AttentionWeights, U: FeedForwardWeights) -> Any:
+    return column(*[maximum(column(spectral_norm(A), spectral_norm(B))) for A, B in _pairs(X, W, U) for _ in range(2)])
+
+
+COHERENCE = Claim(
+    SKIPLESS,
+    "skipless.sec4.2-coherence",
+    label="Coherence of an attention block with any other",
+    statement=r"s_{\min}^2\le\|\mathbf{J}_\ell^\top\mathbf{B}\|_2\ \text{for}\ \mathbf{B}\in\{\hat{\mathbf{J}}_k,\mathbf{J}_k\}",
+    assumptions=[*NETWORK, BOTH],
+    relation=AtMost(ascent=False),
+    sizes=PAIRS,
+    where=few_entries,
+    of_project=True,
+    corrects="skipless.sec4.2-justification",
+    uses=("skipless.eq-5-null-directions",),
+    note="As a minimum over unit vectors s_min(J_l) = 0, by its null directions.  As the last singular value it is 0 unless"
+    " mnd <= 2 d^2 and J_l is of full row rank, and then |J_l^T B y| >= s_min(J_l) |B y| with y the first singular vector of B."
+    "  So rho < s_min^2 never holds.",
+)
+
+
+@COHERENCE.formula
+def coherence_of_blocks(X: Batch, W: AttentionWeights, U: FeedForwardWeights) -> Any:
+    """rho = |J_1^T B| for the other blocks B, each twice, shape (2 (2 L - 1), 1)."""
+    return column(*[spectral_norm(A.T @ B) for A, B in _pairs(X, W, U) for _ in range(2)])
+
+
+@COHERENCE.oracle
+def squared_smallest_of_blocks(X: Batch, W: AttentionWeights, U: FeedForwardWeights) -> Any:
+    return squared_smallest(X, W, U)
+
+
+@COHERENCE.mutant("quarter of rho")
+def _(X: Batch, W: AttentionWeights, U: FeedForwardWeights) -> Any:
+    return coherences(X, W, U) / 4
+
+
+@COHERENCE.mutant("smallest singular value of J_l^T B")
+def _(X: Batch, W: AttentionWeights, U: FeedForwardWeights) -> Any:
+    return column(*[singular_values(A.T @ B)[-1] for A, B in _pairs(X, W, U) for _ in range(2)])
+
+
+def balanced(arrays: dict[str, Any], sizes: dict[str, int], rng: np.random.Generator) -> None:
+    """Blocks of comparable size: the hidden layer at its linear part, weights of order one."""
+    arrays["U"] *= rng.choice([0.25, 1.0, 2.0], (len(arrays["U"]), 1, 1, 1, 1))
+
+
+for one in (JUSTIFICATION, COHERENCE):
+    one.domain("balanced blocks")(balanced)
+
+# -- samples on top of each other --------------------------------------------------------------------------------------
+
+STACKING = Claim(
+    SKIPLESS,
+    "skipless.sec4.3-row-stacking",
+    label="Section 4.3, text after Eq. (9)",
+    statement=r"\mathbf{J}_\ell\in\mathbb{R}^{mnd\times p_\ell}\text{ is the concatenation of }\partial f(\mathbf{x};"
+    r"\theta)/\partial"
+    r"\theta^{(\ell)}\in\mathbb{R}^{nd\times p_\ell}\text{ for }m\text{ samples, and }\kappa(\mathbf{J}_\ell)\text{ is bounded by"
+    r" the largest }\kappa(\partial f(\mathbf{x};\theta)/\partial\theta^{(\ell)})\text{ over the }m\text{ samples}",
+    assumptions=[*NETWORK, INVERSE],
+    relation=AtMost(),
+    sizes={"L": (1, 1), "m": (1, 2), "n": (1, 2), "d": (1, 2), "d_f": (1, 1)},
+    expects="refuted",
+    severity="error",
+    uses=("skipless.eq-5-jacobian",),
+    correction="skipless.sec4.3-row-stacking-tall",
+    note="Stacking is vertical, Eq. (6) is about blocks side by side.  Two equal samples make J_l singular, whatever the"
+    " samples' own kappa; and for mn > 2d it always is.  The largest singular value obeys |J_l| <= sqrt(m) max |J_l(x)|, the"
+    " smallest has no lower bound.",
+)
+
+
+def _samples(X: Any, W: Any, U: Any) -> list[Any]:
+    """df(x)/dtheta^(1) of each sample."""
+    return [block_of_jacobian(x, parameters(W, U), 0) for x in X]
+
+
+@STACKING.formula
+def flatness_of_stack(X: Batch, W: AttentionWeights, U: FeedForwardWeights) -> Any:
+    """1 / kappa(J_1), a scalar."""
+    return flatness(concatenate(_samples(X, W, U), axis=0))
+
+
+@STACKING.oracle
+def flatness_of_worst_sample(X: Batch, W: AttentionWeights, U: FeedForwardWeights) -> Any:
+    return least(*[flatness(J) for J in _samples(X, W, U)])
+
+
+@STACKING.counterexample("two samples, one token of dimension 1: a 2 x 4 matrix of rank 1, rows with kappa = 1")
+def _() -> dict[str, Any]:
+    return {"X": [[[1]], [[2]]], "W": [[[[1]], [[1]], [[1]], [[1]]]], "U": [[[[1]], [[1]]]]}
+
+
+@STACKING.counterexample("mn <= 2d, finite: kappa = 1 for both samples, (3 + sqrt(5)) / 2 for the stack")
+def _() -> dict[str, Any]:
+    one, zero = [[1, 0], [0, 1]], [[0, 0], [0, 0]]
+    return {"X": [[[1, 0]], [[1, 1]]], "W": [[zero, zero, one, one]], "U": [[[[1, 0]], [[0, 0]]]]}
+
+
+@STACKING.mutant("first sample alone")
+def _(X: Batch, W: AttentionWeights, U: FeedForwardWeights) -> Any:
+    return flatness(_samples(X, W, U)[0])
+
+
+@STACKING.mutant("samples side by side")
+def _(X: Batch, W: AttentionWeights, U: FeedForwardWeights) -> Any:
+    return flatness(concatenate(_samples(X, W, U), axis=1))
+
+
+TALL = Claim(
+    SKIPLESS,
+    "skipless.sec4.3-row-stacking-tall",
+    label="Stacking of matrices with at least as many rows as columns",
+    statement=r"\mathbf{M}=[\mathbf{M}_1;\dots;\mathbf{M}_m],\ \text{every}\ \mathbf{M}_i\in\mathbb{R}^{n_i\times p}\ \text{with}"
+    r"\ n_i\ge p\ \Rightarrow\ \kappa(\mathbf{M})\le\max_i\kappa(\mathbf{M}_i)",
+    assumptions=[INVERSE, "n_i >= p for each sample; three are tried"],
+    relation=AtMost(),
+    sizes=EQ_6_WIDE.sizes,
+    where=EQ_6_WIDE.where,
+    of_project=True,
+    corrects="skipless.sec4.3-row-stacking",
+    uses=("skipless.eq-6-wide",),
+    note="Eq. (6) for blocks with at least as many columns as rows, transposed.  The attention blocks of samples with"
+    " nd >= 4 d^2 have an infinite kappa by their null directions, so that it says nothing about them.",
+)
+
+
+@TALL.formula
+def flatness_of_tall_stack(A: First, B: Second, C: Third) -> Any:
+    """1 / kappa of A^T, B^T, C^T on top of each other, a scalar."""
+    return flatness(concatenate([A.T, B.T, C.T], axis=0))
+
+
+@TALL.oracle
+def flatness_of_worst_tall(A: First, B: Second, C: Third) -> Any:
+    return least(flatness(A.T), flatness(B.T), flatness(C.T))
+
+
+@TALL.mutant("condition number of J^T J")
+def _(A: First, B: Second, C: Third) -> Any:
+    value = flatness(concatenate([A.T, B.T, C.T], axis=0))
+    return value * value
+
+
+@TALL.mutant("half of 1/kappa")
+def _(A: First, B: Second, C: Third) -> Any:
+    return flatness(concatenate([A.T, B.T, C.T], axis=0)) / 2
