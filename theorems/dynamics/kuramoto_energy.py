@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from theorems.dynamics import DYNAMICS
 from theorems.dynamics.definitions import projection, unit_rows
-from theorems.dynamics.single_head_regulariser import runge_kutta
+from theorems.dynamics.integration import runge_kutta
 from verify.claims import Assumption, Claim
 from verify.derivatives import jacobian
 from verify.matrix import absolute, basis_matrix, concatenate, frobenius_norm, rational, row_sums, vec_r, zeros

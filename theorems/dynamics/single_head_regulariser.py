@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Annotated, Any
 
 from theorems.dynamics import DYNAMICS
 from theorems.dynamics.definitions import Beta, SquareWeights, Tokens, energy, flow, unit_rows
 from theorems.dynamics.energy import POSITIVE_BETA, SYMMETRIC, UNIT_TOKENS, energy_loss
+from theorems.dynamics.integration import runge_kutta
 from theorems.dynamics.regularisers import squared_norm
 from verify.claims import Assumption, Claim
 from verify.derivatives import jacobian
@@ -258,18 +258,6 @@ EQ_88_INTEGRATED = Claim(
 )
 
 EQ_88_INTEGRATED.inputs(symmetric_low_rank)
-
-
-def runge_kutta(field: Callable[[Any], Any], X: Any, time: Any, steps: int) -> Any:
-    """X(time) for dX/dt = field(X) by the classical method of order 4, shape of X."""
-    h = time * rational(1, steps)
-    for _ in range(steps):
-        a = field(X)
-        b = field(X + a * h * rational(1, 2))
-        c = field(X + b * h * rational(1, 2))
-        d = field(X + c * h)
-        X = X + (a + (b + c) * 2 + d) * h * rational(1, 6)
-    return X
 
 
 def _energies(X: Any, W_Q: Any, W_K: Any, W_V: Any, c: Any, beta: Any) -> tuple[Any, Any, Any]:
