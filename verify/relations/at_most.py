@@ -117,8 +117,12 @@ class AtMost(Relation):
         tally, hall = Tally(), Hall()
         mutants = {mutant.name: 0.0 for mutant in claim.mutants}
         starts: list[tuple[float, Draw]] = []
+        refuted = False  # a claim that is expected to be broken, and is: its counterexample decides, not this search
 
         def examine(draw: Draw) -> None:
+            nonlocal refuted
+            if refuted:
+                return
             arrays = draw.arrays(claim, settings.effort.batch)
             raw = raw_tensors(claim, arrays, settings, "float64")
             left, score, usable, undefined = self._scores(claim, raw)
@@ -131,6 +135,7 @@ class AtMost(Relation):
                 value = self._settled(claim, float(score[index]), seed)
                 hall.offer(value, seed, dict(draw.sizes))
                 best = max(best, value)
+            refuted = claim.expects == "refuted" and best > (0.0 if self.signed else 1.0)
             starts.append((best, draw))
             for mutant in claim.mutants:
                 if mutants[mutant.name] < CLEARLY_DEAD:
@@ -145,7 +150,7 @@ class AtMost(Relation):
                 hypothesis.target(best, label="closeness to violation")
 
         search(claim, settings, examine, settings.effort.examples)
-        if self.ascent and starts:
+        if self.ascent and starts and not refuted:
             self._climb(
                 claim, settings, [draw for _, draw in heapq.nlargest(4, starts, key=lambda pair: pair[0])], hall
             )
@@ -307,7 +312,8 @@ class AtMost(Relation):
             decision = self._decide(claim, claim.the_formula, raw)
             return decision is not None and decision.certain
 
-        small = shrunk(claim, candidate.raw, breaks)
+        # a claim expected to be refuted has its readable counterexample already
+        small = shrunk(claim, candidate.raw, breaks, tries=40 if claim.expects == "refuted" else 400)
         lifted = as_balls(small)
         right, left = at_objects(claim, claim.the_formula, lifted), at_objects(claim, claim.the_oracle, lifted)
         entry = max(range(len(left)), key=lambda i: float((left[i] - right[i if len(right) > 1 else 0]).mid()))
