@@ -1,4 +1,4 @@
-# make report   the environment and the theorem report
+# make report   the environment and the theorem report, report/index.html
 # make test     the environment, then style, types and every test
 PYTHON ?= python3
 VENV ?= .venv

@@ -1,4 +1,4 @@
-"""Shared by the engine's tests: pytester, and a small package of claims in a temporary folder."""
+"""Shared by the tests: pytester, a small package of claims in a temporary folder, and a report with its web site."""
 
 from __future__ import annotations
 
@@ -6,6 +6,12 @@ import textwrap
 from pathlib import Path
 
 import pytest
+
+from tests.made_up_evidence import made_up, with_links
+from verify.evidence import Recorder
+from verify.registry import load
+from verify.report import Report, build, write
+from verify.site import write_site
 
 pytest_plugins = ["pytester"]
 
@@ -58,3 +64,30 @@ def project(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> pytes
     monkeypatch.setenv("PYTHONPATH", str(pytester.path))
     monkeypatch.delenv("PYTEST_ADDOPTS", raising=False)
     return pytester
+
+
+#: Claims of every relation, among them a theorem whose proof is refuted; with what they link to, the site of the tests.
+ON_THE_SITE = (
+    "convergence.lemma-1", "convergence.lemma-11", "dynamics.prop-4.1", "dynamics.prop-5.1", "hessian.rem-3.1-z1",
+    "osa.alg-1", "osa.cost-ssa", "osa.gradient-through-qr-rank-deficient", "osa.ns-convergence", "skipless.eq-17",
+    "skipless.eq-37",
+)  # fmt: skip
+
+
+@pytest.fixture(scope="session")
+def full_report(tmp_path_factory: pytest.TempPathFactory) -> Report:
+    """A report of those claims, as if every check had upheld its claim."""
+    claims = with_links(load(), ON_THE_SITE)
+    recorder = Recorder(tmp_path_factory.mktemp("evidence"))
+    for record in made_up(claims):
+        recorder.append(record)
+    return build(claims, recorder.folder)
+
+
+@pytest.fixture(scope="session")
+def site(full_report: Report, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """That report's folder, with the site and the machine-readable forms."""
+    folder: Path = tmp_path_factory.mktemp("site")
+    write(full_report, folder)
+    write_site(full_report, folder)
+    return folder

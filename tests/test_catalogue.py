@@ -9,6 +9,7 @@ import yaml
 
 from verify.claims import Claim
 from verify.registry import load
+from verify.report.weights import stated
 from verify.runner import problems_of_declaration
 
 REGISTRY = load()
@@ -51,6 +52,16 @@ def test_ids_and_labels_are_those_of_the_catalogue() -> None:
     assert {claim_id: label for claim_id, label in printed.items() if labels.get(claim_id) != label} == {}
     own = {claim.id for claim in REGISTRY.values() if claim.of_project}
     assert own & set(labels) == set()
+
+
+@pytest.mark.skipif(not CATALOGUE.is_dir(), reason="the catalogue of printed claims is not beside this checkout")
+def test_weights_are_those_of_the_catalogue() -> None:
+    weights = {
+        entry["id"]: entry["weight"]
+        for path in CATALOGUE.glob("*.yaml")
+        for entry in yaml.safe_load(path.read_text(encoding="utf-8"))
+    }
+    assert stated("theorems") == weights
 
 
 @pytest.mark.parametrize("claim", REGISTRY.values(), ids=lambda claim: claim.id)

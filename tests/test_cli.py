@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -20,9 +21,10 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def verify(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+def verify(folder: Path, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "verify.cli", "--package", "demo_claims", *arguments]
-    return subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=300, check=False)
+    settings = {**os.environ, **environment}
+    return subprocess.run(command, cwd=folder, env=settings, capture_output=True, text=True, timeout=300, check=False)
 
 
 def test_run_then_list_show_and_report(folder: Path) -> None:
@@ -40,6 +42,10 @@ def test_run_then_list_show_and_report(folder: Path) -> None:
     jsonschema.validate(data, json.loads(SCHEMA_PATH.read_text()))
     assert data["complete"] and data["summary"] == {"holds": 1}
     assert "**holds**" in (folder / "report/report.md").read_text()
+    assert "Eq. (sound)" in (folder / "report/claims/demo.sound.html").read_text()
+    assert {"index.html", "summary.md", "junit.xml", "badge.svg"} <= {
+        path.name for path in (folder / "report").iterdir()
+    }
 
 
 def test_a_false_claim_gives_exit_status_one_everywhere(folder: Path) -> None:
@@ -56,6 +62,29 @@ def test_a_partial_report_says_so(folder: Path) -> None:
     assert verify(folder, "report").returncode == 1
     assert "Partial evidence" in (folder / "report/report.md").read_text()
     assert not json.loads((folder / "report/report.json").read_text())["complete"]
+
+
+def test_a_changed_verdict_fails_against_a_baseline(folder: Path) -> None:
+    verify(folder, "run", "--effort", "quick", "--jobs", "1")
+    assert verify(folder, "report", "--no-site").returncode == 0
+    assert not (folder / "report/index.html").exists()
+    baseline = folder / "before.json"
+    (folder / "report/report.json").rename(baseline)
+    same = verify(folder, "report", "--no-site", "--baseline", "before.json")
+    assert same.returncode == 0 and "CHANGED" not in same.stdout
+    baseline.write_text(baseline.read_text().replace('"verdict": "holds"', '"verdict": "open"'))
+    changed = verify(folder, "report", "--no-site", "--baseline", "before.json")
+    assert changed.returncode == 1 and "CHANGED" in changed.stdout
+    assert "demo.sound: open -> holds; before: upheld by every check; now: upheld by every check" in changed.stdout
+    assert "open -> holds" in (folder / "report/summary.md").read_text()
+
+
+def test_without_its_libraries_the_site_names_the_extra_and_nothing_is_written(folder: Path) -> None:
+    (folder / "sitecustomize.py").write_text("import verify.site\nverify.site.LIBRARIES = ('no_such_library',)\n")
+    path = os.pathsep.join([str(folder), os.environ.get("PYTHONPATH", "")])
+    result = verify(folder, "report", PYTHONPATH=path)
+    assert result.returncode == 2 and "the extra 'report'" in result.stderr and "--no-site" in result.stderr
+    assert not (folder / "report").exists()
 
 
 def test_changed_formulas_make_evidence_stale(folder: Path) -> None:
@@ -84,6 +113,7 @@ def test_a_killed_worker_is_named_and_the_rest_goes_on(folder: Path) -> None:
         (["run", "--jobs", "0"], "--jobs: expected at least 1"),
         (["list", "--paper", "unheard"], "--paper: expected one of"),
         (["report", "--claims", "x"], "claims: expected a glob"),
+        (["report", "--baseline", "none.json"], "--baseline: expected a report.json"),
     ],
 )
 def test_bad_usage_names_the_argument_and_writes_nothing(folder: Path, arguments: list[str], message: str) -> None:

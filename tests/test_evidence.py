@@ -6,6 +6,8 @@ import json
 import math
 from pathlib import Path
 
+import pytest
+
 from verify.evidence import SCHEMA, Record, Recorder, current, latest, read
 
 
@@ -56,6 +58,11 @@ def test_foreign_lines_are_rejected_with_their_number(tmp_path: Path) -> None:
     assert [item.line for item in rejected] == [2, 3, 4, 5, 6, 7]
 
 
+def test_a_record_without_its_claim_is_rejected(tmp_path: Path) -> None:
+    (tmp_path / "foreign.jsonl").write_text(json.dumps({"schema": SCHEMA, "check": "exact"}) + "\n")
+    assert read(tmp_path)[1][0].reason == "missing fields ['claim', 'arithmetic', 'outcome', 'fingerprint']"
+
+
 def test_evidence_about_other_code_is_stale() -> None:
     assert (
         current([record()], {"toy.a": "f"}) and not current([record()], {"toy.a": "g"}) and not current([record()], {})
@@ -69,3 +76,29 @@ def test_the_newest_record_of_each_check_and_device_counts() -> None:
 
 def test_an_absent_folder_is_no_evidence(tmp_path: Path) -> None:
     assert read(tmp_path / "nowhere") == ([], [])
+
+
+@pytest.mark.parametrize(
+    ("values", "reason"),
+    [
+        ({"claim": 3}, "claim: expected str; got int"),
+        ({"satisfied": "many"}, "satisfied: expected int; got str"),
+        ({"outcome": "fine"}, "outcome: expected one of"),
+        ({"worst_residual": [1]}, "worst_residual: expected a number; got list"),
+        ({"worst_residual": "small"}, "could not convert string to float"),
+        ({"mutants": {"m": {"residual": 1.0}}}, "killed is missing"),
+        ({"mutants": {"m": {"residual": 1.0, "killed": "yes"}}}, "killed of mutant 'm': expected bool; got str"),
+        ({"domains": {"generic": None}}, "domain 'generic': expected int; got NoneType"),
+        ({"details": []}, "details: expected dict; got list"),
+        ({"details": {"certificates": [{}]}}, "title is missing"),
+        ({"duration": None}, "duration: expected a number; got NoneType"),
+    ],
+)
+def test_records_of_the_wrong_shape_are_rejected_with_the_reason(
+    tmp_path: Path, values: dict[str, object], reason: str
+) -> None:
+    good = json.dumps(record().__dict__)
+    (tmp_path / "mixed.jsonl").write_text(f"{good}\n{json.dumps({**record().__dict__, **values})}\n{good}\n")
+    records, (rejected,) = read(tmp_path)
+    assert len(records) == 2 and rejected.line == 2
+    assert reason in rejected.reason

@@ -4,17 +4,24 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
+from xml.etree import ElementTree
 
 import jsonschema
 import pytest
 
+from verify.errors import InputError
 from verify.evidence import Recorder
 from verify.registry import Registry, load
 from verify.replay import at_inputs, replay
-from verify.report import SCHEMA_PATH, Report, as_json, as_markdown, build, restricted
+from verify.report import REPORT_SCHEMA, SCHEMA_PATH, Report, as_json, as_markdown, as_summary, build, restricted
+from verify.report.baseline import Change, changes, read_baseline
+from verify.report.junit import as_junit
+from verify.report.weights import stated, weights_of
 from verify.runner import run_check
 from verify.settings import settings_for
+from verify.verdicts import judge_all
 
 CHOSEN = ("skipless.eq-17", "skipless.eq-17-corrected", "skipless.eq-17-moments")
 SETTINGS = settings_for("quick")
@@ -44,7 +51,109 @@ def test_markdown_shows_the_counterexample_and_its_correction(report: Report) ->
     text = as_markdown(report)
     assert "| `skipless.eq-17` | Eq. (17) | **refuted (error)** | exact |" in text
     assert "Correction `skipless.eq-17-corrected` (holds)" in text
-    assert "1 lines of evidence were rejected" in text
+    assert "1 line of evidence was rejected (first: foreign.jsonl, line 1:" in text
+
+
+def test_a_schema_describes_what_stands_in_the_report(full_report: Report) -> None:
+    data = json.loads(json.dumps(as_json(full_report), allow_nan=False))
+    jsonschema.validate(data, json.loads(SCHEMA_PATH.read_text()))
+    assert data["schema"] == REPORT_SCHEMA == 2
+    (paper,) = (paper for paper in data["papers"] if paper["key"] == "dynamics")
+    claims = {claim["id"]: claim for claim in data["claims"]}
+    assert paper["claims"] == sum(claim["paper"] == "dynamics" for claim in claims.values())
+    assert claims["dynamics.prop-4.1"]["weight"] == "core" and claims["dynamics.eq-34"]["weight"] == "step"
+    assert "dynamics.prop-4.1" in claims["dynamics.eq-34"]["used_by"]
+    assert data["shortfalls"][0]["text"] == "Floating-point checks ran on the CPU only."
+
+
+def test_junit_has_a_case_per_claim_and_fails_where_evidence_disagrees(full_report: Report) -> None:
+    root = ElementTree.fromstring(as_junit(full_report))
+    assert root.get("tests") == str(len(full_report.claims)) and root.get("failures") == root.get("skipped") == "0"
+    refuted = root.find(".//testcase[@name='dynamics.prop-4.1']")
+    assert refuted is not None and refuted.find("failure") is None, "refuted as expected is no failure"
+    assert refuted.find("properties/property[@value='refuted (error)']") is not None
+    spoiled = [
+        replace(record, outcome="violated", message="\x1b[1m bad") for record in full_report.records_of["osa.alg-1"]
+    ]
+    others = [record for record in full_report.records if record.claim not in ("osa.alg-1", "osa.cost-ssa")]
+    records = [*spoiled, *others]
+    broken = replace(full_report, records=records, verdicts=judge_all(full_report.claims, records))
+    root = ElementTree.fromstring(as_junit(broken))
+    assert root.get("failures") == root.get("skipped") == "1"
+    assert root.find(".//testcase[@name='osa.alg-1']/failure") is not None
+    assert root.find(".//testcase[@name='osa.cost-ssa']/skipped") is not None
+
+
+def test_a_summary_is_short_and_begins_with_the_gravest(full_report: Report) -> None:
+    text = as_summary(full_report, [Change("osa.alg-1", "osa.alg-1: holds -> open", True)])
+    assert "| Recurrent Self-Attention Dynamics" in text and "- osa.alg-1: holds -> open" in text
+    errata = text.split("gravest first")[1]
+    assert errata.index("dynamics.prop-4.1") < errata.index("dynamics.eq-34")
+    assert len(text) < 20_000
+
+
+# -- what changed ------------------------------------------------------------------------------------------------------
+
+
+def test_nothing_changed_against_itself(full_report: Report) -> None:
+    assert changes(full_report, as_json(full_report)) == []
+
+
+def test_changed_verdicts_come_first_with_both_reasons(full_report: Report) -> None:
+    data = as_json(full_report)
+    claims = {claim["id"]: claim for claim in data["claims"]}
+    claims["osa.alg-1"].update(verdict="open", why="no evidence")
+    claims["skipless.eq-17"].update(severity="slip")
+    claims["convergence.lemma-11"].update(grade="sampled")
+    del claims["dynamics.prop-5.1"]
+    claims["osa.gone"] = {**claims["osa.alg-1"], "id": "osa.gone"}
+    found = changes(full_report, {**data, "claims": list(claims.values())})
+    texts = {change.claim: change.text for change in found}
+    assert [change.verdict for change in found] == [True, True, True, False, False]
+    assert texts["osa.alg-1"] == "osa.alg-1: open -> holds; before: no evidence; now: upheld by every check"
+    assert "refuted (slip) -> refuted (error)" in texts["skipless.eq-17"]
+    assert "grade sampled -> exact" in texts["convergence.lemma-11"]
+    assert texts["dynamics.prop-5.1"] == "dynamics.prop-5.1: new, holds" and "no claim any more" in texts["osa.gone"]
+
+
+def test_a_first_schemas_report_is_a_baseline_too(full_report: Report, tmp_path: Path) -> None:
+    old = {
+        "schema": 1,
+        "claims": [{"id": "osa.alg-1", "verdict": "holds", "why": "", "grade": "sampled", "severity": None}],
+    }
+    (tmp_path / "old.json").write_text(json.dumps(old))
+    assert not any(change.verdict for change in changes(full_report, read_baseline(tmp_path / "old.json")))
+
+
+@pytest.mark.parametrize("content", [None, "no JSON", "[]", '{"schema": 1}', '{"schema": 2, "claims": [{"id": "a"}]}'])
+def test_what_is_no_report_is_refused_as_a_baseline(tmp_path: Path, content: str | None) -> None:
+    path = tmp_path / "report.json"
+    if content is not None:
+        path.write_text(content)
+    with pytest.raises(InputError, match=r"--baseline: expected a report\.json"):
+        read_baseline(path)
+
+
+# -- weights -----------------------------------------------------------------------------------------------------------
+
+
+def test_weights_come_from_the_package_and_else_from_the_links() -> None:
+    claims = load()
+    weights = weights_of(claims)
+    assert weights["osa.thm-2.1"] == "core"
+    assert weights["dynamics.prop-4.1-symmetric"] == "core", "a correction weighs what it corrects"
+    own = next(c for c in claims.values() if c.of_project and c.corrects is None)
+    assert weights[own.id] in ("text", "step")
+
+
+def test_weights_are_checked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    package = tmp_path / "weighed_claims"
+    package.mkdir()
+    (package / "__init__.py").touch()
+    (package / "weights.json").write_text('{"a.b": "heavy"}')
+    monkeypatch.syspath_prepend(str(tmp_path))
+    with pytest.raises(InputError, match=r"weights.json of weighed_claims, a.b: expected one of .*got 'heavy'"):
+        stated("weighed_claims")
 
 
 def test_the_printed_counterexample_runs_as_pasted(report: Report, capsys: pytest.CaptureFixture[str]) -> None:

@@ -6,12 +6,14 @@ Exit status: 0 when every verdict is as the source expects, 1 when one is not, 2
 from __future__ import annotations
 
 import argparse
+import fnmatch
 import inspect
 import os
 import sys
 import textwrap
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TextIO
 
 from verify.claims import VERDICTS, Claim
 from verify.errors import InputError, RegistryError
@@ -65,9 +67,15 @@ def _parser() -> argparse.ArgumentParser:
     running.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="worker processes (default: all cores)")
     running.set_defaults(command=_run)
 
-    reporting = commands.add_parser("report", help="write report.json and report.md from the evidence")
+    reporting = commands.add_parser(
+        "report", help="write the report from the evidence: a web site, JSON, Markdown, JUnit"
+    )
     reporting.add_argument("--claims", default="*", metavar="GLOB", help="only ids that match")
     reporting.add_argument("--out", type=Path, default=REPORT, help=f"folder to write to (default: {REPORT})")
+    reporting.add_argument(
+        "--baseline", type=Path, metavar="REPORT.JSON", help="print what changed since; status 1 if a verdict did"
+    )
+    reporting.add_argument("--no-site", action="store_true", help="only report.json, report.md, summary.md, junit.xml")
     reporting.set_defaults(command=_report)
     return parser
 
@@ -184,17 +192,44 @@ def _run(options: argparse.Namespace) -> int:
 
 def _report(options: argparse.Namespace) -> int:
     from verify.report import build, counts, restricted, write
+    from verify.report.baseline import changes, read_baseline
+    from verify.site import require_libraries, write_site
 
     registry = load(options.package)
-    report = restricted(build(registry, options.evidence), registry.matching(options.claims))
-    data, text = write(report, options.out)
+    chosen = registry.matching(options.claims)
+    baseline = read_baseline(options.baseline) if options.baseline else None
+    if not options.no_site:
+        require_libraries()
+    report = restricted(build(registry, options.evidence), chosen)
+    compared = None
+    if baseline is not None:
+        compared = changes(report, baseline, lambda claim_id: fnmatch.fnmatchcase(claim_id, options.claims))
+    written = write(report, options.out, compared)
+    if not options.no_site:
+        written.insert(0, write_site(report, options.out, _Counter(sys.stderr).show))
     print(", ".join(f"{number} {status}" for status, number in counts(report.verdicts).items()))
     for line in report.disagreements:
         print(f"DISAGREES  {line}")
     for item in report.rejected:
         print(f"rejected evidence: {item.path}:{item.line}: {item.reason}")
-    print(f"{data}\n{text}")
-    return 1 if report.disagreements else 0
+    for change in compared or []:
+        print(f"{'CHANGED' if change.verdict else 'news':9s}  {change.text}")
+    print("\n".join(map(str, written)))
+    return 1 if report.disagreements or any(change.verdict for change in compared or []) else 0
+
+
+class _Counter:
+    """Plots and pages written so far: rewritten in place on a terminal, now and then elsewhere."""
+
+    def __init__(self, stream: TextIO, every: int = 100) -> None:
+        self.stream, self.every, self.live = stream, every, stream.isatty()
+
+    def show(self, done: int, total: int) -> None:
+        if self.live:
+            self.stream.write(f"\r{done} of {total} plots and pages" + ("\n" if done == total else ""))
+        elif done % self.every == 0:
+            self.stream.write(f"{done} of {total} plots and pages\n")
+        self.stream.flush()
 
 
 if __name__ == "__main__":

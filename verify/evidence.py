@@ -101,6 +101,11 @@ class Rejected:
 
 
 _NUMBERS = ("worst_residual", "tightest_ratio", "separation")
+_REQUIRED = ("claim", "check", "arithmetic", "outcome", "fingerprint")
+_TEXTS = (*_REQUIRED, "device", "message", "effort", "run")
+_COUNTS = ("examples", "satisfied", "undefined", "seed")
+_OUTCOMES = (UPHELD, VIOLATED, CERTIFIED, UNCERTIFIED, ERROR)
+_CERTIFICATE = ("title", "arithmetic", "formula", "oracle", "violation")
 
 
 def _parse(line: str) -> Record:
@@ -110,12 +115,44 @@ def _parse(line: str) -> Record:
     known = {item.name for item in fields(Record)}
     if set(data) - known:
         raise ValueError(f"unknown fields {sorted(set(data) - known)}")
+    missing = [name for name in _REQUIRED if name not in data]
+    if missing:
+        raise ValueError(f"missing fields {missing}")
     for name in _NUMBERS:
-        if isinstance(data.get(name), str):
-            data[name] = float(data[name])
-    for result in data.get("mutants", {}).values():
-        result["residual"] = float(result["residual"])
-    return Record(**data)
+        data[name] = None if data.get(name) is None else _real(name, data[name])
+    for name in ("duration", "when"):
+        data[name] = _real(name, data.get(name, 0.0))
+    mutants = _of_type("mutants", data.get("mutants", {}), dict)
+    for name, result in mutants.items():
+        result["residual"] = _real(f"the residual of mutant {name!r}", result["residual"])
+        _of_type(f"killed of mutant {name!r}", result["killed"], bool)
+    record = Record(**data)
+    for name in _TEXTS:
+        _of_type(name, getattr(record, name), str)
+    for name in _COUNTS:
+        _of_type(name, getattr(record, name), int)
+    for name, number in _of_type("domains", record.domains, dict).items():
+        _of_type(f"domain {name!r}", number, int)
+    if record.outcome not in _OUTCOMES:
+        raise ValueError(f"outcome: expected one of {_OUTCOMES}; got {record.outcome!r}")
+    for item in _of_type("certificates", _of_type("details", record.details, dict).get("certificates", []), list):
+        for name in _CERTIFICATE:
+            _of_type(f"{name} of a certificate", item[name], str)
+        _of_type("inputs of a certificate", item["inputs"], dict)
+    return record
+
+
+def _real(name: str, value: Any) -> float:
+    """A number, or the text that stands for one that is not finite."""
+    if isinstance(value, bool) or not isinstance(value, (int, float, str)):
+        raise ValueError(f"{name}: expected a number; got {type(value).__name__}")
+    return float(value)
+
+
+def _of_type(name: str, value: Any, kind: type) -> Any:
+    if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
+        raise ValueError(f"{name}: expected {kind.__name__}; got {type(value).__name__}")
+    return value
 
 
 def read(folder: Path) -> tuple[list[Record], list[Rejected]]:
@@ -128,7 +165,9 @@ def read(folder: Path) -> tuple[list[Record], list[Rejected]]:
                 continue
             try:
                 records.append(_parse(line))
-            except (ValueError, TypeError, KeyError, AttributeError) as problem:
+            except KeyError as problem:
+                rejected.append(Rejected(path, number, f"{problem.args[0]} is missing"))
+            except (ValueError, TypeError, AttributeError, RecursionError) as problem:
                 rejected.append(Rejected(path, number, str(problem)))
     records.sort(key=lambda record: record.when)
     return records, rejected

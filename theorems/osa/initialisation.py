@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Annotated, Any
 
 import numpy as np
@@ -267,7 +268,7 @@ def uniform_on_stiefel(formula: Any, generator: Any, samples: int, n: int, m: in
     tests = []
     for rows, columns in dict.fromkeys([(n, m), (1, 1), (2, 2)]):
         Q = formula(rows, columns, generator, samples)
-        tests += [LawTest(f"{rows} x {columns}: {test.name}", test.p, test.samples) for test in _tests(Q.cpu().numpy())]
+        tests += [replace(test, name=f"{rows} x {columns}: {test.name}") for test in _tests(Q.cpu().numpy())]
     return tests
 
 

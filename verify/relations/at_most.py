@@ -44,6 +44,8 @@ from verify.shrink import shrunk
 
 #: How many of the tightest inputs a search keeps for confirmation in balls.
 KEPT = 6
+#: How many points of the rise of the score a record keeps.
+RISES = 48
 #: A mutant whose bound is broken by this many units is not attacked further.
 CLEARLY_DEAD = 1e6
 #: Precisions tried in turn when a comparison is too close for balls to decide.
@@ -61,21 +63,37 @@ class Candidate:
 
 
 class Hall:
-    """The candidates with the highest scores."""
+    """The candidates with the highest scores, and how the highest came about as more inputs were seen."""
 
     def __init__(self) -> None:
         self._heap: list[Candidate] = []
         self._counter = itertools.count()
+        self.seen = 0
+        self.climbing_from: int | None = None
+        self._rises: list[tuple[int, float]] = []
 
     def offer(self, score: float, raw: dict[str, Any], sizes: dict[str, int]) -> None:
         if not math.isfinite(score):
             return
+        if not self._rises or score > self._rises[-1][1]:
+            self._rises.append((self.seen, score))
         heapq.heappush(self._heap, Candidate(score, next(self._counter), raw, sizes))
         if len(self._heap) > KEPT:
             heapq.heappop(self._heap)
 
     def best_first(self) -> list[Candidate]:
         return sorted(self._heap, reverse=True)
+
+    def history(self, signed: bool) -> dict[str, Any]:
+        """The highest score so far over the number of inputs seen, in at most `RISES` points, first and last included."""
+        last = len(self._rises) - 1
+        kept = {round(last * k / (RISES - 1)) for k in range(RISES)} if last >= RISES else range(last + 1)
+        return {
+            "of": "relative excess" if signed else "ratio",
+            "inputs": self.seen,
+            "ascent from": self.climbing_from,
+            "rises": [[self._rises[k][0], float(f"{self._rises[k][1]:.9g}")] for k in sorted(kept)],
+        }
 
 
 @dataclass
@@ -127,6 +145,7 @@ class AtMost(Relation):
             raw = raw_tensors(claim, arrays, settings, "float64")
             left, score, usable, undefined = self._scores(claim, raw)
             tally.count(draw, len(usable), int(usable.sum()), undefined)
+            hall.seen = tally.examples
             if not bool(usable.any()):
                 return
             best = -math.inf
@@ -151,6 +170,7 @@ class AtMost(Relation):
 
         search(claim, settings, examine, settings.effort.examples)
         if self.ascent and starts and not refuted:
+            hall.climbing_from = hall.seen
             self._climb(
                 claim, settings, [draw for _, draw in heapq.nlargest(4, starts, key=lambda pair: pair[0])], hall
             )
@@ -205,6 +225,7 @@ class AtMost(Relation):
                 score = self._score(
                     in_batch(claim, claim.the_oracle, current), in_batch(claim, claim.the_formula, current)
                 )
+                hall.seen += len(score)
                 good = score[score.isfinite()]
                 if good.numel() == 0 or not good.requires_grad:
                     break
@@ -278,7 +299,7 @@ class AtMost(Relation):
             separation=separation_of(mutants, 1.0),
             mutants={name: scored(value) for name, value in mutants.items()},
             message=message,
-            details=details,
+            details={"search": hall.history(self.signed), **details},
         )
 
     def _decide(self, claim: Claim, bound: Callable[..., Any], raw: dict[str, Any]) -> Decision | None:
@@ -337,6 +358,7 @@ class AtMost(Relation):
             seed = one_of(claim, draw.arrays(claim, 1), 0)
             decision = self._decide(claim, claim.the_formula, seed)
             tally.count(draw, 1, int(decision is not None), int(decision is None))
+            hall.seen = tally.examples
             if decision is None:
                 continue
             score = math.inf if decision.certain else (decision.ratio if decision.ratio is not None else 0.0)

@@ -23,15 +23,22 @@ from verify.settings import Settings
 FALSE_ALARM = 1e-9
 #: p-values are not resolved below this.
 SMALLEST_P = 1e-300
+#: Points of a distribution function that a record keeps, and tests of which it keeps what was observed.
+CURVE, KEPT = 33, 12
 
 
 @dataclass(frozen=True)
 class LawTest:
-    """The result of one test: its name, p-value and sample size."""
+    """The result of one test: its name, p-value and sample size, and what was observed beside what the law states.
+
+    `observed` holds a few numbers to plot: ``{"at", "found", "stated"}`` are values of two distribution functions along
+    the sample, ``{"mean", "error", "stated"}`` an average with its standard error.
+    """
 
     name: str
     p: float
     samples: int
+    observed: dict[str, Any] | None = None
 
 
 def two_sided_p(z: float, degrees: int | None = None) -> float:
@@ -50,16 +57,28 @@ def kolmogorov_smirnov(name: str, samples: Any, cdf: Callable[[np.ndarray], np.n
     n = len(x)
     f = cdf(x)
     distance = max(np.max(np.arange(1, n + 1) / n - f), np.max(f - np.arange(n) / n))
-    return LawTest(name, _clip(2 * math.exp(-2 * n * distance**2)), n)
+    at = np.linspace(0, n - 1, min(n, CURVE)).round().astype(int)
+    return LawTest(name, _clip(2 * math.exp(-2 * n * distance**2)), n, _curves(x[at], (at + 0.5) / n, f[at]))
+
+
+def _curves(at: np.ndarray, found: np.ndarray, stated: np.ndarray) -> dict[str, Any]:
+    """Two distribution functions, to six digits."""
+    return {
+        name: [float(f"{entry:.6g}") for entry in values]
+        for name, values in (("at", at), ("found", found), ("stated", stated))
+    }
 
 
 def same_law(name: str, a: Any, b: Any) -> LawTest:
     """Two-sample Kolmogorov-Smirnov test of equal laws; p-value by the asymptotic bound 2 exp(-2 D^2 mn/(m+n))."""
     x, y = (np.sort(np.asarray(s, dtype=np.float64).reshape(-1)) for s in (a, b))
     grid = np.concatenate([x, y])
-    distance = np.max(np.abs(np.searchsorted(x, grid, "right") / len(x) - np.searchsorted(y, grid, "right") / len(y)))
+    of_x, of_y = (np.searchsorted(sample, grid, "right") / len(sample) for sample in (x, y))
+    distance = np.max(np.abs(of_x - of_y))
     effective = len(x) * len(y) / (len(x) + len(y))
-    return LawTest(name, _clip(2 * math.exp(-2 * effective * distance**2)), len(x) + len(y))
+    at = np.argsort(grid)[np.linspace(0, len(grid) - 1, min(len(grid), CURVE)).round().astype(int)]
+    p = _clip(2 * math.exp(-2 * effective * distance**2))
+    return LawTest(name, p, len(x) + len(y), _curves(grid[at], of_x[at], of_y[at]))
 
 
 def moment_test(name: str, samples: Any, mean: float, variance: float | None = None) -> LawTest:
@@ -73,18 +92,25 @@ def moment_test(name: str, samples: Any, mean: float, variance: float | None = N
         blocks = x[: len(x) // 200 * 200].reshape(200, -1).mean(1)
         error = float(blocks.std(ddof=1)) / math.sqrt(200)
         if error > 0:
-            return LawTest(name, two_sided_p((float(blocks.mean()) - mean) / error, degrees=199), len(x))
+            p = two_sided_p((float(blocks.mean()) - mean) / error, degrees=199)
+            return LawTest(name, p, len(x), _average(blocks.mean(), error, mean))
     spread = math.sqrt((variance if variance is not None else float(x.var(ddof=1))) / len(x))
+    average = _average(x.mean(), spread, mean)
     if spread == 0:
-        return LawTest(name, 1.0 if abs(x.mean() - mean) < 1e-12 * (1 + abs(mean)) else SMALLEST_P, len(x))
-    return LawTest(name, two_sided_p((float(x.mean()) - mean) / spread), len(x))
+        return LawTest(name, 1.0 if abs(x.mean() - mean) < 1e-12 * (1 + abs(mean)) else SMALLEST_P, len(x), average)
+    return LawTest(name, two_sided_p((float(x.mean()) - mean) / spread), len(x), average)
+
+
+def _average(mean: Any, error: float, stated: float) -> dict[str, Any]:
+    return {"mean": float(mean), "error": float(error), "stated": float(stated)}
 
 
 def proportion_test(name: str, successes: Any, probability: float) -> LawTest:
     """Test that independent 0/1 outcomes have the given probability (Hoeffding's bound, valid for every n)."""
     x = np.asarray(successes, dtype=np.float64).reshape(-1)
     gap = abs(float(x.mean()) - probability)
-    return LawTest(name, _clip(2 * math.exp(-2 * len(x) * gap**2)), len(x))
+    observed = _average(x.mean(), 0.5 / math.sqrt(len(x)), probability)
+    return LawTest(name, _clip(2 * math.exp(-2 * len(x) * gap**2)), len(x), observed)
 
 
 @dataclass(frozen=True)
@@ -163,7 +189,11 @@ class FollowsLaw(Relation):
             },
             message="" if p_true >= budget else f"{lowest[1].name} at {lowest[0]}: p = {lowest[1].p:.3g}",
             details={
-                "tests": [{"sizes": sizes, "name": t.name, "p": t.p, "samples": t.samples} for sizes, t in found],
+                "tests": [
+                    {"sizes": sizes, "name": t.name, "p": t.p, "samples": t.samples}
+                    | ({"observed": t.observed} if t.observed and place < KEPT else {})
+                    for place, (sizes, t) in enumerate(found)
+                ],
                 "samples": self.samples,
                 "false alarm": budget,
             },

@@ -1,0 +1,184 @@
+"""The web site in a real browser, from disk: nothing fails, nothing is fetched, filters and keyboard work.
+
+Needs Chromium, which continuous integration installs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import Browser, Page, sync_playwright
+
+CHROMIUM = Path("/usr/bin/chromium")
+FLAGS = [
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
+#: One page of every kind.
+KINDS = (
+    "index.html",
+    "map.html",
+    "map/dynamics.html",
+    "errata/skipless.html",
+    "claims/dynamics.prop-4.1.html",
+    "claims/osa.alg-1.html",
+)
+#: What axe checks: everything in WCAG 2.1 AA and its best practices on light pages, colours again on dark ones.  The
+#: inside of formulas is left out: it has thousands of elements, made by the converter.
+RULES = {
+    "light": {"type": "tag", "values": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "best-practice"]},
+    "dark": {"type": "rule", "values": ["color-contrast"]},
+}
+WITHOUT_FORMULAS = {"include": [["html"]], "exclude": [["math"]]}
+
+pytestmark = pytest.mark.skipif(
+    not CHROMIUM.is_file(), reason=f"no {CHROMIUM}: apt-get install chromium, as .ci/run does, to test the site in it"
+)
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    with sync_playwright() as playwright:
+        # playwright makes an empty profile for every start
+        started = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS, chromium_sandbox=False)
+        yield started
+        started.close()
+
+
+class Visit:
+    """A page that was opened, what its console said and what it asked for."""
+
+    def __init__(self, browser: Browser, site: Path, name: str, width: int = 1280, scheme: str = "light") -> None:
+        context = browser.new_context(viewport={"width": width, "height": 900}, color_scheme=scheme)  # type: ignore[arg-type]
+        self.page: Page = context.new_page()
+        self.problems: list[str] = []
+        self.requests: list[str] = []
+        self.page.on("console", lambda message: self.problems.append(message.text))
+        self.page.on("pageerror", lambda error: self.problems.append(str(error)))
+        self.page.on("requestfailed", lambda request: self.problems.append(f"failed: {request.url}"))
+        self.page.on("request", lambda request: self.requests.append(request.url))
+        self.page.goto((site / name).as_uri(), wait_until="load")
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_pages_open_without_errors_or_requests_and_fit_a_phone(browser: Browser, site: Path, name: str) -> None:
+    visit = Visit(browser, site, name, width=390)
+    page = visit.page
+    page.evaluate("document.querySelectorAll('img').forEach(image => { image.loading = 'eager' })")
+    page.wait_for_function("[...document.images].every(image => image.complete)")
+    assert visit.problems == []
+    assert all(url.startswith(("file:", "data:")) for url in visit.requests), visit.requests
+    assert page.evaluate("[...document.images].every(image => image.naturalWidth > 0)")
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390, "the page does not scroll sideways"
+    page.context.close()
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("name", KINDS)
+def test_pages_are_accessible(browser: Browser, site: Path, name: str, scheme: str) -> None:
+    visit = Visit(browser, site, name, scheme=scheme)
+    visit.page.evaluate("document.querySelectorAll('details').forEach(item => { item.open = true })")
+    found = Axe().run(visit.page, context=WITHOUT_FORMULAS, options={"runOnly": RULES[scheme]})
+    problems = [
+        f"{item['id']}: {node['target']} {node.get('failureSummary', '')}"
+        for item in found.response["violations"]
+        for node in item["nodes"][:3]
+    ]
+    assert problems == []
+    visit.page.context.close()
+
+
+def shown(page: Page) -> list[str]:
+    """Ids of the claims that the front page shows."""
+    return page.locator("#table tbody tr:visible code.id").all_inner_texts()
+
+
+def test_search_and_filters(browser: Browser, site: Path) -> None:
+    visit = Visit(browser, site, "index.html")
+    page = visit.page
+    everything = len(shown(page))
+    page.locator("select[name=paper]").select_option("dynamics")
+    assert shown(page) and all(claim.startswith("dynamics.") for claim in shown(page))
+    page.locator("select[name=verdict]").select_option("refuted (error)")
+    page.locator("select[name=weight]").select_option("core")
+    assert shown(page) == ["dynamics.prop-4.1"]
+    assert page.locator("#found").inner_text() == f"1 of {everything} claims"
+    assert "paper=dynamics" in page.url
+    page.reload()
+    assert shown(page) == ["dynamics.prop-4.1"], "the address remembers the filters"
+    page.get_by_role("button", name="Reset").click()
+    page.wait_for_function(f"document.querySelectorAll('#table tbody tr:not([hidden])').length === {everything}")
+    page.get_by_role("searchbox").fill("rmsnorm upheld")
+    assert 0 < len(shown(page)) < everything
+    page.get_by_role("searchbox").fill(r"\lambda no such words")
+    assert shown(page) == []
+    assert visit.problems == []
+    page.context.close()
+
+
+def test_a_papers_link_filters_and_the_back_button_returns(browser: Browser, site: Path) -> None:
+    page = Visit(browser, site, "index.html").page
+    page.get_by_role("link", name="Orthogonal Self-Attention").first.click()
+    assert all(claim.startswith("osa.") for claim in shown(page))
+    page.context.close()
+
+
+def test_the_keyboard_reaches_everything(browser: Browser, site: Path) -> None:
+    page = Visit(browser, site, "index.html").page
+    page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement.className") == "skip"
+    outline = page.evaluate("getComputedStyle(document.activeElement).outlineStyle")
+    assert outline != "none"
+    page.keyboard.press("Enter")
+    assert page.evaluate("document.activeElement.id") == "main"
+    page.keyboard.press("/")
+    assert page.evaluate("document.activeElement.name") == "q"
+    page.keyboard.type("osa.alg-1")
+    assert shown(page) == ["osa.alg-1"]
+    page.context.close()
+
+
+def test_mathematics_is_typeset(browser: Browser, site: Path) -> None:
+    page = Visit(browser, site, "claims/dynamics.prop-4.1.html").page
+    box = page.locator(".formula math mfrac").first.bounding_box()
+    assert box is not None and box["height"] > 1.5 * box["width"] / 10 and box["height"] > 20
+    matrix = page.locator(".counterexample math mtable").first.bounding_box()
+    assert matrix is not None and matrix["height"] > 30, "rows stand below each other"
+    page.context.close()
+
+
+def test_a_node_of_the_map_leads_to_its_claim(browser: Browser, site: Path) -> None:
+    visit = Visit(browser, site, "map/dynamics.html")
+    page = visit.page
+    page.get_by_role("button", name="Fit to width").first.click()
+    node = page.locator("svg a[href$='dynamics.prop-4.1.html']").first
+    node.focus()
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/claims/dynamics.prop-4.1.html")
+    assert page.locator("h1").inner_text().startswith("Proposition 4.1") and visit.problems == []
+    page.context.close()
+
+
+def test_a_snippet_is_copied(browser: Browser, site: Path) -> None:
+    page = Visit(browser, site, "claims/dynamics.prop-4.1.html").page
+    page.evaluate("navigator.clipboard.writeText = async text => { window.copied = text }")
+    page.locator(".counterexample button.copy").first.click()
+    page.wait_for_function("window.copied !== undefined")
+    assert page.evaluate("window.copied").startswith("from verify.replay import at_inputs\nat_inputs(")
+    page.context.close()
+
+
+def test_nothing_is_lost_on_paper(browser: Browser, site: Path) -> None:
+    page = Visit(browser, site, "errata/dynamics.html", scheme="dark").page
+    page.emulate_media(media="print")
+    assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
+    assert page.locator("header").is_hidden() and page.locator("button.copy").first.is_hidden()
+    assert page.evaluate("getComputedStyle(document.querySelector('.formula')).overflowX") == "visible"
+    page.context.close()

@@ -1,0 +1,32 @@
+"""The theorem report: verdicts and their evidence as a model, and the forms of it that need no further library.
+
+model     what the evidence supports, and what it does not cover
+data      JSON, with a versioned schema        baseline  what changed against an earlier report.json
+errata    what an author would want to know    markdown  the whole report, and a summary for a CI job page
+junit     JUnit XML                            weights   core statement, remark in the text or proof step
+paste     Python that replays a claim          files     the writing of them all
+
+The web site (`verify.site`) is built on these, never the other way.
+"""
+
+from verify.report.data import REPORT_SCHEMA, SCHEMA_PATH, as_json
+from verify.report.files import write
+from verify.report.markdown import as_markdown, as_summary
+from verify.report.model import Report, Shortfall, build, counts, quality, restricted
+from verify.report.paste import paste
+
+__all__ = [
+    "REPORT_SCHEMA",
+    "SCHEMA_PATH",
+    "Report",
+    "Shortfall",
+    "as_json",
+    "as_markdown",
+    "as_summary",
+    "build",
+    "counts",
+    "paste",
+    "quality",
+    "restricted",
+    "write",
+]

@@ -1,0 +1,65 @@
+"""What changed against an earlier report.json."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from verify.errors import InputError
+from verify.report.model import Report, status_of
+
+
+@dataclass(frozen=True)
+class Change:
+    """One difference; `verdict` is set where a verdict changed or a claim is gone, which is more than news."""
+
+    claim: str
+    text: str
+    verdict: bool
+
+
+def read_baseline(path: Path) -> dict[str, Any]:
+    """An earlier report.json of any schema; raises `InputError` where the file is none."""
+    wanted = "a report.json that `verify report` wrote"
+    try:
+        data = json.loads(path.read_text(encoding="utf-8"))
+    except OSError as problem:
+        raise InputError("--baseline", wanted, f"{str(path)!r} ({problem.strerror})") from None
+    except ValueError as problem:
+        raise InputError("--baseline", wanted, f"{str(path)!r}, which is not JSON ({problem})") from None
+    claims = data.get("claims") if isinstance(data, dict) and isinstance(data.get("schema"), int) else None
+    needed = {"id", "verdict", "why", "grade", "severity"}
+    if not isinstance(claims, list) or not all(isinstance(item, dict) and needed <= set(item) for item in claims):
+        raise InputError("--baseline", wanted, f"{str(path)!r}, which has no list of claims with {sorted(needed)}")
+    return dict(data)
+
+
+def changes(
+    report: Report, baseline: Mapping[str, Any], chosen: Callable[[str], bool] = lambda claim_id: True
+) -> list[Change]:
+    """Differences claim by claim, changed verdicts first, among the claims whose ids are `chosen`."""
+    before = {item["id"]: item for item in baseline["claims"] if chosen(item["id"])}
+    found = []
+    for claim_id, old in before.items():
+        if claim_id not in report.claims:
+            found.append(Change(claim_id, f"{claim_id}: was {_status(old)}, and is no claim any more", True))
+            continue
+        verdict = report.verdicts[claim_id]
+        was, now = _status(old), status_of(verdict)
+        if was != now:
+            text = f"{claim_id}: {was} -> {now}; before: {old['why']}; now: {verdict.why}"
+            found.append(Change(claim_id, text, True))
+        elif old["grade"] != verdict.grade:
+            found.append(Change(claim_id, f"{claim_id}: still {now}; grade {old['grade']} -> {verdict.grade}", False))
+    for claim_id in report.claims:
+        if claim_id not in before:
+            now = status_of(report.verdicts[claim_id])
+            found.append(Change(claim_id, f"{claim_id}: new, {now}", False))
+    return sorted(found, key=lambda change: not change.verdict)
+
+
+def _status(item: Mapping[str, Any]) -> str:
+    return item["verdict"] if item["severity"] is None else f"{item['verdict']} ({item['severity']})"

@@ -1,0 +1,118 @@
+"""The report as JSON: one object, whose shape `schema.json` beside this module describes."""
+
+from __future__ import annotations
+
+import inspect
+import math
+from pathlib import Path
+from typing import Any
+
+from verify.claims import Claim, Paper
+from verify.evidence import Record
+from verify.report.model import Report, counts
+
+#: Version of the JSON report.  2: papers, shortfalls, left_out; per claim weight and used_by.
+REPORT_SCHEMA = 2
+SCHEMA_PATH = Path(__file__).with_name("schema.json")
+
+
+def as_json(report: Report) -> dict[str, Any]:
+    """The report as data; numbers that are not finite become strings."""
+    return {
+        "schema": REPORT_SCHEMA,
+        "complete": not report.missing,
+        "shortfalls": [{"text": item.text, "claims": sorted(item.claims)} for item in report.shortfalls],
+        "left_out": report.left_out,
+        "summary": counts(report.verdicts),
+        "papers": [_paper_json(report, paper) for paper in report.papers],
+        "disagreements": report.disagreements,
+        "rejected_evidence": [f"{item.path.name}:{item.line}: {item.reason}" for item in report.rejected],
+        "claims": [_claim_json(report, claim) for claim in report.claims.values()],
+    }
+
+
+def _paper_json(report: Report, paper: Paper) -> dict[str, Any]:
+    own = {claim.id: report.verdicts[claim.id] for claim in report.claims.values() if claim.paper.key == paper.key}
+    return {
+        "key": paper.key,
+        "title": paper.title,
+        "citation": paper.citation,
+        "claims": len(own),
+        "not_encoded": report.not_encoded[paper.key],
+        "summary": counts(own),
+    }
+
+
+def _claim_json(report: Report, claim: Claim) -> dict[str, Any]:
+    verdict = report.verdicts[claim.id]
+    formula = claim.the_formula
+    return {
+        "id": claim.id,
+        "label": claim.label,
+        "paper": claim.paper.key,
+        "of_project": claim.of_project,
+        "weight": report.weights.get(claim.id, "text"),
+        "statement": claim.statement,
+        "assumptions": claim.assumption_texts,
+        "relation": claim.relation.kind,
+        "verdict": verdict.status,
+        "why": verdict.why,
+        "expected": claim.expects,
+        "grade": verdict.grade,
+        "severity": verdict.severity,
+        "examples": verdict.examples,
+        "separation": _number(verdict.separation),
+        "tightest_ratio": _number(verdict.tightest_ratio),
+        "standing_on": list(verdict.standing_on),
+        "formula": {
+            "module": formula.__module__,
+            "name": formula.__qualname__,
+            "line": inspect.getsourcelines(formula)[1],
+        },
+        "links": {
+            "uses": list(claim.uses),
+            "proof": list(claim.proof),
+            "presumes": list(claim.presumes),
+            "correction": claim.correction,
+            "corrects": claim.corrects,
+        },
+        "used_by": report.used_by[claim.id],
+        "reading": claim.reading,
+        "doubt": claim.doubt,
+        "note": claim.note,
+        "mutants": [mutant.name for mutant in claim.mutants],
+        "missing_checks": report.missing.get(claim.id, []),
+        "checks": [_check_json(record) for record in report.records_of[claim.id]],
+    }
+
+
+def _check_json(record: Record) -> dict[str, Any]:
+    return {
+        "check": record.check,
+        "arithmetic": record.arithmetic,
+        "device": record.device,
+        "outcome": record.outcome,
+        "examples": record.examples,
+        "satisfied": record.satisfied,
+        "undefined": record.undefined,
+        "domains": record.domains,
+        "worst_residual": _number(record.worst_residual),
+        "tightest_ratio": _number(record.tightest_ratio),
+        "separation": _number(record.separation),
+        "mutants": {
+            name: {"residual": _number(result["residual"]), "killed": result["killed"]}
+            for name, result in record.mutants.items()
+        },
+        "message": record.message,
+        "details": record.details,
+        "effort": record.effort,
+        "seed": record.seed,
+        "duration": record.duration,
+        "run": record.run,
+    }
+
+
+def _number(value: Any) -> Any:
+    if isinstance(value, str) or value is None:
+        return value
+    return value if math.isfinite(value) else str(float(value))

@@ -1,0 +1,181 @@
+"""What the evidence supports, and what it does not cover."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+
+from verify.claims import Claim, Paper
+from verify.evidence import Record, Rejected, current, latest, read
+from verify.report.weights import package_of, stated, weights_of
+from verify.runner import fingerprint
+from verify.settings import Settings
+from verify.verdicts import Verdict, disagreements, judge_all
+
+#: Order in which statuses are shown.
+ORDER = ("refuted", "gap", "open", "reading", "empirical", "holds")
+
+#: The same with refutations by severity.
+KINDS_OF_VERDICT = ("refuted (error)", "refuted (slip)", *ORDER[1:])
+
+
+@dataclass(frozen=True)
+class Shortfall:
+    """Something that the evidence does not cover, and the ids of the claims it concerns."""
+
+    text: str
+    claims: frozenset[str]
+
+
+@dataclass(frozen=True)
+class Report:
+    """Everything a rendering needs."""
+
+    claims: Mapping[str, Claim]
+    records: list[Record]
+    verdicts: dict[str, Verdict]
+    rejected: list[Rejected]
+    weights: Mapping[str, str] = field(default_factory=dict)
+    left_out: int = 0  #: claims that exist but that this report does not show
+
+    @property
+    def disagreements(self) -> list[str]:
+        """Where evidence disagrees with the source."""
+        return disagreements(self.claims, self.verdicts)
+
+    @cached_property
+    def records_of(self) -> dict[str, list[Record]]:
+        """Records by claim."""
+        found: dict[str, list[Record]] = {claim_id: [] for claim_id in self.claims}
+        for record in self.records:
+            if record.claim in found:
+                found[record.claim].append(record)
+        return found
+
+    @cached_property
+    def missing(self) -> dict[str, list[str]]:
+        """Checks without evidence about the present code, by claim."""
+        wanted = {}
+        for claim_id, claim in self.claims.items():
+            found = {record.check for record in self.records_of[claim_id]}
+            names = [check.name for check in claim.relation.checks(claim, Settings())]
+            wanted[claim_id] = [name for name in names if name not in found]
+        return {claim_id: checks for claim_id, checks in wanted.items() if checks}
+
+    @cached_property
+    def used_by(self) -> dict[str, list[str]]:
+        """Claims that use, presume or prove themselves by each claim."""
+        found: dict[str, list[str]] = {claim_id: [] for claim_id in self.claims}
+        for claim in self.claims.values():
+            for other in dict.fromkeys((*claim.uses, *claim.presumes, *claim.proof)):
+                if other in found:
+                    found[other].append(claim.id)
+        return found
+
+    @cached_property
+    def resting_on(self) -> dict[str, int]:
+        """How many claims rest on each claim, directly or not."""
+        return {claim_id: len(self._above(claim_id)) for claim_id in self.claims}
+
+    def _above(self, claim_id: str) -> set[str]:
+        seen: set[str] = set()
+        stack = [claim_id]
+        while stack:
+            for other in self.used_by[stack.pop()]:
+                if other not in seen and other != claim_id:
+                    seen.add(other)
+                    stack.append(other)
+        return seen
+
+    @cached_property
+    def papers(self) -> list[Paper]:
+        """The papers of the claims shown."""
+        return list({claim.paper.key: claim.paper for claim in self.claims.values()}.values())
+
+    @cached_property
+    def not_encoded(self) -> dict[str, int]:
+        """Printed claims that the packages' catalogues name but that are not claims yet, by paper."""
+        packages = {package_of(claim) for claim in self.claims.values()}
+        known = [claim_id for package in packages for claim_id in stated(package)]
+        absent = [claim_id for claim_id in known if claim_id not in self.claims] if not self.left_out else []
+        return {paper.key: sum(item.startswith(paper.key + ".") for item in absent) for paper in self.papers}
+
+    @cached_property
+    def shortfalls(self) -> list[Shortfall]:
+        """What keeps the evidence from being complete, gravest first."""
+        everything = frozenset(self.claims)
+        found = []
+        if self.missing:
+            own = frozenset(self.missing)
+            above = {user for claim_id in own for user in self.used_by[claim_id]}
+            text = (
+                f"Partial evidence: {len(own)} of {len(everything)} claims lack checks,"
+                " because a run was interrupted or chose claims, or because the code has changed since."
+            )
+            found.append(Shortfall(text, own | above))
+        if self.left_out:
+            total = len(everything) + self.left_out
+            found.append(Shortfall(f"This report shows {len(everything)} of {total} claims.", everything))
+        if self.rejected:
+            number, first = len(self.rejected), self.rejected[0]
+            where = f"{first.path.name}, line {first.line}: {first.reason}"
+            lines = "line of evidence was" if number == 1 else "lines of evidence were"
+            found.append(Shortfall(f"{number} {lines} rejected (first: {where}).", everything))
+        quick = frozenset(record.claim for record in self.records if record.effort == "quick")
+        if quick:
+            found.append(Shortfall(f"{len(quick)} claims have checks of effort quick.", quick))
+        in_floats = frozenset(record.claim for record in self.records if record.arithmetic.startswith("float"))
+        elsewhere = frozenset(record.claim for record in self.records if record.device != "cpu")
+        on_cpu = in_floats - elsewhere
+        if on_cpu:
+            which = "Floating-point" if on_cpu == in_floats else f"For {len(on_cpu)} claims, floating-point"
+            found.append(Shortfall(f"{which} checks ran on the CPU only.", on_cpu))
+        return found
+
+    def shortfalls_of(self, claim_id: str) -> list[Shortfall]:
+        """Those that concern one claim."""
+        return [item for item in self.shortfalls if claim_id in item.claims]
+
+
+def build(claims: Mapping[str, Claim], folder: Path) -> Report:
+    """The report that the evidence in `folder` supports; stale evidence and broken lines are left out and counted."""
+    records, rejected = read(folder)
+    fingerprints = {claim_id: fingerprint(claim) for claim_id, claim in claims.items()}
+    present = latest(current(records, fingerprints))
+    return Report(claims, present, judge_all(claims, present), rejected, weights_of(claims))
+
+
+def restricted(report: Report, chosen: list[Claim]) -> Report:
+    """The same report, showing only some claims (verdicts still know about all of them)."""
+    ids = {claim.id for claim in chosen}
+    return replace(
+        report,
+        claims={claim.id: claim for claim in chosen},
+        records=[record for record in report.records if record.claim in ids],
+        verdicts={claim_id: verdict for claim_id, verdict in report.verdicts.items() if claim_id in ids},
+        left_out=report.left_out + len(report.claims) - len(ids),
+    )
+
+
+def counts(verdicts: Mapping[str, Verdict]) -> dict[str, int]:
+    """How many claims have each status, worst first, zeros left out."""
+    found = {status: sum(verdict.status == status for verdict in verdicts.values()) for status in ORDER}
+    return {status: number for status, number in found.items() if number}
+
+
+def status_of(verdict: Verdict) -> str:
+    """The verdict with its severity, such as "refuted (slip)"."""
+    return verdict.status if verdict.severity is None else f"{verdict.status} ({verdict.severity})"
+
+
+def quality(verdict: Verdict) -> str:
+    """Tightest ratio of a bound and separation from the nearest mutant, in few characters."""
+    parts = []
+    if verdict.tightest_ratio is not None:
+        parts.append(f"ratio {verdict.tightest_ratio:.6g}")
+    if verdict.separation is not None:
+        parts.append(f"mutants x{verdict.separation:.1e}" if math.isfinite(verdict.separation) else "mutants exact")
+    return ", ".join(parts)

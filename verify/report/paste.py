@@ -1,0 +1,27 @@
+"""Python to paste: both sides of a claim at explicit inputs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from verify.claims import Claim
+
+
+def paste(claim_id: str, inputs: Mapping[str, Any]) -> str:
+    """Python that evaluates both sides of a claim at explicit inputs."""
+    arguments = ", ".join(f"{name}={_literal(value)}" for name, value in inputs.items())
+    return f'from verify.replay import at_inputs\nat_inputs("{claim_id}", {arguments})'
+
+
+def _literal(value: Any) -> str:
+    """Nested lists with integers as integers and fractions as text."""
+    if isinstance(value, list):
+        return "[" + ", ".join(_literal(entry) for entry in value) + "]"
+    text = str(value)
+    return text if text.lstrip("-").isdigit() else f'"{text}"'
+
+
+def sides(claim: Claim) -> tuple[str, str]:
+    """What a counterexample's two numbers are: that of the formula, and that of the oracle."""
+    return ("right side", "left side") if claim.relation.kind == "at most" else ("as printed", "in truth")

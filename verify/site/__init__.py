@@ -1,0 +1,40 @@
+"""The theorem report as a self-contained web site: plain files that open from disk and need no network.
+
+pages        which pages there are, what each shows, and the writing of them
+mathematics  LaTeX to MathML                code    highlighted Python
+plots        what the checks measured       graph   which claim rests on which, laid out
+latex        errata as LaTeX                badge   the verdicts in one line
+
+Its libraries are the extra `report`; `verify.report` needs none of them and knows nothing of this package.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Callable
+from pathlib import Path
+
+from verify.errors import InputError
+from verify.report import Report
+
+#: Modules of the extra `report`.
+LIBRARIES = ("anybadge", "fast_sugiyama", "jinja2", "latex2mathml", "matplotlib", "pygments", "pylatexenc", "rpack")
+
+
+def require_libraries() -> None:
+    """Raise `InputError`, naming the extra, unless every library of the site can be imported."""
+    missing = [name for name in LIBRARIES if importlib.util.find_spec(name) is None]
+    if missing:
+        wanted = "the libraries of the extra 'report' (pip install 'attention-theorems[report]', Python 3.11 or newer),"
+        raise InputError("the site", f"{wanted} or --no-site", f"an environment without {', '.join(missing)}")
+
+
+def write_site(report: Report, folder: Path, progress: Callable[[int, int], None] = lambda done, total: None) -> Path:
+    """Write the site into `folder` and return the path of its front page.
+
+    `progress(done, total)` is called after every plot and page.  Pages of claims that are no more are removed.
+    """
+    require_libraries()
+    from verify.site.pages import Site
+
+    return Site(report, folder, progress).write()

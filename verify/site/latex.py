@@ -1,0 +1,52 @@
+"""The errata of a paper as a LaTeX document."""
+
+from __future__ import annotations
+
+from pylatexenc.latexencode import UnicodeToLatexEncoder
+
+from verify.claims import Paper
+from verify.report.errata import Erratum
+
+_ENCODER = UnicodeToLatexEncoder(unknown_char_policy="replace", unknown_char_warning=False)
+
+_HEAD = r"""\documentclass{article}
+\usepackage[T1]{fontenc}
+\usepackage[margin=2.5cm]{geometry}
+\usepackage{amsmath,amssymb,bm,mathtools,graphicx,listings}
+\lstset{basicstyle=\ttfamily\small,breaklines=true,columns=fullflexible}
+% a formula no wider than the page
+\newcommand{\printed}[1]{\[\resizebox{\ifdim\width>\linewidth\linewidth\else\width\fi}{!}{$\displaystyle #1$}\]}
+\begin{document}
+"""
+
+
+def as_latex(paper: Paper, items: list[Erratum], shortfalls: list[str]) -> str:
+    """One section per erratum: as printed, what is wrong, counterexamples, correction."""
+    lines = [_HEAD + rf"\section*{{Errata: {encoded(paper.title)}}}", encoded(paper.citation) + ".", ""]
+    for text in shortfalls:
+        lines += [rf"\textbf{{{encoded(text)}}}", ""]
+    for item in items:
+        lines += _section(item)
+    return "\n".join([*lines, r"\end{document}", ""])
+
+
+def _section(item: Erratum) -> list[str]:
+    claim = item.claim
+    lines = [rf"\subsection*{{{encoded(claim.label)}: {encoded(item.status)}}}"]
+    lines += ["As printed:", rf"\printed{{{claim.statement}}}", encoded(item.verdict.why) + ".", ""]
+    for witness in item.witnesses:
+        lines += [rf"Counterexample ({encoded(witness.certificate['title'])}):"]
+        lines += [r"\begin{lstlisting}", witness.snippet]
+        lines += [f"# {name}: {value}" for name, value in witness.sides]
+        lines += [r"\end{lstlisting}", ""]
+    for correction, verdict in item.corrections:
+        lines += [rf"Correction ({encoded(verdict.status)}):", rf"\printed{{{correction.statement}}}", ""]
+    for name, remark in (("Note", claim.note), ("Doubt about the text", claim.doubt)):
+        if remark:
+            lines += [f"{name}: {encoded(remark)}", ""]
+    return lines
+
+
+def encoded(text: str) -> str:
+    """Plain text in which nothing is special to LaTeX."""
+    return str(_ENCODER.unicode_to_latex(text))
