@@ -48,49 +48,48 @@ def few_entries(sizes: Any) -> bool:
 
 # -- Eq. (6) -----------------------------------------------------------------------------------------------------------
 
-EQ_6 = Claim(
+EQ_6_UNIVERSAL = Claim(
     SKIPLESS,
-    "skipless.eq-6",
-    label="Eq. (6)",
+    "skipless.eq-6-universal",
+    label="Eq. (6) for all networks",
     statement=r"\kappa(\mathbf{J})\le\max_\ell\{\kappa(\mathbf{J}_\ell),\kappa(\hat{\mathbf{J}}_\ell)\}",
     assumptions=[*NETWORK, INVERSE],
     relation=AtMost(),
     sizes={"L": (1, 1), "m": (1, 2), "n": (1, 3), "d": (1, 2), "d_f": (1, 2)},
     expects="refuted",
     severity="error",
+    of_project=True,
     presumes=("skipless.eq-6-blocks",),
     correction="skipless.eq-6-wide",
-    note="Printed as a simplifying assumption that 'does not hold universally'.  The counterexample is a transformer whose"
+    note="The paper says itself that the assumption 'does not hold universally'.  The counterexample is a transformer whose"
     " feed-forward network is narrower than its tokens: kappa(J) = 2712, kappa(J_1) = 2086, kappa(J-hat_1) = 91.  It needs a"
-    " block with more rows than columns.  Where every block has at least as many columns as rows, Eq. (6) is a theorem; and"
-    " for d_f >= d the Jacobians of the paper are always in that case, or have an infinite kappa(J_l)"
-    " (skipless.eq-6-network).  So for the usual widths the 'assumption' needs no incoherence.",
+    " block with more rows than columns.",
 )
 
 
-@EQ_6.formula
+@EQ_6_UNIVERSAL.formula
 def flatness_of_network_jacobian(X: Batch, W: AttentionWeights, U: FeedForwardWeights) -> Any:
     """1 / kappa(J), a scalar: at least the smallest 1 / kappa of a block if Eq. (6) holds."""
     return flatness(concatenate(stacked_blocks(X, W, U), axis=1))
 
 
-@EQ_6.oracle
+@EQ_6_UNIVERSAL.oracle
 def flatness_of_worst_block(X: Batch, W: AttentionWeights, U: FeedForwardWeights) -> Any:
     return least(*[flatness(block) for block in stacked_blocks(X, W, U)])
 
 
-@EQ_6.counterexample("three tokens of dimension 2, one hidden neuron")
+@EQ_6_UNIVERSAL.counterexample("three tokens of dimension 2, one hidden neuron")
 def _() -> dict[str, Any]:
     attention = [[[-2, 2], [0, -2]], [[-1, -1], [0, -1]], [[0, 2], [-1, -2]], [[1, -1], [-1, 2]]]
     return {"X": [[[2, -1], [2, 1], [-1, -1]]], "W": [attention], "U": [[[[0, 1]], [[-1, 2]]]]}
 
 
-@EQ_6.mutant("half of 1/kappa")
+@EQ_6_UNIVERSAL.mutant("half of 1/kappa")
 def _(X: Batch, W: AttentionWeights, U: FeedForwardWeights) -> Any:
     return flatness(concatenate(stacked_blocks(X, W, U), axis=1)) / 2
 
 
-@EQ_6.mutant("condition number of J J^T")
+@EQ_6_UNIVERSAL.mutant("condition number of J J^T")
 def _(X: Batch, W: AttentionWeights, U: FeedForwardWeights) -> Any:
     value = flatness(concatenate(stacked_blocks(X, W, U), axis=1))
     return value * value
@@ -156,7 +155,7 @@ EQ_6_WIDE = Claim(
     sizes={"n": (1, 3), "d_1": (1, 4), "d_2": (1, 4), "d_3": (1, 4)},
     where=lambda sizes: min(sizes["d_1"], sizes["d_2"], sizes["d_3"]) >= sizes["n"],
     of_project=True,
-    corrects="skipless.eq-6",
+    corrects="skipless.eq-6-universal",
     note="M M^T is the sum of the M_i M_i^T, so s_min(M)^2 >= sum s_min(M_i)^2 and s_max(M)^2 <= sum s_max(M_i)^2; a quotient of"
     " sums is at most the largest quotient.  No coherence, no balance, any number of blocks; attained by equal blocks.",
 )
@@ -184,37 +183,39 @@ def _(A: First, B: Second, C: Third) -> Any:
     return flatness(concatenate([A, B, C], axis=1)) / 2
 
 
-EQ_6_NETWORK = Claim(
+EQ_6 = Claim(
     SKIPLESS,
-    "skipless.eq-6-network",
-    label="Eq. (6) for feed-forward networks at least as wide as the tokens",
-    statement=r"d_f\ge d\ \Rightarrow\ \kappa(\mathbf{J})\le\max_\ell\{\kappa(\mathbf{J}_\ell),\kappa(\hat{\mathbf{J}}_\ell)\}",
-    assumptions=[*NETWORK, INVERSE, "d_f >= d"],
+    "skipless.eq-6",
+    label="Eq. (6)",
+    statement=r"\kappa(\mathbf{J})\le\max_\ell\{\kappa(\mathbf{J}_\ell),\kappa(\hat{\mathbf{J}}_\ell)\}",
+    assumptions=[*NETWORK, INVERSE],
     relation=AtMost(),
     sizes={"L": (1, 2), "m": (1, 3), "n": (1, 2), "d": (1, 2), "d_f": (1, 3)},
     where=lambda sizes: wide_mlp(sizes) and few_entries(sizes),
-    of_project=True,
+    expects="reading",
+    reading="an assumption which, as printed, 'does not hold universally' (skipless.eq-6-universal); it is a theorem for every"
+    " single-head network with d_f >= d, and needs no incoherence there",
     uses=("skipless.eq-6-wide", "skipless.eq-5-null-directions"),
     note="For mn <= 2d every block has at least as many columns as rows, mnd <= 2 d^2 <= 2 d d_f, 4 d^2.  For mn > 2d the rank"
     " of J_l, at most 2 d^2, is below min(mnd, 4 d^2): kappa(J_l) is infinite and bounds anything.  With heads the bound of the"
     " rank is 4 d^2 - 2 d d_h, and d_f >= 2d does.  Batches of training are of the second kind, where Eq. (6) says nothing.",
 )
-EQ_6_NETWORK.oracle(flatness_of_worst_block)
+EQ_6.oracle(flatness_of_worst_block)
 
 
-@EQ_6_NETWORK.formula
+@EQ_6.formula
 def flatness_of_usual_network(X: Batch, W: AttentionWeights, U: FeedForwardWeights) -> Any:
     """1 / kappa(J), a scalar."""
     return flatness(concatenate(stacked_blocks(X, W, U), axis=1))
 
 
-@EQ_6_NETWORK.mutant("condition number of J J^T")
+@EQ_6.mutant("condition number of J J^T")
 def _(X: Batch, W: AttentionWeights, U: FeedForwardWeights) -> Any:
     value = flatness(concatenate(stacked_blocks(X, W, U), axis=1))
     return value * value
 
 
-@EQ_6_NETWORK.mutant("half of 1/kappa")
+@EQ_6.mutant("half of 1/kappa")
 def _(X: Batch, W: AttentionWeights, U: FeedForwardWeights) -> Any:
     return flatness(concatenate(stacked_blocks(X, W, U), axis=1)) / 2
 
@@ -265,7 +266,7 @@ JUSTIFICATION = Claim(
     correction="skipless.sec4.2-coherence",
     note="The condition is not mild but never met: rho >= s_min^2 for every pair of blocks with an attention block in it, in"
     " every network.  What is printed, rho -> 0, is met by small blocks, for which nothing follows.  Eq. (6) is justified by"
-    " the shapes of the blocks instead (skipless.eq-6-wide, skipless.eq-6-network).",
+    " the shapes of the blocks instead (skipless.eq-6-wide, skipless.eq-6).",
     uses=("skipless.a4.4-relative",),
 )
 JUSTIFICATION.oracle(coherences)
