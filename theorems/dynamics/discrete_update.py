@@ -324,8 +324,9 @@ SUPPRESSION = Claim(
     expects="refuted",
     severity="error",
     of_project=True,
-    note=r"The bound of Proposition 5.1 is max|\gamma_j|/R, which suppresses for R above max|\gamma_j| only. The first"
-    r" counterexample has R = 1/2; the second R = 1 = max|\gamma_j|, where the norm cannot grow but the eigenvalue of a non-normal step does.",
+    note=r"The bound of Proposition 5.1 is max|\gamma_j|/R, which suppresses for R above max|\gamma_j| only."
+    r" The first counterexample has R = 1/2; the second R = 1 ="
+    r" max|\gamma_j|, where the norm cannot grow but the eigenvalue of a non-normal step does.",
 )
 
 SUPPRESSION.inputs(update_and_scale)
