@@ -324,6 +324,7 @@ SUPPRESSION = Claim(
     expects="refuted",
     severity="error",
     of_project=True,
+    correction="dynamics.sec-5.1-suppress",
     note=r"The bound of Proposition 5.1 is max|\gamma_j|/R, which suppresses for R above max|\gamma_j| only."
     r" The first counterexample has R = 1/2; the second R = 1 ="
     r" max|\gamma_j|, where the norm cannot grow but the eigenvalue of a non-normal step does.",
@@ -403,6 +404,7 @@ SUPPRESSED_NORM = Claim(
     reading=r"the spectral norm, as the introduction puts it: for R \ge \max_j|\gamma_j| that of the normalised step is at most"
     r" \|I + \eta J_{MSA}\|_2, which bounds its eigenvalues too. Not so for smaller R, and not eigenvalue against eigenvalue of a"
     " non-normal step (dynamics.sec-5.1-suppress-always)",
+    corrects="dynamics.sec-5.1-suppress-always",
     uses=("dynamics.eq-71", "dynamics.eq-73-76"),
 )
 
