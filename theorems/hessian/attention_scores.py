@@ -6,13 +6,7 @@ from typing import Annotated, Any
 
 from theorems.hessian import HESSIAN
 from theorems.hessian.blocks import SETUP
-from theorems.hessian.data_growth import (
-    PAIRS,
-    frozen_functional_hessian,
-    frozen_outer_product_hessian,
-    picked,
-    scalars,
-)
+from theorems.hessian.data_growth import PAIRS, frozen_functional_hessian, frozen_outer_product_hessian, picked
 from theorems.hessian.definitions import (
     Z_1,
     Z_2,
@@ -38,6 +32,7 @@ from verify.claims import Claim
 from verify.derivatives import hessian
 from verify.matrix import (
     basis_vector,
+    column,
     commutation_matrix,
     concatenate,
     eye,
@@ -100,7 +95,7 @@ def _squared_coefficients(X: Any, W_Q: Any, W_K: Any) -> Any:
     """The sum of the squared coefficients of T_ij as a bilinear form in W_Q and W_K, shape (L^2, 1)."""
     H = hessian(attention_logits, ("W_Q", "W_K"))(X, W_Q, W_K)
     L, n = X.shape[0], W_Q.shape[0] * W_Q.shape[1]
-    return scalars(*(total(H[i * n : (i + 1) * n] * H[i * n : (i + 1) * n]) for i in range(L * L)))
+    return column(*(total(H[i * n : (i + 1) * n] * H[i * n : (i + 1) * n]) for i in range(L * L)))
 
 
 @LOGIT_VARIANCE.oracle
@@ -331,7 +326,7 @@ def _squared_norms(X: Any, W_K: Any, W_V: Any, M: Any) -> Any:
     mean = ones(1, L) @ X * rational(1, L)
     inner = W_K.T @ M @ W_V
     query = _squared(X.T @ X) * _squared(inner @ inner.T) * rational(4, (L * d_V * d_K) ** 2)
-    return scalars(query, total(mean * mean) * total(mean * mean) * rational(4, d_V))
+    return column(query, total(mean * mean) * total(mean * mean) * rational(4, d_V))
 
 
 @DISPERSED_CORRECTED.formula
@@ -345,7 +340,7 @@ def squared_norms_under_uniform_attention(X: Any, W_K: Any, W_V: Any) -> Any:
 @DISPERSED_CORRECTED.oracle
 def squared_norms_by_differentiation(X: Any, W_K: Any, W_V: Any) -> Any:
     query_key, value = _parts(X, W_K, W_V)
-    return scalars(_squared(query_key), _squared(value))
+    return column(_squared(query_key), _squared(value))
 
 
 @DISPERSED_CORRECTED.mutant("second moment not centred")
@@ -460,7 +455,7 @@ def variance_bounds(X: Any, T: Any, p: int) -> Any:
 
 @NEARLY_ONE_HOT.oracle
 def variances(X: Any, T: Any) -> Any:
-    return scalars(*(trace(C) for C in second_central_moments(softmax(T), X)))
+    return column(*(trace(C) for C in second_central_moments(softmax(T), X)))
 
 
 @NEARLY_ONE_HOT.mutant("square of 1 - A_ip")

@@ -11,7 +11,6 @@ from theorems.hessian.data_growth import (
     LargeScale,
     frozen_functional_blocks,
     frozen_outer_blocks,
-    scalars,
     two_opposite_tokens,
 )
 from theorems.hessian.data_growth import power as integer_power
@@ -35,10 +34,22 @@ from theorems.hessian.full_hessian import (
     curvature_and_slope,
 )
 from theorems.hessian.kronecker import stacked
-from theorems.hessian.outer_product import column
 from verify.claims import Assumption, Claim
 from verify.derivatives import jacobian
-from verify.matrix import concatenate, exp, eye, frobenius_norm, kron, rational, softmax, sqrt, total, vec_r, zeros
+from verify.matrix import (
+    column,
+    concatenate,
+    exp,
+    eye,
+    frobenius_norm,
+    kron,
+    rational,
+    softmax,
+    sqrt,
+    total,
+    vec_r,
+    zeros,
+)
 from verify.relations import AtMost, Equal
 from verify.shapes import Real, Shape
 
@@ -70,7 +81,7 @@ def _jacobian_bounds(X: Any, W_Q: Any, W_K: Any, W_V: Any, cube: int = 3, first:
     (L, d_V), d_K = X.shape, W_Q.shape[1]
     x = total(X * X)
     both = integer_power(x, cube) * total(W_V * W_V) * rational(1, 4 * d_K)
-    return scalars(x * (L * d_V if first else 1), both * total(W_K * W_K), both * total(W_Q * W_Q))
+    return column(x * (L * d_V if first else 1), both * total(W_K * W_K), both * total(W_Q * W_Q))
 
 
 @JACOBIAN_GROWTH.formula
@@ -82,7 +93,7 @@ def squared_jacobian_norm_bounds(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, 
 @JACOBIAN_GROWTH.oracle
 def squared_jacobian_norms(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights) -> Any:
     jacobians = [jacobian(attention, f"W_{name}")(X, W_Q, W_K, W_V) for name in "VQK"]
-    return scalars(*(total(J * J) for J in jacobians))
+    return column(*(total(J * J) for J in jacobians))
 
 
 JACOBIAN_GROWTH.domain("tokens -1 and 1 under uniform attention")(two_opposite_tokens)
@@ -163,7 +174,7 @@ def products_of_norms(
     A = softmax(B)
     far = _norms(X * s, W_Q, W_K, W_V, A, R)[0]
     near = _norms(X, W_Q, W_K, W_V, A, R)[2]
-    return scalars(*(a * b for a, b in zip(far, near, strict=True)))
+    return column(*(a * b for a, b in zip(far, near, strict=True)))
 
 
 @OUTER_DOMINATES.oracle
@@ -175,13 +186,13 @@ def products_of_norms_exchanged(
     far = _norms(X * s, W_Q, W_K, W_V, A, R)[1]
     blocks, _, _, part = _norms(X, W_Q, W_K, W_V, A, R)
     near = [*blocks[:5], part]
-    return scalars(*(s * a * b for a, b in zip(far, near, strict=True)))
+    return column(*(s * a * b for a, b in zip(far, near, strict=True)))
 
 
 @OUTER_DOMINATES.mutant("H_o not scaled")
 def _(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, B: Logits, R: Labels, s: LargeScale) -> Any:
     blocks, _, summed, _ = _norms(X, W_Q, W_K, W_V, softmax(B), R)
-    return scalars(*(a * b for a, b in zip(blocks, summed, strict=True)))
+    return column(*(a * b for a, b in zip(blocks, summed, strict=True)))
 
 
 @OUTER_DOMINATES.mutant("two more powers of sigma")
@@ -189,7 +200,7 @@ def _(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, B: Logit
     A = softmax(B)
     far = _norms(X * s, W_Q, W_K, W_V, A, R)[0]
     near = _norms(X, W_Q, W_K, W_V, A, R)[2]
-    return scalars(*(a * b / (s * s) for a, b in zip(far, near, strict=True)))
+    return column(*(a * b / (s * s) for a, b in zip(far, near, strict=True)))
 
 
 Weight = Annotated[Any, Real(0.5, 2.0)]

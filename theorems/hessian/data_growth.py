@@ -38,7 +38,7 @@ from verify.claims import Claim
 from verify.derivatives import hessian, jacobian
 from verify.matrix import (
     absolute,
-    concatenate,
+    column,
     eye,
     khatri_rao,
     kron,
@@ -61,11 +61,6 @@ PAIRS = {
     "outer": (("Q", "Q"), ("Q", "K"), ("K", "K"), ("V", "Q"), ("V", "K"), ("V", "V")),
     "functional": (("Q", "Q"), ("Q", "K"), ("K", "K"), ("Q", "V"), ("K", "V")),
 }
-
-
-def scalars(*values: Any) -> Matrix:
-    """Scalars as a column, shape (n, 1)."""
-    return concatenate([ones(1, 1) * value for value in values], axis=0)
 
 
 def largest(A: Matrix) -> Any:
@@ -158,7 +153,7 @@ def tokens_and_logits(X: Tokens, T: Logits) -> dict[str, Any]:
 def bounds_free_of_softmax(X: Tokens) -> Any:
     """max|X|, max|X|^3, max|X|^5, shape (3, 1) (Section 3)."""
     m = largest(X)
-    return scalars(m, power(m, 3), power(m, 5))
+    return column(m, power(m, 3), power(m, 5))
 
 
 @LANDAU.oracle
@@ -167,7 +162,7 @@ def largest_entries(X: Tokens, T: Logits) -> Any:
     squares = [x.T @ x for x in tokens]
     Z_1 = khatri_rao(tokens, second_central_moments(A, X))
     Z_2 = khatri_rao(squares, third_central_moments(A, X))
-    return scalars(largest(A @ X), largest(Z_1), largest(Z_2))
+    return column(largest(A @ X), largest(Z_1), largest(Z_2))
 
 
 @LANDAU.domain("signs of three bits with even product")
@@ -181,13 +176,13 @@ def _(arrays: dict[str, Any], sizes: dict[str, int], rng: Any) -> None:
 @LANDAU.mutant("one power of X less")
 def _(X: Tokens) -> Any:
     m = largest(X)
-    return scalars(m, power(m, 2), power(m, 4))
+    return column(m, power(m, 2), power(m, 4))
 
 
 @LANDAU.mutant("half of the bounds")
 def _(X: Tokens) -> Any:
     m = largest(X)
-    return scalars(m, power(m, 3), power(m, 5)) * rational(1, 2)
+    return column(m, power(m, 3), power(m, 5)) * rational(1, 2)
 
 
 # -- Eq. (5), outer product --------------------------------------------------------------------------------------------
@@ -277,7 +272,7 @@ def _outer_bounds(X: Any, W_Q: Any, W_K: Any, W_V: Any, degree: int = 6, mixed: 
     m, v, q, k = largest(X), column_sum(W_V), column_sum(W_K), column_sum(W_Q)
     both = power(m, degree) * v * v * rational(2, d_K)
     one = power(m, mixed) * v * (rational(2, d_V) / sqrt(d_K))
-    return scalars(both * q * q, both * q * k, both * k * k, one * q, one * k, m * m * rational(2, d_V))
+    return column(both * q * q, both * q * k, both * k * k, one * q, one * k, m * m * rational(2, d_V))
 
 
 @OUTER_BOUND.formula
@@ -290,7 +285,7 @@ def outer_block_bounds(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: Value
 def largest_outer_entries(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights) -> Any:
     J = {name: jacobian(attention, f"W_{name}")(X, W_Q, W_K, W_V) for name in "QKV"}
     scale = rational(2, X.shape[0] * X.shape[1])
-    return scalars(*(largest(J[i].T @ J[j]) * scale for i, j in PAIRS["outer"]))
+    return column(*(largest(J[i].T @ J[j]) * scale for i, j in PAIRS["outer"]))
 
 
 @OUTER_BOUND.domain("tokens -1 and 1 under uniform attention")
@@ -416,7 +411,7 @@ def _functional_bounds(
     bent = power(m, high) * r * v * rational(2, d_K)
     straight = power(m, low) * r * v * (rational(2) / sqrt(d_K))
     one = power(m, mixed) * r * (rational(2, d_V) / sqrt(d_K))
-    return scalars(bent * q * q, bent * q * k + straight, bent * k * k, one * q, one * k)
+    return column(bent * q * q, bent * q * k + straight, bent * k * k, one * q, one * k)
 
 
 @FUNCTIONAL_BOUND.formula
@@ -429,7 +424,7 @@ def functional_block_bounds(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: 
 def largest_functional_entries(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, Y: Labels) -> Any:
     H, n = paired_layer_twice_differentiated(X, W_Q, W_K, W_V, Y), W_Q.shape[0] * W_Q.shape[1]
     place = {"Q": slice(0, n), "K": slice(n, 2 * n), "V": slice(2 * n, None)}
-    return scalars(*(largest(H[place[i], place[j]]) for i, j in PAIRS["functional"]))
+    return column(*(largest(H[place[i], place[j]]) for i, j in PAIRS["functional"]))
 
 
 FUNCTIONAL_BOUND.domain("tokens -1 and 1 under uniform attention")(two_opposite_tokens)

@@ -24,10 +24,19 @@ from theorems.hessian.definitions import (
     softmax_second_derivative,
     square_loss,
 )
-from theorems.hessian.outer_product import KEY_NOTE, column
+from theorems.hessian.outer_product import KEY_NOTE
 from verify.claims import Claim
 from verify.derivatives import hessian
-from verify.matrix import commutation_matrix, concatenate, eye, kron, rational, softmax, sqrt
+from verify.matrix import (
+    column,
+    commutation_matrix,
+    concatenate,
+    eye,
+    kron,
+    rational,
+    softmax,
+    sqrt,
+)
 from verify.relations import Equal, HasStructure
 from verify.shapes import Shape
 

@@ -20,7 +20,6 @@ from theorems.hessian.definitions import (
 from theorems.hessian.functional import functional_hessian_query, functional_hessian_value_query
 from theorems.hessian.kronecker import stacked
 from theorems.hessian.outer_product import (
-    column,
     outer_product_hessian_query,
     outer_product_hessian_value,
     outer_product_hessian_value_query,
@@ -28,7 +27,14 @@ from theorems.hessian.outer_product import (
 from verify.arithmetic import is_tensor, midpoint
 from verify.claims import Claim
 from verify.derivatives import hessian, jacobian
-from verify.matrix import concatenate, eye, frobenius_norm, rational, total
+from verify.matrix import (
+    column,
+    concatenate,
+    eye,
+    frobenius_norm,
+    rational,
+    total,
+)
 from verify.relations import Equal, QuadraticRate, TendsTo
 from verify.shapes import Shape
 

@@ -19,7 +19,16 @@ from theorems.hessian.definitions import (
     softmax_jacobian,
 )
 from verify.claims import Claim
-from verify.matrix import commutation_matrix, concatenate, eye, kron, rational, sqrt, vec_r
+from verify.matrix import (
+    column,
+    commutation_matrix,
+    concatenate,
+    eye,
+    kron,
+    rational,
+    sqrt,
+    vec_r,
+)
 from verify.relations import Equal
 
 Matrix = Any
@@ -266,11 +275,6 @@ def _chain(X: Matrix, W_Q: Matrix, W_K: Matrix, W_V: Matrix, third: Matrix, size
         kron(M_1.T, W_V.T) @ Z_1(A, X) @ kron(eye(d_V), W_K) * (scale / root),
     ]
     return concatenate([*map(vec_r, members), column(*size)], axis=0)
-
-
-def column(*numbers: int) -> Matrix:
-    """Integers as a column, shape (n, 1), which adapts to the arithmetic it meets."""
-    return concatenate([eye(1) * number for number in numbers], axis=0)
 
 
 @PROOF_31_VQ.formula

@@ -10,7 +10,6 @@ import numpy as np
 
 from theorems.hessian import HESSIAN
 from theorems.hessian.definitions import KeyWeights, Labels, QueryWeights, Tokens, ValueWeights
-from theorems.hessian.outer_product import column
 from theorems.hessian.query_key import TWICE, V_matrix, gauss_newton_at_logits
 from theorems.hessian.query_key_spectrum import gauge_direction
 from theorems.hessian.single_matrix import determinant
@@ -18,6 +17,7 @@ from verify.arithmetic import Constant, exact_scalar, is_tensor
 from verify.claims import Assumption, Claim
 from verify.matrix import (
     basis_matrix,
+    column,
     concatenate,
     eye,
     kron,

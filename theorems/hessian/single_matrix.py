@@ -18,10 +18,20 @@ from theorems.hessian.definitions import (
     softmax_second_derivative,
     square_loss,
 )
-from theorems.hessian.outer_product import column
 from verify.claims import Claim
 from verify.derivatives import hessian, jacobian
-from verify.matrix import concatenate, eye, kron, rational, singular_values, softmax, sqrt, vec_r, zeros
+from verify.matrix import (
+    column,
+    concatenate,
+    eye,
+    kron,
+    rational,
+    singular_values,
+    softmax,
+    sqrt,
+    vec_r,
+    zeros,
+)
 from verify.relations import AtMost, Equal
 from verify.shapes import Shape, Size
 from verify.subjects import subject

@@ -51,6 +51,7 @@ from verify.derivatives import jacobian
 from verify.matrix import (
     COLUMN,
     absolute,
+    column,
     concatenate,
     diag,
     effective_condition_number,
@@ -60,7 +61,6 @@ from verify.matrix import (
     frobenius_norm,
     kron,
     maximum,
-    ones,
     rational,
     singular_values,
     smallest_singular_value,
@@ -181,11 +181,6 @@ def _linear(X: Any, W_V: Any, alpha: Any) -> Any:
     return unit * 2 + unit * sqrt(32)
 
 
-def _column(*scalars: Any) -> Any:
-    """Scalars of any arithmetic as a column."""
-    return concatenate([ones(1, 1) * scalar for scalar in scalars], axis=0)
-
-
 # -- J_2 and its singular values ---------------------------------------------------------------------------------------
 
 J2_FORM = Claim(
@@ -279,7 +274,7 @@ def _power_sums(G: Any, count: int) -> list[Any]:
 def _products_of_power_sums(W: Any, A: Any) -> Any:
     n = W.shape[0] * A.shape[0]
     pairs = zip(_power_sums(W @ W.T, n), _power_sums(A @ A.T, n), strict=True)
-    return _column(*(w * a for w, a in pairs))
+    return column(*(w * a for w, a in pairs))
 
 
 @J2_FORM_CORRECTED.formula
@@ -292,7 +287,7 @@ def second_term_and_power_sums(A: AttentionMatrix, W_V: ValueWeights, W_O: Outpu
 @J2_FORM_CORRECTED.oracle
 def jacobian_and_its_power_sums(A: AttentionMatrix, X: Tokens, W_V: ValueWeights, W_O: OutputWeights) -> Any:
     J = jacobian(lambda X: A @ X @ W_V @ W_O, "X", COLUMN)(X)
-    return concatenate([vec_r(J), _column(*_power_sums(J @ J.T, J.shape[0]))], axis=0)
+    return concatenate([vec_r(J), column(*_power_sums(J @ J.T, J.shape[0]))], axis=0)
 
 
 @J2_FORM_CORRECTED.mutant("not transposed, as printed")
@@ -306,7 +301,7 @@ def _(A: AttentionMatrix, W_V: ValueWeights, W_O: OutputWeights) -> Any:
     W = W_V @ W_O
     n = W.shape[0] * A.shape[0]
     pairs = zip(_power_sums(W @ W.T, n), _power_sums(A @ A.T, n), strict=True)
-    return concatenate([vec_r(kron(W.T, A)), _column(*(w + a for w, a in pairs))], axis=0)
+    return concatenate([vec_r(kron(W.T, A)), column(*(w + a for w, a in pairs))], axis=0)
 
 
 EQUATION_98 = Claim(
@@ -467,7 +462,7 @@ def newton_schulz_differential_bound(D: Direction) -> Any:
 def weighted_differentials(M_0: Factor, D: Direction, K: Steps) -> Any:
     column = jacobian(lambda t: newton_schulz_iterate(M_0 + t * D, K), "t")(M_0[:1, :1] * 0)
     dB = unvec_r(column, *M_0.shape)
-    return _column(frobenius_norm(dB @ M_0.T), frobenius_norm(dB.T @ M_0))
+    return column(frobenius_norm(dB @ M_0.T), frobenius_norm(dB.T @ M_0))
 
 
 @NEWTON_SCHULZ_DIFFERENTIAL.mutant("half of ||dM_0||_F")
@@ -564,7 +559,7 @@ def distances_from_identity(
     X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, alpha: Alpha, epsilon: Epsilon, K: Steps
 ) -> Any:
     found = [_attention(X, W_Q, W_K, alpha, epsilon, steps) for steps in (K, None)]
-    return _column(*(spectral_norm(A - eye(X.shape[0])) for A in found))
+    return column(*(spectral_norm(A - eye(X.shape[0])) for A in found))
 
 
 @NEAR_IDENTITY.mutant("halved")
@@ -609,7 +604,7 @@ def perturbation_bounds(
 ) -> Any:
     """||J_1||_2 and C |alpha|, shape (2, 1)."""
     J_1 = _first_term(X, W_Q, W_K, W_V, W_O, alpha, epsilon, K)
-    return _column(spectral_norm(J_1), _linear(X, W_V, absolute(alpha)))
+    return column(spectral_norm(J_1), _linear(X, W_V, absolute(alpha)))
 
 
 @EQUATION_99.oracle
@@ -624,7 +619,7 @@ def shifts_of_singular_values(
     K: Steps,
 ) -> Any:
     J, J_2 = (term(X, W_Q, W_K, W_V, W_O, alpha, epsilon, K) for term in (_whole, _second_term))
-    return _column(maximum(absolute(singular_values(J) - singular_values(J_2))), spectral_norm(J - J_2))
+    return column(maximum(absolute(singular_values(J) - singular_values(J_2))), spectral_norm(J - J_2))
 
 
 def _shrunk(name: str, first: Any, second: Any) -> None:
@@ -640,7 +635,7 @@ def _shrunk(name: str, first: Any, second: Any) -> None:
         K: Steps,
     ) -> Any:
         J_1 = _first_term(X, W_Q, W_K, W_V, W_O, alpha, epsilon, K)
-        return _column(spectral_norm(J_1) * first, _linear(X, W_V, absolute(alpha)) * second)
+        return column(spectral_norm(J_1) * first, _linear(X, W_V, absolute(alpha)) * second)
 
 
 _shrunk("||J_1||_2 / 2", rational(1, 2), 1)
@@ -838,7 +833,7 @@ def condition_number_bounds(
     X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, alpha: PositiveAlpha, epsilon: Epsilon, K: Steps
 ) -> Any:
     """(1 + delta + C alpha) / (1 - delta - C alpha) - 1 and 0, what bounds kappa - 1 and 1 - kappa (Eq. (16))."""
-    return _column(_excess(_radius(X, W_Q, W_K, W_V, alpha, epsilon, K)), 0)
+    return column(_excess(_radius(X, W_Q, W_K, W_V, alpha, epsilon, K)), 0)
 
 
 @THEOREM_C4.oracle
@@ -853,7 +848,7 @@ def condition_number_of_jacobian(
     K: Steps,
 ) -> Any:
     kappa = _condition_number(X, W_Q, W_K, W_V, W_O, alpha, epsilon, K)
-    return _column(kappa - 1, 1 - kappa)
+    return column(kappa - 1, 1 - kappa)
 
 
 def _condition_mutant(name: str, C: Any, power: int = 1) -> None:
@@ -868,7 +863,7 @@ def _condition_mutant(name: str, C: Any, power: int = 1) -> None:
         K: Steps,
     ) -> Any:
         t = _radius(X, W_Q, W_K, W_V, alpha, epsilon, K, C=C)
-        return _column(_excess(t if power == 1 else t * t), 0)
+        return column(_excess(t if power == 1 else t * t), 0)
 
 
 _condition_mutant("C alpha dropped", 0)

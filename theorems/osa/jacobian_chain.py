@@ -48,13 +48,13 @@ from verify.derivatives import jacobian
 from verify.matrix import (
     COLUMN,
     absolute,
+    column,
     commutation_matrix,
     concatenate,
     exp,
     expm,
     eye,
     kron,
-    ones,
     rational,
     spectral_norm,
     sqrt,
@@ -78,11 +78,6 @@ Decay = Annotated[Any, Real(0.0, 9.0)]
 
 BOUNDED = "||X||_2 bounded"
 SKEW = Assumption("[S] skew-symmetric", zero=lambda S: S + S.T)
-
-
-def _column(*scalars: Any) -> Any:
-    """Scalars of any arithmetic as a column."""
-    return concatenate([ones(1, 1) * scalar for scalar in scalars], axis=0)
 
 
 def _slope(curve: Callable[[Any], Any], like: Any) -> Any:
@@ -636,7 +631,7 @@ def submultiplicative_bounds(
 ) -> Any:
     """||X||_2 ||W_V W_O||_2 ||I_N||_2 ||dvec A / dvec X||_2 and ||D_1||_2 ||D_2||_2, shape (2, 1) (Eq. (84))."""
     tokens, heads, attention, product = _factors_of_84(X, W_Q, W_K, W_V, W_O, alpha, epsilon, K, D_1, D_2)
-    return _column(tokens * heads * attention, product)
+    return column(tokens * heads * attention, product)
 
 
 @EQUATION_84.oracle
@@ -654,7 +649,7 @@ def norms_of_first_term_and_kronecker_product(
 ) -> Any:
     # the part of J in which A varies: X is held fixed in A(X) X W_V W_O outside A
     J_1 = _in_tokens(lambda Y: newton_schulz_attention_matrix(Y, W_Q, W_K, alpha, epsilon, K) @ X @ W_V @ W_O, X)
-    return _column(spectral_norm(J_1), spectral_norm(kron(D_1, D_2)))
+    return column(spectral_norm(J_1), spectral_norm(kron(D_1, D_2)))
 
 
 def _wrong_84(name: str, combine: Callable[[Any, Any, Any, Any], Any]) -> None:
@@ -674,11 +669,11 @@ def _wrong_84(name: str, combine: Callable[[Any, Any, Any, Any], Any]) -> None:
         return combine(*_factors_of_84(X, W_Q, W_K, W_V, W_O, alpha, epsilon, K, D_1, D_2))
 
 
-_wrong_84("||X||_2 dropped", lambda tokens, heads, attention, product: _column(heads * attention, product))
-_wrong_84("||W_V W_O||_2 dropped", lambda tokens, heads, attention, product: _column(tokens * attention, product))
+_wrong_84("||X||_2 dropped", lambda tokens, heads, attention, product: column(heads * attention, product))
+_wrong_84("||W_V W_O||_2 dropped", lambda tokens, heads, attention, product: column(tokens * attention, product))
 _wrong_84(
     "half of ||D_1||_2 ||D_2||_2",
-    lambda tokens, heads, attention, product: _column(tokens * heads * attention, product * rational(1, 2)),
+    lambda tokens, heads, attention, product: column(tokens * heads * attention, product * rational(1, 2)),
 )
 
 # -- differentials of A and [S]: Eqs. (86), (93) -----------------------------------------------------------------------
@@ -1215,7 +1210,7 @@ def _units(X: Any, W_Q: Any, alpha: Any) -> Any:
     """sqrt 2, 2 + 2 sqrt 2, sqrt 2; sqrt 2, 2, sqrt 2 times u, shape (6, 1)."""
     u = _step(X, W_Q, alpha)
     root = u * sqrt(2)
-    return _column(root, u * 2 + root * 2, root, root, u * 2, root)
+    return column(root, u * 2 + root * 2, root, root, u * 2, root)
 
 
 @ORDERS.formula
@@ -1228,7 +1223,7 @@ def term_bounds(X: Tokens, W_Q: QueryWeights, alpha: Alpha) -> Any:
 def norms_of_terms(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, alpha: Alpha, epsilon: Epsilon, K: Steps) -> Any:
     at = (X, W_Q, W_K, alpha, epsilon, K)
     terms = [term(*at, which=which) for term in (_attention_term, _reduced_term) for which in range(3)]
-    return _column(*(spectral_norm(term) for term in terms))
+    return column(*(spectral_norm(term) for term in terms))
 
 
 @ORDERS.mutant("quadratic in alpha")

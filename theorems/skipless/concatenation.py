@@ -9,7 +9,14 @@ import numpy as np
 
 from theorems.skipless import SKIPLESS
 from verify.claims import Assumption, Claim
-from verify.matrix import concatenate, maximum, ones, singular_values, spectral_norm, sqrt
+from verify.matrix import (
+    column,
+    concatenate,
+    maximum,
+    singular_values,
+    spectral_norm,
+    sqrt,
+)
 from verify.relations import AtMost, Equal
 from verify.shapes import Shape
 
@@ -21,11 +28,6 @@ SETUP = [
     r"\tau = \max(\|A\|_2, \|B\|_2) / \min(\|A\|_2, \|B\|_2) (Eq. (33)); \kappa_max: the larger condition number of A and B",
     "smallest singular values are minima of |Mx| over unit vectors x (Eq. (36)): 0 for more columns than rows",
 ]
-
-
-def column(*scalars: Any) -> Any:
-    """Scalars on top of each other, shape (count, 1)."""
-    return concatenate([ones(1, 1) * x for x in scalars], axis=0)
 
 
 def stretches(M: Any) -> Any:

@@ -13,7 +13,6 @@ from theorems.skipless.concatenation import (
     Right,
     blocks,
     borderline,
-    column,
     condition,
     minimum,
     nearly_orthogonal,
@@ -22,6 +21,7 @@ from theorems.skipless.concatenation import (
 )
 from verify.claims import Assumption, Claim
 from verify.matrix import (
+    column,
     concatenate,
     frobenius_norm,
     maximum,

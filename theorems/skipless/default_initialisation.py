@@ -13,9 +13,12 @@ from theorems.skipless.dominance import LENGTH, PAPER_SIZES, Tolerance, is_print
 from theorems.skipless.logit_enumeration import Polynomial, Scale, dimension_alone, expectation_by_power, product_of
 from theorems.skipless.logits import Dimension
 from theorems.skipless.probability_tests import at_least_probability
-from theorems.skipless.softmax_jacobian import column
 from verify.claims import Assumption, Claim
-from verify.matrix import absolute, rational
+from verify.matrix import (
+    absolute,
+    column,
+    rational,
+)
 from verify.relations import AtMost, Equal, FollowsLaw
 from verify.relations.follows_law import LawTest
 from verify.shapes import Real, Size

@@ -7,11 +7,11 @@ from typing import Annotated, Any
 import numpy as np
 
 from theorems.skipless import SKIPLESS
-from theorems.skipless.concatenation import column
 from theorems.skipless.softmax_conditioning import SEVERAL, Gap, Logits, Number, Temperature, tempered_softmax
 from verify.arithmetic import Constant
 from verify.claims import Assumption, Claim
 from verify.matrix import (
+    column,
     concatenate,
     condition_number,
     exp,

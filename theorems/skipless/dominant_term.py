@@ -7,7 +7,6 @@ from typing import Annotated, Any
 import numpy as np
 
 from theorems.skipless import SKIPLESS
-from theorems.skipless.concatenation import column
 from theorems.skipless.definitions import QueryWeights, Tokens, Weights, attention_matrix
 from theorems.skipless.identity_shift import input_jacobian
 from theorems.skipless.worst_block import INVERSE, flatness
@@ -15,6 +14,7 @@ from verify.claims import Assumption, Claim
 from verify.derivatives import jacobian
 from verify.matrix import (
     COLUMN,
+    column,
     condition_number,
     eye,
     kron,

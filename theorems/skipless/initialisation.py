@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from theorems.dynamics.definitions import orthogonal_matrix
 from theorems.skipless import SKIPLESS
-from theorems.skipless.concatenation import column
 from theorems.skipless.definitions import Weights
 from theorems.skipless.identity_shift import (
     normal,
@@ -16,6 +15,7 @@ from theorems.skipless.identity_shift import (
 from verify.claims import Claim
 from verify.errors import InputError
 from verify.matrix import (
+    column,
     concatenate,
     condition_number,
     eye,

@@ -12,7 +12,6 @@ from theorems.skipless.softmax_bounds import attention_given_away
 from theorems.skipless.softmax_jacobian import (
     Product,
     attention,
-    column,
     differentiated_block,
     largest_block_norm,
     slope_by_logits,
@@ -21,7 +20,15 @@ from theorems.skipless.softmax_jacobian import (
     weights_norm,
 )
 from verify.claims import Claim
-from verify.matrix import absolute, exp, eye, frobenius_norm, softmax, spectral_norm
+from verify.matrix import (
+    absolute,
+    column,
+    exp,
+    eye,
+    frobenius_norm,
+    softmax,
+    spectral_norm,
+)
 from verify.relations import AtMost, Equal
 from verify.shapes import Real
 

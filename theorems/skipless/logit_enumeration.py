@@ -11,7 +11,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import numpy as np
 
 from theorems.skipless.logits import Dimension, gaussian_moment
-from verify.matrix import concatenate, ones
+from verify.matrix import (
+    column,
+    ones,
+)
 from verify.shapes import Shape
 
 if TYPE_CHECKING:
@@ -91,11 +94,6 @@ def raw_moment(name: str, degree: int, alpha: Any, beta: Any, d: int) -> Any:
             term = beta * term
         value = value + term
     return value
-
-
-def column(*scalars: Any) -> Any:
-    """Matrices of shape (1, 1) on top of each other, shape (count, 1)."""
-    return concatenate(list(scalars), axis=0)
 
 
 def enumerated_covariance(alpha: Any, beta: Any, d: int) -> Any:

@@ -12,7 +12,6 @@ from theorems.skipless import SKIPLESS
 from theorems.skipless.logit_enumeration import (
     LOGITS,
     Scale,
-    column,
     dimension_alone,
     enumerated_covariance,
     enumerated_mean_and_variance,
@@ -22,7 +21,10 @@ from theorems.skipless.logit_moments import EXACT_SIZES, PRINTED_SCALES
 from theorems.skipless.logits import Dimension
 from theorems.skipless.probability_tests import near_law, standard_normal
 from verify.claims import Claim
-from verify.matrix import concatenate
+from verify.matrix import (
+    column,
+    concatenate,
+)
 from verify.relations import Equal, FollowsLaw
 from verify.relations.follows_law import LawTest
 

@@ -15,7 +15,6 @@ from theorems.skipless.logit_enumeration import (
     TOKENS,
     Scale,
     chi_squared,
-    column,
     dimension_alone,
     enumerated_covariance,
     enumerated_mean_and_variance,
@@ -23,6 +22,7 @@ from theorems.skipless.logit_enumeration import (
 )
 from theorems.skipless.logits import Dimension
 from verify.claims import Claim
+from verify.matrix import column
 from verify.relations import Equal, FollowsLaw, Moments, kolmogorov_smirnov, moment_test
 from verify.relations.follows_law import LawTest
 

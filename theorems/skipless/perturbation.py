@@ -14,16 +14,12 @@ from theorems.skipless import SKIPLESS
 from theorems.skipless.definitions import Tokens, Weights
 from theorems.skipless.probability_tests import at_most_probability
 from theorems.skipless.softmax_bounds import collinear_tokens
-from theorems.skipless.softmax_jacobian import (
-    Product,
-    attention,
-    column,
-    slope_by_tokens,
-)
+from theorems.skipless.softmax_jacobian import Product, attention, slope_by_tokens
 from verify.claims import Assumption, Claim
 from verify.derivatives import jacobian
 from verify.matrix import (
     COLUMN,
+    column,
     eye,
     kron,
     normalize_rows,

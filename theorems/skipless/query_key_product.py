@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 import numpy as np
 
 from theorems.skipless import SKIPLESS
-from theorems.skipless.concatenation import column
 from theorems.skipless.definitions import Weights
 from theorems.skipless.identity_shift import (
     at_least_half,
@@ -23,6 +22,7 @@ from theorems.skipless.input_jacobian_conditioning import OneToken
 from verify.claims import Assumption, Claim
 from verify.matrix import (
     absolute,
+    column,
     concatenate,
     eye,
     frobenius_norm,

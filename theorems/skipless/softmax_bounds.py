@@ -14,7 +14,6 @@ from theorems.skipless.softmax_jacobian import (
     Logits,
     Product,
     attention_lost,
-    column,
     differentiated_block,
     largest_block_norm,
     slope_by_tokens,
@@ -24,7 +23,18 @@ from theorems.skipless.softmax_jacobian import (
     weights_norm,
 )
 from verify.claims import Claim
-from verify.matrix import absolute, concatenate, exp, frobenius_norm, ones, rational, softmax, spectral_norm, total
+from verify.matrix import (
+    absolute,
+    column,
+    concatenate,
+    exp,
+    frobenius_norm,
+    ones,
+    rational,
+    softmax,
+    spectral_norm,
+    total,
+)
 from verify.relations import AtMost
 
 

@@ -7,10 +7,10 @@ from typing import Annotated, Any
 import numpy as np
 
 from theorems.skipless import SKIPLESS
-from theorems.skipless.concatenation import column
 from theorems.skipless.worst_block import INVERSE, flatness
 from verify.claims import Assumption, Claim
 from verify.matrix import (
+    column,
     condition_number,
     exp,
     eye,

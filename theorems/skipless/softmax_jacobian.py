@@ -12,6 +12,7 @@ from verify.matrix import (
     ROW,
     Layout,
     block_diag,
+    column,
     commutation_matrix,
     concatenate,
     diag,
@@ -37,11 +38,6 @@ ATTENTION = ["A = softmax(M), M = X W X^T, W = W_Q W_K^T", "numerator layout"]
 def scalar(x: Any) -> Any:
     """A scalar as a matrix of shape (1, 1)."""
     return ones(1, 1) * x
-
-
-def column(*scalars: Any) -> Any:
-    """Scalars on top of each other, shape (count, 1)."""
-    return concatenate([scalar(x) for x in scalars], axis=0)
 
 
 def attention(X: Any, W: Any) -> Any:

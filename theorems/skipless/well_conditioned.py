@@ -22,9 +22,15 @@ from theorems.skipless.perturbation import (
     perturbation,
 )
 from theorems.skipless.softmax_bounds import collinear_tokens, separated_tokens
-from theorems.skipless.softmax_jacobian import Product, attention_lost, column, smallest_gap, weights_norm
+from theorems.skipless.softmax_jacobian import Product, attention_lost, smallest_gap, weights_norm
 from verify.claims import Assumption, Claim
-from verify.matrix import exp, rational, singular_values, spectral_norm
+from verify.matrix import (
+    column,
+    exp,
+    rational,
+    singular_values,
+    spectral_norm,
+)
 from verify.relations import AtMost
 
 EQ_31 = Claim(

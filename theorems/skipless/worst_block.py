@@ -7,11 +7,17 @@ from typing import Annotated, Any
 import numpy as np
 
 from theorems.skipless import SKIPLESS
-from theorems.skipless.concatenation import column, stretches
+from theorems.skipless.concatenation import stretches
 from theorems.skipless.definitions import AttentionWeights, Batch, FeedForwardWeights, parameters
 from theorems.skipless.network_jacobian import NETWORK, block_of_jacobian, stacked_blocks
 from verify.claims import Claim
-from verify.matrix import concatenate, maximum, singular_values, spectral_norm
+from verify.matrix import (
+    column,
+    concatenate,
+    maximum,
+    singular_values,
+    spectral_norm,
+)
 from verify.relations import AtMost
 from verify.shapes import Shape
 

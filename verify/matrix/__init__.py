@@ -23,6 +23,7 @@ from verify.matrix.layout import (
 )
 from verify.matrix.products import (
     block_diag,
+    column,
     concatenate,
     diag,
     diag_part,
@@ -52,6 +53,7 @@ __all__ = [
     "basis_matrix",
     "basis_vector",
     "block_diag",
+    "column",
     "commutation_matrix",
     "concatenate",
     "condition_number",

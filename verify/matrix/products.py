@@ -9,7 +9,7 @@ import numpy as np
 
 from verify.arithmetic import Constant, Surd, is_tensor
 from verify.errors import InputError
-from verify.matrix.layout import require_matrix, require_square
+from verify.matrix.layout import ones, require_matrix, require_square
 
 
 def aligned(*operands: Any) -> list[Any]:
@@ -107,3 +107,8 @@ def diag_part(A: Any) -> Any:
 def trace(A: Any) -> Any:
     """The trace of a square matrix (n, n), a scalar."""
     return diag_part(A).sum()
+
+
+def column(*scalars: Any) -> Any:
+    """Scalars of any arithmetic, or matrices of shape (1, 1), on top of each other, shape (count, 1)."""
+    return concatenate([ones(1, 1) * scalar for scalar in scalars], axis=0)
