@@ -202,7 +202,8 @@ def _(X: Tokens, W: BlockWeights) -> Any:
 
 # -- Eqs. (8) and (9) --------------------------------------------------------------------------------------------------
 
-DEEP = {"L": (1, 3), "n": (1, 2), "d": (1, 2), "d_f": (1, 2)}
+#: L = 3 shows the order of the factors; its last block is that of L = 1, the last two are those of L = 2.
+DEEP = {"L": (3, 3), "n": (1, 2), "d": (1, 2), "d_f": (1, 2)}
 PRODUCT = "the product runs from i = L, leftmost, down to i = l + 1, rightmost, and is I for l = L"
 
 
@@ -326,3 +327,13 @@ def large_logits(arrays: dict[str, Any], sizes: dict[str, int], rng: np.random.G
 
 for one in (EQ_8, EQ_9, EQ_5, BLOCK_COLUMNS):
     one.domain("large query weights")(large_logits)
+
+
+def small_weights(arrays: dict[str, Any], sizes: dict[str, int], rng: np.random.Generator) -> None:
+    """Weights of order 1/2, with which products of many factors stay well-conditioned, in float32 too."""
+    arrays["W"] /= 2.0
+    arrays["U"] /= 2.0
+
+
+for deep in (EQ_8, EQ_9):
+    deep.domain("small weights")(small_weights)

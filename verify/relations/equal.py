@@ -14,7 +14,7 @@ from verify.arithmetic import free_exponentials, midpoints
 from verify.claims import Claim
 from verify.errors import ArithmeticUnsupported
 from verify.evidence import UPHELD, VIOLATED, Record
-from verify.generators import WIDE, Draw, at_scales, systematic
+from verify.generators import WIDE, Arrays, Draw, at_scales, systematic
 from verify.relations.base import (
     Check,
     Relation,
@@ -102,6 +102,23 @@ class Equal(Relation):
                 gap = _mismatch(wrong[index], right[index])
                 mutants[mutant.name] = max(mutants[mutant.name], _in_units(gap, unit.value))
 
+        def score_survivors(arrays: Arrays, raw: dict[str, Any], right: Any, size: Any, usable: Any) -> None:
+            """Measure every mutant that is not dead at the seed of the batch where it is relatively farthest from the truth."""
+            for mutant in claim.mutants:
+                if mutants[mutant.name] >= CLEARLY_DEAD:
+                    continue
+                wrong = in_batch(claim, self.mutated(claim, mutant.function), raw)
+                if wrong.shape != right.shape:
+                    mutants[mutant.name] = math.inf
+                    continue
+                if not right.shape[1]:
+                    continue
+                gaps = (wrong - right).abs().nan_to_num(0.0, 0.0, 0.0).amax(1)
+                index = int((gaps / size.clamp(min=1e-300)).masked_fill(~usable, -1.0).argmax())
+                unit = self._unit(claim, arrays, index, dtype)
+                if unit.usable and unit.value > 0.0:
+                    mutants[mutant.name] = max(mutants[mutant.name], _in_units(float(gaps[index]), unit.value))
+
         def examine(draw: Draw) -> None:
             nonlocal worst
             arrays = draw.arrays(claim, settings.effort.batch)
@@ -127,8 +144,7 @@ class Equal(Relation):
             score_mutants(raw, right, index, unit)
             if min(mutants.values(), default=math.inf) < CLEARLY_DEAD:
                 # the seed that is worst for the truth is also the one at which it is hardest to tell from a mutant
-                typical = int(usable.nonzero()[0, 0])
-                score_mutants(raw, right, typical, self._unit(claim, arrays, typical, dtype))
+                score_survivors(arrays, raw, right, size, usable)
             if residual > ROUNDING_LIMIT and claim.expects != "refuted":
                 raise Violated(
                     f"residual {residual:.3g} units",
