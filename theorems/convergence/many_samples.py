@@ -1,0 +1,461 @@
+"""Gram matrices of more samples than dimensions: Lemmas 17 and 18."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from theorems.convergence import CONVERGENCE
+from theorems.convergence.definitions import (
+    Samples,
+    mean_tokens,
+)
+from theorems.convergence.descent import stacked
+from theorems.convergence.minimum_eigenvalue import expected_gram, lambda_0, smallest_eigenvalue
+from verify.claims import Claim
+from verify.matrix import (
+    concatenate,
+    rational,
+    smallest_singular_value,
+    stack_rows,
+    symmetric_eigenvalues,
+    trace,
+)
+from verify.relations import AtMost, Equal, PowerRate, TendsTo
+from verify.shapes import Real, Shape
+
+Features = Annotated[Any, Shape("N", "d")]
+Support = Annotated[Any, Shape("m", "d_s", "d")]
+Factor = Annotated[Any, Shape("d", "d")]
+Hidden = Annotated[Any, Real(0.00390625, 1.0)]
+Variance = Annotated[Any, Real(0.0625, 2.0)]
+
+HIDDEN = "c > 0 stands for the constant hidden in Theta or Omega"
+ASSUMPTION_4 = "Assumption 4: Sigma = E[x x^T] is positive definite, x the sum of the tokens"
+
+
+# -- Lemma 17 ----------------------------------------------------------------------------------------------------------
+
+MORE_SAMPLES = {"N": (2, 6), "d_s": (1, 3), "d": (1, 3)}
+
+
+def more_samples_than_dimensions(sizes: Any) -> bool:
+    """N > d."""
+    return bool(sizes["N"] > sizes["d"])
+
+
+LEMMA_17 = Claim(
+    CONVERGENCE,
+    "convergence.lemma-17",
+    label="Lemma 17",
+    statement=r"N\ge\Omega(d^4):\ \text{w.p.}\ge1-e^{-d}:\ \lambda_{\min}(\Phi^*\Phi^{*\top})\ge\Theta(N/d)",
+    assumptions=["N > d, as N >= Omega(d^4) has it for large d", ASSUMPTION_4, HIDDEN],
+    relation=AtMost(ascent=False, signed=True),
+    sizes=MORE_SAMPLES,
+    where=more_samples_than_dimensions,
+    expects="refuted",
+    severity="error",
+    correction="convergence.lemma-17-gram",
+    proof=("convergence.lemma-17-eig-swap", "convergence.lemma-17-zcov"),
+    note="Phi^* Phi^{*T} has N rows and rank at most d, so for N > d its smallest eigenvalue is 0 for all data: the event has"
+    " probability 0. What grows like N is the smallest eigenvalue of the d x d matrix Phi^{*T} Phi^*.",
+)
+
+
+@LEMMA_17.inputs
+def data_and_constant(X: Samples, c: Hidden) -> dict[str, Any]:
+    return {"X": X, "c": c}
+
+
+@LEMMA_17.formula
+def eigenvalue_of_mean_tokens(X: Samples) -> Any:
+    """lambda_min(Phi^* Phi^{*T}), which the printed bound may not exceed; a scalar (Lemma 17)."""
+    Phi = mean_tokens(X)
+    return smallest_eigenvalue(Phi @ Phi.T)
+
+
+@LEMMA_17.oracle
+def printed_growth(X: Samples, c: Hidden) -> Any:
+    return c * X.shape[0] / X.shape[2]
+
+
+@LEMMA_17.mutant("the d x d matrix Phi^{*T} Phi^*")
+def _(X: Samples) -> Any:
+    Phi = mean_tokens(X)
+    return smallest_eigenvalue(Phi.T @ Phi)
+
+
+@LEMMA_17.mutant("largest eigenvalue")
+def _(X: Samples) -> Any:
+    Phi = mean_tokens(X)
+    return symmetric_eigenvalues(Phi @ Phi.T)[-1]
+
+
+@LEMMA_17.counterexample("d = 1, N = 2, samples 1 and -1, which the fair law on {1, -1} gives; hidden constant 10^-9")
+def _() -> dict[str, Any]:
+    return {"X": [[[1]], [[-1]]], "c": "1/1000000000"}
+
+
+@LEMMA_17.counterexample("d = 2, N = 16 = d^4, samples e_1 and e_2 in turn; hidden constant 10^-9")
+def _() -> dict[str, Any]:
+    return {"X": [[[1, 0]], [[0, 1]]] * 8, "c": "1/1000000000"}
+
+
+LEMMA_17_GRAM = Claim(
+    CONVERGENCE,
+    "convergence.lemma-17-gram",
+    label="Lemma 17, for the d x d matrix",
+    statement=r"\tfrac1N\Phi^{*\top}\Phi^*\to\Sigma/d_s^2\ (N\to\infty),\text{ hence }\lambda_{\min}(\Phi^{*\top}\Phi^*)"
+    r"\sim N\lambda_{\min}(\Sigma)/d_s^2",
+    assumptions=[
+        "Assumption 4: Sigma = E[x x^T], x the sum of the tokens",
+        "samples independent and uniform on the rows of `support`",
+    ],
+    relation=TendsTo((64, 256, 1024, 4096, 16384), PowerRate(0.5), instances=4),
+    sizes={"m": (3, 4), "d_s": (1, 3), "d": (1, 3)},
+    domains=("generic", "integers", "repeated singular values"),
+    corrects="convergence.lemma-17",
+    of_project=True,
+    note="N takes the place of the scale. The eigenvalue follows from the matrices by Weyl's inequality.",
+)
+
+
+@LEMMA_17_GRAM.formula
+def limiting_second_moment(support: Support) -> Any:
+    """Sigma / d_s^2, shape (d, d)."""
+    m, d_s = support.shape[:2]
+    sums = stack_rows([support[a].sum(0) for a in range(m)])
+    return sums.T @ sums * rational(1, m * d_s**2)
+
+
+@LEMMA_17_GRAM.part("sequence")
+def empirical_second_moment(support: Support, scale: int, generator: Any) -> Any:
+    import torch
+
+    chosen = torch.randint(support.shape[0], (scale,), generator=generator, device=support.device)
+    Phi = support[chosen].mean(1)
+    return Phi.T @ Phi / scale
+
+
+@LEMMA_17_GRAM.mutant("Sigma / d_s, as for independent centred tokens")
+def _(support: Support) -> Any:
+    m, d_s = support.shape[:2]
+    sums = stack_rows([support[a].sum(0) for a in range(m)])
+    return sums.T @ sums * rational(1, m * d_s)
+
+
+@LEMMA_17_GRAM.mutant("square of the mean")
+def _(support: Support) -> Any:
+    m, d_s = support.shape[:2]
+    mean = stack_rows([support[a].sum(0) for a in range(m)]).sum(0).reshape(1, -1)
+    return mean.T @ mean * rational(1, m**2 * d_s**2)
+
+
+EIG_SWAP = Claim(
+    CONVERGENCE,
+    "convergence.lemma-17-eig-swap",
+    label="Proof of Lemma 17, first display",
+    statement=r"\lambda_{\min}(\Phi^*\Phi^{*\top})=\lambda_{\min}(\Phi^{*\top}\Phi^*)=\lambda_{\min}(\Sigma^{1/2}Z^{*\top}Z^*\Sigma"
+    r"^{1/2\top})\ge\lambda_{\min}(Z^{*\top}Z^*)\lambda_{\min}(\Sigma)\ge\lambda_{\min}(Z^{*\top}Z^*)C_\Sigma",
+    assumptions=["Phi^* in R^{N x d} with N > d", "Z^* = Phi^* Sigma^{-1/2}"],
+    relation=Equal(),
+    sizes={"N": (2, 6), "d": (1, 3)},
+    where=more_samples_than_dimensions,
+    expects="refuted",
+    severity="error",
+    correction="convergence.lemma-17-eig-swap-nonzero",
+    note="The two matrices share their nonzero eigenvalues only. For N > d the first is singular. The inequalities are right"
+    " for the d x d matrix.",
+)
+
+
+@EIG_SWAP.formula
+def printed_swapped_eigenvalue(Phi: Features) -> Any:
+    """lambda_min(Phi^{*T} Phi^*), a scalar: the second member (proof of Lemma 17)."""
+    return smallest_eigenvalue(Phi.T @ Phi)
+
+
+@EIG_SWAP.oracle
+def smallest_eigenvalue_of_large_gram(Phi: Features) -> Any:
+    return smallest_eigenvalue(Phi @ Phi.T)
+
+
+@EIG_SWAP.mutant("largest eigenvalue")
+def _(Phi: Features) -> Any:
+    return symmetric_eigenvalues(Phi.T @ Phi)[-1]
+
+
+@EIG_SWAP.mutant("singular value for eigenvalue")
+def _(Phi: Features) -> Any:
+    return smallest_singular_value(Phi)
+
+
+@EIG_SWAP.counterexample("rows (3, 0), (0, 2), (0, 0): 4 and 0")
+def _() -> dict[str, Any]:
+    return {"Phi": [[3, 0], [0, 2], [0, 0]]}
+
+
+@EIG_SWAP.counterexample("Phi = (1, 1)^T: 2 and 0")
+def _() -> dict[str, Any]:
+    return {"Phi": [[1], [1]]}
+
+
+EIG_SWAP_NONZERO = Claim(
+    CONVERGENCE,
+    "convergence.lemma-17-eig-swap-nonzero",
+    label="Proof of Lemma 17, first display for the d largest eigenvalues",
+    statement=r"\lambda_d(\Phi^*\Phi^{*\top})=\lambda_{\min}(\Phi^{*\top}\Phi^*)\ge\lambda_{\min}(Z^{*\top}Z^*)\lambda_{\min}"
+    r"(\Sigma),\quad\lambda_1\ge\dots\ge\lambda_N",
+    assumptions=["N >= d", "Phi^* = Z^* S with S symmetric, Sigma = S^2"],
+    relation=AtMost(),
+    sizes={"N": (1, 4), "d": (1, 3)},
+    where=lambda sizes: sizes["N"] >= sizes["d"],
+    corrects="convergence.lemma-17-eig-swap",
+    of_project=True,
+)
+
+
+@EIG_SWAP_NONZERO.formula
+def smallest_of_the_d_largest(Z: Features, R: Factor) -> Any:
+    """lambda_d(Phi^* Phi^{*T}), counted from the largest, a scalar; S = R + R^T."""
+    Phi = Z @ (R + R.T)
+    return symmetric_eigenvalues(Phi @ Phi.T)[Z.shape[0] - Z.shape[1]]
+
+
+@EIG_SWAP_NONZERO.oracle
+def product_of_smallest_eigenvalues(Z: Features, R: Factor) -> Any:
+    S = R + R.T
+    return smallest_eigenvalue(Z.T @ Z) * smallest_eigenvalue(S @ S)
+
+
+@EIG_SWAP_NONZERO.mutant("halved")
+def _(Z: Features, R: Factor) -> Any:
+    Phi = Z @ (R + R.T)
+    return symmetric_eigenvalues(Phi @ Phi.T)[Z.shape[0] - Z.shape[1]] * rational(1, 2)
+
+
+@EIG_SWAP_NONZERO.mutant("smallest of all, as printed")
+def _(Z: Features, R: Factor) -> Any:
+    Phi = Z @ (R + R.T)
+    return symmetric_eigenvalues(Phi @ Phi.T)[0]
+
+
+ZCOV = Claim(
+    CONVERGENCE,
+    "convergence.lemma-17-zcov",
+    label="Proof of Lemma 17 with Assumption 4",
+    statement=r"\text{Assumption 4: }x=\sum_{i=1}^{d_s}(X^{(i,:)})^\top,\ \Sigma=\mathbb E[xx^\top];\ \text{proof: }x=X_n^{(i,:)"
+    r"\top},\ z=\Sigma^{-1/2}x,\ \mathbb E[zz^\top]=I_d;\ \text{rows of }Z^*:\ \tfrac1{d_s}\sum_iX_n^{(i,:)}\Sigma^{-1/2}",
+    assumptions=[
+        "Assumption 4",
+        "X uniform on the rows of `support`",
+        "E[z z^T] = I_d for the rows z of Z^*, as the next step needs it, is E[phi phi^T] = Sigma for the rows phi of Phi^*",
+    ],
+    relation=Equal(),
+    sizes={"m": (1, 3), "d_s": (1, 3), "d": (1, 3)},
+    expects="refuted",
+    severity="slip",
+    exact=True,
+    correction="convergence.lemma-17-zcov-mean-tokens",
+    note="Three vectors are called x: the sum of the tokens, one token, and through Phi^* their mean. With Assumption 4 the rows"
+    " of Z^* have second moment I/d_s^2; with the Sigma of single tokens it is I only where all tokens of a sample agree. The"
+    " loss is a factor d_s^2.",
+)
+
+
+def _sums(support: Any) -> Any:
+    return stack_rows([support[a].sum(0) for a in range(support.shape[0])])
+
+
+def _second_moment(rows: Any) -> Any:
+    return rows.T @ rows * rational(1, rows.shape[0])
+
+
+@ZCOV.formula
+def printed_second_moments_of_rows(support: Support) -> Any:
+    """Sigma by the sum of the tokens, and by single tokens, on top of each other; shape (2d, d) (proof of Lemma 17)."""
+    m, d_s, d = support.shape
+    return concatenate([_second_moment(_sums(support)), _second_moment(support.reshape(m * d_s, d))], axis=0)
+
+
+def _of_rows(support: Any) -> Any:
+    """E[phi phi^T] for phi the mean token, by the mean of outer products, twice; shape (2d, d)."""
+    m, d_s, _ = support.shape
+    means = [support[a].sum(0).reshape(1, -1) * rational(1, d_s) for a in range(m)]
+    moment = sum(mean.T @ mean for mean in means) * rational(1, m)
+    return concatenate([moment, moment], axis=0)
+
+
+@ZCOV.oracle
+def second_moments_of_rows(support: Support) -> Any:
+    return _of_rows(support)
+
+
+@ZCOV.mutant("second moment of the sums doubled")
+def _(support: Support) -> Any:
+    m, d_s, d = support.shape
+    return concatenate([2 * _second_moment(_sums(support)), _second_moment(support.reshape(m * d_s, d))], axis=0)
+
+
+@ZCOV.mutant("sum over tokens instead of their average")
+def _(support: Support) -> Any:
+    m, d_s, d = support.shape
+    return concatenate([_second_moment(_sums(support)), _second_moment(support.reshape(m * d_s, d)) * d_s], axis=0)
+
+
+@ZCOV.counterexample("one sample of the tokens 1 and 1: Sigma = 4 for the sum, E[phi^2] = 1")
+def _() -> dict[str, Any]:
+    return {"support": [[[1], [1]]]}
+
+
+@ZCOV.counterexample("one sample of the tokens 1 and 0: 1 for the sum, 1/2 for single tokens, E[phi^2] = 1/4")
+def _() -> dict[str, Any]:
+    return {"support": [[[1], [0]]]}
+
+
+ZCOV_MEANS = Claim(
+    CONVERGENCE,
+    "convergence.lemma-17-zcov-mean-tokens",
+    label="Proof of Lemma 17, second moment of the rows of Phi^*",
+    statement=r"\mathbb E[\phi\phi^\top]=\Sigma/d_s^2\text{ for the rows }\phi\text{ of }\Phi^*,\text{ so }\mathbb E[zz^\top]=I_d"
+    r"/d_s^2\text{ for those of }Z^*",
+    assumptions=["Assumption 4: Sigma = E[x x^T], x the sum of the tokens", "X uniform on the rows of `support`"],
+    relation=Equal(),
+    sizes={"m": (1, 3), "d_s": (1, 3), "d": (1, 3)},
+    exact=True,
+    corrects="convergence.lemma-17-zcov",
+    of_project=True,
+)
+
+
+@ZCOV_MEANS.formula
+def second_moment_of_mean_tokens(support: Support) -> Any:
+    """Sigma / d_s^2 twice, shape (2d, d)."""
+    moment = _second_moment(_sums(support)) * rational(1, support.shape[1] ** 2)
+    return concatenate([moment, moment], axis=0)
+
+
+@ZCOV_MEANS.oracle
+def averaged_outer_products(support: Support) -> Any:
+    return _of_rows(support)
+
+
+@ZCOV_MEANS.mutant("Sigma, as the proof needs it")
+def _(support: Support) -> Any:
+    moment = _second_moment(_sums(support))
+    return concatenate([moment, moment], axis=0)
+
+
+@ZCOV_MEANS.mutant("Sigma / d_s")
+def _(support: Support) -> Any:
+    moment = _second_moment(_sums(support)) * rational(1, support.shape[1])
+    return concatenate([moment, moment], axis=0)
+
+
+# -- Lemma 18 ----------------------------------------------------------------------------------------------------------
+
+LEMMA_18 = Claim(
+    CONVERGENCE,
+    "convergence.lemma-18",
+    label="Lemma 18 (and C.8)",
+    statement=r"N\ge\Omega(d^4),\ d_m=\tilde\Omega(N^2\lambda_*^{-2}):\ \text{w.p.}\ge1-\delta-e^{-d}:\ \lambda_0=\lambda_{\min}"
+    r"(\mathbb E_{w\sim N(0,\eta_VI_d)}[\sigma_r(\Phi w)\sigma_r(\Phi w)^\top])\ge\Theta(\eta_VN/d)",
+    assumptions=[
+        "N > d, as N >= Omega(d^4) has it for large d",
+        ASSUMPTION_4,
+        "Assumption 1",
+        "Phi = Phi^*, the limit of infinite width; for d_s = 1, and in the counterexamples, it is so at every width",
+        HIDDEN,
+    ],
+    relation=AtMost(ascent=False, signed=True),
+    sizes=MORE_SAMPLES,
+    where=more_samples_than_dimensions,
+    expects="refuted",
+    severity="error",
+    correction="convergence.lemma-18-closest-pair",
+    proof=("convergence.eq-38", "convergence.lemma-16", "convergence.lemma-17"),
+    doubt="For N > d lambda_* = 0, and no finite width meets d_m = Omega~(N^2 lambda_*^{-2}) literally; it is read with the"
+    " paper's lambda_* = Theta(N/d), or in the limit, as Appendix C.8 does.",
+    note="lambda_0 is at most the mean of the diagonal, hence at most eta_V d_s C_x^2/2 whatever N (Eq. (42)), so it cannot grow"
+    " with N. For the law uniform on the 2d vectors e_i and -e_i two of N > 2d samples agree and lambda_0 = 0 with certainty."
+    " Without repetition it still tends to 0 (convergence.lemma-18-closest-pair).",
+)
+
+
+@LEMMA_18.inputs
+def data_variance_and_constant(X: Samples, eta_V: Variance, c: Hidden) -> dict[str, Any]:
+    return {"X": X, "eta_V": eta_V, "c": c}
+
+
+@LEMMA_18.formula
+def lambda_0_of_mean_tokens(X: Samples, eta_V: Variance) -> Any:
+    """lambda_0 at Phi = Phi^*, which the printed bound may not exceed; a scalar (Lemma 18)."""
+    return lambda_0(mean_tokens(X), eta_V)
+
+
+@LEMMA_18.oracle
+def printed_growth_of_lambda_0(X: Samples, eta_V: Variance, c: Hidden) -> Any:
+    return c * eta_V * X.shape[0] / X.shape[2]
+
+
+@LEMMA_18.mutant("trace for smallest eigenvalue")
+def _(X: Samples, eta_V: Variance) -> Any:
+    Phi = mean_tokens(X)
+    return trace(expected_gram(Phi, eta_V))
+
+
+@LEMMA_18.mutant("largest eigenvalue")
+def _(X: Samples, eta_V: Variance) -> Any:
+    return symmetric_eigenvalues(expected_gram(mean_tokens(X), eta_V))[-1]
+
+
+@LEMMA_18.counterexample("d = 1, N = 3 samples from {1, -1}, two of them equal; hidden constant 10^-9")
+def _() -> dict[str, Any]:
+    return {"X": [[[1]], [[-1]], [[1]]], "eta_V": 1, "c": "1/1000000000"}
+
+
+@LEMMA_18.counterexample("d = 2, N = 5 samples from {e_1, -e_1, e_2, -e_2}; hidden constant 10^-9")
+def _() -> dict[str, Any]:
+    return {"X": [[[1, 0]], [[-1, 0]], [[0, 1]], [[0, -1]], [[1, 0]]], "eta_V": "1/2", "c": "1/1000000000"}
+
+
+CLOSEST_PAIR = Claim(
+    CONVERGENCE,
+    "convergence.lemma-18-closest-pair",
+    label="Lemma 18, the bound by the closest pair of samples",
+    statement=r"\lambda_0\le\frac{\eta_V}{4}\min_{n\ne r}\|\phi_n-\phi_r\|_2^2,\quad\phi_n\text{ the rows of }\Phi",
+    relation=AtMost(),
+    sizes={"N": (2, 4), "d": (1, 4)},
+    corrects="convergence.lemma-18",
+    of_project=True,
+    note="Along (e_n - e_r)/sqrt 2 the quadratic form is E(relu a - relu b)^2/2 <= E(a - b)^2/4. N points in a ball of R^d come"
+    " ever closer, so for bounded data at fixed d lambda_0 tends to 0 as N grows, for every width.",
+)
+
+
+def _pairs(Phi: Any) -> list[tuple[int, int]]:
+    return [(n, r) for n in range(Phi.shape[0]) for r in range(n)]
+
+
+@CLOSEST_PAIR.formula
+def quarter_of_squared_distances(Phi: Features, eta_V: Variance) -> Any:
+    """eta_V |phi_n - phi_r|^2 / 4 for all pairs, stacked."""
+    shifts = [Phi[n] - Phi[r] for n, r in _pairs(Phi)]
+    return stacked([(shift * shift).sum() * eta_V * rational(1, 4) for shift in shifts])
+
+
+@CLOSEST_PAIR.oracle
+def lambda_0_for_every_pair(Phi: Features, eta_V: Variance) -> Any:
+    least = lambda_0(Phi, eta_V)
+    return stacked([least for _ in _pairs(Phi)])
+
+
+@CLOSEST_PAIR.mutant("1/16")
+def _(Phi: Features, eta_V: Variance) -> Any:
+    shifts = [Phi[n] - Phi[r] for n, r in _pairs(Phi)]
+    return stacked([(shift * shift).sum() * eta_V * rational(1, 16) for shift in shifts])
+
+
+@CLOSEST_PAIR.mutant("eta_V^2")
+def _(Phi: Features, eta_V: Variance) -> Any:
+    shifts = [Phi[n] - Phi[r] for n, r in _pairs(Phi)]
+    return stacked([(shift * shift).sum() * eta_V * eta_V * rational(1, 4) for shift in shifts])
