@@ -155,7 +155,7 @@ def _conditions(X: Any, y: Any, W_Q: Any, W_K: Any, W_V: Any, w_O: Any, tau_0: A
     return stacked([second, *third])
 
 
-def _room_below(constant: Callable[[Bounds, Any], Any]) -> Callable[..., Any]:
+def room_below(constant: Callable[[Bounds, Any], Any]) -> Callable[..., Any]:
     """The test of gamma <= 1 / constant."""
 
     def room(
@@ -167,7 +167,7 @@ def _room_below(constant: Callable[[Bounds, Any], Any]) -> Callable[..., Any]:
     return room
 
 
-def _trained(
+def inputs_near_labels(
     X: Any, W_Q: Any, W_K: Any, W_V: Any, w_O: Any, tau_0: Any, tau_1: Any, direction: Any, share: Any, pace: Any,
     constant: Callable[[Bounds, Any], Any],
 ) -> dict[str, Any]:  # fmt: skip
@@ -222,13 +222,22 @@ PROP_1 = Claim(
     r"\ \alpha^3\ge 32\rho^2z\sqrt{2\ell(\theta^0)}/\bar\lambda_O\ (3),\text{ and }\gamma\le1/C,"
     r"\ C\text{ depending on }(\bar\lambda_Q,\bar\lambda_K,\bar\lambda_V,\bar\lambda_O,\ell(\theta^0),\rho,\tau_0),"
     r"\text{ then }\ell(\theta^t)\le(1-\gamma\tfrac{\alpha^2}{2})^t\ell(\theta^0)\ \forall t\ge0\ (4)",
-    assumptions=[*SETUP, Assumption("gamma <= 1/C, C of Eq. (37)", nonnegative=_room_below(Bounds.C))],
+    assumptions=[*SETUP, Assumption("gamma <= 1/C, C of Eq. (37)", nonnegative=room_below(Bounds.C))],
     relation=AtMost(ascent=False),
     # two samples and a spare neuron, so that a ReLU can change its state without F_pre losing rank
     sizes={"N": (2, 2), "d_s": (1, 2), "d": (1, 2), "d_m": (3, 5)},
     where=lambda sizes: sizes["d_m"] >= sizes["N"],
     expects="refuted",
     severity="error",
+    proof=(
+        "convergence.eq-26-34",
+        "convergence.fpre-chain",
+        "convergence.eq-35",
+        "convergence.eq-36",
+        "convergence.eq-37",
+        "convergence.descent-chain",
+        "convergence.rate-last-line",
+    ),
     correction="convergence.prop-1-fixed-pattern",
     doubt="z shows lambda_O^2 in its inner bracket, Table 2 and Appendix C.2 lambda_Q^2; Eq. (3) is required in both"
     " readings. The updates printed in Algorithm 1 are damaged; plain gradient descent on all weights is taken, as the"
@@ -248,7 +257,7 @@ def close_labels(
     X: Samples, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, w_O: OutputWeights,
     tau_0: Positive, tau_1: Positive, direction: Direction, share: Share, pace: Share,
 ) -> dict[str, Any]:  # fmt: skip
-    return _trained(X, W_Q, W_K, W_V, w_O, tau_0, tau_1, direction, share, pace, Bounds.C)
+    return inputs_near_labels(X, W_Q, W_K, W_V, w_O, tau_0, tau_1, direction, share, pace, Bounds.C)
 
 
 @PROP_1.formula
@@ -298,7 +307,7 @@ def near_a_kink(arrays: dict[str, Any], sizes: dict[str, int], rng: np.random.Ge
     arrays["direction"][:] = 1.0
 
 
-def _third_neuron_near_its_kink(height: Fraction, gamma: Fraction) -> dict[str, Any]:
+def third_neuron_near_its_kink(height: Fraction, gamma: Fraction) -> dict[str, Any]:
     label = Fraction(-1, 10**4)
     return {
         "X": [[[1]], [[-1]]],
@@ -318,15 +327,15 @@ def _third_neuron_near_its_kink(height: Fraction, gamma: Fraction) -> dict[str, 
     "d = d_s = 1, samples 1 and -1, three neurons, the third just above its kink; C < 237, gamma = 1/300"
 )
 def _() -> dict[str, Any]:
-    return _third_neuron_near_its_kink(Fraction(1, 10**7), Fraction(1, 300))
+    return third_neuron_near_its_kink(Fraction(1, 10**7), Fraction(1, 300))
 
 
 @PROP_1.counterexample("the same, nearer to the kink, with gamma = 10^-6: a shorter step does not help")
 def _() -> dict[str, Any]:
-    return _third_neuron_near_its_kink(Fraction(1, 10**12), Fraction(1, 10**6))
+    return third_neuron_near_its_kink(Fraction(1, 10**12), Fraction(1, 10**6))
 
 
-def _distance_to_kinks(
+def distance_to_kinks(
     X: Any, y: Any, W_Q: Any, W_K: Any, W_V: Any, w_O: Any, tau_0: Any, tau_1: Any, C_x: Any, gamma: Any
 ) -> Any:
     """For every step and pre-activation: its size minus the most that it can move on the way to the next iterate.
@@ -351,13 +360,13 @@ FIXED_PATTERN = Claim(
     label="Proposition 1, while no ReLU changes its state",
     statement=r"\text{If (2), (3) hold, no pre-activation changes its sign along the segments }"
     r" [\theta^t,\theta^{t+1}],\text{ and } \gamma\le 1/C',\ C'=c_1c_2+c_3'\sqrt{2\ell(\theta^0)},\text{ then }"
-    r" \ell(\theta^t)\le(1-\gamma\tfrac{\alpha^2}{4})^t\ell(\theta^0)\ \forall t\ge0",
+    r" \ell(\theta^t)\le(1-\gamma\tfrac{\alpha^2}{2})^t\ell(\theta^0)\ \forall t\ge0",
     assumptions=[
         *SETUP,
-        Assumption("gamma <= 1/C'", nonnegative=_room_below(Bounds.C_of_fixed_pattern)),
+        Assumption("gamma <= 1/C'", nonnegative=room_below(Bounds.C_of_fixed_pattern)),
         Assumption(
             "no pre-activation changes its sign: each exceeds the most it can move along the next segment",
-            positive=_distance_to_kinks,
+            positive=distance_to_kinks,
         ),
     ],
     relation=AtMost(ascent=False),
@@ -365,9 +374,10 @@ FIXED_PATTERN = Claim(
     where=lambda sizes: sizes["d_m"] >= sizes["N"],
     corrects="convergence.prop-1",
     of_project=True,
+    uses=("convergence.eq-37-fixed-pattern", "convergence.rate-from-condition-3"),
     note="On a fixed pattern f is smooth along each segment, c_3' is a true Lipschitz constant of its Jacobian, and the"
-    " induction of Appendix C.2 goes through with sigma_min(F_pre^t) >= alpha/2, which gives the rate alpha^2/4; the"
-    " factors 8 and 32 of Eqs. (2) and (3) leave room for the slower rate. The printed last line has alpha/2 for it.",
+    " induction of Appendix C.2 goes through. Eq. (3) keeps F_pre within alpha/8 of its start, so that sigma_min(F_pre^t) >="
+    " 7 alpha / 8, which gives the printed rate alpha^2/2; the alpha/2 of the induction would give alpha^2/4.",
 )
 
 
@@ -376,7 +386,7 @@ def close_labels_of_fixed_pattern(
     X: Samples, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, w_O: OutputWeights,
     tau_0: Positive, tau_1: Positive, direction: Direction, share: Share, pace: Share,
 ) -> dict[str, Any]:  # fmt: skip
-    return _trained(X, W_Q, W_K, W_V, w_O, tau_0, tau_1, direction, share, pace, Bounds.C_of_fixed_pattern)
+    return inputs_near_labels(X, W_Q, W_K, W_V, w_O, tau_0, tau_1, direction, share, pace, Bounds.C_of_fixed_pattern)
 
 
 @FIXED_PATTERN.domain("beside a kink")
@@ -398,9 +408,9 @@ def decay_of_fixed_pattern(
     X: Samples, y: Labels, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, w_O: OutputWeights,
     tau_0: Positive, tau_1: Positive, gamma: Positive,
 ) -> Any:  # fmt: skip
-    """(1 - gamma alpha^2 / 4)^t l(theta^0) for t = 1, ..., STEPS."""
+    """(1 - gamma alpha^2 / 2)^t l(theta^0) for t = 1, ..., STEPS."""
     alpha = smallest_singular_value(last_hidden_layer(X, W_Q, W_K, W_V, tau_0, tau_1))
-    return _decay(squared_loss(X, y, W_Q, W_K, W_V, w_O, tau_0, tau_1), 1 - gamma * alpha**2 / 4)
+    return _decay(squared_loss(X, y, W_Q, W_K, W_V, w_O, tau_0, tau_1), 1 - gamma * alpha**2 / 2)
 
 
 @FIXED_PATTERN.oracle
@@ -417,7 +427,7 @@ def _(
     tau_0: Positive, tau_1: Positive, gamma: Positive,
 ) -> Any:  # fmt: skip
     largest = singular_values(last_hidden_layer(X, W_Q, W_K, W_V, tau_0, tau_1))[0]
-    return _decay(squared_loss(X, y, W_Q, W_K, W_V, w_O, tau_0, tau_1), 1 - gamma * largest**2 / 4)
+    return _decay(squared_loss(X, y, W_Q, W_K, W_V, w_O, tau_0, tau_1), 1 - gamma * largest**2 / 2)
 
 
 @FIXED_PATTERN.mutant("alpha instead of alpha^2")
@@ -426,7 +436,7 @@ def _(
     tau_0: Positive, tau_1: Positive, gamma: Positive,
 ) -> Any:  # fmt: skip
     alpha = smallest_singular_value(last_hidden_layer(X, W_Q, W_K, W_V, tau_0, tau_1))
-    return _decay(squared_loss(X, y, W_Q, W_K, W_V, w_O, tau_0, tau_1), 1 - gamma * alpha / 4)
+    return _decay(squared_loss(X, y, W_Q, W_K, W_V, w_O, tau_0, tau_1), 1 - gamma * alpha / 2)
 
 
 @FIXED_PATTERN.mutant("4 in the numerator")

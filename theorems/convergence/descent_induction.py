@@ -1,0 +1,586 @@
+"""The induction of Appendix C.2: how far the weights and the last hidden layer move, Eqs. (26)-(34) and after.
+
+f and F_pre are the sums over tokens of Appendix C.2, with the weights as one matrix (`gradient_change.split`).  For the
+average of Eq. (1.2) outputs, gradients and F_pre are d_s times smaller, so the same bounds hold.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Annotated, Any
+
+import numpy as np
+
+from theorems.convergence import CONVERGENCE
+from theorems.convergence.definitions import (
+    WEIGHTS,
+    KeyWeights,
+    Labels,
+    OutputWeights,
+    QueryWeights,
+    Samples,
+    ValueWeights,
+    last_hidden_layer,
+    outputs,
+)
+from theorems.convergence.descent import Bounds, stacked
+from theorems.convergence.gradient_change import Theta, split
+from theorems.convergence.gradients import network_jacobian
+from theorems.convergence.norm_bounds import (
+    ASSUMPTION_1,
+    NORMS,
+    NormBounds,
+    close_pairs,
+    dominating_token,
+    equal_samples,
+)
+from verify.claims import Assumption, Claim
+from verify.matrix import (
+    concatenate,
+    frobenius_norm,
+    maximum,
+    rational,
+    smallest_singular_value,
+    spectral_norm,
+    sqrt,
+)
+from verify.relations import AtMost, Equal
+from verify.shapes import Real, Size
+
+Positive = Annotated[Any, Real(0.0625, 2.0)]
+Step = Annotated[Any, Real(0.00390625, 0.25)]
+
+
+class Scalars(Bounds):
+    """The constants of Appendices C.1 and C.2 from N, d_s, tau_0, tau_1, C_x and the four lambdas alone."""
+
+    def __init__(self, N: int, d_s: int, tau_0: Any, tau_1: Any, C_x: Any, Q: Any, K: Any, V: Any, O: Any) -> None:
+        self.N, self.d_s, self.tau_0, self.tau_1, self.C_x = N, d_s, tau_0, tau_1, C_x
+        self.Q, self.K, self.V, self.O = Q, K, V, O
+        self.per_sample = tau_1 * C_x * (d_s * sqrt(d_s))
+        self.rho = self.per_sample * sqrt(N)
+        self.kappa = tau_0 * C_x * C_x * (2 * d_s)
+        self.slope = self.kappa * (Q + K)
+
+
+# -- z -----------------------------------------------------------------------------------------------------------------
+
+PROP_1_Z = Claim(
+    CONVERGENCE,
+    "convergence.prop-1-z",
+    label="Prop. 1, second bullet, versus Table 2 and the F_pre chain of C.2",
+    statement=r"z\triangleq\bar\lambda_O^2(1+4\tau_0^2C_x^4d_s^2\bar\lambda_V^2(\bar\lambda_O^2+\bar\lambda_K^2))\ "
+    r"[\text{Prop. 1}];\quad z\triangleq\bar\lambda_O^2(1+4\tau_0^2C_x^2d_s^2\bar\lambda_V^2(\bar\lambda_Q^2+"
+    r"\bar\lambda_K^2))\ [\text{Table 2}];\quad \rho^2\bar\lambda_O[1+4\tau_0^2C_x^4d_s^2\bar\lambda_V^2(\bar\lambda_Q^2"
+    r"+\bar\lambda_K^2)]=\rho^2 z/\bar\lambda_O\ [\text{C.2}]",
+    assumptions=[
+        Assumption(
+            "all lambdas, tau_0, C_x positive",
+            positive=lambda tau_0, C_x, Q, K, V, O: stacked([tau_0, C_x, Q, K, V, O]),
+        )
+    ],
+    relation=Equal(),
+    sizes={"d_s": (1, 4)},
+    expects="refuted",
+    severity="slip",
+    correction="convergence.prop-1-z-of-c2",
+    doubt="O and Q are easily confused by the extraction; the counterexample has lambda_O = lambda_Q, so it rests on the"
+    " powers of C_x alone.",
+    note="The three definitions differ pairwise: Prop. 1 has lambda_O^2 where the others have lambda_Q^2, Table 2 C_x^2"
+    " where the others have C_x^4. The proof needs lambda_Q^2 and C_x^4.",
+)
+
+
+@PROP_1_Z.formula
+def printed_z(d_s: Annotated[int, Size("d_s")], tau_0: Positive, C_x: Positive, Q: Positive, K: Positive, V: Positive,
+              O: Positive) -> Any:  # fmt: skip
+    """z of Proposition 1 and of Table 2, shape (2,)."""
+    attention = 4 * tau_0**2 * d_s**2 * V**2
+    return stacked([O**2 * (1 + attention * C_x**4 * (O**2 + K**2)), O**2 * (1 + attention * C_x**2 * (Q**2 + K**2))])
+
+
+@PROP_1_Z.oracle
+def z_of_the_chain(d_s: Annotated[int, Size("d_s")], tau_0: Positive, C_x: Positive, Q: Positive, K: Positive,
+                   V: Positive, O: Positive) -> Any:  # fmt: skip
+    """z as the last lines of the F_pre chain of C.2 define it, twice."""
+    b = Scalars(1, d_s, tau_0, rational(1), C_x, Q, K, V, O)
+    return stacked([b.z(Q)] * 2)
+
+
+@PROP_1_Z.mutant("4 dropped")
+def _(d_s: Annotated[int, Size("d_s")], tau_0: Positive, C_x: Positive, Q: Positive, K: Positive, V: Positive,
+      O: Positive) -> Any:  # fmt: skip
+    attention = tau_0**2 * d_s**2 * V**2 * C_x**2
+    return stacked([O**2 * (1 + attention * C_x**2 * (O**2 + K**2)), O**2 * (1 + attention * (Q**2 + K**2))])
+
+
+@PROP_1_Z.mutant("d_s for d_s^2 and lambda_V for lambda_V^2")
+def _(d_s: Annotated[int, Size("d_s")], tau_0: Positive, C_x: Positive, Q: Positive, K: Positive, V: Positive,
+      O: Positive) -> Any:  # fmt: skip
+    attention = tau_0**2 * d_s * V
+    return stacked([O**2 * (1 + attention * (O**2 + K**2)), O**2 * (1 + attention * (Q**2 + K**2))])
+
+
+@PROP_1_Z.counterexample("C_x = 2, d_s = 3, all else 1: Table 2 has 289, Prop. 1 and C.2 have 1153")
+def _() -> dict[str, Any]:
+    return {"d_s": 3, "tau_0": 1, "C_x": 2, "Q": 1, "K": 1, "V": 1, "O": 1}
+
+
+Z_OF_C2 = Claim(
+    CONVERGENCE,
+    "convergence.prop-1-z-of-c2",
+    label="z, as the movement of F_pre needs it",
+    statement=r"\rho\{\rho\bar\lambda_O+\bar\lambda_V2\tau_0C_x^2d_s(\bar\lambda_Q\cdot2\rho\tau_0\bar\lambda_Q\bar\lambda_V"
+    r"\bar\lambda_OC_x^2d_s+\bar\lambda_K\cdot2\rho\tau_0\bar\lambda_K\bar\lambda_V\bar\lambda_OC_x^2d_s)\}=\rho^2z/"
+    r"\bar\lambda_O,\quad z=\bar\lambda_O^2(1+4\tau_0^2C_x^4d_s^2\bar\lambda_V^2(\bar\lambda_Q^2+\bar\lambda_K^2))",
+    assumptions=["all lambdas positive"],
+    relation=Equal(),
+    sizes={"N": (1, 4), "d_s": (1, 4)},
+    corrects="convergence.prop-1-z",
+    of_project=True,
+    note="The bounds (26), (33), (34) on the weights put into Lemma 9, each per unit of gamma sum_s sqrt(2 l(theta^s)).",
+)
+
+
+@Z_OF_C2.formula
+def z_needed(N: Annotated[int, Size("N")], d_s: Annotated[int, Size("d_s")], tau_0: Positive, C_x: Positive,
+             Q: Positive, K: Positive, V: Positive, O: Positive) -> Any:  # fmt: skip
+    """rho^2 z / lambda_O at tau_1 = 1, with lambda_Q and C_x^4 in z."""
+    attention = 4 * tau_0**2 * C_x**4 * d_s**2 * V**2
+    return C_x**2 * (N * d_s**3) * O**2 * (1 + attention * (Q**2 + K**2)) / O
+
+
+@Z_OF_C2.oracle
+def movement_of_hidden_layer(N: Annotated[int, Size("N")], d_s: Annotated[int, Size("d_s")], tau_0: Positive,
+                             C_x: Positive, Q: Positive, K: Positive, V: Positive, O: Positive) -> Any:  # fmt: skip
+    b = Scalars(N, d_s, tau_0, rational(1), C_x, Q, K, V, O)
+    moved = _speeds(b)
+    return b.rho * (moved["W_V"] + V * b.kappa * (Q * moved["W_K"] + K * moved["W_Q"]))
+
+
+@Z_OF_C2.mutant("lambda_O in place of lambda_Q, as in Prop. 1")
+def _(N: Annotated[int, Size("N")], d_s: Annotated[int, Size("d_s")], tau_0: Positive, C_x: Positive, Q: Positive,
+      K: Positive, V: Positive, O: Positive) -> Any:  # fmt: skip
+    return C_x**2 * (N * d_s**3) * O * (1 + 4 * tau_0**2 * C_x**4 * d_s**2 * V**2 * (O**2 + K**2))
+
+
+@Z_OF_C2.mutant("C_x^2, as in Table 2")
+def _(N: Annotated[int, Size("N")], d_s: Annotated[int, Size("d_s")], tau_0: Positive, C_x: Positive, Q: Positive,
+      K: Positive, V: Positive, O: Positive) -> Any:  # fmt: skip
+    return C_x**2 * (N * d_s**3) * O * (1 + 4 * tau_0**2 * C_x**2 * d_s**2 * V**2 * (Q**2 + K**2))
+
+
+def _speeds(b: Bounds) -> dict[str, Any]:
+    """The bound of ||grad_W l|| / sqrt(2 l) for each weight (Lemma 12)."""
+    mixed = b.rho * b.kappa * b.V * b.O
+    return {"W_Q": mixed * b.K, "W_K": mixed * b.Q, "W_V": b.rho * b.O, "w_O": b.rho * b.V}
+
+
+# -- the step size -----------------------------------------------------------------------------------------------------
+
+STEPSIZE = Claim(
+    CONVERGENCE,
+    "convergence.prop-1-stepsize",
+    label="Remark after Prop. 1",
+    statement=r"\text{The step-size }\gamma\text{ is inversely proportional to }N^{1/2}\text{ due to the construction of "
+    r"}C\text{ in Appendix C.2.}",
+    assumptions=[
+        "C = c_1 c_2 + 2 c_3 l(theta^0), Eqs. (11), (14), (36), (37), gamma = 1/C",
+        "all else fixed, l(theta^0) included",
+    ],
+    relation=Equal(),
+    sizes={"N": (1, 4), "d_s": (1, 3)},
+    expects="refuted",
+    severity="error",
+    correction="convergence.prop-1-stepsize-exponent",
+    doubt="c_1 is the first right-hand side of Eq. (36); both have the same power of N.",
+    note="Read as C(4N) = 2 C(N). c_1 and c_2 each carry N^{1/2}, so c_1 c_2 is proportional to N and gamma at best to 1/N;"
+    " where l(theta^0) itself grows like N, as for labels of fixed size, c_3 l(theta^0) grows like N^{3/2}.",
+)
+
+
+def _C(N: int, d_s: int, tau_0: Any, C_x: Any, lam: Any, loss: Any) -> tuple[Any, Any]:
+    """c_1 c_2 and 2 c_3 l(theta^0) with all lambdas equal and tau_1 = 1."""
+    b = Scalars(N, d_s, tau_0, rational(1), C_x, lam, lam, lam, lam)
+    return b.c_1() * b.c_2(), 2 * b.c_3() * loss
+
+
+@STEPSIZE.formula
+def printed_growth(N: Annotated[int, Size("N")], d_s: Annotated[int, Size("d_s")], tau_0: Positive, C_x: Positive,
+                   lam: Positive, loss: Positive) -> Any:  # fmt: skip
+    """C at 4 N samples if it is proportional to N^{1/2}: 2 C(N)."""
+    return sum(_C(N, d_s, tau_0, C_x, lam, loss)) * 2
+
+
+@STEPSIZE.oracle
+def growth_of_C(N: Annotated[int, Size("N")], d_s: Annotated[int, Size("d_s")], tau_0: Positive, C_x: Positive,
+                lam: Positive, loss: Positive) -> Any:  # fmt: skip
+    return sum(_C(4 * N, d_s, tau_0, C_x, lam, loss))
+
+
+@STEPSIZE.mutant("independent of N")
+def _(N: Annotated[int, Size("N")], d_s: Annotated[int, Size("d_s")], tau_0: Positive, C_x: Positive, lam: Positive,
+      loss: Positive) -> Any:  # fmt: skip
+    return sum(_C(N, d_s, tau_0, C_x, lam, loss))
+
+
+@STEPSIZE.mutant("proportional to N")
+def _(N: Annotated[int, Size("N")], d_s: Annotated[int, Size("d_s")], tau_0: Positive, C_x: Positive, lam: Positive,
+      loss: Positive) -> Any:  # fmt: skip
+    return sum(_C(N, d_s, tau_0, C_x, lam, loss)) * 4
+
+
+@STEPSIZE.counterexample("all quantities 1, from N = 1 to N = 4: C grows by more than the factor 2")
+def _() -> dict[str, Any]:
+    one = Fraction(1)
+    return {"N": 1, "d_s": 1, "tau_0": one, "C_x": one, "lam": one, "loss": one}
+
+
+STEPSIZE_EXPONENT = Claim(
+    CONVERGENCE,
+    "convergence.prop-1-stepsize-exponent",
+    label="The powers of N in C",
+    statement=r"C(4N)=4c_1c_2+2\cdot2c_3\ell(\theta^0)\ [\ell(\theta^0)\text{ fixed}],\qquad C(4N)=4c_1c_2+8\cdot2c_3"
+    r"\ell(\theta^0)\ [\ell(\theta^0)\propto N]",
+    assumptions=["all lambdas fixed"],
+    relation=Equal(),
+    sizes={"N": (1, 4), "d_s": (1, 3)},
+    corrects="convergence.prop-1-stepsize",
+    of_project=True,
+    note="So C is of order N for fixed l(theta^0), and of order N^{3/2} for labels of fixed size.",
+)
+
+
+@STEPSIZE_EXPONENT.formula
+def powers_of_N(N: Annotated[int, Size("N")], d_s: Annotated[int, Size("d_s")], tau_0: Positive, C_x: Positive,
+                lam: Positive, loss: Positive) -> Any:  # fmt: skip
+    """C at 4 N samples from its two terms at N, for l(theta^0) fixed and proportional to N, shape (2,)."""
+    smooth, jump = _C(N, d_s, tau_0, C_x, lam, loss)
+    return stacked([4 * smooth + 2 * jump, 4 * smooth + 8 * jump])
+
+
+@STEPSIZE_EXPONENT.oracle
+def C_at_four_times_N(N: Annotated[int, Size("N")], d_s: Annotated[int, Size("d_s")], tau_0: Positive, C_x: Positive,
+                      lam: Positive, loss: Positive) -> Any:  # fmt: skip
+    return stacked([sum(_C(4 * N, d_s, tau_0, C_x, lam, each)) for each in (loss, 4 * loss)])
+
+
+@STEPSIZE_EXPONENT.mutant("N^{1/2} in both terms")
+def _(N: Annotated[int, Size("N")], d_s: Annotated[int, Size("d_s")], tau_0: Positive, C_x: Positive, lam: Positive,
+      loss: Positive) -> Any:  # fmt: skip
+    smooth, jump = _C(N, d_s, tau_0, C_x, lam, loss)
+    return stacked([2 * smooth + 2 * jump, 2 * smooth + 8 * jump])
+
+
+@STEPSIZE_EXPONENT.mutant("N in both terms")
+def _(N: Annotated[int, Size("N")], d_s: Annotated[int, Size("d_s")], tau_0: Positive, C_x: Positive, lam: Positive,
+      loss: Positive) -> Any:  # fmt: skip
+    smooth, jump = _C(N, d_s, tau_0, C_x, lam, loss)
+    return stacked([4 * smooth + 4 * jump, 4 * smooth + 4 * jump])
+
+
+# -- Eqs. (26)-(34) ----------------------------------------------------------------------------------------------------
+
+
+class TwoSteps:
+    """theta^0, theta^1, theta^2 of gradient descent, their losses, and the constants of the induction at t = 1.
+
+    u^2 = l(theta^1) / l(theta^0) is the smallest for which the last line of Eq. (25) holds at s = 0, 1, and alpha^2 =
+    2 (1 - u^2) / gamma; each lambda is the largest norm on the way.
+    """
+
+    def __init__(self, X: Any, y: Any, theta: Any, tau_0: Any, tau_1: Any, gamma: Any) -> None:
+        self.gamma, self.path, self.slopes, self.losses = gamma, [split(theta)], [], []
+        for _ in range(2):
+            W = self.path[-1]
+            error = outputs(X, **W, tau_0=tau_0, tau_1=tau_1, pooling="sum") - y
+            slope = (network_jacobian(X, **W, tau_0=tau_0, tau_1=tau_1).T @ error).reshape(-1)
+            self.losses.append((error * error).sum() * rational(1, 2))
+            parts, start = {}, 0
+            for name in WEIGHTS:
+                size = W[name].shape[0] * W[name].shape[1]
+                parts[name] = slope[start : start + size].reshape(*W[name].shape)
+                start += size
+            self.slopes.append(parts)
+            self.path.append({name: W[name] - parts[name] * gamma for name in WEIGHTS})
+        self.b = NormBounds(X, self.path[:2], tau_0, tau_1)
+        self.u = sqrt(self.losses[1] / self.losses[0])
+        self.alpha_squared = 2 * (1 - self.u**2) / gamma
+        self.error = sqrt(2 * self.losses[0])
+
+    def lines(self, bound: Any = 4, exchanged: bool = False, without_2: Any = 1) -> list[list[Any]]:
+        """For each weight what its movement is bounded by in turn, ending with the least C_W that Eq. (2) allows."""
+        speeds = _speeds(self.b)
+        if exchanged:
+            speeds = {**speeds, "W_V": speeds["w_O"], "w_O": speeds["W_V"]}
+        rows = []
+        for name in WEIGHTS:
+            speed, u, a = speeds[name] * without_2, self.u, self.alpha_squared
+            rows.append(
+                [
+                    self.gamma * sum(frobenius_norm(parts[name]) for parts in self.slopes),
+                    self.gamma * speed * sum(sqrt(2 * loss) for loss in self.losses),
+                    speed * (2 / a) * (1 - u**2) * (1 - u**2) / (1 - u) * self.error,
+                    speed * bound / a * self.error,
+                    8 * speed * self.error / a,
+                ]
+            )
+        return rows
+
+
+def _loss_falls(X: Any, y: Any, theta: Any, tau_0: Any, tau_1: Any, gamma: Any) -> Any:
+    run = TwoSteps(X, y, theta, tau_0, tau_1, gamma)
+    return stacked([run.losses[1], run.losses[0] - run.losses[1]])
+
+
+EQ_26_34 = Claim(
+    CONVERGENCE,
+    "convergence.eq-26-34",
+    label="Eqs. (26)-(29), (31), (33), (34)",
+    statement=r"\|W_Q^{t+1}-W_Q^0\|_F\le\gamma\sum_{s=0}^t\|\nabla_{W_Q}\ell(\theta^s)\|_F\le2\gamma\rho\tau_0\bar\lambda_K"
+    r"\bar\lambda_V\bar\lambda_Od_sC_x^2\sum_{s=0}^t(1-\gamma\tfrac{\alpha^2}2)^{s/2}\sqrt{2\ell(\theta^0)},\ u:=\sqrt{1-"
+    r"\gamma\alpha^2/2}:\ =2\rho\tau_0\bar\lambda_K\bar\lambda_V\bar\lambda_Od_sC_x^2\tfrac2{\alpha^2}(1-u^2)\tfrac{1-"
+    r"u^{t+1}}{1-u}\sqrt{2\ell(\theta^0)}\le2\rho\tau_0\bar\lambda_K\bar\lambda_V\bar\lambda_Od_sC_x^2\tfrac4{\alpha^2}"
+    r"\sqrt{2\ell(\theta^0)}\le C_Q\text{ by (2)};\ \text{same with }W_K,C_K;\ \|w_O^{t+1}-w_O^0\|\le\rho\bar\lambda_V"
+    r"\tfrac4{\alpha^2}\sqrt{2\ell(\theta^0)}\le C_O;\ \|W_V^{t+1}-W_V^0\|_F\le\rho\bar\lambda_O\tfrac4{\alpha^2}"
+    r"\sqrt{2\ell(\theta^0)}",
+    assumptions=[
+        ASSUMPTION_1,
+        "Eq. (25) up to t = 1, with the least lambdas and the largest alpha for which it holds",
+        Assumption("gamma alpha^2 / 2 in (0, 1)", positive=_loss_falls),
+        "Eq. (2), with the least C_Q, C_K, C_V, C_O",
+    ],
+    relation=AtMost(ascent=False),
+    sizes={"N": (1, 2), "d_s": (1, 2), "d": (1, 1), "d_m": (1, 2)},
+    uses=("convergence.d1-gradients", "convergence.gradient-wk"),
+    note="The induction hypothesis is what Proposition 1 fails to establish (Eq. (37)); granted it, these lines hold, with"
+    " a factor 2 to spare in Eq. (29).",
+)
+
+
+@EQ_26_34.inputs
+def errors_given(X: Samples, error: Labels, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, w_O: OutputWeights,
+                 tau_0: Positive, tau_1: Positive, gamma: Step) -> dict[str, Any]:  # fmt: skip
+    theta = concatenate([W_Q, W_K, W_V, w_O], axis=1)
+    y = outputs(X, W_Q, W_K, W_V, w_O, tau_0, tau_1, "sum") - error
+    return {"X": X, "y": y, "theta": theta, "tau_0": tau_0, "tau_1": tau_1, "gamma": gamma}
+
+
+@EQ_26_34.formula
+def movement_bounds(X: Samples, y: Labels, theta: Theta, tau_0: Any, tau_1: Any, gamma: Any) -> Any:
+    """The right-hand sides for W_Q, W_K, W_V, w_O in turn, shape (20,)."""
+    return stacked([line for row in TwoSteps(X, y, theta, tau_0, tau_1, gamma).lines() for line in row])
+
+
+@EQ_26_34.oracle
+def movements(X: Samples, y: Labels, theta: Theta, tau_0: Any, tau_1: Any, gamma: Any) -> Any:
+    run = TwoSteps(X, y, theta, tau_0, tau_1, gamma)
+    rows = run.lines()
+    moved = [frobenius_norm(run.path[2][name] - run.path[0][name]) for name in WEIGHTS]
+    return stacked([side for start, row in zip(moved, rows, strict=True) for side in [start, *row[:-1]]])
+
+
+EQ_26_34.domain("equal samples")(equal_samples)
+EQ_26_34.domain("dominating token")(dominating_token)
+
+
+@EQ_26_34.mutant("2 / alpha^2 for 4 / alpha^2")
+def _(X: Samples, y: Labels, theta: Theta, tau_0: Any, tau_1: Any, gamma: Any) -> Any:
+    rows = TwoSteps(X, y, theta, tau_0, tau_1, gamma).lines(bound=2)
+    return stacked([line for row in rows for line in row])
+
+
+@EQ_26_34.mutant("lambda_O for w_O and lambda_V for W_V")
+def _(X: Samples, y: Labels, theta: Theta, tau_0: Any, tau_1: Any, gamma: Any) -> Any:
+    rows = TwoSteps(X, y, theta, tau_0, tau_1, gamma).lines(exchanged=True)
+    return stacked([line for row in rows for line in row])
+
+
+@EQ_26_34.mutant("rho halved")
+def _(X: Samples, y: Labels, theta: Theta, tau_0: Any, tau_1: Any, gamma: Any) -> Any:
+    rows = TwoSteps(X, y, theta, tau_0, tau_1, gamma).lines(without_2=rational(1, 2))
+    return stacked([line for row in rows for line in row])
+
+
+# -- the chain for F_pre -----------------------------------------------------------------------------------------------
+
+
+class Hidden:
+    """F_pre at theta^0 and theta^{t+1}, and the least S = gamma sum_s sqrt(2 l(theta^s)) that (26), (33), (34) allow."""
+
+    def __init__(self, X: Any, theta: Any, theta_0: Any, tau_0: Any, tau_1: Any) -> None:
+        self.ends = [split(theta), split(theta_0)]
+        self.b = NormBounds(X, self.ends, tau_0, tau_1)
+        self.moved = {name: spectral_norm(self.ends[0][name] - self.ends[1][name]) for name in WEIGHTS}
+        self.F, self.F_0 = (last_hidden_layer(X, W["W_Q"], W["W_K"], W["W_V"], tau_0, tau_1, "sum") for W in self.ends)
+        # every bound of a movement is at least this fraction of S; a weight of norm 0 leaves its bound undefined
+        speeds = _speeds(self.b)
+        self.S = maximum(stacked([self.moved[name] / speeds[name] for name in ("W_Q", "W_K", "W_V")]))
+
+    def lines(self, kappa: Any) -> list[Any]:
+        """The first three right-hand sides, kappa being the factor of the change of attention in the first."""
+        b, (W, W_0), moved = self.b, self.ends, self.moved
+        attention = (spectral_norm(W["W_Q"]) * moved["W_K"] + spectral_norm(W_0["W_K"]) * moved["W_Q"]) * spectral_norm(
+            W_0["W_V"]
+        )
+        mixed = b.rho * b.kappa * (b.K**2 + b.Q**2) * b.V * b.O
+        return [
+            b.rho * (moved["W_V"] + attention * kappa),
+            b.rho * (b.rho * b.O + b.V * b.kappa * mixed) * self.S,
+            b.rho**2 * b.z(b.Q) / b.O * 4 * self.S,
+        ]
+
+    def lefts(self, kappa: Any) -> list[Any]:
+        """||F_pre^{t+1} - F_pre^0||_F, the first two lines, and what Weyl's inequality bounds."""
+        change = frobenius_norm(self.F - self.F_0)
+        weyl = smallest_singular_value(self.F_0) - smallest_singular_value(self.F)
+        return [change, *self.lines(kappa)[:2], weyl]
+
+    def rights(self, kappa: Any) -> list[Any]:
+        return [*self.lines(kappa), frobenius_norm(self.F - self.F_0)]
+
+
+def _weights_present(X: Any, theta: Any, theta_0: Any, tau_0: Any, tau_1: Any) -> Any:
+    b = NormBounds(X, [split(theta), split(theta_0)], tau_0, tau_1)
+    return stacked([b.C_x, b.Q, b.K, b.V, b.O])
+
+
+_CHAIN = (
+    r"\|F_{pre}^{t+1}-F_{pre}^0\|_F\le\rho\{\|W_V^{t+1}-W_V^0\|_2+\|W_V^0\|_22\tau_0C_x^2%s(\|W_Q^{t+1}\|_2\|W_K^{t+1}-"
+    r"W_K^0\|_2+\|W_K^0\|_2\|W_Q^{t+1}-W_Q^0\|_2)\}\le\sum_{s=0}^t\gamma\rho\{\rho\bar\lambda_O\sqrt{2\ell(\theta^s)}+"
+    r"\bar\lambda_V2\tau_0C_x^2d_s[2\rho\tau_0(\bar\lambda_K^2+\bar\lambda_Q^2)\bar\lambda_V\bar\lambda_OC_x^2d_s\sqrt{2"
+    r"\ell(\theta^s)}]\}\le\rho^2\bar\lambda_O[1+4\tau_0^2C_x^4d_s^2\bar\lambda_V^2(\bar\lambda_Q^2+\bar\lambda_K^2)]"
+    r"\tfrac{16}{\alpha^2}\sqrt{2\ell(\theta^0)}=\rho^2\tfrac z{\bar\lambda_O}\tfrac{16}{\alpha^2}\sqrt{2\ell(\theta^0)}"
+    r"\le\tfrac12\alpha\ (\text{by (3)});\ \text{hence }\sigma_{\min}(F_{pre}^{t+1})\ge\tfrac12\alpha"
+)
+_GRANTED: list[str | Assumption] = [
+    ASSUMPTION_1,
+    NORMS,
+    "theta^0 and theta^{t+1} any weights that move no further than (26), (33), (34) say, which gives gamma sum_s"
+    " sqrt(2 l(theta^s)) its least value S; S <= (4 / alpha^2) sqrt(2 l(theta^0)) as after Eq. (27), Eq. (3) with equality",
+    Assumption("C_x and all lambdas positive", positive=_weights_present),
+]
+
+FPRE_CHAIN = Claim(
+    CONVERGENCE,
+    "convergence.fpre-chain",
+    label="C.2, chain bounding ||F_pre^{t+1}-F_pre^0||_F",
+    statement=_CHAIN % "",
+    assumptions=_GRANTED,
+    relation=AtMost(ascent=False, signed=True),
+    sizes={"N": (1, 2), "d_s": (1, 2), "d": (1, 1), "d_m": (1, 2)},
+    expects="refuted",
+    severity="slip",
+    correction="convergence.fpre-chain-with-d-s",
+    doubt="The factor d_s missing on the first line stands on the second and in Eq. (36); it may have been lost in the"
+    " extraction. z is read as C.2 itself writes it out.",
+    note="Without d_s the first line is false for long sequences only: one large pair of opposite tokens, to which all"
+    " others attend, moves every row of attention. With d_s the chain holds. Its 16 / alpha^2 may be 4 / alpha^2, since"
+    " gamma sum_s u^s <= 4 / alpha^2: Eq. (3) then keeps sigma_min(F_pre) above 7 alpha / 8.",
+)
+FPRE_CHAIN_WITH_D_S = Claim(
+    CONVERGENCE,
+    "convergence.fpre-chain-with-d-s",
+    label="C.2, chain bounding ||F_pre^{t+1}-F_pre^0||_F, with d_s on its first line",
+    statement=_CHAIN % "d_s",
+    assumptions=_GRANTED,
+    relation=AtMost(ascent=False, signed=True),
+    sizes={"N": (1, 2), "d_s": (1, 2), "d": (1, 1), "d_m": (1, 2)},
+    uses=("convergence.prop-1-z-of-c2",),
+    corrects="convergence.fpre-chain",
+    of_project=True,
+)
+
+
+def _two_ends(
+    X: Samples, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, w_O: OutputWeights, W_Q_0: QueryWeights,
+    W_K_0: KeyWeights, W_V_0: ValueWeights, w_O_0: OutputWeights, tau_0: Positive, tau_1: Positive,
+) -> dict[str, Any]:  # fmt: skip
+    theta, theta_0 = (concatenate(list(W), axis=1) for W in ((W_Q, W_K, W_V, w_O), (W_Q_0, W_K_0, W_V_0, w_O_0)))
+    return {"X": X, "theta": theta, "theta_0": theta_0, "tau_0": tau_0, "tau_1": tau_1}
+
+
+def _values_move(arrays: dict[str, Any], sizes: dict[str, int], rng: np.random.Generator) -> None:
+    """One active neuron whose value weights move, with little attention: where the first line is nearly attained."""
+    equal_samples(arrays, sizes, rng)
+    for name in WEIGHTS:
+        if sizes["d_s"] == 1:
+            arrays[name][:] = np.abs(arrays[name])
+            if name in ("W_Q", "W_K"):
+                arrays[name][:, 0, 0] = 2.0**-10
+        arrays[f"{name}_0"][:] = arrays[name]
+    arrays["W_V"][:, 0, 0] *= 1.5
+
+
+for _claim in (FPRE_CHAIN, FPRE_CHAIN_WITH_D_S):
+    _claim.inputs(_two_ends)
+    _claim.domain("close pairs")(close_pairs)
+    _claim.domain("values move")(_values_move)
+
+
+@FPRE_CHAIN.formula
+def hidden_layer_movement_bounds(X: Samples, theta: Theta, theta_0: Theta, tau_0: Any, tau_1: Any) -> Any:
+    """Three lines as printed, the third equal to alpha / 2, and ||F_pre^{t+1} - F_pre^0||_F again; shape (4,)."""
+    h = Hidden(X, theta, theta_0, tau_0, tau_1)
+    return stacked(h.rights(h.b.kappa / X.shape[1]))
+
+
+@FPRE_CHAIN.oracle
+def hidden_layer_movement(X: Samples, theta: Theta, theta_0: Theta, tau_0: Any, tau_1: Any) -> Any:
+    h = Hidden(X, theta, theta_0, tau_0, tau_1)
+    return stacked(h.lefts(h.b.kappa / X.shape[1]))
+
+
+@FPRE_CHAIN.mutant("no attention")
+def _(X: Samples, theta: Theta, theta_0: Theta, tau_0: Any, tau_1: Any) -> Any:
+    return stacked(Hidden(X, theta, theta_0, tau_0, tau_1).rights(0))
+
+
+@FPRE_CHAIN.mutant("d_s kept")
+def _(X: Samples, theta: Theta, theta_0: Theta, tau_0: Any, tau_1: Any) -> Any:
+    h = Hidden(X, theta, theta_0, tau_0, tau_1)
+    return stacked(h.rights(h.b.kappa))
+
+
+@FPRE_CHAIN.counterexample("146 tokens, two of them opposite and large, and W_K moves by 1/1000")
+def _() -> dict[str, Any]:
+    b, moved, v = Fraction(1, 1000), Fraction(1, 1000), Fraction(1, 10)
+    return {
+        "X": [[[12, b], [-12, b], *[[1, 0]] * 144]],
+        "theta": [[1, 0, moved, 20000, 1, v, 1]],
+        "theta_0": [[1, 0, 0, 20000, 1, v, 1]],
+        "tau_0": 1,
+        "tau_1": 1,
+    }
+
+
+@FPRE_CHAIN_WITH_D_S.formula
+def hidden_layer_movement_bounds_with_d_s(X: Samples, theta: Theta, theta_0: Theta, tau_0: Any, tau_1: Any) -> Any:
+    """The same with d_s on the first line, shape (4,)."""
+    h = Hidden(X, theta, theta_0, tau_0, tau_1)
+    return stacked(h.rights(h.b.kappa))
+
+
+@FPRE_CHAIN_WITH_D_S.oracle
+def hidden_layer_movement_with_d_s(X: Samples, theta: Theta, theta_0: Theta, tau_0: Any, tau_1: Any) -> Any:
+    h = Hidden(X, theta, theta_0, tau_0, tau_1)
+    return stacked(h.lefts(h.b.kappa))
+
+
+@FPRE_CHAIN_WITH_D_S.mutant("change of W_V dropped")
+def _(X: Samples, theta: Theta, theta_0: Theta, tau_0: Any, tau_1: Any) -> Any:
+    h = Hidden(X, theta, theta_0, tau_0, tau_1)
+    first, *rest = h.rights(h.b.kappa)
+    return stacked([first - h.b.rho * h.moved["W_V"], *rest])
+
+
+@FPRE_CHAIN_WITH_D_S.mutant("change of attention dropped")
+def _(X: Samples, theta: Theta, theta_0: Theta, tau_0: Any, tau_1: Any) -> Any:
+    return stacked(Hidden(X, theta, theta_0, tau_0, tau_1).rights(0))
+
+
+@FPRE_CHAIN_WITH_D_S.mutant("z without its attention term")
+def _(X: Samples, theta: Theta, theta_0: Theta, tau_0: Any, tau_1: Any) -> Any:
+    h = Hidden(X, theta, theta_0, tau_0, tau_1)
+    rights = h.rights(h.b.kappa)
+    return stacked([rights[0], rights[1], h.b.rho**2 * h.b.O * 4 * h.S, rights[3]])

@@ -1,0 +1,537 @@
+"""Theorems 1 and 2 and what is said about their assumptions, probabilities and step sizes."""
+
+from __future__ import annotations
+
+import itertools
+from fractions import Fraction
+from typing import Annotated, Any
+
+import numpy as np
+
+from theorems.convergence import CONVERGENCE
+from theorems.convergence.definitions import (
+    KeyWeights,
+    Labels,
+    OutputWeights,
+    QueryWeights,
+    Samples,
+    ValueWeights,
+    outputs,
+    squared_loss,
+)
+from theorems.convergence.descent import stacked
+from theorems.convergence.descent_induction import Scalars
+from theorems.convergence.gradients import Tokens
+from verify.claims import Assumption, Claim
+from verify.matrix import exp, rational, sqrt, stack_rows
+from verify.relations import AtMost
+from verify.shapes import Real, Shape, Size
+
+Positive = Annotated[Any, Real(0.0625, 2.0)]
+Small = Annotated[Any, Real(0.0078125, 0.125)]
+N_samples = Annotated[int, Size("N")]
+Directions = Annotated[int, Size("d")]
+Width = Annotated[int, Size("d_m")]
+Length = Annotated[int, Size("d_s")]
+
+# -- Theorems 1 and 2 --------------------------------------------------------------------------------------------------
+
+EQUAL_SAMPLES = Claim(
+    CONVERGENCE,
+    "convergence.equal-samples-loss",
+    label="Equal samples with different labels",
+    statement=r"X_1=X_2\ \Rightarrow\ \ell(\theta)\ge\tfrac14(y_1-y_2)^2\ \text{for all }\theta",
+    assumptions=["f as in Eqs. (1.1)-(1.2), N = 2 samples, both equal to X"],
+    relation=AtMost(ascent=False),
+    sizes={"d_s": (1, 2), "d": (1, 2), "d_m": (1, 3)},
+    of_project=True,
+    note="f(X_1) = f(X_2), and ((f - y_1)^2 + (f - y_2)^2) / 2 is least where f is the mean of both labels.",
+)
+
+
+@EQUAL_SAMPLES.inputs
+def one_sample_twice(
+    X: Tokens, errors: Annotated[Any, Shape("2", "1")], W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights,
+    w_O: OutputWeights, tau_0: Positive, tau_1: Positive,
+) -> dict[str, Any]:  # fmt: skip
+    twice = stack_rows([X.reshape(1, -1), X.reshape(1, -1)]).reshape(2, *X.shape)
+    y = outputs(twice, W_Q, W_K, W_V, w_O, tau_0, tau_1) - errors
+    return {"X": twice, "y": y, "W_Q": W_Q, "W_K": W_K, "W_V": W_V, "w_O": w_O, "tau_0": tau_0, "tau_1": tau_1}
+
+
+@EQUAL_SAMPLES.domain("opposite errors")
+def _(arrays: dict[str, Any], sizes: dict[str, int], rng: np.random.Generator) -> None:
+    """Where f is the mean of both labels."""
+    arrays["errors"][:, 1] = -arrays["errors"][:, 0]
+
+
+@EQUAL_SAMPLES.formula
+def loss_of_equal_samples(
+    X: Samples, y: Labels, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, w_O: OutputWeights,
+    tau_0: Positive, tau_1: Positive,
+) -> Any:  # fmt: skip
+    """l(theta), a scalar."""
+    return squared_loss(X, y, W_Q, W_K, W_V, w_O, tau_0, tau_1)
+
+
+@EQUAL_SAMPLES.oracle
+def quarter_of_squared_gap(y: Labels) -> Any:
+    return (y[0, 0] - y[1, 0]) * (y[0, 0] - y[1, 0]) * rational(1, 4)
+
+
+@EQUAL_SAMPLES.mutant("half of the loss")
+def _(
+    X: Samples, y: Labels, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, w_O: OutputWeights,
+    tau_0: Positive, tau_1: Positive,
+) -> Any:  # fmt: skip
+    return squared_loss(X, y, W_Q, W_K, W_V, w_O, tau_0, tau_1) * rational(1, 2)
+
+
+@EQUAL_SAMPLES.mutant("loss of the second sample alone")
+def _(
+    X: Samples, y: Labels, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, w_O: OutputWeights,
+    tau_0: Positive, tau_1: Positive,
+) -> Any:  # fmt: skip
+    error = outputs(X, W_Q, W_K, W_V, w_O, tau_0, tau_1) - y
+    return error[1, 0] * error[1, 0] * rational(1, 2)
+
+
+def _assumption_3(d: int, s: Any) -> Any:
+    """exp(-s) - 1/d: the pair's inner product is s with probability 1/d, and 0 otherwise."""
+    return exp(-s) - s * 0 - rational(1, d)
+
+
+_PROBABILITY = r"1-8e^{-d_m/2}-\delta-\exp(-\Omega((N-1)^{-\hat c}d_s^{-1}))"
+_DATA: list[str | Assumption] = [
+    "iid samples: X uniform among d orthogonal directions of squared norm sqrt(s), d_s = 1; labels N(0, 1), independent",
+    "Assumption 1 with C_x^2 = sqrt(s); Assumption 2: a nonzero row has full row rank",
+    Assumption("Assumption 3 with c^ = 1: 1/d <= exp(-t) for all t <= s", nonnegative=_assumption_3),
+    "the hidden constant c_0 of Omega positive, d_m >= d as large as one likes",
+]
+_READING_NOTE = (
+    "Read as: with the stated probability the loss tends to 0, as Eq. (4) says wherever alpha > 0. The bound is the"
+    " probability that all samples differ: two equal samples have labels that differ almost surely, and then l >= (y_1 -"
+    " y_2)^2 / 4 at all weights of any width (convergence.equal-samples-loss). With N > d it is 0, while the stated one"
+    " tends to 1 - exp(-c_0 / (N - 1)) > 0 as d_m grows and delta falls, whatever c_0 > 0 is. Assumption 3 speaks of one"
+    " pair, and Lemma 15 uses it for all of them without the factor N(N - 1)/2. For N = 1 the term is exp(-infinity); for"
+    " N or d_s large the stated probability is negative and says nothing."
+)
+
+
+def _theorem(id: str, label: str, statement: str, assumptions: list[str], note: str) -> Claim:
+    return Claim(
+        CONVERGENCE,
+        id,
+        label=label,
+        statement=statement,
+        assumptions=[*assumptions, *_DATA],
+        relation=AtMost(signed=True),
+        sizes={"N": (2, 3), "d": (2, 3), "d_m": (48, 64)},
+        expects="refuted",
+        severity="error",
+        uses=("convergence.equal-samples-loss",),
+        proof=("convergence.prop-1",),
+        correction=f"{id}-all-pairs",
+        note=note,
+    )
+
+
+THM_1 = _theorem(
+    "convergence.thm-1",
+    "Theorem 1",
+    r"\text{LeCun/He, Assumptions 1-3, } d_m\ge d,\ \tau_0=d_m^{-1/2},\ d_m=\tilde\Omega(N^3):\ \text{with probability at"
+    r" least }"
+    + _PROBABILITY
+    + r",\ \text{GD with sufficiently small }\gamma\text{ converges to a global minimum as in"
+    r" (4).}",
+    ["LeCun or He initialisation", "tau_0 = d_m^{-1/2}"],
+    _READING_NOTE,
+)
+THM_2 = _theorem(
+    "convergence.thm-2",
+    "Theorem 2",
+    r"\text{NTK initialisation, Assumptions 1-3, } d_m=\tilde\Omega(N):\ \text{with probability at least }"
+    + _PROBABILITY
+    + r"\text{ GD with sufficiently small }\gamma\text{ converges to a global minimum as in (4).}",
+    ["NTK initialisation", "tau_0 = d_m^{-1}"],
+    _READING_NOTE
+    + " Besides, Eqs. (60) and (61) have d_m lambda_0 / 4 for alpha^2 although tau_1^2 = 1/d_m: both sides of Eqs. (2) and"
+    " (3) are of order 1 in d_m, and no width makes them hold.",
+)
+
+
+def _distinct(N: int, d: int) -> Fraction:
+    """The probability that N uniform draws among d directions all differ, by enumeration."""
+    outcomes = list(itertools.product(range(d), repeat=N))
+    return Fraction(sum(len(set(outcome)) == N for outcome in outcomes), len(outcomes))
+
+
+def _constant(value: Fraction, like: Any) -> Any:
+    return like * 0 + rational(value.numerator, value.denominator)
+
+
+def _stated(N: int, d_m: int, delta: Any, c_0: Any) -> Any:
+    """1 - 8 exp(-d_m / 2) - delta - exp(-c_0 (N - 1)^{-c^} / d_s) with c^ = d_s = 1."""
+    return 1 - exp(delta * 0 - rational(d_m, 2)) * 8 - delta - exp(-c_0 / (N - 1))
+
+
+def _three_samples(delta: Fraction, c_0: Fraction) -> dict[str, Any]:
+    return {"N": 3, "d": 2, "d_m": 64, "s": Fraction(1, 100), "delta": delta, "c_0": c_0}
+
+
+@THM_1.inputs
+def data_of_theorem_1(N: N_samples, d: Directions, d_m: Width, s: Small, delta: Small, c_0: Positive) -> dict[str, Any]:
+    return {"N": N, "d": d, "d_m": d_m, "s": s, "delta": delta, "c_0": c_0}
+
+
+@THM_1.formula
+def attainable_probability_of_theorem_1(N: N_samples, d: Directions, s: Small, delta: Small) -> Any:
+    """P(no two of the N samples are equal), which bounds the probability that the loss tends to 0; a scalar."""
+    return _constant(_distinct(N, d), delta)
+
+
+@THM_1.oracle
+def stated_probability_of_theorem_1(N: N_samples, d_m: Width, delta: Small, c_0: Positive) -> Any:
+    return _stated(N, d_m, delta, c_0)
+
+
+@THM_1.mutant("the first two samples differ")
+def _(N: N_samples, d: Directions, s: Small, delta: Small) -> Any:
+    return _constant(_distinct(2, d), delta)
+
+
+@THM_1.mutant("not all samples are equal")
+def _(N: N_samples, d: Directions, s: Small, delta: Small) -> Any:
+    return _constant(1 - Fraction(1, d ** (N - 1)), delta)
+
+
+@THM_1.counterexample("3 samples from 2 directions: two of them are equal; stated with probability above 0.38")
+def _() -> dict[str, Any]:
+    return _three_samples(Fraction(1, 100), Fraction(1))
+
+
+@THM_1.counterexample("the same with c_0 = 1/50, delta = 1/1000: still stated with positive probability")
+def _() -> dict[str, Any]:
+    return _three_samples(Fraction(1, 1000), Fraction(1, 50))
+
+
+@THM_2.inputs
+def data_of_theorem_2(N: N_samples, d: Directions, d_m: Width, s: Small, delta: Small, c_0: Positive) -> dict[str, Any]:
+    return {"N": N, "d": d, "d_m": d_m, "s": s, "delta": delta, "c_0": c_0}
+
+
+@THM_2.formula
+def attainable_probability_of_theorem_2(N: N_samples, d: Directions, s: Small, delta: Small) -> Any:
+    """P(no two of the N samples are equal), which bounds the probability that the loss tends to 0; a scalar."""
+    return _constant(_distinct(N, d), delta)
+
+
+@THM_2.oracle
+def stated_probability_of_theorem_2(N: N_samples, d_m: Width, delta: Small, c_0: Positive) -> Any:
+    return _stated(N, d_m, delta, c_0)
+
+
+@THM_2.mutant("the first two samples differ")
+def _(N: N_samples, d: Directions, s: Small, delta: Small) -> Any:
+    return _constant(_distinct(2, d), delta)
+
+
+@THM_2.mutant("not all samples are equal")
+def _(N: N_samples, d: Directions, s: Small, delta: Small) -> Any:
+    return _constant(1 - Fraction(1, d ** (N - 1)), delta)
+
+
+@THM_2.counterexample("3 samples from 2 directions: two of them are equal; stated with probability above 0.38")
+def _() -> dict[str, Any]:
+    return _three_samples(Fraction(1, 100), Fraction(1))
+
+
+@THM_2.counterexample("the same with c_0 = 1/50, delta = 1/1000: still stated with positive probability")
+def _() -> dict[str, Any]:
+    return _three_samples(Fraction(1, 1000), Fraction(1, 50))
+
+
+def _all_pairs(theorem: str) -> Claim:
+    return Claim(
+        CONVERGENCE,
+        f"convergence.{theorem}-all-pairs",
+        label=f"Theorem {theorem[-1]}, the probability that Assumption 3 gives for all pairs at once",
+        statement=r"\mathbb P(\langle X_n^\top X_n,X_{n'}^\top X_{n'}\rangle<t\ \forall n\ne n')\ge1-\tfrac{N(N-1)}2e^{-t"
+        r"^{\hat c}};\ \text{given this event, (2), (3), and no ReLU that changes its state, (4) holds}",
+        assumptions=["data as in the counterexample to the theorem, t <= s, with P(<.,.> >= t) = 1/d for exp(-t^c^)"],
+        relation=AtMost(signed=True),
+        sizes={"N": (2, 4), "d": (2, 5)},
+        uses=("convergence.prop-1-fixed-pattern",),
+        corrects=f"convergence.{theorem}",
+        of_project=True,
+        note="The union bound over pairs, against enumeration; equality for N = 2. What follows deterministically is"
+        " convergence.prop-1-fixed-pattern; no probability is known for its hypotheses.",
+    )
+
+
+THM_1_PAIRS, THM_2_PAIRS = _all_pairs("thm-1"), _all_pairs("thm-2")
+
+
+def _union_bound(N: int, d: int, s: Any) -> Any:
+    return _constant(1 - Fraction(N * (N - 1), 2 * d), s)
+
+
+@THM_1_PAIRS.formula
+def probability_of_dissimilar_pairs_of_theorem_1(N: N_samples, d: Directions, s: Small) -> Any:
+    """P(no two of N uniform draws among d directions are equal), by enumeration; a scalar."""
+    return _constant(_distinct(N, d), s)
+
+
+@THM_1_PAIRS.oracle
+def union_bound_of_theorem_1(N: N_samples, d: Directions, s: Small) -> Any:
+    return _union_bound(N, d, s)
+
+
+@THM_1_PAIRS.mutant("one sample more")
+def _(N: N_samples, d: Directions, s: Small) -> Any:
+    return _constant(_distinct(N + 1, d), s)
+
+
+@THM_1_PAIRS.mutant("pairs of equal samples")
+def _(N: N_samples, d: Directions, s: Small) -> Any:
+    return _constant(1 - _distinct(N, d), s)
+
+
+@THM_2_PAIRS.formula
+def probability_of_dissimilar_pairs_of_theorem_2(N: N_samples, d: Directions, s: Small) -> Any:
+    """P(no two of N uniform draws among d directions are equal), by enumeration; a scalar."""
+    return _constant(_distinct(N, d), s)
+
+
+@THM_2_PAIRS.oracle
+def union_bound_of_theorem_2(N: N_samples, d: Directions, s: Small) -> Any:
+    return _union_bound(N, d, s)
+
+
+@THM_2_PAIRS.mutant("one sample more")
+def _(N: N_samples, d: Directions, s: Small) -> Any:
+    return _constant(_distinct(N + 1, d), s)
+
+
+@THM_2_PAIRS.mutant("pairs of equal samples")
+def _(N: N_samples, d: Directions, s: Small) -> Any:
+    return _constant(1 - _distinct(N, d), s)
+
+
+# -- the probability ---------------------------------------------------------------------------------------------------
+
+PROB_SMALL = Claim(
+    CONVERGENCE,
+    "convergence.thm-1-prob-small",
+    label="Remark after Theorem 1",
+    statement=r"\text{The quantity }\exp(-\Omega((N-1)^{-\hat c}d_s^{-1}))\text{ can be small for a small enough }\hat c.",
+    assumptions=[
+        "the hidden constant c_0 of Omega is fixed, N >= 2",
+        Assumption("epsilon, c_0 > 0", positive=lambda epsilon, c_0: stacked([epsilon, c_0])),
+    ],
+    relation=AtMost(signed=True),
+    sizes={"d_s": (1, 4)},
+    expects="refuted",
+    severity="error",
+    correction="convergence.thm-1-prob-bounded-below",
+    note="Read as: for every epsilon > 0 some c^ > 0 makes it at most epsilon, that is, inf over c^ of it is at most epsilon."
+    " (N - 1)^{-c^} is at most 1 for N >= 2, so the infimum, reached as c^ tends to 0, is exp(-c_0 / d_s) > 0. It tends"
+    " to 1 with d_s, and for any fixed c^ with N: there the stated probability of Theorem 1 is vacuous.",
+)
+
+
+@PROB_SMALL.formula
+def any_bound(d_s: Length, c_0: Positive, epsilon: Small) -> Any:
+    """epsilon."""
+    return epsilon
+
+
+@PROB_SMALL.oracle
+def infimum_over_c_hat(d_s: Length, c_0: Positive) -> Any:
+    """The limit of exp(-c_0 (N - 1)^{-c^} / d_s) as c^ tends to 0."""
+    return exp(-c_0 / d_s)
+
+
+@PROB_SMALL.mutant("2 epsilon")
+def _(d_s: Length, c_0: Positive, epsilon: Small) -> Any:
+    return 2 * epsilon
+
+
+@PROB_SMALL.mutant("1 - epsilon")
+def _(d_s: Length, c_0: Positive, epsilon: Small) -> Any:
+    return 1 - epsilon
+
+
+@PROB_SMALL.counterexample("c_0 = 1, d_s = 2, epsilon = 1/10: the quantity is above 0.6 for every c^ and N")
+def _() -> dict[str, Any]:
+    return {"d_s": 2, "c_0": Fraction(1), "epsilon": Fraction(1, 10)}
+
+
+PROB_BELOW = Claim(
+    CONVERGENCE,
+    "convergence.thm-1-prob-bounded-below",
+    label="The quantity of Theorem 1, from below",
+    statement=r"\exp(-c_0d_s^{-1})\le\exp(-c_0(N-1)^{-\hat c}d_s^{-1})\quad\forall\hat c>0,\ N\ge2",
+    assumptions=["p = (N - 1)^{-c^} in (0, 1]"],
+    relation=AtMost(),
+    sizes={"d_s": (1, 4)},
+    corrects="convergence.thm-1-prob-small",
+    of_project=True,
+)
+
+
+@PROB_BELOW.formula
+def quantity_of_theorem_1(d_s: Length, c_0: Positive, p: Annotated[Any, Real(0.0625, 1.0)]) -> Any:
+    """exp(-c_0 p / d_s), p = (N - 1)^{-c^}."""
+    return exp(-c_0 * p / d_s)
+
+
+@PROB_BELOW.oracle
+def its_infimum(d_s: Length, c_0: Positive) -> Any:
+    return exp(-c_0 / d_s)
+
+
+@PROB_BELOW.mutant("d_s dropped")
+def _(d_s: Length, c_0: Positive, p: Annotated[Any, Real(0.0625, 1.0)]) -> Any:
+    return exp(-c_0 * p * 1)
+
+
+@PROB_BELOW.mutant("p doubled")
+def _(d_s: Length, c_0: Positive, p: Annotated[Any, Real(0.0625, 1.0)]) -> Any:
+    return exp(-c_0 * p * 2 / d_s)
+
+
+# -- Assumption 3 ------------------------------------------------------------------------------------------------------
+
+C_HAT = Claim(
+    CONVERGENCE,
+    "convergence.assumption-3-chat",
+    label="Remark after Assumption 3",
+    statement=r"\text{A larger }\hat c\text{ results in less separable data; } \hat c\text{ can be small enough, which allows"
+    r" for a general data distribution. }\ \mathbb P(|\langle X_n^\top X_n,X_{n'}^\top X_{n'}\rangle|\ge t)\le\exp(-t^{\hat c})",
+    assumptions=["c^ in {1/2, 1, 2}, t = r^2", Assumption("t > 0", positive=lambda r: r)],
+    relation=AtMost(),
+    expects="refuted",
+    severity="error",
+    correction="convergence.assumption-3-below-one",
+    note="Read as: the allowed probability of large similarity, exp(-t^c^), grows with c^ for every t. It does for t < 1 and"
+    " falls for t > 1. Nor does a small c^ admit general data: exp(-t^c^) < 1 for every t > 0, so pairs whose inner product"
+    " is bounded below by any positive number almost surely are excluded for every c^; as c^ tends to 0 the bound tends to"
+    " 1/e for all t, so that dissimilar pairs need a probability of at least 1 - 1/e at every level.",
+)
+
+
+@C_HAT.formula
+def allowed_at_larger_exponents(r: Annotated[Any, Real(0.0625, 3.0)]) -> Any:
+    """exp(-t^c^) at c^ = 1 and 2, t = r^2, shape (2,)."""
+    return stacked([exp(-(r**2)), exp(-(r**4))])
+
+
+@C_HAT.oracle
+def allowed_at_smaller_exponents(r: Annotated[Any, Real(0.0625, 3.0)]) -> Any:
+    """exp(-t^c^) at c^ = 1/2 and 1."""
+    return stacked([exp(-r), exp(-(r**2))])
+
+
+@C_HAT.mutant("exp(t^c^)")
+def _(r: Annotated[Any, Real(0.0625, 3.0)]) -> Any:
+    return stacked([exp(r**2), exp(r**4)])
+
+
+@C_HAT.mutant("exponents doubled")
+def _(r: Annotated[Any, Real(0.0625, 3.0)]) -> Any:
+    return stacked([exp(-(r**4)), exp(-(r**8))])
+
+
+@C_HAT.counterexample("t = 4: exp(-2) at c^ = 1/2 and exp(-4) at c^ = 1")
+def _() -> dict[str, Any]:
+    return {"r": Fraction(2)}
+
+
+BELOW_ONE = Claim(
+    CONVERGENCE,
+    "convergence.assumption-3-below-one",
+    label="The tail of Assumption 3 for t <= 1",
+    statement=r"0<t\le1,\ \hat c\le\hat c'\Rightarrow\exp(-t^{\hat c})\le\exp(-t^{\hat c'});\qquad\exp(-t^{\hat c})\le\tfrac1"
+    r"{1+t^{\hat c}}<1\quad\forall t,\hat c>0",
+    assumptions=["c^ in {1/2, 1, 2}, t = r^2", Assumption("0 < t <= 1", positive=lambda r: r)],
+    relation=AtMost(),
+    corrects="convergence.assumption-3-chat",
+    of_project=True,
+    note="t^c^ falls with c^ for t <= 1, the range in which Lemma 15 uses Assumption 3; exp(x) >= 1 + x gives the rest.",
+)
+
+
+@BELOW_ONE.formula
+def tails_below_one(r: Annotated[Any, Real(0.0625, 1.0)]) -> Any:
+    """exp(-t^c^) at c^ = 1 and 2, then 1 / (1 + t^c^) at c^ = 1/2, shape (3,)."""
+    return stacked([exp(-(r**2)), exp(-(r**4)), 1 / (1 + r)])
+
+
+@BELOW_ONE.oracle
+def tails_at_smaller_exponents(r: Annotated[Any, Real(0.0625, 1.0)]) -> Any:
+    return stacked([exp(-r), exp(-(r**2)), exp(-r)])
+
+
+@BELOW_ONE.mutant("exponents the other way round")
+def _(r: Annotated[Any, Real(0.0625, 1.0)]) -> Any:
+    return stacked([exp(-r), exp(-r), 1 / (1 + r)])
+
+
+@BELOW_ONE.mutant("1 - t^c^")
+def _(r: Annotated[Any, Real(0.0625, 1.0)]) -> Any:
+    return stacked([exp(-(r**2)), exp(-(r**4)), 1 - r])
+
+
+# -- step sizes of initialisations -------------------------------------------------------------------------------------
+
+INIT_STEPSIZE = Claim(
+    CONVERGENCE,
+    "convergence.init-stepsize",
+    label="Section 4.4 / C.5-C.6",
+    statement=r"\text{the NTK initialization scheme allows for a larger step size than LeCun/He initialization for training}",
+    assumptions=[
+        "d = 1, where eta_Q, eta_K, eta_V agree for LeCun and NTK",
+        "the same Gaussian draws, tau_0, l(theta^0)",
+    ],
+    relation=AtMost(),
+    sizes={"N": (1, 4), "d_s": (1, 3), "d_m": (2, 64)},
+    expects="reading",
+    reading="the largest step that Eq. (37) allows, gamma = 1/C: C under NTK initialisation is at most C under LeCun"
+    " initialisation with the same Gaussian draws, d = 1, C_Q = C_K = C_V = C_O = 1",
+    note="With g = ||w_O|| / sqrt(eta_O): every term of c_1, c_2 and c_3 under NTK has tau_1 = d_m^{-1/2} against 1, and"
+    " (g + 1) / sqrt(d_m) <= g / sqrt(d_m) + 1. For tau_0 = 1/d_m and growing d_m, C is of order d_m under LeCun and 1 under"
+    " NTK. That 1/C is an admissible step at all is what Eq. (37) fails to give.",
+)
+
+
+def _C_of(
+    N: int, d_s: int, tau_0: Any, tau_1: Any, C_x: Any, Q: Any, K: Any, V: Any, O: Any, loss: Any
+) -> tuple[Any, Any]:
+    b = Scalars(N, d_s, tau_0, tau_1, C_x, Q + 1, K + 1, V + 1, O + 1)
+    return b.c_1() * b.c_2(), 2 * b.c_3() * loss
+
+
+@INIT_STEPSIZE.formula
+def C_under_LeCun(N: N_samples, d_s: Length, d_m: Width, tau_0: Positive, C_x: Positive, Q: Positive, K: Positive,
+                  V: Positive, g: Positive, loss: Positive) -> Any:  # fmt: skip
+    """C of Eq. (37) for tau_1 = 1 and ||w_O|| = g / sqrt(d_m), a scalar."""
+    return sum(_C_of(N, d_s, tau_0, rational(1), C_x, Q, K, V, g / sqrt(d_m), loss))
+
+
+@INIT_STEPSIZE.oracle
+def C_under_NTK(N: N_samples, d_s: Length, d_m: Width, tau_0: Positive, C_x: Positive, Q: Positive, K: Positive,
+                V: Positive, g: Positive, loss: Positive) -> Any:  # fmt: skip
+    return sum(_C_of(N, d_s, tau_0, 1 / sqrt(d_m), C_x, Q, K, V, g, loss))
+
+
+@INIT_STEPSIZE.mutant("LeCun with the scaling factor of NTK")
+def _(N: N_samples, d_s: Length, d_m: Width, tau_0: Positive, C_x: Positive, Q: Positive, K: Positive, V: Positive,
+      g: Positive, loss: Positive) -> Any:  # fmt: skip
+    return sum(_C_of(N, d_s, tau_0, 1 / sqrt(d_m), C_x, Q, K, V, g / sqrt(d_m), loss))
+
+
+@INIT_STEPSIZE.mutant("one d_m less in LeCun's C")
+def _(N: N_samples, d_s: Length, d_m: Width, tau_0: Positive, C_x: Positive, Q: Positive, K: Positive, V: Positive,
+      g: Positive, loss: Positive) -> Any:  # fmt: skip
+    return sum(_C_of(N, d_s, tau_0, rational(1), C_x, Q, K, V, g / sqrt(d_m), loss)) / (d_m * d_m)

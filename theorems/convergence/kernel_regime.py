@@ -1,0 +1,276 @@
+"""Training in the kernel regime: Eq. (5), the kernel regression predictor of Appendix B.1, the distance of kernels."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from theorems.convergence import CONVERGENCE
+from theorems.convergence.definitions import (
+    KeyWeights,
+    Labels,
+    OutputWeights,
+    QueryWeights,
+    Samples,
+    ValueWeights,
+    outputs,
+    squared_loss,
+    tangent_kernel,
+)
+from theorems.convergence.descent import stacked
+from verify.claims import Assumption, Claim
+from verify.derivatives import jacobian
+from verify.matrix import concatenate, eye, frobenius_norm, inverse, rational, total, trace
+from verify.relations import Equal
+from verify.shapes import Real, Shape
+
+Positive = Annotated[Any, Real(0.0625, 2.0)]
+
+# -- Eq. (5) -----------------------------------------------------------------------------------------------------------
+
+EQ_5 = Claim(
+    CONVERGENCE,
+    "convergence.eq-5",
+    label="Eq. (5), B.1",
+    statement=r"\frac{df(\theta^t)}{dt}=-K^t(f(\theta^t)-y),\quad K^t=\Big(\frac{\partial f(\theta^t)}{\partial\theta}\Big)"
+    r"\Big(\frac{\partial f(\theta^t)}{\partial\theta}\Big)^\top",
+    assumptions=["gradient flow d theta/dt = -grad l, l = |f - y|^2 / 2", "f differentiable at theta (relu'(0) = 0)"],
+    relation=Equal(),
+    sizes={"N": (1, 3), "d_s": (1, 2), "d": (1, 2), "d_m": (1, 2)},
+    exact=True,
+)
+
+
+@EQ_5.formula
+def flow_of_outputs(
+    X: Samples, y: Labels, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, w_O: OutputWeights,
+    tau_0: Positive, tau_1: Positive,
+) -> Any:  # fmt: skip
+    """-K (f - y), shape (N, 1) (Eq. (5))."""
+    return -tangent_kernel(X, W_Q, W_K, W_V, w_O, tau_0, tau_1) @ (outputs(X, W_Q, W_K, W_V, w_O, tau_0, tau_1) - y)
+
+
+@EQ_5.oracle
+def derivative_along_flow(
+    X: Samples, y: Labels, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, w_O: OutputWeights,
+    tau_0: Positive, tau_1: Positive,
+) -> Any:  # fmt: skip
+    """d/ds f(theta - s grad l(theta)) at s = 0."""
+    theta = {"W_Q": W_Q, "W_K": W_K, "W_V": W_V, "w_O": w_O}
+    slopes = {
+        name: jacobian(squared_loss, name)(X, y, **theta, tau_0=tau_0, tau_1=tau_1).reshape(W.shape)
+        for name, W in theta.items()
+    }
+
+    def moved(s: Any) -> Any:
+        return outputs(X, **{name: W - slopes[name] * s[0, 0] for name, W in theta.items()}, tau_0=tau_0, tau_1=tau_1)
+
+    return jacobian(moved, "s")((y * 0)[:1, :1])
+
+
+@EQ_5.mutant("sign")
+def _(
+    X: Samples, y: Labels, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, w_O: OutputWeights,
+    tau_0: Positive, tau_1: Positive,
+) -> Any:  # fmt: skip
+    return tangent_kernel(X, W_Q, W_K, W_V, w_O, tau_0, tau_1) @ (outputs(X, W_Q, W_K, W_V, w_O, tau_0, tau_1) - y)
+
+
+@EQ_5.mutant("loss without 1/2")
+def _(
+    X: Samples, y: Labels, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, w_O: OutputWeights,
+    tau_0: Positive, tau_1: Positive,
+) -> Any:  # fmt: skip
+    error = outputs(X, W_Q, W_K, W_V, w_O, tau_0, tau_1) - y
+    return -tangent_kernel(X, W_Q, W_K, W_V, w_O, tau_0, tau_1) @ error * 2
+
+
+@EQ_5.mutant("w_O alone trained")
+def _(
+    X: Samples, y: Labels, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, w_O: OutputWeights,
+    tau_0: Positive, tau_1: Positive,
+) -> Any:  # fmt: skip
+    J = jacobian(outputs, "w_O")(X, W_Q, W_K, W_V, w_O, tau_0, tau_1)
+    return -(J @ J.T) @ (outputs(X, W_Q, W_K, W_V, w_O, tau_0, tau_1) - y)
+
+
+# -- kernel regression -------------------------------------------------------------------------------------------------
+
+Features = Annotated[Any, Shape("N", "p")]
+TestFeatures = Annotated[Any, Shape("1", "p")]
+Parameters = Annotated[Any, Shape("p", "1")]
+
+
+def _independent(F: Any) -> Any:
+    """det(F F^T) for N <= 2, which is positive where the kernel is definite."""
+    K = F @ F.T
+    return K[0, 0] if K.shape[0] == 1 else K[0, 0] * K[1, 1] - K[0, 1] * K[1, 0]
+
+
+FLOW: list[str | Assumption] = [
+    "df/dt = -K (f - y) with constant K: a model f = theta.phi(x) that is linear in its parameters",
+    Assumption("K positive definite", positive=_independent),
+]
+
+REGRESSION = Claim(
+    CONVERGENCE,
+    "convergence.kernel-regression",
+    label="B.1, last display",
+    statement=r"f(X)=(K^\star(X,X_1),\cdots,K^\star(X,X_N))\cdot(K^\star)^{-1}y",
+    assumptions=FLOW,
+    relation=Equal(),
+    sizes={"N": (1, 2), "q": (1, 2)},
+    expects="refuted",
+    severity="error",
+    correction="convergence.kernel-regression-initial-output",
+    note="True only where the network vanishes at initialisation: the flow adds (K(X, X_n))_n K^{-1} (y - f_0) to the initial"
+    " output f_0(X). A Gaussian initialisation does not start at f_0 = 0.",
+)
+
+
+def definite_kernel(
+    M: Annotated[Any, Shape("N", "N")], G: Annotated[Any, Shape("N", "q")], phi: Annotated[Any, Shape("1", "N")],
+    psi: Annotated[Any, Shape("1", "q")], start: Labels, rest: Annotated[Any, Shape("q", "1")], y: Labels,
+) -> dict[str, Any]:  # fmt: skip
+    """Features F = [M M^T + I, G], whose rows are independent, with p = N + q."""
+    F = concatenate([M @ M.T + eye(M.shape[0]), G], axis=1)
+    return {
+        "F": F,
+        "phi": concatenate([phi, psi], axis=1),
+        "theta_0": concatenate([start, rest], axis=0),
+        "y": y,
+    }
+
+
+def _gram(F: Any) -> Any:
+    return F @ F.T
+
+
+REGRESSION.inputs(definite_kernel)
+
+
+@REGRESSION.formula
+def kernel_regression(F: Features, phi: TestFeatures, theta_0: Parameters, y: Labels) -> Any:
+    """k K^{-1} y, shape (1, 1), k = phi F^T."""
+    return phi @ F.T @ inverse(_gram(F)) @ y
+
+
+@REGRESSION.oracle
+def limit_of_flow(F: Features, phi: TestFeatures, theta_0: Parameters, y: Labels) -> Any:
+    """phi.theta at the interpolating theta nearest to theta_0, where the flow ends.
+
+    It solves [[I, F^T], [F, 0]] [theta; mu] = [theta_0; y].
+    """
+    return phi @ _end_of_flow(F, theta_0, y)
+
+
+def _end_of_flow(F: Any, theta_0: Any, y: Any) -> Any:
+    p = F.shape[1]
+    zero = _gram(F) * 0
+    identity = F.T @ F * 0 + eye(p)
+    M = concatenate([concatenate([identity, F.T], axis=1), concatenate([F, zero], axis=1)], axis=0)
+    right = concatenate([theta_0, y], axis=0)
+    return (inverse(M) @ right)[:p]
+
+
+@REGRESSION.mutant("k K y")
+def _(F: Features, phi: TestFeatures, theta_0: Parameters, y: Labels) -> Any:
+    return phi @ F.T @ _gram(F) @ y
+
+
+@REGRESSION.mutant("k y")
+def _(F: Features, phi: TestFeatures, theta_0: Parameters, y: Labels) -> Any:
+    return phi @ F.T @ y
+
+
+@REGRESSION.counterexample("phi(X_1) = (1, 0), phi(X) = (1, 1), theta_0 = (0, 1), y = 3: the flow ends at 4, printed 3")
+def _() -> dict[str, Any]:
+    return {"F": [[1, 0]], "phi": [[1, 1]], "theta_0": [[0], [1]], "y": [[3]]}
+
+
+WITH_INITIAL = Claim(
+    CONVERGENCE,
+    "convergence.kernel-regression-initial-output",
+    label="B.1, last display, with the initial output",
+    statement=r"f(X)=f_0(X)+(K^\star(X,X_1),\cdots,K^\star(X,X_N))\cdot(K^\star)^{-1}(y-f_0)",
+    assumptions=FLOW,
+    relation=Equal(),
+    sizes={"N": (1, 2), "q": (1, 2)},
+    corrects="convergence.kernel-regression",
+    of_project=True,
+    exact=True,
+)
+
+
+WITH_INITIAL.inputs(definite_kernel)
+
+
+@WITH_INITIAL.formula
+def prediction_of_flow(F: Features, phi: TestFeatures, theta_0: Parameters, y: Labels) -> Any:
+    """phi.theta_0 + k K^{-1} (y - F theta_0), shape (1, 1)."""
+    return phi @ theta_0 + phi @ F.T @ inverse(_gram(F)) @ (y - F @ theta_0)
+
+
+@WITH_INITIAL.oracle
+def end_of_flow(F: Features, phi: TestFeatures, theta_0: Parameters, y: Labels) -> Any:
+    return phi @ _end_of_flow(F, theta_0, y)
+
+
+@WITH_INITIAL.mutant("initial output dropped at the training points")
+def _(F: Features, phi: TestFeatures, theta_0: Parameters, y: Labels) -> Any:
+    return phi @ theta_0 + phi @ F.T @ inverse(_gram(F)) @ y
+
+
+@WITH_INITIAL.mutant("initial output dropped at the test point")
+def _(F: Features, phi: TestFeatures, theta_0: Parameters, y: Labels) -> Any:
+    return phi @ F.T @ inverse(_gram(F)) @ (y - F @ theta_0)
+
+
+# -- the distance of kernels -------------------------------------------------------------------------------------------
+
+Factor = Annotated[Any, Shape("N", "p")]
+
+DISTANCE = Claim(
+    CONVERGENCE,
+    "convergence.kernel-distance",
+    label="Section 5.1, Distance(K, K~)",
+    statement=r"\text{Distance}(K,\tilde K)=1-\frac{\mathrm{Tr}(K\tilde K^\top)}{\sqrt{\mathrm{Tr}(KK^\top)}}"
+    r"\sqrt{\mathrm{Tr}(\tilde K\tilde K^\top)}",
+    assumptions=[
+        "K, K~ PSD",
+        Assumption("K, K~ nonzero", positive=lambda A, B: stacked([total(A * A), total(B * B)])),
+    ],
+    relation=Equal(),
+    sizes={"N": (1, 3), "p": (1, 2)},
+    expects="reading",
+    reading="both roots below the fraction bar, so that it is a relative rotation, as the text calls it: half the squared"
+    " Frobenius distance of K / ||K||_F and K~ / ||K~||_F, hence 0 exactly for K~ = c K with c > 0, and at most 1 for PSD"
+    " kernels",
+    doubt="The extraction shows the second root beside the fraction; then Distance(K, K) = 1 - Tr(K K^T), which is no"
+    " distance.",
+)
+
+
+@DISTANCE.formula
+def kernel_distance(A: Factor, B: Factor) -> Any:
+    """1 - Tr(K K~^T) / (sqrt(Tr(K K^T)) sqrt(Tr(K~ K~^T))) for K = A A^T, K~ = B B^T, a scalar (Section 5.1)."""
+    K, L = A @ A.T, B @ B.T
+    return 1 - trace(K @ L.T) / (frobenius_norm(K) * frobenius_norm(L))
+
+
+@DISTANCE.oracle
+def half_squared_distance_of_directions(A: Factor, B: Factor) -> Any:
+    K, L = A @ A.T, B @ B.T
+    gap = K * (1 / frobenius_norm(K)) - L * (1 / frobenius_norm(L))
+    return total(gap * gap) * rational(1, 2)
+
+
+@DISTANCE.mutant("second root beside the fraction")
+def _(A: Factor, B: Factor) -> Any:
+    K, L = A @ A.T, B @ B.T
+    return 1 - trace(K @ L.T) / frobenius_norm(K) * frobenius_norm(L)
+
+
+@DISTANCE.mutant("squared cosine")
+def _(A: Factor, B: Factor) -> Any:
+    K, L = A @ A.T, B @ B.T
+    return 1 - (trace(K @ L.T) / (frobenius_norm(K) * frobenius_norm(L))) ** 2
