@@ -352,7 +352,11 @@ EQ_26_34 = Claim(
     ],
     relation=AtMost(ascent=False),
     sizes={"N": (1, 2), "d_s": (1, 2), "d": (1, 1), "d_m": (1, 2)},
-    uses=("convergence.d1-gradients", "convergence.gradient-wk"),
+    uses=(
+        "convergence.d1-gradients",
+        "convergence.gradient-wk",
+        "convergence.lemma-12",
+    ),
     note="The induction hypothesis is what Proposition 1 fails to establish (Eq. (37)); granted it, these lines hold, with"
     " a factor 2 to spare in Eq. (29).",
 )
@@ -477,6 +481,10 @@ FPRE_CHAIN = Claim(
     note="Without d_s the first line is false for long sequences only: one large pair of opposite tokens, to which all"
     " others attend, moves every row of attention. With d_s the chain holds. Its 16 / alpha^2 may be 4 / alpha^2, since"
     " gamma sum_s u^s <= 4 / alpha^2: Eq. (3) then keeps sigma_min(F_pre) above 7 alpha / 8.",
+    uses=(
+        "convergence.lemma-9",
+        "convergence.lemma-12",
+    ),
 )
 FPRE_CHAIN_WITH_D_S = Claim(
     CONVERGENCE,

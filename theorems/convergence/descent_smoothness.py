@@ -268,6 +268,10 @@ EQ_36 = _without_error(
         correction="convergence.eq-36-with-lambda-o",
         note="Taking out rho, the line defining c_1 drops lambda_O from its last term. Read literally this c_1 is no Lipschitz"
         " constant of f (second counterexample); with lambda_O, as on the line before, it is.",
+        proof=(
+            "convergence.lemma-9",
+            "convergence.lemma-10",
+        ),
     )
 )
 
@@ -441,7 +445,12 @@ EQ_37 = Claim(
     where=lambda sizes: sizes["d_m"] >= sizes["N"],
     expects="refuted",
     severity="error",
-    proof=("convergence.eq-35", "convergence.eq-36"),
+    proof=(
+        "convergence.eq-35",
+        "convergence.eq-36",
+        "convergence.lemma-13",
+        "convergence.lemma-14",
+    ),
     correction="convergence.eq-37-fixed-pattern",
     doubt="c_1 is the first right-hand side of Eq. (36), the larger one since lambda_O >= 1.",
     note="The counterexamples are those of Proposition 1: all its conditions hold, one step carries a neuron across its"
@@ -526,7 +535,12 @@ EQ_37_FIXED = drawn_at_two_ends(
         ],
         relation=AtMost(ascent=False),
         sizes=SIZES,
-        uses=("convergence.eq-35-norm", "convergence.eq-36-with-lambda-o"),
+        uses=(
+            "convergence.eq-35-norm",
+            "convergence.eq-36-with-lambda-o",
+            "convergence.lemma-14-fixed-pattern",
+            "convergence.lemma-13",
+        ),
         corrects="convergence.eq-37",
         of_project=True,
         note="c_3' is the Lipschitz constant of the Jacobian on a fixed pattern (Eqs. (20), (23), (24), corrected).",

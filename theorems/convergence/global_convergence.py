@@ -118,7 +118,7 @@ _READING_NOTE = (
 )
 
 
-def _theorem(id: str, label: str, statement: str, assumptions: list[str], note: str) -> Claim:
+def _theorem(id: str, label: str, statement: str, assumptions: list[str], note: str, steps: tuple[str, ...]) -> Claim:
     return Claim(
         CONVERGENCE,
         id,
@@ -130,7 +130,7 @@ def _theorem(id: str, label: str, statement: str, assumptions: list[str], note: 
         expects="refuted",
         severity="error",
         uses=("convergence.equal-samples-loss",),
-        proof=("convergence.prop-1",),
+        proof=("convergence.prop-1", *steps),
         correction=f"{id}-all-pairs",
         note=note,
     )
@@ -146,6 +146,14 @@ THM_1 = _theorem(
     r" (4).}",
     ["LeCun or He initialisation", "tau_0 = d_m^{-1/2}"],
     _READING_NOTE,
+    (
+        "convergence.lemma-15",
+        "convergence.lemma-5",
+        "convergence.eq-45-46",
+        "convergence.eq-47-psd-sum",
+        "convergence.eq-48",
+        "convergence.loss-init-sqrt-n",
+    ),
 )
 THM_2 = _theorem(
     "convergence.thm-2",
@@ -157,6 +165,7 @@ THM_2 = _theorem(
     _READING_NOTE
     + " Besides, Eqs. (60) and (61) have d_m lambda_0 / 4 for alpha^2 although tau_1^2 = 1/d_m: both sides of Eqs. (2) and"
     " (3) are of order 1 in d_m, and no width makes them hold.",
+    ("convergence.lemma-15", "convergence.eq-47-psd-sum", "convergence.eq-57-58", "convergence.eq-60-61"),
 )
 
 

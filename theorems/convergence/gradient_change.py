@@ -189,6 +189,7 @@ EQ_17_18 = drawn_in_pairs(
         relation=AtMost(ascent=False),
         sizes=SIZES,
         doubt="The dots of relu' are lost in the display of (17); the gradient has them.",
+        uses=("convergence.lemma-7",),
     )
 )
 

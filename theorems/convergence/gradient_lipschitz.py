@@ -62,7 +62,18 @@ LEMMA_14 = Claim(
     sizes=SIZES,
     expects="refuted",
     severity="error",
-    proof=("convergence.lemma-14-u-h", "convergence.lemma-14-h-diff"),
+    proof=(
+        "convergence.lemma-14-u-h",
+        "convergence.lemma-14-h-diff",
+        "convergence.eq-16",
+        "convergence.eq-17-18",
+        "convergence.eq-19",
+        "convergence.eq-20",
+        "convergence.eq-21",
+        "convergence.eq-22",
+        "convergence.eq-23",
+        "convergence.eq-24",
+    ),
     correction="convergence.lemma-14-fixed-pattern",
     note="Two independent defects. The gradient jumps where a ReLU changes its state, so no Lipschitz constant exists:"
     " Eq. (19) treats relu' as Lipschitz. And away from every kink the printed c_3 is too small for large C_x: Eq. (22)"
@@ -144,6 +155,11 @@ FIXED_PATTERN = Claim(
     of_project=True,
     note="As Eqs. (15)-(24) with relu' constant, the factor C_x^2 d_s kept in Eq. (22), tokens bounded by sqrt(d_s) C_x, and"
     " lambda_Q where the gradient in W_K needs it.",
+    uses=(
+        "convergence.eq-20-fixed-pattern",
+        "convergence.eq-23-fixed-pattern",
+        "convergence.eq-24-fixed-pattern",
+    ),
 )
 
 

@@ -72,7 +72,7 @@ THM_3 = Claim(
     assumptions=[*SETUP, BALL, Assumption("R > 0", positive=lambda R: stacked([R]))],
     relation=AtMost(ascent=False),
     sizes={"d_s": (1, 2), "d_m": (1, 3)},
-    expects="reading",
+    expects="gap",
     reading="NTK initialisation (Section 4.3), d = 1, and the Hessian where f is twice differentiable (no pre-activation is"
     " 0; relu'' = 0); O(d_m^{-1/2}) with the explicit constant 2 c^4 B^5 + (1/2 + sqrt 2) c^2 sqrt(d_s) B^3 + d_s B, c ="
     " 3 + R, B = ||x||_2 <= sqrt(d_s) C_x, on the event of probability 1 - 8 exp(-d_m/2) that the proof uses",
@@ -81,6 +81,17 @@ THM_3 = Claim(
     " |w_K|^2) + |f_p|, those with V and O tau_1 tau_0 sqrt(d_s) B^3 (|w_O| + |w_V|) (|w_Q|^2 + |w_K|^2)^{1/2} / 2, and O with V"
     " tau_1 d_s B: each of order d_m^{-1/2}. Under LeCun and He initialisation tau_1 = 1, and the block of O and V is of"
     " order 1: there the statement fails. At a kink f has no Hessian, and every ball of fixed radius holds kinks.",
+    proof=(
+        "convergence.lemma-20",
+        "convergence.h-qq-norm",
+        "convergence.h-qv-qo-norm",
+        "convergence.h-ov-norm",
+        "convergence.h-oo-vv",
+    ),
+    uses=(
+        "convergence.hessian-block-bounds",
+        "convergence.hessian-block-limits",
+    ),
 )
 
 
@@ -130,6 +141,7 @@ REMARK = Claim(
     note="Read as that proposition: a Hessian norm of at most epsilon on the ball bounds the change of the gradient by"
     " epsilon ||theta - theta^0||, hence that of the kernel. It is the mean value theorem, which needs a gradient without"
     " jumps. For ReLU the Hessian is small wherever it exists, and the gradient still jumps by tau_1 |w_O| |m| at every kink.",
+    uses=("convergence.hessian-misses-kinks",),
 )  # fmt: skip
 
 

@@ -44,6 +44,10 @@ EQ_44 = Claim(
     note="Lemma 5 with zeta = sqrt(d_m) gives ||W|| <= 3 sqrt(d_m) for standard normal W, also for the column w_O; the variances"
     " divide by sqrt(d) and sqrt(d_m), and 1 <= sqrt(d_m/d) takes the added C = 1. Four events fail with at most"
     " 2 exp(-d_m/2) each. For d_m <= 4 the probability is empty, 8 exp(-d_m/2) > 1.",
+    uses=(
+        "convergence.lemma-5",
+        "convergence.lemma-6",
+    ),
 )
 
 

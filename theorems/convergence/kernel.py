@@ -69,6 +69,12 @@ LEMMA_1 = Claim(
     " the kernel is 1/d_s^2 times the printed one; for the sum the printed one is right"
     " (convergence.lemma-1-sum-pooling). Where all tokens of the only sample are equal to x, attention returns x at"
     " every width and the expected kernel is |x|^2 exactly, before any limit.",
+    proof=(
+        "convergence.c2-reformulation",
+        "convergence.eq-63",
+        "convergence.d1-limit-wq",
+        "convergence.eq-64",
+    ),
 )
 
 

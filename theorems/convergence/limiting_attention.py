@@ -224,6 +224,7 @@ EQ_66_68 = Claim(
     sizes={"N": (1, 1), "d_s": (1, 3), "d": (1, 3)},
     note="Certified on the event of Eq. (67) for every entry, which the union bound over d^2 entries gives with probability"
     " at least 1 - delta'.",
+    uses=("convergence.lemma-7",),
 )
 
 EQ_66_68.inputs(product_on_the_event)
@@ -330,7 +331,10 @@ EQ_67 = Claim(
     relation=FollowsLaw(instances=6),
     sizes={"d_m": (10, 20), "level": (6, 8)},
     where=lambda sizes: sizes["d_m"] >= 2 * (sizes["level"] + 1) * math.log(2),
-    uses=("convergence.se-product",),
+    uses=(
+        "convergence.se-product",
+        "convergence.lemma-4",
+    ),
     note="delta = 2^-level. In max(nu sqrt(2 ell), 2 alpha ell) of Lemma 4 the first is the larger exactly for d_m >= 2 ell,"
     " ell = log(2/delta). Directly: Markov at l = sqrt(ell/d_m)/(tau_0 eta_QK), within the range of the previous step, gives"
     " 2 exp(-2 ell + ell) = delta.",

@@ -144,6 +144,8 @@ class Equal(Relation):
             score_mutants(raw, right, index, unit)
             if min(mutants.values(), default=math.inf) < CLEARLY_DEAD:
                 # the seed that is worst for the truth is also the one at which it is hardest to tell from a mutant
+                typical = int(usable.nonzero()[0, 0])
+                score_mutants(raw, right, typical, self._unit(claim, arrays, typical, dtype))
                 score_survivors(arrays, raw, right, size, usable)
             if residual > ROUNDING_LIMIT and claim.expects != "refuted":
                 raise Violated(
