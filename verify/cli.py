@@ -1,4 +1,4 @@
-"""The command line: list, show, run, report.
+"""The command line: list, show, run, report; subjects and check for other people's implementations.
 
 Exit status: 0 when every verdict is as the source expects, 1 when one is not, 2 for wrong usage, 130 after Ctrl-C.
 """
@@ -17,6 +17,7 @@ from typing import TextIO
 
 from verify.claims import VERDICTS, Claim
 from verify.errors import InputError, RegistryError
+from verify.gate.command import add_gate_commands
 from verify.registry import Registry, load
 
 EVIDENCE = Path(".verify/evidence")
@@ -77,6 +78,8 @@ def _parser() -> argparse.ArgumentParser:
     )
     reporting.add_argument("--no-site", action="store_true", help="only report.json, report.md, summary.md, junit.xml")
     reporting.set_defaults(command=_report)
+
+    add_gate_commands(commands)
     return parser
 
 

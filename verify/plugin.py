@@ -36,6 +36,9 @@ _SETTINGS = pytest.StashKey[Settings]()
 _RECORDER = pytest.StashKey[Recorder]()
 _PLANNED = pytest.StashKey[set[tuple[str, str]]]()
 
+#: The gate for other people's implementations, silent until --subject or --subjects asks for it.
+pytest_plugins = ["verify.gate.plugin"]
+
 #: Where evidence is kept, relative to the root of the project under test.
 EVIDENCE = ".verify/evidence"
 

@@ -22,7 +22,7 @@ from verify.shapes import checked
 F = TypeVar("F", bound=Callable[..., Any])
 
 _definitions: dict[str, Callable[..., Any]] = {}
-_dispatchers: set[Callable[..., Any]] = set()
+_dispatchers: dict[Callable[..., Any], str] = {}
 _replacements: contextvars.ContextVar[dict[str, Callable[..., Any]]] = contextvars.ContextVar("replacements")
 
 
@@ -40,7 +40,7 @@ def subject(name: str) -> Callable[[F], F]:
         def dispatched(*args: Any, **kwargs: Any) -> Any:
             return _replacements.get({}).get(name, usual)(*args, **kwargs)
 
-        _dispatchers.add(dispatched)
+        _dispatchers[dispatched] = name
         return dispatched  # type: ignore[return-value]
 
     return register
@@ -51,6 +51,24 @@ def is_dispatcher(function: Any) -> bool:
     return function in _dispatchers
 
 
+def name_of(dispatcher: Callable[..., Any]) -> str:
+    """The subject whose public name `dispatcher` is."""
+    return _dispatchers[dispatcher]
+
+
+def definition_of(name: str) -> Callable[..., Any]:
+    """The definition registered under `name`, whatever replaces it; raises `InputError` for an unknown name."""
+    if name not in _definitions:
+        raise InputError("subject", f"one of {sorted(_definitions)}", repr(name))
+    return _definitions[name]
+
+
+def public_name_of(name: str) -> Callable[..., Any]:
+    """The dispatcher of a subject, which calls its replacement while one is active."""
+    definition_of(name)
+    return next(dispatcher for dispatcher, known in _dispatchers.items() if known == name)
+
+
 def subjects() -> dict[str, inspect.Signature]:
     """The names that can be replaced, with the signature that a replacement must accept."""
     return {name: inspect.signature(definition) for name, definition in _definitions.items()}
@@ -59,8 +77,7 @@ def subjects() -> dict[str, inspect.Signature]:
 @contextlib.contextmanager
 def replaced(name: str, implementation: Callable[..., Any]) -> Iterator[None]:
     """Let `implementation` stand in for the subject inside the block."""
-    if name not in _definitions:
-        raise InputError("subject", f"one of {sorted(_definitions)}", repr(name))
+    definition_of(name)
     token = _replacements.set({**_replacements.get({}), name: implementation})
     try:
         yield

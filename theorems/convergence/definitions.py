@@ -72,6 +72,7 @@ def outputs(
     return last_hidden_layer(X, W_Q, W_K, W_V, tau_0, tau_1, pooling) @ w_O
 
 
+@subject("convergence.tangent_kernel")
 def tangent_kernel(
     X: Samples,
     W_Q: QueryWeights,

@@ -42,10 +42,16 @@ def attention_logits(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights) -> Any:
     return X @ W_Q @ W_K.T @ X.T / sqrt(W_Q.shape[1])
 
 
+@subject("hessian.softmax")
+def row_softmax(T: Annotated[Any, Shape("m", "n", role="query")]) -> Any:
+    """softmax(T), row-wise, shape that of T (m, n) (Section 2)."""
+    return softmax(T)
+
+
 @subject("hessian.attention_matrix")
 def attention_matrix(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights) -> Any:
     """A = softmax(T), row-wise, shape (L, L) (Section 2)."""
-    return softmax(attention_logits(X, W_Q, W_K))
+    return row_softmax(attention_logits(X, W_Q, W_K))
 
 
 @subject("hessian.attention")
@@ -130,6 +136,7 @@ def shuffling_matrix(d_V: int) -> Any:
     return kron(identity, commutation_matrix(d_V, d_V)) @ kron(vec_r(identity), identity)
 
 
+@subject("hessian.outer_product_hessian")
 def outer_product_hessian(
     X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, wrt: tuple[str, str]
 ) -> Any:
@@ -140,6 +147,7 @@ def outer_product_hessian(
     return J_i.T @ J_j * rational(2, L * d_V)
 
 
+@subject("hessian.functional_hessian")
 def functional_hessian(
     X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, Y: Labels, wrt: tuple[str, str]
 ) -> Any:
@@ -151,3 +159,15 @@ def functional_hessian(
         return total(gradient * attention(X, W_Q, W_K, W_V))
 
     return hessian(paired, wrt)(X, W_Q, W_K, W_V)
+
+
+@subject("hessian.loss_hessian")
+def loss_hessian(
+    X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, Y: Labels, wrt: tuple[str, str]
+) -> Any:
+    """Block (wrt_i, wrt_j) of the Hessian of the square loss of the layer, by differentiation (Eq. (2), left side)."""
+
+    def loss(X: Any, W_Q: Any, W_K: Any, W_V: Any) -> Any:
+        return square_loss(attention(X, W_Q, W_K, W_V), Y)
+
+    return hessian(loss, wrt)(X, W_Q, W_K, W_V)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Annotated, Any
 
 from theorems.hessian import HESSIAN
-from theorems.hessian.definitions import SIZES, Z_1, Logits, Tokens, second_central_moments
+from theorems.hessian.definitions import SIZES, Z_1, Logits, Tokens, row_softmax, second_central_moments
 from verify.claims import Claim
 from verify.derivatives import hessian
 from verify.matrix import basis_vector, concatenate, diag, khatri_rao, softmax
@@ -41,7 +41,7 @@ def softmax_entry_hessians(t: Row) -> Any:
 
 @LEMMA_C1_ENTRY.oracle
 def second_derivative_of_softmax(t: Row) -> Any:
-    return hessian(softmax, ("T", "T"))(t)
+    return hessian(row_softmax, ("T", "T"))(t)
 
 
 @LEMMA_C1_ENTRY.mutant("rank-one term without its factor 2")

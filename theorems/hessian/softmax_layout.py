@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from theorems.hessian import HESSIAN
-from theorems.hessian.definitions import Logits
+from theorems.hessian.definitions import Logits, row_softmax
 from theorems.hessian.moments import SOFTMAX, entry_hessian, row
 from theorems.hessian.softmax import Row
 from verify.claims import Claim
@@ -53,7 +53,7 @@ def second_softmax_derivative_by_blocks(T: Logits) -> Any:
 
 @LEMMA_C1_STRUCTURE.oracle
 def second_derivative_of_softmax(T: Logits) -> Any:
-    return concatenate([hessian(softmax, ("T", "T"))(T)] * 2, axis=0)
+    return concatenate([hessian(row_softmax, ("T", "T"))(T)] * 2, axis=0)
 
 
 @LEMMA_C1_STRUCTURE.mutant("e_j instead of e_i in D_{i,j}")
@@ -101,8 +101,8 @@ def derivative_steps(t: Row) -> Any:
 
 @LEMMA_C1_PROOF.oracle
 def derivatives_of_the_row(t: Row) -> Any:
-    second = hessian(softmax, ("T", "T"))(t)
-    return concatenate([jacobian(softmax, "T")(t), second, second], axis=0)
+    second = hessian(row_softmax, ("T", "T"))(t)
+    return concatenate([jacobian(row_softmax, "T")(t), second, second], axis=0)
 
 
 @LEMMA_C1_PROOF.mutant("first derivative with the wrong sign")

@@ -36,6 +36,12 @@ def whole_heads(sizes: Mapping[str, int]) -> bool:
 # -- the layer ---------------------------------------------------------------------------------------------------------
 
 
+@subject("osa.matrix_exponential")
+def matrix_exponential(S: Annotated[Any, Shape("N", "N")]) -> Any:
+    """exp(S), shape (N, N) (Eq. (5))."""
+    return expm(S)
+
+
 @subject("osa.skew_matrix")
 def skew_matrix(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, alpha: Alpha) -> Any:
     """S = alpha / sqrt(d_v) (Q K^T - K Q^T) with Q = X W_Q, K = X W_K, shape (N, N) (Eq. (5))."""
@@ -46,7 +52,7 @@ def skew_matrix(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, alpha: Alpha) -> 
 @subject("osa.attention_matrix")
 def attention_matrix(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, alpha: Alpha) -> Any:
     """A = exp(S), shape (N, N) (Eq. (5))."""
-    return expm(skew_matrix(X, W_Q, W_K, alpha))
+    return matrix_exponential(skew_matrix(X, W_Q, W_K, alpha))
 
 
 @subject("osa.attention")
@@ -85,6 +91,7 @@ def newton_schulz_iterate(M: Any, steps: int) -> Any:
     return M
 
 
+@subject("osa.newton_schulz_basis")
 def newton_schulz_basis(M: Any, steps: int, epsilon: Any) -> Any:
     """The iterate M_K from M_0 = M / (||M||_F + epsilon), whose singular values are below 1; shape that of M (Section 2.3)."""
     return newton_schulz_iterate(M / (frobenius_norm(M) + epsilon), steps)

@@ -32,6 +32,7 @@ from verify.matrix import COLUMN, concatenate, eye, kron, ones, rational, total
 from verify.relations import Equal, FollowsLaw, HasStructure, kolmogorov_smirnov, moment_test, proportion_test, same_law
 from verify.relations.follows_law import SMALLEST_P, LawTest
 from verify.shapes import Shape, Size
+from verify.subjects import subject
 
 # -- the Jacobian of the layer -----------------------------------------------------------------------------------------
 
@@ -200,11 +201,12 @@ def dimensions(n: Annotated[int, Size("n")], m: Annotated[int, Size("m")]) -> An
 
 
 @ALGORITHM_1.formula
+@subject("osa.stiefel_uniform")
 def stiefel_uniform(n: int, m: int, generator: Any = None, samples: int = 1, dtype: Any = None) -> Any:
     """`samples` independent uniform points of V_m(R^n), shape (samples, n, m), columns orthonormal (Algorithm 1).
 
     `generator` is a torch.Generator (torch's default one if None), on whose device the samples lie; `dtype` a torch
-    dtype, float64 unless given.
+    dtype, float64 unless given.  Certified by osa.alg-1.
     """
     for argument, value, least in (("m", m, 1), ("n", n, m), ("samples", samples, 0)):
         if not isinstance(value, int) or isinstance(value, bool) or value < least:

@@ -1,0 +1,297 @@
+"""The gate: a right implementation passes, each broken one fails with its cause, and nothing undecided passes."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+
+import verify
+from theorems.adapters import attention_kernel, multihead_attention
+from verify.errors import InputError, RegistryError
+from verify.gate.adapters import batched, call_module, from_jax, from_numpy
+from verify.gate.checking import gate
+from verify.gate.findings import BROKEN, SATISFIED, UNCHECKABLE
+from verify.gate.profiles import Profile, profile_of
+from verify.gate.reach import claims_by_subject
+from verify.gate.standing import Standing
+from verify.subjects import definition_of
+from verify.subjects import subjects as signatures
+
+LEMMAS = "hessian.*jac*"
+sdpa = torch.nn.functional.scaled_dot_product_attention
+
+
+def right(X: Any, W_Q: Any, W_K: Any, W_V: Any) -> Any:
+    return torch.softmax(X @ W_Q @ W_K.T @ X.T / math.sqrt(W_Q.shape[1]), -1) @ X @ W_V
+
+
+def in_float32(*matrices: Any) -> Any:
+    return right(*(matrix.float() for matrix in matrices)).to(matrices[0].dtype)
+
+
+def with_tensor_changed(X: Any, W_Q: Any, W_K: Any, W_V: Any) -> Any:
+    result = right(X, W_Q, W_K, W_V)
+    W_V += 1
+    return result
+
+
+def raising(X: Any, W_Q: Any, W_K: Any, W_V: Any) -> Any:
+    raise KeyError("no such head")
+
+
+WRONG: dict[str, tuple[Callable[..., Any], str]] = {
+    "scale missing": (
+        lambda X, W_Q, W_K, W_V: torch.softmax(X @ W_Q @ (X @ W_K).T, -1) @ X @ W_V,
+        "the scale 1/sqrt(d_K) is missing",
+    ),
+    "scale of the values": (
+        lambda X, W_Q, W_K, W_V: torch.softmax(X @ W_Q @ (X @ W_K).T / W_V.shape[1] ** 0.5, -1) @ X @ W_V,
+        "the scale is that of the values, 1/sqrt(d_V), not of the keys",
+    ),
+    "value transposed": (lambda X, W_Q, W_K, W_V: right(X, W_Q, W_K, W_V.T), "W_V is transposed"),
+    "wrong axis": (
+        lambda X, W_Q, W_K, W_V: torch.softmax(X @ W_Q @ (X @ W_K).T / W_Q.shape[1] ** 0.5, 0) @ X @ W_V,
+        "softmax over the wrong axis: columns sum to 1, not rows",
+    ),
+    "causal": (
+        lambda X, W_Q, W_K, W_V: sdpa(X @ W_Q, X @ W_K, X @ W_V, is_causal=True),
+        "a causal mask is applied",
+    ),
+    "exchanged": (lambda X, W_Q, W_K, W_V: right(X, W_K, W_Q, W_V), "W_Q and W_K are exchanged"),
+    "factor": (lambda X, W_Q, W_K, W_V: 2 * right(X, W_Q, W_K, W_V), "the result has a constant factor 2"),
+    "sign": (lambda X, W_Q, W_K, W_V: -right(X, W_Q, W_K, W_V), "the result has the opposite sign"),
+    "size": (lambda X, W_Q, W_K, W_V: right(X, W_Q, W_K, W_V) / len(X), "the result has a factor L^-1"),
+    "precision": (in_float32, "it computes in float32, or adds a constant of about that size"),
+}
+
+
+@pytest.fixture(scope="module")
+def report_of_right() -> verify.SubjectReport:
+    return verify.check("hessian.attention", right)
+
+
+def test_a_right_implementation_satisfies_every_theorem_about_attention(report_of_right):
+    assert report_of_right.ok and not report_of_right.causes
+    assert set(report_of_right.satisfied) == set(verify.subjects()["hessian.attention"].claims)
+    assert all(finding.residual <= 1 for finding in report_of_right.findings)
+
+
+def test_accuracy_is_given_in_ulps_for_each_dtype(report_of_right):
+    assert set(report_of_right.accuracy) == {"float64", "float32"}
+    assert all(0 < ulps < 8 for ulps in report_of_right.accuracy.values())
+    assert "ulps of the largest entry" in str(report_of_right)
+    report_of_right.raise_if_broken()
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_each_wrong_implementation_is_caught_and_its_cause_named(name):
+    function, cause = WRONG[name]
+    report = verify.check("hessian.attention", function, claims=LEMMAS, dtypes=["float64"])
+    assert not report.ok and "definition" in report.broken
+    assert report.causes == [cause]
+    first = report.findings[0]
+    assert first.inputs and first.yours != first.expected
+    with pytest.raises(verify.SubjectFailure, match="likely cause"):
+        report.raise_if_broken()
+
+
+def test_theorems_catch_a_derivative_that_is_cut_although_values_are_right():
+    def detached(X, W_Q, W_K, W_V):
+        return sdpa(X @ W_Q, (X @ W_K).detach(), X @ W_V)
+
+    report = verify.check("hessian.attention", detached, claims=LEMMAS, dtypes=["float64"])
+    assert report.findings[0].status == SATISFIED and report.broken == ["hessian.jacobian-key"]
+    assert any("derivative by W_K is cut" in cause for cause in report.causes)
+
+
+def test_what_cannot_be_differentiated_is_not_checkable_and_never_satisfied():
+    import numpy as np
+
+    def softmax(T):
+        weights = np.exp(T - T.max(1, keepdims=True))
+        return weights / weights.sum(1, keepdims=True)
+
+    report = verify.check("hessian.softmax", softmax, adapter=from_numpy, claims="hessian.lem-C*")
+    claims = [finding for finding in report.findings if finding.check != "definition"]
+    assert claims and {finding.status for finding in claims} == {UNCHECKABLE}
+    assert all(finding.why.startswith("not differentiable") for finding in claims)
+    assert report.ok and report.satisfied == []
+
+
+def test_unknown_causes_stay_unknown():
+    def odd(X, W_Q, W_K, W_V):
+        return right(X, W_Q, W_K, W_V) + X.sum() * 0.1
+
+    report = verify.check("hessian.attention", odd, claims=LEMMAS, dtypes=["float64"])
+    assert not report.ok and report.causes == []
+
+
+@pytest.mark.parametrize(
+    ("function", "message"),
+    [
+        (raising, "it raised KeyError: 'no such head'"),
+        (with_tensor_changed, "W_V: expected an argument left as it was"),
+        (lambda X, W_Q, W_K, W_V: right(X, W_Q, W_K, W_V)[None], "result: expected shape ("),
+        (lambda X, W_Q, W_K, W_V: 0.0, "result: expected a torch tensor; got float"),
+        (lambda X, W_Q, W_K, W_V: right(X, W_Q, W_K, W_V).half(), "result: expected the dtype of the arguments"),
+        (lambda X: X, "it raised TypeError"),
+    ],
+)
+def test_results_that_no_claim_can_use_end_the_report_with_their_reason(function, message):
+    report = verify.check("hessian.attention", function, dtypes=["float64"])
+    assert [finding.status for finding in report.findings] == [BROKEN]
+    assert message in report.findings[0].why
+
+
+def test_not_a_number_is_broken():
+    report = verify.check("hessian.softmax", lambda T: T / 0, claims="hessian.lem-C.1-entry", dtypes=["float64"])
+    assert report.findings[0].status == BROKEN and report.findings[0].residual == math.inf
+
+
+def test_balls_and_rationals_still_speak_of_the_definition():
+    from verify.arithmetic import to_balls
+
+    T = to_balls([[0.0, 1.0]])
+    standing = Standing("hessian.softmax", raising)
+    assert float(standing(T)[0, 0].mid()) == pytest.approx(1 / (1 + math.e)) and standing.calls == 0
+
+
+# -- every subject -----------------------------------------------------------------------------------------------------
+
+
+def test_every_subject_is_listed_with_what_a_replacement_needs():
+    cards = verify.subjects()
+    assert set(cards) == {name for name in signatures() if not name.startswith("subjects-test.")}
+    card = cards["hessian.attention"]
+    assert card.signature == "(X, W_Q, W_K, W_V)" and card.shapes["W_Q"] == "(d_V, d_K)"
+    assert "rows of X" in card.layout and card.dtypes == ("float64", "float32")
+    assert "hessian.thm-3.2-qk" in card.claims and "hessian.thm-3.2-qk" in str(card)
+
+
+def test_only_claims_that_hold_are_gates():
+    for claims in claims_by_subject("theorems").values():
+        assert {claim.expects for claim in claims} <= {"holds", "reading"}
+
+
+@pytest.mark.parametrize("name", [name for name in verify.subjects() if name != "osa.stiefel_uniform"])
+def test_every_definition_can_be_drawn_and_passes_for_itself(name):
+    made = gate(name, definition_of(name))
+    for dtype in ("float64", "float32"):
+        finding = made.run("definition", dtype)
+        assert finding.status == SATISFIED and finding.residual <= 1 and finding.ulps is not None
+
+
+NAMED = [(name, variant.name) for name in verify.subjects() for variant in profile_of(name).variants]
+
+
+@pytest.mark.parametrize(("name", "variant"), NAMED)
+def test_named_variants_are_caught_and_recognised(name, variant):
+    function = next(item.function for item in profile_of(name).variants if item.name == variant)
+    made = gate(name, function, dtypes=["float64"])
+    finding = made.run("definition", "float64")
+    assert finding.status == BROKEN and variant in made.causes_of(finding)
+
+
+def test_a_second_profile_of_a_subject_is_refused():
+    with pytest.raises(RegistryError, match=r"two profiles of subject 'hessian\.attention'"):
+        Profile("hessian.attention")
+
+
+# -- adapters ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("layout", ["BHNd", "BNHd", "BNd", "HNd", "Nd"])
+@pytest.mark.parametrize("subject", ["hessian.attention", "skipless.self_attention", "dynamics.attention_head"])
+def test_kernels_are_adapted_in_every_layout_and_scale(subject, layout):
+    def kernel(q, k, v):
+        if layout == "BNHd":
+            q, k, v = (value.transpose(1, 2) for value in (q, k, v))
+        result = sdpa(q, k, v)
+        return result.transpose(1, 2) if layout == "BNHd" else result
+
+    made = gate(subject, kernel, adapter=attention_kernel(subject, layout), dtypes=["float64"])
+    assert made.run("definition", "float64").status == SATISFIED
+
+
+def test_scales_that_a_kernel_leaves_to_its_caller():
+    def unscaled(q, k, v):
+        return torch.softmax(q @ k.mT, -1) @ v
+
+    for kernel, scale in ((unscaled, "none"), (sdpa, "argument")):
+        adapter = attention_kernel("hessian.attention", scale=scale)
+        function = kernel if scale == "none" else lambda q, k, v, scale: sdpa(q, k, v, scale=scale)
+        made = gate("hessian.attention", function, adapter=adapter, dtypes=["float64"])
+        assert made.run("definition", "float64").status == SATISFIED
+
+
+def test_what_leaks_between_the_entries_of_a_batch_is_seen():
+    def leaking(q, k, v):
+        return sdpa(q.flip(0), k, v)
+
+    made = gate("hessian.attention", leaking, adapter=attention_kernel(), dtypes=["float64"])
+    assert made.run("definition", "float64").status == BROKEN
+
+
+def test_functions_of_batches():
+    made = gate("hessian.softmax", lambda T: torch.softmax(T, -1), adapter=batched(2), dtypes=["float64"])
+    assert made.run("definition", "float64").status == SATISFIED
+    made = gate("hessian.softmax", lambda T: torch.softmax(T, 1), adapter=batched(2), dtypes=["float64"])
+    assert made.run("definition", "float64").status == BROKEN
+
+
+def test_modules_are_called_with_every_parameter_given():
+    layer = torch.nn.Linear(2, 3)
+    with pytest.raises(InputError, match=r"parameters: expected exactly \['bias', 'weight'\]; got missing \['bias'\]"):
+        call_module(layer, {"weight": torch.zeros(3, 2)}, torch.zeros(1, 2))
+    with pytest.raises(InputError, match=r"weight: expected shape \(3, 2\)"):
+        call_module(layer, {"weight": torch.zeros(2, 3), "bias": torch.zeros(3)}, torch.zeros(1, 2))
+
+
+def test_functions_of_jax_arrays():
+    jax = pytest.importorskip("jax", reason="JAX is not installed: from_jax cannot be tried")
+    jax.config.update("jax_enable_x64", True)
+    made = gate("hessian.softmax", lambda T: jax.nn.softmax(T, -1), adapter=from_jax, dtypes=["float64"])
+    assert made.run("definition", "float64").status == SATISFIED
+
+
+def test_without_jax_its_adapter_says_so(monkeypatch):
+    import importlib.util
+
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    with pytest.raises(InputError, match="adapter: expected an environment with JAX"):
+        from_jax(lambda T: T)
+
+
+# -- bad input ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"subject": "hessian.atention"}, "subject: expected one of"),
+        ({"implementation": "math"}, "implementation: expected a callable, or text"),
+        ({"implementation": "math:nothing"}, "implementation: expected a callable, or text"),
+        ({"implementation": "math:pi"}, "got 'math:pi', a float"),
+        ({"adapter": lambda function: None}, "adapter: expected a function that returns a callable"),
+        ({"claims": "osa.*"}, "claims: expected a glob that matches one of"),
+        ({"effort": "heroic"}, "effort: expected one of"),
+        ({"dtypes": ["float16"]}, "dtype: expected float64 or float32"),
+    ],
+)
+def test_wrong_arguments_are_named(arguments, message):
+    given: dict[str, Any] = {"subject": "hessian.attention", "implementation": right, **arguments}
+    with pytest.raises(InputError, match=message):
+        verify.check(given.pop("subject"), given.pop("implementation"), **given)
+
+
+def test_wrong_options_of_adapters_are_named():
+    for options, argument in (({"subject": "x"}, "subject"), ({"layout": "NBHd"}, "layout"), ({"scale": "2"}, "scale")):
+        with pytest.raises(InputError, match=f"{argument}: expected one of"):
+            attention_kernel(**options)
+    with pytest.raises(InputError, match="axes: expected an integer >= 1"):
+        batched(0)
+    assert callable(multihead_attention(torch.nn.MultiheadAttention))

@@ -1,0 +1,131 @@
+"""The gate in a fresh project: a ten-line test file, a table in pyproject.toml, options, and the command line."""
+
+from __future__ import annotations
+
+import textwrap
+from pathlib import Path
+
+import pytest
+
+import verify
+from verify.cli import main
+from verify.errors import InputError
+from verify.gate.table import entries_of, entry_of_text
+
+LAYERS = """
+    import math
+
+    import torch
+
+
+    def attention(X, W_Q, W_K, W_V):
+        return torch.softmax(X @ W_Q @ W_K.T @ X.T / math.sqrt(W_Q.shape[1]), -1) @ X @ W_V
+
+
+    def softmax(T):
+        return torch.softmax(T, -1)
+
+
+    def unscaled(X, W_Q, W_K, W_V):
+        return torch.softmax(X @ W_Q @ W_K.T @ X.T, -1) @ X @ W_V
+"""
+
+TEST = """
+    import verify
+    from fresh_layers import {function}
+
+
+    @verify.parametrize_with_theorems([("hessian.attention", {function})], claims="hessian.*jac*")
+    def test_theorems(check):
+        check()
+"""
+
+
+@pytest.fixture
+def fresh(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> pytest.Pytester:
+    """A project that has this package installed, and a module of attention layers."""
+    monkeypatch.delenv("PYTEST_ADDOPTS", raising=False)
+    root = str(Path(verify.__file__).parent.parent)
+    monkeypatch.setenv("PYTHONPATH", f"{pytester.path}:{root}")
+    pytester.makepyfile(fresh_layers=textwrap.dedent(LAYERS))
+    return pytester
+
+
+def table(fresh: pytest.Pytester, entry: str) -> None:
+    fresh.makepyprojecttoml(f'[tool.verify.subjects]\n"hessian.attention" = {entry}\n')
+
+
+def test_ten_lines_pass_for_a_right_implementation(fresh):
+    fresh.makepyfile(textwrap.dedent(TEST.format(function="attention")))
+    fresh.runpytest_subprocess("-W", "error").assert_outcomes(passed=4)
+
+
+def test_ten_lines_fail_for_a_broken_one_and_say_why(fresh):
+    fresh.makepyfile(textwrap.dedent(TEST.format(function="unscaled")))
+    result = fresh.runpytest_subprocess()
+    result.assert_outcomes(failed=4)
+    result.stdout.fnmatch_lines(
+        [
+            "*broken: definition in float64*",
+            "*X = torch.tensor(*",
+            "*yours *",
+            "*likely cause: the scale 1/sqrt(d_K) is missing*",
+            "*hessian.jacobian-key*",
+        ]
+    )
+
+
+def test_the_table_is_ignored_unless_asked_for(fresh):
+    table(fresh, '{implementation = "fresh_layers:unscaled"}')
+    fresh.makepyfile("def test_one():\n    pass\n")
+    silent = fresh.runpytest_subprocess()
+    silent.assert_outcomes(passed=1)
+    assert "subjects" not in silent.stdout.str() and "verdict" not in silent.stdout.str()
+
+
+def test_implementations_named_in_the_table_and_on_the_command_line(fresh):
+    table(fresh, '{implementation = "fresh_layers:unscaled", claims = "hessian.*jac*"}')
+    fresh.makepyfile("def test_one():\n    pass\n")
+    result = fresh.runpytest_subprocess(
+        "--subjects", "--subject", "hessian.softmax=fresh_layers:softmax", "-k", "definition or jacobian-key-float64"
+    )
+    result.assert_outcomes(failed=3, passed=3)
+    result.stdout.fnmatch_lines(["*likely cause: the scale 1/sqrt(d_K) is missing*"])
+    result.stdout.fnmatch_lines(["FAILED subjects::hessian.attention::hessian.jacobian-key-float64*"])
+
+
+def test_a_wrong_option_is_a_usage_error(fresh):
+    fresh.makepyfile("def test_one():\n    pass\n")
+    result = fresh.runpytest_subprocess("--subject", "hessian.attention=fresh_layers:nothing")
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines(["*implementation: expected a callable*"])
+
+
+def test_the_command_line_reports_and_sets_its_exit_status(tmp_path, capsys, monkeypatch):
+    (tmp_path / "fresh_layers.py").write_text(textwrap.dedent(LAYERS))
+    monkeypatch.chdir(tmp_path)
+    options = ["--claims", "hessian.*jac*", "--dtype", "float64"]
+    assert main(["check", "hessian.attention", "fresh_layers:attention", *options]) == 0
+    assert "hessian.attention implemented by fresh_layers.attention: ok" in capsys.readouterr().out
+    entry = '{implementation = "fresh_layers:unscaled", claims = "hessian.*jac*", dtypes = ["float64"]}'
+    (tmp_path / "pyproject.toml").write_text(f'[tool.verify.subjects]\n"hessian.attention" = {entry}\n')
+    assert main(["check"]) == 1
+    assert "likely cause: the scale 1/sqrt(d_K) is missing" in capsys.readouterr().out
+    assert main(["check", "hessian.attention"]) == 2
+    assert main(["subjects", "osa.stiefel*"]) == 0
+    assert "osa.alg-1" in capsys.readouterr().out
+    assert main(["subjects", "nothing"]) == 2
+
+
+def test_entries_of_the_table_are_checked(tmp_path):
+    assert entries_of(tmp_path) == {}
+    path = tmp_path / "pyproject.toml"
+    path.write_text('[tool.verify.subjects]\na = "m:f"\nb = {implementation = "m:g", effort = "ci"}\n')
+    assert entries_of(tmp_path) == {"a": {"implementation": "m:f"}, "b": {"implementation": "m:g", "effort": "ci"}}
+    for wrong in ("1", "{adapter = 'm:f'}", "{implementation = 'm:f', speed = 2}"):
+        path.write_text(f"[tool.verify.subjects]\na = {wrong}\n")
+        with pytest.raises(InputError, match=r"tool\.verify\.subjects\.a"):
+            entries_of(tmp_path)
+    with pytest.raises(InputError, match="--subject: expected SUBJECT="):
+        entry_of_text("hessian.attention")
+    assert entry_of_text("a=m:f") == ("a", {"implementation": "m:f"})

@@ -1,0 +1,199 @@
+"""Other people's implementations under our theorems: torch, scipy, curvlinops, transformers; and broken copies of them."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+import verify
+from theorems.adapters import (
+    attention_kernel,
+    curvature_operator,
+    hugging_face_vit,
+    multihead_attention,
+    orthogonal_initialiser,
+    rms_norm,
+    sdpa,
+)
+from verify.errors import InputError
+from verify.gate.adapters import from_numpy
+from verify.gate.findings import SATISFIED, UNCHECKABLE
+
+#: Where one rounding of the definition is up to 1024 ulps, a value this near is as good as the definition's own.
+FEW_ULPS = 64
+
+
+def assert_right(report: verify.SubjectReport) -> None:
+    report.raise_if_broken()
+    assert max(report.accuracy.values()) < FEW_ULPS, str(report)
+
+
+# -- attention ---------------------------------------------------------------------------------------------------------
+
+
+def available(backend: str) -> bool:
+    q = torch.ones(1, 1, 2, 2)
+    try:
+        sdpa(backend, else_math=False)(q, q, q)
+    except RuntimeError:
+        return False
+    return True
+
+
+@pytest.mark.parametrize("backend", ["math", "flash", "efficient", "cudnn"])
+def test_scaled_dot_product_attention_in_every_backend(backend):
+    if not available(backend):
+        pytest.skip(f"the {backend} backend of scaled_dot_product_attention does not run on this device")
+    report = verify.check(
+        "hessian.attention", sdpa(backend), adapter=attention_kernel(), claims="hessian.*-v*", dtypes=["float64"]
+    )
+    assert_right(report)
+    second = {finding.check: finding.status for finding in report.findings}["hessian.thm-3.2-vv"]
+    # fused kernels have no second derivatives: the theorem is undecided, not satisfied
+    assert second == (SATISFIED if backend == "math" else UNCHECKABLE)
+
+
+@pytest.mark.parametrize(
+    "subject", ["skipless.self_attention", "dynamics.attention_head", "convergence.self_attention"]
+)
+def test_scaled_dot_product_attention_under_the_scales_of_other_papers(subject):
+    report = verify.check(subject, sdpa("math"), adapter=attention_kernel(subject), dtypes=["float64"])
+    assert_right(report)
+    assert report.satisfied
+
+
+def test_multihead_attention():
+    report = verify.check("dynamics.multi_head_attention", torch.nn.MultiheadAttention, adapter=multihead_attention)
+    assert_right(report)
+    assert "dynamics.prop-5.1" in report.satisfied
+
+
+@pytest.mark.parametrize("implementation", ["eager", "sdpa"])
+def test_attention_of_a_hugging_face_model_built_from_its_configuration(implementation):
+    pytest.importorskip("transformers", reason="transformers is not installed (extra 'hugging-face')")
+    try:
+        from transformers.models.vit.modeling_vit import ViTAttention
+    except (ImportError, RuntimeError) as problem:
+        pytest.skip(f"transformers cannot be imported here: {problem}")
+    report = verify.check(
+        "dynamics.multi_head_attention", ViTAttention, adapter=lambda module: hugging_face_vit(module, implementation)
+    )
+    if implementation == "sdpa":
+        assert_right(report)
+    else:  # its softmax is computed in float32, whatever the dtype of the tokens
+        assert report.causes == ["it computes in float32, or adds a constant of about that size"]
+        assert {finding.dtype for finding in report.findings if finding.status == "broken"} == {"float64"}
+
+
+# -- normalisation and initialisation ----------------------------------------------------------------------------------
+
+
+def test_rms_norm_is_that_of_the_paper_over_sqrt_d():
+    assert_right(verify.check("dynamics.rms_norm", torch.nn.RMSNorm, adapter=rms_norm))
+    as_it_is = verify.check(
+        "dynamics.rms_norm",
+        torch.nn.functional.rms_norm,
+        adapter=lambda norm: lambda Y, g: norm(Y, Y.shape[1:], g, 0.0),
+    )
+    assert as_it_is.causes == ["rows have unit mean square, not unit norm: sqrt(D) times longer than in this paper"]
+
+
+def test_the_constant_under_the_root_of_rms_norm_is_found():
+    report = verify.check(
+        "dynamics.rms_norm", torch.nn.RMSNorm, adapter=lambda m: rms_norm(m, eps=None), dtypes=["float64"]
+    )
+    assert report.causes == ["a constant eps = 2^-52, torch's default in float64, is added under the root"]
+
+
+def test_orthogonal_initialisation_is_uniform():
+    report = verify.check("osa.stiefel_uniform", torch.nn.init.orthogonal_, adapter=orthogonal_initialiser)
+    report.raise_if_broken()
+    assert "osa.alg-1" in report.satisfied
+
+
+def test_a_biased_orthogonal_sampler_is_caught():
+    def without_signs(matrix: Any, generator: Any = None) -> None:
+        Z = torch.randn(matrix.shape, dtype=matrix.dtype, generator=generator)
+        matrix.copy_(torch.linalg.qr(Z).Q)
+
+    report = verify.check("osa.stiefel_uniform", without_signs, adapter=orthogonal_initialiser, claims="osa.alg-1")
+    assert report.broken == ["osa.alg-1"] and any("no sign correction" in cause for cause in report.causes)
+    assert "first entry positive" in str(report)
+
+
+# -- the matrix exponential --------------------------------------------------------------------------------------------
+
+
+def test_exponential_of_scipy():
+    linalg = pytest.importorskip("scipy.linalg", reason="scipy is not installed (extra 'dev')")
+    report = verify.check("osa.matrix_exponential", linalg.expm, adapter=from_numpy, claims="osa.so-n")
+    report.raise_if_broken()
+    assert report.satisfied == ["osa.so-n"]
+
+
+def test_exponential_of_torch_for_a_batch_and_for_a_single_matrix():
+    def of_a_batch(S: Any) -> Any:
+        return torch.linalg.matrix_exp(S.expand(2, *S.shape))[0]
+
+    verify.check("osa.matrix_exponential", of_a_batch, claims="osa.thm-c.1").raise_if_broken()
+    single = verify.check("osa.matrix_exponential", torch.linalg.matrix_exp, claims="osa.so-n", dtypes=["float64"])
+    gap = single.findings[0].residual
+    # torch 2.13 cuts the series of a single matrix of small norm short; a version that does not is right
+    assert single.ok if gap < 4 else "definition" in single.broken
+
+
+# -- curvature ---------------------------------------------------------------------------------------------------------
+
+
+def curvlinops() -> Any:
+    return pytest.importorskip("curvlinops", reason="curvlinops is not installed (extra 'curvature')")
+
+
+def test_hessian_and_gauss_newton_operators_of_curvlinops():
+    library = curvlinops()
+    for subject, operator, claims in (
+        ("hessian.loss_hessian", library.HessianLinearOperator, ["hessian.loss-hessian-qk"]),
+        ("hessian.outer_product_hessian", library.GGNLinearOperator, ["hessian.thm-3.1-qk", "hessian.thm-3.1-vv"]),
+    ):
+        report = verify.check(subject, operator, adapter=curvature_operator, dtypes=["float64"])
+        assert_right(report)
+        assert set(claims) <= set(report.satisfied)
+
+
+def test_a_hessian_without_its_functional_part_is_caught():
+    report = verify.check(
+        "hessian.loss_hessian", curvlinops().GGNLinearOperator, adapter=curvature_operator, dtypes=["float64"]
+    )
+    assert report.causes == ["the functional part is missing: it is the Gauss-Newton (outer-product) Hessian"]
+    assert "hessian.loss-hessian-qk" in report.broken
+
+
+# -- adapters ----------------------------------------------------------------------------------------------------------
+
+
+def test_unknown_backends_are_refused():
+    with pytest.raises(InputError, match="backend: expected one of"):
+        sdpa("fast")
+
+
+# -- the documentation -------------------------------------------------------------------------------------------------
+
+PAGE = (Path(__file__).resolve().parents[1] / "docs/your-implementation.md").read_text(encoding="utf-8")
+BLOCKS = re.findall(r"```python\n(.*?)```", PAGE, flags=re.DOTALL)
+
+
+@pytest.mark.parametrize("code", BLOCKS, ids=[str(number) for number in range(len(BLOCKS))])
+def test_every_documented_example_runs(code):
+    for library in ("scipy", "curvlinops", "transformers"):
+        if f"import {library}" in code or f"from {library}" in code:
+            pytest.importorskip(library, reason=f"{library} is not installed", exc_type=ImportError)
+    try:
+        exec(code, {"__name__": "example"})
+    except RuntimeError as problem:  # a torchvision of another build than torch
+        if "torchvision" not in str(problem):
+            raise
+        pytest.skip(f"transformers cannot be imported here: {problem}")

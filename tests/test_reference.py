@@ -1,0 +1,154 @@
+"""Exported functions: their claims hold, they run in every float dtype, in batches and under autograd, the table is theirs."""
+
+from __future__ import annotations
+
+import copy
+import inspect
+from pathlib import Path
+
+import pytest
+import torch
+
+import theorems
+import verify
+from theorems.reference import references
+from verify.errors import InputError
+from verify.gate.findings import Finding
+from verify.gate.measure import measure_ulps, rejected_laws
+from verify.gate.reach import GATING
+from verify.registry import load
+from verify.relations import FollowsLaw
+from verify.relations.order import count
+from verify.runner import judge, run_check
+from verify.settings import settings_for
+
+REFERENCES = references()
+REGISTRY = load()
+SETTINGS = settings_for("quick", None, "cpu", ("float64",))
+TABLE = (Path(__file__).resolve().parents[1] / "docs/reference.md").read_text(encoding="utf-8")
+
+
+def example(name, dtype=torch.float64, seed=0):
+    return REFERENCES[name].example(dtype, torch.Generator().manual_seed(seed))
+
+
+CERTIFYING = sorted({claim for reference in REFERENCES.values() for claim in reference.claims})
+DETERMINISTIC = [name for name, reference in REFERENCES.items() if reference.ulps is not None]
+OF_CLAIMS = [
+    name
+    for name in DETERMINISTIC
+    if inspect.unwrap(REFERENCES[name].function) is REGISTRY[REFERENCES[name].claims[0]].the_formula
+]
+
+
+@pytest.mark.parametrize("claim_id", CERTIFYING)
+def test_every_certifying_claim_holds(claim_id):
+    claim = REGISTRY[claim_id]
+    assert claim.expects in GATING
+    if isinstance(claim.relation, FollowsLaw):
+        assert rejected_laws(claim, claim.the_formula, SETTINGS)[0] == []
+        return
+    check = claim.relation.checks(claim, SETTINGS)[0]
+    judgement = judge(claim, run_check(claim, check, SETTINGS))
+    assert judgement.ok, judgement.why
+
+
+@pytest.mark.parametrize("name", REFERENCES)
+def test_functions_are_found_by_topic_and_documented(name):
+    reference = REFERENCES[name]
+    assert getattr(getattr(theorems, reference.topic), reference.name) is reference.function
+    assert reference.claims and all(claim in (reference.function.__doc__ or "") for claim in reference.claims[:1])
+    assert reference.row() in TABLE
+
+
+def test_the_table_has_no_other_rows():
+    assert sum(line.startswith("| `theorems.") for line in TABLE.splitlines()) == len(REFERENCES)
+
+
+@pytest.mark.parametrize("name", REFERENCES)
+def test_the_stated_cost_is_the_counted_one(name):
+    given = example(name)
+    tensors = {key: value for key, value in given.items() if isinstance(value, torch.Tensor)}
+    rest = {key: value for key, value in given.items() if key not in tensors}
+
+    def called(*values):
+        return REFERENCES[name].function(**dict(zip(tensors, values, strict=True)), **rest)
+
+    assert count(called, *tensors.values()).operations == REFERENCES[name].operations
+
+
+@pytest.mark.parametrize("name", DETERMINISTIC)
+def test_dtypes_and_gradients(name):
+    function = REFERENCES[name].function
+    value = function(**example(name))
+    single = function(**{key: item.float() if torch.is_tensor(item) else item for key, item in example(name).items()})
+    assert value.dtype == torch.float64 and single.dtype == torch.float32
+    assert (single.double() - value).abs().max() < 1e-4 * value.abs().max()
+    if name not in ("curvature.functional_hessian_query", "curvature.loss_hessian_query_key"):  # slow, and alike
+        first = next(iter(example(name)))
+        gradient = torch.func.grad(lambda x: function(**{**example(name), first: x}).square().sum())(
+            example(name)[first]
+        )
+        assert gradient.isfinite().all() and gradient.any()
+
+
+@pytest.mark.parametrize(
+    "name", ["jacobians.softmax_jacobian", "jacobians.rms_norm_jacobian", "layers.attention_through_basis"]
+)
+def test_leading_axes_are_batches(name):
+    function = REFERENCES[name].function
+    draws = [example(name, seed=seed) for seed in range(6)]
+    first = next(iter(draws[0]))
+    stacked = torch.stack([draw[first] for draw in draws]).reshape(2, 3, *draws[0][first].shape)
+    together = function(**{**draws[0], first: stacked})
+    alone = torch.stack([function(**{**draws[0], first: draw[first]}) for draw in draws])
+    assert torch.allclose(together.reshape(alone.shape), alone, rtol=1e-12, atol=1e-13)
+
+
+def test_batches_that_disagree_are_refused():
+    with pytest.raises(InputError, match="gamma: expected the batch of Y, 2; got 3"):
+        theorems.jacobians.rms_norm_jacobian(torch.ones(2, 1, 4), torch.ones(3, 4))
+
+
+@pytest.mark.parametrize("name", OF_CLAIMS)
+def test_the_stated_accuracy_is_met(name):
+    reference = REFERENCES[name]
+    claim = copy.copy(REGISTRY[reference.claims[0]])
+    claim.batched, claim._oracle = False, claim.the_formula
+    for dtype, stated in zip(("float64", "float32"), reference.ulps, strict=True):
+        finding = Finding(name, "", dtype, "")
+        measure_ulps(claim, SETTINGS, finding)
+        assert finding.ulps <= stated
+
+
+def assert_accurate(report, name):
+    stated = dict(zip(("float64", "float32"), REFERENCES[name].ulps, strict=True))
+    assert all(found <= stated[dtype] for dtype, found in report.accuracy.items())
+
+
+@pytest.mark.parametrize("method", ["push-through", "frame", "dense"])
+def test_our_own_layer_passes_the_gate(method):
+    def layer(X, W_Q, W_K, W_V, W_O, alpha):
+        return theorems.layers.orthogonal_self_attention(X, W_Q, W_K, W_V, W_O, alpha, method=method)
+
+    report = verify.check("osa.attention", layer, claims="osa.thm-c.1")
+    report.raise_if_broken()
+    if method == "push-through":
+        assert_accurate(report, "layers.orthogonal_self_attention")
+
+
+def test_our_own_basis_passes_the_gate():
+    def basis(M, steps, epsilon):
+        return theorems.layers.newton_schulz(M, steps, float(epsilon))
+
+    report = verify.check("osa.newton_schulz_basis", basis, claims="osa.ns-prenorm")
+    report.raise_if_broken()
+    assert_accurate(report, "layers.newton_schulz")
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
+@pytest.mark.parametrize("name", DETERMINISTIC)
+def test_on_cuda(name):
+    given = {key: item.cuda() if torch.is_tensor(item) else item for key, item in example(name).items()}
+    value = REFERENCES[name].function(**given)
+    assert value.is_cuda and torch.allclose(value.cpu(), REFERENCES[name].function(**example(name)))

@@ -1,0 +1,23 @@
+"""Layers for models: orthogonal self-attention, bases of queries and keys, initialisation (OSA paper)."""
+
+from __future__ import annotations
+
+from theorems.osa import initialisation
+from theorems.osa import layers as osa
+from theorems.reference import certified, over_batches
+
+orthogonal_self_attention = certified(
+    osa.orthogonal_self_attention,
+    "layers", "Eqs. (3)-(5)",
+    ["osa.push-through-layer", "osa.push-through-low-rank", "osa.multi-head-push-through"], 3_678, (32, 32),
+)  # fmt: skip
+attention_through_basis = certified(
+    over_batches(osa.attention_through_basis, ["osa.low-rank-layer"]),
+    "layers", "Section 2.4", ["osa.low-rank-layer"], 3_719, (8, 8),
+)  # fmt: skip
+newton_schulz = certified(
+    osa.newton_schulz,
+    "layers", "Eq. (9)", ["osa.ns-convergence"], 3_156, (8, 8),
+)  # fmt: skip
+stiefel_uniform = certified(initialisation.stiefel_uniform, "layers", "Algorithm 1", ["osa.alg-1"], 501, None)
+initialise = certified(osa.initialise, "layers", "Appendix C", ["osa.alg-1", "osa.thm-c.2"], 446, None)

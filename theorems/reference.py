@@ -1,0 +1,134 @@
+"""Reference functions: formulas that claims certify, with batches, and what the table in docs/reference.md says of them.
+
+A function is exported by registering it here, under a topic that is a module of this package; a test refuses those whose
+claims do not hold.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from verify.arithmetic import is_tensor
+from verify.errors import InputError
+from verify.shapes import Shape, parameter_specs
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+#: Eight tokens of four features, heads of two: the sizes at which costs are counted.
+EXAMPLE = {
+    **dict.fromkeys(("L", "N", "n", "S", "d_s"), 8),
+    **dict.fromkeys(("d", "d_V", "D", "m", "r"), 4),
+    **dict.fromkeys(("d_K", "d_v"), 2),
+}
+
+NOTE = """
+Tensors in float32 or float64, on one device; leading axes of matrices are a batch, matrices without them are shared by
+it.  Differentiable by torch.autograd and torch.func.  Raises `verify.errors.InputError` for arguments that do not fit.
+Certified by {claims}."""
+
+
+@dataclass(frozen=True)
+class Reference:
+    """An exported function: the source's label, the claims that certify it, its cost, and its error in ulps.
+
+    `operations` are counted at `EXAMPLE` sizes, as `verify.relations.order.count` does.  `ulps` bounds the error in
+    float64 and float32, in ulps of the largest entry at well-conditioned inputs; None for random functions.
+    """
+
+    function: Callable[..., Any]
+    topic: str
+    source: str
+    claims: tuple[str, ...]
+    operations: int
+    ulps: tuple[int, int] | None
+
+    def example(self, dtype: Any, generator: Any) -> dict[str, Any]:
+        """Arguments of `EXAMPLE` sizes, by name."""
+        import torch
+
+        def matrix(*shape: int) -> Any:
+            return torch.randn(shape, dtype=dtype, generator=generator)
+
+        if self.name == "orthogonal_self_attention":
+            weights = {name: matrix(2, 4, 2) for name in ("W_Q", "W_K", "W_V")}
+            return {"X": matrix(8, 4), **weights, "W_O": matrix(2, 2, 4)}
+        if self.name == "initialise":
+            return {"d": 4, "h": 2, "generator": generator, "dtype": dtype}
+        if self.name == "stiefel_uniform":
+            return {"n": 8, "m": 4, "generator": generator, "dtype": dtype}
+        if self.name == "newton_schulz":
+            return {"M": matrix(8, 4), "steps": 5}
+        specs = parameter_specs(self.function)
+        return {
+            name: matrix(*spec.resolve(EXAMPLE)) if isinstance(spec, Shape) else matrix()
+            for name, spec in specs.items()
+        }
+
+    @property
+    def name(self) -> str:
+        return str(self.function.__name__)
+
+    def row(self) -> str:
+        """The row of the table in docs/reference.md."""
+        accuracy = "exact law" if self.ulps is None else f"{self.ulps[0]}, {self.ulps[1]}"
+        claims = ", ".join(self.claims)
+        return f"| `theorems.{self.topic}.{self.name}` | {self.source} | {claims} | {self.operations:,} | {accuracy} |"
+
+
+_references: dict[str, Reference] = {}
+
+
+def certified(
+    function: F, topic: str, source: str, claims: Sequence[str], operations: int, ulps: tuple[int, int] | None
+) -> F:
+    """Register `function` for export, and return it."""
+    reference = Reference(function, topic, source, tuple(claims), operations, ulps)
+    _references[f"{topic}.{reference.name}"] = reference
+    return function
+
+
+def references() -> dict[str, Reference]:
+    """All exported functions by topic and name, the topics imported."""
+    import importlib
+
+    from theorems import TOPICS
+
+    for topic in TOPICS:
+        importlib.import_module(f"theorems.{topic}")
+    return dict(_references)
+
+
+def over_batches(formula: F, claims: Sequence[str]) -> F:
+    """`formula` for matrices with leading axes, its docstring extended by what holds for all reference functions."""
+    ranks = {name: len(spec.dims) for name, spec in parameter_specs(formula).items() if isinstance(spec, Shape)}
+    signature = inspect.signature(formula)
+
+    @functools.wraps(formula)
+    def reference(*args: Any, **kwargs: Any) -> Any:
+        arguments = signature.bind(*args, **kwargs).arguments
+        return _mapped(formula, arguments, ranks)
+
+    reference.__doc__ = (inspect.getdoc(formula) or "") + "\n" + NOTE.format(claims=", ".join(claims))
+    return reference  # type: ignore[return-value]
+
+
+def _mapped(formula: Callable[..., Any], arguments: dict[str, Any], ranks: dict[str, int]) -> Any:
+    import torch
+
+    leading = {name: arguments[name].ndim - ranks[name] for name in ranks if is_tensor(arguments.get(name))}
+    depth = max(leading.values(), default=0)
+    if depth <= 0:
+        return formula(**arguments)
+    moving = [name for name, axes in leading.items() if axes == depth]
+    lengths = {name: arguments[name].shape[0] for name in moving}
+    if len(set(lengths.values())) > 1:
+        raise InputError(moving[-1], f"the batch of {moving[0]}, {lengths[moving[0]]}", str(lengths[moving[-1]]))
+
+    def one(batch: dict[str, Any]) -> Any:
+        return _mapped(formula, {**arguments, **batch}, ranks)
+
+    return torch.func.vmap(one)({name: arguments[name] for name in moving})

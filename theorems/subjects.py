@@ -1,0 +1,539 @@
+"""What the gate knows about our definitions: layouts, sizes, inputs, and the mistakes that implementations make.
+
+Each variant is a definition that someone has written by mistake; an implementation that agrees with one to rounding is
+told so by its name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Annotated, Any
+
+from theorems.convergence import definitions as convergence
+from theorems.dynamics import definitions as dynamics
+from theorems.hessian import definitions as hessian
+from theorems.osa import definitions as osa
+from verify.derivatives import jacobian
+from verify.gate.profiles import Profile
+from verify.matrix import concatenate, exp, eye, normalize_rows, ones, rational, row_sums, softmax, sqrt
+from verify.shapes import Real, Shape, Size
+
+TOKENS_ARE_ROWS = "tokens are the rows of X, weights act from the right: Q = X W_Q"
+ROW_MAJOR = "row-major vec, numerator layout"
+
+#: Constants that scale logits, where a paper leaves their range open.
+Scale = Annotated[Any, Real(0.125, 4.0)]
+
+
+def lower_triangle_softmax(T: Any) -> Any:
+    """softmax over the keys j <= i of query i, shape (n, n): attention under a causal mask, without infinities."""
+    n = T.shape[0]
+    weights = exp(T)
+    rows = [
+        concatenate([weights[i : i + 1, : i + 1], weights[i : i + 1, i + 1 :] * 0], axis=1) if i + 1 < n
+        else weights[i : i + 1]
+        for i in range(n)
+    ]  # fmt: skip
+    masked = concatenate(rows, axis=0)
+    return masked / row_sums(masked)
+
+
+# -- softmax -----------------------------------------------------------------------------------------------------------
+
+SOFTMAX = Profile("hessian.softmax", layout="one distribution per row")
+
+
+@SOFTMAX.variant("softmax over the wrong axis: columns sum to 1, not rows")
+def _(T: Any) -> Any:
+    return softmax(T.T).T
+
+
+@SOFTMAX.variant("the rows are not normalised")
+def _(T: Any) -> Any:
+    return exp(T)
+
+
+SOFTMAX_ROW = Profile("convergence.softmax", layout="one distribution, a row")
+
+
+@SOFTMAX_ROW.variant("softmax over the wrong axis: every entry is 1")
+def _(u: Any) -> Any:
+    return softmax(u.T).T
+
+
+@SOFTMAX_ROW.variant("the row is not normalised")
+def _(u: Any) -> Any:
+    return exp(u)
+
+
+# -- softmax attention -------------------------------------------------------------------------------------------------
+
+ATTENTION_MATRIX = Profile("hessian.attention_matrix", layout=TOKENS_ARE_ROWS)
+
+
+@ATTENTION_MATRIX.variant("the scale 1/sqrt(d_K) is missing")
+def _(X: Any, W_Q: Any, W_K: Any) -> Any:
+    return softmax(X @ W_Q @ W_K.T @ X.T)
+
+
+@ATTENTION_MATRIX.variant("softmax over the wrong axis: columns sum to 1, not rows")
+def _(X: Any, W_Q: Any, W_K: Any) -> Any:
+    return softmax(hessian.attention_logits(X, W_Q, W_K).T).T
+
+
+ATTENTION = Profile("hessian.attention", layout=TOKENS_ARE_ROWS)
+
+
+@ATTENTION.variant("the scale 1/sqrt(d_K) is missing")
+def _(X: Any, W_Q: Any, W_K: Any, W_V: Any) -> Any:
+    return softmax(X @ W_Q @ W_K.T @ X.T) @ X @ W_V
+
+
+@ATTENTION.variant("the logits are divided by d_K instead of sqrt(d_K)")
+def _(X: Any, W_Q: Any, W_K: Any, W_V: Any) -> Any:
+    return softmax(X @ W_Q @ W_K.T @ X.T / W_Q.shape[1]) @ X @ W_V
+
+
+@ATTENTION.variant("the scale is that of the values, 1/sqrt(d_V), not of the keys")
+def _(X: Any, W_Q: Any, W_K: Any, W_V: Any) -> Any:
+    return softmax(X @ W_Q @ W_K.T @ X.T / sqrt(W_V.shape[1])) @ X @ W_V
+
+
+@ATTENTION.variant("softmax over the wrong axis: columns sum to 1, not rows")
+def _(X: Any, W_Q: Any, W_K: Any, W_V: Any) -> Any:
+    return softmax(hessian.attention_logits(X, W_Q, W_K).T).T @ X @ W_V
+
+
+@ATTENTION.variant("the attention matrix is transposed")
+def _(X: Any, W_Q: Any, W_K: Any, W_V: Any) -> Any:
+    return softmax(hessian.attention_logits(X, W_Q, W_K)).T @ X @ W_V
+
+
+@ATTENTION.variant("a causal mask is applied")
+def _(X: Any, W_Q: Any, W_K: Any, W_V: Any) -> Any:
+    return lower_triangle_softmax(hessian.attention_logits(X, W_Q, W_K)) @ X @ W_V
+
+
+@ATTENTION.variant("the softmax is missing")
+def _(X: Any, W_Q: Any, W_K: Any, W_V: Any) -> Any:
+    return hessian.attention_logits(X, W_Q, W_K) @ X @ W_V
+
+
+SKIPLESS = Profile("skipless.self_attention", layout=TOKENS_ARE_ROWS + "; logits without a scale factor")
+
+
+@SKIPLESS.variant("the logits are scaled by 1/sqrt(d), where this paper has no scale")
+def _(X: Any, W_Q: Any, W_K: Any, W_V: Any, W_O: Any) -> Any:
+    return softmax(X @ W_Q @ W_K.T @ X.T / sqrt(W_Q.shape[1])) @ X @ W_V @ W_O
+
+
+@SKIPLESS.variant("softmax over the wrong axis: columns sum to 1, not rows")
+def _(X: Any, W_Q: Any, W_K: Any, W_V: Any, W_O: Any) -> Any:
+    return softmax((X @ W_Q @ W_K.T @ X.T).T).T @ X @ W_V @ W_O
+
+
+@SKIPLESS.variant("a causal mask is applied")
+def _(X: Any, W_Q: Any, W_K: Any, W_V: Any, W_O: Any) -> Any:
+    return lower_triangle_softmax(X @ W_Q @ W_K.T @ X.T) @ X @ W_V @ W_O
+
+
+HEAD = Profile("dynamics.attention_head", layout=TOKENS_ARE_ROWS + "; logits scaled by beta alone")
+
+
+@HEAD.inputs
+def head(
+    X: dynamics.Tokens,
+    W_Q: Annotated[Any, Shape("D", "D_H", role="query")],
+    W_K: Annotated[Any, Shape("D", "D_H")],
+    W_V: Annotated[Any, Shape("D", "D_H")],
+    beta: Scale,
+) -> dict[str, Any]:
+    return {"X": X, "W_Q": W_Q, "W_K": W_K, "W_V": W_V, "beta": beta}
+
+
+@HEAD.variant("beta is missing")
+def _(X: Any, W_Q: Any, W_K: Any, W_V: Any, beta: Any) -> Any:
+    return softmax(X @ W_Q @ W_K.T @ X.T) @ X @ W_V
+
+
+@HEAD.variant("the logits are scaled by 1/sqrt(D_H) besides beta")
+def _(X: Any, W_Q: Any, W_K: Any, W_V: Any, beta: Any) -> Any:
+    return softmax(X @ W_Q @ W_K.T @ X.T * beta / sqrt(W_Q.shape[1])) @ X @ W_V
+
+
+@HEAD.variant("softmax over the wrong axis: columns sum to 1, not rows")
+def _(X: Any, W_Q: Any, W_K: Any, W_V: Any, beta: Any) -> Any:
+    return softmax((X @ W_Q @ W_K.T @ X.T * beta).T).T @ X @ W_V
+
+
+HEADS = Profile(
+    "dynamics.multi_head_attention",
+    sizes={"S": (1, 4), "D": (1, 6), "H": (1, 3)},
+    where=lambda sizes: sizes["D"] % sizes["H"] == 0,
+    layout=TOKENS_ARE_ROWS + "; head h has columns h D/H, ..., (h+1) D/H - 1 of W_Q, W_K, W_V",
+)
+
+
+@HEADS.variant("the output projection W_O is missing")
+def _(X: Any, W_Q: Any, W_K: Any, W_V: Any, W_O: Any, beta: Any, H: Any) -> Any:
+    return dynamics.multi_head_attention(X, W_Q, W_K, W_V, eye(W_O.shape[0]), beta, H)
+
+
+@HEADS.variant("there is one head of the full width")
+def _(X: Any, W_Q: Any, W_K: Any, W_V: Any, W_O: Any, beta: Any, H: Any) -> Any:
+    return dynamics.attention_head(X, W_Q, W_K, W_V, beta) @ W_O
+
+
+@HEADS.variant("the logits are scaled by sqrt(H/D) besides beta")
+def _(X: Any, W_Q: Any, W_K: Any, W_V: Any, W_O: Any, beta: Any, H: Any) -> Any:
+    return dynamics.multi_head_attention(X, W_Q, W_K, W_V, W_O, beta / sqrt(W_Q.shape[1] // H), H)
+
+
+SHALLOW = Profile("convergence.self_attention", layout="tokens are the rows of X; weights act as X W^T")
+
+
+@SHALLOW.inputs
+def one_sample(
+    X: Annotated[Any, Shape("d_s", "d")],
+    W_Q: convergence.QueryWeights,
+    W_K: convergence.KeyWeights,
+    W_V: convergence.ValueWeights,
+    tau_0: Scale,
+) -> dict[str, Any]:
+    return {"X": X, "W_Q": W_Q, "W_K": W_K, "W_V": W_V, "tau_0": tau_0}
+
+
+@SHALLOW.variant("the scale tau_0 is missing")
+def _(X: Any, W_Q: Any, W_K: Any, W_V: Any, tau_0: Any) -> Any:
+    return softmax((X @ W_Q.T) @ (X @ W_K.T).T) @ (X @ W_V.T)
+
+
+# -- normalisation -----------------------------------------------------------------------------------------------------
+
+RMS_NORM = Profile(
+    "dynamics.rms_norm",
+    layout="rows of Y are normalised to unit norm, not to unit mean square: gamma / sqrt(D) of the usual RMSNorm",
+    without_domains={"kinks": "rows vanish", "integers": "rows vanish", "repeated singular values": "rows vanish"},
+)
+
+
+@RMS_NORM.variant("rows have unit mean square, not unit norm: sqrt(D) times longer than in this paper")
+def _(Y: Any, gamma: Any) -> Any:
+    return normalize_rows(Y) * gamma.reshape(1, -1) * sqrt(Y.shape[1])
+
+
+def _with_constant(Y: Any, gamma: Any, constant: float) -> Any:
+    """gamma y / sqrt(|y|^2 + D constant): what torch computes with eps = `constant`, over sqrt(D)."""
+    return Y / sqrt(row_sums(Y * Y) + Y.shape[1] * constant) * gamma.reshape(1, -1)
+
+
+@RMS_NORM.variant("a constant eps = 1e-5 is added under the root")
+def _(Y: Any, gamma: Any) -> Any:
+    return _with_constant(Y, gamma, 1e-5)
+
+
+@RMS_NORM.variant("a constant eps = 1e-6 is added under the root")
+def _(Y: Any, gamma: Any) -> Any:
+    return _with_constant(Y, gamma, 1e-6)
+
+
+@RMS_NORM.variant("a constant eps = 2^-52, torch's default in float64, is added under the root")
+def _(Y: Any, gamma: Any) -> Any:
+    return _with_constant(Y, gamma, 2.0**-52)
+
+
+@RMS_NORM.variant("the gain gamma is missing")
+def _(Y: Any, gamma: Any) -> Any:
+    return normalize_rows(Y)
+
+
+@RMS_NORM.variant("the gain is 1 + gamma")
+def _(Y: Any, gamma: Any) -> Any:
+    return normalize_rows(Y) * (gamma.reshape(1, -1) + 1)
+
+
+@RMS_NORM.variant("the mean of each row is subtracted, as in LayerNorm")
+def _(Y: Any, gamma: Any) -> Any:
+    return normalize_rows(Y - row_sums(Y) * rational(1, Y.shape[1])) * gamma.reshape(1, -1)
+
+
+@RMS_NORM.variant("columns are normalised instead of rows")
+def _(Y: Any, gamma: Any) -> Any:
+    return normalize_rows(Y.T).T * gamma.reshape(1, -1)
+
+
+OSCILLATORS = Profile(
+    "dynamics.oscillator_rms_norm",
+    sizes={"S": (1, 3), "D": (1, 6), "N": (1, 3)},
+    where=lambda sizes: sizes["D"] % sizes["N"] == 0,
+    layout="oscillators are N consecutive entries of a row of Y, each normalised to unit norm",
+    without_domains=RMS_NORM.without_domains,
+)
+
+PROJECTION = Profile("dynamics.projection", layout="rows of Y are projected onto the tangent spaces at the rows of X")
+
+
+@PROJECTION.inputs
+def projected(X: dynamics.Tokens, Y: dynamics.Tokens) -> dict[str, Any]:
+    return {"X": X, "Y": Y}
+
+
+@PROJECTION.variant("the normal part is returned instead of the tangent part")
+def _(X: Any, Y: Any) -> Any:
+    return X * row_sums(X * Y)
+
+
+@PROJECTION.variant("X is divided by its norm first, where the paper projects with X as it is")
+def _(X: Any, Y: Any) -> Any:
+    return Y - X * row_sums(X * Y) / row_sums(X * X)
+
+
+# -- energies and kernels ----------------------------------------------------------------------------------------------
+
+ENERGY = Profile("dynamics.energy", layout=TOKENS_ARE_ROWS)
+
+
+@ENERGY.inputs
+def energy_inputs(
+    X: dynamics.Tokens,
+    W_Q: Annotated[Any, Shape("D", "D_H", role="query")],
+    W_K: Annotated[Any, Shape("D", "D_H")],
+    beta: Scale,
+) -> dict[str, Any]:
+    return {"X": X, "W_Q": W_Q, "W_K": W_K, "beta": beta}
+
+
+TANGENT_KERNEL = Profile(
+    "convergence.tangent_kernel",
+    sizes={"N": (1, 3), "d_s": (1, 3), "d": (1, 3), "d_m": (1, 3)},
+    layout="entry (n, m) belongs to samples n and m; all four weights are trained",
+)
+
+
+@TANGENT_KERNEL.inputs
+def network(
+    X: convergence.Samples,
+    W_Q: convergence.QueryWeights,
+    W_K: convergence.KeyWeights,
+    W_V: convergence.ValueWeights,
+    w_O: convergence.OutputWeights,
+    tau_0: Scale,
+    tau_1: Scale,
+) -> dict[str, Any]:
+    weights = {"W_Q": W_Q, "W_K": W_K, "W_V": W_V, "w_O": w_O}
+    return {"X": X, **weights, "tau_0": tau_0, "tau_1": tau_1, "pooling": "average"}
+
+
+HIDDEN = Profile("convergence.last_hidden_layer", layout="row n belongs to sample n; pooling is an average over tokens")
+
+
+@HIDDEN.inputs
+def hidden(
+    X: convergence.Samples,
+    W_Q: convergence.QueryWeights,
+    W_K: convergence.KeyWeights,
+    W_V: convergence.ValueWeights,
+    tau_0: Scale,
+    tau_1: Scale,
+) -> dict[str, Any]:
+    weights = {"W_Q": W_Q, "W_K": W_K, "W_V": W_V}
+    return {"X": X, **weights, "tau_0": tau_0, "tau_1": tau_1, "pooling": "average"}
+
+
+@TANGENT_KERNEL.variant("only the last layer is trained")
+def _(X: Any, W_Q: Any, W_K: Any, W_V: Any, w_O: Any, tau_0: Any, tau_1: Any, pooling: Any) -> Any:
+    F = convergence.last_hidden_layer(X, W_Q, W_K, W_V, tau_0, tau_1, pooling)
+    return F @ F.T
+
+
+@TANGENT_KERNEL.variant("tokens are summed, not averaged")
+def _(X: Any, W_Q: Any, W_K: Any, W_V: Any, w_O: Any, tau_0: Any, tau_1: Any, pooling: Any) -> Any:
+    kernel = convergence.tangent_kernel(X, W_Q, W_K, W_V, w_O, tau_0, tau_1, "average")
+    return kernel * X.shape[1] ** 2
+
+
+# -- Hessians ----------------------------------------------------------------------------------------------------------
+
+#: Blocks that are drawn: mixed ones and a diagonal one.
+BLOCKS = (("W_Q", "W_K"), ("W_V", "W_Q"), ("W_K", "W_K"), ("W_V", "W_K"))
+BLOCK_SIZES = {"L": (1, 3), "d_V": (1, 2), "d_K": (1, 3), "block": (1, len(BLOCKS))}
+
+LOSS_HESSIAN = Profile("hessian.loss_hessian", sizes=BLOCK_SIZES, layout=ROW_MAJOR)
+OUTER = Profile("hessian.outer_product_hessian", sizes=BLOCK_SIZES, layout=ROW_MAJOR)
+FUNCTIONAL = Profile("hessian.functional_hessian", sizes=BLOCK_SIZES, layout=ROW_MAJOR)
+
+
+@LOSS_HESSIAN.inputs
+@FUNCTIONAL.inputs
+def block_of_a_hessian(
+    X: hessian.Tokens,
+    W_Q: hessian.QueryWeights,
+    W_K: hessian.KeyWeights,
+    W_V: hessian.ValueWeights,
+    Y: hessian.Labels,
+    block: Annotated[int, Size("block")],
+) -> dict[str, Any]:
+    return {"X": X, "W_Q": W_Q, "W_K": W_K, "W_V": W_V, "Y": Y, "wrt": BLOCKS[block - 1]}
+
+
+@OUTER.inputs
+def block_without_labels(
+    X: hessian.Tokens,
+    W_Q: hessian.QueryWeights,
+    W_K: hessian.KeyWeights,
+    W_V: hessian.ValueWeights,
+    block: Annotated[int, Size("block")],
+) -> dict[str, Any]:
+    return {"X": X, "W_Q": W_Q, "W_K": W_K, "W_V": W_V, "wrt": BLOCKS[block - 1]}
+
+
+@LOSS_HESSIAN.variant("the functional part is missing: it is the Gauss-Newton (outer-product) Hessian")
+def _(X: Any, W_Q: Any, W_K: Any, W_V: Any, Y: Any, wrt: Any) -> Any:
+    return hessian.outer_product_hessian(X, W_Q, W_K, W_V, wrt)
+
+
+@LOSS_HESSIAN.variant("the outer-product part is missing: it is the functional Hessian")
+def _(X: Any, W_Q: Any, W_K: Any, W_V: Any, Y: Any, wrt: Any) -> Any:
+    return hessian.functional_hessian(X, W_Q, W_K, W_V, Y, wrt)
+
+
+@LOSS_HESSIAN.variant("the loss is a sum, not a mean, over the entries of F")
+def _(X: Any, W_Q: Any, W_K: Any, W_V: Any, Y: Any, wrt: Any) -> Any:
+    return hessian.loss_hessian(X, W_Q, W_K, W_V, Y, wrt) * (X.shape[0] * X.shape[1])
+
+
+@OUTER.variant("the loss is a sum, not a mean, over the entries of F")
+def _(X: Any, W_Q: Any, W_K: Any, W_V: Any, wrt: Any) -> Any:
+    return hessian.outer_product_hessian(X, W_Q, W_K, W_V, wrt) * (X.shape[0] * X.shape[1])
+
+
+@OUTER.variant("the curvature of the loss, 2/(L d_V), is missing")
+def _(X: Any, W_Q: Any, W_K: Any, W_V: Any, wrt: Any) -> Any:
+    first, second = (jacobian(hessian.attention, name)(X, W_Q, W_K, W_V) for name in wrt)
+    return first.T @ second
+
+
+# -- orthogonal self-attention -----------------------------------------------------------------------------------------
+
+SKEW = Profile("osa.skew_matrix", layout=TOKENS_ARE_ROWS, where=osa.whole_heads)
+
+
+@SKEW.variant("the scale 1/sqrt(d_v) is missing")
+def _(X: Any, W_Q: Any, W_K: Any, alpha: Any) -> Any:
+    return osa.skew_matrix(X, W_Q, W_K, alpha) * sqrt(W_Q.shape[1])
+
+
+@SKEW.variant("Q K^T + K Q^T: symmetric instead of skew")
+def _(X: Any, W_Q: Any, W_K: Any, alpha: Any) -> Any:
+    Q, K = X @ W_Q * (alpha / sqrt(W_Q.shape[1])), X @ W_K
+    return Q @ K.T + K @ Q.T
+
+
+@SKEW.variant("the second product is missing: Q K^T alone is not skew")
+def _(X: Any, W_Q: Any, W_K: Any, alpha: Any) -> Any:
+    return X @ W_Q * (alpha / sqrt(W_Q.shape[1])) @ (X @ W_K).T
+
+
+OSA = Profile("osa.attention", layout=TOKENS_ARE_ROWS, where=osa.whole_heads)
+
+
+@OSA.variant("the scale 1/sqrt(d_v) is missing")
+def _(X: Any, W_Q: Any, W_K: Any, W_V: Any, W_O: Any, alpha: Any) -> Any:
+    return osa.attention(X, W_Q, W_K, W_V, W_O, alpha * sqrt(W_Q.shape[1]))
+
+
+@OSA.variant("the exponential acts on Q K^T, which is not skew")
+def _(X: Any, W_Q: Any, W_K: Any, W_V: Any, W_O: Any, alpha: Any) -> Any:
+    S = X @ W_Q * (alpha / sqrt(W_Q.shape[1])) @ (X @ W_K).T
+    return osa.matrix_exponential(S) @ X @ W_V @ W_O
+
+
+@OSA.variant("the output projection is missing, where it is square")
+def _(X: Any, W_Q: Any, W_K: Any, W_V: Any, W_O: Any, alpha: Any) -> Any:
+    return osa.attention_matrix(X, W_Q, W_K, alpha) @ X @ W_V
+
+
+EXPONENTIAL = Profile("osa.matrix_exponential", layout="square matrices, skew or not")
+
+
+def _small(exponent: int) -> Callable[..., None]:
+    def edit(arrays: dict[str, Any], sizes: Any, rng: Any) -> None:
+        arrays["S"] *= 2.0**exponent
+
+    return edit
+
+
+# libraries choose the length of their series by the norm, so each choice has to be met
+for exponent in range(-10, -2):
+    EXPONENTIAL.domain(f"entries about 2^{exponent}", _small(exponent))
+
+
+@EXPONENTIAL.variant("the exponential is taken entry by entry")
+def _(S: Any) -> Any:
+    return exp(S)
+
+
+@EXPONENTIAL.variant("the series is cut after its linear term")
+def _(S: Any) -> Any:
+    return S + eye(S.shape[0])
+
+
+ITERATE = Profile("osa.newton_schulz_iterate", layout="columns of M are orthogonalised")
+BASIS = Profile(
+    "osa.newton_schulz_basis",
+    layout="columns of M are orthogonalised, M divided by ||M||_F + epsilon first",
+    without_domains={"kinks": "M may vanish", "repeated singular values": "||M||_F leaves the rationals"},
+)
+
+
+@ITERATE.inputs
+def iterate_inputs(M: Annotated[Any, Shape("N", "m")], K: Annotated[int, Size("K")]) -> dict[str, Any]:
+    return {"M": M * rational(1, 8), "steps": K}
+
+
+@BASIS.inputs
+def basis_inputs(
+    M: Annotated[Any, Shape("N", "m")], K: Annotated[int, Size("K")], epsilon: osa.Epsilon
+) -> dict[str, Any]:
+    return {"M": M, "steps": K, "epsilon": epsilon}
+
+
+@ITERATE.variant("one step too many")
+def _(M: Any, steps: Any) -> Any:
+    return osa.newton_schulz_iterate(M, steps + 1)
+
+
+@ITERATE.variant("the factor 1/2 of each step is missing")
+def _(M: Any, steps: Any) -> Any:
+    for _ in range(steps):
+        M = M @ (3 * eye(M.shape[1]) - M.T @ M)
+    return M
+
+
+@BASIS.variant("M is not normalised")
+def _(M: Any, steps: Any, epsilon: Any) -> Any:
+    return osa.newton_schulz_iterate(M, steps)
+
+
+@BASIS.variant("epsilon is missing")
+def _(M: Any, steps: Any, epsilon: Any) -> Any:
+    return osa.newton_schulz_basis(M, steps, epsilon * 0)
+
+
+STIEFEL = Profile("osa.stiefel_uniform", layout="samples along the first axis, orthonormal columns of shape (n, m)")
+
+NORMALISATION = Profile(
+    "dynamics.normalisation",
+    layout="rows of Y are normalised to unit norm",
+    without_domains=RMS_NORM.without_domains,
+)
+
+
+@NORMALISATION.variant("rows have unit mean square, not unit norm")
+def _(Y: Any) -> Any:
+    return normalize_rows(Y) * sqrt(Y.shape[1])
+
+
+@NORMALISATION.variant("rows are divided by their sums")
+def _(Y: Any) -> Any:
+    return Y / (Y @ ones(Y.shape[1], 1))

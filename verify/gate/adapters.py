@@ -1,0 +1,120 @@
+"""Adapters for usual conventions: numpy and JAX functions, leading batch axes, modules with parameters of their own.
+
+An adapter takes someone's function and returns one with the parameters of a subject; `verify.check(..., adapter=...)`.
+Adapters that know what attention is are in `theorems.adapters`.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from verify.arithmetic import is_tensor
+from verify.errors import InputError
+from verify.gate.errors import NotDifferentiable
+
+Function = Callable[..., Any]
+
+
+def _plain(value: Any) -> Any:
+    """A tensor outside of any derivative; raises `NotDifferentiable` inside one."""
+    if value.requires_grad:
+        raise NotDifferentiable("the implementation leaves torch, derivatives cannot follow it")
+    return value
+
+
+def from_numpy(function: Function) -> Function:
+    """A function of numpy arrays (numpy, scipy, or anything that takes them) as one of tensors.
+
+    Tensors become arrays of the same dtype, the result a tensor of it, on the device of the arguments.  A claim that
+    differentiates it is reported as not checkable.
+    """
+
+    def adapted(*args: Any) -> Any:
+        import torch
+
+        like = next(value for value in args if is_tensor(value))
+        result = function(*(_plain(value).cpu().numpy().copy() if is_tensor(value) else value for value in args))
+        return torch.as_tensor(result).to(like.device)
+
+    return _titled(adapted, function)
+
+
+def from_jax(function: Function) -> Function:
+    """A function of JAX arrays as one of tensors, exchanged through dlpack without copies.
+
+    Raises `InputError` when JAX is not installed.  float64 needs ``jax.config.update("jax_enable_x64", True)``.
+    """
+    if importlib.util.find_spec("jax") is None:
+        raise InputError("adapter", "an environment with JAX for from_jax", "none: `import jax` fails here")
+
+    def adapted(*args: Any) -> Any:
+        import torch
+
+        jax = importlib.import_module("jax")
+        given = (jax.dlpack.from_dlpack(_plain(value).contiguous()) if is_tensor(value) else value for value in args)
+        return torch.utils.dlpack.from_dlpack(function(*given))
+
+    return _titled(adapted, function)
+
+
+def batched(axes: int = 1) -> Callable[[Function], Function]:
+    """The adapter for functions whose matrices carry `axes` leading batch axes, each of length 2.
+
+    The operands stand last along every axis, and multiples of them elsewhere, so that entries of a batch that leak into
+    each other show.
+    """
+    if not isinstance(axes, int) or axes < 1:
+        raise InputError("axes", "an integer >= 1", repr(axes))
+
+    def adapter(function: Function) -> Function:
+        def adapted(*args: Any) -> Any:
+            return unstacked(function(*(stacked(value, axes) for value in args)), axes)
+
+        return _titled(adapted, function)
+
+    adapter.__qualname__ = f"batched({axes})"
+    return adapter
+
+
+def stacked(value: Any, axes: int) -> Any:
+    """A matrix behind `axes` leading axes of length 2, last along each; other values as they are."""
+    if not is_tensor(value) or value.ndim < 2:
+        return value
+    import torch
+
+    for _ in range(axes):
+        value = torch.stack([value * -0.5, value])
+    return value
+
+
+def unstacked(value: Any, axes: int) -> Any:
+    """The last entry along each of the leading axes."""
+    return value[(-1,) * axes]
+
+
+def call_module(module: Any, parameters: Mapping[str, Any], *args: Any, **kwargs: Any) -> Any:
+    """``module(*args, **kwargs)`` with `parameters` in the place of its own, differentiable in them.
+
+    Raises `InputError` for a parameter that the module has and `parameters` lacks, or the other way round: weights that
+    nobody chose would decide the result.
+    """
+    import torch
+
+    own = dict(module.named_parameters())
+    missing, unknown = sorted(set(own) - set(parameters)), sorted(set(parameters) - set(own))
+    if missing or unknown:
+        raise InputError("parameters", f"exactly {sorted(own)}", f"missing {missing}, unknown {unknown}")
+    for name, value in parameters.items():
+        if tuple(value.shape) != tuple(own[name].shape):
+            raise InputError(name, f"shape {tuple(own[name].shape)}", f"shape {tuple(value.shape)}")
+    return torch.func.functional_call(module, dict(parameters), args, kwargs)
+
+
+def _titled(adapted: Function, function: Function) -> Function:
+    """Keep the name by which a report speaks of the function, not its signature."""
+    adapted.__qualname__ = getattr(function, "__qualname__", type(function).__name__)
+    adapted.__module__ = getattr(function, "__module__", "") or ""
+    return adapted

@@ -1,0 +1,149 @@
+"""Checking an implementation of a subject: its values, then every claim about the subject that holds."""
+
+from __future__ import annotations
+
+import fnmatch
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from verify.claims import Claim
+from verify.errors import InputError
+from verify.gate.diagnosis import causes, derivative_causes, law_causes
+from verify.gate.findings import BROKEN, SATISFIED, Finding, SubjectReport
+from verify.gate.measure import examine, measure_ulps
+from verify.gate.profiles import Profile, profile_of
+from verify.gate.reach import claims_by_subject
+from verify.gate.standing import Standing, named, title_of
+from verify.registry import load
+from verify.relations import FollowsLaw
+from verify.settings import Settings, settings_for
+from verify.subjects import definition_of, replaced
+
+Adapter = Callable[[Callable[..., Any]], Callable[..., Any]]
+
+
+@dataclass
+class Gate:
+    """An implementation, and the checks that it has to pass."""
+
+    subject: str
+    standing: Standing
+    title: str
+    profile: Profile
+    claims: list[Claim]
+    settings: Settings
+    _causes: list[str] | None = field(default=None, repr=False)
+
+    @property
+    def checks(self) -> list[tuple[str, str]]:
+        """Pairs of a check ("definition" or a claim id) and a dtype."""
+        found = [("definition", dtype) for dtype in self.settings.dtypes if self.profile.is_drawn]
+        for claim in self.claims:
+            dtypes = ("float64",) if isinstance(claim.relation, FollowsLaw) else self.settings.dtypes
+            found += [(claim.id, dtype) for dtype in dtypes]
+        return found
+
+    def run(self, check: str, dtype: str) -> Finding:
+        """Make one of the checks."""
+        with replaced(self.subject, self.standing), warnings.catch_warnings():
+            warnings.filterwarnings("ignore", "There is a performance drop")  # torch.func, of kernels without batching
+            if check != "definition":
+                return examine(self._claim(check), self.standing, self.settings, dtype)
+            claim = self.profile.claim()
+            finding = examine(claim, self.standing, self.settings, dtype, check)
+            if finding.status == SATISFIED:
+                measure_ulps(claim, self.settings, finding)
+            return finding
+
+    def _claim(self, claim_id: str) -> Claim:
+        return next(claim for claim in self.claims if claim.id == claim_id)
+
+    def causes_of(self, finding: Finding) -> list[str]:
+        """Named mistakes that explain a broken check."""
+        if self._causes is None:
+            at = finding.inputs if finding.check == "definition" else {}
+            self._causes = causes(self.profile, self.standing, self.settings, finding.dtype, at)
+            if not self._causes and finding.check != "definition":
+                with replaced(self.subject, self.standing):
+                    claim = self._claim(finding.check)
+                    if isinstance(claim.relation, FollowsLaw):
+                        self._causes = law_causes(claim, self.settings)
+                    else:
+                        self._causes = derivative_causes(self.profile, self.standing, self.settings)
+        return self._causes
+
+
+def gate(
+    subject: str,
+    implementation: Callable[..., Any] | str,
+    *,
+    adapter: Adapter | str | None = None,
+    claims: str = "*",
+    effort: str = "quick",
+    dtypes: Sequence[str] | None = None,
+    device: str = "cpu",
+    package: str = "theorems",
+) -> Gate:
+    """The checks of an implementation; arguments and errors as for `check`."""
+    load(package)
+    definition_of(subject)
+    function = named(implementation)
+    title = title_of(function)
+    if adapter is not None:
+        adapted = named(adapter)(function)
+        if not callable(adapted):
+            raise InputError("adapter", "a function that returns a callable", f"one that returns {adapted!r}")
+        function, title = adapted, f"{title} through {title_of(named(adapter))}"
+    settings = settings_for(effort, None, device, tuple(dtypes) if dtypes else None)
+    known = claims_by_subject(package).get(subject, [])
+    chosen = [claim for claim in known if fnmatch.fnmatchcase(claim.id, claims)]
+    if not chosen and claims != "*":
+        raise InputError("claims", f"a glob that matches one of {[claim.id for claim in known]}", repr(claims))
+    return Gate(subject, Standing(subject, function), title, profile_of(subject), chosen, settings)
+
+
+def check(
+    subject: str,
+    implementation: Callable[..., Any] | str,
+    *,
+    adapter: Adapter | str | None = None,
+    claims: str = "*",
+    effort: str = "quick",
+    dtypes: Sequence[str] | None = None,
+    device: str = "cpu",
+    package: str = "theorems",
+) -> SubjectReport:
+    """Let `implementation` stand in for a subject, and report which theorems it satisfies and which it breaks.
+
+    Parameters
+    ----------
+    subject: a name that `verify.subjects()` lists.
+    implementation: a function with the parameters of the definition, taken by position; or "package.module:function".
+    adapter: what turns `implementation` into such a function, itself or as text (`verify.gate.adapters`).
+    claims: a glob of claim ids; only claims that hold are gates.
+    effort: "quick", "ci" or "deep".  dtypes: "float64", "float32" (default both).  device: a torch device.
+
+    Raises `verify.errors.InputError` for an unknown subject, claim, effort, dtype or device, or an implementation that
+    cannot be found.  Whatever the implementation itself does becomes part of the report.
+    """
+    made = gate(
+        subject,
+        implementation,
+        adapter=adapter,
+        claims=claims,
+        effort=effort,
+        dtypes=dtypes,
+        device=device,
+        package=package,
+    )
+    report = SubjectReport(subject, made.title)
+    for name, dtype in made.checks:
+        report.findings.append(made.run(name, dtype))
+        if name == "definition" and report.findings[-1].status == BROKEN and not report.findings[-1].inputs:
+            break  # it raises, or returns something that no claim can use
+    for finding in report.with_status(BROKEN):
+        report.causes = made.causes_of(finding)
+        break
+    return report

@@ -1,0 +1,226 @@
+"""Why an implementation is wrong, as far as mathematics tells: the wrong definition with which it agrees to rounding.
+
+Tried are the variants that the subject's profile names, and mistakes that every function of matrices can have:
+arguments exchanged or transposed, the value transposed or scaled, a computation in a lower precision, a derivative cut.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from verify.claims import Claim
+from verify.errors import InputError
+from verify.gate.errors import NotDifferentiable, Raised, WrongResult
+from verify.gate.measure import rejected_laws
+from verify.gate.profiles import Profile
+from verify.gate.standing import Standing
+from verify.generators import systematic
+from verify.residuals import BITS, SEPARATION, one_of, raw_tensors, unit_at
+from verify.settings import Settings
+from verify.shapes import Shape, parameter_specs
+
+#: Draws on which a variant has to agree before it is named.
+DRAWS = 6
+#: What evaluating a variant at shapes it does not fit raises.
+_MISFIT = (RuntimeError, ValueError, TypeError, IndexError, ArithmeticError, InputError)
+
+Function = Callable[..., Any]
+
+
+@dataclass
+class _Point:
+    """One draw: arguments of the definition, its value, the implementation's, and one rounding unit."""
+
+    arguments: dict[str, Any]
+    sizes: dict[str, int]
+    truth: Any
+    yours: Any
+    unit: float
+
+
+def causes(
+    profile: Profile, standing: Standing, settings: Settings, dtype: str, broken_at: Mapping[str, Any]
+) -> list[str]:
+    """Mistakes that explain the implementation's values at every draw tried, and at `broken_at`; empty when none does."""
+    if not profile.is_drawn:
+        return []
+    claim = profile.claim()
+    # plain draws at unequal sizes, where mistakes differ from each other
+    draws = systematic(claim, 2 * DRAWS, settings.seed, domain="generic")[::2]
+    tried: list[tuple[dict[str, Any], dict[str, int]]] = [(draw.arrays(claim, 1), dict(draw.sizes)) for draw in draws]
+    if set(broken_at) == set(claim.parameters):
+        seed = {n: v if isinstance(v, int) else np.asarray(v, dtype=np.float64)[None] for n, v in broken_at.items()}
+        tried.append((seed, {}))
+    points: list[_Point] = []
+    for arrays, sizes in tried:
+        raw = raw_tensors(claim, arrays, settings, dtype)
+        arguments = claim.prepare({name: value if isinstance(value, int) else value[0] for name, value in raw.items()})
+        try:
+            yours = standing.implementation(*_in_order(standing, arguments))
+            truth = standing.definition(**arguments)
+        except Exception:  # the implementation's own message says why
+            return []
+        unit = unit_at(claim, [standing.definition], one_of(claim, arrays, 0), BITS[dtype])
+        if unit.usable and unit.value > 0 and hasattr(yours, "shape"):
+            points.append(_Point(arguments, sizes, truth, yours, unit.value))
+    if not points or all(_far(point.yours, point.truth, point.unit) is False for point in points):
+        return []
+    found = [name for name, variant in _candidates(profile, standing) if _explains(variant, points)]
+    return found or _scalings(points) or _precision(standing, points, dtype)
+
+
+def _in_order(standing: Standing, arguments: dict[str, Any]) -> list[Any]:
+    return [arguments.get(name, parameter.default) for name, parameter in standing.signature.parameters.items()]
+
+
+def _far(a: Any, b: Any, unit: float) -> bool:
+    """Whether two values are different matrices."""
+    if tuple(a.shape) != tuple(b.shape) or a.dtype != b.dtype:
+        return True
+    gap = (a - b).abs().nan_to_num(nan=math.inf)
+    return bool(gap.max() >= SEPARATION * unit) if gap.numel() else False
+
+
+def _explains(variant: Function, points: list[_Point]) -> bool:
+    """Whether `variant` agrees with the implementation everywhere, and differs from the definition somewhere."""
+    differs = False
+    for point in points:
+        try:
+            wrong = variant(**point.arguments)
+        except _MISFIT:
+            return False
+        if _far(wrong, point.yours, point.unit):
+            return False
+        differs = differs or _far(wrong, point.truth, point.unit)
+    return differs
+
+
+def _candidates(profile: Profile, standing: Standing) -> Iterator[tuple[str, Function]]:
+    for variant in profile.variants:
+        yield variant.name, variant.function
+    definition = standing.definition
+    shapes = _shapes(definition)
+    for a, b in itertools.combinations(shapes, 2):
+        if shapes[a] == shapes[b]:
+            yield f"{a} and {b} are exchanged", _exchanged(definition, a, b)
+    for name, dims in shapes.items():
+        if len(dims) == 2:
+            yield f"{name} is transposed", _transposed(definition, name)
+    yield "the result is transposed", lambda **arguments: definition(**arguments).mT
+
+
+def _shapes(definition: Function) -> dict[str, tuple[str, ...]]:
+    try:
+        specs = parameter_specs(definition)
+    except ValueError:
+        return {}
+    return {name: spec.dims for name, spec in specs.items() if isinstance(spec, Shape)}
+
+
+def _exchanged(definition: Function, a: str, b: str) -> Function:
+    return lambda **arguments: definition(**{**arguments, a: arguments[b], b: arguments[a]})
+
+
+def _transposed(definition: Function, name: str) -> Function:
+    return lambda **arguments: definition(**{**arguments, name: arguments[name].mT})
+
+
+def _scalings(points: list[_Point]) -> list[str]:
+    """A constant factor, or one that is a power of a size."""
+    factors = []
+    for point in points:
+        if tuple(point.yours.shape) != tuple(point.truth.shape) or not bool(point.yours.isfinite().all()):
+            return []
+        norm = float((point.truth * point.truth).sum())
+        if norm == 0:
+            continue
+        factor = float((point.yours * point.truth).sum()) / norm
+        if _far(point.yours, point.truth * factor, point.unit * max(1.0, abs(factor))):
+            return []
+        factors.append((factor, point.sizes))
+    if not factors:
+        return []
+
+    def fits(expected: Callable[[dict[str, int]], float]) -> bool:
+        return all(math.isclose(factor, expected(sizes), rel_tol=1e-5) for factor, sizes in factors)
+
+    first = factors[0][0]
+    if fits(lambda sizes: first):
+        return ["the result has the opposite sign" if first == -1 else f"the result has a constant factor {first:.6g}"]
+    factors = [(factor, sizes) for factor, sizes in factors if sizes]
+    return [
+        f"the result has a factor {size}^{power:g}"
+        for size in factors[0][1]
+        for power in (-2.0, -1.0, -0.5, 0.5, 1.0, 2.0)
+        if fits(lambda sizes, size=size, power=power: sizes[size] ** power)  # type: ignore[misc]
+    ]
+
+
+def _precision(standing: Standing, points: list[_Point], dtype: str) -> list[str]:
+    """A computation in float32 or less, where more was asked for."""
+    import torch
+
+    for lower in (torch.float32, torch.float16, torch.bfloat16):
+        eps = torch.finfo(lower).eps
+        if eps > torch.finfo(getattr(torch, dtype)).eps and all(_within(point, 4 * eps) for point in points):
+            return [f"it computes in {str(lower).removeprefix('torch.')}, or adds a constant of about that size"]
+    return []
+
+
+def _within(point: _Point, relative: float) -> bool:
+    if tuple(point.yours.shape) != tuple(point.truth.shape):
+        return False
+    return bool((point.yours - point.truth).abs().max() <= relative * point.truth.abs().max())
+
+
+# -- derivatives -------------------------------------------------------------------------------------------------------
+
+
+def derivative_causes(profile: Profile, standing: Standing, settings: Settings) -> list[str]:
+    """For an implementation with right values: the arguments by which its derivative vanishes or is wrong."""
+    import torch
+
+    if not profile.is_drawn:
+        return []
+    claim = profile.claim()
+    found: list[str] = []
+    for draw in systematic(claim, 4, settings.seed, domain="generic")[::2]:
+        raw = raw_tensors(claim, draw.arrays(claim, 1), settings, "float64")
+        arguments = claim.prepare({n: v if isinstance(v, int) else v[0] for n, v in raw.items()})
+        for name, value in arguments.items():
+            if not isinstance(value, torch.Tensor):
+                continue
+
+            def along(function: Function, x: Any, name: str = name, arguments: dict[str, Any] = arguments) -> Any:
+                return function(*_in_order(standing, {**arguments, name: x}))
+
+            try:
+                yours = torch.func.jacrev(lambda x, f=along: f(standing, x))(value)
+                truth = torch.func.jacrev(lambda x, f=along: f(standing.definition, x))(value)
+            except (RuntimeError, NotDifferentiable, Raised, WrongResult):
+                return found
+            size = float(truth.abs().max()) if truth.numel() else 0.0
+            # a derivative is wrong here when half its digits are
+            if size and float((yours - truth).abs().max()) > 1e-8 * size:
+                what = "is cut (detach, no_grad, .data or an in-place copy)" if not bool(yours.any()) else "is wrong"
+                found.append(f"its values are right, its derivative by {name} {what}")
+    return list(dict.fromkeys(found))
+
+
+# -- laws --------------------------------------------------------------------------------------------------------------
+
+
+def law_causes(claim: Claim, settings: Settings) -> list[str]:
+    """The mutants of a law that fail exactly the tests that the implementation fails."""
+
+    def failed(formula: Function) -> set[str]:
+        return {test.name for test in rejected_laws(claim, formula, settings)[0]}
+
+    own = failed(claim.the_formula)
+    return [mutant.name for mutant in claim.mutants if own and failed(mutant.function) == own]

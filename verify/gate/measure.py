@@ -1,0 +1,256 @@
+"""Measuring an implementation: the float checks of a claim, with the implementation in the place of the definition.
+
+A residual is counted in rounding units that balls measure on the printed formula, as in every check of the project.
+Balls bound the rounding of the printed formula.  An implementation may lose `LOST_BITS` bits more than that, for other
+orders of summation and library functions that are not correctly rounded, and the report says how far it is.
+
+Everything is called seed by seed with plain tensors, since other people's functions need not survive vmap.
+"""
+
+from __future__ import annotations
+
+import copy
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from verify.arithmetic import midpoints
+from verify.claims import Claim
+from verify.evidence import UPHELD
+from verify.gate.errors import NotDifferentiable, Raised, WrongResult
+from verify.gate.findings import BROKEN, SATISFIED, UNCHECKABLE, UNREACHED, Finding
+from verify.gate.standing import Standing
+from verify.generators import Draw, applicable_domains, systematic
+from verify.relations import AtMost, Equal, FollowsLaw, PowerRate, TendsTo
+from verify.relations.follows_law import FALSE_ALARM, LawTest
+from verify.residuals import (
+    BITS,
+    UNDEFINED,
+    as_balls,
+    at_objects,
+    float_satisfies,
+    in_batch,
+    one_of,
+    raw_tensors,
+    unit_at,
+)
+from verify.settings import Settings
+from verify.shrink import shrunk
+
+#: How many more bits than the printed formula's evaluation an implementation may lose.
+LOST_BITS = 4
+#: The same as a number of rounding units.
+ALLOWED = 2.0**LOST_BITS
+
+#: How many ulps one rounding unit may have where errors are given in ulps.
+WELL_CONDITIONED = 1024.0
+
+#: Samples and instances of a statistical test: initialisers are called once per sample.
+LAW_SAMPLES, LAW_INSTANCES = 2_000, 3
+
+
+@dataclass
+class Sides:
+    """The two functions that a claim compares, and how their difference counts."""
+
+    left: Callable[..., Any]
+    right: Callable[..., Any] | None
+    bound: bool
+
+    @staticmethod
+    def of(claim: Claim) -> Sides | None:
+        """The sides of an equality, a structure or a bound; None for other relations."""
+        relation = claim.relation
+        if isinstance(relation, AtMost):
+            return Sides(claim.the_oracle, claim.the_formula, True)
+        if isinstance(relation, Equal):
+            return Sides(relation.left(claim), relation.right(claim), False)
+        return None
+
+    @property
+    def functions(self) -> list[Callable[..., Any]]:
+        return [self.left] + ([self.right] if self.right is not None else [])
+
+    def excess(self, left: Any, right: Any) -> Any:
+        """Entrywise, how far the statement is from holding."""
+        return (left - right).clamp(min=0) if self.bound else (left - right).abs()
+
+
+@dataclass
+class Sample:
+    """Both sides at one seed: values, and the distance of one from the other in rounding units."""
+
+    left: Any
+    right: Any
+    residual: float
+
+
+def examine(claim: Claim, standing: Standing, settings: Settings, dtype: str, check: str | None = None) -> Finding:
+    """The finding of one claim in one dtype; `standing` has to be active in `verify.subjects.replaced`."""
+    finding = Finding(check or claim.id, claim.label, dtype, UNCHECKABLE)
+    standing.calls, standing.differentiated = 0, False
+    try:
+        if isinstance(claim.relation, FollowsLaw):
+            _test_laws(claim, finding, settings)
+        elif isinstance(claim.relation, TendsTo) and isinstance(claim.relation.rate, PowerRate):
+            _test_limit(claim, claim.relation, finding, settings)
+        else:
+            _compare(copy.copy(claim), finding, settings)
+    except (WrongResult, Raised) as problem:
+        finding.status, finding.why = BROKEN, f"it raised {problem}" if isinstance(problem, Raised) else str(problem)
+    except NotDifferentiable as problem:
+        finding.why = f"not differentiable: {problem}"
+    except Exception as problem:  # a derivative that torch refuses, or what the implementation's values led to
+        text = f"{type(problem).__name__}: {(str(problem).splitlines() or [''])[0][:200]}"
+        finding.why = f"not differentiable: {text}" if standing.differentiated else f"no value: {text}"
+    if finding.status == SATISFIED and standing.calls == 0:
+        finding.status, finding.why = UNREACHED, "no check of this claim called the implementation"
+    return finding
+
+
+def _compare(claim: Claim, finding: Finding, settings: Settings) -> None:
+    sides = Sides.of(claim)
+    if sides is None:
+        finding.why = f"statements of kind {claim.relation.kind!r} are not decided in floats"
+        return
+    claim.batched = False
+    wanted = _draws_of_values(claim, settings) if finding.check == "definition" else settings.effort.examples // 2
+    worst = 0.0
+    for draw in systematic(claim, 4 * wanted, settings.seed):
+        if finding.examples >= wanted:
+            break
+        arrays = draw.arrays(claim, 1)
+        sample = sample_at(claim, sides, arrays, settings, finding.dtype)
+        if sample is None:
+            continue
+        finding.examples += 1
+        if sample.residual >= worst:
+            worst, finding.at = sample.residual, draw.domain
+        if sample.residual > ALLOWED:
+            _describe_break(claim, sides, finding, one_of(claim, arrays, 0), settings)
+            return
+    finding.residual = worst
+    if finding.examples:
+        finding.status = SATISFIED
+    else:
+        finding.why = "no example satisfied the assumptions"
+
+
+def sample_at(claim: Claim, sides: Sides, arrays: dict[str, Any], settings: Settings, dtype: str) -> Sample | None:
+    """Both sides at a batch of one seed; None where assumptions fail or the statement has no value."""
+    raw = raw_tensors(claim, arrays, settings, dtype)
+    if not bool(float_satisfies(claim, raw).all()):
+        return None
+    left = in_batch(claim, sides.left, raw)[0]
+    right = in_batch(claim, sides.right, raw)[0] if sides.right is not None else left * 0
+    if not bool(right.isfinite().all()) or (sides.right is None and not bool(left.isfinite().all())):
+        return None
+    unit = unit_at(claim, sides.functions, one_of(claim, arrays, 0), BITS[dtype])
+    if not unit.usable:
+        return None
+    if right.shape != left.shape and right.numel() != 1:
+        return Sample(left, right, math.inf)
+    gap = float(sides.excess(left, right).nan_to_num(nan=math.inf).max()) if left.numel() else 0.0
+    return Sample(left, right, 0.0 if gap == 0 else gap / unit.value if unit.value > 0 else math.inf)
+
+
+def _describe_break(claim: Claim, sides: Sides, finding: Finding, seed: dict[str, Any], settings: Settings) -> None:
+    """Shrink the inputs while the implementation stays wrong there, and keep what it gives at the smallest."""
+
+    def breaks(candidate: dict[str, Any]) -> bool:
+        try:
+            sample = sample_at(claim, sides, _batch_of_one(candidate), settings, finding.dtype)
+        except (WrongResult, Raised, NotDifferentiable, RuntimeError):
+            return False
+        return sample is not None and sample.residual > ALLOWED
+
+    small = shrunk(claim, seed, breaks, tries=120)
+    sample = sample_at(claim, sides, _batch_of_one(small), settings, finding.dtype)
+    assert sample is not None
+    finding.status, finding.residual = BROKEN, sample.residual
+    finding.inputs = {
+        name: value if isinstance(value, int) else (np.asarray(value) + 0.0).tolist() for name, value in small.items()
+    }
+    finding.yours, finding.expected = sample.left.detach().tolist()[:64], sample.right.detach().tolist()[:64]
+
+
+def _batch_of_one(seed: dict[str, Any]) -> dict[str, Any]:
+    return {name: value if isinstance(value, int) else np.asarray(value)[None] for name, value in seed.items()}
+
+
+def _draws_of_values(claim: Claim, settings: Settings) -> int:
+    """Enough draws to meet every domain at two sizes: values are cheap."""
+    return max(2 * len(applicable_domains(claim)), settings.effort.examples)
+
+
+# -- values against balls ----------------------------------------------------------------------------------------------
+
+
+def measure_ulps(claim: Claim, settings: Settings, finding: Finding) -> None:
+    """Record the largest error of the values in ulps of their largest entry, against enclosures by the definition.
+
+    At inputs where the definition itself must lose digits, ulps say nothing about an implementation: units do.
+    """
+    import torch
+
+    eps = torch.finfo(getattr(torch, finding.dtype)).eps
+    worst = 0.0
+    for draw in systematic(claim, _draws_of_values(claim, settings), settings.seed):
+        arrays = draw.arrays(claim, 1)
+        seed = one_of(claim, arrays, 0)
+        try:
+            truth = midpoints(at_objects(claim, claim.the_oracle, as_balls(seed)))
+        except UNDEFINED:
+            continue
+        yours = in_batch(claim, claim.the_formula, raw_tensors(claim, arrays, settings, finding.dtype))[0]
+        scale = float(np.max(np.abs(truth), initial=0.0))
+        unit = unit_at(claim, [claim.the_oracle], seed, BITS[finding.dtype]).value
+        if scale == 0 or unit > WELL_CONDITIONED * eps * scale or not bool(yours.isfinite().all()):
+            continue
+        error = float(np.max(np.abs(yours.detach().cpu().double().numpy() - truth))) / (eps * scale)
+        if error >= worst:
+            worst, finding.at = error, draw.domain
+    finding.ulps = worst
+
+
+# -- laws --------------------------------------------------------------------------------------------------------------
+
+
+def _law_tests(claim: Claim, formula: Callable[..., Any], draw: Draw, settings: Settings) -> list[LawTest]:
+    import torch
+
+    generator = torch.Generator(device=settings.device).manual_seed((draw.seed + settings.seed) % 2**31)
+    inputs = claim.prepare(one_of(claim, draw.arrays(claim, 1), 0))
+    given = {**inputs, "formula": formula, "generator": generator, "samples": LAW_SAMPLES}
+    return claim.evaluate(claim.the_part("laws"), given)
+
+
+def rejected_laws(claim: Claim, formula: Callable[..., Any], settings: Settings) -> tuple[list[LawTest], int]:
+    """The tests that reject the law of `formula`, worst first, and how many were made."""
+    draws = systematic(claim, LAW_INSTANCES, settings.seed)
+    tests = [test for draw in draws for test in _law_tests(claim, formula, draw, settings)]
+    return sorted((test for test in tests if test.p < FALSE_ALARM), key=lambda test: test.p), len(tests)
+
+
+def _test_laws(claim: Claim, finding: Finding, settings: Settings) -> None:
+    rejected, count = rejected_laws(claim, claim.the_formula, settings)
+    finding.examples = count * LAW_SAMPLES
+    finding.status = BROKEN if rejected else SATISFIED
+    finding.why = f"none of {count} statistical tests rejects it"
+    if rejected:
+        names = "; ".join(dict.fromkeys(f"{test.name}, p = {test.p:.2g}" for test in rejected[:3]))
+        finding.why = f"{len(rejected)} of {count} statistical tests reject it: {names}"
+
+
+def _test_limit(claim: Claim, relation: TendsTo, finding: Finding, settings: Settings) -> None:
+    """A random limit, by the relation's own check; it draws thousands of networks, so not at effort quick."""
+    if settings.effort.name == "quick":
+        finding.why = "a limit over growing widths: checked from effort ci on"
+        return
+    record = relation.random(claim, settings)
+    finding.examples = record.examples
+    finding.why = record.message or f"observed rate of convergence: width^{record.details['exponent']:.3g}"
+    finding.status = SATISFIED if record.outcome == UPHELD else BROKEN

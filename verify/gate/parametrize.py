@@ -1,0 +1,56 @@
+"""The theorems about a subject as parameters of a test, one test for each check."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import pytest
+
+from verify.gate.checking import Gate, gate
+from verify.gate.errors import SubjectFailure
+from verify.gate.findings import BROKEN, SATISFIED, Finding
+
+
+class SubjectCheck:
+    """One check of one implementation, to be called by a test."""
+
+    def __init__(self, made: Gate, check: str, dtype: str) -> None:
+        self.made, self.check, self.dtype = made, check, dtype
+
+    def __str__(self) -> str:
+        return f"{self.made.subject}-{self.check}-{self.dtype}"
+
+    def __call__(self) -> Finding:
+        """Make the check.
+
+        Raises `SubjectFailure` when the implementation breaks it, and skips the test when it cannot be decided.
+        """
+        __tracebackhide__ = True  # the message says what is wrong, our frames do not
+        finding = self.made.run(self.check, self.dtype)
+        if finding.status == BROKEN:
+            lines = [f"{self.made.subject} implemented by {self.made.title}", finding.describe()]
+            lines += [f"likely cause: {cause}" for cause in self.made.causes_of(finding)]
+            raise SubjectFailure("\n".join(lines))
+        if finding.status != SATISFIED:
+            pytest.skip(f"{self.check}: {finding.status}: {finding.why}")
+        return finding
+
+
+def parametrize_with_theorems(
+    pairs: Iterable[tuple[Any, ...]], argument: str = "check", **options: Any
+) -> pytest.MarkDecorator:
+    """Parametrise a test with every check of every (subject, implementation) or (subject, implementation, adapter).
+
+    @verify.parametrize_with_theorems([("hessian.attention", my_attention)])
+    def test_theorems(check):
+        check()
+
+    `options` are those of `verify.check`, which says what is raised for wrong ones.
+    """
+    parameters = []
+    for subject, implementation, *adapter in pairs:
+        made = gate(subject, implementation, adapter=adapter[0] if adapter else None, **options)
+        checks = [SubjectCheck(made, name, dtype) for name, dtype in made.checks]
+        parameters += [pytest.param(item, id=str(item)) for item in checks]
+    return pytest.mark.parametrize(argument, parameters)

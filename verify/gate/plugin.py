@@ -1,0 +1,81 @@
+"""The gate in pytest: implementations named on the command line or in pyproject.toml, as items of the run.
+
+    pytest --subject hessian.attention=mylib.layers:attention
+    pytest --subjects                 those of [tool.verify.subjects] in pyproject.toml
+
+Without either option the plugin collects nothing and prints nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from verify.errors import InputError, RegistryError
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    group = parser.getgroup("theorems")
+    group.addoption(
+        "--subject",
+        action="append",
+        default=[],
+        metavar="SUBJECT=MODULE:FUNCTION",
+        help="check an implementation of a subject against the theorems about it",
+    )
+    group.addoption(
+        "--subjects", action="store_true", help="check the implementations in [tool.verify.subjects] of pyproject.toml"
+    )
+
+
+class SubjectNode(pytest.Collector):
+    """One implementation; its items are its checks."""
+
+    made: Any
+
+    def collect(self) -> Iterator[pytest.Item]:
+        from verify.gate.parametrize import SubjectCheck
+
+        for name, dtype in self.made.checks:
+            item: SubjectItem = SubjectItem.from_parent(
+                self, name=f"{name}-{dtype}", callobj=SubjectCheck(self.made, name, dtype)
+            )
+            item.add_marker("theorem")
+            yield item
+
+
+class SubjectItem(pytest.Function):
+    """One check of one implementation."""
+
+    def runtest(self) -> None:
+        self.obj()
+
+    def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
+        from verify.gate.errors import SubjectFailure
+
+        return str(excinfo.value) if isinstance(excinfo.value, SubjectFailure) else super().repr_failure(excinfo)
+
+    def reportinfo(self) -> tuple[Path, int | None, str]:
+        return self.config.rootpath, None, f"{self.parent.name if self.parent else ''} {self.name}"
+
+
+@pytest.hookimpl(tryfirst=True)  # before -k and -m choose among the items
+def pytest_collection_modifyitems(session: pytest.Session, config: pytest.Config, items: list[pytest.Item]) -> None:
+    if not (config.option.subject or config.option.subjects):
+        return
+    from verify.gate.checking import gate
+    from verify.gate.table import entries_of, entry_of_text, importable
+
+    try:
+        entries = list(entries_of(config.rootpath).items()) if config.option.subjects else []
+        entries += [entry_of_text(text) for text in config.option.subject]
+        for subject, entry in entries:
+            node: SubjectNode = SubjectNode.from_parent(session, name=subject, nodeid=f"subjects::{subject}")
+            with importable(config.rootpath):
+                node.made = gate(subject, **entry)
+            items.extend(node.collect())
+    except (InputError, RegistryError) as problem:
+        raise pytest.UsageError(str(problem)) from None

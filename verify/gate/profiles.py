@@ -1,0 +1,107 @@
+"""What the gate knows about a subject besides its definition: sizes, layout, inputs, and wrong variants with names.
+
+ATTENTION = Profile("hessian.attention", sizes={"L": (1, 4), ...}, layout="tokens are the rows of X")
+
+@ATTENTION.variant("the scale 1/sqrt(d_K) is missing")
+def _(X, W_Q, W_K, W_V): ...
+
+A subject without a profile has that of its annotations.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
+
+from verify.claims import Claim, Mutant, Paper
+from verify.errors import RegistryError
+from verify.relations import Equal
+from verify.shapes import Shape, Size, parameter_specs
+from verify.subjects import definition_of, public_name_of
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+_PAPER = Paper("gate", "Other people's implementations", "", "row-major")
+_profiles: dict[str, Profile] = {}
+
+
+class Profile:
+    """How a subject is drawn, what its arguments mean, and which mistakes are known by name."""
+
+    def __init__(
+        self,
+        name: str,
+        sizes: Mapping[str, tuple[int, int]] | None = None,
+        layout: str = "",
+        where: Callable[[Mapping[str, int]], bool] = lambda sizes: True,
+        without_domains: Mapping[str, str] | None = None,
+        register: bool = True,
+    ) -> None:
+        self.name, self.layout = name, layout
+        self._sizes, self._where, self.without_domains = sizes, where, without_domains or {}
+        self._inputs: Callable[..., Mapping[str, Any]] | None = None
+        self.variants: list[Mutant] = []
+        self._domains: dict[str, Callable[..., None]] = {}
+        if register:
+            definition_of(name)
+            if name in _profiles:
+                raise RegistryError(f"two profiles of subject {name!r}")
+            _profiles[name] = self
+
+    def inputs(self, function: F) -> F:
+        """Declare how drawn parameters become the arguments of the definition; returns a mapping by name."""
+        self._inputs = function
+        return function
+
+    def domain(self, name: str, edit: Callable[..., None]) -> None:
+        """Add a generator domain in which ``edit(arrays, sizes, rng)`` changes generic drawn arrays in place."""
+        self._domains[name] = edit
+
+    def variant(self, name: str) -> Callable[[F], F]:
+        """Declare a mistake that people make, with the parameters of the definition; `name` finishes "likely cause:"."""
+
+        def declare(function: F) -> F:
+            self.variants.append(Mutant(name, function))
+            return function
+
+        return declare
+
+    @property
+    def is_drawn(self) -> bool:
+        """Whether arguments can be drawn: some parameter is a matrix, and every one is annotated."""
+        try:
+            specs = parameter_specs(self._inputs or definition_of(self.name))
+        except RegistryError:
+            return False
+        return any(isinstance(spec, Shape) for spec in specs.values())
+
+    def claim(self) -> Claim:
+        """The statement that the public name, replaced or not, has the values of the definition."""
+        definition = definition_of(self.name)
+        specs = parameter_specs(self._inputs or definition)
+        dims = [dim for spec in specs.values() if isinstance(spec, Shape) for dim in spec.dims if not dim.isdigit()]
+        dims += [spec.name for spec in specs.values() if isinstance(spec, Size)]
+        claim = Claim(
+            _PAPER,
+            f"gate.{self.name}",
+            label=f"definition of {self.name}",
+            statement=inspect.getdoc(definition) or "",
+            relation=Equal(),
+            sizes=self._sizes or dict.fromkeys(dims, (1, 4)),
+            where=self._where,
+            without_domains=self.without_domains,
+            batched=False,
+        )
+        claim.formula(public_name_of(self.name))
+        claim.oracle(definition)
+        if self._inputs is not None:
+            claim.inputs(self._inputs)
+        claim.mutants.extend(self.variants)
+        claim.special_domains.update(self._domains)
+        return claim
+
+
+def profile_of(name: str) -> Profile:
+    """The declared profile of a subject, or that of its annotations."""
+    return _profiles.get(name) or Profile(name, register=False)

@@ -1,0 +1,89 @@
+"""Which claims speak about a subject: those whose functions lead to it, as far as code objects show.
+
+Followed: globals, closures, defaults, containers of functions.  What is reached here but never called in a check is
+reported as "not reached" by the check itself.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import types
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any
+
+from verify.claims import Claim
+from verify.registry import load
+from verify.subjects import is_dispatcher, name_of
+
+#: Verdicts of claims that an implementation has to satisfy.
+GATING = ("holds", "reading")
+
+
+def _names(code: types.CodeType) -> Iterator[str]:
+    yield from code.co_names
+    yield from code.co_freevars
+    for constant in code.co_consts:
+        if isinstance(constant, types.CodeType):
+            yield from _names(constant)
+
+
+def _functions_in(value: Any) -> Iterator[types.FunctionType]:
+    if isinstance(value, types.FunctionType):
+        yield value
+    elif isinstance(value, Mapping):
+        yield from (item for item in value.values() if isinstance(item, types.FunctionType))
+    elif isinstance(value, (list, tuple)):
+        yield from (item for item in value if isinstance(item, types.FunctionType))
+
+
+def _called_by(function: types.FunctionType) -> Iterator[types.FunctionType]:
+    cells = function.__closure__ or ()
+    closure = {
+        name: cell.cell_contents
+        for name, cell in zip(function.__code__.co_freevars, cells, strict=True)
+        if cell != types.CellType()
+    }
+    for name in _names(function.__code__):
+        yield from _functions_in(closure.get(name, function.__globals__.get(name)))
+    for value in (*(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).values()):
+        yield from _functions_in(value)
+
+
+def reached_subjects(functions: Iterable[Callable[..., Any]]) -> frozenset[str]:
+    """The subjects that `functions` call, directly or not."""
+    seen: set[int] = set()
+    found: set[str] = set()
+    stack: list[Any] = list(functions)
+    while stack:
+        function = stack.pop()
+        if id(function) in seen or not isinstance(function, types.FunctionType):
+            continue
+        seen.add(id(function))
+        if is_dispatcher(function):
+            found.add(name_of(function))
+        inner = inspect.unwrap(function)
+        # checking wrappers hide a dispatcher below them
+        while function is not inner:
+            function = function.__wrapped__  # type: ignore[attr-defined]
+            if is_dispatcher(function):
+                found.add(name_of(function))
+        stack.extend(_called_by(inner))
+    return frozenset(found)
+
+
+def _judged_functions(claim: Claim) -> list[Callable[..., Any]]:
+    """What decides a claim: everything but its mutants and counterexamples."""
+    aside = {mutant.function for mutant in claim.mutants} | {example.inputs for example in claim.counterexamples}
+    return [function for function in claim.functions() if function not in aside]
+
+
+@functools.cache
+def claims_by_subject(package: str) -> dict[str, list[Claim]]:
+    """For each subject, the claims of `package` that hold and speak about it, in order of id."""
+    found: dict[str, list[Claim]] = {}
+    for claim in sorted(load(package).values(), key=lambda claim: claim.id):
+        if claim.expects in GATING:
+            for name in reached_subjects(_judged_functions(claim)):
+                found.setdefault(name, []).append(claim)
+    return found

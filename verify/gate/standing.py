@@ -1,0 +1,133 @@
+"""An implementation in the place of a definition: tensors go to it, every other arithmetic to the definition.
+
+Balls and rationals fall through, so that rounding units and enclosures remain those of the printed formula.
+"""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import flint
+import numpy as np
+
+from verify.arithmetic import Constant, Surd, is_tensor
+from verify.errors import InputError
+from verify.gate.errors import NotDifferentiable, Raised, WrongResult
+from verify.jets import Jet
+from verify.subjects import definition_of, replaced
+
+#: Operands that no implementation in floats can take.
+_OTHER_ARITHMETICS = (np.ndarray, Constant, Surd, flint.arb, flint.fmpq, Jet)
+
+
+class Standing:
+    """Calls `implementation` with the parameters of the subject `name`, by position, and checks what it returns.
+
+    `calls` counts the calls with tensors; `differentiated` says whether one of them was part of a derivative.
+    """
+
+    def __init__(self, name: str, implementation: Callable[..., Any]) -> None:
+        self.name, self.implementation = name, implementation
+        self.definition = definition_of(name)
+        self.signature = inspect.signature(self.definition)
+        self.calls, self.differentiated = 0, False
+        self._shapes: dict[Any, tuple[int, ...]] = {}
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        bound = self.signature.bind(*args, **kwargs)
+        bound.apply_defaults()
+        arguments = bound.arguments
+        tensors = {name: value for name, value in arguments.items() if is_tensor(value)}
+        if not tensors and any(isinstance(value, _OTHER_ARITHMETICS) for value in arguments.values()):
+            return self.definition(*args, **kwargs)
+        if tensors:
+            like = next(iter(tensors.values()))
+            arguments = {
+                name: value.adapt(like) if isinstance(value, (Constant, Surd)) else value
+                for name, value in arguments.items()
+            }
+        self.calls += 1
+        differentiated = any(value.requires_grad for value in tensors.values())
+        self.differentiated = self.differentiated or differentiated
+        versions = {name: value._version for name, value in tensors.items()} if not differentiated else {}
+        try:
+            # an implementation that builds on the public name means the definition, not itself
+            with replaced(self.name, self.definition):
+                result = self.implementation(*arguments.values())
+        except NotDifferentiable:
+            raise
+        except Exception as problem:  # anything may come out of other people's code
+            text = f"{type(problem).__name__}: {_first_line(problem)}"
+            if differentiated:
+                raise NotDifferentiable(text) from problem
+            raise Raised(text) from problem
+        for name, version in versions.items():
+            if tensors[name]._version != version:
+                raise WrongResult(name, "an argument left as it was", "an argument changed in place")
+        return self._accepted(result, arguments, tensors)
+
+    def _accepted(self, result: Any, arguments: Mapping[str, Any], tensors: Mapping[str, Any]) -> Any:
+        if not is_tensor(result):
+            raise WrongResult("result", "a torch tensor", type(result).__name__)
+        if not tensors:
+            return result
+        like = next(iter(tensors.values()))
+        wanted = self._shape(arguments, tensors)
+        if tuple(result.shape) != wanted:
+            raise WrongResult("result", f"shape {wanted}", f"shape {tuple(result.shape)}")
+        if result.dtype != like.dtype:
+            raise WrongResult("result", f"the dtype of the arguments, {like.dtype}", str(result.dtype))
+        if result.device != like.device:
+            raise WrongResult("result", f"the device of the arguments, {like.device}", str(result.device))
+        return result
+
+    def _shape(self, arguments: Mapping[str, Any], tensors: Mapping[str, Any]) -> tuple[int, ...]:
+        """The shape of the definition's value, evaluated once for each combination of argument shapes."""
+        import torch
+
+        key = tuple(tuple(value.shape) if name in tensors else str(value) for name, value in arguments.items())
+        if key not in self._shapes:
+            plain = {
+                name: torch.ones(value.shape, dtype=value.dtype, device=value.device) if name in tensors else value
+                for name, value in arguments.items()
+            }
+            self._shapes[key] = tuple(self.definition(**plain).shape)
+        return self._shapes[key]
+
+
+def _first_line(problem: BaseException) -> str:
+    return next(iter(str(problem).splitlines()), "")[:200]
+
+
+def named(implementation: Callable[..., Any] | str) -> Callable[..., Any]:
+    """A callable, given itself or as "package.module:function".
+
+    Raises `InputError` when the text does not lead to a callable.
+    """
+    if callable(implementation):
+        return implementation
+    expected = "a callable, or text 'package.module:function' that leads to one"
+    module_name, colon, path = str(implementation).partition(":")
+    if not colon or not module_name or not path:
+        raise InputError("implementation", expected, repr(implementation))
+    try:
+        found: Any = importlib.import_module(module_name)
+        for part in path.split("."):
+            found = getattr(found, part)
+    except (ImportError, AttributeError) as problem:
+        raise InputError("implementation", expected, f"{implementation!r} ({problem})") from None
+    if not callable(found):
+        raise InputError("implementation", expected, f"{implementation!r}, a {type(found).__name__}")
+    return found
+
+
+def title_of(implementation: Callable[..., Any]) -> str:
+    """How reports name an implementation."""
+    name = getattr(implementation, "__qualname__", None)
+    if name is None:
+        return type(implementation).__name__
+    module = getattr(implementation, "__module__", None)
+    return f"{module}.{name}" if module else str(name)
