@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from pathlib import Path
 
 from verify.registry import load
@@ -18,6 +19,20 @@ def test_the_table_of_verdicts_is_the_registrys() -> None:
     assert {claim_id: verdict for claim_id, verdict in rows} == {
         claim_id: registry[claim_id].expects for claim_id, _ in rows
     }
+
+
+def test_the_table_of_papers_is_the_registrys() -> None:
+    table = README.split("<!-- papers -->")[1].split("<!-- end -->")[0]
+    rows = {
+        key: numbers.split(" | ") for key, numbers in re.findall(r"^\| \[(\w+)\][^|]*\| (.*) \|$", table, re.MULTILINE)
+    }
+    registry = load()
+    assert set(rows) == {claim.paper.key for claim in registry.values()}
+    for key, numbers in rows.items():
+        printed = [claim for claim in registry.values() if claim.paper.key == key and not claim.of_project]
+        kinds = Counter(claim.severity or claim.expects for claim in printed)
+        order = ("holds", "reading", "empirical", "gap", "error", "slip")
+        assert [int(number) for number in numbers] == [len(printed), *(kinds[kind] for kind in order)]
 
 
 def test_the_example_runs() -> None:
