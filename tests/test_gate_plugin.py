@@ -35,7 +35,7 @@ TEST = """
     from fresh_layers import {function}
 
 
-    @verify.parametrize_with_theorems([("hessian.attention", {function})], claims="hessian.*jac*")
+    @verify.parametrize_with_theorems([("hessian.attention", {function})], claims="hessian.jacobian-key")
     def test_theorems(check):
         check()
 """

@@ -119,6 +119,13 @@ def _(X: Any, W_Q: Any, W_K: Any, W_V: Any) -> Any:
     return hessian.attention_logits(X, W_Q, W_K) @ X @ W_V
 
 
+Profile(
+    "skipless.multi_head_attention",
+    sizes={"n": (1, 4), "d": (1, 4), "h": (1, 2), "d_h": (1, 4)},
+    where=lambda sizes: sizes["h"] * sizes["d_h"] == sizes["d"],
+    layout=TOKENS_ARE_ROWS + "; logits without a scale factor, heads first",
+)
+
 SKIPLESS = Profile("skipless.self_attention", layout=TOKENS_ARE_ROWS + "; logits without a scale factor")
 
 
@@ -269,6 +276,19 @@ OSCILLATORS = Profile(
     layout="oscillators are N consecutive entries of a row of Y, each normalised to unit norm",
     without_domains=RMS_NORM.without_domains,
 )
+
+for _name, _excluded in (
+    ("dynamics.oscillator_omega", None),
+    ("dynamics.oscillator_projection", None),
+    ("dynamics.oscillator_normalisation", RMS_NORM.without_domains),
+):
+    Profile(
+        _name,
+        sizes={"S": (1, 3), "D": (1, 6), "N": (1, 3)},
+        where=lambda sizes: sizes["D"] % sizes["N"] == 0,
+        layout="oscillators are N consecutive entries of a row",
+        without_domains=_excluded,
+    )
 
 PROJECTION = Profile("dynamics.projection", layout="rows of Y are projected onto the tangent spaces at the rows of X")
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Annotated, Any
 
 from theorems.dynamics import DYNAMICS
-from theorems.dynamics.definitions import normalisation, orthogonal_matrix, projection, unit_rows
+from theorems.dynamics.definitions import Tokens, normalisation, orthogonal_matrix, projection, unit_rows
 from theorems.dynamics.oscillations import StepSize, normalised_step
+from theorems.dynamics.update_jacobian import Width
 from verify.claims import Assumption, Claim
 from verify.matrix import concatenate, eye, ones, row_norms, row_sums, vec_r
 from verify.relations import Equal
@@ -19,6 +20,8 @@ Frequencies = Annotated[Any, Shape("J", "N", "N")]
 Readout = Annotated[Any, Shape("S", "J", "M", "N")]
 Coefficients = Annotated[Any, Shape("S", "J")]
 Rotation = Annotated[Any, Shape("N", "N")]
+#: Omega_1, ..., Omega_{D/N} on top of each other.
+Stacked = Annotated[Any, Shape("D", "N")]
 
 UNIT_OSCILLATORS = Assumption(
     "every oscillator has unit norm", zero=lambda X, N: row_sums(split(X, N) * split(X, N)) - 1
@@ -36,20 +39,20 @@ def antisymmetric_blocks(G: Any) -> Any:
 
 
 @subject("dynamics.oscillator_omega")
-def oscillator_omega(X: Any, Omega: Any, N: int) -> Any:
+def oscillator_omega(X: Tokens, Omega: Stacked, N: Width) -> Any:
     """Omg^(osc)(X): Omega_j times oscillator j of each token, shape (S, D); Omega_j in rows (j-1) N + 1, ..., j N (Eq. (97))."""
     blocks = [X[:, j : j + N] @ Omega[j : j + N].T for j in range(0, X.shape[1], N)]
     return concatenate(blocks, axis=1)
 
 
 @subject("dynamics.oscillator_projection")
-def oscillator_projection(X: Any, Y: Any, N: int) -> Any:
+def oscillator_projection(X: Tokens, Y: Tokens, N: Width) -> Any:
     """Proj_X^(osc)(Y): the projection (5), each oscillator taken for a token; shape (S, D) (Eq. (97))."""
     return projection(split(X, N), split(Y, N)).reshape(*X.shape)
 
 
 @subject("dynamics.oscillator_normalisation")
-def oscillator_normalisation(Y: Any, N: int) -> Any:
+def oscillator_normalisation(Y: Tokens, N: Width) -> Any:
     """Pi^(osc)(Y): each oscillator divided by its norm, shape (S, D) (Eq. (97))."""
     return normalisation(split(Y, N)).reshape(*Y.shape)
 

@@ -253,7 +253,7 @@ EQ_20 = Claim(
 
 
 @subject("dynamics.spectral_regulariser")
-def spectral_regulariser(W: Any, b: Any) -> Any:
+def spectral_regulariser(W: Annotated[Any, Shape("2", "n")], b: Annotated[Any, Shape("1", "p")]) -> Any:
     """(sigma(W)^2 - 1)^2 + |b|^4 for W (2, n) and b (1, p), shape (1, 1); sigma^2 from the quadratic equation of W W^T."""
     gram = W @ W.T
     half = (gram[:1, :1] + gram[1:, 1:]) * rational(1, 2)

@@ -56,7 +56,7 @@ def activation(T: Any) -> Any:
 
 
 @subject("skipless.feed_forward")
-def feed_forward(X: Any, W_1: Any, W_2: Any) -> Any:
+def feed_forward(X: Tokens, W_1: Annotated[Any, Shape("d", "d_f")], W_2: Annotated[Any, Shape("d_f", "d")]) -> Any:
     """MLP(X) = activation(X W_1) W_2, shape (n, d), for W_1 (d, d_f) and W_2 (d_f, d)."""
     return activation(X @ W_1) @ W_2
 
