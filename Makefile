@@ -1,5 +1,6 @@
 # make report   the environment and the theorem report, report/index.html
 # make test     the environment, then style, types and every test
+# make benchmark  reference functions beside their peers and floors, into docs/benchmarks.*
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
@@ -20,7 +21,8 @@ lint: $(VENV)/ready
 	$(BIN)/mypy
 
 benchmark: $(VENV)/ready
-	$(BIN)/python benchmarks/suite.py
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[benchmark]'
+	$(BIN)/python benchmarks/compare.py --json docs/benchmarks.json --plot docs/benchmarks.svg --page docs/benchmarks.md
 
 $(VENV)/ready: pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)

@@ -460,8 +460,8 @@ def newton_schulz_differential_bound(D: Direction) -> Any:
 
 @NEWTON_SCHULZ_DIFFERENTIAL.oracle
 def weighted_differentials(M_0: Factor, D: Direction, K: Steps) -> Any:
-    column = jacobian(lambda t: newton_schulz_iterate(M_0 + t * D, K), "t")(M_0[:1, :1] * 0)
-    dB = unvec_r(column, *M_0.shape)
+    derivative = jacobian(lambda t: newton_schulz_iterate(M_0 + t * D, K), "t")(M_0[:1, :1] * 0)
+    dB = unvec_r(derivative, *M_0.shape)
     return column(frobenius_norm(dB @ M_0.T), frobenius_norm(dB.T @ M_0))
 
 

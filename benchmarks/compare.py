@@ -1,0 +1,169 @@
+"""Reference functions, peers and floors side by side in one run: ratios, growth, errors against balls, goals.
+
+    python benchmarks/compare.py [--topic osa|hessian|products|ntk] [--quick] [--device cuda]
+                                 [--json FILE] [--plot FILE] [--page FILE]
+
+One thread.  Every entry is warmed up, all entries of a case take turns, and medians of processor time are compared.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import platform
+from collections.abc import Iterable
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import dense_hessian
+import hessian_products
+import orthogonal_attention
+import tangent_kernels
+import torch
+from measure import FLOOR, OURS, Case, Goal, Topic, growth
+
+TOPICS = {"osa": orthogonal_attention, "hessian": dense_hessian, "products": hessian_products, "ntk": tangent_kernels}
+
+
+def by_series(cases: Iterable[Case]) -> dict[str, list[Case]]:
+    found: dict[str, list[Case]] = {}
+    for case in cases:
+        found.setdefault(case.series, []).append(case)
+    return found
+
+
+def in_words(topic: Topic) -> str:
+    """Tables in Markdown: times and ratios by series, errors, goals."""
+    lines = [f"## {topic.name}", ""]
+    for series, cases in by_series(topic.cases).items():
+        exponents = growth(cases)
+        lines += [f"**{series}**: milliseconds (times ours)", ""]
+        lines += ["| | " + " | ".join(case.label for case in cases) + " | grows as |", "|---" * (len(cases) + 2) + "|"]
+        for entry in cases[0].entries:
+            exponent = f"size^{exponents[entry.name]:.1f}" if entry.name in exponents else ""
+            cells = [_cell(case, entry.name) for case in cases]
+            lines.append(f"| {entry.name.strip()} | " + " | ".join(cells) + f" | {exponent} |")
+        lines.append("")
+    if topic.errors:
+        names = list(dict.fromkeys(name for error in topic.errors for name in error.errors))
+        lines += [
+            "Relative errors against balls:",
+            "",
+            "| | " + " | ".join(names) + " |",
+            "|---" * (len(names) + 1) + "|",
+        ]
+        for error in topic.errors:
+            cells = [f"{error.errors[name]:.1e}" if name in error.errors else "" for name in names]
+            lines.append(f"| {error.label} | " + " | ".join(cells) + " |")
+        lines.append("")
+    lines += [*(f"{note}\n" for note in topic.notes), *goal_table(topic.goals)]
+    return "\n".join(lines)
+
+
+def _cell(case: Case, name: str) -> str:
+    if name not in case.seconds:
+        reason = next(entry.absent for entry in case.entries if entry.name == name)
+        return f"({reason})"
+    ours = case.seconds[next(entry.name for entry in case.entries if entry.whose == OURS)]
+    return f"{1000 * case.seconds[name]:.3g} ({case.seconds[name] / ours:.2g})"
+
+
+def goal_table(goals: Iterable[Goal]) -> list[str]:
+    rows = [
+        f"| {goal.text} | {'at least' if goal.least else 'at most'} {goal.target:g} | {goal.measured:.2g} |"
+        f" {'met' if goal.met else 'missed'} |"
+        for goal in goals
+    ]
+    return ["| goal | | measured | |", "|---|---|---|---|", *rows, ""]
+
+
+def as_data(topics: Iterable[Topic], device: str) -> dict[str, Any]:
+    return {
+        "machine": {"cpu": platform.machine(), "device": device, "torch": torch.__version__},
+        "topics": [
+            {
+                "name": topic.name,
+                "cases": [
+                    {
+                        "series": case.series,
+                        "label": case.label,
+                        "size": case.size,
+                        "median_seconds": case.seconds,
+                        "least_seconds": case.spread,
+                    }
+                    for case in topic.cases
+                ],
+                "growth": {series: growth(cases) for series, cases in by_series(topic.cases).items()},
+                "errors": [asdict(error) for error in topic.errors],
+                "goals": [{**asdict(goal), "met": goal.met} for goal in topic.goals],
+                "notes": topic.notes,
+            }
+            for topic in topics
+        ],
+    }
+
+
+def draw(topics: Iterable[Topic], path: str) -> None:
+    """Time against size, one panel for the first series of a topic with three sizes or more."""
+    try:
+        import matplotlib
+    except ImportError:
+        print("no plot: matplotlib is not installed")
+        return
+    matplotlib.use("Agg")
+    matplotlib.rcParams["svg.hashsalt"] = "benchmarks"
+    from matplotlib import pyplot
+
+    chosen = [next(iter(by_series(topic.cases).items())) for topic in topics]
+    figure, panels = pyplot.subplots(1, len(chosen), figsize=(5 * len(chosen), 5), squeeze=False, layout="constrained")
+    for panel, (series, cases) in zip(panels[0], chosen, strict=True):
+        cases = sorted(cases, key=lambda case: case.size)
+        for entry in cases[0].entries:
+            points = [(case.size, 1000 * case.seconds[entry.name]) for case in cases if entry.name in case.seconds]
+            if points:
+                style = {OURS: "o-", FLOOR: "k:"}.get(entry.whose, "s--")
+                panel.loglog(*zip(*points, strict=True), style, label=entry.name.strip(), markersize=4)
+        panel.set(title=series, xlabel="weights" if "Hessian" in series else "tokens or samples", ylabel="milliseconds")
+        panel.title.set_fontsize(9)
+        panel.legend(fontsize=7)
+    figure.savefig(path, metadata={"Date": None} if path.endswith(".svg") else None)
+
+
+MARKS = ("<!-- tables -->", "<!-- end -->")
+
+
+def write_page(topics: Iterable[Topic], path: str) -> None:
+    """Replace what lies between the marks of a page by the tables."""
+    before, rest = Path(path).read_text().split(MARKS[0])
+    after = rest.split(MARKS[1])[1]
+    tables = "\n\n".join(in_words(topic).rstrip() for topic in topics)
+    Path(path).write_text(f"{before}{MARKS[0]}\n\n{tables}\n\n{MARKS[1]}{after}")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--topic", choices=TOPICS, action="append", help="may be repeated; all unless given")
+    parser.add_argument("--quick", action="store_true", help="small sizes and few rounds")
+    parser.add_argument("--device", default="cpu", help="cpu, or cuda where there is a GPU")
+    parser.add_argument("--json", metavar="FILE")
+    parser.add_argument("--page", metavar="FILE", help="put the tables between the marks of a page")
+    parser.add_argument("--plot", metavar="FILE", help="needs matplotlib")
+    options = parser.parse_args()
+    torch.set_num_threads(1)
+    topics = []
+    for name in options.topic or TOPICS:
+        topics.append(TOPICS[name].topic(options.device, options.quick))
+        print(in_words(topics[-1]), flush=True)
+    print("## All goals\n")
+    print("\n".join(goal_table([goal for topic in topics for goal in topic.goals])))
+    if options.page:
+        write_page(topics, options.page)
+    if options.json:
+        Path(options.json).write_text(json.dumps(as_data(topics, options.device), indent=1) + "\n")
+    if options.plot:
+        draw(topics, options.plot)
+
+
+if __name__ == "__main__":
+    main()
