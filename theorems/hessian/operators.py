@@ -213,8 +213,8 @@ def curvature_product(X: Any, W_Q: Any, W_K: Any, W_V: Any, Y: Any, v: Any, part
     offset costs no digits.
 
     Accuracy: a few roundings times the size of the tokens, where `AttentionCurvature` has their spread under each row of
-    attention: where attention is nearly one-hot on large tokens, products may lose every digit, here as in automatic
-    differentiation, and stored moments do not.
+    attention: where attention is nearly one-hot on large tokens, products may lose every digit, and sometimes more than
+    automatic differentiation does.  Stored moments do not.
 
     Raises InputError, naming the argument.  Certified as `AttentionCurvature` is.
     """
