@@ -1,6 +1,6 @@
 """Reference functions, peers and floors side by side in one run: ratios, growth, errors against balls, goals.
 
-    python benchmarks/compare.py [--topic osa|hessian|products|ntk] [--quick] [--device cuda]
+    python benchmarks/compare.py [--topic osa|hessian|products|ntk|suite] [--quick] [--device cuda]
                                  [--json FILE] [--plot FILE] [--page FILE]
 
 One thread.  Every entry is warmed up, all entries of a case take turns, and medians of processor time are compared.
@@ -19,11 +19,18 @@ from typing import Any
 import dense_hessian
 import hessian_products
 import orthogonal_attention
+import suite_throughput
 import tangent_kernels
 import torch
 from measure import FLOOR, OURS, Case, Goal, Topic, growth
 
-TOPICS = {"osa": orthogonal_attention, "hessian": dense_hessian, "products": hessian_products, "ntk": tangent_kernels}
+TOPICS = {
+    "osa": orthogonal_attention,
+    "hessian": dense_hessian,
+    "products": hessian_products,
+    "ntk": tangent_kernels,
+    "suite": suite_throughput,
+}
 
 
 def by_series(cases: Iterable[Case]) -> dict[str, list[Case]]:
@@ -115,7 +122,8 @@ def draw(topics: Iterable[Topic], path: str) -> None:
     matplotlib.rcParams["svg.hashsalt"] = "benchmarks"
     from matplotlib import pyplot
 
-    chosen = [next(iter(by_series(topic.cases).items())) for topic in topics]
+    series = [next(iter(by_series(topic.cases).items())) for topic in topics]
+    chosen = [(name, cases) for name, cases in series if len(cases) > 1] or series
     figure, panels = pyplot.subplots(1, len(chosen), figsize=(5 * len(chosen), 5), squeeze=False, layout="constrained")
     for panel, (series, cases) in zip(panels[0], chosen, strict=True):
         cases = sorted(cases, key=lambda case: case.size)
