@@ -45,8 +45,8 @@ from verify.settings import Settings
 
 #: A right formula stays below one unit: the unit already adds the rounding of the formula to that of the oracle.
 ROUNDING_LIMIT = 1.0
-#: A mutant this many units away is not measured again at easier inputs.
-CLEARLY_DEAD = 100 * SEPARATION
+#: A mutant this many units away is not measured again.
+CLEARLY_DEAD = 10 * SEPARATION
 
 
 @dataclass
@@ -105,7 +105,7 @@ class Equal(Relation):
         def score_survivors(arrays: Arrays, raw: dict[str, Any], right: Any, size: Any, usable: Any) -> None:
             """Measure every mutant that is not dead at the seed of the batch where it is relatively farthest from the truth."""
             for mutant in claim.mutants:
-                if mutants[mutant.name] >= CLEARLY_DEAD:
+                if mutants[mutant.name] >= SEPARATION:
                     continue
                 wrong = in_batch(claim, self.mutated(claim, mutant.function), raw)
                 if wrong.shape != right.shape:
