@@ -314,20 +314,20 @@ def _(gamma: Gain) -> Any:
 
 SUPPRESSION = Claim(
     DYNAMICS,
-    "dynamics.sec-5.1-suppress-always",
-    label="Suppression of eigenvalues without a condition",
-    statement=r"\text{normalised, the spectral radius and the spectral norm of the step are at most what they are without}",
+    "dynamics.sec-5.1-suppress",
+    label="Section 5.1, text",
+    statement=r"\text{``We find that the normalization operators suppress the Jacobian's eigenvalues''}",
     assumptions=["update (9), RMSNorm of Eq. (6)", NO_ZERO_INPUT],
     relation=AtMost(),
     sizes=SIZES,
     where=whole_heads,
     expects="refuted",
     severity="error",
-    of_project=True,
-    correction="dynamics.sec-5.1-suppress",
-    note=r"The bound of Proposition 5.1 is max|\gamma_j|/R, which suppresses for R above max|\gamma_j| only."
-    r" The first counterexample has R = 1/2; the second R = 1 ="
-    r" max|\gamma_j|, where the norm cannot grow but the eigenvalue of a non-normal step does.",
+    correction="dynamics.sec-5.1-suppress-norm",
+    doubt="Read without a condition, as printed: normalised, the largest |eigenvalue| and the spectral norm of the step are at most"
+    r" what they are without. Proposition 5.1, which follows, bounds the norm by max|\gamma_j|/R, which suppresses for R above"
+    r" max|\gamma_j| only. The first counterexample has R = 1/2; the second R = 1 = max|\gamma_j|, where the norm cannot grow but"
+    " the eigenvalue of a non-normal step does.",
 )
 
 SUPPRESSION.inputs(update_and_scale)
@@ -393,19 +393,19 @@ def _(
 
 SUPPRESSED_NORM = Claim(
     DYNAMICS,
-    "dynamics.sec-5.1-suppress",
-    label="Section 5.1, text",
-    statement=r"\text{``We find that the normalization operators suppress the Jacobian's eigenvalues''}",
-    assumptions=[r"update (9), RMSNorm of Eq. (6); drawn with R = max_j|\gamma_j|, the strongest case", NO_ZERO_INPUT],
+    "dynamics.sec-5.1-suppress-norm",
+    label="Suppression of the spectral norm",
+    statement=r"R\ge\max_j|\gamma_j|\ \Rightarrow\ \Big\|\frac{\partial\operatorname{RMSNorm}(X+\eta\Delta X)}{\partial X}"
+    r"\Big\|_2\le\|I+\eta J_{\text{MSA}}\|_2",
+    assumptions=[r"update (9); drawn with R = max_j|\gamma_j|, the strongest case", NO_ZERO_INPUT],
     relation=AtMost(ascent=False),
     sizes=SIZES,
     where=whole_heads,
-    expects="reading",
-    reading=r"the spectral norm, as the introduction puts it: for R \ge \max_j|\gamma_j| that of the normalised step is at most"
-    r" \|I + \eta J_{MSA}\|_2, which bounds its eigenvalues too. Not so for smaller R, and not eigenvalue against eigenvalue of a"
-    " non-normal step (dynamics.sec-5.1-suppress-always)",
-    corrects="dynamics.sec-5.1-suppress-always",
+    of_project=True,
+    corrects="dynamics.sec-5.1-suppress",
     uses=("dynamics.eq-71", "dynamics.eq-73-76"),
+    note=r"Of eigenvalues it says that those of the normalised step are at most \|I + \eta J_{MSA}\|_2, not at most those "
+    r"of the step.",
 )
 
 

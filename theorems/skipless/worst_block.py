@@ -194,7 +194,7 @@ EQ_6 = Claim(
     "skipless.eq-6",
     label="Eq. (6)",
     statement=r"\kappa(\mathbf{J})\le\max_\ell\{\kappa(\mathbf{J}_\ell),\kappa(\hat{\mathbf{J}}_\ell)\}",
-    assumptions=[*NETWORK, INVERSE],
+    assumptions=[*NETWORK, INVERSE, "d_f >= d, an assumption of the reading, not of the paper"],
     relation=AtMost(),
     sizes={"L": (1, 2), "m": (1, 3), "n": (1, 2), "d": (1, 2), "d_f": (1, 3)},
     where=lambda sizes: wide_mlp(sizes) and few_entries(sizes),
