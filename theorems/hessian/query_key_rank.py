@@ -181,6 +181,18 @@ def certain_ranks(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeigh
     return concatenate([certain_rank(values) for values in spectra], axis=0)
 
 
+@LEMMA_D2.domain("large tokens")
+def _(arrays: dict[str, Any], sizes: dict[str, int], rng: Any) -> None:
+    arrays["X"] *= 4
+
+
+@LEMMA_D2.domain("small weights")
+def _(arrays: dict[str, Any], sizes: dict[str, int], rng: Any) -> None:
+    """The rank of the first case, d_K < d_V with more tokens than features, is reached by ordinary numbers alone."""
+    arrays["W_Q"] /= 2
+    arrays["W_K"] /= 2
+
+
 @LEMMA_D2.mutant("one less for the Hessian")
 def _(X: Tokens, W_Q: QueryWeights) -> Any:
     (d_V, d_K), full = W_Q.shape, min(W_Q.shape)
@@ -191,6 +203,12 @@ def _(X: Tokens, W_Q: QueryWeights) -> Any:
 def _(X: Tokens, W_Q: QueryWeights) -> Any:
     (d_V, d_K), full = W_Q.shape, min(W_Q.shape)
     return column(2 * d_V * d_K - d_K**2, 2 * d_V * full - full**2)
+
+
+@LEMMA_D2.mutant("d_V d_K, the rank of one weight alone")
+def _(X: Tokens, W_Q: QueryWeights) -> Any:
+    (d_V, d_K), full = W_Q.shape, min(W_Q.shape)
+    return column(d_V * d_K, 2 * d_V * full - full**2)
 
 
 @LEMMA_D2.mutant("product of the ranks subtracted twice in rk V^T")

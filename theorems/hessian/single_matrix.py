@@ -185,6 +185,11 @@ def _(X: Tokens, W: QueryKeyWeights, W_V: ValueWeights, Y: Labels) -> Any:
     return _both(X, W, W_V, Y, _outer_first(X, W, W_V, W_V.T @ W_V))
 
 
+@LEMMA_41_CORRECTED.mutant("W_QK transposed")
+def _(X: Tokens, W: QueryKeyWeights, W_V: ValueWeights, Y: Labels) -> Any:
+    return _both(X, W.T, W_V, Y, _outer_first(X, W.T, W_V, W_V @ W_V.T))
+
+
 @LEMMA_41_CORRECTED.mutant("labels left out of the residual")
 def _(X: Tokens, W: QueryKeyWeights, W_V: ValueWeights, Y: Labels) -> Any:
     return _both(X, W, W_V, 0 * Y, _outer_first(X, W, W_V, W_V @ W_V.T))
@@ -231,6 +236,11 @@ def single_matrix_layer_differentiated(X: Tokens, W: QueryKeyWeights, W_V: Value
 @EQUATION_22.mutant("W_V not transposed")
 def _(X: Tokens, W: QueryKeyWeights, W_V: ValueWeights) -> Any:
     return _derivatives(X, W, W_V @ X.T, kron(X, X))
+
+
+@EQUATION_22.mutant("W_QK transposed")
+def _(X: Tokens, W: QueryKeyWeights, W_V: ValueWeights) -> Any:
+    return _derivatives(X, W.T, W_V.T @ X.T, kron(X, X))
 
 
 @EQUATION_22.mutant("divided by the root of d_V")
