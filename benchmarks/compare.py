@@ -64,6 +64,19 @@ def in_words(topic: Topic) -> str:
             cells = [f"{error.errors[name]:.1e}" if name in error.errors else "" for name in names]
             lines.append(f"| {error.label} | " + " | ".join(cells) + " |")
         lines.append("")
+    if topic.breakdowns:
+        kinds = list(topic.breakdowns[0].shares)
+        lines += [
+            "Where our time goes, by a profile:",
+            "",
+            "| | operations | " + " | ".join(kinds) + " |",
+            "|---" * (len(kinds) + 2) + "|",
+        ]
+        for found in topic.breakdowns:
+            lines.append(
+                f"| {found.label} | {found.calls} | " + " | ".join(f"{found.shares[kind]:.0%}" for kind in kinds) + " |"
+            )
+        lines.append("")
     lines += [*(f"{note}\n" for note in topic.notes), *goal_table(topic.goals)]
     return "\n".join(lines)
 
@@ -104,6 +117,7 @@ def as_data(topics: Iterable[Topic], device: str) -> dict[str, Any]:
                 "growth": {series: growth(cases) for series, cases in by_series(topic.cases).items()},
                 "errors": [asdict(error) for error in topic.errors],
                 "goals": [{**asdict(goal), "met": goal.met} for goal in topic.goals],
+                "breakdowns": [asdict(found) for found in topic.breakdowns],
                 "notes": topic.notes,
             }
             for topic in topics

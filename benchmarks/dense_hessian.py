@@ -10,7 +10,7 @@ from typing import Any
 
 import torch
 from attention_loss import curvlinops_hessian, instance, loss
-from measure import FLOOR, OURS, PEER, Case, Entry, Error, Goal, Topic, measure, relative_error
+from measure import FLOOR, OURS, PEER, Case, Entry, Error, Goal, Topic, breakdown, measure, relative_error
 
 from theorems.hessian.dense import attention_hessian
 from theorems.hessian.full_hessian import full_hessian
@@ -136,4 +136,6 @@ def topic(device: str, quick: bool) -> Topic:
     errors = [_error(label, change) for label, change in conditions().items()]
     worst = max(error.errors[OURS_NAME] / error.errors["torch.func.hessian"] for error in errors)
     goals.append(Goal("error of ours over that of torch.func.hessian, worst", 4.0, worst, least=False))
-    return Topic("Attention Hessian", cases, errors, goals)
+    runs = {case.label: next(entry.run for entry in case.entries if entry.name == IN_PLACE) for case in cases}
+    profiles = [] if device != "cpu" else [breakdown(label, run) for label, run in runs.items() if run is not None]
+    return Topic("Attention Hessian", cases, errors, goals, breakdowns=profiles)

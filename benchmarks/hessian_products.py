@@ -7,7 +7,7 @@ from typing import Any
 import torch
 from attention_loss import curvlinops_hessian, instance, loss
 from dense_hessian import conditions
-from measure import OURS, PEER, Case, Entry, Error, Goal, Topic, measure, relative_error
+from measure import OURS, PEER, Case, Entry, Error, Goal, Topic, breakdown, measure, relative_error
 
 from theorems.hessian.full_hessian import full_hessian, full_outer_product_hessian
 from theorems.hessian.operators import AttentionCurvature, curvature_product
@@ -108,4 +108,6 @@ def topic(device: str, quick: bool) -> Topic:
             saved = (seconds - block.seconds[STORED]) / BLOCK
             notes.append(f"At {block.label} the moments are repaid after {block.seconds[SET_UP] / saved:.1f} products.")
     errors = [error for label, change in conditions().items() for error in _errors(label, change)]
-    return Topic("Hessian- and Gauss-Newton-vector products", cases, errors, goals, notes)
+    runs = {f"{case.entries[0].name}, {case.label}": case.entries[0].run for case in cases}
+    profiles = [] if device != "cpu" else [breakdown(label, run) for label, run in runs.items() if run is not None]
+    return Topic("Hessian- and Gauss-Newton-vector products", cases, errors, goals, notes, profiles)

@@ -69,6 +69,15 @@ class Goal:
         return self.measured >= self.target if self.least else self.measured <= self.target
 
 
+@dataclass(frozen=True)
+class Breakdown:
+    """Where the time of a run goes, by a profile: operations called, and the share of each kind of them."""
+
+    label: str
+    calls: int
+    shares: Mapping[str, float]
+
+
 @dataclass
 class Topic:
     """All that is measured of one subject."""
@@ -78,6 +87,7 @@ class Topic:
     errors: list[Error]
     goals: list[Goal]
     notes: list[str] = field(default_factory=list)
+    breakdowns: list[Breakdown] = field(default_factory=list)
 
 
 #: A turn of a fast entry is repeated for as many seconds; one untimed run before it fills the caches for all alike.
@@ -140,6 +150,52 @@ def growth(cases: Iterable[Case]) -> dict[str, float]:
         for name, (first, last) in ends.items()
         if first[0] != last[0]
     }
+
+
+#: Operations by what they cost; those that only make views, and what none of the names fits, come last.
+KINDS = {
+    "matrix products": ("mm", "bmm", "addmm", "addmm_", "baddbmm", "baddbmm_", "dot", "mv", "addmv"),
+    "copies and fills": ("copy_", "cat", "fill_", "zero_"),
+    "entrywise and sums": (
+        *(
+            "mul",
+            "mul_",
+            "div",
+            "div_",
+            "add",
+            "add_",
+            "sub",
+            "sub_",
+            "neg",
+            "addcmul",
+            "addcmul_",
+            "exp",
+            "sum",
+            "mean",
+        ),
+        *("_softmax", "linalg_vector_norm", "le", "all", "isfinite", "abs", "ne", "eq", "amax", "maximum"),
+    ),
+}
+OTHER = "views, memory, the rest"
+
+
+def breakdown(label: str, run: Run) -> Breakdown:
+    """The profile of thirty runs behind a warm-up; time between operations is not in it."""
+    from torch.profiler import ProfilerActivity, profile
+
+    repeats = 30
+    for _ in range(repeats):
+        run()
+    with profile(activities=[ProfilerActivity.CPU]) as profiled:
+        for _ in range(repeats):
+            run()
+    kind_of = {f"aten::{name}": kind for kind, names in KINDS.items() for name in names}
+    found, calls = dict.fromkeys([*KINDS, OTHER], 0.0), 0
+    for event in profiled.key_averages():
+        found[kind_of.get(event.key, OTHER)] += event.self_cpu_time_total
+        calls += event.count if event.key.startswith("aten::") else 0
+    total = sum(found.values())
+    return Breakdown(label, calls // repeats, {kind: spent / total for kind, spent in found.items()})
 
 
 class _Allocations(TorchDispatchMode):

@@ -6,7 +6,20 @@ import math
 from typing import Any
 
 import torch
-from measure import FLOOR, OURS, PEER, Case, Entry, Error, Goal, Topic, measure, peak_memory, relative_error
+from measure import (
+    FLOOR,
+    OURS,
+    PEER,
+    Case,
+    Entry,
+    Error,
+    Goal,
+    Topic,
+    breakdown,
+    measure,
+    peak_memory,
+    relative_error,
+)
 
 from theorems.osa.definitions import queries_and_keys
 from theorems.osa.layers import attention_through_basis, newton_schulz, orthogonal_self_attention
@@ -144,4 +157,5 @@ def topic(device: str, quick: bool) -> Topic:
         + ", ".join(f"{loss:.2g}" for _, loss in found)
         + ", in the order of the table."
     ]
-    return Topic("Orthogonal self-attention", [*forward, *backward], errors, goals, notes)
+    profiles = [] if device != "cpu" else [breakdown(f"layer, N = {N}", lambda: linear_cost_attention(*arguments))]
+    return Topic("Orthogonal self-attention", [*forward, *backward], errors, goals, notes, profiles)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from measure import OURS, PEER, Case, Entry, Goal, Topic, measure
+from measure import OURS, PEER, Case, Entry, Goal, Topic, breakdown, measure
 
 from verify.generators import Draw
 from verify.registry import load
@@ -55,4 +55,6 @@ def topic(device: str, quick: bool) -> Topic:
         Goal(f"{label}, a second", wanted, BATCH / case.seconds[TOGETHER])
         for case, (_, _, _, label, wanted) in zip(cases, CASES, strict=True)
     ]
-    return Topic("The suite itself", cases, [], goals)
+    runs = {case.series: case.entries[0].run for case in cases}
+    profiles = [] if device != "cpu" else [breakdown(label, run) for label, run in runs.items() if run is not None]
+    return Topic("The suite itself", cases, [], goals, breakdowns=profiles)

@@ -31,7 +31,7 @@ from tests.arithmetics import (
     sizes,
 )
 from verify.arithmetic import Constant, free_exponentials, to_balls, to_rationals
-from verify.errors import ArithmeticUnsupported
+from verify.errors import ArithmeticUnsupported, InputError
 from verify.jets import variables
 from verify.matrix import (
     basis_matrix,
@@ -48,6 +48,7 @@ from verify.matrix import (
     inverse,
     khatri_rao,
     kron,
+    kron_matmul,
     normalize_rows,
     ones,
     rational,
@@ -125,6 +126,21 @@ def test_mixed_product_property(arithmetic, data, m, n, p):
     C, D = drawn(data, arithmetic, n, p), drawn(data, arithmetic, m, n)
     assert_same(kron(A, B) @ kron(C, D), kron(A @ C, B @ D), arithmetic)
     assert_same(kron(A, B).T, kron(A.T, B.T), arithmetic)
+
+
+@over(*EVERY)
+@quietly
+@given(data=st.data(), m=sizes, n=sizes, p=sizes, q=sizes)
+def test_kronecker_products_need_not_be_formed_to_be_multiplied(arithmetic, data, m, n, p, q):
+    A, B = drawn(data, arithmetic, m, n), drawn(data, arithmetic, p, q)
+    for factors in ([A, B], [A, eye(2), B], [ones(2, 3), A, commutation_matrix(1, 2)], [B]):
+        M = drawn(data, arithmetic, kron(ones(1, 1), *factors).shape[1], 2)
+        assert_same(kron_matmul(factors, M), kron(ones(1, 1), *factors) @ M, arithmetic)
+
+
+def test_kron_matmul_names_what_does_not_fit():
+    with pytest.raises(InputError, match="M: expected 6 rows, as many as the factors have columns together; got shape"):
+        kron_matmul([eye(2), ones(1, 3)], eye(5))
 
 
 @over(*EVERY)

@@ -598,6 +598,8 @@ def midpoint(x: Any) -> float:
 def midpoints(array: Any) -> np.ndarray:
     """The float64 array nearest to an object array."""
     array = np.asarray(_settled(array), dtype=object)
+    if set(map(type, array.flat)) <= {int, float}:
+        return array.astype(np.float64)
     return np.array([midpoint(entry) for entry in array.flat], dtype=np.float64).reshape(array.shape)
 
 

@@ -22,7 +22,7 @@ from theorems.hessian.definitions import (
     shuffling_matrix,
 )
 from verify.claims import Claim
-from verify.matrix import commutation_matrix, eye, kron, rational, sqrt
+from verify.matrix import commutation_matrix, eye, kron, kron_matmul, rational, sqrt
 from verify.relations import Equal
 
 SETUP = [
@@ -40,6 +40,7 @@ THEOREM_31_QK = Claim(
     assumptions=SETUP,
     relation=Equal(),
     sizes=SIZES,
+    uses=("hessian.lem-B.1", "hessian.jacobian-key"),
     exact=True,
 )
 
@@ -105,6 +106,7 @@ THEOREM_32_QK = Claim(
     " have three, which is the reading taken.",
     relation=Equal(),
     sizes={"L": (1, 3), "d_V": (1, 3), "d_K": (1, 4)},
+    uses=("hessian.thm-3.2-z2-appendix", "hessian.lem-B.2", "hessian.lem-B.3"),
     proof=("hessian.eq-21", "hessian.eq-21-dF2"),
     exact=True,
 )
@@ -120,15 +122,13 @@ def _functional(
     shuffle = commutation_matrix(d_K, d_V) if shuffle is None else shuffle
     curvature = (
         duplicated_residual(residual, d_V * d_K)
-        @ kron(eye(L), W_V.T, eye(d_V), W_K.T)
-        @ Z_2(A, X)
+        @ kron_matmul([eye(L), W_V.T, eye(d_V), W_K.T], Z_2(A, X))
         @ kron(W_Q, eye(d_V))
         @ shuffle
     )
     slope = (
         duplicated_residual(residual, d_V)
-        @ kron(eye(L), W_V.T, eye(d_V))
-        @ kron(Z_1(A, X), eye(d_V))
+        @ kron_matmul([eye(L), W_V.T, eye(d_V)], kron(Z_1(A, X), eye(d_V)))
         @ shuffling_matrix(d_V)
     )
     tail = kron(slope, eye(d_K)) if last is None else last(slope, eye(d_K))

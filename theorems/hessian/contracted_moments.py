@@ -5,8 +5,9 @@ Over W_Q, W_K and W_V the Hessian needs of row i of attention only the mean m_i 
     N_i = C_i W_V W_V^T C_i + sum_j A_ij ((W_V r_i) . y_ij) y_ij y_ij^T,    y_ij = x_j - m_i,    r_i = (F - Y)_i,
 
 the outer-product term and the third moment along W_V r_i.  M_3 (L d_V^3) and the second derivative of the softmax (L^6
-entries) never exist.  Moments are sums of centred products, not differences of raw ones, so that rows of attention near
-one-hot keep their digits, and tokens are centred first, so that a common offset costs none.
+entries) never exist.  Tokens are centred first, so that a common offset costs no digits.  Where every row of attention
+spreads over tokens, moments are differences of raw ones, which are two large products; where one does not, near one-hot,
+they are sums of centred products, several times slower, and keep their digits.
 """
 
 from __future__ import annotations
@@ -21,6 +22,10 @@ from verify.errors import InputError
 PARTS = ("hessian", "outer-product", "functional")
 #: Deviations x_j - m_i held at once; as many as fit a processor's cache are faster than more.
 DEVIATIONS = 2**15
+#: The largest E|x|^2 / E|x - m|^2 under a row of attention at which raw moments are used: what they lose against centred ones.
+LARGEST_LOSS = 4.0
+#: Entries of attention weighted at once.
+WEIGHTS = 2**20
 
 
 class ContractedMoments(NamedTuple):
@@ -34,10 +39,9 @@ class ContractedMoments(NamedTuple):
 
 
 def contracted_moments(X: Any, W_Q: Any, W_K: Any, W_V: Any, Y: Any, part: str = "hessian") -> ContractedMoments:
-    """The moments in 4 L^2 d_V^2 operations and L^2 + 2 L d_V^2 numbers of memory."""
+    """The moments in 4 L^2 d_V^2 operations and L^2 + 4 L d_V^2 numbers of memory."""
     import torch
 
-    L, d_V = X.shape
     center = X.mean(0)
     tokens = X - center  # changes each row of logits by a constant, and no central moment
     A = torch.softmax((X @ W_Q) @ (tokens @ W_K).T / math.sqrt(W_Q.shape[1]), dim=1)
@@ -45,20 +49,57 @@ def contracted_moments(X: Any, W_Q: Any, W_K: Any, W_V: Any, Y: Any, part: str =
     mean = offset + center
     residual = mean @ W_V - Y if part != "outer-product" else torch.zeros_like(X)
     direction = residual @ W_V.T
-    covariance, core = X.new_empty(L, d_V, d_V), X.new_zeros(L, d_V, d_V)
-    for rows in chunks(L, L * d_V, DEVIATIONS):
-        deviations = tokens - offset[rows, None]
-        weighted = A[rows, :, None] * deviations
-        torch.bmm(weighted.mT, deviations, out=covariance[rows])
-        if part != "outer-product":
-            weighted *= deviations @ direction[rows, :, None]
-            torch.bmm(weighted.mT, deviations, out=core[rows])
+    third = part != "outer-product"
+    squares = A @ (tokens * tokens).sum(1)
+    if bool((squares <= LARGEST_LOSS * (squares - (offset * offset).sum(1))).all()):
+        covariance, core = _raw_moments(tokens, A, offset, direction, third)
+    else:
+        covariance, core = _centred_moments(tokens, A, offset, direction, third)
     if part != "functional":
         half = covariance @ W_V
         core.baddbmm_(half, half.mT)
     else:
         mean = torch.zeros_like(mean)
     return ContractedMoments(mean, covariance, core, residual, part)
+
+
+def _raw_moments(tokens: Any, A: Any, offset: Any, direction: Any, third: bool) -> tuple[Any, Any]:
+    """C_i, and the third moment along direction i (or zero), from sums of A_ij x_j x_j^T."""
+    import torch
+
+    L, d = tokens.shape
+    pairs = (tokens[:, :, None] * tokens[:, None, :]).view(L, d * d)
+    covariance = torch.baddbmm((A @ pairs).view(L, d, d), offset[:, :, None], offset[:, None, :], alpha=-1)
+    core = tokens.new_zeros(L, d, d)
+    if third:
+        slopes = torch.empty_like(tokens)
+        for rows in chunks(L, L, WEIGHTS):
+            # Weights sum to zero under each row, so that only products of one deviation with the mean are left to subtract.
+            weights = direction[rows] @ tokens.T
+            weights -= (direction[rows] * offset[rows]).sum(1, keepdim=True)
+            weights *= A[rows]
+            torch.mm(weights, pairs, out=core[rows].view(-1, d * d))
+            torch.mm(weights, tokens, out=slopes[rows])
+        mixed = slopes[:, :, None] * offset[:, None, :]
+        core -= mixed
+        core -= mixed.mT
+    return covariance, core
+
+
+def _centred_moments(tokens: Any, A: Any, offset: Any, direction: Any, third: bool) -> tuple[Any, Any]:
+    """The same from sums of A_ij y_ij y_ij^T."""
+    import torch
+
+    L, d = tokens.shape
+    covariance, core = tokens.new_empty(L, d, d), tokens.new_zeros(L, d, d)
+    for rows in chunks(L, L * d, DEVIATIONS):
+        deviations = tokens - offset[rows, None]
+        weighted = A[rows, :, None] * deviations
+        torch.bmm(weighted.mT, deviations, out=covariance[rows])
+        if third:
+            weighted *= deviations @ direction[rows, :, None]
+            torch.bmm(weighted.mT, deviations, out=core[rows])
+    return covariance, core
 
 
 def chunks(length: int, size: int, budget: int) -> Iterator[slice]:

@@ -9,18 +9,20 @@ from typing import Annotated, Any
 
 from verify.derivatives import hessian, jacobian
 from verify.matrix import (
-    basis_vector,
     block_diag,
     commutation_matrix,
     concatenate,
     diag,
     eye,
     kron,
+    kron_matmul,
+    ones,
     rational,
     softmax,
     sqrt,
     total,
     vec_r,
+    zeros,
 )
 from verify.shapes import Shape
 from verify.subjects import subject
@@ -82,11 +84,13 @@ def softmax_second_derivative(A: Any) -> Any:
     for i in range(L):
         a = A[i].reshape(-1, 1)
         covariance = diag(a) - a @ a.T
-        place = basis_vector(L, i)
-        for j in range(L):
-            deviation = basis_vector(L, j) - a
-            curvature = (deviation @ deviation.T - covariance) * A[i, j]
-            blocks.append(kron(place @ place.T, curvature))
+        deviations = eye(L) - ones(L, 1) @ a.T  # row j is e_j - A_i
+        curvatures = (deviations[:, :, None] * deviations[:, None, :] - covariance) * A[i].reshape(L, 1, 1)
+        # zeros left and right of T_i's columns, then above and below its rows in each Hessian
+        middle = curvatures.reshape(L * L, L)
+        wide = concatenate([zeros(L * L, i * L), middle, zeros(L * L, (L - 1 - i) * L)], axis=1).reshape(L, L**3)
+        tall = concatenate([zeros(L, i * L**3), wide, zeros(L, (L - 1 - i) * L**3)], axis=1)
+        blocks.append(tall.reshape(L**3, L * L))
     return concatenate(blocks, axis=0)
 
 
@@ -117,12 +121,12 @@ def third_central_moments(A: Any, X: Tokens) -> list[Any]:
 
 def Z_1(A: Any, X: Tokens) -> Any:
     """Z_1 = (I_L (x) X^T)(dA/dT)(X (x) X), shape (L d_V, d_V^2) (Theorem 3.1)."""
-    return kron(eye(X.shape[0]), X.T) @ softmax_jacobian(A) @ kron(X, X)
+    return kron_matmul([eye(X.shape[0]), X.T], softmax_jacobian(A)) @ kron(X, X)
 
 
 def Z_2(A: Any, X: Tokens) -> Any:
     """Z_2 = (I_L (x) X^T (x) X^T (x) X^T)(d^2A/dT^2)(X (x) X), shape (L d_V^3, d_V^2) (Theorem 3.2, Appendix B.1)."""
-    return kron(eye(X.shape[0]), X.T, X.T, X.T) @ softmax_second_derivative(A) @ kron(X, X)
+    return kron_matmul([eye(X.shape[0]), X.T, X.T, X.T], softmax_second_derivative(A)) @ kron(X, X)
 
 
 def duplicated_residual(residual: Any, m: int) -> Any:

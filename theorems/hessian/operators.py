@@ -18,8 +18,10 @@ from theorems.hessian.dense import attention_hessian
 from verify.errors import InputError
 from verify.shapes import checked
 
-#: Entries of attention that `curvature_product` holds at once; four such pieces should fit a processor's cache.
-ROWS = 2**16
+#: Entries of attention that `curvature_product` holds at once, four times: fewer cost more calls, more leave the cache.
+ROWS = 2**18
+#: Changes of logits and values that `AttentionCurvature` holds at once.
+CHANGES = 2**17
 
 
 class AttentionCurvature:
@@ -34,7 +36,8 @@ class AttentionCurvature:
     or without; `matvec`, `matmat`, `rmatvec`, `rmatmat`, `T`, `H`, `adjoint`, `shape`, `dtype` as in scipy and curvlinops.
     `to_scipy()` is a scipy LinearOperator for `eigsh`, `cg` and the like.
 
-    Cost: 4 L^2 d_V^2 operations once, 14 L d_V^2 + 4 L d_V d_K + O(d_V^2 d_K) a vector.  Memory: 2 L d_V^2 numbers.
+    Cost: 4 L^2 d_V^2 operations once, 18 L d_V^2 + O(d_V^2 d_K) a vector.  Memory: 2 L d_V^2 numbers.
+    No derivatives are recorded.
 
     Accuracy: that of the closed form (docs/benchmarks.md).
 
@@ -48,15 +51,17 @@ class AttentionCurvature:
         require_tensors_and_part(part, X=X, W_Q=W_Q, W_K=W_K, W_V=W_V, Y=Y)
         import torch
 
+        X, W_Q, W_K, W_V, Y = (value.detach() for value in (X, W_Q, W_K, W_V, Y))
         (L, d), k = X.shape, W_Q.shape[1]
         self.part, self.weights, self._loss = part, (W_Q, W_K, W_V), (X, W_Q, W_K, W_V, Y)
         moments = contracted_moments(X, W_Q, W_K, W_V, Y, part)
         scale = 2 / (L * d)
-        self._mean, self._residual = moments.mean, moments.residual
+        self._means = torch.cat([moments.mean, moments.residual], dim=1)
         self._value = moments.mean.T @ moments.mean * scale
-        covariance = moments.covariance * (scale / math.sqrt(k))
-        self._core, self._covariance = moments.core * (scale / k), covariance
-        self._slope = X.T @ torch.einsum("iab,ib->ia", covariance, moments.residual @ W_V.T)
+        # Row i of attention turns the changes of its logits and values into [[N_i, C_i], [C_i, 0]] times them.
+        self._rows = torch.cat([moments.core * (scale / k), moments.covariance * (scale / math.sqrt(k))], dim=2)
+        self._core, self._covariance = self._rows[:, :, :d], self._rows[:, :, d:]
+        self._slope = X.T @ torch.einsum("iab,ib->ia", self._covariance, moments.residual @ W_V.T)
         self.shape = (2 * d * k + d * d,) * 2
 
     @property
@@ -82,26 +87,28 @@ class AttentionCurvature:
         self._require_vectors(V)
         import torch
 
+        V = V.detach()
         X, W_Q, W_K, W_V, _ = self._loss
         d, k, p = X.shape[1], W_Q.shape[1], V.shape[1]
         n = d * k
-        functional = self.part != "outer-product"
         # Vectors stay behind, (., ., p): whatever meets all tokens is then one product, and already in the order of V.
         D_Q, D_K, D_V = V[:n].reshape(d, k, p), V[n : 2 * n].reshape(d, k, p), V[2 * n :].reshape(d, d, p)
-        logits = _product(X, W_K @ D_Q + (W_Q @ D_K).transpose(0, 1))
-        values = _product(self._mean, W_V @ D_V)
-        if functional:
-            values += _product(self._residual, D_V.transpose(0, 1))
-        # Row i of attention turns the changes of its logits and values into [[N_i, C_i], [C_i, 0]] times them.
-        spread = torch.bmm(self._covariance, torch.cat([logits, values], dim=2))
-        of_logits, of_values = torch.baddbmm(spread[:, :, p:], self._core, logits), spread[:, :, :p].contiguous()
-        gradient = _product(X.T, of_logits)
+        to_logits = (W_K @ D_Q + (W_Q @ D_K).transpose(0, 1)).view(d, d * p)
+        to_values = torch.cat([W_V @ D_V, D_V.transpose(0, 1)]).view(2 * d, d * p)
+        of_logits, of_values = V.new_zeros(d, d * p), V.new_zeros(2 * d, d * p)
+        for tokens in chunks(X.shape[0], 2 * d * p, CHANGES):
+            changes = V.new_empty(X[tokens].shape[0], 2 * d, p)
+            torch.mm(X[tokens], to_logits, out=changes.flatten(1)[:, : d * p])
+            torch.mm(self._means[tokens], to_values, out=changes.flatten(1)[:, d * p :])
+            of_logits.addmm_(X[tokens].T, torch.bmm(self._rows[tokens], changes).flatten(1))
+            of_values.addmm_(self._means[tokens].T, torch.bmm(self._covariance[tokens], changes[:, :d]).flatten(1))
+        gradient, of_values = of_logits.view(d, d, p), of_values.view(2 * d, d, p)
         G_Q, G_K = W_K.T @ gradient, W_Q.T @ gradient.transpose(0, 1)
-        G_V = _product(self._value, D_V) + W_V.T @ _product(self._mean.T, of_values)
-        if functional:
+        G_V = _product(self._value, D_V) + W_V.T @ of_values[:d]
+        if self.part != "outer-product":
             G_Q = G_Q + _product(self._slope, D_K)
             G_K = G_K + _product(self._slope.T, D_Q)
-            G_V = G_V + _product(self._residual.T, of_values).transpose(0, 1)
+            G_V = G_V + of_values[d:].transpose(0, 1)
         return torch.cat([G.reshape(-1, p) for G in (G_Q, G_K, G_V)])
 
     rmatvec, rmatmat = matvec, matmat
@@ -207,10 +214,10 @@ def _require_loss(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeigh
 def curvature_product(X: Any, W_Q: Any, W_K: Any, W_V: Any, Y: Any, v: Any, part: str = "hessian") -> Any:
     """One product of the Hessian, or of a part of it, with v of shape (n,), as for `AttentionCurvature`.
 
-    The closed-form gradient differentiated along v, rows of attention at a time: nine products of 2 L^2 d operations, five
-    passes over rows of attention, no L x L matrix.  A row of the softmax Jacobian, A_i o (z - A_i.z), meets only z that
-    are linear in the tokens, z = X u, so that A_i.z = m_i.u needs no pass.  Tokens are centred first, so that a common
-    offset costs no digits.
+    The closed-form gradient differentiated along v, rows of attention at a time: eight products of 2 L^2 d operations, four
+    passes over rows of attention beside the softmax, no L x L matrix beyond 512 tokens.  Whatever is multiplied with a row
+    of attention is linear in the tokens, z = X u, so that its mean m_i.u is subtracted from results with d columns, never
+    from rows of L.  Tokens are centred first, so that a common offset costs no digits.  No derivatives are recorded.
 
     Accuracy: a few roundings times the size of the tokens, where `AttentionCurvature` has their spread under each row of
     attention: where attention is nearly one-hot on large tokens, products may lose every digit, and sometimes more than
@@ -220,53 +227,79 @@ def curvature_product(X: Any, W_Q: Any, W_K: Any, W_V: Any, Y: Any, v: Any, part
     """
     import torch
 
-    _require_loss(X, W_Q, W_K, W_V, Y)
     require_tensors_and_part(part, X=X, W_Q=W_Q, W_K=W_K, W_V=W_V, Y=Y, v=v)
+    _require_loss(X, W_Q, W_K, W_V, Y)
     (L, d), k = X.shape, W_Q.shape[1]
-    n, scale, root = d * k, 2 / (L * d), math.sqrt(k)
+    n, root = d * k, math.sqrt(k)
     if v.shape != (2 * n + d * d,) or v.dtype != X.dtype or v.device != X.device:
         raise InputError("v", f"shape ({2 * n + d * d},), the dtype and device of X", f"{tuple(v.shape)}, {v.dtype}")
+    X, W_Q, W_K, W_V, Y, v = (value.detach() for value in (X, W_Q, W_K, W_V, Y, v))
     D_Q, D_K, D_V = v[:n].view(d, k), v[n : 2 * n].view(d, k), v[2 * n :].view(d, d)
     center = X.mean(0)
-    centred = X - center
-    with_one = torch.cat([centred, X.new_ones(L, 1)], dim=1).T  # z = with_one^T [u, -m.u] is centred under its row
-    Q = X @ W_Q / root
-    to_logits, to_change = Q @ W_K.T, (X @ D_Q / root) @ W_K.T + Q @ D_K.T
-    mean, d_mean = torch.empty_like(X), torch.empty_like(X)
-    first, second = X.new_zeros(d, d), X.new_zeros(d, d)
-    errors, d_errors = torch.empty_like(X), torch.empty_like(X)
+    tokens = X - center
+    both = X @ (torch.cat([W_Q, D_Q], dim=1) / root)
+    to_logits, to_change = both[:, :k] @ W_K.T, both @ torch.cat([D_K, W_K], dim=1).T
+    first, second, G_V = X.new_zeros(d, d), X.new_zeros(d, d), X.new_zeros(d, d)
     for rows in chunks(L, L, ROWS):
-        A = torch.softmax(to_logits[rows] @ centred.T, dim=1)
-        m = A @ centred
-        change = _centred(to_change[rows], m) @ with_one
-        weighted = A * change
-        dm = weighted @ centred
-        value = m + center
-        error = (value @ W_V - Y[rows]) * scale
-        d_error = (dm @ W_V + value @ D_V) * scale
-        pull = d_error @ W_V.T
+        along = _Rows(tokens, center, to_logits[rows], to_change[rows], W_V, D_V, Y[rows], 2 / (L * d))
+        pull, d_pull = along.pulls(part)
+        if part != "outer-product":
+            first.addmm_(X[rows].T, pull)
+            G_V.addmm_(along.d_mean.T, along.error)
+        if part != "functional":
+            G_V.addmm_(along.value.T, along.d_error)
+        second.addmm_(X[rows].T, d_pull)
+    G_Q, G_K = torch.mm(second, W_K).addmm_(first, D_K), torch.mm(second.T, W_Q).addmm_(first.T, D_Q)
+    return torch.cat([G_Q.flatten() / root, G_K.flatten() / root, G_V.flatten()])
+
+
+class _Rows:
+    """Some rows of attention, and their derivatives along a direction of the weights.
+
+    With C_i u = sum_j A_ij (x_j.u) x_j - (m_i.u) m_i for a row i, the change of its mean along logits X t_i is C_i t_i.
+    """
+
+    def __init__(
+        self, tokens: Any, center: Any, to_logits: Any, t: Any, W_V: Any, D_V: Any, Y: Any, scale: float
+    ) -> None:
+        import torch
+
+        self.tokens, self.t, self.W_V, self.D_V = tokens, t, W_V, D_V
+        self.room = to_logits @ tokens.T
+        self.A = torch.softmax(self.room, dim=1)
+        self.changed = (t @ tokens.T).mul_(self.A)
+        self.m = self.A @ tokens
+        self.along_t = _dot(t, self.m)
+        self.d_mean = torch.mm(self.changed, tokens).addcmul_(self.along_t, self.m, value=-1)
+        self.value = self.m + center
+        self.error = torch.addmm(Y, self.value, W_V, beta=-scale, alpha=scale)
+        self.d_error = torch.addmm(self.value @ D_V, self.d_mean, W_V, beta=scale, alpha=scale)
+
+    def pulls(self, part: str) -> tuple[Any, Any]:
+        """C_i u_i for u_i = W_V (dl/dF)_i, which multiplies x_i in the gradient over W_Q W_K^T, and its derivative.
+
+        The derivative is sum_j A_ij (x_j.t)(x_j.u) x_j + sum_j A_ij (x_j.w) x_j + a multiple of m_i, with w = du - (m.t) u -
+        (m.u) t: the third moment costs no product of its own.
+        """
+        import torch
+
+        tokens, A, m, t = self.tokens, self.A, self.m, self.t
         if part == "outer-product":
-            slope = torch.mul(A, torch.mm(_centred(pull, m), with_one, out=change), out=weighted)
-        else:
-            u = error @ W_V.T
-            pulled = torch.mm(_centred(u, m), with_one, out=weighted)
-            du = error @ D_V.T if part == "functional" else pull + error @ D_V.T
-            shifted = _centred(du, m)
-            shifted[:, -1] -= (u * dm).sum(1)
-            slope = torch.addmm(change.mul_(pulled), shifted, with_one, out=change).mul_(A)
-            first.addmm_(X[rows].T, pulled.mul_(A) @ centred)
-        second.addmm_(X[rows].T, slope @ centred)
-        mean[rows], d_mean[rows], errors[rows], d_errors[rows] = value, dm, error, d_error
-    G_Q, G_K, G_V = second @ W_K / root, second.T @ W_Q / root, X.new_zeros(d, d)
-    if part != "outer-product":
-        G_Q, G_K, G_V = G_Q + first @ D_K / root, G_K + first.T @ D_Q / root, d_mean.T @ errors
-    if part != "functional":
-        G_V = G_V + mean.T @ d_errors
-    return torch.cat([G.flatten() for G in (G_Q, G_K, G_V)])
+            du = self.d_error @ self.W_V.T
+            d_pull = (du @ tokens.T).mul_(A) @ tokens
+            return None, d_pull.addcmul_(_dot(du, m), m, value=-1)
+        u, du = self.error @ self.W_V.T, self.error @ self.D_V.T
+        if part == "hessian":
+            du.addmm_(self.d_error, self.W_V.T)
+        along_u = _dot(u, m)
+        of_mean = _dot(self.d_mean, u) + _dot(du, m) - self.along_t * along_u
+        w = du.addcmul_(self.along_t, u, value=-1).addcmul_(along_u, t, value=-1)
+        pulled = torch.mm(u, tokens.T, out=self.room)
+        d_pulled = (w @ tokens.T).mul_(A).addcmul_(self.changed, pulled)
+        pull = torch.mm(pulled.mul_(A), tokens).addcmul_(along_u, m, value=-1)
+        return pull, torch.mm(d_pulled, tokens).addcmul_(of_mean, m, value=-1)
 
 
-def _centred(u: Any, mean: Any) -> Any:
-    """[u_i, -m_i.u_i] for every row i: the coefficients of x.u_i less its mean under the row."""
-    import torch
-
-    return torch.cat([u, -(u * mean).sum(1, keepdim=True)], dim=1)
+def _dot(u: Any, v: Any) -> Any:
+    """u_i.v_i for every row i, shape (rows, 1)."""
+    return (u * v).sum(1, keepdim=True)

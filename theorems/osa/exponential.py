@@ -9,14 +9,18 @@ from __future__ import annotations
 import math
 from typing import Any
 
+Powers = tuple[Any, Any, Any, Any]
 
-def exponential(A: Any) -> Any:
+
+def exponential(A: Any, powers: Powers | None = None) -> Any:
     """exp(A) for tensors (..., n, n), in float32 by four products and in others by six, and one for each halving of A.
+
+    `powers` are those of `low_powers(A)`, if they are known already.
 
     The relative error is a few roundings times 1 + ||A||, as for any algorithm, where exp(sA), 0 <= s <= 1, is no larger
     than exp(A); Taylor polynomials lose digits where exp(A) is small, A far left of 0, which no generator of attention is.
     """
-    powers = _powers(A)
+    powers = powers or low_powers(A)
     halvings = _halvings(powers)
     E = _polynomial(powers, halvings)
     for _ in range(halvings):
@@ -24,14 +28,14 @@ def exponential(A: Any) -> Any:
     return E
 
 
-def phi(A: Any) -> Any:
+def phi(A: Any, powers: Powers | None = None) -> Any:
     """phi(A) = I + A/2! + A^2/3! + ... for tensors (..., n, n), so that A phi(A) = exp(A) - I.
 
     Doubled by 2 phi(2A) = (exp(A) + I) phi(A), two products for each halving.
     """
     import torch
 
-    powers = _powers(A)
+    powers = powers or low_powers(A)
     halvings = _halvings(powers)
     value = _polynomial(powers, halvings, shift=1)
     if halvings:
@@ -42,7 +46,8 @@ def phi(A: Any) -> Any:
     return value
 
 
-def _powers(A: Any) -> tuple[Any, Any, Any, Any]:
+def low_powers(A: Any) -> Powers:
+    """A, A^2, A^3 and A^4."""
     second = A @ A
     return A, second, second @ A, second @ second
 
@@ -52,7 +57,7 @@ def _degree(A: Any) -> tuple[int, float]:
     return (8, 0.6) if A.element_size() == 4 else (16, 0.8)
 
 
-def _halvings(powers: tuple[Any, Any, Any, Any]) -> int:
+def _halvings(powers: Powers) -> int:
     """How often A has to be halved, by ||A^3||^(1/3) and ||A^4||^(1/4).
 
     These see that a matrix similar to a skew one has small powers however large it is (Al-Mohy and Higham 2009).
@@ -63,7 +68,7 @@ def _halvings(powers: tuple[Any, Any, Any, Any]) -> int:
     return max(0, math.ceil(math.log2(radius / _degree(A)[1]))) if 0 < radius < math.inf else 0
 
 
-def _polynomial(powers: tuple[Any, Any, Any, Any], halvings: int, shift: int = 0) -> Any:
+def _polynomial(powers: Powers, halvings: int, shift: int = 0) -> Any:
     """sum over k of (A / 2^halvings)^k / (k + shift)!, by Horner's rule in A^4."""
     A, second, third, fourth = powers
     degree = _degree(A)[0]

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from typing import Any, NamedTuple
 
-from theorems.osa.exponential import exponential, phi
+from theorems.osa.exponential import exponential, low_powers, phi
 from theorems.osa.layers import orthogonal_self_attention
 from verify.errors import InputError
 
@@ -74,31 +74,34 @@ def push_through_loss(X: Any, W_Q: Any, W_K: Any, W_V: Any, W_O: Any, alpha: Any
 
 
 class _Parts(NamedTuple):
-    """The factor of X, shape (..., d, d), and what its accuracy is judged by: G, and W, W G, exp(W G) by heads."""
+    """The factor of X, shape (..., d, d), and what its accuracy is judged by: G, and W, (W G)^2, exp(W G) by heads."""
 
     factor: Any
     G: Any
     W: Any
-    WG: Any
-    growth: Any  # ||exp(W G)|| / sqrt(d), or a bound
+    square: Any  # (W G)^2, or another matrix of its trace
+    growth: Any  # exp(W G), or exp(W G) - I
+    offset: float  # the norm of what `growth` leaves out, over sqrt(d)
 
     def loss(self) -> float:
         import torch
 
+        weight = self.G.shape[-1] ** -0.5
         with torch.no_grad():
-            measured = ((self.WG * self.WG.mT).sum((-2, -1)), _norm(self.W), _norm(self.G), self.growth)
-            weight = self.G.shape[-1] ** -0.5
             if self.G.ndim == 2:  # numbers cost less than tensors of one entry; NaN stays first in max
-                trace, W, G, growth = map(float, measured)
-                return max((1 + W * G * weight) * growth / (1 + max(-trace, 0.0) ** 0.5), 1.0)
-            trace, W, G, growth = measured
-            return float(((1 + W * G * weight) * growth / (1 + trace.neg().clamp(min=0).sqrt())).clamp(min=1).amax())
+                norms = torch.linalg.vector_norm(torch.stack([self.W, self.G, self.growth]), dim=(1, 2))
+                W, G, growth = norms.tolist()
+                size = max(-self.square.trace().item(), 0.0) ** 0.5
+                return max((1 + W * G * weight) * (self.offset + growth * weight) / (1 + size), 1.0)
+            size = self.square.diagonal(dim1=-2, dim2=-1).sum(-1).neg().clamp(min=0).sqrt()
+            growth = self.offset + _norm(self.growth) * weight
+            return float(((1 + _norm(self.W) * _norm(self.G) * weight) * growth / (1 + size)).clamp(min=1).amax())
 
 
 def _norm(A: Any) -> Any:
     import torch
 
-    return torch.linalg.vector_norm(A, dim=(-2, -1)) if A.ndim > 2 else A.norm()
+    return torch.linalg.vector_norm(A, dim=(-2, -1))
 
 
 def _fits(X: Any, W_Q: Any, W_K: Any, W_V: Any, W_O: Any, alpha: Any) -> bool:
@@ -147,16 +150,15 @@ def _push_through(X: Any, W_Q: Any, W_K: Any, W_V: Any, W_O: Any, alpha: Any) ->
         # W = U L^T has rank 2 d_v at most, and exp(U L^T G) = I + U phi(L^T G U) L^T G.
         U = torch.cat([W_Q, W_K], dim=-1)
         LG = (torch.cat([W_K, -W_Q], dim=-1) * _by_head(alpha, W_Q)).mT @ G
-        WG = LG @ U
-        correction = U @ (phi(WG) @ LG)
+        powers = low_powers(LG @ U)
+        correction = U @ (phi(powers[0], powers) @ LG)
         factor = V + correction @ V
-        growth = 1 + _norm(correction.detach()) / math.sqrt(d)
+        growth, offset = correction, 1.0
     else:
-        WG = W @ G
-        E = exponential(WG)
-        factor = E @ V
-        growth = _norm(E.detach()) / math.sqrt(d)
-    return _Parts(factor.sum(-3) if heads else factor, G, W, WG, growth)
+        powers = low_powers(W @ G)
+        growth, offset = exponential(powers[0], powers), 0.0
+        factor = growth @ V
+    return _Parts(factor.sum(-3) if heads else factor, G, W, powers[1], growth, offset)
 
 
 def _in_frame(X: Any, W_Q: Any, W_K: Any, W_V: Any, W_O: Any, alpha: Any) -> Any:

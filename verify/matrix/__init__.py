@@ -30,6 +30,7 @@ from verify.matrix.products import (
     hadamard,
     khatri_rao,
     kron,
+    kron_matmul,
     stack_rows,
     trace,
 )
@@ -69,6 +70,7 @@ __all__ = [
     "inverse",
     "khatri_rao",
     "kron",
+    "kron_matmul",
     "log",
     "maximum",
     "normalize_rows",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -29,6 +30,28 @@ def kron(A: Any, B: Any, *more: Any) -> Any:
         shape = (A.shape[0] * B.shape[0], A.shape[1] * B.shape[1])
         product = (A[:, None, :, None] * B[None, :, None, :]).reshape(shape)
     return kron(product, *more) if more else product
+
+
+def kron_matmul(factors: Sequence[Any], M: Any) -> Any:
+    """(A_1 (x) ... (x) A_r) M, shape (m_1 ... m_r, c), for factors (m_i, n_i) and M (n_1 ... n_r, c).
+
+    One factor after another, so that neither the Kronecker product nor its zeros are formed.
+    """
+    require_matrix("M", M)
+    rows = math.prod(factor.shape[1] for factor in factors)
+    if M.shape[0] != rows:
+        raise InputError("M", f"{rows} rows, as many as the factors have columns together", f"shape {tuple(M.shape)}")
+    before, after = 1, M.shape[0] * M.shape[1]
+    for A in factors:
+        require_matrix("A", A)
+        m, n = A.shape
+        after //= n
+        if not (isinstance(A, Constant) and m == n and (A.array == np.eye(n, dtype=int)).all()):
+            A, M = aligned(A, M)
+            columns = M.reshape(before, n, after).swapaxes(0, 1).reshape(n, before * after)
+            M = (A @ columns).reshape(m, before, after).swapaxes(0, 1)
+        before *= m
+    return M.reshape(math.prod(factor.shape[0] for factor in factors), -1)
 
 
 def hadamard(A: Any, B: Any) -> Any:
