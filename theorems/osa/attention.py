@@ -41,6 +41,7 @@ from theorems.osa.low_rank import (
 )
 from verify.claims import Assumption, Claim
 from verify.matrix import (
+    basis_matrix,
     concatenate,
     determinant,
     expm,
@@ -52,6 +53,7 @@ from verify.matrix import (
     sqrt,
     total,
     trace,
+    vec_r,
     zeros,
 )
 from verify.relations import Equal, FollowsLaw, HasStructure
@@ -407,7 +409,7 @@ RANK = Claim(
     sizes={"N": (1, 6), "d": (1, 6), "d_v": (1, 2)},
     where=whole_heads,
     exact=True,
-    note="Checked as: all minors of S of order 2 d_v + 1 vanish.  The bound is attained.",
+    note="Checked as: all minors of S of order 2 d_v + 1 vanish.  The bound is attained: osa.rank-s-attained.",
 )
 
 
@@ -503,7 +505,7 @@ SINGLE_HEAD_RANK_AT_MOST_D = Claim(
     exact=True,
     of_project=True,
     corrects="osa.sec-2.4-r",
-    note="Checked as: all minors of S of the next order vanish.  The bound is attained for N >= d.",
+    note="Checked as: all minors of S of the next order vanish.  The bound is attained for N >= d: osa.rank-s-attained.",
 )
 
 
@@ -536,6 +538,65 @@ def _(d: Annotated[int, Size("d")]) -> int:
 @SINGLE_HEAD_RANK_AT_MOST_D.mutant("floor(d / 2)")
 def _(d: Annotated[int, Size("d")]) -> int:
     return max(d // 2, 1)
+
+
+RANK_ATTAINED = Claim(
+    OSA,
+    "osa.rank-s-attained",
+    label="Sections 2.1 and 2.4, where the bounds of the rank of S are attained",
+    statement=r"\mathbf{X} = \mathbf{I}_{2d_v}, \mathbf{W}^Q = [\mathbf{I}, \mathbf{0}]^\top, \mathbf{W}^K = [\mathbf{0},"
+    r" \mathbf{I}]^\top:\ \mathbf{S}^\top\mathbf{S} = \tfrac{\alpha^2}{d_v}\mathbf{I}_{2d_v};\quad h = 1, \mathbf{X} ="
+    r" \mathbf{W}^Q = \mathbf{I}_d, \mathbf{W}^K = \mathbf{E}_{12}+\mathbf{E}_{34}+\dots:\ \mathbf{S}^\top\mathbf{S} ="
+    r" \tfrac{\alpha^2}{d}\mathbf{I}_d \text{ for even } d \text{, with a zero in the last place for odd } d",
+    assumptions=[SHAPES],
+    relation=Equal(),
+    sizes={"d_v": (1, 6)},
+    exact=True,
+    of_project=True,
+    uses=("osa.rank-s", "osa.sec-2.4-r-at-most-d"),
+    note="So rank S = 2 d_v with two heads, and 2 floor(d / 2) with a single one, where d_v stands for d.",
+)
+
+
+def _pairs(d: int) -> Any:
+    """E_12 + E_34 + ..., shape (d, d)."""
+    return sum((basis_matrix(d, d, i, i + 1) for i in range(0, d - 1, 2)), zeros(d, d))
+
+
+def _projections(d_v: int, alpha: Any, two_heads: int, one_head: int) -> Any:
+    """alpha^2 / d_v times diag(1, ..., 1, 0, ..., 0) of two ranks and of the sizes 2 d_v and d_v, all entries in one column."""
+    parts = [concatenate([eye(n)[:, :r], zeros(n, n - r)], axis=1) for n, r in ((2 * d_v, two_heads), (d_v, one_head))]
+    return concatenate([vec_r(part) for part in parts], axis=0) * (alpha * alpha * rational(1, d_v))
+
+
+@RANK_ATTAINED.formula
+def scaled_projections(d_v: HeadSize, alpha: NonzeroAlpha) -> Any:
+    """alpha^2 / d_v times I_{2 d_v}, and times I with a zero in the last place for odd d_v, all entries in one column."""
+    return _projections(d_v, alpha, 2 * d_v, d_v // 2 * 2)
+
+
+@RANK_ATTAINED.oracle
+def squares_of_two_scores(d_v: HeadSize, alpha: NonzeroAlpha) -> Any:
+    identity, nothing = eye(d_v), zeros(d_v, d_v)
+    W_Q, W_K = concatenate([identity, nothing], axis=0), concatenate([nothing, identity], axis=0)
+    first = skew_matrix(eye(2 * d_v), W_Q, W_K, alpha)
+    second = skew_matrix(identity, identity, _pairs(d_v), alpha)
+    return concatenate([vec_r(_gram(first)), vec_r(_gram(second))], axis=0)
+
+
+@RANK_ATTAINED.mutant("rank d_v + 1 with two heads")
+def _(d_v: HeadSize, alpha: NonzeroAlpha) -> Any:
+    return _projections(d_v, alpha, d_v + 1, d_v // 2 * 2)
+
+
+@RANK_ATTAINED.mutant("rank d with a single head, for odd d too")
+def _(d_v: HeadSize, alpha: NonzeroAlpha) -> Any:
+    return _projections(d_v, alpha, 2 * d_v, d_v)
+
+
+@RANK_ATTAINED.mutant("rank 2 at most with a single head")
+def _(d_v: HeadSize, alpha: NonzeroAlpha) -> Any:
+    return _projections(d_v, alpha, 2 * d_v, min(d_v // 2 * 2, 2))
 
 
 # -- what happens to the rank of the representation --------------------------------------------------------------------
@@ -676,9 +737,9 @@ def _(X: Tokens, W_V: ValueWeights, W_O: OutputWeights) -> Any:
     return _gram(X @ (W_V @ W_O).T)
 
 
-@HEAD_GRAM.mutant("output weights dropped")
-def _(X: Tokens, W_V: ValueWeights, W_O: OutputWeights) -> Any:
-    return _gram(X @ W_V @ W_O) * 0 + W_O.T @ W_O
+@HEAD_GRAM.mutant("tokens and value weights dropped")
+def _(W_O: OutputWeights) -> Any:
+    return _gram(W_O)
 
 
 # -- causality ---------------------------------------------------------------------------------------------------------

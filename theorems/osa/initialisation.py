@@ -130,7 +130,7 @@ THEOREM_C2 = Claim(
     ],
     relation=HasStructure(),
     sizes={"d": (2, 6), "d_v": (1, 3)},
-    where=lambda sizes: whole_heads(sizes) and 2 * sizes["d_v"] <= sizes["d"],
+    where=lambda sizes: 2 * sizes["d_v"] <= sizes["d"],
     proof=("osa.eq-53",),
     exact=True,
 )
@@ -189,8 +189,9 @@ ALGORITHM_1 = Claim(
     sizes={"n": (1, 5), "m": (1, 4)},
     where=lambda sizes: sizes["n"] >= sizes["m"],
     note="sign(0), an event of probability 0, is taken as +1: with sign(0) = 0 the algorithm would return a zero column."
-    " Multiplying the rows i <= m by the signs instead of the columns is no wrong variant of Householder QR: by every test"
-    " made it has the same law.",
+    " Multiplying the rows i <= m by the signs instead of the columns is no wrong variant of Householder QR: it returns what the"
+    " algorithm returns for Z with the rows i <= m and the columns multiplied by the signs, which leave the signs as they are"
+    " and the law of Z too.",
 )
 decided_at_the_experiments(ALGORITHM_1, n=64, m=32)
 

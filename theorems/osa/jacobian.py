@@ -647,6 +647,11 @@ def queries_doubled() -> dict[str, Any]:
     return {"X": [[1, 0], [0, 1]], **columns, "alpha": 1, "epsilon": 1, "K": 0}
 
 
+@VIA_GENERATOR_NEWTON_SCHULZ.counterexample("the same after two steps")
+def queries_doubled_after_two_steps() -> dict[str, Any]:
+    return {**queries_doubled(), "K": 2}
+
+
 VIA_GENERATOR_ORTHONORMAL = Claim(
     OSA,
     "osa.c2-via-wtilde-orthonormal",

@@ -562,7 +562,7 @@ def _(X: Tokens, W_Q: QueryWeights, alpha: Alpha) -> Any:
     return _step(X, W_Q, alpha * alpha) * 2
 
 
-@LEMMA_F8.mutant("over d_v")
+@LEMMA_F8.mutant("d_v^{5/2} instead of sqrt(d_v)")
 def _(X: Tokens, W_Q: QueryWeights, alpha: Alpha) -> Any:
     return _step(X, W_Q, alpha) * 2 / (W_Q.shape[1] * W_Q.shape[1])
 

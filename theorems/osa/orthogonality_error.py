@@ -521,7 +521,7 @@ def _(B: Factor) -> Any:
 @EQUATION_45.mutant("largest singular value alone")
 def _(B: Factor) -> Any:
     x = singular_values(B)[:1] * singular_values(B)[:1]
-    return maximum(absolute(x * (x - 2)))
+    return maximum(absolute(x * (x - 1)))
 
 
 QUARTER = Claim(

@@ -164,7 +164,7 @@ def _common_mutants(claim: Claim, form: Callable[..., Any]) -> None:
     def _(X: Any, W_Q: Any, W_K: Any, W_V: Any, W_O: Any, alpha: Any) -> Any:
         return form(X, W_Q, W_K, W_V, W_O, alpha / sqrt(W_Q.shape[1]))
 
-    @claim.mutant("W_O transposed")
+    @claim.mutant("W_V W_O times its transpose")
     def _(X: Any, W_Q: Any, W_K: Any, W_V: Any, W_O: Any, alpha: Any) -> Any:
         return form(X, W_Q, W_K, W_V @ W_O @ W_O.T, W_V.T, alpha)
 
