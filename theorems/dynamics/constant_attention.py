@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
+import numpy as np
+
 from theorems.dynamics import DYNAMICS
 from theorems.dynamics.attention_jacobian_split import attention_weights, head_slices, heads_fit, output_values
 from theorems.dynamics.definitions import (
@@ -107,10 +109,10 @@ def norm_of_first_term(X: Tokens, W_Q: SquareWeights, W_K: SquareWeights, W_V: S
     return spectral_norm(kron(eye(X.shape[0]), W_V.T @ X.T) @ jacobian(weights, "X")(X))
 
 
-@B5_DOMINANCE.counterexample("two tokens on an axis, A = 4 E_12")
+@B5_DOMINANCE.counterexample("three unit tokens on an axis, A = 3 E_12")
 def _() -> dict[str, Any]:
-    """By hand: both terms are known, with norms sqrt(5) and 1."""
-    return {"X": [[1, 0], [2, 0]], "W_Q": [[1, 0], [0, 0]], "W_K": [[0, 0], [4, 0]], "W_V": [[1, 0], [0, 1]]}
+    """By hand: P has the entries 1/3, and the norms of the two terms are 2 and 1.  Unit tokens, as AKOrN has them (N = D)."""
+    return {"X": [[1, 0], [1, 0], [-1, 0]], "W_Q": [[1, 0], [0, 0]], "W_K": [[0, 0], [3, 0]], "W_V": [[1, 0], [0, 1]]}
 
 
 @B5_DOMINANCE.mutant("P not normalised: S times as large")
@@ -206,7 +208,8 @@ EQ_94 = Claim(
     presumes=("dynamics.eq-93",),
     reading=r"small on the segment between the two states, by the constant \frac12\beta\|A\|_2(\|X^{(t)}\|_2+\|X^{(0)}\|_2)"
     r" that bounds the derivative there on average: \|P^{(t)}-P^{(0)}\|_F is at most this times \|X^{(t)}-X^{(0)}\|_F",
-    note="Softmax is 1/2-Lipschitz, and dL = dX A X^T + X A dX^T. With the derivative small at the visited states only,"
+    note="Softmax is 1/2-Lipschitz, and dL = dX A X^T + X A dX^T; the bound is attained in the limit of small opposite tokens."
+    " With the derivative small at the visited states only,"
     " which is what 'the whole time' means for a discrete iteration, it is false (dynamics.eq-94-visited): between two"
     " saturated states P can jump from one token to another. As in Eq. (93), W_h^O is missing. States must also stay at a"
     " bounded distance from the first, as unit tokens do.",
@@ -234,9 +237,20 @@ def drift_of_weights(X: Tokens, Y: Tokens, W_Q: HeadQueries, W_K: HeadWeights, b
     return _drift(X, Y, W_Q, W_K, beta)
 
 
-@EQ_94.mutant("factor 1/10")
+@EQ_94.domain("opposite tokens that stretch")
+def _(arrays: dict[str, Any], sizes: dict[str, int], rng: np.random.Generator) -> None:
+    """Small X with rows +-x, and Y = 2 X: the bound is nearly attained by two tokens, weights of rank one along x."""
+    signs = np.where(np.arange(sizes["S"]) % 2, -1.0, 1.0)
+    for name in ("X", "Y", "W_Q", "W_K"):
+        arrays[name][:] = 0.0
+    arrays["X"][:, :, 0] = signs * 2.0**-4
+    arrays["Y"][:] = 2 * arrays["X"]
+    arrays["W_Q"][:, 0, 0] = arrays["W_K"][:, 0, 0] = 2.0 ** -rng.integers(0, 6, len(arrays["X"]))
+
+
+@EQ_94.mutant("factor 4/9 for the 1/2 of softmax")
 def _(X: Tokens, Y: Tokens, W_Q: HeadQueries, W_K: HeadWeights, beta: Beta) -> Any:
-    return _drift_bound(X, Y, W_Q, W_K, beta, rational(1, 10))
+    return _drift_bound(X, Y, W_Q, W_K, beta, rational(4, 9))
 
 
 @EQ_94.mutant("the later state only")
@@ -338,9 +352,12 @@ def half_the_change_of_logits(X: Tokens, Y: Tokens, W_Q: HeadQueries, W_K: HeadW
 EQ_94_LOGITS.oracle(drift_of_weights)
 
 
-@EQ_94_LOGITS.mutant("a quarter")
+EQ_94_LOGITS.domain("opposite tokens that stretch")(EQ_94.special_domains["opposite tokens that stretch"])
+
+
+@EQ_94_LOGITS.mutant("4/9 for 1/2")
 def _(X: Tokens, Y: Tokens, W_Q: HeadQueries, W_K: HeadWeights, beta: Beta) -> Any:
-    return _logit_change(X, Y, W_Q, W_K, beta) * rational(1, 4)
+    return _logit_change(X, Y, W_Q, W_K, beta) * rational(4, 9)
 
 
 @EQ_94_LOGITS.mutant("one token moved at a time: change of the left factor only")

@@ -138,8 +138,9 @@ EQ_34 = Claim(
     severity="error",
     correction="dynamics.eq-34-corrected",
     note=r"The derivative of \exp(\beta x_j^\top A x_i) by x_i keeps the weight \exp(\beta x_j^\top A x_i), but the line has"
-    r" \exp(\beta x_i^\top A x_j) in both sums, which is what makes the gradient parallel to \Delta in Eq. (43). A factor beta"
-    " is missing besides; the counterexample has beta = 1.",
+    r" \exp(\beta x_i^\top A x_j) in both sums, which is what makes the gradient parallel to \Delta in Eq. (43). That A and"
+    r" A^\top have changed places too (the derivative of \exp(\beta x_i^\top A x_j) by x_i has A x_j) does not matter to the sum,"
+    " since its two weights are equal. A factor beta is missing besides; the counterexample has beta = 1.",
 )
 
 EQ_34.inputs(on_the_sphere)

@@ -19,7 +19,7 @@ from theorems.dynamics.multi_head_energy import (
     symmetric_products,
     whole_blocks,
 )
-from theorems.dynamics.symmetric_attention import InverseTemperature, any_heads
+from theorems.dynamics.symmetric_attention import InverseTemperature, any_heads, asymmetric_integers
 from verify.claims import Claim
 from verify.matrix import absolute, exp, frobenius_norm, ones, rational, row_sums, zeros
 from verify.relations import AtMost
@@ -132,6 +132,7 @@ def energy_lost_by_transposed_heads(X: Tokens, W_Q: Factor, W_K: Factor, beta: I
 
 
 TRANSPOSED.oracle(nothing_lost)
+TRANSPOSED.domain("asymmetric integer weights")(asymmetric_integers)
 
 
 @TRANSPOSED.mutant("sign")

@@ -75,8 +75,8 @@ KURAMOTO_ENERGY = Claim(
     reading=r"an energy function of the flow does not increase along it, whatever its normalisation: dE_{\text{pseudo}}/dt"
     r" \le 0 for E_{\text{pseudo}} = -\operatorname{Tr}(X^\top(C+JX)), \Delta X as in Eq. (9)",
     note=r"The coupling enters E_pseudo twice as strongly as it should beside C: the Kuramoto energy is -x^T J x / 2 - c^T"
-    r" x. Without C the two differ by the factor 2 only and the sentence is right. With \Delta X exactly as in Eq. (7)"
-    r" E_pseudo is 0.",
+    r" x. E_pseudo is the energy of a model with the coupling 2J, not of the one that runs. Without C, which is no assumption of"
+    r" symmetry, the two differ by the factor 2 only and the sentence is right. With \Delta X exactly as in Eq. (7) E_pseudo is 0.",
 )
 
 
@@ -102,6 +102,13 @@ def no_loss() -> Any:
 def _() -> dict[str, Any]:
     """By hand, in the tangent direction: drive 3 - 2, gradient -(3 - 4), so dE/dt = 1."""
     return {"X": [[1, 0]], "C": [[0, 3]], "J": [[0, -2], [-2, 0]]}
+
+
+@KURAMOTO_ENERGY.counterexample("two oscillators that repel each other, without self-coupling")
+def _() -> dict[str, Any]:
+    """By hand, at each of them: drive 3 - 2, gradient -(3 - 4), so dE/dt = 2."""
+    J = [[0, 0, -2, 0], [0, 0, 0, -2], [-2, 0, 0, 0], [0, -2, 0, 0]]
+    return {"X": [[1, 0], [0, 1]], "C": [[0, 3], [3, 0]], "J": J}
 
 
 @KURAMOTO_ENERGY.mutant("without C in the energy")

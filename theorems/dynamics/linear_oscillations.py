@@ -251,10 +251,7 @@ EQ_17 = Claim(
     relation=Equal(),
     sizes=PLANES,
     where=planes_fill,
-    uses=(
-        "dynamics.a.5-spectrum",
-        "dynamics.eq-89",
-    ),
+    uses=("dynamics.a.5-spectrum",),
     note="Frequencies unequal, zero and of either sign, odd D included. Real parts of exactly 1 give |lambda_j| >= 1.",
 )
 
@@ -320,10 +317,7 @@ EULER_UNSTABLE = Claim(
     expects="reading",
     reading=r"\eta\Omega \ne O: some |\lambda_j| > 1. (From |\lambda_j| >= 1 alone nothing follows: for \eta\Omega = O, which the"
     " text admits with its omega_j >= 0, the step is the identity and every state rests.)",
-    uses=(
-        "dynamics.eq-17",
-        "dynamics.eq-89",
-    ),
+    uses=("dynamics.eq-17",),
     note=r"|x^{(t)}|^2 = \sum_j (1 + \eta^2\omega_j^2)^t |\Pi_j x|^2 + |\Pi_0 x|^2 with the planes \Pi_j of \Omega and its kernel"
     r" \Pi_0: every state off the kernel grows without bound when \eta is not 0, those in it rest. Checked for t = 5.",
 )

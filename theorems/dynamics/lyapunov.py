@@ -8,6 +8,7 @@ from typing import Annotated, Any
 import numpy as np
 
 from theorems.dynamics import DYNAMICS
+from theorems.dynamics.definitions import orthogonal_matrix
 from theorems.dynamics.oscillations import spectral_radius
 from verify.arithmetic import is_tensor, rational
 from verify.claims import Claim
@@ -20,6 +21,7 @@ from verify.matrix import (
     log,
     ones,
     row_norms,
+    row_sums,
     smallest_singular_value,
     spectral_norm,
     total,
@@ -28,6 +30,7 @@ from verify.relations import AtMost, Equal
 from verify.shapes import Shape
 
 Jacobian = Annotated[Any, Shape("D", "D")]
+Spectrum = Annotated[Any, Shape("1", "D")]
 
 
 def orthonormalised(M: Any) -> tuple[Any, Any]:
@@ -121,18 +124,86 @@ def _(J_0: Jacobian, J_1: Jacobian, J_2: Jacobian) -> Any:
 
 # -- Section 5.1 -------------------------------------------------------------------------------------------------------
 
+
+def handed_on(
+    U_0: Jacobian, U_1: Jacobian, U_2: Jacobian, U_3: Jacobian, s_0: Spectrum, s_1: Spectrum, s_2: Spectrum
+) -> dict[str, Any]:
+    """J_t = Q_{t+1} diag(sigma^(t)) Q_t^T with orthogonal Q_t and descending sigma^(t), sums of squares of entries of s_t."""
+    bases = [orthogonal_matrix(U) for U in (U_0, U_1, U_2, U_3)]
+    jacobians = {}
+    for t, s in enumerate((s_0, s_1, s_2)):
+        squares = s * s
+        sigma = concatenate([row_sums(squares[:, k:]) for k in range(s.shape[1])], axis=1)
+        jacobians[f"J_{t}"] = (bases[t + 1] * sigma) @ bases[t].T
+    return jacobians
+
+
+#: What makes the sentences about time averages true.
+HANDED_ON = [
+    r"J_t = Q_{t+1}\operatorname{diag}(\sigma_1(J_t),\ldots,\sigma_D(J_t))Q_t^\top with orthogonal Q_t: the directions into which"
+    " one step stretches are those that the next one stretches, in the same order",
+    "T = 3; compared without the logarithms",
+]
+
 LYAPUNOV_SINGULAR_VALUES = Claim(
     DYNAMICS,
     "dynamics.sec-5.1-lyapunov-sv",
     label="Section 5.1, text (Fig. 2 discussion)",
     statement=r"\text{``This exponent [the maximum Lyapunov exponent] corresponds to a time-averaged maximum singular value of }J"
-    r"\text{''}",
+    r"\text{, which is further explained and analyzed in Section 5.3''}",
+    assumptions=HANDED_ON,
+    relation=Equal(),
+    sizes={"D": (1, 3)},
+    expects="reading",
+    reading=r"of \ln\sigma_{\max}(J_t), as Section 5.3 has it, which calls the correspondence intuitive: exact where the singular"
+    " vectors of one step are those of the next, as for a constant positive semi-definite J; in general an upper bound"
+    " (dynamics.sec-5.1-lyapunov-sv-bound) that can be off by any factor (dynamics.sec-5.1-lyapunov-sv-literal)",
+    note=r"For normal J, too, if it is constant, since then \sigma_{\max}(J^T) = \sigma_{\max}(J)^T.",
+)
+
+LYAPUNOV_SINGULAR_VALUES.inputs(handed_on)
+
+
+@LYAPUNOV_SINGULAR_VALUES.formula
+def product_of_handed_on_singular_values(J_0: Jacobian, J_1: Jacobian, J_2: Jacobian) -> Any:
+    """sigma_max(J_0) sigma_max(J_1) sigma_max(J_2), a scalar: the exponential of T times the average of ln sigma_max."""
+    return spectral_norm(J_0) * spectral_norm(J_1) * spectral_norm(J_2)
+
+
+@LYAPUNOV_SINGULAR_VALUES.oracle
+def growth_over_three_steps(J_0: Jacobian, J_1: Jacobian, J_2: Jacobian) -> Any:
+    """e^(T lambda_max^(T)): the largest singular value of df^T/dx."""
+    return spectral_norm(J_2 @ J_1 @ J_0)
+
+
+@LYAPUNOV_SINGULAR_VALUES.mutant("smallest singular values")
+def _(J_0: Jacobian, J_1: Jacobian, J_2: Jacobian) -> Any:
+    return smallest_singular_value(J_0) * smallest_singular_value(J_1) * smallest_singular_value(J_2)
+
+
+@LYAPUNOV_SINGULAR_VALUES.mutant("spectral radii")
+def _(J_0: Jacobian, J_1: Jacobian, J_2: Jacobian) -> Any:
+    return spectral_radius(J_0) * spectral_radius(J_1) * spectral_radius(J_2)
+
+
+@LYAPUNOV_SINGULAR_VALUES.mutant("average of the singular values, without the logarithm")
+def _(J_0: Jacobian, J_1: Jacobian, J_2: Jacobian) -> Any:
+    mean = (spectral_norm(J_0) + spectral_norm(J_1) + spectral_norm(J_2)) * rational(1, 3)
+    return mean * mean * mean
+
+
+LITERAL = Claim(
+    DYNAMICS,
+    "dynamics.sec-5.1-lyapunov-sv-literal",
+    label="Section 5.1, an equality for every J",
+    statement=r"e^{\lambda_{\max}}=\sigma_{\max}(J)\text{ for }x\to Jx",
     assumptions=["definition (89)-(91) for f(x) = Jx, whose Jacobian is J at every time"],
     relation=Equal(),
     sizes={"D": (1, 4)},
     expects="refuted",
     severity="error",
     correction="dynamics.sec-5.1-lyapunov-sv-bound",
+    of_project=True,
     note=r"Compared are e^{\lambda_{\max}}, by Gelfand's formula the spectral radius of J, and the maximum singular value: of a"
     r" constant, so whether it or its logarithm is averaged does not matter. The two agree for normal J. The average of"
     r" \ln\sigma_{\max} is an upper bound only; a contracting map may have singular values above 1 at all times.",
@@ -140,30 +211,30 @@ LYAPUNOV_SINGULAR_VALUES = Claim(
 )
 
 
-@LYAPUNOV_SINGULAR_VALUES.formula
+@LITERAL.formula
 def averaged_largest_singular_value(J: Jacobian) -> Any:
     """The largest singular value of J, a scalar: at every time, so on average."""
     return spectral_norm(J)
 
 
-@LYAPUNOV_SINGULAR_VALUES.oracle
+@LITERAL.oracle
 def growth_per_step(J: Jacobian) -> Any:
     """e^{lambda_max} of x -> J x."""
     return spectral_radius(J)
 
 
-@LYAPUNOV_SINGULAR_VALUES.counterexample("[[0, 2], [1/2, 0]], whose square is the identity")
+@LITERAL.counterexample("[[0, 2], [1/2, 0]], whose square is the identity")
 def _() -> dict[str, Any]:
     """By hand: every orbit has period 2, so lambda_max = 0, while the largest singular value is 2 at all times."""
     return {"J": [["0", "2"], ["1/2", "0"]]}
 
 
-@LYAPUNOV_SINGULAR_VALUES.mutant("smallest singular value")
+@LITERAL.mutant("smallest singular value")
 def _(J: Jacobian) -> Any:
     return smallest_singular_value(J)
 
 
-@LYAPUNOV_SINGULAR_VALUES.mutant("Frobenius norm")
+@LITERAL.mutant("Frobenius norm")
 def _(J: Jacobian) -> Any:
     return frobenius_norm(J)
 
@@ -178,7 +249,7 @@ SINGULAR_VALUE_BOUND = Claim(
     relation=AtMost(),
     sizes={"D": (1, 3)},
     of_project=True,
-    corrects="dynamics.sec-5.1-lyapunov-sv",
+    corrects="dynamics.sec-5.1-lyapunov-sv-literal",
     note=r"So \lambda_{\max} is at most the time average of \ln\sigma_{\max}(J_t), hence the logarithm of that of"
     r" \sigma_{\max}(J_t). Attained for a constant normal J.",
 )

@@ -20,6 +20,7 @@ from theorems.dynamics.definitions import (
     orthogonal_matrix,
     rms_norm,
 )
+from theorems.dynamics.lyapunov import HANDED_ON, handed_on
 from theorems.dynamics.normalisation import Step, updated
 from theorems.dynamics.oscillations import Generator, StepSize
 from verify.arithmetic import is_tensor
@@ -238,7 +239,62 @@ AVERAGE = Claim(
     DYNAMICS,
     "dynamics.sec-5.3-average",
     label="Section 5.3, text",
-    statement=r"\text{``it [the Lyapunov exponent] corresponds to the time-averaged value of }\ln\sigma_i(J)\text{''}",
+    statement=r"\text{``Intuitively, it [the Lyapunov exponent] corresponds to the time-averaged value of }\ln\sigma_i(J)"
+    r"\text{, where }\sigma_i(J)\text{ denotes the Jacobian's singular values''}",
+    assumptions=["definition (89)", *HANDED_ON],
+    relation=Equal(),
+    sizes={"D": (1, 3)},
+    expects="reading",
+    reading="the text calls it intuitive: exact, exponent by exponent, where the singular vectors of one step are those of the"
+    " next, as for a constant positive semi-definite J; in general the averages bound the partial sums of the exponents from"
+    " above (dynamics.sec-5.3-average-majorised) and give the sum of all (dynamics.sec-5.3-average-sum), while single exponents"
+    " differ from them (dynamics.sec-5.3-average-literal)",
+    uses=("dynamics.eq-89",),
+    note=r"For a constant normal J as well, since then \sigma_i(J^T) = \sigma_i(J)^T.",
+)
+
+AVERAGE.inputs(handed_on)
+
+
+def _products(J_0: Any, J_1: Any, J_2: Any) -> Any:
+    """sigma_i(J_0) sigma_i(J_1) sigma_i(J_2) for i = 1, ..., D, shape (D,)."""
+    return singular_values(J_0) * singular_values(J_1) * singular_values(J_2)
+
+
+@AVERAGE.formula
+def products_over_time(J_0: Generator, J_1: Generator, J_2: Generator) -> Any:
+    """prod_t sigma_i(J_t), shape (D,): the exponentials of T times the averages of ln sigma_i (Section 5.3)."""
+    return _products(J_0, J_1, J_2)
+
+
+@AVERAGE.oracle
+def singular_values_over_time(J_0: Generator, J_1: Generator, J_2: Generator) -> Any:
+    """sqrt(alpha_i^(T)), shape (D,)."""
+    return singular_values(J_2 @ J_1 @ J_0)
+
+
+@AVERAGE.mutant("largest singular value for every i")
+def _(J_0: Generator, J_1: Generator, J_2: Generator) -> Any:
+    values = _products(J_0, J_1, J_2)
+    return values * 0 + values[0]
+
+
+@AVERAGE.mutant("singular values of the first Jacobian at every time")
+def _(J_0: Generator, J_1: Generator, J_2: Generator) -> Any:
+    return _products(J_0, J_0, J_0)
+
+
+@AVERAGE.mutant("squares, as alpha_i would have it without the 1/2")
+def _(J_0: Generator, J_1: Generator, J_2: Generator) -> Any:
+    values = _products(J_0, J_1, J_2)
+    return values * values
+
+
+AVERAGE_LITERAL = Claim(
+    DYNAMICS,
+    "dynamics.sec-5.3-average-literal",
+    label="Section 5.3, an equality for every J",
+    statement=r"\lambda_i=\lim_{T\to\infty}\frac1T\sum_{t<T}\ln\sigma_i(J_t)\text{ for every }i",
     assumptions=[
         "definition (89)",
         Assumption(
@@ -253,42 +309,43 @@ AVERAGE = Claim(
     expects="refuted",
     severity="error",
     correction="dynamics.sec-5.3-average-majorised",
+    of_project=True,
     uses=("dynamics.eq-89",),
-    note=r"The sentence calls itself intuitive. It is false beyond intuition: A = [[0, 2], [1/2, 0]] has A^2 = I, so both"
+    note=r"What the intuition of Section 5.3 must not be taken for: A = [[0, 2], [1/2, 0]] has A^2 = I, so both"
     r" exponents are 0, while \ln\sigma_1 and \ln\sigma_2 are \pm\ln 2 at every time. The average bounds the partial sums"
-    r" of the exponents from above, and gives the sum of all; singular values multiply only when the singular vectors of"
-    r" one step meet those of the next, as for normal and constant J.",
+    r" of the exponents from above, and gives the sum of all; singular values multiply where the singular vectors of"
+    r" one step meet those of the next (dynamics.sec-5.3-average).",
 )
 
 
-@AVERAGE.inputs
+@AVERAGE_LITERAL.inputs
 def traceless(G: Annotated[Any, Shape("2", "2")]) -> dict[str, Any]:
     """A = G - tr(G)/2 I: by Cayley-Hamilton A^2 = -det(A) I."""
     return {"A": G - eye(2) * (trace(G) * rational(1, 2))}
 
 
-@AVERAGE.formula
+@AVERAGE_LITERAL.formula
 def averaged_log_singular_values(A: Any) -> Any:
     """ln sigma_i(J) averaged over time, which is its constant value; shape (2,) (Section 5.3)."""
     return log(singular_values(A))
 
 
-@AVERAGE.oracle
+@AVERAGE_LITERAL.oracle
 def exponents_after_two_steps(A: Any) -> Any:
     return log(singular_values(A @ A)) / 2
 
 
-@AVERAGE.counterexample("a matrix whose square is I, with singular values 2 and 1/2")
+@AVERAGE_LITERAL.counterexample("a matrix whose square is I, with singular values 2 and 1/2")
 def _() -> dict[str, Any]:
     return {"A": [[0, 2], ["1/2", 0]]}
 
 
-@AVERAGE.mutant("ln of the squares, as alpha_i would have it without the 1/2")
+@AVERAGE_LITERAL.mutant("ln of the squares, as alpha_i would have it without the 1/2")
 def _(A: Any) -> Any:
     return log(singular_values(A)) * 2
 
 
-@AVERAGE.mutant("ln of the largest singular value for every i")
+@AVERAGE_LITERAL.mutant("ln of the largest singular value for every i")
 def _(A: Any) -> Any:
     values = log(singular_values(A))
     return values * 0 + values[0]
@@ -304,9 +361,10 @@ MAJORISED = Claim(
     relation=AtMost(),
     sizes={"D": (1, 3)},
     of_project=True,
-    corrects="dynamics.sec-5.3-average",
+    corrects="dynamics.sec-5.3-average-literal",
     note="Horn's inequality: the spectral norm of compound matrices is submultiplicative. Equality for k = D, which is"
-    " dynamics.sec-5.3-average-sum, and for normal J that commute.",
+    " dynamics.sec-5.3-average-sum, and for a constant normal J. Not for normal J that merely commute: diag(2, 1) and diag(1, 2)"
+    " have the product 2 I.",
 )
 
 

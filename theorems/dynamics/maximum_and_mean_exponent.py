@@ -31,6 +31,10 @@ from verify.shapes import Size
 
 Times = Annotated[int, Size("T")]
 
+NO_VANISHING_GAIN = Assumption(
+    r"\gamma_j \ne 0; a vanishing \gamma_j costs further exponents", positive=lambda gamma: gamma * gamma
+)
+
 # -- maximum and mean exponent -----------------------------------------------------------------------------------------
 
 MEAN = Claim(
@@ -39,70 +43,78 @@ MEAN = Claim(
     label="Section 5.3 text / Figure 3",
     statement=r"\text{``The maximum and mean exponents display nearly identical behaviors'' (all models, also those with"
     r" normalization layers)}",
-    assumptions=[
-        ANTISYMMETRIC,
-        EQUAL_FREQUENCIES,
-        UNIT_STATE,
-        "Lyapunov spectrum by (89)-(90)",
-        "update (18), the normalised oscillation",
-    ],
+    assumptions=["Lyapunov spectrum by (89)-(90)", "update (9), ItrSA with RMSNorm (6)", NO_VANISHING_GAIN],
     relation=AtMost(ascent=False),
-    sizes=EVEN,
-    where=is_even,
+    sizes={"S": (1, 2), "D": (1, 2), "H": (1, 1)},
     expects="refuted",
     severity="error",
-    correction="dynamics.sec-5.3-mean-tangent",
-    uses=("dynamics.eq-18",),
+    correction="dynamics.sec-5.3-mean-rank",
+    uses=("dynamics.eq-90-chain",),
     reading=r"two sequences that behave alike stay within a constant: e^{\lambda_{\max}} \le K e^{\text{mean}}, tested at T"
-    r" = 2 as (\operatorname{tr}\Lambda/D)^D \le K\det\Lambda with K = 10^6",
-    note=r"The Jacobian of a normalised update is singular, whatever the weights: the state cannot leave the sphere. So"
-    r" \det\Lambda^{(T)} = 0 for every T, at least one exponent per token (AKOrN: per oscillator) is -\infty, and so is the"
-    r" mean, while the maximum is 0; no K and no T helps. What a plot shows in place of -infinity is rounding error, or an"
-    r" average that leaves the vanishing eigenvalues out; over tangent directions the sentence is true for (18).",
+    r" = 2 as (\operatorname{tr}\Lambda/n)^n \le K\det\Lambda with n = SD and K = 10^6",
+    note=r"The Jacobian of a normalised update is singular, whatever the weights: the state cannot leave the sphere, or for"
+    r" RMSNorm an ellipsoid. So \det\Lambda^{(T)} = 0 for every T, at least one exponent per token (AKOrN: per oscillator) is"
+    r" -\infty, and so is the mean, while the maximum may be finite; no K and no T helps. What a plot shows in place of"
+    r" -infinity is rounding error, or an average that leaves the vanishing eigenvalues out; over tangent directions the"
+    r" sentence is true of (18) at equal frequencies (dynamics.sec-5.3-mean-tangent).",
 )
 
-MEAN.inputs(equal_frequencies)
 
+def _two_steps(X: Any, *rest: Any) -> Any:
+    """d f^2 / dX for the update (9), shape (S D, S D)."""
 
-def _two_steps(x: Any, Omega: Any, eta: Any) -> Any:
-    """d f^2 / dx for the normalised oscillation (18), shape (D, D)."""
+    def twice(X: Any) -> Any:
+        return itrsa_step(itrsa_step(X, *rest), *rest)
 
-    def twice(x: Any) -> Any:
-        return normalised_step(normalised_step(x, Omega, eta), Omega, eta)
-
-    return jacobian(twice, "x")(x)
+    return jacobian(twice, "X")(X)
 
 
 @MEAN.formula
-def mean_times_constant(x: State, Omega: Generator, eta: StepSize) -> Any:
+def mean_times_constant(
+    X: Tokens, C: Tokens, W_Q: QueryWeights, W_K: SquareWeights, W_V: SquareWeights, W_O: SquareWeights,
+    gamma: Gain, beta: Beta, eta: Step, H: Heads,
+) -> Any:  # fmt: skip
     """10^6 det Lambda^(2), a scalar."""
-    det = determinant(_two_steps(x, Omega, eta))
+    det = determinant(_two_steps(X, C, W_Q, W_K, W_V, W_O, gamma, beta, eta, H))
     return det * det * 10**6
 
 
 @MEAN.oracle
-def maximum_from_below(x: State, Omega: Generator, eta: StepSize) -> Any:
-    """(tr Lambda^(2) / D)^D, at most alpha_max^D."""
-    J = _two_steps(x, Omega, eta)
+def maximum_from_below(
+    X: Tokens, C: Tokens, W_Q: QueryWeights, W_K: SquareWeights, W_V: SquareWeights, W_O: SquareWeights,
+    gamma: Gain, beta: Beta, eta: Step, H: Heads,
+) -> Any:  # fmt: skip
+    """(tr Lambda^(2) / n)^n with n = S D, at most alpha_max^n."""
+    J = _two_steps(X, C, W_Q, W_K, W_V, W_O, gamma, beta, eta, H)
     mean = trace(J.T @ J) / J.shape[0]
     return prod([mean] * J.shape[0])
 
 
-@MEAN.counterexample("rotation in the plane, eta = 3/4")
+@MEAN.counterexample("two tokens on the axes, all weights I")
 def _() -> dict[str, Any]:
-    return {"x": [[1, 0]], "Omega": [[0, 1], [-1, 0]], "omega": 1, "eta": "3/4"}
+    """By hand: the second token moves the first across its sphere, so Lambda is not 0, but its determinant is."""
+    identity = [[1, 0], [0, 1]]
+    return {
+        "X": identity, "C": [[0, 0], [0, 0]], "W_Q": identity, "W_K": identity, "W_V": identity, "W_O": identity,
+        "gamma": [1, 1], "beta": 1, "eta": 1, "H": 1,
+    }  # fmt: skip
 
 
 @MEAN.mutant("without normalisation")
-def _(x: State, Omega: Generator, eta: StepSize) -> Any:
-    step = eye(x.shape[1]) + Omega * eta
-    det = determinant(step @ step)
+def _(
+    X: Tokens, C: Tokens, W_Q: QueryWeights, W_K: SquareWeights, W_V: SquareWeights, W_O: SquareWeights,
+    beta: Beta, eta: Step, H: Heads,
+) -> Any:  # fmt: skip
+    det = determinant(jacobian(updated, "X")(X, C, W_Q, W_K, W_V, W_O, beta, eta, H))
     return det * det * 10**6
 
 
 @MEAN.mutant("trace for determinant")
-def _(x: State, Omega: Generator, eta: StepSize) -> Any:
-    J = _two_steps(x, Omega, eta)
+def _(
+    X: Tokens, C: Tokens, W_Q: QueryWeights, W_K: SquareWeights, W_V: SquareWeights, W_O: SquareWeights,
+    gamma: Gain, beta: Beta, eta: Step, H: Heads,
+) -> Any:  # fmt: skip
+    J = _two_steps(X, C, W_Q, W_K, W_V, W_O, gamma, beta, eta, H)
     return trace(J.T @ J) * 10**6
 
 
@@ -116,7 +128,6 @@ TANGENT = Claim(
     sizes={**EVEN, "T": (1, 3)},
     where=is_even,
     of_project=True,
-    corrects="dynamics.sec-5.3-mean",
     uses=("dynamics.eq-82",),
     note=r"I + \eta\Omega = |y| Q with Q orthogonal, so J(x) = Q (I - x x^\top), and the next state is Qx. Maximum and mean"
     r" over the tangent space of the sphere are both exactly 0.",
@@ -165,15 +176,11 @@ RANK = Claim(
     label="Section 5.3, exponents lost to the normalisation of ItrSA",
     statement=r"\sum_j\frac{X'_{[i,j]}}{\gamma_j^2}\frac{\partial X'_{[i,j]}}{\partial X}=0\ \text{for every token }i\text{"
     r" of }X'=\operatorname{RMSNorm}(X+\eta\Delta X):\ \text{at least }S\text{ of the }SD\text{ exponents are }-\infty",
-    assumptions=[
-        "update (9), RMSNorm of Eq. (6)",
-        Assumption(
-            r"\gamma_j \ne 0; a vanishing \gamma_j costs further exponents", positive=lambda gamma: gamma * gamma
-        ),
-    ],
+    assumptions=["update (9), RMSNorm of Eq. (6)", NO_VANISHING_GAIN],
     relation=HasStructure(),
     sizes={"S": (1, 2), "D": (1, 3), "H": (1, 1)},
     of_project=True,
+    corrects="dynamics.sec-5.3-mean",
     note=r"The update ends on the ellipsoids \sum_j (X_{ij}/\gamma_j)^2 = 1, and the derivative is orthogonal to their"
     r" normals. For AKOrN it is the same with one sphere per oscillator: at least SD/N exponents are -\infty.",
 )

@@ -12,7 +12,7 @@ from theorems.dynamics.values_condition import symmetrised_values
 from verify.arithmetic import Constant
 from verify.claims import Assumption, Claim
 from verify.derivatives import jacobian
-from verify.matrix import absolute, concatenate, exp, eye, row_sums, softmax, total, vec_r, zeros
+from verify.matrix import absolute, concatenate, exp, eye, rational, row_sums, softmax, total, vec_r, zeros
 from verify.relations import AtMost, Equal, HasStructure
 from verify.shapes import Shape
 
@@ -32,7 +32,10 @@ READING = (
     r"W_h^{Q\top}W_h^K in (13) and (47), which has not the shape of W_h^QW_h^{K\top}, is read as W_h^K W_h^{Q\top}:"
     r" W_h^V = (A_h^\top + A_h)/2"
 )
-AGREES = "; the counterexample has H = 1, W^Q = A and W^K = I, where both agree."
+AGREES = (
+    "; the counterexample with H = 1 has W^Q = A and W^K = I, where both agree. For H > 1 the printed summands have different"
+    " shapes, so that with two heads there is only the reading."
+)
 
 
 def whole_blocks(sizes: Mapping[str, int]) -> bool:
@@ -55,6 +58,12 @@ def products(U: Any, H: int) -> list[Any]:
 def two_tokens_one_head() -> dict[str, Any]:
     """Two tokens, H = 1, U_1 = e_1, U_2 = e_2, so that A = E_12; W^Q = A, W^K = I realise it."""
     return {"X": [[-4, 1], [1, 1]], "U": [[1, 0], [0, 1]], "beta": 1, "H": 1}
+
+
+def two_tokens_two_heads() -> dict[str, Any]:
+    """The same tokens in the first plane of R^4, H = 2, A_1 = E_12, A_2 = E_34: the second head sees nothing."""
+    identity = [[int(i == j) for j in range(4)] for i in range(4)]
+    return {"X": [[-4, 1, 0, 0], [1, 1, 0, 0]], "U": identity, "beta": 1, "H": 2}
 
 
 def multi_head_energy(X: Any, products: list[Any], beta: Any) -> Any:
@@ -144,6 +153,9 @@ def _() -> dict[str, Any]:
     return two_tokens_one_head()
 
 
+PROPOSITION_42.counterexample("two tokens, two heads, A_1 = E_12 and A_2 = E_34")(two_tokens_two_heads)
+
+
 @PROPOSITION_42.mutant("W_h^V not symmetrised")
 def _(X: Tokens, U: SharedBasis, beta: Beta, H: Heads) -> Any:
     return _loss(X, products(U, H), products(U, H), beta)
@@ -160,13 +172,21 @@ SYMMETRIC_HEADS: list[str | Assumption] = [
     r"A_h = W_h^V = U_{1,h}U_{1,h}^\top - U_{2,h}U_{2,h}^\top: symmetric heads with A_h A_{h'} = O for h \ne h'",
 ]
 
+ORTHOGONAL_HEADS: list[str | Assumption] = [
+    ORTHONORMAL_BLOCKS,
+    POSITIVE_BETA,
+    r"A_h = W_h^V = U_hN_hU_h^\top with U_h = [U_{1,h}, U_{2,h}], the blocks N_h of D/H rows of the symmetric N on its diagonal:"
+    r" symmetric heads of any eigenvalues with A_h A_{h'} = O for h \ne h'",
+    Assumption("N is symmetric", zero=lambda N: N - N.T),
+]
+
 PROPOSITION_42_SYMMETRIC = Claim(
     DYNAMICS,
     "dynamics.prop-4.2-symmetric",
     label="Proposition 4.2 for symmetric heads",
     statement=r"\frac{dE_{\text{multi}}}{dt}\le0\ \text{along}\ dX/dt=\sum_hSA_h(X)\ \text{when}\ A_h=A_h^\top=W_h^V,\ "
     r"A_hA_{h'}=O\ (h\ne h')",
-    assumptions=SYMMETRIC_HEADS,
+    assumptions=ORTHOGONAL_HEADS,
     relation=AtMost(signed=True),
     sizes=SIZES,
     where=whole_blocks,
@@ -175,7 +195,11 @@ PROPOSITION_42_SYMMETRIC = Claim(
     proof=("dynamics.eq-56-symmetric",),
 )
 
-PROPOSITION_42_SYMMETRIC.inputs(orthonormal_heads)
+
+@PROPOSITION_42_SYMMETRIC.inputs
+def heads_of_any_eigenvalues(X: Tokens, G: SharedBasis, M: SharedBasis, beta: Beta, H: Heads) -> dict[str, Any]:
+    """Tokens as drawn, U orthogonal, and N = M + M^T."""
+    return {**orthonormal_heads(X, G, beta, H), "N": M + M.T}
 
 
 def symmetric_products(U: Any, H: int) -> list[Any]:
@@ -185,23 +209,45 @@ def symmetric_products(U: Any, H: int) -> list[Any]:
     return [blocks[2 * h] @ blocks[2 * h].T - blocks[2 * h + 1] @ blocks[2 * h + 1].T for h in range(H)]
 
 
+def orthogonal_products(U: Any, N: Any, H: int) -> list[Any]:
+    """A_h = U_h N_h U_h^T, each of shape (D, D): symmetric where N is, with A_h A_h' = 0; of any rank up to D/H."""
+    width = U.shape[1] // H
+    heads = [slice(h * width, (h + 1) * width) for h in range(H)]
+    return [U[:, h] @ N[h, h] @ U[:, h].T for h in heads]
+
+
 @PROPOSITION_42_SYMMETRIC.formula
-def symmetric_heads_loss(X: Tokens, U: SharedBasis, beta: Beta, H: Heads) -> Any:
+def symmetric_heads_loss(X: Tokens, U: SharedBasis, N: SharedBasis, beta: Beta, H: Heads) -> Any:
     """-dE_multi/dt for symmetric heads, and its scale; shape (2, 1)."""
-    return _loss(X, symmetric_products(U, H), symmetric_products(U, H), beta)
+    return _loss(X, orthogonal_products(U, N, H), orthogonal_products(U, N, H), beta)
 
 
 PROPOSITION_42_SYMMETRIC.oracle(no_loss)
 
 
 @PROPOSITION_42_SYMMETRIC.mutant("sign of W_h^V")
-def _(X: Tokens, U: SharedBasis, beta: Beta, H: Heads) -> Any:
-    return _loss(X, symmetric_products(U, H), [-A for A in symmetric_products(U, H)], beta)
+def _(X: Tokens, U: SharedBasis, N: SharedBasis, beta: Beta, H: Heads) -> Any:
+    return _loss(X, orthogonal_products(U, N, H), [-A for A in orthogonal_products(U, N, H)], beta)
+
+
+@PROPOSITION_42_SYMMETRIC.domain("rotations by the identity, small tokens")
+def _(arrays: dict[str, Any], sizes: dict[str, int], rng: Any) -> None:
+    """U = I, integer weights."""
+    arrays["G"][:] = 0.0
+    arrays["M"][:] = rng.integers(-2, 3, arrays["M"].shape)
+    arrays["X"][:] = rng.integers(-3, 4, arrays["X"].shape) / 4
+
+
+@PROPOSITION_42_SYMMETRIC.mutant("symmetric heads that are not orthogonal")
+def _(X: Tokens, U: SharedBasis, N: SharedBasis, beta: Beta, H: Heads) -> Any:
+    A = orthogonal_products(U, N, H)
+    A = [*A, A[0] * rational(-1, 2)]
+    return _loss(X, A, A, beta)
 
 
 @PROPOSITION_42_SYMMETRIC.mutant("W_h^V the identity")
-def _(X: Tokens, U: SharedBasis, beta: Beta, H: Heads) -> Any:
-    return _loss(X, symmetric_products(U, H), [eye(U.shape[0])] * H, beta)
+def _(X: Tokens, U: SharedBasis, N: SharedBasis, beta: Beta, H: Heads) -> Any:
+    return _loss(X, orthogonal_products(U, N, H), [eye(U.shape[0])] * H, beta)
 
 
 # -- the condition (13) ------------------------------------------------------------------------------------------------
@@ -351,7 +397,7 @@ EQ_56_SYMMETRIC = Claim(
     "dynamics.eq-56-symmetric",
     label="Eq. (56) for symmetric heads",
     statement=r"\frac{dE_{\text{multi}}}{dt}=-2\beta\sum_i\sum_hZ_{h,i}\|\Delta_{h[i,:]}\|^2",
-    assumptions=SYMMETRIC_HEADS,
+    assumptions=ORTHOGONAL_HEADS,
     relation=Equal(),
     sizes=SIZES,
     where=whole_blocks,
@@ -360,7 +406,7 @@ EQ_56_SYMMETRIC = Claim(
     corrects="dynamics.eq-56",
 )
 
-EQ_56_SYMMETRIC.inputs(orthonormal_heads)
+EQ_56_SYMMETRIC.inputs(heads_of_any_eigenvalues)
 
 
 def sum_of_squares(X: Any, products: list[Any], values: list[Any], beta: Any, normalised: bool = True) -> Any:
@@ -373,15 +419,15 @@ def sum_of_squares(X: Any, products: list[Any], values: list[Any], beta: Any, no
 
 
 @EQ_56_SYMMETRIC.formula
-def symmetric_heads_rate(X: Tokens, U: SharedBasis, beta: Beta, H: Heads) -> Any:
+def symmetric_heads_rate(X: Tokens, U: SharedBasis, N: SharedBasis, beta: Beta, H: Heads) -> Any:
     """-2 beta sum_i sum_h Z_hi |Delta_hi|^2, a scalar."""
-    A = symmetric_products(U, H)
+    A = orthogonal_products(U, N, H)
     return sum_of_squares(X, A, A, beta) * beta * -2
 
 
 @EQ_56_SYMMETRIC.oracle
-def symmetric_heads_rate_differentiated(X: Tokens, U: SharedBasis, beta: Beta, H: Heads) -> Any:
-    A = symmetric_products(U, H)
+def symmetric_heads_rate_differentiated(X: Tokens, U: SharedBasis, N: SharedBasis, beta: Beta, H: Heads) -> Any:
+    A = orthogonal_products(U, N, H)
     return multi_head_rate(X, A, A, beta)
 
 
@@ -389,22 +435,23 @@ def symmetric_heads_rate_differentiated(X: Tokens, U: SharedBasis, beta: Beta, H
 def _(arrays: dict[str, Any], sizes: dict[str, int], rng: Any) -> None:
     """Exponents of order 1, where float32 has its digits."""
     arrays["X"][:] = rng.integers(-3, 4, arrays["X"].shape) / 4
+    arrays["M"][:] = rng.integers(-2, 3, arrays["M"].shape) / 4
     arrays["beta"][:] = 1.0 + rng.integers(0, 5, len(arrays["beta"])) / 4
 
 
 @EQ_56_SYMMETRIC.mutant("without beta, as Eq. (56) is printed")
-def _(X: Tokens, U: SharedBasis, beta: Beta, H: Heads) -> Any:
-    A = symmetric_products(U, H)
+def _(X: Tokens, U: SharedBasis, N: SharedBasis, beta: Beta, H: Heads) -> Any:
+    A = orthogonal_products(U, N, H)
     return sum_of_squares(X, A, A, beta) * -2
 
 
 @EQ_56_SYMMETRIC.mutant("Z_hi dropped")
-def _(X: Tokens, U: SharedBasis, beta: Beta, H: Heads) -> Any:
-    A = symmetric_products(U, H)
+def _(X: Tokens, U: SharedBasis, N: SharedBasis, beta: Beta, H: Heads) -> Any:
+    A = orthogonal_products(U, N, H)
     return sum_of_squares(X, A, A, beta, normalised=False) * beta * -2
 
 
 @EQ_56_SYMMETRIC.mutant("first head only")
-def _(X: Tokens, U: SharedBasis, beta: Beta, H: Heads) -> Any:
-    A = symmetric_products(U, H)[:1]
+def _(X: Tokens, U: SharedBasis, N: SharedBasis, beta: Beta, H: Heads) -> Any:
+    A = orthogonal_products(U, N, H)[:1]
     return sum_of_squares(X, A, A, beta) * beta * -2

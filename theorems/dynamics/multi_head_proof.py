@@ -22,6 +22,7 @@ from theorems.dynamics.multi_head_energy import (
     sum_of_squares,
     symmetric_parts,
     two_tokens_one_head,
+    two_tokens_two_heads,
     whole_blocks,
 )
 from verify.claims import Claim
@@ -30,7 +31,7 @@ from verify.matrix import concatenate, exp, rational, row_sums, softmax, total, 
 from verify.relations import Equal
 
 CONDITION = r"W_h^V = (A_h^\top + A_h)/2"
-TWO_HEADS = {"S": (1, 3), "D": (4, 4), "H": (2, 2)}
+TWO_HEADS = {"S": (1, 3), "D": (4, 8), "H": (2, 2)}
 
 
 def small_tokens(arrays: dict[str, Any], sizes: dict[str, int], rng: np.random.Generator) -> None:
@@ -399,6 +400,7 @@ def multi_head_rate_as_printed(X: Tokens, U: SharedBasis, beta: Beta, H: Heads) 
 
 EQ_56.oracle(rate_along_the_multi_head_flow)
 EQ_56.counterexample("two tokens, one head, A = E_12")(two_tokens_one_head)
+EQ_56.counterexample("two tokens, two heads, A_1 = E_12 and A_2 = E_34")(two_tokens_two_heads)
 
 
 @EQ_56.mutant("sign")
@@ -423,14 +425,15 @@ EQS_58_59 = Claim(
     r"U_{2,h'}^\top=O\quad(h\ne h')",
     assumptions=SETTING[:1],
     relation=Equal(),
-    sizes={"D": (4, 4), "H": (2, 2)},
+    sizes={"D": (4, 8), "H": (2, 2)},
+    where=whole_blocks,
     exact=True,
 )
 
 
 @EQS_58_59.inputs
 def orthonormal_blocks_alone(G: SharedBasis, H: Heads) -> dict[str, Any]:
-    """U = [U_11, U_21, U_12, U_22], shape (D, D)."""
+    """U = [U_11, U_21, U_12, U_22], blocks of D/4 columns, shape (D, D)."""
     return {"U": orthogonal_matrix(G), "H": H}
 
 
@@ -454,7 +457,9 @@ def _(U: SharedBasis, H: Heads) -> Any:
 
 @EQS_58_59.mutant("a block shared by both heads")
 def _(U: SharedBasis, H: Heads) -> Any:
-    shared = U[:, :1] @ U[:, 1:2].T, U[:, 1:2] @ U[:, 3:4].T
+    width = U.shape[0] // 4
+    first, second, _third, last = (U[:, k * width : (k + 1) * width] for k in range(4))
+    shared = first @ second.T, second @ last.T
     return concatenate([shared[0].T @ shared[1], shared[0] @ shared[1]], axis=0)
 
 
@@ -467,6 +472,7 @@ EQ_66 = Claim(
     assumptions=[*SETTING, CONDITION],
     relation=Equal(),
     sizes=TWO_HEADS,
+    where=whole_blocks,
     exact=True,
     uses=("dynamics.eq-58-59",),
 )
@@ -474,26 +480,44 @@ EQ_66 = Claim(
 EQ_66.inputs(orthonormal_heads)
 
 
+def _inner_products(X: Any, A: list[Any], V: list[Any], beta: Any, pair: tuple[int, int] = (0, 1)) -> Any:
+    """Delta_hi . Delta_h'i above m_hi^T (A_h^T + A_h)(A_h' + A_h'^T) m_h'i / 4, m_hi the attended mean; shape (2 S, 1)."""
+    h, k = pair
+    outputs = head_outputs(X, A, V, beta)
+    means = [softmax(X @ B @ X.T * beta) @ X for B in A]
+    middle = (A[h].T + A[h]) @ (A[k] + A[k].T)
+    return concatenate(
+        [row_sums(outputs[h] * outputs[k]), row_sums((means[h] @ middle) * means[k]) * rational(1, 4)], axis=0
+    )
+
+
 @EQ_66.formula
 def products_of_head_outputs(X: Tokens, U: SharedBasis, beta: Beta, H: Heads) -> Any:
-    """Delta_1i . Delta_2i for every token, shape (S, 1)."""
-    first, second = _outputs(X, U, beta, H)
-    return row_sums(first * second)
+    """Delta_1i . Delta_2i for every token, as it is and as Eqs. (64)-(65) have it, shape (2 S, 1)."""
+    A = products(U, H)
+    return _inner_products(X, A, symmetric_parts(A), beta)
 
 
 @EQ_66.oracle
 def orthogonal_outputs(X: Tokens) -> Any:
-    return zeros(X.shape[0], 1)
+    return zeros(2 * X.shape[0], 1)
 
 
 @EQ_66.mutant("a head with itself")
 def _(X: Tokens, U: SharedBasis, beta: Beta, H: Heads) -> Any:
-    first, _second = _outputs(X, U, beta, H)
-    return row_sums(first * first)
+    A = products(U, H)
+    return _inner_products(X, A, symmetric_parts(A), beta, pair=(0, 0))
 
 
 @EQ_66.mutant("values shared by the heads")
 def _(X: Tokens, U: SharedBasis, beta: Beta, H: Heads) -> Any:
     A = products(U, H)
-    first, second = head_outputs(X, A, symmetric_parts(A[:1] * 2), beta)
-    return row_sums(first * second)
+    return _inner_products(X, A, symmetric_parts(A[:1] * 2), beta)
+
+
+@EQ_66.mutant("a block shared by both heads")
+def _(X: Tokens, U: SharedBasis, beta: Beta, H: Heads) -> Any:
+    width = U.shape[0] // 4
+    first, second, _third, last = (U[:, k * width : (k + 1) * width] for k in range(4))
+    A = [first @ second.T, second @ last.T]
+    return _inner_products(X, A, symmetric_parts(A), beta)

@@ -22,7 +22,7 @@ from theorems.dynamics.definitions import (
 )
 from verify.claims import Assumption, Claim
 from verify.derivatives import jacobian
-from verify.matrix import absolute, block_diag, eye, frobenius_norm, maximum, row_norms, row_sums, spectral_norm
+from verify.matrix import absolute, block_diag, eye, frobenius_norm, maximum, row_norms, row_sums, spectral_norm, sqrt
 from verify.relations import AtMost, Equal
 from verify.shapes import Real, Shape
 
@@ -126,11 +126,12 @@ def _bound(
     step: Callable[[Any], Any] = absolute,
     inverse_radius: Callable[[Any], Any] = lambda Y: maximum(1 / row_norms(Y)),
     jacobian_norm: Callable[[Any], Any] = spectral_norm,
+    own: int = 1,
 ) -> Any:  # fmt: skip
     """The right-hand side of Eq. (14), with the parts in which its mutants differ."""
     J = jacobian(multi_head_attention, "X")(X, W_Q, W_K, W_V, W_O, beta, H)
     Y = updated(X, C, W_Q, W_K, W_V, W_O, beta, eta, H)
-    return gain(gamma) * inverse_radius(Y) * (1 + step(eta) * jacobian_norm(J))
+    return gain(gamma) * inverse_radius(Y) * (own + step(eta) * jacobian_norm(J))
 
 
 @PROPOSITION_51.formula
@@ -196,3 +197,22 @@ def _(
     gamma: Gain, beta: Beta, eta: Step, H: Heads,
 ) -> Any:  # fmt: skip
     return _bound(X, C, W_Q, W_K, W_V, W_O, gamma, beta, eta, H, inverse_radius=lambda Y: 1 / frobenius_norm(Y))
+
+
+@PROPOSITION_51.mutant("identity dropped")
+def _(
+    X: Tokens, C: Tokens, W_Q: QueryWeights, W_K: SquareWeights, W_V: SquareWeights, W_O: SquareWeights,
+    gamma: Gain, beta: Beta, eta: Step, H: Heads,
+) -> Any:  # fmt: skip
+    return _bound(X, C, W_Q, W_K, W_V, W_O, gamma, beta, eta, H, own=0)
+
+
+@PROPOSITION_51.mutant("root mean square of gamma")
+def _(
+    X: Tokens, C: Tokens, W_Q: QueryWeights, W_K: SquareWeights, W_V: SquareWeights, W_O: SquareWeights,
+    gamma: Gain, beta: Beta, eta: Step, H: Heads,
+) -> Any:  # fmt: skip
+    def mean(gamma: Any) -> Any:
+        return frobenius_norm(gamma.reshape(1, -1)) / sqrt(gamma.shape[0])
+
+    return _bound(X, C, W_Q, W_K, W_V, W_O, gamma, beta, eta, H, gain=mean)

@@ -58,7 +58,10 @@ def state_with_rational_step(G: Generator, direction: State, radius: Radius, eta
 
 
 def equal_frequencies(G: Generator, direction: State, omega: Frequency, eta: StepSize) -> dict[str, Any]:
-    """Omega = Q blockdiag(omega K) Q^T with K = [[0, 1], [-1, 0]] and Q orthogonal, and a unit state."""
+    """Omega = Q blockdiag(omega K) Q^T with K = [[0, 1], [-1, 0]] and Q a rotation, and a unit state.
+
+    Reflecting Omega and the state together gives the rest, which changes no norm and no eigenvalue.
+    """
     Q = orthogonal_matrix(G)
     K = kron(eye(G.shape[0] // 2), Constant([[0, 1], [-1, 0]]))
     return {"x": unit_rows(direction), "Omega": Q @ K @ Q.T * omega, "omega": omega, "eta": eta}
@@ -181,43 +184,68 @@ EQ_81 = Claim(
     relation=Equal(),
     sizes={"D": (1, 5)},
     exact=True,
+    note="Lines (79)-(80) need no assumption, and two of their terms vanish under these; so they are compared for any matrix and"
+    " state as well.",
 )
 
 
 @EQ_81.inputs
+def unit_state_and_any(G: Generator, direction: State, eta: StepSize) -> dict[str, Any]:
+    """Omega = G - G^T and a unit state; G and `direction`, which no assumption binds, besides."""
+    return {**unit_state(G, direction, eta), "G": G, "z": direction}
+
+
 def unit_state(G: Generator, direction: State, eta: StepSize) -> dict[str, Any]:
     """Omega = G - G^T and a unit state."""
     return {"x": unit_rows(direction), "Omega": G - G.T, "eta": eta}
 
 
-def _expansions(x: Any, Omega: Any, eta: Any, second_sign: int = 1, factor: Any = None) -> Any:
-    """Eq. (80) above Eq. (81), shape (2, 1)."""
-    image = x @ Omega.T
-    square = row_sums(image * image) * (eta * eta if factor is None else factor)
+def _expanded(x: Any, Omega: Any, eta: Any, second_sign: int = 1, factor: Any = None) -> Any:
+    """Eq. (80), shape (1, 1); mutants differ in the sign of its third term or the factor of its last."""
     cross = x @ Omega @ x.T * eta + x @ Omega.T @ x.T * eta * second_sign
-    return concatenate([x @ x.T + cross + square, 1 + square], axis=0)
+    return x @ x.T + cross + _turned(x, Omega) * (eta * eta if factor is None else factor)
+
+
+def _turned(x: Any, Omega: Any) -> Any:
+    """|Omega x|^2, shape (1, 1)."""
+    return row_sums((x @ Omega.T) * (x @ Omega.T))
 
 
 @EQ_81.formula
-def squared_norm_expanded(x: State, Omega: Generator, eta: StepSize) -> Any:
-    """Eq. (80) above Eq. (81), shape (2, 1)."""
-    return _expansions(x, Omega, eta)
+def squared_norm_expanded(x: State, Omega: Generator, z: State, G: Generator, eta: StepSize) -> Any:
+    """Eq. (80) for any matrix G and state z, then Eqs. (80) and (81), shape (3, 1)."""
+    lines = [_expanded(z, G, eta), _expanded(x, Omega, eta), 1 + _turned(x, Omega) * eta * eta]
+    return concatenate(lines, axis=0)
 
 
 @EQ_81.oracle
-def squared_norm_of_step(x: State, Omega: Generator, eta: StepSize) -> Any:
-    y = euler_step(x, Omega, eta)
-    return ones(2, 1) @ row_sums(y * y)
+def squared_norms_of_steps(x: State, Omega: Generator, z: State, G: Generator, eta: StepSize) -> Any:
+    y, general = euler_step(x, Omega, eta), euler_step(z, G, eta)
+    return concatenate([row_sums(general * general), ones(2, 1) @ row_sums(y * y)], axis=0)
 
 
 @EQ_81.mutant("eta instead of its square")
-def _(x: State, Omega: Generator, eta: StepSize) -> Any:
-    return _expansions(x, Omega, eta, factor=eta)
+def _(x: State, Omega: Generator, z: State, G: Generator, eta: StepSize) -> Any:
+    lines = [_expanded(z, G, eta), _expanded(x, Omega, eta, factor=eta), 1 + _turned(x, Omega) * eta]
+    return concatenate(lines, axis=0)
 
 
 @EQ_81.mutant("sign of the quadratic term")
-def _(x: State, Omega: Generator, eta: StepSize) -> Any:
-    return _expansions(x, Omega, eta, factor=-eta * eta)
+def _(x: State, Omega: Generator, z: State, G: Generator, eta: StepSize) -> Any:
+    lines = [_expanded(z, G, eta), _expanded(x, Omega, eta), 1 - _turned(x, Omega) * eta * eta]
+    return concatenate(lines, axis=0)
+
+
+@EQ_81.mutant("sign of the third term of Eq. (80)")
+def _(x: State, Omega: Generator, z: State, G: Generator, eta: StepSize) -> Any:
+    lines = [_expanded(z, G, eta, second_sign=-1), _expanded(x, Omega, eta), 1 + _turned(x, Omega) * eta * eta]
+    return concatenate(lines, axis=0)
+
+
+@EQ_81.mutant("Eq. (81) of any state: norm of x taken for 1")
+def _(x: State, Omega: Generator, z: State, G: Generator, eta: StepSize) -> Any:
+    lines = [1 + _turned(z, G) * eta * eta, _expanded(x, Omega, eta), 1 + _turned(x, Omega) * eta * eta]
+    return concatenate(lines, axis=0)
 
 
 EQ_82 = Claim(

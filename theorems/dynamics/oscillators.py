@@ -20,6 +20,7 @@ Frequencies = Annotated[Any, Shape("J", "N", "N")]
 Readout = Annotated[Any, Shape("S", "J", "M", "N")]
 Coefficients = Annotated[Any, Shape("S", "J")]
 Rotation = Annotated[Any, Shape("N", "N")]
+TurnOfReadout = Annotated[Any, Shape("M", "M")]
 #: Omega_1, ..., Omega_{D/N} on top of each other.
 Stacked = Annotated[Any, Shape("D", "N")]
 
@@ -176,7 +177,7 @@ def _(X: Any, Omega: Any, eta: Any) -> Any:
     return oscillator_normalisation(X - X @ Omega.T * eta, X.shape[1])
 
 
-@EQ_97_OSCILLATION.mutant("projected after the step")
+@EQ_97_OSCILLATION.mutant("state counted twice")
 def _(X: Any, Omega: Any, eta: Any) -> Any:
     return oscillator_normalisation(X @ Omega.T * eta + X * 2, X.shape[1])
 
@@ -292,7 +293,67 @@ PHASE = Claim(
     "dynamics.c.2-phase",
     label="C.2, text",
     statement=r"\text{``AKOrN then uses a readout module to read out patterns independent of the phase'':"
-    r" }m_k=\|z_k\|\text{ is invariant to a common phase of the oscillators}",
+    r" }m_k=\|z_k\|",
+    assumptions=[
+        Assumption("R' is orthogonal", zero=lambda turn: turn.T @ turn - eye(turn.shape[0])),
+        r"readout (98), summed over i and j, U_{kij} \in R^{N' \times N} arbitrary, as when learned; squares m_k^2 are compared",
+    ],
+    relation=Equal(),
+    sizes={"S": (1, 2), "J": (1, 2), "N": (1, 3), "M": (1, 3)},
+    exact=True,
+    expects="reading",
+    reading=r"the phase of z_k, its direction in R^{N'}, which the norm m_k discards: rotating z_k leaves m_k. A common rotation of"
+    r" the oscillators rotates z_k if U_{kij} = u_{kij} Q_k (dynamics.c.2-phase-scalar), but changes m_k for most U_{kij}"
+    " (dynamics.c.2-phase-common)",
+)
+
+
+@PHASE.inputs
+def readout_and_rotation(X: Oscillators, U: Readout, K: TurnOfReadout) -> dict[str, Any]:
+    """Oscillators, readout matrices, and the rotation R' of R^{N'}, the Cayley transform of K."""
+    return {"X": X, "U": U, "turn": orthogonal_matrix(K)}
+
+
+def _read(X: Any, U: Any) -> Any:
+    """z_k = sum_ij U_kij x_ij as a row, shape (1, M)."""
+    return sum(term for row in readout_terms(X, U) for term in row)
+
+
+@PHASE.formula
+def squared_readout_at_any_phase(X: Oscillators, U: Readout) -> Any:
+    """m_k^2, shape (1, 1)."""
+    return squared_length(_read(X, U))
+
+
+@PHASE.oracle
+def squared_readout_of_turned(X: Oscillators, U: Readout, turn: TurnOfReadout) -> Any:
+    """m_k^2 with R' U_kij in place of U_kij, which turns z_k by R'."""
+    S, J, N = X.shape
+    z = sum(turn @ (U[i, j] @ X[i, j].reshape(N, 1)) for i in range(S) for j in range(J))
+    return z.T @ z
+
+
+@PHASE.mutant("one coordinate of z_k")
+def _(X: Oscillators, U: Readout) -> Any:
+    return squared_length(_read(X, U)[:, :1])
+
+
+@PHASE.mutant("sum of the coordinates of z_k")
+def _(X: Oscillators, U: Readout) -> Any:
+    return squared_length(row_sums(_read(X, U)))
+
+
+@PHASE.mutant("lengths summed")
+def _(X: Oscillators, U: Readout) -> Any:
+    return sum(squared_length(term) for row in readout_terms(X, U) for term in row)
+
+
+PHASE_COMMON = Claim(
+    DYNAMICS,
+    "dynamics.c.2-phase-common",
+    label="C.2, a common phase of the oscillators",
+    statement=r"\|\textstyle\sum_{i,j}U_{kij}R\tilde X_{i,j}\|=\|\sum_{i,j}U_{kij}\tilde X_{i,j}\|\text{ for every rotation }R"
+    r"\text{ and all }U_{kij}",
     assumptions=[
         ROTATION,
         r"readout (98), summed over i and j, U_{kij} \in R^{N' \times N} arbitrary, as when learned",
@@ -303,25 +364,26 @@ PHASE = Claim(
     expects="refuted",
     severity="error",
     correction="dynamics.c.2-phase-scalar",
+    of_project=True,
     note=r"U_{kij} R and R' U_{kij} need not agree for any isometry R'. A readout that looks at one coordinate of one"
     r" oscillator sees its phase. For N = 2 it is invariant for U_{kij} = Q_k (a_{kij} I + b_{kij} [[0,-1],[1,0]]), Q_k"
     r" with orthonormal columns; for every N for U_{kij} = u_{kij} Q_k.",
 )
 
 
-@PHASE.inputs
+@PHASE_COMMON.inputs
 def rotated_oscillators(X: Oscillators, U: Readout, G: Rotation) -> dict[str, Any]:
     """Oscillators, readout matrices and a rotation R, the Cayley transform of G."""
     return {"X": X, "U": U, "R": orthogonal_matrix(G)}
 
 
-@PHASE.formula
+@PHASE_COMMON.formula
 def squared_readout_of_oscillators(X: Oscillators, U: Readout) -> Any:
     """m_k^2 at X, shape (1, 1)."""
-    return squared_length(sum(term for row in readout_terms(X, U) for term in row))
+    return squared_length(_read(X, U))
 
 
-@PHASE.oracle
+@PHASE_COMMON.oracle
 def squared_readout_after_rotation(X: Oscillators, U: Readout, R: Rotation) -> Any:
     S, J, N = X.shape
     Y = X.reshape(S * J, N) @ R.T
@@ -329,19 +391,22 @@ def squared_readout_after_rotation(X: Oscillators, U: Readout, R: Rotation) -> A
     return z @ z.T
 
 
-@PHASE.counterexample("one oscillator in the plane, of which one coordinate is read, turned by a right angle")
+@PHASE_COMMON.counterexample(
+    "one oscillator in the plane, twice whose first coordinate is read, turned by a right angle"
+)
 def _() -> dict[str, Any]:
-    return {"X": [[[1, 0]]], "U": [[[[1, 0]]]], "R": [[0, -1], [1, 0]]}
+    """By hand: m_k is 2 before and 0 after."""
+    return {"X": [[[1, 0]]], "U": [[[[2, 0]]]], "R": [[0, -1], [1, 0]]}
 
 
-@PHASE.mutant("doubled")
+@PHASE_COMMON.mutant("oscillators summed without U_kij")
+def _(X: Oscillators) -> Any:
+    return squared_length(X.reshape(-1, X.shape[2]).sum(0).reshape(1, -1))
+
+
+@PHASE_COMMON.mutant("sum of the coordinates of z_k, not squared")
 def _(X: Oscillators, U: Readout) -> Any:
-    return squared_length(sum(term for row in readout_terms(X, U) for term in row)) * 2
-
-
-@PHASE.mutant("first power of the first coordinate, doubled")
-def _(X: Oscillators, U: Readout) -> Any:
-    return sum(term for row in readout_terms(X, U) for term in row)[:, :1] * 2
+    return row_sums(_read(X, U))
 
 
 PHASE_SCALAR = Claim(
@@ -355,7 +420,7 @@ PHASE_SCALAR = Claim(
     sizes={"S": (1, 2), "J": (1, 2), "N": (2, 3)},
     exact=True,
     of_project=True,
-    corrects="dynamics.c.2-phase",
+    corrects="dynamics.c.2-phase-common",
 )
 
 
@@ -391,6 +456,7 @@ def _(X: Oscillators, u: Coefficients, Q: Rotation) -> Any:
 
 
 @PHASE_SCALAR.mutant("one oscillator turned, the others not")
-def _(X: Oscillators, u: Coefficients, Q: Rotation) -> Any:
-    weights = concatenate([u.reshape(1, -1)[:, :1] * 2, u.reshape(1, -1)[:, 1:]], axis=1)
-    return _scalar_readout(X, weights, Q)
+def _(X: Oscillators, u: Coefficients, Q: Rotation, R: Rotation) -> Any:
+    S, J, N = X.shape
+    rows = X.reshape(S * J, N)
+    return _scalar_readout(concatenate([rows[:1] @ R.T, rows[1:]], axis=0).reshape(S, J, N), u, Q)

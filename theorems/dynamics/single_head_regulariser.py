@@ -36,6 +36,9 @@ EQ_88 = Claim(
     severity="error",
     correction="dynamics.eq-88-regulariser",
     presumes=("dynamics.prop-4.1",),
+    doubt="If the symmetry of W^V alone is meant, which the text after Proposition 4.2 asks for, the sentence repeats"
+    " R_E-single = 0. Proposition 4.1 has no condition but (11), and symmetry does not make its energy fall"
+    " (dynamics.eq-88-decrease).",
     note="The regulariser does not know W^Q and W^K, which the condition (11) prescribes. For D = 1 it is always 0, and"
     " (11) says W_1^V W_1^O = W^Q W^K. Both readings of (11) agree at the counterexamples. At the second the energy even"
     " increases along (3) (dynamics.eq-88-decrease).",

@@ -155,8 +155,8 @@ def nilpotent_system_and_bound(u: Column, v: Column, x: State, K: Bound) -> dict
     return {"N": nilpotent(u, v), "x": x, "K": K}
 
 
-def _grown(N: Any, x: Any, K: Any, sooner: int = 1) -> Any:
-    t = (K + 1) * row_norms(x) / row_norms(x @ N.T) / sooner
+def _grown(N: Any, x: Any, K: Any, more: int = 1) -> Any:
+    t = (K + more) * row_norms(x) / row_norms(x @ N.T)
     return row_norms(x @ expm(N.T * t))
 
 
@@ -183,9 +183,9 @@ def _(arrays: dict[str, Any], sizes: dict[str, int], rng: np.random.Generator) -
     arrays["x"][:, 0, 1] = 2.0**-6
 
 
-@UNBOUNDED.mutant("after a quarter of the time")
+@UNBOUNDED.mutant("at t = K |x| / |N x|, the way back through 0 forgotten")
 def _(N: Generator, x: State, K: Bound) -> Any:
-    return _grown(N, x, K, sooner=4)
+    return _grown(N, x, K, more=0)
 
 
 @UNBOUNDED.mutant("orbit at rest")

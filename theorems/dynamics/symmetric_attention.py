@@ -37,6 +37,7 @@ from theorems.dynamics.multi_head_energy import (
 )
 from theorems.dynamics.oscillations import eigenvalues
 from theorems.dynamics.values_condition import climbing_weights, symmetrised_values
+from verify.arithmetic import Constant
 from verify.claims import Assumption, Claim
 from verify.derivatives import jacobian
 from verify.matrix import (
@@ -61,6 +62,11 @@ PlanarTokens = Annotated[Any, Shape("S", "2")]
 PlanarDirection = Annotated[Any, Shape("1", "2")]
 Signs = Annotated[Any, Shape("S", "1", role="gate")]
 Axis = Annotated[Any, Shape("1", "D")]
+Corners = Annotated[Any, Shape("4", "2")]
+Asymmetry = Annotated[Any, Real(-2.0, 2.0, avoid_zero=True)]
+
+#: The rotation of rows (1, 2) by a quarter turn.
+QUARTER_TURN = Constant([[0, 1], [-1, 0]])
 
 
 # -- Eq. (4) -----------------------------------------------------------------------------------------------------------
@@ -363,9 +369,10 @@ ASYMMETRIC = Claim(
     DYNAMICS,
     "dynamics.sec-4-asymmetric-allowed",
     label="Text after Proposition 4.2",
-    statement=r"\text{``}W_QW_K^\top\text{ can be asymmetric, whereas }W_V\text{ should remain symmetric'' (for the existence of "
-    r"the energy function)}",
+    statement=r"\text{``certain structures of weight matrices are desirable to ensure the existence of an energy function. "
+    r"Specifically, }W_QW_K^\top\text{ can be asymmetric, whereas }W_V\text{ should remain symmetric''}",
     assumptions=[
+        "the energy functions are those of Propositions 4.1 and 4.2, which the sentence draws its conclusion from",
         UNIT_TOKENS,
         ORTHONORMAL_BLOCKS,
         POSITIVE_BETA,
@@ -380,8 +387,9 @@ ASYMMETRIC = Claim(
     correction="dynamics.sec-4-transposed-heads",
     presumes=("dynamics.prop-4.1", "dynamics.prop-4.2"),
     note="Judged with W^V symmetric whichever way Eq. (11) is read, in any dimension of heads. For one token any A will do"
-    " (dynamics.sec-4-one-token); for two it will not. The energies decrease for symmetric A; an asymmetric one needs the "
-    "values A^T and A, not their mean.",
+    " (dynamics.sec-4-one-token); for two it will not. No other function of the tokens helps: under condition (11) four tokens"
+    " can turn round for ever (dynamics.sec-4-rotating-square), and nothing falls all along a closed orbit. The energies"
+    " decrease for symmetric A; an asymmetric one needs the values A^T and A, not their mean.",
 )
 
 
@@ -478,7 +486,8 @@ def no_loss_at_all() -> Any:
 
 
 @TRANSPOSED_HEADS.domain("asymmetric integer weights")
-def _(arrays: dict[str, Any], sizes: dict[str, int], rng: np.random.Generator) -> None:
+def asymmetric_integers(arrays: dict[str, Any], sizes: dict[str, int], rng: np.random.Generator) -> None:
+    """W^K = I, where D_H = D, and integers in W^Q."""
     arrays["W_K"][:] = np.eye(sizes["D"], sizes["D_H"])
     arrays["W_Q"][:] = rng.integers(-3, 4, arrays["W_Q"].shape)
 
@@ -530,6 +539,71 @@ def _(X: Tokens, W_Q: Factor, W_K: Factor, beta: InverseTemperature) -> Any:
 @ONE_TOKEN.mutant("sign")
 def _(X: Tokens, W_Q: Factor, W_K: Factor, beta: InverseTemperature) -> Any:
     return energy_loss(X, W_Q, W_K, -symmetrised_values(W_Q, W_K), beta)
+
+
+ROTATING_SQUARE = Claim(
+    DYNAMICS,
+    "dynamics.sec-4-rotating-square",
+    label="No energy for asymmetric A: a closed orbit",
+    statement=r"X=(x,xK,-x,-xK),\ K=\begin{pmatrix}0&1\\-1&0\end{pmatrix},\ A=I+cK,\ W^V=(A+A^\top)/2=I\ \Rightarrow\ "
+    r"\dot X=\omega XK,\ \omega=\frac{\sinh(\beta c)}{\cosh\beta+\cosh(\beta c)}",
+    assumptions=[UNIT_TOKENS, POSITIVE_BETA, "D = 2, S = 4, the corners of any square on the circle; W^Q = A, W^K = I"],
+    relation=Equal(),
+    exact=True,
+    of_project=True,
+    note=r"The velocity is the same at every turned square, so the tokens turn rigidly, with the period 2\pi/\omega where c \ne 0."
+    " A function that falls along every motion would be lower after one turn, at the state where it began. The weights satisfy"
+    " condition (11) in both readings; E_single is constant on the orbit.",
+)
+
+
+@ROTATING_SQUARE.inputs
+def square_of_tokens(direction: PlanarDirection, c: Asymmetry, beta: InverseTemperature) -> dict[str, Any]:
+    """The corners x, xK, -x, -xK of a square for a unit row x, shape (4, 2)."""
+    x = unit_rows(direction)
+    quarter = x @ QUARTER_TURN
+    return {"X": concatenate([x, quarter, -x, -quarter], axis=0), "c": c, "beta": beta}
+
+
+def _turning(X: Any, c: Any, beta: Any, *, direction: int = 1, own: bool = True, opposite: bool = True) -> Any:
+    """omega X K, shape (4, 2); mutants turn the other way, or leave a token out of the normalisation."""
+    ahead, behind = exp(beta * c), exp(-(beta * c))
+    mass = ahead + behind
+    mass = mass + exp(beta) if own else mass
+    mass = mass + exp(-beta) if opposite else mass
+    return X @ QUARTER_TURN * ((ahead - behind) / mass * direction)
+
+
+@ROTATING_SQUARE.formula
+def turning_velocity(X: Corners, c: Asymmetry, beta: InverseTemperature) -> Any:
+    """omega X K with omega = sinh(beta c) / (cosh beta + cosh beta c), shape (4, 2)."""
+    return _turning(X, c, beta)
+
+
+@ROTATING_SQUARE.oracle
+def velocity_of_the_square(X: Corners, c: Asymmetry, beta: InverseTemperature) -> Any:
+    A = eye(2) + QUARTER_TURN * c
+    return flow(X, A, eye(2), symmetrised_values(A, eye(2)), beta)
+
+
+@ROTATING_SQUARE.mutant("the other way round")
+def _(X: Corners, c: Asymmetry, beta: InverseTemperature) -> Any:
+    return _turning(X, c, beta, direction=-1)
+
+
+@ROTATING_SQUARE.mutant("no motion, as for symmetric A")
+def _(X: Corners, c: Asymmetry, beta: InverseTemperature) -> Any:
+    return _turning(X, c, beta, direction=0)
+
+
+@ROTATING_SQUARE.mutant("a token does not attend to itself")
+def _(X: Corners, c: Asymmetry, beta: InverseTemperature) -> Any:
+    return _turning(X, c, beta, own=False)
+
+
+@ROTATING_SQUARE.mutant("a token does not attend to the opposite one")
+def _(X: Corners, c: Asymmetry, beta: InverseTemperature) -> Any:
+    return _turning(X, c, beta, opposite=False)
 
 
 # -- rank --------------------------------------------------------------------------------------------------------------
