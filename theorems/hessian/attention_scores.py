@@ -26,6 +26,7 @@ from theorems.hessian.full_hessian import (
     full_outer_product_hessian,
     functional_blocks,
     outer_product_blocks,
+    paired_layer_twice_differentiated,
 )
 from theorems.hessian.kronecker import stacked
 from verify.claims import Claim
@@ -36,7 +37,6 @@ from verify.matrix import (
     commutation_matrix,
     concatenate,
     eye,
-    frobenius_norm,
     khatri_rao,
     kron,
     maximum,
@@ -237,24 +237,28 @@ DISPERSED = Claim(
     HESSIAN,
     "hessian.sec3.2-dispersed",
     label="Section 3.2, text",
-    statement=r"\text{Considering a fixed input sequence and varying attention scores, the query-key outer-product Hessian will}"
-    r" \text{ dominate if the attention scores are highly dispersed across tokens}",
+    statement=r"\text{Considering an orthogonal setting with a fixed input sequence and studying the influence of varying}"
+    r" \text{ attention scores, the query-key outer-product Hessian will dominate if the attention scores are highly}"
+    r" \text{ dispersed across tokens}",
     assumptions=[*SETUP, "X fixed; the scores as dispersed as can be: uniform attention, from W_Q = 0"],
     relation=AtMost(ascent=False),
     sizes={"L": (1, 4), "d_V": (1, 2), "d_K": (1, 2)},
     expects="refuted",
     severity="error",
     correction="hessian.dispersed-corrected",
-    note="Read as: under uniform attention the query-key part of H_o is at least as large as its value block, in the Frobenius"
-    " norm.  No constant in front helps: for sigma X the ratio is sigma^4 times that at X, so for small tokens, the practical"
-    " case, it is as small as one likes.  Nor is uniform attention where the second moment is largest: that is attention to"
-    " two extremes.",
+    note="What is dominated is not said.  Read as weakly as can be: under uniform attention the query-key part of H_o is at least"
+    " as large, in the Frobenius norm, as its value block or the query-key part of H_f.  No constant in front helps: for sigma X"
+    " with the residual fixed the ratio to the first is sigma^4 times that at X, and the ratio to the second falls at least"
+    " like sigma, so for small tokens, the practical case, both are as small as one likes.  Nor is uniform attention where the"
+    " second moment is largest: that is attention to two extremes.  `Orthogonal' may mean `other than the setting of the"
+    " sentence before' or orthogonal tokens; one of the counterexamples has orthonormal tokens, which are their own labels."
+    "  Squares are compared, which are rational.",
 )
 
 
 @DISPERSED.inputs
-def uniform_attention(X: Tokens, W_K: KeyWeights, W_V: ValueWeights) -> dict[str, Any]:
-    return {"X": X, "W_K": W_K, "W_V": W_V}
+def labelled_under_uniform_attention(X: Tokens, W_K: KeyWeights, W_V: ValueWeights, Y: Labels) -> dict[str, Any]:
+    return {"X": X, "W_K": W_K, "W_V": W_V, "Y": Y}
 
 
 def _parts(X: Any, W_K: Any, W_V: Any) -> tuple[Any, Any]:
@@ -269,30 +273,42 @@ def _closed_part(X: Any, W_K: Any, W_V: Any) -> Any:
     return full_outer_product_hessian(X, 0 * W_K, W_K, W_V)[: 2 * n, : 2 * n]
 
 
+def _squared(M: Any) -> Any:
+    return total(M * M)
+
+
 @DISPERSED.formula
-def norm_of_query_key_part(X: Any, W_K: Any, W_V: Any) -> Any:
-    """The Frobenius norm of the query-key part of H_o under uniform attention, a scalar (Section 3.2)."""
-    return frobenius_norm(_closed_part(X, W_K, W_V))
+def squared_norm_of_query_key_part(X: Any, W_K: Any, W_V: Any) -> Any:
+    """The squared Frobenius norm of the query-key part of H_o under uniform attention, a scalar (Section 3.2)."""
+    return _squared(_closed_part(X, W_K, W_V))
 
 
 @DISPERSED.oracle
-def norm_of_value_block(X: Any, W_K: Any, W_V: Any) -> Any:
-    return frobenius_norm(outer_product_hessian(X, 0 * W_K, W_K, W_V, ("W_V", "W_V")))
+def smaller_of_the_others_squared(X: Any, W_K: Any, W_V: Any, Y: Any) -> Any:
+    n = W_K.shape[0] * W_K.shape[1]
+    value = _squared(outer_product_hessian(X, 0 * W_K, W_K, W_V, ("W_V", "W_V")))
+    bent = _squared(paired_layer_twice_differentiated(X, 0 * W_K, W_K, W_V, Y)[: 2 * n, : 2 * n])
+    return value + bent - maximum(column(value, bent))
 
 
-@DISPERSED.counterexample("tokens 0 and 1, all weights but W_Q equal to 1: 1/16 against 1/2")
+@DISPERSED.counterexample("tokens 0 and 1, all weights but W_Q equal to 1, labels 0: 1/256 against 1/4 and 1/32")
 def zero_and_one() -> dict[str, Any]:
-    return {"X": [[0], [1]], "W_K": [[1]], "W_V": [[1]]}
+    return {"X": [[0], [1]], "W_K": [[1]], "W_V": [[1]], "Y": [[0], [0]]}
+
+
+@DISPERSED.counterexample("two orthonormal tokens, which are their own labels: 1/128 against 1/2 and 1/8")
+def two_orthonormal_tokens() -> dict[str, Any]:
+    return {"X": [[1, 0], [0, 1]], "W_K": [[1], [0]], "W_V": [[1, 0], [0, 1]], "Y": [[1, 0], [0, 1]]}
 
 
 @DISPERSED.mutant("twice the part")
 def _(X: Any, W_K: Any, W_V: Any) -> Any:
-    return 2 * frobenius_norm(_closed_part(X, W_K, W_V))
+    return 4 * _squared(_closed_part(X, W_K, W_V))
 
 
 @DISPERSED.mutant("the square of the norm")
 def _(X: Any, W_K: Any, W_V: Any) -> Any:
-    return _squared(_closed_part(X, W_K, W_V))
+    return _squared(_closed_part(X, W_K, W_V)) * _squared(_closed_part(X, W_K, W_V))
 
 
 DISPERSED_CORRECTED = Claim(
@@ -310,14 +326,14 @@ DISPERSED_CORRECTED = Claim(
     exact=True,
     of_project=True,
     note="Squares are compared, which are rational.  For sigma X the first norm has the degree 6 and the second 2: the query block"
-    " dominates for large tokens unless W_V^T C W_K = 0, as for equal tokens, and never for small ones unless the mean is 0.",
+    " dominates the value block for large tokens unless W_V^T C W_K = 0, as for equal tokens, and never for small ones unless the"
+    " mean is 0.  The mixed value-query block, of degree 4, remains.",
 )
 
-DISPERSED_CORRECTED.inputs(uniform_attention)
 
-
-def _squared(M: Any) -> Any:
-    return total(M * M)
+@DISPERSED_CORRECTED.inputs
+def uniform_attention(X: Tokens, W_K: KeyWeights, W_V: ValueWeights) -> dict[str, Any]:
+    return {"X": X, "W_K": W_K, "W_V": W_V}
 
 
 def _squared_norms(X: Any, W_K: Any, W_V: Any, M: Any) -> Any:

@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Annotated, Any
 
+import numpy as np
+
 from theorems.hessian import HESSIAN
 from theorems.hessian.blocks import SETUP
 from theorems.hessian.definitions import (
@@ -39,6 +41,7 @@ from verify.derivatives import hessian, jacobian
 from verify.matrix import (
     absolute,
     column,
+    concatenate,
     eye,
     khatri_rao,
     kron,
@@ -165,12 +168,22 @@ def largest_entries(X: Tokens, T: Logits) -> Any:
     return column(largest(A @ X), largest(Z_1), largest(Z_2))
 
 
-@LANDAU.domain("signs of three bits with even product")
-def _(arrays: dict[str, Any], sizes: dict[str, int], rng: Any) -> None:
+@LANDAU.domain("one token opposite to the others, near the largest skewness")
+def skewed(arrays: dict[str, Any], sizes: dict[str, int], rng: Any) -> None:
+    """Probability (1 - 1/sqrt(3))/2 for the last token, to two digits: the third moment is 0.77 of that of a fair coin."""
+    arrays["X"][...] = 1
+    arrays["X"][:, -1] = -1
+    arrays["T"][...] = 0
+    arrays["T"][:, :, -1] = np.round(256 * np.log(0.268 * max(1, sizes["L"] - 1))) / 256
+
+
+@LANDAU.domain("signs of three bits with even product, or skewed")
+def even_signs_or_skewed(arrays: dict[str, Any], sizes: dict[str, int], rng: Any) -> None:
+    skewed(arrays, sizes, rng)
     L, d_V = sizes["L"], sizes["d_V"]
     design = [[1, 1, 1], [1, -1, -1], [-1, 1, -1], [-1, -1, 1]]
-    arrays["X"][...] = [[design[i][j] for j in range(d_V)] for i in range(L)]
-    arrays["T"][...] = 0
+    arrays["X"][::2] = [[design[i][j] for j in range(d_V)] for i in range(L)]
+    arrays["T"][::2] = 0
 
 
 @LANDAU.mutant("one power of X less")
@@ -179,10 +192,22 @@ def _(X: Tokens) -> Any:
     return column(m, power(m, 2), power(m, 4))
 
 
-@LANDAU.mutant("half of the bounds")
+@LANDAU.mutant("9/10 of the bound of M_1")
 def _(X: Tokens) -> Any:
     m = largest(X)
-    return column(m, power(m, 3), power(m, 5)) * rational(1, 2)
+    return column(m * rational(9, 10), power(m, 3), power(m, 5))
+
+
+@LANDAU.mutant("9/10 of the bound of Z_1")
+def _(X: Tokens) -> Any:
+    m = largest(X)
+    return column(m, power(m, 3) * rational(9, 10), power(m, 5))
+
+
+@LANDAU.mutant("3/4 of the bound of Z_2")
+def _(X: Tokens) -> Any:
+    m = largest(X)
+    return column(m, power(m, 3), power(m, 5) * rational(3, 4))
 
 
 # -- Eq. (5), outer product --------------------------------------------------------------------------------------------
@@ -254,11 +279,11 @@ OUTER_BOUND = Claim(
     r" \text{ largest column sums of } |W_V|, |W_K|, |W_Q|",
     assumptions=SETUP,
     relation=AtMost(),
-    sizes={"L": (3, 5), "d_V": (1, 2), "d_K": (1, 3)},
+    sizes={"L": (2, 5), "d_V": (1, 2), "d_K": (1, 3)},
     uses=("hessian.sec3-landau", "hessian.lem-B.1", "hessian.jacobian-key"),
     of_project=True,
     note="From |dF_id/dW_Q,ak| = |x_ia (W_V^T M_{2,i} W_K)_dk|/sqrt(d_K) <= m^3 v kappa_Q/sqrt(d_K), summed over i and d."
-    "  Attained by tokens -1 and 1 under uniform attention.",
+    "  Attained by tokens -1 and 1 under uniform attention; for the mixed blocks, with a constant feature beside.",
 )
 
 
@@ -288,7 +313,6 @@ def largest_outer_entries(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: Va
     return column(*(largest(J[i].T @ J[j]) * scale for i, j in PAIRS["outer"]))
 
 
-@OUTER_BOUND.domain("tokens -1 and 1 under uniform attention")
 def two_opposite_tokens(arrays: dict[str, Any], sizes: dict[str, int], rng: Any) -> None:
     arrays["X"][...] = rng.integers(4, 9)
     arrays["X"][:, 1::2] *= -1
@@ -296,12 +320,21 @@ def two_opposite_tokens(arrays: dict[str, Any], sizes: dict[str, int], rng: Any)
     arrays["W_K"][...] = arrays["W_V"][...] = 1
 
 
-@OUTER_BOUND.domain("one token opposite to the others")
-def one_opposite_token(arrays: dict[str, Any], sizes: dict[str, int], rng: Any) -> None:
-    arrays["X"][...] = 32
-    arrays["X"][:, -1] = -32
-    arrays["W_Q"][...] = 0
-    arrays["W_K"][...] = arrays["W_V"][...] = 1
+@OUTER_BOUND.domain("opposite tokens under uniform attention")
+def opposite_tokens(arrays: dict[str, Any], sizes: dict[str, int], rng: Any) -> None:
+    """Tokens -1 and 1 in turn; the same beside a constant feature; one opposite to the others: a third of the batch each."""
+    two_opposite_tokens(arrays, sizes, rng)
+    arrays["X"][2::3] = np.abs(arrays["X"][2::3])
+    arrays["X"][2::3, -1] *= -1
+    if sizes["d_V"] > 1:
+        arrays["X"][::3, :, 0] = arrays["X"][::3, :1, 0]
+        arrays["W_K"][::3, 0] = arrays["W_V"][::3, 0] = 0
+
+
+@OUTER_BOUND.domain("large opposite tokens under uniform attention")
+def large_opposite_tokens(arrays: dict[str, Any], sizes: dict[str, int], rng: Any) -> None:
+    opposite_tokens(arrays, sizes, rng)
+    arrays["X"][...] = 32 * np.sign(arrays["X"])
 
 
 @OUTER_BOUND.mutant("one power of X less in the query-key part")
@@ -314,9 +347,22 @@ def _(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights) -> Any:
     return _outer_bounds(X, W_Q, W_K, W_V, mixed=3)
 
 
-@OUTER_BOUND.mutant("half of the bounds")
+@OUTER_BOUND.mutant("3/4 of the bounds of the query-key part")
 def _(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights) -> Any:
-    return _outer_bounds(X, W_Q, W_K, W_V) * rational(1, 2)
+    right = _outer_bounds(X, W_Q, W_K, W_V)
+    return concatenate([right[:3] * rational(3, 4), right[3:]], axis=0)
+
+
+@OUTER_BOUND.mutant("4/5 of the bounds of the mixed blocks")
+def _(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights) -> Any:
+    right = _outer_bounds(X, W_Q, W_K, W_V)
+    return concatenate([right[:3], right[3:5] * rational(4, 5), right[5:]], axis=0)
+
+
+@OUTER_BOUND.mutant("9/10 of the bound of the value block")
+def _(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights) -> Any:
+    right = _outer_bounds(X, W_Q, W_K, W_V)
+    return concatenate([right[:5], right[5:] * rational(9, 10)], axis=0)
 
 
 # -- Eq. (5), functional -----------------------------------------------------------------------------------------------
@@ -398,19 +444,22 @@ FUNCTIONAL_BOUND = Claim(
     sizes={"L": (2, 4), "d_V": (1, 2), "d_K": (1, 3)},
     uses=("hessian.sec3-landau", "hessian.full-functional"),
     of_project=True,
-    note="Term by term in the closed form: max|M_{2,l}| <= m^2 and max|M_{3,l}| <= m^3.  The residual stays a factor.",
+    note="Term by term in the closed form: max|M_{2,l}| <= m^2 and max|M_{3,l}| <= m^3.  The residual stays a factor.  Two"
+    " opposite tokens whose residuals have their signs attain the bounds of (W_Q,W_K), with W_Q = 0, and of (W_V,W_Q); the"
+    " four tokens of hessian.sec3-landau attain that of (W_Q,W_Q).  For d_V <= 2, as drawn, 3/4 of it are reached.",
 )
 
 
 def _functional_bounds(
-    X: Any, W_Q: Any, W_K: Any, W_V: Any, Y: Any, high: int = 5, low: int = 3, mixed: int = 3
+    X: Any, W_Q: Any, W_K: Any, W_V: Any, Y: Any, high: int = 5, low: int = 3, mixed: int = 3, less: Any = (1, 1, 1)
 ) -> Any:
+    """The bounds; mutants change the powers of m, or weigh the curvature, the product-rule term, the value blocks `less`."""
     d_V, d_K = W_Q.shape
     m, v, q, k = largest(X), column_sum(W_V), column_sum(W_K), column_sum(W_Q)
     r = largest(attention(X, W_Q, W_K, W_V) - Y)
-    bent = power(m, high) * r * v * rational(2, d_K)
-    straight = power(m, low) * r * v * (rational(2) / sqrt(d_K))
-    one = power(m, mixed) * r * (rational(2, d_V) / sqrt(d_K))
+    bent = power(m, high) * r * v * rational(2, d_K) * less[0]
+    straight = power(m, low) * r * v * (rational(2) / sqrt(d_K)) * less[1]
+    one = power(m, mixed) * r * (rational(2, d_V) / sqrt(d_K)) * less[2]
     return column(bent * q * q, bent * q * k + straight, bent * k * k, one * q, one * k)
 
 
@@ -427,7 +476,22 @@ def largest_functional_entries(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_
     return column(*(largest(H[place[i], place[j]]) for i, j in PAIRS["functional"]))
 
 
-FUNCTIONAL_BOUND.domain("tokens -1 and 1 under uniform attention")(two_opposite_tokens)
+@FUNCTIONAL_BOUND.domain("opposite tokens, residuals like them or constant")
+def opposite_tokens_with_residuals(arrays: dict[str, Any], sizes: dict[str, int], rng: Any) -> None:
+    """Tokens -1 and 1 in turn, F - Y = X to two digits; one opposite to the others, labels zero: half of the batch each."""
+    two_opposite_tokens(arrays, sizes, rng)
+    output = sizes["d_V"] * arrays["X"].mean(1, keepdims=True)
+    arrays["Y"][...] = np.round(256 * (output - arrays["X"])) / 256
+    arrays["X"][::2] = np.abs(arrays["X"][::2])
+    arrays["X"][::2, -1] *= -1
+    arrays["Y"][::2] = 0
+
+
+@FUNCTIONAL_BOUND.domain("large opposite tokens, residuals like them or constant")
+def large_opposite_tokens_with_residuals(arrays: dict[str, Any], sizes: dict[str, int], rng: Any) -> None:
+    opposite_tokens_with_residuals(arrays, sizes, rng)
+    for name in ("X", "Y"):
+        arrays[name] *= 2
 
 
 @FUNCTIONAL_BOUND.mutant("two powers of X less")
@@ -438,6 +502,21 @@ def _(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, Y: Label
 @FUNCTIONAL_BOUND.mutant("one power of X less in the mixed value blocks")
 def _(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, Y: Labels) -> Any:
     return _functional_bounds(X, W_Q, W_K, W_V, Y, mixed=2)
+
+
+@FUNCTIONAL_BOUND.mutant("half of the curvature's bounds")
+def _(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, Y: Labels) -> Any:
+    return _functional_bounds(X, W_Q, W_K, W_V, Y, less=(rational(1, 2), 1, 1))
+
+
+@FUNCTIONAL_BOUND.mutant("4/5 of the product-rule term's bound")
+def _(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, Y: Labels) -> Any:
+    return _functional_bounds(X, W_Q, W_K, W_V, Y, less=(1, rational(4, 5), 1))
+
+
+@FUNCTIONAL_BOUND.mutant("4/5 of the bounds of the mixed value blocks")
+def _(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, Y: Labels) -> Any:
+    return _functional_bounds(X, W_Q, W_K, W_V, Y, less=(1, 1, rational(4, 5)))
 
 
 EQUATION_5_VV = Claim(

@@ -103,6 +103,18 @@ def _(W: AllWeights, X: Tokens, Y: Labels, c: Coefficient) -> Any:
     return _functional(W, X, Y, c)
 
 
+@EQUATION_2.mutant("I (x) dloss instead of dloss (x) I")
+def _(W: AllWeights, X: Tokens, Y: Labels, c: Coefficient) -> Any:
+    second = hessian(_layer, ("W", "W"))(W, X)
+    gradient = jacobian(_loss, "F")(_layer(W, X), Y, c)
+    return _outer(W, X, Y, c) + kron(eye(second.shape[1]), gradient) @ second
+
+
+@EQUATION_2.mutant("twice the functional Hessian")
+def _(W: AllWeights, X: Tokens, Y: Labels, c: Coefficient) -> Any:
+    return _outer(W, X, Y, c) + 2 * _functional(W, X, Y, c)
+
+
 # -- the text below Eq. (3) --------------------------------------------------------------------------------------------
 
 EQUATION_3 = Claim(

@@ -112,6 +112,24 @@ def _(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights) -> Any:
     )
 
 
+@LEMMA_B1.mutant("not divided by sqrt(d_K)")
+def _(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights) -> Any:
+    return _stacked(
+        attention_jacobian_wrt_value(X, W_Q, W_K),
+        attention_jacobian_wrt_query(X, W_Q, W_K, W_V) * sqrt(W_Q.shape[1]),
+        softmax_jacobian(attention_matrix(X, W_Q, W_K)),
+    )
+
+
+@LEMMA_B1.mutant("X W_K (x) X instead of X (x) X W_K")
+def _(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights) -> Any:
+    return _stacked(
+        attention_jacobian_wrt_value(X, W_Q, W_K),
+        _through_logits(X, W_Q, W_K, W_V.T, kron(X @ W_K, X)),
+        softmax_jacobian(attention_matrix(X, W_Q, W_K)),
+    )
+
+
 @LEMMA_B1.mutant("dA/dT without its rank-one terms")
 def _(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights) -> Any:
     A = attention_matrix(X, W_Q, W_K)

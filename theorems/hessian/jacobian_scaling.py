@@ -115,7 +115,8 @@ SCALING_CORRECTED = Claim(
     exact=True,
     of_project=True,
     note="So the Frobenius norms scale like s^3, s^3 and s.  The first moment enters the value Jacobian, the second central"
-    " moments those in the query and key weights.",
+    " moments those in the query and key weights.  So do W_V and one of W_K and W_Q, while no weight enters the value Jacobian"
+    " but through A: the heterogeneous dependence on the weights with which the paragraph ends.",
 )
 
 

@@ -60,9 +60,24 @@ def _right_sides(
     A: Matrix, B: Matrix, E: Matrix, C: Matrix, D: Matrix, k: Any, mixed: Matrix = None, turned: Matrix = None
 ) -> Matrix:
     """The right sides of Eqs. (6)-(10); mutants replace those of (9) and (10)."""
+    return _with_sums(kron(A, B) + kron(A, E), kron(B, A) + kron(E, A), A, B, C, D, k, mixed, turned)
+
+
+def _with_sums(
+    first: Matrix,
+    last: Matrix,
+    A: Matrix,
+    B: Matrix,
+    C: Matrix,
+    D: Matrix,
+    k: Any,
+    mixed: Any = None,
+    turned: Any = None,
+) -> Matrix:
+    """The same with both right sides of Eq. (6) given."""
     return stacked(
-        kron(A, B) + kron(A, E),
-        kron(B, A) + kron(E, A),
+        first,
+        last,
         kron(A, B * k),
         kron(A, B) * k,
         kron(A, kron(B, C)),
@@ -88,6 +103,12 @@ def left_sides_by_blocks(A: MbyN, B: PbyQ, E: PbyQ, C: NbyR, D: QbyS, k: Scalar)
         by_entries(A, B) @ by_entries(C, D),
         by_entries(A, B).T,
     )
+
+
+@EQUATIONS_6_10.mutant("factors of the second summand exchanged in Eq. (6)")
+def _(A: MbyN, B: PbyQ, E: PbyQ, C: NbyR, D: QbyS, k: Scalar) -> Any:
+    second = by_entries(E, A)
+    return _with_sums(kron(A, B) + second, kron(B, A) + second, A, B, C, D, k)
 
 
 @EQUATIONS_6_10.mutant("factors exchanged in Eq. (9)")

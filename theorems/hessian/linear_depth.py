@@ -12,7 +12,7 @@ from theorems.hessian.kronecker import stacked
 from theorems.hessian.linear_attention import linear_attention
 from verify.claims import Claim
 from verify.derivatives import hessian, jacobian
-from verify.matrix import concatenate, rational
+from verify.matrix import basis_matrix, concatenate, eye, rational
 from verify.relations import Equal
 from verify.shapes import Shape, Size
 
@@ -152,7 +152,7 @@ DEPTH_HESSIAN = Claim(
     uses=("hessian.sec4.1-depth-chain",),
     exact=True,
     note="That X enters by Sigma_XX alone is seen by invariance: X -> U X with U orthogonal leaves Sigma_XX and the blocks as"
-    " they are.",
+    " they are.  U has determinant -1; two such make every rotation.",
 )
 
 
@@ -160,7 +160,8 @@ DEPTH_HESSIAN = Claim(
 def turned_layers(
     X: Tokens, G: TokenSquare, W_Q: QueryStack, W_K: KeyStack, W_V: ValueStack, D: Depth, s: Scale
 ) -> dict[str, Any]:
-    return stacked_layers(X, W_Q, W_K, W_V, D, s) | {"U": orthogonal_matrix(G)}
+    reflection = eye(G.shape[0]) - 2 * basis_matrix(G.shape[0], G.shape[0], 0, 0)
+    return stacked_layers(X, W_Q, W_K, W_V, D, s) | {"U": reflection @ orthogonal_matrix(G)}
 
 
 def _outer_diagonal(X: Any, layers: list[list[Any]]) -> Any:

@@ -166,9 +166,12 @@ UNIFORM_DEPENDENCE = Claim(
     statement=r"\text{All blocks of the outer-product Hessian depend cubically on } \Sigma_{XX} \text{, the non-zero"
     r" functional blocks} \text{ linearly on } X\otimes\Sigma_{XX}; \text{ the number of weight matrices is the same for the"
     r" outer-product Hessian and} \text{ across non-zero blocks of the functional Hessian}",
-    assumptions=[*LINEAR, "residual fixed"],
+    assumptions=LINEAR,
     relation=Equal(),
     sizes=SIZES,
+    expects="reading",
+    reading="of the expressions in Remark 4.1, in which the residual delta_XY is a symbol of its own: it is held fixed, although"
+    " F in it holds three more factors X and three more weight matrices",
     uses=(
         "hessian.table-1",
         "hessian.rem-4.1-outer",
@@ -182,11 +185,20 @@ UNIFORM_DEPENDENCE = Claim(
 
 
 def _scaled_parts(
-    X: Any, W_Q: Any, W_K: Any, W_V: Any, R: Any, s: Any, w: Any, weights: int = 4, tokens: int = 3
+    X: Any,
+    W_Q: Any,
+    W_K: Any,
+    W_V: Any,
+    R: Any,
+    s: Any,
+    w: Any,
+    weights: int = 4,
+    tokens: int = 3,
+    outer_tokens: int = 6,
 ) -> Any:
     scale = rational(1, X.shape[0])
     S, O = X.T @ X * scale, X.T @ R * scale
-    outer = _linear_outer(S, W_Q, W_K, W_V, X.shape[0]) * (power(s, 6) * power(w, weights))
+    outer = _linear_outer(S, W_Q, W_K, W_V, X.shape[0]) * (power(s, outer_tokens) * power(w, weights))
     return stacked(outer, _linear_functional(S, O, W_Q, W_K, W_V, X.shape[0]) * (power(s, tokens) * w))
 
 
@@ -210,6 +222,11 @@ def parts_of_scaled_inputs(
 @UNIFORM_DEPENDENCE.mutant("three weight matrices in H_o")
 def _(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, R: Labels, s: Scale, w: Factor) -> Any:
     return _scaled_parts(X, W_Q, W_K, W_V, R, s, w, weights=3)
+
+
+@UNIFORM_DEPENDENCE.mutant("quadratic in the covariance in H_o")
+def _(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, R: Labels, s: Scale, w: Factor) -> Any:
+    return _scaled_parts(X, W_Q, W_K, W_V, R, s, w, outer_tokens=4)
 
 
 @UNIFORM_DEPENDENCE.mutant("degree 2 in H_f, without X")

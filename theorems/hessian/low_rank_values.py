@@ -19,9 +19,9 @@ from theorems.hessian.definitions import (
     attention_matrix,
     square_loss,
 )
-from theorems.hessian.functional import functional_hessian_query
+from theorems.hessian.functional import functional_hessian_key, functional_hessian_query
 from theorems.hessian.kronecker import stacked
-from theorems.hessian.outer_product import outer_product_hessian_query
+from theorems.hessian.outer_product import outer_product_hessian_key, outer_product_hessian_query
 from verify.claims import Claim
 from verify.derivatives import hessian, jacobian
 from verify.matrix import commutation_matrix, eye, kron, rational, total
@@ -65,34 +65,45 @@ STRUCTURE = Claim(
     relation=Equal(),
     sizes={"L": (1, 3), "d_V": (1, 2), "d_K": (1, 2)},
     where=lambda sizes: sizes["L"] * sizes["d_V"] * sizes["d_K"] <= 8,
-    uses=("hessian.eq-2", "hessian.thm-3.1-qq", "hessian.thm-3.1-qk", "hessian.thm-3.2-qq", "hessian.thm-3.2-qk"),
+    uses=(
+        "hessian.eq-2",
+        "hessian.thm-3.1-qq",
+        "hessian.thm-3.1-qk",
+        "hessian.thm-3.2-qq",
+        "hessian.thm-3.2-qk",
+        "hessian.outer-key-key",
+        "hessian.functional-key-key",
+    ),
     exact=True,
     note="With c = 2/(L d_V): H(O,O) = c M_1^T M_1 (x) W_U W_U^T, H(U,U) = c W_O^T M_1^T M_1 W_O (x) I, H_o(O,U) = c M_1^T M_1 W_O"
-    " (x) W_U; the first two are blocks of the whole Hessian.  H(Q,Q) and H(Q,K) are those of Theorems 3.1 and 3.2 at W_V ="
-    " W_O W_U.  Quadratic means of degree two in W_O and W_U together, and in M_1: visible in these formulas.",
+    " (x) W_U; the first two both of the whole Hessian and of H_o.  H(Q,Q), H(Q,K) and H(K,K) are those of Theorems 3.1 and 3.2"
+    " and their key counterparts at W_V = W_O W_U.  One head: the outputs of the others hold none of its weights and are part"
+    " of Y.  Quadratic means of degree two in W_O and W_U together, and in M_1: visible in these formulas.",
 )
 
 
 def _value_blocks(M_1: Matrix, W_O: Matrix, W_U: Matrix, exchanged: bool = False) -> list[Matrix]:
-    """H(O,O), H(U,U) and H_o(O,U); a mutant exchanges the factors of the last one."""
+    """H(O,O), H(U,U), the same of H_o, and H_o(O,U); a mutant exchanges the factors of the last one."""
     L, d_V = M_1.shape
     gram, c = M_1.T @ M_1, rational(2, L * d_V)
     mixed = kron(W_U, gram @ W_O) if exchanged else kron(gram @ W_O, W_U)
-    return [kron(gram, W_U @ W_U.T) * c, kron(W_O.T @ gram @ W_O, eye(d_V)) * c, mixed * c]
+    diagonal = [kron(gram, W_U @ W_U.T) * c, kron(W_O.T @ gram @ W_O, eye(d_V)) * c]
+    return [*diagonal, *diagonal, mixed * c]
 
 
 def _query_blocks(X: Matrix, W_Q: Matrix, W_K: Matrix, W_V: Matrix, Y: Matrix) -> list[Matrix]:
-    """H(Q,Q) and H(Q,K) of the layer with values W_V."""
+    """H(Q,Q), H(Q,K) and H(K,K) of the layer with values W_V."""
     diagonal = outer_product_hessian_query(X, W_Q, W_K, W_V) + functional_hessian_query(X, W_Q, W_K, W_V, Y)
     mixed = outer_product_hessian_query_key(X, W_Q, W_K, W_V) + functional_hessian_query_key(X, W_Q, W_K, W_V, Y)
-    return [diagonal, mixed]
+    key = outer_product_hessian_key(X, W_Q, W_K, W_V) + functional_hessian_key(X, W_Q, W_K, W_V, Y)
+    return [diagonal, mixed, key]
 
 
 @STRUCTURE.formula
 def low_rank_blocks(
     X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_O: OutputWeights, W_U: InputWeights, Y: Labels
 ) -> Any:
-    """H(O,O), H(U,U), H_o(O,U), H(Q,Q), H(Q,K), all entries in one column (Appendix E.1)."""
+    """H and H_o of (O,O) and (U,U), H_o(O,U), H(Q,Q), H(Q,K), H(K,K), all entries in one column (Appendix E.1)."""
     M_1 = attention_matrix(X, W_Q, W_K) @ X
     return stacked(*_value_blocks(M_1, W_O, W_U), *_query_blocks(X, W_Q, W_K, W_O @ W_U, Y))
 
@@ -103,10 +114,10 @@ def low_rank_blocks_by_differentiation(
 ) -> Any:
     weights = X, W_Q, W_K, W_O, W_U
     J_O, J_U = (jacobian(low_rank_attention, name)(*weights) for name in ("W_O", "W_U"))
-    outer = J_O.T @ J_U * rational(2, X.shape[0] * X.shape[1])
+    outer = [J.T @ K * rational(2, X.shape[0] * X.shape[1]) for J, K in ((J_O, J_O), (J_U, J_U), (J_O, J_U))]
     diagonal = [hessian(_loss, (name, name))(*weights, Y) for name in ("W_O", "W_U")]
-    queries = [hessian(_loss, ("W_Q", name))(*weights, Y) for name in ("W_Q", "W_K")]
-    return stacked(*diagonal, outer, *queries)
+    pairs = (("W_Q", "W_Q"), ("W_Q", "W_K"), ("W_K", "W_K"))
+    return stacked(*diagonal, *outer, *(hessian(_loss, pair)(*weights, Y) for pair in pairs))
 
 
 @STRUCTURE.mutant("factors of H_o(O,U) exchanged")

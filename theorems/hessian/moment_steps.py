@@ -66,9 +66,9 @@ def _(X: Tokens) -> Any:
     return column(kron(X[:1], X[:1], X.T).shape[1])
 
 
-@PROOF_STEP.counterexample("three tokens in the plane: six columns meet three rows")
-def three_tokens_in_the_plane() -> dict[str, Any]:
-    return {"X": [[1, 0], [0, 1], [1, 1]]}
+@PROOF_STEP.counterexample("one token in the plane: two columns meet one row")
+def one_token_in_the_plane() -> dict[str, Any]:
+    return {"X": [[1, 1]]}
 
 
 PROOF_STEP_CORRECTED = Claim(

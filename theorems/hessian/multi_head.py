@@ -74,24 +74,19 @@ def multi_head_jacobians(X: Tokens, W_Q: HeadQueries, W_K: HeadKeys, W_V: HeadVa
     return concatenate([_head_jacobians(X, W_Q, W_K, W_V, h) for h in range(W_Q.shape[0])], axis=0)
 
 
-def _others(X: Matrix, W_Q: Matrix, W_K: Matrix, W_V: Matrix, h: int) -> Matrix:
-    """The sum of the other heads."""
-    rest = [attention(X, W_Q[k], W_K[k], W_V[k]) for k in range(W_Q.shape[0]) if k != h]
-    return sum(rest) if rest else 0
-
-
 @REMARK_E1.oracle
 def multi_head_layer_differentiated(X: Tokens, W_Q: HeadQueries, W_K: HeadKeys, W_V: HeadValues) -> Any:
-    parts = []
-    for h in range(W_Q.shape[0]):
-        rest = _others(X, W_Q, W_K, W_V, h)
+    H, d_V, d_K = W_Q.shape
 
-        def whole(X: Any, W_Q: Any, W_K: Any, W_V: Any, rest: Any = rest) -> Any:
-            return attention(X, W_Q, W_K, W_V) + rest
+    def layer(X: Any, Q: Any, V: Any) -> Any:
+        return multi_head_attention(X, Q.reshape(H, d_V, d_K), W_K, V.reshape(H, d_V, d_V))
 
-        for name in ("W_V", "W_Q"):
-            own = X, W_Q[h], W_K[h], W_V[h]
-            parts += [jacobian(whole, name)(*own), jacobian(attention, name)(*own)]
+    flat = X, W_Q.reshape(H * d_V, d_K), W_V.reshape(H * d_V, d_V)
+    parts, whole = [], {"W_V": jacobian(layer, "V")(*flat), "W_Q": jacobian(layer, "Q")(*flat)}
+    for h in range(H):
+        for name, n in (("W_V", d_V * d_V), ("W_Q", d_V * d_K)):
+            own = jacobian(attention, name)(X, W_Q[h], W_K[h], W_V[h])
+            parts += [whole[name][:, h * n : (h + 1) * n], own]
     return stacked(*parts)
 
 

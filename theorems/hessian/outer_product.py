@@ -99,6 +99,7 @@ THEOREM_31_APPENDIX_VV = Claim(
     severity="slip",
     correction="hessian.thm-3.1-vv",
     exact=True,
+    doubt="The 1 over L d_V is clear in the extraction, and only there.",
     note="Half of what Section 3 states; the proof below it scales by 2/(L d_V) as well.",
 )
 

@@ -44,12 +44,13 @@ PIECEWISE = Claim(
     relation=HasStructure(),
     sizes={"N": (1, 3), "h_0": (1, 2), "h_1": (1, 3), "h_2": (1, 2), "h_3": (1, 2)},
     expects="reading",
-    reading="piecewise means piecewise linear, like ReLU: on each cell of fixed signs F is linear in every W_i, and the cells"
-    " leave out a null set.  For pieces that bend, such as max(t, 0)^2, the blocks do not vanish:"
-    " hessian.piecewise-quadratic-not-hollow",
+    reading="piecewise means piecewise linear, like ReLU: on each cell of fixed signs F is linear in every W_i, and where units"
+    " stay at their kink on an open set of weights, F does not depend on what feeds them.  For pieces that bend, such as"
+    " max(t, 0)^2, the blocks do not vanish: hessian.piecewise-quadratic-not-hollow",
     exact=True,
-    note="Checked for a t + b max(t - k, 0) with any a, b, k.  Inputs x = 0 sit at the kink k = 0 of the first layer for all"
-    " weights, but there F does not depend on them.",
+    note="Checked for a t + b max(t - k, 0) with any a, b, k.  The cells leave out a null set but for k = 0, where inputs x = 0"
+    " keep the first layer at its kink, and for ReLU a first layer without an active unit the second; F is constant in W_1 and W_2"
+    " there.",
 )
 
 
@@ -139,18 +140,23 @@ PIECEWISE_QUADRATIC = Claim(
     label="Section 2, pieces that bend",
     statement=r"F(x) = v\max(w^\top x,0)^2 \text{ with } w^\top x > 0:\ H_f(w,w) = 2\delta v\,xx^\top \ne 0,\ \delta = F(x) - y,"
     r" \text{ on an open set of weights}",
-    assumptions=["one input, one hidden unit, loss (F(x) - y)^2/2", "w = x + u with |u| small enough that w^T x > 0"],
+    assumptions=[
+        "one input, one hidden unit, loss (F(x) - y)^2/2",
+        "w = x + |x|^2 u / (4 (1 + |x|^2 + |u|^2)), u arbitrary",
+    ],
     relation=Equal(),
     sizes={"h_0": (1, 3)},
     exact=True,
     of_project=True,
-    note="So 'any piecewise nonlinearity' is not true of piecewise polynomial activations of higher degree.",
+    note="So 'any piecewise nonlinearity' is not true of piecewise polynomial activations of higher degree.  For x other than 0"
+    " the weights w fill a neighbourhood of x in which w^T x > 0.",
 )
 
 
 @PIECEWISE_QUADRATIC.inputs
-def active_unit(x: Column, v: Positive, y: Annotated[Any, Real()]) -> dict[str, Any]:
-    return {"x": x, "w": x, "v": v, "y": y}
+def active_unit(x: Column, u: Column, v: Positive, y: Annotated[Any, Real()]) -> dict[str, Any]:
+    size = total(x * x)
+    return {"x": x, "w": x + u * (size / ((1 + size + total(u * u)) * 4)), "v": v, "y": y}
 
 
 def _unit(w: Any, x: Any, v: Any) -> Any:
@@ -176,6 +182,11 @@ def functional_block_by_differentiation(x: Any, w: Any, v: Any, y: Any) -> Any:
 @PIECEWISE_QUADRATIC.mutant("zero")
 def _(x: Any) -> Any:
     return x @ x.T * 0
+
+
+@PIECEWISE_QUADRATIC.mutant("w w^T instead of x x^T")
+def _(x: Any, w: Any, v: Any, y: Any) -> Any:
+    return w @ w.T * ((w.T @ x) * (w.T @ x) * v - y) * v * 2
 
 
 @PIECEWISE_QUADRATIC.mutant("factor 2 missing")

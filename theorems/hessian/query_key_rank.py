@@ -25,7 +25,7 @@ from verify.matrix import (
     symmetric_eigenvalues,
 )
 from verify.relations import AtMost, Equal, HasStructure
-from verify.shapes import Shape
+from verify.shapes import Shape, Size
 
 Matrix = Any
 Left = Annotated[Any, Shape("m", "a")]
@@ -34,9 +34,13 @@ Lower = Annotated[Any, Shape("p", "b")]
 RightOfLower = Annotated[Any, Shape("b", "q")]
 MbyN = Annotated[Any, Shape("m", "n")]
 PbyQ = Annotated[Any, Shape("p", "q")]
+Dimension = Annotated[int, Size("d_V")]
+QueryKeyDimension = Annotated[int, Size("d_K")]
+OneEntry = Annotated[Any, Shape("1", "1")]
 
-#: Below this share of the largest, an eigenvalue in floats counts as zero; what floats report is decided in balls.
-NEGLIGIBLE = 1e-9
+#: Below this share of the largest, or this many roundings, an eigenvalue in floats counts as zero; what floats report is
+#: decided in balls.
+NEGLIGIBLE, ROUNDINGS = 1e-9, 2**10
 
 
 def rank(A: Matrix) -> int:
@@ -57,8 +61,10 @@ def _exactly(entry: Any) -> flint.fmpq:
 def certain_rank(values: Matrix) -> Matrix:
     """How many of the eigenvalues or singular values are certainly not zero, shape (1, 1): at most the rank."""
     if is_tensor(values):
-        size = values.abs()
-        return (size > size.max() * NEGLIGIBLE).sum().reshape(1, 1) + 0 * size[:1].reshape(1, 1)
+        import torch
+
+        size, share = values.abs(), max(NEGLIGIBLE, ROUNDINGS * torch.finfo(values.dtype).eps)
+        return (size > size.max() * share).sum().reshape(1, 1) + 0 * size[:1].reshape(1, 1)
     return column(sum(not flint.arb(value).contains(0) for value in values))
 
 
@@ -157,9 +163,9 @@ LEMMA_D2 = Claim(
         "rank deficient": "W_Q and W_K would lose their rank",
     },
     note="The left sides count the eigenvalues of H_o^T and singular values of V whose enclosures exclude 0, hence are at most"
-    " the ranks, and reach the bounds: both are attained, in both cases, from L = d_V + 1 tokens on.  With fewer the bound can"
-    " be far off: U = sum_i x_i x_i^T (x) N_i with N_i of rank at most L - 1, so that H_o^T = 0 for L = 1.  Neither the missing"
-    " factor nor the order of the weights in Remark D.1 changes a rank.",
+    " the ranks, and reach the bounds: both are attained, in both cases, from L = d_V + 1 tokens on"
+    " (hessian.lem-D.2-attained).  With fewer the bound can be far off: U = sum_i x_i x_i^T (x) N_i with N_i of rank at most"
+    " L - 1, so that H_o^T = 0 for L = 1.  Neither the missing factor nor the order of the weights in Remark D.1 changes a rank.",
 )
 
 
@@ -193,10 +199,16 @@ def _(arrays: dict[str, Any], sizes: dict[str, int], rng: Any) -> None:
     arrays["W_K"] /= 2
 
 
-@LEMMA_D2.mutant("one less for the Hessian")
+@LEMMA_D2.mutant("one less where d_K < d_V")
 def _(X: Tokens, W_Q: QueryWeights) -> Any:
     (d_V, d_K), full = W_Q.shape, min(W_Q.shape)
-    return column(_bound(d_V, d_K) - 1, 2 * d_V * full - full**2)
+    return column(_bound(d_V, d_K) - int(d_K < d_V), 2 * d_V * full - full**2)
+
+
+@LEMMA_D2.mutant("one less where d_K >= d_V > 1")
+def _(X: Tokens, W_Q: QueryWeights) -> Any:
+    (d_V, d_K), full = W_Q.shape, min(W_Q.shape)
+    return column(_bound(d_V, d_K) - int(d_K >= d_V > 1), 2 * d_V * full - full**2)
 
 
 @LEMMA_D2.mutant("the first case at all sizes")
@@ -215,6 +227,79 @@ def _(X: Tokens, W_Q: QueryWeights) -> Any:
 def _(X: Tokens, W_Q: QueryWeights) -> Any:
     (d_V, d_K), full = W_Q.shape, min(W_Q.shape)
     return column(_bound(d_V, d_K), 2 * d_V * full - 2 * full**2 + 1)
+
+
+@LEMMA_D2.mutant("one less in rk V^T where d_K < d_V")
+def _(X: Tokens, W_Q: QueryWeights) -> Any:
+    (d_V, d_K), full = W_Q.shape, min(W_Q.shape)
+    return column(_bound(d_V, d_K), 2 * d_V * full - full**2 - int(d_K < d_V))
+
+
+# -- the bound is attained ---------------------------------------------------------------------------------------------
+
+ATTAINED = Claim(
+    HESSIAN,
+    "hessian.lem-D.2-attained",
+    label="Lemma D.2, where the bound is attained",
+    statement=r"\text{for } L = d_V+1 \text{ there are } X, W_Q, W_K, W_V, Y \text{ with } \operatorname{rk}H_o^T ="
+    r" \operatorname{rk}V = \begin{cases}2d_Kd_V-d_K^2&d_K<d_V\\d_V^2&d_K\ge d_V\end{cases}",
+    assumptions=TWICE,
+    relation=Equal(),
+    sizes={"d_V": (1, 3), "d_K": (1, 4)},
+    where=lambda sizes: (sizes["d_V"], sizes["d_K"]) != (3, 4),
+    uses=("hessian.lem-D.2", "hessian.lem-D.2-null-vectors", "hessian.lem-D.2-rank-of-v"),
+    of_project=True,
+    note="At one fixed rational point for every size.  Eigenvalues and singular values whose enclosures exclude 0 are counted,"
+    " so that the ranks are no less; that they are no more is Lemma D.2.",
+)
+
+
+def _fixed(rows: int, columns: int, salt: int) -> Constant:
+    """Multiples of 1/8 without a simple pattern, 11/8 at most."""
+    values = [[7 * i * i + 3 * j * j + 5 * i * j + salt * (i + 2 * j + 1) for j in range(columns)] for i in range(rows)]
+    return Constant(np.array([[flint.fmpq(k % 23 - 11, 8) for k in row] for row in values], dtype=object))
+
+
+#: Of the salts tried, those that keep nonzero eigenvalues farthest from zero: above 1/25 of the largest at all sizes.
+SALTS = {"X": 17, "W_Q": 11, "W_K": 1, "W_V": 4, "Y": 15}
+
+
+def fixed_point(d_V: int, d_K: int, like: Matrix) -> dict[str, Matrix]:
+    """X (d_V + 1, d_V), W_Q, W_K, W_V and Y in the arithmetic of `like`."""
+    tokens, weights, values = (d_V + 1, d_V), (d_V, d_K), (d_V, d_V)
+    shapes = {"X": tokens, "W_Q": weights, "W_K": weights, "W_V": values, "Y": tokens}
+    return {name: _fixed(*shape, SALTS[name]) + 0 * like for name, shape in shapes.items()}
+
+
+@ATTAINED.formula
+def attained_ranks(d_V: Dimension, d_K: QueryKeyDimension, unused: OneEntry) -> Any:
+    """The bound of Lemma D.2 twice, shape (2, 1)."""
+    return column(_bound(d_V, d_K), _bound(d_V, d_K)) + 0 * unused
+
+
+@ATTAINED.oracle
+def certain_ranks_at_a_fixed_point(d_V: Dimension, d_K: QueryKeyDimension, unused: OneEntry) -> Any:
+    return certain_ranks(**fixed_point(d_V, d_K, unused)) + 0 * unused
+
+
+@ATTAINED.mutant("2 d_V - 1 where d_K < d_V")
+def _(d_V: Dimension, d_K: QueryKeyDimension, unused: OneEntry) -> Any:
+    """Right for d_K = 1."""
+    value = 2 * d_V - 1 if d_K < d_V else d_V**2
+    return column(value, value) + 0 * unused
+
+
+@ATTAINED.mutant("d_V^2 - 1 where d_K < d_V")
+def _(d_V: Dimension, d_K: QueryKeyDimension, unused: OneEntry) -> Any:
+    """Right for d_K = d_V - 1."""
+    value = d_V**2 - int(d_K < d_V)
+    return column(value, value) + 0 * unused
+
+
+@ATTAINED.mutant("one less where d_K >= d_V > 1")
+def _(d_V: Dimension, d_K: QueryKeyDimension, unused: OneEntry) -> Any:
+    value = _bound(d_V, d_K) - int(d_K >= d_V > 1)
+    return column(value, value) + 0 * unused
 
 
 # -- the same by explicit null vectors ---------------------------------------------------------------------------------

@@ -68,6 +68,12 @@ def paired_spectrum(B: Matrix, multiplicity: int) -> Matrix:
     return kron(ascending, ones(multiplicity, 1))
 
 
+def _each_pair_once(B: Matrix, multiplicity: int) -> Matrix:
+    """+-sigma_i(B) once each, with zeros between them, in ascending order."""
+    once, n = paired_spectrum(B, 1), B.shape[0]
+    return concatenate([once[:n], zeros(2 * n * (multiplicity - 1), 1), once[n:]], axis=0)
+
+
 def _mlp(W: Any, X: Any) -> Any:
     """The two-layer linear MLP X W_1 W_2 for W = [W_1; W_2^T]."""
     d_V = X.shape[1]
@@ -80,16 +86,17 @@ def _mlp_residual(X: Matrix, W_Q: Matrix, W_K: Matrix, Y: Matrix) -> Matrix:
 
 
 def _spectra(
-    X: Matrix, W_Q: Matrix, W_K: Matrix, W_V: Matrix, Y: Matrix, copies: int = 1, sign: int = -1, root: bool = True
+    X: Matrix, W_Q: Matrix, W_K: Matrix, W_V: Matrix, Y: Matrix, spectrum: Any = None, sign: int = -1, root: bool = True
 ) -> Matrix:
-    """Both spectra and D H_f^T D; mutants change the multiplicity, the sign or the root of d_K."""
+    """Both spectra and D H_f^T D; mutants change the multiplicities, the sign or the root of d_K."""
     (L, d_V), d_K = X.shape, W_Q.shape[1]
     B = B_matrix(X, W_Q, W_K, W_V, Y) * rational(2, L * d_V)
     flip = kron(_signs(), eye(d_V * d_K))
     _, functional = split_in_closed_form(X, W_Q, W_K, W_V, Y)
-    value = paired_spectrum(B / sqrt(d_K) if root else B / d_K, d_K)
-    mlp = paired_spectrum(X.T @ _mlp_residual(X, W_Q, W_K, Y), d_K)
-    return stacked(value * copies, mlp, flip @ functional @ flip * sign)
+    spectrum = spectrum or paired_spectrum
+    value = spectrum(B / sqrt(d_K) if root else B / d_K, d_K)
+    mlp = spectrum(X.T @ _mlp_residual(X, W_Q, W_K, Y), d_K)
+    return stacked(value, mlp, flip @ functional @ flip * sign)
 
 
 def _signs() -> Matrix:
@@ -124,9 +131,9 @@ def _(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, Y: Label
     return _spectra(X, W_Q, W_K, W_V, Y, root=False)
 
 
-@EIGEN_PAIRS.mutant("twice the eigenvalues")
+@EIGEN_PAIRS.mutant("each pair once, the other eigenvalues zero")
 def _(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, Y: Labels) -> Any:
-    return _spectra(X, W_Q, W_K, W_V, Y, copies=2)
+    return _spectra(X, W_Q, W_K, W_V, Y, spectrum=_each_pair_once)
 
 
 @EIGEN_PAIRS.mutant("eigenvectors flipped without a change of sign")

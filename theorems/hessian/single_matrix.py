@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from itertools import permutations
+from itertools import combinations, permutations, product
 from typing import Annotated, Any
 
 from theorems.hessian import HESSIAN
@@ -18,6 +18,7 @@ from theorems.hessian.definitions import (
     softmax_second_derivative,
     square_loss,
 )
+from verify.arithmetic import exp
 from verify.claims import Claim
 from verify.derivatives import hessian, jacobian
 from verify.matrix import (
@@ -312,8 +313,8 @@ FUNCTION_CLASS_CORRECTED = Claim(
     of_project=True,
     exact=True,
     note="Every matrix of rank at most r = min(d_K, d_V) is P R^T with P, R in R^{d_V x r}; W_Q = sqrt(d_K) [P, 0] and W_K ="
-    " [R, 0] realise it.  Conversely the minors of order d_K + 1 of W_Q W_K^T vanish.  The odds A_ij / A_{i,d_V+1} at the"
-    " tokens e_1, ..., e_{d_V}, 0 are exp(W_ij): formed by multiplication, since exact arithmetic has free exponentials.",
+    " [R, 0] realise it.  Conversely all minors of order d_K + 1 of W_Q W_K^T vanish.  The odds A_ij / A_{i,d_V+1} at the"
+    " tokens e_1, ..., e_{d_V}, 0 are exp(W_ij), which gives W_ij back.",
 )
 
 
@@ -323,10 +324,10 @@ def determinant(A: Matrix) -> Matrix:
     result = 0 * A[:1, :1]
     for order in permutations(range(n)):
         inversions = sum(order[i] > order[j] for i in range(n) for j in range(i + 1, n))
-        product = eye(1) * (-1) ** inversions
+        term = eye(1) * (-1) ** inversions
         for i in range(n):
-            product = product * A[i : i + 1, order[i] : order[i] + 1]
-        result = result + product
+            term = term * A[i : i + 1, order[i] : order[i] + 1]
+        result = result + term
     return result
 
 
@@ -342,18 +343,29 @@ def basis_tokens(d_V: int) -> Matrix:
 
 
 def _two_factors(P: Matrix, R: Matrix, d_K: int, scale: Any) -> Matrix:
-    """The map of the two factors, their minor of order d_K + 1, and whether they have fewer parameters."""
+    """The map of the two factors, its odds, their minors of order d_K + 1, and whether they have fewer parameters."""
     d_V, r = P.shape[0], min(d_K, P.shape[0])
     W_Q, W_K = _padded(P[:, :r], d_K) * scale, _padded(R[:, :r], d_K)
     A = attention_matrix(basis_tokens(d_V) + 0 * P[:1, :], W_Q, W_K)
-    product = W_Q @ W_K.T
-    minor = determinant(product[: d_K + 1, : d_K + 1]) if d_K < d_V else 0 * P[:1, :1]
-    return concatenate([vec_r(A), minor, column(int(2 * d_V * d_K < d_V**2))], axis=0)
+    odds = A[:d_V, :d_V] / A[:d_V, d_V:]
+    return concatenate(
+        [vec_r(A), vec_r(odds), *_minors(W_Q @ W_K.T, d_K + 1), column(int(2 * d_V * d_K < d_V**2))], axis=0
+    )
+
+
+def _minors(A: Matrix, k: int) -> list[Matrix]:
+    """All minors of order k of a square matrix, each of shape (1, 1)."""
+    chosen = list(combinations(range(A.shape[0]), k))
+    parts = []
+    for rows, columns in product(chosen, chosen):
+        picked = [concatenate([A[i : i + 1, j : j + 1] for j in columns], axis=1) for i in rows]
+        parts.append(determinant(concatenate(picked, axis=0)))
+    return parts
 
 
 @FUNCTION_CLASS_CORRECTED.formula
 def two_factors_of_a_given_matrix(P: Factor, R: Factor, d_K: QueryKeyDimension) -> Any:
-    """A of W_Q = sqrt(d_K) [P, 0], W_K = [R, 0] at e_1, ..., e_{d_V}, 0, a minor, and who has fewer parameters, in one column."""
+    """A of W_Q = sqrt(d_K) [P, 0], W_K = [R, 0] at e_1, ..., e_{d_V}, 0, odds, minors, who has fewer parameters, in one column."""
     return _two_factors(P, R, d_K, sqrt(d_K))
 
 
@@ -362,7 +374,8 @@ def the_single_matrix_itself(P: Factor, R: Factor, d_K: QueryKeyDimension) -> An
     d_V, r = P.shape[0], min(d_K, P.shape[0])
     W, X = P[:, :r] @ R[:, :r].T, basis_tokens(d_V)
     A = softmax(X @ W @ X.T)
-    return concatenate([vec_r(A), 0 * P[:1, :1], column(int(d_K + d_K < d_V))], axis=0)
+    minors = [0 * P[:1, :1]] * len(list(combinations(range(d_V), d_K + 1))) ** 2
+    return concatenate([vec_r(A), vec_r(exp(W)), *minors, column(int(d_K + d_K < d_V))], axis=0)
 
 
 @FUNCTION_CLASS_CORRECTED.mutant("without the scale sqrt(d_K)")

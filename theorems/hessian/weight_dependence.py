@@ -108,6 +108,13 @@ def _(
     return _outer(X, W_Q, W_K, W_V, B, q, k, v, {**OUTER, ("Q", "K"): (1, 1, 1)})
 
 
+@WEIGHTS_OUTER.mutant("value-query block linear in W_Q instead of W_K")
+def _(
+    X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, B: Logits, q: Factor, k: Factor, v: Factor
+) -> Any:
+    return _outer(X, W_Q, W_K, W_V, B, q, k, v, {**OUTER, ("V", "Q"): (1, 0, 1)})
+
+
 @WEIGHTS_OUTER.mutant("value block quadratic in W_V")
 def _(
     X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, B: Logits, q: Factor, k: Factor, v: Factor
@@ -121,9 +128,12 @@ WEIGHTS_FUNCTIONAL = Claim(
     label="Section 3.3, text (functional Hessian)",
     statement=r"\text{The diagonal value functional block is always zero; the diagonal query block depends quadratically on } W_K"
     r" \text{ and linearly on } W_V; \text{ the mixed value-query block depends only linearly on } W_K",
-    assumptions=[*SETUP, FIXED, "residual held fixed as well: it depends on W_V and on the scores"],
+    assumptions=[*SETUP, FIXED],
     relation=Equal(),
     sizes=SIZES,
+    expects="reading",
+    reading="the residual F - Y is held fixed with the attention matrix, as Eq. (5) omits 'the dependence of all the functional"
+    " Hessian blocks on the residual'; F = A X W_V in it would add terms of one degree more in W_V to all but the zero block",
     uses=("hessian.full-functional", "hessian.thm-3.2-vv"),
     exact=True,
     note="Checked with the key blocks, of degrees (2, 0, 1) and (1, 0, 0) in (W_Q, W_K, W_V).  (Q,K) has two terms, of degrees"
@@ -181,6 +191,21 @@ def _(
     v: Factor,
 ) -> Any:
     return _functional(X, W_Q, W_K, W_V, B, R, q, k, v, {**FUNCTIONAL, ("Q", "Q"): (0, 2, 2)})
+
+
+@WEIGHTS_FUNCTIONAL.mutant("query block linear in W_K")
+def _(
+    X: Tokens,
+    W_Q: QueryWeights,
+    W_K: KeyWeights,
+    W_V: ValueWeights,
+    B: Logits,
+    R: Labels,
+    q: Factor,
+    k: Factor,
+    v: Factor,
+) -> Any:
+    return _functional(X, W_Q, W_K, W_V, B, R, q, k, v, {**FUNCTIONAL, ("Q", "Q"): (0, 1, 1)})
 
 
 @WEIGHTS_FUNCTIONAL.mutant("value-query block linear in W_V too")
