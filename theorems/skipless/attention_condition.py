@@ -40,7 +40,7 @@ KAPPA = Claim(
     statement=r"\text{With the proposed initialisation }\mathbf{A}\text{ is well conditioned such that "
     r"}\kappa(\mathbf{A})\approx1",
     assumptions=["A = softmax(X W X^T), W = alpha Z + beta I", "X ~ N(0, I), the model of Section A.4.1"],
-    relation=FollowsLaw(samples=12, instances=2),
+    relation=FollowsLaw(samples=60, instances=2),
     sizes=PAPER_SIZES,
     where=is_printed_dimension,
     expects="reading",

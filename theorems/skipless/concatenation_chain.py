@@ -305,7 +305,8 @@ LIMIT = Claim(
     correction="skipless.a4.4-relative",
     note="rho is not normalised: A, B -> sA, sB takes it to s^2 rho and leaves tau and every condition number alone, so rho"
     " can be made as small as one likes for nearly parallel blocks. Two columns s(1, 0) and s(1, e) have kappa_max = 1,"
-    " rho = s^2, tau = sqrt(1 + e^2) and kappa(M) > 1/e: no delta and no C serve. What has to be small is rho / s_min^2.",
+    " rho = s^2, tau = sqrt(1 + e^2) and kappa(M) > 1/e: no delta and no C serve. What has to be small is rho / s_min^2;"
+    " where s_min stays away from 0, rho -> 0 is enough.",
 )
 
 

@@ -88,7 +88,7 @@ PROPER_BETA = Claim(
     label="Text after Eq. (20)",
     statement=r"\gamma\text{ of Eq. (20) satisfies the diagonal dominant condition with a proper }\beta",
     assumptions=["X ~ N(0, I)", "diagonal dominance as in Proposition 1, for all rows"],
-    relation=FollowsLaw(samples=12, instances=2),
+    relation=FollowsLaw(samples=60, instances=2),
     sizes=PAPER_SIZES,
     where=is_printed_dimension,
     expects="reading",

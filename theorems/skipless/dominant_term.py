@@ -122,20 +122,71 @@ def _(X: Tokens, W_Q: QueryWeights, W_K: Weights, W_V: Weights, W_O: Weights) ->
 
 # -- the intuition -----------------------------------------------------------------------------------------------------
 
+PARTS = "B = (W_V W_O)^T (x) A, E = K - B; W = W_Q W_K^T, P = W_V W_O"
+SMALLER = Assumption(
+    "|E| < s_min(B)",
+    positive=lambda X, W, P: smallest_singular_value(dominant_term(X, W, P)) - spectral_norm(remainder(X, W, P)),
+)
+
 INTUITION = Claim(
     SKIPLESS,
     "skipless.prop-2-intuition",
     label="Text after Proposition 2",
     statement=r"\text{If the largest singular value of }\mathbf{E}_\ell\text{ is smaller than the smallest singular value of }"
     r"\mathbf{B}_\ell\text{, then }\kappa(\mathbf{K}_\ell)\approx\kappa(\mathbf{B}_\ell)",
+    assumptions=[PARTS, SMALLER],
+    relation=AtMost(),
+    sizes={"n": (1, 3), "d": (1, 2)},
+    expects="reading",
+    reading="'smaller' means by a small ratio r = |E| / s_min(B), for the text calls this the intuition: kappa(K) / kappa(B) is"
+    " between (1 - r / kappa(B)) / (1 + r) and (1 + r / kappa(B)) / (1 - r), which tend to 1 as r -> 0.  For all r < 1 it is false:"
+    " no factor serves (skipless.prop-2-intuition-any-r)",
+    uses=("skipless.prop-2-intuition-any-r",),
+    note="Weyl's inequalities for the first and last singular value.",
+)
+
+
+def _of_attention(X: Any, W: Any, P: Any) -> Any:
+    """kappa(K), a scalar."""
+    identity = 0 * W + eye(W.shape[0])
+    return condition_number(input_jacobian(X, W, identity, P, identity))
+
+
+def _attention_brackets(X: Any, W: Any, P: Any, weight: Any) -> tuple[Any, Any]:
+    """(s_max(B) -+ weight |E|) / (s_min(B) +- weight |E|)."""
+    return _brackets(dominant_term(X, W, P), remainder(X, W, P), weight)
+
+
+@INTUITION.formula
+def brackets_of_attention(X: Tokens, W: QueryWeights, P: Weights) -> Any:
+    """kappa(K), and (1 + r / kappa(B)) / (1 - r) kappa(B), shape (2, 1)."""
+    return column(_of_attention(X, W, P), _attention_brackets(X, W, P, 1)[1])
+
+
+@INTUITION.oracle
+def bracketed_by_attention(X: Tokens, W: QueryWeights, P: Weights) -> Any:
+    """(1 - r / kappa(B)) / (1 + r) kappa(B), and kappa(K), shape (2, 1)."""
+    return column(_attention_brackets(X, W, P, 1)[0], _of_attention(X, W, P))
+
+
+@INTUITION.mutant("a quarter of the perturbation")
+def _(X: Tokens, W: QueryWeights, P: Weights) -> Any:
+    return column(_of_attention(X, W, P), _attention_brackets(X, W, P, rational(1, 4))[1])
+
+
+@INTUITION.mutant("kappa(K) = kappa(B)")
+def _(X: Tokens, W: QueryWeights, P: Weights) -> Any:
+    return column(_of_attention(X, W, P), condition_number(dominant_term(X, W, P)))
+
+
+ANY_RATIO = Claim(
+    SKIPLESS,
+    "skipless.prop-2-intuition-any-r",
+    label="Text after Proposition 2, for every smaller E",
+    statement=r"\|\mathbf{E}\|_2<s_{\min}(\mathbf{B})\ \Rightarrow\ \kappa(\mathbf{K})\le10\,\kappa(\mathbf{B})",
     assumptions=[
-        "B = (W_V W_O)^T (x) A, E = K - B; W = W_Q W_K^T, P = W_V W_O",
-        Assumption(
-            "|E| < s_min(B)",
-            positive=lambda X, W, P: (
-                smallest_singular_value(dominant_term(X, W, P)) - spectral_norm(remainder(X, W, P))
-            ),
-        ),
+        PARTS,
+        SMALLER,
         "approximately: within a factor of 10",
         INVERSE,
     ],
@@ -143,6 +194,7 @@ INTUITION = Claim(
     sizes={"n": (1, 3), "d": (1, 2)},
     expects="refuted",
     severity="error",
+    of_project=True,
     correction="skipless.prop-2-intuition-corrected",
     note="|E| < s_min(B) makes K invertible, no more: for r = |E| / s_min(B) near 1 kappa(K) / kappa(B) may be as large as"
     " (1 + r) / (1 - r).  No factor serves: B = I, E = diag(r, -r).  In the example three tokens have r = 0.958 and a"
@@ -161,30 +213,30 @@ def remainder(X: Any, W: Any, P: Any) -> Any:
     return input_jacobian(X, W, identity, P, identity) - dominant_term(X, W, P)
 
 
-@INTUITION.formula
+@ANY_RATIO.formula
 def flatness_of_sum(X: Tokens, W: QueryWeights, P: Weights) -> Any:
     """1 / kappa(K), a scalar."""
     identity = 0 * W + eye(W.shape[0])
     return flatness(input_jacobian(X, W, identity, P, identity))
 
 
-@INTUITION.oracle
+@ANY_RATIO.oracle
 def tenth_of_flatness(X: Tokens, W: QueryWeights, P: Weights) -> Any:
     return flatness(dominant_term(X, W, P)) * rational(1, 10)
 
 
-@INTUITION.counterexample("three tokens of dimension 2")
+@ANY_RATIO.counterexample("three tokens of dimension 2")
 def _() -> dict[str, Any]:
     X, W, P = [[4, -68], [26, -3], [-55, -42]], [[-121, -46], [-17, 24]], [[32, -7], [6, 38]]
     return {name: [[f"{x}/32" for x in row] for row in M] for name, M in (("X", X), ("W", W), ("P", P))}
 
 
-@INTUITION.mutant("kappa(B - E)")
+@ANY_RATIO.mutant("kappa(B - E)")
 def _(X: Tokens, W: QueryWeights, P: Weights) -> Any:
     return flatness(dominant_term(X, W, P) - remainder(X, W, P))
 
 
-@INTUITION.mutant("kappa(B)")
+@ANY_RATIO.mutant("kappa(B)")
 def _(X: Tokens, W: QueryWeights, P: Weights) -> Any:
     return flatness(dominant_term(X, W, P))
 
@@ -200,7 +252,7 @@ INTUITION_CORRECTED = Claim(
     relation=AtMost(),
     sizes={"k": (1, 4)},
     of_project=True,
-    corrects="skipless.prop-2-intuition",
+    corrects="skipless.prop-2-intuition-any-r",
     note="Weyl's inequalities for the first and last singular value.  Both attained, by diagonal matrices.",
 )
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import math
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -11,12 +10,13 @@ import numpy as np
 
 from theorems.skipless import SKIPLESS
 from theorems.skipless.definitions import QueryWeights, Tokens, Weights, self_attention
+from theorems.skipless.probability_tests import at_least_probability
 from theorems.skipless.worst_block import INVERSE, flatness
 from verify.claims import Assumption, Claim
 from verify.derivatives import jacobian
 from verify.matrix import COLUMN, eye, spectral_norm
 from verify.relations import AtMost, FollowsLaw
-from verify.relations.follows_law import SMALLEST_P, LawTest
+from verify.relations.follows_law import LawTest
 from verify.shapes import Shape
 
 if TYPE_CHECKING:
@@ -37,8 +37,12 @@ IDENTITY = Claim(
     statement=r"\text{Comparing Eqs. (8) and (9), the }\mathbf{I}_{nd}"
     r"\text{ term of the skip connections helps network conditioning:"
     r" adding }\mathbf{I}_{nd}\text{ shifts the spectrum of }\mathbf{K}_\ell\text{ from zero, regularising the smallest singular"
-    r" values},\ \kappa(\mathbf{K}_\ell+\mathbf{I})\le\kappa(\mathbf{K}_\ell)",
-    assumptions=["K = dvec SA(X)/dvec X of Eq. (7); nothing is assumed about it", INVERSE],
+    r" values}",
+    assumptions=[
+        "K = dvec SA(X)/dvec X of Eq. (7); nothing is assumed about it",
+        "'helps': kappa(K + I) <= kappa(K)",
+        INVERSE,
+    ],
     relation=AtMost(),
     sizes={"n": (1, 3), "d": (1, 2)},
     expects="refuted",
@@ -47,8 +51,9 @@ IDENTITY = Claim(
     note="The shift by 1 takes eigenvalues from zero on the right and to zero on the left: K + I is singular for K = -I, and a"
     " reflection, which the SVD initialisation of Section 5.1 gives with probability 1/2, loses: kappa goes from 1 to"
     " (c^2 + 1) / |c^2 - 1| for d = 2: 1.25 at the printed c = 3.  In the example with two tokens kappa goes from 1.012 to 1500."
-    "  It is true for symmetric positive semidefinite K, and wherever |K| < 1 and kappa(K) >= (1 + |K|) / (1 - |K|), as"
-    " under the default initialisation.",
+    "  It is true for symmetric positive semidefinite K, and wherever |K| < 1 and kappa(K) >= (1 + |K|) / (1 - |K|),"
+    " as under the default initialisation at small d: |K| is near 0.01 at n = 4, d = 12.  At d = 384 |K| is near 3, and kappa falls"
+    " all the same, from 1e8 to 13 at n = 4.",
 )
 
 
@@ -69,7 +74,7 @@ def _() -> dict[str, Any]:
     return {"X": [[1, 1]], "W_Q": zero, "W_K": zero, "W_V": one, "W_O": [[3, 0], [0, -3]]}
 
 
-@IDENTITY.counterexample("one token, W_V W_O = -I: kappa(K) = 1, K + I = 0 but for one entry")
+@IDENTITY.counterexample("one token, W_V W_O = diag(-1, 1): kappa(K) = 1, K + I is singular")
 def _() -> dict[str, Any]:
     one, zero = [[1, 0], [0, 1]], [[0, 0], [0, 0]]
     return {"X": [[1, 1]], "W_Q": zero, "W_K": zero, "W_V": one, "W_O": [[-1, 0], [0, 1]]}
@@ -237,10 +242,9 @@ def batched_input_jacobian(X: Any, W: Any, P: Any) -> torch.Tensor:
 
 
 def at_least_half(name: str, outcomes: Any) -> LawTest:
-    """Test that independent 0/1 outcomes have probability 1/2 or more (Hoeffding's bound, one-sided)."""
+    """Test that independent 0/1 outcomes have probability 4/5 or more; of 100 it rejects where half of them are 0."""
     x = np.asarray(outcomes, dtype=np.float64).reshape(-1)
-    short = max(0.0, 0.5 - float(x.mean()))
-    return LawTest(name, max(math.exp(-2 * len(x) * short**2), SMALLEST_P), len(x))
+    return at_least_probability(name, int(x.sum()), len(x), 0.8)
 
 
 N, D, DRAWS = 4, 12, 100

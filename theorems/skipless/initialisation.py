@@ -228,8 +228,8 @@ EQ_11 = Claim(
     assumptions=["W_Q, W_K of shape (d, d), one head", "entries of Z independent"],
     relation=FollowsLaw(samples=4000, instances=4),
     sizes={"d": (2, 8)},
-    note="Such weights exist for every alpha, beta and Z, if only W_Q = alpha Z + beta I and W_K = I; with d_h < d they do not"
-    " (skipless.eq-11-multihead).",
+    note="Such weights exist for every alpha, beta and Z, if only W_Q = alpha Z + beta I and W_K = I; for one head with d_h < d"
+    " they do not (skipless.eq-11-multihead).",
 )
 
 

@@ -172,7 +172,8 @@ PROP_2 = Claim(
     r"\mathbf{W}^Q\mathbf{W}^{K\top}="
     r"\alpha\mathbf{Z}+\beta\mathbf{I}\text{), }\mathbf{K}_\ell=\mathbf{B}_\ell+\mathbf{E}_\ell\text{ is well-conditioned}",
     assumptions=[
-        "no assumption on X is stated",
+        "no assumption on X in the statement; Section A.4.1 models tokens as N(0, I), under which the first example stands for an"
+        " event of positive probability at every beta",
         "W_V = c U, W_O = c V^T with orthogonal U and V, W_Q = alpha Z + beta I, W_K = I",
         "well-conditioned: kappa(K) <= 1000, generous beside the paper's 'kappa = 1 approximately'",
         INVERSE,
@@ -183,7 +184,10 @@ PROP_2 = Claim(
     severity="error",
     presumes=("skipless.prop-2-intuition", "skipless.sec5.2-second-term"),
     correction="skipless.prop-2-dominant-logits",
-    note="What is missing is an assumption on X.  Two equal tokens make K singular for every alpha, beta, c and Z"
+    uses=("skipless.prop-2-gaussian",),
+    note="What is missing is an assumption on X.  With the Gaussian tokens of Section A.4.1 it is true with one head at the"
+    " printed dimensions, and false at small ones: at n = d = 8 and the printed alpha and beta kappa > 1000 as a rule"
+    " (skipless.prop-2-gaussian).  Two equal tokens make K singular for every alpha, beta, c and Z"
     " (skipless.prop-2-repeated-tokens).  Tokens of different length in one direction attend to the longest, and kappa grows"
     " exponentially with beta: 5 at beta = 1/2, 289 at 5, 1e9 at 20 for tokens 1 and 2.  A bound in the margin of dominance of the"
     " logits X W X^T holds instead, with c dropping out; for tokens of equal length |x| and alpha = 0 the margin is beta times"
@@ -228,16 +232,16 @@ def well_conditioned(X: Tokens) -> Any:
     return (X * 0 + 1)[0, 0] * rational(1, 1000)
 
 
+@PROP_2.counterexample("tokens 1 and 2 at alpha = 0, beta = 20, c = 1: kappa = 1e9")
+def _() -> dict[str, Any]:
+    return {"X": [[1], [2]], "Z": [[0]], "U": [[1]], "V": [[1]], "alpha": "0", "beta": "20", "c": "1"}
+
+
 @PROP_2.counterexample("two equal tokens at alpha = 1.8, beta = 1, c = 3: K is singular")
 def _() -> dict[str, Any]:
     U, V = [["3/5", "4/5"], ["-4/5", "3/5"]], [[1, 0], [0, 1]]
     given = {"X": [[1, 0], [1, 0]], "Z": [["1/2", "-1/4"], ["1/3", "1"]], "U": U, "V": V}
     return {**given, "alpha": "9/5", "beta": "1", "c": "3"}
-
-
-@PROP_2.counterexample("tokens 1 and 2 at alpha = 0, beta = 20, c = 1: kappa = 1e9")
-def _() -> dict[str, Any]:
-    return {"X": [[1], [2]], "Z": [[0]], "U": [[1]], "V": [[1]], "alpha": "0", "beta": "20", "c": "1"}
 
 
 @PROP_2.counterexample("two tokens in one direction, d = 2, alpha = 0, beta = 20, c = 3")

@@ -38,7 +38,7 @@ Constant = Annotated[Any, Real(1.0, 64.0)]
 
 INITIALISATION = [
     "A = softmax(M), M = X W X^T, W = W_Q W_K^T = alpha Z + beta I (Eq. (11)), Z of shape (d, d) with normal entries",
-    "nothing is assumed of X",
+    "nothing is assumed of X; at alpha = 0 what is printed fails for the Gaussian tokens of Section A.4.1 with probability 1",
 ]
 ORDER = "O(x) means: at most C x, with a constant C that does not depend on alpha and beta; here C is any number given"
 WHY = (

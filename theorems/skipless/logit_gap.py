@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from fractions import Fraction
 from math import sqrt
 from typing import TYPE_CHECKING, Any
 
@@ -132,9 +133,9 @@ def _() -> dict[str, Any]:
     return {"alpha": [[1]], "beta": [[1]], "d": 2}
 
 
-@EQ_20.counterexample("d = 1, alpha = 0, beta = 1: the variance is right, but the law is skew")
+@EQ_20.counterexample("d = 3, alpha = 2, beta = 3/5, the values of Section 6.1: variance 881/25, not 681/25")
 def _() -> dict[str, Any]:
-    return {"alpha": [[0]], "beta": [[1]], "d": 1}
+    return {"alpha": [[2]], "beta": [[Fraction(3, 5)]], "d": 3}
 
 
 @EQ_20.mutant("mean zero")

@@ -84,6 +84,11 @@ def distance_from_uniform(M: Logits, tau: Temperature) -> Any:
     return frobenius_norm(tempered_softmax(M, tau) - ones(n, n) * rational(1, n))
 
 
+@UNIFORM.mutant("nine tenths of it")
+def _(M: Logits, tau: Temperature) -> Any:
+    return spread(M, tau) * rational(9, 10)
+
+
 @UNIFORM.mutant("sinh(Delta / (4 tau))")
 def _(M: Logits, tau: Temperature) -> Any:
     return spread(M, 2 * tau)
@@ -127,9 +132,9 @@ def flatness_of_softmax(M: Logits, tau: Temperature) -> Any:
     return flatness(tempered_softmax(M, tau))
 
 
-@DIFFUSE.mutant("constant 4")
+@DIFFUSE.mutant("constant 21/10")
 def _(M: Logits, tau: Temperature) -> Any:
-    return row_range(M) / (4 * tau)
+    return row_range(M) / tau * rational(10, 21)
 
 
 @DIFFUSE.mutant("square of Delta / tau")
@@ -170,9 +175,9 @@ def _(M: Logits, tau: Temperature) -> Any:
     return spread(M, tau) / (M.shape[0] - 1)
 
 
-@SHARP.mutant("half of it")
+@SHARP.mutant("nine tenths of it")
 def _(M: Logits, tau: Temperature) -> Any:
-    return spread(M, tau) / (2 * sqrt(M.shape[0] - 1))
+    return spread(M, tau) / sqrt(M.shape[0] - 1) * rational(9, 10)
 
 
 GROWTH = Claim(
@@ -208,9 +213,9 @@ def _(M: Logits, tau: Temperature) -> Any:
     return row_range(M) / (tau * (M.shape[0] - 1)) * rational(10, 19)
 
 
-@GROWTH.mutant("constant 4")
+@GROWTH.mutant("constant 21/10")
 def _(M: Logits, tau: Temperature) -> Any:
-    return row_range(M) / (tau * sqrt(M.shape[0] - 1) * 4)
+    return row_range(M) / (tau * sqrt(M.shape[0] - 1)) * rational(10, 21)
 
 
 POINTWISE = Claim(

@@ -6,6 +6,7 @@ from fractions import Fraction
 from typing import Any
 
 from theorems.skipless import SKIPLESS
+from theorems.skipless.concatenation import minimum
 from theorems.skipless.definitions import Tokens, Weights
 from theorems.skipless.lemma_1 import Alpha, Beta, Constant, initial_product, order
 from theorems.skipless.perturbation import (
@@ -22,7 +23,7 @@ from theorems.skipless.perturbation import (
     perturbation,
 )
 from theorems.skipless.softmax_bounds import collinear_tokens, separated_tokens
-from theorems.skipless.softmax_jacobian import Product, attention_lost, smallest_gap, weights_norm
+from theorems.skipless.softmax_jacobian import Product, attention, attention_lost, smallest_gap, weights_norm
 from verify.claims import Assumption, Claim
 from verify.matrix import (
     column,
@@ -38,22 +39,29 @@ EQ_31 = Claim(
     "skipless.eq-31",
     label="Eq. (31)",
     statement=r"\|\mathbf{W}_\ell^O\mathbf{W}_\ell^V\|_2\le\mathcal{O}(\alpha e^{-\beta})",
-    assumptions=[ORTHONORMAL, "O(x): at most C x for a constant C, here any number given"],
+    assumptions=[
+        ORTHONORMAL,
+        "A = softmax(X W X^T), W = alpha Z + beta I (Eq. (11))",
+        "O(x): at most C x for a constant C, here any number given",
+    ],
     relation=AtMost(ascent=False),
-    sizes={"d": (1, 2)},
+    sizes=SIZES,
+    doubt="|E|_2 is surely meant on the left, as the next sentence has it. The smaller of |W_O W_V|_2 and |E|_2 is compared,"
+    " so that a counterexample breaks both.",
     expects="refuted",
     severity="error",
     uses=("skipless.lemma-1", "skipless.eq-30", "skipless.a4.3-norm-one"),
     correction="skipless.eq-31-gap",
-    note="As printed: the left-hand side is c^2 whatever alpha and beta. |E|_2 is surely meant, as the next sentence has"
-    " it; then"
-    " too the bound fails with Lemma 1 that it is drawn from: at alpha = 0 it would say E = 0.",
+    note="The printed left-hand side is c^2 whatever alpha and beta. For |E|_2 the bound fails with Lemma 1 that it is drawn"
+    " from: at alpha = 0 it would say E = 0, for Gaussian tokens as for any others.",
 )
 
 
 @EQ_31.inputs
-def factors_and_scales(G: Rotation, H: Rotation, c: Scaling, alpha: Alpha, beta: Beta, C: Constant) -> dict[str, Any]:
-    return {**orthonormal_factors(G, H, c), "alpha": alpha, "beta": beta, "C": C}
+def tokens_factors_and_scales(
+    X: Tokens, Z: Weights, G: Rotation, H: Rotation, c: Scaling, alpha: Alpha, beta: Beta, C: Constant
+) -> dict[str, Any]:
+    return {"X": X, "Z": Z, **orthonormal_factors(G, H, c), "alpha": alpha, "beta": beta, "C": C}
 
 
 @EQ_31.formula
@@ -63,20 +71,22 @@ def printed_order_of_values(alpha: Alpha, beta: Beta, C: Constant) -> Any:
 
 
 @EQ_31.oracle
-def norm_of_value_product(U: Rotation, V: Rotation, c: Scaling) -> Any:
-    return spectral_norm(V.T @ U * (c * c))
+def smaller_of_both_norms(X: Tokens, Z: Weights, U: Rotation, V: Rotation, c: Scaling, alpha: Alpha, beta: Beta) -> Any:
+    """The smaller of |W_O W_V|_2 and |E|_2, a scalar."""
+    E = perturbation(X, initial_product(Z, alpha, beta), initial_values(U, V, c))
+    return minimum(column(spectral_norm(V.T @ U * (c * c)), spectral_norm(E)))
 
 
-@EQ_31.counterexample("d = 1, c = 3, alpha = 1, beta = 24, C = 10^6")
-def _() -> dict[str, Any]:
-    scales = {"alpha": Fraction(1), "beta": Fraction(24), "C": Fraction(10**6)}
-    return {"U": [[1]], "V": [[1]], "c": Fraction(3), **scales}
-
-
-@EQ_31.counterexample("d = 1, c = 1, alpha = 0, beta = 1/2, the values of Section A.8, C = 10^6")
+@EQ_31.counterexample("tokens 1 and 2, c = 1, alpha = 0, beta = 1/2, the values of Section A.8, C = 10^6")
 def _() -> dict[str, Any]:
     scales = {"alpha": Fraction(0), "beta": Fraction(1, 2), "C": Fraction(10**6)}
-    return {"U": [[1]], "V": [[1]], "c": Fraction(1), **scales}
+    return {"X": [[1], [2]], "Z": [[1]], "U": [[1]], "V": [[1]], "c": Fraction(1), **scales}
+
+
+@EQ_31.counterexample("tokens 1/2 and 1, c = 3, alpha = 1, beta = 40, C = 10^6")
+def _() -> dict[str, Any]:
+    scales = {"alpha": Fraction(1), "beta": Fraction(40), "C": Fraction(10**6)}
+    return {"X": [[Fraction(1, 2)], [1]], "Z": [[0]], "U": [[1]], "V": [[1]], "c": Fraction(3), **scales}
 
 
 @EQ_31.mutant("alpha dropped, twice")
@@ -131,13 +141,17 @@ def _(X: Tokens, W: Product, c: Scaling) -> Any:
     return c * c * spectral_norm(X) * attention_lost(X @ W @ X.T) * 2
 
 
-SMALL = Fraction(1, 1000)
+def _bound_by_share(X: Any, W: Any, values: Any, weight: Any = 1) -> Any:
+    """kappa(A) (1 + q) / (1 - q kappa(A)) - 1 for q = weight |E|_2 / |B|_2, a scalar."""
+    s = singular_values(attention(X, W))
+    share = spectral_norm(perturbation(X, W, values)) / spectral_norm(dominant_term(X, W, values)) * weight
+    return (s[0] - s[-1] + 2 * share * s[0]) / (s[-1] - share * s[0])
 
 
-def _small_perturbation(X: Any, Z: Any, U: Any, V: Any, c: Any, alpha: Any, beta: Any) -> Any:
-    W, values = initial_product(Z, alpha, beta), initial_values(U, V, c)
-    small = rational(SMALL.numerator, SMALL.denominator)
-    return spectral_norm(dominant_term(X, W, values)) * small - spectral_norm(perturbation(X, W, values))
+def _room(X: Any, W: Any, U: Any, V: Any, c: Any) -> Any:
+    """sigma_min(B) - |E|_2, a scalar: positive where |E|_2 kappa(A) < |B|_2."""
+    values = initial_values(U, V, c)
+    return singular_values(dominant_term(X, W, values))[-1] - spectral_norm(perturbation(X, W, values))
 
 
 CONCLUSION = Claim(
@@ -152,7 +166,69 @@ CONCLUSION = Claim(
     assumptions=[
         ORTHONORMAL,
         SPLIT + "; J in the text is taken as K, which Proposition 2 is about",
-        "W = alpha Z + beta I (Eq. (11)), nothing assumed of X",
+        ANY_TOKENS + ", W = alpha Z + beta I among them",
+        Assumption(r"\|E\|_2 \kappa(A) < \|B\|_2", positive=_room),
+    ],
+    relation=AtMost(),
+    sizes={"n": (2, 3), "d": (1, 2)},
+    expects="gap",
+    presumes=("skipless.a4.3-norm-one", "skipless.eq-31"),
+    uses=("skipless.a4.3-kappa-a", "skipless.a4.3-conclusion-alone"),
+    reading="the inference is drawn with the first sentence of the proof, kappa(A) near 1, and << means a small share"
+    " q = |E|_2 / |B|_2: kappa(K) <= kappa(A) (1 + q) / (1 - q kappa(A)), which tends to 1 with kappa(A) -> 1 and q -> 0."
+    " Without that first sentence it does not follow (skipless.a4.3-conclusion-alone)",
+    note="sigma_min(B) = |B|_2 / kappa(A), and Weyl's inequalities. The two bounds that the sentence combines do not hold:"
+    " |B|_2 is c^2 |A|_2, between c^2 and c^2 sqrt(n), 9 or more at c = 3, which kappa does not feel; and |E|_2 has no factor"
+    " alpha. That alpha and beta exist for which kappa(A) is near 1 and q small is true of Gaussian tokens of large dimension"
+    " (skipless.prop-2-gaussian), and of no alpha and beta for tokens 1 and 2, where kappa(K) is above 4 throughout.",
+)
+
+
+@CONCLUSION.inputs
+def any_tokens_and_factors(X: Tokens, W: Product, G: Rotation, H: Rotation, c: Scaling) -> dict[str, Any]:
+    return {"X": X, "W": W, **orthonormal_factors(G, H, c)}
+
+
+@CONCLUSION.formula
+def bound_by_attention_and_share(X: Tokens, W: Product, U: Rotation, V: Rotation, c: Scaling) -> Any:
+    """kappa(A) (1 + q) / (1 - q kappa(A)) - 1 for q = |E|_2 / |B|_2, a scalar: at least kappa(K) - 1."""
+    return _bound_by_share(X, W, initial_values(U, V, c))
+
+
+@CONCLUSION.oracle
+def condition_above_one(X: Tokens, W: Product, U: Rotation, V: Rotation, c: Scaling) -> Any:
+    values = singular_values(attention_derivative(X, W, initial_values(U, V, c)))
+    return (values[0] - values[-1]) / values[-1]
+
+
+@CONCLUSION.mutant("E neglected")
+def _(X: Tokens, W: Product, U: Rotation, V: Rotation, c: Scaling) -> Any:
+    return _bound_by_share(X, W, initial_values(U, V, c), 0)
+
+
+@CONCLUSION.mutant("a quarter of E")
+def _(X: Tokens, W: Product, U: Rotation, V: Rotation, c: Scaling) -> Any:
+    return _bound_by_share(X, W, initial_values(U, V, c), rational(1, 4))
+
+
+SMALL = Fraction(1, 1000)
+
+
+def _small_perturbation(X: Any, Z: Any, U: Any, V: Any, c: Any, alpha: Any, beta: Any) -> Any:
+    W, values = initial_product(Z, alpha, beta), initial_values(U, V, c)
+    small = rational(SMALL.numerator, SMALL.denominator)
+    return spectral_norm(dominant_term(X, W, values)) * small - spectral_norm(perturbation(X, W, values))
+
+
+ALONE = Claim(
+    SKIPLESS,
+    "skipless.a4.3-conclusion-alone",
+    label="Section A.4.3, a small E alone",
+    statement=r"\|\mathbf{E}\|_2\ll\|\mathbf{B}\|_2\ \Rightarrow\ \mathbf{K}\text{ is well-conditioned}",
+    assumptions=[
+        ORTHONORMAL,
+        SPLIT,
+        "W = alpha Z + beta I (Eq. (11)), nothing assumed of X, nor of kappa(A)",
         Assumption(
             r"\|E\|_2 \le \|B\|_2 / 1000, for '<<'",
             nonnegative=_small_perturbation,
@@ -163,7 +239,7 @@ CONCLUSION = Claim(
     sizes=SIZES,
     expects="refuted",
     severity="error",
-    uses=("skipless.eq-31", "skipless.a4.3-kappa-a"),
+    of_project=True,
     correction="skipless.a4.3-conclusion-gap",
     note="|E| << |B| says nothing about the small singular values of B + E; E must be small beside the smallest singular"
     " value of"
@@ -171,18 +247,12 @@ CONCLUSION = Claim(
     " not"
     " help for every X: with tokens 1 and 2 both attend to the longer one, E falls like beta e^-beta, and so does the"
     " smallest"
-    " singular value. |B|_2 is c^2 |A|_2, between c^2 and c^2 sqrt(n), and 9 or more at c = 3.",
+    " singular value.",
 )
+ALONE.inputs(tokens_factors_and_scales)
 
 
-@CONCLUSION.inputs
-def tokens_factors_and_scales(
-    X: Tokens, Z: Weights, G: Rotation, H: Rotation, c: Scaling, alpha: Alpha, beta: Beta, C: Constant
-) -> dict[str, Any]:
-    return {"X": X, "Z": Z, **orthonormal_factors(G, H, c), "alpha": alpha, "beta": beta, "C": C}
-
-
-@CONCLUSION.formula
+@ALONE.formula
 def multiple_of_smallest_stretch(
     X: Tokens, Z: Weights, U: Rotation, V: Rotation, c: Scaling, alpha: Alpha, beta: Beta, C: Constant
 ) -> Any:
@@ -190,29 +260,29 @@ def multiple_of_smallest_stretch(
     return C * singular_values(attention_derivative(X, initial_product(Z, alpha, beta), initial_values(U, V, c)))[-1]
 
 
-@CONCLUSION.oracle
+@ALONE.oracle
 def largest_stretch(X: Tokens, Z: Weights, U: Rotation, V: Rotation, c: Scaling, alpha: Alpha, beta: Beta) -> Any:
     return spectral_norm(attention_derivative(X, initial_product(Z, alpha, beta), initial_values(U, V, c)))
 
 
-@CONCLUSION.counterexample("tokens 1 and 2, alpha = 0, beta = 20, c = 3: kappa(K) > 1000, |E| < |B| / 1000")
+@ALONE.counterexample("tokens 1 and 2, alpha = 0, beta = 20, c = 3: kappa(K) > 1000, |E| < |B| / 1000")
 def _() -> dict[str, Any]:
     scales = {"alpha": Fraction(0), "beta": Fraction(20), "C": Fraction(1000)}
     return {"X": [[1], [2]], "Z": [[1]], "U": [[1]], "V": [[1]], "c": Fraction(3), **scales}
 
 
-@CONCLUSION.counterexample("any two tokens, alpha = beta = 0: E = 0 and K is singular")
+@ALONE.counterexample("any two tokens, alpha = beta = 0: E = 0 and K is singular")
 def _() -> dict[str, Any]:
     scales = {"alpha": Fraction(0), "beta": Fraction(0), "C": Fraction(1000)}
     return {"X": [[1], [-1]], "Z": [[1]], "U": [[1]], "V": [[1]], "c": Fraction(3), **scales}
 
 
-@CONCLUSION.mutant("without the factor C")
+@ALONE.mutant("without the factor C")
 def _(X: Tokens, Z: Weights, U: Rotation, V: Rotation, c: Scaling, alpha: Alpha, beta: Beta, C: Constant) -> Any:
     return singular_values(attention_derivative(X, initial_product(Z, alpha, beta), initial_values(U, V, c)))[-1]
 
 
-@CONCLUSION.mutant("norm of B instead of the smallest singular value")
+@ALONE.mutant("norm of B instead of the smallest singular value")
 def _(X: Tokens, Z: Weights, U: Rotation, V: Rotation, c: Scaling, alpha: Alpha, beta: Beta, C: Constant) -> Any:
     return C * spectral_norm(dominant_term(X, initial_product(Z, alpha, beta), initial_values(U, V, c)))
 
@@ -241,7 +311,7 @@ WELL_CONDITIONED = Claim(
     where=lambda sizes: sizes["n"] <= sizes["d"] + 1,  # three tokens on a line have a gap below 0
     domains=("generic", "large logits", "huge"),  # the others have equal tokens, or none apart enough
     of_project=True,
-    corrects="skipless.a4.3-conclusion",
+    corrects="skipless.a4.3-conclusion-alone",
     uses=("skipless.eq-31-gap", "skipless.eq-23-gap"),
     note="|A - I|_2 <= 2 (n - 1) e^-gamma, as its rows and columns have absolute sums of at most that, and |E|_2 <= c^2"
     " |X|_2 2 (n - 1)"
@@ -265,10 +335,7 @@ def conditioning_bound(X: Tokens, W: Product) -> Any:
     return 2 * delta / (1 - delta)
 
 
-@WELL_CONDITIONED.oracle
-def condition_above_one(X: Tokens, W: Product, U: Rotation, V: Rotation, c: Scaling) -> Any:
-    values = singular_values(attention_derivative(X, W, initial_values(U, V, c)))
-    return (values[0] - values[-1]) / values[-1]
+WELL_CONDITIONED.oracle(condition_above_one)
 
 
 @WELL_CONDITIONED.mutant("E neglected: 2 (n - 1) e^-gamma alone")
@@ -292,7 +359,7 @@ def far_apart(arrays: dict[str, Any], sizes: dict[str, int], rng: Any) -> None:
     arrays["c"][:] = rng.choice([0.5, 1.0, 3.0], len(arrays["c"]))
 
 
-for one in (BY_GAP, WELL_CONDITIONED):
+for one in (BY_GAP, CONCLUSION, WELL_CONDITIONED):
     one.domain("separated tokens")(separated_tokens)
     one.domain("tokens far apart")(far_apart)
 BY_GAP.domain("collinear tokens")(collinear_tokens)

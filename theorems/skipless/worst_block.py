@@ -261,9 +261,14 @@ JUSTIFICATION = Claim(
     "skipless.sec4.2-justification",
     label="Section 4.2, text below Eq. (6)",
     statement=r"\text{Eq. (6) does not hold universally, but is justified under mild block-incoherence conditions with balanced"
-    r" blocks (Section A.4.4):}\ \rho<s_{\min}^2\ \text{for the blocks}\ \mathbf{J}_1,\hat{\mathbf{J}}_1,\dots,\mathbf{J}_L,"
-    r"\hat{\mathbf{J}}_L",
-    assumptions=[*NETWORK, BOTH, "rho < s_min^2, without which the right-hand sides of Eq. (37) are not real numbers"],
+    r" blocks (Section A.4.4)}",
+    assumptions=[
+        *NETWORK,
+        BOTH,
+        "the blocks are J_1, J-hat_1, ..., J_L, J-hat_L, of which Eq. (6) speaks",
+        "a mild condition is one that some blocks meet; the condition is rho < s_min^2, without which the right-hand sides of"
+        " Eq. (37) are not real numbers",
+    ],
     relation=AtMost(ascent=False),
     sizes=PAIRS,
     where=few_entries,
@@ -364,6 +369,8 @@ STACKING = Claim(
     severity="error",
     uses=("skipless.eq-5-jacobian",),
     correction="skipless.sec4.3-row-stacking-tall",
+    doubt="The text draws this from 'assumption i)', that is Eq. (6), which it assumes of blocks side by side.  Eq. (6) is met at"
+    " both examples, max kappa being infinite there.",
     note="Stacking is vertical, Eq. (6) is about blocks side by side.  Two equal samples make J_l singular, whatever the"
     " samples' own kappa; and for mn > 2d it always is.  The largest singular value obeys |J_l| <= sqrt(m) max |J_l(x)|, the"
     " smallest has no lower bound.",
