@@ -246,9 +246,9 @@ PROP_1 = Claim(
     " neuron sits just above its kink on the first sample: one step carries it below, where it stops lowering f(X_1)"
     " and starts raising f(X_2), and the loss grows. No other C made of the printed quantities helps: for"
     " W_V = (1, -1, e) the relative loss after one step tends to 1 + 2 gamma + 5 gamma^2 as e -> 0, for every"
-    " gamma > 0, while the norms, alpha = 1 and l(theta^0) tend to those at e = 0. Eqs. (2), (3) and the violation are"
-    " strict and no pre-activation is zero, so a neighbourhood of these weights breaks (4), and Gaussian initialisation"
-    " meets it with positive probability.",
+    " gamma > 0. With (a, -a, e), 2 a^2 + e^2 = 2, and labels that keep l(theta^0), all that C may depend on is the same"
+    " for every e. Eqs. (2), (3) and the violation are strict and no pre-activation is zero, so a neighbourhood of these"
+    " weights breaks (4), and Gaussian initialisation meets it with positive probability.",
 )
 
 

@@ -73,76 +73,19 @@ PROP_1_Z = Claim(
     r"[\text{Prop. 1}];\quad z\triangleq\bar\lambda_O^2(1+4\tau_0^2C_x^2d_s^2\bar\lambda_V^2(\bar\lambda_Q^2+"
     r"\bar\lambda_K^2))\ [\text{Table 2}];\quad \rho^2\bar\lambda_O[1+4\tau_0^2C_x^4d_s^2\bar\lambda_V^2(\bar\lambda_Q^2"
     r"+\bar\lambda_K^2)]=\rho^2 z/\bar\lambda_O\ [\text{C.2}]",
-    assumptions=[
-        Assumption(
-            "all lambdas, tau_0, C_x positive",
-            positive=lambda tau_0, C_x, Q, K, V, O: stacked([tau_0, C_x, Q, K, V, O]),
-        )
-    ],
+    assumptions=["all lambdas positive"],
     relation=Equal(),
-    sizes={"d_s": (1, 4)},
-    expects="refuted",
-    severity="slip",
-    correction="convergence.prop-1-z-of-c2",
-    doubt="O and Q are easily confused by the extraction; the counterexample has lambda_O = lambda_Q, so it rests on the"
-    " powers of C_x alone.",
-    note="The three definitions differ pairwise: Prop. 1 has lambda_O^2 where the others have lambda_Q^2, Table 2 C_x^2"
-    " where the others have C_x^4. The proof needs lambda_Q^2 and C_x^4.",
+    sizes={"N": (1, 4), "d_s": (1, 4)},
+    expects="reading",
+    reading="lambda_Q^2 in the inner bracket, as in Table 2 and C.2, and C_x^4, as in Proposition 1 and C.2",
+    doubt="Proposition 1 shows lambda_O^2 in its inner bracket and Table 2 C_x^2. The extraction takes O for Q elsewhere, and"
+    " the rows of Table 2 beside z are damaged (W_O for W_Q, a squared norm in lambda_V): no refutation rests on these glyphs.",
+    note="The bounds (26), (33), (34) on the weights put into Lemma 9, each per unit of gamma sum_s sqrt(2 l(theta^s)), give"
+    " rho^2 z / lambda_O with this z and with neither of the other two.",
 )
 
 
 @PROP_1_Z.formula
-def printed_z(d_s: Annotated[int, Size("d_s")], tau_0: Positive, C_x: Positive, Q: Positive, K: Positive, V: Positive,
-              O: Positive) -> Any:  # fmt: skip
-    """z of Proposition 1 and of Table 2, shape (2,)."""
-    attention = 4 * tau_0**2 * d_s**2 * V**2
-    return stacked([O**2 * (1 + attention * C_x**4 * (O**2 + K**2)), O**2 * (1 + attention * C_x**2 * (Q**2 + K**2))])
-
-
-@PROP_1_Z.oracle
-def z_of_the_chain(d_s: Annotated[int, Size("d_s")], tau_0: Positive, C_x: Positive, Q: Positive, K: Positive,
-                   V: Positive, O: Positive) -> Any:  # fmt: skip
-    """z as the last lines of the F_pre chain of C.2 define it, twice."""
-    b = Scalars(1, d_s, tau_0, rational(1), C_x, Q, K, V, O)
-    return stacked([b.z(Q)] * 2)
-
-
-@PROP_1_Z.mutant("4 dropped")
-def _(d_s: Annotated[int, Size("d_s")], tau_0: Positive, C_x: Positive, Q: Positive, K: Positive, V: Positive,
-      O: Positive) -> Any:  # fmt: skip
-    attention = tau_0**2 * d_s**2 * V**2 * C_x**2
-    return stacked([O**2 * (1 + attention * C_x**2 * (O**2 + K**2)), O**2 * (1 + attention * (Q**2 + K**2))])
-
-
-@PROP_1_Z.mutant("d_s for d_s^2 and lambda_V for lambda_V^2")
-def _(d_s: Annotated[int, Size("d_s")], tau_0: Positive, C_x: Positive, Q: Positive, K: Positive, V: Positive,
-      O: Positive) -> Any:  # fmt: skip
-    attention = tau_0**2 * d_s * V
-    return stacked([O**2 * (1 + attention * (O**2 + K**2)), O**2 * (1 + attention * (Q**2 + K**2))])
-
-
-@PROP_1_Z.counterexample("C_x = 2, d_s = 3, all else 1: Table 2 has 289, Prop. 1 and C.2 have 1153")
-def _() -> dict[str, Any]:
-    return {"d_s": 3, "tau_0": 1, "C_x": 2, "Q": 1, "K": 1, "V": 1, "O": 1}
-
-
-Z_OF_C2 = Claim(
-    CONVERGENCE,
-    "convergence.prop-1-z-of-c2",
-    label="z, as the movement of F_pre needs it",
-    statement=r"\rho\{\rho\bar\lambda_O+\bar\lambda_V2\tau_0C_x^2d_s(\bar\lambda_Q\cdot2\rho\tau_0\bar\lambda_Q\bar\lambda_V"
-    r"\bar\lambda_OC_x^2d_s+\bar\lambda_K\cdot2\rho\tau_0\bar\lambda_K\bar\lambda_V\bar\lambda_OC_x^2d_s)\}=\rho^2z/"
-    r"\bar\lambda_O,\quad z=\bar\lambda_O^2(1+4\tau_0^2C_x^4d_s^2\bar\lambda_V^2(\bar\lambda_Q^2+\bar\lambda_K^2))",
-    assumptions=["all lambdas positive"],
-    relation=Equal(),
-    sizes={"N": (1, 4), "d_s": (1, 4)},
-    corrects="convergence.prop-1-z",
-    of_project=True,
-    note="The bounds (26), (33), (34) on the weights put into Lemma 9, each per unit of gamma sum_s sqrt(2 l(theta^s)).",
-)
-
-
-@Z_OF_C2.formula
 def z_needed(N: Annotated[int, Size("N")], d_s: Annotated[int, Size("d_s")], tau_0: Positive, C_x: Positive,
              Q: Positive, K: Positive, V: Positive, O: Positive) -> Any:  # fmt: skip
     """rho^2 z / lambda_O at tau_1 = 1, with lambda_Q and C_x^4 in z."""
@@ -150,7 +93,7 @@ def z_needed(N: Annotated[int, Size("N")], d_s: Annotated[int, Size("d_s")], tau
     return C_x**2 * (N * d_s**3) * O**2 * (1 + attention * (Q**2 + K**2)) / O
 
 
-@Z_OF_C2.oracle
+@PROP_1_Z.oracle
 def movement_of_hidden_layer(N: Annotated[int, Size("N")], d_s: Annotated[int, Size("d_s")], tau_0: Positive,
                              C_x: Positive, Q: Positive, K: Positive, V: Positive, O: Positive) -> Any:  # fmt: skip
     b = Scalars(N, d_s, tau_0, rational(1), C_x, Q, K, V, O)
@@ -158,16 +101,22 @@ def movement_of_hidden_layer(N: Annotated[int, Size("N")], d_s: Annotated[int, S
     return b.rho * (moved["W_V"] + V * b.kappa * (Q * moved["W_K"] + K * moved["W_Q"]))
 
 
-@Z_OF_C2.mutant("lambda_O in place of lambda_Q, as in Prop. 1")
+@PROP_1_Z.mutant("lambda_O in place of lambda_Q, as Prop. 1 shows")
 def _(N: Annotated[int, Size("N")], d_s: Annotated[int, Size("d_s")], tau_0: Positive, C_x: Positive, Q: Positive,
       K: Positive, V: Positive, O: Positive) -> Any:  # fmt: skip
     return C_x**2 * (N * d_s**3) * O * (1 + 4 * tau_0**2 * C_x**4 * d_s**2 * V**2 * (O**2 + K**2))
 
 
-@Z_OF_C2.mutant("C_x^2, as in Table 2")
+@PROP_1_Z.mutant("C_x^2, as Table 2 shows")
 def _(N: Annotated[int, Size("N")], d_s: Annotated[int, Size("d_s")], tau_0: Positive, C_x: Positive, Q: Positive,
       K: Positive, V: Positive, O: Positive) -> Any:  # fmt: skip
     return C_x**2 * (N * d_s**3) * O * (1 + 4 * tau_0**2 * C_x**2 * d_s**2 * V**2 * (Q**2 + K**2))
+
+
+@PROP_1_Z.mutant("4 dropped")
+def _(N: Annotated[int, Size("N")], d_s: Annotated[int, Size("d_s")], tau_0: Positive, C_x: Positive, Q: Positive,
+      K: Positive, V: Positive, O: Positive) -> Any:  # fmt: skip
+    return C_x**2 * (N * d_s**3) * O * (1 + tau_0**2 * C_x**4 * d_s**2 * V**2 * (Q**2 + K**2))
 
 
 def _speeds(b: Bounds) -> dict[str, Any]:
@@ -476,9 +425,9 @@ FPRE_CHAIN = Claim(
     expects="refuted",
     severity="slip",
     correction="convergence.fpre-chain-with-d-s",
-    doubt="The factor d_s missing on the first line stands on the second and in Eq. (36); it may have been lost in the"
-    " extraction. z is read as C.2 itself writes it out.",
-    note="Without d_s the first line is false for long sequences only: one large pair of opposite tokens, to which all"
+    doubt="z is read as C.2 itself writes it out. The first line shows no trace of damage where d_s is missing.",
+    note="Lemma 9, which the first line quotes, has d_s there, and so have the second line and Eq. (36). Without it the line is"
+    " false for long sequences only: one large pair of opposite tokens, to which all"
     " others attend, moves every row of attention. With d_s the chain holds. Its 16 / alpha^2 may be 4 / alpha^2, since"
     " gamma sum_s u^s <= 4 / alpha^2: Eq. (3) then keeps sigma_min(F_pre) above 7 alpha / 8.",
     uses=(
@@ -494,7 +443,7 @@ FPRE_CHAIN_WITH_D_S = Claim(
     assumptions=_GRANTED,
     relation=AtMost(ascent=False, signed=True),
     sizes={"N": (1, 2), "d_s": (1, 2), "d": (1, 1), "d_m": (1, 2)},
-    uses=("convergence.prop-1-z-of-c2",),
+    uses=("convergence.prop-1-z",),
     corrects="convergence.fpre-chain",
     of_project=True,
 )

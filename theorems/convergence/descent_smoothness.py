@@ -201,6 +201,16 @@ def _() -> dict[str, Any]:
     }  # fmt: skip
 
 
+@EQ_35.counterexample(
+    "one step of gradient descent, gamma = 1/200, from W_V = 1, w_O = 0, f - y = 1/2000, which meets (2) and (3)"
+)
+def _() -> dict[str, Any]:
+    return {
+        "X": [[[1]]], "y": [[Fraction(-1, 2000)]], "theta": [[0, 0, 1, Fraction(-1, 400000)]], "theta_0": [[0, 0, 1, 0]],
+        "tau_0": Fraction(1), "tau_1": Fraction(1),
+    }  # fmt: skip
+
+
 EQ_35_NORM = drawn_at_two_ends(
     Claim(
         CONVERGENCE,

@@ -143,6 +143,14 @@ def _(
     return _four_bounds(X, y, W_Q, W_K, W_V, w_O, tau_0, tau_1) / sqrt(X.shape[1])
 
 
+@LEMMA_12.mutant("N^{1/2} dropped in rho")
+def _(
+    X: Samples, y: Labels, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, w_O: OutputWeights,
+    tau_0: PositiveScale, tau_1: PositiveScale,
+) -> Any:  # fmt: skip
+    return _four_bounds(X, y, W_Q, W_K, W_V, w_O, tau_0, tau_1) / sqrt(X.shape[0])
+
+
 @LEMMA_12.mutant("lambda_O and lambda_V exchanged in the last two")
 def _(
     X: Samples, y: Labels, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, w_O: OutputWeights,
@@ -209,12 +217,12 @@ EQ_9_10 = Claim(
 
 def _lines_after(
     wrt: str, X: Any, y: Any, W_Q: Any, W_K: Any, W_V: Any, w_O: Any, tau_0: Any, tau_1: Any,
-    gate: Any = step, factor: Any = None,
+    gate: Any = step, factor: Any = None, samples: Any = None,
 ) -> list[Any]:  # fmt: skip
     """The lines of Eqs. (7), (8), (9) or (10) that follow the norm of the gradient.
 
     They are the norm of its closed form, the bound by sum_n |f(X_n) - y_n|, and the bound by ||f - y||_2; for W_K the last
-    only.  `factor` multiplies the bounds.
+    only.  `factor` multiplies the bounds, `samples` stands for the N of the last one.
     """
     b = bounds_at(X, W_Q, W_K, W_V, w_O, tau_0, tau_1)
     N = X.shape[0]
@@ -223,7 +231,7 @@ def _lines_after(
     each = (
         per_sample * {"W_V": b.O, "w_O": b.V, "W_Q": b.kappa * b.K * b.V * b.O, "W_K": b.kappa * b.Q * b.V * b.O}[wrt]
     )
-    last = each * sqrt(N) * frobenius_norm(error)
+    last = each * sqrt(N if samples is None else samples) * frobenius_norm(error)
     if wrt == "W_K":
         return [last]
     arguments = (W_Q, W_K, W_V, w_O, tau_0, tau_1)
@@ -303,6 +311,14 @@ def _(
     return _larger(("W_V", "w_O"), X, y, W_Q, W_K, W_V, w_O, tau_0, tau_1, factor=lambda b: 1 / sqrt(b.d_s))
 
 
+@EQ_7_8.mutant("N^{1/2} dropped")
+def _(
+    X: Samples, y: Labels, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, w_O: OutputWeights,
+    tau_0: PositiveScale, tau_1: PositiveScale,
+) -> Any:  # fmt: skip
+    return _larger(("W_V", "w_O"), X, y, W_Q, W_K, W_V, w_O, tau_0, tau_1, samples=1)
+
+
 @EQ_9_10.inputs
 def residuals_of_eqs_9_10(
     X: Samples, error: Error, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, w_O: OutputWeights,
@@ -348,3 +364,11 @@ def _(
     tau_0: PositiveScale, tau_1: PositiveScale,
 ) -> Any:  # fmt: skip
     return _larger(("W_Q", "W_K"), X, y, W_Q, W_K, W_V, w_O, tau_0, tau_1, factor=lambda b: 1 / b.C_x**2)
+
+
+@EQ_9_10.mutant("N^{1/2} dropped")
+def _(
+    X: Samples, y: Labels, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, w_O: OutputWeights,
+    tau_0: PositiveScale, tau_1: PositiveScale,
+) -> Any:  # fmt: skip
+    return _larger(("W_Q", "W_K"), X, y, W_Q, W_K, W_V, w_O, tau_0, tau_1, samples=1)

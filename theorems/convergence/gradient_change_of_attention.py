@@ -425,7 +425,7 @@ def query_gradient_lipschitz_bound(X: Tokens, theta: Theta, theta_0: Theta, tau_
 
 @EQ_24.formula
 def key_gradient_lipschitz_bound(X: Tokens, theta: Theta, theta_0: Theta, tau_0: Any, tau_1: Any) -> Any:
-    """The right-hand side of Eq. (24), a scalar; the larger one of lambda_Q and lambda_K in 3 lambda_K z."""
+    """The right-hand side of Eq. (24), a scalar, with lambda_K in 3 lambda_K z as printed."""
     q = Pair(X, theta, theta_0, tau_0, tau_1)
     return _printed(q, q.b.Q)
 

@@ -142,7 +142,8 @@ QQ_NORM = Claim(
     correction="convergence.h-qq-norm-absolute",
     doubt="The extraction loses the dot of relu'; Gamma_i is taken without the last x of its third term.",
     note="The Cauchy-Schwarz step takes w_V^T (w_O o relu') out of the sum, but it depends on i through the ReLU, and the"
-    " x^T Gamma_i x have either sign. For tokens 1 and -1 they cancel while one ReLU of the two is off, and the bound is 0."
+    " x^T Gamma_i x have either sign. For tokens 1 and -1 they cancel, as beta_2 is beta_1 reversed, while each neuron is on for"
+    " one of the two: the bound is 0 for all weights, at every width, and the norm almost surely is not."
     " With |x^T Gamma_i x| inside the sum the order is right. The bound of ||w_Q||_2 for a factor"
     " ||w_K||_2 is right where eta_Q = eta_K, as in Table 1.",
 )
@@ -206,6 +207,11 @@ def _(x: ScalarTokens, w_Q: Queries, w_K: Weights, w_V: Weights, w_O: Weights, R
     return -stacked(_qq_lines(x, w_Q, w_K, w_V, w_O, R, inside=False))
 
 
+def _ones(d_m: int) -> dict[str, Any]:
+    """Tokens 1 and -1, all weights 1, of norm sqrt(d_m) <= 3 sqrt(d_m)."""
+    return {"x": [[1], [-1]], **{name: [[1]] * d_m for name in ("w_Q", "w_K", "w_V", "w_O")}}
+
+
 @QQ_NORM.counterexample("tokens 1, -1 and 1/2")
 def _() -> dict[str, Any]:
     return {"x": [[1], [-1], ["1/2"]], "w_Q": [[1]], "w_K": [[1]], "w_V": [[1]], "w_O": [[1]], "R": 0, "C_x": 1}
@@ -213,7 +219,12 @@ def _() -> dict[str, Any]:
 
 @QQ_NORM.counterexample("tokens 1 and -1, d_m = 1, all weights 1: the bound is 0, the norm is not")
 def _() -> dict[str, Any]:
-    return {"x": [[1], [-1]], "w_Q": [[1]], "w_K": [[1]], "w_V": [[1]], "w_O": [[1]], "R": 0, "C_x": 1}
+    return {**_ones(1), "R": 0, "C_x": 1}
+
+
+@QQ_NORM.counterexample("tokens 1 and -1, d_m = 5, where 1 - 8 exp(-d_m/2) > 0, all weights 1: as at d_m = 1")
+def _() -> dict[str, Any]:
+    return {**_ones(5), "R": 0, "C_x": 1}
 
 
 QQ_ABSOLUTE = Claim(
@@ -291,8 +302,9 @@ OV_NORM = Claim(
     severity="error",
     correction="convergence.h-ov-norm-absolute",
     note="Two defects. The ReLUs are on for some tokens and off for others, so x^T beta_i of both signs may cancel in the"
-    " bound and not in the entry. And tau_1 sum_i ||x|| ||beta_i|| is d_m^{-1/2} times a number that does not depend on the"
-    " width: O(d_m^{-1/2}) and no better, since sqrt(d_m) ||H_OV||_2 tends to |sum_i x_i| (convergence.hessian-block-limits)."
+    " bound and not in the entry: for tokens 1 and -1 the bound is 0 at every width, and the norm almost surely is"
+    " not. And tau_1 sum_i ||x|| ||beta_i|| is d_m^{-1/2} times a number that does not depend on the width: O(d_m^{-1/2}) and no"
+    " better, since sqrt(d_m) ||H_OV||_2 tends to |sum_i x_i| (convergence.hessian-block-limits)."
     " The claim is refuted by the first; Theorem 3 needs no more than O(d_m^{-1/2}).",
 )
 
@@ -339,7 +351,12 @@ def _(x: ScalarTokens, w_Q: Queries, w_K: Weights, w_V: Weights, w_O: Weights) -
 
 @OV_NORM.counterexample("tokens 1 and -1, d_m = 1, all weights 1: the bound is 0, the entry is not")
 def _() -> dict[str, Any]:
-    return {"x": [[1], [-1]], "w_Q": [[1]], "w_K": [[1]], "w_V": [[1]], "w_O": [[1]]}
+    return _ones(1)
+
+
+@OV_NORM.counterexample("tokens 1 and -1, d_m = 5, where 1 - 8 exp(-d_m/2) > 0, all weights 1: as at d_m = 1")
+def _() -> dict[str, Any]:
+    return _ones(5)
 
 
 OV_ABSOLUTE = Claim(

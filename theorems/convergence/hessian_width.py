@@ -1,7 +1,7 @@
-"""Theorem 3, the Hessian of the network and its width at d = 1, and what it says about the tangent kernel.
+"""Theorem 3, the Hessian of the network and its width, and what it says about the tangent kernel.
 
-The weights are one matrix theta = [w_Q w_K w_V w_O] of shape (d_m, 4).  f is the sum over tokens of Appendix C.2 and
-tau_0 = 1/d_m, tau_1 = d_m^{-1/2} (NTK, Table 1).
+One sample X; the weights are one matrix theta = [W_Q W_K W_V w_O] of shape (d_m, 3d + 1).  f is the sum over tokens of
+Appendix C.2, which bounds the average of Eq. (1.2), and tau_0 = 1/d_m, tau_1 = d_m^{-1/2} (NTK, Table 1).
 """
 
 from __future__ import annotations
@@ -12,48 +12,47 @@ from typing import Annotated, Any
 import numpy as np
 
 from theorems.convergence import CONVERGENCE
-from theorems.convergence.definitions import outputs
+from theorems.convergence.definitions import KeyWeights, OutputWeights, QueryWeights, ValueWeights, outputs
 from theorems.convergence.descent import stacked
+from theorems.convergence.gradient_change import Theta, split
+from theorems.convergence.gradients import Tokens
 from verify.claims import Assumption, Claim
 from verify.derivatives import hessian, jacobian
-from verify.matrix import frobenius_norm, rational, spectral_norm, sqrt
+from verify.matrix import absolute, concatenate, frobenius_norm, rational, spectral_norm, sqrt
 from verify.relations import AtMost
-from verify.shapes import Real, Shape
+from verify.shapes import Real
 
-Column = Annotated[Any, Shape("d_s", "1")]
-Theta = Annotated[Any, Shape("d_m", "4")]
 Radius = Annotated[Any, Real(0.0625, 4.0)]
 
-
-def scalar_network(x: Column, theta: Theta) -> Any:
-    """f(x), shape (1, 1), for tokens of dimension 1 (Eq. (71))."""
-    d_m = theta.shape[0]
-    W_Q, W_K, W_V, w_O = (theta[:, k : k + 1] for k in range(4))
-    zero = x.sum() * 0
-    tau_0, tau_1 = zero + rational(1, d_m), zero + 1 / sqrt(d_m)
-    return outputs(x.reshape(1, *x.shape), W_Q, W_K, W_V, w_O, tau_0, tau_1, "sum")
+SIZES = {"d_s": (1, 2), "d": (1, 2), "d_m": (1, 3)}
 
 
-def hessian_constant(x: Column, R: Any) -> Any:
-    """2 c^4 B^5 + (1/2 + sqrt(2)) c^2 sqrt(d_s) B^3 + d_s B with c = 3 + R and B = ||x||_2 (see `THM_3.note`)."""
-    B, c, d_s = frobenius_norm(x), R + 3, x.shape[0]
+def network(X: Tokens, theta: Theta) -> Any:
+    """f(X), shape (1, 1), under the scaling of Section 4.3."""
+    zero = X.sum() * 0
+    tau_0, tau_1 = zero + rational(1, theta.shape[0]), zero + 1 / sqrt(theta.shape[0])
+    return outputs(X.reshape(1, *X.shape), **split(theta), tau_0=tau_0, tau_1=tau_1, pooling="sum")
+
+
+def hessian_constant(X: Tokens, R: Any) -> Any:
+    """2 c^4 B^5 + (1/2 + sqrt(2)) c^2 sqrt(d_s) B^3 + d_s B with c = 3 + R and B = ||X||_F (see `THM_3.note`)."""
+    B, c, d_s = frobenius_norm(X), R + 3, X.shape[0]
     return 2 * c**4 * B**5 + c**2 * B**3 * sqrt(d_s) * rational(1, 2) + c**2 * B**3 * sqrt(d_s) * sqrt(2) + B * d_s
 
 
 def _norms_in_the_ball(theta: Any, R: Any) -> Any:
-    """(3 + R) sqrt(d_m) less the norm of each weight."""
-    return stacked([(R + 3) * sqrt(theta.shape[0]) - frobenius_norm(theta[:, k : k + 1]) for k in range(4)])
+    """(3 + R) sqrt(d_m) less the spectral norm of each weight."""
+    return stacked([(R + 3) * sqrt(theta.shape[0]) - spectral_norm(W) for W in split(theta).values()])
 
 
 BALL = Assumption(
-    "theta in B(theta^0, R) and ||w^0||_2 <= 3 sqrt(d_m) for the four weights, as Lemma 6 gives with probability at least"
-    " 1 - 8 exp(-d_m / 2); then ||w||_2 <= (3 + R) sqrt(d_m)",
+    "theta in B(theta^0, R) and ||W^0||_2 <= 3 sqrt(d_m) for the four weights, as Lemma 6 gives for d_m > d with probability"
+    " at least 1 - 8 exp(-d_m / 2); then ||W||_2 <= (3 + R) sqrt(d_m)",
     nonnegative=_norms_in_the_ball,
 )
 SETUP = [
-    "d = 1, as in the proof",
     "NTK initialisation, tau_0 = 1/d_m, tau_1 = d_m^{-1/2}",
-    "f with the sum over tokens",
+    "f with the sum over tokens, at one sample X",
 ]
 
 
@@ -71,16 +70,17 @@ THM_3 = Claim(
     r"at least }1-8e^{-d_m/2}:\ \|H(\theta^t)\|_2\le\mathcal O(d_m^{-1/2})",
     assumptions=[*SETUP, BALL, Assumption("R > 0", positive=lambda R: stacked([R]))],
     relation=AtMost(ascent=False),
-    sizes={"d_s": (1, 2), "d_m": (1, 3)},
+    sizes=SIZES,
     expects="gap",
-    reading="NTK initialisation (Section 4.3), d = 1, and the Hessian where f is twice differentiable (no pre-activation is"
-    " 0; relu'' = 0); O(d_m^{-1/2}) with the explicit constant 2 c^4 B^5 + (1/2 + sqrt 2) c^2 sqrt(d_s) B^3 + d_s B, c ="
-    " 3 + R, B = ||x||_2 <= sqrt(d_s) C_x, on the event of probability 1 - 8 exp(-d_m/2) that the proof uses",
-    note="With p = w_Q.w_K, f = tau_1 sum_i g(m_i(p)), |g'| <= |w_O||w_V|, dm_i/dp = tau_0 x_i Var_i(x), d^2m_i/dp^2 ="
-    " tau_0^2 x_i^2 k_i, |Var_i| <= B^2/2 and |k_i| <= B^3 (third cumulant). The blocks of Q and K give |f_pp| (|w_Q|^2 +"
-    " |w_K|^2) + |f_p|, those with V and O tau_1 tau_0 sqrt(d_s) B^3 (|w_O| + |w_V|) (|w_Q|^2 + |w_K|^2)^{1/2} / 2, and O with V"
-    " tau_1 d_s B: each of order d_m^{-1/2}. Under LeCun and He initialisation tau_1 = 1, and the block of O and V is of"
-    " order 1: there the statement fails. At a kink f has no Hessian, and every ball of fixed radius holds kinks.",
+    reading="NTK initialisation (Section 4.3), and the Hessian where f is twice differentiable (no pre-activation is 0;"
+    " relu'' = 0); O(d_m^{-1/2}) with the explicit constant 2 c^4 B^5 + (1/2 + sqrt 2) c^2 sqrt(d_s) B^3 + d_s B, c = 3 + R,"
+    " B = ||X||_F <= sqrt(d_s) C_x, on the event of probability 1 - 8 exp(-d_m/2) that the proof uses",
+    note="For any d; the proof has d = 1. With M = W_Q^T W_K, f = tau_1 sum_i h_i^T m_i(M), |h_i| <= |w_O||W_V|, dm_i = tau_0"
+    " Cov_i dM^T x_i, d^2m_i = tau_0^2 kappa_i(dM^T x_i, dM^T x_i), where Cov_i and kappa_i, second and third cumulants of the"
+    " tokens, are at most B^2/2 and B^3. With |dM| <= c sqrt(d_m) (|dW_Q| + |dW_K|) and d^2M = 2 dW_Q^T dW_K, the blocks of Q"
+    " and K give 2 c^4 B^5 + c^2 sqrt(d_s) B^3 / 2, those with V and O at most sqrt(2) c^2 sqrt(d_s) B^3, O with V d_s B, each"
+    " over sqrt(d_m). Under LeCun and He initialisation tau_1 = 1, and the block of O and V is of order 1: there the statement"
+    " fails. At a kink f has no Hessian, and every ball of fixed radius holds kinks.",
     proof=(
         "convergence.lemma-20",
         "convergence.h-qq-norm",
@@ -95,33 +95,56 @@ THM_3 = Claim(
 )
 
 
+@THM_3.inputs
+def weights_as_one(
+    X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, w_O: OutputWeights, R: Radius
+) -> dict[str, Any]:
+    return {"X": X, "theta": concatenate([W_Q, W_K, W_V, w_O], axis=1), "R": R}
+
+
 @THM_3.formula
-def hessian_bound(x: Column, theta: Theta, R: Radius) -> Any:
+def hessian_bound(X: Tokens, theta: Theta, R: Radius) -> Any:
     """hessian_constant / sqrt(d_m), a scalar."""
-    return hessian_constant(x, R) / sqrt(theta.shape[0])
+    return hessian_constant(X, R) / sqrt(theta.shape[0])
 
 
 @THM_3.oracle
-def hessian_norm(x: Column, theta: Theta) -> Any:
+def hessian_norm(X: Tokens, theta: Theta) -> Any:
     """||H||_2 by differentiation."""
-    return spectral_norm(hessian(scalar_network, ("theta", "theta"))(x, theta) + x.sum() * 0)
+    return spectral_norm(hessian(network, ("theta", "theta"))(X, theta) + X.sum() * 0)
 
 
 @THM_3.domain("small tokens")
 def _(arrays: dict[str, Any], sizes: dict[str, int], rng: np.random.Generator) -> None:
     """Equal small tokens, all neurons active: the block of O and V rules, and at d_s = 1 attains the bound."""
-    arrays["x"][:] = 2.0**-12
-    arrays["theta"][:] = np.abs(arrays["theta"]) + 2.0**-8
+    arrays["X"][:] = 2.0**-12
+    for name in ("W_Q", "W_K", "W_V", "w_O"):
+        arrays[name][:] = np.abs(arrays[name]) + 2.0**-8
+
+
+@THM_3.domain("attention of large weights")
+def _(arrays: dict[str, Any], sizes: dict[str, int], rng: np.random.Generator) -> None:
+    """Large constant weights and moderate tokens: the blocks of Q and K rule."""
+    arrays["X"][:] *= rng.choice([0.25, 0.5, 1.0], (len(arrays["X"]), 1, 1))
+    for name in ("W_Q", "W_K"):
+        arrays[name][:] *= rng.choice([0.125, 1.0], (len(arrays["X"]), 1, 1))
+    for name in ("W_V", "w_O"):
+        arrays[name][:] = 3.0
 
 
 @THM_3.mutant("1/d_m, as the proof has it for the block of O and V")
-def _(x: Column, theta: Theta, R: Radius) -> Any:
-    return hessian_constant(x, R) / theta.shape[0]
+def _(X: Tokens, theta: Theta, R: Radius) -> Any:
+    return hessian_constant(X, R) / theta.shape[0]
 
 
 @THM_3.mutant("tau_1 d_s B dropped: no block of O and V")
-def _(x: Column, theta: Theta, R: Radius) -> Any:
-    return (hessian_constant(x, R) - frobenius_norm(x) * x.shape[0]) / sqrt(theta.shape[0])
+def _(X: Tokens, theta: Theta, R: Radius) -> Any:
+    return (hessian_constant(X, R) - frobenius_norm(X) * X.shape[0]) / sqrt(theta.shape[0])
+
+
+@THM_3.mutant("no blocks but that of O and V")
+def _(X: Tokens, theta: Theta, R: Radius) -> Any:
+    return frobenius_norm(X) * X.shape[0] / sqrt(theta.shape[0])
 
 
 # -- the remark --------------------------------------------------------------------------------------------------------
@@ -134,84 +157,135 @@ REMARK = Claim(
     r" NTK.}",
     assumptions=[*SETUP, BALL, START],
     relation=AtMost(ascent=False),
-    sizes={"d_s": (1, 2), "d_m": (1, 3)},
+    sizes=SIZES,
     expects="refuted",
     severity="error",
     correction="convergence.thm-3-remark-fixed-pattern",
     note="Read as that proposition: a Hessian norm of at most epsilon on the ball bounds the change of the gradient by"
-    " epsilon ||theta - theta^0||, hence that of the kernel. It is the mean value theorem, which needs a gradient without"
-    " jumps. For ReLU the Hessian is small wherever it exists, and the gradient still jumps by tau_1 |w_O| |m| at every kink.",
+    " epsilon ||theta - theta^0||, hence that of the kernel K = ||grad f||^2 by as much times the sum of both gradients' norms."
+    " It is the mean value theorem, which needs a gradient without jumps. For ReLU the Hessian is small wherever it exists, and"
+    " the gradient in W_V still jumps by tau_1 |w_O| |m| at every kink, at any width. That the kernel of a wide ReLU network"
+    " moves little from a Gaussian start needs another reason: that few neurons reach their kinks.",
     uses=("convergence.hessian-misses-kinks",),
 )  # fmt: skip
 
 
-def _gradient_change(x: Any, theta: Any, theta_0: Any) -> Any:
-    slopes = [jacobian(scalar_network, "theta")(x, W) for W in (theta, theta_0)]
-    return frobenius_norm(slopes[0] - slopes[1] + x.sum() * 0)
+def two_starts(
+    X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, w_O: OutputWeights, W_Q_0: QueryWeights,
+    W_K_0: KeyWeights, W_V_0: ValueWeights, w_O_0: OutputWeights, R: Radius,
+) -> dict[str, Any]:  # fmt: skip
+    """theta and theta^0, each as one matrix."""
+    theta, theta_0 = (concatenate(list(W), axis=1) for W in ((W_Q, W_K, W_V, w_O), (W_Q_0, W_K_0, W_V_0, w_O_0)))
+    return {"X": X, "theta": theta, "theta_0": theta_0, "R": R}
+
+
+def _gradients(X: Any, theta: Any, theta_0: Any) -> tuple[Any, Any]:
+    """The gradients of f at theta and theta^0, in the arithmetic of X where the network is inactive."""
+    after, before = (jacobian(network, "theta")(X, W) + X.sum() * 0 for W in (theta, theta_0))
+    return after, before
+
+
+def _allowed(X: Any, theta: Any, theta_0: Any, R: Any, power: int = 1, width: Any = 1) -> tuple[Any, Any]:
+    """Bounds of the changes of the gradient and of the kernel that the bound of Theorem 3 would give."""
+    after, before = _gradients(X, theta, theta_0)
+    bound = hessian_constant(X, R) / sqrt(theta.shape[0]) * frobenius_norm(theta - theta_0) ** power / width
+    return bound, bound * (frobenius_norm(after) + frobenius_norm(before))
+
+
+def _kernel_change(after: Any, before: Any) -> Any:
+    """|K(theta) - K(theta^0)| at one sample, K = ||grad f||^2."""
+    return absolute((after * after).sum() - (before * before).sum())
+
+
+REMARK.inputs(two_starts)
 
 
 @REMARK.formula
-def change_allowed_by_hessian(x: Column, theta: Theta, theta_0: Theta, R: Radius) -> Any:
-    """The bound of Theorem 3 times ||theta - theta^0||, a scalar."""
-    return hessian_constant(x, R) / sqrt(theta.shape[0]) * frobenius_norm(theta - theta_0)
+def kernel_change_allowed_by_hessian(X: Tokens, theta: Theta, theta_0: Theta, R: Radius) -> Any:
+    """epsilon ||theta - theta^0|| (||grad f(theta)|| + ||grad f(theta^0)||), epsilon the bound of Theorem 3, a scalar."""
+    return _allowed(X, theta, theta_0, R)[1]
 
 
 @REMARK.oracle
-def change_of_gradient(x: Column, theta: Theta, theta_0: Theta) -> Any:
-    return _gradient_change(x, theta, theta_0)
+def change_of_kernel(X: Tokens, theta: Theta, theta_0: Theta) -> Any:
+    return _kernel_change(*_gradients(X, theta, theta_0))
 
 
 @REMARK.mutant("bound times d_m^{-1/2}")
-def _(x: Column, theta: Theta, theta_0: Theta, R: Radius) -> Any:
-    return hessian_constant(x, R) / theta.shape[0] * frobenius_norm(theta - theta_0)
+def _(X: Tokens, theta: Theta, theta_0: Theta, R: Radius) -> Any:
+    return _allowed(X, theta, theta_0, R, width=sqrt(theta.shape[0]))[1]
 
 
 @REMARK.mutant("||theta - theta^0||^2")
-def _(x: Column, theta: Theta, theta_0: Theta, R: Radius) -> Any:
-    return hessian_constant(x, R) / sqrt(theta.shape[0]) * frobenius_norm(theta - theta_0) ** 2
+def _(X: Tokens, theta: Theta, theta_0: Theta, R: Radius) -> Any:
+    return _allowed(X, theta, theta_0, R, power=2)[1]
 
 
-@REMARK.counterexample("one token 1, four neurons: one value weight moves from -10^-6 to 10^-6, the gradient by 1/2")
-def _() -> dict[str, Any]:
+def _values_cross(crossing: int) -> dict[str, Any]:
+    """One token 1, five neurons of weights 1; the first value weights move from -10^-6 to 10^-6."""
     e = Fraction(1, 10**6)
-    rest = [[1, 1, 1, 1]] * 3
-    return {"x": [[1]], "theta": [[1, 1, e, 1], *rest], "theta_0": [[1, 1, -e, 1], *rest], "R": Fraction(1)}
+    rest = [[1, 1, 1, 1]] * (5 - crossing)
+    theta, theta_0 = ([[1, 1, sign * e, 1]] * crossing + rest for sign in (1, -1))
+    return {"X": [[1]], "theta": theta, "theta_0": theta_0, "R": Fraction(1)}
+
+
+@REMARK.counterexample("one token 1, five neurons: one value weight moves from -10^-6 to 10^-6, the kernel by 1/5")
+def _() -> dict[str, Any]:
+    return _values_cross(1)
+
+
+@REMARK.counterexample("one token 1, five neurons: all value weights move from -10^-6 to 10^-6, the kernel from 0 to 1")
+def _() -> dict[str, Any]:
+    return _values_cross(5)
+
+
+def _one_sign(X: Any, theta: Any, theta_0: Any) -> Any:
+    """For every neuron the products of w_V^T x_k at theta and w_V^T x_l at theta^0: positive if all have one sign."""
+    after, before = (split(W)["W_V"] @ X.T for W in (theta, theta_0))
+    return concatenate([(after * before[:, k : k + 1]).reshape(1, -1) for k in range(X.shape[0])], axis=1)
 
 
 FIXED_PATTERN = Claim(
     CONVERGENCE,
     "convergence.thm-3-remark-fixed-pattern",
     label="The remark after Theorem 3, while no ReLU changes its state",
-    statement=r"\text{If all tokens are positive and no entry of }w_V\text{ changes its sign, }\|\nabla f(\theta)-\nabla f("
-    r"\theta^0)\|_2\le\mathcal O(d_m^{-1/2})\,\|\theta-\theta^0\|_2",
+    statement=r"\text{If }W_Vx_k\text{ has the same signs for all tokens }x_k\text{ and at both ends, }\|\nabla f(\theta)-"
+    r"\nabla f(\theta^0)\|_2\le\epsilon\|\theta-\theta^0\|_2,\ |K(\theta)-K(\theta^0)|\le\epsilon\|\theta-\theta^0\|_2("
+    r"\|\nabla f(\theta)\|_2+\|\nabla f(\theta^0)\|_2),\ \epsilon=\mathcal O(d_m^{-1/2})",
     assumptions=[
         *SETUP,
         BALL,
         START,
-        Assumption("positive tokens", positive=lambda x: x.reshape(-1)),
-        Assumption("no entry of w_V changes its sign", positive=lambda theta, theta_0: theta[:, 2] * theta_0[:, 2]),
+        Assumption(
+            "for each neuron w_V^T x_k has one sign for all tokens x_k, at theta and theta^0", positive=_one_sign
+        ),
     ],
     relation=AtMost(ascent=False),
-    sizes={"d_s": (1, 2), "d_m": (1, 3)},
+    sizes=SIZES,
     corrects="convergence.thm-3-remark",
     of_project=True,
-    note="Every pre-activation w_V m has m > 0, so the pattern is that of w_V, constant on the segment, which lies in the"
-    " ball; the mean value theorem applies with the constant of Theorem 3.",
+    note="m_i is an average of tokens, so every pre-activation keeps its sign on the segment, which lies in the ball; the mean"
+    " value theorem applies with the constant of Theorem 3 as epsilon sqrt(d_m). For d = 1: positive tokens, and no entry of"
+    " w_V changes its sign.",
 )
+FIXED_PATTERN.inputs(two_starts)
 
 
 def _positive_and_close(arrays: dict[str, Any], sizes: dict[str, int], rng: np.random.Generator) -> None:
-    arrays["x"][:] = np.abs(arrays["x"]) + 2.0**-8
-    arrays["theta"][:] = np.abs(arrays["theta"]) + 2.0**-8
-    arrays["theta_0"][:] = arrays["theta"] * (1 + 2.0 ** -rng.integers(1, 8))
+    arrays["X"][:] = np.abs(arrays["X"]) + 2.0**-8
+    for name in ("W_Q", "W_K", "W_V", "w_O"):
+        arrays[name][:] = np.abs(arrays[name]) + 2.0**-8
+        arrays[f"{name}_0"][:] = arrays[name] * (1 + 2.0 ** -rng.integers(1, 8))
 
 
 def _small_positive(arrays: dict[str, Any], sizes: dict[str, int], rng: np.random.Generator) -> None:
     _positive_and_close(arrays, sizes, rng)
-    arrays["x"][:] = 2.0**-12
+    arrays["X"][:] = 2.0**-12
     # the direction in which the block of O and V is largest: one neuron, both weights
-    arrays["theta_0"][:] = arrays["theta"]
-    arrays["theta_0"][:, 0, 2:] += 2.0**-4
+    for name in ("W_Q", "W_K", "W_V", "w_O"):
+        arrays[f"{name}_0"][:] = arrays[name]
+    for name in ("W_V", "w_O"):
+        arrays[f"{name}_0"][:, 0] += 2.0**-4
 
 
 FIXED_PATTERN.domain("positive and close")(_positive_and_close)
@@ -219,21 +293,22 @@ FIXED_PATTERN.domain("small and positive")(_small_positive)
 
 
 @FIXED_PATTERN.formula
-def change_allowed_of_fixed_pattern(x: Column, theta: Theta, theta_0: Theta, R: Radius) -> Any:
-    """The bound of Theorem 3 times ||theta - theta^0||, a scalar."""
-    return hessian_constant(x, R) / sqrt(theta.shape[0]) * frobenius_norm(theta - theta_0)
+def changes_allowed_of_fixed_pattern(X: Tokens, theta: Theta, theta_0: Theta, R: Radius) -> Any:
+    """The bounds of the changes of the gradient and of the kernel, shape (2,)."""
+    return stacked(list(_allowed(X, theta, theta_0, R)))
 
 
 @FIXED_PATTERN.oracle
-def change_of_gradient_of_fixed_pattern(x: Column, theta: Theta, theta_0: Theta) -> Any:
-    return _gradient_change(x, theta, theta_0)
+def changes_of_fixed_pattern(X: Tokens, theta: Theta, theta_0: Theta) -> Any:
+    after, before = _gradients(X, theta, theta_0)
+    return stacked([frobenius_norm(after - before), _kernel_change(after, before)])
 
 
 @FIXED_PATTERN.mutant("1/d_m")
-def _(x: Column, theta: Theta, theta_0: Theta, R: Radius) -> Any:
-    return hessian_constant(x, R) / theta.shape[0] * frobenius_norm(theta - theta_0)
+def _(X: Tokens, theta: Theta, theta_0: Theta, R: Radius) -> Any:
+    return stacked(list(_allowed(X, theta, theta_0, R, width=sqrt(theta.shape[0]))))
 
 
 @FIXED_PATTERN.mutant("||theta - theta^0||^2")
-def _(x: Column, theta: Theta, theta_0: Theta, R: Radius) -> Any:
-    return hessian_constant(x, R) / sqrt(theta.shape[0]) * frobenius_norm(theta - theta_0) ** 2
+def _(X: Tokens, theta: Theta, theta_0: Theta, R: Radius) -> Any:
+    return stacked(list(_allowed(X, theta, theta_0, R, power=2)))

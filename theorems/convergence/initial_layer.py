@@ -20,6 +20,7 @@ from theorems.convergence.limiting_attention import exceedance_test
 from theorems.convergence.minimum_eigenvalue import expected_gram, lambda_0, smallest_eigenvalue
 from verify.claims import Claim
 from verify.matrix import (
+    concatenate,
     frobenius_norm,
     ones,
     rational,
@@ -405,9 +406,8 @@ LOSS = Claim(
     label="C.3, C.4",
     statement=r"\text{w.p. at least }1-\delta:\ \sqrt{2\ell(\theta^0)}\le\tilde{\mathcal O}(\sqrt N)",
     assumptions=["initialisations of Table 1", "labels bounded by C_y"],
-    relation=FollowsLaw(samples=400, instances=4),
+    relation=FollowsLaw(samples=400, instances=10),
     sizes={"N": (16, 24), "d_s": (1, 2), "d": (1, 3), "d_m": (4, 8)},
-    domains=("generic", "tiny"),
     expects="reading",
     reading="sqrt(2 l) <= sqrt(N) (C_y + (v/delta)^{1/2}) with v = eta_O eta_V tau_1^2 d_m d_s^3 C_x^2/2, which depends on d_s, C_x"
     " and, for LeCun and He, on d",
@@ -573,24 +573,44 @@ C7 = Claim(
     assumptions=["Assumption 1: ||X||_F <= sqrt(d_s) C_x", "d = d_m, without which A_1 is not defined"],
     relation=AtMost(),
     sizes={"d_s": (1, 3), "d": (1, 3)},
-    doubt="No operator is legible between the arguments of sigma_r in the last norm; + is taken, as in the lines before. f_pre is"
-    " printed with w_O^T, which makes it f; it is taken without, a vector of d_m entries (Table 2).",
+    expects="reading",
+    reading="f_pre without w_O^T, a vector of d_m entries as in Table 2, and + between the arguments of sigma_r in the last norm,"
+    " as in the lines before; the sum over tokens in place of the average",
+    doubt="No operator is legible between the arguments of sigma_r in the last norm. f_pre is printed with w_O^T, which makes"
+    " it f.",
     note="The tokens add d_s C_x together, sum_i |X^{(i,:)}| <= sqrt(d_s) ||X||_F, though one of them may be as long as"
-    " sqrt(d_s) C_x. The layer is formed from the matrix A_1.",
+    " sqrt(d_s) C_x. The layer formed from the matrix A_1 is compared with the sum over i, entry by entry and in both"
+    " directions.",
 )
 
 
-@C7.formula
-def bound_of_residual_layer(X: Tokens, W_V: Square, tau_1: Scale) -> Any:
-    """tau_1 d_s (||W_V||_2 sqrt(d_s) C_x + C_x), a scalar (Appendix C.7)."""
+def _residual_layers(X: Any, W_Q: Any, W_K: Any, W_V: Any, tau_0: Any, tau_1: Any) -> tuple[Any, Any]:
+    """f_pre from the matrix A_1, and as the sum over i of tau_1 relu(W_V X^T beta_i + X^(i)); rows, shape (1, d_m)."""
+    A_1 = self_attention(X, W_Q, W_K, W_V, tau_0) + X
+    rows = [attention_row(X, W_Q, W_K, tau_0, i).T @ X @ W_V.T + X[i : i + 1] for i in range(X.shape[0])]
+    return ones(1, X.shape[0]) @ relu(A_1) * tau_1, sum((relu(row) for row in rows[1:]), relu(rows[0])) * tau_1
+
+
+def _beside(bound: Any, first: Any, second: Any) -> Any:
+    return concatenate([stacked([bound]).reshape(1, 1), first, second], axis=1)
+
+
+def _residual_bound(X: Any, W_V: Any, tau_1: Any) -> Any:
     length = frobenius_norm(X)  # sqrt(d_s) C_x
     return tau_1 * (spectral_norm(W_V) * length + length / sqrt(X.shape[0])) * X.shape[0]
 
 
+@C7.formula
+def bound_of_residual_layer(X: Tokens, W_Q: SquareQuery, W_K: Square, W_V: Square, tau_0: Scale, tau_1: Scale) -> Any:
+    """tau_1 d_s (||W_V||_2 sqrt(d_s) C_x + C_x), then f_pre as the sum over i and by A_1; (1, 2 d_m + 1) (Appendix C.7)."""
+    by_matrix, by_tokens = _residual_layers(X, W_Q, W_K, W_V, tau_0, tau_1)
+    return _beside(_residual_bound(X, W_V, tau_1), by_tokens, by_matrix)
+
+
 @C7.oracle
 def norm_of_residual_layer(X: Tokens, W_Q: SquareQuery, W_K: Square, W_V: Square, tau_0: Scale, tau_1: Scale) -> Any:
-    A_1 = self_attention(X, W_Q, W_K, W_V, tau_0) + X
-    return frobenius_norm(ones(1, X.shape[0]) @ relu(A_1)) * tau_1
+    by_matrix, by_tokens = _residual_layers(X, W_Q, W_K, W_V, tau_0, tau_1)
+    return _beside(frobenius_norm(by_matrix), by_matrix, by_tokens)
 
 
 @C7.inputs
@@ -601,16 +621,25 @@ def residual_network(
 
 
 @C7.mutant("without the residual connection")
-def _(X: Tokens, W_V: Square, tau_1: Scale) -> Any:
-    return tau_1 * spectral_norm(W_V) * frobenius_norm(X) * X.shape[0]
+def _(X: Tokens, W_Q: SquareQuery, W_K: Square, W_V: Square, tau_0: Scale, tau_1: Scale) -> Any:
+    by_matrix, by_tokens = _residual_layers(X, W_Q, W_K, W_V, tau_0, tau_1)
+    return _beside(tau_1 * spectral_norm(W_V) * frobenius_norm(X) * X.shape[0], by_tokens, by_matrix)
 
 
 @C7.mutant("the residual connection alone")
-def _(X: Tokens, W_V: Square, tau_1: Scale) -> Any:
-    return tau_1 * frobenius_norm(X) / sqrt(X.shape[0]) * X.shape[0]
+def _(X: Tokens, W_Q: SquareQuery, W_K: Square, W_V: Square, tau_0: Scale, tau_1: Scale) -> Any:
+    by_matrix, by_tokens = _residual_layers(X, W_Q, W_K, W_V, tau_0, tau_1)
+    return _beside(tau_1 * frobenius_norm(X) * sqrt(X.shape[0]), by_tokens, by_matrix)
 
 
 @C7.mutant("d_s dropped")
-def _(X: Tokens, W_V: Square, tau_1: Scale) -> Any:
-    length = frobenius_norm(X)
-    return tau_1 * (spectral_norm(W_V) * length + length / sqrt(X.shape[0]))
+def _(X: Tokens, W_Q: SquareQuery, W_K: Square, W_V: Square, tau_0: Scale, tau_1: Scale) -> Any:
+    by_matrix, by_tokens = _residual_layers(X, W_Q, W_K, W_V, tau_0, tau_1)
+    return _beside(_residual_bound(X, W_V, tau_1) / X.shape[0], by_tokens, by_matrix)
+
+
+@C7.mutant("the token added after the ReLU")
+def _(X: Tokens, W_Q: SquareQuery, W_K: Square, W_V: Square, tau_0: Scale, tau_1: Scale) -> Any:
+    by_matrix, _ = _residual_layers(X, W_Q, W_K, W_V, tau_0, tau_1)
+    outside = ones(1, X.shape[0]) @ (relu(self_attention(X, W_Q, W_K, W_V, tau_0)) + X) * tau_1
+    return _beside(_residual_bound(X, W_V, tau_1), outside, by_matrix)

@@ -406,8 +406,10 @@ REMARK_ALPHA = Claim(
     relation=Equal(),
     sizes={"N": (1, 3), "d_s": (1, 2), "d": (1, 3), "d_m": (1, 4)},
     where=lambda sizes: sizes["d_m"] >= sizes["N"],
-    doubt="The place of the transpose is uncertain in the extraction. F_pre F_pre^T, shape (N, N), is taken, the matrix of the"
-    " empirical kernel; F_pre^T F_pre, shape (d_m, d_m), is singular for d_m > N.",
+    expects="reading",
+    reading="the N x N product of the two, which is F_pre F_pre^T for the N x d_m matrix F_pre of Section 3.2 and F_pre^T F_pre for"
+    " the d_m x N matrix [f_pre(X_1), ..., f_pre(X_N)] of Appendix C.7",
+    doubt="The place of the transpose is uncertain in the extraction. The other product, d_m x d_m, is singular for d_m > N.",
     note="All squared singular values are compared with the eigenvalues, which gives the least of them the rounding of the largest;"
     " the kernel is formed from the derivatives of all outputs in w_O.",
 )

@@ -5,7 +5,10 @@ Weights at t' are written W_Q, ..., those at t W_Q_0, ...
 
 from __future__ import annotations
 
+import math
 from typing import Any
+
+import numpy as np
 
 from theorems.convergence import CONVERGENCE
 from theorems.convergence.definitions import (
@@ -31,7 +34,7 @@ from theorems.convergence.norm_bounds import (
     zero_pre_activations,
 )
 from verify.claims import Claim
-from verify.matrix import frobenius_norm, relu, spectral_norm, sqrt
+from verify.matrix import frobenius_norm, rational, relu, spectral_norm, sqrt
 from verify.relations import AtMost
 
 SUM = "F_pre with the sum over tokens, as in the proof; the average of Eq. (1.2) is d_s times smaller"
@@ -56,7 +59,8 @@ LEMMA_7 = Claim(
     sizes={"d_s": (1, 4), "d": (1, 3), "d_m": (1, 3)},
     proof=("convergence.lemma-7-edelman",),
     note="Far from tight: the sharp constant of the softmax is 1/2 of the one used in the 1-norm, and the largest products"
-    " of two tokens are half of d_s C_x^2 where they differ.",
+    " of two tokens are half of d_s C_x^2 where they differ. The scalar tokens 1 and 1 - sqrt 2 at equal weights reach"
+    " (2 + sqrt 2)/16 = 0.213 of the bound.",
 )
 
 
@@ -96,6 +100,26 @@ def movements_of_attention(
 
 LEMMA_7.domain("weights zero at t")(from_zero)
 LEMMA_7.domain("close pairs")(close_pairs)
+
+
+@LEMMA_7.domain("two tokens at equal weights")
+def _(arrays: dict[str, Any], sizes: dict[str, int], rng: np.random.Generator) -> None:
+    """Tokens 1 and 1 - sqrt 2, W_Q a short step away from 0: the largest ratio known."""
+    if sizes["d_s"] != 2:
+        return
+    for values in arrays.values():
+        if values.ndim > 1:
+            values[:] = 0.0
+    arrays["X"][:, :, 0] = 1.0, 1.0 - math.sqrt(2)
+    arrays["W_K"][:, 0, 0] = arrays["W_K_0"][:, 0, 0] = 1.0
+    arrays["W_Q"][:, 0, 0] = 2.0**-10
+
+
+@LEMMA_7.mutant("a fifth of the bound")
+def _(
+    X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_Q_0: QueryWeights, W_K_0: KeyWeights, tau_0: PositiveScale
+) -> Any:
+    return _attention_bound(X, W_Q, W_K, W_Q_0, W_K_0, tau_0) * rational(1, 5)
 
 
 @LEMMA_7.mutant("movement of W_Q dropped")
@@ -228,8 +252,8 @@ SPLIT = Claim(
     expects="reading",
     reading="X^T in the second term, as everywhere else in the display",
     doubt="The second term shows X without its transpose. W_V X (beta' - beta) then exists for d = d_s only, and the"
-    " inequality fails there: X = [[1, 0], [1, 0]] makes X (beta' - beta) zero and X^T (beta' - beta) not smaller than"
-    " either line allows. A mutant shows it.",
+    " inequality fails there: for X = [[1, 1], [0, 0]] and W_V = [1 0] at both ends the third line is 0, as X (beta' -"
+    " beta) is, and the first is not. A mutant shows it.",
     note="The two lines before it, the definition of f_pre and the Lipschitz continuity of relu, are checked with it.",
 )
 
@@ -306,6 +330,7 @@ LEMMA_10 = Claim(
     relation=AtMost(),
     sizes=SIZES,
     proof=("convergence.lemma-10-fnorm",),
+    note="Checked for the sum over tokens and for the average of Eq. (1.2) side by side, F_pre and f taken alike.",
     doubt="The hypothesis shows ||w_Q|| <= lambda_O; it is read as ||w_O||.",
 )
 
@@ -313,12 +338,16 @@ LEMMA_10 = Claim(
 def _output_bound(
     X: Any, theta: Weights, theta_0: Weights, tau_0: Any, tau_1: Any, by_output: Any = 1, by_hidden: Any = 1
 ) -> Any:
+    """The right-hand sides for the sum over tokens and for the average, shape (2,)."""
     bounds = NormBounds(X, [theta, theta_0], tau_0, tau_1)
-    hidden = _hidden_layers(X, theta, tau_0, tau_1, "sum") - _hidden_layers(X, theta_0, tau_0, tau_1, "sum")
-    return (
-        bounds.rho * bounds.V * _moved(theta["w_O"], theta_0["w_O"]) * by_output
-        + bounds.O * frobenius_norm(hidden) * by_hidden
-    )
+    sides = []
+    for pooling in ("sum", "average"):
+        hidden = _hidden_layers(X, theta, tau_0, tau_1, pooling) - _hidden_layers(X, theta_0, tau_0, tau_1, pooling)
+        sides.append(
+            bounds.rho * bounds.V * _moved(theta["w_O"], theta_0["w_O"]) * by_output
+            + bounds.O * frobenius_norm(hidden) * by_hidden
+        )
+    return stacked(sides)
 
 
 @LEMMA_10.formula
@@ -326,7 +355,7 @@ def output_moves_at_most(
     X: Samples, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, w_O: OutputWeights, W_Q_0: QueryWeights,
     W_K_0: KeyWeights, W_V_0: ValueWeights, w_O_0: OutputWeights, tau_0: PositiveScale, tau_1: PositiveScale,
 ) -> Any:  # fmt: skip
-    """rho lambda_V ||w_O - w_O_0||_2 + lambda_O ||F_pre - F_pre_0||_F, a scalar (Lemma 10)."""
+    """rho lambda_V ||w_O - w_O_0||_2 + lambda_O ||F_pre - F_pre_0||_F for sum and average, shape (2,) (Lemma 10)."""
     return _output_bound(X, *at_both_ends(W_Q, W_K, W_V, w_O, W_Q_0, W_K_0, W_V_0, w_O_0), tau_0, tau_1)
 
 
@@ -336,8 +365,12 @@ def movement_of_the_output(
     W_K_0: KeyWeights, W_V_0: ValueWeights, w_O_0: OutputWeights, tau_0: PositiveScale, tau_1: PositiveScale,
 ) -> Any:  # fmt: skip
     theta, theta_0 = at_both_ends(W_Q, W_K, W_V, w_O, W_Q_0, W_K_0, W_V_0, w_O_0)
-    before = _hidden_layers(X, theta_0, tau_0, tau_1, "sum") @ w_O_0
-    return frobenius_norm(_hidden_layers(X, theta, tau_0, tau_1, "sum") @ w_O - before)
+    changes = [
+        _hidden_layers(X, theta, tau_0, tau_1, pooling) @ w_O
+        - _hidden_layers(X, theta_0, tau_0, tau_1, pooling) @ w_O_0
+        for pooling in ("sum", "average")
+    ]
+    return stacked([frobenius_norm(change) for change in changes])
 
 
 LEMMA_10.domain("weights zero at t")(from_zero)

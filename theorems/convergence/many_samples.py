@@ -112,7 +112,6 @@ LEMMA_17_GRAM = Claim(
     ],
     relation=TendsTo((64, 256, 1024, 4096, 16384), PowerRate(0.5), instances=4),
     sizes={"m": (3, 4), "d_s": (1, 3), "d": (1, 3)},
-    domains=("generic", "integers", "repeated singular values"),
     corrects="convergence.lemma-17",
     of_project=True,
     note="N takes the place of the scale. The eigenvalue follows from the matrices by Weyl's inequality.",
@@ -374,7 +373,9 @@ LEMMA_18 = Claim(
     correction="convergence.lemma-18-closest-pair",
     proof=("convergence.eq-38", "convergence.lemma-16", "convergence.lemma-17"),
     doubt="For N > d lambda_* = 0, and no finite width meets d_m = Omega~(N^2 lambda_*^{-2}) literally; it is read with the"
-    " paper's lambda_* = Theta(N/d), or in the limit, as Appendix C.8 does.",
+    " paper's lambda_* = Theta(N/d), or in the limit, as Appendix C.8 does. Taken literally it speaks of N <= d only, and fails"
+    " there too: at N = d = d_s = 1 the law uniform on {epsilon, 1} has Sigma > 1/2, lambda_* > 0, and lambda_0 = eta_V"
+    " epsilon^2/2 with probability 1/2, which exceeds delta + 1/e for small delta.",
     note="lambda_0 is at most the mean of the diagonal, hence at most eta_V d_s C_x^2/2 whatever N (Eq. (42)), so it cannot grow"
     " with N. For the law uniform on the 2d vectors e_i and -e_i two of N > 2d samples agree and lambda_0 = 0 with certainty."
     " Without repetition it still tends to 0 (convergence.lemma-18-closest-pair).",

@@ -194,9 +194,10 @@ EQ_74 = Claim(
     severity="error",
     correction="convergence.eq-74-tokens",
     note="Assumption 1 bounds ||x||_2 by sqrt(d_s) C_x, not by C_x, so the last step of the first two parts fails from two"
-    " tokens on; the same confusion is in Lemma 14. From 33 tokens on the first norm itself can exceed 2 C_x: with a, -a and"
-    " zeros, and all weight on the first two, it is a/2 = sqrt(d_s/8) C_x. The order in d_m does not change. The third part"
-    " holds for the column that is printed; Gamma_i needs it without the last x.",
+    " tokens on; the same confusion is in Lemma 14. With 63 tokens the first norm itself can exceed 2 C_x: for a token 62 b and"
+    " 62 tokens -b, which together weigh as much as it, it is 63 b/4 = 63 C_x/(4 sqrt 62). The order in d_m does not change. The"
+    " third part holds for the column that is printed; Gamma_i needs it without the last x. The logits are free here; those of"
+    " the counterexamples are multiples of x, as in D.3.",
 )
 
 
@@ -277,7 +278,7 @@ def _() -> dict[str, Any]:
 
 @EQ_74.counterexample("three tokens 1, -1 and 0, nearly all weight on the first, C_x = 1: sqrt(2) is not at most 1")
 def _() -> dict[str, Any]:
-    return {"x": [[1], [-1], [0]], "u": [[9, 0, 0]], "C_x": 1}
+    return {"x": [[1], [-1], [0]], "u": [[9, -9, 0]], "C_x": 1}
 
 
 EQ_74_TOKENS = Claim(

@@ -115,7 +115,6 @@ EQ_64_MEANS = Claim(
     assumptions=[*NTK, "f with the sum over tokens, as in C.2; for the average of Eq. (1.2) 1/d_s^2 times this"],
     relation=TendsTo(WIDTHS, PowerRate(0.5), instances=3),
     sizes={"d_s": (1, 3), "d": (1, 3)},
-    domains=("generic", "integers", "tied"),
     corrects="convergence.eq-64",
     of_project=True,
 )
