@@ -33,6 +33,8 @@ def test_the_table_of_papers_is_the_registrys() -> None:
         kinds = Counter(claim.severity or claim.expects for claim in printed)
         order = ("holds", "reading", "empirical", "gap", "error", "slip")
         assert [int(number) for number in numbers] == [len(printed), *(kinds[kind] for kind in order)]
+    own = sum(claim.of_project for claim in registry.values())
+    assert f"A further {own} claims of this project's own" in README
 
 
 def test_the_example_runs() -> None:
