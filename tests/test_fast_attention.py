@@ -92,13 +92,28 @@ def test_alpha_may_differ_from_head_to_head() -> None:
         )
 
 
-def test_second_derivatives_are_those_of_the_certified_form() -> None:
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("rank", [1, 3])
+def test_second_derivatives_are_those_of_the_certified_form(rank: int, form: str) -> None:
     X, *weights = layer(4, 3, 3)
+    X = X[:, :rank] @ X[:rank]
     found, expected = (
         torch.autograd.functional.hessian(lambda X, f=function: f(X, *weights).sin().sum(), X)  # type: ignore[misc]
-        for function in (linear_cost_attention, orthogonal_self_attention)
+        for function in (lambda *given: linear_cost_attention(*given, form=form), orthogonal_self_attention)
     )
     assert float((found - expected).abs().max()) < 1e-12
+
+
+def test_gradients_in_the_frame_keep_the_digits_of_the_values() -> None:
+    *exact, alpha = layer(64, 8, 8, kappa=1e3, turning=True)
+    gradients = {}
+    for form, dtype in (("exact", torch.float64), ("automatic", torch.float32), ("push-through", torch.float32)):
+        leaves = [value.to(dtype).requires_grad_() for value in exact]
+        wide = orthogonal_self_attention(*leaves, alpha, method="frame") if form == "exact" else None
+        value = linear_cost_attention(*leaves, alpha, form) if wide is None else wide
+        gradients[form] = torch.autograd.grad(value.sin().sum(), leaves)
+    errors = {form: max(map(relative, gradients[form], gradients["exact"])) for form in ("automatic", "push-through")}
+    assert errors["automatic"] < min(1e-4, errors["push-through"] / 100)
 
 
 @pytest.mark.parametrize("kappa", [1.0, 1e2, 1e4])

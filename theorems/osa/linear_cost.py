@@ -37,7 +37,7 @@ def linear_cost_attention(
 
     Accuracy: "frame" is within a few roundings times 1 + ||Q|| ||K||; "push-through" may lose up to kappa(X)^2 against it
     (`osa.push-through-accuracy`); "automatic" loses less than 8 times (docs/benchmarks.md, float32, kappa up to 10^6).
-    With gradients the frame is that of `orthogonal_self_attention`, within roundings times 1 + ||W|| ||X||^2.
+    Values are the same with gradients, which then cost exponentials of order 2 d in the frame.
 
     Differentiable to every order by torch.autograd.  Not for torch.func.vmap, since both the choice of the form and the
     number of squarings look at values; `orthogonal_self_attention` is.
@@ -169,18 +169,48 @@ def _in_frame(X: Any, W_Q: Any, W_K: Any, W_V: Any, W_O: Any, alpha: Any) -> Any
     import torch
 
     arguments = (X, W_Q, W_K, W_V, W_O, alpha)
-    differentiated = torch.is_grad_enabled() and any(getattr(value, "requires_grad", False) for value in arguments)
-    # Derivatives of a QR exist only at full column rank; the reference function differentiates around that.
-    if differentiated:
-        return _thoroughly(*arguments)
-    B, R = torch.linalg.qr(X)
     heads = W_Q.ndim == 3
-    if heads:
-        R = R.unsqueeze(-3)
-    coefficients = exponential(_skew(R @ W_Q, R @ W_K, alpha)) @ (R @ W_V @ W_O)
+    B, R = torch.linalg.qr(X.detach())
+    differentiated = torch.is_grad_enabled() and any(getattr(value, "requires_grad", False) for value in arguments)
+    if differentiated:
+        R = B.mT @ X
+    R_ = R.unsqueeze(-3) if heads else R
+    Q, K, V = R_ @ W_Q, R_ @ W_K, W_V @ W_O
+    S = _skew(Q, K, alpha)
+    if not differentiated:
+        coefficients, P = exponential(S) @ (R_ @ V), None
+    else:
+        P = X - B @ R
+        P = P - P.detach()
+        coefficients = _with_complement(S, Q, K, V, R_, P, (W_Q, W_K), alpha)
     if not coefficients.isfinite().all():
         return _thoroughly(*arguments)
-    return B @ (coefficients.sum(-3) if heads else coefficients)
+    if heads:
+        coefficients = coefficients.sum(-3)
+    return B @ coefficients if P is None else torch.cat([B, P], dim=-1) @ coefficients
+
+
+def _with_complement(S: Any, Q: Any, K: Any, V: Any, R: Any, P: Any, weights: tuple[Any, Any], alpha: Any) -> Any:
+    """The coefficients of the layer in [B, P], shape (..., r + d, d) by heads, for a P that is zero and has derivatives.
+
+    B is held fixed, since derivatives of a QR exist only at full column rank; those of P make up for it
+    (`osa.qr-of-x-layer`).  The blocks that meet P are divided by a number that keeps them as small as S.
+    """
+    import torch
+
+    (W_Q, W_K), scale = weights, _by_head(alpha, weights[0])
+    PP = P.mT @ P
+    if W_Q.ndim == 3:
+        PP = PP.unsqueeze(-3)
+    WR = (W_Q @ K.mT - W_K @ Q.mT) * scale
+    WPP = (W_Q @ (W_K.mT @ PP) - W_K @ (W_Q.mT @ PP)) * scale
+    with torch.no_grad():
+        size = (_norm(WR) / (1 + _norm(S)))[..., None, None]
+        size = torch.where(size > 0, size, 1.0)
+    generator = torch.cat([torch.cat([S, -WR.mT @ PP * size], -1), torch.cat([WR / size, WPP], -1)], -2)
+    right = torch.cat([R @ V, (V / size).expand(*S.shape[:-2], *V.shape[-2:])], -2)
+    above, below = (exponential(generator) @ right).split([S.shape[-1], V.shape[-2]], -2)
+    return torch.cat([above, below * size], -2)
 
 
 def _thoroughly(X: Any, W_Q: Any, W_K: Any, W_V: Any, W_O: Any, alpha: Any) -> Any:
