@@ -7,7 +7,7 @@ from typing import Any
 import torch
 from attention_loss import curvlinops_hessian, instance, loss
 from dense_hessian import conditions
-from measure import OURS, PEER, Case, Entry, Error, Goal, Topic, breakdown, measure, relative_error
+from measure import FLOOR, OURS, PEER, Case, Entry, Error, Goal, Topic, breakdown, measure, relative_error
 
 from theorems.hessian.full_hessian import full_hessian, full_outer_product_hessian
 from theorems.hessian.operators import AttentionCurvature, curvature_product
@@ -30,6 +30,20 @@ def _cases(L: int, d: int, device: str) -> tuple[Case, Case]:
     V = torch.randn(len(w), BLOCK, dtype=X.dtype, device=device)
     v = V[:, 0].contiguous()
     stored, operator = AttentionCurvature(*arguments), curvlinops_hessian(*arguments)
+    attention, room = torch.randn(L, L, dtype=X.dtype, device=device), torch.empty(L, L, dtype=X.dtype, device=device)
+    moments, changes = torch.randn(L, d, 2 * d, dtype=X.dtype, device=device), torch.randn(L, 2 * d, BLOCK).to(X)
+    side = torch.randn(d, d * BLOCK, dtype=X.dtype, device=device)
+
+    def large_products() -> None:
+        for _ in range(4):
+            torch.mm(X, X.T, out=room)
+            attention @ X
+
+    def stored_products() -> None:
+        torch.bmm(moments, changes)
+        torch.bmm(moments[:, :, d:], changes[:, d:])
+        for _ in range(3):
+            X.T @ (X @ side)
 
     def double_backward() -> Any:
         gradient, leaf = _gradient(w, X, Y, d)
@@ -52,6 +66,7 @@ def _cases(L: int, d: int, device: str) -> tuple[Case, Case]:
         Entry(DOUBLE_BACKWARD, PEER, double_backward),
         Entry("jvp of grad", PEER, forward_over_reverse),
         Entry("curvlinops", PEER, None if operator is None else lambda: operator @ v, "not installed"),
+        Entry("floor: its products with all tokens", FLOOR, large_products),
     ]
     block = [
         Entry(STORED, OURS, lambda: stored @ V),
@@ -59,6 +74,7 @@ def _cases(L: int, d: int, device: str) -> tuple[Case, Case]:
         Entry(DOUBLE_BACKWARD + ", one graph", PEER, one_after_another),
         Entry(DOUBLE_BACKWARD + ", batched", PEER, batched),
         Entry("curvlinops, block", PEER, None if operator is None else lambda: operator @ V, "not installed"),
+        Entry("floor: reading the moments, its products", FLOOR, stored_products),
     ]
     label = f"L = {L}, d = {d}"
     return Case(f"one product, d = {d}, float64", label, L, one), Case(

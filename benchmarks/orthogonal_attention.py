@@ -100,6 +100,7 @@ def _backward(N: int, device: str) -> Case:
 
     entries = [
         Entry(OURS_NAME, OURS, lambda: differentiated(linear_cost_attention(*leaves, alpha))),
+        Entry("  in the frame of X", OURS, lambda: differentiated(linear_cost_attention(*leaves, alpha, form="frame"))),
         Entry(SOFTMAX, PEER, lambda: differentiated(softmax_layer(*leaves))),
         Entry("paper: QR of [Q, K]", PEER, lambda: differentiated(through_qr(*leaves, alpha)), ""),
     ]
