@@ -20,7 +20,12 @@ Function = Callable[..., Any]
 
 def _plain(value: Any) -> Any:
     """A tensor outside of any derivative; raises `NotDifferentiable` inside one."""
-    if value.requires_grad:
+    try:
+        value.data_ptr()  # tensors inside torch.func have none, whatever they say of requires_grad
+        followed = value.requires_grad
+    except RuntimeError:
+        followed = True
+    if followed:
         raise NotDifferentiable("the implementation leaves torch, derivatives cannot follow it")
     return value
 
