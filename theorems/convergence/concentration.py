@@ -14,8 +14,8 @@ from verify.arithmetic import is_tensor
 from verify.claims import Claim
 from verify.errors import ArithmeticUnsupported
 from verify.matrix import exp, maximum, rational, sqrt
-from verify.relations import AtMost, FollowsLaw
-from verify.relations.follows_law import SMALLEST_P, LawTest
+from verify.relations import AtMost, FollowsLaw, at_most_probability
+from verify.relations.follows_law import LawTest
 from verify.shapes import Real, Shape, Size
 
 Spread = Annotated[Any, Real(0.125, 4.0)]
@@ -262,19 +262,6 @@ Columns = Annotated[int, Size("d_2")]
 Slack = Annotated[Any, Real(0.0, 4.0)]
 
 
-def failure_test(name: str, failed: np.ndarray, probability: float) -> LawTest:
-    """Test that independent failures have at most the given probability (Chernoff's bound, valid for every n)."""
-    n, share = len(failed), float(np.mean(failed))
-    if share <= probability or probability >= 1:
-        return LawTest(name, 1.0, n)
-    if probability <= 0:
-        return LawTest(name, SMALLEST_P, n)
-    entropy = share * math.log(share / probability)
-    if share < 1:
-        entropy += (1 - share) * math.log((1 - share) / (1 - probability))
-    return LawTest(name, max(math.exp(-n * entropy), SMALLEST_P), n)
-
-
 def gaussian_singular_values(generator: Any, samples: int, rows: int, columns: int) -> np.ndarray:
     """Singular values of independent standard normal matrices, descending, shape (samples, min(rows, columns))."""
     import torch
@@ -316,7 +303,9 @@ def leaving_the_interval(
         for slack in (float(zeta), 1.25, 2.0, 3.0):
             low, high, probability = formula(rows, columns, slack)
             failed = (values[:, -1] < low) | (values[:, 0] > high)
-            tests.append(failure_test(f"{rows} x {columns}, zeta = {slack}", failed, probability))
+            tests.append(
+                at_most_probability(f"{rows} x {columns}, zeta = {slack}", int(np.sum(failed)), samples, probability)
+            )
     return tests
 
 
@@ -367,7 +356,7 @@ def exceeding_the_bound(formula: Any, generator: Any, samples: int, d_m: Width, 
     for rows, columns in dict.fromkeys([(d_m, d), (2, 1), (3, 2), (8, 7), (12, 1)]):
         bound, probability = formula(rows, columns)
         norms = gaussian_singular_values(generator, samples, rows, columns)[:, 0]
-        tests.append(failure_test(f"{rows} x {columns}", norms > bound, probability))
+        tests.append(at_most_probability(f"{rows} x {columns}", int(np.sum(norms > bound)), samples, probability))
     return tests
 
 

@@ -8,9 +8,8 @@ from fractions import Fraction
 from typing import Annotated, Any
 
 from theorems.convergence import CONVERGENCE
-from theorems.convergence.limiting_attention import exceedance_test
 from verify.claims import Claim
-from verify.relations import FollowsLaw, OrderOfGrowth
+from verify.relations import FollowsLaw, OrderOfGrowth, at_most_probability
 from verify.relations.follows_law import LawTest
 from verify.shapes import Size
 
@@ -67,7 +66,7 @@ def norm_exceedances(formula: Any, generator: Any, samples: int, d_m: Width, d: 
     w_O = torch.randn(samples, d_m, generator=generator, device=generator.device, dtype=torch.float64)
     norms = torch.linalg.eigvalsh(W.mT @ W)[..., -1].clamp(min=0).sqrt() / math.sqrt(d) + 1
     above = (norms > large).any(0) | (w_O.norm(dim=1) / math.sqrt(d_m) + 1 > small)
-    return [exceedance_test("a norm above its bound", above.cpu(), 8 * math.exp(-d_m / 2))]
+    return [at_most_probability("a norm above its bound", int(above.sum()), above.numel(), 8 * math.exp(-d_m / 2))]
 
 
 @EQ_44.mutant("constant 2")

@@ -16,7 +16,6 @@ from theorems.convergence.definitions import (
 )
 from theorems.convergence.descent import stacked
 from theorems.convergence.gradients import attention_row
-from theorems.convergence.limiting_attention import exceedance_test
 from theorems.convergence.minimum_eigenvalue import expected_gram, lambda_0, smallest_eigenvalue
 from verify.claims import Claim
 from verify.matrix import (
@@ -32,7 +31,7 @@ from verify.matrix import (
     symmetric_eigenvalues,
     trace,
 )
-from verify.relations import AtMost, Equal, FollowsLaw
+from verify.relations import AtMost, Equal, FollowsLaw, at_most_probability
 from verify.relations.follows_law import LawTest
 from verify.shapes import Real, Shape, Size
 
@@ -193,7 +192,7 @@ def eigenvalue_shortfalls(share: Any, generator: Any, samples: int, Phi: Any, et
         W_V = torch.randn(d_m, Phi.shape[1], generator=generator, dtype=torch.float64) * math.sqrt(eta_V)
         features = (Phi @ W_V.T).relu()
         below.append(float(torch.linalg.eigvalsh(features @ features.T)[0]) * tau_1_squared < share(Phi, eta_V, d_m))
-    return [exceedance_test(f"below the bound at d_m = {d_m}", below, DELTA)]
+    return [at_most_probability(f"below the bound at d_m = {d_m}", sum(below), len(below), DELTA)]
 
 
 def well_conditioned(arrays: dict[str, Any], sizes: dict[str, int], rng: Any) -> None:
@@ -447,7 +446,7 @@ def large_losses(formula: Any, generator: Any, samples: int, X: Samples, d_m: Wi
         outputs = torch.einsum("snim,sm->sn", attended.relu(), w_O) * tau_1
         v = eta_O * eta * tau_1**2 * d_m * d_s**3 * C_x**2 / 2
         above = (outputs - 1).norm(dim=1) > formula(N, 1.0, v)
-        tests.append(exceedance_test(f"{name}: residual above the bound", above, LOSS_DELTA))
+        tests.append(at_most_probability(f"{name}: residual above the bound", int(above.sum()), len(above), LOSS_DELTA))
     return tests
 
 

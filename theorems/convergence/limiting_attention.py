@@ -6,7 +6,6 @@ import math
 from typing import Annotated, Any
 
 import flint
-import numpy as np
 
 from theorems.convergence import CONVERGENCE
 from theorems.convergence.definitions import Samples, mean_tokens
@@ -15,8 +14,8 @@ from verify.arithmetic import is_tensor
 from verify.claims import Assumption, Claim
 from verify.errors import ArithmeticUnsupported
 from verify.matrix import absolute, basis_vector, frobenius_norm, maximum, ones, rational, softmax, sqrt, stack_rows
-from verify.relations import AtMost, FollowsLaw, PowerRate, TendsTo
-from verify.relations.follows_law import SMALLEST_P, LawTest
+from verify.relations import AtMost, FollowsLaw, PowerRate, TendsTo, at_most_probability
+from verify.relations.follows_law import LawTest
 from verify.shapes import Real, Shape, Size
 
 Sample = Annotated[Any, Shape("d_s", "d")]
@@ -63,17 +62,6 @@ def gram_shift(X: Samples, M: Product) -> Any:
 def entry_bound(tau_0: Any, eta_QK: Any, d_m: Any, ell: Any) -> Any:
     """2 tau_0 eta_QK sqrt(d_m ell) for ell = log(2/delta), a scalar (Eq. (67))."""
     return tau_0 * eta_QK * sqrt(d_m * ell) * 2
-
-
-def exceedance_test(name: str, events: Any, probability: float) -> LawTest:
-    """Test that independent events have at most the given probability (Chernoff's bound, valid for every sample size)."""
-    x = np.asarray(events, dtype=np.float64).reshape(-1)
-    seen = float(x.mean())
-    if seen <= probability or probability >= 1:
-        return LawTest(name, 1.0, len(x))
-    excess = seen * math.log(seen / probability)
-    excess += (1 - seen) * math.log((1 - seen) / (1 - probability)) if seen < 1 else 0.0
-    return LawTest(name, max(math.exp(-min(len(x) * excess, 700.0)), SMALLEST_P), len(x))
 
 
 # -- Eq. (65) ----------------------------------------------------------------------------------------------------------
@@ -357,7 +345,9 @@ def exceedances(
     W_Q, W_K = torch.randn(2, samples, d_m, generator=generator, device=generator.device, dtype=torch.float64)
     sums = (W_Q * W_K).sum(1) * float(eta_QK) * float(tau_0)
     above = sums.abs() > formula(d_m, level, tau_0, eta_QK)
-    return [exceedance_test(f"|sum| above the bound, delta = 2^-{level}", above.cpu(), 2.0**-level)]
+    return [
+        at_most_probability(f"|sum| above the bound, delta = 2^-{level}", int(above.sum()), above.numel(), 2.0**-level)
+    ]
 
 
 @EQ_67.mutant("factor 2 dropped")

@@ -8,11 +8,10 @@ from typing import Annotated, Any
 import flint
 
 from theorems.convergence import CONVERGENCE
-from theorems.convergence.concentration import failure_test
 from verify.arithmetic import is_tensor
 from verify.claims import Claim
 from verify.matrix import exp, rational
-from verify.relations import AtMost, FollowsLaw
+from verify.relations import AtMost, FollowsLaw, at_most_probability
 from verify.relations.follows_law import LawTest
 from verify.shapes import Real, Size
 
@@ -55,8 +54,8 @@ def leaving_the_ball(formula: Any, generator: Any, samples: int, d_m: Width, R: 
         w = torch.randn(samples, width, generator=generator, device=generator.device, dtype=torch.float64)
         farthest = w * (1 + radius / w.norm(dim=1, keepdim=True))
         bound, probability = formula(width, radius)
-        failed = (farthest.norm(dim=1) > bound).cpu().numpy()
-        tests.append(failure_test(f"d_m = {width}, R = {radius}", failed, probability))
+        failed = farthest.norm(dim=1) > bound
+        tests.append(at_most_probability(f"d_m = {width}, R = {radius}", int(failed.sum()), len(failed), probability))
     return tests
 
 

@@ -19,11 +19,10 @@ from theorems.dynamics.definitions import (
     multi_head_attention,
     normalisation,
 )
-from theorems.dynamics.proportions import at_least
 from verify.claims import Claim
 from verify.derivatives import jacobian
 from verify.matrix import concatenate, exp, eye, maximum, ones, row_sums, spectral_norm, sqrt, zeros
-from verify.relations import AtMost, Equal, FollowsLaw
+from verify.relations import AtMost, Equal, FollowsLaw, at_least_probability
 from verify.relations.follows_law import LawTest
 from verify.shapes import Real, Size
 
@@ -422,8 +421,8 @@ def reduced_and_bounded(formula: Any, generator: Any, samples: int, S: int) -> l
         reduced.append(norms < batched_spectral_norms(without, X, generator) * SHARE)
     trials = samples * len(LENGTHS)
     return [
-        at_least("below 4", int(torch.cat(small).sum()), trials, PROPORTION),
-        at_least("below a tenth", int(torch.cat(reduced).sum()), trials, PROPORTION),
+        at_least_probability("below 4", int(torch.cat(small).sum()), trials, PROPORTION),
+        at_least_probability("below a tenth", int(torch.cat(reduced).sum()), trials, PROPORTION),
     ]
 
 

@@ -9,7 +9,6 @@ from theorems.dynamics import DYNAMICS
 from theorems.dynamics.constant_attention import jacobian_times_state
 from theorems.dynamics.definitions import QueryWeights, SquareWeights, Tokens, normalisation
 from theorems.dynamics.oscillators import oscillator_normalisation
-from theorems.dynamics.proportions import at_least
 from theorems.dynamics.pseudo_energy import akorn_increment, known_eigenvectors
 from verify.claims import Assumption, Claim
 from verify.derivatives import jacobian
@@ -25,7 +24,7 @@ from verify.matrix import (
     vec_r,
     zeros,
 )
-from verify.relations import AtMost, FollowsLaw
+from verify.relations import AtMost, FollowsLaw, at_least_probability
 from verify.relations.follows_law import LawTest
 from verify.shapes import Real, Shape, Size
 
@@ -184,8 +183,8 @@ def smallest_cosines(
     lowest = torch.func.vmap(run)(*start, Omega, W_Q, W_K, W_V @ W_O)
 
     return [
-        at_least("above 1/2 in 99 % of runs", int((lowest > 0.5).sum()), samples, 0.99),
-        at_least("not above 0.9 in half of the runs", int((lowest <= 0.9).sum()), samples, 0.5),
+        at_least_probability("above 1/2 in 99 % of runs", int((lowest > 0.5).sum()), samples, 0.99),
+        at_least_probability("not above 0.9 in half of the runs", int((lowest <= 0.9).sum()), samples, 0.5),
     ]
 
 

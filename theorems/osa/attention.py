@@ -56,8 +56,8 @@ from verify.matrix import (
     vec_r,
     zeros,
 )
-from verify.relations import Equal, FollowsLaw, HasStructure
-from verify.relations.follows_law import SMALLEST_P, LawTest
+from verify.relations import Equal, FollowsLaw, HasStructure, at_least_probability
+from verify.relations.follows_law import LawTest
 from verify.shapes import Real, Shape, Size
 
 # -- S is skew, exp(S) special orthogonal ------------------------------------------------------------------------------
@@ -850,9 +850,7 @@ def off_the_mean_token(formula: Any, generator: Any, samples: int, N: int, d: in
         queries, keys = X @ normal(d, d) / math.sqrt(d), X @ normal(d, d) / math.sqrt(d)
         X = formula(X, queries @ keys.mT / math.sqrt(d)) @ stiefel_uniform(d, d, generator, samples)
     off = (X - X.mean(1, keepdim=True)).norm(dim=(1, 2)) / X.norm(dim=(1, 2))
-    # Hoeffding's bound for the law of 0/1 outcomes with probability at least 0.9
-    shortfall = max(0.0, 0.9 - float((off < 1e-6).double().mean()))
-    return [LawTest("collapsed", max(math.exp(-2 * samples * shortfall**2), SMALLEST_P), samples)]
+    return [at_least_probability("collapsed", int((off < 1e-6).sum()), samples, 0.9)]
 
 
 # -- the steps of the proof of Theorem 2.1 -----------------------------------------------------------------------------

@@ -12,14 +12,13 @@ from theorems.skipless import SKIPLESS
 from theorems.skipless.dominance import LENGTH, PAPER_SIZES, Tolerance, is_printed_dimension
 from theorems.skipless.logit_enumeration import Polynomial, Scale, dimension_alone, expectation_by_power, product_of
 from theorems.skipless.logits import Dimension
-from theorems.skipless.probability_tests import at_least_probability
 from verify.claims import Assumption, Claim
 from verify.matrix import (
     absolute,
     column,
     rational,
 )
-from verify.relations import AtMost, Equal, FollowsLaw
+from verify.relations import AtMost, Equal, FollowsLaw, at_least_probability
 from verify.relations.follows_law import LawTest
 from verify.shapes import Real, Size
 

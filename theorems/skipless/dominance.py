@@ -10,7 +10,6 @@ from theorems.skipless import SKIPLESS
 from theorems.skipless.definitions import Tokens
 from theorems.skipless.logit_enumeration import dimension_alone, sampled_pair
 from theorems.skipless.logits import Dimension
-from theorems.skipless.probability_tests import at_least_probability
 from theorems.skipless.softmax_jacobian import smallest_gap
 from verify.claims import Claim
 from verify.matrix import (
@@ -18,7 +17,7 @@ from verify.matrix import (
     maximum,
     rational,
 )
-from verify.relations import AtMost, Equal, FollowsLaw, proportion_test
+from verify.relations import AtMost, Equal, FollowsLaw, at_least_probability, proportion_test
 from verify.relations.follows_law import LawTest, two_sided_p
 from verify.shapes import Real
 

@@ -10,12 +10,11 @@ import numpy as np
 
 from theorems.skipless import SKIPLESS
 from theorems.skipless.definitions import QueryWeights, Tokens, Weights, self_attention
-from theorems.skipless.probability_tests import at_least_probability
 from theorems.skipless.worst_block import INVERSE, flatness
 from verify.claims import Assumption, Claim
 from verify.derivatives import jacobian
 from verify.matrix import COLUMN, eye, spectral_norm
-from verify.relations import AtMost, FollowsLaw
+from verify.relations import AtMost, FollowsLaw, at_least_probability
 from verify.relations.follows_law import LawTest
 from verify.shapes import Shape
 

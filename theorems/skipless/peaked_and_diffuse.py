@@ -7,9 +7,9 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from theorems.skipless import SKIPLESS
-from theorems.skipless.probability_tests import at_least_probability, near_probability
+from theorems.skipless.probability_tests import near_probability
 from verify.claims import Claim
-from verify.relations import FollowsLaw
+from verify.relations import FollowsLaw, at_least_probability
 from verify.relations.follows_law import LawTest
 
 if TYPE_CHECKING:

@@ -12,7 +12,6 @@ import numpy as np
 from theorems.dynamics.definitions import orthogonal_matrix
 from theorems.skipless import SKIPLESS
 from theorems.skipless.definitions import Tokens, Weights
-from theorems.skipless.probability_tests import at_most_probability
 from theorems.skipless.softmax_bounds import collinear_tokens
 from theorems.skipless.softmax_jacobian import Product, attention, slope_by_tokens
 from verify.claims import Assumption, Claim
@@ -27,7 +26,7 @@ from verify.matrix import (
     spectral_norm,
     sqrt,
 )
-from verify.relations import AtMost, Equal, FollowsLaw
+from verify.relations import AtMost, Equal, FollowsLaw, at_most_probability
 from verify.relations.follows_law import LawTest
 from verify.shapes import Real, Shape, Size
 

@@ -1,9 +1,9 @@
-"""Tests of probabilities that are bounded, or known up to an allowance; their p-values are valid for every sample size."""
+"""Tests of probabilities and laws that are known up to an allowance; their p-values are valid for every sample size."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from math import erf, exp, log, sqrt
+from math import erf, exp, sqrt
 
 import numpy as np
 
@@ -12,21 +12,6 @@ from verify.relations.follows_law import SMALLEST_P, LawTest
 
 def _limited(p: float) -> float:
     return min(1.0, max(p, SMALLEST_P))
-
-
-def at_least_probability(name: str, successes: int, trials: int, probability: float) -> LawTest:
-    """Test that an event has at least the given probability, by Chernoff's bound of the binomial tail."""
-    frequency = successes / trials
-    if frequency >= probability:
-        return LawTest(name, 1.0, trials)
-    divergence = (1 - frequency) * log((1 - frequency) / (1 - probability))
-    divergence += frequency * log(frequency / probability) if successes else 0.0
-    return LawTest(name, _limited(exp(-trials * divergence)), trials)
-
-
-def at_most_probability(name: str, successes: int, trials: int, probability: float) -> LawTest:
-    """Test that an event has at most the given probability."""
-    return at_least_probability(name, trials - successes, trials, 1 - probability)
 
 
 def near_probability(name: str, successes: int, trials: int, probability: float, allowance: float) -> LawTest:

@@ -19,7 +19,6 @@ from theorems.skipless.identity_shift import (
     truncated_normal,
 )
 from theorems.skipless.input_jacobian_conditioning import OneToken
-from theorems.skipless.probability_tests import at_least_probability
 from theorems.skipless.sub_blocks import invertible
 from verify.claims import Assumption, Claim
 from verify.matrix import (
@@ -35,7 +34,7 @@ from verify.matrix import (
     sqrt,
     total,
 )
-from verify.relations import AtMost, Equal, FollowsLaw
+from verify.relations import AtMost, Equal, FollowsLaw, at_least_probability
 from verify.relations.follows_law import SMALLEST_P, LawTest
 from verify.shapes import Real, Shape, Size
 

@@ -13,7 +13,16 @@
 from verify.relations.at_most import AtMost
 from verify.relations.base import Check, Relation
 from verify.relations.equal import Equal, HasStructure
-from verify.relations.follows_law import FollowsLaw, Moments, kolmogorov_smirnov, moment_test, proportion_test, same_law
+from verify.relations.follows_law import (
+    FollowsLaw,
+    Moments,
+    at_least_probability,
+    at_most_probability,
+    kolmogorov_smirnov,
+    moment_test,
+    proportion_test,
+    same_law,
+)
 from verify.relations.order import Count, OrderOfGrowth, count
 from verify.relations.tends_to import PowerRate, QuadraticRate, TendsTo
 
@@ -30,6 +39,8 @@ __all__ = [
     "QuadraticRate",
     "Relation",
     "TendsTo",
+    "at_least_probability",
+    "at_most_probability",
     "count",
     "kolmogorov_smirnov",
     "moment_test",

@@ -113,6 +113,37 @@ def proportion_test(name: str, successes: Any, probability: float) -> LawTest:
     return LawTest(name, _clip(2 * math.exp(-2 * len(x) * gap**2)), len(x), observed)
 
 
+def at_least_probability(name: str, successes: int, trials: int, probability: float) -> LawTest:
+    """Test that independent events have at least the given probability.
+
+    One-sided; the p-value is that of `successes` or fewer at just this probability, exact for every number of trials.
+    """
+    observed = _of_trials(successes, trials, probability)
+    if successes >= probability * trials:
+        return LawTest(name, 1.0, trials, observed)
+    if probability >= 1:
+        return LawTest(name, SMALLEST_P, trials, observed)
+    of_trials = math.lgamma(trials + 1)
+    logarithms = [
+        of_trials - math.lgamma(k + 1) - math.lgamma(trials - k + 1)
+        + k * math.log(probability) + (trials - k) * math.log1p(-probability)
+        for k in range(successes + 1)
+    ]  # fmt: skip
+    largest = max(logarithms)
+    tail = math.exp(largest) * sum(math.exp(entry - largest) for entry in logarithms)
+    return LawTest(name, _clip(tail), trials, observed)
+
+
+def at_most_probability(name: str, successes: int, trials: int, probability: float) -> LawTest:
+    """Test that independent events have at most the given probability, as `at_least_probability` does."""
+    p = at_least_probability(name, trials - successes, trials, 1 - probability).p
+    return LawTest(name, p, trials, _of_trials(successes, trials, probability))
+
+
+def _of_trials(successes: int, trials: int, probability: float) -> dict[str, Any]:
+    return _average(successes / trials, math.sqrt(max(probability * (1 - probability), 0.0) / trials), probability)
+
+
 @dataclass(frozen=True)
 class Moments:
     """Stated mean and variance of a scalar random variable."""
