@@ -19,6 +19,7 @@ import pytest
 from verify.errors import InputError
 from verify.registry import load
 from verify.report import Report, restricted
+from verify.report.baseline import Change
 from verify.site import require_libraries, write_site
 from verify.site.graph import folded, picture, proof_status
 from verify.site.mathematics import Typesetter, parts, symbol, text
@@ -300,6 +301,23 @@ def test_pages_of_an_earlier_report_are_removed_and_nothing_else(full_report: Re
     )
     assert not (tmp_path / "claims/osa.gone.html").exists() and (tmp_path / "notes.txt").exists()
     assert seen[-1] == (len(seen), len(seen)), "progress ends at the total"
+
+
+def test_changes_against_a_baseline_are_on_the_front_page(full_report: Report, tmp_path: Path) -> None:
+    one = restricted(full_report, [full_report.claims["osa.alg-1"]])
+    write_site(one, tmp_path, changes=[])
+    front = (tmp_path / "index.html").read_text()
+    assert "Against the baseline" in front and "No verdict changed." in front
+    found = [
+        Change("osa.gone", "osa.gone: was holds, and is no claim any more", True),
+        Change("osa.alg-1", "osa.alg-1: new, holds", False),
+    ]
+    write_site(one, tmp_path, changes=found)
+    front, links = (tmp_path / "index.html").read_text(), set(Page(tmp_path / "index.html").references)
+    assert "osa.gone: was holds" in front and "No verdict changed." not in front
+    assert "claims/osa.alg-1.html" in links and "claims/osa.gone.html" not in links
+    write_site(one, tmp_path)
+    assert "baseline" not in (tmp_path / "index.html").read_text()
 
 
 def test_missing_libraries_are_named_with_their_extra(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -209,7 +209,7 @@ def _report(options: argparse.Namespace) -> int:
         compared = changes(report, baseline, lambda claim_id: fnmatch.fnmatchcase(claim_id, options.claims))
     written = write(report, options.out, compared)
     if not options.no_site:
-        written.insert(0, write_site(report, options.out, _Counter(sys.stderr).show))
+        written.insert(0, write_site(report, options.out, _Counter(sys.stderr).show, compared))
     print(", ".join(f"{number} {status}" for status, number in counts(report.verdicts).items()))
     for line in report.disagreements:
         print(f"DISAGREES  {line}")

@@ -16,6 +16,7 @@ from pathlib import Path
 
 from verify.errors import InputError
 from verify.report import Report
+from verify.report.baseline import Change
 
 #: Modules of the extra `report`.
 LIBRARIES = ("anybadge", "fast_sugiyama", "jinja2", "latex2mathml", "matplotlib", "pygments", "pylatexenc", "rpack")
@@ -29,12 +30,18 @@ def require_libraries() -> None:
         raise InputError("the site", f"{wanted} or --no-site", f"an environment without {', '.join(missing)}")
 
 
-def write_site(report: Report, folder: Path, progress: Callable[[int, int], None] = lambda done, total: None) -> Path:
+def write_site(
+    report: Report,
+    folder: Path,
+    progress: Callable[[int, int], None] = lambda done, total: None,
+    changes: list[Change] | None = None,
+) -> Path:
     """Write the site into `folder` and return the path of its front page.
 
-    `progress(done, total)` is called after every plot and page.  Pages of claims that are no more are removed.
+    `progress(done, total)` is called after every plot and page.  `changes` against a baseline, if there is one, are listed
+    on the front page.  Pages of claims that are no more are removed.
     """
     require_libraries()
     from verify.site.pages import Site
 
-    return Site(report, folder, progress).write()
+    return Site(report, folder, progress, changes).write()

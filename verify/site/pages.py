@@ -23,6 +23,7 @@ import jinja2
 from verify.claims import Claim, Paper
 from verify.evidence import Record
 from verify.failure import replay_call
+from verify.report.baseline import Change
 from verify.report.errata import Erratum, Witness, errata, errata_markdown, of_paper, witnesses_of
 from verify.report.files import replace_file
 from verify.report.model import KINDS_OF_VERDICT, Report, Shortfall, quality, status_of
@@ -54,8 +55,10 @@ MEANINGS = {
 class Site:
     """One report as pages below a folder."""
 
-    def __init__(self, report: Report, folder: Path, progress: Callable[[int, int], None]) -> None:
-        self.report, self.folder, self.progress = report, folder, progress
+    def __init__(
+        self, report: Report, folder: Path, progress: Callable[[int, int], None], changes: list[Change] | None = None
+    ) -> None:
+        self.report, self.folder, self.progress, self.changes = report, folder, progress, changes
         self.typesetter = mathematics.Typesetter()
         self.written: set[Path] = set()
         self.errata = errata(report)
@@ -105,6 +108,7 @@ class Site:
             gravest=[self.erratum(item) for item in self.errata[:FIRST_ERRATA]],
             errata_total=len(self.errata),
             shortfalls=self.report.shortfalls,
+            changes=self.changes,
             formulas=len(self.typesetter.formulas),
             plain=len(self.typesetter.plain),
         )
