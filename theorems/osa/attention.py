@@ -453,7 +453,8 @@ SINGLE_HEAD_RANK = Claim(
     severity="error",
     correction="osa.sec-2.4-r-at-most-d",
     note="No input satisfies the assumption.  The orders of Section 2.4 use only that B has 2d columns, as Newton-Schulz"
-    " makes it, and stand: osa.cost-osa, osa.mem-osa.",
+    " makes it, and stand: osa.cost-osa, osa.mem-osa.  The author would say that nothing is asserted, and that r = 2d stands for"
+    " its bound 2 d_v, the width of the B computed; but Section 2.1 defines r as rank S.",
 )
 
 SquareQuery = Annotated[Any, Shape("d", "d", role="query")]
@@ -756,8 +757,9 @@ NONCAUSAL = Claim(
     where=whole_heads,
     uses=("osa.so-n",),
     expects="reading",
-    reading="a causal A would be lower triangular.  For orthogonal A, sum_{j>i} (j - i) A_ij^2 = sum_{j<i} (i - j) A_ij^2:"
-    " attention weighted by distance looks ahead as much as it looks back, so a triangular A is diagonal and mixes nothing.",
+    reading="what 'does restricts the applicability' is the orthogonality, and a causal A would be lower triangular.  For"
+    " orthogonal A, sum_{j>i} (j - i) A_ij^2 = sum_{j<i} (i - j) A_ij^2: attention weighted by distance looks ahead as much as it"
+    " looks back, so a triangular A is diagonal and mixes nothing.",
 )
 
 
@@ -869,7 +871,8 @@ IMAGE = Claim(
     severity="error",
     correction="osa.f1-image-independent",
     note="The image of S lies in the span of Q and K but may be smaller: S has even rank, and vanishes for Q parallel to K."
-    "  The proof needs only the inclusion: osa.f1-restrict.",
+    "  The proof needs only the inclusion: osa.f1-restrict.  With h > 1 and 2 d_v <= N, the usual case, almost all inputs satisfy"
+    " it; with h = 1 and odd d <= N, or odd N below both d and 2 d_v, no input with [Q, K] of the largest rank does.",
 )
 
 

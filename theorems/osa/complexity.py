@@ -45,7 +45,9 @@ FIXED_EXPONENTIAL = (
     "an exponential takes a fixed number of matrix products, as it does while ||S|| is bounded: each doubling of the norm"
     " costs a squaring more"
 )
-SINGLE_HEAD = "h = 1, so d_v = d; B has 2d columns (r = 2d)"
+SINGLE_HEAD = (
+    "h = 1, so d_v = d; r = 2d taken as the number of columns of B (as rank S, no input has it: osa.sec-2.4-r)"
+)
 
 
 # -- the implementation that is counted --------------------------------------------------------------------------------

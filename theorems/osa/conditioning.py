@@ -76,6 +76,10 @@ from verify.shapes import Real, Shape
 PositiveAlpha = Annotated[Any, Real(2.0**-8, 2.0)]
 Share = Annotated[Any, Real(2.0**-8, 1.0)]
 Decay = Annotated[Any, Real(0.0, 9.0)]
+Margin = Annotated[Any, Real(0.0, 1.0)]
+Columns = Annotated[Any, Shape("n", "r")]
+Square = Annotated[Any, Shape("n", "n")]
+Weights = Annotated[Any, Shape("r", "1")]
 
 INITIALISED: list[str | Assumption] = [ORTHONORMAL_QUERIES_AND_KEYS, ORTHONORMAL_VALUES, ORTHONORMAL_OUTPUTS]
 NEWTON_SCHULZ = (
@@ -677,6 +681,7 @@ JACOBIAN_RANGE = Claim(
     ),
     exact=True,
     of_project=True,
+    corrects="osa.f7-perturbation-alone",
     note="OSA(X) = A X W^V W^O has its rows in the row space of W^O, so J_1 cannot add small singular values to those of J_2.",
 )
 
@@ -753,6 +758,80 @@ LEAST_CONSTANT = (
     " both sides of what is claimed only move apart for larger ones."
 )
 
+PERTURBED = Claim(
+    OSA,
+    "osa.f7-perturbation-alone",
+    label="F.7, what Weyl's inequality does not give",
+    statement=r"\text{If the non-zero singular values of } \mathbf{J}_2 \text{ lie in } [1-\delta,1+\delta] \text{ and }"
+    r" \|\mathbf{J}_1\|_2 < 1-\delta, \text{ the non-zero singular values of } \mathbf{J} = \mathbf{J}_1+\mathbf{J}_2"
+    r" \text{ lie in } [1-\delta-\|\mathbf{J}_1\|_2, 1+\delta+\|\mathbf{J}_1\|_2]",
+    assumptions=[
+        Assumption(
+            "J_2 = P diag(s) R^T with orthonormal columns in P and R",
+            zero=lambda P, R: concatenate([gram_defect(P), gram_defect(R)], axis=0),
+        ),
+        Assumption("|s_i - 1| <= delta", nonnegative=lambda s, delta: delta - absolute(s - 1)),
+        Assumption("||J_1||_2 < 1 - delta", positive=lambda J_1, delta: 1 - delta - spectral_norm(J_1)),
+        Assumption(
+            "J is nonsingular, so that all its singular values count",
+            positive=lambda P, s, R, J_1: smallest_singular_value(P @ diag(s) @ R.T + J_1),
+        ),
+    ],
+    relation=AtMost(),
+    sizes={"n": (2, 3), "r": (1, 2)},
+    where=lambda sizes: sizes["r"] < sizes["n"],
+    expects="refuted",
+    severity="error",
+    correction="osa.f7-range",
+    of_project=True,
+    note="What F.7 draws from Eqs. (98) and (99).  A small J_1 makes small singular values of those of J_2 that are zero, and the"
+    " effective condition number of Appendix C.1 jumps from that of J_2 to any size.  The J_1 of the layer does not, as its range"
+    " is that of J_2 (osa.f7-range): an argument that the proof needs and does not give.",
+)
+
+
+@PERTURBED.inputs
+def perturbed_matrix_of_low_rank(
+    left: Square,
+    right: Square,
+    y: Weights,
+    D: Square,
+    share: Share,
+) -> Any:
+    delta = rational(1, 4)
+    s = 1 + y / (1 + y * y) * delta
+    size = share * rational(1, 2) / (frobenius_norm(D) + rational(1, 256))
+    P, R = orthonormal_columns(left, y.shape[0]), orthonormal_columns(right, y.shape[0])
+    return {"P": P, "s": s, "R": R, "J_1": D * size, "delta": delta + 0 * share}
+
+
+@PERTURBED.formula
+def radius_of_perturbed(J_1: Square, delta: Margin) -> Any:
+    """delta + ||J_1||_2, a scalar."""
+    return delta + spectral_norm(J_1)
+
+
+@PERTURBED.oracle
+def deviation_of_perturbed(P: Columns, s: Weights, R: Columns, J_1: Square) -> Any:
+    return _largest_deviation(singular_values(P @ diag(s) @ R.T + J_1))
+
+
+@PERTURBED.mutant("||J_1||_2 dropped")
+def _(delta: Margin) -> Any:
+    return delta
+
+
+@PERTURBED.mutant("halved")
+def _(J_1: Square, delta: Margin) -> Any:
+    return (delta + spectral_norm(J_1)) * rational(1, 2)
+
+
+@PERTURBED.counterexample("J_2 = diag(1, 0), J_1 = diag(0, 1/10): the singular value 1/10 is not in [9/10, 11/10]")
+def small_second_value() -> dict[str, Any]:
+    first = [[1], [0]]
+    return {"P": first, "s": [[1]], "R": first, "J_1": [[0, 0], [0, "1/10"]], "delta": 0}
+
+
 F7_INTERVAL = Claim(
     OSA,
     "osa.f7-interval",
@@ -764,12 +843,13 @@ F7_INTERVAL = Claim(
     sizes=SIZES_WITH_STEPS,
     where=small,
     uses=("osa.eq-98", "osa.eq-99", "osa.f7-range"),
-    expects="reading",
+    presumes=("osa.f7-perturbation-alone",),
+    expects="gap",
     reading="i runs over the N d_v non-zero singular values of J_2, of which Eq. (98) speaks; the other N (d - d_v) singular"
     " values of J are zero (osa.f7-range), and sigma_min, which is not defined, is the least non-zero one of Appendix C.1,"
     " sigma_min>0",
     note="For all N d singular values the interval would be wrong: one token, d = 2, d_v = 1 has J = W^T with the singular"
-    f" values 1 and 0.  That J has no further non-zero singular values is not said in the proof.  {LEAST_CONSTANT}",
+    f" values 1 and 0.  That J has no further, small non-zero ones does not follow from Eqs. (98) and (99).  {LEAST_CONSTANT}",
 )
 F7_INTERVAL.inputs(initialised_with_moderate_alpha)
 
@@ -846,9 +926,12 @@ THEOREM_C4 = Claim(
     sizes=SIZES_WITH_STEPS,
     where=small,
     uses=("osa.thm-c.3", "osa.f7-range"),
+    presumes=("osa.f7-perturbation-alone",),
     proof=("osa.f7-j2-form", "osa.eq-98", "osa.eq-99", "osa.f7-interval"),
-    note=f"{LEAST_CONSTANT}  The printed proof leaves out why no small non-zero singular values of J appear beside the N d_v of"
-    " J_2: osa.f7-range supplies it.",
+    expects="gap",
+    note=f"{LEAST_CONSTANT}  The theorem stands; kappa takes the least non-zero singular value, and the printed proof, by Weyl's"
+    " inequality, leaves out why J has no small ones where those of J_2 are zero: osa.f7-range supplies it.  The author would"
+    " call that evident, as A X W^V W^O has its rows in the row space of W^O.",
 )
 THEOREM_C4.inputs(initialised_with_moderate_alpha)
 
@@ -1113,10 +1196,6 @@ def _(X: Tokens, W_V: ValueWeights, alpha: PositiveAlpha) -> Any:
 
 # -- a network of blocks: footnote 2 -----------------------------------------------------------------------------------
 
-Columns = Annotated[Any, Shape("n", "r")]
-Square = Annotated[Any, Shape("n", "n")]
-Weights = Annotated[Any, Shape("r", "1")]
-
 BLOCKS = [
     Assumption(
         "J_l = U_l diag(s_l) V_l^T with orthonormal columns",
@@ -1130,7 +1209,76 @@ FOOTNOTE_2 = Claim(
     OSA,
     "osa.fn-2",
     label="Footnote 2",
-    statement=r"\text{the conditioning of the full network Jacobian is bounded by the worse-conditioned sub-block}",
+    statement=r"\text{Following the justification of Ji et al. (i.e. the conditioning of the full network Jacobian is bounded by"
+    r" the worse-conditioned sub-block), it is reasonable to assume that this will improve the trainability and performance}",
+    assumptions=[
+        "Jacobians by the parameters, as in Ji et al.: the network's has those of its sub-blocks side by side",
+        Assumption(
+            "the sub-blocks have full row rank, an assumption of the reading, not of the paper",
+            positive=lambda J_1, J_2: column(smallest_singular_value(J_1), smallest_singular_value(J_2)),
+        ),
+    ],
+    relation=AtMost(),
+    sizes={"n": (1, 3), "p": (1, 4), "q": (1, 4)},
+    where=lambda sizes: sizes["n"] <= min(sizes["p"], sizes["q"]),
+    expects="reading",
+    reading="an assumption ('the same assumptions as employed in Ji et al.', Section 1), not a theorem; a theorem of their network"
+    " Jacobian where all sub-blocks have full row rank: kappa([J_1 J_2]) <= max_l kappa(J_l).  Of Jacobians by the input, as that"
+    " of Theorem C.1, the same words are false: osa.fn-2-input",
+    note="Without full row rank it fails there too; Ji et al. say that it 'does not hold universally' (skipless.eq-6,"
+    " skipless.eq-6-universal).  That the network Jacobian is theirs is not said: every other Jacobian of the paper is by the"
+    " input, and so read the words fail for a block applied twice.  The rest of the footnote, that"
+    " attention sub-blocks are much worse conditioned than MLP sub-blocks, is an observation of Ji et al.",
+)
+
+WideBlock = Annotated[Any, Shape("n", "p")]
+OtherWideBlock = Annotated[Any, Shape("n", "q")]
+RowWeights = Annotated[Any, Shape("n", "1")]
+
+
+@FOOTNOTE_2.inputs
+def blocks_of_full_row_rank(
+    first: Square,
+    second: Square,
+    third: Annotated[Any, Shape("p", "p")],
+    fourth: Annotated[Any, Shape("q", "q")],
+    s_1: RowWeights,
+    s_2: RowWeights,
+) -> Any:
+    def block(left: Any, s: Any, right: Any) -> Any:
+        return cayley(left) @ diag(s * s + rational(1, 4)) @ orthonormal_columns(right, s.shape[0]).T
+
+    return {"J_1": block(first, s_1, third), "J_2": block(second, s_2, fourth)}
+
+
+@FOOTNOTE_2.formula
+def worse_of_two_blocks(J_1: WideBlock, J_2: OtherWideBlock) -> Any:
+    """max(kappa(J_1), kappa(J_2)), a scalar, for J_1 (n, p) and J_2 (n, q) of rank n."""
+    n = J_1.shape[0]
+    return _larger(effective_condition_number(J_1, n), effective_condition_number(J_2, n))
+
+
+@FOOTNOTE_2.oracle
+def condition_number_side_by_side(J_1: WideBlock, J_2: OtherWideBlock) -> Any:
+    return effective_condition_number(concatenate([J_1, J_2], axis=1), J_1.shape[0])
+
+
+@FOOTNOTE_2.mutant("the better conditioned block")
+def _(J_1: WideBlock, J_2: OtherWideBlock) -> Any:
+    a, b = (effective_condition_number(J, J_1.shape[0]) for J in (J_1, J_2))
+    return a + b - _larger(a, b)
+
+
+@FOOTNOTE_2.mutant("its square root")
+def _(J_1: WideBlock, J_2: OtherWideBlock) -> Any:
+    return sqrt(worse_of_two_blocks(J_1, J_2))
+
+
+FOOTNOTE_2_INPUT = Claim(
+    OSA,
+    "osa.fn-2-input",
+    label="Footnote 2, of Jacobians by the input",
+    statement=r"\mathbf{J} = \mathbf{J}_2\mathbf{J}_1: \quad \kappa(\mathbf{J}) \le \max_l \kappa(\mathbf{J}_l)",
     assumptions=[
         "Jacobians by the input, as that of Theorem C.1: the network's is the product of its sub-blocks'",
         *BLOCKS,
@@ -1141,10 +1289,9 @@ FOOTNOTE_2 = Claim(
     expects="refuted",
     severity="error",
     correction="osa.fn-2-product",
-    note="Read as kappa(J_2 J_1) <= max_l kappa(J_l) with the effective condition number of Appendix C.1.  Where blocks have low"
-    " rank, as for h > 1, no function of the kappa(J_l) bounds kappa(J_2 J_1): two with kappa = 1 can have a product with any."
-    "  Attributed to Ji et al., who assume it of Jacobians by the parameters, blocks side by side, and say that it 'does not"
-    " hold universally' (skipless.eq-6); there it fails too (skipless.eq-6-universal).",
+    of_project=True,
+    note="With the effective condition number of Appendix C.1.  Where blocks have low rank, as for h > 1, no function of the"
+    " kappa(J_l) bounds kappa(J_2 J_1): two with kappa = 1 can have a product with any.",
 )
 
 
@@ -1154,7 +1301,7 @@ def _blocks(frames: list[Any], s_2: Any, s_1: Any) -> dict[str, Any]:
     return {**names, "s_2": s_2 * s_2 + rational(1, 4), "s_1": s_1 * s_1 + rational(1, 4)}
 
 
-@FOOTNOTE_2.inputs
+@FOOTNOTE_2_INPUT.inputs
 def two_blocks(first: Square, second: Square, third: Square, fourth: Square, s_2: Weights, s_1: Weights) -> Any:
     return _blocks([first, second, third, fourth], s_2, s_1)
 
@@ -1167,13 +1314,13 @@ def _larger(a: Any, b: Any) -> Any:
     return (a + b + absolute(a - b)) * rational(1, 2)
 
 
-@FOOTNOTE_2.formula
+@FOOTNOTE_2_INPUT.formula
 def worse_condition_number(U_2: Columns, s_2: Weights, V_2: Columns, U_1: Columns, s_1: Weights, V_1: Columns) -> Any:
     """max_l kappa(J_l), a scalar, for J_l = U_l diag(s_l) V_l^T."""
     return _larger(_block_condition(U_2, s_2, V_2), _block_condition(U_1, s_1, V_1))
 
 
-@FOOTNOTE_2.oracle
+@FOOTNOTE_2_INPUT.oracle
 def condition_number_of_product(
     U_2: Columns, s_2: Weights, V_2: Columns, U_1: Columns, s_1: Weights, V_1: Columns
 ) -> Any:
@@ -1181,25 +1328,25 @@ def condition_number_of_product(
     return effective_condition_number(product, s_1.shape[0])
 
 
-@FOOTNOTE_2.mutant("the better conditioned block")
+@FOOTNOTE_2_INPUT.mutant("the better conditioned block")
 def _(U_2: Columns, s_2: Weights, V_2: Columns, U_1: Columns, s_1: Weights, V_1: Columns) -> Any:
     a, b = _block_condition(U_2, s_2, V_2), _block_condition(U_1, s_1, V_1)
     return a + b - _larger(a, b)
 
 
-@FOOTNOTE_2.mutant("its square root")
+@FOOTNOTE_2_INPUT.mutant("its square root")
 def _(U_2: Columns, s_2: Weights, V_2: Columns, U_1: Columns, s_1: Weights, V_1: Columns) -> Any:
     return sqrt(worse_condition_number(U_2, s_2, V_2, U_1, s_1, V_1))
 
 
-@FOOTNOTE_2.counterexample("J_1 = J_2 = diag(2, 1): the product has condition number 4")
+@FOOTNOTE_2_INPUT.counterexample("J_1 = J_2 = diag(2, 1): the product has condition number 4")
 def same_direction_twice() -> dict[str, Any]:
     identity = [[1, 0], [0, 1]]
     frames = {"U_2": identity, "V_2": identity, "U_1": identity, "V_1": identity}
     return {**frames, "s_2": [[2], [1]], "s_1": [[2], [1]]}
 
 
-@FOOTNOTE_2.counterexample("two blocks of rank 2 with condition number 1: the product has condition number 5/3")
+@FOOTNOTE_2_INPUT.counterexample("two blocks of rank 2 with condition number 1: the product has condition number 5/3")
 def tilted_planes() -> dict[str, Any]:
     plane, tilted = [[1, 0], [0, 1], [0, 0]], [[1, 0], [0, "3/5"], [0, "4/5"]]
     frames = {"U_2": plane, "V_2": plane, "U_1": tilted, "V_1": plane}
@@ -1218,7 +1365,7 @@ FOOTNOTE_2_PRODUCT = Claim(
     relation=AtMost(),
     sizes={"n": (1, 3), "r": (1, 3)},
     where=lambda sizes: sizes["r"] <= sizes["n"],
-    corrects="osa.fn-2",
+    corrects="osa.fn-2-input",
     of_project=True,
 )
 

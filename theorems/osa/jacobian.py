@@ -520,7 +520,9 @@ VIA_GENERATOR = Claim(
     proof=("osa.c2-via-wtilde-newton-schulz",),
     exact=True,
     note="True of A = exp(S).  The proof of Theorem C.3 speaks of another A, made from Newton-Schulz iterates of"
-    " [X W^Q, X W^K], which is a function of W~ only where [W^Q, W^K] has orthonormal columns.",
+    " [X W^Q, X W^K], which is a function of W~ only where [W^Q, W^K] has orthonormal columns.  The author would say that the"
+    " theorem assumes just that (osa.c2-via-wtilde-orthonormal); but its proof does not show it there, and the sentence, from"
+    " which the initialisation is derived, is about weights not yet chosen.",
 )
 
 

@@ -102,7 +102,8 @@ THEOREM_21 = Claim(
     correction="osa.thm-2.1-any-basis",
     exact=True,
     note="r is used both for rank S and for dim span[Q, K].  Where the two differ no B satisfies the hypotheses; the"
-    " identity itself needs only orthonormal columns whose span contains Q and K.",
+    " identity itself needs only orthonormal columns whose span contains Q and K.  Read as dim U alone, r makes the theorem true"
+    " as it stands, and leaves the proof, where U is the image of S: osa.f1-image.",
 )
 decided_at_the_experiments(THEOREM_21)
 
@@ -330,6 +331,7 @@ EQUATION_10 = Claim(
     # for N = 1 or d = 1 both sides vanish, since S = 0
     sizes={"N": (1, 4), "d": (1, 4), "d_v": (1, 2), "K": (0, 6)},
     where=whole_heads,
+    note="The theorem prints I_r for the identity of the size of [S], which is 2 d_v, as in F.3, whatever the rank of S.",
     proof=(
         "osa.eq-22",
         "osa.eq-28",

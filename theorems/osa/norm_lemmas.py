@@ -748,7 +748,7 @@ LEMMA_F5 = Claim(
     sizes=SIZES,
     where=two_heads,
     expects="reading",
-    reading="C = 1/eps; no bound on ||X||_2 is needed",
+    reading="C = 1/eps; no bound on ||X||_2 is needed.  M = 0, which the lemma does not exclude, is left to the note",
     proof=("osa.f5-frobenius", "osa.eq-73", "osa.eq-76", "osa.f5-norms"),
     note="||dvec M_0/dvec M||_2 = 1/(||M||_F + eps), on directions orthogonal to M, and ||dvec M/dvec X||_2 = 1.  At M = 0,"
     " where Eq. (76) is undefined, the derivative exists and is I/eps times dvec M/dvec X, of norm 1/eps.",

@@ -573,7 +573,8 @@ ROBUST = Claim(
     reading="of the bound (10): a singular value delta adds at most delta^2 (e^{||S||_2} - 1)^2 to it, and for a fixed B it does"
     " not decrease as S is scaled up",
     uses=("osa.thm-a.1-eq-10",),
-    note="Of the error itself only the first half is true: it stops growing with S (osa.a1-larger-rotations).",
+    note="Of the error itself, which the sentence names, only the first half is true: it stops growing with S"
+    " (osa.a1-larger-rotations), and no upper bound could show that an error is incurred.",
 )
 
 
