@@ -81,6 +81,8 @@ B5_DOMINANCE = Claim(
     correction="dynamics.b.5-alignment",
     uses=("dynamics.eq-92", "dynamics.b.5-vec"),
     reading=r"the weakest sense of 'dominant': \|(I_S\otimes W^{V\top}X^\top)\partial P/\partial X\|_2\le\|P\otimes W^{V\top}\|_2",
+    doubt="Judged as the implication that is printed, at a single state. The observation is of trained models throughout their"
+    " iterations, where Figure S.2 looks at (93) itself; that (93) is close there is not denied.",
     note="Jx sees the derivative of P in the single direction x, along which it can vanish while it is as large as one"
     " likes across: tokens on one axis and A = K E_12 leave all logits 0, so Jx = vec(SA(X)) for every K, and the first"
     " term grows like K.",
@@ -207,7 +209,8 @@ EQ_94 = Claim(
     expects="reading",
     presumes=("dynamics.eq-93",),
     reading=r"small on the segment between the two states, by the constant \frac12\beta\|A\|_2(\|X^{(t)}\|_2+\|X^{(0)}\|_2)"
-    r" that bounds the derivative there on average: \|P^{(t)}-P^{(0)}\|_F is at most this times \|X^{(t)}-X^{(0)}\|_F",
+    r" that bounds the derivative there on average: \|P^{(t)}-P^{(0)}\|_F is at most this times \|X^{(t)}-X^{(0)}\|_F; and W_h^V"
+    " in the formula as W_h^V W_h^O, as for Eq. (93)",
     note="Softmax is 1/2-Lipschitz, and dL = dX A X^T + X A dX^T; the bound is attained in the limit of small opposite tokens."
     " With the derivative small at the visited states only,"
     " which is what 'the whole time' means for a discrete iteration, it is false (dynamics.eq-94-visited): between two"

@@ -74,7 +74,8 @@ PROPOSITION_41 = Claim(
     presumes=("dynamics.eq-11-form",),
     doubt=r"W^{Q\top}W^K in the condition may be meant as W^K W^{Q\top}, which would symmetrise W^Q W^{K\top} and agree"
     " with the text, where W^V 'should remain symmetric'; Eqs. (11) and (31) both have the former, which is taken as printed."
-    r" The counterexamples have W^K = I, where both readings give the same W^V.",
+    r" The counterexamples have W^K = I, where both readings give the same W^V. If the 'A = A^\top' of Eq. (37) is an"
+    r" assumption, the proposition is dynamics.prop-4.1-symmetric; but it is said to relax the symmetry of Eq. (4).",
     note=r"The printed proof breaks at Eq. (34): its second sum, the derivative of \exp(\beta X_j^\top A X_i) by X_i, is"
     r" printed with the weights \exp(\beta X_i^\top A X_j), which agrees only when A is symmetric; Eq. (37) then writes"
     r" \operatorname{softmax}(\beta X W^V X^\top) for \operatorname{softmax}(\beta X A X^\top) and appeals to A = A^\top,"

@@ -52,6 +52,8 @@ MEAN = Claim(
     uses=("dynamics.eq-90-chain",),
     reading=r"two sequences that behave alike stay within a constant: e^{\lambda_{\max}} \le K e^{\text{mean}}, tested at T"
     r" = 2 as (\operatorname{tr}\Lambda/n)^n \le K\det\Lambda with n = SD and K = 10^6",
+    doubt="The sentence describes Figure 3: trained models, T = 16, floating point; and 'mean exponent' is not defined. Of the"
+    " plotted numbers nothing is denied; they are not means of the exponents (89), which is the only definition given.",
     note=r"The Jacobian of a normalised update is singular, whatever the weights: the state cannot leave the sphere, or for"
     r" RMSNorm an ellipsoid. So \det\Lambda^{(T)} = 0 for every T, at least one exponent per token (AKOrN: per oscillator) is"
     r" -\infty, and so is the mean, while the maximum may be finite; no K and no T helps. What a plot shows in place of"

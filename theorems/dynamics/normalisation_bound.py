@@ -53,7 +53,8 @@ TABLE = Claim(
     r" seven other rows the two agree to three digits, so that all other entries of gamma together have a norm of at most"
     r" \sqrt{0.002\|\gamma\|}, 0.041 for N = 128: one entry dominates, or gamma has a single"
     r" entry, or the column headings do not say what was measured. A root mean square of the entries is at most the largest and"
-    r" equals it where all are of one size: under that heading all eight rows would be possible."
+    r" equals it where all are of one size: under that heading all eight rows would be possible. So they would be if one of the"
+    r" two numbers is a misprint; which is not evident."
     r" That all maxima are below 1 is as printed.",
 )
 

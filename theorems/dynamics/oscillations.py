@@ -388,7 +388,9 @@ A5 = Claim(
         "dynamics.eq-84",
         "dynamics.eq-85-87",
     ),
-    note="Attained for D = 4, where J rotates the plane orthogonal to x and Omega x. There the eigenvalue enclosures contain 1.",
+    note="Attained for D = 4, where J rotates the plane orthogonal to x and Omega x. There the eigenvalue enclosures contain 1."
+    r" That \|x\| = 1 is used without a word in Eq. (81); it is the spherical constraint of Section 3, which every state of (18)"
+    " but the first meets by itself. For any other x the bound is 1/|x|. For odd D equal frequencies are all 0.",
 )
 
 A5.inputs(equal_frequencies)

@@ -86,7 +86,7 @@ PSEUDO = Claim(
     note=r"With \Delta X of Eq. (7) the quantity is 0 at every state (dynamics.sec-6.3-pseudo-zero): Omg and Proj both"
     r" produce tangent vectors, orthogonal to the unit oscillators. The text goes on with -Tr(X^T MSA(X)), 'neglecting a"
     r" constant term C', so \Delta X is meant as in Eq. (9), C + MSA(X), without Omg and Proj. That this falls is reported"
-    r" of trained models; it need not: at the state of dynamics.sec-6.3-kuramoto, which is AKOrN with one token, it rises.",
+    r" of trained models; it need not: at the state of dynamics.sec-6.3-kuramoto-same-coupling, AKOrN with one token, it rises.",
 )
 
 
@@ -232,14 +232,15 @@ QUADRATIC = Claim(
     label="Section 6.3, text",
     statement=r"\operatorname{vec}(\operatorname{MSA}(X))\approx J_tx_t,\ C\text{ neglected}\ \Rightarrow"
     r"\ E_{\text{pseudo}}=-x_t^\top S_tx_t/2,\ S_t=J_t+J_t^\top",
-    assumptions=[
-        r"\Delta X = MSA(X), C neglected, no projection",
-        r"the approximation taken as an equality: vec(\Delta X) = J_t x_t",
-    ],
+    assumptions=[r"the approximation taken as an equality: vec(\Delta X) = J_t x_t"],
     relation=Equal(),
     sizes={"S": (1, 3), "D": (1, 4), "H": (1, 2)},
     where=lambda sizes: sizes["D"] % sizes["H"] == 0,
     exact=True,
+    expects="reading",
+    reading=r"\Delta X = C + MSA(X) as in Eq. (9), without Omg and Proj, which leaves MSA(X) where C is neglected. With \Delta X of"
+    r" Eq. (7), that of AKOrN, E_pseudo is 0 with or without C (dynamics.sec-6.3-pseudo-zero)",
+    presumes=("dynamics.sec-6.3-pseudo",),
     note="How good the approximation is: dynamics.b.5-alignment gives J x - vec(MSA(X)) exactly.",
 )
 

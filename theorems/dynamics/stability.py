@@ -23,6 +23,12 @@ STEPS = 6
 
 NILPOTENT = Assumption(r"N^2 = O, so that every eigenvalue of N is 0", zero=lambda N: N @ N)
 
+GENERALLY = (
+    "'Generally' is taken for 'for every such system'. Taken for 'as a rule', the sentence is right of linear systems, where"
+    " defective eigenvalues on the boundary are the exception; of nonlinear ones it is not, since eigenvalues on the boundary,"
+    " the case that the section is about, decide nothing."
+)
+
 
 def nilpotent(u: Any, v: Any) -> Any:
     """u w^T with w = (u^T u) v - (u^T v) u orthogonal to u, shape (D, D): its square vanishes."""
@@ -41,14 +47,15 @@ CONTINUOUS = Claim(
     DYNAMICS,
     "dynamics.sec-5.2-stability-continuous",
     label="Section 5.2, text",
-    statement=r"\dot x=f(x):\ \text{``the equilibrium point is Lyapunov stable if all eigenvalues }\lambda_j\text{ of }J(x)"
-    r"\text{ satisfy }\operatorname{Re}(\lambda_j)\le0\text{''}",
+    statement=r"\text{``Generally, in continuous-time systems }\dot x=f(x)\text{, the equilibrium point is Lyapunov stable if all "
+    r"eigenvalues }\lambda_j\text{ of the Jacobian }J(x)\text{ satisfy }\operatorname{Re}(\lambda_j)\le0\text{''}",
     assumptions=[NILPOTENT, r"f(x) = Nx with its equilibrium 0; J = N, and Re(\lambda_j) = 0 for all j"],
     relation=Equal(),
     sizes={"D": (2, 4)},
     expects="refuted",
     severity="error",
     correction="dynamics.sec-5.2-stability-semisimple",
+    doubt=GENERALLY,
     note=r"On these systems \exp(tN) x = x + tNx: the velocity never changes, so a bounded orbit, as stability of a linear system"
     r" demands, has velocity 0. A defective eigenvalue on the imaginary axis is enough to break the statement; for nonlinear f a"
     r" simple one is (dynamics.sec-5.2-cubic-flow).",
@@ -91,14 +98,15 @@ DISCRETE = Claim(
     DYNAMICS,
     "dynamics.sec-5.2-stability-discrete",
     label="Section 5.2, text",
-    statement=r"x^{(t+1)}=f(x^{(t)}):\ \text{``equilibrium points are Lyapunov stable if all eigenvalues of the Jacobian satisfy "
-    r"}|\lambda_j|\le1\text{''}",
+    statement=r"\text{``In contrast, the equilibrium points of discrete-time systems }x^{(t+1)}=f(x^{(t)})\text{ are Lyapunov"
+    r" stable if all eigenvalues }\lambda_j\text{ of the Jacobian satisfy }|\lambda_j|\le1\text{''}",
     assumptions=[NILPOTENT, r"f(x) = (I + N)x with its equilibrium 0; J = I + N, and \lambda_j = 1 for all j"],
     relation=Equal(),
     sizes={"D": (2, 4)},
     expects="refuted",
     severity="error",
     correction="dynamics.sec-5.2-stability-power-bounded",
+    doubt=GENERALLY,
     note=r"On these systems x^{(t)} = x + tNx: the increment never changes, so a bounded orbit has increment 0. The matrices of"
     " Eqs. (17) and (18) at equal frequencies are not of this kind, the first being normal, the second a contraction."
     " For nonlinear f a simple eigenvalue 1 is enough (dynamics.sec-5.2-cubic-map).",

@@ -289,7 +289,7 @@ EQS_69_70 = Claim(
     severity="slip",
     correction="dynamics.eq-70-tokens",
     doubt="diag(gamma) and I_D do not fit blocks of size N < D; the part of gamma that belongs to the oscillator is taken. The"
-    " counterexample has gamma = 1.",
+    " counterexample has gamma = 1. For N = D, which is ItrSA and the only case in which I_D fits, the line is right.",
     note="The superscript (osc) and the oscillators belong to another setting: Lemma A.3, which the line quotes, and"
     " Proposition 5.1, which it proves, normalise whole tokens. With N < D oscillators are shorter than tokens, and the left"
     " side is larger.",

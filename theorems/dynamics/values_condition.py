@@ -130,7 +130,8 @@ EQ_37 = Claim(
     severity="slip",
     correction="dynamics.eq-37-corrected",
     doubt=r"'A = A^\top' may be an extra assumption rather than a consequence of (31), which it is not. The first counterexample"
-    r" has W^K = I, where W^{Q\top}W^K and W^K W^{Q\top} agree; the second has W^Q = W^K, where A is symmetric.",
+    r" has W^K = I, where W^{Q\top}W^K and W^K W^{Q\top} agree; the second has W^Q = W^K, where A is symmetric. With A = A^\top"
+    r" assumed and W^K W^{Q\top} read, W^V = A and the line is right; the text wants A asymmetric.",
     note="Eq. (38) shows that W^V inside the softmax is a misprint for A.",
 )
 
