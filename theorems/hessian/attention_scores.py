@@ -29,6 +29,8 @@ from theorems.hessian.full_hessian import (
     paired_layer_twice_differentiated,
 )
 from theorems.hessian.kronecker import stacked
+from theorems.hessian.single_matrix import logit_curvature
+from theorems.hessian.temperature import B_of as logit_slope
 from verify.claims import Claim
 from verify.derivatives import hessian
 from verify.matrix import (
@@ -250,8 +252,11 @@ DISPERSED = Claim(
     " as large, in the Frobenius norm, as its value block or the query-key part of H_f.  No constant in front helps: for sigma X"
     " with the residual fixed the ratio to the first is sigma^4 times that at X, and the ratio to the second falls at least"
     " like sigma, so for small tokens, the practical case, both are as small as one likes.  Nor is uniform attention where the"
-    " second moment is largest: that is attention to two extremes.  `Orthogonal' may mean `other than the setting of the"
-    " sentence before' or orthogonal tokens; one of the counterexamples has orthonormal tokens, which are their own labels."
+    " second moment is largest: that is attention to two extremes.  If `dominate' only means that this part grows with the"
+    " dispersion, orthonormal tokens do not save the sentence either: for three, with W_K = W_V = I, a row adds to H_o(W_Q,W_Q)"
+    " a summand of norm 2/27 times 1/4 with the scores (1/2, 1/2, 0), times sqrt(2)/9 with uniform ones.  `Orthogonal' may mean"
+    " `other than the setting of the sentence before' or orthogonal tokens; one of the counterexamples has orthonormal tokens,"
+    " which are their own labels."
     "  Squares are compared, which are rational.",
 )
 
@@ -386,11 +391,14 @@ ONE_HOT = Claim(
     relation=Equal(),
     sizes={"L": (2, 3), "d_V": (1, 3), "p": (0, 2)},
     where=lambda sizes: sizes["p"] < sizes["L"],
+    expects="reading",
+    reading="what diminishes is the share of such a token: Z_1 and Z_2, by their definitions from the softmax derivatives at A,"
+    " have zero rows for it, so that it adds nothing to the query-key part of H_o and H_f; all rows one-hot leave none.  The part"
+    " as a whole can grow, for in H_f the shares of two tokens may have cancelled: hessian.one-hot-ends-cancellation",
     uses=("hessian.rem-3.1-z1", "hessian.rem-3.1-z2"),
     exact=True,
-    note="Z_1 and Z_2, by their definitions from the softmax derivatives at A, have zero rows for that token, so that it adds"
-    " nothing to the query-key part of H_o and H_f; all rows one-hot leave none.  No finite logits give a one-hot row:"
-    " hessian.nearly-one-hot bounds what is left.",
+    note="In H_o the shares are positive semidefinite, and its query-key part does become smaller with the other rows as they are."
+    "  No finite logits give a one-hot row: hessian.nearly-one-hot bounds what is left.",
 )
 
 
@@ -435,6 +443,71 @@ def _(X: Any, A: Any) -> Any:
 @ONE_HOT.mutant("the first two tokens left out")
 def _(X: Any, A: Any) -> Any:
     return _from_row(X, A, first=2) if X.shape[0] > 2 else _from_row(X, A, first=1) * 2
+
+
+ENDS_CANCELLATION = Claim(
+    HESSIAN,
+    "hessian.one-hot-ends-cancellation",
+    label="Section 3.2, a one-hot row after which the query-key part is larger",
+    statement=r"X = \begin{bmatrix}1\\2\end{bmatrix},\ A_{2,:} = (\tfrac34, \tfrac14),\ F - Y = \tfrac{15}{16}v\begin{bmatrix}2"
+    r"\\-1\end{bmatrix},\ d_V = d_K = 1,\ W_Q = q, W_K = k, W_V = v:\ \text{the query-key part of } H \text{ is } 0 \text{ for }"
+    r" A_{1,:} = A_{2,:} \text{ and } -\tfrac{v^2}{128}\begin{bmatrix}27k^2&27qk+45\\27qk+45&27q^2\end{bmatrix} \text{ for }"
+    r" A_{1,:} = (1, 0)",
+    assumptions=[
+        "A is free of the weights, as where scores are varied for a fixed sequence; the labels leave the residual given"
+    ],
+    relation=Equal(),
+    sizes={},
+    uses=("hessian.rem-D.1-corrected", "hessian.rem-3.1-z1", "hessian.rem-3.1-z2"),
+    exact=True,
+    of_project=True,
+    note="Row 1 has variance 3/16 and third moment 3/32, as has row 2.  The residual of row 1 does not matter once it is one-hot.",
+)
+
+Weight = Annotated[Any, Real(0.5, 2.0)]
+Token = Annotated[Any, Shape("1", "1")]
+
+
+@ENDS_CANCELLATION.inputs
+def weights_of_one_feature(q: Weight, k: Weight, v: Weight, unit: Token) -> dict[str, Any]:
+    return {"q": q, "k": k, "v": v, "zero": 0 * unit}
+
+
+def _before_and_after(q: Any, k: Any, v: Any, zero: Any, curvature: int, slope: int) -> Any:
+    """Zeros, then the blocks (Q,Q), (Q,K), (K,K) from `curvature` and `slope` in 128ths of v^2, shape (6, 1)."""
+    bend = v * v * rational(curvature, 128)
+    after = [k * k * bend, q * k * bend + v * v * rational(slope, 128), q * q * bend]
+    return concatenate([zero, zero, zero, *(zero + block for block in after)], axis=0)
+
+
+@ENDS_CANCELLATION.formula
+def query_key_part_before_and_after(q: Any, k: Any, v: Any, zero: Any) -> Any:
+    """(Q,Q), (Q,K), (K,K) of H with A_1 = A_2, then with A_1 one-hot, shape (6, 1)."""
+    return _before_and_after(q, k, v, zero, curvature=-27, slope=-45)
+
+
+@ENDS_CANCELLATION.oracle
+def query_key_part_from_softmax_derivatives(q: Any, k: Any, v: Any, zero: Any) -> Any:
+    """V^T U V / d_K and B / sqrt(d_K) of Remark D.1, times 2/(L d_V) = 1, Z_1 and Z_2 by definition."""
+    X, W_V = concatenate([zero + 1, zero + 2], axis=0), zero + v
+    R = concatenate([zero + v * rational(15, 8), zero - v * rational(15, 16)], axis=0)
+    even = concatenate([zero + rational(3, 4), zero + rational(1, 4)], axis=1)
+    blocks = []
+    for first in (even, concatenate([zero + 1, zero], axis=1)):
+        A = concatenate([first, even], axis=0)
+        U, B = logit_curvature(X, A, W_V, R), logit_slope(X, A, W_V, R)
+        blocks += [U * (k * k), U * (q * k) + B, U * (q * q)]
+    return concatenate(blocks, axis=0)
+
+
+@ENDS_CANCELLATION.mutant("the second row left out as well")
+def _(q: Any, k: Any, v: Any, zero: Any) -> Any:
+    return _before_and_after(q, k, v, zero, curvature=0, slope=0)
+
+
+@ENDS_CANCELLATION.mutant("the functional part alone")
+def _(q: Any, k: Any, v: Any, zero: Any) -> Any:
+    return _before_and_after(q, k, v, zero, curvature=-45, slope=-45)
 
 
 NEARLY_ONE_HOT = Claim(

@@ -351,18 +351,17 @@ DELTA = Claim(
     statement=r"\text{Section 3.1: } \delta_{XY} := \operatorname{vec}_r(F(X)-Y)^\top;\ \text{Remarks 4.1 and D.1: } \delta_{XY} :="
     r" \operatorname{vec}_r(F(X)-Y), \text{ with } \delta_{XY}^\top \text{ in the formulas of Remark 4.1, Lemma 4.1 and Remark"
     r" D.1}",
-    assumptions=[
-        "one symbol stands for one vector",
-        "so that the products of Remark 4.1 exist, for instance (delta^T (x) I_{d_V^2})(I_L (x) S)",
-    ],
+    assumptions=["S of Theorem 3.2"],
     relation=Equal(),
     sizes={"L": (1, 4), "d_V": (1, 3)},
-    expects="refuted",
-    severity="slip",
-    correction="hessian.delta-definition-column",
+    expects="reading",
+    reading="each definition where it stands: Section 3.1 names the residual and has it in no formula; Remarks 4.1 and D.1, to"
+    " which Lemma 4.1 refers, define the column that their formulas transpose, and the products (delta_XY^T (x) I_{d_V^2})"
+    "(I_L (x) S) and delta_XY^T (I_L (x) W_V^T) exist.  Not true of one vector throughout: for the row of Section 3.1 neither"
+    " exists unless L d_V = 1",
     exact=True,
-    note="The two definitions are each other's transposes.  Section 3.1 uses the symbol in no formula, so nothing rests on it; with"
-    " its row vector the product above does not exist unless L d_V = 1.",
+    note="The two definitions are each other's transposes; who holds that one symbol must stand for one vector will call the"
+    " transpose in Section 3.1 a misprint.",
 )
 
 
@@ -372,67 +371,25 @@ def _columns(row: Matrix, d_V: int) -> Matrix:
 
 
 @DELTA.formula
-def columns_with_the_row_vector(R: Labels) -> Any:
-    """Columns of delta^T (x) I_{d_V^2} with delta of Section 3.1, R = F - Y; shape (1, 1)."""
-    return _columns(vec_r(R), R.shape[1])
-
-
-@DELTA.oracle
-def rows_of_the_partner(R: Labels) -> Any:
-    L, d_V = R.shape
-    return column(kron(eye(L), shuffling_matrix(d_V)).shape[0])
-
-
-@DELTA.mutant("without I_{d_V^2}")
-def _(R: Labels) -> Any:
-    return column(vec_r(R).shape[1])
-
-
-@DELTA.mutant("I_{d_V}")
-def _(R: Labels) -> Any:
-    return column(kron(vec_r(R), eye(R.shape[1])).shape[1])
-
-
-@DELTA.counterexample("one token, d_V = 2: 4 columns against 8 rows")
-def two_residuals() -> dict[str, Any]:
-    return {"R": [[1, 2]]}
-
-
-DELTA_COLUMN = Claim(
-    HESSIAN,
-    "hessian.delta-definition-column",
-    label="The residual vector as a column",
-    statement=r"\delta_{XY} = \operatorname{vec}_r(F(X)-Y)\in\mathbb{R}^{L d_V\times 1}:\ (\delta_{XY}^\top\otimes I_{d_V^2})"
-    r"(I_L\otimes S) \text{ and } \delta_{XY}^\top(I_L\otimes W_V^\top) \text{ exist}",
-    assumptions=["S of Theorem 3.2"],
-    relation=Equal(),
-    sizes={"L": (1, 4), "d_V": (1, 3)},
-    corrects="hessian.delta-definition",
-    exact=True,
-    of_project=True,
-)
-
-
-@DELTA_COLUMN.formula
 def columns_with_the_column_vector(R: Labels) -> Any:
-    """Columns of delta^T (x) I_{d_V^2} and of delta^T, shape (2, 1)."""
+    """Columns of delta^T (x) I_{d_V^2} and of delta^T with delta of Remarks 4.1 and D.1, R = F - Y; shape (2, 1)."""
     delta = vec_r(R)
     return concatenate([_columns(delta.T, R.shape[1]), column(delta.T.shape[1])], axis=0)
 
 
-@DELTA_COLUMN.oracle
+@DELTA.oracle
 def rows_of_both_partners(R: Labels) -> Any:
     L, d_V = R.shape
     return column(kron(eye(L), shuffling_matrix(d_V)).shape[0], kron(eye(L), eye(d_V)).shape[0])
 
 
-@DELTA_COLUMN.mutant("the row vector of Section 3.1")
+@DELTA.mutant("the row vector of Section 3.1")
 def _(R: Labels) -> Any:
     delta = vec_r(R).T
     return concatenate([_columns(delta.T, R.shape[1]), column(delta.T.shape[1])], axis=0)
 
 
-@DELTA_COLUMN.mutant("I_{d_V} in the place of I_{d_V^2}")
+@DELTA.mutant("I_{d_V} in the place of I_{d_V^2}")
 def _(R: Labels) -> Any:
     delta = vec_r(R)
     return concatenate([column(kron(delta.T, eye(R.shape[1])).shape[1]), column(delta.T.shape[1])], axis=0)

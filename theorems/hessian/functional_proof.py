@@ -52,7 +52,8 @@ PROOF_VQ = Claim(
     where=affordable,
     uses=("hessian.eq-16-17", "hessian.lem-B.1", "hessian.lem-B.3"),
     doubt="'F_2 differs from A only by the presence of matrix W_V', as extracted, names A, which holds no W_V and is no L x d_V"
-    " matrix; it is read as F = F_2 W_V, which the step uses.",
+    " matrix; it is read as F = F_2 W_V, which the step uses.  With A as it stands the remark is a misprint, on which no"
+    " formula rests.",
     exact=True,
 )
 

@@ -99,8 +99,10 @@ DEPTH_CHAIN = Claim(
     sizes=STACKED,
     where=fits,
     exact=True,
-    note="Homogeneity decides the number: F(sigma X) = sigma^(3^D) F(X), and the same for dF/dW_Q, dF/dW_K, dF/dW_V of every"
-    " layer.  By induction: X_l holds X_{l-1} three times, and a layer is linear in each of its weights.",
+    note="The network is one chain; below the last layer a Jacobian is a sum of Kronecker products of chains, one for each place"
+    " where its layer's output enters, all with the same number of X.  Homogeneity decides it: F(sigma X) = sigma^(3^D) F(X),"
+    " and the same for dF/dW_Q, dF/dW_K, dF/dW_V of every layer.  By induction: X_l holds X_{l-1} three times, and a"
+    " layer is linear in each of its weights.",
 )
 
 

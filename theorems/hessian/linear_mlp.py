@@ -205,7 +205,8 @@ MLP_HOLLOW = Claim(
     uses=("hessian.eq-2", "hessian.eq-18"),
     exact=True,
     note="The words are the paper's; the closed form, in Omega and the weights alone, is this project's and proves them.  K"
-    " = K_{h_{j-1},h_j}.  F is linear in every single W_i, hence the zero blocks.",
+    " = K_{h_{j-1},h_j}.  F is linear in every single W_i, hence the zero blocks.  The sentence calls the dependence"
+    " on the data quadratic, as Omega is in x and y together.",
 )
 
 

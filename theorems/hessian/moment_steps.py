@@ -39,7 +39,8 @@ PROOF_STEP = Claim(
     severity="slip",
     correction="hessian.rem-3.1-proof-step-corrected",
     exact=True,
-    doubt="The transpose of X_{j,:} in the second member is clear in the extraction, and only there.",
+    doubt="The transpose of X_{j,:} in the second member is clear in the extraction, and only there; the members on either side"
+    " have none.",
     note="Judged by the inner sizes of the second member: X_{j,:}^T (x) X^T has L d_V columns, its partner L rows."
     "  Without the transpose, as in the members around it, every step holds.",
 )

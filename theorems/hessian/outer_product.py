@@ -99,7 +99,8 @@ THEOREM_31_APPENDIX_VV = Claim(
     severity="slip",
     correction="hessian.thm-3.1-vv",
     exact=True,
-    doubt="The 1 over L d_V is clear in the extraction, and only there.",
+    doubt="The 1 over L d_V is clear in the extraction, and only there.  The theorem is restated under its own number and"
+    " otherwise word for word; if the two texts have one source, the digit is the extraction's, and nothing is misprinted.",
     note="Half of what Section 3 states; the proof below it scales by 2/(L d_V) as well.",
 )
 

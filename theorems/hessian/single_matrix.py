@@ -264,7 +264,8 @@ FUNCTION_CLASS = Claim(
     severity="error",
     correction="hessian.sec4.2-function-class-corrected",
     note="Judged by the distance, in the spectral norm, from W_QK to the products W_Q W_K^T, which is the singular value number"
-    " d_K + 1 of W_QK (Eckart and Young).  One direction holds at all sizes: a single matrix realises every product.  The"
+    " d_K + 1 of W_QK (Eckart and Young).  One direction holds at all sizes: a single matrix realises every product; if no more"
+    " is meant than that A depends on the product alone, W_QK is W_Q W_K^T under another name.  The"
     " classes agree for d_K >= d_V only, where two matrices have no fewer parameters; for d_K < d_V the single matrix adds"
     " attention maps, also modulo row shifts of T: at the tokens e_1, ..., e_{d_V}, 0 the map A determines W_QK, by"
     " log(A_ij / A_{i,d_V+1}).",

@@ -40,7 +40,8 @@ JACOBIAN = Claim(
     severity="slip",
     correction="hessian.rem-C.1-jacobian-corrected",
     exact=True,
-    doubt="The index in -a_{2,1}a_{2,1} at (4, 3) is clear in the extraction, and only there.",
+    doubt="The index in -a_{2,1}a_{2,1} at (4, 3) is clear in the extraction, and only there.  The brackets of the display are"
+    " damaged, its entries are not; Lemma B.1, to which the remark refers, has the right entry.",
     note="Entry (4, 3) is -a_{2,1}a_{2,2}, the mirror image of (3, 4); the other fifteen entries are right.",
 )
 
