@@ -240,10 +240,13 @@ SMALLEST = Claim(
     relation=AtMost(signed=True),
     sizes={"n": (1, 4), "d_1": (1, 2), "d_2": (1, 2)},
     uses=("skipless.eq-32-34",),
-    note="With sigma_min as the minimum of |Mx| over unit vectors, which the first equality requires. With the smallest of"
-    " the"
-    " min(rows, columns) singular values, positive for wide blocks, the first equality is false for wide M and the second"
-    " link for wide A: A = (1 0) has |Ax| = 0 at x = (0, 1).",
+    expects="reading",
+    reading="sigma_min is the minimum of |Mx| over unit vectors, as the first equality has it: 0 for more columns than rows. With"
+    " the last of the min(rows, columns) singular values, which a finite kappa of wide Jacobians (Section 4.1) needs, it is true"
+    " for M with at least as many rows as columns, and fails for others",
+    note="With the last singular value, positive for wide blocks, the first equality is false for wide M and the second"
+    " link for wide A: A = (1 0) has |Ax| = 0 at x = (0, 1). The shapes of A, B and M are not restricted. Eq. (37) is the same in"
+    " both, for rho < s_min^2 leaves M no more columns than rows.",
 )
 
 
@@ -281,9 +284,6 @@ def _(A: Left, B: Right, x: Upper, y: Lower) -> Any:
 
 # -- the limit ---------------------------------------------------------------------------------------------------------
 
-NEARLY = "smallness means: rho and tau - 1 at most delta; 'controlled' means: at most C kappa_max, with delta and C any"
-" given numbers"
-
 LIMIT = Claim(
     SKIPLESS,
     "skipless.a4.4-limit",
@@ -291,6 +291,69 @@ LIMIT = Claim(
     statement=r"\text{Under a mild block-incoherence condition (i.e. }\rho\to0)\text{ and balanced blocks "
     r"}(\tau\to1),\text{ the "
     r"concatenated condition number is controlled by the worst block condition number }\kappa_{\max}",
+    assumptions=[
+        *SETUP,
+        "delta = max(rho, tau - 1) and s = s_min, or any delta above and s below them",
+        Assumption("delta < s^2", positive=lambda delta, s: s * s - delta),
+    ],
+    relation=AtMost(),
+    sizes={"n": (2, 5), "d_1": (1, 2), "d_2": (1, 2)},
+    where=lambda sizes: sizes["n"] >= sizes["d_1"] + sizes["d_2"],  # implied: with more columns s_min^2 <= rho
+    expects="reading",
+    reading="a limit of the last term of Eq. (37) with s_min held fixed, or away from 0: for rho <= delta, tau <= 1 + delta and"
+    " s_min >= s > sqrt(delta), kappa(M) <= (1 + delta) sqrt((1 + delta/s^2) / (1 - delta/s^2)) kappa_max, which tends to kappa_max"
+    " as delta -> 0.  Not uniformly in s_min: a small rho alone controls nothing (skipless.a4.4-limit-any-scale)",
+    uses=("skipless.eq-37-incoherent", "skipless.a4.4-relative"),
+    note="rho is not normalised. It has to be small beside s_min^2, which the sentence does not say and the two fractions of"
+    " Eq. (37) show. Taken as a condition on blocks of any size, as it reads by itself, it is false.",
+)
+
+
+@LIMIT.inputs
+def smallness_of_blocks(A: Left, B: Right) -> dict[str, Any]:
+    """A, B, delta = max(rho, tau - 1) and s = s_min."""
+    q = blocks(A, B)
+    return {"A": A, "B": B, "delta": maximum(column(q.rho, q.tau - 1)), "s": q.s_min}
+
+
+@LIMIT.formula
+def bound_near_the_limit(A: Left, B: Right, delta: Any, s: Any) -> Any:
+    """(1 + delta) sqrt((1 + delta / s^2) / (1 - delta / s^2)) kappa_max, a scalar."""
+    return (1 + delta) * _root(delta, s) * maximum(blocks(A, B).kappas)
+
+
+def _root(delta: Any, s: Any) -> Any:
+    return sqrt((s * s + delta) / (s * s - delta))
+
+
+@LIMIT.oracle
+def condition_of_blocks(A: Left, B: Right) -> Any:
+    return condition(concatenated(A, B))
+
+
+@LIMIT.mutant("balance dropped")
+def _(A: Left, B: Right, delta: Any, s: Any) -> Any:
+    return _root(delta, s) * maximum(blocks(A, B).kappas)
+
+
+@LIMIT.mutant("incoherence dropped")
+def _(A: Left, B: Right, delta: Any, s: Any) -> Any:
+    return (1 + delta) * maximum(blocks(A, B).kappas)
+
+
+@LIMIT.mutant("smaller condition number of the two")
+def _(A: Left, B: Right, delta: Any, s: Any) -> Any:
+    return (1 + delta) * _root(delta, s) * minimum(blocks(A, B).kappas)
+
+
+NEARLY = "small: rho and tau - 1 at most delta; controlled: at most C kappa_max, with delta and C any given numbers"
+
+ANY_SCALE = Claim(
+    SKIPLESS,
+    "skipless.a4.4-limit-any-scale",
+    label="Section A.4.4, last sentence, for blocks of any size",
+    statement=r"\text{For some}\ \delta>0\ \text{and}\ C:\quad\rho\le\delta,\ \tau\le1+\delta\ \Rightarrow\ "
+    r"\kappa(\mathbf{M})\le C\,\kappa_{\max}",
     assumptions=[
         *SETUP,
         NEARLY,
@@ -301,27 +364,27 @@ LIMIT = Claim(
     sizes={"n": (2, 4), "d_1": (1, 2), "d_2": (1, 2)},
     expects="refuted",
     severity="error",
+    of_project=True,
     uses=("skipless.eq-37",),
     correction="skipless.a4.4-relative",
-    note="rho is not normalised: A, B -> sA, sB takes it to s^2 rho and leaves tau and every condition number alone, so rho"
+    note="A, B -> sA, sB takes rho to s^2 rho and leaves tau and every condition number alone, so rho"
     " can be made as small as one likes for nearly parallel blocks. Two columns s(1, 0) and s(1, e) have kappa_max = 1,"
-    " rho = s^2, tau = sqrt(1 + e^2) and kappa(M) > 1/e: no delta and no C serve. What has to be small is rho / s_min^2;"
-    " where s_min stays away from 0, rho -> 0 is enough.",
+    " rho = s^2, tau = sqrt(1 + e^2) and kappa(M) > 1/e: no delta and no C serve.",
 )
 
 
-@LIMIT.formula
+@ANY_SCALE.formula
 def multiple_of_worst_block(A: Left, B: Right, delta: Smallness, C: Factor) -> Any:
     """C kappa_max, a scalar."""
     return C * maximum(blocks(A, B).kappas)
 
 
-@LIMIT.oracle
+@ANY_SCALE.oracle
 def condition_of_concatenation(A: Left, B: Right, delta: Smallness, C: Factor) -> Any:
     return condition(concatenated(A, B))
 
 
-@LIMIT.counterexample("two short columns at a small angle: delta = 10^-3, C = 100, kappa(M) > 1000")
+@ANY_SCALE.counterexample("two short columns at a small angle: delta = 10^-3, C = 100, kappa(M) > 1000")
 def _() -> dict[str, Any]:
     short = Fraction(1, 100)
     return {
@@ -332,13 +395,13 @@ def _() -> dict[str, Any]:
     }
 
 
-@LIMIT.mutant("smaller condition number of the two, squared, and more")
+@ANY_SCALE.mutant("smaller condition number of the two, squared, and more")
 def _(A: Left, B: Right, delta: Smallness, C: Factor) -> Any:
     kappas = blocks(A, B).kappas
     return 2 * C * minimum(kappas) * minimum(kappas)
 
 
-@LIMIT.mutant("without the factor C")
+@ANY_SCALE.mutant("without the factor C")
 def _(A: Left, B: Right, delta: Smallness, C: Factor) -> Any:
     return maximum(blocks(A, B).kappas)
 
@@ -362,7 +425,7 @@ RELATIVE = Claim(
     sizes={"n": (2, 5), "d_1": (1, 2), "d_2": (1, 2)},
     where=lambda sizes: sizes["n"] >= sizes["d_1"] + sizes["d_2"],
     of_project=True,
-    corrects="skipless.a4.4-limit",
+    corrects="skipless.a4.4-limit-any-scale",
     proof=("skipless.eq-37-incoherent",),
     note="rho / s_max^2 <= rho / s_min^2 <= r in the last term of Eq. (37). The constants do not depend on the sizes.",
 )
@@ -411,14 +474,16 @@ def at_an_angle(arrays: dict[str, Any], sizes: dict[str, int], rng: Any) -> None
     cosine = rng.choice([0.25, 0.5, 0.75], count)
     arrays["B"][:, 0, 0] = cosine
     arrays["B"][:, sizes["d_1"], 0] = (1 - cosine**2) ** 0.5
-    arrays["r"][:] = cosine + 2.0**-16  # room for the rounding of the sine
+    if "r" in arrays:
+        arrays["r"][:] = cosine + 2.0**-16  # room for the rounding of the sine
 
 
 for one in (LARGEST, SMALLEST):
     one.domain("orthogonal blocks")(orthogonal)
     one.domain("nearly orthogonal blocks")(nearly_orthogonal)
     one.domain("rho = s_min^2")(borderline)
-for one in (LIMIT, RELATIVE):
+for one in (LIMIT, ANY_SCALE, RELATIVE):
     one.domain("orthogonal blocks")(orthogonal)
     one.domain("nearly orthogonal blocks")(nearly_orthogonal)
-RELATIVE.domain("columns at an angle")(at_an_angle)
+for one in (LIMIT, RELATIVE):
+    one.domain("columns at an angle")(at_an_angle)

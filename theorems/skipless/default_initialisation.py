@@ -39,8 +39,8 @@ DEFAULT_ALPHA = Claim(
     SKIPLESS,
     "skipless.a4.1-default-alpha",
     label="Section A.4.1, text after Eq. (19)",
-    statement=r"\text{The default initialisation is equivalent to }\beta=0\text{ and }\alpha=\mathcal{O}(1/d)\text{ "
-    r"(usually around }0.04)",
+    statement=r"\text{The default initialization is equivalent to }\beta=0\text{ (no diagonal dominance in weight initialization)"
+    r" and }\alpha=\mathcal{O}(1/d)\text{ (usually around }0.04)",
     assumptions=[ORDER_OF_ALPHA, "O(1/d): alpha <= C / d, C any number given"],
     relation=AtMost(ascent=False),
     sizes={"d": (1, 64), "d_in": (1, 64)},
@@ -160,9 +160,9 @@ DEFAULT_VARIANCE = Claim(
     SKIPLESS,
     "skipless.a4.1-default-variance",
     label="Section A.4.1, text after Eq. (19)",
-    statement=r"(\text{For }\beta=0,\ \alpha\approx0.04)\text{ all the values in the attention map }\mathbf{C}\text{ are "
-    r"mean }0\text{ with a "
-    r"variance much smaller than }1,\text{ which satisfies the diffuse condition}",
+    statement=r"\text{(The default initialization is equivalent to }\beta=0\text{ and }\alpha=\mathcal{O}(1/d)\text{, usually"
+    r" around }0.04.)\text{ All the values in the attention map are mean }0\text{ with a variance much smaller than }1\text{, which"
+    r" satisfy the diffuse condition}",
     assumptions=[
         "X ~ N(0, I), C = alpha X Z X^T",
         "d = 384 or 768, as in the experiments",

@@ -105,7 +105,8 @@ DOMINANT = Claim(
     "skipless.prop-1-dominance-kappa",
     label="Proposition 1, diagonal dominance, bound",
     statement=r"\kappa(S_\tau(\mathbf{M}))\le\frac{1+\varepsilon(\gamma/\tau)}{1-\varepsilon(\gamma/\tau)}\text{ with }\varepsilon"
-    r"(\gamma/\tau)\to0\text{ as }\gamma/\tau\to\infty\text{, whenever }\mathbf{M}_{ii}-\max_{j\ne i}\mathbf{M}_{ij}\ge\gamma>0",
+    r"(\gamma/\tau)\to0\text{ as }\gamma/\tau\to\infty\text{, whenever }\mathbf{M}_{ii}-\max_{j\ne i}\mathbf{M}_{ij}\ge\gamma>0"
+    r"\text{. Hence }S_\tau(\mathbf{M})\text{ is well-conditioned when diagonal logits are dominant}",
     assumptions=[
         DOMINANCE,
         Assumption("epsilon < 1", positive=lambda M, gamma, tau: 1 - off_diagonal_mass(M, gamma, tau)),
@@ -113,7 +114,8 @@ DOMINANT = Claim(
     relation=AtMost(),
     sizes=SEVERAL,
     reading="at a given n, with epsilon = 2 (n - 1) exp(-gamma / tau), where that is below 1.  No epsilon that depends on"
-    " gamma / tau alone, as printed, serves for all n (skipless.prop-1-dominance-kappa-free-of-n)",
+    " gamma / tau alone, as printed, serves for all n (skipless.prop-1-dominance-kappa-free-of-n).  'Well-conditioned' is drawn"
+    " from the bound, so for dominance by far: for a small gamma / tau S may be singular (skipless.sec5.2-second-term)",
     expects="reading",
     uses=(
         "skipless.prop-1-dominance-identity",

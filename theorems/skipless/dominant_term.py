@@ -132,7 +132,8 @@ INTUITION = Claim(
     SKIPLESS,
     "skipless.prop-2-intuition",
     label="Text after Proposition 2",
-    statement=r"\text{If the largest singular value of }\mathbf{E}_\ell\text{ is smaller than the smallest singular value of }"
+    statement=r"\text{The intuition behind this proposition is that if the largest singular value of perturbation term }"
+    r"\mathbf{E}_\ell\text{ is smaller than the smallest singular value of the dominant term }"
     r"\mathbf{B}_\ell\text{, then }\kappa(\mathbf{K}_\ell)\approx\kappa(\mathbf{B}_\ell)",
     assumptions=[PARTS, SMALLER],
     relation=AtMost(),

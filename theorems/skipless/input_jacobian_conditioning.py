@@ -70,7 +70,10 @@ SECOND_TERM = Claim(
     expects="refuted",
     severity="error",
     correction="skipless.sec5.2-second-term-margin",
-    note="kappa(P^T (x) A) = kappa(A).  In the example A is a softmax of logits whose diagonal dominates, and is singular, so that"
+    note="The sense of dominance is the one that the paper defines, in Proposition 1.  In the paper's favour: as the margin of A"
+    " tends to 1, so does kappa, and a reader may take dominance as strong, as Proposition 1 does by gamma / tau -> infinity;"
+    " here nothing tends, and 'guarantee' is said.  kappa(P^T (x) A) = kappa(A)."
+    "  In the example A is a softmax of logits whose diagonal dominates, and is singular, so that"
     " no bound by the margin exists.  Dominance in the usual sense, A_ii above the sum of the others, does: kappa <= n / a"
     " with a = min_i (2 A_ii - 1); also that grows as a -> 0, as for A = [[1/2 + a/2, 1/2 - a/2], [1/2 - a/2, 1/2 + a/2]] with"
     " kappa = 1 / a.",
@@ -168,13 +171,13 @@ PROP_2 = Claim(
     SKIPLESS,
     "skipless.prop-2",
     label="Proposition 2",
-    statement=r"\text{With the above initialisation (}\mathbf{W}^V\mathbf{W}^O\text{ scaled orthonormal, }"
-    r"\mathbf{W}^Q\mathbf{W}^{K\top}="
-    r"\alpha\mathbf{Z}+\beta\mathbf{I}\text{), }\mathbf{K}_\ell=\mathbf{B}_\ell+\mathbf{E}_\ell\text{ is well-conditioned}",
+    statement=r"\text{Let }\mathbf{K}_\ell=\mathbf{B}_\ell+\mathbf{E}_\ell\text{. With above initialization (which ensures diagonal"
+    r" dominance of }\mathbf{W}_\ell^Q\mathbf{W}_\ell^{K\top}\text{), }\mathbf{K}_\ell\text{ is well-conditioned}",
     assumptions=[
         "no assumption on X in the statement; Section A.4.1 models tokens as N(0, I), under which the first example stands for an"
         " event of positive probability at every beta",
-        "W_V = c U, W_O = c V^T with orthogonal U and V, W_Q = alpha Z + beta I, W_K = I",
+        "above initialisation: W_V = c U, W_O = c V^T with orthogonal U and V, W_Q = alpha Z + beta I, W_K = I; in the examples"
+        " the diagonal of W_Q W_K^T dominates in either sense",
         "well-conditioned: kappa(K) <= 1000, generous beside the paper's 'kappa = 1 approximately'",
         INVERSE,
     ],
@@ -185,7 +188,10 @@ PROP_2 = Claim(
     presumes=("skipless.prop-2-intuition", "skipless.sec5.2-second-term"),
     correction="skipless.prop-2-dominant-logits",
     uses=("skipless.prop-2-gaussian",),
-    note="What is missing is an assumption on X.  With the Gaussian tokens of Section A.4.1 it is true with one head at the"
+    note="What is missing is an assumption on X.  In the paper's favour: Section A.4.1 speaks of 'our assumption' X ~ N(0, I), and"
+    " Section 5.2 sends there for the conditions under which dominance of W_Q W_K^T carries over to the logits.  Neither is"
+    " in the Proposition, whose parenthesis rests it on W_Q W_K^T alone, nor in its proof, which uses of X that it is bounded."
+    "  With the Gaussian tokens of Section A.4.1 it is true with one head at the"
     " printed dimensions, and false at small ones: at n = d = 8 and the printed alpha and beta kappa > 1000 as a rule"
     " (skipless.prop-2-gaussian).  Two equal tokens make K singular for every alpha, beta, c and Z"
     " (skipless.prop-2-repeated-tokens).  Tokens of different length in one direction attend to the longest, and kappa grows"

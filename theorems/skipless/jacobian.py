@@ -27,7 +27,8 @@ EQ_10 = Claim(
     sizes={"n": (1, 4), "d": (1, 3)},
     exact=True,
     proof=("skipless.eq-12-line-4", "skipless.eq-13-line-7"),
-    note="Three lines of the derivation in Eq. (13) lose transposes that Eq. (12) before them and Eq. (10) after them have.",
+    note="Three lines of the derivation in Eq. (13) lack transposes that Eq. (12) before them and Eq. (10) after them have, in the"
+    " extraction at least; the third is a misprint whatever its transposes.",
 )
 
 

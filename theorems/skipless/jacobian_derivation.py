@@ -213,8 +213,8 @@ def _(X: Tokens, W_Q: QueryWeights, W_K: Weights, W_V: Weights) -> Any:
 # -- Eq. (13) ----------------------------------------------------------------------------------------------------------
 
 IN_DOUBT = (
-    "Transposes on W_O and W_V could have been lost in the extraction. It would have had to lose them six times in three"
-    " lines, where V^T beside them keeps its own, so that the lines are taken as they stand."
+    "Transposes on W_O and W_V may have been lost in the extraction: none is left in three lines, while V^T beside them, Eq. (12)"
+    " before and the last line have theirs."
 )
 
 
@@ -276,18 +276,18 @@ EQ_13_4 = Claim(
     relation=Equal(),
     sizes=SIZES,
     exact=True,
-    expects="refuted",
-    severity="slip",
-    correction="skipless.eq-13-line-4-corrected",
+    expects="reading",
+    reading="W_O stands for its transpose, as in Eq. (10) and the last line: W_O^T (x) I_n",
     doubt=IN_DOUBT,
-    note="The transpose is missing; the last line has it again.",
+    note="As extracted the line is false, a mutant: at one token with d = 2 and W_O = [[0, 1], [0, 0]] it gives the transpose of"
+    " the derivative. If the paper shows it so, it is a misprint, for the last line has the transpose again.",
 )
 
 
 @EQ_13_4.formula
-def projection_jacobian_as_printed(S: Summands, W_O: Weights) -> Any:
-    """W_O (x) I_n, shape (n d, n d) (Eq. (13), line 4)."""
-    return kron(W_O, eye(S.shape[0]))
+def projection_jacobian(S: Summands, W_O: Weights) -> Any:
+    """W_O^T (x) I_n, shape (n d, n d) (Eq. (13), line 4)."""
+    return kron(W_O.T, eye(S.shape[0]))
 
 
 @EQ_13_4.oracle
@@ -295,49 +295,12 @@ def projection_differentiated(S: Summands, W_O: Weights) -> Any:
     return jacobian(projected, "S", COLUMN)(S, W_O)
 
 
-@EQ_13_4.counterexample("one token, d = 2")
-def _() -> dict[str, Any]:
-    return {"S": [[0, 0]], "W_O": [[0, 1], [0, 0]]}
-
-
-@EQ_13_4.mutant("factor two")
-def _(S: Summands, W_O: Weights) -> Any:
-    return 2 * kron(W_O, eye(S.shape[0]))
-
-
-@EQ_13_4.mutant("identity instead of W_O")
-def _(S: Summands, W_O: Weights) -> Any:
-    return kron(0 * W_O + eye(S.shape[1]), eye(S.shape[0]))
-
-
-EQ_13_4_CORRECTED = Claim(
-    SKIPLESS,
-    "skipless.eq-13-line-4-corrected",
-    label="Eq. (13), line 4, corrected",
-    statement=r"\frac{\partial\mathrm{vec}(\mathrm{SA}_\ell\mathbf{W}_\ell^O)}{\partial\mathrm{vec}(\mathrm{SA}_\ell)}="
-    r"\mathbf{W}_\ell^{O\top}\otimes\mathbf{I}_n",
-    assumptions=SETUP,
-    relation=Equal(),
-    sizes=SIZES,
-    exact=True,
-    of_project=True,
-    corrects="skipless.eq-13-line-4",
-)
-EQ_13_4_CORRECTED.oracle(projection_differentiated)
-
-
-@EQ_13_4_CORRECTED.formula
-def projection_jacobian(S: Summands, W_O: Weights) -> Any:
-    """W_O^T (x) I_n, shape (n d, n d)."""
-    return kron(W_O.T, eye(S.shape[0]))
-
-
-@EQ_13_4_CORRECTED.mutant("W_O not transposed, as printed")
+@EQ_13_4.mutant("W_O not transposed, as extracted")
 def _(S: Summands, W_O: Weights) -> Any:
     return kron(W_O, eye(S.shape[0]))
 
 
-@EQ_13_4_CORRECTED.mutant("factors exchanged, as for row-major vec")
+@EQ_13_4.mutant("factors exchanged, as for row-major vec")
 def _(S: Summands, W_O: Weights) -> Any:
     return kron(eye(S.shape[0]), W_O.T)
 
@@ -352,13 +315,14 @@ EQ_13_5 = Claim(
     relation=Equal(),
     sizes=SIZES,
     exact=True,
-    expects="refuted",
-    severity="slip",
-    correction="skipless.eq-13-line-5-corrected",
+    uses=("skipless.eq-12-line-4", "skipless.eq-13-line-4"),
+    expects="reading",
+    reading="W_O and W_V stand for their transposes, as in Eqs. (10) and (12):"
+    " (W_O^T (x) I_n) ((V^T (x) I_n) A' + W_V^T (x) A)",
     doubt=IN_DOUBT,
-    note="W_O keeps the missing transpose of line 4, and W_V loses the one it has in Eq. (12).",
+    note="As extracted, or with either transpose missing, the line is false, as mutants show: for one token A = 1, A' = 0 and"
+    " K = (W_V W_O)^T, where W_O W_V stands. If the paper shows it so, it is a misprint.",
 )
-EQ_13_5.oracle(self_attention_differentiated)
 
 
 def _line_five(X: Any, W_Q: Any, W_K: Any, W_V: Any, outer: Any, inner: Any) -> Any:
@@ -368,55 +332,24 @@ def _line_five(X: Any, W_Q: Any, W_K: Any, W_V: Any, outer: Any, inner: Any) -> 
 
 
 @EQ_13_5.formula
-def line_five_as_printed(X: Tokens, W_Q: QueryWeights, W_K: Weights, W_V: Weights, W_O: Weights) -> Any:
-    """(W_O (x) I_n) ((V^T (x) I_n) A' + W_V (x) A), shape (n d, n d) (Eq. (13), line 5)."""
-    return _line_five(X, W_Q, W_K, W_V, W_O, W_V)
-
-
-@EQ_13_5.counterexample("one token, so that A = 1 and A' = 0; K = (W_V W_O)^T, and the line gives W_O W_V")
-def _() -> dict[str, Any]:
-    zero = [[0, 0], [0, 0]]
-    return {"X": [[1, 0]], "W_Q": zero, "W_K": zero, "W_V": [[0, 1], [0, 0]], "W_O": [[1, 0], [0, 2]]}
-
-
-@EQ_13_5.mutant("W_V W_O instead of W_O W_V")
-def _(X: Tokens, W_Q: QueryWeights, W_K: Weights, W_V: Weights, W_O: Weights) -> Any:
-    return _line_five(X, W_Q, W_K, W_O, W_V, W_O)
-
-
-@EQ_13_5.mutant("second term dropped")
-def _(X: Tokens, W_Q: QueryWeights, W_K: Weights, W_V: Weights, W_O: Weights) -> Any:
-    return _line_five(X, W_Q, W_K, W_V, W_O, 0 * W_V)
-
-
-EQ_13_5_CORRECTED = Claim(
-    SKIPLESS,
-    "skipless.eq-13-line-5-corrected",
-    label="Eq. (13), line 5, corrected",
-    statement=r"\mathbf{K}_\ell=(\mathbf{W}_\ell^{O\top}\otimes\mathbf{I}_n)\left((\mathbf{V}_\ell^\top\otimes\mathbf{I}_n)"
-    r"\mathbf{A}'_\ell+\mathbf{W}_\ell^{V\top}\otimes\mathbf{A}_\ell\right)",
-    assumptions=SETUP,
-    relation=Equal(),
-    sizes=SIZES,
-    exact=True,
-    of_project=True,
-    corrects="skipless.eq-13-line-5",
-    uses=("skipless.eq-12-line-4", "skipless.eq-13-line-4-corrected"),
-)
-EQ_13_5_CORRECTED.oracle(self_attention_differentiated)
-
-
-@EQ_13_5_CORRECTED.formula
 def line_five(X: Tokens, W_Q: QueryWeights, W_K: Weights, W_V: Weights, W_O: Weights) -> Any:
-    """(W_O^T (x) I_n) ((V^T (x) I_n) A' + W_V^T (x) A), shape (n d, n d)."""
+    """(W_O^T (x) I_n) ((V^T (x) I_n) A' + W_V^T (x) A), shape (n d, n d) (Eq. (13), line 5)."""
     return _line_five(X, W_Q, W_K, W_V, W_O.T, W_V.T)
 
 
-@EQ_13_5_CORRECTED.mutant("W_O not transposed, as printed")
+EQ_13_5.oracle(self_attention_differentiated)
+
+
+@EQ_13_5.mutant("neither transposed, as extracted")
+def _(X: Tokens, W_Q: QueryWeights, W_K: Weights, W_V: Weights, W_O: Weights) -> Any:
+    return _line_five(X, W_Q, W_K, W_V, W_O, W_V)
+
+
+@EQ_13_5.mutant("W_O not transposed")
 def _(X: Tokens, W_Q: QueryWeights, W_K: Weights, W_V: Weights, W_O: Weights) -> Any:
     return _line_five(X, W_Q, W_K, W_V, W_O, W_V.T)
 
 
-@EQ_13_5_CORRECTED.mutant("W_V not transposed, as printed")
+@EQ_13_5.mutant("W_V not transposed")
 def _(X: Tokens, W_Q: QueryWeights, W_K: Weights, W_V: Weights, W_O: Weights) -> Any:
     return _line_five(X, W_Q, W_K, W_V, W_O.T, W_V)

@@ -25,7 +25,9 @@ EQ_13_6 = Claim(
     severity="slip",
     correction="skipless.eq-13-line-6-corrected",
     doubt="The brackets are damaged in the extraction; the Kronecker signs between W_O and V^T and between W_O and W_V are"
-    " not, and no bracketing makes the line fit. " + IN_DOUBT,
+    " not, and no bracketing makes the line fit. "
+    + IN_DOUBT
+    + " Sizes alone are judged, which transposes do not change.",
     note="Ordinary products were meant: (P (x) I)(Q (x) R) = P Q (x) R. As printed the line is no equation between matrices"
     " but for d = 1: the sizes that have to agree are compared, columns of the first factor with rows of A', and both sides"
     " of the second term with the sides of K.",
@@ -86,7 +88,7 @@ EQ_13_6_CORRECTED = Claim(
     exact=True,
     of_project=True,
     corrects="skipless.eq-13-line-6",
-    uses=("skipless.eq-13-line-5-corrected",),
+    uses=("skipless.eq-13-line-5",),
 )
 EQ_13_6_CORRECTED.oracle(self_attention_differentiated)
 

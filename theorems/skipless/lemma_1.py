@@ -135,7 +135,9 @@ LEMMA_1 = Claim(
     + " For equal tokens the norm even grows, like beta. What does hold has the smallest gap of the logits in the"
     " exponent; for Gaussian tokens of large dimension that is near beta d, so the norm is then far smaller than e^-beta,"
     " but"
-    " alpha is still no factor of it.",
+    " alpha is still no factor of it. In the paper's favour: at a fixed alpha > 0, where that factor is a constant, and for"
+    " given tokens with x_i.(x_i - x_j) > 1, as Gaussian ones of large dimension have, the norm is O(e^-beta) as beta"
+    " grows. The Lemma states neither.",
 )
 
 

@@ -135,7 +135,8 @@ NORM_ONE = Claim(
     expects="refuted",
     severity="error",
     correction="skipless.a4.3-norm-scaled",
-    note="The inequality holds; the product of norms is c^2, which is 9 in the paper's experiments and 1 only at c = 1.",
+    note="The inequality holds; the product of norms is c^2, which is 9 in the paper's experiments and 1 only at c = 1.  kappa(K)"
+    " does not depend on c, so that c = 1 would have lost nothing; it is not said.",
     uses=("skipless.sec5.1-svd-init",),
 )
 

@@ -298,7 +298,8 @@ BETA_DOMINANCE = Claim(
     " 1 - d (d - 1)/2 exp(-beta^2 d / (4 alpha^2)), for beta > 0; 0.99 and more at the printed values.  In the usual sense,"
     " |W_ii| above the sum of the others, no row has it unless alpha is 0 (skipless.sec5.2-beta-dominance-usual)",
     expects="reading",
-    note="W_ii - W_ij is normal of mean beta and variance 2 alpha^2 / d, so negative with probability at most"
+    note="The sentence goes on: 'which in turn helps ensure that the initial attention operator is well-conditioned', for which see"
+    " skipless.a4.3-kappa-a.  W_ii - W_ij is normal of mean beta and variance 2 alpha^2 / d, so negative with probability at most"
     " exp(-beta^2 d / (4 alpha^2)) / 2; d (d - 1) pairs.  'Ensures', in Proposition 2, is true with that probability only: any"
     " matrix is a value of alpha Z + beta I.",
 )

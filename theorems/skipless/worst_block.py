@@ -260,8 +260,8 @@ JUSTIFICATION = Claim(
     SKIPLESS,
     "skipless.sec4.2-justification",
     label="Section 4.2, text below Eq. (6)",
-    statement=r"\text{Eq. (6) does not hold universally, but is justified under mild block-incoherence conditions with balanced"
-    r" blocks (Section A.4.4)}",
+    statement=r"\text{This assumption (Eq. (6)) does not hold universally, but we provide justification for it under mild"
+    r" block-incoherence conditions with balanced blocks (see Section A.4.4)}",
     assumptions=[
         *NETWORK,
         BOTH,
@@ -277,7 +277,9 @@ JUSTIFICATION = Claim(
     correction="skipless.sec4.2-coherence",
     note="The condition is not mild but never met: rho >= s_min^2 for every pair of blocks with an attention block in it, in"
     " every network.  What is printed, rho -> 0, is met by small blocks, for which nothing follows.  Eq. (6) is justified by"
-    " the shapes of the blocks instead (skipless.eq-6-wide, skipless.eq-6).",
+    " the shapes of the blocks instead (skipless.eq-6-wide, skipless.eq-6).  In the paper's favour: as an implication about"
+    " matrices A.4.4 stands; and if null directions were left out and kappa taken over nonzero singular values, which is"
+    " not the kappa of Section 4.1, the condition could be met: blocks of orthogonal ranges have rho = 0.",
     uses=("skipless.a4.4-relative",),
 )
 JUSTIFICATION.oracle(coherences)
@@ -360,8 +362,8 @@ STACKING = Claim(
     label="Section 4.3, text after Eq. (9)",
     statement=r"\mathbf{J}_\ell\in\mathbb{R}^{mnd\times p_\ell}\text{ is the concatenation of }\partial f(\mathbf{x};"
     r"\theta)/\partial"
-    r"\theta^{(\ell)}\in\mathbb{R}^{nd\times p_\ell}\text{ for }m\text{ samples, and }\kappa(\mathbf{J}_\ell)\text{ is bounded by"
-    r" the largest }\kappa(\partial f(\mathbf{x};\theta)/\partial\theta^{(\ell)})\text{ over the }m\text{ samples}",
+    r"\theta^{(\ell)}\in\mathbb{R}^{nd\times p_\ell}\text{ for }m\text{ samples. By assumption i), we have }\kappa(\mathbf{J}_\ell)"
+    r"\text{ is bounded by the largest }\kappa(\partial f(\mathbf{x};\theta)/\partial\theta^{(\ell)})\text{ for }m\text{ samples}",
     assumptions=[*NETWORK, INVERSE],
     relation=AtMost(),
     sizes={"L": (1, 1), "m": (1, 2), "n": (1, 2), "d": (1, 2), "d_f": (1, 1)},
@@ -370,7 +372,8 @@ STACKING = Claim(
     uses=("skipless.eq-5-jacobian",),
     correction="skipless.sec4.3-row-stacking-tall",
     doubt="The text draws this from 'assumption i)', that is Eq. (6), which it assumes of blocks side by side.  Eq. (6) is met at"
-    " both examples, max kappa being infinite there.",
+    " both examples, max kappa being infinite there.  If i) is meant of blocks in any arrangement, the sentence repeats an"
+    " assumption, and one that fails for every batch with mn > 2d whose samples have a finite kappa.",
     note="Stacking is vertical, Eq. (6) is about blocks side by side.  Two equal samples make J_l singular, whatever the"
     " samples' own kappa; and for mn > 2d it always is.  The largest singular value obeys |J_l| <= sqrt(m) max |J_l(x)|, the"
     " smallest has no lower bound.",
