@@ -97,7 +97,7 @@ REFORMULATION = Claim(
     correction="convergence.c2-reformulation-average",
     note="A clash of normalisations: Eq. (1.2) averages over the d_s tokens, the display sums, and so do all proofs in"
     " Appendices C and D. The upper bounds proved for the sum hold for the average with a factor d_s to spare; limits"
-    " such as Lemma 1 come out d_s^2 too large.",
+    " such as Lemma 1 come out d_s^2 too large. A tau_1 that absorbs 1/d_s would mend the display, but Table 1 fixes tau_1.",
 )
 
 

@@ -241,7 +241,10 @@ PROP_1 = Claim(
     correction="convergence.prop-1-fixed-pattern",
     doubt="z shows lambda_O^2 in its inner bracket, Table 2 and Appendix C.2 lambda_Q^2; Eq. (3) is required in both"
     " readings. The updates printed in Algorithm 1 are damaged; plain gradient descent on all weights is taken, as the"
-    " text says. The two right-hand sides of Eq. (36) differ by a factor lambda_O; c_1 is the larger.",
+    " text says. The two right-hand sides of Eq. (36) differ by a factor lambda_O; c_1 is the larger. Section 4.1 says that the"
+    " proposition 'holds with high probability under some conditions', to be validated in Sections 4.2 and 4.3; what is validated"
+    " there is (2) and (3), so that, given these, the proposition is taken as it stands. That (4) holds with high probability"
+    " over a Gaussian start at large width, where few neurons come near to their kinks, is not denied.",
     note="Eq. (19) bounds the change of relu' as if relu' were Lipschitz; it jumps. In the counterexample the third"
     " neuron sits just above its kink on the first sample: one step carries it below, where it stops lowering f(X_1)"
     " and starts raising f(X_2), and the loss grows. No other C made of the printed quantities helps: for"
@@ -374,7 +377,11 @@ FIXED_PATTERN = Claim(
     where=lambda sizes: sizes["d_m"] >= sizes["N"],
     corrects="convergence.prop-1",
     of_project=True,
-    uses=("convergence.eq-37-fixed-pattern", "convergence.rate-from-condition-3"),
+    uses=(
+        "convergence.eq-37-fixed-pattern",
+        "convergence.descent-chain-fixed-pattern",
+        "convergence.rate-from-condition-3",
+    ),
     note="On a fixed pattern f is smooth along each segment, c_3' is a true Lipschitz constant of its Jacobian, and the"
     " induction of Appendix C.2 goes through. Eq. (3) keeps F_pre within alpha/8 of its start, so that sigma_min(F_pre^t) >="
     " 7 alpha / 8, which gives the printed rate alpha^2/2; the alpha/2 of the induction would give alpha^2/4.",

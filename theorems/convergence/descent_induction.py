@@ -306,6 +306,7 @@ EQ_26_34 = Claim(
         "convergence.gradient-wk",
         "convergence.lemma-12",
     ),
+    doubt="Eq. (31) has Phi(W^s), a letter for other things in this paper, where the loss l(theta^s) belongs; so it is read.",
     note="The induction hypothesis is what Proposition 1 fails to establish (Eq. (37)); granted it, these lines hold, with"
     " a factor 2 to spare in Eq. (29).",
 )

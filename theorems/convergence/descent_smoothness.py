@@ -276,6 +276,7 @@ EQ_36 = _without_error(
         expects="refuted",
         severity="slip",
         correction="convergence.eq-36-with-lambda-o",
+        doubt="The extraction repeats a product in the second inequality; the line that defines c_1 shows no damage.",
         note="Taking out rho, the line defining c_1 drops lambda_O from its last term. Read literally this c_1 is no Lipschitz"
         " constant of f (second counterexample); with lambda_O, as on the line before, it is.",
         proof=(

@@ -124,7 +124,9 @@ LEMMA_15 = Claim(
     " every exponent, since 1/3 < 1/e. For N >= 4 two samples are equal, so lambda_0 = 0 with certainty, while the stated"
     " probability of lambda_0 >= c eta_V > 0 is positive whatever the constants. In general Assumption 3 bounds similarities"
     " of pairs at a fixed scale, and the proof needs N - 1 of them of size 1/N^2 at once. The stated probability itself tends"
-    " to 0 as N grows, at fixed c_hat and d_s, so the statement is empty in the limit.",
+    " to 0 as N grows, at fixed c_hat and d_s, so the statement is empty in the limit. Nothing hinges on equal samples: those on"
+    " one direction, of lengths in [1, 1 + 1/50], meet Assumption 3 with c_hat = 1 as well, and relu(u phi.w) = u relu(phi.w), u >"
+    " 0, makes the matrix singular.",
 )  # fmt: skip
 
 LEMMA_15.inputs(orthogonal_support)
@@ -374,6 +376,8 @@ EQ_41 = Claim(
     expects="refuted",
     severity="error",
     correction="convergence.eq-41-halved",
+    doubt="C_lambda is 'some positive constant' below all lambda_min(X_k X_k^T). Chosen below them by a margin, say half of the"
+    " least, it makes the step right; nothing printed asks for the margin.",
     note="lambda_min(X_k X_k^T) - C_lambda may be 0, since C_lambda is nothing but a lower bound of it. Two equal unit vectors"
     " with C_lambda = 1 meet everything that is assumed, and Phi Phi^T is singular. A smaller t, such as a quarter of the"
     " printed one, repairs the step.",

@@ -29,6 +29,7 @@ from verify.shapes import Real, Shape, Size
 
 Positive = Annotated[Any, Real(0.0625, 2.0)]
 Small = Annotated[Any, Real(0.0078125, 0.125)]
+Middle = Annotated[Any, Real(0.5, 3.0)]
 N_samples = Annotated[int, Size("N")]
 Directions = Annotated[int, Size("d")]
 Width = Annotated[int, Size("d_m")]
@@ -183,11 +184,19 @@ _READING_NOTE = (
     " pair, and Lemma 15 uses it for all of them without the factor N(N - 1)/2. For N = 1 the term is exp(-infinity); for"
     " N or d_s large the stated probability is negative and says nothing."
 )
+_READING_DOUBT = (
+    "Taken literally a global minimum may have a positive loss, and with alpha = 0 Eq. (4) forbids nothing but growth: then the"
+    " counterexample, where gradient descent may well reach the best fit, decides nothing. A loss that tends to 0 is what the"
+    " paper means: Proposition 1 has 'converges to a global minimum as follows: (4)', its proof sketch 'will drive the loss to"
+    " zero', and the"
+    " proof ends with 'the conditions ... are satisfied', which takes alpha > 0 unless l(theta^0) = 0."
+)
 
 
 def _theorem(
-    id: str, label: str, statement: str, assumptions: list[str], note: str, steps: tuple[str, ...], correction: str
-) -> Claim:
+    id: str, label: str, statement: str, assumptions: list[str], note: str, steps: tuple[str, ...], correction: str,
+    doubt: str = _READING_DOUBT,
+) -> Claim:  # fmt: skip
     return Claim(
         CONVERGENCE,
         id,
@@ -201,6 +210,7 @@ def _theorem(
         uses=("convergence.equal-samples-loss", "convergence.proportional-samples-loss"),
         proof=("convergence.prop-1", *steps),
         correction=correction,
+        doubt=doubt,
         note=note,
     )
 
@@ -211,8 +221,8 @@ THM_1 = _theorem(
     r"\text{LeCun/He, Assumptions 1-3, } d_m\ge d,\ \tau_0=d_m^{-1/2},\ d_m=\tilde\Omega(N^3):\ \text{with probability at"
     r" least }"
     + _PROBABILITY
-    + r",\ \text{GD with sufficiently small }\gamma\text{ converges to a global minimum as in"
-    r" (4).}",
+    + r"\text{ for proper }\delta\text{, the GD training of Transformer converges to a global minimum with sufficiently small step"
+    r" size }\gamma\text{ as in (4).}",
     ["LeCun or He initialisation", "tau_0 = d_m^{-1/2}"],
     _READING_NOTE,
     (
@@ -224,6 +234,9 @@ THM_1 = _theorem(
         "convergence.loss-init-sqrt-n",
     ),
     "convergence.thm-1-one-token",
+    _READING_DOUBT
+    + " 'Proper delta' is read as any delta in (0, 1), on which the width depends through a logarithm, as in the proof; if it may"
+    " be as large as one likes, nothing is stated.",
 )
 THM_2 = _theorem(
     "convergence.thm-2",
@@ -465,7 +478,8 @@ PROB_SMALL = Claim(
     CONVERGENCE,
     "convergence.thm-1-prob-small",
     label="Remark after Theorem 1",
-    statement=r"\text{The quantity }\exp(-\Omega((N-1)^{-\hat c}d_s^{-1}))\text{ can be small for a small enough }\hat c.",
+    statement=r"\text{The quantity }\exp(-\Omega((N-1)^{-\hat c}d_s^{-1}))\text{ can be small for a small enough }\hat c\text{ as"
+    r" discussed in Assumption 3.}",
     assumptions=[
         "the hidden constant c_0 of Omega is fixed, N >= 2",
         Assumption("epsilon, c_0 > 0", positive=lambda epsilon, c_0: stacked([epsilon, c_0])),
@@ -478,7 +492,8 @@ PROB_SMALL = Claim(
     note="Read as: for every epsilon > 0 some c^ > 0 makes it at most epsilon, that is, inf over c^ of it is at most epsilon."
     " (N - 1)^{-c^} is at most 1 for N >= 2, so the infimum, reached as c^ tends to 0, is exp(-c_0 / d_s) > 0. Nor does the"
     " proof give more: its exp(-t^c^) at a fixed t tends to 1/e as c^ tends to 0. The quantity tends"
-    " to 1 with d_s, and for any fixed c^ with N: there the stated probability of Theorem 1 is vacuous.",
+    " to 1 with d_s, and for any fixed c^ with N: there the stated probability of Theorem 1 is vacuous. A smaller c^ does make"
+    " the quantity smaller, and where c_0 is many times d_s its limit is small; but then c_0 does it, not c^.",
 )
 
 
@@ -549,8 +564,9 @@ C_HAT = Claim(
     CONVERGENCE,
     "convergence.assumption-3-chat",
     label="Remark after Assumption 3",
-    statement=r"\text{A larger }\hat c\text{ results in less separable data; } \hat c\text{ can be small enough, which allows"
-    r" for a general data distribution. }\ \mathbb P(|\langle X_n^\top X_n,X_{n'}^\top X_{n'}\rangle|\ge t)\le\exp(-t^{\hat c})",
+    statement=r"\mathbb P(|\langle X_n^\top X_n,X_{n'}^\top X_{n'}\rangle|\ge t)\le\exp(-t^{\hat c}):\ \text{A larger }\hat c\text{"
+    r" results in less separable data. Our assumption has no requirement on }\hat c\text{ such that }\hat c\text{ can be small"
+    r" enough, which allows for a general data distribution.}",
     assumptions=[
         "c^ in {1/2, 1, 2}, and c^ -> 0, t = r^2",
         "general data: also a law on one sample alone, <X^T X, X^T X> = t",
@@ -563,7 +579,9 @@ C_HAT = Claim(
     note="Read as: the allowed probability of large similarity, exp(-t^c^), grows with c^ for every t. It does for t < 1 and"
     " falls for t > 1; Lemma 15 needs it for t < 1 only. But no c^ admits general data: exp(-t^c^) < 1 for t > 0, so pairs whose"
     " inner product is bounded below by any positive number almost surely are excluded for every c^; as c^ tends to 0 the"
-    " bound tends to 1/e for all t, so that dissimilar pairs need a probability of at least 1 - 1/e at every level.",
+    " bound tends to 1/e for all t, so that dissimilar pairs need a probability of at least 1 - 1/e at every level. The first"
+    " sentence can be kept by looking at t < 1 alone, as for normalised data; but there a smaller c^ asks for more, and the second"
+    " sentence turns into its opposite.",
 )
 
 
@@ -637,17 +655,23 @@ INIT_STEPSIZE = Claim(
     label="Section 4.4 / C.5-C.6",
     statement=r"\text{the NTK initialization scheme allows for a larger step size than LeCun/He initialization for training}",
     assumptions=[
-        "d = 1, where eta_Q, eta_K, eta_V agree for LeCun and NTK and are 2 for He",
-        "the same Gaussian draws, tau_0, l(theta^0)",
+        "tau_0 = 1/d_m, as in Section 4.3; the same Gaussian draws and l(theta^0) for all three",
+        "norms of the standard Gaussian draws between sqrt(d_m)/2 and 3 sqrt(d_m), as Lemma 5 has them for d_m >= d from above",
+        "d_m >= max(d, 4 d A / (N d_s^3 C_x^2)), A = C of Eq. (37) at tau_0 = tau_1 = 1 and all lambdas 4, free of d_m",
     ],
     relation=AtMost(),
-    sizes={"N": (1, 4), "d_s": (1, 3), "d_m": (2, 64)},
+    sizes={"N": (1, 4), "d_s": (1, 3), "d": (1, 4)},
     expects="reading",
-    reading="the largest step that Eq. (37) allows, gamma = 1/C: C under NTK initialisation is at most C under LeCun"
-    " and under He initialisation with the same Gaussian draws, d = 1, C_Q = C_K = C_V = C_O = 1",
-    note="With g = ||w_O|| / sqrt(eta_O): every term of c_1, c_2 and c_3 under NTK has tau_1 = d_m^{-1/2} against 1, and"
-    " (g + 1) / sqrt(d_m) <= g / sqrt(d_m) + 1. For tau_0 = 1/d_m and growing d_m, C is of order d_m under LeCun and 1 under"
-    " NTK. That 1/C is an admissible step at all is what Eq. (37) fails to give.",
+    reading="the largest step that Eq. (37) allows, gamma = 1/C, for wide networks at tau_0 = 1/d_m: C under NTK initialisation"
+    " is at most C under LeCun and under He initialisation with the same Gaussian draws, C_Q = C_K = C_V = C_O = 1",
+    doubt="The sentence names neither tau_0 nor a width. At tau_0 = d_m^{-1/2} for all three, as Figure 5 seems to have it, 1/C"
+    " can be the larger under LeCun and He: eta = 1/d makes their logits smaller. At N = d_s = C_x = l(theta^0) = 1, norms"
+    " sqrt(d_m) + sqrt(d) and widths from 100 to 10^7 it is under LeCun from d = 2 on, under He from d = 4 on. At d = 1 NTK has"
+    " the larger one at every width and tau_0 (convergence.init-stepsize-one-dimension).",
+    note="tau_1 = d_m^{-1/2} against 1: at tau_0 = 1/d_m C stays bounded under NTK as d_m grows, by A, and is at least"
+    " c_1 c_2 >= rho^2 lambda_V^2, of order d_m / d, under LeCun and He. That 1/C is an admissible step at all is what Eq. (37)"
+    " fails to give.",
+    uses=("convergence.eq-44",),
 )
 
 
@@ -659,33 +683,93 @@ def _C_of(
 
 
 def _wide_constants(
-    N: int, d_s: int, d_m: int, tau_0: Any, tau_1: Any, C_x: Any, Q: Any, K: Any, V: Any, g: Any, loss: Any
+    N: int, d_s: int, d: int, d_m: Any, tau_0: Any, tau_1: Any, C_x: Any, Q: Any, K: Any, V: Any, g: Any, loss: Any
 ) -> Any:
     """C of Eq. (37) under LeCun and under He, whose weights are sqrt(2) times as large; shape (2,)."""
-    gains = (rational(1), sqrt(2))
-    return stacked([sum(_C_of(N, d_s, tau_0, tau_1, C_x, Q * a, K * a, V * a, g * a / sqrt(d_m), loss)) for a in gains])
+    constants = []
+    for gain in (1, 2):
+        of_tokens, of_output = sqrt(loss * 0 + rational(gain, d)), sqrt((loss * 0 + gain) / d_m)
+        norms = (Q * of_tokens, K * of_tokens, V * of_tokens, g * of_output)
+        constants.append(sum(_C_of(N, d_s, tau_0, tau_1, C_x, *norms, loss)))
+    return stacked(constants)
+
+
+@INIT_STEPSIZE.inputs
+def wide_networks(
+    N: N_samples, d_s: Length, d: Directions, C_x: Positive, q: Middle, k: Middle, v: Middle, o: Middle, loss: Positive,
+    extra: Annotated[Any, Real(0.0, 2.0)],
+) -> dict[str, Any]:  # fmt: skip
+    """Q, K, V, g: norms of standard Gaussian draws, in units of sqrt(d_m) between 1/2 and 3."""
+    one, three = loss * 0 + 1, loss * 0 + 3
+    A = sum(_C_of(N, d_s, one, one, C_x, three, three, three, three, loss))
+    d_m = maximum(stacked([one * d, A * (4 * d) / (C_x**2 * (N * d_s**3))])) * (1 + extra)
+    norms = {name: share * sqrt(d_m) for name, share in (("Q", q), ("K", k), ("V", v), ("g", o))}
+    return {"N": N, "d_s": d_s, "d": d, "d_m": d_m, "C_x": C_x, **norms, "loss": loss}
 
 
 @INIT_STEPSIZE.formula
-def C_under_LeCun_and_He(N: N_samples, d_s: Length, d_m: Width, tau_0: Positive, C_x: Positive, Q: Positive, K: Positive,
-                         V: Positive, g: Positive, loss: Positive) -> Any:  # fmt: skip
-    """C of Eq. (37) for tau_1 = 1 and ||w_O|| = g / sqrt(d_m), and with all norms times sqrt(2); shape (2,)."""
-    return _wide_constants(N, d_s, d_m, tau_0, rational(1), C_x, Q, K, V, g, loss)
+def C_under_LeCun_and_He(N: N_samples, d_s: Length, d: Directions, d_m: Positive, C_x: Positive, Q: Positive,
+                         K: Positive, V: Positive, g: Positive, loss: Positive) -> Any:  # fmt: skip
+    """C of Eq. (37) for tau_1 = 1, tau_0 = 1/d_m, weights over sqrt(d) and w_O over sqrt(d_m), times sqrt(2) for He."""
+    return _wide_constants(N, d_s, d, d_m, 1 / d_m, loss * 0 + 1, C_x, Q, K, V, g, loss)
 
 
 @INIT_STEPSIZE.oracle
-def C_under_NTK(N: N_samples, d_s: Length, d_m: Width, tau_0: Positive, C_x: Positive, Q: Positive, K: Positive,
-                V: Positive, g: Positive, loss: Positive) -> Any:  # fmt: skip
-    return stacked([sum(_C_of(N, d_s, tau_0, 1 / sqrt(d_m), C_x, Q, K, V, g, loss))] * 2)
+def C_under_NTK(N: N_samples, d_s: Length, d_m: Positive, C_x: Positive, Q: Positive, K: Positive, V: Positive,
+                g: Positive, loss: Positive) -> Any:  # fmt: skip
+    return stacked([sum(_C_of(N, d_s, 1 / d_m, 1 / sqrt(d_m), C_x, Q, K, V, g, loss))] * 2)
 
 
 @INIT_STEPSIZE.mutant("scaling factor of NTK for all")
-def _(N: N_samples, d_s: Length, d_m: Width, tau_0: Positive, C_x: Positive, Q: Positive, K: Positive, V: Positive,
+def _(N: N_samples, d_s: Length, d: Directions, d_m: Positive, C_x: Positive, Q: Positive, K: Positive, V: Positive,
       g: Positive, loss: Positive) -> Any:  # fmt: skip
-    return _wide_constants(N, d_s, d_m, tau_0, 1 / sqrt(d_m), C_x, Q, K, V, g, loss)
+    return _wide_constants(N, d_s, d, d_m, 1 / d_m, 1 / sqrt(d_m), C_x, Q, K, V, g, loss)
 
 
-@INIT_STEPSIZE.mutant("d_m^2 less in C")
+@INIT_STEPSIZE.mutant("d_m less in C")
+def _(N: N_samples, d_s: Length, d: Directions, d_m: Positive, C_x: Positive, Q: Positive, K: Positive, V: Positive,
+      g: Positive, loss: Positive) -> Any:  # fmt: skip
+    return _wide_constants(N, d_s, d, d_m, 1 / d_m, loss * 0 + 1, C_x, Q, K, V, g, loss) / d_m
+
+
+STEPSIZE_AT_D_1 = Claim(
+    CONVERGENCE,
+    "convergence.init-stepsize-one-dimension",
+    label="Section 4.4 / C.5-C.6, at d = 1",
+    statement=r"d=1:\ C\text{ under NTK initialisation is at most }C\text{ under LeCun and He initialisation, at every width and"
+    r" }\tau_0",
+    assumptions=[
+        "d = 1, where eta_Q, eta_K, eta_V agree for LeCun and NTK and are 2 for He",
+        "the same Gaussian draws, tau_0, l(theta^0)",
+    ],
+    relation=AtMost(),
+    sizes={"N": (1, 4), "d_s": (1, 3), "d_m": (2, 64)},
+    of_project=True,
+    note="With g = ||w_O|| / sqrt(eta_O): every term of c_1, c_2 and c_3 under NTK has tau_1 = d_m^{-1/2} against 1, and"
+    " (g + 1) / sqrt(d_m) <= g / sqrt(d_m) + 1.",
+)
+
+
+@STEPSIZE_AT_D_1.formula
+def C_under_LeCun_and_He_at_d_1(N: N_samples, d_s: Length, d_m: Width, tau_0: Positive, C_x: Positive, Q: Positive,
+                                K: Positive, V: Positive, g: Positive, loss: Positive) -> Any:  # fmt: skip
+    """C of Eq. (37) for tau_1 = 1 and ||w_O|| = g / sqrt(d_m), and with all norms times sqrt(2); shape (2,)."""
+    return _wide_constants(N, d_s, 1, d_m, tau_0, rational(1), C_x, Q, K, V, g, loss)
+
+
+@STEPSIZE_AT_D_1.oracle
+def C_under_NTK_at_d_1(N: N_samples, d_s: Length, d_m: Width, tau_0: Positive, C_x: Positive, Q: Positive, K: Positive,
+                       V: Positive, g: Positive, loss: Positive) -> Any:  # fmt: skip
+    return stacked([sum(_C_of(N, d_s, tau_0, 1 / sqrt(d_m), C_x, Q, K, V, g, loss))] * 2)
+
+
+@STEPSIZE_AT_D_1.mutant("scaling factor of NTK for all")
 def _(N: N_samples, d_s: Length, d_m: Width, tau_0: Positive, C_x: Positive, Q: Positive, K: Positive, V: Positive,
       g: Positive, loss: Positive) -> Any:  # fmt: skip
-    return _wide_constants(N, d_s, d_m, tau_0, rational(1), C_x, Q, K, V, g, loss) / (d_m * d_m)
+    return _wide_constants(N, d_s, 1, d_m, tau_0, 1 / sqrt(d_m), C_x, Q, K, V, g, loss)
+
+
+@STEPSIZE_AT_D_1.mutant("d_m^2 less in C")
+def _(N: N_samples, d_s: Length, d_m: Width, tau_0: Positive, C_x: Positive, Q: Positive, K: Positive, V: Positive,
+      g: Positive, loss: Positive) -> Any:  # fmt: skip
+    return _wide_constants(N, d_s, 1, d_m, tau_0, rational(1), C_x, Q, K, V, g, loss) / (d_m * d_m)

@@ -67,6 +67,8 @@ QV_QO_NORM = Claim(
     expects="refuted",
     severity="error",
     correction="convergence.h-qv-qo-norm-explicit",
+    doubt="A lost root, O(1/sqrt(d_m)), would make both orders right. The extraction keeps it for H_QQ, H_QK and H, and shows"
+    " 1/d_m for H_QV, H_QO and H_OV alike.",
     note="The powers are d_m^{-3/2} d_m = d_m^{-1/2}: both inequalities hold, both orders do not. Judged by what O(1/d_m) with"
     " probability 1 - 8 exp(-d_m/2) implies, that sqrt(d_m) times the norm tends to 0 in probability; it tends to"
     " |sum_i x_i| Var(x) / sqrt 2, so that O(d_m^{-1/2}) is sharp. Theorem 3 needs no more. In the lines between, a factor"

@@ -153,14 +153,16 @@ REMARK = Claim(
     CONVERGENCE,
     "convergence.thm-3-remark",
     label="Remark after Theorem 3",
-    statement=r"\text{By [Liu et al., 2020, Prop. 2.3] the small Hessian norm is a sufficient condition for small change of"
-    r" NTK.}",
+    statement=r"\text{By [Liu et al., 2020, Proposition 2.3], the small Hessian norm is a sufficient condition for small change of"
+    r" NTK. Thus, Theorem 3 can be an indicator for the stability of NTK.}",
     assumptions=[*SETUP, BALL, START],
     relation=AtMost(ascent=False),
     sizes=SIZES,
     expects="refuted",
     severity="error",
     correction="convergence.thm-3-remark-fixed-pattern",
+    doubt="The cited proposition is right for models that are twice differentiable, and 'can be an indicator' claims little. Judged"
+    " is the sentence about this network, whose Hessian Theorem 3 bounds where it exists.",
     note="Read as that proposition: a Hessian norm of at most epsilon on the ball bounds the change of the gradient by"
     " epsilon ||theta - theta^0||, hence that of the kernel K = ||grad f||^2 by as much times the sum of both gradients' norms."
     " It is the mean value theorem, which needs a gradient without jumps. For ReLU the Hessian is small wherever it exists, and"

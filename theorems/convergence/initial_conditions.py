@@ -122,6 +122,8 @@ EQ_45_46 = Claim(
     uses=("convergence.eq-44",),
     expects="reading",
     reading="O hides d_s, C_x and d; N and d_m grow",
+    doubt="The orders display d_s, C_x and d, and (57) keeps these factors of the largest member of (2): read with constants that"
+    " depend on nothing, (45) and (51) do not suffice. The conclusion drawn from them is an order in N alone.",
     note="In d_s and C_x, which the orders display, (45) is too weak: the third and fourth member of the maximum in (2),"
     " 2 C_x^2 d_s tau_0 lambda^2 lambda_O, have a factor C_x^2 d_s more than the first. See convergence.eq-45-in-all-sizes.",
 )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from fractions import Fraction
 from typing import Any
 
 from theorems.convergence import CONVERGENCE
@@ -30,7 +29,7 @@ from theorems.convergence.norm_bounds import (
 )
 from verify.claims import Claim
 from verify.derivatives import jacobian
-from verify.matrix import concatenate, maximum, rational, spectral_norm, sqrt
+from verify.matrix import concatenate, rational, spectral_norm, sqrt
 from verify.relations import AtMost
 
 # -- Lemma 13 ----------------------------------------------------------------------------------------------------------
@@ -137,22 +136,19 @@ SUMS = Claim(
     assumptions=NETWORK,
     relation=AtMost(ascent=False),
     sizes=SMALL,
-    expects="refuted",
-    severity="slip",
-    correction="convergence.lemma-13-blocks",
-    doubt="The subscripts w_O of the last two lines and the missing squares may be damage of the extraction; the last two"
-    " are read as W_Q and W_K, squared, and in the second line whichever of the norm and its square is smaller.",
-    note="The second line bounds the gradient in w_O by the constant of the one in W_Q. No square or subscript mends it:"
-    " with lambda_K = 0 its right-hand side vanishes, and one of the four lines has to be that of w_O. Eq. (11) itself"
-    " has the right constant, lambda_V^2.",
+    expects="reading",
+    reading="sums of squares for W_V, w_O, W_Q and W_K in turn, the second bounded by (rho lambda_V)^2, as Eqs. (8) and (11) have"
+    " it: the bounds of Eqs. (7) to (10), which the sentence before the display names",
+    doubt="The display is damaged: three lines in a row name w_O, without the squares that Eq. (12) has, and the right-hand"
+    " side of the second is that of the third less a factor 2, where Eq. (11) has lambda_V^2. As it stands the second line is"
+    " false: all sizes and weights 1 and tau_0 = 1/2 give 1 against 1/4. If that is how it was printed, it is a misprint.",
 )
 
 
 def _block_sums(X: Any, theta: dict[str, Any], tau_0: Any, tau_1: Any) -> dict[str, Any]:
-    """sum_n ||grad f(X_n)||_F^2 for each weight, and sum_n ||grad f(X_n)||_2 for w_O, by differentiation."""
+    """sum_n ||grad f(X_n)||_F^2 for each weight, by differentiation."""
     J = {name: jacobian(outputs, name)(X, **theta, tau_0=tau_0, tau_1=tau_1, pooling="sum") for name in WEIGHTS}
-    sums = {name: (J[name] * J[name]).sum() + tau_1 * 0 for name in WEIGHTS}
-    return {**sums, "plain w_O": sum(length(J["w_O"][n], tau_1) for n in range(X.shape[0]))}
+    return {name: (J[name] * J[name]).sum() + tau_1 * 0 for name in WEIGHTS}
 
 
 def _block_bounds(b: NormBounds) -> dict[str, Any]:
@@ -162,76 +158,16 @@ def _block_bounds(b: NormBounds) -> dict[str, Any]:
 
 
 @SUMS.formula
-def printed_squares(
-    X: Samples, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, w_O: OutputWeights,
-    tau_0: PositiveScale, tau_1: PositiveScale,
-) -> Any:  # fmt: skip
-    """The four right-hand sides as printed, shape (4,) (proof of Lemma 13)."""
-    bounds = _block_bounds(bounds_at(X, W_Q, W_K, W_V, w_O, tau_0, tau_1))
-    return stacked([bounds["W_V"], bounds["W_Q"] * rational(1, 4), bounds["W_Q"], bounds["W_K"]])
-
-
-@SUMS.oracle
-def sums_over_samples(
-    X: Samples, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, w_O: OutputWeights,
-    tau_0: PositiveScale, tau_1: PositiveScale,
-) -> Any:  # fmt: skip
-    sums = _block_sums(X, _theta(W_Q, W_K, W_V, w_O), tau_0, tau_1)
-    smaller = -maximum(stacked([-sums["w_O"], -sums["plain w_O"]]))
-    return stacked([sums["W_V"], smaller, sums["W_Q"], sums["W_K"]])
-
-
-@SUMS.mutant("d_s in place of d_s^{3/2} and factor 2 dropped")
-def _(
-    X: Samples, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, w_O: OutputWeights,
-    tau_0: PositiveScale, tau_1: PositiveScale,
-) -> Any:  # fmt: skip
-    bounds = _block_bounds(bounds_at(X, W_Q, W_K, W_V, w_O, tau_0, tau_1))
-    smaller = [bounds["W_V"], bounds["W_Q"] * rational(1, 16), bounds["W_Q"] * rational(1, 4), bounds["W_K"]]
-    return stacked(smaller) * rational(1, X.shape[1])
-
-
-@SUMS.mutant("right-hand sides not squared")
-def _(
-    X: Samples, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, w_O: OutputWeights,
-    tau_0: PositiveScale, tau_1: PositiveScale,
-) -> Any:  # fmt: skip
-    return sqrt(printed_squares(X, W_Q, W_K, W_V, w_O, tau_0, tau_1))
-
-
-@SUMS.counterexample("all sizes and weights 1, tau_0 = 1/2: the gradient in w_O is 1, its bound 1/4")
-def _() -> dict[str, Any]:
-    return {
-        "X": [[[1]]], "W_Q": [[1]], "W_K": [[1]], "W_V": [[1]], "w_O": [[1]], "tau_0": Fraction(1, 2), "tau_1": 1,
-    }  # fmt: skip
-
-
-BLOCKS = Claim(
-    CONVERGENCE,
-    "convergence.lemma-13-blocks",
-    label="The four sums in the proof of Lemma 13, with their own bounds",
-    statement=r"\sum_n\|\nabla_{W_V}f(X_n)\|_F^2\le(\rho\bar\lambda_O)^2,\ \sum_n\|\nabla_{w_O}f(X_n)\|_2^2\le(\rho"
-    r"\bar\lambda_V)^2,\ \sum_n\|\nabla_{W_Q}f(X_n)\|_F^2\le(2\rho\tau_0\bar\lambda_K\bar\lambda_V\bar\lambda_Od_sC_x^2)^2,"
-    r"\ \sum_n\|\nabla_{W_K}f(X_n)\|_F^2\le(2\rho\tau_0\bar\lambda_Q\bar\lambda_V\bar\lambda_Od_sC_x^2)^2",
-    assumptions=NETWORK,
-    relation=AtMost(ascent=False),
-    sizes=SMALL,
-    corrects="convergence.lemma-13-sums",
-    of_project=True,
-)
-
-
-@BLOCKS.formula
 def squares_of_block_bounds(
     X: Samples, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, w_O: OutputWeights,
     tau_0: PositiveScale, tau_1: PositiveScale,
 ) -> Any:  # fmt: skip
-    """The bounds in the order W_V, w_O, W_Q, W_K, shape (4,)."""
+    """The four right-hand sides for W_V, w_O, W_Q, W_K, shape (4,) (proof of Lemma 13)."""
     bounds = _block_bounds(bounds_at(X, W_Q, W_K, W_V, w_O, tau_0, tau_1))
     return stacked([bounds[name] for name in ("W_V", "w_O", "W_Q", "W_K")])
 
 
-@BLOCKS.oracle
+@SUMS.oracle
 def block_sums(
     X: Samples, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, w_O: OutputWeights,
     tau_0: PositiveScale, tau_1: PositiveScale,
@@ -240,13 +176,13 @@ def block_sums(
     return stacked([sums[name] for name in ("W_V", "w_O", "W_Q", "W_K")])
 
 
-BLOCKS.domain("equal samples")(equal_samples)
-BLOCKS.domain("dominating token")(dominating_token)
-BLOCKS.domain("all pre-activations zero")(zero_pre_activations)
-BLOCKS.domain("balanced attention")(balanced_attention)
+SUMS.domain("equal samples")(equal_samples)
+SUMS.domain("dominating token")(dominating_token)
+SUMS.domain("all pre-activations zero")(zero_pre_activations)
+SUMS.domain("balanced attention")(balanced_attention)
 
 
-@BLOCKS.mutant("the bound of W_Q for w_O, as printed")
+@SUMS.mutant("a quarter of the bound of W_Q for w_O, as the extraction shows")
 def _(
     X: Samples, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, w_O: OutputWeights,
     tau_0: PositiveScale, tau_1: PositiveScale,
@@ -255,7 +191,7 @@ def _(
     return stacked([bounds["W_V"], bounds["W_Q"] * rational(1, 4), bounds["W_Q"], bounds["W_K"]])
 
 
-@BLOCKS.mutant("lambda_O and lambda_V exchanged")
+@SUMS.mutant("lambda_O and lambda_V exchanged")
 def _(
     X: Samples, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, w_O: OutputWeights,
     tau_0: PositiveScale, tau_1: PositiveScale,
@@ -264,7 +200,7 @@ def _(
     return stacked([bounds[name] for name in ("w_O", "W_V", "W_Q", "W_K")])
 
 
-@BLOCKS.mutant("C_x^2 dropped for W_Q and W_K")
+@SUMS.mutant("C_x^2 dropped for W_Q and W_K")
 def _(
     X: Samples, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, w_O: OutputWeights,
     tau_0: PositiveScale, tau_1: PositiveScale,

@@ -123,7 +123,8 @@ REGRESSION = Claim(
     severity="error",
     correction="convergence.kernel-regression-initial-output",
     note="True only where the network vanishes at initialisation: the flow adds (K(X, X_n))_n K^{-1} (y - f_0) to the initial"
-    " output f_0(X). A Gaussian initialisation does not start at f_0 = 0.",
+    " output f_0(X). A Gaussian initialisation does not start at f_0 = 0. The display is usual, for networks with f_0 = 0, or"
+    " close to it by a small scale, and right in the mean over a centred f_0 with K fixed; B.1 supposes neither.",
 )
 
 

@@ -56,6 +56,8 @@ LEMMA_17 = Claim(
     severity="error",
     correction="convergence.lemma-17-gram",
     proof=("convergence.lemma-17-eig-swap", "convergence.lemma-17-zcov"),
+    doubt="With the smallest nonzero eigenvalue for lambda_min the statement would be that of convergence.lemma-17-gram; Table 2"
+    " has lambda_min as the minimum eigenvalue, and Lemmas 18 and 19 use it as a bound below all N of them.",
     note="Phi^* Phi^{*T} has N rows and rank at most d, so for N > d its smallest eigenvalue is 0 for all data: the event has"
     " probability 0. What grows like N is the smallest eigenvalue of the d x d matrix Phi^{*T} Phi^*.",
 )
@@ -257,7 +259,8 @@ ZCOV = Claim(
     correction="convergence.lemma-17-zcov-mean-tokens",
     note="Three vectors are called x: the sum of the tokens, one token, and through Phi^* their mean. With Assumption 4 the rows"
     " of Z^* have second moment I/d_s^2; with the Sigma of single tokens it is I only where all tokens of a sample agree. The"
-    " loss is a factor d_s^2.",
+    " loss is a factor d_s^2. Taken alone, E[z z^T] = I_d is true for the z and Sigma of the proof; but the x recalled is not"
+    " that of Assumption 4, and the rows of Z^*, for which it is used, are no such z.",
 )
 
 
@@ -375,7 +378,8 @@ LEMMA_18 = Claim(
     doubt="For N > d lambda_* = 0, and no finite width meets d_m = Omega~(N^2 lambda_*^{-2}) literally; it is read with the"
     " paper's lambda_* = Theta(N/d), or in the limit, as Appendix C.8 does. Taken literally it speaks of N <= d only, and fails"
     " there too: at N = d = d_s = 1 the law uniform on {epsilon, 1} has Sigma > 1/2, lambda_* > 0, and lambda_0 = eta_V"
-    " epsilon^2/2 with probability 1/2, which exceeds delta + 1/e for small delta.",
+    " epsilon^2/2 with probability 1/2, which exceeds delta + 1/e for small delta. With a constant above 1 hidden in Omega(d^4)"
+    " the literal lemma is empty; its proof and its uses are not, and for d_s = 1 lambda_0 does not depend on d_m at all.",
     note="lambda_0 is at most the mean of the diagonal, hence at most eta_V d_s C_x^2/2 whatever N (Eq. (42)), so it cannot grow"
     " with N. For the law uniform on the 2d vectors e_i and -e_i two of N > 2d samples agree and lambda_0 = 0 with certainty."
     " Without repetition it still tends to 0 (convergence.lemma-18-closest-pair).",

@@ -43,7 +43,8 @@ EQ_64 = Claim(
     correction="convergence.eq-64-mean-tokens",
     doubt="The extraction shows no dots on sigma_r here; with relu instead of relu' already the first equality would fail.",
     note="beta_i tends to 1/d_s in every entry, so 1_{d_s}^T X X'^T 1_{d_s} stands for d_s^2 times the product of the mean"
-    " tokens: the line is d_s^2 too large. Lemma 1, with Phi^* made of X^T 1/d_s, has it right.",
+    " tokens: the line is d_s^2 too large. Lemma 1, with Phi^* made of X^T 1/d_s, has it right. Were 1_{d_s} the limit of beta_i"
+    " here, with entries 1/d_s, the line would be right too, against Lemma 1 and Section 1.",
 )
 
 
