@@ -184,7 +184,7 @@ FIXED_PATTERN = Claim(
         ),
     ],
     relation=AtMost(ascent=False, signed=True),
-    sizes={"N": (1, 2), "d_s": (1, 2), "d": (1, 1), "d_m": (1, 2)},
+    sizes={"N": (1, 2), "d_s": (1, 2), "d": (1, 2), "d_m": (1, 2)},
     where=lambda sizes: sizes["d_m"] >= sizes["N"],
     uses=("convergence.eq-37-fixed-pattern",),
     corrects="convergence.descent-chain",

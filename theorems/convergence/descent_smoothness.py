@@ -57,7 +57,7 @@ from verify.shapes import Real
 Positive = Annotated[Any, Real(0.0625, 1.0)]
 
 NETWORK = ["f with the sum over tokens of Appendix C.2", ASSUMPTION_1, NORMS, "relu'(0) = 0"]
-SIZES = {"N": (1, 2), "d_s": (1, 2), "d": (1, 1), "d_m": (1, 2)}
+SIZES = {"N": (1, 2), "d_s": (1, 2), "d": (1, 2), "d_m": (1, 2)}
 
 
 class Ends:
