@@ -9,16 +9,7 @@ from theorems.convergence import CONVERGENCE
 from theorems.convergence.definitions import Labels, last_hidden_layer, outputs
 from theorems.convergence.descent import Bounds, sample_bound, stacked
 from verify.claims import Assumption, Claim
-from verify.matrix import (
-    frobenius_norm,
-    rational,
-    relu,
-    singular_values,
-    smallest_singular_value,
-    softmax,
-    stack_rows,
-    total,
-)
+from verify.matrix import frobenius_norm, rational, relu, softmax, stack_rows, total
 from verify.relations import AtMost, Equal
 from verify.shapes import Real, Shape
 
@@ -26,22 +17,6 @@ Positive = Annotated[Any, Real(0.0625, 2.0)]
 Scalar_tokens = Annotated[Any, Shape("N", "d_s", "1")]
 Column = Annotated[Any, Shape("d_m", "1")]
 QueryColumn = Annotated[Any, Shape("d_m", "1", role="query")]
-
-#: How close the labels are to the initial outputs where Corollary 1 is attacked, in units of the drawn errors.
-CLOSENESS = rational(1, 2**30)
-
-
-def _at_d_1(X: Any, y: Any, W_Q: Any, W_K: Any, W_V: Any, w_O: Any) -> tuple[Bounds, Any]:
-    tau_0 = w_O[0, 0] * 0 + rational(1, W_Q.shape[0])
-    tau_1 = w_O[0, 0] * 0 + 1
-    b = Bounds(X, W_Q, W_K, W_V, w_O, tau_0, tau_1, sample_bound(X))
-    return b, frobenius_norm(outputs(X, W_Q, W_K, W_V, w_O, tau_0, tau_1) - y)
-
-
-def _bound_and_error(X: Any, y: Any, W_Q: Any, W_K: Any, W_V: Any, w_O: Any) -> Any:
-    b, error = _at_d_1(X, y, W_Q, W_K, W_V, w_O)
-    return stacked([b.C_x, error])
-
 
 COR_1 = Claim(
     CONVERGENCE,
@@ -53,115 +28,55 @@ COR_1 = Claim(
     assumptions=[
         "d = 1, tau_0 = 1/d_m, tau_1 = 1",
         "C_Q = C_K = C_V = C_O = 1, C_x as small as Assumption 1 allows",
-        "N >= 3 samples, which is not printed; d_m >= N",
-        Assumption("C_x > 0 and l(theta^0) > 0", positive=_bound_and_error),
-    ],
-    relation=AtMost(ascent=False, signed=True),
-    sizes={"N": (3, 4), "d_s": (1, 3), "d_m": (3, 4)},
-    where=lambda sizes: sizes["d_m"] >= sizes["N"],
-    expects="gap",
-    presumes=("convergence.cor-1-any-samples",),
-    uses=("convergence.cor-1-rank-two", "convergence.prop-1-fixed-pattern"),
-    correction="convergence.cor-1-rank-two",
-    note="Checked is the second half, over all weights and with labels as close to the outputs as one likes: from three samples"
-    " on F_pre has rank at most 2, alpha = 0, and both conditions fail. Nothing is printed about N, and no proof is given; the"
-    " remark after it argues by a matrix of rank one, but the ReLU makes it two, and with one or two samples both conditions"
-    " can hold (convergence.cor-1-any-samples). Taken for every N >= 1 the sentence is false. The first half says 'can': for"
-    " d_s = 1 labels near the outputs meet both conditions wherever alpha > 0, and gradient descent then converges while no"
-    " ReLU changes its state (convergence.prop-1-fixed-pattern).",
-)
-
-
-def _hidden_at_d_1(X: Any, W_Q: Any, W_K: Any, W_V: Any) -> Any:
-    zero = W_V[0, 0] * 0
-    return last_hidden_layer(X, W_Q, W_K, W_V, zero + rational(1, W_Q.shape[0]), zero + 1)
-
-
-def _minus_powers(alpha: Any) -> Any:
-    return stacked([-(alpha**2), -(alpha**3)])
-
-
-@COR_1.inputs
-def labels_near_the_outputs(
-    X: Scalar_tokens, error: Labels, W_Q: QueryColumn, W_K: Column, W_V: Column, w_O: Column
-) -> dict[str, Any]:
-    tau_0, tau_1 = w_O[0, 0] * 0 + rational(1, W_Q.shape[0]), w_O[0, 0] * 0 + 1
-    y = outputs(X, W_Q, W_K, W_V, w_O, tau_0, tau_1) - error * CLOSENESS
-    return {"X": X, "y": y, "W_Q": W_Q, "W_K": W_K, "W_V": W_V, "w_O": w_O}
-
-
-@COR_1.formula
-def minus_left_sides(X: Scalar_tokens, W_Q: QueryColumn, W_K: Column, W_V: Column) -> Any:
-    """-alpha^2 and -alpha^3, shape (2,): not below minus the right-hand sides if neither condition holds with room."""
-    return _minus_powers(smallest_singular_value(_hidden_at_d_1(X, W_Q, W_K, W_V)))
-
-
-@COR_1.oracle
-def minus_right_sides(X: Scalar_tokens, y: Labels, W_Q: QueryColumn, W_K: Column, W_V: Column, w_O: Column) -> Any:
-    """Minus the right-hand sides of Eqs. (2) and (3), shape (2,)."""
-    b, error = _at_d_1(X, y, W_Q, W_K, W_V, w_O)
-    return stacked([-b.condition_2() * error, -b.condition_3(b.Q) * error])
-
-
-@COR_1.mutant("the first two samples alone")
-def _(X: Scalar_tokens, W_Q: QueryColumn, W_K: Column, W_V: Column) -> Any:
-    return _minus_powers(smallest_singular_value(_hidden_at_d_1(X, W_Q, W_K, W_V)[:2]))
-
-
-@COR_1.mutant("second singular value, as for rank one")
-def _(X: Scalar_tokens, W_Q: QueryColumn, W_K: Column, W_V: Column) -> Any:
-    return _minus_powers(singular_values(_hidden_at_d_1(X, W_Q, W_K, W_V))[1])
-
-
-ANY_SAMPLES = Claim(
-    CONVERGENCE,
-    "convergence.cor-1-any-samples",
-    label="Corollary 1, for one and two samples as well",
-    statement=r"d_s=\tilde d,\ d=1\ \Rightarrow\ \text{(2), (3) do not hold, whatever the number of samples}",
-    assumptions=[
-        "d = 1, tau_0 = 1/d_m, tau_1 = 1",
-        "C_Q = C_K = C_V = C_O = 1, C_x as small as Assumption 1 allows",
         "d_m >= N, l(theta^0) > 0",
     ],
     relation=AtMost(ascent=False, signed=True),
     sizes={"N": (2, 3), "d_s": (2, 3), "d_m": (3, 4)},
     expects="refuted",
     severity="error",
-    of_project=True,
-    note="With two samples of opposite signs alpha can be positive at d = 1, and labels close to the outputs then meet Eqs. (2)"
-    " and (3): a set of positive probability under Gaussian initialisation.",
+    correction="convergence.cor-1-rank-two",
+    doubt="Nothing is printed about N. The author may have three samples or more in mind, from which on the second half is true.",
+    note="Judged is the second half, over all weights that Gaussian initialisation can produce. With one or two samples"
+    " alpha can be positive at d = 1, and labels close to the outputs then meet Eqs. (2) and (3): a set of positive"
+    " probability. From three samples on F_pre has rank at most 2, alpha = 0, and both conditions fail unless l(theta^0) ="
+    " 0. The first half says 'can': labels near the outputs meet both conditions wherever alpha > 0.",
 )
 
 
-@ANY_SAMPLES.formula
+@COR_1.formula
 def right_sides(X: Scalar_tokens, y: Labels, W_Q: QueryColumn, W_K: Column, W_V: Column, w_O: Column) -> Any:
     """The right-hand sides of Eqs. (2) and (3), shape (2,)."""
     b, error = _at_d_1(X, y, W_Q, W_K, W_V, w_O)
     return stacked([b.condition_2() * error, b.condition_3(b.Q) * error])
 
 
-@ANY_SAMPLES.oracle
+@COR_1.oracle
 def left_sides(X: Scalar_tokens, y: Labels, W_Q: QueryColumn, W_K: Column, W_V: Column, w_O: Column) -> Any:
     """alpha^2 and alpha^3: not above them if neither condition holds with room."""
     b, _ = _at_d_1(X, y, W_Q, W_K, W_V, w_O)
     return stacked([b.alpha**2, b.alpha**3])
 
 
-@ANY_SAMPLES.mutant("no z in (3)")
+def _at_d_1(X: Any, y: Any, W_Q: Any, W_K: Any, W_V: Any, w_O: Any) -> tuple[Bounds, Any]:
+    tau_0 = w_O[0, 0] * 0 + rational(1, W_Q.shape[0])
+    tau_1 = w_O[0, 0] * 0 + 1
+    b = Bounds(X, W_Q, W_K, W_V, w_O, tau_0, tau_1, sample_bound(X))
+    return b, frobenius_norm(outputs(X, W_Q, W_K, W_V, w_O, tau_0, tau_1) - y)
+
+
+@COR_1.mutant("no z in (3)")
 def _(X: Scalar_tokens, y: Labels, W_Q: QueryColumn, W_K: Column, W_V: Column, w_O: Column) -> Any:
     b, error = _at_d_1(X, y, W_Q, W_K, W_V, w_O)
     return stacked([b.condition_2() * error, b.rho**2 * 32 * error])
 
 
-@ANY_SAMPLES.mutant("squared error")
+@COR_1.mutant("squared error")
 def _(X: Scalar_tokens, y: Labels, W_Q: QueryColumn, W_K: Column, W_V: Column, w_O: Column) -> Any:
     b, error = _at_d_1(X, y, W_Q, W_K, W_V, w_O)
     return stacked([b.condition_2() * error**2, b.condition_3(b.Q) * error**2])
 
 
-@ANY_SAMPLES.counterexample(
-    "two samples (1, 1) and (-1, -1), one neuron for each: alpha = 1, both conditions met at once"
-)
+@COR_1.counterexample("two samples (1, 1) and (-1, -1), one neuron for each: alpha = 1, both conditions met at once")
 def _() -> dict[str, Any]:
     y = Fraction(1, 10**6)
     return {

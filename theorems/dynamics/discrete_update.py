@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Annotated, Any
 
 from theorems.dynamics import DYNAMICS
@@ -318,74 +317,6 @@ SUPPRESSION = Claim(
     "dynamics.sec-5.1-suppress",
     label="Section 5.1, text",
     statement=r"\text{``We find that the normalization operators suppress the Jacobian's eigenvalues''}",
-    assumptions=["update (9), RMSNorm of Eq. (6), R the smallest norm of a row of its input", NO_ZERO_INPUT],
-    relation=AtMost(ascent=False),
-    sizes=SIZES,
-    where=whole_heads,
-    expects="reading",
-    reading=r"as Proposition 5.1, which the sentence leads up to, and the introduction ('suppress the Jacobian's spectral norm"
-    r" (Proposition 5.1)') have it: every |\lambda_j|, and the spectral norm, is at most \|I + \eta J_{MSA}\|_2 times"
-    r" \max_j|\gamma_j|/R, a factor that falls like 1/R",
-    uses=("dynamics.eq-71", "dynamics.eq-73-76"),
-    doubt=r"The sentence itself names no R. The factor is below 1 for R above \max_j|\gamma_j| only, where it"
-    " suppresses the norm (dynamics.sec-5.1-suppress-norm). Without that condition, or of the spectral radius of a non-normal"
-    " step in place of its norm, the sentence is false (dynamics.sec-5.1-suppress-literal).",
-)
-
-SUPPRESSION.inputs(update_and_scale)
-
-
-def _suppressed(
-    X: Any, C: Any, W_Q: Any, W_K: Any, W_V: Any, W_O: Any, gamma: Any, beta: Any, eta: Any, H: int, *,
-    size: Callable[[Any], Any] = spectral_norm, largest: bool = False,
-) -> Any:  # fmt: skip
-    """max_j |gamma_j| / R times the size of I + eta J_MSA, twice; with the largest norm of a row for R if `largest`; (2, 1)."""
-    norms = row_norms(updated(X, C, W_Q, W_K, W_V, W_O, beta, eta, H))
-    R = maximum(norms) if largest else -maximum(-norms)
-    return ones(2, 1) * (size(step_matrix(X, C, W_Q, W_K, W_V, W_O, beta, eta, H)) * maximum(absolute(gamma)) / R)
-
-
-@SUPPRESSION.formula
-def norm_times_gain_over_radius(
-    X: Tokens, C: Tokens, W_Q: QueryWeights, W_K: SquareWeights, W_V: SquareWeights, W_O: SquareWeights,
-    gamma: Gain, beta: Beta, eta: Step, H: Heads,
-) -> Any:  # fmt: skip
-    """max_j |gamma_j| / R |I + eta J_MSA|_2, twice, shape (2, 1)."""
-    return _suppressed(X, C, W_Q, W_K, W_V, W_O, gamma, beta, eta, H)
-
-
-@SUPPRESSION.oracle
-def growth_with_normalisation(
-    X: Tokens, C: Tokens, W_Q: QueryWeights, W_K: SquareWeights, W_V: SquareWeights, W_O: SquareWeights,
-    gamma: Gain, beta: Beta, eta: Step, H: Heads,
-) -> Any:  # fmt: skip
-    """Spectral radius and spectral norm of the Jacobian of the update, shape (2, 1)."""
-    J = normalised_step_matrix(X, C, W_Q, W_K, W_V, W_O, gamma, beta, eta, H)
-    return concatenate([ones(1, 1) * spectral_radius(J), ones(1, 1) * spectral_norm(J)], axis=0)
-
-
-@SUPPRESSION.mutant("spectral radius of the step for its norm")
-def _(
-    X: Tokens, C: Tokens, W_Q: QueryWeights, W_K: SquareWeights, W_V: SquareWeights, W_O: SquareWeights,
-    gamma: Gain, beta: Beta, eta: Step, H: Heads,
-) -> Any:  # fmt: skip
-    return _suppressed(X, C, W_Q, W_K, W_V, W_O, gamma, beta, eta, H, size=spectral_radius)
-
-
-@SUPPRESSION.mutant("the largest norm of a row for R")
-def _(
-    X: Tokens, C: Tokens, W_Q: QueryWeights, W_K: SquareWeights, W_V: SquareWeights, W_O: SquareWeights,
-    gamma: Gain, beta: Beta, eta: Step, H: Heads,
-) -> Any:  # fmt: skip
-    return _suppressed(X, C, W_Q, W_K, W_V, W_O, gamma, beta, eta, H, largest=True)
-
-
-SUPPRESSION_LITERAL = Claim(
-    DYNAMICS,
-    "dynamics.sec-5.1-suppress-literal",
-    label="Section 5.1, suppression without a condition",
-    statement=r"\text{normalised, the largest }|\lambda_j|\text{ and the spectral norm of the step are at most what they are "
-    r"without}",
     assumptions=["update (9), RMSNorm of Eq. (6)", NO_ZERO_INPUT],
     relation=AtMost(),
     sizes=SIZES,
@@ -393,15 +324,17 @@ SUPPRESSION_LITERAL = Claim(
     expects="refuted",
     severity="error",
     correction="dynamics.sec-5.1-suppress-norm",
-    of_project=True,
-    note=r"What Section 5.1 must not be taken for. The first counterexample has R = 1/2; the second R = 1 = max|\gamma_j|, where"
-    " the norm cannot grow but the eigenvalue of a non-normal step does.",
+    doubt="Read without a condition, as printed: normalised, the largest |eigenvalue| and the spectral norm of the step are at most"
+    r" what they are without. Proposition 5.1, which follows, bounds the norm by max|\gamma_j|/R, which suppresses for R above"
+    r" max|\gamma_j| only. The first counterexample has R = 1/2; the second R = 1 = max|\gamma_j|, where the norm cannot grow but"
+    " the eigenvalue of a non-normal step does. In the paper's favour: the introduction says 'suppress the Jacobian's spectral norm"
+    " (Proposition 5.1)'.",
 )
 
-SUPPRESSION_LITERAL.inputs(update_and_scale)
+SUPPRESSION.inputs(update_and_scale)
 
 
-@SUPPRESSION_LITERAL.formula
+@SUPPRESSION.formula
 def growth_without(
     X: Tokens, C: Tokens, W_Q: QueryWeights, W_K: SquareWeights, W_V: SquareWeights, W_O: SquareWeights,
     beta: Beta, eta: Step, H: Heads,
@@ -411,7 +344,7 @@ def growth_without(
     return concatenate([ones(1, 1) * spectral_radius(J), ones(1, 1) * spectral_norm(J)], axis=0)
 
 
-@SUPPRESSION_LITERAL.oracle
+@SUPPRESSION.oracle
 def growth_with(
     X: Tokens, C: Tokens, W_Q: QueryWeights, W_K: SquareWeights, W_V: SquareWeights, W_O: SquareWeights,
     gamma: Gain, beta: Beta, eta: Step, H: Heads,
@@ -420,7 +353,7 @@ def growth_with(
     return concatenate([ones(1, 1) * spectral_radius(J), ones(1, 1) * spectral_norm(J)], axis=0)
 
 
-@SUPPRESSION_LITERAL.counterexample("one token, no attention, C = -X/2: the eigenvalue grows from 1 to 2")
+@SUPPRESSION.counterexample("one token, no attention, C = -X/2: the eigenvalue grows from 1 to 2")
 def _() -> dict[str, Any]:
     """By hand: y = x/2, so the normalised step has the Jacobian 2 (I - x x^T)."""
     nothing = [[0, 0], [0, 0]]
@@ -430,7 +363,7 @@ def _() -> dict[str, Any]:
     }  # fmt: skip
 
 
-@SUPPRESSION_LITERAL.counterexample("one token with R = 1 = max gamma: the eigenvalue grows from 1 to 11/5")
+@SUPPRESSION.counterexample("one token with R = 1 = max gamma: the eigenvalue grows from 1 to 11/5")
 def _() -> dict[str, Any]:
     """By hand: the step is [[1, 4], [0, -1]], the output direction (4, 3)/5."""
     nothing, identity = [[0, 0], [0, 0]], [[1, 0], [0, 1]]
@@ -440,7 +373,7 @@ def _() -> dict[str, Any]:
     }  # fmt: skip
 
 
-@SUPPRESSION_LITERAL.mutant("sign of eta")
+@SUPPRESSION.mutant("sign of eta")
 def _(
     X: Tokens, C: Tokens, W_Q: QueryWeights, W_K: SquareWeights, W_V: SquareWeights, W_O: SquareWeights,
     gamma: Gain, beta: Beta, eta: Step, H: Heads,
@@ -449,7 +382,7 @@ def _(
     return concatenate([ones(1, 1) * spectral_radius(J), ones(1, 1) * spectral_norm(J)], axis=0)
 
 
-@SUPPRESSION_LITERAL.mutant("step without its identity")
+@SUPPRESSION.mutant("step without its identity")
 def _(
     X: Tokens, C: Tokens, W_Q: QueryWeights, W_K: SquareWeights, W_V: SquareWeights, W_O: SquareWeights,
     beta: Beta, eta: Step, H: Heads,
@@ -470,7 +403,7 @@ SUPPRESSED_NORM = Claim(
     sizes=SIZES,
     where=whole_heads,
     of_project=True,
-    corrects="dynamics.sec-5.1-suppress-literal",
+    corrects="dynamics.sec-5.1-suppress",
     uses=("dynamics.eq-71", "dynamics.eq-73-76"),
     note=r"Of eigenvalues it says that those of the normalised step are at most \|I + \eta J_{MSA}\|_2, not at most those "
     r"of the step.",

@@ -65,23 +65,19 @@ KURAMOTO_ENERGY = Claim(
     label="Section 6.3, text",
     statement=r"\text{``Under certain symmetry assumptions without SA, it reduces to the energy function of a generalized"
     r" Kuramoto model''}",
-    assumptions=[
-        SYMMETRIC_COUPLING,
-        UNIT_PHASES,
-        r"\Omega = 0, MSA(X) replaced by JX; E_{\text{pseudo}} = -\operatorname{Tr}(X^\top(C+JX)), \Delta X as in Eq. (9)",
-    ],
-    relation=AtMost(signed=True),
+    assumptions=KURAMOTO,
+    relation=AtMost(signed=True, ascent=False),
     sizes=KURAMOTO_SIZES,
     where=coupled,
-    expects="reading",
-    reading=r"of a generalised Kuramoto model, as printed: of the one with the coupling 2J, x' = Proj(c + 2Jx), along which"
-    r" E_{\text{pseudo}} falls",
-    presumes=("dynamics.sec-6.3-pseudo",),
-    doubt=r"If the model with the coupling J is meant, the one of which \Delta X is the drive, the sentence is right up to the"
-    r" factor 2 where C is neglected, as the text does further on, and false beside C"
-    r" (dynamics.sec-6.3-kuramoto-same-coupling): its energy is -x^T J x / 2 - c^T x. With \Delta X exactly as in Eq. (7)"
-    r" E_pseudo is 0.",
-    note="Which symmetries 'certain symmetry assumptions' are is not said; a symmetric J and Omega = 0 are enough.",
+    expects="refuted",
+    severity="error",
+    correction="dynamics.sec-6.3-kuramoto-energy",
+    reading=r"an energy function of the flow does not increase along it, whatever its normalisation: dE_{\text{pseudo}}/dt"
+    r" \le 0 for E_{\text{pseudo}} = -\operatorname{Tr}(X^\top(C+JX)), \Delta X as in Eq. (9)",
+    note=r"The coupling enters E_pseudo twice as strongly as it should beside C: the Kuramoto energy is -x^T J x / 2 - c^T"
+    r" x. E_pseudo is the energy of a model with the coupling 2J, not of the one that runs. Without C, which is no assumption of"
+    r" symmetry, the two differ by the factor 2 only and the sentence is right. With \Delta X exactly as in Eq. (7) E_pseudo is 0."
+    " In the paper's favour: it says 'a' Kuramoto model, and the one with the coupling 2J is one.",
 )
 
 
@@ -92,9 +88,9 @@ def symmetric_coupling(directions: Phases, C: Phases, K: Coupling) -> dict[str, 
 
 
 @KURAMOTO_ENERGY.formula
-def loss_of_pseudo_energy_at_twice_the_coupling(X: Phases, C: Phases, J: Coupling) -> Any:
-    """-dE_pseudo/dt along x' = Proj(c + 2Jx), and its scale; shape (2, 1)."""
-    return _loss_along_flow(X, C, J, 1, driven=J * 2)
+def loss_of_pseudo_energy(X: Phases, C: Phases, J: Coupling) -> Any:
+    """-dE_pseudo/dt along x' = Proj(c + Jx), and its scale; shape (2, 1)."""
+    return _loss_along_flow(X, C, J, 1)
 
 
 @KURAMOTO_ENERGY.oracle
@@ -103,60 +99,20 @@ def no_loss() -> Any:
     return zeros(2, 1)
 
 
-@KURAMOTO_ENERGY.mutant("the coupling J in the flow")
-def _(X: Phases, C: Phases, J: Coupling) -> Any:
-    return _loss_along_flow(X, C, J, 1)
-
-
-@KURAMOTO_ENERGY.mutant("the opposite coupling in the flow")
-def _(X: Phases, C: Phases, J: Coupling) -> Any:
-    return _loss_along_flow(X, C, J, 1, driven=J * -2)
-
-
-SAME_COUPLING = Claim(
-    DYNAMICS,
-    "dynamics.sec-6.3-kuramoto-same-coupling",
-    label="Section 6.3, the pseudo-energy and the model with the same coupling",
-    statement=r"\frac{dE_{\text{pseudo}}}{dt}\le0\text{ along }x'=\operatorname{Proj}(c+Jx),\quad E_{\text{pseudo}}="
-    r"-\operatorname{Tr}(X^\top(C+JX))",
-    assumptions=KURAMOTO,
-    relation=AtMost(signed=True, ascent=False),
-    sizes=KURAMOTO_SIZES,
-    where=coupled,
-    expects="refuted",
-    severity="error",
-    correction="dynamics.sec-6.3-kuramoto-energy",
-    of_project=True,
-    note=r"The coupling enters E_pseudo twice as strongly as it should beside C: the Kuramoto energy is -x^T J x / 2 - c^T"
-    r" x. Without C the two differ by the factor 2 only.",
-)
-
-SAME_COUPLING.inputs(symmetric_coupling)
-
-
-@SAME_COUPLING.formula
-def loss_of_pseudo_energy(X: Phases, C: Phases, J: Coupling) -> Any:
-    """-dE_pseudo/dt along x' = Proj(c + Jx), and its scale; shape (2, 1)."""
-    return _loss_along_flow(X, C, J, 1)
-
-
-SAME_COUPLING.oracle(no_loss)
-
-
-@SAME_COUPLING.counterexample("one oscillator in the plane")
+@KURAMOTO_ENERGY.counterexample("one oscillator in the plane")
 def _() -> dict[str, Any]:
     """By hand, in the tangent direction: drive 3 - 2, gradient -(3 - 4), so dE/dt = 1."""
     return {"X": [[1, 0]], "C": [[0, 3]], "J": [[0, -2], [-2, 0]]}
 
 
-@SAME_COUPLING.counterexample("two oscillators that repel each other, without self-coupling")
+@KURAMOTO_ENERGY.counterexample("two oscillators that repel each other, without self-coupling")
 def _() -> dict[str, Any]:
     """By hand, at each of them: drive 3 - 2, gradient -(3 - 4), so dE/dt = 2."""
     J = [[0, 0, -2, 0], [0, 0, 0, -2], [-2, 0, 0, 0], [0, -2, 0, 0]]
     return {"X": [[1, 0], [0, 1]], "C": [[0, 3], [3, 0]], "J": J}
 
 
-@SAME_COUPLING.mutant("without C in the energy")
+@KURAMOTO_ENERGY.mutant("without C in the energy")
 def _(X: Phases, C: Phases, J: Coupling) -> Any:
     def energy_of(X: Any) -> Any:
         return quadratic_energy(X, C * 0, J, 1)
@@ -165,7 +121,7 @@ def _(X: Phases, C: Phases, J: Coupling) -> Any:
     return concatenate([-row_sums(terms), row_sums(absolute(terms))], axis=0)
 
 
-@SAME_COUPLING.mutant("the Kuramoto energy")
+@KURAMOTO_ENERGY.mutant("the Kuramoto energy")
 def _(X: Phases, C: Phases, J: Coupling) -> Any:
     return _loss_along_flow(X, C, J, rational(1, 2))
 
@@ -181,7 +137,7 @@ KURAMOTO_HALF = Claim(
     sizes=KURAMOTO_SIZES,
     where=coupled,
     of_project=True,
-    corrects="dynamics.sec-6.3-kuramoto-same-coupling",
+    corrects="dynamics.sec-6.3-kuramoto",
     note=r"dE_K/dt = -\|\operatorname{Proj}(c+Jx)\|^2. The energy is evaluated in the second form, from E_pseudo.",
 )
 

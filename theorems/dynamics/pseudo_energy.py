@@ -86,7 +86,7 @@ PSEUDO = Claim(
     note=r"With \Delta X of Eq. (7) the quantity is 0 at every state (dynamics.sec-6.3-pseudo-zero): Omg and Proj both"
     r" produce tangent vectors, orthogonal to the unit oscillators. The text goes on with -Tr(X^T MSA(X)), 'neglecting a"
     r" constant term C', so \Delta X is meant as in Eq. (9), C + MSA(X), without Omg and Proj. That this falls is reported"
-    r" of trained models; it need not: at the state of dynamics.sec-6.3-kuramoto-same-coupling, AKOrN with one token, it rises.",
+    r" of trained models; it need not: at the state of dynamics.sec-6.3-kuramoto, AKOrN with one token, it rises.",
 )
 
 

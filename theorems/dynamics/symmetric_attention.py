@@ -48,7 +48,6 @@ from verify.matrix import (
     eye,
     maximum,
     ones,
-    rational,
     row_sums,
     step,
     trace,
@@ -147,81 +146,6 @@ LYAPUNOV_STABILITY = Claim(
     label="Section 3, text after Eq. (4)",
     statement=r"\text{``That is, the dynamics evolve in a way that monotonically decreases the energy, thereby ensuring the "
     r"Lyapunov stability''}",
-    assumptions=[UNIT_TOKENS, POSITIVE_BETA, "W^Q = W^K = W^V = I, the second condition of Eq. (4)"],
-    relation=AtMost(signed=True),
-    sizes={"S": (1, 4), "D": (1, 4)},
-    expects="reading",
-    reading=r"stability of the states of least energy, as in Lyapunov's direct method, which Section 5 names. For W^Q = W^K = W^V ="
-    r" I these are the consensus states: E - E_{\min} = E + S^2e^\beta never grows and is at least \frac12\sinh\beta\sum_{i,j}"
-    r"\|X_{[i,:]}-X_{[j,:]}\|^2",
-    uses=("dynamics.eq-4-energy",),
-    doubt="Stability of what is not said. Of every rest point it is false: an antipodal pair rests where the energy is largest and"
-    " leaves (dynamics.sec-3-lyapunov-stability-rest-points).",
-    note="Under either condition of Eq. (4) the set of the states of least energy is stable: the spheres are compact, so outside"
-    " any neighbourhood of this set the energy exceeds its minimum by a positive amount. Near consensus more is true"
-    " (dynamics.sec-3-caps).",
-)
-
-
-@LYAPUNOV_STABILITY.inputs
-def tokens_on_the_sphere(directions: Tokens, beta: InverseTemperature) -> dict[str, Any]:
-    """Unit tokens in the given directions."""
-    return {"X": unit_rows(directions), "beta": beta}
-
-
-def _direct_method(X: Any, beta: Any, sign: int = 1, minimum: int = 1, share: Any = 1) -> Any:
-    """(-dE/dt, its scale, E - E_min, S^2), all times e^-beta; mutants turn the flow round or change E - E_min; shape (4, 1)."""
-    S, identity = X.shape[0], eye(X.shape[1])
-    loss = energy_loss(X, identity, identity, identity * sign, beta)
-    above = ones(1, 1) * (energy(X, identity, identity, beta) + exp(beta) * S**2 * minimum) * share
-    return concatenate([loss * exp(-beta), above * exp(-beta), zeros(1, 1) + beta * 0 + S**2], axis=0)
-
-
-@LYAPUNOV_STABILITY.formula
-def loss_and_excess_energy(X: Tokens, beta: InverseTemperature) -> Any:
-    """-dE/dt and its scale, E - E_min and S^2, all times e^-beta; shape (4, 1)."""
-    return _direct_method(X, beta)
-
-
-@LYAPUNOV_STABILITY.oracle
-def no_loss_and_spread(X: Tokens, beta: InverseTemperature) -> Any:
-    """0, 0, e^-beta sinh(beta)/2 times the sum of the squared distances between tokens, 0; shape (4, 1)."""
-    S = X.shape[0]
-    gaps = [X[i : i + 1] - X[j : j + 1] for i in range(S) for j in range(S)]
-    spread = sum(gap @ gap.T for gap in gaps) * (1 - exp(-2 * beta)) / 4
-    nothing = zeros(1, 1)
-    return concatenate([nothing, nothing, spread, nothing], axis=0)
-
-
-@LYAPUNOV_STABILITY.domain("antipodal and equal tokens")
-def _(arrays: dict[str, Any], sizes: dict[str, int], rng: np.random.Generator) -> None:
-    """The bound by distances is attained."""
-    arrays["directions"][:] = 0.0
-    arrays["directions"][:, :, 0] = 1.0
-    if sizes["D"] > 1:
-        arrays["directions"][:, 1::2, 0], arrays["directions"][:, 1::2, 1] = 0.0, 1.0
-
-
-@LYAPUNOV_STABILITY.mutant("flow that increases the energy")
-def _(X: Tokens, beta: InverseTemperature) -> Any:
-    return _direct_method(X, beta, sign=-1)
-
-
-@LYAPUNOV_STABILITY.mutant("energy not counted from its minimum")
-def _(X: Tokens, beta: InverseTemperature) -> Any:
-    return _direct_method(X, beta, minimum=0)
-
-
-@LYAPUNOV_STABILITY.mutant("half the excess energy")
-def _(X: Tokens, beta: InverseTemperature) -> Any:
-    return _direct_method(X, beta, share=rational(1, 2))
-
-
-REST_POINTS = Claim(
-    DYNAMICS,
-    "dynamics.sec-3-lyapunov-stability-rest-points",
-    label="Section 3, Lyapunov stability of every rest point",
-    statement=r"\text{a falling energy makes every rest point of (3) under Eq. (4) Lyapunov stable}",
     assumptions=[
         UNIT_TOKENS,
         POSITIVE_BETA,
@@ -233,15 +157,16 @@ REST_POINTS = Claim(
     expects="refuted",
     severity="error",
     correction="dynamics.sec-3-caps",
-    of_project=True,
     uses=("dynamics.eq-4-energy",),
-    note="What Section 3 must not be taken for. A rest point with an eigenvalue of positive real part is not Lyapunov stable. That"
-    " the energy never grows makes a rest point stable only where it has a strict minimum, up to rotation; at an antipodal pair"
-    " it has a maximum.",
+    doubt="Stability of what is not said. It is judged for rest points, as in Section 5.2. That the energy never grows is true,"
+    " and makes its sublevel sets invariant; it makes a rest point stable only where the energy has a strict minimum, up to"
+    " rotation. At an antipodal pair it has a maximum. In the paper's favour: of the states of least"
+    " energy, which Lyapunov's direct method is about, the sentence is true.",
+    note="A rest point with an eigenvalue of positive real part is not Lyapunov stable.",
 )
 
 
-@REST_POINTS.inputs
+@LYAPUNOV_STABILITY.inputs
 def collinear_tokens(direction: PlanarDirection, signs: Signs, beta: InverseTemperature) -> dict[str, Any]:
     """Tokens +e or -e, which rest; shape (S, 2)."""
     return {"X": (2 * step(signs) - 1) @ unit_rows(direction), "beta": beta}
@@ -260,29 +185,29 @@ def _linearisation(X: Any, beta: Any, sign: int = 1, coupled: bool = True) -> An
     return J if coupled else J * eye(S)
 
 
-@REST_POINTS.formula
+@LYAPUNOV_STABILITY.formula
 def decay_of_perturbations(X: PlanarTokens, beta: InverseTemperature) -> Any:
     """Minus the largest real part of an eigenvalue of the linearisation, a scalar: nonnegative if the rest point is stable."""
     return -maximum(eigenvalues(_linearisation(X, beta))[:, 0])
 
 
-@REST_POINTS.oracle
+@LYAPUNOV_STABILITY.oracle
 def no_growth(X: PlanarTokens) -> Any:
     return (X[:1, :1] * 0).reshape(-1)
 
 
-@REST_POINTS.counterexample("an antipodal pair on the circle, beta = 1")
+@LYAPUNOV_STABILITY.counterexample("an antipodal pair on the circle, beta = 1")
 def _() -> dict[str, Any]:
     """By hand: the angle between the tokens leaves pi at the rate 2/(e^2 + 1) = 0.238..."""
     return {"X": [[1, 0], [-1, 0]], "beta": 1}
 
 
-@REST_POINTS.mutant("flow that increases the energy")
+@LYAPUNOV_STABILITY.mutant("flow that increases the energy")
 def _(X: PlanarTokens, beta: InverseTemperature) -> Any:
     return -maximum(eigenvalues(_linearisation(X, beta, sign=-1))[:, 0])
 
 
-@REST_POINTS.mutant("tokens perturbed one at a time")
+@LYAPUNOV_STABILITY.mutant("tokens perturbed one at a time")
 def _(X: PlanarTokens, beta: InverseTemperature) -> Any:
     return -maximum(eigenvalues(_linearisation(X, beta, coupled=False))[:, 0])
 
@@ -303,7 +228,7 @@ CAPS = Claim(
     relation=AtMost(signed=True),
     sizes={"S": (1, 4), "D": (2, 4)},
     of_project=True,
-    corrects="dynamics.sec-3-lyapunov-stability-rest-points",
+    corrects="dynamics.sec-3-lyapunov-stability",
     note="At the token nearest to the rim of the cap the right-hand side vanishes, so no token leaves. As the cap shrinks, this is"
     r" Lyapunov stability of X = 1 u^\top. Proof: d<u,x_i>/dt = <u,m_i> - <u,x_i><x_i,m_i> with m_i a convex combination of"
     " tokens, <x_i,m_i> at most 1.",

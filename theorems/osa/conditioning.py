@@ -1205,30 +1205,25 @@ BLOCKS = [
     Assumption("J_2 J_1 has the rank of its factors", positive=lambda V_2, U_1: smallest_singular_value(V_2.T @ U_1)),
 ]
 
-FOOTNOTE_2 = Claim(
+SIDE_BY_SIDE = Claim(
     OSA,
-    "osa.fn-2",
-    label="Footnote 2",
-    statement=r"\text{Following the justification of Ji et al. (i.e. the conditioning of the full network Jacobian is bounded by"
-    r" the worse-conditioned sub-block), it is reasonable to assume that this will improve the trainability and performance}",
+    "osa.fn-2-side-by-side",
+    label="Footnote 2, of sub-blocks side by side",
+    statement=r"\operatorname{rank}\mathbf{J}_1 = \operatorname{rank}\mathbf{J}_2 = n: \quad"
+    r" \kappa([\mathbf{J}_1\ \mathbf{J}_2]) \le \max_l \kappa(\mathbf{J}_l)",
     assumptions=[
         "Jacobians by the parameters, as in Ji et al.: the network's has those of its sub-blocks side by side",
         Assumption(
-            "the sub-blocks have full row rank, an assumption of the reading, not of the paper",
+            "the sub-blocks have full row rank",
             positive=lambda J_1, J_2: column(smallest_singular_value(J_1), smallest_singular_value(J_2)),
         ),
     ],
     relation=AtMost(),
     sizes={"n": (1, 3), "p": (1, 4), "q": (1, 4)},
     where=lambda sizes: sizes["n"] <= min(sizes["p"], sizes["q"]),
-    expects="reading",
-    reading="an assumption ('the same assumptions as employed in Ji et al.', Section 1), not a theorem; a theorem of their network"
-    " Jacobian where all sub-blocks have full row rank: kappa([J_1 J_2]) <= max_l kappa(J_l).  Of Jacobians by the input, as that"
-    " of Theorem C.1, the same words are false: osa.fn-2-input",
+    of_project=True,
     note="Without full row rank it fails there too; Ji et al. say that it 'does not hold universally' (skipless.eq-6,"
-    " skipless.eq-6-universal).  That the network Jacobian is theirs is not said: every other Jacobian of the paper is by the"
-    " input, and so read the words fail for a block applied twice.  The rest of the footnote, that"
-    " attention sub-blocks are much worse conditioned than MLP sub-blocks, is an observation of Ji et al.",
+    " skipless.eq-6-universal).",
 )
 
 WideBlock = Annotated[Any, Shape("n", "p")]
@@ -1236,7 +1231,7 @@ OtherWideBlock = Annotated[Any, Shape("n", "q")]
 RowWeights = Annotated[Any, Shape("n", "1")]
 
 
-@FOOTNOTE_2.inputs
+@SIDE_BY_SIDE.inputs
 def blocks_of_full_row_rank(
     first: Square,
     second: Square,
@@ -1251,34 +1246,35 @@ def blocks_of_full_row_rank(
     return {"J_1": block(first, s_1, third), "J_2": block(second, s_2, fourth)}
 
 
-@FOOTNOTE_2.formula
+@SIDE_BY_SIDE.formula
 def worse_of_two_blocks(J_1: WideBlock, J_2: OtherWideBlock) -> Any:
     """max(kappa(J_1), kappa(J_2)), a scalar, for J_1 (n, p) and J_2 (n, q) of rank n."""
     n = J_1.shape[0]
     return _larger(effective_condition_number(J_1, n), effective_condition_number(J_2, n))
 
 
-@FOOTNOTE_2.oracle
+@SIDE_BY_SIDE.oracle
 def condition_number_side_by_side(J_1: WideBlock, J_2: OtherWideBlock) -> Any:
     return effective_condition_number(concatenate([J_1, J_2], axis=1), J_1.shape[0])
 
 
-@FOOTNOTE_2.mutant("the better conditioned block")
+@SIDE_BY_SIDE.mutant("the better conditioned block")
 def _(J_1: WideBlock, J_2: OtherWideBlock) -> Any:
     a, b = (effective_condition_number(J, J_1.shape[0]) for J in (J_1, J_2))
     return a + b - _larger(a, b)
 
 
-@FOOTNOTE_2.mutant("its square root")
+@SIDE_BY_SIDE.mutant("its square root")
 def _(J_1: WideBlock, J_2: OtherWideBlock) -> Any:
     return sqrt(worse_of_two_blocks(J_1, J_2))
 
 
-FOOTNOTE_2_INPUT = Claim(
+FOOTNOTE_2 = Claim(
     OSA,
-    "osa.fn-2-input",
-    label="Footnote 2, of Jacobians by the input",
-    statement=r"\mathbf{J} = \mathbf{J}_2\mathbf{J}_1: \quad \kappa(\mathbf{J}) \le \max_l \kappa(\mathbf{J}_l)",
+    "osa.fn-2",
+    label="Footnote 2",
+    statement=r"\text{Following the justification of Ji et al. (i.e. the conditioning of the full network Jacobian is bounded by"
+    r" the worse-conditioned sub-block), it is reasonable to assume that this will improve the trainability and performance}",
     assumptions=[
         "Jacobians by the input, as that of Theorem C.1: the network's is the product of its sub-blocks'",
         *BLOCKS,
@@ -1289,7 +1285,9 @@ FOOTNOTE_2_INPUT = Claim(
     expects="refuted",
     severity="error",
     correction="osa.fn-2-product",
-    of_project=True,
+    doubt="Section 1 calls it an assumption, of Ji et al., whose network Jacobian, by the parameters, has its sub-blocks side by"
+    " side: there it is a theorem for full row rank (osa.fn-2-side-by-side). That theirs is meant is not said; every other Jacobian"
+    " of the paper is by the input.",
     note="With the effective condition number of Appendix C.1.  Where blocks have low rank, as for h > 1, no function of the"
     " kappa(J_l) bounds kappa(J_2 J_1): two with kappa = 1 can have a product with any.",
 )
@@ -1301,7 +1299,7 @@ def _blocks(frames: list[Any], s_2: Any, s_1: Any) -> dict[str, Any]:
     return {**names, "s_2": s_2 * s_2 + rational(1, 4), "s_1": s_1 * s_1 + rational(1, 4)}
 
 
-@FOOTNOTE_2_INPUT.inputs
+@FOOTNOTE_2.inputs
 def two_blocks(first: Square, second: Square, third: Square, fourth: Square, s_2: Weights, s_1: Weights) -> Any:
     return _blocks([first, second, third, fourth], s_2, s_1)
 
@@ -1314,13 +1312,13 @@ def _larger(a: Any, b: Any) -> Any:
     return (a + b + absolute(a - b)) * rational(1, 2)
 
 
-@FOOTNOTE_2_INPUT.formula
+@FOOTNOTE_2.formula
 def worse_condition_number(U_2: Columns, s_2: Weights, V_2: Columns, U_1: Columns, s_1: Weights, V_1: Columns) -> Any:
     """max_l kappa(J_l), a scalar, for J_l = U_l diag(s_l) V_l^T."""
     return _larger(_block_condition(U_2, s_2, V_2), _block_condition(U_1, s_1, V_1))
 
 
-@FOOTNOTE_2_INPUT.oracle
+@FOOTNOTE_2.oracle
 def condition_number_of_product(
     U_2: Columns, s_2: Weights, V_2: Columns, U_1: Columns, s_1: Weights, V_1: Columns
 ) -> Any:
@@ -1328,25 +1326,25 @@ def condition_number_of_product(
     return effective_condition_number(product, s_1.shape[0])
 
 
-@FOOTNOTE_2_INPUT.mutant("the better conditioned block")
+@FOOTNOTE_2.mutant("the better conditioned block")
 def _(U_2: Columns, s_2: Weights, V_2: Columns, U_1: Columns, s_1: Weights, V_1: Columns) -> Any:
     a, b = _block_condition(U_2, s_2, V_2), _block_condition(U_1, s_1, V_1)
     return a + b - _larger(a, b)
 
 
-@FOOTNOTE_2_INPUT.mutant("its square root")
+@FOOTNOTE_2.mutant("its square root")
 def _(U_2: Columns, s_2: Weights, V_2: Columns, U_1: Columns, s_1: Weights, V_1: Columns) -> Any:
     return sqrt(worse_condition_number(U_2, s_2, V_2, U_1, s_1, V_1))
 
 
-@FOOTNOTE_2_INPUT.counterexample("J_1 = J_2 = diag(2, 1): the product has condition number 4")
+@FOOTNOTE_2.counterexample("J_1 = J_2 = diag(2, 1): the product has condition number 4")
 def same_direction_twice() -> dict[str, Any]:
     identity = [[1, 0], [0, 1]]
     frames = {"U_2": identity, "V_2": identity, "U_1": identity, "V_1": identity}
     return {**frames, "s_2": [[2], [1]], "s_1": [[2], [1]]}
 
 
-@FOOTNOTE_2_INPUT.counterexample("two blocks of rank 2 with condition number 1: the product has condition number 5/3")
+@FOOTNOTE_2.counterexample("two blocks of rank 2 with condition number 1: the product has condition number 5/3")
 def tilted_planes() -> dict[str, Any]:
     plane, tilted = [[1, 0], [0, 1], [0, 0]], [[1, 0], [0, "3/5"], [0, "4/5"]]
     frames = {"U_2": plane, "V_2": plane, "U_1": tilted, "V_1": plane}
@@ -1365,7 +1363,7 @@ FOOTNOTE_2_PRODUCT = Claim(
     relation=AtMost(),
     sizes={"n": (1, 3), "r": (1, 3)},
     where=lambda sizes: sizes["r"] <= sizes["n"],
-    corrects="osa.fn-2-input",
+    corrects="osa.fn-2",
     of_project=True,
 )
 

@@ -284,13 +284,12 @@ def _(A: Left, B: Right, x: Upper, y: Lower) -> Any:
 
 # -- the limit ---------------------------------------------------------------------------------------------------------
 
-LIMIT = Claim(
+FIXED_SCALE = Claim(
     SKIPLESS,
-    "skipless.a4.4-limit",
-    label="Section A.4.4, last sentence",
-    statement=r"\text{Under a mild block-incoherence condition (i.e. }\rho\to0)\text{ and balanced blocks "
-    r"}(\tau\to1),\text{ the "
-    r"concatenated condition number is controlled by the worst block condition number }\kappa_{\max}",
+    "skipless.a4.4-limit-fixed-scale",
+    label="Section A.4.4, last sentence, at a fixed s_min",
+    statement=r"\rho\le\delta,\ \tau\le1+\delta,\ s_{\min}\ge s>\sqrt\delta\ \Rightarrow\ \kappa(\mathbf{M})\le(1+\delta)"
+    r"\sqrt{\frac{1+\delta/s^2}{1-\delta/s^2}}\,\kappa_{\max},\text{ which tends to }\kappa_{\max}\text{ as }\delta\to0",
     assumptions=[
         *SETUP,
         "delta = max(rho, tau - 1) and s = s_min, or any delta above and s below them",
@@ -299,24 +298,20 @@ LIMIT = Claim(
     relation=AtMost(),
     sizes={"n": (2, 5), "d_1": (1, 2), "d_2": (1, 2)},
     where=lambda sizes: sizes["n"] >= sizes["d_1"] + sizes["d_2"],  # implied: with more columns s_min^2 <= rho
-    expects="reading",
-    reading="a limit of the last term of Eq. (37) with s_min held fixed, or away from 0: for rho <= delta, tau <= 1 + delta and"
-    " s_min >= s > sqrt(delta), kappa(M) <= (1 + delta) sqrt((1 + delta/s^2) / (1 - delta/s^2)) kappa_max, which tends to kappa_max"
-    " as delta -> 0.  Not uniformly in s_min: a small rho alone controls nothing (skipless.a4.4-limit-any-scale)",
+    of_project=True,
     uses=("skipless.eq-37-incoherent", "skipless.a4.4-relative"),
-    note="rho is not normalised. It has to be small beside s_min^2, which the sentence does not say and the two fractions of"
-    " Eq. (37) show. Taken as a condition on blocks of any size, as it reads by itself, it is false.",
+    note="rho has to be small beside s_min^2, as the two fractions of Eq. (37) show.",
 )
 
 
-@LIMIT.inputs
+@FIXED_SCALE.inputs
 def smallness_of_blocks(A: Left, B: Right) -> dict[str, Any]:
     """A, B, delta = max(rho, tau - 1) and s = s_min."""
     q = blocks(A, B)
     return {"A": A, "B": B, "delta": maximum(column(q.rho, q.tau - 1)), "s": q.s_min}
 
 
-@LIMIT.formula
+@FIXED_SCALE.formula
 def bound_near_the_limit(A: Left, B: Right, delta: Any, s: Any) -> Any:
     """(1 + delta) sqrt((1 + delta / s^2) / (1 - delta / s^2)) kappa_max, a scalar."""
     return (1 + delta) * _root(delta, s) * maximum(blocks(A, B).kappas)
@@ -326,34 +321,35 @@ def _root(delta: Any, s: Any) -> Any:
     return sqrt((s * s + delta) / (s * s - delta))
 
 
-@LIMIT.oracle
+@FIXED_SCALE.oracle
 def condition_of_blocks(A: Left, B: Right) -> Any:
     return condition(concatenated(A, B))
 
 
-@LIMIT.mutant("balance dropped")
+@FIXED_SCALE.mutant("balance dropped")
 def _(A: Left, B: Right, delta: Any, s: Any) -> Any:
     return _root(delta, s) * maximum(blocks(A, B).kappas)
 
 
-@LIMIT.mutant("incoherence dropped")
+@FIXED_SCALE.mutant("incoherence dropped")
 def _(A: Left, B: Right, delta: Any, s: Any) -> Any:
     return (1 + delta) * maximum(blocks(A, B).kappas)
 
 
-@LIMIT.mutant("smaller condition number of the two")
+@FIXED_SCALE.mutant("smaller condition number of the two")
 def _(A: Left, B: Right, delta: Any, s: Any) -> Any:
     return (1 + delta) * _root(delta, s) * minimum(blocks(A, B).kappas)
 
 
 NEARLY = "small: rho and tau - 1 at most delta; controlled: at most C kappa_max, with delta and C any given numbers"
 
-ANY_SCALE = Claim(
+LIMIT = Claim(
     SKIPLESS,
-    "skipless.a4.4-limit-any-scale",
-    label="Section A.4.4, last sentence, for blocks of any size",
-    statement=r"\text{For some}\ \delta>0\ \text{and}\ C:\quad\rho\le\delta,\ \tau\le1+\delta\ \Rightarrow\ "
-    r"\kappa(\mathbf{M})\le C\,\kappa_{\max}",
+    "skipless.a4.4-limit",
+    label="Section A.4.4, last sentence",
+    statement=r"\text{Under a mild block-incoherence condition (i.e. }\rho\to0)\text{ and balanced blocks "
+    r"}(\tau\to1),\text{ the "
+    r"concatenated condition number is controlled by the worst block condition number }\kappa_{\max}",
     assumptions=[
         *SETUP,
         NEARLY,
@@ -364,27 +360,27 @@ ANY_SCALE = Claim(
     sizes={"n": (2, 4), "d_1": (1, 2), "d_2": (1, 2)},
     expects="refuted",
     severity="error",
-    of_project=True,
     uses=("skipless.eq-37",),
     correction="skipless.a4.4-relative",
-    note="A, B -> sA, sB takes rho to s^2 rho and leaves tau and every condition number alone, so rho"
+    doubt="Read as a limit at a fixed s_min, which the sentence does not name, it is true (skipless.a4.4-limit-fixed-scale).",
+    note="rho is not normalised: A, B -> sA, sB takes rho to s^2 rho and leaves tau and every condition number alone, so rho"
     " can be made as small as one likes for nearly parallel blocks. Two columns s(1, 0) and s(1, e) have kappa_max = 1,"
     " rho = s^2, tau = sqrt(1 + e^2) and kappa(M) > 1/e: no delta and no C serve.",
 )
 
 
-@ANY_SCALE.formula
+@LIMIT.formula
 def multiple_of_worst_block(A: Left, B: Right, delta: Smallness, C: Factor) -> Any:
     """C kappa_max, a scalar."""
     return C * maximum(blocks(A, B).kappas)
 
 
-@ANY_SCALE.oracle
+@LIMIT.oracle
 def condition_of_concatenation(A: Left, B: Right, delta: Smallness, C: Factor) -> Any:
     return condition(concatenated(A, B))
 
 
-@ANY_SCALE.counterexample("two short columns at a small angle: delta = 10^-3, C = 100, kappa(M) > 1000")
+@LIMIT.counterexample("two short columns at a small angle: delta = 10^-3, C = 100, kappa(M) > 1000")
 def _() -> dict[str, Any]:
     short = Fraction(1, 100)
     return {
@@ -395,13 +391,13 @@ def _() -> dict[str, Any]:
     }
 
 
-@ANY_SCALE.mutant("smaller condition number of the two, squared, and more")
+@LIMIT.mutant("smaller condition number of the two, squared, and more")
 def _(A: Left, B: Right, delta: Smallness, C: Factor) -> Any:
     kappas = blocks(A, B).kappas
     return 2 * C * minimum(kappas) * minimum(kappas)
 
 
-@ANY_SCALE.mutant("without the factor C")
+@LIMIT.mutant("without the factor C")
 def _(A: Left, B: Right, delta: Smallness, C: Factor) -> Any:
     return maximum(blocks(A, B).kappas)
 
@@ -425,7 +421,7 @@ RELATIVE = Claim(
     sizes={"n": (2, 5), "d_1": (1, 2), "d_2": (1, 2)},
     where=lambda sizes: sizes["n"] >= sizes["d_1"] + sizes["d_2"],
     of_project=True,
-    corrects="skipless.a4.4-limit-any-scale",
+    corrects="skipless.a4.4-limit",
     proof=("skipless.eq-37-incoherent",),
     note="rho / s_max^2 <= rho / s_min^2 <= r in the last term of Eq. (37). The constants do not depend on the sizes.",
 )
@@ -482,8 +478,8 @@ for one in (LARGEST, SMALLEST):
     one.domain("orthogonal blocks")(orthogonal)
     one.domain("nearly orthogonal blocks")(nearly_orthogonal)
     one.domain("rho = s_min^2")(borderline)
-for one in (LIMIT, ANY_SCALE, RELATIVE):
+for one in (FIXED_SCALE, LIMIT, RELATIVE):
     one.domain("orthogonal blocks")(orthogonal)
     one.domain("nearly orthogonal blocks")(nearly_orthogonal)
-for one in (LIMIT, RELATIVE):
+for one in (FIXED_SCALE, RELATIVE):
     one.domain("columns at an angle")(at_an_angle)

@@ -144,17 +144,19 @@ STRUCTURE = Claim(
     r"\partial\mathrm{vec}(\mathbf{A})/\partial\mathrm{vec}(\mathbf{M})\in\mathbb{R}^{n^2\times n^2}\text{ is a block "
     r"diagonal "
     r"matrix (one block per row }i)",
-    assumptions=SOFTMAX,
+    assumptions=[*SOFTMAX, COLUMN_MAJOR],
     relation=Equal(),
     sizes={"n": (1, 4)},
     exact=True,
-    expects="reading",
-    reading="vec takes a matrix row by row here. The paper defines it nowhere; Eqs. (10)-(13) need columns, under which the matrix"
-    " is block diagonal after a reordering of rows and columns (skipless.eq-22-structure-rows)",
-    uses=("skipless.eq-22", "skipless.eq-22-structure-rows"),
-    note="Under the column-major vec of Eqs. (10)-(13), and of Eq. (12) which the proof cites, the entries of one row are n places"
-    " apart, and no entry (i, j), (i, k) with j != k lies in a diagonal block: a mutant. The two matrices are similar by a"
-    " permutation; norms, which is all that the proof takes from it, are the same.",
+    expects="refuted",
+    severity="slip",
+    uses=("skipless.eq-22",),
+    correction="skipless.eq-22-structure-rows",
+    note="Under the column-major vec of Eqs. (10)-(13) the entries of one row are n places apart, and no entry (i, j), (i,"
+    " k)"
+    " lies in a diagonal block. The matrix is block diagonal under row-major vec, to which it is similar by a permutation;"
+    " norms, which is all that the proof takes from it, are the same. The paper defines vec"
+    " nowhere but by these equations.",
 )
 
 
@@ -166,19 +168,13 @@ def block_diagonal_jacobian(M: Logits) -> Any:
 
 
 @STRUCTURE.oracle
-def jacobian_in_rows(M: Logits) -> Any:
-    return slope_by_logits(M, ROW)
-
-
 def jacobian_in_columns(M: Logits) -> Any:
-    """d vec A / d vec M by differentiation, column-major vec, shape (n^2, n^2)."""
     return slope_by_logits(M)
 
 
-@STRUCTURE.mutant("blocks in the order of column-major vec")
-def _(M: Logits) -> Any:
-    A = softmax(M)
-    return _reordered(M, [softmax_block(A, i) for i in range(A.shape[0])])
+@STRUCTURE.counterexample("n = 2, all logits zero")
+def _() -> dict[str, Any]:
+    return {"M": [[0, 0], [0, 0]]}
 
 
 @STRUCTURE.mutant("blocks without the rank-one term")
@@ -196,7 +192,7 @@ def _(M: Logits) -> Any:
 BY_ROWS = Claim(
     SKIPLESS,
     "skipless.eq-22-structure-rows",
-    label="Text before Eq. (22), under column-major vec",
+    label="Text before Eq. (22), corrected",
     statement=r"\mathbf{K}\,\partial\mathrm{vec}(\mathbf{A})/\partial\mathrm{vec}(\mathbf{M})\,\mathbf{K}^\top="
     r"\mathrm{blockdiag}(\mathbf{J}_{\mathbf{A},1},\dots,\mathbf{J}_{\mathbf{A},n}),\quad"
     r"\mathbf{K}\text{ the commutation matrix: row-major order}",
@@ -205,6 +201,7 @@ BY_ROWS = Claim(
     sizes={"n": (1, 4)},
     exact=True,
     of_project=True,
+    corrects="skipless.eq-22-structure",
     uses=("skipless.eq-22",),
 )
 
@@ -223,7 +220,7 @@ def softmax_jacobian_in_columns(M: Logits) -> Any:
 
 
 BY_ROWS.oracle(jacobian_in_columns)
-BY_ROWS.mutant("without reordering")(block_diagonal_jacobian)
+BY_ROWS.mutant("without reordering, as printed")(block_diagonal_jacobian)
 
 
 @BY_ROWS.mutant("blocks in reverse order")
