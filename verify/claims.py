@@ -1,35 +1,47 @@
-"""The claim vocabulary: papers, claims, assumptions, mutants, counterexamples.
+"""The claim vocabulary: papers, settings, claims, assumptions, mutants, counterexamples.
 
 A claim is data plus a few ordinary functions.  Its formula is importable and callable by itself:
 
-    LEMMA_11 = Claim(CONVERGENCE, "convergence.lemma-11", label="Lemma 11", statement=..., relation=Equal(), ...)
+    SECTION_3 = Setting(CONVERGENCE, "Section 3", assumptions=["..."], sizes={"d_s": (1, 4)})
+
+    LEMMA_11 = Claim(SECTION_3, "convergence.lemma-11", label="Lemma 11", statement=..., relation=Equal())
 
     @LEMMA_11.formula
-    def softmax_jacobian(u): ...
+    def softmax_jacobian(u: Logits): ...
 
-    @LEMMA_11.oracle
-    def by_differentiation(u): ...
+    LEMMA_11.oracle(lambda u: jacobian(softmax, "T")(u))
+    LEMMA_11.mutant("sign of the rank-one term", lambda u: diag(softmax(u)) + softmax(u).T @ softmax(u))
 
-    @LEMMA_11.mutant("sign of the rank-one term")
-    def _(u): ...
-
-Every decorator returns the function it was given; the formula comes back checking its arguments.
+What is one expression is a lambda: its parameters are found by their names, so they need no types.  What needs
+statements is a decorated function.  The formula comes back checking its arguments.
 """
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from verify.errors import RegistryError
 from verify.shapes import Spec, checked, parameter_names, parameter_specs, trusted_arguments
+from verify.variants import Variant
 
 if TYPE_CHECKING:
     from verify.relations import Relation
 
 F = TypeVar("F", bound=Callable[..., Any])
+
+
+def _declared(function: Any, declare: Callable[[Any], None]) -> Any:
+    """Declare `function` and return it, or a decorator that does so where there is none yet."""
+
+    def decorator(found: F) -> F:
+        declare(found)
+        return found
+
+    return decorator if function is None else decorator(function)
+
 
 #: Verdicts, from best to worst known.
 VERDICTS = ("holds", "reading", "empirical", "gap", "refuted", "open")
@@ -60,11 +72,55 @@ class Assumption:
 
 
 @dataclass(frozen=True)
+class Setting:
+    """What a section of a paper assumes once: claims name their setting and say only what is their own.
+
+    Parameters
+    ----------
+    paper: the source.
+    title: where the source states it, "Section 2".
+    assumptions: assumptions that all its claims share; a claim adds its own.
+    sizes: the named sizes with inclusive ranges, which a claim replaces by a mapping or narrows to some names.
+    where: condition on the sizes; a claim's own replaces it.
+    inputs: how drawn parameters become inputs that satisfy the assumptions; a claim's own replaces it.
+    exact: whether its claims can be decided in exact arithmetic.
+    without_domains: generator domains that cannot satisfy the assumptions, each with the reason.
+    special_domains: generator domains of its claims, by name: ``function(arrays, sizes, rng)`` edits the drawn arrays.
+    """
+
+    paper: Paper
+    title: str = ""
+    assumptions: Sequence[str | Assumption] = ()
+    sizes: Mapping[str, tuple[int, int]] = field(default_factory=dict)
+    where: Callable[[Mapping[str, int]], bool] | None = None
+    inputs: Callable[..., Mapping[str, Any]] | None = None
+    exact: bool = False
+    without_domains: Mapping[str, str] = field(default_factory=dict)
+    special_domains: Mapping[str, Callable[..., None]] = field(default_factory=dict)
+
+    def extended(self, title: str = "", **more: Any) -> Setting:
+        """This setting and more: assumptions, sizes and domains are added, everything else is replaced."""
+        known = {item.name for item in fields(self)}
+        if set(more) - known:
+            raise RegistryError(f"a setting has no {sorted(set(more) - known)}; it has {sorted(known)}")
+        for name in ("sizes", "without_domains", "special_domains"):
+            if name in more:
+                more[name] = {**getattr(self, name), **more[name]}
+        if "assumptions" in more:
+            more["assumptions"] = (*self.assumptions, *more["assumptions"])
+        return replace(self, title=title or self.title, **more)
+
+
+@dataclass(frozen=True)
 class Mutant:
     """A wrong variant of the formula, which the check must tell from the right one."""
 
     name: str
-    function: Callable[..., Any]
+    variant: Variant
+
+    @property
+    def function(self) -> Callable[..., Any]:
+        return self.variant.function
 
 
 @dataclass(frozen=True)
@@ -90,11 +146,13 @@ class Claim:
 
     Parameters
     ----------
-    paper, id, label, statement: identity; the statement is LaTeX, as printed.
+    setting: what the section of the paper assumes; a paper stands for a setting without assumptions.
+    id, label, statement: identity; the statement is LaTeX, as printed.
     relation: what kind of statement it is and how it is attacked (`verify.relations`).
-    sizes: the named sizes of the annotations with inclusive ranges, ``{"L": (1, 5)}``.
-    where: condition on the sizes, part of the assumptions.
-    assumptions: printed assumptions, as text or as `Assumption` with a test.
+    sizes: the named sizes of the annotations with inclusive ranges, ``{"L": (1, 5)}``, in the place of the setting's, or
+        the names of those of the setting's that occur, ``("L", "d_V")``.
+    where: condition on the sizes, part of the assumptions, in the place of the setting's.
+    assumptions: printed assumptions besides those of the setting, as text or as `Assumption` with a test.
     expects: the verdict the author of the source expects; a run fails when evidence disagrees.
     severity: for refuted claims, "slip" (an evident misprint) or "error" (the statement is false).
     uses, proof, presumes: ids of claims it rests on, of the steps of its printed proof, of what it silently presupposes.
@@ -108,13 +166,13 @@ class Claim:
     doubt: what is uncertain about the extracted text, and the reading taken.
     """
 
-    paper: Paper
+    setting: Setting | Paper
     id: str
     label: str
     statement: str
     relation: Relation
-    sizes: Mapping[str, tuple[int, int]] = field(default_factory=dict)
-    where: Callable[[Mapping[str, int]], bool] = lambda sizes: True
+    sizes: Any = None
+    where: Any = None
     assumptions: Sequence[str | Assumption] = ()
     expects: str = "holds"
     severity: str | None = None
@@ -127,13 +185,17 @@ class Claim:
     observed: str | None = None
     domains: Sequence[str] | None = None
     without_domains: Mapping[str, str] = field(default_factory=dict)
-    exact: bool = False
+    exact: bool | None = None
     batched: bool = True
     of_project: bool = False
     doubt: str | None = None
     note: str | None = None
 
     def __post_init__(self) -> None:
+        if isinstance(self.setting, Paper):
+            self.setting = Setting(self.setting)
+        self.paper = self.setting.paper
+        self._take_from_setting(self.setting)
         if self.expects not in VERDICTS:
             raise RegistryError(f"{self.id}: expects is {self.expects!r}, not one of {VERDICTS}")
         if (self.expects == "refuted") != (self.severity is not None):
@@ -143,12 +205,25 @@ class Claim:
         self.module = sys._getframe(2).f_globals.get("__name__", "")  # the module that declares the claim
         self._formula: Callable[..., Any] | None = None
         self._oracle: Callable[..., Any] | None = None
-        self._inputs: Callable[..., Mapping[str, Any]] | None = None
+        self._inputs: Callable[..., Mapping[str, Any]] | None = self.setting.inputs
         self._parts: dict[str, Callable[..., Any]] = {}
         self.mutants: list[Mutant] = []
         self.counterexamples: list[Counterexample] = []
-        self.special_domains: dict[str, Callable[..., None]] = {}
+        self.special_domains: dict[str, Callable[..., None]] = dict(self.setting.special_domains)
         self.scales: dict[str, Scale] = {}
+
+    def _take_from_setting(self, setting: Setting) -> None:
+        self.assumptions = (*setting.assumptions, *self.assumptions)
+        self.without_domains = {**setting.without_domains, **self.without_domains}
+        self.exact = setting.exact if self.exact is None else self.exact
+        self.where = self.where or setting.where or (lambda sizes: True)
+        if self.sizes is None:
+            self.sizes = setting.sizes
+        elif not isinstance(self.sizes, Mapping):
+            absent = [name for name in self.sizes if name not in setting.sizes]
+            if absent:
+                raise RegistryError(f"{self.id}: sizes {absent} are none of the setting's, {sorted(setting.sizes)}")
+            self.sizes = {name: setting.sizes[name] for name in self.sizes}
 
     # -- declaring the parts -------------------------------------------------------------------------------------------
 
@@ -174,43 +249,42 @@ class Claim:
         self._inputs = function
         return function
 
-    def part(self, name: str) -> Callable[[F], F]:
+    def part(self, name: str, function: Callable[..., Any] | None = None) -> Any:
         """Declare a function that the relation asks for by name, such as "structure", "sequence" or "laws"."""
+        return _declared(function, lambda found: self._parts.__setitem__(name, found))
 
-        def declare(function: F) -> F:
-            self._parts[name] = function
-            return function
+    def mutant(self, name: str, variant: str | Callable[..., Any] | None = None, **changed: Any) -> Any:
+        """Declare a wrong variant of the formula, in one of four forms.
 
-        return declare
-
-    def mutant(self, name: str) -> Callable[[F], F]:
-        """Declare a wrong variant of the formula, with the formula's parameters."""
+        * ``mutant("W_V not transposed", "W_V.T -> W_V")``: the formula with an expression replaced by another, wherever
+          it stands; several replacements are separated by semicolons and made at once;
+        * ``mutant("wrong sign", sign=-1)``: the formula with arguments of the functions it consists of changed, wherever
+          one has a parameter of that name;
+        * ``mutant("factor lost", lambda value, d_K: value * d_K)``: a function of any inputs of the claim, by their names;
+          a parameter called `value` is given the formula's own value;
+        * ``@CLAIM.mutant("...")`` above a function, where an expression is not enough.
+        """
         if any(mutant.name == name for mutant in self.mutants):
             raise RegistryError(f"{self.id}: two mutants are called {name!r}")
 
-        def declare(function: F) -> F:
-            self.mutants.append(Mutant(name, function))
-            return function
+        def declare(found: Any) -> None:
+            self.mutants.append(Mutant(name, Variant(found, self._formula, changed)))
 
-        return declare
+        if isinstance(variant, str) or changed:
+            if self._formula is None:
+                raise RegistryError(f"{self.id}: mutant {name!r} changes the formula, which is not declared yet")
+            declare(variant)
+            return None
+        return _declared(variant, declare)
 
-    def counterexample(self, title: str) -> Callable[[F], F]:
-        """Declare explicit inputs that break the printed statement; the function takes nothing and returns them."""
+    def counterexample(self, title: str, function: Callable[[], dict[str, Any]] | None = None, **inputs: Any) -> Any:
+        """Declare explicit inputs that break the printed statement: by name, or a function of nothing that returns them."""
+        found = (lambda: dict(inputs)) if inputs else function
+        return _declared(found, lambda given: self.counterexamples.append(Counterexample(title, given)))
 
-        def declare(function: F) -> F:
-            self.counterexamples.append(Counterexample(title, function))
-            return function
-
-        return declare
-
-    def domain(self, name: str) -> Callable[[F], F]:
+    def domain(self, name: str, function: Callable[..., None] | None = None) -> Any:
         """Declare a generator domain of this claim alone: ``function(arrays, sizes, rng)`` edits the drawn arrays in place."""
-
-        def declare(function: F) -> F:
-            self.special_domains[name] = function
-            return function
-
-        return declare
+        return _declared(function, lambda found: self.special_domains.__setitem__(name, found))
 
     def at_scale(self, name: str, **sizes: int) -> Callable[[F], F]:
         """Declare sizes at which the claim is decided too, such as those of the source's experiments.
@@ -266,11 +340,10 @@ class Claim:
         with trusted_arguments():
             return function(**{name: inputs[name] for name in parameter_names(function)})
 
-    def functions(self) -> list[Callable[..., Any]]:
-        """Everything callable that belongs to the claim."""
-        own = [self._formula, self._oracle, self._inputs, *self._parts.values()]
-        own += [mutant.function for mutant in self.mutants] + [example.inputs for example in self.counterexamples]
-        return [function for function in own if function is not None]
+    def named_functions(self) -> dict[str, Callable[..., Any]]:
+        """What decides the claim, by name: formula, oracle, inputs, and the parts that its relation asks for."""
+        own = {"formula": self._formula, "oracle": self._oracle, "inputs": self._inputs, **self._parts}
+        return {name: function for name, function in own.items() if function is not None}
 
     @property
     def tested_assumptions(self) -> list[Assumption]:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from verify.claims import Claim
+from verify.errors import RegistryError
 from verify.evidence import CERTIFIED, ERROR, UPHELD, Record, fingerprint_of_sources
 from verify.independence import shared_code
 from verify.relations.base import Check, blank
@@ -21,7 +22,7 @@ CONFIRMING = ("enclosed", "exact", "at scale", "counterexample")
 #: Modules of the engine on which the outcome of a check depends.
 _ENGINE = (
     "arithmetic", "claims", "derivatives", "generators", "jets", "residuals", "runner", "settings", "shapes",
-    "subjects", "matrix", "relations",
+    "subjects", "variants", "matrix", "relations",
 )  # fmt: skip
 
 
@@ -57,6 +58,11 @@ def problems_of_declaration(claim: Claim) -> list[str]:
             _ = claim.the_oracle if part == "oracle" else claim.the_part(part)
         except ValueError as problem:
             problems.append(str(problem))
+    for mutant in claim.mutants:
+        try:
+            _ = mutant.function
+        except RegistryError as problem:
+            problems.append(f"{claim.id}: mutant {mutant.name!r}: {problem}")
     if len(claim.mutants) < 2:
         problems.append(f"{claim.id}: a claim declares at least two mutants, this one {len(claim.mutants)}")
     if claim.expects == "refuted" and not claim.counterexamples:

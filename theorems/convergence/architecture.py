@@ -46,26 +46,14 @@ def attention_by_bilinear_form(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_
     return softmax(X @ W_Q.T @ W_K @ X.T * tau_0) @ (X @ W_V.T)
 
 
-@TWO_FORMS.oracle
-def attention_by_queries_and_keys(
-    X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, tau_0: Scale
-) -> Any:
-    return self_attention(X, W_Q, W_K, W_V, tau_0)
-
-
-@TWO_FORMS.mutant("queries and keys exchanged")
-def _(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, tau_0: Scale) -> Any:
-    return softmax(X @ W_K.T @ W_Q @ X.T * tau_0) @ (X @ W_V.T)
-
-
-@TWO_FORMS.mutant("softmax of each column")
-def _(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, tau_0: Scale) -> Any:
-    return softmax(X @ W_K.T @ W_Q @ X.T * tau_0).T @ (X @ W_V.T)
-
-
-@TWO_FORMS.mutant("scale outside the softmax")
-def _(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, tau_0: Scale) -> Any:
-    return softmax(X @ W_Q.T @ W_K @ X.T) @ (X @ W_V.T) * tau_0
+TWO_FORMS.oracle(lambda X, W_Q, W_K, W_V, tau_0: self_attention(X, W_Q, W_K, W_V, tau_0))
+TWO_FORMS.mutant("queries and keys exchanged", "W_Q -> W_K; W_K -> W_Q")
+TWO_FORMS.mutant(
+    "softmax of each column", lambda X, W_Q, W_K, W_V, tau_0: softmax(X @ W_K.T @ W_Q @ X.T * tau_0).T @ (X @ W_V.T)
+)
+TWO_FORMS.mutant(
+    "scale outside the softmax", lambda X, W_Q, W_K, W_V, tau_0: softmax(X @ W_Q.T @ W_K @ X.T) @ (X @ W_V.T) * tau_0
+)
 
 
 # -- the network as a sum over tokens ----------------------------------------------------------------------------------
@@ -109,25 +97,14 @@ def printed_reformulation(
     return output_as_sum(X, W_Q, W_K, W_V, w_O, tau_0, tau_1)
 
 
-@REFORMULATION.oracle
-def output_of_the_network(
-    X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, w_O: OutputWeights, tau_0: Scale, tau_1: Scale
-) -> Any:
-    return _output_of_one(X, W_Q, W_K, W_V, w_O, tau_0, tau_1, "average")
-
-
-@REFORMULATION.mutant("tau_1 dropped")
-def _(
-    X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, w_O: OutputWeights, tau_0: Scale, tau_1: Scale
-) -> Any:
-    return output_as_sum(X, W_Q, W_K, W_V, w_O, tau_0, tau_1) / tau_1
-
-
-@REFORMULATION.mutant("first token only")
-def _(
-    X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, w_O: OutputWeights, tau_0: Scale, tau_1: Scale
-) -> Any:
-    return w_O.T @ relu(W_V @ X.T @ attention_rows(X, W_Q, W_K, tau_0)[0]) * tau_1
+REFORMULATION.oracle(
+    lambda X, W_Q, W_K, W_V, w_O, tau_0, tau_1: _output_of_one(X, W_Q, W_K, W_V, w_O, tau_0, tau_1, "average")
+)
+REFORMULATION.mutant("tau_1 dropped", lambda value, tau_1: value / tau_1)
+REFORMULATION.mutant(
+    "first token only",
+    lambda X, W_Q, W_K, W_V, w_O, tau_0, tau_1: w_O.T @ relu(W_V @ X.T @ attention_rows(X, W_Q, W_K, tau_0)[0]) * tau_1,
+)
 
 
 def _constant_tokens(tau_1: int, d_s: int) -> dict[str, Any]:
@@ -137,14 +114,10 @@ def _constant_tokens(tau_1: int, d_s: int) -> dict[str, Any]:
     }  # fmt: skip
 
 
-@REFORMULATION.counterexample("two equal tokens, all sizes 1: Eq. (1.2) gives 3, the sum 6")
-def _() -> dict[str, Any]:
-    return _constant_tokens(3, 2)
-
-
-@REFORMULATION.counterexample("three equal tokens: 2 and 6")
-def _() -> dict[str, Any]:
-    return _constant_tokens(2, 3)
+REFORMULATION.counterexample(
+    "two equal tokens, all sizes 1: Eq. (1.2) gives 3, the sum 6", lambda: _constant_tokens(3, 2)
+)
+REFORMULATION.counterexample("three equal tokens: 2 and 6", lambda: _constant_tokens(2, 3))
 
 
 AVERAGE = Claim(
@@ -169,18 +142,13 @@ def output_as_average(
     return output_as_sum(X, W_Q, W_K, W_V, w_O, tau_0, tau_1) * rational(1, X.shape[0])
 
 
-@AVERAGE.oracle
-def output_of_equation_1_2(
-    X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, w_O: OutputWeights, tau_0: Scale, tau_1: Scale
-) -> Any:
-    return _output_of_one(X, W_Q, W_K, W_V, w_O, tau_0, tau_1, "average")
-
-
-@AVERAGE.mutant("sum over tokens, as printed")
-def _(
-    X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, w_O: OutputWeights, tau_0: Scale, tau_1: Scale
-) -> Any:
-    return output_as_sum(X, W_Q, W_K, W_V, w_O, tau_0, tau_1)
+AVERAGE.oracle(
+    lambda X, W_Q, W_K, W_V, w_O, tau_0, tau_1: _output_of_one(X, W_Q, W_K, W_V, w_O, tau_0, tau_1, "average")
+)
+AVERAGE.mutant(
+    "sum over tokens, as printed",
+    lambda X, W_Q, W_K, W_V, w_O, tau_0, tau_1: output_as_sum(X, W_Q, W_K, W_V, w_O, tau_0, tau_1),
+)
 
 
 @AVERAGE.mutant("ReLU after pooling")
@@ -263,28 +231,9 @@ def descent_on_the_loss(
     return concatenate([theta[name].reshape(1, -1) - slopes[name] * gamma for name in WEIGHTS], axis=1)
 
 
-@ALGORITHM_1.mutant("W_K moved along the gradient in W_V, as the extraction shows")
-def _(
-    X: Samples, y: Labels, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, w_O: OutputWeights,
-    tau_0: Scale, tau_1: Scale, gamma: Step,
-) -> Any:  # fmt: skip
-    return _after_one_step(X, y, _weights(W_Q, W_K, W_V, w_O), tau_0, tau_1, gamma, {**OWN, "W_K": "W_V"})
-
-
-@ALGORITHM_1.mutant("w_O not trained, as the extraction shows")
-def _(
-    X: Samples, y: Labels, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, w_O: OutputWeights,
-    tau_0: Scale, tau_1: Scale, gamma: Step,
-) -> Any:  # fmt: skip
-    return _after_one_step(X, y, _weights(W_Q, W_K, W_V, w_O), tau_0, tau_1, gamma, {**OWN, "w_O": None})
-
-
-@ALGORITHM_1.mutant("ascent")
-def _(
-    X: Samples, y: Labels, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, w_O: OutputWeights,
-    tau_0: Scale, tau_1: Scale, gamma: Step,
-) -> Any:  # fmt: skip
-    return _after_one_step(X, y, _weights(W_Q, W_K, W_V, w_O), tau_0, tau_1, -gamma, OWN)
+ALGORITHM_1.mutant("W_K moved along the gradient in W_V, as the extraction shows", along={**OWN, "W_K": "W_V"})
+ALGORITHM_1.mutant("w_O not trained, as the extraction shows", along={**OWN, "w_O": None})
+ALGORITHM_1.mutant("ascent", "gamma -> -gamma")
 
 
 # -- Table 1 -----------------------------------------------------------------------------------------------------------
@@ -346,9 +295,7 @@ def moments_of_the_schemes(x: Token, h: Hidden) -> Any:
     return stack_rows([concatenate([ones(1, 1) * moment for moment in row], axis=1) for row in rows])
 
 
-@TABLE_1.mutant("d and d_m exchanged")
-def _(x: Token, h: Hidden) -> Any:
-    return _second_moments(x, h, initialisation_table(h.shape[1], x.shape[1]))
+TABLE_1.mutant("d and d_m exchanged", lambda x, h: _second_moments(x, h, initialisation_table(h.shape[1], x.shape[1])))
 
 
 @TABLE_1.mutant("standard deviations instead of variances")

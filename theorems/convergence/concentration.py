@@ -97,24 +97,12 @@ def definition_for_scaled(b: Spread, excess: Excess, s: Factor, share: Share) ->
     return _quotients_of_scaled(b, excess, s, share, s, s)
 
 
-@LEMMA_2.oracle
-def one_for_each_law(b: Spread, excess: Excess, s: Factor, share: Share) -> Any:
-    return stacked([b / b] * len(LOG_MGFS))
-
-
-@LEMMA_2.mutant("nu not scaled")
-def _(b: Spread, excess: Excess, s: Factor, share: Share) -> Any:
-    return _quotients_of_scaled(b, excess, s, share, b / b, s)
-
-
-@LEMMA_2.mutant("alpha not scaled")
-def _(b: Spread, excess: Excess, s: Factor, share: Share) -> Any:
-    return _quotients_of_scaled(b, excess, s, share, s, b / b)
-
-
-@LEMMA_2.mutant("nu scaled by sqrt(s)")
-def _(b: Spread, excess: Excess, s: Factor, share: Share) -> Any:
-    return _quotients_of_scaled(b, excess, s, share, sqrt(s), s)
+LEMMA_2.oracle(lambda b, excess, s, share: stacked([b / b] * len(LOG_MGFS)))
+LEMMA_2.mutant("nu not scaled", lambda b, excess, s, share: _quotients_of_scaled(b, excess, s, share, b / b, s))
+LEMMA_2.mutant("alpha not scaled", lambda b, excess, s, share: _quotients_of_scaled(b, excess, s, share, s, b / b))
+LEMMA_2.mutant(
+    "nu scaled by sqrt(s)", lambda b, excess, s, share: _quotients_of_scaled(b, excess, s, share, sqrt(s), s)
+)
 
 
 Spreads = Annotated[Any, Shape("N", "1")]
@@ -161,24 +149,10 @@ def definition_for_sum(scales: Spreads, excesses: Spreads, share: Share) -> Any:
     return _quotient_of_sum(scales, excesses, share, sum, maximum)
 
 
-@LEMMA_3.oracle
-def one_for_the_sum(scales: Spreads, excesses: Spreads, share: Share) -> Any:
-    return share / share
-
-
-@LEMMA_3.mutant("largest nu_i only")
-def _(scales: Spreads, excesses: Spreads, share: Share) -> Any:
-    return _quotient_of_sum(scales, excesses, share, lambda squares: maximum(stacked(squares)), maximum)
-
-
-@LEMMA_3.mutant("mean of the nu_i^2")
-def _(scales: Spreads, excesses: Spreads, share: Share) -> Any:
-    return _quotient_of_sum(scales, excesses, share, lambda squares: sum(squares) * rational(1, len(squares)), maximum)
-
-
-@LEMMA_3.mutant("half of the largest alpha_i")
-def _(scales: Spreads, excesses: Spreads, share: Share) -> Any:
-    return _quotient_of_sum(scales, excesses, share, sum, lambda alphas: maximum(alphas) * rational(1, 2))
+LEMMA_3.oracle(lambda scales, excesses, share: share / share)
+LEMMA_3.mutant("largest nu_i only", combined=lambda squares: maximum(stacked(squares)))
+LEMMA_3.mutant("mean of the nu_i^2", combined=lambda squares: sum(squares) * rational(1, len(squares)))
+LEMMA_3.mutant("half of the largest alpha_i", widest=lambda alphas: maximum(alphas) * rational(1, 2))
 
 
 # -- Lemma 4 -----------------------------------------------------------------------------------------------------------
@@ -240,19 +214,9 @@ def quantiles(b: Spread, excess: Excess, level: Level) -> Any:
     return stacked([b * level, b * exponential, b * _normal_quantile(delta), b])
 
 
-@LEMMA_4.mutant("log(1/delta) for log(2/delta)")
-def _(b: Spread, excess: Excess, level: Level) -> Any:
-    return _thresholds(b, excess, level, two=1)
-
-
-@LEMMA_4.mutant("square root of log(2/delta) without the 2")
-def _(b: Spread, excess: Excess, level: Level) -> Any:
-    return _thresholds(b, excess, level, root=1)
-
-
-@LEMMA_4.mutant("minimum for maximum")
-def _(b: Spread, excess: Excess, level: Level) -> Any:
-    return _thresholds(b, excess, level, least=True)
+LEMMA_4.mutant("log(1/delta) for log(2/delta)", two=1)
+LEMMA_4.mutant("square root of log(2/delta) without the 2", root=1)
+LEMMA_4.mutant("minimum for maximum", least=True)
 
 
 # -- Gaussian matrices -------------------------------------------------------------------------------------------------
@@ -314,10 +278,7 @@ def _(d_1: Rows, d_2: Columns, zeta: Slack) -> tuple[float, float, float]:
     return math.sqrt(d_1) - math.sqrt(d_2) - zeta, math.sqrt(d_1) + zeta, 2 * math.exp(-(zeta**2) / 2)
 
 
-@LEMMA_5.mutant("sqrt(d_2) missing in the lower bound")
-def _(d_1: Rows, d_2: Columns, zeta: Slack) -> tuple[float, float, float]:
-    low, high = math.sqrt(d_1) - zeta, math.sqrt(d_1) + math.sqrt(d_2) + zeta
-    return low, high, 2 * math.exp(-(zeta**2) / 2)
+LEMMA_5.mutant("sqrt(d_2) missing in the lower bound", "math.sqrt(d_1) - math.sqrt(d_2) -> math.sqrt(d_1)")
 
 
 @LEMMA_5.mutant("slack with the wrong sign below")
@@ -360,16 +321,6 @@ def exceeding_the_bound(formula: Any, generator: Any, samples: int, d_m: Width, 
     return tests
 
 
-@LEMMA_6.mutant("half of the bound")
-def _(d_m: Width, d: Dimension) -> tuple[float, float]:
-    return 1.5 * math.sqrt(d_m), 2 * math.exp(-d_m / 2)
-
-
-@LEMMA_6.mutant("3 sqrt(d)")
-def _(d_m: Width, d: Dimension) -> tuple[float, float]:
-    return 3 * math.sqrt(d), 2 * math.exp(-d_m / 2)
-
-
-@LEMMA_6.mutant("sqrt(d_m) alone")
-def _(d_m: Width, d: Dimension) -> tuple[float, float]:
-    return math.sqrt(d_m), 2 * math.exp(-d_m / 2)
+LEMMA_6.mutant("half of the bound", lambda d_m: (1.5 * math.sqrt(d_m), 2 * math.exp(-d_m / 2)))
+LEMMA_6.mutant("3 sqrt(d)", lambda d_m, d: (3 * math.sqrt(d), 2 * math.exp(-d_m / 2)))
+LEMMA_6.mutant("sqrt(d_m) alone", lambda d_m: (math.sqrt(d_m), 2 * math.exp(-d_m / 2)))

@@ -189,9 +189,7 @@ def loss_after_one_step(loss: Positive, gamma: Positive, sigma: Positive) -> Any
     return stacked([loss - gamma * sigma**2 * (2 * loss) / 2] * 2)
 
 
-@LAST_LINE.mutant("no 1/2")
-def _(loss: Positive, gamma: Positive, alpha: Positive) -> Any:
-    return stacked([loss * (1 - gamma * alpha), loss * (1 - gamma * alpha**2)])
+LAST_LINE.mutant("no 1/2", "gamma * alpha / 2 -> gamma * alpha; gamma * alpha ** 2 / 2 -> gamma * alpha ** 2")
 
 
 @LAST_LINE.mutant("alpha / 4")
@@ -199,9 +197,13 @@ def _(loss: Positive, gamma: Positive, alpha: Positive) -> Any:
     return stacked([loss * (1 - gamma * alpha / 4), loss * (1 - gamma * alpha**2 / 4)])
 
 
-@LAST_LINE.counterexample("alpha = 1, sigma_min = 1/2, gamma = 1/10: 39/40 of the loss is left, 19/20 printed")
-def _() -> dict[str, Any]:
-    return {"loss": Fraction(1), "gamma": Fraction(1, 10), "alpha": Fraction(1), "sigma": Fraction(1, 2)}
+LAST_LINE.counterexample(
+    "alpha = 1, sigma_min = 1/2, gamma = 1/10: 39/40 of the loss is left, 19/20 printed",
+    loss=Fraction(1),
+    gamma=Fraction(1, 10),
+    alpha=Fraction(1),
+    sigma=Fraction(1, 2),
+)
 
 
 RATE = Claim(
@@ -244,10 +246,7 @@ def least_fall(loss: Positive, gamma: Positive, alpha: Positive, q: Positive) ->
     return stacked([alpha * rational(7, 8), loss - gamma * sigma**2 * (2 * loss) / 2, kept])
 
 
-@RATE.mutant("16 / alpha^2, as in the chain")
-def _(loss: Positive, gamma: Positive, alpha: Positive, q: Positive) -> Any:
-    kept = (1 - gamma * alpha**2 * rational(49, 64)) * loss
-    return stacked([alpha - 16 * q / alpha**2, kept, (1 - gamma * alpha**2 / 2) * loss])
+RATE.mutant("16 / alpha^2, as in the chain", "4 -> 16")
 
 
 @RATE.mutant("gamma alpha^2")

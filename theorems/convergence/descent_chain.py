@@ -129,22 +129,8 @@ def change_of_the_loss_by_one_step(
     return stacked([run.losses[1] - run.losses[0], *run.lines(C)])
 
 
-@DESCENT_CHAIN.mutant("curvature dropped")
-def _(
-    X: Samples, y: Labels, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, w_O: OutputWeights,
-    tau_0: Positive, tau_1: Positive, C_x: Positive, gamma: Positive,
-) -> Any:  # fmt: skip
-    run, C, F = _falls(Bounds.C, X, y, W_Q, W_K, W_V, w_O, tau_0, tau_1, C_x, gamma)
-    return stacked([*run.lines(C, curvature=0), run.last(smallest_singular_value(F))])
-
-
-@DESCENT_CHAIN.mutant("gamma for gamma/2")
-def _(
-    X: Samples, y: Labels, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, w_O: OutputWeights,
-    tau_0: Positive, tau_1: Positive, C_x: Positive, gamma: Positive,
-) -> Any:  # fmt: skip
-    run, C, F = _falls(Bounds.C, X, y, W_Q, W_K, W_V, w_O, tau_0, tau_1, C_x, gamma)
-    return stacked([*run.lines(C, half=1), run.last(smallest_singular_value(F))])
+DESCENT_CHAIN.mutant("curvature dropped", "run.lines(C) -> run.lines(C, curvature=0)")
+DESCENT_CHAIN.mutant("gamma for gamma/2", "run.lines(C) -> run.lines(C, half=1)")
 
 
 @DESCENT_CHAIN.mutant("largest singular value")
@@ -156,16 +142,14 @@ def _(
     return stacked([*run.lines(C), run.last(spectral_norm(F))])
 
 
-@DESCENT_CHAIN.counterexample(
-    "as for Proposition 1: the third neuron crosses its kink, and the loss grows; gamma = 1/300"
+DESCENT_CHAIN.counterexample(
+    "as for Proposition 1: the third neuron crosses its kink, and the loss grows; gamma = 1/300",
+    lambda: third_neuron_near_its_kink(Fraction(1, 10**7), Fraction(1, 300)),
 )
-def _() -> dict[str, Any]:
-    return third_neuron_near_its_kink(Fraction(1, 10**7), Fraction(1, 300))
-
-
-@DESCENT_CHAIN.counterexample("the same, nearer to the kink, with gamma = 10^-6")
-def _() -> dict[str, Any]:
-    return third_neuron_near_its_kink(Fraction(1, 10**12), Fraction(1, 10**6))
+DESCENT_CHAIN.counterexample(
+    "the same, nearer to the kink, with gamma = 10^-6",
+    lambda: third_neuron_near_its_kink(Fraction(1, 10**12), Fraction(1, 10**6)),
+)
 
 
 FIXED_PATTERN = Claim(
@@ -225,22 +209,8 @@ def fall_of_the_loss(
     return stacked([run.losses[1] - run.losses[0], *run.lines(C)])
 
 
-@FIXED_PATTERN.mutant("curvature dropped")
-def _(
-    X: Samples, y: Labels, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, w_O: OutputWeights,
-    tau_0: Positive, tau_1: Positive, C_x: Positive, gamma: Positive,
-) -> Any:  # fmt: skip
-    run, C, F = _falls(Bounds.C_of_fixed_pattern, X, y, W_Q, W_K, W_V, w_O, tau_0, tau_1, C_x, gamma)
-    return stacked([*run.lines(C, curvature=0), run.last(smallest_singular_value(F))])
-
-
-@FIXED_PATTERN.mutant("gamma for gamma/2")
-def _(
-    X: Samples, y: Labels, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, w_O: OutputWeights,
-    tau_0: Positive, tau_1: Positive, C_x: Positive, gamma: Positive,
-) -> Any:  # fmt: skip
-    run, C, F = _falls(Bounds.C_of_fixed_pattern, X, y, W_Q, W_K, W_V, w_O, tau_0, tau_1, C_x, gamma)
-    return stacked([*run.lines(C, half=1), run.last(smallest_singular_value(F))])
+FIXED_PATTERN.mutant("curvature dropped", "run.lines(C) -> run.lines(C, curvature=0)")
+FIXED_PATTERN.mutant("gamma for gamma/2", "run.lines(C) -> run.lines(C, half=1)")
 
 
 @FIXED_PATTERN.mutant("largest singular value")

@@ -177,38 +177,26 @@ def loss_gradient_change(X: Samples, y: Labels, theta: Theta, theta_0: Theta, ta
     return stacked([left, _lines_35(e, J, left)[0], left])
 
 
-@EQ_35.mutant("l(theta^0) without the 2")
-def _(X: Samples, y: Labels, theta: Theta, theta_0: Theta, tau_0: Any, tau_1: Any) -> Any:
-    e = Ends(X, y, theta, theta_0, tau_0, tau_1)
-    first, second = _lines_35(e, e.jacobians(), total(e.error * e.error) * rational(1, 2))
-    return stacked([first, second, second])
-
-
-@EQ_35.mutant("change of the Jacobian dropped")
-def _(X: Samples, y: Labels, theta: Theta, theta_0: Theta, tau_0: Any, tau_1: Any) -> Any:
-    e = Ends(X, y, theta, theta_0, tau_0, tau_1)
-    first, second = _lines_35(e, e.jacobians(), rational(0))
-    return stacked([first, second, second])
-
-
-@EQ_35.counterexample(
-    "all sizes 1, f - y = 1/2, w_O moves from 1 to 2: the gradient moves by sqrt(29)/2 > sqrt(5) + 1/4"
+EQ_35.mutant("l(theta^0) without the 2", "total(e.error * e.error) -> total(e.error * e.error) * rational(1, 2)")
+EQ_35.mutant("change of the Jacobian dropped", last=rational(0))
+EQ_35.counterexample(
+    "all sizes 1, f - y = 1/2, w_O moves from 1 to 2: the gradient moves by sqrt(29)/2 > sqrt(5) + 1/4",
+    X=[[[1]]],
+    y=[[Fraction(1, 2)]],
+    theta=[[0, 0, 1, 2]],
+    theta_0=[[0, 0, 1, 1]],
+    tau_0=Fraction(1),
+    tau_1=Fraction(1),
 )
-def _() -> dict[str, Any]:
-    return {
-        "X": [[[1]]], "y": [[Fraction(1, 2)]], "theta": [[0, 0, 1, 2]], "theta_0": [[0, 0, 1, 1]],
-        "tau_0": Fraction(1), "tau_1": Fraction(1),
-    }  # fmt: skip
-
-
-@EQ_35.counterexample(
-    "one step of gradient descent, gamma = 1/200, from W_V = 1, w_O = 0, f - y = 1/2000, which meets (2) and (3)"
+EQ_35.counterexample(
+    "one step of gradient descent, gamma = 1/200, from W_V = 1, w_O = 0, f - y = 1/2000, which meets (2) and (3)",
+    X=[[[1]]],
+    y=[[Fraction(-1, 2000)]],
+    theta=[[0, 0, 1, Fraction(-1, 400000)]],
+    theta_0=[[0, 0, 1, 0]],
+    tau_0=Fraction(1),
+    tau_1=Fraction(1),
 )
-def _() -> dict[str, Any]:
-    return {
-        "X": [[[1]]], "y": [[Fraction(-1, 2000)]], "theta": [[0, 0, 1, Fraction(-1, 400000)]], "theta_0": [[0, 0, 1, 0]],
-        "tau_0": Fraction(1), "tau_1": Fraction(1),
-    }  # fmt: skip
 
 
 EQ_35_NORM = drawn_at_two_ends(
@@ -242,10 +230,7 @@ def change_of_loss_gradient(X: Samples, y: Labels, theta: Theta, theta_0: Theta,
     return e.loss_gradient_change(e.jacobians())
 
 
-@EQ_35_NORM.mutant("change of the Jacobian dropped")
-def _(X: Samples, y: Labels, theta: Theta, theta_0: Theta, tau_0: Any, tau_1: Any) -> Any:
-    e = Ends(X, y, theta, theta_0, tau_0, tau_1)
-    return _lines_35(e, e.jacobians(), rational(0))[1]
+EQ_35_NORM.mutant("change of the Jacobian dropped", last=rational(0))
 
 
 @EQ_35_NORM.mutant("change of f dropped")
@@ -321,36 +306,26 @@ def output_change(X: Samples, y: Labels, theta: Theta, theta_0: Theta, tau_0: An
     return stacked([left, first, second, third, last, left])
 
 
-@EQ_36.mutant("attention taken as fixed")
-def _(X: Samples, y: Labels, theta: Theta, theta_0: Theta, tau_0: Any, tau_1: Any) -> Any:
-    e = Ends(X, y, theta, theta_0, tau_0, tau_1)
-    first, second, third = _lines_36(e)
-    last = e.b.rho * (e.b.V + e.b.O) * e.distance
-    return stacked([first, second, third, last, third, last])
-
-
-@EQ_36.mutant("lambda_V dropped")
-def _(X: Samples, y: Labels, theta: Theta, theta_0: Theta, tau_0: Any, tau_1: Any) -> Any:
-    e = Ends(X, y, theta, theta_0, tau_0, tau_1)
-    first, second, third = _lines_36(e)
-    last = e.b.rho * (e.b.O + e.b.V * e.b.slope) * e.distance
-    return stacked([first, second, third, last, third, last])
-
-
-@EQ_36.counterexample("all sizes and weights 1 but w_O = 2: the two right sides differ")
-def _() -> dict[str, Any]:
-    return {
-        "X": [[[1]]], "y": [[0]], "theta": [[1, 1, 1, 2]], "theta_0": [[1, 1, 1, 1]],
-        "tau_0": Fraction(1), "tau_1": Fraction(1),
-    }  # fmt: skip
-
-
-@EQ_36.counterexample("tokens 2 and -2, w_O = 1000, W_Q moves from 0 to 1/100: f moves by more than c_1 allows")
-def _() -> dict[str, Any]:
-    return {
-        "X": [[[2], [-2]]], "y": [[0]], "theta": [[Fraction(1, 100), 1, 1, 1000]], "theta_0": [[0, 1, 1, 1000]],
-        "tau_0": Fraction(1), "tau_1": Fraction(1),
-    }  # fmt: skip
+EQ_36.mutant("attention taken as fixed", "e.b.V + e.b.O -> e.b.V; e.b.V * e.b.slope -> e.b.O")
+EQ_36.mutant("lambda_V dropped", "e.b.V + e.b.O -> e.b.O")
+EQ_36.counterexample(
+    "all sizes and weights 1 but w_O = 2: the two right sides differ",
+    X=[[[1]]],
+    y=[[0]],
+    theta=[[1, 1, 1, 2]],
+    theta_0=[[1, 1, 1, 1]],
+    tau_0=Fraction(1),
+    tau_1=Fraction(1),
+)
+EQ_36.counterexample(
+    "tokens 2 and -2, w_O = 1000, W_Q moves from 0 to 1/100: f moves by more than c_1 allows",
+    X=[[[2], [-2]]],
+    y=[[0]],
+    theta=[[Fraction(1, 100), 1, 1, 1000]],
+    theta_0=[[0, 1, 1, 1000]],
+    tau_0=Fraction(1),
+    tau_1=Fraction(1),
+)
 
 
 EQ_36_WITH_O = _without_error(
@@ -508,23 +483,15 @@ def _(
     return Bounds(X, W_Q, W_K, W_V, w_O, tau_0, tau_1, C_x).c_3() * 2 * run.losses[0] * run.distance()
 
 
-@EQ_37.mutant("the distance squared")
-def _(
-    X: Samples, y: Labels, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, w_O: OutputWeights,
-    tau_0: Positive, tau_1: Positive, C_x: Positive, gamma: Positive,
-) -> Any:  # fmt: skip
-    run = OneStep(X, y, W_Q, W_K, W_V, w_O, tau_0, tau_1, gamma)
-    return Bounds(X, W_Q, W_K, W_V, w_O, tau_0, tau_1, C_x).C(sqrt(2 * run.losses[0])) * run.distance() ** 2
-
-
-@EQ_37.counterexample("as for Proposition 1: the third neuron crosses its kink, gamma = 1/300")
-def _() -> dict[str, Any]:
-    return third_neuron_near_its_kink(Fraction(1, 10**7), Fraction(1, 300))
-
-
-@EQ_37.counterexample("the same, nearer to the kink, with gamma = 10^-6")
-def _() -> dict[str, Any]:
-    return third_neuron_near_its_kink(Fraction(1, 10**12), Fraction(1, 10**6))
+EQ_37.mutant("the distance squared", "run.distance() -> run.distance() ** 2")
+EQ_37.counterexample(
+    "as for Proposition 1: the third neuron crosses its kink, gamma = 1/300",
+    lambda: third_neuron_near_its_kink(Fraction(1, 10**7), Fraction(1, 300)),
+)
+EQ_37.counterexample(
+    "the same, nearer to the kink, with gamma = 10^-6",
+    lambda: third_neuron_near_its_kink(Fraction(1, 10**12), Fraction(1, 10**6)),
+)
 
 
 def same_signs(X: Any, theta: Any, theta_0: Any, tau_0: Any) -> Any:
@@ -582,7 +549,4 @@ def _(X: Samples, y: Labels, theta: Theta, theta_0: Theta, tau_0: Any, tau_1: An
     return e.b.c_3_of_fixed_pattern() * frobenius_norm(e.error) * e.distance
 
 
-@EQ_37_FIXED.mutant("c_3 dropped")
-def _(X: Samples, y: Labels, theta: Theta, theta_0: Theta, tau_0: Any, tau_1: Any) -> Any:
-    e = Ends(X, y, theta, theta_0, tau_0, tau_1)
-    return e.b.c_1() * e.b.c_2() * e.distance
+EQ_37_FIXED.mutant("c_3 dropped", "e.b.C_of_fixed_pattern(frobenius_norm(e.error)) -> e.b.c_1() * e.b.c_2()")

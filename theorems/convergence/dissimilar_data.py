@@ -156,19 +156,9 @@ def enumerated_failure_probability(
     return failing
 
 
-@LEMMA_15.mutant("(N-1)^{c_hat}")
-def _(support: Support, c_2: Hidden, c_hat: Exponent, N: Count) -> Any:
-    return exp(-c_2 * (N - 1) ** c_hat / support.shape[1])
-
-
-@LEMMA_15.mutant("N for N - 1")
-def _(support: Support, c_2: Hidden, c_hat: Exponent, N: Count) -> Any:
-    return exp(-c_2 * rational(1, N**c_hat * support.shape[1]))
-
-
-@LEMMA_15.mutant("probability and failure exchanged")
-def _(support: Support, c_2: Hidden, c_hat: Exponent, N: Count) -> Any:
-    return 1 - exp(-c_2 * rational(1, (N - 1) ** c_hat * support.shape[1]))
+LEMMA_15.mutant("(N-1)^{c_hat}", lambda support, c_2, c_hat, N: exp(-c_2 * (N - 1) ** c_hat / support.shape[1]))
+LEMMA_15.mutant("N for N - 1", lambda support, c_2, c_hat, N: exp(-c_2 * rational(1, N**c_hat * support.shape[1])))
+LEMMA_15.mutant("probability and failure exchanged", lambda value: 1 - value)
 
 
 def _three_orthonormal_samples(N: int, hidden: str) -> dict[str, Any]:
@@ -179,16 +169,13 @@ def _three_orthonormal_samples(N: int, hidden: str) -> dict[str, Any]:
     }  # fmt: skip
 
 
-@LEMMA_15.counterexample(
-    "uniform on e_1, e_2, e_3, d_s = 1, N = 4, hidden constants 10^-3: lambda_0 = 0 with certainty"
+LEMMA_15.counterexample(
+    "uniform on e_1, e_2, e_3, d_s = 1, N = 4, hidden constants 10^-3: lambda_0 = 0 with certainty",
+    lambda: _three_orthonormal_samples(4, "1/1000"),
 )
-def _() -> dict[str, Any]:
-    return _three_orthonormal_samples(4, "1/1000")
-
-
-@LEMMA_15.counterexample("the same, N = 6, hidden constants 10^-9")
-def _() -> dict[str, Any]:
-    return _three_orthonormal_samples(6, "1/1000000000")
+LEMMA_15.counterexample(
+    "the same, N = 6, hidden constants 10^-9", lambda: _three_orthonormal_samples(6, "1/1000000000")
+)
 
 
 # -- the choice of t ---------------------------------------------------------------------------------------------------
@@ -242,11 +229,9 @@ def printed_probabilities_of_similarity(support: Support, c_2: Hidden, c_hat: Ex
     return stacked([exp(-exponent), exp(-exponent / support.shape[1])])
 
 
-@T_CHOICE.oracle
-def probability_of_similarity(
-    support: Support, W_Q: QueryWeights, W_K: KeyWeights, tau_0: Scale, C_lambda: Scale, N: Count
-) -> Any:
-    return _twice(1 - _threshold_met(support, W_Q, W_K, tau_0, C_lambda, N))
+T_CHOICE.oracle(
+    lambda support, W_Q, W_K, tau_0, C_lambda, N: _twice(1 - _threshold_met(support, W_Q, W_K, tau_0, C_lambda, N))
+)
 
 
 @T_CHOICE.mutant("(N-1)^{-2 c_hat}, as t^c_hat has it")
@@ -254,19 +239,11 @@ def _(support: Support, c_2: Hidden, c_hat: Exponent, N: Count) -> Any:
     return _twice(exp(-c_2 * rational(1, (N - 1) ** (2 * c_hat))))
 
 
-@T_CHOICE.mutant("c_hat dropped: (N-1)^0")
-def _(support: Support, c_2: Hidden, c_hat: Exponent, N: Count) -> Any:
-    return _twice(exp(-c_2))
-
-
-@T_CHOICE.counterexample("uniform on e_1, e_2, e_3, d_s = 1, N = 21, hidden constant 1/64")
-def _() -> dict[str, Any]:
-    return _three_orthonormal_samples(21, "1/64")
-
-
-@T_CHOICE.counterexample("the same, N = 61, hidden constant 10^-6")
-def _() -> dict[str, Any]:
-    return _three_orthonormal_samples(61, "1/1000000")
+T_CHOICE.mutant("c_hat dropped: (N-1)^0", lambda c_2: _twice(exp(-c_2)))
+T_CHOICE.counterexample(
+    "uniform on e_1, e_2, e_3, d_s = 1, N = 21, hidden constant 1/64", lambda: _three_orthonormal_samples(21, "1/64")
+)
+T_CHOICE.counterexample("the same, N = 61, hidden constant 10^-6", lambda: _three_orthonormal_samples(61, "1/1000000"))
 
 
 T_CHOICE_UNION = Claim(
@@ -297,22 +274,11 @@ def union_bound_of_similarity(support: Support, C_lambda: Scale, c_hat: Exponent
     return exp(-(t**c_hat)) * (N - 1)
 
 
-@T_CHOICE_UNION.oracle
-def probability_of_any_similarity(
-    support: Support, W_Q: QueryWeights, W_K: KeyWeights, tau_0: Scale, C_lambda: Scale, N: Count
-) -> Any:
-    return 1 - _threshold_met(support, W_Q, W_K, tau_0, C_lambda, N)
-
-
-@T_CHOICE_UNION.mutant("one event, at t = 1")
-def _(support: Support, C_lambda: Scale, c_hat: Exponent, N: Count) -> Any:
-    return exp(-C_lambda * 0 - 1)
-
-
-@T_CHOICE_UNION.mutant("bound for the complement")
-def _(support: Support, C_lambda: Scale, c_hat: Exponent, N: Count) -> Any:
-    t = C_lambda * C_lambda * rational(1, (N - 1) ** 2 * support.shape[1])
-    return 1 - exp(-(t**c_hat))
+T_CHOICE_UNION.oracle(
+    lambda support, W_Q, W_K, tau_0, C_lambda, N: 1 - _threshold_met(support, W_Q, W_K, tau_0, C_lambda, N)
+)
+T_CHOICE_UNION.mutant("one event, at t = 1", lambda C_lambda: exp(-C_lambda * 0 - 1))
+T_CHOICE_UNION.mutant("bound for the complement", "exp(-t ** c_hat) * (N - 1) -> 1 - exp(-t ** c_hat)")
 
 
 # -- Eq. (41), and Lemma 15 for separated data -------------------------------------------------------------------------
@@ -422,18 +388,8 @@ def larger_members(X: Samples, W_Q: QueryWeights, W_K: KeyWeights, tau_0: Scale,
     return concatenate([first, _negated(chain, 0).reshape(1, -1)], axis=1)
 
 
-@EQ_41.mutant("C_lambda subtracted twice")
-def _(X: Samples, W_Q: QueryWeights, W_K: KeyWeights, tau_0: Scale, C_lambda: Scale, c: Hidden) -> Any:
-    chain = _chain_41(X, W_Q, W_K, tau_0, C_lambda * 2, c)
-    best = maximum(stacked([-members[0] for members in chain]))
-    return concatenate([stacked([best]).reshape(1, 1), _negated(chain, 1).reshape(1, -1)], axis=1)
-
-
-@EQ_41.mutant("hidden constant doubled")
-def _(X: Samples, W_Q: QueryWeights, W_K: KeyWeights, tau_0: Scale, C_lambda: Scale, c: Hidden) -> Any:
-    chain = _chain_41(X, W_Q, W_K, tau_0, C_lambda, c * 2)
-    best = maximum(stacked([-members[0] for members in chain]))
-    return concatenate([stacked([best]).reshape(1, 1), _negated(chain, 1).reshape(1, -1)], axis=1)
+EQ_41.mutant("C_lambda subtracted twice", "C_lambda -> C_lambda * 2")
+EQ_41.mutant("hidden constant doubled", "c -> c * 2")
 
 
 def _equal_samples(c: str) -> dict[str, Any]:
@@ -442,9 +398,10 @@ def _equal_samples(c: str) -> dict[str, Any]:
     }  # fmt: skip
 
 
-@EQ_41.counterexample("d_s = 1, both samples e_1, C_lambda = 1: Phi Phi^T is singular; hidden constant 10^-3")
-def _() -> dict[str, Any]:
-    return _equal_samples("1/1000")
+EQ_41.counterexample(
+    "d_s = 1, both samples e_1, C_lambda = 1: Phi Phi^T is singular; hidden constant 10^-3",
+    lambda: _equal_samples("1/1000"),
+)
 
 
 EQ_41_HALVED = Claim(
@@ -472,21 +429,11 @@ def scaled_eigenvalue_of_features(X: Samples, W_Q: QueryWeights, W_K: KeyWeights
     return smallest_eigenvalue(Phi @ Phi.T) * (2 * X.shape[1])
 
 
-@EQ_41_HALVED.oracle
-def least_row_gram(X: Samples) -> Any:
-    return -maximum(-_row_grams(X))
-
-
-@EQ_41_HALVED.mutant("no factor 1/d_s")
-def _(X: Samples, W_Q: QueryWeights, W_K: KeyWeights, tau_0: Scale) -> Any:
-    Phi = first_features(X, W_Q, W_K, tau_0)
-    return smallest_eigenvalue(Phi @ Phi.T)
-
-
-@EQ_41_HALVED.mutant("constant 4 in place of 1/2")
-def _(X: Samples, W_Q: QueryWeights, W_K: KeyWeights, tau_0: Scale) -> Any:
-    Phi = first_features(X, W_Q, W_K, tau_0)
-    return smallest_eigenvalue(Phi @ Phi.T) * rational(X.shape[1], 4)
+EQ_41_HALVED.oracle(lambda X: -maximum(-_row_grams(X)))
+EQ_41_HALVED.mutant(
+    "no factor 1/d_s", "smallest_eigenvalue(Phi @ Phi.T) * (2 * X.shape[1]) -> smallest_eigenvalue(Phi @ Phi.T)"
+)
+EQ_41_HALVED.mutant("constant 4 in place of 1/2", "2 * X.shape[1] -> rational(X.shape[1], 4)")
 
 
 SEPARATED = Claim(
@@ -518,16 +465,6 @@ def scaled_lambda_0(X: Samples, W_Q: QueryWeights, W_K: KeyWeights, tau_0: Scale
     return _lambda_0_of_data(X, W_Q, W_K, tau_0, eta_V) * (8 * X.shape[1]) / eta_V
 
 
-@SEPARATED.oracle
-def least_eigenvalue_of_samples(X: Samples) -> Any:
-    return -maximum(-_row_grams(X))
-
-
-@SEPARATED.mutant("mu^2 = 1: constant 1/2")
-def _(X: Samples, W_Q: QueryWeights, W_K: KeyWeights, tau_0: Scale, eta_V: Variance) -> Any:
-    return _lambda_0_of_data(X, W_Q, W_K, tau_0, eta_V) * (2 * X.shape[1]) / eta_V
-
-
-@SEPARATED.mutant("constant 1")
-def _(X: Samples, W_Q: QueryWeights, W_K: KeyWeights, tau_0: Scale, eta_V: Variance) -> Any:
-    return _lambda_0_of_data(X, W_Q, W_K, tau_0, eta_V) * X.shape[1] / eta_V
+SEPARATED.oracle(lambda X: -maximum(-_row_grams(X)))
+SEPARATED.mutant("mu^2 = 1: constant 1/2", "8 -> 2")
+SEPARATED.mutant("constant 1", "8 * X.shape[1] -> X.shape[1]")

@@ -73,19 +73,9 @@ def _gram_sizes(X: Any, M: Any) -> Any:
     return stacked([maximum(absolute(shift)), frobenius_norm(shift)])
 
 
-@ENTRY.oracle
-def gram_shift_sizes(X: Samples, M: Product) -> Any:
-    return _gram_sizes(X, M)
-
-
-@ENTRY.mutant("d_s dropped altogether")
-def _(X: Samples, tau_0: Positive, eta_QK: Positive, d_m: Width, ell: Logarithm) -> Any:
-    return _gram_bounds(X, tau_0, eta_QK, d_m, ell, 1)
-
-
-@ENTRY.mutant("sqrt(d_s)")
-def _(X: Samples, tau_0: Positive, eta_QK: Positive, d_m: Width, ell: Logarithm) -> Any:
-    return _gram_bounds(X, tau_0, eta_QK, d_m, ell, sqrt(X.shape[1]))
+ENTRY.oracle(lambda X, M: _gram_sizes(X, M))
+ENTRY.mutant("d_s dropped altogether", lengths=1)
+ENTRY.mutant("sqrt(d_s)", lambda X, tau_0, eta_QK, d_m, ell: _gram_bounds(X, tau_0, eta_QK, d_m, ell, sqrt(X.shape[1])))
 
 
 @ENTRY.counterexample(
@@ -123,9 +113,7 @@ def gram_bounds(X: Samples, tau_0: Positive, eta_QK: Positive, d_m: Width, ell: 
     return _gram_bounds(X, tau_0, eta_QK, d_m, ell, X.shape[1] ** 2)
 
 
-@ENTRY_SQUARED.oracle
-def sizes_of_gram_shift(X: Samples, M: Product) -> Any:
-    return _gram_sizes(X, M)
+ENTRY_SQUARED.oracle(lambda X, M: _gram_sizes(X, M))
 
 
 @ENTRY_SQUARED.mutant("C_x^2 for C_x^4")
@@ -133,9 +121,7 @@ def _(X: Samples, tau_0: Positive, eta_QK: Positive, d_m: Width, ell: Logarithm)
     return _gram_bounds(X, tau_0, eta_QK, d_m, ell, X.shape[1] ** 2, lambda C_x: C_x * C_x)
 
 
-@ENTRY_SQUARED.mutant("tau_0^2")
-def _(X: Samples, tau_0: Positive, eta_QK: Positive, d_m: Width, ell: Logarithm) -> Any:
-    return _gram_bounds(X, tau_0 * tau_0, eta_QK, d_m, ell, X.shape[1] ** 2)
+ENTRY_SQUARED.mutant("tau_0^2", "tau_0 -> tau_0 * tau_0")
 
 
 # -- the width ---------------------------------------------------------------------------------------------------------
@@ -184,24 +170,17 @@ def quarter_of_eigenvalue(eigenvalue: Eigenvalue) -> Any:
     return eigenvalue * rational(1, 4)
 
 
-@WIDTH.oracle
-def frobenius_bound_at_width(N: int, ell: LongLogarithm, d_m: Width) -> Any:
-    return sqrt(ell / d_m) * (8 * N)
-
-
-@WIDTH.mutant("lambda / 8")
-def _(eigenvalue: Eigenvalue) -> Any:
-    return eigenvalue * rational(1, 8)
-
-
-@WIDTH.mutant("lambda^2 / 4")
-def _(eigenvalue: Eigenvalue) -> Any:
-    return eigenvalue * eigenvalue * rational(1, 4)
-
-
-@WIDTH.counterexample("K = 2^20, ell = 2^40, N = 1, lambda = 1/2, d_m = 2^42: the bound is 4, lambda/4 = 1/8")
-def _() -> dict[str, Any]:
-    return {"K": str(2**20), "ell": str(2**40), "eigenvalue": "1/2", "d_m": str(2**42), "N": 1}
+WIDTH.oracle(lambda N, ell, d_m: sqrt(ell / d_m) * (8 * N))
+WIDTH.mutant("lambda / 8", denominator=8)
+WIDTH.mutant("lambda^2 / 4", lambda eigenvalue: eigenvalue * eigenvalue * rational(1, 4))
+WIDTH.counterexample(
+    "K = 2^20, ell = 2^40, N = 1, lambda = 1/2, d_m = 2^42: the bound is 4, lambda/4 = 1/8",
+    K=str(2**20),
+    ell=str(2**40),
+    eigenvalue="1/2",
+    d_m=str(2**42),
+    N=1,
+)
 
 
 WIDTH_SQUARED = Claim(
@@ -232,19 +211,9 @@ def quarter_of_smallest_eigenvalue(eigenvalue: Eigenvalue) -> Any:
     return eigenvalue * rational(1, 4)
 
 
-@WIDTH_SQUARED.oracle
-def frobenius_bound_at_right_width(a: Positive, N: int, ell: LongLogarithm, d_m: Width) -> Any:
-    return a * sqrt(ell / d_m) * (8 * N)
-
-
-@WIDTH_SQUARED.mutant("lambda / 8")
-def _(eigenvalue: Eigenvalue) -> Any:
-    return eigenvalue * rational(1, 8)
-
-
-@WIDTH_SQUARED.mutant("lambda^2 / 4")
-def _(eigenvalue: Eigenvalue) -> Any:
-    return eigenvalue * eigenvalue * rational(1, 4)
+WIDTH_SQUARED.oracle(lambda a, N, ell, d_m: a * sqrt(ell / d_m) * (8 * N))
+WIDTH_SQUARED.mutant("lambda / 8", denominator=8)
+WIDTH_SQUARED.mutant("lambda^2 / 4", lambda eigenvalue: eigenvalue * eigenvalue * rational(1, 4))
 
 
 # -- Lemma 16 ----------------------------------------------------------------------------------------------------------
@@ -304,26 +273,17 @@ def log_of_failure_at_least(K: SmallHidden, ell: LemmaLogarithm, k: Half) -> Any
     return logarithm(x * 0 + rational(1, 2)) - x + logarithm(x) * (k - 1) - log_factorial
 
 
-@LEMMA_16.mutant("sqrt(ell) for ell: the delta that the printed width does reach")
-def _(ell: LemmaLogarithm) -> Any:
-    return logarithm(ell * 0 + 2) - sqrt(ell)
-
-
-@LEMMA_16.mutant("delta^2")
-def _(ell: LemmaLogarithm) -> Any:
-    return 2 * (logarithm(ell * 0 + 2) - ell)
-
-
-@LEMMA_16.counterexample(
-    "K = 1, ell = 1000, d_m = 2000: log of the failure probability above -95, log delta below -999"
+LEMMA_16.mutant(
+    "sqrt(ell) for ell: the delta that the printed width does reach", lambda ell: logarithm(ell * 0 + 2) - sqrt(ell)
 )
-def _() -> dict[str, Any]:
-    return {"K": "1", "ell": "1000", "k": 1000}
-
-
-@LEMMA_16.counterexample("K = 100, ell = 10^5, d_m = 510000")
-def _() -> dict[str, Any]:
-    return {"K": "100", "ell": "100000", "k": 255000}
+LEMMA_16.mutant("delta^2", lambda value: 2 * value)
+LEMMA_16.counterexample(
+    "K = 1, ell = 1000, d_m = 2000: log of the failure probability above -95, log delta below -999",
+    K="1",
+    ell="1000",
+    k=1000,
+)
+LEMMA_16.counterexample("K = 100, ell = 10^5, d_m = 510000", K="100", ell="100000", k=255000)
 
 
 LEMMA_16_LOGARITHM = Claim(
@@ -383,18 +343,10 @@ def quarter_and_smallest(X: Samples, M: Product) -> Any:
     return stacked([_limiting_eigenvalue(X) * rational(1, 4), smallest_eigenvalue(Phi @ Phi.T)])
 
 
-@LEMMA_16_LOGARITHM.oracle
-def shift_and_three_quarters(X: Samples, M: Product) -> Any:
-    return stacked([frobenius_norm(gram_shift(X, M)), _limiting_eigenvalue(X) * rational(3, 4)])
-
-
-@LEMMA_16_LOGARITHM.mutant("no deviation at all")
-def _(X: Samples, M: Product) -> Any:
-    Phi = features_of_product(X, M)
-    return stacked([_limiting_eigenvalue(X) * 0, smallest_eigenvalue(Phi @ Phi.T)])
-
-
-@LEMMA_16_LOGARITHM.mutant("half the eigenvalue")
-def _(X: Samples, M: Product) -> Any:
-    Phi = features_of_product(X, M)
-    return stacked([_limiting_eigenvalue(X) * rational(1, 4), smallest_eigenvalue(Phi @ Phi.T) * rational(1, 2)])
+LEMMA_16_LOGARITHM.oracle(
+    lambda X, M: stacked([frobenius_norm(gram_shift(X, M)), _limiting_eigenvalue(X) * rational(3, 4)])
+)
+LEMMA_16_LOGARITHM.mutant("no deviation at all", "rational(1, 4) -> 0")
+LEMMA_16_LOGARITHM.mutant(
+    "half the eigenvalue", "smallest_eigenvalue(Phi @ Phi.T) -> smallest_eigenvalue(Phi @ Phi.T) * rational(1, 2)"
+)

@@ -75,17 +75,8 @@ def loss_of_equal_samples(
     return squared_loss(X, y, W_Q, W_K, W_V, w_O, tau_0, tau_1)
 
 
-@EQUAL_SAMPLES.oracle
-def quarter_of_squared_gap(y: Labels) -> Any:
-    return (y[0, 0] - y[1, 0]) * (y[0, 0] - y[1, 0]) * rational(1, 4)
-
-
-@EQUAL_SAMPLES.mutant("half of the loss")
-def _(
-    X: Samples, y: Labels, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, w_O: OutputWeights,
-    tau_0: Positive, tau_1: Positive,
-) -> Any:  # fmt: skip
-    return squared_loss(X, y, W_Q, W_K, W_V, w_O, tau_0, tau_1) * rational(1, 2)
+EQUAL_SAMPLES.oracle(lambda y: (y[0, 0] - y[1, 0]) * (y[0, 0] - y[1, 0]) * rational(1, 4))
+EQUAL_SAMPLES.mutant("half of the loss", lambda value: value * rational(1, 2))
 
 
 @EQUAL_SAMPLES.mutant("loss of the second sample alone")
@@ -145,12 +136,7 @@ def least_loss_of_proportional_samples(y: Labels, c: Positive) -> Any:
     return gap * gap / (2 * (1 + c * c))
 
 
-@PROPORTIONAL.mutant("half of the loss")
-def _(
-    X: Samples, y: Labels, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, w_O: OutputWeights,
-    tau_0: Positive, tau_1: Positive,
-) -> Any:  # fmt: skip
-    return squared_loss(X, y, W_Q, W_K, W_V, w_O, tau_0, tau_1) * rational(1, 2)
+PROPORTIONAL.mutant("half of the loss", lambda value: value * rational(1, 2))
 
 
 @PROPORTIONAL.mutant("loss of the second sample alone")
@@ -283,29 +269,17 @@ def attainable_probability_of_theorem_1(N: N_samples, d: Directions, s: Small, d
     return _constant(_distinct(N, d), delta)
 
 
-@THM_1.oracle
-def stated_probability_of_theorem_1(N: N_samples, d_m: Width, delta: Small, c_0: Positive) -> Any:
-    return _stated(N, d_m, delta, c_0)
-
-
-@THM_1.mutant("the first two samples differ")
-def _(N: N_samples, d: Directions, s: Small, delta: Small) -> Any:
-    return _constant(_distinct(2, d), delta)
-
-
-@THM_1.mutant("not all samples are equal")
-def _(N: N_samples, d: Directions, s: Small, delta: Small) -> Any:
-    return _constant(1 - Fraction(1, d ** (N - 1)), delta)
-
-
-@THM_1.counterexample("3 samples from 2 directions: two of them are equal; stated with probability above 0.38")
-def _() -> dict[str, Any]:
-    return _three_samples(Fraction(1, 100), Fraction(1))
-
-
-@THM_1.counterexample("the same with c_0 = 1/50, delta = 1/1000: still stated with positive probability")
-def _() -> dict[str, Any]:
-    return _three_samples(Fraction(1, 1000), Fraction(1, 50))
+THM_1.oracle(lambda N, d_m, delta, c_0: _stated(N, d_m, delta, c_0))
+THM_1.mutant("the first two samples differ", N=2)
+THM_1.mutant("not all samples are equal", lambda N, d, delta: _constant(1 - Fraction(1, d ** (N - 1)), delta))
+THM_1.counterexample(
+    "3 samples from 2 directions: two of them are equal; stated with probability above 0.38",
+    lambda: _three_samples(Fraction(1, 100), Fraction(1)),
+)
+THM_1.counterexample(
+    "the same with c_0 = 1/50, delta = 1/1000: still stated with positive probability",
+    lambda: _three_samples(Fraction(1, 1000), Fraction(1, 50)),
+)
 
 
 @THM_2.inputs
@@ -319,29 +293,17 @@ def attainable_probability_of_theorem_2(N: N_samples, d: Directions, s: Small, d
     return _constant(_distinct(N, d), delta)
 
 
-@THM_2.oracle
-def stated_probability_of_theorem_2(N: N_samples, d_m: Width, delta: Small, c_0: Positive) -> Any:
-    return _stated(N, d_m, delta, c_0)
-
-
-@THM_2.mutant("the first two samples differ")
-def _(N: N_samples, d: Directions, s: Small, delta: Small) -> Any:
-    return _constant(_distinct(2, d), delta)
-
-
-@THM_2.mutant("not all samples are equal")
-def _(N: N_samples, d: Directions, s: Small, delta: Small) -> Any:
-    return _constant(1 - Fraction(1, d ** (N - 1)), delta)
-
-
-@THM_2.counterexample("3 samples from 2 directions: two of them are equal; stated with probability above 0.38")
-def _() -> dict[str, Any]:
-    return _three_samples(Fraction(1, 100), Fraction(1))
-
-
-@THM_2.counterexample("the same with c_0 = 1/50, delta = 1/1000: still stated with positive probability")
-def _() -> dict[str, Any]:
-    return _three_samples(Fraction(1, 1000), Fraction(1, 50))
+THM_2.oracle(lambda N, d_m, delta, c_0: _stated(N, d_m, delta, c_0))
+THM_2.mutant("the first two samples differ", N=2)
+THM_2.mutant("not all samples are equal", lambda N, d, delta: _constant(1 - Fraction(1, d ** (N - 1)), delta))
+THM_2.counterexample(
+    "3 samples from 2 directions: two of them are equal; stated with probability above 0.38",
+    lambda: _three_samples(Fraction(1, 100), Fraction(1)),
+)
+THM_2.counterexample(
+    "the same with c_0 = 1/50, delta = 1/1000: still stated with positive probability",
+    lambda: _three_samples(Fraction(1, 1000), Fraction(1, 50)),
+)
 
 
 ONE_TOKEN = Claim(
@@ -415,19 +377,9 @@ def largest_right_sides(N: int, d: int, C_x: Positive, E: Positive, d_m: Positiv
     return stacked([b.condition_2() * error, b.condition_3(b.Q) * error])
 
 
-@ONE_TOKEN.mutant("d_m lambda_0 / 8")
-def _(least: Positive, d_m: Positive) -> Any:
-    return _powers_of_alpha(least, d_m, rational(1, 8))
-
-
-@ONE_TOKEN.mutant("lambda_0 / 4, as under NTK initialisation")
-def _(least: Positive, d_m: Positive) -> Any:
-    return _powers_of_alpha(least, d_m / d_m, rational(1, 4))
-
-
-@ONE_TOKEN.mutant("lambda_0^2 for lambda_0")
-def _(least: Positive, d_m: Positive) -> Any:
-    return _powers_of_alpha(least * least, d_m, rational(1, 4))
+ONE_TOKEN.mutant("d_m lambda_0 / 8", share=rational(1, 8))
+ONE_TOKEN.mutant("lambda_0 / 4, as under NTK initialisation", "d_m -> d_m / d_m")
+ONE_TOKEN.mutant("lambda_0^2 for lambda_0", lambda least, d_m: _powers_of_alpha(least * least, d_m, rational(1, 4)))
 
 
 THM_2_PAIRS = Claim(
@@ -457,19 +409,9 @@ def probability_of_dissimilar_pairs(N: N_samples, d: Directions, s: Small) -> An
     return _constant(_distinct(N, d), s)
 
 
-@THM_2_PAIRS.oracle
-def union_bound(N: N_samples, d: Directions, s: Small) -> Any:
-    return _union_bound(N, d, s)
-
-
-@THM_2_PAIRS.mutant("one sample more")
-def _(N: N_samples, d: Directions, s: Small) -> Any:
-    return _constant(_distinct(N + 1, d), s)
-
-
-@THM_2_PAIRS.mutant("pairs of equal samples")
-def _(N: N_samples, d: Directions, s: Small) -> Any:
-    return _constant(1 - _distinct(N, d), s)
+THM_2_PAIRS.oracle(lambda N, d, s: _union_bound(N, d, s))
+THM_2_PAIRS.mutant("one sample more", lambda N, d, s: _constant(_distinct(N + 1, d), s))
+THM_2_PAIRS.mutant("pairs of equal samples", lambda N, d, s: _constant(1 - _distinct(N, d), s))
 
 
 # -- the probability ---------------------------------------------------------------------------------------------------
@@ -509,19 +451,14 @@ def infimum_over_c_hat(d_s: Length, c_0: Positive) -> Any:
     return exp(-c_0 / d_s)
 
 
-@PROB_SMALL.mutant("2 epsilon")
-def _(d_s: Length, c_0: Positive, epsilon: Small) -> Any:
-    return 2 * epsilon
-
-
-@PROB_SMALL.mutant("1 - epsilon")
-def _(d_s: Length, c_0: Positive, epsilon: Small) -> Any:
-    return 1 - epsilon
-
-
-@PROB_SMALL.counterexample("c_0 = 1, d_s = 2, epsilon = 1/10: the quantity is above 0.6 for every c^ and N")
-def _() -> dict[str, Any]:
-    return {"d_s": 2, "c_0": Fraction(1), "epsilon": Fraction(1, 10)}
+PROB_SMALL.mutant("2 epsilon", lambda epsilon: 2 * epsilon)
+PROB_SMALL.mutant("1 - epsilon", lambda epsilon: 1 - epsilon)
+PROB_SMALL.counterexample(
+    "c_0 = 1, d_s = 2, epsilon = 1/10: the quantity is above 0.6 for every c^ and N",
+    d_s=2,
+    c_0=Fraction(1),
+    epsilon=Fraction(1, 10),
+)
 
 
 PROB_BELOW = Claim(
@@ -543,19 +480,9 @@ def quantity_of_theorem_1(d_s: Length, c_0: Positive, p: Annotated[Any, Real(0.0
     return exp(-c_0 * p / d_s)
 
 
-@PROB_BELOW.oracle
-def its_infimum(d_s: Length, c_0: Positive) -> Any:
-    return exp(-c_0 / d_s)
-
-
-@PROB_BELOW.mutant("d_s dropped")
-def _(d_s: Length, c_0: Positive, p: Annotated[Any, Real(0.0625, 1.0)]) -> Any:
-    return exp(-c_0 * p * 1)
-
-
-@PROB_BELOW.mutant("p doubled")
-def _(d_s: Length, c_0: Positive, p: Annotated[Any, Real(0.0625, 1.0)]) -> Any:
-    return exp(-c_0 * p * 2 / d_s)
+PROB_BELOW.oracle(lambda d_s, c_0: exp(-c_0 / d_s))
+PROB_BELOW.mutant("d_s dropped", lambda c_0, p: exp(-c_0 * p * 1))
+PROB_BELOW.mutant("p doubled", lambda d_s, c_0, p: exp(-c_0 * p * 2 / d_s))
 
 
 # -- Assumption 3 ------------------------------------------------------------------------------------------------------
@@ -597,19 +524,11 @@ def allowed_at_smaller_exponents(r: Annotated[Any, Real(0.0625, 3.0)]) -> Any:
     return stacked([exp(-r), exp(-(r**2)), r * 0 + 1])
 
 
-@C_HAT.mutant("exp(t^c^)")
-def _(r: Annotated[Any, Real(0.0625, 3.0)]) -> Any:
-    return stacked([exp(r**2), exp(r**4), exp(r * 0 + 1)])
-
-
-@C_HAT.mutant("exponents doubled")
-def _(r: Annotated[Any, Real(0.0625, 3.0)]) -> Any:
-    return stacked([exp(-(r**4)), exp(-(r**8)), exp(r * 0 - 1)])
-
-
-@C_HAT.counterexample("t = 4: exp(-2) at c^ = 1/2, exp(-4) at c^ = 1; equal samples have 1, small c^ allow 1/e")
-def _() -> dict[str, Any]:
-    return {"r": Fraction(2)}
+C_HAT.mutant("exp(t^c^)", lambda r: stacked([exp(r**2), exp(r**4), exp(r * 0 + 1)]))
+C_HAT.mutant("exponents doubled", lambda r: stacked([exp(-(r**4)), exp(-(r**8)), exp(r * 0 - 1)]))
+C_HAT.counterexample(
+    "t = 4: exp(-2) at c^ = 1/2, exp(-4) at c^ = 1; equal samples have 1, small c^ allow 1/e", r=Fraction(2)
+)
 
 
 BELOW_ONE = Claim(
@@ -632,19 +551,9 @@ def tails_below_one(r: Annotated[Any, Real(0.0625, 1.0)]) -> Any:
     return stacked([exp(-(r**2)), exp(-(r**4)), 1 / (1 + r)])
 
 
-@BELOW_ONE.oracle
-def tails_at_smaller_exponents(r: Annotated[Any, Real(0.0625, 1.0)]) -> Any:
-    return stacked([exp(-r), exp(-(r**2)), exp(-r)])
-
-
-@BELOW_ONE.mutant("exponents the other way round")
-def _(r: Annotated[Any, Real(0.0625, 1.0)]) -> Any:
-    return stacked([exp(-r), exp(-r), 1 / (1 + r)])
-
-
-@BELOW_ONE.mutant("1 - t^c^")
-def _(r: Annotated[Any, Real(0.0625, 1.0)]) -> Any:
-    return stacked([exp(-(r**2)), exp(-(r**4)), 1 - r])
+BELOW_ONE.oracle(lambda r: stacked([exp(-r), exp(-(r**2)), exp(-r)]))
+BELOW_ONE.mutant("exponents the other way round", lambda r: stacked([exp(-r), exp(-r), 1 / (1 + r)]))
+BELOW_ONE.mutant("1 - t^c^", lambda r: stacked([exp(-(r**2)), exp(-(r**4)), 1 - r]))
 
 
 # -- step sizes of initialisations -------------------------------------------------------------------------------------
@@ -720,16 +629,8 @@ def C_under_NTK(N: N_samples, d_s: Length, d_m: Positive, C_x: Positive, Q: Posi
     return stacked([sum(_C_of(N, d_s, 1 / d_m, 1 / sqrt(d_m), C_x, Q, K, V, g, loss))] * 2)
 
 
-@INIT_STEPSIZE.mutant("scaling factor of NTK for all")
-def _(N: N_samples, d_s: Length, d: Directions, d_m: Positive, C_x: Positive, Q: Positive, K: Positive, V: Positive,
-      g: Positive, loss: Positive) -> Any:  # fmt: skip
-    return _wide_constants(N, d_s, d, d_m, 1 / d_m, 1 / sqrt(d_m), C_x, Q, K, V, g, loss)
-
-
-@INIT_STEPSIZE.mutant("d_m less in C")
-def _(N: N_samples, d_s: Length, d: Directions, d_m: Positive, C_x: Positive, Q: Positive, K: Positive, V: Positive,
-      g: Positive, loss: Positive) -> Any:  # fmt: skip
-    return _wide_constants(N, d_s, d, d_m, 1 / d_m, loss * 0 + 1, C_x, Q, K, V, g, loss) / d_m
+INIT_STEPSIZE.mutant("scaling factor of NTK for all", "loss * 0 + 1 -> 1 / sqrt(d_m)")
+INIT_STEPSIZE.mutant("d_m less in C", lambda value, d_m: value / d_m)
 
 
 STEPSIZE_AT_D_1 = Claim(
@@ -763,13 +664,5 @@ def C_under_NTK_at_d_1(N: N_samples, d_s: Length, d_m: Width, tau_0: Positive, C
     return stacked([sum(_C_of(N, d_s, tau_0, 1 / sqrt(d_m), C_x, Q, K, V, g, loss))] * 2)
 
 
-@STEPSIZE_AT_D_1.mutant("scaling factor of NTK for all")
-def _(N: N_samples, d_s: Length, d_m: Width, tau_0: Positive, C_x: Positive, Q: Positive, K: Positive, V: Positive,
-      g: Positive, loss: Positive) -> Any:  # fmt: skip
-    return _wide_constants(N, d_s, 1, d_m, tau_0, 1 / sqrt(d_m), C_x, Q, K, V, g, loss)
-
-
-@STEPSIZE_AT_D_1.mutant("d_m^2 less in C")
-def _(N: N_samples, d_s: Length, d_m: Width, tau_0: Positive, C_x: Positive, Q: Positive, K: Positive, V: Positive,
-      g: Positive, loss: Positive) -> Any:  # fmt: skip
-    return _wide_constants(N, d_s, 1, d_m, tau_0, rational(1), C_x, Q, K, V, g, loss) / (d_m * d_m)
+STEPSIZE_AT_D_1.mutant("scaling factor of NTK for all", "rational(1) -> 1 / sqrt(d_m)")
+STEPSIZE_AT_D_1.mutant("d_m^2 less in C", lambda value, d_m: value / (d_m * d_m))

@@ -135,20 +135,8 @@ LEMMA_12.domain("all pre-activations zero")(zero_pre_activations)
 LEMMA_12.domain("balanced attention")(balanced_attention)
 
 
-@LEMMA_12.mutant("d_s in place of d_s^{3/2} in rho")
-def _(
-    X: Samples, y: Labels, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, w_O: OutputWeights,
-    tau_0: PositiveScale, tau_1: PositiveScale,
-) -> Any:  # fmt: skip
-    return _four_bounds(X, y, W_Q, W_K, W_V, w_O, tau_0, tau_1) / sqrt(X.shape[1])
-
-
-@LEMMA_12.mutant("N^{1/2} dropped in rho")
-def _(
-    X: Samples, y: Labels, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, w_O: OutputWeights,
-    tau_0: PositiveScale, tau_1: PositiveScale,
-) -> Any:  # fmt: skip
-    return _four_bounds(X, y, W_Q, W_K, W_V, w_O, tau_0, tau_1) / sqrt(X.shape[0])
+LEMMA_12.mutant("d_s in place of d_s^{3/2} in rho", lambda value, X: value / sqrt(X.shape[1]))
+LEMMA_12.mutant("N^{1/2} dropped in rho", lambda value, X: value / sqrt(X.shape[0]))
 
 
 @LEMMA_12.mutant("lambda_O and lambda_V exchanged in the last two")
@@ -281,12 +269,9 @@ def lines_of_eqs_7_8(
     return _larger(("W_V", "w_O"), X, y, W_Q, W_K, W_V, w_O, tau_0, tau_1)
 
 
-@EQ_7_8.oracle
-def lines_before_eqs_7_8(
-    X: Samples, y: Labels, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, w_O: OutputWeights,
-    tau_0: PositiveScale, tau_1: PositiveScale,
-) -> Any:  # fmt: skip
-    return _smaller(("W_V", "w_O"), X, y, W_Q, W_K, W_V, w_O, tau_0, tau_1)
+EQ_7_8.oracle(
+    lambda X, y, W_Q, W_K, W_V, w_O, tau_0, tau_1: _smaller(("W_V", "w_O"), X, y, W_Q, W_K, W_V, w_O, tau_0, tau_1)
+)
 
 
 EQ_7_8.domain("equal samples")(equal_samples)
@@ -295,28 +280,24 @@ EQ_7_8.domain("all pre-activations zero")(zero_pre_activations)
 EQ_7_8.domain("balanced attention")(balanced_attention)
 
 
-@EQ_7_8.mutant("relu for relu' in (7)")
-def _(
-    X: Samples, y: Labels, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, w_O: OutputWeights,
-    tau_0: PositiveScale, tau_1: PositiveScale,
-) -> Any:  # fmt: skip
-    return _larger(("W_V", "w_O"), X, y, W_Q, W_K, W_V, w_O, tau_0, tau_1, gate=relu)
-
-
-@EQ_7_8.mutant("d_s in place of d_s^{3/2}")
-def _(
-    X: Samples, y: Labels, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, w_O: OutputWeights,
-    tau_0: PositiveScale, tau_1: PositiveScale,
-) -> Any:  # fmt: skip
-    return _larger(("W_V", "w_O"), X, y, W_Q, W_K, W_V, w_O, tau_0, tau_1, factor=lambda b: 1 / sqrt(b.d_s))
-
-
-@EQ_7_8.mutant("N^{1/2} dropped")
-def _(
-    X: Samples, y: Labels, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, w_O: OutputWeights,
-    tau_0: PositiveScale, tau_1: PositiveScale,
-) -> Any:  # fmt: skip
-    return _larger(("W_V", "w_O"), X, y, W_Q, W_K, W_V, w_O, tau_0, tau_1, samples=1)
+EQ_7_8.mutant(
+    "relu for relu' in (7)",
+    lambda X, y, W_Q, W_K, W_V, w_O, tau_0, tau_1: _larger(
+        ("W_V", "w_O"), X, y, W_Q, W_K, W_V, w_O, tau_0, tau_1, gate=relu
+    ),
+)
+EQ_7_8.mutant(
+    "d_s in place of d_s^{3/2}",
+    lambda X, y, W_Q, W_K, W_V, w_O, tau_0, tau_1: _larger(
+        ("W_V", "w_O"), X, y, W_Q, W_K, W_V, w_O, tau_0, tau_1, factor=lambda b: 1 / sqrt(b.d_s)
+    ),
+)
+EQ_7_8.mutant(
+    "N^{1/2} dropped",
+    lambda X, y, W_Q, W_K, W_V, w_O, tau_0, tau_1: _larger(
+        ("W_V", "w_O"), X, y, W_Q, W_K, W_V, w_O, tau_0, tau_1, samples=1
+    ),
+)
 
 
 @EQ_9_10.inputs
@@ -336,12 +317,9 @@ def lines_of_eqs_9_10(
     return _larger(("W_Q", "W_K"), X, y, W_Q, W_K, W_V, w_O, tau_0, tau_1)
 
 
-@EQ_9_10.oracle
-def lines_before_eqs_9_10(
-    X: Samples, y: Labels, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, w_O: OutputWeights,
-    tau_0: PositiveScale, tau_1: PositiveScale,
-) -> Any:  # fmt: skip
-    return _smaller(("W_Q", "W_K"), X, y, W_Q, W_K, W_V, w_O, tau_0, tau_1)
+EQ_9_10.oracle(
+    lambda X, y, W_Q, W_K, W_V, w_O, tau_0, tau_1: _smaller(("W_Q", "W_K"), X, y, W_Q, W_K, W_V, w_O, tau_0, tau_1)
+)
 
 
 EQ_9_10.domain("equal samples")(equal_samples)
@@ -350,25 +328,21 @@ EQ_9_10.domain("all pre-activations zero")(zero_pre_activations)
 EQ_9_10.domain("balanced attention")(balanced_attention)
 
 
-@EQ_9_10.mutant("relu for relu'")
-def _(
-    X: Samples, y: Labels, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, w_O: OutputWeights,
-    tau_0: PositiveScale, tau_1: PositiveScale,
-) -> Any:  # fmt: skip
-    return _larger(("W_Q", "W_K"), X, y, W_Q, W_K, W_V, w_O, tau_0, tau_1, gate=relu)
-
-
-@EQ_9_10.mutant("C_x for C_x^3")
-def _(
-    X: Samples, y: Labels, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, w_O: OutputWeights,
-    tau_0: PositiveScale, tau_1: PositiveScale,
-) -> Any:  # fmt: skip
-    return _larger(("W_Q", "W_K"), X, y, W_Q, W_K, W_V, w_O, tau_0, tau_1, factor=lambda b: 1 / b.C_x**2)
-
-
-@EQ_9_10.mutant("N^{1/2} dropped")
-def _(
-    X: Samples, y: Labels, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, w_O: OutputWeights,
-    tau_0: PositiveScale, tau_1: PositiveScale,
-) -> Any:  # fmt: skip
-    return _larger(("W_Q", "W_K"), X, y, W_Q, W_K, W_V, w_O, tau_0, tau_1, samples=1)
+EQ_9_10.mutant(
+    "relu for relu'",
+    lambda X, y, W_Q, W_K, W_V, w_O, tau_0, tau_1: _larger(
+        ("W_Q", "W_K"), X, y, W_Q, W_K, W_V, w_O, tau_0, tau_1, gate=relu
+    ),
+)
+EQ_9_10.mutant(
+    "C_x for C_x^3",
+    lambda X, y, W_Q, W_K, W_V, w_O, tau_0, tau_1: _larger(
+        ("W_Q", "W_K"), X, y, W_Q, W_K, W_V, w_O, tau_0, tau_1, factor=lambda b: 1 / b.C_x**2
+    ),
+)
+EQ_9_10.mutant(
+    "N^{1/2} dropped",
+    lambda X, y, W_Q, W_K, W_V, w_O, tau_0, tau_1: _larger(
+        ("W_Q", "W_K"), X, y, W_Q, W_K, W_V, w_O, tau_0, tau_1, samples=1
+    ),
+)

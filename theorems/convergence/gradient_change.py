@@ -162,14 +162,8 @@ def _(X: Tokens, theta: Theta, theta_0: Theta, tau_0: Any, tau_1: Any) -> Any:
     return stacked(_lines_16(Pair(X, theta, theta_0, tau_0, tau_1), factor=1 / sqrt(X.shape[0])))
 
 
-@EQ_16.mutant("change of attention dropped")
-def _(X: Tokens, theta: Theta, theta_0: Theta, tau_0: Any, tau_1: Any) -> Any:
-    return stacked(_lines_16(Pair(X, theta, theta_0, tau_0, tau_1), attention=0))
-
-
-@EQ_16.mutant("change of W_V dropped")
-def _(X: Tokens, theta: Theta, theta_0: Theta, tau_0: Any, tau_1: Any) -> Any:
-    return stacked(_lines_16(Pair(X, theta, theta_0, tau_0, tau_1), values=0))
+EQ_16.mutant("change of attention dropped", attention=0)
+EQ_16.mutant("change of W_V dropped", values=0)
 
 
 # -- Eqs. (17), (18) ---------------------------------------------------------------------------------------------------
@@ -222,14 +216,8 @@ def value_gradient_change(X: Tokens, theta: Theta, theta_0: Theta, tau_0: Any, t
     return stacked([q.gradient_change("W_V"), lines[0], maximum(stacked(moves)), lines[2]])
 
 
-@EQ_17_18.mutant("change of attention dropped in (17)")
-def _(X: Tokens, theta: Theta, theta_0: Theta, tau_0: Any, tau_1: Any) -> Any:
-    return stacked(_lines_17_18(Pair(X, theta, theta_0, tau_0, tau_1), attention=0))
-
-
-@EQ_17_18.mutant("change of w_O o relu' dropped in (17)")
-def _(X: Tokens, theta: Theta, theta_0: Theta, tau_0: Any, tau_1: Any) -> Any:
-    return stacked(_lines_17_18(Pair(X, theta, theta_0, tau_0, tau_1), gates=0))
+EQ_17_18.mutant("change of attention dropped in (17)", attention=0)
+EQ_17_18.mutant("change of w_O o relu' dropped in (17)", gates=0)
 
 
 @EQ_17_18.mutant("C_x in place of C_x^2 in (18)")
@@ -285,21 +273,11 @@ def gate_change(X: Tokens, theta: Theta, theta_0: Theta, tau_0: Any, tau_1: Any)
     return stacked(_gates(q) + _lines_19(q))
 
 
-@EQ_19.mutant("w_O taken as fixed")
-def _(X: Tokens, theta: Theta, theta_0: Theta, tau_0: Any, tau_1: Any) -> Any:
-    q = Pair(X, theta, theta_0, tau_0, tau_1)
-    return stacked(_lines_19(q) + [(q.gate_constant() - 1) * q.distance] * X.shape[0])
-
-
-@EQ_19.mutant("constant of relu' without lambda_O")
-def _(X: Tokens, theta: Theta, theta_0: Theta, tau_0: Any, tau_1: Any) -> Any:
-    q = Pair(X, theta, theta_0, tau_0, tau_1)
-    return stacked(_lines_19(q) + [q.distance] * X.shape[0])
-
-
-@EQ_19.counterexample("all sizes 1: W_V moves from -1/1000 to 1/1000, relu' from 0 to 1")
-def _() -> dict[str, Any]:
-    return crossing_its_kink(Fraction(1, 1000))
+EQ_19.mutant("w_O taken as fixed", "q.gate_constant() -> q.gate_constant() - 1")
+EQ_19.mutant("constant of relu' without lambda_O", "q.gate_constant() * q.distance -> q.distance")
+EQ_19.counterexample(
+    "all sizes 1: W_V moves from -1/1000 to 1/1000, relu' from 0 to 1", lambda: crossing_its_kink(Fraction(1, 1000))
+)
 
 
 EQ_19_FIXED = drawn_in_pairs(
@@ -326,9 +304,7 @@ def gate_change_bound_of_fixed_pattern(X: Tokens, theta: Theta, theta_0: Theta, 
     return stacked([q.moved("w_O")] * X.shape[0])
 
 
-@EQ_19_FIXED.oracle
-def gate_change_of_fixed_pattern(X: Tokens, theta: Theta, theta_0: Theta, tau_0: Any, tau_1: Any) -> Any:
-    return stacked(_gates(Pair(X, theta, theta_0, tau_0, tau_1)))
+EQ_19_FIXED.oracle(lambda X, theta, theta_0, tau_0, tau_1: stacked(_gates(Pair(X, theta, theta_0, tau_0, tau_1))))
 
 
 @EQ_19_FIXED.mutant("change of the pre-activations instead")
@@ -368,26 +344,13 @@ def value_gradient_lipschitz_bound(X: Tokens, theta: Theta, theta_0: Theta, tau_
     return q.b.per_sample * (q.b.O * q.b.slope + q.gate_constant()) * q.distance
 
 
-@EQ_20.oracle
-def change_of_value_gradient(X: Tokens, theta: Theta, theta_0: Theta, tau_0: Any, tau_1: Any) -> Any:
-    return Pair(X, theta, theta_0, tau_0, tau_1).gradient_change("W_V")
-
-
-@EQ_20.mutant("constant of a fixed pattern")
-def _(X: Tokens, theta: Theta, theta_0: Theta, tau_0: Any, tau_1: Any) -> Any:
-    q = Pair(X, theta, theta_0, tau_0, tau_1)
-    return q.b.per_sample * (q.b.O * q.b.slope + 1) * q.distance
-
-
-@EQ_20.mutant("w_O taken as fixed")
-def _(X: Tokens, theta: Theta, theta_0: Theta, tau_0: Any, tau_1: Any) -> Any:
-    q = Pair(X, theta, theta_0, tau_0, tau_1)
-    return q.b.per_sample * (q.b.O * q.b.slope + q.gate_constant() - 1) * q.distance
-
-
-@EQ_20.counterexample("all sizes 1: W_V moves from -1/1000 to 1/1000, and the gradient from 0 to 1")
-def _() -> dict[str, Any]:
-    return crossing_its_kink(Fraction(1, 1000))
+EQ_20.oracle(lambda X, theta, theta_0, tau_0, tau_1: Pair(X, theta, theta_0, tau_0, tau_1).gradient_change("W_V"))
+EQ_20.mutant("constant of a fixed pattern", "q.gate_constant() -> 1")
+EQ_20.mutant("w_O taken as fixed", "q.b.O * q.b.slope + q.gate_constant() -> q.b.O * q.b.slope + q.gate_constant() - 1")
+EQ_20.counterexample(
+    "all sizes 1: W_V moves from -1/1000 to 1/1000, and the gradient from 0 to 1",
+    lambda: crossing_its_kink(Fraction(1, 1000)),
+)
 
 
 EQ_20_FIXED = drawn_in_pairs(
@@ -429,21 +392,9 @@ def value_gradient_bound_of_fixed_pattern(X: Tokens, theta: Theta, theta_0: Thet
     return q.b.per_sample * (q.b.O * q.b.slope + 1) * q.distance
 
 
-@EQ_20_FIXED.oracle
-def change_of_value_gradient_of_fixed_pattern(X: Tokens, theta: Theta, theta_0: Theta, tau_0: Any, tau_1: Any) -> Any:
-    return Pair(X, theta, theta_0, tau_0, tau_1).gradient_change("W_V")
-
-
-@EQ_20_FIXED.mutant("w_O taken as fixed")
-def _(X: Tokens, theta: Theta, theta_0: Theta, tau_0: Any, tau_1: Any) -> Any:
-    q = Pair(X, theta, theta_0, tau_0, tau_1)
-    return q.b.per_sample * q.b.O * q.b.slope * q.distance
-
-
-@EQ_20_FIXED.mutant("attention taken as fixed")
-def _(X: Tokens, theta: Theta, theta_0: Theta, tau_0: Any, tau_1: Any) -> Any:
-    q = Pair(X, theta, theta_0, tau_0, tau_1)
-    return q.b.per_sample * q.distance
+EQ_20_FIXED.oracle(lambda X, theta, theta_0, tau_0, tau_1: Pair(X, theta, theta_0, tau_0, tau_1).gradient_change("W_V"))
+EQ_20_FIXED.mutant("w_O taken as fixed", "q.b.per_sample -> q.b.per_sample * q.b.O; q.b.O * q.b.slope + 1 -> q.b.slope")
+EQ_20_FIXED.mutant("attention taken as fixed", "q.b.per_sample * (q.b.O * q.b.slope + 1) -> q.b.per_sample")
 
 
 @EQ_20_FIXED.mutant("||theta' - theta||^2")

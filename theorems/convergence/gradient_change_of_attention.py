@@ -120,40 +120,24 @@ def query_gradient_change(X: Tokens, theta: Theta, theta_0: Theta, tau_0: Any, t
     return stacked([first, q.product_change(with_tokens=False) * (tau_0 * tau_1 * q.b.C_x), first])
 
 
-@EQ_21.mutant("change of U dropped")
-def _(X: Tokens, theta: Theta, theta_0: Theta, tau_0: Any, tau_1: Any) -> Any:
-    q = Factors(X, theta, theta_0, tau_0, tau_1)
-    second, last = q.product_change(with_tokens=False), q.split_change(with_U=0)
-    return stacked([second, last, last]) * (tau_0 * tau_1 * q.b.C_x)
-
-
-@EQ_21.mutant("change of h dropped")
-def _(X: Tokens, theta: Theta, theta_0: Theta, tau_0: Any, tau_1: Any) -> Any:
-    q = Factors(X, theta, theta_0, tau_0, tau_1)
-    second, last = q.product_change(with_tokens=False), q.split_change(with_h=0)
-    return stacked([second, last, last]) * (tau_0 * tau_1 * q.b.C_x)
-
-
-@EQ_21.counterexample("tokens 1 and -1, each seen by a neuron of its own: 3/2 against 1/2 on the second line")
-def _() -> dict[str, Any]:
-    return {
-        "X": [[1], [-1]],
-        "theta": [[1, 1, 1, 1], [0, 0, -1, Fraction(1, 2)]],
-        "theta_0": [[1, 1, 1, 0], [0, 0, -1, 0]],
-        "tau_0": 1,
-        "tau_1": 1,
-    }
-
-
-@EQ_21.counterexample("tokens (1, 1) and (0, -1), one of them active: the last line is below the left side")
-def _() -> dict[str, Any]:
-    return {
-        "X": [[1, 1], [0, -1]],
-        "theta": [[0, 1, 0, 1, 0, 1, 1]],
-        "theta_0": [[0, 1, 0, 1, 0, 1, 0]],
-        "tau_0": 1,
-        "tau_1": 1,
-    }
+EQ_21.mutant("change of U dropped", "q.split_change() -> q.split_change(with_U=0)")
+EQ_21.mutant("change of h dropped", "q.split_change() -> q.split_change(with_h=0)")
+EQ_21.counterexample(
+    "tokens 1 and -1, each seen by a neuron of its own: 3/2 against 1/2 on the second line",
+    X=[[1], [-1]],
+    theta=[[1, 1, 1, 1], [0, 0, -1, Fraction(1, 2)]],
+    theta_0=[[1, 1, 1, 0], [0, 0, -1, 0]],
+    tau_0=1,
+    tau_1=1,
+)
+EQ_21.counterexample(
+    "tokens (1, 1) and (0, -1), one of them active: the last line is below the left side",
+    X=[[1, 1], [0, -1]],
+    theta=[[0, 1, 0, 1, 0, 1, 1]],
+    theta_0=[[0, 1, 0, 1, 0, 1, 0]],
+    tau_0=1,
+    tau_1=1,
+)
 
 
 EQ_21_TOKENS = drawn_in_pairs(
@@ -180,21 +164,11 @@ def query_gradient_change_bound(X: Tokens, theta: Theta, theta_0: Theta, tau_0: 
     return q.split_change() * (tau_0 * tau_1 * q.root)
 
 
-@EQ_21_TOKENS.oracle
-def change_of_query_gradient(X: Tokens, theta: Theta, theta_0: Theta, tau_0: Any, tau_1: Any) -> Any:
-    return Pair(X, theta, theta_0, tau_0, tau_1).gradient_change("W_Q")
-
-
-@EQ_21_TOKENS.mutant("change of U dropped")
-def _(X: Tokens, theta: Theta, theta_0: Theta, tau_0: Any, tau_1: Any) -> Any:
-    q = Factors(X, theta, theta_0, tau_0, tau_1)
-    return q.split_change(with_U=0) * (tau_0 * tau_1 * q.root)
-
-
-@EQ_21_TOKENS.mutant("change of h dropped")
-def _(X: Tokens, theta: Theta, theta_0: Theta, tau_0: Any, tau_1: Any) -> Any:
-    q = Factors(X, theta, theta_0, tau_0, tau_1)
-    return q.split_change(with_h=0) * (tau_0 * tau_1 * q.root)
+EQ_21_TOKENS.oracle(
+    lambda X, theta, theta_0, tau_0, tau_1: Pair(X, theta, theta_0, tau_0, tau_1).gradient_change("W_Q")
+)
+EQ_21_TOKENS.mutant("change of U dropped", "q.split_change() -> q.split_change(with_U=0)")
+EQ_21_TOKENS.mutant("change of h dropped", "q.split_change() -> q.split_change(with_h=0)")
 
 
 # -- Eq. (22) ----------------------------------------------------------------------------------------------------------
@@ -259,28 +233,17 @@ def covariance_change(X: Tokens, theta: Theta, theta_0: Theta, tau_0: Any, tau_1
     return stacked([left, *_lines_22(q, 0), left])
 
 
-@EQ_22.mutant("lambda_K for 3 lambda_K")
-def _(X: Tokens, theta: Theta, theta_0: Theta, tau_0: Any, tau_1: Any) -> Any:
-    q = Factors(X, theta, theta_0, tau_0, tau_1)
-    last = (q.root**2 + q.b.K * q.b.slope) * q.distance
-    return stacked([*_lines_22(q, 0), last, last])
-
-
-@EQ_22.mutant("C_x in place of C_x^2 d_s")
-def _(X: Tokens, theta: Theta, theta_0: Theta, tau_0: Any, tau_1: Any) -> Any:
-    q = Factors(X, theta, theta_0, tau_0, tau_1)
-    last = (q.b.C_x + 3 * q.b.K * q.b.slope) * q.distance
-    return stacked([*_lines_22(q, 0), last, last])
-
-
-@EQ_22.counterexample("d_s = d = d_m = 1, C_x = 2, W_Q moves from 0 to 1: 100 before, 52 after the last step")
-def _() -> dict[str, Any]:
-    return {"X": [[2]], "theta": [[1, 1, 0, 0]], "theta_0": [[0, 1, 0, 0]], "tau_0": 1, "tau_1": 1}
-
-
-@EQ_22.counterexample("C_x = 32: U itself moves by more than the last line allows")
-def _() -> dict[str, Any]:
-    return _steep(2**18, 32)
+EQ_22.mutant("lambda_K for 3 lambda_K", "3 * q.b.K -> q.b.K")
+EQ_22.mutant("C_x in place of C_x^2 d_s", "q.root ** 2 -> q.b.C_x")
+EQ_22.counterexample(
+    "d_s = d = d_m = 1, C_x = 2, W_Q moves from 0 to 1: 100 before, 52 after the last step",
+    X=[[2]],
+    theta=[[1, 1, 0, 0]],
+    theta_0=[[0, 1, 0, 0]],
+    tau_0=1,
+    tau_1=1,
+)
+EQ_22.counterexample("C_x = 32: U itself moves by more than the last line allows", lambda: _steep(2**18, 32))
 
 
 EQ_22_ALL = drawn_in_pairs(
@@ -319,10 +282,7 @@ def _(X: Tokens, theta: Theta, theta_0: Theta, tau_0: Any, tau_1: Any) -> Any:
     return stacked([(q.root**2 + 3 * q.b.K * q.b.slope) * q.distance] * X.shape[0])
 
 
-@EQ_22_ALL.mutant("attention taken as fixed")
-def _(X: Tokens, theta: Theta, theta_0: Theta, tau_0: Any, tau_1: Any) -> Any:
-    q = Pair(X, theta, theta_0, tau_0, tau_1)
-    return stacked([q.root**2 * q.distance] * X.shape[0])
+EQ_22_ALL.mutant("attention taken as fixed", "q.root ** 2 * (1 + 3 * q.b.K * q.b.slope) -> q.root ** 2")
 
 
 # -- Eqs. (23), (24) ---------------------------------------------------------------------------------------------------
@@ -492,19 +452,13 @@ def _across_a_kink(W_Q: list[int], W_K: list[int]) -> dict[str, Any]:
     }
 
 
-@EQ_23.counterexample("tokens (1, 1) and (-1, 1): W_V crosses a kink and the gradient jumps by 2")
-def _() -> dict[str, Any]:
-    return _across_a_kink([0, 0], [1, 0])
-
-
-@EQ_23.counterexample("no ReLU changes its state, C_x = 32: the lost factor C_x^2 d_s")
-def _() -> dict[str, Any]:
-    return _steep(2**18, 32)
-
-
-@EQ_24.counterexample("tokens (1, 1) and (-1, 1): W_V crosses a kink and the gradient jumps by 2")
-def _() -> dict[str, Any]:
-    return _across_a_kink([0, 1], [0, 0])
+EQ_23.counterexample(
+    "tokens (1, 1) and (-1, 1): W_V crosses a kink and the gradient jumps by 2", lambda: _across_a_kink([0, 0], [1, 0])
+)
+EQ_23.counterexample("no ReLU changes its state, C_x = 32: the lost factor C_x^2 d_s", lambda: _steep(2**18, 32))
+EQ_24.counterexample(
+    "tokens (1, 1) and (-1, 1): W_V crosses a kink and the gradient jumps by 2", lambda: _across_a_kink([0, 1], [0, 0])
+)
 
 
 @EQ_24.counterexample("no ReLU changes its state, C_x = 32, a large W_Q: the lost factor C_x^2 d_s")

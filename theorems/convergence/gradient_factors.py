@@ -96,18 +96,11 @@ U_AND_H.domain("all pre-activations zero")(zero_pre_activations)
 U_AND_H.domain("balanced attention")(balanced_attention)
 
 
-@U_AND_H.mutant("C_x in place of its square")
-def _(
-    X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, w_O: OutputWeights, tau_0: PositiveScale
-) -> Any:
-    return _larger_lines(X, W_Q, W_K, W_V, w_O, tau_0, power=1)
-
-
-@U_AND_H.mutant("lambda_O dropped")
-def _(
-    X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, w_O: OutputWeights, tau_0: PositiveScale
-) -> Any:
-    return _larger_lines(X, W_Q, W_K, W_V, w_O, tau_0, output=1 / frobenius_norm(w_O))
+U_AND_H.mutant("C_x in place of its square", power=1)
+U_AND_H.mutant(
+    "lambda_O dropped",
+    lambda X, W_Q, W_K, W_V, w_O, tau_0: _larger_lines(X, W_Q, W_K, W_V, w_O, tau_0, output=1 / frobenius_norm(w_O)),
+)
 
 
 H_DIFFERENCE = Claim(
@@ -162,20 +155,8 @@ def changes_of_h(
     return _h_changes(X, *at_both_ends(W_Q, W_K, W_V, w_O, W_Q_0, W_K_0, W_V_0, w_O_0), tau_0)
 
 
-@H_DIFFERENCE.mutant("term of relu' dropped")
-def _(
-    X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, w_O: OutputWeights, W_Q_0: QueryWeights,
-    W_K_0: KeyWeights, W_V_0: ValueWeights, w_O_0: OutputWeights, tau_0: PositiveScale,
-) -> Any:  # fmt: skip
-    return _h_bound(X, *at_both_ends(W_Q, W_K, W_V, w_O, W_Q_0, W_K_0, W_V_0, w_O_0), tau_0, gate=0)
-
-
-@H_DIFFERENCE.mutant("last lambda_O dropped")
-def _(
-    X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, w_O: OutputWeights, W_Q_0: QueryWeights,
-    W_K_0: KeyWeights, W_V_0: ValueWeights, w_O_0: OutputWeights, tau_0: PositiveScale,
-) -> Any:  # fmt: skip
-    return _h_bound(X, *at_both_ends(W_Q, W_K, W_V, w_O, W_Q_0, W_K_0, W_V_0, w_O_0), tau_0, output=0)
+H_DIFFERENCE.mutant("term of relu' dropped", gate=0)
+H_DIFFERENCE.mutant("last lambda_O dropped", output=0)
 
 
 @H_DIFFERENCE.counterexample(
@@ -235,17 +216,5 @@ def changes_of_h_of_fixed_pattern(
 H_OF_FIXED_PATTERN.domain("close pairs")(close_pairs)
 
 
-@H_OF_FIXED_PATTERN.mutant("lambda_O dropped")
-def _(
-    X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, w_O: OutputWeights, W_Q_0: QueryWeights,
-    W_K_0: KeyWeights, W_V_0: ValueWeights, w_O_0: OutputWeights, tau_0: PositiveScale,
-) -> Any:  # fmt: skip
-    return _h_bound(X, *at_both_ends(W_Q, W_K, W_V, w_O, W_Q_0, W_K_0, W_V_0, w_O_0), tau_0, gate=0, output=0)
-
-
-@H_OF_FIXED_PATTERN.mutant("half of the bound")
-def _(
-    X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, w_O: OutputWeights, W_Q_0: QueryWeights,
-    W_K_0: KeyWeights, W_V_0: ValueWeights, w_O_0: OutputWeights, tau_0: PositiveScale,
-) -> Any:  # fmt: skip
-    return _h_bound(X, *at_both_ends(W_Q, W_K, W_V, w_O, W_Q_0, W_K_0, W_V_0, w_O_0), tau_0, gate=0) / sqrt(4)
+H_OF_FIXED_PATTERN.mutant("lambda_O dropped", output=0)
+H_OF_FIXED_PATTERN.mutant("half of the bound", lambda value: value / sqrt(4))

@@ -224,25 +224,18 @@ def _changed(
     return _row([hidden, W_Q_slope, W_Q_slope, W_V_slope, W_V_slope])
 
 
-@D1_GRADIENTS.mutant("relu for relu', as the extraction prints it")
-def _(
-    X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, w_O: OutputWeights, tau_0: Scale, tau_1: Scale
-) -> Any:
-    return _changed(X, W_Q, W_K, W_V, w_O, tau_0, tau_1, gate=relu)
-
-
-@D1_GRADIENTS.mutant("rank-one term of the softmax Jacobian dropped")
-def _(
-    X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, w_O: OutputWeights, tau_0: Scale, tau_1: Scale
-) -> Any:
-    return _changed(X, W_Q, W_K, W_V, w_O, tau_0, tau_1, covariance=diag)
-
-
-@D1_GRADIENTS.mutant("1/d_s of average pooling")
-def _(
-    X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, w_O: OutputWeights, tau_0: Scale, tau_1: Scale
-) -> Any:
-    return _changed(X, W_Q, W_K, W_V, w_O, tau_0, tau_1, pooling="average")
+D1_GRADIENTS.mutant(
+    "relu for relu', as the extraction prints it",
+    lambda X, W_Q, W_K, W_V, w_O, tau_0, tau_1: _changed(X, W_Q, W_K, W_V, w_O, tau_0, tau_1, gate=relu),
+)
+D1_GRADIENTS.mutant(
+    "rank-one term of the softmax Jacobian dropped",
+    lambda X, W_Q, W_K, W_V, w_O, tau_0, tau_1: _changed(X, W_Q, W_K, W_V, w_O, tau_0, tau_1, covariance=diag),
+)
+D1_GRADIENTS.mutant(
+    "1/d_s of average pooling",
+    lambda X, W_Q, W_K, W_V, w_O, tau_0, tau_1: _changed(X, W_Q, W_K, W_V, w_O, tau_0, tau_1, pooling="average"),
+)
 
 
 @D1_GRADIENTS.mutant("tau_0 dropped")
@@ -255,11 +248,10 @@ def _(
     return _changed(X, W_Q, W_K, W_V, w_O, tau_0, tau_1, keys=without_scale)
 
 
-@D1_GRADIENTS.mutant("gradient in W_K in place of that in W_Q")
-def _(
-    X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, w_O: OutputWeights, tau_0: Scale, tau_1: Scale
-) -> Any:
-    return _changed(X, W_Q, W_K, W_V, w_O, tau_0, tau_1, keys=key_gradient)
+D1_GRADIENTS.mutant(
+    "gradient in W_K in place of that in W_Q",
+    lambda X, W_Q, W_K, W_V, w_O, tau_0, tau_1: _changed(X, W_Q, W_K, W_V, w_O, tau_0, tau_1, keys=key_gradient),
+)
 
 
 GRADIENT_IN_W_K = Claim(
@@ -286,11 +278,9 @@ def gradient_in_keys(
     return key_gradient(X, W_Q, W_K, W_V, w_O, tau_0, tau_1)
 
 
-@GRADIENT_IN_W_K.oracle
-def gradient_in_keys_by_differentiation(
-    X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, w_O: OutputWeights, tau_0: Scale, tau_1: Scale
-) -> Any:
-    return _by_differentiation(X, W_Q, W_K, W_V, w_O, tau_0, tau_1, "W_K", "sum")
+GRADIENT_IN_W_K.oracle(
+    lambda X, W_Q, W_K, W_V, w_O, tau_0, tau_1: _by_differentiation(X, W_Q, W_K, W_V, w_O, tau_0, tau_1, "W_K", "sum")
+)
 
 
 @GRADIENT_IN_W_K.mutant("W_K in place of W_Q")
@@ -301,15 +291,5 @@ def _(
     return exchanged
 
 
-@GRADIENT_IN_W_K.mutant("relu for relu'")
-def _(
-    X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, w_O: OutputWeights, tau_0: Scale, tau_1: Scale
-) -> Any:
-    return key_gradient(X, W_Q, W_K, W_V, w_O, tau_0, tau_1, gate=relu)
-
-
-@GRADIENT_IN_W_K.mutant("outer product the other way round")
-def _(
-    X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, w_O: OutputWeights, tau_0: Scale, tau_1: Scale
-) -> Any:
-    return query_gradient(X, W_Q, W_Q, W_V, w_O, tau_0, tau_1)
+GRADIENT_IN_W_K.mutant("relu for relu'", gate=relu)
+GRADIENT_IN_W_K.mutant("outer product the other way round", "key_gradient -> query_gradient; W_K -> W_Q")

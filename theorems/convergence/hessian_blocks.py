@@ -134,35 +134,29 @@ def printed_scalar_output(
     return _scalar_output(x, w_Q, w_K, w_V, w_O, tau_1, tau_0)
 
 
-@EQ_71.oracle
-def network_at_width_one(
-    x: ScalarTokens, w_Q: Queries, w_K: Weights, w_V: Weights, w_O: Weights, tau_0: Scale, tau_1: Scale
-) -> Any:
-    return scalar_network(x, w_Q, w_K, w_V, w_O, tau_0, tau_1)
-
-
-@EQ_71.mutant("no factor outside")
-def _(
-    x: ScalarTokens, w_Q: Queries, w_K: Weights, w_V: Weights, w_O: Weights, tau_0: Scale, tau_1: Scale
-) -> Any:  # fmt: skip
-    return _scalar_output(x, w_Q, w_K, w_V, w_O, tau_1, tau_1 / tau_1)
-
-
-@EQ_71.mutant("average over tokens")
-def _(
-    x: ScalarTokens, w_Q: Queries, w_K: Weights, w_V: Weights, w_O: Weights, tau_0: Scale, tau_1: Scale
-) -> Any:  # fmt: skip
-    return _scalar_output(x, w_Q, w_K, w_V, w_O, tau_1, tau_0) / x.shape[0]
-
-
-@EQ_71.counterexample("two equal tokens, tau_0 = 2, tau_1 = 3: f = 6, printed 4")
-def _() -> dict[str, Any]:
-    return {"x": [[1], [1]], "w_Q": [[1]], "w_K": [[1]], "w_V": [[1]], "w_O": [[1]], "tau_0": 2, "tau_1": 3}
-
-
-@EQ_71.counterexample("all sizes and weights 1, tau_0 = 2, tau_1 = 3: f = 3, printed 2")
-def _() -> dict[str, Any]:
-    return {"x": [[1]], "w_Q": [[1]], "w_K": [[1]], "w_V": [[1]], "w_O": [[1]], "tau_0": 2, "tau_1": 3}
+EQ_71.oracle(lambda x, w_Q, w_K, w_V, w_O, tau_0, tau_1: scalar_network(x, w_Q, w_K, w_V, w_O, tau_0, tau_1))
+EQ_71.mutant("no factor outside", "tau_0 -> tau_1 / tau_1")
+EQ_71.mutant("average over tokens", lambda value, x: value / x.shape[0])
+EQ_71.counterexample(
+    "two equal tokens, tau_0 = 2, tau_1 = 3: f = 6, printed 4",
+    x=[[1], [1]],
+    w_Q=[[1]],
+    w_K=[[1]],
+    w_V=[[1]],
+    w_O=[[1]],
+    tau_0=2,
+    tau_1=3,
+)
+EQ_71.counterexample(
+    "all sizes and weights 1, tau_0 = 2, tau_1 = 3: f = 3, printed 2",
+    x=[[1]],
+    w_Q=[[1]],
+    w_K=[[1]],
+    w_V=[[1]],
+    w_O=[[1]],
+    tau_0=2,
+    tau_1=3,
+)
 
 
 EQ_71_SCALES = Claim(
@@ -188,25 +182,9 @@ def scalar_output(
     return _scalar_output(x, w_Q, w_K, w_V, w_O, tau_0, tau_1)
 
 
-@EQ_71_SCALES.oracle
-def network_with_scalar_tokens(
-    x: ScalarTokens, w_Q: Queries, w_K: Weights, w_V: Weights, w_O: Weights, tau_0: Scale, tau_1: Scale
-) -> Any:
-    return scalar_network(x, w_Q, w_K, w_V, w_O, tau_0, tau_1)
-
-
-@EQ_71_SCALES.mutant("tau_0 and tau_1 exchanged, as printed")
-def _(
-    x: ScalarTokens, w_Q: Queries, w_K: Weights, w_V: Weights, w_O: Weights, tau_0: Scale, tau_1: Scale
-) -> Any:  # fmt: skip
-    return _scalar_output(x, w_Q, w_K, w_V, w_O, tau_1, tau_0)
-
-
-@EQ_71_SCALES.mutant("w_Q and w_V exchanged")
-def _(
-    x: ScalarTokens, w_Q: Queries, w_K: Weights, w_V: Weights, w_O: Weights, tau_0: Scale, tau_1: Scale
-) -> Any:  # fmt: skip
-    return _scalar_output(x, w_V, w_K, w_Q, w_O, tau_0, tau_1)
+EQ_71_SCALES.oracle(lambda x, w_Q, w_K, w_V, w_O, tau_0, tau_1: scalar_network(x, w_Q, w_K, w_V, w_O, tau_0, tau_1))
+EQ_71_SCALES.mutant("tau_0 and tau_1 exchanged, as printed", "tau_0 -> tau_1; tau_1 -> tau_0")
+EQ_71_SCALES.mutant("w_Q and w_V exchanged", "w_Q -> w_V; w_V -> w_Q")
 
 
 EQ_73 = Claim(
@@ -233,18 +211,13 @@ def scalar_query_gradient(
     return (w_K @ logit_slope(x, w_Q, w_K, w_V, w_O, tau_0, tau_1)).T
 
 
-@EQ_73.oracle
-def query_gradient_by_differentiation(
-    x: ScalarTokens, w_Q: Queries, w_K: Weights, w_V: Weights, w_O: Weights, tau_0: Scale, tau_1: Scale
-) -> Any:
-    return jacobian(scalar_network, "w_Q")(x, w_Q, w_K, w_V, w_O, tau_0, tau_1)
-
-
-@EQ_73.mutant("w_Q for w_K")
-def _(
-    x: ScalarTokens, w_Q: Queries, w_K: Weights, w_V: Weights, w_O: Weights, tau_0: Scale, tau_1: Scale
-) -> Any:  # fmt: skip
-    return (w_Q @ logit_slope(x, w_Q, w_K, w_V, w_O, tau_0, tau_1)).T
+EQ_73.oracle(
+    lambda x, w_Q, w_K, w_V, w_O, tau_0, tau_1: jacobian(scalar_network, "w_Q")(x, w_Q, w_K, w_V, w_O, tau_0, tau_1)
+)
+EQ_73.mutant(
+    "w_Q for w_K",
+    lambda x, w_Q, w_K, w_V, w_O, tau_0, tau_1: (w_Q @ logit_slope(x, w_Q, w_K, w_V, w_O, tau_0, tau_1)).T,
+)
 
 
 @EQ_73.mutant("relu for its derivative, as extracted")
@@ -258,11 +231,7 @@ def _(
     return (w_K @ sum(terms) * tau_0 * tau_1).T
 
 
-@EQ_73.mutant("tau_1 inside the softmax, as Eq. (71) is printed")
-def _(
-    x: ScalarTokens, w_Q: Queries, w_K: Weights, w_V: Weights, w_O: Weights, tau_0: Scale, tau_1: Scale
-) -> Any:  # fmt: skip
-    return (w_K @ logit_slope(x, w_Q, w_K, w_V, w_O, tau_1, tau_0)).T
+EQ_73.mutant("tau_1 inside the softmax, as Eq. (71) is printed", "tau_0 -> tau_1; tau_1 -> tau_0")
 
 
 # -- what no Hessian contains ------------------------------------------------------------------------------------------
@@ -307,22 +276,6 @@ def gradients_on_both_sides(
     return slope(x, w_Q, w_K, w_V, w_O, tau_0, tau_1) - slope(x, w_Q, w_K, -w_V, w_O, tau_0, tau_1)
 
 
-@KINKS.mutant("no jump, as H_VV = 0 suggests")
-def _(
-    x: ScalarTokens, w_Q: Queries, w_K: Weights, w_V: Weights, w_O: Weights, tau_0: Scale, tau_1: Scale
-) -> Any:  # fmt: skip
-    return (w_V * 0).T
-
-
-@KINKS.mutant("sum without absolute values")
-def _(
-    x: ScalarTokens, w_Q: Queries, w_K: Weights, w_V: Weights, w_O: Weights, tau_0: Scale, tau_1: Scale
-) -> Any:  # fmt: skip
-    return _jump(x, w_Q, w_K, w_V, w_O, tau_0, tau_1, lambda mean: mean)
-
-
-@KINKS.mutant("active tokens on one side only")
-def _(
-    x: ScalarTokens, w_Q: Queries, w_K: Weights, w_V: Weights, w_O: Weights, tau_0: Scale, tau_1: Scale
-) -> Any:  # fmt: skip
-    return _jump(x, w_Q, w_K, w_V, w_O, tau_0, tau_1, relu)
+KINKS.mutant("no jump, as H_VV = 0 suggests", lambda w_V: (w_V * 0).T)
+KINKS.mutant("sum without absolute values", size=lambda mean: mean)
+KINKS.mutant("active tokens on one side only", size=relu)

@@ -64,11 +64,7 @@ def query_query_block(
     return w_K @ logit_curvature(x, w_Q, w_K, w_V, w_O, tau_0, tau_1) @ w_K.T
 
 
-@H_QQ.oracle
-def query_query_by_differentiation(
-    x: ScalarTokens, w_Q: Queries, w_K: Weights, w_V: Weights, w_O: Weights, tau_0: Scale, tau_1: Scale
-) -> Any:
-    return block("w_Q", "w_Q", x, w_Q, w_K, w_V, w_O, tau_0, tau_1)
+H_QQ.oracle(lambda x, w_Q, w_K, w_V, w_O, tau_0, tau_1: block("w_Q", "w_Q", x, w_Q, w_K, w_V, w_O, tau_0, tau_1))
 
 
 @H_QQ.mutant("Gamma_i as printed")
@@ -92,11 +88,7 @@ def _(
     return w_K @ logit_curvature(x, w_Q, w_K, w_V, w_O, tau_0, tau_1, diagonal) @ w_K.T
 
 
-@H_QQ.mutant("tau_0 tau_1^2")
-def _(
-    x: ScalarTokens, w_Q: Queries, w_K: Weights, w_V: Weights, w_O: Weights, tau_0: Scale, tau_1: Scale
-) -> Any:  # fmt: skip
-    return w_K @ logit_curvature(x, w_Q, w_K, w_V, w_O, tau_0, tau_1) @ w_K.T * tau_1 / tau_0
+H_QQ.mutant("tau_0 tau_1^2", lambda value, tau_0, tau_1: value * tau_1 / tau_0)
 
 
 H_QK = Claim(
@@ -126,35 +118,29 @@ def printed_query_key_block(
     return w_K @ logit_curvature(x, w_Q, w_K, w_V, w_O, tau_0, tau_1) @ w_Q.T
 
 
-@H_QK.oracle
-def query_key_by_differentiation(
-    x: ScalarTokens, w_Q: Queries, w_K: Weights, w_V: Weights, w_O: Weights, tau_0: Scale, tau_1: Scale
-) -> Any:
-    return block("w_Q", "w_K", x, w_Q, w_K, w_V, w_O, tau_0, tau_1)
-
-
-@H_QK.mutant("w_K twice")
-def _(
-    x: ScalarTokens, w_Q: Queries, w_K: Weights, w_V: Weights, w_O: Weights, tau_0: Scale, tau_1: Scale
-) -> Any:  # fmt: skip
-    return w_K @ logit_curvature(x, w_Q, w_K, w_V, w_O, tau_0, tau_1) @ w_K.T
-
-
-@H_QK.mutant("tau_0 tau_1")
-def _(
-    x: ScalarTokens, w_Q: Queries, w_K: Weights, w_V: Weights, w_O: Weights, tau_0: Scale, tau_1: Scale
-) -> Any:  # fmt: skip
-    return w_K @ logit_curvature(x, w_Q, w_K, w_V, w_O, tau_0, tau_1) @ w_Q.T / tau_0
-
-
-@H_QK.counterexample("two tokens 0 and 1, w_Q = 2, w_K = w_V = w_O = tau_1 = 1, tau_0 = 1/2")
-def _() -> dict[str, Any]:
-    return {"x": [[0], [1]], "w_Q": [[2]], "w_K": [[1]], "w_V": [[1]], "w_O": [[1]], "tau_0": "1/2", "tau_1": 1}
-
-
-@H_QK.counterexample("two tokens 0 and 1, w_Q = w_K = 0: the entry is 1/8, printed 0")
-def _() -> dict[str, Any]:
-    return {"x": [[0], [1]], "w_Q": [[0]], "w_K": [[0]], "w_V": [[1]], "w_O": [[1]], "tau_0": "1/2", "tau_1": 1}
+H_QK.oracle(lambda x, w_Q, w_K, w_V, w_O, tau_0, tau_1: block("w_Q", "w_K", x, w_Q, w_K, w_V, w_O, tau_0, tau_1))
+H_QK.mutant("w_K twice", "w_Q.T -> w_K.T")
+H_QK.mutant("tau_0 tau_1", lambda value, tau_0: value / tau_0)
+H_QK.counterexample(
+    "two tokens 0 and 1, w_Q = 2, w_K = w_V = w_O = tau_1 = 1, tau_0 = 1/2",
+    x=[[0], [1]],
+    w_Q=[[2]],
+    w_K=[[1]],
+    w_V=[[1]],
+    w_O=[[1]],
+    tau_0="1/2",
+    tau_1=1,
+)
+H_QK.counterexample(
+    "two tokens 0 and 1, w_Q = w_K = 0: the entry is 1/8, printed 0",
+    x=[[0], [1]],
+    w_Q=[[0]],
+    w_K=[[0]],
+    w_V=[[1]],
+    w_O=[[1]],
+    tau_0="1/2",
+    tau_1=1,
+)
 
 
 PRODUCT_RULE = Claim(
@@ -184,18 +170,13 @@ def query_key_block(
     return curvature + eye(d_m) * logit_slope(x, w_Q, w_K, w_V, w_O, tau_0, tau_1)
 
 
-@PRODUCT_RULE.oracle
-def query_key_of_the_network(
-    x: ScalarTokens, w_Q: Queries, w_K: Weights, w_V: Weights, w_O: Weights, tau_0: Scale, tau_1: Scale
-) -> Any:
-    return block("w_Q", "w_K", x, w_Q, w_K, w_V, w_O, tau_0, tau_1)
-
-
-@PRODUCT_RULE.mutant("second term missing, as printed")
-def _(
-    x: ScalarTokens, w_Q: Queries, w_K: Weights, w_V: Weights, w_O: Weights, tau_0: Scale, tau_1: Scale
-) -> Any:  # fmt: skip
-    return w_K @ logit_curvature(x, w_Q, w_K, w_V, w_O, tau_0, tau_1) @ w_Q.T
+PRODUCT_RULE.oracle(
+    lambda x, w_Q, w_K, w_V, w_O, tau_0, tau_1: block("w_Q", "w_K", x, w_Q, w_K, w_V, w_O, tau_0, tau_1)
+)
+PRODUCT_RULE.mutant(
+    "second term missing, as printed",
+    lambda x, w_Q, w_K, w_V, w_O, tau_0, tau_1: w_K @ logit_curvature(x, w_Q, w_K, w_V, w_O, tau_0, tau_1) @ w_Q.T,
+)
 
 
 @PRODUCT_RULE.mutant("transposed")
@@ -238,32 +219,12 @@ def query_value_block(
     return w_K @ mixed_factor(x, w_Q, w_K, w_V, w_O, tau_0, tau_1).T
 
 
-@H_QV.oracle
-def query_value_by_differentiation(
-    x: ScalarTokens, w_Q: Queries, w_K: Weights, w_V: Weights, w_O: Weights, tau_0: Scale, tau_1: Scale
-) -> Any:
-    return block("w_Q", "w_V", x, w_Q, w_K, w_V, w_O, tau_0, tau_1)
-
-
-@H_QV.mutant("transposed")
-def _(
-    x: ScalarTokens, w_Q: Queries, w_K: Weights, w_V: Weights, w_O: Weights, tau_0: Scale, tau_1: Scale
-) -> Any:  # fmt: skip
-    return mixed_factor(x, w_Q, w_K, w_V, w_O, tau_0, tau_1) @ w_K.T
-
-
-@H_QV.mutant("w_V for w_O")
-def _(
-    x: ScalarTokens, w_Q: Queries, w_K: Weights, w_V: Weights, w_O: Weights, tau_0: Scale, tau_1: Scale
-) -> Any:  # fmt: skip
-    return w_K @ mixed_factor(x, w_Q, w_K, w_V, w_V, tau_0, tau_1).T
-
-
-@H_QV.mutant("tau_0^2 tau_1")
-def _(
-    x: ScalarTokens, w_Q: Queries, w_K: Weights, w_V: Weights, w_O: Weights, tau_0: Scale, tau_1: Scale
-) -> Any:  # fmt: skip
-    return w_K @ mixed_factor(x, w_Q, w_K, w_V, w_O, tau_0, tau_1).T * tau_0
+H_QV.oracle(lambda x, w_Q, w_K, w_V, w_O, tau_0, tau_1: block("w_Q", "w_V", x, w_Q, w_K, w_V, w_O, tau_0, tau_1))
+H_QV.mutant(
+    "transposed", lambda x, w_Q, w_K, w_V, w_O, tau_0, tau_1: mixed_factor(x, w_Q, w_K, w_V, w_O, tau_0, tau_1) @ w_K.T
+)
+H_QV.mutant("w_V for w_O", "w_O -> w_V")
+H_QV.mutant("tau_0^2 tau_1", lambda value, tau_0: value * tau_0)
 
 
 H_QO = Claim(
@@ -292,25 +253,14 @@ def query_output_block(
     return w_K @ mixed_factor(x, w_Q, w_K, w_V, w_V, tau_0, tau_1).T
 
 
-@H_QO.oracle
-def query_output_by_differentiation(
-    x: ScalarTokens, w_Q: Queries, w_K: Weights, w_V: Weights, w_O: Weights, tau_0: Scale, tau_1: Scale
-) -> Any:
-    return block("w_Q", "w_O", x, w_Q, w_K, w_V, w_O, tau_0, tau_1)
-
-
-@H_QO.mutant("the block of w_V")
-def _(
-    x: ScalarTokens, w_Q: Queries, w_K: Weights, w_V: Weights, w_O: Weights, tau_0: Scale, tau_1: Scale
-) -> Any:  # fmt: skip
-    return block("w_Q", "w_V", x, w_Q, w_K, w_V, w_O, tau_0, tau_1)
-
-
-@H_QO.mutant("w_O for w_V")
-def _(
-    x: ScalarTokens, w_Q: Queries, w_K: Weights, w_V: Weights, w_O: Weights, tau_0: Scale, tau_1: Scale
-) -> Any:  # fmt: skip
-    return w_K @ mixed_factor(x, w_Q, w_K, w_V, w_O, tau_0, tau_1).T
+H_QO.oracle(lambda x, w_Q, w_K, w_V, w_O, tau_0, tau_1: block("w_Q", "w_O", x, w_Q, w_K, w_V, w_O, tau_0, tau_1))
+H_QO.mutant(
+    "the block of w_V",
+    lambda x, w_Q, w_K, w_V, w_O, tau_0, tau_1: block("w_Q", "w_V", x, w_Q, w_K, w_V, w_O, tau_0, tau_1),
+)
+H_QO.mutant(
+    "w_O for w_V", lambda x, w_Q, w_K, w_V, w_O, tau_0, tau_1: w_K @ mixed_factor(x, w_Q, w_K, w_V, w_O, tau_0, tau_1).T
+)
 
 
 H_OV = Claim(
@@ -346,11 +296,7 @@ def output_value_block(
     return diag(output_value_entries(x, w_Q, w_K, w_V, tau_0, tau_1))
 
 
-@H_OV.oracle
-def output_value_by_differentiation(
-    x: ScalarTokens, w_Q: Queries, w_K: Weights, w_V: Weights, w_O: Weights, tau_0: Scale, tau_1: Scale
-) -> Any:
-    return block("w_O", "w_V", x, w_Q, w_K, w_V, w_O, tau_0, tau_1)
+H_OV.oracle(lambda x, w_Q, w_K, w_V, w_O, tau_0, tau_1: block("w_O", "w_V", x, w_Q, w_K, w_V, w_O, tau_0, tau_1))
 
 
 @H_OV.mutant("relu for its derivative, as extracted")
@@ -417,15 +363,11 @@ def key_blocks_by_differentiation(
     return concatenate([block("w_K", name, *arguments) for name in ("w_K", "w_V", "w_O", "w_Q")], axis=1)
 
 
-@KEY_BLOCKS.mutant("the blocks of w_Q")
-def _(
-    x: ScalarTokens, w_Q: Queries, w_K: Weights, w_V: Weights, w_O: Weights, tau_0: Scale, tau_1: Scale
-) -> Any:  # fmt: skip
-    return _key_blocks(x, w_Q, w_K, w_V, w_O, tau_0, tau_1, w_K, w_K)
-
-
-@KEY_BLOCKS.mutant("w_K on the right of H_KK")
-def _(
-    x: ScalarTokens, w_Q: Queries, w_K: Weights, w_V: Weights, w_O: Weights, tau_0: Scale, tau_1: Scale
-) -> Any:  # fmt: skip
-    return _key_blocks(x, w_Q, w_K, w_V, w_O, tau_0, tau_1, w_Q, w_K)
+KEY_BLOCKS.mutant(
+    "the blocks of w_Q",
+    lambda x, w_Q, w_K, w_V, w_O, tau_0, tau_1: _key_blocks(x, w_Q, w_K, w_V, w_O, tau_0, tau_1, w_K, w_K),
+)
+KEY_BLOCKS.mutant(
+    "w_K on the right of H_KK",
+    lambda x, w_Q, w_K, w_V, w_O, tau_0, tau_1: _key_blocks(x, w_Q, w_K, w_V, w_O, tau_0, tau_1, w_Q, w_K),
+)

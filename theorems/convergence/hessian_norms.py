@@ -72,9 +72,9 @@ def sum_of_block_norms(A: BlockMatrix) -> Any:
     return sum(spectral_norm(B) for row in symmetric_from_blocks(A) for B in row)
 
 
-@BLOCK_SUM.oracle
-def norm_of_the_whole(A: BlockMatrix) -> Any:
-    return spectral_norm(concatenate([concatenate(row, axis=1) for row in symmetric_from_blocks(A)], axis=0))
+BLOCK_SUM.oracle(
+    lambda A: spectral_norm(concatenate([concatenate(row, axis=1) for row in symmetric_from_blocks(A)], axis=0))
+)
 
 
 @BLOCK_SUM.domain("one diagonal block")
@@ -82,15 +82,12 @@ def _(arrays: dict[str, Any], sizes: dict[str, int], rng: Any) -> None:
     arrays["A"][:, 1:] = 0.0
 
 
-@BLOCK_SUM.mutant("largest block")
-def _(A: BlockMatrix) -> Any:
-    return maximum(stacked([spectral_norm(B) for row in symmetric_from_blocks(A) for B in row]))
-
-
-@BLOCK_SUM.mutant("diagonal blocks alone")
-def _(A: BlockMatrix) -> Any:
-    blocks = symmetric_from_blocks(A)
-    return sum(spectral_norm(blocks[i][i]) for i in range(4))
+BLOCK_SUM.mutant(
+    "largest block", lambda A: maximum(stacked([spectral_norm(B) for row in symmetric_from_blocks(A) for B in row]))
+)
+BLOCK_SUM.mutant(
+    "diagonal blocks alone", lambda A: sum(spectral_norm(symmetric_from_blocks(A)[i][i]) for i in range(4))
+)
 
 
 @BLOCK_SUM.mutant("off-diagonal blocks alone")
@@ -197,14 +194,8 @@ def previous_lines_of_the_printed_chain(
     return stacked([_qq_norm(x, w_Q, w_K, w_V, w_O), *_qq_lines(x, w_Q, w_K, w_V, w_O, R, inside=False)[:-1]])
 
 
-@QQ_NORM.mutant("two weights bounded by 3 sqrt(d_m) + R")
-def _(x: ScalarTokens, w_Q: Queries, w_K: Weights, w_V: Weights, w_O: Weights, R: Radius) -> Any:
-    return stacked(_qq_lines(x, w_Q, w_K, w_V, w_O, R, inside=False, power=2))
-
-
-@QQ_NORM.mutant("sum without absolute value")
-def _(x: ScalarTokens, w_Q: Queries, w_K: Weights, w_V: Weights, w_O: Weights, R: Radius) -> Any:
-    return -stacked(_qq_lines(x, w_Q, w_K, w_V, w_O, R, inside=False))
+QQ_NORM.mutant("two weights bounded by 3 sqrt(d_m) + R", power=2)
+QQ_NORM.mutant("sum without absolute value", lambda value: -value)
 
 
 def _ones(d_m: int) -> dict[str, Any]:
@@ -212,19 +203,16 @@ def _ones(d_m: int) -> dict[str, Any]:
     return {"x": [[1], [-1]], **{name: [[1]] * d_m for name in ("w_Q", "w_K", "w_V", "w_O")}}
 
 
-@QQ_NORM.counterexample("tokens 1, -1 and 1/2")
-def _() -> dict[str, Any]:
-    return {"x": [[1], [-1], ["1/2"]], "w_Q": [[1]], "w_K": [[1]], "w_V": [[1]], "w_O": [[1]], "R": 0, "C_x": 1}
-
-
-@QQ_NORM.counterexample("tokens 1 and -1, d_m = 1, all weights 1: the bound is 0, the norm is not")
-def _() -> dict[str, Any]:
-    return {**_ones(1), "R": 0, "C_x": 1}
-
-
-@QQ_NORM.counterexample("tokens 1 and -1, d_m = 5, where 1 - 8 exp(-d_m/2) > 0, all weights 1: as at d_m = 1")
-def _() -> dict[str, Any]:
-    return {**_ones(5), "R": 0, "C_x": 1}
+QQ_NORM.counterexample(
+    "tokens 1, -1 and 1/2", x=[[1], [-1], ["1/2"]], w_Q=[[1]], w_K=[[1]], w_V=[[1]], w_O=[[1]], R=0, C_x=1
+)
+QQ_NORM.counterexample(
+    "tokens 1 and -1, d_m = 1, all weights 1: the bound is 0, the norm is not", lambda: {**_ones(1), "R": 0, "C_x": 1}
+)
+QQ_NORM.counterexample(
+    "tokens 1 and -1, d_m = 5, where 1 - 8 exp(-d_m/2) > 0, all weights 1: as at d_m = 1",
+    lambda: {**_ones(5), "R": 0, "C_x": 1},
+)
 
 
 QQ_ABSOLUTE = Claim(
@@ -282,9 +270,7 @@ def _(x: ScalarTokens, w_Q: Queries, w_K: Weights, w_V: Weights, w_O: Weights, R
     return stacked([*_qq_lines(x, w_Q, w_K, w_V, w_O, R, inside=False), right[-1]])
 
 
-@QQ_ABSOLUTE.mutant("three weights for four")
-def _(x: ScalarTokens, w_Q: Queries, w_K: Weights, w_V: Weights, w_O: Weights, R: Radius, C_x: Bound) -> Any:
-    return stacked(_qq_chain(x, w_Q, w_K, w_V, w_O, R, C_x, power=3))
+QQ_ABSOLUTE.mutant("three weights for four", power=3)
 
 
 # -- the norm of H_{O,V} -----------------------------------------------------------------------------------------------
@@ -339,24 +325,12 @@ def previous_output_value_lines(x: ScalarTokens, w_Q: Queries, w_K: Weights, w_V
     return stacked([_ov_norm(x, w_Q, w_K, w_V, w_O), *_ov_lines(x, w_Q, w_K, w_V, inside=False)[:-1]])
 
 
-@OV_NORM.mutant("mean over the tokens")
-def _(x: ScalarTokens, w_Q: Queries, w_K: Weights, w_V: Weights, w_O: Weights) -> Any:
-    return stacked(_ov_lines(x, w_Q, w_K, w_V, inside=False)) / x.shape[0]
-
-
-@OV_NORM.mutant("tau_0 for tau_1")
-def _(x: ScalarTokens, w_Q: Queries, w_K: Weights, w_V: Weights, w_O: Weights) -> Any:
-    return stacked(_ov_lines(x, w_Q, w_K, w_V, inside=False)) / sqrt(w_Q.shape[0] + 1)
-
-
-@OV_NORM.counterexample("tokens 1 and -1, d_m = 1, all weights 1: the bound is 0, the entry is not")
-def _() -> dict[str, Any]:
-    return _ones(1)
-
-
-@OV_NORM.counterexample("tokens 1 and -1, d_m = 5, where 1 - 8 exp(-d_m/2) > 0, all weights 1: as at d_m = 1")
-def _() -> dict[str, Any]:
-    return _ones(5)
+OV_NORM.mutant("mean over the tokens", lambda value, x: value / x.shape[0])
+OV_NORM.mutant("tau_0 for tau_1", lambda value, w_Q: value / sqrt(w_Q.shape[0] + 1))
+OV_NORM.counterexample("tokens 1 and -1, d_m = 1, all weights 1: the bound is 0, the entry is not", lambda: _ones(1))
+OV_NORM.counterexample(
+    "tokens 1 and -1, d_m = 5, where 1 - 8 exp(-d_m/2) > 0, all weights 1: as at d_m = 1", lambda: _ones(5)
+)
 
 
 OV_ABSOLUTE = Claim(
@@ -386,9 +360,9 @@ def output_value_lines(x: ScalarTokens, w_Q: Queries, w_K: Weights, w_V: Weights
     return stacked(_ov_chain(x, w_Q, w_K, w_V))
 
 
-@OV_ABSOLUTE.oracle
-def lines_before(x: ScalarTokens, w_Q: Queries, w_K: Weights, w_V: Weights, w_O: Weights) -> Any:
-    return stacked([_ov_norm(x, w_Q, w_K, w_V, w_O), *_ov_chain(x, w_Q, w_K, w_V)[:-1]])
+OV_ABSOLUTE.oracle(
+    lambda x, w_Q, w_K, w_V, w_O: stacked([_ov_norm(x, w_Q, w_K, w_V, w_O), *_ov_chain(x, w_Q, w_K, w_V)[:-1]])
+)
 
 
 @OV_ABSOLUTE.mutant("absolute value outside the sum, as printed")

@@ -122,24 +122,10 @@ def _block_norms(x: Any, width: int, generator: Any) -> Any:
     return torch.stack([*mixed, entries.abs().max()]) * width**0.5
 
 
-@QV_QO_NORM.part("sequence")
-def norms_at_width(x: ScalarTokens, scale: int, generator: Any) -> Any:
-    return _block_norms(x, scale, generator)[:2]
-
-
-@QV_QO_NORM.mutant("sqrt(d_m) times the norm tends to 1")
-def _(x: ScalarTokens) -> Any:
-    return printed_limits(x) + 1
-
-
-@QV_QO_NORM.mutant("the second moment for the variance")
-def _(x: ScalarTokens) -> Any:
-    return printed_limits(x) + total(x * x) / x.shape[0]
-
-
-@QV_QO_NORM.counterexample("tokens 0 and 2: both limits are sqrt 2, printed 0")
-def _() -> dict[str, Any]:
-    return {"x": [[0], [2]]}
+QV_QO_NORM.part("sequence", lambda x, scale, generator: _block_norms(x, scale, generator)[:2])
+QV_QO_NORM.mutant("sqrt(d_m) times the norm tends to 1", lambda value: value + 1)
+QV_QO_NORM.mutant("the second moment for the variance", lambda value, x: value + total(x * x) / x.shape[0])
+QV_QO_NORM.counterexample("tokens 0 and 2: both limits are sqrt 2, printed 0", x=[[0], [2]])
 
 
 BLOCK_LIMITS = Claim(
@@ -170,14 +156,10 @@ def block_limits(x: ScalarTokens) -> Any:
     return stacked([mixed, mixed, size])
 
 
-@BLOCK_LIMITS.part("sequence")
-def scaled_norms_at_width(x: ScalarTokens, scale: int, generator: Any) -> Any:
-    return _block_norms(x, scale, generator)
-
-
-@BLOCK_LIMITS.mutant("0 for H_QV and H_QO, as printed")
-def _(x: ScalarTokens) -> Any:
-    return stacked([total(x * 0), total(x * 0), absolute(total(x))])
+BLOCK_LIMITS.part("sequence", lambda x, scale, generator: _block_norms(x, scale, generator))
+BLOCK_LIMITS.mutant(
+    "0 for H_QV and H_QO, as printed", lambda x: stacked([total(x * 0), total(x * 0), absolute(total(x))])
+)
 
 
 @BLOCK_LIMITS.mutant("0 for H_OV, as printed")
@@ -254,18 +236,8 @@ def previous_mixed_lines(
     return stacked([norms[0], *lines[:3], norms[1], *lines[4:7]])
 
 
-@QV_QO_EXPLICIT.mutant("O(1/d_m), as printed")
-def _(
-    x: ScalarTokens, w_Q: Queries, w_K: Weights, w_V: Weights, w_O: Weights, R: Radius, C_x: Bound
-) -> Any:  # fmt: skip
-    return stacked(_mixed_lines(x, w_Q, w_K, w_V, w_O, R, C_x, width_power=2))
-
-
-@QV_QO_EXPLICIT.mutant("one weight bounded by 3 sqrt(d_m) + R")
-def _(
-    x: ScalarTokens, w_Q: Queries, w_K: Weights, w_V: Weights, w_O: Weights, R: Radius, C_x: Bound
-) -> Any:  # fmt: skip
-    return stacked(_mixed_lines(x, w_Q, w_K, w_V, w_O, R, C_x, factors=1))
+QV_QO_EXPLICIT.mutant("O(1/d_m), as printed", width_power=2)
+QV_QO_EXPLICIT.mutant("one weight bounded by 3 sqrt(d_m) + R", factors=1)
 
 
 # -- the Hessian as a whole --------------------------------------------------------------------------------------------
@@ -433,11 +405,7 @@ def hessian_norms(x: ScalarTokens, w_Q: Queries, w_K: Weights, w_V: Weights, w_O
     return stacked([total(absolute(output)), total(absolute(value)), spectral_norm(H)])
 
 
-@OO_VV.mutant("order 1/d_m")
-def _(
-    x: ScalarTokens, w_Q: Queries, w_K: Weights, w_V: Weights, w_O: Weights, R: Radius, C_x: Bound
-) -> Any:  # fmt: skip
-    return _whole_bound(x, w_Q, _parts(x, w_Q, R, C_x)) * (sqrt(w_Q.shape[0]) / w_Q.shape[0])
+OO_VV.mutant("order 1/d_m", lambda value, w_Q: value * (sqrt(w_Q.shape[0]) / w_Q.shape[0]))
 
 
 @OO_VV.mutant("H_OV of order 1/d_m, as printed")

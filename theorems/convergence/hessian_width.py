@@ -132,9 +132,7 @@ def _(arrays: dict[str, Any], sizes: dict[str, int], rng: np.random.Generator) -
         arrays[name][:] = 3.0
 
 
-@THM_3.mutant("1/d_m, as the proof has it for the block of O and V")
-def _(X: Tokens, theta: Theta, R: Radius) -> Any:
-    return hessian_constant(X, R) / theta.shape[0]
+THM_3.mutant("1/d_m, as the proof has it for the block of O and V", "sqrt(theta.shape[0]) -> theta.shape[0]")
 
 
 @THM_3.mutant("tau_1 d_s B dropped: no block of O and V")
@@ -142,9 +140,7 @@ def _(X: Tokens, theta: Theta, R: Radius) -> Any:
     return (hessian_constant(X, R) - frobenius_norm(X) * X.shape[0]) / sqrt(theta.shape[0])
 
 
-@THM_3.mutant("no blocks but that of O and V")
-def _(X: Tokens, theta: Theta, R: Radius) -> Any:
-    return frobenius_norm(X) * X.shape[0] / sqrt(theta.shape[0])
+THM_3.mutant("no blocks but that of O and V", lambda X, theta: frobenius_norm(X) * X.shape[0] / sqrt(theta.shape[0]))
 
 
 # -- the remark --------------------------------------------------------------------------------------------------------
@@ -208,9 +204,7 @@ def kernel_change_allowed_by_hessian(X: Tokens, theta: Theta, theta_0: Theta, R:
     return _allowed(X, theta, theta_0, R)[1]
 
 
-@REMARK.oracle
-def change_of_kernel(X: Tokens, theta: Theta, theta_0: Theta) -> Any:
-    return _kernel_change(*_gradients(X, theta, theta_0))
+REMARK.oracle(lambda X, theta, theta_0: _kernel_change(*_gradients(X, theta, theta_0)))
 
 
 @REMARK.mutant("bound times d_m^{-1/2}")
@@ -218,9 +212,7 @@ def _(X: Tokens, theta: Theta, theta_0: Theta, R: Radius) -> Any:
     return _allowed(X, theta, theta_0, R, width=sqrt(theta.shape[0]))[1]
 
 
-@REMARK.mutant("||theta - theta^0||^2")
-def _(X: Tokens, theta: Theta, theta_0: Theta, R: Radius) -> Any:
-    return _allowed(X, theta, theta_0, R, power=2)[1]
+REMARK.mutant("||theta - theta^0||^2", power=2)
 
 
 def _values_cross(crossing: int) -> dict[str, Any]:
@@ -231,14 +223,14 @@ def _values_cross(crossing: int) -> dict[str, Any]:
     return {"X": [[1]], "theta": theta, "theta_0": theta_0, "R": Fraction(1)}
 
 
-@REMARK.counterexample("one token 1, five neurons: one value weight moves from -10^-6 to 10^-6, the kernel by 1/5")
-def _() -> dict[str, Any]:
-    return _values_cross(1)
-
-
-@REMARK.counterexample("one token 1, five neurons: all value weights move from -10^-6 to 10^-6, the kernel from 0 to 1")
-def _() -> dict[str, Any]:
-    return _values_cross(5)
+REMARK.counterexample(
+    "one token 1, five neurons: one value weight moves from -10^-6 to 10^-6, the kernel by 1/5",
+    lambda: _values_cross(1),
+)
+REMARK.counterexample(
+    "one token 1, five neurons: all value weights move from -10^-6 to 10^-6, the kernel from 0 to 1",
+    lambda: _values_cross(5),
+)
 
 
 def _one_sign(X: Any, theta: Any, theta_0: Any) -> Any:
@@ -306,11 +298,7 @@ def changes_of_fixed_pattern(X: Tokens, theta: Theta, theta_0: Theta) -> Any:
     return stacked([frobenius_norm(after - before), _kernel_change(after, before)])
 
 
-@FIXED_PATTERN.mutant("1/d_m")
-def _(X: Tokens, theta: Theta, theta_0: Theta, R: Radius) -> Any:
-    return stacked(list(_allowed(X, theta, theta_0, R, width=sqrt(theta.shape[0]))))
-
-
-@FIXED_PATTERN.mutant("||theta - theta^0||^2")
-def _(X: Tokens, theta: Theta, theta_0: Theta, R: Radius) -> Any:
-    return stacked(list(_allowed(X, theta, theta_0, R, power=2)))
+FIXED_PATTERN.mutant(
+    "1/d_m", lambda X, theta, theta_0, R: stacked(list(_allowed(X, theta, theta_0, R, width=sqrt(theta.shape[0]))))
+)
+FIXED_PATTERN.mutant("||theta - theta^0||^2", power=2)

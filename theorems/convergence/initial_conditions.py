@@ -69,14 +69,8 @@ def norm_exceedances(formula: Any, generator: Any, samples: int, d_m: Width, d: 
     return [at_most_probability("a norm above its bound", int(above.sum()), above.numel(), 8 * math.exp(-d_m / 2))]
 
 
-@EQ_44.mutant("constant 2")
-def _(d_m: Width, d: Dimension) -> tuple[float, float]:
-    return 2 * math.sqrt(d_m / d), 2.0
-
-
-@EQ_44.mutant("O(1) for all")
-def _(d_m: Width, d: Dimension) -> tuple[float, float]:
-    return 4.0, 4.0
+EQ_44.mutant("constant 2", lambda d_m, d: (2 * math.sqrt(d_m / d), 2.0))
+EQ_44.mutant("O(1) for all", lambda: (4.0, 4.0))
 
 
 # -- what Eqs. (2) and (3) ask for -------------------------------------------------------------------------------------
@@ -146,9 +140,7 @@ def printed_lecun_conditions(N: SampleCount, d_s: Length, C_x: Bound, d: Dimensi
     return _printed_45(N, d_s, C_x, d, d_m)
 
 
-@EQ_45_46.part("cost")
-def lecun_conditions(N: int, d_s: int, C_x: int, d: int, d_m: int) -> list[Fraction]:
-    return _lecun_conditions(N, d_s, C_x, d, d_m)
+EQ_45_46.part("cost", lambda N, d_s, C_x, d, d_m: _lecun_conditions(N, d_s, C_x, d, d_m))
 
 
 @EQ_45_46.mutant("(45) without d_m")
@@ -193,9 +185,7 @@ def lecun_conditions_in_all_sizes(N: SampleCount, d_s: Length, C_x: Bound, d: Di
     return [rows[0] * (1 + Fraction(mixed, d)), rows[1], rows[2] * (1 + Fraction(mixed, d * d_m)), rows[3]]
 
 
-@EQ_45_ALL.part("cost")
-def lecun_conditions_by_norms(N: int, d_s: int, C_x: int, d: int, d_m: int) -> list[Fraction]:
-    return _lecun_conditions(N, d_s, C_x, d, d_m)
+EQ_45_ALL.part("cost", lambda N, d_s, C_x, d, d_m: _lecun_conditions(N, d_s, C_x, d, d_m))
 
 
 @EQ_45_ALL.mutant("(45) as printed")
@@ -240,19 +230,9 @@ def ntk_conditions(N: int, d_s: int, C_x: int, d: int, d_m: int) -> list[Fractio
     return squared_conditions(N, d_s, C_x, Fraction(1, d_m**2), Fraction(1, d_m), norm, norm)
 
 
-@EQ_57_58.mutant("(57) with d_s^{3/2}")
-def _(N: SampleCount, d_s: Length, C_x: Bound, d: Dimension, d_m: Width) -> list[int]:
-    return [N * d_s**3 * C_x**6, N**2 * d_s**6 * C_x**4 * (1 + 4 * C_x**4 * d_s**2) ** 2]
-
-
-@EQ_57_58.mutant("(58) with sqrt(N)")
-def _(N: SampleCount, d_s: Length, C_x: Bound, d: Dimension, d_m: Width) -> list[int]:
-    return [N * d_s**5 * C_x**6, N * d_s**6 * C_x**4 * (1 + 4 * C_x**4 * d_s**2) ** 2]
-
-
-@EQ_57_58.mutant("(57) with C_x")
-def _(N: SampleCount, d_s: Length, C_x: Bound, d: Dimension, d_m: Width) -> list[int]:
-    return [N * d_s**5 * C_x**2, N**2 * d_s**6 * C_x**4 * (1 + 4 * C_x**4 * d_s**2) ** 2]
+EQ_57_58.mutant("(57) with d_s^{3/2}", "5 -> 3")
+EQ_57_58.mutant("(58) with sqrt(N)", "N ** 2 -> N")
+EQ_57_58.mutant("(57) with C_x", "C_x ** 6 -> C_x ** 2")
 
 
 # -- the widths --------------------------------------------------------------------------------------------------------
@@ -310,11 +290,5 @@ def smallest_widths(N: int, d_s: int, C_x: int, d: int) -> list[Fraction]:
     return rows
 
 
-@C3_WIDTHS.mutant("N^2 for both")
-def _(N: SampleCount, d_s: Length, C_x: Bound, d: Dimension) -> list[int]:
-    return [N**2, N**2]
-
-
-@C3_WIDTHS.mutant("N for tau_0 = 1/d_m")
-def _(N: SampleCount, d_s: Length, C_x: Bound, d: Dimension) -> list[int]:
-    return [N**3, N]
+C3_WIDTHS.mutant("N^2 for both", lambda N: [N**2, N**2])
+C3_WIDTHS.mutant("N for tau_0 = 1/d_m", lambda N: [N**3, N])

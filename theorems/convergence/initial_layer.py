@@ -94,10 +94,7 @@ def eigenvalue_of_first_token(
     return smallest_eigenvalue(F @ F.T)
 
 
-@EQ_47.mutant("largest eigenvalue")
-def _(X: Samples, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, tau_0: Scale, tau_1: Scale) -> Any:
-    F = last_hidden_layer(X, W_Q, W_K, W_V, tau_0, tau_1, "sum")
-    return symmetric_eigenvalues(F @ F.T)[-1]
+EQ_47.mutant("largest eigenvalue", "smallest_eigenvalue(F @ F.T) -> symmetric_eigenvalues(F @ F.T)[-1]")
 
 
 @EQ_47.mutant("a sum of positive semidefinite matrices F_i F_i^T")
@@ -148,14 +145,8 @@ def perturbed_singular_value(
     return first * X.shape[1] - sum((spectral_norm(F - layers[0]) for F in layers[1:]), first * 0)
 
 
-@EQ_47_PERTURBED.mutant("average over tokens on one side only")
-def _(X: Samples, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, tau_0: Scale, tau_1: Scale) -> Any:
-    return smallest_singular_value(last_hidden_layer(X, W_Q, W_K, W_V, tau_0, tau_1, "average"))
-
-
-@EQ_47_PERTURBED.mutant("tau_1 twice")
-def _(X: Samples, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, tau_0: Scale, tau_1: Scale) -> Any:
-    return smallest_singular_value(last_hidden_layer(X, W_Q, W_K, W_V, tau_0, tau_1, "sum")) * tau_1
+EQ_47_PERTURBED.mutant("average over tokens on one side only", pooling="average")
+EQ_47_PERTURBED.mutant("tau_1 twice", lambda value, tau_1: value * tau_1)
 
 
 # -- Eq. (48) and its use under NTK initialisation ---------------------------------------------------------------------
@@ -242,9 +233,7 @@ def features_and_variance(Phi: Features, eta_V: Variance) -> dict[str, Any]:
     return {"Phi": Phi, "eta_V": eta_V}
 
 
-@EQ_48.mutant("d_m lambda_0, its expected order, without 1/4")
-def _(Phi: Features, eta_V: Variance, d_m: Any) -> float:
-    return d_m * float(lambda_0(Phi, eta_V))
+EQ_48.mutant("d_m lambda_0, its expected order, without 1/4", lambda Phi, eta_V, d_m: d_m * float(lambda_0(Phi, eta_V)))
 
 
 @EQ_48.mutant("mean of the diagonal for lambda_0")
@@ -280,16 +269,8 @@ def sum_of_largest_eigenvalues(Phi: Features, W_V: ValueWeights) -> Any:
     return symmetric_eigenvalues(F @ F.T)[1:].sum()
 
 
-@NARROW.mutant("trace and largest eigenvalue")
-def _(Phi: Features, W_V: ValueWeights) -> Any:
-    F = relu(Phi @ W_V.T)
-    return trace(F @ F.T) + symmetric_eigenvalues(F @ F.T)[-1]
-
-
-@NARROW.mutant("without relu")
-def _(Phi: Features, W_V: ValueWeights) -> Any:
-    F = Phi @ W_V.T
-    return trace(F @ F.T)
+NARROW.mutant("trace and largest eigenvalue", "trace(F @ F.T) -> trace(F @ F.T) + symmetric_eigenvalues(F @ F.T)[-1]")
+NARROW.mutant("without relu", "relu(Phi @ W_V.T) -> Phi @ W_V.T")
 
 
 EQ_60_61 = Claim(
@@ -324,19 +305,9 @@ def expected_eigenvalue_at_most(Phi: Features, d_m: Width) -> Any:
     return lambda_0(Phi, 1)
 
 
-@EQ_60_61.oracle
-def expected_eigenvalue_by_printed_bound(Phi: Features, delta: Failure, d_m: Width) -> Any:
-    return (1 - delta) * lambda_0(Phi, 1) * rational(d_m, 4)
-
-
-@EQ_60_61.mutant("tau_1 = 1")
-def _(Phi: Features, d_m: Width) -> Any:
-    return lambda_0(Phi, 1) * d_m
-
-
-@EQ_60_61.mutant("tau_1 = 1/d_m")
-def _(Phi: Features, d_m: Width) -> Any:
-    return lambda_0(Phi, 1) * rational(1, d_m)
+EQ_60_61.oracle(lambda Phi, delta, d_m: (1 - delta) * lambda_0(Phi, 1) * rational(d_m, 4))
+EQ_60_61.mutant("tau_1 = 1", lambda value, d_m: value * d_m)
+EQ_60_61.mutant("tau_1 = 1/d_m", lambda value, d_m: value * rational(1, d_m))
 
 
 @EQ_60_61.inputs
@@ -344,9 +315,12 @@ def features_and_failure(Phi: Features, delta: Failure, d_m: Width) -> dict[str,
     return {"Phi": Phi, "delta": delta, "d_m": d_m}
 
 
-@EQ_60_61.counterexample("Phi = 1, d_m = 16, delta = 1/10: the expectation is 1/2, the printed bound makes it 9/5")
-def _() -> dict[str, Any]:
-    return {"Phi": [[1]], "delta": "1/10", "d_m": 16}
+EQ_60_61.counterexample(
+    "Phi = 1, d_m = 16, delta = 1/10: the expectation is 1/2, the printed bound makes it 9/5",
+    Phi=[[1]],
+    delta="1/10",
+    d_m=16,
+)
 
 
 EQ_60_SCALED = Claim(
@@ -384,14 +358,8 @@ def features_alone(Phi: Features) -> dict[str, Any]:
     return {"Phi": Phi}
 
 
-@EQ_60_SCALED.mutant("d_m lambda_0 / 4, as printed")
-def _(Phi: Features, eta_V: Variance, d_m: Any) -> float:
-    return d_m * float(lambda_0(Phi, eta_V)) / 4
-
-
-@EQ_60_SCALED.mutant("lambda_0")
-def _(Phi: Features, eta_V: Variance, d_m: Any) -> float:
-    return float(lambda_0(Phi, eta_V))
+EQ_60_SCALED.mutant("d_m lambda_0 / 4, as printed", lambda Phi, eta_V, d_m: d_m * float(lambda_0(Phi, eta_V)) / 4)
+EQ_60_SCALED.mutant("lambda_0", lambda Phi, eta_V: float(lambda_0(Phi, eta_V)))
 
 
 # -- the loss at initialisation ----------------------------------------------------------------------------------------
@@ -450,14 +418,8 @@ def large_losses(formula: Any, generator: Any, samples: int, X: Samples, d_m: Wi
     return tests
 
 
-@LOSS.mutant("without sqrt(N)")
-def _(N: SampleCount, C_y: float, v: float) -> float:
-    return C_y + math.sqrt(v / LOSS_DELTA)
-
-
-@LOSS.mutant("N^{1/4}")
-def _(N: SampleCount, C_y: float, v: float) -> float:
-    return float(N**0.25 * (C_y + math.sqrt(v / LOSS_DELTA)))
+LOSS.mutant("without sqrt(N)", lambda C_y, v: C_y + math.sqrt(v / LOSS_DELTA))
+LOSS.mutant("N^{1/4}", lambda N, C_y, v: float(N**0.25 * (C_y + math.sqrt(v / LOSS_DELTA))))
 
 
 # -- Appendix C.5 ------------------------------------------------------------------------------------------------------
@@ -517,9 +479,12 @@ def _(Phi: Features, d_m: Width) -> Any:
     return stacked([largest * rational(d_m, Phi.shape[1]), largest])
 
 
-@C5.counterexample("d = 1, features 1, -1, 1, d_m = 64, hidden constant 10^-9: alpha = 0 at every width")
-def _() -> dict[str, Any]:
-    return {"Phi": [[1], [-1], [1]], "c": "1/1000000000", "d_m": 64}
+C5.counterexample(
+    "d = 1, features 1, -1, 1, d_m = 64, hidden constant 10^-9: alpha = 0 at every width",
+    Phi=[[1], [-1], [1]],
+    c="1/1000000000",
+    d_m=64,
+)
 
 
 C5_BOUNDED = Claim(
@@ -548,14 +513,8 @@ def eigenvalue_of_first_layer(Phi: Features, W_V: ValueWeights, tau_1: Scale) ->
     return smallest_eigenvalue(F @ F.T)
 
 
-@C5_BOUNDED.mutant("tau_1^4")
-def _(Phi: Features, W_V: ValueWeights, tau_1: Scale) -> Any:
-    return (tau_1 * tau_1 * spectral_norm(W_V) * frobenius_norm(Phi)) ** 2 / Phi.shape[0]
-
-
-@C5_BOUNDED.mutant("half of it, the expectation")
-def _(Phi: Features, W_V: ValueWeights, tau_1: Scale) -> Any:
-    return (tau_1 * spectral_norm(W_V) * frobenius_norm(Phi)) ** 2 / (2 * Phi.shape[0])
+C5_BOUNDED.mutant("tau_1^4", "tau_1 -> tau_1 * tau_1")
+C5_BOUNDED.mutant("half of it, the expectation", "Phi.shape[0] -> 2 * Phi.shape[0]")
 
 
 # -- Appendix C.7 ------------------------------------------------------------------------------------------------------
@@ -625,16 +584,10 @@ def _(X: Tokens, W_Q: SquareQuery, W_K: Square, W_V: Square, tau_0: Scale, tau_1
     return _beside(tau_1 * spectral_norm(W_V) * frobenius_norm(X) * X.shape[0], by_tokens, by_matrix)
 
 
-@C7.mutant("the residual connection alone")
-def _(X: Tokens, W_Q: SquareQuery, W_K: Square, W_V: Square, tau_0: Scale, tau_1: Scale) -> Any:
-    by_matrix, by_tokens = _residual_layers(X, W_Q, W_K, W_V, tau_0, tau_1)
-    return _beside(tau_1 * frobenius_norm(X) * sqrt(X.shape[0]), by_tokens, by_matrix)
-
-
-@C7.mutant("d_s dropped")
-def _(X: Tokens, W_Q: SquareQuery, W_K: Square, W_V: Square, tau_0: Scale, tau_1: Scale) -> Any:
-    by_matrix, by_tokens = _residual_layers(X, W_Q, W_K, W_V, tau_0, tau_1)
-    return _beside(_residual_bound(X, W_V, tau_1) / X.shape[0], by_tokens, by_matrix)
+C7.mutant(
+    "the residual connection alone", "_residual_bound(X, W_V, tau_1) -> tau_1 * frobenius_norm(X) * sqrt(X.shape[0])"
+)
+C7.mutant("d_s dropped", "_residual_bound(X, W_V, tau_1) -> _residual_bound(X, W_V, tau_1) / X.shape[0]")
 
 
 @C7.mutant("the token added after the ReLU")

@@ -93,36 +93,22 @@ def _c_2(b: NormBounds, **squares: Any) -> Any:
     return b.rho * sqrt(sum(term * squares.get(name, 1) for name, term in terms.items()))
 
 
-@LEMMA_13.mutant("lambda_O^2 dropped")
-def _(
-    X: Samples, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, w_O: OutputWeights,
-    tau_0: PositiveScale, tau_1: PositiveScale,
-) -> Any:  # fmt: skip
-    return _c_2(bounds_at(X, W_Q, W_K, W_V, w_O, tau_0, tau_1), O=0)
-
-
-@LEMMA_13.mutant("lambda_V^2 dropped")
-def _(
-    X: Samples, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, w_O: OutputWeights,
-    tau_0: PositiveScale, tau_1: PositiveScale,
-) -> Any:  # fmt: skip
-    return _c_2(bounds_at(X, W_Q, W_K, W_V, w_O, tau_0, tau_1), V=0)
-
-
-@LEMMA_13.mutant("terms of W_Q and W_K dropped")
-def _(
-    X: Samples, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, w_O: OutputWeights,
-    tau_0: PositiveScale, tau_1: PositiveScale,
-) -> Any:  # fmt: skip
-    return _c_2(bounds_at(X, W_Q, W_K, W_V, w_O, tau_0, tau_1), K=0, Q=0)
-
-
-@LEMMA_13.mutant("N^{1/2} dropped in rho")
-def _(
-    X: Samples, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, w_O: OutputWeights,
-    tau_0: PositiveScale, tau_1: PositiveScale,
-) -> Any:  # fmt: skip
-    return _c_2(bounds_at(X, W_Q, W_K, W_V, w_O, tau_0, tau_1)) / sqrt(X.shape[0])
+LEMMA_13.mutant(
+    "lambda_O^2 dropped",
+    lambda X, W_Q, W_K, W_V, w_O, tau_0, tau_1: _c_2(bounds_at(X, W_Q, W_K, W_V, w_O, tau_0, tau_1), O=0),
+)
+LEMMA_13.mutant(
+    "lambda_V^2 dropped",
+    lambda X, W_Q, W_K, W_V, w_O, tau_0, tau_1: _c_2(bounds_at(X, W_Q, W_K, W_V, w_O, tau_0, tau_1), V=0),
+)
+LEMMA_13.mutant(
+    "terms of W_Q and W_K dropped",
+    lambda X, W_Q, W_K, W_V, w_O, tau_0, tau_1: _c_2(bounds_at(X, W_Q, W_K, W_V, w_O, tau_0, tau_1), K=0, Q=0),
+)
+LEMMA_13.mutant(
+    "N^{1/2} dropped in rho",
+    lambda X, W_Q, W_K, W_V, w_O, tau_0, tau_1: _c_2(bounds_at(X, W_Q, W_K, W_V, w_O, tau_0, tau_1)) / sqrt(X.shape[0]),
+)
 
 
 SUMS = Claim(
@@ -191,13 +177,7 @@ def _(
     return stacked([bounds["W_V"], bounds["W_Q"] * rational(1, 4), bounds["W_Q"], bounds["W_K"]])
 
 
-@SUMS.mutant("lambda_O and lambda_V exchanged")
-def _(
-    X: Samples, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, w_O: OutputWeights,
-    tau_0: PositiveScale, tau_1: PositiveScale,
-) -> Any:  # fmt: skip
-    bounds = _block_bounds(bounds_at(X, W_Q, W_K, W_V, w_O, tau_0, tau_1))
-    return stacked([bounds[name] for name in ("w_O", "W_V", "W_Q", "W_K")])
+SUMS.mutant("lambda_O and lambda_V exchanged", '"W_V" -> "w_O"; "w_O" -> "W_V"')
 
 
 @SUMS.mutant("C_x^2 dropped for W_Q and W_K")

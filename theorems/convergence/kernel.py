@@ -101,29 +101,13 @@ def limit_under_average_pooling(X: Samples) -> Any:
     )
 
 
-@LEMMA_1.part("sequence")
-def kernel_under_average_pooling(X: Samples, scale: int, generator: Any) -> Any:
-    return sampled_kernel(X, scale, generator, "average")
-
-
-@LEMMA_1.mutant("d_s instead of d_s^2")
-def _(X: Samples) -> Any:
-    return (relu_term(X) + step_term(X)) * X.shape[1]
-
-
-@LEMMA_1.mutant("second expectation dropped")
-def _(X: Samples) -> Any:
-    return relu_term(X) * X.shape[1] ** 2
-
-
-@LEMMA_1.counterexample("one sample of two equal tokens: the expected kernel is 1 at every width, printed 4")
-def _() -> dict[str, Any]:
-    return {"X": [[[1], [1]]]}
-
-
-@LEMMA_1.counterexample("one sample X = I_2, of full row rank: 1/2, printed 2")
-def _() -> dict[str, Any]:
-    return {"X": [[[1, 0], [0, 1]]]}
+LEMMA_1.part("sequence", lambda X, scale, generator: sampled_kernel(X, scale, generator, "average"))
+LEMMA_1.mutant("d_s instead of d_s^2", lambda X: (relu_term(X) + step_term(X)) * X.shape[1])
+LEMMA_1.mutant("second expectation dropped", lambda X: relu_term(X) * X.shape[1] ** 2)
+LEMMA_1.counterexample(
+    "one sample of two equal tokens: the expected kernel is 1 at every width, printed 4", X=[[[1], [1]]]
+)
+LEMMA_1.counterexample("one sample X = I_2, of full row rank: 1/2, printed 2", X=[[[1, 0], [0, 1]]])
 
 
 AVERAGE_POOLING = Claim(
@@ -146,24 +130,10 @@ def limiting_kernel(X: Samples) -> Any:
     return relu_term(X) + step_term(X)
 
 
-@AVERAGE_POOLING.part("sequence")
-def average_pooled_kernel(X: Samples, scale: int, generator: Any) -> Any:
-    return sampled_kernel(X, scale, generator, "average")
-
-
-@AVERAGE_POOLING.mutant("factor d_s^2, as printed")
-def _(X: Samples) -> Any:
-    return (relu_term(X) + step_term(X)) * X.shape[1] ** 2
-
-
-@AVERAGE_POOLING.mutant("second expectation dropped")
-def _(X: Samples) -> Any:
-    return relu_term(X)
-
-
-@AVERAGE_POOLING.mutant("second expectation halved")
-def _(X: Samples) -> Any:
-    return relu_term(X) + step_term(X) * rational(1, 2)
+AVERAGE_POOLING.part("sequence", lambda X, scale, generator: sampled_kernel(X, scale, generator, "average"))
+AVERAGE_POOLING.mutant("factor d_s^2, as printed", lambda value, X: value * X.shape[1] ** 2)
+AVERAGE_POOLING.mutant("second expectation dropped", lambda X: relu_term(X))
+AVERAGE_POOLING.mutant("second expectation halved", lambda X: relu_term(X) + step_term(X) * rational(1, 2))
 
 
 @AVERAGE_POOLING.mutant("matrix product instead of entrywise product")
@@ -191,19 +161,9 @@ def limiting_kernel_of_sums(X: Samples) -> Any:
     return (relu_term(X) + step_term(X)) * X.shape[1] ** 2
 
 
-@SUM_POOLING.part("sequence")
-def sum_pooled_kernel(X: Samples, scale: int, generator: Any) -> Any:
-    return sampled_kernel(X, scale, generator, "sum")
-
-
-@SUM_POOLING.mutant("no factor d_s^2")
-def _(X: Samples) -> Any:
-    return relu_term(X) + step_term(X)
-
-
-@SUM_POOLING.mutant("factor on the first expectation only")
-def _(X: Samples) -> Any:
-    return relu_term(X) * X.shape[1] ** 2 + step_term(X)
+SUM_POOLING.part("sequence", lambda X, scale, generator: sampled_kernel(X, scale, generator, "sum"))
+SUM_POOLING.mutant("no factor d_s^2", lambda X: relu_term(X) + step_term(X))
+SUM_POOLING.mutant("factor on the first expectation only", lambda X: relu_term(X) * X.shape[1] ** 2 + step_term(X))
 
 
 @SUM_POOLING.mutant("matrix product instead of entrywise product")

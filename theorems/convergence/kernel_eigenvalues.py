@@ -91,14 +91,10 @@ def smallest_eigenvalue_of_limiting_kernel(X: Samples) -> Any:
     return smallest_eigenvalue(limiting_kernel_of_means(mean_tokens(X))) * X.shape[1] ** 2
 
 
-@LEMMA_19.oracle
-def printed_growth_of_kernel_eigenvalue(X: Samples, c: Hidden) -> Any:
-    return c * rational(X.shape[0], 4 * X.shape[2])
-
-
-@LEMMA_19.mutant("trace for smallest eigenvalue")
-def _(X: Samples) -> Any:
-    return trace(limiting_kernel_of_means(mean_tokens(X))) * X.shape[1] ** 2
+LEMMA_19.oracle(lambda X, c: c * rational(X.shape[0], 4 * X.shape[2]))
+LEMMA_19.mutant(
+    "trace for smallest eigenvalue", lambda X: trace(limiting_kernel_of_means(mean_tokens(X))) * X.shape[1] ** 2
+)
 
 
 @LEMMA_19.mutant("largest eigenvalue")
@@ -106,14 +102,16 @@ def _(X: Samples) -> Any:
     return symmetric_eigenvalues(limiting_kernel_of_means(mean_tokens(X)))[-1] * X.shape[1] ** 2
 
 
-@LEMMA_19.counterexample("d = 1, N = 3 samples from {1, -1}, two of them equal; hidden constant 10^-9")
-def _() -> dict[str, Any]:
-    return {"X": [[[1]], [[-1]], [[1]]], "c": "1/1000000000"}
-
-
-@LEMMA_19.counterexample("d = 2, N = 5 samples from {e_1, -e_1, e_2, -e_2}; hidden constant 10^-9")
-def _() -> dict[str, Any]:
-    return {"X": [[[1, 0]], [[-1, 0]], [[0, 1]], [[0, -1]], [[1, 0]]], "c": "1/1000000000"}
+LEMMA_19.counterexample(
+    "d = 1, N = 3 samples from {1, -1}, two of them equal; hidden constant 10^-9",
+    X=[[[1]], [[-1]], [[1]]],
+    c="1/1000000000",
+)
+LEMMA_19.counterexample(
+    "d = 2, N = 5 samples from {e_1, -e_1, e_2, -e_2}; hidden constant 10^-9",
+    X=[[[1, 0]], [[-1, 0]], [[0, 1]], [[0, -1]], [[1, 0]]],
+    c="1/1000000000",
+)
 
 
 TWO_SIDED = Claim(
@@ -148,9 +146,7 @@ def _bounded(X: Any) -> Any:
     return stacked([half, least, (Phi * Phi).sum() / X.shape[0]])
 
 
-@TWO_SIDED.oracle
-def bounded_kernel_members(X: Samples) -> Any:
-    return _bounded(X)
+TWO_SIDED.oracle(lambda X: _bounded(X))
 
 
 @TWO_SIDED.mutant("first expectation only, with 1/2")
@@ -161,12 +157,7 @@ def _(X: Samples) -> Any:
     return stacked([least, (Phi * Phi).sum() / X.shape[0], C_x * C_x])
 
 
-@TWO_SIDED.mutant("C_x^2 / d_s")
-def _(X: Samples) -> Any:
-    Phi = mean_tokens(X)
-    C_x = sample_bound(X)
-    mean = (Phi * Phi).sum() / X.shape[0]
-    return stacked([smallest_eigenvalue(limiting_kernel_of_means(Phi)), mean, C_x * C_x / X.shape[1]])
+TWO_SIDED.mutant("C_x^2 / d_s", "C_x * C_x -> C_x * C_x / X.shape[1]")
 
 
 HERMITE_ORDER = 8
@@ -224,10 +215,7 @@ def hermite_lower_members(Phi: Features) -> Any:
     return concatenate([lower.reshape(1, -1), stacked(partial).reshape(1, -1)], axis=1)
 
 
-@HERMITE.mutant("diagonal halved")
-def _(Phi: Features) -> Any:
-    K, gram, diagonal = _chain(Phi)
-    return concatenate([stacked([K, gram]).reshape(1, -1), diagonal.reshape(1, -1) / 2], axis=1)
+HERMITE.mutant("diagonal halved", "diagonal.reshape(1, -1) -> diagonal.reshape(1, -1) / 2")
 
 
 @HERMITE.mutant("second part of the kernel only")
@@ -237,16 +225,11 @@ def _(Phi: Features) -> Any:
     return concatenate([stacked([second, gram]).reshape(1, -1), diagonal.reshape(1, -1)], axis=1)
 
 
-@HERMITE.counterexample(
-    "one row of norm^2 1/2, (1/2, 1/2): the expectation is 1/4, two terms of the series already 0.28"
+HERMITE.counterexample(
+    "one row of norm^2 1/2, (1/2, 1/2): the expectation is 1/4, two terms of the series already 0.28",
+    Phi=[["1/2", "1/2"]],
 )
-def _() -> dict[str, Any]:
-    return {"Phi": [["1/2", "1/2"]]}
-
-
-@HERMITE.counterexample("one row of norm 2: the expectation is 2, the partial sums exceed 4")
-def _() -> dict[str, Any]:
-    return {"Phi": [[2]]}
+HERMITE.counterexample("one row of norm 2: the expectation is 2, the partial sums exceed 4", Phi=[[2]])
 
 
 NORMALISED = Claim(
@@ -292,9 +275,7 @@ def deviation_from_partial_sum(Phi: Features) -> Any:
     return absolute(expected_relu_products(Phi, Phi) - series * sizes)
 
 
-@NORMALISED.mutant("rest after s = 10")
-def _(Phi: Features) -> Any:
-    return _remainder(Phi, HERMITE_ORDER + 2)
+NORMALISED.mutant("rest after s = 10", order=HERMITE_ORDER + 2)
 
 
 @NORMALISED.mutant("norms dropped")
@@ -339,24 +320,10 @@ def mean_diagonal_of_kernel(t: Ratio, d: Dimension) -> Any:
     return t * 0 + 1
 
 
-@NUMERIC.oracle
-def printed_kernel_bound(t: Ratio, d: Dimension) -> Any:
-    return _printed_growth(t, d) * rational(1, 4)
-
-
-@NUMERIC.mutant("first expectation only")
-def _(t: Ratio, d: Dimension) -> Any:
-    return t * 0 + rational(1, 2)
-
-
-@NUMERIC.mutant("trace instead of mean")
-def _(t: Ratio, d: Dimension) -> Any:
-    return t**3 * d**4
-
-
-@NUMERIC.counterexample("d = 1, N = 1000: the bound is 25, the diagonal of K is 1")
-def _() -> dict[str, Any]:
-    return {"t": "10", "d": 1}
+NUMERIC.oracle(lambda t, d: _printed_growth(t, d) * rational(1, 4))
+NUMERIC.mutant("first expectation only", lambda t: t * 0 + rational(1, 2))
+NUMERIC.mutant("trace instead of mean", lambda t, d: t**3 * d**4)
+NUMERIC.counterexample("d = 1, N = 1000: the bound is 25, the diagonal of K is 1", t="10", d=1)
 
 
 NUMERIC_ORDER = Claim(
@@ -379,19 +346,9 @@ def larger_growth(t: LargeRatio, d: Dimension) -> Any:
     return stacked([_printed_growth(t, d), t**3 * d**3])
 
 
-@NUMERIC_ORDER.oracle
-def smaller_growth(t: LargeRatio, d: Dimension) -> Any:
-    return stacked([t**3 * rational(d**3, 2), _printed_growth(t, d)])
-
-
-@NUMERIC_ORDER.mutant("18 for 9")
-def _(t: LargeRatio, d: Dimension) -> Any:
-    return stacked([(t**3 - t * t * 18) * d**3, t**3 * d**3])
-
-
-@NUMERIC_ORDER.mutant("N^{2/3} d^{1/3} for N/d")
-def _(t: LargeRatio, d: Dimension) -> Any:
-    return stacked([_printed_growth(t, d), t * t * d**3])
+NUMERIC_ORDER.oracle(lambda t, d: stacked([t**3 * rational(d**3, 2), _printed_growth(t, d)]))
+NUMERIC_ORDER.mutant("18 for 9", lambda t, d: stacked([(t**3 - t * t * 18) * d**3, t**3 * d**3]))
+NUMERIC_ORDER.mutant("N^{2/3} d^{1/3} for N/d", lambda t, d: stacked([_printed_growth(t, d), t * t * d**3]))
 
 
 # -- the remark after Lemma 19 -----------------------------------------------------------------------------------------

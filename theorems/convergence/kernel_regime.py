@@ -67,21 +67,11 @@ def derivative_along_flow(
     return jacobian(moved, "s")((y * 0)[:1, :1])
 
 
-@EQ_5.mutant("sign")
-def _(
-    X: Samples, y: Labels, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, w_O: OutputWeights,
-    tau_0: Positive, tau_1: Positive,
-) -> Any:  # fmt: skip
-    return tangent_kernel(X, W_Q, W_K, W_V, w_O, tau_0, tau_1) @ (outputs(X, W_Q, W_K, W_V, w_O, tau_0, tau_1) - y)
-
-
-@EQ_5.mutant("loss without 1/2")
-def _(
-    X: Samples, y: Labels, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, w_O: OutputWeights,
-    tau_0: Positive, tau_1: Positive,
-) -> Any:  # fmt: skip
-    error = outputs(X, W_Q, W_K, W_V, w_O, tau_0, tau_1) - y
-    return -tangent_kernel(X, W_Q, W_K, W_V, w_O, tau_0, tau_1) @ error * 2
+EQ_5.mutant(
+    "sign",
+    "-tangent_kernel(X, W_Q, W_K, W_V, w_O, tau_0, tau_1) -> tangent_kernel(X, W_Q, W_K, W_V, w_O, tau_0, tau_1)",
+)
+EQ_5.mutant("loss without 1/2", lambda value: value * 2)
 
 
 @EQ_5.mutant("w_O alone trained")
@@ -173,19 +163,15 @@ def _end_of_flow(F: Any, theta_0: Any, y: Any) -> Any:
     return (inverse(M) @ right)[:p]
 
 
-@REGRESSION.mutant("k K y")
-def _(F: Features, phi: TestFeatures, theta_0: Parameters, y: Labels) -> Any:
-    return phi @ F.T @ _gram(F) @ y
-
-
-@REGRESSION.mutant("k y")
-def _(F: Features, phi: TestFeatures, theta_0: Parameters, y: Labels) -> Any:
-    return phi @ F.T @ y
-
-
-@REGRESSION.counterexample("phi(X_1) = (1, 0), phi(X) = (1, 1), theta_0 = (0, 1), y = 3: the flow ends at 4, printed 3")
-def _() -> dict[str, Any]:
-    return {"F": [[1, 0]], "phi": [[1, 1]], "theta_0": [[0], [1]], "y": [[3]]}
+REGRESSION.mutant("k K y", lambda F, phi, y: phi @ F.T @ _gram(F) @ y)
+REGRESSION.mutant("k y", lambda F, phi, y: phi @ F.T @ y)
+REGRESSION.counterexample(
+    "phi(X_1) = (1, 0), phi(X) = (1, 1), theta_0 = (0, 1), y = 3: the flow ends at 4, printed 3",
+    F=[[1, 0]],
+    phi=[[1, 1]],
+    theta_0=[[0], [1]],
+    y=[[3]],
+)
 
 
 WITH_INITIAL = Claim(
@@ -211,14 +197,8 @@ def prediction_of_flow(F: Features, phi: TestFeatures, theta_0: Parameters, y: L
     return phi @ theta_0 + phi @ F.T @ inverse(_gram(F)) @ (y - F @ theta_0)
 
 
-@WITH_INITIAL.oracle
-def end_of_flow(F: Features, phi: TestFeatures, theta_0: Parameters, y: Labels) -> Any:
-    return phi @ _end_of_flow(F, theta_0, y)
-
-
-@WITH_INITIAL.mutant("initial output dropped at the training points")
-def _(F: Features, phi: TestFeatures, theta_0: Parameters, y: Labels) -> Any:
-    return phi @ theta_0 + phi @ F.T @ inverse(_gram(F)) @ y
+WITH_INITIAL.oracle(lambda F, phi, theta_0, y: phi @ _end_of_flow(F, theta_0, y))
+WITH_INITIAL.mutant("initial output dropped at the training points", "y - F @ theta_0 -> y")
 
 
 @WITH_INITIAL.mutant("initial output dropped at the test point")

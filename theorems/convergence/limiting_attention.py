@@ -110,14 +110,8 @@ def printed_entry_bounds(X: Sample, Y: Sample, M: Product) -> Any:
     return stacked([_middle(X, Y, M, False), _last(X, Y, M, X.shape[0])])
 
 
-@EQ_65.oracle
-def entry_and_middle(X: Sample, Y: Sample, M: Product) -> Any:
-    return stacked([_entry(X, Y, M), _middle(X, Y, M, False)])
-
-
-@EQ_65.mutant("C_x^2 without d_s")
-def _(X: Sample, Y: Sample, M: Product) -> Any:
-    return stacked([_middle(X, Y, M, False), _last(X, Y, M, 1)])
+EQ_65.oracle(lambda X, Y, M: stacked([_entry(X, Y, M), _middle(X, Y, M, False)]))
+EQ_65.mutant("C_x^2 without d_s", d_s=1)
 
 
 @EQ_65.mutant("first norm only")
@@ -125,11 +119,12 @@ def _(X: Sample, Y: Sample, M: Product) -> Any:
     return stacked([frobenius_norm(X @ Y.T @ shift_from_uniform(X, M)) / 2, _last(X, Y, M, X.shape[0]) / 2])
 
 
-@EQ_65.counterexample(
-    "d = 1, X_n = (1, 0), X_r = (1, 1/2), M = 1: the entry changes by 0.218, the middle member is 0.177"
+EQ_65.counterexample(
+    "d = 1, X_n = (1, 0), X_r = (1, 1/2), M = 1: the entry changes by 0.218, the middle member is 0.177",
+    X=[[1], [0]],
+    Y=[[1], ["1/2"]],
+    M=[[1]],
 )
-def _() -> dict[str, Any]:
-    return {"X": [[1], [0]], "Y": [[1], ["1/2"]], "M": [[1]]}
 
 
 EQ_65_TRANSPOSED = Claim(
@@ -152,19 +147,9 @@ def entry_bounds(X: Sample, Y: Sample, M: Product) -> Any:
     return stacked([_middle(X, Y, M, True), _last(X, Y, M, X.shape[0])])
 
 
-@EQ_65_TRANSPOSED.oracle
-def entry_and_transposed_middle(X: Sample, Y: Sample, M: Product) -> Any:
-    return stacked([_entry(X, Y, M), _middle(X, Y, M, True)])
-
-
-@EQ_65_TRANSPOSED.mutant("not transposed, as printed")
-def _(X: Sample, Y: Sample, M: Product) -> Any:
-    return stacked([_middle(X, Y, M, False), _last(X, Y, M, X.shape[0])])
-
-
-@EQ_65_TRANSPOSED.mutant("C_x^2 without d_s")
-def _(X: Sample, Y: Sample, M: Product) -> Any:
-    return stacked([_middle(X, Y, M, True), _last(X, Y, M, 1)])
+EQ_65_TRANSPOSED.oracle(lambda X, Y, M: stacked([_entry(X, Y, M), _middle(X, Y, M, True)]))
+EQ_65_TRANSPOSED.mutant("not transposed, as printed", transposed=False)
+EQ_65_TRANSPOSED.mutant("C_x^2 without d_s", d_s=1)
 
 
 # -- Eqs. (66)-(68) ----------------------------------------------------------------------------------------------------
@@ -242,14 +227,8 @@ def attention_shift_and_bound(X: Samples, M: Product) -> Any:
     return stacked([frobenius_norm(shift_from_uniform(X[0], M)), first])
 
 
-@EQ_66_68.mutant("sqrt(d) for d entries by d entries")
-def _(X: Samples, M: Product, tau_0: Positive, eta_QK: Positive, d_m: Width, ell: Logarithm) -> Any:
-    return _attention_bounds(X, M, tau_0, eta_QK, d_m, ell, sqrt(X.shape[2]))
-
-
-@EQ_66_68.mutant("2 for 4")
-def _(X: Samples, M: Product, tau_0: Positive, eta_QK: Positive, d_m: Width, ell: Logarithm) -> Any:
-    return _attention_bounds(X, M, tau_0, eta_QK, d_m, ell, rational(X.shape[2], 2))
+EQ_66_68.mutant("sqrt(d) for d entries by d entries", "X.shape[2] -> sqrt(X.shape[2])")
+EQ_66_68.mutant("2 for 4", "X.shape[2] -> rational(X.shape[2], 2)")
 
 
 @EQ_66_68.mutant("C_x for C_x^2")
@@ -299,14 +278,8 @@ def log_moment_generating_functions(tau_0: Positive, eta_QK: Positive, share: Sh
     return stacked([-logarithm(product) * half, -logarithm(term) * half * d_m])
 
 
-@SE_PRODUCT.mutant("nu = eta_QK, the deviation of the product")
-def _(tau_0: Positive, eta_QK: Positive, share: Share, d_m: Whole) -> Any:
-    return _quadratics(tau_0, eta_QK, share, eta_QK, sqrt(d_m) * tau_0 * eta_QK)
-
-
-@SE_PRODUCT.mutant("nu of the sum without sqrt(d_m)")
-def _(tau_0: Positive, eta_QK: Positive, share: Share, d_m: Whole) -> Any:
-    return _quadratics(tau_0, eta_QK, share, sqrt(2) * eta_QK, sqrt(2) * tau_0 * eta_QK)
+SE_PRODUCT.mutant("nu = eta_QK, the deviation of the product", "sqrt(2) * eta_QK -> eta_QK; 2 * d_m -> d_m")
+SE_PRODUCT.mutant("nu of the sum without sqrt(d_m)", x=2)
 
 
 EQ_67 = Claim(
@@ -350,14 +323,8 @@ def exceedances(
     ]
 
 
-@EQ_67.mutant("factor 2 dropped")
-def _(d_m: Whole, level: Level, tau_0: Positive, eta_QK: Positive) -> float:
-    return float(tau_0 * eta_QK * math.sqrt(d_m * (level + 1) * math.log(2)))
-
-
-@EQ_67.mutant("d_m dropped")
-def _(d_m: Whole, level: Level, tau_0: Positive, eta_QK: Positive) -> float:
-    return float(2 * tau_0 * eta_QK * math.sqrt((level + 1) * math.log(2)))
+EQ_67.mutant("factor 2 dropped", "2 * tau_0 -> tau_0")
+EQ_67.mutant("d_m dropped", "d_m * (level + 1) -> level + 1")
 
 
 # -- Appendix C.6 ------------------------------------------------------------------------------------------------------
@@ -413,19 +380,9 @@ def squared_logits(X: Sample, scale: int, generator: Any) -> Any:
     return logits * logits
 
 
-@C6.mutant("limit of the scaled second moment 1/d")
-def _(X: Sample) -> Any:
-    return (X * X).sum(1).reshape(1, -1) * rational(1, X.shape[1])
-
-
-@C6.mutant("limit 1")
-def _(X: Sample) -> Any:
-    return (X @ X[0:1].T).T * 0 + ones(1, X.shape[0])
-
-
-@C6.counterexample("X = I_2: the values inside the softmax have variance 1/4 at every width")
-def _() -> dict[str, Any]:
-    return {"X": [[1, 0], [0, 1]]}
+C6.mutant("limit of the scaled second moment 1/d", lambda X: (X * X).sum(1).reshape(1, -1) * rational(1, X.shape[1]))
+C6.mutant("limit 1", lambda value, X: value + ones(1, X.shape[0]))
+C6.counterexample("X = I_2: the values inside the softmax have variance 1/4 at every width", X=[[1, 0], [0, 1]])
 
 
 C6_INVERSE = Claim(
@@ -451,18 +408,8 @@ def limiting_attention(X: Sample) -> Any:
     return (X @ X[0:1].T).T * 0 + ones(1, d_s) * rational(1, d_s)
 
 
-@C6_INVERSE.part("sequence")
-def attention_at_width(X: Sample, scale: int, generator: Any) -> Any:
-    return first_attention(X, _lecun_product(X, scale, generator) / scale).T
-
-
-@C6_INVERSE.mutant("all attention on the token itself")
-def _(X: Sample) -> Any:
-    d_s = X.shape[0]
-    return (X @ X[0:1].T).T * 0 + basis_vector(d_s, 0).T
-
-
-@C6_INVERSE.mutant("1/d_s^2")
-def _(X: Sample) -> Any:
-    d_s = X.shape[0]
-    return (X @ X[0:1].T).T * 0 + ones(1, d_s) * rational(1, d_s**2)
+C6_INVERSE.part(
+    "sequence", lambda X, scale, generator: first_attention(X, _lecun_product(X, scale, generator) / scale).T
+)
+C6_INVERSE.mutant("all attention on the token itself", lambda X: (X @ X[0:1].T).T * 0 + basis_vector(X.shape[0], 0).T)
+C6_INVERSE.mutant("1/d_s^2", lambda X: (X @ X[0:1].T).T * 0 + ones(1, X.shape[0]) * rational(1, X.shape[0] ** 2))

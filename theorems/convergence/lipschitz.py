@@ -115,32 +115,10 @@ def _(arrays: dict[str, Any], sizes: dict[str, int], rng: np.random.Generator) -
     arrays["W_Q"][:, 0, 0] = 2.0**-10
 
 
-@LEMMA_7.mutant("a fifth of the bound")
-def _(
-    X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_Q_0: QueryWeights, W_K_0: KeyWeights, tau_0: PositiveScale
-) -> Any:
-    return _attention_bound(X, W_Q, W_K, W_Q_0, W_K_0, tau_0) * rational(1, 5)
-
-
-@LEMMA_7.mutant("movement of W_Q dropped")
-def _(
-    X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_Q_0: QueryWeights, W_K_0: KeyWeights, tau_0: PositiveScale
-) -> Any:
-    return _attention_bound(X, W_Q, W_K, W_Q_0, W_K_0, tau_0, by_queries=0)
-
-
-@LEMMA_7.mutant("movement of W_K dropped")
-def _(
-    X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_Q_0: QueryWeights, W_K_0: KeyWeights, tau_0: PositiveScale
-) -> Any:
-    return _attention_bound(X, W_Q, W_K, W_Q_0, W_K_0, tau_0, by_keys=0)
-
-
-@LEMMA_7.mutant("C_x in place of its square")
-def _(
-    X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_Q_0: QueryWeights, W_K_0: KeyWeights, tau_0: PositiveScale
-) -> Any:
-    return _attention_bound(X, W_Q, W_K, W_Q_0, W_K_0, tau_0, power=1)
+LEMMA_7.mutant("a fifth of the bound", lambda value: value * rational(1, 5))
+LEMMA_7.mutant("movement of W_Q dropped", by_queries=0)
+LEMMA_7.mutant("movement of W_K dropped", by_keys=0)
+LEMMA_7.mutant("C_x in place of its square", power=1)
 
 
 # -- Lemma 9 -----------------------------------------------------------------------------------------------------------
@@ -206,38 +184,10 @@ LEMMA_9.domain("all pre-activations zero")(zero_pre_activations)
 LEMMA_9.domain("dominating token")(dominating_token)
 
 
-@LEMMA_9.mutant("movement of W_V dropped")
-def _(
-    X: Samples, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights,
-    W_Q_0: QueryWeights, W_K_0: KeyWeights, W_V_0: ValueWeights, tau_0: PositiveScale, tau_1: PositiveScale,
-) -> Any:  # fmt: skip
-    return _hidden_layer_bound(X, *_pair(W_Q, W_K, W_V, W_Q_0, W_K_0, W_V_0), tau_0, tau_1, by_values=0)
-
-
-@LEMMA_9.mutant("movement of attention dropped")
-def _(
-    X: Samples, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights,
-    W_Q_0: QueryWeights, W_K_0: KeyWeights, W_V_0: ValueWeights, tau_0: PositiveScale, tau_1: PositiveScale,
-) -> Any:  # fmt: skip
-    return _hidden_layer_bound(X, *_pair(W_Q, W_K, W_V, W_Q_0, W_K_0, W_V_0), tau_0, tau_1, by_attention=0)
-
-
-@LEMMA_9.mutant("d_s in place of d_s^{3/2} in rho")
-def _(
-    X: Samples, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights,
-    W_Q_0: QueryWeights, W_K_0: KeyWeights, W_V_0: ValueWeights, tau_0: PositiveScale, tau_1: PositiveScale,
-) -> Any:  # fmt: skip
-    bound = _hidden_layer_bound(X, *_pair(W_Q, W_K, W_V, W_Q_0, W_K_0, W_V_0), tau_0, tau_1)
-    return bound / sqrt(X.shape[1])
-
-
-@LEMMA_9.mutant("N^{1/2} dropped in rho")
-def _(
-    X: Samples, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights,
-    W_Q_0: QueryWeights, W_K_0: KeyWeights, W_V_0: ValueWeights, tau_0: PositiveScale, tau_1: PositiveScale,
-) -> Any:  # fmt: skip
-    bound = _hidden_layer_bound(X, *_pair(W_Q, W_K, W_V, W_Q_0, W_K_0, W_V_0), tau_0, tau_1)
-    return bound / sqrt(X.shape[0])
+LEMMA_9.mutant("movement of W_V dropped", by_values=0)
+LEMMA_9.mutant("movement of attention dropped", by_attention=0)
+LEMMA_9.mutant("d_s in place of d_s^{3/2} in rho", lambda value, X: value / sqrt(X.shape[1]))
+LEMMA_9.mutant("N^{1/2} dropped in rho", lambda value, X: value / sqrt(X.shape[0]))
 
 
 SPLIT = Claim(
@@ -438,15 +388,11 @@ FROBENIUS.domain("all pre-activations zero")(zero_pre_activations)
 FROBENIUS.domain("dominating token")(dominating_token)
 
 
-@FROBENIUS.mutant("d_s in place of d_s^{3/2} in rho")
-def _(
-    X: Samples, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, tau_0: PositiveScale, tau_1: PositiveScale
-) -> Any:
-    return _norm_chain(X, W_Q, W_K, W_V, tau_0, tau_1, last=1 / sqrt(X.shape[1]))
-
-
-@FROBENIUS.mutant("N^{1/2} dropped in rho")
-def _(
-    X: Samples, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, tau_0: PositiveScale, tau_1: PositiveScale
-) -> Any:
-    return _norm_chain(X, W_Q, W_K, W_V, tau_0, tau_1, last=1 / sqrt(X.shape[0]))
+FROBENIUS.mutant(
+    "d_s in place of d_s^{3/2} in rho",
+    lambda X, W_Q, W_K, W_V, tau_0, tau_1: _norm_chain(X, W_Q, W_K, W_V, tau_0, tau_1, last=1 / sqrt(X.shape[1])),
+)
+FROBENIUS.mutant(
+    "N^{1/2} dropped in rho",
+    lambda X, W_Q, W_K, W_V, tau_0, tau_1: _norm_chain(X, W_Q, W_K, W_V, tau_0, tau_1, last=1 / sqrt(X.shape[0])),
+)

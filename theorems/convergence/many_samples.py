@@ -75,31 +75,19 @@ def eigenvalue_of_mean_tokens(X: Samples) -> Any:
     return smallest_eigenvalue(Phi @ Phi.T)
 
 
-@LEMMA_17.oracle
-def printed_growth(X: Samples, c: Hidden) -> Any:
-    return c * X.shape[0] / X.shape[2]
-
-
-@LEMMA_17.mutant("the d x d matrix Phi^{*T} Phi^*")
-def _(X: Samples) -> Any:
-    Phi = mean_tokens(X)
-    return smallest_eigenvalue(Phi.T @ Phi)
-
-
-@LEMMA_17.mutant("largest eigenvalue")
-def _(X: Samples) -> Any:
-    Phi = mean_tokens(X)
-    return symmetric_eigenvalues(Phi @ Phi.T)[-1]
-
-
-@LEMMA_17.counterexample("d = 1, N = 2, samples 1 and -1, which the fair law on {1, -1} gives; hidden constant 10^-9")
-def _() -> dict[str, Any]:
-    return {"X": [[[1]], [[-1]]], "c": "1/1000000000"}
-
-
-@LEMMA_17.counterexample("d = 2, N = 16 = d^4, samples e_1 and e_2 in turn; hidden constant 10^-9")
-def _() -> dict[str, Any]:
-    return {"X": [[[1, 0]], [[0, 1]]] * 8, "c": "1/1000000000"}
+LEMMA_17.oracle(lambda X, c: c * X.shape[0] / X.shape[2])
+LEMMA_17.mutant("the d x d matrix Phi^{*T} Phi^*", "Phi -> Phi.T; Phi.T -> Phi")
+LEMMA_17.mutant("largest eigenvalue", "smallest_eigenvalue(Phi @ Phi.T) -> symmetric_eigenvalues(Phi @ Phi.T)[-1]")
+LEMMA_17.counterexample(
+    "d = 1, N = 2, samples 1 and -1, which the fair law on {1, -1} gives; hidden constant 10^-9",
+    X=[[[1]], [[-1]]],
+    c="1/1000000000",
+)
+LEMMA_17.counterexample(
+    "d = 2, N = 16 = d^4, samples e_1 and e_2 in turn; hidden constant 10^-9",
+    X=[[[1, 0]], [[0, 1]]] * 8,
+    c="1/1000000000",
+)
 
 
 LEMMA_17_GRAM = Claim(
@@ -137,11 +125,7 @@ def empirical_second_moment(support: Support, scale: int, generator: Any) -> Any
     return Phi.T @ Phi / scale
 
 
-@LEMMA_17_GRAM.mutant("Sigma / d_s, as for independent centred tokens")
-def _(support: Support) -> Any:
-    m, d_s = support.shape[:2]
-    sums = stack_rows([support[a].sum(0) for a in range(m)])
-    return sums.T @ sums * rational(1, m * d_s)
+LEMMA_17_GRAM.mutant("Sigma / d_s, as for independent centred tokens", "d_s ** 2 -> d_s")
 
 
 @LEMMA_17_GRAM.mutant("square of the mean")
@@ -175,29 +159,11 @@ def printed_swapped_eigenvalue(Phi: Features) -> Any:
     return smallest_eigenvalue(Phi.T @ Phi)
 
 
-@EIG_SWAP.oracle
-def smallest_eigenvalue_of_large_gram(Phi: Features) -> Any:
-    return smallest_eigenvalue(Phi @ Phi.T)
-
-
-@EIG_SWAP.mutant("largest eigenvalue")
-def _(Phi: Features) -> Any:
-    return symmetric_eigenvalues(Phi.T @ Phi)[-1]
-
-
-@EIG_SWAP.mutant("singular value for eigenvalue")
-def _(Phi: Features) -> Any:
-    return smallest_singular_value(Phi)
-
-
-@EIG_SWAP.counterexample("rows (3, 0), (0, 2), (0, 0): 4 and 0")
-def _() -> dict[str, Any]:
-    return {"Phi": [[3, 0], [0, 2], [0, 0]]}
-
-
-@EIG_SWAP.counterexample("Phi = (1, 1)^T: 2 and 0")
-def _() -> dict[str, Any]:
-    return {"Phi": [[1], [1]]}
+EIG_SWAP.oracle(lambda Phi: smallest_eigenvalue(Phi @ Phi.T))
+EIG_SWAP.mutant("largest eigenvalue", lambda Phi: symmetric_eigenvalues(Phi.T @ Phi)[-1])
+EIG_SWAP.mutant("singular value for eigenvalue", lambda Phi: smallest_singular_value(Phi))
+EIG_SWAP.counterexample("rows (3, 0), (0, 2), (0, 0): 4 and 0", Phi=[[3, 0], [0, 2], [0, 0]])
+EIG_SWAP.counterexample("Phi = (1, 1)^T: 2 and 0", Phi=[[1], [1]])
 
 
 EIG_SWAP_NONZERO = Claim(
@@ -234,10 +200,7 @@ def _(Z: Features, R: Factor) -> Any:
     return symmetric_eigenvalues(Phi @ Phi.T)[Z.shape[0] - Z.shape[1]] * rational(1, 2)
 
 
-@EIG_SWAP_NONZERO.mutant("smallest of all, as printed")
-def _(Z: Features, R: Factor) -> Any:
-    Phi = Z @ (R + R.T)
-    return symmetric_eigenvalues(Phi @ Phi.T)[0]
+EIG_SWAP_NONZERO.mutant("smallest of all, as printed", "Z.shape[0] - Z.shape[1] -> 0")
 
 
 ZCOV = Claim(
@@ -287,15 +250,8 @@ def _of_rows(support: Any) -> Any:
     return concatenate([moment, moment], axis=0)
 
 
-@ZCOV.oracle
-def second_moments_of_rows(support: Support) -> Any:
-    return _of_rows(support)
-
-
-@ZCOV.mutant("second moment of the sums doubled")
-def _(support: Support) -> Any:
-    m, d_s, d = support.shape
-    return concatenate([2 * _second_moment(_sums(support)), _second_moment(support.reshape(m * d_s, d))], axis=0)
+ZCOV.oracle(lambda support: _of_rows(support))
+ZCOV.mutant("second moment of the sums doubled", "_second_moment(_sums(support)) -> 2 * _second_moment(_sums(support))")
 
 
 @ZCOV.mutant("sum over tokens instead of their average")
@@ -304,14 +260,10 @@ def _(support: Support) -> Any:
     return concatenate([_second_moment(_sums(support)), _second_moment(support.reshape(m * d_s, d)) * d_s], axis=0)
 
 
-@ZCOV.counterexample("one sample of the tokens 1 and 1: Sigma = 4 for the sum, E[phi^2] = 1")
-def _() -> dict[str, Any]:
-    return {"support": [[[1], [1]]]}
-
-
-@ZCOV.counterexample("one sample of the tokens 1 and 0: 1 for the sum, 1/2 for single tokens, E[phi^2] = 1/4")
-def _() -> dict[str, Any]:
-    return {"support": [[[1], [0]]]}
+ZCOV.counterexample("one sample of the tokens 1 and 1: Sigma = 4 for the sum, E[phi^2] = 1", support=[[[1], [1]]])
+ZCOV.counterexample(
+    "one sample of the tokens 1 and 0: 1 for the sum, 1/2 for single tokens, E[phi^2] = 1/4", support=[[[1], [0]]]
+)
 
 
 ZCOV_MEANS = Claim(
@@ -336,9 +288,7 @@ def second_moment_of_mean_tokens(support: Support) -> Any:
     return concatenate([moment, moment], axis=0)
 
 
-@ZCOV_MEANS.oracle
-def averaged_outer_products(support: Support) -> Any:
-    return _of_rows(support)
+ZCOV_MEANS.oracle(lambda support: _of_rows(support))
 
 
 @ZCOV_MEANS.mutant("Sigma, as the proof needs it")
@@ -347,10 +297,7 @@ def _(support: Support) -> Any:
     return concatenate([moment, moment], axis=0)
 
 
-@ZCOV_MEANS.mutant("Sigma / d_s")
-def _(support: Support) -> Any:
-    moment = _second_moment(_sums(support)) * rational(1, support.shape[1])
-    return concatenate([moment, moment], axis=0)
+ZCOV_MEANS.mutant("Sigma / d_s", "support.shape[1] ** 2 -> support.shape[1]")
 
 
 # -- Lemma 18 ----------------------------------------------------------------------------------------------------------
@@ -397,30 +344,21 @@ def lambda_0_of_mean_tokens(X: Samples, eta_V: Variance) -> Any:
     return lambda_0(mean_tokens(X), eta_V)
 
 
-@LEMMA_18.oracle
-def printed_growth_of_lambda_0(X: Samples, eta_V: Variance, c: Hidden) -> Any:
-    return c * eta_V * X.shape[0] / X.shape[2]
-
-
-@LEMMA_18.mutant("trace for smallest eigenvalue")
-def _(X: Samples, eta_V: Variance) -> Any:
-    Phi = mean_tokens(X)
-    return trace(expected_gram(Phi, eta_V))
-
-
-@LEMMA_18.mutant("largest eigenvalue")
-def _(X: Samples, eta_V: Variance) -> Any:
-    return symmetric_eigenvalues(expected_gram(mean_tokens(X), eta_V))[-1]
-
-
-@LEMMA_18.counterexample("d = 1, N = 3 samples from {1, -1}, two of them equal; hidden constant 10^-9")
-def _() -> dict[str, Any]:
-    return {"X": [[[1]], [[-1]], [[1]]], "eta_V": 1, "c": "1/1000000000"}
-
-
-@LEMMA_18.counterexample("d = 2, N = 5 samples from {e_1, -e_1, e_2, -e_2}; hidden constant 10^-9")
-def _() -> dict[str, Any]:
-    return {"X": [[[1, 0]], [[-1, 0]], [[0, 1]], [[0, -1]], [[1, 0]]], "eta_V": "1/2", "c": "1/1000000000"}
+LEMMA_18.oracle(lambda X, eta_V, c: c * eta_V * X.shape[0] / X.shape[2])
+LEMMA_18.mutant("trace for smallest eigenvalue", lambda X, eta_V: trace(expected_gram(mean_tokens(X), eta_V)))
+LEMMA_18.mutant("largest eigenvalue", lambda X, eta_V: symmetric_eigenvalues(expected_gram(mean_tokens(X), eta_V))[-1])
+LEMMA_18.counterexample(
+    "d = 1, N = 3 samples from {1, -1}, two of them equal; hidden constant 10^-9",
+    X=[[[1]], [[-1]], [[1]]],
+    eta_V=1,
+    c="1/1000000000",
+)
+LEMMA_18.counterexample(
+    "d = 2, N = 5 samples from {e_1, -e_1, e_2, -e_2}; hidden constant 10^-9",
+    X=[[[1, 0]], [[-1, 0]], [[0, 1]], [[0, -1]], [[1, 0]]],
+    eta_V="1/2",
+    c="1/1000000000",
+)
 
 
 CLOSEST_PAIR = Claim(
@@ -454,13 +392,5 @@ def lambda_0_for_every_pair(Phi: Features, eta_V: Variance) -> Any:
     return stacked([least for _ in _pairs(Phi)])
 
 
-@CLOSEST_PAIR.mutant("1/16")
-def _(Phi: Features, eta_V: Variance) -> Any:
-    shifts = [Phi[n] - Phi[r] for n, r in _pairs(Phi)]
-    return stacked([(shift * shift).sum() * eta_V * rational(1, 16) for shift in shifts])
-
-
-@CLOSEST_PAIR.mutant("eta_V^2")
-def _(Phi: Features, eta_V: Variance) -> Any:
-    shifts = [Phi[n] - Phi[r] for n, r in _pairs(Phi)]
-    return stacked([(shift * shift).sum() * eta_V * eta_V * rational(1, 4) for shift in shifts])
+CLOSEST_PAIR.mutant("1/16", denominator=16)
+CLOSEST_PAIR.mutant("eta_V^2", "(shift * shift).sum() -> (shift * shift).sum() * eta_V")

@@ -110,24 +110,10 @@ def eigenvalue_over_hermite_coefficient(Phi: Features, eta_V: Variance) -> Any:
     return lambda_0(Phi, eta_V) * 4 / eta_V
 
 
-@EQ_38.oracle
-def eigenvalue_of_features(Phi: Features, eta_V: Variance) -> Any:
-    return smallest_eigenvalue(Phi @ Phi.T)
-
-
-@EQ_38.mutant("mu instead of mu^2")
-def _(Phi: Features, eta_V: Variance) -> Any:
-    return lambda_0(Phi, eta_V) * 2 / eta_V
-
-
-@EQ_38.mutant("mu = 1, as for the identity")
-def _(Phi: Features, eta_V: Variance) -> Any:
-    return lambda_0(Phi, eta_V) / eta_V
-
-
-@EQ_38.mutant("eta_V^2")
-def _(Phi: Features, eta_V: Variance) -> Any:
-    return lambda_0(Phi, eta_V) * 4 / (eta_V * eta_V)
+EQ_38.oracle(lambda Phi, eta_V: smallest_eigenvalue(Phi @ Phi.T))
+EQ_38.mutant("mu instead of mu^2", lambda Phi, eta_V: lambda_0(Phi, eta_V) * 2 / eta_V)
+EQ_38.mutant("mu = 1, as for the identity", lambda Phi, eta_V: lambda_0(Phi, eta_V) / eta_V)
+EQ_38.mutant("eta_V^2", lambda Phi, eta_V: lambda_0(Phi, eta_V) * 4 / (eta_V * eta_V))
 
 
 # -- Phi Phi^T by traces -----------------------------------------------------------------------------------------------
@@ -197,16 +183,8 @@ def gram_of_features(X: Samples, W_Q: QueryWeights, W_K: KeyWeights, tau_0: Scal
     return _with_determinant(Phi @ Phi.T, _determinant(X[0] @ X[0].T))
 
 
-@GRAM.mutant("B not transposed")
-def _(X: Samples, W_Q: QueryWeights, W_K: KeyWeights, tau_0: Scale) -> Any:
-    betas = attention_of_first_tokens(X, W_Q, W_K, tau_0)
-    return _with_determinant(_traces(X, betas, transposed=False), _squared_minors(X[0]))
-
-
-@GRAM.mutant("C_ii for C_ij")
-def _(X: Samples, W_Q: QueryWeights, W_K: KeyWeights, tau_0: Scale) -> Any:
-    betas = attention_of_first_tokens(X, W_Q, W_K, tau_0)
-    return _with_determinant(_traces(X, betas, mixed=False), _squared_minors(X[0]))
+GRAM.mutant("B not transposed", transposed=False)
+GRAM.mutant("C_ii for C_ij", mixed=False)
 
 
 @GRAM.mutant("one minor only")
@@ -255,24 +233,16 @@ def _minus_smallest(X: Any, W_Q: Any, W_K: Any, tau_0: Any) -> Any:
     return -smallest_eigenvalue(Phi @ Phi.T)
 
 
-@EQ_39.oracle
-def minus_smallest_eigenvalue(X: Samples, W_Q: QueryWeights, W_K: KeyWeights, tau_0: Scale) -> Any:
-    return _minus_smallest(X, W_Q, W_K, tau_0)
-
-
-@EQ_39.mutant("off-diagonal traces added")
-def _(X: Samples, W_Q: QueryWeights, W_K: KeyWeights, tau_0: Scale) -> Any:
-    return _largest_excess(X, W_Q, W_K, tau_0, lambda t: -t)
-
-
-@EQ_39.mutant("off-diagonal traces dropped")
-def _(X: Samples, W_Q: QueryWeights, W_K: KeyWeights, tau_0: Scale) -> Any:
-    return _largest_excess(X, W_Q, W_K, tau_0, lambda t: t * 0)
-
-
-@EQ_39.counterexample("d = d_s = 1, the samples 1 and -1: lambda_min = 0, both right-hand sides are 2")
-def _() -> dict[str, Any]:
-    return {"X": [[[1]], [[-1]]], "W_Q": [[0]], "W_K": [[0]], "tau_0": 1}
+EQ_39.oracle(lambda X, W_Q, W_K, tau_0: _minus_smallest(X, W_Q, W_K, tau_0))
+EQ_39.mutant("off-diagonal traces added", size=lambda t: -t)
+EQ_39.mutant("off-diagonal traces dropped", size=lambda t: t * 0)
+EQ_39.counterexample(
+    "d = d_s = 1, the samples 1 and -1: lambda_min = 0, both right-hand sides are 2",
+    X=[[[1]], [[-1]]],
+    W_Q=[[0]],
+    W_K=[[0]],
+    tau_0=1,
+)
 
 
 EQ_39_ABSOLUTE = Claim(
@@ -294,24 +264,10 @@ def gershgorin_bound(X: Samples, W_Q: QueryWeights, W_K: KeyWeights, tau_0: Scal
     return _largest_excess(X, W_Q, W_K, tau_0, absolute)
 
 
-@EQ_39_ABSOLUTE.oracle
-def minus_eigenvalue_of_gram(X: Samples, W_Q: QueryWeights, W_K: KeyWeights, tau_0: Scale) -> Any:
-    return _minus_smallest(X, W_Q, W_K, tau_0)
-
-
-@EQ_39_ABSOLUTE.mutant("no absolute values, as printed")
-def _(X: Samples, W_Q: QueryWeights, W_K: KeyWeights, tau_0: Scale) -> Any:
-    return _largest_excess(X, W_Q, W_K, tau_0, lambda t: t)
-
-
-@EQ_39_ABSOLUTE.mutant("diagonal counted twice")
-def _(X: Samples, W_Q: QueryWeights, W_K: KeyWeights, tau_0: Scale) -> Any:
-    return _largest_excess(X, W_Q, W_K, tau_0, absolute, diagonal=2)
-
-
-@EQ_39_ABSOLUTE.mutant("off-diagonal traces halved")
-def _(X: Samples, W_Q: QueryWeights, W_K: KeyWeights, tau_0: Scale) -> Any:
-    return _largest_excess(X, W_Q, W_K, tau_0, lambda t: absolute(t) * rational(1, 2))
+EQ_39_ABSOLUTE.oracle(lambda X, W_Q, W_K, tau_0: _minus_smallest(X, W_Q, W_K, tau_0))
+EQ_39_ABSOLUTE.mutant("no absolute values, as printed", size=lambda t: t)
+EQ_39_ABSOLUTE.mutant("diagonal counted twice", diagonal=2)
+EQ_39_ABSOLUTE.mutant("off-diagonal traces halved", size=lambda t: absolute(t) * rational(1, 2))
 
 
 EQ_40 = Claim(
@@ -415,24 +371,10 @@ def printed_second_moments(Phi: Features, eta_V: Variance) -> Any:
     return _second_moments(Phi, (eta_V, 1))
 
 
-@EQ_43.oracle
-def second_moments_from_kernel(Phi: Features, eta_V: Variance) -> Any:
-    return _second_moments_by_angle(Phi, eta_V)
-
-
-@EQ_43.mutant("arccos(0) = pi/2")
-def _(Phi: Features, eta_V: Variance) -> Any:
-    return _second_moments(Phi, (eta_V / 2, 1))
-
-
-@EQ_43.mutant("eta_V in the last member squared")
-def _(Phi: Features, eta_V: Variance) -> Any:
-    return _second_moments(Phi, (eta_V, eta_V * eta_V))
-
-
-@EQ_43.counterexample("Phi = 1, eta_V = 1/2: the second moment is 1/4, the last member 1/2")
-def _() -> dict[str, Any]:
-    return {"Phi": [[1]], "eta_V": "1/2"}
+EQ_43.oracle(lambda Phi, eta_V: _second_moments_by_angle(Phi, eta_V))
+EQ_43.mutant("arccos(0) = pi/2", lambda Phi, eta_V: _second_moments(Phi, (eta_V / 2, 1)))
+EQ_43.mutant("eta_V in the last member squared", lambda Phi, eta_V: _second_moments(Phi, (eta_V, eta_V * eta_V)))
+EQ_43.counterexample("Phi = 1, eta_V = 1/2: the second moment is 1/4, the last member 1/2", Phi=[[1]], eta_V="1/2")
 
 
 EQ_43_WITH_VARIANCE = Claim(
@@ -456,19 +398,9 @@ def second_moments(Phi: Features, eta_V: Variance) -> Any:
     return _second_moments(Phi, (eta_V, eta_V))
 
 
-@EQ_43_WITH_VARIANCE.oracle
-def second_moments_by_kernel(Phi: Features, eta_V: Variance) -> Any:
-    return _second_moments_by_angle(Phi, eta_V)
-
-
-@EQ_43_WITH_VARIANCE.mutant("eta_V missing, as printed")
-def _(Phi: Features, eta_V: Variance) -> Any:
-    return _second_moments(Phi, (eta_V, 1))
-
-
-@EQ_43_WITH_VARIANCE.mutant("whole second moment")
-def _(Phi: Features, eta_V: Variance) -> Any:
-    return _second_moments(Phi, (eta_V * 2, eta_V * 2))
+EQ_43_WITH_VARIANCE.oracle(lambda Phi, eta_V: _second_moments_by_angle(Phi, eta_V))
+EQ_43_WITH_VARIANCE.mutant("eta_V missing, as printed", lambda Phi, eta_V: _second_moments(Phi, (eta_V, 1)))
+EQ_43_WITH_VARIANCE.mutant("whole second moment", lambda Phi, eta_V: _second_moments(Phi, (eta_V * 2, eta_V * 2)))
 
 
 EQ_42 = Claim(

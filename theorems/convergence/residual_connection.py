@@ -68,42 +68,22 @@ def printed_residual_bounds(
     return stacked([middle, _last(X, w_O, tau_1, spectral_norm(W_V))])
 
 
-@EQ_62.oracle
-def residual_changes(
-    X: Samples, W_Q: SquareQuery, W_K: SquareWeights, W_V: SquareWeights, w_O: SquareOutput,
-    tau_0: PositiveScale, tau_1: PositiveScale,
-) -> Any:  # fmt: skip
-    return stacked(list(_middle(X, W_Q, W_K, W_V, w_O, tau_0, tau_1)))
-
-
-@EQ_62.mutant("Frobenius norm of W_V squared")
-def _(
-    X: Samples, W_Q: SquareQuery, W_K: SquareWeights, W_V: SquareWeights, w_O: SquareOutput,
-    tau_0: PositiveScale, tau_1: PositiveScale,
-) -> Any:  # fmt: skip
-    middle = _middle(X, W_Q, W_K, W_V, w_O, tau_0, tau_1)[1]
-    return stacked([middle, _last(X, w_O, tau_1, (W_V * W_V).sum())])
-
-
-@EQ_62.mutant("without ||W_V||_2")
-def _(
-    X: Samples, W_Q: SquareQuery, W_K: SquareWeights, W_V: SquareWeights, w_O: SquareOutput,
-    tau_0: PositiveScale, tau_1: PositiveScale,
-) -> Any:  # fmt: skip
-    middle = _middle(X, W_Q, W_K, W_V, w_O, tau_0, tau_1)[1]
-    return stacked([middle, _last(X, w_O, tau_1, 1)])
-
-
-@EQ_62.counterexample("all sizes 1, W_V = 1/2: the output changes by 1, the bound is 1/2")
-def _() -> dict[str, Any]:
-    return {
-        "X": [[[1]]], "W_Q": [[0]], "W_K": [[0]], "W_V": [["1/2"]], "w_O": [[1]], "tau_0": 1, "tau_1": 1,
-    }  # fmt: skip
-
-
-@EQ_62.counterexample("all sizes 1, W_V = 0: the bound is 0")
-def _() -> dict[str, Any]:
-    return {"X": [[[1]]], "W_Q": [[0]], "W_K": [[0]], "W_V": [[0]], "w_O": [[1]], "tau_0": 1, "tau_1": 1}
+EQ_62.oracle(lambda X, W_Q, W_K, W_V, w_O, tau_0, tau_1: stacked(list(_middle(X, W_Q, W_K, W_V, w_O, tau_0, tau_1))))
+EQ_62.mutant("Frobenius norm of W_V squared", "spectral_norm(W_V) -> (W_V * W_V).sum()")
+EQ_62.mutant("without ||W_V||_2", norm=1)
+EQ_62.counterexample(
+    "all sizes 1, W_V = 1/2: the output changes by 1, the bound is 1/2",
+    X=[[[1]]],
+    W_Q=[[0]],
+    W_K=[[0]],
+    W_V=[["1/2"]],
+    w_O=[[1]],
+    tau_0=1,
+    tau_1=1,
+)
+EQ_62.counterexample(
+    "all sizes 1, W_V = 0: the bound is 0", X=[[[1]]], W_Q=[[0]], W_K=[[0]], W_V=[[0]], w_O=[[1]], tau_0=1, tau_1=1
+)
 
 
 WITHOUT_W_V = Claim(
@@ -149,10 +129,4 @@ def _(
     return stacked([_last(X, w_O, tau_1, norm), sqrt(X.shape[0]) * tau_1 * sample_bound(X) * norm * X.shape[1]])
 
 
-@WITHOUT_W_V.mutant("d_s^{1/2} in place of d_s")
-def _(
-    X: Samples, W_Q: SquareQuery, W_K: SquareWeights, W_V: SquareWeights, w_O: SquareOutput,
-    tau_0: PositiveScale, tau_1: PositiveScale,
-) -> Any:  # fmt: skip
-    both = [_last(X, w_O, tau_1, 1), sqrt(X.shape[0]) * tau_1 * sample_bound(X) * X.shape[1]]
-    return stacked(both) / sqrt(X.shape[1])
+WITHOUT_W_V.mutant("d_s^{1/2} in place of d_s", lambda value, X: value / sqrt(X.shape[1]))

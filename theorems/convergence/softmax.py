@@ -32,20 +32,9 @@ def softmax_jacobian(u: TokenLogits) -> Any:
     return diag(v) - v @ v.T
 
 
-@LEMMA_11.oracle
-def by_differentiation(u: TokenLogits) -> Any:
-    return jacobian(attention_weights, "u")(u)
-
-
-@LEMMA_11.mutant("sign of the rank-one term")
-def _(u: TokenLogits) -> Any:
-    v = attention_weights(u).T
-    return diag(v) + v @ v.T
-
-
-@LEMMA_11.mutant("rank-one term dropped")
-def _(u: TokenLogits) -> Any:
-    return diag(attention_weights(u))
+LEMMA_11.oracle(lambda u: jacobian(attention_weights, "u")(u))
+LEMMA_11.mutant("sign of the rank-one term", "diag(v) - v @ v.T -> diag(v) + v @ v.T")
+LEMMA_11.mutant("rank-one term dropped", lambda u: diag(attention_weights(u)))
 
 
 @LEMMA_11.mutant("identity instead of diag(v)")
@@ -54,7 +43,4 @@ def _(u: TokenLogits) -> Any:
     return eye(u.shape[1]) - v @ v.T
 
 
-@LEMMA_11.mutant("rank-one term doubled")
-def _(u: TokenLogits) -> Any:
-    v = attention_weights(u).T
-    return diag(v) - 2 * (v @ v.T)
+LEMMA_11.mutant("rank-one term doubled", "v @ v.T -> 2 * (v @ v.T)")

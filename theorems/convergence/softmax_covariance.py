@@ -65,14 +65,8 @@ def _(u: Logits) -> Any:
     return stacked([spectral_norm(covariance(beta)) ** 2, (maximum(beta) - frobenius_norm(beta) ** 2) ** 2])
 
 
-@DIAG_BOUND.counterexample("two equal weights: the norm is 1/2, the lower bound 1")
-def _() -> dict[str, Any]:
-    return {"u": [[0, 0]]}
-
-
-@DIAG_BOUND.counterexample("three equal weights: the norm is 1/3, the lower bound 2/3")
-def _() -> dict[str, Any]:
-    return {"u": [[0, 0, 0]]}
+DIAG_BOUND.counterexample("two equal weights: the norm is 1/2, the lower bound 1", u=[[0, 0]])
+DIAG_BOUND.counterexample("three equal weights: the norm is 1/3, the lower bound 2/3", u=[[0, 0, 0]])
 
 
 INTERLACING = Claim(
@@ -112,15 +106,5 @@ def _(arrays: dict[str, Any], sizes: dict[str, int], rng: Any) -> None:
     arrays["u"][:, :, :2] *= 2.0**-6
 
 
-@INTERLACING.mutant("second largest weight above")
-def _(u: Logits) -> Any:
-    beta = softmax(u).T
-    norm = spectral_norm(covariance(beta))
-    return stacked([norm, _second_largest(beta), norm, norm * 0 + rational(1, 2)])
-
-
-@INTERLACING.mutant("1/4 for 1/2")
-def _(u: Logits) -> Any:
-    beta = softmax(u).T
-    norm = spectral_norm(covariance(beta))
-    return stacked([norm, maximum(beta), norm, norm * 0 + rational(1, 4)])
+INTERLACING.mutant("second largest weight above", "maximum -> _second_largest")
+INTERLACING.mutant("1/4 for 1/2", denominator=4)

@@ -59,9 +59,7 @@ def smaller_sides(u: TokenLogits) -> Any:
     return stacked([total(v) / sqrt(u.shape[1]), sqrt(total(v * v))])
 
 
-@LEMMA_8.mutant("squared norm in place of the norm")
-def _(u: TokenLogits) -> Any:
-    return _ordered(u, power=2)
+LEMMA_8.mutant("squared norm in place of the norm", power=2)
 
 
 @LEMMA_8.mutant("the norm of equal weights as an upper bound")
@@ -178,27 +176,15 @@ def printed_lipschitz_bound(a: TokenLogits, b: TokenLogits) -> Any:
     return maximum(absolute(a - b)) * 2
 
 
-@EDELMAN.oracle
-def change_of_the_weights(a: TokenLogits, b: TokenLogits) -> Any:
-    return total(absolute(_change(a, b)))
+EDELMAN.oracle(lambda a, b: total(absolute(_change(a, b))))
 
 
 EDELMAN.domain("nearly equal")(_nearby)
 
 
-@EDELMAN.mutant("half the distance")
-def _(a: TokenLogits, b: TokenLogits) -> Any:
-    return maximum(absolute(a - b)) * rational(1, 2)
-
-
-@EDELMAN.mutant("squared distance")
-def _(a: TokenLogits, b: TokenLogits) -> Any:
-    return maximum(absolute(a - b)) ** 2 * 2
-
-
-@EDELMAN.mutant("mean distance")
-def _(a: TokenLogits, b: TokenLogits) -> Any:
-    return total(absolute(a - b)) * rational(2, a.shape[1] ** 2)
+EDELMAN.mutant("half the distance", lambda a, b: maximum(absolute(a - b)) * rational(1, 2))
+EDELMAN.mutant("squared distance", lambda a, b: maximum(absolute(a - b)) ** 2 * 2)
+EDELMAN.mutant("mean distance", lambda a, b: total(absolute(a - b)) * rational(2, a.shape[1] ** 2))
 
 
 SHARP = Claim(
@@ -233,11 +219,7 @@ def changes_of_the_weights(a: TokenLogits, b: TokenLogits) -> Any:
 SHARP.domain("nearly equal")(_nearby)
 
 
-@SHARP.mutant("nine tenths of the first constant")
-def _(a: TokenLogits, b: TokenLogits) -> Any:
-    return stacked([maximum(absolute(a - b)) * rational(9, 10), frobenius_norm(a - b) * rational(1, 2)])
-
-
-@SHARP.mutant("nine tenths of the second constant")
-def _(a: TokenLogits, b: TokenLogits) -> Any:
-    return stacked([maximum(absolute(a - b)), frobenius_norm(a - b) * rational(9, 20)])
+SHARP.mutant(
+    "nine tenths of the first constant", "maximum(absolute(a - b)) -> maximum(absolute(a - b)) * rational(9, 10)"
+)
+SHARP.mutant("nine tenths of the second constant", numerator=9, denominator=20)

@@ -82,9 +82,9 @@ def _(x: ScalarTokens, u: Logits) -> Any:
     return diag(v) + v @ beta.T - beta @ x.T @ v
 
 
-@GAMMA.counterexample("two tokens 0 and 1 with equal weights: the derivative is 0, printed is not")
-def _() -> dict[str, Any]:
-    return {"x": [[0], [1]], "u": [[0, 0]]}
+GAMMA.counterexample(
+    "two tokens 0 and 1 with equal weights: the derivative is 0, printed is not", x=[[0], [1]], u=[[0, 0]]
+)
 
 
 GAMMA_MATRIX = Claim(
@@ -158,14 +158,8 @@ def third_moment(x: ScalarTokens, u: Logits) -> Any:
     return beta.T @ hadamard(hadamard(centred, centred), centred)
 
 
-@THIRD_MOMENT.oracle
-def curvature_form(x: ScalarTokens, u: Logits) -> Any:
-    return x.T @ covariance_slope(softmax(u).T, x) @ x
-
-
-@THIRD_MOMENT.mutant("raw third moment")
-def _(x: ScalarTokens, u: Logits) -> Any:
-    return softmax(u) @ hadamard(hadamard(x, x), x)
+THIRD_MOMENT.oracle(lambda x, u: x.T @ covariance_slope(softmax(u).T, x) @ x)
+THIRD_MOMENT.mutant("raw third moment", lambda x, u: softmax(u) @ hadamard(hadamard(x, x), x))
 
 
 @THIRD_MOMENT.mutant("opposite sign")
@@ -258,10 +252,7 @@ def left_sides_of_the_steps(x: ScalarTokens, u: Logits) -> Any:
     return stacked([*_first_lines(x, beta), *_second_lines(x, beta), *_third_lines(x, beta)[:1]])
 
 
-@EQ_74.mutant("C_x for 2 C_x")
-def _(x: ScalarTokens, u: Logits, C_x: Bound) -> Any:
-    beta = _soft(u)
-    return stacked([*_first_lines(x, beta)[1:], C_x, *_second_lines(x, beta)[1:], C_x, *_third_lines(x, beta)[1:]])
+EQ_74.mutant("C_x for 2 C_x", "C_x * 2 -> C_x")
 
 
 @EQ_74.mutant("||x|| dropped in the third part")
@@ -271,14 +262,15 @@ def _(x: ScalarTokens, u: Logits, C_x: Bound) -> Any:
     return stacked([*_first_lines(x, beta)[1:], C_x * 2, *_second_lines(x, beta)[1:], C_x * 2, third])
 
 
-@EQ_74.counterexample("two tokens equal to 1, equal weights, C_x = 1: sqrt(2) + 1 is not at most 2")
-def _() -> dict[str, Any]:
-    return {"x": [[1], [1]], "u": [[0, 0]], "C_x": 1}
-
-
-@EQ_74.counterexample("three tokens 1, -1 and 0, nearly all weight on the first, C_x = 1: sqrt(2) is not at most 1")
-def _() -> dict[str, Any]:
-    return {"x": [[1], [-1], [0]], "u": [[9, -9, 0]], "C_x": 1}
+EQ_74.counterexample(
+    "two tokens equal to 1, equal weights, C_x = 1: sqrt(2) + 1 is not at most 2", x=[[1], [1]], u=[[0, 0]], C_x=1
+)
+EQ_74.counterexample(
+    "three tokens 1, -1 and 0, nearly all weight on the first, C_x = 1: sqrt(2) is not at most 1",
+    x=[[1], [-1], [0]],
+    u=[[9, -9, 0]],
+    C_x=1,
+)
 
 
 EQ_74_TOKENS = Claim(
@@ -338,11 +330,5 @@ def left_sides_with_gamma(x: ScalarTokens, u: Logits) -> Any:
     return stacked([whole, *_first_lines(x, beta), *_second_lines(x, beta), third, bound, whole])
 
 
-@EQ_74_TOKENS.mutant("C_x for sqrt(d_s) C_x, as printed")
-def _(x: ScalarTokens, u: Logits, C_x: Bound) -> Any:
-    return stacked(_slope_bounds(x, u, C_x / sqrt(x.shape[0])))
-
-
-@EQ_74_TOKENS.mutant("1 for 2")
-def _(x: ScalarTokens, u: Logits, C_x: Bound) -> Any:
-    return stacked(_slope_bounds(x, u, C_x, two=1))
+EQ_74_TOKENS.mutant("C_x for sqrt(d_s) C_x, as printed", "C_x -> C_x / sqrt(x.shape[0])")
+EQ_74_TOKENS.mutant("1 for 2", two=1)

@@ -134,24 +134,12 @@ def seeds_of_figure_2() -> list[int]:
     return [0, 1, 1, 1, 0]
 
 
-@FIG_2.part("laws")
-def observed_in_figure_2(formula: Any, generator: Any, samples: int) -> list[LawTest]:
-    return _proportions(formula, _figure_2(generator.initial_seed(), 10, 2, 10))
-
-
-@FIG_2.mutant("the sub-linear width converges too")
-def _() -> list[int]:
-    return [1, 1, 1, 1, 0]
-
-
-@FIG_2.mutant("gamma = 1 converges, as printed")
-def _() -> list[int]:
-    return [0, 1, 1, 1, 1]
-
-
-@FIG_2.mutant("weights keep moving")
-def _() -> list[int]:
-    return [0, 1, 1, 0, 0]
+FIG_2.part(
+    "laws", lambda formula, generator, samples: _proportions(formula, _figure_2(generator.initial_seed(), 10, 2, 10))
+)
+FIG_2.mutant("the sub-linear width converges too", lambda: [1, 1, 1, 1, 0])
+FIG_2.mutant("gamma = 1 converges, as printed", lambda: [0, 1, 1, 1, 1])
+FIG_2.mutant("weights keep moving", lambda: [0, 1, 1, 0, 0])
 
 
 # -- Figure 3 ----------------------------------------------------------------------------------------------------------
@@ -188,19 +176,9 @@ def seeds_of_figure_3() -> list[int]:
     return [1, 0]
 
 
-@FIG_3.part("laws")
-def observed_in_figure_3(formula: Any, generator: Any, samples: int) -> list[LawTest]:
-    return _proportions(formula, _figure_3(generator.initial_seed()))
-
-
-@FIG_3.mutant("both converge")
-def _() -> list[int]:
-    return [1, 1]
-
-
-@FIG_3.mutant("neither converges")
-def _() -> list[int]:
-    return [0, 0]
+FIG_3.part("laws", lambda formula, generator, samples: _proportions(formula, _figure_3(generator.initial_seed())))
+FIG_3.mutant("both converge", lambda: [1, 1])
+FIG_3.mutant("neither converges", lambda: [0, 0])
 
 
 # -- Figure 5 ----------------------------------------------------------------------------------------------------------
@@ -241,16 +219,6 @@ def seeds_of_figure_5() -> list[int]:
     return [1, 1, 1, 1]
 
 
-@FIG_5.part("laws")
-def observed_in_figure_5(formula: Any, generator: Any, samples: int) -> list[LawTest]:
-    return _proportions(formula, _figure_5(generator.initial_seed()))
-
-
-@FIG_5.mutant("NTK faster")
-def _() -> list[int]:
-    return [0, 0, 1, 1]
-
-
-@FIG_5.mutant("He does not converge")
-def _() -> list[int]:
-    return [1, 1, 1, 0]
+FIG_5.part("laws", lambda formula, generator, samples: _proportions(formula, _figure_5(generator.initial_seed())))
+FIG_5.mutant("NTK faster", lambda: [0, 0, 1, 1])
+FIG_5.mutant("He does not converge", lambda: [1, 1, 1, 0])

@@ -69,9 +69,7 @@ def _limit_by_pairs(X: Any, Y: Any) -> Any:
     return ones(1, d_s) @ hadamard(expected_step_products(A, B), A @ B.T) @ ones(d_s, 1)
 
 
-@EQ_64.oracle
-def limit_of_the_value_block(X: Tokens, Y: Tokens) -> Any:
-    return _limit_by_pairs(X, Y)
+EQ_64.oracle(lambda X, Y: _limit_by_pairs(X, Y))
 
 
 def _sampled_value_block(X: Any, Y: Any, width: int, generator: Any) -> Any:
@@ -86,14 +84,8 @@ def _sampled_value_block(X: Any, Y: Any, width: int, generator: Any) -> Any:
     return (slopes[0] * slopes[1]).sum().reshape(1, 1)
 
 
-@EQ_64.part("sequence")
-def value_block_at_width(X: Tokens, Y: Tokens, scale: int, generator: Any) -> Any:
-    return _sampled_value_block(X, Y, scale, generator)
-
-
-@EQ_64.mutant("d_s for d_s^2")
-def _(X: Tokens, Y: Tokens) -> Any:
-    return _value_block(X, Y, ones(1, X.shape[0])) * X.shape[0]
+EQ_64.part("sequence", lambda X, Y, scale, generator: _sampled_value_block(X, Y, scale, generator))
+EQ_64.mutant("d_s for d_s^2", lambda X, Y: _value_block(X, Y, ones(1, X.shape[0])) * X.shape[0])
 
 
 @EQ_64.mutant("relu for relu', as extracted")
@@ -102,9 +94,7 @@ def _(X: Tokens, Y: Tokens) -> Any:
     return expected_relu_products(x, y) * (x @ y.T) * X.shape[0] ** 2
 
 
-@EQ_64.counterexample("X = X' = (1, 1), d = 1: the limit is 2, printed 8")
-def _() -> dict[str, Any]:
-    return {"X": [[1], [1]], "Y": [[1], [1]]}
+EQ_64.counterexample("X = X' = (1, 1), d = 1: the limit is 2, printed 8", X=[[1], [1]], Y=[[1], [1]])
 
 
 EQ_64_MEANS = Claim(
@@ -127,17 +117,6 @@ def value_block(X: Tokens, Y: Tokens) -> Any:
     return _value_block(X, Y, ones(1, X.shape[0]))
 
 
-@EQ_64_MEANS.part("sequence")
-def sampled_value_block(X: Tokens, Y: Tokens, scale: int, generator: Any) -> Any:
-    return _sampled_value_block(X, Y, scale, generator)
-
-
-@EQ_64_MEANS.mutant("d_s^2 times this, as printed")
-def _(X: Tokens, Y: Tokens) -> Any:
-    return _value_block(X, Y, ones(1, X.shape[0])) * X.shape[0] ** 2
-
-
-@EQ_64_MEANS.mutant("gates dropped")
-def _(X: Tokens, Y: Tokens) -> Any:
-    x, y = ones(1, X.shape[0]) @ X, ones(1, X.shape[0]) @ Y
-    return x @ y.T
+EQ_64_MEANS.part("sequence", lambda X, Y, scale, generator: _sampled_value_block(X, Y, scale, generator))
+EQ_64_MEANS.mutant("d_s^2 times this, as printed", lambda value, X: value * X.shape[0] ** 2)
+EQ_64_MEANS.mutant("gates dropped", lambda X, Y: ones(1, X.shape[0]) @ X @ (ones(1, X.shape[0]) @ Y).T)

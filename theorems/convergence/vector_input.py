@@ -64,16 +64,8 @@ def _at_d_1(X: Any, y: Any, W_Q: Any, W_K: Any, W_V: Any, w_O: Any) -> tuple[Bou
     return b, frobenius_norm(outputs(X, W_Q, W_K, W_V, w_O, tau_0, tau_1) - y)
 
 
-@COR_1.mutant("no z in (3)")
-def _(X: Scalar_tokens, y: Labels, W_Q: QueryColumn, W_K: Column, W_V: Column, w_O: Column) -> Any:
-    b, error = _at_d_1(X, y, W_Q, W_K, W_V, w_O)
-    return stacked([b.condition_2() * error, b.rho**2 * 32 * error])
-
-
-@COR_1.mutant("squared error")
-def _(X: Scalar_tokens, y: Labels, W_Q: QueryColumn, W_K: Column, W_V: Column, w_O: Column) -> Any:
-    b, error = _at_d_1(X, y, W_Q, W_K, W_V, w_O)
-    return stacked([b.condition_2() * error**2, b.condition_3(b.Q) * error**2])
+COR_1.mutant("no z in (3)", "b.condition_3(b.Q) -> b.rho ** 2 * 32")
+COR_1.mutant("squared error", "error -> error ** 2")
 
 
 @COR_1.counterexample("two samples (1, 1) and (-1, -1), one neuron for each: alpha = 1, both conditions met at once")
@@ -128,26 +120,10 @@ def two_rank_one_terms(
     return _two_terms(X, W_Q, W_K, W_V, tau_0, tau_1)
 
 
-@RANK_TWO.oracle
-def hidden_layer_at_d_1(
-    X: Scalar_tokens, W_Q: QueryColumn, W_K: Column, W_V: Column, tau_0: Positive, tau_1: Positive
-) -> Any:
-    return last_hidden_layer(X, W_Q, W_K, W_V, tau_0, tau_1)
-
-
-@RANK_TWO.mutant("rank one: negative parts dropped")
-def _(X: Scalar_tokens, W_Q: QueryColumn, W_K: Column, W_V: Column, tau_0: Positive, tau_1: Positive) -> Any:
-    return _two_terms(X, W_Q, W_K, W_V, tau_0, tau_1, negative=0)
-
-
-@RANK_TWO.mutant("sign of the negative parts")
-def _(X: Scalar_tokens, W_Q: QueryColumn, W_K: Column, W_V: Column, tau_0: Positive, tau_1: Positive) -> Any:
-    return _two_terms(X, W_Q, W_K, W_V, tau_0, tau_1, negative=-1)
-
-
-@RANK_TWO.mutant("sum pooling")
-def _(X: Scalar_tokens, W_Q: QueryColumn, W_K: Column, W_V: Column, tau_0: Positive, tau_1: Positive) -> Any:
-    return _two_terms(X, W_Q, W_K, W_V, tau_0, tau_1, pooling=False)
+RANK_TWO.oracle(lambda X, W_Q, W_K, W_V, tau_0, tau_1: last_hidden_layer(X, W_Q, W_K, W_V, tau_0, tau_1))
+RANK_TWO.mutant("rank one: negative parts dropped", negative=0)
+RANK_TWO.mutant("sign of the negative parts", negative=-1)
+RANK_TWO.mutant("sum pooling", pooling=False)
 
 
 COR_1_REMARK = Claim(
@@ -187,11 +163,7 @@ def least_squares(X: Labels, y: Labels) -> Any:
     return stacked([total(X * X) * total(residual * residual), *[zero] * len(_minors(X))])
 
 
-@COR_1_REMARK.mutant("plus")
-def _(X: Labels, y: Labels) -> Any:
-    return stacked([total(X * X) * total(y * y) + total(X * y) * total(X * y), *_minors(X)])
-
-
-@COR_1_REMARK.mutant("|X.y| not squared")
-def _(X: Labels, y: Labels) -> Any:
-    return stacked([total(X * X) * total(y * y) - total(X * y), *_minors(X)])
+COR_1_REMARK.mutant(
+    "plus", lambda X, y: stacked([total(X * X) * total(y * y) + total(X * y) * total(X * y), *_minors(X)])
+)
+COR_1_REMARK.mutant("|X.y| not squared", "total(X * y) * total(X * y) -> total(X * y)")

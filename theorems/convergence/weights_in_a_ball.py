@@ -59,19 +59,9 @@ def leaving_the_ball(formula: Any, generator: Any, samples: int, d_m: Width, R: 
     return tests
 
 
-@LEMMA_20.mutant("R dropped")
-def _(d_m: Width, R: Radius) -> tuple[float, float]:
-    return 3 * math.sqrt(d_m), 2 * math.exp(-d_m / 2)
-
-
-@LEMMA_20.mutant("sqrt(d_m) without the 3")
-def _(d_m: Width, R: Radius) -> tuple[float, float]:
-    return R + math.sqrt(d_m), 2 * math.exp(-d_m / 2)
-
-
-@LEMMA_20.mutant("maximum in place of the sum")
-def _(d_m: Width, R: Radius) -> tuple[float, float]:
-    return max(R, 3 * math.sqrt(d_m)), 2 * math.exp(-d_m / 2)
+LEMMA_20.mutant("R dropped", lambda d_m: (3 * math.sqrt(d_m), 2 * math.exp(-d_m / 2)))
+LEMMA_20.mutant("sqrt(d_m) without the 3", lambda d_m, R: (R + math.sqrt(d_m), 2 * math.exp(-d_m / 2)))
+LEMMA_20.mutant("maximum in place of the sum", lambda d_m, R: (max(R, 3 * math.sqrt(d_m)), 2 * math.exp(-d_m / 2)))
 
 
 TAIL = Claim(
@@ -103,16 +93,6 @@ def stated_probability(d_m: Width, amount: Amount) -> Any:
     return exp(amount * 0 - rational(d_m, 2)) * 2
 
 
-@TAIL.oracle
-def exact_probability(d_m: Width, amount: Amount) -> Any:
-    return chi_square_tail(d_m, amount * 0 + 9 * d_m)
-
-
-@TAIL.mutant("exp(-4 d_m)")
-def _(d_m: Width, amount: Amount) -> Any:
-    return exp(amount * 0 - 4 * d_m) * 2
-
-
-@TAIL.mutant("exp(-d_m^2/2)")
-def _(d_m: Width, amount: Amount) -> Any:
-    return exp(amount * 0 - rational(d_m * d_m, 2)) * 2
+TAIL.oracle(lambda d_m, amount: chi_square_tail(d_m, amount * 0 + 9 * d_m))
+TAIL.mutant("exp(-4 d_m)", lambda d_m, amount: exp(amount * 0 - 4 * d_m) * 2)
+TAIL.mutant("exp(-d_m^2/2)", lambda d_m, amount: exp(amount * 0 - rational(d_m * d_m, 2)) * 2)

@@ -68,19 +68,9 @@ def moments_of_elements(formula: Any, generator: Any, samples: int, d_m: Width, 
     return stated.tests("first element", elements[:, 0, 0]) + stated.tests("last of the first row", elements[:, 0, -1])
 
 
-@HALF_VARIANCE.mutant("variance d_m, as without tau_0")
-def _(d_m: Width, d: Dimension) -> tuple[float, float]:
-    return 0.0, float(d_m)
-
-
-@HALF_VARIANCE.mutant("variance 1/d_m, as with tau_0 = 1/d_m")
-def _(d_m: Width, d: Dimension) -> tuple[float, float]:
-    return 0.0, 1 / d_m
-
-
-@HALF_VARIANCE.mutant("mean 1, as with W_K = W_Q")
-def _(d_m: Width, d: Dimension) -> tuple[float, float]:
-    return 1.0, 1.0
+HALF_VARIANCE.mutant("variance d_m, as without tau_0", lambda d_m: (0.0, float(d_m)))
+HALF_VARIANCE.mutant("variance 1/d_m, as with tau_0 = 1/d_m", lambda d_m: (0.0, 1 / d_m))
+HALF_VARIANCE.mutant("mean 1, as with W_K = W_Q", lambda: (1.0, 1.0))
 
 
 LAW_OF_LARGE_NUMBERS = Claim(
@@ -108,14 +98,10 @@ def elements_at_width(template: Square, scale: int, generator: Any) -> Any:
     return _normal(generator, template, scale, d).T @ _normal(generator, template, scale, d) / scale
 
 
-@LAW_OF_LARGE_NUMBERS.mutant("identity, as with W_K = W_Q")
-def _(template: Square) -> Any:
-    return template * 0 + eye(template.shape[0])
-
-
-@LAW_OF_LARGE_NUMBERS.mutant("one tenth in every element")
-def _(template: Square) -> Any:
-    return template * 0 + ones(*template.shape) * rational(1, 10)
+LAW_OF_LARGE_NUMBERS.mutant("identity, as with W_K = W_Q", lambda value, template: value + eye(template.shape[0]))
+LAW_OF_LARGE_NUMBERS.mutant(
+    "one tenth in every element", lambda value, template: value + ones(*template.shape) * rational(1, 10)
+)
 
 
 # -- pooling -----------------------------------------------------------------------------------------------------------
@@ -154,15 +140,10 @@ def attention_at_width(X: Tokens, W_V: ValueRows, scale: int, generator: Any) ->
     return _weights_and_values(S, X, W_V)
 
 
-@POOLING.mutant("sum in place of mean")
-def _(X: Tokens, W_V: ValueRows) -> Any:
-    d_s = X.shape[0]
-    return _weights_and_values((X @ X.T) * 0 + ones(d_s, d_s), X, W_V)
-
-
-@POOLING.mutant("each token attends to itself")
-def _(X: Tokens, W_V: ValueRows) -> Any:
-    return _weights_and_values((X @ X.T) * 0 + eye(X.shape[0]), X, W_V)
+POOLING.mutant("sum in place of mean", "ones(d_s, d_s) * rational(1, d_s) -> ones(d_s, d_s)")
+POOLING.mutant(
+    "each token attends to itself", lambda X, W_V: _weights_and_values(X @ X.T * 0 + eye(X.shape[0]), X, W_V)
+)
 
 
 # -- Eq. (63) ----------------------------------------------------------------------------------------------------------
@@ -203,9 +184,7 @@ def _block_of_sums(X: Any, X_2: Any) -> Any:
     return ones(1, d_s) @ products @ ones(d_s, 1)
 
 
-@EQ_63.oracle
-def limit_of_the_output_block(X: Tokens, X_2: Tokens) -> Any:
-    return _block_of_sums(X, X_2)
+EQ_63.oracle(lambda X, X_2: _block_of_sums(X, X_2))
 
 
 def _output_block(X: Any, X_2: Any, width: int, generator: Any) -> Any:
@@ -215,25 +194,10 @@ def _output_block(X: Any, X_2: Any, width: int, generator: Any) -> Any:
     return slopes[0].T @ slopes[1]
 
 
-@EQ_63.part("sequence")
-def output_block_at_width(X: Tokens, X_2: Tokens, scale: int, generator: Any) -> Any:
-    return _output_block(X, X_2, scale, generator)
-
-
-@EQ_63.mutant("d_s in place of d_s^2")
-def _(X: Tokens, X_2: Tokens) -> Any:
-    d_s = X.shape[0]
-    return expected_relu_products(ones(1, d_s) @ X, ones(1, d_s) @ X_2) * d_s
-
-
-@EQ_63.mutant("first token in place of the sum")
-def _(X: Tokens, X_2: Tokens) -> Any:
-    return expected_relu_products(X[:1], X_2[:1]) * X.shape[0] ** 2
-
-
-@EQ_63.counterexample("both samples of two tokens equal to 1: the limit is 2, printed 8")
-def _() -> dict[str, Any]:
-    return {"X": [[1], [1]], "X_2": [[1], [1]]}
+EQ_63.part("sequence", lambda X, X_2, scale, generator: _output_block(X, X_2, scale, generator))
+EQ_63.mutant("d_s in place of d_s^2", "d_s ** 2 -> d_s")
+EQ_63.mutant("first token in place of the sum", lambda X, X_2: expected_relu_products(X[:1], X_2[:1]) * X.shape[0] ** 2)
+EQ_63.counterexample("both samples of two tokens equal to 1: the limit is 2, printed 8", X=[[1], [1]], X_2=[[1], [1]])
 
 
 MEAN_TOKENS = Claim(
@@ -260,9 +224,7 @@ def output_block(X: Tokens, X_2: Tokens) -> Any:
     return expected_relu_products(mean @ X, mean @ X_2) * d_s**2
 
 
-@MEAN_TOKENS.part("sequence")
-def output_block_of_sums(X: Tokens, X_2: Tokens, scale: int, generator: Any) -> Any:
-    return _output_block(X, X_2, scale, generator)
+MEAN_TOKENS.part("sequence", lambda X, X_2, scale, generator: _output_block(X, X_2, scale, generator))
 
 
 @MEAN_TOKENS.mutant("sums of tokens in place of means, as printed")

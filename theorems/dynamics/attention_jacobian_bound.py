@@ -135,18 +135,8 @@ def _() -> dict[str, Any]:
     }  # fmt: skip
 
 
-@EQ_15.mutant("factor sqrt(3) dropped")
-def _(
-    X: Tokens, W_Q: QueryWeights, W_K: SquareWeights, W_V: SquareWeights, W_O: SquareWeights, beta: Beta, H: Heads
-) -> Any:
-    return bound_by_heads(X, W_Q, W_K, W_V, W_O, beta, H, lambda a, r2, S: _first_power(a, r2, S) / 3)
-
-
-@EQ_15.mutant("r^2 for r^4 and without + S")
-def _(
-    X: Tokens, W_Q: QueryWeights, W_K: SquareWeights, W_V: SquareWeights, W_O: SquareWeights, beta: Beta, H: Heads
-) -> Any:
-    return bound_by_heads(X, W_Q, W_K, W_V, W_O, beta, H, lambda a, r2, S: a * r2 * (S + 1))
+EQ_15.mutant("factor sqrt(3) dropped", inner=lambda a, r2, S: _first_power(a, r2, S) / 3)
+EQ_15.mutant("r^2 for r^4 and without + S", inner=lambda a, r2, S: a * r2 * (S + 1))
 
 
 EQ_15_SQUARED = Claim(
@@ -186,18 +176,8 @@ EQ_15_SQUARED.domain("balanced logits")(balanced_logits)
 EQ_15_SQUARED.domain("steep balanced logits")(steep_balanced_logits)
 
 
-@EQ_15_SQUARED.mutant("first power, as printed")
-def _(
-    X: Tokens, W_Q: QueryWeights, W_K: SquareWeights, W_V: SquareWeights, W_O: SquareWeights, beta: Beta, H: Heads
-) -> Any:
-    return bound_by_heads(X, W_Q, W_K, W_V, W_O, beta, H, _first_power)
-
-
-@EQ_15_SQUARED.mutant("without the term of the logits")
-def _(
-    X: Tokens, W_Q: QueryWeights, W_K: SquareWeights, W_V: SquareWeights, W_O: SquareWeights, beta: Beta, H: Heads
-) -> Any:
-    return bound_by_heads(X, W_Q, W_K, W_V, W_O, beta, H, lambda a, r2, S: r2 * 0 + S)
+EQ_15_SQUARED.mutant("first power, as printed", inner=_first_power)
+EQ_15_SQUARED.mutant("without the term of the logits", inner=lambda a, r2, S: r2 * 0 + S)
 
 
 UNIFORM = Claim(
@@ -237,18 +217,8 @@ def _(arrays: dict[str, Any], sizes: dict[str, int], rng: np.random.Generator) -
     arrays["W_Q"][:] *= 2.0**-6
 
 
-@UNIFORM.mutant("sqrt(a^2 + 1): neither the exponential nor sqrt(3)")
-def _(
-    X: Tokens, W_Q: QueryWeights, W_K: SquareWeights, W_V: SquareWeights, W_O: SquareWeights, beta: Beta, H: Heads
-) -> Any:
-    return bound_by_heads(X, W_Q, W_K, W_V, W_O, beta, H, lambda a, r2, S: (a * r2 * a * r2 + 1) / 3)
-
-
-@UNIFORM.mutant("term of the weights alone")
-def _(
-    X: Tokens, W_Q: QueryWeights, W_K: SquareWeights, W_V: SquareWeights, W_O: SquareWeights, beta: Beta, H: Heads
-) -> Any:
-    return bound_by_heads(X, W_Q, W_K, W_V, W_O, beta, H, lambda a, r2, S: a * r2 * a * r2)
+UNIFORM.mutant("sqrt(a^2 + 1): neither the exponential nor sqrt(3)", inner=lambda a, r2, S: (a * r2 * a * r2 + 1) / 3)
+UNIFORM.mutant("term of the weights alone", inner=lambda a, r2, S: a * r2 * a * r2)
 
 
 # -- growth ------------------------------------------------------------------------------------------------------------
@@ -310,19 +280,9 @@ def growing_lower_bounds(a: Scale, v: Scale, o: Scale, S: Length) -> Any:
     return concatenate([one * exact, one * v * o * sqrt(S) / 2], axis=0)
 
 
-@GROWTH.mutant("independent of A")
-def _(a: Scale, v: Scale, o: Scale, S: Length) -> Any:
-    return concatenate([steep_and_balanced(a * 0, v, o), attended_first_token(v, o, S)], axis=0)
-
-
-@GROWTH.mutant("independent of W^V")
-def _(a: Scale, v: Scale, o: Scale, S: Length) -> Any:
-    return concatenate([steep_and_balanced(a, v * 0 + 1, o), attended_first_token(v * 0 + 1, o, S)], axis=0)
-
-
-@GROWTH.mutant("one token, whatever their number")
-def _(a: Scale, v: Scale, o: Scale, S: Length) -> Any:
-    return concatenate([steep_and_balanced(a, v, o), ones(1, 1) * v * o / 2], axis=0)
+GROWTH.mutant("independent of A", "a -> a * 0")
+GROWTH.mutant("independent of W^V", "v -> v * 0 + 1")
+GROWTH.mutant("one token, whatever their number", "attended_first_token(v, o, S) -> ones(1, 1) * v * o / 2")
 
 
 # -- Figure 1 ----------------------------------------------------------------------------------------------------------
@@ -364,14 +324,8 @@ def normalised_output(Y: Any) -> Any:
     return Y / Y.norm(dim=-1, keepdim=True)
 
 
-@FIGURE_1.mutant("no normalisation")
-def _(Y: Any) -> Any:
-    return Y
-
-
-@FIGURE_1.mutant("rows of mean square 1, as in common libraries")
-def _(Y: Any) -> Any:
-    return Y / Y.square().mean(-1, keepdim=True).sqrt()
+FIGURE_1.mutant("no normalisation", lambda Y: Y)
+FIGURE_1.mutant("rows of mean square 1, as in common libraries", lambda Y: Y / Y.square().mean(-1, keepdim=True).sqrt())
 
 
 def batched_attention(X: Any, W: Any) -> Any:
@@ -470,13 +424,5 @@ def norms_by_differentiation(v: Values, S: Length) -> Any:
     return concatenate([ones(1, 1) * norm for norm in norms], axis=0)
 
 
-@ORTHONORMAL_TOKENS.mutant("O(1), as in Figure 1")
-def _(v: Values) -> Any:
-    one = ones(1, 1) * (v * 0 + 1)
-    return concatenate([one * v, one], axis=0)
-
-
-@ORTHONORMAL_TOKENS.mutant("divided by v")
-def _(v: Values, S: Length) -> Any:
-    one = ones(1, 1) * (v * 0 + 1)
-    return concatenate([one * v, one * sqrt(S) / v], axis=0)
+ORTHONORMAL_TOKENS.mutant("O(1), as in Figure 1", "one * sqrt(S) -> one")
+ORTHONORMAL_TOKENS.mutant("divided by v", "one * sqrt(S) -> one * sqrt(S) / v")

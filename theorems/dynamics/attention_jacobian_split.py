@@ -82,14 +82,8 @@ def attention_jacobian_by_terms(X: Tokens, W_Q: HeadQueries, W_K: HeadWeights, W
     return by_weights + by_values
 
 
-@EQ_92.oracle
-def attention_differentiated(X: Tokens, W_Q: HeadQueries, W_K: HeadWeights, W_V: HeadWeights) -> Any:
-    return jacobian(attention_head, "X")(X, W_Q, W_K, W_V, rational(1) / sqrt(W_Q.shape[1]))
-
-
-@EQ_92.mutant("derivative of P left out")
-def _(X: Tokens, W_Q: HeadQueries, W_K: HeadWeights, W_V: HeadWeights) -> Any:
-    return _two_terms(X, W_Q, W_K, W_V)[1]
+EQ_92.oracle(lambda X, W_Q, W_K, W_V: jacobian(attention_head, "X")(X, W_Q, W_K, W_V, rational(1) / sqrt(W_Q.shape[1])))
+EQ_92.mutant("derivative of P left out", lambda X, W_Q, W_K, W_V: _two_terms(X, W_Q, W_K, W_V)[1])
 
 
 @EQ_92.mutant("P transposed")
@@ -122,19 +116,11 @@ def attention_as_kronecker_product(X: Tokens, W_Q: HeadQueries, W_K: HeadWeights
     return kron(attention_weights(X, W_Q, W_K, beta), W_V.T) @ vec_r(X)
 
 
-@B5_VEC.oracle
-def attention_vectorised(X: Tokens, W_Q: HeadQueries, W_K: HeadWeights, W_V: HeadWeights, beta: Beta) -> Any:
-    return vec_r(attention_head(X, W_Q, W_K, W_V, beta))
-
-
-@B5_VEC.mutant("column-major order")
-def _(X: Tokens, W_Q: HeadQueries, W_K: HeadWeights, W_V: HeadWeights, beta: Beta) -> Any:
-    return kron(W_V.T, attention_weights(X, W_Q, W_K, beta)) @ vec_r(X)
-
-
-@B5_VEC.mutant("P transposed")
-def _(X: Tokens, W_Q: HeadQueries, W_K: HeadWeights, W_V: HeadWeights, beta: Beta) -> Any:
-    return kron(attention_weights(X, W_Q, W_K, beta).T, W_V.T) @ vec_r(X)
+B5_VEC.oracle(lambda X, W_Q, W_K, W_V, beta: vec_r(attention_head(X, W_Q, W_K, W_V, beta)))
+B5_VEC.mutant(
+    "column-major order", lambda X, W_Q, W_K, W_V, beta: kron(W_V.T, attention_weights(X, W_Q, W_K, beta)) @ vec_r(X)
+)
+B5_VEC.mutant("P transposed", "attention_weights(X, W_Q, W_K, beta) -> attention_weights(X, W_Q, W_K, beta).T")
 
 
 # -- Eq. (93) ----------------------------------------------------------------------------------------------------------
@@ -201,10 +187,7 @@ def _(
     return _shape_of_sum([kron(P, M.T) for P, M in zip(weights, output_values(W_V, W_O, H), strict=True)])
 
 
-@EQ_93.mutant("W_h^V not transposed")
-def _(X: Tokens, W_Q: QueryWeights, W_K: SquareWeights, W_V: SquareWeights, beta: Beta, H: Heads) -> Any:
-    weights = head_weights(X, W_Q, W_K, beta, H)
-    return _shape_of_sum([kron(P, V) for P, V in zip(weights, head_slices(W_V, H), strict=True)])
+EQ_93.mutant("W_h^V not transposed", "V.T -> V")
 
 
 EQ_93_OUTPUT = Claim(
@@ -248,25 +231,12 @@ def differentiated_at_constant_weights(
     return jacobian(attended, "Y")(X)
 
 
-@EQ_93_OUTPUT.mutant("values not transposed")
-def _(
-    X: Tokens, W_Q: QueryWeights, W_K: SquareWeights, W_V: SquareWeights, W_O: SquareWeights, beta: Beta, H: Heads
-) -> Any:
-    return value_part(X, W_Q, W_K, W_V, W_O, beta, H, transposed=False)
-
-
-@EQ_93_OUTPUT.mutant("weights of the first head for all")
-def _(
-    X: Tokens, W_Q: QueryWeights, W_K: SquareWeights, W_V: SquareWeights, W_O: SquareWeights, beta: Beta, H: Heads
-) -> Any:
-    return kron(head_weights(X, W_Q, W_K, beta, H)[0], (W_V @ W_O).T)
-
-
-@EQ_93_OUTPUT.mutant("block columns of W^O")
-def _(
-    X: Tokens, W_Q: QueryWeights, W_K: SquareWeights, W_V: SquareWeights, W_O: SquareWeights, beta: Beta, H: Heads
-) -> Any:
-    return value_part(X, W_Q, W_K, W_V, W_O.T, beta, H)
+EQ_93_OUTPUT.mutant("values not transposed", transposed=False)
+EQ_93_OUTPUT.mutant(
+    "weights of the first head for all",
+    lambda X, W_Q, W_K, W_V, W_O, beta, H: kron(head_weights(X, W_Q, W_K, beta, H)[0], (W_V @ W_O).T),
+)
+EQ_93_OUTPUT.mutant("block columns of W^O", "W_O -> W_O.T")
 
 
 # -- Eq. (95) ----------------------------------------------------------------------------------------------------------
@@ -313,19 +283,11 @@ def pseudo_energy_of_one_head(
     return vec_r(X)[:1] * 0 - trace(X.T @ multi_head_attention(X, W_Q, W_K, W_V, W_O, beta, 1))
 
 
-@EQ_95.counterexample("numbers: one token 1, values 1, output weight 2")
-def _() -> dict[str, Any]:
-    return {"X": [[1]], "W_Q": [[1]], "W_K": [[1]], "W_V": [[1]], "W_O": [[2]], "beta": 1}
-
-
-@EQ_95.mutant("sign")
-def _(X: Tokens, W_Q: QueryWeights, W_K: SquareWeights, W_V: SquareWeights, beta: Beta) -> Any:
-    return vec_r(X).T @ kron(attention_weights(X, W_Q, W_K, beta), W_V.T) @ vec_r(X)
-
-
-@EQ_95.mutant("with output weights")
-def _(X: Tokens, W_Q: QueryWeights, W_K: SquareWeights, W_V: SquareWeights, W_O: SquareWeights, beta: Beta) -> Any:
-    return -vec_r(X).T @ kron(attention_weights(X, W_Q, W_K, beta), (W_V @ W_O).T) @ vec_r(X)
+EQ_95.counterexample(
+    "numbers: one token 1, values 1, output weight 2", X=[[1]], W_Q=[[1]], W_K=[[1]], W_V=[[1]], W_O=[[2]], beta=1
+)
+EQ_95.mutant("sign", "-vec_r(X).T -> vec_r(X).T")
+EQ_95.mutant("with output weights", "W_V -> W_V @ W_O")
 
 
 EQ_95_OUTPUT = Claim(
@@ -360,15 +322,5 @@ def pseudo_energy_without_input(
     return vec_r(X)[:1] * 0 - trace(X.T @ multi_head_attention(X, W_Q, W_K, W_V, W_O, beta, H))
 
 
-@EQ_95_OUTPUT.mutant("values not transposed")
-def _(
-    X: Tokens, W_Q: QueryWeights, W_K: SquareWeights, W_V: SquareWeights, W_O: SquareWeights, beta: Beta, H: Heads
-) -> Any:
-    return -vec_r(X).T @ value_part(X, W_Q, W_K, W_V, W_O, beta, H, transposed=False) @ vec_r(X)
-
-
-@EQ_95_OUTPUT.mutant("one half")
-def _(
-    X: Tokens, W_Q: QueryWeights, W_K: SquareWeights, W_V: SquareWeights, W_O: SquareWeights, beta: Beta, H: Heads
-) -> Any:
-    return -vec_r(X).T @ value_part(X, W_Q, W_K, W_V, W_O, beta, H) @ vec_r(X) * rational(1, 2)
+EQ_95_OUTPUT.mutant("values not transposed", transposed=False)
+EQ_95_OUTPUT.mutant("one half", lambda value: value * rational(1, 2))

@@ -117,10 +117,7 @@ def _() -> dict[str, Any]:
     return {"X": [[1, 0], [1, 0], [-1, 0]], "W_Q": [[1, 0], [0, 0]], "W_K": [[0, 0], [3, 0]], "W_V": [[1, 0], [0, 1]]}
 
 
-@B5_DOMINANCE.mutant("P not normalised: S times as large")
-def _(X: Tokens, W_Q: SquareWeights, W_K: SquareWeights, W_V: SquareWeights) -> Any:
-    P = attention_weights(X, W_Q, W_K, rational(1) / sqrt(W_Q.shape[1]))
-    return spectral_norm(P) * spectral_norm(W_V) * X.shape[0]
+B5_DOMINANCE.mutant("P not normalised: S times as large", lambda value, X: value * X.shape[0])
 
 
 @B5_DOMINANCE.mutant("largest entry of P for its norm")
@@ -174,25 +171,9 @@ def jacobian_times_state_differentiated(
     return jacobian(multi_head_attention, "X")(X, W_Q, W_K, W_V, W_O, beta, H) @ vec_r(X)
 
 
-@B5_ALIGNMENT.mutant("logits taken as linear in X: factor 1")
-def _(
-    X: Tokens, W_Q: QueryWeights, W_K: SquareWeights, W_V: SquareWeights, W_O: SquareWeights, beta: Beta, H: Heads
-) -> Any:
-    return vec_r(jacobian_times_state(X, W_Q, W_K, W_V, W_O, beta, H, factor=1))
-
-
-@B5_ALIGNMENT.mutant("logits not centred")
-def _(
-    X: Tokens, W_Q: QueryWeights, W_K: SquareWeights, W_V: SquareWeights, W_O: SquareWeights, beta: Beta, H: Heads
-) -> Any:
-    return vec_r(jacobian_times_state(X, W_Q, W_K, W_V, W_O, beta, H, centred=False))
-
-
-@B5_ALIGNMENT.mutant("the value part alone, Eq. (93)")
-def _(
-    X: Tokens, W_Q: QueryWeights, W_K: SquareWeights, W_V: SquareWeights, W_O: SquareWeights, beta: Beta, H: Heads
-) -> Any:
-    return vec_r(jacobian_times_state(X, W_Q, W_K, W_V, W_O, beta, H, factor=0))
+B5_ALIGNMENT.mutant("logits taken as linear in X: factor 1", factor=1)
+B5_ALIGNMENT.mutant("logits not centred", centred=False)
+B5_ALIGNMENT.mutant("the value part alone, Eq. (93)", factor=0)
 
 
 # -- Eq. (94) ----------------------------------------------------------------------------------------------------------
@@ -251,14 +232,8 @@ def _(arrays: dict[str, Any], sizes: dict[str, int], rng: np.random.Generator) -
     arrays["W_Q"][:, 0, 0] = arrays["W_K"][:, 0, 0] = 2.0 ** -rng.integers(0, 6, len(arrays["X"]))
 
 
-@EQ_94.mutant("factor 4/9 for the 1/2 of softmax")
-def _(X: Tokens, Y: Tokens, W_Q: HeadQueries, W_K: HeadWeights, beta: Beta) -> Any:
-    return _drift_bound(X, Y, W_Q, W_K, beta, rational(4, 9))
-
-
-@EQ_94.mutant("the later state only")
-def _(X: Tokens, Y: Tokens, W_Q: HeadQueries, W_K: HeadWeights, beta: Beta) -> Any:
-    return _drift_bound(X, Y, W_Q, W_K, beta, rational(1, 2), both=False)
+EQ_94.mutant("factor 4/9 for the 1/2 of softmax", share=rational(4, 9))
+EQ_94.mutant("the later state only", both=False)
 
 
 EQ_94_VISITED = Claim(
@@ -306,9 +281,7 @@ def _at_the_states(X: Any, Y: Any, W_Q: Any, W_K: Any, beta: Any) -> Any:
     return sqrt(maximum(concatenate(squares, axis=0))) * frobenius_norm(X - Y)
 
 
-@EQ_94_VISITED.oracle
-def drift_between_the_states(X: Tokens, Y: Tokens, W_Q: SquareWeights, W_K: SquareWeights, beta: Beta) -> Any:
-    return _drift(X, Y, W_Q, W_K, beta)
+EQ_94_VISITED.oracle(lambda X, Y, W_Q, W_K, beta: _drift(X, Y, W_Q, W_K, beta))
 
 
 @EQ_94_VISITED.counterexample("two tokens on the axes change places")
@@ -317,14 +290,8 @@ def _() -> dict[str, Any]:
     return {"X": [[1, 0], [0, 1]], "Y": [[0, 1], [1, 0]], "W_Q": [[8, 0], [8, 0]], "W_K": [[1, 0], [0, 1]], "beta": 1}
 
 
-@EQ_94_VISITED.mutant("twice the bound")
-def _(X: Tokens, Y: Tokens, W_Q: SquareWeights, W_K: SquareWeights, beta: Beta) -> Any:
-    return _at_the_states(X, Y, W_Q, W_K, beta) * 2
-
-
-@EQ_94_VISITED.mutant("distance squared")
-def _(X: Tokens, Y: Tokens, W_Q: SquareWeights, W_K: SquareWeights, beta: Beta) -> Any:
-    return _at_the_states(X, Y, W_Q, W_K, beta) * frobenius_norm(X - Y)
+EQ_94_VISITED.mutant("twice the bound", lambda value: value * 2)
+EQ_94_VISITED.mutant("distance squared", lambda value, X, Y: value * frobenius_norm(X - Y))
 
 
 EQ_94_LOGITS = Claim(
@@ -358,9 +325,7 @@ EQ_94_LOGITS.oracle(drift_of_weights)
 EQ_94_LOGITS.domain("opposite tokens that stretch")(EQ_94.special_domains["opposite tokens that stretch"])
 
 
-@EQ_94_LOGITS.mutant("4/9 for 1/2")
-def _(X: Tokens, Y: Tokens, W_Q: HeadQueries, W_K: HeadWeights, beta: Beta) -> Any:
-    return _logit_change(X, Y, W_Q, W_K, beta) * rational(4, 9)
+EQ_94_LOGITS.mutant("4/9 for 1/2", numerator=4, denominator=9)
 
 
 @EQ_94_LOGITS.mutant("one token moved at a time: change of the left factor only")

@@ -101,9 +101,7 @@ def difference_quotient(
     return moved * rational(2 ** (2**scale))
 
 
-@LINEARISATION.mutant("column-major Jacobian")
-def _(X: Tokens, dX: Tokens, W_Q: QueryHeadWeights, W_K: HeadWeights, W_V: HeadWeights, beta: Beta) -> Any:
-    return _directional(X, dX, W_Q, W_K, W_V, beta, layout=COLUMN)
+LINEARISATION.mutant("column-major Jacobian", layout=COLUMN)
 
 
 @LINEARISATION.mutant("attention weights held fixed")
@@ -111,9 +109,7 @@ def _(X: Tokens, dX: Tokens, W_Q: QueryHeadWeights, W_K: HeadWeights, W_V: HeadW
     return softmax(X @ W_Q @ W_K.T @ X.T * beta) @ dX @ W_V
 
 
-@LINEARISATION.mutant("sign")
-def _(X: Tokens, dX: Tokens, W_Q: QueryHeadWeights, W_K: HeadWeights, W_V: HeadWeights, beta: Beta) -> Any:
-    return -_directional(X, dX, W_Q, W_K, W_V, beta)
+LINEARISATION.mutant("sign", lambda value: -value)
 
 
 # -- off the sphere ----------------------------------------------------------------------------------------------------
@@ -162,14 +158,8 @@ def squared_norms_by_stepping(
     return row_sums(stepped * stepped)
 
 
-@DEVIATION.mutant("on the sphere, as in continuous time")
-def _(X: Tokens) -> Any:
-    return row_sums(X * X)
-
-
-@DEVIATION.mutant("first order in eta")
-def _(X: Tokens, W_Q: QueryWeights, W_K: SquareWeights, W_V: SquareWeights, beta: Beta, eta: Step) -> Any:
-    return _pythagoras(X, W_Q, W_K, W_V, beta, eta)
+DEVIATION.mutant("on the sphere, as in continuous time", lambda X: row_sums(X * X))
+DEVIATION.mutant("first order in eta", lambda X, W_Q, W_K, W_V, beta, eta: _pythagoras(X, W_Q, W_K, W_V, beta, eta))
 
 
 # -- the radius R ------------------------------------------------------------------------------------------------------
@@ -247,20 +237,13 @@ def norm_at_scaled_input(
     return spectral_norm(jacobian(after, "X")(X))
 
 
-@INVERSE_RADIUS.mutant("independent of R")
-def _(
-    X: Tokens, C: Tokens, W_Q: QueryWeights, W_K: SquareWeights, W_V: SquareWeights, W_O: SquareWeights,
-    gamma: Gain, beta: Beta, eta: NonzeroStep, H: Heads,
-) -> Any:  # fmt: skip
-    return spectral_norm(normalised_step_matrix(X, C, W_Q, W_K, W_V, W_O, gamma, beta, eta, H))
-
-
-@INVERSE_RADIUS.mutant("inverse square of R")
-def _(
-    X: Tokens, C: Tokens, W_Q: QueryWeights, W_K: SquareWeights, W_V: SquareWeights, W_O: SquareWeights,
-    gamma: Gain, beta: Beta, eta: NonzeroStep, c: Scale, H: Heads,
-) -> Any:  # fmt: skip
-    return spectral_norm(normalised_step_matrix(X, C, W_Q, W_K, W_V, W_O, gamma, beta, eta, H)) / (c * c)
+INVERSE_RADIUS.mutant(
+    "independent of R",
+    lambda X, C, W_Q, W_K, W_V, W_O, gamma, beta, eta, H: spectral_norm(
+        normalised_step_matrix(X, C, W_Q, W_K, W_V, W_O, gamma, beta, eta, H)
+    ),
+)
+INVERSE_RADIUS.mutant("inverse square of R", "c -> c * c")
 
 
 DIRECTION = Claim(
@@ -299,15 +282,8 @@ def norm_times_radius(gamma: Gain, radius: Radius) -> Any:
     return concatenate(rows, axis=0)
 
 
-@DIRECTION.mutant("largest gain of all, as in the bound (14)")
-def _(gamma: Gain) -> Any:
-    return ones(2, 1) * maximum(absolute(gamma))
-
-
-@DIRECTION.mutant("largest other gain without the absolute value")
-def _(gamma: Gain) -> Any:
-    gains = gamma.reshape(1, -1)
-    return concatenate([ones(1, 1) * maximum(gains[:, 1:]), ones(1, 1) * maximum(gains[:, :-1])], axis=0)
+DIRECTION.mutant("largest gain of all, as in the bound (14)", lambda gamma: ones(2, 1) * maximum(absolute(gamma)))
+DIRECTION.mutant("largest other gain without the absolute value", "absolute(gamma) -> gamma")
 
 
 # -- suppression -------------------------------------------------------------------------------------------------------
@@ -440,12 +416,7 @@ def norm_with_normalisation(
     return spectral_norm(normalised_step_matrix(X, C, W_Q, W_K, W_V, W_O, gamma, beta, eta, H))
 
 
-@SUPPRESSED_NORM.mutant("spectral radius of the step")
-def _(
-    X: Tokens, C: Tokens, W_Q: QueryWeights, W_K: SquareWeights, W_V: SquareWeights, W_O: SquareWeights,
-    beta: Beta, eta: Step, H: Heads,
-) -> Any:  # fmt: skip
-    return spectral_radius(step_matrix(X, C, W_Q, W_K, W_V, W_O, beta, eta, H))
+SUPPRESSED_NORM.mutant("spectral radius of the step", "spectral_norm -> spectral_radius")
 
 
 @SUPPRESSED_NORM.mutant("identity dropped")

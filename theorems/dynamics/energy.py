@@ -119,19 +119,11 @@ def _() -> dict[str, Any]:
     return {"X": X, "W_Q": [[0, 2], [0, 0]], "W_K": [[1, 0], [0, 1]], "beta": 1}
 
 
-@PROPOSITION_41.mutant("W_V with the wrong sign")
-def _(X: Tokens, W_Q: QueryWeights, W_K: SquareWeights, beta: Beta) -> Any:
-    return energy_loss(X, W_Q, W_K, (W_Q.T @ W_K + W_Q @ W_K.T) * rational(-1, 2), beta)
-
-
-@PROPOSITION_41.mutant("W_V not symmetrised")
-def _(X: Tokens, W_Q: QueryWeights, W_K: SquareWeights, beta: Beta) -> Any:
-    return energy_loss(X, W_Q, W_K, W_Q @ W_K.T, beta)
-
-
-@PROPOSITION_41.mutant("factor 1/2 dropped from W_V")
-def _(X: Tokens, W_Q: QueryWeights, W_K: SquareWeights, beta: Beta) -> Any:
-    return energy_loss(X, W_Q, W_K, W_Q.T @ W_K + W_Q @ W_K.T, beta)
+PROPOSITION_41.mutant("W_V with the wrong sign", numerator=-1)
+PROPOSITION_41.mutant("W_V not symmetrised", lambda X, W_Q, W_K, beta: energy_loss(X, W_Q, W_K, W_Q @ W_K.T, beta))
+PROPOSITION_41.mutant(
+    "factor 1/2 dropped from W_V", lambda X, W_Q, W_K, beta: energy_loss(X, W_Q, W_K, W_Q.T @ W_K + W_Q @ W_K.T, beta)
+)
 
 
 SYMMETRIC_ENERGY = Claim(
@@ -163,21 +155,9 @@ def energy_loss_of_symmetric_weights(X: Tokens, W_Q: Factor, W_K: Factor, beta: 
 
 
 SYMMETRIC_ENERGY.oracle(no_loss)
-
-
-@SYMMETRIC_ENERGY.mutant("W_V with the wrong sign")
-def _(X: Tokens, W_Q: Factor, W_K: Factor, beta: Beta) -> Any:
-    return energy_loss(X, W_Q, W_K, -(W_Q @ W_K.T), beta)
-
-
-@SYMMETRIC_ENERGY.mutant("W_V the identity")
-def _(X: Tokens, W_Q: Factor, W_K: Factor, beta: Beta) -> Any:
-    return energy_loss(X, W_Q, W_K, eye(X.shape[1]), beta)
-
-
-@SYMMETRIC_ENERGY.mutant("W_V from the keys alone")
-def _(X: Tokens, W_Q: Factor, W_K: Factor, beta: Beta) -> Any:
-    return energy_loss(X, W_Q, W_K, W_K @ W_K.T, beta)
+SYMMETRIC_ENERGY.mutant("W_V with the wrong sign", "W_Q @ W_K.T -> -(W_Q @ W_K.T)")
+SYMMETRIC_ENERGY.mutant("W_V the identity", lambda X, W_Q, W_K, beta: energy_loss(X, W_Q, W_K, eye(X.shape[1]), beta))
+SYMMETRIC_ENERGY.mutant("W_V from the keys alone", "W_Q @ W_K.T -> W_K @ W_K.T")
 
 
 SYMMETRIC_RATE = Claim(
@@ -222,26 +202,8 @@ def symmetric_energy_rate(X: Tokens, W_Q: Factor, W_K: Factor, beta: Beta) -> An
     return _rate(X, W_Q, W_K, beta, factor=-2 * beta)
 
 
-@SYMMETRIC_RATE.oracle
-def energy_rate_by_differentiation(X: Tokens, W_Q: Factor, W_K: Factor, beta: Beta) -> Any:
-    return total(energy_rate_terms(X, W_Q, W_K, W_Q @ W_K.T, beta))
-
-
-@SYMMETRIC_RATE.mutant("without beta, as Eq. (44) is printed")
-def _(X: Tokens, W_Q: Factor, W_K: Factor, beta: Beta) -> Any:
-    return _rate(X, W_Q, W_K, beta, factor=-2)
-
-
-@SYMMETRIC_RATE.mutant("factor 2 dropped")
-def _(X: Tokens, W_Q: Factor, W_K: Factor, beta: Beta) -> Any:
-    return _rate(X, W_Q, W_K, beta, factor=-1 * beta)
-
-
-@SYMMETRIC_RATE.mutant("projection dropped")
-def _(X: Tokens, W_Q: Factor, W_K: Factor, beta: Beta) -> Any:
-    return _rate(X, W_Q, W_K, beta, factor=-2 * beta, projected=False)
-
-
-@SYMMETRIC_RATE.mutant("normalisation Z_i dropped")
-def _(X: Tokens, W_Q: Factor, W_K: Factor, beta: Beta) -> Any:
-    return _rate(X, W_Q, W_K, beta, factor=-2 * beta, normalised=False)
+SYMMETRIC_RATE.oracle(lambda X, W_Q, W_K, beta: total(energy_rate_terms(X, W_Q, W_K, W_Q @ W_K.T, beta)))
+SYMMETRIC_RATE.mutant("without beta, as Eq. (44) is printed", factor=-2)
+SYMMETRIC_RATE.mutant("factor 2 dropped", lambda X, W_Q, W_K, beta: _rate(X, W_Q, W_K, beta, factor=-1 * beta))
+SYMMETRIC_RATE.mutant("projection dropped", projected=False)
+SYMMETRIC_RATE.mutant("normalisation Z_i dropped", normalised=False)

@@ -106,9 +106,7 @@ def gradient_by_differentiation(X: Tokens, W_Q: QueryWeights, W_K: SquareWeights
     return jacobian(energy, "X")(X, W_Q, W_K, beta).reshape(X.shape[0], X.shape[1])
 
 
-@EQ_33.mutant("diagonal term dropped")
-def _(X: Tokens, W_Q: QueryWeights, W_K: SquareWeights, beta: Beta) -> Any:
-    return derivatives_of_pairs(X, W_Q, W_K, beta)
+EQ_33.mutant("diagonal term dropped", lambda X, W_Q, W_K, beta: derivatives_of_pairs(X, W_Q, W_K, beta))
 
 
 @EQ_33.mutant("diagonal term counted in both sums")
@@ -164,18 +162,8 @@ def pairs_differentiated(X: Tokens, W_Q: QueryWeights, W_K: SquareWeights, beta:
 
 
 EQ_34.counterexample("two tokens on the axes, W^K = I, W^Q = [[0, 1], [0, 0]]")(asymmetric_weights)
-
-
-@EQ_34.mutant("first sum only")
-def _(X: Tokens, W_Q: QueryWeights, W_K: SquareWeights, beta: Beta) -> Any:
-    E = _hollow(exponentials(X, W_Q, W_K, beta))
-    return _pairs(X, W_Q, W_K, beta, E, 0 * E, -1)
-
-
-@EQ_34.mutant("sign")
-def _(X: Tokens, W_Q: QueryWeights, W_K: SquareWeights, beta: Beta) -> Any:
-    E = _hollow(exponentials(X, W_Q, W_K, beta))
-    return _pairs(X, W_Q, W_K, beta, E, E, 1)
+EQ_34.mutant("first sum only", "_pairs(X, W_Q, W_K, beta, E, E, -1) -> _pairs(X, W_Q, W_K, beta, E, 0 * E, -1)")
+EQ_34.mutant("sign", factor=1)
 
 
 EQ_34_CORRECTED = Claim(
@@ -205,24 +193,9 @@ def pair_gradient(X: Tokens, W_Q: QueryWeights, W_K: SquareWeights, beta: Beta) 
 
 
 EQ_34_CORRECTED.oracle(pairs_differentiated)
-
-
-@EQ_34_CORRECTED.mutant("the same weight in both sums, as Eq. (34) is printed")
-def _(X: Tokens, W_Q: QueryWeights, W_K: SquareWeights, beta: Beta) -> Any:
-    E = _hollow(exponentials(X, W_Q, W_K, beta))
-    return _pairs(X, W_Q, W_K, beta, E, E, -beta)
-
-
-@EQ_34_CORRECTED.mutant("without beta")
-def _(X: Tokens, W_Q: QueryWeights, W_K: SquareWeights, beta: Beta) -> Any:
-    E = _hollow(exponentials(X, W_Q, W_K, beta))
-    return _pairs(X, W_Q, W_K, beta, E, E.T, -1)
-
-
-@EQ_34_CORRECTED.mutant("weights exchanged")
-def _(X: Tokens, W_Q: QueryWeights, W_K: SquareWeights, beta: Beta) -> Any:
-    E = _hollow(exponentials(X, W_Q, W_K, beta))
-    return _pairs(X, W_Q, W_K, beta, E.T, E, -beta)
+EQ_34_CORRECTED.mutant("the same weight in both sums, as Eq. (34) is printed", "E.T -> E")
+EQ_34_CORRECTED.mutant("without beta", factor=-1)
+EQ_34_CORRECTED.mutant("weights exchanged", "E -> E.T; E.T -> E")
 
 
 # -- Eq. (35) ----------------------------------------------------------------------------------------------------------
@@ -264,16 +237,8 @@ def own_term_differentiated(X: Tokens, W_Q: QueryWeights, W_K: SquareWeights, be
 
 
 EQ_35.counterexample("two tokens on the axes, W^K = I, W^Q = [[0, 1], [0, 0]]")(asymmetric_weights)
-
-
-@EQ_35.mutant("sign")
-def _(X: Tokens, W_Q: QueryWeights, W_K: SquareWeights, beta: Beta) -> Any:
-    return _own_terms(X, W_Q, W_K, beta)
-
-
-@EQ_35.mutant("A^T instead of A^T + A")
-def _(X: Tokens, W_Q: QueryWeights, W_K: SquareWeights, beta: Beta) -> Any:
-    return -_own_terms(X, W_Q, W_K, beta, both=0)
+EQ_35.mutant("sign", lambda X, W_Q, W_K, beta: _own_terms(X, W_Q, W_K, beta))
+EQ_35.mutant("A^T instead of A^T + A", both=0)
 
 
 EQ_35_CORRECTED = Claim(
@@ -305,19 +270,9 @@ def own_gradient(X: Tokens, W_Q: QueryWeights, W_K: SquareWeights, beta: Beta) -
     return _own(X, W_Q, W_K, beta, -beta)
 
 
-@EQ_35_CORRECTED.oracle
-def own_differentiated(X: Tokens, W_Q: QueryWeights, W_K: SquareWeights, beta: Beta) -> Any:
-    return derivatives_of_own(X, W_Q, W_K, beta)
-
-
-@EQ_35_CORRECTED.mutant("without beta, as Eq. (35) is printed")
-def _(X: Tokens, W_Q: QueryWeights, W_K: SquareWeights, beta: Beta) -> Any:
-    return _own(X, W_Q, W_K, beta, -1)
-
-
-@EQ_35_CORRECTED.mutant("A^T instead of A^T + A")
-def _(X: Tokens, W_Q: QueryWeights, W_K: SquareWeights, beta: Beta) -> Any:
-    return _own(X, W_Q, W_K, beta, -beta, both=0)
+EQ_35_CORRECTED.oracle(lambda X, W_Q, W_K, beta: derivatives_of_own(X, W_Q, W_K, beta))
+EQ_35_CORRECTED.mutant("without beta, as Eq. (35) is printed", factor=-1)
+EQ_35_CORRECTED.mutant("A^T instead of A^T + A", both=0)
 
 
 # -- Eq. (36) ----------------------------------------------------------------------------------------------------------
@@ -353,16 +308,8 @@ def gradient_as_printed(X: Tokens, W_Q: QueryWeights, W_K: SquareWeights, beta: 
 
 EQ_36.oracle(gradient_by_differentiation)
 EQ_36.counterexample("two tokens on the axes, W^K = I, W^Q = [[0, 1], [0, 0]]")(asymmetric_weights)
-
-
-@EQ_36.mutant("sign")
-def _(X: Tokens, W_Q: QueryWeights, W_K: SquareWeights, beta: Beta) -> Any:
-    return gradient(X, W_Q, W_K, beta, 1, swapped=False)
-
-
-@EQ_36.mutant("one of the two sums only")
-def _(X: Tokens, W_Q: QueryWeights, W_K: SquareWeights, beta: Beta) -> Any:
-    return gradient(X, W_Q, W_K, beta, -1, swapped=False, both=0)
+EQ_36.mutant("sign", factor=1)
+EQ_36.mutant("one of the two sums only", both=0)
 
 
 EQ_36_CORRECTED = Claim(
@@ -391,18 +338,6 @@ def energy_gradient(X: Tokens, W_Q: QueryWeights, W_K: SquareWeights, beta: Beta
 
 
 EQ_36_CORRECTED.oracle(gradient_by_differentiation)
-
-
-@EQ_36_CORRECTED.mutant("the same weight in both sums, as Eq. (36) is printed")
-def _(X: Tokens, W_Q: QueryWeights, W_K: SquareWeights, beta: Beta) -> Any:
-    return gradient(X, W_Q, W_K, beta, -beta, swapped=False)
-
-
-@EQ_36_CORRECTED.mutant("without beta")
-def _(X: Tokens, W_Q: QueryWeights, W_K: SquareWeights, beta: Beta) -> Any:
-    return gradient(X, W_Q, W_K, beta, -1)
-
-
-@EQ_36_CORRECTED.mutant("one of the two sums only")
-def _(X: Tokens, W_Q: QueryWeights, W_K: SquareWeights, beta: Beta) -> Any:
-    return gradient(X, W_Q, W_K, beta, -beta, both=0)
+EQ_36_CORRECTED.mutant("the same weight in both sums, as Eq. (36) is printed", swapped=False)
+EQ_36_CORRECTED.mutant("without beta", factor=-1)
+EQ_36_CORRECTED.mutant("one of the two sums only", both=0)

@@ -79,9 +79,10 @@ def rate_along_the_flow(X: Tokens, W_Q: QueryWeights, W_K: SquareWeights, W_V: S
     return energy_rate(X, W_Q, W_K, W_V, beta)
 
 
-@EQ_41.counterexample("two tokens on the axes, W^K = I, W^Q = [[-1, 3], [0, 0]], W^V from (11)")
-def _() -> dict[str, Any]:
-    return {**climbing_weights(), "W_V": [["-1", "3/2"], ["3/2", "0"]]}
+EQ_41.counterexample(
+    "two tokens on the axes, W^K = I, W^Q = [[-1, 3], [0, 0]], W^V from (11)",
+    lambda: {**climbing_weights(), "W_V": [["-1", "3/2"], ["3/2", "0"]]},
+)
 
 
 @EQ_41.mutant("projection dropped")
@@ -89,9 +90,7 @@ def _(X: Tokens, W_Q: QueryWeights, W_K: SquareWeights, W_V: SquareWeights, beta
     return -total(gradient_by_differentiation(X, W_Q, W_K, beta) * attention_head(X, W_Q, W_K, W_V, beta))
 
 
-@EQ_41.mutant("sign")
-def _(X: Tokens, W_Q: QueryWeights, W_K: SquareWeights, W_V: SquareWeights, beta: Beta) -> Any:
-    return total(energy_rate_terms(X, W_Q, W_K, W_V, beta))
+EQ_41.mutant("sign", lambda X, W_Q, W_K, W_V, beta: total(energy_rate_terms(X, W_Q, W_K, W_V, beta)))
 
 
 EQ_41_CORRECTED = Claim(
@@ -118,11 +117,7 @@ def chain_rule(X: Tokens, W_Q: QueryWeights, W_K: SquareWeights, W_V: SquareWeig
 
 
 EQ_41_CORRECTED.oracle(rate_along_the_flow)
-
-
-@EQ_41_CORRECTED.mutant("minus, as Eq. (41) is printed")
-def _(X: Tokens, W_Q: QueryWeights, W_K: SquareWeights, W_V: SquareWeights, beta: Beta) -> Any:
-    return -total(energy_rate_terms(X, W_Q, W_K, W_V, beta))
+EQ_41_CORRECTED.mutant("minus, as Eq. (41) is printed", lambda value: -value)
 
 
 @EQ_41_CORRECTED.mutant("projection dropped")
@@ -168,19 +163,9 @@ def rate_under_printed_condition(X: Tokens, W_Q: QueryWeights, W_K: SquareWeight
     return energy_rate(X, W_Q, W_K, printed_values(W_Q, W_K), beta)
 
 
-@EQ_42.counterexample("two tokens on the axes, W^K = I, W^Q = [[-1, 3], [0, 0]]")
-def _() -> dict[str, Any]:
-    return climbing_weights()
-
-
-@EQ_42.mutant("projection dropped")
-def _(X: Tokens, W_Q: QueryWeights, W_K: SquareWeights, beta: Beta) -> Any:
-    return _rate(X, W_Q, W_K, printed_values(W_Q, W_K), beta, -1, swapped=False, projected=False)
-
-
-@EQ_42.mutant("sign")
-def _(X: Tokens, W_Q: QueryWeights, W_K: SquareWeights, beta: Beta) -> Any:
-    return _rate(X, W_Q, W_K, printed_values(W_Q, W_K), beta, 1, swapped=False)
+EQ_42.counterexample("two tokens on the axes, W^K = I, W^Q = [[-1, 3], [0, 0]]", lambda: climbing_weights())
+EQ_42.mutant("projection dropped", projected=False)
+EQ_42.mutant("sign", factor=1)
 
 
 EQ_42_CORRECTED = Claim(
@@ -209,16 +194,8 @@ def rate_from_gradient(X: Tokens, W_Q: QueryWeights, W_K: SquareWeights, W_V: Sq
 
 
 EQ_42_CORRECTED.oracle(rate_along_the_flow)
-
-
-@EQ_42_CORRECTED.mutant("the same weight in both sums, as Eq. (42) is printed")
-def _(X: Tokens, W_Q: QueryWeights, W_K: SquareWeights, W_V: SquareWeights, beta: Beta) -> Any:
-    return _rate(X, W_Q, W_K, W_V, beta, -beta, swapped=False)
-
-
-@EQ_42_CORRECTED.mutant("projection dropped")
-def _(X: Tokens, W_Q: QueryWeights, W_K: SquareWeights, W_V: SquareWeights, beta: Beta) -> Any:
-    return _rate(X, W_Q, W_K, W_V, beta, -beta, projected=False)
+EQ_42_CORRECTED.mutant("the same weight in both sums, as Eq. (42) is printed", swapped=False)
+EQ_42_CORRECTED.mutant("projection dropped", projected=False)
 
 
 # -- the quadratic form ------------------------------------------------------------------------------------------------
@@ -263,14 +240,10 @@ def _(X: Tokens, W_Q: QueryWeights, W_K: SquareWeights, beta: Beta) -> Any:
     return -total(_losses(X, update_as_sum(X, W_Q, W_K, beta), row_sums(exponentials(X, W_Q, W_K, beta))))
 
 
-@EQS_43_44.mutant("Z_i dropped")
-def _(X: Tokens, W_Q: QueryWeights, W_K: SquareWeights, beta: Beta) -> Any:
-    return -2 * total(_losses(X, update_as_sum(X, W_Q, W_K, beta), 1))
-
-
-@EQS_43_44.mutant("Z_i of the transposed weights")
-def _(X: Tokens, W_Q: QueryWeights, W_K: SquareWeights, beta: Beta) -> Any:
-    return -2 * total(_losses(X, update_as_sum(X, W_Q, W_K, beta), row_sums(exponentials(X, W_Q, W_K, beta).T)))
+EQS_43_44.mutant("Z_i dropped", Z=1)
+EQS_43_44.mutant(
+    "Z_i of the transposed weights", "exponentials(X, W_Q, W_K, beta) -> exponentials(X, W_Q, W_K, beta).T"
+)
 
 
 EQ_44 = Claim(
@@ -304,21 +277,9 @@ def quadratic_rate_as_printed(X: Tokens, W_Q: QueryWeights, W_K: SquareWeights, 
 
 
 EQ_44.oracle(rate_under_printed_condition)
-
-
-@EQ_44.counterexample("two tokens on the axes, W^K = I, W^Q = [[-1, 3], [0, 0]]")
-def _() -> dict[str, Any]:
-    return climbing_weights()
-
-
-@EQ_44.mutant("projection dropped")
-def _(X: Tokens, W_Q: QueryWeights, W_K: SquareWeights, beta: Beta) -> Any:
-    return _quadratic_rate(X, W_Q, W_K, beta, projected=False)
-
-
-@EQ_44.mutant("sign")
-def _(X: Tokens, W_Q: QueryWeights, W_K: SquareWeights, beta: Beta) -> Any:
-    return _quadratic_rate(X, W_Q, W_K, beta, factor=2)
+EQ_44.counterexample("two tokens on the axes, W^K = I, W^Q = [[-1, 3], [0, 0]]", lambda: climbing_weights())
+EQ_44.mutant("projection dropped", projected=False)
+EQ_44.mutant("sign", factor=2)
 
 
 EQ_45 = Claim(
@@ -360,21 +321,7 @@ def tangent_forms(X: Tokens, W_Q: QueryWeights, W_K: SquareWeights, beta: Beta, 
     return _forms(X, W_Q, W_K, beta, V)
 
 
-@EQ_45.oracle
-def nothing(X: Tokens) -> Any:
-    return zeros(4 * X.shape[0], 1)
-
-
-@EQ_45.mutant("reflection instead of projection")
-def _(X: Tokens, W_Q: QueryWeights, W_K: SquareWeights, beta: Beta, V: Tokens) -> Any:
-    return _forms(X, W_Q, W_K, beta, V, share=2)
-
-
-@EQ_45.mutant("sign")
-def _(X: Tokens, W_Q: QueryWeights, W_K: SquareWeights, beta: Beta, V: Tokens) -> Any:
-    return _forms(X, W_Q, W_K, beta, V, sign=-1)
-
-
-@EQ_45.mutant("tokens of norm 2")
-def _(X: Tokens, W_Q: QueryWeights, W_K: SquareWeights, beta: Beta, V: Tokens) -> Any:
-    return _forms(X * 2, W_Q, W_K, beta, V)
+EQ_45.oracle(lambda X: zeros(4 * X.shape[0], 1))
+EQ_45.mutant("reflection instead of projection", share=2)
+EQ_45.mutant("sign", sign=-1)
+EQ_45.mutant("tokens of norm 2", lambda X, W_Q, W_K, beta, V: _forms(X * 2, W_Q, W_K, beta, V))

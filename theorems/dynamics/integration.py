@@ -135,16 +135,8 @@ TRANSPOSED.oracle(nothing_lost)
 TRANSPOSED.domain("asymmetric integer weights")(asymmetric_integers)
 
 
-@TRANSPOSED.mutant("sign")
-def _(X: Tokens, W_Q: Factor, W_K: Factor, beta: InverseTemperature) -> Any:
-    return _single_head_loss(X, W_Q, W_K, beta, lambda E, Y, A: -(E @ Y @ A.T) - E.T @ Y @ A)
-
-
-@TRANSPOSED.mutant("values exchanged")
-def _(X: Tokens, W_Q: Factor, W_K: Factor, beta: InverseTemperature) -> Any:
-    return _single_head_loss(X, W_Q, W_K, beta, lambda E, Y, A: E @ Y @ A + E.T @ Y @ A.T)
-
-
-@TRANSPOSED.mutant("one head with the values (A + A^T)/2, as in Proposition 4.1")
-def _(X: Tokens, W_Q: Factor, W_K: Factor, beta: InverseTemperature) -> Any:
-    return _single_head_loss(X, W_Q, W_K, beta, lambda E, Y, A: E @ Y @ (A + A.T))
+TRANSPOSED.mutant("sign", drive=lambda E, Y, A: -(E @ Y @ A.T) - E.T @ Y @ A)
+TRANSPOSED.mutant("values exchanged", drive=lambda E, Y, A: E @ Y @ A + E.T @ Y @ A.T)
+TRANSPOSED.mutant(
+    "one head with the values (A + A^T)/2, as in Proposition 4.1", drive=lambda E, Y, A: E @ Y @ (A + A.T)
+)

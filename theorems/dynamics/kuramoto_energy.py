@@ -121,9 +121,7 @@ def _(X: Phases, C: Phases, J: Coupling) -> Any:
     return concatenate([-row_sums(terms), row_sums(absolute(terms))], axis=0)
 
 
-@KURAMOTO_ENERGY.mutant("the Kuramoto energy")
-def _(X: Phases, C: Phases, J: Coupling) -> Any:
-    return _loss_along_flow(X, C, J, rational(1, 2))
+KURAMOTO_ENERGY.mutant("the Kuramoto energy", share=rational(1, 2))
 
 
 KURAMOTO_HALF = Claim(
@@ -156,11 +154,7 @@ def loss_of_kuramoto_energy(X: Phases, C: Phases, J: Coupling) -> Any:
 
 
 KURAMOTO_HALF.oracle(no_loss)
-
-
-@KURAMOTO_HALF.mutant("E_pseudo")
-def _(X: Phases, C: Phases, J: Coupling) -> Any:
-    return _loss_along_flow(X, C, J, 1)
+KURAMOTO_HALF.mutant("E_pseudo", lambda X, C, J: _loss_along_flow(X, C, J, 1))
 
 
 @KURAMOTO_HALF.mutant("coupling made asymmetric in the flow")
@@ -205,16 +199,6 @@ def loss_of_kuramoto_energy_over_time(X: Phases, C: Phases, J: Coupling) -> Any:
     return _integrated_loss(X, C, J, rational(1, 2))
 
 
-@KURAMOTO_INTEGRATED.oracle
-def no_loss_over_time() -> Any:
-    return zeros(1, 1)
-
-
-@KURAMOTO_INTEGRATED.mutant("E_pseudo")
-def _(X: Phases, C: Phases, J: Coupling) -> Any:
-    return _integrated_loss(X, C, J, 1)
-
-
-@KURAMOTO_INTEGRATED.mutant("the opposite coupling in the energy")
-def _(X: Phases, C: Phases, J: Coupling) -> Any:
-    return _integrated_loss(X, C, J, rational(-1, 2))
+KURAMOTO_INTEGRATED.oracle(lambda: zeros(1, 1))
+KURAMOTO_INTEGRATED.mutant("E_pseudo", share=1)
+KURAMOTO_INTEGRATED.mutant("the opposite coupling in the energy", share=rational(-1, 2))

@@ -91,14 +91,8 @@ def distance_from_imaginary_pairs(value: Any) -> Any:
     return concatenate([value[:, :1], value[:, 1:] + reverse[:, 1:]], axis=1)
 
 
-@SPECTRUM.mutant("the matrix of Eq. (17)")
-def _(Omega: Generator) -> Any:
-    return eigenvalues(Omega + eye(Omega.shape[0]))
-
-
-@SPECTRUM.mutant("its square")
-def _(Omega: Generator) -> Any:
-    return eigenvalues(Omega @ Omega)
+SPECTRUM.mutant("the matrix of Eq. (17)", lambda Omega: eigenvalues(Omega + eye(Omega.shape[0])))
+SPECTRUM.mutant("its square", lambda Omega: eigenvalues(Omega @ Omega))
 
 
 # -- Eq. (16) ----------------------------------------------------------------------------------------------------------
@@ -142,19 +136,9 @@ def defects_of_oscillation(value: Any, Omega: Generator, x: State) -> Any:
     return concatenate([J - jacobian(right_hand_side, "x")(x, Omega), propagator.T @ propagator - eye(D), real], axis=0)
 
 
-@EQ_16.mutant("transposed")
-def _(Omega: Generator, t: Time) -> Any:
-    return _jacobian_and_flow(Omega.T, t)
-
-
-@EQ_16.mutant("Jacobian of the discrete step")
-def _(Omega: Generator, t: Time) -> Any:
-    return _jacobian_and_flow(Omega + eye(Omega.shape[0]), t)
-
-
-@EQ_16.mutant("damped")
-def _(Omega: Generator, t: Time) -> Any:
-    return _jacobian_and_flow(Omega - eye(Omega.shape[0]), t)
+EQ_16.mutant("transposed", lambda Omega, t: _jacobian_and_flow(Omega.T, t))
+EQ_16.mutant("Jacobian of the discrete step", lambda Omega, t: _jacobian_and_flow(Omega + eye(Omega.shape[0]), t))
+EQ_16.mutant("damped", lambda Omega, t: _jacobian_and_flow(Omega - eye(Omega.shape[0]), t))
 
 
 JACOBIAN_WITH_ETA = Claim(
@@ -189,19 +173,9 @@ def jacobian_of_flow(x: State, Omega: Generator) -> Any:
     return jacobian(right_hand_side, "x")(x, Omega)
 
 
-@JACOBIAN_WITH_ETA.counterexample("a quarter turn and eta = 2")
-def _() -> dict[str, Any]:
-    return {"Omega": [[0, 1], [-1, 0]], "x": [[1, 0]], "eta": 2}
-
-
-@JACOBIAN_WITH_ETA.mutant("eta dropped")
-def _(Omega: Generator) -> Any:
-    return Omega
-
-
-@JACOBIAN_WITH_ETA.mutant("Jacobian of the discrete step")
-def _(Omega: Generator, eta: StepSize) -> Any:
-    return Omega * eta + eye(Omega.shape[0])
+JACOBIAN_WITH_ETA.counterexample("a quarter turn and eta = 2", Omega=[[0, 1], [-1, 0]], x=[[1, 0]], eta=2)
+JACOBIAN_WITH_ETA.mutant("eta dropped", lambda Omega: Omega)
+JACOBIAN_WITH_ETA.mutant("Jacobian of the discrete step", lambda value, Omega: value + eye(Omega.shape[0]))
 
 
 JACOBIAN_OF_FLOW = Claim(
@@ -227,16 +201,8 @@ def constant_jacobian(Omega: Generator) -> Any:
 
 
 JACOBIAN_OF_FLOW.oracle(jacobian_of_flow)
-
-
-@JACOBIAN_OF_FLOW.mutant("with eta, as printed")
-def _(Omega: Generator, eta: StepSize) -> Any:
-    return Omega * eta
-
-
-@JACOBIAN_OF_FLOW.mutant("transposed")
-def _(Omega: Generator) -> Any:
-    return Omega.T
+JACOBIAN_OF_FLOW.mutant("with eta, as printed", lambda Omega, eta: Omega * eta)
+JACOBIAN_OF_FLOW.mutant("transposed", lambda Omega: Omega.T)
 
 
 # -- Eq. (17) ----------------------------------------------------------------------------------------------------------
@@ -291,14 +257,8 @@ def euler_step_differentiated(Q: Basis, omega: Frequencies, x: State, eta: StepS
     return concatenate([J, eigenvalues(J)], axis=1)
 
 
-@EQ_17.mutant("eigenvalues +- i eta omega_j, as in continuous time")
-def _(Q: Basis, omega: Frequencies, eta: StepSize) -> Any:
-    return _euler_spectrum(Q, omega, eta, real=0)
-
-
-@EQ_17.mutant("eigenvalues 1 +- i omega_j")
-def _(Q: Basis, omega: Frequencies, eta: StepSize) -> Any:
-    return _euler_spectrum(Q, omega, eta, scale=1)
+EQ_17.mutant("eigenvalues +- i eta omega_j, as in continuous time", real=0)
+EQ_17.mutant("eigenvalues 1 +- i omega_j", scale=1)
 
 
 #: Number of iterations in which the growth law of Eq. (17) is checked.
@@ -352,19 +312,9 @@ def iterated_squared_norm(Q: Basis, omega: Frequencies, x: State, eta: StepSize)
     return total(x * x)
 
 
-@EULER_UNSTABLE.mutant("one step less")
-def _(Q: Basis, omega: Frequencies, x: State, eta: StepSize) -> Any:
-    return _grown(Q, omega, x, eta, t=ITERATIONS - 1)
-
-
-@EULER_UNSTABLE.mutant("norm preserved, as in continuous time")
-def _(x: State) -> Any:
-    return total(x * x)
-
-
-@EULER_UNSTABLE.mutant("decay instead of growth")
-def _(Q: Basis, omega: Frequencies, x: State, eta: StepSize) -> Any:
-    return _grown(Q, omega, x, eta, sign=-1)
+EULER_UNSTABLE.mutant("one step less", t=ITERATIONS - 1)
+EULER_UNSTABLE.mutant("norm preserved, as in continuous time", lambda x: total(x * x))
+EULER_UNSTABLE.mutant("decay instead of growth", sign=-1)
 
 
 # -- diffusion ---------------------------------------------------------------------------------------------------------
@@ -415,19 +365,9 @@ def no_growth_of_diffused_step(x: State) -> Any:
     return row_sums(x * 0) + 1
 
 
-@DIFFUSION.oracle
-def norm_of_diffused_step(x: State, Omega: Generator, gamma: Damping, eta: PositiveStep) -> Any:
-    return spectral_norm(jacobian(diffused_step, "x")(x, Omega, gamma, eta))
-
-
-@DIFFUSION.mutant("1 - eta gamma, as if nothing turned")
-def _(x: State, gamma: Damping, eta: PositiveStep) -> Any:
-    return row_sums(x * 0) + 1 - eta * gamma
-
-
-@DIFFUSION.mutant("1 - eta gamma / 2")
-def _(x: State, gamma: Damping, eta: PositiveStep) -> Any:
-    return row_sums(x * 0) + 1 - eta * gamma / 2
+DIFFUSION.oracle(lambda x, Omega, gamma, eta: spectral_norm(jacobian(diffused_step, "x")(x, Omega, gamma, eta)))
+DIFFUSION.mutant("1 - eta gamma, as if nothing turned", lambda value, gamma, eta: value - eta * gamma)
+DIFFUSION.mutant("1 - eta gamma / 2", lambda value, gamma, eta: value - eta * gamma / 2)
 
 
 DIFFUSION_LIMIT = Claim(
@@ -456,9 +396,7 @@ def norm_of_damped_jacobian(x: State, Omega: Generator, gamma: Damping, eta: Pos
     return spectral_norm(jacobian(diffused_step, "x")(x, Omega, gamma, eta))
 
 
-@DIFFUSION_LIMIT.oracle
-def turning_of_one_step(Omega: Generator, eta: PositiveStep) -> Any:
-    return spectral_norm(Omega) * eta
+DIFFUSION_LIMIT.oracle(lambda Omega, eta: spectral_norm(Omega) * eta)
 
 
 @DIFFUSION_LIMIT.domain("damping 1 / eta")
@@ -467,14 +405,8 @@ def _(arrays: dict[str, Any], sizes: dict[str, int], rng: np.random.Generator) -
     arrays["eta"][:] = 1 / arrays["gamma"]
 
 
-@DIFFUSION_LIMIT.mutant("half the norm")
-def _(x: State, Omega: Generator, gamma: Damping, eta: PositiveStep) -> Any:
-    return spectral_norm(jacobian(diffused_step, "x")(x, Omega, gamma, eta)) / 2
-
-
-@DIFFUSION_LIMIT.mutant("the damping alone")
-def _(x: State, gamma: Damping, eta: PositiveStep) -> Any:
-    return row_norms(x * 0 + 1 - eta * gamma)
+DIFFUSION_LIMIT.mutant("half the norm", lambda value: value / 2)
+DIFFUSION_LIMIT.mutant("the damping alone", lambda x, gamma, eta: row_norms(x * 0 + 1 - eta * gamma))
 
 
 # -- normalisation -----------------------------------------------------------------------------------------------------
@@ -519,14 +451,8 @@ def growth_with_normalisation(x: State, Omega: Generator, eta: StepSize) -> Any:
     return concatenate([radius, reduced, row_norms(normalised_step(x, Omega, eta))], axis=0)
 
 
-@MITIGATE.mutant("divided by the square of |y|")
-def _(x: State, Omega: Generator, eta: StepSize) -> Any:
-    return _mitigated(x, Omega, eta, power=2)
-
-
-@MITIGATE.mutant("identity dropped")
-def _(x: State, Omega: Generator, eta: StepSize) -> Any:
-    return _mitigated(x, Omega, eta, whole=False)
+MITIGATE.mutant("divided by the square of |y|", power=2)
+MITIGATE.mutant("identity dropped", whole=False)
 
 
 KERNEL = Claim(
@@ -562,11 +488,5 @@ def step_and_spectral_radius(Q: Basis, omega: Frequency, eta: StepSize) -> Any:
     return concatenate([normalised_step(x, Omega, eta), radius], axis=1)
 
 
-@KERNEL.mutant("at most 1, as for equal frequencies")
-def _(Q: Basis, omega: Frequency, eta: StepSize) -> Any:
-    return concatenate([Q[:, 2:3].T, omega * 0 + 1], axis=1)
-
-
-@KERNEL.mutant("square root dropped")
-def _(Q: Basis, omega: Frequency, eta: StepSize) -> Any:
-    return concatenate([Q[:, 2:3].T, 1 + omega * omega * eta * eta], axis=1)
+KERNEL.mutant("at most 1, as for equal frequencies", lambda Q, omega: concatenate([Q[:, 2:3].T, omega * 0 + 1], axis=1))
+KERNEL.mutant("square root dropped", "sqrt(1 + omega * omega * eta * eta) -> 1 + omega * omega * eta * eta")

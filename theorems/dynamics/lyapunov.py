@@ -107,14 +107,8 @@ def logarithms_of_gram_minors(J_0: Jacobian, J_1: Jacobian, J_2: Jacobian) -> An
     return concatenate(logs, axis=1).reshape(-1) * rational(1, 6)
 
 
-@QR_METHOD.mutant("Jacobians in reverse order")
-def _(J_0: Jacobian, J_1: Jacobian, J_2: Jacobian) -> Any:
-    return _partial_sums(lyapunov_spectrum([J_2, J_1, J_0]))
-
-
-@QR_METHOD.mutant("factor 1/2 dropped")
-def _(J_0: Jacobian, J_1: Jacobian, J_2: Jacobian) -> Any:
-    return _partial_sums(lyapunov_spectrum([J_0, J_1, J_2])) * 2
+QR_METHOD.mutant("Jacobians in reverse order", lambda J_0, J_1, J_2: _partial_sums(lyapunov_spectrum([J_2, J_1, J_0])))
+QR_METHOD.mutant("factor 1/2 dropped", lambda value: value * 2)
 
 
 @QR_METHOD.mutant("averages without orthonormalisation in between")
@@ -176,14 +170,8 @@ def growth_over_three_steps(J_0: Jacobian, J_1: Jacobian, J_2: Jacobian) -> Any:
     return spectral_norm(J_2 @ J_1 @ J_0)
 
 
-@LYAPUNOV_SINGULAR_VALUES.mutant("smallest singular values")
-def _(J_0: Jacobian, J_1: Jacobian, J_2: Jacobian) -> Any:
-    return smallest_singular_value(J_0) * smallest_singular_value(J_1) * smallest_singular_value(J_2)
-
-
-@LYAPUNOV_SINGULAR_VALUES.mutant("spectral radii")
-def _(J_0: Jacobian, J_1: Jacobian, J_2: Jacobian) -> Any:
-    return spectral_radius(J_0) * spectral_radius(J_1) * spectral_radius(J_2)
+LYAPUNOV_SINGULAR_VALUES.mutant("smallest singular values", "spectral_norm -> smallest_singular_value")
+LYAPUNOV_SINGULAR_VALUES.mutant("spectral radii", "spectral_norm -> spectral_radius")
 
 
 @LYAPUNOV_SINGULAR_VALUES.mutant("average of the singular values, without the logarithm")
@@ -229,14 +217,8 @@ def _() -> dict[str, Any]:
     return {"J": [["0", "2"], ["1/2", "0"]]}
 
 
-@LITERAL.mutant("smallest singular value")
-def _(J: Jacobian) -> Any:
-    return smallest_singular_value(J)
-
-
-@LITERAL.mutant("Frobenius norm")
-def _(J: Jacobian) -> Any:
-    return frobenius_norm(J)
+LITERAL.mutant("smallest singular value", lambda J: smallest_singular_value(J))
+LITERAL.mutant("Frobenius norm", lambda J: frobenius_norm(J))
 
 
 SINGULAR_VALUE_BOUND = Claim(
@@ -261,14 +243,8 @@ def product_of_largest_singular_values(J_0: Jacobian, J_1: Jacobian, J_2: Jacobi
     return spectral_norm(J_0) * spectral_norm(J_1) * spectral_norm(J_2)
 
 
-@SINGULAR_VALUE_BOUND.oracle
-def largest_singular_value_of_product(J_0: Jacobian, J_1: Jacobian, J_2: Jacobian) -> Any:
-    return spectral_norm(J_2 @ J_1 @ J_0)
-
-
-@SINGULAR_VALUE_BOUND.mutant("spectral radii")
-def _(J_0: Jacobian, J_1: Jacobian, J_2: Jacobian) -> Any:
-    return spectral_radius(J_0) * spectral_radius(J_1) * spectral_radius(J_2)
+SINGULAR_VALUE_BOUND.oracle(lambda J_0, J_1, J_2: spectral_norm(J_2 @ J_1 @ J_0))
+SINGULAR_VALUE_BOUND.mutant("spectral radii", "spectral_norm -> spectral_radius")
 
 
 @SINGULAR_VALUE_BOUND.mutant("first Jacobian cubed")

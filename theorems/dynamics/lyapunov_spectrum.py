@@ -152,9 +152,7 @@ def finite_time_exponents(scale: int, real: Any, rotating: Any, Omega: Any, eta:
     return np.concatenate([lyapunov_exponents(A, scale) for A in (real, rotating, oscillating)])
 
 
-@EQ_89.mutant("1/T instead of 1/(2T)")
-def _(spectrum: Spectrum, pair: Pair, eta: Any) -> Any:
-    return _known_exponents(spectrum, pair, eta) * 2
+EQ_89.mutant("1/T instead of 1/(2T)", lambda value: value * 2)
 
 
 @EQ_89.mutant("ln sigma_i, the time average of Section 5.3")
@@ -163,9 +161,7 @@ def _(real: Any, rotating: Any, Omega: Any, eta: Any) -> Any:
     return np.concatenate([log(singular_values(A)) for A in (real, rotating, oscillating)])
 
 
-@EQ_89.mutant("(17) with the frequency not squared")
-def _(spectrum: Spectrum, pair: Pair, eta: Any) -> Any:
-    return _known_exponents(spectrum, pair, eta, power=1)
+EQ_89.mutant("(17) with the frequency not squared", power=1)
 
 
 EQ_90_CHAIN = Claim(
@@ -215,13 +211,7 @@ def two_steps_differentiated(
     return jacobian(twice, "X")(X)
 
 
-@EQ_90_CHAIN.mutant("factors in the order of time")
-def _(
-    X: Tokens, C: Tokens, W_Q: QueryWeights, W_K: SquareWeights, W_V: SquareWeights, W_O: SquareWeights,
-    gamma: Gain, beta: Beta, eta: Step, H: Heads,
-) -> Any:  # fmt: skip
-    first, second = _jacobians(X, C, W_Q, W_K, W_V, W_O, gamma, beta, eta, H)
-    return first @ second
+EQ_90_CHAIN.mutant("factors in the order of time", "second -> first; first -> second")
 
 
 @EQ_90_CHAIN.mutant("Jacobian frozen at the first state")
@@ -279,9 +269,7 @@ def _(J_0: Generator, J_1: Generator, J_2: Generator) -> Any:
     return values * 0 + values[0]
 
 
-@AVERAGE.mutant("singular values of the first Jacobian at every time")
-def _(J_0: Generator, J_1: Generator, J_2: Generator) -> Any:
-    return _products(J_0, J_0, J_0)
+AVERAGE.mutant("singular values of the first Jacobian at every time", lambda J_0: _products(J_0, J_0, J_0))
 
 
 @AVERAGE.mutant("squares, as alpha_i would have it without the 1/2")
@@ -330,19 +318,9 @@ def averaged_log_singular_values(A: Any) -> Any:
     return log(singular_values(A))
 
 
-@AVERAGE_LITERAL.oracle
-def exponents_after_two_steps(A: Any) -> Any:
-    return log(singular_values(A @ A)) / 2
-
-
-@AVERAGE_LITERAL.counterexample("a matrix whose square is I, with singular values 2 and 1/2")
-def _() -> dict[str, Any]:
-    return {"A": [[0, 2], ["1/2", 0]]}
-
-
-@AVERAGE_LITERAL.mutant("ln of the squares, as alpha_i would have it without the 1/2")
-def _(A: Any) -> Any:
-    return log(singular_values(A)) * 2
+AVERAGE_LITERAL.oracle(lambda A: log(singular_values(A @ A)) / 2)
+AVERAGE_LITERAL.counterexample("a matrix whose square is I, with singular values 2 and 1/2", A=[[0, 2], ["1/2", 0]])
+AVERAGE_LITERAL.mutant("ln of the squares, as alpha_i would have it without the 1/2", lambda value: value * 2)
 
 
 @AVERAGE_LITERAL.mutant("ln of the largest singular value for every i")
@@ -383,15 +361,8 @@ def products_of_singular_values(J_0: Generator, J_1: Generator, J_2: Generator) 
     return _stacked([x * y * z for x, y, z in zip(a, b, c, strict=True)])
 
 
-@MAJORISED.oracle
-def singular_values_of_the_product(J_0: Generator, J_1: Generator, J_2: Generator) -> Any:
-    return _stacked(_partial_products(singular_values(J_2 @ J_1 @ J_0)))
-
-
-@MAJORISED.mutant("smallest singular values instead of largest")
-def _(J_0: Generator, J_1: Generator, J_2: Generator) -> Any:
-    a, b, c = (_partial_products(list(singular_values(J))[::-1]) for J in (J_0, J_1, J_2))
-    return _stacked([x * y * z for x, y, z in zip(a, b, c, strict=True)])
+MAJORISED.oracle(lambda J_0, J_1, J_2: _stacked(_partial_products(singular_values(J_2 @ J_1 @ J_0))))
+MAJORISED.mutant("smallest singular values instead of largest", "singular_values(J) -> list(singular_values(J))[::-1]")
 
 
 @MAJORISED.mutant("the first Jacobian at every time")
@@ -425,11 +396,5 @@ def determinant_of_lambda(J_0: Generator, J_1: Generator, J_2: Generator) -> Any
     return determinant(derivative.T @ derivative)
 
 
-@SUM.mutant("determinants not squared")
-def _(J_0: Generator, J_1: Generator, J_2: Generator) -> Any:
-    return prod(determinant(J) for J in (J_0, J_1, J_2))
-
-
-@SUM.mutant("determinant of the last Jacobian left out")
-def _(J_0: Generator, J_1: Generator, J_2: Generator) -> Any:
-    return prod(determinant(J) * determinant(J) for J in (J_0, J_1))
+SUM.mutant("determinants not squared", lambda J_0, J_1, J_2: prod(determinant(J) for J in (J_0, J_1, J_2)))
+SUM.mutant("determinant of the last Jacobian left out", "(J_0, J_1, J_2) -> (J_0, J_1)")

@@ -161,9 +161,7 @@ def lambda_differentiated(x: State, Omega: Generator, eta: StepSize, T: Times) -
     return J.T @ J
 
 
-@TANGENT.mutant("no direction lost")
-def _(x: State) -> Any:
-    return eye(x.shape[1]) + x.T @ x * 0
+TANGENT.mutant("no direction lost", lambda x: eye(x.shape[1]) + x.T @ x * 0)
 
 
 @TANGENT.mutant("the direction of y lost")
@@ -206,12 +204,10 @@ def along_the_normals(
     return block_diag([normals[i : i + 1] for i in range(X.shape[0])]) @ value
 
 
-@RANK.mutant("without normalisation")
-def _(
-    X: Tokens, C: Tokens, W_Q: QueryWeights, W_K: SquareWeights, W_V: SquareWeights, W_O: SquareWeights,
-    beta: Beta, eta: Step, H: Heads,
-) -> Any:  # fmt: skip
-    return jacobian(updated, "X")(X, C, W_Q, W_K, W_V, W_O, beta, eta, H)
+RANK.mutant(
+    "without normalisation",
+    lambda X, C, W_Q, W_K, W_V, W_O, beta, eta, H: jacobian(updated, "X")(X, C, W_Q, W_K, W_V, W_O, beta, eta, H),
+)
 
 
 @RANK.mutant("rows divided by (1 + norm^2)^(1/2)")

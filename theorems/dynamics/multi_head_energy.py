@@ -154,16 +154,10 @@ def _() -> dict[str, Any]:
 
 
 PROPOSITION_42.counterexample("two tokens, two heads, A_1 = E_12 and A_2 = E_34")(two_tokens_two_heads)
-
-
-@PROPOSITION_42.mutant("W_h^V not symmetrised")
-def _(X: Tokens, U: SharedBasis, beta: Beta, H: Heads) -> Any:
-    return _loss(X, products(U, H), products(U, H), beta)
-
-
-@PROPOSITION_42.mutant("sign of W_h^V")
-def _(X: Tokens, U: SharedBasis, beta: Beta, H: Heads) -> Any:
-    return _loss(X, products(U, H), [-V for V in symmetric_parts(products(U, H))], beta)
+PROPOSITION_42.mutant("W_h^V not symmetrised", lambda X, U, beta, H: _loss(X, products(U, H), products(U, H), beta))
+PROPOSITION_42.mutant(
+    "sign of W_h^V", "symmetric_parts(products(U, H)) -> [-V for V in symmetric_parts(products(U, H))]"
+)
 
 
 SYMMETRIC_HEADS: list[str | Assumption] = [
@@ -245,9 +239,9 @@ def _(X: Tokens, U: SharedBasis, N: SharedBasis, beta: Beta, H: Heads) -> Any:
     return _loss(X, A, A, beta)
 
 
-@PROPOSITION_42_SYMMETRIC.mutant("W_h^V the identity")
-def _(X: Tokens, U: SharedBasis, N: SharedBasis, beta: Beta, H: Heads) -> Any:
-    return _loss(X, orthogonal_products(U, N, H), [eye(U.shape[0])] * H, beta)
+PROPOSITION_42_SYMMETRIC.mutant(
+    "W_h^V the identity", lambda X, U, N, beta, H: _loss(X, orthogonal_products(U, N, H), [eye(U.shape[0])] * H, beta)
+)
 
 
 # -- the condition (13) ------------------------------------------------------------------------------------------------
@@ -287,19 +281,9 @@ def shapes_needed(W_Q: HeadWeights, W_K: HeadWeights, H: Heads) -> Any:
     return Constant([[D, D], [D, D]])
 
 
-@EQ_13_FORM.counterexample("two heads of dimension 1")
-def _() -> dict[str, Any]:
-    return {"W_Q": [[1], [0]], "W_K": [[0], [1]], "H": 2}
-
-
-@EQ_13_FORM.mutant("first summand W^K W^{Q T}")
-def _(W_Q: HeadWeights, W_K: HeadWeights, H: Heads) -> Any:
-    return concatenate([shape_of(W_K @ W_Q.T), shape_of(W_Q @ W_K.T)], axis=0)
-
-
-@EQ_13_FORM.mutant("second summand W^{K T} W^Q")
-def _(W_Q: HeadWeights, W_K: HeadWeights, H: Heads) -> Any:
-    return concatenate([shape_of(W_Q.T @ W_K), shape_of(W_K.T @ W_Q)], axis=0)
+EQ_13_FORM.counterexample("two heads of dimension 1", W_Q=[[1], [0]], W_K=[[0], [1]], H=2)
+EQ_13_FORM.mutant("first summand W^K W^{Q T}", "W_Q.T @ W_K -> W_K @ W_Q.T")
+EQ_13_FORM.mutant("second summand W^{K T} W^Q", "W_Q @ W_K.T -> W_K.T @ W_Q")
 
 
 EQ_13_SYMMETRISED = Claim(
@@ -332,14 +316,8 @@ def skew_part_and_shape(value: Any, W_Q: HeadWeights) -> Any:
     return concatenate([value - value.T, excess], axis=0)
 
 
-@EQ_13_SYMMETRISED.mutant("not symmetrised")
-def _(W_Q: HeadWeights, W_K: HeadWeights) -> Any:
-    return W_Q @ W_K.T
-
-
-@EQ_13_SYMMETRISED.mutant("minus between the summands")
-def _(W_Q: HeadWeights, W_K: HeadWeights) -> Any:
-    return W_Q @ W_K.T - W_K @ W_Q.T
+EQ_13_SYMMETRISED.mutant("not symmetrised", lambda W_Q, W_K: W_Q @ W_K.T)
+EQ_13_SYMMETRISED.mutant("minus between the summands", lambda W_Q, W_K: W_Q @ W_K.T - W_K @ W_Q.T)
 
 
 EQ_13_ORTHOGONALITY = Claim(
@@ -374,14 +352,8 @@ def gram_defects(value: Any, H: Heads) -> Any:
     return concatenate([*defects, *squares], axis=0)
 
 
-@EQ_13_ORTHOGONALITY.mutant("columns scaled by 2")
-def _(G: SharedBasis, H: Heads) -> Any:
-    return orthogonal_matrix(G) * 2
-
-
-@EQ_13_ORTHOGONALITY.mutant("G itself")
-def _(G: SharedBasis, H: Heads) -> Any:
-    return G
+EQ_13_ORTHOGONALITY.mutant("columns scaled by 2", lambda value: value * 2)
+EQ_13_ORTHOGONALITY.mutant("G itself", lambda G: G)
 
 
 @EQ_13_ORTHOGONALITY.mutant("first column repeated")
@@ -439,19 +411,8 @@ def _(arrays: dict[str, Any], sizes: dict[str, int], rng: Any) -> None:
     arrays["beta"][:] = 1.0 + rng.integers(0, 5, len(arrays["beta"])) / 4
 
 
-@EQ_56_SYMMETRIC.mutant("without beta, as Eq. (56) is printed")
-def _(X: Tokens, U: SharedBasis, N: SharedBasis, beta: Beta, H: Heads) -> Any:
-    A = orthogonal_products(U, N, H)
-    return sum_of_squares(X, A, A, beta) * -2
-
-
-@EQ_56_SYMMETRIC.mutant("Z_hi dropped")
-def _(X: Tokens, U: SharedBasis, N: SharedBasis, beta: Beta, H: Heads) -> Any:
-    A = orthogonal_products(U, N, H)
-    return sum_of_squares(X, A, A, beta, normalised=False) * beta * -2
-
-
-@EQ_56_SYMMETRIC.mutant("first head only")
-def _(X: Tokens, U: SharedBasis, N: SharedBasis, beta: Beta, H: Heads) -> Any:
-    A = orthogonal_products(U, N, H)[:1]
-    return sum_of_squares(X, A, A, beta) * beta * -2
+EQ_56_SYMMETRIC.mutant(
+    "without beta, as Eq. (56) is printed", "sum_of_squares(X, A, A, beta) * beta -> sum_of_squares(X, A, A, beta)"
+)
+EQ_56_SYMMETRIC.mutant("Z_hi dropped", normalised=False)
+EQ_56_SYMMETRIC.mutant("first head only", "orthogonal_products(U, N, H) -> orthogonal_products(U, N, H)[:1]")

@@ -96,16 +96,8 @@ def multi_head_gradient_by_differentiation(X: Tokens, U: SharedBasis, beta: Beta
 
 
 EQ_48.counterexample("two tokens, one head, A = E_12")(two_tokens_one_head)
-
-
-@EQ_48.mutant("sign")
-def _(X: Tokens, U: SharedBasis, beta: Beta, H: Heads) -> Any:
-    return _gradient(X, U, beta, H, 1, swapped=False)
-
-
-@EQ_48.mutant("factor two")
-def _(X: Tokens, U: SharedBasis, beta: Beta, H: Heads) -> Any:
-    return _gradient(X, U, beta, H, -2, swapped=False)
+EQ_48.mutant("sign", factor=1)
+EQ_48.mutant("factor two", factor=-2)
 
 
 EQ_48_CORRECTED = Claim(
@@ -134,16 +126,8 @@ def multi_head_gradient(X: Tokens, U: SharedBasis, beta: Beta, H: Heads) -> Any:
 
 
 EQ_48_CORRECTED.oracle(multi_head_gradient_by_differentiation)
-
-
-@EQ_48_CORRECTED.mutant("the same weight in both terms, as Eq. (48) is printed")
-def _(X: Tokens, U: SharedBasis, beta: Beta, H: Heads) -> Any:
-    return _gradient(X, U, beta, H, -beta, swapped=False)
-
-
-@EQ_48_CORRECTED.mutant("without beta")
-def _(X: Tokens, U: SharedBasis, beta: Beta, H: Heads) -> Any:
-    return _gradient(X, U, beta, H, -1, swapped=True)
+EQ_48_CORRECTED.mutant("the same weight in both terms, as Eq. (48) is printed", swapped=False)
+EQ_48_CORRECTED.mutant("without beta", factor=-1)
 
 
 # -- the outputs of the heads ------------------------------------------------------------------------------------------
@@ -180,19 +164,9 @@ def outputs_as_sums(X: Tokens, U: SharedBasis, beta: Beta, H: Heads) -> Any:
     return concatenate(_explicit_outputs(X, U, beta, H, rational(1, 2)), axis=0)
 
 
-@EQ_49.oracle
-def outputs_by_definition(X: Tokens, U: SharedBasis, beta: Beta, H: Heads) -> Any:
-    return concatenate(_outputs(X, U, beta, H), axis=0)
-
-
-@EQ_49.mutant("factor 1/2 dropped")
-def _(X: Tokens, U: SharedBasis, beta: Beta, H: Heads) -> Any:
-    return concatenate(_explicit_outputs(X, U, beta, H, 1), axis=0)
-
-
-@EQ_49.mutant("weights normalised over i instead of j")
-def _(X: Tokens, U: SharedBasis, beta: Beta, H: Heads) -> Any:
-    return concatenate(_explicit_outputs(X, U, beta, H, rational(1, 2), over_keys=False), axis=0)
+EQ_49.oracle(lambda X, U, beta, H: concatenate(_outputs(X, U, beta, H), axis=0))
+EQ_49.mutant("factor 1/2 dropped", factor=1)
+EQ_49.mutant("weights normalised over i instead of j", over_keys=False)
 
 
 # -- dE/dt -------------------------------------------------------------------------------------------------------------
@@ -232,16 +206,8 @@ def rate_along_the_multi_head_flow(X: Tokens, U: SharedBasis, beta: Beta, H: Hea
 
 
 EQ_52.counterexample("two tokens, one head, A = E_12")(two_tokens_one_head)
-
-
-@EQ_52.mutant("sign")
-def _(X: Tokens, U: SharedBasis, beta: Beta, H: Heads) -> Any:
-    return _chain_rule(X, U, beta, H, _outputs(X, U, beta, H))
-
-
-@EQ_52.mutant("factor two")
-def _(X: Tokens, U: SharedBasis, beta: Beta, H: Heads) -> Any:
-    return -_chain_rule(X, U, beta, H, _outputs(X, U, beta, H)) * 2
+EQ_52.mutant("sign", lambda X, U, beta, H: _chain_rule(X, U, beta, H, _outputs(X, U, beta, H)))
+EQ_52.mutant("factor two", lambda value: value * 2)
 
 
 EQ_52_CORRECTED = Claim(
@@ -270,16 +236,8 @@ def multi_head_chain_rule(X: Tokens, U: SharedBasis, beta: Beta, H: Heads) -> An
 
 
 EQ_52_CORRECTED.oracle(rate_along_the_multi_head_flow)
-
-
-@EQ_52_CORRECTED.mutant("minus, as Eq. (52) is printed")
-def _(X: Tokens, U: SharedBasis, beta: Beta, H: Heads) -> Any:
-    return -_chain_rule(X, U, beta, H, _outputs(X, U, beta, H))
-
-
-@EQ_52_CORRECTED.mutant("first head only")
-def _(X: Tokens, U: SharedBasis, beta: Beta, H: Heads) -> Any:
-    return _chain_rule(X, U, beta, H, _outputs(X, U, beta, H)[:1])
+EQ_52_CORRECTED.mutant("minus, as Eq. (52) is printed", lambda value: -value)
+EQ_52_CORRECTED.mutant("first head only", lambda X, U, beta, H: _chain_rule(X, U, beta, H, _outputs(X, U, beta, H)[:1]))
 
 
 EQS_53_54 = Claim(
@@ -319,14 +277,8 @@ def product_with_pairs(X: Tokens, U: SharedBasis, beta: Beta, H: Heads) -> Any:
     return -total(sum(_pairs(X, A, beta) for A in products(U, H)) * sum(_outputs(X, U, beta, H)))
 
 
-@EQS_53_54.mutant("factor 2 dropped")
-def _(X: Tokens, U: SharedBasis, beta: Beta, H: Heads) -> Any:
-    return _weighted(X, U, beta, H, -1)
-
-
-@EQS_53_54.mutant("Z_hi dropped")
-def _(X: Tokens, U: SharedBasis, beta: Beta, H: Heads) -> Any:
-    return _weighted(X, U, beta, H, -2, weighted=False)
+EQS_53_54.mutant("factor 2 dropped", factor=-1)
+EQS_53_54.mutant("Z_hi dropped", weighted=False)
 
 
 EQS_54_56 = Claim(
@@ -355,21 +307,9 @@ def squares_of_outputs(X: Tokens, U: SharedBasis, beta: Beta, H: Heads) -> Any:
     return sum_of_squares(X, A, symmetric_parts(A), beta) * -2
 
 
-@EQS_54_56.oracle
-def products_of_outputs(X: Tokens, U: SharedBasis, beta: Beta, H: Heads) -> Any:
-    return _weighted(X, U, beta, H, -2)
-
-
-@EQS_54_56.mutant("Z_hi dropped")
-def _(X: Tokens, U: SharedBasis, beta: Beta, H: Heads) -> Any:
-    A = products(U, H)
-    return sum_of_squares(X, A, symmetric_parts(A), beta, normalised=False) * -2
-
-
-@EQS_54_56.mutant("first head only")
-def _(X: Tokens, U: SharedBasis, beta: Beta, H: Heads) -> Any:
-    A = products(U, H)[:1]
-    return sum_of_squares(X, A, symmetric_parts(A), beta) * -2
+EQS_54_56.oracle(lambda X, U, beta, H: _weighted(X, U, beta, H, -2))
+EQS_54_56.mutant("Z_hi dropped", normalised=False)
+EQS_54_56.mutant("first head only", "products(U, H) -> products(U, H)[:1]")
 
 
 EQ_56 = Claim(
@@ -401,18 +341,8 @@ def multi_head_rate_as_printed(X: Tokens, U: SharedBasis, beta: Beta, H: Heads) 
 EQ_56.oracle(rate_along_the_multi_head_flow)
 EQ_56.counterexample("two tokens, one head, A = E_12")(two_tokens_one_head)
 EQ_56.counterexample("two tokens, two heads, A_1 = E_12 and A_2 = E_34")(two_tokens_two_heads)
-
-
-@EQ_56.mutant("sign")
-def _(X: Tokens, U: SharedBasis, beta: Beta, H: Heads) -> Any:
-    A = products(U, H)
-    return sum_of_squares(X, A, symmetric_parts(A), beta) * 2
-
-
-@EQ_56.mutant("Z_hi dropped")
-def _(X: Tokens, U: SharedBasis, beta: Beta, H: Heads) -> Any:
-    A = products(U, H)
-    return sum_of_squares(X, A, symmetric_parts(A), beta, normalised=False) * -2
+EQ_56.mutant("sign", "-2 -> 2")
+EQ_56.mutant("Z_hi dropped", normalised=False)
 
 
 # -- orthogonality of the heads ----------------------------------------------------------------------------------------
@@ -444,9 +374,7 @@ def products_of_heads(U: SharedBasis, H: Heads) -> Any:
     return concatenate([first.T @ second, first @ second], axis=0)
 
 
-@EQS_58_59.oracle
-def no_product(U: SharedBasis) -> Any:
-    return zeros(2 * U.shape[0], U.shape[0])
+EQS_58_59.oracle(lambda U: zeros(2 * U.shape[0], U.shape[0]))
 
 
 @EQS_58_59.mutant("a head with itself")
@@ -498,21 +426,9 @@ def products_of_head_outputs(X: Tokens, U: SharedBasis, beta: Beta, H: Heads) ->
     return _inner_products(X, A, symmetric_parts(A), beta)
 
 
-@EQ_66.oracle
-def orthogonal_outputs(X: Tokens) -> Any:
-    return zeros(2 * X.shape[0], 1)
-
-
-@EQ_66.mutant("a head with itself")
-def _(X: Tokens, U: SharedBasis, beta: Beta, H: Heads) -> Any:
-    A = products(U, H)
-    return _inner_products(X, A, symmetric_parts(A), beta, pair=(0, 0))
-
-
-@EQ_66.mutant("values shared by the heads")
-def _(X: Tokens, U: SharedBasis, beta: Beta, H: Heads) -> Any:
-    A = products(U, H)
-    return _inner_products(X, A, symmetric_parts(A[:1] * 2), beta)
+EQ_66.oracle(lambda X: zeros(2 * X.shape[0], 1))
+EQ_66.mutant("a head with itself", pair=(0, 0))
+EQ_66.mutant("values shared by the heads", "symmetric_parts(A) -> symmetric_parts(A[:1] * 2)")
 
 
 @EQ_66.mutant("a block shared by both heads")

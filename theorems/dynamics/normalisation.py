@@ -65,24 +65,10 @@ def normalisation_jacobian(Y: Tokens) -> Any:
     return _block_diagonal(Y, lambda y, r: (eye(y.shape[0]) - y @ y.T / (r * r)) / r)
 
 
-@LEMMA_A2.oracle
-def normalisation_differentiated(Y: Tokens) -> Any:
-    return jacobian(normalisation, "Y")(Y)
-
-
-@LEMMA_A2.mutant("norm not squared in the projection")
-def _(Y: Tokens) -> Any:
-    return _block_diagonal(Y, lambda y, r: (eye(y.shape[0]) - y @ y.T / r) / r)
-
-
-@LEMMA_A2.mutant("rank-one term with the wrong sign")
-def _(Y: Tokens) -> Any:
-    return _block_diagonal(Y, lambda y, r: (eye(y.shape[0]) + y @ y.T / (r * r)) / r)
-
-
-@LEMMA_A2.mutant("factor 1/|Y_i| dropped")
-def _(Y: Tokens) -> Any:
-    return _block_diagonal(Y, lambda y, r: eye(y.shape[0]) - y @ y.T / (r * r))
+LEMMA_A2.oracle(lambda Y: jacobian(normalisation, "Y")(Y))
+LEMMA_A2.mutant("norm not squared in the projection", block=lambda y, r: (eye(y.shape[0]) - y @ y.T / r) / r)
+LEMMA_A2.mutant("rank-one term with the wrong sign", block=lambda y, r: (eye(y.shape[0]) + y @ y.T / (r * r)) / r)
+LEMMA_A2.mutant("factor 1/|Y_i| dropped", block=lambda y, r: eye(y.shape[0]) - y @ y.T / (r * r))
 
 
 @LEMMA_A2.mutant("norm of the first row in every block")
@@ -167,44 +153,23 @@ def _(arrays: dict[str, Any], sizes: dict[str, int], rng: np.random.Generator) -
     arrays["eta"][:] = np.abs(arrays["eta"])
 
 
-@PROPOSITION_51.mutant("|eta| replaced by eta")
-def _(
-    X: Tokens, C: Tokens, W_Q: QueryWeights, W_K: SquareWeights, W_V: SquareWeights, W_O: SquareWeights,
-    gamma: Gain, beta: Beta, eta: Step, H: Heads,
-) -> Any:  # fmt: skip
-    return _bound(X, C, W_Q, W_K, W_V, W_O, gamma, beta, eta, H, step=lambda eta: eta)
-
-
-@PROPOSITION_51.mutant("attention term dropped")
-def _(
-    X: Tokens, C: Tokens, W_Q: QueryWeights, W_K: SquareWeights, W_V: SquareWeights, W_O: SquareWeights,
-    gamma: Gain, beta: Beta, eta: Step, H: Heads,
-) -> Any:  # fmt: skip
-    return _bound(X, C, W_Q, W_K, W_V, W_O, gamma, beta, eta, H, step=lambda eta: 0 * eta)
-
-
-@PROPOSITION_51.mutant("largest gamma_j without the absolute value")
-def _(
-    X: Tokens, C: Tokens, W_Q: QueryWeights, W_K: SquareWeights, W_V: SquareWeights, W_O: SquareWeights,
-    gamma: Gain, beta: Beta, eta: Step, H: Heads,
-) -> Any:  # fmt: skip
-    return _bound(X, C, W_Q, W_K, W_V, W_O, gamma, beta, eta, H, gain=maximum)
-
-
-@PROPOSITION_51.mutant("norm of the whole matrix instead of the smallest row norm")
-def _(
-    X: Tokens, C: Tokens, W_Q: QueryWeights, W_K: SquareWeights, W_V: SquareWeights, W_O: SquareWeights,
-    gamma: Gain, beta: Beta, eta: Step, H: Heads,
-) -> Any:  # fmt: skip
-    return _bound(X, C, W_Q, W_K, W_V, W_O, gamma, beta, eta, H, inverse_radius=lambda Y: 1 / frobenius_norm(Y))
-
-
-@PROPOSITION_51.mutant("identity dropped")
-def _(
-    X: Tokens, C: Tokens, W_Q: QueryWeights, W_K: SquareWeights, W_V: SquareWeights, W_O: SquareWeights,
-    gamma: Gain, beta: Beta, eta: Step, H: Heads,
-) -> Any:  # fmt: skip
-    return _bound(X, C, W_Q, W_K, W_V, W_O, gamma, beta, eta, H, own=0)
+PROPOSITION_51.mutant(
+    "|eta| replaced by eta",
+    lambda X, C, W_Q, W_K, W_V, W_O, gamma, beta, eta, H: _bound(
+        X, C, W_Q, W_K, W_V, W_O, gamma, beta, eta, H, step=lambda eta: eta
+    ),
+)
+PROPOSITION_51.mutant(
+    "attention term dropped",
+    lambda X, C, W_Q, W_K, W_V, W_O, gamma, beta, eta, H: _bound(
+        X, C, W_Q, W_K, W_V, W_O, gamma, beta, eta, H, step=lambda eta: 0 * eta
+    ),
+)
+PROPOSITION_51.mutant("largest gamma_j without the absolute value", gain=maximum)
+PROPOSITION_51.mutant(
+    "norm of the whole matrix instead of the smallest row norm", inverse_radius=lambda Y: 1 / frobenius_norm(Y)
+)
+PROPOSITION_51.mutant("identity dropped", own=0)
 
 
 @PROPOSITION_51.mutant("root mean square of gamma")

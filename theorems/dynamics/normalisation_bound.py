@@ -71,18 +71,14 @@ def printed_norm_of_gamma(row: Row, u: Rounding) -> Any:
     return _within_rounding(TABLE_S2[row - 1][0], u)
 
 
-@TABLE.oracle
-def printed_largest_entry(row: Row, v: Rounding) -> Any:
-    return _within_rounding(TABLE_S2[row - 1][1], v)
+TABLE.oracle(lambda row, v: _within_rounding(TABLE_S2[row - 1][1], v))
 
 
 def _within_rounding(value: Fraction, share: Any) -> Any:
     return share * rational(1, 2000) + rational(value.numerator, value.denominator)
 
 
-@TABLE.counterexample("N = 8, rounded in favour of the table")
-def _() -> dict[str, Any]:
-    return {"row": 2, "u": 1, "v": -1}
+TABLE.counterexample("N = 8, rounded in favour of the table", row=2, u=1, v=-1)
 
 
 @TABLE.mutant("square of the norm")
@@ -91,9 +87,7 @@ def _(row: Row, u: Rounding) -> Any:
     return norm * norm
 
 
-@TABLE.mutant("columns exchanged")
-def _(row: Row, u: Rounding) -> Any:
-    return _within_rounding(TABLE_S2[row - 1][1], u)
+TABLE.mutant("columns exchanged", lambda row, u: _within_rounding(TABLE_S2[row - 1][1], u))
 
 
 TABLE_NORMS = Claim(
@@ -126,19 +120,11 @@ def bounds_on_gamma(gamma: Gain) -> Any:
     return _as_rows(_sum_of_squares(gamma), _largest_square(gamma) * gamma.shape[0])
 
 
-@TABLE_NORMS.oracle
-def squares_of_gamma(gamma: Gain) -> Any:
-    return concatenate([_largest_square(gamma), _sum_of_squares(gamma)], axis=0)
-
-
-@TABLE_NORMS.mutant("mean of the squares")
-def _(gamma: Gain) -> Any:
-    return _as_rows(_sum_of_squares(gamma) * rational(1, gamma.shape[0]), _largest_square(gamma) * gamma.shape[0])
-
-
-@TABLE_NORMS.mutant("largest square alone")
-def _(gamma: Gain) -> Any:
-    return _as_rows(_sum_of_squares(gamma), _largest_square(gamma))
+TABLE_NORMS.oracle(lambda gamma: concatenate([_largest_square(gamma), _sum_of_squares(gamma)], axis=0))
+TABLE_NORMS.mutant(
+    "mean of the squares", "_sum_of_squares(gamma) -> _sum_of_squares(gamma) * rational(1, gamma.shape[0])"
+)
+TABLE_NORMS.mutant("largest square alone", lambda gamma: _as_rows(_sum_of_squares(gamma), _largest_square(gamma)))
 
 
 # -- Limitations -------------------------------------------------------------------------------------------------------
@@ -182,24 +168,10 @@ def loss_beyond_a_margin(X: Tokens, A: SquareWeights, beta: Beta) -> Any:
     return _margin(X, A, A, beta)
 
 
-@REFERENCE.oracle
-def nothing() -> Any:
-    return zeros(1, 1)
-
-
-@REFERENCE.counterexample("a single token on an axis, A = I: a fixed point")
-def _() -> dict[str, Any]:
-    return {"X": [[1, 0]], "A": [[1, 0], [0, 1]], "beta": 1}
-
-
-@REFERENCE.mutant("a margin of 1")
-def _(X: Tokens, A: SquareWeights, beta: Beta) -> Any:
-    return _margin(X, A, A, beta) - 1
-
-
-@REFERENCE.mutant("a negative margin")
-def _(X: Tokens, A: SquareWeights, beta: Beta) -> Any:
-    return _margin(X, A, A, beta) + rational(2, 10**6)
+REFERENCE.oracle(lambda: zeros(1, 1))
+REFERENCE.counterexample("a single token on an axis, A = I: a fixed point", X=[[1, 0]], A=[[1, 0], [0, 1]], beta=1)
+REFERENCE.mutant("a margin of 1", lambda value: value - 1)
+REFERENCE.mutant("a negative margin", lambda value: value + rational(2, 10**6))
 
 
 LOOSENESS = Claim(
@@ -247,11 +219,5 @@ def bound_over_norm(
     return update_jacobian_bound(*arguments) / update_jacobian_norm(*arguments)
 
 
-@LOOSENESS.mutant("no loss")
-def _(K: Any, eta: Any) -> Any:
-    return 1 + absolute(eta) * K * 0
-
-
-@LOOSENESS.mutant("K alone")
-def _(K: Any, eta: Any) -> Any:
-    return 1 + K
+LOOSENESS.mutant("no loss", lambda K, eta: 1 + absolute(eta) * K * 0)
+LOOSENESS.mutant("K alone", lambda K: 1 + K)

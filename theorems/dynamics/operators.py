@@ -69,32 +69,10 @@ def summed_heads(
     return _summed(X, W_Q, W_K, W_V, W_O, beta, H)
 
 
-@CONCATENATED_HEADS.oracle
-def concatenated_heads(
-    X: Tokens, W_Q: QueryWeights, W_K: SquareWeights, W_V: SquareWeights, W_O: SquareWeights, beta: Beta, H: Heads
-) -> Any:
-    return multi_head_attention(X, W_Q, W_K, W_V, W_O, beta, H)
-
-
-@CONCATENATED_HEADS.mutant("the next head's block of W^O")
-def _(
-    X: Tokens, W_Q: QueryWeights, W_K: SquareWeights, W_V: SquareWeights, W_O: SquareWeights, beta: Beta, H: Heads
-) -> Any:
-    return _summed(X, W_Q, W_K, W_V, W_O, beta, H, shift=1)
-
-
-@CONCATENATED_HEADS.mutant("blocks of columns of W^O, transposed")
-def _(
-    X: Tokens, W_Q: QueryWeights, W_K: SquareWeights, W_V: SquareWeights, W_O: SquareWeights, beta: Beta, H: Heads
-) -> Any:
-    return _summed(X, W_Q, W_K, W_V, W_O, beta, H, columns=True)
-
-
-@CONCATENATED_HEADS.mutant("query and key exchanged")
-def _(
-    X: Tokens, W_Q: QueryWeights, W_K: SquareWeights, W_V: SquareWeights, W_O: SquareWeights, beta: Beta, H: Heads
-) -> Any:
-    return _summed(X, W_K, W_Q, W_V, W_O, beta, H)
+CONCATENATED_HEADS.oracle(lambda X, W_Q, W_K, W_V, W_O, beta, H: multi_head_attention(X, W_Q, W_K, W_V, W_O, beta, H))
+CONCATENATED_HEADS.mutant("the next head's block of W^O", shift=1)
+CONCATENATED_HEADS.mutant("blocks of columns of W^O, transposed", columns=True)
+CONCATENATED_HEADS.mutant("query and key exchanged", "W_Q -> W_K; W_K -> W_Q")
 
 
 # -- Eq. (3) -----------------------------------------------------------------------------------------------------------
@@ -133,9 +111,7 @@ def growth_of_squared_norms(value: Any, X: Tokens) -> Any:
     return 2 * row_sums(X * value)
 
 
-@SPHERE_INVARIANT.mutant("without the projection")
-def _(X: Tokens, W_Q: QueryWeights, W_K: SquareWeights, W_V: SquareWeights, beta: Beta) -> Any:
-    return attention_head(X, W_Q, W_K, W_V, beta)
+SPHERE_INVARIANT.mutant("without the projection", lambda X, W_Q, W_K, W_V, beta: attention_head(X, W_Q, W_K, W_V, beta))
 
 
 @SPHERE_INVARIANT.mutant("projection onto the orthogonal complement of the drive")
@@ -186,29 +162,11 @@ def off_the_sphere_and_its_tangent(value: Any, X: Tokens, Y: Tokens) -> Any:
     return concatenate(defects, axis=1)
 
 
-@OPERATORS.mutant("normalisation by the squared norm")
-def _(X: Tokens, Y: Tokens) -> Any:
-    return concatenate([Y / row_sums(Y * Y), projection(X, Y)], axis=1)
-
-
-@OPERATORS.mutant("projection with the sign of the rank-one term")
-def _(X: Tokens, Y: Tokens) -> Any:
-    return concatenate([normalisation(Y), 2 * Y - projection(X, Y)], axis=1)
-
-
-@OPERATORS.mutant("normalised, but the other way")
-def _(X: Tokens, Y: Tokens) -> Any:
-    return concatenate([-normalisation(Y), projection(X, Y)], axis=1)
-
-
-@OPERATORS.mutant("projection of half of Y")
-def _(X: Tokens, Y: Tokens) -> Any:
-    return concatenate([normalisation(Y), projection(X, Y) * rational(1, 2)], axis=1)
-
-
-@OPERATORS.mutant("projection along Y instead of X")
-def _(X: Tokens, Y: Tokens) -> Any:
-    return concatenate([normalisation(Y), projection(Y, X)], axis=1)
+OPERATORS.mutant("normalisation by the squared norm", "normalisation(Y) -> Y / row_sums(Y * Y)")
+OPERATORS.mutant("projection with the sign of the rank-one term", "projection(X, Y) -> 2 * Y - projection(X, Y)")
+OPERATORS.mutant("normalised, but the other way", "normalisation(Y) -> -normalisation(Y)")
+OPERATORS.mutant("projection of half of Y", "projection(X, Y) -> projection(X, Y) * rational(1, 2)")
+OPERATORS.mutant("projection along Y instead of X", "projection(X, Y) -> projection(Y, X)")
 
 
 def root_mean_square_norm(Y: Tokens, gamma: Gain) -> Any:
@@ -252,19 +210,13 @@ def by_root_mean_square_with_smaller_gain(Y: Tokens, gamma: Gain) -> Any:
     return concatenate([root_mean_square_norm(Y, gamma / sqrt(D)), concatenate(rows, axis=0)], axis=1)
 
 
-@RMS_NORM.mutant("the same gain in both")
-def _(Y: Tokens, gamma: Gain) -> Any:
-    return concatenate([root_mean_square_norm(Y, gamma), normalisation(Y)], axis=1)
-
-
-@RMS_NORM.mutant("gain squared, sign lost")
-def _(Y: Tokens, gamma: Gain) -> Any:
-    return concatenate([rms_norm(Y, gamma * gamma), normalisation(Y)], axis=1)
-
-
-@RMS_NORM.mutant("Pi the special case of unit mean square")
-def _(Y: Tokens, gamma: Gain) -> Any:
-    return concatenate([rms_norm(Y, gamma), root_mean_square_norm(Y, gamma * 0 + 1)], axis=1)
+RMS_NORM.mutant(
+    "the same gain in both", lambda Y, gamma: concatenate([root_mean_square_norm(Y, gamma), normalisation(Y)], axis=1)
+)
+RMS_NORM.mutant("gain squared, sign lost", "gamma -> gamma * gamma; rms_norm(Y, gamma * 0 + 1) -> normalisation(Y)")
+RMS_NORM.mutant(
+    "Pi the special case of unit mean square", "rms_norm(Y, gamma * 0 + 1) -> root_mean_square_norm(Y, gamma * 0 + 1)"
+)
 
 
 RMS_NORM_SCALED = Claim(
@@ -290,21 +242,7 @@ def scaled_unit_norm(Y: Tokens, gamma: Gain) -> Any:
     return normalisation(Y) @ (eye(Y.shape[1]) * gamma.reshape(1, -1)) * sqrt(Y.shape[1])
 
 
-@RMS_NORM_SCALED.oracle
-def by_root_mean_square(Y: Tokens, gamma: Gain) -> Any:
-    return root_mean_square_norm(Y, gamma)
-
-
-@RMS_NORM_SCALED.mutant("factor sqrt(D) dropped, as in Eq. (6)")
-def _(Y: Tokens, gamma: Gain) -> Any:
-    return rms_norm(Y, gamma)
-
-
-@RMS_NORM_SCALED.mutant("factor D")
-def _(Y: Tokens, gamma: Gain) -> Any:
-    return rms_norm(Y, gamma) * Y.shape[1]
-
-
-@RMS_NORM_SCALED.mutant("gain dropped")
-def _(Y: Tokens, gamma: Gain) -> Any:
-    return normalisation(Y) * sqrt(Y.shape[1])
+RMS_NORM_SCALED.oracle(lambda Y, gamma: root_mean_square_norm(Y, gamma))
+RMS_NORM_SCALED.mutant("factor sqrt(D) dropped, as in Eq. (6)", lambda Y, gamma: rms_norm(Y, gamma))
+RMS_NORM_SCALED.mutant("factor D", lambda Y, gamma: rms_norm(Y, gamma) * Y.shape[1])
+RMS_NORM_SCALED.mutant("gain dropped", lambda Y: normalisation(Y) * sqrt(Y.shape[1]))

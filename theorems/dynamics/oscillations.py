@@ -152,24 +152,10 @@ def normalised_step_jacobian(x: State, Omega: Generator, eta: StepSize) -> Any:
     return _jacobian(x, Omega, eta)
 
 
-@EQ_18.oracle
-def normalised_step_differentiated(x: State, Omega: Generator, eta: StepSize) -> Any:
-    return jacobian(normalised_step, "x")(x, Omega, eta)
-
-
-@EQ_18.mutant("Omega transposed")
-def _(x: State, Omega: Generator, eta: StepSize) -> Any:
-    return _jacobian(x, Omega, eta, transposed=True)
-
-
-@EQ_18.mutant("factor 1/|y| dropped")
-def _(x: State, Omega: Generator, eta: StepSize) -> Any:
-    return _jacobian(x, Omega, eta, power=0)
-
-
-@EQ_18.mutant("reflection instead of projection")
-def _(x: State, Omega: Generator, eta: StepSize) -> Any:
-    return _jacobian(x, Omega, eta, share=2)
+EQ_18.oracle(lambda x, Omega, eta: jacobian(normalised_step, "x")(x, Omega, eta))
+EQ_18.mutant("Omega transposed", transposed=True)
+EQ_18.mutant("factor 1/|y| dropped", power=0)
+EQ_18.mutant("reflection instead of projection", share=2)
 
 
 # -- the norm of y -----------------------------------------------------------------------------------------------------
@@ -230,22 +216,9 @@ def _(x: State, Omega: Generator, z: State, G: Generator, eta: StepSize) -> Any:
     return concatenate(lines, axis=0)
 
 
-@EQ_81.mutant("sign of the quadratic term")
-def _(x: State, Omega: Generator, z: State, G: Generator, eta: StepSize) -> Any:
-    lines = [_expanded(z, G, eta), _expanded(x, Omega, eta), 1 - _turned(x, Omega) * eta * eta]
-    return concatenate(lines, axis=0)
-
-
-@EQ_81.mutant("sign of the third term of Eq. (80)")
-def _(x: State, Omega: Generator, z: State, G: Generator, eta: StepSize) -> Any:
-    lines = [_expanded(z, G, eta, second_sign=-1), _expanded(x, Omega, eta), 1 + _turned(x, Omega) * eta * eta]
-    return concatenate(lines, axis=0)
-
-
-@EQ_81.mutant("Eq. (81) of any state: norm of x taken for 1")
-def _(x: State, Omega: Generator, z: State, G: Generator, eta: StepSize) -> Any:
-    lines = [1 + _turned(z, G) * eta * eta, _expanded(x, Omega, eta), 1 + _turned(x, Omega) * eta * eta]
-    return concatenate(lines, axis=0)
+EQ_81.mutant("sign of the quadratic term", "1 + _turned(x, Omega) * eta * eta -> 1 - _turned(x, Omega) * eta * eta")
+EQ_81.mutant("sign of the third term of Eq. (80)", "_expanded(z, G, eta) -> _expanded(z, G, eta, second_sign=-1)")
+EQ_81.mutant("Eq. (81) of any state: norm of x taken for 1", "_expanded(z, G, eta) -> 1 + _turned(z, G) * eta * eta")
 
 
 EQ_82 = Claim(
@@ -276,14 +249,8 @@ def squared_norm_of_rotated(x: State, Omega: Generator, eta: StepSize) -> Any:
     return total(y * y)
 
 
-@EQ_82.mutant("frequency not squared")
-def _(omega: Frequency, eta: StepSize) -> Any:
-    return 1 + eta * eta * omega
-
-
-@EQ_82.mutant("minus")
-def _(omega: Frequency, eta: StepSize) -> Any:
-    return 1 - eta * eta * omega * omega
+EQ_82.mutant("frequency not squared", lambda omega, eta: 1 + eta * eta * omega)
+EQ_82.mutant("minus", lambda omega, eta: 1 - eta * eta * omega * omega)
 
 
 EQ_84 = Claim(
@@ -306,19 +273,9 @@ def norm_of_step_matrix(omega: Frequency, eta: StepSize) -> Any:
     return sqrt(1 + eta * eta * omega * omega)
 
 
-@EQ_84.oracle
-def spectral_norm_of_step_matrix(Omega: Generator, eta: StepSize) -> Any:
-    return spectral_norm(eye(Omega.shape[0]) + Omega * eta)
-
-
-@EQ_84.mutant("square root dropped")
-def _(omega: Frequency, eta: StepSize) -> Any:
-    return 1 + eta * eta * omega * omega
-
-
-@EQ_84.mutant("triangle inequality")
-def _(omega: Frequency, eta: StepSize) -> Any:
-    return 1 + sqrt(eta * eta * omega * omega)
+EQ_84.oracle(lambda Omega, eta: spectral_norm(eye(Omega.shape[0]) + Omega * eta))
+EQ_84.mutant("square root dropped", lambda omega, eta: 1 + eta * eta * omega * omega)
+EQ_84.mutant("triangle inequality", lambda omega, eta: 1 + sqrt(eta * eta * omega * omega))
 
 
 # -- the bounds --------------------------------------------------------------------------------------------------------
@@ -358,9 +315,7 @@ def norm_of_jacobian(x: State, Omega: Generator, eta: StepSize) -> Any:
     return ones(2, 1) * spectral_norm(J)
 
 
-@EQS_85_87.mutant("square of |y|")
-def _(x: State, Omega: Generator, eta: StepSize) -> Any:
-    return _norm_bounds(x, Omega, eta, power=2)
+EQS_85_87.mutant("square of |y|", power=2)
 
 
 @EQS_85_87.mutant("1/|y| in place of 1")
@@ -402,16 +357,6 @@ def unit_circle(x: State, Omega: Generator, eta: StepSize) -> Any:
     return row_sums(x * 0) + 1
 
 
-@A5.oracle
-def spectral_radius_of_jacobian(x: State, Omega: Generator, eta: StepSize) -> Any:
-    return spectral_radius(jacobian(normalised_step, "x")(x, Omega, eta))
-
-
-@A5.mutant("1/|y|")
-def _(x: State, Omega: Generator, eta: StepSize) -> Any:
-    return 1 / row_norms(euler_step(x, Omega, eta))
-
-
-@A5.mutant("|y| - 1")
-def _(x: State, Omega: Generator, eta: StepSize) -> Any:
-    return row_norms(euler_step(x, Omega, eta)) - 1
+A5.oracle(lambda x, Omega, eta: spectral_radius(jacobian(normalised_step, "x")(x, Omega, eta)))
+A5.mutant("1/|y|", lambda x, Omega, eta: 1 / row_norms(euler_step(x, Omega, eta)))
+A5.mutant("|y| - 1", lambda x, Omega, eta: row_norms(euler_step(x, Omega, eta)) - 1)

@@ -184,12 +184,12 @@ def defects_of_norms(value: Any, X: Tokens, N: Width) -> Any:
     return concatenate([tangent, row_sums(after * after) - 1], axis=0)
 
 
-@EQ_8.mutant("whole tokens normalised")
-def _(
-    X: Tokens, Omega: Rotations, C: Tokens, W_Q: QueryWeights, W_K: SquareWeights, W_V: SquareWeights,
-    W_O: SquareWeights, beta: Beta, eta: Step, H: Heads, N: Width,
-) -> Any:  # fmt: skip
-    return _step(X, Omega, C, W_Q, W_K, W_V, W_O, beta, eta, H, N, X.shape[1])
+EQ_8.mutant(
+    "whole tokens normalised",
+    lambda X, Omega, C, W_Q, W_K, W_V, W_O, beta, eta, H, N: _step(
+        X, Omega, C, W_Q, W_K, W_V, W_O, beta, eta, H, N, X.shape[1]
+    ),
+)
 
 
 @EQ_8.mutant("not normalised")

@@ -167,19 +167,15 @@ def akorn_step_of_omega_alone(X: Any, Omega: Any, eta: Any) -> Any:
     return oscillator_normalisation(X + oscillator_omega(X, Omega, N) * eta, N)
 
 
-@EQ_97_OSCILLATION.oracle
-def normalised_oscillations(X: Any, Omega: Any, eta: Any) -> Any:
-    return concatenate([normalised_step(X[i : i + 1], Omega, eta) for i in range(X.shape[0])], axis=0)
-
-
-@EQ_97_OSCILLATION.mutant("Omega transposed")
-def _(X: Any, Omega: Any, eta: Any) -> Any:
-    return oscillator_normalisation(X - X @ Omega.T * eta, X.shape[1])
-
-
-@EQ_97_OSCILLATION.mutant("state counted twice")
-def _(X: Any, Omega: Any, eta: Any) -> Any:
-    return oscillator_normalisation(X @ Omega.T * eta + X * 2, X.shape[1])
+EQ_97_OSCILLATION.oracle(
+    lambda X, Omega, eta: concatenate([normalised_step(X[i : i + 1], Omega, eta) for i in range(X.shape[0])], axis=0)
+)
+EQ_97_OSCILLATION.mutant(
+    "Omega transposed", lambda X, Omega, eta: oscillator_normalisation(X - X @ Omega.T * eta, X.shape[1])
+)
+EQ_97_OSCILLATION.mutant(
+    "state counted twice", lambda X, Omega, eta: oscillator_normalisation(X @ Omega.T * eta + X * 2, X.shape[1])
+)
 
 
 # -- Eq. (98) ----------------------------------------------------------------------------------------------------------
@@ -229,9 +225,7 @@ def readout_as_one_number(X: Oscillators, U: Readout) -> Any:
     return ones(X.shape[1], 1) @ (z @ z.T)
 
 
-@EQ_98_FORM.counterexample("one token, two oscillators of dimension 1")
-def _() -> dict[str, Any]:
-    return {"X": [[[1], [1]]], "U": [[[[1]], [[2]]]]}
+EQ_98_FORM.counterexample("one token, two oscillators of dimension 1", X=[[[1], [1]]], U=[[[[1]], [[2]]]])
 
 
 @EQ_98_FORM.mutant("sum over i and j")
@@ -274,14 +268,10 @@ def squared_readout_by_one_matrix(X: Oscillators, U: Readout) -> Any:
     return z.T @ z
 
 
-@EQ_98_SUMMED.mutant("sum over i only")
-def _(X: Oscillators, U: Readout) -> Any:
-    return squared_length(sum(row[0] for row in readout_terms(X, U)))
-
-
-@EQ_98_SUMMED.mutant("lengths summed")
-def _(X: Oscillators, U: Readout) -> Any:
-    return sum(squared_length(term) for row in readout_terms(X, U) for term in row)
+EQ_98_SUMMED.mutant("sum over i only", lambda X, U: squared_length(sum(row[0] for row in readout_terms(X, U))))
+EQ_98_SUMMED.mutant(
+    "lengths summed", lambda X, U: sum(squared_length(term) for row in readout_terms(X, U) for term in row)
+)
 
 
 # -- independence of the phase -----------------------------------------------------------------------------------------
@@ -333,19 +323,9 @@ def squared_readout_of_turned(X: Oscillators, U: Readout, turn: TurnOfReadout) -
     return z.T @ z
 
 
-@PHASE.mutant("one coordinate of z_k")
-def _(X: Oscillators, U: Readout) -> Any:
-    return squared_length(_read(X, U)[:, :1])
-
-
-@PHASE.mutant("sum of the coordinates of z_k")
-def _(X: Oscillators, U: Readout) -> Any:
-    return squared_length(row_sums(_read(X, U)))
-
-
-@PHASE.mutant("lengths summed")
-def _(X: Oscillators, U: Readout) -> Any:
-    return sum(squared_length(term) for row in readout_terms(X, U) for term in row)
+PHASE.mutant("one coordinate of z_k", lambda X, U: squared_length(_read(X, U)[:, :1]))
+PHASE.mutant("sum of the coordinates of z_k", lambda X, U: squared_length(row_sums(_read(X, U))))
+PHASE.mutant("lengths summed", lambda X, U: sum(squared_length(term) for row in readout_terms(X, U) for term in row))
 
 
 PHASE_COMMON = Claim(
@@ -399,14 +379,10 @@ def _() -> dict[str, Any]:
     return {"X": [[[1, 0]]], "U": [[[[2, 0]]]], "R": [[0, -1], [1, 0]]}
 
 
-@PHASE_COMMON.mutant("oscillators summed without U_kij")
-def _(X: Oscillators) -> Any:
-    return squared_length(X.reshape(-1, X.shape[2]).sum(0).reshape(1, -1))
-
-
-@PHASE_COMMON.mutant("sum of the coordinates of z_k, not squared")
-def _(X: Oscillators, U: Readout) -> Any:
-    return row_sums(_read(X, U))
+PHASE_COMMON.mutant(
+    "oscillators summed without U_kij", lambda X: squared_length(X.reshape(-1, X.shape[2]).sum(0).reshape(1, -1))
+)
+PHASE_COMMON.mutant("sum of the coordinates of z_k, not squared", lambda X, U: row_sums(_read(X, U)))
 
 
 PHASE_SCALAR = Claim(
@@ -450,9 +426,7 @@ def squared_scalar_readout_after_rotation(X: Oscillators, u: Coefficients, Q: Ro
     return z.T @ z
 
 
-@PHASE_SCALAR.mutant("Q with one row left out")
-def _(X: Oscillators, u: Coefficients, Q: Rotation) -> Any:
-    return _scalar_readout(X, u, Q[1:])
+PHASE_SCALAR.mutant("Q with one row left out", lambda X, u, Q: _scalar_readout(X, u, Q[1:]))
 
 
 @PHASE_SCALAR.mutant("one oscillator turned, the others not")

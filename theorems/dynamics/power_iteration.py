@@ -105,14 +105,8 @@ def share_before(V: Coupling, x: Vector, k: Share) -> Any:
     return y.T @ y
 
 
-@POWER.mutant("the bottom eigenvectors")
-def _(V: Coupling, eigenvalues: Eigenvalues, x: Vector, eta: Any, k: Share) -> Any:
-    return _share_after(V, eigenvalues, x, eta, k, trailing=True)
-
-
-@POWER.mutant("step against the drive")
-def _(V: Coupling, eigenvalues: Eigenvalues, x: Vector, eta: Any, k: Share) -> Any:
-    return _share_after(V, eigenvalues, x, -eta, k)
+POWER.mutant("the bottom eigenvectors", trailing=True)
+POWER.mutant("step against the drive", lambda V, eigenvalues, x, eta, k: _share_after(V, eigenvalues, x, -eta, k))
 
 
 # -- alignment along runs ----------------------------------------------------------------------------------------------
@@ -233,14 +227,10 @@ def product_of_output_and_linearisation(X: Tokens, A: QueryWeights, M: SquareWei
     return concatenate([y.T @ z, (y.T @ y) * (z.T @ z)], axis=0)
 
 
-@SIGN.oracle
-def never_negative() -> Any:
-    return zeros(2, 1)
-
-
-@SIGN.counterexample("two tokens in the plane, opposite directions")
-def _() -> dict[str, Any]:
-    return {"X": [[-1, 3], [-1, 0]], "A": [[-1, 1], [2, 0]], "M": [[0, 0], [0, 1]]}
+SIGN.oracle(lambda: zeros(2, 1))
+SIGN.counterexample(
+    "two tokens in the plane, opposite directions", X=[[-1, 3], [-1, 0]], A=[[-1, 1], [2, 0]], M=[[0, 0], [0, 1]]
+)
 
 
 @SIGN.mutant("P held constant")
@@ -249,10 +239,7 @@ def _(X: Tokens, A: QueryWeights, M: SquareWeights) -> Any:
     return concatenate([y.T @ y, (y.T @ y) * (y.T @ y)], axis=0)
 
 
-@SIGN.mutant("sign")
-def _(X: Tokens, A: QueryWeights, M: SquareWeights) -> Any:
-    y, z = vec_r(_attended(X, A, M)), vec_r(_along_state(X, A, M))
-    return concatenate([-(y.T @ z), (y.T @ y) * (z.T @ z)], axis=0)
+SIGN.mutant("sign", "y.T @ z -> -(y.T @ z)")
 
 
 SMALL_LOGITS = Claim(
@@ -296,16 +283,6 @@ def squared_difference(X: Tokens, A: QueryWeights, M: SquareWeights) -> Any:
     return row_sums(gap * gap)
 
 
-@SMALL_LOGITS.mutant("covariance taken once, not twice")
-def _(X: Tokens, A: QueryWeights, M: SquareWeights) -> Any:
-    return _range_bound(X, A, M, rational(1, 16))
-
-
-@SMALL_LOGITS.mutant("2/9 for 1/4")
-def _(X: Tokens, A: QueryWeights, M: SquareWeights) -> Any:
-    return _range_bound(X, A, M, rational(2, 9))
-
-
-@SMALL_LOGITS.mutant("largest logit for the range")
-def _(X: Tokens, A: QueryWeights, M: SquareWeights) -> Any:
-    return _range_bound(X, A, M, rational(1, 4), ranged=False)
+SMALL_LOGITS.mutant("covariance taken once, not twice", share=rational(1, 16))
+SMALL_LOGITS.mutant("2/9 for 1/4", share=rational(2, 9))
+SMALL_LOGITS.mutant("largest logit for the range", ranged=False)

@@ -168,12 +168,7 @@ def _(
     return _allowed(X, C, Omega, attended, eta, N, rational(1, 2**20), projected=False)
 
 
-@PSEUDO.mutant("kappa = 1")
-def _(
-    X: Tokens, C: Tokens, Omega: Any, W_Q: QueryWeights, W_K: SquareWeights, W_V: SquareWeights, W_O: SquareWeights,
-    beta: Beta, eta: Step, H: Heads, N: int,
-) -> Any:  # fmt: skip
-    return _allowed(X, C, Omega, _attention(W_Q, W_K, W_V, W_O, beta, H), eta, N, 1)
+PSEUDO.mutant("kappa = 1", kappa=1)
 
 
 PSEUDO_ZERO = Claim(
@@ -203,25 +198,17 @@ def akorn_increment_of_attention(
     return akorn_increment(X, C, Omega, multi_head_attention(X, W_Q, W_K, W_V, W_O, beta, H), N)
 
 
-@PSEUDO_ZERO.part("structure")
-def trace_with_the_state(value: Any, X: Tokens) -> Any:
-    return -trace(X.T @ value)
-
-
-@PSEUDO_ZERO.mutant("without Omg and Proj, as in Eq. (9)")
-def _(
-    X: Tokens, C: Tokens, W_Q: QueryWeights, W_K: SquareWeights, W_V: SquareWeights, W_O: SquareWeights, beta: Beta,
-    H: Heads,
-) -> Any:  # fmt: skip
-    return C + multi_head_attention(X, W_Q, W_K, W_V, W_O, beta, H)
-
-
-@PSEUDO_ZERO.mutant("whole tokens projected, without Omg")
-def _(
-    X: Tokens, C: Tokens, W_Q: QueryWeights, W_K: SquareWeights, W_V: SquareWeights, W_O: SquareWeights, beta: Beta,
-    H: Heads,
-) -> Any:  # fmt: skip
-    return projection(X * 2, C + multi_head_attention(X, W_Q, W_K, W_V, W_O, beta, H))
+PSEUDO_ZERO.part("structure", lambda value, X: -trace(X.T @ value))
+PSEUDO_ZERO.mutant(
+    "without Omg and Proj, as in Eq. (9)",
+    lambda X, C, W_Q, W_K, W_V, W_O, beta, H: C + multi_head_attention(X, W_Q, W_K, W_V, W_O, beta, H),
+)
+PSEUDO_ZERO.mutant(
+    "whole tokens projected, without Omg",
+    lambda X, C, W_Q, W_K, W_V, W_O, beta, H: projection(
+        X * 2, C + multi_head_attention(X, W_Q, W_K, W_V, W_O, beta, H)
+    ),
+)
 
 
 # -- as a quadratic form -----------------------------------------------------------------------------------------------
@@ -272,25 +259,12 @@ def pseudo_energy_of_the_linearisation(
     return vec_r(X)[:1] * 0 - trace(X.T @ increment)
 
 
-@QUADRATIC.mutant("without one half")
-def _(
-    X: Tokens, W_Q: QueryWeights, W_K: SquareWeights, W_V: SquareWeights, W_O: SquareWeights, beta: Beta, H: Heads
-) -> Any:
-    return _quadratic_form(X, (W_Q, W_K, W_V, W_O, beta, H), share=1)
-
-
-@QUADRATIC.mutant("anti-symmetric part")
-def _(
-    X: Tokens, W_Q: QueryWeights, W_K: SquareWeights, W_V: SquareWeights, W_O: SquareWeights, beta: Beta, H: Heads
-) -> Any:
-    return _quadratic_form(X, (W_Q, W_K, W_V, W_O, beta, H), sign=-1)
-
-
-@QUADRATIC.mutant("MSA(X) itself")
-def _(
-    X: Tokens, W_Q: QueryWeights, W_K: SquareWeights, W_V: SquareWeights, W_O: SquareWeights, beta: Beta, H: Heads
-) -> Any:
-    return pseudo_energy(X, multi_head_attention(X, W_Q, W_K, W_V, W_O, beta, H))
+QUADRATIC.mutant("without one half", share=1)
+QUADRATIC.mutant("anti-symmetric part", sign=-1)
+QUADRATIC.mutant(
+    "MSA(X) itself",
+    lambda X, W_Q, W_K, W_V, W_O, beta, H: pseudo_energy(X, multi_head_attention(X, W_Q, W_K, W_V, W_O, beta, H)),
+)
 
 
 BASIS = Claim(
@@ -347,16 +321,6 @@ def energy_and_contribution_by_projection(S: Coupling, V: Coupling, x: Vector) -
     return concatenate([-(x.T @ S @ x) * rational(1, 2), norm, *shares], axis=0)
 
 
-@BASIS.mutant("rows of V for the eigenvectors")
-def _(V: Coupling, eigenvalues: Eigenvalues, x: Vector) -> Any:
-    return _expansion(V.T, eigenvalues, x)
-
-
-@BASIS.mutant("without one half")
-def _(V: Coupling, eigenvalues: Eigenvalues, x: Vector) -> Any:
-    return _expansion(V, eigenvalues, x, half=1)
-
-
-@BASIS.mutant("trailing eigenvectors")
-def _(V: Coupling, eigenvalues: Eigenvalues, x: Vector) -> Any:
-    return _expansion(V, eigenvalues, x, ascending=True)
+BASIS.mutant("rows of V for the eigenvectors", lambda V, eigenvalues, x: _expansion(V.T, eigenvalues, x))
+BASIS.mutant("without one half", half=1)
+BASIS.mutant("trailing eigenvectors", ascending=True)

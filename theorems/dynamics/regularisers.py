@@ -77,14 +77,8 @@ def whole_product_and_traces(W_V: SquareWeights, W_O: SquareWeights) -> Any:
     return concatenate([vec_r(M), vec_r(M)[:1] * 0 + R], axis=0)
 
 
-@EQ_19_SUM.mutant("block columns of W^O")
-def _(W_V: SquareWeights, W_O: SquareWeights, H: Heads) -> Any:
-    return _product_and_regulariser(head_products(W_V, W_O.T, H))
-
-
-@EQ_19_SUM.mutant("sum in place of the difference")
-def _(W_V: SquareWeights, W_O: SquareWeights, H: Heads) -> Any:
-    return _product_and_regulariser(head_products(W_V, W_O, H), sign=1)
+EQ_19_SUM.mutant("block columns of W^O", lambda W_V, W_O, H: _product_and_regulariser(head_products(W_V, W_O.T, H)))
+EQ_19_SUM.mutant("sum in place of the difference", sign=1)
 
 
 @EQ_19_SUM.mutant("last head left out")
@@ -111,19 +105,9 @@ def asymmetry_gradient(M: SquareWeights) -> Any:
     return (M - M.T) * 4
 
 
-@EQ_19_GRADIENT.oracle
-def asymmetry_differentiated(M: SquareWeights) -> Any:
-    return jacobian(asymmetry, "M")(M)
-
-
-@EQ_19_GRADIENT.mutant("factor 2: M^T held constant")
-def _(M: SquareWeights) -> Any:
-    return (M - M.T) * 2
-
-
-@EQ_19_GRADIENT.mutant("sign")
-def _(M: SquareWeights) -> Any:
-    return (M.T - M) * 4
+EQ_19_GRADIENT.oracle(lambda M: jacobian(asymmetry, "M")(M))
+EQ_19_GRADIENT.mutant("factor 2: M^T held constant", lambda M: (M - M.T) * 2)
+EQ_19_GRADIENT.mutant("sign", lambda M: (M.T - M) * 4)
 
 
 ORTHOGONAL = Assumption(
@@ -165,24 +149,12 @@ def transposed_head_products(W_V: SquareWeights, W_O: SquareWeights, H: Heads) -
     return concatenate([M.T for M in head_products(W_V, W_O, H)], axis=0)
 
 
-@EQ_19_HEADS.oracle
-def stacked_head_products(W_V: SquareWeights, W_O: SquareWeights, H: Heads) -> Any:
-    return concatenate(head_products(W_V, W_O, H), axis=0)
-
-
-@EQ_19_HEADS.counterexample("identity values, exchange of two coordinates, two heads")
-def _() -> dict[str, Any]:
-    return {"W_V": [[1, 0], [0, 1]], "W_O": [[0, 1], [1, 0]], "H": 2}
-
-
-@EQ_19_HEADS.mutant("sum of the heads, which is symmetric")
-def _(W_V: SquareWeights, W_O: SquareWeights, H: Heads) -> Any:
-    return concatenate([W_V @ W_O] * H, axis=0)
-
-
-@EQ_19_HEADS.mutant("anti-symmetric heads")
-def _(W_V: SquareWeights, W_O: SquareWeights, H: Heads) -> Any:
-    return concatenate([-M.T for M in head_products(W_V, W_O, H)], axis=0)
+EQ_19_HEADS.oracle(lambda W_V, W_O, H: concatenate(head_products(W_V, W_O, H), axis=0))
+EQ_19_HEADS.counterexample(
+    "identity values, exchange of two coordinates, two heads", W_V=[[1, 0], [0, 1]], W_O=[[0, 1], [1, 0]], H=2
+)
+EQ_19_HEADS.mutant("sum of the heads, which is symmetric", lambda W_V, W_O, H: concatenate([W_V @ W_O] * H, axis=0))
+EQ_19_HEADS.mutant("anti-symmetric heads", "M.T -> -M.T")
 
 
 EQ_19_COMMUTATOR = Claim(
@@ -216,19 +188,9 @@ def commutators_with_head_projections(W_V: SquareWeights, W_O: SquareWeights, H:
     return _commutators(W_V, W_O, H)
 
 
-@EQ_19_COMMUTATOR.oracle
-def asymmetry_of_each_head(W_V: SquareWeights, W_O: SquareWeights, H: Heads) -> Any:
-    return concatenate([M - M.T for M in head_products(W_V, W_O, H)], axis=0)
-
-
-@EQ_19_COMMUTATOR.mutant("anticommutator")
-def _(W_V: SquareWeights, W_O: SquareWeights, H: Heads) -> Any:
-    return _commutators(W_V, W_O, H, sign=1)
-
-
-@EQ_19_COMMUTATOR.mutant("sign")
-def _(W_V: SquareWeights, W_O: SquareWeights, H: Heads) -> Any:
-    return -_commutators(W_V, W_O, H)
+EQ_19_COMMUTATOR.oracle(lambda W_V, W_O, H: concatenate([M - M.T for M in head_products(W_V, W_O, H)], axis=0))
+EQ_19_COMMUTATOR.mutant("anticommutator", sign=1)
+EQ_19_COMMUTATOR.mutant("sign", lambda value: -value)
 
 
 # -- Eq. (20) ----------------------------------------------------------------------------------------------------------
@@ -290,14 +252,8 @@ def spectral_regulariser_differentiated(W: Any, b: Any) -> Any:
     return concatenate([by_W, by_b], axis=1)
 
 
-@EQ_20.mutant("factor 2: the regulariser of sigma - 1 in place of its square")
-def _(U: Any, V: Any, sigma: Any, b: Any) -> Any:
-    return _spectral_gradient(U, V, sigma, b, factor=2)
-
-
-@EQ_20.mutant("singular vectors of the smaller singular value")
-def _(U: Any, V: Any, sigma: Any, b: Any) -> Any:
-    return _spectral_gradient(U, V, sigma, b, k=1)
+EQ_20.mutant("factor 2: the regulariser of sigma - 1 in place of its square", factor=2)
+EQ_20.mutant("singular vectors of the smaller singular value", k=1)
 
 
 @EQ_20.mutant("all singular values moved towards 1")
@@ -342,17 +298,10 @@ def spectral_regulariser_to_first_order(W: Any) -> Any:
     return _value_and_gradient(of_weights, W)
 
 
-@EQ_20_ZERO_SET.part("structure")
-def unchanged(value: Any) -> Any:
-    return value
-
-
-@EQ_20_ZERO_SET.mutant("all singular values, |W W^T - I|^2")
-def _(W: Any) -> Any:
-    def of_weights(W: Any) -> Any:
-        return squared_norm(W @ W.T - eye(2))
-
-    return _value_and_gradient(of_weights, W)
+EQ_20_ZERO_SET.part("structure", lambda value: value)
+EQ_20_ZERO_SET.mutant(
+    "all singular values, |W W^T - I|^2", "spectral_regulariser(W, W[:1] * 0) -> squared_norm(W @ W.T - eye(2))"
+)
 
 
 @EQ_20_ZERO_SET.mutant("Frobenius norm for the largest singular value")

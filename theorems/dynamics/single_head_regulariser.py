@@ -59,29 +59,17 @@ def single_head_value_product(W_V: SquareWeights, W_O: SquareWeights) -> Any:
     return W_V @ W_O
 
 
-@EQ_88.oracle
-def values_demanded_by_the_condition(W_Q: SquareWeights, W_K: SquareWeights) -> Any:
-    return (W_Q.T @ W_K + W_Q @ W_K.T) * rational(1, 2)
-
-
-@EQ_88.counterexample("numbers: values 2, queries and keys 1")
-def _() -> dict[str, Any]:
-    return {"W_V": [[1]], "W_O": [[2]], "W_Q": [[1]], "W_K": [[1]]}
-
-
-@EQ_88.counterexample("values with the sign opposite to that of the logits")
-def _() -> dict[str, Any]:
-    return {"W_V": [[-1, 0], [0, 0]], "W_O": [[1, 0], [0, 1]], "W_Q": [[1, 0], [0, 0]], "W_K": [[1, 0], [0, 1]]}
-
-
-@EQ_88.mutant("W_1^V alone")
-def _(W_V: SquareWeights) -> Any:
-    return W_V
-
-
-@EQ_88.mutant("sign")
-def _(W_V: SquareWeights, W_O: SquareWeights) -> Any:
-    return -(W_V @ W_O)
+EQ_88.oracle(lambda W_Q, W_K: (W_Q.T @ W_K + W_Q @ W_K.T) * rational(1, 2))
+EQ_88.counterexample("numbers: values 2, queries and keys 1", W_V=[[1]], W_O=[[2]], W_Q=[[1]], W_K=[[1]])
+EQ_88.counterexample(
+    "values with the sign opposite to that of the logits",
+    W_V=[[-1, 0], [0, 0]],
+    W_O=[[1, 0], [0, 1]],
+    W_Q=[[1, 0], [0, 0]],
+    W_K=[[1, 0], [0, 1]],
+)
+EQ_88.mutant("W_1^V alone", lambda W_V: W_V)
+EQ_88.mutant("sign", lambda value: -value)
 
 
 EQ_88_REGULARISER = Claim(
@@ -115,14 +103,8 @@ def distance_from_the_condition_differentiated(M: SquareWeights, W_Q: SquareWeig
     return jacobian(distance, "M")(M)
 
 
-@EQ_88_REGULARISER.mutant("gradient of (88)")
-def _(M: SquareWeights) -> Any:
-    return (M - M.T) * 4
-
-
-@EQ_88_REGULARISER.mutant("condition not halved")
-def _(M: SquareWeights, W_Q: SquareWeights, W_K: SquareWeights) -> Any:
-    return (M - W_Q.T @ W_K - W_Q @ W_K.T) * 2
+EQ_88_REGULARISER.mutant("gradient of (88)", lambda M: (M - M.T) * 4)
+EQ_88_REGULARISER.mutant("condition not halved", lambda M, W_Q, W_K: (M - W_Q.T @ W_K - W_Q @ W_K.T) * 2)
 
 
 EQ_88_DECREASE = Claim(
@@ -179,14 +161,8 @@ def _() -> dict[str, Any]:
     }
 
 
-@EQ_88_DECREASE.mutant("values A")
-def _(X: Tokens, W_Q: SquareWeights, W_K: SquareWeights, beta: Beta) -> Any:
-    return energy_loss(X, W_Q, W_K, W_Q @ W_K.T, beta)
-
-
-@EQ_88_DECREASE.mutant("values of twice the size")
-def _(X: Tokens, W_Q: SquareWeights, W_K: SquareWeights, M: SquareWeights, beta: Beta) -> Any:
-    return energy_loss(X, W_Q, W_K, M * 2, beta)
+EQ_88_DECREASE.mutant("values A", lambda X, W_Q, W_K, beta: energy_loss(X, W_Q, W_K, W_Q @ W_K.T, beta))
+EQ_88_DECREASE.mutant("values of twice the size", lambda X, W_Q, W_K, M, beta: energy_loss(X, W_Q, W_K, M * 2, beta))
 
 
 SYMMETRIC_FACTORS: list[str | Assumption] = [
@@ -239,9 +215,7 @@ def _(X: Tokens, W_Q: Factor, W_K: Factor, c: Multiple, beta: Beta) -> Any:
     return _signed_loss(X, W_Q, W_K, A @ A * c, c, beta)
 
 
-@EQ_88_MULTIPLE.mutant("c A + I")
-def _(X: Tokens, W_Q: Factor, W_K: Factor, c: Multiple, beta: Beta) -> Any:
-    return _signed_loss(X, W_Q, W_K, W_Q @ W_K.T * c + eye(X.shape[1]), c, beta)
+EQ_88_MULTIPLE.mutant("c A + I", "W_Q @ W_K.T * c -> W_Q @ W_K.T * c + eye(X.shape[1])")
 
 
 EQ_88_INTEGRATED = Claim(
@@ -283,18 +257,6 @@ def loss_along_the_trajectory(X: Tokens, W_Q: Factor, W_K: Factor, c: Multiple, 
     return (start - fine) * c + absolute(c * (fine - coarse))
 
 
-@EQ_88_INTEGRATED.oracle
-def no_loss_of_energy() -> Any:
-    return zeros(1, 1)
-
-
-@EQ_88_INTEGRATED.mutant("values of the wrong sign")
-def _(X: Tokens, W_Q: Factor, W_K: Factor, c: Multiple, beta: Beta) -> Any:
-    start, coarse, fine = _energies(X, W_Q, W_K, -W_Q @ W_K.T * c, c, beta)
-    return (start - fine) * c + absolute(c * (fine - coarse))
-
-
-@EQ_88_INTEGRATED.mutant("identity values")
-def _(X: Tokens, W_Q: Factor, W_K: Factor, c: Multiple, beta: Beta) -> Any:
-    start, coarse, fine = _energies(X, W_Q, W_K, eye(X.shape[1]) + W_Q @ W_K.T * 0, c, beta)
-    return (start - fine) * c + absolute(c * (fine - coarse))
+EQ_88_INTEGRATED.oracle(lambda: zeros(1, 1))
+EQ_88_INTEGRATED.mutant("values of the wrong sign", "W_Q @ W_K.T -> -W_Q @ W_K.T")
+EQ_88_INTEGRATED.mutant("identity values", "W_Q @ W_K.T * c -> eye(X.shape[1]) + W_Q @ W_K.T * 0")

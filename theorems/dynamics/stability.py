@@ -84,14 +84,8 @@ def _() -> dict[str, Any]:
     return {"N": [[0, 1], [0, 0]], "x": [[0, 1]], "t": 3}
 
 
-@CONTINUOUS.mutant("velocity equal to the state")
-def _(x: State) -> Any:
-    return x
-
-
-@CONTINUOUS.mutant("velocity of the reversed flow")
-def _(N: Generator, x: State) -> Any:
-    return -x @ N.T
+CONTINUOUS.mutant("velocity equal to the state", lambda x: x)
+CONTINUOUS.mutant("velocity of the reversed flow", lambda N, x: -x @ N.T)
 
 
 DISCRETE = Claim(
@@ -134,14 +128,8 @@ def _() -> dict[str, Any]:
     return {"N": [[0, 1], [0, 0]], "x": [[0, 1]], "t": 0}
 
 
-@DISCRETE.mutant("increment equal to the state")
-def _(x: State) -> Any:
-    return x
-
-
-@DISCRETE.mutant("increment of the inverse map")
-def _(N: Generator, x: State) -> Any:
-    return -x @ N.T
+DISCRETE.mutant("increment equal to the state", lambda x: x)
+DISCRETE.mutant("increment of the inverse map", lambda N, x: -x @ N.T)
 
 
 UNBOUNDED = Claim(
@@ -174,9 +162,7 @@ def norm_after_that_time(N: Generator, x: State, K: Bound) -> Any:
     return _grown(N, x, K)
 
 
-@UNBOUNDED.oracle
-def stated_multiple(x: State, K: Bound) -> Any:
-    return row_norms(x) * K
+UNBOUNDED.oracle(lambda x, K: row_norms(x) * K)
 
 
 @UNBOUNDED.domain("states against the drift")
@@ -191,14 +177,8 @@ def _(arrays: dict[str, Any], sizes: dict[str, int], rng: np.random.Generator) -
     arrays["x"][:, 0, 1] = 2.0**-6
 
 
-@UNBOUNDED.mutant("at t = K |x| / |N x|, the way back through 0 forgotten")
-def _(N: Generator, x: State, K: Bound) -> Any:
-    return _grown(N, x, K, more=0)
-
-
-@UNBOUNDED.mutant("orbit at rest")
-def _(x: State) -> Any:
-    return row_norms(x)
+UNBOUNDED.mutant("at t = K |x| / |N x|, the way back through 0 forgotten", more=0)
+UNBOUNDED.mutant("orbit at rest", lambda x: row_norms(x))
 
 
 # -- what holds --------------------------------------------------------------------------------------------------------
@@ -238,9 +218,7 @@ def bound_on_orbit(x: State, V: Generator) -> Any:
     return _orbit_bound(x, V)
 
 
-@SEMISIMPLE.oracle
-def norm_of_orbit(M: Generator, V: Generator, x: State, t: Time) -> Any:
-    return row_norms(x @ expm(V @ M @ inverse(V) * t).T)
+SEMISIMPLE.oracle(lambda M, V, x, t: row_norms(x @ expm(V @ M @ inverse(V) * t).T))
 
 
 @SEMISIMPLE.domain("no damping")
@@ -248,14 +226,8 @@ def _(arrays: dict[str, Any], sizes: dict[str, int], rng: np.random.Generator) -
     arrays["B"][:] = 0.0
 
 
-@SEMISIMPLE.mutant("norm of the state alone, as for normal J")
-def _(x: State) -> Any:
-    return row_norms(x)
-
-
-@SEMISIMPLE.mutant("half the bound")
-def _(x: State, V: Generator) -> Any:
-    return _orbit_bound(x, V) / 2
+SEMISIMPLE.mutant("norm of the state alone, as for normal J", lambda x: row_norms(x))
+SEMISIMPLE.mutant("half the bound", lambda value: value / 2)
 
 
 POWER_BOUNDED = Claim(
@@ -299,14 +271,8 @@ def norm_of_iterate(C: Generator, V: Generator, x: State) -> Any:
 POWER_BOUNDED.domain("no damping")(SEMISIMPLE.special_domains["no damping"])
 
 
-@POWER_BOUNDED.mutant("norm of the state alone, as for normal J")
-def _(x: State) -> Any:
-    return row_norms(x)
-
-
-@POWER_BOUNDED.mutant("half the bound")
-def _(x: State, V: Generator) -> Any:
-    return _orbit_bound(x, V) / 2
+POWER_BOUNDED.mutant("norm of the state alone, as for normal J", lambda x: row_norms(x))
+POWER_BOUNDED.mutant("half the bound", lambda value: value / 2)
 
 
 # -- nonlinear systems -------------------------------------------------------------------------------------------------
@@ -343,20 +309,9 @@ def cube_of_solution(x: Start, t: Time) -> Any:
     return solution * solution * solution
 
 
-@CUBIC_FLOW.oracle
-def derivative_of_solution(x: Start, t: Time) -> Any:
-    return jacobian(_solution, "t")(x, t)
-
-
-@CUBIC_FLOW.mutant("linear growth law")
-def _(x: Start, t: Time) -> Any:
-    return _solution(x, t)
-
-
-@CUBIC_FLOW.mutant("sign, of a stable equilibrium")
-def _(x: Start, t: Time) -> Any:
-    solution = _solution(x, t)
-    return -solution * solution * solution
+CUBIC_FLOW.oracle(lambda x, t: jacobian(_solution, "t")(x, t))
+CUBIC_FLOW.mutant("linear growth law", lambda x, t: _solution(x, t))
+CUBIC_FLOW.mutant("sign, of a stable equilibrium", "solution * solution -> -solution * solution")
 
 
 CUBIC_MAP = Claim(
@@ -383,16 +338,6 @@ def _iterated(x: Any, steps: int) -> Any:
     return absolute(x)
 
 
-@CUBIC_MAP.oracle
-def linear_growth(x: Start) -> Any:
-    return absolute(x) * (1 + STEPS * x * x)
-
-
-@CUBIC_MAP.mutant("identity, the linearised map")
-def _(x: Start) -> Any:
-    return absolute(x)
-
-
-@CUBIC_MAP.mutant("two steps")
-def _(x: Start) -> Any:
-    return _iterated(x, 2)
+CUBIC_MAP.oracle(lambda x: absolute(x) * (1 + STEPS * x * x))
+CUBIC_MAP.mutant("identity, the linearised map", lambda x: absolute(x))
+CUBIC_MAP.mutant("two steps", steps=2)

@@ -112,9 +112,7 @@ def loss_under_condition_4(X: Tokens, W_Q: Factor, W_K: Factor, beta: InverseTem
     return _losses(X, W_Q, W_K, W_Q @ W_K.T, beta)
 
 
-@CONDITION_4.oracle
-def no_loss_of_energy() -> Any:
-    return zeros(4, 1)
+CONDITION_4.oracle(lambda: zeros(4, 1))
 
 
 @CONDITION_4.domain("W^Q = W^K = I where D_H = D")
@@ -123,19 +121,9 @@ def _(arrays: dict[str, Any], sizes: dict[str, int], rng: np.random.Generator) -
     arrays["core"][:] = np.eye(sizes["D_H"]) / 2
 
 
-@CONDITION_4.mutant("W^V with the wrong sign")
-def _(X: Tokens, W_Q: Factor, W_K: Factor, beta: InverseTemperature) -> Any:
-    return _losses(X, W_Q, W_K, -(W_Q @ W_K.T), beta)
-
-
-@CONDITION_4.mutant("W^V the identity, W^Q and W^K not")
-def _(X: Tokens, W_Q: Factor, W_K: Factor, beta: InverseTemperature) -> Any:
-    return _losses(X, W_Q, W_K, eye(X.shape[1]), beta)
-
-
-@CONDITION_4.mutant("W^V from the keys alone")
-def _(X: Tokens, W_Q: Factor, W_K: Factor, beta: InverseTemperature) -> Any:
-    return _losses(X, W_Q, W_K, W_K @ W_K.T, beta)
+CONDITION_4.mutant("W^V with the wrong sign", lambda X, W_Q, W_K, beta: _losses(X, W_Q, W_K, -(W_Q @ W_K.T), beta))
+CONDITION_4.mutant("W^V the identity, W^Q and W^K not", "W_Q @ W_K.T -> eye(X.shape[1])")
+CONDITION_4.mutant("W^V from the keys alone", lambda X, W_Q, W_K, beta: _losses(X, W_Q, W_K, W_K @ W_K.T, beta))
 
 
 # -- Lyapunov stability ------------------------------------------------------------------------------------------------
@@ -191,9 +179,7 @@ def decay_of_perturbations(X: PlanarTokens, beta: InverseTemperature) -> Any:
     return -maximum(eigenvalues(_linearisation(X, beta))[:, 0])
 
 
-@LYAPUNOV_STABILITY.oracle
-def no_growth(X: PlanarTokens) -> Any:
-    return (X[:1, :1] * 0).reshape(-1)
+LYAPUNOV_STABILITY.oracle(lambda X: (X[:1, :1] * 0).reshape(-1))
 
 
 @LYAPUNOV_STABILITY.counterexample("an antipodal pair on the circle, beta = 1")
@@ -202,14 +188,8 @@ def _() -> dict[str, Any]:
     return {"X": [[1, 0], [-1, 0]], "beta": 1}
 
 
-@LYAPUNOV_STABILITY.mutant("flow that increases the energy")
-def _(X: PlanarTokens, beta: InverseTemperature) -> Any:
-    return -maximum(eigenvalues(_linearisation(X, beta, sign=-1))[:, 0])
-
-
-@LYAPUNOV_STABILITY.mutant("tokens perturbed one at a time")
-def _(X: PlanarTokens, beta: InverseTemperature) -> Any:
-    return -maximum(eigenvalues(_linearisation(X, beta, coupled=False))[:, 0])
+LYAPUNOV_STABILITY.mutant("flow that increases the energy", sign=-1)
+LYAPUNOV_STABILITY.mutant("tokens perturbed one at a time", coupled=False)
 
 
 CAPS = Claim(
@@ -262,14 +242,8 @@ def height_above_lowest(X: Tokens, u: Axis) -> Any:
     return concatenate([-maximum(-heights) - heights, heights * 0], axis=0)
 
 
-@CAPS.mutant("W^V = -I")
-def _(X: Tokens, u: Axis, W_Q: QueryWeights, W_K: SquareWeights, beta: InverseTemperature) -> Any:
-    return _heights_and_rates(X, u, W_Q, W_K, eye(X.shape[1]), beta, factor=-1)
-
-
-@CAPS.mutant("W^V = W^Q W^{K T}")
-def _(X: Tokens, u: Axis, W_Q: QueryWeights, W_K: SquareWeights, beta: InverseTemperature) -> Any:
-    return _heights_and_rates(X, u, W_Q, W_K, W_Q @ W_K.T, beta)
+CAPS.mutant("W^V = -I", factor=-1)
+CAPS.mutant("W^V = W^Q W^{K T}", lambda X, u, W_Q, W_K, beta: _heights_and_rates(X, u, W_Q, W_K, W_Q @ W_K.T, beta))
 
 
 # -- what is symmetric -------------------------------------------------------------------------------------------------
@@ -302,9 +276,7 @@ def skew_part_of_printed_product(W_Q: Factor, W_K: Factor) -> Any:
     return W_Q.T @ W_K - W_K.T @ W_Q
 
 
-@SYMMETRIC_CONSTRAINT.oracle
-def nothing_skew(W_Q: Factor) -> Any:
-    return zeros(W_Q.shape[1], W_Q.shape[1])
+SYMMETRIC_CONSTRAINT.oracle(lambda W_Q: zeros(W_Q.shape[1], W_Q.shape[1]))
 
 
 @SYMMETRIC_CONSTRAINT.counterexample("two integer matrices with W^Q W^{K T} = E_11")
@@ -313,14 +285,8 @@ def _() -> dict[str, Any]:
     return {"W_Q": [[1, 0], [0, 0]], "W_K": [[1, 1], [0, 1]]}
 
 
-@SYMMETRIC_CONSTRAINT.mutant("W^Q W^{K T}, as Eq. (4) has it")
-def _(W_Q: Factor, W_K: Factor) -> Any:
-    return W_Q @ W_K.T - W_K @ W_Q.T
-
-
-@SYMMETRIC_CONSTRAINT.mutant("symmetric part")
-def _(W_Q: Factor, W_K: Factor) -> Any:
-    return W_Q.T @ W_K + W_K.T @ W_Q
+SYMMETRIC_CONSTRAINT.mutant("W^Q W^{K T}, as Eq. (4) has it", lambda W_Q, W_K: W_Q @ W_K.T - W_K @ W_Q.T)
+SYMMETRIC_CONSTRAINT.mutant("symmetric part", lambda W_Q, W_K: W_Q.T @ W_K + W_K.T @ W_Q)
 
 
 SYMMETRIC_LOGITS = Claim(
@@ -349,19 +315,9 @@ def logits(X: Tokens, W_Q: Factor, W_K: Factor) -> Any:
     return X @ W_Q @ W_K.T @ X.T
 
 
-@SYMMETRIC_LOGITS.part("structure")
-def skew_part_of_logits(value: Any) -> Any:
-    return value - value.T
-
-
-@SYMMETRIC_LOGITS.mutant("queries only")
-def _(X: Tokens, W_Q: Factor, W_K: Factor) -> Any:
-    return X @ W_Q @ W_Q.T @ X.T + X @ W_Q @ (X @ W_K).T @ (X @ X.T)
-
-
-@SYMMETRIC_LOGITS.mutant("weights applied to one side")
-def _(X: Tokens, W_Q: Factor, W_K: Factor) -> Any:
-    return X @ X.T @ X @ W_Q @ W_K.T @ X.T
+SYMMETRIC_LOGITS.part("structure", lambda value: value - value.T)
+SYMMETRIC_LOGITS.mutant("queries only", lambda X, W_Q, W_K: X @ W_Q @ W_Q.T @ X.T + X @ W_Q @ (X @ W_K).T @ (X @ X.T))
+SYMMETRIC_LOGITS.mutant("weights applied to one side", lambda X, W_Q, W_K: X @ X.T @ X @ W_Q @ W_K.T @ X.T)
 
 
 # -- asymmetric W^Q W^{K T} --------------------------------------------------------------------------------------------
@@ -418,9 +374,7 @@ def losses_with_symmetric_values(
     return _both_losses(X, W_Q, W_K, Y, U, beta, H)
 
 
-@ASYMMETRIC.oracle
-def no_losses() -> Any:
-    return zeros(3, 1)
+ASYMMETRIC.oracle(lambda: zeros(3, 1))
 
 
 @ASYMMETRIC.counterexample("W^Q = [[-1, 3], [0, 0]], W^K = I for the single head; A = E_12 for the other")
@@ -429,14 +383,8 @@ def _() -> dict[str, Any]:
     return {**climbing_weights(), "Y": [[-4, 1], [1, 1]], "U": [[1, 0], [0, 1]], "H": 1}
 
 
-@ASYMMETRIC.mutant("sign of the values")
-def _(X: Tokens, W_Q: Factor, W_K: Factor, Y: Tokens, U: SharedBasis, beta: InverseTemperature, H: Heads) -> Any:
-    return _both_losses(X, W_Q, W_K, Y, U, beta, H, factor=-1)
-
-
-@ASYMMETRIC.mutant("factor two in the values")
-def _(X: Tokens, W_Q: Factor, W_K: Factor, Y: Tokens, U: SharedBasis, beta: InverseTemperature, H: Heads) -> Any:
-    return _both_losses(X, W_Q, W_K, Y, U, beta, H, factor=2)
+ASYMMETRIC.mutant("sign of the values", factor=-1)
+ASYMMETRIC.mutant("factor two in the values", factor=2)
 
 
 TRANSPOSED_HEADS = Claim(
@@ -494,19 +442,9 @@ def asymmetric_integers(arrays: dict[str, Any], sizes: dict[str, int], rng: np.r
     arrays["W_Q"][:] = rng.integers(-3, 4, arrays["W_Q"].shape)
 
 
-@TRANSPOSED_HEADS.mutant("values exchanged")
-def _(X: Tokens, W_Q: Factor, W_K: Factor, beta: InverseTemperature) -> Any:
-    return _transposed_heads_loss(X, W_Q, W_K, beta, exchanged=True)
-
-
-@TRANSPOSED_HEADS.mutant("one head with the values (A + A^T)/2, as in Proposition 4.1")
-def _(X: Tokens, W_Q: Factor, W_K: Factor, beta: InverseTemperature) -> Any:
-    return _transposed_heads_loss(X, W_Q, W_K, beta, mean=True)
-
-
-@TRANSPOSED_HEADS.mutant("sign")
-def _(X: Tokens, W_Q: Factor, W_K: Factor, beta: InverseTemperature) -> Any:
-    return _transposed_heads_loss(X, W_Q, W_K, beta, sign=-1)
+TRANSPOSED_HEADS.mutant("values exchanged", exchanged=True)
+TRANSPOSED_HEADS.mutant("one head with the values (A + A^T)/2, as in Proposition 4.1", mean=True)
+TRANSPOSED_HEADS.mutant("sign", sign=-1)
 
 
 ONE_TOKEN = Claim(
@@ -531,16 +469,8 @@ def loss_of_one_token(X: Tokens, W_Q: Factor, W_K: Factor, beta: InverseTemperat
 
 
 ONE_TOKEN.oracle(no_loss_at_all)
-
-
-@ONE_TOKEN.mutant("W^V = A")
-def _(X: Tokens, W_Q: Factor, W_K: Factor, beta: InverseTemperature) -> Any:
-    return energy_loss(X, W_Q, W_K, W_Q @ W_K.T, beta)
-
-
-@ONE_TOKEN.mutant("sign")
-def _(X: Tokens, W_Q: Factor, W_K: Factor, beta: InverseTemperature) -> Any:
-    return energy_loss(X, W_Q, W_K, -symmetrised_values(W_Q, W_K), beta)
+ONE_TOKEN.mutant("W^V = A", lambda X, W_Q, W_K, beta: energy_loss(X, W_Q, W_K, W_Q @ W_K.T, beta))
+ONE_TOKEN.mutant("sign", lambda X, W_Q, W_K, beta: energy_loss(X, W_Q, W_K, -symmetrised_values(W_Q, W_K), beta))
 
 
 ROTATING_SQUARE = Claim(
@@ -588,24 +518,10 @@ def velocity_of_the_square(X: Corners, c: Asymmetry, beta: InverseTemperature) -
     return flow(X, A, eye(2), symmetrised_values(A, eye(2)), beta)
 
 
-@ROTATING_SQUARE.mutant("the other way round")
-def _(X: Corners, c: Asymmetry, beta: InverseTemperature) -> Any:
-    return _turning(X, c, beta, direction=-1)
-
-
-@ROTATING_SQUARE.mutant("no motion, as for symmetric A")
-def _(X: Corners, c: Asymmetry, beta: InverseTemperature) -> Any:
-    return _turning(X, c, beta, direction=0)
-
-
-@ROTATING_SQUARE.mutant("a token does not attend to itself")
-def _(X: Corners, c: Asymmetry, beta: InverseTemperature) -> Any:
-    return _turning(X, c, beta, own=False)
-
-
-@ROTATING_SQUARE.mutant("a token does not attend to the opposite one")
-def _(X: Corners, c: Asymmetry, beta: InverseTemperature) -> Any:
-    return _turning(X, c, beta, opposite=False)
+ROTATING_SQUARE.mutant("the other way round", direction=-1)
+ROTATING_SQUARE.mutant("no motion, as for symmetric A", direction=0)
+ROTATING_SQUARE.mutant("a token does not attend to itself", own=False)
+ROTATING_SQUARE.mutant("a token does not attend to the opposite one", opposite=False)
 
 
 # -- rank --------------------------------------------------------------------------------------------------------------
@@ -655,16 +571,6 @@ def distance_from_ranks(value: Any, H: Heads) -> Any:
     return concatenate(defects, axis=0)
 
 
-@LOW_RANK.mutant("heads symmetrised")
-def _(U: SharedBasis, H: Heads) -> Any:
-    return concatenate(symmetric_parts(products(U, H)), axis=0)
-
-
-@LOW_RANK.mutant("full rank")
-def _(U: SharedBasis, H: Heads) -> Any:
-    return concatenate([U] * H, axis=0)
-
-
-@LOW_RANK.mutant("blocks not normalised")
-def _(U: SharedBasis, H: Heads) -> Any:
-    return concatenate([A * 2 for A in products(U, H)], axis=0)
+LOW_RANK.mutant("heads symmetrised", lambda U, H: concatenate(symmetric_parts(products(U, H)), axis=0))
+LOW_RANK.mutant("full rank", lambda U, H: concatenate([U] * H, axis=0))
+LOW_RANK.mutant("blocks not normalised", lambda U, H: concatenate([A * 2 for A in products(U, H)], axis=0))

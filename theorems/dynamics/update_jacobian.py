@@ -77,19 +77,9 @@ def product_differentiated(A: Left, X: Middle, B: Right) -> Any:
     return jacobian(product, "X")(X)
 
 
-@LEMMA_A1.mutant("column-major order, B^T (x) A")
-def _(A: Left, X: Middle, B: Right) -> Any:
-    return kron(B.T, A)
-
-
-@LEMMA_A1.mutant("sign")
-def _(A: Left, X: Middle, B: Right) -> Any:
-    return -kron(A, B.T)
-
-
-@LEMMA_A1.mutant("B instead of its transpose, reshaped to fit")
-def _(A: Left, X: Middle, B: Right) -> Any:
-    return kron(A, B.reshape(B.shape[1], B.shape[0]))
+LEMMA_A1.mutant("column-major order, B^T (x) A", lambda A, B: kron(B.T, A))
+LEMMA_A1.mutant("sign", lambda value: -value)
+LEMMA_A1.mutant("B instead of its transpose, reshaped to fit", lambda A, B: kron(A, B.reshape(B.shape[1], B.shape[0])))
 
 
 # -- Lemma A.3 and the proof of Lemma A.2 ------------------------------------------------------------------------------
@@ -130,24 +120,10 @@ def rms_norm_jacobian(Y: Tokens, gamma: Gain) -> Any:
     return block_diag([_row_block(y, gamma) for y in _rows(Y)])
 
 
-@LEMMA_A3.oracle
-def rms_norm_differentiated(Y: Tokens, gamma: Gain) -> Any:
-    return jacobian(rms_norm, "Y")(Y, gamma)
-
-
-@LEMMA_A3.mutant("diag(gamma) on the right")
-def _(Y: Tokens, gamma: Gain) -> Any:
-    return block_diag([_row_block(y, gamma * 0 + 1) @ diag(gamma) for y in _rows(Y)])
-
-
-@LEMMA_A3.mutant("diag(gamma) dropped")
-def _(Y: Tokens, gamma: Gain) -> Any:
-    return block_diag([_row_block(y, gamma * 0 + 1) for y in _rows(Y)])
-
-
-@LEMMA_A3.mutant("gain in absolute value")
-def _(Y: Tokens, gamma: Gain) -> Any:
-    return block_diag([_row_block(y, absolute(gamma)) for y in _rows(Y)])
+LEMMA_A3.oracle(lambda Y, gamma: jacobian(rms_norm, "Y")(Y, gamma))
+LEMMA_A3.mutant("diag(gamma) on the right", "_row_block(y, gamma) -> _row_block(y, gamma * 0 + 1) @ diag(gamma)")
+LEMMA_A3.mutant("diag(gamma) dropped", lambda Y, gamma: block_diag([_row_block(y, gamma * 0 + 1) for y in _rows(Y)]))
+LEMMA_A3.mutant("gain in absolute value", "gamma -> absolute(gamma)")
 
 
 EQS_24_27 = Claim(
@@ -197,14 +173,8 @@ def direction_differentiated(Y: Row) -> Any:
     return concatenate([J, J], axis=0)
 
 
-@EQS_24_27.mutant("square instead of cube of the norm")
-def _(Y: Row) -> Any:
-    return _both_lines(Y, power=2)
-
-
-@EQS_24_27.mutant("sign of the rank-one term")
-def _(Y: Row) -> Any:
-    return _both_lines(Y, sign=1)
+EQS_24_27.mutant("square instead of cube of the norm", power=2)
+EQS_24_27.mutant("sign of the rank-one term", sign=1)
 
 
 @EQS_24_27.mutant("second summand of the product rule dropped")
@@ -244,19 +214,9 @@ def projection_eigenvalues(a: Row) -> Any:
     return singular_values(P + 2 * eye(a.shape[1])).reshape(1, -1) - 2
 
 
-@EQ_68.mutant("multiplicities exchanged")
-def _(a: Row) -> Any:
-    return concatenate([ones(1, 1), zeros(1, a.shape[1] - 1)], axis=1)
-
-
-@EQ_68.mutant("regular matrix")
-def _(a: Row) -> Any:
-    return ones(1, a.shape[1])
-
-
-@EQ_68.mutant("reflection instead of projection")
-def _(a: Row) -> Any:
-    return concatenate([ones(1, a.shape[1] - 1), -ones(1, 1)], axis=1)
+EQ_68.mutant("multiplicities exchanged", lambda a: concatenate([ones(1, 1), zeros(1, a.shape[1] - 1)], axis=1))
+EQ_68.mutant("regular matrix", lambda a: ones(1, a.shape[1]))
+EQ_68.mutant("reflection instead of projection", lambda a: concatenate([ones(1, a.shape[1] - 1), -ones(1, 1)], axis=1))
 
 
 def token_norm(Y: Any, gamma: Any) -> Any:
@@ -302,9 +262,7 @@ def token_norm_for_oscillators(Y: Tokens, gamma: Gain, N: Width) -> Any:
     return token_norm(Y, gamma)
 
 
-@EQS_69_70.oracle
-def oscillator_jacobian_norm(Y: Tokens, gamma: Gain, N: Width) -> Any:
-    return spectral_norm(jacobian(oscillator_rms_norm, "Y")(Y, gamma, N))
+EQS_69_70.oracle(lambda Y, gamma, N: spectral_norm(jacobian(oscillator_rms_norm, "Y")(Y, gamma, N)))
 
 
 @EQS_69_70.counterexample("one token of two oscillators of norms 5 and 10")
@@ -348,19 +306,9 @@ def rms_norm_jacobian_norm(Y: Tokens, gamma: Gain) -> Any:
     return token_norm(Y, gamma)
 
 
-@TOKENWISE.oracle
-def rms_norm_differentiated_norm(Y: Tokens, gamma: Gain) -> Any:
-    return spectral_norm(jacobian(rms_norm, "Y")(Y, gamma))
-
-
-@TOKENWISE.mutant("gain ignored")
-def _(Y: Tokens, gamma: Gain) -> Any:
-    return token_norm(Y, gamma * 0 + 1)
-
-
-@TOKENWISE.mutant("first token only")
-def _(Y: Tokens, gamma: Gain) -> Any:
-    return token_norm(Y[:1], gamma)
+TOKENWISE.oracle(lambda Y, gamma: spectral_norm(jacobian(rms_norm, "Y")(Y, gamma)))
+TOKENWISE.mutant("gain ignored", lambda Y, gamma: token_norm(Y, gamma * 0 + 1))
+TOKENWISE.mutant("first token only", lambda Y, gamma: token_norm(Y[:1], gamma))
 
 
 @TOKENWISE.mutant("without the norms of the tokens")
@@ -387,19 +335,9 @@ def gain_over_radius(Y: Tokens, gamma: Gain) -> Any:
     return maximum(absolute(gamma)) * maximum(1 / row_norms(Y))
 
 
-@EQ_71.oracle
-def largest_block(Y: Tokens, gamma: Gain) -> Any:
-    return token_norm(Y, gamma)
-
-
-@EQ_71.mutant("largest gamma_j without the absolute value")
-def _(Y: Tokens, gamma: Gain) -> Any:
-    return maximum(gamma) * maximum(1 / row_norms(Y))
-
-
-@EQ_71.mutant("the largest norm of a token for R")
-def _(Y: Tokens, gamma: Gain) -> Any:
-    return maximum(absolute(gamma)) / maximum(row_norms(Y))
+EQ_71.oracle(lambda Y, gamma: token_norm(Y, gamma))
+EQ_71.mutant("largest gamma_j without the absolute value", lambda Y, gamma: maximum(gamma) * maximum(1 / row_norms(Y)))
+EQ_71.mutant("the largest norm of a token for R", lambda Y, gamma: maximum(absolute(gamma)) / maximum(row_norms(Y)))
 
 
 EQS_72_76 = Claim(
@@ -473,25 +411,11 @@ def _smallest(norms: Any) -> Any:
     return -maximum(-norms)
 
 
-@EQS_72_76.mutant("sign of eta in (74)-(75)")
-def _(
-    X: Tokens, C: Tokens, W_Q: QueryWeights, W_K: SquareWeights, W_V: SquareWeights, W_O: SquareWeights,
-    gamma: Gain, beta: Beta, eta: Step, H: Heads,
-) -> Any:  # fmt: skip
-    return _links(X, C, W_Q, W_K, W_V, W_O, gamma, beta, eta, H, sign=-1)
-
-
-@EQS_72_76.mutant("|eta| replaced by eta in (76)")
-def _(
-    X: Tokens, C: Tokens, W_Q: QueryWeights, W_K: SquareWeights, W_V: SquareWeights, W_O: SquareWeights,
-    gamma: Gain, beta: Beta, eta: Step, H: Heads,
-) -> Any:  # fmt: skip
-    return _links(X, C, W_Q, W_K, W_V, W_O, gamma, beta, eta, H, step=lambda eta: eta)
-
-
-@EQS_72_76.mutant("identity dropped in (76)")
-def _(
-    X: Tokens, C: Tokens, W_Q: QueryWeights, W_K: SquareWeights, W_V: SquareWeights, W_O: SquareWeights,
-    gamma: Gain, beta: Beta, eta: Step, H: Heads,
-) -> Any:  # fmt: skip
-    return _links(X, C, W_Q, W_K, W_V, W_O, gamma, beta, eta, H, offset=0)
+EQS_72_76.mutant("sign of eta in (74)-(75)", sign=-1)
+EQS_72_76.mutant(
+    "|eta| replaced by eta in (76)",
+    lambda X, C, W_Q, W_K, W_V, W_O, gamma, beta, eta, H: _links(
+        X, C, W_Q, W_K, W_V, W_O, gamma, beta, eta, H, step=lambda eta: eta
+    ),
+)
+EQS_72_76.mutant("identity dropped in (76)", offset=0)

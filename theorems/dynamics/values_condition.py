@@ -56,9 +56,7 @@ def skew_part_of_values(W_Q: QueryWeights, W_K: SquareWeights) -> Any:
     return W_V - W_V.T
 
 
-@EQ_11.oracle
-def no_skew_part(W_Q: QueryWeights, W_K: SquareWeights) -> Any:
-    return zeros(W_Q.shape[0], W_Q.shape[0])
+EQ_11.oracle(lambda W_Q, W_K: zeros(W_Q.shape[0], W_Q.shape[0]))
 
 
 @EQ_11.counterexample("two unit matrices")
@@ -67,16 +65,8 @@ def _() -> dict[str, Any]:
     return {"W_Q": [[0, 1], [0, 0]], "W_K": [[1, 0], [0, 0]]}
 
 
-@EQ_11.mutant("first summand transposed")
-def _(W_Q: QueryWeights, W_K: SquareWeights) -> Any:
-    W_V = (W_K.T @ W_Q + W_Q @ W_K.T) * rational(1, 2)
-    return W_V - W_V.T
-
-
-@EQ_11.mutant("first summand W^K W^{Q T}")
-def _(W_Q: QueryWeights, W_K: SquareWeights) -> Any:
-    W_V = symmetrised_values(W_Q, W_K)
-    return W_V - W_V.T
+EQ_11.mutant("first summand transposed", "printed_values(W_Q, W_K) -> (W_K.T @ W_Q + W_Q @ W_K.T) * rational(1, 2)")
+EQ_11.mutant("first summand W^K W^{Q T}", "printed_values -> symmetrised_values")
 
 
 EQ_11_SYMMETRISED = Claim(
@@ -105,14 +95,8 @@ def skew_part(value: Any, W_Q: Factor) -> Any:
     return value - value.T + zeros(W_Q.shape[0], W_Q.shape[0])
 
 
-@EQ_11_SYMMETRISED.mutant("not symmetrised")
-def _(W_Q: Factor, W_K: Factor) -> Any:
-    return W_Q @ W_K.T
-
-
-@EQ_11_SYMMETRISED.mutant("minus between the summands")
-def _(W_Q: Factor, W_K: Factor) -> Any:
-    return (W_Q @ W_K.T - W_K @ W_Q.T) * rational(1, 2)
+EQ_11_SYMMETRISED.mutant("not symmetrised", lambda W_Q, W_K: W_Q @ W_K.T)
+EQ_11_SYMMETRISED.mutant("minus between the summands", lambda W_Q, W_K: (W_Q @ W_K.T - W_K @ W_Q.T) * rational(1, 2))
 
 
 # -- the update Delta --------------------------------------------------------------------------------------------------
@@ -144,29 +128,19 @@ def update_as_printed(X: Tokens, W_Q: QueryWeights, W_K: SquareWeights, beta: Be
     return softmax(X @ printed_values(W_Q, W_K) @ X.T * beta) @ X @ symmetrised_values(W_Q, W_K)
 
 
-@EQ_37.oracle
-def update_under_printed_condition(X: Tokens, W_Q: QueryWeights, W_K: SquareWeights, beta: Beta) -> Any:
-    return attention_head(X, W_Q, W_K, printed_values(W_Q, W_K), beta)
-
-
-@EQ_37.counterexample("two tokens on the axes, W^K = I, W^Q = [[-1, 3], [0, 0]]")
-def _() -> dict[str, Any]:
-    return climbing_weights()
-
-
-@EQ_37.counterexample("two tokens on the axes, W^Q = W^K = [[1, 1], [0, 1]], so that A is symmetric")
-def _() -> dict[str, Any]:
-    return {"X": [[1, 0], [0, 1]], "W_Q": [[1, 1], [0, 1]], "W_K": [[1, 1], [0, 1]], "beta": 1}
-
-
-@EQ_37.mutant("factor 1/2 dropped")
-def _(X: Tokens, W_Q: QueryWeights, W_K: SquareWeights, beta: Beta) -> Any:
-    return softmax(X @ printed_values(W_Q, W_K) @ X.T * beta) @ X @ symmetrised_values(W_Q, W_K) * 2
-
-
-@EQ_37.mutant("A inside the softmax")
-def _(X: Tokens, W_Q: QueryWeights, W_K: SquareWeights, beta: Beta) -> Any:
-    return attention_head(X, W_Q, W_K, symmetrised_values(W_Q, W_K), beta)
+EQ_37.oracle(lambda X, W_Q, W_K, beta: attention_head(X, W_Q, W_K, printed_values(W_Q, W_K), beta))
+EQ_37.counterexample("two tokens on the axes, W^K = I, W^Q = [[-1, 3], [0, 0]]", lambda: climbing_weights())
+EQ_37.counterexample(
+    "two tokens on the axes, W^Q = W^K = [[1, 1], [0, 1]], so that A is symmetric",
+    X=[[1, 0], [0, 1]],
+    W_Q=[[1, 1], [0, 1]],
+    W_K=[[1, 1], [0, 1]],
+    beta=1,
+)
+EQ_37.mutant("factor 1/2 dropped", lambda value: value * 2)
+EQ_37.mutant(
+    "A inside the softmax", lambda X, W_Q, W_K, beta: attention_head(X, W_Q, W_K, symmetrised_values(W_Q, W_K), beta)
+)
 
 
 EQ_37_CORRECTED = Claim(
@@ -249,9 +223,7 @@ def _(X: Tokens, W_Q: QueryWeights, W_K: SquareWeights, beta: Beta) -> Any:
     return softmax(X @ W_K @ W_Q.T @ X.T * beta).T @ X @ symmetrised_values(W_Q, W_K)
 
 
-@EQ_38.mutant("factor 1/2 dropped")
-def _(X: Tokens, W_Q: QueryWeights, W_K: SquareWeights, beta: Beta) -> Any:
-    return update_as_sum(X, W_Q, W_K, beta) * 2
+EQ_38.mutant("factor 1/2 dropped", lambda value: value * 2)
 
 
 @EQ_38.mutant("weights exp(beta x_j^T A x_i)")

@@ -100,19 +100,11 @@ def _squared_coefficients(X: Any, W_Q: Any, W_K: Any) -> Any:
     return column(*(total(H[i * n : (i + 1) * n] * H[i * n : (i + 1) * n]) for i in range(L * L)))
 
 
-@LOGIT_VARIANCE.oracle
-def squared_coefficients(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, variance: Variance) -> Any:
-    return _squared_coefficients(X, W_Q, W_K) * (variance * variance)
-
-
-@LOGIT_VARIANCE.mutant("divided by d_K, as if entries of W_Q W_K^T were averaged")
-def _(X: Tokens, W_Q: QueryWeights, variance: Variance) -> Any:
-    return _products_of_squares(X, variance * variance) * rational(1, W_Q.shape[1])
-
-
-@LOGIT_VARIANCE.mutant("norms not squared twice")
-def _(X: Tokens, variance: Variance) -> Any:
-    return _products_of_squares(X, variance)
+LOGIT_VARIANCE.oracle(lambda X, W_Q, W_K, variance: _squared_coefficients(X, W_Q, W_K) * (variance * variance))
+LOGIT_VARIANCE.mutant(
+    "divided by d_K, as if entries of W_Q W_K^T were averaged", lambda value, W_Q: value * rational(1, W_Q.shape[1])
+)
+LOGIT_VARIANCE.mutant("norms not squared twice", lambda X, variance: _products_of_squares(X, variance))
 
 
 UNIFORM_AT_INIT = Claim(
@@ -151,14 +143,8 @@ def squared_coefficients_at_initialisation(X: Any, W_Q: Any, W_K: Any, d: int) -
     return _squared_coefficients(X, W_Q, W_K) * (variance * variance)
 
 
-@UNIFORM_AT_INIT.mutant("variance that does not fall with d")
-def _(X: Any) -> Any:
-    return _products_of_squares(X, rational(64 * 64, 100 * 100))
-
-
-@UNIFORM_AT_INIT.mutant("variance that falls like 1/d")
-def _(X: Any, d: int) -> Any:
-    return _products_of_squares(X, rational(64 * 64, 100 * 100 * d))
+UNIFORM_AT_INIT.mutant("variance that does not fall with d", scale=rational(64 * 64, 100 * 100))
+UNIFORM_AT_INIT.mutant("variance that falls like 1/d", "100 * 100 * d -> 100 * 100")
 
 
 # -- similar words -----------------------------------------------------------------------------------------------------
@@ -228,9 +214,7 @@ def _(X: Any, E: Any, eps: Any, W_Q: Any, W_K: Any, W_V: Any, B: Any, R: Any) ->
     return _query_key_part(X, E, W_Q, W_K, W_V, B, R, second=eps, third=eps * eps * eps)
 
 
-@SIMILAR_WORDS.mutant("third moment of order eps^2")
-def _(X: Any, E: Any, eps: Any, W_Q: Any, W_K: Any, W_V: Any, B: Any, R: Any) -> Any:
-    return _query_key_part(X, E, W_Q, W_K, W_V, B, R, second=eps * eps, third=eps * eps)
+SIMILAR_WORDS.mutant("third moment of order eps^2", "eps * eps * eps -> eps * eps")
 
 
 # -- dispersed attention -----------------------------------------------------------------------------------------------
@@ -296,24 +280,22 @@ def smaller_of_the_others_squared(X: Any, W_K: Any, W_V: Any, Y: Any) -> Any:
     return value + bent - maximum(column(value, bent))
 
 
-@DISPERSED.counterexample("tokens 0 and 1, all weights but W_Q equal to 1, labels 0: 1/256 against 1/4 and 1/32")
-def zero_and_one() -> dict[str, Any]:
-    return {"X": [[0], [1]], "W_K": [[1]], "W_V": [[1]], "Y": [[0], [0]]}
-
-
-@DISPERSED.counterexample("two orthonormal tokens, which are their own labels: 1/128 against 1/2 and 1/8")
-def two_orthonormal_tokens() -> dict[str, Any]:
-    return {"X": [[1, 0], [0, 1]], "W_K": [[1], [0]], "W_V": [[1, 0], [0, 1]], "Y": [[1, 0], [0, 1]]}
-
-
-@DISPERSED.mutant("twice the part")
-def _(X: Any, W_K: Any, W_V: Any) -> Any:
-    return 4 * _squared(_closed_part(X, W_K, W_V))
-
-
-@DISPERSED.mutant("the square of the norm")
-def _(X: Any, W_K: Any, W_V: Any) -> Any:
-    return _squared(_closed_part(X, W_K, W_V)) * _squared(_closed_part(X, W_K, W_V))
+DISPERSED.counterexample(
+    "tokens 0 and 1, all weights but W_Q equal to 1, labels 0: 1/256 against 1/4 and 1/32",
+    X=[[0], [1]],
+    W_K=[[1]],
+    W_V=[[1]],
+    Y=[[0], [0]],
+)
+DISPERSED.counterexample(
+    "two orthonormal tokens, which are their own labels: 1/128 against 1/2 and 1/8",
+    X=[[1, 0], [0, 1]],
+    W_K=[[1], [0]],
+    W_V=[[1, 0], [0, 1]],
+    Y=[[1, 0], [0, 1]],
+)
+DISPERSED.mutant("twice the part", lambda value: 4 * value)
+DISPERSED.mutant("the square of the norm", lambda value: value * value)
 
 
 DISPERSED_CORRECTED = Claim(
@@ -364,9 +346,9 @@ def squared_norms_by_differentiation(X: Any, W_K: Any, W_V: Any) -> Any:
     return column(_squared(query_key), _squared(value))
 
 
-@DISPERSED_CORRECTED.mutant("second moment not centred")
-def _(X: Any, W_K: Any, W_V: Any) -> Any:
-    return _squared_norms(X, W_K, W_V, X.T @ X * rational(1, X.shape[0]))
+DISPERSED_CORRECTED.mutant(
+    "second moment not centred", lambda X, W_K, W_V: _squared_norms(X, W_K, W_V, X.T @ X * rational(1, X.shape[0]))
+)
 
 
 @DISPERSED_CORRECTED.mutant("covariance with L - 1 in the denominator, off by its square")
@@ -430,19 +412,11 @@ def derivatives_with_a_one_hot_row(X: Any, A: Any) -> Any:
     return _from_row(X, A, first=1)
 
 
-@ONE_HOT.oracle
-def derivatives_by_definition(X: Any, A: Any) -> Any:
-    return stacked(Z_1(A, X), Z_2(A, X))
-
-
-@ONE_HOT.mutant("moments not centred, which leaves the first token in")
-def _(X: Any, A: Any) -> Any:
-    return _from_row(X, A, first=0, centre=False)
-
-
-@ONE_HOT.mutant("the first two tokens left out")
-def _(X: Any, A: Any) -> Any:
-    return _from_row(X, A, first=2) if X.shape[0] > 2 else _from_row(X, A, first=1) * 2
+ONE_HOT.oracle(lambda X, A: stacked(Z_1(A, X), Z_2(A, X)))
+ONE_HOT.mutant("moments not centred, which leaves the first token in", first=0, centre=False)
+ONE_HOT.mutant(
+    "the first two tokens left out", lambda value, X, A: _from_row(X, A, first=2) if X.shape[0] > 2 else value * 2
+)
 
 
 ENDS_CANCELLATION = Claim(
@@ -500,14 +474,8 @@ def query_key_part_from_softmax_derivatives(q: Any, k: Any, v: Any, zero: Any) -
     return concatenate(blocks, axis=0)
 
 
-@ENDS_CANCELLATION.mutant("the second row left out as well")
-def _(q: Any, k: Any, v: Any, zero: Any) -> Any:
-    return _before_and_after(q, k, v, zero, curvature=0, slope=0)
-
-
-@ENDS_CANCELLATION.mutant("the functional part alone")
-def _(q: Any, k: Any, v: Any, zero: Any) -> Any:
-    return _before_and_after(q, k, v, zero, curvature=-45, slope=-45)
+ENDS_CANCELLATION.mutant("the second row left out as well", curvature=0, slope=0)
+ENDS_CANCELLATION.mutant("the functional part alone", curvature=-45)
 
 
 NEARLY_ONE_HOT = Claim(
@@ -542,9 +510,7 @@ def variance_bounds(X: Any, T: Any, p: int) -> Any:
     return _spread_bound(X, T, p)
 
 
-@NEARLY_ONE_HOT.oracle
-def variances(X: Any, T: Any) -> Any:
-    return column(*(trace(C) for C in second_central_moments(softmax(T), X)))
+NEARLY_ONE_HOT.oracle(lambda X, T: column(*(trace(C) for C in second_central_moments(softmax(T), X))))
 
 
 @NEARLY_ONE_HOT.mutant("square of 1 - A_ip")
@@ -554,6 +520,4 @@ def _(X: Any, T: Any, p: int) -> Any:
     return _spread_bound(X, T, p) * rest
 
 
-@NEARLY_ONE_HOT.mutant("half of the bound")
-def _(X: Any, T: Any, p: int) -> Any:
-    return _spread_bound(X, T, p) * rational(1, 2)
+NEARLY_ONE_HOT.mutant("half of the bound", lambda value: value * rational(1, 2))

@@ -88,19 +88,9 @@ def key_blocks_by_differentiation(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights,
     return stacked(*(H[rows, key] for H in (outer, functional) for rows in (key, value)))
 
 
-@KEY_BLOCKS.mutant("query blocks at exchanged weights")
-def _(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, Y: Labels) -> Any:
-    return _query_formulas(X, W_K, W_Q, W_V, Y, logit_factors(W_K, W_Q)["Q"])
-
-
-@KEY_BLOCKS.mutant("I (x) W_Q")
-def _(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, Y: Labels) -> Any:
-    return _query_formulas(X, W_Q, W_K, W_V, Y, kron(eye(X.shape[1]), W_Q))
-
-
-@KEY_BLOCKS.mutant("no commutation matrix")
-def _(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, Y: Labels) -> Any:
-    return _query_formulas(X, W_Q, W_K, W_V, Y, kron(W_Q, eye(X.shape[1])))
+KEY_BLOCKS.mutant("query blocks at exchanged weights", 'W_Q -> W_K; W_K -> W_Q; "K" -> "Q"')
+KEY_BLOCKS.mutant("I (x) W_Q", 'logit_factors(W_Q, W_K)["K"] -> kron(eye(X.shape[1]), W_Q)')
+KEY_BLOCKS.mutant("no commutation matrix", 'logit_factors(W_Q, W_K)["K"] -> kron(W_Q, eye(X.shape[1]))')
 
 
 # -- which moment enters where -----------------------------------------------------------------------------------------
@@ -234,7 +224,4 @@ def _(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights) -> Any:
     return _sums_of_products(X, W_Q, W_K, W_V, order=eye(X.shape[1] ** 2))
 
 
-@VALUE_BLOCK_MLP.mutant("a single product with N_i averaged over the tokens")
-def _(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights) -> Any:
-    d_V = X.shape[1]
-    return _sums_of_products(X, W_Q, W_K, W_V, order=commutation_matrix(d_V, d_V), averaged=True)
+VALUE_BLOCK_MLP.mutant("a single product with N_i averaged over the tokens", averaged=True)

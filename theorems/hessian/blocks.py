@@ -59,9 +59,7 @@ def outer_product_hessian_query_key(X: Tokens, W_Q: QueryWeights, W_K: KeyWeight
     return _outer(X, W_Q, W_K, W_V, inner=W_V @ W_V.T, shuffle=commutation_matrix(*W_K.shape[::-1]))
 
 
-@THEOREM_31_QK.oracle
-def outer_product_by_differentiation(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights) -> Any:
-    return outer_product_hessian(X, W_Q, W_K, W_V, wrt=("W_Q", "W_K"))
+THEOREM_31_QK.oracle(lambda X, W_Q, W_K, W_V: outer_product_hessian(X, W_Q, W_K, W_V, wrt=("W_Q", "W_K")))
 
 
 @THEOREM_31_QK.mutant("no commutation matrix")
@@ -69,19 +67,9 @@ def _(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights) -> Any:
     return _outer(X, W_Q, W_K, W_V, inner=W_V @ W_V.T, shuffle=eye(W_K.shape[0] * W_K.shape[1]))
 
 
-@THEOREM_31_QK.mutant("commutation matrix transposed")
-def _(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights) -> Any:
-    return _outer(X, W_Q, W_K, W_V, inner=W_V @ W_V.T, shuffle=commutation_matrix(*W_K.shape))
-
-
-@THEOREM_31_QK.mutant("W_V^T W_V instead of W_V W_V^T")
-def _(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights) -> Any:
-    return _outer(X, W_Q, W_K, W_V, inner=W_V.T @ W_V, shuffle=commutation_matrix(*W_K.shape[::-1]))
-
-
-@THEOREM_31_QK.mutant("1/sqrt(d_K) instead of 1/d_K")
-def _(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights) -> Any:
-    return _outer(X, W_Q, W_K, W_V, inner=W_V @ W_V.T, shuffle=commutation_matrix(*W_K.shape[::-1]), root=True)
+THEOREM_31_QK.mutant("commutation matrix transposed", "W_K.shape[::-1] -> W_K.shape")
+THEOREM_31_QK.mutant("W_V^T W_V instead of W_V W_V^T", "W_V @ W_V.T -> W_V.T @ W_V")
+THEOREM_31_QK.mutant("1/sqrt(d_K) instead of 1/d_K", root=True)
 
 
 @THEOREM_31_QK.mutant("query and key weights exchanged")
@@ -141,24 +129,10 @@ def functional_hessian_query_key(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, 
     return _functional(X, W_Q, W_K, W_V, Y)
 
 
-@THEOREM_32_QK.oracle
-def functional_by_differentiation(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, Y: Labels) -> Any:
-    return functional_hessian(X, W_Q, W_K, W_V, Y, wrt=("W_Q", "W_K"))
-
-
-@THEOREM_32_QK.mutant("product-rule term dropped")
-def _(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, Y: Labels) -> Any:
-    return _functional(X, W_Q, W_K, W_V, Y, second=0)
-
-
-@THEOREM_32_QK.mutant("product-rule term with the wrong sign")
-def _(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, Y: Labels) -> Any:
-    return _functional(X, W_Q, W_K, W_V, Y, second=-1)
-
-
-@THEOREM_32_QK.mutant("I_{d_K} on the left of the last product")
-def _(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, Y: Labels) -> Any:
-    return _functional(X, W_Q, W_K, W_V, Y, last=lambda slope, identity: kron(identity, slope))
+THEOREM_32_QK.oracle(lambda X, W_Q, W_K, W_V, Y: functional_hessian(X, W_Q, W_K, W_V, Y, wrt=("W_Q", "W_K")))
+THEOREM_32_QK.mutant("product-rule term dropped", second=0)
+THEOREM_32_QK.mutant("product-rule term with the wrong sign", second=-1)
+THEOREM_32_QK.mutant("I_{d_K} on the left of the last product", last=lambda slope, identity: kron(identity, slope))
 
 
 @THEOREM_32_QK.mutant("no commutation matrix")
@@ -166,6 +140,4 @@ def _(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, Y: Label
     return _functional(X, W_Q, W_K, W_V, Y, shuffle=eye(W_K.shape[0] * W_K.shape[1]))
 
 
-@THEOREM_32_QK.mutant("residual with the wrong sign")
-def _(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, Y: Labels) -> Any:
-    return _functional(X, W_Q, W_K, W_V, 2 * attention(X, W_Q, W_K, W_V) - Y)
+THEOREM_32_QK.mutant("residual with the wrong sign", "Y -> 2 * attention(X, W_Q, W_K, W_V) - Y")

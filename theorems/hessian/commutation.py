@@ -55,19 +55,9 @@ def with_a_point(A: MbyN, X: NbyR, B: RbyT) -> dict[str, Any]:
     return {"A": A, "X": X, "B": B}
 
 
-@EQUATION_15.oracle
-def product_differentiated(A: MbyN, X: NbyR, B: RbyT) -> Any:
-    return jacobian(_product, "X")(X, A, B)
-
-
-@EQUATION_15.mutant("B^T (x) A, the column-major form")
-def _(A: MbyN, B: RbyT) -> Any:
-    return kron(B.T, A)
-
-
-@EQUATION_15.mutant("B not transposed")
-def _(A: MbyN, B: RbyT) -> Any:
-    return kron(A, B.reshape(B.shape[1], B.shape[0]))
+EQUATION_15.oracle(lambda A, X, B: jacobian(_product, "X")(X, A, B))
+EQUATION_15.mutant("B^T (x) A, the column-major form", lambda A, B: kron(B.T, A))
+EQUATION_15.mutant("B not transposed", lambda A, B: kron(A, B.reshape(B.shape[1], B.shape[0])))
 
 
 EQUATIONS_16_17 = Claim(
@@ -121,22 +111,11 @@ def kronecker_differentiated(X: NbyQ, Y: PbyR) -> Any:
     )
 
 
-@EQUATIONS_16_17.mutant("K_{q,p} instead of K_{p,q}")
-def _(X: NbyQ, Y: PbyR) -> Any:
-    (n, q), (p, r) = X.shape, Y.shape
-    return _kronecker_jacobians(X, Y, commutation_matrix(q, p), commutation_matrix(r, n))
-
-
-@EQUATIONS_16_17.mutant("vec_c in the row-wise formulas")
-def _(X: NbyQ, Y: PbyR) -> Any:
-    (n, q), (p, r) = X.shape, Y.shape
-    return _kronecker_jacobians(X, Y, commutation_matrix(p, q), commutation_matrix(r, n), vec=vec_c)
-
-
-@EQUATIONS_16_17.mutant("no commutation matrices")
-def _(X: NbyQ, Y: PbyR) -> Any:
-    (n, q), (p, r) = X.shape, Y.shape
-    return _kronecker_jacobians(X, Y, eye(p * q), eye(r * n))
+EQUATIONS_16_17.mutant("K_{q,p} instead of K_{p,q}", "p -> q; q -> p")
+EQUATIONS_16_17.mutant("vec_c in the row-wise formulas", vec=vec_c)
+EQUATIONS_16_17.mutant(
+    "no commutation matrices", "commutation_matrix(p, q) -> eye(p * q); commutation_matrix(r, n) -> eye(r * n)"
+)
 
 
 EQUATION_18 = Claim(
@@ -184,10 +163,7 @@ def transposition_differentiated(A: MbyN) -> Any:
     return concatenate([jacobian(transpose, "A")(A), jacobian(transpose, "A")(A), by_columns], axis=0)
 
 
-@EQUATION_18.mutant("K_{M,N}")
-def _(A: MbyN) -> Any:
-    M, N = A.shape
-    return _with_image(_by_deltas(M, N), commutation_matrix(M, N), A)
+EQUATION_18.mutant("K_{M,N}", "N -> M; M -> N")
 
 
 @EQUATION_18.mutant("the identity")
@@ -248,10 +224,7 @@ def _(b: Any, M: int) -> Any:
     return _both_sides(b, M, commutation_matrix(M, N), commutation_matrix(N, M))
 
 
-@LEMMA_B2.mutant("no commutation matrix on the left")
-def _(b: Any, M: int) -> Any:
-    N = b.shape[0]
-    return _both_sides(b, M, eye(M * N), commutation_matrix(M, N))
+LEMMA_B2.mutant("no commutation matrix on the left", "commutation_matrix(N, M) -> eye(M * N)")
 
 
 LEMMA_B3 = Claim(
@@ -298,13 +271,5 @@ def products_of_entries(A: MbyN) -> Any:
     return concatenate([member] * 5, axis=0)
 
 
-@LEMMA_B3.mutant("K_{n,m} instead of K_{m,n}")
-def _(A: MbyN) -> Any:
-    m, n = A.shape
-    return _shuffled(A, commutation_matrix(n, m), commutation_matrix(n, n))
-
-
-@LEMMA_B3.mutant("no K_{n,n}")
-def _(A: MbyN) -> Any:
-    m, n = A.shape
-    return _shuffled(A, commutation_matrix(m, n), eye(n * n))
+LEMMA_B3.mutant("K_{n,m} instead of K_{m,n}", "commutation_matrix(m, n) -> commutation_matrix(n, m)")
+LEMMA_B3.mutant("no K_{n,n}", "commutation_matrix(n, n) -> eye(n * n)")

@@ -111,14 +111,8 @@ def two_or_one(arrays: dict[str, Any], sizes: dict[str, int], rng: Any) -> None:
     arrays["X"][1::2, 2:] = 0
 
 
-@JACOBIAN_GROWTH.mutant("square instead of cube")
-def _(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights) -> Any:
-    return _jacobian_bounds(X, W_Q, W_K, W_V, cube=2)
-
-
-@JACOBIAN_GROWTH.mutant("no factor sqrt(L d_V)")
-def _(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights) -> Any:
-    return _jacobian_bounds(X, W_Q, W_K, W_V, first=0)
+JACOBIAN_GROWTH.mutant("square instead of cube", cube=2)
+JACOBIAN_GROWTH.mutant("no factor sqrt(L d_V)", first=0)
 
 
 @JACOBIAN_GROWTH.mutant("2/5 of the bounds in the query and key weights")
@@ -200,12 +194,7 @@ def _(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, B: Logit
     return column(*(a * b for a, b in zip(blocks, summed, strict=True)))
 
 
-@OUTER_DOMINATES.mutant("one more power of sigma")
-def _(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, B: Logits, R: Labels, s: LargeScale) -> Any:
-    A = softmax(B)
-    far = _norms(X * s, W_Q, W_K, W_V, A, R)[0]
-    near = _norms(X, W_Q, W_K, W_V, A, R)[2]
-    return column(*(a * b / s for a, b in zip(far, near, strict=True)))
+OUTER_DOMINATES.mutant("one more power of sigma", "a * b -> a * b / s")
 
 
 Weight = Annotated[Any, Real(0.5, 2.0)]
@@ -273,14 +262,8 @@ def parts_by_differentiation(s: Any, k: Any, v: Any, r: Any) -> Any:
     return stacked(outer, functional_hessian(X, W_Q, W_K, W_V, Y, ("W_Q", "W_Q")))
 
 
-@OUTER_VANISHES.mutant("functional part of degree 3")
-def _(s: Any, k: Any, v: Any, r: Any) -> Any:
-    return _predicted(s, k, v, r, integer_power(s, 3) * rational(2, 27))
-
-
-@OUTER_VANISHES.mutant("functional part zero too")
-def _(s: Any, k: Any, v: Any, r: Any) -> Any:
-    return _predicted(s, k, v, r, s * 0)
+OUTER_VANISHES.mutant("functional part of degree 3", "5 -> 3")
+OUTER_VANISHES.mutant("functional part zero too", lambda s, k, v, r: _predicted(s, k, v, r, s * 0))
 
 
 SOFTMAX_WINS = Claim(
@@ -327,19 +310,9 @@ def multiple_of_functional_block(
     return _falling(s, q, k, v, r, functional_hessian(X, W_Q, W_K, W_V, Y, ("W_Q", "W_Q")))
 
 
-@SOFTMAX_WINS.oracle
-def outer_query_block(X: Any, W_Q: Any, W_K: Any, W_V: Any) -> Any:
-    return outer_product_hessian(X, W_Q, W_K, W_V, ("W_Q", "W_Q"))
-
-
-@SOFTMAX_WINS.mutant("twice the rate")
-def _(s: Any, q: Any, k: Any, v: Any, r: Any, X: Any, W_Q: Any, W_K: Any, W_V: Any, Y: Any) -> Any:
-    return _falling(s, q, k, v, r, functional_hessian(X, W_Q, W_K, W_V, Y, ("W_Q", "W_Q")), faster=2)
-
-
-@SOFTMAX_WINS.mutant("half of the bound")
-def _(s: Any, q: Any, k: Any, v: Any, r: Any, X: Any, W_Q: Any, W_K: Any, W_V: Any, Y: Any) -> Any:
-    return _falling(s, q, k, v, r, functional_hessian(X, W_Q, W_K, W_V, Y, ("W_Q", "W_Q"))) * rational(1, 2)
+SOFTMAX_WINS.oracle(lambda X, W_Q, W_K, W_V: outer_product_hessian(X, W_Q, W_K, W_V, ("W_Q", "W_Q")))
+SOFTMAX_WINS.mutant("twice the rate", faster=2)
+SOFTMAX_WINS.mutant("half of the bound", lambda value: value * rational(1, 2))
 
 
 # -- the residual vector -----------------------------------------------------------------------------------------------
@@ -383,10 +356,7 @@ def rows_of_both_partners(R: Labels) -> Any:
     return column(kron(eye(L), shuffling_matrix(d_V)).shape[0], kron(eye(L), eye(d_V)).shape[0])
 
 
-@DELTA.mutant("the row vector of Section 3.1")
-def _(R: Labels) -> Any:
-    delta = vec_r(R).T
-    return concatenate([_columns(delta.T, R.shape[1]), column(delta.T.shape[1])], axis=0)
+DELTA.mutant("the row vector of Section 3.1", "vec_r(R) -> vec_r(R).T")
 
 
 @DELTA.mutant("I_{d_V} in the place of I_{d_V^2}")

@@ -186,10 +186,7 @@ def even_signs_or_skewed(arrays: dict[str, Any], sizes: dict[str, int], rng: Any
     arrays["T"][::2] = 0
 
 
-@LANDAU.mutant("one power of X less")
-def _(X: Tokens) -> Any:
-    m = largest(X)
-    return column(m, power(m, 2), power(m, 4))
+LANDAU.mutant("one power of X less", "3 -> 2; 5 -> 4")
 
 
 @LANDAU.mutant("9/10 of the bound of M_1")
@@ -198,16 +195,8 @@ def _(X: Tokens) -> Any:
     return column(m * rational(9, 10), power(m, 3), power(m, 5))
 
 
-@LANDAU.mutant("9/10 of the bound of Z_1")
-def _(X: Tokens) -> Any:
-    m = largest(X)
-    return column(m, power(m, 3) * rational(9, 10), power(m, 5))
-
-
-@LANDAU.mutant("3/4 of the bound of Z_2")
-def _(X: Tokens) -> Any:
-    m = largest(X)
-    return column(m, power(m, 3), power(m, 5) * rational(3, 4))
+LANDAU.mutant("9/10 of the bound of Z_1", "power(m, 3) -> power(m, 3) * rational(9, 10)")
+LANDAU.mutant("3/4 of the bound of Z_2", "power(m, 5) -> power(m, 5) * rational(3, 4)")
 
 
 # -- Eq. (5), outer product --------------------------------------------------------------------------------------------
@@ -265,9 +254,7 @@ def _(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, B: Logit
     return _scaled_outer(X, W_Q, W_K, W_V, B, s, degrees)
 
 
-@EQUATION_5_OUTER.mutant("the same degree 6 in every block, as without softmax")
-def _(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, B: Logits, s: Scale) -> Any:
-    return _scaled_outer(X, W_Q, W_K, W_V, B, s, dict.fromkeys(DEGREES, 6))
+EQUATION_5_OUTER.mutant("the same degree 6 in every block, as without softmax", degrees=dict.fromkeys(DEGREES, 6))
 
 
 OUTER_BOUND = Claim(
@@ -337,14 +324,8 @@ def large_opposite_tokens(arrays: dict[str, Any], sizes: dict[str, int], rng: An
     arrays["X"][...] = 32 * np.sign(arrays["X"])
 
 
-@OUTER_BOUND.mutant("one power of X less in the query-key part")
-def _(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights) -> Any:
-    return _outer_bounds(X, W_Q, W_K, W_V, degree=5)
-
-
-@OUTER_BOUND.mutant("one power of X less in the mixed blocks")
-def _(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights) -> Any:
-    return _outer_bounds(X, W_Q, W_K, W_V, mixed=3)
+OUTER_BOUND.mutant("one power of X less in the query-key part", degree=5)
+OUTER_BOUND.mutant("one power of X less in the mixed blocks", mixed=3)
 
 
 @OUTER_BOUND.mutant("3/4 of the bounds of the query-key part")
@@ -417,19 +398,9 @@ def functional_blocks_of_scaled_tokens(
     return picked(H, PAIRS["functional"], W_Q.shape[0] * W_Q.shape[1])
 
 
-@EQUATION_5_FUNCTIONAL.mutant("degree 6, as in the outer product")
-def _(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, B: Logits, R: Labels, s: Scale) -> Any:
-    return _scaled_functional(X, W_Q, W_K, W_V, B, R, s, high=6)
-
-
-@EQUATION_5_FUNCTIONAL.mutant("(Q,K) of degree 5 alone")
-def _(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, B: Logits, R: Labels, s: Scale) -> Any:
-    return _scaled_functional(X, W_Q, W_K, W_V, B, R, s, low=5)
-
-
-@EQUATION_5_FUNCTIONAL.mutant("degree 4 in the mixed value blocks")
-def _(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, B: Logits, R: Labels, s: Scale) -> Any:
-    return _scaled_functional(X, W_Q, W_K, W_V, B, R, s, rest=4)
+EQUATION_5_FUNCTIONAL.mutant("degree 6, as in the outer product", high=6)
+EQUATION_5_FUNCTIONAL.mutant("(Q,K) of degree 5 alone", low=5)
+EQUATION_5_FUNCTIONAL.mutant("degree 4 in the mixed value blocks", rest=4)
 
 
 FUNCTIONAL_BOUND = Claim(
@@ -494,29 +465,11 @@ def large_opposite_tokens_with_residuals(arrays: dict[str, Any], sizes: dict[str
         arrays[name] *= 2
 
 
-@FUNCTIONAL_BOUND.mutant("two powers of X less")
-def _(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, Y: Labels) -> Any:
-    return _functional_bounds(X, W_Q, W_K, W_V, Y, high=3, low=1)
-
-
-@FUNCTIONAL_BOUND.mutant("one power of X less in the mixed value blocks")
-def _(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, Y: Labels) -> Any:
-    return _functional_bounds(X, W_Q, W_K, W_V, Y, mixed=2)
-
-
-@FUNCTIONAL_BOUND.mutant("half of the curvature's bounds")
-def _(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, Y: Labels) -> Any:
-    return _functional_bounds(X, W_Q, W_K, W_V, Y, less=(rational(1, 2), 1, 1))
-
-
-@FUNCTIONAL_BOUND.mutant("4/5 of the product-rule term's bound")
-def _(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, Y: Labels) -> Any:
-    return _functional_bounds(X, W_Q, W_K, W_V, Y, less=(1, rational(4, 5), 1))
-
-
-@FUNCTIONAL_BOUND.mutant("4/5 of the bounds of the mixed value blocks")
-def _(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, Y: Labels) -> Any:
-    return _functional_bounds(X, W_Q, W_K, W_V, Y, less=(1, 1, rational(4, 5)))
+FUNCTIONAL_BOUND.mutant("two powers of X less", high=3, low=1)
+FUNCTIONAL_BOUND.mutant("one power of X less in the mixed value blocks", mixed=2)
+FUNCTIONAL_BOUND.mutant("half of the curvature's bounds", less=(rational(1, 2), 1, 1))
+FUNCTIONAL_BOUND.mutant("4/5 of the product-rule term's bound", less=(1, rational(4, 5), 1))
+FUNCTIONAL_BOUND.mutant("4/5 of the bounds of the mixed value blocks", less=(1, 1, rational(4, 5)))
 
 
 EQUATION_5_VV = Claim(
@@ -554,16 +507,6 @@ def value_corner(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeight
     return _value_corner(X, W_Q, W_K, W_V, Y)
 
 
-@EQUATION_5_VV.part("structure")
-def itself(value: Any) -> Any:
-    return value
-
-
-@EQUATION_5_VV.mutant("half of the outer product, as Appendix B.1 scales it")
-def _(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, Y: Labels) -> Any:
-    return _value_corner(X, W_Q, W_K, W_V, Y, weight=rational(1, 2))
-
-
-@EQUATION_5_VV.mutant("a corner that grows like X^2: H_o not subtracted")
-def _(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, Y: Labels) -> Any:
-    return _value_corner(X, W_Q, W_K, W_V, Y, weight=0)
+EQUATION_5_VV.part("structure", lambda value: value)
+EQUATION_5_VV.mutant("half of the outer product, as Appendix B.1 scales it", weight=rational(1, 2))
+EQUATION_5_VV.mutant("a corner that grows like X^2: H_o not subtracted", weight=0)

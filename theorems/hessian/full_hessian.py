@@ -180,10 +180,7 @@ def _(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights) -> Any:
     return assembled(outer_product_blocks(M_1, M_2, X, W_K, W_Q, W_V))
 
 
-@FULL_OUTER.mutant("W_V transposed")
-def _(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights) -> Any:
-    M_1, M_2, _ = attention_moments(X, W_Q, W_K)
-    return assembled(outer_product_blocks(M_1, M_2, X, W_Q, W_K, W_V.T))
+FULL_OUTER.mutant("W_V transposed", "W_V -> W_V.T")
 
 
 FULL_FUNCTIONAL = Claim(
@@ -246,14 +243,8 @@ def _(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, Y: Label
     return assembled(blocks | {("Q", "K"): blocks["Q", "K"] + kron(slope.T - slope, eye(W_Q.shape[1]))})
 
 
-@FULL_FUNCTIONAL.mutant("residual with the wrong sign")
-def _(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, Y: Labels) -> Any:
-    return -assembled(_functional(X, W_Q, W_K, W_V, Y))
-
-
-@FULL_FUNCTIONAL.mutant("labels left out of the residual")
-def _(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, Y: Labels) -> Any:
-    return assembled(_functional(X, W_Q, W_K, W_V, 0 * Y))
+FULL_FUNCTIONAL.mutant("residual with the wrong sign", lambda value: -value)
+FULL_FUNCTIONAL.mutant("labels left out of the residual", "Y -> 0 * Y")
 
 
 FULL_HESSIAN = Claim(
@@ -276,14 +267,8 @@ def full_hessian(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeight
     return full_outer_product_hessian(X, W_Q, W_K, W_V) + full_functional_hessian(X, W_Q, W_K, W_V, Y)
 
 
-@FULL_HESSIAN.oracle
-def loss_twice_differentiated(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, Y: Labels) -> Any:
-    return hessian(_loss, ("w", "w"))(stacked_weights(W_Q, W_K, W_V), X, Y)
-
-
-@FULL_HESSIAN.mutant("outer product alone")
-def _(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, Y: Labels) -> Any:
-    return full_outer_product_hessian(X, W_Q, W_K, W_V)
+FULL_HESSIAN.oracle(lambda X, W_Q, W_K, W_V, Y: hessian(_loss, ("w", "w"))(stacked_weights(W_Q, W_K, W_V), X, Y))
+FULL_HESSIAN.mutant("outer product alone", lambda X, W_Q, W_K, W_V: full_outer_product_hessian(X, W_Q, W_K, W_V))
 
 
 @FULL_HESSIAN.mutant("functional part subtracted")
@@ -358,11 +343,5 @@ def skew_parts(value: Any) -> Any:
     return concatenate([value[:, :n] - value[:, :n].T, value[:, n:] - value[:, n:].T], axis=0)
 
 
-@FULL_SYMMETRY.mutant("product-rule term of the key-query block not transposed")
-def _(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, Y: Labels) -> Any:
-    return _nine_blocks_twice(X, W_Q, W_K, W_V, Y, turn=lambda slope: slope)
-
-
-@FULL_SYMMETRY.mutant("value-query block with the wrong sign")
-def _(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, Y: Labels) -> Any:
-    return _nine_blocks_twice(X, W_Q, W_K, W_V, Y, sign=-1)
+FULL_SYMMETRY.mutant("product-rule term of the key-query block not transposed", turn=lambda slope: slope)
+FULL_SYMMETRY.mutant("value-query block with the wrong sign", sign=-1)

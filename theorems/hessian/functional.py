@@ -81,24 +81,10 @@ def functional_hessian_value(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V:
     return _functional_twice(X, W_Q, W_K, W_V, Y, wrt=("W_V", "W_V"))
 
 
-@THEOREM_32_VV.part("structure")
-def itself(value: Any) -> Any:
-    return value
-
-
-@THEOREM_32_VV.mutant("the query block, which does not vanish")
-def _(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, Y: Labels) -> Any:
-    return _functional_twice(X, W_Q, W_K, W_V, Y, wrt=("W_Q", "W_Q"))
-
-
-@THEOREM_32_VV.mutant("the mixed value-query block, which does not vanish")
-def _(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, Y: Labels) -> Any:
-    return _functional_twice(X, W_Q, W_K, W_V, Y, wrt=("W_V", "W_Q"))
-
-
-@THEOREM_32_VV.mutant("half of the outer product subtracted, as Appendix B.1 scales it")
-def _(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, Y: Labels) -> Any:
-    return _functional_twice(X, W_Q, W_K, W_V, Y, wrt=("W_V", "W_V"), weight=rational(1, 2))
+THEOREM_32_VV.part("structure", lambda value: value)
+THEOREM_32_VV.mutant("the query block, which does not vanish", wrt=("W_Q", "W_Q"))
+THEOREM_32_VV.mutant("the mixed value-query block, which does not vanish", wrt=("W_V", "W_Q"))
+THEOREM_32_VV.mutant("half of the outer product subtracted, as Appendix B.1 scales it", weight=rational(1, 2))
 
 
 # -- the query block ---------------------------------------------------------------------------------------------------
@@ -133,15 +119,8 @@ def functional_hessian_query(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V:
     return _curvature(X, W_Q, W_K, W_V, Y, left=kron(eye(d_V), W_K.T), right=kron(eye(d_V), W_K))
 
 
-@THEOREM_32_QQ.oracle
-def query_block_by_differentiation(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, Y: Labels) -> Any:
-    return functional_hessian(X, W_Q, W_K, W_V, Y, wrt=("W_Q", "W_Q"))
-
-
-@THEOREM_32_QQ.mutant("residual with the wrong sign")
-def _(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, Y: Labels) -> Any:
-    d_V = X.shape[1]
-    return -_curvature(X, W_Q, W_K, W_V, Y, left=kron(eye(d_V), W_K.T), right=kron(eye(d_V), W_K))
+THEOREM_32_QQ.oracle(lambda X, W_Q, W_K, W_V, Y: functional_hessian(X, W_Q, W_K, W_V, Y, wrt=("W_Q", "W_Q")))
+THEOREM_32_QQ.mutant("residual with the wrong sign", lambda value: -value)
 
 
 @THEOREM_32_QQ.mutant("query instead of key weights")
@@ -150,10 +129,7 @@ def _(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, Y: Label
     return _curvature(X, W_Q, W_K, W_V, Y, left=kron(eye(d_V), W_Q.T), right=kron(eye(d_V), W_Q))
 
 
-@THEOREM_32_QQ.mutant("labels left out of the residual")
-def _(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, Y: Labels) -> Any:
-    d_V = X.shape[1]
-    return _curvature(X, W_Q, W_K, W_V, 0 * Y, left=kron(eye(d_V), W_K.T), right=kron(eye(d_V), W_K))
+THEOREM_32_QQ.mutant("labels left out of the residual", "Y -> 0 * Y")
 
 
 @THEOREM_32_QQ.mutant("1/sqrt(d_K) instead of 1/d_K")
@@ -194,11 +170,7 @@ def functional_hessian_value_query(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights
     return _slope(X, W_Q, W_K, W_V, Y, right=kron(eye(X.shape[1]), W_K))
 
 
-@THEOREM_32_VQ.oracle
-def value_query_block_by_differentiation(
-    X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, Y: Labels
-) -> Any:
-    return functional_hessian(X, W_Q, W_K, W_V, Y, wrt=("W_V", "W_Q"))
+THEOREM_32_VQ.oracle(lambda X, W_Q, W_K, W_V, Y: functional_hessian(X, W_Q, W_K, W_V, Y, wrt=("W_V", "W_Q")))
 
 
 def _unshuffled(d_V: int) -> Matrix:
@@ -212,14 +184,8 @@ def _(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, Y: Label
     return _slope(X, W_Q, W_K, W_V, Y, right=kron(eye(d_V), W_K), shuffle=_unshuffled(d_V))
 
 
-@THEOREM_32_VQ.mutant("query instead of key weights")
-def _(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, Y: Labels) -> Any:
-    return _slope(X, W_Q, W_K, W_V, Y, right=kron(eye(X.shape[1]), W_Q))
-
-
-@THEOREM_32_VQ.mutant("residual with the wrong sign")
-def _(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, Y: Labels) -> Any:
-    return -_slope(X, W_Q, W_K, W_V, Y, right=kron(eye(X.shape[1]), W_K))
+THEOREM_32_VQ.mutant("query instead of key weights", "kron(eye(X.shape[1]), W_K) -> kron(eye(X.shape[1]), W_Q)")
+THEOREM_32_VQ.mutant("residual with the wrong sign", lambda value: -value)
 
 
 # -- sizes of the layout matrices --------------------------------------------------------------------------------------
@@ -256,18 +222,8 @@ def sizes_of_the_matrices(X: Tokens, W_Q: QueryWeights) -> Any:
     return column(*(size for matrix in every for size in matrix.shape))
 
 
-@THEOREM_32_SIZES.mutant("S of shape (d_V^2, d_V)")
-def _(X: Tokens, W_Q: QueryWeights) -> Any:
-    L, d_V, d_K = X.shape[0], X.shape[1], W_Q.shape[1]
-    residuals = [size for m in (d_V * d_K, d_V**2, d_V) for size in (m, m * L * d_V)]
-    return column(*residuals, d_V**2, d_V, L * d_V, d_V**2)
-
-
-@THEOREM_32_SIZES.mutant("R_m of shape (m, L d_V)")
-def _(X: Tokens, W_Q: QueryWeights) -> Any:
-    L, d_V, d_K = X.shape[0], X.shape[1], W_Q.shape[1]
-    residuals = [size for m in (d_V * d_K, d_V**2, d_V) for size in (m, L * d_V)]
-    return column(*residuals, d_V**3, d_V, L * d_V, d_V**2)
+THEOREM_32_SIZES.mutant("S of shape (d_V^2, d_V)", "3 -> 2")
+THEOREM_32_SIZES.mutant("R_m of shape (m, L d_V)", "m * L -> L")
 
 
 # -- Z_2, in the main text and in the appendix -------------------------------------------------------------------------
@@ -305,14 +261,8 @@ def sizes_required(X: Tokens) -> Any:
     return column(hessian(softmax, ("T", "T"))(X @ X.T).shape[0], L * d_V**3, d_V**2)
 
 
-@THEOREM_32_Z2_MAIN.mutant("four factors X^T, as extracted")
-def _(X: Tokens) -> Any:
-    return _widths(X, factors=4)
-
-
-@THEOREM_32_Z2_MAIN.mutant("two factors X^T")
-def _(X: Tokens) -> Any:
-    return _widths(X, factors=2)
+THEOREM_32_Z2_MAIN.mutant("four factors X^T, as extracted", factors=4)
+THEOREM_32_Z2_MAIN.mutant("two factors X^T", factors=2)
 
 
 THEOREM_32_Z2_APPENDIX = Claim(
@@ -341,9 +291,7 @@ def second_softmax_term(X: Tokens, G: QueryKeyProduct) -> Any:
     return kron(eye(X.shape[0]), X.T, X.T, X.T) @ softmax_second_derivative(A) @ kron(X, X)
 
 
-@THEOREM_32_Z2_APPENDIX.oracle
-def second_derivative_of_the_first_moment(X: Tokens, G: QueryKeyProduct) -> Any:
-    return hessian(_first_moment_of, ("G", "G"))(G, X)
+THEOREM_32_Z2_APPENDIX.oracle(lambda X, G: hessian(_first_moment_of, ("G", "G"))(G, X))
 
 
 @THEOREM_32_Z2_APPENDIX.mutant("the first two indices of its rows exchanged")
@@ -352,9 +300,7 @@ def _(X: Tokens, G: QueryKeyProduct) -> Any:
     return kron(eye(L), commutation_matrix(d_V, d_V), eye(d_V)) @ Z_2(softmax(X @ G @ X.T), X)
 
 
-@THEOREM_32_Z2_APPENDIX.mutant("keys and queries exchanged")
-def _(X: Tokens, G: QueryKeyProduct) -> Any:
-    return Z_2(softmax(X @ G.T @ X.T), X)
+THEOREM_32_Z2_APPENDIX.mutant("keys and queries exchanged", lambda X, G: Z_2(softmax(X @ G.T @ X.T), X))
 
 
 # -- the key blocks, which the paper omits -----------------------------------------------------------------------------
@@ -383,9 +329,7 @@ def functional_hessian_key(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: V
     return _curvature(X, W_Q, W_K, W_V, Y, left=right.T, right=right)
 
 
-@FUNCTIONAL_KK.oracle
-def key_block_by_differentiation(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, Y: Labels) -> Any:
-    return functional_hessian(X, W_Q, W_K, W_V, Y, wrt=("W_K", "W_K"))
+FUNCTIONAL_KK.oracle(lambda X, W_Q, W_K, W_V, Y: functional_hessian(X, W_Q, W_K, W_V, Y, wrt=("W_K", "W_K")))
 
 
 @FUNCTIONAL_KK.mutant("commutation matrix on the right only")
@@ -401,11 +345,7 @@ def _(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, Y: Label
     return _curvature(X, W_Q, W_K, W_V, Y, left=kron(eye(d_V), W_Q.T), right=kron(eye(d_V), W_Q))
 
 
-@FUNCTIONAL_KK.mutant("labels left out of the residual")
-def _(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, Y: Labels) -> Any:
-    d_V, d_K = W_Q.shape
-    right = kron(W_Q, eye(d_V)) @ commutation_matrix(d_K, d_V)
-    return _curvature(X, W_Q, W_K, W_V, 0 * Y, left=right.T, right=right)
+FUNCTIONAL_KK.mutant("labels left out of the residual", "Y -> 0 * Y")
 
 
 FUNCTIONAL_VK = Claim(
@@ -430,16 +370,10 @@ def functional_hessian_value_key(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, 
     return _slope(X, W_Q, W_K, W_V, Y, right=kron(W_Q, eye(d_V)) @ commutation_matrix(d_K, d_V))
 
 
-@FUNCTIONAL_VK.oracle
-def value_key_block_by_differentiation(
-    X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, Y: Labels
-) -> Any:
-    return functional_hessian(X, W_Q, W_K, W_V, Y, wrt=("W_V", "W_K"))
-
-
-@FUNCTIONAL_VK.mutant("no commutation matrix")
-def _(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, Y: Labels) -> Any:
-    return _slope(X, W_Q, W_K, W_V, Y, right=kron(W_Q, eye(X.shape[1])))
+FUNCTIONAL_VK.oracle(lambda X, W_Q, W_K, W_V, Y: functional_hessian(X, W_Q, W_K, W_V, Y, wrt=("W_V", "W_K")))
+FUNCTIONAL_VK.mutant(
+    "no commutation matrix", lambda X, W_Q, W_K, W_V, Y: _slope(X, W_Q, W_K, W_V, Y, right=kron(W_Q, eye(X.shape[1])))
+)
 
 
 @FUNCTIONAL_VK.mutant("S without its commutation matrix")
@@ -449,7 +383,4 @@ def _(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, Y: Label
     return _slope(X, W_Q, W_K, W_V, Y, right=right, shuffle=_unshuffled(d_V))
 
 
-@FUNCTIONAL_VK.mutant("residual with the wrong sign")
-def _(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, Y: Labels) -> Any:
-    d_V, d_K = W_Q.shape
-    return -_slope(X, W_Q, W_K, W_V, Y, right=kron(W_Q, eye(d_V)) @ commutation_matrix(d_K, d_V))
+FUNCTIONAL_VK.mutant("residual with the wrong sign", lambda value: -value)

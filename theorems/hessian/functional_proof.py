@@ -94,10 +94,7 @@ def _(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights) -> Any:
     return _value_query_steps(X, W_Q, W_K, W_V, last=kron(X, X @ W_K), shuffle=eye(X.shape[1] ** 2))
 
 
-@PROOF_VQ.mutant("query instead of key weights")
-def _(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights) -> Any:
-    K = commutation_matrix(X.shape[1], X.shape[1])
-    return _value_query_steps(X, W_Q, W_K, W_V, last=kron(X, X @ W_Q), shuffle=K)
+PROOF_VQ.mutant("query instead of key weights", "X @ W_K -> X @ W_Q")
 
 
 # -- W_Q twice ---------------------------------------------------------------------------------------------------------
@@ -154,14 +151,8 @@ def query_steps_differentiated(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_
     )
 
 
-@PROOF_QQ.mutant("W_V not transposed")
-def _(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights) -> Any:
-    return _query_steps(X, W_Q, W_K, W_V @ X.T, X @ W_K)
-
-
-@PROOF_QQ.mutant("query instead of key weights")
-def _(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights) -> Any:
-    return _query_steps(X, W_Q, W_K, W_V.T @ X.T, X @ W_Q)
+PROOF_QQ.mutant("W_V not transposed", lambda X, W_Q, W_K, W_V: _query_steps(X, W_Q, W_K, W_V @ X.T, X @ W_K))
+PROOF_QQ.mutant("query instead of key weights", "X @ W_K -> X @ W_Q")
 
 
 # -- W_Q and W_K -------------------------------------------------------------------------------------------------------
@@ -219,9 +210,7 @@ def query_and_key_differentiated(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, 
     return stacked(jacobian(_softmax_slope, "W_K")(X, W_Q, W_K), both)
 
 
-@EQUATION_21.mutant("second summand dropped")
-def _(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights) -> Any:
-    return _product_rule(X, W_Q, W_K, W_V, second=0)
+EQUATION_21.mutant("second summand dropped", second=0)
 
 
 @EQUATION_21.mutant("no commutation matrix")
@@ -229,9 +218,7 @@ def _(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights) -> Any:
     return _product_rule(X, W_Q, W_K, W_V, shuffle=eye(W_K.shape[0] * W_K.shape[1]))
 
 
-@EQUATION_21.mutant("F_2 not transposed")
-def _(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights) -> Any:
-    return _product_rule(X, W_Q, W_K, W_V, turned=True)
+EQUATION_21.mutant("F_2 not transposed", turned=True)
 
 
 EQUATION_21_DF2 = Claim(
@@ -276,18 +263,6 @@ def members_for_the_kronecker_factor(X: Tokens, W_K: KeyWeights) -> Any:
     return _chain(X, d_K, commutation_matrix(L, d_V), shuffling_matrix(d_V))
 
 
-@EQUATION_21_DF2.oracle
-def kronecker_factor_differentiated(X: Tokens, W_K: KeyWeights) -> Any:
-    return stacked(*[jacobian(_kronecker_factor, "W_K")(X, W_K)] * 5)
-
-
-@EQUATION_21_DF2.mutant("K_{d_V,L} instead of K_{L,d_V}")
-def _(X: Tokens, W_K: KeyWeights) -> Any:
-    (L, d_V), d_K = X.shape, W_K.shape[1]
-    return _chain(X, d_K, commutation_matrix(d_V, L), shuffling_matrix(d_V))
-
-
-@EQUATION_21_DF2.mutant("S without its commutation matrix")
-def _(X: Tokens, W_K: KeyWeights) -> Any:
-    (L, d_V), d_K = X.shape, W_K.shape[1]
-    return _chain(X, d_K, commutation_matrix(L, d_V), kron(vec_r(eye(d_V)), eye(d_V)))
+EQUATION_21_DF2.oracle(lambda X, W_K: stacked(*[jacobian(_kronecker_factor, "W_K")(X, W_K)] * 5))
+EQUATION_21_DF2.mutant("K_{d_V,L} instead of K_{L,d_V}", "commutation_matrix(L, d_V) -> commutation_matrix(d_V, L)")
+EQUATION_21_DF2.mutant("S without its commutation matrix", "shuffling_matrix(d_V) -> kron(vec_r(eye(d_V)), eye(d_V))")

@@ -93,26 +93,12 @@ def loss_hessian(W: AllWeights, X: Tokens, Y: Labels, c: Coefficient) -> Any:
     return hessian(composed, ("W", "W"))(W)
 
 
-@EQUATION_2.mutant("no functional Hessian")
-def _(W: AllWeights, X: Tokens, Y: Labels, c: Coefficient) -> Any:
-    return _outer(W, X, Y, c)
-
-
-@EQUATION_2.mutant("no outer-product Hessian")
-def _(W: AllWeights, X: Tokens, Y: Labels, c: Coefficient) -> Any:
-    return _functional(W, X, Y, c)
-
-
-@EQUATION_2.mutant("I (x) dloss instead of dloss (x) I")
-def _(W: AllWeights, X: Tokens, Y: Labels, c: Coefficient) -> Any:
-    second = hessian(_layer, ("W", "W"))(W, X)
-    gradient = jacobian(_loss, "F")(_layer(W, X), Y, c)
-    return _outer(W, X, Y, c) + kron(eye(second.shape[1]), gradient) @ second
-
-
-@EQUATION_2.mutant("twice the functional Hessian")
-def _(W: AllWeights, X: Tokens, Y: Labels, c: Coefficient) -> Any:
-    return _outer(W, X, Y, c) + 2 * _functional(W, X, Y, c)
+EQUATION_2.mutant("no functional Hessian", lambda W, X, Y, c: _outer(W, X, Y, c))
+EQUATION_2.mutant("no outer-product Hessian", lambda W, X, Y, c: _functional(W, X, Y, c))
+EQUATION_2.mutant(
+    "I (x) dloss instead of dloss (x) I", "gradient -> eye(second.shape[1]); eye(second.shape[1]) -> gradient"
+)
+EQUATION_2.mutant("twice the functional Hessian", lambda W, X, Y, c: _outer(W, X, Y, c) + 2 * _functional(W, X, Y, c))
 
 
 # -- the text below Eq. (3) --------------------------------------------------------------------------------------------
@@ -143,9 +129,7 @@ def transposed_hessians(W: AllWeights, X: Tokens, Y: Labels) -> Any:
     return concatenate([H.T for H in _both_hessians(W, X, Y)], axis=0)
 
 
-@EQUATION_3.oracle
-def hessians(W: AllWeights, X: Tokens, Y: Labels) -> Any:
-    return concatenate(_both_hessians(W, X, Y), axis=0)
+EQUATION_3.oracle(lambda W, X, Y: concatenate(_both_hessians(W, X, Y), axis=0))
 
 
 @EQUATION_3.mutant("functional Hessian skew")
@@ -209,11 +193,5 @@ def stacked_hessians_of_the_entries(X: Tokens, W_Q: QueryWeights, W_K: KeyWeight
     return concatenate([vec_r(hessian(attention, pair)(X, W_Q, W_K, W_V)) for pair in PAIRS], axis=0)
 
 
-@EQUATION_4.mutant("Jacobian column-stacked")
-def _(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights) -> Any:
-    return _flattened(X, W_Q, W_K, W_V, column_stacked=True)
-
-
-@EQUATION_4.mutant("denominator layout of the second derivative")
-def _(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights) -> Any:
-    return _flattened(X, W_Q, W_K, W_V, turned=True)
+EQUATION_4.mutant("Jacobian column-stacked", column_stacked=True)
+EQUATION_4.mutant("denominator layout of the second derivative", turned=True)

@@ -94,40 +94,23 @@ def _(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights) -> Any:
     return _stacked(kron(eye(X.shape[1]), A @ X), attention_jacobian_wrt_query(X, W_Q, W_K, W_V), softmax_jacobian(A))
 
 
-@LEMMA_B1.mutant("W_V not transposed")
-def _(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights) -> Any:
-    return _stacked(
-        attention_jacobian_wrt_value(X, W_Q, W_K),
-        attention_jacobian_wrt_query(X, W_Q, W_K, W_V.T),
-        softmax_jacobian(attention_matrix(X, W_Q, W_K)),
-    )
-
-
-@LEMMA_B1.mutant("key and query weights exchanged in dF/dW_Q")
-def _(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights) -> Any:
-    return _stacked(
-        attention_jacobian_wrt_value(X, W_Q, W_K),
-        _through_logits(X, W_Q, W_K, W_V.T, kron(X, X @ W_Q)),
-        softmax_jacobian(attention_matrix(X, W_Q, W_K)),
-    )
-
-
-@LEMMA_B1.mutant("not divided by sqrt(d_K)")
-def _(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights) -> Any:
-    return _stacked(
+LEMMA_B1.mutant("W_V not transposed", "W_V -> W_V.T")
+LEMMA_B1.mutant(
+    "key and query weights exchanged in dF/dW_Q",
+    "attention_jacobian_wrt_query(X, W_Q, W_K, W_V) -> _through_logits(X, W_Q, W_K, W_V.T, kron(X, X @ W_Q))",
+)
+LEMMA_B1.mutant(
+    "not divided by sqrt(d_K)",
+    lambda X, W_Q, W_K, W_V: _stacked(
         attention_jacobian_wrt_value(X, W_Q, W_K),
         attention_jacobian_wrt_query(X, W_Q, W_K, W_V) * sqrt(W_Q.shape[1]),
         softmax_jacobian(attention_matrix(X, W_Q, W_K)),
-    )
-
-
-@LEMMA_B1.mutant("X W_K (x) X instead of X (x) X W_K")
-def _(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights) -> Any:
-    return _stacked(
-        attention_jacobian_wrt_value(X, W_Q, W_K),
-        _through_logits(X, W_Q, W_K, W_V.T, kron(X @ W_K, X)),
-        softmax_jacobian(attention_matrix(X, W_Q, W_K)),
-    )
+    ),
+)
+LEMMA_B1.mutant(
+    "X W_K (x) X instead of X (x) X W_K",
+    "attention_jacobian_wrt_query(X, W_Q, W_K, W_V) -> _through_logits(X, W_Q, W_K, W_V.T, kron(X @ W_K, X))",
+)
 
 
 @LEMMA_B1.mutant("dA/dT without its rank-one terms")
@@ -163,14 +146,10 @@ def attention_jacobian_wrt_key(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_
     return _through_logits(X, W_Q, W_K, W_V.T, kron(X @ W_Q, X) @ commutation_matrix(d_K, d_V))
 
 
-@JACOBIAN_KEY.oracle
-def key_jacobian_by_differentiation(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights) -> Any:
-    return jacobian(attention, "W_K")(X, W_Q, W_K, W_V)
-
-
-@JACOBIAN_KEY.mutant("no commutation matrix")
-def _(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights) -> Any:
-    return _through_logits(X, W_Q, W_K, W_V.T, kron(X @ W_Q, X))
+JACOBIAN_KEY.oracle(lambda X, W_Q, W_K, W_V: jacobian(attention, "W_K")(X, W_Q, W_K, W_V))
+JACOBIAN_KEY.mutant(
+    "no commutation matrix", lambda X, W_Q, W_K, W_V: _through_logits(X, W_Q, W_K, W_V.T, kron(X @ W_Q, X))
+)
 
 
 @JACOBIAN_KEY.mutant("the query Jacobian with query weights in it")
@@ -201,24 +180,9 @@ def square_loss_derivatives(F: Labels, Y: Labels) -> Any:
     return concatenate([2 * vec_r(F - Y).T, 2 * eye(n)], axis=0) * rational(1, n)
 
 
-@LOSS_DERIVATIVES.oracle
-def loss_differentiated(F: Labels, Y: Labels) -> Any:
-    return concatenate([jacobian(square_loss, "F")(F, Y), hessian(square_loss, ("F", "F"))(F, Y)], axis=0)
-
-
-@LOSS_DERIVATIVES.mutant("column-stacked residual")
-def _(F: Labels, Y: Labels) -> Any:
-    n = F.shape[0] * F.shape[1]
-    return concatenate([2 * vec_r((F - Y).T).T, 2 * eye(n)], axis=0) * rational(1, n)
-
-
-@LOSS_DERIVATIVES.mutant("Hessian without its factor 2")
-def _(F: Labels, Y: Labels) -> Any:
-    n = F.shape[0] * F.shape[1]
-    return concatenate([2 * vec_r(F - Y).T, eye(n)], axis=0) * rational(1, n)
-
-
-@LOSS_DERIVATIVES.mutant("Y - F instead of F - Y")
-def _(F: Labels, Y: Labels) -> Any:
-    n = F.shape[0] * F.shape[1]
-    return concatenate([2 * vec_r(Y - F).T, 2 * eye(n)], axis=0) * rational(1, n)
+LOSS_DERIVATIVES.oracle(
+    lambda F, Y: concatenate([jacobian(square_loss, "F")(F, Y), hessian(square_loss, ("F", "F"))(F, Y)], axis=0)
+)
+LOSS_DERIVATIVES.mutant("column-stacked residual", "F - Y -> (F - Y).T")
+LOSS_DERIVATIVES.mutant("Hessian without its factor 2", "2 * eye(n) -> eye(n)")
+LOSS_DERIVATIVES.mutant("Y - F instead of F - Y", "F - Y -> Y - F")

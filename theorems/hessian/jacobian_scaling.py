@@ -82,21 +82,11 @@ def value_jacobian_norm(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: Valu
     return concatenate([size, size], axis=0)
 
 
-@SCALING.mutant("quadratically and linearly")
-def _(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, s: Magnitude) -> Any:
-    size = frobenius_norm(kron(attention_matrix(X, W_Q, W_K) @ X, eye(X.shape[1]))) * eye(1)
-    return concatenate([size * (s * s), size * s], axis=0)
-
-
-@SCALING.mutant("linearly, twice")
-def _(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, s: Magnitude) -> Any:
-    size = frobenius_norm(kron(attention_matrix(X, W_Q, W_K) @ X, eye(X.shape[1]))) * eye(1)
-    return concatenate([size * s, size * s], axis=0)
-
-
-@SCALING.counterexample("one token 1 and s = 2: the norm goes from 1 to 2, not to 8")
-def one_token() -> dict[str, Any]:
-    return {"X": [[1]], "W_Q": [[0]], "W_K": [[0]], "W_V": [[1]], "s": 2}
+SCALING.mutant("quadratically and linearly", "s * s -> s")
+SCALING.mutant("linearly, twice", "s * s * s -> s")
+SCALING.counterexample(
+    "one token 1 and s = 2: the norm goes from 1 to 2, not to 8", X=[[1]], W_Q=[[0]], W_K=[[0]], W_V=[[1]], s=2
+)
 
 
 SCALING_CORRECTED = Claim(
@@ -135,21 +125,9 @@ def jacobians_by_moments(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: Val
     return _by_moments(X, W_Q, W_K, W_V, s * s * s, s)
 
 
-@SCALING_CORRECTED.oracle
-def jacobians_at_scaled_tokens(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, s: Magnitude) -> Any:
-    return stacked(*frozen_jacobians(X, W_Q, W_K, W_V, s))
-
-
-@SCALING_CORRECTED.mutant("all linearly")
-def _(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, s: Magnitude) -> Any:
-    return _by_moments(X, W_Q, W_K, W_V, s, s)
-
-
-@SCALING_CORRECTED.mutant("all cubically")
-def _(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, s: Magnitude) -> Any:
-    return _by_moments(X, W_Q, W_K, W_V, s * s * s, s * s * s)
-
-
-@SCALING_CORRECTED.mutant("queries and keys exchanged")
-def _(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, s: Magnitude) -> Any:
-    return _by_moments(X, W_K, W_Q, W_V, s * s * s, s)
+SCALING_CORRECTED.oracle(lambda X, W_Q, W_K, W_V, s: stacked(*frozen_jacobians(X, W_Q, W_K, W_V, s)))
+SCALING_CORRECTED.mutant("all linearly", lambda X, W_Q, W_K, W_V, s: _by_moments(X, W_Q, W_K, W_V, s, s))
+SCALING_CORRECTED.mutant(
+    "all cubically", lambda X, W_Q, W_K, W_V, s: _by_moments(X, W_Q, W_K, W_V, s * s * s, s * s * s)
+)
+SCALING_CORRECTED.mutant("queries and keys exchanged", "W_Q -> W_K; W_K -> W_Q")

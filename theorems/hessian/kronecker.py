@@ -111,14 +111,12 @@ def _(A: MbyN, B: PbyQ, E: PbyQ, C: NbyR, D: QbyS, k: Scalar) -> Any:
     return _with_sums(kron(A, B) + second, kron(B, A) + second, A, B, C, D, k)
 
 
-@EQUATIONS_6_10.mutant("factors exchanged in Eq. (9)")
-def _(A: MbyN, B: PbyQ, E: PbyQ, C: NbyR, D: QbyS, k: Scalar) -> Any:
-    return _right_sides(A, B, E, C, D, k, mixed=kron(B @ D, A @ C))
-
-
-@EQUATIONS_6_10.mutant("factors exchanged in Eq. (10)")
-def _(A: MbyN, B: PbyQ, E: PbyQ, C: NbyR, D: QbyS, k: Scalar) -> Any:
-    return _right_sides(A, B, E, C, D, k, turned=kron(B.T, A.T))
+EQUATIONS_6_10.mutant(
+    "factors exchanged in Eq. (9)", lambda A, B, E, C, D, k: _right_sides(A, B, E, C, D, k, mixed=kron(B @ D, A @ C))
+)
+EQUATIONS_6_10.mutant(
+    "factors exchanged in Eq. (10)", lambda A, B, E, C, D, k: _right_sides(A, B, E, C, D, k, turned=kron(B.T, A.T))
+)
 
 
 @EQUATIONS_6_10.mutant("scalar squared in Eq. (7)")
@@ -162,14 +160,10 @@ def vector_rules_by_entries(a: Column, b: OtherColumn, A: MbyN, B: NbyR) -> Any:
     return stacked(products, products, products, spread, spread, spread)
 
 
-@EQUATIONS_11_12.mutant("a b^T instead of b a^T")
-def _(a: Column, b: OtherColumn, A: MbyN, B: NbyR) -> Any:
-    return _vector_rules(a, b, A, B, outer=a @ b.T, last=kron(a.T, A @ B))
-
-
-@EQUATIONS_11_12.mutant("A B (x) v^T instead of v^T (x) A B")
-def _(a: Column, b: OtherColumn, A: MbyN, B: NbyR) -> Any:
-    return _vector_rules(a, b, A, B, outer=b @ a.T, last=kron(A @ B, a.T))
+EQUATIONS_11_12.mutant(
+    "a b^T instead of b a^T", lambda a, b, A, B: _vector_rules(a, b, A, B, outer=a @ b.T, last=kron(a.T, A @ B))
+)
+EQUATIONS_11_12.mutant("A B (x) v^T instead of v^T (x) A B", "kron(a.T, A @ B) -> kron(A @ B, a.T)")
 
 
 # -- Eqs. (13), (14): vectorisation, block-diagonal factors ------------------------------------------------------------
@@ -216,16 +210,8 @@ def entries_in_order(A: MbyN, B: PbyQ) -> Any:
     return concatenate([by_rows, by_columns, by_rows, by_rows, by_rows], axis=0)
 
 
-@EQUATION_13.mutant("I (x) A instead of A (x) I, which column-stacks")
-def _(A: MbyN, B: PbyQ) -> Any:
-    m, n = A.shape
-    return _vectorised(A, B, kron(eye(n), A), commutation_matrix(m, n))
-
-
-@EQUATION_13.mutant("K_{n,m} instead of K_{m,n}")
-def _(A: MbyN, B: PbyQ) -> Any:
-    m, n = A.shape
-    return _vectorised(A, B, kron(A, eye(n)), commutation_matrix(n, m))
+EQUATION_13.mutant("I (x) A instead of A (x) I, which column-stacks", "kron(A, eye(n)) -> kron(eye(n), A)")
+EQUATION_13.mutant("K_{n,m} instead of K_{m,n}", "commutation_matrix(m, n) -> commutation_matrix(n, m)")
 
 
 Blocks = Annotated[Any, Shape("m", "q", "r")]
@@ -267,11 +253,5 @@ def block_diagonal_times_kronecker(A: Blocks, B: MbyN, C: RbyT) -> Any:
     return concatenate([product, product], axis=0)
 
 
-@EQUATION_14.mutant("the first row of B in every block")
-def _(A: Blocks, B: MbyN, C: RbyT) -> Any:
-    return _stacks(A, B, C, row=lambda i: 0, product=kron)
-
-
-@EQUATION_14.mutant("A_i C (x) B_i^T instead of B_i^T (x) A_i C")
-def _(A: Blocks, B: MbyN, C: RbyT) -> Any:
-    return _stacks(A, B, C, row=lambda i: i, product=lambda row, block: kron(block, row))
+EQUATION_14.mutant("the first row of B in every block", row=lambda i: 0)
+EQUATION_14.mutant("A_i C (x) B_i^T instead of B_i^T (x) A_i C", product=lambda row, block: kron(block, row))

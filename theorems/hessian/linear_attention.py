@@ -116,14 +116,10 @@ def linear_outer_product_hessian(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, 
     return _outer_blocks(X, W_Q, W_K, W_V)
 
 
-@OUTER_BLOCKS.oracle
-def outer_blocks_by_differentiation(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights) -> Any:
-    return stacked(*(linear_outer_product(X, W_Q, W_K, W_V, wrt) for wrt in OUTER))
-
-
-@OUTER_BLOCKS.mutant("W_V^T W_V instead of W_V W_V^T")
-def _(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights) -> Any:
-    return _outer_blocks(X, W_Q, W_K, W_V, inner=W_V.T @ W_V)
+OUTER_BLOCKS.oracle(lambda X, W_Q, W_K, W_V: stacked(*(linear_outer_product(X, W_Q, W_K, W_V, wrt) for wrt in OUTER)))
+OUTER_BLOCKS.mutant(
+    "W_V^T W_V instead of W_V W_V^T", lambda X, W_Q, W_K, W_V: _outer_blocks(X, W_Q, W_K, W_V, inner=W_V.T @ W_V)
+)
 
 
 @OUTER_BLOCKS.mutant("no commutation matrix")
@@ -136,14 +132,8 @@ def _(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights) -> Any:
     return _outer_blocks(X, W_Q, W_K, W_V, shuffle=commutation_matrix(*W_K.shape))
 
 
-@OUTER_BLOCKS.mutant("factor L instead of L^2")
-def _(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights) -> Any:
-    return _outer_blocks(X, W_Q, W_K, W_V) * rational(1, X.shape[0])
-
-
-@OUTER_BLOCKS.mutant("query and key weights exchanged")
-def _(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights) -> Any:
-    return _outer_blocks(X, W_K, W_Q, W_V)
+OUTER_BLOCKS.mutant("factor L instead of L^2", lambda value, X: value * rational(1, X.shape[0]))
+OUTER_BLOCKS.mutant("query and key weights exchanged", lambda X, W_Q, W_K, W_V: _outer_blocks(X, W_K, W_Q, W_V))
 
 
 # -- the functional blocks ---------------------------------------------------------------------------------------------
@@ -178,9 +168,7 @@ def linear_functional_hessian_value_query(
     return _value_query(X, W_Q, W_K, W_V, Y, right, shuffling_matrix(X.shape[1]))
 
 
-@FUNCTIONAL_VQ.oracle
-def value_query_by_differentiation(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, Y: Labels) -> Any:
-    return linear_functional(X, W_Q, W_K, W_V, Y, ("W_V", "W_Q"))
+FUNCTIONAL_VQ.oracle(lambda X, W_Q, W_K, W_V, Y: linear_functional(X, W_Q, W_K, W_V, Y, ("W_V", "W_Q")))
 
 
 @FUNCTIONAL_VQ.mutant("S without its commutation matrix")
@@ -190,10 +178,9 @@ def _(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, Y: Label
     return _value_query(X, W_Q, W_K, W_V, Y, right, kron(vec_r(eye(d_V)), eye(d_V)))
 
 
-@FUNCTIONAL_VQ.mutant("query instead of key weights")
-def _(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, Y: Labels) -> Any:
-    right = kron(X, intra_sequence_covariance(X) @ W_Q)
-    return _value_query(X, W_Q, W_K, W_V, Y, right, shuffling_matrix(X.shape[1]))
+FUNCTIONAL_VQ.mutant(
+    "query instead of key weights", "intra_sequence_covariance(X) @ W_K -> intra_sequence_covariance(X) @ W_Q"
+)
 
 
 @FUNCTIONAL_VQ.mutant("X^T X instead of X^T X / L")
@@ -236,9 +223,7 @@ def linear_functional_hessian_query_key(
     return kron(_query_key(X, W_Q, W_K, W_V, Y, right), eye(W_Q.shape[1]))
 
 
-@FUNCTIONAL_QK.oracle
-def query_key_by_differentiation(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, Y: Labels) -> Any:
-    return linear_functional(X, W_Q, W_K, W_V, Y, ("W_Q", "W_K"))
+FUNCTIONAL_QK.oracle(lambda X, W_Q, W_K, W_V, Y: linear_functional(X, W_Q, W_K, W_V, Y, ("W_Q", "W_K")))
 
 
 @FUNCTIONAL_QK.mutant("I_{d_K} on the left")
@@ -247,16 +232,10 @@ def _(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, Y: Label
     return kron(eye(W_Q.shape[1]), _query_key(X, W_Q, W_K, W_V, Y, right))
 
 
-@FUNCTIONAL_QK.mutant("W_V not transposed")
-def _(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, Y: Labels) -> Any:
-    right = W_V @ intra_sequence_covariance(X)
-    return kron(_query_key(X, W_Q, W_K, W_V, Y, right), eye(W_Q.shape[1]))
-
-
-@FUNCTIONAL_QK.mutant("transposed in d_V")
-def _(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, Y: Labels) -> Any:
-    right = W_V.T @ intra_sequence_covariance(X)
-    return kron(_query_key(X, W_Q, W_K, W_V, Y, right).T, eye(W_Q.shape[1]))
+FUNCTIONAL_QK.mutant("W_V not transposed", "W_V.T -> W_V")
+FUNCTIONAL_QK.mutant(
+    "transposed in d_V", "_query_key(X, W_Q, W_K, W_V, Y, right) -> _query_key(X, W_Q, W_K, W_V, Y, right).T"
+)
 
 
 # -- block-hollow, and definite on the diagonal ------------------------------------------------------------------------

@@ -121,14 +121,8 @@ def network_times_power(X: Any, layers: list[Any], D: int, s: Any) -> Any:
     return _network_and_jacobians(X, layers) * power(s, 3**D)
 
 
-@DEPTH_CHAIN.oracle
-def network_of_scaled_tokens(X: Any, layers: list[Any], s: Any) -> Any:
-    return _network_and_jacobians(X * s, layers)
-
-
-@DEPTH_CHAIN.mutant("3 D instead of 3^D")
-def _(X: Any, layers: list[Any], D: int, s: Any) -> Any:
-    return _network_and_jacobians(X, layers) * power(s, 3 * D)
+DEPTH_CHAIN.oracle(lambda X, layers, s: _network_and_jacobians(X * s, layers))
+DEPTH_CHAIN.mutant("3 D instead of 3^D", lambda X, layers, D, s: _network_and_jacobians(X, layers) * power(s, 3 * D))
 
 
 @DEPTH_CHAIN.mutant("Jacobians with one X less")
@@ -177,19 +171,9 @@ def outer_diagonal_times_power(X: Any, layers: list[Any], D: int, s: Any) -> Any
     return _outer_diagonal(X, layers) * power(s, 2 * 3**D)
 
 
-@DEPTH_HESSIAN.oracle
-def outer_diagonal_of_turned_tokens(X: Any, U: Any, layers: list[Any], s: Any) -> Any:
-    return _outer_diagonal(U @ X * s, layers)
-
-
-@DEPTH_HESSIAN.mutant("3 D covariances")
-def _(X: Any, layers: list[Any], D: int, s: Any) -> Any:
-    return _outer_diagonal(X, layers) * power(s, 6 * D)
-
-
-@DEPTH_HESSIAN.mutant("3^D factors X instead of Sigma_XX")
-def _(X: Any, layers: list[Any], D: int, s: Any) -> Any:
-    return _outer_diagonal(X, layers) * power(s, 3**D)
+DEPTH_HESSIAN.oracle(lambda X, U, layers, s: _outer_diagonal(U @ X * s, layers))
+DEPTH_HESSIAN.mutant("3 D covariances", lambda X, layers, D, s: _outer_diagonal(X, layers) * power(s, 6 * D))
+DEPTH_HESSIAN.mutant("3^D factors X instead of Sigma_XX", "2 * 3 ** D -> 3 ** D")
 
 
 DEPTH_DIAGONAL = Claim(
@@ -233,16 +217,6 @@ def diagonal_by_powers(X: Any, Y: Any, layers: list[Any], D: int, s: Any) -> Any
     return _two_terms(X, Y, layers, D, s, low=3**D)
 
 
-@DEPTH_DIAGONAL.oracle
-def diagonal_of_scaled_tokens(X: Any, Y: Any, layers: list[Any], s: Any) -> Any:
-    return stacked(*diagonal_blocks(X * s, layers, Y))
-
-
-@DEPTH_DIAGONAL.mutant("one power of sigma for the whole block")
-def _(X: Any, Y: Any, layers: list[Any], D: int, s: Any) -> Any:
-    return _two_terms(X, Y, layers, D, s, low=2 * 3**D)
-
-
-@DEPTH_DIAGONAL.mutant("no second term")
-def _(X: Any, Y: Any, layers: list[Any], D: int, s: Any) -> Any:
-    return _two_terms(X, Y, layers, D, s, low=1, last=False)
+DEPTH_DIAGONAL.oracle(lambda X, Y, layers, s: stacked(*diagonal_blocks(X * s, layers, Y)))
+DEPTH_DIAGONAL.mutant("one power of sigma for the whole block", "3 ** D -> 2 * 3 ** D")
+DEPTH_DIAGONAL.mutant("no second term", low=1, last=False)

@@ -150,9 +150,7 @@ def _(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, Y: Label
     return _both_parts(S * 0 + eye(S.shape[0]), O, W_Q, W_K, W_V, X.shape[0])
 
 
-@TABLE_1.mutant("labels left out of the residual")
-def _(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, Y: Labels) -> Any:
-    return _both_parts(*_covariances(X, W_Q, W_K, W_V, 0 * Y), W_Q, W_K, W_V, X.shape[0])
+TABLE_1.mutant("labels left out of the residual", "Y -> 0 * Y")
 
 
 # -- 'more uniform across blocks' --------------------------------------------------------------------------------------
@@ -219,19 +217,9 @@ def parts_of_scaled_inputs(
     return stacked(outer, linear_functional_by_differentiation(weights, X * s, R))
 
 
-@UNIFORM_DEPENDENCE.mutant("three weight matrices in H_o")
-def _(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, R: Labels, s: Scale, w: Factor) -> Any:
-    return _scaled_parts(X, W_Q, W_K, W_V, R, s, w, weights=3)
-
-
-@UNIFORM_DEPENDENCE.mutant("quadratic in the covariance in H_o")
-def _(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, R: Labels, s: Scale, w: Factor) -> Any:
-    return _scaled_parts(X, W_Q, W_K, W_V, R, s, w, outer_tokens=4)
-
-
-@UNIFORM_DEPENDENCE.mutant("degree 2 in H_f, without X")
-def _(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, R: Labels, s: Scale, w: Factor) -> Any:
-    return _scaled_parts(X, W_Q, W_K, W_V, R, s, w, tokens=2)
+UNIFORM_DEPENDENCE.mutant("three weight matrices in H_o", weights=3)
+UNIFORM_DEPENDENCE.mutant("quadratic in the covariance in H_o", outer_tokens=4)
+UNIFORM_DEPENDENCE.mutant("degree 2 in H_f, without X", tokens=2)
 
 
 # -- 'Softmax makes the Hessian diagonal blocks more indefinite' -------------------------------------------------------
@@ -318,7 +306,4 @@ def _(X: Any, W_Q: Any, W_K: Any, W_V: Any, zero: Any, s: Any, k: Any, v: Any, r
     return concatenate([zero[:1] + eigenvalue, _gram_blocks(X, W_Q, W_K, W_V)], axis=0)
 
 
-@SOFTMAX_INDEFINITE.mutant("W_V transposed in the linear layer")
-def _(X: Any, W_Q: Any, W_K: Any, W_V: Any, zero: Any, s: Any, k: Any, v: Any, r: Any) -> Any:
-    eigenvalue = power(s, 5) * v * k * k * (2 * s * v - r) * 8
-    return concatenate([zero[:1] + eigenvalue, _gram_blocks(X, W_Q, W_K, W_V.T)], axis=0)
+SOFTMAX_INDEFINITE.mutant("W_V transposed in the linear layer", "W_V -> W_V.T")

@@ -127,24 +127,12 @@ def mlp_outer_product_blocks(X: Any, weights: list[Any]) -> Any:
     return _outer_blocks(X, weights, rational(1))
 
 
-@MLP_OUTER.oracle
-def mlp_outer_product_by_differentiation(X: Any, weights: list[Any], Y: Any) -> Any:
-    return stacked(*(gauss_newton(weights, X, Y, i, half_mean) for i in range(len(weights))))
-
-
-@MLP_OUTER.mutant("factors of the Kronecker product exchanged")
-def _(X: Any, weights: list[Any]) -> Any:
-    return _outer_blocks(X, weights, rational(1), product=lambda A, B: kron(B, A))
-
-
-@MLP_OUTER.mutant("the factor 2 of the square loss")
-def _(X: Any, weights: list[Any]) -> Any:
-    return _outer_blocks(X, weights, rational(2))
-
-
-@MLP_OUTER.mutant("not divided by the number of inputs")
-def _(X: Any, weights: list[Any]) -> Any:
-    return _outer_blocks(X, weights, rational(X.shape[0]))
+MLP_OUTER.oracle(
+    lambda X, weights, Y: stacked(*(gauss_newton(weights, X, Y, i, half_mean) for i in range(len(weights))))
+)
+MLP_OUTER.mutant("factors of the Kronecker product exchanged", product=lambda A, B: kron(B, A))
+MLP_OUTER.mutant("the factor 2 of the square loss", scale=rational(2))
+MLP_OUTER.mutant("not divided by the number of inputs", "1 -> X.shape[0]")
 
 
 MLP_OUTER_SQUARE_LOSS = Claim(
@@ -175,19 +163,11 @@ def mlp_outer_product_blocks_square_loss(X: Any, weights: list[Any]) -> Any:
     return _outer_blocks(X, weights, rational(2, weights[-1].shape[0]))
 
 
-@MLP_OUTER_SQUARE_LOSS.oracle
-def mlp_outer_product_of_square_loss(X: Any, weights: list[Any], Y: Any) -> Any:
-    return stacked(*(gauss_newton(weights, X, Y, i, _square_loss) for i in range(len(weights))))
-
-
-@MLP_OUTER_SQUARE_LOSS.mutant("no factor, as displayed")
-def _(X: Any, weights: list[Any]) -> Any:
-    return _outer_blocks(X, weights, rational(1))
-
-
-@MLP_OUTER_SQUARE_LOSS.mutant("not divided by the width of the output")
-def _(X: Any, weights: list[Any]) -> Any:
-    return _outer_blocks(X, weights, rational(2))
+MLP_OUTER_SQUARE_LOSS.oracle(
+    lambda X, weights, Y: stacked(*(gauss_newton(weights, X, Y, i, _square_loss) for i in range(len(weights))))
+)
+MLP_OUTER_SQUARE_LOSS.mutant("no factor, as displayed", scale=rational(1))
+MLP_OUTER_SQUARE_LOSS.mutant("not divided by the width of the output", scale=rational(2))
 
 
 # -- the functional Hessian --------------------------------------------------------------------------------------------
@@ -254,19 +234,9 @@ def _paired(F: Any, gradient: Any) -> Any:
     return total(F * gradient)
 
 
-@MLP_HOLLOW.mutant("columns not rearranged")
-def _(X: Any, weights: list[Any], Y: Any) -> Any:
-    return _hollow(X, weights, Y, lambda m, n: eye(m * n))
-
-
-@MLP_HOLLOW.mutant("labels left out of the residual")
-def _(X: Any, weights: list[Any], Y: Any) -> Any:
-    return _hollow(X, weights, 0 * Y, commutation_matrix)
-
-
-@MLP_HOLLOW.mutant("input covariance on the diagonal")
-def _(X: Any, weights: list[Any], Y: Any) -> Any:
-    return _hollow(X, weights, Y, commutation_matrix, diagonal=1)
+MLP_HOLLOW.mutant("columns not rearranged", order=lambda m, n: eye(m * n))
+MLP_HOLLOW.mutant("labels left out of the residual", "Y -> 0 * Y")
+MLP_HOLLOW.mutant("input covariance on the diagonal", diagonal=1)
 
 
 # -- growth with the data, whatever the depth --------------------------------------------------------------------------
@@ -319,9 +289,7 @@ def scaled_derivatives(X: Any, weights: list[Any], Y: Any, s: Any) -> Any:
     return concatenate([first * s, second * (s * s)], axis=0)
 
 
-@MLP_DEPTH.oracle
-def derivatives_of_scaled_data(X: Any, weights: list[Any], Y: Any, s: Any) -> Any:
-    return concatenate(_layers(X * s, weights, Y), axis=0)
+MLP_DEPTH.oracle(lambda X, weights, Y, s: concatenate(_layers(X * s, weights, Y), axis=0))
 
 
 @MLP_DEPTH.mutant("sigma to the power 2 D")
@@ -333,7 +301,4 @@ def _(X: Any, weights: list[Any], Y: Any, s: Any) -> Any:
     return concatenate([first * s, second * power], axis=0)
 
 
-@MLP_DEPTH.mutant("sigma instead of its square")
-def _(X: Any, weights: list[Any], Y: Any, s: Any) -> Any:
-    first, second = _layers(X, weights, Y)
-    return concatenate([first * s, second * s], axis=0)
+MLP_DEPTH.mutant("sigma instead of its square", "s * s -> s")

@@ -31,19 +31,11 @@ def loss_hessian_query_key(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: V
     return outer + functional_hessian_query_key(X, W_Q, W_K, W_V, Y)
 
 
-@LOSS_HESSIAN.oracle
-def loss_hessian_by_differentiation(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, Y: Labels) -> Any:
-    return loss_hessian(X, W_Q, W_K, W_V, Y, wrt=("W_Q", "W_K"))
-
-
-@LOSS_HESSIAN.mutant("no functional Hessian")
-def _(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights) -> Any:
-    return outer_product_hessian_query_key(X, W_Q, W_K, W_V)
-
-
-@LOSS_HESSIAN.mutant("no outer-product Hessian")
-def _(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, Y: Labels) -> Any:
-    return functional_hessian_query_key(X, W_Q, W_K, W_V, Y)
+LOSS_HESSIAN.oracle(lambda X, W_Q, W_K, W_V, Y: loss_hessian(X, W_Q, W_K, W_V, Y, wrt=("W_Q", "W_K")))
+LOSS_HESSIAN.mutant("no functional Hessian", lambda X, W_Q, W_K, W_V: outer_product_hessian_query_key(X, W_Q, W_K, W_V))
+LOSS_HESSIAN.mutant(
+    "no outer-product Hessian", lambda X, W_Q, W_K, W_V, Y: functional_hessian_query_key(X, W_Q, W_K, W_V, Y)
+)
 
 
 @LOSS_HESSIAN.mutant("functional Hessian subtracted")

@@ -120,10 +120,7 @@ def low_rank_blocks_by_differentiation(
     return stacked(*diagonal, *outer, *(hessian(_loss, pair)(*weights, Y) for pair in pairs))
 
 
-@STRUCTURE.mutant("factors of H_o(O,U) exchanged")
-def _(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_O: OutputWeights, W_U: InputWeights, Y: Labels) -> Any:
-    M_1 = attention_matrix(X, W_Q, W_K) @ X
-    return stacked(*_value_blocks(M_1, W_O, W_U, exchanged=True), *_query_blocks(X, W_Q, W_K, W_O @ W_U, Y))
+STRUCTURE.mutant("factors of H_o(O,U) exchanged", exchanged=True)
 
 
 @STRUCTURE.mutant("tokens instead of M_1")
@@ -131,10 +128,7 @@ def _(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_O: OutputWeights, W_U: In
     return stacked(*_value_blocks(X, W_O, W_U), *_query_blocks(X, W_Q, W_K, W_O @ W_U, Y))
 
 
-@STRUCTURE.mutant("query blocks with the transposed values")
-def _(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_O: OutputWeights, W_U: InputWeights, Y: Labels) -> Any:
-    M_1 = attention_matrix(X, W_Q, W_K) @ X
-    return stacked(*_value_blocks(M_1, W_O, W_U), *_query_blocks(X, W_Q, W_K, (W_O @ W_U).T, Y))
+STRUCTURE.mutant("query blocks with the transposed values", "W_O @ W_U -> (W_O @ W_U).T")
 
 
 # -- the functional part of the mixed block ----------------------------------------------------------------------------
@@ -185,16 +179,6 @@ def low_rank_functional_block_by_differentiation(
     return hessian(paired, ("W_O", "W_U"))(W_O, W_U)
 
 
-@FUNCTIONAL.mutant("homogeneous of degree two")
-def _(s: Scale, M_1: Moment, W_O: OutputWeights, W_U: InputWeights, Y: Labels) -> Any:
-    return _mixed(s, M_1, W_O, W_U, Y, linear=0)
-
-
-@FUNCTIONAL.mutant("columns in the order of W_U^T")
-def _(s: Scale, M_1: Moment, W_O: OutputWeights, W_U: InputWeights, Y: Labels) -> Any:
-    return _mixed(s, M_1, W_O, W_U, Y, shuffle=False)
-
-
-@FUNCTIONAL.mutant("linear in M_1")
-def _(s: Scale, M_1: Moment, W_O: OutputWeights, W_U: InputWeights, Y: Labels) -> Any:
-    return _mixed(1, M_1, W_O, W_U, Y) * s
+FUNCTIONAL.mutant("homogeneous of degree two", linear=0)
+FUNCTIONAL.mutant("columns in the order of W_U^T", shuffle=False)
+FUNCTIONAL.mutant("linear in M_1", lambda s, M_1, W_O, W_U, Y: _mixed(1, M_1, W_O, W_U, Y) * s)

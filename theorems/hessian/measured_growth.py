@@ -102,14 +102,8 @@ def block_slopes(generator: Any, samples: int, L: int, d_V: int, d_K: int) -> An
     return _slopes(generator, samples, L, d_V, d_K, SMALL_SCALES)
 
 
-@SLOPES.mutant("large tokens, sigma = 8, ..., 64, where the softmax saturates")
-def _(generator: Any, samples: int, L: int, d_V: int, d_K: int) -> Any:
-    return _slopes(generator, samples, L, d_V, d_K, (8.0, 16.0, 32.0, 64.0))
-
-
-@SLOPES.mutant("two tokens")
-def _(generator: Any, samples: int, d_V: int, d_K: int) -> Any:
-    return _slopes(generator, samples, 2, d_V, d_K, SMALL_SCALES)
+SLOPES.mutant("large tokens, sigma = 8, ..., 64, where the softmax saturates", scales=(8.0, 16.0, 32.0, 64.0))
+SLOPES.mutant("two tokens", L=2)
 
 
 @SLOPES.part("laws")
@@ -187,14 +181,8 @@ def depth_slopes(generator: Any, samples: int, L: int, d_V: int, d_K: int) -> An
     return _depth_slopes(generator, samples, L, d_V, d_K, labels=1.0, shift=0)
 
 
-@FIGURE_7.mutant("labels zero, so that every block is homogeneous")
-def _(generator: Any, samples: int, L: int, d_V: int, d_K: int) -> Any:
-    return _depth_slopes(generator, samples, L, d_V, d_K, labels=0.0, shift=0)
-
-
-@FIGURE_7.mutant("tokens shifted: (1 + sigma) X")
-def _(generator: Any, samples: int, L: int, d_V: int, d_K: int) -> Any:
-    return _depth_slopes(generator, samples, L, d_V, d_K, labels=1.0, shift=1)
+FIGURE_7.mutant("labels zero, so that every block is homogeneous", labels=0.0)
+FIGURE_7.mutant("tokens shifted: (1 + sigma) X", shift=1)
 
 
 @FIGURE_7.part("laws")

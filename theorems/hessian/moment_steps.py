@@ -52,24 +52,10 @@ def columns_of_the_left_factor(X: Tokens) -> Any:
     return column(kron(X[:1], X.T).shape[1])
 
 
-@PROOF_STEP.oracle
-def rows_of_the_right_factor(X: Tokens) -> Any:
-    return column(kron(eye(1), basis_vector(X.shape[0], 0) @ X[:1]).shape[0])
-
-
-@PROOF_STEP.mutant("both factors transposed")
-def _(X: Tokens) -> Any:
-    return column(kron(X[:1], X).shape[1])
-
-
-@PROOF_STEP.mutant("X_{i,:} once more")
-def _(X: Tokens) -> Any:
-    return column(kron(X[:1], X[:1], X.T).shape[1])
-
-
-@PROOF_STEP.counterexample("one token in the plane: two columns meet one row")
-def one_token_in_the_plane() -> dict[str, Any]:
-    return {"X": [[1, 1]]}
+PROOF_STEP.oracle(lambda X: column(kron(eye(1), basis_vector(X.shape[0], 0) @ X[:1]).shape[0]))
+PROOF_STEP.mutant("both factors transposed", lambda X: column(kron(X[:1], X).shape[1]))
+PROOF_STEP.mutant("X_{i,:} once more", lambda X: column(kron(X[:1], X[:1], X.T).shape[1]))
+PROOF_STEP.counterexample("one token in the plane: two columns meet one row", X=[[1, 1]])
 
 
 PROOF_STEP_CORRECTED = Claim(
@@ -113,14 +99,10 @@ def products_of_three_entries(x: Token, X: Tokens) -> Any:
     return concatenate([member for member in members for _ in range(4)], axis=0)
 
 
-@PROOF_STEP_CORRECTED.mutant("factors exchanged in the third member")
-def _(x: Token, X: Tokens) -> Any:
-    return concatenate([_step(x, X, i, lambda a, b: kron(b, a)) for i in range(X.shape[0])], axis=0)
-
-
-@PROOF_STEP_CORRECTED.mutant("another unit vector")
-def _(x: Token, X: Tokens) -> Any:
-    return concatenate([_step(x, X, i) for i in reversed(range(X.shape[0]))], axis=0)
+PROOF_STEP_CORRECTED.mutant(
+    "factors exchanged in the third member", "_step(x, X, i) -> _step(x, X, i, lambda a, b: kron(b, a))"
+)
+PROOF_STEP_CORRECTED.mutant("another unit vector", "range -> reversed; X.shape[0] -> range(X.shape[0])")
 
 
 # -- N = M_3 -----------------------------------------------------------------------------------------------------------
@@ -177,16 +159,6 @@ def cumulants(X: Tokens, T: Logits) -> Any:
     return concatenate([block for per_row in blocks for block in per_row], axis=0)
 
 
-@PROOF_MOMENT.mutant("the covariance with the wrong sign")
-def _(X: Tokens, T: Logits) -> Any:
-    return _members_of_n(X, softmax(T), sign=-1)
-
-
-@PROOF_MOMENT.mutant("the square of the mean once instead of twice")
-def _(X: Tokens, T: Logits) -> Any:
-    return _members_of_n(X, softmax(T), weight=1)
-
-
-@PROOF_MOMENT.mutant("attention transposed")
-def _(X: Tokens, T: Logits) -> Any:
-    return _members_of_n(X, softmax(T.T))
+PROOF_MOMENT.mutant("the covariance with the wrong sign", sign=-1)
+PROOF_MOMENT.mutant("the square of the mean once instead of twice", weight=1)
+PROOF_MOMENT.mutant("attention transposed", lambda X, T: _members_of_n(X, softmax(T.T)))

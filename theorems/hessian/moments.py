@@ -111,19 +111,13 @@ def _with_third(X: Matrix, T: Matrix, third: Any) -> Matrix:
     return concatenate([mean, *second_central_moments(A, X), *blocks], axis=0)
 
 
-@DEFINITION_31.mutant("third moment with one factor not centred")
-def _(X: Tokens, T: Logits) -> Any:
-    return _with_third(X, T, lambda a, x, y: kron(x, y @ y.T) * a)
-
-
-@DEFINITION_31.mutant("third moment with the wrong sign")
-def _(X: Tokens, T: Logits) -> Any:
-    return _with_third(X, T, lambda a, x, y: -kron(y, y @ y.T) * a)
-
-
-@DEFINITION_31.mutant("attention transposed")
-def _(X: Tokens, T: Logits) -> Any:
-    return attention_moments(X, T.T)
+DEFINITION_31.mutant(
+    "third moment with one factor not centred", lambda X, T: _with_third(X, T, lambda a, x, y: kron(x, y @ y.T) * a)
+)
+DEFINITION_31.mutant(
+    "third moment with the wrong sign", lambda X, T: _with_third(X, T, lambda a, x, y: -kron(y, y @ y.T) * a)
+)
+DEFINITION_31.mutant("attention transposed", lambda X, T: attention_moments(X, T.T))
 
 
 # -- Z_1 ---------------------------------------------------------------------------------------------------------------
@@ -173,14 +167,8 @@ def z1_by_differentiation(X: Tokens, T: Logits) -> Any:
     return concatenate([product] * 3, axis=0)
 
 
-@PROOF_Z1.mutant("dA_i/dT_i without its rank-one term")
-def _(X: Tokens, T: Logits) -> Any:
-    return _members_of_z1(X, T, diag, lambda A, i: second_central_moments(A, X)[i])
-
-
-@PROOF_Z1.mutant("moments not centred")
-def _(X: Tokens, T: Logits) -> Any:
-    return _members_of_z1(X, T, _slope, lambda A, i: X.T @ diag(A[i]) @ X)
+PROOF_Z1.mutant("dA_i/dT_i without its rank-one term", slope=diag)
+PROOF_Z1.mutant("moments not centred", lambda X, T: _members_of_z1(X, T, _slope, lambda A, i: X.T @ diag(A[i]) @ X))
 
 
 # -- Z_2 ---------------------------------------------------------------------------------------------------------------
@@ -230,14 +218,10 @@ def _z2_differentiated(X: Any, T: Any) -> Any:
     return kron(eye(X.shape[0]), X.T, X.T, X.T) @ hessian(softmax, ("T", "T"))(T) @ kron(X, X)
 
 
-@REMARK_31_Z2.oracle
-def z2_by_differentiation(X: Tokens, T: Logits) -> Any:
-    return _z2_differentiated(X, T)
-
-
-@REMARK_31_Z2.mutant("no commutation matrix")
-def _(X: Tokens, T: Logits) -> Any:
-    return _z2_from(X, third_central_moments(softmax(T), X), eye(X.shape[1] ** 2))
+REMARK_31_Z2.oracle(lambda X, T: _z2_differentiated(X, T))
+REMARK_31_Z2.mutant(
+    "no commutation matrix", lambda X, T: _z2_from(X, third_central_moments(softmax(T), X), eye(X.shape[1] ** 2))
+)
 
 
 @REMARK_31_Z2.mutant("factors of the Kronecker products exchanged")
@@ -252,10 +236,7 @@ def _(X: Tokens, T: Logits) -> Any:
     return exchanged
 
 
-@REMARK_31_Z2.mutant("attention transposed")
-def _(X: Tokens, T: Logits) -> Any:
-    d = X.shape[1]
-    return _z2_from(X, third_central_moments(softmax(T.T), X), commutation_matrix(d, d))
+REMARK_31_Z2.mutant("attention transposed", "T -> T.T")
 
 
 # -- the steps of the proof for Z_2 ------------------------------------------------------------------------------------
@@ -305,17 +286,6 @@ def members_for_z2(X: Tokens, T: Logits) -> Any:
     return _members_of_z2(X, T, commutation_matrix(d, d), unit=lambda i, j: i)
 
 
-@PROOF_Z2I.oracle
-def blocks_of_z2_by_differentiation(X: Tokens, T: Logits) -> Any:
-    return concatenate([_z2_differentiated(X, T)] * 3, axis=0)
-
-
-@PROOF_Z2I.mutant("no commutation matrix")
-def _(X: Tokens, T: Logits) -> Any:
-    return _members_of_z2(X, T, eye(X.shape[1] ** 2), unit=lambda i, j: i)
-
-
-@PROOF_Z2I.mutant("e_j instead of e_i in D_{i,j}")
-def _(X: Tokens, T: Logits) -> Any:
-    d = X.shape[1]
-    return _members_of_z2(X, T, commutation_matrix(d, d), unit=lambda i, j: j)
+PROOF_Z2I.oracle(lambda X, T: concatenate([_z2_differentiated(X, T)] * 3, axis=0))
+PROOF_Z2I.mutant("no commutation matrix", lambda X, T: _members_of_z2(X, T, eye(X.shape[1] ** 2), unit=lambda i, j: i))
+PROOF_Z2I.mutant("e_j instead of e_i in D_{i,j}", unit=lambda i, j: j)

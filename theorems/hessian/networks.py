@@ -203,14 +203,8 @@ def local_exponents(scale: int, X: Any, W_1: Any, W_2: Any, Y: Any) -> Any:
     return [*exponents, near[-1]]
 
 
-@LAYERS.mutant("no residual in the exponents: sixth power for both query blocks")
-def _(X: Tokens, W_1: Layer, W_2: Layer, Y: Labels) -> Any:
-    return column(6, 6, 2, 6, 6, 2, 5, 0)
-
-
-@LAYERS.mutant("value block of the lower layer like that of the upper")
-def _(X: Tokens, W_1: Layer, W_2: Layer, Y: Labels) -> Any:
-    return column(6, 5, 2, 6, 5, 2, 0, 0)
+LAYERS.mutant("no residual in the exponents: sixth power for both query blocks", lambda: column(6, 6, 2, 6, 6, 2, 5, 0))
+LAYERS.mutant("value block of the lower layer like that of the upper", lambda: column(6, 5, 2, 6, 5, 2, 0, 0))
 
 
 # -- Appendix F: the length of a problem -------------------------------------------------------------------------------
@@ -242,16 +236,6 @@ def sequence_length(D: Digits) -> Any:
     return eye(1) * 17
 
 
-@LENGTH.oracle
-def tokens_fed_to_the_model(D: Digits) -> Any:
-    return eye(1) * len(problem(D)[:-1])
-
-
-@LENGTH.mutant("the whole problem")
-def _(D: Digits) -> Any:
-    return eye(1) * 18
-
-
-@LENGTH.mutant("a sum of five digits")
-def _(D: Digits) -> Any:
-    return eye(1) * 16
+LENGTH.oracle(lambda D: eye(1) * len(problem(D)[:-1]))
+LENGTH.mutant("the whole problem", lambda: eye(1) * 18)
+LENGTH.mutant("a sum of five digits", lambda: eye(1) * 16)

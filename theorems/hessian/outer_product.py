@@ -65,15 +65,10 @@ def outer_product_hessian_value(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W
     return kron(M_1.T @ M_1, eye(X.shape[1])) * rational(2, X.shape[0] * X.shape[1])
 
 
-@THEOREM_31_VV.oracle
-def value_block_by_differentiation(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights) -> Any:
-    return outer_product_hessian(X, W_Q, W_K, W_V, wrt=("W_V", "W_V"))
-
-
-@THEOREM_31_VV.mutant("factors of the Kronecker product exchanged")
-def _(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights) -> Any:
-    M_1 = _moment(X, W_Q, W_K)
-    return kron(eye(X.shape[1]), M_1.T @ M_1) * rational(2, X.shape[0] * X.shape[1])
+THEOREM_31_VV.oracle(lambda X, W_Q, W_K, W_V: outer_product_hessian(X, W_Q, W_K, W_V, wrt=("W_V", "W_V")))
+THEOREM_31_VV.mutant(
+    "factors of the Kronecker product exchanged", "M_1.T @ M_1 -> eye(X.shape[1]); eye(X.shape[1]) -> M_1.T @ M_1"
+)
 
 
 @THEOREM_31_VV.mutant("tokens instead of their first moment")
@@ -81,10 +76,7 @@ def _(X: Tokens) -> Any:
     return kron(X.T @ X, eye(X.shape[1])) * rational(2, X.shape[0] * X.shape[1])
 
 
-@THEOREM_31_VV.mutant("not divided by d_V")
-def _(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights) -> Any:
-    M_1 = _moment(X, W_Q, W_K)
-    return kron(M_1.T @ M_1, eye(X.shape[1])) * rational(2, X.shape[0])
+THEOREM_31_VV.mutant("not divided by d_V", "X.shape[0] * X.shape[1] -> X.shape[0]")
 
 
 THEOREM_31_APPENDIX_VV = Claim(
@@ -112,15 +104,8 @@ def value_block_as_restated(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: 
     return kron(M_1.T @ M_1, eye(X.shape[1])) * rational(1, X.shape[0] * X.shape[1])
 
 
-@THEOREM_31_APPENDIX_VV.oracle
-def restated_block_by_differentiation(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights) -> Any:
-    return outer_product_hessian(X, W_Q, W_K, W_V, wrt=("W_V", "W_V"))
-
-
-@THEOREM_31_APPENDIX_VV.mutant("a factor 1/L less")
-def _(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights) -> Any:
-    M_1 = _moment(X, W_Q, W_K)
-    return kron(M_1.T @ M_1, eye(X.shape[1])) * rational(1, X.shape[1])
+THEOREM_31_APPENDIX_VV.oracle(lambda X, W_Q, W_K, W_V: outer_product_hessian(X, W_Q, W_K, W_V, wrt=("W_V", "W_V")))
+THEOREM_31_APPENDIX_VV.mutant("a factor 1/L less", "X.shape[0] * X.shape[1] -> X.shape[1]")
 
 
 @THEOREM_31_APPENDIX_VV.mutant("tokens instead of their first moment")
@@ -128,9 +113,13 @@ def _(X: Tokens) -> Any:
     return kron(X.T @ X, eye(X.shape[1])) * rational(1, X.shape[0] * X.shape[1])
 
 
-@THEOREM_31_APPENDIX_VV.counterexample("uniform attention over tokens 0 and 2: F = (w, w), so the block is 2, not 1")
-def two_tokens_under_uniform_attention() -> dict[str, Any]:
-    return {"X": [[0], [2]], "W_Q": [[0]], "W_K": [[0]], "W_V": [[1]]}
+THEOREM_31_APPENDIX_VV.counterexample(
+    "uniform attention over tokens 0 and 2: F = (w, w), so the block is 2, not 1",
+    X=[[0], [2]],
+    W_Q=[[0]],
+    W_K=[[0]],
+    W_V=[[1]],
+)
 
 
 # -- the query block and the mixed value-query block -------------------------------------------------------------------
@@ -165,9 +154,7 @@ def outer_product_hessian_query(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W
     return left @ Z @ kron(eye(d_V), W_K) * rational(2, L * d_V * d_K)
 
 
-@THEOREM_31_QQ.oracle
-def query_block_by_differentiation(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights) -> Any:
-    return outer_product_hessian(X, W_Q, W_K, W_V, wrt=("W_Q", "W_Q"))
+THEOREM_31_QQ.oracle(lambda X, W_Q, W_K, W_V: outer_product_hessian(X, W_Q, W_K, W_V, wrt=("W_Q", "W_Q")))
 
 
 @THEOREM_31_QQ.mutant("W_V^T W_V instead of W_V W_V^T")
@@ -217,24 +204,10 @@ def outer_product_hessian_value_query(X: Tokens, W_Q: QueryWeights, W_K: KeyWeig
     return _mixed(X, W_Q, W_K, W_V, kron(eye(X.shape[1]), W_K))
 
 
-@THEOREM_31_VQ.oracle
-def value_query_block_by_differentiation(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights) -> Any:
-    return outer_product_hessian(X, W_Q, W_K, W_V, wrt=("W_V", "W_Q"))
-
-
-@THEOREM_31_VQ.mutant("W_V not transposed")
-def _(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights) -> Any:
-    return _mixed(X, W_Q, W_K, W_V.T, kron(eye(X.shape[1]), W_K))
-
-
-@THEOREM_31_VQ.mutant("W_K (x) I instead of I (x) W_K")
-def _(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights) -> Any:
-    return _mixed(X, W_Q, W_K, W_V, kron(W_K, eye(X.shape[1])))
-
-
-@THEOREM_31_VQ.mutant("1/d_K instead of 1/sqrt(d_K)")
-def _(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights) -> Any:
-    return _mixed(X, W_Q, W_K, W_V, kron(eye(X.shape[1]), W_K)) / sqrt(W_Q.shape[1])
+THEOREM_31_VQ.oracle(lambda X, W_Q, W_K, W_V: outer_product_hessian(X, W_Q, W_K, W_V, wrt=("W_V", "W_Q")))
+THEOREM_31_VQ.mutant("W_V not transposed", "W_V -> W_V.T")
+THEOREM_31_VQ.mutant("W_K (x) I instead of I (x) W_K", "kron(eye(X.shape[1]), W_K) -> kron(W_K, eye(X.shape[1]))")
+THEOREM_31_VQ.mutant("1/d_K instead of 1/sqrt(d_K)", lambda value, W_Q: value / sqrt(W_Q.shape[1]))
 
 
 # -- the displayed proof -----------------------------------------------------------------------------------------------
@@ -304,9 +277,13 @@ def _(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights) -> Any:
     return _chain(X, W_Q, W_K, W_V, rational(1, d_K), size=(L * d_V * d_K, d_V**2))
 
 
-@PROOF_31_VQ.counterexample("uniform attention, d_K = 4, d_V = 1: the third member is half of the others")
-def uniform_attention_with_four_keys() -> dict[str, Any]:
-    return {"X": [[0], [4]], "W_Q": [[0, 0, 0, 0]], "W_K": [[1, 0, 0, 0]], "W_V": [[1]]}
+PROOF_31_VQ.counterexample(
+    "uniform attention, d_K = 4, d_V = 1: the third member is half of the others",
+    X=[[0], [4]],
+    W_Q=[[0, 0, 0, 0]],
+    W_K=[[1, 0, 0, 0]],
+    W_V=[[1]],
+)
 
 
 PROOF_31_VQ_CORRECTED = Claim(
@@ -342,16 +319,8 @@ def four_times_the_block_by_differentiation(X: Tokens, W_Q: QueryWeights, W_K: K
     return concatenate([vec_r(block)] * 4 + [column(*block.shape)], axis=0)
 
 
-@PROOF_31_VQ_CORRECTED.mutant("third member divided by sqrt(d_K) twice")
-def _(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights) -> Any:
-    d_V, d_K = W_Q.shape
-    return _chain(X, W_Q, W_K, W_V, rational(1, d_K), size=(d_V**2, d_V * d_K))
-
-
-@PROOF_31_VQ_CORRECTED.mutant("W_V not transposed")
-def _(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights) -> Any:
-    d_V, d_K = W_Q.shape
-    return _chain(X, W_Q, W_K, W_V.T, rational(1) / sqrt(d_K), size=(d_V**2, d_V * d_K))
+PROOF_31_VQ_CORRECTED.mutant("third member divided by sqrt(d_K) twice", "rational(1) / sqrt(d_K) -> rational(1, d_K)")
+PROOF_31_VQ_CORRECTED.mutant("W_V not transposed", "W_V -> W_V.T")
 
 
 @PROOF_31_VQ_CORRECTED.mutant("the printed size")
@@ -387,14 +356,10 @@ def outer_product_hessian_key(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V
     return _squared(X, W_Q, W_K, W_V @ W_V.T, kron(W_Q, eye(d_V)) @ commutation_matrix(d_K, d_V))
 
 
-@OUTER_KK.oracle
-def key_block_by_differentiation(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights) -> Any:
-    return outer_product_hessian(X, W_Q, W_K, W_V, wrt=("W_K", "W_K"))
-
-
-@OUTER_KK.mutant("no commutation matrices")
-def _(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights) -> Any:
-    return _squared(X, W_Q, W_K, W_V @ W_V.T, kron(W_Q, eye(X.shape[1])))
+OUTER_KK.oracle(lambda X, W_Q, W_K, W_V: outer_product_hessian(X, W_Q, W_K, W_V, wrt=("W_K", "W_K")))
+OUTER_KK.mutant(
+    "no commutation matrices", lambda X, W_Q, W_K, W_V: _squared(X, W_Q, W_K, W_V @ W_V.T, kron(W_Q, eye(X.shape[1])))
+)
 
 
 @OUTER_KK.mutant("the query block with query weights in it")
@@ -402,10 +367,7 @@ def _(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights) -> Any:
     return _squared(X, W_Q, W_K, W_V @ W_V.T, kron(eye(X.shape[1]), W_Q))
 
 
-@OUTER_KK.mutant("W_V^T W_V instead of W_V W_V^T")
-def _(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights) -> Any:
-    d_V, d_K = W_Q.shape
-    return _squared(X, W_Q, W_K, W_V.T @ W_V, kron(W_Q, eye(d_V)) @ commutation_matrix(d_K, d_V))
+OUTER_KK.mutant("W_V^T W_V instead of W_V W_V^T", "W_V -> W_V.T; W_V.T -> W_V")
 
 
 OUTER_VK = Claim(
@@ -430,23 +392,7 @@ def outer_product_hessian_value_key(X: Tokens, W_Q: QueryWeights, W_K: KeyWeight
     return _mixed(X, W_Q, W_K, W_V, kron(W_Q, eye(d_V)) @ commutation_matrix(d_K, d_V))
 
 
-@OUTER_VK.oracle
-def value_key_block_by_differentiation(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights) -> Any:
-    return outer_product_hessian(X, W_Q, W_K, W_V, wrt=("W_V", "W_K"))
-
-
-@OUTER_VK.mutant("no commutation matrix")
-def _(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights) -> Any:
-    return _mixed(X, W_Q, W_K, W_V, kron(W_Q, eye(X.shape[1])))
-
-
-@OUTER_VK.mutant("commutation matrix transposed")
-def _(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights) -> Any:
-    d_V, d_K = W_Q.shape
-    return _mixed(X, W_Q, W_K, W_V, kron(W_Q, eye(d_V)) @ commutation_matrix(d_V, d_K))
-
-
-@OUTER_VK.mutant("W_V not transposed")
-def _(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights) -> Any:
-    d_V, d_K = W_Q.shape
-    return _mixed(X, W_Q, W_K, W_V.T, kron(W_Q, eye(d_V)) @ commutation_matrix(d_K, d_V))
+OUTER_VK.oracle(lambda X, W_Q, W_K, W_V: outer_product_hessian(X, W_Q, W_K, W_V, wrt=("W_V", "W_K")))
+OUTER_VK.mutant("no commutation matrix", lambda X, W_Q, W_K, W_V: _mixed(X, W_Q, W_K, W_V, kron(W_Q, eye(X.shape[1]))))
+OUTER_VK.mutant("commutation matrix transposed", "commutation_matrix(d_K, d_V) -> commutation_matrix(d_V, d_K)")
+OUTER_VK.mutant("W_V not transposed", "W_V -> W_V.T")

@@ -96,9 +96,7 @@ def functional_diagonal_of_relu_network(
     return _diagonal_functional(X, W_1, W_2, W_3, Y, lambda t: piecewise_linear(t, a, b, k))
 
 
-@PIECEWISE.part("structure")
-def itself(value: Any) -> Any:
-    return value
+PIECEWISE.part("structure", lambda value: value)
 
 
 @PIECEWISE.mutant("a mixed block, which does not vanish")
@@ -179,16 +177,6 @@ def functional_block_by_differentiation(x: Any, w: Any, v: Any, y: Any) -> Any:
     return hessian(paired, ("w", "w"))(w)
 
 
-@PIECEWISE_QUADRATIC.mutant("zero")
-def _(x: Any) -> Any:
-    return x @ x.T * 0
-
-
-@PIECEWISE_QUADRATIC.mutant("w w^T instead of x x^T")
-def _(x: Any, w: Any, v: Any, y: Any) -> Any:
-    return w @ w.T * ((w.T @ x) * (w.T @ x) * v - y) * v * 2
-
-
-@PIECEWISE_QUADRATIC.mutant("factor 2 missing")
-def _(x: Any, w: Any, v: Any, y: Any) -> Any:
-    return x @ x.T * ((w.T @ x) * (w.T @ x) * v - y) * v
+PIECEWISE_QUADRATIC.mutant("zero", lambda x: x @ x.T * 0)
+PIECEWISE_QUADRATIC.mutant("w w^T instead of x x^T", lambda x, w, v, y: w @ w.T * (w.T @ x * (w.T @ x) * v - y) * v * 2)
+PIECEWISE_QUADRATIC.mutant("factor 2 missing", lambda x, w, v, y: x @ x.T * (w.T @ x * (w.T @ x) * v - y) * v)

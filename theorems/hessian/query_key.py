@@ -160,31 +160,27 @@ def _query_first_loss(W: Any, X: Any, W_V: Any, Y: Any) -> Any:
     return loss_of_logits(attention_logits(X, W[:d_V], W[d_V:]), X, W_V, Y)
 
 
-@REMARK_D1.oracle
-def query_key_hessian_differentiated(
-    X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, Y: Labels
-) -> Any:
-    return hessian(_query_first_loss, ("W", "W"))(concatenate([W_Q, W_K], axis=0), X, W_V, Y)
-
-
-@REMARK_D1.mutant("T-functional part with the wrong sign")
-def _(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, Y: Labels) -> Any:
-    return _printed(X, W_Q, W_K, W_V, Y, sign=-1)
-
-
-@REMARK_D1.mutant("no T-functional part")
-def _(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, Y: Labels) -> Any:
-    return _printed(X, W_Q, W_K, W_V, Y, sign=0)
-
-
-@REMARK_D1.counterexample("the factor: tokens 0, 0, 3 and W_Q = W_K = 0, so that only B is left, 6 instead of 4")
-def three_tokens_one_dimension() -> dict[str, Any]:
-    return {"X": [[0], [0], [3]], "W_Q": [[0]], "W_K": [[0]], "W_V": [[1]], "Y": [[0], [0], [0]]}
-
-
-@REMARK_D1.counterexample("the order: L d_V = 2, where the factor is 1; W_Q = 0, so (Q, Q) is not zero and (K, K) is")
-def two_tokens_one_dimension() -> dict[str, Any]:
-    return {"X": [[0], [2]], "W_Q": [[0]], "W_K": [[1]], "W_V": [[1]], "Y": [[1], [1]]}
+REMARK_D1.oracle(
+    lambda X, W_Q, W_K, W_V, Y: hessian(_query_first_loss, ("W", "W"))(concatenate([W_Q, W_K], axis=0), X, W_V, Y)
+)
+REMARK_D1.mutant("T-functional part with the wrong sign", sign=-1)
+REMARK_D1.mutant("no T-functional part", sign=0)
+REMARK_D1.counterexample(
+    "the factor: tokens 0, 0, 3 and W_Q = W_K = 0, so that only B is left, 6 instead of 4",
+    X=[[0], [0], [3]],
+    W_Q=[[0]],
+    W_K=[[0]],
+    W_V=[[1]],
+    Y=[[0], [0], [0]],
+)
+REMARK_D1.counterexample(
+    "the order: L d_V = 2, where the factor is 1; W_Q = 0, so (Q, Q) is not zero and (K, K) is",
+    X=[[0], [2]],
+    W_Q=[[0]],
+    W_K=[[1]],
+    W_V=[[1]],
+    Y=[[1], [1]],
+)
 
 
 REMARK_D1_CORRECTED = Claim(
@@ -222,20 +218,13 @@ def query_key_hessian(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueW
     return outer + functional
 
 
-@REMARK_D1_CORRECTED.oracle
-def loss_hessian_differentiated(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, Y: Labels) -> Any:
-    return hessian(query_key_loss, ("W", "W"))(concatenate([W_K, W_Q], axis=0), X, W_V, Y)
-
-
-@REMARK_D1_CORRECTED.mutant("without the factor 2/(L d_V), as printed")
-def _(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, Y: Labels) -> Any:
-    return _printed(X, W_Q, W_K, W_V, Y)
-
-
-@REMARK_D1_CORRECTED.mutant("B transposed")
-def _(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, Y: Labels) -> Any:
-    outer, functional = split_in_closed_form(X, W_Q, W_K, W_V, Y, turned=True)
-    return outer + functional
+REMARK_D1_CORRECTED.oracle(
+    lambda X, W_Q, W_K, W_V, Y: hessian(query_key_loss, ("W", "W"))(concatenate([W_K, W_Q], axis=0), X, W_V, Y)
+)
+REMARK_D1_CORRECTED.mutant(
+    "without the factor 2/(L d_V), as printed", lambda X, W_Q, W_K, W_V, Y: _printed(X, W_Q, W_K, W_V, Y)
+)
+REMARK_D1_CORRECTED.mutant("B transposed", turned=True)
 
 
 @REMARK_D1_CORRECTED.mutant("V without its commutation matrix")
@@ -299,14 +288,8 @@ def _(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, Y: Label
     return stacked(outer, functional, first, functional_hessian_query_key(X, W_Q, W_K, W_V, Y))
 
 
-@AT_LOGITS.mutant("third summand in H_o^T")
-def _(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, Y: Labels) -> Any:
-    return _split_and_summands(X, W_Q, W_K, W_V, Y, moved=1)
-
-
-@AT_LOGITS.mutant("B transposed")
-def _(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, Y: Labels) -> Any:
-    return _split_and_summands(X, W_Q, W_K, W_V, Y, turned=True)
+AT_LOGITS.mutant("third summand in H_o^T", moved=1)
+AT_LOGITS.mutant("B transposed", turned=True)
 
 
 # -- one matrix against two (Section 4.2) ------------------------------------------------------------------------------
@@ -364,10 +347,7 @@ def _(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, Y: Label
     return _single_in_double(X, W_Q, W_K, U_matrix(X, W_Q, W_K, W_V, Y), V_matrix(W_Q, W_K))
 
 
-@SINGLE_VS_DOUBLE.mutant("keys and queries exchanged in V")
-def _(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, Y: Labels) -> Any:
-    U = U_matrix(X, W_Q, W_K, W_V, Y) * rational(2, X.shape[0] * X.shape[1])
-    return _single_in_double(X, W_Q, W_K, U, V_matrix(W_K, W_Q))
+SINGLE_VS_DOUBLE.mutant("keys and queries exchanged in V", "V_matrix(W_Q, W_K) -> V_matrix(W_K, W_Q)")
 
 
 for _each in (REMARK_D1_CORRECTED, AT_LOGITS, SINGLE_VS_DOUBLE):

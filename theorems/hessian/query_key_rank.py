@@ -106,14 +106,8 @@ def rank_of_kronecker_stack(A: MbyN, B: PbyQ) -> Any:
     return column(q * a + n * b - a * b)
 
 
-@LEMMA_D1.oracle
-def rank_of_the_stack(A: MbyN, B: PbyQ) -> Any:
-    return column(rank(concatenate([kron(eye(B.shape[1]), A), kron(B, eye(A.shape[1]))], axis=0)))
-
-
-@LEMMA_D1.mutant("product of the ranks not subtracted")
-def _(A: MbyN, B: PbyQ) -> Any:
-    return column(B.shape[1] * rank(A) + A.shape[1] * rank(B))
+LEMMA_D1.oracle(lambda A, B: column(rank(concatenate([kron(eye(B.shape[1]), A), kron(B, eye(A.shape[1]))], axis=0))))
+LEMMA_D1.mutant("product of the ranks not subtracted", lambda A, B: column(B.shape[1] * rank(A) + A.shape[1] * rank(B)))
 
 
 @LEMMA_D1.mutant("rows instead of columns")
@@ -122,10 +116,7 @@ def _(A: MbyN, B: PbyQ) -> Any:
     return column(p * a + m * b - a * b)
 
 
-@LEMMA_D1.mutant("A and B exchanged")
-def _(A: MbyN, B: PbyQ) -> Any:
-    (n, q), a, b = (A.shape[1], B.shape[1]), rank(A), rank(B)
-    return column(q * b + n * a - a * b)
+LEMMA_D1.mutant("A and B exchanged", "q * a -> q * b; n * b -> n * a")
 
 
 # -- Lemma D.2 ---------------------------------------------------------------------------------------------------------
@@ -199,28 +190,10 @@ def _(arrays: dict[str, Any], sizes: dict[str, int], rng: Any) -> None:
     arrays["W_K"] /= 2
 
 
-@LEMMA_D2.mutant("one less where d_K < d_V")
-def _(X: Tokens, W_Q: QueryWeights) -> Any:
-    (d_V, d_K), full = W_Q.shape, min(W_Q.shape)
-    return column(_bound(d_V, d_K) - int(d_K < d_V), 2 * d_V * full - full**2)
-
-
-@LEMMA_D2.mutant("one less where d_K >= d_V > 1")
-def _(X: Tokens, W_Q: QueryWeights) -> Any:
-    (d_V, d_K), full = W_Q.shape, min(W_Q.shape)
-    return column(_bound(d_V, d_K) - int(d_K >= d_V > 1), 2 * d_V * full - full**2)
-
-
-@LEMMA_D2.mutant("the first case at all sizes")
-def _(X: Tokens, W_Q: QueryWeights) -> Any:
-    (d_V, d_K), full = W_Q.shape, min(W_Q.shape)
-    return column(2 * d_V * d_K - d_K**2, 2 * d_V * full - full**2)
-
-
-@LEMMA_D2.mutant("d_V d_K, the rank of one weight alone")
-def _(X: Tokens, W_Q: QueryWeights) -> Any:
-    (d_V, d_K), full = W_Q.shape, min(W_Q.shape)
-    return column(d_V * d_K, 2 * d_V * full - full**2)
+LEMMA_D2.mutant("one less where d_K < d_V", "_bound(d_V, d_K) -> _bound(d_V, d_K) - int(d_K < d_V)")
+LEMMA_D2.mutant("one less where d_K >= d_V > 1", "_bound(d_V, d_K) -> _bound(d_V, d_K) - int(d_K >= d_V > 1)")
+LEMMA_D2.mutant("the first case at all sizes", "_bound(d_V, d_K) -> 2 * d_V * d_K - d_K ** 2")
+LEMMA_D2.mutant("d_V d_K, the rank of one weight alone", "_bound(d_V, d_K) -> d_V * d_K")
 
 
 @LEMMA_D2.mutant("product of the ranks subtracted twice in rk V^T")
@@ -229,10 +202,9 @@ def _(X: Tokens, W_Q: QueryWeights) -> Any:
     return column(_bound(d_V, d_K), 2 * d_V * full - 2 * full**2 + 1)
 
 
-@LEMMA_D2.mutant("one less in rk V^T where d_K < d_V")
-def _(X: Tokens, W_Q: QueryWeights) -> Any:
-    (d_V, d_K), full = W_Q.shape, min(W_Q.shape)
-    return column(_bound(d_V, d_K), 2 * d_V * full - full**2 - int(d_K < d_V))
+LEMMA_D2.mutant(
+    "one less in rk V^T where d_K < d_V", "2 * d_V * full -> 2 * d_V * full - full ** 2; full ** 2 -> int(d_K < d_V)"
+)
 
 
 # -- the bound is attained ---------------------------------------------------------------------------------------------
@@ -277,9 +249,7 @@ def attained_ranks(d_V: Dimension, d_K: QueryKeyDimension, unused: OneEntry) -> 
     return column(_bound(d_V, d_K), _bound(d_V, d_K)) + 0 * unused
 
 
-@ATTAINED.oracle
-def certain_ranks_at_a_fixed_point(d_V: Dimension, d_K: QueryKeyDimension, unused: OneEntry) -> Any:
-    return certain_ranks(**fixed_point(d_V, d_K, unused)) + 0 * unused
+ATTAINED.oracle(lambda d_V, d_K, unused: certain_ranks(**fixed_point(d_V, d_K, unused)) + 0 * unused)
 
 
 @ATTAINED.mutant("2 d_V - 1 where d_K < d_V")
@@ -340,19 +310,9 @@ def images_of_gauge_vectors(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: 
     return _images(X, W_Q, W_K, W_V, Y, gauge_vectors(W_Q, W_K))
 
 
-@NULL_VECTORS.part("structure")
-def itself(value: Any) -> Any:
-    return value
-
-
-@NULL_VECTORS.mutant("keys moved with the same sign")
-def _(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, Y: Labels) -> Any:
-    return _images(X, W_Q, W_K, W_V, Y, gauge_vectors(W_Q, -W_K))
-
-
-@NULL_VECTORS.mutant("queries and keys exchanged")
-def _(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, Y: Labels) -> Any:
-    return _images(X, W_Q, W_K, W_V, Y, gauge_vectors(W_K, W_Q))
+NULL_VECTORS.part("structure", lambda value: value)
+NULL_VECTORS.mutant("keys moved with the same sign", "gauge_vectors(W_Q, W_K) -> gauge_vectors(W_Q, -W_K)")
+NULL_VECTORS.mutant("queries and keys exchanged", "gauge_vectors(W_Q, W_K) -> gauge_vectors(W_K, W_Q)")
 
 
 RANK_OF_V = Claim(
@@ -388,13 +348,5 @@ def rank_of_v_itself(W_Q: QueryWeights, W_K: KeyWeights) -> Any:
     return column(r, r)
 
 
-@RANK_OF_V.mutant("product of the ranks not subtracted")
-def _(W_Q: QueryWeights, W_K: KeyWeights) -> Any:
-    (d_V, d_K), a, b = W_Q.shape, rank(W_Q), rank(W_K)
-    return column(d_V * (a + b), 2 * d_V * d_K - rank(gauge_vectors(W_Q, W_K)))
-
-
-@RANK_OF_V.mutant("d_K^2 null vectors at all sizes")
-def _(W_Q: QueryWeights, W_K: KeyWeights) -> Any:
-    (d_V, d_K), a, b = W_Q.shape, rank(W_Q), rank(W_K)
-    return column(d_V * (a + b) - a * b, 2 * d_V * d_K - d_K**2)
+RANK_OF_V.mutant("product of the ranks not subtracted", "d_V * (a + b) - a * b -> d_V * (a + b)")
+RANK_OF_V.mutant("d_K^2 null vectors at all sizes", "rank(gauge_vectors(W_Q, W_K)) -> d_K ** 2")

@@ -126,19 +126,9 @@ def spectra_of_the_hessians(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: 
     )
 
 
-@EIGEN_PAIRS.mutant("divided by d_K instead of its root")
-def _(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, Y: Labels) -> Any:
-    return _spectra(X, W_Q, W_K, W_V, Y, root=False)
-
-
-@EIGEN_PAIRS.mutant("each pair once, the other eigenvalues zero")
-def _(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, Y: Labels) -> Any:
-    return _spectra(X, W_Q, W_K, W_V, Y, spectrum=_each_pair_once)
-
-
-@EIGEN_PAIRS.mutant("eigenvectors flipped without a change of sign")
-def _(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, Y: Labels) -> Any:
-    return _spectra(X, W_Q, W_K, W_V, Y, sign=1)
+EIGEN_PAIRS.mutant("divided by d_K instead of its root", root=False)
+EIGEN_PAIRS.mutant("each pair once, the other eigenvalues zero", spectrum=_each_pair_once)
+EIGEN_PAIRS.mutant("eigenvectors flipped without a change of sign", sign=1)
 
 
 # -- 'responsible for the bulk' ----------------------------------------------------------------------------------------
@@ -198,14 +188,8 @@ def _(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, Y: Label
     return _along(X, W_Q, W_K, W_V, Y, vec_r(concatenate([W_K @ M.T, W_Q @ M], axis=0)))
 
 
-@BULK.mutant("M not transposed")
-def _(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, Y: Labels, M: Gauge) -> Any:
-    return _along(X, W_Q, W_K, W_V, Y, vec_r(concatenate([-(W_K @ M), W_Q @ M], axis=0)))
-
-
-@BULK.mutant("B transposed")
-def _(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, Y: Labels, M: Gauge) -> Any:
-    return _along(X, W_Q, W_K, W_V, Y, gauge_direction(W_Q, W_K, M), turned=True)
+BULK.mutant("M not transposed", "gauge_direction(W_Q, W_K, M) -> vec_r(concatenate([-(W_K @ M), W_Q @ M], axis=0))")
+BULK.mutant("B transposed", turned=True)
 
 
 for _each in (EIGEN_PAIRS, BULK):

@@ -111,29 +111,23 @@ def single_matrix_hessian_as_printed(X: Tokens, W: QueryKeyWeights, W_V: ValueWe
     return _parts(X, W, W_V, Y)
 
 
-@LEMMA_41.oracle
-def single_matrix_hessian_differentiated(X: Tokens, W: QueryKeyWeights, W_V: ValueWeights, Y: Labels) -> Any:
-    return hessian(single_matrix_loss, ("W", "W"))(X, W, W_V, Y)
-
-
-@LEMMA_41.mutant("a factor 1/L")
-def _(X: Tokens, W: QueryKeyWeights, W_V: ValueWeights, Y: Labels) -> Any:
-    return _parts(X, W, W_V, Y) * rational(1, X.shape[0])
-
-
-@LEMMA_41.mutant("residual with the wrong sign")
-def _(X: Tokens, W: QueryKeyWeights, W_V: ValueWeights, Y: Labels) -> Any:
-    return _parts(X, W, W_V, 2 * single_matrix_attention(X, W, W_V) - Y)
-
-
-@LEMMA_41.counterexample("three tokens 0, 0, 3 under uniform attention, labels 0: printed 54, true 36")
-def three_tokens_under_uniform_attention() -> dict[str, Any]:
-    return {"X": [[0], [0], [3]], "W": [[0]], "W_V": [[1]], "Y": [[0], [0], [0]]}
-
-
-@LEMMA_41.counterexample("the same with labels equal to the outputs, so that only the outer product is left")
-def three_tokens_without_residual() -> dict[str, Any]:
-    return {"X": [[0], [0], [3]], "W": [[0]], "W_V": [[1]], "Y": [[1], [1], [1]]}
+LEMMA_41.oracle(lambda X, W, W_V, Y: hessian(single_matrix_loss, ("W", "W"))(X, W, W_V, Y))
+LEMMA_41.mutant("a factor 1/L", lambda value, X: value * rational(1, X.shape[0]))
+LEMMA_41.mutant("residual with the wrong sign", "Y -> 2 * single_matrix_attention(X, W, W_V) - Y")
+LEMMA_41.counterexample(
+    "three tokens 0, 0, 3 under uniform attention, labels 0: printed 54, true 36",
+    X=[[0], [0], [3]],
+    W=[[0]],
+    W_V=[[1]],
+    Y=[[0], [0], [0]],
+)
+LEMMA_41.counterexample(
+    "the same with labels equal to the outputs, so that only the outer product is left",
+    X=[[0], [0], [3]],
+    W=[[0]],
+    W_V=[[1]],
+    Y=[[1], [1], [1]],
+)
 
 
 LEMMA_41_CORRECTED = Claim(
@@ -181,19 +175,9 @@ def _(X: Tokens, W: QueryKeyWeights, W_V: ValueWeights, Y: Labels) -> Any:
     return concatenate([_outer_first(X, W, W_V, W_V @ W_V.T), _parts(X, W, W_V, Y)], axis=0)
 
 
-@LEMMA_41_CORRECTED.mutant("W_V^T W_V instead of W_V W_V^T")
-def _(X: Tokens, W: QueryKeyWeights, W_V: ValueWeights, Y: Labels) -> Any:
-    return _both(X, W, W_V, Y, _outer_first(X, W, W_V, W_V.T @ W_V))
-
-
-@LEMMA_41_CORRECTED.mutant("W_QK transposed")
-def _(X: Tokens, W: QueryKeyWeights, W_V: ValueWeights, Y: Labels) -> Any:
-    return _both(X, W.T, W_V, Y, _outer_first(X, W.T, W_V, W_V @ W_V.T))
-
-
-@LEMMA_41_CORRECTED.mutant("labels left out of the residual")
-def _(X: Tokens, W: QueryKeyWeights, W_V: ValueWeights, Y: Labels) -> Any:
-    return _both(X, W, W_V, 0 * Y, _outer_first(X, W, W_V, W_V @ W_V.T))
+LEMMA_41_CORRECTED.mutant("W_V^T W_V instead of W_V W_V^T", "W_V @ W_V.T -> W_V.T @ W_V")
+LEMMA_41_CORRECTED.mutant("W_QK transposed", "W -> W.T")
+LEMMA_41_CORRECTED.mutant("labels left out of the residual", "Y -> 0 * Y")
 
 
 # -- its proof ---------------------------------------------------------------------------------------------------------
@@ -234,19 +218,9 @@ def single_matrix_layer_differentiated(X: Tokens, W: QueryKeyWeights, W_V: Value
     return concatenate([first, hessian(single_matrix_attention, ("W", "W"))(X, W, W_V)], axis=0)
 
 
-@EQUATION_22.mutant("W_V not transposed")
-def _(X: Tokens, W: QueryKeyWeights, W_V: ValueWeights) -> Any:
-    return _derivatives(X, W, W_V @ X.T, kron(X, X))
-
-
-@EQUATION_22.mutant("W_QK transposed")
-def _(X: Tokens, W: QueryKeyWeights, W_V: ValueWeights) -> Any:
-    return _derivatives(X, W.T, W_V.T @ X.T, kron(X, X))
-
-
-@EQUATION_22.mutant("divided by the root of d_V")
-def _(X: Tokens, W: QueryKeyWeights, W_V: ValueWeights) -> Any:
-    return _derivatives(X, W, W_V.T @ X.T, kron(X, X) / sqrt(X.shape[1] + 1))
+EQUATION_22.mutant("W_V not transposed", lambda X, W, W_V: _derivatives(X, W, W_V @ X.T, kron(X, X)))
+EQUATION_22.mutant("W_QK transposed", lambda X, W, W_V: _derivatives(X, W.T, W_V.T @ X.T, kron(X, X)))
+EQUATION_22.mutant("divided by the root of d_V", "kron(X, X) -> kron(X, X) / sqrt(X.shape[1] + 1)")
 
 
 # -- which maps a single matrix adds -----------------------------------------------------------------------------------
@@ -285,19 +259,11 @@ def distance_to_the_nearest_product(W: QueryKeyWeights, d_K: QueryKeyDimension) 
     return values[d_K : d_K + 1] if d_K < W.shape[0] else 0 * values[:1]
 
 
-@FUNCTION_CLASS.mutant("a distance of one")
-def _(W: QueryKeyWeights, d_K: QueryKeyDimension) -> Any:
-    return eye(1) + 0 * W[:1, :1]
-
-
-@FUNCTION_CLASS.mutant("half the norm")
-def _(W: QueryKeyWeights, d_K: QueryKeyDimension) -> Any:
-    return singular_values(W)[:1] * rational(1, 2)
-
-
-@FUNCTION_CLASS.counterexample("W_QK = I_2, d_K = 1: every product of a column and a row is at least 1 away")
-def the_identity_is_no_product_of_vectors() -> dict[str, Any]:
-    return {"W": [[1, 0], [0, 1]], "d_K": 1}
+FUNCTION_CLASS.mutant("a distance of one", lambda W: eye(1) + 0 * W[:1, :1])
+FUNCTION_CLASS.mutant("half the norm", lambda W: singular_values(W)[:1] * rational(1, 2))
+FUNCTION_CLASS.counterexample(
+    "W_QK = I_2, d_K = 1: every product of a column and a row is at least 1 away", W=[[1, 0], [0, 1]], d_K=1
+)
 
 
 FUNCTION_CLASS_CORRECTED = Claim(
@@ -379,11 +345,5 @@ def the_single_matrix_itself(P: Factor, R: Factor, d_K: QueryKeyDimension) -> An
     return concatenate([vec_r(A), vec_r(exp(W)), *minors, column(int(d_K + d_K < d_V))], axis=0)
 
 
-@FUNCTION_CLASS_CORRECTED.mutant("without the scale sqrt(d_K)")
-def _(P: Factor, R: Factor, d_K: QueryKeyDimension) -> Any:
-    return _two_factors(P, R, d_K, 1)
-
-
-@FUNCTION_CLASS_CORRECTED.mutant("factors exchanged")
-def _(P: Factor, R: Factor, d_K: QueryKeyDimension) -> Any:
-    return _two_factors(R, P, d_K, sqrt(d_K))
+FUNCTION_CLASS_CORRECTED.mutant("without the scale sqrt(d_K)", scale=1)
+FUNCTION_CLASS_CORRECTED.mutant("factors exchanged", lambda P, R, d_K: _two_factors(R, P, d_K, sqrt(d_K)))

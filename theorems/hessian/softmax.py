@@ -39,24 +39,14 @@ def softmax_entry_hessians(t: Row) -> Any:
     return _entry_hessians(t, lambda a, j, e: (2 * (a @ a.T) + e @ e.T - diag(a) - e @ a.T - a @ e.T) * a[j, 0])
 
 
-@LEMMA_C1_ENTRY.oracle
-def second_derivative_of_softmax(t: Row) -> Any:
-    return hessian(row_softmax, ("T", "T"))(t)
-
-
-@LEMMA_C1_ENTRY.mutant("rank-one term without its factor 2")
-def _(t: Row) -> Any:
-    return _entry_hessians(t, lambda a, j, e: (a @ a.T + e @ e.T - diag(a) - e @ a.T - a @ e.T) * a[j, 0])
-
-
-@LEMMA_C1_ENTRY.mutant("one mixed term dropped")
-def _(t: Row) -> Any:
-    return _entry_hessians(t, lambda a, j, e: (2 * (a @ a.T) + e @ e.T - diag(a) - e @ a.T) * a[j, 0])
-
-
-@LEMMA_C1_ENTRY.mutant("diagonal with the wrong sign")
-def _(t: Row) -> Any:
-    return _entry_hessians(t, lambda a, j, e: (2 * (a @ a.T) + e @ e.T + diag(a) - e @ a.T - a @ e.T) * a[j, 0])
+LEMMA_C1_ENTRY.oracle(lambda t: hessian(row_softmax, ("T", "T"))(t))
+LEMMA_C1_ENTRY.mutant("rank-one term without its factor 2", "2 * (a @ a.T) -> a @ a.T")
+LEMMA_C1_ENTRY.mutant(
+    "one mixed term dropped", curvature=lambda a, j, e: (2 * (a @ a.T) + e @ e.T - diag(a) - e @ a.T) * a[j, 0]
+)
+LEMMA_C1_ENTRY.mutant(
+    "diagonal with the wrong sign", "2 * (a @ a.T) + e @ e.T - diag(a) -> 2 * (a @ a.T) + e @ e.T + diag(a)"
+)
 
 
 REMARK_31_Z1 = Claim(
@@ -78,9 +68,7 @@ def Z_1_by_moments(X: Tokens, T: Logits) -> Any:
     return khatri_rao([X[i : i + 1] for i in range(X.shape[0])], second_central_moments(softmax(T), X))
 
 
-@REMARK_31_Z1.oracle
-def Z_1_by_definition(X: Tokens, T: Logits) -> Any:
-    return Z_1(softmax(T), X)
+REMARK_31_Z1.oracle(lambda X, T: Z_1(softmax(T), X))
 
 
 @REMARK_31_Z1.mutant("moments not centred")
@@ -95,6 +83,4 @@ def _(X: Tokens, T: Logits) -> Any:
     return khatri_rao(second_central_moments(softmax(T), X), [X[i : i + 1] for i in range(X.shape[0])])
 
 
-@REMARK_31_Z1.mutant("attention transposed")
-def _(X: Tokens, T: Logits) -> Any:
-    return khatri_rao([X[i : i + 1] for i in range(X.shape[0])], second_central_moments(softmax(T.T), X))
+REMARK_31_Z1.mutant("attention transposed", "T -> T.T")

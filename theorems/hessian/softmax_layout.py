@@ -51,19 +51,9 @@ def second_softmax_derivative_by_blocks(T: Logits) -> Any:
     return _both_forms(T, unit=lambda i, j: i)
 
 
-@LEMMA_C1_STRUCTURE.oracle
-def second_derivative_of_softmax(T: Logits) -> Any:
-    return concatenate([hessian(row_softmax, ("T", "T"))(T)] * 2, axis=0)
-
-
-@LEMMA_C1_STRUCTURE.mutant("e_j instead of e_i in D_{i,j}")
-def _(T: Logits) -> Any:
-    return _both_forms(T, unit=lambda i, j: j)
-
-
-@LEMMA_C1_STRUCTURE.mutant("Hessian (x) e_i instead of e_i (x) Hessian")
-def _(T: Logits) -> Any:
-    return _both_forms(T, unit=lambda i, j: i, product=lambda e, H: kron(H, e))
+LEMMA_C1_STRUCTURE.oracle(lambda T: concatenate([hessian(row_softmax, ("T", "T"))(T)] * 2, axis=0))
+LEMMA_C1_STRUCTURE.mutant("e_j instead of e_i in D_{i,j}", unit=lambda i, j: j)
+LEMMA_C1_STRUCTURE.mutant("Hessian (x) e_i instead of e_i (x) Hessian", product=lambda e, H: kron(H, e))
 
 
 LEMMA_C1_PROOF = Claim(
@@ -105,16 +95,6 @@ def derivatives_of_the_row(t: Row) -> Any:
     return concatenate([jacobian(row_softmax, "T")(t), second, second], axis=0)
 
 
-@LEMMA_C1_PROOF.mutant("first derivative with the wrong sign")
-def _(t: Row) -> Any:
-    return _steps(t, first=lambda a, e, a_j: (a - e).T * a_j)
-
-
-@LEMMA_C1_PROOF.mutant("product rule with the wrong sign")
-def _(t: Row) -> Any:
-    return _steps(t, first=lambda a, e, a_j: (e - a).T * a_j, sign=-1)
-
-
-@LEMMA_C1_PROOF.mutant("A_{i,:} missing in the first derivative")
-def _(t: Row) -> Any:
-    return _steps(t, first=lambda a, e, a_j: e.T * a_j)
+LEMMA_C1_PROOF.mutant("first derivative with the wrong sign", first=lambda a, e, a_j: (a - e).T * a_j)
+LEMMA_C1_PROOF.mutant("product rule with the wrong sign", sign=-1)
+LEMMA_C1_PROOF.mutant("A_{i,:} missing in the first derivative", first=lambda a, e, a_j: e.T * a_j)

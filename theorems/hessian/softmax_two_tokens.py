@@ -77,24 +77,10 @@ def jacobian_for_two_tokens_as_printed(T: TwoByTwo) -> Any:
     return _jacobian(T, lambda c, d: -c * c)
 
 
-@JACOBIAN.oracle
-def softmax_of_two_rows_differentiated(T: TwoByTwo) -> Any:
-    return jacobian(softmax, "T")(T)
-
-
-@JACOBIAN.mutant("the wrong sign at (4, 3)")
-def _(T: TwoByTwo) -> Any:
-    return _jacobian(T, lambda c, d: c * d)
-
-
-@JACOBIAN.mutant("zero at (4, 3)")
-def _(T: TwoByTwo) -> Any:
-    return _jacobian(T, lambda c, d: 0 * c)
-
-
-@JACOBIAN.counterexample("second row of T = (1, 0), so that a_21 is not a_22")
-def second_row_uneven() -> dict[str, Any]:
-    return {"T": [[0, 0], [1, 0]]}
+JACOBIAN.oracle(lambda T: jacobian(softmax, "T")(T))
+JACOBIAN.mutant("the wrong sign at (4, 3)", lower=lambda c, d: c * d)
+JACOBIAN.mutant("zero at (4, 3)", lower=lambda c, d: 0 * c)
+JACOBIAN.counterexample("second row of T = (1, 0), so that a_21 is not a_22", T=[[0, 0], [1, 0]])
 
 
 JACOBIAN_CORRECTED = Claim(
@@ -118,19 +104,9 @@ def jacobian_for_two_tokens(T: TwoByTwo) -> Any:
     return _jacobian(T, lambda c, d: -c * d)
 
 
-@JACOBIAN_CORRECTED.oracle
-def softmax_jacobian_of_two_rows(T: TwoByTwo) -> Any:
-    return jacobian(softmax, "T")(T)
-
-
-@JACOBIAN_CORRECTED.mutant("as printed")
-def _(T: TwoByTwo) -> Any:
-    return _jacobian(T, lambda c, d: -c * c)
-
-
-@JACOBIAN_CORRECTED.mutant("the wrong sign at (4, 3)")
-def _(T: TwoByTwo) -> Any:
-    return _jacobian(T, lambda c, d: c * d)
+JACOBIAN_CORRECTED.oracle(lambda T: jacobian(softmax, "T")(T))
+JACOBIAN_CORRECTED.mutant("as printed", lower=lambda c, d: -c * c)
+JACOBIAN_CORRECTED.mutant("the wrong sign at (4, 3)", lower=lambda c, d: c * d)
 
 
 # -- the second derivative ---------------------------------------------------------------------------------------------
@@ -183,19 +159,9 @@ def second_derivative_for_two_tokens(T: TwoByTwo) -> Any:
     return _second_derivative(T)
 
 
-@SECOND.oracle
-def softmax_of_two_rows_differentiated_twice(T: TwoByTwo) -> Any:
-    return hessian(softmax, ("T", "T"))(T)
-
-
-@SECOND.mutant("non-zero rows without gaps, as extracted")
-def _(T: TwoByTwo) -> Any:
-    return _second_derivative(T, gaps=False)
-
-
-@SECOND.mutant("b_11 and b_12 exchanged")
-def _(T: TwoByTwo) -> Any:
-    return _second_derivative(T, swapped=True)
+SECOND.oracle(lambda T: hessian(softmax, ("T", "T"))(T))
+SECOND.mutant("non-zero rows without gaps, as extracted", gaps=False)
+SECOND.mutant("b_11 and b_12 exchanged", swapped=True)
 
 
 # -- columns of the stacked Hessians -----------------------------------------------------------------------------------
@@ -238,24 +204,12 @@ def hessians_in_the_printed_columns(T: Logits) -> Any:
     return _kept(T, lambda i, L: i * L)
 
 
-@COLUMNS.oracle
-def stacked_hessians(T: Logits) -> Any:
-    return hessian(softmax, ("T", "T"))(T)
-
-
-@COLUMNS.mutant("one block to the right")
-def _(T: Logits) -> Any:
-    return _kept(T, lambda i, L: i * L + 1)
-
-
-@COLUMNS.mutant("the second sentence")
-def _(T: Logits) -> Any:
-    return _kept(T, lambda i, L: (i - 1) * L + 1)
-
-
-@COLUMNS.counterexample("two tokens, rows (1, 0) and (0, 0): the Hessian of A_11 has a non-zero entry in column 1")
-def uneven_first_row() -> dict[str, Any]:
-    return {"T": [[1, 0], [0, 0]]}
+COLUMNS.oracle(lambda T: hessian(softmax, ("T", "T"))(T))
+COLUMNS.mutant("one block to the right", first=lambda i, L: i * L + 1)
+COLUMNS.mutant("the second sentence", first=lambda i, L: (i - 1) * L + 1)
+COLUMNS.counterexample(
+    "two tokens, rows (1, 0) and (0, 0): the Hessian of A_11 has a non-zero entry in column 1", T=[[1, 0], [0, 0]]
+)
 
 
 COLUMNS_CORRECTED = Claim(
@@ -280,19 +234,9 @@ def hessians_in_their_columns(T: Logits) -> Any:
     return _kept(T, lambda i, L: (i - 1) * L + 1)
 
 
-@COLUMNS_CORRECTED.oracle
-def stacked_hessians_by_differentiation(T: Logits) -> Any:
-    return hessian(softmax, ("T", "T"))(T)
-
-
-@COLUMNS_CORRECTED.mutant("the first sentence")
-def _(T: Logits) -> Any:
-    return _kept(T, lambda i, L: i * L)
-
-
-@COLUMNS_CORRECTED.mutant("one column to the left")
-def _(T: Logits) -> Any:
-    return _kept(T, lambda i, L: (i - 1) * L)
+COLUMNS_CORRECTED.oracle(lambda T: hessian(softmax, ("T", "T"))(T))
+COLUMNS_CORRECTED.mutant("the first sentence", first=lambda i, L: i * L)
+COLUMNS_CORRECTED.mutant("one column to the left", first=lambda i, L: (i - 1) * L)
 
 
 # -- the size of X * X^T * M_3 -----------------------------------------------------------------------------------------
@@ -328,26 +272,10 @@ def printed_size(X: Tokens) -> Any:
     return column(L * d_V**2, d_V)
 
 
-@SIZE.oracle
-def size_when_formed(X: Tokens) -> Any:
-    return _size_of_the_product(X)
-
-
-@SIZE.mutant("L d_V^3 x d_V")
-def _(X: Tokens) -> Any:
-    L, d_V = X.shape
-    return column(L * d_V**3, d_V)
-
-
-@SIZE.mutant("L d_V x d_V^2, the size of Z_1")
-def _(X: Tokens) -> Any:
-    L, d_V = X.shape
-    return column(L * d_V, d_V**2)
-
-
-@SIZE.counterexample("one token in the plane: 8 x 4, not 4 x 2")
-def one_token_in_the_plane() -> dict[str, Any]:
-    return {"X": [[1, 0]]}
+SIZE.oracle(lambda X: _size_of_the_product(X))
+SIZE.mutant("L d_V^3 x d_V", lambda X: column(X.shape[0] * X.shape[1] ** 3, X.shape[1]))
+SIZE.mutant("L d_V x d_V^2, the size of Z_1", lambda X: column(X.shape[0] * X.shape[1], X.shape[1] ** 2))
+SIZE.counterexample("one token in the plane: 8 x 4, not 4 x 2", X=[[1, 0]])
 
 
 SIZE_CORRECTED = Claim(
@@ -371,18 +299,6 @@ def size_of_the_third_moment_product(X: Tokens) -> Any:
     return column(L * d_V**3, d_V**2)
 
 
-@SIZE_CORRECTED.oracle
-def size_of_the_product_formed(X: Tokens) -> Any:
-    return _size_of_the_product(X)
-
-
-@SIZE_CORRECTED.mutant("the printed size")
-def _(X: Tokens) -> Any:
-    L, d_V = X.shape
-    return column(L * d_V**2, d_V)
-
-
-@SIZE_CORRECTED.mutant("one power of d_V more")
-def _(X: Tokens) -> Any:
-    L, d_V = X.shape
-    return column(L * d_V**4, d_V**2)
+SIZE_CORRECTED.oracle(lambda X: _size_of_the_product(X))
+SIZE_CORRECTED.mutant("the printed size", lambda X: column(X.shape[0] * X.shape[1] ** 2, X.shape[1]))
+SIZE_CORRECTED.mutant("one power of d_V more", lambda X: column(X.shape[0] * X.shape[1] ** 4, X.shape[1] ** 2))

@@ -106,14 +106,8 @@ def parts_at_temperature_with_attention_held(
     return stacked(*tempered_parts(X, W_Q, W_K, W_V, Y, t, held=attention_logits(X, W_Q, W_K)))
 
 
-@SCALING.mutant("both by 1/t")
-def _(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, Y: Labels, t: Temperature) -> Any:
-    return _closed(X, W_Q, W_K, W_V, Y, 1 / t, 1 / t)
-
-
-@SCALING.mutant("both by 1/t^2")
-def _(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, Y: Labels, t: Temperature) -> Any:
-    return _closed(X, W_Q, W_K, W_V, Y, 1 / (t * t), 1 / (t * t))
+SCALING.mutant("both by 1/t", lambda X, W_Q, W_K, W_V, Y, t: _closed(X, W_Q, W_K, W_V, Y, 1 / t, 1 / t))
+SCALING.mutant("both by 1/t^2", lambda X, W_Q, W_K, W_V, Y, t: _closed(X, W_Q, W_K, W_V, Y, 1 / (t * t), 1 / (t * t)))
 
 
 FOLLOWING = Claim(
@@ -142,26 +136,18 @@ def scaled_by_temperature_throughout(
     return _closed(X, W_Q, W_K, W_V, Y, 1 / (t * t), 1 / t)
 
 
-@FOLLOWING.oracle
-def parts_at_temperature(
-    X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, Y: Labels, t: Temperature
-) -> Any:
-    return stacked(*tempered_parts(X, W_Q, W_K, W_V, Y, t))
-
-
-@FOLLOWING.mutant("both by 1/t")
-def _(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, Y: Labels, t: Temperature) -> Any:
-    return _closed(X, W_Q, W_K, W_V, Y, 1 / t, 1 / t)
-
-
-@FOLLOWING.mutant("both by 1/t^2")
-def _(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, Y: Labels, t: Temperature) -> Any:
-    return _closed(X, W_Q, W_K, W_V, Y, 1 / (t * t), 1 / (t * t))
-
-
-@FOLLOWING.counterexample("tokens 0 and 2, unit weights, t = 2: A moves from weights exp(4) : 1 to exp(2) : 1")
-def two_tokens_at_two_temperatures() -> dict[str, Any]:
-    return {"X": [[0], [2]], "W_Q": [[1]], "W_K": [[1]], "W_V": [[1]], "Y": [[0], [0]], "t": 2}
+FOLLOWING.oracle(lambda X, W_Q, W_K, W_V, Y, t: stacked(*tempered_parts(X, W_Q, W_K, W_V, Y, t)))
+FOLLOWING.mutant("both by 1/t", lambda X, W_Q, W_K, W_V, Y, t: _closed(X, W_Q, W_K, W_V, Y, 1 / t, 1 / t))
+FOLLOWING.mutant("both by 1/t^2", lambda X, W_Q, W_K, W_V, Y, t: _closed(X, W_Q, W_K, W_V, Y, 1 / (t * t), 1 / (t * t)))
+FOLLOWING.counterexample(
+    "tokens 0 and 2, unit weights, t = 2: A moves from weights exp(4) : 1 to exp(2) : 1",
+    X=[[0], [2]],
+    W_Q=[[1]],
+    W_K=[[1]],
+    W_V=[[1]],
+    Y=[[0], [0]],
+    t=2,
+)
 
 
 AS_WEIGHTS = Claim(
@@ -202,21 +188,9 @@ def parts_at_rescaled_weights(
     return _rescaled(X, W_Q, W_K, W_V, Y, t, 1 / t)
 
 
-@AS_WEIGHTS.oracle
-def parts_at_temperature_by_differentiation(
-    X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, Y: Labels, t: Temperature
-) -> Any:
-    return stacked(*tempered_parts(X, W_Q, W_K, W_V, Y, t))
-
-
-@AS_WEIGHTS.mutant("weights not rescaled")
-def _(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, Y: Labels, t: Temperature) -> Any:
-    return _rescaled(X, W_Q, W_K, W_V, Y, t, 1)
-
-
-@AS_WEIGHTS.mutant("weights multiplied by t")
-def _(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, Y: Labels, t: Temperature) -> Any:
-    return _rescaled(X, W_Q, W_K, W_V, Y, t, t)
+AS_WEIGHTS.oracle(lambda X, W_Q, W_K, W_V, Y, t: stacked(*tempered_parts(X, W_Q, W_K, W_V, Y, t)))
+AS_WEIGHTS.mutant("weights not rescaled", weights=1)
+AS_WEIGHTS.mutant("weights multiplied by t", lambda X, W_Q, W_K, W_V, Y, t: _rescaled(X, W_Q, W_K, W_V, Y, t, t))
 
 
 # -- t to infinity -----------------------------------------------------------------------------------------------------
@@ -287,14 +261,8 @@ def limit_at_large_temperature(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_
     return _limit(X, W_Q, W_K, W_V, Y)
 
 
-@LARGE.part("sequence")
-def ratio_at_large_temperature(scale: int, X: Any, W_Q: Any, W_K: Any, W_V: Any, Y: Any) -> Any:
-    return _ratio(tempered_parts(X, W_Q, W_K, W_V, Y, scale)) * scale
-
-
-@LARGE.mutant("both off-diagonal blocks counted as one")
-def _(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, Y: Labels) -> Any:
-    return _limit(X, W_Q, W_K, W_V, Y, root=False)
+LARGE.part("sequence", lambda scale, X, W_Q, W_K, W_V, Y: _ratio(tempered_parts(X, W_Q, W_K, W_V, Y, scale)) * scale)
+LARGE.mutant("both off-diagonal blocks counted as one", root=False)
 
 
 @LARGE.mutant("attention as at t = 1")
@@ -381,11 +349,5 @@ def ratio_at_small_temperature(scale: int, X: Any, W_Q: Any, W_K: Any, W_V: Any,
     return _ratio(tempered_parts(X, W_Q, W_K, W_V, Y, t)) * t
 
 
-@SMALL.mutant("keys left out")
-def _(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, Y: Labels) -> Any:
-    return _limit_at_one_hot(X, W_Q, W_K, keys=0)
-
-
-@SMALL.mutant("queries left out")
-def _(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, Y: Labels) -> Any:
-    return _limit_at_one_hot(X, W_Q, W_K, queries=0)
+SMALL.mutant("keys left out", keys=0)
+SMALL.mutant("queries left out", queries=0)

@@ -156,14 +156,8 @@ def norms_along_the_scales(generator: Any, samples: int, d: int) -> Any:
     return _norms(generator, samples, d)
 
 
-@FIGURE_3A.mutant("GELU instead of ReLU")
-def _(generator: Any, samples: int, d: int) -> Any:
-    return _norms(generator, samples, d, smooth=True)
-
-
-@FIGURE_3A.mutant("without softmax")
-def _(generator: Any, samples: int, d: int) -> Any:
-    return _norms(generator, samples, d, softmax=False)
+FIGURE_3A.mutant("GELU instead of ReLU", lambda generator, samples, d: _norms(generator, samples, d, smooth=True))
+FIGURE_3A.mutant("without softmax", lambda generator, samples, d: _norms(generator, samples, d, softmax=False))
 
 
 @FIGURE_3A.part("laws")
@@ -206,9 +200,7 @@ def _difference(networks: list[dict[str, list[float]]]) -> float:
     return abs(query - value)
 
 
-@FIGURE_3B.mutant("layer norm in neither")
-def _(generator: Any, samples: int, d: int) -> Any:
-    return _difference(_norms(generator, samples, d)), _difference(_norms(generator, samples, d))
+FIGURE_3B.mutant("layer norm in neither", "_norms(generator, samples, d, norm=True) -> _norms(generator, samples, d)")
 
 
 @FIGURE_3B.mutant("layer norm in the other one")
@@ -266,14 +258,8 @@ def median_entries(generator: Any, samples: int, d: int) -> Any:
     return _medians(generator, samples, d)
 
 
-@FIGURE_1_4.mutant("softmax in both")
-def _(generator: Any, samples: int, d: int) -> Any:
-    return _medians(generator, samples, d, second=True)
-
-
-@FIGURE_1_4.mutant("embeddings of standard deviation 1")
-def _(generator: Any, samples: int, d: int) -> Any:
-    return _medians(generator, samples, d, sigma=1.0)
+FIGURE_1_4.mutant("softmax in both", second=True)
+FIGURE_1_4.mutant("embeddings of standard deviation 1", sigma=1.0)
 
 
 @FIGURE_1_4.part("laws")

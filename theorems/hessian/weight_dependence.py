@@ -94,32 +94,10 @@ def outer_blocks_of_scaled_weights(
     return picked(H, PAIRS["outer"], W_Q.shape[0] * W_Q.shape[1])
 
 
-@WEIGHTS_OUTER.mutant("query block quadratic in W_Q instead of W_K")
-def _(
-    X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, B: Logits, q: Factor, k: Factor, v: Factor
-) -> Any:
-    return _outer(X, W_Q, W_K, W_V, B, q, k, v, {**OUTER, ("Q", "Q"): (2, 0, 2)})
-
-
-@WEIGHTS_OUTER.mutant("query-key block linear in W_V")
-def _(
-    X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, B: Logits, q: Factor, k: Factor, v: Factor
-) -> Any:
-    return _outer(X, W_Q, W_K, W_V, B, q, k, v, {**OUTER, ("Q", "K"): (1, 1, 1)})
-
-
-@WEIGHTS_OUTER.mutant("value-query block linear in W_Q instead of W_K")
-def _(
-    X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, B: Logits, q: Factor, k: Factor, v: Factor
-) -> Any:
-    return _outer(X, W_Q, W_K, W_V, B, q, k, v, {**OUTER, ("V", "Q"): (1, 0, 1)})
-
-
-@WEIGHTS_OUTER.mutant("value block quadratic in W_V")
-def _(
-    X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, B: Logits, q: Factor, k: Factor, v: Factor
-) -> Any:
-    return _outer(X, W_Q, W_K, W_V, B, q, k, v, {**OUTER, ("V", "V"): (0, 0, 2)})
+WEIGHTS_OUTER.mutant("query block quadratic in W_Q instead of W_K", degrees={**OUTER, ("Q", "Q"): (2, 0, 2)})
+WEIGHTS_OUTER.mutant("query-key block linear in W_V", degrees={**OUTER, ("Q", "K"): (1, 1, 1)})
+WEIGHTS_OUTER.mutant("value-query block linear in W_Q instead of W_K", degrees={**OUTER, ("V", "Q"): (1, 0, 1)})
+WEIGHTS_OUTER.mutant("value block quadratic in W_V", degrees={**OUTER, ("V", "V"): (0, 0, 2)})
 
 
 WEIGHTS_FUNCTIONAL = Claim(
@@ -178,46 +156,6 @@ def functional_blocks_of_scaled_weights(
     return picked(H, FUNCTIONAL, W_Q.shape[0] * W_Q.shape[1])
 
 
-@WEIGHTS_FUNCTIONAL.mutant("query block quadratic in W_V, as in H_o")
-def _(
-    X: Tokens,
-    W_Q: QueryWeights,
-    W_K: KeyWeights,
-    W_V: ValueWeights,
-    B: Logits,
-    R: Labels,
-    q: Factor,
-    k: Factor,
-    v: Factor,
-) -> Any:
-    return _functional(X, W_Q, W_K, W_V, B, R, q, k, v, {**FUNCTIONAL, ("Q", "Q"): (0, 2, 2)})
-
-
-@WEIGHTS_FUNCTIONAL.mutant("query block linear in W_K")
-def _(
-    X: Tokens,
-    W_Q: QueryWeights,
-    W_K: KeyWeights,
-    W_V: ValueWeights,
-    B: Logits,
-    R: Labels,
-    q: Factor,
-    k: Factor,
-    v: Factor,
-) -> Any:
-    return _functional(X, W_Q, W_K, W_V, B, R, q, k, v, {**FUNCTIONAL, ("Q", "Q"): (0, 1, 1)})
-
-
-@WEIGHTS_FUNCTIONAL.mutant("value-query block linear in W_V too")
-def _(
-    X: Tokens,
-    W_Q: QueryWeights,
-    W_K: KeyWeights,
-    W_V: ValueWeights,
-    B: Logits,
-    R: Labels,
-    q: Factor,
-    k: Factor,
-    v: Factor,
-) -> Any:
-    return _functional(X, W_Q, W_K, W_V, B, R, q, k, v, {**FUNCTIONAL, ("Q", "V"): (0, 1, 1)})
+WEIGHTS_FUNCTIONAL.mutant("query block quadratic in W_V, as in H_o", degrees={**FUNCTIONAL, ("Q", "Q"): (0, 2, 2)})
+WEIGHTS_FUNCTIONAL.mutant("query block linear in W_K", degrees={**FUNCTIONAL, ("Q", "Q"): (0, 1, 1)})
+WEIGHTS_FUNCTIONAL.mutant("value-query block linear in W_V too", degrees={**FUNCTIONAL, ("Q", "V"): (0, 1, 1)})

@@ -82,9 +82,7 @@ def skew_scores(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, alpha: Alpha) -> 
     return skew_matrix(X, W_Q, W_K, alpha)
 
 
-@SKEW.part("structure")
-def symmetric_part(value: Any) -> Any:
-    return value + value.T
+SKEW.part("structure", lambda value: value + value.T)
 
 
 @SKEW.mutant("symmetric: Q K^T + K Q^T")
@@ -93,9 +91,7 @@ def _(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, alpha: Alpha) -> Any:
     return S + S.T
 
 
-@SKEW.mutant("second product dropped")
-def _(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, alpha: Alpha) -> Any:
-    return X @ W_Q @ (X @ W_K).T * (alpha / sqrt(W_Q.shape[1]))
+SKEW.mutant("second product dropped", lambda X, W_Q, W_K, alpha: X @ W_Q @ (X @ W_K).T * (alpha / sqrt(W_Q.shape[1])))
 
 
 @SKEW.mutant("second product counted twice")
@@ -130,9 +126,7 @@ def special_orthogonal_attention(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, 
     return attention_matrix(X, W_Q, W_K, alpha)
 
 
-@SPECIAL_ORTHOGONAL.part("structure")
-def orthogonality_and_determinant(value: Any) -> Any:
-    return _rotation_defect(value)
+SPECIAL_ORTHOGONAL.part("structure", lambda value: _rotation_defect(value))
 
 
 @SPECIAL_ORTHOGONAL.mutant("exponential of Q K^T alone")
@@ -140,9 +134,9 @@ def _(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, alpha: Alpha) -> Any:
     return expm(X @ W_Q @ (X @ W_K).T * (alpha / sqrt(W_Q.shape[1])))
 
 
-@SPECIAL_ORTHOGONAL.mutant("I + S, to first order")
-def _(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, alpha: Alpha) -> Any:
-    return eye(X.shape[0]) + skew_matrix(X, W_Q, W_K, alpha)
+SPECIAL_ORTHOGONAL.mutant(
+    "I + S, to first order", lambda X, W_Q, W_K, alpha: eye(X.shape[0]) + skew_matrix(X, W_Q, W_K, alpha)
+)
 
 
 @SPECIAL_ORTHOGONAL.mutant("orthogonal with determinant -1")
@@ -314,24 +308,10 @@ def law_and_head_size(a: Skewness, d_v: HeadSize) -> Any:
     return {"a": a, "d_v": d_v}
 
 
-@SCALING.part("structure")
-def excess_variance(value: Any, a: Any, d_v: int) -> Any:
-    return _second_moment(a, d_v, 1) * (value * value) - 1
-
-
-@SCALING.mutant("1 / d_v")
-def _(d_v: HeadSize) -> Any:
-    return rational(1, d_v)
-
-
-@SCALING.mutant("not scaled")
-def _(d_v: HeadSize) -> Any:
-    return rational(1)
-
-
-@SCALING.mutant("1 / sqrt(2 d_v)")
-def _(d_v: HeadSize) -> Any:
-    return 1 / sqrt(2 * d_v)
+SCALING.part("structure", lambda value, a, d_v: _second_moment(a, d_v, 1) * (value * value) - 1)
+SCALING.mutant("1 / d_v", lambda d_v: rational(1, d_v))
+SCALING.mutant("not scaled", lambda: rational(1))
+SCALING.mutant("1 / sqrt(2 d_v)", lambda d_v: 1 / sqrt(2 * d_v))
 
 
 SCALING_SCORES = Claim(
@@ -365,14 +345,8 @@ def excess_variance_of_scores(value: Any, a: Any, d_v: int) -> Any:
     return _second_moment(a, d_v, 2) * (value * value) - 1
 
 
-@SCALING_SCORES.mutant("1 / sqrt(d_v), as in Eq. (5)")
-def _(d_v: HeadSize) -> Any:
-    return 1 / sqrt(d_v)
-
-
-@SCALING_SCORES.mutant("1 / (2 sqrt(d_v))")
-def _(d_v: HeadSize) -> Any:
-    return rational(1, 2) / sqrt(d_v)
+SCALING_SCORES.mutant("1 / sqrt(d_v), as in Eq. (5)", lambda d_v: 1 / sqrt(d_v))
+SCALING_SCORES.mutant("1 / (2 sqrt(d_v))", lambda d_v: rational(1, 2) / sqrt(d_v))
 
 
 # -- ranks -------------------------------------------------------------------------------------------------------------
@@ -426,19 +400,11 @@ def rank_bound(d_v: HeadSize) -> int:
     return 2 * d_v
 
 
-@RANK.part("structure")
-def minors_above_the_bound(value: int, X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, alpha: NonzeroAlpha) -> Any:
-    return elementary_symmetric(skew_matrix(X, W_Q, W_K, alpha), value + 1)
-
-
-@RANK.mutant("d_v")
-def _(d_v: HeadSize) -> int:
-    return d_v
-
-
-@RANK.mutant("2 d_v - 1")
-def _(d_v: HeadSize) -> int:
-    return 2 * d_v - 1
+RANK.part(
+    "structure", lambda value, X, W_Q, W_K, alpha: elementary_symmetric(skew_matrix(X, W_Q, W_K, alpha), value + 1)
+)
+RANK.mutant("d_v", lambda d_v: d_v)
+RANK.mutant("2 d_v - 1", lambda value: value - 1)
 
 
 SINGLE_HEAD_RANK = Claim(
@@ -467,24 +433,10 @@ def assumed_rank(X: Tokens, W_Q: SquareQuery, W_K: SquareWeights, alpha: Nonzero
     return 2 * X.shape[1]
 
 
-@SINGLE_HEAD_RANK.oracle
-def rank_with_a_single_head(X: Tokens, W_Q: SquareQuery, W_K: SquareWeights, alpha: NonzeroAlpha) -> Any:
-    return rank(skew_matrix(X, W_Q, W_K, alpha))
-
-
-@SINGLE_HEAD_RANK.mutant("r = d")
-def _(X: Tokens) -> int:
-    return X.shape[1]
-
-
-@SINGLE_HEAD_RANK.mutant("r = 2d + 1")
-def _(X: Tokens) -> int:
-    return 2 * X.shape[1] + 1
-
-
-@SINGLE_HEAD_RANK.counterexample("d = 1: Q and K are parallel, so S = 0")
-def single_head_of_dimension_one() -> dict[str, Any]:
-    return {"X": [[1], [2]], "W_Q": [[1]], "W_K": [[3]], "alpha": 1}
+SINGLE_HEAD_RANK.oracle(lambda X, W_Q, W_K, alpha: rank(skew_matrix(X, W_Q, W_K, alpha)))
+SINGLE_HEAD_RANK.mutant("r = d", lambda X: X.shape[1])
+SINGLE_HEAD_RANK.mutant("r = 2d + 1", lambda value: value + 1)
+SINGLE_HEAD_RANK.counterexample("d = 1: Q and K are parallel, so S = 0", X=[[1], [2]], W_Q=[[1]], W_K=[[3]], alpha=1)
 
 
 @SINGLE_HEAD_RANK.counterexample("d = 4, N = 8: rank S = 4, as large as d allows, not 8")
@@ -523,22 +475,16 @@ def rank_bound_with_a_single_head(d: Annotated[int, Size("d")]) -> int:
     return d // 2 * 2
 
 
-@SINGLE_HEAD_RANK_AT_MOST_D.part("structure")
-def minors_above_d(value: int, X: Tokens, W_Q: SquareQuery, W_K: SquareWeights, alpha: NonzeroAlpha) -> Any:
-    return elementary_symmetric(skew_matrix(X, W_Q, W_K, alpha), value + 1)
+SINGLE_HEAD_RANK_AT_MOST_D.part(
+    "structure", lambda value, X, W_Q, W_K, alpha: elementary_symmetric(skew_matrix(X, W_Q, W_K, alpha), value + 1)
+)
 
 
 # No mutant goes below rank S <= 1: where S = 0 is all there is, it is not to be found wrong for free.
 
 
-@SINGLE_HEAD_RANK_AT_MOST_D.mutant("one less")
-def _(d: Annotated[int, Size("d")]) -> int:
-    return max(d // 2 * 2 - 1, 1)
-
-
-@SINGLE_HEAD_RANK_AT_MOST_D.mutant("floor(d / 2)")
-def _(d: Annotated[int, Size("d")]) -> int:
-    return max(d // 2, 1)
+SINGLE_HEAD_RANK_AT_MOST_D.mutant("one less", lambda value: max(value - 1, 1))
+SINGLE_HEAD_RANK_AT_MOST_D.mutant("floor(d / 2)", lambda d: max(d // 2, 1))
 
 
 RANK_ATTAINED = Claim(
@@ -585,19 +531,9 @@ def squares_of_two_scores(d_v: HeadSize, alpha: NonzeroAlpha) -> Any:
     return concatenate([vec_r(_gram(first)), vec_r(_gram(second))], axis=0)
 
 
-@RANK_ATTAINED.mutant("rank d_v + 1 with two heads")
-def _(d_v: HeadSize, alpha: NonzeroAlpha) -> Any:
-    return _projections(d_v, alpha, d_v + 1, d_v // 2 * 2)
-
-
-@RANK_ATTAINED.mutant("rank d with a single head, for odd d too")
-def _(d_v: HeadSize, alpha: NonzeroAlpha) -> Any:
-    return _projections(d_v, alpha, 2 * d_v, d_v)
-
-
-@RANK_ATTAINED.mutant("rank 2 at most with a single head")
-def _(d_v: HeadSize, alpha: NonzeroAlpha) -> Any:
-    return _projections(d_v, alpha, 2 * d_v, min(d_v // 2 * 2, 2))
+RANK_ATTAINED.mutant("rank d_v + 1 with two heads", lambda d_v, alpha: _projections(d_v, alpha, d_v + 1, d_v // 2 * 2))
+RANK_ATTAINED.mutant("rank d with a single head, for odd d too", "d_v // 2 * 2 -> d_v")
+RANK_ATTAINED.mutant("rank 2 at most with a single head", "d_v // 2 * 2 -> min(d_v // 2 * 2, 2)")
 
 
 # -- what happens to the rank of the representation --------------------------------------------------------------------
@@ -628,9 +564,7 @@ def _gram(Y: Any) -> Any:
     return Y.T @ Y
 
 
-@REPRESENTATION_RANK.oracle
-def gram_matrix_of_tokens(X: Tokens) -> Any:
-    return X.T @ X
+REPRESENTATION_RANK.oracle(lambda X: X.T @ X)
 
 
 @REPRESENTATION_RANK.mutant("softmax attention")
@@ -638,9 +572,9 @@ def _(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, alpha: Alpha) -> Any:
     return _gram(softmax(X @ W_Q @ (X @ W_K).T * (alpha / sqrt(W_Q.shape[1]))) @ X)
 
 
-@REPRESENTATION_RANK.mutant("I + S, to first order")
-def _(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, alpha: Alpha) -> Any:
-    return _gram(X + skew_matrix(X, W_Q, W_K, alpha) @ X)
+REPRESENTATION_RANK.mutant(
+    "I + S, to first order", lambda X, W_Q, W_K, alpha: _gram(X + skew_matrix(X, W_Q, W_K, alpha) @ X)
+)
 
 
 HEAD_RANK = Claim(
@@ -668,19 +602,9 @@ def rank_after_head(
     return rank(attention(X, W_Q, W_K, W_V, W_O, alpha))
 
 
-@HEAD_RANK.oracle
-def rank_of_tokens(X: Tokens) -> Any:
-    return rank(X)
-
-
-@HEAD_RANK.mutant("attention alone")
-def _(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, alpha: Alpha) -> Any:
-    return rank(attention_matrix(X, W_Q, W_K, alpha) @ X)
-
-
-@HEAD_RANK.mutant("rank of the output weights")
-def _(W_O: OutputWeights) -> Any:
-    return rank(W_O)
+HEAD_RANK.oracle(lambda X: rank(X))
+HEAD_RANK.mutant("attention alone", lambda X, W_Q, W_K, alpha: rank(attention_matrix(X, W_Q, W_K, alpha) @ X))
+HEAD_RANK.mutant("rank of the output weights", lambda W_O: rank(W_O))
 
 
 @HEAD_RANK.counterexample("a token orthogonal to the value weights: the head maps it to 0")
@@ -728,19 +652,9 @@ def gram_matrix_after_head(
     return Y.T @ Y
 
 
-@HEAD_GRAM.mutant("X^T X, as for attention alone")
-def _(X: Tokens) -> Any:
-    return _gram(X)
-
-
-@HEAD_GRAM.mutant("W transposed")
-def _(X: Tokens, W_V: ValueWeights, W_O: OutputWeights) -> Any:
-    return _gram(X @ (W_V @ W_O).T)
-
-
-@HEAD_GRAM.mutant("tokens and value weights dropped")
-def _(W_O: OutputWeights) -> Any:
-    return _gram(W_O)
+HEAD_GRAM.mutant("X^T X, as for attention alone", lambda X: _gram(X))
+HEAD_GRAM.mutant("W transposed", lambda X, W_V, W_O: _gram(X @ (W_V @ W_O).T))
+HEAD_GRAM.mutant("tokens and value weights dropped", lambda W_O: _gram(W_O))
 
 
 # -- causality ---------------------------------------------------------------------------------------------------------
@@ -783,14 +697,8 @@ def attention_back(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, alpha: Alpha) 
     return back
 
 
-@NONCAUSAL.mutant("not weighted by distance")
-def _(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, alpha: Alpha) -> Any:
-    return _ahead(attention_matrix(X, W_Q, W_K, alpha), power=0)
-
-
-@NONCAUSAL.mutant("weighted by the squared distance")
-def _(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, alpha: Alpha) -> Any:
-    return _ahead(attention_matrix(X, W_Q, W_K, alpha), power=2)
+NONCAUSAL.mutant("not weighted by distance", power=0)
+NONCAUSAL.mutant("weighted by the squared distance", power=2)
 
 
 @NONCAUSAL.mutant("softmax attention")
@@ -830,14 +738,8 @@ def softmax_layer(X: Any, scores: Any) -> Any:
     return scores.softmax(-1) @ X
 
 
-@COLLAPSE.mutant("orthogonal attention")
-def _(X: Any, scores: Any) -> Any:
-    return (scores - scores.mT).matrix_exp() @ X
-
-
-@COLLAPSE.mutant("skip connections kept")
-def _(X: Any, scores: Any) -> Any:
-    return X + scores.softmax(-1) @ X
+COLLAPSE.mutant("orthogonal attention", lambda X, scores: (scores - scores.mT).matrix_exp() @ X)
+COLLAPSE.mutant("skip connections kept", lambda value, X: X + value)
 
 
 @COLLAPSE.part("laws")
@@ -888,19 +790,9 @@ def dimension_of_image_with_queries_and_keys(X: Tokens, W_Q: QueryWeights, W_K: 
     return rank(concatenate([skew_matrix(X, W_Q, W_K, alpha), queries_and_keys(X, W_Q, W_K)], axis=1))
 
 
-@IMAGE.mutant("rank of Q K^T alone")
-def _(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, alpha: NonzeroAlpha) -> Any:
-    return rank(X @ W_Q @ (X @ W_K).T)
-
-
-@IMAGE.mutant("columns of Q and K counted")
-def _(W_Q: QueryWeights, W_K: KeyWeights) -> int:
-    return W_Q.shape[1] + W_K.shape[1]
-
-
-@IMAGE.counterexample("one token: S = 0, but Q = K = 1 spans a line")
-def image_of_one_token() -> dict[str, Any]:
-    return {"X": [[1]], "W_Q": [[1]], "W_K": [[1]], "alpha": 1}
+IMAGE.mutant("rank of Q K^T alone", lambda X, W_Q, W_K: rank(X @ W_Q @ (X @ W_K).T))
+IMAGE.mutant("columns of Q and K counted", lambda W_Q, W_K: W_Q.shape[1] + W_K.shape[1])
+IMAGE.counterexample("one token: S = 0, but Q = K = 1 spans a line", X=[[1]], W_Q=[[1]], W_K=[[1]], alpha=1)
 
 
 @IMAGE.counterexample("one head in R^4, three tokens: dim U = 2, but Q and K span R^3")
@@ -954,19 +846,9 @@ def _turned(X: Any, W_Q: Any, W_K: Any, alpha: Any, sign: int = -1) -> Any:
     return M @ concatenate([upper, lower], axis=0) @ (M.T @ M) * (alpha / sqrt(n))
 
 
-@IMAGE_INDEPENDENT.oracle
-def scores_times_queries_and_keys(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, alpha: NonzeroAlpha) -> Any:
-    return skew_matrix(X, W_Q, W_K, alpha) @ queries_and_keys(X, W_Q, W_K)
-
-
-@IMAGE_INDEPENDENT.mutant("sign of the scale reversed")
-def _(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, alpha: NonzeroAlpha) -> Any:
-    return _turned(X, W_Q, W_K, -alpha)
-
-
-@IMAGE_INDEPENDENT.mutant("symmetric instead of skew")
-def _(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, alpha: NonzeroAlpha) -> Any:
-    return _turned(X, W_Q, W_K, alpha, sign=1)
+IMAGE_INDEPENDENT.oracle(lambda X, W_Q, W_K, alpha: skew_matrix(X, W_Q, W_K, alpha) @ queries_and_keys(X, W_Q, W_K))
+IMAGE_INDEPENDENT.mutant("sign of the scale reversed", lambda X, W_Q, W_K, alpha: _turned(X, W_Q, W_K, -alpha))
+IMAGE_INDEPENDENT.mutant("symmetric instead of skew", sign=1)
 
 
 RESTRICTION = Claim(
@@ -1018,14 +900,8 @@ def image_of_orthogonal_vector(value: Any, x: Vector) -> Any:
     return concatenate([value @ x, value.T @ x], axis=1)
 
 
-@RESTRICTION.mutant("Gram matrix of the tokens added")
-def _(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, alpha: Alpha) -> Any:
-    return skew_matrix(X, W_Q, W_K, alpha) + X @ X.T
-
-
-@RESTRICTION.mutant("exp(S) instead of S")
-def _(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, alpha: Alpha) -> Any:
-    return expm(skew_matrix(X, W_Q, W_K, alpha))
+RESTRICTION.mutant("Gram matrix of the tokens added", lambda value, X: value + X @ X.T)
+RESTRICTION.mutant("exp(S) instead of S", lambda value: expm(value))
 
 
 POWERS = Claim(
@@ -1072,15 +948,8 @@ def powers_of_scores(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, alpha: Alpha
     return concatenate(_powers(S), axis=0)
 
 
-@POWERS.mutant("B [S]^(n-1) B^T, so B B^T at n = 1")
-def _(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, alpha: Alpha, B: Basis) -> Any:
-    reduced = B.T @ skew_matrix(X, W_Q, W_K, alpha) @ B
-    return concatenate([B @ power @ B.T for power in [eye(B.shape[1]), *_powers(reduced)[:-1]]], axis=0)
-
-
-@POWERS.mutant("[S] transposed")
-def _(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, alpha: Alpha, B: Basis) -> Any:
-    return powers_through_basis(X, W_Q, W_K, -alpha, B)
+POWERS.mutant("B [S]^(n-1) B^T, so B B^T at n = 1", "_powers(reduced) -> [eye(B.shape[1]), *_powers(reduced)[:-1]]")
+POWERS.mutant("[S] transposed", lambda X, W_Q, W_K, alpha, B: powers_through_basis(X, W_Q, W_K, -alpha, B))
 
 
 SERIES = Claim(
@@ -1133,19 +1002,9 @@ def series_of_scores(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, alpha: Alpha
     return concatenate([*(eye(S.shape[0]) + partial for partial in _partial_sums(S)), expm(S)], axis=0)
 
 
-@SERIES.mutant("I_N dropped")
-def _(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, alpha: Alpha, B: Basis) -> Any:
-    return _members(X, W_Q, W_K, alpha, B, outer=0)
-
-
-@SERIES.mutant("I_r not subtracted")
-def _(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, alpha: Alpha, B: Basis) -> Any:
-    return _members(X, W_Q, W_K, alpha, B, inner=0)
-
-
-@SERIES.mutant("[S] transposed")
-def _(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, alpha: Alpha, B: Basis) -> Any:
-    return _members(X, W_Q, W_K, -alpha, B)
+SERIES.mutant("I_N dropped", outer=0)
+SERIES.mutant("I_r not subtracted", inner=0)
+SERIES.mutant("[S] transposed", lambda X, W_Q, W_K, alpha, B: _members(X, W_Q, W_K, -alpha, B))
 
 
 # -- several layers: Theorem 2.2 ---------------------------------------------------------------------------------------
@@ -1246,23 +1105,11 @@ def output_as_product(
     return _product(attentions[::-1]) @ X @ _product(_values_times_outputs(W_V, W_O))
 
 
-@PRODUCT_FORM.oracle
-def output_by_recursion(
-    X: Tokens, W_Q: LayerQueries, W_K: LayerWeights, W_V: LayerWeights, W_O: LayerWeights, alpha: Alpha
-) -> Any:
-    return _last(X, W_Q, W_K, W_V, W_O, alpha)
-
-
-@PRODUCT_FORM.mutant("A_1 ... A_l")
-def _(X: Tokens, W_Q: LayerQueries, W_K: LayerWeights, W_V: LayerWeights, W_O: LayerWeights, alpha: Alpha) -> Any:
-    attentions = _attention_matrices(X, W_Q, W_K, W_V, W_O, alpha)
-    return _product(attentions) @ X @ _product(_values_times_outputs(W_V, W_O))
-
-
-@PRODUCT_FORM.mutant("weights of the last layer first")
-def _(X: Tokens, W_Q: LayerQueries, W_K: LayerWeights, W_V: LayerWeights, W_O: LayerWeights, alpha: Alpha) -> Any:
-    attentions = _attention_matrices(X, W_Q, W_K, W_V, W_O, alpha)
-    return _product(attentions[::-1]) @ X @ _product(_values_times_outputs(W_V, W_O)[::-1])
+PRODUCT_FORM.oracle(lambda X, W_Q, W_K, W_V, W_O, alpha: _last(X, W_Q, W_K, W_V, W_O, alpha))
+PRODUCT_FORM.mutant("A_1 ... A_l", "attentions[::-1] -> attentions")
+PRODUCT_FORM.mutant(
+    "weights of the last layer first", "_values_times_outputs(W_V, W_O) -> _values_times_outputs(W_V, W_O)[::-1]"
+)
 
 
 @PRODUCT_FORM.mutant("attention matrices all of the first layer's input")
@@ -1391,9 +1238,7 @@ def _(X: Tokens, W_Q: LayerQueries, W_K: LayerWeights, W_V: Any, W_O: Any, alpha
     return _kernel_and_spectrum(_product(_attention_matrices(X, W_Q, W_K, W_V, W_O, alpha)), X)
 
 
-@THEOREM_22.mutant("Sigma_0 itself")
-def _(X: Tokens) -> Any:
-    return _kernel_and_spectrum(eye(X.shape[0]), X)
+THEOREM_22.mutant("Sigma_0 itself", lambda X: _kernel_and_spectrum(eye(X.shape[0]), X))
 
 
 @THEOREM_22.mutant("eigenvalues of the values, X W_1^V")
@@ -1430,14 +1275,8 @@ def counted_tokens(image: Image, patch: PatchSize) -> int:
     return len([whole for whole in patches if whole.shape == (patch, patch)]) + 1
 
 
-@TOKEN_COUNT.mutant("without the [cls] token")
-def _(image: Image, patch: PatchSize) -> int:
-    return 49
-
-
-@TOKEN_COUNT.mutant("patches that overlap by half")
-def _(image: Image, patch: PatchSize) -> int:
-    return 13 * 13 + 1
+TOKEN_COUNT.mutant("without the [cls] token", lambda: 49)
+TOKEN_COUNT.mutant("patches that overlap by half", lambda: 13 * 13 + 1)
 
 
 TRUNCATION = Claim(

@@ -53,26 +53,10 @@ def polar_factor(P: LeftVectors, R: RightVectors) -> Any:
     return P @ R.T
 
 
-@NEWTON_SCHULZ.part("sequence")
-def iterates(scale: int, M: Any) -> Any:
-    return newton_schulz_iterate(M, scale)
-
-
-@NEWTON_SCHULZ.mutant("M divided by its Frobenius norm")
-def _(M: Any) -> Any:
-    return M / frobenius_norm(M)
-
-
-@NEWTON_SCHULZ.mutant("one singular direction reversed")
-def _(P: LeftVectors, R: RightVectors) -> Any:
-    return P @ R.T - 2 * P[:, :1] @ R[:, :1].T
-
-
-@NEWTON_SCHULZ.mutant("one singular direction lost")
-def _(P: LeftVectors, R: RightVectors) -> Any:
-    return P[:, 1:] @ R[:, 1:].T if P.shape[1] > 1 else 0 * P @ R.T
-
-
-@NEWTON_SCHULZ.mutant("squares of the singular values kept")
-def _(P: LeftVectors, s: SingularValues, R: RightVectors) -> Any:
-    return P @ diag(s * s) @ R.T
+NEWTON_SCHULZ.part("sequence", lambda scale, M: newton_schulz_iterate(M, scale))
+NEWTON_SCHULZ.mutant("M divided by its Frobenius norm", lambda M: M / frobenius_norm(M))
+NEWTON_SCHULZ.mutant("one singular direction reversed", lambda value, P, R: value - 2 * P[:, :1] @ R[:, :1].T)
+NEWTON_SCHULZ.mutant(
+    "one singular direction lost", lambda P, R: P[:, 1:] @ R[:, 1:].T if P.shape[1] > 1 else 0 * P @ R.T
+)
+NEWTON_SCHULZ.mutant("squares of the singular values kept", lambda P, s, R: P @ diag(s * s) @ R.T)

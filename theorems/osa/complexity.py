@@ -168,11 +168,7 @@ def counted_layer(
     return applied(B, expm(reduced_scores(B, X @ W_Q, X @ W_K, alpha)), X, W_V, W_O)
 
 
-@COUNTED_LAYER.oracle
-def layer_by_definition(
-    X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, W_O: OutputWeights, alpha: Alpha
-) -> Any:
-    return attention(X, W_Q, W_K, W_V, W_O, alpha)
+COUNTED_LAYER.oracle(lambda X, W_Q, W_K, W_V, W_O, alpha: attention(X, W_Q, W_K, W_V, W_O, alpha))
 
 
 @COUNTED_LAYER.mutant("U not subtracted")
@@ -183,11 +179,7 @@ def _(
     return V + B @ (expm(reduced_scores(B, X @ W_Q, X @ W_K, alpha)) @ (B.T @ V))
 
 
-@COUNTED_LAYER.mutant("query and key exchanged")
-def _(
-    X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, W_O: OutputWeights, alpha: Alpha, B: Basis
-) -> Any:
-    return applied(B, expm(reduced_scores(B, X @ W_K, X @ W_Q, alpha)), X, W_V, W_O)
+COUNTED_LAYER.mutant("query and key exchanged", "W_Q -> W_K; W_K -> W_Q")
 
 
 # -- the naive layer, and what Theorem 2.1 saves -----------------------------------------------------------------------
@@ -212,19 +204,9 @@ def naive_cost(N: Length, d: Width) -> int:
     return N**3
 
 
-@NAIVE_COST.part("cost")
-def operations_of_naive_layer(N: int, d: int) -> int:
-    return _of_layer(naive_orthogonal_attention, N, d).operations
-
-
-@NAIVE_COST.mutant("N^2")
-def _(N: Length, d: Width) -> int:
-    return N**2
-
-
-@NAIVE_COST.mutant("N^2 d, as for softmax attention")
-def _(N: Length, d: Width) -> int:
-    return N**2 * d
+NAIVE_COST.part("cost", lambda N, d: _of_layer(naive_orthogonal_attention, N, d).operations)
+NAIVE_COST.mutant("N^2", lambda N: N**2)
+NAIVE_COST.mutant("N^2 d, as for softmax attention", lambda N, d: N**2 * d)
 
 
 REDUCED_EXPONENTIAL_COST = Claim(
@@ -254,14 +236,8 @@ def length_and_rank(N: Length, r: Rank) -> Any:
     return {"N": N, "r": r}
 
 
-@REDUCED_EXPONENTIAL_COST.part("cost")
-def operations_of_reduced_exponential(r: int) -> int:
-    return count(expm, _empty(r, r)).operations
-
-
-@REDUCED_EXPONENTIAL_COST.mutant("r^2")
-def _(r: Rank) -> int:
-    return r**2
+REDUCED_EXPONENTIAL_COST.part("cost", lambda r: count(expm, _empty(r, r)).operations)
+REDUCED_EXPONENTIAL_COST.mutant("r^2", lambda r: r**2)
 
 
 @REDUCED_EXPONENTIAL_COST.mutant("r^3 / N")
@@ -299,24 +275,10 @@ def cost_of_layer(N: Length, d: Width) -> list[int]:
     return [N * d**2 + d**3] * 2
 
 
-@COST.part("cost")
-def operations_of_layer(N: int, d: int) -> list[int]:
-    return [found.operations for found in _both_bases(N, d)]
-
-
-@COST.mutant("d^3 dropped")
-def _(N: Length, d: Width) -> list[int]:
-    return [N * d**2] * 2
-
-
-@COST.mutant("N d instead of N d^2")
-def _(N: Length, d: Width) -> list[int]:
-    return [N * d + d**3] * 2
-
-
-@COST.mutant("N d^2 dropped")
-def _(N: Length, d: Width) -> list[int]:
-    return [d**3] * 2
+COST.part("cost", lambda N, d: [found.operations for found in _both_bases(N, d)])
+COST.mutant("d^3 dropped", lambda N, d: [N * d**2] * 2)
+COST.mutant("N d instead of N d^2", lambda N, d: [N * d + d**3] * 2)
+COST.mutant("N d^2 dropped", lambda d: [d**3] * 2)
 
 
 MEMORY = Claim(
@@ -339,24 +301,10 @@ def memory_of_layer(N: Length, d: Width) -> list[int]:
     return [N * d + d**2] * 2
 
 
-@MEMORY.part("cost")
-def entries_alive_in_layer(N: int, d: int) -> list[int]:
-    return [found.memory for found in _both_bases(N, d)]
-
-
-@MEMORY.mutant("d^2 dropped")
-def _(N: Length, d: Width) -> list[int]:
-    return [N * d] * 2
-
-
-@MEMORY.mutant("N + d^2")
-def _(N: Length, d: Width) -> list[int]:
-    return [N + d**2] * 2
-
-
-@MEMORY.mutant("d^2 alone")
-def _(N: Length, d: Width) -> list[int]:
-    return [d**2] * 2
+MEMORY.part("cost", lambda N, d: [found.memory for found in _both_bases(N, d)])
+MEMORY.mutant("d^2 dropped", lambda N, d: [N * d] * 2)
+MEMORY.mutant("N + d^2", lambda N, d: [N + d**2] * 2)
+MEMORY.mutant("d^2 alone", lambda d: [d**2] * 2)
 
 
 FORMED = Claim(
@@ -396,14 +344,8 @@ def counts_formed(N: int, d: int) -> list[int]:
     return [found.operations, found.memory]
 
 
-@FORMED.mutant("operations N d^2 + d^3, as in Section 2.4")
-def _(N: Length, d: Width) -> list[int]:
-    return [N * d**2 + d**3, N**2 + N * d + d**2]
-
-
-@FORMED.mutant("memory N d + d^2, as in Section 2.4")
-def _(N: Length, d: Width) -> list[int]:
-    return [N**2 * d + N * d**2 + d**3, N * d + d**2]
+FORMED.mutant("operations N d^2 + d^3, as in Section 2.4", lambda N, d: [N * d**2 + d**3, N**2 + N * d + d**2])
+FORMED.mutant("memory N d + d^2, as in Section 2.4", lambda N, d: [N**2 * d + N * d**2 + d**3, N * d + d**2])
 
 
 SOFTMAX_COST = Claim(
@@ -466,17 +408,13 @@ def cost_and_memory_of_wide_softmax_attention(N: Length, d: Width) -> list[int]:
     return [N**2 * d + N * d**2, N**2 + N * d]
 
 
-@SOFTMAX_COST_WIDE.part("cost")
-def counts_of_wide_softmax_attention(N: int, d: int) -> list[int]:
-    return counts_of_softmax_attention(N, d)
+SOFTMAX_COST_WIDE.part("cost", lambda N, d: counts_of_softmax_attention(N, d))
 
 
 _linear_in_length(SOFTMAX_COST_WIDE)
 
 
-@SOFTMAX_COST_WIDE.mutant("operations N^2 d, memory N^2, as printed for all d")
-def _(N: Length, d: Width) -> list[int]:
-    return [N**2 * d, N**2]
+SOFTMAX_COST_WIDE.mutant("operations N^2 d, memory N^2, as printed for all d", lambda N, d: [N**2 * d, N**2])
 
 
 # -- Table 1 -----------------------------------------------------------------------------------------------------------
@@ -502,34 +440,12 @@ def operations_of_components(N: Length, d: Width) -> list[int]:
     return [N * d**2, N * d**2, N * d**2 + d**3, d**3, N * d**2 + d**3]
 
 
-@TABLE_OPERATIONS.part("cost")
-def counted_operations_of_components(N: int, d: int) -> list[int]:
-    return [found.operations for found in _of_components(N, d)]
-
-
-@TABLE_OPERATIONS.mutant("QR: N d")
-def _(N: Length, d: Width) -> list[int]:
-    return [N * d, N * d**2, N * d**2 + d**3, d**3, N * d**2 + d**3]
-
-
-@TABLE_OPERATIONS.mutant("Newton-Schulz: N d")
-def _(N: Length, d: Width) -> list[int]:
-    return [N * d**2, N * d, N * d**2 + d**3, d**3, N * d**2 + d**3]
-
-
-@TABLE_OPERATIONS.mutant("[S]: N d^2")
-def _(N: Length, d: Width) -> list[int]:
-    return [N * d**2, N * d**2, N * d**2, d**3, N * d**2 + d**3]
-
-
-@TABLE_OPERATIONS.mutant("exp[S]: d^2")
-def _(N: Length, d: Width) -> list[int]:
-    return [N * d**2, N * d**2, N * d**2 + d**3, d**2, N * d**2 + d**3]
-
-
-@TABLE_OPERATIONS.mutant("Eq. (6): N d^2")
-def _(N: Length, d: Width) -> list[int]:
-    return [N * d**2, N * d**2, N * d**2 + d**3, d**3, N * d**2]
+TABLE_OPERATIONS.part("cost", lambda N, d: [found.operations for found in _of_components(N, d)])
+TABLE_OPERATIONS.mutant("QR: N d", lambda N, d: [N * d, N * d**2, N * d**2 + d**3, d**3, N * d**2 + d**3])
+TABLE_OPERATIONS.mutant("Newton-Schulz: N d", lambda N, d: [N * d**2, N * d, N * d**2 + d**3, d**3, N * d**2 + d**3])
+TABLE_OPERATIONS.mutant("[S]: N d^2", lambda N, d: [N * d**2, N * d**2, N * d**2, d**3, N * d**2 + d**3])
+TABLE_OPERATIONS.mutant("exp[S]: d^2", lambda N, d: [N * d**2, N * d**2, N * d**2 + d**3, d**2, N * d**2 + d**3])
+TABLE_OPERATIONS.mutant("Eq. (6): N d^2", lambda N, d: [N * d**2, N * d**2, N * d**2 + d**3, d**3, N * d**2])
 
 
 TABLE_MEMORY = Claim(
@@ -559,19 +475,9 @@ def counted_memory_of_components(N: int, d: int) -> list[int]:
     return [found.memory for found in _of_components(N, d)]
 
 
-@TABLE_MEMORY.mutant("exp[S]: d")
-def _(N: Length, d: Width) -> list[int]:
-    return [N * d, N * d, N * d, d, N * d]
-
-
-@TABLE_MEMORY.mutant("QR and Newton-Schulz: N")
-def _(N: Length, d: Width) -> list[int]:
-    return [N, N, N * d, d**2, N * d]
-
-
-@TABLE_MEMORY.mutant("Eq. (6): d^2")
-def _(N: Length, d: Width) -> list[int]:
-    return [N * d, N * d, N * d, d**2, d**2]
+TABLE_MEMORY.mutant("exp[S]: d", lambda N, d: [N * d, N * d, N * d, d, N * d])
+TABLE_MEMORY.mutant("QR and Newton-Schulz: N", lambda N, d: [N, N, N * d, d**2, N * d])
+TABLE_MEMORY.mutant("Eq. (6): d^2", lambda N, d: [N * d, N * d, N * d, d**2, d**2])
 
 
 TABLE_MEMORY_WIDE = Claim(
@@ -595,21 +501,9 @@ def memory_of_components_at_any_width(N: Length, d: Width) -> list[int]:
     return [N * d, N * d + d**2, N * d + d**2, d**2, N * d + d**2]
 
 
-@TABLE_MEMORY_WIDE.part("cost")
-def counted_memory_of_components_at_any_width(N: int, d: int) -> list[int]:
-    return counted_memory_of_components(N, d)
-
-
-@TABLE_MEMORY_WIDE.mutant("Newton-Schulz: N d, as printed")
-def _(N: Length, d: Width) -> list[int]:
-    return [N * d, N * d, N * d + d**2, d**2, N * d + d**2]
-
-
-@TABLE_MEMORY_WIDE.mutant("[S]: N d, as printed")
-def _(N: Length, d: Width) -> list[int]:
-    return [N * d, N * d + d**2, N * d, d**2, N * d + d**2]
-
-
-@TABLE_MEMORY_WIDE.mutant("Eq. (6): N d, as printed")
-def _(N: Length, d: Width) -> list[int]:
-    return [N * d, N * d + d**2, N * d + d**2, d**2, N * d]
+TABLE_MEMORY_WIDE.part("cost", lambda N, d: counted_memory_of_components(N, d))
+TABLE_MEMORY_WIDE.mutant(
+    "Newton-Schulz: N d, as printed", lambda N, d: [N * d, N * d, N * d + d**2, d**2, N * d + d**2]
+)
+TABLE_MEMORY_WIDE.mutant("[S]: N d, as printed", lambda N, d: [N * d, N * d + d**2, N * d, d**2, N * d + d**2])
+TABLE_MEMORY_WIDE.mutant("Eq. (6): N d, as printed", lambda N, d: [N * d, N * d + d**2, N * d + d**2, d**2, N * d])

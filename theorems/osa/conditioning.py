@@ -231,24 +231,16 @@ def second_term_as_printed(A: AttentionMatrix, W_V: ValueWeights, W_O: OutputWei
     return kron(W_V @ W_O, A)
 
 
-@J2_FORM.oracle
-def jacobian_with_attention_frozen(A: AttentionMatrix, X: Tokens, W_V: ValueWeights, W_O: OutputWeights) -> Any:
-    return jacobian(lambda X: A @ X @ W_V @ W_O, "X", COLUMN)(X)
-
-
-@J2_FORM.mutant("factors exchanged")
-def _(A: AttentionMatrix, W_V: ValueWeights, W_O: OutputWeights) -> Any:
-    return kron(A, W_V @ W_O)
-
-
-@J2_FORM.mutant("halved")
-def _(A: AttentionMatrix, W_V: ValueWeights, W_O: OutputWeights) -> Any:
-    return kron(W_V @ W_O, A) * rational(1, 2)
-
-
-@J2_FORM.counterexample("one token, d = 2: W^V W^O = e_1 e_2^T, while x W^V W^O depends on x_1 alone")
-def off_diagonal() -> dict[str, Any]:
-    return {"A": [[1]], "X": [[1, 0]], "W_V": [[1], [0]], "W_O": [[0, 1]]}
+J2_FORM.oracle(lambda A, X, W_V, W_O: jacobian(lambda X: A @ X @ W_V @ W_O, "X", COLUMN)(X))
+J2_FORM.mutant("factors exchanged", lambda A, W_V, W_O: kron(A, W_V @ W_O))
+J2_FORM.mutant("halved", lambda value: value * rational(1, 2))
+J2_FORM.counterexample(
+    "one token, d = 2: W^V W^O = e_1 e_2^T, while x W^V W^O depends on x_1 alone",
+    A=[[1]],
+    X=[[1, 0]],
+    W_V=[[1], [0]],
+    W_O=[[0, 1]],
+)
 
 
 J2_FORM_CORRECTED = Claim(
@@ -303,10 +295,7 @@ def jacobian_and_its_power_sums(A: AttentionMatrix, X: Tokens, W_V: ValueWeights
     return concatenate([vec_r(J), column(*_power_sums(J @ J.T, J.shape[0]))], axis=0)
 
 
-@J2_FORM_CORRECTED.mutant("not transposed, as printed")
-def _(A: AttentionMatrix, W_V: ValueWeights, W_O: OutputWeights) -> Any:
-    W = W_V @ W_O
-    return concatenate([vec_r(kron(W, A)), _products_of_power_sums(W, A)], axis=0)
+J2_FORM_CORRECTED.mutant("not transposed, as printed", "W.T -> W")
 
 
 @J2_FORM_CORRECTED.mutant("sums of singular values instead of products")
@@ -360,19 +349,11 @@ def allowed_deviation(delta: Annotated[Any, Real(0.0, 1.0)]) -> Any:
     return delta
 
 
-@EQUATION_98.oracle
-def deviation_of_second_term(A: AttentionMatrix, W_V: ValueWeights, W_O: OutputWeights) -> Any:
-    return _largest_deviation(singular_values(kron((W_V @ W_O).T, A))[: A.shape[0] * W_V.shape[1]])
-
-
-@EQUATION_98.mutant("delta / 2")
-def _(delta: Any) -> Any:
-    return delta * rational(1, 2)
-
-
-@EQUATION_98.mutant("delta^2")
-def _(delta: Any) -> Any:
-    return delta * delta
+EQUATION_98.oracle(
+    lambda A, W_V, W_O: _largest_deviation(singular_values(kron((W_V @ W_O).T, A))[: A.shape[0] * W_V.shape[1]])
+)
+EQUATION_98.mutant("delta / 2", lambda delta: delta * rational(1, 2))
+EQUATION_98.mutant("delta^2", lambda delta: delta * delta)
 
 
 C3_KAPPA_J2 = Claim(
@@ -428,14 +409,12 @@ def second_term_condition_number(
     return effective_condition_number(J_2, X.shape[0] * W_V.shape[1]) - 1
 
 
-@C3_KAPPA_J2.mutant("delta / 2")
-def _(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, alpha: Alpha, epsilon: Epsilon, K: Steps) -> Any:
-    return _excess(_delta(X, W_Q, W_K, alpha, epsilon, K) * rational(1, 2))
-
-
-@C3_KAPPA_J2.mutant("delta^2")
-def _(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, alpha: Alpha, epsilon: Epsilon, K: Steps) -> Any:
-    return _excess(_square(_delta(X, W_Q, W_K, alpha, epsilon, K)))
+C3_KAPPA_J2.mutant(
+    "delta / 2", "_delta(X, W_Q, W_K, alpha, epsilon, K) -> _delta(X, W_Q, W_K, alpha, epsilon, K) * rational(1, 2)"
+)
+C3_KAPPA_J2.mutant(
+    "delta^2", lambda X, W_Q, W_K, alpha, epsilon, K: _excess(_square(_delta(X, W_Q, W_K, alpha, epsilon, K)))
+)
 
 
 # -- J_1 is linear in alpha --------------------------------------------------------------------------------------------
@@ -489,14 +468,10 @@ def _(arrays: dict[str, Any], sizes: dict[str, int], rng: Any) -> None:
     arrays["D"][:, 0, 1], arrays["D"][:, 1, 0] = 1, -1
 
 
-@NEWTON_SCHULZ_DIFFERENTIAL.mutant("||dM_0||_F, without sqrt 2")
-def _(D: Direction) -> Any:
-    return frobenius_norm(D)
-
-
-@NEWTON_SCHULZ_DIFFERENTIAL.mutant("sqrt 2 times the spectral norm of dM_0, halved")
-def _(D: Direction) -> Any:
-    return spectral_norm(D) * sqrt(2) * rational(1, 2)
+NEWTON_SCHULZ_DIFFERENTIAL.mutant("||dM_0||_F, without sqrt 2", lambda D: frobenius_norm(D))
+NEWTON_SCHULZ_DIFFERENTIAL.mutant(
+    "sqrt 2 times the spectral norm of dM_0, halved", lambda D: spectral_norm(D) * sqrt(2) * rational(1, 2)
+)
 
 
 THEOREM_C3 = Claim(
@@ -540,19 +515,9 @@ def norm_of_first_term(
     return spectral_norm(_first_term(X, W_Q, W_K, W_V, W_O, alpha, epsilon, K))
 
 
-@THEOREM_C3.mutant("quadratic in alpha")
-def _(X: Tokens, W_V: ValueWeights, alpha: Alpha) -> Any:
-    return _linear(X, W_V, _square(alpha))
-
-
-@THEOREM_C3.mutant("linear in ||X||_2")
-def _(X: Tokens, W_V: ValueWeights, alpha: Alpha) -> Any:
-    return _linear(X, W_V, absolute(alpha)) / spectral_norm(X)
-
-
-@THEOREM_C3.mutant("C / 10")
-def _(X: Tokens, W_V: ValueWeights, alpha: Alpha) -> Any:
-    return _linear(X, W_V, absolute(alpha)) * rational(1, 10)
+THEOREM_C3.mutant("quadratic in alpha", lambda X, W_V, alpha: _linear(X, W_V, _square(alpha)))
+THEOREM_C3.mutant("linear in ||X||_2", lambda value, X: value / spectral_norm(X))
+THEOREM_C3.mutant("C / 10", lambda value: value * rational(1, 10))
 
 
 NEAR_IDENTITY = Claim(
@@ -586,14 +551,8 @@ def distances_from_identity(
     return column(*(spectral_norm(A - eye(X.shape[0])) for A in found))
 
 
-@NEAR_IDENTITY.mutant("halved")
-def _(X: Tokens, W_Q: QueryWeights, alpha: Alpha) -> Any:
-    return distance_from_identity_bound(X, W_Q, alpha) * rational(1, 2)
-
-
-@NEAR_IDENTITY.mutant("quadratic in alpha")
-def _(X: Tokens, W_Q: QueryWeights, alpha: Alpha) -> Any:
-    return distance_from_identity_bound(X, W_Q, alpha * alpha)
+NEAR_IDENTITY.mutant("halved", lambda value: value * rational(1, 2))
+NEAR_IDENTITY.mutant("quadratic in alpha", lambda X, W_Q, alpha: distance_from_identity_bound(X, W_Q, alpha * alpha))
 
 
 # -- singular values of J: F.7 -----------------------------------------------------------------------------------------
@@ -708,16 +667,8 @@ def projected_jacobian(
     return kron(W_O.T @ W_O, eye(X.shape[0])) @ _sum_of_terms(X, A, dA, W_V, W_O)
 
 
-@JACOBIAN_RANGE.oracle
-def unprojected_jacobian(
-    X: Tokens, A: AttentionMatrix, dA: AttentionDerivative, W_V: ValueWeights, W_O: OutputWeights
-) -> Any:
-    return _sum_of_terms(X, A, dA, W_V, W_O)
-
-
-@JACOBIAN_RANGE.mutant("projection on the columns of W_V")
-def _(X: Tokens, A: AttentionMatrix, dA: AttentionDerivative, W_V: ValueWeights, W_O: OutputWeights) -> Any:
-    return kron(W_V @ W_V.T, eye(X.shape[0])) @ _sum_of_terms(X, A, dA, W_V, W_O)
+JACOBIAN_RANGE.oracle(lambda X, A, dA, W_V, W_O: _sum_of_terms(X, A, dA, W_V, W_O))
+JACOBIAN_RANGE.mutant("projection on the columns of W_V", "W_O.T @ W_O -> W_V @ W_V.T")
 
 
 @JACOBIAN_RANGE.mutant("projection after J")
@@ -725,9 +676,9 @@ def _(X: Tokens, A: AttentionMatrix, dA: AttentionDerivative, W_V: ValueWeights,
     return _sum_of_terms(X, A, dA, W_V, W_O) @ kron(W_O.T @ W_O, eye(X.shape[0]))
 
 
-@JACOBIAN_RANGE.mutant("factors of the projection exchanged")
-def _(X: Tokens, A: AttentionMatrix, dA: AttentionDerivative, W_V: ValueWeights, W_O: OutputWeights) -> Any:
-    return kron(eye(X.shape[0]), W_O.T @ W_O) @ _sum_of_terms(X, A, dA, W_V, W_O)
+JACOBIAN_RANGE.mutant(
+    "factors of the projection exchanged", "W_O.T @ W_O -> eye(X.shape[0]); eye(X.shape[0]) -> W_O.T @ W_O"
+)
 
 
 def _first_norm(X: Any, W_Q: Any, W_K: Any, W_V: Any, W_O: Any, alpha: Any, epsilon: Any, K: int) -> Any:
@@ -811,19 +762,9 @@ def radius_of_perturbed(J_1: Square, delta: Margin) -> Any:
     return delta + spectral_norm(J_1)
 
 
-@PERTURBED.oracle
-def deviation_of_perturbed(P: Columns, s: Weights, R: Columns, J_1: Square) -> Any:
-    return _largest_deviation(singular_values(P @ diag(s) @ R.T + J_1))
-
-
-@PERTURBED.mutant("||J_1||_2 dropped")
-def _(delta: Margin) -> Any:
-    return delta
-
-
-@PERTURBED.mutant("halved")
-def _(J_1: Square, delta: Margin) -> Any:
-    return (delta + spectral_norm(J_1)) * rational(1, 2)
+PERTURBED.oracle(lambda P, s, R, J_1: _largest_deviation(singular_values(P @ diag(s) @ R.T + J_1)))
+PERTURBED.mutant("||J_1||_2 dropped", lambda delta: delta)
+PERTURBED.mutant("halved", lambda value: value * rational(1, 2))
 
 
 @PERTURBED.counterexample("J_2 = diag(1, 0), J_1 = diag(0, 1/10): the singular value 1/10 is not in [9/10, 11/10]")
@@ -1019,28 +960,13 @@ def condition_number_excess_without_delta(X: Tokens, W_V: ValueWeights, alpha: P
     return _excess(_total_perturbation(X, W_V, alpha))
 
 
-@ARBITRARILY_CLOSE.oracle
-def excess_of_condition_number(
-    X: Tokens,
-    W_Q: QueryWeights,
-    W_K: KeyWeights,
-    W_V: ValueWeights,
-    W_O: OutputWeights,
-    alpha: PositiveAlpha,
-    epsilon: Epsilon,
-    K: Steps,
-) -> Any:
-    return _condition_number(X, W_Q, W_K, W_V, W_O, alpha, epsilon, K) - 1
-
-
-@ARBITRARILY_CLOSE.mutant("t^2")
-def _(X: Tokens, W_V: ValueWeights, alpha: PositiveAlpha) -> Any:
-    return _excess(_square(_total_perturbation(X, W_V, alpha)))
-
-
-@ARBITRARILY_CLOSE.mutant("t / 100")
-def _(X: Tokens, W_V: ValueWeights, alpha: PositiveAlpha) -> Any:
-    return _excess(_total_perturbation(X, W_V, alpha) * rational(1, 100))
+ARBITRARILY_CLOSE.oracle(
+    lambda X, W_Q, W_K, W_V, W_O, alpha, epsilon, K: _condition_number(X, W_Q, W_K, W_V, W_O, alpha, epsilon, K) - 1
+)
+ARBITRARILY_CLOSE.mutant("t^2", lambda X, W_V, alpha: _excess(_square(_total_perturbation(X, W_V, alpha))))
+ARBITRARILY_CLOSE.mutant(
+    "t / 100", lambda X, W_V, alpha: _excess(_total_perturbation(X, W_V, alpha) * rational(1, 100))
+)
 
 
 # -- QR instead of Newton-Schulz: footnote 4 and Remark C.5 ------------------------------------------------------------
@@ -1117,26 +1043,10 @@ def first_term_bound_for_qr(X: Tokens, W_V: ValueWeights, alpha: Alpha) -> Any:
     return _unit(X, W_V, absolute(alpha)) * 2
 
 
-@REMARK_C5.oracle
-def norm_of_first_term_for_qr(
-    X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, W_O: OutputWeights, alpha: Alpha
-) -> Any:
-    return spectral_norm(_first_term(X, W_Q, W_K, W_V, W_O, alpha))
-
-
-@REMARK_C5.mutant("C halved")
-def _(X: Tokens, W_V: ValueWeights, alpha: Alpha) -> Any:
-    return first_term_bound_for_qr(X, W_V, alpha) * rational(1, 2)
-
-
-@REMARK_C5.mutant("quadratic in alpha")
-def _(X: Tokens, W_V: ValueWeights, alpha: Alpha) -> Any:
-    return first_term_bound_for_qr(X, W_V, alpha * alpha)
-
-
-@REMARK_C5.mutant("linear in ||X||_2")
-def _(X: Tokens, W_V: ValueWeights, alpha: Alpha) -> Any:
-    return first_term_bound_for_qr(X, W_V, alpha) / spectral_norm(X)
+REMARK_C5.oracle(lambda X, W_Q, W_K, W_V, W_O, alpha: spectral_norm(_first_term(X, W_Q, W_K, W_V, W_O, alpha)))
+REMARK_C5.mutant("C halved", lambda value: value * rational(1, 2))
+REMARK_C5.mutant("quadratic in alpha", lambda X, W_V, alpha: first_term_bound_for_qr(X, W_V, alpha * alpha))
+REMARK_C5.mutant("linear in ||X||_2", lambda value, X: value / spectral_norm(X))
 
 
 REMARK_C5_CONDITION = Claim(
@@ -1177,21 +1087,11 @@ def condition_number_excess_for_qr(X: Tokens, W_V: ValueWeights, alpha: Positive
     return _excess(_linear_for_qr(X, W_V, alpha))
 
 
-@REMARK_C5_CONDITION.oracle
-def condition_number_for_qr(
-    X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, W_O: OutputWeights, alpha: PositiveAlpha
-) -> Any:
-    return _condition_number(X, W_Q, W_K, W_V, W_O, alpha, None, None) - 1
-
-
-@REMARK_C5_CONDITION.mutant("C / 4")
-def _(X: Tokens, W_V: ValueWeights, alpha: PositiveAlpha) -> Any:
-    return _excess(_linear_for_qr(X, W_V, alpha) * rational(1, 4))
-
-
-@REMARK_C5_CONDITION.mutant("(C alpha)^2")
-def _(X: Tokens, W_V: ValueWeights, alpha: PositiveAlpha) -> Any:
-    return _excess(_square(_linear_for_qr(X, W_V, alpha)))
+REMARK_C5_CONDITION.oracle(
+    lambda X, W_Q, W_K, W_V, W_O, alpha: _condition_number(X, W_Q, W_K, W_V, W_O, alpha, None, None) - 1
+)
+REMARK_C5_CONDITION.mutant("C / 4", lambda X, W_V, alpha: _excess(_linear_for_qr(X, W_V, alpha) * rational(1, 4)))
+REMARK_C5_CONDITION.mutant("(C alpha)^2", lambda X, W_V, alpha: _excess(_square(_linear_for_qr(X, W_V, alpha))))
 
 
 # -- a network of blocks: footnote 2 -----------------------------------------------------------------------------------
@@ -1253,9 +1153,7 @@ def worse_of_two_blocks(J_1: WideBlock, J_2: OtherWideBlock) -> Any:
     return _larger(effective_condition_number(J_1, n), effective_condition_number(J_2, n))
 
 
-@SIDE_BY_SIDE.oracle
-def condition_number_side_by_side(J_1: WideBlock, J_2: OtherWideBlock) -> Any:
-    return effective_condition_number(concatenate([J_1, J_2], axis=1), J_1.shape[0])
+SIDE_BY_SIDE.oracle(lambda J_1, J_2: effective_condition_number(concatenate([J_1, J_2], axis=1), J_1.shape[0]))
 
 
 @SIDE_BY_SIDE.mutant("the better conditioned block")
@@ -1264,9 +1162,7 @@ def _(J_1: WideBlock, J_2: OtherWideBlock) -> Any:
     return a + b - _larger(a, b)
 
 
-@SIDE_BY_SIDE.mutant("its square root")
-def _(J_1: WideBlock, J_2: OtherWideBlock) -> Any:
-    return sqrt(worse_of_two_blocks(J_1, J_2))
+SIDE_BY_SIDE.mutant("its square root", lambda value: sqrt(value))
 
 
 FOOTNOTE_2 = Claim(
@@ -1332,9 +1228,7 @@ def _(U_2: Columns, s_2: Weights, V_2: Columns, U_1: Columns, s_1: Weights, V_1:
     return a + b - _larger(a, b)
 
 
-@FOOTNOTE_2.mutant("its square root")
-def _(U_2: Columns, s_2: Weights, V_2: Columns, U_1: Columns, s_1: Weights, V_1: Columns) -> Any:
-    return sqrt(worse_condition_number(U_2, s_2, V_2, U_1, s_1, V_1))
+FOOTNOTE_2.mutant("its square root", lambda value: sqrt(value))
 
 
 @FOOTNOTE_2.counterexample("J_1 = J_2 = diag(2, 1): the product has condition number 4")

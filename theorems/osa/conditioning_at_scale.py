@@ -129,14 +129,8 @@ def both_above_one(formula: Any, generator: Any, samples: int, N: int, d: int, d
     ]
 
 
-@PAPER_SCALE.mutant("alpha = 0.001")
-def _(generator: Any, N: int, d: int, d_v: int, K: int) -> Any:
-    return _norms(untrained_head(generator, N, d, d_v, K, 0.001, 1.0))
-
-
-@PAPER_SCALE.mutant("tokens with standard deviation 0.02")
-def _(generator: Any, N: int, d: int, d_v: int, K: int) -> Any:
-    return _norms(untrained_head(generator, N, d, d_v, K, VALUES["alpha"], EMBEDDINGS))
+PAPER_SCALE.mutant("alpha = 0.001", alpha=0.001)
+PAPER_SCALE.mutant("tokens with standard deviation 0.02", scale=EMBEDDINGS)
 
 
 SMALL_TOKENS = Claim(
@@ -189,11 +183,5 @@ def singular_values_in_the_interval(
     return tests
 
 
-@SMALL_TOKENS.mutant("C alpha^2")
-def _(head: Head) -> Any:
-    return head.bound * VALUES["alpha"], float((singular_values(head.A) - 1).abs().max())
-
-
-@SMALL_TOKENS.mutant("C / 20")
-def _(head: Head) -> Any:
-    return head.bound / 20, float((singular_values(head.A) - 1).abs().max())
+SMALL_TOKENS.mutant("C alpha^2", 'head.bound -> head.bound * VALUES["alpha"]')
+SMALL_TOKENS.mutant("C / 20", lambda head: (head.bound / 20, float((singular_values(head.A) - 1).abs().max())))

@@ -80,36 +80,12 @@ def attention_jacobian(
     return _two_terms(X, W_Q, W_K, W_V, W_O, alpha)
 
 
-@THEOREM_C1.oracle
-def attention_jacobian_by_differentiation(
-    X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, W_O: OutputWeights, alpha: Alpha
-) -> Any:
-    return jacobian(attention, "X", COLUMN)(X, W_Q, W_K, W_V, W_O, alpha)
-
-
-@THEOREM_C1.mutant("W_V W_O not transposed in J_2")
-def _(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, W_O: OutputWeights, alpha: Alpha) -> Any:
-    return _two_terms(X, W_Q, W_K, W_V, W_O, alpha, second=lambda WT, A: kron(WT.T, A))
-
-
-@THEOREM_C1.mutant("A transposed in J_2")
-def _(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, W_O: OutputWeights, alpha: Alpha) -> Any:
-    return _two_terms(X, W_Q, W_K, W_V, W_O, alpha, second=lambda WT, A: kron(WT, A.T))
-
-
-@THEOREM_C1.mutant("factors of J_2 exchanged, as for row-major vec")
-def _(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, W_O: OutputWeights, alpha: Alpha) -> Any:
-    return _two_terms(X, W_Q, W_K, W_V, W_O, alpha, second=lambda WT, A: kron(A, WT))
-
-
-@THEOREM_C1.mutant("factors of J_1 exchanged")
-def _(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, W_O: OutputWeights, alpha: Alpha) -> Any:
-    return _two_terms(X, W_Q, W_K, W_V, W_O, alpha, first=lambda XW, identity: kron(identity, XW))
-
-
-@THEOREM_C1.mutant("J_1 dropped")
-def _(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, W_O: OutputWeights, alpha: Alpha) -> Any:
-    return _two_terms(X, W_Q, W_K, W_V, W_O, alpha, first=lambda XW, identity: kron(XW, identity) * 0)
+THEOREM_C1.oracle(lambda X, W_Q, W_K, W_V, W_O, alpha: jacobian(attention, "X", COLUMN)(X, W_Q, W_K, W_V, W_O, alpha))
+THEOREM_C1.mutant("W_V W_O not transposed in J_2", second=lambda WT, A: kron(WT.T, A))
+THEOREM_C1.mutant("A transposed in J_2", second=lambda WT, A: kron(WT, A.T))
+THEOREM_C1.mutant("factors of J_2 exchanged, as for row-major vec", second=lambda WT, A: kron(A, WT))
+THEOREM_C1.mutant("factors of J_1 exchanged", first=lambda XW, identity: kron(identity, XW))
+THEOREM_C1.mutant("J_1 dropped", first=lambda XW, identity: kron(XW, identity) * 0)
 
 
 # -- the weights of queries and keys -----------------------------------------------------------------------------------
@@ -160,19 +136,9 @@ def nonzero_singular_values_are_one(value: Any, W_Q: QueryWeights) -> Any:
     return concatenate([cube, ones(1, value.shape[1]) * excess], axis=0)
 
 
-@THEOREM_C2.mutant("skew part with its factor 1/2")
-def _(W_Q: QueryWeights, W_K: KeyWeights) -> Any:
-    return (W_Q @ W_K.T - W_K @ W_Q.T) * rational(1, 2)
-
-
-@THEOREM_C2.mutant("second product dropped")
-def _(W_Q: QueryWeights, W_K: KeyWeights) -> Any:
-    return W_Q @ W_K.T
-
-
-@THEOREM_C2.mutant("key instead of query in the first product")
-def _(W_Q: QueryWeights, W_K: KeyWeights) -> Any:
-    return W_K @ W_K.T - W_K @ W_Q.T
+THEOREM_C2.mutant("skew part with its factor 1/2", lambda W_Q, W_K: (W_Q @ W_K.T - W_K @ W_Q.T) * rational(1, 2))
+THEOREM_C2.mutant("second product dropped", lambda W_Q, W_K: W_Q @ W_K.T)
+THEOREM_C2.mutant("key instead of query in the first product", lambda W_Q, W_K: W_K @ W_K.T - W_K @ W_Q.T)
 
 
 # -- sampling from the Stiefel manifold --------------------------------------------------------------------------------
@@ -233,9 +199,7 @@ def _signs(R: Any) -> Any:
     return diagonal.new_ones(()).where(diagonal >= 0, -1.0)
 
 
-@ALGORITHM_1.mutant("no sign correction")
-def _(n: int, m: int, generator: Any, samples: int) -> Any:
-    return _factors(n, m, generator, samples)[0]
+ALGORITHM_1.mutant("no sign correction", lambda n, m, generator, samples: _factors(n, m, generator, samples)[0])
 
 
 @ALGORITHM_1.mutant("sign of |R_ii|")

@@ -207,19 +207,9 @@ def kronecker_times_vec(A: LeftFactor, B: RightFactor, C: Middle) -> Any:
     return kron(A, B) @ vec_c(C)
 
 
-@KRON_VEC.oracle
-def vec_of_product(A: LeftFactor, B: RightFactor, C: Middle) -> Any:
-    return vec_c(B @ C @ A.T)
-
-
-@KRON_VEC.mutant("factors exchanged")
-def _(A: LeftFactor, B: RightFactor, C: Middle) -> Any:
-    return kron(B, A) @ vec_c(C)
-
-
-@KRON_VEC.mutant("rows stacked instead of columns")
-def _(A: LeftFactor, B: RightFactor, C: Middle) -> Any:
-    return kron(A, B) @ vec_r(C)
+KRON_VEC.oracle(lambda A, B, C: vec_c(B @ C @ A.T))
+KRON_VEC.mutant("factors exchanged", lambda A, B, C: kron(B, A) @ vec_c(C))
+KRON_VEC.mutant("rows stacked instead of columns", lambda A, B, C: kron(A, B) @ vec_r(C))
 
 
 EQUATION_48 = Claim(
@@ -256,15 +246,8 @@ def partial_jacobians(A: AttentionMatrix, X: Tokens, W_V: ValueWeights, W_O: Out
     return concatenate([jacobian(_head, name, COLUMN)(A, X, W) for name in ("A", "X")], axis=1)
 
 
-@EQUATION_48.mutant("A transposed")
-def _(A: AttentionMatrix, X: Tokens, W_V: ValueWeights, W_O: OutputWeights) -> Any:
-    return factors_of_attention_and_tokens(A.T, X, W_V, W_O)
-
-
-@EQUATION_48.mutant("W_V W_O not transposed beside A")
-def _(A: AttentionMatrix, X: Tokens, W_V: ValueWeights, W_O: OutputWeights) -> Any:
-    W = W_V @ W_O
-    return concatenate([kron((X @ W).T, eye(A.shape[0])), kron(W, A)], axis=1)
+EQUATION_48.mutant("A transposed", lambda A, X, W_V, W_O: factors_of_attention_and_tokens(A.T, X, W_V, W_O))
+EQUATION_48.mutant("W_V W_O not transposed beside A", "W.T -> W")
 
 
 @EQUATION_48.mutant("factors exchanged, as for row-major vec")
@@ -304,24 +287,12 @@ def factor_of_weights_as_printed(A: AttentionMatrix, W_V: ValueWeights) -> Any:
     return kron(eye(W_V.shape[1]), A)
 
 
-@EQUATION_49.oracle
-def jacobian_in_the_weights(A: AttentionMatrix, X: Tokens, W_V: ValueWeights, W_O: OutputWeights) -> Any:
-    return jacobian(_head, "W", COLUMN)(A, X, W_V @ W_O)
-
-
-@EQUATION_49.mutant("A dropped")
-def _(A: AttentionMatrix, W_V: ValueWeights) -> Any:
-    return kron(eye(W_V.shape[1]), A * 0 + eye(A.shape[0]))
-
-
-@EQUATION_49.mutant("factors exchanged")
-def _(A: AttentionMatrix, W_V: ValueWeights) -> Any:
-    return kron(A, eye(W_V.shape[1]))
-
-
-@EQUATION_49.counterexample("one token, d = d_v = 1: d(A X W) = A X dW is 2 dW, not dW")
-def one_token_twice_one() -> dict[str, Any]:
-    return {"A": [[1]], "X": [[2]], "W_V": [[1]], "W_O": [[1]]}
+EQUATION_49.oracle(lambda A, X, W_V, W_O: jacobian(_head, "W", COLUMN)(A, X, W_V @ W_O))
+EQUATION_49.mutant("A dropped", lambda A, W_V: kron(eye(W_V.shape[1]), A * 0 + eye(A.shape[0])))
+EQUATION_49.mutant("factors exchanged", lambda A, W_V: kron(A, eye(W_V.shape[1])))
+EQUATION_49.counterexample(
+    "one token, d = d_v = 1: d(A X W) = A X dW is 2 dW, not dW", A=[[1]], X=[[2]], W_V=[[1]], W_O=[[1]]
+)
 
 
 EQUATION_49_CORRECTED = Claim(
@@ -352,24 +323,10 @@ def factor_of_weights(A: AttentionMatrix, X: Tokens) -> Any:
     return kron(eye(X.shape[1]), A @ X)
 
 
-@EQUATION_49_CORRECTED.oracle
-def jacobian_in_the_weights_again(A: AttentionMatrix, X: Tokens, W_V: ValueWeights, W_O: OutputWeights) -> Any:
-    return jacobian(_head, "W", COLUMN)(A, X, W_V @ W_O)
-
-
-@EQUATION_49_CORRECTED.mutant("A transposed")
-def _(A: AttentionMatrix, X: Tokens) -> Any:
-    return kron(eye(X.shape[1]), A.T @ X)
-
-
-@EQUATION_49_CORRECTED.mutant("A dropped")
-def _(A: AttentionMatrix, X: Tokens) -> Any:
-    return kron(eye(X.shape[1]), X)
-
-
-@EQUATION_49_CORRECTED.mutant("twice")
-def _(A: AttentionMatrix, X: Tokens) -> Any:
-    return kron(eye(X.shape[1]), A @ X * 2)
+EQUATION_49_CORRECTED.oracle(lambda A, X, W_V, W_O: jacobian(_head, "W", COLUMN)(A, X, W_V @ W_O))
+EQUATION_49_CORRECTED.mutant("A transposed", lambda A, X: kron(eye(X.shape[1]), A.T @ X))
+EQUATION_49_CORRECTED.mutant("A dropped", lambda X: kron(eye(X.shape[1]), X))
+EQUATION_49_CORRECTED.mutant("twice", lambda A, X: kron(eye(X.shape[1]), A @ X * 2))
 
 
 # -- value and output weights ------------------------------------------------------------------------------------------
@@ -407,14 +364,8 @@ def d_v_singular_values_are_one(value: Any, W_V: ValueWeights) -> Any:
     return concatenate([cube, ones(1, value.shape[1]) * (total(value * value) - W_V.shape[1])], axis=0)
 
 
-@C1_KAPPA.mutant("first column of U doubled")
-def _(W_V: ValueWeights, W_O: OutputWeights) -> Any:
-    return W_V @ W_O + W_V[:, :1] @ W_O[:1]
-
-
-@C1_KAPPA.mutant("sum with the transpose")
-def _(W_V: ValueWeights, W_O: OutputWeights) -> Any:
-    return W_V @ W_O + W_O.T @ W_V.T
+C1_KAPPA.mutant("first column of U doubled", lambda value, W_V, W_O: value + W_V[:, :1] @ W_O[:1])
+C1_KAPPA.mutant("sum with the transpose", lambda value, W_V, W_O: value + W_O.T @ W_V.T)
 
 
 # -- query and key weights ---------------------------------------------------------------------------------------------
@@ -443,19 +394,9 @@ def token_dimension(W_Q: QueryWeights) -> Any:
     return W_Q.shape[0]
 
 
-@C2_DIMS.oracle
-def columns_of_queries_and_keys(W_Q: QueryWeights, W_K: KeyWeights) -> Any:
-    return W_Q.shape[1] + W_K.shape[1]
-
-
-@C2_DIMS.mutant("d - d_v, as for h > 2")
-def _(W_Q: QueryWeights) -> Any:
-    return W_Q.shape[0] - W_Q.shape[1]
-
-
-@C2_DIMS.mutant("d - 1")
-def _(W_Q: QueryWeights) -> Any:
-    return W_Q.shape[0] - 1
+C2_DIMS.oracle(lambda W_Q, W_K: W_Q.shape[1] + W_K.shape[1])
+C2_DIMS.mutant("d - d_v, as for h > 2", lambda value, W_Q: value - W_Q.shape[1])
+C2_DIMS.mutant("d - 1", lambda value: value - 1)
 
 
 EQUATION_53 = Claim(
@@ -494,14 +435,8 @@ def squares_and_projection(W_Q: QueryWeights, W_K: KeyWeights) -> Any:
     return concatenate([W @ W.T, -(W @ W), M @ inverse(M.T @ M) @ M.T], axis=0)
 
 
-@EQUATION_53.mutant("difference instead of sum")
-def _(W_Q: QueryWeights, W_K: KeyWeights) -> Any:
-    return _three_times(W_Q @ W_Q.T - W_K @ W_K.T)
-
-
-@EQUATION_53.mutant("mixed products")
-def _(W_Q: QueryWeights, W_K: KeyWeights) -> Any:
-    return _three_times(W_Q @ W_K.T + W_K @ W_Q.T)
+EQUATION_53.mutant("difference instead of sum", lambda W_Q, W_K: _three_times(W_Q @ W_Q.T - W_K @ W_K.T))
+EQUATION_53.mutant("mixed products", lambda W_Q, W_K: _three_times(W_Q @ W_K.T + W_K @ W_Q.T))
 
 
 VIA_GENERATOR = Claim(
@@ -551,26 +486,12 @@ def jacobian_through_generator(
     return _generated(X, query_key_generator(W_Q, W_K), W_V, W_O, alpha)
 
 
-@VIA_GENERATOR.oracle
-def jacobian_of_the_layer(
-    X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, W_O: OutputWeights, alpha: Alpha
-) -> Any:
-    return jacobian(attention, "X", COLUMN)(X, W_Q, W_K, W_V, W_O, alpha)
-
-
-@VIA_GENERATOR.mutant("through W_Q W_K^T alone")
-def _(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, W_O: OutputWeights, alpha: Alpha) -> Any:
-    return _generated(X, W_Q @ W_K.T, W_V, W_O, alpha)
-
-
-@VIA_GENERATOR.mutant("through the symmetric part")
-def _(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, W_O: OutputWeights, alpha: Alpha) -> Any:
-    return _generated(X, W_Q @ W_K.T + W_K @ W_Q.T, W_V, W_O, alpha)
-
-
-@VIA_GENERATOR.mutant("sign reversed")
-def _(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, W_O: OutputWeights, alpha: Alpha) -> Any:
-    return _generated(X, query_key_generator(W_K, W_Q), W_V, W_O, alpha)
+VIA_GENERATOR.oracle(
+    lambda X, W_Q, W_K, W_V, W_O, alpha: jacobian(attention, "X", COLUMN)(X, W_Q, W_K, W_V, W_O, alpha)
+)
+VIA_GENERATOR.mutant("through W_Q W_K^T alone", "query_key_generator(W_Q, W_K) -> W_Q @ W_K.T")
+VIA_GENERATOR.mutant("through the symmetric part", "query_key_generator(W_Q, W_K) -> W_Q @ W_K.T + W_K @ W_Q.T")
+VIA_GENERATOR.mutant("sign reversed", "W_Q -> W_K; W_K -> W_Q")
 
 
 SAME_GENERATOR = Assumption(
@@ -626,21 +547,11 @@ def newton_schulz_jacobian(
     return _attention_jacobian(X, W_Q, W_K, alpha, epsilon, K)
 
 
-@VIA_GENERATOR_NEWTON_SCHULZ.oracle
-def at_other_weights(
-    X: Tokens, P_Q: OtherQueryWeights, P_K: OtherKeyWeights, alpha: Alpha, epsilon: Epsilon, K: Steps
-) -> Any:
-    return _attention_jacobian(X, P_Q, P_K, alpha, epsilon, K)
-
-
-@VIA_GENERATOR_NEWTON_SCHULZ.mutant("halved")
-def _(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, alpha: Alpha, epsilon: Epsilon, K: Steps) -> Any:
-    return _attention_jacobian(X, W_Q, W_K, alpha, epsilon, K) * rational(1, 2)
-
-
-@VIA_GENERATOR_NEWTON_SCHULZ.mutant("queries and keys exchanged")
-def _(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, alpha: Alpha, epsilon: Epsilon, K: Steps) -> Any:
-    return _attention_jacobian(X, W_K, W_Q, alpha, epsilon, K)
+VIA_GENERATOR_NEWTON_SCHULZ.oracle(
+    lambda X, P_Q, P_K, alpha, epsilon, K: _attention_jacobian(X, P_Q, P_K, alpha, epsilon, K)
+)
+VIA_GENERATOR_NEWTON_SCHULZ.mutant("halved", lambda value: value * rational(1, 2))
+VIA_GENERATOR_NEWTON_SCHULZ.mutant("queries and keys exchanged", "W_Q -> W_K; W_K -> W_Q")
 
 
 @VIA_GENERATOR_NEWTON_SCHULZ.counterexample("queries doubled, keys halved, no Newton-Schulz step")
@@ -649,9 +560,7 @@ def queries_doubled() -> dict[str, Any]:
     return {"X": [[1, 0], [0, 1]], **columns, "alpha": 1, "epsilon": 1, "K": 0}
 
 
-@VIA_GENERATOR_NEWTON_SCHULZ.counterexample("the same after two steps")
-def queries_doubled_after_two_steps() -> dict[str, Any]:
-    return {**queries_doubled(), "K": 2}
+VIA_GENERATOR_NEWTON_SCHULZ.counterexample("the same after two steps", lambda: {**queries_doubled(), "K": 2})
 
 
 VIA_GENERATOR_ORTHONORMAL = Claim(
@@ -704,23 +613,11 @@ def newton_schulz_jacobian_of_orthonormal(
     return _attention_jacobian(X, W_Q, W_K, alpha, epsilon, K)
 
 
-@VIA_GENERATOR_ORTHONORMAL.oracle
-def at_rotated_weights(
-    X: Tokens, P_Q: OtherQueryWeights, P_K: OtherKeyWeights, alpha: Alpha, epsilon: Epsilon, K: Steps
-) -> Any:
-    return _attention_jacobian(X, P_Q, P_K, alpha, epsilon, K)
-
-
-@VIA_GENERATOR_ORTHONORMAL.mutant("queries times 8 and keys over 8, which keeps W~")
-def _(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, alpha: Alpha, epsilon: Epsilon, K: Steps) -> Any:
-    return _attention_jacobian(X, W_Q * 8, W_K * rational(1, 8), alpha, epsilon, K)
-
-
-@VIA_GENERATOR_ORTHONORMAL.mutant("queries and keys exchanged")
-def _(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, alpha: Alpha, epsilon: Epsilon, K: Steps) -> Any:
-    return _attention_jacobian(X, W_K, W_Q, alpha, epsilon, K)
-
-
-@VIA_GENERATOR_ORTHONORMAL.mutant("one more Newton-Schulz step")
-def _(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, alpha: Alpha, epsilon: Epsilon, K: Steps) -> Any:
-    return _attention_jacobian(X, W_Q, W_K, alpha, epsilon, K + 1)
+VIA_GENERATOR_ORTHONORMAL.oracle(
+    lambda X, P_Q, P_K, alpha, epsilon, K: _attention_jacobian(X, P_Q, P_K, alpha, epsilon, K)
+)
+VIA_GENERATOR_ORTHONORMAL.mutant(
+    "queries times 8 and keys over 8, which keeps W~", "W_Q -> W_Q * 8; W_K -> W_K * rational(1, 8)"
+)
+VIA_GENERATOR_ORTHONORMAL.mutant("queries and keys exchanged", "W_Q -> W_K; W_K -> W_Q")
+VIA_GENERATOR_ORTHONORMAL.mutant("one more Newton-Schulz step", "K -> K + 1")

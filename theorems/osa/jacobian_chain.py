@@ -143,24 +143,10 @@ def basis_jacobian_bound(epsilon: Epsilon, K: Steps) -> Any:
     return 1 / epsilon * rational(3**K, 2**K)
 
 
-@LEMMA_F6.oracle
-def norm_of_basis_jacobian(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, epsilon: Epsilon, K: Steps) -> Any:
-    return spectral_norm(_basis_jacobian(X, W_Q, W_K, epsilon, K))
-
-
-@LEMMA_F6.mutant("1 / eps, whatever K")
-def _(epsilon: Epsilon) -> Any:
-    return 1 / epsilon
-
-
-@LEMMA_F6.mutant("one step fewer")
-def _(epsilon: Epsilon, K: Steps) -> Any:
-    return 1 / epsilon * rational(2 * 3**K, 3 * 2**K)
-
-
-@LEMMA_F6.mutant("eps dropped")
-def _(epsilon: Epsilon, K: Steps) -> Any:
-    return epsilon / epsilon * rational(3**K, 2**K)
+LEMMA_F6.oracle(lambda X, W_Q, W_K, epsilon, K: spectral_norm(_basis_jacobian(X, W_Q, W_K, epsilon, K)))
+LEMMA_F6.mutant("1 / eps, whatever K", lambda epsilon: 1 / epsilon)
+LEMMA_F6.mutant("one step fewer", lambda epsilon, K: 1 / epsilon * rational(2 * 3**K, 3 * 2**K))
+LEMMA_F6.mutant("eps dropped", lambda epsilon, K: epsilon / epsilon * rational(3**K, 2**K))
 
 
 # -- Lemma F.7: the differential of the exponential --------------------------------------------------------------------
@@ -205,15 +191,8 @@ def exponential_jacobian(S: Square) -> Any:
     return _integral(kron(identity, S), kron(S.T, identity))
 
 
-@EQUATION_79.oracle
-def exponential_by_differentiation(S: Square) -> Any:
-    return jacobian(expm, "A", COLUMN)(S)
-
-
-@EQUATION_79.mutant("S not transposed")
-def _(S: Square) -> Any:
-    identity = eye(S.shape[0])
-    return _integral(kron(identity, S), kron(S, identity))
+EQUATION_79.oracle(lambda S: jacobian(expm, "A", COLUMN)(S))
+EQUATION_79.mutant("S not transposed", "S.T -> S")
 
 
 @EQUATION_79.mutant("factors exchanged, as for row-major vec")
@@ -255,24 +234,10 @@ def exponential_jacobian_bound(S: Square) -> Any:
     return 1
 
 
-@LEMMA_F7.oracle
-def norm_of_exponential_jacobian(S: Square) -> Any:
-    return spectral_norm(jacobian(expm, "A", COLUMN)(S))
-
-
-@LEMMA_F7.mutant("1 / 2")
-def _(S: Square) -> Any:
-    return spectral_norm(S) * 0 + rational(1, 2)
-
-
-@LEMMA_F7.mutant("decaying with ||S||_2")
-def _(S: Square) -> Any:
-    return exp(-spectral_norm(S))
-
-
-@LEMMA_F7.mutant("||S||_2")
-def _(S: Square) -> Any:
-    return spectral_norm(S)
+LEMMA_F7.oracle(lambda S: spectral_norm(jacobian(expm, "A", COLUMN)(S)))
+LEMMA_F7.mutant("1 / 2", lambda S: spectral_norm(S) * 0 + rational(1, 2))
+LEMMA_F7.mutant("decaying with ||S||_2", lambda S: exp(-spectral_norm(S)))
+LEMMA_F7.mutant("||S||_2", lambda S: spectral_norm(S))
 
 
 # -- Lemma F.8: the skew matrix ----------------------------------------------------------------------------------------
@@ -392,21 +357,9 @@ def skew_jacobian(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, alpha: Alpha) -
     return _skew_factor(X @ W.T, X @ W, commutation_matrix(*X.shape), alpha, W_Q.shape[1])
 
 
-@EQUATION_83.oracle
-def skew_matrix_by_differentiation(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, alpha: Alpha) -> Any:
-    return jacobian(skew_matrix, "X", COLUMN)(X, W_Q, W_K, alpha)
-
-
-@EQUATION_83.mutant("W~ not transposed in the first term")
-def _(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, alpha: Alpha) -> Any:
-    W = query_key_generator(W_Q, W_K)
-    return _skew_factor(X @ W, X @ W, commutation_matrix(*X.shape), alpha, W_Q.shape[1])
-
-
-@EQUATION_83.mutant("K transposed")
-def _(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, alpha: Alpha) -> Any:
-    W = query_key_generator(W_Q, W_K)
-    return _skew_factor(X @ W.T, X @ W, commutation_matrix(*X.shape).T, alpha, W_Q.shape[1])
+EQUATION_83.oracle(lambda X, W_Q, W_K, alpha: jacobian(skew_matrix, "X", COLUMN)(X, W_Q, W_K, alpha))
+EQUATION_83.mutant("W~ not transposed in the first term", "W.T -> W")
+EQUATION_83.mutant("K transposed", "commutation_matrix(*X.shape) -> commutation_matrix(*X.shape).T")
 
 
 @EQUATION_83.mutant("K dropped")
@@ -452,15 +405,8 @@ def one_commutation_matrix(B: Rectangle) -> Any:
     return _there_and_back(B, K, K)
 
 
-@COMMUTATION.oracle
-def vectorisations(B: Rectangle) -> Any:
-    return _transposed_and_original(B)
-
-
-@COMMUTATION.mutant("K doubled")
-def _(B: Rectangle) -> Any:
-    K = commutation_matrix(*B.shape)
-    return _there_and_back(B, K + K, K)
+COMMUTATION.oracle(lambda B: _transposed_and_original(B))
+COMMUTATION.mutant("K doubled", "_there_and_back(B, K, K) -> _there_and_back(B, K + K, K)")
 
 
 @COMMUTATION.mutant("K = I")
@@ -469,9 +415,9 @@ def _(B: Rectangle) -> Any:
     return _there_and_back(B, identity, identity)
 
 
-@COMMUTATION.counterexample("B = e_1 e_2^T, 2 x 3: K e_3 = e_2 is vec B^T, but K e_2 = e_4 is not vec B = e_3")
-def one_entry() -> dict[str, Any]:
-    return {"B": [[0, 1, 0], [0, 0, 0]]}
+COMMUTATION.counterexample(
+    "B = e_1 e_2^T, 2 x 3: K e_3 = e_2 is vec B^T, but K e_2 = e_4 is not vec B = e_3", B=[[0, 1, 0], [0, 0, 0]]
+)
 
 
 COMMUTATION_CORRECTED = Claim(
@@ -496,21 +442,9 @@ def commutation_there_and_back(B: Rectangle) -> Any:
     return _there_and_back(B, K, K.T)
 
 
-@COMMUTATION_CORRECTED.oracle
-def vectorisations_again(B: Rectangle) -> Any:
-    return _transposed_and_original(B)
-
-
-@COMMUTATION_CORRECTED.mutant("K there and back, as printed")
-def _(B: Rectangle) -> Any:
-    K = commutation_matrix(*B.shape)
-    return _there_and_back(B, K, K)
-
-
-@COMMUTATION_CORRECTED.mutant("K transposed")
-def _(B: Rectangle) -> Any:
-    K = commutation_matrix(*B.shape)
-    return _there_and_back(B, K.T, K)
+COMMUTATION_CORRECTED.oracle(lambda B: _transposed_and_original(B))
+COMMUTATION_CORRECTED.mutant("K there and back, as printed", "K.T -> K")
+COMMUTATION_CORRECTED.mutant("K transposed", "K -> K.T; K.T -> K")
 
 
 LEMMA_F8 = Claim(
@@ -547,24 +481,10 @@ def skew_jacobian_bound(X: Tokens, W_Q: QueryWeights, alpha: Alpha) -> Any:
     return _step(X, W_Q, alpha) * 2
 
 
-@LEMMA_F8.oracle
-def norm_of_skew_jacobian(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, alpha: Alpha) -> Any:
-    return spectral_norm(jacobian(skew_matrix, "X", COLUMN)(X, W_Q, W_K, alpha))
-
-
-@LEMMA_F8.mutant("C halved")
-def _(X: Tokens, W_Q: QueryWeights, alpha: Alpha) -> Any:
-    return _step(X, W_Q, alpha)
-
-
-@LEMMA_F8.mutant("quadratic in alpha")
-def _(X: Tokens, W_Q: QueryWeights, alpha: Alpha) -> Any:
-    return _step(X, W_Q, alpha * alpha) * 2
-
-
-@LEMMA_F8.mutant("d_v^{5/2} instead of sqrt(d_v)")
-def _(X: Tokens, W_Q: QueryWeights, alpha: Alpha) -> Any:
-    return _step(X, W_Q, alpha) * 2 / (W_Q.shape[1] * W_Q.shape[1])
+LEMMA_F8.oracle(lambda X, W_Q, W_K, alpha: spectral_norm(jacobian(skew_matrix, "X", COLUMN)(X, W_Q, W_K, alpha)))
+LEMMA_F8.mutant("C halved", lambda X, W_Q, alpha: _step(X, W_Q, alpha))
+LEMMA_F8.mutant("quadratic in alpha", lambda X, W_Q, alpha: _step(X, W_Q, alpha * alpha) * 2)
+LEMMA_F8.mutant("d_v^{5/2} instead of sqrt(d_v)", lambda value, W_Q: value / (W_Q.shape[1] * W_Q.shape[1]))
 
 
 # -- the first term of J: Eq. (84) -------------------------------------------------------------------------------------
@@ -729,9 +649,7 @@ _weighted_86("right B held fixed", (1, 1, 0))
 _weighted_86("sign of the last term", (1, 1, -1))
 
 
-@EQUATION_86.mutant("I not subtracted")
-def _(B: Factor, S: Square, dB: FactorDirection, dS: SquareDirection) -> Any:
-    return _terms_of_86(B, S, dB, dS) + dB @ B.T + B @ dB.T
+EQUATION_86.mutant("I not subtracted", lambda value, B, dB: value + dB @ B.T + B @ dB.T)
 
 
 EQUATION_93 = Claim(
@@ -763,9 +681,7 @@ def reduced_differential(B: Factor, S: AttentionMatrix, dB: FactorDirection, dS:
     return _terms_of_93(B, S, dB, dS)
 
 
-@EQUATION_93.oracle
-def reduced_along_a_line(B: Factor, S: AttentionMatrix, dB: FactorDirection, dS: SkewDirection) -> Any:
-    return _slope(lambda t: (B + t * dB).T @ (S + t * dS) @ (B + t * dB), B)
+EQUATION_93.oracle(lambda B, S, dB, dS: _slope(lambda t: (B + t * dB).T @ (S + t * dS) @ (B + t * dB), B))
 
 
 def _weighted_93(name: str, keep: tuple[int, int, int]) -> None:
@@ -1226,16 +1142,6 @@ def norms_of_terms(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, alpha: Alpha, 
     return column(*(spectral_norm(term) for term in terms))
 
 
-@ORDERS.mutant("quadratic in alpha")
-def _(X: Tokens, W_Q: QueryWeights, alpha: Alpha) -> Any:
-    return _units(X, W_Q, alpha * alpha)
-
-
-@ORDERS.mutant("not growing with ||X||_2")
-def _(X: Tokens, W_Q: QueryWeights, alpha: Alpha) -> Any:
-    return _units(X, W_Q, alpha) / spectral_norm(X)
-
-
-@ORDERS.mutant("a tenth")
-def _(X: Tokens, W_Q: QueryWeights, alpha: Alpha) -> Any:
-    return _units(X, W_Q, alpha) * rational(1, 10)
+ORDERS.mutant("quadratic in alpha", lambda X, W_Q, alpha: _units(X, W_Q, alpha * alpha))
+ORDERS.mutant("not growing with ||X||_2", lambda value, X: value / spectral_norm(X))
+ORDERS.mutant("a tenth", lambda value: value * rational(1, 10))

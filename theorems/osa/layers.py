@@ -93,32 +93,10 @@ def _through_basis(
     return V + B @ ((expm(S) - eye(B.shape[1]) * dropped) @ (B.T @ V))
 
 
-@LOW_RANK_LAYER.oracle
-def attention_by_definition(
-    X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, W_O: OutputWeights, alpha: Alpha
-) -> Any:
-    return attention(X, W_Q, W_K, W_V, W_O, alpha)
-
-
-@LOW_RANK_LAYER.mutant("[S] symmetric instead of skew")
-def _(
-    X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, W_O: OutputWeights, alpha: Alpha, B: Basis
-) -> Any:
-    return _through_basis(X, W_Q, W_K, W_V, W_O, alpha, B, sign=1)
-
-
-@LOW_RANK_LAYER.mutant("I_r not subtracted")
-def _(
-    X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, W_O: OutputWeights, alpha: Alpha, B: Basis
-) -> Any:
-    return _through_basis(X, W_Q, W_K, W_V, W_O, alpha, B, dropped=0)
-
-
-@LOW_RANK_LAYER.mutant("query and key exchanged")
-def _(
-    X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, W_O: OutputWeights, alpha: Alpha, B: Basis
-) -> Any:
-    return _through_basis(X, W_K, W_Q, W_V, W_O, alpha, B)
+LOW_RANK_LAYER.oracle(lambda X, W_Q, W_K, W_V, W_O, alpha: attention(X, W_Q, W_K, W_V, W_O, alpha))
+LOW_RANK_LAYER.mutant("[S] symmetric instead of skew", sign=1)
+LOW_RANK_LAYER.mutant("I_r not subtracted", dropped=0)
+LOW_RANK_LAYER.mutant("query and key exchanged", "W_Q -> W_K; W_K -> W_Q")
 
 
 # -- the layer, with arguments checked ---------------------------------------------------------------------------------

@@ -120,9 +120,7 @@ def attention_matrix_in_basis(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, alp
     return eye(B.shape[0]) + B @ (expm(B.T @ S @ B) - eye(B.shape[1])) @ B.T
 
 
-@THEOREM_21.oracle
-def exponential_of_the_whole(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, alpha: Alpha) -> Any:
-    return attention_matrix(X, W_Q, W_K, alpha)
+THEOREM_21.oracle(lambda X, W_Q, W_K, alpha: attention_matrix(X, W_Q, W_K, alpha))
 
 
 @THEOREM_21.mutant("I_r not subtracted")
@@ -135,10 +133,7 @@ def _(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, alpha: Alpha, B: Basis) -> 
     return B @ expm(B.T @ skew_matrix(X, W_Q, W_K, alpha) @ B) @ B.T
 
 
-@THEOREM_21.mutant("[S] transposed")
-def _(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, alpha: Alpha, B: Basis) -> Any:
-    S = skew_matrix(X, W_Q, W_K, alpha)
-    return eye(B.shape[0]) + B @ (expm((B.T @ S @ B).T) - eye(B.shape[1])) @ B.T
+THEOREM_21.mutant("[S] transposed", "B.T @ S @ B -> (B.T @ S @ B).T")
 
 
 THEOREM_21_ANY_BASIS = Claim(
@@ -171,9 +166,7 @@ def attention_matrix_in_any_basis(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights,
     return attention_matrix_in_basis(X, W_Q, W_K, alpha, B)
 
 
-@THEOREM_21_ANY_BASIS.oracle
-def exponential_of_the_whole_again(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, alpha: Alpha) -> Any:
-    return attention_matrix(X, W_Q, W_K, alpha)
+THEOREM_21_ANY_BASIS.oracle(lambda X, W_Q, W_K, alpha: attention_matrix(X, W_Q, W_K, alpha))
 
 
 @THEOREM_21_ANY_BASIS.mutant("last column of B left out")
@@ -182,9 +175,7 @@ def _(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, alpha: Alpha, B: Basis) -> 
     return attention_matrix_in_basis(X, W_Q, W_K, alpha, narrow)
 
 
-@THEOREM_21_ANY_BASIS.mutant("exponential of -[S]")
-def _(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, alpha: Alpha, B: Basis) -> Any:
-    return attention_matrix_in_basis(X, W_Q, W_K, -alpha, B)
+THEOREM_21_ANY_BASIS.mutant("exponential of -[S]", "alpha -> -alpha")
 
 
 # -- the rank that Theorem 2.1 takes for granted -----------------------------------------------------------------------
@@ -213,14 +204,8 @@ def rank_of_skew_matrix(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, alpha: No
     return rank(skew_matrix(X, W_Q, W_K, alpha))
 
 
-@THEOREM_21_RANK.oracle
-def dimension_of_span(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights) -> Any:
-    return rank(queries_and_keys(X, W_Q, W_K))
-
-
-@THEOREM_21_RANK.mutant("rank of Q K^T alone")
-def _(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, alpha: NonzeroAlpha) -> Any:
-    return rank(X @ W_Q @ (X @ W_K).T * alpha)
+THEOREM_21_RANK.oracle(lambda X, W_Q, W_K: rank(queries_and_keys(X, W_Q, W_K)))
+THEOREM_21_RANK.mutant("rank of Q K^T alone", lambda X, W_Q, W_K, alpha: rank(X @ W_Q @ (X @ W_K).T * alpha))
 
 
 @THEOREM_21_RANK.mutant("symmetric instead of skew")
@@ -229,14 +214,10 @@ def _(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, alpha: NonzeroAlpha) -> Any
     return rank((Q @ K.T + K @ Q.T) * alpha)
 
 
-@THEOREM_21_RANK.counterexample("one token: S = 0, but Q = K = 1 spans a line")
-def one_token() -> dict[str, Any]:
-    return {"X": [[1]], "W_Q": [[1]], "W_K": [[1]], "alpha": 1}
-
-
-@THEOREM_21_RANK.counterexample("d = 1: Q and K are parallel whatever the weights, so S = 0")
-def one_dimension() -> dict[str, Any]:
-    return {"X": [[1], [2]], "W_Q": [[1]], "W_K": [[3]], "alpha": 1}
+THEOREM_21_RANK.counterexample("one token: S = 0, but Q = K = 1 spans a line", X=[[1]], W_Q=[[1]], W_K=[[1]], alpha=1)
+THEOREM_21_RANK.counterexample(
+    "d = 1: Q and K are parallel whatever the weights, so S = 0", X=[[1], [2]], W_Q=[[1]], W_K=[[3]], alpha=1
+)
 
 
 @THEOREM_21_RANK.counterexample("three independent columns: rank S is even, dim span[Q, K] = 3")
@@ -295,20 +276,13 @@ def skew_matrix_between_queries_and_keys(X: Tokens, W_Q: QueryWeights, W_K: KeyW
     return M.T @ skew_matrix(X, W_Q, W_K, alpha) @ M
 
 
-@THEOREM_21_RANK_INDEPENDENT.mutant("sign reversed")
-def _(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, alpha: NonzeroAlpha) -> Any:
-    return skew_form_of_queries_and_keys(X, W_Q, W_K, -alpha)
-
-
-@THEOREM_21_RANK_INDEPENDENT.mutant("symmetric instead of skew")
-def _(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, alpha: NonzeroAlpha) -> Any:
-    M = queries_and_keys(X, W_Q, W_K)
-    return M.T @ M @ _symplectic(W_Q.shape[1], 1) @ M.T @ M * (alpha / sqrt(W_Q.shape[1]))
-
-
-@THEOREM_21_RANK_INDEPENDENT.mutant("scaled by alpha / (2 sqrt(d_v))")
-def _(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, alpha: NonzeroAlpha) -> Any:
-    return skew_form_of_queries_and_keys(X, W_Q, W_K, alpha) * rational(1, 2)
+THEOREM_21_RANK_INDEPENDENT.mutant(
+    "sign reversed", lambda X, W_Q, W_K, alpha: skew_form_of_queries_and_keys(X, W_Q, W_K, -alpha)
+)
+THEOREM_21_RANK_INDEPENDENT.mutant(
+    "symmetric instead of skew", "_symplectic(W_Q.shape[1]) -> _symplectic(W_Q.shape[1], 1)"
+)
+THEOREM_21_RANK_INDEPENDENT.mutant("scaled by alpha / (2 sqrt(d_v))", lambda value: value * rational(1, 2))
 
 
 # -- the orthogonality error of an unconverged basis -------------------------------------------------------------------
@@ -442,9 +416,7 @@ def orthogonality_error_bound_of_factor(B: Factor, S: SkewMatrix) -> Any:
     return orthogonality_error_bound(B, S)
 
 
-@EQUATION_10_GENERAL.oracle
-def orthogonality_error_of_factor(B: Factor, S: SkewMatrix) -> Any:
-    return orthogonality_error(B, S)
+EQUATION_10_GENERAL.oracle(lambda B, S: orthogonality_error(B, S))
 
 
 _mutants(EQUATION_10_GENERAL)

@@ -113,24 +113,10 @@ def qr_jacobian_norm(M: Matrix) -> Any:
     return 1 / smallest_singular_value(M)
 
 
-@QR_GRADIENT.oracle
-def norm_of_differentiated_qr(M: Matrix) -> Any:
-    return spectral_norm(jacobian(qr_basis, "M")(M))
-
-
-@QR_GRADIENT.mutant("1 / sigma_min^2")
-def _(M: Matrix) -> Any:
-    return 1 / smallest_singular_value(M) ** 2
-
-
-@QR_GRADIENT.mutant("1 / r_22")
-def _(M: Matrix) -> Any:
-    return 1 / frobenius_norm(M[:, 1:] - M[:, :1] @ (M[:, :1].T @ M[:, 1:]))
-
-
-@QR_GRADIENT.mutant("condition number of M")
-def _(M: Matrix) -> Any:
-    return spectral_norm(M) / smallest_singular_value(M)
+QR_GRADIENT.oracle(lambda M: spectral_norm(jacobian(qr_basis, "M")(M)))
+QR_GRADIENT.mutant("1 / sigma_min^2", lambda M: 1 / smallest_singular_value(M) ** 2)
+QR_GRADIENT.mutant("1 / r_22", lambda M: 1 / frobenius_norm(M[:, 1:] - M[:, :1] @ (M[:, :1].T @ M[:, 1:])))
+QR_GRADIENT.mutant("condition number of M", lambda M: spectral_norm(M) / smallest_singular_value(M))
 
 
 QR_FIRST_COLUMN = Claim(
@@ -166,14 +152,8 @@ def parallel_to_first_column(value: Any, B: Matrix) -> Any:
     return value @ B[:, :1].T - B[:, :1] @ value.T
 
 
-@QR_FIRST_COLUMN.mutant("last column")
-def _(M: Matrix) -> Any:
-    return M[:, -1:]
-
-
-@QR_FIRST_COLUMN.mutant("mean of the columns")
-def _(M: Matrix) -> Any:
-    return M @ ones(M.shape[1], 1) / M.shape[1]
+QR_FIRST_COLUMN.mutant("last column", lambda M: M[:, -1:])
+QR_FIRST_COLUMN.mutant("mean of the columns", lambda M: M @ ones(M.shape[1], 1) / M.shape[1])
 
 
 # -- pre-normalisation -------------------------------------------------------------------------------------------------
@@ -198,9 +178,7 @@ def singular_value_limits(M: Matrix, epsilon: Epsilon) -> Any:
     return stacked(size, 0 * size + sqrt(3))
 
 
-@PRENORMALISATION.oracle
-def largest_singular_values(M: Matrix, epsilon: Epsilon) -> Any:
-    return stacked(spectral_norm(M), spectral_norm(newton_schulz_basis(M, 0, epsilon)))
+PRENORMALISATION.oracle(lambda M, epsilon: stacked(spectral_norm(M), spectral_norm(newton_schulz_basis(M, 0, epsilon))))
 
 
 @PRENORMALISATION.mutant("longest column instead of the Frobenius norm")
@@ -209,10 +187,7 @@ def _(M: Matrix, epsilon: Epsilon) -> Any:
     return stacked(longest, 0 * longest + sqrt(3))
 
 
-@PRENORMALISATION.mutant("requirement 1/sqrt(3)")
-def _(M: Matrix, epsilon: Epsilon) -> Any:
-    size = frobenius_norm(M)
-    return stacked(size, 0 * size + 1 / sqrt(3))
+PRENORMALISATION.mutant("requirement 1/sqrt(3)", "sqrt(3) -> 1 / sqrt(3)")
 
 
 PRENORMALISED_FLOOR = Claim(
@@ -250,9 +225,7 @@ def _scalar_iterate(s: Any, steps: int) -> Any:
     return s
 
 
-@PRENORMALISED_FLOOR.oracle
-def smallest_singular_value_of_iterate(M: Matrix, K: Steps, epsilon: Epsilon) -> Any:
-    return smallest_singular_value(newton_schulz_basis(M, K, epsilon))
+PRENORMALISED_FLOOR.oracle(lambda M, K, epsilon: smallest_singular_value(newton_schulz_basis(M, K, epsilon)))
 
 
 @PRENORMALISED_FLOOR.mutant("1 / (m N) instead of 1 / sqrt(min(N, m))")
@@ -314,14 +287,8 @@ def _polynomial(coefficients: list[Fraction], G: Any) -> Any:
     return result
 
 
-@UNROLLED.oracle
-def newton_schulz_step_by_step(M: Matrix, K: Steps) -> Any:
-    return newton_schulz_iterate(M, K)
-
-
-@UNROLLED.mutant("leading term of h dropped")
-def _(M: Matrix, K: Steps) -> Any:
-    return M @ _polynomial(unrolled_coefficients(K)[:-1], M.T @ M)
+UNROLLED.oracle(lambda M, K: newton_schulz_iterate(M, K))
+UNROLLED.mutant("leading term of h dropped", lambda M, K: M @ _polynomial(unrolled_coefficients(K)[:-1], M.T @ M))
 
 
 @UNROLLED.mutant("powers taken one by one, not composed")
@@ -379,14 +346,10 @@ def distance_to_polar_factor(M: Matrix, U: Matrix) -> Any:
     return stacked(nearest, nearest)
 
 
-@NEAREST.mutant("spectral norm on one side")
-def _(M: Matrix, V: Matrix, V_mirrored: Matrix) -> Any:
-    return stacked(spectral_norm(M - V), spectral_norm(M - V_mirrored))
-
-
-@NEAREST.mutant("M's component along V instead of V")
-def _(M: Matrix, V: Matrix, V_mirrored: Matrix) -> Any:
-    return stacked(frobenius_norm(M - V @ (V.T @ M)), frobenius_norm(M - V_mirrored @ (V_mirrored.T @ M)))
+NEAREST.mutant("spectral norm on one side", "frobenius_norm -> spectral_norm")
+NEAREST.mutant(
+    "M's component along V instead of V", "V -> V @ (V.T @ M); V_mirrored -> V_mirrored @ (V_mirrored.T @ M)"
+)
 
 
 UNBIASED = Claim(
@@ -418,19 +381,9 @@ def newton_schulz_then_rotation(M: Matrix, R: RightFrame, K: Steps) -> Any:
     return newton_schulz_iterate(M, K) @ R
 
 
-@UNBIASED.oracle
-def rotation_then_newton_schulz(M: Matrix, R: RightFrame, K: Steps) -> Any:
-    return newton_schulz_iterate(M @ R, K)
-
-
-@UNBIASED.mutant("inverse change of features")
-def _(M: Matrix, R: RightFrame, K: Steps) -> Any:
-    return newton_schulz_iterate(M, K) @ R.T
-
-
-@UNBIASED.mutant("invariant instead of equivariant")
-def _(M: Matrix, R: RightFrame, K: Steps) -> Any:
-    return newton_schulz_iterate(M, K)
+UNBIASED.oracle(lambda M, R, K: newton_schulz_iterate(M @ R, K))
+UNBIASED.mutant("inverse change of features", lambda M, R, K: newton_schulz_iterate(M, K) @ R.T)
+UNBIASED.mutant("invariant instead of equivariant", lambda M, K: newton_schulz_iterate(M, K))
 
 
 # -- how far the iterate moves with M ----------------------------------------------------------------------------------
@@ -467,19 +420,9 @@ def newton_schulz_jacobian_bound(K: Steps) -> Any:
     return rational(3**K, 2**K)
 
 
-@STABLE.oracle
-def newton_schulz_jacobian_norm(M: Matrix, K: Steps) -> Any:
-    return spectral_norm(jacobian(newton_schulz_iterate, "M")(M, K))
-
-
-@STABLE.mutant("one step fewer")
-def _(K: Steps) -> Any:
-    return rational(3 ** (K - 1), 2 ** (K - 1))
-
-
-@STABLE.mutant("(5/4)^K")
-def _(K: Steps) -> Any:
-    return rational(5**K, 4**K)
+STABLE.oracle(lambda M, K: spectral_norm(jacobian(newton_schulz_iterate, "M")(M, K)))
+STABLE.mutant("one step fewer", lambda K: rational(3 ** (K - 1), 2 ** (K - 1)))
+STABLE.mutant("(5/4)^K", lambda K: rational(5**K, 4**K))
 
 
 NEVER_ABOVE_ONE = Claim(
@@ -517,16 +460,8 @@ def largest_singular_values_reached(M: Matrix, epsilon: Epsilon, start: Matrix, 
     return stacked(spectral_norm(newton_schulz_basis(M, 0, epsilon)), spectral_norm(newton_schulz_iterate(start, K)))
 
 
-@NEVER_ABOVE_ONE.mutant("not increased at all")
-def _(M: Matrix, epsilon: Epsilon, start: Matrix) -> Any:
-    size = frobenius_norm(M)
-    return stacked(size / (size + epsilon), spectral_norm(start))
-
-
-@NEVER_ABOVE_ONE.mutant("normalised by ||M||_F + 2 epsilon")
-def _(M: Matrix, epsilon: Epsilon, start: Matrix) -> Any:
-    size = frobenius_norm(M)
-    return stacked(size / (size + 2 * epsilon), 0 * size + 1)
+NEVER_ABOVE_ONE.mutant("not increased at all", "0 * size + 1 -> spectral_norm(start)")
+NEVER_ABOVE_ONE.mutant("normalised by ||M||_F + 2 epsilon", "epsilon -> 2 * epsilon")
 
 
 # -- gradients through the basis ---------------------------------------------------------------------------------------
@@ -604,9 +539,9 @@ def gradient_through_qr(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, alpha: Al
     return weight_gradient(attention_through_qr)(X=X, W_Q=W_Q, W_K=W_K, alpha=alpha)
 
 
-@GRADIENT_THROUGH_QR.oracle
-def gradient_of_the_exponential(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, alpha: Alpha) -> Any:
-    return weight_gradient(attention_matrix)(X=X, W_Q=W_Q, W_K=W_K, alpha=alpha)
+GRADIENT_THROUGH_QR.oracle(
+    lambda X, W_Q, W_K, alpha: weight_gradient(attention_matrix)(X=X, W_Q=W_Q, W_K=W_K, alpha=alpha)
+)
 
 
 @GRADIENT_THROUGH_QR.mutant("last factor B^T held constant")
@@ -620,9 +555,7 @@ def _(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, alpha: Alpha) -> Any:
     return weight_gradient(half_differentiated)(X=X, W_Q=W_Q, W_K=W_K, alpha=alpha)
 
 
-@GRADIENT_THROUGH_QR.mutant("exponential of -[S]")
-def _(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, alpha: Alpha) -> Any:
-    return weight_gradient(attention_through_qr)(X=X, W_Q=W_Q, W_K=W_K, alpha=-alpha)
+GRADIENT_THROUGH_QR.mutant("exponential of -[S]", "alpha -> -alpha")
 
 
 CONSTANT_BASIS = Claim(
@@ -942,9 +875,7 @@ def _(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, alpha: Alpha) -> Any:
     return weight_gradient(half_differentiated)(X=X, W_Q=W_Q, W_K=W_K, alpha=alpha)
 
 
-@NEWTON_SCHULZ_GRADIENT.mutant("gradient of exp(-S)")
-def _(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, alpha: Alpha) -> Any:
-    return weight_gradient(attention_matrix)(X=X, W_Q=W_Q, W_K=W_K, alpha=-alpha)
+NEWTON_SCHULZ_GRADIENT.mutant("gradient of exp(-S)", "alpha -> -alpha")
 
 
 QR_DEFICIENT = Claim(
@@ -1006,14 +937,8 @@ def _errors(N: int, d: int, d_v: int, generator: Any, samples: int, source: Any)
     )
 
 
-@QR_DEFICIENT.mutant("QR of the tokens instead")
-def _(N: int, d: int, d_v: int, generator: Any, samples: int) -> Any:
-    return _errors(N, d, d_v, generator, samples, lambda M, X: X)
-
-
-@QR_DEFICIENT.mutant("QR of d columns of [Q, K], which span the rest")
-def _(N: int, d: int, d_v: int, generator: Any, samples: int) -> Any:
-    return _errors(N, d, d_v, generator, samples, lambda M, X: M[..., :d])
+QR_DEFICIENT.mutant("QR of the tokens instead", source=lambda M, X: X)
+QR_DEFICIENT.mutant("QR of d columns of [Q, K], which span the rest", "M -> M[..., :d]")
 
 
 @QR_DEFICIENT.part("laws")

@@ -133,14 +133,10 @@ def basis_bound(X: Tokens) -> Any:
     return 1
 
 
-@LEMMA_F1.oracle
-def norm_of_basis(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, epsilon: Epsilon, K: Steps) -> Any:
-    return spectral_norm(newton_schulz_basis(queries_and_keys(X, W_Q, W_K), K, epsilon))
-
-
-@LEMMA_F1.mutant("1/2")
-def _(X: Tokens) -> Any:
-    return rational(1, 2)
+LEMMA_F1.oracle(
+    lambda X, W_Q, W_K, epsilon, K: spectral_norm(newton_schulz_basis(queries_and_keys(X, W_Q, W_K), K, epsilon))
+)
+LEMMA_F1.mutant("1/2", lambda: rational(1, 2))
 
 
 @LEMMA_F1.mutant("||M_0||_2, as if the steps did not increase it")
@@ -202,14 +198,8 @@ def iterated_value(s: Value, K: Steps) -> Any:
     return concatenate([value, absolute(1 - value)], axis=0)
 
 
-@FOOTNOTE_6.mutant("values stay below 1/sqrt 3")
-def _(s: Value, K: Steps) -> Any:
-    return concatenate([s * 0 + sqrt(3) / 3, _contracted(s, K - 1)], axis=0)
-
-
-@FOOTNOTE_6.mutant("one step fewer")
-def _(s: Value, K: Steps) -> Any:
-    return concatenate([s * 0 + sqrt(3), _contracted(s, K)], axis=0)
+FOOTNOTE_6.mutant("values stay below 1/sqrt 3", "sqrt(3) -> sqrt(3) / 3")
+FOOTNOTE_6.mutant("one step fewer", lambda s, K: concatenate([s * 0 + sqrt(3), _contracted(s, K)], axis=0))
 
 
 @FOOTNOTE_6.mutant("(1 - s)^2 / 2 after each step")
@@ -247,24 +237,12 @@ def skew_matrix_through_generator(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights,
     return X * (alpha / sqrt(W_Q.shape[1])) @ query_key_generator(W_Q, W_K) @ X.T
 
 
-@FACTORED.oracle
-def skew_matrix_of_layer(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, alpha: Alpha) -> Any:
-    return skew_matrix(X, W_Q, W_K, alpha)
-
-
-@FACTORED.mutant("W~ transposed")
-def _(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, alpha: Alpha) -> Any:
-    return X * (alpha / sqrt(W_Q.shape[1])) @ query_key_generator(W_Q, W_K).T @ X.T
-
-
-@FACTORED.mutant("sqrt(d) instead of sqrt(d_v)")
-def _(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, alpha: Alpha) -> Any:
-    return X * (alpha / sqrt(X.shape[1])) @ query_key_generator(W_Q, W_K) @ X.T
-
-
-@FACTORED.mutant("W_Q W_K^T instead of W~")
-def _(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, alpha: Alpha) -> Any:
-    return X * (alpha / sqrt(W_Q.shape[1])) @ W_Q @ W_K.T @ X.T
+FACTORED.oracle(lambda X, W_Q, W_K, alpha: skew_matrix(X, W_Q, W_K, alpha))
+FACTORED.mutant("W~ transposed", "query_key_generator(W_Q, W_K) -> query_key_generator(W_Q, W_K).T")
+FACTORED.mutant("sqrt(d) instead of sqrt(d_v)", "W_Q.shape -> X.shape")
+FACTORED.mutant(
+    "W_Q W_K^T instead of W~", lambda X, W_Q, W_K, alpha: X * (alpha / sqrt(W_Q.shape[1])) @ W_Q @ W_K.T @ X.T
+)
 
 
 LEMMA_F2 = Claim(
@@ -296,19 +274,9 @@ def skew_matrix_bound(X: Tokens, W_Q: QueryWeights, alpha: Alpha) -> Any:
     return _unit(X, W_Q, absolute(alpha))
 
 
-@LEMMA_F2.oracle
-def norm_of_skew_matrix(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, alpha: Alpha) -> Any:
-    return spectral_norm(skew_matrix(X, W_Q, W_K, alpha))
-
-
-@LEMMA_F2.mutant("halved")
-def _(X: Tokens, W_Q: QueryWeights, alpha: Alpha) -> Any:
-    return _unit(X, W_Q, absolute(alpha)) * rational(1, 2)
-
-
-@LEMMA_F2.mutant("quadratic in alpha")
-def _(X: Tokens, W_Q: QueryWeights, alpha: Alpha) -> Any:
-    return _unit(X, W_Q, alpha * alpha)
+LEMMA_F2.oracle(lambda X, W_Q, W_K, alpha: spectral_norm(skew_matrix(X, W_Q, W_K, alpha)))
+LEMMA_F2.mutant("halved", lambda value: value * rational(1, 2))
+LEMMA_F2.mutant("quadratic in alpha", lambda X, W_Q, alpha: _unit(X, W_Q, alpha * alpha))
 
 
 EQUATION_56 = Claim(
@@ -344,24 +312,12 @@ def skew_matrix_bound_as_printed(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, 
     return spectral_norm(X) * _through_generator(W_Q, W_K, alpha)
 
 
-@EQUATION_56.oracle
-def norm_of_skew_matrix_of_weights(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, alpha: PositiveAlpha) -> Any:
-    return spectral_norm(skew_matrix(X, W_Q, W_K, alpha))
-
-
-@EQUATION_56.mutant("halved")
-def _(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, alpha: PositiveAlpha) -> Any:
-    return spectral_norm(X) * _through_generator(W_Q, W_K, alpha) * rational(1, 2)
-
-
-@EQUATION_56.mutant("no ||X||_2 at all")
-def _(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, alpha: PositiveAlpha) -> Any:
-    return _through_generator(W_Q, W_K, alpha)
-
-
-@EQUATION_56.counterexample("X = 2 I, W^Q = e_1, W^K = e_2: 4 against 2")
-def doubled_identity() -> dict[str, Any]:
-    return {"X": [[2, 0], [0, 2]], "W_Q": [[1], [0]], "W_K": [[0], [1]], "alpha": 1}
+EQUATION_56.oracle(lambda X, W_Q, W_K, alpha: spectral_norm(skew_matrix(X, W_Q, W_K, alpha)))
+EQUATION_56.mutant("halved", lambda value: value * rational(1, 2))
+EQUATION_56.mutant("no ||X||_2 at all", lambda W_Q, W_K, alpha: _through_generator(W_Q, W_K, alpha))
+EQUATION_56.counterexample(
+    "X = 2 I, W^Q = e_1, W^K = e_2: 4 against 2", X=[[2, 0], [0, 2]], W_Q=[[1], [0]], W_K=[[0], [1]], alpha=1
+)
 
 
 EQUATION_56_CORRECTED = Claim(
@@ -390,19 +346,9 @@ def skew_matrix_bound_with_generator(X: Tokens, W_Q: QueryWeights, W_K: KeyWeigh
     return _squared_norm(X) * _through_generator(W_Q, W_K, alpha)
 
 
-@EQUATION_56_CORRECTED.oracle
-def norm_of_skew_matrix_again(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, alpha: PositiveAlpha) -> Any:
-    return spectral_norm(skew_matrix(X, W_Q, W_K, alpha))
-
-
-@EQUATION_56_CORRECTED.mutant("linear in ||X||_2, as printed")
-def _(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, alpha: PositiveAlpha) -> Any:
-    return spectral_norm(X) * _through_generator(W_Q, W_K, alpha)
-
-
-@EQUATION_56_CORRECTED.mutant("halved")
-def _(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, alpha: PositiveAlpha) -> Any:
-    return _squared_norm(X) * _through_generator(W_Q, W_K, alpha) * rational(1, 2)
+EQUATION_56_CORRECTED.oracle(lambda X, W_Q, W_K, alpha: spectral_norm(skew_matrix(X, W_Q, W_K, alpha)))
+EQUATION_56_CORRECTED.mutant("linear in ||X||_2, as printed", "_squared_norm -> spectral_norm")
+EQUATION_56_CORRECTED.mutant("halved", lambda value: value * rational(1, 2))
 
 
 EQUATION_57 = Claim(
@@ -428,19 +374,9 @@ def skew_matrix_bound_at_initialisation(X: Tokens, W_Q: QueryWeights, alpha: Alp
     return _unit(X, W_Q, absolute(alpha))
 
 
-@EQUATION_57.oracle
-def norm_of_skew_matrix_at_initialisation(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, alpha: Alpha) -> Any:
-    return spectral_norm(skew_matrix(X, W_Q, W_K, alpha))
-
-
-@EQUATION_57.mutant("linear in ||X||_2")
-def _(X: Tokens, W_Q: QueryWeights, alpha: Alpha) -> Any:
-    return spectral_norm(X) * (absolute(alpha) / sqrt(W_Q.shape[1]))
-
-
-@EQUATION_57.mutant("halved")
-def _(X: Tokens, W_Q: QueryWeights, alpha: Alpha) -> Any:
-    return _unit(X, W_Q, absolute(alpha)) * rational(1, 2)
+EQUATION_57.oracle(lambda X, W_Q, W_K, alpha: spectral_norm(skew_matrix(X, W_Q, W_K, alpha)))
+EQUATION_57.mutant("linear in ||X||_2", lambda X, W_Q, alpha: spectral_norm(X) * (absolute(alpha) / sqrt(W_Q.shape[1])))
+EQUATION_57.mutant("halved", lambda value: value * rational(1, 2))
 
 
 # -- Lemma F.3: the reduced exponential --------------------------------------------------------------------------------
@@ -480,21 +416,11 @@ def reduced_exponential_bound(X: Tokens, W_Q: QueryWeights, alpha: Alpha) -> Any
     return _unit(X, W_Q, absolute(alpha))
 
 
-@LEMMA_F3.oracle
-def distance_of_reduced_exponential(
-    X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, alpha: Alpha, epsilon: Epsilon, K: Steps
-) -> Any:
-    return _distance_from_identity(_reduced(X, W_Q, W_K, alpha, epsilon, K)[2])
-
-
-@LEMMA_F3.mutant("halved")
-def _(X: Tokens, W_Q: QueryWeights, alpha: Alpha) -> Any:
-    return _unit(X, W_Q, absolute(alpha)) * rational(1, 2)
-
-
-@LEMMA_F3.mutant("quadratic in alpha")
-def _(X: Tokens, W_Q: QueryWeights, alpha: Alpha) -> Any:
-    return _unit(X, W_Q, alpha * alpha)
+LEMMA_F3.oracle(
+    lambda X, W_Q, W_K, alpha, epsilon, K: _distance_from_identity(_reduced(X, W_Q, W_K, alpha, epsilon, K)[2])
+)
+LEMMA_F3.mutant("halved", lambda value: value * rational(1, 2))
+LEMMA_F3.mutant("quadratic in alpha", lambda X, W_Q, alpha: _unit(X, W_Q, alpha * alpha))
 
 
 EQUATION_60 = Claim(
@@ -548,19 +474,9 @@ def slope_and_exponential(D: Square, S: Square, t: Time) -> Any:
     return concatenate([unvec_r(_slope(at, D), m, m), expm(S)], axis=0)
 
 
-@EQUATION_60.mutant("[S] dropped under the integral")
-def _(D: Square, S: Square, t: Time) -> Any:
-    return _derivative_and_exponential(D, t, _integral(S))
-
-
-@EQUATION_60.mutant("end point instead of the integral")
-def _(D: Square, S: Square, t: Time) -> Any:
-    return _derivative_and_exponential(D, t, S @ expm(S))
-
-
-@EQUATION_60.mutant("time reversed")
-def _(D: Square, S: Square, t: Time) -> Any:
-    return _derivative_and_exponential(D, -t, S @ _integral(S))
+EQUATION_60.mutant("[S] dropped under the integral", lambda D, S, t: _derivative_and_exponential(D, t, _integral(S)))
+EQUATION_60.mutant("end point instead of the integral", lambda D, S, t: _derivative_and_exponential(D, t, S @ expm(S)))
+EQUATION_60.mutant("time reversed", lambda D, S, t: _derivative_and_exponential(D, -t, S @ _integral(S)))
 
 
 EQUATIONS_61_63 = Claim(
@@ -620,18 +536,10 @@ def _(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, alpha: Alpha, epsilon: Epsi
     return stacked(size * _mean_norm(reduced), size, _squared_norm(B) * spectral_norm(S) * rational(1, 2))
 
 
-@EQUATIONS_61_63.mutant("||B||_2^4 ||S||_2")
-def _(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, alpha: Alpha, epsilon: Epsilon, K: Steps) -> Any:
-    S, B, reduced = _reduced(X, W_Q, W_K, alpha, epsilon, K)
-    size = spectral_norm(reduced)
-    return stacked(size * _mean_norm(reduced), size, _squared_norm(B) * _squared_norm(B) * spectral_norm(S))
-
-
-@EQUATIONS_61_63.mutant("integrand averaged to 1/2")
-def _(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, alpha: Alpha, epsilon: Epsilon, K: Steps) -> Any:
-    S, B, reduced = _reduced(X, W_Q, W_K, alpha, epsilon, K)
-    size = spectral_norm(reduced)
-    return stacked(size * _mean_norm(reduced) * rational(1, 2), size, _squared_norm(B) * spectral_norm(S))
+EQUATIONS_61_63.mutant("||B||_2^4 ||S||_2", "_squared_norm(B) -> _squared_norm(B) * _squared_norm(B)")
+EQUATIONS_61_63.mutant(
+    "integrand averaged to 1/2", "size * _mean_norm(reduced) -> size * _mean_norm(reduced) * rational(1, 2)"
+)
 
 
 # -- Lemma F.4: from M_0 to B ------------------------------------------------------------------------------------------
@@ -667,14 +575,8 @@ def norm_of_basis_jacobian(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, epsilo
     return spectral_norm(jacobian(lambda M: newton_schulz_iterate(M, K), "M", COLUMN)(M_0))
 
 
-@LEMMA_F4.mutant("(5/4)^K")
-def _(X: Tokens, K: Steps) -> Any:
-    return rational(5**K, 4**K)
-
-
-@LEMMA_F4.mutant("3/2 for every K")
-def _(X: Tokens, K: Steps) -> Any:
-    return rational(3, 2)
+LEMMA_F4.mutant("(5/4)^K", lambda K: rational(5**K, 4**K))
+LEMMA_F4.mutant("3/2 for every K", numerator=3, denominator=2)
 
 
 EQUATIONS_65_67 = Claim(
@@ -712,16 +614,8 @@ def norm_chain_from_below(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, epsilon
     return stacked(spectral_norm(M_0), spectral_norm(M) / epsilon, _root_sum(X, W_Q, W_K) / epsilon)
 
 
-@EQUATIONS_65_67.mutant("sqrt 2 dropped")
-def _(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, epsilon: Epsilon) -> Any:
-    largest = spectral_norm(queries_and_keys(X, W_Q, W_K))
-    return stacked(largest / epsilon, _root_sum(X, W_Q, W_K) / epsilon, spectral_norm(X) / epsilon)
-
-
-@EQUATIONS_65_67.mutant("norm of the queries alone")
-def _(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, epsilon: Epsilon) -> Any:
-    largest = spectral_norm(queries_and_keys(X, W_Q, W_K))
-    return stacked(largest / epsilon, spectral_norm(X @ W_Q) / epsilon, spectral_norm(X) * sqrt(2) / epsilon)
+EQUATIONS_65_67.mutant("sqrt 2 dropped", "spectral_norm(X) * sqrt(2) -> spectral_norm(X)")
+EQUATIONS_65_67.mutant("norm of the queries alone", "_root_sum(X, W_Q, W_K) -> spectral_norm(X @ W_Q)")
 
 
 @EQUATIONS_65_67.mutant("2 epsilon in the first bound")
@@ -772,19 +666,9 @@ def normalisation_jacobian_bound(X: Tokens, epsilon: Epsilon) -> Any:
     return 1 / epsilon
 
 
-@LEMMA_F5.oracle
-def norm_of_normalisation_jacobian(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, epsilon: Epsilon) -> Any:
-    return spectral_norm(jacobian(_normalised, "X", COLUMN)(X, W_Q, W_K, epsilon))
-
-
-@LEMMA_F5.mutant("1 / (2 epsilon)")
-def _(X: Tokens, epsilon: Epsilon) -> Any:
-    return 1 / (2 * epsilon)
-
-
-@LEMMA_F5.mutant("1, whatever epsilon")
-def _(X: Tokens, epsilon: Epsilon) -> Any:
-    return 1
+LEMMA_F5.oracle(lambda X, W_Q, W_K, epsilon: spectral_norm(jacobian(_normalised, "X", COLUMN)(X, W_Q, W_K, epsilon)))
+LEMMA_F5.mutant("1 / (2 epsilon)", lambda epsilon: 1 / (2 * epsilon))
+LEMMA_F5.mutant("1, whatever epsilon", lambda: 1)
 
 
 FROBENIUS = Claim(
@@ -807,24 +691,10 @@ def gram_trace(M: Matrix) -> Any:
     return trace(M.T @ M)
 
 
-@FROBENIUS.oracle
-def norm_by_entries(M: Matrix) -> Any:
-    return frobenius_norm(M)
-
-
-@FROBENIUS.mutant("halved")
-def _(M: Matrix) -> Any:
-    return trace(M.T @ M) * rational(1, 2)
-
-
-@FROBENIUS.mutant("||M||_2^2")
-def _(M: Matrix) -> Any:
-    return _squared_norm(M)
-
-
-@FROBENIUS.counterexample("M = diag(3, 4): 5 against 25")
-def three_four() -> dict[str, Any]:
-    return {"M": [[3, 0], [0, 4]]}
+FROBENIUS.oracle(lambda M: frobenius_norm(M))
+FROBENIUS.mutant("halved", lambda value: value * rational(1, 2))
+FROBENIUS.mutant("||M||_2^2", lambda M: _squared_norm(M))
+FROBENIUS.counterexample("M = diag(3, 4): 5 against 25", M=[[3, 0], [0, 4]])
 
 
 FROBENIUS_CORRECTED = Claim(
@@ -851,14 +721,8 @@ def sum_of_squares(M: Matrix) -> Any:
     return total(M * M)
 
 
-@FROBENIUS_CORRECTED.mutant("sum of all entries of M^T M")
-def _(M: Matrix) -> Any:
-    return total(M.T @ M)
-
-
-@FROBENIUS_CORRECTED.mutant("first diagonal entry dropped")
-def _(M: Matrix) -> Any:
-    return trace(M.T @ M) - total(M[:, :1] * M[:, :1])
+FROBENIUS_CORRECTED.mutant("sum of all entries of M^T M", lambda M: total(M.T @ M))
+FROBENIUS_CORRECTED.mutant("first diagonal entry dropped", lambda value, M: value - total(M[:, :1] * M[:, :1]))
 
 
 EQUATION_73 = Claim(
@@ -906,9 +770,7 @@ def reciprocal_slope(M: Matrix, D: Direction, epsilon: Epsilon) -> Any:
     return concatenate([slope, slope, slope], axis=0)
 
 
-@EQUATION_73.mutant("sign reversed")
-def _(M: Matrix, D: Direction, epsilon: Epsilon) -> Any:
-    return -_three_members(M, D, epsilon, _factor(M, epsilon))
+EQUATION_73.mutant("sign reversed", lambda value: -value)
 
 
 @EQUATION_73.mutant("1/||M||_F dropped, as ||M||_F = tr(M^T M) would have it")
@@ -916,9 +778,9 @@ def _(M: Matrix, D: Direction, epsilon: Epsilon) -> Any:
     return _three_members(M, D, epsilon, _factor(M, epsilon) * frobenius_norm(M))
 
 
-@EQUATION_73.mutant("||M||_F + epsilon not squared")
-def _(M: Matrix, D: Direction, epsilon: Epsilon) -> Any:
-    return _three_members(M, D, epsilon, _factor(M, epsilon) * (frobenius_norm(M) + epsilon))
+EQUATION_73.mutant(
+    "||M||_F + epsilon not squared", "_factor(M, epsilon) -> _factor(M, epsilon) * (frobenius_norm(M) + epsilon)"
+)
 
 
 EQUATION_76 = Claim(
@@ -964,14 +826,8 @@ def _(M: Matrix, D: Direction, epsilon: Epsilon) -> Any:
     return _jacobian_and_differential(M, D, epsilon, vec_r(M), _factor(M, epsilon))
 
 
-@EQUATION_76.mutant("sum instead of difference")
-def _(M: Matrix, D: Direction, epsilon: Epsilon) -> Any:
-    return _jacobian_and_differential(M, D, epsilon, vec_c(M), _factor(M, epsilon), sign=1)
-
-
-@EQUATION_76.mutant("1/||M||_F dropped")
-def _(M: Matrix, D: Direction, epsilon: Epsilon) -> Any:
-    return _jacobian_and_differential(M, D, epsilon, vec_c(M), _factor(M, epsilon) * frobenius_norm(M))
+EQUATION_76.mutant("sum instead of difference", sign=1)
+EQUATION_76.mutant("1/||M||_F dropped", "_factor(M, epsilon) -> _factor(M, epsilon) * frobenius_norm(M)")
 
 
 NORMS = Claim(
@@ -1007,14 +863,8 @@ def norm_equivalence(M: Matrix, r: int) -> Any:
     return stacked(frobenius_norm(M), spectral_norm(M) * sqrt(r))
 
 
-@NORMS.oracle
-def norms_from_below(M: Matrix) -> Any:
-    return stacked(spectral_norm(M), frobenius_norm(M))
-
-
-@NORMS.mutant("fourth root of the rank")
-def _(M: Matrix, r: int) -> Any:
-    return stacked(frobenius_norm(M), sqrt(_squared_norm(M) * sqrt(r)))
+NORMS.oracle(lambda M: stacked(spectral_norm(M), frobenius_norm(M)))
+NORMS.mutant("fourth root of the rank", lambda M, r: stacked(frobenius_norm(M), sqrt(_squared_norm(M) * sqrt(r))))
 
 
 @NORMS.mutant("1 / 100 less where the rank is not 1")
@@ -1023,6 +873,4 @@ def _(M: Matrix, r: int) -> Any:
     return stacked(frobenius_norm(M), spectral_norm(M) * sqrt(r) * factor)
 
 
-@NORMS.mutant("||M||_F over the root of the rank")
-def _(M: Matrix, r: int) -> Any:
-    return stacked(frobenius_norm(M) / sqrt(r), spectral_norm(M) * sqrt(r))
+NORMS.mutant("||M||_F over the root of the rank", "frobenius_norm(M) -> frobenius_norm(M) / sqrt(r)")

@@ -126,19 +126,9 @@ def _growth(S: Any) -> Any:
     return exponential_minus_identity(eye(1) * spectral_norm(S))[0, 0]
 
 
-@EQUATION_11.oracle
-def bound_of_equation_10(B: Factor, S: SkewMatrix) -> Any:
-    return orthogonality_error_bound(B, S)
-
-
-@EQUATION_11.mutant("1/5 instead of 1/4")
-def _(S: SkewMatrix) -> Any:
-    return _growth(S) ** 2 * rational(1, 5)
-
-
-@EQUATION_11.mutant("||S||_2 instead of e^{||S||_2} - 1")
-def _(S: SkewMatrix) -> Any:
-    return spectral_norm(S) ** 2 * rational(1, 4)
+EQUATION_11.oracle(lambda B, S: orthogonality_error_bound(B, S))
+EQUATION_11.mutant("1/5 instead of 1/4", denominator=5)
+EQUATION_11.mutant("||S||_2 instead of e^{||S||_2} - 1", lambda S: spectral_norm(S) ** 2 * rational(1, 4))
 
 
 # -- the proof of Eq. (10), step by step -------------------------------------------------------------------------------
@@ -221,9 +211,7 @@ def gram_excess_expanded(B: Factor, S: SkewMatrix) -> Any:
     )
 
 
-@EQUATION_28.oracle
-def gram_excess_of_layer(B: Factor, S: SkewMatrix) -> Any:
-    return all_of(*[gram_excess(B, S)] * 5)
+EQUATION_28.oracle(lambda B, S: all_of(*[gram_excess(B, S)] * 5))
 
 
 def _shortened(product: Any) -> Any:
@@ -287,21 +275,9 @@ def in_singular_vectors(U: LeftFrame, Sigma: Factor, V: RightFrame, S: SkewMatri
     return all_of(V @ D @ V.T, V @ E @ V.T, U @ Sigma @ D.T @ E @ D @ Sigma.T @ U.T)
 
 
-@EQUATIONS_31_34.oracle
-def by_definition(B: Factor, S: SkewMatrix) -> Any:
-    return all_of(rotation_excess(B, S), excess(B), gram_excess(B, S))
-
-
-@EQUATIONS_31_34.mutant("V and its transpose exchanged")
-def _(U: LeftFrame, Sigma: Factor, V: RightFrame, S: SkewMatrix) -> Any:
-    D, E = rotation_excess(U @ Sigma, S), excess(Sigma)
-    return all_of(V.T @ D @ V, V.T @ E @ V, U @ Sigma @ D.T @ E @ D @ Sigma.T @ U.T)
-
-
-@EQUATIONS_31_34.mutant("U dropped from Delta^")
-def _(U: LeftFrame, Sigma: Factor, V: RightFrame, S: SkewMatrix) -> Any:
-    D, E = rotation_excess(Sigma, S), excess(Sigma)
-    return all_of(V @ D @ V.T, V @ E @ V.T, U @ Sigma @ D.T @ E @ D @ Sigma.T @ U.T)
+EQUATIONS_31_34.oracle(lambda B, S: all_of(rotation_excess(B, S), excess(B), gram_excess(B, S)))
+EQUATIONS_31_34.mutant("V and its transpose exchanged", "V -> V.T; V.T -> V")
+EQUATIONS_31_34.mutant("U dropped from Delta^", "rotation_excess(U @ Sigma, S) -> rotation_excess(Sigma, S)")
 
 
 EQUATION_38 = Claim(
@@ -326,24 +302,10 @@ def rotation_excess_factored(U: LeftFrame, Sigma: Factor, S: SkewMatrix) -> Any:
     return Sigma.T @ psi(U, Sigma, S) @ Sigma
 
 
-@EQUATION_38.oracle
-def rotation_excess_in_singular_vectors(U: LeftFrame, Sigma: Factor, S: SkewMatrix) -> Any:
-    return rotation_excess(U @ Sigma, S)
-
-
-@EQUATION_38.mutant("Sigma Sigma^T left out of the series")
-def _(U: LeftFrame, Sigma: Factor, S: SkewMatrix) -> Any:
-    return Sigma.T @ series(U.T @ S @ U, eye(U.shape[0])) @ Sigma
-
-
-@EQUATION_38.mutant("series transposed")
-def _(U: LeftFrame, Sigma: Factor, S: SkewMatrix) -> Any:
-    return Sigma.T @ psi(U, Sigma, S).T @ Sigma
-
-
-@EQUATION_38.mutant("U and its transpose exchanged")
-def _(U: LeftFrame, Sigma: Factor, S: SkewMatrix) -> Any:
-    return Sigma.T @ psi(U.T, Sigma, S) @ Sigma
+EQUATION_38.oracle(lambda U, Sigma, S: rotation_excess(U @ Sigma, S))
+EQUATION_38.mutant("Sigma Sigma^T left out of the series", "psi(U, Sigma, S) -> series(U.T @ S @ U, eye(U.shape[0]))")
+EQUATION_38.mutant("series transposed", lambda U, Sigma, S: Sigma.T @ psi(U, Sigma, S).T @ Sigma)
+EQUATION_38.mutant("U and its transpose exchanged", lambda U, Sigma, S: Sigma.T @ psi(U.T, Sigma, S) @ Sigma)
 
 
 EQUATION_39 = Claim(
@@ -373,19 +335,9 @@ def gram_excess_factored(U: LeftFrame, Sigma: Factor, S: SkewMatrix) -> Any:
     return _sandwiched(U, Sigma, Sigma @ Sigma.T, psi(U, Sigma, S))
 
 
-@EQUATION_39.oracle
-def gram_excess_by_definition(B: Factor, S: SkewMatrix) -> Any:
-    return gram_excess(B, S)
-
-
-@EQUATION_39.mutant("Psi and its transpose exchanged")
-def _(U: LeftFrame, Sigma: Factor, S: SkewMatrix) -> Any:
-    return _sandwiched(U, Sigma, Sigma @ Sigma.T, psi(U, Sigma, S).T)
-
-
-@EQUATION_39.mutant("outer Sigma Sigma^T dropped")
-def _(U: LeftFrame, Sigma: Factor, S: SkewMatrix) -> Any:
-    return _sandwiched(U, Sigma, eye(U.shape[0]), psi(U, Sigma, S))
+EQUATION_39.oracle(lambda B, S: gram_excess(B, S))
+EQUATION_39.mutant("Psi and its transpose exchanged", "psi(U, Sigma, S) -> psi(U, Sigma, S).T")
+EQUATION_39.mutant("outer Sigma Sigma^T dropped", "Sigma @ Sigma.T -> eye(U.shape[0])")
 
 
 EQUATION_41 = Claim(
@@ -421,19 +373,9 @@ def submultiplicative_bounds(U: LeftFrame, Sigma: Factor, S: SkewMatrix) -> Any:
     return stacked(*_members(U, Sigma, S))
 
 
-@EQUATION_41.oracle
-def error_and_first_bound(B: Factor, U: LeftFrame, Sigma: Factor, S: SkewMatrix) -> Any:
-    return stacked(orthogonality_error(B, S), _members(U, Sigma, S)[0])
-
-
-@EQUATION_41.mutant("||Sigma||^6")
-def _(U: LeftFrame, Sigma: Factor, S: SkewMatrix) -> Any:
-    return stacked(*_members(U, Sigma, S, outer=6))
-
-
-@EQUATION_41.mutant("||Psi||^3")
-def _(U: LeftFrame, Sigma: Factor, S: SkewMatrix) -> Any:
-    return stacked(*_members(U, Sigma, S, inner=3))
+EQUATION_41.oracle(lambda B, U, Sigma, S: stacked(orthogonality_error(B, S), _members(U, Sigma, S)[0]))
+EQUATION_41.mutant("||Sigma||^6", outer=6)
+EQUATION_41.mutant("||Psi||^3", inner=3)
 
 
 EQUATION_44 = Claim(
@@ -465,14 +407,8 @@ def series_bounds(U: LeftFrame, Sigma: Factor, S: SkewMatrix) -> Any:
     return stacked(_series_of_norms(U, Sigma, S), _growth(S))
 
 
-@EQUATION_44.oracle
-def norm_of_series_and_series_of_norms(U: LeftFrame, Sigma: Factor, S: SkewMatrix) -> Any:
-    return stacked(spectral_norm(psi(U, Sigma, S)), _series_of_norms(U, Sigma, S))
-
-
-@EQUATION_44.mutant("||S||_2 instead of e^{||S||_2} - 1")
-def _(U: LeftFrame, Sigma: Factor, S: SkewMatrix) -> Any:
-    return stacked(_series_of_norms(U, Sigma, S), spectral_norm(S))
+EQUATION_44.oracle(lambda U, Sigma, S: stacked(spectral_norm(psi(U, Sigma, S)), _series_of_norms(U, Sigma, S)))
+EQUATION_44.mutant("||S||_2 instead of e^{||S||_2} - 1", "_growth -> spectral_norm")
 
 
 @EQUATION_44.mutant("series from n = 2")
@@ -507,9 +443,7 @@ def largest_deviation(B: Factor) -> Any:
     return maximum(absolute(x * (x - 1)))
 
 
-@EQUATION_45.oracle
-def norm_of_diagonal_product(Sigma: Factor) -> Any:
-    return spectral_norm(Sigma @ excess(Sigma) @ Sigma.T)
+EQUATION_45.oracle(lambda Sigma: spectral_norm(Sigma @ excess(Sigma) @ Sigma.T))
 
 
 @EQUATION_45.mutant("sigma_i instead of sigma_i^2 outside")
@@ -518,10 +452,7 @@ def _(B: Factor) -> Any:
     return maximum(absolute(s * (s * s - 1)))
 
 
-@EQUATION_45.mutant("largest singular value alone")
-def _(B: Factor) -> Any:
-    x = singular_values(B)[:1] * singular_values(B)[:1]
-    return maximum(absolute(x * (x - 1)))
+EQUATION_45.mutant("largest singular value alone", "singular_values(B) -> singular_values(B)[:1]")
 
 
 QUARTER = Claim(
@@ -542,19 +473,9 @@ def distance_to_the_quarter(x: UnitInterval) -> Any:
     return (x * x - rational(1, 2)) * (x * x - rational(1, 2))
 
 
-@QUARTER.oracle
-def quarter_less_deviation(x: UnitInterval) -> Any:
-    return rational(1, 4) - absolute(x * x * (x * x - 1))
-
-
-@QUARTER.mutant("maximum at x = 1/2")
-def _(x: UnitInterval) -> Any:
-    return (x - rational(1, 2)) * (x - rational(1, 2))
-
-
-@QUARTER.mutant("maximum 1/5 in place of 1/4")
-def _(x: UnitInterval) -> Any:
-    return (x * x - rational(1, 2)) * (x * x - rational(1, 2)) - rational(1, 20)
+QUARTER.oracle(lambda x: rational(1, 4) - absolute(x * x * (x * x - 1)))
+QUARTER.mutant("maximum at x = 1/2", lambda x: (x - rational(1, 2)) * (x - rational(1, 2)))
+QUARTER.mutant("maximum 1/5 in place of 1/4", lambda value: value - rational(1, 20))
 
 
 # -- what the bound is said to show ------------------------------------------------------------------------------------
@@ -613,14 +534,8 @@ def bound_with_small_singular_value(B: Factor, S: SkewMatrix) -> Any:
     return stacked(bound, bound)
 
 
-@ROBUST.mutant("delta^3 instead of delta^2")
-def _(B: Factor, S: SkewMatrix, s: Values, delta: UnitInterval, t: Growth) -> Any:
-    return stacked(_growth(S) ** 2 * _largest_with(s, delta * delta * delta), orthogonality_error_bound(B, S * t))
-
-
-@ROBUST.mutant("smaller for larger S")
-def _(B: Factor, S: SkewMatrix, s: Values, delta: UnitInterval, t: Growth) -> Any:
-    return stacked(_growth(S) ** 2 * _largest_with(s, delta * delta), orthogonality_error_bound(B, S / t))
+ROBUST.mutant("delta^3 instead of delta^2", "delta * delta -> delta * delta * delta")
+ROBUST.mutant("smaller for larger S", "S * t -> S / t")
 
 
 LARGER_ROTATIONS = Claim(
@@ -658,19 +573,9 @@ def error_of_larger_rotation(B: Factor, S: SkewMatrix, t: Growth) -> Any:
     return orthogonality_error(B, S * t)
 
 
-@LARGER_ROTATIONS.oracle
-def error_of_smaller_rotation(B: Factor, S: SkewMatrix) -> Any:
-    return orthogonality_error(B, S)
-
-
-@LARGER_ROTATIONS.mutant("half the error")
-def _(B: Factor, S: SkewMatrix, t: Growth) -> Any:
-    return orthogonality_error(B, S * t) * rational(1, 2)
-
-
-@LARGER_ROTATIONS.mutant("S divided by t")
-def _(B: Factor, S: SkewMatrix, t: Growth) -> Any:
-    return orthogonality_error(B, S / t)
+LARGER_ROTATIONS.oracle(lambda B, S: orthogonality_error(B, S))
+LARGER_ROTATIONS.mutant("half the error", lambda value: value * rational(1, 2))
+LARGER_ROTATIONS.mutant("S divided by t", lambda B, S, t: orthogonality_error(B, S / t))
 
 
 @LARGER_ROTATIONS.counterexample("B = I/2 in the plane: a rotation by nearly 2 pi / b^2 errs less than a small one")
@@ -716,18 +621,6 @@ def _saturating(B: Any, S: Any, ceiling: Any = 2, power: int = 2) -> Any:
     return spectral_norm(B) ** power * spectral_norm(excess(B)) * least**2
 
 
-@SATURATION.oracle
-def error_and_its_bound(B: Factor, S: SkewMatrix) -> Any:
-    return stacked(orthogonality_error(B, S), _saturating(B, S))
-
-
-@SATURATION.mutant("ceiling 1/2 instead of 2")
-def _(B: Factor, S: SkewMatrix) -> Any:
-    bound = _saturating(B, S, ceiling=rational(1, 2))
-    return stacked(bound, 0 * bound + 4)
-
-
-@SATURATION.mutant("||B||^4 instead of ||B||^2")
-def _(B: Factor, S: SkewMatrix) -> Any:
-    bound = _saturating(B, S, power=4)
-    return stacked(bound, 0 * bound + 4)
+SATURATION.oracle(lambda B, S: stacked(orthogonality_error(B, S), _saturating(B, S)))
+SATURATION.mutant("ceiling 1/2 instead of 2", ceiling=rational(1, 2))
+SATURATION.mutant("||B||^4 instead of ||B||^2", power=4)

@@ -77,24 +77,10 @@ def exponential_pushed_through(X: Tokens, W: TokenPairs) -> Any:
     return X @ expm(W @ (X.T @ X))
 
 
-@PUSH_THROUGH.oracle
-def exponential_times_tokens(X: Tokens, W: TokenPairs) -> Any:
-    return expm(X @ W @ X.T) @ X
-
-
-@PUSH_THROUGH.mutant("X^T X on the other side of W")
-def _(X: Tokens, W: TokenPairs) -> Any:
-    return X @ expm(X.T @ X @ W)
-
-
-@PUSH_THROUGH.mutant("W transposed")
-def _(X: Tokens, W: TokenPairs) -> Any:
-    return X @ expm(W.T @ (X.T @ X))
-
-
-@PUSH_THROUGH.mutant("X^T X left out")
-def _(X: Tokens, W: TokenPairs) -> Any:
-    return X @ expm(W)
+PUSH_THROUGH.oracle(lambda X, W: expm(X @ W @ X.T) @ X)
+PUSH_THROUGH.mutant("X^T X on the other side of W", lambda X, W: X @ expm(X.T @ X @ W))
+PUSH_THROUGH.mutant("W transposed", lambda X, W: X @ expm(W.T @ (X.T @ X)))
+PUSH_THROUGH.mutant("X^T X left out", lambda X, W: X @ expm(W))
 
 
 # -- the layer in three forms ------------------------------------------------------------------------------------------
@@ -300,21 +286,9 @@ def attention_in_frame_of_tokens(
 
 
 QR_LAYER.oracle(attention_by_definition)
-
-
-@QR_LAYER.mutant("P left out, though B does not span X")
-def _(X: Any, W_Q: Any, W_K: Any, W_V: Any, W_O: Any, alpha: Any, B: Basis) -> Any:
-    return attention_in_frame(B @ (B.T @ X), B, lambda R, P: frame_factor(R, P, W_Q, W_K, W_V, W_O, alpha))
-
-
-@QR_LAYER.mutant("products P^T P left out")
-def _(X: Any, W_Q: Any, W_K: Any, W_V: Any, W_O: Any, alpha: Any, B: Basis) -> Any:
-    return attention_in_frame(X, B, lambda R, P: frame_factor(R, P, W_Q, W_K, W_V, W_O, alpha, curvature=0))
-
-
-@QR_LAYER.mutant("query and key exchanged")
-def _(X: Any, W_Q: Any, W_K: Any, W_V: Any, W_O: Any, alpha: Any, B: Basis) -> Any:
-    return attention_in_frame(X, B, lambda R, P: frame_factor(R, P, W_K, W_Q, W_V, W_O, alpha))
+QR_LAYER.mutant("P left out, though B does not span X", "X -> B @ (B.T @ X)")
+QR_LAYER.mutant("products P^T P left out", curvature=0)
+QR_LAYER.mutant("query and key exchanged", "W_Q -> W_K; W_K -> W_Q")
 
 
 # -- accuracy ----------------------------------------------------------------------------------------------------------
@@ -356,19 +330,9 @@ def growth(X: Tokens, W: TokenPairs) -> Any:
     return spectral_norm(expm(W @ (X.T @ X)))
 
 
-@GROWTH.mutant("halved")
-def _(X: Tokens) -> Any:
-    return condition_number(X) * rational(1, 2)
-
-
-@GROWTH.mutant("square root of kappa(X)")
-def _(X: Tokens) -> Any:
-    return sqrt(condition_number(X))
-
-
-@GROWTH.mutant("1, as for an orthogonal matrix")
-def _(X: Tokens) -> Any:
-    return condition_number(X) * 0 + 1
+GROWTH.mutant("halved", lambda value: value * rational(1, 2))
+GROWTH.mutant("square root of kappa(X)", lambda value: sqrt(value))
+GROWTH.mutant("1, as for an orthogonal matrix", lambda value: value * 0 + 1)
 
 
 ACCURACY = Claim(
@@ -415,24 +379,10 @@ def sensitivity_bound(X: Tokens, Y: Tokens, W: TokenPairs) -> Any:
     return _sensitivity(X, Y, W) * condition_number(Y)
 
 
-@ACCURACY.oracle
-def change_of_pushed_exponential(X: Tokens, Y: Tokens, W: TokenPairs) -> Any:
-    return spectral_norm(X @ (expm(W @ (Y.T @ Y)) - expm(W @ (X.T @ X))))
-
-
-@ACCURACY.mutant("kappa(Y) left out")
-def _(X: Tokens, Y: Tokens, W: TokenPairs) -> Any:
-    return _sensitivity(X, Y, W)
-
-
-@ACCURACY.mutant("halved")
-def _(X: Tokens, Y: Tokens, W: TokenPairs) -> Any:
-    return _sensitivity(X, Y, W) * condition_number(Y) * rational(1, 2)
-
-
-@ACCURACY.mutant("||W|| squared")
-def _(X: Tokens, Y: Tokens, W: TokenPairs) -> Any:
-    return _sensitivity(X, Y, W) * condition_number(Y) * spectral_norm(W)
+ACCURACY.oracle(lambda X, Y, W: spectral_norm(X @ (expm(W @ (Y.T @ Y)) - expm(W @ (X.T @ X)))))
+ACCURACY.mutant("kappa(Y) left out", lambda X, Y, W: _sensitivity(X, Y, W))
+ACCURACY.mutant("halved", lambda value: value * rational(1, 2))
+ACCURACY.mutant("||W|| squared", lambda value, W: value * spectral_norm(W))
 
 
 # -- gradients ---------------------------------------------------------------------------------------------------------
@@ -631,9 +581,7 @@ def _concatenated(X: Any, W_Q: Any, W_K: Any, W_V: Any, W_O: Any, alpha: Any, d_
     return concatenate([attention_matrix(X, Q, K, alpha) @ X @ V for Q, K, V, _ in heads[::order]], axis=1)
 
 
-@CONCATENATED.mutant("heads in reversed order")
-def _(X: Any, W_Q: Any, W_K: Any, W_V: Any, W_O: Any, alpha: Any, d_v: HeadSize) -> Any:
-    return _concatenated(X, W_Q, W_K, W_V, W_O, alpha, d_v, order=-1) @ W_O
+CONCATENATED.mutant("heads in reversed order", order=-1)
 
 
 @CONCATENATED.mutant("W^O transposed")

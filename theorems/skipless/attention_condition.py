@@ -96,24 +96,14 @@ def multiple_of_smallest(X: Tokens, beta: Positive, C: Tolerance) -> Any:
     return C * singular_values(softmax(X @ X.T * beta))[-1]
 
 
-@KAPPA_EVERY_X.oracle
-def largest_of_attention(X: Tokens, beta: Positive) -> Any:
-    return singular_values(softmax(X @ X.T * beta))[0]
-
-
-@KAPPA_EVERY_X.counterexample("tokens 1 and 1.001, beta = 5, C = 1000")
-def _() -> dict[str, Any]:
-    return {"X": [[1], [Fraction(1001, 1000)]], "beta": Fraction(5), "C": Fraction(1000)}
-
-
-@KAPPA_EVERY_X.mutant("without the factor C")
-def _(X: Tokens, beta: Positive, C: Tolerance) -> Any:
-    return singular_values(softmax(X @ X.T * beta))[-1]
-
-
-@KAPPA_EVERY_X.mutant("columns normalised, and doubled")
-def _(X: Tokens, beta: Positive, C: Tolerance) -> Any:
-    return C * singular_values(softmax(X @ X.T * beta).T)[-1] * 2
+KAPPA_EVERY_X.oracle(lambda X, beta: singular_values(softmax(X @ X.T * beta))[0])
+KAPPA_EVERY_X.counterexample(
+    "tokens 1 and 1.001, beta = 5, C = 1000", X=[[1], [Fraction(1001, 1000)]], beta=Fraction(5), C=Fraction(1000)
+)
+KAPPA_EVERY_X.mutant("without the factor C", lambda X, beta: singular_values(softmax(X @ X.T * beta))[-1])
+KAPPA_EVERY_X.mutant(
+    "columns normalised, and doubled", lambda X, beta, C: C * singular_values(softmax(X @ X.T * beta).T)[-1] * 2
+)
 
 
 KAPPA_GAP = Claim(
@@ -147,9 +137,7 @@ def attention_condition_above_one(M: Logits) -> Any:
     return (values[0] - values[-1]) / values[-1]
 
 
-@KAPPA_GAP.mutant("e^(-2 gamma)")
-def _(M: Logits) -> Any:
-    return 2 * _delta(M, 2) / (1 - _delta(M, 2))
+KAPPA_GAP.mutant("e^(-2 gamma)", lambda M: 2 * _delta(M, 2) / (1 - _delta(M, 2)))
 
 
 @KAPPA_GAP.mutant("factor 2 (n - 1) dropped")
@@ -230,11 +218,5 @@ def laws_of_derivative(
     return tests
 
 
-@LEMMA_AT_SIZE.mutant("10^6 alpha e^-beta, as in Lemma 1")
-def _(gap: float, norms: float, alpha: float, beta: float) -> float:
-    return 10.0**6 * alpha * math.exp(-beta)
-
-
-@LEMMA_AT_SIZE.mutant("e^(-2 gamma)")
-def _(gap: float, norms: float, alpha: float, beta: float) -> float:
-    return 2 * (FEW - 1) * math.exp(-2 * gap) * norms
+LEMMA_AT_SIZE.mutant("10^6 alpha e^-beta, as in Lemma 1", lambda alpha, beta: 10.0**6 * alpha * math.exp(-beta))
+LEMMA_AT_SIZE.mutant("e^(-2 gamma)", lambda gap, norms: 2 * (FEW - 1) * math.exp(-2 * gap) * norms)

@@ -147,11 +147,7 @@ def terms_bounded_by_the_next(A: Left, B: Right) -> Any:
     return column(kappa, second_term(q, q.rho), third_term(q, q.rho))
 
 
-@EQ_37.mutant("rho with the wrong sign")
-def _(A: Left, B: Right) -> Any:
-    q = blocks(A, B)
-    fourth = q.tau * coherence(q, -q.rho) * maximum(q.kappas)
-    return column(second_term(q, -q.rho), third_term(q, -q.rho), fourth)
+EQ_37.mutant("rho with the wrong sign", "q.rho -> -q.rho")
 
 
 @EQ_37.mutant("factor tau dropped")
@@ -160,18 +156,8 @@ def _(A: Left, B: Right) -> Any:
     return column(second_term(q, q.rho), third_term(q, q.rho), coherence(q, q.rho) * maximum(q.kappas))
 
 
-@EQ_37.mutant("smaller condition number instead of kappa_max")
-def _(A: Left, B: Right) -> Any:
-    q = blocks(A, B)
-    fourth = q.tau * coherence(q, q.rho) * minimum(q.kappas)
-    return column(second_term(q, q.rho), third_term(q, q.rho), fourth)
-
-
-@EQ_37.mutant("rho dropped from the second term")
-def _(A: Left, B: Right) -> Any:
-    q = blocks(A, B)
-    fourth = q.tau * coherence(q, q.rho) * maximum(q.kappas)
-    return column(second_term(q, 0 * q.rho), third_term(q, q.rho), fourth)
+EQ_37.mutant("smaller condition number instead of kappa_max", "maximum -> minimum")
+EQ_37.mutant("rho dropped from the second term", "second_term(q, q.rho) -> second_term(q, 0 * q.rho)")
 
 
 EQ_37_DEFINED = Claim(
@@ -202,21 +188,9 @@ def block_coherence(A: Left, B: Right) -> Any:
     return spectral_norm(A.T @ B)
 
 
-@EQ_37_DEFINED.counterexample("two columns with inner product 2")
-def _() -> dict[str, Any]:
-    return {"A": [[1], [0]], "B": [[2], [1]]}
-
-
-@EQ_37_DEFINED.mutant("s_max^2 instead of s_min^2")
-def _(A: Left, B: Right) -> Any:
-    q = blocks(A, B)
-    return q.s_max * q.s_max
-
-
-@EQ_37_DEFINED.mutant("s_min s_max instead of s_min^2")
-def _(A: Left, B: Right) -> Any:
-    q = blocks(A, B)
-    return q.s_min * q.s_max
+EQ_37_DEFINED.counterexample("two columns with inner product 2", A=[[1], [0]], B=[[2], [1]])
+EQ_37_DEFINED.mutant("s_max^2 instead of s_min^2", "q.s_min -> q.s_max")
+EQ_37_DEFINED.mutant("s_min s_max instead of s_min^2", "q.s_min * q.s_min -> q.s_min * q.s_max")
 
 
 INCOHERENT = Assumption(r"\rho < s_min^2", positive=lambda A, B: squared_smallest_stretch(A, B) - block_coherence(A, B))
@@ -254,28 +228,10 @@ def incoherent_terms(A: Left, B: Right) -> Any:
     return column(condition(concatenate([A, B], axis=1)), third_term(q, q.rho))
 
 
-@EQ_37_INCOHERENT.mutant("rho dropped from the second term")
-def _(A: Left, B: Right) -> Any:
-    q = blocks(A, B)
-    return column(second_term(q, 0 * q.rho), q.tau * coherence(q, q.rho) * maximum(q.kappas))
-
-
-@EQ_37_INCOHERENT.mutant("rho with the wrong sign in the second term")
-def _(A: Left, B: Right) -> Any:
-    q = blocks(A, B)
-    return column(second_term(q, -q.rho), q.tau * coherence(q, q.rho) * maximum(q.kappas))
-
-
-@EQ_37_INCOHERENT.mutant("factor tau dropped")
-def _(A: Left, B: Right) -> Any:
-    q = blocks(A, B)
-    return column(second_term(q, q.rho), coherence(q, q.rho) * maximum(q.kappas))
-
-
-@EQ_37_INCOHERENT.mutant("smaller condition number instead of kappa_max")
-def _(A: Left, B: Right) -> Any:
-    q = blocks(A, B)
-    return column(second_term(q, q.rho), q.tau * coherence(q, q.rho) * minimum(q.kappas))
+EQ_37_INCOHERENT.mutant("rho dropped from the second term", "second_term(q, q.rho) -> second_term(q, 0 * q.rho)")
+EQ_37_INCOHERENT.mutant("rho with the wrong sign in the second term", "second_term(q, q.rho) -> second_term(q, -q.rho)")
+EQ_37_INCOHERENT.mutant("factor tau dropped", "q.tau * coherence(q, q.rho) -> coherence(q, q.rho)")
+EQ_37_INCOHERENT.mutant("smaller condition number instead of kappa_max", "maximum -> minimum")
 
 
 EQ_37_MIDDLE = Claim(
@@ -306,16 +262,10 @@ def second_term_of_chain(A: Left, B: Right) -> Any:
     return second_term(q, q.rho)
 
 
-@EQ_37_MIDDLE.mutant("rho with the wrong sign")
-def _(A: Left, B: Right) -> Any:
-    q = blocks(A, B)
-    return third_term(q, -q.rho)
-
-
-@EQ_37_MIDDLE.mutant("factor s_max / s_min turned over")
-def _(A: Left, B: Right) -> Any:
-    q = blocks(A, B)
-    return coherence(q, q.rho) * q.s_min / q.s_max
+EQ_37_MIDDLE.mutant("rho with the wrong sign", "q.rho -> -q.rho")
+EQ_37_MIDDLE.mutant(
+    "factor s_max / s_min turned over", "third_term(q, q.rho) -> coherence(q, q.rho) * q.s_min / q.s_max"
+)
 
 
 for one in (EQ_37, EQ_37_DEFINED):

@@ -92,19 +92,9 @@ def _changed_quotient(A: Any, B: Any, x: Any, y: Any, cross: Any) -> Any:
     return column(value, value)
 
 
-@QUOTIENT.mutant("cross term once")
-def _(A: Left, B: Right, x: Upper, y: Lower) -> Any:
-    return _changed_quotient(A, B, x, y, 1)
-
-
-@QUOTIENT.mutant("cross term dropped")
-def _(A: Left, B: Right, x: Upper, y: Lower) -> Any:
-    return _changed_quotient(A, B, x, y, 2)
-
-
-@QUOTIENT.mutant("cross term with the wrong sign")
-def _(A: Left, B: Right, x: Upper, y: Lower) -> Any:
-    return _changed_quotient(A, B, x, y, 4)
+QUOTIENT.mutant("cross term once", lambda A, B, x, y: _changed_quotient(A, B, x, y, 1))
+QUOTIENT.mutant("cross term dropped", lambda A, B, x, y: _changed_quotient(A, B, x, y, 2))
+QUOTIENT.mutant("cross term with the wrong sign", lambda A, B, x, y: _changed_quotient(A, B, x, y, 4))
 
 
 BALANCE = Claim(
@@ -140,9 +130,7 @@ def _(A: Left, B: Right) -> Any:
     return maximum(norms) / minimum(norms)
 
 
-@BALANCE.mutant("norm of A over norm of B")
-def _(A: Left, B: Right) -> Any:
-    return spectral_norm(A) / spectral_norm(B)
+BALANCE.mutant("norm of A over norm of B", lambda A, B: spectral_norm(A) / spectral_norm(B))
 
 
 def larger_eigenvalue(a: Any, b: Any, c: Any) -> Any:
@@ -208,10 +196,7 @@ def upper_chain_bounded(A: Left, B: Right, x: Upper, y: Lower) -> Any:
     return column(quotient(A, B, x, y), squared_stretch(A, B, 0), _largest(A, B, q.rho))
 
 
-@LARGEST.mutant("rho dropped")
-def _(A: Left, B: Right, x: Upper, y: Lower) -> Any:
-    q = blocks(A, B)
-    return column(squared_stretch(A, B, 0), _largest(A, B, 0 * q.rho), q.s_max * q.s_max)
+LARGEST.mutant("rho dropped", "q.rho -> 0 * q.rho; q.s_max * q.s_max + q.rho -> q.s_max * q.s_max")
 
 
 @LARGEST.mutant("half of rho: the factor 2 of the cross term lost")
@@ -221,10 +206,7 @@ def _(A: Left, B: Right, x: Upper, y: Lower) -> Any:
     return column(squared_stretch(A, B, 0), _largest(A, B, half), q.s_max * q.s_max + half)
 
 
-@LARGEST.mutant("rho with the wrong sign")
-def _(A: Left, B: Right, x: Upper, y: Lower) -> Any:
-    q = blocks(A, B)
-    return column(squared_stretch(A, B, 0), _largest(A, B, q.rho), q.s_max * q.s_max - q.rho)
+LARGEST.mutant("rho with the wrong sign", "q.s_max * q.s_max + q.rho -> q.s_max * q.s_max - q.rho")
 
 
 SMALLEST = Claim(
@@ -264,10 +246,7 @@ def lower_chain(A: Left, B: Right, x: Upper, y: Lower) -> Any:
     return column(squared_stretch(A, B, -1), _smallest(A, B, q.rho), q.s_min * q.s_min - q.rho)
 
 
-@SMALLEST.mutant("twice rho in the third term")
-def _(A: Left, B: Right, x: Upper, y: Lower) -> Any:
-    q = blocks(A, B)
-    return column(quotient(A, B, x, y), squared_stretch(A, B, -1), _smallest(A, B, 2 * q.rho))
+SMALLEST.mutant("twice rho in the third term", "q.rho -> 2 * q.rho")
 
 
 @SMALLEST.mutant("cross term dropped from the quotient")
@@ -276,10 +255,9 @@ def _(A: Left, B: Right, x: Upper, y: Lower) -> Any:
     return column(_changed_quotient(A, B, x, y, 4)[0, 0], squared_stretch(A, B, -1) - q.rho, _smallest(A, B, q.rho))
 
 
-@SMALLEST.mutant("smallest of min(rows, columns) singular values")
-def _(A: Left, B: Right, x: Upper, y: Lower) -> Any:
-    q = blocks(A, B)
-    return column(quotient(A, B, x, y) - q.rho, squared_stretch(A, B, -1), _smallest(A, B, q.rho))
+SMALLEST.mutant(
+    "smallest of min(rows, columns) singular values", "quotient(A, B, x, y) -> quotient(A, B, x, y) - q.rho"
+)
 
 
 # -- the limit ---------------------------------------------------------------------------------------------------------
@@ -321,24 +299,10 @@ def _root(delta: Any, s: Any) -> Any:
     return sqrt((s * s + delta) / (s * s - delta))
 
 
-@FIXED_SCALE.oracle
-def condition_of_blocks(A: Left, B: Right) -> Any:
-    return condition(concatenated(A, B))
-
-
-@FIXED_SCALE.mutant("balance dropped")
-def _(A: Left, B: Right, delta: Any, s: Any) -> Any:
-    return _root(delta, s) * maximum(blocks(A, B).kappas)
-
-
-@FIXED_SCALE.mutant("incoherence dropped")
-def _(A: Left, B: Right, delta: Any, s: Any) -> Any:
-    return (1 + delta) * maximum(blocks(A, B).kappas)
-
-
-@FIXED_SCALE.mutant("smaller condition number of the two")
-def _(A: Left, B: Right, delta: Any, s: Any) -> Any:
-    return (1 + delta) * _root(delta, s) * minimum(blocks(A, B).kappas)
+FIXED_SCALE.oracle(lambda A, B: condition(concatenated(A, B)))
+FIXED_SCALE.mutant("balance dropped", lambda A, B, delta, s: _root(delta, s) * maximum(blocks(A, B).kappas))
+FIXED_SCALE.mutant("incoherence dropped", lambda A, B, delta: (1 + delta) * maximum(blocks(A, B).kappas))
+FIXED_SCALE.mutant("smaller condition number of the two", "maximum -> minimum")
 
 
 NEARLY = "small: rho and tau - 1 at most delta; controlled: at most C kappa_max, with delta and C any given numbers"
@@ -375,9 +339,7 @@ def multiple_of_worst_block(A: Left, B: Right, delta: Smallness, C: Factor) -> A
     return C * maximum(blocks(A, B).kappas)
 
 
-@LIMIT.oracle
-def condition_of_concatenation(A: Left, B: Right, delta: Smallness, C: Factor) -> Any:
-    return condition(concatenated(A, B))
+LIMIT.oracle(lambda A, B, delta, C: condition(concatenated(A, B)))
 
 
 @LIMIT.counterexample("two short columns at a small angle: delta = 10^-3, C = 100, kappa(M) > 1000")
@@ -397,9 +359,7 @@ def _(A: Left, B: Right, delta: Smallness, C: Factor) -> Any:
     return 2 * C * minimum(kappas) * minimum(kappas)
 
 
-@LIMIT.mutant("without the factor C")
-def _(A: Left, B: Right, delta: Smallness, C: Factor) -> Any:
-    return maximum(blocks(A, B).kappas)
+LIMIT.mutant("without the factor C", lambda A, B: maximum(blocks(A, B).kappas))
 
 
 RELATIVE = Claim(
@@ -439,9 +399,7 @@ def relative_incoherence_bound(A: Left, B: Right, r: Ratio) -> Any:
     return _relative_bound(blocks(A, B), r)
 
 
-@RELATIVE.oracle
-def condition_of_incoherent_blocks(A: Left, B: Right, r: Ratio) -> Any:
-    return condition(concatenated(A, B))
+RELATIVE.oracle(lambda A, B, r: condition(concatenated(A, B)))
 
 
 @RELATIVE.mutant("tau dropped")
@@ -450,14 +408,8 @@ def _(A: Left, B: Right, r: Ratio) -> Any:
     return _relative_bound(q, r) / q.tau
 
 
-@RELATIVE.mutant("incoherence dropped")
-def _(A: Left, B: Right, r: Ratio) -> Any:
-    return _relative_bound(blocks(A, B), 0 * r)
-
-
-@RELATIVE.mutant("(1 - r) / (1 + r)")
-def _(A: Left, B: Right, r: Ratio) -> Any:
-    return _relative_bound(blocks(A, B), -r)
+RELATIVE.mutant("incoherence dropped", lambda A, B, r: _relative_bound(blocks(A, B), 0 * r))
+RELATIVE.mutant("(1 - r) / (1 + r)", lambda A, B, r: _relative_bound(blocks(A, B), -r))
 
 
 def at_an_angle(arrays: dict[str, Any], sizes: dict[str, int], rng: Any) -> None:

@@ -100,14 +100,8 @@ for _title, _inputs in {
     DEFAULT_ALPHA.counterexample(_title)(_inputs)
 
 
-@DEFAULT_ALPHA.mutant("O(1)")
-def _(d: Dimension, C: Tolerance) -> Any:
-    return C * C
-
-
-@DEFAULT_ALPHA.mutant("O(1 / sqrt(d))")
-def _(d: Dimension, C: Tolerance) -> Any:
-    return C * C / d
+DEFAULT_ALPHA.mutant("O(1)", lambda C: C * C)
+DEFAULT_ALPHA.mutant("O(1 / sqrt(d))", lambda d, C: C * C / d)
 
 
 ALPHA_EXACT = Claim(
@@ -146,14 +140,10 @@ def default_product_enumerated(sigma: Scale, d: Dimension, d_in: Inner) -> Any:
     return column(square * moments[0], square * square * (moments[1] * d), square * square * (moments[2] * d))
 
 
-@ALPHA_EXACT.mutant("sigma^2 instead of sigma^4")
-def _(sigma: Scale, d: Dimension, d_in: Inner) -> Any:
-    return column(0 * sigma, sigma * sigma * (d * d_in), 0 * sigma)
-
-
-@ALPHA_EXACT.mutant("d_in dropped")
-def _(sigma: Scale, d: Dimension, d_in: Inner) -> Any:
-    return column(0 * sigma, sigma * sigma * sigma * sigma * d, 0 * sigma)
+ALPHA_EXACT.mutant(
+    "sigma^2 instead of sigma^4", lambda sigma, d, d_in: column(0 * sigma, sigma * sigma * (d * d_in), 0 * sigma)
+)
+ALPHA_EXACT.mutant("d_in dropped", lambda sigma, d: column(0 * sigma, sigma * sigma * sigma * sigma * d, 0 * sigma))
 
 
 DEFAULT_VARIANCE = Claim(
@@ -202,19 +192,11 @@ def default_logit_variances(alpha: Any, d: int) -> Any:
     return column(alpha * alpha * (d + 2), alpha * alpha * d)
 
 
-@DEFAULT_VARIANCE.counterexample("alpha = 0.04, d = 768: 1.232 on the diagonal, 1.2288 off it")
-def _() -> dict[str, Any]:
-    return {"alpha": Fraction(1, 25), "d": 768}
-
-
-@DEFAULT_VARIANCE.mutant("at most 1/10")
-def _(alpha: DefaultAlpha) -> Any:
-    return (0 * alpha + 1) / 10
-
-
-@DEFAULT_VARIANCE.mutant("at most 2")
-def _(alpha: DefaultAlpha) -> Any:
-    return 0 * alpha + 2
+DEFAULT_VARIANCE.counterexample(
+    "alpha = 0.04, d = 768: 1.232 on the diagonal, 1.2288 off it", alpha=Fraction(1, 25), d=768
+)
+DEFAULT_VARIANCE.mutant("at most 1/10", lambda value: value / 10)
+DEFAULT_VARIANCE.mutant("at most 2", lambda alpha: 0 * alpha + 2)
 
 
 VARIANCE_EXACT = Claim(
@@ -263,9 +245,7 @@ def default_variances_enumerated(sigma: Scale, d: Dimension, d_in: Inner) -> Any
     return column(fourth * squares[0], fourth * squares[1])
 
 
-@VARIANCE_EXACT.mutant("diagonal without the 2")
-def _(sigma: Scale, d: Dimension, d_in: Inner) -> Any:
-    return _default_variances(sigma, d, d_in, 0)
+VARIANCE_EXACT.mutant("diagonal without the 2", diagonal=0)
 
 
 @VARIANCE_EXACT.mutant("d for d^2 off the diagonal")
@@ -310,11 +290,5 @@ def laws_of_range(formula: Callable[..., float], generator: torch.Generator, sam
     return [at_least_probability(f"range above 3, d = {d}", wide, samples, 0.9)]
 
 
-@ROW_RANGE.mutant("alpha = 1/d")
-def _(d: int) -> float:
-    return 1 / d
-
-
-@ROW_RANGE.mutant("logits over 8")
-def _(d: int) -> float:
-    return 0.04 / 8
+ROW_RANGE.mutant("alpha = 1/d", lambda d: 1 / d)
+ROW_RANGE.mutant("logits over 8", lambda: 0.04 / 8)

@@ -80,24 +80,10 @@ def distance_bound_from_identity(M: Logits, gamma: Gap, tau: Temperature) -> Any
     return off_diagonal_mass(M, gamma, tau)
 
 
-@TO_IDENTITY.oracle
-def distance_from_identity(M: Logits, tau: Temperature) -> Any:
-    return spectral_norm(tempered_softmax(M, tau) - eye(M.shape[0]))
-
-
-@TO_IDENTITY.mutant("without n - 1")
-def _(M: Logits, gamma: Gap, tau: Temperature) -> Any:
-    return 2 * exp(-(gamma / tau))
-
-
-@TO_IDENTITY.mutant("without the factor two")
-def _(M: Logits, gamma: Gap, tau: Temperature) -> Any:
-    return off_diagonal_mass(M, gamma, tau) / 2
-
-
-@TO_IDENTITY.mutant("twice the gap")
-def _(M: Logits, gamma: Gap, tau: Temperature) -> Any:
-    return off_diagonal_mass(M, 2 * gamma, tau)
+TO_IDENTITY.oracle(lambda M, tau: spectral_norm(tempered_softmax(M, tau) - eye(M.shape[0])))
+TO_IDENTITY.mutant("without n - 1", lambda gamma, tau: 2 * exp(-(gamma / tau)))
+TO_IDENTITY.mutant("without the factor two", lambda value: value / 2)
+TO_IDENTITY.mutant("twice the gap", lambda M, gamma, tau: off_diagonal_mass(M, 2 * gamma, tau))
 
 
 DOMINANT = Claim(
@@ -137,24 +123,10 @@ def condition_bound_by_dominance(M: Logits, gamma: Gap, tau: Temperature) -> Any
     return _quotient(off_diagonal_mass(M, gamma, tau))
 
 
-@DOMINANT.oracle
-def condition_of_dominant_softmax(M: Logits, tau: Temperature) -> Any:
-    return condition_number(tempered_softmax(M, tau))
-
-
-@DOMINANT.mutant("epsilon for twice the gap")
-def _(M: Logits, gamma: Gap, tau: Temperature) -> Any:
-    return _quotient(off_diagonal_mass(M, 2 * gamma, tau))
-
-
-@DOMINANT.mutant("epsilon of opposite sign")
-def _(M: Logits, gamma: Gap, tau: Temperature) -> Any:
-    return _quotient(-off_diagonal_mass(M, gamma, tau))
-
-
-@DOMINANT.mutant("epsilon without n - 1, a quarter of it")
-def _(M: Logits, gamma: Gap, tau: Temperature) -> Any:
-    return _quotient(exp(-(gamma / tau)) / 4)
+DOMINANT.oracle(lambda M, tau: condition_number(tempered_softmax(M, tau)))
+DOMINANT.mutant("epsilon for twice the gap", lambda M, gamma, tau: _quotient(off_diagonal_mass(M, 2 * gamma, tau)))
+DOMINANT.mutant("epsilon of opposite sign", lambda M, gamma, tau: _quotient(-off_diagonal_mass(M, gamma, tau)))
+DOMINANT.mutant("epsilon without n - 1, a quarter of it", lambda gamma, tau: _quotient(exp(-(gamma / tau)) / 4))
 
 
 def multiple_of_identity(arrays: dict[str, Any], sizes: dict[str, int], rng: np.random.Generator) -> None:
@@ -217,29 +189,11 @@ def condition_of_scaled_identity(gamma: Gap, tau: Temperature, n: Number) -> Any
     return lengths[0] / lengths[1] * sqrt(2) / sqrt(n)
 
 
-@FREE_OF_N.counterexample("gamma = tau, epsilon = 1/2, n = 4")
-def _() -> dict[str, Any]:
-    return {"epsilon": "1/2", "gamma": "1", "tau": "1", "n": 4}
-
-
-@FREE_OF_N.counterexample("gamma = tau, epsilon = 9/10, n = 32")
-def _() -> dict[str, Any]:
-    return {"epsilon": "9/10", "gamma": "1", "tau": "1", "n": 32}
-
-
-@FREE_OF_N.counterexample("gamma = 2 tau, epsilon = 9/10, n = 120")
-def _() -> dict[str, Any]:
-    return {"epsilon": "9/10", "gamma": "2", "tau": "1", "n": 120}
-
-
-@FREE_OF_N.mutant("inverse quotient")
-def _(epsilon: Share) -> Any:
-    return _quotient(-epsilon)
-
-
-@FREE_OF_N.mutant("1 + epsilon")
-def _(epsilon: Share) -> Any:
-    return 1 + epsilon
+FREE_OF_N.counterexample("gamma = tau, epsilon = 1/2, n = 4", epsilon="1/2", gamma="1", tau="1", n=4)
+FREE_OF_N.counterexample("gamma = tau, epsilon = 9/10, n = 32", epsilon="9/10", gamma="1", tau="1", n=32)
+FREE_OF_N.counterexample("gamma = 2 tau, epsilon = 9/10, n = 120", epsilon="9/10", gamma="2", tau="1", n=120)
+FREE_OF_N.mutant("inverse quotient", lambda epsilon: _quotient(-epsilon))
+FREE_OF_N.mutant("1 + epsilon", lambda epsilon: 1 + epsilon)
 
 
 OF_N = Claim(
@@ -272,12 +226,5 @@ def least_epsilon_at_identity(gamma: Gap, tau: Temperature, n: Number) -> Any:
     return (kappa - 1) / (kappa + 1)
 
 
-@OF_N.mutant("n dropped from the denominator")
-def _(gamma: Gap, tau: Temperature, n: Number) -> Any:
-    x = exp(-(gamma / tau))
-    return n * x / (2 - x)
-
-
-@OF_N.mutant("free of n")
-def _(gamma: Gap, tau: Temperature, n: Number) -> Any:
-    return exp(-(gamma / tau))
+OF_N.mutant("n dropped from the denominator", "2 + (n - 2) * x -> 2 - x")
+OF_N.mutant("free of n", lambda gamma, tau: exp(-(gamma / tau)))

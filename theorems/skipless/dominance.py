@@ -155,14 +155,8 @@ def laws_of_sign(
     return tests
 
 
-@PROBABILITY.mutant("normal law of Eq. (20)")
-def _(d: Dimension) -> float:
-    return 1 - two_sided_p(math.sqrt(d / 3)) / 2
-
-
-@PROBABILITY.mutant("certain dominance")
-def _(d: Dimension) -> float:
-    return 1.0
+PROBABILITY.mutant("normal law of Eq. (20)", lambda d: 1 - two_sided_p(math.sqrt(d / 3)) / 2)
+PROBABILITY.mutant("certain dominance", lambda: 1.0)
 
 
 CRITERION = Claim(
@@ -189,21 +183,11 @@ def gap_by_tokens(X: Tokens, beta: Positive) -> Any:
     return -maximum(column(*products)) * beta
 
 
-@CRITERION.oracle
-def gap_of_logits(X: Tokens, beta: Positive) -> Any:
-    return smallest_gap(X @ X.T * beta)
-
-
-@CRITERION.mutant("distance of the tokens: |x_i - x_j|^2")
-def _(X: Tokens, beta: Positive) -> Any:
-    n = X.shape[0]
-    products = [-((X[i] - X[j]) * (X[i] - X[j])).sum() for i in range(n) for j in range(n) if i != j]
-    return -maximum(column(*products)) * beta
-
-
-@CRITERION.mutant("beta dropped")
-def _(X: Tokens, beta: Positive) -> Any:
-    return gap_by_tokens(X, 0 * beta + 1)
+CRITERION.oracle(lambda X, beta: smallest_gap(X @ X.T * beta))
+CRITERION.mutant(
+    "distance of the tokens: |x_i - x_j|^2", "(X[i] * (X[j] - X[i])).sum() -> -((X[i] - X[j]) * (X[i] - X[j])).sum()"
+)
+CRITERION.mutant("beta dropped", lambda X, beta: gap_by_tokens(X, 0 * beta + 1))
 
 
 EVERY_X = Claim(
@@ -238,17 +222,6 @@ def other_products(X: Tokens) -> Any:
     return column(*((X[i] * X[j]).sum() for i in range(n) for j in range(n) if i != j))
 
 
-@EVERY_X.counterexample("tokens 1 and 2")
-def _() -> dict[str, Any]:
-    return {"X": [[1], [2]]}
-
-
-@EVERY_X.mutant("squared norm of the other token")
-def _(X: Tokens) -> Any:
-    n = X.shape[0]
-    return column(*((X[j] * X[j]).sum() for i in range(n) for j in range(n) if i != j))
-
-
-@EVERY_X.mutant("half of it")
-def _(X: Tokens) -> Any:
-    return own_products(X) * rational(1, 2)
+EVERY_X.counterexample("tokens 1 and 2", X=[[1], [2]])
+EVERY_X.mutant("squared norm of the other token", "X[i] -> X[j]")
+EVERY_X.mutant("half of it", lambda value: value * rational(1, 2))

@@ -77,14 +77,8 @@ def _() -> dict[str, Any]:
     return {"X": [[1, 1]], "W_Q": zero, "W_K": zero, "W_V": [[0, 1], [0, 0]], "W_O": [[1, 0], [0, 1]]}
 
 
-@SPLIT.mutant("W_V W_O")
-def _(X: Tokens, W_Q: QueryWeights, W_K: Weights, W_V: Weights, W_O: Weights) -> Any:
-    return _sum(X, W_Q, W_K, W_V, W_O, 2 * W_V @ W_O)
-
-
-@SPLIT.mutant("B subtracted")
-def _(X: Tokens, W_Q: QueryWeights, W_K: Weights, W_V: Weights, W_O: Weights) -> Any:
-    return _sum(X, W_Q, W_K, W_V, W_O, W_O.T @ W_V, sign=-1)
+SPLIT.mutant("W_V W_O", lambda X, W_Q, W_K, W_V, W_O: _sum(X, W_Q, W_K, W_V, W_O, 2 * W_V @ W_O))
+SPLIT.mutant("B subtracted", sign=-1)
 
 
 SPLIT_CORRECTED = Claim(
@@ -110,14 +104,8 @@ def split_of_input_jacobian(X: Tokens, W_Q: QueryWeights, W_K: Weights, W_V: Wei
     return _sum(X, W_Q, W_K, W_V, W_O, W_O.T @ W_V.T)
 
 
-@SPLIT_CORRECTED.mutant("W_V not transposed, as printed")
-def _(X: Tokens, W_Q: QueryWeights, W_K: Weights, W_V: Weights, W_O: Weights) -> Any:
-    return _sum(X, W_Q, W_K, W_V, W_O, W_O.T @ W_V)
-
-
-@SPLIT_CORRECTED.mutant("factors in the other order")
-def _(X: Tokens, W_Q: QueryWeights, W_K: Weights, W_V: Weights, W_O: Weights) -> Any:
-    return _sum(X, W_Q, W_K, W_V, W_O, W_V.T @ W_O.T)
+SPLIT_CORRECTED.mutant("W_V not transposed, as printed", "W_V.T -> W_V")
+SPLIT_CORRECTED.mutant("factors in the other order", "W_O.T -> W_V.T; W_V.T -> W_O.T")
 
 
 # -- the intuition -----------------------------------------------------------------------------------------------------
@@ -170,14 +158,10 @@ def bracketed_by_attention(X: Tokens, W: QueryWeights, P: Weights) -> Any:
     return column(_attention_brackets(X, W, P, 1)[0], _of_attention(X, W, P))
 
 
-@INTUITION.mutant("a quarter of the perturbation")
-def _(X: Tokens, W: QueryWeights, P: Weights) -> Any:
-    return column(_of_attention(X, W, P), _attention_brackets(X, W, P, rational(1, 4))[1])
-
-
-@INTUITION.mutant("kappa(K) = kappa(B)")
-def _(X: Tokens, W: QueryWeights, P: Weights) -> Any:
-    return column(_of_attention(X, W, P), condition_number(dominant_term(X, W, P)))
+INTUITION.mutant("a quarter of the perturbation", weight=rational(1, 4))
+INTUITION.mutant(
+    "kappa(K) = kappa(B)", lambda X, W, P: column(_of_attention(X, W, P), condition_number(dominant_term(X, W, P)))
+)
 
 
 ANY_RATIO = Claim(
@@ -221,9 +205,7 @@ def flatness_of_sum(X: Tokens, W: QueryWeights, P: Weights) -> Any:
     return flatness(input_jacobian(X, W, identity, P, identity))
 
 
-@ANY_RATIO.oracle
-def tenth_of_flatness(X: Tokens, W: QueryWeights, P: Weights) -> Any:
-    return flatness(dominant_term(X, W, P)) * rational(1, 10)
+ANY_RATIO.oracle(lambda X, W, P: flatness(dominant_term(X, W, P)) * rational(1, 10))
 
 
 @ANY_RATIO.counterexample("three tokens of dimension 2")
@@ -232,14 +214,8 @@ def _() -> dict[str, Any]:
     return {name: [[f"{x}/32" for x in row] for row in M] for name, M in (("X", X), ("W", W), ("P", P))}
 
 
-@ANY_RATIO.mutant("kappa(B - E)")
-def _(X: Tokens, W: QueryWeights, P: Weights) -> Any:
-    return flatness(dominant_term(X, W, P) - remainder(X, W, P))
-
-
-@ANY_RATIO.mutant("kappa(B)")
-def _(X: Tokens, W: QueryWeights, P: Weights) -> Any:
-    return flatness(dominant_term(X, W, P))
+ANY_RATIO.mutant("kappa(B - E)", lambda X, W, P: flatness(dominant_term(X, W, P) - remainder(X, W, P)))
+ANY_RATIO.mutant("kappa(B)", lambda X, W, P: flatness(dominant_term(X, W, P)))
 
 
 INTUITION_CORRECTED = Claim(
@@ -281,14 +257,8 @@ def perturbed(B: AnyB, E: AnyB) -> dict[str, Any]:
     return {"B": B, "E": E * rational(1, 8)}
 
 
-@INTUITION_CORRECTED.mutant("half the perturbation")
-def _(B: AnyB, E: AnyB) -> Any:
-    return column(condition_number(B + E), _brackets(B, E, rational(1, 2))[1])
-
-
-@INTUITION_CORRECTED.mutant("kappa(B)")
-def _(B: AnyB, E: AnyB) -> Any:
-    return column(condition_number(B + E), condition_number(B))
+INTUITION_CORRECTED.mutant("half the perturbation", weight=rational(1, 2))
+INTUITION_CORRECTED.mutant("kappa(B)", lambda B, E: column(condition_number(B + E), condition_number(B)))
 
 
 @INTUITION_CORRECTED.domain("diagonal")

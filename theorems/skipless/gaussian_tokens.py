@@ -85,6 +85,4 @@ def laws_of_jacobian(formula: Callable[..., Any], generator: torch.Generator, sa
 wrong_products(GAUSSIAN)
 
 
-@GAUSSIAN.mutant("alpha Z forgotten")
-def _(Z: Any, alpha: float, beta: float) -> Any:
-    return query_key_product(0 * Z, alpha, beta)
+GAUSSIAN.mutant("alpha Z forgotten", lambda Z, alpha, beta: query_key_product(0 * Z, alpha, beta))

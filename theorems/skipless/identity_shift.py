@@ -64,9 +64,7 @@ def flatness_with_skip(X: Tokens, W_Q: QueryWeights, W_K: Weights, W_V: Weights,
     return flatness(input_jacobian(X, W_Q, W_K, W_V, W_O) + eye(X.shape[0] * X.shape[1]))
 
 
-@IDENTITY.oracle
-def flatness_without_skip(X: Tokens, W_Q: QueryWeights, W_K: Weights, W_V: Weights, W_O: Weights) -> Any:
-    return flatness(input_jacobian(X, W_Q, W_K, W_V, W_O))
+IDENTITY.oracle(lambda X, W_Q, W_K, W_V, W_O: flatness(input_jacobian(X, W_Q, W_K, W_V, W_O)))
 
 
 @IDENTITY.counterexample("one token, W_V W_O = c^2 diag(1, -1) with c = 3: kappa(K) = 1, kappa(K + I) = 5/4")
@@ -81,15 +79,14 @@ def _() -> dict[str, Any]:
     return {"X": [[1, 1]], "W_Q": zero, "W_K": zero, "W_V": one, "W_O": [[-1, 0], [0, 1]]}
 
 
-@IDENTITY.counterexample("two opposite tokens: kappa(K) < 1.02, kappa(K + I) > 1000")
-def _() -> dict[str, Any]:
-    return {
-        "X": [[1, 1], [-1, -1]],
-        "W_Q": [[-1, 1], [-1, 0]],
-        "W_K": [[-1, 1], [0, 1]],
-        "W_V": [[1, 0], [-1, 1]],
-        "W_O": [[1, 0], [1, -1]],
-    }
+IDENTITY.counterexample(
+    "two opposite tokens: kappa(K) < 1.02, kappa(K + I) > 1000",
+    X=[[1, 1], [-1, -1]],
+    W_Q=[[-1, 1], [-1, 0]],
+    W_K=[[-1, 1], [0, 1]],
+    W_V=[[1, 0], [-1, 1]],
+    W_O=[[1, 0], [1, -1]],
+)
 
 
 @IDENTITY.mutant("K - 3 I")
@@ -97,9 +94,7 @@ def _(X: Tokens, W_Q: QueryWeights, W_K: Weights, W_V: Weights, W_O: Weights) ->
     return flatness(input_jacobian(X, W_Q, W_K, W_V, W_O) - 3 * eye(X.shape[0] * X.shape[1]))
 
 
-@IDENTITY.mutant("K + I/2")
-def _(X: Tokens, W_Q: QueryWeights, W_K: Weights, W_V: Weights, W_O: Weights) -> Any:
-    return flatness(2 * input_jacobian(X, W_Q, W_K, W_V, W_O) + eye(X.shape[0] * X.shape[1]))
+IDENTITY.mutant("K + I/2", "input_jacobian(X, W_Q, W_K, W_V, W_O) -> 2 * input_jacobian(X, W_Q, W_K, W_V, W_O)")
 
 
 def below_one(X: Any, W_Q: Any, W_K: Any, W_V: Any, W_O: Any) -> Any:
@@ -136,14 +131,8 @@ def flatness_with_skip_again(X: Tokens, W_Q: QueryWeights, W_K: Weights, W_V: We
     return flatness(input_jacobian(X, W_Q, W_K, W_V, W_O) + eye(X.shape[0] * X.shape[1]))
 
 
-@SMALL.oracle
-def guaranteed_flatness(X: Tokens, W_Q: QueryWeights, W_K: Weights, W_V: Weights, W_O: Weights) -> Any:
-    return _share(X, W_Q, W_K, W_V, W_O, 1)
-
-
-@SMALL.mutant("without the skip")
-def _(X: Tokens, W_Q: QueryWeights, W_K: Weights, W_V: Weights, W_O: Weights) -> Any:
-    return flatness(input_jacobian(X, W_Q, W_K, W_V, W_O))
+SMALL.oracle(lambda X, W_Q, W_K, W_V, W_O: _share(X, W_Q, W_K, W_V, W_O, 1))
+SMALL.mutant("without the skip", lambda X, W_Q, W_K, W_V, W_O: flatness(input_jacobian(X, W_Q, W_K, W_V, W_O)))
 
 
 @SMALL.mutant("square of 1 / kappa(K + I)")
@@ -179,19 +168,9 @@ def flatness_of_shifted(G: Factor) -> Any:
     return flatness(G @ G.T + eye(G.shape[0]))
 
 
-@POSITIVE.oracle
-def flatness_of_positive(G: Factor) -> Any:
-    return flatness(G @ G.T)
-
-
-@POSITIVE.mutant("minus the identity")
-def _(G: Factor) -> Any:
-    return flatness(G @ G.T - eye(G.shape[0]))
-
-
-@POSITIVE.mutant("G instead of G G^T")
-def _(G: Factor) -> Any:
-    return flatness(G + eye(G.shape[0]))
+POSITIVE.oracle(lambda G: flatness(G @ G.T))
+POSITIVE.mutant("minus the identity", lambda G: flatness(G @ G.T - eye(G.shape[0])))
+POSITIVE.mutant("G instead of G G^T", lambda G: flatness(G + eye(G.shape[0])))
 
 
 # -- default initialisation --------------------------------------------------------------------------------------------
@@ -298,11 +277,5 @@ def compared(formula: Callable[[], tuple[float, int]], generator: torch.Generato
     return [at_least_half("kappa(K) / kappa(K-hat)", (attention / feed_forward) ** power >= least_ratio)]
 
 
-@SA_WORSE.mutant("the MLP worse than the SA")
-def _() -> tuple[float, int]:
-    return 100.0, -1
-
-
-@SA_WORSE.mutant("a ratio of 10^9")
-def _() -> tuple[float, int]:
-    return 1e9, 1
+SA_WORSE.mutant("the MLP worse than the SA", lambda: (100.0, -1))
+SA_WORSE.mutant("a ratio of 10^9", lambda: (1000000000.0, 1))

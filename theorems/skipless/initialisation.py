@@ -101,19 +101,9 @@ def scaled_orthogonal(G: Weights, c: Scale, d: Dimension) -> dict[str, Any]:
     return {"Q": orthogonal_matrix(G), "c": c, "d": d}
 
 
-@KAPPA_ONE.oracle
-def spectrum_of_scaled_orthogonal(Q: Weights, c: Scale) -> Any:
-    return column(*singular_values(Q * c), condition_number(Q * c))
-
-
-@KAPPA_ONE.mutant("singular values c^2")
-def _(c: Scale, d: Dimension) -> Any:
-    return concatenate([ones(d, 1) * (c * c), ones(1, 1) * (c / c)], axis=0)
-
-
-@KAPPA_ONE.mutant("kappa of the scale")
-def _(c: Scale, d: Dimension) -> Any:
-    return concatenate([ones(d, 1) * c, ones(1, 1) * c], axis=0)
+KAPPA_ONE.oracle(lambda Q, c: column(*singular_values(Q * c), condition_number(Q * c)))
+KAPPA_ONE.mutant("singular values c^2", lambda c, d: concatenate([ones(d, 1) * (c * c), ones(1, 1) * (c / c)], axis=0))
+KAPPA_ONE.mutant("kappa of the scale", lambda c, d: concatenate([ones(d, 1) * c, ones(1, 1) * c], axis=0))
 
 
 CONVERSE = Claim(
@@ -143,16 +133,8 @@ def distance_from_multiple_of_identity(P: Weights) -> Any:
     return spectral_norm(P.T @ P - eye(P.shape[0]) * (s * s))
 
 
-@CONVERSE.mutant("s_max - s_min")
-def _(P: Weights) -> Any:
-    s = singular_values(P)
-    return s[0] - s[-1]
-
-
-@CONVERSE.mutant("s_max^2")
-def _(P: Weights) -> Any:
-    s = singular_values(P)
-    return s[0] * s[0]
+CONVERSE.mutant("s_max - s_min", "s[0] * s[0] -> s[0]; s[-1] * s[-1] -> s[-1]")
+CONVERSE.mutant("s_max^2", "s[0] * s[0] - s[-1] * s[-1] -> s[0] * s[0]")
 
 
 SVD_INIT = Claim(
@@ -207,14 +189,8 @@ def initialised_products(
     return tests
 
 
-@SVD_INIT.mutant("scale c")
-def _(c: Scale, d: Dimension) -> Any:
-    return c
-
-
-@SVD_INIT.mutant("scale c^2 / 2")
-def _(c: Scale, d: Dimension) -> Any:
-    return c * c / 2
+SVD_INIT.mutant("scale c", lambda c: c)
+SVD_INIT.mutant("scale c^2 / 2", lambda value: value / 2)
 
 
 # -- W_Q W_K^T ---------------------------------------------------------------------------------------------------------
@@ -259,16 +235,6 @@ def initialised_queries_and_keys(
     return tests + Moments(other, variance).tests("another entry", product[:, 0, 1].cpu())
 
 
-@EQ_11.mutant("entries of Z of variance 1")
-def _(alpha: Alpha, beta: Beta, d: Dimension) -> tuple[Any, Any, Any]:
-    return beta, 0.0, alpha * alpha
-
-
-@EQ_11.mutant("beta in every entry")
-def _(alpha: Alpha, beta: Beta, d: Dimension) -> tuple[Any, Any, Any]:
-    return beta, beta + 1.0, alpha * alpha / d
-
-
-@EQ_11.mutant("alpha not squared, standard deviation 1/d")
-def _(alpha: Alpha, beta: Beta, d: Dimension) -> tuple[Any, Any, Any]:
-    return beta, 0.0, alpha / (d * d)
+EQ_11.mutant("entries of Z of variance 1", lambda alpha, beta: (beta, 0.0, alpha * alpha))
+EQ_11.mutant("beta in every entry", lambda alpha, beta, d: (beta, beta + 1.0, alpha * alpha / d))
+EQ_11.mutant("alpha not squared, standard deviation 1/d", lambda alpha, beta, d: (beta, 0.0, alpha / (d * d)))

@@ -99,9 +99,7 @@ def flatness_of_second_term(A: Logits, P: Weights) -> Any:
     return flatness(kron(P.T, A))
 
 
-@SECOND_TERM.oracle
-def lead_per_token(A: Logits) -> Any:
-    return lead(A) * rational(1, A.shape[0])
+SECOND_TERM.oracle(lambda A: lead(A) * rational(1, A.shape[0]))
 
 
 @SECOND_TERM.counterexample("circulant attention with entries 7/20, 6/20, 3/20, 4/20 is singular")
@@ -110,14 +108,8 @@ def _() -> dict[str, Any]:
     return {"A": [row[-i:] + row[:-i] for i in range(4)], "P": [["27/5", "36/5"], ["-36/5", "27/5"]]}
 
 
-@SECOND_TERM.mutant("A + I/10")
-def _(A: Logits, P: Weights) -> Any:
-    return flatness(kron(P.T, A + eye(A.shape[0]) * rational(1, 10)))
-
-
-@SECOND_TERM.mutant("P alone")
-def _(A: Logits, P: Weights) -> Any:
-    return flatness(P)
+SECOND_TERM.mutant("A + I/10", lambda A, P: flatness(kron(P.T, A + eye(A.shape[0]) * rational(1, 10))))
+SECOND_TERM.mutant("P alone", lambda P: flatness(P))
 
 
 MARGIN = Claim(
@@ -150,19 +142,9 @@ def flatness_of_majority_term(A: Logits, P: Weights) -> Any:
     return flatness(kron(P.T, A))
 
 
-@MARGIN.oracle
-def majority_per_token(A: Logits) -> Any:
-    return majority(A) * rational(1, A.shape[0])
-
-
-@MARGIN.mutant("A A^T instead of A")
-def _(A: Logits, P: Weights) -> Any:
-    return flatness(kron(P.T, A @ A.T)) / 2
-
-
-@MARGIN.mutant("half of 1/kappa")
-def _(A: Logits, P: Weights) -> Any:
-    return flatness(kron(P.T, A)) / 2
+MARGIN.oracle(lambda A: majority(A) * rational(1, A.shape[0]))
+MARGIN.mutant("A A^T instead of A", lambda A, P: flatness(kron(P.T, A @ A.T)) / 2)
+MARGIN.mutant("half of 1/kappa", lambda value: value / 2)
 
 
 # -- Proposition 2 -----------------------------------------------------------------------------------------------------
@@ -233,14 +215,17 @@ def flatness_at_initialisation(
     return flatness(_initialised(X, Z, U, V, alpha, beta, c))
 
 
-@PROP_2.oracle
-def well_conditioned(X: Tokens) -> Any:
-    return (X * 0 + 1)[0, 0] * rational(1, 1000)
-
-
-@PROP_2.counterexample("tokens 1 and 2 at alpha = 0, beta = 20, c = 1: kappa = 1e9")
-def _() -> dict[str, Any]:
-    return {"X": [[1], [2]], "Z": [[0]], "U": [[1]], "V": [[1]], "alpha": "0", "beta": "20", "c": "1"}
+PROP_2.oracle(lambda X: (X * 0 + 1)[0, 0] * rational(1, 1000))
+PROP_2.counterexample(
+    "tokens 1 and 2 at alpha = 0, beta = 20, c = 1: kappa = 1e9",
+    X=[[1], [2]],
+    Z=[[0]],
+    U=[[1]],
+    V=[[1]],
+    alpha="0",
+    beta="20",
+    c="1",
+)
 
 
 @PROP_2.counterexample("two equal tokens at alpha = 1.8, beta = 1, c = 3: K is singular")
@@ -261,9 +246,7 @@ def _(X: Tokens, Z: Weights, U: Weights, V: Weights, alpha: Coefficient, beta: S
     return flatness(_initialised(X, Z, U, V, alpha, beta, c) + eye(X.shape[0] * X.shape[1]))
 
 
-@PROP_2.mutant("kappa of W_V W_O (x) I_n")
-def _(X: Tokens, Z: Weights, U: Weights, V: Weights, alpha: Coefficient, beta: Strength, c: Scale) -> Any:
-    return flatness(kron(U @ V.T * c, 0 * X @ X.T + eye(X.shape[0])))
+PROP_2.mutant("kappa of W_V W_O (x) I_n", lambda X, U, V, c: flatness(kron(U @ V.T * c, 0 * X @ X.T + eye(X.shape[0]))))
 
 
 REPEATED = Claim(
@@ -291,21 +274,11 @@ def change_on_parting(x: OneToken, W_Q: QueryWeights, W_K: Weights, W_V: Weights
     return K @ kron(eye(x.shape[1]), Constant([[1], [-1]]))
 
 
-@REPEATED.part("structure")
-def change_of_output(value: Any) -> Any:
-    return value
-
-
-@REPEATED.mutant("both tokens moved alike")
-def _(x: OneToken, W_Q: QueryWeights, W_K: Weights, W_V: Weights, W_O: Weights) -> Any:
-    K = input_jacobian(ones(2, 1) @ x, W_Q, W_K, W_V, W_O)
-    return K @ kron(eye(x.shape[1]), Constant([[1], [1]]))
-
-
-@REPEATED.mutant("row-major order")
-def _(x: OneToken, W_Q: QueryWeights, W_K: Weights, W_V: Weights, W_O: Weights) -> Any:
-    K = input_jacobian(ones(2, 1) @ x, W_Q, W_K, W_V, W_O)
-    return K @ kron(Constant([[1], [-2]]), eye(x.shape[1]))
+REPEATED.part("structure", lambda value: value)
+REPEATED.mutant("both tokens moved alike", B=Constant([[1], [1]]))
+REPEATED.mutant(
+    "row-major order", "eye -> Constant; x.shape[1] -> [[1], [-2]]; Constant -> eye; [[1], [-1]] -> x.shape[1]"
+)
 
 
 def perturbation(X: Any, W: Any) -> Any:
@@ -365,14 +338,8 @@ def _(X: Tokens, W: Weights) -> Any:
     return _bounded(exp(-lead(X @ W @ X.T)) * (X.shape[0] - 1) * rational(1, 2))
 
 
-@DOMINANT_LOGITS.mutant("twice the margin")
-def _(X: Tokens, W: Weights) -> Any:
-    return _bounded(perturbation(X, W) * exp(-lead(X @ W @ X.T)))
-
-
-@DOMINANT_LOGITS.mutant("e of opposite sign")
-def _(X: Tokens, W: Weights) -> Any:
-    return _bounded(-perturbation(X, W))
+DOMINANT_LOGITS.mutant("twice the margin", lambda X, W: _bounded(perturbation(X, W) * exp(-lead(X @ W @ X.T))))
+DOMINANT_LOGITS.mutant("e of opposite sign", lambda X, W: _bounded(-perturbation(X, W)))
 
 
 @DOMINANT_LOGITS.domain("tokens far apart")

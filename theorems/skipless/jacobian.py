@@ -50,19 +50,9 @@ def self_attention_differentiated(X: Tokens, W_Q: QueryWeights, W_K: Weights, W_
     return jacobian(self_attention, "X", layout=COLUMN)(X, W_Q, W_K, W_V, W_O)
 
 
-@EQ_10.mutant("W_V W_O not transposed in the second term")
-def _(X: Tokens, W_Q: QueryWeights, W_K: Weights, W_V: Weights, W_O: Weights) -> Any:
-    return _jacobian(X, W_Q, W_K, W_V @ W_O, second=kron)
-
-
-@EQ_10.mutant("factors of the second Kronecker product exchanged")
-def _(X: Tokens, W_Q: QueryWeights, W_K: Weights, W_V: Weights, W_O: Weights) -> Any:
-    return _jacobian(X, W_Q, W_K, W_V @ W_O, second=lambda values, A: kron(A, values.T))
-
-
-@EQ_10.mutant("attention matrix transposed in the second term")
-def _(X: Tokens, W_Q: QueryWeights, W_K: Weights, W_V: Weights, W_O: Weights) -> Any:
-    return _jacobian(X, W_Q, W_K, W_V @ W_O, second=lambda values, A: kron(values.T, A.T))
+EQ_10.mutant("W_V W_O not transposed in the second term", second=kron)
+EQ_10.mutant("factors of the second Kronecker product exchanged", second=lambda values, A: kron(A, values.T))
+EQ_10.mutant("attention matrix transposed in the second term", second=lambda values, A: kron(values.T, A.T))
 
 
 @EQ_10.mutant("attention matrix taken as constant")
@@ -70,11 +60,5 @@ def _(X: Tokens, W_Q: QueryWeights, W_K: Weights, W_V: Weights, W_O: Weights) ->
     return kron((W_V @ W_O).T, attention_matrix(X, W_Q, W_K))
 
 
-@EQ_10.mutant("W_O W_V instead of W_V W_O")
-def _(X: Tokens, W_Q: QueryWeights, W_K: Weights, W_V: Weights, W_O: Weights) -> Any:
-    return _jacobian(X, W_Q, W_K, W_O @ W_V)
-
-
-@EQ_10.mutant("A' under row-major vec")
-def _(X: Tokens, W_Q: QueryWeights, W_K: Weights, W_V: Weights, W_O: Weights) -> Any:
-    return _jacobian(X, W_Q, W_K, W_V @ W_O, layout=ROW)
+EQ_10.mutant("W_O W_V instead of W_V W_O", lambda X, W_Q, W_K, W_V, W_O: _jacobian(X, W_Q, W_K, W_O @ W_V))
+EQ_10.mutant("A' under row-major vec", layout=ROW)

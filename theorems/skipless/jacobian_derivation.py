@@ -65,19 +65,13 @@ def self_attention_without_output_weights(X: Tokens, W_Q: QueryWeights, W_K: Wei
     return jacobian(self_attention, "X", COLUMN)(X, W_Q, W_K, W_V, identity)
 
 
-@EQ_12_1.mutant("values taken as constant")
-def _(X: Tokens, W_Q: QueryWeights, W_K: Weights, W_V: Weights) -> Any:
-    return kron((X @ W_V).T, eye(X.shape[0])) @ slope(X, W_Q, W_K)
-
-
-@EQ_12_1.mutant("attention matrix taken as constant")
-def _(X: Tokens, W_Q: QueryWeights, W_K: Weights, W_V: Weights) -> Any:
-    return kron(W_V.T, attention_matrix(X, W_Q, W_K))
-
-
-@EQ_12_1.mutant("row-major vec")
-def _(X: Tokens, W_Q: QueryWeights, W_K: Weights, W_V: Weights) -> Any:
-    return jacobian(attended_values, "X", ROW)(X, W_Q, W_K, W_V)
+EQ_12_1.mutant(
+    "values taken as constant", lambda X, W_Q, W_K, W_V: kron((X @ W_V).T, eye(X.shape[0])) @ slope(X, W_Q, W_K)
+)
+EQ_12_1.mutant(
+    "attention matrix taken as constant", lambda X, W_Q, W_K, W_V: kron(W_V.T, attention_matrix(X, W_Q, W_K))
+)
+EQ_12_1.mutant("row-major vec", layout=ROW)
 
 
 EQ_12_2 = Claim(
@@ -102,9 +96,7 @@ def product_rule(X: Tokens, W_Q: QueryWeights, W_K: Weights, W_V: Weights) -> An
     return first + kron(eye(d), attention_matrix(X, W_Q, W_K)) @ jacobian(values, "X", COLUMN)(X, W_V)
 
 
-@EQ_12_2.oracle
-def attended_values_differentiated(X: Tokens, W_Q: QueryWeights, W_K: Weights, W_V: Weights) -> Any:
-    return jacobian(attended_values, "X", COLUMN)(X, W_Q, W_K, W_V)
+EQ_12_2.oracle(lambda X, W_Q, W_K, W_V: jacobian(attended_values, "X", COLUMN)(X, W_Q, W_K, W_V))
 
 
 @EQ_12_2.mutant("factors of the second Kronecker product exchanged")
@@ -120,11 +112,7 @@ def _(X: Tokens, W_Q: QueryWeights, W_K: Weights, W_V: Weights) -> Any:
     return kron(eye(X.shape[1]), A) @ jacobian(values, "X", COLUMN)(X, W_V)
 
 
-@EQ_12_2.mutant("A transposed in the second term")
-def _(X: Tokens, W_Q: QueryWeights, W_K: Weights, W_V: Weights) -> Any:
-    n, d = X.shape
-    first = kron((X @ W_V).T, eye(n)) @ slope(X, W_Q, W_K)
-    return first + kron(eye(d), attention_matrix(X, W_Q, W_K).T) @ jacobian(values, "X", COLUMN)(X, W_V)
+EQ_12_2.mutant("A transposed in the second term", "attention_matrix(X, W_Q, W_K) -> attention_matrix(X, W_Q, W_K).T")
 
 
 EQ_12_3 = Claim(
@@ -146,19 +134,9 @@ def values_jacobian(X: Tokens, W_V: Weights) -> Any:
     return kron(W_V.T, eye(X.shape[0]))
 
 
-@EQ_12_3.oracle
-def values_differentiated(X: Tokens, W_V: Weights) -> Any:
-    return jacobian(values, "X", COLUMN)(X, W_V)
-
-
-@EQ_12_3.mutant("W_V not transposed")
-def _(X: Tokens, W_V: Weights) -> Any:
-    return kron(W_V, eye(X.shape[0]))
-
-
-@EQ_12_3.mutant("factors exchanged, as for row-major vec")
-def _(X: Tokens, W_V: Weights) -> Any:
-    return kron(eye(X.shape[0]), W_V.T)
+EQ_12_3.oracle(lambda X, W_V: jacobian(values, "X", COLUMN)(X, W_V))
+EQ_12_3.mutant("W_V not transposed", lambda X, W_V: kron(W_V, eye(X.shape[0])))
+EQ_12_3.mutant("factors exchanged, as for row-major vec", lambda X, W_V: kron(eye(X.shape[0]), W_V.T))
 
 
 EQ_12_4 = Claim(
@@ -195,19 +173,9 @@ def attended_values_line_three(X: Tokens, W_Q: QueryWeights, W_K: Weights, W_V: 
     return first + kron(eye(d), attention_matrix(X, W_Q, W_K)) @ kron(W_V.T, eye(n))
 
 
-@EQ_12_4.mutant("W_V not transposed")
-def _(X: Tokens, W_Q: QueryWeights, W_K: Weights, W_V: Weights) -> Any:
-    return _last_line(X, W_Q, W_K, W_V, lambda W, A: kron(W.T, A))
-
-
-@EQ_12_4.mutant("A transposed")
-def _(X: Tokens, W_Q: QueryWeights, W_K: Weights, W_V: Weights) -> Any:
-    return _last_line(X, W_Q, W_K, W_V, lambda W, A: kron(W, A.T))
-
-
-@EQ_12_4.mutant("factors exchanged")
-def _(X: Tokens, W_Q: QueryWeights, W_K: Weights, W_V: Weights) -> Any:
-    return _last_line(X, W_Q, W_K, W_V, lambda W, A: kron(A, W))
+EQ_12_4.mutant("W_V not transposed", lambda X, W_Q, W_K, W_V: _last_line(X, W_Q, W_K, W_V, lambda W, A: kron(W.T, A)))
+EQ_12_4.mutant("A transposed", lambda X, W_Q, W_K, W_V: _last_line(X, W_Q, W_K, W_V, lambda W, A: kron(W, A.T)))
+EQ_12_4.mutant("factors exchanged", lambda X, W_Q, W_K, W_V: _last_line(X, W_Q, W_K, W_V, lambda W, A: kron(A, W)))
 
 
 # -- Eq. (13) ----------------------------------------------------------------------------------------------------------
@@ -290,19 +258,9 @@ def projection_jacobian(S: Summands, W_O: Weights) -> Any:
     return kron(W_O.T, eye(S.shape[0]))
 
 
-@EQ_13_4.oracle
-def projection_differentiated(S: Summands, W_O: Weights) -> Any:
-    return jacobian(projected, "S", COLUMN)(S, W_O)
-
-
-@EQ_13_4.mutant("W_O not transposed, as extracted")
-def _(S: Summands, W_O: Weights) -> Any:
-    return kron(W_O, eye(S.shape[0]))
-
-
-@EQ_13_4.mutant("factors exchanged, as for row-major vec")
-def _(S: Summands, W_O: Weights) -> Any:
-    return kron(eye(S.shape[0]), W_O.T)
+EQ_13_4.oracle(lambda S, W_O: jacobian(projected, "S", COLUMN)(S, W_O))
+EQ_13_4.mutant("W_O not transposed, as extracted", lambda S, W_O: kron(W_O, eye(S.shape[0])))
+EQ_13_4.mutant("factors exchanged, as for row-major vec", lambda S, W_O: kron(eye(S.shape[0]), W_O.T))
 
 
 EQ_13_5 = Claim(
@@ -338,18 +296,6 @@ def line_five(X: Tokens, W_Q: QueryWeights, W_K: Weights, W_V: Weights, W_O: Wei
 
 
 EQ_13_5.oracle(self_attention_differentiated)
-
-
-@EQ_13_5.mutant("neither transposed, as extracted")
-def _(X: Tokens, W_Q: QueryWeights, W_K: Weights, W_V: Weights, W_O: Weights) -> Any:
-    return _line_five(X, W_Q, W_K, W_V, W_O, W_V)
-
-
-@EQ_13_5.mutant("W_O not transposed")
-def _(X: Tokens, W_Q: QueryWeights, W_K: Weights, W_V: Weights, W_O: Weights) -> Any:
-    return _line_five(X, W_Q, W_K, W_V, W_O, W_V.T)
-
-
-@EQ_13_5.mutant("W_V not transposed")
-def _(X: Tokens, W_Q: QueryWeights, W_K: Weights, W_V: Weights, W_O: Weights) -> Any:
-    return _line_five(X, W_Q, W_K, W_V, W_O.T, W_V)
+EQ_13_5.mutant("neither transposed, as extracted", lambda X, W_Q, W_K, W_V, W_O: _line_five(X, W_Q, W_K, W_V, W_O, W_V))
+EQ_13_5.mutant("W_O not transposed", lambda X, W_Q, W_K, W_V, W_O: _line_five(X, W_Q, W_K, W_V, W_O, W_V.T))
+EQ_13_5.mutant("W_V not transposed", lambda X, W_Q, W_K, W_V, W_O: _line_five(X, W_Q, W_K, W_V, W_O.T, W_V))

@@ -105,19 +105,9 @@ def line_six(X: Tokens, W_Q: QueryWeights, W_K: Weights, W_V: Weights, W_O: Weig
     return _line_six(X, W_Q, W_K, W_O.T @ (X @ W_V).T, W_O.T @ W_V.T)
 
 
-@EQ_13_6_CORRECTED.mutant("W_O not transposed")
-def _(X: Tokens, W_Q: QueryWeights, W_K: Weights, W_V: Weights, W_O: Weights) -> Any:
-    return _line_six(X, W_Q, W_K, W_O @ (X @ W_V).T, W_O @ W_V.T)
-
-
-@EQ_13_6_CORRECTED.mutant("W_V not transposed in the second term")
-def _(X: Tokens, W_Q: QueryWeights, W_K: Weights, W_V: Weights, W_O: Weights) -> Any:
-    return _line_six(X, W_Q, W_K, W_O.T @ (X @ W_V).T, W_O.T @ W_V)
-
-
-@EQ_13_6_CORRECTED.mutant("W_V^T W_O^T in the second term")
-def _(X: Tokens, W_Q: QueryWeights, W_K: Weights, W_V: Weights, W_O: Weights) -> Any:
-    return _line_six(X, W_Q, W_K, W_O.T @ (X @ W_V).T, W_V.T @ W_O.T)
+EQ_13_6_CORRECTED.mutant("W_O not transposed", "W_O.T -> W_O")
+EQ_13_6_CORRECTED.mutant("W_V not transposed in the second term", "W_V.T -> W_V")
+EQ_13_6_CORRECTED.mutant("W_V^T W_O^T in the second term", "W_O.T @ W_V.T -> W_V.T @ W_O.T")
 
 
 EQ_13_7 = Claim(
@@ -155,16 +145,6 @@ def last_line(X: Tokens, W_Q: QueryWeights, W_K: Weights, W_V: Weights, W_O: Wei
     return _last_line(X, W_Q, W_K, W_V @ W_O, (W_V @ W_O).T)
 
 
-@EQ_13_7.mutant("W_O W_V instead of W_V W_O")
-def _(X: Tokens, W_Q: QueryWeights, W_K: Weights, W_V: Weights, W_O: Weights) -> Any:
-    return _last_line(X, W_Q, W_K, W_O @ W_V, (W_O @ W_V).T)
-
-
-@EQ_13_7.mutant("second term not transposed")
-def _(X: Tokens, W_Q: QueryWeights, W_K: Weights, W_V: Weights, W_O: Weights) -> Any:
-    return _last_line(X, W_Q, W_K, W_V @ W_O, W_V @ W_O)
-
-
-@EQ_13_7.mutant("first term dropped")
-def _(X: Tokens, W_Q: QueryWeights, W_K: Weights, W_V: Weights, W_O: Weights) -> Any:
-    return _last_line(X, W_Q, W_K, 0 * W_V, (W_V @ W_O).T)
+EQ_13_7.mutant("W_O W_V instead of W_V W_O", "W_V -> W_O; W_O -> W_V")
+EQ_13_7.mutant("second term not transposed", "(W_V @ W_O).T -> W_V @ W_O")
+EQ_13_7.mutant("first term dropped", lambda X, W_Q, W_K, W_V, W_O: _last_line(X, W_Q, W_K, 0 * W_V, (W_V @ W_O).T))

@@ -147,9 +147,7 @@ def printed_order(X: Tokens, Z: Weights, alpha: Alpha, beta: Beta, C: Constant) 
     return order(alpha, beta, C)
 
 
-@LEMMA_1.oracle
-def norm_of_attention_derivative(X: Tokens, Z: Weights, alpha: Alpha, beta: Beta, C: Constant) -> Any:
-    return spectral_norm(slope_by_tokens(X, initial_product(Z, alpha, beta)))
+LEMMA_1.oracle(lambda X, Z, alpha, beta, C: spectral_norm(slope_by_tokens(X, initial_product(Z, alpha, beta))))
 
 
 refuted_order(LEMMA_1)
@@ -327,19 +325,9 @@ def frobenius_norms(X: Tokens, W: Product) -> Any:
     return column(*(frobenius_norm(differentiated_block(M, i)) for i in range(M.shape[0])))
 
 
-@INDEX.counterexample("n = 2, d = 1, a token 0 and a token 1")
-def _() -> dict[str, Any]:
-    return {"X": [[0], [1]], "W": [[1]]}
-
-
-@INDEX.mutant("one index to d only")
-def _(X: Tokens, W: Product) -> Any:
-    return _root_of_sum(X, W, X.shape[0], X.shape[1])
-
-
-@INDEX.mutant("up to n")
-def _(X: Tokens, W: Product) -> Any:
-    return _root_of_sum(X, W, X.shape[0], X.shape[0])
+INDEX.counterexample("n = 2, d = 1, a token 0 and a token 1", X=[[0], [1]], W=[[1]])
+INDEX.mutant("one index to d only", lambda X, W: _root_of_sum(X, W, X.shape[0], X.shape[1]))
+INDEX.mutant("up to n", lambda X, W: _root_of_sum(X, W, X.shape[0], X.shape[0]))
 
 
 INDEX_CORRECTED = Claim(
@@ -364,11 +352,7 @@ def root_of_sum_to_length(X: Tokens, W: Product) -> Any:
 
 INDEX_CORRECTED.oracle(frobenius_norms)
 INDEX_CORRECTED.mutant("up to d, as printed")(root_of_sum_to_dimension)
-
-
-@INDEX_CORRECTED.mutant("one index to d only")
-def _(X: Tokens, W: Product) -> Any:
-    return _root_of_sum(X, W, X.shape[0], X.shape[1])
+INDEX_CORRECTED.mutant("one index to d only", lambda X, W: _root_of_sum(X, W, X.shape[0], X.shape[1]))
 
 
 # -- the derivative of the logits, left out ----------------------------------------------------------------------------
@@ -412,16 +396,8 @@ def two_tokens_at_one() -> dict[str, Any]:
 
 
 EQ_21.counterexample("two tokens 1 of dimension 1, alpha = 0, beta = 4: 2 sqrt(2) against 1/2")(two_tokens_at_one)
-
-
-@EQ_21.mutant("with the factor |X W|_2 + |X W^T|_2")
-def _(X: Tokens, W: Product) -> Any:
-    return norm_by_logits(X, W) * weights_norm(X, W)
-
-
-@EQ_21.mutant("with the factor |X|_2 alone")
-def _(X: Tokens, W: Product) -> Any:
-    return norm_by_logits(X, W) * spectral_norm(X)
+EQ_21.mutant("with the factor |X W|_2 + |X W^T|_2", lambda value, X, W: value * weights_norm(X, W))
+EQ_21.mutant("with the factor |X|_2 alone", lambda value, X: value * spectral_norm(X))
 
 
 EQ_29 = Claim(
@@ -458,6 +434,4 @@ def _(X: Tokens, W: Product) -> Any:
     return sum(spectral_norm(differentiated_block(M, i)) for i in range(M.shape[0]))
 
 
-@EQ_29.mutant("norm of A")
-def _(X: Tokens, W: Product) -> Any:
-    return spectral_norm(softmax(X @ W @ X.T))
+EQ_29.mutant("norm of A", lambda X, W: spectral_norm(softmax(X @ W @ X.T)))

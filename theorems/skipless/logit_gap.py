@@ -128,24 +128,17 @@ def gap_enumerated(alpha: Scale, beta: Scale, d: Dimension) -> Any:
     return column(m1, m2 - m1 * m1, m3 - 3 * m1 * m2 + 2 * m1 * m1 * m1)
 
 
-@EQ_20.counterexample("d = 2, alpha = beta = 1: variance 12, not 11, and third central moment 112, not 0")
-def _() -> dict[str, Any]:
-    return {"alpha": [[1]], "beta": [[1]], "d": 2}
-
-
-@EQ_20.counterexample("d = 3, alpha = 2, beta = 3/5, the values of Section 6.1: variance 881/25, not 681/25")
-def _() -> dict[str, Any]:
-    return {"alpha": [[2]], "beta": [[Fraction(3, 5)]], "d": 3}
-
-
-@EQ_20.mutant("mean zero")
-def _(alpha: Scale, beta: Scale, d: Dimension) -> Any:
-    return column(0 * beta, alpha * alpha * (d + 3) + beta * beta * (3 * d), 0 * alpha)
-
-
-@EQ_20.mutant("variances subtracted")
-def _(alpha: Scale, beta: Scale, d: Dimension) -> Any:
-    return column(beta * d, alpha * alpha * (d + 1) + beta * beta * d, 0 * alpha)
+EQ_20.counterexample(
+    "d = 2, alpha = beta = 1: variance 12, not 11, and third central moment 112, not 0", alpha=[[1]], beta=[[1]], d=2
+)
+EQ_20.counterexample(
+    "d = 3, alpha = 2, beta = 3/5, the values of Section 6.1: variance 881/25, not 681/25",
+    alpha=[[2]],
+    beta=[[Fraction(3, 5)]],
+    d=3,
+)
+EQ_20.mutant("mean zero", "beta * d -> 0 * beta")
+EQ_20.mutant("variances subtracted", "3 -> 1; 3 * d -> d")
 
 
 EQ_20_CORRECTED = Claim(
@@ -178,16 +171,8 @@ def gap_moments(alpha: Scale, beta: Scale, d: Dimension) -> Any:
 
 EQ_20_CORRECTED.oracle(gap_enumerated)
 EQ_20_CORRECTED.mutant("as printed")(printed_gap_moments)
-
-
-@EQ_20_CORRECTED.mutant("d instead of 2d in the variance")
-def _(alpha: Scale, beta: Scale, d: Dimension) -> Any:
-    return _gap_moments(alpha, beta, d, doubled=1)
-
-
-@EQ_20_CORRECTED.mutant("2d + 2 instead of 2d + 3 in the third moment")
-def _(alpha: Scale, beta: Scale, d: Dimension) -> Any:
-    return _gap_moments(alpha, beta, d, constant=2)
+EQ_20_CORRECTED.mutant("d instead of 2d in the variance", doubled=1)
+EQ_20_CORRECTED.mutant("2d + 2 instead of 2d + 3 in the third moment", constant=2)
 
 
 #: Kolmogorov distance that counts as normal; the skewness of gamma, 14 / sqrt(27 d) at alpha = 0, leaves 0.01 at d = 384.
@@ -243,11 +228,5 @@ def laws_of_gap(formula: Callable[..., float], generator: torch.Generator, sampl
     return tests
 
 
-@NORMAL_LIMIT.mutant("variance as printed")
-def _(alpha: float, beta: float, d: int) -> float:
-    return alpha**2 * (d + 3) + 3 * beta**2 * d
-
-
-@NORMAL_LIMIT.mutant("variance of the diagonal entry alone")
-def _(alpha: float, beta: float, d: int) -> float:
-    return alpha**2 * (d + 2) + 2 * beta**2 * d
+NORMAL_LIMIT.mutant("variance as printed", lambda alpha, beta, d: alpha**2 * (d + 3) + 3 * beta**2 * d)
+NORMAL_LIMIT.mutant("variance of the diagonal entry alone", "2 * d -> d; 3 -> 2")

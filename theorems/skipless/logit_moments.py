@@ -65,19 +65,9 @@ def laws_of_squared_norm(
     ]
 
 
-@EQ_14.mutant("variance d, that of the other entries")
-def _(d: Dimension) -> tuple[int, int, int]:
-    return d, d, d
-
-
-@EQ_14.mutant("d - 1 degrees of freedom, as after subtracting a mean")
-def _(d: Dimension) -> tuple[int, int, int]:
-    return max(d - 1, 1), d, 2 * d
-
-
-@EQ_14.mutant("mean 1, as if A were divided by d")
-def _(d: Dimension) -> tuple[int, int, int]:
-    return d, 1, 2 * d
+EQ_14.mutant("variance d, that of the other entries", lambda d: (d, d, d))
+EQ_14.mutant("d - 1 degrees of freedom, as after subtracting a mean", lambda d: (max(d - 1, 1), d, 2 * d))
+EQ_14.mutant("mean 1, as if A were divided by d", lambda d: (d, 1, 2 * d))
 
 
 def laws_of_entry(which: int, alpha: float, beta: float, name: str) -> Callable[..., list[LawTest]]:
@@ -111,16 +101,8 @@ def off_diagonal_gram_moments(d: Dimension) -> tuple[int, int]:
 
 
 EQ_15.part("laws")(laws_of_entry(1, 0.0, 1.0, "A_ij"))
-
-
-@EQ_15.mutant("variance 2d, that of the diagonal")
-def _(d: Dimension) -> tuple[int, int]:
-    return 0, 2 * d
-
-
-@EQ_15.mutant("variance 1, as if A were divided by sqrt(d)")
-def _(d: Dimension) -> tuple[int, int]:
-    return 0, 1
+EQ_15.mutant("variance 2d, that of the diagonal", lambda d: (0, 2 * d))
+EQ_15.mutant("variance 1, as if A were divided by sqrt(d)", lambda: (0, 1))
 
 
 EQ_16 = Claim(
@@ -145,21 +127,9 @@ def diagonal_noise_moments(d: Dimension) -> tuple[int, int]:
 
 
 EQ_16.part("laws")(laws_of_entry(0, 1.0, 0.0, "B_ii"))
-
-
-@EQ_16.mutant("variance d, that of the other entries")
-def _(d: Dimension) -> tuple[int, int]:
-    return 0, d
-
-
-@EQ_16.mutant("variance d (d + 2), for entries of Z of variance 1")
-def _(d: Dimension) -> tuple[int, int]:
-    return 0, d * (d + 2) + (d == 1)
-
-
-@EQ_16.mutant("mean d, that of A_ii")
-def _(d: Dimension) -> tuple[int, int]:
-    return d, d + 2
+EQ_16.mutant("variance d, that of the other entries", lambda d: (0, d))
+EQ_16.mutant("variance d (d + 2), for entries of Z of variance 1", lambda d: (0, d * (d + 2) + (d == 1)))
+EQ_16.mutant("mean d, that of A_ii", lambda d: (d, d + 2))
 
 
 # -- the sum, exactly --------------------------------------------------------------------------------------------------
@@ -201,9 +171,7 @@ def logit_moments_enumerated(alpha: Scale, beta: Scale, d: Dimension) -> Any:
     return column(own[:1], other[:1], own[1:], other[1:], enumerated_covariance(alpha, beta, d))
 
 
-@LOGIT_MOMENTS.mutant("diagonal variance without the 2 of d + 2")
-def _(alpha: Scale, beta: Scale, d: Dimension) -> Any:
-    return _all_moments(alpha, beta, d, diagonal=0)
+LOGIT_MOMENTS.mutant("diagonal variance without the 2 of d + 2", diagonal=0)
 
 
 @LOGIT_MOMENTS.mutant("off-diagonal variance as in Eq. (19)")
@@ -211,9 +179,7 @@ def _(alpha: Scale, beta: Scale, d: Dimension) -> Any:
     return _all_moments(alpha, beta, d, off=alpha * alpha + beta * beta * d)
 
 
-@LOGIT_MOMENTS.mutant("entries of a row correlated")
-def _(alpha: Scale, beta: Scale, d: Dimension) -> Any:
-    return _all_moments(alpha, beta, d, covariance=1)
+LOGIT_MOMENTS.mutant("entries of a row correlated", covariance=1)
 
 
 SAMPLED = Claim(
@@ -261,14 +227,8 @@ def _(arrays: dict[str, Any], sizes: dict[str, int], rng: np.random.Generator) -
     """Nothing is fixed but d."""
 
 
-@SAMPLED.mutant("off-diagonal variance as in Eq. (19)")
-def _(alpha: float, beta: float, d: int) -> tuple[float, float, float, float]:
-    return beta * d, alpha**2 * (d + 2) + 2 * beta**2 * d, alpha**2 + beta**2 * d, 0.0
-
-
-@SAMPLED.mutant("covariance beta^2 d")
-def _(alpha: float, beta: float, d: int) -> tuple[float, float, float, float]:
-    return beta * d, alpha**2 * (d + 2) + 2 * beta**2 * d, (alpha**2 + beta**2) * d, beta**2 * d
+SAMPLED.mutant("off-diagonal variance as in Eq. (19)", "(alpha ** 2 + beta ** 2) * d -> alpha ** 2 + beta ** 2 * d")
+SAMPLED.mutant("covariance beta^2 d", "0.0 -> beta ** 2 * d")
 
 
 EQ_18 = Claim(
@@ -296,9 +256,7 @@ def diagonal_logit_moments(alpha: Scale, beta: Scale, d: Dimension) -> Any:
     return _mean_and_variance(beta * d, alpha * alpha * (d + 2) + beta * beta * (2 * d))
 
 
-@EQ_18.oracle
-def diagonal_logit_enumerated(alpha: Scale, beta: Scale, d: Dimension) -> Any:
-    return enumerated_mean_and_variance("own", alpha, beta, d)
+EQ_18.oracle(lambda alpha, beta, d: enumerated_mean_and_variance("own", alpha, beta, d))
 
 
 @EQ_18.mutant("standard deviations added instead of variances")
@@ -306,14 +264,8 @@ def _(alpha: Scale, beta: Scale, d: Dimension) -> Any:
     return _mean_and_variance(beta * d, alpha * alpha * (d + 2) + beta * beta * (2 * d) + 2 * alpha * beta * d)
 
 
-@EQ_18.mutant("alpha and beta exchanged")
-def _(alpha: Scale, beta: Scale, d: Dimension) -> Any:
-    return _mean_and_variance(beta * d, beta * beta * (d + 2) + alpha * alpha * (2 * d))
-
-
-@EQ_18.mutant("mean beta, as if A were divided by d")
-def _(alpha: Scale, beta: Scale, d: Dimension) -> Any:
-    return _mean_and_variance(beta * 1, alpha * alpha * (d + 2) + beta * beta * (2 * d))
+EQ_18.mutant("alpha and beta exchanged", "alpha * alpha -> beta * beta; beta * beta -> alpha * alpha")
+EQ_18.mutant("mean beta, as if A were divided by d", "beta * d -> beta * 1")
 
 
 EQ_19 = Claim(
@@ -346,14 +298,13 @@ def off_diagonal_logit_enumerated(alpha: Scale, beta: Scale, d: Dimension) -> An
     return enumerated_mean_and_variance("other", alpha, beta, d)
 
 
-@EQ_19.counterexample("d = 2, alpha = beta = 1: variance 4, not 3")
-def _() -> dict[str, Any]:
-    return {"alpha": [[1]], "beta": [[1]], "d": 2}
-
-
-@EQ_19.counterexample("d = 3, alpha = 2, beta = 3/5, the values of Section 6.1: 327/25, not 127/25")
-def _() -> dict[str, Any]:
-    return {"alpha": [[2]], "beta": [[Fraction(3, 5)]], "d": 3}
+EQ_19.counterexample("d = 2, alpha = beta = 1: variance 4, not 3", alpha=[[1]], beta=[[1]], d=2)
+EQ_19.counterexample(
+    "d = 3, alpha = 2, beta = 3/5, the values of Section 6.1: 327/25, not 127/25",
+    alpha=[[2]],
+    beta=[[Fraction(3, 5)]],
+    d=3,
+)
 
 
 @EQ_19.mutant("variance of the diagonal, Eq. (18)")
@@ -361,9 +312,7 @@ def _(alpha: Scale, beta: Scale, d: Dimension) -> Any:
     return _mean_and_variance(0 * alpha, alpha * alpha * (d + 2) + beta * beta * (2 * d))
 
 
-@EQ_19.mutant("d on the wrong term")
-def _(alpha: Scale, beta: Scale, d: Dimension) -> Any:
-    return _mean_and_variance(0 * alpha, alpha * alpha * d * d + beta * beta)
+EQ_19.mutant("d on the wrong term", "alpha * alpha -> alpha * alpha * d * d; beta * beta * d -> beta * beta")
 
 
 EQ_19_CORRECTED = Claim(
@@ -389,8 +338,6 @@ def off_diagonal_logit_moments(alpha: Scale, beta: Scale, d: Dimension) -> Any:
 
 EQ_19_CORRECTED.oracle(off_diagonal_logit_enumerated)
 EQ_19_CORRECTED.mutant("as printed")(printed_off_diagonal_moments)
-
-
-@EQ_19_CORRECTED.mutant("covariance of the two terms not zero")
-def _(alpha: Scale, beta: Scale, d: Dimension) -> Any:
-    return _mean_and_variance(0 * alpha, (alpha + beta) * (alpha + beta) * d)
+EQ_19_CORRECTED.mutant(
+    "covariance of the two terms not zero", "alpha * alpha + beta * beta -> (alpha + beta) * (alpha + beta)"
+)

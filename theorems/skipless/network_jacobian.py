@@ -106,9 +106,7 @@ def _(X: Batch, W: AttentionWeights, U: FeedForwardWeights) -> Any:
     return concatenate([row] * X.shape[0], axis=0)
 
 
-@EQ_5.mutant("without skips")
-def _(X: Batch, W: AttentionWeights, U: FeedForwardWeights) -> Any:
-    return concatenate(stacked_blocks(X, W, U, skip=0), axis=1)
+EQ_5.mutant("without skips", lambda X, W, U: concatenate(stacked_blocks(X, W, U, skip=0), axis=1))
 
 
 BLOCK_COLUMNS = Claim(
@@ -183,14 +181,8 @@ def change_along_equal_products(X: Tokens, W: BlockWeights) -> Any:
     return branch_parameter_jacobian(X, column(W)) @ gauge_directions(W)
 
 
-@NULL_DIRECTIONS.part("structure")
-def change_of_attention(value: Any) -> Any:
-    return value
-
-
-@NULL_DIRECTIONS.mutant("plus instead of minus")
-def _(X: Tokens, W: BlockWeights) -> Any:
-    return branch_parameter_jacobian(X, column(W)) @ gauge_directions(W, sign=1)
+NULL_DIRECTIONS.part("structure", lambda value: value)
+NULL_DIRECTIONS.mutant("plus instead of minus", sign=1)
 
 
 @NULL_DIRECTIONS.mutant("directions of twice the weights W_O")
@@ -257,24 +249,10 @@ def network_differentiated(X: Tokens, W: AttentionWeights, U: FeedForwardWeights
     return concatenate([block_of_jacobian(X, thetas, i) for i in range(0, len(thetas), 2)], axis=1)
 
 
-@EQ_8.mutant("product in ascending order")
-def _(X: Tokens, W: AttentionWeights, U: FeedForwardWeights) -> Any:
-    return _chain(X, W, U, 1, reverse=True)
-
-
-@EQ_8.mutant("K before K-hat in each factor")
-def _(X: Tokens, W: AttentionWeights, U: FeedForwardWeights) -> Any:
-    return _chain(X, W, U, 1, swapped=True)
-
-
-@EQ_8.mutant("factor K-hat_l + I missing")
-def _(X: Tokens, W: AttentionWeights, U: FeedForwardWeights) -> Any:
-    return _chain(X, W, U, 1, last=False)
-
-
-@EQ_8.mutant("activations of the network without skips")
-def _(X: Tokens, W: AttentionWeights, U: FeedForwardWeights) -> Any:
-    return _chain(X, W, U, 1, along=0)
+EQ_8.mutant("product in ascending order", reverse=True)
+EQ_8.mutant("K before K-hat in each factor", swapped=True)
+EQ_8.mutant("factor K-hat_l + I missing", last=False)
+EQ_8.mutant("activations of the network without skips", along=0)
 
 
 EQ_9 = Claim(
@@ -305,19 +283,9 @@ def skipless_network_differentiated(X: Tokens, W: AttentionWeights, U: FeedForwa
     return concatenate([block_of_jacobian(X, thetas, i, skip=0) for i in range(0, len(thetas), 2)], axis=1)
 
 
-@EQ_9.mutant("product in ascending order")
-def _(X: Tokens, W: AttentionWeights, U: FeedForwardWeights) -> Any:
-    return _chain(X, W, U, 0, reverse=True)
-
-
-@EQ_9.mutant("activations of the network with skips")
-def _(X: Tokens, W: AttentionWeights, U: FeedForwardWeights) -> Any:
-    return _chain(X, W, U, 0, along=1)
-
-
-@EQ_9.mutant("factor K-hat_l missing")
-def _(X: Tokens, W: AttentionWeights, U: FeedForwardWeights) -> Any:
-    return _chain(X, W, U, 0, last=False)
+EQ_9.mutant("product in ascending order", reverse=True)
+EQ_9.mutant("activations of the network with skips", along=1)
+EQ_9.mutant("factor K-hat_l missing", last=False)
 
 
 def large_logits(arrays: dict[str, Any], sizes: dict[str, int], rng: np.random.Generator) -> None:

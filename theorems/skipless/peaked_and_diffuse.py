@@ -102,14 +102,8 @@ def laws_of_peak(formula: Callable[..., Any], generator: torch.Generator, sample
     return tests
 
 
-@PEAK.mutant("beta = 4")
-def _(Z: torch.Tensor) -> torch.Tensor:
-    return softmax_of_noise(Z, 4.0)
-
-
-@PEAK.mutant("alpha = 1")
-def _(Z: torch.Tensor) -> torch.Tensor:
-    return softmax_of_noise(Z / ALPHA, 5.0)
+PEAK.mutant("beta = 4", beta=4.0)
+PEAK.mutant("alpha = 1", lambda Z: softmax_of_noise(Z / ALPHA, 5.0))
 
 
 DIFFUSE = Claim(
@@ -154,11 +148,5 @@ def laws_of_diffuse(formula: Callable[..., Any], generator: torch.Generator, sam
     return tests
 
 
-@DIFFUSE.mutant("alpha = 1")
-def _(Z: torch.Tensor) -> torch.Tensor:
-    return softmax_of_noise(Z / ALPHA, 0.0)
-
-
-@DIFFUSE.mutant("alpha = 0.02, the deviation of a ViT")
-def _(Z: torch.Tensor) -> torch.Tensor:
-    return softmax_of_noise(Z / 5, 0.0)
+DIFFUSE.mutant("alpha = 1", lambda Z: softmax_of_noise(Z / ALPHA, 0.0))
+DIFFUSE.mutant("alpha = 0.02, the deviation of a ViT", lambda Z: softmax_of_noise(Z / 5, 0.0))

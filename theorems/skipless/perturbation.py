@@ -97,9 +97,7 @@ def perturbation_bound(X: Tokens, W: Product, W_V: Weights, W_O: Weights) -> Any
     return spectral_norm(W_O) * spectral_norm(W_V) * spectral_norm(X) * spectral_norm(slope_by_tokens(X, W))
 
 
-@EQ_30.oracle
-def norm_of_perturbation(X: Tokens, W: Product, W_V: Weights, W_O: Weights) -> Any:
-    return spectral_norm(perturbation(X, W, W_V @ W_O))
+EQ_30.oracle(lambda X, W, W_V, W_O: spectral_norm(perturbation(X, W, W_V @ W_O)))
 
 
 @EQ_30.mutant("norm of X dropped")
@@ -107,14 +105,8 @@ def _(X: Tokens, W: Product, W_V: Weights, W_O: Weights) -> Any:
     return spectral_norm(W_O) * spectral_norm(W_V) * spectral_norm(slope_by_tokens(X, W))
 
 
-@EQ_30.mutant("output weights dropped")
-def _(X: Tokens, W: Product, W_V: Weights, W_O: Weights) -> Any:
-    return spectral_norm(W_V) * spectral_norm(X) * spectral_norm(slope_by_tokens(X, W))
-
-
-@EQ_30.mutant("largest singular value of A instead of A'")
-def _(X: Tokens, W: Product, W_V: Weights, W_O: Weights) -> Any:
-    return spectral_norm(W_O) * spectral_norm(W_V) * spectral_norm(X) * spectral_norm(attention(X, W))
+EQ_30.mutant("output weights dropped", "spectral_norm(W_O) * spectral_norm(W_V) -> spectral_norm(W_V)")
+EQ_30.mutant("largest singular value of A instead of A'", "slope_by_tokens -> attention")
 
 
 # -- the three premises ------------------------------------------------------------------------------------------------
@@ -149,14 +141,8 @@ def product_of_norms_as_printed(U: Rotation, V: Rotation, c: Scaling) -> Any:
     return 0 * c + 1
 
 
-@NORM_ONE.oracle
-def product_of_norms(U: Rotation, V: Rotation, c: Scaling) -> Any:
-    return spectral_norm(V.T * c) * spectral_norm(U * c)
-
-
-@NORM_ONE.counterexample("d = 1, c = 3: the product is 9")
-def _() -> dict[str, Any]:
-    return {"U": [[1]], "V": [[1]], "c": Fraction(3)}
+NORM_ONE.oracle(lambda U, V, c: spectral_norm(V.T * c) * spectral_norm(U * c))
+NORM_ONE.counterexample("d = 1, c = 3: the product is 9", U=[[1]], V=[[1]], c=Fraction(3))
 
 
 @NORM_ONE.counterexample("d = 2, a rotation and c = 3")
@@ -165,14 +151,8 @@ def _() -> dict[str, Any]:
     return {"U": [[a, -b], [b, a]], "V": [[1, 0], [0, 1]], "c": Fraction(3)}
 
 
-@NORM_ONE.mutant("c")
-def _(U: Rotation, V: Rotation, c: Scaling) -> Any:
-    return c * 1
-
-
-@NORM_ONE.mutant("d")
-def _(U: Rotation, V: Rotation, c: Scaling) -> Any:
-    return 0 * c + 2 * U.shape[0]
+NORM_ONE.mutant("c", lambda c: c * 1)
+NORM_ONE.mutant("d", lambda U, c: 0 * c + 2 * U.shape[0])
 
 
 NORM_SCALED = Claim(
@@ -202,14 +182,8 @@ def both_norms(U: Rotation, V: Rotation, c: Scaling) -> Any:
     return column(spectral_norm(V.T @ U * (c * c)), spectral_norm(V.T * c) * spectral_norm(U * c))
 
 
-@NORM_SCALED.mutant("1, as printed")
-def _(U: Rotation, V: Rotation, c: Scaling) -> Any:
-    return column(0 * c + 1, 0 * c + 1)
-
-
-@NORM_SCALED.mutant("c")
-def _(U: Rotation, V: Rotation, c: Scaling) -> Any:
-    return column(c, c)
+NORM_SCALED.mutant("1, as printed", lambda c: column(0 * c + 1, 0 * c + 1))
+NORM_SCALED.mutant("c", lambda c: column(c, c))
 
 
 BOUNDED = Claim(
@@ -241,9 +215,7 @@ def root_of_size(X: Tokens) -> Any:
     return sqrt(X.shape[0] * X.shape[1])
 
 
-@BOUNDED.oracle
-def norm_of_tokens(X: Tokens) -> Any:
-    return spectral_norm(X)
+BOUNDED.oracle(lambda X: spectral_norm(X))
 
 
 @BOUNDED.at_scale("equal tokens, d = 768", n=6, d=768)
@@ -257,19 +229,9 @@ def _(arrays: dict[str, Any], sizes: dict[str, int], rng: np.random.Generator) -
     """Nothing is fixed but the sizes."""
 
 
-@BOUNDED.mutant("sqrt(d), free of n")
-def _(X: Tokens) -> Any:
-    return sqrt(X.shape[1])
-
-
-@BOUNDED.mutant("sqrt(n), free of d")
-def _(X: Tokens) -> Any:
-    return sqrt(X.shape[0])
-
-
-@BOUNDED.mutant("sqrt((n - 1) d)")
-def _(X: Tokens) -> Any:
-    return sqrt((X.shape[0] - 1) * X.shape[1])
+BOUNDED.mutant("sqrt(d), free of n", lambda X: sqrt(X.shape[1]))
+BOUNDED.mutant("sqrt(n), free of d", lambda X: sqrt(X.shape[0]))
+BOUNDED.mutant("sqrt((n - 1) d)", lambda X: sqrt((X.shape[0] - 1) * X.shape[1]))
 
 
 GAUSSIAN = Claim(
@@ -309,19 +271,9 @@ def laws_of_norm(
     ]
 
 
-@GAUSSIAN.mutant("sqrt(d), free of n")
-def _(n: Length, d: Dimension) -> tuple[float, float]:
-    return math.sqrt(d) + 1.0, math.sqrt(max(n, d) / 2)
-
-
-@GAUSSIAN.mutant("sqrt(max(n, d)) + 1")
-def _(n: Length, d: Dimension) -> tuple[float, float]:
-    return math.sqrt(max(n, d)) + 1.0, math.sqrt(max(n, d) / 2)
-
-
-@GAUSSIAN.mutant("lower bound sqrt(n d)")
-def _(n: Length, d: Dimension) -> tuple[float, float]:
-    return math.sqrt(n) + math.sqrt(d) + 1.0, math.sqrt(n * d)
+GAUSSIAN.mutant("sqrt(d), free of n", lambda n, d: (math.sqrt(d) + 1.0, math.sqrt(max(n, d) / 2)))
+GAUSSIAN.mutant("sqrt(max(n, d)) + 1", lambda n, d: (math.sqrt(max(n, d)) + 1.0, math.sqrt(max(n, d) / 2)))
+GAUSSIAN.mutant("lower bound sqrt(n d)", lambda n, d: (math.sqrt(n) + math.sqrt(d) + 1.0, math.sqrt(n * d)))
 
 
 EQ_30.domain("collinear tokens")(collinear_tokens)

@@ -93,9 +93,7 @@ def products_of_all_heads(Z: Weights, alpha: Alpha, beta: Beta, G: Weights, d_h:
     return _sum_over_heads(*_undivided(Z, alpha, beta, G), d_h)
 
 
-@MULTIHEAD.oracle
-def stated_product(Z: Weights, alpha: Alpha, beta: Beta) -> Any:
-    return Z * alpha + eye(Z.shape[0]) * beta
+MULTIHEAD.oracle(lambda Z, alpha, beta: Z * alpha + eye(Z.shape[0]) * beta)
 
 
 @MULTIHEAD.mutant("first head alone")
@@ -104,9 +102,7 @@ def _(Z: Weights, alpha: Alpha, beta: Beta, G: Weights, d_h: HeadDimension) -> A
     return W_Q[:, :d_h] @ W_K[:, :d_h].T
 
 
-@MULTIHEAD.mutant("queries of a head with the keys of the next")
-def _(Z: Weights, alpha: Alpha, beta: Beta, G: Weights, d_h: HeadDimension) -> Any:
-    return _sum_over_heads(*_undivided(Z, alpha, beta, G), d_h, shift=1)
+MULTIHEAD.mutant("queries of a head with the keys of the next", shift=1)
 
 
 PER_HEAD = Claim(
@@ -151,21 +147,15 @@ def distance_from_rank(Z: Weights, alpha: Alpha, beta: Beta, d_h: HeadDimension)
     return singular_values(Z * alpha + eye(Z.shape[0]) * beta)[d_h]
 
 
-@PER_HEAD.counterexample(
-    "alpha = 0, beta = 1, two heads of dimension 1: the identity of rank 2 is no product of rank 1"
+PER_HEAD.counterexample(
+    "alpha = 0, beta = 1, two heads of dimension 1: the identity of rank 2 is no product of rank 1",
+    Z=[[0, 0], [0, 0]],
+    alpha="0",
+    beta="1",
+    d_h=1,
 )
-def _() -> dict[str, Any]:
-    return {"Z": [[0, 0], [0, 0]], "alpha": "0", "beta": "1", "d_h": 1}
-
-
-@PER_HEAD.mutant("beta")
-def _(Z: Weights, alpha: Alpha, beta: Beta) -> Any:
-    return beta + 0 * Z[0, 0]
-
-
-@PER_HEAD.mutant("alpha + 2 beta")
-def _(Z: Weights, alpha: Alpha, beta: Beta) -> Any:
-    return alpha + 2 * beta
+PER_HEAD.mutant("beta", lambda Z, beta: beta + 0 * Z[0, 0])
+PER_HEAD.mutant("alpha + 2 beta", lambda alpha, beta: alpha + 2 * beta)
 
 
 MULTIHEAD_ERROR = Claim(
@@ -271,14 +261,8 @@ def at_printed_sizes(formula: Callable[[], tuple[float, float]], generator: torc
     return [LawTest(name, 1.0 if good else SMALLEST_P, len(found)) for name, good in passed.items()]
 
 
-@MULTIHEAD_LOGITS.mutant("full product below 1")
-def _() -> tuple[float, float]:
-    return 1.0 - 1e-9, 1e6
-
-
-@MULTIHEAD_LOGITS.mutant("heads above 1e300")
-def _() -> tuple[float, float]:
-    return 1.001, 1e300
+MULTIHEAD_LOGITS.mutant("full product below 1", lambda: (1.0 - 1e-09, 1000000.0))
+MULTIHEAD_LOGITS.mutant("heads above 1e300", lambda: (1.001, 1e300))
 
 
 # -- dominance of W_Q W_K^T --------------------------------------------------------------------------------------------
@@ -383,24 +367,12 @@ def diagonal_sizes(Z: Weights, alpha: Alpha, beta: Beta) -> Any:
     return row_sums(absolute(Z * alpha + eye(Z.shape[0]) * beta) * eye(Z.shape[0]))
 
 
-@USUAL.oracle
-def off_diagonal_sums(Z: Weights, alpha: Alpha, beta: Beta) -> Any:
-    return _off_diagonal_sums(Z * alpha + eye(Z.shape[0]) * beta)
-
-
-@USUAL.counterexample("d = 4, all entries of Z one standard deviation, alpha = 2, beta = 3/5")
-def _() -> dict[str, Any]:
-    return {"Z": [["1/2"] * 4] * 4, "alpha": "2", "beta": "3/5"}
-
-
-@USUAL.mutant("Z without the identity")
-def _(Z: Weights, alpha: Alpha, beta: Beta) -> Any:
-    return row_sums(absolute(Z * alpha) * eye(Z.shape[0]))
-
-
-@USUAL.mutant("beta doubled")
-def _(Z: Weights, alpha: Alpha, beta: Beta) -> Any:
-    return row_sums(absolute(Z * alpha + eye(Z.shape[0]) * (2 * beta)) * eye(Z.shape[0]))
+USUAL.oracle(lambda Z, alpha, beta: _off_diagonal_sums(Z * alpha + eye(Z.shape[0]) * beta))
+USUAL.counterexample(
+    "d = 4, all entries of Z one standard deviation, alpha = 2, beta = 3/5", Z=[["1/2"] * 4] * 4, alpha="2", beta="3/5"
+)
+USUAL.mutant("Z without the identity", lambda Z, alpha: row_sums(absolute(Z * alpha) * eye(Z.shape[0])))
+USUAL.mutant("beta doubled", "beta -> 2 * beta")
 
 
 USUAL_MARGIN = Claim(
@@ -426,15 +398,8 @@ def margin_in_the_usual_sense(Z: Weights, alpha: Alpha, beta: Beta) -> Any:
     return row_sums(absolute(W) * eye(Z.shape[0])) - _off_diagonal_sums(W)
 
 
-@USUAL_MARGIN.oracle
-def guaranteed_margin(Z: Weights, alpha: Alpha, beta: Beta) -> Any:
-    return beta - row_sums(absolute(Z)) * absolute(alpha)
-
-
-@USUAL_MARGIN.mutant("off-diagonal entries counted twice")
-def _(Z: Weights, alpha: Alpha, beta: Beta) -> Any:
-    W = Z * alpha + eye(Z.shape[0]) * beta
-    return row_sums(absolute(W) * eye(Z.shape[0])) - 2 * _off_diagonal_sums(W)
+USUAL_MARGIN.oracle(lambda Z, alpha, beta: beta - row_sums(absolute(Z)) * absolute(alpha))
+USUAL_MARGIN.mutant("off-diagonal entries counted twice", "_off_diagonal_sums(W) -> 2 * _off_diagonal_sums(W)")
 
 
 @USUAL_MARGIN.mutant("minus beta")
@@ -477,14 +442,8 @@ def margin_of_first_row(x: OneToken, beta: Alpha, s: Factor) -> Any:
     return M[:1, :1] - M[:1, 1:]
 
 
-@NOT_AUTOMATIC.mutant("margin of the longer token")
-def _(x: OneToken, beta: Alpha, s: Factor) -> Any:
-    return row_sums(x * x) * (s * s - s) * beta
-
-
-@NOT_AUTOMATIC.mutant("s^2 in the place of s")
-def _(x: OneToken, beta: Alpha, s: Factor) -> Any:
-    return row_sums(x * x) * (1 - s * s) * beta
+NOT_AUTOMATIC.mutant("margin of the longer token", lambda x, beta, s: row_sums(x * x) * (s * s - s) * beta)
+NOT_AUTOMATIC.mutant("s^2 in the place of s", lambda x, beta, s: row_sums(x * x) * (1 - s * s) * beta)
 
 
 # -- what the default does ---------------------------------------------------------------------------------------------
@@ -551,16 +510,6 @@ def crossed(formula: Callable[[], tuple[float, float, int]], generator: torch.Ge
     ]
 
 
-@DIFFUSE_AT_START.mutant("W_V W_O the main cause")
-def _() -> tuple[float, float, int]:
-    return 0.05, 100.0, -1
-
-
-@DIFFUSE_AT_START.mutant("uniform to 1e-4")
-def _() -> tuple[float, float, int]:
-    return 1e-4, 100.0, 1
-
-
-@DIFFUSE_AT_START.mutant("kappa(A) of 1e6")
-def _() -> tuple[float, float, int]:
-    return 0.05, 1e6, 1
+DIFFUSE_AT_START.mutant("W_V W_O the main cause", lambda: (0.05, 100.0, -1))
+DIFFUSE_AT_START.mutant("uniform to 1e-4", lambda: (0.0001, 100.0, 1))
+DIFFUSE_AT_START.mutant("kappa(A) of 1e6", lambda: (0.05, 1000000.0, 1))

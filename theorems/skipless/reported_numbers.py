@@ -56,14 +56,8 @@ def squared_condition(J: Jacobian) -> Any:
     return kappa * kappa
 
 
-@KERNEL.oracle
-def condition_of_kernel(J: Jacobian) -> Any:
-    return condition_number(J @ J.T)
-
-
-@KERNEL.mutant("kappa(J), not squared")
-def _(J: Jacobian) -> Any:
-    return condition_number(J)
+KERNEL.oracle(lambda J: condition_number(J @ J.T))
+KERNEL.mutant("kappa(J), not squared", lambda J: condition_number(J))
 
 
 @KERNEL.mutant("ratio of the squared largest to the smallest singular value")
@@ -98,14 +92,10 @@ def ten_times(unit: Unit) -> Any:
     return concatenate([_in_units(unit, TABLE_5_SKIP, 10), _in_units(unit, TABLE_5_SKIPLESS_INIT, 10)], axis=0)
 
 
-@TABLE_5.oracle
-def other_rows(unit: Unit) -> Any:
-    return concatenate([_in_units(unit, TABLE_5_SKIPLESS_INIT), _in_units(unit, TABLE_5_SKIP)], axis=0)
-
-
-@TABLE_5.mutant("four times")
-def _(unit: Unit) -> Any:
-    return concatenate([_in_units(unit, TABLE_5_SKIP, 4), _in_units(unit, TABLE_5_SKIPLESS_INIT, 4)], axis=0)
+TABLE_5.oracle(
+    lambda unit: concatenate([_in_units(unit, TABLE_5_SKIPLESS_INIT), _in_units(unit, TABLE_5_SKIP)], axis=0)
+)
+TABLE_5.mutant("four times", times=4)
 
 
 @TABLE_5.mutant("no larger than with skips")
@@ -134,19 +124,9 @@ def twenty_times(unit: Unit) -> Any:
     return _in_units(unit, TABLE_6_SKIP, 20)
 
 
-@TABLE_6.oracle
-def skipless_rows(unit: Unit) -> Any:
-    return _in_units(unit, TABLE_6_SKIPLESS_INIT)
-
-
-@TABLE_6.mutant("ten times, one order of magnitude")
-def _(unit: Unit) -> Any:
-    return _in_units(unit, TABLE_6_SKIP, 10)
-
-
-@TABLE_6.mutant("no larger than with skips")
-def _(unit: Unit) -> Any:
-    return _in_units(unit, TABLE_6_SKIP)
+TABLE_6.oracle(lambda unit: _in_units(unit, TABLE_6_SKIPLESS_INIT))
+TABLE_6.mutant("ten times, one order of magnitude", times=10)
+TABLE_6.mutant("no larger than with skips", lambda unit: _in_units(unit, TABLE_6_SKIP))
 
 
 TABLES = Claim(
@@ -185,14 +165,8 @@ def from_other_tables(unit: Unit) -> Any:
     return concatenate([gain, tenths(unit, 650, 282, 270)], axis=0)
 
 
-@TABLES.mutant("Table 2 at 300 epochs")
-def _(unit: Unit) -> Any:
-    return tenths(unit, 5, 654, 280, 263)
-
-
-@TABLES.mutant("gain over skip with SOAP, 0.7")
-def _(unit: Unit) -> Any:
-    return tenths(unit, 7, 650, 282, 270)
+TABLES.mutant("Table 2 at 300 epochs", lambda unit: tenths(unit, 5, 654, 280, 263))
+TABLES.mutant("gain over skip with SOAP, 0.7", lambda unit: tenths(unit, 7, 650, 282, 270))
 
 
 CHECKPOINT = Claim(
@@ -217,16 +191,6 @@ def depth_12_of_table_4(unit: Unit) -> Any:
     return tenths(unit, 535, 365)
 
 
-@CHECKPOINT.oracle
-def figure_3_at_300_epochs(unit: Unit) -> Any:
-    return tenths(unit, 535, 365)
-
-
-@CHECKPOINT.mutant("Fig. 3 at 200 epochs")
-def _(unit: Unit) -> Any:
-    return tenths(unit, 540, 385)
-
-
-@CHECKPOINT.mutant("Table 4 at depth 11")
-def _(unit: Unit) -> Any:
-    return tenths(unit, 474, 319)
+CHECKPOINT.oracle(lambda unit: tenths(unit, 535, 365))
+CHECKPOINT.mutant("Fig. 3 at 200 epochs", lambda unit: tenths(unit, 540, 385))
+CHECKPOINT.mutant("Table 4 at depth 11", lambda unit: tenths(unit, 474, 319))

@@ -84,24 +84,10 @@ def distance_from_uniform(M: Logits, tau: Temperature) -> Any:
     return frobenius_norm(tempered_softmax(M, tau) - ones(n, n) * rational(1, n))
 
 
-@UNIFORM.mutant("nine tenths of it")
-def _(M: Logits, tau: Temperature) -> Any:
-    return spread(M, tau) * rational(9, 10)
-
-
-@UNIFORM.mutant("sinh(Delta / (4 tau))")
-def _(M: Logits, tau: Temperature) -> Any:
-    return spread(M, 2 * tau)
-
-
-@UNIFORM.mutant("divided by the root of n")
-def _(M: Logits, tau: Temperature) -> Any:
-    return spread(M, tau) / sqrt(M.shape[0])
-
-
-@UNIFORM.mutant("Delta / (2 tau) without sinh and half of it")
-def _(M: Logits, tau: Temperature) -> Any:
-    return row_range(M) / (4 * tau)
+UNIFORM.mutant("nine tenths of it", lambda value: value * rational(9, 10))
+UNIFORM.mutant("sinh(Delta / (4 tau))", lambda M, tau: spread(M, 2 * tau))
+UNIFORM.mutant("divided by the root of n", lambda value, M: value / sqrt(M.shape[0]))
+UNIFORM.mutant("Delta / (2 tau) without sinh and half of it", lambda M, tau: row_range(M) / (4 * tau))
 
 
 DIFFUSE = Claim(
@@ -127,14 +113,8 @@ def diffuse_flatness(M: Logits, tau: Temperature) -> Any:
     return row_range(M) / tau * rational(10, 19)
 
 
-@DIFFUSE.oracle
-def flatness_of_softmax(M: Logits, tau: Temperature) -> Any:
-    return flatness(tempered_softmax(M, tau))
-
-
-@DIFFUSE.mutant("constant 21/10")
-def _(M: Logits, tau: Temperature) -> Any:
-    return row_range(M) / tau * rational(10, 21)
+DIFFUSE.oracle(lambda M, tau: flatness(tempered_softmax(M, tau)))
+DIFFUSE.mutant("constant 21/10", denominator=21)
 
 
 @DIFFUSE.mutant("square of Delta / tau")
@@ -165,19 +145,9 @@ def sharp_flatness(M: Logits, tau: Temperature) -> Any:
     return spread(M, tau) / sqrt(M.shape[0] - 1)
 
 
-@SHARP.oracle
-def flatness_of_tempered_softmax(M: Logits, tau: Temperature) -> Any:
-    return flatness(tempered_softmax(M, tau))
-
-
-@SHARP.mutant("n - 1 without the root")
-def _(M: Logits, tau: Temperature) -> Any:
-    return spread(M, tau) / (M.shape[0] - 1)
-
-
-@SHARP.mutant("nine tenths of it")
-def _(M: Logits, tau: Temperature) -> Any:
-    return spread(M, tau) / sqrt(M.shape[0] - 1) * rational(9, 10)
+SHARP.oracle(lambda M, tau: flatness(tempered_softmax(M, tau)))
+SHARP.mutant("n - 1 without the root", lambda M, tau: spread(M, tau) / (M.shape[0] - 1))
+SHARP.mutant("nine tenths of it", lambda value: value * rational(9, 10))
 
 
 GROWTH = Claim(
@@ -203,19 +173,9 @@ def flatness_by_tokens(M: Logits, tau: Temperature) -> Any:
     return row_range(M) / (tau * sqrt(M.shape[0] - 1)) * rational(10, 19)
 
 
-@GROWTH.oracle
-def flatness_of_diffuse_softmax(M: Logits, tau: Temperature) -> Any:
-    return flatness(tempered_softmax(M, tau))
-
-
-@GROWTH.mutant("n - 1 without the root")
-def _(M: Logits, tau: Temperature) -> Any:
-    return row_range(M) / (tau * (M.shape[0] - 1)) * rational(10, 19)
-
-
-@GROWTH.mutant("constant 21/10")
-def _(M: Logits, tau: Temperature) -> Any:
-    return row_range(M) / (tau * sqrt(M.shape[0] - 1)) * rational(10, 21)
+GROWTH.oracle(lambda M, tau: flatness(tempered_softmax(M, tau)))
+GROWTH.mutant("n - 1 without the root", lambda M, tau: row_range(M) / (tau * (M.shape[0] - 1)) * rational(10, 19))
+GROWTH.mutant("constant 21/10", denominator=21)
 
 
 POINTWISE = Claim(
@@ -239,24 +199,12 @@ def flatness_of_leading_logits(M: Logits, tau: Temperature) -> Any:
     return flatness(tempered_softmax(M[:-1, :-1], tau))
 
 
-@POINTWISE.oracle
-def flatness_of_all_logits(M: Logits, tau: Temperature) -> Any:
-    return flatness(tempered_softmax(M, tau))
-
-
-@POINTWISE.counterexample("two equal tokens get a third: from infinite to finite")
-def _() -> dict[str, Any]:
-    return {"M": [[0, 0, 1], [0, 0, -1], [1, -1, 0]], "tau": 8}
-
-
-@POINTWISE.mutant("one third added")
-def _(M: Logits, tau: Temperature) -> Any:
-    return flatness(tempered_softmax(M[:-1, :-1], tau)) + rational(1, 3)
-
-
-@POINTWISE.mutant("last instead of first rows and columns")
-def _(M: Logits, tau: Temperature) -> Any:
-    return flatness(tempered_softmax(M[1:, 1:], tau))
+POINTWISE.oracle(lambda M, tau: flatness(tempered_softmax(M, tau)))
+POINTWISE.counterexample(
+    "two equal tokens get a third: from infinite to finite", M=[[0, 0, 1], [0, 0, -1], [1, -1, 0]], tau=8
+)
+POINTWISE.mutant("one third added", lambda value: value + rational(1, 3))
+POINTWISE.mutant("last instead of first rows and columns", lambda M, tau: flatness(tempered_softmax(M[1:, 1:], tau)))
 
 
 IDENTITY_LOGITS = Claim(
@@ -294,14 +242,8 @@ def spectra_of_scaled_identity(gamma: Gap, tau: Temperature, n: Number) -> Any:
     return column(condition_number(S), spectral_norm(S - eye(n)))
 
 
-@IDENTITY_LOGITS.mutant("n instead of n - 1")
-def _(gamma: Gap, tau: Temperature, n: Number) -> Any:
-    return _of_identity(gamma, tau, n, others=1)
-
-
-@IDENTITY_LOGITS.mutant("twice the temperature")
-def _(gamma: Gap, tau: Temperature, n: Number) -> Any:
-    return _of_identity(gamma, 2 * tau, n)
+IDENTITY_LOGITS.mutant("n instead of n - 1", others=1)
+IDENTITY_LOGITS.mutant("twice the temperature", lambda gamma, tau, n: _of_identity(gamma, 2 * tau, n))
 
 
 def two_valued(arrays: dict[str, Any], sizes: dict[str, int], rng: np.random.Generator) -> None:

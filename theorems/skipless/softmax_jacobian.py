@@ -118,22 +118,9 @@ def softmax_blocks_differentiated(M: Logits) -> Any:
     return concatenate([differentiated_block(M, i) for i in range(M.shape[0])], axis=0)
 
 
-@EQ_22.mutant("sign of the rank-one term")
-def _(M: Logits) -> Any:
-    A = softmax(M)
-    return concatenate([diag(A[i]) + A[i : i + 1].T @ A[i : i + 1] for i in range(A.shape[0])], axis=0)
-
-
-@EQ_22.mutant("rows of A mixed up with columns")
-def _(M: Logits) -> Any:
-    A = softmax(M).T
-    return concatenate([softmax_block(A, i) for i in range(A.shape[0])], axis=0)
-
-
-@EQ_22.mutant("rank-one term dropped")
-def _(M: Logits) -> Any:
-    A = softmax(M)
-    return concatenate([diag(A[i]) for i in range(A.shape[0])], axis=0)
+EQ_22.mutant("sign of the rank-one term", "softmax_block(A, i) -> diag(A[i]) + A[i:i + 1].T @ A[i:i + 1]")
+EQ_22.mutant("rows of A mixed up with columns", "softmax(M) -> softmax(M).T")
+EQ_22.mutant("rank-one term dropped", "softmax_block(A, i) -> diag(A[i])")
 
 
 STRUCTURE = Claim(
@@ -172,15 +159,8 @@ def jacobian_in_columns(M: Logits) -> Any:
     return slope_by_logits(M)
 
 
-@STRUCTURE.counterexample("n = 2, all logits zero")
-def _() -> dict[str, Any]:
-    return {"M": [[0, 0], [0, 0]]}
-
-
-@STRUCTURE.mutant("blocks without the rank-one term")
-def _(M: Logits) -> Any:
-    A = softmax(M)
-    return block_diag([diag(A[i]) for i in range(A.shape[0])])
+STRUCTURE.counterexample("n = 2, all logits zero", M=[[0, 0], [0, 0]])
+STRUCTURE.mutant("blocks without the rank-one term", "softmax_block(A, i) -> diag(A[i])")
 
 
 @STRUCTURE.mutant("blocks of twice the size")
@@ -221,18 +201,8 @@ def softmax_jacobian_in_columns(M: Logits) -> Any:
 
 BY_ROWS.oracle(jacobian_in_columns)
 BY_ROWS.mutant("without reordering, as printed")(block_diagonal_jacobian)
-
-
-@BY_ROWS.mutant("blocks in reverse order")
-def _(M: Logits) -> Any:
-    A = softmax(M)
-    return _reordered(M, [softmax_block(A, i) for i in reversed(range(A.shape[0]))])
-
-
-@BY_ROWS.mutant("sign of the rank-one term")
-def _(M: Logits) -> Any:
-    A = softmax(M)
-    return _reordered(M, [diag(A[i]) + A[i : i + 1].T @ A[i : i + 1] for i in range(A.shape[0])])
+BY_ROWS.mutant("blocks in reverse order", "range -> reversed; A.shape[0] -> range(A.shape[0])")
+BY_ROWS.mutant("sign of the rank-one term", "softmax_block(A, i) -> diag(A[i]) + A[i:i + 1].T @ A[i:i + 1]")
 
 
 NORM_OF_BLOCKS = Claim(
@@ -256,16 +226,6 @@ def norm_of_softmax_jacobian(M: Logits) -> Any:
     return largest_block_norm(M)
 
 
-@NORM_OF_BLOCKS.oracle
-def norm_of_derivative_by_logits(M: Logits) -> Any:
-    return spectral_norm(slope_by_logits(M))
-
-
-@NORM_OF_BLOCKS.mutant("Frobenius norm of the blocks together")
-def _(M: Logits) -> Any:
-    return frobenius_norm(softmax_blocks(M))
-
-
-@NORM_OF_BLOCKS.mutant("norm of the first block")
-def _(M: Logits) -> Any:
-    return spectral_norm(softmax_block(softmax(M), 0))
+NORM_OF_BLOCKS.oracle(lambda M: spectral_norm(slope_by_logits(M)))
+NORM_OF_BLOCKS.mutant("Frobenius norm of the blocks together", lambda M: frobenius_norm(softmax_blocks(M)))
+NORM_OF_BLOCKS.mutant("norm of the first block", lambda M: spectral_norm(softmax_block(softmax(M), 0)))

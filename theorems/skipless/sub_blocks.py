@@ -82,19 +82,9 @@ def states_in_matrix_form(X: Tokens, W: AttentionWeights, U: FeedForwardWeights)
     return concatenate([vec_c(state) for state in states(X, parameters(W, U))[1:]], axis=0)
 
 
-@EQ_1_2.mutant("no skip around self-attention")
-def _(X: Tokens, W: AttentionWeights, U: FeedForwardWeights) -> Any:
-    return _vector_form(X, W, U, sa_skip=0)
-
-
-@EQ_1_2.mutant("second skip from the input of the block")
-def _(X: Tokens, W: AttentionWeights, U: FeedForwardWeights) -> Any:
-    return _vector_form(X, W, U, from_input=True)
-
-
-@EQ_1_2.mutant("row-major vec")
-def _(X: Tokens, W: AttentionWeights, U: FeedForwardWeights) -> Any:
-    return _vector_form(X, W, U, layout=ROW)
+EQ_1_2.mutant("no skip around self-attention", sa_skip=0)
+EQ_1_2.mutant("second skip from the input of the block", from_input=True)
+EQ_1_2.mutant("row-major vec", layout=ROW)
 
 
 # -- Eqs. (3)-(4) ------------------------------------------------------------------------------------------------------
@@ -146,9 +136,7 @@ def _(X: Tokens, W_Q: HeadQueryWeights, W_K: HeadWeights, W_V: HeadWeights, W_O:
     return concatenate([A @ (X @ v) for v in W_V], axis=1) @ W_O
 
 
-@EQ_3_4.mutant("W_O transposed")
-def _(X: Tokens, W_Q: HeadQueryWeights, W_K: HeadWeights, W_V: HeadWeights, W_O: Weights) -> Any:
-    return multi_head_attention(X, W_Q, W_K, W_V, W_O.T)
+EQ_3_4.mutant("W_O transposed", lambda X, W_Q, W_K, W_V, W_O: multi_head_attention(X, W_Q, W_K, W_V, W_O.T))
 
 
 # -- Eq. (7) -----------------------------------------------------------------------------------------------------------
@@ -196,14 +184,8 @@ def sub_blocks_differentiated(
     return concatenate([jacobian(f, "X", COLUMN)(X) for f in (first, second)], axis=0)
 
 
-@EQ_7.mutant("K without the identity")
-def _(X: Tokens, W_Q: QueryWeights, W_K: Weights, W_V: Weights, W_O: Weights, W_1: Hidden, W_2: HiddenOut) -> Any:
-    return _with_skips(X, W_Q, W_K, W_V, W_O, W_1, W_2, 0 * eye(X.shape[0] * X.shape[1]))
-
-
-@EQ_7.mutant("K - I")
-def _(X: Tokens, W_Q: QueryWeights, W_K: Weights, W_V: Weights, W_O: Weights, W_1: Hidden, W_2: HiddenOut) -> Any:
-    return _with_skips(X, W_Q, W_K, W_V, W_O, W_1, W_2, -eye(X.shape[0] * X.shape[1]))
+EQ_7.mutant("K without the identity", "eye(X.shape[0] * X.shape[1]) -> 0 * eye(X.shape[0] * X.shape[1])")
+EQ_7.mutant("K - I", "eye(X.shape[0] * X.shape[1]) -> -eye(X.shape[0] * X.shape[1])")
 
 
 # -- the two products --------------------------------------------------------------------------------------------------
@@ -250,18 +232,6 @@ def with_other_factors(
     return _attention_and_jacobians(X, W_Q @ G, W_K @ inverse(G).T, W_V @ H, inverse(H) @ W_O)
 
 
-@PRODUCTS_ONLY.oracle
-def with_given_factors(X: Tokens, W_Q: QueryWeights, W_K: Weights, W_V: Weights, W_O: Weights) -> Any:
-    return _attention_and_jacobians(X, W_Q, W_K, W_V, W_O)
-
-
-@PRODUCTS_ONLY.mutant("W_K G instead of W_K G^-T")
-def _(X: Tokens, W_Q: QueryWeights, W_K: Weights, W_V: Weights, W_O: Weights, G: Weights, H: Weights) -> Any:
-    G, H = invertible(G), invertible(H)
-    return _attention_and_jacobians(X, W_Q @ G, W_K @ G, W_V @ H, inverse(H) @ W_O)
-
-
-@PRODUCTS_ONLY.mutant("H W_O instead of H^-1 W_O")
-def _(X: Tokens, W_Q: QueryWeights, W_K: Weights, W_V: Weights, W_O: Weights, G: Weights, H: Weights) -> Any:
-    G, H = invertible(G), invertible(H)
-    return _attention_and_jacobians(X, W_Q @ G, W_K @ inverse(G).T, W_V @ H, H @ W_O)
+PRODUCTS_ONLY.oracle(lambda X, W_Q, W_K, W_V, W_O: _attention_and_jacobians(X, W_Q, W_K, W_V, W_O))
+PRODUCTS_ONLY.mutant("W_K G instead of W_K G^-T", "inverse(G).T -> G")
+PRODUCTS_ONLY.mutant("H W_O instead of H^-1 W_O", "inverse(H) -> H")

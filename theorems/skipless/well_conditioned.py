@@ -89,14 +89,8 @@ def _() -> dict[str, Any]:
     return {"X": [[Fraction(1, 2)], [1]], "Z": [[0]], "U": [[1]], "V": [[1]], "c": Fraction(3), **scales}
 
 
-@EQ_31.mutant("alpha dropped, twice")
-def _(alpha: Alpha, beta: Beta, C: Constant) -> Any:
-    return column(2 * C * exp(-beta))
-
-
-@EQ_31.mutant("polynomial in beta")
-def _(alpha: Alpha, beta: Beta, C: Constant) -> Any:
-    return column(C * alpha / (1 + beta))
+EQ_31.mutant("alpha dropped, twice", lambda beta, C: column(2 * C * exp(-beta)))
+EQ_31.mutant("polynomial in beta", lambda alpha, beta, C: column(C * alpha / (1 + beta)))
 
 
 BY_GAP = Claim(
@@ -126,19 +120,13 @@ def perturbation_bound_by_gap(X: Tokens, W: Product, c: Scaling) -> Any:
     return c * c * spectral_norm(X) * attention_lost(X @ W @ X.T) * 2 * weights_norm(X, W)
 
 
-@BY_GAP.oracle
-def norm_of_initial_perturbation(X: Tokens, W: Product, U: Rotation, V: Rotation, c: Scaling) -> Any:
-    return spectral_norm(perturbation(X, W, initial_values(U, V, c)))
-
-
-@BY_GAP.mutant("c^2 taken as 1")
-def _(X: Tokens, W: Product, c: Scaling) -> Any:
-    return spectral_norm(X) * attention_lost(X @ W @ X.T) * 2 * weights_norm(X, W) + 0 * c
-
-
-@BY_GAP.mutant("derivative of the logits dropped")
-def _(X: Tokens, W: Product, c: Scaling) -> Any:
-    return c * c * spectral_norm(X) * attention_lost(X @ W @ X.T) * 2
+BY_GAP.oracle(lambda X, W, U, V, c: spectral_norm(perturbation(X, W, initial_values(U, V, c))))
+BY_GAP.mutant(
+    "c^2 taken as 1", lambda X, W, c: spectral_norm(X) * attention_lost(X @ W @ X.T) * 2 * weights_norm(X, W) + 0 * c
+)
+BY_GAP.mutant(
+    "derivative of the logits dropped", lambda X, W, c: c * c * spectral_norm(X) * attention_lost(X @ W @ X.T) * 2
+)
 
 
 def _bound_by_share(X: Any, W: Any, values: Any, weight: Any = 1) -> Any:
@@ -201,14 +189,10 @@ def condition_above_one(X: Tokens, W: Product, U: Rotation, V: Rotation, c: Scal
     return (values[0] - values[-1]) / values[-1]
 
 
-@CONCLUSION.mutant("E neglected")
-def _(X: Tokens, W: Product, U: Rotation, V: Rotation, c: Scaling) -> Any:
-    return _bound_by_share(X, W, initial_values(U, V, c), 0)
-
-
-@CONCLUSION.mutant("a quarter of E")
-def _(X: Tokens, W: Product, U: Rotation, V: Rotation, c: Scaling) -> Any:
-    return _bound_by_share(X, W, initial_values(U, V, c), rational(1, 4))
+CONCLUSION.mutant("E neglected", lambda X, W, U, V, c: _bound_by_share(X, W, initial_values(U, V, c), 0))
+CONCLUSION.mutant(
+    "a quarter of E", lambda X, W, U, V, c: _bound_by_share(X, W, initial_values(U, V, c), rational(1, 4))
+)
 
 
 SMALL = Fraction(1, 1000)
@@ -345,10 +329,7 @@ def _(X: Tokens, W: Product) -> Any:
     return 2 * delta / (1 - delta)
 
 
-@WELL_CONDITIONED.mutant("e^(-2 gamma)")
-def _(X: Tokens, W: Product) -> Any:
-    delta = deviation_from_identity(X, W, power=2)
-    return 2 * delta / (1 - delta)
+WELL_CONDITIONED.mutant("e^(-2 gamma)", power=2)
 
 
 def far_apart(arrays: dict[str, Any], sizes: dict[str, int], rng: Any) -> None:

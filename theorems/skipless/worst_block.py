@@ -90,9 +90,7 @@ def _() -> dict[str, Any]:
     return {"X": [[[2, -1], [2, 1], [-1, -1]]], "W": [attention], "U": [[[[0, 1]], [[-1, 2]]]]}
 
 
-@EQ_6_UNIVERSAL.mutant("half of 1/kappa")
-def _(X: Batch, W: AttentionWeights, U: FeedForwardWeights) -> Any:
-    return flatness(concatenate(stacked_blocks(X, W, U), axis=1)) / 2
+EQ_6_UNIVERSAL.mutant("half of 1/kappa", lambda value: value / 2)
 
 
 @EQ_6_UNIVERSAL.mutant("condition number of J J^T")
@@ -124,29 +122,13 @@ def flatness_of_concatenation(A: First, B: Second) -> Any:
     return flatness(concatenate([A, B], axis=1))
 
 
-@EQ_6_BLOCKS.oracle
-def flatness_of_worse_block(A: First, B: Second) -> Any:
-    return least(flatness(A), flatness(B))
-
-
-@EQ_6_BLOCKS.counterexample("two columns at an angle of 45 degrees; kappa([A B]) = (3 + sqrt(5)) / 2")
-def _() -> dict[str, Any]:
-    return {"A": [[1], [0]], "B": [[1], [1]]}
-
-
-@EQ_6_BLOCKS.counterexample("parallel columns, kappa([A B]) infinite")
-def _() -> dict[str, Any]:
-    return {"A": [[1], [0]], "B": [[1], [0]]}
-
-
-@EQ_6_BLOCKS.mutant("B alone")
-def _(A: First, B: Second) -> Any:
-    return flatness(B)
-
-
-@EQ_6_BLOCKS.mutant("B doubled")
-def _(A: First, B: Second) -> Any:
-    return flatness(concatenate([A, B * 2], axis=1))
+EQ_6_BLOCKS.oracle(lambda A, B: least(flatness(A), flatness(B)))
+EQ_6_BLOCKS.counterexample(
+    "two columns at an angle of 45 degrees; kappa([A B]) = (3 + sqrt(5)) / 2", A=[[1], [0]], B=[[1], [1]]
+)
+EQ_6_BLOCKS.counterexample("parallel columns, kappa([A B]) infinite", A=[[1], [0]], B=[[1], [0]])
+EQ_6_BLOCKS.mutant("B alone", lambda B: flatness(B))
+EQ_6_BLOCKS.mutant("B doubled", lambda A, B: flatness(concatenate([A, B * 2], axis=1)))
 
 
 EQ_6_WIDE = Claim(
@@ -173,9 +155,7 @@ def flatness_of_three(A: First, B: Second, C: Third) -> Any:
     return flatness(concatenate([A, B, C], axis=1))
 
 
-@EQ_6_WIDE.oracle
-def flatness_of_worst_of_three(A: First, B: Second, C: Third) -> Any:
-    return least(flatness(A), flatness(B), flatness(C))
+EQ_6_WIDE.oracle(lambda A, B, C: least(flatness(A), flatness(B), flatness(C)))
 
 
 @EQ_6_WIDE.mutant("condition number of J J^T")
@@ -184,9 +164,7 @@ def _(A: First, B: Second, C: Third) -> Any:
     return value * value
 
 
-@EQ_6_WIDE.mutant("half of 1/kappa")
-def _(A: First, B: Second, C: Third) -> Any:
-    return flatness(concatenate([A, B, C], axis=1)) / 2
+EQ_6_WIDE.mutant("half of 1/kappa", lambda value: value / 2)
 
 
 EQ_6 = Claim(
@@ -221,9 +199,7 @@ def _(X: Batch, W: AttentionWeights, U: FeedForwardWeights) -> Any:
     return value * value
 
 
-@EQ_6.mutant("half of 1/kappa")
-def _(X: Batch, W: AttentionWeights, U: FeedForwardWeights) -> Any:
-    return flatness(concatenate(stacked_blocks(X, W, U), axis=1)) / 2
+EQ_6.mutant("half of 1/kappa", lambda value: value / 2)
 
 
 # -- the justification of Eq. (6) --------------------------------------------------------------------------------------
@@ -291,9 +267,9 @@ def room_for_coherence(X: Batch, W: AttentionWeights, U: FeedForwardWeights) -> 
     return squared_smallest(X, W, U)
 
 
-@JUSTIFICATION.counterexample("all sizes 1, all weights 1")
-def _() -> dict[str, Any]:
-    return {"X": [[[1]]], "W": [[[[1]], [[1]], [[1]], [[1]]]], "U": [[[[1]], [[1]]]]}
+JUSTIFICATION.counterexample(
+    "all sizes 1, all weights 1", X=[[[1]]], W=[[[[1]], [[1]], [[1]], [[1]]]], U=[[[[1]], [[1]]]]
+)
 
 
 @JUSTIFICATION.mutant("s_max^2 instead of s_min^2")
@@ -331,19 +307,9 @@ def coherence_of_blocks(X: Batch, W: AttentionWeights, U: FeedForwardWeights) ->
     return column(*[spectral_norm(A.T @ B) for A, B in _pairs(X, W, U) for _ in range(2)])
 
 
-@COHERENCE.oracle
-def squared_smallest_of_blocks(X: Batch, W: AttentionWeights, U: FeedForwardWeights) -> Any:
-    return squared_smallest(X, W, U)
-
-
-@COHERENCE.mutant("quarter of rho")
-def _(X: Batch, W: AttentionWeights, U: FeedForwardWeights) -> Any:
-    return coherences(X, W, U) / 4
-
-
-@COHERENCE.mutant("smallest singular value of J_l^T B")
-def _(X: Batch, W: AttentionWeights, U: FeedForwardWeights) -> Any:
-    return column(*[singular_values(A.T @ B)[-1] for A, B in _pairs(X, W, U) for _ in range(2)])
+COHERENCE.oracle(lambda X, W, U: squared_smallest(X, W, U))
+COHERENCE.mutant("quarter of rho", lambda X, W, U: coherences(X, W, U) / 4)
+COHERENCE.mutant("smallest singular value of J_l^T B", "spectral_norm(A.T @ B) -> singular_values(A.T @ B)[-1]")
 
 
 def balanced(arrays: dict[str, Any], sizes: dict[str, int], rng: np.random.Generator) -> None:
@@ -391,14 +357,13 @@ def flatness_of_stack(X: Batch, W: AttentionWeights, U: FeedForwardWeights) -> A
     return flatness(concatenate(_samples(X, W, U), axis=0))
 
 
-@STACKING.oracle
-def flatness_of_worst_sample(X: Batch, W: AttentionWeights, U: FeedForwardWeights) -> Any:
-    return least(*[flatness(J) for J in _samples(X, W, U)])
-
-
-@STACKING.counterexample("two samples, one token of dimension 1: a 2 x 4 matrix of rank 1, rows with kappa = 1")
-def _() -> dict[str, Any]:
-    return {"X": [[[1]], [[2]]], "W": [[[[1]], [[1]], [[1]], [[1]]]], "U": [[[[1]], [[1]]]]}
+STACKING.oracle(lambda X, W, U: least(*[flatness(J) for J in _samples(X, W, U)]))
+STACKING.counterexample(
+    "two samples, one token of dimension 1: a 2 x 4 matrix of rank 1, rows with kappa = 1",
+    X=[[[1]], [[2]]],
+    W=[[[[1]], [[1]], [[1]], [[1]]]],
+    U=[[[[1]], [[1]]]],
+)
 
 
 @STACKING.counterexample("mn <= 2d, finite: kappa = 1 for both samples, (3 + sqrt(5)) / 2 for the stack")
@@ -407,14 +372,8 @@ def _() -> dict[str, Any]:
     return {"X": [[[1, 0]], [[1, 1]]], "W": [[zero, zero, one, one]], "U": [[[[1, 0]], [[0, 0]]]]}
 
 
-@STACKING.mutant("first sample alone")
-def _(X: Batch, W: AttentionWeights, U: FeedForwardWeights) -> Any:
-    return flatness(_samples(X, W, U)[0])
-
-
-@STACKING.mutant("samples side by side")
-def _(X: Batch, W: AttentionWeights, U: FeedForwardWeights) -> Any:
-    return flatness(concatenate(_samples(X, W, U), axis=1))
+STACKING.mutant("first sample alone", lambda X, W, U: flatness(_samples(X, W, U)[0]))
+STACKING.mutant("samples side by side", axis=1)
 
 
 TALL = Claim(
@@ -441,9 +400,7 @@ def flatness_of_tall_stack(A: First, B: Second, C: Third) -> Any:
     return flatness(concatenate([A.T, B.T, C.T], axis=0))
 
 
-@TALL.oracle
-def flatness_of_worst_tall(A: First, B: Second, C: Third) -> Any:
-    return least(flatness(A.T), flatness(B.T), flatness(C.T))
+TALL.oracle(lambda A, B, C: least(flatness(A.T), flatness(B.T), flatness(C.T)))
 
 
 @TALL.mutant("condition number of J^T J")
@@ -452,6 +409,4 @@ def _(A: First, B: Second, C: Third) -> Any:
     return value * value
 
 
-@TALL.mutant("half of 1/kappa")
-def _(A: First, B: Second, C: Third) -> Any:
-    return flatness(concatenate([A.T, B.T, C.T], axis=0)) / 2
+TALL.mutant("half of 1/kappa", lambda value: value / 2)

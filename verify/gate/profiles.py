@@ -19,6 +19,7 @@ from verify.errors import RegistryError
 from verify.relations import Equal
 from verify.shapes import Shape, Size, parameter_specs
 from verify.subjects import definition_of, public_name_of
+from verify.variants import Variant
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -62,7 +63,7 @@ class Profile:
         """Declare a mistake that people make, with the parameters of the definition; `name` finishes "likely cause:"."""
 
         def declare(function: F) -> F:
-            self.variants.append(Mutant(name, function))
+            self.variants.append(Mutant(name, Variant(function, None, {})))
             return function
 
         return declare

@@ -72,18 +72,12 @@ def reached_subjects(functions: Iterable[Callable[..., Any]]) -> frozenset[str]:
     return frozenset(found)
 
 
-def _judged_functions(claim: Claim) -> list[Callable[..., Any]]:
-    """What decides a claim: everything but its mutants and counterexamples."""
-    aside = {mutant.function for mutant in claim.mutants} | {example.inputs for example in claim.counterexamples}
-    return [function for function in claim.functions() if function not in aside]
-
-
 @functools.cache
 def claims_by_subject(package: str) -> dict[str, list[Claim]]:
     """For each subject, the claims of `package` that hold and speak about it, in order of id."""
     found: dict[str, list[Claim]] = {}
     for claim in sorted(load(package).values(), key=lambda claim: claim.id):
         if claim.expects in GATING:
-            for name in reached_subjects(_judged_functions(claim)):
+            for name in reached_subjects(claim.named_functions().values()):
                 found.setdefault(name, []).append(claim)
     return found

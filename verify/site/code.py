@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ast
+import functools
 import inspect
 import textwrap
 from collections.abc import Callable
@@ -24,8 +26,30 @@ def highlighted(code: str) -> Markup:
 
 
 def source(function: Callable[..., Any]) -> Markup:
-    """The source text of a function, highlighted."""
-    return highlighted(textwrap.dedent(inspect.getsource(function)))
+    """The source text of a function, highlighted; of a lambda, the statement it stands in."""
+    return highlighted(source_text(function))
+
+
+def source_text(function: Callable[..., Any]) -> str:
+    """The source text of a function; of a lambda, the statement it stands in."""
+    inner = inspect.unwrap(function)
+    if inner.__name__ != "<lambda>":
+        return textwrap.dedent(inspect.getsource(inner))
+    lines, _ = inspect.findsource(inner)
+    first, last = _statement_around("".join(lines), inner.__code__.co_firstlineno)
+    return textwrap.dedent("".join(lines[first - 1 : last]))
+
+
+def _statement_around(module: str, line: int) -> tuple[int, int]:
+    """First and last line of the smallest statement that holds a line of a module."""
+    around = [span for span in _statements(module) if span[0] <= line <= span[1]]
+    return min(around, key=lambda span: span[1] - span[0])
+
+
+@functools.lru_cache(maxsize=256)
+def _statements(module: str) -> tuple[tuple[int, int], ...]:
+    found = (node for node in ast.walk(ast.parse(module)) if isinstance(node, ast.stmt))
+    return tuple((node.lineno, node.end_lineno or node.lineno) for node in found)
 
 
 def place(function: Callable[..., Any]) -> str:

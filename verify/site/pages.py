@@ -264,18 +264,14 @@ class Site:
 
     def sources(self, claim: Claim) -> list[dict[str, Any]]:
         """Formula first, then what it is compared with, then mutants."""
-        parts = [("Formula", claim.the_formula)]
-        if claim.has_oracle:
-            parts.append(("Oracle", claim.the_oracle))
-        named = {part.__name__: part for part in claim.functions()}
-        known = {function for _, function in parts} | {mutant.function for mutant in claim.mutants}
-        known |= {example.inputs for example in claim.counterexamples}
-        parts += [(name.replace("_", " ").capitalize(), part) for name, part in named.items() if part not in known]
-        parts += [(f"Mutant: {mutant.name}", mutant.function) for mutant in claim.mutants]
-        return [
-            {"title": title, "source": code.source(part), "place": code.place(part), "open": place == 0}
-            for place, (title, part) in enumerate(parts)
-        ]
+        parts = [(name.capitalize(), part) for name, part in claim.named_functions().items()]
+        rows = [{"title": title, "source": code.source(part), "place": code.place(part)} for title, part in parts]
+        for mutant in claim.mutants:
+            change = mutant.variant.text
+            shown = code.source(mutant.function) if change is None else code.highlighted(change)
+            place = code.place(mutant.function if change is None else claim.the_formula)
+            rows.append({"title": f"Mutant: {mutant.name}", "source": shown, "place": place})
+        return [{**row, "open": position == 0} for position, row in enumerate(rows)]
 
     def links(self, claim: Claim) -> list[tuple[str, list[str]]]:
         """Ids of the claims linked, by kind of link."""
