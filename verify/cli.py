@@ -15,10 +15,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TextIO
 
-from verify.claims import VERDICTS, Claim
-from verify.errors import InputError, RegistryError
 from verify.gate.command import add_gate_commands
-from verify.registry import Registry, load
+from verify.vocabulary.claims import VERDICTS, Claim
+from verify.vocabulary.errors import InputError, RegistryError
+from verify.vocabulary.registry import Registry, load
 
 EVIDENCE = Path(".verify/evidence")
 REPORT = Path("report")
@@ -161,11 +161,11 @@ def _show_links(registry: Registry, claim: Claim) -> None:
 
 
 def _run(options: argparse.Namespace) -> int:
-    from verify.evidence import Recorder
-    from verify.parallel import run_claims
+    from verify.checks.settings import settings_for
+    from verify.evidence.parallel import run_claims
+    from verify.evidence.store import Recorder
+    from verify.evidence.verdicts import disagreements
     from verify.report import build, counts
-    from verify.settings import settings_for
-    from verify.verdicts import disagreements
 
     registry = load(options.package)
     chosen = registry.matching(options.claims)

@@ -22,15 +22,15 @@ from typing import Any
 
 import pytest
 
-from verify.claims import Claim
-from verify.errors import InputError
-from verify.evidence import Recorder, latest, read
-from verify.failure import describe_failure
-from verify.registry import Registry, claims_in, load
-from verify.relations.base import Check
-from verify.runner import judge, run_check
-from verify.settings import EFFORTS, Settings, settings_for
-from verify.verdicts import disagreements, judge_all
+from verify.checks import Check, checks_of
+from verify.checks.settings import EFFORTS, Settings, settings_for
+from verify.evidence.failure import describe_failure
+from verify.evidence.runner import judge, run_check
+from verify.evidence.store import Recorder, latest, read
+from verify.evidence.verdicts import disagreements, judge_all
+from verify.vocabulary.claims import Claim
+from verify.vocabulary.errors import InputError
+from verify.vocabulary.registry import Registry, claims_in, load
 
 _SETTINGS = pytest.StashKey[Settings]()
 _RECORDER = pytest.StashKey[Recorder]()
@@ -155,7 +155,7 @@ class ClaimNode(pytest.Collector):
 
     def collect(self) -> Iterator[pytest.Item]:
         settings = self.config.stash[_SETTINGS]
-        for check in self.claim.relation.checks(self.claim, settings):
+        for check in checks_of(self.claim, settings):
             yield _item(self, check, settings)
 
 
@@ -238,7 +238,7 @@ def _verdicts_of_run(config: pytest.Config) -> _Outcome:
     complete = {
         claim_id
         for claim_id, claim in registry.items()
-        if all((claim_id, check.name) in found for check in claim.relation.checks(claim, settings))
+        if all((claim_id, check.name) in found for check in checks_of(claim, settings))
     }
     verdicts = judge_all(registry, latest(records))
     judged = {

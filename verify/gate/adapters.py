@@ -11,9 +11,9 @@ import importlib.util
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from verify.arithmetic import is_tensor
-from verify.errors import InputError
+from verify.arithmetics import is_tensor
 from verify.gate.errors import NotDifferentiable
+from verify.vocabulary.errors import InputError
 
 Function = Callable[..., Any]
 

@@ -6,13 +6,13 @@ import inspect
 import typing
 from dataclasses import dataclass
 
+from verify.checks.settings import Settings
 from verify.gate.profiles import profile_of
 from verify.gate.reach import claims_by_subject
-from verify.registry import load
-from verify.settings import Settings
-from verify.shapes import Real, Shape, Size
-from verify.subjects import definition_of
-from verify.subjects import subjects as signatures
+from verify.vocabulary.registry import load
+from verify.vocabulary.shapes import Real, Shape, Size
+from verify.vocabulary.subjects import definition_of
+from verify.vocabulary.subjects import subjects as signatures
 
 
 @dataclass(frozen=True)

@@ -8,18 +8,18 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from verify.claims import Claim
-from verify.errors import InputError
+from verify.checks.settings import Settings, settings_for
 from verify.gate.diagnosis import causes, derivative_causes, law_causes
 from verify.gate.findings import BROKEN, SATISFIED, Finding, SubjectReport
 from verify.gate.measure import examine, measure_ulps
 from verify.gate.profiles import Profile, profile_of
 from verify.gate.reach import claims_by_subject
 from verify.gate.standing import Standing, named, title_of
-from verify.registry import load
-from verify.relations import FollowsLaw
-from verify.settings import Settings, settings_for
-from verify.subjects import definition_of, replaced
+from verify.vocabulary.claims import Claim
+from verify.vocabulary.errors import InputError
+from verify.vocabulary.registry import load
+from verify.vocabulary.relations import FollowsLaw
+from verify.vocabulary.subjects import definition_of, replaced
 
 Adapter = Callable[[Callable[..., Any]], Callable[..., Any]]
 
@@ -125,7 +125,7 @@ def check(
     claims: a glob of claim ids; only claims that hold are gates.
     effort: "quick", "ci" or "deep".  dtypes: "float64", "float32" (default both).  device: a torch device.
 
-    Raises `verify.errors.InputError` for an unknown subject, claim, effort, dtype or device, or an implementation that
+    Raises `verify.vocabulary.InputError` for an unknown subject, claim, effort, dtype or device, or an implementation that
     cannot be found.  Whatever the implementation itself does becomes part of the report.
     """
     made = gate(

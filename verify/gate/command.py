@@ -7,7 +7,7 @@ import fnmatch
 from pathlib import Path
 from typing import Any
 
-from verify.errors import InputError
+from verify.vocabulary.errors import InputError
 
 
 def add_gate_commands(commands: Any) -> None:

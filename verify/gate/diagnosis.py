@@ -14,16 +14,18 @@ from typing import Any
 
 import numpy as np
 
-from verify.claims import Claim
-from verify.errors import InputError
+from verify.checks.evaluation import one_of, raw_tensors
+from verify.checks.record import SEPARATION
+from verify.checks.settings import Settings
+from verify.checks.units import BITS, unit_at
 from verify.gate.errors import NotDifferentiable, Raised, WrongResult
 from verify.gate.measure import rejected_laws
 from verify.gate.profiles import Profile
 from verify.gate.standing import Standing
-from verify.generators import systematic
-from verify.residuals import BITS, SEPARATION, one_of, raw_tensors, unit_at
-from verify.settings import Settings
-from verify.shapes import Shape, parameter_specs
+from verify.inputs.generators import systematic
+from verify.vocabulary.claims import Claim
+from verify.vocabulary.errors import InputError
+from verify.vocabulary.shapes import Shape, parameter_specs
 
 #: Draws on which a variant has to agree before it is named.
 DRAWS = 6

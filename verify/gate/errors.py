@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from verify.errors import InputError
+from verify.vocabulary.errors import InputError
 
 
 class NotDifferentiable(ArithmeticError):

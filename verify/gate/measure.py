@@ -17,28 +17,25 @@ from typing import Any
 
 import numpy as np
 
-from verify.arithmetic import midpoints
-from verify.claims import Claim
-from verify.evidence import UPHELD
+from verify.arithmetics import midpoints
+from verify.checks import attack_on
+from verify.checks.assumptions import float_satisfies
+from verify.checks.bounds import BoundAttack
+from verify.checks.equality import EqualityAttack
+from verify.checks.evaluation import UNDEFINED, as_balls, at_objects, in_batch, one_of, raw_tensors
+from verify.checks.laws import law_tests
+from verify.checks.limits import LimitAttack
+from verify.checks.record import UPHELD
+from verify.checks.settings import Settings
+from verify.checks.units import BITS, unit_at
 from verify.gate.errors import NotDifferentiable, Raised, WrongResult
 from verify.gate.findings import BROKEN, SATISFIED, UNCHECKABLE, UNREACHED, Finding
 from verify.gate.standing import Standing
-from verify.generators import Draw, applicable_domains, systematic
-from verify.relations import AtMost, Equal, FollowsLaw, PowerRate, TendsTo
-from verify.relations.follows_law import FALSE_ALARM, LawTest
-from verify.residuals import (
-    BITS,
-    UNDEFINED,
-    as_balls,
-    at_objects,
-    float_satisfies,
-    in_batch,
-    one_of,
-    raw_tensors,
-    unit_at,
-)
-from verify.settings import Settings
-from verify.shrink import shrunk
+from verify.inputs.generators import Draw, applicable_domains, systematic
+from verify.inputs.shrinking import shrunk
+from verify.oracles.statistics import FALSE_ALARM, LawTest
+from verify.vocabulary.claims import Claim
+from verify.vocabulary.relations import FollowsLaw, PowerRate, TendsTo
 
 #: How many more bits than the printed formula's evaluation an implementation may lose.
 LOST_BITS = 4
@@ -63,11 +60,11 @@ class Sides:
     @staticmethod
     def of(claim: Claim) -> Sides | None:
         """The sides of an equality, a structure or a bound; None for other relations."""
-        relation = claim.relation
-        if isinstance(relation, AtMost):
+        attack = attack_on(claim)
+        if isinstance(attack, BoundAttack):
             return Sides(claim.the_oracle, claim.the_formula, True)
-        if isinstance(relation, Equal):
-            return Sides(relation.left(claim), relation.right(claim), False)
+        if isinstance(attack, EqualityAttack):
+            return Sides(attack.left(claim), attack.right(claim), False)
         return None
 
     @property
@@ -89,7 +86,7 @@ class Sample:
 
 
 def examine(claim: Claim, standing: Standing, settings: Settings, dtype: str, check: str | None = None) -> Finding:
-    """The finding of one claim in one dtype; `standing` has to be active in `verify.subjects.replaced`."""
+    """The finding of one claim in one dtype; `standing` has to be active in `verify.vocabulary.replaced`."""
     finding = Finding(check or claim.id, claim.label, dtype, UNCHECKABLE)
     standing.calls, standing.differentiated = 0, False
     try:
@@ -220,12 +217,8 @@ def measure_ulps(claim: Claim, settings: Settings, finding: Finding) -> None:
 
 
 def _law_tests(claim: Claim, formula: Callable[..., Any], draw: Draw, settings: Settings) -> list[LawTest]:
-    import torch
-
-    generator = torch.Generator(device=settings.device).manual_seed((draw.seed + settings.seed) % 2**31)
-    inputs = claim.prepare(one_of(claim, draw.arrays(claim, 1), 0))
-    given = {**inputs, "formula": formula, "generator": generator, "samples": LAW_SAMPLES}
-    return claim.evaluate(claim.the_part("laws"), given)
+    raw = one_of(claim, draw.arrays(claim, 1), 0)
+    return law_tests(claim, formula, raw, draw.seed, settings, LAW_SAMPLES)
 
 
 def rejected_laws(claim: Claim, formula: Callable[..., Any], settings: Settings) -> tuple[list[LawTest], int]:
@@ -250,7 +243,7 @@ def _test_limit(claim: Claim, relation: TendsTo, finding: Finding, settings: Set
     if settings.effort.name == "quick":
         finding.why = "a limit over growing widths: checked from effort ci on"
         return
-    record = relation.random(claim, settings)
+    record = LimitAttack(relation).random(claim, settings)
     finding.examples = record.examples
     finding.why = record.message or f"observed rate of convergence: width^{record.details['exponent']:.3g}"
     finding.status = SATISFIED if record.outcome == UPHELD else BROKEN

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from verify.errors import InputError, RegistryError
+from verify.vocabulary.errors import InputError, RegistryError
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

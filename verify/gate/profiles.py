@@ -14,12 +14,12 @@ import inspect
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
-from verify.claims import Claim, Mutant, Paper
-from verify.errors import RegistryError
-from verify.relations import Equal
-from verify.shapes import Shape, Size, parameter_specs
-from verify.subjects import definition_of, public_name_of
-from verify.variants import Variant
+from verify.vocabulary.claims import Claim, Mutant, Paper
+from verify.vocabulary.errors import RegistryError
+from verify.vocabulary.relations import Equal
+from verify.vocabulary.shapes import Shape, Size, parameter_specs
+from verify.vocabulary.subjects import definition_of, public_name_of
+from verify.vocabulary.variants import Variant
 
 F = TypeVar("F", bound=Callable[..., Any])
 

@@ -12,9 +12,9 @@ import types
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
-from verify.claims import Claim
-from verify.registry import load
-from verify.subjects import is_dispatcher, name_of
+from verify.vocabulary.claims import Claim
+from verify.vocabulary.registry import load
+from verify.vocabulary.subjects import is_dispatcher, name_of
 
 #: Verdicts of claims that an implementation has to satisfy.
 GATING = ("holds", "reading")

@@ -13,11 +13,11 @@ from typing import Any
 import flint
 import numpy as np
 
-from verify.arithmetic import Constant, Surd, is_tensor
-from verify.errors import InputError
+from verify.arithmetics import Constant, Surd, is_tensor
+from verify.arithmetics.jets import Jet
 from verify.gate.errors import NotDifferentiable, Raised, WrongResult
-from verify.jets import Jet
-from verify.subjects import definition_of, replaced
+from verify.vocabulary.errors import InputError
+from verify.vocabulary.subjects import definition_of, replaced
 
 #: Operands that no implementation in floats can take.
 _OTHER_ARITHMETICS = (np.ndarray, Constant, Surd, flint.arb, flint.fmpq, Jet)

@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from verify.errors import InputError
+from verify.vocabulary.errors import InputError
 
 #: What an entry of the table may say besides the implementation.
 OPTIONS = ("adapter", "claims", "effort", "dtypes", "device")

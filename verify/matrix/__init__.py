@@ -1,10 +1,10 @@
 """Matrix primitives that run in every arithmetic: layouts, products, functions, spectra.
 
 Formulas use these and otherwise only ``+ - * / @ .T``.  Each primitive recognises the arithmetic of its operands; one
-that does not exist in an arithmetic raises `verify.errors.ArithmeticUnsupported` and says so.
+that does not exist in an arithmetic raises `verify.vocabulary.ArithmeticUnsupported` and says so.
 """
 
-from verify.arithmetic import absolute, exp, log, maximum, rational, relu, sqrt, step, total
+from verify.arithmetics import absolute, exp, log, maximum, rational, relu, sqrt, step, total
 from verify.matrix.functions import expm, normalize_rows, row_norms, row_sums, softmax
 from verify.matrix.layout import (
     COLUMN,

@@ -7,7 +7,7 @@ from typing import Any
 import flint
 import numpy as np
 
-from verify.arithmetic import (
+from verify.arithmetics import (
     Constant,
     Kind,
     exp,
@@ -18,9 +18,9 @@ from verify.arithmetic import (
     kind_of,
     sqrt,
 )
-from verify.errors import ArithmeticUnsupported
-from verify.jets import Jet, gradient_part, hessian_part, value_part
+from verify.arithmetics.jets import Jet, gradient_part, hessian_part, value_part
 from verify.matrix.layout import eye, require_matrix, require_square
+from verify.vocabulary.errors import ArithmeticUnsupported
 
 
 def row_sums(A: Any) -> Any:
@@ -53,7 +53,7 @@ def expm(A: Any) -> Any:
     """The matrix exponential, shape (n, n).
 
     Floats use torch.linalg.matrix_exp, balls a certified enclosure, symbols sympy; jets over balls the block-triangular
-    Frechet identity.  Rationals work only within `verify.arithmetic.free_exponentials`.
+    Frechet identity.  Rationals work only within `verify.arithmetics.free_exponentials`.
     """
     require_square("A", A)
     if is_tensor(A):

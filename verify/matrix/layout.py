@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from verify.arithmetic import Constant, is_tensor
-from verify.errors import InputError
+from verify.arithmetics import Constant, is_tensor
+from verify.vocabulary.errors import InputError
 
 
 class Layout(enum.Enum):

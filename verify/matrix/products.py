@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from verify.arithmetic import Constant, Surd, is_tensor
-from verify.errors import InputError
+from verify.arithmetics import Constant, Surd, is_tensor
 from verify.matrix.layout import ones, require_matrix, require_square
+from verify.vocabulary.errors import InputError
 
 
 def aligned(*operands: Any) -> list[Any]:

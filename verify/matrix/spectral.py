@@ -13,10 +13,10 @@ import flint
 import mpmath
 import numpy as np
 
-from verify.arithmetic import Constant, Kind, exact_scalar, has_jets, is_tensor, kind_of, sqrt
-from verify.errors import ArithmeticUnsupported, InputError
+from verify.arithmetics import Constant, Kind, exact_scalar, has_jets, is_tensor, kind_of, sqrt
 from verify.matrix.layout import require_matrix, require_square
 from verify.matrix.products import concatenate
+from verify.vocabulary.errors import ArithmeticUnsupported, InputError
 
 
 def frobenius_norm(A: Any) -> Any:

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from verify.errors import InputError
 from verify.report.model import Report, status_of
+from verify.vocabulary.errors import InputError
 
 
 @dataclass(frozen=True)

@@ -7,9 +7,9 @@ import math
 from pathlib import Path
 from typing import Any
 
-from verify.claims import Claim, Paper
-from verify.evidence import Record
+from verify.checks.record import Record
 from verify.report.model import Report, counts
+from verify.vocabulary.claims import Claim, Paper
 
 #: Version of the JSON report.  2: papers, shortfalls, left_out; per claim weight and used_by.
 REPORT_SCHEMA = 2

@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from verify.claims import Claim, Paper
+from verify.evidence.verdicts import Verdict
 from verify.report.model import Report, status_of
 from verify.report.paste import paste, sides
 from verify.report.weights import WEIGHTS
-from verify.verdicts import Verdict
+from verify.vocabulary.claims import Claim, Paper
 
 
 @dataclass(frozen=True)

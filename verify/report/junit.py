@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from xml.etree import ElementTree
 
-from verify.claims import Paper
 from verify.report.model import Report, status_of
+from verify.vocabulary.claims import Paper
 
 
 def as_junit(report: Report) -> str:

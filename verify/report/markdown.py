@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from verify.evidence.verdicts import Verdict
 from verify.report.baseline import Change
 from verify.report.errata import errata, erratum_markdown
 from verify.report.model import KINDS_OF_VERDICT, Report, counts, quality, status_of
-from verify.verdicts import Verdict
 
 #: How many errata, disagreements and changes a summary lists; job pages are cut at a megabyte, readers sooner.
 LISTED = 15

@@ -8,12 +8,14 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 
-from verify.claims import Claim, Paper
-from verify.evidence import Record, Rejected, current, latest, read
+from verify.checks import checks_of
+from verify.checks.record import Record
+from verify.checks.settings import Settings
+from verify.evidence.runner import fingerprint
+from verify.evidence.store import Rejected, current, latest, read
+from verify.evidence.verdicts import Verdict, disagreements, judge_all
 from verify.report.weights import package_of, stated, weights_of
-from verify.runner import fingerprint
-from verify.settings import Settings
-from verify.verdicts import Verdict, disagreements, judge_all
+from verify.vocabulary.claims import Claim, Paper
 
 #: Order in which statuses are shown.
 ORDER = ("refuted", "gap", "open", "reading", "empirical", "holds")
@@ -61,7 +63,7 @@ class Report:
         wanted = {}
         for claim_id, claim in self.claims.items():
             found = {record.check for record in self.records_of[claim_id]}
-            names = [check.name for check in claim.relation.checks(claim, Settings())]
+            names = [check.name for check in checks_of(claim, Settings())]
             wanted[claim_id] = [name for name in names if name not in found]
         return {claim_id: checks for claim_id, checks in wanted.items() if checks}
 

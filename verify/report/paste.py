@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from verify.claims import Claim
+from verify.vocabulary.claims import Claim
 
 
 def paste(claim_id: str, inputs: Mapping[str, Any]) -> str:
     """Python that evaluates both sides of a claim at explicit inputs."""
     arguments = ", ".join(f"{name}={_literal(value)}" for name, value in inputs.items())
-    return f'from verify.replay import at_inputs\nat_inputs("{claim_id}", {arguments})'
+    return f'from verify import at_inputs\nat_inputs("{claim_id}", {arguments})'
 
 
 def _literal(value: Any) -> str:

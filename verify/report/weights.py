@@ -12,8 +12,8 @@ import importlib.resources
 import json
 from collections.abc import Mapping
 
-from verify.claims import Claim
-from verify.errors import InputError
+from verify.vocabulary.claims import Claim
+from verify.vocabulary.errors import InputError
 
 #: Heaviest first.
 WEIGHTS = ("core", "text", "step")

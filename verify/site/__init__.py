@@ -14,9 +14,9 @@ import importlib.util
 from collections.abc import Callable
 from pathlib import Path
 
-from verify.errors import InputError
 from verify.report import Report
 from verify.report.baseline import Change
+from verify.vocabulary.errors import InputError
 
 #: Modules of the extra `report`.
 LIBRARIES = ("anybadge", "fast_sugiyama", "jinja2", "latex2mathml", "matplotlib", "pygments", "pylatexenc", "rpack")

@@ -12,8 +12,8 @@ from typing import Any
 from fast_sugiyama import from_edges
 from fast_sugiyama.layout import Layouts
 
-from verify.claims import Claim
 from verify.report import Report
+from verify.vocabulary.claims import Claim
 
 #: Size of a node, and the room around it.
 WIDTH, HEIGHT, ACROSS, DOWN = 212, 40, 48, 14

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pylatexenc.latexencode import UnicodeToLatexEncoder
 
-from verify.claims import Paper
 from verify.report.errata import Erratum
+from verify.vocabulary.claims import Paper
 
 _ENCODER = UnicodeToLatexEncoder(unknown_char_policy="replace", unknown_char_warning=False)
 

@@ -20,9 +20,9 @@ from typing import Any
 
 import jinja2
 
-from verify.claims import Claim, Paper
-from verify.evidence import Record
-from verify.failure import replay_call
+from verify.checks.record import Record
+from verify.evidence.failure import replay_call
+from verify.evidence.verdicts import GRADES
 from verify.report.baseline import Change
 from verify.report.errata import Erratum, Witness, errata, errata_markdown, of_paper, witnesses_of
 from verify.report.files import replace_file
@@ -32,7 +32,7 @@ from verify.site import code, graph, mathematics
 from verify.site.badge import badge
 from verify.site.latex import as_latex
 from verify.site.plots import UNDRAWABLE, draw_all, plots_of
-from verify.verdicts import GRADES
+from verify.vocabulary.claims import Claim, Paper
 
 _HERE = Path(__file__).parent
 #: Folders that belong to the site: what an earlier report left there and this one does not write is removed.

@@ -24,11 +24,10 @@ from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 
-from verify.claims import Claim
-from verify.evidence import Record
-from verify.relations.equal import ROUNDING_LIMIT
+from verify.checks.equality import ROUNDING_LIMIT
+from verify.checks.record import SEPARATION, Record
 from verify.report.files import replace_file
-from verify.residuals import SEPARATION
+from verify.vocabulary.claims import Claim
 
 #: Raised when pictures are drawn differently from the same data.
 DRAWING = 1

@@ -1,0 +1,65 @@
+"""The arithmetics a formula can run in, recognised from its operands.
+
+A matrix is one of
+
+* a ``torch.Tensor`` (*float*), on any device;
+* a numpy object array whose entries are ``flint.fmpq`` or integers (*exact*), ``flint.arb`` (*ball*),
+  sympy expressions (*symbolic*), or `Jet` over any of those;
+* a `Constant`: an integer matrix such as an identity, which takes on the arithmetic of whatever it meets.
+
+Formulas never name an arithmetic.  Scalars that are not integers are written `rational(2, 3)` and `sqrt(5)`, so
+that they stay exact until they meet a matrix.
+
+kinds         which arithmetic operands are in        adaptable     operands that take on another's arithmetic
+constants     constant matrices and exact scalars     conversions   the same numbers in every arithmetic
+balls         precision, midpoints, radii             jets          Taylor numbers over any scalar
+exponentials  exp as a free function of rationals     functions     exp, log, sqrt, relu, ... of every entry
+
+A new arithmetic is one more `Kind` with its scalar functions; nothing else in the engine enumerates them.
+"""
+
+from verify.arithmetics.balls import DEFAULT_BITS, largest_radius, midpoint, midpoints, precision, radius
+from verify.arithmetics.constants import Constant, Surd, rational
+from verify.arithmetics.conversions import exact_scalar, simplified, to_balls, to_rationals, to_symbols, to_tensor
+from verify.arithmetics.exponentials import exponentials_are_free, free_exponentials, free_rational
+from verify.arithmetics.functions import absolute, exp, log, maximum, relu, sign_of, sqrt, step, total
+from verify.arithmetics.jets import Jet
+from verify.arithmetics.kinds import Kind, has_jets, is_symbolic, kind_of, scalar_kind
+from verify.vocabulary.shapes import is_tensor
+
+__all__ = [
+    "DEFAULT_BITS",
+    "Constant",
+    "Jet",
+    "Kind",
+    "Surd",
+    "absolute",
+    "exact_scalar",
+    "exp",
+    "exponentials_are_free",
+    "free_exponentials",
+    "free_rational",
+    "has_jets",
+    "is_symbolic",
+    "is_tensor",
+    "kind_of",
+    "largest_radius",
+    "log",
+    "maximum",
+    "midpoint",
+    "midpoints",
+    "precision",
+    "radius",
+    "rational",
+    "relu",
+    "scalar_kind",
+    "sign_of",
+    "simplified",
+    "sqrt",
+    "step",
+    "to_balls",
+    "to_rationals",
+    "to_symbols",
+    "to_tensor",
+    "total",
+]

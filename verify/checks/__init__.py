@@ -1,0 +1,52 @@
+"""Checks: how each relation is attacked.
+
+equality, bounds, limits, laws, growth   the attacks on relations, one module each
+counterexamples                          declared ones, certified
+evaluation, units, assumptions           a claim's functions at inputs, rounding units, assumptions tested
+search, settings, record                 draws examined, the run asked for, what a check returns
+independence                             whether an oracle shares code with its formula
+"""
+
+from typing import Any
+
+from verify.checks.attack import Attack, Check
+from verify.checks.bounds import BoundAttack
+from verify.checks.counterexamples import certify
+from verify.checks.equality import EqualityAttack, StructureAttack
+from verify.checks.growth import GrowthAttack
+from verify.checks.laws import LawAttack
+from verify.checks.limits import LimitAttack
+from verify.checks.record import Record
+from verify.checks.settings import Settings
+from verify.vocabulary.claims import Claim
+from verify.vocabulary.relations import AtMost, Equal, FollowsLaw, HasStructure, OrderOfGrowth, Relation, TendsTo
+
+__all__ = ["ATTACKS", "Check", "attack_on", "checks_of"]
+
+#: How claims are attacked, by the relation that they state.
+ATTACKS: dict[type[Relation], type[Attack[Any]]] = {
+    Equal: EqualityAttack,
+    HasStructure: StructureAttack,
+    AtMost: BoundAttack,
+    TendsTo: LimitAttack,
+    FollowsLaw: LawAttack,
+    OrderOfGrowth: GrowthAttack,
+}
+
+
+def attack_on(claim: Claim) -> Attack[Any]:
+    """The attack on the relation of a claim."""
+    return ATTACKS[type(claim.relation)](claim.relation)
+
+
+def checks_of(claim: Claim, settings: Settings) -> list[Check]:
+    """The checks that gather evidence about `claim`, primary first."""
+    attack = attack_on(claim)
+    found = attack.checks(claim, settings)
+    if claim.counterexamples:
+
+        def certified(claim: Claim, settings: Settings) -> Record:
+            return certify(claim, attack)
+
+        found.append(Check("counterexample", "exact or ball", certified))
+    return found

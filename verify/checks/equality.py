@@ -1,0 +1,318 @@
+"""Attacks on equalities of a formula with its oracle, and on structure as a defect that vanishes."""
+
+from __future__ import annotations
+
+import inspect
+import math
+from collections.abc import Callable
+from typing import Any
+
+import flint
+import numpy as np
+
+from verify.arithmetics import free_exponentials, midpoints
+from verify.checks.assumptions import float_satisfies, satisfies
+from verify.checks.attack import Attack, Check
+from verify.checks.evaluation import UNDEFINED, as_balls, as_rationals, at_objects, in_batch, one_of, raw_tensors
+from verify.checks.record import SEPARATION, UPHELD, VIOLATED, Record, blank, scored, separation_of
+from verify.checks.search import Tally, Violated, search
+from verify.checks.settings import Settings
+from verify.checks.units import BITS, Unit, magnitude, unit_at
+from verify.inputs.generators import WIDE, Arrays, Draw, at_scales, systematic
+from verify.vocabulary.claims import Claim
+from verify.vocabulary.errors import ArithmeticUnsupported
+from verify.vocabulary.relations import Equal, HasStructure
+
+#: A right formula stays below one unit: the unit already adds the rounding of the formula to that of the oracle.
+ROUNDING_LIMIT = 1.0
+#: A mutant this many units away is not measured again.
+CLEARLY_DEAD = 10 * SEPARATION
+
+
+class EqualityAttack(Attack[Equal | HasStructure]):
+    """Both sides compared on floats in rounding units, in balls, and exactly where the claim allows it."""
+
+    def left(self, claim: Claim) -> Callable[..., Any]:
+        return claim.the_formula
+
+    def right(self, claim: Claim) -> Callable[..., Any] | None:
+        return claim.the_oracle
+
+    def mutated(self, claim: Claim, function: Callable[..., Any]) -> Callable[..., Any]:
+        return function
+
+    def checks(self, claim: Claim, settings: Settings) -> list[Check]:
+        checks = [
+            Check(f"sampled {dtype}", dtype, lambda claim, settings, dtype=dtype: self.sampled(claim, settings, dtype))  # type: ignore[misc]
+            for dtype in settings.dtypes
+        ]
+        checks.append(Check("enclosed", "ball", self.enclosed))
+        if claim.exact:
+            checks.append(Check("exact", "exact", self.decided))
+        if claim.scales:
+            checks.append(Check("at scale", "ball", self.scaled))
+        return checks
+
+    # -- floats against the oracle -------------------------------------------------------------------------------------
+
+    def sampled(self, claim: Claim, settings: Settings, dtype: str) -> Record:
+        """Compare on batches of drawn tensors; the worst seed of each batch is measured in rounding units."""
+        tally, worst = Tally(), 0.0
+        mutants = {mutant.name: 0.0 for mutant in claim.mutants}
+
+        def score_mutants(raw: dict[str, Any], right: Any, index: int, unit: Unit) -> None:
+            if not unit.usable or unit.value == 0.0:  # undecidable, or everything vanishes: nothing to tell apart
+                return
+            for mutant in claim.mutants:
+                if mutants[mutant.name] >= CLEARLY_DEAD:
+                    continue
+                wrong = in_batch(claim, self.mutated(claim, mutant.function), raw)
+                gap = _mismatch(wrong[index], right[index])
+                mutants[mutant.name] = max(mutants[mutant.name], _in_units(gap, unit.value))
+
+        def score_survivors(arrays: Arrays, raw: dict[str, Any], right: Any, size: Any, usable: Any) -> None:
+            """Measure every mutant that is not dead at the seed of the batch where it is relatively farthest from the truth."""
+            for mutant in claim.mutants:
+                if mutants[mutant.name] >= SEPARATION:
+                    continue
+                wrong = in_batch(claim, self.mutated(claim, mutant.function), raw)
+                if wrong.shape != right.shape:
+                    mutants[mutant.name] = math.inf
+                    continue
+                if not right.shape[1]:
+                    continue
+                gaps = (wrong - right).abs().nan_to_num(0.0, 0.0, 0.0).amax(1)
+                index = int((gaps / size.clamp(min=1e-300)).masked_fill(~usable, -1.0).argmax())
+                unit = self._unit(claim, arrays, index, dtype)
+                if unit.usable and unit.value > 0.0:
+                    mutants[mutant.name] = max(mutants[mutant.name], _in_units(float(gaps[index]), unit.value))
+
+        def examine(draw: Draw) -> None:
+            nonlocal worst
+            arrays = draw.arrays(claim, settings.effort.batch)
+            raw = raw_tensors(claim, arrays, settings, dtype)
+            left, right = self._sides(claim, self.left(claim), raw)
+            finite = (left.isfinite() & right.isfinite()).all(1)
+            usable = finite & float_satisfies(claim, raw)
+            undefined = int((~finite).sum())
+            if not bool(usable.any()):
+                tally.count(draw, len(finite), 0, undefined)
+                return
+            difference = (left - right).abs().amax(1) if left.shape[1] else left.sum(1)
+            size = (left.abs() + right.abs()).amax(1) if left.shape[1] else left.sum(1)
+            relative = (difference / size.clamp(min=1e-300)).masked_fill(~usable, -1.0)
+            index = int(relative.argmax())
+            unit = self._unit(claim, arrays, index, dtype)
+            if not unit.usable:
+                tally.count(draw, len(finite), 0, undefined)
+                return
+            residual = _in_units(float(difference[index]), unit.value)
+            tally.count(draw, len(finite), int(usable.sum()), undefined)
+            worst = max(worst, residual)
+            score_mutants(raw, right, index, unit)
+            if min(mutants.values(), default=math.inf) < CLEARLY_DEAD:
+                # the seed that is worst for the truth is also the one at which it is hardest to tell from a mutant
+                typical = int(usable.nonzero()[0, 0])
+                score_mutants(raw, right, typical, self._unit(claim, arrays, typical, dtype))
+                score_survivors(arrays, raw, right, size, usable)
+            if residual > ROUNDING_LIMIT and claim.expects != "refuted":
+                raise Violated(
+                    f"residual {residual:.3g} units",
+                    _described(draw, one_of(claim, arrays, index), left[index], right[index], residual),
+                )
+
+        found = search(claim, settings, examine, settings.effort.examples)
+        return self._record(claim, f"sampled {dtype}", dtype, tally, worst, mutants, found, settings)
+
+    def _unit(self, claim: Claim, arrays: dict[str, Any], index: int, dtype: str) -> Unit:
+        return unit_at(claim, self._functions(claim), one_of(claim, arrays, index), BITS[dtype])
+
+    def _sides(self, claim: Claim, left: Callable[..., Any], raw: dict[str, Any]) -> tuple[Any, Any]:
+        a = in_batch(claim, left, raw)
+        right = self.right(claim)
+        b = in_batch(claim, right, raw) if right is not None else a * 0
+        return a, b
+
+    def _functions(self, claim: Claim) -> list[Callable[..., Any]]:
+        right = self.right(claim)
+        return [self.left(claim)] + ([right] if right is not None else [])
+
+    def _record(
+        self,
+        claim: Claim,
+        check: str,
+        arithmetic: str,
+        tally: Tally,
+        worst: float,
+        mutants: dict[str, float],
+        found: Violated | None,
+        settings: Settings,
+        limit: float = ROUNDING_LIMIT,
+    ) -> Record:
+        details = dict(found.details) if found else {}
+        violated = found is not None or worst > limit
+        message = "no example satisfied the assumptions" if tally.satisfied == 0 else str(found) if found else ""
+        return blank(
+            claim,
+            check,
+            arithmetic,
+            VIOLATED if violated or tally.satisfied == 0 else UPHELD,
+            device=settings.device if arithmetic.startswith("float") else "cpu",
+            **tally.values(),
+            worst_residual=worst,
+            separation=separation_of(mutants, worst),
+            mutants={name: scored(value) for name, value in mutants.items()},
+            message=message,
+            details=details,
+        )
+
+    # -- balls and rationals against jets ------------------------------------------------------------------------------
+
+    def enclosed(self, claim: Claim, settings: Settings) -> Record:
+        """Both sides in balls at full precision: every difference must contain zero, every mutant exclude it."""
+        draws = systematic(claim, 8 * settings.effort.enclosed, settings.seed)
+        return self._objects(claim, settings, "enclosed", "ball", draws, settings.effort.enclosed)
+
+    def scaled(self, claim: Claim, settings: Settings) -> Record:
+        """The same at the sizes that the source names; mutants die at smaller ones."""
+        draws = at_scales(claim, settings.effort.scaled, settings.seed)
+        return self._objects(claim, settings, "at scale", "ball", draws, len(draws), with_mutants=False)
+
+    def decided(self, claim: Claim, settings: Settings) -> Record:
+        """Both sides in exact arithmetic with free exponentials: every difference must be zero.
+
+        Inputs are random rationals of large height, so a zero decides an identity of rational functions at those sizes
+        but for a probability below (degree / 2^21) per point.
+        """
+        draws = systematic(claim, 8 * settings.effort.exact, settings.seed, domain=WIDE)
+        with free_exponentials(settings.seed):
+            return self._objects(claim, settings, "exact", "exact", draws, settings.effort.exact)
+
+    def _objects(
+        self,
+        claim: Claim,
+        settings: Settings,
+        check: str,
+        arithmetic: str,
+        attempts: list[Draw],
+        count: int,
+        with_mutants: bool = True,
+    ) -> Record:
+        """Decide the claim at the first `count` of the attempted draws that satisfy the assumptions."""
+        tally, worst, agreement = Tally(), 0.0, -math.inf
+        tried = claim.mutants if with_mutants else []
+        mutants = {mutant.name: 0.0 for mutant in tried}
+        found: Violated | None = None
+        lift = as_balls if arithmetic == "ball" else as_rationals
+        for draw in attempts:
+            if tally.satisfied >= count:
+                break
+            seed = one_of(claim, draw.arrays(claim, 1), 0)
+            try:
+                raw = lift(seed)
+                met = satisfies(claim, claim.prepare(raw))
+                if met is not True:
+                    tally.count(draw, 1, 0, 0)
+                    continue
+                left = at_objects(claim, self.left(claim), raw)
+                right_function = self.right(claim)
+                right = at_objects(claim, right_function, raw) if right_function else np.zeros(left.shape, dtype=object)
+                residual, digits = _object_residual(left, right, arithmetic)
+                for mutant in tried:
+                    wrong = at_objects(claim, self.mutated(claim, mutant.function), raw)
+                    gap = math.inf if wrong.shape != right.shape else _object_residual(wrong, right, arithmetic)[0]
+                    mutants[mutant.name] = max(mutants[mutant.name], gap)
+            except UNDEFINED:
+                tally.count(draw, 1, 0, 1)
+                continue
+            tally.count(draw, 1, 1, 0)
+            worst, agreement = max(worst, residual), max(agreement, digits)
+            if residual > 1.0 and found is None:
+                found = Violated(
+                    f"the two sides differ for certain ({arithmetic})",
+                    _described(draw, seed, midpoints(left), midpoints(right), residual),
+                )
+        record = self._record(claim, check, arithmetic, tally, worst, mutants, found, settings, limit=1.0)
+        if arithmetic == "ball" and math.isfinite(agreement):
+            record.details["agreement"] = 10.0**agreement
+        return record
+
+
+class StructureAttack(EqualityAttack):
+    """The defect of the formula's value compared with zero."""
+
+    def left(self, claim: Claim) -> Callable[..., Any]:
+        return self.mutated(claim, claim.the_formula)
+
+    def right(self, claim: Claim) -> Callable[..., Any] | None:
+        return None
+
+    def mutated(self, claim: Claim, function: Callable[..., Any]) -> Callable[..., Any]:
+        return defect_of(claim, function)
+
+
+def defect_of(claim: Claim, function: Callable[..., Any]) -> Callable[..., Any]:
+    """The structural defect of the value of `function`, as a function of the claim's inputs."""
+    structure = claim.the_part("structure")
+    wanted = [name for name in inspect.signature(structure).parameters if name != "value"]
+    own = list(inspect.signature(function).parameters)
+    names = list(dict.fromkeys(own + wanted))
+
+    def defect(**inputs: Any) -> Any:
+        value = function(**{name: inputs[name] for name in own})
+        return structure(value, **{name: inputs[name] for name in wanted})
+
+    defect.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
+        [inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY) for name in names]
+    )
+    return defect
+
+
+def _in_units(difference: float, unit: float) -> float:
+    if difference == 0.0:
+        return 0.0
+    return difference / unit if unit > 0 else math.inf
+
+
+def _mismatch(wrong: Any, right: Any) -> float:
+    if wrong.shape != right.shape:
+        return math.inf
+    gap = (wrong - right).abs()
+    # an overflow is no measured mismatch: entries that are not finite do not count
+    gap = gap[gap.isfinite()]
+    return float(gap.max()) if gap.numel() else 0.0
+
+
+def _object_residual(left: np.ndarray, right: np.ndarray, arithmetic: str) -> tuple[float, float]:
+    """(certain difference in units, log10 of the possible relative difference)."""
+    difference = left - right
+    if arithmetic == "exact":
+        return (0.0 if all(entry == 0 for entry in difference) else math.inf), -math.inf
+    if not all(flint.arb(entry).is_finite() for side in (left, right) for entry in side):
+        raise ArithmeticUnsupported("an entry is undefined, or its enclosure unbounded, at these inputs")
+    scale = magnitude(left) + magnitude(right)
+    gap = max((flint.arb(entry).abs_lower() for entry in difference), key=float, default=flint.arb(0))
+    spread = max((flint.arb(entry).abs_upper() for entry in difference), key=float, default=flint.arb(0))
+    if scale.contains(0) or not scale.is_finite():
+        return (0.0 if gap == 0 else math.inf), -math.inf
+    relative = float((spread / scale).mid())
+    if relative > 2.0 ** (-flint.ctx.prec / 4):
+        if gap == 0:
+            raise ArithmeticUnsupported("the enclosure is too wide to decide")
+        return float((gap / scale).mid()) * 2.0**flint.ctx.prec, math.log10(relative)
+    return (0.0 if gap == 0 else float((gap / scale).mid()) * 2.0**flint.ctx.prec), (
+        math.log10(relative) if relative > 0 else -math.inf
+    )
+
+
+def _described(draw: Draw, seed: dict[str, Any], left: Any, right: Any, residual: float) -> dict[str, Any]:
+    return {
+        "domain": draw.domain,
+        "sizes": dict(draw.sizes),
+        "inputs": {name: np.asarray(value).tolist() for name, value in seed.items()},
+        "formula": np.asarray(left).reshape(-1)[:64].tolist()
+        if not hasattr(left, "tolist")
+        else left.reshape(-1)[:64].tolist(),
+        "oracle": right.reshape(-1)[:64].tolist(),
+        "residual": residual,
+    }

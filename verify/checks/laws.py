@@ -1,0 +1,101 @@
+"""Attacks on laws: samples drawn from the formula, judged by tests of fixed size and stated false-alarm probability."""
+
+from __future__ import annotations
+
+import inspect
+import math
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from verify.checks.attack import Attack, Check
+from verify.checks.record import UPHELD, VIOLATED, Record, blank
+from verify.checks.search import Tally
+from verify.checks.settings import Settings
+from verify.inputs.generators import Draw, at_scales, systematic
+from verify.oracles.statistics import FALSE_ALARM, LawTest
+from verify.vocabulary.claims import Claim
+from verify.vocabulary.relations import FollowsLaw
+from verify.vocabulary.shapes import parameter_names
+
+#: Tests of which a record keeps what was observed.
+KEPT = 12
+
+
+class LawAttack(Attack[FollowsLaw]):
+    """The claim's own statistical tests, on samples of its formula and of every mutant."""
+
+    def checks(self, claim: Claim, settings: Settings) -> list[Check]:
+        return [Check("law", "float64", self.tested)]
+
+    def tested(self, claim: Claim, settings: Settings) -> Record:
+        """Every test on every instance; the smallest p-value, times the number of tests, judges the law."""
+        tally = Tally()
+        found: list[tuple[str, LawTest]] = []
+        draws = systematic(claim, self.relation.instances, settings.seed)
+        for draw in [*draws, *at_scales(claim, 1, settings.seed)]:
+            tests = self._run(claim, claim.the_formula, draw, settings)
+            tally.count(draw, self.relation.samples, self.relation.samples, 0)
+            found += [(str(dict(draw.sizes)), test) for test in tests]
+        p_true = min(1.0, min(test.p for _, test in found) * len(found))
+        p_mutants = {}
+        for mutant in claim.mutants:
+            tests = [test for draw in draws for test in self._run(claim, mutant.function, draw, settings)]
+            p_mutants[mutant.name] = min(1.0, min(test.p for test in tests) * len(tests))
+        gaps = {name: p_true / p for name, p in p_mutants.items()}
+        budget = FALSE_ALARM * len(found)
+        lowest = min(found, key=lambda pair: pair[1].p)
+        return blank(
+            claim,
+            "law",
+            "float64",
+            UPHELD if p_true >= budget else VIOLATED,
+            device=settings.device,
+            **tally.values(),
+            worst_residual=-math.log10(p_true),
+            separation=min(gaps.values(), default=None),
+            mutants={
+                name: {"residual": value, "killed": value >= 1000.0 and p_mutants[name] < budget}
+                for name, value in gaps.items()
+            },
+            message="" if p_true >= budget else f"{lowest[1].name} at {lowest[0]}: p = {lowest[1].p:.3g}",
+            details={
+                "tests": [
+                    {"sizes": sizes, "name": t.name, "p": t.p, "samples": t.samples}
+                    | ({"observed": t.observed} if t.observed and place < KEPT else {})
+                    for place, (sizes, t) in enumerate(found)
+                ],
+                "samples": self.relation.samples,
+                "false alarm": budget,
+            },
+        )
+
+    def _run(self, claim: Claim, formula: Callable[..., Any], draw: Draw, settings: Settings) -> list[LawTest]:
+        arrays = draw.arrays(claim, 1)
+        raw = {name: value if isinstance(value, int) else value[0] for name, value in arrays.items()}
+        return law_tests(claim, formula, raw, draw.seed, settings, self.relation.samples)
+
+
+def law_tests(
+    claim: Claim, formula: Callable[..., Any], raw: Mapping[str, Any], seed: int, settings: Settings, samples: int
+) -> list[LawTest]:
+    """The claim's tests of `samples` samples, at one seed, with `formula` (its own, or a mutant's) as the law."""
+    import torch
+
+    generator = torch.Generator(device=settings.device).manual_seed((seed + settings.seed) % 2**31)
+    inputs = claim.prepare(raw)
+    law = formula if formula is claim.the_formula else _called_like(claim.the_formula, formula, inputs)
+    given = {**inputs, "formula": law, "generator": generator, "samples": samples}
+    return claim.evaluate(claim.the_part("laws"), given)
+
+
+def _called_like(
+    formula: Callable[..., Any], variant: Callable[..., Any], inputs: Mapping[str, Any]
+) -> Callable[..., Any]:
+    """`variant`, which takes any of the claim's inputs by name, as a function with the parameters of `formula`."""
+    signature = inspect.signature(formula)
+
+    def called(*args: Any, **kwargs: Any) -> Any:
+        known = {**inputs, **signature.bind(*args, **kwargs).arguments}
+        return variant(**{name: known[name] for name in parameter_names(variant)})
+
+    return called

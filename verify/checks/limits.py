@@ -1,0 +1,217 @@
+"""Attacks on limits: a sequence is judged by its observed rate over at least five scales and several seeds."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from typing import Any
+
+import numpy as np
+
+from verify.arithmetics import precision
+from verify.checks.assumptions import satisfies
+from verify.checks.attack import Attack, Check
+from verify.checks.evaluation import UNDEFINED, as_balls, at_objects, one_of
+from verify.checks.record import UPHELD, VIOLATED, Record, blank, scored
+from verify.checks.search import Tally
+from verify.checks.settings import Settings, torch_dtype
+from verify.checks.units import magnitude
+from verify.inputs.generators import systematic
+from verify.oracles.statistics import FALSE_ALARM, two_sided_p
+from verify.vocabulary.claims import Claim
+from verify.vocabulary.relations import PowerRate, QuadraticRate, TendsTo
+
+#: log10 of the error at which the limit of a deterministic sequence counts as reached.
+REACHED = -12.0
+
+
+class LimitAttack(Attack[TendsTo]):
+    """Errors of the sequence along the scales: in balls where it is deterministic, over seeds where it is random."""
+
+    def checks(self, claim: Claim, settings: Settings) -> list[Check]:
+        if isinstance(self.relation.rate, QuadraticRate) or self.relation.rate.deterministic:
+            return [Check("rate", "ball", self.deterministic)]
+        return [Check("rate", "float64", self.random)]
+
+    # -- deterministic sequences ---------------------------------------------------------------------------------------
+
+    def deterministic(self, claim: Claim, settings: Settings) -> Record:
+        """Errors along the scales in balls; the order of convergence is fitted where the error is small and positive.
+
+        Under a power rate it is the exponent at which the error falls, fitted at each input whose limit is not reached.
+        """
+        tally, worst_final, orders = Tally(), -math.inf, []
+        finals: dict[str, float] = {mutant.name: -math.inf for mutant in claim.mutants}
+        curves = []
+        sequence = claim.the_part("sequence")
+        wanted = settings.effort.enclosed
+        with precision(self.relation.bits):
+            for draw in systematic(claim, 4 * wanted, settings.seed):
+                if tally.satisfied >= wanted:
+                    break
+                seed = one_of(claim, draw.arrays(claim, 1), 0)
+                try:
+                    inputs = claim.prepare(as_balls(seed))
+                    met = satisfies(claim, inputs)
+                    limit = at_objects(claim, claim.the_formula, as_balls(seed))
+                except UNDEFINED:
+                    tally.count(draw, 1, 0, 1)
+                    continue
+                if met is not True:
+                    tally.count(draw, 1, 0, 0)
+                    continue
+                tally.count(draw, 1, 1, 0)
+                values = self._values(claim, sequence, inputs)
+                logs = _log_errors(values, limit)
+                curves.append({"scales": list(self.relation.scales), "log10 error": logs})
+                worst_final = max(worst_final, logs[-1])
+                orders.append(self._observed(logs))
+                for mutant in claim.mutants:
+                    wrong = _log_errors(values, at_objects(claim, mutant.function, as_balls(seed)))
+                    finals[mutant.name] = max(finals[mutant.name], wrong[-1])
+        fitted = [order for order in orders if order is not None]
+        if isinstance(self.relation.rate, QuadraticRate):
+            converged = worst_final < REACHED and bool(fitted) and min(fitted) >= self.relation.rate.order
+        else:
+            converged = all(order >= self.relation.rate.exponent - self.relation.rate.slack for order in fitted)
+        gaps = {name: 10.0 ** min(final - worst_final, 300.0) for name, final in finals.items()}
+        return blank(
+            claim,
+            "rate",
+            "ball",
+            UPHELD if converged and tally.satisfied else VIOLATED,
+            **tally.values(),
+            worst_residual=10.0**worst_final if math.isfinite(worst_final) else worst_final,
+            separation=min(gaps.values(), default=None),
+            mutants={name: scored(value) for name, value in gaps.items()},
+            message="" if converged else f"final log10 error {worst_final:.3g}, orders {fitted}",
+            details={"order": min(fitted) if fitted else None, "curves": curves[:3]},
+        )
+
+    def _observed(self, logs: list[float]) -> float | None:
+        """The order, or under a power rate the exponent, at which errors fall; None where none can be fitted."""
+        if isinstance(self.relation.rate, QuadraticRate):
+            return _order(logs)
+        return None if logs[-1] < REACHED else -float(np.polyfit(np.log10(self.relation.scales), logs, 1)[0])
+
+    def _values(self, claim: Claim, sequence: Any, inputs: dict[str, Any]) -> list[np.ndarray]:
+        """The sequence at every scale, flattened."""
+        found = (claim.evaluate(sequence, {**inputs, "scale": scale}) for scale in self.relation.scales)
+        return [np.asarray(value, dtype=object).reshape(-1) for value in found]
+
+    # -- random sequences ----------------------------------------------------------------------------------------------
+
+    def random(self, claim: Claim, settings: Settings) -> Record:
+        """Errors over scales and seeds in float64: slope of log RMS error, and a z-test of the mean at the last scale."""
+        import torch
+
+        assert isinstance(self.relation.rate, PowerRate)
+        tally = Tally()
+        sequence = claim.the_part("sequence")
+        slopes, p_true = [], 1.0
+        p_mutants = {mutant.name: 1.0 for mutant in claim.mutants}
+        curves = []
+        for draw in systematic(claim, self.relation.instances, settings.seed):
+            seed = one_of(claim, draw.arrays(claim, 1), 0)
+            tensors = {
+                name: value
+                if isinstance(value, int)
+                else torch.as_tensor(value, dtype=torch_dtype("float64"), device=settings.device)
+                for name, value in seed.items()
+            }
+            inputs = claim.prepare(tensors)
+            limit = claim.evaluate(claim.the_formula, inputs).reshape(-1)
+            rms, at_scale = [], []
+            for scale in self.relation.scales:
+                values = []
+                for trial in range(settings.effort.trials):
+                    generator = torch.Generator(device=settings.device).manual_seed(
+                        hash((settings.seed, draw.seed, trial)) % 2**31
+                    )
+                    found = claim.evaluate(sequence, {**inputs, "scale": scale, "generator": generator})
+                    values.append(found.reshape(-1))
+                samples = torch.stack(values)
+                at_scale.append(samples)
+                rms.append(float((samples - limit).square().mean().sqrt()))
+            tally.count(draw, settings.effort.trials, settings.effort.trials, 0)
+            slopes.append(_slope(self.relation.scales, rms))
+            samples = self._without_bias(*at_scale[-2:])
+            p_true = min(p_true, _mean_p(samples, limit))
+            for mutant in claim.mutants:
+                wrong = claim.evaluate(mutant.function, inputs).reshape(-1)
+                p_mutants[mutant.name] = min(p_mutants[mutant.name], _mean_p(samples, wrong))
+            curves.append(
+                {
+                    "scales": list(self.relation.scales),
+                    "rms error": rms,
+                    "limit": limit.tolist(),
+                    "mean": samples.mean(0).tolist(),
+                }
+            )
+        observed = float(np.median(slopes))
+        good = abs(observed + self.relation.rate.exponent) <= self.relation.rate.slack and p_true >= FALSE_ALARM
+        gaps = {name: p_true / max(p, 1e-300) for name, p in p_mutants.items()}
+        return blank(
+            claim,
+            "rate",
+            "float64",
+            UPHELD if good else VIOLATED,
+            device=settings.device,
+            **tally.values(),
+            worst_residual=-math.log10(max(p_true, 1e-300)),
+            separation=min(gaps.values(), default=None),
+            mutants={name: scored(value) for name, value in gaps.items()},
+            message=""
+            if good
+            else f"observed exponent {-observed:.3g}, p-value of the mean at the last scale {p_true:.3g}",
+            details={"exponent": -observed, "p": p_true, "false alarm": FALSE_ALARM, "curves": curves},
+        )
+
+    def _without_bias(self, before: Any, last: Any) -> Any:
+        """Samples at the last scale, their bias of order scale^(-2 exponent) removed by extrapolation from the scale before.
+
+        Entries whose first-order fluctuation vanishes have a bias as large as their spread, which no width outgrows.
+        """
+        assert isinstance(self.relation.rate, PowerRate)
+        ratio = (self.relation.scales[-1] / self.relation.scales[-2]) ** (2 * self.relation.rate.exponent)
+        return last + (last - before) / (ratio - 1)
+
+
+def _log_errors(values: list[np.ndarray], limit: np.ndarray) -> list[float]:
+    """log10 of the largest error at every scale."""
+    return [_log10(magnitude(value - limit)) for value in values]
+
+
+def _log10(error: Any) -> float:
+    """log10 of an upper bound of a ball, far below the range of floats if need be."""
+    upper = error.upper()
+    if not upper.is_finite():
+        return math.inf
+    return float((upper.log() / type(upper)(10).log()).mid()) if upper > 0 else -1e6
+
+
+def _order(logs: list[float]) -> float | None:
+    """Slope of log e_{k+1} against log e_k where errors are below 0.1 and still being squared, or None."""
+    pairs = [(a, b) for a, b in itertools.pairwise(logs) if -160 < a < -1 and b > -320]
+    if len(pairs) < 2:
+        return None
+    x, y = np.array(pairs).T
+    return float(np.polyfit(x, y, 1)[0])
+
+
+def _slope(scales: tuple[int, ...], errors: list[float]) -> float:
+    return float(np.polyfit(np.log(scales), np.log(np.maximum(errors, 1e-300)), 1)[0])
+
+
+def _mean_p(samples: Any, limit: Any) -> float:
+    """p-value, Bonferroni over entries, that the mean over seeds (rows) differs from `limit` by chance (Student's t)."""
+    n = samples.shape[0]
+    errors = samples.mean(0) - limit
+    spread = samples.std(0) / math.sqrt(n)
+    p = 1.0
+    for error, deviation in zip(errors.tolist(), spread.tolist(), strict=True):
+        if deviation == 0:
+            p = min(p, 1.0 if abs(error) < 1e-12 * (1 + abs(float(limit.abs().max()))) else 0.0)
+        else:
+            p = min(p, two_sided_p(error / deviation, degrees=n - 1))
+    return min(1.0, p * len(errors))

@@ -1,0 +1,81 @@
+"""Searching through draws: every domain once, then what Hypothesis draws and shrinks."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from verify.checks.settings import Settings
+from verify.inputs.generators import Draw, applicable_domains, draws, size_features, systematic
+from verify.vocabulary.claims import Claim
+
+
+@dataclass
+class Tally:
+    """What a search saw."""
+
+    examples: int = 0
+    satisfied: int = 0
+    undefined: int = 0
+    domains: Counter[str] = field(default_factory=Counter)
+
+    def count(self, draw: Draw, seeds: int, satisfied: int, undefined: int) -> None:
+        self.examples += seeds
+        self.satisfied += satisfied
+        self.undefined += undefined
+        self.domains[draw.domain] += satisfied
+        for feature in size_features(dict(draw.sizes)):
+            self.domains[feature] += satisfied
+
+    def values(self) -> dict[str, Any]:
+        return {
+            "examples": self.examples,
+            "satisfied": self.satisfied,
+            "undefined": self.undefined,
+            "domains": dict(self.domains),
+        }
+
+
+class Violated(AssertionError):
+    """Raised inside a search so that Hypothesis shrinks the draw; carries what is worth printing."""
+
+    def __init__(self, message: str, details: dict[str, Any]) -> None:
+        super().__init__(message)
+        self.details = details
+
+
+def search(claim: Claim, settings: Settings, examine: Callable[[Draw], None], examples: int) -> Violated | None:
+    """Examine every domain once, then let Hypothesis draw and shrink; returns the violation that `examine` raised, or None.
+
+    Deterministic unless a seed was asked for.
+    """
+    import hypothesis
+
+    everywhere = systematic(claim, max(4, len(applicable_domains(claim))), settings.seed)
+
+    configured = hypothesis.settings(
+        max_examples=examples,
+        database=None,
+        deadline=None,
+        derandomize=not settings.seeded,
+        print_blob=False,
+        suppress_health_check=list(hypothesis.HealthCheck),
+    )
+
+    def attempt(draw: Draw) -> None:
+        examine(draw)
+
+    attempt.__qualname__ = claim.id
+    tested = hypothesis.given(draws(claim))(attempt)
+    for draw in everywhere:
+        tested = hypothesis.example(draw)(tested)
+    wrapped = configured(tested)
+    if settings.seeded:
+        wrapped = hypothesis.seed(settings.seed)(wrapped)
+    try:
+        wrapped()
+    except Violated as found:
+        return found
+    return None

@@ -1,0 +1,123 @@
+"""Running checks: one check gives one record, whatever happens inside it."""
+
+from __future__ import annotations
+
+import functools
+import importlib.util
+import re
+import time
+import traceback
+from dataclasses import dataclass
+from pathlib import Path
+
+from verify.checks.attack import Check
+from verify.checks.independence import shared_code
+from verify.checks.record import CERTIFIED, ERROR, UPHELD, Record, blank
+from verify.checks.settings import Settings
+from verify.evidence.store import fingerprint_of_sources
+from verify.vocabulary.claims import Claim
+from verify.vocabulary.errors import RegistryError
+
+#: Checks of few examples that confirm a search; mutants have to die in the searches themselves.
+CONFIRMING = ("enclosed", "exact", "at scale", "counterexample")
+
+#: The engine's folder, and what in it decides the outcome of a check.
+ENGINE = Path(__file__).parents[1]
+DECIDING = ("vocabulary", "arithmetics", "matrix", "oracles", "inputs", "checks", "evidence/runner.py")
+
+
+@functools.cache
+def sources_of(root: Path, names: tuple[str, ...] = ("",)) -> tuple[str, ...]:
+    """The texts of the named modules, and of all modules below the named folders, of `root`."""
+    paths: list[Path] = []
+    for name in names:
+        path = root / name
+        paths += sorted(path.rglob("*.py")) if path.is_dir() else [path]
+    return tuple(path.read_text(encoding="utf-8") for path in paths)
+
+
+@functools.cache
+def _sources_of_paper(module: str) -> tuple[str, ...]:
+    """The package of the paper that declares claims in `module`, and the modules beside it that the paper imports."""
+    parts = module.split(".")
+    spec = importlib.util.find_spec(".".join(parts[:2]))
+    if spec is None or spec.origin is None:
+        return ()
+    folder = Path(spec.origin).parent
+    own = sources_of(folder)
+    if not spec.submodule_search_locations or len(parts) < 2:
+        return own
+    shared = {name for text in own for name in re.findall(rf"from {re.escape(parts[0])}\.(\w+) import", text)}
+    beside = sorted(f"{name}.py" for name in shared if (folder.parent / f"{name}.py").is_file())
+    return (*own, *sources_of(folder.parent, tuple(beside)))
+
+
+def fingerprint(claim: Claim) -> str:
+    """A hash of the code that the claim's evidence speaks about: its paper and the engine."""
+    return fingerprint_of_sources([claim.id, *sources_of(ENGINE, DECIDING), *_sources_of_paper(claim.module)])
+
+
+def problems_of_declaration(claim: Claim) -> list[str]:
+    """What is missing from a claim before any evidence can count: parts, mutants, an independent oracle."""
+    problems = []
+    for part in claim.relation.parts:
+        try:
+            _ = claim.the_oracle if part == "oracle" else claim.the_part(part)
+        except ValueError as problem:
+            problems.append(str(problem))
+    for mutant in claim.mutants:
+        try:
+            _ = mutant.function
+        except RegistryError as problem:
+            problems.append(f"{claim.id}: mutant {mutant.name!r}: {problem}")
+    if len(claim.mutants) < 2:
+        problems.append(f"{claim.id}: a claim declares at least two mutants, this one {len(claim.mutants)}")
+    if claim.expects == "refuted" and not claim.counterexamples:
+        problems.append(f"{claim.id}: expected to be refuted but declares no counterexample")
+    if claim.has_oracle:
+        shared = shared_code(claim.the_oracle, claim.the_formula)
+        if shared:
+            problems.append(f"{claim.id}: the oracle calls the formula it checks, through {shared}")
+    return problems
+
+
+def run_check(claim: Claim, check: Check, settings: Settings) -> Record:
+    """Run one check; an exception becomes a record with outcome "error", never a pass."""
+    started = time.perf_counter()
+    try:
+        problems = problems_of_declaration(claim)
+        if problems:
+            record = blank(claim, check.name, check.arithmetic, ERROR, message="; ".join(problems))
+        else:
+            record = check.run(claim, settings)
+    except Exception as problem:  # a crash of any claim's code, mutants included, must become a failing record
+        text = "".join(traceback.format_exception(problem)[-6:])
+        record = blank(claim, check.name, check.arithmetic, ERROR, message=f"{type(problem).__name__}: {problem}")
+        record.details["traceback"] = text
+    record.fingerprint = fingerprint(claim)
+    record.effort, record.seed = settings.effort.name, settings.seed
+    record.duration = time.perf_counter() - started
+    return record
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """Whether a record is what the source expects, and why not."""
+
+    ok: bool
+    why: str
+
+
+def judge(claim: Claim, record: Record) -> Judgement:
+    """Compare one record with what the claim's expected verdict needs of it."""
+    if record.outcome == ERROR:
+        return Judgement(False, record.message)
+    if record.check == "counterexample":
+        return Judgement(record.outcome == CERTIFIED, record.message)
+    if claim.expects == "refuted":
+        return Judgement(True, "")  # the certified counterexample decides; a search that misses it decides nothing
+    if record.outcome != UPHELD:
+        return Judgement(False, record.message or "the statement is violated")
+    if record.surviving and record.check not in CONFIRMING:
+        return Judgement(False, f"mutants survive: {', '.join(record.surviving)}")
+    return Judgement(True, "")

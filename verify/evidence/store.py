@@ -1,0 +1,153 @@
+"""Evidence: append-only JSON lines, one record per finished check.
+
+Each process appends to a file of its own and flushes every record to disk, so xdist workers, devices and runs never
+contend, and a worker killed in mid-run loses only the check it was in.  Reading merges all files of a folder.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import os
+import time
+import uuid
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+from typing import Any
+
+from verify.checks.record import CERTIFIED, ERROR, SCHEMA, UNCERTIFIED, UPHELD, VIOLATED, Record
+
+
+def _jsonable(value: Any) -> Any:
+    if isinstance(value, float) and not math.isfinite(value):
+        return str(value)
+    if isinstance(value, dict):
+        return {str(key): _jsonable(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_jsonable(item) for item in value]
+    return value
+
+
+class Recorder:
+    """Appends records to ``folder/<run>-<process>.jsonl``."""
+
+    def __init__(self, folder: Path, run: str | None = None) -> None:
+        self.folder = Path(folder)
+        self.run = run or f"{time.strftime('%Y%m%dT%H%M%S')}-{uuid.uuid4().hex[:8]}"
+        self.path = self.folder / f"{self.run}-{os.getpid()}.jsonl"
+
+    def append(self, record: Record) -> None:
+        """Write one record as one line and force it to disk."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        record.run, record.when = self.run, time.time()
+        line = json.dumps(_jsonable(asdict(record)), allow_nan=False) + "\n"
+        with open(self.path, "a", encoding="utf-8") as file:
+            file.write(line)
+            file.flush()
+            os.fsync(file.fileno())
+
+
+@dataclass
+class Rejected:
+    """A line of an evidence file that is not a record of this schema."""
+
+    path: Path
+    line: int
+    reason: str
+
+
+_NUMBERS = ("worst_residual", "tightest_ratio", "separation")
+_REQUIRED = ("claim", "check", "arithmetic", "outcome", "fingerprint")
+_TEXTS = (*_REQUIRED, "device", "message", "effort", "run")
+_COUNTS = ("examples", "satisfied", "undefined", "seed")
+_OUTCOMES = (UPHELD, VIOLATED, CERTIFIED, UNCERTIFIED, ERROR)
+_CERTIFICATE = ("title", "arithmetic", "formula", "oracle", "violation")
+
+
+def _parse(line: str) -> Record:
+    data = json.loads(line)
+    if not isinstance(data, dict) or data.get("schema") != SCHEMA:
+        raise ValueError(f"not a record of schema {SCHEMA}")
+    known = {item.name for item in fields(Record)}
+    if set(data) - known:
+        raise ValueError(f"unknown fields {sorted(set(data) - known)}")
+    missing = [name for name in _REQUIRED if name not in data]
+    if missing:
+        raise ValueError(f"missing fields {missing}")
+    for name in _NUMBERS:
+        data[name] = None if data.get(name) is None else _real(name, data[name])
+    for name in ("duration", "when"):
+        data[name] = _real(name, data.get(name, 0.0))
+    mutants = _of_type("mutants", data.get("mutants", {}), dict)
+    for name, result in mutants.items():
+        result["residual"] = _real(f"the residual of mutant {name!r}", result["residual"])
+        _of_type(f"killed of mutant {name!r}", result["killed"], bool)
+    record = Record(**data)
+    for name in _TEXTS:
+        _of_type(name, getattr(record, name), str)
+    for name in _COUNTS:
+        _of_type(name, getattr(record, name), int)
+    for name, number in _of_type("domains", record.domains, dict).items():
+        _of_type(f"domain {name!r}", number, int)
+    if record.outcome not in _OUTCOMES:
+        raise ValueError(f"outcome: expected one of {_OUTCOMES}; got {record.outcome!r}")
+    for item in _of_type("certificates", _of_type("details", record.details, dict).get("certificates", []), list):
+        for name in _CERTIFICATE:
+            _of_type(f"{name} of a certificate", item[name], str)
+        _of_type("inputs of a certificate", item["inputs"], dict)
+    return record
+
+
+def _real(name: str, value: Any) -> float:
+    """A number, or the text that stands for one that is not finite."""
+    if isinstance(value, bool) or not isinstance(value, (int, float, str)):
+        raise ValueError(f"{name}: expected a number; got {type(value).__name__}")
+    return float(value)
+
+
+def _of_type(name: str, value: Any, kind: type) -> Any:
+    if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
+        raise ValueError(f"{name}: expected {kind.__name__}; got {type(value).__name__}")
+    return value
+
+
+def read(folder: Path) -> tuple[list[Record], list[Rejected]]:
+    """All records below `folder`, oldest first, and the lines that had to be rejected (a torn last line, a foreign file)."""
+    records: list[Record] = []
+    rejected: list[Rejected] = []
+    for path in sorted(Path(folder).glob("*.jsonl")):
+        for number, line in enumerate(path.read_text(encoding="utf-8", errors="replace").splitlines(), start=1):
+            if not line.strip():
+                continue
+            try:
+                records.append(_parse(line))
+            except KeyError as problem:
+                rejected.append(Rejected(path, number, f"{problem.args[0]} is missing"))
+            except (ValueError, TypeError, AttributeError, RecursionError) as problem:
+                rejected.append(Rejected(path, number, str(problem)))
+    records.sort(key=lambda record: record.when)
+    return records, rejected
+
+
+def current(records: Iterable[Record], fingerprints: dict[str, str]) -> list[Record]:
+    """The records that speak about the code as it is now; evidence for changed formulas is stale and left out."""
+    return [record for record in records if fingerprints.get(record.claim) == record.fingerprint]
+
+
+def latest(records: Iterable[Record]) -> list[Record]:
+    """The newest record of each check of each claim on each device."""
+    newest: dict[tuple[str, str, str], Record] = {}
+    for record in records:
+        newest[(record.claim, record.check, record.device)] = record
+    return list(newest.values())
+
+
+def fingerprint_of_sources(sources: Iterable[str]) -> str:
+    """A short hash of source texts."""
+    digest = hashlib.sha256()
+    for source in sources:
+        digest.update(source.encode())
+        digest.update(b"\0")
+    return digest.hexdigest()[:16]

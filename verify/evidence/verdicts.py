@@ -1,0 +1,165 @@
+"""Verdicts: computed from evidence, never written by hand.
+
+=============  =====================================================================================================
+holds          every check upheld it, every mutant is dead, right and wrong are at least 1000x apart
+reading        the same, for a statement that needs a stated reading
+empirical      the same, for an observation that is not a mathematical statement
+gap            the statement stands, but a step of its printed proof or something it presupposes is refuted (a step that
+               is an evident misprint leaves the verdict and is named in the reason)
+refuted        a counterexample is certified: assumptions met, violation enclosed away from zero
+open           anything else, with the reason
+=============  =====================================================================================================
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from verify.checks.record import CERTIFIED, ERROR, SEPARATION, UPHELD, Record
+from verify.evidence.runner import CONFIRMING
+from verify.vocabulary.claims import Claim
+
+#: Grades of evidence, weakest first.
+GRADES = ("sampled", "enclosed", "exact", "all sizes")
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What the evidence says about one claim."""
+
+    claim: str
+    status: str
+    why: str
+    grade: str | None = None
+    severity: str | None = None
+    examples: int = 0
+    separation: float | None = None
+    tightest_ratio: float | None = None
+    standing_on: tuple[str, ...] = ()  #: refuted or gapped claims among those it uses, directly or not
+
+    @property
+    def decided(self) -> bool:
+        return self.status != "open"
+
+
+def grade_of(arithmetic: str) -> str:
+    """The grade that evidence in an arithmetic has."""
+    return {"ball": "enclosed", "exact": "exact", "diagram": "all sizes"}.get(arithmetic, "sampled")
+
+
+def judge_all(claims: Mapping[str, Claim], records: Iterable[Record]) -> dict[str, Verdict]:
+    """The verdict of every claim, from the newest evidence about the present code."""
+    by_claim: dict[str, list[Record]] = {claim_id: [] for claim_id in claims}
+    for record in records:
+        if record.claim in by_claim:
+            by_claim[record.claim].append(record)
+    alone = {claim_id: judge_alone(claims[claim_id], by_claim[claim_id]) for claim_id in claims}
+    return {claim_id: _in_context(claims, alone, claim_id) for claim_id in claims}
+
+
+def judge_alone(claim: Claim, records: list[Record]) -> Verdict:
+    """The verdict that a claim's own evidence gives, links aside."""
+    facts = {
+        "examples": sum(record.satisfied for record in records),
+        "tightest_ratio": max((r.tightest_ratio for r in records if r.tightest_ratio is not None), default=None),
+        "separation": _separation(records),
+    }
+
+    def verdict(status: str, why: str, grade: str | None = None, severity: str | None = None) -> Verdict:
+        return Verdict(claim.id, status, why, grade, severity, **facts)  # type: ignore[arg-type]
+
+    if not records:
+        return verdict("open", "no evidence about the present code")
+    errors = [record for record in records if record.outcome == ERROR]
+    if errors:
+        return verdict("open", f"{errors[0].check}: {errors[0].message}")
+    certified = [record for record in records if record.outcome == CERTIFIED]
+    alive = _alive(claim, records)
+    if certified:
+        if alive:
+            return verdict("open", f"a counterexample is certified, but mutants survive: {', '.join(alive)}")
+        grade = grade_of(certified[0].arithmetic)
+        titles = [item["title"] for item in certified[0].details.get("certificates", [])]
+        return verdict(
+            "refuted", f"certified counterexample: {titles[0] if titles else ''}", grade, claim.severity or "error"
+        )
+    broken = [record for record in records if record.outcome != UPHELD]
+    if broken:
+        return verdict("open", f"violated but not certified: {broken[0].check}: {broken[0].message}")
+    if not any(record.satisfied for record in records):
+        return verdict("open", "no example satisfied the assumptions")
+    if alive:
+        return verdict("open", f"mutants survive: {', '.join(alive)}")
+    separation = facts["separation"]
+    if separation is None or separation < SEPARATION:
+        return verdict("open", f"right and wrong are only {separation} apart, {SEPARATION:g} are needed")
+    grade = max((grade_of(record.arithmetic) for record in records), key=GRADES.index)
+    if claim.observed is not None:
+        return verdict("empirical", f"observed: {claim.observed}", grade)
+    if claim.reading is not None:
+        return verdict("reading", f"under the reading: {claim.reading}", grade)
+    return verdict("holds", "upheld by every check", grade)
+
+
+def _alive(claim: Claim, records: list[Record]) -> list[str]:
+    """Mutants that no check killed."""
+    dead = {name for record in records for name, result in record.mutants.items() if result["killed"]}
+    return [mutant.name for mutant in claim.mutants if mutant.name not in dead]
+
+
+def _separation(records: list[Record]) -> float | None:
+    """The worst separation among the searches; among the confirming checks only where there was no search.
+
+    What a counterexample refutes is told from its mutants at the counterexample, where the violation is certain.
+    """
+    certified = [r.separation for r in records if r.outcome == CERTIFIED and r.separation is not None]
+    if certified:
+        return min(certified)
+    searches = [r.separation for r in records if r.check not in CONFIRMING and r.separation is not None]
+    others = [r.separation for r in records if r.separation is not None]
+    return min(searches or others, default=None)
+
+
+def _in_context(claims: Mapping[str, Claim], alone: Mapping[str, Verdict], claim_id: str) -> Verdict:
+    claim, own = claims[claim_id], alone[claim_id]
+    sand = tuple(sorted(_reached(claims, claim_id, "uses", lambda other: alone[other].status in ("refuted", "gap"))))
+    values = {**own.__dict__, "standing_on": sand}
+    if own.status in ("holds", "reading"):
+        steps = (*claim.presumes, *claim.proof)
+        refuted = [other for other in steps if alone[other].status == "refuted" and alone[other].severity != "slip"]
+        slips = [other for other in steps if alone[other].status == "refuted" and alone[other].severity == "slip"]
+        if slips:
+            values["why"] = f"{own.why}; evident misprints on the way: {', '.join(slips)}"
+        if refuted:
+            kind = "presupposes" if refuted[0] in claim.presumes else "its printed proof uses"
+            values.update(status="gap", why=f"the statement stands, but {kind} what is refuted: {', '.join(refuted)}")
+        unknown = [other for other in (*claim.presumes, *claim.proof) if alone[other].status == "open"]
+        if unknown and not refuted:
+            values.update(status="open", why=f"undecided: {', '.join(unknown)}")
+    if own.status == "refuted" and claim.correction and alone[claim.correction].status not in ("holds", "reading"):
+        values["why"] = f"{own.why}; its correction {claim.correction} does not hold: {alone[claim.correction].why}"
+    return Verdict(**values)
+
+
+def _reached(claims: Mapping[str, Claim], start: str, link: str, wanted) -> set[str]:  # type: ignore[no-untyped-def]
+    found: set[str] = set()
+    seen, stack = {start}, list(getattr(claims[start], link))
+    while stack:
+        current = stack.pop()
+        if current in seen:
+            continue
+        seen.add(current)
+        if wanted(current):
+            found.add(current)
+        stack.extend(getattr(claims[current], link))
+    return found
+
+
+def disagreements(claims: Mapping[str, Claim], verdicts: Mapping[str, Verdict]) -> list[str]:
+    """Where evidence disagrees with the verdict that the sources of `claims` expect."""
+    return [
+        f"{claim_id}: expected {claim.expects}, evidence says {verdicts[claim_id].status} ({verdicts[claim_id].why})"
+        for claim_id, claim in claims.items()
+        if verdicts[claim_id].status != claim.expects
+    ]

@@ -1,0 +1,40 @@
+"""Oracles: independent ways to a quantity, which theorems hold their formulas against.
+
+derivatives  Jacobians and Hessians by torch.func or by jets
+statistics   tests of laws, each of a stated false-alarm probability
+counting     operations and memory of an implementation, counted instead of timed
+"""
+
+from verify.oracles.counting import Count, count
+from verify.oracles.derivatives import hessian, jacobian
+from verify.oracles.statistics import (
+    FALSE_ALARM,
+    SMALLEST_P,
+    LawTest,
+    Moments,
+    at_least_probability,
+    at_most_probability,
+    kolmogorov_smirnov,
+    moment_test,
+    proportion_test,
+    same_law,
+    two_sided_p,
+)
+
+__all__ = [
+    "FALSE_ALARM",
+    "SMALLEST_P",
+    "Count",
+    "LawTest",
+    "Moments",
+    "at_least_probability",
+    "at_most_probability",
+    "count",
+    "hessian",
+    "jacobian",
+    "kolmogorov_smirnov",
+    "moment_test",
+    "proportion_test",
+    "same_law",
+    "two_sided_p",
+]

@@ -1,0 +1,70 @@
+"""The vocabulary: what is claimed, as data.  It imports nothing else of the engine.
+
+claims     papers, settings, claims, assumptions, mutants, counterexamples
+relations  what kind of statement a claim makes: equal, at most, tends to, ...
+shapes     annotations of arguments, and the checks that they imply
+variants   a mutant from a replaced expression or a changed argument
+subjects   definitions by name, replaceable by a user's own
+registry   all claims by id; duplicate ids and dangling links are errors
+errors     one type per cause
+"""
+
+from verify.vocabulary.claims import VERDICTS, Assumption, Claim, Counterexample, Mutant, Paper, Scale, Setting
+from verify.vocabulary.errors import ArithmeticUnsupported, InputError, NotFiniteError, RegistryError
+from verify.vocabulary.registry import Registry, claims_in, load, modules_of
+from verify.vocabulary.relations import (
+    AtMost,
+    Equal,
+    FollowsLaw,
+    HasStructure,
+    OrderOfGrowth,
+    PowerRate,
+    QuadraticRate,
+    Relation,
+    TendsTo,
+)
+from verify.vocabulary.shapes import Real, Shape, Size, checked, parameter_names, parameter_specs, require_fit
+from verify.vocabulary.subjects import definition_of, is_dispatcher, name_of, public_name_of, replaced, subject
+from verify.vocabulary.variants import Variant
+
+__all__ = [
+    "VERDICTS",
+    "ArithmeticUnsupported",
+    "Assumption",
+    "AtMost",
+    "Claim",
+    "Counterexample",
+    "Equal",
+    "FollowsLaw",
+    "HasStructure",
+    "InputError",
+    "Mutant",
+    "NotFiniteError",
+    "OrderOfGrowth",
+    "Paper",
+    "PowerRate",
+    "QuadraticRate",
+    "Real",
+    "Registry",
+    "RegistryError",
+    "Relation",
+    "Scale",
+    "Setting",
+    "Shape",
+    "Size",
+    "TendsTo",
+    "Variant",
+    "checked",
+    "claims_in",
+    "definition_of",
+    "is_dispatcher",
+    "load",
+    "modules_of",
+    "name_of",
+    "parameter_names",
+    "parameter_specs",
+    "public_name_of",
+    "replaced",
+    "require_fit",
+    "subject",
+]

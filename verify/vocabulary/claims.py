@@ -1,0 +1,357 @@
+"""The claim vocabulary: papers, settings, claims, assumptions, mutants, counterexamples.
+
+A claim is data plus a few ordinary functions.  Its formula is importable and callable by itself:
+
+    SECTION_3 = Setting(CONVERGENCE, "Section 3", assumptions=["..."], sizes={"d_s": (1, 4)})
+
+    LEMMA_11 = Claim(SECTION_3, "convergence.lemma-11", label="Lemma 11", statement=..., relation=Equal())
+
+    @LEMMA_11.formula
+    def softmax_jacobian(u: Logits): ...
+
+    LEMMA_11.oracle(lambda u: jacobian(softmax, "T")(u))
+    LEMMA_11.mutant("sign of the rank-one term", lambda u: diag(softmax(u)) + softmax(u).T @ softmax(u))
+
+What is one expression is a lambda: its parameters are found by their names, so they need no types.  What needs
+statements is a decorated function.  The formula comes back checking its arguments.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
+from typing import Any, TypeVar
+
+from verify.vocabulary.errors import RegistryError
+from verify.vocabulary.relations import Relation
+from verify.vocabulary.shapes import Spec, checked, parameter_names, parameter_specs, trusted_arguments
+from verify.vocabulary.variants import Variant
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def _declared(function: Any, declare: Callable[[Any], None]) -> Any:
+    """Declare `function` and return it, or a decorator that does so where there is none yet."""
+
+    def decorator(found: F) -> F:
+        declare(found)
+        return found
+
+    return decorator if function is None else decorator(function)
+
+
+#: Verdicts, from best to worst known.
+VERDICTS = ("holds", "reading", "empirical", "gap", "refuted", "open")
+
+
+@dataclass(frozen=True)
+class Paper:
+    """A source of claims: key, citation, and its vec convention ("row-major" or "column-major")."""
+
+    key: str
+    title: str
+    citation: str
+    vec: str
+
+
+@dataclass(frozen=True)
+class Assumption:
+    """A printed assumption.
+
+    Where it can be tested, `positive` returns scalars or an array that must be > 0, `nonnegative` one that must be
+    >= 0 and `zero` one that must vanish; each takes any subset of the claim's inputs by name.
+    """
+
+    text: str
+    positive: Callable[..., Any] | None = None
+    nonnegative: Callable[..., Any] | None = None
+    zero: Callable[..., Any] | None = None
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What a section of a paper assumes once: claims name their setting and say only what is their own.
+
+    Parameters
+    ----------
+    paper: the source.
+    title: where the source states it, "Section 2".
+    assumptions: assumptions that all its claims share; a claim adds its own.
+    sizes: the named sizes with inclusive ranges, which a claim replaces by a mapping or narrows to some names.
+    where: condition on the sizes; a claim's own replaces it.
+    inputs: how drawn parameters become inputs that satisfy the assumptions; a claim's own replaces it.
+    exact: whether its claims can be decided in exact arithmetic.
+    without_domains: generator domains that cannot satisfy the assumptions, each with the reason.
+    special_domains: generator domains of its claims, by name: ``function(arrays, sizes, rng)`` edits the drawn arrays.
+    """
+
+    paper: Paper
+    title: str = ""
+    assumptions: Sequence[str | Assumption] = ()
+    sizes: Mapping[str, tuple[int, int]] = field(default_factory=dict)
+    where: Callable[[Mapping[str, int]], bool] | None = None
+    inputs: Callable[..., Mapping[str, Any]] | None = None
+    exact: bool = False
+    without_domains: Mapping[str, str] = field(default_factory=dict)
+    special_domains: Mapping[str, Callable[..., None]] = field(default_factory=dict)
+
+    def extended(self, title: str = "", **more: Any) -> Setting:
+        """This setting and more: assumptions, sizes and domains are added, everything else is replaced."""
+        known = {item.name for item in fields(self)}
+        if set(more) - known:
+            raise RegistryError(f"a setting has no {sorted(set(more) - known)}; it has {sorted(known)}")
+        for name in ("sizes", "without_domains", "special_domains"):
+            if name in more:
+                more[name] = {**getattr(self, name), **more[name]}
+        if "assumptions" in more:
+            more["assumptions"] = (*self.assumptions, *more["assumptions"])
+        return replace(self, title=title or self.title, **more)
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """A wrong variant of the formula, which the check must tell from the right one."""
+
+    name: str
+    variant: Variant
+
+    @property
+    def function(self) -> Callable[..., Any]:
+        return self.variant.function
+
+
+@dataclass(frozen=True)
+class Counterexample:
+    """Explicit inputs (integers, fractions) that satisfy the assumptions and break the statement."""
+
+    title: str
+    inputs: Callable[[], dict[str, Any]]
+
+
+@dataclass(frozen=True)
+class Scale:
+    """Sizes and values that a source names, at which a claim is decided besides those that are drawn."""
+
+    name: str
+    sizes: Mapping[str, int]
+    edit: Callable[..., None]
+
+
+@dataclass(eq=False)
+class Claim:
+    """One claim of a paper, or of this project when `of_project` is set.
+
+    Parameters
+    ----------
+    setting: what the section of the paper assumes; a paper stands for a setting without assumptions.
+    id, label, statement: identity; the statement is LaTeX, as printed.
+    relation: what kind of statement it is (`verify.vocabulary.relations`).
+    sizes: the named sizes of the annotations with inclusive ranges, ``{"L": (1, 5)}``, in the place of the setting's, or
+        the names of those of the setting's that occur, ``("L", "d_V")``.
+    where: condition on the sizes, part of the assumptions, in the place of the setting's.
+    assumptions: printed assumptions besides those of the setting, as text or as `Assumption` with a test.
+    expects: the verdict the author of the source expects; a run fails when evidence disagrees.
+    severity: for refuted claims, "slip" (an evident misprint) or "error" (the statement is false).
+    uses, proof, presumes: ids of claims it rests on, of the steps of its printed proof, of what it silently presupposes.
+    correction, corrects: ids linking a refuted or gapped claim with the statement that does hold.
+    reading: the stated reading under which the claim is judged, if it needs one.
+    observed: for empirical claims, the set-up in which the observation was made (sizes, seeds, what is not stated).
+    domains: names of generator domains to draw from (default: all that apply); `without_domains` names those that
+        cannot satisfy the assumptions, each with the reason.
+    exact: whether the claim can be decided in exact arithmetic (with free exponentials).
+    batched: whether the functions can be vmapped over many seeds at once.
+    doubt: what is uncertain about the extracted text, and the reading taken.
+    """
+
+    setting: Setting | Paper
+    id: str
+    label: str
+    statement: str
+    relation: Relation
+    sizes: Any = None
+    where: Any = None
+    assumptions: Sequence[str | Assumption] = ()
+    expects: str = "holds"
+    severity: str | None = None
+    uses: Sequence[str] = ()
+    proof: Sequence[str] = ()
+    presumes: Sequence[str] = ()
+    correction: str | None = None
+    corrects: str | None = None
+    reading: str | None = None
+    observed: str | None = None
+    domains: Sequence[str] | None = None
+    without_domains: Mapping[str, str] = field(default_factory=dict)
+    exact: bool | None = None
+    batched: bool = True
+    of_project: bool = False
+    doubt: str | None = None
+    note: str | None = None
+
+    def __post_init__(self) -> None:
+        if isinstance(self.setting, Paper):
+            self.setting = Setting(self.setting)
+        self.paper = self.setting.paper
+        self._take_from_setting(self.setting)
+        if self.expects not in VERDICTS:
+            raise RegistryError(f"{self.id}: expects is {self.expects!r}, not one of {VERDICTS}")
+        if (self.expects == "refuted") != (self.severity is not None):
+            raise RegistryError(f"{self.id}: severity is given exactly for claims expected to be refuted")
+        if not self.id.startswith(self.paper.key + "."):
+            raise RegistryError(f"{self.id}: the id of a claim begins with its paper's key, {self.paper.key!r}")
+        self.module = sys._getframe(2).f_globals.get("__name__", "")  # the module that declares the claim
+        self._formula: Callable[..., Any] | None = None
+        self._oracle: Callable[..., Any] | None = None
+        self._inputs: Callable[..., Mapping[str, Any]] | None = self.setting.inputs
+        self._parts: dict[str, Callable[..., Any]] = {}
+        self.mutants: list[Mutant] = []
+        self.counterexamples: list[Counterexample] = []
+        self.special_domains: dict[str, Callable[..., None]] = dict(self.setting.special_domains)
+        self.scales: dict[str, Scale] = {}
+
+    def _take_from_setting(self, setting: Setting) -> None:
+        self.assumptions = (*setting.assumptions, *self.assumptions)
+        self.without_domains = {**setting.without_domains, **self.without_domains}
+        self.exact = setting.exact if self.exact is None else self.exact
+        self.where = self.where or setting.where or (lambda sizes: True)
+        if self.sizes is None:
+            self.sizes = setting.sizes
+        elif not isinstance(self.sizes, Mapping):
+            absent = [name for name in self.sizes if name not in setting.sizes]
+            if absent:
+                raise RegistryError(f"{self.id}: sizes {absent} are none of the setting's, {sorted(setting.sizes)}")
+            self.sizes = {name: setting.sizes[name] for name in self.sizes}
+
+    # -- declaring the parts -------------------------------------------------------------------------------------------
+
+    def formula(self, function: F) -> F:
+        """Declare the printed formula (for a bound, its right-hand side).
+
+        Returns the function with its arguments checked against their annotations, for those who import it.
+        """
+        if self._formula is not None:
+            raise RegistryError(f"{self.id}: the formula is declared twice")
+        self._formula = function
+        return checked(function)
+
+    def oracle(self, function: F) -> F:
+        """Declare the independent way to the same quantity (for a bound, the quantity bounded)."""
+        if self._oracle is not None:
+            raise RegistryError(f"{self.id}: the oracle is declared twice")
+        self._oracle = function
+        return function
+
+    def inputs(self, function: F) -> F:
+        """Declare how freely drawn parameters become inputs that satisfy the assumptions; returns a mapping by name."""
+        self._inputs = function
+        return function
+
+    def part(self, name: str, function: Callable[..., Any] | None = None) -> Any:
+        """Declare a function that the relation asks for by name, such as "structure", "sequence" or "laws"."""
+        return _declared(function, lambda found: self._parts.__setitem__(name, found))
+
+    def mutant(self, name: str, variant: str | Callable[..., Any] | None = None, **changed: Any) -> Any:
+        """Declare a wrong variant of the formula, in one of four forms.
+
+        * ``mutant("W_V not transposed", "W_V.T -> W_V")``: the formula with an expression replaced by another, wherever
+          it stands; several replacements are separated by semicolons and made at once;
+        * ``mutant("wrong sign", sign=-1)``: the formula with arguments of the functions it consists of changed, wherever
+          one has a parameter of that name;
+        * ``mutant("factor lost", lambda value, d_K: value * d_K)``: a function of any inputs of the claim, by their names;
+          a parameter called `value` is given the formula's own value;
+        * ``@CLAIM.mutant("...")`` above a function, where an expression is not enough.
+        """
+        if any(mutant.name == name for mutant in self.mutants):
+            raise RegistryError(f"{self.id}: two mutants are called {name!r}")
+
+        def declare(found: Any) -> None:
+            self.mutants.append(Mutant(name, Variant(found, self._formula, changed)))
+
+        if isinstance(variant, str) or changed:
+            if self._formula is None:
+                raise RegistryError(f"{self.id}: mutant {name!r} changes the formula, which is not declared yet")
+            declare(variant)
+            return None
+        return _declared(variant, declare)
+
+    def counterexample(self, title: str, function: Callable[[], dict[str, Any]] | None = None, **inputs: Any) -> Any:
+        """Declare explicit inputs that break the printed statement: by name, or a function of nothing that returns them."""
+        found = (lambda: dict(inputs)) if inputs else function
+        return _declared(found, lambda given: self.counterexamples.append(Counterexample(title, given)))
+
+    def domain(self, name: str, function: Callable[..., None] | None = None) -> Any:
+        """Declare a generator domain of this claim alone: ``function(arrays, sizes, rng)`` edits the drawn arrays in place."""
+        return _declared(function, lambda found: self.special_domains.__setitem__(name, found))
+
+    def at_scale(self, name: str, **sizes: int) -> Callable[[F], F]:
+        """Declare sizes at which the claim is decided too, such as those of the source's experiments.
+
+        ``function(arrays, sizes, rng)`` edits the generic drawn arrays in place (a value the source fixes, say).
+        """
+        if set(sizes) != set(self.sizes) or not self.where(sizes):
+            raise RegistryError(f"{self.id}: at {name!r}, {sizes} does not give all of {sorted(self.sizes)} admissibly")
+
+        def declare(function: F) -> F:
+            self.scales[name] = Scale(name, dict(sizes), function)
+            return function
+
+        return declare
+
+    # -- reading them --------------------------------------------------------------------------------------------------
+
+    @property
+    def the_formula(self) -> Callable[..., Any]:
+        if self._formula is None:
+            raise RegistryError(f"{self.id}: no formula is declared")
+        return self._formula
+
+    @property
+    def the_oracle(self) -> Callable[..., Any]:
+        if self._oracle is None:
+            raise RegistryError(f"{self.id}: no oracle is declared")
+        return self._oracle
+
+    @property
+    def has_oracle(self) -> bool:
+        return self._oracle is not None
+
+    def the_part(self, name: str) -> Callable[..., Any]:
+        if name not in self._parts:
+            raise RegistryError(f"{self.id}: relation {self.relation.kind!r} needs a part called {name!r}")
+        return self._parts[name]
+
+    @property
+    def parameters(self) -> dict[str, Spec]:
+        """The freely drawn parameters and their specifications."""
+        return parameter_specs(self._inputs or self.the_formula)
+
+    def prepare(self, raw: Mapping[str, Any]) -> dict[str, Any]:
+        """Drawn parameters turned into inputs of the formula."""
+        if self._inputs is None:
+            return dict(raw)
+        with trusted_arguments():
+            return dict(self._inputs(**raw))
+
+    def evaluate(self, function: Callable[..., Any], inputs: Mapping[str, Any]) -> Any:
+        """Call one of the claim's functions with those of the inputs that it takes."""
+        with trusted_arguments():
+            return function(**{name: inputs[name] for name in parameter_names(function)})
+
+    def named_functions(self) -> dict[str, Callable[..., Any]]:
+        """What decides the claim, by name: formula, oracle, inputs, and the parts that its relation asks for."""
+        own = {"formula": self._formula, "oracle": self._oracle, "inputs": self._inputs, **self._parts}
+        return {name: function for name, function in own.items() if function is not None}
+
+    @property
+    def tested_assumptions(self) -> list[Assumption]:
+        """The assumptions that come with a test."""
+        return [
+            item
+            for item in self.assumptions
+            if isinstance(item, Assumption) and (item.positive or item.nonnegative or item.zero)
+        ]
+
+    @property
+    def assumption_texts(self) -> list[str]:
+        return [item.text if isinstance(item, Assumption) else item for item in self.assumptions]

@@ -1,0 +1,82 @@
+"""The registry: every claim of a set of packages, checked for consistency when it is built."""
+
+from __future__ import annotations
+
+import fnmatch
+import importlib
+import pkgutil
+from collections.abc import Iterable, Iterator, Mapping
+from types import ModuleType
+
+from verify.vocabulary.claims import Claim
+from verify.vocabulary.errors import InputError, RegistryError
+
+
+class Registry(Mapping[str, Claim]):
+    """Claims by id.  Building one raises `RegistryError` on duplicate ids and on links that lead nowhere."""
+
+    def __init__(self, claims: Iterable[Claim]) -> None:
+        self._claims: dict[str, Claim] = {}
+        for claim in claims:
+            if claim.id in self._claims:
+                raise RegistryError(
+                    f"two claims have the id {claim.id!r}: {self._claims[claim.id].module} and {claim.module}"
+                )
+            self._claims[claim.id] = claim
+        for claim in self._claims.values():
+            self._check_links(claim)
+
+    def _check_links(self, claim: Claim) -> None:
+        for link in ("uses", "proof", "presumes"):
+            for target in getattr(claim, link):
+                if target not in self._claims:
+                    raise RegistryError(f"{claim.id}: {link} names {target!r}, which is no claim")
+        for link, back in (("correction", "corrects"), ("corrects", "correction")):
+            target = getattr(claim, link)
+            if target is None:
+                continue
+            if target not in self._claims:
+                raise RegistryError(f"{claim.id}: {link} names {target!r}, which is no claim")
+            if getattr(self._claims[target], back) != claim.id:
+                raise RegistryError(f"{claim.id}: {link} names {target!r}, which does not name it back as {back}")
+
+    def __getitem__(self, claim_id: str) -> Claim:
+        if claim_id not in self._claims:
+            raise InputError("claim id", "one of the ids that `verify list` prints", repr(claim_id))
+        return self._claims[claim_id]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._claims)
+
+    def __len__(self) -> int:
+        return len(self._claims)
+
+    def __contains__(self, claim_id: object) -> bool:
+        return claim_id in self._claims
+
+    def matching(self, pattern: str) -> list[Claim]:
+        """Claims whose id matches a glob; raises `InputError` when none does."""
+        found = [claim for claim in self.values() if fnmatch.fnmatchcase(claim.id, pattern)]
+        if not found:
+            raise InputError("claims", "a glob that matches at least one claim id", repr(pattern))
+        return found
+
+
+def claims_in(module: ModuleType) -> list[Claim]:
+    """The claims that a module declares itself, in order of declaration."""
+    own = [value for value in vars(module).values() if isinstance(value, Claim) and value.module == module.__name__]
+    return list({id(claim): claim for claim in own}.values())
+
+
+def modules_of(package_name: str) -> list[ModuleType]:
+    """The package and every module below it, imported."""
+    package = importlib.import_module(package_name)
+    names = [package_name]
+    if hasattr(package, "__path__"):
+        names += sorted(found.name for found in pkgutil.walk_packages(package.__path__, package_name + "."))
+    return [importlib.import_module(name) for name in names]
+
+
+def load(package_name: str = "theorems") -> Registry:
+    """The registry of all claims in a package and its submodules."""
+    return Registry(claim for module in modules_of(package_name) for claim in claims_in(module))

@@ -1,0 +1,205 @@
+"""Annotations that say what an argument is: enough to draw it, to make symbols of it, and to reject a wrong one.
+
+    Tokens = Annotated[Any, Shape("L", "d_V")]
+
+A formula whose parameters carry these annotations needs no other description of its inputs; `checked` rejects
+arguments that do not fit it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import contextvars
+import functools
+import inspect
+import math
+import sys
+import typing
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+import flint
+import numpy as np
+
+from verify.vocabulary.errors import InputError, NotFiniteError, RegistryError
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+@dataclass(frozen=True)
+class Shape:
+    """A matrix or vector with named sizes, e.g. ``Shape("L", "d_V")``.
+
+    `role` tells the generators what the entries control: "query" marks weights that scale the attention logits,
+    "gate" a vector whose zeros and signs matter.
+    """
+
+    dims: tuple[str, ...]
+    role: str
+
+    def __init__(self, *dims: str, role: str = "free") -> None:
+        object.__setattr__(self, "dims", dims)
+        object.__setattr__(self, "role", role)
+
+    def resolve(self, sizes: Mapping[str, int]) -> tuple[int, ...]:
+        """The shape as integers."""
+        return tuple(int(dim) if dim.isdigit() else sizes[dim] for dim in self.dims)
+
+
+@dataclass(frozen=True)
+class Real:
+    """A real scalar drawn from [low, high]; `avoid_zero` keeps it away from 0."""
+
+    low: float = -2.0
+    high: float = 2.0
+    avoid_zero: bool = False
+
+
+@dataclass(frozen=True)
+class Size:
+    """A Python integer equal to the named size, for arguments that are counts rather than matrices."""
+
+    name: str
+
+
+Spec = Shape | Real | Size
+
+
+@functools.cache
+def parameter_names(function: Callable[..., Any]) -> tuple[str, ...]:
+    """The names of the parameters of `function`."""
+    return tuple(inspect.signature(function).parameters)
+
+
+@functools.cache
+def parameter_specs(function: Callable[..., Any]) -> dict[str, Spec]:
+    """The specification of each parameter of `function`, read from its annotations."""
+    hints = typing.get_type_hints(function, include_extras=True)
+    specs: dict[str, Spec] = {}
+    for name in inspect.signature(function).parameters:
+        metadata = getattr(hints.get(name), "__metadata__", ())
+        spec = next((item for item in metadata if isinstance(item, (Shape, Real, Size))), None)
+        if spec is None:
+            raise RegistryError(f"{function.__qualname__}: parameter {name} has no Shape, Real or Size annotation")
+        specs[name] = spec
+    return specs
+
+
+# -- rejecting arguments that do not fit -------------------------------------------------------------------------------
+
+
+def is_tensor(value: Any) -> bool:
+    """Whether `value` is a torch tensor, without importing torch for those who never use it."""
+    torch_module = sys.modules.get("torch")
+    return torch_module is not None and isinstance(value, torch_module.Tensor)
+
+
+def _is_constant(value: Any) -> bool:
+    """Whether `value` is a matrix without an arithmetic of its own, which adapts to what it meets."""
+    return hasattr(value, "adapt") and hasattr(value, "shape")
+
+
+#: Whether arguments come from the engine; looking at tensors inside vmap costs more than the formulas do.
+_trusted: contextvars.ContextVar[bool] = contextvars.ContextVar("trusted", default=False)
+
+
+@contextlib.contextmanager
+def trusted_arguments() -> Iterator[None]:
+    """Let tensors pass unchecked inside the block, where drawn inputs flow through definitions."""
+    token = _trusted.set(True)
+    try:
+        yield
+    finally:
+        _trusted.reset(token)
+
+
+def checked(function: F) -> F:
+    """`function`, raising `InputError` for arguments whose shapes, dtypes, devices or values do not fit its annotations.
+
+    Only annotated parameters are looked at.  The original is kept as ``__wrapped__``.
+    """
+    signature = inspect.signature(function)
+
+    @functools.wraps(function)
+    def wrapper(*args: Any, **kwargs: Any) -> Any:
+        if _trusted.get() and any(map(is_tensor, args)):
+            return function(*args, **kwargs)
+        require_fit(_annotated(function), signature.bind(*args, **kwargs).arguments)
+        return function(*args, **kwargs)
+
+    return wrapper  # type: ignore[return-value]
+
+
+@functools.cache
+def _annotated(function: Callable[..., Any]) -> dict[str, Shape]:
+    hints = typing.get_type_hints(function, include_extras=True)
+    found = {}
+    for name, hint in hints.items():
+        spec = next((item for item in getattr(hint, "__metadata__", ()) if isinstance(item, Shape)), None)
+        if spec is not None:
+            found[name] = spec
+    return found
+
+
+def require_fit(specs: Mapping[str, Shape], arguments: Mapping[str, Any]) -> None:
+    """Raise `InputError` unless the matrices fit their shapes, agree in arithmetic, dtype and device, and are finite."""
+    sizes: dict[str, tuple[int, str]] = {}
+    leader: tuple[str, Any] | None = None
+    for name, spec in specs.items():
+        if name not in arguments:
+            continue
+        value = arguments[name]
+        _require_shape(name, value, spec, sizes)
+        if _is_constant(value):
+            continue
+        if leader is None:
+            leader = (name, value)
+        else:
+            _require_same_arithmetic(name, value, *leader)
+        _require_finite(name, value)
+
+
+def _require_shape(name: str, value: Any, spec: Shape, sizes: dict[str, tuple[int, str]]) -> None:
+    wanted = "(" + ", ".join(spec.dims) + ")"
+    if not (is_tensor(value) or isinstance(value, np.ndarray) or _is_constant(value)):
+        raise InputError(name, f"a torch tensor or numpy object array of shape {wanted}", type(value).__name__)
+    if isinstance(value, np.ndarray) and value.dtype != object:
+        raise InputError(
+            name,
+            "a torch tensor, or a numpy array of dtype object with exact entries",
+            f"a numpy array of {value.dtype}",
+        )
+    shape = tuple(value.shape)
+    if len(shape) != len(spec.dims):
+        raise InputError(name, f"shape {wanted}", f"shape {shape}")
+    for dim, length in zip(spec.dims, shape, strict=True):
+        expected, source = (int(dim), "fixed") if dim.isdigit() else sizes.setdefault(dim, (length, name))
+        if length != expected:
+            where = "" if source == "fixed" else f", from {source}"
+            raise InputError(name, f"shape {wanted} with {dim} = {expected}{where}", f"shape {shape}")
+
+
+def _require_same_arithmetic(name: str, value: Any, first: str, other: Any) -> None:
+    if is_tensor(value) != is_tensor(other):
+        raise InputError(name, f"the arithmetic of {first}, {type(other).__name__}", type(value).__name__)
+    if is_tensor(value):
+        if value.dtype != other.dtype:
+            raise InputError(name, f"the dtype of {first}, {other.dtype}", str(value.dtype))
+        if value.device != other.device:
+            raise InputError(name, f"the device of {first}, {other.device}", str(value.device))
+
+
+def _require_finite(name: str, value: Any) -> None:
+    if is_tensor(value):
+        if not value.dtype.is_floating_point:
+            raise InputError(name, "a floating-point tensor", str(value.dtype))
+        try:
+            # A finite sum has finite terms, in a quarter of the time; an infinite one may only have overflowed.
+            finite = math.isfinite(value.detach().sum().item()) or bool(value.isfinite().all())
+        except RuntimeError:  # inside vmap the values cannot be looked at
+            return
+    else:
+        finite = all(entry.is_finite() for entry in value.flat if isinstance(entry, flint.arb))
+    if not finite:
+        raise NotFiniteError(name, "finite entries", "NaN or infinity")
