@@ -14,7 +14,7 @@ from measure import FLOOR, OURS, PEER, Case, Entry, Error, Goal, Topic, breakdow
 
 from theorems.hessian.dense import attention_hessian
 from theorems.hessian.full_hessian import full_hessian
-from verify.arithmetic import midpoints, precision, to_balls
+from verify.arithmetics import midpoints, precision, to_balls
 
 OURS_NAME, IN_PLACE, FLOOR_NAME = "attention_hessian", "  into a given matrix", "floor: its products and the writing"
 CHUNK = 256

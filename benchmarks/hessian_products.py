@@ -11,7 +11,7 @@ from measure import FLOOR, OURS, PEER, Case, Entry, Error, Goal, Topic, breakdow
 
 from theorems.hessian.full_hessian import full_hessian, full_outer_product_hessian
 from theorems.hessian.operators import AttentionCurvature, curvature_product
-from verify.arithmetic import midpoints, precision, to_balls
+from verify.arithmetics import midpoints, precision, to_balls
 
 BLOCK = 16
 ONE_SHOT, DOUBLE_BACKWARD = "curvature_product", "double backward"

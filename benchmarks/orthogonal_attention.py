@@ -25,7 +25,7 @@ from theorems.osa.definitions import queries_and_keys
 from theorems.osa.layers import attention_through_basis, newton_schulz, orthogonal_self_attention
 from theorems.osa.linear_cost import LARGEST_LOSS, linear_cost_attention, push_through_loss
 from theorems.osa.push_through import attention_pushed_through
-from verify.arithmetic import midpoints, precision, to_balls
+from verify.arithmetics import midpoints, precision, to_balls
 
 D = 64
 OURS_NAME, SOFTMAX = "linear_cost_attention", "scaled_dot_product_attention"

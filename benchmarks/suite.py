@@ -16,9 +16,9 @@ import time
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
-from verify.registry import load
-from verify.runner import run_check
-from verify.settings import settings_for
+from verify.checks.settings import settings_for
+from verify.evidence.runner import run_check
+from verify.vocabulary import load
 
 
 def main() -> None:

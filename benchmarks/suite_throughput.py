@@ -6,10 +6,10 @@ from typing import Any
 
 from measure import OURS, PEER, Case, Entry, Goal, Topic, breakdown, measure
 
-from verify.generators import Draw
-from verify.registry import load
-from verify.residuals import in_batch, raw_tensors
-from verify.settings import settings_for
+from verify.checks.evaluation import in_batch, raw_tensors
+from verify.checks.settings import settings_for
+from verify.inputs.generators import Draw
+from verify.vocabulary import load
 
 #: Seeds evaluated together at effort ci.
 BATCH = 64

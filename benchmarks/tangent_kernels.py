@@ -9,7 +9,7 @@ from measure import OURS, PEER, Case, Entry, Error, Goal, Topic, measure, relati
 
 from theorems.convergence.kernel import limiting_kernel
 from theorems.convergence.tangent_kernel import POOLINGS, finite_width_tangent_kernel, limiting_tangent_kernel
-from verify.arithmetic import midpoints, precision, to_balls
+from verify.arithmetics import midpoints, precision, to_balls
 
 FINITE, LIMIT = "finite_width_tangent_kernel", "limiting_tangent_kernel"
 

@@ -14,8 +14,8 @@ import torch
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 
-from verify.arithmetic import DEFAULT_BITS, Constant, Surd, precision, to_balls, to_rationals, to_tensor
-from verify.jets import Jet, gradient_part, hessian_part, value_part, variables
+from verify.arithmetics import DEFAULT_BITS, Constant, Jet, Surd, precision, to_balls, to_rationals, to_tensor
+from verify.arithmetics.jets import gradient_part, hessian_part, value_part, variables
 
 torch.set_num_threads(1)
 

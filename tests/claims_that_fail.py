@@ -9,31 +9,22 @@ import flint
 import numpy as np
 import torch
 
-from verify.claims import Assumption, Claim, Paper
-from verify.derivatives import jacobian
-from verify.matrix import (
-    ROW,
-    absolute,
-    expm,
-    eye,
-    frobenius_norm,
-    kron,
-    rational,
-    softmax,
-    spectral_norm,
-    total,
-)
-from verify.relations import (
+from verify.matrix import ROW, absolute, expm, eye, frobenius_norm, kron, rational, softmax, spectral_norm, total
+from verify.oracles import Moments, jacobian
+from verify.vocabulary import (
+    Assumption,
     AtMost,
+    Claim,
     Equal,
     FollowsLaw,
     HasStructure,
-    Moments,
+    Paper,
     PowerRate,
     QuadraticRate,
+    Shape,
+    Size,
     TendsTo,
 )
-from verify.shapes import Shape, Size
 
 PAPER = Paper("toy", "A paper that does not exist", "nobody, never", "row-major")
 A_mn = Annotated[Any, Shape("m", "n")]

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from tests.made_up_evidence import made_up, with_links
-from verify.evidence import Recorder
-from verify.registry import load
+from verify.evidence.store import Recorder
 from verify.report import Report, build, write
 from verify.site import write_site
+from verify.vocabulary import load
 
 pytest_plugins = ["pytester"]
 

@@ -6,11 +6,11 @@ import time
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from verify.claims import Claim
-from verify.evidence import UPHELD, Record
-from verify.relations.base import Check
-from verify.runner import fingerprint
-from verify.settings import Settings
+from verify.checks.attack import Check
+from verify.checks.record import UPHELD, Record
+from verify.checks.settings import Settings
+from verify.evidence.runner import fingerprint
+from verify.vocabulary import Claim
 
 
 def with_links(claims: Mapping[str, Claim], chosen: Iterable[str]) -> dict[str, Claim]:

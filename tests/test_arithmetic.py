@@ -30,7 +30,7 @@ from tests.arithmetics import (
     quietly,
     sizes,
 )
-from verify.arithmetic import (
+from verify.arithmetics import (
     Constant,
     Kind,
     Surd,
@@ -45,8 +45,8 @@ from verify.arithmetic import (
     to_symbols,
     to_tensor,
 )
-from verify.errors import ArithmeticUnsupported
 from verify.matrix import absolute, exp, eye, maximum, ones, rational, relu, softmax, sqrt, step, total
+from verify.vocabulary import ArithmeticUnsupported
 
 small = st.integers(-4, 4)
 nonzero = small.filter(bool)

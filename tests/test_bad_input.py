@@ -9,9 +9,7 @@ import numpy as np
 import pytest
 import torch
 
-from verify.arithmetic import kind_of, to_balls, to_rationals
-from verify.derivatives import hessian, jacobian
-from verify.errors import InputError
+from verify.arithmetics import kind_of, to_balls, to_rationals
 from verify.matrix import (
     basis_matrix,
     basis_vector,
@@ -40,6 +38,8 @@ from verify.matrix import (
     vec_r,
     zeros,
 )
+from verify.oracles import hessian, jacobian
+from verify.vocabulary import InputError
 
 A = to_rationals([[1, 2, 3], [4, 5, 6]])
 FLOATS = np.ones((2, 2))

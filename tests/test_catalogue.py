@@ -7,10 +7,9 @@ from pathlib import Path
 import pytest
 import yaml
 
-from verify.claims import Claim
-from verify.registry import load
+from verify.evidence.runner import problems_of_declaration
 from verify.report.weights import stated
-from verify.runner import problems_of_declaration
+from verify.vocabulary import Claim, load
 
 REGISTRY = load()
 CATALOGUE = Path(__file__).resolve().parents[2] / "shared" / "claims"

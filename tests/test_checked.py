@@ -10,9 +10,8 @@ import torch
 
 from theorems.hessian.blocks import functional_hessian_query_key, outer_product_hessian_query_key
 from theorems.hessian.definitions import attention
-from verify.arithmetic import to_balls, to_rationals
-from verify.errors import InputError
-from verify.subjects import replaced
+from verify.arithmetics import to_balls, to_rationals
+from verify.vocabulary import InputError, replaced
 
 L, D_V, D_K = 3, 2, 4
 

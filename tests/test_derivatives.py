@@ -13,10 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.arithmetics import integer_matrices, quietly
-from verify.arithmetic import midpoints, precision, to_balls, to_rationals, to_symbols, to_tensor
-from verify.derivatives import hessian, jacobian
-from verify.errors import InputError
-from verify.jets import variables
+from verify.arithmetics import midpoints, precision, to_balls, to_rationals, to_symbols, to_tensor
+from verify.arithmetics.jets import variables
 from verify.matrix import (
     COLUMN,
     ROW,
@@ -36,6 +34,8 @@ from verify.matrix import (
     vec_c,
     vec_r,
 )
+from verify.oracles import hessian, jacobian
+from verify.vocabulary import InputError
 
 LAYOUTS = pytest.mark.parametrize("layout", [ROW, COLUMN], ids=lambda layout: layout.name)
 

@@ -5,13 +5,11 @@ from __future__ import annotations
 import pytest
 
 from tests import claims_that_fail as toy
-from verify.claims import Claim
-from verify.errors import RegistryError
-from verify.evidence import CERTIFIED, ERROR, UPHELD, VIOLATED, Record
-from verify.registry import Registry
-from verify.runner import fingerprint, judge, run_check
-from verify.settings import settings_for
-from verify.verdicts import disagreements, judge_all
+from verify.checks.record import CERTIFIED, ERROR, UPHELD, VIOLATED, Record
+from verify.checks.settings import settings_for
+from verify.evidence.runner import fingerprint, judge, run_check
+from verify.evidence.verdicts import disagreements, judge_all
+from verify.vocabulary import Claim, Registry, RegistryError
 
 SETTINGS = settings_for("quick")
 

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from verify.evidence import SCHEMA, Record, Recorder, current, latest, read
+from verify.checks.record import SCHEMA, Record
+from verify.evidence.store import Recorder, current, latest, read
 
 
 def record(claim: str = "toy.a", check: str = "enclosed", **values: object) -> Record:

@@ -12,8 +12,8 @@ from theorems.osa.exponential import exponential, phi
 from theorems.osa.layers import orthogonal_self_attention
 from theorems.osa.linear_cost import FORMS, LARGEST_LOSS, linear_cost_attention, push_through_loss
 from theorems.osa.push_through import attention_pushed_through
-from verify.arithmetic import midpoints, to_balls
-from verify.errors import InputError, NotFiniteError
+from verify.arithmetics import midpoints, to_balls
+from verify.vocabulary import InputError, NotFiniteError
 
 EPS = {torch.float32: 2.0**-23, torch.float64: 2.0**-52}
 

@@ -18,9 +18,9 @@ from theorems.hessian.full_hessian import (
     full_outer_product_hessian,
 )
 from theorems.hessian.operators import AttentionCurvature, curvature_product
-from verify.arithmetic import midpoints, to_balls
-from verify.errors import InputError, NotFiniteError
-from verify.generators import applicable_domains, systematic
+from verify.arithmetics import midpoints, to_balls
+from verify.inputs.generators import applicable_domains, systematic
+from verify.vocabulary import InputError, NotFiniteError
 
 NAMES = ("X", "W_Q", "W_K", "W_V", "Y")
 

@@ -11,9 +11,9 @@ from theorems.convergence.definitions import tangent_kernel
 from theorems.convergence.gradients import network_jacobian
 from theorems.convergence.kernel import AVERAGE_POOLING, limiting_kernel, limiting_kernel_of_sums
 from theorems.convergence.tangent_kernel import POOLINGS, finite_width_tangent_kernel, limiting_tangent_kernel
-from verify.arithmetic import midpoints, radius, to_balls
-from verify.errors import InputError, NotFiniteError
-from verify.generators import applicable_domains, systematic
+from verify.arithmetics import midpoints, radius, to_balls
+from verify.inputs.generators import applicable_domains, systematic
+from verify.vocabulary import InputError, NotFiniteError
 
 
 def network(N: int, d_s: int, d: int, width: int) -> list[torch.Tensor]:

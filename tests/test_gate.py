@@ -11,15 +11,14 @@ import torch
 
 import verify
 from theorems.adapters import attention_kernel, multihead_attention
-from verify.errors import InputError, RegistryError
 from verify.gate.adapters import batched, call_module, from_jax, from_numpy
 from verify.gate.checking import gate
 from verify.gate.findings import BROKEN, SATISFIED, UNCHECKABLE
 from verify.gate.profiles import Profile, profile_of
 from verify.gate.reach import claims_by_subject
 from verify.gate.standing import Standing
-from verify.subjects import definition_of
-from verify.subjects import subjects as signatures
+from verify.vocabulary import InputError, RegistryError, definition_of
+from verify.vocabulary.subjects import subjects as signatures
 
 LEMMAS = "hessian.*jac*"
 sdpa = torch.nn.functional.scaled_dot_product_attention
@@ -153,7 +152,7 @@ def test_not_a_number_is_broken():
 
 
 def test_balls_and_rationals_still_speak_of_the_definition():
-    from verify.arithmetic import to_balls
+    from verify.arithmetics import to_balls
 
     T = to_balls([[0.0, 1.0]])
     standing = Standing("hessian.softmax", raising)

@@ -9,8 +9,8 @@ import pytest
 
 import verify
 from verify.cli import main
-from verify.errors import InputError
 from verify.gate.table import entries_of, entry_of_text
+from verify.vocabulary import InputError
 
 LAYERS = """
     import math

@@ -20,9 +20,9 @@ from theorems.adapters import (
     rms_norm,
     sdpa,
 )
-from verify.errors import InputError
 from verify.gate.adapters import from_numpy
 from verify.gate.findings import SATISFIED, UNCHECKABLE
+from verify.vocabulary import InputError
 
 #: Where one rounding of the definition is up to 1024 ulps, a value this near is as good as the definition's own.
 FEW_ULPS = 64

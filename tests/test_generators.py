@@ -14,10 +14,8 @@ from hypothesis import HealthCheck, Phase, find, given, settings
 from hypothesis import strategies as st
 
 from tests.arithmetics import quietly
-from verify.arithmetic import midpoints, to_balls, to_rationals
-from verify.claims import Claim, Paper
-from verify.errors import InputError, RegistryError
-from verify.generators import (
+from verify.arithmetics import midpoints, to_balls, to_rationals
+from verify.inputs.generators import (
     GRID,
     LOGIT_DOMAINS,
     SCALE_DOMAINS,
@@ -29,8 +27,7 @@ from verify.generators import (
     systematic,
 )
 from verify.matrix import singular_values, softmax
-from verify.relations import Equal
-from verify.shapes import Real, Shape, Size
+from verify.vocabulary import Claim, Equal, InputError, Paper, Real, RegistryError, Shape, Size
 
 PAPER = Paper("toy", "Toy claims", "nobody", "row-major")
 SIZES = {"L": (1, 4), "d_V": (1, 4), "d_K": (1, 5)}

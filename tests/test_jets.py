@@ -13,8 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.arithmetics import quietly
-from verify.arithmetic import exp, precision, sqrt, to_balls, to_rationals
-from verify.jets import Jet, gradient_part, hessian_part, value_part, variables
+from verify.arithmetics import Jet, exp, precision, sqrt, to_balls, to_rationals
+from verify.arithmetics.jets import gradient_part, hessian_part, value_part, variables
 from verify.matrix import expm, rational
 
 points = st.tuples(st.integers(1, 5), st.integers(1, 5))

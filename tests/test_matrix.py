@@ -30,9 +30,8 @@ from tests.arithmetics import (
     quietly,
     sizes,
 )
-from verify.arithmetic import Constant, free_exponentials, to_balls, to_rationals
-from verify.errors import ArithmeticUnsupported, InputError
-from verify.jets import variables
+from verify.arithmetics import Constant, free_exponentials, to_balls, to_rationals
+from verify.arithmetics.jets import variables
 from verify.matrix import (
     basis_matrix,
     basis_vector,
@@ -64,6 +63,7 @@ from verify.matrix import (
     vec_r,
     zeros,
 )
+from verify.vocabulary import ArithmeticUnsupported, InputError
 
 
 def drawn(data: st.DataObject, arithmetic: Arithmetic, m: int, n: int) -> Any:

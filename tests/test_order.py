@@ -11,13 +11,11 @@ import torch
 from theorems.convergence import CONVERGENCE
 from theorems.osa.complexity import newton_schulz, orthogonal_attention, orthonormal_basis, softmax_attention
 from theorems.osa.definitions import attention
-from verify.claims import Claim
-from verify.errors import ArithmeticUnsupported, RegistryError
-from verify.evidence import ERROR, UPHELD, VIOLATED, Record
-from verify.relations import Count, OrderOfGrowth, count
-from verify.runner import judge, run_check
-from verify.settings import settings_for
-from verify.shapes import Real, Size
+from verify.checks.record import ERROR, UPHELD, VIOLATED, Record
+from verify.checks.settings import settings_for
+from verify.evidence.runner import judge, run_check
+from verify.oracles import Count, count
+from verify.vocabulary import ArithmeticUnsupported, Claim, OrderOfGrowth, Real, RegistryError, Size
 
 Rows = Annotated[int, Size("m")]
 Columns = Annotated[int, Size("n")]

@@ -25,9 +25,9 @@ from theorems.osa.layers import (
     orthogonal_self_attention_jacobian,
     polar_basis,
 )
-from verify.arithmetic import midpoints, to_balls
-from verify.derivatives import jacobian
-from verify.errors import InputError
+from verify.arithmetics import midpoints, to_balls
+from verify.oracles import jacobian
+from verify.vocabulary import InputError
 
 DEVICES = ["cpu", *(["cuda"] if torch.cuda.is_available() else [])]
 FAST = [method for method in METHODS if method != "dense"]

@@ -7,8 +7,7 @@ from math import comb
 
 import pytest
 
-from verify.relations import at_least_probability, at_most_probability
-from verify.relations.follows_law import SMALLEST_P
+from verify.oracles import SMALLEST_P, at_least_probability, at_most_probability
 
 
 @pytest.mark.parametrize(

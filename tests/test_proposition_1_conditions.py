@@ -10,7 +10,7 @@ import torch
 
 from theorems.convergence.convergence_rate import Conditions, proposition_1_conditions
 from theorems.convergence.descent import third_neuron_near_its_kink
-from verify.relations.base import lifted_to_balls
+from verify.checks.evaluation import lifted_to_balls
 
 NAMES = ("X", "y", "W_Q", "W_K", "W_V", "w_O", "tau_0", "tau_1")
 

@@ -6,7 +6,7 @@ import re
 from collections import Counter
 from pathlib import Path
 
-from verify.registry import load
+from verify.vocabulary import load
 
 README = (Path(__file__).resolve().parents[1] / "README.md").read_text(encoding="utf-8")
 

@@ -9,12 +9,14 @@ import numpy as np
 import pytest
 
 from tests import claims_that_fail as toy
-from verify.evidence import Record
-from verify.registry import load
-from verify.relations.at_most import RISES, Hall
-from verify.relations.follows_law import CURVE, KEPT, kolmogorov_smirnov, moment_test, proportion_test, same_law
-from verify.runner import run_check
-from verify.settings import settings_for
+from verify.checks.bounds import RISES, Hall
+from verify.checks.laws import KEPT
+from verify.checks.record import Record
+from verify.checks.settings import settings_for
+from verify.evidence.runner import run_check
+from verify.oracles import kolmogorov_smirnov, moment_test, proportion_test, same_law
+from verify.oracles.statistics import CURVE
+from verify.vocabulary import load
 
 SETTINGS = settings_for("quick")
 

@@ -12,15 +12,13 @@ import torch
 import theorems
 import verify
 from theorems.reference import references
-from verify.errors import InputError
+from verify.checks.settings import settings_for
+from verify.evidence.runner import judge, run_check
 from verify.gate.findings import Finding
 from verify.gate.measure import measure_ulps, rejected_laws
 from verify.gate.reach import GATING
-from verify.registry import load
-from verify.relations import FollowsLaw
-from verify.relations.order import count
-from verify.runner import judge, run_check
-from verify.settings import settings_for
+from verify.oracles import count
+from verify.vocabulary import FollowsLaw, InputError, load
 
 REFERENCES = references()
 REGISTRY = load()

@@ -7,11 +7,7 @@ from typing import Annotated, Any
 
 import pytest
 
-from verify.claims import Claim, Paper
-from verify.errors import InputError, RegistryError
-from verify.registry import Registry, claims_in, modules_of
-from verify.relations import Equal
-from verify.shapes import Shape
+from verify.vocabulary import Claim, Equal, InputError, Paper, Registry, RegistryError, Shape, claims_in, modules_of
 
 PAPER = Paper("toy", "Toy claims", "nobody", "row-major")
 Matrix = Annotated[Any, Shape("m", "n")]

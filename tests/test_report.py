@@ -11,17 +11,16 @@ from xml.etree import ElementTree
 import jsonschema
 import pytest
 
-from verify.errors import InputError
-from verify.evidence import Recorder
-from verify.registry import Registry, load
-from verify.replay import at_inputs, replay
+from verify import at_inputs, replay
+from verify.checks.settings import settings_for
+from verify.evidence.runner import run_check
+from verify.evidence.store import Recorder
+from verify.evidence.verdicts import judge_all
 from verify.report import REPORT_SCHEMA, SCHEMA_PATH, Report, as_json, as_markdown, as_summary, build, restricted
 from verify.report.baseline import Change, changes, read_baseline
 from verify.report.junit import as_junit
 from verify.report.weights import stated, weights_of
-from verify.runner import run_check
-from verify.settings import settings_for
-from verify.verdicts import judge_all
+from verify.vocabulary import InputError, Registry, load
 
 CHOSEN = ("skipless.eq-17", "skipless.eq-17-corrected", "skipless.eq-17-moments")
 SETTINGS = settings_for("quick")

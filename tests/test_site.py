@@ -16,8 +16,6 @@ from xml.etree import ElementTree
 
 import pytest
 
-from verify.errors import InputError
-from verify.registry import load
 from verify.report import Report, restricted
 from verify.report.baseline import Change
 from verify.site import require_libraries, write_site
@@ -25,6 +23,7 @@ from verify.site.graph import folded, picture, proof_status
 from verify.site.mathematics import Typesetter, parts, symbol, text
 from verify.site.pages import slug
 from verify.site.plots import draw_all, plots_of
+from verify.vocabulary import InputError, load
 
 #: Formulas of the registry that may be shown as LaTeX source.
 PLAIN_ALLOWED = 3

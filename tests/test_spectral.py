@@ -24,8 +24,7 @@ from tests.arithmetics import (
     quietly,
     sizes,
 )
-from verify.arithmetic import precision, to_balls, to_rationals
-from verify.errors import ArithmeticUnsupported
+from verify.arithmetics import precision, to_balls, to_rationals
 from verify.matrix import (
     block_diag,
     condition_number,
@@ -40,6 +39,7 @@ from verify.matrix import (
     symmetric_eigenvalues,
     zeros,
 )
+from verify.vocabulary import ArithmeticUnsupported
 
 #: Integer orthogonal matrices (up to the factor in the second place): Q Q^T = c^2 I.
 SCALED_ORTHOGONAL = [

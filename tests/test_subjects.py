@@ -7,10 +7,9 @@ from typing import Annotated, Any
 
 import pytest
 
-from verify.arithmetic import to_rationals
-from verify.errors import InputError, RegistryError
-from verify.shapes import Shape
-from verify.subjects import is_dispatcher, replaced, subject, subjects
+from verify.arithmetics import to_rationals
+from verify.vocabulary import InputError, RegistryError, Shape, is_dispatcher, replaced, subject
+from verify.vocabulary.subjects import subjects
 
 
 @subject("subjects-test.double")

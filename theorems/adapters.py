@@ -10,8 +10,8 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from verify.errors import InputError
 from verify.gate.adapters import call_module, stacked, unstacked
+from verify.vocabulary import InputError
 
 Function = Callable[..., Any]
 

@@ -12,9 +12,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from verify.arithmetic import is_tensor
-from verify.errors import InputError
-from verify.shapes import Shape, parameter_specs
+from verify.arithmetics import is_tensor
+from verify.vocabulary import InputError, Shape, parameter_specs
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -27,7 +26,7 @@ EXAMPLE = {
 
 NOTE = """
 Tensors in float32 or float64, on one device; leading axes of matrices are a batch, matrices without them are shared by
-it.  Differentiable by torch.autograd and torch.func.  Raises `verify.errors.InputError` for arguments that do not fit.
+it.  Differentiable by torch.autograd and torch.func.  Raises `verify.vocabulary.InputError` for arguments that do not fit.
 Certified by {claims}."""
 
 
@@ -35,7 +34,7 @@ Certified by {claims}."""
 class Reference:
     """An exported function: the source's label, the claims that certify it, its cost, and its error in ulps.
 
-    `operations` are counted at `EXAMPLE` sizes, as `verify.relations.order.count` does.  `ulps` bounds the error in
+    `operations` are counted at `EXAMPLE` sizes, as `verify.oracles.count` does.  `ulps` bounds the error in
     float64 and float32, in ulps of the largest entry at well-conditioned inputs; None for random functions.
     """
 

@@ -13,10 +13,10 @@ from theorems.convergence import definitions as convergence
 from theorems.dynamics import definitions as dynamics
 from theorems.hessian import definitions as hessian
 from theorems.osa import definitions as osa
-from verify.derivatives import jacobian
 from verify.gate.profiles import Profile
 from verify.matrix import concatenate, exp, eye, normalize_rows, ones, rational, row_sums, softmax, sqrt
-from verify.shapes import Real, Shape, Size
+from verify.oracles import jacobian
+from verify.vocabulary import Real, Shape, Size
 
 TOKENS_ARE_ROWS = "tokens are the rows of X, weights act from the right: Q = X W_Q"
 ROW_MAJOR = "row-major vec, numerator layout"

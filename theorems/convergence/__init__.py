@@ -1,6 +1,6 @@
 """On the Convergence of Encoder-only Shallow Transformers: the kernel and the training of one attention layer."""
 
-from verify.claims import Paper
+from verify.vocabulary import Paper
 
 CONVERGENCE = Paper(
     key="convergence",

@@ -18,11 +18,9 @@ from theorems.convergence.definitions import (
     squared_loss,
 )
 from theorems.convergence.gradients import Scale, Tokens, attention_rows, network_gradients
-from verify.claims import Claim
-from verify.derivatives import jacobian
 from verify.matrix import concatenate, ones, rational, relu, softmax, sqrt, stack_rows, total
-from verify.relations import Equal
-from verify.shapes import Real, Shape
+from verify.oracles import jacobian
+from verify.vocabulary import Claim, Equal, Real, Shape
 
 SIZES = {"d_s": (1, 4), "d": (1, 3), "d_m": (1, 4)}
 

@@ -10,13 +10,10 @@ import numpy as np
 
 from theorems.convergence import CONVERGENCE
 from theorems.convergence.descent import stacked
-from verify.arithmetic import is_tensor
-from verify.claims import Claim
-from verify.errors import ArithmeticUnsupported
+from verify.arithmetics import is_tensor
 from verify.matrix import exp, maximum, rational, sqrt
-from verify.relations import AtMost, FollowsLaw, at_most_probability
-from verify.relations.follows_law import LawTest
-from verify.shapes import Real, Shape, Size
+from verify.oracles import LawTest, at_most_probability
+from verify.vocabulary import ArithmeticUnsupported, AtMost, Claim, FollowsLaw, Real, Shape, Size
 
 Spread = Annotated[Any, Real(0.125, 4.0)]
 Excess = Annotated[Any, Real(0.03125, 4.0)]

@@ -20,11 +20,9 @@ from theorems.convergence.definitions import (
     squared_loss,
 )
 from theorems.convergence.descent import Bounds, sample_bound, stacked
-from verify.claims import Assumption, Claim
-from verify.derivatives import jacobian
 from verify.matrix import concatenate, frobenius_norm, rational, smallest_singular_value, total
-from verify.relations import AtMost
-from verify.shapes import Real
+from verify.oracles import jacobian
+from verify.vocabulary import Assumption, AtMost, Claim, Real
 
 Positive = Annotated[Any, Real(0.0625, 2.0)]
 Share = Annotated[Any, Real(0.0625, 1.0)]

@@ -10,12 +10,10 @@ from typing import Annotated, Any
 import flint
 import numpy as np
 
-from verify.arithmetic import is_tensor
-from verify.derivatives import jacobian
-from verify.errors import ArithmeticUnsupported
+from verify.arithmetics import is_tensor
 from verify.matrix import concatenate, ones, rational, relu, softmax, stack_rows, total
-from verify.shapes import Shape
-from verify.subjects import subject
+from verify.oracles import jacobian
+from verify.vocabulary import ArithmeticUnsupported, Shape, subject
 
 Samples = Annotated[Any, Shape("N", "d_s", "d")]
 Labels = Annotated[Any, Shape("N", "1")]

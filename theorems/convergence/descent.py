@@ -23,8 +23,7 @@ from theorems.convergence.definitions import (
     self_attention,
     squared_loss,
 )
-from verify.arithmetic import is_tensor
-from verify.claims import Assumption, Claim
+from verify.arithmetics import is_tensor
 from verify.matrix import (
     absolute,
     frobenius_norm,
@@ -36,8 +35,7 @@ from verify.matrix import (
     sqrt,
     total,
 )
-from verify.relations import AtMost
-from verify.shapes import Real, Shape
+from verify.vocabulary import Assumption, AtMost, Claim, Real, Shape
 
 Positive = Annotated[Any, Real(0.0625, 1.0)]
 Share = Annotated[Any, Real(0.0625, 0.9375)]

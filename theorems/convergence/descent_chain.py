@@ -32,9 +32,8 @@ from theorems.convergence.descent import (
     third_neuron_near_its_kink,
 )
 from theorems.convergence.descent_smoothness import GRADIENT_DESCENT, OneStep, Positive
-from verify.claims import Assumption, Claim
 from verify.matrix import rational, smallest_singular_value, spectral_norm, sqrt, total
-from verify.relations import AtMost
+from verify.vocabulary import Assumption, AtMost, Claim
 
 HALF = rational(1, 2)
 

@@ -34,18 +34,8 @@ from theorems.convergence.norm_bounds import (
     dominating_token,
     equal_samples,
 )
-from verify.claims import Assumption, Claim
-from verify.matrix import (
-    concatenate,
-    frobenius_norm,
-    maximum,
-    rational,
-    smallest_singular_value,
-    spectral_norm,
-    sqrt,
-)
-from verify.relations import AtMost, Equal
-from verify.shapes import Real, Size
+from verify.matrix import concatenate, frobenius_norm, maximum, rational, smallest_singular_value, spectral_norm, sqrt
+from verify.vocabulary import Assumption, AtMost, Claim, Equal, Real, Size
 
 Positive = Annotated[Any, Real(0.0625, 2.0)]
 Step = Annotated[Any, Real(0.00390625, 0.25)]

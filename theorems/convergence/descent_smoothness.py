@@ -41,18 +41,9 @@ from theorems.convergence.norm_bounds import (
     close_pairs,
     pre_activations,
 )
-from verify.claims import Assumption, Claim
-from verify.derivatives import jacobian
-from verify.matrix import (
-    concatenate,
-    frobenius_norm,
-    rational,
-    spectral_norm,
-    sqrt,
-    total,
-)
-from verify.relations import AtMost
-from verify.shapes import Real
+from verify.matrix import concatenate, frobenius_norm, rational, spectral_norm, sqrt, total
+from verify.oracles import jacobian
+from verify.vocabulary import Assumption, AtMost, Claim, Real
 
 Positive = Annotated[Any, Real(0.0625, 1.0)]
 

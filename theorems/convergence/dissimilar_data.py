@@ -17,10 +17,8 @@ from theorems.convergence.minimum_eigenvalue import (
     similarity,
     smallest_eigenvalue,
 )
-from verify.claims import Assumption, Claim
 from verify.matrix import concatenate, exp, eye, frobenius_norm, maximum, rational, stack_rows, step, zeros
-from verify.relations import AtMost
-from verify.shapes import Real, Shape, Size
+from verify.vocabulary import Assumption, AtMost, Claim, Real, Shape, Size
 
 Support = Annotated[Any, Shape("m", "d_s", "d")]
 Lengths = Annotated[Any, Shape("m", "1")]

@@ -21,10 +21,8 @@ from theorems.convergence.limiting_attention import (
     product_on_the_event,
 )
 from theorems.convergence.minimum_eigenvalue import smallest_eigenvalue
-from verify.claims import Assumption, Claim
 from verify.matrix import absolute, frobenius_norm, maximum, rational, sqrt
-from verify.relations import AtMost
-from verify.shapes import Real, Shape, Size
+from verify.vocabulary import Assumption, AtMost, Claim, Real, Shape, Size
 
 Product = Annotated[Any, Shape("d", "d", role="query")]
 Positive = Annotated[Any, Real(0.00390625, 2.0)]

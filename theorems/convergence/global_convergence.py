@@ -22,10 +22,8 @@ from theorems.convergence.definitions import (
 from theorems.convergence.descent import stacked
 from theorems.convergence.descent_induction import Scalars
 from theorems.convergence.gradients import Tokens
-from verify.claims import Assumption, Claim
 from verify.matrix import exp, maximum, rational, sqrt, stack_rows
-from verify.relations import AtMost
-from verify.shapes import Real, Shape, Size
+from verify.vocabulary import Assumption, AtMost, Claim, Real, Shape, Size
 
 Positive = Annotated[Any, Real(0.0625, 2.0)]
 Small = Annotated[Any, Real(0.0078125, 0.125)]

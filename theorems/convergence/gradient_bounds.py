@@ -27,19 +27,9 @@ from theorems.convergence.norm_bounds import (
     length,
     zero_pre_activations,
 )
-from verify.claims import Claim
-from verify.derivatives import jacobian
-from verify.matrix import (
-    absolute,
-    frobenius_norm,
-    rational,
-    relu,
-    sqrt,
-    step,
-    total,
-)
-from verify.relations import AtMost
-from verify.shapes import Shape
+from verify.matrix import absolute, frobenius_norm, rational, relu, sqrt, step, total
+from verify.oracles import jacobian
+from verify.vocabulary import AtMost, Claim, Shape
 
 Error = Annotated[Any, Shape("N", "1")]
 

@@ -25,11 +25,9 @@ from theorems.convergence.norm_bounds import (
     close_pairs,
     dominating_token,
 )
-from verify.claims import Assumption, Claim
-from verify.derivatives import jacobian
 from verify.matrix import concatenate, frobenius_norm, maximum, spectral_norm, sqrt
-from verify.relations import AtMost
-from verify.shapes import Shape
+from verify.oracles import jacobian
+from verify.vocabulary import Assumption, AtMost, Claim, Shape
 
 Theta = Annotated[Any, Shape("d_m", "p")]
 

@@ -12,9 +12,8 @@ from theorems.convergence.definitions import WEIGHTS
 from theorems.convergence.descent import stacked
 from theorems.convergence.gradient_change import NETWORK, SAME_PATTERN, Pair, Theta, drawn_in_pairs
 from theorems.convergence.gradients import Tokens, softmax_covariance
-from verify.claims import Claim
 from verify.matrix import absolute, frobenius_norm, maximum, spectral_norm
-from verify.relations import AtMost
+from verify.vocabulary import AtMost, Claim
 
 SIZES = {"d_s": (1, 2), "d": (1, 2), "d_m": (1, 2)}
 

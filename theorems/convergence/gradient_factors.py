@@ -28,9 +28,8 @@ from theorems.convergence.norm_bounds import (
     same_pattern_of_one,
     zero_pre_activations,
 )
-from verify.claims import Assumption, Claim
 from verify.matrix import frobenius_norm, spectral_norm, sqrt
-from verify.relations import AtMost
+from verify.vocabulary import Assumption, AtMost, Claim
 
 ONE_SAMPLE = {"d_s": (1, 3), "d": (1, 2), "d_m": (1, 2)}
 

@@ -28,9 +28,8 @@ from theorems.convergence.norm_bounds import (
     distance,
     same_pattern,
 )
-from verify.claims import Assumption, Claim
 from verify.matrix import spectral_norm, sqrt
-from verify.relations import AtMost
+from verify.vocabulary import Assumption, AtMost, Claim
 
 SIZES = {"N": (1, 2), "d_s": (1, 2), "d": (1, 2), "d_m": (1, 2)}
 NETWORK = ["f with the sum over tokens of Appendix C.2", ASSUMPTION_1, NORMS, "relu'(0) = 0"]

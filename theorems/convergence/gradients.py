@@ -18,11 +18,9 @@ from theorems.convergence.definitions import (
     outputs,
     pooling_weight,
 )
-from verify.claims import Claim
-from verify.derivatives import jacobian
 from verify.matrix import basis_matrix, concatenate, diag, hadamard, relu, softmax, stack_rows, step
-from verify.relations import Equal
-from verify.shapes import Real, Shape
+from verify.oracles import jacobian
+from verify.vocabulary import Claim, Equal, Real, Shape
 
 Tokens = Annotated[Any, Shape("d_s", "d")]
 Scale = Annotated[Any, Real(0.0625, 2.0)]

@@ -13,11 +13,9 @@ import numpy as np
 
 from theorems.convergence import CONVERGENCE
 from theorems.convergence.definitions import outputs
-from verify.claims import Claim
-from verify.derivatives import jacobian
 from verify.matrix import absolute, diag, hadamard, relu, softmax, step
-from verify.relations import Equal
-from verify.shapes import Real, Shape
+from verify.oracles import jacobian
+from verify.vocabulary import Claim, Equal, Real, Shape
 
 ScalarTokens = Annotated[Any, Shape("d_s", "1")]
 Queries = Annotated[Any, Shape("d_m", "1", role="query")]

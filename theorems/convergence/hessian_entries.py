@@ -22,10 +22,9 @@ from theorems.convergence.hessian_blocks import (
     scalar_attention,
     scalar_network,
 )
-from verify.claims import Claim
-from verify.derivatives import hessian
 from verify.matrix import concatenate, diag, eye, relu
-from verify.relations import Equal
+from verify.oracles import hessian
+from verify.vocabulary import Claim, Equal
 
 GAMMA_READING = "the third term of Gamma_i without its last x, the only form in which Gamma_i is a matrix"
 

@@ -19,19 +19,8 @@ from theorems.convergence.hessian_blocks import (
     scalar_attention,
 )
 from theorems.convergence.hessian_entries import block, output_value_entries
-from verify.claims import Claim
-from verify.matrix import (
-    absolute,
-    concatenate,
-    frobenius_norm,
-    maximum,
-    rational,
-    spectral_norm,
-    sqrt,
-    total,
-)
-from verify.relations import AtMost
-from verify.shapes import Real, Shape
+from verify.matrix import absolute, concatenate, frobenius_norm, maximum, rational, spectral_norm, sqrt, total
+from verify.vocabulary import AtMost, Claim, Real, Shape
 
 Radius = Annotated[Any, Real(0.0, 8.0)]
 BlockMatrix = Annotated[Any, Shape("16", "d_m", "d_m")]

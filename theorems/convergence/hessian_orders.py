@@ -27,20 +27,9 @@ from theorems.convergence.hessian_norms import (
     scales,
     smallest_constants,
 )
-from verify.claims import Claim
-from verify.derivatives import hessian
-from verify.matrix import (
-    absolute,
-    concatenate,
-    frobenius_norm,
-    ones,
-    rational,
-    spectral_norm,
-    sqrt,
-    total,
-)
-from verify.relations import AtMost, PowerRate, TendsTo
-from verify.shapes import Shape
+from verify.matrix import absolute, concatenate, frobenius_norm, ones, rational, spectral_norm, sqrt, total
+from verify.oracles import hessian
+from verify.vocabulary import AtMost, Claim, PowerRate, Shape, TendsTo
 
 WIDTHS = (64, 256, 1024, 4096, 16384)
 Deviations = Annotated[Any, Shape("d_s", "1")]

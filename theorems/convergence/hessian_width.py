@@ -16,11 +16,9 @@ from theorems.convergence.definitions import KeyWeights, OutputWeights, QueryWei
 from theorems.convergence.descent import stacked
 from theorems.convergence.gradient_change import Theta, split
 from theorems.convergence.gradients import Tokens
-from verify.claims import Assumption, Claim
-from verify.derivatives import hessian, jacobian
 from verify.matrix import absolute, concatenate, frobenius_norm, rational, spectral_norm, sqrt
-from verify.relations import AtMost
-from verify.shapes import Real
+from verify.oracles import hessian, jacobian
+from verify.vocabulary import Assumption, AtMost, Claim, Real
 
 Radius = Annotated[Any, Real(0.0625, 4.0)]
 

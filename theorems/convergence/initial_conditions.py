@@ -8,10 +8,8 @@ from fractions import Fraction
 from typing import Annotated, Any
 
 from theorems.convergence import CONVERGENCE
-from verify.claims import Claim
-from verify.relations import FollowsLaw, OrderOfGrowth, at_most_probability
-from verify.relations.follows_law import LawTest
-from verify.shapes import Size
+from verify.oracles import LawTest, at_most_probability
+from verify.vocabulary import Claim, FollowsLaw, OrderOfGrowth, Size
 
 SampleCount = Annotated[int, Size("N")]
 Length = Annotated[int, Size("d_s")]

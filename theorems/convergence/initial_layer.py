@@ -17,7 +17,6 @@ from theorems.convergence.definitions import (
 from theorems.convergence.descent import stacked
 from theorems.convergence.gradients import attention_row
 from theorems.convergence.minimum_eigenvalue import expected_gram, lambda_0, smallest_eigenvalue
-from verify.claims import Claim
 from verify.matrix import (
     concatenate,
     frobenius_norm,
@@ -31,9 +30,8 @@ from verify.matrix import (
     symmetric_eigenvalues,
     trace,
 )
-from verify.relations import AtMost, Equal, FollowsLaw, at_most_probability
-from verify.relations.follows_law import LawTest
-from verify.shapes import Real, Shape, Size
+from verify.oracles import LawTest, at_most_probability
+from verify.vocabulary import AtMost, Claim, Equal, FollowsLaw, Real, Shape, Size
 
 Features = Annotated[Any, Shape("N", "d")]
 Tokens = Annotated[Any, Shape("d_s", "d")]

@@ -27,10 +27,9 @@ from theorems.convergence.norm_bounds import (
     length,
     zero_pre_activations,
 )
-from verify.claims import Claim
-from verify.derivatives import jacobian
 from verify.matrix import concatenate, rational, spectral_norm, sqrt
-from verify.relations import AtMost
+from verify.oracles import jacobian
+from verify.vocabulary import AtMost, Claim
 
 # -- Lemma 13 ----------------------------------------------------------------------------------------------------------
 

@@ -13,9 +13,8 @@ from theorems.convergence.definitions import (
     pooling_weight,
     tangent_kernel,
 )
-from verify.claims import Claim
 from verify.matrix import hadamard, rational
-from verify.relations import PowerRate, TendsTo
+from verify.vocabulary import Claim, PowerRate, TendsTo
 
 SETUP = [
     "W_Q, W_K, W_V, w_O with independent N(0, 1) entries, tau_1 = d_m^{-1/2} (NTK, Table 1)",

@@ -27,8 +27,6 @@ from theorems.convergence.many_samples import (
     more_samples_than_dimensions,
 )
 from theorems.convergence.minimum_eigenvalue import pi_in, smallest_eigenvalue
-from verify.claims import Assumption, Claim
-from verify.derivatives import jacobian
 from verify.matrix import (
     absolute,
     concatenate,
@@ -40,8 +38,8 @@ from verify.matrix import (
     symmetric_eigenvalues,
     trace,
 )
-from verify.relations import AtMost, Equal
-from verify.shapes import Real, Shape, Size
+from verify.oracles import jacobian
+from verify.vocabulary import Assumption, AtMost, Claim, Equal, Real, Shape, Size
 
 Features = Annotated[Any, Shape("N", "d")]
 Hidden = Annotated[Any, Real(0.00390625, 1.0)]

@@ -17,11 +17,9 @@ from theorems.convergence.definitions import (
     tangent_kernel,
 )
 from theorems.convergence.descent import stacked
-from verify.claims import Assumption, Claim
-from verify.derivatives import jacobian
 from verify.matrix import concatenate, eye, frobenius_norm, inverse, rational, total, trace
-from verify.relations import Equal
-from verify.shapes import Real, Shape
+from verify.oracles import jacobian
+from verify.vocabulary import Assumption, Claim, Equal, Real, Shape
 
 Positive = Annotated[Any, Real(0.0625, 2.0)]
 

@@ -10,13 +10,21 @@ import flint
 from theorems.convergence import CONVERGENCE
 from theorems.convergence.definitions import Samples, mean_tokens
 from theorems.convergence.descent import TINY, sample_bound, stacked
-from verify.arithmetic import is_tensor
-from verify.claims import Assumption, Claim
-from verify.errors import ArithmeticUnsupported
+from verify.arithmetics import is_tensor
 from verify.matrix import absolute, basis_vector, frobenius_norm, maximum, ones, rational, softmax, sqrt, stack_rows
-from verify.relations import AtMost, FollowsLaw, PowerRate, TendsTo, at_most_probability
-from verify.relations.follows_law import LawTest
-from verify.shapes import Real, Shape, Size
+from verify.oracles import LawTest, at_most_probability
+from verify.vocabulary import (
+    ArithmeticUnsupported,
+    Assumption,
+    AtMost,
+    Claim,
+    FollowsLaw,
+    PowerRate,
+    Real,
+    Shape,
+    Size,
+    TendsTo,
+)
 
 Sample = Annotated[Any, Shape("d_s", "d")]
 Product = Annotated[Any, Shape("d", "d", role="query")]

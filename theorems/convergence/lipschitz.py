@@ -33,9 +33,8 @@ from theorems.convergence.norm_bounds import (
     from_zero,
     zero_pre_activations,
 )
-from verify.claims import Claim
 from verify.matrix import frobenius_norm, rational, relu, spectral_norm, sqrt
-from verify.relations import AtMost
+from verify.vocabulary import AtMost, Claim
 
 SUM = "F_pre with the sum over tokens, as in the proof; the average of Eq. (1.2) is d_s times smaller"
 SIZES = {"N": (1, 3), "d_s": (1, 3), "d": (1, 3), "d_m": (1, 3)}

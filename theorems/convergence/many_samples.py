@@ -11,17 +11,8 @@ from theorems.convergence.definitions import (
 )
 from theorems.convergence.descent import stacked
 from theorems.convergence.minimum_eigenvalue import expected_gram, lambda_0, smallest_eigenvalue
-from verify.claims import Claim
-from verify.matrix import (
-    concatenate,
-    rational,
-    smallest_singular_value,
-    stack_rows,
-    symmetric_eigenvalues,
-    trace,
-)
-from verify.relations import AtMost, Equal, PowerRate, TendsTo
-from verify.shapes import Real, Shape
+from verify.matrix import concatenate, rational, smallest_singular_value, stack_rows, symmetric_eigenvalues, trace
+from verify.vocabulary import AtMost, Claim, Equal, PowerRate, Real, Shape, TendsTo
 
 Features = Annotated[Any, Shape("N", "d")]
 Support = Annotated[Any, Shape("m", "d_s", "d")]

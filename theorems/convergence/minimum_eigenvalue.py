@@ -14,9 +14,7 @@ from theorems.convergence.definitions import (
 )
 from theorems.convergence.descent import sample_bound, stacked
 from theorems.convergence.gradients import attention_row
-from verify.arithmetic import is_tensor
-from verify.claims import Claim
-from verify.errors import ArithmeticUnsupported
+from verify.arithmetics import is_tensor
 from verify.matrix import (
     absolute,
     concatenate,
@@ -31,8 +29,7 @@ from verify.matrix import (
     symmetric_eigenvalues,
     trace,
 )
-from verify.relations import AtMost, Equal
-from verify.shapes import Real, Shape
+from verify.vocabulary import ArithmeticUnsupported, AtMost, Claim, Equal, Real, Shape
 
 Features = Annotated[Any, Shape("N", "d")]
 Logits = Annotated[Any, Shape("N", "d_s", role="query")]

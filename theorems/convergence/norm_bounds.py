@@ -14,7 +14,7 @@ from theorems.convergence.definitions import WEIGHTS
 from theorems.convergence.descent import Bounds, sample_bound, stacked
 from theorems.convergence.gradients import attention_rows
 from verify.matrix import concatenate, maximum, spectral_norm, sqrt
-from verify.shapes import Real
+from verify.vocabulary import Real
 
 PositiveScale = Annotated[Any, Real(0.0625, 2.0)]
 Weights = dict[str, Any]

@@ -9,10 +9,8 @@ from theorems.convergence.definitions import Samples
 from theorems.convergence.descent import sample_bound, stacked
 from theorems.convergence.gradients import attention_rows
 from theorems.convergence.norm_bounds import ASSUMPTION_1, PositiveScale
-from verify.claims import Claim
 from verify.matrix import absolute, frobenius_norm, maximum, relu, spectral_norm, sqrt
-from verify.relations import AtMost
-from verify.shapes import Shape
+from verify.vocabulary import AtMost, Claim, Shape
 
 SquareQuery = Annotated[Any, Shape("d", "d", role="query")]
 SquareWeights = Annotated[Any, Shape("d", "d")]

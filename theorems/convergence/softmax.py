@@ -6,10 +6,9 @@ from typing import Any
 
 from theorems.convergence import CONVERGENCE
 from theorems.convergence.definitions import TokenLogits, attention_weights
-from verify.claims import Claim
-from verify.derivatives import jacobian
 from verify.matrix import diag, eye
-from verify.relations import Equal
+from verify.oracles import jacobian
+from verify.vocabulary import Claim, Equal
 
 LEMMA_11 = Claim(
     CONVERGENCE,

@@ -8,9 +8,8 @@ from theorems.convergence import CONVERGENCE
 from theorems.convergence.descent import stacked
 from theorems.convergence.hessian_blocks import covariance
 from theorems.convergence.softmax_slopes import Logits
-from verify.claims import Claim
 from verify.matrix import absolute, frobenius_norm, maximum, rational, softmax, spectral_norm, total
-from verify.relations import AtMost
+from verify.vocabulary import AtMost, Claim
 
 DIAG_BOUND = Claim(
     CONVERGENCE,

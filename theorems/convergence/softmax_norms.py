@@ -9,8 +9,6 @@ import numpy as np
 from theorems.convergence import CONVERGENCE
 from theorems.convergence.definitions import TokenLogits, attention_weights
 from theorems.convergence.descent import stacked
-from verify.claims import Claim
-from verify.derivatives import jacobian
 from verify.matrix import (
     absolute,
     concatenate,
@@ -24,7 +22,8 @@ from verify.matrix import (
     sqrt,
     total,
 )
-from verify.relations import AtMost, Equal
+from verify.oracles import jacobian
+from verify.vocabulary import AtMost, Claim, Equal
 
 # -- Lemma 8 -----------------------------------------------------------------------------------------------------------
 

@@ -10,21 +10,9 @@ from typing import Annotated, Any
 from theorems.convergence import CONVERGENCE
 from theorems.convergence.descent import stacked
 from theorems.convergence.hessian_blocks import ScalarTokens, covariance, covariance_slope, opposite_tokens
-from verify.claims import Claim
-from verify.derivatives import jacobian
-from verify.matrix import (
-    absolute,
-    diag,
-    frobenius_norm,
-    hadamard,
-    maximum,
-    softmax,
-    spectral_norm,
-    sqrt,
-    total,
-)
-from verify.relations import AtMost, Equal
-from verify.shapes import Real, Shape
+from verify.matrix import absolute, diag, frobenius_norm, hadamard, maximum, softmax, spectral_norm, sqrt, total
+from verify.oracles import jacobian
+from verify.vocabulary import AtMost, Claim, Equal, Real, Shape
 
 Logits = Annotated[Any, Shape("1", "d_s", role="query")]
 Bound = Annotated[Any, Real(0.25, 4.0)]

@@ -10,10 +10,8 @@ import functools
 from typing import Annotated, Any
 
 from theorems.convergence import CONVERGENCE
-from verify.claims import Claim
-from verify.relations import FollowsLaw, proportion_test
-from verify.relations.follows_law import LawTest
-from verify.shapes import Size
+from verify.oracles import LawTest, proportion_test
+from verify.vocabulary import Claim, FollowsLaw, Size
 
 SEEDS = 32
 STEPS = 400

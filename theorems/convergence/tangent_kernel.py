@@ -15,8 +15,7 @@ from theorems.convergence.definitions import (
     Samples,
     ValueWeights,
 )
-from verify.errors import InputError
-from verify.shapes import checked
+from verify.vocabulary import InputError, checked
 
 POOLINGS = ("average", "sum")
 #: Numbers held at once, of pairs of samples or of units and tokens.

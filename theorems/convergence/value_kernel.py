@@ -10,14 +10,8 @@ from theorems.convergence.definitions import (
     expected_step_products,
 )
 from theorems.convergence.gradients import value_gradient
-from verify.claims import Claim
-from verify.matrix import (
-    hadamard,
-    ones,
-    rational,
-)
-from verify.relations import PowerRate, TendsTo
-from verify.shapes import Shape
+from verify.matrix import hadamard, ones, rational
+from verify.vocabulary import Claim, PowerRate, Shape, TendsTo
 
 Tokens = Annotated[Any, Shape("d_s", "d")]
 

@@ -8,10 +8,8 @@ from typing import Annotated, Any
 from theorems.convergence import CONVERGENCE
 from theorems.convergence.definitions import Labels, last_hidden_layer, outputs
 from theorems.convergence.descent import Bounds, sample_bound, stacked
-from verify.claims import Assumption, Claim
 from verify.matrix import frobenius_norm, rational, relu, softmax, stack_rows, total
-from verify.relations import AtMost, Equal
-from verify.shapes import Real, Shape
+from verify.vocabulary import Assumption, AtMost, Claim, Equal, Real, Shape
 
 Positive = Annotated[Any, Real(0.0625, 2.0)]
 Scalar_tokens = Annotated[Any, Shape("N", "d_s", "1")]

@@ -8,12 +8,10 @@ from typing import Annotated, Any
 import flint
 
 from theorems.convergence import CONVERGENCE
-from verify.arithmetic import is_tensor
-from verify.claims import Claim
+from verify.arithmetics import is_tensor
 from verify.matrix import exp, rational
-from verify.relations import AtMost, FollowsLaw, at_most_probability
-from verify.relations.follows_law import LawTest
-from verify.shapes import Real, Size
+from verify.oracles import LawTest, at_most_probability
+from verify.vocabulary import AtMost, Claim, FollowsLaw, Real, Size
 
 Width = Annotated[int, Size("d_m")]
 Radius = Annotated[Any, Real(0.0, 8.0)]

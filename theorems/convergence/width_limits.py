@@ -10,11 +10,9 @@ import numpy as np
 from theorems.convergence import CONVERGENCE
 from theorems.convergence.definitions import expected_relu_products
 from theorems.convergence.gradients import Tokens, attention_rows, output_weight_gradient
-from verify.claims import Claim
 from verify.matrix import concatenate, eye, ones, rational
-from verify.relations import FollowsLaw, Moments, PowerRate, TendsTo, moment_test
-from verify.relations.follows_law import SMALLEST_P, LawTest, two_sided_p
-from verify.shapes import Shape, Size
+from verify.oracles import SMALLEST_P, LawTest, Moments, moment_test, two_sided_p
+from verify.vocabulary import Claim, FollowsLaw, PowerRate, Shape, Size, TendsTo
 
 if TYPE_CHECKING:
     import torch

@@ -1,6 +1,6 @@
 """Recurrent self-attention.  Claims about its normalisation, its energy, and the Jacobian of its update."""
 
-from verify.claims import Paper
+from verify.vocabulary import Paper
 
 DYNAMICS = Paper(
     key="dynamics",

@@ -19,12 +19,9 @@ from theorems.dynamics.definitions import (
     multi_head_attention,
     normalisation,
 )
-from verify.claims import Claim
-from verify.derivatives import jacobian
 from verify.matrix import concatenate, exp, eye, maximum, ones, row_sums, spectral_norm, sqrt, zeros
-from verify.relations import AtMost, Equal, FollowsLaw, at_least_probability
-from verify.relations.follows_law import LawTest
-from verify.shapes import Real, Size
+from verify.oracles import LawTest, at_least_probability, jacobian
+from verify.vocabulary import AtMost, Claim, Equal, FollowsLaw, Real, Size
 
 Scale = Annotated[Any, Real(0.125, 16.0)]
 Length = Annotated[int, Size("S")]

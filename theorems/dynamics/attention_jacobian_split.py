@@ -15,11 +15,9 @@ from theorems.dynamics.definitions import (
     attention_head,
     multi_head_attention,
 )
-from verify.claims import Claim
-from verify.derivatives import jacobian
 from verify.matrix import concatenate, eye, kron, rational, softmax, sqrt, trace, vec_r
-from verify.relations import Equal
-from verify.shapes import Shape
+from verify.oracles import jacobian
+from verify.vocabulary import Claim, Equal, Shape
 
 HeadQueries = Annotated[Any, Shape("D", "D_H", role="query")]
 HeadWeights = Annotated[Any, Shape("D", "D_H")]

@@ -19,8 +19,6 @@ from theorems.dynamics.definitions import (
     unit_rows,
 )
 from theorems.dynamics.energy import POSITIVE_BETA, UNIT_TOKENS
-from verify.claims import Assumption, Claim
-from verify.derivatives import jacobian
 from verify.matrix import (
     basis_vector,
     concatenate,
@@ -36,8 +34,8 @@ from verify.matrix import (
     sqrt,
     vec_r,
 )
-from verify.relations import AtMost, Equal
-from verify.shapes import Shape
+from verify.oracles import jacobian
+from verify.vocabulary import Assumption, AtMost, Claim, Equal, Shape
 
 HeadQueries = Annotated[Any, Shape("D", "D_H", role="query")]
 HeadWeights = Annotated[Any, Shape("D", "D_H")]

@@ -8,22 +8,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Annotated, Any
 
-from verify.derivatives import jacobian
-from verify.matrix import (
-    basis_vector,
-    concatenate,
-    exp,
-    eye,
-    inverse,
-    normalize_rows,
-    ones,
-    row_sums,
-    softmax,
-    total,
-    vec_r,
-)
-from verify.shapes import Real, Shape, Size
-from verify.subjects import subject
+from verify.matrix import basis_vector, concatenate, exp, normalize_rows, ones, row_sums, softmax, total, vec_r
+from verify.oracles import jacobian
+from verify.vocabulary import Real, Shape, Size, subject
 
 Tokens = Annotated[Any, Shape("S", "D")]
 QueryWeights = Annotated[Any, Shape("D", "D", role="query")]
@@ -102,9 +89,3 @@ def rate_along(energy_of: Callable[[Any], Any], X: Tokens, velocity: Any, zero: 
         return energy_of(X + velocity * s)
 
     return total(jacobian(displaced, "s")(zero))
-
-
-def orthogonal_matrix(G: Any) -> Any:
-    """The Cayley transform (I - K)(I + K)^-1 of K = G - G^T, shape that of G (n, n): orthogonal, rational where G is."""
-    K, identity = G - G.T, eye(G.shape[0])
-    return (identity - K) @ inverse(identity + K)

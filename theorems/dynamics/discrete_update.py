@@ -20,8 +20,6 @@ from theorems.dynamics.energy import UNIT_TOKENS
 from theorems.dynamics.normalisation import Step, updated
 from theorems.dynamics.operators import unit_tokens_and_values
 from theorems.dynamics.oscillations import spectral_radius
-from verify.claims import Assumption, Claim
-from verify.derivatives import jacobian
 from verify.matrix import (
     COLUMN,
     ROW,
@@ -39,8 +37,8 @@ from verify.matrix import (
     unvec_r,
     vec_r,
 )
-from verify.relations import AtMost, Equal, QuadraticRate, TendsTo
-from verify.shapes import Real, Shape
+from verify.oracles import jacobian
+from verify.vocabulary import Assumption, AtMost, Claim, Equal, QuadraticRate, Real, Shape, TendsTo
 
 HeadWeights = Annotated[Any, Shape("D", "D_H")]
 QueryHeadWeights = Annotated[Any, Shape("D", "D_H", role="query")]

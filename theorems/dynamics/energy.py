@@ -18,10 +18,8 @@ from theorems.dynamics.definitions import (
     projection,
     unit_rows,
 )
-from verify.claims import Assumption, Claim
 from verify.matrix import absolute, concatenate, exp, eye, rational, row_sums, total, zeros
-from verify.relations import AtMost, Equal
-from verify.shapes import Shape
+from verify.vocabulary import Assumption, AtMost, Claim, Equal, Shape
 
 Factor = Annotated[Any, Shape("D", "D_H")]
 Core = Annotated[Any, Shape("D_H", "D_H", role="query")]

@@ -9,10 +9,9 @@ import numpy as np
 from theorems.dynamics import DYNAMICS
 from theorems.dynamics.definitions import Beta, QueryWeights, SquareWeights, Tokens, energy
 from theorems.dynamics.energy import POSITIVE_BETA, UNIT_TOKENS, on_the_sphere
-from verify.claims import Assumption, Claim
-from verify.derivatives import jacobian
 from verify.matrix import concatenate, diag, diag_part, exp, eye, kron, ones
-from verify.relations import Equal
+from verify.oracles import jacobian
+from verify.vocabulary import Assumption, Claim, Equal
 
 SETTING: list[str | Assumption] = [UNIT_TOKENS, POSITIVE_BETA, r"A = W^Q W^{K\top}, not assumed to be symmetric"]
 SIZES = {"S": (1, 3), "D": (2, 3)}

@@ -34,9 +34,8 @@ from theorems.dynamics.values_condition import (
     symmetrised_values,
     update_as_sum,
 )
-from verify.claims import Claim
 from verify.matrix import concatenate, row_sums, total, zeros
-from verify.relations import AtMost, Equal
+from verify.vocabulary import AtMost, Claim, Equal
 
 
 def energy_rate(X: Any, W_Q: Any, W_K: Any, W_V: Any, beta: Any) -> Any:

@@ -20,9 +20,8 @@ from theorems.dynamics.multi_head_energy import (
     whole_blocks,
 )
 from theorems.dynamics.symmetric_attention import InverseTemperature, any_heads, asymmetric_integers
-from verify.claims import Claim
 from verify.matrix import absolute, exp, frobenius_norm, ones, rational, row_sums, zeros
-from verify.relations import AtMost
+from verify.vocabulary import AtMost, Claim
 
 STEPS = "classical Runge-Kutta, 2 and 4 steps, over a fixed share of the time on which the field changes"
 

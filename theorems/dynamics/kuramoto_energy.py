@@ -8,11 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 from theorems.dynamics import DYNAMICS
 from theorems.dynamics.definitions import projection, unit_rows
 from theorems.dynamics.integration import runge_kutta
-from verify.claims import Assumption, Claim
-from verify.derivatives import jacobian
 from verify.matrix import absolute, basis_matrix, concatenate, frobenius_norm, rational, row_sums, vec_r, zeros
-from verify.relations import AtMost
-from verify.shapes import Shape
+from verify.oracles import jacobian
+from verify.vocabulary import Assumption, AtMost, Claim, Shape
 
 if TYPE_CHECKING:
     pass

@@ -7,7 +7,6 @@ from typing import Annotated, Any
 import numpy as np
 
 from theorems.dynamics import DYNAMICS
-from theorems.dynamics.definitions import orthogonal_matrix
 from theorems.dynamics.oscillations import (
     ANTISYMMETRIC,
     UNIT_STATE,
@@ -20,12 +19,11 @@ from theorems.dynamics.oscillations import (
     spectral_radius,
     unit_state,
 )
-from verify.arithmetic import is_tensor, midpoint
-from verify.claims import Assumption, Claim
-from verify.derivatives import jacobian
+from theorems.matrices import orthogonal_matrix
+from verify.arithmetics import is_tensor, midpoint
 from verify.matrix import concatenate, expm, eye, ones, row_norms, row_sums, spectral_norm, sqrt, total, zeros
-from verify.relations import AtMost, Equal, HasStructure
-from verify.shapes import Real, Shape
+from verify.oracles import jacobian
+from verify.vocabulary import Assumption, AtMost, Claim, Equal, HasStructure, Real, Shape
 
 Basis = Annotated[Any, Shape("D", "D")]
 Frequencies = Annotated[Any, Shape("1", "m")]

@@ -8,11 +8,9 @@ from typing import Annotated, Any
 import numpy as np
 
 from theorems.dynamics import DYNAMICS
-from theorems.dynamics.definitions import orthogonal_matrix
 from theorems.dynamics.oscillations import spectral_radius
-from verify.arithmetic import is_tensor, rational
-from verify.claims import Claim
-from verify.errors import InputError
+from theorems.matrices import orthogonal_matrix
+from verify.arithmetics import is_tensor, rational
 from verify.matrix import (
     concatenate,
     determinant,
@@ -26,8 +24,7 @@ from verify.matrix import (
     spectral_norm,
     total,
 )
-from verify.relations import AtMost, Equal
-from verify.shapes import Shape
+from verify.vocabulary import AtMost, Claim, Equal, InputError, Shape
 
 Jacobian = Annotated[Any, Shape("D", "D")]
 Spectrum = Annotated[Any, Shape("1", "D")]

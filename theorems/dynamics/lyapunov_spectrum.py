@@ -10,25 +10,15 @@ import flint
 import numpy as np
 
 from theorems.dynamics import DYNAMICS
-from theorems.dynamics.definitions import (
-    Beta,
-    Gain,
-    Heads,
-    QueryWeights,
-    SquareWeights,
-    Tokens,
-    orthogonal_matrix,
-    rms_norm,
-)
+from theorems.dynamics.definitions import Beta, Gain, Heads, QueryWeights, SquareWeights, Tokens, rms_norm
 from theorems.dynamics.lyapunov import HANDED_ON, handed_on
 from theorems.dynamics.normalisation import Step, updated
 from theorems.dynamics.oscillations import Generator, StepSize
-from verify.arithmetic import is_tensor
-from verify.claims import Assumption, Claim
-from verify.derivatives import jacobian
+from theorems.matrices import orthogonal_matrix
+from verify.arithmetics import is_tensor
 from verify.matrix import block_diag, concatenate, determinant, eye, log, rational, singular_values, trace
-from verify.relations import AtMost, Equal, PowerRate, TendsTo
-from verify.shapes import Shape
+from verify.oracles import jacobian
+from verify.vocabulary import Assumption, AtMost, Claim, Equal, PowerRate, Shape, TendsTo
 
 Spectrum = Annotated[Any, Shape("1", "D")]
 Pair = Annotated[Any, Shape("1", "2")]

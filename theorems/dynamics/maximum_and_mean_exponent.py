@@ -23,11 +23,9 @@ from theorems.dynamics.oscillations import (
     is_even,
     normalised_step,
 )
-from verify.claims import Assumption, Claim
-from verify.derivatives import jacobian
 from verify.matrix import block_diag, determinant, eye, row_sums, sqrt, trace
-from verify.relations import AtMost, Equal, HasStructure
-from verify.shapes import Size
+from verify.oracles import jacobian
+from verify.vocabulary import Assumption, AtMost, Claim, Equal, HasStructure, Size
 
 Times = Annotated[int, Size("T")]
 

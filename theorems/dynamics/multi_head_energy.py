@@ -6,15 +6,14 @@ from collections.abc import Mapping
 from typing import Annotated, Any
 
 from theorems.dynamics import DYNAMICS
-from theorems.dynamics.definitions import Beta, Heads, Tokens, orthogonal_matrix, rate_along
+from theorems.dynamics.definitions import Beta, Heads, Tokens, rate_along
 from theorems.dynamics.energy import POSITIVE_BETA
 from theorems.dynamics.values_condition import symmetrised_values
-from verify.arithmetic import Constant
-from verify.claims import Assumption, Claim
-from verify.derivatives import jacobian
+from theorems.matrices import orthogonal_matrix
+from verify.arithmetics import Constant
 from verify.matrix import absolute, concatenate, exp, eye, rational, row_sums, softmax, total, vec_r, zeros
-from verify.relations import AtMost, Equal, HasStructure
-from verify.shapes import Shape
+from verify.oracles import jacobian
+from verify.vocabulary import Assumption, AtMost, Claim, Equal, HasStructure, Shape
 
 HeadWeights = Annotated[Any, Shape("D", "D_H")]
 SharedBasis = Annotated[Any, Shape("D", "D")]

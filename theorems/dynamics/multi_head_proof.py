@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from theorems.dynamics import DYNAMICS
-from theorems.dynamics.definitions import Beta, Heads, Tokens, orthogonal_matrix
+from theorems.dynamics.definitions import Beta, Heads, Tokens
 from theorems.dynamics.multi_head_energy import (
     AGREES,
     READING,
@@ -25,10 +25,10 @@ from theorems.dynamics.multi_head_energy import (
     two_tokens_two_heads,
     whole_blocks,
 )
-from verify.claims import Claim
-from verify.derivatives import jacobian
+from theorems.matrices import orthogonal_matrix
 from verify.matrix import concatenate, exp, rational, row_sums, softmax, total, zeros
-from verify.relations import Equal
+from verify.oracles import jacobian
+from verify.vocabulary import Claim, Equal
 
 CONDITION = r"W_h^V = (A_h^\top + A_h)/2"
 TWO_HEADS = {"S": (1, 3), "D": (4, 8), "H": (2, 2)}

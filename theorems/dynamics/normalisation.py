@@ -20,11 +20,9 @@ from theorems.dynamics.definitions import (
     rms_norm,
     unit_rows,
 )
-from verify.claims import Assumption, Claim
-from verify.derivatives import jacobian
 from verify.matrix import absolute, block_diag, eye, frobenius_norm, maximum, row_norms, row_sums, spectral_norm, sqrt
-from verify.relations import AtMost, Equal
-from verify.shapes import Real, Shape
+from verify.oracles import jacobian
+from verify.vocabulary import Assumption, AtMost, Claim, Equal, Real, Shape
 
 Radii = Annotated[Any, Shape("S", "1")]
 Step = Annotated[Any, Real(-2.0, 2.0)]

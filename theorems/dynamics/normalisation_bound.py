@@ -9,10 +9,8 @@ from theorems.dynamics import DYNAMICS
 from theorems.dynamics.definitions import Beta, Gain, SquareWeights, Tokens, unit_rows
 from theorems.dynamics.energy import POSITIVE_BETA, UNIT_TOKENS, energy_loss
 from theorems.dynamics.normalisation import update_jacobian_bound, update_jacobian_norm
-from verify.claims import Assumption, Claim
 from verify.matrix import absolute, concatenate, eye, maximum, rational, row_sums, zeros
-from verify.relations import AtMost, Equal
-from verify.shapes import Real, Shape, Size
+from verify.vocabulary import Assumption, AtMost, Claim, Equal, Real, Shape, Size
 
 #: Table S.2: |gamma| and max_j |gamma_j| as printed, for N = 4, 8, ..., 512.
 TABLE_S2 = tuple(

@@ -23,9 +23,8 @@ from theorems.dynamics.definitions import (
 from theorems.dynamics.energy import UNIT_TOKENS, on_the_sphere
 from theorems.dynamics.normalisation import Radii, rows_of_rational_norm
 from theorems.dynamics.update_jacobian import NO_ZERO_ROW, gain_and_rows
-from verify.claims import Claim
 from verify.matrix import concatenate, eye, ones, rational, row_norms, row_sums, sqrt
-from verify.relations import Equal, HasStructure
+from verify.vocabulary import Claim, Equal, HasStructure
 
 # -- Eqs. (1)-(2) ------------------------------------------------------------------------------------------------------
 

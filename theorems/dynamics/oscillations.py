@@ -9,15 +9,12 @@ import flint
 import numpy as np
 
 from theorems.dynamics import DYNAMICS
-from theorems.dynamics.definitions import normalisation, orthogonal_matrix, unit_rows
-from verify.arithmetic import Constant, is_tensor, midpoint
-from verify.claims import Assumption, Claim
-from verify.derivatives import jacobian
-from verify.errors import ArithmeticUnsupported
+from theorems.dynamics.definitions import normalisation, unit_rows
+from theorems.matrices import orthogonal_matrix
+from verify.arithmetics import Constant, is_tensor, midpoint
 from verify.matrix import concatenate, eye, inverse, kron, ones, row_norms, row_sums, spectral_norm, sqrt, total
-from verify.relations import AtMost, Equal
-from verify.shapes import Real, Shape
-from verify.subjects import subject
+from verify.oracles import jacobian
+from verify.vocabulary import ArithmeticUnsupported, Assumption, AtMost, Claim, Equal, Real, Shape, subject
 
 State = Annotated[Any, Shape("1", "D")]
 Generator = Annotated[Any, Shape("D", "D")]

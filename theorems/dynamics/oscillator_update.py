@@ -18,10 +18,8 @@ from theorems.dynamics.definitions import (
 from theorems.dynamics.normalisation import Step
 from theorems.dynamics.oscillators import oscillator_normalisation, oscillator_omega, oscillator_projection
 from theorems.dynamics.update_jacobian import Width
-from verify.claims import Assumption, Claim
 from verify.matrix import concatenate, row_sums
-from verify.relations import HasStructure
-from verify.shapes import Shape
+from verify.vocabulary import Assumption, Claim, HasStructure, Shape
 
 #: Omega_1, ..., Omega_{D/N} on top of each other.
 Rotations = Annotated[Any, Shape("D", "N")]

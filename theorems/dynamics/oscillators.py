@@ -5,14 +5,12 @@ from __future__ import annotations
 from typing import Annotated, Any
 
 from theorems.dynamics import DYNAMICS
-from theorems.dynamics.definitions import Tokens, normalisation, orthogonal_matrix, projection, unit_rows
+from theorems.dynamics.definitions import Tokens, normalisation, projection, unit_rows
 from theorems.dynamics.oscillations import StepSize, normalised_step
 from theorems.dynamics.update_jacobian import Width
-from verify.claims import Assumption, Claim
+from theorems.matrices import orthogonal_matrix
 from verify.matrix import concatenate, eye, ones, row_norms, row_sums, vec_r
-from verify.relations import Equal
-from verify.shapes import Shape
-from verify.subjects import subject
+from verify.vocabulary import Assumption, Claim, Equal, Shape, subject
 
 Oscillators = Annotated[Any, Shape("S", "J", "N")]
 Radii = Annotated[Any, Shape("S", "J")]

@@ -10,23 +10,9 @@ from theorems.dynamics.constant_attention import jacobian_times_state
 from theorems.dynamics.definitions import QueryWeights, SquareWeights, Tokens, normalisation
 from theorems.dynamics.oscillators import oscillator_normalisation
 from theorems.dynamics.pseudo_energy import akorn_increment, known_eigenvectors
-from verify.claims import Assumption, Claim
-from verify.derivatives import jacobian
-from verify.matrix import (
-    absolute,
-    concatenate,
-    diag,
-    hadamard,
-    maximum,
-    rational,
-    row_sums,
-    softmax,
-    vec_r,
-    zeros,
-)
-from verify.relations import AtMost, FollowsLaw, at_least_probability
-from verify.relations.follows_law import LawTest
-from verify.shapes import Real, Shape, Size
+from verify.matrix import absolute, concatenate, diag, hadamard, maximum, rational, row_sums, softmax, vec_r, zeros
+from verify.oracles import LawTest, at_least_probability, jacobian
+from verify.vocabulary import Assumption, AtMost, Claim, FollowsLaw, Real, Shape, Size
 
 if TYPE_CHECKING:
     import torch

@@ -13,7 +13,6 @@ from theorems.dynamics.definitions import (
     SquareWeights,
     Tokens,
     multi_head_attention,
-    orthogonal_matrix,
     projection,
     unit_rows,
 )
@@ -26,11 +25,10 @@ from theorems.dynamics.oscillators import (
     oscillator_projection,
     split,
 )
-from verify.claims import Assumption, Claim
-from verify.derivatives import jacobian
+from theorems.matrices import orthogonal_matrix
 from verify.matrix import concatenate, diag, hadamard, rational, row_sums, trace, vec_r
-from verify.relations import AtMost, Equal, HasStructure
-from verify.shapes import Real, Shape
+from verify.oracles import jacobian
+from verify.vocabulary import Assumption, AtMost, Claim, Equal, HasStructure, Real, Shape
 
 if TYPE_CHECKING:
     pass

@@ -6,13 +6,11 @@ from collections.abc import Callable, Mapping
 from typing import Annotated, Any
 
 from theorems.dynamics import DYNAMICS
-from theorems.dynamics.definitions import Heads, SquareWeights, orthogonal_matrix, unit_rows
-from verify.claims import Assumption, Claim
-from verify.derivatives import jacobian
+from theorems.dynamics.definitions import Heads, SquareWeights, unit_rows
+from theorems.matrices import orthogonal_matrix
 from verify.matrix import concatenate, diag, eye, rational, sqrt, trace, vec_r
-from verify.relations import Equal, HasStructure
-from verify.shapes import Real, Shape
-from verify.subjects import subject
+from verify.oracles import jacobian
+from verify.vocabulary import Assumption, Claim, Equal, HasStructure, Real, Shape, subject
 
 Direction = Annotated[Any, Shape("1", "D")]
 Plane = Annotated[Any, Shape("2", "2")]

@@ -9,11 +9,9 @@ from theorems.dynamics.definitions import Beta, SquareWeights, Tokens, energy, f
 from theorems.dynamics.energy import POSITIVE_BETA, SYMMETRIC, UNIT_TOKENS, energy_loss
 from theorems.dynamics.integration import runge_kutta
 from theorems.dynamics.regularisers import squared_norm
-from verify.claims import Assumption, Claim
-from verify.derivatives import jacobian
 from verify.matrix import absolute, concatenate, eye, frobenius_norm, rational, zeros
-from verify.relations import AtMost, Equal
-from verify.shapes import Real, Shape
+from verify.oracles import jacobian
+from verify.vocabulary import Assumption, AtMost, Claim, Equal, Real, Shape
 
 Factor = Annotated[Any, Shape("D", "D_H")]
 Core = Annotated[Any, Shape("D_H", "D_H", role="query")]

@@ -8,11 +8,9 @@ import numpy as np
 
 from theorems.dynamics import DYNAMICS
 from theorems.dynamics.oscillations import Generator, State
-from verify.claims import Assumption, Claim
-from verify.derivatives import jacobian
 from verify.matrix import absolute, expm, eye, inverse, row_norms, row_sums, spectral_norm, sqrt, total
-from verify.relations import AtMost, Equal
-from verify.shapes import Real, Shape
+from verify.oracles import jacobian
+from verify.vocabulary import Assumption, AtMost, Claim, Equal, Real, Shape
 
 Time = Annotated[Any, Real(0.0, 4.0)]
 Bound = Annotated[Any, Real(1.0, 30.0)]

@@ -14,19 +14,10 @@ from theorems.dynamics.definitions import (
     Tokens,
     energy,
     flow,
-    orthogonal_matrix,
     projection,
     unit_rows,
 )
-from theorems.dynamics.energy import (
-    POSITIVE_BETA,
-    SYMMETRIC,
-    UNIT_TOKENS,
-    Core,
-    Factor,
-    energy_loss,
-    symmetric_weights,
-)
+from theorems.dynamics.energy import POSITIVE_BETA, SYMMETRIC, UNIT_TOKENS, Core, Factor, energy_loss, symmetric_weights
 from theorems.dynamics.multi_head_energy import (
     ORTHONORMAL_BLOCKS,
     SharedBasis,
@@ -37,9 +28,8 @@ from theorems.dynamics.multi_head_energy import (
 )
 from theorems.dynamics.oscillations import eigenvalues
 from theorems.dynamics.values_condition import climbing_weights, symmetrised_values
-from verify.arithmetic import Constant
-from verify.claims import Assumption, Claim
-from verify.derivatives import jacobian
+from theorems.matrices import orthogonal_matrix
+from verify.arithmetics import Constant
 from verify.matrix import (
     absolute,
     block_diag,
@@ -54,8 +44,8 @@ from verify.matrix import (
     vec_r,
     zeros,
 )
-from verify.relations import AtMost, Equal, HasStructure
-from verify.shapes import Real, Shape
+from verify.oracles import jacobian
+from verify.vocabulary import Assumption, AtMost, Claim, Equal, HasStructure, Real, Shape
 
 InverseTemperature = Annotated[Any, Real(0.1, 10.0)]
 PlanarTokens = Annotated[Any, Shape("S", "2")]

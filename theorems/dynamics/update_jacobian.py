@@ -19,8 +19,6 @@ from theorems.dynamics.definitions import (
     unit_rows,
 )
 from theorems.dynamics.normalisation import Radii, Step, rows_of_rational_norm, updated
-from verify.claims import Assumption, Claim
-from verify.derivatives import jacobian
 from verify.matrix import (
     absolute,
     block_diag,
@@ -36,9 +34,8 @@ from verify.matrix import (
     spectral_norm,
     zeros,
 )
-from verify.relations import AtMost, Equal
-from verify.shapes import Real, Shape, Size
-from verify.subjects import subject
+from verify.oracles import jacobian
+from verify.vocabulary import Assumption, AtMost, Claim, Equal, Real, Shape, Size, subject
 
 Left = Annotated[Any, Shape("m", "n")]
 Middle = Annotated[Any, Shape("n", "p")]

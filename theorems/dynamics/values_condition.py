@@ -8,9 +8,8 @@ from theorems.dynamics import DYNAMICS
 from theorems.dynamics.definitions import Beta, QueryWeights, SquareWeights, Tokens, attention_head
 from theorems.dynamics.energy import Factor, on_the_sphere
 from theorems.dynamics.energy_gradient import SETTING, SIZES, nilpotent_weights
-from verify.claims import Claim
 from verify.matrix import rational, softmax, zeros
-from verify.relations import Equal, HasStructure
+from verify.vocabulary import Claim, Equal, HasStructure
 
 SYMMETRISED = r"W^{Q\top}W^K in (11) and (31) is read as W^K W^{Q\top}, so that W^V = (A^\top + A)/2"
 

@@ -1,6 +1,6 @@
 """What Does It Mean to Be a Transformer?  Claims about the Hessian of a self-attention layer."""
 
-from verify.claims import Paper
+from verify.vocabulary import Paper
 
 HESSIAN = Paper(
     key="hessian",

@@ -31,8 +31,6 @@ from theorems.hessian.full_hessian import (
 from theorems.hessian.kronecker import stacked
 from theorems.hessian.single_matrix import logit_curvature
 from theorems.hessian.temperature import B_of as logit_slope
-from verify.claims import Claim
-from verify.derivatives import hessian
 from verify.matrix import (
     basis_vector,
     column,
@@ -50,8 +48,8 @@ from verify.matrix import (
     trace,
     zeros,
 )
-from verify.relations import AtMost, Equal
-from verify.shapes import Real, Shape, Size
+from verify.oracles import hessian
+from verify.vocabulary import AtMost, Claim, Equal, Real, Shape, Size
 
 Matrix = Any
 

@@ -30,9 +30,8 @@ from theorems.hessian.full_hessian import (
     paired_layer_twice_differentiated,
 )
 from theorems.hessian.kronecker import stacked
-from verify.claims import Claim
 from verify.matrix import commutation_matrix, eye, kron, rational, sqrt
-from verify.relations import Equal
+from verify.vocabulary import Claim, Equal
 
 # -- 'essentially symmetric to the ones w.r.t. the query weight matrix' -------------------------------------------------
 

@@ -21,9 +21,8 @@ from theorems.hessian.definitions import (
     outer_product_hessian,
     shuffling_matrix,
 )
-from verify.claims import Claim
 from verify.matrix import commutation_matrix, eye, kron, kron_matmul, rational, sqrt
-from verify.relations import Equal
+from verify.vocabulary import Claim, Equal
 
 SETUP = [
     "classical self-attention F = A X W_V with A = softmax(X W_Q W_K^T X^T / sqrt(d_K)), row-wise",

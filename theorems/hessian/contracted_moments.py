@@ -16,7 +16,7 @@ import math
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from verify.errors import InputError
+from verify.vocabulary import InputError
 
 #: The parts of the Hessian of Eq. (2): H_o + H_f, H_o alone, H_f alone.
 PARTS = ("hessian", "outer-product", "functional")

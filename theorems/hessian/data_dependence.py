@@ -34,8 +34,6 @@ from theorems.hessian.full_hessian import (
     curvature_and_slope,
 )
 from theorems.hessian.kronecker import stacked
-from verify.claims import Assumption, Claim
-from verify.derivatives import jacobian
 from verify.matrix import (
     column,
     concatenate,
@@ -50,8 +48,8 @@ from verify.matrix import (
     vec_r,
     zeros,
 )
-from verify.relations import AtMost, Equal
-from verify.shapes import Real, Shape
+from verify.oracles import jacobian
+from verify.vocabulary import Assumption, AtMost, Claim, Equal, Real, Shape
 
 Matrix = Any
 

@@ -36,8 +36,6 @@ from theorems.hessian.full_hessian import (
     stacked_weights,
 )
 from theorems.hessian.kronecker import stacked
-from verify.claims import Claim
-from verify.derivatives import hessian, jacobian
 from verify.matrix import (
     absolute,
     column,
@@ -52,8 +50,8 @@ from verify.matrix import (
     sqrt,
     total,
 )
-from verify.relations import AtMost, Equal, HasStructure
-from verify.shapes import Real
+from verify.oracles import hessian, jacobian
+from verify.vocabulary import AtMost, Claim, Equal, HasStructure, Real
 
 Matrix = Any
 Scale = Annotated[Any, Real(0.25, 3.0)]

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from verify.derivatives import hessian, jacobian
 from verify.matrix import (
     block_diag,
     commutation_matrix,
@@ -24,8 +23,8 @@ from verify.matrix import (
     vec_r,
     zeros,
 )
-from verify.shapes import Shape
-from verify.subjects import subject
+from verify.oracles import hessian, jacobian
+from verify.vocabulary import Shape, subject
 
 Tokens = Annotated[Any, Shape("L", "d_V")]
 QueryWeights = Annotated[Any, Shape("d_V", "d_K", role="query")]

@@ -7,8 +7,7 @@ from typing import Any
 
 from theorems.hessian.contracted_moments import ContractedMoments, chunks, contracted_moments, require_tensors_and_part
 from theorems.hessian.definitions import KeyWeights, Labels, QueryWeights, Tokens, ValueWeights
-from verify.errors import InputError
-from verify.shapes import checked
+from verify.vocabulary import InputError, checked
 
 #: Entries of a block that are made, permuted and transposed together, in a processor's cache.
 PANEL = 2**20

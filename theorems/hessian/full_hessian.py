@@ -33,10 +33,9 @@ from theorems.hessian.outer_product import (
     outer_product_hessian_value_key,
     outer_product_hessian_value_query,
 )
-from verify.claims import Claim
-from verify.derivatives import hessian, jacobian
 from verify.matrix import commutation_matrix, concatenate, eye, kron, rational, sqrt, total, vec_r, zeros
-from verify.relations import Equal, HasStructure
+from verify.oracles import hessian, jacobian
+from verify.vocabulary import Claim, Equal, HasStructure
 
 Matrix = Any
 Blocks = dict[tuple[str, str], Matrix]

@@ -25,20 +25,9 @@ from theorems.hessian.definitions import (
     square_loss,
 )
 from theorems.hessian.outer_product import KEY_NOTE
-from verify.claims import Claim
-from verify.derivatives import hessian
-from verify.matrix import (
-    column,
-    commutation_matrix,
-    concatenate,
-    eye,
-    kron,
-    rational,
-    softmax,
-    sqrt,
-)
-from verify.relations import Equal, HasStructure
-from verify.shapes import Shape
+from verify.matrix import column, commutation_matrix, concatenate, eye, kron, rational, softmax, sqrt
+from verify.oracles import hessian
+from verify.vocabulary import Claim, Equal, HasStructure, Shape
 
 Matrix = Any
 QueryKeyProduct = Annotated[Any, Shape("d_V", "d_V", role="query")]

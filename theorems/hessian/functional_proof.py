@@ -20,10 +20,9 @@ from theorems.hessian.definitions import (
     softmax_second_derivative,
 )
 from theorems.hessian.kronecker import stacked
-from verify.claims import Claim
-from verify.derivatives import hessian, jacobian
 from verify.matrix import commutation_matrix, eye, kron, softmax, sqrt, vec_r
-from verify.relations import Equal
+from verify.oracles import hessian, jacobian
+from verify.vocabulary import Claim, Equal
 
 Matrix = Any
 SIZES = {"L": (1, 6), "d_V": (1, 3), "d_K": (1, 4)}

@@ -16,11 +16,9 @@ from theorems.hessian.definitions import (
     square_loss,
 )
 from theorems.hessian.jacobian import attention_jacobian_wrt_key, attention_jacobian_wrt_query
-from verify.claims import Claim
-from verify.derivatives import hessian, jacobian
 from verify.matrix import commutation_matrix, concatenate, eye, kron, total, vec_r
-from verify.relations import Equal
-from verify.shapes import Real, Shape
+from verify.oracles import hessian, jacobian
+from verify.vocabulary import Claim, Equal, Real, Shape
 
 #: W_Q, W_K and W_V side by side, so that one derivative holds every block.
 AllWeights = Annotated[Any, Shape("d_V", "all", role="query")]

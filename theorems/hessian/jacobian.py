@@ -19,11 +19,9 @@ from theorems.hessian.definitions import (
     softmax_jacobian,
     square_loss,
 )
-from verify.claims import Claim
-from verify.derivatives import hessian, jacobian
 from verify.matrix import block_diag, commutation_matrix, concatenate, diag, eye, kron, rational, softmax, sqrt, vec_r
-from verify.relations import Equal
-from verify.shapes import checked
+from verify.oracles import hessian, jacobian
+from verify.vocabulary import Claim, Equal, checked
 
 Matrix = Any
 

@@ -17,11 +17,9 @@ from theorems.hessian.definitions import (
     second_central_moments,
 )
 from theorems.hessian.kronecker import stacked
-from verify.claims import Claim
-from verify.derivatives import jacobian
 from verify.matrix import commutation_matrix, concatenate, eye, frobenius_norm, khatri_rao, kron, softmax, sqrt
-from verify.relations import Equal
-from verify.shapes import Real
+from verify.oracles import jacobian
+from verify.vocabulary import Claim, Equal, Real
 
 Matrix = Any
 Magnitude = Annotated[Any, Real(0.125, 4.0)]

@@ -20,11 +20,9 @@ from theorems.hessian.definitions import (
     square_loss,
 )
 from theorems.hessian.kronecker import stacked
-from verify.claims import Claim
-from verify.derivatives import hessian, jacobian
 from verify.matrix import commutation_matrix, eye, kron, rational, sqrt, total, vec_r, zeros
-from verify.relations import Equal
-from verify.subjects import subject
+from verify.oracles import hessian, jacobian
+from verify.vocabulary import Claim, Equal, subject
 
 Matrix = Any
 Block = tuple[str, str]

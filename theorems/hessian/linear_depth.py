@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from theorems.dynamics.definitions import orthogonal_matrix
 from theorems.hessian import HESSIAN
 from theorems.hessian.data_growth import Scale, power
 from theorems.hessian.definitions import Labels, Tokens, square_loss
 from theorems.hessian.kronecker import stacked
 from theorems.hessian.linear_attention import linear_attention
-from verify.claims import Claim
-from verify.derivatives import hessian, jacobian
+from theorems.matrices import orthogonal_matrix
 from verify.matrix import basis_matrix, concatenate, eye, rational
-from verify.relations import Equal
-from verify.shapes import Shape, Size
+from verify.oracles import hessian, jacobian
+from verify.vocabulary import Claim, Equal, Shape, Size
 
 Depth = Annotated[int, Size("D")]
 QueryStack = Annotated[Any, Shape("d_V", "wide", role="query")]

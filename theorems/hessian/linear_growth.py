@@ -19,11 +19,9 @@ from theorems.hessian.definitions import (
 from theorems.hessian.full_hessian import assembled, logit_factors, separate_weights, stacked_weights
 from theorems.hessian.kronecker import stacked
 from theorems.hessian.linear_attention import linear_attention
-from verify.claims import Claim
-from verify.derivatives import hessian, jacobian
 from verify.matrix import commutation_matrix, concatenate, eye, kron, rational, sqrt, total, zeros
-from verify.relations import Equal
-from verify.shapes import Real, Shape
+from verify.oracles import hessian, jacobian
+from verify.vocabulary import Claim, Equal, Real, Shape
 
 Matrix = Any
 

@@ -6,11 +6,9 @@ from typing import Annotated, Any
 
 from theorems.hessian import HESSIAN
 from theorems.hessian.kronecker import stacked
-from verify.claims import Claim
-from verify.derivatives import hessian, jacobian
 from verify.matrix import commutation_matrix, concatenate, eye, kron, rational, total, zeros
-from verify.relations import Equal
-from verify.shapes import Real, Shape, Size
+from verify.oracles import hessian, jacobian
+from verify.vocabulary import Claim, Equal, Real, Shape, Size
 
 Matrix = Any
 

@@ -7,8 +7,7 @@ from typing import Any
 from theorems.hessian import HESSIAN
 from theorems.hessian.blocks import SETUP, functional_hessian_query_key, outer_product_hessian_query_key
 from theorems.hessian.definitions import KeyWeights, Labels, QueryWeights, Tokens, ValueWeights, loss_hessian
-from verify.claims import Claim
-from verify.relations import Equal
+from verify.vocabulary import Claim, Equal
 
 LOSS_HESSIAN = Claim(
     HESSIAN,

@@ -22,12 +22,9 @@ from theorems.hessian.definitions import (
 from theorems.hessian.functional import functional_hessian_key, functional_hessian_query
 from theorems.hessian.kronecker import stacked
 from theorems.hessian.outer_product import outer_product_hessian_key, outer_product_hessian_query
-from verify.claims import Claim
-from verify.derivatives import hessian, jacobian
 from verify.matrix import commutation_matrix, eye, kron, rational, total
-from verify.relations import Equal
-from verify.shapes import Real, Shape
-from verify.subjects import subject
+from verify.oracles import hessian, jacobian
+from verify.vocabulary import Claim, Equal, Real, Shape, subject
 
 Matrix = Any
 OutputWeights = Annotated[Any, Shape("d_V", "d_K")]

@@ -10,10 +10,8 @@ import numpy as np
 from theorems.hessian import HESSIAN
 from theorems.hessian.full_hessian import full_functional_hessian, full_outer_product_hessian
 from theorems.hessian.linear_depth import DEEP, diagonal_blocks, layer_weights, weight_jacobians
-from verify.claims import Claim
-from verify.relations import FollowsLaw
-from verify.relations.follows_law import SMALLEST_P, LawTest
-from verify.shapes import Size
+from verify.oracles import SMALLEST_P, LawTest
+from verify.vocabulary import Claim, FollowsLaw, Size
 
 Tokens = Annotated[int, Size("L")]
 Embedding = Annotated[int, Size("d_V")]

@@ -7,19 +7,8 @@ from typing import Annotated, Any
 from theorems.hessian import HESSIAN
 from theorems.hessian.definitions import Logits, Tokens
 from theorems.hessian.moments import SMALL, SOFTMAX, covariance, entry_hessian, row, third_cumulant
-from verify.claims import Claim
-from verify.matrix import (
-    basis_vector,
-    column,
-    concatenate,
-    diag,
-    eye,
-    kron,
-    softmax,
-    stack_rows,
-)
-from verify.relations import Equal
-from verify.shapes import Shape
+from verify.matrix import basis_vector, column, concatenate, diag, eye, kron, softmax, stack_rows
+from verify.vocabulary import Claim, Equal, Shape
 
 Matrix = Any
 Token = Annotated[Any, Shape("d_V", "1")]

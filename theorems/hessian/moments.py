@@ -12,8 +12,6 @@ from theorems.hessian.definitions import (
     second_central_moments,
     third_central_moments,
 )
-from verify.claims import Claim
-from verify.derivatives import hessian, jacobian
 from verify.matrix import (
     basis_matrix,
     basis_vector,
@@ -26,7 +24,8 @@ from verify.matrix import (
     kron,
     softmax,
 )
-from verify.relations import Equal
+from verify.oracles import hessian, jacobian
+from verify.vocabulary import Claim, Equal
 
 Matrix = Any
 SMALL = {"L": (1, 3), "d_V": (1, 3)}

@@ -12,13 +12,10 @@ from theorems.hessian.blocks import SETUP
 from theorems.hessian.definitions import Labels, Tokens, attention, softmax_jacobian, square_loss
 from theorems.hessian.jacobian import attention_jacobian_wrt_query, attention_jacobian_wrt_value
 from theorems.hessian.kronecker import stacked
-from verify.arithmetic import Constant, is_tensor
-from verify.claims import Claim
-from verify.derivatives import hessian, jacobian
+from verify.arithmetics import Constant, is_tensor
 from verify.matrix import concatenate, eye, kron, rational, softmax, sqrt, total, zeros
-from verify.relations import Equal
-from verify.shapes import Shape, Size
-from verify.subjects import subject
+from verify.oracles import hessian, jacobian
+from verify.vocabulary import Claim, Equal, Shape, Size, subject
 
 Matrix = Any
 HeadQueries = Annotated[Any, Shape("H", "d_V", "d_K", role="query")]

@@ -24,19 +24,10 @@ from theorems.hessian.outer_product import (
     outer_product_hessian_value,
     outer_product_hessian_value_query,
 )
-from verify.arithmetic import is_tensor, midpoint
-from verify.claims import Claim
-from verify.derivatives import hessian, jacobian
-from verify.matrix import (
-    column,
-    concatenate,
-    eye,
-    frobenius_norm,
-    rational,
-    total,
-)
-from verify.relations import Equal, QuadraticRate, TendsTo
-from verify.shapes import Shape
+from verify.arithmetics import is_tensor, midpoint
+from verify.matrix import column, concatenate, eye, frobenius_norm, rational, total
+from verify.oracles import hessian, jacobian
+from verify.vocabulary import Claim, Equal, QuadraticRate, Shape, TendsTo
 
 Matrix = Any
 Block = tuple[str, str]

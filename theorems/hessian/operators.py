@@ -15,8 +15,7 @@ from typing import Any
 from theorems.hessian.contracted_moments import chunks, contracted_moments, require_tensors_and_part
 from theorems.hessian.definitions import KeyWeights, Labels, QueryWeights, Tokens, ValueWeights
 from theorems.hessian.dense import attention_hessian
-from verify.errors import InputError
-from verify.shapes import checked
+from verify.vocabulary import InputError, checked
 
 #: Entries of attention that `curvature_product` holds at once, four times: fewer cost more calls, more leave the cache.
 ROWS = 2**18

@@ -18,18 +18,8 @@ from theorems.hessian.definitions import (
     outer_product_hessian,
     softmax_jacobian,
 )
-from verify.claims import Claim
-from verify.matrix import (
-    column,
-    commutation_matrix,
-    concatenate,
-    eye,
-    kron,
-    rational,
-    sqrt,
-    vec_r,
-)
-from verify.relations import Equal
+from verify.matrix import column, commutation_matrix, concatenate, eye, kron, rational, sqrt, vec_r
+from verify.vocabulary import Claim, Equal
 
 Matrix = Any
 

@@ -7,11 +7,9 @@ from typing import Annotated, Any
 from theorems.hessian import HESSIAN
 from theorems.hessian.kronecker import stacked
 from theorems.hessian.linear_mlp import FirstWeights, Inputs, SecondWeights, ThirdWeights, half_mean
-from verify.claims import Assumption, Claim
-from verify.derivatives import hessian, jacobian
 from verify.matrix import concatenate, rational, relu, total
-from verify.relations import Equal, HasStructure
-from verify.shapes import Real, Shape
+from verify.oracles import hessian, jacobian
+from verify.vocabulary import Assumption, Claim, Equal, HasStructure, Real, Shape
 
 #: An elementwise activation a t + b max(t - k, 0), piecewise linear with its kink at k.
 Slope = Annotated[Any, Real(-1.5, 1.5)]

@@ -13,19 +13,9 @@ from theorems.hessian.definitions import KeyWeights, Labels, QueryWeights, Token
 from theorems.hessian.query_key import TWICE, V_matrix, gauss_newton_at_logits
 from theorems.hessian.query_key_spectrum import gauge_direction
 from theorems.hessian.single_matrix import determinant
-from verify.arithmetic import Constant, exact_scalar, is_tensor
-from verify.claims import Assumption, Claim
-from verify.matrix import (
-    basis_matrix,
-    column,
-    concatenate,
-    eye,
-    kron,
-    singular_values,
-    symmetric_eigenvalues,
-)
-from verify.relations import AtMost, Equal, HasStructure
-from verify.shapes import Shape, Size
+from verify.arithmetics import Constant, exact_scalar, is_tensor
+from verify.matrix import basis_matrix, column, concatenate, eye, kron, singular_values, symmetric_eigenvalues
+from verify.vocabulary import Assumption, AtMost, Claim, Equal, HasStructure, Shape, Size
 
 Matrix = Any
 Left = Annotated[Any, Shape("m", "a")]

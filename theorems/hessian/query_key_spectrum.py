@@ -18,8 +18,6 @@ from theorems.hessian.query_key import (
     query_key_loss,
     split_in_closed_form,
 )
-from verify.claims import Claim
-from verify.derivatives import hessian, jacobian
 from verify.matrix import (
     concatenate,
     eye,
@@ -33,8 +31,8 @@ from verify.matrix import (
     vec_r,
     zeros,
 )
-from verify.relations import Equal
-from verify.shapes import Shape
+from verify.oracles import hessian, jacobian
+from verify.vocabulary import Claim, Equal, Shape
 
 Matrix = Any
 Gauge = Annotated[Any, Shape("d_K", "d_K")]

@@ -18,24 +18,10 @@ from theorems.hessian.definitions import (
     softmax_second_derivative,
     square_loss,
 )
-from verify.arithmetic import exp
-from verify.claims import Claim
-from verify.derivatives import hessian, jacobian
-from verify.matrix import (
-    column,
-    concatenate,
-    eye,
-    kron,
-    rational,
-    singular_values,
-    softmax,
-    sqrt,
-    vec_r,
-    zeros,
-)
-from verify.relations import AtMost, Equal
-from verify.shapes import Shape, Size
-from verify.subjects import subject
+from verify.arithmetics import exp
+from verify.matrix import column, concatenate, eye, kron, rational, singular_values, softmax, sqrt, vec_r, zeros
+from verify.oracles import hessian, jacobian
+from verify.vocabulary import AtMost, Claim, Equal, Shape, Size, subject
 
 Matrix = Any
 QueryKeyWeights = Annotated[Any, Shape("d_V", "d_V", role="query")]

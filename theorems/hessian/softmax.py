@@ -6,11 +6,9 @@ from typing import Annotated, Any
 
 from theorems.hessian import HESSIAN
 from theorems.hessian.definitions import SIZES, Z_1, Logits, Tokens, row_softmax, second_central_moments
-from verify.claims import Claim
-from verify.derivatives import hessian
 from verify.matrix import basis_vector, concatenate, diag, khatri_rao, softmax
-from verify.relations import Equal
-from verify.shapes import Shape
+from verify.oracles import hessian
+from verify.vocabulary import Claim, Equal, Shape
 
 Row = Annotated[Any, Shape("1", "L", role="query")]
 

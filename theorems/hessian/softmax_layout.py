@@ -8,10 +8,9 @@ from theorems.hessian import HESSIAN
 from theorems.hessian.definitions import Logits, row_softmax
 from theorems.hessian.moments import SOFTMAX, entry_hessian, row
 from theorems.hessian.softmax import Row
-from verify.claims import Claim
-from verify.derivatives import hessian, jacobian
 from verify.matrix import basis_vector, block_diag, concatenate, diag, khatri_rao, kron, ones, softmax
-from verify.relations import Equal
+from verify.oracles import hessian, jacobian
+from verify.vocabulary import Claim, Equal
 
 Matrix = Any
 

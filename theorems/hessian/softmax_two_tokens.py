@@ -6,19 +6,9 @@ from typing import Annotated, Any
 
 from theorems.hessian import HESSIAN
 from theorems.hessian.definitions import Logits, Tokens, softmax_second_derivative, third_central_moments
-from verify.claims import Claim
-from verify.derivatives import hessian, jacobian
-from verify.matrix import (
-    column,
-    concatenate,
-    kron,
-    ones,
-    softmax,
-    stack_rows,
-    zeros,
-)
-from verify.relations import Equal
-from verify.shapes import Shape
+from verify.matrix import column, concatenate, kron, ones, softmax, stack_rows, zeros
+from verify.oracles import hessian, jacobian
+from verify.vocabulary import Claim, Equal, Shape
 
 Matrix = Any
 TwoByTwo = Annotated[Any, Shape("2", "2", role="query")]

@@ -27,12 +27,10 @@ from theorems.hessian.query_key import (
     loss_of_logits,
 )
 from theorems.hessian.single_matrix import logit_curvature
-from verify.arithmetic import midpoint
-from verify.claims import Assumption, Claim
-from verify.derivatives import hessian, jacobian
+from verify.arithmetics import midpoint
 from verify.matrix import concatenate, eye, frobenius_norm, kron, ones, rational, sqrt, total, vec_r
-from verify.relations import Equal, QuadraticRate, TendsTo
-from verify.shapes import Real
+from verify.oracles import hessian, jacobian
+from verify.vocabulary import Assumption, Claim, Equal, QuadraticRate, Real, TendsTo
 
 Matrix = Any
 Temperature = Annotated[Any, Real(0.125, 8.0)]

@@ -9,10 +9,8 @@ import numpy as np
 
 from theorems.hessian import HESSIAN
 from theorems.hessian.measured_growth import slope, within
-from verify.claims import Claim
-from verify.relations import FollowsLaw
-from verify.relations.follows_law import SMALLEST_P, LawTest
-from verify.shapes import Size
+from verify.oracles import SMALLEST_P, LawTest
+from verify.vocabulary import Claim, FollowsLaw, Size
 
 Width = Annotated[int, Size("d")]
 

@@ -18,10 +18,8 @@ from theorems.hessian.data_growth import (
 )
 from theorems.hessian.definitions import KeyWeights, Labels, Logits, QueryWeights, Tokens, ValueWeights
 from theorems.hessian.kronecker import stacked
-from verify.claims import Claim
 from verify.matrix import softmax
-from verify.relations import Equal
-from verify.shapes import Real
+from verify.vocabulary import Claim, Equal, Real
 
 Factor = Annotated[Any, Real(-2.0, 2.0, avoid_zero=True)]
 Degrees = Mapping[tuple[str, str], tuple[int, int, int]]

@@ -1,6 +1,6 @@
 """Orthogonal Self-Attention.  Claims about attention matrices exp(S) of skew S, their bases and their initialisation."""
 
-from verify.claims import Paper
+from verify.vocabulary import Paper
 
 OSA = Paper(
     key="osa",

@@ -39,7 +39,6 @@ from theorems.osa.low_rank import (
     NonzeroAlpha,
     tokens_with_wide_basis,
 )
-from verify.claims import Assumption, Claim
 from verify.matrix import (
     basis_matrix,
     concatenate,
@@ -56,9 +55,8 @@ from verify.matrix import (
     vec_r,
     zeros,
 )
-from verify.relations import Equal, FollowsLaw, HasStructure, at_least_probability
-from verify.relations.follows_law import LawTest
-from verify.shapes import Real, Shape, Size
+from verify.oracles import LawTest, at_least_probability
+from verify.vocabulary import Assumption, Claim, Equal, FollowsLaw, HasStructure, Real, Shape, Size
 
 # -- S is skew, exp(S) special orthogonal ------------------------------------------------------------------------------
 

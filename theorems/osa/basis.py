@@ -6,11 +6,8 @@ from typing import Annotated, Any
 
 from theorems.osa import OSA
 from theorems.osa.definitions import cayley, newton_schulz_iterate
-from verify.claims import Assumption, Claim
 from verify.matrix import diag, frobenius_norm, rational, singular_values, spectral_norm
-from verify.relations import TendsTo
-from verify.relations.tends_to import QuadraticRate
-from verify.shapes import Shape
+from verify.vocabulary import Assumption, Claim, QuadraticRate, Shape, TendsTo
 
 LeftFrame = Annotated[Any, Shape("N", "N")]
 RightFrame = Annotated[Any, Shape("m", "m")]

@@ -29,10 +29,9 @@ from theorems.osa.low_rank import (
     Frame,
     tokens_with_wide_basis,
 )
-from verify.claims import Claim
 from verify.matrix import expm, softmax, sqrt
-from verify.relations import Count, Equal, OrderOfGrowth, count
-from verify.shapes import Size
+from verify.oracles import Count, count
+from verify.vocabulary import Claim, Equal, OrderOfGrowth, Size
 
 Length = Annotated[int, Size("N")]
 Width = Annotated[int, Size("d")]

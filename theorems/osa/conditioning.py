@@ -47,8 +47,6 @@ from theorems.osa.low_rank import (
     tokens_with_wide_basis,
 )
 from theorems.osa.low_rank import Frame as TokenFrame
-from verify.claims import Assumption, Claim
-from verify.derivatives import jacobian
 from verify.matrix import (
     COLUMN,
     absolute,
@@ -70,8 +68,8 @@ from verify.matrix import (
     unvec_r,
     vec_r,
 )
-from verify.relations import AtMost, Equal, HasStructure
-from verify.shapes import Real, Shape
+from verify.oracles import jacobian
+from verify.vocabulary import Assumption, AtMost, Claim, Equal, HasStructure, Real, Shape
 
 PositiveAlpha = Annotated[Any, Real(2.0**-8, 2.0)]
 Share = Annotated[Any, Real(2.0**-8, 1.0)]

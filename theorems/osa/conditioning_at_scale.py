@@ -15,11 +15,9 @@ from theorems.osa.definitions import Steps
 from theorems.osa.experiments import VALUES
 from theorems.osa.initialisation import stiefel_uniform
 from theorems.osa.jacobian import HeadSize, newton_schulz_attention_matrix
-from verify.claims import Claim
 from verify.matrix import eye, kron, singular_values, spectral_norm
-from verify.relations import FollowsLaw
-from verify.relations.follows_law import SMALLEST_P, LawTest
-from verify.shapes import Size
+from verify.oracles import SMALLEST_P, LawTest
+from verify.vocabulary import Claim, FollowsLaw, Size
 
 if TYPE_CHECKING:
     import torch

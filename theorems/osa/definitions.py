@@ -10,11 +10,9 @@ from typing import Annotated, Any
 
 import flint
 
-from verify.arithmetic import Kind, is_tensor, kind_of
-from verify.errors import ArithmeticUnsupported
+from verify.arithmetics import Kind, is_tensor, kind_of
 from verify.matrix import concatenate, expm, eye, frobenius_norm, inverse, rational, singular_values, sqrt
-from verify.shapes import Real, Shape, Size
-from verify.subjects import subject
+from verify.vocabulary import ArithmeticUnsupported, Real, Shape, Size, subject
 
 Tokens = Annotated[Any, Shape("N", "d")]
 QueryWeights = Annotated[Any, Shape("d", "d_v", role="query")]

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from verify.claims import Claim
+from verify.vocabulary import Claim
 
 UNTRAINED = "untrained network of Appendix E"
 #: By the names that sizes have in annotations; m and r stand for 2 d_v, l for the number of blocks.

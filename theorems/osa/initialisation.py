@@ -25,14 +25,9 @@ from theorems.osa.definitions import (
     whole_heads,
 )
 from theorems.osa.experiments import decided_at_the_experiments
-from verify.claims import Assumption, Claim
-from verify.derivatives import jacobian
-from verify.errors import InputError
 from verify.matrix import COLUMN, concatenate, eye, kron, ones, rational, total
-from verify.relations import Equal, FollowsLaw, HasStructure, kolmogorov_smirnov, moment_test, proportion_test, same_law
-from verify.relations.follows_law import SMALLEST_P, LawTest
-from verify.shapes import Shape, Size
-from verify.subjects import subject
+from verify.oracles import SMALLEST_P, LawTest, jacobian, kolmogorov_smirnov, moment_test, proportion_test, same_law
+from verify.vocabulary import Assumption, Claim, Equal, FollowsLaw, HasStructure, InputError, Shape, Size, subject
 
 # -- the Jacobian of the layer -----------------------------------------------------------------------------------------
 

@@ -27,8 +27,6 @@ from theorems.osa.definitions import (
     whole_heads,
 )
 from theorems.osa.initialisation import layer
-from verify.claims import Assumption, Claim
-from verify.derivatives import jacobian
 from verify.matrix import (
     COLUMN,
     concatenate,
@@ -44,9 +42,8 @@ from verify.matrix import (
     vec_c,
     vec_r,
 )
-from verify.relations import AtMost, Equal, HasStructure
-from verify.shapes import Shape, Size
-from verify.subjects import subject
+from verify.oracles import jacobian
+from verify.vocabulary import Assumption, AtMost, Claim, Equal, HasStructure, Shape, Size, subject
 
 TokenDirection = Annotated[Any, Shape("N", "d")]
 ValueDirection = Annotated[Any, Shape("d", "d_v")]

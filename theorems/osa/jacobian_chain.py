@@ -43,8 +43,6 @@ from theorems.osa.jacobian import (
     TokenDirection,
     newton_schulz_attention_matrix,
 )
-from verify.claims import Assumption, Claim
-from verify.derivatives import jacobian
 from verify.matrix import (
     COLUMN,
     absolute,
@@ -64,8 +62,8 @@ from verify.matrix import (
     vec_r,
     zeros,
 )
-from verify.relations import AtMost, Equal
-from verify.shapes import Real, Shape
+from verify.oracles import jacobian
+from verify.vocabulary import Assumption, AtMost, Claim, Equal, Real, Shape
 
 Square = Annotated[Any, Shape("m", "m")]
 SquareDirection = Annotated[Any, Shape("m", "m")]

@@ -32,12 +32,9 @@ from theorems.osa.low_rank import (
     tokens_with_wide_basis,
 )
 from theorems.osa.push_through import attention_in_frame, frame_factor, low_rank_factor, push_through_factor
-from verify.claims import Claim
-from verify.derivatives import jacobian
-from verify.errors import InputError
 from verify.matrix import COLUMN, expm, eye, sqrt
-from verify.relations import Equal
-from verify.shapes import Shape, checked, require_fit
+from verify.oracles import jacobian
+from verify.vocabulary import Claim, Equal, InputError, Shape, checked, require_fit
 
 LOW_RANK_LAYER = Claim(
     OSA,

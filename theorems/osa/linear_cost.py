@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from theorems.osa.exponential import exponential, low_powers, phi
 from theorems.osa.layers import orthogonal_self_attention
-from verify.errors import InputError
+from verify.vocabulary import InputError
 
 FORMS = ("automatic", "push-through", "frame")
 #: The predicted loss from which on "automatic" takes the frame.

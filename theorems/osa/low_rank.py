@@ -24,7 +24,6 @@ from theorems.osa.definitions import (
     whole_heads,
 )
 from theorems.osa.experiments import decided_at_the_experiments
-from verify.claims import Assumption, Claim
 from verify.matrix import (
     absolute,
     concatenate,
@@ -41,8 +40,7 @@ from verify.matrix import (
     sqrt,
     zeros,
 )
-from verify.relations import AtMost, Equal
-from verify.shapes import Real, Shape
+from verify.vocabulary import Assumption, AtMost, Claim, Equal, Real, Shape
 
 Frame = Annotated[Any, Shape("N", "N")]
 Coordinates = Annotated[Any, Shape("r", "d")]

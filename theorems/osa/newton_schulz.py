@@ -25,9 +25,7 @@ from theorems.osa.definitions import (
 )
 from theorems.osa.experiments import decided_at_the_experiments
 from theorems.osa.low_rank import Basis, Coordinates, NonzeroAlpha, attention_matrix_in_basis
-from verify.arithmetic import is_tensor
-from verify.claims import Assumption, Claim
-from verify.derivatives import jacobian
+from verify.arithmetics import is_tensor
 from verify.matrix import (
     concatenate,
     diag,
@@ -43,11 +41,20 @@ from verify.matrix import (
     sqrt,
     zeros,
 )
-from verify.relations import AtMost, Equal, FollowsLaw, HasStructure, TendsTo, proportion_test
-from verify.relations.follows_law import LawTest
-from verify.relations.tends_to import QuadraticRate
-from verify.shapes import Shape, Size
-from verify.subjects import subject
+from verify.oracles import LawTest, jacobian, proportion_test
+from verify.vocabulary import (
+    Assumption,
+    AtMost,
+    Claim,
+    Equal,
+    FollowsLaw,
+    HasStructure,
+    QuadraticRate,
+    Shape,
+    Size,
+    TendsTo,
+    subject,
+)
 
 Matrix = Annotated[Any, Shape("N", "m")]
 LeftFrame = Annotated[Any, Shape("N", "N")]

@@ -28,8 +28,6 @@ from theorems.osa.definitions import (
 )
 from theorems.osa.jacobian import ORTHONORMAL_QUERIES_AND_KEYS, Frame, HeadSize, two_heads
 from theorems.osa.newton_schulz import stacked
-from verify.claims import Assumption, Claim
-from verify.derivatives import jacobian
 from verify.matrix import (
     COLUMN,
     absolute,
@@ -49,8 +47,8 @@ from verify.matrix import (
     vec_c,
     vec_r,
 )
-from verify.relations import AtMost, Equal
-from verify.shapes import Real, Shape, Size
+from verify.oracles import jacobian
+from verify.vocabulary import Assumption, AtMost, Claim, Equal, Real, Shape, Size
 
 Matrix = Annotated[Any, Shape("N", "m")]
 Direction = Annotated[Any, Shape("N", "m")]

@@ -16,8 +16,7 @@ from theorems.osa.low_rank import (
     orthogonality_error_bound,
 )
 from theorems.osa.newton_schulz import stacked
-from verify.arithmetic import exp
-from verify.claims import Assumption, Claim
+from verify.arithmetics import exp
 from verify.matrix import (
     absolute,
     concatenate,
@@ -31,8 +30,7 @@ from verify.matrix import (
     spectral_norm,
     vec_r,
 )
-from verify.relations import AtMost, Equal
-from verify.shapes import Real, Shape
+from verify.vocabulary import Assumption, AtMost, Claim, Equal, Real, Shape
 
 Square = Annotated[Any, Shape("m", "m")]
 LeftFrame = Annotated[Any, Shape("N", "N")]

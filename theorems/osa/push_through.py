@@ -25,8 +25,6 @@ from theorems.osa.definitions import (
 )
 from theorems.osa.experiments import decided_at_the_experiments
 from theorems.osa.low_rank import ORTHONORMAL, Basis, Coordinates, Frame
-from verify.claims import Assumption, Claim
-from verify.derivatives import jacobian
 from verify.matrix import (
     concatenate,
     condition_number,
@@ -38,8 +36,8 @@ from verify.matrix import (
     sqrt,
     zeros,
 )
-from verify.relations import AtMost, Equal
-from verify.shapes import Shape, Size
+from verify.oracles import jacobian
+from verify.vocabulary import Assumption, AtMost, Claim, Equal, Shape, Size
 
 TokenPairs = Annotated[Any, Shape("d", "d", role="query")]
 AllHeads = Annotated[Any, Shape("d", "d")]

@@ -1,6 +1,6 @@
 """Transformers without skip connections.  Claims about the conditioning of self-attention and its logits."""
 
-from verify.claims import Paper
+from verify.vocabulary import Paper
 
 SKIPLESS = Paper(
     key="skipless",

@@ -24,10 +24,9 @@ from theorems.skipless.dominance import (
 from theorems.skipless.logit_enumeration import dimension_alone
 from theorems.skipless.logit_moments import PRINTED_SCALES
 from theorems.skipless.softmax_jacobian import Logits, smallest_gap
-from verify.claims import Assumption, Claim
 from verify.matrix import exp, rational, singular_values, softmax
-from verify.relations import AtMost, FollowsLaw, at_least_probability
-from verify.relations.follows_law import SMALLEST_P, LawTest
+from verify.oracles import SMALLEST_P, LawTest, at_least_probability
+from verify.vocabulary import Assumption, AtMost, Claim, FollowsLaw
 
 if TYPE_CHECKING:
     import torch

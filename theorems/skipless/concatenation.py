@@ -8,17 +8,8 @@ from typing import Annotated, Any
 import numpy as np
 
 from theorems.skipless import SKIPLESS
-from verify.claims import Assumption, Claim
-from verify.matrix import (
-    column,
-    concatenate,
-    maximum,
-    singular_values,
-    spectral_norm,
-    sqrt,
-)
-from verify.relations import AtMost, Equal
-from verify.shapes import Shape
+from verify.matrix import column, concatenate, maximum, singular_values, spectral_norm, sqrt
+from verify.vocabulary import Assumption, AtMost, Claim, Equal, Shape
 
 Left = Annotated[Any, Shape("n", "d_1")]
 Right = Annotated[Any, Shape("n", "d_2")]

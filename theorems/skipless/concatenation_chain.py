@@ -19,7 +19,6 @@ from theorems.skipless.concatenation import (
     orthogonal,
     stretches,
 )
-from verify.claims import Assumption, Claim
 from verify.matrix import (
     column,
     concatenate,
@@ -31,8 +30,7 @@ from verify.matrix import (
     symmetric_eigenvalues,
     total,
 )
-from verify.relations import AtMost, Equal
-from verify.shapes import Real, Shape
+from verify.vocabulary import Assumption, AtMost, Claim, Equal, Real, Shape
 
 Upper = Annotated[Any, Shape("d_1", "1")]
 Lower = Annotated[Any, Shape("d_2", "1")]

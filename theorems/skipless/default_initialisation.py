@@ -12,15 +12,9 @@ from theorems.skipless import SKIPLESS
 from theorems.skipless.dominance import LENGTH, PAPER_SIZES, Tolerance, is_printed_dimension
 from theorems.skipless.logit_enumeration import Polynomial, Scale, dimension_alone, expectation_by_power, product_of
 from theorems.skipless.logits import Dimension
-from verify.claims import Assumption, Claim
-from verify.matrix import (
-    absolute,
-    column,
-    rational,
-)
-from verify.relations import AtMost, Equal, FollowsLaw, at_least_probability
-from verify.relations.follows_law import LawTest
-from verify.shapes import Real, Size
+from verify.matrix import absolute, column, rational
+from verify.oracles import LawTest, at_least_probability
+from verify.vocabulary import Assumption, AtMost, Claim, Equal, FollowsLaw, Real, Size
 
 if TYPE_CHECKING:
     import torch

@@ -10,8 +10,7 @@ from collections.abc import Sequence
 from typing import Annotated, Any
 
 from verify.matrix import concatenate, exp, softmax
-from verify.shapes import Shape
-from verify.subjects import subject
+from verify.vocabulary import Shape, subject
 
 Tokens = Annotated[Any, Shape("n", "d")]
 QueryWeights = Annotated[Any, Shape("d", "d", role="query")]

@@ -8,8 +8,7 @@ import numpy as np
 
 from theorems.skipless import SKIPLESS
 from theorems.skipless.softmax_conditioning import SEVERAL, Gap, Logits, Number, Temperature, tempered_softmax
-from verify.arithmetic import Constant
-from verify.claims import Assumption, Claim
+from verify.arithmetics import Constant
 from verify.matrix import (
     column,
     concatenate,
@@ -23,8 +22,7 @@ from verify.matrix import (
     spectral_norm,
     sqrt,
 )
-from verify.relations import AtMost, Equal
-from verify.shapes import Real, Shape
+from verify.vocabulary import Assumption, AtMost, Claim, Equal, Real, Shape
 
 Share = Annotated[Any, Real(0.125, 0.875)]
 Slack = Annotated[Any, Shape("n", "1")]

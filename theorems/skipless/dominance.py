@@ -11,15 +11,9 @@ from theorems.skipless.definitions import Tokens
 from theorems.skipless.logit_enumeration import dimension_alone, sampled_pair
 from theorems.skipless.logits import Dimension
 from theorems.skipless.softmax_jacobian import smallest_gap
-from verify.claims import Claim
-from verify.matrix import (
-    column,
-    maximum,
-    rational,
-)
-from verify.relations import AtMost, Equal, FollowsLaw, at_least_probability, proportion_test
-from verify.relations.follows_law import LawTest, two_sided_p
-from verify.shapes import Real
+from verify.matrix import column, maximum, rational
+from verify.oracles import LawTest, at_least_probability, proportion_test, two_sided_p
+from verify.vocabulary import AtMost, Claim, Equal, FollowsLaw, Real
 
 if TYPE_CHECKING:
     import torch

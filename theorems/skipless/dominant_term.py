@@ -10,8 +10,6 @@ from theorems.skipless import SKIPLESS
 from theorems.skipless.definitions import QueryWeights, Tokens, Weights, attention_matrix
 from theorems.skipless.identity_shift import input_jacobian
 from theorems.skipless.worst_block import INVERSE, flatness
-from verify.claims import Assumption, Claim
-from verify.derivatives import jacobian
 from verify.matrix import (
     COLUMN,
     column,
@@ -23,8 +21,8 @@ from verify.matrix import (
     smallest_singular_value,
     spectral_norm,
 )
-from verify.relations import AtMost, Equal
-from verify.shapes import Shape
+from verify.oracles import jacobian
+from verify.vocabulary import Assumption, AtMost, Claim, Equal, Shape
 
 AnyB = Annotated[Any, Shape("k", "k")]
 

@@ -18,9 +18,8 @@ from theorems.skipless.dominance import (
 from theorems.skipless.identity_shift import batched_input_jacobian, conditions, normal
 from theorems.skipless.initialisation import value_output_weights
 from theorems.skipless.logit_enumeration import dimension_alone
-from verify.claims import Claim
-from verify.relations import FollowsLaw, at_least_probability
-from verify.relations.follows_law import LawTest
+from verify.oracles import LawTest, at_least_probability
+from verify.vocabulary import Claim, FollowsLaw
 
 if TYPE_CHECKING:
     import torch

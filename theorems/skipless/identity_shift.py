@@ -11,12 +11,9 @@ import numpy as np
 from theorems.skipless import SKIPLESS
 from theorems.skipless.definitions import QueryWeights, Tokens, Weights, self_attention
 from theorems.skipless.worst_block import INVERSE, flatness
-from verify.claims import Assumption, Claim
-from verify.derivatives import jacobian
 from verify.matrix import COLUMN, eye, spectral_norm
-from verify.relations import AtMost, FollowsLaw, at_least_probability
-from verify.relations.follows_law import LawTest
-from verify.shapes import Shape
+from verify.oracles import LawTest, at_least_probability, jacobian
+from verify.vocabulary import Assumption, AtMost, Claim, FollowsLaw, Shape
 
 if TYPE_CHECKING:
     import torch

@@ -6,26 +6,15 @@ import math
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Annotated, Any
 
-from theorems.dynamics.definitions import orthogonal_matrix
+from theorems.matrices import orthogonal_matrix
 from theorems.skipless import SKIPLESS
 from theorems.skipless.definitions import Weights
 from theorems.skipless.identity_shift import (
     normal,
 )
-from verify.claims import Claim
-from verify.errors import InputError
-from verify.matrix import (
-    column,
-    concatenate,
-    condition_number,
-    eye,
-    ones,
-    singular_values,
-    spectral_norm,
-)
-from verify.relations import Equal, FollowsLaw, Moments, proportion_test
-from verify.relations.follows_law import SMALLEST_P, LawTest
-from verify.shapes import Real, Size
+from verify.matrix import column, concatenate, condition_number, eye, ones, singular_values, spectral_norm
+from verify.oracles import SMALLEST_P, LawTest, Moments, proportion_test
+from verify.vocabulary import Claim, Equal, FollowsLaw, InputError, Real, Size
 
 if TYPE_CHECKING:
     import torch

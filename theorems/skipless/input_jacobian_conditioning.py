@@ -6,30 +6,17 @@ from typing import Annotated, Any
 
 import numpy as np
 
-from theorems.dynamics.definitions import orthogonal_matrix
+from theorems.matrices import orthogonal_matrix
 from theorems.skipless import SKIPLESS
 from theorems.skipless.definitions import QueryWeights, Tokens, Weights, self_attention
 from theorems.skipless.diagonal_dominance import Slack, dominant_logits, largest_others
 from theorems.skipless.identity_shift import input_jacobian
 from theorems.skipless.softmax_conditioning import Gap, Logits, Temperature, tempered_softmax
 from theorems.skipless.worst_block import INVERSE, flatness, least
-from verify.arithmetic import Constant
-from verify.claims import Assumption, Claim
-from verify.derivatives import jacobian
-from verify.matrix import (
-    COLUMN,
-    condition_number,
-    diag_part,
-    exp,
-    eye,
-    kron,
-    ones,
-    rational,
-    row_sums,
-    spectral_norm,
-)
-from verify.relations import AtMost, HasStructure
-from verify.shapes import Real, Shape
+from verify.arithmetics import Constant
+from verify.matrix import COLUMN, condition_number, diag_part, exp, eye, kron, ones, rational, row_sums, spectral_norm
+from verify.oracles import jacobian
+from verify.vocabulary import Assumption, AtMost, Claim, HasStructure, Real, Shape
 
 Scale = Annotated[Any, Real(0.25, 3.0)]
 Coefficient = Annotated[Any, Real(-2.0, 2.0)]

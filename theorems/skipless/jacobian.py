@@ -6,10 +6,9 @@ from typing import Any
 
 from theorems.skipless import SKIPLESS
 from theorems.skipless.definitions import QueryWeights, Tokens, Weights, attention_matrix, self_attention
-from verify.claims import Claim
-from verify.derivatives import jacobian
 from verify.matrix import COLUMN, ROW, Layout, eye, kron
-from verify.relations import Equal
+from verify.oracles import jacobian
+from verify.vocabulary import Claim, Equal
 
 EQ_10 = Claim(
     SKIPLESS,

@@ -13,11 +13,9 @@ from theorems.skipless.definitions import (
     attention_matrix,
     self_attention,
 )
-from verify.claims import Claim
-from verify.derivatives import jacobian
 from verify.matrix import COLUMN, ROW, eye, kron
-from verify.relations import Equal
-from verify.shapes import Shape
+from verify.oracles import jacobian
+from verify.vocabulary import Claim, Equal, Shape
 
 Summands = Annotated[Any, Shape("n", "d")]
 

@@ -7,9 +7,8 @@ from typing import Any
 from theorems.skipless import SKIPLESS
 from theorems.skipless.definitions import QueryWeights, Tokens, Weights, attention_matrix
 from theorems.skipless.jacobian_derivation import IN_DOUBT, SETUP, SIZES, self_attention_differentiated, slope
-from verify.claims import Claim
 from verify.matrix import concatenate, eye, kron, ones
-from verify.relations import Equal
+from verify.vocabulary import Claim, Equal
 
 EQ_13_6 = Claim(
     SKIPLESS,

@@ -19,18 +19,8 @@ from theorems.skipless.softmax_jacobian import (
     softmax_block,
     weights_norm,
 )
-from verify.claims import Claim
-from verify.matrix import (
-    absolute,
-    column,
-    exp,
-    eye,
-    frobenius_norm,
-    softmax,
-    spectral_norm,
-)
-from verify.relations import AtMost, Equal
-from verify.shapes import Real
+from verify.matrix import absolute, column, exp, eye, frobenius_norm, softmax, spectral_norm
+from verify.vocabulary import AtMost, Claim, Equal, Real
 
 Alpha = Annotated[Any, Real(0.0, 2.0)]
 Beta = Annotated[Any, Real(0.0, 8.0)]

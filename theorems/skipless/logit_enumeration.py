@@ -11,11 +11,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import numpy as np
 
 from theorems.skipless.logits import Dimension, gaussian_moment
-from verify.matrix import (
-    column,
-    ones,
-)
-from verify.shapes import Shape
+from verify.matrix import column, ones
+from verify.vocabulary import Shape
 
 if TYPE_CHECKING:
     import torch

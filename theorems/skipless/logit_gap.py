@@ -21,13 +21,9 @@ from theorems.skipless.logit_enumeration import (
 from theorems.skipless.logit_moments import EXACT_SIZES, PRINTED_SCALES
 from theorems.skipless.logits import Dimension
 from theorems.skipless.probability_tests import near_law, standard_normal
-from verify.claims import Claim
-from verify.matrix import (
-    column,
-    concatenate,
-)
-from verify.relations import Equal, FollowsLaw
-from verify.relations.follows_law import LawTest
+from verify.matrix import column, concatenate
+from verify.oracles import LawTest
+from verify.vocabulary import Claim, Equal, FollowsLaw
 
 if TYPE_CHECKING:
     import torch

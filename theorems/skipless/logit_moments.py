@@ -21,10 +21,9 @@ from theorems.skipless.logit_enumeration import (
     sampled_pair,
 )
 from theorems.skipless.logits import Dimension
-from verify.claims import Claim
 from verify.matrix import column
-from verify.relations import Equal, FollowsLaw, Moments, kolmogorov_smirnov, moment_test
-from verify.relations.follows_law import LawTest
+from verify.oracles import LawTest, Moments, kolmogorov_smirnov, moment_test
+from verify.vocabulary import Claim, Equal, FollowsLaw
 
 if TYPE_CHECKING:
     import torch

@@ -10,15 +10,14 @@ from math import prod
 from typing import TYPE_CHECKING, Annotated, Any
 
 from theorems.skipless import SKIPLESS
-from verify.claims import Claim
 from verify.matrix import concatenate
-from verify.relations import Equal, FollowsLaw, Moments
-from verify.shapes import Shape, Size
+from verify.oracles import Moments
+from verify.vocabulary import Claim, Equal, FollowsLaw, Shape, Size
 
 if TYPE_CHECKING:
     import torch
 
-    from verify.relations.follows_law import LawTest
+    from verify.oracles import LawTest
 
 Dimension = Annotated[int, Size("d")]
 Deviation = Annotated[Any, Shape("1", "1")]

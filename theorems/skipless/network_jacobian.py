@@ -18,11 +18,9 @@ from theorems.skipless.definitions import (
     parameters,
     states,
 )
-from verify.claims import Claim
-from verify.derivatives import jacobian
 from verify.matrix import COLUMN, concatenate, eye, vec_c
-from verify.relations import Equal, HasStructure
-from verify.shapes import Shape
+from verify.oracles import jacobian
+from verify.vocabulary import Claim, Equal, HasStructure, Shape
 
 #: W_Q, W_K, W_V, W_O of one block.
 BlockWeights = Annotated[Any, Shape("4", "d", "d")]

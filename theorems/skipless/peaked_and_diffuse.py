@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from theorems.skipless import SKIPLESS
 from theorems.skipless.probability_tests import near_probability
-from verify.claims import Claim
-from verify.relations import FollowsLaw, at_least_probability
-from verify.relations.follows_law import LawTest
+from verify.oracles import LawTest, at_least_probability
+from verify.vocabulary import Claim, FollowsLaw
 
 if TYPE_CHECKING:
     import torch

@@ -9,26 +9,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 
-from theorems.dynamics.definitions import orthogonal_matrix
+from theorems.matrices import orthogonal_matrix
 from theorems.skipless import SKIPLESS
 from theorems.skipless.definitions import Tokens, Weights
 from theorems.skipless.softmax_bounds import collinear_tokens
 from theorems.skipless.softmax_jacobian import Product, attention, slope_by_tokens
-from verify.claims import Assumption, Claim
-from verify.derivatives import jacobian
-from verify.matrix import (
-    COLUMN,
-    column,
-    eye,
-    kron,
-    normalize_rows,
-    row_sums,
-    spectral_norm,
-    sqrt,
-)
-from verify.relations import AtMost, Equal, FollowsLaw, at_most_probability
-from verify.relations.follows_law import LawTest
-from verify.shapes import Real, Shape, Size
+from verify.matrix import COLUMN, column, eye, kron, normalize_rows, row_sums, spectral_norm, sqrt
+from verify.oracles import LawTest, at_most_probability, jacobian
+from verify.vocabulary import Assumption, AtMost, Claim, Equal, FollowsLaw, Real, Shape, Size
 
 if TYPE_CHECKING:
     import torch

@@ -7,7 +7,7 @@ from math import erf, exp, sqrt
 
 import numpy as np
 
-from verify.relations.follows_law import SMALLEST_P, LawTest
+from verify.oracles import SMALLEST_P, LawTest
 
 
 def _limited(p: float) -> float:

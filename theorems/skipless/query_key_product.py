@@ -20,7 +20,6 @@ from theorems.skipless.identity_shift import (
 )
 from theorems.skipless.input_jacobian_conditioning import OneToken
 from theorems.skipless.sub_blocks import invertible
-from verify.claims import Assumption, Claim
 from verify.matrix import (
     absolute,
     column,
@@ -34,9 +33,8 @@ from verify.matrix import (
     sqrt,
     total,
 )
-from verify.relations import AtMost, Equal, FollowsLaw, at_least_probability
-from verify.relations.follows_law import SMALLEST_P, LawTest
-from verify.shapes import Real, Shape, Size
+from verify.oracles import SMALLEST_P, LawTest, at_least_probability
+from verify.vocabulary import Assumption, AtMost, Claim, Equal, FollowsLaw, Real, Shape, Size
 
 if TYPE_CHECKING:
     import torch

@@ -5,10 +5,8 @@ from __future__ import annotations
 from typing import Annotated, Any
 
 from theorems.skipless import SKIPLESS
-from verify.claims import Claim
 from verify.matrix import concatenate, condition_number, ones, rational, singular_values
-from verify.relations import AtMost, Equal
-from verify.shapes import Real, Shape
+from verify.vocabulary import AtMost, Claim, Equal, Real, Shape
 
 Jacobian = Annotated[Any, Shape("m", "p")]
 #: The unit in which percentages or condition numbers are written; statements about tables hold in any.

@@ -22,7 +22,6 @@ from theorems.skipless.softmax_jacobian import (
     softmax_blocks_differentiated,
     weights_norm,
 )
-from verify.claims import Claim
 from verify.matrix import (
     absolute,
     column,
@@ -35,7 +34,7 @@ from verify.matrix import (
     spectral_norm,
     total,
 )
-from verify.relations import AtMost
+from verify.vocabulary import AtMost, Claim
 
 
 def equal_gaps(arrays: dict[str, Any], sizes: dict[str, int], rng: Any) -> None:

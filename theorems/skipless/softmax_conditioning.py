@@ -8,7 +8,6 @@ import numpy as np
 
 from theorems.skipless import SKIPLESS
 from theorems.skipless.worst_block import INVERSE, flatness
-from verify.claims import Assumption, Claim
 from verify.matrix import (
     column,
     condition_number,
@@ -22,8 +21,7 @@ from verify.matrix import (
     spectral_norm,
     sqrt,
 )
-from verify.relations import AtMost, Equal
-from verify.shapes import Real, Shape, Size
+from verify.vocabulary import Assumption, AtMost, Claim, Equal, Real, Shape, Size
 
 Logits = Annotated[Any, Shape("n", "n")]
 Temperature = Annotated[Any, Real(0.125, 4.0)]

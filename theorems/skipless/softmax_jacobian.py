@@ -5,8 +5,6 @@ from __future__ import annotations
 from typing import Annotated, Any
 
 from theorems.skipless import SKIPLESS
-from verify.claims import Claim
-from verify.derivatives import jacobian
 from verify.matrix import (
     COLUMN,
     ROW,
@@ -23,8 +21,8 @@ from verify.matrix import (
     softmax,
     spectral_norm,
 )
-from verify.relations import Equal
-from verify.shapes import Shape
+from verify.oracles import jacobian
+from verify.vocabulary import Claim, Equal, Shape
 
 Logits = Annotated[Any, Shape("n", "n", role="query")]
 #: W_Q W_K^T as a whole: only the product enters the logits.

@@ -21,12 +21,10 @@ from theorems.skipless.definitions import (
     self_attention,
     states,
 )
-from verify.arithmetic import Constant
-from verify.claims import Claim
-from verify.derivatives import jacobian
+from verify.arithmetics import Constant
 from verify.matrix import COLUMN, ROW, Layout, concatenate, eye, hadamard, inverse, kron, softmax, unvec_r, vec_c, vec_r
-from verify.relations import Equal
-from verify.shapes import Shape
+from verify.oracles import jacobian
+from verify.vocabulary import Claim, Equal, Shape
 
 Hidden = Annotated[Any, Shape("d", "d_f")]
 HiddenOut = Annotated[Any, Shape("d_f", "d")]

@@ -24,15 +24,8 @@ from theorems.skipless.perturbation import (
 )
 from theorems.skipless.softmax_bounds import collinear_tokens, separated_tokens
 from theorems.skipless.softmax_jacobian import Product, attention, attention_lost, smallest_gap, weights_norm
-from verify.claims import Assumption, Claim
-from verify.matrix import (
-    column,
-    exp,
-    rational,
-    singular_values,
-    spectral_norm,
-)
-from verify.relations import AtMost
+from verify.matrix import column, exp, rational, singular_values, spectral_norm
+from verify.vocabulary import Assumption, AtMost, Claim
 
 EQ_31 = Claim(
     SKIPLESS,

@@ -10,16 +10,8 @@ from theorems.skipless import SKIPLESS
 from theorems.skipless.concatenation import stretches
 from theorems.skipless.definitions import AttentionWeights, Batch, FeedForwardWeights, parameters
 from theorems.skipless.network_jacobian import NETWORK, block_of_jacobian, stacked_blocks
-from verify.claims import Claim
-from verify.matrix import (
-    column,
-    concatenate,
-    maximum,
-    singular_values,
-    spectral_norm,
-)
-from verify.relations import AtMost
-from verify.shapes import Shape
+from verify.matrix import column, concatenate, maximum, singular_values, spectral_norm
+from verify.vocabulary import AtMost, Claim, Shape
 
 First = Annotated[Any, Shape("n", "d_1")]
 Second = Annotated[Any, Shape("n", "d_2")]
