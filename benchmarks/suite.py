@@ -16,6 +16,7 @@ import time
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
+from verify.checks import checks_of
 from verify.checks.settings import settings_for
 from verify.evidence.runner import run_check
 from verify.vocabulary import load
@@ -35,7 +36,7 @@ def main() -> None:
     registry = load()
     warm = settings_for("quick")
     for claim in {claim.relation.kind: claim for claim in registry.values()}.values():
-        for check in claim.relation.checks(claim, warm):
+        for check in checks_of(claim, warm):
             run_check(claim, check, warm)
 
     settings = settings_for(options.effort)
@@ -43,7 +44,7 @@ def main() -> None:
     examples: dict[str, int] = collections.defaultdict(int)
     by_claim: dict[str, float] = {}
     for claim in registry.matching(options.claims):
-        for check in claim.relation.checks(claim, settings):
+        for check in checks_of(claim, settings):
             record = run_check(claim, check, settings)
             seconds[claim.relation.kind] += record.duration
             examples[claim.relation.kind] += record.examples

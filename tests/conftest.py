@@ -18,9 +18,7 @@ pytest_plugins = ["pytester"]
 SOUND = """
     from __future__ import annotations
     from typing import Annotated, Any
-    from verify.claims import Claim, Paper
-    from verify.relations import Equal
-    from verify.shapes import Shape
+    from verify.vocabulary import Claim, Equal, Paper, Shape
 
     PAPER = Paper("demo", "A demonstration", "nobody", "row-major")
     A_mn = Annotated[Any, Shape("m", "n")]

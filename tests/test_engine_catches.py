@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests import claims_that_fail as toy
+from verify.checks import checks_of
 from verify.checks.record import CERTIFIED, ERROR, UPHELD, VIOLATED, Record
 from verify.checks.settings import settings_for
 from verify.evidence.runner import fingerprint, judge, run_check
@@ -15,7 +16,7 @@ SETTINGS = settings_for("quick")
 
 
 def evidence_of(claim: Claim) -> list[Record]:
-    return [run_check(claim, check, SETTINGS) for check in claim.relation.checks(claim, SETTINGS)]
+    return [run_check(claim, check, SETTINGS) for check in checks_of(claim, SETTINGS)]
 
 
 def verdict_of(*claims: Claim) -> tuple[str, str]:

@@ -11,6 +11,7 @@ import torch
 from theorems.convergence import CONVERGENCE
 from theorems.osa.complexity import newton_schulz, orthogonal_attention, orthonormal_basis, softmax_attention
 from theorems.osa.definitions import attention
+from verify.checks import checks_of
 from verify.checks.record import ERROR, UPHELD, VIOLATED, Record
 from verify.checks.settings import settings_for
 from verify.evidence.runner import judge, run_check
@@ -51,7 +52,7 @@ def claim_of(order: Any, cost: Any, mutants: Mapping[str, Any], along: tuple[str
 
 
 def record_of(claim: Claim) -> Record:
-    (check,) = claim.relation.checks(claim, SETTINGS)
+    (check,) = checks_of(claim, SETTINGS)
     return run_check(claim, check, SETTINGS)
 
 

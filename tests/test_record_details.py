@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from tests import claims_that_fail as toy
+from verify.checks import checks_of
 from verify.checks.bounds import RISES, Hall
 from verify.checks.laws import KEPT
 from verify.checks.record import Record
@@ -24,7 +25,7 @@ SETTINGS = settings_for("quick")
 @pytest.fixture(scope="module")
 def law() -> Record:
     claim = load()["osa.alg-1"]
-    (check, *_) = claim.relation.checks(claim, SETTINGS)
+    (check, *_) = checks_of(claim, SETTINGS)
     return run_check(claim, check, SETTINGS)
 
 
@@ -35,9 +36,7 @@ def numbers() -> Iterator[np.ndarray]:
 
 
 def test_a_search_keeps_how_its_best_score_rose() -> None:
-    records = [
-        run_check(toy.TRUE_BOUND, check, SETTINGS) for check in toy.TRUE_BOUND.relation.checks(toy.TRUE_BOUND, SETTINGS)
-    ]
+    records = [run_check(toy.TRUE_BOUND, check, SETTINGS) for check in checks_of(toy.TRUE_BOUND, SETTINGS)]
     for record in records:
         search = record.details["search"]
         seen, scores = zip(*search["rises"], strict=True)

@@ -12,6 +12,7 @@ import torch
 import theorems
 import verify
 from theorems.reference import references
+from verify.checks import checks_of
 from verify.checks.settings import settings_for
 from verify.evidence.runner import judge, run_check
 from verify.gate.findings import Finding
@@ -46,7 +47,7 @@ def test_every_certifying_claim_holds(claim_id):
     if isinstance(claim.relation, FollowsLaw):
         assert rejected_laws(claim, claim.the_formula, SETTINGS)[0] == []
         return
-    check = claim.relation.checks(claim, SETTINGS)[0]
+    check = checks_of(claim, SETTINGS)[0]
     judgement = judge(claim, run_check(claim, check, SETTINGS))
     assert judgement.ok, judgement.why
 

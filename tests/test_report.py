@@ -12,6 +12,7 @@ import jsonschema
 import pytest
 
 from verify import at_inputs, replay
+from verify.checks import checks_of
 from verify.checks.settings import settings_for
 from verify.evidence.runner import run_check
 from verify.evidence.store import Recorder
@@ -32,7 +33,7 @@ def report(tmp_path_factory: pytest.TempPathFactory) -> Report:
     registry = Registry(load()[claim_id] for claim_id in CHOSEN)
     recorder = Recorder(folder)
     for claim in registry.values():
-        for check in claim.relation.checks(claim, SETTINGS):
+        for check in checks_of(claim, SETTINGS):
             recorder.append(run_check(claim, check, SETTINGS))
     with open(folder / "foreign.jsonl", "w") as file:
         file.write("this is no evidence\n")

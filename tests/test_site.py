@@ -200,8 +200,8 @@ def test_steps_fold_into_their_theorem(full_report: Report) -> None:
 def test_the_map_is_the_same_every_time(full_report: Report) -> None:
     code = (
         "from tests.conftest import ON_THE_SITE; from tests.made_up_evidence import with_links;"
-        "from verify.registry import load; from verify.report import Report; from verify.site.graph import picture;"
-        "from verify.verdicts import judge_all; claims = with_links(load(), ON_THE_SITE);"
+        "from verify.vocabulary import load; from verify.report import Report; from verify.site.graph import picture;"
+        "from verify.evidence.verdicts import judge_all; claims = with_links(load(), ON_THE_SITE);"
         "drawn = picture(Report(claims, [], judge_all(claims, []), []), claims, True);"
         "print([(node.name, node.x, node.y) for node in drawn.nodes], drawn.lines)"
     )

@@ -171,7 +171,7 @@ def test_a_snippet_is_copied(browser: Browser, site: Path) -> None:
     page.evaluate("navigator.clipboard.writeText = async text => { window.copied = text }")
     page.locator(".counterexample button.copy").first.click()
     page.wait_for_function("window.copied !== undefined")
-    assert page.evaluate("window.copied").startswith("from verify.replay import at_inputs\nat_inputs(")
+    assert page.evaluate("window.copied").startswith("from verify import at_inputs\nat_inputs(")
     page.context.close()
 
 
