@@ -18,6 +18,7 @@ test: $(VENV)/ready lint
 lint: $(VENV)/ready
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	$(BIN)/lint-imports
 	$(BIN)/mypy
 
 benchmark: $(VENV)/ready

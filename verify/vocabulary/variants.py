@@ -151,9 +151,8 @@ def with_replacements(function: Function, change: str) -> Function:
     for (old, _), count in zip(pairs, replacer.counts, strict=True):
         if not count:
             raise RegistryError(f"{function.__qualname__}: {ast.unparse(old)!r} does not occur in it")
-    local = {argument.arg for argument in (*tree.args.args, *tree.args.kwonlyargs)} | _names(tree, ast.Store)
-    wanted = {name for _, new in pairs for name in _names(new, ast.Load) - _names(new, ast.Store)}
-    known = local | set(function.__globals__) | set(vars(builtins))
+    wanted = {name for _, new in pairs for name in _names(new, ast.Load) - _bound(new)}
+    known = _bound(tree) | set(function.__globals__) | set(vars(builtins))
     tree.args.kwonlyargs += [ast.arg(name) for name in sorted(wanted - known)]
     tree.args.kw_defaults += [None for _ in wanted - known]
     module = ast.fix_missing_locations(ast.Module([tree], []))
@@ -166,6 +165,11 @@ def with_replacements(function: Function, change: str) -> Function:
 
 def _names(node: ast.AST, context: type[ast.expr_context]) -> set[str]:
     return {item.id for item in ast.walk(node) if isinstance(item, ast.Name) and isinstance(item.ctx, context)}
+
+
+def _bound(node: ast.AST) -> set[str]:
+    """Names that assignments, comprehensions, and parameters of the function or of lambdas in it bind."""
+    return _names(node, ast.Store) | {item.arg for item in ast.walk(node) if isinstance(item, ast.arg)}
 
 
 def _parsed(function: Function, part: str) -> tuple[ast.expr, ast.expr]:
