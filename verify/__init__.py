@@ -4,8 +4,14 @@ For those who bring an implementation of their own: `check`, `subjects` and `par
 For those who read a report: `replay` and `at_inputs` evaluate both sides of a claim again.
 """
 
-from verify.evidence.replay import at_inputs, replay
-from verify.gate import SubjectFailure, SubjectReport, check, parametrize_with_theorems, subjects
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from verify.evidence.replay import at_inputs, replay
+    from verify.gate import SubjectFailure, SubjectReport, check, parametrize_with_theorems, subjects
 
 __all__ = [
     "SubjectFailure",
@@ -16,3 +22,11 @@ __all__ = [
     "replay",
     "subjects",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """What this package offers, imported when it is first asked for: those who want one module need not load them all."""
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    home = "verify.evidence.replay" if name in ("at_inputs", "replay") else "verify.gate"
+    return getattr(importlib.import_module(home), name)
