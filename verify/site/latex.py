@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pylatexenc.latexencode import UnicodeToLatexEncoder
 
-from verify.report.errata import remarks_of, Erratum
+from verify.report.errata import Erratum, remarks_of
 from verify.vocabulary.claims import Paper
 
 _ENCODER = UnicodeToLatexEncoder(unknown_char_policy="replace", unknown_char_warning=False)
