@@ -127,7 +127,7 @@ def _show(options: argparse.Namespace) -> int:
     severity = f" ({verdict.severity})" if verdict.severity else ""
     print(f"\nverdict: {verdict.status}{severity}; expected {claim.expects}; grade {verdict.grade}; {quality(verdict)}")
     print(f"why:     {verdict.why}")
-    remarks = {"reading": claim.reading, "doubt": claim.doubt, "note": claim.note}
+    remarks = {"reading": claim.reading, "doubt": claim.doubt, "missing": claim.missing, "note": claim.note}
     for name, remark in remarks.items():
         if remark:
             print(textwrap.fill(f"{name + ':':8s} {remark}", 110, subsequent_indent=" " * 9))

@@ -98,7 +98,7 @@ def judge_alone(claim: Claim, records: list[Record]) -> Verdict:
     if claim.observed is not None:
         return verdict("empirical", f"observed: {claim.observed}", grade)
     if claim.reading is not None:
-        return verdict("reading", f"under the reading: {claim.reading}", grade)
+        return verdict("reading", f"under a reading: {claim.reading}", grade)
     return verdict("holds", "upheld by every check", grade)
 
 
@@ -133,7 +133,10 @@ def _in_context(claims: Mapping[str, Claim], alone: Mapping[str, Verdict], claim
             values["why"] = f"{own.why}; evident misprints on the way: {', '.join(slips)}"
         if refuted:
             kind = "presupposes" if refuted[0] in claim.presumes else "its printed proof uses"
-            values.update(status="gap", why=f"the statement stands, but {kind} what is refuted: {', '.join(refuted)}")
+            why = f"the statement stands, but {kind} what is refuted: {', '.join(refuted)}"
+            if claim.missing:
+                why = f"true if {claim.missing}, which is nowhere assumed; without it refuted: {', '.join(refuted)}"
+            values.update(status="gap", why=why)
         unknown = [other for other in (*claim.presumes, *claim.proof) if alone[other].status == "open"]
         if unknown and not refuted:
             values.update(status="open", why=f"undecided: {', '.join(unknown)}")

@@ -109,11 +109,15 @@ def erratum_markdown(item: Erratum, level: int = 3) -> list[str]:
         lines += ["```python", witness.snippet, *values, "```", ""]
     for correction, verdict in item.corrections:
         lines += [f"Correction `{correction.id}` ({verdict.status}):", "", f"$${correction.statement}$$", ""]
-    if claim.note:
-        lines += [claim.note, ""]
-    if claim.doubt:
-        lines += [f"Doubt about the text: {claim.doubt}", ""]
+    for name, remark in remarks_of(claim):
+        lines += [f"{name}: {remark}", ""]
     return lines
+
+
+def remarks_of(claim: Claim) -> list[tuple[str, str]]:
+    """What is said about a claim beside its statement, by the heading it stands under."""
+    remarks = {"Missing hypothesis": claim.missing, "Note": claim.note, "Doubt about the text": claim.doubt}
+    return [(name, str(remark)) for name, remark in remarks.items() if remark]
 
 
 def errata_markdown(paper: Paper, items: list[Erratum], shortfalls: list[str]) -> str:

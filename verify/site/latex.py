@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pylatexenc.latexencode import UnicodeToLatexEncoder
 
-from verify.report.errata import Erratum
+from verify.report.errata import Erratum, remarks_of
 from verify.vocabulary.claims import Paper
 
 _ENCODER = UnicodeToLatexEncoder(unknown_char_policy="replace", unknown_char_warning=False)
@@ -41,9 +41,8 @@ def _section(item: Erratum) -> list[str]:
         lines += [r"\end{lstlisting}", ""]
     for correction, verdict in item.corrections:
         lines += [rf"Correction ({encoded(verdict.status)}):", rf"\printed{{{correction.statement}}}", ""]
-    for name, remark in (("Note", claim.note), ("Doubt about the text", claim.doubt)):
-        if remark:
-            lines += [f"{name}: {encoded(remark)}", ""]
+    for name, remark in remarks_of(claim):
+        lines += [f"{name}: {encoded(remark)}", ""]
     return lines
 
 

@@ -1,6 +1,7 @@
 """The vocabulary: what is claimed, as data.  It imports nothing else of the engine.
 
 claims     papers, settings, claims, assumptions, mutants, counterexamples
+judgements words that need a reading, glyphs in doubt
 relations  what kind of statement a claim makes: equal, at most, tends to, ...
 shapes     annotations of arguments, and the checks that they imply
 variants   a mutant from a replaced expression or a changed argument
@@ -11,6 +12,7 @@ errors     one type per cause
 
 from verify.vocabulary.claims import VERDICTS, Assumption, Claim, Counterexample, Mutant, Paper, Scale, Setting
 from verify.vocabulary.errors import ArithmeticUnsupported, InputError, NotFiniteError, RegistryError
+from verify.vocabulary.judgements import Doubt, Reading
 from verify.vocabulary.registry import Registry, claims_in, load, modules_of
 from verify.vocabulary.relations import (
     AtMost,
@@ -34,6 +36,7 @@ __all__ = [
     "AtMost",
     "Claim",
     "Counterexample",
+    "Doubt",
     "Equal",
     "FollowsLaw",
     "HasStructure",
@@ -44,6 +47,7 @@ __all__ = [
     "Paper",
     "PowerRate",
     "QuadraticRate",
+    "Reading",
     "Real",
     "Registry",
     "RegistryError",

@@ -24,6 +24,7 @@ from dataclasses import dataclass, field, fields, replace
 from typing import Any, TypeVar
 
 from verify.vocabulary.errors import RegistryError
+from verify.vocabulary.judgements import Doubt, Reading
 from verify.vocabulary.relations import Relation
 from verify.vocabulary.shapes import Spec, checked, parameter_names, parameter_specs, trusted_arguments
 from verify.vocabulary.variants import Variant
@@ -155,13 +156,15 @@ class Claim:
     severity: for refuted claims, "slip" (an evident misprint) or "error" (the statement is false).
     uses, proof, presumes: ids of claims it rests on, of the steps of its printed proof, of what it silently presupposes.
     correction, corrects: ids linking a refuted or gapped claim with the statement that does hold.
-    reading: the stated reading under which the claim is judged, if it needs one.
+    reading: the meaning given to printed words that have none, if the claim needs it.
     observed: for empirical claims, the set-up in which the observation was made (sizes, seeds, what is not stated).
     domains: names of generator domains to draw from (default: all that apply); `without_domains` names those that
         cannot satisfy the assumptions, each with the reason.
     exact: whether the claim can be decided in exact arithmetic (with free exponentials).
     batched: whether the functions can be vmapped over many seeds at once.
-    doubt: what is uncertain about the extracted text, and the reading taken.
+    doubt: glyphs that the extracted text may have damaged, and the form taken.
+    missing: for a gap, the hypothesis that is nowhere in force and that the claim presupposes; `presumes` names the
+        refuted claim without it.
     """
 
     setting: Setting | Paper
@@ -179,14 +182,15 @@ class Claim:
     presumes: Sequence[str] = ()
     correction: str | None = None
     corrects: str | None = None
-    reading: str | None = None
+    reading: Reading | str | None = None
     observed: str | None = None
     domains: Sequence[str] | None = None
     without_domains: Mapping[str, str] = field(default_factory=dict)
     exact: bool | None = None
     batched: bool = True
     of_project: bool = False
-    doubt: str | None = None
+    doubt: Doubt | str | None = None
+    missing: str | None = None
     note: str | None = None
 
     def __post_init__(self) -> None:
@@ -198,6 +202,10 @@ class Claim:
             raise RegistryError(f"{self.id}: expects is {self.expects!r}, not one of {VERDICTS}")
         if (self.expects == "refuted") != (self.severity is not None):
             raise RegistryError(f"{self.id}: severity is given exactly for claims expected to be refuted")
+        if self.missing is not None and (self.expects != "gap" or not self.presumes or not self.missing.strip()):
+            raise RegistryError(
+                f"{self.id}: a missing hypothesis belongs to a gap that presumes a refuted claim without it"
+            )
         if not self.id.startswith(self.paper.key + "."):
             raise RegistryError(f"{self.id}: the id of a claim begins with its paper's key, {self.paper.key!r}")
         self.module = sys._getframe(2).f_globals.get("__name__", "")  # the module that declares the claim

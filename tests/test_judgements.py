@@ -1,0 +1,66 @@
+"""Readings and doubts quote the paper; gaps name what is missing."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from pathlib import Path
+
+import pytest
+
+from theorems.osa import OSA
+from verify.vocabulary import Claim, Doubt, Equal, Reading, RegistryError, load
+
+REGISTRY = load()
+PAPERS = Path(__file__).resolve().parents[2] / "shared" / "papers"
+
+
+def squeezed(text: str) -> str:
+    """Text without white space, hyphens of line breaks, and ligatures, to compare quotations with an extraction."""
+    return re.sub(r"-\n|\s+", "", unicodedata.normalize("NFKC", text))
+
+
+@pytest.mark.skipif(not PAPERS.is_dir(), reason="the papers' texts are not beside this checkout")
+@pytest.mark.parametrize("claim", [c for c in REGISTRY.values() if c.reading or c.doubt], ids=lambda claim: claim.id)
+def test_readings_and_doubts_quote_the_text(claim: Claim) -> None:
+    (path,) = PAPERS.glob(f"{claim.paper.key}-*.txt")
+    text = squeezed(path.read_text(encoding="utf-8")) + squeezed(claim.statement)
+    for judgement in (claim.reading, claim.doubt):
+        if judgement is not None:
+            assert [passage for passage in judgement.passages if squeezed(passage) not in text] == []
+
+
+@pytest.mark.parametrize(
+    "declare",
+    [
+        lambda: Reading("", "a meaning"),
+        lambda: Reading("close to", "  "),
+        lambda: Reading((), "a meaning"),
+        lambda: Doubt(("x", ""), "a reason"),
+    ],
+)
+def test_empty_judgements_are_refused(declare: object) -> None:
+    with pytest.raises(RegistryError, match="none of them empty"):
+        declare()  # type: ignore[operator]
+
+
+def test_a_reading_prints_its_words() -> None:
+    assert (
+        str(Reading(("close to", "small"), "within 1 %"))
+        == "\u201cclose to\u201d, \u201csmall\u201d is read as: within 1 %"
+    )
+
+
+def test_judgements_are_objects() -> None:
+    with pytest.raises(RegistryError, match="Reading"):
+        Claim(OSA, "osa.toy", "", "", Equal(), reading="some words")  # type: ignore[arg-type]
+    with pytest.raises(RegistryError, match="Doubt"):
+        Claim(OSA, "osa.toy", "", "", Equal(), doubt="some glyphs")  # type: ignore[arg-type]
+
+
+def test_a_missing_hypothesis_belongs_to_a_gap_that_presumes_its_refutation() -> None:
+    with pytest.raises(RegistryError, match="missing hypothesis"):
+        Claim(OSA, "osa.toy", "", "", Equal(), missing="alpha >= 0")
+    with pytest.raises(RegistryError, match="missing hypothesis"):
+        Claim(OSA, "osa.toy", "", "", Equal(), expects="gap", missing="alpha >= 0")
+    Claim(OSA, "osa.toy", "", "", Equal(), expects="gap", missing="alpha >= 0", presumes=["osa.other"])

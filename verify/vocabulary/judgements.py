@@ -1,0 +1,71 @@
+"""What a verdict may lean on: words that have no definite meaning, and glyphs that the extracted text leaves in doubt.
+
+Both quote the text, so that a reader sees what is interpreted and what is not.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from verify.vocabulary.errors import RegistryError
+
+
+@dataclass(frozen=True)
+class Reading:
+    """A meaning given to printed words that have none of their own: "close to", O(.) in several variables, "dominates".
+
+    A reading never adds a hypothesis, never changes a symbol, an index or a factor, and never drops a definition.
+
+    Parameters
+    ----------
+    words: the words as printed, or several passages.
+    meaning: what they are taken to say.
+    """
+
+    words: str | tuple[str, ...]
+    meaning: str
+
+    def __post_init__(self) -> None:
+        _require_text("a reading", words=self.words, meaning=self.meaning)
+
+    @property
+    def passages(self) -> tuple[str, ...]:
+        return (self.words,) if isinstance(self.words, str) else self.words
+
+    def __str__(self) -> str:
+        return f"{_quoted(self.passages)} is read as: {self.meaning}"
+
+
+@dataclass(frozen=True)
+class Doubt:
+    """Glyphs that the extracted text may have damaged, and the form under which the paper agrees with itself.
+
+    Parameters
+    ----------
+    glyphs: the passage as the extraction has it, or several.
+    reason: what is uncertain, and what speaks for the form taken.
+    """
+
+    glyphs: str | tuple[str, ...]
+    reason: str
+
+    def __post_init__(self) -> None:
+        _require_text("a doubt", glyphs=self.glyphs, reason=self.reason)
+
+    @property
+    def passages(self) -> tuple[str, ...]:
+        return (self.glyphs,) if isinstance(self.glyphs, str) else self.glyphs
+
+    def __str__(self) -> str:
+        return f"{_quoted(self.passages)}: {self.reason}"
+
+
+def _quoted(passages: tuple[str, ...]) -> str:
+    return ", ".join(f"\u201c{passage}\u201d" for passage in passages)
+
+
+def _require_text(what: str, **values: str | tuple[str, ...]) -> None:
+    for name, value in values.items():
+        texts = (value,) if isinstance(value, str) else value
+        if not texts or any(not isinstance(text, str) or not text.strip() for text in texts):
+            raise RegistryError(f"{what}: {name} is text, or several texts, none of them empty; got {value!r}")
