@@ -5,6 +5,7 @@ A matrix is one of
 * a ``torch.Tensor`` (*float*), on any device;
 * a numpy object array whose entries are ``flint.fmpq`` or integers (*exact*), ``flint.arb`` (*ball*),
   sympy expressions (*symbolic*), or `Jet` over any of those;
+* an `Indexed` of the package `symbols`: a matrix whose sizes are symbols;
 * a `Constant`: an integer matrix such as an identity, which takes on the arithmetic of whatever it meets.
 
 Formulas never name an arithmetic.  Scalars that are not integers are written `rational(2, 3)` and `sqrt(5)`, so
@@ -14,6 +15,7 @@ kinds         which arithmetic operands are in        adaptable     operands tha
 constants     constant matrices and exact scalars     conversions   the same numbers in every arithmetic
 balls         precision, midpoints, radii             jets          Taylor numbers over any scalar
 exponentials  exp as a free function of rationals     functions     exp, log, sqrt, relu, ... of every entry
+formal        operands with a form of every primitive symbols       matrices of symbolic sizes
 
 A new arithmetic is one more `Kind` with its scalar functions; nothing else in the engine enumerates them.
 """
@@ -22,6 +24,7 @@ from verify.arithmetics.balls import DEFAULT_BITS, largest_radius, midpoint, mid
 from verify.arithmetics.constants import Constant, Surd, rational
 from verify.arithmetics.conversions import exact_scalar, simplified, to_balls, to_rationals, to_symbols, to_tensor
 from verify.arithmetics.exponentials import exponentials_are_free, free_exponentials, free_rational
+from verify.arithmetics.formal import Formal, form_of, primitive, register_forms
 from verify.arithmetics.functions import absolute, exp, log, maximum, relu, sign_of, sqrt, step, total
 from verify.arithmetics.jets import Jet
 from verify.arithmetics.kinds import Kind, has_jets, is_symbolic, kind_of, scalar_kind
@@ -30,6 +33,7 @@ from verify.vocabulary.shapes import is_tensor
 __all__ = [
     "DEFAULT_BITS",
     "Constant",
+    "Formal",
     "Jet",
     "Kind",
     "Surd",
@@ -37,6 +41,7 @@ __all__ = [
     "exact_scalar",
     "exp",
     "exponentials_are_free",
+    "form_of",
     "free_exponentials",
     "free_rational",
     "has_jets",
@@ -49,8 +54,10 @@ __all__ = [
     "midpoint",
     "midpoints",
     "precision",
+    "primitive",
     "radius",
     "rational",
+    "register_forms",
     "relu",
     "scalar_kind",
     "sign_of",

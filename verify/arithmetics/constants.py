@@ -12,6 +12,7 @@ import numpy as np
 
 from verify.arithmetics.adaptable import Adaptable, settled
 from verify.arithmetics.balls import midpoints
+from verify.arithmetics.formal import Formal, primitive
 from verify.arithmetics.kinds import Kind, kind_of
 from verify.vocabulary.errors import ArithmeticUnsupported, InputError
 from verify.vocabulary.shapes import is_tensor
@@ -48,6 +49,8 @@ class Constant(Adaptable):
 
     def adapt(self, other: Any) -> Any:
         """This matrix in the arithmetic of `other`."""
+        if isinstance(other, Formal):
+            return other.adapted(self)
         if is_tensor(other):
             torch = sys.modules["torch"]
             return torch.tensor(midpoints(self.array), dtype=other.dtype, device=other.device)
@@ -104,6 +107,8 @@ class Surd(Adaptable):
 
     def adapt(self, other: Any) -> Any:
         """This scalar in the arithmetic of `other`."""
+        if isinstance(other, Formal):
+            return other.adapted(self)
         if is_tensor(other):
             return float(self.coefficient) * math.sqrt(self.radicand)
         if isinstance(other, Constant):
@@ -187,6 +192,7 @@ class Surd(Adaptable):
         return f"{self.coefficient}" if self.radicand == 1 else f"{self.coefficient}*sqrt({self.radicand})"
 
 
+@primitive
 def rational(numerator: int, denominator: int = 1) -> Surd:
     """The exact scalar numerator / denominator, to be combined with matrices of any arithmetic."""
     if not isinstance(numerator, int):

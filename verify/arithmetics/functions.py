@@ -12,22 +12,26 @@ from verify.arithmetics.adaptable import elementwise, settled
 from verify.arithmetics.constants import Constant, Surd
 from verify.arithmetics.conversions import exact_scalar
 from verify.arithmetics.exponentials import exponentials_are_free, free_rational
+from verify.arithmetics.formal import primitive
 from verify.arithmetics.jets import Jet
 from verify.arithmetics.kinds import Kind, has_jets, is_symbolic, kind_of, scalar_kind
 from verify.vocabulary.errors import ArithmeticUnsupported
 from verify.vocabulary.shapes import is_tensor
 
 
+@primitive
 def exp(x: Any) -> Any:
     """Entrywise exponential, any shape."""
     return x.exp() if is_tensor(x) else elementwise(_exp_scalar, _promoted(x))
 
 
+@primitive
 def log(x: Any) -> Any:
     """Entrywise natural logarithm of floats or balls, any shape."""
     return x.log() if is_tensor(x) else elementwise(_log_scalar, x)
 
 
+@primitive
 def sqrt(x: Any) -> Any:
     """Entrywise square root, any shape; of a Python integer, the exact scalar that adapts to its partner."""
     if isinstance(x, int):
@@ -35,16 +39,19 @@ def sqrt(x: Any) -> Any:
     return x.sqrt() if is_tensor(x) else elementwise(_sqrt_scalar, _promoted(x))
 
 
+@primitive
 def relu(x: Any) -> Any:
     """Entrywise max(x, 0), with derivative 0 at 0, any shape."""
     return x.relu() if is_tensor(x) else elementwise(_relu_scalar, x)
 
 
+@primitive
 def step(x: Any) -> Any:
     """Entrywise derivative of relu, with the value 0 at 0, any shape."""
     return (x > 0).to(x.dtype) if is_tensor(x) else elementwise(_step_scalar, x)
 
 
+@primitive
 def absolute(x: Any) -> Any:
     """Entrywise absolute value, any shape."""
     return x.abs() if is_tensor(x) else elementwise(_abs_scalar, x)
@@ -55,6 +62,7 @@ def total(x: Any) -> Any:
     return x.sum() if not isinstance(x, Constant) else int(x.array.sum())
 
 
+@primitive
 def maximum(x: Any) -> Any:
     """The largest entry, a scalar; in balls an enclosure of it."""
     if is_tensor(x):

@@ -6,6 +6,7 @@ that does not exist in an arithmetic raises `verify.vocabulary.ArithmeticUnsuppo
 
 from verify.arithmetics import absolute, exp, log, maximum, rational, relu, sqrt, step, total
 from verify.matrix.functions import expm, normalize_rows, row_norms, row_sums, softmax
+from verify.matrix.indexing import each, indexed, summed
 from verify.matrix.layout import (
     COLUMN,
     ROW,
@@ -61,12 +62,14 @@ __all__ = [
     "determinant",
     "diag",
     "diag_part",
+    "each",
     "effective_condition_number",
     "exp",
     "expm",
     "eye",
     "frobenius_norm",
     "hadamard",
+    "indexed",
     "inverse",
     "khatri_rao",
     "kron",
@@ -86,6 +89,7 @@ __all__ = [
     "sqrt",
     "stack_rows",
     "step",
+    "summed",
     "symmetric_eigenvalues",
     "total",
     "trace",

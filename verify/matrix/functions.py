@@ -16,6 +16,7 @@ from verify.arithmetics import (
     has_jets,
     is_tensor,
     kind_of,
+    primitive,
     sqrt,
 )
 from verify.arithmetics.jets import Jet, gradient_part, hessian_part, value_part
@@ -38,6 +39,7 @@ def normalize_rows(A: Any) -> Any:
     return A / row_norms(A)
 
 
+@primitive
 def softmax(T: Any) -> Any:
     """Row softmax, shape (m, n): entry (i, j) is exp(T_ij) / sum_k exp(T_ik)."""
     require_matrix("T", T)
@@ -49,6 +51,7 @@ def softmax(T: Any) -> Any:
     return weights / row_sums(weights)
 
 
+@primitive
 def expm(A: Any) -> Any:
     """The matrix exponential, shape (n, n).
 

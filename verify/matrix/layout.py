@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from verify.arithmetics import Constant, is_tensor
+from verify.arithmetics import Constant, is_tensor, primitive
 from verify.vocabulary.errors import InputError
 
 
@@ -47,21 +47,25 @@ def require_square(argument: str, value: Any) -> None:
         raise InputError(argument, "a square matrix", f"shape {tuple(value.shape)}")
 
 
+@primitive
 def eye(n: int) -> Constant:
     """The identity matrix, shape (n, n)."""
     return Constant(np.eye(_size("n", n), dtype=int).astype(object))
 
 
+@primitive
 def zeros(m: int, n: int) -> Constant:
     """The zero matrix, shape (m, n)."""
     return Constant(np.zeros((_size("m", m), _size("n", n)), dtype=int).astype(object))
 
 
+@primitive
 def ones(m: int, n: int) -> Constant:
     """The matrix of ones, shape (m, n)."""
     return Constant(np.ones((_size("m", m), _size("n", n)), dtype=int).astype(object))
 
 
+@primitive
 def basis_vector(n: int, i: int) -> Constant:
     """The unit vector e_i as a column, shape (n, 1), with i counted from 0."""
     if _size("i", i) >= n:
@@ -91,6 +95,7 @@ def vec_c(A: Any) -> Any:
     return vec_r(transpose(A))
 
 
+@primitive
 def unvec_r(v: Any, m: int, n: int) -> Any:
     """The matrix of shape (m, n) whose row-stacking vectorisation is v, shape (m n, 1)."""
     if tuple(v.shape) != (_size("m", m) * _size("n", n), 1):
@@ -98,6 +103,7 @@ def unvec_r(v: Any, m: int, n: int) -> Any:
     return v.reshape(m, n)
 
 
+@primitive
 def commutation_matrix(n: int, m: int) -> Constant:
     """K_{n,m} of shape (m n, m n): K_{n,m} vec_r(A) = vec_r(A^T) for A of shape (m, n) (Hessian paper, Appendix B.1).
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from verify.arithmetics import Constant, Surd, is_tensor
+from verify.arithmetics import Constant, Surd, is_tensor, primitive
 from verify.matrix.layout import ones, require_matrix, require_square
 from verify.vocabulary.errors import InputError
 
@@ -19,6 +19,7 @@ def aligned(*operands: Any) -> list[Any]:
     return [x.adapt(leader) if leader is not None and isinstance(x, (Constant, Surd)) else x for x in operands]
 
 
+@primitive
 def kron(A: Any, B: Any, *more: Any) -> Any:
     """Kronecker product A (x) B (x) ..., shape (m p, n q) for A (m, n) and B (p, q) (Hessian paper, Definition A.1)."""
     require_matrix("A", A)
@@ -32,6 +33,7 @@ def kron(A: Any, B: Any, *more: Any) -> Any:
     return kron(product, *more) if more else product
 
 
+@primitive
 def kron_matmul(factors: Sequence[Any], M: Any) -> Any:
     """(A_1 (x) ... (x) A_r) M, shape (m_1 ... m_r, c), for factors (m_i, n_i) and M (n_1 ... n_r, c).
 
@@ -61,8 +63,10 @@ def hadamard(A: Any, B: Any) -> Any:
     return A * B
 
 
+@primitive
 def concatenate(blocks: Sequence[Any], axis: int) -> Any:
-    """Blocks joined along `axis` (0: on top of each other, 1: side by side)."""
+    """Blocks joined along `axis` (0: on top of each other, 1: side by side); a list among them gives its members."""
+    blocks = [part for block in blocks for part in (block if isinstance(block, list) else [block])]
     if not blocks:
         raise InputError("blocks", "at least one matrix", "none")
     for block in blocks:
@@ -79,11 +83,13 @@ def concatenate(blocks: Sequence[Any], axis: int) -> Any:
     return np.concatenate(arrays, axis=axis)
 
 
+@primitive
 def stack_rows(rows: Sequence[Any]) -> Any:
     """One-dimensional rows, each of shape (n,), as a matrix of shape (m, n)."""
     return concatenate([row.reshape(1, -1) for row in rows], axis=0)
 
 
+@primitive
 def khatri_rao(A_blocks: Sequence[Any], B_blocks: Sequence[Any]) -> Any:
     """Block-wise Khatri-Rao product of two block columns: block i is A_i (x) B_i (Hessian paper, Definition A.2).
 
@@ -95,6 +101,7 @@ def khatri_rao(A_blocks: Sequence[Any], B_blocks: Sequence[Any]) -> Any:
     return concatenate([kron(A, B) for A, B in zip(A_blocks, B_blocks, strict=True)], axis=0)
 
 
+@primitive
 def block_diag(blocks: Sequence[Any]) -> Any:
     """The block-diagonal matrix of the given matrices, shape (sum m_i, sum n_i)."""
     arrays = aligned(*blocks)
@@ -109,6 +116,7 @@ def block_diag(blocks: Sequence[Any]) -> Any:
     return concatenate(rows, axis=0)
 
 
+@primitive
 def diag(v: Any) -> Any:
     """The diagonal matrix of a vector of shape (n,), (n, 1) or (1, n); shape (n, n)."""
     if sum(size != 1 for size in v.shape) > 1:
@@ -119,6 +127,7 @@ def diag(v: Any) -> Any:
     return identity * entries.reshape(1, n)
 
 
+@primitive
 def diag_part(A: Any) -> Any:
     """The diagonal of a square matrix (n, n), shape (n,)."""
     require_square("A", A)

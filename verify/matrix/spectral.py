@@ -13,7 +13,7 @@ import flint
 import mpmath
 import numpy as np
 
-from verify.arithmetics import Constant, Kind, exact_scalar, has_jets, is_tensor, kind_of, sqrt
+from verify.arithmetics import Constant, Kind, exact_scalar, has_jets, is_tensor, kind_of, primitive, sqrt
 from verify.matrix.layout import require_matrix, require_square
 from verify.matrix.products import concatenate
 from verify.vocabulary.errors import ArithmeticUnsupported, InputError
@@ -41,6 +41,7 @@ def _ball(entry: Any) -> flint.arb:
     return entry if isinstance(entry, flint.arb) else flint.arb(exact_scalar(entry))
 
 
+@primitive
 def symmetric_eigenvalues(B: Any) -> Any:
     """Eigenvalues of a symmetric matrix (n, n) in ascending order, shape (n,); rationals and balls give enclosures."""
     require_square("B", B)
@@ -95,6 +96,7 @@ def _merged(discs: list[flint.arb]) -> list[flint.arb]:
     return result
 
 
+@primitive
 def singular_values(A: Any) -> Any:
     """The min(m, n) singular values of A (m, n) in descending order; rationals and balls give enclosures."""
     require_matrix("A", A)
@@ -144,6 +146,7 @@ def effective_condition_number(A: Any, rank: int) -> Any:
     return values[0] / values[rank - 1]
 
 
+@primitive
 def inverse(A: Any) -> Any:
     """A^-1 for a nonsingular A (n, n)."""
     require_square("A", A)
@@ -169,6 +172,7 @@ def inverse(A: Any) -> Any:
     return np.array(rows, dtype=object).reshape(n, n)
 
 
+@primitive
 def determinant(A: Any) -> Any:
     """The determinant of A (n, n), a scalar: expanded along the first row up to n = 5, without division; by elimination beyond."""
     require_square("A", A)

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from verify.arithmetics import Constant, is_tensor
+from verify.arithmetics import Constant, form_of, is_tensor
 from verify.arithmetics.jets import constants, gradient_part, hessian_part, variables
 from verify.matrix.layout import ROW, Layout, moved_to_layout
 from verify.vocabulary.errors import InputError
@@ -63,6 +63,9 @@ def jacobian(f: Callable[..., Any], wrt: str, layout: Layout = ROW, by: str = "t
 
     def differentiated(*args: Any, **kwargs: Any) -> Any:
         arguments = _bind(f, args, kwargs, [wrt])
+        form = form_of("jacobian", *arguments.values())
+        if form is not None:
+            return form(f, arguments, wrt, layout)
         point = arguments[wrt]
         if by == "jets" and is_tensor(point):
             return _as_tensor(jacobian(f, wrt, layout)(**_as_jets(arguments, [wrt], 1)), point)
@@ -106,6 +109,9 @@ def hessian(
 
     def differentiated(*args: Any, **kwargs: Any) -> Any:
         arguments = _bind(f, args, kwargs, [first, second])
+        form = form_of("hessian", *arguments.values())
+        if form is not None:
+            return form(f, arguments, wrt, layout)
         a, b = arguments[first], arguments[second]
         if by == "jets" and is_tensor(a):
             return _as_tensor(hessian(f, wrt, layout)(**_as_jets(arguments, wrt, 2)), a)

@@ -100,6 +100,11 @@ def _is_constant(value: Any) -> bool:
     return hasattr(value, "adapt") and hasattr(value, "shape")
 
 
+def _is_formal(value: Any) -> bool:
+    """Whether `value` is a matrix without numbers, whose sizes are symbols; other operands are adapted to it."""
+    return hasattr(value, "adapted") and hasattr(value, "shape")
+
+
 #: Whether arguments come from the engine; looking at tensors inside vmap costs more than the formulas do.
 _trusted: contextvars.ContextVar[bool] = contextvars.ContextVar("trusted", default=False)
 
@@ -151,7 +156,7 @@ def require_fit(specs: Mapping[str, Shape], arguments: Mapping[str, Any]) -> Non
             continue
         value = arguments[name]
         _require_shape(name, value, spec, sizes)
-        if _is_constant(value):
+        if _is_constant(value) or _is_formal(value):
             continue
         if leader is None:
             leader = (name, value)
@@ -162,7 +167,7 @@ def require_fit(specs: Mapping[str, Shape], arguments: Mapping[str, Any]) -> Non
 
 def _require_shape(name: str, value: Any, spec: Shape, sizes: dict[str, tuple[int, str]]) -> None:
     wanted = "(" + ", ".join(spec.dims) + ")"
-    if not (is_tensor(value) or isinstance(value, np.ndarray) or _is_constant(value)):
+    if not (is_tensor(value) or isinstance(value, np.ndarray) or _is_constant(value) or _is_formal(value)):
         raise InputError(name, f"a torch tensor or numpy object array of shape {wanted}", type(value).__name__)
     if isinstance(value, np.ndarray) and value.dtype != object:
         raise InputError(

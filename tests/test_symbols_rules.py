@@ -1,0 +1,97 @@
+"""Every rewriting and differentiation rule of the symbolic sizes against floats, at random sizes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+import sympy
+import torch
+
+from tests.symbolic_cases import DERIVATIVES, EXPRESSIONS, SIZES, SLOPES, disagreement, slope_disagreement
+from verify.arithmetics import formal
+from verify.arithmetics.symbols import calculus, named, primitives, sums
+from verify.arithmetics.symbols.evaluation import Point
+from verify.arithmetics.symbols.functions import softmax_of
+from verify.arithmetics.symbols.scalars import ONE
+from verify.arithmetics.symbols.sums import contract
+from verify.matrix import COLUMN, ROW, eye, trace
+
+
+@pytest.mark.parametrize("name", sorted(EXPRESSIONS))
+@pytest.mark.parametrize("seed", range(3))
+def test_expression_equals_its_float_value(name: str, seed: int) -> None:
+    assert disagreement(EXPRESSIONS[name], seed) < 1e-9
+
+
+@pytest.mark.parametrize("layout", [ROW, COLUMN], ids=["rows", "columns"])
+@pytest.mark.parametrize("name", sorted(DERIVATIVES))
+def test_jacobian_equals_autodiff(name: str, layout: Any) -> None:
+    for seed in range(2):
+        assert slope_disagreement(DERIVATIVES[name], seed, 1, layout) < 1e-8
+
+
+@pytest.mark.parametrize("name", sorted(SLOPES))
+def test_hessian_equals_autodiff(name: str) -> None:
+    for layout in (ROW, COLUMN):
+        assert slope_disagreement(SLOPES[name], 0, 2, layout) < 1e-8
+
+
+# -- planted wrong rules are caught by these very comparisons ----------------------------------------------------------
+
+
+def caught(cases: dict[str, Callable[..., Any]], check: Callable[[Any, int], float]) -> bool:
+    return any(not check(case, seed) < 1e-8 for case in cases.values() for seed in range(3))
+
+
+def test_a_lost_factor_in_the_softmax_derivative_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    right = calculus._of_softmax
+
+    def without_mean(itself: Any, slope: Any, count: int, last: int) -> Any:
+        slots = list(range(len(slope.slots)))
+        return contract([(itself, list(range(count))), (slope, slots)], slots)
+
+    assert right is not without_mean
+    monkeypatch.setattr(calculus, "_of_softmax", without_mean)
+    assert caught(DERIVATIVES, lambda case, seed: slope_disagreement(case, seed, 1, ROW))
+
+
+def test_a_swapped_commutation_matrix_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    right = primitives.FORMS["commutation_matrix"]
+    monkeypatch.setitem(formal._forms, "commutation_matrix", lambda n, m: right(m, n))
+    assert caught(EXPRESSIONS, disagreement_or_error)
+
+
+def disagreement_or_error(case: Any, seed: int) -> float:
+    try:
+        return disagreement(case, seed)
+    except ValueError:
+        return np.inf
+
+
+def test_a_delta_summed_without_its_size_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    n = SIZES["n"]
+    assert trace(eye(n)).value.terms == {(): sums.scalar(n)}
+    monkeypatch.setattr(sums, "scalar", lambda size: ONE)
+    assert caught(EXPRESSIONS, disagreement)
+
+
+def test_a_softmax_that_sums_over_the_wrong_index_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(
+        primitives, "softmax_of", lambda inner, last: softmax_of(inner.permuted([1, 0]), last).permuted([1, 0])
+        if len(inner.slots) == 2 else softmax_of(inner, last),
+    )  # fmt: skip
+    assert caught(EXPRESSIONS, disagreement)
+
+
+def test_evaluation_needs_every_array() -> None:
+    with pytest.raises(ValueError, match="values of X"):
+        Point({SIZES["n"]: 2, SIZES["d"]: 2}, {}).values(named("X", SIZES["n"], SIZES["d"]).value)
+
+
+def test_floats_are_untouched_by_the_import() -> None:
+    A = torch.eye(2, dtype=torch.float64)
+    assert torch.equal(eye(2) @ A, A)
+    assert sympy.sqrt(4) == 2

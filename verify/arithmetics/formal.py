@@ -1,0 +1,57 @@
+"""Operands that are no arrays of numbers: they bring a form of every primitive of their own."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
+
+from verify.arithmetics.kinds import is_symbolic
+from verify.vocabulary.errors import ArithmeticUnsupported
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+class Formal:
+    """Base of operands that are no arrays of numbers: each primitive looks up the form it has for them."""
+
+    __slots__ = ()
+
+    def adapted(self, other: Any) -> Any:
+        """A constant or an exact scalar in the arithmetic of this operand."""
+        raise NotImplementedError
+
+
+_forms: dict[str, Callable[..., Any]] = {}
+
+
+def register_forms(forms: Mapping[str, Callable[..., Any]]) -> None:
+    """Give primitives, by name, the form they have for `Formal` operands and for sizes that are sympy expressions."""
+    _forms.update(forms)
+
+
+def _is_formal(value: Any) -> bool:
+    if isinstance(value, (list, tuple)):
+        return any(map(_is_formal, value))
+    return isinstance(value, Formal) or is_symbolic(value)
+
+
+def form_of(name: str, *operands: Any) -> Callable[..., Any] | None:
+    """The form that the primitive `name` has for its operands, None where they are numbers."""
+    if not _forms or not any(map(_is_formal, operands)):
+        return None
+    if name not in _forms:
+        operand = next(filter(_is_formal, operands))
+        raise ArithmeticUnsupported(f"{name} of {operand!r} has no form for all sizes")
+    return _forms[name]
+
+
+def primitive(function: F) -> F:
+    """`function`, handed over to its form for `Formal` operands when one is among the arguments."""
+
+    @functools.wraps(function)
+    def dispatched(*args: Any, **kwargs: Any) -> Any:
+        form = form_of(function.__name__, *args, *kwargs.values())
+        return (form or function)(*args, **kwargs)
+
+    return dispatched  # type: ignore[return-value]

@@ -1,0 +1,233 @@
+"""Matrices joined from blocks of symbolic sizes: a grid that is added, multiplied and compared block by block."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import sympy
+
+from verify.arithmetics.constants import Constant
+from verify.arithmetics.formal import Formal
+from verify.arithmetics.symbols.operand import Indexed, lifted, plain
+from verify.vocabulary.errors import ArithmeticUnsupported, InputError
+
+#: A matrix of more given numbers is not taken apart.
+MOST_NUMBERS = 64
+
+
+class Blocks(Formal):
+    """A grid of `Indexed` matrices; blocks of one row have equally many rows, of one column equally many columns.
+
+    A grid that is written as one column interleaves the rows of its blocks: such a column keeps its blocks, each with
+    a tag (sizes of the rows and columns of blocks, and its place among them), and takes part in sums and multiples only.
+    """
+
+    __array_ufunc__ = None
+    __hash__ = None  # type: ignore[assignment]
+
+    def __init__(self, grid: Sequence[Sequence[Indexed]], tags: Sequence[Any] = ()) -> None:
+        self.grid = [list(row) for row in grid]
+        self.tags = list(tags) or [None] * len(self.grid)
+        for row in self.grid:
+            if len(row) != len(self.grid[0]):
+                raise InputError("blocks", "equally many in each row", str([len(one) for one in self.grid]))
+            for block, above in zip(row, self.grid[0], strict=True):
+                if block.shape[0] != row[0].shape[0] or block.shape[1] != above.shape[1]:
+                    raise InputError("blocks", f"shape ({row[0].shape[0]}, {above.shape[1]})", str(block.shape))
+
+    @property
+    def shape(self) -> tuple[Any, Any]:
+        rows = sympy.Add(*(row[0].shape[0] for row in self.grid))
+        return plain(rows), plain(sympy.Add(*(block.shape[1] for block in self.grid[0])))
+
+    @property
+    def ndim(self) -> int:
+        return 2
+
+    @property
+    def T(self) -> Blocks:
+        self._require_plain("the transpose")
+        return Blocks([[row[k].T for row in self.grid] for k in range(len(self.grid[0]))])
+
+    def adapted(self, other: Any) -> Any:
+        """A constant or exact scalar in this arithmetic."""
+        return self.grid[0][0].adapted(other)
+
+    def __repr__(self) -> str:
+        return f"Blocks({[[block.shape for block in row] for row in self.grid]})"
+
+    def __iter__(self) -> Any:
+        raise ArithmeticUnsupported(f"a loop over the rows of a matrix of shape {self.shape}")
+
+    def _require_plain(self, operation: str) -> None:
+        if any(tag is not None for tag in self.tags):
+            raise ArithmeticUnsupported(f"{operation} of a column of interleaved blocks")
+
+    def each(self, function: Callable[[Indexed], Indexed]) -> Blocks:
+        """A function of every block."""
+        return Blocks([[function(block) for block in row] for row in self.grid], self.tags)
+
+    def _with(self, other: Any, operation: Callable[[Any, Any], Any]) -> Any:
+        if isinstance(other, Blocks):
+            if self.partition != other.partition or self.tags != other.tags:
+                raise InputError("blocks", f"sizes {self.partition}", str(other.partition))
+            rows = zip(self.grid, other.grid, strict=True)
+            return Blocks([[operation(a, b) for a, b in zip(one, two, strict=True)] for one, two in rows], self.tags)
+        if isinstance(other, Constant) or (isinstance(other, Indexed) and any(other.axes)):
+            raise ArithmeticUnsupported(f"an operation of blocks with a matrix of shape {other.shape}")
+        return self.each(lambda block: operation(block, other))
+
+    @property
+    def partition(self) -> tuple[list[Any], list[Any]]:
+        """The sizes of the rows of blocks and of the columns of blocks."""
+        return [row[0].shape[0] for row in self.grid], [block.shape[1] for block in self.grid[0]]
+
+    def __add__(self, other: Any) -> Any:
+        return self if isinstance(other, int) and other == 0 else self._with(other, lambda a, b: a + b)
+
+    __radd__ = __add__
+
+    def __sub__(self, other: Any) -> Any:
+        return self._with(other, lambda a, b: a - b)
+
+    def __rsub__(self, other: Any) -> Any:
+        return (-self) + other
+
+    def __neg__(self) -> Blocks:
+        return self.each(lambda block: -block)
+
+    def __mul__(self, other: Any) -> Any:
+        return self._with(other, lambda a, b: a * b)
+
+    __rmul__ = __mul__
+
+    def __truediv__(self, other: Any) -> Any:
+        return self._with(other, lambda a, b: a / b)
+
+    def __matmul__(self, other: Any) -> Any:
+        if isinstance(other, Indexed):
+            if len(self.grid[0]) > 1:
+                raise ArithmeticUnsupported(f"{self!r} times a matrix that is not split alike")
+            other = Blocks([[other]])
+        if not isinstance(other, Blocks):
+            return NotImplemented
+        self._require_plain("a product")
+        other._require_plain("a product")
+        inner = [other.grid[k][0].shape[0] for k in range(len(other.grid))]
+        if inner != self.partition[1]:
+            raise InputError("blocks", f"rows split as {self.partition[1]}", str(inner))
+        return _single(
+            Blocks(
+                [
+                    [_total([row[k] @ other.grid[k][j] for k in range(len(row))]) for j in range(len(other.grid[0]))]
+                    for row in self.grid
+                ]
+            )
+        )
+
+    def __rmatmul__(self, other: Any) -> Any:
+        if isinstance(other, Indexed):
+            if len(self.grid) > 1:
+                raise ArithmeticUnsupported(f"a matrix that is not split alike times {self!r}")
+            return Blocks([[other]]) @ self
+        return NotImplemented
+
+    def __getitem__(self, key: Any) -> Any:
+        self._require_plain("a part")
+        keys = list(key) if isinstance(key, tuple) else [key]
+        keys += [slice(None)] * (2 - len(keys))
+        rows, columns = (_range(item, sizes) for item, sizes in zip(keys, self.partition, strict=True))
+        return _single(Blocks([row[columns] for row in self.grid[rows]]))
+
+    def reshape(self, *dims: Any) -> Any:
+        """As one column, where the blocks are on top of each other."""
+        if tuple(dims) == (-1, 1):
+            if len(self.grid[0]) == 1:
+                return Blocks([[block.reshape(-1, 1)] for (block,) in self.grid], self.tags)
+            place = (tuple(self.partition[0]), tuple(self.partition[1]))
+            tags = [(place, i, j) for i in range(len(self.grid)) for j in range(len(self.grid[0]))]
+            if all(row[0].shape[0] == 1 for row in self.grid):
+                tags = []
+            return Blocks([[block.reshape(-1, 1)] for row in self.grid for block in row], tags)
+        if tuple(dims) == (1, -1):
+            return self.reshape(-1, 1).T
+        raise ArithmeticUnsupported(f"reshape to {dims} of {self!r}")
+
+    def sum(self, axis: int | None = None) -> Any:
+        """The sum over one axis, or over all entries."""
+        if axis == 0:
+            return self.T.sum(1).T
+        if axis is None:
+            return _total([block.sum() for row in self.grid for block in row])
+        if axis == 1:
+            sums = [_total([block.sum(1) for block in row]).reshape(-1, 1) for row in self.grid]
+            return Blocks([[block] for block in sums])
+        raise ArithmeticUnsupported(f"sums over axis {axis} of {self!r}")
+
+
+def _range(item: Any, sizes: Sequence[Any]) -> slice:
+    """The blocks that a slice whose ends lie between blocks selects."""
+    ends = [sympy.Add(*sizes[:k]) for k in range(len(sizes) + 1)]
+    if isinstance(item, slice) and item.step is None:
+        start = 0 if item.start is None else sympy.sympify(item.start)
+        stop = ends[-1] if item.stop is None else sympy.sympify(item.stop)
+        if start in ends and stop in ends:
+            return slice(ends.index(start), ends.index(stop))
+    raise ArithmeticUnsupported(f"the part {item} of blocks of sizes {list(sizes)}")
+
+
+def _total(parts: Sequence[Any]) -> Any:
+    total = parts[0]
+    for part in parts[1:]:
+        total = total + part
+    return total
+
+
+def _single(blocks: Blocks) -> Any:
+    """The matrix itself where there is only one block."""
+    return blocks.grid[0][0] if len(blocks.grid) == len(blocks.grid[0]) == 1 else blocks
+
+
+def joined(blocks: Sequence[Any], axis: int) -> Any:
+    """Blocks on top of each other (0) or side by side (1)."""
+    parts: list[Blocks] = []
+    for block in blocks:
+        found: Any = block if isinstance(block, Formal) else _of_numbers(block)
+        if isinstance(found, Indexed):
+            if 0 in found.shape:
+                continue
+            if found.ndim != 2:
+                raise InputError("blocks", "matrices (two dimensions)", f"shape {found.shape}")
+            found = Blocks([[found]])
+        parts.append(found)
+    if axis == 1:
+        heights = {len(part.grid) for part in parts}
+        if len(heights) != 1:
+            raise ArithmeticUnsupported("blocks side by side that are split differently")
+        for part in parts:
+            part._require_plain("a neighbour")
+        return _single(Blocks([[block for part in parts for block in part.grid[k]] for k in range(heights.pop())]))
+    rows = [row for part in parts for row in part.grid]
+    return _single(Blocks(rows, [tag for part in parts for tag in part.tags]))
+
+
+def _of_numbers(block: Any) -> Indexed | Blocks:
+    """A small matrix of numbers and sizes as blocks of one entry."""
+    array = block.array if isinstance(block, Constant) else block
+    if isinstance(array, np.ndarray) and array.ndim == 2 and array.size <= MOST_NUMBERS:
+        return Blocks([[lifted(entry).reshape(1, 1) for entry in row] for row in array])
+    found = lifted(block)
+    return found if found.ndim == 2 else found.reshape(1, 1)
+
+
+def from_numbers(value: Any) -> Any:
+    """An array of numbers and sizes as blocks of one entry; anything else as it is."""
+    if isinstance(value, (Constant, np.ndarray)) and len(value.shape) == 2:
+        found = _of_numbers(value)
+        return _single(found) if isinstance(found, Blocks) else value
+    return value
+
+
+__all__ = ["Blocks", "from_numbers", "joined"]

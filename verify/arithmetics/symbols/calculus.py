@@ -1,0 +1,163 @@
+"""Differentiation and substitution of tensors in sums."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from fractions import Fraction
+
+from verify.arithmetics.symbols.canonical import Factor
+from verify.arithmetics.symbols.exponential import exponential_of_matrix
+from verify.arithmetics.symbols.functions import (
+    inverse_of,
+    of_entries,
+    power,
+    softmax_of,
+)
+from verify.arithmetics.symbols.heads import Head, delta
+from verify.arithmetics.symbols.scalars import ONE, rational_scalar
+from verify.arithmetics.symbols.sums import Sum, contract, note_rule, single
+from verify.vocabulary.errors import ArithmeticUnsupported
+
+
+def derivative(value: Sum, by: Head) -> Sum:
+    """d value / d by, with the slots of `by` after those of `value`."""
+    return _derivative(value, by, {})
+
+
+def _derivative(value: Sum, by: Head, known: dict[Head, Sum | None]) -> Sum:
+    slots = (*value.slots, *by.sizes)
+    found = Sum(slots, {})
+    count = len(value.slots)
+    for key, coefficient in value.terms.items():
+        for position, (made, indices) in enumerate(key):
+            if made not in known:
+                known[made] = _of_head(made, by, known)
+            slope = known[made]
+            if slope is None or not slope:
+                continue
+            rest = list(key[:position] + key[position + 1 :])
+            opened, labels = _opened(rest)
+            ends = [-1 - k for k in range(len(by.sizes))]
+            sizes = {**dict(enumerate(value.slots)), **{end: size for end, size in zip(ends, by.sizes, strict=True)}}
+            term = contract([(opened, labels), (slope, [*indices, *ends])], [*range(count), *ends], sizes)
+            found = found.plus(term, coefficient)
+    return found
+
+
+def _opened(factors: list[Factor]) -> tuple[Sum, list[int]]:
+    """A product with all its indices open, and the labels they had."""
+    sizes = {index: made.sizes[k] for made, indices in factors for k, index in enumerate(indices)}
+    labels = sorted(sizes)
+    place = {label: k for k, label in enumerate(labels)}
+    whole = contract(
+        [(single(made, range(len(made.sizes)), made.sizes), [place[i] for i in indices]) for made, indices in factors],
+        list(range(len(labels))),
+        {place[label]: size for label, size in sizes.items()},
+    )
+    return whole, labels
+
+
+def _of_head(made: Head, by: Head, known: dict[Head, Sum | None]) -> Sum | None:
+    """d head / d by over the slots of both, or None where it does not depend on it."""
+    if made is by:
+        n = len(by.sizes)
+        slots = list(range(2 * n))
+        pairs = [(single(delta(size), (0, 1), (size, size)), [k, n + k]) for k, size in enumerate(by.sizes)]
+        return contract(pairs, slots)
+    if made.inner is None or by not in made.inner.heads():
+        return None
+    if made.kind == "step":
+        return None  # where it has a derivative
+    inner = made.inner
+    slope = _derivative(inner, by, known)
+    note_rule(f"derivative of {made.kind}")
+    count, more = len(inner.slots), len(by.sizes)
+    slots = list(range(count + more))
+    own = list(range(count))
+    itself = single(made, own, made.sizes)
+    if made.kind == "exp":
+        return contract([(itself, own), (slope, slots)], slots).times(made.parameter)
+    if made.kind == "power":
+        lowered = power(inner, made.parameter - 1)
+        return contract([(lowered, own), (slope, slots)], slots).times(rational_scalar(made.parameter))
+    if made.kind == "log":
+        return contract([(power(inner, Fraction(-1)), own), (slope, slots)], slots)
+    if made.kind == "softmax":
+        return _of_softmax(itself, slope, count, made.parameter)
+    if made.kind == "inverse":
+        return _of_inverse(itself, slope, made.parameter, count, more)
+    raise ArithmeticUnsupported(f"the derivative of {made.kind} has no symbolic form")
+
+
+def _of_softmax(itself: Sum, slope: Sum, count: int, last: int) -> Sum:
+    """dA_j = A_j (dT_j - sum_l A_l dT_l) for the softmax over the `last` slots."""
+    slots = list(range(len(slope.slots)))
+    own = list(range(count))
+    elsewhere = [slot if slot < count - last else 1000 + slot for slot in own]
+    beyond = slots[count:]
+    first = contract([(itself, own), (slope, slots)], slots)
+    mean = contract([(itself, own), (itself, elsewhere), (slope, [*elsewhere, *beyond])], slots)
+    return first.plus(mean, -ONE)
+
+
+def _of_inverse(itself: Sum, slope: Sum, rows: int, count: int, more: int) -> Sum:
+    """d M^-1 = -M^-1 dM M^-1; the slots of the inverse are the columns of M, then its rows."""
+    ends = list(range(count, count + more))
+    left_row = [1000 + k for k in range(rows)]
+    right_column = [2000 + k for k in range(rows)]
+    parts = [
+        (itself, [*range(rows), *left_row]),
+        (slope, [*left_row, *right_column, *ends]),
+        (itself, [*right_column, *range(rows, count)]),
+    ]
+    return contract(parts, list(range(count + more))).times(-ONE)
+
+
+# -- substitution ------------------------------------------------------------------------------------------------------
+
+
+def rebuilt(value: Sum, replace: Callable[[Head], Sum | None]) -> Sum:
+    """The sum with every head for which `replace` gives a sum over its slots replaced by it, inside functions too."""
+    return _rebuilt(value, replace, {})
+
+
+def _rebuilt(value: Sum, replace: Callable[[Head], Sum | None], known: dict[Head, Sum | None]) -> Sum:
+    found = Sum(value.slots, {})
+    for key, coefficient in value.terms.items():
+        parts = []
+        changed = False
+        for made, indices in key:
+            if made not in known:
+                known[made] = _replaced(made, replace, known)
+            new = known[made]
+            changed = changed or new is not None
+            parts.append((new if new is not None else single(made, range(len(made.sizes)), made.sizes), list(indices)))
+        if not changed:
+            found = found.plus(Sum(value.slots, {key: coefficient}))
+            continue
+        sizes = dict(enumerate(value.slots))
+        found = found.plus(contract(parts, list(range(len(value.slots))), sizes), coefficient)
+    return found
+
+
+def _replaced(made: Head, replace: Callable[[Head], Sum | None], known: dict[Head, Sum | None]) -> Sum | None:
+    direct = replace(made)
+    if direct is not None or made.inner is None:
+        return direct
+    inner = _rebuilt(made.inner, replace, known)
+    if inner.key == made.inner.key:
+        return None
+    if made.kind in ("exp", "power", "step", "log"):
+        return of_entries(made.kind, inner, made.parameter)
+    if made.kind == "softmax":
+        return softmax_of(inner, made.parameter)
+    if made.kind == "expm":
+        return exponential_of_matrix(inner)
+    if made.kind == "inverse":
+        return inverse_of(inner, made.parameter)
+    raise ArithmeticUnsupported(f"{made.kind} of another argument has no symbolic form")
+
+
+def substituted(value: Sum, tensor: Head, point: Sum) -> Sum:
+    """`value` with the sum `point`, over the slots of `tensor`, in place of `tensor`."""
+    return rebuilt(value, lambda made: point if made is tensor else None)

@@ -1,0 +1,89 @@
+"""The float value of a sum at concrete sizes and arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import sympy
+
+from verify.arithmetics.symbols.heads import Head, Size
+from verify.arithmetics.symbols.sums import Sum
+from verify.vocabulary.errors import ArithmeticUnsupported, InputError
+
+
+class Point:
+    """Where a sum is evaluated: integers for the size symbols, floats for scalars, arrays for tensors by name."""
+
+    def __init__(self, scalars: Mapping[Any, float], arrays: Mapping[str, np.ndarray]) -> None:
+        self.scalars, self.arrays = dict(scalars), dict(arrays)
+        self._known: dict[Head, np.ndarray] = {}
+
+    def size(self, size: Size) -> int:
+        """A size as an integer."""
+        found = sympy.sympify(size).subs(self.scalars)
+        if not found.is_Integer:
+            raise InputError("sizes", f"a value for every symbol of {size}", str(self.scalars))
+        return int(found)
+
+    def number(self, expression: Any) -> float:
+        """A coefficient as a float."""
+        return float(sympy.sympify(expression).subs(self.scalars))
+
+    def values(self, value: Sum) -> np.ndarray:
+        """The array of a sum, one axis per slot."""
+        shape = tuple(self.size(size) for size in value.slots)
+        found = np.zeros(shape)
+        count = len(value.slots)
+        for key, coefficient in value.terms.items():
+            operands: list[Any] = []
+            for made, indices in key:
+                operands += [self.head(made), list(indices)]
+            for slot in range(count):
+                operands += [np.ones(shape[slot]), [slot]]
+            term = np.einsum(*operands, list(range(count)), optimize=True) if operands else np.ones(())
+            found = found + self.number(coefficient.expression) * term
+        return found
+
+    def head(self, made: Head) -> np.ndarray:
+        """The array of a tensor or function, one axis per slot."""
+        if made not in self._known:
+            self._known[made] = self._evaluated(made)
+        return self._known[made]
+
+    def _evaluated(self, made: Head) -> np.ndarray:
+        shape = tuple(self.size(size) for size in made.sizes)
+        if made.kind == "delta":
+            return np.eye(shape[0])
+        if made.kind == "unit":
+            return np.eye(shape[0])[made.parameter]
+        if made.kind == "selection":
+            start = int(sympy.sympify(made.parameter).subs(self.scalars))
+            return np.eye(shape[0])[:, start : start + shape[1]]
+        if made.kind == "tensor":
+            if made.name not in self.arrays:
+                raise InputError("arrays", f"values of {made.name}", str(sorted(self.arrays)))
+            return np.asarray(self.arrays[made.name], dtype=np.float64).reshape(shape)
+        assert made.inner is not None
+        inner = self.values(made.inner)
+        if made.kind == "exp":
+            return np.exp(self.number(made.parameter.expression) * inner)
+        if made.kind == "power":
+            return inner ** float(made.parameter)
+        if made.kind == "step":
+            return (inner > 0).astype(np.float64)
+        if made.kind == "log":
+            return np.log(inner)
+        if made.kind == "softmax":
+            over = tuple(range(inner.ndim - made.parameter, inner.ndim))
+            weights = np.exp(inner - inner.max(axis=over, keepdims=True))
+            return weights / weights.sum(axis=over, keepdims=True)
+        if made.kind == "expm":
+            import torch
+
+            return torch.linalg.matrix_exp(torch.as_tensor(inner).expand(2, *inner.shape))[0].numpy()
+        if made.kind == "inverse":
+            rows = int(np.prod(inner.shape[: made.parameter]))
+            return np.linalg.inv(inner.reshape(rows, -1)).reshape(shape)
+        raise ArithmeticUnsupported(f"{made.kind} has no float form")

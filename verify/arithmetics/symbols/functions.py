@@ -1,0 +1,268 @@
+"""Functions of sums as heads of their own, in a form that equal values share as far as it is cheap to see.
+
+Entrywise: exp (of a sum, the product of the exponentials of its terms), powers, step, relu(x) = x step(x),
+|x| = x step(x) - x step(-x), log.  Of matrices: row softmax and the inverse.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import Any
+
+import sympy
+
+from verify.arithmetics.symbols.canonical import Factor, canonical
+from verify.arithmetics.symbols.heads import Head, head
+from verify.arithmetics.symbols.scalars import ONE, Scalar, rational_scalar, scalar
+from verify.arithmetics.symbols.sums import Sum, constant, contract, single
+from verify.vocabulary.errors import ArithmeticUnsupported
+
+#: Orders of slots beyond this many are not searched for a common form.
+MOST_ORDERS = 720
+
+
+def _used_slots(inner: Sum) -> list[int]:
+    return [slot for slot in range(len(inner.slots)) if inner.depends_on(slot)]
+
+
+def _restricted(inner: Sum, kept: Sequence[int]) -> Sum:
+    """The sum over `kept` slots only; it depends on no other."""
+    for slot in reversed(range(len(inner.slots))):
+        if slot not in kept:
+            inner = inner.without(slot)
+    return inner
+
+
+def function_of(kind: str, inner: Sum, parameter: object = None, movable: Sequence[Sequence[int]] = ()) -> Sum:
+    """The head `kind` of `inner`, over its slots.
+
+    Slots within each of the groups `movable` may be exchanged, which brings the function of a transpose and the
+    transpose of a function to one form.
+    """
+    count = len(inner.slots)
+    orders: list[tuple[int, ...]] = [tuple(range(count))]
+    total = 1
+    for group in movable:
+        for length in range(2, len(group) + 1):
+            total *= length
+    if movable and total <= MOST_ORDERS:
+        orders = []
+        for choice in itertools.product(*(itertools.permutations(group) for group in movable)):
+            exchanged = list(range(count))
+            for group, chosen in zip(movable, choice, strict=True):
+                for spot, slot in zip(group, chosen, strict=True):
+                    exchanged[spot] = slot
+            orders.append(tuple(exchanged))
+    best: tuple[object, Sum, tuple[int, ...]] | None = None
+    same: list[tuple[int, ...]] = []
+    for order in orders:
+        moved = inner.permuted(order)
+        rank = (tuple(map(str, moved.slots)), moved.order)
+        if best is None or rank < best[0]:  # type: ignore[operator]
+            best, same = (rank, moved, order), [order]
+        elif rank == best[0]:
+            same.append(order)
+    assert best is not None
+    _, chosen_inner, first = best
+    place = {slot: k for k, slot in enumerate(first)}
+    symmetries = [(tuple(place[slot] for slot in order), 1) for order in same]
+    made = head(kind, kind, chosen_inner.slots, symmetries, chosen_inner, parameter)  # type: ignore[arg-type]
+    return single(made, first, inner.slots)
+
+
+def _entrywise(kind: str, inner: Sum, parameter: object = None) -> Sum:
+    """An entrywise function, whose slots are all alike; those on which it does not depend are left out."""
+    used = _used_slots(inner)
+    found = function_of(kind, _restricted(inner, used), parameter, [range(len(used))])
+    sizes = dict(enumerate(inner.slots))
+    return contract([(found, used)], list(range(len(inner.slots))), sizes)
+
+
+def _only_term(inner: Sum) -> tuple[tuple[Factor, ...], Scalar] | None:
+    return next(iter(inner.terms.items())) if len(inner.terms) == 1 else None
+
+
+def product_of_sums(parts: Sequence[Sum], slots: Sequence[object]) -> Sum:
+    """The entrywise product of sums over the same slots."""
+    labels = list(range(len(slots)))
+    return contract([(part, labels) for part in parts], labels, dict(enumerate(slots)))
+
+
+def exponential(inner: Sum) -> Sum:
+    """exp of every entry."""
+    parts = []
+    for key, coefficient in inner.terms.items():
+        if not key:
+            parts.append(constant(scalar(sympy.exp(coefficient.expression)), inner.slots))
+        elif len(key) == 1 and key[0][0].kind == "log" and coefficient.is_one and not _has_summed(key[0], inner):
+            log_head, indices = key[0]
+            assert log_head.inner is not None
+            parts.append(contract([(log_head.inner, indices)], range(len(inner.slots)), dict(enumerate(inner.slots))))
+        else:
+            parts.append(_entrywise("exp", Sum(inner.slots, {key: ONE}), coefficient))
+    return product_of_sums(parts, inner.slots)
+
+
+def logarithm(inner: Sum) -> Sum:
+    """log of every entry."""
+    only = _only_term(inner)
+    plain = only is not None and only[1].is_one and len(only[0]) == 1 and not _has_summed(only[0][0], inner)
+    if only is not None and plain and only[0][0][0].kind == "exp":
+        made, indices = only[0][0]
+        assert made.inner is not None
+        found = contract([(made.inner, indices)], range(len(inner.slots)), dict(enumerate(inner.slots)))
+        return found.times(made.parameter)
+    return _entrywise("log", inner)
+
+
+def step_of(inner: Sum) -> Sum:
+    """1 where an entry is positive, 0 elsewhere; positive factors do not matter."""
+    if not inner:
+        return constant(rational_scalar(0), inner.slots)
+    only = _only_term(inner)
+    if only is not None:
+        key, coefficient = only
+        if not key:
+            if coefficient.is_positive:
+                return constant(ONE, inner.slots)
+            if (-coefficient).is_positive:
+                return constant(rational_scalar(0), inner.slots)
+        kept = tuple(factor for factor in key if not _is_positive(factor[0]) or _has_summed(factor, inner))
+        sign = ONE if coefficient.is_positive else -ONE if (-coefficient).is_positive else coefficient
+        return _entrywise("step", Sum(inner.slots, {canonical(kept, len(inner.slots))[0]: sign}))
+    leading = min(inner.terms.items(), key=lambda item: tuple((h.number, i) for h, i in item[0]))[1]
+    if len(leading.terms) == 1 and (leading.is_positive or (-leading).is_positive):
+        inner = inner.times((leading if leading.is_positive else -leading).power(Fraction(-1)))
+    return _entrywise("step", inner)
+
+
+def _has_summed(factor: Factor, inner: Sum) -> bool:
+    return any(index >= len(inner.slots) for index in factor[1])
+
+
+def _is_positive(made: Head) -> bool:
+    """Whether every entry of the head is known to be positive (where it is defined)."""
+    return made.kind in ("exp", "softmax") or (
+        made.kind == "power" and made.parameter.denominator == 2 and made.parameter < 0
+    )
+
+
+def power(inner: Sum, exponent: Fraction) -> Sum:
+    """Every entry to a rational power; a square root is of what is not negative, where it is defined at all."""
+    labels = list(range(len(inner.slots)))
+    if exponent == 0:
+        return constant(ONE, inner.slots)
+    if exponent.denominator == 1 and exponent > 0:
+        return product_of_sums([inner] * exponent.numerator, inner.slots)
+    if not inner:
+        if exponent < 0:
+            raise ArithmeticUnsupported("division by a matrix of zeros")
+        return inner
+    whole = exponent.denominator == 1
+    only = _only_term(inner)
+    if only is None:
+        leading = min(inner.terms.items(), key=lambda item: tuple((h.number, i) for h, i in item[0]))[1]
+        if len(leading.terms) == 1 and (whole or leading.is_positive) and not leading.is_one:
+            scale = leading.power(Fraction(-1))
+            return _entrywise("power", inner.times(scale), exponent).times(leading.power(exponent))
+        return _entrywise("power", inner, exponent)
+    key, coefficient = only
+    outside = ONE
+    if whole or coefficient.is_positive:
+        outside, coefficient = coefficient.power(exponent), ONE
+    if not key:
+        return constant(outside * (ONE if coefficient.is_one else coefficient.power(exponent)), inner.slots)
+    # (x^a)^p = x^(a p) without a second thought only for whole p, for roots x^a >= 0, and for odd a standing alone
+    plain = coefficient.is_one and all(made.kind == "power" and made.parameter.numerator % 2 == 1 for made, _ in key)
+    parts, left = [], []
+    for factor in key:
+        made, indices = factor
+        alone = not _has_summed(factor, inner)
+        if alone and made.kind == "exp":
+            found = _entrywise("exp", made.inner, made.parameter * rational_scalar(exponent))  # type: ignore[arg-type]
+        elif alone and made.kind == "power" and (whole or made.parameter.denominator == 2 or (len(key) == 1 and plain)):
+            found = power(made.inner, made.parameter * exponent)  # type: ignore[arg-type]
+        elif alone and whole and made.kind not in ("delta", "unit", "step"):
+            own = single(made, range(len(made.sizes)), made.sizes)
+            found = _entrywise("power", own, exponent)
+        else:
+            left.append(factor)
+            continue
+        parts.append(contract([(found, indices)], labels, dict(enumerate(inner.slots))))
+    if left:
+        kept, sign = canonical(left, len(inner.slots))
+        remaining = Sum(inner.slots, {kept: coefficient if sign > 0 else -coefficient})
+        parts.append(_entrywise("power", remaining, exponent))
+    elif not coefficient.is_one:
+        parts.append(constant(coefficient.power(exponent), inner.slots))
+    return product_of_sums(parts, inner.slots).times(outside)
+
+
+def of_entries(kind: str, inner: Sum, parameter: Any) -> Sum:
+    """The entrywise function that a head of this kind and parameter stands for, of another argument."""
+    if kind == "exp":
+        return exponential(inner.times(parameter))
+    if kind == "power":
+        return power(inner, parameter)
+    if kind == "step":
+        return step_of(inner)
+    return logarithm(inner)
+
+
+def relu_of(inner: Sum) -> Sum:
+    """max(x, 0) = x step(x)."""
+    return product_of_sums([inner, step_of(inner)], inner.slots)
+
+
+def absolute_of(inner: Sum) -> Sum:
+    """|x| = x step(x) - x step(-x)."""
+    minus = inner.times(-ONE)
+    return relu_of(inner).plus(relu_of(minus))
+
+
+def softmax_of(inner: Sum, last: int) -> Sum:
+    """The softmax over the `last` slots together; what does not depend on them cancels."""
+    count = len(inner.slots)
+    over = range(count - last, count)
+    terms = {key: value for key, value in inner.terms.items() if any(i in over for _, idx in key for i in idx)}
+    if not terms:
+        size = ONE
+        for slot in over:
+            size = size * scalar(inner.slots[slot])
+        return constant(size.power(Fraction(-1)), inner.slots)
+    inner = Sum(inner.slots, terms)
+    used = sorted({*_used_slots(inner), *over})
+    kept = _restricted(inner, used)
+    rows = range(len(used) - last)
+    found = function_of("softmax", kept, last, [rows, range(len(used) - last, len(used))])
+    return contract([(found, used)], list(range(count)), dict(enumerate(inner.slots)))
+
+
+def _leading_unit(inner: Sum) -> Scalar:
+    """The coefficient of the term that comes first whatever its sign, if it is one monomial; 1 otherwise."""
+    leading = min(inner.terms.items(), key=lambda item: tuple((h.number, i) for h, i in item[0]))[1]
+    return leading if len(leading.terms) == 1 else ONE
+
+
+def inverse_of(inner: Sum, rows: int) -> Sum:
+    """The inverse of the matrix whose first `rows` slots are its rows; slots: its columns, then its rows."""
+    columns = len(inner.slots) - rows
+    turned = inner.permuted([*range(rows, len(inner.slots)), *range(rows)])
+    if rows != columns:
+        raise ArithmeticUnsupported("the inverse of a matrix whose rows and columns are grouped differently")
+    only = _only_term(inner)
+    if only is not None and all(made.kind == "delta" for made, _ in only[0]) and len(only[0]) == rows:
+        return Sum(turned.slots, {key: value.power(Fraction(-1)) for key, value in turned.terms.items()})
+    back = [*range(rows, 2 * rows), *range(rows)]
+    scale, turned_scale = _leading_unit(inner), _leading_unit(turned)
+    inner = inner.times(scale.power(Fraction(-1)))
+    turned = turned.times(turned_scale.power(Fraction(-1)))
+    if turned.order < inner.order:  # M^-1 = ((M^T)^-1)^T, so that both are functions of one matrix
+        made = head("inverse", "inverse", inner.slots, [], turned, rows)
+        found = single(made, range(2 * rows), inner.slots).permuted(back)
+        return found.times(turned_scale.power(Fraction(-1)))
+    symmetries = [(tuple(back), 1)] if turned.key == inner.key and turned_scale == scale else []
+    made = head("inverse", "inverse", turned.slots, symmetries, inner, rows)
+    return single(made, range(2 * rows), turned.slots).times(scale.power(Fraction(-1)))

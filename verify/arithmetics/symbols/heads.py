@@ -1,0 +1,99 @@
+"""What can stand in a product: named tensors, Kronecker deltas, unit vectors, and functions of sums.
+
+A head with its indices is a factor; equal heads are one object, numbered in the order in which they are first met, so
+that factors compare fast.  A size is a sympy expression or an integer.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Hashable, Sequence
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from verify.arithmetics.symbols.sums import Sum
+
+Size = Any
+#: A permutation of the slots of a head under which its entries keep their value, up to the sign.
+Symmetry = tuple[tuple[int, ...], int]
+
+
+class Head:
+    """A tensor or function without its indices.
+
+    kind: "tensor", "delta", "unit" (a unit vector), "softmax", "exp", "power", "step", "log", "inverse", ...
+    sizes: one size per slot.  symmetries: the whole group, identity included.
+    inner: the sum that a function is applied to, whose slots are the head's.  parameter: an exponent, a position, ...
+    """
+
+    __slots__ = ("inner", "is_signed", "kind", "name", "number", "orbits", "parameter", "sizes", "symmetries")
+
+    def __init__(
+        self,
+        kind: str,
+        name: str,
+        sizes: tuple[Size, ...],
+        symmetries: tuple[Symmetry, ...],
+        inner: Sum | None,
+        parameter: Any,
+        number: int,
+    ) -> None:
+        self.kind, self.name, self.sizes, self.symmetries = kind, name, sizes, symmetries
+        self.inner, self.parameter, self.number = inner, parameter, number
+        self.is_signed = any(sign < 0 for _, sign in symmetries)
+        self.orbits = tuple(min(perm[slot] for perm, _ in symmetries) for slot in range(len(sizes)))
+
+    def __repr__(self) -> str:
+        return f"{self.name or self.kind}#{self.number}"
+
+
+_heads: dict[Hashable, Head] = {}
+
+
+def head(
+    kind: str,
+    name: str,
+    sizes: Sequence[Size],
+    symmetries: Sequence[Symmetry] = (),
+    inner: Sum | None = None,
+    parameter: Hashable = None,
+) -> Head:
+    """The one head with these attributes."""
+    sizes = tuple(sizes)
+    group = tuple(sorted({(tuple(range(len(sizes))), 1), *symmetries}))
+    key = (kind, name, sizes, group, inner.key if inner is not None else None, parameter)
+    if key not in _heads:
+        _heads[key] = Head(kind, name, sizes, group, inner, parameter, len(_heads))
+    return _heads[key]
+
+
+def delta(size: Size) -> Head:
+    """The Kronecker delta over indices of one size."""
+    return head("delta", "", (size, size), [((1, 0), 1)])
+
+
+def tensor(name: str, sizes: Sequence[Size], symmetries: Sequence[Symmetry] = ()) -> Head:
+    """A named tensor of which nothing else is known."""
+    return head("tensor", name, sizes, symmetries)
+
+
+def unit(size: Size, position: int) -> Head:
+    """The unit vector e_position, positions counted from 0."""
+    return head("unit", f"e_{position}", (size,), parameter=position)
+
+
+def generated_group(generators: Sequence[Symmetry], slots: int) -> list[Symmetry]:
+    """All products of some signed permutations of `slots` slots."""
+    group = {(tuple(range(slots)), 1)}
+    while True:
+        products = {
+            (tuple(p[i] for i in q), s * t) for (p, s), (q, t) in itertools.product(group, [*group, *generators])
+        }
+        if products <= group:
+            return sorted(group)
+        group |= products
+
+
+def selection(size: Size, start: Size, length: Size) -> Head:
+    """The matrix (size, length) of the columns start, ..., start + length - 1 of the identity, all of which exist."""
+    return head("selection", "S", (size, length), parameter=start)

@@ -1,0 +1,117 @@
+"""Hypotheses on named tensors as rewriting rules, applied only where they are asked for and recorded by name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from verify.arithmetics.symbols.heads import delta, tensor
+from verify.arithmetics.symbols.rules import occurrences
+from verify.arithmetics.symbols.sums import Product, Rule
+
+
+@dataclass(frozen=True)
+class Hypothesis:
+    """A property of one tensor: its name in the record of a proof, and its rule."""
+
+    name: str
+    rule: Rule
+
+    def rules(self) -> list[tuple[str, frozenset[str], Rule]]:
+        """The rule as the rewriting of products takes it."""
+        return [(self.name, frozenset({"tensor"}), self.rule)]
+
+
+#: Given the positions in a product of two factors of the tensor, whose indices are given too, and how often each index
+#: occurs: the factors in their place and the summed indices that disappear, or None.
+Pair = Callable[[tuple[int, ...], tuple[int, ...], Callable[[int], bool]], tuple[list, set[int]] | None]  # type: ignore[type-arg]
+
+
+def _on_pairs(name: str, rewrite: Pair) -> Rule:
+    def apply(product: Product, slots: int) -> list[Product] | None:
+        coefficient, factors, summed = product
+        own = [k for k, (made, _) in enumerate(factors) if made.kind == "tensor" and made.name == name]
+        if len(own) < 2:
+            return None
+        counts = occurrences(factors)
+
+        def private(index: int) -> bool:
+            return index in summed and counts[index] == 2
+
+        for one in own:
+            for other in own:
+                if one == other:
+                    continue
+                found = rewrite(factors[one][1], factors[other][1], private)
+                if found is not None:
+                    rest = [factor for k, factor in enumerate(factors) if k not in (one, other)]
+                    new, gone = found
+                    return [(coefficient, rest + new, {i: size for i, size in summed.items() if i not in gone})]
+        return None
+
+    return apply
+
+
+def orthonormal_columns(name: str, columns: object) -> Hypothesis:
+    """W^T W = I for W of shape (m, n) with n = `columns`."""
+
+    def rewrite(one: tuple[int, ...], other: tuple[int, ...], private: Callable[[int], bool]) -> object:
+        if one[0] == other[0] and private(one[0]):
+            return [(delta(columns), (one[1], other[1]))], {one[0]}
+        return None
+
+    return Hypothesis(f"{name} has orthonormal columns", _on_pairs(name, rewrite))  # type: ignore[arg-type]
+
+
+def orthonormal_rows(name: str, rows: object) -> Hypothesis:
+    """W W^T = I for W of shape (m, n) with m = `rows`."""
+
+    def rewrite(one: tuple[int, ...], other: tuple[int, ...], private: Callable[[int], bool]) -> object:
+        if one[1] == other[1] and private(one[1]):
+            return [(delta(rows), (one[0], other[0]))], {one[1]}
+        return None
+
+    return Hypothesis(f"{name} has orthonormal rows", _on_pairs(name, rewrite))  # type: ignore[arg-type]
+
+
+def unit_rows(name: str) -> Hypothesis:
+    """sum_j X_ij^2 = 1 for every i."""
+
+    def rewrite(one: tuple[int, ...], other: tuple[int, ...], private: Callable[[int], bool]) -> object:
+        return ([], {one[1]}) if one == other and private(one[1]) else None
+
+    return Hypothesis(f"{name} has unit rows", _on_pairs(name, rewrite))  # type: ignore[arg-type]
+
+
+def idempotent(name: str, size: object) -> Hypothesis:
+    """P P = P for P of shape (n, n) with n = `size`."""
+
+    def rewrite(one: tuple[int, ...], other: tuple[int, ...], private: Callable[[int], bool]) -> object:
+        if one[1] == other[0] and private(one[1]):
+            return [(tensor(name, (size, size)), (one[0], other[1]))], {one[1]}
+        return None
+
+    return Hypothesis(f"{name} is idempotent", _on_pairs(name, rewrite))  # type: ignore[arg-type]
+
+
+def _with_symmetry(name: str, sign: int) -> Rule:
+    def apply(product: Product, slots: int) -> list[Product] | None:
+        coefficient, factors, summed = product
+        changed, found = False, []
+        for made, indices in factors:
+            if made.kind == "tensor" and made.name == name and len(made.symmetries) == 1:
+                made, changed = tensor(name, made.sizes, [((1, 0), sign)]), True
+            found.append((made, indices))
+        return [(coefficient, found, summed)] if changed else None
+
+    return apply
+
+
+def symmetric(name: str) -> Hypothesis:
+    """S^T = S."""
+    return Hypothesis(f"{name} is symmetric", _with_symmetry(name, 1))
+
+
+def skew(name: str) -> Hypothesis:
+    """S^T = -S."""
+    return Hypothesis(f"{name} is skew", _with_symmetry(name, -1))

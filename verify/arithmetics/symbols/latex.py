@@ -1,0 +1,171 @@
+"""Normal forms in index notation, and the matrix expression that the code built, as LaTeX."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import sympy
+
+from verify.arithmetics.symbols.blocks import Blocks
+from verify.arithmetics.symbols.heads import Head
+from verify.arithmetics.symbols.operand import Index, Indexed
+from verify.arithmetics.symbols.scalars import Scalar
+from verify.arithmetics.symbols.sums import Sum
+
+_OPEN, _SUMMED = "abcdefgh", "ijklmnopqrstuvwxyz"
+
+
+def name_latex(name: str) -> str:
+    """A name such as W_Q with its subscript in braces."""
+    base, _, subscript = name.partition("_")
+    return f"{base}_{{{subscript}}}" if subscript else base
+
+
+def sum_latex(value: Sum) -> str:
+    """All terms in index notation; open indices are a, b, ..., repeated ones are summed."""
+    if not value.terms:
+        return "0"
+    parts = []
+    for key, coefficient in sorted(value.terms.items(), key=str):
+        names = _index_names(len(value.slots))
+        labels: dict[int, str] = {slot: next(names) for slot in range(len(value.slots))}
+        spare = iter(_more_names())
+        factors = []
+        for made, indices in key:
+            for index in indices:
+                if index not in labels:
+                    labels[index] = next(spare)
+            factors.append(_head_latex(made, [labels[index] for index in indices]))
+        parts.append(_scaled(coefficient, r"\, ".join(factors)))
+    return " + ".join(parts).replace("+ -", "- ")
+
+
+def _index_names(count: int) -> Iterator[str]:
+    yield from (_OPEN[k] if k < len(_OPEN) else f"a_{{{k}}}" for k in range(count))
+
+
+def _more_names() -> Iterator[str]:
+    yield from _SUMMED
+    for k in range(1000):
+        yield f"i_{{{k}}}"
+
+
+def _scaled(coefficient: Scalar, product: str) -> str:
+    expression = coefficient.expression
+    if not product:
+        return sympy.latex(expression)
+    if expression == 1:
+        return product
+    if expression == -1:
+        return f"-{product}"
+    text = sympy.latex(expression)
+    return f"({text})\\, {product}" if len(coefficient.terms) > 1 else f"{text}\\, {product}"
+
+
+def _head_latex(made: Head, indices: list[str]) -> str:
+    below = f"_{{{' '.join(indices)}}}" if indices else ""
+    if made.kind == "delta":
+        return rf"\delta{below}"
+    if made.kind == "unit":
+        return rf"[e_{{{made.parameter + 1}}}]{below}"
+    if made.kind == "selection":
+        return rf"[I_{{:, {sympy.latex(made.parameter)}+1:}}]{below}"
+    if made.kind == "tensor":
+        return f"[{name_latex(made.name)}]{below}"
+    assert made.inner is not None
+    inner = sum_latex(made.inner)
+    if made.kind == "softmax":
+        return rf"\operatorname{{softmax}}({inner}){below}"
+    if made.kind == "exp":
+        return rf"\exp({_scaled(made.parameter, f'({inner})')}){below}"
+    if made.kind == "power":
+        return rf"({inner}){below}^{{{made.parameter}}}"
+    if made.kind == "inverse":
+        return rf"[({inner})^{{-1}}]{below}"
+    return rf"\operatorname{{{made.kind}}}({inner}){below}"
+
+
+# -- the expression read back ------------------------------------------------------------------------------------------
+
+_SUM, _PRODUCT, _ATOM = 0, 1, 2
+_FUNCTIONS = {"softmax": "softmax", "exp": "exp", "log": "log", "relu": "ReLU", "step": "step", "diag": "diag"}
+
+
+def read_back(value: Any) -> str:
+    """The matrix expression that a formula built, as LaTeX."""
+    if isinstance(value, Blocks):
+        rows = (" & ".join(read_back(block) for block in row) for row in value.grid)
+        return r"\begin{bmatrix}" + r" \\ ".join(rows) + r"\end{bmatrix}"
+    return _tree(value.tree if isinstance(value, Indexed) else value)[0]
+
+
+def _wrapped(tree: Any, least: int) -> str:
+    text, level = _tree(tree)
+    return text if level >= least else rf"\left({text}\right)"
+
+
+def _tree(tree: Any) -> tuple[str, int]:
+    """LaTeX and how tightly it binds."""
+    if isinstance(tree, str):
+        return name_latex(tree), _ATOM
+    if isinstance(tree, Scalar):
+        return sympy.latex(tree.expression), _ATOM if len(tree.terms) == 1 else _SUM
+    if isinstance(tree, Index):
+        return f"i_{{{tree.number}}}", _ATOM
+    if not isinstance(tree, tuple):
+        return (r"\cdot" if tree is None else sympy.latex(tree)), _ATOM
+    operation, *parts = tree
+    if operation == "@":
+        return f"{_wrapped(parts[0], _PRODUCT)} {_wrapped(parts[1], _PRODUCT)}", _PRODUCT
+    if operation in ("+", "-"):
+        return f"{_wrapped(parts[0], _SUM)} {operation} {_wrapped(parts[1], _PRODUCT)}", _SUM
+    if operation == "(x)":
+        return rf"{_wrapped(parts[0], _ATOM)} \otimes {_wrapped(parts[1], _ATOM)}", _SUM
+    if operation in ("*", "o"):
+        sign = r"\," if operation == "*" else r"\odot"
+        return f"{_wrapped(parts[0], _PRODUCT)} {sign} {_wrapped(parts[1], _PRODUCT)}", _PRODUCT
+    if operation == "/":
+        return rf"\frac{{{_wrapped(parts[0], _SUM)}}}{{{_wrapped(parts[1], _SUM)}}}", _ATOM
+    if operation == "T":
+        return rf"{_wrapped(parts[0], _ATOM)}^\top", _ATOM
+    if operation == "neg":
+        return f"-{_wrapped(parts[0], _PRODUCT)}", _SUM
+    if operation == "^":
+        return f"{_wrapped(parts[0], _ATOM)}^{{\\circ {parts[1]}}}", _ATOM
+    if operation == "inv":
+        return f"{_wrapped(parts[0], _ATOM)}^{{-1}}", _ATOM
+    if operation == "I":
+        return f"I_{{{sympy.latex(parts[0])}}}", _ATOM
+    if operation == "K":
+        return f"K_{{{sympy.latex(parts[0])},{sympy.latex(parts[1])}}}", _ATOM
+    if operation in ("0", "1"):
+        return f"\\mathbf{{{operation}}}", _ATOM
+    if operation == "vec":
+        return rf"\operatorname{{vec}}_r {_wrapped(parts[0], _ATOM)}", _PRODUCT
+    if operation == "reshape":
+        return _tree(parts[0])
+    if operation == "[]":
+        return f"[{_wrapped(parts[0], _SUM)}]_{{{_key(parts[1])}}}", _ATOM
+    if operation == "sum over":
+        return rf"\sum_{{{_tree(parts[0])[0]}}} {_wrapped(parts[1], _PRODUCT)}", _SUM
+    if operation == "stacked":
+        return rf"\left[{_wrapped(parts[1], _SUM)}\right]_{{{_tree(parts[0])[0]}}}", _ATOM
+    if operation in ("d", "d2"):
+        by = "".join(rf"\partial {name_latex(str(name))}" for name in parts[1:])
+        order = "^2" if operation == "d2" else ""
+        return rf"\frac{{\partial{order} {_wrapped(parts[0], _ATOM)}}}{{{by}}}", _ATOM
+    name = _FUNCTIONS.get(operation, operation.replace(" ", ""))
+    inside = ", ".join(_tree(part)[0] for part in parts if isinstance(part, (tuple, str)))
+    return rf"\operatorname{{{name}}}\left({inside}\right)", _ATOM
+
+
+def _key(key: Any) -> str:
+    parts = key if isinstance(key, tuple) else (key,)
+    found = []
+    for part in parts:
+        if isinstance(part, slice):
+            found.append(_tree(part.start)[0] if isinstance(part.start, Index) else ":")
+        else:
+            found.append(_tree(part)[0] if isinstance(part, Index) else str(part))
+    return ", ".join(found)

@@ -1,0 +1,281 @@
+"""Sums of products of tensors over indices, kept in normal form.
+
+A `Sum` has slots (open indices, each with a size) and terms: a canonical product of factors, whose indices below the
+number of slots are the slots and whose other indices are summed, with its coefficient.  `contract` multiplies sums and
+sums over indices, `simplified` applies the rewriting rules to one product.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import contextvars
+import itertools
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+from verify.arithmetics.symbols.canonical import Factor, Key, canonical
+from verify.arithmetics.symbols.heads import Head, Size, delta
+from verify.arithmetics.symbols.scalars import ONE, ZERO, Scalar, scalar
+from verify.vocabulary.errors import ArithmeticUnsupported, InputError
+
+#: A product being rewritten: its coefficient, its factors, and the indices summed over with their sizes.
+Product = tuple[Scalar, list[Factor], dict[int, Size]]
+#: A rewriting rule: None where it does not apply, otherwise the products that take the product's place.
+Rule = Callable[[Product, int], list[Product] | None]
+
+#: More terms than this in one sum are refused.
+MOST_TERMS = 20000
+
+_rules: list[tuple[str, frozenset[str], Rule]] = []
+_used: contextvars.ContextVar[set[str] | None] = contextvars.ContextVar("rules_used", default=None)
+_fresh = itertools.count(1_000_000)
+
+
+def fresh() -> int:
+    """An index number that no sum uses."""
+    return next(_fresh)
+
+
+def rule(name: str, *kinds: str) -> Callable[[Rule], Rule]:
+    """Register a rewriting rule for products in which a head of one of `kinds` occurs."""
+
+    def register(function: Rule) -> Rule:
+        _rules.append((name, frozenset(kinds), function))
+        return function
+
+    return register
+
+
+@contextlib.contextmanager
+def recording_rules() -> Iterator[set[str]]:
+    """Collect the names of the rules that are applied inside the block."""
+    used: set[str] = set()
+    token = _used.set(used)
+    try:
+        yield used
+    finally:
+        _used.reset(token)
+
+
+def note_rule(name: str) -> None:
+    """Record that the rule `name` was applied."""
+    used = _used.get()
+    if used is not None:
+        used.add(name)
+
+
+@contextlib.contextmanager
+def extra_rules(rules: Sequence[tuple[str, frozenset[str], Rule]]) -> Iterator[None]:
+    """Apply more rules inside the block: the hypotheses of a claim."""
+    _rules.extend(rules)
+    try:
+        yield
+    finally:
+        for item in rules:
+            _rules.remove(item)
+
+
+class Sum:
+    """Terms over `slots`; immutable."""
+
+    __slots__ = ("_key", "slots", "terms")
+
+    def __init__(self, slots: Sequence[Size], terms: Mapping[Key, Scalar]) -> None:
+        self.slots, self.terms = tuple(slots), dict(terms)
+        self._key: Any = None
+
+    @property
+    def key(self) -> Any:
+        """Hashable, equal exactly for equal sums over equal slots."""
+        if self._key is None:
+            self._key = (self.slots, frozenset(self.terms.items()))
+        return self._key
+
+    @property
+    def order(self) -> tuple[Any, ...]:
+        """Sortable among sums over equal slots."""
+        return tuple(sorted((tuple((h.number, i) for h, i in key), value.key) for key, value in self.terms.items()))
+
+    def __bool__(self) -> bool:
+        return bool(self.terms)
+
+    def plus(self, other: Sum, factor: Scalar = ONE) -> Sum:
+        """self + factor * other, over the same slots."""
+        terms = dict(self.terms)
+        for key, value in other.terms.items():
+            _accumulate(terms, key, value * factor)
+        return Sum(self.slots, terms)
+
+    def times(self, factor: Scalar) -> Sum:
+        """factor * self."""
+        if factor.is_one:
+            return self
+        return Sum(self.slots, {key: value for key, old in self.terms.items() if (value := old * factor)})
+
+    def permuted(self, order: Sequence[int]) -> Sum:
+        """The sum whose slot k is slot order[k] of this one."""
+        if tuple(order) == tuple(range(len(self.slots))):
+            return self
+        place = {slot: k for k, slot in enumerate(order)}
+        return contract([(self, [place[slot] for slot in range(len(self.slots))])], list(range(len(order))))
+
+    def without(self, slot: int) -> Sum:
+        """The sum over one slot fewer; no term may depend on the slot."""
+        moved = {old: old - (old > slot) for old in range(len(self.slots))}
+        slots = [size for k, size in enumerate(self.slots) if k != slot]
+        terms: dict[Key, Scalar] = {}
+        for key, value in self.terms.items():
+            shifted = [(head, tuple(moved.get(i, i - 1) for i in indices)) for head, indices in key]
+            found, sign = canonical(shifted, len(slots))
+            _accumulate(terms, found, value if sign > 0 else -value)
+        return Sum(slots, terms)
+
+    def depends_on(self, slot: int) -> bool:
+        """Whether a factor of some term carries the slot."""
+        return any(slot in indices for key in self.terms for _, indices in key)
+
+    def heads(self) -> set[Head]:
+        """Every head in the sum, those inside functions included."""
+        found: set[Head] = set()
+        for key in self.terms:
+            for head, _ in key:
+                if head not in found:
+                    found.add(head)
+                    if head.inner is not None:
+                        found |= head.inner.heads()
+        return found
+
+
+def _accumulate(terms: dict[Key, Scalar], key: Key, value: Scalar) -> None:
+    if key in terms:
+        value = terms[key] + value
+        if not value:
+            del terms[key]
+            return
+    if value:
+        terms[key] = value
+
+
+def constant(value: Scalar, slots: Sequence[Size] = ()) -> Sum:
+    """The same scalar in every entry."""
+    return Sum(slots, {(): value} if value else {})
+
+
+def single(head: Head, indices: Sequence[int], slots: Sequence[Size]) -> Sum:
+    """One factor; indices beyond the slots are summed."""
+    sizes = {i: head.sizes[k] for k, i in enumerate(indices) if i >= len(slots)}
+    return collected([(ONE, [(head, tuple(indices))], sizes)], slots)
+
+
+def collected(products: Sequence[Product], slots: Sequence[Size]) -> Sum:
+    """Products rewritten to normal form and added."""
+    terms: dict[Key, Scalar] = {}
+    for product in products:
+        for coefficient, factors in simplified(product, len(slots)):
+            key, sign = canonical(factors, len(slots))
+            if sign:
+                _accumulate(terms, key, coefficient if sign > 0 else -coefficient)
+        if len(terms) > MOST_TERMS:
+            raise ArithmeticUnsupported(f"an expression of more than {MOST_TERMS} terms")
+    return Sum(slots, terms)
+
+
+def contract(
+    operands: Sequence[tuple[Sum, Sequence[int]]], out: Sequence[int], sizes: Mapping[int, Size] | None = None
+) -> Sum:
+    """The product of sums, each with a label for every slot, summed over the labels that are not in `out`.
+
+    Labels are integers; equal labels are one index.  `sizes` gives the size of a label that no operand has.
+    """
+    known: dict[int, Size] = dict(sizes or {})
+    for operand, labels in operands:
+        for label, size in zip(labels, operand.slots, strict=True):
+            if known.setdefault(label, size) != size:
+                raise InputError("indices", f"equal sizes, {known[label]}", str(size))
+    if len(set(out)) != len(out):
+        raise InputError("indices of a result", "no index twice", str(list(out)))
+    slots = [known[label] for label in out]
+    names = {label: k for k, label in enumerate(out)}
+    summed: dict[int, Size] = {}
+    for label, size in known.items():
+        if label not in names:
+            names[label] = fresh()
+            summed[names[label]] = size
+    products: list[Product] = [(ONE, [], summed)]
+    for operand, labels in operands:
+        count = len(operand.slots)
+        opened = [names[label] for label in labels]
+        grown: list[Product] = []
+        for coefficient, factors, indices in products:
+            for key, value in operand.terms.items():
+                renamed, more, own = list(factors), dict(indices), {}
+                for head, places in key:
+                    moved = []
+                    for slot, place in enumerate(places):
+                        if place < count:
+                            moved.append(opened[place])
+                        else:
+                            if place not in own:
+                                own[place] = fresh()
+                                more[own[place]] = head.sizes[slot]
+                            moved.append(own[place])
+                    renamed.append((head, tuple(moved)))
+                grown.append((coefficient * value, renamed, more))
+        products = grown
+        if len(products) > MOST_TERMS:
+            raise ArithmeticUnsupported(f"a product of more than {MOST_TERMS} terms")
+    return collected(products, slots)
+
+
+# -- one product -------------------------------------------------------------------------------------------------------
+
+
+def simplified(product: Product, slots: int) -> Iterator[tuple[Scalar, list[Factor]]]:
+    """The products, free of deltas that can be summed and of whatever a rule removes, that a product reduces to."""
+    pending = [product]
+    while pending:
+        coefficient, factors, summed = pending.pop()
+        if not coefficient:
+            continue
+        factors, summed = _without_deltas(factors, summed, slots)
+        kinds = {head.kind for head, _ in factors}
+        for name, wanted, apply in _rules:
+            if wanted & kinds:
+                found = apply((coefficient, factors, summed), slots)
+                if found is not None:
+                    note_rule(name)
+                    pending.extend(found)
+                    break
+        else:
+            present = {index for _, indices in factors for index in indices}
+            for index, size in summed.items():
+                if index not in present:
+                    coefficient = coefficient * scalar(size)
+            yield coefficient, factors
+
+
+def _without_deltas(factors: list[Factor], summed: dict[int, Size], slots: int) -> tuple[list[Factor], dict[int, Size]]:
+    """Indices joined by deltas made one: a summed index disappears with its delta, two open ones keep theirs."""
+    pairs = [indices for head, indices in factors if head.kind == "delta"]
+    if not pairs:
+        return factors, summed
+    note_rule("sums over Kronecker deltas")
+    root: dict[int, int] = {}
+
+    def find(index: int) -> int:
+        while root.get(index, index) != index:
+            index = root[index]
+        return index
+
+    for a, b in pairs:
+        a, b = sorted((find(a), find(b)))  # open indices are the smaller ones
+        if a != b:
+            root[b] = a
+    sizes = {index: head.sizes[0] for head, indices in factors if head.kind == "delta" for index in indices}
+    renamed = [(head, tuple(find(index) for index in indices)) for head, indices in factors if head.kind != "delta"]
+    kept = [(delta(sizes[index]), (find(index), index)) for index in sizes if index < slots and find(index) != index]
+    return renamed + kept, {index: size for index, size in summed.items() if find(index) == index}
+
+
+ZERO_SUM = Sum((), {})
+__all__ = ["ZERO", "Product", "Rule", "Sum", "collected", "constant", "contract", "single"]

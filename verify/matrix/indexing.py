@@ -1,0 +1,85 @@
+"""Sums, products and families over an index, written once for every arithmetic."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from verify.arithmetics import Constant, is_tensor, primitive
+from verify.arithmetics.patterns import groups_of
+from verify.matrix.products import aligned
+from verify.vocabulary.errors import InputError
+
+
+@primitive
+def indexed(pattern: str, *operands: Any) -> Any:
+    """The sum of products of entries over all indices that the result lacks: ``indexed("il,ij->(i j)(l)", A, B)``.
+
+    Each group of the result is one axis, row-major in its indices; an index that is repeated there is a diagonal.
+    """
+    inputs, groups = groups_of(pattern)
+    if len(inputs) != len(operands):
+        raise InputError("operands", f"{len(inputs)}, as many as in {pattern!r}", str(len(operands)))
+    sizes: dict[str, int] = {}
+    for names, operand in zip(inputs, operands, strict=True):
+        if len(names) != len(operand.shape):
+            raise InputError("operands", f"{len(names)} indices for {names!r}", f"shape {tuple(operand.shape)}")
+        for name, size in zip(names, operand.shape, strict=True):
+            if sizes.setdefault(name, size) != size:
+                raise InputError("operands", f"size {sizes[name]} for the index {name}", f"{size}")
+    flat = "".join(groups)
+    unknown = set(flat) - set(sizes)
+    if unknown:
+        raise InputError("pattern", "indices of an operand in the result", f"{sorted(unknown)}")
+    if all(isinstance(operand, Constant) for operand in operands):
+        return Constant(indexed(pattern, *(operand.array for operand in operands)))
+    arrays = aligned(*operands)
+    once = "".join(dict.fromkeys(flat))
+    subscripts = ",".join(inputs) + "->" + once
+    shape = [math.prod(sizes[name] for name in group) for group in groups]
+    if is_tensor(arrays[0]):
+        import torch
+
+        return _on_diagonals(torch.einsum(subscripts, *arrays), once, flat, sizes).reshape(shape)
+    compact = np.einsum(subscripts, *arrays)
+    if once == flat:
+        return compact.reshape(shape)
+    result = np.zeros([sizes[name] for name in flat], dtype=object)
+    np.einsum(f"{flat}->{once}", result)[...] = compact  # a view of the diagonals
+    return result.reshape(shape)
+
+
+def _on_diagonals(compact: Any, once: str, flat: str, sizes: Mapping[str, int]) -> Any:
+    """The tensor with indices `flat`, some repeated, that is `compact` where the repeated ones agree and 0 elsewhere."""
+    import torch
+
+    inputs, arrays, names = [once], [compact], ""
+    spare = iter("ZYXWVUTSRQPONMLKJIHGFEDCBA")
+    for name in flat:
+        if name in names:
+            inputs.append(name + next(spare))
+            arrays.append(torch.eye(sizes[name], dtype=compact.dtype, device=compact.device))
+            names += inputs[-1][1]
+        else:
+            names += name
+    return torch.einsum(",".join(inputs) + "->" + names, *arrays)
+
+
+@primitive
+def summed(n: int, term: Callable[[Any], Any]) -> Any:
+    """term(0) + ... + term(n - 1), for matrices of one shape."""
+    if n < 1:
+        raise InputError("n", "at least one term", repr(n))
+    total = term(0)
+    for i in range(1, n):
+        total = total + term(i)
+    return total
+
+
+@primitive
+def each(n: int, entry: Callable[[Any], Any]) -> Any:
+    """entry(0), ..., entry(n - 1), to be handed to `concatenate`, `block_diag` or `khatri_rao`."""
+    return [entry(i) for i in range(n)]
