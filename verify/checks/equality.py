@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import math
 from collections.abc import Callable
 from typing import Any
@@ -13,7 +12,16 @@ import numpy as np
 from verify.arithmetics import free_exponentials, midpoints
 from verify.checks.assumptions import float_satisfies, satisfies
 from verify.checks.attack import Attack, Check
-from verify.checks.evaluation import UNDEFINED, as_balls, as_rationals, at_objects, in_batch, one_of, raw_tensors
+from verify.checks.evaluation import (
+    UNDEFINED,
+    as_balls,
+    as_rationals,
+    at_objects,
+    defect_of,
+    in_batch,
+    one_of,
+    raw_tensors,
+)
 from verify.checks.record import SEPARATION, UPHELD, VIOLATED, Record, blank, scored, separation_of
 from verify.checks.search import Tally, Violated, search
 from verify.checks.settings import Settings
@@ -49,6 +57,8 @@ class EqualityAttack(Attack[Equal | HasStructure]):
         checks.append(Check("enclosed", "ball", self.enclosed))
         if claim.exact:
             checks.append(Check("exact", "exact", self.decided))
+        if claim.all_sizes:
+            checks.append(Check("proved", "symbols", _proved))
         if claim.scales:
             checks.append(Check("at scale", "ball", self.scaled))
         return checks
@@ -121,7 +131,7 @@ class EqualityAttack(Attack[Equal | HasStructure]):
                     _described(draw, one_of(claim, arrays, index), left[index], right[index], residual),
                 )
 
-        found = search(claim, settings, examine, settings.effort.examples)
+        found = search(claim, settings, examine, settings.effort.tying(settings.effort.examples, claim.all_sizes))
         return self._record(claim, f"sampled {dtype}", dtype, tally, worst, mutants, found, settings)
 
     def _unit(self, claim: Claim, arrays: dict[str, Any], index: int, dtype: str) -> Unit:
@@ -170,8 +180,9 @@ class EqualityAttack(Attack[Equal | HasStructure]):
 
     def enclosed(self, claim: Claim, settings: Settings) -> Record:
         """Both sides in balls at full precision: every difference must contain zero, every mutant exclude it."""
-        draws = systematic(claim, 8 * settings.effort.enclosed, settings.seed)
-        return self._objects(claim, settings, "enclosed", "ball", draws, settings.effort.enclosed)
+        wanted = settings.effort.tying(settings.effort.enclosed, claim.all_sizes)
+        draws = systematic(claim, 8 * wanted, settings.seed)
+        return self._objects(claim, settings, "enclosed", "ball", draws, wanted)
 
     def scaled(self, claim: Claim, settings: Settings) -> Record:
         """The same at the sizes that the source names; mutants die at smaller ones."""
@@ -251,21 +262,12 @@ class StructureAttack(EqualityAttack):
         return defect_of(claim, function)
 
 
-def defect_of(claim: Claim, function: Callable[..., Any]) -> Callable[..., Any]:
-    """The structural defect of the value of `function`, as a function of the claim's inputs."""
-    structure = claim.the_part("structure")
-    wanted = [name for name in inspect.signature(structure).parameters if name != "value"]
-    own = list(inspect.signature(function).parameters)
-    names = list(dict.fromkeys(own + wanted))
-
-    def defect(**inputs: Any) -> Any:
-        value = function(**{name: inputs[name] for name in own})
-        return structure(value, **{name: inputs[name] for name in wanted})
-
-    defect.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
-        [inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY) for name in names]
+def _proved(claim: Claim, settings: Settings) -> Record:
+    from verify.checks.proofs import (
+        proved,  # sympy and the forms of the primitives are loaded when a proof is asked for
     )
-    return defect
+
+    return proved(claim, settings)
 
 
 def _in_units(difference: float, unit: float) -> float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -121,3 +122,20 @@ def lifted_to_balls(value: Any) -> Any:
 def exact_text(x: Any) -> str:
     """A rational in full, a ball with its radius."""
     return x.str(30) if isinstance(x, flint.arb) else str(x)
+
+
+def defect_of(claim: Claim, function: Callable[..., Any]) -> Callable[..., Any]:
+    """The structural defect of the value of `function`, as a function of the claim's inputs."""
+    structure = claim.the_part("structure")
+    wanted = [name for name in inspect.signature(structure).parameters if name != "value"]
+    own = list(inspect.signature(function).parameters)
+    names = list(dict.fromkeys(own + wanted))
+
+    def defect(**inputs: Any) -> Any:
+        value = function(**{name: inputs[name] for name in own})
+        return structure(value, **{name: inputs[name] for name in wanted})
+
+    defect.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
+        [inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY) for name in names]
+    )
+    return defect

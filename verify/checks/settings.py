@@ -11,6 +11,10 @@ if TYPE_CHECKING:
     import torch
 
 
+#: How many times fewer examples claims need that are proved for all sizes.
+FEWER = 4
+
+
 @dataclass(frozen=True)
 class Effort:
     """How much work a check does."""
@@ -23,6 +27,10 @@ class Effort:
     ascent: int  #: gradient ascent steps on a bound
     trials: int  #: independent repetitions in statistical limits
     scaled: int  #: examples at each size that a source names
+
+    def tying(self, examples: int, proved: bool) -> int:
+        """How many of the examples are drawn: a quarter where a proof leaves only to tie the functions to the formula."""
+        return -(-examples // FEWER) if proved else examples
 
 
 EFFORTS = {

@@ -19,7 +19,7 @@ from verify.vocabulary.claims import Claim
 from verify.vocabulary.errors import RegistryError
 
 #: Checks of few examples that confirm a search; mutants have to die in the searches themselves.
-CONFIRMING = ("enclosed", "exact", "at scale", "counterexample")
+CONFIRMING = ("enclosed", "exact", "at scale", "proved", "counterexample")
 
 #: The engine's folder, and what in it decides the outcome of a check.
 ENGINE = Path(__file__).parents[1]

@@ -2,6 +2,7 @@
 
 claims     papers, settings, claims, assumptions, mutants, counterexamples
 judgements words that need a reading, glyphs in doubt
+hypotheses properties of single inputs, for proofs for all sizes
 relations  what kind of statement a claim makes: equal, at most, tends to, ...
 shapes     annotations of arguments, and the checks that they imply
 variants   a mutant from a replaced expression or a changed argument
@@ -12,6 +13,15 @@ errors     one type per cause
 
 from verify.vocabulary.claims import VERDICTS, Assumption, Claim, Counterexample, Mutant, Paper, Scale, Setting
 from verify.vocabulary.errors import ArithmeticUnsupported, InputError, NotFiniteError, RegistryError
+from verify.vocabulary.hypotheses import (
+    Hypothesis,
+    idempotent,
+    orthonormal_columns,
+    orthonormal_rows,
+    skew,
+    symmetric,
+    unit_rows,
+)
 from verify.vocabulary.judgements import Doubt, Reading
 from verify.vocabulary.registry import Registry, claims_in, load, modules_of
 from verify.vocabulary.relations import (
@@ -40,6 +50,7 @@ __all__ = [
     "Equal",
     "FollowsLaw",
     "HasStructure",
+    "Hypothesis",
     "InputError",
     "Mutant",
     "NotFiniteError",
@@ -61,14 +72,20 @@ __all__ = [
     "checked",
     "claims_in",
     "definition_of",
+    "idempotent",
     "is_dispatcher",
     "load",
     "modules_of",
     "name_of",
+    "orthonormal_columns",
+    "orthonormal_rows",
     "parameter_names",
     "parameter_specs",
     "public_name_of",
     "replaced",
     "require_fit",
+    "skew",
     "subject",
+    "symmetric",
+    "unit_rows",
 ]

@@ -24,8 +24,9 @@ from dataclasses import dataclass, field, fields, replace
 from typing import Any, TypeVar
 
 from verify.vocabulary.errors import RegistryError
+from verify.vocabulary.hypotheses import Hypothesis
 from verify.vocabulary.judgements import Doubt, Reading
-from verify.vocabulary.relations import Relation
+from verify.vocabulary.relations import Equal, HasStructure, Relation
 from verify.vocabulary.shapes import Spec, checked, parameter_names, parameter_specs, trusted_arguments
 from verify.vocabulary.variants import Variant
 
@@ -44,6 +45,9 @@ def _declared(function: Any, declare: Callable[[Any], None]) -> Any:
 
 #: Verdicts, from best to worst known.
 VERDICTS = ("holds", "reading", "empirical", "gap", "refuted", "open")
+
+#: Kinds of relation whose claims can be proved for all sizes: identities, and defects that vanish.
+PROVABLE = (Equal.kind, HasStructure.kind)
 
 
 @dataclass(frozen=True)
@@ -85,6 +89,7 @@ class Setting:
     exact: whether its claims can be decided in exact arithmetic.
     without_domains: generator domains that cannot satisfy the assumptions, each with the reason.
     special_domains: generator domains of its claims, by name: ``function(arrays, sizes, rng)`` edits the drawn arrays.
+    hypotheses: what its assumptions say of single inputs, for proofs for all sizes.
     """
 
     paper: Paper
@@ -96,17 +101,19 @@ class Setting:
     exact: bool = False
     without_domains: Mapping[str, str] = field(default_factory=dict)
     special_domains: Mapping[str, Callable[..., None]] = field(default_factory=dict)
+    hypotheses: Sequence[Hypothesis] = ()
 
     def extended(self, title: str = "", **more: Any) -> Setting:
-        """This setting and more: assumptions, sizes and domains are added, everything else is replaced."""
+        """This setting and more: assumptions, hypotheses, sizes and domains are added, everything else is replaced."""
         known = {item.name for item in fields(self)}
         if set(more) - known:
             raise RegistryError(f"a setting has no {sorted(set(more) - known)}; it has {sorted(known)}")
         for name in ("sizes", "without_domains", "special_domains"):
             if name in more:
                 more[name] = {**getattr(self, name), **more[name]}
-        if "assumptions" in more:
-            more["assumptions"] = (*self.assumptions, *more["assumptions"])
+        for name in ("assumptions", "hypotheses"):
+            if name in more:
+                more[name] = (*getattr(self, name), *more[name])
         return replace(self, title=title or self.title, **more)
 
 
@@ -165,6 +172,9 @@ class Claim:
     doubt: glyphs that the extracted text may have damaged, and the form taken.
     missing: for a gap, the hypothesis that is nowhere in force and that the claim presupposes; `presumes` names the
         refuted claim without it.
+    all_sizes: proved for all sizes; a run in which both sides no longer reduce to the same normal form fails.
+    hypotheses: what assumptions say of single inputs, besides those of the setting, for the proof for all sizes; with any,
+        both sides are taken at the formula's own parameters instead of prepared inputs.
     """
 
     setting: Setting | Paper
@@ -192,6 +202,8 @@ class Claim:
     doubt: Doubt | str | None = None
     missing: str | None = None
     note: str | None = None
+    all_sizes: bool = False
+    hypotheses: Sequence[Hypothesis] = ()
 
     def __post_init__(self) -> None:
         if isinstance(self.setting, Paper):
@@ -208,6 +220,13 @@ class Claim:
             )
         if not self.id.startswith(self.paper.key + "."):
             raise RegistryError(f"{self.id}: the id of a claim begins with its paper's key, {self.paper.key!r}")
+        for hypothesis in self.hypotheses:
+            if not any(hypothesis.stated in text for text in self.assumption_texts):
+                raise RegistryError(
+                    f"{self.id}: no assumption states {hypothesis.stated!r}, so {hypothesis} is not given"
+                )
+        if self.all_sizes and self.relation.kind not in PROVABLE:
+            raise RegistryError(f"{self.id}: claims of kind {self.relation.kind!r} have no proof for all sizes")
         self.module = sys._getframe(2).f_globals.get("__name__", "")  # the module that declares the claim
         self._formula: Callable[..., Any] | None = None
         self._oracle: Callable[..., Any] | None = None
@@ -220,6 +239,7 @@ class Claim:
 
     def _take_from_setting(self, setting: Setting) -> None:
         self.assumptions = (*setting.assumptions, *self.assumptions)
+        self.hypotheses = (*setting.hypotheses, *self.hypotheses)
         self.without_domains = {**setting.without_domains, **self.without_domains}
         self.exact = setting.exact if self.exact is None else self.exact
         self.where = self.where or setting.where or (lambda sizes: True)

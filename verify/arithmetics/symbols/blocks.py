@@ -10,7 +10,8 @@ import sympy
 
 from verify.arithmetics.constants import Constant
 from verify.arithmetics.formal import Formal
-from verify.arithmetics.symbols.operand import Indexed, lifted, plain
+from verify.arithmetics.symbols.operand import Indexed, lifted
+from verify.arithmetics.symbols.sizes import plain
 from verify.vocabulary.errors import ArithmeticUnsupported, InputError
 
 #: A matrix of more given numbers is not taken apart.

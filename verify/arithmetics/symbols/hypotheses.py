@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from verify.arithmetics.symbols.heads import delta, tensor
+from verify.arithmetics.symbols.heads import Size, delta, tensor
 from verify.arithmetics.symbols.rules import occurrences
 from verify.arithmetics.symbols.sums import Product, Rule
+from verify.vocabulary.errors import ArithmeticUnsupported, InputError
 
 
 @dataclass(frozen=True)
@@ -115,3 +116,20 @@ def symmetric(name: str) -> Hypothesis:
 def skew(name: str) -> Hypothesis:
     """S^T = -S."""
     return Hypothesis(f"{name} is skew", _with_symmetry(name, -1))
+
+
+def hypothesis_on(name: str, wanted: str, sizes: Sequence[Size]) -> Hypothesis:
+    """The hypothesis that the tensor `name` with these sizes has the property `wanted`, such as "is skew"."""
+    if len(sizes) != 2:
+        raise InputError(name, f"two indices, for that it {wanted}", f"sizes {tuple(sizes)}")
+    known: dict[str, Callable[[], Hypothesis]] = {
+        "has orthonormal columns": lambda: orthonormal_columns(name, sizes[1]),
+        "has orthonormal rows": lambda: orthonormal_rows(name, sizes[0]),
+        "has unit rows": lambda: unit_rows(name),
+        "is symmetric": lambda: symmetric(name),
+        "is skew": lambda: skew(name),
+        "is idempotent": lambda: idempotent(name, sizes[0]),
+    }
+    if wanted not in known:
+        raise ArithmeticUnsupported(f"the hypothesis that {name} {wanted} has no rule")
+    return known[wanted]()

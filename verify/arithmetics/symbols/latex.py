@@ -9,7 +9,7 @@ import sympy
 
 from verify.arithmetics.symbols.blocks import Blocks
 from verify.arithmetics.symbols.heads import Head
-from verify.arithmetics.symbols.operand import Index, Indexed
+from verify.arithmetics.symbols.operand import Index, Indexed, lifted
 from verify.arithmetics.symbols.scalars import Scalar
 from verify.arithmetics.symbols.sums import Sum
 
@@ -39,6 +39,45 @@ def sum_latex(value: Sum) -> str:
             factors.append(_head_latex(made, [labels[index] for index in indices]))
         parts.append(_scaled(coefficient, r"\, ".join(factors)))
     return " + ".join(parts).replace("+ -", "- ")
+
+
+def normal_form_latex(value: Any, longest: int) -> str:
+    """All terms of a side, the entries of several matrices one after the other; cut after whole terms at `longest` characters."""
+    parts = (
+        [value]
+        if isinstance(value, (Indexed, Blocks))
+        else list(value)
+        if isinstance(value, (list, tuple))
+        else [lifted(value)]
+    )
+    sums = [
+        block.value
+        for part in parts
+        for block in ([block for row in part.grid for block in row] if isinstance(part, Blocks) else [lifted(part)])
+    ]
+    shown, length = [], 0
+    for item in sums:
+        text = _sum_within(item, longest - length)
+        shown.append(text)
+        length += len(text)
+        if length >= longest and len(shown) < len(sums):
+            shown.append(rf"\ldots\ \text{{({len(sums) - len(shown)} more blocks)}}")
+            break
+    return r",\quad ".join(shown)
+
+
+def _sum_within(value: Sum, longest: int) -> str:
+    text = sum_latex(value)
+    if len(text) <= longest:
+        return text
+    terms = sorted(value.terms.items(), key=str)
+    kept = len(terms)
+    while kept > 1 and len(text) > longest:
+        kept -= max(1, kept // 4)
+        text = sum_latex(Sum(value.slots, dict(terms[:kept])))
+    if len(text) > longest:
+        return rf"\ldots\ \text{{({len(terms)} terms)}}"
+    return rf"{text} + \ldots\ \text{{({len(terms) - kept} more terms)}}"
 
 
 def _index_names(count: int) -> Iterator[str]:

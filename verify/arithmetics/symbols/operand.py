@@ -16,9 +16,11 @@ import sympy
 
 from verify.arithmetics.constants import Constant
 from verify.arithmetics.formal import Formal
+from verify.arithmetics.symbols.conditions import rely_on_at_least
 from verify.arithmetics.symbols.functions import power
 from verify.arithmetics.symbols.heads import Size, delta, selection, tensor, unit
 from verify.arithmetics.symbols.scalars import ONE, Scalar, scalar
+from verify.arithmetics.symbols.sizes import divides, plain, size_of
 from verify.arithmetics.symbols.sums import Sum, collected, constant, contract, single
 from verify.vocabulary.errors import ArithmeticUnsupported, InputError
 
@@ -26,27 +28,6 @@ from verify.vocabulary.errors import ArithmeticUnsupported, InputError
 Tree = Any
 
 _variables = itertools.count()
-
-
-def is_size(value: Any) -> bool:
-    """Whether `value` can be the size of an axis: an integer, or a sympy expression that is a positive integer."""
-    if isinstance(value, sympy.Expr):
-        return bool(value.is_integer and value.is_positive is not False and not value.is_number) or bool(
-            value.is_Integer and value >= 0
-        )
-    return isinstance(value, (int, np.integer)) and not isinstance(value, bool) and bool(value >= 0)
-
-
-def size_of(argument: str, value: Any) -> Size:
-    """`value` as a size; raises `InputError` naming the argument where it is none."""
-    if not is_size(value):
-        raise InputError(argument, "an integer or an expression in positive integer symbols", repr(value))
-    return sympy.sympify(int(value) if isinstance(value, np.integer) else value)
-
-
-def plain(size: Size) -> Any:
-    """A size as a Python integer where it is one."""
-    return int(size) if sympy.sympify(size).is_Integer else size
 
 
 class Index:
@@ -409,6 +390,9 @@ def _selection(item: Any, size: Size) -> Any:
     length = sympy.expand(stop - start)
     if start.is_negative or stop.is_negative or length == 1 or not length.is_integer or length.is_nonpositive:
         return None
+    rely_on_at_least(start, 0)
+    rely_on_at_least(length, 0)
+    rely_on_at_least(size - stop, 0)
     return selection(size, start, length)
 
 
@@ -428,12 +412,6 @@ def _position(item: Any, size: Any) -> tuple[Any, bool]:
     if not isinstance(at, int) or at < 0 or (at > 0 and not (isinstance(size, int) and at < size)):
         raise ArithmeticUnsupported(f"the entry {at!r} of an axis of size {size}")
     return at, keeps
-
-
-def divides(size: Size, whole: Size) -> bool:
-    """Whether the size divides the other as a product of symbols and integers."""
-    quotient = sympy.sympify(whole) / size
-    return bool(sympy.denom(quotient) == 1)
 
 
 class Family(Formal):

@@ -25,18 +25,9 @@ from verify.arithmetics.symbols.functions import (
     step_of,
 )
 from verify.arithmetics.symbols.heads import delta, unit
-from verify.arithmetics.symbols.operand import (
-    Family,
-    Index,
-    Indexed,
-    common,
-    entrywise,
-    filled,
-    identity,
-    lifted,
-    size_of,
-)
+from verify.arithmetics.symbols.operand import Family, Index, Indexed, common, entrywise, filled, identity, lifted
 from verify.arithmetics.symbols.scalars import ONE, ZERO, scalar
+from verify.arithmetics.symbols.sizes import size_of
 from verify.arithmetics.symbols.sums import Sum, contract, single
 from verify.vocabulary.errors import ArithmeticUnsupported, InputError
 

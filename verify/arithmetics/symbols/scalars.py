@@ -14,6 +14,7 @@ from typing import Any
 import sympy
 
 from verify.arithmetics.constants import Surd
+from verify.arithmetics.symbols.conditions import rely_on_nonzero
 from verify.vocabulary.errors import ArithmeticUnsupported
 
 Exponent = int | Fraction
@@ -93,6 +94,8 @@ class Scalar:
 
     def power(self, exponent: Fraction) -> Scalar:
         """self ** exponent, as a root of a sum stays one opaque base."""
+        if exponent < 0:
+            rely_on_nonzero(self.expression)
         return scalar(self.expression ** sympy.Rational(exponent.numerator, exponent.denominator))
 
     @property

@@ -1,0 +1,217 @@
+"""Two sides of an identity brought to normal form: what is left of their difference, and their values in floats."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import sympy
+
+from verify.arithmetics.symbols.blocks import Blocks, from_numbers
+from verify.arithmetics.symbols.conditions import Condition, recording_conditions
+from verify.arithmetics.symbols.evaluation import Point
+from verify.arithmetics.symbols.hypotheses import Hypothesis
+from verify.arithmetics.symbols.operand import Indexed, lifted
+from verify.arithmetics.symbols.sums import Sum, extra_rules, recording_rules
+from verify.vocabulary.errors import ArithmeticUnsupported, InputError
+
+#: A side of an identity as a function of the prepared inputs.
+Side = Callable[[Mapping[str, Any]], Any]
+
+
+@dataclass
+class Remains:
+    """What is left of a wrong variant of the formula: terms, or the reason why it cannot be compared at all."""
+
+    terms: int | None
+    reason: str | None = None
+    value: Any = None
+
+    @property
+    def is_told_apart(self) -> bool:
+        """Whether terms are left."""
+        return bool(self.terms)
+
+
+@dataclass
+class Proof:
+    """The outcome of an attempt: `proved`, or the `reason` why not."""
+
+    proved: bool
+    reason: str | None
+    left_terms: int = 0
+    right_terms: int = 0
+    remaining: list[str] = field(default_factory=list)
+    rules: list[str] = field(default_factory=list)
+    hypotheses: list[str] = field(default_factory=list)
+    conditions: list[Condition] = field(default_factory=list)
+    mutants: dict[str, Remains] = field(default_factory=dict)
+    seconds: float = 0.0
+    left: Any = None
+    right: Any = None
+
+
+# -- both sides --------------------------------------------------------------------------------------------------------
+
+
+def parts_of(value: Any) -> list[Indexed]:
+    """A value as a list of operands: the blocks of blocks, and otherwise itself."""
+    if isinstance(value, (list, tuple)):
+        return [part for item in value for part in parts_of(item)]
+    if isinstance(value, Blocks):
+        return [block for row in value.grid for block in row]
+    found = lifted(value)
+    if not isinstance(found, Indexed):
+        raise ArithmeticUnsupported(f"a side of the identity is {value!r}")
+    if found.bound:
+        raise ArithmeticUnsupported("a side of the identity depends on a summation index")
+    return [found]
+
+
+def difference(left: Any, right: Any) -> list[Sum]:
+    """left - right block by block; raises `InputError` where the shapes do not agree."""
+    if isinstance(left, Blocks) and isinstance(right, Blocks) and left.partition != right.partition:
+        raise InputError("the sides", f"blocks of {left.partition}", str(right.partition))
+    if isinstance(left, Blocks) and isinstance(right, Blocks) and left.tags != right.tags:
+        raise InputError("the sides", "blocks interleaved alike", "others")
+    if isinstance(left, Blocks) != isinstance(right, Blocks):
+        raise InputError("the sides", "both split into blocks, or neither", f"{left!r} and {right!r}")
+    ours, theirs = parts_of(left), parts_of(right)
+    if len(ours) != len(theirs):
+        raise InputError("the sides", f"{len(ours)} blocks, as in the formula", str(len(theirs)))
+    found = []
+    for one, two in zip(ours, theirs, strict=True):
+        if one.shape != two.shape:
+            if sympy.Mul(*one.shape) != sympy.Mul(*two.shape) or isinstance(left, Blocks):
+                raise InputError("the sides", f"shape {one.shape}", str(two.shape))
+            one, two = one.reshape(-1), two.reshape(-1)
+        found.append((one - two).value)
+    return found
+
+
+def _terms_left(parts: Sequence[Sum]) -> list[str]:
+    """The terms of a difference that do not vanish, as text."""
+    return [
+        f"{coefficient} {key}"
+        for part in parts
+        for key, coefficient in part.terms.items()
+        if not coefficient.vanishes()
+    ]
+
+
+def _terms(value: Any) -> int:
+    return sum(len(part.value.terms) for part in parts_of(value))
+
+
+def prove(
+    formula: Side,
+    oracle: Side,
+    inputs: Callable[[], Mapping[str, Any]],
+    mutants: Mapping[str, Side] | None = None,
+    hypotheses: Sequence[Hypothesis] = (),
+) -> Proof:
+    """Try to prove formula = oracle on symbolic inputs.
+
+    Nothing but a difference without terms counts as a proof: an error of any kind, terms that remain, or a wrong
+    variant that reduces to the truth, are reasons why there is none.
+    """
+    start = time.perf_counter()
+    rules = [rule for hypothesis in hypotheses for rule in hypothesis.rules()]
+    with recording_rules() as used, extra_rules(rules), recording_conditions() as conditions:
+        proof = _both_sides(formula, oracle, inputs)
+        # what the mutants use is not what the proof rests on
+        names = [hypothesis.name for hypothesis in hypotheses]
+        proof.hypotheses = [name for name in names if name in used]
+        proof.rules = sorted(used - set(names))
+        proof.conditions = sorted(conditions, key=str)
+        if proof.proved:
+            _tell_apart(proof, inputs, mutants or {})
+    proof.seconds = time.perf_counter() - start
+    return proof
+
+
+def _both_sides(formula: Side, oracle: Side, inputs: Callable[[], Mapping[str, Any]]) -> Proof:
+    try:
+        prepared = inputs()
+        left = from_numbers(formula(prepared))
+        right = from_numbers(oracle(prepared))
+        if not _symbols_in(left) and not _symbols_in(right):
+            raise ArithmeticUnsupported("neither side depends on a size or a matrix")
+        remaining = _terms_left(difference(left, right))
+        proof = Proof(not remaining, None, _terms(left), _terms(right), remaining, left=left, right=right)
+    except Exception as error:  # whatever goes wrong, it is not proved
+        return Proof(False, _described(error))
+    if remaining:
+        proof.reason = f"{len(remaining)} terms remain, the first of them {remaining[0]:.200}"
+    return proof
+
+
+def _tell_apart(proof: Proof, inputs: Callable[[], Mapping[str, Any]], mutants: Mapping[str, Side]) -> None:
+    prepared = inputs()
+    for name, mutant in mutants.items():
+        proof.mutants[name] = _mutant(mutant, prepared, proof.right)
+        if proof.mutants[name].terms == 0:
+            proof.proved, proof.reason = False, f"the wrong variant {name!r} reduces to the same terms"
+
+
+def _symbols_in(value: Any) -> bool:
+    """Whether a side speaks of anything but given numbers."""
+    return any(
+        part.value.slots or any(key or value.expression.free_symbols for key, value in part.value.terms.items())
+        for part in parts_of(value)
+    )
+
+
+def _mutant(mutant: Side, prepared: Mapping[str, Any], right: Any) -> Remains:
+    try:
+        wrong = difference(from_numbers(mutant(prepared)), right)
+        return Remains(len(_terms_left(wrong)), None, wrong)
+    except Exception as error:
+        return Remains(None, _described(error))
+
+
+def _described(error: Exception) -> str:
+    return f"{type(error).__name__}: {error}"
+
+
+# -- their values in floats --------------------------------------------------------------------------------------------
+
+
+def float_values(value: Any, point: Point) -> np.ndarray:
+    """The entries of a side at a point, blocks laid out as the matrix they make up, flattened row-major."""
+    if isinstance(value, (list, tuple)):
+        return np.concatenate([float_values(item, point) for item in value])
+    if isinstance(value, Blocks) and any(tag is not None for tag in value.tags):
+        return _column_values(value, point)
+    if isinstance(value, Blocks):
+        rows = [np.concatenate([_matrix_values(block, point) for block in row], axis=1) for row in value.grid]
+        return np.concatenate(rows, axis=0).reshape(-1)
+    return _matrix_values(lifted(value), point).reshape(-1)
+
+
+def _column_values(value: Blocks, point: Point) -> np.ndarray:
+    """A column of blocks, some of which are those of a grid written as one column."""
+    found, position = [], 0
+    while position < len(value.grid):
+        tag = value.tags[position]
+        if tag is None:
+            found.append(_matrix_values(value.grid[position][0], point).reshape(-1))
+            position += 1
+            continue
+        rows, columns = ([point.size(size) for size in sizes] for sizes in tag[0])
+        grid = []
+        for height in rows:
+            row = []
+            for width in columns:
+                row.append(_matrix_values(value.grid[position][0], point).reshape(height, width))
+                position += 1
+            grid.append(np.concatenate(row, axis=1))
+        found.append(np.concatenate(grid, axis=0).reshape(-1))
+    return np.concatenate(found)
+
+
+def _matrix_values(operand: Indexed, point: Point) -> np.ndarray:
+    return point.values(operand.value).reshape([point.size(size) for size in operand.shape])

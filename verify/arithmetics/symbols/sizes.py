@@ -1,0 +1,42 @@
+"""Sizes: integers, or sympy expressions in positive integer symbols."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import sympy
+
+from verify.arithmetics.symbols.conditions import rely_on_at_least
+from verify.arithmetics.symbols.heads import Size
+from verify.vocabulary.errors import InputError
+
+
+def is_size(value: Any) -> bool:
+    """Whether `value` can be the size of an axis: an integer, or a sympy expression that is a positive integer."""
+    if isinstance(value, sympy.Expr):
+        return bool(value.is_integer and value.is_positive is not False and not value.is_number) or bool(
+            value.is_Integer and value >= 0
+        )
+    return isinstance(value, (int, np.integer)) and not isinstance(value, bool) and bool(value >= 0)
+
+
+def size_of(argument: str, value: Any) -> Size:
+    """`value` as a size; raises `InputError` naming the argument where it is none."""
+    if not is_size(value):
+        raise InputError(argument, "an integer or an expression in positive integer symbols", repr(value))
+    size = sympy.sympify(int(value) if isinstance(value, np.integer) else value)
+    if not size.is_number:
+        rely_on_at_least(size, 1)
+    return size
+
+
+def plain(size: Size) -> Any:
+    """A size as a Python integer where it is one."""
+    return int(size) if sympy.sympify(size).is_Integer else size
+
+
+def divides(size: Size, whole: Size) -> bool:
+    """Whether the size divides the other as a product of symbols and integers."""
+    quotient = sympy.sympify(whole) / size
+    return bool(sympy.denom(quotient) == 1)

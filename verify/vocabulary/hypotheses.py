@@ -1,0 +1,50 @@
+"""Hypotheses: properties of one input that a proof for all sizes may use, as data.
+
+Each names the assumption of the claim that states it; a claim with a hypothesis that it does not assume is an error.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Hypothesis:
+    """A property of the input `of`; `stated` is part of the text of the assumption that says so."""
+
+    property: str
+    of: str
+    stated: str
+
+    def __str__(self) -> str:
+        return f"{self.of} {self.property}"
+
+
+def orthonormal_columns(of: str, stated: str) -> Hypothesis:
+    """W^T W = I."""
+    return Hypothesis("has orthonormal columns", of, stated)
+
+
+def orthonormal_rows(of: str, stated: str) -> Hypothesis:
+    """W W^T = I."""
+    return Hypothesis("has orthonormal rows", of, stated)
+
+
+def unit_rows(of: str, stated: str) -> Hypothesis:
+    """Every row has Euclidean norm 1."""
+    return Hypothesis("has unit rows", of, stated)
+
+
+def symmetric(of: str, stated: str) -> Hypothesis:
+    """S^T = S."""
+    return Hypothesis("is symmetric", of, stated)
+
+
+def skew(of: str, stated: str) -> Hypothesis:
+    """S^T = -S."""
+    return Hypothesis("is skew", of, stated)
+
+
+def idempotent(of: str, stated: str) -> Hypothesis:
+    """P P = P."""
+    return Hypothesis("is idempotent", of, stated)
