@@ -1,0 +1,49 @@
+"""What several parts of the paper measure: K by differentiation, and condition numbers that may be infinite."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from theorems.skipless.definitions import self_attention
+from verify.derivatives import jacobian
+from verify.matrix import COLUMN, column, concatenate, maximum, singular_values
+
+
+def input_jacobian(X: Any, W_Q: Any, W_K: Any, W_V: Any, W_O: Any) -> Any:
+    """K, shape (n d, n d), by differentiation."""
+    return jacobian(self_attention, "X", COLUMN)(X, W_Q, W_K, W_V, W_O)
+
+
+INVERSE = (
+    "kappa = s_max / s_min over the min(rows, columns) singular values, infinite for s_min = 0; compared as 1/kappa, so that"
+    " infinite values take part"
+)
+
+
+def flatness(M: Any) -> Any:
+    """1 / kappa(M) = s_min / s_max, a scalar: 0 for a matrix of deficient rank."""
+    values = singular_values(M)
+    return values[-1] / values[0]
+
+
+def least(*scalars: Any) -> Any:
+    """The smallest of some scalars."""
+    return -maximum(-column(*scalars))
+
+
+def stretches(M: Any) -> Any:
+    """Singular values of M in descending order, one for each column, shape (columns, 1): zeros beyond the rows."""
+    values = singular_values(M).reshape(-1, 1)
+    missing = M.shape[1] - M.shape[0]
+    return concatenate([values, *[0 * values[:1]] * missing], axis=0)
+
+
+def condition(M: Any) -> Any:
+    """kappa(M) = max |Mx| / min |Mx| over unit vectors x, a scalar."""
+    values = stretches(M)
+    return values[0, 0] / values[-1, 0]
+
+
+def minimum(x: Any) -> Any:
+    """The smallest entry, a scalar."""
+    return -maximum(-x)

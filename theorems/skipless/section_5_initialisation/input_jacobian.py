@@ -1,0 +1,114 @@
+"""The Jacobian of self-attention by its input: Eq. (10)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from theorems.skipless import SKIPLESS
+from theorems.skipless.definitions import QueryWeights, Tokens, Weights, attention_matrix, self_attention
+from verify.arithmetic import Constant
+from verify.claims import Claim
+from verify.derivatives import jacobian
+from verify.matrix import COLUMN, ROW, Layout, concatenate, eye, hadamard, inverse, kron, vec_r
+from verify.relations import Equal
+
+EQ_10 = Claim(
+    SKIPLESS,
+    "skipless.eq-10",
+    label="Eq. (10)",
+    statement=r"\mathbf{K}_\ell=(\hat{\mathbf{X}}_{\ell-1}\mathbf{W}_\ell^V\mathbf{W}_\ell^O\otimes\mathbf{I}_n)^\top"
+    r"\mathbf{A}'_\ell+(\mathbf{W}_\ell^V\mathbf{W}_\ell^O)^\top\otimes\mathbf{A}_\ell, \text{ with } "
+    r"\mathbf{A}_\ell\in\mathbb{R}^{n\times n} \text{ and } \mathbf{A}'_\ell\in\mathbb{R}^{n^2\times nd} \text{ the derivative of }"
+    r" \mathrm{vec}(\mathbf{A}_\ell) \text{ with respect to } \mathrm{vec}(\hat{\mathbf{X}}_{\ell-1})",
+    assumptions=[
+        "SA(X) = A X W_V W_O, single head, A = softmax(X W_Q W_K^T X^T)",
+        "column-major vec, numerator layout",
+    ],
+    relation=Equal(),
+    sizes={"n": (1, 4), "d": (1, 3)},
+    exact=True,
+    proof=("skipless.eq-12-line-4", "skipless.eq-13-line-7"),
+    note="Three lines of the derivation in Eq. (13) lack transposes that Eq. (12) before them and Eq. (10) after them have, in the"
+    " extraction at least; the third is a misprint whatever its transposes.",
+)
+
+
+def _jacobian(X: Any, W_Q: Any, W_K: Any, values: Any, *, second: Any = None, layout: Layout = COLUMN) -> Any:
+    """Both summands for the product `values` of W_V and W_O; mutants change the second, or the layout of A'."""
+    A = attention_matrix(X, W_Q, W_K)
+    slope = jacobian(attention_matrix, "X", layout=layout)(X, W_Q, W_K)
+    return kron(X @ values, eye(X.shape[0])).T @ slope + (kron(values.T, A) if second is None else second(values, A))
+
+
+@EQ_10.formula
+def self_attention_jacobian(X: Tokens, W_Q: QueryWeights, W_K: Weights, W_V: Weights, W_O: Weights) -> Any:
+    """K = (X W_V W_O (x) I_n)^T A' + (W_V W_O)^T (x) A, shape (n d, n d) (Eq. (10))."""
+    return _jacobian(X, W_Q, W_K, W_V @ W_O)
+
+
+@EQ_10.oracle
+def self_attention_differentiated(X: Tokens, W_Q: QueryWeights, W_K: Weights, W_V: Weights, W_O: Weights) -> Any:
+    return jacobian(self_attention, "X", layout=COLUMN)(X, W_Q, W_K, W_V, W_O)
+
+
+EQ_10.mutant("W_V W_O not transposed in the second term", second=kron)
+EQ_10.mutant("factors of the second Kronecker product exchanged", second=lambda values, A: kron(A, values.T))
+EQ_10.mutant("attention matrix transposed in the second term", second=lambda values, A: kron(values.T, A.T))
+
+
+@EQ_10.mutant("attention matrix taken as constant")
+def _(X: Tokens, W_Q: QueryWeights, W_K: Weights, W_V: Weights, W_O: Weights) -> Any:
+    return kron((W_V @ W_O).T, attention_matrix(X, W_Q, W_K))
+
+
+EQ_10.mutant("W_O W_V instead of W_V W_O", lambda X, W_Q, W_K, W_V, W_O: _jacobian(X, W_Q, W_K, W_O @ W_V))
+EQ_10.mutant("A' under row-major vec", layout=ROW)
+
+
+# -- the two products --------------------------------------------------------------------------------------------------
+
+PRODUCTS_ONLY = Claim(
+    SKIPLESS,
+    "skipless.sec5-products-only",
+    label="Section 5, text after Eq. (10)",
+    statement=r"\mathbf{W}_\ell^V\mathbf{W}_\ell^O\text{ appears in both terms of }\mathbf{K}_\ell\text{ and }\mathbf{W}_\ell^Q"
+    r"\mathbf{W}_\ell^{K\top}\text{ appears in }\mathbf{A}_\ell\text{ and }\mathbf{A}'_\ell",
+    assumptions=["single-head attention of Eq. (3)"],
+    relation=Equal(),
+    sizes={"n": (1, 3), "d": (1, 3)},
+    exact=True,
+    reading="SA, A, A' and K depend on the four weights through these two products only: they are the same for W_Q G,"
+    " W_K G^-T, W_V H, H^-1 W_O with any invertible G and H",
+    expects="reading",
+    note="With several heads the products are W_Q_i W_K_i^T and W_V_i W_O_i of each head, not those of the d x d weights.",
+)
+
+
+def invertible(M: Any) -> Any:
+    """(I + S)(I + T) for the skew S = M_ - M_^T and T = M^_, M_ and M^_ the strict triangles of M (d, d): invertible."""
+    d = M.shape[0]
+    lower = Constant([[int(i > j) for j in range(d)] for i in range(d)])
+    below, above = hadamard(lower, M), hadamard(lower.T, M)
+    return (eye(d) + below - below.T) @ (eye(d) + above)
+
+
+def _attention_and_jacobians(X: Any, W_Q: Any, W_K: Any, W_V: Any, W_O: Any) -> Any:
+    """SA(X), A, A' and K, all entries in one column."""
+    slope = jacobian(attention_matrix, "X", COLUMN)(X, W_Q, W_K)
+    K = jacobian(self_attention, "X", COLUMN)(X, W_Q, W_K, W_V, W_O)
+    parts = [self_attention(X, W_Q, W_K, W_V, W_O), attention_matrix(X, W_Q, W_K), slope, K]
+    return concatenate([vec_r(part) for part in parts], axis=0)
+
+
+@PRODUCTS_ONLY.formula
+def with_other_factors(
+    X: Tokens, W_Q: QueryWeights, W_K: Weights, W_V: Weights, W_O: Weights, G: Weights, H: Weights
+) -> Any:
+    """SA(X), A, A' and K at other factors of the same two products, one column."""
+    G, H = invertible(G), invertible(H)
+    return _attention_and_jacobians(X, W_Q @ G, W_K @ inverse(G).T, W_V @ H, inverse(H) @ W_O)
+
+
+PRODUCTS_ONLY.oracle(lambda X, W_Q, W_K, W_V, W_O: _attention_and_jacobians(X, W_Q, W_K, W_V, W_O))
+PRODUCTS_ONLY.mutant("W_K G instead of W_K G^-T", "inverse(G).T -> G")
+PRODUCTS_ONLY.mutant("H W_O instead of H^-1 W_O", "inverse(H) -> H")
