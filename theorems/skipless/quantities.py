@@ -1,17 +1,25 @@
-"""What several parts of the paper measure: K by differentiation, and condition numbers that may be infinite."""
+"""What several parts of the paper measure: the Jacobians K and A' by differentiation, and condition numbers.
+
+A condition number may be infinite, so that claims compare its inverse, `flatness`.
+"""
 
 from __future__ import annotations
 
 from typing import Any
 
-from theorems.skipless.definitions import self_attention
+from theorems.skipless.definitions import QueryWeights, Tokens, Weights, attention_matrix, self_attention
 from verify.derivatives import jacobian
 from verify.matrix import COLUMN, column, concatenate, maximum, singular_values
 
 
-def input_jacobian(X: Any, W_Q: Any, W_K: Any, W_V: Any, W_O: Any) -> Any:
-    """K, shape (n d, n d), by differentiation."""
+def input_jacobian(X: Tokens, W_Q: QueryWeights, W_K: Weights, W_V: Weights, W_O: Weights) -> Any:
+    """K = d vec SA(X) / d vec X by differentiation, shape (n d, n d) (Eq. (7))."""
     return jacobian(self_attention, "X", COLUMN)(X, W_Q, W_K, W_V, W_O)
+
+
+def attention_slope(X: Any, W_Q: Any, W_K: Any) -> Any:
+    """A' = d vec A / d vec X by differentiation, shape (n^2, n d) (Eq. (10))."""
+    return jacobian(attention_matrix, "X", COLUMN)(X, W_Q, W_K)
 
 
 INVERSE = (

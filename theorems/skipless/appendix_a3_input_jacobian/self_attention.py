@@ -1,19 +1,15 @@
-"""The derivation of the Jacobian of self-attention, line by line: Eqs. (12)-(13)."""
+"""Eq. (13), line by line: K, the Jacobian of self-attention, up to Eq. (10).
+
+The products of line 6 do not fit together, whatever its transposes; the last line repeats Eq. (10) and is right.
+"""
 
 from __future__ import annotations
 
 from typing import Annotated, Any
 
-from theorems.skipless import SKIPLESS
-from theorems.skipless.appendix_a3_input_jacobian.attended_values import SETUP, SIZES, slope
-from theorems.skipless.definitions import (
-    QueryWeights,
-    Tokens,
-    Weights,
-    attended_values,
-    attention_matrix,
-    self_attention,
-)
+from theorems.skipless.appendix_a3_input_jacobian.attended_values import SECTION_A3
+from theorems.skipless.definitions import QueryWeights, Tokens, Weights, attended_values, attention_matrix
+from theorems.skipless.quantities import attention_slope, input_jacobian
 from verify.claims import Claim
 from verify.derivatives import jacobian
 from verify.matrix import COLUMN, concatenate, eye, kron, ones
@@ -35,17 +31,14 @@ def projected(S: Summands, W_O: Weights) -> Any:
 
 
 EQ_13_1 = Claim(
-    SKIPLESS,
+    SECTION_A3,
     "skipless.eq-13-lines-1-3",
     label="Eq. (13), lines 1-3",
     statement=r"\mathbf{K}_\ell=\frac{\partial\mathrm{vec}(\mathrm{SA}_\ell(\mathbf{X}_{\ell-1})\mathbf{W}_\ell^O)}{\partial"
     r"\hat{\mathbf{x}}^{(\ell-1)}}=\frac{\partial\mathrm{vec}(\mathrm{SA}_\ell(\mathbf{X}_{\ell-1})\mathbf{W}_\ell^O)}{\partial"
     r"\mathrm{vec}(\mathrm{SA}_\ell(\mathbf{X}_{\ell-1}))}\frac{\partial\mathrm{vec}(\mathrm{SA}_\ell(\mathbf{X}_{\ell-1}))}"
     r"{\partial\hat{\mathbf{x}}^{(\ell-1)}}",
-    assumptions=SETUP,
     relation=Equal(),
-    sizes=SIZES,
-    exact=True,
     reading="SA means A V here, not the self-attention A V W_O of Eq. (3), of which K_l is the Jacobian",
     expects="reading",
     note="Introduced as the Jacobian of the attention matrix; it is that of the output of self-attention.",
@@ -56,37 +49,24 @@ EQ_13_1 = Claim(
 def chain_rule(X: Tokens, W_Q: QueryWeights, W_K: Weights, W_V: Weights, W_O: Weights) -> Any:
     """dvec(S W_O)/dvec S at S = A V, times dvec S/dvec X, shape (n d, n d) (Eq. (13), line 3)."""
     S = attended_values(X, W_Q, W_K, W_V)
-    return jacobian(projected, "S", COLUMN)(S, W_O) @ jacobian(attended_values, "X", COLUMN)(X, W_Q, W_K, W_V)
+    outer, inner = jacobian(projected, "S", COLUMN), jacobian(attended_values, "X", COLUMN)
+    return outer(S, W_O) @ inner(X, W_Q, W_K, W_V)
 
 
-@EQ_13_1.oracle
-def self_attention_differentiated(X: Tokens, W_Q: QueryWeights, W_K: Weights, W_V: Weights, W_O: Weights) -> Any:
-    return jacobian(self_attention, "X", COLUMN)(X, W_Q, W_K, W_V, W_O)
-
-
-@EQ_13_1.mutant("SA of Eq. (3), with W_O in both factors")
-def _(X: Tokens, W_Q: QueryWeights, W_K: Weights, W_V: Weights, W_O: Weights) -> Any:
-    S = attended_values(X, W_Q, W_K, W_V @ W_O)
-    inner = jacobian(attended_values, "X", COLUMN)(X, W_Q, W_K, W_V @ W_O)
-    return jacobian(projected, "S", COLUMN)(S, W_O) @ inner
-
-
-@EQ_13_1.mutant("factors exchanged")
-def _(X: Tokens, W_Q: QueryWeights, W_K: Weights, W_V: Weights, W_O: Weights) -> Any:
-    S = attended_values(X, W_Q, W_K, W_V)
-    return jacobian(attended_values, "X", COLUMN)(X, W_Q, W_K, W_V) @ jacobian(projected, "S", COLUMN)(S, W_O)
+EQ_13_1.oracle(input_jacobian)
+EQ_13_1.mutant("SA of Eq. (3), with W_O in both factors", "W_V -> W_V @ W_O")
+EQ_13_1.mutant(
+    "factors exchanged", "outer(S, W_O) -> inner(X, W_Q, W_K, W_V); inner(X, W_Q, W_K, W_V) -> outer(S, W_O)"
+)
 
 
 EQ_13_4 = Claim(
-    SKIPLESS,
+    SECTION_A3,
     "skipless.eq-13-line-4",
     label="Eq. (13), line 4",
     statement=r"\frac{\partial\mathrm{vec}(\mathrm{SA}_\ell\mathbf{W}_\ell^O)}{\partial\mathrm{vec}(\mathrm{SA}_\ell)}="
     r"\mathbf{W}_\ell^O\otimes\mathbf{I}_n",
-    assumptions=SETUP,
     relation=Equal(),
-    sizes=SIZES,
-    exact=True,
     expects="reading",
     reading="W_O stands for its transpose, as in Eq. (10) and the last line: W_O^T (x) I_n",
     doubt=IN_DOUBT,
@@ -107,15 +87,12 @@ EQ_13_4.mutant("factors exchanged, as for row-major vec", lambda S, W_O: kron(ey
 
 
 EQ_13_5 = Claim(
-    SKIPLESS,
+    SECTION_A3,
     "skipless.eq-13-line-5",
     label="Eq. (13), line 5",
     statement=r"\mathbf{K}_\ell=(\mathbf{W}_\ell^O\otimes\mathbf{I}_n)\left((\mathbf{V}_\ell^\top\otimes\mathbf{I}_n)\mathbf{A}'_\ell+"
     r"\mathbf{W}_\ell^V\otimes\mathbf{A}_\ell\right)",
-    assumptions=SETUP,
     relation=Equal(),
-    sizes=SIZES,
-    exact=True,
     uses=("skipless.eq-12-line-4", "skipless.eq-13-line-4"),
     expects="reading",
     reading="W_O and W_V stand for their transposes, as in Eqs. (10) and (12):"
@@ -126,34 +103,27 @@ EQ_13_5 = Claim(
 )
 
 
-def _line_five(X: Any, W_Q: Any, W_K: Any, W_V: Any, outer: Any, inner: Any) -> Any:
-    """(outer (x) I_n) ((V^T (x) I_n) A' + inner (x) A)."""
-    I_n, A = eye(X.shape[0]), attention_matrix(X, W_Q, W_K)
-    return kron(outer, I_n) @ (kron((X @ W_V).T, I_n) @ slope(X, W_Q, W_K) + kron(inner, A))
-
-
 @EQ_13_5.formula
 def line_five(X: Tokens, W_Q: QueryWeights, W_K: Weights, W_V: Weights, W_O: Weights) -> Any:
     """(W_O^T (x) I_n) ((V^T (x) I_n) A' + W_V^T (x) A), shape (n d, n d) (Eq. (13), line 5)."""
-    return _line_five(X, W_Q, W_K, W_V, W_O.T, W_V.T)
+    A, I_n = attention_matrix(X, W_Q, W_K), eye(X.shape[0])
+    return kron(W_O.T, I_n) @ (kron((X @ W_V).T, I_n) @ attention_slope(X, W_Q, W_K) + kron(W_V.T, A))
 
 
-EQ_13_5.oracle(self_attention_differentiated)
-EQ_13_5.mutant("neither transposed, as extracted", lambda X, W_Q, W_K, W_V, W_O: _line_five(X, W_Q, W_K, W_V, W_O, W_V))
-EQ_13_5.mutant("W_O not transposed", lambda X, W_Q, W_K, W_V, W_O: _line_five(X, W_Q, W_K, W_V, W_O, W_V.T))
-EQ_13_5.mutant("W_V not transposed", lambda X, W_Q, W_K, W_V, W_O: _line_five(X, W_Q, W_K, W_V, W_O.T, W_V))
+EQ_13_5.oracle(input_jacobian)
+EQ_13_5.mutant("neither transposed, as extracted", "W_O.T -> W_O; W_V.T -> W_V")
+EQ_13_5.mutant("W_O not transposed", "W_O.T -> W_O")
+EQ_13_5.mutant("W_V not transposed", "W_V.T -> W_V")
 
 
 EQ_13_6 = Claim(
-    SKIPLESS,
+    SECTION_A3,
     "skipless.eq-13-line-6",
     label="Eq. (13), line 6",
     statement=r"\mathbf{K}_\ell=(\mathbf{W}_\ell^O\otimes\mathbf{V}_\ell^\top\otimes\mathbf{I}_n)\mathbf{A}'_\ell+\mathbf{W}_\ell^O"
     r"\otimes\mathbf{W}_\ell^V\otimes\mathbf{A}_\ell",
-    assumptions=SETUP,
     relation=Equal(),
     sizes={"n": (1, 3), "d": (1, 2)},
-    exact=True,
     expects="refuted",
     severity="slip",
     correction="skipless.eq-13-line-6-corrected",
@@ -175,16 +145,15 @@ def _sizes_of(*matrices: Any) -> Any:
 @EQ_13_6.formula
 def sizes_as_printed(X: Tokens, W_Q: QueryWeights, W_K: Weights, W_V: Weights, W_O: Weights) -> Any:
     """Columns of W_O (x) V^T (x) I_n, then rows and columns of W_O (x) W_V (x) A, shape (3, 1)."""
-    first = kron(W_O, (X @ W_V).T, eye(X.shape[0]))
-    second = kron(W_O, W_V, attention_matrix(X, W_Q, W_K))
+    A = attention_matrix(X, W_Q, W_K)
+    first, second = kron(W_O, (X @ W_V).T, eye(X.shape[0])), kron(W_O, W_V, A)
     return _sizes_of(first.shape[1], *second.shape)
 
 
 @EQ_13_6.oracle
 def sizes_required(X: Tokens, W_Q: QueryWeights, W_K: Weights, W_V: Weights, W_O: Weights) -> Any:
     """Rows of A', then rows and columns of K, shape (3, 1)."""
-    K = self_attention_differentiated(X, W_Q, W_K, W_V, W_O)
-    return _sizes_of(slope(X, W_Q, W_K).shape[0], *K.shape)
+    return _sizes_of(attention_slope(X, W_Q, W_K).shape[0], *input_jacobian(X, W_Q, W_K, W_V, W_O).shape)
 
 
 @EQ_13_6.counterexample(
@@ -195,64 +164,43 @@ def _() -> dict[str, Any]:
     return {"X": [[1, 0]], "W_Q": zero, "W_K": zero, "W_V": one, "W_O": one}
 
 
-@EQ_13_6.mutant("one Kronecker factor more")
-def _(X: Tokens, W_Q: QueryWeights, W_K: Weights, W_V: Weights, W_O: Weights) -> Any:
-    first = kron(W_O, W_O, (X @ W_V).T, eye(X.shape[0]))
-    second = kron(W_O, W_O, W_V, attention_matrix(X, W_Q, W_K))
-    return _sizes_of(first.shape[1], *second.shape)
-
-
-@EQ_13_6.mutant("W_V (x) W_V (x) W_O in the second term")
-def _(X: Tokens, W_Q: QueryWeights, W_K: Weights, W_V: Weights, W_O: Weights) -> Any:
-    first = kron(W_O, (X @ W_V).T, eye(X.shape[0]))
-    second = kron(W_V, W_V, W_O, attention_matrix(X, W_Q, W_K))
-    return _sizes_of(first.shape[1], *second.shape)
+EQ_13_6.mutant("one Kronecker factor more", "W_O -> kron(W_O, W_O)")
+EQ_13_6.mutant("W_V (x) W_V (x) W_O in the second term", "kron(W_O, W_V, A) -> kron(W_V, W_V, W_O, A)")
 
 
 EQ_13_6_CORRECTED = Claim(
-    SKIPLESS,
+    SECTION_A3,
     "skipless.eq-13-line-6-corrected",
     label="Eq. (13), line 6, corrected",
     statement=r"\mathbf{K}_\ell=(\mathbf{W}_\ell^{O\top}\mathbf{V}_\ell^\top\otimes\mathbf{I}_n)\mathbf{A}'_\ell+\mathbf{W}_\ell^{O\top}"
     r"\mathbf{W}_\ell^{V\top}\otimes\mathbf{A}_\ell",
-    assumptions=SETUP,
     relation=Equal(),
-    sizes=SIZES,
-    exact=True,
     of_project=True,
     corrects="skipless.eq-13-line-6",
     uses=("skipless.eq-13-line-5",),
 )
-EQ_13_6_CORRECTED.oracle(self_attention_differentiated)
-
-
-def _line_six(X: Any, W_Q: Any, W_K: Any, before: Any, second: Any) -> Any:
-    """(before (x) I_n) A' + second (x) A."""
-    A = attention_matrix(X, W_Q, W_K)
-    return kron(before, eye(X.shape[0])) @ slope(X, W_Q, W_K) + kron(second, A)
 
 
 @EQ_13_6_CORRECTED.formula
 def line_six(X: Tokens, W_Q: QueryWeights, W_K: Weights, W_V: Weights, W_O: Weights) -> Any:
     """(W_O^T V^T (x) I_n) A' + W_O^T W_V^T (x) A, shape (n d, n d)."""
-    return _line_six(X, W_Q, W_K, W_O.T @ (X @ W_V).T, W_O.T @ W_V.T)
+    A, I_n = attention_matrix(X, W_Q, W_K), eye(X.shape[0])
+    return kron(W_O.T @ (X @ W_V).T, I_n) @ attention_slope(X, W_Q, W_K) + kron(W_O.T @ W_V.T, A)
 
 
+EQ_13_6_CORRECTED.oracle(input_jacobian)
 EQ_13_6_CORRECTED.mutant("W_O not transposed", "W_O.T -> W_O")
 EQ_13_6_CORRECTED.mutant("W_V not transposed in the second term", "W_V.T -> W_V")
 EQ_13_6_CORRECTED.mutant("W_V^T W_O^T in the second term", "W_O.T @ W_V.T -> W_V.T @ W_O.T")
 
 
 EQ_13_7 = Claim(
-    SKIPLESS,
+    SECTION_A3,
     "skipless.eq-13-line-7",
     label="Eq. (13), last line",
     statement=r"\mathbf{K}_\ell=(\hat{\mathbf{X}}_{\ell-1}\mathbf{W}_\ell^V\mathbf{W}_\ell^O\otimes\mathbf{I}_n)^\top\mathbf{A}'_\ell+"
     r"(\mathbf{W}_\ell^V\mathbf{W}_\ell^O)^\top\otimes\mathbf{A}_\ell",
-    assumptions=SETUP,
     relation=Equal(),
-    sizes=SIZES,
-    exact=True,
     uses=("skipless.eq-13-line-6-corrected",),
     proof=(
         "skipless.eq-12-line-4",
@@ -263,21 +211,16 @@ EQ_13_7 = Claim(
     ),
     note="The line is right; it follows from line 6 with its transposes and ordinary products restored.",
 )
-EQ_13_7.oracle(self_attention_differentiated)
-
-
-def _last_line(X: Any, W_Q: Any, W_K: Any, first: Any, second: Any) -> Any:
-    """(X first (x) I_n)^T A' + second (x) A."""
-    A = attention_matrix(X, W_Q, W_K)
-    return kron(X @ first, eye(X.shape[0])).T @ slope(X, W_Q, W_K) + kron(second, A)
 
 
 @EQ_13_7.formula
 def last_line(X: Tokens, W_Q: QueryWeights, W_K: Weights, W_V: Weights, W_O: Weights) -> Any:
     """(X W_V W_O (x) I_n)^T A' + (W_V W_O)^T (x) A, shape (n d, n d) (Eq. (13), last line)."""
-    return _last_line(X, W_Q, W_K, W_V @ W_O, (W_V @ W_O).T)
+    A, I_n = attention_matrix(X, W_Q, W_K), eye(X.shape[0])
+    return kron(X @ W_V @ W_O, I_n).T @ attention_slope(X, W_Q, W_K) + kron((W_V @ W_O).T, A)
 
 
+EQ_13_7.oracle(input_jacobian)
 EQ_13_7.mutant("W_O W_V instead of W_V W_O", "W_V -> W_O; W_O -> W_V")
 EQ_13_7.mutant("second term not transposed", "(W_V @ W_O).T -> W_V @ W_O")
-EQ_13_7.mutant("first term dropped", lambda X, W_Q, W_K, W_V, W_O: _last_line(X, W_Q, W_K, 0 * W_V, (W_V @ W_O).T))
+EQ_13_7.mutant("first term dropped", "X @ W_V @ W_O -> 0 * X")
