@@ -1,4 +1,4 @@
-"""When the logits of Gaussian tokens are diagonally dominant (Section A.4.1), and what A.4.3 concludes from it."""
+"""Text after Eq. (20): when the logits of Gaussian tokens are diagonally dominant.  The dimension decides, not beta."""
 
 from __future__ import annotations
 
@@ -7,9 +7,11 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Annotated, Any
 
 from theorems.skipless import SKIPLESS
-from theorems.skipless.appendix_a4_1_logits.enumeration import Dimension, dimension_alone, sampled_pair
+from theorems.skipless.appendix_a4_1_logits.enumeration import sampled_pair
 from theorems.skipless.appendix_a4_2_softmax_jacobian.softmax_jacobian import smallest_gap
 from theorems.skipless.definitions import Tokens
+from theorems.skipless.sampling import drawn_logits, gap_of_logits, query_key_product, wrong_products
+from theorems.skipless.settings import AT_PRINTED_DIMENSIONS, PAPER, Dimension
 from verify.claims import Claim
 from verify.matrix import column, maximum, rational
 from verify.relations import AtMost, Equal, FollowsLaw, at_least_probability, proportion_test
@@ -23,69 +25,13 @@ if TYPE_CHECKING:
 Positive = Annotated[Any, Real(0.25, 8.0)]
 Tolerance = Annotated[Any, Real(1.0, 64.0)]
 
-#: Tokens of a ViT on images of 224 pixels in patches of 16, with a class token; the paper does not state it.
-LENGTH = 197
-#: (alpha, beta) by token dimension, as printed in Sections 6.1 and 6.2.
-BY_DIMENSION = {384: (1.8, 1.0), 768: (2.0, 0.6)}
-PAPER_SIZES = {"d": (384, 768)}
-PAPER = (
-    f"single head with the full d x d product of Eq. (11), d = 384 with (alpha, beta) = (1.8, 1) and d = 768 with (2,"
-    f" 0.6), as"
-    f" printed; n = {LENGTH} Gaussian tokens, which is not stated"
-)
-
-
-def is_printed_dimension(sizes: Any) -> bool:
-    """Whether d is one of the paper's."""
-    return sizes["d"] in BY_DIMENSION
-
-
-def drawn_logits(product: Callable[..., Any], generator: torch.Generator, d: int) -> torch.Tensor:
-    """X W X^T for Gaussian tokens and W = product(Z, alpha, beta) at the printed alpha and beta, shape (LENGTH, LENGTH)."""
-    import torch
-
-    def normal(*shape: int) -> torch.Tensor:
-        return torch.randn(*shape, generator=generator, device=generator.device, dtype=torch.float32)
-
-    alpha, beta = BY_DIMENSION[d]
-    X, Z = normal(LENGTH, d), normal(d, d) / math.sqrt(d)
-    return (X @ product(Z, alpha, beta) @ X.T).double()
-
-
-def query_key_product(Z: Any, alpha: float, beta: float) -> Any:
-    """alpha Z + beta I as a float tensor, shape (d, d) (Eq. (11))."""
-    result = alpha * Z
-    result.diagonal().add_(beta)
-    return result
-
-
-def wrong_products(claim: Claim) -> None:
-    """Initialisations that a slip would give instead of Eq. (11)."""
-
-    @claim.mutant("beta I forgotten")
-    def _(Z: Any, alpha: float, beta: float) -> Any:
-        return alpha * Z
-
-    @claim.mutant("entries of Z of variance 1")
-    def _(Z: Any, alpha: float, beta: float) -> Any:
-        return query_key_product(Z * math.sqrt(Z.shape[0]), alpha, beta)
-
-    @claim.mutant("beta negative")
-    def _(Z: Any, alpha: float, beta: float) -> Any:
-        return query_key_product(Z, alpha, -beta)
-
-
-# -- dominance ---------------------------------------------------------------------------------------------------------
-
 PROPER_BETA = Claim(
-    SKIPLESS,
+    AT_PRINTED_DIMENSIONS,
     "skipless.a4.1-dominance-proper-beta",
     label="Text after Eq. (20)",
     statement=r"\gamma\text{ of Eq. (20) satisfies the diagonal dominant condition with a proper }\beta",
     assumptions=["X ~ N(0, I)", "diagonal dominance as in Proposition 1, for all rows"],
     relation=FollowsLaw(samples=60, instances=2),
-    sizes=PAPER_SIZES,
-    where=is_printed_dimension,
     expects="reading",
     reading=f"all rows are dominated with probability 9/10 at least; {PAPER}.  It is the dimension, not beta, that does"
     f" it: at"
@@ -97,26 +43,15 @@ PROPER_BETA = Claim(
     " beta grows, and no further.",
 )
 
-PROPER_BETA.inputs(dimension_alone)
-
-
-@PROPER_BETA.formula
-def dominant_query_key_product(Z: Any, alpha: float, beta: float) -> Any:
-    """alpha Z + beta I as a float tensor, shape (d, d) (Eq. (11))."""
-    return query_key_product(Z, alpha, beta)
+PROPER_BETA.formula(query_key_product)
+wrong_products(PROPER_BETA)
 
 
 @PROPER_BETA.part("laws")
 def laws_of_dominance(formula: Callable[..., Any], generator: torch.Generator, samples: int, d: int) -> list[LawTest]:
-    dominated = 0
-    for _ in range(samples):
-        M = drawn_logits(formula, generator, d)
-        others = M.clone().fill_diagonal_(-math.inf)
-        dominated += bool((M.diagonal() > others.amax(1)).all())
+    dominated = sum(gap_of_logits(drawn_logits(formula, generator, d)) > 0 for _ in range(samples))
     return [at_least_probability(f"all rows dominated, d = {d}", dominated, samples, 0.9)]
 
-
-wrong_products(PROPER_BETA)
 
 PROBABILITY = Claim(
     SKIPLESS,
@@ -152,7 +87,7 @@ def laws_of_sign(
 
 
 PROBABILITY.mutant("normal law of Eq. (20)", lambda d: 1 - two_sided_p(math.sqrt(d / 3)) / 2)
-PROBABILITY.mutant("certain dominance", lambda: 1.0)
+PROBABILITY.mutant("certain dominance", lambda d: 1.0)
 
 
 CRITERION = Claim(
@@ -175,14 +110,12 @@ CRITERION = Claim(
 def gap_by_tokens(X: Tokens, beta: Positive) -> Any:
     """beta min over i and j != i of x_i.(x_i - x_j), a scalar."""
     n = X.shape[0]
-    products = [((X[i] * (X[j] - X[i])).sum()) for i in range(n) for j in range(n) if i != j]
+    products = [(X[i] * (X[j] - X[i])).sum() for i in range(n) for j in range(n) if i != j]
     return -maximum(column(*products)) * beta
 
 
 CRITERION.oracle(lambda X, beta: smallest_gap(X @ X.T * beta))
-CRITERION.mutant(
-    "distance of the tokens: |x_i - x_j|^2", "(X[i] * (X[j] - X[i])).sum() -> -((X[i] - X[j]) * (X[i] - X[j])).sum()"
-)
+CRITERION.mutant("distance of the tokens: |x_i - x_j|^2", "X[i] * (X[j] - X[i]) -> (X[i] - X[j]) * (X[j] - X[i])")
 CRITERION.mutant("beta dropped", lambda X, beta: gap_by_tokens(X, 0 * beta + 1))
 
 

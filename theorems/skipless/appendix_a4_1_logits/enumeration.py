@@ -1,4 +1,5 @@
-"""Moments of the attention logits B = X Z X^T at initialisation: Eq. (17), and what holds in its place."""
+"""What Eqs. (14)-(20) assume of tokens and noise, and expectations of polynomials in the logits, by enumeration
+(Isserlis) and by simulation."""
 
 from __future__ import annotations
 
@@ -10,14 +11,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 
+from theorems.skipless import SKIPLESS
+from theorems.skipless.sampling import normal
+from verify.claims import Setting
 from verify.matrix import column, ones
-from verify.shapes import Shape, Size
+from verify.shapes import Shape
 
 if TYPE_CHECKING:
     import torch
-
-
-Dimension = Annotated[int, Size("d")]
 
 
 Term = tuple[Hashable, ...]
@@ -35,7 +36,13 @@ Polynomial = Counter[tuple[tuple[str | int, ...], ...]]
 
 TOKENS = "X of shape (n, d) with independent standard normal entries, i and j different rows"
 NOISE = "Z of shape (d, d) independent of X, entries independent normal of mean 0 and variance 1/d (Eq. (11))"
-LOGITS = [TOKENS, NOISE, "A = X X^T, B = X Z X^T, C = alpha B + beta A"]
+LOGITS = Setting(
+    SKIPLESS,
+    "Section A.4.1",
+    assumptions=[TOKENS, NOISE, "A = X X^T, B = X Z X^T, C = alpha B + beta A"],
+    sizes={"d": (1, 3)},
+    exact=True,
+)
 
 # -- expectations by enumeration ---------------------------------------------------------------------------------------
 
@@ -130,16 +137,13 @@ def sampled_pair(
     """Independent copies of (C_ii, C_ij) from drawn X and Z, each of shape (samples,)."""
     import torch
 
-    def normal(*shape: int) -> torch.Tensor:
-        return torch.randn(*shape, generator=generator, device=generator.device, dtype=torch.float64)
-
-    x, y = normal(samples, d), normal(samples, d)
+    x, y = normal(generator, samples, d), normal(generator, samples, d)
     image = beta * x
     if alpha:
         if d <= LARGEST_DRAWN:
-            noise = torch.einsum("sk,skl->sl", x, normal(samples, d, d) / sqrt(d))
+            noise = torch.einsum("sk,skl->sl", x, normal(generator, samples, d, d) / sqrt(d))
         else:  # given x, the entries of x^T Z are independent normal of variance |x|^2 / d
-            noise = normal(samples, d) * x.norm(dim=1, keepdim=True) / sqrt(d)
+            noise = normal(generator, samples, d) * x.norm(dim=1, keepdim=True) / sqrt(d)
         image = image + alpha * noise
     return (image * x).sum(1).cpu().numpy(), (image * y).sum(1).cpu().numpy()
 
@@ -153,8 +157,3 @@ def chi_squared(d: int) -> Callable[[np.ndarray], np.ndarray]:
         return torch.special.gammainc(torch.tensor(d / 2, dtype=torch.float64), torch.as_tensor(x) / 2).numpy()
 
     return distribution
-
-
-def dimension_alone(d: Dimension) -> dict[str, Any]:
-    """The inputs of a law that depends on d only."""
-    return {"d": d}

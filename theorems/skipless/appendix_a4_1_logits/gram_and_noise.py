@@ -1,4 +1,7 @@
-"""Moments of the attention logits B = X Z X^T at initialisation: Eq. (17), and what holds in its place."""
+"""Eqs. (14)-(17): moments of A = X X^T and of B = X Z X^T for Gaussian tokens.
+
+Eq. (17) is false: off the diagonal B has variance d, not 1.
+"""
 
 from __future__ import annotations
 
@@ -11,13 +14,14 @@ from theorems.skipless import SKIPLESS
 from theorems.skipless.appendix_a4_1_logits.enumeration import (
     NOISE,
     TOKENS,
-    Dimension,
     Term,
     chi_squared,
     gaussian_moment,
     sampled_pair,
 )
-from verify.claims import Claim
+from theorems.skipless.sampling import normal
+from theorems.skipless.settings import Dimension
+from verify.claims import Claim, Setting
 from verify.matrix import concatenate
 from verify.relations import Equal, FollowsLaw, Moments, kolmogorov_smirnov
 from verify.relations.follows_law import LawTest
@@ -30,26 +34,17 @@ if TYPE_CHECKING:
 Deviation = Annotated[Any, Shape("1", "1")]
 
 
-SETUP = [
-    "B = X Z X^T with X of shape (n, d) and Z of shape (d, d) independent, all entries independent and normal",
-    "entries of X of mean 0 and variance 1, entries of Z of mean 0 and variance 1/d (Eq. (11))",
-    "i and j are different rows",
-]
-
-
 LAW = FollowsLaw(samples=10_000, instances=4)
-SIZES = {"d": (1, 8)}
+TOKENS_ALONE = Setting(SKIPLESS, "Section A.4.1", assumptions=[TOKENS], sizes={"d": (1, 8)})
 
 EQ_14 = Claim(
-    SKIPLESS,
+    TOKENS_ALONE,
     "skipless.eq-14",
     label="Eq. (14)",
     statement=r"\text{For }\mathbf{A}=\mathbf{X}\mathbf{X}^\top,\ \mathbf{X}\in\mathbb{R}^{n\times "
     r"d}\sim\mathcal{N}(0,\mathbf{I}):"
     r"\ \mathbf{A}_{ii}\sim\chi_d^2,\ \mathbb{E}[\mathbf{A}_{ii}]=d,\ \mathrm{Var}(\mathbf{A}_{ii})=2d",
-    assumptions=[TOKENS],
     relation=LAW,
-    sizes=SIZES,
     proof=("skipless.logit-moments",),
     note="The text calls chi a 'Wishart distribution'; chi^2_d is the Wishart distribution of one row.",
 )
@@ -83,21 +78,19 @@ def laws_of_entry(which: int, alpha: float, beta: float, name: str) -> Callable[
 
     def laws(formula: Callable[..., Any], generator: torch.Generator, samples: int, d: Dimension) -> list[LawTest]:
         mean, variance = formula(d)
-        return Moments(mean, variance).tests(
-            f"{name}, d = {d}", sampled_pair(generator, samples, d, alpha, beta)[which]
-        )
+        drawn = sampled_pair(generator, samples, d, alpha, beta)[which]
+        return Moments(mean, variance).tests(f"{name}, d = {d}", drawn)
 
     return laws
 
 
 EQ_15 = Claim(
-    SKIPLESS,
+    TOKENS_ALONE,
     "skipless.eq-15",
     label="Eq. (15)",
     statement=r"\mathbb{E}[\mathbf{A}_{ij}]=0,\ \mathrm{Var}(\mathbf{A}_{ij})=d\quad(i\ne j)",
-    assumptions=[TOKENS, "A = X X^T"],
+    assumptions=["A = X X^T"],
     relation=LAW,
-    sizes=SIZES,
     proof=("skipless.logit-moments",),
 )
 
@@ -110,19 +103,18 @@ def off_diagonal_gram_moments(d: Dimension) -> tuple[int, int]:
 
 EQ_15.part("laws")(laws_of_entry(1, 0.0, 1.0, "A_ij"))
 EQ_15.mutant("variance 2d, that of the diagonal", lambda d: (0, 2 * d))
-EQ_15.mutant("variance 1, as if A were divided by sqrt(d)", lambda: (0, 1))
+EQ_15.mutant("variance 1, as if A were divided by sqrt(d)", lambda d: (0, 1))
 
 
 EQ_16 = Claim(
-    SKIPLESS,
+    TOKENS_ALONE,
     "skipless.eq-16",
     label="Eq. (16)",
     statement=r"\text{For }\mathbf{B}=\mathbf{X}\mathbf{Z}\mathbf{X}^\top,\ "
     r"\mathbf{Z}\sim\mathcal{N}(0,\tfrac1d\mathbf{I}):\ "
     r"\mathbb{E}[\mathbf{B}_{ii}]=0,\ \mathrm{Var}(\mathbf{B}_{ii})\approx d+2",
-    assumptions=[TOKENS, NOISE],
+    assumptions=[NOISE],
     relation=LAW,
-    sizes=SIZES,
     proof=("skipless.logit-moments",),
     note="The variance is d + 2 exactly, not approximately: the d^2 - d mixed terms contribute 1/d each, the squares 3/d.",
 )
@@ -138,6 +130,18 @@ EQ_16.part("laws")(laws_of_entry(0, 1.0, 0.0, "B_ii"))
 EQ_16.mutant("variance d, that of the other entries", lambda d: (0, d))
 EQ_16.mutant("variance d (d + 2), for entries of Z of variance 1", lambda d: (0, d * (d + 2) + (d == 1)))
 EQ_16.mutant("mean d, that of A_ii", lambda d: (d, d + 2))
+
+
+LOGITS_OF_NOISE = Setting(
+    SKIPLESS,
+    "Section A.4.1",
+    assumptions=[
+        "B = X Z X^T with X of shape (n, d) and Z of shape (d, d) independent, all entries independent and normal",
+        "entries of X of mean 0 and variance 1, entries of Z of mean 0 and variance 1/d (Eq. (11))",
+        "i and j are different rows",
+    ],
+    sizes={"d": (1, 16)},
+)
 
 
 def logit_terms(d: int) -> Iterator[Term]:
@@ -156,10 +160,8 @@ def sampled_logits(generator: torch.Generator, samples: int, d: int) -> torch.Te
     """Independent copies of B_ij, i != j, shape (samples,)."""
     import torch
 
-    def normal(*shape: int) -> torch.Tensor:
-        return torch.randn(*shape, generator=generator, device=generator.device, dtype=torch.float64)
-
-    return torch.einsum("sk,skl,sl->s", normal(samples, d), normal(samples, d, d) / d**0.5, normal(samples, d))
+    x, Z, y = (normal(generator, samples, *shape) for shape in ((d,), (d, d), (d,)))
+    return torch.einsum("sk,skl,sl->s", x, Z / d**0.5, y)
 
 
 def moments_of_samples(
@@ -171,13 +173,11 @@ def moments_of_samples(
 
 
 EQ_17 = Claim(
-    SKIPLESS,
+    LOGITS_OF_NOISE,
     "skipless.eq-17",
     label="Eq. (17)",
     statement=r"\mathbb{E}[\mathbf{B}_{ij}]=0,\ \mathrm{Var}(\mathbf{B}_{ij})\approx1\quad(i\ne j)",
-    assumptions=SETUP,
     relation=FollowsLaw(),
-    sizes={"d": (1, 16)},
     expects="refuted",
     severity="error",
     correction="skipless.eq-17-corrected",
@@ -208,13 +208,11 @@ EQ_17.mutant("mean d", lambda d: (d, 1))
 
 
 EQ_17_CORRECTED = Claim(
-    SKIPLESS,
+    LOGITS_OF_NOISE,
     "skipless.eq-17-corrected",
     label="Eq. (17), corrected",
     statement=r"\mathbb{E}[\mathbf{B}_{ij}]=0,\ \mathrm{Var}(\mathbf{B}_{ij})=d\quad(i\ne j)",
-    assumptions=SETUP,
     relation=FollowsLaw(),
-    sizes={"d": (1, 16)},
     of_project=True,
     corrects="skipless.eq-17",
     proof=("skipless.eq-17-moments",),
@@ -228,7 +226,7 @@ def logit_mean_and_variance(d: Dimension) -> tuple[int, int]:
 
 
 EQ_17_CORRECTED.part("laws")(moments_of_samples)
-EQ_17_CORRECTED.mutant("variance 1, as printed", lambda: (0, 1))
+EQ_17_CORRECTED.mutant("variance 1, as printed", lambda d: (0, 1))
 EQ_17_CORRECTED.mutant("variance of the diagonal, Eq. (16)", lambda d: (0, d + 2))
 EQ_17_CORRECTED.mutant("variance d^2, that of entries of Z with variance 1", lambda d: (0, d * d))
 EQ_17_CORRECTED.mutant("mean d, that of the diagonal of X X^T", lambda d: (d, d))
@@ -240,9 +238,9 @@ EQ_17_MOMENTS = Claim(
     label="Moments of off-diagonal logits",
     statement=r"\mathbb{E}[\mathbf{B}_{ij}]=0,\ \mathrm{Var}(\mathbf{B}_{ij})=d^2\sigma_X^4\sigma_Z^2\quad(i\ne j)",
     assumptions=[
-        SETUP[0],
+        LOGITS_OF_NOISE.assumptions[0],
         "entries of X of mean 0 and standard deviation |sigma_X|, entries of Z of mean 0 and standard deviation |sigma_Z|",
-        SETUP[2],
+        LOGITS_OF_NOISE.assumptions[2],
     ],
     relation=Equal(),
     sizes={"d": (1, 4)},
@@ -252,14 +250,11 @@ EQ_17_MOMENTS = Claim(
 )
 
 
-def _moments(variance: Any) -> Any:
-    return concatenate([0 * variance, variance], axis=0)
-
-
 @EQ_17_MOMENTS.formula
 def scaled_logit_moments(sigma_X: Deviation, sigma_Z: Deviation, d: Dimension) -> Any:
     """Mean and variance of B_ij, shape (2, 1)."""
-    return _moments(d * d * sigma_X * sigma_X * sigma_X * sigma_X * sigma_Z * sigma_Z)
+    variance = d * d * sigma_X * sigma_X * sigma_X * sigma_X * sigma_Z * sigma_Z
+    return concatenate([0 * variance, variance], axis=0)
 
 
 @EQ_17_MOMENTS.oracle

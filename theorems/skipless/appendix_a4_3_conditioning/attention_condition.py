@@ -1,4 +1,7 @@
-"""The attention matrix at initialisation: its condition number, and Lemma 1, at the sizes of the paper."""
+"""First sentence of the proof in Section A.4.3: kappa(A) is near 1 for Gaussian tokens of the printed dimensions.
+
+It is not for every X, since equal tokens make A singular; what holds for any X is a bound by the gap of the logits.
+"""
 
 from __future__ import annotations
 
@@ -9,21 +12,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from theorems.skipless import SKIPLESS
-from theorems.skipless.appendix_a4_1_logits.dominance import (
-    PAPER,
-    PAPER_SIZES,
-    Positive,
-    Tolerance,
-    drawn_logits,
-    is_printed_dimension,
-    query_key_product,
-    wrong_products,
-)
-from theorems.skipless.appendix_a4_1_logits.enumeration import dimension_alone
+from theorems.skipless.appendix_a4_1_logits.dominance import Positive, Tolerance
 from theorems.skipless.appendix_a4_2_softmax_jacobian.softmax_jacobian import Logits, smallest_gap
 from theorems.skipless.definitions import Tokens
+from theorems.skipless.sampling import drawn_logits, query_key_product, wrong_products
+from theorems.skipless.settings import AT_PRINTED_DIMENSIONS, PAPER
 from verify.claims import Assumption, Claim
-from verify.matrix import exp, rational, singular_values, softmax
+from verify.matrix import exp, singular_values, softmax
 from verify.relations import AtMost, FollowsLaw, at_least_probability
 from verify.relations.follows_law import LawTest
 
@@ -32,15 +27,13 @@ if TYPE_CHECKING:
 
 
 KAPPA = Claim(
-    SKIPLESS,
+    AT_PRINTED_DIMENSIONS,
     "skipless.a4.3-kappa-a",
     label="Section A.4.3, first sentence of the proof",
     statement=r"\text{With the proposed initialisation }\mathbf{A}\text{ is well conditioned such that "
     r"}\kappa(\mathbf{A})\approx1",
     assumptions=["A = softmax(X W X^T), W = alpha Z + beta I", "X ~ N(0, I), the model of Section A.4.1"],
     relation=FollowsLaw(samples=60, instances=2),
-    sizes=PAPER_SIZES,
-    where=is_printed_dimension,
     expects="reading",
     reading=f"kappa(A) <= 1.01 with probability 9/10 at least; {PAPER}.  Not for every X: two equal tokens make A singular"
     " (skipless.a4.3-kappa-every-x); nor for Gaussian tokens of small dimension, where rows are not dominated.",
@@ -49,13 +42,8 @@ KAPPA = Claim(
     " kappa was about 800; at n = 197, d = 64 with (2, 0.6) A was singular to double precision.",
 )
 
-KAPPA.inputs(dimension_alone)
-
-
-@KAPPA.formula
-def initial_query_key_product(Z: Any, alpha: float, beta: float) -> Any:
-    """alpha Z + beta I as a float tensor, shape (d, d) (Eq. (11))."""
-    return query_key_product(Z, alpha, beta)
+KAPPA.formula(query_key_product)
+wrong_products(KAPPA)
 
 
 @KAPPA.part("laws")
@@ -68,8 +56,6 @@ def laws_of_condition(formula: Callable[..., Any], generator: torch.Generator, s
         near_one += bool(values[0] <= 1.01 * values[-1])
     return [at_least_probability(f"kappa(A) <= 1.01, d = {d}", near_one, samples, 0.9)]
 
-
-wrong_products(KAPPA)
 
 KAPPA_EVERY_X = Claim(
     SKIPLESS,
@@ -99,9 +85,9 @@ KAPPA_EVERY_X.oracle(lambda X, beta: singular_values(softmax(X @ X.T * beta))[0]
 KAPPA_EVERY_X.counterexample(
     "tokens 1 and 1.001, beta = 5, C = 1000", X=[[1], [Fraction(1001, 1000)]], beta=Fraction(5), C=Fraction(1000)
 )
-KAPPA_EVERY_X.mutant("without the factor C", lambda X, beta: singular_values(softmax(X @ X.T * beta))[-1])
+KAPPA_EVERY_X.mutant("without the factor C", "C -> 1")
 KAPPA_EVERY_X.mutant(
-    "columns normalised, and doubled", lambda X, beta, C: C * singular_values(softmax(X @ X.T * beta).T)[-1] * 2
+    "columns normalised, and doubled", "C -> 2 * C; softmax(X @ X.T * beta) -> softmax(X @ X.T * beta).T"
 )
 
 
@@ -136,13 +122,8 @@ def attention_condition_above_one(M: Logits) -> Any:
     return (values[0] - values[-1]) / values[-1]
 
 
-KAPPA_GAP.mutant("e^(-2 gamma)", lambda M: 2 * _delta(M, 2) / (1 - _delta(M, 2)))
-
-
-@KAPPA_GAP.mutant("factor 2 (n - 1) dropped")
-def _(M: Logits) -> Any:
-    delta = exp(-smallest_gap(M)) * rational(1, 2)
-    return 2 * delta / (1 - delta)
+KAPPA_GAP.mutant("e^(-2 gamma)", power=2)
+KAPPA_GAP.mutant("factor 2 (n - 1) dropped", "_delta(M) -> exp(-smallest_gap(M)) / 2")
 
 
 @KAPPA_GAP.domain("one favourite")

@@ -1,4 +1,7 @@
-"""Moments of the logits C = alpha X Z X^T + beta X X^T at initialisation: Eqs. (14)-(16), (18) and (19)."""
+"""Eqs. (18) and (19): moments of the logits C = alpha X Z X^T + beta X X^T, exactly and by simulation.
+
+Eq. (19) inherits the error of Eq. (17); the first and second moments that hold are `skipless.logit-moments`.
+"""
 
 from __future__ import annotations
 
@@ -8,16 +11,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from theorems.skipless import SKIPLESS
 from theorems.skipless.appendix_a4_1_logits.enumeration import (
     LOGITS,
-    Dimension,
     Scale,
-    dimension_alone,
     enumerated_covariance,
     enumerated_mean_and_variance,
     sampled_pair,
 )
+from theorems.skipless.settings import PRINTED_SCALES, Dimension, dimension_alone
 from verify.claims import Claim
 from verify.matrix import column
 from verify.relations import Equal, FollowsLaw, Moments, moment_test
@@ -27,34 +28,24 @@ if TYPE_CHECKING:
     import torch
 
 
-EXACT_SIZES = {"d": (1, 3)}
-
 LOGIT_MOMENTS = Claim(
-    SKIPLESS,
+    LOGITS,
     "skipless.logit-moments",
     label="First and second moments of the logits",
     statement=r"\mathbb{E}[\mathbf{C}_{ii}]=\beta d,\ \mathbb{E}[\mathbf{C}_{ij}]=0,\ "
     r"\mathrm{Var}(\mathbf{C}_{ii})=\alpha^2(d+2)+2\beta^2d,\ \mathrm{Var}(\mathbf{C}_{ij})=(\alpha^2+\beta^2)d,\ "
     r"\mathrm{Cov}(\mathbf{C}_{ii},\mathbf{C}_{ij})=0\quad(i\ne j)",
-    assumptions=LOGITS,
     relation=Equal(),
-    sizes=EXACT_SIZES,
-    exact=True,
     of_project=True,
     note="(alpha, beta) = (0, 1) gives A, (1, 0) gives B. Cross terms of A and B are odd in Z, and C_ij is odd in row j.",
 )
 
 
-def _all_moments(alpha: Any, beta: Any, d: int, diagonal: int = 2, off: Any = None, covariance: Any = 0) -> Any:
-    a, b = alpha * alpha, beta * beta
-    off = (a + b) * d if off is None else off
-    return column(beta * d, 0 * a, a * (d + diagonal) + b * (2 * d), off, a * covariance)
-
-
 @LOGIT_MOMENTS.formula
 def logit_moments_exactly(alpha: Scale, beta: Scale, d: Dimension) -> Any:
     """E C_ii, E C_ij, Var C_ii, Var C_ij, Cov(C_ii, C_ij), shape (5, 1)."""
-    return _all_moments(alpha, beta, d)
+    a, b = alpha * alpha, beta * beta
+    return column(beta * d, 0 * a, a * (d + 2) + b * (2 * d), (a + b) * d, 0 * b)
 
 
 @LOGIT_MOMENTS.oracle
@@ -64,41 +55,28 @@ def logit_moments_enumerated(alpha: Scale, beta: Scale, d: Dimension) -> Any:
     return column(own[:1], other[:1], own[1:], other[1:], enumerated_covariance(alpha, beta, d))
 
 
-LOGIT_MOMENTS.mutant("diagonal variance without the 2 of d + 2", diagonal=0)
-
-
-@LOGIT_MOMENTS.mutant("off-diagonal variance as in Eq. (19)")
-def _(alpha: Scale, beta: Scale, d: Dimension) -> Any:
-    return _all_moments(alpha, beta, d, off=alpha * alpha + beta * beta * d)
-
-
-LOGIT_MOMENTS.mutant("entries of a row correlated", covariance=1)
+LOGIT_MOMENTS.mutant("diagonal variance without the 2 of d + 2", "d + 2 -> d")
+LOGIT_MOMENTS.mutant("off-diagonal variance as in Eq. (19)", "(a + b) * d -> a + b * d")
+LOGIT_MOMENTS.mutant("entries of a row correlated", "0 * b -> a")
 
 
 SAMPLED = Claim(
-    SKIPLESS,
+    LOGITS.extended(sizes={"d": (1, 8)}, exact=False, inputs=dimension_alone),
     "skipless.logit-moments-sampled",
     label="First and second moments of the logits, by simulation",
     statement=LOGIT_MOMENTS.statement,
-    assumptions=[*LOGITS, "(alpha, beta) = (2, 3/5), (9/5, 1), (0, 1/2), as in Sections 6.1, 6.2 and A.8"],
+    assumptions=["(alpha, beta) = (2, 3/5), (9/5, 1), (0, 1/2), as in Sections 6.1, 6.2 and A.8"],
     relation=FollowsLaw(samples=4_000, instances=3),
-    sizes={"d": (1, 8)},
     of_project=True,
     uses=("skipless.logit-moments",),
     note="A second oracle that shares nothing with the enumeration.",
 )
-
-#: The printed choices of (alpha, beta): Sections 6.1, 6.2 and A.8.
-PRINTED_SCALES = ((2.0, 0.6), (1.8, 1.0), (0.0, 0.5))
 
 
 @SAMPLED.formula
 def logit_moments_in_numbers(alpha: float, beta: float, d: int) -> tuple[float, float, float, float]:
     """E C_ii, Var C_ii, Var C_ij, Cov(C_ii, C_ij)."""
     return beta * d, alpha**2 * (d + 2) + 2 * beta**2 * d, (alpha**2 + beta**2) * d, 0.0
-
-
-SAMPLED.inputs(dimension_alone)
 
 
 @SAMPLED.part("laws")
@@ -125,51 +103,38 @@ SAMPLED.mutant("covariance beta^2 d", "0.0 -> beta ** 2 * d")
 
 
 EQ_18 = Claim(
-    SKIPLESS,
+    LOGITS,
     "skipless.eq-18",
     label="Eq. (18)",
     statement=r"\text{For }\mathbf{C}=\alpha\mathbf{B}+\beta\mathbf{A}:\ \mathbb{E}[\mathbf{C}_{ii}]=\beta d,\ "
     r"\mathrm{Var}(\mathbf{C}_{ii})\approx\alpha^2(d+2)+\beta^2(2d)",
-    assumptions=LOGITS,
     relation=Equal(),
-    sizes=EXACT_SIZES,
-    exact=True,
     uses=("skipless.eq-14", "skipless.eq-16", "skipless.logit-moments-sampled"),
     note="Exact, not approximate: the covariance of A_ii and B_ii is odd in Z and vanishes.",
 )
 
 
-def _mean_and_variance(mean: Any, variance: Any) -> Any:
-    return column(mean, variance)
-
-
 @EQ_18.formula
 def diagonal_logit_moments(alpha: Scale, beta: Scale, d: Dimension) -> Any:
     """Mean and variance of C_ii, shape (2, 1) (Eq. (18))."""
-    return _mean_and_variance(beta * d, alpha * alpha * (d + 2) + beta * beta * (2 * d))
+    a, b = alpha * alpha, beta * beta
+    return column(beta * d, a * (d + 2) + b * (2 * d))
 
 
 EQ_18.oracle(lambda alpha, beta, d: enumerated_mean_and_variance("own", alpha, beta, d))
 
 
-@EQ_18.mutant("standard deviations added instead of variances")
-def _(alpha: Scale, beta: Scale, d: Dimension) -> Any:
-    return _mean_and_variance(beta * d, alpha * alpha * (d + 2) + beta * beta * (2 * d) + 2 * alpha * beta * d)
-
-
-EQ_18.mutant("alpha and beta exchanged", "alpha * alpha -> beta * beta; beta * beta -> alpha * alpha")
+EQ_18.mutant("standard deviations added instead of variances", "b * (2 * d) -> (b + alpha * beta) * (2 * d)")
+EQ_18.mutant("alpha and beta exchanged", "a * (d + 2) + b * (2 * d) -> b * (d + 2) + a * (2 * d)")
 EQ_18.mutant("mean beta, as if A were divided by d", "beta * d -> beta * 1")
 
 
 EQ_19 = Claim(
-    SKIPLESS,
+    LOGITS,
     "skipless.eq-19",
     label="Eq. (19)",
     statement=r"\mathbb{E}[\mathbf{C}_{ij}]=0,\ \mathrm{Var}(\mathbf{C}_{ij})\approx\alpha^2+\beta^2d\quad(i\ne j)",
-    assumptions=LOGITS,
     relation=Equal(),
-    sizes=EXACT_SIZES,
-    exact=True,
     expects="refuted",
     severity="error",
     uses=("skipless.eq-15", "skipless.eq-17"),
@@ -183,7 +148,8 @@ EQ_19 = Claim(
 @EQ_19.formula
 def printed_off_diagonal_moments(alpha: Scale, beta: Scale, d: Dimension) -> Any:
     """Mean and variance of C_ij, shape (2, 1) (Eq. (19))."""
-    return _mean_and_variance(0 * alpha, alpha * alpha + beta * beta * d)
+    a, b = alpha * alpha, beta * beta
+    return column(0 * alpha, a + b * d)
 
 
 @EQ_19.oracle
@@ -200,23 +166,16 @@ EQ_19.counterexample(
 )
 
 
-@EQ_19.mutant("variance of the diagonal, Eq. (18)")
-def _(alpha: Scale, beta: Scale, d: Dimension) -> Any:
-    return _mean_and_variance(0 * alpha, alpha * alpha * (d + 2) + beta * beta * (2 * d))
-
-
-EQ_19.mutant("d on the wrong term", "alpha * alpha -> alpha * alpha * d * d; beta * beta * d -> beta * beta")
+EQ_19.mutant("variance of the diagonal, Eq. (18)", "a + b * d -> a * (d + 2) + b * (2 * d)")
+EQ_19.mutant("d on the wrong term", "a + b * d -> a * d * d + b")
 
 
 EQ_19_CORRECTED = Claim(
-    SKIPLESS,
+    LOGITS,
     "skipless.eq-19-corrected",
     label="Eq. (19), corrected",
     statement=r"\mathbb{E}[\mathbf{C}_{ij}]=0,\ \mathrm{Var}(\mathbf{C}_{ij})=(\alpha^2+\beta^2)d\quad(i\ne j)",
-    assumptions=LOGITS,
     relation=Equal(),
-    sizes=EXACT_SIZES,
-    exact=True,
     of_project=True,
     corrects="skipless.eq-19",
     uses=("skipless.logit-moments-sampled",),
@@ -226,11 +185,10 @@ EQ_19_CORRECTED = Claim(
 @EQ_19_CORRECTED.formula
 def off_diagonal_logit_moments(alpha: Scale, beta: Scale, d: Dimension) -> Any:
     """Mean and variance of C_ij, shape (2, 1) (Eq. (19), corrected)."""
-    return _mean_and_variance(0 * alpha, (alpha * alpha + beta * beta) * d)
+    a, b = alpha * alpha, beta * beta
+    return column(0 * alpha, (a + b) * d)
 
 
 EQ_19_CORRECTED.oracle(off_diagonal_logit_enumerated)
-EQ_19_CORRECTED.mutant("as printed")(printed_off_diagonal_moments)
-EQ_19_CORRECTED.mutant(
-    "covariance of the two terms not zero", "alpha * alpha + beta * beta -> (alpha + beta) * (alpha + beta)"
-)
+EQ_19_CORRECTED.mutant("as printed", printed_off_diagonal_moments)
+EQ_19_CORRECTED.mutant("covariance of the two terms not zero", "a + b -> (alpha + beta) * (alpha + beta)")
