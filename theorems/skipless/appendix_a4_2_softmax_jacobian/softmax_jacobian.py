@@ -1,11 +1,14 @@
-"""The Jacobian of softmax by its logits, block by block, with explicit constants: Eq. (22), and what Eqs. (21)-(29) need."""
+"""Eq. (22) and the text before it: the Jacobian of softmax by its logits, block by block, and its norm.
+
+Under the column-major vec of the paper it is not block diagonal; with rows in order it is, and norms are the same.
+"""
 
 from __future__ import annotations
 
 from typing import Annotated, Any
 
 from theorems.skipless import SKIPLESS
-from verify.claims import Claim
+from verify.claims import Claim, Setting
 from verify.derivatives import jacobian
 from verify.matrix import (
     COLUMN,
@@ -30,9 +33,10 @@ Logits = Annotated[Any, Shape("n", "n", role="query")]
 #: W_Q W_K^T as a whole: only the product enters the logits.
 Product = Annotated[Any, Shape("d", "d", role="query")]
 
-SOFTMAX = ["A = softmax(M), row by row", "numerator layout"]
-COLUMN_MAJOR = "column-major vec, as in Eqs. (10)-(13)"
-ATTENTION = ["A = softmax(M), M = X W X^T, W = W_Q W_K^T", "numerator layout"]
+SOFTMAX = Setting(
+    SKIPLESS, "Section A.4.2", assumptions=["A = softmax(M), row by row", "numerator layout"], sizes={"n": (1, 3)}
+)
+IN_COLUMNS = SOFTMAX.extended("Section A.4.2, vec", assumptions=["column-major vec, as in Eqs. (10)-(13)"])
 
 
 def scalar(x: Any) -> Any:
@@ -66,10 +70,19 @@ def differentiated_block(M: Any, i: int) -> Any:
     return jacobian(softmax, "T", ROW)(M[i : i + 1])
 
 
+def printed_blocks(A: Any) -> list[Any]:
+    """J_{A,i} of Eq. (22) for all i, each of shape (n, n)."""
+    return [softmax_block(A, i) for i in range(A.shape[0])]
+
+
+def differentiated_blocks(M: Any) -> list[Any]:
+    """J_{A,i} for all i by differentiation, each of shape (n, n)."""
+    return [differentiated_block(M, i) for i in range(M.shape[0])]
+
+
 def largest_block_norm(M: Any) -> Any:
     """max_i |J_{A,i}|_2, a scalar."""
-    A = softmax(M)
-    return maximum(column(*(spectral_norm(softmax_block(A, i)) for i in range(A.shape[0]))))
+    return maximum(column(*map(spectral_norm, printed_blocks(softmax(M)))))
 
 
 def weights_norm(X: Any, W: Any) -> Any:
@@ -85,21 +98,25 @@ def smallest_gap(M: Any) -> Any:
 
 def attention_lost(M: Any) -> Any:
     """(n - 1) e^-gamma / (1 + (n - 1) e^-gamma), a scalar: no row gives more than that away; 0 for one token."""
-    n = M.shape[0]
-    if n == 1:
+    return lost_by_gap(M, M.shape[0] - 1)
+
+
+def lost_by_gap(M: Any, others: int, decay: int = 1) -> Any:
+    """others e^(-decay gamma) / (1 + others e^(-decay gamma)), a scalar; 0 for one token."""
+    if M.shape[0] == 1:
         return 0 * M[0, 0]
-    leak = (n - 1) * exp(-smallest_gap(M))
+    leak = others * exp(-decay * smallest_gap(M))
     return leak / (1 + leak)
 
 
 # -- the blocks --------------------------------------------------------------------------------------------------------
 
 EQ_22 = Claim(
-    SKIPLESS,
+    SOFTMAX,
     "skipless.eq-22",
     label="Eq. (22)",
     statement=r"(\mathbf{J}_{\mathbf{A},i})_{jk}=\mathbf{A}_{ij}(\delta_{jk}-\mathbf{A}_{ik})",
-    assumptions=[*SOFTMAX, r"(J_{A,i})_{jk} = \partial A_{ij} / \partial M_{ik}"],
+    assumptions=[r"(J_{A,i})_{jk} = \partial A_{ij} / \partial M_{ik}"],
     relation=Equal(),
     sizes={"n": (1, 4)},
     exact=True,
@@ -115,7 +132,7 @@ def softmax_blocks(M: Logits) -> Any:
 
 @EQ_22.oracle
 def softmax_blocks_differentiated(M: Logits) -> Any:
-    return concatenate([differentiated_block(M, i) for i in range(M.shape[0])], axis=0)
+    return concatenate(differentiated_blocks(M), axis=0)
 
 
 EQ_22.mutant("sign of the rank-one term", "softmax_block(A, i) -> diag(A[i]) + A[i:i + 1].T @ A[i:i + 1]")
@@ -124,14 +141,13 @@ EQ_22.mutant("rank-one term dropped", "softmax_block(A, i) -> diag(A[i])")
 
 
 STRUCTURE = Claim(
-    SKIPLESS,
+    IN_COLUMNS,
     "skipless.eq-22-structure",
     label="Text before Eq. (22)",
     statement=r"\text{Since softmax is a row normalisation, the Jacobian }\mathbf{J}_{\mathbf{A}}="
     r"\partial\mathrm{vec}(\mathbf{A})/\partial\mathrm{vec}(\mathbf{M})\in\mathbb{R}^{n^2\times n^2}\text{ is a block "
     r"diagonal "
     r"matrix (one block per row }i)",
-    assumptions=[*SOFTMAX, COLUMN_MAJOR],
     relation=Equal(),
     sizes={"n": (1, 4)},
     exact=True,
@@ -161,22 +177,16 @@ def jacobian_in_columns(M: Logits) -> Any:
 
 STRUCTURE.counterexample("n = 2, all logits zero", M=[[0, 0], [0, 0]])
 STRUCTURE.mutant("blocks without the rank-one term", "softmax_block(A, i) -> diag(A[i])")
-
-
-@STRUCTURE.mutant("blocks of twice the size")
-def _(M: Logits) -> Any:
-    A = softmax(M)
-    return 2 * block_diag([softmax_block(A, i) for i in range(A.shape[0])])
+STRUCTURE.mutant("blocks of twice the size", lambda value: 2 * value)
 
 
 BY_ROWS = Claim(
-    SKIPLESS,
+    IN_COLUMNS,
     "skipless.eq-22-structure-rows",
     label="Text before Eq. (22), corrected",
     statement=r"\mathbf{K}\,\partial\mathrm{vec}(\mathbf{A})/\partial\mathrm{vec}(\mathbf{M})\,\mathbf{K}^\top="
     r"\mathrm{blockdiag}(\mathbf{J}_{\mathbf{A},1},\dots,\mathbf{J}_{\mathbf{A},n}),\quad"
     r"\mathbf{K}\text{ the commutation matrix: row-major order}",
-    assumptions=[*SOFTMAX, COLUMN_MAJOR],
     relation=Equal(),
     sizes={"n": (1, 4)},
     exact=True,
@@ -186,34 +196,26 @@ BY_ROWS = Claim(
 )
 
 
-def _reordered(M: Any, blocks: list[Any]) -> Any:
-    n = M.shape[0]
-    K = commutation_matrix(n, n)
-    return K.T @ block_diag(blocks) @ K
-
-
 @BY_ROWS.formula
 def softmax_jacobian_in_columns(M: Logits) -> Any:
     """d vec A / d vec M = K^T block_diag(J_{A,1}, ..., J_{A,n}) K, shape (n^2, n^2), column-major vec."""
-    A = softmax(M)
-    return _reordered(M, [softmax_block(A, i) for i in range(A.shape[0])])
+    A, K = softmax(M), commutation_matrix(*M.shape)
+    return K.T @ block_diag([softmax_block(A, i) for i in range(A.shape[0])]) @ K
 
 
 BY_ROWS.oracle(jacobian_in_columns)
-BY_ROWS.mutant("without reordering, as printed")(block_diagonal_jacobian)
+BY_ROWS.mutant("without reordering, as printed", block_diagonal_jacobian)
 BY_ROWS.mutant("blocks in reverse order", "range -> reversed; A.shape[0] -> range(A.shape[0])")
 BY_ROWS.mutant("sign of the rank-one term", "softmax_block(A, i) -> diag(A[i]) + A[i:i + 1].T @ A[i:i + 1]")
 
 
 NORM_OF_BLOCKS = Claim(
-    SKIPLESS,
+    IN_COLUMNS,
     "skipless.eq-29-logits",
     label="Eq. (29), by the logits",
     statement=r"\left\|\frac{\partial\mathrm{vec}(\mathbf{A})}{\partial\mathrm{vec}(\mathbf{M})}\right\|_2="
     r"\max_i\|\mathbf{J}_{\mathbf{A},i}\|_2",
-    assumptions=[*SOFTMAX, COLUMN_MAJOR],
     relation=Equal(),
-    sizes={"n": (1, 3)},
     of_project=True,
     corrects="skipless.eq-29",
     uses=("skipless.eq-22-structure-rows",),

@@ -1,4 +1,7 @@
-"""The condition number of two blocks side by side: the chain of Eq. (37), and the assumption that it needs."""
+"""Eq. (37): the condition number of two blocks side by side, as a chain of bounds.
+
+The chain needs rho < s_min^2, which is not printed; where it holds, every link does.
+"""
 
 from __future__ import annotations
 
@@ -9,19 +12,13 @@ import numpy as np
 
 from theorems.skipless import SKIPLESS
 from theorems.skipless.quantities import condition, minimum, stretches
-from verify.claims import Assumption, Claim
+from verify.claims import Assumption, Claim, Setting
 from verify.matrix import column, concatenate, maximum, spectral_norm, sqrt
 from verify.relations import AtMost, Equal
 from verify.shapes import Shape
 
 Left = Annotated[Any, Shape("n", "d_1")]
 Right = Annotated[Any, Shape("n", "d_2")]
-
-SETUP = [
-    r"M = [A B]; s_max, s_min: largest and smallest of the singular values of A and B; \rho = \|A^T B\|_2 (Eq. (32))",
-    r"\tau = \max(\|A\|_2, \|B\|_2) / \min(\|A\|_2, \|B\|_2) (Eq. (33)); \kappa_max: the larger condition number of A and B",
-    "smallest singular values are minima of |Mx| over unit vectors x (Eq. (36)): 0 for more columns than rows",
-]
 
 
 @dataclass
@@ -38,14 +35,18 @@ class Blocks:
 def blocks(A: Left, B: Right) -> Blocks:
     """Eqs. (32)-(33) and the definitions above them."""
     s = concatenate([stretches(A), stretches(B)], axis=0)
-    norms = column(spectral_norm(A), spectral_norm(B))
     return Blocks(
         s_max=maximum(s),
         s_min=minimum(s),
         rho=spectral_norm(A.T @ B),
-        tau=maximum(norms) / minimum(norms),
+        tau=imbalance(spectral_norm(A), spectral_norm(B)),
         kappas=column(condition(A), condition(B)),
     )
+
+
+def imbalance(*norms: Any) -> Any:
+    """The largest of some scalars over the smallest."""
+    return maximum(column(*norms)) / minimum(column(*norms))
 
 
 def second_term(q: Blocks, rho: Any) -> Any:
@@ -86,16 +87,27 @@ def borderline(arrays: dict[str, Any], sizes: dict[str, int], rng: np.random.Gen
     arrays["B"][:, 0, 0] = 1.0
 
 
-EQ_37 = Claim(
+SECTION_A4_4 = Setting(
     SKIPLESS,
+    "Section A.4.4",
+    assumptions=[
+        r"M = [A B]; s_max, s_min: largest and smallest of the singular values of A and B; \rho = \|A^T B\|_2 (Eq. (32))",
+        r"\tau = \max(\|A\|_2, \|B\|_2) / \min(\|A\|_2, \|B\|_2) (Eq. (33)); \kappa_max: the larger condition number of A and B",
+        "smallest singular values are minima of |Mx| over unit vectors x (Eq. (36)): 0 for more columns than rows",
+    ],
+    sizes={"n": (1, 7), "d_1": (1, 3), "d_2": (1, 2)},
+)
+BLOCKS = {"orthogonal blocks": orthogonal, "nearly orthogonal blocks": nearly_orthogonal}
+ANY_BLOCKS = SECTION_A4_4.extended(special_domains={"rho = s_min^2": borderline, **BLOCKS})
+
+EQ_37 = Claim(
+    ANY_BLOCKS,
     "skipless.eq-37",
     label="Eq. (37)",
     statement=r"\kappa(\mathbf{M})=\frac{\sigma_{\max}(\mathbf{M})}{\sigma_{\min}(\mathbf{M})}\le"
     r"\sqrt{\frac{s_{\max}^2+\rho}{s_{\min}^2-\rho}}\le\sqrt{\frac{1+\rho/s_{\max}^2}{1-\rho/s_{\min}^2}}\cdot"
     r"\frac{s_{\max}}{s_{\min}}\le\tau\sqrt{\frac{1+\rho/s_{\max}^2}{1-\rho/s_{\min}^2}}\,\kappa_{\max}",
-    assumptions=SETUP,
     relation=AtMost(),
-    sizes={"n": (1, 7), "d_1": (1, 3), "d_2": (1, 2)},
     expects="gap",
     presumes=("skipless.eq-37-defined",),
     proof=("skipless.eq-32-34", "skipless.eq-35", "skipless.eq-36"),
@@ -124,26 +136,17 @@ def terms_bounded_by_the_next(A: Left, B: Right) -> Any:
 
 
 EQ_37.mutant("rho with the wrong sign", "q.rho -> -q.rho")
-
-
-@EQ_37.mutant("factor tau dropped")
-def _(A: Left, B: Right) -> Any:
-    q = blocks(A, B)
-    return column(second_term(q, q.rho), third_term(q, q.rho), coherence(q, q.rho) * maximum(q.kappas))
-
-
+EQ_37.mutant("factor tau dropped", "q.tau -> 1")
 EQ_37.mutant("smaller condition number instead of kappa_max", "maximum -> minimum")
 EQ_37.mutant("rho dropped from the second term", "second_term(q, q.rho) -> second_term(q, 0 * q.rho)")
 
 
 EQ_37_DEFINED = Claim(
-    SKIPLESS,
+    ANY_BLOCKS,
     "skipless.eq-37-defined",
     label="Eq. (37), that its right-hand sides exist",
     statement=r"\rho\le s_{\min}^2\ \text{for all}\ \mathbf{A},\mathbf{B},\ \text{so that}\ \sqrt{s_{\min}^2-\rho}\ \text{is real}",
-    assumptions=SETUP,
     relation=AtMost(),
-    sizes=EQ_37.sizes,
     expects="refuted",
     severity="error",
     of_project=True,
@@ -169,19 +172,24 @@ EQ_37_DEFINED.mutant("s_max^2 instead of s_min^2", "q.s_min -> q.s_max")
 EQ_37_DEFINED.mutant("s_min s_max instead of s_min^2", "q.s_min * q.s_min -> q.s_min * q.s_max")
 
 
-INCOHERENT = Assumption(r"\rho < s_min^2", positive=lambda A, B: squared_smallest_stretch(A, B) - block_coherence(A, B))
+INCOHERENT_BLOCKS = SECTION_A4_4.extended(
+    "Section A.4.4, incoherent blocks",
+    assumptions=[
+        Assumption(r"\rho < s_min^2", positive=lambda A, B: squared_smallest_stretch(A, B) - block_coherence(A, B))
+    ],
+    sizes={"n": (2, 7)},
+    where=lambda sizes: sizes["n"] >= sizes["d_1"] + sizes["d_2"],  # implied: with more columns s_min^2 <= rho
+    special_domains=BLOCKS,
+)
 
 EQ_37_INCOHERENT = Claim(
-    SKIPLESS,
+    INCOHERENT_BLOCKS,
     "skipless.eq-37-incoherent",
     label="Eq. (37) for incoherent blocks",
     statement=r"\text{If}\ \rho<s_{\min}^2:\ \kappa(\mathbf{M})\le\sqrt{\frac{s_{\max}^2+\rho}{s_{\min}^2-\rho}}="
     r"\sqrt{\frac{1+\rho/s_{\max}^2}{1-\rho/s_{\min}^2}}\cdot\frac{s_{\max}}{s_{\min}}\le"
     r"\tau\sqrt{\frac{1+\rho/s_{\max}^2}{1-\rho/s_{\min}^2}}\,\kappa_{\max}",
-    assumptions=[*SETUP, INCOHERENT],
     relation=AtMost(),
-    sizes={"n": (2, 7), "d_1": (1, 3), "d_2": (1, 2)},
-    where=lambda sizes: sizes["n"] >= sizes["d_1"] + sizes["d_2"],  # implied: with more columns s_min^2 <= rho
     of_project=True,
     corrects="skipless.eq-37",
     proof=("skipless.eq-35", "skipless.eq-36", "skipless.eq-37-middle"),
@@ -210,42 +218,30 @@ EQ_37_INCOHERENT.mutant("factor tau dropped", "q.tau * coherence(q, q.rho) -> co
 EQ_37_INCOHERENT.mutant("smaller condition number instead of kappa_max", "maximum -> minimum")
 
 
-EQ_37_MIDDLE = Claim(
-    SKIPLESS,
+MIDDLE = Claim(
+    INCOHERENT_BLOCKS,
     "skipless.eq-37-middle",
     label="Eq. (37), middle link",
     statement=r"\sqrt{\frac{s_{\max}^2+\rho}{s_{\min}^2-\rho}}="
     r"\sqrt{\frac{1+\rho/s_{\max}^2}{1-\rho/s_{\min}^2}}\cdot\frac{s_{\max}}{s_{\min}}\quad\text{if}\ \rho<s_{\min}^2",
-    assumptions=[*SETUP, INCOHERENT],
     relation=Equal(),
-    sizes=EQ_37_INCOHERENT.sizes,
-    where=EQ_37_INCOHERENT.where,
     of_project=True,
 )
 
 
-@EQ_37_MIDDLE.formula
+@MIDDLE.formula
 def third_term_of_chain(A: Left, B: Right) -> Any:
     """sqrt((1 + rho / s_max^2) / (1 - rho / s_min^2)) s_max / s_min, a scalar."""
     q = blocks(A, B)
     return third_term(q, q.rho)
 
 
-@EQ_37_MIDDLE.oracle
+@MIDDLE.oracle
 def second_term_of_chain(A: Left, B: Right) -> Any:
     """sqrt((s_max^2 + rho) / (s_min^2 - rho)), a scalar."""
     q = blocks(A, B)
     return second_term(q, q.rho)
 
 
-EQ_37_MIDDLE.mutant("rho with the wrong sign", "q.rho -> -q.rho")
-EQ_37_MIDDLE.mutant(
-    "factor s_max / s_min turned over", "third_term(q, q.rho) -> coherence(q, q.rho) * q.s_min / q.s_max"
-)
-
-
-for one in (EQ_37, EQ_37_DEFINED):
-    one.domain("rho = s_min^2")(borderline)
-for one in (EQ_37, EQ_37_DEFINED, EQ_37_INCOHERENT, EQ_37_MIDDLE):
-    one.domain("orthogonal blocks")(orthogonal)
-    one.domain("nearly orthogonal blocks")(nearly_orthogonal)
+MIDDLE.mutant("rho with the wrong sign", "q.rho -> -q.rho")
+MIDDLE.mutant("factor s_max / s_min turned over", "third_term(q, q.rho) -> coherence(q, q.rho) * q.s_min / q.s_max")

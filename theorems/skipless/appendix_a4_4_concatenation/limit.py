@@ -1,14 +1,16 @@
-"""The steps that lead to Eq. (37), Eqs. (32)-(36), and the limit of incoherent, balanced blocks drawn from it."""
+"""The last sentence of Section A.4.4: kappa of [A B] for incoherent, balanced blocks.
+
+As printed it is false, for rho is not relative to the size of the blocks; it holds for rho small beside s_min^2.
+"""
 
 from __future__ import annotations
 
 from fractions import Fraction
 from typing import Annotated, Any
 
-from theorems.skipless import SKIPLESS
 from theorems.skipless.appendix_a4_4_concatenation.eq_37 import (
-    SETUP,
-    Blocks,
+    BLOCKS,
+    SECTION_A4_4,
     Left,
     Right,
     blocks,
@@ -27,20 +29,43 @@ Smallness = Annotated[Any, Real(0.0, 0.25)]
 Factor = Annotated[Any, Real(1.0, 16.0)]
 
 
+def at_an_angle(arrays: dict[str, Any], sizes: dict[str, int], rng: Any) -> None:
+    """Unit columns, the first of B at an angle to the first of A whose cosine c meets the bound: rho = c, r just above c."""
+    count = len(arrays["A"])
+    for name, offset in (("A", 0), ("B", sizes["d_1"])):
+        arrays[name][:] = 0.0
+        for j in range(arrays[name].shape[2]):
+            arrays[name][:, offset + j, j] = 1.0
+    cosine = rng.choice([0.25, 0.5, 0.75], count)
+    arrays["B"][:, 0, 0] = cosine
+    arrays["B"][:, sizes["d_1"], 0] = (1 - cosine**2) ** 0.5
+    if "r" in arrays:
+        arrays["r"][:] = cosine + 2.0**-16  # room for the rounding of the sine
+
+
+for one in (LARGEST, SMALLEST):
+    one.domain("orthogonal blocks")(orthogonal)
+    one.domain("nearly orthogonal blocks")(nearly_orthogonal)
+    one.domain("rho = s_min^2")(borderline)
+
+
+TWO_BLOCKS = SECTION_A4_4.extended(sizes={"n": (2, 5), "d_1": (1, 2)}, special_domains=BLOCKS)
+COLUMNS_AT_MOST_ROWS = TWO_BLOCKS.extended(
+    where=lambda sizes: sizes["n"] >= sizes["d_1"] + sizes["d_2"],  # implied: with more columns s_min^2 <= rho
+    special_domains={"columns at an angle": at_an_angle},
+)
+
 FIXED_SCALE = Claim(
-    SKIPLESS,
+    COLUMNS_AT_MOST_ROWS,
     "skipless.a4.4-limit-fixed-scale",
     label="Section A.4.4, last sentence, at a fixed s_min",
     statement=r"\rho\le\delta,\ \tau\le1+\delta,\ s_{\min}\ge s>\sqrt\delta\ \Rightarrow\ \kappa(\mathbf{M})\le(1+\delta)"
     r"\sqrt{\frac{1+\delta/s^2}{1-\delta/s^2}}\,\kappa_{\max},\text{ which tends to }\kappa_{\max}\text{ as }\delta\to0",
     assumptions=[
-        *SETUP,
         "delta = max(rho, tau - 1) and s = s_min, or any delta above and s below them",
         Assumption("delta < s^2", positive=lambda delta, s: s * s - delta),
     ],
     relation=AtMost(),
-    sizes={"n": (2, 5), "d_1": (1, 2), "d_2": (1, 2)},
-    where=lambda sizes: sizes["n"] >= sizes["d_1"] + sizes["d_2"],  # implied: with more columns s_min^2 <= rho
     of_project=True,
     uses=("skipless.eq-37-incoherent", "skipless.a4.4-relative"),
     note="rho has to be small beside s_min^2, as the two fractions of Eq. (37) show.",
@@ -73,14 +98,13 @@ FIXED_SCALE.mutant("smaller condition number of the two", "maximum -> minimum")
 NEARLY = "small: rho and tau - 1 at most delta; controlled: at most C kappa_max, with delta and C any given numbers"
 
 LIMIT = Claim(
-    SKIPLESS,
+    TWO_BLOCKS,
     "skipless.a4.4-limit",
     label="Section A.4.4, last sentence",
     statement=r"\text{Under a mild block-incoherence condition (i.e. }\rho\to0)\text{ and balanced blocks "
     r"}(\tau\to1),\text{ the "
     r"concatenated condition number is controlled by the worst block condition number }\kappa_{\max}",
     assumptions=[
-        *SETUP,
         NEARLY,
         Assumption("rho <= delta", nonnegative=lambda A, B, delta: delta - blocks(A, B).rho),
         Assumption("tau <= 1 + delta", nonnegative=lambda A, B, delta: 1 + delta - blocks(A, B).tau),
@@ -105,41 +129,33 @@ def multiple_of_worst_block(A: Left, B: Right, delta: Smallness, C: Factor) -> A
 
 
 LIMIT.oracle(lambda A, B, delta, C: condition(concatenated(A, B)))
-
-
-@LIMIT.counterexample("two short columns at a small angle: delta = 10^-3, C = 100, kappa(M) > 1000")
-def _() -> dict[str, Any]:
-    short = Fraction(1, 100)
-    return {"A": [[short], [0]], "B": [[short], [short / 1000]], "delta": Fraction(1, 1000), "C": Fraction(100)}
-
-
-@LIMIT.mutant("smaller condition number of the two, squared, and more")
-def _(A: Left, B: Right, delta: Smallness, C: Factor) -> Any:
-    kappas = blocks(A, B).kappas
-    return 2 * C * minimum(kappas) * minimum(kappas)
-
-
-LIMIT.mutant("without the factor C", lambda A, B: maximum(blocks(A, B).kappas))
+SHORT = Fraction(1, 100)
+LIMIT.counterexample(
+    "two short columns at a small angle: delta = 10^-3, C = 100, kappa(M) > 1000",
+    A=[[SHORT], [0]], B=[[SHORT], [SHORT / 1000]], delta=Fraction(1, 1000), C=Fraction(100),
+)  # fmt: skip
+LIMIT.mutant(
+    "smaller condition number of the two, squared, and more",
+    lambda A, B, C: 2 * C * minimum(blocks(A, B).kappas) * minimum(blocks(A, B).kappas),
+)
+LIMIT.mutant("without the factor C", "C -> 1")
 
 
 RELATIVE = Claim(
-    SKIPLESS,
+    COLUMNS_AT_MOST_ROWS,
     "skipless.a4.4-relative",
     label="Section A.4.4, last sentence, with the incoherence relative to the blocks",
     statement=r"\text{If }\rho\le r\,s_{\min}^2,\ "
     r"r<1:\quad\kappa(\mathbf{M})\le\tau\sqrt{\frac{1+r}{1-r}}\,\kappa_{\max},\quad"
     r"\text{which tends to }\kappa_{\max}\text{ as }r\to0,\ \tau\to1",
     assumptions=[
-        *SETUP,
         Assumption(
             r"\rho \le r s_min^2, 0 < s_min",
             nonnegative=lambda A, B, r: blocks(A, B).s_min * blocks(A, B).s_min * r - blocks(A, B).rho,
             positive=lambda A, B: blocks(A, B).s_min,
-        ),
+        )
     ],
     relation=AtMost(),
-    sizes={"n": (2, 5), "d_1": (1, 2), "d_2": (1, 2)},
-    where=lambda sizes: sizes["n"] >= sizes["d_1"] + sizes["d_2"],
     of_project=True,
     corrects="skipless.a4.4-limit",
     proof=("skipless.eq-37-incoherent",),
@@ -149,49 +165,14 @@ RELATIVE = Claim(
 Ratio = Annotated[Any, Real(0.0, 0.9375)]
 
 
-def _relative_bound(q: Blocks, r: Any) -> Any:
-    return q.tau * sqrt((1 + r) / (1 - r)) * maximum(q.kappas)
-
-
 @RELATIVE.formula
 def relative_incoherence_bound(A: Left, B: Right, r: Ratio) -> Any:
     """tau sqrt((1 + r) / (1 - r)) kappa_max, a scalar."""
-    return _relative_bound(blocks(A, B), r)
+    q = blocks(A, B)
+    return q.tau * sqrt((1 + r) / (1 - r)) * maximum(q.kappas)
 
 
 RELATIVE.oracle(lambda A, B, r: condition(concatenated(A, B)))
-
-
-@RELATIVE.mutant("tau dropped")
-def _(A: Left, B: Right, r: Ratio) -> Any:
-    q = blocks(A, B)
-    return _relative_bound(q, r) / q.tau
-
-
-RELATIVE.mutant("incoherence dropped", lambda A, B, r: _relative_bound(blocks(A, B), 0 * r))
-RELATIVE.mutant("(1 - r) / (1 + r)", lambda A, B, r: _relative_bound(blocks(A, B), -r))
-
-
-def at_an_angle(arrays: dict[str, Any], sizes: dict[str, int], rng: Any) -> None:
-    """Unit columns, the first of B at an angle to the first of A whose cosine c meets the bound: rho = c, r just above c."""
-    count = len(arrays["A"])
-    for name, offset in (("A", 0), ("B", sizes["d_1"])):
-        arrays[name][:] = 0.0
-        for j in range(arrays[name].shape[2]):
-            arrays[name][:, offset + j, j] = 1.0
-    cosine = rng.choice([0.25, 0.5, 0.75], count)
-    arrays["B"][:, 0, 0] = cosine
-    arrays["B"][:, sizes["d_1"], 0] = (1 - cosine**2) ** 0.5
-    if "r" in arrays:
-        arrays["r"][:] = cosine + 2.0**-16  # room for the rounding of the sine
-
-
-for one in (LARGEST, SMALLEST):
-    one.domain("orthogonal blocks")(orthogonal)
-    one.domain("nearly orthogonal blocks")(nearly_orthogonal)
-    one.domain("rho = s_min^2")(borderline)
-for one in (FIXED_SCALE, LIMIT, RELATIVE):
-    one.domain("orthogonal blocks")(orthogonal)
-    one.domain("nearly orthogonal blocks")(nearly_orthogonal)
-for one in (FIXED_SCALE, RELATIVE):
-    one.domain("columns at an angle")(at_an_angle)
+RELATIVE.mutant("tau dropped", "q.tau -> 1")
+RELATIVE.mutant("incoherence dropped", "r -> 0 * r")
+RELATIVE.mutant("(1 - r) / (1 + r)", "r -> -r")

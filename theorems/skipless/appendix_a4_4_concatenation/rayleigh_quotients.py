@@ -1,18 +1,28 @@
-"""The steps that lead to Eq. (37), Eqs. (32)-(36), and the limit of incoherent, balanced blocks drawn from it."""
+"""Eqs. (32)-(36): the quotient |Mv|^2 / |v|^2 of M = [A B], and the chains that bound its extreme values.
+
+Eq. (36) holds with the minimum of |Mx| over unit vectors in the place of the last singular value.
+"""
 
 from __future__ import annotations
 
 from typing import Annotated, Any
 
 from theorems.skipless import SKIPLESS
-from theorems.skipless.appendix_a4_4_concatenation.eq_37 import SETUP, Left, Right, blocks
+from theorems.skipless.appendix_a4_4_concatenation.eq_37 import (
+    BLOCKS,
+    SECTION_A4_4,
+    Left,
+    Right,
+    blocks,
+    borderline,
+    imbalance,
+)
 from theorems.skipless.quantities import minimum, stretches
-from verify.claims import Assumption, Claim
+from verify.claims import Assumption, Claim, Setting
 from verify.matrix import (
     column,
     concatenate,
     frobenius_norm,
-    maximum,
     rational,
     spectral_norm,
     sqrt,
@@ -27,7 +37,12 @@ Lower = Annotated[Any, Shape("d_2", "1")]
 
 
 NONZERO = Assumption("x and y are not zero", positive=lambda x, y: column(total(x * x), total(y * y)))
-SIZES = {"n": (1, 4), "d_1": (1, 3), "d_2": (1, 2)}
+RAYLEIGH = Setting(SKIPLESS, "Section A.4.4", sizes={"n": (1, 4), "d_1": (1, 3), "d_2": (1, 2)})
+CHAINS = RAYLEIGH.extended(
+    assumptions=SECTION_A4_4.assumptions[:1],
+    sizes={"d_1": (1, 2)},
+    special_domains={**BLOCKS, "rho = s_min^2": borderline},
+)
 
 
 def concatenated(A: Any, B: Any) -> Any:
@@ -42,7 +57,7 @@ def quotient(A: Any, B: Any, x: Any, y: Any) -> Any:
 
 
 QUOTIENT = Claim(
-    SKIPLESS,
+    RAYLEIGH,
     "skipless.eq-32-34",
     label="Eqs. (32)-(34)",
     statement=r"\rho:=\|\mathbf{A}^\top\mathbf{B}\|_2,\quad \tau:=\frac{\max\{\|\mathbf{A}\|_2,\|\mathbf{B}\|_2\}}"
@@ -52,7 +67,6 @@ QUOTIENT = Claim(
     r"\mathbf{x},\mathbf{B}\mathbf{y}\rangle}{\|\mathbf{x}\|^2+\|\mathbf{y}\|^2}",
     assumptions=["M = [A B] of shape (n, d_1 + d_2)", NONZERO],
     relation=Equal(),
-    sizes=SIZES,
     exact=True,
     note="Eqs. (32) and (33) define; the second form of tau replaces a spectral norm by the largest singular value, which"
     " is"
@@ -85,14 +99,13 @@ QUOTIENT.mutant("cross term with the wrong sign", lambda A, B, x, y: _changed_qu
 
 
 BALANCE = Claim(
-    SKIPLESS,
+    RAYLEIGH,
     "skipless.eq-33-norms",
     label="Eq. (33), its two forms",
     statement=r"\frac{\max\{\|\mathbf{A}\|_2,\|\mathbf{B}\|_2\}}{\min\{\|\mathbf{A}\|_2,\|\mathbf{B}\|_2\}}="
     r"\frac{\max\{\sigma_{\max}(\mathbf{A}),\sigma_{\max}(\mathbf{B})\}}{\min\{\sigma_{\max}(\mathbf{A}),\sigma_{\max}(\mathbf{B})\}}",
     assumptions=["A and B are not zero"],
     relation=Equal(),
-    sizes=SIZES,
     of_project=True,
     note="The right-hand side from eigenvalues of the larger Gram matrices, the left-hand side from singular values.",
 )
@@ -107,39 +120,28 @@ def balance(A: Left, B: Right) -> Any:
 @BALANCE.oracle
 def balance_from_gram_matrices(A: Left, B: Right) -> Any:
     tall = [G @ G.T if G.shape[0] > G.shape[1] else G.T @ G for G in (A, B)]
-    norms = column(*(sqrt(symmetric_eigenvalues(gram)[-1]) for gram in tall))
-    return maximum(norms) / minimum(norms)
+    return imbalance(*(sqrt(symmetric_eigenvalues(gram)[-1]) for gram in tall))
 
 
-@BALANCE.mutant("Frobenius norms")
-def _(A: Left, B: Right) -> Any:
-    norms = column(frobenius_norm(A), frobenius_norm(B))
-    return maximum(norms) / minimum(norms)
-
-
+BALANCE.mutant("Frobenius norms", lambda A, B: imbalance(frobenius_norm(A), frobenius_norm(B)))
 BALANCE.mutant("norm of A over norm of B", lambda A, B: spectral_norm(A) / spectral_norm(B))
 
 
-def larger_eigenvalue(a: Any, b: Any, c: Any) -> Any:
-    """The larger eigenvalue of [[a, c], [c, b]]: the maximum of (a s^2 + b t^2 + 2 c s t) / (s^2 + t^2)."""
-    h = (a - b) * rational(1, 2)
-    return (a + b) * rational(1, 2) + sqrt(h * h + c * c)
-
-
-def smaller_eigenvalue(a: Any, b: Any, c: Any) -> Any:
-    """The smaller eigenvalue of [[a, c], [c, b]]."""
-    h = (a - b) * rational(1, 2)
-    return (a + b) * rational(1, 2) - sqrt(h * h + c * c)
+def eigenvalues(a: Any, b: Any, c: Any) -> tuple[Any, Any]:
+    """The eigenvalues of [[a, c], [c, b]], the larger first: extrema of (a s^2 + b t^2 + 2 c s t) / (s^2 + t^2)."""
+    mean, h = (a + b) * rational(1, 2), (a - b) * rational(1, 2)
+    root = sqrt(h * h + c * c)
+    return mean + root, mean - root
 
 
 def _largest(A: Any, B: Any, rho: Any) -> Any:
     a, b = spectral_norm(A), spectral_norm(B)
-    return larger_eigenvalue(a * a, b * b, rho)
+    return eigenvalues(a * a, b * b, rho)[0]
 
 
 def _smallest(A: Any, B: Any, rho: Any) -> Any:
     a, b = minimum(stretches(A)), minimum(stretches(B))
-    return smaller_eigenvalue(a * a, b * b, rho)
+    return eigenvalues(a * a, b * b, rho)[1]
 
 
 def squared_stretch(A: Any, B: Any, which: int) -> Any:
@@ -149,7 +151,7 @@ def squared_stretch(A: Any, B: Any, which: int) -> Any:
 
 
 LARGEST = Claim(
-    SKIPLESS,
+    CHAINS,
     "skipless.eq-35",
     label="Eq. (35)",
     statement=r"\sigma_{\max}(\mathbf{M})^2=\max_{\mathbf{x},\mathbf{y}\ne0}\frac{\|\mathbf{A}\mathbf{x}\|^2+\|\mathbf{B}"
@@ -157,9 +159,8 @@ LARGEST = Claim(
     r"\frac{\sigma_{\max}(\mathbf{A})^2\|\mathbf{x}\|^2+\sigma_{\max}(\mathbf{B})^2\|\mathbf{y}\|^2+2\rho\|\mathbf{x}\|"
     r"\|\mathbf{y}\|}{\|\mathbf{x}\|^2+\|\mathbf{y}\|^2}\le\max\{\sigma_{\max}(\mathbf{A})^2,\sigma_{\max}(\mathbf{B})^2\}"
     r"+\max\frac{2\rho\|\mathbf{x}\|\|\mathbf{y}\|}{\|\mathbf{x}\|^2+\|\mathbf{y}\|^2}\le s_{\max}^2+\rho",
-    assumptions=[SETUP[0], "maxima over x, y not both zero", NONZERO],
+    assumptions=["maxima over x, y not both zero", NONZERO],
     relation=AtMost(),
-    sizes={"n": (1, 4), "d_1": (1, 2), "d_2": (1, 2)},
     uses=("skipless.eq-32-34",),
     note="The maximum in the second term is the larger eigenvalue of [[sigma_max(A)^2, rho], [rho, sigma_max(B)^2]]; that"
     " of"
@@ -184,20 +185,12 @@ def upper_chain_bounded(A: Left, B: Right, x: Upper, y: Lower) -> Any:
 
 
 LARGEST.mutant("rho dropped", "q.rho -> 0 * q.rho; q.s_max * q.s_max + q.rho -> q.s_max * q.s_max")
-
-
-@LARGEST.mutant("half of rho: the factor 2 of the cross term lost")
-def _(A: Left, B: Right, x: Upper, y: Lower) -> Any:
-    q = blocks(A, B)
-    half = q.rho * rational(1, 2)
-    return column(squared_stretch(A, B, 0), _largest(A, B, half), q.s_max * q.s_max + half)
-
-
+LARGEST.mutant("half of rho: the factor 2 of the cross term lost", "q.rho -> q.rho / 2")
 LARGEST.mutant("rho with the wrong sign", "q.s_max * q.s_max + q.rho -> q.s_max * q.s_max - q.rho")
 
 
 SMALLEST = Claim(
-    SKIPLESS,
+    CHAINS,
     "skipless.eq-36",
     label="Eq. (36)",
     statement=r"\sigma_{\min}(\mathbf{M})^2=\min_{\mathbf{x},\mathbf{y}\ne0}\frac{\|\mathbf{A}\mathbf{x}\|^2+\|\mathbf{B}"
@@ -205,9 +198,8 @@ SMALLEST = Claim(
     r"\frac{\sigma_{\min}(\mathbf{A})^2\|\mathbf{x}\|^2+\sigma_{\min}(\mathbf{B})^2\|\mathbf{y}\|^2-2\rho\|\mathbf{x}\|"
     r"\|\mathbf{y}\|}{\|\mathbf{x}\|^2+\|\mathbf{y}\|^2}\ge\min\{\sigma_{\min}(\mathbf{A})^2,\sigma_{\min}(\mathbf{B})^2\}"
     r"+\min\frac{-2\rho\|\mathbf{x}\|\|\mathbf{y}\|}{\|\mathbf{x}\|^2+\|\mathbf{y}\|^2}\ge s_{\min}^2-\rho",
-    assumptions=[SETUP[0], SETUP[2], "minima over x, y not both zero", NONZERO],
+    assumptions=[SECTION_A4_4.assumptions[2], "minima over x, y not both zero", NONZERO],
     relation=AtMost(signed=True),
-    sizes={"n": (1, 4), "d_1": (1, 2), "d_2": (1, 2)},
     uses=("skipless.eq-32-34",),
     expects="reading",
     reading="sigma_min is the minimum of |Mx| over unit vectors, as the first equality has it: 0 for more columns than rows. With"
