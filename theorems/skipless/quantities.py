@@ -9,12 +9,23 @@ from typing import Any
 
 from theorems.skipless.definitions import QueryWeights, Tokens, Weights, attention_matrix, self_attention
 from verify.derivatives import jacobian
-from verify.matrix import COLUMN, column, concatenate, maximum, singular_values
+from verify.matrix import COLUMN, column, concatenate, eye, maximum, singular_values
 
 
 def input_jacobian(X: Tokens, W_Q: QueryWeights, W_K: Weights, W_V: Weights, W_O: Weights) -> Any:
     """K = d vec SA(X) / d vec X by differentiation, shape (n d, n d) (Eq. (7))."""
     return jacobian(self_attention, "X", COLUMN)(X, W_Q, W_K, W_V, W_O)
+
+
+def jacobian_by_products(X: Any, W: Any, P: Any) -> Any:
+    """K for W = W_Q W_K^T and P = W_V W_O, shape (n d, n d)."""
+    identity = 0 * W + eye(W.shape[0])
+    return input_jacobian(X, W, identity, P, identity)
+
+
+def initial_product(Z: Any, alpha: Any, beta: Any) -> Any:
+    """W_Q W_K^T = alpha Z + beta I, shape (d, d) (Eq. (11))."""
+    return Z * alpha + eye(Z.shape[0]) * beta
 
 
 def attention_slope(X: Any, W_Q: Any, W_K: Any) -> Any:

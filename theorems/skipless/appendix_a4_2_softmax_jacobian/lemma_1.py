@@ -22,8 +22,9 @@ from theorems.skipless.appendix_a4_2_softmax_jacobian.softmax_jacobian import (
     weights_norm,
 )
 from theorems.skipless.definitions import Tokens, Weights
+from theorems.skipless.quantities import initial_product
 from verify.claims import Claim, Setting
-from verify.matrix import absolute, column, exp, eye, frobenius_norm, softmax, spectral_norm
+from verify.matrix import absolute, column, exp, frobenius_norm, softmax, spectral_norm
 from verify.relations import AtMost, Equal
 from verify.shapes import Real
 
@@ -49,11 +50,6 @@ WHY = (
     " e^-beta"
     " either: equal tokens attend to each other equally at any beta."
 )
-
-
-def initial_product(Z: Any, alpha: Any, beta: Any) -> Any:
-    """alpha Z + beta I, shape (d, d) (Eq. (11))."""
-    return Z * alpha + eye(Z.shape[0]) * beta
 
 
 def initial_logits(X: Any, Z: Any, alpha: Any, beta: Any) -> Any:

@@ -10,7 +10,7 @@ from typing import Any
 
 from theorems.skipless import SKIPLESS
 from theorems.skipless.appendix_a4_2_softmax_jacobian.bounds_by_gap import collinear_tokens, separated_tokens
-from theorems.skipless.appendix_a4_2_softmax_jacobian.lemma_1 import Alpha, Beta, Constant, initial_product
+from theorems.skipless.appendix_a4_2_softmax_jacobian.lemma_1 import Alpha, Beta, Constant
 from theorems.skipless.appendix_a4_2_softmax_jacobian.softmax_jacobian import (
     Product,
     attention,
@@ -32,7 +32,7 @@ from theorems.skipless.appendix_a4_3_conditioning.perturbation import (
     perturbation,
 )
 from theorems.skipless.definitions import Tokens, Weights
-from theorems.skipless.quantities import minimum
+from theorems.skipless.quantities import initial_product, minimum
 from verify.claims import Assumption, Claim, Setting
 from verify.matrix import column, exp, rational, singular_values, spectral_norm
 from verify.relations import AtMost

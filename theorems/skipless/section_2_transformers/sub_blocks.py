@@ -1,4 +1,4 @@
-"""Self-attention and the feed-forward network with their skips: Eqs. (1)-(4), (7), and what K depends on (Section 5)."""
+"""Eqs. (1)-(4): the sub-blocks with their skips, in matrix and in vector form, and attention with several heads."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Self-attention and the feed-forward network with their skips: Eqs. (1)-(4), (7), and what K depends on (Section 5)."""
+"""Eqs. (7)-(9): Jacobians of the sub-blocks by their input, and of the network by the attention weights of each block.
+
+The K_i of Eqs. (8) and (9) belong to two different networks.
+"""
 
 from __future__ import annotations
 
@@ -19,14 +22,14 @@ from theorems.skipless.definitions import (
     self_attention,
     states,
 )
+from theorems.skipless.quantities import input_jacobian
 from theorems.skipless.section_4_network_jacobian.parameter_jacobian import (
-    BLOCK_COLUMNS,
-    EQ_5,
     NETWORK,
     block_of_jacobian,
     branch_parameter_jacobian,
+    large_logits,
 )
-from verify.claims import Claim
+from verify.claims import Claim, Setting
 from verify.derivatives import jacobian
 from verify.matrix import COLUMN, concatenate, eye
 from verify.relations import Equal
@@ -53,19 +56,14 @@ EQ_7 = Claim(
 )
 
 
-def _with_skips(X: Any, W_Q: Any, W_K: Any, W_V: Any, W_O: Any, W_1: Any, W_2: Any, shift: Any) -> Any:
-    """K + shift above K-hat + shift."""
-    K = jacobian(self_attention, "X", COLUMN)(X, W_Q, W_K, W_V, W_O)
-    K_hat = jacobian(feed_forward, "X", COLUMN)(X, W_1, W_2)
-    return concatenate([K + shift, K_hat + shift], axis=0)
-
-
 @EQ_7.formula
 def sub_block_jacobians(
     X: Tokens, W_Q: QueryWeights, W_K: Weights, W_V: Weights, W_O: Weights, W_1: Hidden, W_2: HiddenOut
 ) -> Any:
     """K + I above K-hat + I, shape (2 n d, n d) (Eq. (7))."""
-    return _with_skips(X, W_Q, W_K, W_V, W_O, W_1, W_2, eye(X.shape[0] * X.shape[1]))
+    K, K_hat = input_jacobian(X, W_Q, W_K, W_V, W_O), jacobian(feed_forward, "X", COLUMN)(X, W_1, W_2)
+    I = eye(X.shape[0] * X.shape[1])
+    return concatenate([K + I, K_hat + I], axis=0)
 
 
 @EQ_7.oracle
@@ -81,14 +79,27 @@ def sub_blocks_differentiated(
     return concatenate([jacobian(f, "X", COLUMN)(X) for f in (first, second)], axis=0)
 
 
-EQ_7.mutant("K without the identity", "eye(X.shape[0] * X.shape[1]) -> 0 * eye(X.shape[0] * X.shape[1])")
-EQ_7.mutant("K - I", "eye(X.shape[0] * X.shape[1]) -> -eye(X.shape[0] * X.shape[1])")
+EQ_7.mutant("K without the identity", "I -> 0 * I")
+EQ_7.mutant("K - I", "I -> -I")
 
 
 # -- Eqs. (8) and (9) --------------------------------------------------------------------------------------------------
 
+
+def small_weights(arrays: dict[str, Any], sizes: dict[str, int], rng: np.random.Generator) -> None:
+    """Weights of order 1/2, with which products of many factors stay well-conditioned, in float32 too."""
+    arrays["W"] /= 2.0
+    arrays["U"] /= 2.0
+
+
 #: L = 3 shows the order of the factors; its last block is that of L = 1, the last two are those of L = 2.
-DEEP = {"L": (3, 3), "n": (1, 2), "d": (1, 2), "d_f": (1, 2)}
+DEEP = Setting(
+    SKIPLESS,
+    "Section 4.3",
+    sizes={"L": (3, 3), "n": (1, 2), "d": (1, 2), "d_f": (1, 2)},
+    exact=True,
+    special_domains={"large query weights": large_logits, "small weights": small_weights},
+)
 PRODUCT = "the product runs from i = L, leftmost, down to i = l + 1, rightmost, and is I for l = L"
 
 
@@ -114,17 +125,21 @@ def _chain(
     return concatenate(found, axis=1)
 
 
+def attention_columns(X: Any, W: Any, U: Any, skip: int) -> Any:
+    """df/dtheta^(1), ..., df/dtheta^(L) side by side by differentiation, shape (n d, 4 L d^2)."""
+    thetas = parameters(W, U)
+    return concatenate([block_of_jacobian(X, thetas, i, skip) for i in range(0, len(thetas), 2)], axis=1)
+
+
 EQ_8 = Claim(
-    SKIPLESS,
+    DEEP,
     "skipless.eq-8",
     label="Eq. (8)",
     statement=r"\frac{\partial f(\mathbf{x};\theta)}{\partial\theta^{(\ell)}}=\prod_{i=L}^{\ell+1}\{(\hat{\mathbf{K}}_i+"
     r"\mathbf{I}_{nd})(\mathbf{K}_i+\mathbf{I}_{nd})\}(\hat{\mathbf{K}}_\ell+\mathbf{I}_{nd})\frac{\partial f_{\mathrm{SA}}"
     r"(\hat{\mathbf{x}}^{(\ell-1)};\theta^{(\ell)})}{\partial\theta^{(\ell)}}\in\mathbb{R}^{nd\times p_\ell}",
-    assumptions=[*NETWORK, PRODUCT],
+    assumptions=[*NETWORK.assumptions, PRODUCT],
     relation=Equal(),
-    sizes=DEEP,
-    exact=True,
     uses=("skipless.eq-7",),
     note="All l at once, side by side.",
 )
@@ -136,12 +151,7 @@ def parameter_jacobian_with_skips(X: Tokens, W: AttentionWeights, U: FeedForward
     return _chain(X, W, U, 1)
 
 
-@EQ_8.oracle
-def network_differentiated(X: Tokens, W: AttentionWeights, U: FeedForwardWeights) -> Any:
-    thetas = parameters(W, U)
-    return concatenate([block_of_jacobian(X, thetas, i) for i in range(0, len(thetas), 2)], axis=1)
-
-
+EQ_8.oracle(lambda X, W, U: attention_columns(X, W, U, skip=1))
 EQ_8.mutant("product in ascending order", reverse=True)
 EQ_8.mutant("K before K-hat in each factor", swapped=True)
 EQ_8.mutant("factor K-hat_l + I missing", last=False)
@@ -149,16 +159,14 @@ EQ_8.mutant("activations of the network without skips", along=0)
 
 
 EQ_9 = Claim(
-    SKIPLESS,
+    DEEP,
     "skipless.eq-9",
     label="Eq. (9)",
     statement=r"\frac{\partial f(\mathbf{x};\theta)}{\partial\theta^{(\ell)}}=\prod_{i=L}^{\ell+1}(\hat{\mathbf{K}}_i"
     r"\mathbf{K}_i)\,\hat{\mathbf{K}}_\ell\,\frac{\partial f_{\mathrm{SA}}(\hat{\mathbf{x}}^{(\ell-1)};\theta^{(\ell)})}"
     r"{\partial\theta^{(\ell)}}\in\mathbb{R}^{nd\times p_\ell}",
-    assumptions=["as Eq. (8), with both skips removed from the network", *NETWORK[1:], PRODUCT],
+    assumptions=["as Eq. (8), with both skips removed from the network", *NETWORK.assumptions[1:], PRODUCT],
     relation=Equal(),
-    sizes=DEEP,
-    exact=True,
     uses=("skipless.eq-7",),
     note="The K_i of Eqs. (8) and (9) are taken at the activations of two different networks, and agree at l = 1 only.",
 )
@@ -170,31 +178,7 @@ def parameter_jacobian_without_skips(X: Tokens, W: AttentionWeights, U: FeedForw
     return _chain(X, W, U, 0)
 
 
-@EQ_9.oracle
-def skipless_network_differentiated(X: Tokens, W: AttentionWeights, U: FeedForwardWeights) -> Any:
-    thetas = parameters(W, U)
-    return concatenate([block_of_jacobian(X, thetas, i, skip=0) for i in range(0, len(thetas), 2)], axis=1)
-
-
+EQ_9.oracle(lambda X, W, U: attention_columns(X, W, U, skip=0))
 EQ_9.mutant("product in ascending order", reverse=True)
 EQ_9.mutant("activations of the network with skips", along=1)
 EQ_9.mutant("factor K-hat_l missing", last=False)
-
-
-def large_logits(arrays: dict[str, Any], sizes: dict[str, int], rng: np.random.Generator) -> None:
-    """Query weights times eight."""
-    arrays["W"][:, :, 0] *= 8.0
-
-
-for one in (EQ_8, EQ_9, EQ_5, BLOCK_COLUMNS):
-    one.domain("large query weights")(large_logits)
-
-
-def small_weights(arrays: dict[str, Any], sizes: dict[str, int], rng: np.random.Generator) -> None:
-    """Weights of order 1/2, with which products of many factors stay well-conditioned, in float32 too."""
-    arrays["W"] /= 2.0
-    arrays["U"] /= 2.0
-
-
-for deep in (EQ_8, EQ_9):
-    deep.domain("small weights")(small_weights)

@@ -1,4 +1,7 @@
-"""What the identity of a skip does to the condition number: the comparison of Eqs. (8) and (9) (Section 4.3)."""
+"""Sections 4.2-4.3: what the identity of a skip does to the condition number of K, and how that compares with the MLP's.
+
+The shift helps a small or a positive semidefinite K; in general it may as well make K singular.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +22,7 @@ from theorems.skipless.sampling import (
     normal,
     truncated_normal,
 )
-from verify.claims import Assumption, Claim
+from verify.claims import Assumption, Claim, Setting
 from verify.matrix import eye, spectral_norm
 from verify.relations import AtMost, FollowsLaw
 from verify.relations.follows_law import LawTest
@@ -32,8 +35,17 @@ if TYPE_CHECKING:
 Factor = Annotated[Any, Shape("k", "k")]
 
 
+OF_ATTENTION = Setting(SKIPLESS, "Section 4.3", sizes={"n": (1, 3), "d": (1, 2)})
+
+
+def flatness_with_skip(X: Tokens, W_Q: QueryWeights, W_K: Weights, W_V: Weights, W_O: Weights) -> Any:
+    """1 / kappa(K + I), a scalar: at least 1 / kappa(K) if the identity helps."""
+    K, I = input_jacobian(X, W_Q, W_K, W_V, W_O), eye(X.shape[0] * X.shape[1])
+    return flatness(K + I)
+
+
 IDENTITY = Claim(
-    SKIPLESS,
+    OF_ATTENTION,
     "skipless.sec4.3-identity-conditioning",
     label="Section 4.3, text comparing Eqs. (8) and (9)",
     statement=r"\text{Comparing Eqs. (8) and (9), we can see clearly how the skip connections (}\mathbf{I}_{nd}\text{ term) help"
@@ -47,7 +59,6 @@ IDENTITY = Claim(
         INVERSE,
     ],
     relation=AtMost(),
-    sizes={"n": (1, 3), "d": (1, 2)},
     expects="refuted",
     severity="error",
     correction="skipless.sec4.3-identity-small",
@@ -61,43 +72,23 @@ IDENTITY = Claim(
 )
 
 
-@IDENTITY.formula
-def flatness_with_skip(X: Tokens, W_Q: QueryWeights, W_K: Weights, W_V: Weights, W_O: Weights) -> Any:
-    """1 / kappa(K + I), a scalar: at least 1 / kappa(K) if the identity helps."""
-    return flatness(input_jacobian(X, W_Q, W_K, W_V, W_O) + eye(X.shape[0] * X.shape[1]))
-
-
+IDENTITY.formula(flatness_with_skip)
 IDENTITY.oracle(lambda X, W_Q, W_K, W_V, W_O: flatness(input_jacobian(X, W_Q, W_K, W_V, W_O)))
-
-
-@IDENTITY.counterexample("one token, W_V W_O = c^2 diag(1, -1) with c = 3: kappa(K) = 1, kappa(K + I) = 5/4")
-def _() -> dict[str, Any]:
-    one, zero = [[3, 0], [0, 3]], [[0, 0], [0, 0]]
-    return {"X": [[1, 1]], "W_Q": zero, "W_K": zero, "W_V": one, "W_O": [[3, 0], [0, -3]]}
-
-
-@IDENTITY.counterexample("one token, W_V W_O = diag(-1, 1): kappa(K) = 1, K + I is singular")
-def _() -> dict[str, Any]:
-    one, zero = [[1, 0], [0, 1]], [[0, 0], [0, 0]]
-    return {"X": [[1, 1]], "W_Q": zero, "W_K": zero, "W_V": one, "W_O": [[-1, 0], [0, 1]]}
-
-
+ONE, ZERO = [[1, 0], [0, 1]], [[0, 0], [0, 0]]
+IDENTITY.counterexample(
+    "one token, W_V W_O = c^2 diag(1, -1) with c = 3: kappa(K) = 1, kappa(K + I) = 5/4",
+    X=[[1, 1]], W_Q=ZERO, W_K=ZERO, W_V=[[3, 0], [0, 3]], W_O=[[3, 0], [0, -3]],
+)  # fmt: skip
+IDENTITY.counterexample(
+    "one token, W_V W_O = diag(-1, 1): kappa(K) = 1, K + I is singular",
+    X=[[1, 1]], W_Q=ZERO, W_K=ZERO, W_V=ONE, W_O=[[-1, 0], [0, 1]],
+)  # fmt: skip
 IDENTITY.counterexample(
     "two opposite tokens: kappa(K) < 1.02, kappa(K + I) > 1000",
-    X=[[1, 1], [-1, -1]],
-    W_Q=[[-1, 1], [-1, 0]],
-    W_K=[[-1, 1], [0, 1]],
-    W_V=[[1, 0], [-1, 1]],
-    W_O=[[1, 0], [1, -1]],
-)
-
-
-@IDENTITY.mutant("K - 3 I")
-def _(X: Tokens, W_Q: QueryWeights, W_K: Weights, W_V: Weights, W_O: Weights) -> Any:
-    return flatness(input_jacobian(X, W_Q, W_K, W_V, W_O) - 3 * eye(X.shape[0] * X.shape[1]))
-
-
-IDENTITY.mutant("K + I/2", "input_jacobian(X, W_Q, W_K, W_V, W_O) -> 2 * input_jacobian(X, W_Q, W_K, W_V, W_O)")
+    X=[[1, 1], [-1, -1]], W_Q=[[-1, 1], [-1, 0]], W_K=[[-1, 1], [0, 1]], W_V=[[1, 0], [-1, 1]], W_O=[[1, 0], [1, -1]],
+)  # fmt: skip
+IDENTITY.mutant("K - 3 I", "I -> -3 * I")
+IDENTITY.mutant("K + I/2", "K -> 2 * K")
 
 
 def below_one(X: Any, W_Q: Any, W_K: Any, W_V: Any, W_O: Any) -> Any:
@@ -106,7 +97,7 @@ def below_one(X: Any, W_Q: Any, W_K: Any, W_V: Any, W_O: Any) -> Any:
 
 
 SMALL = Claim(
-    SKIPLESS,
+    OF_ATTENTION,
     "skipless.sec4.3-identity-small",
     label="Conditioning of K + I for |K| < 1",
     statement=r"\|\mathbf{K}\|_2<1\ \Rightarrow\ \kappa(\mathbf{K}+\mathbf{I})\le\frac{1+\|\mathbf{K}\|_2}{1-\|\mathbf{K}\|_2},"
@@ -115,33 +106,24 @@ SMALL = Claim(
     r"{1-\|\mathbf{K}\|_2}",
     assumptions=[INVERSE, Assumption("|K| < 1", positive=below_one)],
     relation=AtMost(),
-    sizes={"n": (1, 3), "d": (1, 2)},
     of_project=True,
     corrects="skipless.sec4.3-identity-conditioning",
     note="1 - |K| <= |(K + I) x| <= 1 + |K| for unit x.  Attained for one token and W_V W_O = diag(s, -s).",
 )
 
 
-def _share(X: Any, W_Q: Any, W_K: Any, W_V: Any, W_O: Any, power: int) -> Any:
+SMALL.formula(flatness_with_skip)
+
+
+@SMALL.oracle
+def least_flatness_with_skip(X: Tokens, W_Q: QueryWeights, W_K: Weights, W_V: Weights, W_O: Weights) -> Any:
+    """(1 - |K|) / (1 + |K|), a scalar."""
     norm = spectral_norm(input_jacobian(X, W_Q, W_K, W_V, W_O))
-    size = norm if power == 1 else norm * norm
-    return (1 - size) / (1 + size)
+    return (1 - norm) / (1 + norm)
 
 
-@SMALL.formula
-def flatness_with_skip_again(X: Tokens, W_Q: QueryWeights, W_K: Weights, W_V: Weights, W_O: Weights) -> Any:
-    """1 / kappa(K + I), a scalar."""
-    return flatness(input_jacobian(X, W_Q, W_K, W_V, W_O) + eye(X.shape[0] * X.shape[1]))
-
-
-SMALL.oracle(lambda X, W_Q, W_K, W_V, W_O: _share(X, W_Q, W_K, W_V, W_O, 1))
-SMALL.mutant("without the skip", lambda X, W_Q, W_K, W_V, W_O: flatness(input_jacobian(X, W_Q, W_K, W_V, W_O)))
-
-
-@SMALL.mutant("square of 1 / kappa(K + I)")
-def _(X: Tokens, W_Q: QueryWeights, W_K: Weights, W_V: Weights, W_O: Weights) -> Any:
-    value = flatness(input_jacobian(X, W_Q, W_K, W_V, W_O) + eye(X.shape[0] * X.shape[1]))
-    return value * value
+SMALL.mutant("without the skip", "I -> 0 * I")
+SMALL.mutant("square of 1 / kappa(K + I)", lambda value: value * value)
 
 
 @SMALL.domain("small value weights")

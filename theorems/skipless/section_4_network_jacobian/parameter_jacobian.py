@@ -1,4 +1,7 @@
-"""The Jacobian of the network by its parameters: over samples, in blocks, and by the chain rule (Eqs. (5), (8), (9))."""
+"""Eq. (5) and the displays of Section 4.2: the Jacobian of the network by its parameters, over samples and in blocks.
+
+The attention blocks of it are never of full column rank (`skipless.eq-5-null-directions`).
+"""
 
 from __future__ import annotations
 
@@ -17,7 +20,7 @@ from theorems.skipless.definitions import (
     network,
     parameters,
 )
-from verify.claims import Claim
+from verify.claims import Claim, Setting
 from verify.derivatives import jacobian
 from verify.matrix import COLUMN, concatenate, eye, vec_c
 from verify.relations import Equal, HasStructure
@@ -26,12 +29,24 @@ from verify.shapes import Shape
 #: W_Q, W_K, W_V, W_O of one block.
 BlockWeights = Annotated[Any, Shape("4", "d", "d")]
 
-STACK = {"L": (1, 2), "m": (1, 3), "n": (1, 2), "d": (1, 2), "d_f": (1, 3)}
-NETWORK = [
-    "X_hat_l of Eqs. (1)-(2), single-head attention without biases, theta^(l) = (W_Q, W_K, W_V, W_O)",
-    "MLP(X) = activation(X W_1) W_2 with weights theta-hat^(l) = (W_1, W_2) and a smooth activation",
-    "column-major vec, numerator layout",
-]
+NETWORK = Setting(
+    SKIPLESS,
+    "Section 4.1",
+    assumptions=[
+        "X_hat_l of Eqs. (1)-(2), single-head attention without biases, theta^(l) = (W_Q, W_K, W_V, W_O)",
+        "MLP(X) = activation(X W_1) W_2 with weights theta-hat^(l) = (W_1, W_2) and a smooth activation",
+        "column-major vec, numerator layout",
+    ],
+    sizes={"L": (1, 2), "m": (1, 3), "n": (1, 2), "d": (1, 2), "d_f": (1, 3)},
+)
+
+
+def large_logits(arrays: dict[str, Any], sizes: dict[str, int], rng: np.random.Generator) -> None:
+    """Query weights times eight."""
+    arrays["W"][:, :, 0] *= 8.0
+
+
+WHOLE_BATCH = NETWORK.extended("Section 4.2", exact=True, special_domains={"large query weights": large_logits})
 
 
 def branch_parameter_jacobian(X: Any, theta: Any, which: int = 0) -> Any:
@@ -70,15 +85,12 @@ def whole_jacobian(X: Batch, W: AttentionWeights, U: FeedForwardWeights) -> Any:
 # -- Eq. (5) and the block columns -------------------------------------------------------------------------------------
 
 EQ_5 = Claim(
-    SKIPLESS,
+    WHOLE_BATCH,
     "skipless.eq-5-jacobian",
     label="Eq. (5) and Section 4.1, text",
     statement=r"F(\theta):=[f(\mathbf{x}_1;\theta);\dots;f(\mathbf{x}_m;\theta)]\in\mathbb{R}^{mnd},\quad\mathbf{J}=\partial F/"
     r"\partial\theta\in\mathbb{R}^{mnd\times p},\quad\kappa(\mathbf{J})=s_{\max}\cdot s_{\min}^{-1}",
-    assumptions=NETWORK,
     relation=Equal(),
-    sizes=STACK,
-    exact=True,
     note="J is the Jacobians of the samples on top of each other.  s_min is read as the last of the min(mnd, p) singular"
     " values; then kappa(J) is infinite as soon as J has at least p rows, whatever the weights"
     " (skipless.eq-5-null-directions).",
@@ -93,54 +105,33 @@ def jacobian_of_samples(X: Batch, W: AttentionWeights, U: FeedForwardWeights) ->
     return concatenate(rows, axis=0)
 
 
-@EQ_5.oracle
-def stacked_output_differentiated(X: Batch, W: AttentionWeights, U: FeedForwardWeights) -> Any:
-    return whole_jacobian(X, W, U)
-
-
-@EQ_5.mutant("first sample throughout")
-def _(X: Batch, W: AttentionWeights, U: FeedForwardWeights) -> Any:
-    thetas = parameters(W, U)
-    row = concatenate([block_of_jacobian(X[0], thetas, i) for i in range(len(thetas))], axis=1)
-    return concatenate([row] * X.shape[0], axis=0)
-
-
+EQ_5.oracle(whole_jacobian)
+EQ_5.mutant("first sample throughout", "x -> X[0]")
 EQ_5.mutant("without skips", lambda X, W, U: concatenate(stacked_blocks(X, W, U, skip=0), axis=1))
 
 
 BLOCK_COLUMNS = Claim(
-    SKIPLESS,
+    WHOLE_BATCH,
     "skipless.sec4.2-block-columns",
     label="Section 4.2, first two displays",
     statement=r"\mathbf{J}=[\mathbf{J}_1,\hat{\mathbf{J}}_1,\dots,\mathbf{J}_L,\hat{\mathbf{J}}_L],\ \mathbf{J}_\ell=\partial F/"
     r"\partial\theta^{(\ell)}\in\mathbb{R}^{mnd\times p_\ell},\ \hat{\mathbf{J}}_\ell=\partial F/\partial\hat\theta^{(\ell)}"
     r"\in\mathbb{R}^{mnd\times\hat p_\ell},\ \sum_{\ell=1}^L(p_\ell+\hat p_\ell)=\dim(\theta)=p",
-    assumptions=[*NETWORK, "theta is ordered block by block"],
+    assumptions=["theta is ordered block by block"],
     relation=Equal(),
-    sizes=STACK,
-    exact=True,
 )
 
 
 @BLOCK_COLUMNS.formula
 def block_columns(X: Batch, W: AttentionWeights, U: FeedForwardWeights) -> Any:
     """[J_1, J-hat_1, ..., J_L, J-hat_L], shape (m n d, p)."""
-    return concatenate(stacked_blocks(X, W, U), axis=1)
-
-
-BLOCK_COLUMNS.oracle(stacked_output_differentiated)
-
-
-@BLOCK_COLUMNS.mutant("feed-forward blocks before attention blocks")
-def _(X: Batch, W: AttentionWeights, U: FeedForwardWeights) -> Any:
     blocks = stacked_blocks(X, W, U)
-    return concatenate([*blocks[1::2], *blocks[::2]], axis=1)
+    return concatenate(blocks, axis=1)
 
 
-@BLOCK_COLUMNS.mutant("J_1 in the place of J_L")
-def _(X: Batch, W: AttentionWeights, U: FeedForwardWeights) -> Any:
-    blocks = stacked_blocks(X, W, U)
-    return concatenate([*blocks[:-2], blocks[0], blocks[-1]], axis=1)
+BLOCK_COLUMNS.oracle(whole_jacobian)
+BLOCK_COLUMNS.mutant("feed-forward blocks before attention blocks", "blocks -> [*blocks[1::2], *blocks[::2]]")
+BLOCK_COLUMNS.mutant("J_1 in the place of J_L", "blocks -> [*blocks[:-2], blocks[0], blocks[-1]]")
 
 
 NULL_DIRECTIONS = Claim(
@@ -151,7 +142,7 @@ NULL_DIRECTIONS = Claim(
     r"\mathbf{W}^VR,\,-R\mathbf{W}^O)"
     r"=0\ \text{for all}\ R,S\in\mathbb{R}^{d\times d},\ \text{hence}\ \operatorname{rank}\mathbf{J}_\ell\le2d^2"
     r"\ \text{where}\ p_\ell=4d^2",
-    assumptions=[NETWORK[0], NETWORK[2]],
+    assumptions=[NETWORK.assumptions[0], NETWORK.assumptions[2]],
     relation=HasStructure(),
     sizes={"n": (1, 3), "d": (1, 2)},
     exact=True,
@@ -163,13 +154,19 @@ NULL_DIRECTIONS = Claim(
 )
 
 
-def gauge_directions(W: Any, sign: int = -1) -> Any:
-    """The 2 d^2 directions (W_Q S, -W_K S^T, W_V R, -R W_O) for unit matrices S, R; columns, shape (4 d^2, 2 d^2)."""
+def gauge_directions(W: Any, sign: int = -1, output: int = 1) -> Any:
+    """The 2 d^2 directions (W_Q S, -W_K S^T, W_V R, -R W_O) for unit matrices S, R; columns, shape (4 d^2, 2 d^2).
+
+    Mutants take another sign of the second factors, or a multiple of the direction of W_O.
+    """
     d, directions = W.shape[1], []
     for i, j in np.ndindex(d, d):
         E = eye(d)[:, i : i + 1] @ eye(d)[j : j + 1]
         nothing = 0 * W[0]
-        for parts in ((W[0] @ E, W[1] @ E.T * sign, nothing, nothing), (nothing, nothing, W[2] @ E, E @ W[3] * sign)):
+        for parts in (
+            (W[0] @ E, W[1] @ E.T * sign, nothing, nothing),
+            (nothing, nothing, W[2] @ E, E @ W[3] * (sign * output)),
+        ):
             directions.append(concatenate([column(part) for part in parts], axis=0))
     return concatenate(directions, axis=1)
 
@@ -182,10 +179,4 @@ def change_along_equal_products(X: Tokens, W: BlockWeights) -> Any:
 
 NULL_DIRECTIONS.part("structure", lambda value: value)
 NULL_DIRECTIONS.mutant("plus instead of minus", sign=1)
-
-
-@NULL_DIRECTIONS.mutant("directions of twice the weights W_O")
-def _(X: Tokens, W: BlockWeights) -> Any:
-    directions = gauge_directions(W)
-    last = 3 * W.shape[1] ** 2
-    return branch_parameter_jacobian(X, column(W)) @ concatenate([directions[:last], directions[last:] * 2], axis=0)
+NULL_DIRECTIONS.mutant("directions of twice the weights W_O", output=2)

@@ -1,27 +1,25 @@
-"""Whether the worst-conditioned block bounds the whole: Eq. (6), its justification (Section 4.2), and stacking (Section 4.3)."""
+"""Text after Eq. (9): samples on top of each other, whose condition numbers do not bound that of the stack."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from theorems.skipless import SKIPLESS
 from theorems.skipless.definitions import AttentionWeights, Batch, FeedForwardWeights, parameters
-from theorems.skipless.quantities import INVERSE, flatness, least
-from theorems.skipless.section_4_network_jacobian.parameter_jacobian import NETWORK, block_of_jacobian
-from theorems.skipless.section_4_network_jacobian.worst_block import EQ_6_WIDE, First, Second, Third
+from theorems.skipless.quantities import flatness, least
+from theorems.skipless.section_4_network_jacobian.parameter_jacobian import block_of_jacobian
+from theorems.skipless.section_4_network_jacobian.worst_block import CONDITIONING, THREE_WIDE, First, Second, Third
 from verify.claims import Claim
 from verify.matrix import concatenate
 from verify.relations import AtMost
 
 STACKING = Claim(
-    SKIPLESS,
+    CONDITIONING,
     "skipless.sec4.3-row-stacking",
     label="Section 4.3, text after Eq. (9)",
     statement=r"\mathbf{J}_\ell\in\mathbb{R}^{mnd\times p_\ell}\text{ is the concatenation of }\partial f(\mathbf{x};"
     r"\theta)/\partial"
     r"\theta^{(\ell)}\in\mathbb{R}^{nd\times p_\ell}\text{ for }m\text{ samples. By assumption i), we have }\kappa(\mathbf{J}_\ell)"
     r"\text{ is bounded by the largest }\kappa(\partial f(\mathbf{x};\theta)/\partial\theta^{(\ell)})\text{ for }m\text{ samples}",
-    assumptions=[*NETWORK, INVERSE],
     relation=AtMost(),
     sizes={"L": (1, 1), "m": (1, 2), "n": (1, 2), "d": (1, 2), "d_f": (1, 1)},
     expects="refuted",
@@ -68,15 +66,13 @@ STACKING.mutant("samples side by side", axis=1)
 
 
 TALL = Claim(
-    SKIPLESS,
+    THREE_WIDE,
     "skipless.sec4.3-row-stacking-tall",
     label="Stacking of matrices with at least as many rows as columns",
     statement=r"\mathbf{M}=[\mathbf{M}_1;\dots;\mathbf{M}_m],\ \text{every}\ \mathbf{M}_i\in\mathbb{R}^{n_i\times p}\ \text{with}"
     r"\ n_i\ge p\ \Rightarrow\ \kappa(\mathbf{M})\le\max_i\kappa(\mathbf{M}_i)",
-    assumptions=[INVERSE, "n_i >= p for each sample; three are tried"],
+    assumptions=["n_i >= p for each sample; three are tried"],
     relation=AtMost(),
-    sizes=EQ_6_WIDE.sizes,
-    where=EQ_6_WIDE.where,
     of_project=True,
     corrects="skipless.sec4.3-row-stacking",
     uses=("skipless.eq-6-wide",),
@@ -93,11 +89,5 @@ def flatness_of_tall_stack(A: First, B: Second, C: Third) -> Any:
 
 TALL.oracle(lambda A, B, C: least(flatness(A.T), flatness(B.T), flatness(C.T)))
 
-
-@TALL.mutant("condition number of J^T J")
-def _(A: First, B: Second, C: Third) -> Any:
-    value = flatness(concatenate([A.T, B.T, C.T], axis=0))
-    return value * value
-
-
+TALL.mutant("condition number of J^T J", lambda value: value * value)
 TALL.mutant("half of 1/kappa", lambda value: value / 2)

@@ -1,4 +1,8 @@
-"""Whether the worst-conditioned block bounds the whole: Eq. (6), its justification (Section 4.2), and stacking (Section 4.3)."""
+"""Eq. (6) and its justification in Section 4.2: whether the worst-conditioned block bounds the whole.
+
+It does where every block has at least as many columns as rows, and in networks with d_f >= d; the condition that the
+paper gives instead is met by no pair of blocks with an attention block in it.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +14,7 @@ from theorems.skipless import SKIPLESS
 from theorems.skipless.definitions import AttentionWeights, Batch, FeedForwardWeights
 from theorems.skipless.quantities import INVERSE, flatness, least, stretches
 from theorems.skipless.section_4_network_jacobian.parameter_jacobian import NETWORK, stacked_blocks
-from verify.claims import Claim
+from verify.claims import Claim, Setting
 from verify.matrix import column, concatenate, maximum, singular_values, spectral_norm
 from verify.relations import AtMost
 from verify.shapes import Shape
@@ -32,12 +36,24 @@ def few_entries(sizes: Any) -> bool:
 
 # -- Eq. (6) -----------------------------------------------------------------------------------------------------------
 
+CONDITIONING = NETWORK.extended("Section 4.2", assumptions=[INVERSE])
+MATRICES = Setting(SKIPLESS, "Eq. (6)", assumptions=[INVERSE])
+THREE_WIDE = MATRICES.extended(
+    sizes={"n": (1, 3), "d_1": (1, 4), "d_2": (1, 4), "d_3": (1, 4)},
+    where=lambda sizes: min(sizes["d_1"], sizes["d_2"], sizes["d_3"]) >= sizes["n"],
+)
+
+
+def flatness_of_network_jacobian(X: Batch, W: AttentionWeights, U: FeedForwardWeights) -> Any:
+    """1 / kappa(J), a scalar: at least the smallest 1 / kappa of a block if Eq. (6) holds."""
+    return flatness(concatenate(stacked_blocks(X, W, U), axis=1))
+
+
 EQ_6_UNIVERSAL = Claim(
-    SKIPLESS,
+    CONDITIONING,
     "skipless.eq-6-universal",
     label="Eq. (6) for all networks",
     statement=r"\kappa(\mathbf{J})\le\max_\ell\{\kappa(\mathbf{J}_\ell),\kappa(\hat{\mathbf{J}}_\ell)\}",
-    assumptions=[*NETWORK, INVERSE],
     relation=AtMost(),
     sizes={"L": (1, 1), "m": (1, 2), "n": (1, 3), "d": (1, 2), "d_f": (1, 2)},
     expects="refuted",
@@ -51,10 +67,7 @@ EQ_6_UNIVERSAL = Claim(
 )
 
 
-@EQ_6_UNIVERSAL.formula
-def flatness_of_network_jacobian(X: Batch, W: AttentionWeights, U: FeedForwardWeights) -> Any:
-    """1 / kappa(J), a scalar: at least the smallest 1 / kappa of a block if Eq. (6) holds."""
-    return flatness(concatenate(stacked_blocks(X, W, U), axis=1))
+EQ_6_UNIVERSAL.formula(flatness_of_network_jacobian)
 
 
 @EQ_6_UNIVERSAL.oracle
@@ -69,20 +82,14 @@ def _() -> dict[str, Any]:
 
 
 EQ_6_UNIVERSAL.mutant("half of 1/kappa", lambda value: value / 2)
-
-
-@EQ_6_UNIVERSAL.mutant("condition number of J J^T")
-def _(X: Batch, W: AttentionWeights, U: FeedForwardWeights) -> Any:
-    value = flatness(concatenate(stacked_blocks(X, W, U), axis=1))
-    return value * value
+EQ_6_UNIVERSAL.mutant("condition number of J J^T", lambda value: value * value)
 
 
 EQ_6_BLOCKS = Claim(
-    SKIPLESS,
+    MATRICES,
     "skipless.eq-6-blocks",
     label="Eq. (6) for any blocks side by side",
     statement=r"\kappa([\mathbf{A}\ \mathbf{B}])\le\max\{\kappa(\mathbf{A}),\kappa(\mathbf{B})\}",
-    assumptions=[INVERSE],
     relation=AtMost(),
     sizes={"n": (1, 4), "d_1": (1, 3), "d_2": (1, 3)},
     expects="refuted",
@@ -110,16 +117,14 @@ EQ_6_BLOCKS.mutant("B doubled", lambda A, B: flatness(concatenate([A, B * 2], ax
 
 
 EQ_6_WIDE = Claim(
-    SKIPLESS,
+    THREE_WIDE,
     "skipless.eq-6-wide",
     label="Eq. (6) for blocks with at least as many columns as rows",
     statement=r"\mathbf{M}=[\mathbf{M}_1\ \dots\ \mathbf{M}_N],\ \text{every}\ \mathbf{M}_i\in\mathbb{R}^{n"
     r"\times d_i}\ \text{with}"
     r"\ d_i\ge n\ \Rightarrow\ \kappa(\mathbf{M})\le\max_i\kappa(\mathbf{M}_i)",
-    assumptions=[INVERSE, "d_i >= n for each block; three blocks are tried"],
+    assumptions=["d_i >= n for each block; three blocks are tried"],
     relation=AtMost(),
-    sizes={"n": (1, 3), "d_1": (1, 4), "d_2": (1, 4), "d_3": (1, 4)},
-    where=lambda sizes: min(sizes["d_1"], sizes["d_2"], sizes["d_3"]) >= sizes["n"],
     of_project=True,
     corrects="skipless.eq-6-universal",
     note="M M^T is the sum of the M_i M_i^T, so s_min(M)^2 >= sum s_min(M_i)^2 and s_max(M)^2 <= sum s_max(M_i)^2; a quotient of"
@@ -134,25 +139,17 @@ def flatness_of_three(A: First, B: Second, C: Third) -> Any:
 
 
 EQ_6_WIDE.oracle(lambda A, B, C: least(flatness(A), flatness(B), flatness(C)))
-
-
-@EQ_6_WIDE.mutant("condition number of J J^T")
-def _(A: First, B: Second, C: Third) -> Any:
-    value = flatness(concatenate([A, B, C], axis=1))
-    return value * value
-
-
+EQ_6_WIDE.mutant("condition number of J J^T", lambda value: value * value)
 EQ_6_WIDE.mutant("half of 1/kappa", lambda value: value / 2)
 
 
 EQ_6 = Claim(
-    SKIPLESS,
+    CONDITIONING,
     "skipless.eq-6",
     label="Eq. (6)",
     statement=r"\kappa(\mathbf{J})\le\max_\ell\{\kappa(\mathbf{J}_\ell),\kappa(\hat{\mathbf{J}}_\ell)\}",
-    assumptions=[*NETWORK, INVERSE, "d_f >= d, an assumption of the reading, not of the paper"],
+    assumptions=["d_f >= d, an assumption of the reading, not of the paper"],
     relation=AtMost(),
-    sizes={"L": (1, 2), "m": (1, 3), "n": (1, 2), "d": (1, 2), "d_f": (1, 3)},
     where=lambda sizes: wide_mlp(sizes) and few_entries(sizes),
     expects="reading",
     reading="an assumption which, as printed, 'does not hold universally' (skipless.eq-6-universal); it is a theorem for every"
@@ -162,30 +159,30 @@ EQ_6 = Claim(
     " of J_l, at most 2 d^2, is below min(mnd, 4 d^2): kappa(J_l) is infinite and bounds anything.  With heads the bound of the"
     " rank is 4 d^2 - 2 d d_h, and d_f >= 2d does.  Batches of training are of the second kind, where Eq. (6) says nothing.",
 )
+EQ_6.formula(flatness_of_network_jacobian)
 EQ_6.oracle(flatness_of_worst_block)
-
-
-@EQ_6.formula
-def flatness_of_usual_network(X: Batch, W: AttentionWeights, U: FeedForwardWeights) -> Any:
-    """1 / kappa(J), a scalar."""
-    return flatness(concatenate(stacked_blocks(X, W, U), axis=1))
-
-
-@EQ_6.mutant("condition number of J J^T")
-def _(X: Batch, W: AttentionWeights, U: FeedForwardWeights) -> Any:
-    value = flatness(concatenate(stacked_blocks(X, W, U), axis=1))
-    return value * value
-
-
+EQ_6.mutant("condition number of J J^T", lambda value: value * value)
 EQ_6.mutant("half of 1/kappa", lambda value: value / 2)
 
 
 # -- the justification of Eq. (6) --------------------------------------------------------------------------------------
 
-PAIRS = {"L": (1, 2), "m": (1, 2), "n": (1, 2), "d": (1, 2), "d_f": (1, 2)}
+
+def balanced(arrays: dict[str, Any], sizes: dict[str, int], rng: np.random.Generator) -> None:
+    """Blocks of comparable size: the hidden layer at its linear part, weights of order one."""
+    arrays["U"] *= rng.choice([0.25, 1.0, 2.0], (len(arrays["U"]), 1, 1, 1, 1))
 
 
 BOTH = "s_min of both readings: the minimum of |Mx| over unit vectors x, as in Eq. (36), and the last singular value"
+
+
+PAIRS = NETWORK.extended(
+    "Section 4.2, text below Eq. (6)",
+    assumptions=[BOTH],
+    sizes={"m": (1, 2), "d_f": (1, 2)},
+    where=few_entries,
+    special_domains={"balanced blocks": balanced},
+)
 
 
 def _pairs(X: Any, W: Any, U: Any) -> list[tuple[Any, Any]]:
@@ -195,13 +192,12 @@ def _pairs(X: Any, W: Any, U: Any) -> list[tuple[Any, Any]]:
 
 
 def coherences(X: Batch, W: AttentionWeights, U: FeedForwardWeights) -> Any:
-    """rho = |J_1^T B| for the other blocks B, each twice, one column."""
-    values = [spectral_norm(A.T @ B) for A, B in _pairs(X, W, U)]
-    return column(*[value for value in values for _ in range(2)])
+    """rho = |J_1^T B| for the other blocks B, each twice, shape (2 (2 L - 1), 1)."""
+    return column(*[spectral_norm(A.T @ B) for A, B in _pairs(X, W, U) for _ in range(2)])
 
 
 def squared_smallest(X: Batch, W: AttentionWeights, U: FeedForwardWeights) -> Any:
-    """s_min^2 of J_1 with each other block, in both readings, one column."""
+    """s_min^2 of J_1 with each other block, in both readings, shape (2 (2 L - 1), 1)."""
     values = []
     for A, B in _pairs(X, W, U):
         by_columns = least(stretches(A)[-1, 0], stretches(B)[-1, 0])
@@ -210,22 +206,23 @@ def squared_smallest(X: Batch, W: AttentionWeights, U: FeedForwardWeights) -> An
     return column(*values)
 
 
+def largest_norms(X: Any, W: Any, U: Any) -> Any:
+    """s_max of J_1 with each other block, each twice, shape (2 (2 L - 1), 1)."""
+    return column(*[maximum(column(spectral_norm(A), spectral_norm(B))) for A, B in _pairs(X, W, U) for _ in range(2)])
+
+
 JUSTIFICATION = Claim(
-    SKIPLESS,
+    PAIRS,
     "skipless.sec4.2-justification",
     label="Section 4.2, text below Eq. (6)",
     statement=r"\text{This assumption (Eq. (6)) does not hold universally, but we provide justification for it under mild"
     r" block-incoherence conditions with balanced blocks (see Section A.4.4)}",
     assumptions=[
-        *NETWORK,
-        BOTH,
         "the blocks are J_1, J-hat_1, ..., J_L, J-hat_L, of which Eq. (6) speaks",
         "a mild condition is one that some blocks meet; the condition is rho < s_min^2, without which the right-hand sides of"
         " Eq. (37) are not real numbers",
     ],
     relation=AtMost(ascent=False),
-    sizes=PAIRS,
-    where=few_entries,
     expects="refuted",
     severity="error",
     correction="skipless.sec4.2-coherence",
@@ -236,40 +233,22 @@ JUSTIFICATION = Claim(
     " not the kappa of Section 4.1, the condition could be met: blocks of orthogonal ranges have rho = 0.",
     uses=("skipless.a4.4-relative",),
 )
+JUSTIFICATION.formula(squared_smallest)
 JUSTIFICATION.oracle(coherences)
-
-
-@JUSTIFICATION.formula
-def room_for_coherence(X: Batch, W: AttentionWeights, U: FeedForwardWeights) -> Any:
-    """s_min^2 for J_1 and each other block, in both readings, shape (2 (2 L - 1), 1)."""
-    return squared_smallest(X, W, U)
-
-
 JUSTIFICATION.counterexample(
     "all sizes 1, all weights 1", X=[[[1]]], W=[[[[1]], [[1]], [[1]], [[1]]]], U=[[[[1]], [[1]]]]
 )
 
-
-@JUSTIFICATION.mutant("s_max^2 instead of s_min^2")
-def _(X: Batch, W: AttentionWeights, U: FeedForwardWeights) -> Any:
-    largest = [maximum(column(spectral_norm(A), spectral_norm(B))) for A, B in _pairs(X, W, U)]
-    return column(*[value * value for value in largest for _ in range(2)])
-
-
-@JUSTIFICATION.mutant("s_max instead of s_min^2")
-def _(X: Batch, W: AttentionWeights, U: FeedForwardWeights) -> Any:
-    return column(*[maximum(column(spectral_norm(A), spectral_norm(B))) for A, B in _pairs(X, W, U) for _ in range(2)])
+JUSTIFICATION.mutant("s_max^2 instead of s_min^2", lambda X, W, U: largest_norms(X, W, U) * largest_norms(X, W, U))
+JUSTIFICATION.mutant("s_max instead of s_min^2", lambda X, W, U: largest_norms(X, W, U))
 
 
 COHERENCE = Claim(
-    SKIPLESS,
+    PAIRS,
     "skipless.sec4.2-coherence",
     label="Coherence of an attention block with any other",
     statement=r"s_{\min}^2\le\|\mathbf{J}_\ell^\top\mathbf{B}\|_2\ \text{for}\ \mathbf{B}\in\{\hat{\mathbf{J}}_k,\mathbf{J}_k\}",
-    assumptions=[*NETWORK, BOTH],
     relation=AtMost(ascent=False),
-    sizes=PAIRS,
-    where=few_entries,
     of_project=True,
     corrects="skipless.sec4.2-justification",
     uses=("skipless.eq-5-null-directions",),
@@ -279,21 +258,7 @@ COHERENCE = Claim(
 )
 
 
-@COHERENCE.formula
-def coherence_of_blocks(X: Batch, W: AttentionWeights, U: FeedForwardWeights) -> Any:
-    """rho = |J_1^T B| for the other blocks B, each twice, shape (2 (2 L - 1), 1)."""
-    return column(*[spectral_norm(A.T @ B) for A, B in _pairs(X, W, U) for _ in range(2)])
-
-
-COHERENCE.oracle(lambda X, W, U: squared_smallest(X, W, U))
-COHERENCE.mutant("quarter of rho", lambda X, W, U: coherences(X, W, U) / 4)
+COHERENCE.formula(coherences)
+COHERENCE.oracle(squared_smallest)
+COHERENCE.mutant("quarter of rho", lambda value: value / 4)
 COHERENCE.mutant("smallest singular value of J_l^T B", "spectral_norm(A.T @ B) -> singular_values(A.T @ B)[-1]")
-
-
-def balanced(arrays: dict[str, Any], sizes: dict[str, int], rng: np.random.Generator) -> None:
-    """Blocks of comparable size: the hidden layer at its linear part, weights of order one."""
-    arrays["U"] *= rng.choice([0.25, 1.0, 2.0], (len(arrays["U"]), 1, 1, 1, 1))
-
-
-for one in (JUSTIFICATION, COHERENCE):
-    one.domain("balanced blocks")(balanced)
