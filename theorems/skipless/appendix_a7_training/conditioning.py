@@ -1,4 +1,4 @@
-"""Printed numbers: the algebra of Section A.7, and what the tables say of each other."""
+"""Section A.7, Tables 5 and 6: what kappa(J J^T) is, and whether the printed orders of magnitude agree."""
 
 from __future__ import annotations
 
@@ -54,11 +54,9 @@ def squared_condition(J: Jacobian) -> Any:
 KERNEL.oracle(lambda J: condition_number(J @ J.T))
 KERNEL.mutant("kappa(J), not squared", lambda J: condition_number(J))
 
-
-@KERNEL.mutant("ratio of the squared largest to the smallest singular value")
-def _(J: Jacobian) -> Any:
-    values = singular_values(J)
-    return values[0] * values[0] / values[-1]
+KERNEL.mutant(
+    "ratio of the squared largest to the smallest singular value", lambda J: condition_number(J) * singular_values(J)[0]
+)
 
 
 TABLE_5 = Claim(
@@ -92,10 +90,7 @@ TABLE_5.oracle(
 )
 TABLE_5.mutant("four times", times=4)
 
-
-@TABLE_5.mutant("no larger than with skips")
-def _(unit: Unit) -> Any:
-    return concatenate([_in_units(unit, TABLE_5_SKIP), _in_units(unit, TABLE_5_SKIPLESS_INIT)], axis=0)
+TABLE_5.mutant("no larger than with skips", times=1)
 
 
 TABLE_6 = Claim(
@@ -121,4 +116,4 @@ def twenty_times(unit: Unit) -> Any:
 
 TABLE_6.oracle(lambda unit: _in_units(unit, TABLE_6_SKIPLESS_INIT))
 TABLE_6.mutant("ten times, one order of magnitude", times=10)
-TABLE_6.mutant("no larger than with skips", lambda unit: _in_units(unit, TABLE_6_SKIP))
+TABLE_6.mutant("no larger than with skips", times=1)

@@ -1,4 +1,7 @@
-"""Conditioning of the row softmax: Proposition 1, diffuse rows, with explicit constants."""
+"""Proposition 1, diffuse rows, with explicit constants: near the uniform matrix, and ill-conditioned.
+
+With n the least possible kappa grows, but not the kappa of every matrix that grows by a token.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,7 @@ import numpy as np
 
 from theorems.skipless import SKIPLESS
 from theorems.skipless.quantities import INVERSE, flatness
-from verify.claims import Assumption, Claim
+from verify.claims import Assumption, Claim, Setting
 from verify.matrix import (
     column,
     condition_number,
@@ -48,19 +51,36 @@ def spread(M: Any, tau: Any) -> Any:
     return (exp(t) - exp(-t)) / 2
 
 
-RANGE = "Delta is the largest range of a row of M; S_tau(M) = softmax(M / tau)"
-SMALL_RANGE = Assumption("Delta <= tau", nonnegative=lambda M, tau: tau - row_range(M))
-SEVERAL = {"n": (2, 5)}
+def two_valued(arrays: dict[str, Any], sizes: dict[str, int], rng: np.random.Generator) -> None:
+    """Entries 0 or 2^-k, one k for each seed."""
+    M = arrays["M"]
+    M[:] = rng.integers(0, 2, M.shape) * 2.0 ** -rng.integers(0, 8, (len(M), 1, 1))
 
-# -- diffuse rows ------------------------------------------------------------------------------------------------------
+
+def small_multiples(arrays: dict[str, Any], sizes: dict[str, int], rng: np.random.Generator) -> None:
+    """2^-k I."""
+    M = arrays["M"]
+    M[:] = np.eye(sizes["n"]) * 2.0 ** -rng.integers(1, 8, (len(M), 1, 1))
+
+
+ROWS = Setting(
+    SKIPLESS,
+    "Proposition 1",
+    assumptions=["Delta is the largest range of a row of M; S_tau(M) = softmax(M / tau)"],
+    sizes={"n": (2, 5)},
+)
+DIFFUSE_ROWS = ROWS.extended(
+    special_domains={"two-valued rows": two_valued, "small multiples of the identity": small_multiples}
+)
+SMALL_RANGE = Assumption("Delta <= tau", nonnegative=lambda M, tau: tau - row_range(M))
 
 UNIFORM = Claim(
-    SKIPLESS,
+    DIFFUSE_ROWS,
     "skipless.prop-1-diffuse-uniform",
     label="Proposition 1, diffuse rows, first sentence",
     statement=r"\text{If each row of }\mathbf{M}\text{ has a small range }\Delta\ll\tau\text{, then }S_\tau(\mathbf{M})\in"
     r"\mathbb{R}^{n\times n}\text{ is close to the uniform matrix }\tfrac1n\mathbf{1}\mathbf{1}^\top\text{, which has rank 1}",
-    assumptions=[RANGE, "tau > 0"],
+    assumptions=["tau > 0"],
     relation=AtMost(),
     sizes={"n": (1, 5)},
     reading=r"|S_tau(M) - 11^T/n|_2 <= |S_tau(M) - 11^T/n|_F <= sinh(Delta / (2 tau)), at most 0.53 Delta / tau for Delta <= tau;"
@@ -84,6 +104,13 @@ def distance_from_uniform(M: Logits, tau: Temperature) -> Any:
     return frobenius_norm(tempered_softmax(M, tau) - ones(n, n) * rational(1, n))
 
 
+@UNIFORM.at_scale("tokens of a ViT", n=197)
+def diffuse_at_scale(arrays: dict[str, Any], sizes: dict[str, int], rng: np.random.Generator) -> None:
+    """Rows of range about tau / 4, tau = 1."""
+    arrays["M"][:] = np.round(arrays["M"] * 16) / 256
+    arrays["tau"][:] = 1.0
+
+
 UNIFORM.mutant("nine tenths of it", lambda value: value * rational(9, 10))
 UNIFORM.mutant("sinh(Delta / (4 tau))", lambda M, tau: spread(M, 2 * tau))
 UNIFORM.mutant("divided by the root of n", lambda value, M: value / sqrt(M.shape[0]))
@@ -91,13 +118,12 @@ UNIFORM.mutant("Delta / (2 tau) without sinh and half of it", lambda M, tau: row
 
 
 DIFFUSE = Claim(
-    SKIPLESS,
+    DIFFUSE_ROWS,
     "skipless.prop-1-diffuse-kappa",
     label="Proposition 1, diffuse rows, bound",
     statement=r"\text{In this case }\kappa(S_\tau(\mathbf{M}))\gtrsim\tau/\Delta",
-    assumptions=[RANGE, SMALL_RANGE, INVERSE],
+    assumptions=[SMALL_RANGE, INVERSE],
     relation=AtMost(),
-    sizes=SEVERAL,
     reading="kappa(S_tau(M)) >= (19/10) tau / Delta for Delta <= tau and n >= 2, a constant free of n and tau; for n = 1,"
     " where S = 1 and Delta = 0, there is no such bound",
     expects="reading",
@@ -116,21 +142,16 @@ def diffuse_flatness(M: Logits, tau: Temperature) -> Any:
 DIFFUSE.oracle(lambda M, tau: flatness(tempered_softmax(M, tau)))
 DIFFUSE.mutant("constant 21/10", denominator=21)
 
-
-@DIFFUSE.mutant("square of Delta / tau")
-def _(M: Logits, tau: Temperature) -> Any:
-    t = row_range(M) / tau
-    return t * t
+DIFFUSE.mutant("square of Delta / tau", lambda M, tau: row_range(M) * row_range(M) / (tau * tau))
 
 
 SHARP = Claim(
-    SKIPLESS,
+    DIFFUSE_ROWS,
     "skipless.prop-1-diffuse-sharp",
     label="Condition number of the softmax of rows of range Delta",
     statement=r"\kappa(S_\tau(\mathbf{M}))\ge\frac{\sqrt{n-1}}{\sinh(\Delta/(2\tau))},\quad n\ge2",
-    assumptions=[RANGE, INVERSE],
+    assumptions=[INVERSE],
     relation=AtMost(),
-    sizes=SEVERAL,
     of_project=True,
     corrects="skipless.prop-1-diffuse-n-pointwise",
     uses=("skipless.prop-1-diffuse-uniform",),
@@ -151,13 +172,12 @@ SHARP.mutant("nine tenths of it", lambda value: value * rational(9, 10))
 
 
 GROWTH = Claim(
-    SKIPLESS,
+    DIFFUSE_ROWS,
     "skipless.prop-1-diffuse-n",
     label="Proposition 1, diffuse rows, dependence on n",
     statement=r"\text{the conditioning of }S_\tau(\mathbf{M})\text{ worsens as }n\text{ grows (diffuse rows)}",
-    assumptions=[RANGE, SMALL_RANGE, "Delta and tau fixed", INVERSE],
+    assumptions=[SMALL_RANGE, "Delta and tau fixed", INVERSE],
     relation=AtMost(),
-    sizes=SEVERAL,
     reading="the least possible kappa at fixed Delta / tau grows: kappa(S_tau(M)) >= (19/10) sqrt(n - 1) tau / Delta for"
     " Delta <= tau.  As a statement about one matrix that grows by a token it is false"
     " (skipless.prop-1-diffuse-n-pointwise)",
@@ -179,11 +199,11 @@ GROWTH.mutant("constant 21/10", denominator=21)
 
 
 POINTWISE = Claim(
-    SKIPLESS,
+    ROWS,
     "skipless.prop-1-diffuse-n-pointwise",
     label="Proposition 1, diffuse rows, for one matrix that grows",
     statement=r"\kappa(S_\tau(\mathbf{M}_{1:n-1,1:n-1}))\le\kappa(S_\tau(\mathbf{M}))",
-    assumptions=[RANGE, INVERSE],
+    assumptions=[INVERSE],
     relation=AtMost(),
     sizes={"n": (2, 4)},
     expects="refuted",
@@ -224,16 +244,12 @@ IDENTITY_LOGITS = Claim(
 )
 
 
-def _of_identity(gamma: Any, tau: Any, n: int, others: int = 0) -> Any:
-    x = exp(-(gamma / tau))
-    below = 1 + (n - 1 + others) * x
-    return column(below / (1 - x), n * x / below)
-
-
 @IDENTITY_LOGITS.formula
 def conditioning_of_scaled_identity(gamma: Gap, tau: Temperature, n: Number) -> Any:
     """kappa(S_tau(gamma I_n)) and |S_tau(gamma I_n) - I|_2, shape (2, 1)."""
-    return _of_identity(gamma, tau, n)
+    x = exp(-(gamma / tau))
+    below = 1 + (n - 1) * x
+    return column(below / (1 - x), n * x / below)
 
 
 @IDENTITY_LOGITS.oracle
@@ -242,29 +258,5 @@ def spectra_of_scaled_identity(gamma: Gap, tau: Temperature, n: Number) -> Any:
     return column(condition_number(S), spectral_norm(S - eye(n)))
 
 
-IDENTITY_LOGITS.mutant("n instead of n - 1", others=1)
-IDENTITY_LOGITS.mutant("twice the temperature", lambda gamma, tau, n: _of_identity(gamma, 2 * tau, n))
-
-
-def two_valued(arrays: dict[str, Any], sizes: dict[str, int], rng: np.random.Generator) -> None:
-    """Entries 0 or 2^-k, one k for each seed."""
-    M = arrays["M"]
-    M[:] = rng.integers(0, 2, M.shape) * 2.0 ** -rng.integers(0, 8, (len(M), 1, 1))
-
-
-def small_multiples(arrays: dict[str, Any], sizes: dict[str, int], rng: np.random.Generator) -> None:
-    """2^-k I."""
-    M = arrays["M"]
-    M[:] = np.eye(sizes["n"]) * 2.0 ** -rng.integers(1, 8, (len(M), 1, 1))
-
-
-for one in (UNIFORM, DIFFUSE, SHARP, GROWTH):
-    one.domain("two-valued rows")(two_valued)
-    one.domain("small multiples of the identity")(small_multiples)
-
-
-@UNIFORM.at_scale("tokens of a ViT", n=197)
-def diffuse_at_scale(arrays: dict[str, Any], sizes: dict[str, int], rng: np.random.Generator) -> None:
-    """Rows of range about tau / 4, tau = 1."""
-    arrays["M"][:] = np.round(arrays["M"] * 16) / 256
-    arrays["tau"][:] = 1.0
+IDENTITY_LOGITS.mutant("n instead of n - 1", "n - 1 -> n")
+IDENTITY_LOGITS.mutant("twice the temperature", "tau -> 2 * tau")

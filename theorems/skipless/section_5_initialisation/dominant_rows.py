@@ -1,4 +1,7 @@
-"""Conditioning of the row softmax: Proposition 1, diagonal dominance, with explicit constants, and their growth with n."""
+"""Proposition 1, diagonal dominance, with explicit constants: near the identity, and well-conditioned at a given n.
+
+No epsilon that depends on gamma / tau alone serves for all n.
+"""
 
 from __future__ import annotations
 
@@ -7,16 +10,9 @@ from typing import Annotated, Any
 import numpy as np
 
 from theorems.skipless import SKIPLESS
-from theorems.skipless.section_5_initialisation.diffuse_rows import (
-    SEVERAL,
-    Gap,
-    Logits,
-    Number,
-    Temperature,
-    tempered_softmax,
-)
+from theorems.skipless.section_5_initialisation.diffuse_rows import Gap, Logits, Number, Temperature, tempered_softmax
 from verify.arithmetic import Constant
-from verify.claims import Assumption, Claim
+from verify.claims import Assumption, Claim, Setting
 from verify.matrix import (
     column,
     concatenate,
@@ -35,8 +31,6 @@ from verify.shapes import Real, Shape
 
 Share = Annotated[Any, Real(0.125, 0.875)]
 Slack = Annotated[Any, Shape("n", "1")]
-
-DOMINANCE = r"M_ii - max_{j != i} M_ij >= gamma > 0 for all i"
 
 
 def largest_others(B: Any) -> Any:
@@ -58,15 +52,36 @@ def off_diagonal_mass(M: Any, gamma: Any, tau: Any) -> Any:
     return exp(-(gamma / tau)) * (2 * (M.shape[0] - 1))
 
 
-TO_IDENTITY = Claim(
+def multiple_of_identity(arrays: dict[str, Any], sizes: dict[str, int], rng: np.random.Generator) -> None:
+    """M = gamma I, temperatures small enough for epsilon < 1."""
+    arrays["B"][:], arrays["slack"][:] = 0.0, 0.0
+    arrays["tau"][:] = rng.choice([0.125, 0.25, 0.5, 1.0], len(arrays["tau"]))
+
+
+def one_attractive_token(arrays: dict[str, Any], sizes: dict[str, int], rng: np.random.Generator) -> None:
+    """All rows but the first give their off-diagonal mass to the first token."""
+    arrays["B"][:] = -16.0
+    arrays["B"][:, :, 0] = 0.0
+    arrays["slack"][:] = 0.0
+    arrays["slack"][:, 0] = 4.0
+
+
+DOMINANT_ROWS = Setting(
     SKIPLESS,
+    "Proposition 1",
+    assumptions=[r"M_ii - max_{j != i} M_ij >= gamma > 0 for all i"],
+    sizes={"n": (2, 5)},
+    inputs=dominant_logits,
+    special_domains={"multiple of the identity": multiple_of_identity, "one attractive token": one_attractive_token},
+)
+
+TO_IDENTITY = Claim(
+    DOMINANT_ROWS,
     "skipless.prop-1-dominance-identity",
     label="Proposition 1, diagonal dominance, first part",
     statement=r"\text{If }\mathbf{M}_{ii}-\max_{j\ne i}\mathbf{M}_{ij}\ge\gamma>0\text{ for all }i\text{ then }S_\tau(\mathbf{M})"
     r"\text{ is close to an identity matrix}",
-    assumptions=[DOMINANCE],
     relation=AtMost(),
-    sizes=SEVERAL,
     reading="|S_tau(M) - I|_2 <= 2 (n - 1) exp(-gamma / tau): close as gamma / tau grows, at a given n.  No bound by gamma / tau"
     " alone tends to 0, let alone one for every gamma > 0",
     expects="reading",
@@ -75,7 +90,6 @@ TO_IDENTITY = Claim(
     " e^(-gamma/tau).  Attained for n = 2 as gamma -> oo.  At M = gamma I the distance is n x / (1 + (n - 1) x), x ="
     " e^(-gamma/tau): 1/2 already for n = e^(gamma/tau) - 1, and near 1 for small gamma / tau, where S is near uniform.",
 )
-TO_IDENTITY.inputs(dominant_logits)
 
 
 @TO_IDENTITY.formula
@@ -91,18 +105,14 @@ TO_IDENTITY.mutant("twice the gap", lambda M, gamma, tau: off_diagonal_mass(M, 2
 
 
 DOMINANT = Claim(
-    SKIPLESS,
+    DOMINANT_ROWS,
     "skipless.prop-1-dominance-kappa",
     label="Proposition 1, diagonal dominance, bound",
     statement=r"\kappa(S_\tau(\mathbf{M}))\le\frac{1+\varepsilon(\gamma/\tau)}{1-\varepsilon(\gamma/\tau)}\text{ with }\varepsilon"
     r"(\gamma/\tau)\to0\text{ as }\gamma/\tau\to\infty\text{, whenever }\mathbf{M}_{ii}-\max_{j\ne i}\mathbf{M}_{ij}\ge\gamma>0"
     r"\text{. Hence }S_\tau(\mathbf{M})\text{ is well-conditioned when diagonal logits are dominant}",
-    assumptions=[
-        DOMINANCE,
-        Assumption("epsilon < 1", positive=lambda M, gamma, tau: 1 - off_diagonal_mass(M, gamma, tau)),
-    ],
+    assumptions=[Assumption("epsilon < 1", positive=lambda M, gamma, tau: 1 - off_diagonal_mass(M, gamma, tau))],
     relation=AtMost(),
-    sizes=SEVERAL,
     reading="at a given n, with epsilon = 2 (n - 1) exp(-gamma / tau), where that is below 1.  No epsilon that depends on"
     " gamma / tau alone, as printed, serves for all n (skipless.prop-1-dominance-kappa-free-of-n).  'Well-conditioned' is drawn"
     " from the bound, so for dominance by far: for a small gamma / tau S may be singular (skipless.sec5.2-second-term)",
@@ -111,7 +121,6 @@ DOMINANT = Claim(
     note="1 - epsilon <= |S x| <= 1 + epsilon for unit x.  For n = 2 and M = gamma I the least epsilon is e^(-gamma/tau), half of"
     " this one.",
 )
-DOMINANT.inputs(dominant_logits)
 
 
 def _quotient(epsilon: Any) -> Any:
@@ -128,25 +137,6 @@ DOMINANT.oracle(lambda M, tau: condition_number(tempered_softmax(M, tau)))
 DOMINANT.mutant("epsilon for twice the gap", lambda M, gamma, tau: _quotient(off_diagonal_mass(M, 2 * gamma, tau)))
 DOMINANT.mutant("epsilon of opposite sign", lambda M, gamma, tau: _quotient(-off_diagonal_mass(M, gamma, tau)))
 DOMINANT.mutant("epsilon without n - 1, a quarter of it", lambda gamma, tau: _quotient(exp(-(gamma / tau)) / 4))
-
-
-def multiple_of_identity(arrays: dict[str, Any], sizes: dict[str, int], rng: np.random.Generator) -> None:
-    """M = gamma I, temperatures small enough for epsilon < 1."""
-    arrays["B"][:], arrays["slack"][:] = 0.0, 0.0
-    arrays["tau"][:] = rng.choice([0.125, 0.25, 0.5, 1.0], len(arrays["tau"]))
-
-
-def one_attractive_token(arrays: dict[str, Any], sizes: dict[str, int], rng: np.random.Generator) -> None:
-    """All rows but the first give their off-diagonal mass to the first token."""
-    arrays["B"][:] = -16.0
-    arrays["B"][:, :, 0] = 0.0
-    arrays["slack"][:] = 0.0
-    arrays["slack"][:, 0] = 4.0
-
-
-for one in (TO_IDENTITY, DOMINANT):
-    one.domain("multiple of the identity")(multiple_of_identity)
-    one.domain("one attractive token")(one_attractive_token)
 
 
 FREE_OF_N = Claim(

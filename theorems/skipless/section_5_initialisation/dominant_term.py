@@ -1,4 +1,7 @@
-"""The split K = B + E of Proposition 2, and what a small E says about kappa(K)."""
+"""Proposition 2: the split K = B + E, and the text after it, on what a small E says about kappa(K).
+
+W_V lacks a transpose in the printed B; |E| < s_min(B) alone bounds no kappa.
+"""
 
 from __future__ import annotations
 
@@ -8,11 +11,9 @@ import numpy as np
 
 from theorems.skipless import SKIPLESS
 from theorems.skipless.definitions import QueryWeights, Tokens, Weights, attention_matrix
-from theorems.skipless.quantities import INVERSE, flatness, input_jacobian
-from verify.claims import Assumption, Claim
-from verify.derivatives import jacobian
+from theorems.skipless.quantities import INVERSE, attention_slope, flatness, input_jacobian, jacobian_by_products
+from verify.claims import Assumption, Claim, Setting
 from verify.matrix import (
-    COLUMN,
     column,
     condition_number,
     eye,
@@ -29,8 +30,16 @@ AnyB = Annotated[Any, Shape("k", "k")]
 
 # -- Proposition 2, the split ------------------------------------------------------------------------------------------
 
-SPLIT = Claim(
+THE_SPLIT = Setting(
     SKIPLESS,
+    "Proposition 2",
+    assumptions=["column-major vec, numerator layout"],
+    sizes={"n": (1, 3), "d": (1, 3)},
+    exact=True,
+)
+
+SPLIT = Claim(
+    THE_SPLIT,
     "skipless.prop-2-split",
     label="Proposition 2, definition of B_l and E_l",
     statement=r"\mathbf{K}_\ell=\mathbf{B}_\ell+\mathbf{E}_\ell\text{ with }\mathbf{E}_\ell=(\hat{\mathbf{X}}_{"
@@ -38,10 +47,7 @@ SPLIT = Claim(
     r"\mathbf{W}_\ell^O\otimes\mathbf{I}_n)^\top\mathbf{A}'_\ell\text{ and }\mathbf{B}_\ell=\mathbf{W}_\ell^{O\top}"
     r"\mathbf{W}_\ell^V"
     r"\otimes\mathbf{A}_\ell",
-    assumptions=["column-major vec, numerator layout"],
     relation=Equal(),
-    sizes={"n": (1, 3), "d": (1, 3)},
-    exact=True,
     expects="refuted",
     severity="slip",
     correction="skipless.prop-2-split-corrected",
@@ -54,8 +60,7 @@ SPLIT = Claim(
 
 def _sum(X: Any, W_Q: Any, W_K: Any, W_V: Any, W_O: Any, product: Any, sign: int = 1) -> Any:
     """E plus sign (product (x) A)."""
-    slope = jacobian(attention_matrix, "X", COLUMN)(X, W_Q, W_K)
-    E = kron(X @ W_V @ W_O, eye(X.shape[0])).T @ slope
+    E = kron(X @ W_V @ W_O, eye(X.shape[0])).T @ attention_slope(X, W_Q, W_K)
     return E + kron(product, attention_matrix(X, W_Q, W_K)) * sign
 
 
@@ -65,36 +70,27 @@ def split_as_printed(X: Tokens, W_Q: QueryWeights, W_K: Weights, W_V: Weights, W
     return _sum(X, W_Q, W_K, W_V, W_O, W_O.T @ W_V)
 
 
-@SPLIT.oracle
-def self_attention_differentiated(X: Tokens, W_Q: QueryWeights, W_K: Weights, W_V: Weights, W_O: Weights) -> Any:
-    return input_jacobian(X, W_Q, W_K, W_V, W_O)
-
-
-@SPLIT.counterexample("one token: K = (W_V W_O)^T, and B = W_O^T W_V")
-def _() -> dict[str, Any]:
-    zero = [[0, 0], [0, 0]]
-    return {"X": [[1, 1]], "W_Q": zero, "W_K": zero, "W_V": [[0, 1], [0, 0]], "W_O": [[1, 0], [0, 1]]}
-
-
+SPLIT.oracle(input_jacobian)
+ZERO = [[0, 0], [0, 0]]
+SPLIT.counterexample(
+    "one token: K = (W_V W_O)^T, and B = W_O^T W_V",
+    X=[[1, 1]], W_Q=ZERO, W_K=ZERO, W_V=[[0, 1], [0, 0]], W_O=[[1, 0], [0, 1]],
+)  # fmt: skip
 SPLIT.mutant("W_V W_O", lambda X, W_Q, W_K, W_V, W_O: _sum(X, W_Q, W_K, W_V, W_O, 2 * W_V @ W_O))
 SPLIT.mutant("B subtracted", sign=-1)
 
 
 SPLIT_CORRECTED = Claim(
-    SKIPLESS,
+    THE_SPLIT,
     "skipless.prop-2-split-corrected",
     label="Proposition 2, definition of B_l and E_l, corrected",
     statement=r"\mathbf{K}_\ell=\mathbf{W}_\ell^{O\top}\mathbf{W}_\ell^{V\top}\otimes\mathbf{A}_\ell+(\hat{\mathbf{X}}_{\ell-1}"
     r"\mathbf{W}_\ell^V\mathbf{W}_\ell^O\otimes\mathbf{I}_n)^\top\mathbf{A}'_\ell",
-    assumptions=["column-major vec, numerator layout"],
     relation=Equal(),
-    sizes=SPLIT.sizes,
-    exact=True,
     of_project=True,
     corrects="skipless.prop-2-split",
     uses=("skipless.eq-10",),
 )
-SPLIT_CORRECTED.oracle(self_attention_differentiated)
 
 
 @SPLIT_CORRECTED.formula
@@ -103,6 +99,7 @@ def split_of_input_jacobian(X: Tokens, W_Q: QueryWeights, W_K: Weights, W_V: Wei
     return _sum(X, W_Q, W_K, W_V, W_O, W_O.T @ W_V.T)
 
 
+SPLIT_CORRECTED.oracle(input_jacobian)
 SPLIT_CORRECTED.mutant("W_V not transposed, as printed", "W_V.T -> W_V")
 SPLIT_CORRECTED.mutant("factors in the other order", "W_O.T -> W_V.T; W_V.T -> W_O.T")
 
@@ -115,16 +112,18 @@ SMALLER = Assumption(
     positive=lambda X, W, P: smallest_singular_value(dominant_term(X, W, P)) - spectral_norm(remainder(X, W, P)),
 )
 
+PERTURBED = Setting(
+    SKIPLESS, "Text after Proposition 2", assumptions=[PARTS, SMALLER], sizes={"n": (1, 3), "d": (1, 2)}
+)
+
 INTUITION = Claim(
-    SKIPLESS,
+    PERTURBED,
     "skipless.prop-2-intuition",
     label="Text after Proposition 2",
     statement=r"\text{The intuition behind this proposition is that if the largest singular value of perturbation term }"
     r"\mathbf{E}_\ell\text{ is smaller than the smallest singular value of the dominant term }"
     r"\mathbf{B}_\ell\text{, then }\kappa(\mathbf{K}_\ell)\approx\kappa(\mathbf{B}_\ell)",
-    assumptions=[PARTS, SMALLER],
     relation=AtMost(),
-    sizes={"n": (1, 3), "d": (1, 2)},
     expects="reading",
     reading="'smaller' means by a small ratio r = |E| / s_min(B), for the text calls this the intuition: kappa(K) / kappa(B) is"
     " between (1 - r / kappa(B)) / (1 + r) and (1 + r / kappa(B)) / (1 - r), which tend to 1 as r -> 0.  For all r < 1 it is false:"
@@ -132,12 +131,6 @@ INTUITION = Claim(
     uses=("skipless.prop-2-intuition-any-r",),
     note="Weyl's inequalities for the first and last singular value.",
 )
-
-
-def _of_attention(X: Any, W: Any, P: Any) -> Any:
-    """kappa(K), a scalar."""
-    identity = 0 * W + eye(W.shape[0])
-    return condition_number(input_jacobian(X, W, identity, P, identity))
 
 
 def _attention_brackets(X: Any, W: Any, P: Any, weight: Any) -> tuple[Any, Any]:
@@ -148,29 +141,28 @@ def _attention_brackets(X: Any, W: Any, P: Any, weight: Any) -> tuple[Any, Any]:
 @INTUITION.formula
 def brackets_of_attention(X: Tokens, W: QueryWeights, P: Weights) -> Any:
     """kappa(K), and (1 + r / kappa(B)) / (1 - r) kappa(B), shape (2, 1)."""
-    return column(_of_attention(X, W, P), _attention_brackets(X, W, P, 1)[1])
+    return column(condition_number(jacobian_by_products(X, W, P)), _attention_brackets(X, W, P, 1)[1])
 
 
 @INTUITION.oracle
 def bracketed_by_attention(X: Tokens, W: QueryWeights, P: Weights) -> Any:
     """(1 - r / kappa(B)) / (1 + r) kappa(B), and kappa(K), shape (2, 1)."""
-    return column(_attention_brackets(X, W, P, 1)[0], _of_attention(X, W, P))
+    return column(_attention_brackets(X, W, P, 1)[0], condition_number(jacobian_by_products(X, W, P)))
 
 
 INTUITION.mutant("a quarter of the perturbation", weight=rational(1, 4))
 INTUITION.mutant(
-    "kappa(K) = kappa(B)", lambda X, W, P: column(_of_attention(X, W, P), condition_number(dominant_term(X, W, P)))
+    "kappa(K) = kappa(B)", "_attention_brackets(X, W, P, 1)[1] -> condition_number(dominant_term(X, W, P))"
 )
 
 
 ANY_RATIO = Claim(
-    SKIPLESS,
+    PERTURBED,
     "skipless.prop-2-intuition-any-r",
     label="Text after Proposition 2, for every smaller E",
     statement=r"\|\mathbf{E}\|_2<s_{\min}(\mathbf{B})\ \Rightarrow\ \kappa(\mathbf{K})\le10\,\kappa(\mathbf{B})",
-    assumptions=[PARTS, SMALLER, "approximately: within a factor of 10", INVERSE],
+    assumptions=["approximately: within a factor of 10", INVERSE],
     relation=AtMost(),
-    sizes={"n": (1, 3), "d": (1, 2)},
     expects="refuted",
     severity="error",
     of_project=True,
@@ -188,15 +180,13 @@ def dominant_term(X: Any, W: Any, P: Any) -> Any:
 
 def remainder(X: Any, W: Any, P: Any) -> Any:
     """E = K - B, shape (n d, n d)."""
-    identity = 0 * W + eye(W.shape[0])
-    return input_jacobian(X, W, identity, P, identity) - dominant_term(X, W, P)
+    return jacobian_by_products(X, W, P) - dominant_term(X, W, P)
 
 
 @ANY_RATIO.formula
 def flatness_of_sum(X: Tokens, W: QueryWeights, P: Weights) -> Any:
     """1 / kappa(K), a scalar."""
-    identity = 0 * W + eye(W.shape[0])
-    return flatness(input_jacobian(X, W, identity, P, identity))
+    return flatness(jacobian_by_products(X, W, P))
 
 
 ANY_RATIO.oracle(lambda X, W, P: flatness(dominant_term(X, W, P)) * rational(1, 10))

@@ -1,4 +1,4 @@
-"""Proposition 2 for the tokens that Section A.4.1 assumes: true at the printed sizes, false at small ones."""
+"""Proposition 2 for the Gaussian tokens of Section A.4.1: true at the printed dimensions, false at small ones."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""What W_Q W_K^T = alpha Z + beta I gives: heads of lower rank, dominance, and what the default does instead (Section 5.2)."""
+"""Eq. (11) with several heads: products of rank d_h, while Section 5 is about a product of full rank.
+
+As a statement about each head Eq. (11) is false, by rank, and a head's attention need not be dominated by its diagonal.
+"""
 
 from __future__ import annotations
 
@@ -11,11 +14,12 @@ import numpy as np
 
 from theorems.skipless import SKIPLESS
 from theorems.skipless.definitions import Weights
+from theorems.skipless.quantities import initial_product
 from theorems.skipless.sampling import conditions, normal
 from theorems.skipless.section_5_initialisation.initialisation import VIT_BASE, Alpha, Beta, query_key_weights
 from theorems.skipless.section_5_initialisation.input_jacobian import invertible
-from verify.claims import Claim
-from verify.matrix import eye, frobenius_norm, inverse, singular_values, spectral_norm, sqrt, total
+from verify.claims import Claim, Setting
+from verify.matrix import frobenius_norm, inverse, singular_values, spectral_norm, sqrt, total
 from verify.relations import AtMost, Equal, FollowsLaw
 from verify.relations.follows_law import SMALLEST_P, LawTest
 from verify.shapes import Shape, Size
@@ -28,20 +32,23 @@ HeadDimension = Annotated[int, Size("d_h")]
 HeadFactor = Annotated[Any, Shape("d", "d_h")]
 
 
-MULTIHEAD = Claim(
+HEADS = Setting(
     SKIPLESS,
+    "Section 2",
+    assumptions=["d_h = d / h < d"],
+    sizes={"d": (2, 4), "d_h": (1, 2)},
+    where=lambda sizes: sizes["d"] % sizes["d_h"] == 0 and sizes["d_h"] < sizes["d"],
+)
+
+MULTIHEAD = Claim(
+    HEADS,
     "skipless.eq-11-multihead",
     label="Eq. (11) with the shapes of Section 2 and the models of Sections 6.1-6.2",
     statement=r"\text{The proposed initialisation }\mathbf{W}^Q\mathbf{W}^{K\top}=\alpha\mathbf{Z}+\beta\mathbf{I}\in"
     r"\mathbb{R}^{d\times d}"
     r"\text{ is used for the SA weights of multi-head models, }\mathbf{W}_i^Q,\mathbf{W}_i^K\in\mathbb{R}^{d\times d_h}",
-    assumptions=[
-        "d_h = d / h < d",
-        "W_i^Q, W_i^K are the blocks of d_h columns of W^Q, W^K ('divided across h heads')",
-    ],
+    assumptions=["W_i^Q, W_i^K are the blocks of d_h columns of W^Q, W^K ('divided across h heads')"],
     relation=Equal(),
-    sizes={"d": (2, 4), "d_h": (1, 2)},
-    where=lambda sizes: sizes["d"] % sizes["d_h"] == 0 and sizes["d_h"] < sizes["d"],
     exact=True,
     expects="reading",
     reading="the product is that of the undivided W^Q, W^K of shape (d, d), of Section 2: the products W_i^Q W_i^K^T of the"
@@ -53,17 +60,17 @@ MULTIHEAD = Claim(
 )
 
 
-def _sum_over_heads(W_Q: Any, W_K: Any, d_h: int, shift: int = 0) -> Any:
-    """The sum of W_i^Q W_{i + shift}^K^T over the heads i."""
+def _sum_over_heads(W_Q: Any, W_K: Any, d_h: int, shift: int = 0, first: int | None = None) -> Any:
+    """The sum of W_i^Q W_{i + shift}^K^T over the heads i, or over so many `first` ones."""
     heads = W_Q.shape[1] // d_h
     parts = [slice(i * d_h, (i + 1) * d_h) for i in range(heads)]
-    return sum(W_Q[:, parts[i]] @ W_K[:, parts[(i + shift) % heads]].T for i in range(heads))
+    return sum(W_Q[:, parts[i]] @ W_K[:, parts[(i + shift) % heads]].T for i in range(heads)[:first])
 
 
 def _undivided(Z: Any, alpha: Any, beta: Any, G: Any) -> tuple[Any, Any]:
     """W_Q = (alpha Z + beta I) G and W_K = G^-T for an invertible G."""
     G = invertible(G)
-    return (Z * alpha + eye(Z.shape[0]) * beta) @ G, inverse(G).T
+    return initial_product(Z, alpha, beta) @ G, inverse(G).T
 
 
 @MULTIHEAD.formula
@@ -72,31 +79,20 @@ def products_of_all_heads(Z: Weights, alpha: Alpha, beta: Beta, G: Weights, d_h:
     return _sum_over_heads(*_undivided(Z, alpha, beta, G), d_h)
 
 
-MULTIHEAD.oracle(lambda Z, alpha, beta: Z * alpha + eye(Z.shape[0]) * beta)
+MULTIHEAD.oracle(initial_product)
 
-
-@MULTIHEAD.mutant("first head alone")
-def _(Z: Weights, alpha: Alpha, beta: Beta, G: Weights, d_h: HeadDimension) -> Any:
-    W_Q, W_K = _undivided(Z, alpha, beta, G)
-    return W_Q[:, :d_h] @ W_K[:, :d_h].T
-
-
+MULTIHEAD.mutant("first head alone", first=1)
 MULTIHEAD.mutant("queries of a head with the keys of the next", shift=1)
 
 
 PER_HEAD = Claim(
-    SKIPLESS,
+    HEADS,
     "skipless.eq-11-multihead-per-head",
     label="Eq. (11) for each head",
     statement=r"\mathbf{W}_i^Q\mathbf{W}_i^{K\top}=\alpha\mathbf{Z}+\beta\mathbf{I},\quad\mathbf{W}_i^Q,\mathbf{W}_i^K\in"
     r"\mathbb{R}^{d\times d_h},\ d_h<d",
-    assumptions=[
-        "d_h = d / h < d",
-        "distance of alpha Z + beta I from the products W_Q_i W_K_i^T in the spectral norm",
-    ],
+    assumptions=["distance of alpha Z + beta I from the products W_Q_i W_K_i^T in the spectral norm"],
     relation=Equal(),
-    sizes=MULTIHEAD.sizes,
-    where=MULTIHEAD.where,
     expects="refuted",
     severity="error",
     of_project=True,
@@ -123,7 +119,7 @@ def with_heads(Z: Weights, alpha: Alpha, beta: Beta, d_h: HeadDimension) -> dict
 @PER_HEAD.oracle
 def distance_from_rank(Z: Weights, alpha: Alpha, beta: Beta, d_h: HeadDimension) -> Any:
     """The singular value d_h + 1, the least distance from matrices of rank d_h (Eckart, Young, Mirsky)."""
-    return singular_values(Z * alpha + eye(Z.shape[0]) * beta)[d_h]
+    return singular_values(initial_product(Z, alpha, beta))[d_h]
 
 
 PER_HEAD.counterexample(
@@ -158,23 +154,20 @@ MULTIHEAD_ERROR = Claim(
 @MULTIHEAD_ERROR.formula
 def error_of_head(Z: Weights, alpha: Alpha, beta: Beta, W_Q: HeadFactor, W_K: HeadFactor) -> Any:
     """|alpha Z + beta I - W_Q W_K^T|_F, a scalar."""
-    return frobenius_norm(Z * alpha + eye(Z.shape[0]) * beta - W_Q @ W_K.T)
+    return frobenius_norm(initial_product(Z, alpha, beta) - W_Q @ W_K.T)
 
 
 @MULTIHEAD_ERROR.oracle
 def least_error(Z: Weights, alpha: Alpha, beta: Beta, W_Q: HeadFactor) -> Any:
-    s = singular_values(Z * alpha + eye(Z.shape[0]) * beta)[W_Q.shape[1] :]
+    s = singular_values(initial_product(Z, alpha, beta))[W_Q.shape[1] :]
     return sqrt(total(s * s))
 
 
-@MULTIHEAD_ERROR.mutant("half the error")
-def _(Z: Weights, alpha: Alpha, beta: Beta, W_Q: HeadFactor, W_K: HeadFactor) -> Any:
-    return error_of_head.__wrapped__(Z, alpha, beta, W_Q, W_K) / 2  # type: ignore[attr-defined]
-
-
-@MULTIHEAD_ERROR.mutant("spectral norm, halved")
-def _(Z: Weights, alpha: Alpha, beta: Beta, W_Q: HeadFactor, W_K: HeadFactor) -> Any:
-    return spectral_norm(Z * alpha + eye(Z.shape[0]) * beta - W_Q @ W_K.T) / 2
+MULTIHEAD_ERROR.mutant("half the error", lambda value: value / 2)
+MULTIHEAD_ERROR.mutant(
+    "spectral norm, halved",
+    lambda Z, alpha, beta, W_Q, W_K: spectral_norm(initial_product(Z, alpha, beta) - W_Q @ W_K.T) / 2,
+)
 
 
 @MULTIHEAD_ERROR.domain("truncated identity")

@@ -1,4 +1,7 @@
-"""The proposed initialisation: W_V W_O from an SVD (Section 5.1), W_Q W_K^T = alpha Z + beta I (Section 5.2, Eq. (11))."""
+"""Section 5.1 and Eq. (11): W_V W_O from an SVD, and W_Q W_K^T = alpha Z + beta I.
+
+`value_output_weights` and `query_key_weights` are the initialisation itself, for use.  The scale of W_V W_O is c^2, not c.
+"""
 
 from __future__ import annotations
 
@@ -10,12 +13,13 @@ from theorems.dynamics.definitions import orthogonal_matrix
 from theorems.skipless import SKIPLESS
 from theorems.skipless.definitions import Weights
 from theorems.skipless.sampling import normal
+from theorems.skipless.settings import Dimension
 from verify.claims import Claim
 from verify.errors import InputError
 from verify.matrix import column, concatenate, condition_number, eye, ones, singular_values, spectral_norm
 from verify.relations import Equal, FollowsLaw, Moments, proportion_test
 from verify.relations.follows_law import SMALLEST_P, LawTest
-from verify.shapes import Real, Size
+from verify.shapes import Real
 
 if TYPE_CHECKING:
     import torch
@@ -24,7 +28,6 @@ if TYPE_CHECKING:
 Scale = Annotated[Any, Real(0.25, 3.0)]
 Alpha = Annotated[Any, Real(0.25, 2.0)]
 Beta = Annotated[Any, Real(-1.0, 4.0)]
-Dimension = Annotated[int, Size("d")]
 
 #: Sizes and coefficients of Section 6.1: d, h, alpha, beta.
 VIT_BASE = (768, 12, 2.0, 0.6)
@@ -180,8 +183,8 @@ def initialised_products(
     return tests
 
 
-SVD_INIT.mutant("scale c", lambda c: c)
-SVD_INIT.mutant("scale c^2 / 2", lambda value: value / 2)
+SVD_INIT.mutant("scale c", lambda c, d: c)
+SVD_INIT.mutant("scale c^2 / 2", lambda c, d: c * c / 2)
 
 
 # -- W_Q W_K^T ---------------------------------------------------------------------------------------------------------
@@ -226,6 +229,6 @@ def initialised_queries_and_keys(
     return tests + Moments(other, variance).tests("another entry", product[:, 0, 1].cpu())
 
 
-EQ_11.mutant("entries of Z of variance 1", lambda alpha, beta: (beta, 0.0, alpha * alpha))
+EQ_11.mutant("entries of Z of variance 1", lambda alpha, beta, d: (beta, 0.0, alpha * alpha))
 EQ_11.mutant("beta in every entry", lambda alpha, beta, d: (beta, beta + 1.0, alpha * alpha / d))
 EQ_11.mutant("alpha not squared, standard deviation 1/d", lambda alpha, beta, d: (beta, 0.0, alpha / (d * d)))

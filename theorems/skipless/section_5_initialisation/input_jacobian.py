@@ -1,4 +1,4 @@
-"""The Jacobian of self-attention by its input: Eq. (10)."""
+"""Eq. (10) and the text after it: the Jacobian of self-attention by its input, and the two products it depends on."""
 
 from __future__ import annotations
 
@@ -6,10 +6,11 @@ from typing import Any
 
 from theorems.skipless import SKIPLESS
 from theorems.skipless.definitions import QueryWeights, Tokens, Weights, attention_matrix, self_attention
+from theorems.skipless.quantities import attention_slope, input_jacobian
 from verify.arithmetic import Constant
 from verify.claims import Claim
 from verify.derivatives import jacobian
-from verify.matrix import COLUMN, ROW, Layout, concatenate, eye, hadamard, inverse, kron, vec_r
+from verify.matrix import COLUMN, ROW, concatenate, eye, hadamard, inverse, kron, vec_r
 from verify.relations import Equal
 
 EQ_10 = Claim(
@@ -33,35 +34,20 @@ EQ_10 = Claim(
 )
 
 
-def _jacobian(X: Any, W_Q: Any, W_K: Any, values: Any, *, second: Any = None, layout: Layout = COLUMN) -> Any:
-    """Both summands for the product `values` of W_V and W_O; mutants change the second, or the layout of A'."""
-    A = attention_matrix(X, W_Q, W_K)
-    slope = jacobian(attention_matrix, "X", layout=layout)(X, W_Q, W_K)
-    return kron(X @ values, eye(X.shape[0])).T @ slope + (kron(values.T, A) if second is None else second(values, A))
-
-
 @EQ_10.formula
 def self_attention_jacobian(X: Tokens, W_Q: QueryWeights, W_K: Weights, W_V: Weights, W_O: Weights) -> Any:
     """K = (X W_V W_O (x) I_n)^T A' + (W_V W_O)^T (x) A, shape (n d, n d) (Eq. (10))."""
-    return _jacobian(X, W_Q, W_K, W_V @ W_O)
+    A, I_n = attention_matrix(X, W_Q, W_K), eye(X.shape[0])
+    slope = jacobian(attention_matrix, "X", layout=COLUMN)(X, W_Q, W_K)
+    return kron(X @ W_V @ W_O, I_n).T @ slope + kron((W_V @ W_O).T, A)
 
 
-@EQ_10.oracle
-def self_attention_differentiated(X: Tokens, W_Q: QueryWeights, W_K: Weights, W_V: Weights, W_O: Weights) -> Any:
-    return jacobian(self_attention, "X", layout=COLUMN)(X, W_Q, W_K, W_V, W_O)
-
-
-EQ_10.mutant("W_V W_O not transposed in the second term", second=kron)
-EQ_10.mutant("factors of the second Kronecker product exchanged", second=lambda values, A: kron(A, values.T))
-EQ_10.mutant("attention matrix transposed in the second term", second=lambda values, A: kron(values.T, A.T))
-
-
-@EQ_10.mutant("attention matrix taken as constant")
-def _(X: Tokens, W_Q: QueryWeights, W_K: Weights, W_V: Weights, W_O: Weights) -> Any:
-    return kron((W_V @ W_O).T, attention_matrix(X, W_Q, W_K))
-
-
-EQ_10.mutant("W_O W_V instead of W_V W_O", lambda X, W_Q, W_K, W_V, W_O: _jacobian(X, W_Q, W_K, W_O @ W_V))
+EQ_10.oracle(input_jacobian)
+EQ_10.mutant("W_V W_O not transposed in the second term", "(W_V @ W_O).T -> W_V @ W_O")
+EQ_10.mutant("factors of the second Kronecker product exchanged", "kron((W_V @ W_O).T, A) -> kron(A, (W_V @ W_O).T)")
+EQ_10.mutant("attention matrix transposed in the second term", "A -> A.T")
+EQ_10.mutant("attention matrix taken as constant", "slope -> 0 * slope")
+EQ_10.mutant("W_O W_V instead of W_V W_O", "W_V -> W_O; W_O -> W_V")
 EQ_10.mutant("A' under row-major vec", layout=ROW)
 
 
@@ -94,8 +80,7 @@ def invertible(M: Any) -> Any:
 
 def _attention_and_jacobians(X: Any, W_Q: Any, W_K: Any, W_V: Any, W_O: Any) -> Any:
     """SA(X), A, A' and K, all entries in one column."""
-    slope = jacobian(attention_matrix, "X", COLUMN)(X, W_Q, W_K)
-    K = jacobian(self_attention, "X", COLUMN)(X, W_Q, W_K, W_V, W_O)
+    slope, K = attention_slope(X, W_Q, W_K), input_jacobian(X, W_Q, W_K, W_V, W_O)
     parts = [self_attention(X, W_Q, W_K, W_V, W_O), attention_matrix(X, W_Q, W_K), slope, K]
     return concatenate([vec_r(part) for part in parts], axis=0)
 

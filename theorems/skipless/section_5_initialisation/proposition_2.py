@@ -1,4 +1,7 @@
-"""Conditioning of K at initialisation: its second term (Section 5.2) and Proposition 2."""
+"""Proposition 2 and the text before it: conditioning of K at initialisation, and of its second term.
+
+Both need more than is said: the Proposition an assumption on X, the second term a majority on the diagonal of A.
+"""
 
 from __future__ import annotations
 
@@ -8,14 +11,13 @@ import numpy as np
 
 from theorems.dynamics.definitions import orthogonal_matrix
 from theorems.skipless import SKIPLESS
-from theorems.skipless.definitions import QueryWeights, Tokens, Weights, self_attention
-from theorems.skipless.quantities import INVERSE, flatness, input_jacobian, least
+from theorems.skipless.definitions import QueryWeights, Tokens, Weights
+from theorems.skipless.quantities import INVERSE, flatness, initial_product, input_jacobian, jacobian_by_products, least
 from theorems.skipless.section_5_initialisation.diffuse_rows import Gap, Logits, Temperature, tempered_softmax
 from theorems.skipless.section_5_initialisation.dominant_rows import Slack, dominant_logits, largest_others
 from verify.arithmetic import Constant
 from verify.claims import Assumption, Claim
-from verify.derivatives import jacobian
-from verify.matrix import COLUMN, condition_number, diag_part, exp, eye, kron, ones, rational, row_sums, spectral_norm
+from verify.matrix import condition_number, diag_part, exp, eye, kron, ones, rational, row_sums, spectral_norm
 from verify.relations import AtMost, HasStructure
 from verify.shapes import Real, Shape
 
@@ -69,24 +71,19 @@ SECOND_TERM = Claim(
 )
 
 
-def _dominant_attention(B: Any, slack: Any, gamma: Any, tau: Any, G: Any, c: Any) -> dict[str, Any]:
-    """A = S_tau(M) for dominant M, and P = c^2 times an orthogonal matrix."""
-    logits = dominant_logits(B, slack, gamma, tau)
-    return {"A": tempered_softmax(logits["M"], tau), "P": orthogonal_matrix(G) * (c * c)}
-
-
-@SECOND_TERM.inputs
-def dominant_attention(B: Logits, slack: Slack, gamma: Gap, tau: Temperature, G: Weights, c: Scale) -> dict[str, Any]:
-    """A softmax of dominant logits, and a scaled orthogonal product."""
-    return _dominant_attention(B, slack, gamma, tau, G, c)
-
-
-@SECOND_TERM.formula
 def flatness_of_second_term(A: Logits, P: Weights) -> Any:
     """1 / kappa(P^T (x) A), a scalar."""
     return flatness(kron(P.T, A))
 
 
+@SECOND_TERM.inputs
+def dominant_attention(B: Logits, slack: Slack, gamma: Gap, tau: Temperature, G: Weights, c: Scale) -> dict[str, Any]:
+    """A = S_tau(M) for dominant M, and P = c^2 times an orthogonal matrix."""
+    logits = dominant_logits(B, slack, gamma, tau)
+    return {"A": tempered_softmax(logits["M"], tau), "P": orthogonal_matrix(G) * (c * c)}
+
+
+SECOND_TERM.formula(flatness_of_second_term)
 SECOND_TERM.oracle(lambda A: lead(A) * rational(1, A.shape[0]))
 
 
@@ -124,12 +121,7 @@ def majority_attention(T: Logits, gamma: Gap, G: Weights, c: Scale) -> dict[str,
     return {"A": tempered_softmax(T + eye(T.shape[0]) * (gamma + 2), 1), "P": P}
 
 
-@MARGIN.formula
-def flatness_of_majority_term(A: Logits, P: Weights) -> Any:
-    """1 / kappa(P^T (x) A), a scalar."""
-    return flatness(kron(P.T, A))
-
-
+MARGIN.formula(flatness_of_second_term)
 MARGIN.oracle(lambda A: majority(A) * rational(1, A.shape[0]))
 MARGIN.mutant("A A^T instead of A", lambda A, P: flatness(kron(P.T, A @ A.T)) / 2)
 MARGIN.mutant("half of 1/kappa", lambda value: value / 2)
@@ -181,9 +173,8 @@ PROP_2 = Claim(
 
 
 def _initialised(X: Any, Z: Any, U: Any, V: Any, alpha: Any, beta: Any, c: Any) -> Any:
-    d = X.shape[1]
-    W = Z * alpha + eye(d) * beta
-    return input_jacobian(X, W, 0 * W + eye(d), U * c, V.T * c)
+    W = initial_product(Z, alpha, beta)
+    return input_jacobian(X, W, 0 * W + eye(X.shape[1]), U * c, V.T * c)
 
 
 @PROP_2.inputs
@@ -200,40 +191,25 @@ def flatness_at_initialisation(
     X: Tokens, Z: Weights, U: Weights, V: Weights, alpha: Coefficient, beta: Strength, c: Scale
 ) -> Any:
     """1 / kappa(K), a scalar."""
-    return flatness(_initialised(X, Z, U, V, alpha, beta, c))
+    K = _initialised(X, Z, U, V, alpha, beta, c)
+    return flatness(K)
 
 
 PROP_2.oracle(lambda X: (X * 0 + 1)[0, 0] * rational(1, 1000))
 PROP_2.counterexample(
     "tokens 1 and 2 at alpha = 0, beta = 20, c = 1: kappa = 1e9",
-    X=[[1], [2]],
-    Z=[[0]],
-    U=[[1]],
-    V=[[1]],
-    alpha="0",
-    beta="20",
-    c="1",
-)
-
-
-@PROP_2.counterexample("two equal tokens at alpha = 1.8, beta = 1, c = 3: K is singular")
-def _() -> dict[str, Any]:
-    U, V = [["3/5", "4/5"], ["-4/5", "3/5"]], [[1, 0], [0, 1]]
-    given = {"X": [[1, 0], [1, 0]], "Z": [["1/2", "-1/4"], ["1/3", "1"]], "U": U, "V": V}
-    return {**given, "alpha": "9/5", "beta": "1", "c": "3"}
-
-
-@PROP_2.counterexample("two tokens in one direction, d = 2, alpha = 0, beta = 20, c = 3")
-def _() -> dict[str, Any]:
-    given = {"X": [[1, 0], [2, 0]], "Z": [[0, 0], [0, 0]], "U": [[0, 1], [1, 0]], "V": [[1, 0], [0, 1]]}
-    return {**given, "alpha": "0", "beta": "20", "c": "3"}
-
-
-@PROP_2.mutant("K + I")
-def _(X: Tokens, Z: Weights, U: Weights, V: Weights, alpha: Coefficient, beta: Strength, c: Scale) -> Any:
-    return flatness(_initialised(X, Z, U, V, alpha, beta, c) + eye(X.shape[0] * X.shape[1]))
-
-
+    X=[[1], [2]], Z=[[0]], U=[[1]], V=[[1]], alpha="0", beta="20", c="1",
+)  # fmt: skip
+PROP_2.counterexample(
+    "two equal tokens at alpha = 1.8, beta = 1, c = 3: K is singular",
+    X=[[1, 0], [1, 0]], Z=[["1/2", "-1/4"], ["1/3", "1"]], U=[["3/5", "4/5"], ["-4/5", "3/5"]], V=[[1, 0], [0, 1]],
+    alpha="9/5", beta="1", c="3",
+)  # fmt: skip
+PROP_2.counterexample(
+    "two tokens in one direction, d = 2, alpha = 0, beta = 20, c = 3",
+    X=[[1, 0], [2, 0]], Z=[[0, 0], [0, 0]], U=[[0, 1], [1, 0]], V=[[1, 0], [0, 1]], alpha="0", beta="20", c="3",
+)  # fmt: skip
+PROP_2.mutant("K + I", "K -> K + eye(X.shape[0] * X.shape[1])")
 PROP_2.mutant("kappa of W_V W_O (x) I_n", lambda X, U, V, c: flatness(kron(U @ V.T * c, 0 * X @ X.T + eye(X.shape[0]))))
 
 
@@ -315,17 +291,10 @@ def condition_bound_of_input_jacobian(X: Tokens, W: Weights) -> Any:
     return _bounded(perturbation(X, W))
 
 
-@DOMINANT_LOGITS.oracle
-def condition_of_input_jacobian(X: Tokens, W: Weights, P: Weights) -> Any:
-    identity = 0 * W + eye(X.shape[1])
-    return condition_number(jacobian(self_attention, "X", COLUMN)(X, W, identity, P, identity))
-
-
-@DOMINANT_LOGITS.mutant("E neglected, and a quarter of the rest")
-def _(X: Tokens, W: Weights) -> Any:
-    return _bounded(exp(-lead(X @ W @ X.T)) * (X.shape[0] - 1) * rational(1, 2))
-
-
+DOMINANT_LOGITS.oracle(lambda X, W, P: condition_number(jacobian_by_products(X, W, P)))
+DOMINANT_LOGITS.mutant(
+    "E neglected, and a quarter of the rest", "perturbation(X, W) -> exp(-lead(X @ W @ X.T)) * (X.shape[0] - 1) / 2"
+)
 DOMINANT_LOGITS.mutant("twice the margin", lambda X, W: _bounded(perturbation(X, W) * exp(-lead(X @ W @ X.T))))
 DOMINANT_LOGITS.mutant("e of opposite sign", lambda X, W: _bounded(-perturbation(X, W)))
 

@@ -1,4 +1,7 @@
-"""What W_Q W_K^T = alpha Z + beta I gives: heads of lower rank, dominance, and what the default does instead (Section 5.2)."""
+"""Section 5.2: dominance of W_Q W_K^T = alpha Z + beta I, and what the default initialisation does instead.
+
+Its rows are dominant in the sense of Proposition 1, in the usual sense they are not; neither carries over to the logits.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from theorems.skipless import SKIPLESS
 from theorems.skipless.definitions import Weights
+from theorems.skipless.quantities import initial_product
 from theorems.skipless.sampling import at_least_half, batched_input_jacobian, conditions, normal, truncated_normal
 from theorems.skipless.section_5_initialisation.initialisation import Alpha, Beta, value_output_weights
 from theorems.skipless.section_5_initialisation.proposition_2 import OneToken
@@ -47,16 +51,23 @@ BETA_DOMINANCE = Claim(
 )
 
 
+def _margin(W: Any, beta: float) -> Any:
+    """W_ii - max_{j != i} W_ij for each row, positive for a dominant one."""
+    others = W.clone()
+    others.diagonal(dim1=-2, dim2=-1).fill_(-math.inf)
+    return W.diagonal(dim1=-2, dim2=-1) - others.amax(-1)
+
+
+def _usual_margin(W: Any, beta: float) -> Any:
+    """|W_ii| - sum_{j != i} |W_ij| for each row."""
+    sizes = W.abs()
+    return 2 * sizes.diagonal(dim1=-2, dim2=-1) - sizes.sum(-1)
+
+
 @BETA_DOMINANCE.formula
 def margin_of_rows() -> Callable[[Any, float], Any]:
     """The margin W_ii - max_{j != i} W_ij of each row of W; positive for a dominant row."""
-
-    def margin(W: Any, beta: float) -> Any:
-        others = W.clone()
-        others.diagonal(dim1=-2, dim2=-1).fill_(-math.inf)
-        return W.diagonal(dim1=-2, dim2=-1) - others.amax(-1)
-
-    return margin
+    return _margin
 
 
 @BETA_DOMINANCE.part("laws")
@@ -79,21 +90,8 @@ def dominant_products(
     return tests
 
 
-@BETA_DOMINANCE.mutant("dominance in the usual sense")
-def _() -> Callable[[Any, float], Any]:
-    def margin(W: Any, beta: float) -> Any:
-        sizes = W.abs()
-        return 2 * sizes.diagonal(dim1=-2, dim2=-1) - sizes.sum(-1)
-
-    return margin
-
-
-@BETA_DOMINANCE.mutant("without the identity")
-def _() -> Callable[[Any, float], Any]:
-    def margin(W: Any, beta: float) -> Any:
-        return margin_of_rows.__wrapped__()(W, beta) - beta  # type: ignore[attr-defined]
-
-    return margin
+BETA_DOMINANCE.mutant("dominance in the usual sense", lambda: _usual_margin)
+BETA_DOMINANCE.mutant("without the identity", lambda: lambda W, beta: _margin(W, beta) - beta)
 
 
 USUAL = Claim(
@@ -122,10 +120,10 @@ def _off_diagonal_sums(W: Any) -> Any:
 @USUAL.formula
 def diagonal_sizes(Z: Weights, alpha: Alpha, beta: Beta) -> Any:
     """|W_ii|, shape (d, 1)."""
-    return row_sums(absolute(Z * alpha + eye(Z.shape[0]) * beta) * eye(Z.shape[0]))
+    return row_sums(absolute(initial_product(Z, alpha, beta)) * eye(Z.shape[0]))
 
 
-USUAL.oracle(lambda Z, alpha, beta: _off_diagonal_sums(Z * alpha + eye(Z.shape[0]) * beta))
+USUAL.oracle(lambda Z, alpha, beta: _off_diagonal_sums(initial_product(Z, alpha, beta)))
 USUAL.counterexample(
     "d = 4, all entries of Z one standard deviation, alpha = 2, beta = 3/5", Z=[["1/2"] * 4] * 4, alpha="2", beta="3/5"
 )
@@ -152,18 +150,14 @@ USUAL_MARGIN = Claim(
 @USUAL_MARGIN.formula
 def margin_in_the_usual_sense(Z: Weights, alpha: Alpha, beta: Beta) -> Any:
     """|W_ii| - sum_{j != i} |W_ij|, shape (d, 1)."""
-    W = Z * alpha + eye(Z.shape[0]) * beta
+    W = initial_product(Z, alpha, beta)
     return row_sums(absolute(W) * eye(Z.shape[0])) - _off_diagonal_sums(W)
 
 
 USUAL_MARGIN.oracle(lambda Z, alpha, beta: beta - row_sums(absolute(Z)) * absolute(alpha))
 USUAL_MARGIN.mutant("off-diagonal entries counted twice", "_off_diagonal_sums(W) -> 2 * _off_diagonal_sums(W)")
 
-
-@USUAL_MARGIN.mutant("minus beta")
-def _(Z: Weights, alpha: Alpha, beta: Beta) -> Any:
-    W = Z * alpha + eye(Z.shape[0]) * beta
-    return row_sums(absolute(W) * eye(Z.shape[0])) - _off_diagonal_sums(W) - 2 * absolute(beta) - 1
+USUAL_MARGIN.mutant("minus beta", lambda value, beta: value - 2 * absolute(beta) - 1)
 
 
 NOT_AUTOMATIC = Claim(

@@ -1,4 +1,4 @@
-"""Printed numbers: the algebra of Section A.7, and what the tables say of each other."""
+"""Tables 1-4 and Fig. 3, with the text of Sections 6.1 and A.2: what the printed numbers say of each other."""
 
 from __future__ import annotations
 
