@@ -95,8 +95,7 @@ EQ_13_5 = Claim(
     relation=Equal(),
     uses=("skipless.eq-12-line-4", "skipless.eq-13-line-4"),
     expects="reading",
-    reading="W_O and W_V stand for their transposes, as in Eqs. (10) and (12):"
-    " (W_O^T (x) I_n) ((V^T (x) I_n) A' + W_V^T (x) A)",
+    reading="W_O and W_V stand for their transposes, as in Eqs. (10) and (12): (W_O^T (x) I_n) ((V^T (x) I_n) A' + W_V^T (x) A)",
     doubt=IN_DOUBT,
     note="As extracted, or with either transpose missing, the line is false, as mutants show: for one token A = 1, A' = 0 and"
     " K = (W_V W_O)^T, where W_O W_V stands. If the paper shows it so, it is a misprint.",

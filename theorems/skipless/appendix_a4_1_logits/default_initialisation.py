@@ -30,9 +30,8 @@ DefaultAlpha = Annotated[Any, Real(0.035, 0.045)]
 Variance = Annotated[Any, Real(0.00390625, 1.0)]
 
 ORDER_OF_ALPHA = (
-    r"alpha is that of the entries of W_Q W_K^T: alpha^2 = d Var = sigma^4 d d_in for entries of W_Q, W_K of standard "
-    r"deviation"
-    r" sigma and inner dimension d_in, over the square of a scale of the logits, t, if any"
+    "alpha is that of the entries of W_Q W_K^T: alpha^2 = d Var = sigma^4 d d_in for entries of W_Q, W_K of standard deviation"
+    " sigma and inner dimension d_in, over the square of a scale of the logits, t, if any"
 )
 
 DEFAULT_ALPHA = Claim(
@@ -48,15 +47,11 @@ DEFAULT_ALPHA = Claim(
     severity="error",
     uses=("skipless.a4.1-default-alpha-exact",),
     correction="skipless.a4.1-default-alpha-exact",
-    note="Neither sigma nor d_in is printed. With sigma = 0.02 (the ViT default) alpha grows with d: like d for d_in = d,"
-    " like"
-    " sqrt(d) for heads of 64. With sigma^2 = 1/d it is 1, or sqrt(64/d), and the like for any sigma^2 proportional to"
-    " 1/d; with logits divided by sqrt(64) as well, 1/sqrt(d),"
-    " which is 0.036 at d = 768, and 0.038 with sigma = 0.02 and d_in = d = 768: that may be the 0.04. In none of these"
-    " cases is it"
-    " O(1/d); the counterexamples take C = 384 x 0.04, for which alpha = 0.04 at d = 384. That beta = 0 is right on"
-    " average,"
-    " but for d_in < d the product has rank d_in, which alpha Z has not.",
+    note="Neither sigma nor d_in is printed. With sigma = 0.02 (the ViT default) alpha grows with d: like d for d_in = d, like"
+    " sqrt(d) for heads of 64. With sigma^2 = 1/d it is 1, or sqrt(64/d), and the like for any sigma^2 proportional to 1/d; with"
+    " logits divided by sqrt(64) as well, 1/sqrt(d), which is 0.036 at d = 768, and 0.038 with sigma = 0.02 and d_in = d = 768:"
+    " that may be the 0.04. In none of these cases is it O(1/d); the counterexamples take C = 384 x 0.04, for which alpha = 0.04"
+    " at d = 384. That beta = 0 is right on average, but for d_in < d the product has rank d_in, which alpha Z has not.",
 )
 
 
@@ -98,9 +93,8 @@ ALPHA_EXACT = Claim(
     SKIPLESS,
     "skipless.a4.1-default-alpha-exact",
     label="The default product of query and key weights",
-    statement=r"\mathbb{E}(\mathbf{W}^Q\mathbf{W}^{K\top})_{kl}=0,\ "
-    r"d\,\mathrm{Var}(\mathbf{W}^Q\mathbf{W}^{K\top})_{kl}=\sigma^4dd_{in}"
-    r"=\alpha^2,\ \text{entries uncorrelated}",
+    statement=r"\mathbb{E}(\mathbf{W}^Q\mathbf{W}^{K\top})_{kl}=0,\ d\,\mathrm{Var}(\mathbf{W}^Q\mathbf{W}^{K\top})_{kl}="
+    r"\sigma^4dd_{in}=\alpha^2,\ \text{entries uncorrelated}",
     assumptions=["W_Q, W_K of shape (d, d_in), independent normal entries of mean 0 and standard deviation sigma"],
     relation=Equal(),
     sizes={"d": (1, 4), "d_in": (1, 4)},
@@ -154,8 +148,7 @@ DEFAULT_VARIANCE = Claim(
     severity="error",
     uses=("skipless.logit-moments",),
     correction="skipless.a4.1-default-variance-exact",
-    note="The means are 0. The variances are alpha^2 (d + 2) and alpha^2 d: 0.62 at d = 384, 1.23 at d = 768, by the"
-    " paper's own"
+    note="The means are 0. The variances are alpha^2 (d + 2) and alpha^2 d: 0.62 at d = 384, 1.23 at d = 768, by the paper's own"
     " Eq. (18). For alpha = O(1/d) they would vanish as d grows, but 0.04 is far above 1/d. Nor are the rows diffuse for a"
     " softmax without temperature: their range is 4 to 6 (skipless.default-row-range); over 8 = sqrt(64) it is below 1.",
 )
@@ -199,9 +192,8 @@ VARIANCE_EXACT = Claim(
     exact=True,
     of_project=True,
     corrects="skipless.a4.1-default-variance",
-    note="alpha^2 (d + 2) and alpha^2 d with alpha^2 = sigma^4 d d_in. At sigma = 0.02 and heads of 64: 1.5 at d = 384,"
-    " 6.0 at"
-    " d = 768; over 8 (a temperature not printed): 0.02 and 0.09.",
+    note="alpha^2 (d + 2) and alpha^2 d with alpha^2 = sigma^4 d d_in. At sigma = 0.02 and heads of 64: 1.5 at d = 384, 6.0 at d"
+    " = 768; over 8 (a temperature not printed): 0.02 and 0.09.",
 )
 
 

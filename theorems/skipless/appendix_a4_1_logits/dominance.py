@@ -38,9 +38,8 @@ PROPER_BETA = Claim(
     " alpha = 0 the probability does not depend on beta (skipless.dominance-probability), and for given X no beta may serve"
     " (skipless.a4.1-dominance-every-x).",
     uses=("skipless.dominance-probability", "skipless.a4.1-dominance-criterion"),
-    note="The ratio of mean and standard deviation of gamma, beta d / sqrt(alpha^2 (2d + 2) + 3 beta^2 d), tends to sqrt(d"
-    " / 3) as"
-    " beta grows, and no further.",
+    note="The ratio of mean and standard deviation of gamma, beta d / sqrt(alpha^2 (2d + 2) + 3 beta^2 d), tends to sqrt(d / 3)"
+    " as beta grows, and no further.",
 )
 
 PROPER_BETA.formula(query_key_product)
@@ -57,9 +56,8 @@ PROBABILITY = Claim(
     SKIPLESS,
     "skipless.dominance-probability",
     label="Probability that one logit is dominated, alpha = 0",
-    statement=r"P(\gamma>0)=P(T_d<\sqrt d)\text{ for every }\beta>0,\ \alpha=0,\quad T_d\text{ Student's law with }d\text{ "
-    r"degrees of "
-    r"freedom}",
+    statement=r"P(\gamma>0)=P(T_d<\sqrt d)\text{ for every }\beta>0,\ \alpha=0,\quad T_d\text{ Student's law with }d\text{"
+    r" degrees of freedom}",
     assumptions=["X ~ N(0, I)", "gamma = C_ii - C_ij with C = beta X X^T, i and j different rows"],
     relation=FollowsLaw(samples=20_000, instances=4),
     sizes={"d": (1, 8)},
@@ -94,8 +92,7 @@ CRITERION = Claim(
     SKIPLESS,
     "skipless.a4.1-dominance-criterion",
     label="Dominance of beta X X^T",
-    statement=r"\min_i\min_{j\ne i}(\mathbf{M}_{ii}-\mathbf{M}_{ij})=\beta\,\min_i\min_{j\ne "
-    r"i}\mathbf{x}_i\cdot(\mathbf{x}_i-"
+    statement=r"\min_i\min_{j\ne i}(\mathbf{M}_{ii}-\mathbf{M}_{ij})=\beta\,\min_i\min_{j\ne i}\mathbf{x}_i\cdot(\mathbf{x}_i-"
     r"\mathbf{x}_j)\quad\text{for }\mathbf{M}=\beta\mathbf{X}\mathbf{X}^\top,\ \beta>0",
     assumptions=["beta > 0, alpha = 0"],
     relation=Equal(),
@@ -123,9 +120,8 @@ EVERY_X = Claim(
     SKIPLESS,
     "skipless.a4.1-dominance-every-x",
     label="Text after Eq. (20), for given tokens",
-    statement=r"\text{for all }\mathbf{X}\text{ with distinct rows and }\alpha=0\text{ there is }\beta>0\text{ for which "
-    r"}\beta\mathbf{X}"
-    r"\mathbf{X}^\top\text{ is dominated: }\min_i\min_{j\ne i}\mathbf{x}_i\cdot(\mathbf{x}_i-\mathbf{x}_j)\ge0",
+    statement=r"\text{for all }\mathbf{X}\text{ with distinct rows and }\alpha=0\text{ there is }\beta>0\text{ for which }\beta"
+    r"\mathbf{X}\mathbf{X}^\top\text{ is dominated: }\min_i\min_{j\ne i}\mathbf{x}_i\cdot(\mathbf{x}_i-\mathbf{x}_j)\ge0",
     assumptions=["rows of X are different"],
     relation=AtMost(signed=True),
     sizes={"n": (2, 3), "d": (1, 2)},

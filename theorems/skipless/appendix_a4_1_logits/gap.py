@@ -39,8 +39,7 @@ EQ_20_COVARIANCE = Claim(
     relation=Equal(),
     uses=("skipless.logit-moments-sampled",),
     expects="reading",
-    reading="close to 0 means 0: the covariance vanishes exactly, at every d, because C_ij is odd in row j and C_ii does"
-    " not"
+    reading="close to 0 means 0: the covariance vanishes exactly, at every d, because C_ij is odd in row j and C_ii does not"
     " contain that row. It follows for any reading of 'close', without d being large.",
     note="Uncorrelated, not independent: both contain row i.",
 )
@@ -81,12 +80,11 @@ EQ_20 = Claim(
     severity="error",
     uses=("skipless.eq-18", "skipless.eq-19", "skipless.eq-20-covariance"),
     correction="skipless.eq-20-corrected",
-    note="The variance adds Eqs. (18) and (19), so it inherits the error of the latter: alpha^2 (2d + 2) + 3 beta^2 d is"
-    " right."
-    " Nor is gamma normal at any d: its third central moment 14 beta^3 d + 12 alpha^2 beta (2d + 3) is positive. Its"
-    " standardised law tends to the normal one, with the variance corrected (skipless.eq-20-normal-limit); with the printed"
-    " one, not even that: the two variances keep the ratio (2 alpha^2 + 3 beta^2) / (alpha^2 + 3 beta^2), 1.79 at"
-    " (2, 0.6) and 1.52 at (1.8, 1).",
+    note="The variance adds Eqs. (18) and (19), so it inherits the error of the latter: alpha^2 (2d + 2) + 3 beta^2 d is right."
+    " Nor is gamma normal at any d: its third central moment 14 beta^3 d + 12 alpha^2 beta (2d + 3) is positive. Its standardised"
+    " law tends to the normal one, with the variance corrected (skipless.eq-20-normal-limit); with the printed one, not even"
+    " that: the two variances keep the ratio (2 alpha^2 + 3 beta^2) / (alpha^2 + 3 beta^2), 1.79 at (2, 0.6) and 1.52 at (1.8,"
+    " 1).",
 )
 
 
@@ -154,8 +152,7 @@ NORMAL_LIMIT = Claim(
     AT_LARGE_DIMENSIONS,
     "skipless.eq-20-normal-limit",
     label="Eq. (20), the law of gamma at the sizes of the paper",
-    statement=r"\sup_t\left|P\Big(\frac{\gamma-\beta d}{\sqrt{\alpha^2(2d+2)+3\beta^2d}}\le "
-    r"t\Big)-\Phi(t)\right|\le\tfrac1{50}"
+    statement=r"\sup_t\left|P\Big(\frac{\gamma-\beta d}{\sqrt{\alpha^2(2d+2)+3\beta^2d}}\le t\Big)-\Phi(t)\right|\le\tfrac1{50}"
     r"\quad\text{at }d=384\text{ and }768",
     assumptions=["(alpha, beta) = (2, 3/5), (9/5, 1), (0, 1/2)"],
     relation=FollowsLaw(samples=20_000, instances=2),

@@ -41,9 +41,8 @@ EQ_14 = Claim(
     TOKENS_ALONE,
     "skipless.eq-14",
     label="Eq. (14)",
-    statement=r"\text{For }\mathbf{A}=\mathbf{X}\mathbf{X}^\top,\ \mathbf{X}\in\mathbb{R}^{n\times "
-    r"d}\sim\mathcal{N}(0,\mathbf{I}):"
-    r"\ \mathbf{A}_{ii}\sim\chi_d^2,\ \mathbb{E}[\mathbf{A}_{ii}]=d,\ \mathrm{Var}(\mathbf{A}_{ii})=2d",
+    statement=r"\text{For }\mathbf{A}=\mathbf{X}\mathbf{X}^\top,\ \mathbf{X}\in\mathbb{R}^{n\times d}\sim\mathcal{N}(0,"
+    r"\mathbf{I}):\ \mathbf{A}_{ii}\sim\chi_d^2,\ \mathbb{E}[\mathbf{A}_{ii}]=d,\ \mathrm{Var}(\mathbf{A}_{ii})=2d",
     relation=LAW,
     proof=("skipless.logit-moments",),
     note="The text calls chi a 'Wishart distribution'; chi^2_d is the Wishart distribution of one row.",
@@ -110,8 +109,7 @@ EQ_16 = Claim(
     TOKENS_ALONE,
     "skipless.eq-16",
     label="Eq. (16)",
-    statement=r"\text{For }\mathbf{B}=\mathbf{X}\mathbf{Z}\mathbf{X}^\top,\ "
-    r"\mathbf{Z}\sim\mathcal{N}(0,\tfrac1d\mathbf{I}):\ "
+    statement=r"\text{For }\mathbf{B}=\mathbf{X}\mathbf{Z}\mathbf{X}^\top,\ \mathbf{Z}\sim\mathcal{N}(0,\tfrac1d\mathbf{I}):\ "
     r"\mathbb{E}[\mathbf{B}_{ii}]=0,\ \mathrm{Var}(\mathbf{B}_{ii})\approx d+2",
     assumptions=[NOISE],
     relation=LAW,

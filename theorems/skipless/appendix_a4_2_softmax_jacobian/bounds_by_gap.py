@@ -75,9 +75,8 @@ ATTENTION_LOST = Claim(
     sizes={"n": (1, 5)},
     of_project=True,
     corrects="skipless.eq-23",
-    note="1/A_ii = 1 + sum over j of e^(M_ij - M_ii). Attained where all logits off the diagonal are equal, so the factor"
-    " n - 1 cannot be dropped. For alpha = 0 the gap is beta min x_i.(x_i - x_j): the exponent is not beta, and alpha is no"
-    " factor.",
+    note="1/A_ii = 1 + sum over j of e^(M_ij - M_ii). Attained where all logits off the diagonal are equal, so the factor n - 1"
+    " cannot be dropped. For alpha = 0 the gap is beta min x_i.(x_i - x_j): the exponent is not beta, and alpha is no factor.",
 )
 
 
@@ -146,9 +145,8 @@ OFF_DIAGONAL_ENTRIES = Claim(
     SOFTMAX,
     "skipless.eq-26-entries",
     label="Eq. (26), by the attention off the diagonal",
-    statement=r"|(\mathbf{J}_{\mathbf{A},i})_{jk}|\le\mathbf{A}_{ii}(1-\mathbf{A}_{ii})\text{ if }j\ne k,\ "
-    r"i\in\{j,k\},\quad"
-    r"|(\mathbf{J}_{\mathbf{A},i})_{jk}|\le\tfrac14(1-\mathbf{A}_{ii})^2\text{ for the other }j\ne k",
+    statement=r"|(\mathbf{J}_{\mathbf{A},i})_{jk}|\le\mathbf{A}_{ii}(1-\mathbf{A}_{ii})\text{ if }j\ne k,\ i\in\{j,k\},"
+    r"\quad|(\mathbf{J}_{\mathbf{A},i})_{jk}|\le\tfrac14(1-\mathbf{A}_{ii})^2\text{ for the other }j\ne k",
     relation=AtMost(),
     sizes={"n": (2, 3)},
     of_project=True,
@@ -259,8 +257,7 @@ BY_GAP = Claim(
     of_project=True,
     corrects="skipless.lemma-1",
     proof=("skipless.eq-21-chain-rule", "skipless.eq-29-logits", "skipless.eq-27-28-norms", "skipless.eq-23-gap"),
-    note="Under Eq. (11) with alpha = 0: 4 beta (n - 1) |X|_2 e^(-beta g) at most, g = min x_i.(x_i - x_j). It decays in"
-    " beta"
+    note="Under Eq. (11) with alpha = 0: 4 beta (n - 1) |X|_2 e^(-beta g) at most, g = min x_i.(x_i - x_j). It decays in beta"
     " only if g > 0, at the rate g, not 1, and does not vanish with alpha. The factor n - 1 is needed, see eq-23-gap.",
 )
 

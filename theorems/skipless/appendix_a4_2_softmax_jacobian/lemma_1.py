@@ -44,10 +44,8 @@ AT_INITIALISATION = Setting(
 ORDER = "O(x) means: at most C x, with a constant C that does not depend on alpha and beta; here C is any number given"
 OF_ORDER = AT_INITIALISATION.extended(assumptions=[ORDER])
 WHY = (
-    "At alpha = 0, the choice of Section A.8, the right-hand side is 0 for every constant and every X, well separated"
-    " tokens"
-    " included, and the left-hand side is not: it does not tend to 0 with alpha. For alpha > 0 it does not decay like"
-    " e^-beta"
+    "At alpha = 0, the choice of Section A.8, the right-hand side is 0 for every constant and every X, well separated tokens"
+    " included, and the left-hand side is not: it does not tend to 0 with alpha. For alpha > 0 it does not decay like e^-beta"
     " either: equal tokens attend to each other equally at any beta."
 )
 
@@ -114,12 +112,11 @@ LEMMA_1 = Claim(
     ),
     correction="skipless.lemma-1-gap",
     note=WHY
-    + " For equal tokens the norm even grows, like beta. What does hold has the smallest gap of the logits in the"
-    " exponent; for Gaussian tokens of large dimension that is near beta d, so the norm is then far smaller than e^-beta,"
-    " but"
-    " alpha is still no factor of it. In the paper's favour: at a fixed alpha > 0, where that factor is a constant, and for"
-    " given tokens with x_i.(x_i - x_j) > 1, as Gaussian ones of large dimension have, the norm is O(e^-beta) as beta"
-    " grows. The Lemma states neither.",
+    + " For equal tokens the norm even grows, like beta. What does hold has the smallest gap of the logits in the exponent; for"
+    " Gaussian tokens of large dimension that is near beta d, so the norm is then far smaller than e^-beta, but alpha is still no"
+    " factor of it. In the paper's favour: at a fixed alpha > 0, where that factor is a constant, and for given tokens with"
+    " x_i.(x_i - x_j) > 1, as Gaussian ones of large dimension have, the norm is O(e^-beta) as beta grows. The Lemma states"
+    " neither.",
 )
 
 
@@ -138,8 +135,7 @@ EQ_23 = Claim(
     severity="error",
     correction="skipless.eq-23-gap",
     note=WHY
-    + " Nor does larger beta always lead to more dominance: where x_i.x_j > |x_i|^2 it takes attention away from the"
-    " diagonal.",
+    + " Nor does larger beta always lead to more dominance: where x_i.x_j > |x_i|^2 it takes attention away from the diagonal.",
 )
 
 
@@ -159,8 +155,7 @@ EQ_24_25 = Claim(
     severity="error",
     uses=("skipless.eq-22",),
     correction="skipless.eq-24-25-entries",
-    doubt="Both lines show the same indices. The second must mean (J_{A,i})_{jj} = A_ij (1 - A_ij); all diagonal entries"
-    " are"
+    doubt="Both lines show the same indices. The second must mean (J_{A,i})_{jj} = A_ij (1 - A_ij); all diagonal entries are"
     " bounded here, so either reading is covered.",
     note="The first equality of each line is Eq. (22) and holds; the order does not. " + WHY,
 )

@@ -144,10 +144,9 @@ STRUCTURE = Claim(
     IN_COLUMNS,
     "skipless.eq-22-structure",
     label="Text before Eq. (22)",
-    statement=r"\text{Since softmax is a row normalisation, the Jacobian }\mathbf{J}_{\mathbf{A}}="
-    r"\partial\mathrm{vec}(\mathbf{A})/\partial\mathrm{vec}(\mathbf{M})\in\mathbb{R}^{n^2\times n^2}\text{ is a block "
-    r"diagonal "
-    r"matrix (one block per row }i)",
+    statement=r"\text{Since softmax is a row normalisation, the Jacobian }\mathbf{J}_{\mathbf{A}}=\partial"
+    r"\mathrm{vec}(\mathbf{A})/\partial\mathrm{vec}(\mathbf{M})\in\mathbb{R}^{n^2\times n^2}\text{ is a block diagonal matrix"
+    r" (one block per row }i)",
     relation=Equal(),
     sizes={"n": (1, 4)},
     exact=True,
@@ -155,11 +154,9 @@ STRUCTURE = Claim(
     severity="slip",
     uses=("skipless.eq-22",),
     correction="skipless.eq-22-structure-rows",
-    note="Under the column-major vec of Eqs. (10)-(13) the entries of one row are n places apart, and no entry (i, j), (i,"
-    " k)"
-    " lies in a diagonal block. The matrix is block diagonal under row-major vec, to which it is similar by a permutation;"
-    " norms, which is all that the proof takes from it, are the same. The paper defines vec"
-    " nowhere but by these equations.",
+    note="Under the column-major vec of Eqs. (10)-(13) the entries of one row are n places apart, and no entry (i, j), (i, k)"
+    " lies in a diagonal block. The matrix is block diagonal under row-major vec, to which it is similar by a permutation; norms,"
+    " which is all that the proof takes from it, are the same. The paper defines vec nowhere but by these equations.",
 )
 
 

@@ -61,9 +61,8 @@ KAPPA_EVERY_X = Claim(
     SKIPLESS,
     "skipless.a4.3-kappa-every-x",
     label="Section A.4.3, first sentence of the proof, for every X",
-    statement=r"\kappa(\mathbf{A})\le C\text{ for all }\mathbf{X},\ "
-    r"\mathbf{A}=\mathrm{softmax}(\mathbf{X}(\alpha\mathbf{Z}+\beta\mathbf{I})"
-    r"\mathbf{X}^\top)",
+    statement=r"\kappa(\mathbf{A})\le C\text{ for all }\mathbf{X},\ \mathbf{A}=\mathrm{softmax}(\mathbf{X}(\alpha\mathbf{Z}+\beta"
+    r"\mathbf{I})\mathbf{X}^\top)",
     assumptions=["alpha = 0, beta > 0; C any number given"],
     relation=AtMost(ascent=False),
     sizes={"n": (1, 3), "d": (1, 2)},

@@ -113,9 +113,8 @@ BY_GAP = Claim(
     BY_WEIGHTS,
     "skipless.eq-31-gap",
     label="Eq. (31), for the perturbation and by the gap of the logits",
-    statement=r"\|\mathbf{E}\|_2\le "
-    r"c^2\|\mathbf{X}\|_2\frac{2(n-1)e^{-\gamma}}{1+(n-1)e^{-\gamma}}\left(\|\mathbf{X}\mathbf{W}\|_2"
-    r"+\|\mathbf{X}\mathbf{W}^\top\|_2\right),\quad\gamma=\min_i\min_{j\ne i}(\mathbf{M}_{ii}-\mathbf{M}_{ij})",
+    statement=r"\|\mathbf{E}\|_2\le c^2\|\mathbf{X}\|_2\frac{2(n-1)e^{-\gamma}}{1+(n-1)e^{-\gamma}}\left(\|\mathbf{X}\mathbf{W}"
+    r"\|_2+\|\mathbf{X}\mathbf{W}^\top\|_2\right),\quad\gamma=\min_i\min_{j\ne i}(\mathbf{M}_{ii}-\mathbf{M}_{ij})",
     assumptions=[ANY_TOKENS, SPLIT],
     relation=AtMost(),
     of_project=True,
@@ -153,11 +152,9 @@ CONCLUSION = Claim(
     BY_WEIGHTS,
     "skipless.a4.3-conclusion",
     label="Section A.4.3, last sentences of the proof",
-    statement=r"\|\mathbf{B}\|_2\approx1,\ \|\mathbf{E}\|_2\le\mathcal{O}(\alpha e^{-\beta}),\text{ and there exist "
-    r"}\alpha\text{ and }"
-    r"\beta\text{ such that }\|\mathbf{E}\|_2\ll\|\mathbf{B}\|_2.\text{ Therefore }\mathbf{E}\text{ is a small "
-    r"perturbation of }"
-    r"\mathbf{B}\text{ and }\mathbf{J}\text{ is well-conditioned, }\kappa(\mathbf{J})\approx1",
+    statement=r"\|\mathbf{B}\|_2\approx1,\ \|\mathbf{E}\|_2\le\mathcal{O}(\alpha e^{-\beta}),\text{ and there exist }\alpha\text{"
+    r" and }\beta\text{ such that }\|\mathbf{E}\|_2\ll\|\mathbf{B}\|_2.\text{ Therefore }\mathbf{E}\text{ is a small perturbation"
+    r" of }\mathbf{B}\text{ and }\mathbf{J}\text{ is well-conditioned, }\kappa(\mathbf{J})\approx1",
     assumptions=[
         SPLIT + "; J in the text is taken as K, which Proposition 2 is about",
         ANY_TOKENS + ", W = alpha Z + beta I among them",
@@ -219,12 +216,9 @@ ALONE = Claim(
     severity="error",
     of_project=True,
     correction="skipless.a4.3-conclusion-gap",
-    note="|E| << |B| says nothing about the small singular values of B + E; E must be small beside the smallest singular"
-    " value of"
-    " B. Such alpha and beta always exist: alpha = beta = 0 gives E = 0, and B = K is singular for n >= 2. Large beta does"
-    " not"
-    " help for every X: with tokens 1 and 2 both attend to the longer one, E falls like beta e^-beta, and so does the"
-    " smallest"
+    note="|E| << |B| says nothing about the small singular values of B + E; E must be small beside the smallest singular value of"
+    " B. Such alpha and beta always exist: alpha = beta = 0 gives E = 0, and B = K is singular for n >= 2. Large beta does not"
+    " help for every X: with tokens 1 and 2 both attend to the longer one, E falls like beta e^-beta, and so does the smallest"
     " singular value.",
 )
 
@@ -283,13 +277,10 @@ WELL_CONDITIONED = Claim(
     of_project=True,
     corrects="skipless.a4.3-conclusion-alone",
     uses=("skipless.eq-31-gap", "skipless.eq-23-gap"),
-    note="|A - I|_2 <= 2 (n - 1) e^-gamma, as its rows and columns have absolute sums of at most that, and |E|_2 <= c^2"
-    " |X|_2 2 (n - 1)"
-    " e^-gamma (...); so every singular value of K / c^2 is within delta of 1 (Weyl). The scaling c cancels. The factor n"
-    " - 1"
-    " and the norm of X are needed in this form: the bound cannot be free of n, and there is no assumption on W alone,"
-    " such as"
-    " a large beta, under which it is small for all X.",
+    note="|A - I|_2 <= 2 (n - 1) e^-gamma, as its rows and columns have absolute sums of at most that, and |E|_2 <= c^2 |X|_2 2"
+    " (n - 1) e^-gamma (...); so every singular value of K / c^2 is within delta of 1 (Weyl). The scaling c cancels. The factor n"
+    " - 1 and the norm of X are needed in this form: the bound cannot be free of n, and there is no assumption on W alone, such"
+    " as a large beta, under which it is small for all X.",
 )
 
 

@@ -177,10 +177,9 @@ BOUNDED = Claim(
     relation=AtMost(),
     sizes={"n": (1, 6), "d": (2, 6)},
     expects="reading",
-    reading="for tokens after the pre-layer norm (Fig. 6) with unit gain, |X|_2 <= sqrt(n d). Equal tokens attain it, so no"
-    " bound is free of n and d: 389 at n = 197, d = 768. For Gaussian tokens, the model of Section A.4.1, no constant"
-    " bounds"
-    " |X|_2 with certainty, and sqrt(n) + sqrt(d) + t does with probability 1 - e^(-t^2/2) (skipless.a4.3-x-gaussian).",
+    reading="for tokens after the pre-layer norm (Fig. 6) with unit gain, |X|_2 <= sqrt(n d). Equal tokens attain it, so no bound"
+    " is free of n and d: 389 at n = 197, d = 768. For Gaussian tokens, the model of Section A.4.1, no constant bounds |X|_2 with"
+    " certainty, and sqrt(n) + sqrt(d) + t does with probability 1 - e^(-t^2/2) (skipless.a4.3-x-gaussian).",
     uses=("skipless.a4.3-x-gaussian",),
 )
 

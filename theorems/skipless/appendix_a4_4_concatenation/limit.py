@@ -101,9 +101,8 @@ LIMIT = Claim(
     TWO_BLOCKS,
     "skipless.a4.4-limit",
     label="Section A.4.4, last sentence",
-    statement=r"\text{Under a mild block-incoherence condition (i.e. }\rho\to0)\text{ and balanced blocks "
-    r"}(\tau\to1),\text{ the "
-    r"concatenated condition number is controlled by the worst block condition number }\kappa_{\max}",
+    statement=r"\text{Under a mild block-incoherence condition (i.e. }\rho\to0)\text{ and balanced blocks }(\tau\to1),\text{ the"
+    r" concatenated condition number is controlled by the worst block condition number }\kappa_{\max}",
     assumptions=[
         NEARLY,
         Assumption("rho <= delta", nonnegative=lambda A, B, delta: delta - blocks(A, B).rho),
@@ -145,8 +144,7 @@ RELATIVE = Claim(
     COLUMNS_AT_MOST_ROWS,
     "skipless.a4.4-relative",
     label="Section A.4.4, last sentence, with the incoherence relative to the blocks",
-    statement=r"\text{If }\rho\le r\,s_{\min}^2,\ "
-    r"r<1:\quad\kappa(\mathbf{M})\le\tau\sqrt{\frac{1+r}{1-r}}\,\kappa_{\max},\quad"
+    statement=r"\text{If }\rho\le r\,s_{\min}^2,\ r<1:\quad\kappa(\mathbf{M})\le\tau\sqrt{\frac{1+r}{1-r}}\,\kappa_{\max},\quad"
     r"\text{which tends to }\kappa_{\max}\text{ as }r\to0,\ \tau\to1",
     assumptions=[
         Assumption(

@@ -68,9 +68,8 @@ QUOTIENT = Claim(
     assumptions=["M = [A B] of shape (n, d_1 + d_2)", NONZERO],
     relation=Equal(),
     exact=True,
-    note="Eqs. (32) and (33) define; the second form of tau replaces a spectral norm by the largest singular value, which"
-    " is"
-    " its value, and is judged in skipless.eq-33-norms.",
+    note="Eqs. (32) and (33) define; the second form of tau replaces a spectral norm by the largest singular value, which is its"
+    " value, and is judged in skipless.eq-33-norms.",
 )
 
 
@@ -162,10 +161,8 @@ LARGEST = Claim(
     assumptions=["maxima over x, y not both zero", NONZERO],
     relation=AtMost(),
     uses=("skipless.eq-32-34",),
-    note="The maximum in the second term is the larger eigenvalue of [[sigma_max(A)^2, rho], [rho, sigma_max(B)^2]]; that"
-    " of"
-    " 2 rho st / (s^2 + t^2) is rho, so the last link is an equality. Over x and y both nonzero, as the text says, the"
-    " first"
+    note="The maximum in the second term is the larger eigenvalue of [[sigma_max(A)^2, rho], [rho, sigma_max(B)^2]]; that of 2"
+    " rho st / (s^2 + t^2) is rho, so the last link is an equality. Over x and y both nonzero, as the text says, the first"
     " maximum need not be attained (orthogonal blocks of different norms); the supremum is the same.",
 )
 

@@ -100,10 +100,9 @@ SMALL = Claim(
     OF_ATTENTION,
     "skipless.sec4.3-identity-small",
     label="Conditioning of K + I for |K| < 1",
-    statement=r"\|\mathbf{K}\|_2<1\ \Rightarrow\ \kappa(\mathbf{K}+\mathbf{I})\le\frac{1+\|\mathbf{K}\|_2}{1-\|\mathbf{K}\|_2},"
-    r"\ \text{hence}\ \kappa(\mathbf{K}+\mathbf{I})\le\kappa(\mathbf{K})\ \text{if}\ \kappa(\mathbf{K})\ge\frac{1+\|"
-    r"\mathbf{K}\|_2}"
-    r"{1-\|\mathbf{K}\|_2}",
+    statement=r"\|\mathbf{K}\|_2<1\ \Rightarrow\ \kappa(\mathbf{K}+\mathbf{I})\le\frac{1+\|\mathbf{K}\|_2}{1-\|\mathbf{K}\|_2},\ "
+    r"\text{hence}\ \kappa(\mathbf{K}+\mathbf{I})\le\kappa(\mathbf{K})\ \text{if}\ \kappa(\mathbf{K})\ge\frac{1+\|\mathbf{K}"
+    r"\|_2}{1-\|\mathbf{K}\|_2}",
     assumptions=[INVERSE, Assumption("|K| < 1", positive=below_one)],
     relation=AtMost(),
     of_project=True,

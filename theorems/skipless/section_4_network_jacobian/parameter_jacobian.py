@@ -91,9 +91,8 @@ EQ_5 = Claim(
     statement=r"F(\theta):=[f(\mathbf{x}_1;\theta);\dots;f(\mathbf{x}_m;\theta)]\in\mathbb{R}^{mnd},\quad\mathbf{J}=\partial F/"
     r"\partial\theta\in\mathbb{R}^{mnd\times p},\quad\kappa(\mathbf{J})=s_{\max}\cdot s_{\min}^{-1}",
     relation=Equal(),
-    note="J is the Jacobians of the samples on top of each other.  s_min is read as the last of the min(mnd, p) singular"
-    " values; then kappa(J) is infinite as soon as J has at least p rows, whatever the weights"
-    " (skipless.eq-5-null-directions).",
+    note="J is the Jacobians of the samples on top of each other.  s_min is read as the last of the min(mnd, p) singular values;"
+    " then kappa(J) is infinite as soon as J has at least p rows, whatever the weights (skipless.eq-5-null-directions).",
 )
 
 
@@ -138,10 +137,9 @@ NULL_DIRECTIONS = Claim(
     SKIPLESS,
     "skipless.eq-5-null-directions",
     label="Null directions of the attention blocks of J",
-    statement=r"\frac{\partial f_{\mathrm{SA}}}{\partial\theta}\,(\mathbf{W}^QS,\,-\mathbf{W}^KS^\top,\,"
-    r"\mathbf{W}^VR,\,-R\mathbf{W}^O)"
-    r"=0\ \text{for all}\ R,S\in\mathbb{R}^{d\times d},\ \text{hence}\ \operatorname{rank}\mathbf{J}_\ell\le2d^2"
-    r"\ \text{where}\ p_\ell=4d^2",
+    statement=r"\frac{\partial f_{\mathrm{SA}}}{\partial\theta}\,(\mathbf{W}^QS,\,-\mathbf{W}^KS^\top,\,\mathbf{W}^VR,\,-R"
+    r"\mathbf{W}^O)=0\ \text{for all}\ R,S\in\mathbb{R}^{d\times d},\ \text{hence}\ \operatorname{rank}\mathbf{J}_\ell\le2d^2\ "
+    r"\text{where}\ p_\ell=4d^2",
     assumptions=[NETWORK.assumptions[0], NETWORK.assumptions[2]],
     relation=HasStructure(),
     sizes={"n": (1, 3), "d": (1, 2)},

@@ -120,9 +120,8 @@ EQ_6_WIDE = Claim(
     THREE_WIDE,
     "skipless.eq-6-wide",
     label="Eq. (6) for blocks with at least as many columns as rows",
-    statement=r"\mathbf{M}=[\mathbf{M}_1\ \dots\ \mathbf{M}_N],\ \text{every}\ \mathbf{M}_i\in\mathbb{R}^{n"
-    r"\times d_i}\ \text{with}"
-    r"\ d_i\ge n\ \Rightarrow\ \kappa(\mathbf{M})\le\max_i\kappa(\mathbf{M}_i)",
+    statement=r"\mathbf{M}=[\mathbf{M}_1\ \dots\ \mathbf{M}_N],\ \text{every}\ \mathbf{M}_i\in\mathbb{R}^{n\times d_i}\ "
+    r"\text{with}\ d_i\ge n\ \Rightarrow\ \kappa(\mathbf{M})\le\max_i\kappa(\mathbf{M}_i)",
     assumptions=["d_i >= n for each block; three blocks are tried"],
     relation=AtMost(),
     of_project=True,

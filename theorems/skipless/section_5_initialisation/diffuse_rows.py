@@ -178,9 +178,8 @@ GROWTH = Claim(
     statement=r"\text{the conditioning of }S_\tau(\mathbf{M})\text{ worsens as }n\text{ grows (diffuse rows)}",
     assumptions=[SMALL_RANGE, "Delta and tau fixed", INVERSE],
     relation=AtMost(),
-    reading="the least possible kappa at fixed Delta / tau grows: kappa(S_tau(M)) >= (19/10) sqrt(n - 1) tau / Delta for"
-    " Delta <= tau.  As a statement about one matrix that grows by a token it is false"
-    " (skipless.prop-1-diffuse-n-pointwise)",
+    reading="the least possible kappa at fixed Delta / tau grows: kappa(S_tau(M)) >= (19/10) sqrt(n - 1) tau / Delta for Delta <="
+    " tau.  As a statement about one matrix that grows by a token it is false (skipless.prop-1-diffuse-n-pointwise)",
     expects="reading",
     uses=("skipless.prop-1-diffuse-sharp", "skipless.prop-1-scaled-identity"),
     note="For M = Delta I the growth is linear, kappa = 1 + n / (e^t - 1).",
@@ -231,16 +230,14 @@ IDENTITY_LOGITS = Claim(
     SKIPLESS,
     "skipless.prop-1-scaled-identity",
     label="The softmax of a multiple of the identity",
-    statement=r"\kappa(S_\tau(\gamma\mathbf{I}_n))=\frac{1+(n-1)e^{-\gamma/\tau}}{1-e^{-\gamma/\tau}},\quad\|S_\tau("
-    r"\gamma\mathbf{I}_n)"
-    r"-\mathbf{I}\|_2=\frac{n\,e^{-\gamma/\tau}}{1+(n-1)e^{-\gamma/\tau}}",
+    statement=r"\kappa(S_\tau(\gamma\mathbf{I}_n))=\frac{1+(n-1)e^{-\gamma/\tau}}{1-e^{-\gamma/\tau}},\quad\|S_\tau(\gamma"
+    r"\mathbf{I}_n)-\mathbf{I}\|_2=\frac{n\,e^{-\gamma/\tau}}{1+(n-1)e^{-\gamma/\tau}}",
     assumptions=["gamma > 0"],
     relation=Equal(),
     sizes={"n": (2, 6)},
     of_project=True,
-    note="S is symmetric with eigenvalues 1 and, n - 1 times, (1 - x) / (1 + (n - 1) x) for x = e^(-gamma/tau).  At"
-    " fixed gamma/tau"
-    " kappa grows linearly in n, and |S - I| tends to 1.",
+    note="S is symmetric with eigenvalues 1 and, n - 1 times, (1 - x) / (1 + (n - 1) x) for x = e^(-gamma/tau).  At fixed"
+    " gamma/tau kappa grows linearly in n, and |S - I| tends to 1.",
 )
 
 

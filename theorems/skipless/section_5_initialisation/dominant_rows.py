@@ -143,9 +143,8 @@ FREE_OF_N = Claim(
     SKIPLESS,
     "skipless.prop-1-dominance-kappa-free-of-n",
     label="Proposition 1, diagonal dominance, with one epsilon for all n",
-    statement=r"\text{For some }\varepsilon<1,\ \kappa(S_\tau(\gamma\mathbf{I}_n))\le\frac{1+\varepsilon}{1-"
-    r"\varepsilon}\text{ for all }n"
-    r"\text{ at one }\gamma/\tau",
+    statement=r"\text{For some }\varepsilon<1,\ \kappa(S_\tau(\gamma\mathbf{I}_n))\le\frac{1+\varepsilon}{1-\varepsilon}\text{"
+    r" for all }n\text{ at one }\gamma/\tau",
     assumptions=[Assumption("0 < epsilon < 1", positive=lambda epsilon: column(epsilon, 1 - epsilon)), "gamma > 0"],
     relation=AtMost(),
     sizes={"n": (2, 6)},

@@ -42,11 +42,9 @@ SPLIT = Claim(
     THE_SPLIT,
     "skipless.prop-2-split",
     label="Proposition 2, definition of B_l and E_l",
-    statement=r"\mathbf{K}_\ell=\mathbf{B}_\ell+\mathbf{E}_\ell\text{ with }\mathbf{E}_\ell=(\hat{\mathbf{X}}_{"
-    r"\ell-1}\mathbf{W}_\ell^V"
-    r"\mathbf{W}_\ell^O\otimes\mathbf{I}_n)^\top\mathbf{A}'_\ell\text{ and }\mathbf{B}_\ell=\mathbf{W}_\ell^{O\top}"
-    r"\mathbf{W}_\ell^V"
-    r"\otimes\mathbf{A}_\ell",
+    statement=r"\mathbf{K}_\ell=\mathbf{B}_\ell+\mathbf{E}_\ell\text{ with }\mathbf{E}_\ell=(\hat{\mathbf{X}}_{\ell-1}"
+    r"\mathbf{W}_\ell^V\mathbf{W}_\ell^O\otimes\mathbf{I}_n)^\top\mathbf{A}'_\ell\text{ and }\mathbf{B}_\ell=\mathbf{W}_\ell^{O"
+    r"\top}\mathbf{W}_\ell^V\otimes\mathbf{A}_\ell",
     relation=Equal(),
     expects="refuted",
     severity="slip",
@@ -167,9 +165,8 @@ ANY_RATIO = Claim(
     severity="error",
     of_project=True,
     correction="skipless.prop-2-intuition-corrected",
-    note="|E| < s_min(B) makes K invertible, no more: for r = |E| / s_min(B) near 1 kappa(K) / kappa(B) may be as large as"
-    " (1 + r) / (1 - r).  No factor serves: B = I, E = diag(r, -r).  In the example three tokens have r = 0.958 and a"
-    " factor 14.8.",
+    note="|E| < s_min(B) makes K invertible, no more: for r = |E| / s_min(B) near 1 kappa(K) / kappa(B) may be as large as (1 +"
+    " r) / (1 - r).  No factor serves: B = I, E = diag(r, -r).  In the example three tokens have r = 0.958 and a factor 14.8.",
 )
 
 
@@ -207,8 +204,7 @@ INTUITION_CORRECTED = Claim(
     "skipless.prop-2-intuition-corrected",
     label="Condition number of a perturbed matrix",
     statement=r"r=\frac{\|\mathbf{E}\|_2}{s_{\min}(\mathbf{B})}<1\ \Rightarrow\ \frac{1-r/\kappa(\mathbf{B})}{1+r}\,"
-    r"\kappa(\mathbf{B})\le"
-    r"\kappa(\mathbf{B}+\mathbf{E})\le\frac{1+r/\kappa(\mathbf{B})}{1-r}\,\kappa(\mathbf{B})",
+    r"\kappa(\mathbf{B})\le\kappa(\mathbf{B}+\mathbf{E})\le\frac{1+r/\kappa(\mathbf{B})}{1-r}\,\kappa(\mathbf{B})",
     assumptions=[Assumption("|E| < s_min(B)", positive=lambda B, E: smallest_singular_value(B) - spectral_norm(E))],
     relation=AtMost(),
     sizes={"k": (1, 4)},

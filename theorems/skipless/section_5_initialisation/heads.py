@@ -137,9 +137,8 @@ MULTIHEAD_ERROR = Claim(
     SKIPLESS,
     "skipless.eq-11-multihead-error",
     label="Error of Eq. (11) by a head",
-    statement=r"\|\alpha\mathbf{Z}+\beta\mathbf{I}-\mathbf{W}_i^Q\mathbf{W}_i^{K\top}\|_F\ge\Big(\sum_{k>d_h}s_k("
-    r"\alpha\mathbf{Z}+\beta"
-    r"\mathbf{I})^2\Big)^{1/2}\text{ for all }\mathbf{W}_i^Q,\mathbf{W}_i^K\in\mathbb{R}^{d\times d_h}",
+    statement=r"\|\alpha\mathbf{Z}+\beta\mathbf{I}-\mathbf{W}_i^Q\mathbf{W}_i^{K\top}\|_F\ge\Big(\sum_{k>d_h}s_k(\alpha"
+    r"\mathbf{Z}+\beta\mathbf{I})^2\Big)^{1/2}\text{ for all }\mathbf{W}_i^Q,\mathbf{W}_i^K\in\mathbb{R}^{d\times d_h}",
     assumptions=["s_k: singular values in descending order"],
     relation=AtMost(),
     sizes={"d": (2, 4), "d_h": (1, 3)},
@@ -202,17 +201,15 @@ MULTIHEAD_LOGITS = Claim(
     SKIPLESS,
     "skipless.eq-11-multihead-logits",
     label="Attention of one head at the printed sizes",
-    statement=r"\kappa(\mathrm{softmax}(\mathbf{X}(\alpha\mathbf{Z}+\beta\mathbf{I})\mathbf{X}^\top))\approx1,\ "
-    r"\text{while}\ \kappa>10^6"
-    r"\ \text{for the best approximation of rank}\ d_h",
+    statement=r"\kappa(\mathrm{softmax}(\mathbf{X}(\alpha\mathbf{Z}+\beta\mathbf{I})\mathbf{X}^\top))\approx1,\ \text{while}\ "
+    r"\kappa>10^6\ \text{for the best approximation of rank}\ d_h",
     assumptions=["X ~ N(0, I)", "no scale factor 1/sqrt(d_h), as in Eq. (4)"],
     relation=FollowsLaw(samples=REPEATS, instances=1),
     expects="empirical",
     of_project=True,
-    observed="n = 197 tokens, (d, h, alpha, beta) = (768, 12, 2, 0.6), 3 draws, float64, all of them: kappa below"
-    " 1.001 for the full"
-    " product, above 1e6 for its truncated SVD of rank 64.  At (384, 6, 1.8, 1) the latter varies from draw to draw, from 1 to 1e8"
-    " in fifteen of them",
+    observed="n = 197 tokens, (d, h, alpha, beta) = (768, 12, 2, 0.6), 3 draws, float64, all of them: kappa below 1.001 for the"
+    " full product, above 1e6 for its truncated SVD of rank 64.  At (384, 6, 1.8, 1) the latter varies from draw to draw, from 1"
+    " to 1e8 in fifteen of them",
 )
 
 

@@ -73,9 +73,8 @@ KAPPA_ONE = Claim(
     SKIPLESS,
     "skipless.sec5.1-kappa-one",
     label="Section 5.1, text",
-    statement=r"\text{The best case is when }\mathbf{W}_\ell^V\mathbf{W}_\ell^O"
-    r"\text{ is a (scaled) orthonormal matrix, because then all"
-    r" its singular values are equal, so that }\kappa(\mathbf{W}_\ell^V\mathbf{W}_\ell^O)=1",
+    statement=r"\text{The best case is when }\mathbf{W}_\ell^V\mathbf{W}_\ell^O\text{ is a (scaled) orthonormal matrix, because"
+    r" then all its singular values are equal, so that }\kappa(\mathbf{W}_\ell^V\mathbf{W}_\ell^O)=1",
     assumptions=["W_V W_O = c Q with Q orthogonal, c > 0"],
     relation=Equal(),
     sizes={"d": (1, 4)},
@@ -104,9 +103,8 @@ CONVERSE = Claim(
     SKIPLESS,
     "skipless.sec5.1-kappa-one-converse",
     label="Condition number and distance from a multiple of an orthogonal matrix",
-    statement=r"\|\mathbf{P}^\top\mathbf{P}-s_{\min}^2\mathbf{I}\|_2=s_{\max}^2-s_{\min}^2,\ \text{so that}\ \kappa("
-    r"\mathbf{P})=1\iff"
-    r"\mathbf{P}^\top\mathbf{P}=s^2\mathbf{I},\ s\ne0",
+    statement=r"\|\mathbf{P}^\top\mathbf{P}-s_{\min}^2\mathbf{I}\|_2=s_{\max}^2-s_{\min}^2,\ \text{so that}\ \kappa(\mathbf{P})=1"
+    r"\iff\mathbf{P}^\top\mathbf{P}=s^2\mathbf{I},\ s\ne0",
     assumptions=["P square"],
     relation=Equal(),
     sizes={"d": (1, 4)},
@@ -135,17 +133,15 @@ SVD_INIT = Claim(
     SKIPLESS,
     "skipless.sec5.1-svd-init",
     label="Section 5.1, SVD initialisation",
-    statement=r"\text{Draw square }\mathbf{Q}\in\mathbb{R}^{d\times d}"
-    r"\text{ with zero-mean, unit-variance entries, take }\mathbf{Q}="
-    r"\mathbf{U}\mathbf{S}\mathbf{V}^\top\text{ and set }\mathbf{W}_\ell^V=c\cdot\mathbf{U},\ \mathbf{W}_\ell^O=c"
-    r"\cdot\mathbf{V}^\top"
-    r"\text{ with a scaling constant }c\text{; then }\mathbf{W}_\ell^V\mathbf{W}_\ell^O\text{ is scaled orthonormal}",
+    statement=r"\text{Draw square }\mathbf{Q}\in\mathbb{R}^{d\times d}\text{ with zero-mean, unit-variance entries, take }"
+    r"\mathbf{Q}=\mathbf{U}\mathbf{S}\mathbf{V}^\top\text{ and set }\mathbf{W}_\ell^V=c\cdot\mathbf{U},\ \mathbf{W}_\ell^O=c\cdot"
+    r"\mathbf{V}^\top\text{ with a scaling constant }c\text{; then }\mathbf{W}_\ell^V\mathbf{W}_\ell^O\text{ is scaled"
+    r" orthonormal}",
     assumptions=["c != 0", "the distribution of the entries is not stated: normal, +-1, and a Q of rank one are run"],
     relation=FollowsLaw(samples=2000, instances=4),
     sizes={"d": (1, 8)},
-    note="The scale of the product is c^2, not c: 9 for the printed c = 3.  It is the polar factor of Q times c^2. "
-    " For normal entries"
-    " its determinant is negative with probability 1/2, and its entries have mean 0 and variance c^4 / d.",
+    note="The scale of the product is c^2, not c: 9 for the printed c = 3.  It is the polar factor of Q times c^2.  For normal"
+    " entries its determinant is negative with probability 1/2, and its entries have mean 0 and variance c^4 / d.",
 )
 
 

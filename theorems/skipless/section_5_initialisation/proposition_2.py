@@ -62,11 +62,10 @@ SECOND_TERM = Claim(
     correction="skipless.sec5.2-second-term-margin",
     note="The sense of dominance is the one that the paper defines, in Proposition 1.  In the paper's favour: as the margin of A"
     " tends to 1, so does kappa, and a reader may take dominance as strong, as Proposition 1 does by gamma / tau -> infinity;"
-    " here nothing tends, and 'guarantee' is said.  kappa(P^T (x) A) = kappa(A)."
-    "  In the example A is a softmax of logits whose diagonal dominates, and is singular, so that"
-    " no bound by the margin exists.  Dominance in the usual sense, A_ii above the sum of the others, does: kappa <= n / a"
-    " with a = min_i (2 A_ii - 1); also that grows as a -> 0, as for A = [[1/2 + a/2, 1/2 - a/2], [1/2 - a/2, 1/2 + a/2]] with"
-    " kappa = 1 / a.",
+    " here nothing tends, and 'guarantee' is said.  kappa(P^T (x) A) = kappa(A).  In the example A is a softmax of logits whose"
+    " diagonal dominates, and is singular, so that no bound by the margin exists.  Dominance in the usual sense, A_ii above the"
+    " sum of the others, does: kappa <= n / a with a = min_i (2 A_ii - 1); also that grows as a -> 0, as for A = [[1/2 + a/2, 1/2"
+    " - a/2], [1/2 - a/2, 1/2 + a/2]] with kappa = 1 / a.",
     uses=("skipless.a4.3-kappa-gap",),
 )
 
@@ -101,9 +100,8 @@ MARGIN = Claim(
     SKIPLESS,
     "skipless.sec5.2-second-term-margin",
     label="Conditioning of the second term for attention with a majority on the diagonal",
-    statement=r"a=\min_i(2\mathbf{A}_{ii}-1)>0\ \Rightarrow\ \kappa((\mathbf{W}^V\mathbf{W}^O)^\top\otimes"
-    r"\mathbf{A})=\kappa(\mathbf{A})"
-    r"\le\frac na",
+    statement=r"a=\min_i(2\mathbf{A}_{ii}-1)>0\ \Rightarrow\ \kappa((\mathbf{W}^V\mathbf{W}^O)^\top\otimes\mathbf{A})="
+    r"\kappa(\mathbf{A})\le\frac na",
     assumptions=[STOCHASTIC, "P^T P is a multiple of I", Assumption("a > 0", positive=majority)],
     relation=AtMost(),
     sizes={"n": (1, 4), "d": (1, 2)},
@@ -150,16 +148,15 @@ PROP_2 = Claim(
     presumes=("skipless.prop-2-intuition", "skipless.sec5.2-second-term"),
     correction="skipless.prop-2-dominant-logits",
     uses=("skipless.prop-2-gaussian",),
-    note="What is missing is an assumption on X.  In the paper's favour: Section A.4.1 speaks of 'our assumption' X ~ N(0, I), and"
-    " Section 5.2 sends there for the conditions under which dominance of W_Q W_K^T carries over to the logits.  Neither is"
+    note="What is missing is an assumption on X.  In the paper's favour: Section A.4.1 speaks of 'our assumption' X ~ N(0, I),"
+    " and Section 5.2 sends there for the conditions under which dominance of W_Q W_K^T carries over to the logits.  Neither is"
     " in the Proposition, whose parenthesis rests it on W_Q W_K^T alone, nor in its proof, which uses of X that it is bounded."
-    "  With the Gaussian tokens of Section A.4.1 it is true with one head at the"
-    " printed dimensions, and false at small ones: at n = d = 8 and the printed alpha and beta kappa > 1000 as a rule"
-    " (skipless.prop-2-gaussian).  Two equal tokens make K singular for every alpha, beta, c and Z"
-    " (skipless.prop-2-repeated-tokens).  Tokens of different length in one direction attend to the longest, and kappa grows"
-    " exponentially with beta: 5 at beta = 1/2, 289 at 5, 1e9 at 20 for tokens 1 and 2.  A bound in the margin of dominance of the"
-    " logits X W X^T holds instead, with c dropping out; for tokens of equal length |x| and alpha = 0 the margin is beta times"
-    " |x|^2 - max x_i.x_j, so that kappa -> 1 as beta grows.",
+    "  With the Gaussian tokens of Section A.4.1 it is true with one head at the printed dimensions, and false at small ones: at"
+    " n = d = 8 and the printed alpha and beta kappa > 1000 as a rule (skipless.prop-2-gaussian).  Two equal tokens make K"
+    " singular for every alpha, beta, c and Z (skipless.prop-2-repeated-tokens).  Tokens of different length in one direction"
+    " attend to the longest, and kappa grows exponentially with beta: 5 at beta = 1/2, 289 at 5, 1e9 at 20 for tokens 1 and 2.  A"
+    " bound in the margin of dominance of the logits X W X^T holds instead, with c dropping out; for tokens of equal length |x|"
+    " and alpha = 0 the margin is beta times |x|^2 - max x_i.x_j, so that kappa -> 1 as beta grows.",
     proof=(
         "skipless.a4.3-kappa-a",
         "skipless.lemma-1",
@@ -217,17 +214,15 @@ REPEATED = Claim(
     SKIPLESS,
     "skipless.prop-2-repeated-tokens",
     label="Jacobian of self-attention at two equal tokens",
-    statement=r"\mathbf{X}=\mathbf{1}x^\top\in\mathbb{R}^{2\times d}\ \Rightarrow\ \mathbf{K}\,(u\otimes(1,-1)^"
-    r"\top)=0\ \text{for all}\ u"
-    r"\ \text{and all weights}",
+    statement=r"\mathbf{X}=\mathbf{1}x^\top\in\mathbb{R}^{2\times d}\ \Rightarrow\ \mathbf{K}\,(u\otimes(1,-1)^\top)=0\ \text{for"
+    r" all}\ u\ \text{and all weights}",
     assumptions=["n = 2, equal tokens"],
     relation=HasStructure(),
     sizes={"d": (1, 3)},
     exact=True,
     of_project=True,
-    note="Moving the two tokens apart moves neither mean of the values.  With n tokens two of which are equal, K is"
-    " still singular for"
-    " n <= d + 1: apart from them the n - 1 distinct tokens leave a covariance of rank at most n - 2 < d.",
+    note="Moving the two tokens apart moves neither mean of the values.  With n tokens two of which are equal, K is still"
+    " singular for n <= d + 1: apart from them the n - 1 distinct tokens leave a covariance of rank at most n - 2 < d.",
 )
 
 
@@ -255,9 +250,8 @@ DOMINANT_LOGITS = Claim(
     SKIPLESS,
     "skipless.prop-2-dominant-logits",
     label="Proposition 2 for tokens whose logits are diagonally dominant",
-    statement=r"\kappa(\mathbf{K})\le\frac{1+e}{1-e},\quad e=2(n-1)e^{-\gamma}(1+2\|\mathbf{X}\|_2^2\|\mathbf{W}"
-    r"\|_2)<1,\quad\gamma=\min_i"
-    r"\Big(\mathbf{M}_{ii}-\max_{j\ne i}\mathbf{M}_{ij}\Big),\ \mathbf{M}=\mathbf{X}\mathbf{W}\mathbf{X}^\top",
+    statement=r"\kappa(\mathbf{K})\le\frac{1+e}{1-e},\quad e=2(n-1)e^{-\gamma}(1+2\|\mathbf{X}\|_2^2\|\mathbf{W}\|_2)<1,\quad"
+    r"\gamma=\min_i\Big(\mathbf{M}_{ii}-\max_{j\ne i}\mathbf{M}_{ij}\Big),\ \mathbf{M}=\mathbf{X}\mathbf{W}\mathbf{X}^\top",
     assumptions=[
         "W = W_Q W_K^T any, for instance alpha Z + beta I; W_V W_O = c^2 times an orthogonal matrix, c != 0",
         Assumption("e < 1", positive=lambda X, W: 1 - perturbation(X, W)),
@@ -268,9 +262,8 @@ DOMINANT_LOGITS = Claim(
     of_project=True,
     corrects="skipless.prop-2",
     uses=("skipless.prop-1-dominance-identity", "skipless.eq-10"),
-    note="K - (W_V W_O)^T (x) I is (W_V W_O)^T (x) (A - I), at most c^2 2 (n - 1) e^-gamma, plus E; |E| <= |X| c^2"
-    " |A'| and |A'| is"
-    " at most max_i (1 - A_ii^2) <= 2 (n - 1) e^-gamma times |dM/dX| <= 2 |X| |W|.  Weyl's inequalities give the rest.  In"
+    note="K - (W_V W_O)^T (x) I is (W_V W_O)^T (x) (A - I), at most c^2 2 (n - 1) e^-gamma, plus E; |E| <= |X| c^2 |A'| and |A'|"
+    " is at most max_i (1 - A_ii^2) <= 2 (n - 1) e^-gamma times |dM/dX| <= 2 |X| |W|.  Weyl's inequalities give the rest.  In"
     " dimension 1 at most two tokens, of opposite signs, have dominant logits.",
 )
 

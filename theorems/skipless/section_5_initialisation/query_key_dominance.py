@@ -141,9 +141,8 @@ USUAL_MARGIN = Claim(
     sizes={"d": (1, 5)},
     of_project=True,
     corrects="skipless.sec5.2-beta-dominance-usual",
-    note="So beta above alpha times the largest row sum of |Z|, near alpha sqrt(2 d / pi) for Eq. (11), ensures"
-    " dominance.  Attained"
-    " for Z_ii <= 0 and alpha >= 0.",
+    note="So beta above alpha times the largest row sum of |Z|, near alpha sqrt(2 d / pi) for Eq. (11), ensures dominance."
+    "  Attained for Z_ii <= 0 and alpha >= 0.",
 )
 
 
@@ -164,9 +163,8 @@ NOT_AUTOMATIC = Claim(
     SKIPLESS,
     "skipless.sec5.2-not-automatic",
     label="Section 5.2, text",
-    statement=r"\text{Diagonal dominance of }\mathbf{W}_\ell^Q\mathbf{W}_\ell^{K\top}"
-    r"\text{ does not automatically imply that the transformed"
-    r" matrix }\mathbf{X}^\top\mathbf{W}_\ell^Q\mathbf{W}_\ell^{K\top}\mathbf{X}\text{ is also diagonally dominant}",
+    statement=r"\text{Diagonal dominance of }\mathbf{W}_\ell^Q\mathbf{W}_\ell^{K\top}\text{ does not automatically imply that the"
+    r" transformed matrix }\mathbf{X}^\top\mathbf{W}_\ell^Q\mathbf{W}_\ell^{K\top}\mathbf{X}\text{ is also diagonally dominant}",
     assumptions=[
         "W = beta I, dominant in either sense; X = (x, s x)^T",
         Assumption("beta > 0, s > 1, x != 0", positive=lambda x, beta, s: column(beta, s - 1, row_sums(x * x)[0, 0])),
@@ -174,9 +172,8 @@ NOT_AUTOMATIC = Claim(
     relation=Equal(),
     sizes={"d": (1, 4)},
     exact=True,
-    reading="X W_Q W_K^T X^T, the logits of the same section, is meant: X^T W X is a product only for n = d. "
-    " Examples for every d: two"
-    " tokens x and s x with s > 1 have the margin M_11 - M_12 = -beta (s - 1) |x|^2 < 0 although W = beta I",
+    reading="X W_Q W_K^T X^T, the logits of the same section, is meant: X^T W X is a product only for n = d.  Examples for every"
+    " d: two tokens x and s x with s > 1 have the margin M_11 - M_12 = -beta (s - 1) |x|^2 < 0 although W = beta I",
     expects="reading",
 )
 
@@ -231,13 +228,12 @@ DIFFUSE_AT_START = Claim(
     assumptions=["truncated normal weights, one head, tokens N(0, I)"],
     relation=FollowsLaw(samples=LAYERS, instances=1),
     expects="empirical",
-    observed="n = 4 tokens of dimension d = 12, weights of standard deviation 0.02, 100 draws; in at least half of"
-    " them |A - 11^T/n|_F is"
-    " below 0.05, kappa(A) above 100, and W_Q W_K^T = I/2 (alpha = 0, beta = 0.5) brings kappa(K) further down than the SVD"
-    " initialisation of W_V W_O with c = 3 (medians 1e6 at default weights, 5e2 and 1e4).  The main cause is a matter of the"
-    " remedy: with (alpha, beta) = (2, 0.6) kappa(K) does not fall at this d.  And the logits are diffuse at small d only: without"
-    " a scale factor their standard deviation grows like d sqrt(d), 2.3 at d = 384 and 6.5 at d = 768, where A is far from"
-    " uniform and kappa(A) between 1e3 and 1e6 all the same",
+    observed="n = 4 tokens of dimension d = 12, weights of standard deviation 0.02, 100 draws; in at least half of them |A -"
+    " 11^T/n|_F is below 0.05, kappa(A) above 100, and W_Q W_K^T = I/2 (alpha = 0, beta = 0.5) brings kappa(K) further down than"
+    " the SVD initialisation of W_V W_O with c = 3 (medians 1e6 at default weights, 5e2 and 1e4).  The main cause is a matter of"
+    " the remedy: with (alpha, beta) = (2, 0.6) kappa(K) does not fall at this d.  And the logits are diffuse at small d only:"
+    " without a scale factor their standard deviation grows like d sqrt(d), 2.3 at d = 384 and 6.5 at d = 768, where A is far"
+    " from uniform and kappa(A) between 1e3 and 1e6 all the same",
     uses=("skipless.a4.1-default-variance-exact", "skipless.default-row-range"),
 )
 
