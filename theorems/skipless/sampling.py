@@ -20,7 +20,6 @@ from verify.relations.follows_law import SMALLEST_P, LawTest
 if TYPE_CHECKING:
     import torch
 
-
 #: Standard deviation of the truncated normal initialisation in the code of ViT; the paper prints none.
 DEFAULT_DEVIATION = 0.02
 

@@ -18,7 +18,6 @@ from verify.shapes import Shape
 
 Summands = Annotated[Any, Shape("n", "d")]
 
-
 IN_DOUBT = (
     "Transposes on W_O and W_V may have been lost in the extraction: none is left in three lines, while V^T beside them, Eq. (12)"
     " before and the last line have theirs."
@@ -59,7 +58,6 @@ EQ_13_1.mutant(
     "factors exchanged", "outer(S, W_O) -> inner(X, W_Q, W_K, W_V); inner(X, W_Q, W_K, W_V) -> outer(S, W_O)"
 )
 
-
 EQ_13_4 = Claim(
     SECTION_A3,
     "skipless.eq-13-line-4",
@@ -84,7 +82,6 @@ def projection_jacobian(S: Summands, W_O: Weights) -> Any:
 EQ_13_4.oracle(lambda S, W_O: jacobian(projected, "S", COLUMN)(S, W_O))
 EQ_13_4.mutant("W_O not transposed, as extracted", lambda S, W_O: kron(W_O, eye(S.shape[0])))
 EQ_13_4.mutant("factors exchanged, as for row-major vec", lambda S, W_O: kron(eye(S.shape[0]), W_O.T))
-
 
 EQ_13_5 = Claim(
     SECTION_A3,
@@ -113,7 +110,6 @@ EQ_13_5.oracle(input_jacobian)
 EQ_13_5.mutant("neither transposed, as extracted", "W_O.T -> W_O; W_V.T -> W_V")
 EQ_13_5.mutant("W_O not transposed", "W_O.T -> W_O")
 EQ_13_5.mutant("W_V not transposed", "W_V.T -> W_V")
-
 
 EQ_13_6 = Claim(
     SECTION_A3,
@@ -166,7 +162,6 @@ def _() -> dict[str, Any]:
 EQ_13_6.mutant("one Kronecker factor more", "W_O -> kron(W_O, W_O)")
 EQ_13_6.mutant("W_V (x) W_V (x) W_O in the second term", "kron(W_O, W_V, A) -> kron(W_V, W_V, W_O, A)")
 
-
 EQ_13_6_CORRECTED = Claim(
     SECTION_A3,
     "skipless.eq-13-line-6-corrected",
@@ -191,7 +186,6 @@ EQ_13_6_CORRECTED.oracle(input_jacobian)
 EQ_13_6_CORRECTED.mutant("W_O not transposed", "W_O.T -> W_O")
 EQ_13_6_CORRECTED.mutant("W_V not transposed in the second term", "W_V.T -> W_V")
 EQ_13_6_CORRECTED.mutant("W_V^T W_O^T in the second term", "W_O.T @ W_V.T -> W_V.T @ W_O.T")
-
 
 EQ_13_7 = Claim(
     SECTION_A3,

@@ -24,7 +24,6 @@ from verify.shapes import Real, Size
 if TYPE_CHECKING:
     import torch
 
-
 Inner = Annotated[int, Size("d_in")]
 DefaultAlpha = Annotated[Any, Real(0.035, 0.045)]
 Variance = Annotated[Any, Real(0.00390625, 1.0)]
@@ -84,10 +83,8 @@ for _title, (_d, _d_in, _variance, _t) in {
 }.items():
     DEFAULT_ALPHA.counterexample(_title, d=_d, d_in=_d_in, variance=_variance, t=Fraction(_t), C=Fraction(384 * 4, 100))
 
-
 DEFAULT_ALPHA.mutant("O(1)", lambda C: C * C)
 DEFAULT_ALPHA.mutant("O(1 / sqrt(d))", lambda d, C: C * C / d)
-
 
 ALPHA_EXACT = Claim(
     SKIPLESS,
@@ -126,7 +123,6 @@ def default_product_enumerated(sigma: Scale, d: Dimension, d_in: Inner) -> Any:
 
 ALPHA_EXACT.mutant("sigma^2 instead of sigma^4", "fourth -> sigma * sigma")
 ALPHA_EXACT.mutant("d_in dropped", "d * d_in -> d")
-
 
 DEFAULT_VARIANCE = Claim(
     AT_PRINTED_DIMENSIONS,
@@ -177,7 +173,6 @@ DEFAULT_VARIANCE.counterexample(
 DEFAULT_VARIANCE.mutant("at most 1/10", lambda value: value / 10)
 DEFAULT_VARIANCE.mutant("at most 2", lambda alpha: 0 * alpha + 2)
 
-
 VARIANCE_EXACT = Claim(
     SKIPLESS,
     "skipless.a4.1-default-variance-exact",
@@ -221,7 +216,6 @@ def default_variances_enumerated(sigma: Scale, d: Dimension, d_in: Inner) -> Any
 
 VARIANCE_EXACT.mutant("diagonal without the 2", "d + 2 -> d")
 VARIANCE_EXACT.mutant("d for d^2 off the diagonal", "d_in * d * d -> d_in * d")
-
 
 ROW_RANGE = Claim(
     AT_PRINTED_DIMENSIONS,

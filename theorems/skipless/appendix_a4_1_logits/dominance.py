@@ -21,7 +21,6 @@ from verify.shapes import Real
 if TYPE_CHECKING:
     import torch
 
-
 Positive = Annotated[Any, Real(0.25, 8.0)]
 Tolerance = Annotated[Any, Real(1.0, 64.0)]
 
@@ -87,7 +86,6 @@ def laws_of_sign(
 PROBABILITY.mutant("normal law of Eq. (20)", lambda d: 1 - two_sided_p(math.sqrt(d / 3)) / 2)
 PROBABILITY.mutant("certain dominance", lambda d: 1.0)
 
-
 CRITERION = Claim(
     SKIPLESS,
     "skipless.a4.1-dominance-criterion",
@@ -114,7 +112,6 @@ def gap_by_tokens(X: Tokens, beta: Positive) -> Any:
 CRITERION.oracle(lambda X, beta: smallest_gap(X @ X.T * beta))
 CRITERION.mutant("distance of the tokens: |x_i - x_j|^2", "X[i] * (X[j] - X[i]) -> (X[i] - X[j]) * (X[j] - X[i])")
 CRITERION.mutant("beta dropped", lambda X, beta: gap_by_tokens(X, 0 * beta + 1))
-
 
 EVERY_X = Claim(
     SKIPLESS,

@@ -20,7 +20,6 @@ from verify.shapes import Shape
 if TYPE_CHECKING:
     import torch
 
-
 Term = tuple[Hashable, ...]
 
 

@@ -29,7 +29,6 @@ from verify.relations.follows_law import LawTest
 if TYPE_CHECKING:
     import torch
 
-
 EQ_20_COVARIANCE = Claim(
     LOGITS,
     "skipless.eq-20-covariance",
@@ -66,7 +65,6 @@ def covariance_enumerated(alpha: Scale, beta: Scale, d: Dimension) -> Any:
 
 EQ_20_COVARIANCE.mutant("covariance beta^2 d, as between C_ij and C_ji", "0 * a -> b * d")
 EQ_20_COVARIANCE.mutant("covariance falling like 1/d", "0 * a -> (a + b) / d")
-
 
 EQ_20 = Claim(
     LOGITS,
@@ -113,7 +111,6 @@ EQ_20.counterexample(
 EQ_20.mutant("mean zero", "beta * d -> 0 * beta")
 EQ_20.mutant("variances subtracted", "3 -> 1; 3 * d -> d")
 
-
 EQ_20_CORRECTED = Claim(
     LOGITS,
     "skipless.eq-20-corrected",
@@ -139,7 +136,6 @@ EQ_20_CORRECTED.oracle(gap_enumerated)
 EQ_20_CORRECTED.mutant("as printed", printed_gap_moments)
 EQ_20_CORRECTED.mutant("d instead of 2d in the variance", "2 * d + 2 -> d + 2")
 EQ_20_CORRECTED.mutant("2d + 2 instead of 2d + 3 in the third moment", "2 * d + 3 -> 2 * d + 2")
-
 
 #: Kolmogorov distance that counts as normal; the skewness of gamma, 14 / sqrt(27 d) at alpha = 0, leaves 0.01 at d = 384.
 NORMAL_WITHIN = 0.02

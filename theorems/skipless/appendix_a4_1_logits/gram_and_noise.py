@@ -30,9 +30,7 @@ from verify.shapes import Shape
 if TYPE_CHECKING:
     import torch
 
-
 Deviation = Annotated[Any, Shape("1", "1")]
-
 
 LAW = FollowsLaw(samples=10_000, instances=4)
 TOKENS_ALONE = Setting(SKIPLESS, "Section A.4.1", assumptions=[TOKENS], sizes={"d": (1, 8)})
@@ -104,7 +102,6 @@ EQ_15.part("laws")(laws_of_entry(1, 0.0, 1.0, "A_ij"))
 EQ_15.mutant("variance 2d, that of the diagonal", lambda d: (0, 2 * d))
 EQ_15.mutant("variance 1, as if A were divided by sqrt(d)", lambda d: (0, 1))
 
-
 EQ_16 = Claim(
     TOKENS_ALONE,
     "skipless.eq-16",
@@ -128,7 +125,6 @@ EQ_16.part("laws")(laws_of_entry(0, 1.0, 0.0, "B_ii"))
 EQ_16.mutant("variance d, that of the other entries", lambda d: (0, d))
 EQ_16.mutant("variance d (d + 2), for entries of Z of variance 1", lambda d: (0, d * (d + 2) + (d == 1)))
 EQ_16.mutant("mean d, that of A_ii", lambda d: (d, d + 2))
-
 
 LOGITS_OF_NOISE = Setting(
     SKIPLESS,
@@ -204,7 +200,6 @@ EQ_17.counterexample("d = 4, where the variance is 4", d=4)
 EQ_17.mutant("variance of the diagonal, Eq. (16)", lambda d: (0, d + 2))
 EQ_17.mutant("mean d", lambda d: (d, 1))
 
-
 EQ_17_CORRECTED = Claim(
     LOGITS_OF_NOISE,
     "skipless.eq-17-corrected",
@@ -228,7 +223,6 @@ EQ_17_CORRECTED.mutant("variance 1, as printed", lambda d: (0, 1))
 EQ_17_CORRECTED.mutant("variance of the diagonal, Eq. (16)", lambda d: (0, d + 2))
 EQ_17_CORRECTED.mutant("variance d^2, that of entries of Z with variance 1", lambda d: (0, d * d))
 EQ_17_CORRECTED.mutant("mean d, that of the diagonal of X X^T", lambda d: (d, d))
-
 
 EQ_17_MOMENTS = Claim(
     SKIPLESS,

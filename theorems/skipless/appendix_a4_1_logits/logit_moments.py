@@ -27,7 +27,6 @@ from verify.relations.follows_law import LawTest
 if TYPE_CHECKING:
     import torch
 
-
 LOGIT_MOMENTS = Claim(
     LOGITS,
     "skipless.logit-moments",
@@ -58,7 +57,6 @@ def logit_moments_enumerated(alpha: Scale, beta: Scale, d: Dimension) -> Any:
 LOGIT_MOMENTS.mutant("diagonal variance without the 2 of d + 2", "d + 2 -> d")
 LOGIT_MOMENTS.mutant("off-diagonal variance as in Eq. (19)", "(a + b) * d -> a + b * d")
 LOGIT_MOMENTS.mutant("entries of a row correlated", "0 * b -> a")
-
 
 SAMPLED = Claim(
     LOGITS.extended(sizes={"d": (1, 8)}, exact=False, inputs=dimension_alone),
@@ -101,7 +99,6 @@ def _(arrays: dict[str, Any], sizes: dict[str, int], rng: np.random.Generator) -
 SAMPLED.mutant("off-diagonal variance as in Eq. (19)", "(alpha ** 2 + beta ** 2) * d -> alpha ** 2 + beta ** 2 * d")
 SAMPLED.mutant("covariance beta^2 d", "0.0 -> beta ** 2 * d")
 
-
 EQ_18 = Claim(
     LOGITS,
     "skipless.eq-18",
@@ -123,11 +120,9 @@ def diagonal_logit_moments(alpha: Scale, beta: Scale, d: Dimension) -> Any:
 
 EQ_18.oracle(lambda alpha, beta, d: enumerated_mean_and_variance("own", alpha, beta, d))
 
-
 EQ_18.mutant("standard deviations added instead of variances", "b * (2 * d) -> (b + alpha * beta) * (2 * d)")
 EQ_18.mutant("alpha and beta exchanged", "a * (d + 2) + b * (2 * d) -> b * (d + 2) + a * (2 * d)")
 EQ_18.mutant("mean beta, as if A were divided by d", "beta * d -> beta * 1")
-
 
 EQ_19 = Claim(
     LOGITS,
@@ -165,10 +160,8 @@ EQ_19.counterexample(
     d=3,
 )
 
-
 EQ_19.mutant("variance of the diagonal, Eq. (18)", "a + b * d -> a * (d + 2) + b * (2 * d)")
 EQ_19.mutant("d on the wrong term", "a + b * d -> a * d * d + b")
-
 
 EQ_19_CORRECTED = Claim(
     LOGITS,

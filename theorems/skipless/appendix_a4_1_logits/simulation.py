@@ -18,7 +18,6 @@ from verify.relations.follows_law import LawTest
 if TYPE_CHECKING:
     import torch
 
-
 SIDE = 10
 ALPHA = 0.1
 #: Readings of Z: standard deviation, and where the normal law is cut, in standard deviations.
@@ -97,7 +96,6 @@ def laws_of_peak(formula: Callable[..., Any], generator: torch.Generator, sample
 
 PEAK.mutant("beta = 4", beta=4.0)
 PEAK.mutant("alpha = 1", lambda Z: softmax_of_noise(Z / ALPHA, 5.0))
-
 
 DIFFUSE = Claim(
     FIG_5,

@@ -109,7 +109,6 @@ def _(arrays: dict[str, Any], sizes: dict[str, int], rng: np.random.Generator) -
 ATTENTION_LOST.mutant("factor n - 1 dropped", lambda M: lost_by_gap(M, others=1))
 ATTENTION_LOST.mutant("half the exponent's decay too much: e^(-2 gamma)", lambda M: lost_by_gap(M, M.shape[0] - 1, 2))
 
-
 ENTRIES = Claim(
     SOFTMAX,
     "skipless.eq-24-25-entries",
@@ -139,7 +138,6 @@ def entries_of_blocks(M: Logits) -> Any:
 
 ENTRIES.mutant("squared: (1 - A_ii)^2", lambda value: value * value)
 ENTRIES.mutant("half of it", lambda value: value * rational(1, 2))
-
 
 OFF_DIAGONAL_ENTRIES = Claim(
     SOFTMAX,
@@ -178,7 +176,6 @@ OFF_DIAGONAL_ENTRIES.domain("equal gaps", equal_gaps)
 OFF_DIAGONAL_ENTRIES.mutant("1/8 instead of 1/4", "rational(1, 4) -> rational(1, 8)")
 OFF_DIAGONAL_ENTRIES.mutant("all of second order: (1 - A_ii)^2", "quarter -> 1; A[i, i] -> lost[i, 0]")
 
-
 BLOCK_NORMS = Claim(
     SOFTMAX,
     "skipless.eq-27-28-norms",
@@ -214,7 +211,6 @@ def block_norms(M: Logits) -> Any:
 BLOCK_NORMS.mutant("1 - A_ii instead of twice that", "2 * lost -> lost")
 BLOCK_NORMS.mutant("half the trace", "traces -> traces / 2")
 
-
 CHAIN_RULE = Claim(
     ATTENTION,
     "skipless.eq-21-chain-rule",
@@ -243,7 +239,6 @@ def norm_of_derivative_by_tokens(X: Tokens, W: Product) -> Any:
 
 CHAIN_RULE.mutant("factor dropped, as printed", lambda X, W: largest_block_norm(X @ W @ X.T))
 CHAIN_RULE.mutant("only one of the two norms, halved", "weights_norm(X, W) -> spectral_norm(X @ W) / 2")
-
 
 BY_GAP = Claim(
     ATTENTION,

@@ -119,10 +119,8 @@ LEMMA_1 = Claim(
     " neither.",
 )
 
-
 refuted_order(LEMMA_1)
 LEMMA_1.oracle(lambda X, Z, alpha, beta: spectral_norm(slope_by_tokens(X, initial_product(Z, alpha, beta))))
-
 
 EQ_23 = Claim(
     OF_ORDER,
@@ -138,10 +136,8 @@ EQ_23 = Claim(
     + " Nor does larger beta always lead to more dominance: where x_i.x_j > |x_i|^2 it takes attention away from the diagonal.",
 )
 
-
 refuted_order(EQ_23)
 EQ_23.oracle(lambda X, Z, alpha, beta: attention_given_away(initial_logits(X, Z, alpha, beta)))
-
 
 EQ_24_25 = Claim(
     OF_ORDER,
@@ -159,7 +155,6 @@ EQ_24_25 = Claim(
     " bounded here, so either reading is covered.",
     note="The first equality of each line is Eq. (22) and holds; the order does not. " + WHY,
 )
-
 
 refuted_order(EQ_24_25)
 
@@ -185,7 +180,6 @@ EQ_26 = Claim(
     correction="skipless.eq-26-entries",
     note="The first equality is Eq. (22) and holds; the order does not. " + WHY,
 )
-
 
 refuted_order(EQ_26)
 
@@ -213,7 +207,6 @@ EQ_27_28 = Claim(
     note="The order fails even with the factor d that Eq. (28) drops. The sum runs to d, but the block has n rows"
     " (skipless.eq-27-index). |J|_2 <= |J|_F holds. " + WHY,
 )
-
 
 refuted_order(EQ_27_28, printed_order_with_dimension)
 
@@ -264,7 +257,6 @@ def frobenius_norms(X: Tokens, W: Product) -> Any:
 INDEX.counterexample("n = 2, d = 1, a token 0 and a token 1", X=[[0], [1]], W=[[1]])
 INDEX.mutant("one index to d only", lambda X, W: _root_of_sum(X, W, X.shape[0], X.shape[1]))
 INDEX.mutant("up to n", lambda X, W: _root_of_sum(X, W, X.shape[0], X.shape[0]))
-
 
 INDEX_CORRECTED = Claim(
     BLOCK_OF_TOKENS,
@@ -333,7 +325,6 @@ TWO_TOKENS = {"X": [[1], [1]], "W": [[4]]}
 EQ_21.counterexample("two tokens 1 of dimension 1, alpha = 0, beta = 4: 2 sqrt(2) against 1/2", **TWO_TOKENS)
 EQ_21.mutant("with the factor |X W|_2 + |X W^T|_2", lambda value, X, W: value * weights_norm(X, W))
 EQ_21.mutant("with the factor |X|_2 alone", lambda value, X: value * spectral_norm(X))
-
 
 EQ_29 = Claim(
     SCALED,

@@ -15,7 +15,6 @@ from verify.relations.follows_law import SMALLEST_P, LawTest
 if TYPE_CHECKING:
     import torch
 
-
 #: Tokens in the simulation, for which the Jacobian has n^2 rows and n d columns.
 FEW = 6
 

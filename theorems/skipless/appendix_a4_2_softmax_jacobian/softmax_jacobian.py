@@ -139,7 +139,6 @@ EQ_22.mutant("sign of the rank-one term", "softmax_block(A, i) -> diag(A[i]) + A
 EQ_22.mutant("rows of A mixed up with columns", "softmax(M) -> softmax(M).T")
 EQ_22.mutant("rank-one term dropped", "softmax_block(A, i) -> diag(A[i])")
 
-
 STRUCTURE = Claim(
     IN_COLUMNS,
     "skipless.eq-22-structure",
@@ -176,7 +175,6 @@ STRUCTURE.counterexample("n = 2, all logits zero", M=[[0, 0], [0, 0]])
 STRUCTURE.mutant("blocks without the rank-one term", "softmax_block(A, i) -> diag(A[i])")
 STRUCTURE.mutant("blocks of twice the size", lambda value: 2 * value)
 
-
 BY_ROWS = Claim(
     IN_COLUMNS,
     "skipless.eq-22-structure-rows",
@@ -204,7 +202,6 @@ BY_ROWS.oracle(jacobian_in_columns)
 BY_ROWS.mutant("without reordering, as printed", block_diagonal_jacobian)
 BY_ROWS.mutant("blocks in reverse order", "range -> reversed; A.shape[0] -> range(A.shape[0])")
 BY_ROWS.mutant("sign of the rank-one term", "softmax_block(A, i) -> diag(A[i]) + A[i:i + 1].T @ A[i:i + 1]")
-
 
 NORM_OF_BLOCKS = Claim(
     IN_COLUMNS,

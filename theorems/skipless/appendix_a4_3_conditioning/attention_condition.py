@@ -25,7 +25,6 @@ from verify.relations.follows_law import LawTest
 if TYPE_CHECKING:
     import torch
 
-
 KAPPA = Claim(
     AT_PRINTED_DIMENSIONS,
     "skipless.a4.3-kappa-a",
@@ -88,7 +87,6 @@ KAPPA_EVERY_X.mutant("without the factor C", "C -> 1")
 KAPPA_EVERY_X.mutant(
     "columns normalised, and doubled", "C -> 2 * C; softmax(X @ X.T * beta) -> softmax(X @ X.T * beta).T"
 )
-
 
 KAPPA_GAP = Claim(
     SKIPLESS,

@@ -108,7 +108,6 @@ EQ_31.counterexample(
 EQ_31.mutant("alpha dropped, twice", "alpha -> 2")
 EQ_31.mutant("polynomial in beta", "exp(-beta) -> 1 / (1 + beta)")
 
-
 BY_GAP = Claim(
     BY_WEIGHTS,
     "skipless.eq-31-gap",
@@ -189,7 +188,6 @@ def condition_above_one(X: Tokens, W: Product, U: Rotation, V: Rotation, c: Scal
 
 CONCLUSION.mutant("E neglected", weight=0)
 CONCLUSION.mutant("a quarter of E", weight=rational(1, 4))
-
 
 SMALL = Fraction(1, 1000)
 

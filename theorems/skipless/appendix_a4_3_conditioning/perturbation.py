@@ -27,7 +27,6 @@ from verify.shapes import Real, Shape, Size
 if TYPE_CHECKING:
     import torch
 
-
 Rotation = Annotated[Any, Shape("d", "d")]
 Scaling = Annotated[Any, Real(0.25, 4.0)]
 Length = Annotated[int, Size("n")]
@@ -95,7 +94,6 @@ def perturbation_bound(X: Tokens, W: Product, W_V: Weights, W_O: Weights) -> Any
 EQ_30.domain("collinear tokens", collinear_tokens)
 EQ_30.oracle(lambda X, W, W_V, W_O: spectral_norm(perturbation(X, W, W_V @ W_O)))
 
-
 EQ_30.mutant("norm of X dropped", "spectral_norm(X) -> 1")
 EQ_30.mutant("output weights dropped", "spectral_norm(W_O) * spectral_norm(W_V) -> spectral_norm(W_V)")
 EQ_30.mutant("largest singular value of A instead of A'", "slope_by_tokens -> attention")
@@ -109,7 +107,6 @@ def orthonormal_factors(G: Rotation, H: Rotation, c: Scaling) -> dict[str, Any]:
 
 
 FACTORS = Setting(SKIPLESS, "Section 5.1", assumptions=[ORTHONORMAL], sizes={"d": (1, 3)}, inputs=orthonormal_factors)
-
 
 NORM_ONE = Claim(
     FACTORS,
@@ -140,7 +137,6 @@ NORM_ONE.counterexample("d = 2, a rotation and c = 3", U=ROTATION, V=[[1, 0], [0
 NORM_ONE.mutant("c", lambda c: c * 1)
 NORM_ONE.mutant("d", lambda U, c: 0 * c + 2 * U.shape[0])
 
-
 NORM_SCALED = Claim(
     FACTORS,
     "skipless.a4.3-norm-scaled",
@@ -166,7 +162,6 @@ def both_norms(U: Rotation, V: Rotation, c: Scaling) -> Any:
 
 NORM_SCALED.mutant("1, as printed", lambda c: column(0 * c + 1, 0 * c + 1))
 NORM_SCALED.mutant("c", lambda c: column(c, c))
-
 
 BOUNDED = Claim(
     SKIPLESS,
@@ -213,7 +208,6 @@ def _(arrays: dict[str, Any], sizes: dict[str, int], rng: np.random.Generator) -
 BOUNDED.mutant("sqrt(d), free of n", lambda X: sqrt(X.shape[1]))
 BOUNDED.mutant("sqrt(n), free of d", lambda X: sqrt(X.shape[0]))
 BOUNDED.mutant("sqrt((n - 1) d)", lambda X: sqrt((X.shape[0] - 1) * X.shape[1]))
-
 
 GAUSSIAN = Claim(
     SKIPLESS,

@@ -140,7 +140,6 @@ EQ_37.mutant("factor tau dropped", "q.tau -> 1")
 EQ_37.mutant("smaller condition number instead of kappa_max", "maximum -> minimum")
 EQ_37.mutant("rho dropped from the second term", "second_term(q, q.rho) -> second_term(q, 0 * q.rho)")
 
-
 EQ_37_DEFINED = Claim(
     ANY_BLOCKS,
     "skipless.eq-37-defined",
@@ -170,7 +169,6 @@ def block_coherence(A: Left, B: Right) -> Any:
 EQ_37_DEFINED.counterexample("two columns with inner product 2", A=[[1], [0]], B=[[2], [1]])
 EQ_37_DEFINED.mutant("s_max^2 instead of s_min^2", "q.s_min -> q.s_max")
 EQ_37_DEFINED.mutant("s_min s_max instead of s_min^2", "q.s_min * q.s_min -> q.s_min * q.s_max")
-
 
 INCOHERENT_BLOCKS = SECTION_A4_4.extended(
     "Section A.4.4, incoherent blocks",
@@ -216,7 +214,6 @@ EQ_37_INCOHERENT.mutant("rho dropped from the second term", "second_term(q, q.rh
 EQ_37_INCOHERENT.mutant("rho with the wrong sign in the second term", "second_term(q, q.rho) -> second_term(q, -q.rho)")
 EQ_37_INCOHERENT.mutant("factor tau dropped", "q.tau * coherence(q, q.rho) -> coherence(q, q.rho)")
 EQ_37_INCOHERENT.mutant("smaller condition number instead of kappa_max", "maximum -> minimum")
-
 
 MIDDLE = Claim(
     INCOHERENT_BLOCKS,

@@ -48,7 +48,6 @@ for one in (LARGEST, SMALLEST):
     one.domain("nearly orthogonal blocks")(nearly_orthogonal)
     one.domain("rho = s_min^2")(borderline)
 
-
 TWO_BLOCKS = SECTION_A4_4.extended(sizes={"n": (2, 5), "d_1": (1, 2)}, special_domains=BLOCKS)
 COLUMNS_AT_MOST_ROWS = TWO_BLOCKS.extended(
     where=lambda sizes: sizes["n"] >= sizes["d_1"] + sizes["d_2"],  # implied: with more columns s_min^2 <= rho
@@ -94,7 +93,6 @@ FIXED_SCALE.mutant("balance dropped", lambda A, B, delta, s: _root(delta, s) * m
 FIXED_SCALE.mutant("incoherence dropped", lambda A, B, delta: (1 + delta) * maximum(blocks(A, B).kappas))
 FIXED_SCALE.mutant("smaller condition number of the two", "maximum -> minimum")
 
-
 NEARLY = "small: rho and tau - 1 at most delta; controlled: at most C kappa_max, with delta and C any given numbers"
 
 LIMIT = Claim(
@@ -138,7 +136,6 @@ LIMIT.mutant(
     lambda A, B, C: 2 * C * minimum(blocks(A, B).kappas) * minimum(blocks(A, B).kappas),
 )
 LIMIT.mutant("without the factor C", "C -> 1")
-
 
 RELATIVE = Claim(
     COLUMNS_AT_MOST_ROWS,

@@ -35,7 +35,6 @@ from verify.shapes import Shape
 Upper = Annotated[Any, Shape("d_1", "1")]
 Lower = Annotated[Any, Shape("d_2", "1")]
 
-
 NONZERO = Assumption("x and y are not zero", positive=lambda x, y: column(total(x * x), total(y * y)))
 RAYLEIGH = Setting(SKIPLESS, "Section A.4.4", sizes={"n": (1, 4), "d_1": (1, 3), "d_2": (1, 2)})
 CHAINS = RAYLEIGH.extended(
@@ -95,7 +94,6 @@ def _changed_quotient(A: Any, B: Any, x: Any, y: Any, cross: Any) -> Any:
 QUOTIENT.mutant("cross term once", lambda A, B, x, y: _changed_quotient(A, B, x, y, 1))
 QUOTIENT.mutant("cross term dropped", lambda A, B, x, y: _changed_quotient(A, B, x, y, 2))
 QUOTIENT.mutant("cross term with the wrong sign", lambda A, B, x, y: _changed_quotient(A, B, x, y, 4))
-
 
 BALANCE = Claim(
     RAYLEIGH,
@@ -184,7 +182,6 @@ def upper_chain_bounded(A: Left, B: Right, x: Upper, y: Lower) -> Any:
 LARGEST.mutant("rho dropped", "q.rho -> 0 * q.rho; q.s_max * q.s_max + q.rho -> q.s_max * q.s_max")
 LARGEST.mutant("half of rho: the factor 2 of the cross term lost", "q.rho -> q.rho / 2")
 LARGEST.mutant("rho with the wrong sign", "q.s_max * q.s_max + q.rho -> q.s_max * q.s_max - q.rho")
-
 
 SMALLEST = Claim(
     CHAINS,

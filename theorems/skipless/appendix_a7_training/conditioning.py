@@ -13,14 +13,12 @@ from verify.shapes import Shape
 
 Jacobian = Annotated[Any, Shape("m", "p")]
 
-
 #: Table 5, epochs 20, 60, 120, 180, 240, 300.
 TABLE_5_SKIP = (127, 72, 82, 93, 113, 144)
 TABLE_5_SKIPLESS_INIT = (195, 340, 261, 160, 176, 207)
 #: Table 6, skip and skipless + init at L0, L4, L7, L11, epochs 20, 100, 200, 300, in hundredths.
 TABLE_6_SKIP = (105, 149, 135, 104, 106, 154, 125, 125, 103, 157, 121, 137, 102, 138, 128, 151)
 TABLE_6_SKIPLESS_INIT = (1000, 270, 750, 1250, 625, 370, 854, 1920, 625, 384, 1110, 2170, 344, 357, 1430, 2020)
-
 
 KERNEL = Claim(
     SKIPLESS,
@@ -55,7 +53,6 @@ KERNEL.mutant(
     "ratio of the squared largest to the smallest singular value", lambda J: condition_number(J) * singular_values(J)[0]
 )
 
-
 TABLE_5 = Claim(
     SKIPLESS,
     "skipless.a7-table-5",
@@ -87,7 +84,6 @@ TABLE_5.oracle(
 TABLE_5.mutant("four times", times=4)
 
 TABLE_5.mutant("no larger than with skips", times=1)
-
 
 TABLE_6 = Claim(
     SKIPLESS,

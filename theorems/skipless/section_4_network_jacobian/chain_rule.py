@@ -157,7 +157,6 @@ EQ_8.mutant("K before K-hat in each factor", swapped=True)
 EQ_8.mutant("factor K-hat_l + I missing", last=False)
 EQ_8.mutant("activations of the network without skips", along=0)
 
-
 EQ_9 = Claim(
     DEEP,
     "skipless.eq-9",

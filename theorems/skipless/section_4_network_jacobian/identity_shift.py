@@ -31,9 +31,7 @@ from verify.shapes import Shape
 if TYPE_CHECKING:
     import torch
 
-
 Factor = Annotated[Any, Shape("k", "k")]
-
 
 OF_ATTENTION = Setting(SKIPLESS, "Section 4.3", sizes={"n": (1, 3), "d": (1, 2)})
 
@@ -70,7 +68,6 @@ IDENTITY = Claim(
     " as under the default initialisation at small d: |K| is near 0.01 at n = 4, d = 12.  At d = 384 |K| is near 3, and kappa falls"
     " all the same, from 1e8 to 13 at n = 4.",
 )
-
 
 IDENTITY.formula(flatness_with_skip)
 IDENTITY.oracle(lambda X, W_Q, W_K, W_V, W_O: flatness(input_jacobian(X, W_Q, W_K, W_V, W_O)))
@@ -109,7 +106,6 @@ SMALL = Claim(
     corrects="skipless.sec4.3-identity-conditioning",
     note="1 - |K| <= |(K + I) x| <= 1 + |K| for unit x.  Attained for one token and W_V W_O = diag(s, -s).",
 )
-
 
 SMALL.formula(flatness_with_skip)
 
@@ -158,7 +154,6 @@ POSITIVE.mutant("G instead of G G^T", lambda G: flatness(G + eye(G.shape[0])))
 
 
 # -- default initialisation --------------------------------------------------------------------------------------------
-
 
 N, D, DRAWS = 4, 12, 100
 

@@ -108,7 +108,6 @@ EQ_5.oracle(whole_jacobian)
 EQ_5.mutant("first sample throughout", "x -> X[0]")
 EQ_5.mutant("without skips", lambda X, W, U: concatenate(stacked_blocks(X, W, U, skip=0), axis=1))
 
-
 BLOCK_COLUMNS = Claim(
     WHOLE_BATCH,
     "skipless.sec4.2-block-columns",
@@ -131,7 +130,6 @@ def block_columns(X: Batch, W: AttentionWeights, U: FeedForwardWeights) -> Any:
 BLOCK_COLUMNS.oracle(whole_jacobian)
 BLOCK_COLUMNS.mutant("feed-forward blocks before attention blocks", "blocks -> [*blocks[1::2], *blocks[::2]]")
 BLOCK_COLUMNS.mutant("J_1 in the place of J_L", "blocks -> [*blocks[:-2], blocks[0], blocks[-1]]")
-
 
 NULL_DIRECTIONS = Claim(
     SKIPLESS,

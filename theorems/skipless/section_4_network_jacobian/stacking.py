@@ -64,7 +64,6 @@ def _() -> dict[str, Any]:
 STACKING.mutant("first sample alone", lambda X, W, U: flatness(_samples(X, W, U)[0]))
 STACKING.mutant("samples side by side", axis=1)
 
-
 TALL = Claim(
     THREE_WIDE,
     "skipless.sec4.3-row-stacking-tall",

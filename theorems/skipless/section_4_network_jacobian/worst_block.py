@@ -66,7 +66,6 @@ EQ_6_UNIVERSAL = Claim(
     " block with more rows than columns.",
 )
 
-
 EQ_6_UNIVERSAL.formula(flatness_of_network_jacobian)
 
 
@@ -83,7 +82,6 @@ def _() -> dict[str, Any]:
 
 EQ_6_UNIVERSAL.mutant("half of 1/kappa", lambda value: value / 2)
 EQ_6_UNIVERSAL.mutant("condition number of J J^T", lambda value: value * value)
-
 
 EQ_6_BLOCKS = Claim(
     MATRICES,
@@ -115,7 +113,6 @@ EQ_6_BLOCKS.counterexample("parallel columns, kappa([A B]) infinite", A=[[1], [0
 EQ_6_BLOCKS.mutant("B alone", lambda B: flatness(B))
 EQ_6_BLOCKS.mutant("B doubled", lambda A, B: flatness(concatenate([A, B * 2], axis=1)))
 
-
 EQ_6_WIDE = Claim(
     THREE_WIDE,
     "skipless.eq-6-wide",
@@ -140,7 +137,6 @@ def flatness_of_three(A: First, B: Second, C: Third) -> Any:
 EQ_6_WIDE.oracle(lambda A, B, C: least(flatness(A), flatness(B), flatness(C)))
 EQ_6_WIDE.mutant("condition number of J J^T", lambda value: value * value)
 EQ_6_WIDE.mutant("half of 1/kappa", lambda value: value / 2)
-
 
 EQ_6 = Claim(
     CONDITIONING,
@@ -173,7 +169,6 @@ def balanced(arrays: dict[str, Any], sizes: dict[str, int], rng: np.random.Gener
 
 
 BOTH = "s_min of both readings: the minimum of |Mx| over unit vectors x, as in Eq. (36), and the last singular value"
-
 
 PAIRS = NETWORK.extended(
     "Section 4.2, text below Eq. (6)",
@@ -241,7 +236,6 @@ JUSTIFICATION.counterexample(
 JUSTIFICATION.mutant("s_max^2 instead of s_min^2", lambda X, W, U: largest_norms(X, W, U) * largest_norms(X, W, U))
 JUSTIFICATION.mutant("s_max instead of s_min^2", lambda X, W, U: largest_norms(X, W, U))
 
-
 COHERENCE = Claim(
     PAIRS,
     "skipless.sec4.2-coherence",
@@ -255,7 +249,6 @@ COHERENCE = Claim(
     " mnd <= 2 d^2 and J_l is of full row rank, and then |J_l^T B y| >= s_min(J_l) |B y| with y the first singular vector of B."
     "  So rho < s_min^2 never holds.",
 )
-
 
 COHERENCE.formula(coherences)
 COHERENCE.oracle(squared_smallest)

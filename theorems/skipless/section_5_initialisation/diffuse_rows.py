@@ -116,7 +116,6 @@ UNIFORM.mutant("sinh(Delta / (4 tau))", lambda M, tau: spread(M, 2 * tau))
 UNIFORM.mutant("divided by the root of n", lambda value, M: value / sqrt(M.shape[0]))
 UNIFORM.mutant("Delta / (2 tau) without sinh and half of it", lambda M, tau: row_range(M) / (4 * tau))
 
-
 DIFFUSE = Claim(
     DIFFUSE_ROWS,
     "skipless.prop-1-diffuse-kappa",
@@ -144,7 +143,6 @@ DIFFUSE.mutant("constant 21/10", denominator=21)
 
 DIFFUSE.mutant("square of Delta / tau", lambda M, tau: row_range(M) * row_range(M) / (tau * tau))
 
-
 SHARP = Claim(
     DIFFUSE_ROWS,
     "skipless.prop-1-diffuse-sharp",
@@ -170,7 +168,6 @@ SHARP.oracle(lambda M, tau: flatness(tempered_softmax(M, tau)))
 SHARP.mutant("n - 1 without the root", lambda M, tau: spread(M, tau) / (M.shape[0] - 1))
 SHARP.mutant("nine tenths of it", lambda value: value * rational(9, 10))
 
-
 GROWTH = Claim(
     DIFFUSE_ROWS,
     "skipless.prop-1-diffuse-n",
@@ -195,7 +192,6 @@ def flatness_by_tokens(M: Logits, tau: Temperature) -> Any:
 GROWTH.oracle(lambda M, tau: flatness(tempered_softmax(M, tau)))
 GROWTH.mutant("n - 1 without the root", lambda M, tau: row_range(M) / (tau * (M.shape[0] - 1)) * rational(10, 19))
 GROWTH.mutant("constant 21/10", denominator=21)
-
 
 POINTWISE = Claim(
     ROWS,
@@ -224,7 +220,6 @@ POINTWISE.counterexample(
 )
 POINTWISE.mutant("one third added", lambda value: value + rational(1, 3))
 POINTWISE.mutant("last instead of first rows and columns", lambda M, tau: flatness(tempered_softmax(M[1:, 1:], tau)))
-
 
 IDENTITY_LOGITS = Claim(
     SKIPLESS,

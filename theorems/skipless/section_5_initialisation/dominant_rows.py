@@ -103,7 +103,6 @@ TO_IDENTITY.mutant("without n - 1", lambda gamma, tau: 2 * exp(-(gamma / tau)))
 TO_IDENTITY.mutant("without the factor two", lambda value: value / 2)
 TO_IDENTITY.mutant("twice the gap", lambda M, gamma, tau: off_diagonal_mass(M, 2 * gamma, tau))
 
-
 DOMINANT = Claim(
     DOMINANT_ROWS,
     "skipless.prop-1-dominance-kappa",
@@ -137,7 +136,6 @@ DOMINANT.oracle(lambda M, tau: condition_number(tempered_softmax(M, tau)))
 DOMINANT.mutant("epsilon for twice the gap", lambda M, gamma, tau: _quotient(off_diagonal_mass(M, 2 * gamma, tau)))
 DOMINANT.mutant("epsilon of opposite sign", lambda M, gamma, tau: _quotient(-off_diagonal_mass(M, gamma, tau)))
 DOMINANT.mutant("epsilon without n - 1, a quarter of it", lambda gamma, tau: _quotient(exp(-(gamma / tau)) / 4))
-
 
 FREE_OF_N = Claim(
     SKIPLESS,
@@ -184,7 +182,6 @@ FREE_OF_N.counterexample("gamma = tau, epsilon = 9/10, n = 32", epsilon="9/10", 
 FREE_OF_N.counterexample("gamma = 2 tau, epsilon = 9/10, n = 120", epsilon="9/10", gamma="2", tau="1", n=120)
 FREE_OF_N.mutant("inverse quotient", lambda epsilon: _quotient(-epsilon))
 FREE_OF_N.mutant("1 + epsilon", lambda epsilon: 1 + epsilon)
-
 
 OF_N = Claim(
     SKIPLESS,

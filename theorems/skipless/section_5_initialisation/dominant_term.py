@@ -77,7 +77,6 @@ SPLIT.counterexample(
 SPLIT.mutant("W_V W_O", lambda X, W_Q, W_K, W_V, W_O: _sum(X, W_Q, W_K, W_V, W_O, 2 * W_V @ W_O))
 SPLIT.mutant("B subtracted", sign=-1)
 
-
 SPLIT_CORRECTED = Claim(
     THE_SPLIT,
     "skipless.prop-2-split-corrected",
@@ -153,7 +152,6 @@ INTUITION.mutant(
     "kappa(K) = kappa(B)", "_attention_brackets(X, W, P, 1)[1] -> condition_number(dominant_term(X, W, P))"
 )
 
-
 ANY_RATIO = Claim(
     PERTURBED,
     "skipless.prop-2-intuition-any-r",
@@ -197,7 +195,6 @@ def _() -> dict[str, Any]:
 
 ANY_RATIO.mutant("kappa(B - E)", lambda X, W, P: flatness(dominant_term(X, W, P) - remainder(X, W, P)))
 ANY_RATIO.mutant("kappa(B)", lambda X, W, P: flatness(dominant_term(X, W, P)))
-
 
 INTUITION_CORRECTED = Claim(
     SKIPLESS,

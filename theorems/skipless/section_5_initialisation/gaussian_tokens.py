@@ -23,7 +23,6 @@ from verify.relations.follows_law import LawTest
 if TYPE_CHECKING:
     import torch
 
-
 #: Tokens and their dimension where Proposition 2 fails.
 SMALL = 8
 #: c of Sections 6.1 and 6.2.

@@ -27,10 +27,8 @@ from verify.shapes import Shape, Size
 if TYPE_CHECKING:
     import torch
 
-
 HeadDimension = Annotated[int, Size("d_h")]
 HeadFactor = Annotated[Any, Shape("d", "d_h")]
-
 
 HEADS = Setting(
     SKIPLESS,
@@ -84,7 +82,6 @@ MULTIHEAD.oracle(initial_product)
 MULTIHEAD.mutant("first head alone", first=1)
 MULTIHEAD.mutant("queries of a head with the keys of the next", shift=1)
 
-
 PER_HEAD = Claim(
     HEADS,
     "skipless.eq-11-multihead-per-head",
@@ -131,7 +128,6 @@ PER_HEAD.counterexample(
 )
 PER_HEAD.mutant("beta", lambda Z, beta: beta + 0 * Z[0, 0])
 PER_HEAD.mutant("alpha + 2 beta", lambda alpha, beta: alpha + 2 * beta)
-
 
 MULTIHEAD_ERROR = Claim(
     SKIPLESS,

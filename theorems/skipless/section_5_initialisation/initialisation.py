@@ -24,7 +24,6 @@ from verify.shapes import Real
 if TYPE_CHECKING:
     import torch
 
-
 Scale = Annotated[Any, Real(0.25, 3.0)]
 Alpha = Annotated[Any, Real(0.25, 2.0)]
 Beta = Annotated[Any, Real(-1.0, 4.0)]
@@ -98,7 +97,6 @@ KAPPA_ONE.oracle(lambda Q, c: column(*singular_values(Q * c), condition_number(Q
 KAPPA_ONE.mutant("singular values c^2", lambda c, d: concatenate([ones(d, 1) * (c * c), ones(1, 1) * (c / c)], axis=0))
 KAPPA_ONE.mutant("kappa of the scale", lambda c, d: concatenate([ones(d, 1) * c, ones(1, 1) * c], axis=0))
 
-
 CONVERSE = Claim(
     SKIPLESS,
     "skipless.sec5.1-kappa-one-converse",
@@ -127,7 +125,6 @@ def distance_from_multiple_of_identity(P: Weights) -> Any:
 
 CONVERSE.mutant("s_max - s_min", "s[0] * s[0] -> s[0]; s[-1] * s[-1] -> s[-1]")
 CONVERSE.mutant("s_max^2", "s[0] * s[0] - s[-1] * s[-1] -> s[0] * s[0]")
-
 
 SVD_INIT = Claim(
     SKIPLESS,

@@ -95,7 +95,6 @@ def _() -> dict[str, Any]:
 SECOND_TERM.mutant("A + I/10", lambda A, P: flatness(kron(P.T, A + eye(A.shape[0]) * rational(1, 10))))
 SECOND_TERM.mutant("P alone", lambda P: flatness(P))
 
-
 MARGIN = Claim(
     SKIPLESS,
     "skipless.sec5.2-second-term-margin",
@@ -208,7 +207,6 @@ PROP_2.counterexample(
 )  # fmt: skip
 PROP_2.mutant("K + I", "K -> K + eye(X.shape[0] * X.shape[1])")
 PROP_2.mutant("kappa of W_V W_O (x) I_n", lambda X, U, V, c: flatness(kron(U @ V.T * c, 0 * X @ X.T + eye(X.shape[0]))))
-
 
 REPEATED = Claim(
     SKIPLESS,

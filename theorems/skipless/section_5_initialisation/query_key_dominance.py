@@ -25,9 +25,7 @@ from verify.shapes import Real
 if TYPE_CHECKING:
     import torch
 
-
 Factor = Annotated[Any, Real(1.125, 4.0)]
-
 
 #: Printed (d, alpha, beta); the third is that of Section A.8, at a dimension of our choice.
 PRINTED = ((768, 2.0, 0.6), (384, 1.8, 1.0), (64, 0.0, 0.5))
@@ -93,7 +91,6 @@ def dominant_products(
 BETA_DOMINANCE.mutant("dominance in the usual sense", lambda: _usual_margin)
 BETA_DOMINANCE.mutant("without the identity", lambda: lambda W, beta: _margin(W, beta) - beta)
 
-
 USUAL = Claim(
     SKIPLESS,
     "skipless.sec5.2-beta-dominance-usual",
@@ -130,7 +127,6 @@ USUAL.counterexample(
 USUAL.mutant("Z without the identity", lambda Z, alpha: row_sums(absolute(Z * alpha) * eye(Z.shape[0])))
 USUAL.mutant("beta doubled", "beta -> 2 * beta")
 
-
 USUAL_MARGIN = Claim(
     SKIPLESS,
     "skipless.sec5.2-beta-dominance-margin",
@@ -157,7 +153,6 @@ USUAL_MARGIN.oracle(lambda Z, alpha, beta: beta - row_sums(absolute(Z)) * absolu
 USUAL_MARGIN.mutant("off-diagonal entries counted twice", "_off_diagonal_sums(W) -> 2 * _off_diagonal_sums(W)")
 
 USUAL_MARGIN.mutant("minus beta", lambda value, beta: value - 2 * absolute(beta) - 1)
-
 
 NOT_AUTOMATIC = Claim(
     SKIPLESS,

@@ -55,7 +55,6 @@ def from_other_tables(unit: Unit) -> Any:
 TABLES.mutant("Table 2 at 300 epochs", lambda unit: tenths(unit, 5, 654, 280, 263))
 TABLES.mutant("gain over skip with SOAP, 0.7", lambda unit: tenths(unit, 7, 650, 282, 270))
 
-
 CHECKPOINT = Claim(
     SKIPLESS,
     "skipless.table-4-checkpoint",
