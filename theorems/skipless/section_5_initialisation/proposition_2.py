@@ -1,11 +1,14 @@
 """Proposition 2 and the text before it: conditioning of K at initialisation, and of its second term.
 
-Both need more than is said: the Proposition an assumption on X, the second term a majority on the diagonal of A.
+Both need more than is said: the Proposition an assumption on X, the second term a majority on the diagonal of A.  For the
+Gaussian tokens of Section A.4.1 the Proposition is true at the printed dimensions, and false at small ones.
 """
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+import math
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 
@@ -13,13 +16,35 @@ from theorems.dynamics.definitions import orthogonal_matrix
 from theorems.skipless import SKIPLESS
 from theorems.skipless.definitions import QueryWeights, Tokens, Weights
 from theorems.skipless.quantities import INVERSE, flatness, initial_product, input_jacobian, jacobian_by_products, least
-from theorems.skipless.section_5_initialisation.diffuse_rows import Gap, Logits, Temperature, tempered_softmax
-from theorems.skipless.section_5_initialisation.dominant_rows import Slack, dominant_logits, largest_others
+from theorems.skipless.sampling import (
+    batched_input_jacobian,
+    conditions,
+    gap_of_logits,
+    normal,
+    query_key_product,
+    wrong_products,
+)
+from theorems.skipless.section_5_initialisation.initialisation import value_output_weights
+from theorems.skipless.section_5_initialisation.proposition_1 import (
+    Gap,
+    Logits,
+    Slack,
+    Temperature,
+    dominant_logits,
+    largest_others,
+    tempered_softmax,
+)
+from theorems.skipless.settings import AT_PRINTED_DIMENSIONS, BY_DIMENSION, LENGTH
 from verify.arithmetic import Constant
 from verify.claims import Assumption, Claim
 from verify.matrix import condition_number, diag_part, exp, eye, kron, ones, rational, row_sums, spectral_norm
-from verify.relations import AtMost, HasStructure
+from verify.relations import AtMost, FollowsLaw, HasStructure, at_least_probability
+from verify.relations.follows_law import LawTest
 from verify.shapes import Real, Shape
+
+if TYPE_CHECKING:
+    import torch
+
 
 Scale = Annotated[Any, Real(0.25, 3.0)]
 Coefficient = Annotated[Any, Real(-2.0, 2.0)]
@@ -297,3 +322,52 @@ def far_apart(arrays: dict[str, Any], sizes: dict[str, int], rng: np.random.Gene
     corners = np.vstack([np.eye(d), -np.eye(d)])[:n]
     arrays["X"] = np.round(arrays["X"] * 8) / 64 + 2 * corners
     arrays["W"] = np.round(arrays["W"] * 16) / 64 + np.eye(d) * rng.integers(2, 7, (len(arrays["W"]), 1, 1))
+
+
+#: Tokens and their dimension where Proposition 2 fails.
+SMALL = 8
+#: c of Sections 6.1 and 6.2.
+SCALE = 3.0
+
+GAUSSIAN = Claim(
+    AT_PRINTED_DIMENSIONS,
+    "skipless.prop-2-gaussian",
+    label="Proposition 2 for Gaussian tokens",
+    statement=r"\mathbf{X}\sim\mathcal{N}(0,\mathbf{I}):\quad P(\kappa(\mathbf{K})\le1.01)\ge\tfrac9{10}\ \text{at}\ n=197,\ "
+    r"d=384,768;\qquad P(\kappa(\mathbf{K})>1000)\ge\tfrac12\ \text{at}\ n=d=8",
+    assumptions=[
+        "one head, W_V = c U, W_O = c V^T with c = 3, W_Q W_K^T = alpha Z + beta I",
+        "(alpha, beta) = (1.8, 1) at d = 384, (2, 0.6) at d = 768, as printed, and both at n = d = 8; n = 197 is not stated",
+    ],
+    relation=FollowsLaw(samples=60, instances=2),
+    of_project=True,
+    uses=("skipless.prop-2-dominant-logits",),
+    note="kappa(K) at n = 197 by the bound (1 + e) / (1 - e) of skipless.prop-2-dominant-logits, with Frobenius norms; at n = d = 8"
+    " itself, medians 2e5 and 5e5 of 40 draws.  The dimension decides, not alpha and beta: at n = 8, d = 64 with (2, 0.6)"
+    " kappa was above 1000 in all of six draws.",
+)
+GAUSSIAN.formula(query_key_product)
+wrong_products(GAUSSIAN)
+GAUSSIAN.mutant("alpha Z forgotten", lambda Z, alpha, beta: query_key_product(0 * Z, alpha, beta))
+
+
+@GAUSSIAN.part("laws")
+def laws_of_jacobian(formula: Callable[..., Any], generator: torch.Generator, samples: int, d: int) -> list[LawTest]:
+    import torch
+
+    alpha, beta = BY_DIMENSION[d]
+    near_one = 0
+    for _ in range(samples):
+        X, Z = (normal(generator, rows, d, single=True) for rows in (LENGTH, d))
+        W = formula(Z / math.sqrt(d), alpha, beta)
+        gap = gap_of_logits((X @ W @ X.T).double())
+        norms = 1 + 2 * float(X.square().sum()) * float(W.square().sum().sqrt())
+        near_one += math.log(2 * (LENGTH - 1) * norms) - gap <= -math.log(201)  # e <= 1/201
+    X, Z, Q = (normal(generator, samples, SMALL, SMALL) for _ in range(3))
+    U, V_T = value_output_weights(Q, SCALE)
+    W = torch.stack([formula(z / math.sqrt(SMALL), alpha, beta) for z in Z])
+    large = int((conditions(batched_input_jacobian(X, W, U @ V_T)) > 1000).sum())
+    return [
+        at_least_probability(f"kappa(K) <= 1.01, n = {LENGTH}, d = {d}", near_one, samples, 0.9),
+        at_least_probability(f"kappa(K) > 1000, n = d = {SMALL}, ({alpha}, {beta})", large, samples, 0.5),
+    ]
