@@ -321,7 +321,7 @@ def norm_by_tokens(X: Tokens, W: Product) -> Any:
     return spectral_norm(slope_by_tokens(X, W))
 
 
-TWO_TOKENS = {"X": [[1], [1]], "W": [[4]]}
+TWO_TOKENS: dict[str, Any] = {"X": [[1], [1]], "W": [[4]]}
 EQ_21.counterexample("two tokens 1 of dimension 1, alpha = 0, beta = 4: 2 sqrt(2) against 1/2", **TWO_TOKENS)
 EQ_21.mutant("with the factor |X W|_2 + |X W^T|_2", lambda value, X, W: value * weights_norm(X, W))
 EQ_21.mutant("with the factor |X|_2 alone", lambda value, X: value * spectral_norm(X))

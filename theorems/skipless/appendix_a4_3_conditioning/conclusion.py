@@ -96,7 +96,7 @@ def smaller_of_both_norms(X: Tokens, Z: Weights, U: Rotation, V: Rotation, c: Sc
     return minimum(column(spectral_norm(V.T @ U * (c * c)), spectral_norm(E)))
 
 
-ONE_BY_ONE = {"U": [[1]], "V": [[1]]}
+ONE_BY_ONE: dict[str, Any] = {"U": [[1]], "V": [[1]]}
 EQ_31.counterexample(
     "tokens 1 and 2, c = 1, alpha = 0, beta = 1/2, the values of Section A.8, C = 10^6",
     X=[[1], [2]], Z=[[1]], **ONE_BY_ONE, c=Fraction(1), alpha=Fraction(0), beta=Fraction(1, 2), C=Fraction(10**6),
