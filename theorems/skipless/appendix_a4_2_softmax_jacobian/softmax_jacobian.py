@@ -36,7 +36,8 @@ Product = Annotated[Any, Shape("d", "d", role="query")]
 SOFTMAX = Setting(
     SKIPLESS, "Section A.4.2", assumptions=["A = softmax(M), row by row", "numerator layout"], sizes={"n": (1, 3)}
 )
-IN_COLUMNS = SOFTMAX.extended("Section A.4.2, vec", assumptions=["column-major vec, as in Eqs. (10)-(13)"])
+EXACTLY = SOFTMAX.extended("Eq. (22)", sizes={"n": (1, 4)}, exact=True)
+IN_COLUMNS = EXACTLY.extended("Section A.4.2, vec", assumptions=["column-major vec, as in Eqs. (10)-(13)"])
 
 
 def scalar(x: Any) -> Any:
@@ -112,14 +113,12 @@ def lost_by_gap(M: Any, others: int, decay: int = 1) -> Any:
 # -- the blocks --------------------------------------------------------------------------------------------------------
 
 EQ_22 = Claim(
-    SOFTMAX,
+    EXACTLY,
     "skipless.eq-22",
     label="Eq. (22)",
     statement=r"(\mathbf{J}_{\mathbf{A},i})_{jk}=\mathbf{A}_{ij}(\delta_{jk}-\mathbf{A}_{ik})",
     assumptions=[r"(J_{A,i})_{jk} = \partial A_{ij} / \partial M_{ik}"],
     relation=Equal(),
-    sizes={"n": (1, 4)},
-    exact=True,
 )
 
 
@@ -147,8 +146,6 @@ STRUCTURE = Claim(
     r"\mathrm{vec}(\mathbf{A})/\partial\mathrm{vec}(\mathbf{M})\in\mathbb{R}^{n^2\times n^2}\text{ is a block diagonal matrix"
     r" (one block per row }i)",
     relation=Equal(),
-    sizes={"n": (1, 4)},
-    exact=True,
     expects="refuted",
     severity="slip",
     uses=("skipless.eq-22",),
@@ -183,8 +180,6 @@ BY_ROWS = Claim(
     r"\mathrm{blockdiag}(\mathbf{J}_{\mathbf{A},1},\dots,\mathbf{J}_{\mathbf{A},n}),\quad"
     r"\mathbf{K}\text{ the commutation matrix: row-major order}",
     relation=Equal(),
-    sizes={"n": (1, 4)},
-    exact=True,
     of_project=True,
     corrects="skipless.eq-22-structure",
     uses=("skipless.eq-22",),
@@ -204,7 +199,7 @@ BY_ROWS.mutant("blocks in reverse order", "range -> reversed; A.shape[0] -> rang
 BY_ROWS.mutant("sign of the rank-one term", "softmax_block(A, i) -> diag(A[i]) + A[i:i + 1].T @ A[i:i + 1]")
 
 NORM_OF_BLOCKS = Claim(
-    IN_COLUMNS,
+    IN_COLUMNS.extended(sizes=SOFTMAX.sizes, exact=False),
     "skipless.eq-29-logits",
     label="Eq. (29), by the logits",
     statement=r"\left\|\frac{\partial\mathrm{vec}(\mathbf{A})}{\partial\mathrm{vec}(\mathbf{M})}\right\|_2="

@@ -8,13 +8,14 @@ from __future__ import annotations
 from typing import Annotated, Any
 
 from theorems.skipless import SKIPLESS
-from theorems.skipless.appendix_a4_4_concatenation.eq_37 import (
+from theorems.skipless.appendix_a4_4_concatenation.condition_number import (
     BLOCKS,
     SECTION_A4_4,
     Left,
     Right,
     blocks,
     borderline,
+    concatenated,
     imbalance,
 )
 from theorems.skipless.quantities import minimum, stretches
@@ -42,11 +43,6 @@ CHAINS = RAYLEIGH.extended(
     sizes={"d_1": (1, 2)},
     special_domains={**BLOCKS, "rho = s_min^2": borderline},
 )
-
-
-def concatenated(A: Any, B: Any) -> Any:
-    """M = [A B], shape (n, d_1 + d_2)."""
-    return concatenate([A, B], axis=1)
 
 
 def quotient(A: Any, B: Any, x: Any, y: Any) -> Any:
