@@ -269,14 +269,11 @@ def sizes_required(X: Tokens, W_Q: QueryWeights, W_K: Weights, W_V: Weights, W_O
     return _sizes_of(attention_slope(X, W_Q, W_K).shape[0], *input_jacobian(X, W_Q, W_K, W_V, W_O).shape)
 
 
-@EQ_13_6.counterexample(
-    "n = 1, d = 2: a factor with 2 columns before A' with 1 row, a 4 x 4 term in the 2 x 2 matrix K"
-)
-def _() -> dict[str, Any]:
-    zero, one = [[0, 0], [0, 0]], [[1, 0], [0, 1]]
-    return {"X": [[1, 0]], "W_Q": zero, "W_K": zero, "W_V": one, "W_O": one}
-
-
+ZERO, ONE = [[0, 0], [0, 0]], [[1, 0], [0, 1]]
+EQ_13_6.counterexample(
+    "n = 1, d = 2: a factor with 2 columns before A' with 1 row, a 4 x 4 term in the 2 x 2 matrix K",
+    X=[[1, 0]], W_Q=ZERO, W_K=ZERO, W_V=ONE, W_O=ONE,
+)  # fmt: skip
 EQ_13_6.mutant("one Kronecker factor more", "W_O -> kron(W_O, W_O)")
 EQ_13_6.mutant("W_V (x) W_V (x) W_O in the second term", "kron(W_O, W_V, A) -> kron(W_V, W_V, W_O, A)")
 

@@ -30,7 +30,6 @@ from verify.relations.follows_law import LawTest
 if TYPE_CHECKING:
     import torch
 
-
 LOGIT_MOMENTS = Claim(
     LOGITS,
     "skipless.logit-moments",

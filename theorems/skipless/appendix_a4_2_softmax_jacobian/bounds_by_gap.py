@@ -21,8 +21,8 @@ from theorems.skipless.appendix_a4_2_softmax_jacobian.softmax_jacobian import (
     differentiated_blocks,
     largest_block_norm,
     lost_by_gap,
+    norm_by_tokens,
     printed_blocks,
-    slope_by_tokens,
     softmax_blocks_differentiated,
     weights_norm,
 )
@@ -88,11 +88,7 @@ ATTENTION_LOST = Claim(
     " cannot be dropped. For alpha = 0 the gap is beta min x_i.(x_i - x_j): the exponent is not beta, and alpha is no factor.",
 )
 
-
-@ATTENTION_LOST.formula
-def bound_of_attention_lost(M: Logits) -> Any:
-    """(n - 1) e^-gamma / (1 + (n - 1) e^-gamma), a scalar."""
-    return attention_lost(M)
+ATTENTION_LOST.formula(attention_lost)
 
 
 @ATTENTION_LOST.oracle
@@ -241,11 +237,7 @@ def chain_rule_bound(X: Tokens, W: Product) -> Any:
     return largest_block_norm(X @ W @ X.T) * weights_norm(X, W)
 
 
-@CHAIN_RULE.oracle
-def norm_of_derivative_by_tokens(X: Tokens, W: Product) -> Any:
-    return spectral_norm(slope_by_tokens(X, W))
-
-
+CHAIN_RULE.oracle(norm_by_tokens)
 CHAIN_RULE.mutant("factor dropped, as printed", lambda X, W: largest_block_norm(X @ W @ X.T))
 CHAIN_RULE.mutant("only one of the two norms, halved", "weights_norm(X, W) -> spectral_norm(X @ W) / 2")
 
@@ -272,7 +264,7 @@ def derivative_bound_by_gap(X: Tokens, W: Product) -> Any:
     return 2 * attention_lost(X @ W @ X.T) * weights_norm(X, W)
 
 
-BY_GAP.oracle(norm_of_derivative_by_tokens)
+BY_GAP.oracle(norm_by_tokens)
 BY_GAP.mutant("weights dropped, as in Eq. (21)", lambda X, W: 2 * attention_lost(X @ W @ X.T))
 BY_GAP.mutant("e^(-2 gamma)", "attention_lost(X @ W @ X.T) -> lost_by_gap(X @ W @ X.T, X.shape[0] - 1, 2)")
 

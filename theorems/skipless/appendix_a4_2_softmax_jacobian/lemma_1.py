@@ -16,9 +16,9 @@ from theorems.skipless.appendix_a4_2_softmax_jacobian.softmax_jacobian import (
     attention,
     differentiated_blocks,
     largest_block_norm,
+    norm_by_tokens,
     printed_blocks,
     slope_by_logits,
-    slope_by_tokens,
     weights_norm,
 )
 from theorems.skipless.definitions import Tokens, Weights
@@ -120,7 +120,7 @@ LEMMA_1 = Claim(
 )
 
 refuted_order(LEMMA_1)
-LEMMA_1.oracle(lambda X, Z, alpha, beta: spectral_norm(slope_by_tokens(X, initial_product(Z, alpha, beta))))
+LEMMA_1.oracle(lambda X, Z, alpha, beta: norm_by_tokens(X, initial_product(Z, alpha, beta)))
 
 EQ_23 = Claim(
     OF_ORDER,
@@ -316,11 +316,7 @@ def norm_by_logits(X: Tokens, W: Product) -> Any:
     return spectral_norm(slope_by_logits(X @ W @ X.T))
 
 
-@EQ_21.oracle
-def norm_by_tokens(X: Tokens, W: Product) -> Any:
-    return spectral_norm(slope_by_tokens(X, W))
-
-
+EQ_21.oracle(norm_by_tokens)
 TWO_TOKENS: dict[str, Any] = {"X": [[1], [1]], "W": [[4]]}
 EQ_21.counterexample("two tokens 1 of dimension 1, alpha = 0, beta = 4: 2 sqrt(2) against 1/2", **TWO_TOKENS)
 EQ_21.mutant("with the factor |X W|_2 + |X W^T|_2", lambda value, X, W: value * weights_norm(X, W))

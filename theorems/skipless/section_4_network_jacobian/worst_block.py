@@ -74,12 +74,12 @@ def flatness_of_worst_block(X: Batch, W: AttentionWeights, U: FeedForwardWeights
     return least(*[flatness(block) for block in stacked_blocks(X, W, U)])
 
 
-@EQ_6_UNIVERSAL.counterexample("three tokens of dimension 2, one hidden neuron")
-def _() -> dict[str, Any]:
-    attention = [[[-2, 2], [0, -2]], [[-1, -1], [0, -1]], [[0, 2], [-1, -2]], [[1, -1], [-1, 2]]]
-    return {"X": [[[2, -1], [2, 1], [-1, -1]]], "W": [attention], "U": [[[[0, 1]], [[-1, 2]]]]}
-
-
+EQ_6_UNIVERSAL.counterexample(
+    "three tokens of dimension 2, one hidden neuron",
+    X=[[[2, -1], [2, 1], [-1, -1]]],
+    W=[[[[-2, 2], [0, -2]], [[-1, -1], [0, -1]], [[0, 2], [-1, -2]], [[1, -1], [-1, 2]]]],
+    U=[[[[0, 1]], [[-1, 2]]]],
+)
 EQ_6_UNIVERSAL.mutant("half of 1/kappa", lambda value: value / 2)
 EQ_6_UNIVERSAL.mutant("condition number of J J^T", lambda value: value * value)
 
@@ -297,13 +297,12 @@ STACKING.counterexample(
     U=[[[[1]], [[1]]]],
 )
 
-
-@STACKING.counterexample("mn <= 2d, finite: kappa = 1 for both samples, (3 + sqrt(5)) / 2 for the stack")
-def _() -> dict[str, Any]:
-    one, zero = [[1, 0], [0, 1]], [[0, 0], [0, 0]]
-    return {"X": [[[1, 0]], [[1, 1]]], "W": [[zero, zero, one, one]], "U": [[[[1, 0]], [[0, 0]]]]}
-
-
+STACKING.counterexample(
+    "mn <= 2d, finite: kappa = 1 for both samples, (3 + sqrt(5)) / 2 for the stack",
+    X=[[[1, 0]], [[1, 1]]],
+    W=[[[[0, 0], [0, 0]], [[0, 0], [0, 0]], [[1, 0], [0, 1]], [[1, 0], [0, 1]]]],
+    U=[[[[1, 0]], [[0, 0]]]],
+)
 STACKING.mutant("first sample alone", lambda X, W, U: flatness(_samples(X, W, U)[0]))
 STACKING.mutant("samples side by side", axis=1)
 

@@ -50,7 +50,7 @@ def row_range(M: Any) -> Any:
     return maximum(column(*[maximum(row) + maximum(-row) for row in rows]))
 
 
-def spread(M: Any, tau: Any) -> Any:
+def spread(M: Logits, tau: Temperature) -> Any:
     """sinh(Delta / (2 tau)), a scalar."""
     t = row_range(M) / (2 * tau)
     return (exp(t) - exp(-t)) / 2
@@ -96,11 +96,7 @@ UNIFORM = Claim(
     " of each row high and half low.",
 )
 
-
-@UNIFORM.formula
-def distance_bound_from_uniform(M: Logits, tau: Temperature) -> Any:
-    """sinh(Delta / (2 tau)), a scalar."""
-    return spread(M, tau)
+UNIFORM.formula(spread)
 
 
 @UNIFORM.oracle
@@ -276,7 +272,7 @@ def dominant_logits(B: Logits, slack: Slack, gamma: Gap, tau: Temperature) -> di
     return {"M": hadamard(off, B) + eye(n) * (largest_others(B) + gamma + slack * slack), "gamma": gamma, "tau": tau}
 
 
-def off_diagonal_mass(M: Any, gamma: Any, tau: Any) -> Any:
+def off_diagonal_mass(M: Logits, gamma: Gap, tau: Temperature) -> Any:
     """2 (n - 1) exp(-gamma / tau), a scalar."""
     return exp(-(gamma / tau)) * (2 * (M.shape[0] - 1))
 
@@ -320,13 +316,7 @@ TO_IDENTITY = Claim(
     " e^(-gamma/tau): 1/2 already for n = e^(gamma/tau) - 1, and near 1 for small gamma / tau, where S is near uniform.",
 )
 
-
-@TO_IDENTITY.formula
-def distance_bound_from_identity(M: Logits, gamma: Gap, tau: Temperature) -> Any:
-    """2 (n - 1) exp(-gamma / tau), a scalar."""
-    return off_diagonal_mass(M, gamma, tau)
-
-
+TO_IDENTITY.formula(off_diagonal_mass)
 TO_IDENTITY.oracle(lambda M, tau: spectral_norm(tempered_softmax(M, tau) - eye(M.shape[0])))
 TO_IDENTITY.mutant("without n - 1", lambda gamma, tau: 2 * exp(-(gamma / tau)))
 TO_IDENTITY.mutant("without the factor two", lambda value: value / 2)

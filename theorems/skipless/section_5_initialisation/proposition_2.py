@@ -45,7 +45,6 @@ from verify.shapes import Real, Shape
 if TYPE_CHECKING:
     import torch
 
-
 Scale = Annotated[Any, Real(0.25, 3.0)]
 Coefficient = Annotated[Any, Real(-2.0, 2.0)]
 Strength = Annotated[Any, Real(0.0, 8.0)]
@@ -110,13 +109,12 @@ def dominant_attention(B: Logits, slack: Slack, gamma: Gap, tau: Temperature, G:
 SECOND_TERM.formula(flatness_of_second_term)
 SECOND_TERM.oracle(lambda A: lead(A) * rational(1, A.shape[0]))
 
-
-@SECOND_TERM.counterexample("circulant attention with entries 7/20, 6/20, 3/20, 4/20 is singular")
-def _() -> dict[str, Any]:
-    row = ["7/20", "6/20", "3/20", "4/20"]
-    return {"A": [row[-i:] + row[:-i] for i in range(4)], "P": [["27/5", "36/5"], ["-36/5", "27/5"]]}
-
-
+ROW = ["7/20", "6/20", "3/20", "4/20"]
+SECOND_TERM.counterexample(
+    "circulant attention with entries 7/20, 6/20, 3/20, 4/20 is singular",
+    A=[ROW[-i:] + ROW[:-i] for i in range(4)],
+    P=[["27/5", "36/5"], ["-36/5", "27/5"]],
+)
 SECOND_TERM.mutant("A + I/10", lambda A, P: flatness(kron(P.T, A + eye(A.shape[0]) * rational(1, 10))))
 SECOND_TERM.mutant("P alone", lambda P: flatness(P))
 
