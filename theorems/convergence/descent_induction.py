@@ -35,7 +35,15 @@ from theorems.convergence.norm_bounds import (
     equal_samples,
 )
 from verify.claims import Assumption, Claim
-from verify.matrix import concatenate, frobenius_norm, maximum, rational, smallest_singular_value, spectral_norm, sqrt
+from verify.matrix import (
+    concatenate,
+    frobenius_norm,
+    maximum,
+    rational,
+    smallest_singular_value,
+    spectral_norm,
+    sqrt,
+)
 from verify.relations import AtMost, Equal
 from verify.shapes import Real, Size
 

@@ -43,7 +43,14 @@ from theorems.convergence.norm_bounds import (
 )
 from verify.claims import Assumption, Claim
 from verify.derivatives import jacobian
-from verify.matrix import concatenate, frobenius_norm, rational, spectral_norm, sqrt, total
+from verify.matrix import (
+    concatenate,
+    frobenius_norm,
+    rational,
+    spectral_norm,
+    sqrt,
+    total,
+)
 from verify.relations import AtMost
 from verify.shapes import Real
 

@@ -29,7 +29,15 @@ from theorems.convergence.norm_bounds import (
 )
 from verify.claims import Claim
 from verify.derivatives import jacobian
-from verify.matrix import absolute, frobenius_norm, rational, relu, sqrt, step, total
+from verify.matrix import (
+    absolute,
+    frobenius_norm,
+    rational,
+    relu,
+    sqrt,
+    step,
+    total,
+)
 from verify.relations import AtMost
 from verify.shapes import Shape
 

@@ -6,7 +6,13 @@ from fractions import Fraction
 from typing import Any
 
 from theorems.convergence import CONVERGENCE
-from theorems.convergence.definitions import WEIGHTS, KeyWeights, OutputWeights, QueryWeights, ValueWeights
+from theorems.convergence.definitions import (
+    WEIGHTS,
+    KeyWeights,
+    OutputWeights,
+    QueryWeights,
+    ValueWeights,
+)
 from theorems.convergence.descent import stacked
 from theorems.convergence.gradients import Tokens, attention_rows, gated_output_weights, softmax_covariance
 from theorems.convergence.norm_bounds import (

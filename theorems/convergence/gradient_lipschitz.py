@@ -8,7 +8,14 @@ from typing import Any
 import numpy as np
 
 from theorems.convergence import CONVERGENCE
-from theorems.convergence.definitions import WEIGHTS, KeyWeights, OutputWeights, QueryWeights, Samples, ValueWeights
+from theorems.convergence.definitions import (
+    WEIGHTS,
+    KeyWeights,
+    OutputWeights,
+    QueryWeights,
+    Samples,
+    ValueWeights,
+)
 from theorems.convergence.jacobian_bounds import jacobian_by_differentiation
 from theorems.convergence.norm_bounds import (
     ASSUMPTION_1,

@@ -20,7 +20,16 @@ from theorems.convergence.hessian_blocks import (
 )
 from theorems.convergence.hessian_entries import block, output_value_entries
 from verify.claims import Claim
-from verify.matrix import absolute, concatenate, frobenius_norm, maximum, rational, spectral_norm, sqrt, total
+from verify.matrix import (
+    absolute,
+    concatenate,
+    frobenius_norm,
+    maximum,
+    rational,
+    spectral_norm,
+    sqrt,
+    total,
+)
 from verify.relations import AtMost
 from verify.shapes import Real, Shape
 

@@ -29,7 +29,16 @@ from theorems.convergence.hessian_norms import (
 )
 from verify.claims import Claim
 from verify.derivatives import hessian
-from verify.matrix import absolute, concatenate, frobenius_norm, ones, rational, spectral_norm, sqrt, total
+from verify.matrix import (
+    absolute,
+    concatenate,
+    frobenius_norm,
+    ones,
+    rational,
+    spectral_norm,
+    sqrt,
+    total,
+)
 from verify.relations import AtMost, PowerRate, TendsTo
 from verify.shapes import Shape
 

@@ -5,11 +5,21 @@ from __future__ import annotations
 from typing import Annotated, Any
 
 from theorems.convergence import CONVERGENCE
-from theorems.convergence.definitions import Samples, mean_tokens
+from theorems.convergence.definitions import (
+    Samples,
+    mean_tokens,
+)
 from theorems.convergence.descent import stacked
 from theorems.convergence.minimum_eigenvalue import expected_gram, lambda_0, smallest_eigenvalue
 from verify.claims import Claim
-from verify.matrix import concatenate, rational, smallest_singular_value, stack_rows, symmetric_eigenvalues, trace
+from verify.matrix import (
+    concatenate,
+    rational,
+    smallest_singular_value,
+    stack_rows,
+    symmetric_eigenvalues,
+    trace,
+)
 from verify.relations import AtMost, Equal, PowerRate, TendsTo
 from verify.shapes import Real, Shape
 

@@ -6,7 +6,12 @@ from itertools import permutations
 from typing import Annotated, Any
 
 from theorems.convergence import CONVERGENCE
-from theorems.convergence.definitions import KeyWeights, QueryWeights, Samples, expected_relu_products
+from theorems.convergence.definitions import (
+    KeyWeights,
+    QueryWeights,
+    Samples,
+    expected_relu_products,
+)
 from theorems.convergence.descent import sample_bound, stacked
 from theorems.convergence.gradients import attention_row
 from verify.arithmetic import is_tensor

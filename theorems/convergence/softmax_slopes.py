@@ -12,7 +12,17 @@ from theorems.convergence.descent import stacked
 from theorems.convergence.hessian_blocks import ScalarTokens, covariance, covariance_slope, opposite_tokens
 from verify.claims import Claim
 from verify.derivatives import jacobian
-from verify.matrix import absolute, diag, frobenius_norm, hadamard, maximum, softmax, spectral_norm, sqrt, total
+from verify.matrix import (
+    absolute,
+    diag,
+    frobenius_norm,
+    hadamard,
+    maximum,
+    softmax,
+    spectral_norm,
+    sqrt,
+    total,
+)
 from verify.relations import AtMost, Equal
 from verify.shapes import Real, Shape
 

@@ -5,10 +5,17 @@ from __future__ import annotations
 from typing import Annotated, Any
 
 from theorems.convergence import CONVERGENCE
-from theorems.convergence.definitions import expected_relu_products, expected_step_products
+from theorems.convergence.definitions import (
+    expected_relu_products,
+    expected_step_products,
+)
 from theorems.convergence.gradients import value_gradient
 from verify.claims import Claim
-from verify.matrix import hadamard, ones, rational
+from verify.matrix import (
+    hadamard,
+    ones,
+    rational,
+)
 from verify.relations import PowerRate, TendsTo
 from verify.shapes import Shape
 

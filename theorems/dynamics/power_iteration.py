@@ -12,7 +12,18 @@ from theorems.dynamics.oscillators import oscillator_normalisation
 from theorems.dynamics.pseudo_energy import akorn_increment, known_eigenvectors
 from verify.claims import Assumption, Claim
 from verify.derivatives import jacobian
-from verify.matrix import absolute, concatenate, diag, hadamard, maximum, rational, row_sums, softmax, vec_r, zeros
+from verify.matrix import (
+    absolute,
+    concatenate,
+    diag,
+    hadamard,
+    maximum,
+    rational,
+    row_sums,
+    softmax,
+    vec_r,
+    zeros,
+)
 from verify.relations import AtMost, FollowsLaw, at_least_probability
 from verify.relations.follows_law import LawTest
 from verify.shapes import Real, Shape, Size

@@ -18,7 +18,15 @@ from theorems.dynamics.definitions import (
     projection,
     unit_rows,
 )
-from theorems.dynamics.energy import POSITIVE_BETA, SYMMETRIC, UNIT_TOKENS, Core, Factor, energy_loss, symmetric_weights
+from theorems.dynamics.energy import (
+    POSITIVE_BETA,
+    SYMMETRIC,
+    UNIT_TOKENS,
+    Core,
+    Factor,
+    energy_loss,
+    symmetric_weights,
+)
 from theorems.dynamics.multi_head_energy import (
     ORTHONORMAL_BLOCKS,
     SharedBasis,

@@ -9,7 +9,18 @@ from theorems.hessian.kronecker import Column as ColumnVector
 from theorems.hessian.kronecker import MbyN, NbyR, OtherColumn, RbyT, stacked
 from verify.claims import Claim
 from verify.derivatives import jacobian
-from verify.matrix import COLUMN, commutation_matrix, concatenate, eye, kron, stack_rows, transpose, vec_c, vec_r, zeros
+from verify.matrix import (
+    COLUMN,
+    commutation_matrix,
+    concatenate,
+    eye,
+    kron,
+    stack_rows,
+    transpose,
+    vec_c,
+    vec_r,
+    zeros,
+)
 from verify.relations import Equal
 from verify.shapes import Shape
 

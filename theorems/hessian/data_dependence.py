@@ -28,7 +28,11 @@ from theorems.hessian.definitions import (
     shuffling_matrix,
     third_central_moments,
 )
-from theorems.hessian.full_hessian import all_jacobians_squared, assembled, curvature_and_slope
+from theorems.hessian.full_hessian import (
+    all_jacobians_squared,
+    assembled,
+    curvature_and_slope,
+)
 from theorems.hessian.kronecker import stacked
 from verify.claims import Assumption, Claim
 from verify.derivatives import jacobian

@@ -27,7 +27,16 @@ from theorems.hessian.definitions import (
 from theorems.hessian.outer_product import KEY_NOTE
 from verify.claims import Claim
 from verify.derivatives import hessian
-from verify.matrix import column, commutation_matrix, concatenate, eye, kron, rational, softmax, sqrt
+from verify.matrix import (
+    column,
+    commutation_matrix,
+    concatenate,
+    eye,
+    kron,
+    rational,
+    softmax,
+    sqrt,
+)
 from verify.relations import Equal, HasStructure
 from verify.shapes import Shape
 

@@ -6,7 +6,15 @@ from typing import Annotated, Any
 
 from theorems.hessian import HESSIAN
 from theorems.hessian.blocks import SETUP
-from theorems.hessian.definitions import KeyWeights, Labels, QueryWeights, Tokens, ValueWeights, attention, square_loss
+from theorems.hessian.definitions import (
+    KeyWeights,
+    Labels,
+    QueryWeights,
+    Tokens,
+    ValueWeights,
+    attention,
+    square_loss,
+)
 from theorems.hessian.jacobian import attention_jacobian_wrt_key, attention_jacobian_wrt_query
 from verify.claims import Claim
 from verify.derivatives import hessian, jacobian

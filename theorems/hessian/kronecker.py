@@ -6,7 +6,16 @@ from typing import Annotated, Any
 
 from theorems.hessian import HESSIAN
 from verify.claims import Claim
-from verify.matrix import block_diag, commutation_matrix, concatenate, eye, kron, stack_rows, vec_c, vec_r
+from verify.matrix import (
+    block_diag,
+    commutation_matrix,
+    concatenate,
+    eye,
+    kron,
+    stack_rows,
+    vec_c,
+    vec_r,
+)
 from verify.relations import Equal
 from verify.shapes import Real, Shape
 

@@ -5,7 +5,11 @@ from __future__ import annotations
 from typing import Annotated, Any
 
 from theorems.hessian import HESSIAN
-from theorems.hessian.blocks import SETUP, functional_hessian_query_key, outer_product_hessian_query_key
+from theorems.hessian.blocks import (
+    SETUP,
+    functional_hessian_query_key,
+    outer_product_hessian_query_key,
+)
 from theorems.hessian.definitions import (
     KeyWeights,
     Labels,

@@ -8,7 +8,16 @@ from theorems.hessian import HESSIAN
 from theorems.hessian.definitions import Logits, Tokens
 from theorems.hessian.moments import SMALL, SOFTMAX, covariance, entry_hessian, row, third_cumulant
 from verify.claims import Claim
-from verify.matrix import basis_vector, column, concatenate, diag, eye, kron, softmax, stack_rows
+from verify.matrix import (
+    basis_vector,
+    column,
+    concatenate,
+    diag,
+    eye,
+    kron,
+    softmax,
+    stack_rows,
+)
 from verify.relations import Equal
 from verify.shapes import Shape
 

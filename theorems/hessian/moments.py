@@ -5,7 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from theorems.hessian import HESSIAN
-from theorems.hessian.definitions import Logits, Tokens, first_moment, second_central_moments, third_central_moments
+from theorems.hessian.definitions import (
+    Logits,
+    Tokens,
+    first_moment,
+    second_central_moments,
+    third_central_moments,
+)
 from verify.claims import Claim
 from verify.derivatives import hessian, jacobian
 from verify.matrix import (

@@ -8,7 +8,15 @@ import flint
 
 from theorems.hessian import HESSIAN
 from theorems.hessian.blocks import SETUP, functional_hessian_query_key, outer_product_hessian_query_key
-from theorems.hessian.definitions import KeyWeights, Labels, QueryWeights, Tokens, ValueWeights, attention, square_loss
+from theorems.hessian.definitions import (
+    KeyWeights,
+    Labels,
+    QueryWeights,
+    Tokens,
+    ValueWeights,
+    attention,
+    square_loss,
+)
 from theorems.hessian.functional import functional_hessian_query, functional_hessian_value_query
 from theorems.hessian.kronecker import stacked
 from theorems.hessian.outer_product import (
@@ -19,7 +27,14 @@ from theorems.hessian.outer_product import (
 from verify.arithmetic import is_tensor, midpoint
 from verify.claims import Claim
 from verify.derivatives import hessian, jacobian
-from verify.matrix import column, concatenate, eye, frobenius_norm, rational, total
+from verify.matrix import (
+    column,
+    concatenate,
+    eye,
+    frobenius_norm,
+    rational,
+    total,
+)
 from verify.relations import Equal, QuadraticRate, TendsTo
 from verify.shapes import Shape
 

@@ -19,7 +19,16 @@ from theorems.hessian.definitions import (
     softmax_jacobian,
 )
 from verify.claims import Claim
-from verify.matrix import column, commutation_matrix, concatenate, eye, kron, rational, sqrt, vec_r
+from verify.matrix import (
+    column,
+    commutation_matrix,
+    concatenate,
+    eye,
+    kron,
+    rational,
+    sqrt,
+    vec_r,
+)
 from verify.relations import Equal
 
 Matrix = Any

@@ -29,7 +29,18 @@ from theorems.hessian.linear_attention import zero_residual
 from theorems.hessian.single_matrix import logit_curvature, single_matrix_loss
 from verify.claims import Claim
 from verify.derivatives import hessian, jacobian
-from verify.matrix import commutation_matrix, concatenate, eye, kron, rational, softmax, sqrt, total, vec_r, zeros
+from verify.matrix import (
+    commutation_matrix,
+    concatenate,
+    eye,
+    kron,
+    rational,
+    softmax,
+    sqrt,
+    total,
+    vec_r,
+    zeros,
+)
 from verify.relations import Equal
 
 Matrix = Any

@@ -15,7 +15,15 @@ from theorems.hessian.query_key_spectrum import gauge_direction
 from theorems.hessian.single_matrix import determinant
 from verify.arithmetic import Constant, exact_scalar, is_tensor
 from verify.claims import Assumption, Claim
-from verify.matrix import basis_matrix, column, concatenate, eye, kron, singular_values, symmetric_eigenvalues
+from verify.matrix import (
+    basis_matrix,
+    column,
+    concatenate,
+    eye,
+    kron,
+    singular_values,
+    symmetric_eigenvalues,
+)
 from verify.relations import AtMost, Equal, HasStructure
 from verify.shapes import Shape, Size
 

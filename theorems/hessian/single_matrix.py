@@ -21,7 +21,18 @@ from theorems.hessian.definitions import (
 from verify.arithmetic import exp
 from verify.claims import Claim
 from verify.derivatives import hessian, jacobian
-from verify.matrix import column, concatenate, eye, kron, rational, singular_values, softmax, sqrt, vec_r, zeros
+from verify.matrix import (
+    column,
+    concatenate,
+    eye,
+    kron,
+    rational,
+    singular_values,
+    softmax,
+    sqrt,
+    vec_r,
+    zeros,
+)
 from verify.relations import AtMost, Equal
 from verify.shapes import Shape, Size
 from verify.subjects import subject

@@ -18,7 +18,14 @@ from theorems.hessian.definitions import (
     shuffling_matrix,
 )
 from theorems.hessian.kronecker import stacked
-from theorems.hessian.query_key import B_matrix, U_matrix, V_matrix, hollow, logits_of_stack, loss_of_logits
+from theorems.hessian.query_key import (
+    B_matrix,
+    U_matrix,
+    V_matrix,
+    hollow,
+    logits_of_stack,
+    loss_of_logits,
+)
 from theorems.hessian.single_matrix import logit_curvature
 from verify.arithmetic import midpoint
 from verify.claims import Assumption, Claim

@@ -11,7 +11,13 @@ from functools import partial
 from typing import Annotated, Any
 
 from theorems.osa import OSA
-from theorems.osa.conditioning import NEWTON_SCHULZ, SIZES, SIZES_WITH_STEPS, initialised, small
+from theorems.osa.conditioning import (
+    NEWTON_SCHULZ,
+    SIZES,
+    SIZES_WITH_STEPS,
+    initialised,
+    small,
+)
 from theorems.osa.definitions import (
     SHAPES,
     Alpha,
