@@ -6,14 +6,14 @@ from theorems.convergence import softmax
 from theorems.dynamics import normalisation, update_jacobian
 from theorems.osa import initialisation
 from theorems.reference import certified, over_batches
-from theorems.skipless import jacobian
+from theorems.skipless.part_5_initialisation import input_jacobian
 
 softmax_jacobian = certified(
     over_batches(softmax.softmax_jacobian, ["convergence.lemma-11"]),
     "jacobians", "convergence paper, Lemma 11", ["convergence.lemma-11"], 394, (8, 8),
 )  # fmt: skip
 self_attention_jacobian = certified(
-    over_batches(jacobian.self_attention_jacobian, ["skipless.eq-10"]),
+    over_batches(input_jacobian.self_attention_jacobian, ["skipless.eq-10"]),
     "jacobians", "skipless paper, Eq. (10)", ["skipless.eq-10"], 255_723, (8, 8),
 )  # fmt: skip
 attention_jacobian = certified(
