@@ -9,7 +9,7 @@ from theorems.convergence.definitions import (
     expected_relu_products,
     expected_step_products,
 )
-from theorems.convergence.gradients import value_gradient
+from theorems.convergence.appendix_d_tangent_kernel.gradients import value_gradient
 from verify.claims import Claim
 from verify.matrix import (
     hadamard,

@@ -9,8 +9,8 @@ from typing import Annotated, Any
 
 from theorems.convergence import CONVERGENCE
 from theorems.convergence.definitions import KeyWeights, QueryWeights, Samples
-from theorems.convergence.descent import stacked
-from theorems.convergence.minimum_eigenvalue import (
+from theorems.convergence.appendix_c_1_lemmas.constants import stacked
+from theorems.convergence.appendix_c_3_theorem_1.minimum_eigenvalue import (
     attention_of_first_tokens,
     first_features,
     lambda_0,

@@ -19,9 +19,9 @@ from theorems.convergence.definitions import (
     outputs,
     squared_loss,
 )
-from theorems.convergence.descent import stacked
-from theorems.convergence.descent_induction import Scalars
-from theorems.convergence.gradients import Tokens
+from theorems.convergence.appendix_c_1_lemmas.constants import stacked
+from theorems.convergence.appendix_c_1_lemmas.constants import Scalars
+from theorems.convergence.appendix_d_tangent_kernel.gradients import Tokens
 from verify.claims import Assumption, Claim
 from verify.matrix import exp, maximum, rational, sqrt, stack_rows
 from verify.relations import AtMost

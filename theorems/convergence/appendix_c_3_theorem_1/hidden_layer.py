@@ -14,9 +14,9 @@ from theorems.convergence.definitions import (
     last_hidden_layer,
     self_attention,
 )
-from theorems.convergence.descent import stacked
-from theorems.convergence.gradients import attention_row
-from theorems.convergence.minimum_eigenvalue import expected_gram, lambda_0, smallest_eigenvalue
+from theorems.convergence.appendix_c_1_lemmas.constants import stacked
+from theorems.convergence.appendix_d_tangent_kernel.gradients import attention_row
+from theorems.convergence.appendix_c_3_theorem_1.minimum_eigenvalue import expected_gram, lambda_0, smallest_eigenvalue
 from verify.claims import Claim
 from verify.matrix import (
     concatenate,

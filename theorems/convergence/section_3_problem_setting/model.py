@@ -17,7 +17,7 @@ from theorems.convergence.definitions import (
     self_attention,
     squared_loss,
 )
-from theorems.convergence.gradients import Scale, Tokens, attention_rows, network_gradients
+from theorems.convergence.appendix_d_tangent_kernel.gradients import Scale, Tokens, attention_rows, network_gradients
 from verify.claims import Claim
 from verify.derivatives import jacobian
 from verify.matrix import concatenate, ones, rational, relu, softmax, sqrt, stack_rows, total

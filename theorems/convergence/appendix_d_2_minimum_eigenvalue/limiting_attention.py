@@ -9,7 +9,7 @@ import flint
 
 from theorems.convergence import CONVERGENCE
 from theorems.convergence.definitions import Samples, mean_tokens
-from theorems.convergence.descent import TINY, sample_bound, stacked
+from theorems.convergence.appendix_c_1_lemmas.constants import TINY, sample_bound, stacked
 from verify.arithmetic import is_tensor
 from verify.claims import Assumption, Claim
 from verify.errors import ArithmeticUnsupported

@@ -9,7 +9,7 @@ import flint
 import numpy as np
 
 from theorems.convergence import CONVERGENCE
-from theorems.convergence.descent import stacked
+from theorems.convergence.appendix_c_1_lemmas.constants import stacked
 from verify.arithmetic import is_tensor
 from verify.claims import Claim
 from verify.errors import ArithmeticUnsupported

@@ -6,9 +6,9 @@ from typing import Annotated, Any
 
 from theorems.convergence import CONVERGENCE
 from theorems.convergence.definitions import Samples
-from theorems.convergence.descent import sample_bound, stacked
-from theorems.convergence.gradients import attention_rows
-from theorems.convergence.norm_bounds import ASSUMPTION_1, PositiveScale
+from theorems.convergence.appendix_c_1_lemmas.constants import sample_bound, stacked
+from theorems.convergence.appendix_d_tangent_kernel.gradients import attention_rows
+from theorems.convergence.appendix_c_1_lemmas.constants import ASSUMPTION_1, PositiveScale
 from verify.claims import Claim
 from verify.matrix import absolute, frobenius_norm, maximum, relu, spectral_norm, sqrt
 from verify.relations import AtMost

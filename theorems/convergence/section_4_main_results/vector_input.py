@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 from theorems.convergence import CONVERGENCE
 from theorems.convergence.definitions import Labels, last_hidden_layer, outputs
-from theorems.convergence.descent import Bounds, sample_bound, stacked
+from theorems.convergence.appendix_c_1_lemmas.constants import Bounds, sample_bound, stacked
 from verify.claims import Assumption, Claim
 from verify.matrix import frobenius_norm, rational, relu, softmax, stack_rows, total
 from verify.relations import AtMost, Equal

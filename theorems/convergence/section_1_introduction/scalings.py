@@ -9,7 +9,7 @@ import numpy as np
 
 from theorems.convergence import CONVERGENCE
 from theorems.convergence.definitions import expected_relu_products
-from theorems.convergence.gradients import Tokens, attention_rows, output_weight_gradient
+from theorems.convergence.appendix_d_tangent_kernel.gradients import Tokens, attention_rows, output_weight_gradient
 from verify.claims import Claim
 from verify.matrix import concatenate, eye, ones, rational
 from verify.relations import FollowsLaw, Moments, PowerRate, TendsTo, moment_test

@@ -12,8 +12,8 @@ from theorems.convergence.definitions import (
     Samples,
     expected_relu_products,
 )
-from theorems.convergence.descent import sample_bound, stacked
-from theorems.convergence.gradients import attention_row
+from theorems.convergence.appendix_c_1_lemmas.constants import sample_bound, stacked
+from theorems.convergence.appendix_d_tangent_kernel.gradients import attention_row
 from verify.arithmetic import is_tensor
 from verify.claims import Claim
 from verify.errors import ArithmeticUnsupported

@@ -9,8 +9,8 @@ from theorems.convergence.definitions import (
     Samples,
     mean_tokens,
 )
-from theorems.convergence.descent import stacked
-from theorems.convergence.minimum_eigenvalue import expected_gram, lambda_0, smallest_eigenvalue
+from theorems.convergence.appendix_c_1_lemmas.constants import stacked
+from theorems.convergence.appendix_c_3_theorem_1.minimum_eigenvalue import expected_gram, lambda_0, smallest_eigenvalue
 from verify.claims import Claim
 from verify.matrix import (
     concatenate,

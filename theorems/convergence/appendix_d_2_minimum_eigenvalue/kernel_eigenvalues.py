@@ -18,15 +18,15 @@ from theorems.convergence.definitions import (
     mean_tokens,
     outputs,
 )
-from theorems.convergence.descent import sample_bound, stacked
-from theorems.convergence.many_samples import (
+from theorems.convergence.appendix_c_1_lemmas.constants import sample_bound, stacked
+from theorems.convergence.appendix_d_2_minimum_eigenvalue.many_samples import (
     ASSUMPTION_4,
     HIDDEN,
     MORE_SAMPLES,
     data_and_constant,
     more_samples_than_dimensions,
 )
-from theorems.convergence.minimum_eigenvalue import pi_in, smallest_eigenvalue
+from theorems.convergence.appendix_c_3_theorem_1.minimum_eigenvalue import pi_in, smallest_eigenvalue
 from verify.claims import Assumption, Claim
 from verify.derivatives import jacobian
 from verify.matrix import (

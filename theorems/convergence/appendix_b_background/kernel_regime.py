@@ -16,7 +16,7 @@ from theorems.convergence.definitions import (
     squared_loss,
     tangent_kernel,
 )
-from theorems.convergence.descent import stacked
+from theorems.convergence.appendix_c_1_lemmas.constants import stacked
 from verify.claims import Assumption, Claim
 from verify.derivatives import jacobian
 from verify.matrix import concatenate, eye, frobenius_norm, inverse, rational, total, trace

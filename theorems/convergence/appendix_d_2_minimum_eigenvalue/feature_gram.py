@@ -6,8 +6,8 @@ from typing import Annotated, Any
 
 from theorems.convergence import CONVERGENCE
 from theorems.convergence.definitions import Samples, mean_tokens
-from theorems.convergence.descent import TINY, sample_bound, stacked
-from theorems.convergence.limiting_attention import (
+from theorems.convergence.appendix_c_1_lemmas.constants import TINY, sample_bound, stacked
+from theorems.convergence.appendix_d_2_minimum_eigenvalue.limiting_attention import (
     ASSUMPTION_1,
     M_IS,
     ON_THE_EVENT,
@@ -20,7 +20,7 @@ from theorems.convergence.limiting_attention import (
     one_long_token,
     product_on_the_event,
 )
-from theorems.convergence.minimum_eigenvalue import smallest_eigenvalue
+from theorems.convergence.appendix_c_3_theorem_1.minimum_eigenvalue import smallest_eigenvalue
 from verify.claims import Assumption, Claim
 from verify.matrix import absolute, frobenius_norm, maximum, rational, sqrt
 from verify.relations import AtMost

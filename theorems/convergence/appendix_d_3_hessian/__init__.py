@@ -1,0 +1,1 @@
+"""Appendix D.3, the proof of Theorem 3: Lemma 20 and the Hessian of the network."""
