@@ -16,14 +16,12 @@ from theorems.convergence.definitions import (
     squared_loss,
     tangent_kernel,
 )
-from theorems.convergence.appendix_c_1_lemmas.constants import stacked
+from theorems.convergence.settings import Positive
 from verify.claims import Assumption, Claim
 from verify.derivatives import jacobian
-from verify.matrix import concatenate, eye, frobenius_norm, inverse, rational, total, trace
+from verify.matrix import concatenate, eye, inverse
 from verify.relations import Equal
-from verify.shapes import Real, Shape
-
-Positive = Annotated[Any, Real(0.0625, 2.0)]
+from verify.shapes import Shape
 
 # -- Eq. (5) -----------------------------------------------------------------------------------------------------------
 
@@ -85,7 +83,7 @@ def _(
 
 # -- kernel regression -------------------------------------------------------------------------------------------------
 
-Features = Annotated[Any, Shape("N", "p")]
+ModelFeatures = Annotated[Any, Shape("N", "p")]
 TestFeatures = Annotated[Any, Shape("1", "p")]
 Parameters = Annotated[Any, Shape("p", "1")]
 
@@ -122,14 +120,9 @@ def definite_kernel(
     M: Annotated[Any, Shape("N", "N")], G: Annotated[Any, Shape("N", "q")], phi: Annotated[Any, Shape("1", "N")],
     psi: Annotated[Any, Shape("1", "q")], start: Labels, rest: Annotated[Any, Shape("q", "1")], y: Labels,
 ) -> dict[str, Any]:  # fmt: skip
-    """Features F = [M M^T + I, G], whose rows are independent, with p = N + q."""
+    """ModelFeatures F = [M M^T + I, G], whose rows are independent, with p = N + q."""
     F = concatenate([M @ M.T + eye(M.shape[0]), G], axis=1)
-    return {
-        "F": F,
-        "phi": concatenate([phi, psi], axis=1),
-        "theta_0": concatenate([start, rest], axis=0),
-        "y": y,
-    }
+    return {"F": F, "phi": concatenate([phi, psi], axis=1), "theta_0": concatenate([start, rest], axis=0), "y": y}
 
 
 def _gram(F: Any) -> Any:
@@ -140,13 +133,13 @@ REGRESSION.inputs(definite_kernel)
 
 
 @REGRESSION.formula
-def kernel_regression(F: Features, phi: TestFeatures, theta_0: Parameters, y: Labels) -> Any:
+def kernel_regression(F: ModelFeatures, phi: TestFeatures, theta_0: Parameters, y: Labels) -> Any:
     """k K^{-1} y, shape (1, 1), k = phi F^T."""
     return phi @ F.T @ inverse(_gram(F)) @ y
 
 
 @REGRESSION.oracle
-def limit_of_flow(F: Features, phi: TestFeatures, theta_0: Parameters, y: Labels) -> Any:
+def limit_of_flow(F: ModelFeatures, phi: TestFeatures, theta_0: Parameters, y: Labels) -> Any:
     """phi.theta at the interpolating theta nearest to theta_0, where the flow ends.
 
     It solves [[I, F^T], [F, 0]] [theta; mu] = [theta_0; y].
@@ -192,7 +185,7 @@ WITH_INITIAL.inputs(definite_kernel)
 
 
 @WITH_INITIAL.formula
-def prediction_of_flow(F: Features, phi: TestFeatures, theta_0: Parameters, y: Labels) -> Any:
+def prediction_of_flow(F: ModelFeatures, phi: TestFeatures, theta_0: Parameters, y: Labels) -> Any:
     """phi.theta_0 + k K^{-1} (y - F theta_0), shape (1, 1)."""
     return phi @ theta_0 + phi @ F.T @ inverse(_gram(F)) @ (y - F @ theta_0)
 
@@ -202,56 +195,5 @@ WITH_INITIAL.mutant("initial output dropped at the training points", "y - F @ th
 
 
 @WITH_INITIAL.mutant("initial output dropped at the test point")
-def _(F: Features, phi: TestFeatures, theta_0: Parameters, y: Labels) -> Any:
+def _(F: ModelFeatures, phi: TestFeatures, theta_0: Parameters, y: Labels) -> Any:
     return phi @ F.T @ inverse(_gram(F)) @ (y - F @ theta_0)
-
-
-# -- the distance of kernels -------------------------------------------------------------------------------------------
-
-Factor = Annotated[Any, Shape("N", "p")]
-
-DISTANCE = Claim(
-    CONVERGENCE,
-    "convergence.kernel-distance",
-    label="Section 5.1, Distance(K, K~)",
-    statement=r"\text{Distance}(K,\tilde K)=1-\frac{\mathrm{Tr}(K\tilde K^\top)}{\sqrt{\mathrm{Tr}(KK^\top)}}"
-    r"\sqrt{\mathrm{Tr}(\tilde K\tilde K^\top)}",
-    assumptions=[
-        "K, K~ PSD",
-        Assumption("K, K~ nonzero", positive=lambda A, B: stacked([total(A * A), total(B * B)])),
-    ],
-    relation=Equal(),
-    sizes={"N": (1, 3), "p": (1, 2)},
-    expects="reading",
-    reading="both roots below the fraction bar, so that it is a relative rotation, as the text calls it: half the squared"
-    " Frobenius distance of K / ||K||_F and K~ / ||K~||_F, hence 0 exactly for K~ = c K with c > 0, and at most 1 for PSD"
-    " kernels",
-    doubt="The extraction shows the second root beside the fraction; then Distance(K, K) = 1 - Tr(K K^T), which is no"
-    " distance.",
-)
-
-
-@DISTANCE.formula
-def kernel_distance(A: Factor, B: Factor) -> Any:
-    """1 - Tr(K K~^T) / (sqrt(Tr(K K^T)) sqrt(Tr(K~ K~^T))) for K = A A^T, K~ = B B^T, a scalar (Section 5.1)."""
-    K, L = A @ A.T, B @ B.T
-    return 1 - trace(K @ L.T) / (frobenius_norm(K) * frobenius_norm(L))
-
-
-@DISTANCE.oracle
-def half_squared_distance_of_directions(A: Factor, B: Factor) -> Any:
-    K, L = A @ A.T, B @ B.T
-    gap = K * (1 / frobenius_norm(K)) - L * (1 / frobenius_norm(L))
-    return total(gap * gap) * rational(1, 2)
-
-
-@DISTANCE.mutant("second root beside the fraction")
-def _(A: Factor, B: Factor) -> Any:
-    K, L = A @ A.T, B @ B.T
-    return 1 - trace(K @ L.T) / frobenius_norm(K) * frobenius_norm(L)
-
-
-@DISTANCE.mutant("squared cosine")
-def _(A: Factor, B: Factor) -> Any:
-    K, L = A @ A.T, B @ B.T
-    return 1 - (trace(K @ L.T) / (frobenius_norm(K) * frobenius_norm(L))) ** 2

@@ -8,7 +8,6 @@ from math import factorial, prod
 from typing import Annotated, Any
 
 from theorems.convergence import CONVERGENCE
-from theorems.convergence.definitions import KeyWeights, QueryWeights, Samples
 from theorems.convergence.appendix_c_1_lemmas.constants import stacked
 from theorems.convergence.appendix_c_3_theorem_1.minimum_eigenvalue import (
     attention_of_first_tokens,
@@ -17,19 +16,16 @@ from theorems.convergence.appendix_c_3_theorem_1.minimum_eigenvalue import (
     similarity,
     smallest_eigenvalue,
 )
+from theorems.convergence.definitions import KeyWeights, QueryWeights, Samples
+from theorems.convergence.settings import Hidden, SampleCount, Scale, Support, Variance
 from verify.claims import Assumption, Claim
 from verify.matrix import concatenate, exp, eye, frobenius_norm, maximum, rational, stack_rows, step, zeros
 from verify.relations import AtMost
-from verify.shapes import Real, Shape, Size
+from verify.shapes import Shape, Size
 
-Support = Annotated[Any, Shape("m", "d_s", "d")]
 Lengths = Annotated[Any, Shape("m", "1")]
 Noise = Annotated[Any, Shape("N", "d_s", "d")]
-Scale = Annotated[Any, Real(0.0625, 2.0)]
-Variance = Annotated[Any, Real(0.0625, 2.0)]
-Hidden = Annotated[Any, Real(0.00390625, 1.0)]
 Exponent = Annotated[int, Size("c_hat")]
-Count = Annotated[int, Size("N")]
 
 LAW = "the samples are independent and uniform on finitely many matrices, the rows of `support`"
 
@@ -69,7 +65,7 @@ def _divides(sizes: Any) -> bool:
 
 def orthogonal_support(
     lengths: Lengths, X: Support, W_Q: QueryWeights, W_K: KeyWeights, tau_0: Scale, eta_V: Variance, c: Hidden,
-    c_2: Hidden, c_hat: Exponent, N: Count,
+    c_2: Hidden, c_hat: Exponent, N: SampleCount,
 ) -> dict[str, Any]:  # fmt: skip
     """Matrices with orthonormal rows in different coordinates, times `lengths`; X only gives the sizes."""
     m, d_s, d = X.shape
@@ -135,7 +131,7 @@ LEMMA_15.domain("short orthogonal samples")(short_orthogonal)
 
 @LEMMA_15.formula
 def printed_failure_probability(
-    support: Support, c_2: Hidden, c_hat: Exponent, N: Count
+    support: Support, c_2: Hidden, c_hat: Exponent, N: SampleCount
 ) -> Any:  # fmt: skip
     """exp(-c_2 (N-1)^{-c_hat} / d_s), what is left for lambda_0 < c eta_V / d_s; a scalar (Lemma 15)."""
     return exp(-c_2 * rational(1, (N - 1) ** c_hat * support.shape[1]))
@@ -143,7 +139,7 @@ def printed_failure_probability(
 
 @LEMMA_15.oracle
 def enumerated_failure_probability(
-    support: Support, W_Q: QueryWeights, W_K: KeyWeights, tau_0: Scale, eta_V: Variance, c: Hidden, N: Count
+    support: Support, W_Q: QueryWeights, W_K: KeyWeights, tau_0: Scale, eta_V: Variance, c: Hidden, N: SampleCount
 ) -> Any:
     """P(lambda_0 < c eta_V / d_s), by enumeration of all samples up to their order."""
     m, d_s = support.shape[:2]
@@ -223,7 +219,7 @@ def _twice(value: Any) -> Any:
 
 
 @T_CHOICE.formula
-def printed_probabilities_of_similarity(support: Support, c_2: Hidden, c_hat: Exponent, N: Count) -> Any:
+def printed_probabilities_of_similarity(support: Support, c_2: Hidden, c_hat: Exponent, N: SampleCount) -> Any:
     """exp(-c_2 (N-1)^{-c_hat}) and exp(-c_2 (N-1)^{-c_hat} / d_s), shape (2,) (proof of Lemma 15)."""
     exponent = c_2 * rational(1, (N - 1) ** c_hat)
     return stacked([exp(-exponent), exp(-exponent / support.shape[1])])
@@ -235,7 +231,7 @@ T_CHOICE.oracle(
 
 
 @T_CHOICE.mutant("(N-1)^{-2 c_hat}, as t^c_hat has it")
-def _(support: Support, c_2: Hidden, c_hat: Exponent, N: Count) -> Any:
+def _(support: Support, c_2: Hidden, c_hat: Exponent, N: SampleCount) -> Any:
     return _twice(exp(-c_2 * rational(1, (N - 1) ** (2 * c_hat))))
 
 
@@ -268,7 +264,7 @@ T_CHOICE_UNION.domain("short orthogonal samples")(short_orthogonal)
 
 
 @T_CHOICE_UNION.formula
-def union_bound_of_similarity(support: Support, C_lambda: Scale, c_hat: Exponent, N: Count) -> Any:
+def union_bound_of_similarity(support: Support, C_lambda: Scale, c_hat: Exponent, N: SampleCount) -> Any:
     """(N-1) exp(-t^c_hat) with t = C_lambda^2 / (d_s (N-1)^2), a scalar."""
     t = C_lambda * C_lambda * rational(1, (N - 1) ** 2 * support.shape[1])
     return exp(-(t**c_hat)) * (N - 1)

@@ -6,14 +6,10 @@ from itertools import permutations
 from typing import Annotated, Any
 
 from theorems.convergence import CONVERGENCE
-from theorems.convergence.definitions import (
-    KeyWeights,
-    QueryWeights,
-    Samples,
-    expected_relu_products,
-)
 from theorems.convergence.appendix_c_1_lemmas.constants import sample_bound, stacked
 from theorems.convergence.appendix_d_tangent_kernel.gradients import attention_row
+from theorems.convergence.definitions import KeyWeights, QueryWeights, Samples, expected_relu_products
+from theorems.convergence.settings import Features, Scale, Tokens, Variance
 from verify.arithmetic import is_tensor
 from verify.claims import Claim
 from verify.errors import ArithmeticUnsupported
@@ -32,12 +28,7 @@ from verify.matrix import (
     trace,
 )
 from verify.relations import AtMost, Equal
-from verify.shapes import Real, Shape
-
-Features = Annotated[Any, Shape("N", "d")]
-Logits = Annotated[Any, Shape("N", "d_s", role="query")]
-Variance = Annotated[Any, Real(0.0625, 2.0)]
-Scale = Annotated[Any, Real(0.0625, 2.0)]
+from verify.shapes import Shape
 
 DATA = {"N": (1, 4), "d_s": (1, 3), "d": (1, 4), "d_m": (1, 2)}
 SMALL_DATA = {"N": (1, 3), "d_s": (1, 3), "d": (1, 3), "d_m": (1, 2)}
@@ -285,7 +276,6 @@ EQ_40 = Claim(
 )
 
 TokenRow = Annotated[Any, Shape("1", "d_s", role="query")]
-Sample = Annotated[Any, Shape("d_s", "d")]
 
 
 def _members(u: Any, v: Any, X: Any, Y: Any) -> list[Any]:
@@ -307,26 +297,26 @@ def _uppers(members: list[Any]) -> Any:
 
 
 @EQ_40.formula
-def trace_bounds(u: TokenRow, v: TokenRow, X: Sample, Y: Sample) -> Any:
+def trace_bounds(u: TokenRow, v: TokenRow, X: Tokens, Y: Tokens) -> Any:
     """The larger member of each comparison, shape (6,) (Eq. (40))."""
     return _uppers(_members(u, v, X, Y))
 
 
 @EQ_40.oracle
-def smaller_members(u: TokenRow, v: TokenRow, X: Sample, Y: Sample) -> Any:
+def smaller_members(u: TokenRow, v: TokenRow, X: Tokens, Y: Tokens) -> Any:
     m = _members(u, v, X, Y)
     return stacked([m[0], m[1], m[2], m[2], m[3], m[4]])
 
 
 @EQ_40.mutant("both attention norms in the last members")
-def _(u: TokenRow, v: TokenRow, X: Sample, Y: Sample) -> Any:
+def _(u: TokenRow, v: TokenRow, X: Tokens, Y: Tokens) -> Any:
     m = _members(u, v, X, Y)
     b = frobenius_norm(softmax(v))
     return _uppers([*m[:3], m[3] * b * b, m[4] * b * b])
 
 
 @EQ_40.mutant("smallest singular value of C")
-def _(u: TokenRow, v: TokenRow, X: Sample, Y: Sample) -> Any:
+def _(u: TokenRow, v: TokenRow, X: Tokens, Y: Tokens) -> Any:
     m = _members(u, v, X, Y)
     a, b = softmax(u), softmax(v)
     least = frobenius_norm(a) * frobenius_norm(b) * singular_values(X @ Y.T)[-1]

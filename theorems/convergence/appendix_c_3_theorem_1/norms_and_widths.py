@@ -8,16 +8,13 @@ from fractions import Fraction
 from typing import Annotated, Any
 
 from theorems.convergence import CONVERGENCE
+from theorems.convergence.settings import Dimension, Length, SampleCount, Width
 from verify.claims import Claim
 from verify.relations import FollowsLaw, OrderOfGrowth, at_most_probability
 from verify.relations.follows_law import LawTest
 from verify.shapes import Size
 
-SampleCount = Annotated[int, Size("N")]
-Length = Annotated[int, Size("d_s")]
 Bound = Annotated[int, Size("C_x")]
-Dimension = Annotated[int, Size("d")]
-Width = Annotated[int, Size("d_m")]
 
 CONSTANTS = "C_Q = C_K = C_V = C_O = 1"
 
@@ -43,10 +40,7 @@ EQ_44 = Claim(
     note="Lemma 5 with zeta = sqrt(d_m) gives ||W|| <= 3 sqrt(d_m) for standard normal W, also for the column w_O; the variances"
     " divide by sqrt(d) and sqrt(d_m), and 1 <= sqrt(d_m/d) takes the added C = 1. Four events fail with at most"
     " 2 exp(-d_m/2) each. For d_m <= 4 the probability is empty, 8 exp(-d_m/2) > 1.",
-    uses=(
-        "convergence.lemma-5",
-        "convergence.lemma-6",
-    ),
+    uses=("convergence.lemma-5", "convergence.lemma-6"),
 )
 
 
@@ -198,41 +192,6 @@ def _(N: SampleCount, d_s: Length, C_x: Bound, d: Dimension, d_m: Width) -> list
 def _(N: SampleCount, d_s: Length, C_x: Bound, d: Dimension, d_m: Width) -> list[Fraction]:
     rows = _printed_45(N, d_s, C_x, d, d_m)
     return [rows[0] * (1 + Fraction(C_x**4 * d_s**2, d)), *rows[1:]]
-
-
-EQ_57_58 = Claim(
-    CONVERGENCE,
-    "convergence.eq-57-58",
-    label="Eqs. (56)-(58)",
-    statement=r"\text{NTK}:\ \bar\lambda_V,\bar\lambda_Q,\bar\lambda_K=\mathcal O(\sqrt{d_m}+\sqrt d),\ \bar\lambda_O=\mathcal O"
-    r"(\sqrt{d_m});\ d_m\ge d:\ (57)\ \alpha^2\ge\mathcal O(\sqrt Nd_s^{5/2}C_x^3)\sqrt{2\ell(\theta^0)},\ (58)\ \alpha^3\ge"
-    r"\mathcal O(Nd_s^3C_x^2(1+4C_x^4d_s^2))\sqrt{2\ell(\theta^0)}\ \text{suffice for (2),(3)}",
-    assumptions=["tau_0 = 1/d_m, tau_1 = d_m^{-1/2}", CONSTANTS],
-    relation=OrderOfGrowth(along=("N", "d_s", "C_x", "d_m", "d d_m")),
-    sizes={"N": (1, 4), "d_s": (1, 3), "C_x": (1, 3), "d": (1, 3), "d_m": (3, 6)},
-    where=_wide,
-    expects="reading",
-    reading="C_x >= 1, which Assumption 1 always allows; all four norms at 4 sqrt(d_m), by Lemma 5 as for Eq. (44)",
-    note="For C_x^2 d_s < 1/2 the first member of the maximum in (2) is the largest, and C_x^3 is too small. (58) could carry a"
-    " further d_m^{-1/2}: rho^2 has 1/d_m, lambda_O only sqrt(d_m).",
-)
-
-
-@EQ_57_58.formula
-def printed_ntk_conditions(N: SampleCount, d_s: Length, C_x: Bound, d: Dimension, d_m: Width) -> list[int]:
-    """Squares of the printed orders (57) and (58)."""
-    return [N * d_s**5 * C_x**6, N**2 * d_s**6 * C_x**4 * (1 + 4 * C_x**4 * d_s**2) ** 2]
-
-
-@EQ_57_58.part("cost")
-def ntk_conditions(N: int, d_s: int, C_x: int, d: int, d_m: int) -> list[Fraction]:
-    norm = Fraction(16 * d_m)
-    return squared_conditions(N, d_s, C_x, Fraction(1, d_m**2), Fraction(1, d_m), norm, norm)
-
-
-EQ_57_58.mutant("(57) with d_s^{3/2}", "5 -> 3")
-EQ_57_58.mutant("(58) with sqrt(N)", "N ** 2 -> N")
-EQ_57_58.mutant("(57) with C_x", "C_x ** 6 -> C_x ** 2")
 
 
 # -- the widths --------------------------------------------------------------------------------------------------------

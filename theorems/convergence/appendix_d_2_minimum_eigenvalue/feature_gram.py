@@ -5,13 +5,17 @@ from __future__ import annotations
 from typing import Annotated, Any
 
 from theorems.convergence import CONVERGENCE
-from theorems.convergence.definitions import Samples, mean_tokens
 from theorems.convergence.appendix_c_1_lemmas.constants import TINY, sample_bound, stacked
+from theorems.convergence.appendix_c_3_theorem_1.minimum_eigenvalue import smallest_eigenvalue
 from theorems.convergence.appendix_d_2_minimum_eigenvalue.limiting_attention import (
     ASSUMPTION_1,
     M_IS,
     ON_THE_EVENT,
     WIDE,
+    Logarithm,
+    Product,
+    RealWidth,
+    SmallPositive,
     entry_bound,
     equal_tokens,
     features_of_product,
@@ -20,17 +24,11 @@ from theorems.convergence.appendix_d_2_minimum_eigenvalue.limiting_attention imp
     one_long_token,
     product_on_the_event,
 )
-from theorems.convergence.appendix_c_3_theorem_1.minimum_eigenvalue import smallest_eigenvalue
+from theorems.convergence.definitions import Samples, mean_tokens
 from verify.claims import Assumption, Claim
 from verify.matrix import absolute, frobenius_norm, maximum, rational, sqrt
 from verify.relations import AtMost
-from verify.shapes import Real, Shape, Size
-
-Product = Annotated[Any, Shape("d", "d", role="query")]
-Positive = Annotated[Any, Real(0.00390625, 2.0)]
-Logarithm = Annotated[Any, Real(0.75, 8.0)]
-Width = Annotated[Any, Real(16.0, 256.0)]
-
+from verify.shapes import Real, Size
 
 # -- entries and Frobenius norm of the change --------------------------------------------------------------------------
 
@@ -63,7 +61,7 @@ def _gram_bounds(X: Any, tau_0: Any, eta_QK: Any, d_m: Any, ell: Any, lengths: A
 
 
 @ENTRY.formula
-def printed_gram_bounds(X: Samples, tau_0: Positive, eta_QK: Positive, d_m: Width, ell: Logarithm) -> Any:
+def printed_gram_bounds(X: Samples, tau_0: SmallPositive, eta_QK: SmallPositive, d_m: RealWidth, ell: Logarithm) -> Any:
     """Bounds of every entry and of the Frobenius norm, shape (2,) (proof of Lemma 16)."""
     return _gram_bounds(X, tau_0, eta_QK, d_m, ell, X.shape[1])
 
@@ -108,7 +106,7 @@ ENTRY_SQUARED.domain("one long token")(one_long_token)
 
 
 @ENTRY_SQUARED.formula
-def gram_bounds(X: Samples, tau_0: Positive, eta_QK: Positive, d_m: Width, ell: Logarithm) -> Any:
+def gram_bounds(X: Samples, tau_0: SmallPositive, eta_QK: SmallPositive, d_m: RealWidth, ell: Logarithm) -> Any:
     """Bounds of every entry and of the Frobenius norm, shape (2,)."""
     return _gram_bounds(X, tau_0, eta_QK, d_m, ell, X.shape[1] ** 2)
 
@@ -117,7 +115,7 @@ ENTRY_SQUARED.oracle(lambda X, M: _gram_sizes(X, M))
 
 
 @ENTRY_SQUARED.mutant("C_x^2 for C_x^4")
-def _(X: Samples, tau_0: Positive, eta_QK: Positive, d_m: Width, ell: Logarithm) -> Any:
+def _(X: Samples, tau_0: SmallPositive, eta_QK: SmallPositive, d_m: RealWidth, ell: Logarithm) -> Any:
     return _gram_bounds(X, tau_0, eta_QK, d_m, ell, X.shape[1] ** 2, lambda C_x: C_x * C_x)
 
 
@@ -126,7 +124,7 @@ ENTRY_SQUARED.mutant("tau_0^2", "tau_0 -> tau_0 * tau_0")
 
 # -- the width ---------------------------------------------------------------------------------------------------------
 
-Hidden = Annotated[Any, Real(0.0625, 64.0)]
+LargeHidden = Annotated[Any, Real(0.0625, 64.0)]
 LongLogarithm = Annotated[Any, Real(1.0, 1024.0)]
 Eigenvalue = Annotated[Any, Real(0.0625, 1.0)]
 Extra = Annotated[Any, Real(0.0, 2.0)]
@@ -158,7 +156,7 @@ WIDTH = Claim(
 
 @WIDTH.inputs
 def width_of_printed_order(
-    K: Hidden, ell: LongLogarithm, eigenvalue: Eigenvalue, extra: Extra, N: Annotated[int, Size("N")]
+    K: LargeHidden, ell: LongLogarithm, eigenvalue: Eigenvalue, extra: Extra, N: Annotated[int, Size("N")]
 ) -> dict[str, Any]:
     d_m = K * sqrt(ell) / (eigenvalue * eigenvalue) * (1 + extra) * N**2
     return {"K": K, "ell": ell, "eigenvalue": eigenvalue, "d_m": d_m, "N": N}
@@ -199,7 +197,7 @@ WIDTH_SQUARED = Claim(
 
 @WIDTH_SQUARED.inputs
 def width_of_right_order(
-    a: Positive, ell: LongLogarithm, eigenvalue: Eigenvalue, extra: Extra, N: Annotated[int, Size("N")]
+    a: SmallPositive, ell: LongLogarithm, eigenvalue: Eigenvalue, extra: Extra, N: Annotated[int, Size("N")]
 ) -> dict[str, Any]:
     d_m = a * a * ell / (eigenvalue * eigenvalue) * (1 + extra) * (1024 * N**2)
     return {"a": a, "ell": ell, "eigenvalue": eigenvalue, "d_m": d_m, "N": N}
@@ -330,7 +328,7 @@ def _width_factor(X: Any, eta_QK: Any) -> Any:
 
 
 @LEMMA_16_LOGARITHM.inputs
-def wide_enough(X: Samples, share: Product, eta_QK: Positive, ell: Logarithm, extra: Extra) -> dict[str, Any]:
+def wide_enough(X: Samples, share: Product, eta_QK: SmallPositive, ell: Logarithm, extra: Extra) -> dict[str, Any]:
     least = _limiting_eigenvalue(X)
     d_m = _width_factor(X, eta_QK) ** 2 * ell / (least * least + TINY) * (1 + extra) + 2 * ell
     return product_on_the_event(X, share, 1 / d_m, eta_QK, d_m, ell)

@@ -6,6 +6,15 @@ from math import factorial, prod
 from typing import Annotated, Any
 
 from theorems.convergence import CONVERGENCE
+from theorems.convergence.appendix_c_1_lemmas.constants import sample_bound, stacked
+from theorems.convergence.appendix_c_3_theorem_1.minimum_eigenvalue import pi_in, smallest_eigenvalue
+from theorems.convergence.appendix_d_2_minimum_eigenvalue.many_samples import (
+    ASSUMPTION_4,
+    HIDDEN,
+    MORE_SAMPLES,
+    data_and_constant,
+    more_samples_than_dimensions,
+)
 from theorems.convergence.definitions import (
     KeyWeights,
     OutputWeights,
@@ -18,15 +27,7 @@ from theorems.convergence.definitions import (
     mean_tokens,
     outputs,
 )
-from theorems.convergence.appendix_c_1_lemmas.constants import sample_bound, stacked
-from theorems.convergence.appendix_d_2_minimum_eigenvalue.many_samples import (
-    ASSUMPTION_4,
-    HIDDEN,
-    MORE_SAMPLES,
-    data_and_constant,
-    more_samples_than_dimensions,
-)
-from theorems.convergence.appendix_c_3_theorem_1.minimum_eigenvalue import pi_in, smallest_eigenvalue
+from theorems.convergence.settings import Dimension, Features, Scale
 from verify.claims import Assumption, Claim
 from verify.derivatives import jacobian
 from verify.matrix import (
@@ -41,11 +42,7 @@ from verify.matrix import (
     trace,
 )
 from verify.relations import AtMost, Equal
-from verify.shapes import Real, Shape, Size
-
-Features = Annotated[Any, Shape("N", "d")]
-Hidden = Annotated[Any, Real(0.00390625, 1.0)]
-Scale = Annotated[Any, Real(0.0625, 2.0)]
+from verify.shapes import Real
 
 
 def limiting_kernel_of_means(Phi: Features) -> Any:
@@ -306,7 +303,6 @@ NUMERIC = Claim(
 
 Ratio = Annotated[Any, Real(1.0, 12.0)]
 LargeRatio = Annotated[Any, Real(18.0, 64.0)]
-Dimension = Annotated[int, Size("d")]
 
 
 def _printed_growth(t: Any, d: int) -> Any:

@@ -8,22 +8,21 @@ from typing import Annotated, Any
 import flint
 
 from theorems.convergence import CONVERGENCE
-from theorems.convergence.definitions import Samples, mean_tokens
 from theorems.convergence.appendix_c_1_lemmas.constants import TINY, sample_bound, stacked
+from theorems.convergence.definitions import Samples, mean_tokens
+from theorems.convergence.settings import Tokens, Width
 from verify.arithmetic import is_tensor
 from verify.claims import Assumption, Claim
 from verify.errors import ArithmeticUnsupported
-from verify.matrix import absolute, basis_vector, frobenius_norm, maximum, ones, rational, softmax, sqrt, stack_rows
-from verify.relations import AtMost, FollowsLaw, PowerRate, TendsTo, at_most_probability
+from verify.matrix import absolute, frobenius_norm, maximum, ones, rational, softmax, sqrt, stack_rows
+from verify.relations import AtMost, FollowsLaw, at_most_probability
 from verify.relations.follows_law import LawTest
 from verify.shapes import Real, Shape, Size
 
-Sample = Annotated[Any, Shape("d_s", "d")]
 Product = Annotated[Any, Shape("d", "d", role="query")]
-Positive = Annotated[Any, Real(0.00390625, 2.0)]
+SmallPositive = Annotated[Any, Real(0.00390625, 2.0)]
 Logarithm = Annotated[Any, Real(0.75, 8.0)]
-Width = Annotated[Any, Real(16.0, 256.0)]
-Whole = Annotated[int, Size("d_m")]
+RealWidth = Annotated[Any, Real(16.0, 256.0)]
 Level = Annotated[int, Size("level")]
 
 ASSUMPTION_1 = "Assumption 1: ||X_n||_F <= sqrt(d_s) C_x"
@@ -37,12 +36,12 @@ def logarithm(x: Any) -> Any:
     raise ArithmeticUnsupported("logarithms of rationals are irrational: evaluate in balls")
 
 
-def first_attention(X: Sample, M: Product) -> Any:
+def first_attention(X: Tokens, M: Product) -> Any:
     """beta_1 = softmax(X^{(1,:)} M X^T)^T with M = tau_0 W_Q^T W_K, shape (d_s, 1)."""
     return softmax(X[0:1] @ M @ X.T).T
 
 
-def shift_from_uniform(X: Sample, M: Product) -> Any:
+def shift_from_uniform(X: Tokens, M: Product) -> Any:
     """beta_1 - 1/d_s, shape (d_s, 1)."""
     d_s = X.shape[0]
     return first_attention(X, M) - ones(d_s, 1) * rational(1, d_s)
@@ -105,7 +104,7 @@ def _last(X: Any, Y: Any, M: Any, d_s: int) -> Any:
 
 
 @EQ_65.formula
-def printed_entry_bounds(X: Sample, Y: Sample, M: Product) -> Any:
+def printed_entry_bounds(X: Tokens, Y: Tokens, M: Product) -> Any:
     """The middle and the last member, shape (2,), for X_n = X and X_r = Y (Eq. (65))."""
     return stacked([_middle(X, Y, M, False), _last(X, Y, M, X.shape[0])])
 
@@ -115,7 +114,7 @@ EQ_65.mutant("C_x^2 without d_s", d_s=1)
 
 
 @EQ_65.mutant("first norm only")
-def _(X: Sample, Y: Sample, M: Product) -> Any:
+def _(X: Tokens, Y: Tokens, M: Product) -> Any:
     return stacked([frobenius_norm(X @ Y.T @ shift_from_uniform(X, M)) / 2, _last(X, Y, M, X.shape[0]) / 2])
 
 
@@ -142,7 +141,7 @@ EQ_65_TRANSPOSED = Claim(
 
 
 @EQ_65_TRANSPOSED.formula
-def entry_bounds(X: Sample, Y: Sample, M: Product) -> Any:
+def entry_bounds(X: Tokens, Y: Tokens, M: Product) -> Any:
     """The middle and the last member, shape (2,)."""
     return stacked([_middle(X, Y, M, True), _last(X, Y, M, X.shape[0])])
 
@@ -164,7 +163,7 @@ WIDE = Assumption("d_m >= 2 ell", nonnegative=lambda d_m, ell: d_m - 2 * ell)
 
 
 def product_on_the_event(
-    X: Samples, share: Product, tau_0: Positive, eta_QK: Positive, d_m: Width, ell: Logarithm
+    X: Samples, share: Product, tau_0: SmallPositive, eta_QK: SmallPositive, d_m: RealWidth, ell: Logarithm
 ) -> dict[str, Any]:
     """M with entries up to the bound of Eq. (67), in the proportions of `share`."""
     M = share / (maximum(absolute(share)) + TINY) * entry_bound(tau_0, eta_QK, d_m, ell)
@@ -214,7 +213,7 @@ def _attention_bounds(X: Any, M: Any, tau_0: Any, eta_QK: Any, d_m: Any, ell: An
 
 @EQ_66_68.formula
 def printed_attention_bounds(
-    X: Samples, M: Product, tau_0: Positive, eta_QK: Positive, d_m: Width, ell: Logarithm
+    X: Samples, M: Product, tau_0: SmallPositive, eta_QK: SmallPositive, d_m: RealWidth, ell: Logarithm
 ) -> Any:
     """Both bounds of |beta_1 - beta_1^*|, shape (2,), the last as 2 C_x^2 d_s d times Eq. (67) (Eqs. (66), (68))."""
     return _attention_bounds(X, M, tau_0, eta_QK, d_m, ell, X.shape[2])
@@ -232,7 +231,7 @@ EQ_66_68.mutant("2 for 4", "X.shape[2] -> rational(X.shape[2], 2)")
 
 
 @EQ_66_68.mutant("C_x for C_x^2")
-def _(X: Samples, M: Product, tau_0: Positive, eta_QK: Positive, d_m: Width, ell: Logarithm) -> Any:
+def _(X: Samples, M: Product, tau_0: SmallPositive, eta_QK: SmallPositive, d_m: RealWidth, ell: Logarithm) -> Any:
     return _attention_bounds(X, M, tau_0, eta_QK, d_m, ell, X.shape[2], lambda C_x: C_x)
 
 
@@ -265,13 +264,13 @@ def _quadratics(tau_0: Any, eta_QK: Any, share: Any, nu: Any, sum_nu: Any) -> An
 
 
 @SE_PRODUCT.formula
-def printed_sub_exponential_bounds(tau_0: Positive, eta_QK: Positive, share: Share, d_m: Whole) -> Any:
+def printed_sub_exponential_bounds(tau_0: SmallPositive, eta_QK: SmallPositive, share: Share, d_m: Width) -> Any:
     """nu^2 l^2 / 2 for a product and for the sum, at l = share / alpha; shape (2,) (proof of Lemma 16)."""
     return _quadratics(tau_0, eta_QK, share, sqrt(2) * eta_QK, sqrt(2 * d_m) * tau_0 * eta_QK)
 
 
 @SE_PRODUCT.oracle
-def log_moment_generating_functions(tau_0: Positive, eta_QK: Positive, share: Share, d_m: Whole) -> Any:
+def log_moment_generating_functions(tau_0: SmallPositive, eta_QK: SmallPositive, share: Share, d_m: Width) -> Any:
     half = rational(1, 2)
     l, l_sum = share / (sqrt(2) * eta_QK), share / (sqrt(2) * tau_0 * eta_QK)
     product, term = 1 - (l * eta_QK) ** 2, 1 - (l_sum * tau_0 * eta_QK) ** 2
@@ -292,10 +291,7 @@ EQ_67 = Claim(
     relation=FollowsLaw(instances=6),
     sizes={"d_m": (10, 20), "level": (6, 8)},
     where=lambda sizes: sizes["d_m"] >= 2 * (sizes["level"] + 1) * math.log(2),
-    uses=(
-        "convergence.se-product",
-        "convergence.lemma-4",
-    ),
+    uses=("convergence.se-product", "convergence.lemma-4"),
     note="delta = 2^-level. In max(nu sqrt(2 ell), 2 alpha ell) of Lemma 4 the first is the larger exactly for d_m >= 2 ell,"
     " ell = log(2/delta). Directly: Markov at l = sqrt(ell/d_m)/(tau_0 eta_QK), within the range of the previous step, gives"
     " 2 exp(-2 ell + ell) = delta.",
@@ -303,14 +299,14 @@ EQ_67 = Claim(
 
 
 @EQ_67.formula
-def printed_threshold(d_m: Whole, level: Level, tau_0: Positive, eta_QK: Positive) -> float:
+def printed_threshold(d_m: Width, level: Level, tau_0: SmallPositive, eta_QK: SmallPositive) -> float:
     """2 tau_0 eta_QK sqrt(d_m log(2/delta)) for delta = 2^-level (Eq. (67))."""
     return float(2 * tau_0 * eta_QK * math.sqrt(d_m * (level + 1) * math.log(2)))
 
 
 @EQ_67.part("laws")
 def exceedances(
-    formula: Any, generator: Any, samples: int, d_m: Whole, level: Level, tau_0: Positive, eta_QK: Positive
+    formula: Any, generator: Any, samples: int, d_m: Width, level: Level, tau_0: SmallPositive, eta_QK: SmallPositive
 ) -> list[LawTest]:
     """Whether the sum exceeds the threshold more often than delta allows."""
     import torch
@@ -325,91 +321,3 @@ def exceedances(
 
 EQ_67.mutant("factor 2 dropped", "2 * tau_0 -> tau_0")
 EQ_67.mutant("d_m dropped", "d_m * (level + 1) -> level + 1")
-
-
-# -- Appendix C.6 ------------------------------------------------------------------------------------------------------
-
-WIDTHS = (64, 256, 1024, 4096, 16384)
-
-
-def _lecun_product(X: Any, width: int, generator: Any) -> Any:
-    """W_Q^T W_K for weights of variance 1/d, shape (d, d)."""
-    import torch
-
-    d = X.shape[1]
-    W_Q, W_K = torch.randn(2, width, d, generator=generator, dtype=X.dtype, device=X.device)
-    return W_Q.T @ W_K / d
-
-
-C6 = Claim(
-    CONVERGENCE,
-    "convergence.c6-beta",
-    label="C.6",
-    statement=r"\|\beta_{1,k}\|_2^2\ge1/d_s;\ \text{for the case of }\tau_0=d_m^{-1/2}\text{ scaling, when the width is large"
-    r" enough, the value inside the softmax tends to zero, as a result }\|\beta_{1,k}\|_2^2\approx1/d_s",
-    assumptions=["LeCun initialisation", "tau_0 = d_m^{-1/2}"],
-    relation=TendsTo(WIDTHS, PowerRate(0.5), instances=2),
-    sizes={"d_s": (2, 3), "d": (1, 3)},
-    expects="refuted",
-    severity="slip",
-    correction="convergence.c6-beta-inverse-width",
-    note="At tau_0 = d_m^{-1/2} the values inside the softmax have the second moments |x_1|^2 |x_j|^2 / d^2 at every width, and"
-    " bounded fourth moments, so they tend to no constant. The sentence is right for tau_0 = d_m^{-1}, which must be meant:"
-    " the conclusion of C.6, a faster rate at d_m^{-1/2}, needs the larger |beta| there. |beta|^2 >= 1/d_s is Lemma 8.",
-)
-
-
-@C6.formula
-def printed_limit_of_squares(X: Sample) -> Any:
-    """The limit 0 of the squared values inside the softmax, shape (1, d_s) (Appendix C.6)."""
-    return (X @ X[0:1].T).T * 0
-
-
-@C6.oracle
-def second_moments_inside_softmax(X: Sample) -> Any:
-    """E (tau_0 x_1^T W_Q^T W_K x_j)^2 = tau_0^2 d_m d^{-2} |x_1|^2 |x_j|^2, since the d_m terms are uncorrelated."""
-    d = X.shape[1]
-    squares = (X * X).sum(1).reshape(1, -1)
-    return squares * squares[0, 0] * rational(1, d * d)
-
-
-@C6.part("sequence")
-def squared_logits(X: Sample, scale: int, generator: Any) -> Any:
-    M = _lecun_product(X, scale, generator) * scale**-0.5
-    logits = X[0:1] @ M @ X.T
-    return logits * logits
-
-
-C6.mutant("limit of the scaled second moment 1/d", lambda X: (X * X).sum(1).reshape(1, -1) * rational(1, X.shape[1]))
-C6.mutant("limit 1", lambda value, X: value + ones(1, X.shape[0]))
-C6.counterexample("X = I_2: the values inside the softmax have variance 1/4 at every width", X=[[1, 0], [0, 1]])
-
-
-C6_INVERSE = Claim(
-    CONVERGENCE,
-    "convergence.c6-beta-inverse-width",
-    label="C.6, for tau_0 = 1/d_m",
-    statement=r"\text{LeCun},\ \tau_0=d_m^{-1}:\ \beta_{1,k}\to\tfrac1{d_s}\mathbf 1,\text{ hence }\|\beta_{1,k}\|_2^2\to1/d_s",
-    assumptions=["LeCun initialisation", "tau_0 = d_m^{-1}", "X fixed"],
-    relation=TendsTo(WIDTHS, PowerRate(0.5), instances=4),
-    sizes={"d_s": (2, 3), "d": (1, 3)},
-    without_domains={
-        "huge": "tokens of length 32 give values of order 1000 d_m^{-1/2} inside the softmax, saturated at these widths",
-    },
-    corrects="convergence.c6-beta",
-    of_project=True,
-)
-
-
-@C6_INVERSE.formula
-def limiting_attention(X: Sample) -> Any:
-    """1/d_s in every entry, shape (1, d_s)."""
-    d_s = X.shape[0]
-    return (X @ X[0:1].T).T * 0 + ones(1, d_s) * rational(1, d_s)
-
-
-C6_INVERSE.part(
-    "sequence", lambda X, scale, generator: first_attention(X, _lecun_product(X, scale, generator) / scale).T
-)
-C6_INVERSE.mutant("all attention on the token itself", lambda X: (X @ X[0:1].T).T * 0 + basis_vector(X.shape[0], 0).T)
-C6_INVERSE.mutant("1/d_s^2", lambda X: (X @ X[0:1].T).T * 0 + ones(1, X.shape[0]) * rational(1, X.shape[0] ** 2))

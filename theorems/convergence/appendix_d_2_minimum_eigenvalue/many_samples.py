@@ -2,32 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Any
 
 from theorems.convergence import CONVERGENCE
-from theorems.convergence.definitions import (
-    Samples,
-    mean_tokens,
-)
 from theorems.convergence.appendix_c_1_lemmas.constants import stacked
 from theorems.convergence.appendix_c_3_theorem_1.minimum_eigenvalue import expected_gram, lambda_0, smallest_eigenvalue
+from theorems.convergence.definitions import Samples, mean_tokens
+from theorems.convergence.settings import Features, Hidden, Square, Support, Variance
 from verify.claims import Claim
-from verify.matrix import (
-    concatenate,
-    rational,
-    smallest_singular_value,
-    stack_rows,
-    symmetric_eigenvalues,
-    trace,
-)
+from verify.matrix import concatenate, rational, smallest_singular_value, stack_rows, symmetric_eigenvalues, trace
 from verify.relations import AtMost, Equal, PowerRate, TendsTo
-from verify.shapes import Real, Shape
-
-Features = Annotated[Any, Shape("N", "d")]
-Support = Annotated[Any, Shape("m", "d_s", "d")]
-Factor = Annotated[Any, Shape("d", "d")]
-Hidden = Annotated[Any, Real(0.00390625, 1.0)]
-Variance = Annotated[Any, Real(0.0625, 2.0)]
 
 HIDDEN = "c > 0 stands for the constant hidden in Theta or Omega"
 ASSUMPTION_4 = "Assumption 4: Sigma = E[x x^T] is positive definite, x the sum of the tokens"
@@ -182,20 +166,20 @@ EIG_SWAP_NONZERO = Claim(
 
 
 @EIG_SWAP_NONZERO.formula
-def smallest_of_the_d_largest(Z: Features, R: Factor) -> Any:
+def smallest_of_the_d_largest(Z: Features, R: Square) -> Any:
     """lambda_d(Phi^* Phi^{*T}), counted from the largest, a scalar; S = R + R^T."""
     Phi = Z @ (R + R.T)
     return symmetric_eigenvalues(Phi @ Phi.T)[Z.shape[0] - Z.shape[1]]
 
 
 @EIG_SWAP_NONZERO.oracle
-def product_of_smallest_eigenvalues(Z: Features, R: Factor) -> Any:
+def product_of_smallest_eigenvalues(Z: Features, R: Square) -> Any:
     S = R + R.T
     return smallest_eigenvalue(Z.T @ Z) * smallest_eigenvalue(S @ S)
 
 
 @EIG_SWAP_NONZERO.mutant("halved")
-def _(Z: Features, R: Factor) -> Any:
+def _(Z: Features, R: Square) -> Any:
     Phi = Z @ (R + R.T)
     return symmetric_eigenvalues(Phi @ Phi.T)[Z.shape[0] - Z.shape[1]] * rational(1, 2)
 

@@ -8,14 +8,14 @@ from typing import Annotated, Any
 import flint
 
 from theorems.convergence import CONVERGENCE
+from theorems.convergence.settings import Width
 from verify.arithmetic import is_tensor
 from verify.claims import Claim
 from verify.matrix import exp, rational
 from verify.relations import AtMost, FollowsLaw, at_most_probability
 from verify.relations.follows_law import LawTest
-from verify.shapes import Real, Size
+from verify.shapes import Real
 
-Width = Annotated[int, Size("d_m")]
 Radius = Annotated[Any, Real(0.0, 8.0)]
 Amount = Annotated[Any, Real(0.0, 8.0)]
 
@@ -28,10 +28,7 @@ LEMMA_20 = Claim(
     assumptions=["entries of w independent standard normal", "R >= 0", "for all w~ in the ball at once"],
     relation=FollowsLaw(samples=4000, instances=8),
     sizes={"d_m": (1, 12)},
-    uses=(
-        "convergence.lemma-6",
-        "convergence.lemma-20-tail",
-    ),
+    uses=("convergence.lemma-6", "convergence.lemma-20-tail"),
     note="Tested at the w~ of the ball that is farthest from 0, w (1 + R/||w||). Far from tight: the exact probability of"
     " the exception is that of chi^2 > 9 d_m (convergence.lemma-20-tail). At d_m = 1, where Lemma 6 needs d_m > d, the stated"
     " probability is negative and nothing is said.",

@@ -8,13 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from theorems.convergence.definitions import (
-    KeyWeights,
-    OutputWeights,
-    QueryWeights,
-    Samples,
-    ValueWeights,
-)
+from theorems.convergence.definitions import KeyWeights, OutputWeights, QueryWeights, Samples, ValueWeights
 from verify.errors import InputError
 from verify.shapes import checked
 

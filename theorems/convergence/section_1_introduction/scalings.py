@@ -1,49 +1,65 @@
-"""Attention and its gradients as the width grows: the scalings of Section 1, pooling, Eq. (63), the block of W_Q in D.1."""
+"""Section 1: self-attention in its two forms, the scalings tau_0 = d_m^{-1/2} and 1/d_m, and attention as pooling.
+
+At tau_0 = 1/d_m softmax attention tends to the mean over the tokens; at d_m^{-1/2} its logits keep variance 1.
+"""
 
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Annotated, Any
-
-import numpy as np
+from typing import Annotated, Any
 
 from theorems.convergence import CONVERGENCE
-from theorems.convergence.definitions import expected_relu_products
-from theorems.convergence.appendix_d_tangent_kernel.gradients import Tokens, attention_rows, output_weight_gradient
-from verify.claims import Claim
-from verify.matrix import concatenate, eye, ones, rational
-from verify.relations import FollowsLaw, Moments, PowerRate, TendsTo, moment_test
-from verify.relations.follows_law import SMALLEST_P, LawTest, two_sided_p
-from verify.shapes import Shape, Size
+from theorems.convergence.appendix_d_tangent_kernel.gradients import Tokens, attention_rows
+from theorems.convergence.definitions import KeyWeights, QueryWeights, ValueWeights, self_attention
+from theorems.convergence.settings import WIDTHS, Dimension, Scale, Square, Width, standard_normal
+from verify.claims import Claim, Setting
+from verify.matrix import concatenate, eye, ones, rational, softmax
+from verify.relations import Equal, FollowsLaw, Moments, PowerRate, TendsTo
+from verify.relations.follows_law import LawTest
+from verify.shapes import Shape
 
-if TYPE_CHECKING:
-    import torch
-
-Width = Annotated[int, Size("d_m")]
-Dimension = Annotated[int, Size("d")]
-Square = Annotated[Any, Shape("d", "d")]
 ValueRows = Annotated[Any, Shape("d_v", "d")]
 
-STANDARD = "entries of W_Q and W_K independent N(0, 1)"
-NTK = ["NTK initialisation (Table 1): standard normal weights, tau_1 = d_m^{-1/2}", "tau_0 = d_m^{-1}", "X, X' fixed"]
-WIDTHS = (64, 256, 1024, 4096, 16384)
+STANDARD = Setting(CONVERGENCE, "Section 1", assumptions=["entries of W_Q and W_K independent N(0, 1)"])
 
 
-def _normal(generator: Any, like: Any, *shape: int) -> torch.Tensor:
-    import torch
+# -- self-attention ----------------------------------------------------------------------------------------------------
 
-    return torch.randn(*shape, generator=generator, dtype=like.dtype, device=like.device)
+TWO_FORMS = Claim(
+    CONVERGENCE,
+    "convergence.sa-two-forms",
+    label="Section 1, display of Self-attention(X)",
+    statement=r"\sigma_s(\tau_0 (XW_Q^\top)(XW_K^\top)^\top)(XW_V^\top)=\sigma_s(\tau_0 XW_Q^\top W_KX^\top)(XW_V^\top)",
+    assumptions=["sigma_s is the softmax of each row", "tau_0 > 0"],
+    relation=Equal(),
+    sizes={"d_s": (1, 4), "d": (1, 3), "d_m": (1, 4)},
+    exact=True,
+)
+
+
+@TWO_FORMS.formula
+def attention_by_bilinear_form(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, tau_0: Scale) -> Any:
+    """softmax(tau_0 X W_Q^T W_K X^T) X W_V^T, shape (d_s, d_m) (Section 1)."""
+    return softmax(X @ W_Q.T @ W_K @ X.T * tau_0) @ (X @ W_V.T)
+
+
+TWO_FORMS.oracle(lambda X, W_Q, W_K, W_V, tau_0: self_attention(X, W_Q, W_K, W_V, tau_0))
+TWO_FORMS.mutant("queries and keys exchanged", "W_Q -> W_K; W_K -> W_Q")
+TWO_FORMS.mutant(
+    "softmax of each column", lambda X, W_Q, W_K, W_V, tau_0: softmax(X @ W_K.T @ W_Q @ X.T * tau_0).T @ (X @ W_V.T)
+)
+TWO_FORMS.mutant("scale outside the softmax", "X @ W_Q.T -> X @ W_Q.T / tau_0; X @ W_V.T -> X @ W_V.T * tau_0")
 
 
 # -- tau_0 W_Q^T W_K ---------------------------------------------------------------------------------------------------
 
 HALF_VARIANCE = Claim(
-    CONVERGENCE,
+    STANDARD,
     "convergence.tau0-half-variance",
     label="Section 1, first bullet",
     statement=r"\tau_0=d_m^{-1/2},\ W_Q,W_K \text{ standard Gaussian: each element of } \tau_0W_Q^\top W_K \text{ has mean }0"
     r"\text{ and variance }1.",
-    assumptions=[STANDARD, "tau_0 = d_m^{-1/2}"],
+    assumptions=["tau_0 = d_m^{-1/2}"],
     relation=FollowsLaw(),
     sizes={"d_m": (1, 12), "d": (1, 3)},
     note="The element (i, j) is tau_0 sum_q W_Q^(q,i) W_K^(q,j), a sum of d_m independent products of mean 0 and variance"
@@ -74,11 +90,11 @@ HALF_VARIANCE.mutant("mean 1, as with W_K = W_Q", lambda: (1.0, 1.0))
 
 
 LAW_OF_LARGE_NUMBERS = Claim(
-    CONVERGENCE,
+    STANDARD,
     "convergence.tau0-one-lln",
     label="Section 1, second bullet",
     statement=r"\tau_0=d_m^{-1}:\quad \lim_{d_m\to\infty}\tau_0[W_Q^\top W_K]^{(ij)}=0",
-    assumptions=[STANDARD, "tau_0 = d_m^{-1}"],
+    assumptions=["tau_0 = d_m^{-1}"],
     relation=TendsTo(WIDTHS, PowerRate(0.5), instances=4),
     sizes={"d": (1, 3)},
     uses=("convergence.tau0-half-variance",),
@@ -95,13 +111,11 @@ def limiting_elements(template: Square) -> Any:
 @LAW_OF_LARGE_NUMBERS.part("sequence")
 def elements_at_width(template: Square, scale: int, generator: Any) -> Any:
     d = template.shape[0]
-    return _normal(generator, template, scale, d).T @ _normal(generator, template, scale, d) / scale
+    return standard_normal(generator, template, scale, d).T @ standard_normal(generator, template, scale, d) / scale
 
 
 LAW_OF_LARGE_NUMBERS.mutant("identity, as with W_K = W_Q", lambda value, template: value + eye(template.shape[0]))
-LAW_OF_LARGE_NUMBERS.mutant(
-    "one tenth in every element", lambda value, template: value + ones(*template.shape) * rational(1, 10)
-)
+LAW_OF_LARGE_NUMBERS.mutant("one tenth in every element", "template * 0 -> template * 0 + rational(1, 10)")
 
 
 # -- pooling -----------------------------------------------------------------------------------------------------------
@@ -135,188 +149,10 @@ def pooled(X: Tokens, W_V: ValueRows) -> Any:
 
 @POOLING.part("sequence")
 def attention_at_width(X: Tokens, W_V: ValueRows, scale: int, generator: Any) -> Any:
-    W_Q, W_K = (_normal(generator, X, scale, X.shape[1]) for _ in range(2))
+    W_Q, W_K = (standard_normal(generator, X, scale, X.shape[1]) for _ in range(2))
     S = concatenate(attention_rows(X, W_Q, W_K, 1 / scale), axis=1).T
     return _weights_and_values(S, X, W_V)
 
 
 POOLING.mutant("sum in place of mean", "ones(d_s, d_s) * rational(1, d_s) -> ones(d_s, d_s)")
-POOLING.mutant(
-    "each token attends to itself", lambda X, W_V: _weights_and_values(X @ X.T * 0 + eye(X.shape[0]), X, W_V)
-)
-
-
-# -- Eq. (63) ----------------------------------------------------------------------------------------------------------
-
-TWO_SAMPLES = {"d_s": (1, 3), "d": (1, 3)}
-
-EQ_63 = Claim(
-    CONVERGENCE,
-    "convergence.eq-63",
-    label="Eq. (63)",
-    statement=r"\lim_{d_m\to\infty}\Big\langle\frac{\partial f(X)}{\partial w_O},\frac{\partial f(X')}{\partial w_O}"
-    r"\Big\rangle=\tau_1^2\sum_{i,j}\lim(\sigma_r(W_VX'^\top\beta'_j))^\top\sigma_r(W_VX^\top\beta_i)=d_s^2\,\mathbb"
-    r" E_{w\sim N(0,I)}\sigma_r(w^\top X'^\top\mathbf 1_{d_s})\sigma_r(w^\top X^\top\mathbf 1_{d_s})",
-    assumptions=[*NTK, "f with the sum over tokens, as in C.2"],
-    relation=TendsTo(WIDTHS, PowerRate(0.5), instances=5),
-    sizes=TWO_SAMPLES,
-    expects="refuted",
-    severity="slip",
-    correction="convergence.eq-63-mean-tokens",
-    note="beta_i tends to 1/d_s in every entry, so the tokens are averaged: 1/d_s is missing in both arguments, a factor"
-    " d_s^2 in all. Lemma 1 has it, with Phi^* made of X^T 1/d_s; only if 1_{d_s} meant the vector with entries 1/d_s"
-    " would the line be right, against Lemma 1 and Section 1. tau_1^2 = 1/d_m belongs under the limit.",
-)
-
-
-@EQ_63.formula
-def printed_output_block(X: Tokens, X_2: Tokens) -> Any:
-    """d_s^2 E relu(w^T X'^T 1) relu(w^T X^T 1), shape (1, 1) (Eq. (63))."""
-    d_s = X.shape[0]
-    return expected_relu_products(ones(1, d_s) @ X, ones(1, d_s) @ X_2) * d_s**2
-
-
-def _block_of_sums(X: Any, X_2: Any) -> Any:
-    """The law of large numbers for the sum: each pair of tokens contributes E relu(w.c) relu(w.c'), c the mean token."""
-    d_s = X.shape[0]
-    uniform = ones(d_s, d_s) * rational(1, d_s)
-    products = expected_relu_products(uniform @ X, uniform @ X_2)
-    return ones(1, d_s) @ products @ ones(d_s, 1)
-
-
-EQ_63.oracle(lambda X, X_2: _block_of_sums(X, X_2))
-
-
-def _output_block(X: Any, X_2: Any, width: int, generator: Any) -> Any:
-    """The inner product of the gradients in w_O at one draw of the weights, shape (1, 1)."""
-    W_Q, W_K, W_V = (_normal(generator, X, width, X.shape[1]) for _ in range(3))
-    slopes = [output_weight_gradient(tokens, W_Q, W_K, W_V, 1 / width, width**-0.5) for tokens in (X, X_2)]
-    return slopes[0].T @ slopes[1]
-
-
-EQ_63.part("sequence", lambda X, X_2, scale, generator: _output_block(X, X_2, scale, generator))
-EQ_63.mutant("d_s in place of d_s^2", "d_s ** 2 -> d_s")
-EQ_63.mutant("first token in place of the sum", lambda X, X_2: expected_relu_products(X[:1], X_2[:1]) * X.shape[0] ** 2)
-EQ_63.counterexample("both samples of two tokens equal to 1: the limit is 2, printed 8", X=[[1], [1]], X_2=[[1], [1]])
-
-
-MEAN_TOKENS = Claim(
-    CONVERGENCE,
-    "convergence.eq-63-mean-tokens",
-    label="Eq. (63), with the mean tokens of Lemma 1",
-    statement=r"\lim_{d_m\to\infty}\Big\langle\frac{\partial f(X)}{\partial w_O},\frac{\partial f(X')}{\partial w_O}"
-    r"\Big\rangle=d_s^2\,\mathbb E_{w\sim N(0,I)}\sigma_r(\tfrac1{d_s}w^\top X'^\top\mathbf 1)\sigma_r(\tfrac1{d_s}w^\top"
-    r" X^\top\mathbf 1)",
-    assumptions=[*NTK, "f with the sum over tokens, as in C.2; for the average of Eq. (1.2) without the factor d_s^2"],
-    relation=TendsTo(WIDTHS, PowerRate(0.5), instances=5),
-    sizes=TWO_SAMPLES,
-    uses=("convergence.softmax-pooling",),
-    corrects="convergence.eq-63",
-    of_project=True,
-)
-
-
-@MEAN_TOKENS.formula
-def output_block(X: Tokens, X_2: Tokens) -> Any:
-    """d_s^2 E relu(w^T X'^T 1/d_s) relu(w^T X^T 1/d_s), shape (1, 1)."""
-    d_s = X.shape[0]
-    mean = ones(1, d_s) * rational(1, d_s)
-    return expected_relu_products(mean @ X, mean @ X_2) * d_s**2
-
-
-MEAN_TOKENS.part("sequence", lambda X, X_2, scale, generator: _output_block(X, X_2, scale, generator))
-
-
-@MEAN_TOKENS.mutant("sums of tokens in place of means, as printed")
-def _(X: Tokens, X_2: Tokens) -> Any:
-    d_s = X.shape[0]
-    return expected_relu_products(ones(1, d_s) @ X, ones(1, d_s) @ X_2) * d_s**2
-
-
-@MEAN_TOKENS.mutant("no factor d_s^2, as for the average")
-def _(X: Tokens, X_2: Tokens) -> Any:
-    mean = ones(1, X.shape[0]) * rational(1, X.shape[0])
-    return expected_relu_products(mean @ X, mean @ X_2)
-
-
-# -- D.1: the blocks of W_Q and W_K ------------------------------------------------------------------------------------
-
-VANISHING_BLOCKS = Claim(
-    CONVERGENCE,
-    "convergence.d1-limit-wq",
-    label="D.1, W_Q and W_K inner products",
-    statement=r"\lim\tau_0\tau_1X^\top(\mathrm{diag}(\beta_i)-\beta_i\beta_i^\top)XW_V^\top(w_O\circ\dot\sigma_r(W_VX^\top"
-    r"\beta_i))=X^\top(\mathrm{diag}(\mathbf 1_{d_s})-\mathbf 1_{d_s}\mathbf 1_{d_s}^\top)X\,[0,...,0]^\top=0;\quad"
-    r"\lim_{d_m\to\infty}\Big\langle\frac{\partial f(X)}{\partial W_Q},\frac{\partial f(X')}{\partial W_Q}\Big\rangle=0,\ "
-    r"\text{same for }W_K",
-    assumptions=[*NTK, "f with the sum over tokens, as in C.2"],
-    relation=FollowsLaw(samples=300, instances=6),
-    sizes={"d_s": (1, 3), "d": (1, 3), "d_m": (1, 16)},
-    uses=("convergence.d1-gradients", "convergence.gradient-wk"),
-    note="The limits hold in mean, by bounds at every width, which the tests attack: with v_i the vector of the first"
-    " display, E|v_i|^2 <= |X|_F^4 / (8 d_m^2), E|df/dW_Q|_F^2 <= d d_s |X|_F^6 / (8 d_m), E|df/dW_K|_F^2 <="
-    " d_s |X|_F^6 / (8 d_m). Proof: v_i = tau_0 tau_1 A_i g_i with |A_i|_F <= |X|_F^2 / 2, since the norm of diag(beta)"
-    " - beta beta^T is at most 1/2. Given W_Q and W_K, g_i = W_V^T (w_O o relu') has mean 0 and, by the symmetry of w,"
-    " covariance d_m I / 2 (or 0 where X^T beta_i = 0). Take E|A_i g_i|^2 = d_m |A_i|_F^2 / 2, E|W_K|_F^2 = d d_m and"
-    " E|W_Q x_i|^2 = d_m |x_i|^2 and add by Cauchy and Schwarz. Inner products are at most products of norms. The matrix"
-    " in the middle of the first display should have 1/d_s for 1; it is multiplied by 0.",
-)
-
-
-@VANISHING_BLOCKS.formula
-def second_moment_bounds(X: Tokens, d_m: Width) -> tuple[float, float, float]:
-    """Bounds of E|v_i|^2, E|df/dW_Q|_F^2 and E|df/dW_K|_F^2 at width d_m."""
-    d_s, d = X.shape
-    size = float((X * X).sum())
-    return size**2 / (8 * d_m**2), d * d_s * size**3 / (8 * d_m), d_s * size**3 / (8 * d_m)
-
-
-def mean_at_most(name: str, samples: np.ndarray, bound: float) -> LawTest:
-    """One-sided Student test that independent samples have a mean of at most `bound`; errs to the safe side for squares."""
-    n, mean, error = len(samples), float(samples.mean()), float(samples.std(ddof=1)) / math.sqrt(len(samples))
-    if mean <= bound * (1 + 1e-12):
-        return LawTest(name, 1.0, n)
-    return LawTest(name, max(two_sided_p((mean - bound) / error, degrees=n - 1) / 2 if error else 0.0, SMALLEST_P), n)
-
-
-@VANISHING_BLOCKS.part("laws")
-def second_moments(formula: Any, generator: Any, samples: int, X: Any, d_m: Width) -> list[LawTest]:
-    """Means of v_1 and second moments of v_1 and of both gradients, at the drawn width, at 16 and at 1024."""
-    import torch
-
-    X = torch.as_tensor(X, device=generator.device)
-    d = X.shape[1]
-    tests = []
-    for width in dict.fromkeys([d_m, 16, 1024]):
-        W_Q, W_K, W_V = torch.randn(3, samples, width, d, generator=generator, device=X.device, dtype=X.dtype)
-        w_O = torch.randn(samples, width, generator=generator, device=X.device, dtype=X.dtype)
-        logits = (X @ W_Q.transpose(1, 2)) @ (W_K @ X.T) / width
-        beta = torch.softmax(logits, dim=-1)  # (samples, d_s, d_s)
-        covariance = torch.diag_embed(beta) - beta[..., :, None] * beta[..., None, :]
-        A = X.T @ covariance @ X  # (samples, d_s, d, d)
-        active = (beta @ X @ W_V.transpose(1, 2) > 0).to(X.dtype)  # (samples, d_s, width)
-        g = (w_O[:, None] * active) @ W_V  # (samples, d_s, d)
-        v = torch.einsum("snij,snj->sni", A, g) / width**1.5
-        of_queries = torch.einsum("smi,sni,nj->smj", W_K, v, X)
-        of_keys = torch.einsum("smj,nj,sni->smi", W_Q, X, v)
-        bounds = formula(X, width)
-        squares = [v[:, 0].square().sum(-1), of_queries.square().sum((1, 2)), of_keys.square().sum((1, 2))]
-        names = ("|v_1|^2", "|df/dW_Q|^2", "|df/dW_K|^2")
-        tests += [
-            mean_at_most(f"{name}, width {width}", square.cpu().numpy(), bound)
-            for name, square, bound in zip(names, squares, bounds, strict=True)
-        ]
-        tests.append(moment_test(f"mean of v_1, width {width}", v[:, 0, 0].cpu().numpy(), 0.0))
-    return tests
-
-
-@VANISHING_BLOCKS.mutant("d_m^{-3} for |v_i|^2")
-def _(X: Tokens, d_m: Width) -> tuple[float, float, float]:
-    first, second, third = second_moment_bounds(X, d_m)
-    return first / d_m, second, third
-
-
-@VANISHING_BLOCKS.mutant("d_m^{-2} for the gradients")
-def _(X: Tokens, d_m: Width) -> tuple[float, float, float]:
-    first, second, third = second_moment_bounds(X, d_m)
-    return first, second / d_m, third / d_m
+POOLING.mutant("each token attends to itself", lambda X, W_V: _weights_and_values((X @ X.T) * 0 + eye(len(X)), X, W_V))

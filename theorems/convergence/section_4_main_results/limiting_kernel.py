@@ -13,29 +13,29 @@ from theorems.convergence.definitions import (
     pooling_weight,
     tangent_kernel,
 )
-from verify.claims import Claim
-from verify.matrix import hadamard, rational
+from theorems.convergence.settings import WIDTHS, standard_normal
+from verify.claims import Claim, Setting
+from verify.matrix import hadamard
 from verify.relations import PowerRate, TendsTo
 
-SETUP = [
-    "W_Q, W_K, W_V, w_O with independent N(0, 1) entries, tau_1 = d_m^{-1/2} (NTK, Table 1)",
-    "tau_0 = d_m^{-1}",
-    "d_m tends to infinity",
-]
-#: Widths at which the kernel is sampled; from 64 on the logits are small enough for the rate to show.
-WIDTHS = (64, 256, 1024, 4096, 16384)
-SIZES = {"N": (1, 3), "d_s": (1, 3), "d": (1, 3)}
-INSTANCES = 5
+SUMS = Setting(
+    CONVERGENCE,
+    "Section 4.3: Lemma 1",
+    assumptions=[
+        "W_Q, W_K, W_V, w_O with independent N(0, 1) entries, tau_1 = d_m^{-1/2} (NTK, Table 1)",
+        "tau_0 = d_m^{-1}",
+        "d_m tends to infinity",
+    ],
+    sizes={"N": (1, 3), "d_s": (1, 3), "d": (1, 3)},
+)
+MEANS = SUMS.extended(assumptions=["f as in Eqs. (1.1)-(1.2), with column-wise average pooling"])
+RATE = TendsTo(WIDTHS, PowerRate(0.5), instances=5)
 
 
 def sampled_kernel(X: Any, width: int, generator: Any, pooling: str) -> Any:
     """The tangent kernel (N, N) of the network of Eqs. (1.1)-(1.2) at one draw of weights of the given width."""
-    import torch
-
     d = X.shape[2]
-    W_Q, W_K, W_V, w_O = (
-        torch.randn(width, columns, generator=generator, dtype=X.dtype, device=X.device) for columns in (d, d, d, 1)
-    )
+    W_Q, W_K, W_V, w_O = (standard_normal(generator, X, width, columns) for columns in (d, d, d, 1))
     return tangent_kernel(X, W_Q, W_K, W_V, w_O, 1 / width, width**-0.5, pooling)
 
 
@@ -50,16 +50,19 @@ def step_term(X: Samples) -> Any:
     return hadamard(expected_step_products(Phi, Phi), Phi @ Phi.T)
 
 
+def _step_term_by_matrices(X: Any) -> Any:
+    Phi = mean_tokens(X)
+    return expected_step_products(Phi, Phi) @ (Phi @ Phi.T)
+
+
 LEMMA_1 = Claim(
-    CONVERGENCE,
+    MEANS,
     "convergence.lemma-1",
     label="Lemma 1",
     statement=r"\Phi^*:=[\tfrac1{d_s}X_1^\top\mathbf 1_{d_s},...,\tfrac1{d_s}X_N^\top\mathbf 1_{d_s}]^\top,\quad"
     r" K=d_s^2\,\mathbb E_{w\sim N(0,I)}(\sigma_r(\Phi^*w)\sigma_r(\Phi^*w)^\top)"
     r"+d_s^2\,\mathbb E_{w\sim N(0,I)}(\dot\sigma_r(\Phi^*w)\dot\sigma_r(\Phi^*w)^\top)(\Phi^*\Phi^{*\top})",
-    assumptions=[*SETUP, "f as in Eqs. (1.1)-(1.2), with column-wise average pooling"],
-    relation=TendsTo(WIDTHS, PowerRate(0.5), instances=INSTANCES),
-    sizes=SIZES,
+    relation=RATE,
     expects="refuted",
     severity="error",
     correction="convergence.lemma-1-average-pooling",
@@ -69,12 +72,7 @@ LEMMA_1 = Claim(
     " the kernel is 1/d_s^2 times the printed one; for the sum the printed one is right"
     " (convergence.lemma-1-sum-pooling). Where all tokens of the only sample are equal to x, attention returns x at"
     " every width and the expected kernel is |x|^2 exactly, before any limit.",
-    proof=(
-        "convergence.c2-reformulation",
-        "convergence.eq-63",
-        "convergence.d1-limit-wq",
-        "convergence.eq-64",
-    ),
+    proof=("convergence.c2-reformulation", "convergence.eq-63", "convergence.d1-limit-wq", "convergence.eq-64"),
 )
 
 
@@ -102,8 +100,8 @@ def limit_under_average_pooling(X: Samples) -> Any:
 
 
 LEMMA_1.part("sequence", lambda X, scale, generator: sampled_kernel(X, scale, generator, "average"))
-LEMMA_1.mutant("d_s instead of d_s^2", lambda X: (relu_term(X) + step_term(X)) * X.shape[1])
-LEMMA_1.mutant("second expectation dropped", lambda X: relu_term(X) * X.shape[1] ** 2)
+LEMMA_1.mutant("d_s instead of d_s^2", "X.shape[1] ** 2 -> X.shape[1]")
+LEMMA_1.mutant("second expectation dropped", "relu_term(X) + step_term(X) -> relu_term(X)")
 LEMMA_1.counterexample(
     "one sample of two equal tokens: the expected kernel is 1 at every width, printed 4", X=[[[1], [1]]]
 )
@@ -111,14 +109,12 @@ LEMMA_1.counterexample("one sample X = I_2, of full row rank: 1/2, printed 2", X
 
 
 AVERAGE_POOLING = Claim(
-    CONVERGENCE,
+    MEANS,
     "convergence.lemma-1-average-pooling",
     label="Lemma 1, for the average pooling of Eq. (1.2)",
     statement=r"K=\mathbb E_{w\sim N(0,I)}(\sigma_r(\Phi^*w)\sigma_r(\Phi^*w)^\top)"
     r"+\mathbb E_{w\sim N(0,I)}(\dot\sigma_r(\Phi^*w)\dot\sigma_r(\Phi^*w)^\top)\circ(\Phi^*\Phi^{*\top})",
-    assumptions=[*SETUP, "f as in Eqs. (1.1)-(1.2), with column-wise average pooling"],
-    relation=TendsTo(WIDTHS, PowerRate(0.5), instances=INSTANCES),
-    sizes=SIZES,
+    relation=RATE,
     corrects="convergence.lemma-1",
     of_project=True,
 )
@@ -132,25 +128,19 @@ def limiting_kernel(X: Samples) -> Any:
 
 AVERAGE_POOLING.part("sequence", lambda X, scale, generator: sampled_kernel(X, scale, generator, "average"))
 AVERAGE_POOLING.mutant("factor d_s^2, as printed", lambda value, X: value * X.shape[1] ** 2)
-AVERAGE_POOLING.mutant("second expectation dropped", lambda X: relu_term(X))
-AVERAGE_POOLING.mutant("second expectation halved", lambda X: relu_term(X) + step_term(X) * rational(1, 2))
-
-
-@AVERAGE_POOLING.mutant("matrix product instead of entrywise product")
-def _(X: Samples) -> Any:
-    Phi = mean_tokens(X)
-    return relu_term(X) + expected_step_products(Phi, Phi) @ (Phi @ Phi.T)
+AVERAGE_POOLING.mutant("second expectation dropped", "relu_term(X) + step_term(X) -> relu_term(X)")
+AVERAGE_POOLING.mutant("second expectation halved", "step_term(X) -> step_term(X) / 2")
+AVERAGE_POOLING.mutant("matrix product instead of entrywise product", "step_term -> _step_term_by_matrices")
 
 
 SUM_POOLING = Claim(
-    CONVERGENCE,
+    SUMS,
     "convergence.lemma-1-sum-pooling",
     label="Lemma 1, for the sum over tokens used in the proofs",
     statement=r"K=d_s^2\,\mathbb E_{w\sim N(0,I)}(\sigma_r(\Phi^*w)\sigma_r(\Phi^*w)^\top)"
     r"+d_s^2\,\mathbb E_{w\sim N(0,I)}(\dot\sigma_r(\Phi^*w)\dot\sigma_r(\Phi^*w)^\top)\circ(\Phi^*\Phi^{*\top})",
-    assumptions=[*SETUP, r"f(X) = tau_1 w_O^T sum_i sigma_r(W_V X^T beta_i), as at the beginning of Appendix C.2"],
-    relation=TendsTo(WIDTHS, PowerRate(0.5), instances=INSTANCES),
-    sizes=SIZES,
+    assumptions=[r"f(X) = tau_1 w_O^T sum_i sigma_r(W_V X^T beta_i), as at the beginning of Appendix C.2"],
+    relation=RATE,
     of_project=True,
 )
 
@@ -162,11 +152,6 @@ def limiting_kernel_of_sums(X: Samples) -> Any:
 
 
 SUM_POOLING.part("sequence", lambda X, scale, generator: sampled_kernel(X, scale, generator, "sum"))
-SUM_POOLING.mutant("no factor d_s^2", lambda X: relu_term(X) + step_term(X))
+SUM_POOLING.mutant("no factor d_s^2", "X.shape[1] ** 2 -> 1")
 SUM_POOLING.mutant("factor on the first expectation only", lambda X: relu_term(X) * X.shape[1] ** 2 + step_term(X))
-
-
-@SUM_POOLING.mutant("matrix product instead of entrywise product")
-def _(X: Samples) -> Any:
-    Phi = mean_tokens(X)
-    return (relu_term(X) + expected_step_products(Phi, Phi) @ (Phi @ Phi.T)) * X.shape[1] ** 2
+SUM_POOLING.mutant("matrix product instead of entrywise product", "step_term -> _step_term_by_matrices")

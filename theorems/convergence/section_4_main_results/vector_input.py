@@ -1,4 +1,4 @@
-"""Vectors fed as tokens: Corollary 1 and the remark on least squares after it."""
+"""Vectors fed as tokens: Corollary 1, F_pre of rank two at d = 1, and the remark on least squares after it."""
 
 from __future__ import annotations
 
@@ -6,15 +6,15 @@ from fractions import Fraction
 from typing import Annotated, Any
 
 from theorems.convergence import CONVERGENCE
-from theorems.convergence.definitions import Labels, last_hidden_layer, outputs
 from theorems.convergence.appendix_c_1_lemmas.constants import Bounds, sample_bound, stacked
+from theorems.convergence.definitions import Labels, last_hidden_layer, outputs
+from theorems.convergence.settings import Positive
 from verify.claims import Assumption, Claim
 from verify.matrix import frobenius_norm, rational, relu, softmax, stack_rows, total
 from verify.relations import AtMost, Equal
-from verify.shapes import Real, Shape
+from verify.shapes import Shape
 
-Positive = Annotated[Any, Real(0.0625, 2.0)]
-Scalar_tokens = Annotated[Any, Shape("N", "d_s", "1")]
+ScalarTokens = Annotated[Any, Shape("N", "d_s", "1")]
 Column = Annotated[Any, Shape("d_m", "1")]
 QueryColumn = Annotated[Any, Shape("d_m", "1", role="query")]
 
@@ -44,14 +44,14 @@ COR_1 = Claim(
 
 
 @COR_1.formula
-def right_sides(X: Scalar_tokens, y: Labels, W_Q: QueryColumn, W_K: Column, W_V: Column, w_O: Column) -> Any:
+def right_sides(X: ScalarTokens, y: Labels, W_Q: QueryColumn, W_K: Column, W_V: Column, w_O: Column) -> Any:
     """The right-hand sides of Eqs. (2) and (3), shape (2,)."""
     b, error = _at_d_1(X, y, W_Q, W_K, W_V, w_O)
     return stacked([b.condition_2() * error, b.condition_3(b.Q) * error])
 
 
 @COR_1.oracle
-def left_sides(X: Scalar_tokens, y: Labels, W_Q: QueryColumn, W_K: Column, W_V: Column, w_O: Column) -> Any:
+def left_sides(X: ScalarTokens, y: Labels, W_Q: QueryColumn, W_K: Column, W_V: Column, w_O: Column) -> Any:
     """alpha^2 and alpha^3: not above them if neither condition holds with room."""
     b, _ = _at_d_1(X, y, W_Q, W_K, W_V, w_O)
     return stacked([b.alpha**2, b.alpha**3])
@@ -114,7 +114,7 @@ def _two_terms(
 
 @RANK_TWO.formula
 def two_rank_one_terms(
-    X: Scalar_tokens, W_Q: QueryColumn, W_K: Column, W_V: Column, tau_0: Positive, tau_1: Positive
+    X: ScalarTokens, W_Q: QueryColumn, W_K: Column, W_V: Column, tau_0: Positive, tau_1: Positive
 ) -> Any:
     """F_pre (N, d_m) as a sum of two matrices of rank one."""
     return _two_terms(X, W_Q, W_K, W_V, tau_0, tau_1)
@@ -163,7 +163,5 @@ def least_squares(X: Labels, y: Labels) -> Any:
     return stacked([total(X * X) * total(residual * residual), *[zero] * len(_minors(X))])
 
 
-COR_1_REMARK.mutant(
-    "plus", lambda X, y: stacked([total(X * X) * total(y * y) + total(X * y) * total(X * y), *_minors(X)])
-)
+COR_1_REMARK.mutant("plus", "total(X * y) * total(X * y) -> -total(X * y) * total(X * y)")
 COR_1_REMARK.mutant("|X.y| not squared", "total(X * y) * total(X * y) -> total(X * y)")

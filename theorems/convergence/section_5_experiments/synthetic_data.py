@@ -7,13 +7,12 @@ bound with 32 seeds: a proportion below 0.42 where 1 is stated fails, and so doe
 from __future__ import annotations
 
 import functools
-from typing import Annotated, Any
+from typing import Any
 
 from theorems.convergence import CONVERGENCE
 from verify.claims import Claim
 from verify.relations import FollowsLaw, proportion_test
 from verify.relations.follows_law import LawTest
-from verify.shapes import Size
 
 SEEDS = 32
 STEPS = 400
@@ -123,9 +122,6 @@ def _figure_2(seed: int, N: int, d_s: int, d: int) -> dict[str, Any]:
         "weights move less after step 50": wide[1][50:].mean(0) < wide[1][:10].mean(0),
         "width 10 N keeps its loss finite or below its start at gamma = 1": long_steps[0][-1] < long_steps[0][0],
     }
-
-
-N_samples, Length, Dimension = (Annotated[int, Size(name)] for name in ("N", "d_s", "d"))
 
 
 @FIG_2.formula
