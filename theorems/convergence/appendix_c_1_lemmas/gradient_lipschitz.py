@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
 
@@ -10,10 +11,11 @@ import numpy as np
 from theorems.convergence import CONVERGENCE
 from theorems.convergence.appendix_c_1_lemmas.constants import (
     ASSUMPTION_1,
+    KINK,
     NORMS,
+    SUM_OVER_TOKENS,
     NormBounds,
     PositiveScale,
-    Weights,
     at_both_ends,
     distance,
     same_pattern,
@@ -28,27 +30,23 @@ from theorems.convergence.definitions import (
     Samples,
     ValueWeights,
 )
-from verify.claims import Assumption, Claim
+from verify.claims import Assumption, Claim, Setting
 from verify.matrix import spectral_norm, sqrt
 from verify.relations import AtMost
 
-SIZES = {"N": (1, 2), "d_s": (1, 2), "d": (1, 2), "d_m": (1, 2)}
-NETWORK = ["f with the sum over tokens of Appendix C.2", ASSUMPTION_1, NORMS, "relu'(0) = 0"]
-
-
-def _jacobian_change(X: Any, theta: Weights, theta_0: Weights, tau_0: Any, tau_1: Any) -> Any:
-    """||grad f(theta) - grad f(theta_0)||_2, in the arithmetic of tau_1 where the gradients are plain zeros."""
-    return spectral_norm(
-        jacobian_by_differentiation(X, theta, tau_0, tau_1)
-        - jacobian_by_differentiation(X, theta_0, tau_0, tau_1)
-        + tau_1 * 0
-    )
+WEIGHTS_MOVE = Setting(
+    CONVERGENCE,
+    "Lemma 14",
+    assumptions=[SUM_OVER_TOKENS, ASSUMPTION_1, NORMS, KINK],
+    sizes={"N": (1, 2), "d_s": (1, 2), "d": (1, 2), "d_m": (1, 2)},
+)
+SAME_SIGNS = Assumption("every pre-activation has the same sign at t and t', none is zero", positive=same_pattern)
 
 
 # -- Lemma 14 ----------------------------------------------------------------------------------------------------------
 
 LEMMA_14 = Claim(
-    CONVERGENCE,
+    WEIGHTS_MOVE,
     "convergence.lemma-14",
     label="Lemma 14, Eqs. (13)-(14)",
     statement=r"\|\nabla_\theta f^{t'}-\nabla_\theta f^t\|_2\le c_3\|\theta^{t'}-\theta^t\|_2,\ z\triangleq2\tau_0C_x^2d_s"
@@ -57,9 +55,7 @@ LEMMA_14 = Claim(
     r"[\bar\lambda_V(\bar\lambda_OC_x\sqrt{d_s}(1+\bar\lambda_Vz)+1)+\bar\lambda_O]+\bar\lambda_V\bar\lambda_O"
     r"[C_x^2d_s+3\bar\lambda_Kz]\}\}^2+N\{\tau_0\tau_1C_xd_s\{2\bar\lambda_Qd_sC_x^2[\bar\lambda_V(\bar\lambda_OC_x"
     r"\sqrt{d_s}(1+\bar\lambda_Vz)+1)+\bar\lambda_O]+\bar\lambda_V\bar\lambda_O[C_x^2d_s+3\bar\lambda_Kz]\}\}^2",
-    assumptions=NETWORK,
     relation=AtMost(ascent=False),
-    sizes=SIZES,
     expects="refuted",
     severity="error",
     proof=(
@@ -83,39 +79,37 @@ LEMMA_14 = Claim(
 
 
 @LEMMA_14.formula
-def printed_change_bound(
-    X: Samples, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, w_O: OutputWeights, W_Q_0: QueryWeights,
-    W_K_0: KeyWeights, W_V_0: ValueWeights, w_O_0: OutputWeights, tau_0: PositiveScale, tau_1: PositiveScale,
-) -> Any:  # fmt: skip
+def printed_change_bound(X: Samples, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, w_O: OutputWeights,
+                         W_Q_0: QueryWeights, W_K_0: KeyWeights, W_V_0: ValueWeights, w_O_0: OutputWeights,
+                         tau_0: PositiveScale, tau_1: PositiveScale) -> Any:  # fmt: skip
     """c_3 ||theta - theta_0||_2, a scalar, c_3 as printed in Eq. (14)."""
-    theta, theta_0 = at_both_ends(W_Q, W_K, W_V, w_O, W_Q_0, W_K_0, W_V_0, w_O_0)
-    return NormBounds(X, [theta, theta_0], tau_0, tau_1).c_3() * distance(theta, theta_0)
+    ends = at_both_ends(W_Q, W_K, W_V, w_O, W_Q_0, W_K_0, W_V_0, w_O_0)
+    b = NormBounds(X, list(ends), tau_0, tau_1)
+    return b.c_3() * distance(*ends)
 
 
 @LEMMA_14.oracle
 def change_of_the_jacobian(
-    X: Samples, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, w_O: OutputWeights, W_Q_0: QueryWeights,
-    W_K_0: KeyWeights, W_V_0: ValueWeights, w_O_0: OutputWeights, tau_0: PositiveScale, tau_1: PositiveScale,
-) -> Any:  # fmt: skip
-    return _jacobian_change(X, *at_both_ends(W_Q, W_K, W_V, w_O, W_Q_0, W_K_0, W_V_0, w_O_0), tau_0, tau_1)
+    X: Any,
+    W_Q: Any,
+    W_K: Any,
+    W_V: Any,
+    w_O: Any,
+    W_Q_0: Any,
+    W_K_0: Any,
+    W_V_0: Any,
+    w_O_0: Any,
+    tau_0: Any,
+    tau_1: Any,
+) -> Any:
+    """||grad f(theta) - grad f(theta_0)||_2, in the arithmetic of tau_1 where the gradients are plain zeros."""
+    ends = at_both_ends(W_Q, W_K, W_V, w_O, W_Q_0, W_K_0, W_V_0, w_O_0)
+    J, J_0 = (jacobian_by_differentiation(X, W, tau_0, tau_1) for W in ends)
+    return spectral_norm(J - J_0 + tau_1 * 0)
 
 
-@LEMMA_14.mutant("constant of a fixed pattern")
-def _(
-    X: Samples, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, w_O: OutputWeights, W_Q_0: QueryWeights,
-    W_K_0: KeyWeights, W_V_0: ValueWeights, w_O_0: OutputWeights, tau_0: PositiveScale, tau_1: PositiveScale,
-) -> Any:  # fmt: skip
-    theta, theta_0 = at_both_ends(W_Q, W_K, W_V, w_O, W_Q_0, W_K_0, W_V_0, w_O_0)
-    return NormBounds(X, [theta, theta_0], tau_0, tau_1).c_3_of_fixed_pattern() * distance(theta, theta_0)
-
-
-@LEMMA_14.mutant("c_3^2 in place of c_3")
-def _(
-    X: Samples, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, w_O: OutputWeights, W_Q_0: QueryWeights,
-    W_K_0: KeyWeights, W_V_0: ValueWeights, w_O_0: OutputWeights, tau_0: PositiveScale, tau_1: PositiveScale,
-) -> Any:  # fmt: skip
-    theta, theta_0 = at_both_ends(W_Q, W_K, W_V, w_O, W_Q_0, W_K_0, W_V_0, w_O_0)
-    return NormBounds(X, [theta, theta_0], tau_0, tau_1).c_3() ** 2 * distance(theta, theta_0)
+LEMMA_14.mutant("constant of a fixed pattern", "b.c_3() -> b.c_3_of_fixed_pattern()")
+LEMMA_14.mutant("c_3^2 in place of c_3", "b.c_3() -> b.c_3() ** 2")
 
 
 @LEMMA_14.counterexample("all sizes 1: W_V moves from -1/1000 to 1/1000, and the gradient in W_V jumps from 0 to 1")
@@ -139,49 +133,22 @@ def _() -> dict[str, Any]:
 
 
 FIXED_PATTERN = Claim(
-    CONVERGENCE,
+    WEIGHTS_MOVE,
     "convergence.lemma-14-fixed-pattern",
     label="Lemma 14, while no ReLU differs in state",
     statement=r"\text{If no pre-activation differs in sign, }\|\nabla_\theta f^{t'}-\nabla_\theta f^t\|_2\le c_3'\|\theta^{t'}"
     r"-\theta^t\|_2,\ (c_3')^2=N\tau_1^2C_x^2d_s^3\big[(1+\bar\lambda_Vz)^2+(\bar\lambda_Oz+1)^2+\tau_0^2\sum_{P\in\{K,Q\}}"
     r"(2\bar\lambda_Pd_sC_x^2(\bar\lambda_V+\bar\lambda_O)+\bar\lambda_V\bar\lambda_Od_sC_x^2(1+3\bar\lambda_Pz))^2\big]",
-    assumptions=[
-        *NETWORK,
-        Assumption("every pre-activation has the same sign at t and t', none is zero", positive=same_pattern),
-    ],
+    assumptions=[SAME_SIGNS],
     relation=AtMost(ascent=False),
-    sizes={**SIZES, "d_s": (1, 3), "d_m": (1, 3)},
+    sizes={**WEIGHTS_MOVE.sizes, "d_s": (1, 3), "d_m": (1, 3)},
     corrects="convergence.lemma-14",
     of_project=True,
     note="As Eqs. (15)-(24) with relu' constant, the factor C_x^2 d_s kept in Eq. (22), tokens bounded by sqrt(d_s) C_x, and"
     " lambda_Q where the gradient in W_K needs it.",
-    uses=(
-        "convergence.eq-20-fixed-pattern",
-        "convergence.eq-23-fixed-pattern",
-        "convergence.eq-24-fixed-pattern",
-    ),
+    uses=("convergence.eq-20-fixed-pattern", "convergence.eq-23-fixed-pattern", "convergence.eq-24-fixed-pattern"),
 )
-
-
-@FIXED_PATTERN.formula
-def change_bound_of_fixed_pattern(
-    X: Samples, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, w_O: OutputWeights, W_Q_0: QueryWeights,
-    W_K_0: KeyWeights, W_V_0: ValueWeights, w_O_0: OutputWeights, tau_0: PositiveScale, tau_1: PositiveScale,
-) -> Any:  # fmt: skip
-    """c_3' ||theta - theta_0||_2, a scalar."""
-    theta, theta_0 = at_both_ends(W_Q, W_K, W_V, w_O, W_Q_0, W_K_0, W_V_0, w_O_0)
-    return NormBounds(X, [theta, theta_0], tau_0, tau_1).c_3_of_fixed_pattern() * distance(theta, theta_0)
-
-
-@FIXED_PATTERN.oracle
-def change_of_the_jacobian_of_fixed_pattern(
-    X: Samples, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, w_O: OutputWeights, W_Q_0: QueryWeights,
-    W_K_0: KeyWeights, W_V_0: ValueWeights, w_O_0: OutputWeights, tau_0: PositiveScale, tau_1: PositiveScale,
-) -> Any:  # fmt: skip
-    return _jacobian_change(X, *at_both_ends(W_Q, W_K, W_V, w_O, W_Q_0, W_K_0, W_V_0, w_O_0), tau_0, tau_1)
-
-
-FIXED_PATTERN.domain("close pairs")(close_pairs)
+FIXED_PATTERN.domain("close pairs", close_pairs)
 
 
 @FIXED_PATTERN.domain("steep attention")
@@ -213,49 +180,35 @@ def values_only(arrays: dict[str, Any], sizes: dict[str, int], rng: np.random.Ge
     arrays[moved][:] += 2.0**-12
 
 
-def _fixed(b: NormBounds, moved: Any = 1, mixed: Any = 1) -> Any:
-    """c_3' with the terms 1 of its first two blocks and its blocks for W_Q and W_K multiplied."""
+def _block(b: NormBounds, norm: Any) -> Any:
+    """The block of W_K or W_Q in c_3', whose own norm is that of the other."""
+    inner = norm * b.C_x**2 * (2 * b.d_s) * (b.V + b.O) + b.V * b.O * b.C_x**2 * b.d_s * (1 + 3 * norm * b.slope)
+    return b.tau_0 * b.per_sample * inner
 
-    def attention_block(norm: Any) -> Any:
-        inner = norm * b.C_x**2 * (2 * b.d_s) * (b.V + b.O) + b.V * b.O * b.C_x**2 * b.d_s * (1 + 3 * norm * b.slope)
-        return b.tau_0 * b.per_sample * inner * mixed
 
+def _block_as_printed(b: NormBounds, norm: Any) -> Any:
+    """The same in c_3, without the term in relu'."""
+    inner = norm * b.C_x**2 * (2 * b.d_s) * (b.V + b.O) + b.V * b.O * (b.C_x**2 * b.d_s + 3 * b.K * b.slope)
+    return b.tau_0 * b.tau_1 * b.C_x * b.d_s * inner
+
+
+def _c_3_of_fixed_pattern(b: NormBounds, moved: Any = 1, block: Callable[[NormBounds, Any], Any] = _block) -> Any:
+    """c_3' of the statement; `moved` stands for the terms 1 of its first two blocks."""
     first, second = b.per_sample * (b.V * b.slope + moved), b.per_sample * (b.O * b.slope + moved)
-    blocks = [first, second, attention_block(b.K), attention_block(b.Q)]
-    return sqrt(sum(block**2 for block in blocks) * b.N)
+    blocks = [first, second, block(b, b.K), block(b, b.Q)]
+    return sqrt(sum(size**2 for size in blocks) * b.N)
 
 
-@FIXED_PATTERN.mutant("terms 1 dropped, as if W_V and w_O did not move")
-def _(
-    X: Samples, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, w_O: OutputWeights, W_Q_0: QueryWeights,
-    W_K_0: KeyWeights, W_V_0: ValueWeights, w_O_0: OutputWeights, tau_0: PositiveScale, tau_1: PositiveScale,
-) -> Any:  # fmt: skip
-    theta, theta_0 = at_both_ends(W_Q, W_K, W_V, w_O, W_Q_0, W_K_0, W_V_0, w_O_0)
-    return _fixed(NormBounds(X, [theta, theta_0], tau_0, tau_1), moved=0) * distance(theta, theta_0)
+@FIXED_PATTERN.formula
+def change_bound_of_fixed_pattern(X: Samples, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, w_O: OutputWeights,
+                                  W_Q_0: QueryWeights, W_K_0: KeyWeights, W_V_0: ValueWeights, w_O_0: OutputWeights,
+                                  tau_0: PositiveScale, tau_1: PositiveScale) -> Any:  # fmt: skip
+    """c_3' ||theta - theta_0||_2, a scalar."""
+    ends = at_both_ends(W_Q, W_K, W_V, w_O, W_Q_0, W_K_0, W_V_0, w_O_0)
+    return _c_3_of_fixed_pattern(NormBounds(X, list(ends), tau_0, tau_1)) * distance(*ends)
 
 
-@FIXED_PATTERN.mutant("C_x^4 dropped in the blocks of W_Q and W_K")
-def _(
-    X: Samples, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, w_O: OutputWeights, W_Q_0: QueryWeights,
-    W_K_0: KeyWeights, W_V_0: ValueWeights, w_O_0: OutputWeights, tau_0: PositiveScale, tau_1: PositiveScale,
-) -> Any:  # fmt: skip
-    theta, theta_0 = at_both_ends(W_Q, W_K, W_V, w_O, W_Q_0, W_K_0, W_V_0, w_O_0)
-    b = NormBounds(X, [theta, theta_0], tau_0, tau_1)
-    return _fixed(b, mixed=1 / b.C_x**4) * distance(theta, theta_0)
-
-
-@FIXED_PATTERN.mutant("c_3 as printed, without its term in relu'")
-def _(
-    X: Samples, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, w_O: OutputWeights, W_Q_0: QueryWeights,
-    W_K_0: KeyWeights, W_V_0: ValueWeights, w_O_0: OutputWeights, tau_0: PositiveScale, tau_1: PositiveScale,
-) -> Any:  # fmt: skip
-    theta, theta_0 = at_both_ends(W_Q, W_K, W_V, w_O, W_Q_0, W_K_0, W_V_0, w_O_0)
-    b = NormBounds(X, [theta, theta_0], tau_0, tau_1)
-
-    def attention_block(norm: Any) -> Any:
-        inner = norm * b.C_x**2 * (2 * b.d_s) * (b.V + b.O) + b.V * b.O * (b.C_x**2 * b.d_s + 3 * b.K * b.slope)
-        return tau_0 * tau_1 * b.C_x * b.d_s * inner
-
-    blocks = [b.per_sample * (1 + b.V * b.slope), b.per_sample * (b.O * b.slope + 1)]
-    blocks += [attention_block(b.K), attention_block(b.Q)]
-    return sqrt(sum(block**2 for block in blocks) * b.N) * distance(theta, theta_0)
+FIXED_PATTERN.oracle(change_of_the_jacobian)
+FIXED_PATTERN.mutant("terms 1 dropped, as if W_V and w_O did not move", moved=0)
+FIXED_PATTERN.mutant("C_x^4 dropped in the blocks of W_Q and W_K", block=lambda b, norm: _block(b, norm) / b.C_x**4)
+FIXED_PATTERN.mutant("c_3 as printed, without its term in relu'", block=_block_as_printed)
