@@ -1,4 +1,4 @@
-"""Sub-exponential variables (Lemmas 2-4) and the norms of Gaussian matrices (Lemmas 5 and 6)."""
+"""Appendix B.2, sub-exponential variables: Lemmas 2-4, checked at laws that meet the definition with equality."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import flint
 from theorems.convergence import CONVERGENCE
 from theorems.convergence.appendix_c_1_lemmas.constants import stacked
 from verify.arithmetic import is_tensor
-from verify.claims import Claim
+from verify.claims import Claim, Setting
 from verify.errors import ArithmeticUnsupported
 from verify.matrix import exp, maximum, rational, sqrt
 from verify.relations import AtMost
@@ -30,9 +30,7 @@ LAWS = (
 
 def logarithm(x: Any) -> Any:
     """log x of a positive scalar: a tensor or a ball."""
-    if is_tensor(x):
-        return x.log()
-    if isinstance(x, flint.arb):
+    if is_tensor(x) or isinstance(x, flint.arb):
         return x.log()
     raise ArithmeticUnsupported("logarithms of rationals are irrational: evaluate in balls")
 
@@ -63,17 +61,17 @@ def smallest_nu_squared(log_mgf: Any, b: Any, alpha: Any) -> Any:
     return log_mgf(b, 1 / alpha) * alpha**2 * 2
 
 
+SUB_EXPONENTIAL = Setting(CONVERGENCE, "Appendix B.2", assumptions=[DEFINITION, LAWS])
+
 # -- Lemmas 2 and 3 ----------------------------------------------------------------------------------------------------
 
 LEMMA_2 = Claim(
-    CONVERGENCE,
-    "convergence.lemma-2",
-    label="Lemma 2",
+    SUB_EXPONENTIAL, "convergence.lemma-2", label="Lemma 2",
     statement=r"X\sim SE(\nu,\alpha),\ s\in\mathbb R^+\Rightarrow sX\sim SE(s\nu,s\alpha)",
-    assumptions=[DEFINITION, LAWS, "s > 0"],
+    assumptions=["s > 0"],
     relation=AtMost(ascent=False),
     note="Put s l for l in the definition. Checked as the quotient of both sides of the definition, in logarithms.",
-)
+)  # fmt: skip
 
 
 def _quotients_of_scaled(b: Any, excess: Any, s: Any, share: Any, nu_factor: Any, alpha_factor: Any) -> Any:
@@ -95,27 +93,23 @@ def definition_for_scaled(b: Spread, excess: Excess, s: Factor, share: Share) ->
 
 
 LEMMA_2.oracle(lambda b, excess, s, share: stacked([b / b] * len(LOG_MGFS)))
-LEMMA_2.mutant("nu not scaled", lambda b, excess, s, share: _quotients_of_scaled(b, excess, s, share, b / b, s))
-LEMMA_2.mutant("alpha not scaled", lambda b, excess, s, share: _quotients_of_scaled(b, excess, s, share, s, b / b))
-LEMMA_2.mutant(
-    "nu scaled by sqrt(s)", lambda b, excess, s, share: _quotients_of_scaled(b, excess, s, share, sqrt(s), s)
-)
+LEMMA_2.mutant("nu not scaled", nu_factor=1)
+LEMMA_2.mutant("alpha not scaled", alpha_factor=1)
+LEMMA_2.mutant("nu scaled by sqrt(s)", lambda value, s: value / s)
 
 
 Spreads = Annotated[Any, Shape("N", "1")]
 
 LEMMA_3 = Claim(
-    CONVERGENCE,
-    "convergence.lemma-3",
-    label="Lemma 3",
+    SUB_EXPONENTIAL, "convergence.lemma-3", label="Lemma 3",
     statement=r"X_i\sim SE(\nu_i,\alpha_i)\text{ independent}\Rightarrow\sum_{i=1}^NX_i\sim SE\Big(\sqrt{\textstyle"
     r"\sum_{i=1}^N\nu_i^2},\ \max_i\alpha_i\Big)",
-    assumptions=[DEFINITION, LAWS, "X_1, ..., X_N independent"],
-    relation=AtMost(ascent=False),
-    sizes={"N": (1, 5)},
-    note="The moment generating function of the sum is the product of those of the summands; the range of l shrinks to the"
-    " smallest of the ranges, that of max alpha_i. Laws of all three kinds are added, normal ones with alpha_i = 0.",
-)
+    assumptions=["X_1, ..., X_N independent"],
+    relation=AtMost(ascent=False), sizes={"N": (1, 5)},
+    note="The moment generating function of the sum is the product of those of the summands; the range of l shrinks to"
+    " the smallest of the ranges, that of max alpha_i. Laws of all three kinds are added, normal ones with alpha_i ="
+    " 0.",
+)  # fmt: skip
 
 
 def _summands(scales: Any, excesses: Any) -> list[tuple[Any, Any, Any, Any]]:
@@ -155,19 +149,16 @@ LEMMA_3.mutant("half of the largest alpha_i", widest=lambda alphas: maximum(alph
 # -- Lemma 4 -----------------------------------------------------------------------------------------------------------
 
 LEMMA_4 = Claim(
-    CONVERGENCE,
-    "convergence.lemma-4",
-    label="Lemma 4",
-    statement=r"X\sim SE(\nu,\alpha),\ \mathbb EX=\mu:\ \text{with probability at least }1-\delta:\ |X-\mu|<\max\big(\nu"
-    r"\sqrt{2\log\tfrac2\delta},\,2\alpha\log\tfrac2\delta\big)",
-    assumptions=[DEFINITION, LAWS, "delta = exp(-level) in (0, 1)"],
-    relation=AtMost(ascent=False),
-    expects="reading",
+    SUB_EXPONENTIAL, "convergence.lemma-4", label="Lemma 4",
+    statement=r"X\sim SE(\nu,\alpha),\ \mathbb EX=\mu:\ \text{with probability at least }1-\delta:\ |X-\mu|<\max\big("
+    r"\nu\sqrt{2\log\tfrac2\delta},\,2\alpha\log\tfrac2\delta\big)",
+    assumptions=["delta = exp(-level) in (0, 1)"],
+    relation=AtMost(ascent=False), expects="reading",
     reading="nu and alpha are not both 0",
-    note="With t the printed maximum, Chernoff's bound gives P(|X - mu| >= t) <= 2 max(exp(-t^2/(2 nu^2)), exp(-t/(2 alpha)))"
-    " in its two regimes, hence <= delta. A constant is SE(0, 0), where 1/0 is taken as infinite, and then |X - mu| < 0"
-    " is never true: with nu = alpha = 0 allowed, < has to be <=.",
-)
+    note="With t the printed maximum, Chernoff's bound gives P(|X - mu| >= t) <= 2 max(exp(-t^2/(2 nu^2)), exp(-t/(2"
+    " alpha))) in its two regimes, hence <= delta. A constant is SE(0, 0), where 1/0 is taken as infinite, and then |X"
+    " - mu| < 0 is never true: with nu = alpha = 0 allowed, < has to be <=.",
+)  # fmt: skip
 
 
 def _thresholds(b: Any, excess: Any, level: Any, two: int = 2, root: int = 2, least: bool = False) -> Any:

@@ -20,20 +20,16 @@ def _output_of_one(X: Any, W_Q: Any, W_K: Any, W_V: Any, w_O: Any, tau_0: Any, t
 
 
 REFORMULATION = Claim(
-    NETWORK,
-    "convergence.c2-reformulation",
-    label='First display of C.2 ("We can reformulate Eq. (1.2) as")',
-    statement=r"f(X)=\tau_1 w_O^\top\sum_{i=1}^{d_s}\sigma_r(W_VX^\top\beta_i)=w_O^\top f_{pre},\qquad"
-    r" \beta_i:=\sigma_s(\tau_0X^{(i,:)}W_Q^\top W_KX^\top)^\top",
+    NETWORK, "convergence.c2-reformulation", label='First display of C.2 ("We can reformulate Eq. (1.2) as")',
+    statement=r"f(X)=\tau_1 w_O^\top\sum_{i=1}^{d_s}\sigma_r(W_VX^\top\beta_i)=w_O^\top f_{pre},\qquad \beta_i:="
+    r"\sigma_s(\tau_0X^{(i,:)}W_Q^\top W_KX^\top)^\top",
     assumptions=["f as in Eqs. (1.1)-(1.2): A_2 = tau_1 sigma_r(A_1), a_3 its column-wise average, f = a_3^T w_O"],
-    relation=Equal(),
-    expects="refuted",
-    severity="error",
-    correction="convergence.c2-reformulation-average",
+    relation=Equal(), expects="refuted", severity="error", correction="convergence.c2-reformulation-average",
     note="A clash of normalisations: Eq. (1.2) averages over the d_s tokens, the display sums, and so do all proofs in"
     " Appendices C and D. The upper bounds proved for the sum hold for the average with a factor d_s to spare; limits"
-    " such as Lemma 1 come out d_s^2 too large. A tau_1 that absorbs 1/d_s would mend the display, but Table 1 fixes tau_1.",
-)
+    " such as Lemma 1 come out d_s^2 too large. A tau_1 that absorbs 1/d_s would mend the display, but Table 1 fixes"
+    " tau_1.",
+)  # fmt: skip
 
 
 @REFORMULATION.formula
@@ -65,16 +61,11 @@ REFORMULATION.counterexample("three equal tokens: 2 and 6", lambda: _constant_to
 
 
 AVERAGE = Claim(
-    NETWORK,
-    "convergence.c2-reformulation-average",
-    label="Eq. (1.2) written out token by token",
+    NETWORK, "convergence.c2-reformulation-average", label="Eq. (1.2) written out token by token",
     statement=r"f(X)=\frac{\tau_1}{d_s}w_O^\top\sum_{i=1}^{d_s}\sigma_r(W_VX^\top\beta_i)=w_O^\top a_3(X)",
     assumptions=["f as in Eqs. (1.1)-(1.2)"],
-    relation=Equal(),
-    exact=True,
-    corrects="convergence.c2-reformulation",
-    of_project=True,
-)
+    relation=Equal(), exact=True, corrects="convergence.c2-reformulation", of_project=True,
+)  # fmt: skip
 
 
 @AVERAGE.formula

@@ -1,4 +1,7 @@
-"""What Eqs. (2) and (3) ask of norms and width at initialisation: Appendices C.3 and C.4."""
+"""What Eqs. (2) and (3) ask of norms and width under LeCun initialisation: Eqs. (44)-(46), (49)-(52), (54), (55).
+
+The orders in N and d_m are right; in d_s and C_x, which Eq. (45) displays, it is too weak.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,7 @@ from typing import Annotated, Any
 
 from theorems.convergence import CONVERGENCE
 from theorems.convergence.settings import Dimension, Length, SampleCount, Width
-from verify.claims import Claim
+from verify.claims import Claim, Setting
 from verify.relations import FollowsLaw, OrderOfGrowth, at_most_probability
 from verify.relations.follows_law import LawTest
 from verify.shapes import Size
@@ -18,30 +21,25 @@ Bound = Annotated[int, Size("C_x")]
 
 CONSTANTS = "C_Q = C_K = C_V = C_O = 1"
 
-
-def _wide(sizes: Any) -> bool:
-    return bool(sizes["d_m"] >= sizes["d"])
+WIDE = Setting(CONVERGENCE, "Appendix C.3: d_m >= d", where=lambda sizes: sizes["d_m"] >= sizes["d"])
+ORDERS = WIDE.extended(sizes={"N": (1, 4), "d_s": (1, 3), "C_x": (1, 3), "d": (1, 3), "d_m": (3, 6)})
+LECUN = ORDERS.extended(assumptions=["LeCun", "(44)", CONSTANTS, "d_m >= d"])
 
 
 # -- the norms at initialisation ---------------------------------------------------------------------------------------
 
 EQ_44 = Claim(
-    CONVERGENCE,
-    "convergence.eq-44",
-    label="Eq. (44)",
-    statement=r"\text{LeCun},\ C_\bullet=1:\ \text{w.p.}\ge1-8e^{-d_m/2}:\ \bar\lambda_V=\mathcal O(\sqrt{d_m/d}),\ \bar\lambda_O="
-    r"\mathcal O(1),\ \bar\lambda_Q=\mathcal O(\sqrt{d_m/d}),\ \bar\lambda_K=\mathcal O(\sqrt{d_m/d})",
+    WIDE, "convergence.eq-44", label="Eq. (44)",
+    statement=r"\text{LeCun},\ C_\bullet=1:\ \text{w.p.}\ge1-8e^{-d_m/2}:\ \bar\lambda_V=\mathcal O(\sqrt{d_m/d}),\ "
+    r"\bar\lambda_O=\mathcal O(1),\ \bar\lambda_Q=\mathcal O(\sqrt{d_m/d}),\ \bar\lambda_K=\mathcal O(\sqrt{d_m/d})",
     assumptions=["d_m >= d", CONSTANTS],
-    relation=FollowsLaw(samples=4000, instances=5),
-    sizes={"d_m": (12, 20), "d": (1, 4)},
-    where=_wide,
-    expects="reading",
-    reading="with the constant 4 in all four orders",
-    note="Lemma 5 with zeta = sqrt(d_m) gives ||W|| <= 3 sqrt(d_m) for standard normal W, also for the column w_O; the variances"
-    " divide by sqrt(d) and sqrt(d_m), and 1 <= sqrt(d_m/d) takes the added C = 1. Four events fail with at most"
-    " 2 exp(-d_m/2) each. For d_m <= 4 the probability is empty, 8 exp(-d_m/2) > 1.",
+    relation=FollowsLaw(samples=4000, instances=5), sizes={"d_m": (12, 20), "d": (1, 4)}, expects="reading",
     uses=("convergence.lemma-5", "convergence.lemma-6"),
-)
+    reading="with the constant 4 in all four orders",
+    note="Lemma 5 with zeta = sqrt(d_m) gives ||W|| <= 3 sqrt(d_m) for standard normal W, also for the column w_O; the"
+    " variances divide by sqrt(d) and sqrt(d_m), and 1 <= sqrt(d_m/d) takes the added C = 1. Four events fail with at"
+    " most 2 exp(-d_m/2) each. For d_m <= 4 the probability is empty, 8 exp(-d_m/2) > 1.",
+)  # fmt: skip
 
 
 @EQ_44.formula
@@ -85,7 +83,7 @@ def squared_conditions(
     return [64 * rho_squared * largest, (32 * rho_squared) ** 2 * z_over_output]
 
 
-def _lecun_conditions(N: int, d_s: int, C_x: int, d: int, d_m: int) -> list[Fraction]:
+def lecun_conditions(N: int, d_s: int, C_x: int, d: int, d_m: int) -> list[Fraction]:
     """Eqs. (2), (3) at tau_0 = d_m^{-1/2}, then at 1/d_m, squared, with the norms of Eq. (44)."""
     rows = []
     for power in (1, 2):
@@ -96,28 +94,25 @@ def _lecun_conditions(N: int, d_s: int, C_x: int, d: int, d_m: int) -> list[Frac
 
 
 EQ_45_46 = Claim(
-    CONVERGENCE,
-    "convergence.eq-45-46",
-    label="Eqs. (45), (46) (and (51), (52))",
-    statement=r"(45)\ \alpha^2\ge\mathcal O(\sqrt Nd_s^{3/2}C_x\sqrt{d_m/d})\sqrt{2\ell(\theta^0)};\ (46)"
-    r"\ \alpha^3\ge\mathcal O(Nd_s"
-    r"^3C_x^2(1+4C_x^4d_s^2d_md^{-2}))\sqrt{2\ell(\theta^0)}\ [\tau_0=d_m^{-1/2}];\quad(51)=(45),\ (52)\ \alpha^3\ge\mathcal"
-    r" O(Nd_s^3C_x^2(1+4C_x^4d_s^2d^{-2}))\sqrt{2\ell(\theta^0)}\ [\tau_0=d_m^{-1}]\quad\text{suffice for (2), (3)}",
-    assumptions=["LeCun", "(44)", CONSTANTS, "d_m >= d"],
-    relation=OrderOfGrowth(along=("N", "d_m", "N d_m")),
-    sizes={"N": (1, 4), "d_s": (1, 3), "C_x": (1, 3), "d": (1, 3), "d_m": (3, 6)},
-    where=_wide,
-    uses=("convergence.eq-44",),
-    expects="reading",
+    LECUN, "convergence.eq-45-46", label="Eqs. (45), (46) (and (51), (52))",
+    statement=r"(45)\ \alpha^2\ge\mathcal O(\sqrt Nd_s^{3/2}C_x\sqrt{d_m/d})\sqrt{2\ell(\theta^0)};\ (46)\ \alpha^3\ge"
+    r"\mathcal O(Nd_s^3C_x^2(1+4C_x^4d_s^2d_md^{-2}))\sqrt{2\ell(\theta^0)}\ [\tau_0=d_m^{-1/2}];\quad(51)=(45),\ (52)"
+    r"\ \alpha^3\ge\mathcal O(Nd_s^3C_x^2(1+4C_x^4d_s^2d^{-2}))\sqrt{2\ell(\theta^0)}\ [\tau_0=d_m^{-1}]\quad"
+    r"\text{suffice for (2), (3)}",
+    relation=OrderOfGrowth(along=("N", "d_m", "N d_m")), uses=("convergence.eq-44",), expects="reading",
     reading="O hides d_s, C_x and d; N and d_m grow",
-    doubt="The orders display d_s, C_x and d, and (57) keeps these factors of the largest member of (2): read with constants that"
-    " depend on nothing, (45) and (51) do not suffice. The conclusion drawn from them is an order in N alone.",
-    note="In d_s and C_x, which the orders display, (45) is too weak: the third and fourth member of the maximum in (2),"
-    " 2 C_x^2 d_s tau_0 lambda^2 lambda_O, have a factor C_x^2 d_s more than the first. See convergence.eq-45-in-all-sizes.",
-)
+    doubt="The orders display d_s, C_x and d, and (57) keeps these factors of the largest member of (2): read with"
+    " constants that depend on nothing, (45) and (51) do not suffice. The conclusion drawn from them is an order in N"
+    " alone.",
+    note="In d_s and C_x, which the orders display, (45) is too weak: the third and fourth member of the maximum in"
+    " (2), 2 C_x^2 d_s tau_0 lambda^2 lambda_O, have a factor C_x^2 d_s more than the first. See"
+    " convergence.eq-45-in-all-sizes.",
+)  # fmt: skip
 
 
-def _printed_45(N: int, d_s: int, C_x: int, d: int, d_m: int) -> list[Fraction]:
+@EQ_45_46.formula
+def printed_lecun_conditions(N: SampleCount, d_s: Length, C_x: Bound, d: Dimension, d_m: Width) -> list[Fraction]:
+    """Squares of the printed orders (45), (46), (51), (52)."""
     first = Fraction(N * d_s**3 * C_x**2 * d_m, d)
     outer = N**2 * d_s**6 * C_x**4
     return [
@@ -128,91 +123,51 @@ def _printed_45(N: int, d_s: int, C_x: int, d: int, d_m: int) -> list[Fraction]:
     ]
 
 
-@EQ_45_46.formula
-def printed_lecun_conditions(N: SampleCount, d_s: Length, C_x: Bound, d: Dimension, d_m: Width) -> list[Fraction]:
-    """Squares of the printed orders (45), (46), (51), (52)."""
-    return _printed_45(N, d_s, C_x, d, d_m)
+EQ_45_46.part("cost", lecun_conditions)
 
-
-EQ_45_46.part("cost", lambda N, d_s, C_x, d, d_m: _lecun_conditions(N, d_s, C_x, d, d_m))
-
-
-@EQ_45_46.mutant("(45) without d_m")
-def _(N: SampleCount, d_s: Length, C_x: Bound, d: Dimension, d_m: Width) -> list[Fraction]:
-    rows = _printed_45(N, d_s, C_x, d, d_m)
-    return [rows[0] / d_m, *rows[1:]]
-
-
-@EQ_45_46.mutant("(46) as (52)")
-def _(N: SampleCount, d_s: Length, C_x: Bound, d: Dimension, d_m: Width) -> list[Fraction]:
-    rows = _printed_45(N, d_s, C_x, d, d_m)
-    return [rows[0], rows[3], rows[2], rows[3]]
-
-
-@EQ_45_46.mutant("sqrt(N) in (52)")
-def _(N: SampleCount, d_s: Length, C_x: Bound, d: Dimension, d_m: Width) -> list[Fraction]:
-    rows = _printed_45(N, d_s, C_x, d, d_m)
-    return [*rows[:3], rows[3] / N]
+EQ_45_46.mutant("(45) without d_m", lambda value, d_m: [value[0] / d_m, *value[1:]])
+EQ_45_46.mutant("(46) as (52)", lambda value: [value[0], value[3], *value[2:]])
+EQ_45_46.mutant("sqrt(N) in (52)", lambda value, N: [*value[:3], value[3] / N])
 
 
 EQ_45_ALL = Claim(
-    CONVERGENCE,
-    "convergence.eq-45-in-all-sizes",
-    label="Eqs. (45), (46), (51), (52) in all sizes",
-    statement=r"(45')\ \alpha^2\ge\mathcal O(\sqrt Nd_s^{3/2}C_x\sqrt{d_m/d}\,(1+C_x^2d_sd^{-1/2}))\sqrt{2\ell(\theta^0)},\ (51')"
-    r"\ \alpha^2\ge\mathcal O(\sqrt Nd_s^{3/2}C_x\sqrt{d_m/d}\,(1+C_x^2d_s(dd_m)^{-1/2}))\sqrt{2\ell(\theta^0)}\text{ with (46),"
-    r" (52) suffice for (2), (3), uniformly in }N,d_s,C_x,d\le d_m",
-    assumptions=["LeCun", "(44)", CONSTANTS, "d_m >= d"],
-    relation=OrderOfGrowth(along=("N", "d_s", "C_x", "d_m", "d d_m")),
-    sizes={"N": (1, 4), "d_s": (1, 3), "C_x": (1, 3), "d": (1, 3), "d_m": (3, 6)},
-    where=_wide,
-    uses=("convergence.eq-44",),
-    of_project=True,
-)
+    LECUN, "convergence.eq-45-in-all-sizes", label="Eqs. (45), (46), (51), (52) in all sizes",
+    statement=r"(45')\ \alpha^2\ge\mathcal O(\sqrt Nd_s^{3/2}C_x\sqrt{d_m/d}\,(1+C_x^2d_sd^{-1/2}))\sqrt{2\ell("
+    r"\theta^0)},\ (51')\ \alpha^2\ge\mathcal O(\sqrt Nd_s^{3/2}C_x\sqrt{d_m/d}\,(1+C_x^2d_s(dd_m)^{-1/2}))\sqrt{2"
+    r"\ell(\theta^0)}\text{ with (46), (52) suffice for (2), (3), uniformly in }N,d_s,C_x,d\le d_m",
+    relation=OrderOfGrowth(along=("N", "d_s", "C_x", "d_m", "d d_m")), uses=("convergence.eq-44",), of_project=True,
+)  # fmt: skip
 
 
 @EQ_45_ALL.formula
 def lecun_conditions_in_all_sizes(N: SampleCount, d_s: Length, C_x: Bound, d: Dimension, d_m: Width) -> list[Fraction]:
     """Squares of the orders (45'), (46), (51'), (52), up to constants."""
-    rows = _printed_45(N, d_s, C_x, d, d_m)
+    rows = printed_lecun_conditions(N, d_s, C_x, d, d_m)
     mixed = C_x**4 * d_s**2
     return [rows[0] * (1 + Fraction(mixed, d)), rows[1], rows[2] * (1 + Fraction(mixed, d * d_m)), rows[3]]
 
 
-EQ_45_ALL.part("cost", lambda N, d_s, C_x, d, d_m: _lecun_conditions(N, d_s, C_x, d, d_m))
+EQ_45_ALL.part("cost", lecun_conditions)
 
-
-@EQ_45_ALL.mutant("(45) as printed")
-def _(N: SampleCount, d_s: Length, C_x: Bound, d: Dimension, d_m: Width) -> list[Fraction]:
-    rows = _printed_45(N, d_s, C_x, d, d_m)
-    return [rows[0], rows[1], rows[2] * (1 + Fraction(C_x**4 * d_s**2, d * d_m)), rows[3]]
-
-
-@EQ_45_ALL.mutant("(51) as printed")
-def _(N: SampleCount, d_s: Length, C_x: Bound, d: Dimension, d_m: Width) -> list[Fraction]:
-    rows = _printed_45(N, d_s, C_x, d, d_m)
-    return [rows[0] * (1 + Fraction(C_x**4 * d_s**2, d)), *rows[1:]]
+EQ_45_ALL.mutant("(45) as printed", "Fraction(mixed, d) -> 0")
+EQ_45_ALL.mutant("(51) as printed", "Fraction(mixed, d * d_m) -> 0")
 
 
 # -- the widths --------------------------------------------------------------------------------------------------------
 
 C3_WIDTHS = Claim(
-    CONVERGENCE,
-    "convergence.c3-widths",
-    label="C.3, (49)-(50), (54)-(55)",
-    statement=r"(49)\ d_m\lambda_0/4\ge\tilde{\mathcal O}(Nd_s^{3/2}C_x\sqrt{d_m/d}),\ (50)"
-    r"\ (d_m\lambda_0/4)^{3/2}\ge\tilde{\mathcal"
-    r" O}(N^{3/2}d_s^3C_x^2(1+4C_x^4d_s^2d_md^{-2}))\ \Leftarrow\ d_m\ge\tilde\Omega(N^3)\ [\tau_0=d_m^{-1/2}];\quad(54),(55)\ "
-    r"\Leftarrow\ d_m\ge\tilde\Omega(N^2)\ [\tau_0=d_m^{-1}]",
+    CONVERGENCE, "convergence.c3-widths", label="C.3, (49)-(50), (54)-(55)",
+    statement=r"(49)\ d_m\lambda_0/4\ge\tilde{\mathcal O}(Nd_s^{3/2}C_x\sqrt{d_m/d}),\ (50)\ (d_m\lambda_0/4)^{3/2}\ge"
+    r"\tilde{\mathcal O}(N^{3/2}d_s^3C_x^2(1+4C_x^4d_s^2d_md^{-2}))\ \Leftarrow\ d_m\ge\tilde\Omega(N^3)\ ["
+    r"\tau_0=d_m^{-1/2}];\quad(54),(55)\ \Leftarrow\ d_m\ge\tilde\Omega(N^2)\ [\tau_0=d_m^{-1}]",
     assumptions=["lambda_0 >= Theta(1/(d d_s))", "d, d_s, C_x constants"],
-    relation=OrderOfGrowth(along=("N",)),
-    sizes={"N": (2, 5), "d_s": (1, 3), "C_x": (1, 2), "d": (1, 3)},
-    presumes=("convergence.lemma-15",),
-    expects="gap",
-    reading="hidden constants 1 and lambda_0 = 1/(d d_s); the smallest width that meets both inequalities is O(N^3), or O(N^2)",
-    note="The exponents are right: (50) decides at tau_0 = d_m^{-1/2}, (54) at 1/d_m. But lambda_0 >= Theta(1/(d d_s)) for every N"
-    " is Lemma 15, which is false: at fixed d and d_s lambda_0 tends to 0 as N grows.",
-)
+    relation=OrderOfGrowth(along=("N",)), sizes={"N": (2, 5), "d_s": (1, 3), "C_x": (1, 2), "d": (1, 3)},
+    presumes=("convergence.lemma-15",), expects="gap",
+    reading="hidden constants 1 and lambda_0 = 1/(d d_s); the smallest width that meets both inequalities is O(N^3),"
+    " or O(N^2)",
+    note="The exponents are right: (50) decides at tau_0 = d_m^{-1/2}, (54) at 1/d_m. But lambda_0 >= Theta(1/(d d_s))"
+    " for every N is Lemma 15, which is false: at fixed d and d_s lambda_0 tends to 0 as N grows.",
+)  # fmt: skip
 
 
 def _smallest_width(holds: Callable[[int], bool]) -> int:
@@ -249,5 +204,5 @@ def smallest_widths(N: int, d_s: int, C_x: int, d: int) -> list[Fraction]:
     return rows
 
 
-C3_WIDTHS.mutant("N^2 for both", lambda N: [N**2, N**2])
-C3_WIDTHS.mutant("N for tau_0 = 1/d_m", lambda N: [N**3, N])
+C3_WIDTHS.mutant("N^2 for both", "N ** 3 -> N ** 2")
+C3_WIDTHS.mutant("N for tau_0 = 1/d_m", "N ** 2 -> N")

@@ -1,4 +1,7 @@
-"""The last hidden layer at initialisation: Eqs. (47) and (48), their use in C.4 and C.5, the loss, and C.7."""
+"""Appendices C.5 and C.6: alpha under LeCun, He and NTK initialisation, attention at tau_0 = d_m^{-1/2} and 1/d_m.
+
+alpha cannot grow with the number of samples; attention becomes uniform at tau_0 = 1/d_m, not at d_m^{-1/2}.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,7 @@ from typing import Any
 
 from theorems.convergence import CONVERGENCE
 from theorems.convergence.appendix_c_1_lemmas.constants import stacked
-from theorems.convergence.appendix_c_3_theorem_1.minimum_eigenvalue import expected_gram, lambda_0, smallest_eigenvalue
+from theorems.convergence.appendix_c_3_theorem_1.minimum_eigenvalue import expected_gram, smallest_eigenvalue
 from theorems.convergence.appendix_d_2_minimum_eigenvalue.limiting_attention import first_attention
 from theorems.convergence.definitions import ValueWeights
 from theorems.convergence.settings import WIDTHS, Features, Hidden, Scale, Tokens, Width
@@ -26,35 +29,33 @@ from verify.relations import AtMost, PowerRate, TendsTo
 # -- Appendix C.5 ------------------------------------------------------------------------------------------------------
 
 C5 = Claim(
-    CONVERGENCE,
-    "convergence.c5-alpha",
-    label="C.5",
-    statement=r"\alpha^2=\lambda_{\min}(\hat F_{pre}\hat"
-    r" F_{pre}^\top)\ge\tau_1^2d_m\lambda_0/4\ge\tau_1^2\eta_Vd_m\Omega(N/d);\ \text{"
-    r"LeCun/He: }\alpha^2\ge\Omega(d_mN/d),\ \text{NTK: }\alpha^2\ge\Omega(N/d)",
+    CONVERGENCE, "convergence.c5-alpha", label="C.5",
+    statement=r"\alpha^2=\lambda_{\min}(\hat F_{pre}\hat F_{pre}^\top)\ge\tau_1^2d_m\lambda_0/4\ge\tau_1^2\eta_Vd_m"
+    r"\Omega(N/d);\ \text{LeCun/He: }\alpha^2\ge\Omega(d_mN/d),\ \text{NTK: }\alpha^2\ge\Omega(N/d)",
     assumptions=[
         "Table 1",
         "with probability at least 1/2, so that E alpha^2 is at least half of the bound",
         "c > 0 stands for the constant hidden in Omega",
     ],
-    relation=AtMost(ascent=False, signed=True),
-    sizes={"N": (2, 5), "d": (1, 2), "d_m": (1, 8)},
-    where=lambda sizes: sizes["N"] > sizes["d"],
-    expects="refuted",
-    severity="error",
+    relation=AtMost(ascent=False, signed=True), sizes={"N": (2, 5), "d": (1, 2), "d_m": (1, 8)},
+    where=lambda sizes: sizes["N"] > sizes["d"], expects="refuted", severity="error",
     correction="convergence.c5-alpha-bounded",
     note="lambda_0 >= eta_V Omega(N/d) is Lemma 18, which is false: alpha^2 is bounded in N"
-    " (convergence.c5-alpha-bounded). Besides,"
-    " eta_V = 1/d was lost for LeCun and He, where tau_1^2 eta_V d_m N/d = d_m N/d^2; and alpha belongs to F_pre, which the text"
-    " before Eq. (47) fails to reduce to its first token. For NTK the order tau_1^2 d_m = 1 in the width is right.",
-)
+    " (convergence.c5-alpha-bounded). Besides, eta_V = 1/d was lost for LeCun and He, where tau_1^2 eta_V d_m N/d ="
+    " d_m N/d^2; and alpha belongs to F_pre, which the text before Eq. (47) fails to reduce to its first token. For"
+    " NTK the order tau_1^2 d_m = 1 in the width is right.",
+)  # fmt: skip
 
 
 @C5.formula
 def expected_alpha_squared_at_most(Phi: Features, d_m: Width) -> Any:
     """tau_1^2 d_m lambda_0, an upper bound of E lambda_min(F F^T): LeCun, then NTK; shape (2,) (Appendix C.5)."""
-    least = lambda_0(Phi, 1)
-    return stacked([least * rational(d_m, Phi.shape[1]), least])
+    return _for_both_schemes(Phi, d_m)
+
+
+def _for_both_schemes(Phi: Any, d_m: int, of_spectrum: Any = smallest_eigenvalue) -> Any:
+    value = of_spectrum(expected_gram(Phi, 1))
+    return stacked([value * rational(d_m, Phi.shape[1]), value])
 
 
 @C5.oracle
@@ -68,18 +69,8 @@ def features_and_constant(Phi: Features, c: Hidden, d_m: Width) -> dict[str, Any
     return {"Phi": Phi, "c": c, "d_m": d_m}
 
 
-@C5.mutant("trace for smallest eigenvalue")
-def _(Phi: Features, d_m: Width) -> Any:
-    whole = trace(expected_gram(Phi, 1))
-    return stacked([whole * rational(d_m, Phi.shape[1]), whole])
-
-
-@C5.mutant("largest eigenvalue")
-def _(Phi: Features, d_m: Width) -> Any:
-    largest = symmetric_eigenvalues(expected_gram(Phi, 1))[-1]
-    return stacked([largest * rational(d_m, Phi.shape[1]), largest])
-
-
+C5.mutant("trace for smallest eigenvalue", of_spectrum=trace)
+C5.mutant("largest eigenvalue", of_spectrum=lambda G: symmetric_eigenvalues(G)[-1])
 C5.counterexample(
     "d = 1, features 1, -1, 1, d_m = 64, hidden constant 10^-9: alpha = 0 at every width",
     Phi=[[1], [-1], [1]],
@@ -89,17 +80,13 @@ C5.counterexample(
 
 
 C5_BOUNDED = Claim(
-    CONVERGENCE,
-    "convergence.c5-alpha-bounded",
-    label="C.5, the bound from above",
-    statement=r"\lambda_{\min}(\hat F_{pre}\hat"
-    r" F_{pre}^\top)\le\tfrac1N\tau_1^2\|W_V\|_2^2\|\Phi\|_F^2\le\tau_1^2\|W_V\|_2^2d_sC_x^2",
-    relation=AtMost(),
-    sizes={"N": (1, 4), "d": (1, 3), "d_m": (1, 4)},
-    corrects="convergence.c5-alpha",
+    CONVERGENCE, "convergence.c5-alpha-bounded", label="C.5, the bound from above",
+    statement=r"\lambda_{\min}(\hat F_{pre}\hat F_{pre}^\top)\le\tfrac1N\tau_1^2\|W_V\|_2^2\|\Phi\|_F^2\le\tau_1^2"
+    r"\|W_V\|_2^2d_sC_x^2",
+    relation=AtMost(), sizes={"N": (1, 4), "d": (1, 3), "d_m": (1, 4)}, corrects="convergence.c5-alpha",
     of_project=True,
     note="The last member does not depend on N: under Assumption 1 alpha^2 cannot grow with the number of samples.",
-)
+)  # fmt: skip
 
 
 @C5_BOUNDED.formula
@@ -131,21 +118,17 @@ def _lecun_product(X: Any, width: int, generator: Any) -> Any:
 
 
 C6 = Claim(
-    CONVERGENCE,
-    "convergence.c6-beta",
-    label="C.6",
-    statement=r"\|\beta_{1,k}\|_2^2\ge1/d_s;\ \text{for the case of }\tau_0=d_m^{-1/2}\text{ scaling, when the width is large"
-    r" enough, the value inside the softmax tends to zero, as a result }\|\beta_{1,k}\|_2^2\approx1/d_s",
+    CONVERGENCE, "convergence.c6-beta", label="C.6",
+    statement=r"\|\beta_{1,k}\|_2^2\ge1/d_s;\ \text{for the case of }\tau_0=d_m^{-1/2}\text{ scaling, when the width"
+    r" is large enough, the value inside the softmax tends to zero, as a result }\|\beta_{1,k}\|_2^2\approx1/d_s",
     assumptions=["LeCun initialisation", "tau_0 = d_m^{-1/2}"],
-    relation=TendsTo(WIDTHS, PowerRate(0.5), instances=2),
-    sizes={"d_s": (2, 3), "d": (1, 3)},
-    expects="refuted",
-    severity="slip",
-    correction="convergence.c6-beta-inverse-width",
-    note="At tau_0 = d_m^{-1/2} the values inside the softmax have the second moments |x_1|^2 |x_j|^2 / d^2 at every width, and"
-    " bounded fourth moments, so they tend to no constant. The sentence is right for tau_0 = d_m^{-1}, which must be meant:"
-    " the conclusion of C.6, a faster rate at d_m^{-1/2}, needs the larger |beta| there. |beta|^2 >= 1/d_s is Lemma 8.",
-)
+    relation=TendsTo(WIDTHS, PowerRate(0.5), instances=2), sizes={"d_s": (2, 3), "d": (1, 3)}, expects="refuted",
+    severity="slip", correction="convergence.c6-beta-inverse-width",
+    note="At tau_0 = d_m^{-1/2} the values inside the softmax have the second moments |x_1|^2 |x_j|^2 / d^2 at every"
+    " width, and bounded fourth moments, so they tend to no constant. The sentence is right for tau_0 = d_m^{-1},"
+    " which must be meant: the conclusion of C.6, a faster rate at d_m^{-1/2}, needs the larger |beta| there. |beta|^2"
+    " >= 1/d_s is Lemma 8.",
+)  # fmt: skip
 
 
 @C6.formula
@@ -175,19 +158,16 @@ C6.counterexample("X = I_2: the values inside the softmax have variance 1/4 at e
 
 
 C6_INVERSE = Claim(
-    CONVERGENCE,
-    "convergence.c6-beta-inverse-width",
-    label="C.6, for tau_0 = 1/d_m",
-    statement=r"\text{LeCun},\ \tau_0=d_m^{-1}:\ \beta_{1,k}\to\tfrac1{d_s}\mathbf 1,\text{ hence }\|\beta_{1,k}\|_2^2\to1/d_s",
+    CONVERGENCE, "convergence.c6-beta-inverse-width", label="C.6, for tau_0 = 1/d_m",
+    statement=r"\text{LeCun},\ \tau_0=d_m^{-1}:\ \beta_{1,k}\to\tfrac1{d_s}\mathbf 1,\text{ hence }\|\beta_{1,k}\|_2^2"
+    r"\to1/d_s",
     assumptions=["LeCun initialisation", "tau_0 = d_m^{-1}", "X fixed"],
-    relation=TendsTo(WIDTHS, PowerRate(0.5), instances=4),
-    sizes={"d_s": (2, 3), "d": (1, 3)},
     without_domains={
         "huge": "tokens of length 32 give values of order 1000 d_m^{-1/2} inside the softmax, saturated at these widths"
     },
-    corrects="convergence.c6-beta",
-    of_project=True,
-)
+    relation=TendsTo(WIDTHS, PowerRate(0.5), instances=4), sizes={"d_s": (2, 3), "d": (1, 3)},
+    corrects="convergence.c6-beta", of_project=True,
+)  # fmt: skip
 
 
 @C6_INVERSE.formula
@@ -201,4 +181,4 @@ C6_INVERSE.part(
     "sequence", lambda X, scale, generator: first_attention(X, _lecun_product(X, scale, generator) / scale).T
 )
 C6_INVERSE.mutant("all attention on the token itself", lambda X: (X @ X[0:1].T).T * 0 + basis_vector(X.shape[0], 0).T)
-C6_INVERSE.mutant("1/d_s^2", lambda X: (X @ X[0:1].T).T * 0 + ones(1, X.shape[0]) * rational(1, X.shape[0] ** 2))
+C6_INVERSE.mutant("1/d_s^2", "rational(1, d_s) -> rational(1, d_s ** 2)")

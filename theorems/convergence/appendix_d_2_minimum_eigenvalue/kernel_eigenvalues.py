@@ -1,4 +1,7 @@
-"""The smallest eigenvalue of the limiting kernel: Lemma 19, its proof, and the remark after it."""
+"""The smallest eigenvalue of the limiting kernel: Lemma 19, its proof, and the remark after it.
+
+lambda_min(K) is at most C_x^2 at any number of samples, so it cannot grow like N/d.
+"""
 
 from __future__ import annotations
 
@@ -11,9 +14,9 @@ from theorems.convergence.appendix_c_3_theorem_1.minimum_eigenvalue import pi_in
 from theorems.convergence.appendix_d_2_minimum_eigenvalue.many_samples import (
     ASSUMPTION_4,
     HIDDEN,
+    MANY,
     MORE_SAMPLES,
     data_and_constant,
-    more_samples_than_dimensions,
 )
 from theorems.convergence.definitions import (
     KeyWeights,
@@ -56,27 +59,23 @@ def limiting_kernel_of_means(Phi: Features) -> Any:
 # -- Lemma 19 ----------------------------------------------------------------------------------------------------------
 
 LEMMA_19 = Claim(
-    CONVERGENCE,
-    "convergence.lemma-19",
-    label="Lemma 19",
-    statement=r"N\ge\Omega(d^4),\ \tau_0=d_m^{-1}:\ \text{w.p.}\ge1-e^{-d}:\ \lambda_{\min}(K)\ge\mu(\sigma_r)^2\Omega(N/d)",
+    MORE_SAMPLES, "convergence.lemma-19", label="Lemma 19",
+    statement=r"N\ge\Omega(d^4),\ \tau_0=d_m^{-1}:\ \text{w.p.}\ge1-e^{-d}:\ \lambda_{\min}(K)\ge\mu(\sigma_r)^2"
+    r"\Omega(N/d)",
     assumptions=[
         "Assumption 1",
         ASSUMPTION_4,
-        "N > d, as N >= Omega(d^4) has it for large d",
-        "K the limiting kernel of Lemma 1 for the sum over tokens, which the proofs use; d_s^2 times that for the average",
+        MANY,
+        "K the limiting kernel of Lemma 1 for the sum over tokens, which the proofs use; d_s^2 times that for the"
+        " average",
         HIDDEN,
     ],
-    relation=AtMost(ascent=False, signed=True),
-    sizes=MORE_SAMPLES,
-    where=more_samples_than_dimensions,
-    expects="refuted",
-    severity="error",
+    relation=AtMost(ascent=False, signed=True), expects="refuted", severity="error",
     correction="convergence.lemma-19-two-sided",
     proof=("convergence.lemma-17", "convergence.lemma-19-hermite", "convergence.lemma-19-numeric"),
-    note="The diagonal of K is d_s^2 |phi_n|^2 <= d_s^2 C_x^2, so lambda_min(K) <= d_s^2 C_x^2 for every N, and N/d exceeds that."
-    " Samples uniform on e_i and -e_i, i <= d, make lambda_min(K) = 0 with certainty as soon as N > 2d.",
-)
+    note="The diagonal of K is d_s^2 |phi_n|^2 <= d_s^2 C_x^2, so lambda_min(K) <= d_s^2 C_x^2 for every N, and N/d"
+    " exceeds that. Samples uniform on e_i and -e_i, i <= d, make lambda_min(K) = 0 with certainty as soon as N > 2d.",
+)  # fmt: skip
 
 
 LEMMA_19.inputs(data_and_constant)
@@ -85,20 +84,16 @@ LEMMA_19.inputs(data_and_constant)
 @LEMMA_19.formula
 def smallest_eigenvalue_of_limiting_kernel(X: Samples) -> Any:
     """lambda_min(K) for the sum over tokens, which the printed bound may not exceed; a scalar (Lemma 19)."""
-    return smallest_eigenvalue(limiting_kernel_of_means(mean_tokens(X))) * X.shape[1] ** 2
+    return _of_limiting_kernel(X)
+
+
+def _of_limiting_kernel(X: Any, of_spectrum: Any = smallest_eigenvalue) -> Any:
+    return of_spectrum(limiting_kernel_of_means(mean_tokens(X))) * X.shape[1] ** 2
 
 
 LEMMA_19.oracle(lambda X, c: c * rational(X.shape[0], 4 * X.shape[2]))
-LEMMA_19.mutant(
-    "trace for smallest eigenvalue", lambda X: trace(limiting_kernel_of_means(mean_tokens(X))) * X.shape[1] ** 2
-)
-
-
-@LEMMA_19.mutant("largest eigenvalue")
-def _(X: Samples) -> Any:
-    return symmetric_eigenvalues(limiting_kernel_of_means(mean_tokens(X)))[-1] * X.shape[1] ** 2
-
-
+LEMMA_19.mutant("trace for smallest eigenvalue", of_spectrum=trace)
+LEMMA_19.mutant("largest eigenvalue", of_spectrum=lambda K: symmetric_eigenvalues(K)[-1])
 LEMMA_19.counterexample(
     "d = 1, N = 3 samples from {1, -1}, two of them equal; hidden constant 10^-9",
     X=[[[1]], [[-1]], [[1]]],
@@ -112,19 +107,14 @@ LEMMA_19.counterexample(
 
 
 TWO_SIDED = Claim(
-    CONVERGENCE,
-    "convergence.lemma-19-two-sided",
-    label="Lemma 19, bounds from both sides",
+    CONVERGENCE, "convergence.lemma-19-two-sided", label="Lemma 19, bounds from both sides",
     statement=r"\tfrac12\lambda_{\min}(\Phi^*\Phi^{*\top})\le\lambda_{\min}(K)\le\tfrac1N\sum_n\|\phi_n\|_2^2\le C_x^2",
     assumptions=["K the limiting kernel for the average pooling of Eq. (1.2); d_s^2 times all members for the sum"],
-    relation=AtMost(),
-    sizes={"N": (1, 4), "d_s": (1, 3), "d": (1, 4)},
-    uses=("convergence.eq-38",),
-    corrects="convergence.lemma-19",
-    of_project=True,
-    note="relu' = (1 + sign)/2 gives the second part of K the same lower bound Phi^* Phi^{*T}/4 as the first. The lower bound says"
-    " something for N <= d only, and no lower bound can grow with N.",
-)
+    relation=AtMost(), sizes={"N": (1, 4), "d_s": (1, 3), "d": (1, 4)}, uses=("convergence.eq-38",),
+    corrects="convergence.lemma-19", of_project=True,
+    note="relu' = (1 + sign)/2 gives the second part of K the same lower bound Phi^* Phi^{*T}/4 as the first. The"
+    " lower bound says something for N <= d only, and no lower bound can grow with N.",
+)  # fmt: skip
 
 
 @TWO_SIDED.formula
@@ -143,17 +133,10 @@ def _bounded(X: Any) -> Any:
     return stacked([half, least, (Phi * Phi).sum() / X.shape[0]])
 
 
-TWO_SIDED.oracle(lambda X: _bounded(X))
-
-
-@TWO_SIDED.mutant("first expectation only, with 1/2")
-def _(X: Samples) -> Any:
-    Phi = mean_tokens(X)
-    C_x = sample_bound(X)
-    least = smallest_eigenvalue(expected_relu_products(Phi, Phi))
-    return stacked([least, (Phi * Phi).sum() / X.shape[0], C_x * C_x])
-
-
+TWO_SIDED.oracle(_bounded)
+TWO_SIDED.mutant(
+    "first expectation only, with 1/2", "limiting_kernel_of_means(Phi) -> expected_relu_products(Phi, Phi)"
+)
 TWO_SIDED.mutant("C_x^2 / d_s", "C_x * C_x -> C_x * C_x / X.shape[1]")
 
 
@@ -171,22 +154,18 @@ def hermite_square(s: int, like: Any) -> Any:
 
 
 HERMITE = Claim(
-    CONVERGENCE,
-    "convergence.lemma-19-hermite",
-    label="Proof of Lemma 19, first display",
-    statement=r"\lambda_{\min}(K)>\lambda_{\min}(\mathbb E(\sigma_r(\Phi^*w)\sigma_r(\Phi^*w)^\top))=\lambda_{\min}\Big(\sum_{s=0}"
-    r"^\infty\mu_s(\sigma_r)^2\bigcirc_{i=1}^s(\Phi^*\Phi^{*\top})\Big)\ge\mu(\sigma_r)^2\lambda_{\min}(\Phi^*\Phi^{*\top})",
+    CONVERGENCE, "convergence.lemma-19-hermite", label="Proof of Lemma 19, first display",
+    statement=r"\lambda_{\min}(K)>\lambda_{\min}(\mathbb E(\sigma_r(\Phi^*w)\sigma_r(\Phi^*w)^\top))=\lambda_{\min}"
+    r"\Big(\sum_{s=0}^\infty\mu_s(\sigma_r)^2\bigcirc_{i=1}^s(\Phi^*\Phi^{*\top})\Big)\ge\mu(\sigma_r)^2\lambda_{"
+    r"\min}(\Phi^*\Phi^{*\top})",
     assumptions=["Phi^* as in Lemma 1", "mu_s(sigma_r): s-th Hermite coefficient of ReLU", "circle: Hadamard product"],
-    relation=AtMost(ascent=False),
-    sizes={"N": (1, 3), "d": (1, 3)},
-    expects="refuted",
-    severity="error",
+    relation=AtMost(ascent=False), sizes={"N": (1, 3), "d": (1, 3)}, expects="refuted", severity="error",
     correction="convergence.lemma-19-hermite-normalised",
-    note="The series is the expectation for rows of norm 1 only; a row of norm r has the diagonal r^2/2, the series another value"
-    " or none. The diagonal of the partial sums, all terms of which are nonnegative, is compared here; with the identity every"
-    " partial sum of a single row would be at most the expectation. The first inequality is not strict for repeated samples"
-    " (both sides 0). First and last member compare as stated, by convergence.eq-38.",
-)
+    note="The series is the expectation for rows of norm 1 only; a row of norm r has the diagonal r^2/2, the series"
+    " another value or none. The diagonal of the partial sums, all terms of which are nonnegative, is compared here;"
+    " with the identity every partial sum of a single row would be at most the expectation. The first inequality is"
+    " not strict for repeated samples (both sides 0). First and last member compare as stated, by convergence.eq-38.",
+)  # fmt: skip
 
 
 def _chain(Phi: Any) -> tuple[Any, Any, Any]:
@@ -213,15 +192,10 @@ def hermite_lower_members(Phi: Features) -> Any:
 
 
 HERMITE.mutant("diagonal halved", "diagonal.reshape(1, -1) -> diagonal.reshape(1, -1) / 2")
-
-
-@HERMITE.mutant("second part of the kernel only")
-def _(Phi: Features) -> Any:
-    _, gram, diagonal = _chain(Phi)
-    second = smallest_eigenvalue(hadamard(expected_step_products(Phi, Phi), Phi @ Phi.T)) / 2
-    return concatenate([stacked([second, gram]).reshape(1, -1), diagonal.reshape(1, -1)], axis=1)
-
-
+HERMITE.mutant(
+    "second part of the kernel only",
+    "K -> smallest_eigenvalue(hadamard(expected_step_products(Phi, Phi), Phi @ Phi.T)) / 2",
+)
 HERMITE.counterexample(
     "one row of norm^2 1/2, (1/2, 1/2): the expectation is 1/4, two terms of the series already 0.28",
     Phi=[["1/2", "1/2"]],
@@ -230,25 +204,24 @@ HERMITE.counterexample("one row of norm 2: the expectation is 2, the partial sum
 
 
 NORMALISED = Claim(
-    CONVERGENCE,
-    "convergence.lemma-19-hermite-normalised",
+    CONVERGENCE, "convergence.lemma-19-hermite-normalised",
     label="Proof of Lemma 19, Hermite series with the norms of the rows",
-    statement=r"\mathbb E\,\sigma_r(\phi_n^\top w)\sigma_r(\phi_r^\top"
-    r" w)=\|\phi_n\|\|\phi_r\|\sum_{s=0}^\infty\mu_s(\sigma_r)^2\cos^s"
-    r"\angle(\phi_n,\phi_r)",
+    statement=r"\mathbb E\,\sigma_r(\phi_n^\top w)\sigma_r(\phi_r^\top w)=\|\phi_n\|\|\phi_r\|\sum_{s=0}^\infty\mu_s("
+    r"\sigma_r)^2\cos^s\angle(\phi_n,\phi_r)",
     assumptions=[Assumption("no row vanishes", positive=lambda Phi: row_sums(Phi * Phi))],
-    relation=AtMost(),
-    sizes={"N": (1, 3), "d": (1, 3)},
-    corrects="convergence.lemma-19-hermite",
-    of_project=True,
-    note="Decided as |expectation - partial sum| <= |phi_n||phi_r| (1/2 - sum_{s <= 8} mu_s^2), the rest of the series at cos = 1."
-    " The constant follows from sum mu_s^2 = E relu(g)^2 = 1/2.",
-)
+    relation=AtMost(), sizes={"N": (1, 3), "d": (1, 3)}, corrects="convergence.lemma-19-hermite", of_project=True,
+    note="Decided as |expectation - partial sum| <= |phi_n||phi_r| (1/2 - sum_{s <= 8} mu_s^2), the rest of the series"
+    " at cos = 1. The constant follows from sum mu_s^2 = E relu(g)^2 = 1/2.",
+)  # fmt: skip
 
 
-def _remainder(Phi: Any, order: int) -> Any:
+def _norms(Phi: Any) -> Any:
+    return sqrt(row_sums(Phi * Phi))
+
+
+def _remainder(Phi: Any, order: int, norms_of: Any = _norms) -> Any:
     """|phi_n| |phi_r| (1/2 - sum_{s <= order} mu_s^2), shape (N, N)."""
-    norms = sqrt(row_sums(Phi * Phi))
+    norms = norms_of(Phi)
     like = norms[0, 0]
     rest = rational(1, 2) - sum(hermite_square(s, like) for s in range(order + 1))
     return norms @ norms.T * rest
@@ -262,7 +235,7 @@ def remainder_of_hermite_series(Phi: Features) -> Any:
 
 @NORMALISED.oracle
 def deviation_from_partial_sum(Phi: Features) -> Any:
-    norms = sqrt(row_sums(Phi * Phi))
+    norms = _norms(Phi)
     sizes = norms @ norms.T
     cosines = Phi @ Phi.T / sizes
     power, series = cosines * 0 + 1, cosines * 0
@@ -273,33 +246,22 @@ def deviation_from_partial_sum(Phi: Features) -> Any:
 
 
 NORMALISED.mutant("rest after s = 10", order=HERMITE_ORDER + 2)
-
-
-@NORMALISED.mutant("norms dropped")
-def _(Phi: Features) -> Any:
-    norms = sqrt(row_sums(Phi * Phi))
-    return _remainder(Phi, HERMITE_ORDER) / (norms @ norms.T)
+NORMALISED.mutant("norms dropped", norms_of=lambda Phi: _norms(Phi) / _norms(Phi))
 
 
 NUMERIC = Claim(
-    CONVERGENCE,
-    "convergence.lemma-19-numeric",
-    label="Proof of Lemma 19, last display",
-    statement=r"\lambda_{\min}(K)\ge\mu(\sigma_r)^2\Big(\frac Nd-9N^{2/3}d^{1/3}\Big)=\mu(\sigma_r)^2\Theta(N/d)\ \text{when }N\ge"
-    r"\Omega(d^4)",
+    CONVERGENCE, "convergence.lemma-19-numeric", label="Proof of Lemma 19, last display",
+    statement=r"\lambda_{\min}(K)\ge\mu(\sigma_r)^2\Big(\frac Nd-9N^{2/3}d^{1/3}\Big)=\mu(\sigma_r)^2\Theta(N/d)\ "
+    r"\text{when }N\ge\Omega(d^4)",
     assumptions=[
         "d >= 1, N = t^3 d^4",
         "d_s = 1 and tokens of norm 1; lambda_min(K) is at most the mean of the diagonal of K, which then is 1",
     ],
-    relation=AtMost(ascent=False, signed=True),
-    sizes={"d": (1, 4)},
-    expects="refuted",
-    severity="error",
-    correction="convergence.lemma-19-numeric-order",
-    presumes=("convergence.lemma-17",),
-    note="The bound is negative, and empty, for N <= 729 d^4, and beyond that it outgrows the diagonal of K: from t = 10 on it is"
-    " at least 25 d^3. The arithmetic alone is right (convergence.lemma-19-numeric-order).",
-)
+    relation=AtMost(ascent=False, signed=True), sizes={"d": (1, 4)}, expects="refuted", severity="error",
+    correction="convergence.lemma-19-numeric-order", presumes=("convergence.lemma-17",),
+    note="The bound is negative, and empty, for N <= 729 d^4, and beyond that it outgrows the diagonal of K: from t ="
+    " 10 on it is at least 25 d^3. The arithmetic alone is right (convergence.lemma-19-numeric-order).",
+)  # fmt: skip
 
 Ratio = Annotated[Any, Real(1.0, 12.0)]
 LargeRatio = Annotated[Any, Real(18.0, 64.0)]
@@ -317,23 +279,18 @@ def mean_diagonal_of_kernel(t: Ratio, d: Dimension) -> Any:
 
 
 NUMERIC.oracle(lambda t, d: _printed_growth(t, d) * rational(1, 4))
-NUMERIC.mutant("first expectation only", lambda t: t * 0 + rational(1, 2))
+NUMERIC.mutant("first expectation only", "1 -> rational(1, 2)")
 NUMERIC.mutant("trace instead of mean", lambda t, d: t**3 * d**4)
 NUMERIC.counterexample("d = 1, N = 1000: the bound is 25, the diagonal of K is 1", t="10", d=1)
 
 
 NUMERIC_ORDER = Claim(
-    CONVERGENCE,
-    "convergence.lemma-19-numeric-order",
-    label="Proof of Lemma 19, last display, the arithmetic",
+    CONVERGENCE, "convergence.lemma-19-numeric-order", label="Proof of Lemma 19, last display, the arithmetic",
     statement=r"N\ge5832d^4\ \Rightarrow\ \frac{N}{2d}\le\frac Nd-9N^{2/3}d^{1/3}\le\frac Nd",
-    relation=AtMost(),
-    sizes={"d": (1, 4)},
-    corrects="convergence.lemma-19-numeric",
-    of_project=True,
+    relation=AtMost(), sizes={"d": (1, 4)}, corrects="convergence.lemma-19-numeric", of_project=True,
     note="N = t^3 d^4 with t >= 18 gives 9 N^{2/3} d^{1/3} = 9 t^2 d^3 <= t^3 d^3/2. Equality at t = 18; the sign"
     " changes at t = 9.",
-)
+)  # fmt: skip
 
 
 @NUMERIC_ORDER.formula
@@ -344,28 +301,25 @@ def larger_growth(t: LargeRatio, d: Dimension) -> Any:
 
 NUMERIC_ORDER.oracle(lambda t, d: stacked([t**3 * rational(d**3, 2), _printed_growth(t, d)]))
 NUMERIC_ORDER.mutant("18 for 9", lambda t, d: stacked([(t**3 - t * t * 18) * d**3, t**3 * d**3]))
-NUMERIC_ORDER.mutant("N^{2/3} d^{1/3} for N/d", lambda t, d: stacked([_printed_growth(t, d), t * t * d**3]))
+NUMERIC_ORDER.mutant("N^{2/3} d^{1/3} for N/d", "t ** 3 * d ** 3 -> t * t * d ** 3")
 
 
 # -- the remark after Lemma 19 -----------------------------------------------------------------------------------------
 
 REMARK_ALPHA = Claim(
-    CONVERGENCE,
-    "convergence.remark-alpha",
-    label="Remark after Lemma 19",
-    statement=r"d_m\ge N:\ \alpha^2=\lambda_{\min}((F_{pre}^0)^\top F_{pre}^0),\ \text{which is the exact minimum eigenvalue of the"
-    r" empirical NTK with respect to the output-layer weight},\ \alpha=\sigma_{\min}(F_{pre}^0)",
+    CONVERGENCE, "convergence.remark-alpha", label="Remark after Lemma 19",
+    statement=r"d_m\ge N:\ \alpha^2=\lambda_{\min}((F_{pre}^0)^\top F_{pre}^0),\ \text{which is the exact minimum"
+    r" eigenvalue of the empirical NTK with respect to the output-layer weight},\ \alpha=\sigma_{\min}(F_{pre}^0)",
     assumptions=["F_pre in R^{N x d_m}", "d_m >= N"],
-    relation=Equal(),
-    sizes={"N": (1, 3), "d_s": (1, 2), "d": (1, 3), "d_m": (1, 4)},
-    where=lambda sizes: sizes["d_m"] >= sizes["N"],
-    expects="reading",
-    reading="the N x N product of the two, which is F_pre F_pre^T for the N x d_m matrix F_pre of Section 3.2 and F_pre^T F_pre for"
-    " the d_m x N matrix [f_pre(X_1), ..., f_pre(X_N)] of Appendix C.7",
-    doubt="The place of the transpose is uncertain in the extraction. The other product, d_m x d_m, is singular for d_m > N.",
-    note="All squared singular values are compared with the eigenvalues, which gives the least of them the rounding of the largest;"
-    " the kernel is formed from the derivatives of all outputs in w_O.",
-)
+    relation=Equal(), sizes={"N": (1, 3), "d_s": (1, 2), "d": (1, 3), "d_m": (1, 4)},
+    where=lambda sizes: sizes["d_m"] >= sizes["N"], expects="reading",
+    reading="the N x N product of the two, which is F_pre F_pre^T for the N x d_m matrix F_pre of Section 3.2 and"
+    " F_pre^T F_pre for the d_m x N matrix [f_pre(X_1), ..., f_pre(X_N)] of Appendix C.7",
+    doubt="The place of the transpose is uncertain in the extraction. The other product, d_m x d_m, is singular for"
+    " d_m > N.",
+    note="All squared singular values are compared with the eigenvalues, which gives the least of them the rounding of"
+    " the largest; the kernel is formed from the derivatives of all outputs in w_O.",
+)  # fmt: skip
 
 
 def _descending(B: Any) -> Any:
@@ -378,7 +332,8 @@ def squared_singular_values(
     X: Samples, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, tau_0: Scale, tau_1: Scale
 ) -> Any:
     """The squared singular values of F_pre, descending, alpha^2 the last; shape (N,) (Remark after Lemma 19)."""
-    return singular_values(last_hidden_layer(X, W_Q, W_K, W_V, tau_0, tau_1)) ** 2
+    F = last_hidden_layer(X, W_Q, W_K, W_V, tau_0, tau_1)
+    return singular_values(F) ** 2
 
 
 @REMARK_ALPHA.oracle
@@ -396,12 +351,7 @@ def free_network(
     return {"X": X, "W_Q": W_Q, "W_K": W_K, "W_V": W_V, "w_O": w_O, "tau_0": tau_0, "tau_1": tau_1}
 
 
-@REMARK_ALPHA.mutant("alpha instead of alpha^2")
-def _(X: Samples, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, tau_0: Scale, tau_1: Scale) -> Any:
-    return singular_values(last_hidden_layer(X, W_Q, W_K, W_V, tau_0, tau_1))
-
-
-@REMARK_ALPHA.mutant("transposed: the d_m x d_m matrix")
-def _(X: Samples, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, tau_0: Scale, tau_1: Scale) -> Any:
-    F = last_hidden_layer(X, W_Q, W_K, W_V, tau_0, tau_1)
-    return _descending(F.T @ F)[F.shape[1] - F.shape[0] :]
+REMARK_ALPHA.mutant("alpha instead of alpha^2", "singular_values(F) ** 2 -> singular_values(F)")
+REMARK_ALPHA.mutant(
+    "transposed: the d_m x d_m matrix", "singular_values(F) ** 2 -> _descending(F.T @ F)[F.shape[1] - F.shape[0]:]"
+)

@@ -1,19 +1,19 @@
-"""How far the attention of a wide network is from uniform: Eqs. (65) to (68), and Appendix C.6."""
+"""How far the attention of a wide network is from uniform: Eqs. (65) to (68), the steps of Lemma 16.
+
+They are certified on the event of Eq. (67) for every entry of M = tau_0 W_Q^T W_K (`EVENT`).
+"""
 
 from __future__ import annotations
 
 import math
 from typing import Annotated, Any
 
-import flint
-
 from theorems.convergence import CONVERGENCE
-from theorems.convergence.appendix_c_1_lemmas.constants import TINY, sample_bound, stacked
+from theorems.convergence.appendix_b_background.sub_exponential import logarithm
+from theorems.convergence.appendix_c_1_lemmas.constants import ASSUMPTION_1, TINY, sample_bound, stacked
 from theorems.convergence.definitions import Samples, mean_tokens
 from theorems.convergence.settings import Tokens, Width
-from verify.arithmetic import is_tensor
-from verify.claims import Assumption, Claim
-from verify.errors import ArithmeticUnsupported
+from verify.claims import Assumption, Claim, Setting
 from verify.matrix import absolute, frobenius_norm, maximum, ones, rational, softmax, sqrt, stack_rows
 from verify.relations import AtMost, FollowsLaw, at_most_probability
 from verify.relations.follows_law import LawTest
@@ -25,15 +25,7 @@ Logarithm = Annotated[Any, Real(0.75, 8.0)]
 RealWidth = Annotated[Any, Real(16.0, 256.0)]
 Level = Annotated[int, Size("level")]
 
-ASSUMPTION_1 = "Assumption 1: ||X_n||_F <= sqrt(d_s) C_x"
 M_IS = "M stands for tau_0 W_Q^T W_K; its value at infinite width is 0, so beta^* = 1/d_s"
-
-
-def logarithm(x: Any) -> Any:
-    """log x of a positive scalar: a tensor or a ball."""
-    if is_tensor(x) or isinstance(x, flint.arb):
-        return x.log()
-    raise ArithmeticUnsupported("logarithms of rationals are irrational: evaluate in balls")
 
 
 def first_attention(X: Tokens, M: Product) -> Any:
@@ -66,21 +58,16 @@ def entry_bound(tau_0: Any, eta_QK: Any, d_m: Any, ell: Any) -> Any:
 # -- Eq. (65) ----------------------------------------------------------------------------------------------------------
 
 EQ_65 = Claim(
-    CONVERGENCE,
-    "convergence.eq-65",
-    label="Eq. (65)",
-    statement=r"|(\Phi\Phi^\top-\Phi^*\Phi^{*\top})^{(n,r)}|=|\beta_{1,n}^\top X_nX_r^\top\beta_{1,r}-\beta_{1,n}^{*\top}X_nX_r"
-    r"^\top\beta_{1,r}^*|\le\|X_nX_r^\top(\beta_{1,n}-\beta_{1,n}^*)\|_2+\|X_nX_r^\top(\beta_{1,r}-\beta_{1,r}^*)\|_2\le C_x^2"
-    r"d_s(\|\beta_{1,n}-\beta_{1,n}^*\|_2+\|\beta_{1,r}-\beta_{1,r}^*\|_2)",
+    CONVERGENCE, "convergence.eq-65", label="Eq. (65)",
+    statement=r"|(\Phi\Phi^\top-\Phi^*\Phi^{*\top})^{(n,r)}|=|\beta_{1,n}^\top X_nX_r^\top\beta_{1,r}-\beta_{1,n}^{*"
+    r"\top}X_nX_r^\top\beta_{1,r}^*|\le\|X_nX_r^\top(\beta_{1,n}-\beta_{1,n}^*)\|_2+\|X_nX_r^\top(\beta_{1,r}-"
+    r"\beta_{1,r}^*)\|_2\le C_x^2d_s(\|\beta_{1,n}-\beta_{1,n}^*\|_2+\|\beta_{1,r}-\beta_{1,r}^*\|_2)",
     assumptions=[ASSUMPTION_1, r"\|beta\|_2 <= 1", M_IS],
-    relation=AtMost(ascent=False),
-    sizes={"d_s": (1, 3), "d": (1, 3)},
-    expects="refuted",
-    severity="slip",
+    relation=AtMost(ascent=False), sizes={"d_s": (1, 3), "d": (1, 3)}, expects="refuted", severity="slip",
     correction="convergence.eq-65-transposed",
-    note="The change of beta_{1,n} meets X_n X_r^T from the left: the first norm wants the transpose, X_r X_n^T. The last bound"
-    " is the same for both.",
-)
+    note="The change of beta_{1,n} meets X_n X_r^T from the left: the first norm wants the transpose, X_r X_n^T. The"
+    " last bound is the same for both.",
+)  # fmt: skip
 
 
 def _entry(X: Any, Y: Any, M: Any) -> Any:
@@ -111,13 +98,10 @@ def printed_entry_bounds(X: Tokens, Y: Tokens, M: Product) -> Any:
 
 EQ_65.oracle(lambda X, Y, M: stacked([_entry(X, Y, M), _middle(X, Y, M, False)]))
 EQ_65.mutant("C_x^2 without d_s", d_s=1)
-
-
-@EQ_65.mutant("first norm only")
-def _(X: Tokens, Y: Tokens, M: Product) -> Any:
-    return stacked([frobenius_norm(X @ Y.T @ shift_from_uniform(X, M)) / 2, _last(X, Y, M, X.shape[0]) / 2])
-
-
+EQ_65.mutant(
+    "first norm only",
+    lambda value, X, Y, M: stacked([frobenius_norm(X @ Y.T @ shift_from_uniform(X, M)) / 2, value[1] / 2]),
+)
 EQ_65.counterexample(
     "d = 1, X_n = (1, 0), X_r = (1, 1/2), M = 1: the entry changes by 0.218, the middle member is 0.177",
     X=[[1], [0]],
@@ -127,17 +111,12 @@ EQ_65.counterexample(
 
 
 EQ_65_TRANSPOSED = Claim(
-    CONVERGENCE,
-    "convergence.eq-65-transposed",
-    label="Eq. (65), with the transpose",
-    statement=r"|(\Phi\Phi^\top-\Phi^*\Phi^{*\top})^{(n,r)}|\le\|X_rX_n^\top(\beta_{1,n}-\beta_{1,n}^*)\|_2+\|X_nX_r^\top"
-    r"(\beta_{1,r}-\beta_{1,r}^*)\|_2\le C_x^2d_s(\|\beta_{1,n}-\beta_{1,n}^*\|_2+\|\beta_{1,r}-\beta_{1,r}^*\|_2)",
+    CONVERGENCE, "convergence.eq-65-transposed", label="Eq. (65), with the transpose",
+    statement=r"|(\Phi\Phi^\top-\Phi^*\Phi^{*\top})^{(n,r)}|\le\|X_rX_n^\top(\beta_{1,n}-\beta_{1,n}^*)\|_2+\|X_nX_r^"
+    r"\top(\beta_{1,r}-\beta_{1,r}^*)\|_2\le C_x^2d_s(\|\beta_{1,n}-\beta_{1,n}^*\|_2+\|\beta_{1,r}-\beta_{1,r}^*\|_2)",
     assumptions=[ASSUMPTION_1, M_IS],
-    relation=AtMost(),
-    sizes={"d_s": (1, 3), "d": (1, 3)},
-    corrects="convergence.eq-65",
-    of_project=True,
-)
+    relation=AtMost(), sizes={"d_s": (1, 3), "d": (1, 3)}, corrects="convergence.eq-65", of_project=True,
+)  # fmt: skip
 
 
 @EQ_65_TRANSPOSED.formula
@@ -185,29 +164,27 @@ def one_long_token(arrays: dict[str, Any], sizes: dict[str, int], rng: Any) -> N
     arrays["d_m"][:], arrays["ell"][:] = 16.0, 0.75
 
 
+EVENT = Setting(
+    CONVERGENCE, "Lemma 16, on the event of Eq. (67)", assumptions=[ASSUMPTION_1, M_IS, ON_THE_EVENT, WIDE],
+    sizes={"N": (1, 3), "d_s": (1, 3), "d": (1, 3)}, inputs=product_on_the_event,
+)  # fmt: skip
+#: With inputs at which the bounds are tight.
+TIGHT = EVENT.extended(special_domains={"equal tokens": equal_tokens, "one long token": one_long_token})
+
 EQ_66_68 = Claim(
-    CONVERGENCE,
-    "convergence.eq-66-68",
-    label="Eqs. (66), (68)",
-    statement=r"\|\beta_{1,n}-\beta_{1,n}^*\|_2\le2C_x^2d_s\|\tau_0W_Q^\top W_K-\tau_0W_Q^{*\top}W_K^*\|_F\ (\text{Lemma 7})\ \le4"
-    r"\tau_0\eta_{QK}C_x^2d_sd\sqrt{d_m\log(2d^2/\delta')}\ \text{w.p.}\ge1-\delta',\ d_m\ge2\log\tfrac{2d^2}{\delta'}",
-    assumptions=[ASSUMPTION_1, M_IS, ON_THE_EVENT, WIDE],
-    relation=AtMost(),
-    sizes={"N": (1, 1), "d_s": (1, 3), "d": (1, 3)},
-    note="Certified on the event of Eq. (67) for every entry, which the union bound over d^2 entries gives with probability"
-    " at least 1 - delta'.",
-    uses=("convergence.lemma-7",),
-)
-
-EQ_66_68.inputs(product_on_the_event)
-EQ_66_68.domain("equal tokens")(equal_tokens)
-EQ_66_68.domain("one long token")(one_long_token)
+    TIGHT, "convergence.eq-66-68", label="Eqs. (66), (68)",
+    statement=r"\|\beta_{1,n}-\beta_{1,n}^*\|_2\le2C_x^2d_s\|\tau_0W_Q^\top W_K-\tau_0W_Q^{*\top}W_K^*\|_F\ ("
+    r"\text{Lemma 7})\ \le4\tau_0\eta_{QK}C_x^2d_sd\sqrt{d_m\log(2d^2/\delta')}\ \text{w.p.}\ge1-\delta',\ d_m\ge2\log"
+    r"\tfrac{2d^2}{\delta'}",
+    relation=AtMost(), sizes={"N": (1, 1), "d_s": (1, 3), "d": (1, 3)}, uses=("convergence.lemma-7",),
+    note="Certified on the event of Eq. (67) for every entry, which the union bound over d^2 entries gives with"
+    " probability at least 1 - delta'.",
+)  # fmt: skip
 
 
-def _attention_bounds(X: Any, M: Any, tau_0: Any, eta_QK: Any, d_m: Any, ell: Any, d: Any, C: Any = None) -> Any:
+def _attention_bounds(X: Any, M: Any, tau_0: Any, eta_QK: Any, d_m: Any, ell: Any, d: Any, power: int = 2) -> Any:
     d_s, C_x = X.shape[1], sample_bound(X)
-    square = C_x * C_x if C is None else C(C_x)
-    first = square * frobenius_norm(M) * (2 * d_s)
+    first = C_x**power * frobenius_norm(M) * (2 * d_s)
     return stacked([first, entry_bound(tau_0, eta_QK, d_m, ell) * C_x * C_x * (2 * d_s) * d])
 
 
@@ -228,30 +205,23 @@ def attention_shift_and_bound(X: Samples, M: Product) -> Any:
 
 EQ_66_68.mutant("sqrt(d) for d entries by d entries", "X.shape[2] -> sqrt(X.shape[2])")
 EQ_66_68.mutant("2 for 4", "X.shape[2] -> rational(X.shape[2], 2)")
-
-
-@EQ_66_68.mutant("C_x for C_x^2")
-def _(X: Samples, M: Product, tau_0: SmallPositive, eta_QK: SmallPositive, d_m: RealWidth, ell: Logarithm) -> Any:
-    return _attention_bounds(X, M, tau_0, eta_QK, d_m, ell, X.shape[2], lambda C_x: C_x)
+EQ_66_68.mutant("C_x for C_x^2", power=1)
 
 
 # -- the products of the weights ---------------------------------------------------------------------------------------
 
 SE_PRODUCT = Claim(
-    CONVERGENCE,
-    "convergence.se-product",
-    label="Proof of Lemma 16, before (67)",
-    statement=r"W_Q^{(q,i)}W_K^{(q,j)}\sim SE(\sqrt2\eta_{QK},\sqrt2\eta_{QK}),\quad\tau_0\sum_{q=1}^{d_m}W_Q^{(q,i)}W_K^{(q,j)}"
-    r"\sim SE(\tau_0\eta_{QK}\sqrt{2d_m},\sqrt2\tau_0\eta_{QK})",
+    CONVERGENCE, "convergence.se-product", label="Proof of Lemma 16, before (67)",
+    statement=r"W_Q^{(q,i)}W_K^{(q,j)}\sim SE(\sqrt2\eta_{QK},\sqrt2\eta_{QK}),\quad\tau_0"
+    r"\sum_{q=1}^{d_m}W_Q^{(q,i)}W_K^{(q,j)}\sim SE(\tau_0\eta_{QK}\sqrt{2d_m},\sqrt2\tau_0\eta_{QK})",
     assumptions=[
         "W_Q, W_K independent N(0, eta_QK)",
         "X ~ SE(nu, alpha): log E exp(l X) <= nu^2 l^2/2 for |l| < 1/alpha",
     ],
-    relation=AtMost(),
-    sizes={"d_m": (1, 8)},
-    note="Given one factor the other makes the product normal, so E exp(l W_Q W_K) = E exp(l^2 eta W_Q^2 / 2) ="
-    " (1 - l^2 eta^2)^{-1/2}. With u = l^2 eta^2 < 1/2 the claim is -log(1 - u) <= 2u, which holds up to u = 0.796.",
-)
+    relation=AtMost(), sizes={"d_m": (1, 8)},
+    note="Given one factor the other makes the product normal, so E exp(l W_Q W_K) = E exp(l^2 eta W_Q^2 / 2) = (1 -"
+    " l^2 eta^2)^{-1/2}. With u = l^2 eta^2 < 1/2 the claim is -log(1 - u) <= 2u, which holds up to u = 0.796.",
+)  # fmt: skip
 
 Share = Annotated[Any, Real(-0.998, 0.998, avoid_zero=True)]
 
@@ -282,20 +252,17 @@ SE_PRODUCT.mutant("nu of the sum without sqrt(d_m)", x=2)
 
 
 EQ_67 = Claim(
-    CONVERGENCE,
-    "convergence.eq-67",
-    label="Eq. (67)",
-    statement=r"d_m\ge2\log(2/\delta):\ \Big|\tau_0\sum_qW_Q^{(q,i)}W_K^{(q,j)}-\tau_0\sum_qW_Q^{*(q,i)}W_K^{*(q,j)}\Big|\le2\tau_0"
-    r"\eta_{QK}\sqrt{d_m\log(2/\delta)}\ \text{w.p.}\ge1-\delta",
+    CONVERGENCE, "convergence.eq-67", label="Eq. (67)",
+    statement=r"d_m\ge2\log(2/\delta):\ \Big|\tau_0\sum_qW_Q^{(q,i)}W_K^{(q,j)}-\tau_0\sum_qW_Q^{*(q,i)}W_K^{*(q,j)}"
+    r"\Big|\le2\tau_0\eta_{QK}\sqrt{d_m\log(2/\delta)}\ \text{w.p.}\ge1-\delta",
     assumptions=["starred sum read as its mean 0", "W_Q, W_K independent N(0, eta_QK)"],
-    relation=FollowsLaw(instances=6),
-    sizes={"d_m": (10, 20), "level": (6, 8)},
+    relation=FollowsLaw(instances=6), sizes={"d_m": (10, 20), "level": (6, 8)},
     where=lambda sizes: sizes["d_m"] >= 2 * (sizes["level"] + 1) * math.log(2),
     uses=("convergence.se-product", "convergence.lemma-4"),
-    note="delta = 2^-level. In max(nu sqrt(2 ell), 2 alpha ell) of Lemma 4 the first is the larger exactly for d_m >= 2 ell,"
-    " ell = log(2/delta). Directly: Markov at l = sqrt(ell/d_m)/(tau_0 eta_QK), within the range of the previous step, gives"
-    " 2 exp(-2 ell + ell) = delta.",
-)
+    note="delta = 2^-level. In max(nu sqrt(2 ell), 2 alpha ell) of Lemma 4 the first is the larger exactly for d_m >="
+    " 2 ell, ell = log(2/delta). Directly: Markov at l = sqrt(ell/d_m)/(tau_0 eta_QK), within the range of the"
+    " previous step, gives 2 exp(-2 ell + ell) = delta.",
+)  # fmt: skip
 
 
 @EQ_67.formula

@@ -1,4 +1,7 @@
-"""Gram matrices of more samples than dimensions: Lemmas 17 and 18."""
+"""Gram matrices of more samples than dimensions: Lemmas 17 and 18.
+
+A Gram matrix of N > d vectors in R^d is singular, and lambda_0 is bounded in N: neither grows like N/d.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,7 @@ from theorems.convergence.appendix_c_1_lemmas.constants import stacked
 from theorems.convergence.appendix_c_3_theorem_1.minimum_eigenvalue import expected_gram, lambda_0, smallest_eigenvalue
 from theorems.convergence.definitions import Samples, mean_tokens
 from theorems.convergence.settings import Features, Hidden, Square, Support, Variance
-from verify.claims import Claim
+from verify.claims import Claim, Setting
 from verify.matrix import concatenate, rational, smallest_singular_value, stack_rows, symmetric_eigenvalues, trace
 from verify.relations import AtMost, Equal, PowerRate, TendsTo
 
@@ -19,32 +22,25 @@ ASSUMPTION_4 = "Assumption 4: Sigma = E[x x^T] is positive definite, x the sum o
 
 # -- Lemma 17 ----------------------------------------------------------------------------------------------------------
 
-MORE_SAMPLES = {"N": (2, 6), "d_s": (1, 3), "d": (1, 3)}
-
-
-def more_samples_than_dimensions(sizes: Any) -> bool:
-    """N > d."""
-    return bool(sizes["N"] > sizes["d"])
-
+MORE_SAMPLES = Setting(
+    CONVERGENCE, "Lemmas 17-19: N > d", sizes={"N": (2, 6), "d_s": (1, 3), "d": (1, 3)},
+    where=lambda sizes: sizes["N"] > sizes["d"],
+)  # fmt: skip
+MANY = "N > d, as N >= Omega(d^4) has it for large d"
+LAWS = Setting(CONVERGENCE, "Proof of Lemma 17", sizes={"m": (1, 3), "d_s": (1, 3), "d": (1, 3)}, exact=True)
 
 LEMMA_17 = Claim(
-    CONVERGENCE,
-    "convergence.lemma-17",
-    label="Lemma 17",
+    MORE_SAMPLES, "convergence.lemma-17", label="Lemma 17",
     statement=r"N\ge\Omega(d^4):\ \text{w.p.}\ge1-e^{-d}:\ \lambda_{\min}(\Phi^*\Phi^{*\top})\ge\Theta(N/d)",
-    assumptions=["N > d, as N >= Omega(d^4) has it for large d", ASSUMPTION_4, HIDDEN],
-    relation=AtMost(ascent=False, signed=True),
-    sizes=MORE_SAMPLES,
-    where=more_samples_than_dimensions,
-    expects="refuted",
-    severity="error",
-    correction="convergence.lemma-17-gram",
-    proof=("convergence.lemma-17-eig-swap", "convergence.lemma-17-zcov"),
-    doubt="With the smallest nonzero eigenvalue for lambda_min the statement would be that of convergence.lemma-17-gram; Table 2"
-    " has lambda_min as the minimum eigenvalue, and Lemmas 18 and 19 use it as a bound below all N of them.",
-    note="Phi^* Phi^{*T} has N rows and rank at most d, so for N > d its smallest eigenvalue is 0 for all data: the event has"
-    " probability 0. What grows like N is the smallest eigenvalue of the d x d matrix Phi^{*T} Phi^*.",
-)
+    assumptions=[MANY, ASSUMPTION_4, HIDDEN],
+    relation=AtMost(ascent=False, signed=True), expects="refuted", severity="error",
+    correction="convergence.lemma-17-gram", proof=("convergence.lemma-17-eig-swap", "convergence.lemma-17-zcov"),
+    doubt="With the smallest nonzero eigenvalue for lambda_min the statement would be that of"
+    " convergence.lemma-17-gram; Table 2 has lambda_min as the minimum eigenvalue, and Lemmas 18 and 19 use it as a"
+    " bound below all N of them.",
+    note="Phi^* Phi^{*T} has N rows and rank at most d, so for N > d its smallest eigenvalue is 0 for all data: the"
+    " event has probability 0. What grows like N is the smallest eigenvalue of the d x d matrix Phi^{*T} Phi^*.",
+)  # fmt: skip
 
 
 @LEMMA_17.inputs
@@ -74,29 +70,29 @@ LEMMA_17.counterexample(
 )
 
 
+def _sums(support: Any) -> Any:
+    return stack_rows([support[a].sum(0) for a in range(support.shape[0])])
+
+
 LEMMA_17_GRAM = Claim(
-    CONVERGENCE,
-    "convergence.lemma-17-gram",
-    label="Lemma 17, for the d x d matrix",
-    statement=r"\tfrac1N\Phi^{*\top}\Phi^*\to\Sigma/d_s^2\ (N\to\infty),\text{ hence }\lambda_{\min}(\Phi^{*\top}\Phi^*)"
-    r"\sim N\lambda_{\min}(\Sigma)/d_s^2",
+    CONVERGENCE, "convergence.lemma-17-gram", label="Lemma 17, for the d x d matrix",
+    statement=r"\tfrac1N\Phi^{*\top}\Phi^*\to\Sigma/d_s^2\ (N\to\infty),\text{ hence }\lambda_{\min}(\Phi^{*\top}"
+    r"\Phi^*)\sim N\lambda_{\min}(\Sigma)/d_s^2",
     assumptions=[
         "Assumption 4: Sigma = E[x x^T], x the sum of the tokens",
         "samples independent and uniform on the rows of `support`",
     ],
     relation=TendsTo((64, 256, 1024, 4096, 16384), PowerRate(0.5), instances=4),
-    sizes={"m": (3, 4), "d_s": (1, 3), "d": (1, 3)},
-    corrects="convergence.lemma-17",
-    of_project=True,
+    sizes={"m": (3, 4), "d_s": (1, 3), "d": (1, 3)}, corrects="convergence.lemma-17", of_project=True,
     note="N takes the place of the scale. The eigenvalue follows from the matrices by Weyl's inequality.",
-)
+)  # fmt: skip
 
 
 @LEMMA_17_GRAM.formula
 def limiting_second_moment(support: Support) -> Any:
     """Sigma / d_s^2, shape (d, d)."""
     m, d_s = support.shape[:2]
-    sums = stack_rows([support[a].sum(0) for a in range(m)])
+    sums = _sums(support)
     return sums.T @ sums * rational(1, m * d_s**2)
 
 
@@ -110,31 +106,20 @@ def empirical_second_moment(support: Support, scale: int, generator: Any) -> Any
 
 
 LEMMA_17_GRAM.mutant("Sigma / d_s, as for independent centred tokens", "d_s ** 2 -> d_s")
-
-
-@LEMMA_17_GRAM.mutant("square of the mean")
-def _(support: Support) -> Any:
-    m, d_s = support.shape[:2]
-    mean = stack_rows([support[a].sum(0) for a in range(m)]).sum(0).reshape(1, -1)
-    return mean.T @ mean * rational(1, m**2 * d_s**2)
+LEMMA_17_GRAM.mutant("square of the mean", "sums -> sums.sum(0).reshape(1, -1); m * d_s ** 2 -> m ** 2 * d_s ** 2")
 
 
 EIG_SWAP = Claim(
-    CONVERGENCE,
-    "convergence.lemma-17-eig-swap",
-    label="Proof of Lemma 17, first display",
-    statement=r"\lambda_{\min}(\Phi^*\Phi^{*\top})=\lambda_{\min}(\Phi^{*\top}\Phi^*)=\lambda_{\min}(\Sigma^{1/2}Z^{*\top}Z^*\Sigma"
-    r"^{1/2\top})\ge\lambda_{\min}(Z^{*\top}Z^*)\lambda_{\min}(\Sigma)\ge\lambda_{\min}(Z^{*\top}Z^*)C_\Sigma",
+    MORE_SAMPLES, "convergence.lemma-17-eig-swap", label="Proof of Lemma 17, first display",
+    statement=r"\lambda_{\min}(\Phi^*\Phi^{*\top})=\lambda_{\min}(\Phi^{*\top}\Phi^*)=\lambda_{\min}(\Sigma^{1/2}Z^{*"
+    r"\top}Z^*\Sigma^{1/2\top})\ge\lambda_{\min}(Z^{*\top}Z^*)\lambda_{\min}(\Sigma)\ge\lambda_{\min}(Z^{*\top}Z^*)C_"
+    r"\Sigma",
     assumptions=["Phi^* in R^{N x d} with N > d", "Z^* = Phi^* Sigma^{-1/2}"],
-    relation=Equal(),
-    sizes={"N": (2, 6), "d": (1, 3)},
-    where=more_samples_than_dimensions,
-    expects="refuted",
-    severity="error",
+    relation=Equal(), sizes=("N", "d"), expects="refuted", severity="error",
     correction="convergence.lemma-17-eig-swap-nonzero",
-    note="The two matrices share their nonzero eigenvalues only. For N > d the first is singular. The inequalities are right"
-    " for the d x d matrix.",
-)
+    note="The two matrices share their nonzero eigenvalues only. For N > d the first is singular. The inequalities are"
+    " right for the d x d matrix.",
+)  # fmt: skip
 
 
 @EIG_SWAP.formula
@@ -151,18 +136,14 @@ EIG_SWAP.counterexample("Phi = (1, 1)^T: 2 and 0", Phi=[[1], [1]])
 
 
 EIG_SWAP_NONZERO = Claim(
-    CONVERGENCE,
-    "convergence.lemma-17-eig-swap-nonzero",
+    CONVERGENCE, "convergence.lemma-17-eig-swap-nonzero",
     label="Proof of Lemma 17, first display for the d largest eigenvalues",
-    statement=r"\lambda_d(\Phi^*\Phi^{*\top})=\lambda_{\min}(\Phi^{*\top}\Phi^*)\ge\lambda_{\min}(Z^{*\top}Z^*)\lambda_{\min}"
-    r"(\Sigma),\quad\lambda_1\ge\dots\ge\lambda_N",
+    statement=r"\lambda_d(\Phi^*\Phi^{*\top})=\lambda_{\min}(\Phi^{*\top}\Phi^*)\ge\lambda_{\min}(Z^{*\top}Z^*)"
+    r"\lambda_{\min}(\Sigma),\quad\lambda_1\ge\dots\ge\lambda_N",
     assumptions=["N >= d", "Phi^* = Z^* S with S symmetric, Sigma = S^2"],
-    relation=AtMost(),
-    sizes={"N": (1, 4), "d": (1, 3)},
-    where=lambda sizes: sizes["N"] >= sizes["d"],
-    corrects="convergence.lemma-17-eig-swap",
-    of_project=True,
-)
+    relation=AtMost(), sizes={"N": (1, 4), "d": (1, 3)}, where=lambda sizes: sizes["N"] >= sizes["d"],
+    corrects="convergence.lemma-17-eig-swap", of_project=True,
+)  # fmt: skip
 
 
 @EIG_SWAP_NONZERO.formula
@@ -178,41 +159,27 @@ def product_of_smallest_eigenvalues(Z: Features, R: Square) -> Any:
     return smallest_eigenvalue(Z.T @ Z) * smallest_eigenvalue(S @ S)
 
 
-@EIG_SWAP_NONZERO.mutant("halved")
-def _(Z: Features, R: Square) -> Any:
-    Phi = Z @ (R + R.T)
-    return symmetric_eigenvalues(Phi @ Phi.T)[Z.shape[0] - Z.shape[1]] * rational(1, 2)
-
-
+EIG_SWAP_NONZERO.mutant("halved", lambda value: value * rational(1, 2))
 EIG_SWAP_NONZERO.mutant("smallest of all, as printed", "Z.shape[0] - Z.shape[1] -> 0")
 
 
 ZCOV = Claim(
-    CONVERGENCE,
-    "convergence.lemma-17-zcov",
-    label="Proof of Lemma 17 with Assumption 4",
-    statement=r"\text{Assumption 4: }x=\sum_{i=1}^{d_s}(X^{(i,:)})^\top,\ \Sigma=\mathbb E[xx^\top];\ \text{proof: }x=X_n^{(i,:)"
-    r"\top},\ z=\Sigma^{-1/2}x,\ \mathbb E[zz^\top]=I_d;\ \text{rows of }Z^*:\ \tfrac1{d_s}\sum_iX_n^{(i,:)}\Sigma^{-1/2}",
+    LAWS, "convergence.lemma-17-zcov", label="Proof of Lemma 17 with Assumption 4",
+    statement=r"\text{Assumption 4: }x=\sum_{i=1}^{d_s}(X^{(i,:)})^\top,\ \Sigma=\mathbb E[xx^\top];\ \text{proof:"
+    r" }x=X_n^{(i,:)\top},\ z=\Sigma^{-1/2}x,\ \mathbb E[zz^\top]=I_d;\ \text{rows of }Z^*:\ \tfrac1{d_s}"
+    r"\sum_iX_n^{(i,:)}\Sigma^{-1/2}",
     assumptions=[
         "Assumption 4",
         "X uniform on the rows of `support`",
-        "E[z z^T] = I_d for the rows z of Z^*, as the next step needs it, is E[phi phi^T] = Sigma for the rows phi of Phi^*",
+        "E[z z^T] = I_d for the rows z of Z^*, as the next step needs it, is E[phi phi^T] = Sigma for the rows phi of"
+        " Phi^*",
     ],
-    relation=Equal(),
-    sizes={"m": (1, 3), "d_s": (1, 3), "d": (1, 3)},
-    expects="refuted",
-    severity="slip",
-    exact=True,
-    correction="convergence.lemma-17-zcov-mean-tokens",
-    note="Three vectors are called x: the sum of the tokens, one token, and through Phi^* their mean. With Assumption 4 the rows"
-    " of Z^* have second moment I/d_s^2; with the Sigma of single tokens it is I only where all tokens of a sample agree. The"
-    " loss is a factor d_s^2. Taken alone, E[z z^T] = I_d is true for the z and Sigma of the proof; but the x recalled is not"
-    " that of Assumption 4, and the rows of Z^*, for which it is used, are no such z.",
-)
-
-
-def _sums(support: Any) -> Any:
-    return stack_rows([support[a].sum(0) for a in range(support.shape[0])])
+    relation=Equal(), expects="refuted", severity="slip", correction="convergence.lemma-17-zcov-mean-tokens",
+    note="Three vectors are called x: the sum of the tokens, one token, and through Phi^* their mean. With Assumption"
+    " 4 the rows of Z^* have second moment I/d_s^2; with the Sigma of single tokens it is I only where all tokens of a"
+    " sample agree. The loss is a factor d_s^2. Taken alone, E[z z^T] = I_d is true for the z and Sigma of the proof;"
+    " but the x recalled is not that of Assumption 4, and the rows of Z^*, for which it is used, are no such z.",
+)  # fmt: skip
 
 
 def _second_moment(rows: Any) -> Any:
@@ -234,16 +201,12 @@ def _of_rows(support: Any) -> Any:
     return concatenate([moment, moment], axis=0)
 
 
-ZCOV.oracle(lambda support: _of_rows(support))
+ZCOV.oracle(_of_rows)
 ZCOV.mutant("second moment of the sums doubled", "_second_moment(_sums(support)) -> 2 * _second_moment(_sums(support))")
-
-
-@ZCOV.mutant("sum over tokens instead of their average")
-def _(support: Support) -> Any:
-    m, d_s, d = support.shape
-    return concatenate([_second_moment(_sums(support)), _second_moment(support.reshape(m * d_s, d)) * d_s], axis=0)
-
-
+ZCOV.mutant(
+    "sum over tokens instead of their average",
+    lambda value, support: concatenate([value[: len(value) // 2], value[len(value) // 2 :] * support.shape[1]], axis=0),
+)
 ZCOV.counterexample("one sample of the tokens 1 and 1: Sigma = 4 for the sum, E[phi^2] = 1", support=[[[1], [1]]])
 ZCOV.counterexample(
     "one sample of the tokens 1 and 0: 1 for the sum, 1/2 for single tokens, E[phi^2] = 1/4", support=[[[1], [0]]]
@@ -251,18 +214,12 @@ ZCOV.counterexample(
 
 
 ZCOV_MEANS = Claim(
-    CONVERGENCE,
-    "convergence.lemma-17-zcov-mean-tokens",
-    label="Proof of Lemma 17, second moment of the rows of Phi^*",
-    statement=r"\mathbb E[\phi\phi^\top]=\Sigma/d_s^2\text{ for the rows }\phi\text{ of }\Phi^*,\text{ so }\mathbb E[zz^\top]=I_d"
-    r"/d_s^2\text{ for those of }Z^*",
+    LAWS, "convergence.lemma-17-zcov-mean-tokens", label="Proof of Lemma 17, second moment of the rows of Phi^*",
+    statement=r"\mathbb E[\phi\phi^\top]=\Sigma/d_s^2\text{ for the rows }\phi\text{ of }\Phi^*,\text{ so }\mathbb"
+    r" E[zz^\top]=I_d/d_s^2\text{ for those of }Z^*",
     assumptions=["Assumption 4: Sigma = E[x x^T], x the sum of the tokens", "X uniform on the rows of `support`"],
-    relation=Equal(),
-    sizes={"m": (1, 3), "d_s": (1, 3), "d": (1, 3)},
-    exact=True,
-    corrects="convergence.lemma-17-zcov",
-    of_project=True,
-)
+    relation=Equal(), corrects="convergence.lemma-17-zcov", of_project=True,
+)  # fmt: skip
 
 
 @ZCOV_MEANS.formula
@@ -272,49 +229,37 @@ def second_moment_of_mean_tokens(support: Support) -> Any:
     return concatenate([moment, moment], axis=0)
 
 
-ZCOV_MEANS.oracle(lambda support: _of_rows(support))
-
-
-@ZCOV_MEANS.mutant("Sigma, as the proof needs it")
-def _(support: Support) -> Any:
-    moment = _second_moment(_sums(support))
-    return concatenate([moment, moment], axis=0)
-
-
+ZCOV_MEANS.oracle(_of_rows)
+ZCOV_MEANS.mutant("Sigma, as the proof needs it", "support.shape[1] ** 2 -> 1")
 ZCOV_MEANS.mutant("Sigma / d_s", "support.shape[1] ** 2 -> support.shape[1]")
 
 
 # -- Lemma 18 ----------------------------------------------------------------------------------------------------------
 
 LEMMA_18 = Claim(
-    CONVERGENCE,
-    "convergence.lemma-18",
-    label="Lemma 18 (and C.8)",
-    statement=r"N\ge\Omega(d^4),\ d_m=\tilde\Omega(N^2\lambda_*^{-2}):\ \text{w.p.}\ge1-\delta-e^{-d}:\ \lambda_0=\lambda_{\min}"
-    r"(\mathbb E_{w\sim N(0,\eta_VI_d)}[\sigma_r(\Phi w)\sigma_r(\Phi w)^\top])\ge\Theta(\eta_VN/d)",
+    MORE_SAMPLES, "convergence.lemma-18", label="Lemma 18 (and C.8)",
+    statement=r"N\ge\Omega(d^4),\ d_m=\tilde\Omega(N^2\lambda_*^{-2}):\ \text{w.p.}\ge1-\delta-e^{-d}:\ \lambda_0="
+    r"\lambda_{\min}(\mathbb E_{w\sim N(0,\eta_VI_d)}[\sigma_r(\Phi w)\sigma_r(\Phi w)^\top])\ge\Theta(\eta_VN/d)",
     assumptions=[
-        "N > d, as N >= Omega(d^4) has it for large d",
+        MANY,
         ASSUMPTION_4,
         "Assumption 1",
         "Phi = Phi^*, the limit of infinite width; for d_s = 1, and in the counterexamples, it is so at every width",
         HIDDEN,
     ],
-    relation=AtMost(ascent=False, signed=True),
-    sizes=MORE_SAMPLES,
-    where=more_samples_than_dimensions,
-    expects="refuted",
-    severity="error",
+    relation=AtMost(ascent=False, signed=True), expects="refuted", severity="error",
     correction="convergence.lemma-18-closest-pair",
     proof=("convergence.eq-38", "convergence.lemma-16", "convergence.lemma-17"),
-    doubt="For N > d lambda_* = 0, and no finite width meets d_m = Omega~(N^2 lambda_*^{-2}) literally; it is read with the"
-    " paper's lambda_* = Theta(N/d), or in the limit, as Appendix C.8 does. Taken literally it speaks of N <= d only, and fails"
-    " there too: at N = d = d_s = 1 the law uniform on {epsilon, 1} has Sigma > 1/2, lambda_* > 0, and lambda_0 = eta_V"
-    " epsilon^2/2 with probability 1/2, which exceeds delta + 1/e for small delta. With a constant above 1 hidden in Omega(d^4)"
-    " the literal lemma is empty; its proof and its uses are not, and for d_s = 1 lambda_0 does not depend on d_m at all.",
-    note="lambda_0 is at most the mean of the diagonal, hence at most eta_V d_s C_x^2/2 whatever N (Eq. (42)), so it cannot grow"
-    " with N. For the law uniform on the 2d vectors e_i and -e_i two of N > 2d samples agree and lambda_0 = 0 with certainty."
-    " Without repetition it still tends to 0 (convergence.lemma-18-closest-pair).",
-)
+    doubt="For N > d lambda_* = 0, and no finite width meets d_m = Omega~(N^2 lambda_*^{-2}) literally; it is read"
+    " with the paper's lambda_* = Theta(N/d), or in the limit, as Appendix C.8 does. Taken literally it speaks of N <="
+    " d only, and fails there too: at N = d = d_s = 1 the law uniform on {epsilon, 1} has Sigma > 1/2, lambda_* > 0,"
+    " and lambda_0 = eta_V epsilon^2/2 with probability 1/2, which exceeds delta + 1/e for small delta. With a"
+    " constant above 1 hidden in Omega(d^4) the literal lemma is empty; its proof and its uses are not, and for d_s ="
+    " 1 lambda_0 does not depend on d_m at all.",
+    note="lambda_0 is at most the mean of the diagonal, hence at most eta_V d_s C_x^2/2 whatever N (Eq. (42)), so it"
+    " cannot grow with N. For the law uniform on the 2d vectors e_i and -e_i two of N > 2d samples agree and lambda_0"
+    " = 0 with certainty. Without repetition it still tends to 0 (convergence.lemma-18-closest-pair).",
+)  # fmt: skip
 
 
 @LEMMA_18.inputs
@@ -346,17 +291,12 @@ LEMMA_18.counterexample(
 
 
 CLOSEST_PAIR = Claim(
-    CONVERGENCE,
-    "convergence.lemma-18-closest-pair",
-    label="Lemma 18, the bound by the closest pair of samples",
+    CONVERGENCE, "convergence.lemma-18-closest-pair", label="Lemma 18, the bound by the closest pair of samples",
     statement=r"\lambda_0\le\frac{\eta_V}{4}\min_{n\ne r}\|\phi_n-\phi_r\|_2^2,\quad\phi_n\text{ the rows of }\Phi",
-    relation=AtMost(),
-    sizes={"N": (2, 4), "d": (1, 4)},
-    corrects="convergence.lemma-18",
-    of_project=True,
-    note="Along (e_n - e_r)/sqrt 2 the quadratic form is E(relu a - relu b)^2/2 <= E(a - b)^2/4. N points in a ball of R^d come"
-    " ever closer, so for bounded data at fixed d lambda_0 tends to 0 as N grows, for every width.",
-)
+    relation=AtMost(), sizes={"N": (2, 4), "d": (1, 4)}, corrects="convergence.lemma-18", of_project=True,
+    note="Along (e_n - e_r)/sqrt 2 the quadratic form is E(relu a - relu b)^2/2 <= E(a - b)^2/4. N points in a ball of"
+    " R^d come ever closer, so for bounded data at fixed d lambda_0 tends to 0 as N grows, for every width.",
+)  # fmt: skip
 
 
 def _pairs(Phi: Any) -> list[tuple[int, int]]:

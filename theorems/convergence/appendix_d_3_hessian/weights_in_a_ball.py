@@ -20,19 +20,16 @@ Radius = Annotated[Any, Real(0.0, 8.0)]
 Amount = Annotated[Any, Real(0.0, 8.0)]
 
 LEMMA_20 = Claim(
-    CONVERGENCE,
-    "convergence.lemma-20",
-    label="Lemma 20",
-    statement=r"w\in\mathbb R^{d_m}\text{ iid }N(0,1),\ \|\tilde w-w\|_2\le R\Rightarrow\text{w.p.}\ge1-2e^{-d_m/2}:\ \|"
-    r"\tilde w\|_2\le R+3\sqrt{d_m}",
+    CONVERGENCE, "convergence.lemma-20", label="Lemma 20",
+    statement=r"w\in\mathbb R^{d_m}\text{ iid }N(0,1),\ \|\tilde w-w\|_2\le R\Rightarrow\text{w.p.}\ge1-2e^{-d_m/2}:\ "
+    r"\|\tilde w\|_2\le R+3\sqrt{d_m}",
     assumptions=["entries of w independent standard normal", "R >= 0", "for all w~ in the ball at once"],
-    relation=FollowsLaw(samples=4000, instances=8),
-    sizes={"d_m": (1, 12)},
+    relation=FollowsLaw(samples=4000, instances=8), sizes={"d_m": (1, 12)},
     uses=("convergence.lemma-6", "convergence.lemma-20-tail"),
-    note="Tested at the w~ of the ball that is farthest from 0, w (1 + R/||w||). Far from tight: the exact probability of"
-    " the exception is that of chi^2 > 9 d_m (convergence.lemma-20-tail). At d_m = 1, where Lemma 6 needs d_m > d, the stated"
-    " probability is negative and nothing is said.",
-)
+    note="Tested at the w~ of the ball that is farthest from 0, w (1 + R/||w||). Far from tight: the exact probability"
+    " of the exception is that of chi^2 > 9 d_m (convergence.lemma-20-tail). At d_m = 1, where Lemma 6 needs d_m > d,"
+    " the stated probability is negative and nothing is said.",
+)  # fmt: skip
 
 
 @LEMMA_20.formula
@@ -56,22 +53,18 @@ def leaving_the_ball(formula: Any, generator: Any, samples: int, d_m: Width, R: 
     return tests
 
 
-LEMMA_20.mutant("R dropped", lambda d_m: (3 * math.sqrt(d_m), 2 * math.exp(-d_m / 2)))
-LEMMA_20.mutant("sqrt(d_m) without the 3", lambda d_m, R: (R + math.sqrt(d_m), 2 * math.exp(-d_m / 2)))
-LEMMA_20.mutant("maximum in place of the sum", lambda d_m, R: (max(R, 3 * math.sqrt(d_m)), 2 * math.exp(-d_m / 2)))
+LEMMA_20.mutant("R dropped", "R -> 0")
+LEMMA_20.mutant("sqrt(d_m) without the 3", "3 -> 1")
+LEMMA_20.mutant("maximum in place of the sum", "R + 3 * math.sqrt(d_m) -> max(R, 3 * math.sqrt(d_m))")
 
 
 TAIL = Claim(
-    CONVERGENCE,
-    "convergence.lemma-20-tail",
-    label="Lemma 20, by the exact tail",
+    CONVERGENCE, "convergence.lemma-20-tail", label="Lemma 20, by the exact tail",
     statement=r"\Pr(\|w\|_2>3\sqrt{d_m})=\Pr(\chi^2_{d_m}>9d_m)\le2e^{-d_m/2}",
     assumptions=["entries of w independent standard normal"],
-    relation=AtMost(ascent=False),
-    sizes={"d_m": (1, 50)},
-    of_project=True,
+    relation=AtMost(ascent=False), sizes={"d_m": (1, 50)}, of_project=True,
     note="Chernoff: P(chi^2_k > 9k) <= (9 e^{-8})^{k/2} = e^{-2.9 k}. Widths 1 to 50; the amount only fills the row.",
-)
+)  # fmt: skip
 
 
 def chi_square_tail(degrees: int, threshold: Any) -> Any:

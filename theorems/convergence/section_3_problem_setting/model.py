@@ -28,22 +28,17 @@ from verify.shapes import Real, Shape
 Step = Annotated[Any, Real(0.0625, 1.0)]
 
 ALGORITHM_1 = Claim(
-    CONVERGENCE,
-    "convergence.algorithm-1",
-    label="Algorithm 1",
-    statement=r"W_Q^{t+1}=W_Q^t-\gamma\nabla_{W_Q}\ell(\theta^t),\ W_K^{t+1}=W_K^t-\gamma\nabla_{W_V}\ell(\theta^t),\ "
-    r"W_V^{t+1}=W_V^t-\gamma\nabla_{W_V}\ell(\theta^t),\ W_Q^{t+1}=W_Q^t-\gamma\nabla_{W_Q}\ell(\theta^t)\ "
-    r"[\text{last line repeated}]",
+    CONVERGENCE, "convergence.algorithm-1", label="Algorithm 1",
+    statement=r"W_Q^{t+1}=W_Q^t-\gamma\nabla_{W_Q}\ell(\theta^t),\ W_K^{t+1}=W_K^t-\gamma\nabla_{W_V}\ell(\theta^t),"
+    r"\ W_V^{t+1}=W_V^t-\gamma\nabla_{W_V}\ell(\theta^t),\ W_Q^{t+1}=W_Q^t-\gamma\nabla_{W_Q}\ell(\theta^t)\ ["
+    r"\text{last line repeated}]",
     assumptions=["standard gradient descent on all of W_Q, W_K, W_V, w_O (Section 3.2)", "f as in Eq. (1.2)"],
-    relation=Equal(),
-    sizes={"N": (1, 2), "d_s": (1, 2), "d": (1, 2), "d_m": (1, 3)},
-    expects="reading",
-    uses=("convergence.d1-gradients", "convergence.gradient-wk"),
-    exact=True,
+    relation=Equal(), sizes={"N": (1, 2), "d_s": (1, 2), "d": (1, 2), "d_m": (1, 3)}, expects="reading",
+    uses=("convergence.d1-gradients", "convergence.gradient-wk"), exact=True,
     reading="each weight moves along its own gradient, all four at theta^t, as the text around the algorithm says",
-    doubt="The box is damaged: its last lines repeat that of W_Q, that of w_O is missing, and W_K moves along the gradient"
-    " in W_V. Taken literally it would leave w_O alone; two mutants show that it is then no gradient descent.",
-)
+    doubt="The box is damaged: its last lines repeat that of W_Q, that of w_O is missing, and W_K moves along the"
+    " gradient in W_V. Taken literally it would leave w_O alone; two mutants show that it is then no gradient descent.",
+)  # fmt: skip
 
 
 def _after_one_step(X: Any, y: Any, theta: dict[str, Any], tau_0: Any, tau_1: Any, gamma: Any, along: Any) -> Any:
@@ -98,22 +93,18 @@ Token = Annotated[Any, Shape("1", "d")]
 HiddenRow = Annotated[Any, Shape("1", "d_m")]
 
 TABLE_1 = Claim(
-    CONVERGENCE,
-    "convergence.table-1",
-    label="Table 1",
-    statement=r"\text{LeCun: }\eta_O=d_m^{-1},\ \eta_V=\eta_Q=\eta_K=d^{-1},\ \tau_1=1;\quad\text{He: }2d_m^{-1},2d^{-1},"
-    r"2d^{-1},2d^{-1},1;\quad\text{NTK: }1,1,1,1,\ \tau_1=d_m^{-1/2}",
+    CONVERGENCE, "convergence.table-1", label="Table 1",
+    statement=r"\text{LeCun: }\eta_O=d_m^{-1},\ \eta_V=\eta_Q=\eta_K=d^{-1},\ \tau_1=1;\quad\text{He:"
+    r" }2d_m^{-1},2d^{-1},2d^{-1},2d^{-1},1;\quad\text{NTK: }1,1,1,1,\ \tau_1=d_m^{-1/2}",
     assumptions=[
         "entries of the weights independent and normal, of mean 0 and of the stated variances (Table 2)",
         "LeCun and He: the second moment of an output unit is 1 and 2 times the mean square of its inputs",
         "NTK: standard normal weights, and the second moment of f is the mean square of the last hidden layer",
     ],
-    relation=Equal(),
-    sizes={"d": (1, 5), "d_m": (1, 5)},
-    exact=True,
-    note="E[f^2] given the last hidden layer is eta_O tau_1^2 |relu(...)|^2, which stays of order 1 as d_m grows in all"
-    " three rows; tau_1 of the NTK row is determined by this.",
-)
+    relation=Equal(), sizes={"d": (1, 5), "d_m": (1, 5)}, exact=True,
+    note="E[f^2] given the last hidden layer is eta_O tau_1^2 |relu(...)|^2, which stays of order 1 as d_m grows in"
+    " all three rows; tau_1 of the NTK row is determined by this.",
+)  # fmt: skip
 
 
 def initialisation_table(d: int, d_m: int) -> dict[str, list[Any]]:

@@ -37,16 +37,12 @@ Errors = Annotated[Any, Shape("2", "1")]
 # -- Theorems 1 and 2 --------------------------------------------------------------------------------------------------
 
 EQUAL_SAMPLES = Claim(
-    CONVERGENCE,
-    "convergence.equal-samples-loss",
-    label="Equal samples with different labels",
+    CONVERGENCE, "convergence.equal-samples-loss", label="Equal samples with different labels",
     statement=r"X_1=X_2\ \Rightarrow\ \ell(\theta)\ge\tfrac14(y_1-y_2)^2\ \text{for all }\theta",
     assumptions=["f as in Eqs. (1.1)-(1.2), N = 2 samples, both equal to X"],
-    relation=AtMost(ascent=False),
-    sizes={"d_s": (1, 2), "d": (1, 2), "d_m": (1, 3)},
-    of_project=True,
+    relation=AtMost(ascent=False), sizes={"d_s": (1, 2), "d": (1, 2), "d_m": (1, 3)}, of_project=True,
     note="f(X_1) = f(X_2), and ((f - y_1)^2 + (f - y_2)^2) / 2 is least where f is the mean of both labels.",
-)
+)  # fmt: skip
 
 
 def _of_two(X: Any, errors: Any, weights: list[Any], tau_0: Any, tau_1: Any) -> dict[str, Any]:
@@ -80,17 +76,14 @@ EQUAL_SAMPLES.oracle(lambda y: (y[0, 0] - y[1, 0]) * (y[0, 0] - y[1, 0]) * ratio
 
 
 PROPORTIONAL = Claim(
-    CONVERGENCE,
-    "convergence.proportional-samples-loss",
-    label="Proportional samples of one token",
-    statement=r"d_s=1,\ X_2=cX_1,\ c>0\ \Rightarrow\ \ell(\theta)\ge\frac{(cy_1-y_2)^2}{2(1+c^2)}\ \text{for all }\theta",
+    CONVERGENCE, "convergence.proportional-samples-loss", label="Proportional samples of one token",
+    statement=r"d_s=1,\ X_2=cX_1,\ c>0\ \Rightarrow\ \ell(\theta)\ge\frac{(cy_1-y_2)^2}{2(1+c^2)}\ \text{for all }"
+    r"\theta",
     assumptions=["f as in Eqs. (1.1)-(1.2), N = 2 samples of one token each", "c > 0"],
-    relation=AtMost(ascent=False),
-    sizes={"d": (1, 3), "d_m": (1, 3)},
-    of_project=True,
-    note="A single token gets all attention, so that f(c X) = c f(X), and ((f - y_1)^2 + (c f - y_2)^2) / 2 is least at f ="
-    " (y_1 + c y_2) / (1 + c^2). Independent continuous labels keep it above 0 almost surely.",
-)
+    relation=AtMost(ascent=False), sizes={"d": (1, 3), "d_m": (1, 3)}, of_project=True,
+    note="A single token gets all attention, so that f(c X) = c f(X), and ((f - y_1)^2 + (c f - y_2)^2) / 2 is least"
+    " at f = (y_1 + c y_2) / (1 + c^2). Independent continuous labels keep it above 0 almost surely.",
+)  # fmt: skip
 
 
 @PROPORTIONAL.inputs
@@ -243,32 +236,30 @@ for claim in (THM_1, THM_2):
 
 
 ONE_TOKEN = Claim(
-    CONVERGENCE,
-    "convergence.thm-1-one-token",
+    CONVERGENCE, "convergence.thm-1-one-token",
     label="Theorem 1, for one token and given samples: the width that Eqs. (2) and (3) need",
-    statement=r"d_s=1,\ \lambda_0>0,\ \text{LeCun},\ \tau_0=d_m^{-1/2},\ d_m\ge\max\Big(d,\ w_{48},\ \Big(\frac{32NC_xmE}"
-    r"{\lambda_0}\Big)^2,\ \frac{(1024N^{3/2}C_x^2BE)^2}{\lambda_0^3}\Big),\ m=\max\Big(\frac4{\sqrt d},\frac{128C_x^2}d\Big),\ "
-    r"B=1+\frac{2048C_x^4}{d^2}\ \Rightarrow\ (2),(3)\text{ with probability at least }1-8e^{-d_m/2}-\delta_1-\delta_2,\text{ and"
-    r" (4) while no ReLU changes its state}",
+    statement=r"d_s=1,\ \lambda_0>0,\ \text{LeCun},\ \tau_0=d_m^{-1/2},\ d_m\ge\max\Big(d,\ w_{48},\ \Big("
+    r"\frac{32NC_xmE}{\lambda_0}\Big)^2,\ \frac{(1024N^{3/2}C_x^2BE)^2}{\lambda_0^3}\Big),\ m=\max\Big(\frac4{\sqrt"
+    r" d},\frac{128C_x^2}d\Big),\ B=1+\frac{2048C_x^4}{d^2}\ \Rightarrow\ (2),(3)\text{ with probability at least"
+    r" }1-8e^{-d_m/2}-\delta_1-\delta_2,\text{ and (4) while no ReLU changes its state}",
     assumptions=[
         "samples given; for d_s = 1 F_pre is tau_1 relu(Phi W_V^T), for the average as for the sum",
         "the event of Eq. (44) with the constant 4, which fails with probability at most 8 exp(-d_m/2)",
-        "the event alpha^2 >= d_m lambda_0 / 4 of Eq. (48), which fails with probability at most delta_1 from the width w_48 of"
-        " convergence.eq-48 on, which is at least N",
-        "the event sqrt(2 l(theta^0)) <= sqrt(N) E, E = C_y + (v/delta_2)^{1/2}, which fails with probability at most delta_2",
+        "the event alpha^2 >= d_m lambda_0 / 4 of Eq. (48), which fails with probability at most delta_1 from the"
+        " width w_48 of convergence.eq-48 on, which is at least N",
+        "the event sqrt(2 l(theta^0)) <= sqrt(N) E, E = C_y + (v/delta_2)^{1/2}, which fails with probability at most"
+        " delta_2",
         "C_Q = C_K = C_V = C_O = 1",
         Assumption("lambda_0, C_x, E > 0", positive=lambda least, C_x, E: stacked([least, C_x, E])),
     ],
-    relation=AtMost(),
-    sizes={"N": (1, 4), "d": (1, 4)},
+    relation=AtMost(), sizes={"N": (1, 4), "d": (1, 4)},
     uses=("convergence.eq-44", "convergence.eq-48", "convergence.loss-init-sqrt-n", "convergence.prop-1-fixed-pattern"),
-    corrects="convergence.thm-1",
-    of_project=True,
-    note="Decided on the three events, with every norm at its bound. The width is of order N^3 / lambda_0^3, as the paper's is"
-    " where lambda_0 does not depend on N; what it cannot have from Assumption 3 is lambda_0 > 0. That gradient descent then"
-    " converges is known while no ReLU changes its state (convergence.prop-1-fixed-pattern); for more tokens F_pre is no sum of"
-    " positive semidefinite parts (convergence.eq-47-psd-sum).",
-)
+    corrects="convergence.thm-1", of_project=True,
+    note="Decided on the three events, with every norm at its bound. The width is of order N^3 / lambda_0^3, as the"
+    " paper's is where lambda_0 does not depend on N; what it cannot have from Assumption 3 is lambda_0 > 0. That"
+    " gradient descent then converges is known while no ReLU changes its state (convergence.prop-1-fixed-pattern); for"
+    " more tokens F_pre is no sum of positive semidefinite parts (convergence.eq-47-psd-sum).",
+)  # fmt: skip
 
 
 def _sufficient_width(N: int, d: int, least: Any, C_x: Any, E: Any) -> Any:
@@ -314,20 +305,18 @@ ONE_TOKEN.mutant("lambda_0^2 for lambda_0", "least -> least * least")
 
 
 THM_2_PAIRS = Claim(
-    CONVERGENCE,
-    "convergence.thm-2-all-pairs",
+    CONVERGENCE, "convergence.thm-2-all-pairs",
     label="Theorems 1 and 2, the probability that Assumption 3 gives for all pairs at once",
-    statement=r"\mathbb P(\langle X_n^\top X_n,X_{n'}^\top X_{n'}\rangle<t\ \forall n\ne n')\ge1-\tfrac{N(N-1)}2e^{-t"
-    r"^{\hat c}};\ \text{given this event, (2), (3), and no ReLU that changes its state, (4) holds}",
+    statement=r"\mathbb P(\langle X_n^\top X_n,X_{n'}^\top X_{n'}\rangle<t\ \forall n\ne n')\ge1-"
+    r"\tfrac{N(N-1)}2e^{-t^{\hat c}};\ \text{given this event, (2), (3), and no ReLU that changes its state, (4)"
+    r" holds}",
     assumptions=["data as in the counterexample to the theorem, t <= s, with P(<.,.> >= t) = 1/d for exp(-t^c^)"],
-    relation=AtMost(signed=True),
-    sizes={"N": (2, 4), "d": (2, 5)},
-    uses=("convergence.prop-1-fixed-pattern",),
-    corrects="convergence.thm-2",
-    of_project=True,
+    relation=AtMost(signed=True), sizes={"N": (2, 4), "d": (2, 5)}, uses=("convergence.prop-1-fixed-pattern",),
+    corrects="convergence.thm-2", of_project=True,
     note="The union bound over pairs, against enumeration; equality for N = 2. What follows deterministically is"
-    " convergence.prop-1-fixed-pattern; for NTK initialisation no width makes its hypotheses likely (convergence.eq-60-61).",
-)
+    " convergence.prop-1-fixed-pattern; for NTK initialisation no width makes its hypotheses likely"
+    " (convergence.eq-60-61).",
+)  # fmt: skip
 
 
 def _union_bound(N: int, d: int, s: Any) -> Any:

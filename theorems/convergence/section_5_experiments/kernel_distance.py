@@ -1,4 +1,4 @@
-"""Training in the kernel regime: Eq. (5), the kernel regression predictor of Appendix B.1, the distance of kernels."""
+"""Section 5.1: the distance of two kernels, half the squared distance of their directions."""
 
 from __future__ import annotations
 
@@ -11,26 +11,20 @@ from verify.matrix import frobenius_norm, rational, total, trace
 from verify.relations import Equal
 from verify.shapes import Shape
 
-# -- the distance of kernels -------------------------------------------------------------------------------------------
-
 Factor = Annotated[Any, Shape("N", "p")]
 
 DISTANCE = Claim(
-    CONVERGENCE,
-    "convergence.kernel-distance",
-    label="Section 5.1, Distance(K, K~)",
-    statement=r"\text{Distance}(K,\tilde K)=1-\frac{\mathrm{Tr}(K\tilde K^\top)}{\sqrt{\mathrm{Tr}(KK^\top)}}"
-    r"\sqrt{\mathrm{Tr}(\tilde K\tilde K^\top)}",
+    CONVERGENCE, "convergence.kernel-distance", label="Section 5.1, Distance(K, K~)",
+    statement=r"\text{Distance}(K,\tilde K)=1-\frac{\mathrm{Tr}(K\tilde K^\top)}{\sqrt{\mathrm{Tr}(KK^\top)}}\sqrt{"
+    r"\mathrm{Tr}(\tilde K\tilde K^\top)}",
     assumptions=["K, K~ PSD", Assumption("K, K~ nonzero", positive=lambda A, B: stacked([total(A * A), total(B * B)]))],
-    relation=Equal(),
-    sizes={"N": (1, 3), "p": (1, 2)},
-    expects="reading",
-    reading="both roots below the fraction bar, so that it is a relative rotation, as the text calls it: half the squared"
-    " Frobenius distance of K / ||K||_F and K~ / ||K~||_F, hence 0 exactly for K~ = c K with c > 0, and at most 1 for PSD"
-    " kernels",
+    relation=Equal(), sizes={"N": (1, 3), "p": (1, 2)}, expects="reading",
+    reading="both roots below the fraction bar, so that it is a relative rotation, as the text calls it: half the"
+    " squared Frobenius distance of K / ||K||_F and K~ / ||K~||_F, hence 0 exactly for K~ = c K with c > 0, and at"
+    " most 1 for PSD kernels",
     doubt="The extraction shows the second root beside the fraction; then Distance(K, K) = 1 - Tr(K K^T), which is no"
     " distance.",
-)
+)  # fmt: skip
 
 
 @DISTANCE.formula
@@ -47,13 +41,7 @@ def half_squared_distance_of_directions(A: Factor, B: Factor) -> Any:
     return total(gap * gap) * rational(1, 2)
 
 
-@DISTANCE.mutant("second root beside the fraction")
-def _(A: Factor, B: Factor) -> Any:
-    K, L = A @ A.T, B @ B.T
-    return 1 - trace(K @ L.T) / frobenius_norm(K) * frobenius_norm(L)
-
-
-@DISTANCE.mutant("squared cosine")
-def _(A: Factor, B: Factor) -> Any:
-    K, L = A @ A.T, B @ B.T
-    return 1 - (trace(K @ L.T) / (frobenius_norm(K) * frobenius_norm(L))) ** 2
+DISTANCE.mutant(
+    "second root beside the fraction", "frobenius_norm(K) * frobenius_norm(L) -> frobenius_norm(K) / frobenius_norm(L)"
+)
+DISTANCE.mutant("squared cosine", lambda value: 1 - (1 - value) ** 2)
