@@ -9,8 +9,23 @@ from typing import Any
 
 import numpy as np
 
+from theorems.convergence.definitions import WEIGHTS
+
 Arrays = dict[str, Any]
 Sizes = dict[str, int]
+
+
+def opposite_tokens(arrays: Arrays, size: float) -> None:
+    """Tokens of this size and of opposite signs in turn, along the first feature; all weights zero."""
+    for name in ("X", *WEIGHTS):
+        arrays[name][:] = 0.0
+    arrays["X"][..., ::2, 0], arrays["X"][..., 1::2, 0] = size, -size
+
+
+def equal_ends(arrays: Arrays) -> None:
+    """The weights at t are those at t'."""
+    for name in WEIGHTS:
+        arrays[f"{name}_0"][:] = arrays[name]
 
 
 def dominating_token(arrays: Arrays, sizes: Sizes, rng: np.random.Generator) -> None:
@@ -97,7 +112,7 @@ def equal_samples(arrays: Arrays, sizes: Sizes, rng: np.random.Generator) -> Non
     """Equal samples of one token, no attention weights, one active neuron: equality in W_V and w_O; else nearly so."""
     if sizes["d_s"] > 1:
         return dominating_token(arrays, sizes, rng)
-    for name in ("X", "W_Q", "W_K", "W_V", "w_O"):
+    for name in ("X", *WEIGHTS):
         arrays[name][:] = 0.0
     arrays["X"][..., 0] = 2.0
     arrays["W_V"][:, 0, 0] = rng.choice([0.25, 1.0, 4.0], len(arrays["X"]))

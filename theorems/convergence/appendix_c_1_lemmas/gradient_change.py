@@ -7,40 +7,56 @@ gradient by d_s, so that each bound that holds for the sum holds for the average
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from fractions import Fraction
-from typing import Annotated, Any
+from typing import Any
 
 import numpy as np
 
 from theorems.convergence import CONVERGENCE
 from theorems.convergence.appendix_c_1_lemmas.constants import (
     ASSUMPTION_1,
+    KINK,
     NORMS,
+    SUM_OVER_TOKENS,
     NormBounds,
     PositiveScale,
-    Weights,
+    Theta,
+    same_signs,
+    split,
     stacked,
+    two_ends,
 )
-from theorems.convergence.appendix_c_1_lemmas.extreme_inputs import close_pairs, dominating_token
+from theorems.convergence.appendix_c_1_lemmas.extreme_inputs import (
+    close_pairs,
+    dominating_token,
+    equal_ends,
+    opposite_tokens,
+)
 from theorems.convergence.appendix_d_tangent_kernel.gradients import Tokens, attention_rows, gated_output_weights
-from theorems.convergence.definitions import WEIGHTS, KeyWeights, OutputWeights, QueryWeights, ValueWeights, outputs
-from verify.claims import Assumption, Claim
+from theorems.convergence.definitions import KeyWeights, OutputWeights, QueryWeights, ValueWeights, outputs
+from verify.claims import Assumption, Claim, Setting
 from verify.derivatives import jacobian
-from verify.matrix import concatenate, frobenius_norm, maximum, spectral_norm, sqrt
+from verify.matrix import frobenius_norm, maximum, spectral_norm, sqrt
 from verify.relations import AtMost
-from verify.shapes import Shape
-
-Theta = Annotated[Any, Shape("d_m", "p")]
-
-NETWORK = ["f with the sum over tokens of Appendix C.2, at one sample X", ASSUMPTION_1, NORMS, "relu'(0) = 0"]
-SIZES = {"d_s": (1, 3), "d": (1, 2), "d_m": (1, 2)}
 
 
-def split(theta: Any) -> Weights:
-    """W_Q, W_K, W_V (d_m, d) and w_O (d_m, 1) by name."""
-    d = (theta.shape[1] - 1) // 3
-    blocks = [theta[:, k * d : (k + 1) * d] for k in range(3)] + [theta[:, 3 * d :]]
-    return dict(zip(WEIGHTS, blocks, strict=True))
+def _two_ends(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, w_O: OutputWeights,
+              W_Q_0: QueryWeights, W_K_0: KeyWeights, W_V_0: ValueWeights, w_O_0: OutputWeights,
+              tau_0: PositiveScale, tau_1: PositiveScale) -> dict[str, Any]:  # fmt: skip
+    """The weights at t' and, with the suffix _0, at t, each as one matrix."""
+    return two_ends(X, W_Q, W_K, W_V, w_O, W_Q_0, W_K_0, W_V_0, w_O_0, tau_0, tau_1)
+
+
+ONE_SAMPLE = Setting(
+    CONVERGENCE,
+    "Proof of Lemma 14, at one sample",
+    assumptions=[SUM_OVER_TOKENS + ", at one sample X", ASSUMPTION_1, NORMS, KINK],
+    sizes={"d_s": (1, 3), "d": (1, 2), "d_m": (1, 2)},
+    inputs=_two_ends,
+    special_domains={"close pairs": close_pairs, "dominating token": dominating_token},
+)
+SAME_PATTERN = Assumption("every pre-activation has the same sign at t' and t, none is zero", positive=same_signs)
 
 
 class Pair:
@@ -77,8 +93,8 @@ class Pair:
     def gradient_change(self, name: str) -> Any:
         """||grad f^{t'} - grad f^t||_F in one weight, by differentiation, a scalar."""
         X = self.X.reshape(1, *self.X.shape)
-        slopes = [jacobian(outputs, name)(X, **W, tau_0=self.tau_0, tau_1=self.tau_1, pooling="sum") for W in self.ends]
-        return frobenius_norm(slopes[0] - slopes[1] + self.tau_1 * 0)
+        J, J_0 = (jacobian(outputs, name)(X, **W, tau_0=self.tau_0, tau_1=self.tau_1, pooling="sum") for W in self.ends)
+        return frobenius_norm(J - J_0 + self.tau_1 * 0)
 
     def attention_speed(self) -> Any:
         """2 tau_0 C_x^2 d_s (lambda_Q ||dW_K|| + lambda_K ||dW_Q||), the middle of Eq. (18)."""
@@ -89,30 +105,9 @@ class Pair:
         return self.b.O * self.root * (1 + self.b.V * self.b.slope) + 1
 
 
-def two_ends(
-    X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, w_O: OutputWeights, W_Q_0: QueryWeights,
-    W_K_0: KeyWeights, W_V_0: ValueWeights, w_O_0: OutputWeights, tau_0: PositiveScale, tau_1: PositiveScale,
-) -> dict[str, Any]:  # fmt: skip
-    """The weights at t' and, with the suffix _0, at t, each as one matrix."""
-    theta, theta_0 = (concatenate(list(W), axis=1) for W in ((W_Q, W_K, W_V, w_O), (W_Q_0, W_K_0, W_V_0, w_O_0)))
-    return {"X": X, "theta": theta, "theta_0": theta_0, "tau_0": tau_0, "tau_1": tau_1}
-
-
-def same_signs(X: Any, theta: Any, theta_0: Any, tau_0: Any) -> Any:
-    """Products of the pre-activations at both ends: positive where no ReLU differs in state."""
-    after, before = Pair(X, theta, theta_0, tau_0, tau_0).pre_activations()
-    return stacked([(a * b).reshape(-1)[k] for a, b in zip(after, before, strict=True) for k in range(a.shape[0])])
-
-
-SAME_PATTERN = Assumption("every pre-activation has the same sign at t' and t, none is zero", positive=same_signs)
-
-
-def drawn_in_pairs(claim: Claim) -> Claim:
-    """The claim with inputs drawn as two sets of weights, near each other or one dominating token."""
-    claim.inputs(two_ends)
-    claim.domain("close pairs")(close_pairs)
-    claim.domain("dominating token")(dominating_token)
-    return claim
+def gradient_change_in(name: str) -> Callable[..., Any]:
+    """||grad f^{t'} - grad f^t||_F in one weight, as a function of the inputs."""
+    return lambda X, theta, theta_0, tau_0, tau_1: Pair(X, theta, theta_0, tau_0, tau_1).gradient_change(name)
 
 
 def crossing_its_kink(e: Fraction) -> dict[str, Any]:
@@ -122,26 +117,22 @@ def crossing_its_kink(e: Fraction) -> dict[str, Any]:
 
 # -- Eq. (16) ----------------------------------------------------------------------------------------------------------
 
-EQ_16 = drawn_in_pairs(
-    Claim(
-        CONVERGENCE,
-        "convergence.eq-16",
-        label="Eq. (16)",
-        statement=r"\|\nabla_{w_O}f(X_n;\theta^{t'})-\nabla_{w_O}f(X_n;\theta^t)\|_2=\|f_{pre}^{t'}-f_{pre}^t\|_2"
-        r"\le\tau_1C_xd_s^{3/2}(\|W_V^{t'}-W_V^t\|_2+\bar\lambda_V2\tau_0C_x^2d_s(\bar\lambda_Q\|W_K^{t'}-W_K^t\|_2"
-        r"+\bar\lambda_K\|W_Q^{t'}-W_Q^t\|_2))\le\tau_1C_xd_s^{3/2}(1+\bar\lambda_Vz)\|\theta^{t'}-\theta^t\|_2",
-        assumptions=NETWORK,
-        relation=AtMost(ascent=False),
-        sizes=SIZES,
-        note="The left side comes from differentiation; both inequalities are decided.",
-    )
+EQ_16 = Claim(
+    ONE_SAMPLE,
+    "convergence.eq-16",
+    label="Eq. (16)",
+    statement=r"\|\nabla_{w_O}f(X_n;\theta^{t'})-\nabla_{w_O}f(X_n;\theta^t)\|_2=\|f_{pre}^{t'}-f_{pre}^t\|_2"
+    r"\le\tau_1C_xd_s^{3/2}(\|W_V^{t'}-W_V^t\|_2+\bar\lambda_V2\tau_0C_x^2d_s(\bar\lambda_Q\|W_K^{t'}-W_K^t\|_2"
+    r"+\bar\lambda_K\|W_Q^{t'}-W_Q^t\|_2))\le\tau_1C_xd_s^{3/2}(1+\bar\lambda_Vz)\|\theta^{t'}-\theta^t\|_2",
+    relation=AtMost(ascent=False),
+    note="The left side comes from differentiation; both inequalities are decided.",
 )
 
 
-def _lines_16(q: Pair, values: Any = 1, attention: Any = 1, factor: Any = 1) -> list[Any]:
+def _lines_16(q: Pair, values: Any = 1, attention: Any = 1) -> list[Any]:
     first = q.moved("W_V") * values + q.b.V * q.attention_speed() * attention
     last = (1 + q.b.V * q.b.slope * attention) * q.distance
-    return [q.b.per_sample * first * factor, q.b.per_sample * last * factor]
+    return [q.b.per_sample * first, q.b.per_sample * last]
 
 
 @EQ_16.formula
@@ -156,34 +147,26 @@ def hidden_layer_change(X: Tokens, theta: Theta, theta_0: Theta, tau_0: Any, tau
     return stacked([q.gradient_change("w_O"), _lines_16(q)[0]])
 
 
-@EQ_16.mutant("d_s in place of d_s^{3/2}")
-def _(X: Tokens, theta: Theta, theta_0: Theta, tau_0: Any, tau_1: Any) -> Any:
-    return stacked(_lines_16(Pair(X, theta, theta_0, tau_0, tau_1), factor=1 / sqrt(X.shape[0])))
-
-
+EQ_16.mutant("d_s in place of d_s^{3/2}", lambda value, X: value / sqrt(X.shape[0]))
 EQ_16.mutant("change of attention dropped", attention=0)
 EQ_16.mutant("change of W_V dropped", values=0)
 
 
 # -- Eqs. (17), (18) ---------------------------------------------------------------------------------------------------
 
-EQ_17_18 = drawn_in_pairs(
-    Claim(
-        CONVERGENCE,
-        "convergence.eq-17-18",
-        label="Eqs. (17), (18)",
-        statement=r"\|\nabla_{W_V}f^{t'}-\nabla_{W_V}f^t\|_F\le\tau_1C_x\sqrt{d_s}\sum_i[\|w_O^{t'}\circ\dot\sigma_r("
-        r"W_V^{t'}X_n^\top\beta_{i,n}^{t'})\|_2\|\beta_{i,n}^{t'}-\beta_{i,n}^t\|_2+\|\beta_{i,n}^t\|_2\|w_O^{t'}\circ\dot"
-        r"\sigma_r(W_V^{t'}X_n^\top\beta_{i,n}^{t'})-w_O^t\circ\dot\sigma_r(W_V^tX_n^\top\beta_{i,n}^t)\|_2]\le\tau_1C_x"
-        r"\sqrt{d_s}\sum_i[\bar\lambda_O\|\beta_{i,n}^{t'}-\beta_{i,n}^t\|_2+\|w_O^{t'}\circ\dot\sigma_r-w_O^t\circ\dot"
-        r"\sigma_r\|_2],\quad\|\beta_{i,n}^{t'}-\beta_{i,n}^t\|_2\le2\tau_0C_x^2d_s(\bar\lambda_Q\|W_K^{t'}-W_K^t\|_2"
-        r"+\bar\lambda_K\|W_Q^{t'}-W_Q^t\|_2)\le z\|\theta^{t'}-\theta^t\|_2",
-        assumptions=NETWORK,
-        relation=AtMost(ascent=False),
-        sizes=SIZES,
-        doubt="The dots of relu' are lost in the display of (17); the gradient has them.",
-        uses=("convergence.lemma-7",),
-    )
+EQ_17_18 = Claim(
+    ONE_SAMPLE,
+    "convergence.eq-17-18",
+    label="Eqs. (17), (18)",
+    statement=r"\|\nabla_{W_V}f^{t'}-\nabla_{W_V}f^t\|_F\le\tau_1C_x\sqrt{d_s}\sum_i[\|w_O^{t'}\circ\dot\sigma_r("
+    r"W_V^{t'}X_n^\top\beta_{i,n}^{t'})\|_2\|\beta_{i,n}^{t'}-\beta_{i,n}^t\|_2+\|\beta_{i,n}^t\|_2\|w_O^{t'}\circ\dot"
+    r"\sigma_r(W_V^{t'}X_n^\top\beta_{i,n}^{t'})-w_O^t\circ\dot\sigma_r(W_V^tX_n^\top\beta_{i,n}^t)\|_2]\le\tau_1C_x"
+    r"\sqrt{d_s}\sum_i[\bar\lambda_O\|\beta_{i,n}^{t'}-\beta_{i,n}^t\|_2+\|w_O^{t'}\circ\dot\sigma_r-w_O^t\circ\dot"
+    r"\sigma_r\|_2],\quad\|\beta_{i,n}^{t'}-\beta_{i,n}^t\|_2\le2\tau_0C_x^2d_s(\bar\lambda_Q\|W_K^{t'}-W_K^t\|_2"
+    r"+\bar\lambda_K\|W_Q^{t'}-W_Q^t\|_2)\le z\|\theta^{t'}-\theta^t\|_2",
+    relation=AtMost(ascent=False),
+    doubt="The dots of relu' are lost in the display of (17); the gradient has them.",
+    uses=("convergence.lemma-7",),
 )
 
 
@@ -203,7 +186,8 @@ def _lines_17_18(q: Pair, attention: Any = 1, gates: Any = 1, speed: Any = 1) ->
 @EQ_17_18.formula
 def value_gradient_change_bounds(X: Tokens, theta: Theta, theta_0: Theta, tau_0: Any, tau_1: Any) -> Any:
     """Both right-hand sides of Eq. (17), then both of Eq. (18), shape (4,)."""
-    return stacked(_lines_17_18(Pair(X, theta, theta_0, tau_0, tau_1)))
+    q = Pair(X, theta, theta_0, tau_0, tau_1)
+    return stacked(_lines_17_18(q))
 
 
 @EQ_17_18.oracle
@@ -217,35 +201,26 @@ def value_gradient_change(X: Tokens, theta: Theta, theta_0: Theta, tau_0: Any, t
 
 EQ_17_18.mutant("change of attention dropped in (17)", attention=0)
 EQ_17_18.mutant("change of w_O o relu' dropped in (17)", gates=0)
-
-
-@EQ_17_18.mutant("C_x in place of C_x^2 in (18)")
-def _(X: Tokens, theta: Theta, theta_0: Theta, tau_0: Any, tau_1: Any) -> Any:
-    q = Pair(X, theta, theta_0, tau_0, tau_1)
-    return stacked(_lines_17_18(q, speed=1 / q.b.C_x))
+EQ_17_18.mutant("C_x in place of C_x^2 in (18)", "_lines_17_18(q) -> _lines_17_18(q, speed=1 / q.b.C_x)")
 
 
 # -- Eqs. (19), (20) ---------------------------------------------------------------------------------------------------
 
-EQ_19 = drawn_in_pairs(
-    Claim(
-        CONVERGENCE,
-        "convergence.eq-19",
-        label="Eq. (19)",
-        statement=r"\|w_O^{t'}\circ\dot\sigma_r(W_V^{t'}X_n^\top\beta_{i,n}^{t'})-w_O^t\circ\dot\sigma_r(W_V^tX_n^\top"
-        r"\beta_{i,n}^t)\|_2\le\bar\lambda_O\|W_V^{t'}X_n^\top\beta_{i,n}^{t'}-W_V^tX_n^\top\beta_{i,n}^t\|_2"
-        r"+\|w_O^{t'}-w_O^t\|_2\le[\bar\lambda_OC_x\sqrt{d_s}(1+\bar\lambda_Vz)+1]\|\theta^{t'}-\theta^t\|_2",
-        assumptions=NETWORK,
-        relation=AtMost(ascent=False),
-        sizes=SIZES,
-        expects="refuted",
-        severity="error",
-        correction="convergence.eq-19-fixed-pattern",
-        doubt="The display has lost the dots of relu' that the sentence before it has. Without them it would fail too:"
-        " relu is not bounded by 1, which the last step needs.",
-        note="relu' is no Lipschitz function: it jumps by 1 at 0, whatever the distance of the pre-activations. This is"
-        " the step on which Lemma 14, Eq. (37) and Proposition 1 fall.",
-    )
+EQ_19 = Claim(
+    ONE_SAMPLE,
+    "convergence.eq-19",
+    label="Eq. (19)",
+    statement=r"\|w_O^{t'}\circ\dot\sigma_r(W_V^{t'}X_n^\top\beta_{i,n}^{t'})-w_O^t\circ\dot\sigma_r(W_V^tX_n^\top"
+    r"\beta_{i,n}^t)\|_2\le\bar\lambda_O\|W_V^{t'}X_n^\top\beta_{i,n}^{t'}-W_V^tX_n^\top\beta_{i,n}^t\|_2"
+    r"+\|w_O^{t'}-w_O^t\|_2\le[\bar\lambda_OC_x\sqrt{d_s}(1+\bar\lambda_Vz)+1]\|\theta^{t'}-\theta^t\|_2",
+    relation=AtMost(ascent=False),
+    expects="refuted",
+    severity="error",
+    correction="convergence.eq-19-fixed-pattern",
+    doubt="The display has lost the dots of relu' that the sentence before it has. Without them it would fail too:"
+    " relu is not bounded by 1, which the last step needs.",
+    note="relu' is no Lipschitz function: it jumps by 1 at 0, whatever the distance of the pre-activations. This is"
+    " the step on which Lemma 14, Eq. (37) and Proposition 1 fall.",
 )
 
 
@@ -279,20 +254,17 @@ EQ_19.counterexample(
 )
 
 
-EQ_19_FIXED = drawn_in_pairs(
-    Claim(
-        CONVERGENCE,
-        "convergence.eq-19-fixed-pattern",
-        label="Eq. (19), while no ReLU differs in state",
-        statement=r"\text{If no pre-activation differs in sign, }\|w_O^{t'}\circ\dot\sigma_r(W_V^{t'}X_n^\top"
-        r"\beta_{i,n}^{t'})-w_O^t\circ\dot\sigma_r(W_V^tX_n^\top\beta_{i,n}^t)\|_2\le\|w_O^{t'}-w_O^t\|_2",
-        assumptions=[*NETWORK, SAME_PATTERN],
-        relation=AtMost(ascent=False),
-        sizes=SIZES,
-        corrects="convergence.eq-19",
-        of_project=True,
-        note="Then both gates are the same 0/1 vector, which shortens no less than the identity.",
-    )
+EQ_19_FIXED = Claim(
+    ONE_SAMPLE,
+    "convergence.eq-19-fixed-pattern",
+    label="Eq. (19), while no ReLU differs in state",
+    statement=r"\text{If no pre-activation differs in sign, }\|w_O^{t'}\circ\dot\sigma_r(W_V^{t'}X_n^\top"
+    r"\beta_{i,n}^{t'})-w_O^t\circ\dot\sigma_r(W_V^tX_n^\top\beta_{i,n}^t)\|_2\le\|w_O^{t'}-w_O^t\|_2",
+    assumptions=[SAME_PATTERN],
+    relation=AtMost(ascent=False),
+    corrects="convergence.eq-19",
+    of_project=True,
+    note="Then both gates are the same 0/1 vector, which shortens no less than the identity.",
 )
 
 
@@ -304,35 +276,25 @@ def gate_change_bound_of_fixed_pattern(X: Tokens, theta: Theta, theta_0: Theta, 
 
 
 EQ_19_FIXED.oracle(lambda X, theta, theta_0, tau_0, tau_1: stacked(_gates(Pair(X, theta, theta_0, tau_0, tau_1))))
+EQ_19_FIXED.mutant(
+    "change of the pre-activations instead",
+    '[q.moved("w_O")] * X.shape[0] -> [line - q.moved("w_O") for line in _lines_19(q)]',
+)
+EQ_19_FIXED.mutant("change of W_V instead", '"w_O" -> "W_V"')
 
 
-@EQ_19_FIXED.mutant("change of the pre-activations instead")
-def _(X: Tokens, theta: Theta, theta_0: Theta, tau_0: Any, tau_1: Any) -> Any:
-    q = Pair(X, theta, theta_0, tau_0, tau_1)
-    return stacked([line - q.moved("w_O") for line in _lines_19(q)])
-
-
-@EQ_19_FIXED.mutant("change of W_V instead")
-def _(X: Tokens, theta: Theta, theta_0: Theta, tau_0: Any, tau_1: Any) -> Any:
-    return stacked([Pair(X, theta, theta_0, tau_0, tau_1).moved("W_V")] * X.shape[0])
-
-
-EQ_20 = drawn_in_pairs(
-    Claim(
-        CONVERGENCE,
-        "convergence.eq-20",
-        label="Eq. (20)",
-        statement=r"\|\nabla_{W_V}f(X_n;\theta^{t'})-\nabla_{W_V}f(X_n;\theta^t)\|_F\le\tau_1C_xd_s^{3/2}[\bar\lambda_Oz"
-        r"+\bar\lambda_OC_x\sqrt{d_s}(1+\bar\lambda_Vz)+1]\|\theta^{t'}-\theta^t\|_2",
-        assumptions=NETWORK,
-        relation=AtMost(ascent=False),
-        sizes=SIZES,
-        expects="refuted",
-        severity="error",
-        proof=("convergence.eq-17-18", "convergence.eq-19"),
-        correction="convergence.eq-20-fixed-pattern",
-        note="It inherits the false step of Eq. (19): the gradient in W_V jumps where a ReLU changes its state.",
-    )
+EQ_20 = Claim(
+    ONE_SAMPLE,
+    "convergence.eq-20",
+    label="Eq. (20)",
+    statement=r"\|\nabla_{W_V}f(X_n;\theta^{t'})-\nabla_{W_V}f(X_n;\theta^t)\|_F\le\tau_1C_xd_s^{3/2}[\bar\lambda_Oz"
+    r"+\bar\lambda_OC_x\sqrt{d_s}(1+\bar\lambda_Vz)+1]\|\theta^{t'}-\theta^t\|_2",
+    relation=AtMost(ascent=False),
+    expects="refuted",
+    severity="error",
+    proof=("convergence.eq-17-18", "convergence.eq-19"),
+    correction="convergence.eq-20-fixed-pattern",
+    note="It inherits the false step of Eq. (19): the gradient in W_V jumps where a ReLU changes its state.",
 )
 
 
@@ -343,7 +305,7 @@ def value_gradient_lipschitz_bound(X: Tokens, theta: Theta, theta_0: Theta, tau_
     return q.b.per_sample * (q.b.O * q.b.slope + q.gate_constant()) * q.distance
 
 
-EQ_20.oracle(lambda X, theta, theta_0, tau_0, tau_1: Pair(X, theta, theta_0, tau_0, tau_1).gradient_change("W_V"))
+EQ_20.oracle(gradient_change_in("W_V"))
 EQ_20.mutant("constant of a fixed pattern", "q.gate_constant() -> 1")
 EQ_20.mutant("w_O taken as fixed", "q.b.O * q.b.slope + q.gate_constant() -> q.b.O * q.b.slope + q.gate_constant() - 1")
 EQ_20.counterexample(
@@ -352,35 +314,30 @@ EQ_20.counterexample(
 )
 
 
-EQ_20_FIXED = drawn_in_pairs(
-    Claim(
-        CONVERGENCE,
-        "convergence.eq-20-fixed-pattern",
-        label="Eq. (20), while no ReLU differs in state",
-        statement=r"\text{If no pre-activation differs in sign, }\|\nabla_{W_V}f(X_n;\theta^{t'})-\nabla_{W_V}f(X_n;"
-        r"\theta^t)\|_F\le\tau_1C_xd_s^{3/2}[\bar\lambda_Oz+1]\|\theta^{t'}-\theta^t\|_2",
-        assumptions=[*NETWORK, SAME_PATTERN],
-        relation=AtMost(ascent=False),
-        sizes={**SIZES, "d_s": (2, 3)},
-        uses=("convergence.eq-17-18", "convergence.eq-19-fixed-pattern"),
-        corrects="convergence.eq-20",
-        of_project=True,
-    )
+EQ_20_FIXED = Claim(
+    ONE_SAMPLE,
+    "convergence.eq-20-fixed-pattern",
+    label="Eq. (20), while no ReLU differs in state",
+    statement=r"\text{If no pre-activation differs in sign, }\|\nabla_{W_V}f(X_n;\theta^{t'})-\nabla_{W_V}f(X_n;"
+    r"\theta^t)\|_F\le\tau_1C_xd_s^{3/2}[\bar\lambda_Oz+1]\|\theta^{t'}-\theta^t\|_2",
+    assumptions=[SAME_PATTERN],
+    relation=AtMost(ascent=False),
+    sizes={**ONE_SAMPLE.sizes, "d_s": (2, 3)},
+    uses=("convergence.eq-17-18", "convergence.eq-19-fixed-pattern"),
+    corrects="convergence.eq-20",
+    of_project=True,
 )
 
 
 @EQ_20_FIXED.domain("attention moves")
 def _(arrays: dict[str, Any], sizes: dict[str, int], rng: np.random.Generator) -> None:
     """Opposite tokens, each attending to itself, a large w_O, and W_Q moving."""
-    for name in ("X", *WEIGHTS):
-        arrays[name][:] = 0.0
-    arrays["X"][..., ::2, 0], arrays["X"][..., 1::2, 0] = 2.0, -2.0
+    opposite_tokens(arrays, 2.0)
     arrays["W_K"][:, 0, 0] = 1.0
     arrays["W_V"][:, :, 0] = 1.0
     arrays["W_Q"][:, 0, 0] = 0.25
     arrays["w_O"][:, 0, 0] = 2.0**12
-    for name in WEIGHTS:
-        arrays[f"{name}_0"][:] = arrays[name]
+    equal_ends(arrays)
     arrays["W_Q_0"][:, 0, 0] += 2.0**-7
 
 
@@ -391,12 +348,7 @@ def value_gradient_bound_of_fixed_pattern(X: Tokens, theta: Theta, theta_0: Thet
     return q.b.per_sample * (q.b.O * q.b.slope + 1) * q.distance
 
 
-EQ_20_FIXED.oracle(lambda X, theta, theta_0, tau_0, tau_1: Pair(X, theta, theta_0, tau_0, tau_1).gradient_change("W_V"))
+EQ_20_FIXED.oracle(gradient_change_in("W_V"))
 EQ_20_FIXED.mutant("w_O taken as fixed", "q.b.per_sample -> q.b.per_sample * q.b.O; q.b.O * q.b.slope + 1 -> q.b.slope")
 EQ_20_FIXED.mutant("attention taken as fixed", "q.b.per_sample * (q.b.O * q.b.slope + 1) -> q.b.per_sample")
-
-
-@EQ_20_FIXED.mutant("||theta' - theta||^2")
-def _(X: Tokens, theta: Theta, theta_0: Theta, tau_0: Any, tau_1: Any) -> Any:
-    q = Pair(X, theta, theta_0, tau_0, tau_1)
-    return q.b.per_sample * (q.b.O * q.b.slope + 1) * q.distance * q.distance
+EQ_20_FIXED.mutant("||theta' - theta||^2", "q.distance -> q.distance * q.distance")

@@ -1,4 +1,7 @@
-"""How the gradients in W_Q and W_K move between two sets of weights: Eqs. (21)-(24) of the proof of Lemma 14."""
+"""How the gradients in W_Q and W_K move between two sets of weights: Eqs. (21)-(24) of the proof of Lemma 14.
+
+All but the corrected forms are refuted: tokens are taken out of a sum (Eq. (21)), a factor C_x^2 d_s is lost (Eq. (22)).
+"""
 
 from __future__ import annotations
 
@@ -7,16 +10,20 @@ from typing import Any
 
 import numpy as np
 
-from theorems.convergence import CONVERGENCE
 from theorems.convergence.appendix_c_1_lemmas.constants import Theta, stacked
-from theorems.convergence.appendix_c_1_lemmas.gradient_change import NETWORK, SAME_PATTERN, Pair, drawn_in_pairs
+from theorems.convergence.appendix_c_1_lemmas.extreme_inputs import equal_ends, opposite_tokens
+from theorems.convergence.appendix_c_1_lemmas.gradient_change import (
+    ONE_SAMPLE,
+    SAME_PATTERN,
+    Pair,
+    gradient_change_in,
+)
 from theorems.convergence.appendix_d_tangent_kernel.gradients import Tokens, softmax_covariance
-from theorems.convergence.definitions import WEIGHTS
 from verify.claims import Claim
 from verify.matrix import absolute, frobenius_norm, maximum, spectral_norm
 from verify.relations import AtMost
 
-SIZES = {"d_s": (1, 2), "d": (1, 2), "d_m": (1, 2)}
+TWO_TOKENS = ONE_SAMPLE.extended(sizes={"d_s": (1, 2)})
 
 
 class Factors(Pair):
@@ -51,56 +58,49 @@ class Factors(Pair):
         )
 
 
-def _steep(k: int, a: int) -> dict[str, Any]:
-    """Tokens a and -a and a large W_K; W_Q moves by a hundredth where attention bends most; no ReLU changes its state."""
+def _steep(exchanged: bool = False) -> dict[str, Any]:
+    """Tokens 32 and -32, a large W_K; W_Q moves by a hundredth where attention bends most; no ReLU changes its state.
+
+    W_Q and W_K may be exchanged.
+    """
+    a, k = 32, 2**18
     q, v = Fraction(2, 3) / (a * a * k), Fraction(1, 1000 * a)
-    return {
-        "X": [[a], [-a]],
-        "theta": [[q, k, v, 1]],
-        "theta_0": [[q * Fraction(99, 100), k, v, 1]],
-        "tau_0": 1,
-        "tau_1": 1,
-    }
+    ends = ([q, k, v, 1], [q * Fraction(99, 100), k, v, 1])
+    theta, theta_0 = ([[W[1], W[0], *W[2:]] if exchanged else W] for W in ends)
+    return {"X": [[a], [-a]], "theta": theta, "theta_0": theta_0, "tau_0": 1, "tau_1": 1}
 
 
 def steep_attention(arrays: dict[str, Any], sizes: dict[str, int], rng: np.random.Generator) -> None:
     """Large opposite tokens, tiny W_V, one of W_Q and W_K tiny and moving: where the second derivative of softmax rules."""
     batch = len(arrays["X"])
-    for name in ("X", *WEIGHTS):
-        arrays[name][:] = 0.0
-    arrays["X"][..., ::2, 0], arrays["X"][..., 1::2, 0] = 32.0, -32.0
+    opposite_tokens(arrays, 32.0)
     of_keys = np.arange(batch) % 2 == 0
     tiny = 2.0**-28 * rng.integers(1, 4, batch)
     arrays["W_K"][:, 0, 0] = np.where(of_keys, 2.0**18, tiny)
     arrays["W_Q"][:, 0, 0] = np.where(of_keys, tiny, 2.0**18)
     arrays["W_V"][:, :, 0], arrays["w_O"][:, 0, 0] = 2.0**-15, 1.0
-    for name in WEIGHTS:
-        arrays[f"{name}_0"][:] = arrays[name]
+    equal_ends(arrays)
     arrays["W_K_0"][:, 0, 0] *= np.where(of_keys, 1.0, 63 / 64)
     arrays["W_Q_0"][:, 0, 0] *= np.where(of_keys, 63 / 64, 1.0)
 
 
 # -- Eq. (21) ----------------------------------------------------------------------------------------------------------
 
-EQ_21 = drawn_in_pairs(
-    Claim(
-        CONVERGENCE,
-        "convergence.eq-21",
-        label="Eq. (21)",
-        statement=r"\tau_0\tau_1\|\sum_iU_{i,n}^{t'}h_{i,n}^{t'}X_n^{(i,:)}-\sum_iU_{i,n}^th_{i,n}^tX_n^{(i,:)}\|_F\le"
-        r"\tau_0\tau_1C_x\|\sum_iU_{i,n}^{t'}h_{i,n}^{t'}-\sum_iU_{i,n}^th_{i,n}^t\|_2\le\tau_0\tau_1C_x\sum_i"
-        r"(\|U^{t'}_{i,n}\|_2\|h^{t'}_{i,n}-h^t_{i,n}\|_2+\|h^t_{i,n}\|_2\|U^{t'}_{i,n}-U^t_{i,n}\|_2)",
-        assumptions=NETWORK,
-        relation=AtMost(ascent=False),
-        sizes=SIZES,
-        uses=("convergence.d1-gradients",),
-        expects="refuted",
-        severity="error",
-        correction="convergence.eq-21-token-norm",
-        note="Two defects of the first inequality. The tokens X^(i,:) differ with i and cannot be taken out of the sum:"
-        " products that cancel without them need not cancel with them. And Assumption 1 bounds a token by sqrt(d_s) C_x,"
-        " not by C_x; the second counterexample breaks the outer inequality, left side against last line.",
-    )
+EQ_21 = Claim(
+    TWO_TOKENS,
+    "convergence.eq-21",
+    label="Eq. (21)",
+    statement=r"\tau_0\tau_1\|\sum_iU_{i,n}^{t'}h_{i,n}^{t'}X_n^{(i,:)}-\sum_iU_{i,n}^th_{i,n}^tX_n^{(i,:)}\|_F\le"
+    r"\tau_0\tau_1C_x\|\sum_iU_{i,n}^{t'}h_{i,n}^{t'}-\sum_iU_{i,n}^th_{i,n}^t\|_2\le\tau_0\tau_1C_x\sum_i"
+    r"(\|U^{t'}_{i,n}\|_2\|h^{t'}_{i,n}-h^t_{i,n}\|_2+\|h^t_{i,n}\|_2\|U^{t'}_{i,n}-U^t_{i,n}\|_2)",
+    relation=AtMost(ascent=False),
+    uses=("convergence.d1-gradients",),
+    expects="refuted",
+    severity="error",
+    correction="convergence.eq-21-token-norm",
+    note="Two defects of the first inequality. The tokens X^(i,:) differ with i and cannot be taken out of the sum:"
+    " products that cancel without them need not cancel with them. And Assumption 1 bounds a token by sqrt(d_s) C_x,"
+    " not by C_x; the second counterexample breaks the outer inequality, left side against last line.",
 )
 
 
@@ -124,35 +124,23 @@ EQ_21.mutant("change of U dropped", "q.split_change() -> q.split_change(with_U=0
 EQ_21.mutant("change of h dropped", "q.split_change() -> q.split_change(with_h=0)")
 EQ_21.counterexample(
     "tokens 1 and -1, each seen by a neuron of its own: 3/2 against 1/2 on the second line",
-    X=[[1], [-1]],
-    theta=[[1, 1, 1, 1], [0, 0, -1, Fraction(1, 2)]],
-    theta_0=[[1, 1, 1, 0], [0, 0, -1, 0]],
-    tau_0=1,
-    tau_1=1,
-)
+    X=[[1], [-1]], theta=[[1, 1, 1, 1], [0, 0, -1, Fraction(1, 2)]], theta_0=[[1, 1, 1, 0], [0, 0, -1, 0]], tau_0=1, tau_1=1,
+)  # fmt: skip
 EQ_21.counterexample(
     "tokens (1, 1) and (0, -1), one of them active: the last line is below the left side",
-    X=[[1, 1], [0, -1]],
-    theta=[[0, 1, 0, 1, 0, 1, 1]],
-    theta_0=[[0, 1, 0, 1, 0, 1, 0]],
-    tau_0=1,
-    tau_1=1,
-)
+    X=[[1, 1], [0, -1]], theta=[[0, 1, 0, 1, 0, 1, 1]], theta_0=[[0, 1, 0, 1, 0, 1, 0]], tau_0=1, tau_1=1,
+)  # fmt: skip
 
 
-EQ_21_TOKENS = drawn_in_pairs(
-    Claim(
-        CONVERGENCE,
-        "convergence.eq-21-token-norm",
-        label="Eq. (21), with the norm of a token",
-        statement=r"\|\nabla_{W_Q}f(X_n;\theta^{t'})-\nabla_{W_Q}f(X_n;\theta^t)\|_F\le\tau_0\tau_1\sqrt{d_s}C_x\sum_i"
-        r"(\|U^{t'}_{i,n}\|_2\|h^{t'}_{i,n}-h^t_{i,n}\|_2+\|h^t_{i,n}\|_2\|U^{t'}_{i,n}-U^t_{i,n}\|_2)",
-        assumptions=NETWORK,
-        relation=AtMost(ascent=False),
-        sizes=SIZES,
-        corrects="convergence.eq-21",
-        of_project=True,
-    )
+EQ_21_TOKENS = Claim(
+    TWO_TOKENS,
+    "convergence.eq-21-token-norm",
+    label="Eq. (21), with the norm of a token",
+    statement=r"\|\nabla_{W_Q}f(X_n;\theta^{t'})-\nabla_{W_Q}f(X_n;\theta^t)\|_F\le\tau_0\tau_1\sqrt{d_s}C_x\sum_i"
+    r"(\|U^{t'}_{i,n}\|_2\|h^{t'}_{i,n}-h^t_{i,n}\|_2+\|h^t_{i,n}\|_2\|U^{t'}_{i,n}-U^t_{i,n}\|_2)",
+    relation=AtMost(ascent=False),
+    corrects="convergence.eq-21",
+    of_project=True,
 )
 EQ_21_TOKENS.domain("steep attention")(steep_attention)
 
@@ -164,39 +152,33 @@ def query_gradient_change_bound(X: Tokens, theta: Theta, theta_0: Theta, tau_0: 
     return q.split_change() * (tau_0 * tau_1 * q.root)
 
 
-EQ_21_TOKENS.oracle(
-    lambda X, theta, theta_0, tau_0, tau_1: Pair(X, theta, theta_0, tau_0, tau_1).gradient_change("W_Q")
-)
+EQ_21_TOKENS.oracle(gradient_change_in("W_Q"))
 EQ_21_TOKENS.mutant("change of U dropped", "q.split_change() -> q.split_change(with_U=0)")
 EQ_21_TOKENS.mutant("change of h dropped", "q.split_change() -> q.split_change(with_h=0)")
 
 
 # -- Eq. (22) ----------------------------------------------------------------------------------------------------------
 
-EQ_22 = drawn_in_pairs(
-    Claim(
-        CONVERGENCE,
-        "convergence.eq-22",
-        label="Eq. (22)",
-        statement=r"\|U_{i,n}^{t'}-U_{i,n}^t\|_2\le\|W_K^{t'}X_n^\top D_{i,n}^{t'}-W_K^tX_n^\top D_{i,n}^t\|_2\|X_n\|_2\le"
-        r"C_x\sqrt{d_s}[\|W_K^{t'}-W_K^t\|_2\|X_n\|_2\|D_{i,n}^{t'}\|_2+\|W_K^t\|_2\|X_n\|_2\|D_{i,n}^{t'}-D_{i,n}^t\|_2]"
-        r"\le C_x^2d_s[\|\theta^{t'}-\theta^t\|_2+\bar\lambda_K(\|\beta_{i,n}^{t'}-\beta_{i,n}^t\|_\infty+\|\beta_{i,n}^{t'}"
-        r"\beta_{i,n}^{t'\top}-\beta_{i,n}^t\beta_{i,n}^{t\top}\|_2)]\le C_x^2d_s[\|\theta^{t'}-\theta^t\|_2+3\bar\lambda_K"
-        r"\|\beta_{i,n}^{t'}-\beta_{i,n}^t\|_2]\le C_x^2d_s[\|\theta^{t'}-\theta^t\|_2+3\bar\lambda_K2\tau_0C_x^2d_s"
-        r"(\bar\lambda_Q\|W_K^{t'}-W_K^t\|_2+\bar\lambda_K\|W_Q^{t'}-W_Q^t\|_2)]\le[C_x^2d_s+3\bar\lambda_Kz]"
-        r"\|\theta^{t'}-\theta^t\|_2,\quad D=\mathrm{diag}(\beta)-\beta\beta^\top",
-        assumptions=NETWORK,
-        relation=AtMost(ascent=False),
-        sizes=SIZES,
-        expects="refuted",
-        severity="error",
-        uses=("convergence.lemma-11",),
-        correction="convergence.eq-22-all-factors",
-        doubt="The transposes of beta beta^T are lost, and D^{t'} - D^t shows a minus before its last term, which is read as"
-        " the plus that the next line needs.",
-        note="The last line has lost the factor C_x^2 d_s of its second term. It is no misprint: Eqs. (23), (24) and c_3 in"
-        " Eq. (14) carry the loss on. Every line before it holds.",
-    )
+EQ_22 = Claim(
+    TWO_TOKENS,
+    "convergence.eq-22",
+    label="Eq. (22)",
+    statement=r"\|U_{i,n}^{t'}-U_{i,n}^t\|_2\le\|W_K^{t'}X_n^\top D_{i,n}^{t'}-W_K^tX_n^\top D_{i,n}^t\|_2\|X_n\|_2\le"
+    r"C_x\sqrt{d_s}[\|W_K^{t'}-W_K^t\|_2\|X_n\|_2\|D_{i,n}^{t'}\|_2+\|W_K^t\|_2\|X_n\|_2\|D_{i,n}^{t'}-D_{i,n}^t\|_2]"
+    r"\le C_x^2d_s[\|\theta^{t'}-\theta^t\|_2+\bar\lambda_K(\|\beta_{i,n}^{t'}-\beta_{i,n}^t\|_\infty+\|\beta_{i,n}^{t'}"
+    r"\beta_{i,n}^{t'\top}-\beta_{i,n}^t\beta_{i,n}^{t\top}\|_2)]\le C_x^2d_s[\|\theta^{t'}-\theta^t\|_2+3\bar\lambda_K"
+    r"\|\beta_{i,n}^{t'}-\beta_{i,n}^t\|_2]\le C_x^2d_s[\|\theta^{t'}-\theta^t\|_2+3\bar\lambda_K2\tau_0C_x^2d_s"
+    r"(\bar\lambda_Q\|W_K^{t'}-W_K^t\|_2+\bar\lambda_K\|W_Q^{t'}-W_Q^t\|_2)]\le[C_x^2d_s+3\bar\lambda_Kz]"
+    r"\|\theta^{t'}-\theta^t\|_2,\quad D=\mathrm{diag}(\beta)-\beta\beta^\top",
+    relation=AtMost(ascent=False),
+    expects="refuted",
+    severity="error",
+    uses=("convergence.lemma-11",),
+    correction="convergence.eq-22-all-factors",
+    doubt="The transposes of beta beta^T are lost, and D^{t'} - D^t shows a minus before its last term, which is read as"
+    " the plus that the next line needs.",
+    note="The last line has lost the factor C_x^2 d_s of its second term. It is no misprint: Eqs. (23), (24) and c_3 in"
+    " Eq. (14) carry the loss on. Every line before it holds.",
 )
 
 
@@ -237,28 +219,21 @@ EQ_22.mutant("lambda_K for 3 lambda_K", "3 * q.b.K -> q.b.K")
 EQ_22.mutant("C_x in place of C_x^2 d_s", "q.root ** 2 -> q.b.C_x")
 EQ_22.counterexample(
     "d_s = d = d_m = 1, C_x = 2, W_Q moves from 0 to 1: 100 before, 52 after the last step",
-    X=[[2]],
-    theta=[[1, 1, 0, 0]],
-    theta_0=[[0, 1, 0, 0]],
-    tau_0=1,
-    tau_1=1,
-)
-EQ_22.counterexample("C_x = 32: U itself moves by more than the last line allows", lambda: _steep(2**18, 32))
+    X=[[2]], theta=[[1, 1, 0, 0]], theta_0=[[0, 1, 0, 0]], tau_0=1, tau_1=1,
+)  # fmt: skip
+EQ_22.counterexample("C_x = 32: U itself moves by more than the last line allows", _steep)
 
 
-EQ_22_ALL = drawn_in_pairs(
-    Claim(
-        CONVERGENCE,
-        "convergence.eq-22-all-factors",
-        label="Eq. (22), with the factor C_x^2 d_s kept",
-        statement=r"\|U_{i,n}^{t'}-U_{i,n}^t\|_2\le C_x^2d_s[1+3\bar\lambda_Kz]\|\theta^{t'}-\theta^t\|_2",
-        assumptions=NETWORK,
-        relation=AtMost(ascent=False),
-        sizes={**SIZES, "d_s": (2, 3)},  # at d_s = 1 attention does not move
-        uses=("convergence.eq-17-18",),
-        corrects="convergence.eq-22",
-        of_project=True,
-    )
+EQ_22_ALL = Claim(
+    TWO_TOKENS,
+    "convergence.eq-22-all-factors",
+    label="Eq. (22), with the factor C_x^2 d_s kept",
+    statement=r"\|U_{i,n}^{t'}-U_{i,n}^t\|_2\le C_x^2d_s[1+3\bar\lambda_Kz]\|\theta^{t'}-\theta^t\|_2",
+    relation=AtMost(ascent=False),
+    sizes={**ONE_SAMPLE.sizes, "d_s": (2, 3)},  # at d_s = 1 attention does not move
+    uses=("convergence.eq-17-18",),
+    corrects="convergence.eq-22",
+    of_project=True,
 )
 EQ_22_ALL.domain("steep attention")(steep_attention)
 
@@ -276,12 +251,10 @@ def change_of_covariances(X: Tokens, theta: Theta, theta_0: Theta, tau_0: Any, t
     return stacked([_change_of_U(q, i) for i in range(X.shape[0])])
 
 
-@EQ_22_ALL.mutant("factor C_x^2 d_s lost, as printed")
-def _(X: Tokens, theta: Theta, theta_0: Theta, tau_0: Any, tau_1: Any) -> Any:
-    q = Pair(X, theta, theta_0, tau_0, tau_1)
-    return stacked([(q.root**2 + 3 * q.b.K * q.b.slope) * q.distance] * X.shape[0])
-
-
+EQ_22_ALL.mutant(
+    "factor C_x^2 d_s lost, as printed",
+    "q.root ** 2 * (1 + 3 * q.b.K * q.b.slope) -> q.root ** 2 + 3 * q.b.K * q.b.slope",
+)
 EQ_22_ALL.mutant("attention taken as fixed", "q.root ** 2 * (1 + 3 * q.b.K * q.b.slope) -> q.root ** 2")
 
 
@@ -311,69 +284,63 @@ _CORRECTED = (
     r"\bar\lambda_O[1+3\bar\lambda_{other}z]\}}\|\theta^{{t'}}-\theta^t\|_2"
 )
 
-EQ_23 = drawn_in_pairs(
-    Claim(
-        CONVERGENCE,
-        "convergence.eq-23",
-        label="Eq. (23)",
-        statement=_STATEMENT.format(weight="Q", other="K"),
-        assumptions=NETWORK,
-        relation=AtMost(ascent=False),
-        sizes=SIZES,
-        expects="refuted",
-        severity="error",
-        proof=("convergence.eq-19", "convergence.eq-21", "convergence.eq-22"),
-        correction="convergence.eq-23-fixed-pattern",
-        note="Three defects meet: the jump of relu' (Eq. (19)), the tokens taken out of the sum with norm C_x (Eq. (21)), and"
-        " the lost factor C_x^2 d_s (Eq. (22)). The second counterexample needs no kink.",
-    )
+EQ_23 = Claim(
+    TWO_TOKENS,
+    "convergence.eq-23",
+    label="Eq. (23)",
+    statement=_STATEMENT.format(weight="Q", other="K"),
+    relation=AtMost(ascent=False),
+    expects="refuted",
+    severity="error",
+    proof=("convergence.eq-19", "convergence.eq-21", "convergence.eq-22"),
+    correction="convergence.eq-23-fixed-pattern",
+    note="Three defects meet: the jump of relu' (Eq. (19)), the tokens taken out of the sum with norm C_x (Eq. (21)), and"
+    " the lost factor C_x^2 d_s (Eq. (22)). The second counterexample needs no kink.",
 )
-EQ_24 = drawn_in_pairs(
-    Claim(
-        CONVERGENCE,
-        "convergence.eq-24",
-        label="Eq. (24)",
-        statement=_STATEMENT.format(weight="K", other="Q"),
-        assumptions=NETWORK,
-        relation=AtMost(ascent=False),
-        sizes=SIZES,
-        expects="refuted",
-        severity="error",
-        uses=("convergence.gradient-wk",),
-        proof=("convergence.eq-19", "convergence.eq-21", "convergence.eq-22"),
-        correction="convergence.eq-24-fixed-pattern",
-        doubt="The lambda_K of 3 lambda_K z may be a damaged lambda_Q; both counterexamples break either reading.",
-        note="As Eq. (23), and W_K appears as 3 lambda_K z where the gradient in W_K has W_Q.",
-    )
+EQ_24 = Claim(
+    TWO_TOKENS,
+    "convergence.eq-24",
+    label="Eq. (24)",
+    statement=_STATEMENT.format(weight="K", other="Q"),
+    relation=AtMost(ascent=False),
+    expects="refuted",
+    severity="error",
+    uses=("convergence.gradient-wk",),
+    proof=("convergence.eq-19", "convergence.eq-21", "convergence.eq-22"),
+    correction="convergence.eq-24-fixed-pattern",
+    doubt="The lambda_K of 3 lambda_K z may be a damaged lambda_Q; both counterexamples break either reading.",
+    note="As Eq. (23), and W_K appears as 3 lambda_K z where the gradient in W_K has W_Q.",
 )
-EQ_23_FIXED = drawn_in_pairs(
-    Claim(
-        CONVERGENCE,
-        "convergence.eq-23-fixed-pattern",
-        label="Eq. (23), while no ReLU differs in state",
-        statement=_CORRECTED.format(weight="Q", other="K"),
-        assumptions=[*NETWORK, SAME_PATTERN],
-        relation=AtMost(ascent=False),
-        sizes={**SIZES, "d_s": (2, 3)},
-        uses=("convergence.eq-21-token-norm", "convergence.eq-22-all-factors"),
-        corrects="convergence.eq-23",
-        of_project=True,
-    )
+EQ_23_FIXED = Claim(
+    TWO_TOKENS,
+    "convergence.eq-23-fixed-pattern",
+    label="Eq. (23), while no ReLU differs in state",
+    statement=_CORRECTED.format(weight="Q", other="K"),
+    assumptions=[SAME_PATTERN],
+    relation=AtMost(ascent=False),
+    sizes={**ONE_SAMPLE.sizes, "d_s": (2, 3)},
+    uses=("convergence.eq-21-token-norm", "convergence.eq-22-all-factors"),
+    corrects="convergence.eq-23",
+    of_project=True,
 )
-EQ_24_FIXED = drawn_in_pairs(
-    Claim(
-        CONVERGENCE,
-        "convergence.eq-24-fixed-pattern",
-        label="Eq. (24), while no ReLU differs in state",
-        statement=_CORRECTED.format(weight="K", other="Q"),
-        assumptions=[*NETWORK, SAME_PATTERN],
-        relation=AtMost(ascent=False),
-        sizes={**SIZES, "d_s": (2, 3)},
-        uses=("convergence.gradient-wk",),
-        corrects="convergence.eq-24",
-        of_project=True,
-    )
+EQ_24_FIXED = Claim(
+    TWO_TOKENS,
+    "convergence.eq-24-fixed-pattern",
+    label="Eq. (24), while no ReLU differs in state",
+    statement=_CORRECTED.format(weight="K", other="Q"),
+    assumptions=[SAME_PATTERN],
+    relation=AtMost(ascent=False),
+    sizes={**ONE_SAMPLE.sizes, "d_s": (2, 3)},
+    uses=("convergence.gradient-wk",),
+    corrects="convergence.eq-24",
+    of_project=True,
 )
+
+
+def _across_a_kink(W_Q: list[int], W_K: list[int]) -> dict[str, Any]:
+    e = Fraction(1, 10**4)
+    theta, theta_0 = ([[*W_Q, *W_K, 1, value, 1]] for value in (e, -e))
+    return {"X": [[1, 1], [-1, 1]], "theta": theta, "theta_0": theta_0, "tau_0": 1, "tau_1": 1}
 
 
 @EQ_23.formula
@@ -383,11 +350,31 @@ def query_gradient_lipschitz_bound(X: Tokens, theta: Theta, theta_0: Theta, tau_
     return _printed(q, q.b.K)
 
 
+EQ_23.oracle(gradient_change_in("W_Q"))
+EQ_23.mutant("change of U dropped", mixed=0)
+EQ_23.mutant("gate taken as fixed", gate=0)
+EQ_23.counterexample(
+    "tokens (1, 1) and (-1, 1): W_V crosses a kink and the gradient jumps by 2", lambda: _across_a_kink([0, 0], [1, 0])
+)
+EQ_23.counterexample("no ReLU changes its state, C_x = 32: the lost factor C_x^2 d_s", _steep)
+
+
 @EQ_24.formula
 def key_gradient_lipschitz_bound(X: Tokens, theta: Theta, theta_0: Theta, tau_0: Any, tau_1: Any) -> Any:
     """The right-hand side of Eq. (24), a scalar, with lambda_K in 3 lambda_K z as printed."""
     q = Pair(X, theta, theta_0, tau_0, tau_1)
     return _printed(q, q.b.Q)
+
+
+EQ_24.oracle(gradient_change_in("W_K"))
+EQ_24.mutant("change of U dropped", mixed=0)
+EQ_24.mutant("gate taken as fixed", gate=0)
+EQ_24.counterexample(
+    "tokens (1, 1) and (-1, 1): W_V crosses a kink and the gradient jumps by 2", lambda: _across_a_kink([0, 1], [0, 0])
+)
+EQ_24.counterexample(
+    "no ReLU changes its state, C_x = 32, a large W_Q: the lost factor C_x^2 d_s", lambda: _steep(exchanged=True)
+)
 
 
 @EQ_23_FIXED.formula
@@ -397,6 +384,13 @@ def query_gradient_bound_of_fixed_pattern(X: Tokens, theta: Theta, theta_0: Thet
     return _corrected(q, q.b.K)
 
 
+EQ_23_FIXED.oracle(gradient_change_in("W_Q"))
+EQ_23_FIXED.domain("steep attention", steep_attention)
+EQ_23_FIXED.mutant("attention and its covariance taken as fixed in U", mixed=0)
+EQ_23_FIXED.mutant("second derivative of attention dropped", third=0)
+EQ_23_FIXED.mutant("factor C_x^2 d_s lost, as printed", "_corrected(q, q.b.K) -> _corrected(q, q.b.K, 3 / q.root ** 2)")
+
+
 @EQ_24_FIXED.formula
 def key_gradient_bound_of_fixed_pattern(X: Tokens, theta: Theta, theta_0: Theta, tau_0: Any, tau_1: Any) -> Any:
     """The corrected right-hand side of Eq. (24), a scalar."""
@@ -404,67 +398,8 @@ def key_gradient_bound_of_fixed_pattern(X: Tokens, theta: Theta, theta_0: Theta,
     return _corrected(q, q.b.Q)
 
 
-def _attach(claim: Claim, weight: str, norm: str) -> None:
-    """The oracle and the mutants that Eqs. (23) and (24) share."""
-
-    def by_differentiation(X: Tokens, theta: Theta, theta_0: Theta, tau_0: Any, tau_1: Any) -> Any:
-        return Pair(X, theta, theta_0, tau_0, tau_1).gradient_change(weight)
-
-    claim.oracle(by_differentiation)
-    bound = _corrected if claim.of_project else _printed
-
-    def changed(name: str, **changes: Any) -> None:
-        def mutant(X: Tokens, theta: Theta, theta_0: Theta, tau_0: Any, tau_1: Any) -> Any:
-            q = Pair(X, theta, theta_0, tau_0, tau_1)
-            return bound(q, getattr(q.b, norm), **changes)
-
-        claim.mutant(name)(mutant)
-
-    if claim.of_project:
-        changed("attention and its covariance taken as fixed in U", mixed=0)
-        changed("second derivative of attention dropped", third=0)
-        claim.domain("steep attention")(steep_attention)
-
-        def lost_factor(X: Tokens, theta: Theta, theta_0: Theta, tau_0: Any, tau_1: Any) -> Any:
-            q = Pair(X, theta, theta_0, tau_0, tau_1)
-            return _corrected(q, getattr(q.b, norm), third=3 / q.root**2)
-
-        claim.mutant("factor C_x^2 d_s lost, as printed")(lost_factor)
-    else:
-        changed("change of U dropped", mixed=0)
-        changed("gate taken as fixed", gate=0)
-
-
-_attach(EQ_23, "W_Q", "K")
-_attach(EQ_24, "W_K", "Q")
-_attach(EQ_23_FIXED, "W_Q", "K")
-_attach(EQ_24_FIXED, "W_K", "Q")
-
-
-def _across_a_kink(W_Q: list[int], W_K: list[int]) -> dict[str, Any]:
-    e = Fraction(1, 10**4)
-    return {
-        "X": [[1, 1], [-1, 1]],
-        "theta": [[*W_Q, *W_K, 1, e, 1]],
-        "theta_0": [[*W_Q, *W_K, 1, -e, 1]],
-        "tau_0": 1,
-        "tau_1": 1,
-    }
-
-
-EQ_23.counterexample(
-    "tokens (1, 1) and (-1, 1): W_V crosses a kink and the gradient jumps by 2", lambda: _across_a_kink([0, 0], [1, 0])
-)
-EQ_23.counterexample("no ReLU changes its state, C_x = 32: the lost factor C_x^2 d_s", lambda: _steep(2**18, 32))
-EQ_24.counterexample(
-    "tokens (1, 1) and (-1, 1): W_V crosses a kink and the gradient jumps by 2", lambda: _across_a_kink([0, 1], [0, 0])
-)
-
-
-@EQ_24.counterexample("no ReLU changes its state, C_x = 32, a large W_Q: the lost factor C_x^2 d_s")
-def _() -> dict[str, Any]:
-    given = _steep(2**18, 32)
-    for name in ("theta", "theta_0"):
-        ((q, k, v, o),) = given[name]
-        given[name] = [[k, q, v, o]]
-    return given
+EQ_24_FIXED.oracle(gradient_change_in("W_K"))
+EQ_24_FIXED.domain("steep attention", steep_attention)
+EQ_24_FIXED.mutant("attention and its covariance taken as fixed in U", mixed=0)
+EQ_24_FIXED.mutant("second derivative of attention dropped", third=0)
+EQ_24_FIXED.mutant("factor C_x^2 d_s lost, as printed", "_corrected(q, q.b.Q) -> _corrected(q, q.b.Q, 3 / q.root ** 2)")

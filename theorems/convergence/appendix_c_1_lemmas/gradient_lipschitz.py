@@ -20,7 +20,7 @@ from theorems.convergence.appendix_c_1_lemmas.constants import (
     distance,
     same_pattern,
 )
-from theorems.convergence.appendix_c_1_lemmas.extreme_inputs import close_pairs
+from theorems.convergence.appendix_c_1_lemmas.extreme_inputs import close_pairs, equal_ends, opposite_tokens
 from theorems.convergence.appendix_c_1_lemmas.jacobian_bounds import jacobian_by_differentiation
 from theorems.convergence.definitions import (
     WEIGHTS,
@@ -155,16 +155,12 @@ FIXED_PATTERN.domain("close pairs", close_pairs)
 def steep_attention(arrays: dict[str, Any], sizes: dict[str, int], rng: np.random.Generator) -> None:
     """Large opposite tokens, tiny W_V and W_Q, large W_K: where the second derivative of attention rules."""
     batch = len(arrays["X"])
-    for name in ("X", *WEIGHTS):
-        arrays[name][:] = 0.0
-    arrays["X"][..., ::2, 0] = 32.0
-    arrays["X"][..., 1::2, 0] = -32.0
+    opposite_tokens(arrays, 32.0)
     arrays["W_K"][:, 0, 0] = 2.0**18
     arrays["W_Q"][:, 0, 0] = 2.0**-28 * rng.integers(1, 4, batch)
     arrays["W_V"][:, :, 0] = 2.0**-15
     arrays["w_O"][:, 0, 0] = 1.0
-    for name in WEIGHTS:
-        arrays[f"{name}_0"][:] = arrays[name]
+    equal_ends(arrays)
     arrays["W_Q_0"][:, 0, 0] *= 63 / 64
 
 

@@ -27,7 +27,7 @@ from theorems.convergence.appendix_c_1_lemmas.constants import (
     stacked,
     two_ends,
 )
-from theorems.convergence.appendix_c_1_lemmas.extreme_inputs import close_pairs
+from theorems.convergence.appendix_c_1_lemmas.extreme_inputs import close_pairs, equal_ends, opposite_tokens
 from theorems.convergence.appendix_c_2_proposition_1.proposition_1 import (
     PRINTED_STEP,
     Positive,
@@ -293,13 +293,10 @@ EQ_36_WITH_O = Claim(
 
 def _large_output(arrays: dict[str, Any], sizes: dict[str, int], rng: np.random.Generator) -> None:
     """As the second counterexample to Eq. (36): opposite tokens, a large w_O, and W_Q moving from zero."""
-    for name in ("X", *WEIGHTS):
-        arrays[name][:] = 0.0
-    arrays["X"][..., ::2, 0], arrays["X"][..., 1::2, 0] = 2.0, -2.0
+    opposite_tokens(arrays, 2.0)
     arrays["W_K"][:, 0, 0] = arrays["W_V"][:, 0, 0] = 1.0
     arrays["w_O"][:, 0, 0] = 2.0**12
-    for name in WEIGHTS:
-        arrays[f"{name}_0"][:] = arrays[name]
+    equal_ends(arrays)
     arrays["W_Q"][:, 0, 0] = 2.0**-7
 
 
