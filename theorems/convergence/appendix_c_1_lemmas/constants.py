@@ -11,7 +11,7 @@ from typing import Annotated, Any
 
 import numpy as np
 
-from theorems.convergence.appendix_d_tangent_kernel.gradients import attention_rows
+from theorems.convergence.appendix_d_1_limiting_kernel.gradients import attention_rows
 from theorems.convergence.definitions import (
     WEIGHTS,
     KeyWeights,

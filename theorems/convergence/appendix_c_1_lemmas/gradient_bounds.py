@@ -18,7 +18,7 @@ from theorems.convergence.appendix_c_1_lemmas.constants import (
     stacked,
 )
 from theorems.convergence.appendix_c_1_lemmas.extreme_inputs import TIGHT_INPUTS
-from theorems.convergence.appendix_d_tangent_kernel.gradients import (
+from theorems.convergence.appendix_d_1_limiting_kernel.gradients import (
     output_weight_gradient,
     query_gradient,
     value_gradient,

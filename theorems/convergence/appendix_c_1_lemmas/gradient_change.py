@@ -33,7 +33,7 @@ from theorems.convergence.appendix_c_1_lemmas.extreme_inputs import (
     equal_ends,
     opposite_tokens,
 )
-from theorems.convergence.appendix_d_tangent_kernel.gradients import Tokens, attention_rows, gated_output_weights
+from theorems.convergence.appendix_d_1_limiting_kernel.gradients import Tokens, attention_rows, gated_output_weights
 from theorems.convergence.definitions import KeyWeights, OutputWeights, QueryWeights, ValueWeights, outputs
 from verify.claims import Assumption, Claim, Setting
 from verify.derivatives import jacobian

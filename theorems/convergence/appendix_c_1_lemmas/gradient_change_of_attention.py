@@ -18,7 +18,7 @@ from theorems.convergence.appendix_c_1_lemmas.gradient_change import (
     Pair,
     gradient_change_in,
 )
-from theorems.convergence.appendix_d_tangent_kernel.gradients import Tokens, softmax_covariance
+from theorems.convergence.appendix_d_1_limiting_kernel.gradients import Tokens, softmax_covariance
 from verify.claims import Claim
 from verify.matrix import absolute, frobenius_norm, maximum, spectral_norm
 from verify.relations import AtMost

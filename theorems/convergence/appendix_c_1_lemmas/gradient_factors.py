@@ -24,7 +24,7 @@ from theorems.convergence.appendix_c_1_lemmas.extreme_inputs import (
     zero_pre_activations,
 )
 from theorems.convergence.appendix_c_1_lemmas.gradient_lipschitz import SAME_SIGNS
-from theorems.convergence.appendix_d_tangent_kernel.gradients import (
+from theorems.convergence.appendix_d_1_limiting_kernel.gradients import (
     Tokens,
     attention_rows,
     gated_output_weights,

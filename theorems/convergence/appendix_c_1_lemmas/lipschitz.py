@@ -27,7 +27,7 @@ from theorems.convergence.appendix_c_1_lemmas.extreme_inputs import (
     from_zero,
     zero_pre_activations,
 )
-from theorems.convergence.appendix_d_tangent_kernel.gradients import Tokens, attention_rows
+from theorems.convergence.appendix_d_1_limiting_kernel.gradients import Tokens, attention_rows
 from theorems.convergence.definitions import (
     KeyWeights,
     OutputWeights,

@@ -28,7 +28,7 @@ from theorems.convergence.appendix_c_1_lemmas.constants import (
     two_ends,
 )
 from theorems.convergence.appendix_c_1_lemmas.extreme_inputs import close_pairs, dominating_token, equal_samples
-from theorems.convergence.appendix_d_tangent_kernel.gradients import network_jacobian
+from theorems.convergence.appendix_d_1_limiting_kernel.gradients import network_jacobian
 from theorems.convergence.definitions import (
     WEIGHTS,
     KeyWeights,

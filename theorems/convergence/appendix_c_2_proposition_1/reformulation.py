@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from theorems.convergence import CONVERGENCE
-from theorems.convergence.appendix_d_tangent_kernel.gradients import Scale, Tokens, attention_rows
+from theorems.convergence.appendix_d_1_limiting_kernel.gradients import Scale, Tokens, attention_rows
 from theorems.convergence.definitions import KeyWeights, OutputWeights, QueryWeights, ValueWeights, outputs
 from verify.claims import Claim, Setting
 from verify.matrix import concatenate, rational, relu

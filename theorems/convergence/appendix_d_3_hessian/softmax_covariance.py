@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from theorems.convergence import CONVERGENCE
-from theorems.convergence.descent import stacked
-from theorems.convergence.hessian_blocks import covariance
-from theorems.convergence.softmax_slopes import Logits
+from theorems.convergence.appendix_c_1_lemmas.constants import stacked
+from theorems.convergence.appendix_d_3_hessian.hessian_blocks import covariance
+from theorems.convergence.appendix_d_3_hessian.softmax_slopes import Logits
 from verify.claims import Claim
 from verify.matrix import absolute, frobenius_norm, maximum, rational, softmax, spectral_norm, total
 from verify.relations import AtMost

@@ -8,8 +8,13 @@ from __future__ import annotations
 from typing import Annotated, Any
 
 from theorems.convergence import CONVERGENCE
-from theorems.convergence.descent import stacked
-from theorems.convergence.hessian_blocks import ScalarTokens, covariance, covariance_slope, opposite_tokens
+from theorems.convergence.appendix_c_1_lemmas.constants import stacked
+from theorems.convergence.appendix_d_3_hessian.hessian_blocks import (
+    ScalarTokens,
+    covariance,
+    covariance_slope,
+    opposite_tokens,
+)
 from verify.claims import Claim
 from verify.derivatives import jacobian
 from verify.matrix import (

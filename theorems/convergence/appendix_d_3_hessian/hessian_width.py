@@ -12,10 +12,9 @@ from typing import Annotated, Any
 import numpy as np
 
 from theorems.convergence import CONVERGENCE
+from theorems.convergence.appendix_c_1_lemmas.constants import Theta, split, stacked
+from theorems.convergence.appendix_d_1_limiting_kernel.gradients import Tokens
 from theorems.convergence.definitions import KeyWeights, OutputWeights, QueryWeights, ValueWeights, outputs
-from theorems.convergence.descent import stacked
-from theorems.convergence.gradient_change import Theta, split
-from theorems.convergence.gradients import Tokens
 from verify.claims import Assumption, Claim
 from verify.derivatives import hessian, jacobian
 from verify.matrix import absolute, concatenate, frobenius_norm, rational, spectral_norm, sqrt

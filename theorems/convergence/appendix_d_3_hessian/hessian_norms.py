@@ -8,8 +8,8 @@ from __future__ import annotations
 from typing import Annotated, Any
 
 from theorems.convergence import CONVERGENCE
-from theorems.convergence.descent import stacked
-from theorems.convergence.hessian_blocks import (
+from theorems.convergence.appendix_c_1_lemmas.constants import stacked
+from theorems.convergence.appendix_d_3_hessian.hessian_blocks import (
     Queries,
     ScalarTokens,
     Weights,
@@ -18,7 +18,7 @@ from theorems.convergence.hessian_blocks import (
     opposite_tokens,
     scalar_attention,
 )
-from theorems.convergence.hessian_entries import block, output_value_entries
+from theorems.convergence.appendix_d_3_hessian.hessian_entries import block, output_value_entries
 from verify.claims import Claim
 from verify.matrix import (
     absolute,

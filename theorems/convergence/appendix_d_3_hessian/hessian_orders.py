@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import Annotated, Any
 
 from theorems.convergence import CONVERGENCE
-from theorems.convergence.definitions import outputs
-from theorems.convergence.descent import stacked
-from theorems.convergence.hessian_blocks import (
+from theorems.convergence.appendix_c_1_lemmas.constants import stacked
+from theorems.convergence.appendix_d_3_hessian.hessian_blocks import (
     Queries,
     ScalarTokens,
     Weights,
@@ -16,8 +15,8 @@ from theorems.convergence.hessian_blocks import (
     opposite_tokens,
     scalar_attention,
 )
-from theorems.convergence.hessian_entries import block, output_value_entries
-from theorems.convergence.hessian_norms import (
+from theorems.convergence.appendix_d_3_hessian.hessian_entries import block, output_value_entries
+from theorems.convergence.appendix_d_3_hessian.hessian_norms import (
     CHAIN_SIZES,
     NTK,
     THIRD_MOMENT,
@@ -27,6 +26,7 @@ from theorems.convergence.hessian_norms import (
     scales,
     smallest_constants,
 )
+from theorems.convergence.definitions import outputs
 from verify.claims import Claim
 from verify.derivatives import hessian
 from verify.matrix import (

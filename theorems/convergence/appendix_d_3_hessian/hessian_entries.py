@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from theorems.convergence import CONVERGENCE
-from theorems.convergence.appendix_d_tangent_kernel.hessian_blocks import (
+from theorems.convergence.appendix_d_3_hessian.hessian_blocks import (
     LOST_DOT,
     SETUP,
     SIZES,
