@@ -19,8 +19,8 @@ def _output_of_one(X: Any, W_Q: Any, W_K: Any, W_V: Any, w_O: Any, tau_0: Any, t
     return outputs(X.reshape(1, *X.shape), W_Q, W_K, W_V, w_O, tau_0, tau_1, pooling)
 
 
-REFORMULATION = Claim(
-    NETWORK, "convergence.c2-reformulation", label='First display of C.2 ("We can reformulate Eq. (1.2) as")',
+REFORMULATION = Claim(NETWORK, "convergence.c2-reformulation",
+    label='First display of C.2 ("We can reformulate Eq. (1.2) as")',
     statement=r"f(X)=\tau_1 w_O^\top\sum_{i=1}^{d_s}\sigma_r(W_VX^\top\beta_i)=w_O^\top f_{pre},\qquad \beta_i:="
     r"\sigma_s(\tau_0X^{(i,:)}W_Q^\top W_KX^\top)^\top",
     assumptions=["f as in Eqs. (1.1)-(1.2): A_2 = tau_1 sigma_r(A_1), a_3 its column-wise average, f = a_3^T w_O"],
@@ -60,8 +60,7 @@ REFORMULATION.counterexample(
 REFORMULATION.counterexample("three equal tokens: 2 and 6", lambda: _constant_tokens(2, 3))
 
 
-AVERAGE = Claim(
-    NETWORK, "convergence.c2-reformulation-average", label="Eq. (1.2) written out token by token",
+AVERAGE = Claim(NETWORK, "convergence.c2-reformulation-average", label="Eq. (1.2) written out token by token",
     statement=r"f(X)=\frac{\tau_1}{d_s}w_O^\top\sum_{i=1}^{d_s}\sigma_r(W_VX^\top\beta_i)=w_O^\top a_3(X)",
     assumptions=["f as in Eqs. (1.1)-(1.2)"],
     relation=Equal(), exact=True, corrects="convergence.c2-reformulation", of_project=True,

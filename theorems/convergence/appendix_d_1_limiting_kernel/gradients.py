@@ -18,7 +18,7 @@ from theorems.convergence.definitions import (
     outputs,
     pooling_weight,
 )
-from verify.claims import Claim
+from verify.claims import Claim, Setting
 from verify.derivatives import jacobian
 from verify.matrix import basis_matrix, concatenate, diag, hadamard, relu, softmax, stack_rows, step
 from verify.relations import Equal
@@ -122,28 +122,27 @@ def network_jacobian(
     rows = []
     for n in range(X.shape[0]):
         slopes = network_gradients(X[n], W_Q, W_K, W_V, w_O, tau_0, tau_1, pooling)
-        rows.append(concatenate([slopes[name].reshape(1, -1) for name in WEIGHTS], axis=1))
+        rows.append(_row(*(slopes[name] for name in WEIGHTS)))
     return stack_rows(rows)
 
 
-def _row(blocks: list[Any]) -> Any:
+def _row(*blocks: Any) -> Any:
     """Blocks of any shape, row-major, as one row."""
     return concatenate([block.reshape(1, -1) for block in blocks], axis=1)
 
 
-def _by_differentiation(
-    X: Any, W_Q: Any, W_K: Any, W_V: Any, w_O: Any, tau_0: Any, tau_1: Any, wrt: str, pooling: str
-) -> Any:
-    """The gradient of f at one sample with respect to one weight, by autodiff, as a row."""
-    return jacobian(outputs, wrt)(X.reshape(1, *X.shape), W_Q, W_K, W_V, w_O, tau_0, tau_1, pooling)
-
-
 # -- Appendix D.1 ------------------------------------------------------------------------------------------------------
 
-SIZES = {"d_s": (1, 3), "d": (1, 3), "d_m": (1, 3)}
+GRADIENTS = Setting(
+    CONVERGENCE,
+    "Appendix D.1",
+    assumptions=["f(X) = tau_1 w_O^T sum_i relu(W_V X^T beta_i), as in C.2", "relu'(0) = 0"],
+    sizes={"d_s": (1, 3), "d": (1, 3), "d_m": (1, 3)},
+    exact=True,
+)
 
 D1_GRADIENTS = Claim(
-    CONVERGENCE,
+    GRADIENTS,
     "convergence.d1-gradients",
     label="D.1, gradients of f",
     statement=r"\frac{\partial f}{\partial w_O}=\tau_1\sum_i\sigma_r(W_VX^\top\beta_i);\ "
@@ -152,11 +151,8 @@ D1_GRADIENTS = Claim(
     r"\tau_0\tau_1\sum_iW_KX^\top(\mathrm{diag}(\beta_i)-\beta_i\beta_i^\top)XW_V^\top(w_O\circ\dot\sigma_r(W_VX^\top"
     r"\beta_i))X^{(i,:)};\ \frac{\partial f}{\partial W_V^{(p,q)}}=\tau_1\sum_i(w_O\circ\dot\sigma_r)^\top e_pe_q^\top"
     r"X^\top\beta_i,\ \frac{\partial f}{\partial W_V}=\tau_1\sum_i(w_O\circ\dot\sigma_r(W_VX^\top\beta_i))\beta_i^\top X",
-    assumptions=["f(X) = tau_1 w_O^T sum_i relu(W_V X^T beta_i), as in C.2", "relu'(0) = 0"],
     relation=Equal(),
-    sizes=SIZES,
     uses=("convergence.lemma-11",),
-    exact=True,
     doubt="The extraction loses the dot of relu' in the matrix form of the gradient in W_V, which the entry above it has;"
     " it prints W_k for W_K, and W_O for W_Q where beta_i is introduced, against Table 2.",
     note="For the average pooling of Eq. (1.2) every gradient is 1/d_s times this one.",
@@ -164,26 +160,24 @@ D1_GRADIENTS = Claim(
 
 
 def _entries(
-    X: Any, W_Q: Any, W_K: Any, W_V: Any, w_O: Any, tau_0: Any, tau_1: Any
-) -> tuple[list[list[Any]], list[list[Any]]]:
+    X: Any, W_Q: Any, W_K: Any, W_V: Any, w_O: Any, tau_0: Any, tau_1: Any, pooling: str = "sum", gate: Gate = step,
+    covariance: Gate = softmax_covariance,
+) -> tuple[list[Any], list[Any]]:  # fmt: skip
     """The printed entries (p, q) of the gradients in W_Q and in W_V, with e_p e_q^T written out."""
     d_m, d = W_Q.shape
-    of_queries, of_values = [], []
     betas = attention_rows(X, W_Q, W_K, tau_0)
-    gated = [gated_output_weights(w_O, W_V @ X.T @ beta) for beta in betas]
-    for p in range(d_m):
-        for q in range(d):
-            E = basis_matrix(d_m, d, p, q)
-            of_queries.append(
-                sum(
-                    g.T @ W_V @ X.T @ softmax_covariance(beta) @ X @ W_K.T @ (E @ X[i : i + 1].T)
-                    for i, (beta, g) in enumerate(zip(betas, gated, strict=True))
-                )
-                * tau_0
-                * tau_1
-            )
-            of_values.append(sum(g.T @ (E @ (X.T @ beta)) for beta, g in zip(betas, gated, strict=True)) * tau_1)
-    return of_queries, of_values
+    gated = [gated_output_weights(w_O, W_V @ X.T @ beta, gate) for beta in betas]
+    units = [basis_matrix(d_m, d, p, q) for p in range(d_m) for q in range(d)]
+    scale = tau_1 * pooling_weight(pooling, X.shape[0])
+    of_queries = [
+        sum(
+            g.T @ W_V @ X.T @ covariance(beta) @ X @ W_K.T @ (E @ X[i : i + 1].T)
+            for i, (beta, g) in enumerate(zip(betas, gated, strict=True))
+        )
+        for E in units
+    ]
+    of_values = [sum(g.T @ (E @ (X.T @ beta)) for beta, g in zip(betas, gated, strict=True)) for E in units]
+    return [entry * tau_0 * scale for entry in of_queries], [entry * scale for entry in of_values]
 
 
 @D1_GRADIENTS.formula
@@ -192,79 +186,44 @@ def printed_gradients(
 ) -> Any:
     """df/dw_O, df/dW_Q by entries and as a matrix, df/dW_V by entries and as a matrix, in one row (Appendix D.1)."""
     of_queries, of_values = _entries(X, W_Q, W_K, W_V, w_O, tau_0, tau_1)
-    return _row(
-        [
-            output_weight_gradient(X, W_Q, W_K, W_V, tau_0, tau_1),
-            *of_queries,
-            query_gradient(X, W_Q, W_K, W_V, w_O, tau_0, tau_1),
-            *of_values,
-            value_gradient(X, W_Q, W_K, W_V, w_O, tau_0, tau_1),
-        ]
-    )
+    hidden = output_weight_gradient(X, W_Q, W_K, W_V, tau_0, tau_1)
+    queries = query_gradient(X, W_Q, W_K, W_V, w_O, tau_0, tau_1)
+    return _row(hidden, *of_queries, queries, *of_values, value_gradient(X, W_Q, W_K, W_V, w_O, tau_0, tau_1))
 
 
 @D1_GRADIENTS.oracle
-def gradients_by_differentiation(
-    X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, w_O: OutputWeights, tau_0: Scale, tau_1: Scale
-) -> Any:
-    wanted = ("w_O", "W_Q", "W_Q", "W_V", "W_V")
-    found = {wrt: _by_differentiation(X, W_Q, W_K, W_V, w_O, tau_0, tau_1, wrt, "sum") for wrt in dict.fromkeys(wanted)}
-    return _row([found[wrt] for wrt in wanted])
+def gradients_by_differentiation(X: Any, W_Q: Any, W_K: Any, W_V: Any, w_O: Any, tau_0: Any, tau_1: Any) -> Any:
+    slopes = {
+        wrt: jacobian(outputs, wrt)(X.reshape(1, *X.shape), W_Q, W_K, W_V, w_O, tau_0, tau_1, "sum")
+        for wrt in ("w_O", "W_Q", "W_V")
+    }
+    return _row(*(slopes[wrt] for wrt in ("w_O", "W_Q", "W_Q", "W_V", "W_V")))
 
 
-def _changed(
-    X: Any, W_Q: Any, W_K: Any, W_V: Any, w_O: Any, tau_0: Any, tau_1: Any, gate: Gate = step,
-    covariance: Gate = softmax_covariance, pooling: str = "sum", keys: Any = None,
-) -> Any:  # fmt: skip
-    """The matrix forms with one part exchanged, in the layout of `printed_gradients`."""
-    W_V_slope = value_gradient(X, W_Q, W_K, W_V, w_O, tau_0, tau_1, pooling, gate)
-    slope = query_gradient if keys is None else keys
-    W_Q_slope = slope(X, W_Q, W_K, W_V, w_O, tau_0, tau_1, pooling, gate, covariance)
-    hidden = output_weight_gradient(X, W_Q, W_K, W_V, tau_0, tau_1, pooling)
-    return _row([hidden, W_Q_slope, W_Q_slope, W_V_slope, W_V_slope])
-
-
+D1_GRADIENTS.mutant("relu for relu', as the extraction prints it", gate=relu)
+D1_GRADIENTS.mutant("rank-one term of the softmax Jacobian dropped", covariance=diag)
+D1_GRADIENTS.mutant("1/d_s of average pooling", pooling="average")
 D1_GRADIENTS.mutant(
-    "relu for relu', as the extraction prints it",
-    lambda X, W_Q, W_K, W_V, w_O, tau_0, tau_1: _changed(X, W_Q, W_K, W_V, w_O, tau_0, tau_1, gate=relu),
-)
-D1_GRADIENTS.mutant(
-    "rank-one term of the softmax Jacobian dropped",
-    lambda X, W_Q, W_K, W_V, w_O, tau_0, tau_1: _changed(X, W_Q, W_K, W_V, w_O, tau_0, tau_1, covariance=diag),
-)
-D1_GRADIENTS.mutant(
-    "1/d_s of average pooling",
-    lambda X, W_Q, W_K, W_V, w_O, tau_0, tau_1: _changed(X, W_Q, W_K, W_V, w_O, tau_0, tau_1, pooling="average"),
+    "tau_0 dropped", "queries -> queries / tau_0; of_queries -> [entry / tau_0 for entry in of_queries]"
 )
 
 
-@D1_GRADIENTS.mutant("tau_0 dropped")
-def _(
-    X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, w_O: OutputWeights, tau_0: Scale, tau_1: Scale
-) -> Any:
-    def without_scale(*arguments: Any) -> Any:
-        return query_gradient(*arguments) / tau_0
-
-    return _changed(X, W_Q, W_K, W_V, w_O, tau_0, tau_1, keys=without_scale)
-
-
-D1_GRADIENTS.mutant(
-    "gradient in W_K in place of that in W_Q",
-    lambda X, W_Q, W_K, W_V, w_O, tau_0, tau_1: _changed(X, W_Q, W_K, W_V, w_O, tau_0, tau_1, keys=key_gradient),
-)
+@D1_GRADIENTS.mutant("gradient in W_K in place of that in W_Q")
+def _(X: Any, W_Q: Any, W_K: Any, W_V: Any, w_O: Any, tau_0: Any, tau_1: Any) -> Any:
+    hidden = output_weight_gradient(X, W_Q, W_K, W_V, tau_0, tau_1)
+    keys = key_gradient(X, W_Q, W_K, W_V, w_O, tau_0, tau_1)
+    values = value_gradient(X, W_Q, W_K, W_V, w_O, tau_0, tau_1)
+    return _row(hidden, keys, keys, values, values)
 
 
 GRADIENT_IN_W_K = Claim(
-    CONVERGENCE,
+    GRADIENTS,
     "convergence.gradient-wk",
     label="The gradient of f with respect to W_K",
     statement=r"\frac{\partial f}{\partial W_K}=\tau_0\tau_1\sum_iW_QX^{(i,:)\top}(w_O\circ\dot\sigma_r(W_VX^\top\beta_i))"
     r"^\top W_VX^\top(\mathrm{diag}(\beta_i)-\beta_i\beta_i^\top)X",
-    assumptions=["f(X) = tau_1 w_O^T sum_i relu(W_V X^T beta_i), as in C.2", "relu'(0) = 0"],
     relation=Equal(),
-    sizes=SIZES,
     uses=("convergence.lemma-11",),
-    exact=True,
     of_project=True,
     note="Eqs. (10) and (24) and the last limit of Appendix D.1 speak of this gradient without giving it.",
 )
@@ -279,17 +238,10 @@ def gradient_in_keys(
 
 
 GRADIENT_IN_W_K.oracle(
-    lambda X, W_Q, W_K, W_V, w_O, tau_0, tau_1: _by_differentiation(X, W_Q, W_K, W_V, w_O, tau_0, tau_1, "W_K", "sum")
+    lambda X, W_Q, W_K, W_V, w_O, tau_0, tau_1: jacobian(outputs, "W_K")(
+        X.reshape(1, *X.shape), W_Q, W_K, W_V, w_O, tau_0, tau_1, "sum"
+    )
 )
-
-
-@GRADIENT_IN_W_K.mutant("W_K in place of W_Q")
-def _(
-    X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, w_O: OutputWeights, tau_0: Scale, tau_1: Scale
-) -> Any:
-    exchanged = key_gradient(X, W_K, W_Q, W_V, w_O, tau_0, tau_1)
-    return exchanged
-
-
+GRADIENT_IN_W_K.mutant("W_K in place of W_Q", "W_Q -> W_K; W_K -> W_Q")
 GRADIENT_IN_W_K.mutant("relu for relu'", gate=relu)
 GRADIENT_IN_W_K.mutant("outer product the other way round", "key_gradient -> query_gradient; W_K -> W_Q")
