@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import inspect
+from collections.abc import Callable
 from typing import Annotated, Any
 
 from verify.shapes import Real, Shape, Size
@@ -32,3 +34,15 @@ def standard_normal(generator: Any, like: Any, *shape: int) -> Any:
     import torch
 
     return torch.randn(*shape, generator=generator, dtype=like.dtype, device=like.device)
+
+
+def drawn(**kinds: Any) -> Callable[..., dict[str, Any]]:
+    """The inputs of a claim as they are drawn, by name: for a claim whose formula does not take them all."""
+
+    def inputs(**values: Any) -> dict[str, Any]:
+        return values
+
+    parameters = [inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY) for name in kinds]
+    inputs.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    inputs.__annotations__ = kinds
+    return inputs

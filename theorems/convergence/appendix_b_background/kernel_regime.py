@@ -28,8 +28,7 @@ from verify.shapes import Shape
 
 # -- Eq. (5) -----------------------------------------------------------------------------------------------------------
 
-EQ_5 = Claim(
-    CONVERGENCE, "convergence.eq-5", label="Eq. (5), B.1",
+EQ_5 = Claim(CONVERGENCE, "convergence.eq-5", label="Eq. (5), B.1",
     statement=r"\frac{df(\theta^t)}{dt}=-K^t(f(\theta^t)-y),\quad K^t=\Big(\frac{\partial f(\theta^t)}{\partial\theta}"
     r"\Big)\Big(\frac{\partial f(\theta^t)}{\partial\theta}\Big)^\top",
     assumptions=["gradient flow d theta/dt = -grad l, l = |f - y|^2 / 2", "f differentiable at theta (relu'(0) = 0)"],
@@ -105,8 +104,7 @@ FLOW = Setting(
     sizes={"N": (1, 2), "q": (1, 2)}, inputs=definite_kernel,
 )  # fmt: skip
 
-REGRESSION = Claim(
-    FLOW, "convergence.kernel-regression", label="B.1, last display",
+REGRESSION = Claim(FLOW, "convergence.kernel-regression", label="B.1, last display",
     statement=r"f(X)=(K^\star(X,X_1),\cdots,K^\star(X,X_N))\cdot(K^\star)^{-1}y",
     relation=Equal(), expects="refuted", severity="error", correction="convergence.kernel-regression-initial-output",
     note="True only where the network vanishes at initialisation: the flow adds (K(X, X_n))_n K^{-1} (y - f_0) to the"
@@ -155,8 +153,8 @@ REGRESSION.counterexample(
 )
 
 
-WITH_INITIAL = Claim(
-    FLOW, "convergence.kernel-regression-initial-output", label="B.1, last display, with the initial output",
+WITH_INITIAL = Claim(FLOW, "convergence.kernel-regression-initial-output",
+    label="B.1, last display, with the initial output",
     statement=r"f(X)=f_0(X)+(K^\star(X,X_1),\cdots,K^\star(X,X_N))\cdot(K^\star)^{-1}(y-f_0)",
     relation=Equal(), corrects="convergence.kernel-regression", of_project=True, exact=True,
 )  # fmt: skip

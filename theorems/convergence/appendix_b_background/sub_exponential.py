@@ -65,8 +65,7 @@ SUB_EXPONENTIAL = Setting(CONVERGENCE, "Appendix B.2", assumptions=[DEFINITION, 
 
 # -- Lemmas 2 and 3 ----------------------------------------------------------------------------------------------------
 
-LEMMA_2 = Claim(
-    SUB_EXPONENTIAL, "convergence.lemma-2", label="Lemma 2",
+LEMMA_2 = Claim(SUB_EXPONENTIAL, "convergence.lemma-2", label="Lemma 2",
     statement=r"X\sim SE(\nu,\alpha),\ s\in\mathbb R^+\Rightarrow sX\sim SE(s\nu,s\alpha)",
     assumptions=["s > 0"],
     relation=AtMost(ascent=False),
@@ -100,8 +99,7 @@ LEMMA_2.mutant("nu scaled by sqrt(s)", lambda value, s: value / s)
 
 Spreads = Annotated[Any, Shape("N", "1")]
 
-LEMMA_3 = Claim(
-    SUB_EXPONENTIAL, "convergence.lemma-3", label="Lemma 3",
+LEMMA_3 = Claim(SUB_EXPONENTIAL, "convergence.lemma-3", label="Lemma 3",
     statement=r"X_i\sim SE(\nu_i,\alpha_i)\text{ independent}\Rightarrow\sum_{i=1}^NX_i\sim SE\Big(\sqrt{\textstyle"
     r"\sum_{i=1}^N\nu_i^2},\ \max_i\alpha_i\Big)",
     assumptions=["X_1, ..., X_N independent"],
@@ -148,8 +146,7 @@ LEMMA_3.mutant("half of the largest alpha_i", widest=lambda alphas: maximum(alph
 
 # -- Lemma 4 -----------------------------------------------------------------------------------------------------------
 
-LEMMA_4 = Claim(
-    SUB_EXPONENTIAL, "convergence.lemma-4", label="Lemma 4",
+LEMMA_4 = Claim(SUB_EXPONENTIAL, "convergence.lemma-4", label="Lemma 4",
     statement=r"X\sim SE(\nu,\alpha),\ \mathbb EX=\mu:\ \text{with probability at least }1-\delta:\ |X-\mu|<\max\big("
     r"\nu\sqrt{2\log\tfrac2\delta},\,2\alpha\log\tfrac2\delta\big)",
     assumptions=["delta = exp(-level) in (0, 1)"],

@@ -27,8 +27,7 @@ def gaussian_singular_values(generator: Any, samples: int, rows: int, columns: i
     return np.asarray(torch.linalg.svdvals(W).cpu())
 
 
-LEMMA_5 = Claim(
-    CONVERGENCE, "convergence.lemma-5", label="Lemma 5 (Vershynin Cor. 5.35)",
+LEMMA_5 = Claim(CONVERGENCE, "convergence.lemma-5", label="Lemma 5 (Vershynin Cor. 5.35)",
     statement=r"W\in\mathbb R^{d_1\times d_2}\text{ iid }N(0,1),\ \zeta\ge0:\ \text{w.p.}\ge1-2e^{-\zeta^2/2}:\ "
     r"\sqrt{d_1}-\sqrt{d_2}-\zeta\le\sigma_{\min}(W)\le\sigma_{\max}(W)\le\sqrt{d_1}+\sqrt{d_2}+\zeta",
     assumptions=["entries independent standard normal", "zeta >= 0"],
@@ -69,8 +68,7 @@ LEMMA_5.mutant("sqrt(d_2) missing in the lower bound", "math.sqrt(d_1) - math.sq
 LEMMA_5.mutant("slack with the wrong sign below", lambda value, zeta: (value[0] + 2 * zeta, *value[1:]))
 
 
-LEMMA_6 = Claim(
-    CONVERGENCE, "convergence.lemma-6", label="Lemma 6",
+LEMMA_6 = Claim(CONVERGENCE, "convergence.lemma-6", label="Lemma 6",
     statement=r"W\in\mathbb R^{d_m\times d},\ d_m>d,\text{ iid }N(0,1):\ \text{w.p.}\ge1-2e^{-d_m/2}:\ \|W\|_2\le3"
     r"\sqrt{d_m}",
     assumptions=["entries independent standard normal", "d_m > d"],

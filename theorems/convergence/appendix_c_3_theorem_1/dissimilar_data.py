@@ -97,8 +97,7 @@ MANY_SAMPLES = FINITE.extended(sizes={"N": (2, 12)})
 
 # -- Lemma 15 ----------------------------------------------------------------------------------------------------------
 
-LEMMA_15 = Claim(
-    FINITE, "convergence.lemma-15", label="Lemma 15",
+LEMMA_15 = Claim(FINITE, "convergence.lemma-15", label="Lemma 15",
     statement=r"\lambda_0:=\lambda_{\min}(\mathbb E_{w\sim N(0,\eta_VI_d)}[\sigma_r(\Phi w)\sigma_r(\Phi w)^\top])\ge"
     r"\Theta(\eta_V/d_s)\ \text{with probability at least }1-\exp(-\Omega((N-1)^{-\hat c}d_s^{-1})),\quad \Phi=[X_1^"
     r"\top\beta_{1,1},...,X_N^\top\beta_{1,N}]^\top\in\mathbb R^{N\times d}",
@@ -180,8 +179,7 @@ def _threshold_met(support: Any, W_Q: Any, W_K: Any, tau_0: Any, C_lambda: Any, 
     return met
 
 
-T_CHOICE = Claim(
-    MANY_SAMPLES, "convergence.lemma-15-t-choice", label="Proof of Lemma 15, choice of t",
+T_CHOICE = Claim(MANY_SAMPLES, "convergence.lemma-15-t-choice", label="Proof of Lemma 15, choice of t",
     statement=r"t:=\|\beta_{1,k}\|_2^2C_\lambda^2/(N-1)^2:\ \text{with probability at least }1-\exp(-\Omega((N-1)^{-"
     r"\hat c})):\ \sqrt{\langle X_k^\top X_k,X_j^\top X_j\rangle}\le\|\beta_{1,k}\|_2C_\lambda(N-1)^{-1}\ \ \forall j"
     r"\ne k;\quad\text{final probability }1-\exp(-\Omega((N-1)^{-\hat c}d_s^{-1}))",
@@ -217,8 +215,8 @@ T_CHOICE.counterexample(
 T_CHOICE.counterexample("the same, N = 61, hidden constant 10^-6", lambda: _three_orthonormal_samples(61, "1/1000000"))
 
 
-T_CHOICE_UNION = Claim(
-    MANY_SAMPLES, "convergence.lemma-15-t-choice-union", label="Proof of Lemma 15, choice of t, with the union bound",
+T_CHOICE_UNION = Claim(MANY_SAMPLES, "convergence.lemma-15-t-choice-union",
+    label="Proof of Lemma 15, choice of t, with the union bound",
     statement=r"P(\exists j\ne k:\ \langle X_k^\top X_k,X_j^\top X_j\rangle>\|\beta_{1,k}\|_2^2C_\lambda^2(N-1)^{-2})"
     r"\le(N-1)\exp(-(C_\lambda^2d_s^{-1}(N-1)^{-2})^{\hat c})",
     relation=AtMost(ascent=False), domains=[], corrects="convergence.lemma-15-t-choice", of_project=True,
@@ -286,8 +284,7 @@ SAMPLES = Setting(
 )  # fmt: skip
 APART = SAMPLES.extended("Lemma 15 for separated samples", assumptions=[HALVED_SIMILARITY])
 
-EQ_41 = Claim(
-    SAMPLES, "convergence.eq-41", label="Eq. (41)",
+EQ_41 = Claim(SAMPLES, "convergence.eq-41", label="Eq. (41)",
     statement=r"\lambda_{\min}(\Phi\Phi^\top)\ge\mathrm{Trace}(B_{kk}^\top C_{kk})-C_\lambda\|\beta_{1,k}\|_2^2\ge"
     r"\lambda_{\min}(X_kX_k^\top)\|\beta_{1,k}\|_2^2-C_\lambda\|\beta_{1,k}\|_2^2\ge\Theta(\|\beta_{1,k}\|_2^2)\ge"
     r"\Theta(1/d_s)",
@@ -354,8 +351,7 @@ EQ_41.counterexample(
 )
 
 
-EQ_41_HALVED = Claim(
-    APART, "convergence.eq-41-halved", label="Eq. (41), with half the similarity",
+EQ_41_HALVED = Claim(APART, "convergence.eq-41-halved", label="Eq. (41), with half the similarity",
     statement=r"\langle X_k^\top X_k,X_j^\top X_j\rangle^{1/2}\le\|\beta_{1,k}\|_2\frac{C_\lambda}{2(N-1)}\ \forall j"
     r"\ne k\ \Rightarrow\ \lambda_{\min}(\Phi\Phi^\top)\ge\frac{C_\lambda}{2d_s}",
     relation=AtMost(), uses=("convergence.eq-39-absolute-values", "convergence.eq-40"), corrects="convergence.eq-41",
@@ -375,8 +371,7 @@ EQ_41_HALVED.mutant("no factor 1/d_s", "2 * X.shape[1] -> 1")
 EQ_41_HALVED.mutant("constant 4 in place of 1/2", "2 * X.shape[1] -> rational(X.shape[1], 4)")
 
 
-SEPARATED = Claim(
-    APART, "convergence.lemma-15-separated", label="Lemma 15, for separated data",
+SEPARATED = Claim(APART, "convergence.lemma-15-separated", label="Lemma 15, for separated data",
     statement=r"\langle X_k^\top X_k,X_j^\top X_j\rangle^{1/2}\le\|\beta_{1,k}\|_2\frac{C_\lambda}{2(N-1)}\ \forall j"
     r"\ne k\ \Rightarrow\ \lambda_0\ge\frac{\eta_VC_\lambda}{8d_s}",
     relation=AtMost(), uses=("convergence.eq-38", "convergence.eq-41-halved"), corrects="convergence.lemma-15",

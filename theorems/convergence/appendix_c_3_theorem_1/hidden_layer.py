@@ -10,9 +10,9 @@ from typing import Any
 
 from theorems.convergence import CONVERGENCE
 from theorems.convergence.appendix_c_3_theorem_1.minimum_eigenvalue import expected_gram, lambda_0, smallest_eigenvalue
-from theorems.convergence.appendix_d_tangent_kernel.gradients import attention_row
+from theorems.convergence.appendix_d_1_limiting_kernel.gradients import attention_row
 from theorems.convergence.definitions import KeyWeights, QueryWeights, Samples, ValueWeights, last_hidden_layer
-from theorems.convergence.settings import Features, SampleCount, Scale, Variance, Width
+from theorems.convergence.settings import Features, SampleCount, Scale, Variance, Width, drawn
 from verify.claims import Claim, Setting
 from verify.matrix import relu, smallest_singular_value, spectral_norm, stack_rows, symmetric_eigenvalues, trace
 from verify.relations import AtMost, Equal, FollowsLaw, at_most_probability
@@ -33,8 +33,7 @@ def _layers(X: Any, W_Q: Any, W_K: Any, W_V: Any, tau_0: Any, tau_1: Any) -> lis
     return [token_layer(X, W_Q, W_K, W_V, tau_0, tau_1, i) for i in range(X.shape[1])]
 
 
-EQ_47 = Claim(
-    NETWORK, "convergence.eq-47-psd-sum", label="Text before Eq. (47) (also C.4, C.5)",
+EQ_47 = Claim(NETWORK, "convergence.eq-47-psd-sum", label="Text before Eq. (47) (also C.4, C.5)",
     statement=r"F_{pre}F_{pre}^\top\text{ is the summation of PSD matrices, thus it suffices to lower bound }\lambda_{"
     r"\min}(\hat F_{pre}\hat F_{pre}^\top),\ \hat F_{pre}\hat F_{pre}^\top=\tau_1^2\sigma_r(\Phi W_V^\top)\sigma_r("
     r"\Phi W_V^\top)^\top",
@@ -81,8 +80,8 @@ def _() -> dict[str, Any]:
     return {"X": [unit, unit[::-1]], "W_Q": unit, "W_K": unit, "W_V": unit, "tau_0": 1, "tau_1": 1}
 
 
-EQ_47_PERTURBED = Claim(
-    NETWORK, "convergence.eq-47-perturbed", label="Text before Eq. (47), with what the other tokens may take away",
+EQ_47_PERTURBED = Claim(NETWORK, "convergence.eq-47-perturbed",
+    label="Text before Eq. (47), with what the other tokens may take away",
     statement=r"\sigma_{\min}(F_{pre})\ge d_s\sigma_{\min}(\hat F_{pre})-\sum_i\|F_i-\hat F_{pre}\|_2,\quad F_i=\tau_1"
     r"\sigma_r(\Phi_iW_V^\top),\ \hat F_{pre}=F_1",
     assumptions=["F_pre = sum over tokens i of F_i; 1/d_s times everything for the average of Eq. (1.2)"],
@@ -163,8 +162,7 @@ CONDITIONED = Setting(
     special_domains={"well conditioned": well_conditioned},
 )  # fmt: skip
 
-EQ_48 = Claim(
-    CONDITIONED, "convergence.eq-48", label="Eq. (48)",
+EQ_48 = Claim(CONDITIONED, "convergence.eq-48", label="Eq. (48)",
     statement=r"\lambda_{\min}(\hat F_{pre}\hat F_{pre}^\top)\ge d_m\lambda_0/4\ \text{w.p.}\ge1-\delta_1\text{ as"
     r" long as }d_m\ge\tilde\Omega(N/\lambda_0)",
     assumptions=["LeCun/He (tau_1 = 1)", "Phi fixed"],
@@ -189,11 +187,7 @@ def lecun_shortfalls(formula: Any, generator: Any, samples: int, Phi: Features, 
     return eigenvalue_shortfalls(formula, generator, samples, Phi, eta_V, ntk=False)
 
 
-@EQ_48.inputs
-def features_and_variance(Phi: Features, eta_V: Variance) -> dict[str, Any]:
-    return {"Phi": Phi, "eta_V": eta_V}
-
-
+EQ_48.inputs(drawn(Phi=Features, eta_V=Variance))
 EQ_48.mutant("d_m lambda_0, its expected order, without 1/4", "4 -> 1")
 EQ_48.mutant(
     "mean of the diagonal for lambda_0",
@@ -201,8 +195,7 @@ EQ_48.mutant(
 )
 
 
-NARROW = Claim(
-    CONVERGENCE, "convergence.eq-48-narrow", label="Eq. (48) for fewer neurons than samples",
+NARROW = Claim(CONVERGENCE, "convergence.eq-48-narrow", label="Eq. (48) for fewer neurons than samples",
     statement=r"d_m<N\ \Rightarrow\ \lambda_{\min}(\hat F_{pre}\hat F_{pre}^\top)=0\text{ for all weights and data}",
     relation=Equal(), sizes={"N": (2, 4), "d": (1, 3), "d_m": (1, 3)}, where=lambda sizes: sizes["d_m"] < sizes["N"],
     of_project=True,
@@ -234,8 +227,7 @@ NARROW.mutant("without relu", "relu(Phi @ W_V.T) -> Phi @ W_V.T")
 INITIALISATIONS = ("LeCun", "He", "NTK")
 LOSS_DELTA = 1 / 2
 
-LOSS = Claim(
-    CONVERGENCE, "convergence.loss-init-sqrt-n", label="C.3, C.4",
+LOSS = Claim(CONVERGENCE, "convergence.loss-init-sqrt-n", label="C.3, C.4",
     statement=r"\text{w.p. at least }1-\delta:\ \sqrt{2\ell(\theta^0)}\le\tilde{\mathcal O}(\sqrt N)",
     assumptions=["initialisations of Table 1", "labels bounded by C_y"],
     relation=FollowsLaw(samples=400, instances=10), sizes={"N": (16, 24), "d_s": (1, 2), "d": (1, 3), "d_m": (4, 8)},
@@ -254,9 +246,7 @@ def loss_bound(N: SampleCount, C_y: float, v: float) -> float:
     return math.sqrt(N) * (C_y + math.sqrt(v / LOSS_DELTA))
 
 
-@LOSS.inputs
-def data_and_width(X: Samples, d_m: Width) -> dict[str, Any]:
-    return {"X": X, "d_m": d_m}
+LOSS.inputs(drawn(X=Samples, d_m=Width))
 
 
 @LOSS.part("laws")

@@ -1,6 +1,6 @@
-"""The smallest eigenvalue lambda_0 of the expected Gram matrix of the hidden layer: the steps of Lemma 15, Eqs. (38)-(43).
+"""lambda_0, the smallest eigenvalue of the expected Gram matrix of the hidden layer: Eqs. (38)-(43), steps of Lemma 15.
 
-Eqs. (39) and (43) are slips (absolute values, a variance); Eq. (42) bounds lambda_0 from above, at any number of samples.
+Eqs. (39) and (43) are slips (absolute values, a variance); Eq. (42) bounds lambda_0 from above for any number of samples.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from typing import Annotated, Any
 
 from theorems.convergence import CONVERGENCE
 from theorems.convergence.appendix_c_1_lemmas.constants import sample_bound, stacked
-from theorems.convergence.appendix_d_tangent_kernel.gradients import attention_row
+from theorems.convergence.appendix_d_1_limiting_kernel.gradients import attention_row
 from theorems.convergence.definitions import KeyWeights, QueryWeights, Samples, expected_relu_products
 from theorems.convergence.settings import Features, Scale, Tokens, Variance
 from verify.arithmetic import is_tensor
@@ -84,8 +84,7 @@ def similarity(X: Any, Y: Any) -> Any:
 
 # -- Eq. (38) ----------------------------------------------------------------------------------------------------------
 
-EQ_38 = Claim(
-    CONVERGENCE, "convergence.eq-38", label="Eq. (38) (also first display of the proof of Lemma 18)",
+EQ_38 = Claim(CONVERGENCE, "convergence.eq-38", label="Eq. (38) (also first display of the proof of Lemma 18)",
     statement=r"\lambda_0\ge\eta_V\mu(\sigma_r)^2\lambda_{\min}(\Phi\Phi^\top),\quad\mu(\sigma_r)\text{ the 1-st"
     r" Hermite coefficient of ReLU},\ \mu(\sigma_r)>0",
     assumptions=["Phi in R^{N x d}", MU],
@@ -110,8 +109,7 @@ EQ_38.mutant("eta_V^2", lambda value, eta_V: value / eta_V)
 
 # -- Phi Phi^T by traces -----------------------------------------------------------------------------------------------
 
-GRAM = Claim(
-    DATA, "convergence.lemma-15-gram", label="Proof of Lemma 15, rewriting of Phi Phi^T",
+GRAM = Claim(DATA, "convergence.lemma-15-gram", label="Proof of Lemma 15, rewriting of Phi Phi^T",
     statement=r"(\Phi\Phi^\top)^{(i,j)}=\mathrm{Trace}(B_{ij}^\top C_{ij}),\ B_{ij}=\beta_{1,i}\beta_{1,j}^\top,"
     r"\ C_{ij}=X_iX_j^\top;\quad XX^\top\text{ is positive definite if }X\text{ has full row rank}",
     assumptions=["X_n in R^{d_s x d} full row rank"],
@@ -176,8 +174,7 @@ GRAM.mutant("one minor only", "_squared_minors(X[0]) -> _determinant(X[0][:min(X
 
 # -- Eqs. (39) and (40) ------------------------------------------------------------------------------------------------
 
-EQ_39 = Claim(
-    DATA, "convergence.eq-39", label="Eq. (39)",
+EQ_39 = Claim(DATA, "convergence.eq-39", label="Eq. (39)",
     statement=r"\exists k\in[N]:\ \lambda_{\min}(\Phi\Phi^\top)\ge\mathrm{Trace}(B_{kk}^\top C_{kk})-\sum_{j\ne k}"
     r"\mathrm{Trace}(B_{kj}^\top C_{kj})",
     assumptions=["Gershgorin circle theorem", "X_n in R^{d_s x d} full row rank"],
@@ -219,8 +216,7 @@ EQ_39.counterexample(
 )
 
 
-EQ_39_ABSOLUTE = Claim(
-    DATA, "convergence.eq-39-absolute-values", label="Eq. (39), with absolute values",
+EQ_39_ABSOLUTE = Claim(DATA, "convergence.eq-39-absolute-values", label="Eq. (39), with absolute values",
     statement=r"\exists k\in[N]:\ \lambda_{\min}(\Phi\Phi^\top)\ge\mathrm{Trace}(B_{kk}^\top C_{kk})-\sum_{j\ne k}|"
     r"\mathrm{Trace}(B_{kj}^\top C_{kj})|",
     relation=AtMost(signed=True), corrects="convergence.eq-39", of_project=True,
@@ -239,8 +235,7 @@ EQ_39_ABSOLUTE.mutant("diagonal counted twice", diagonal=2)
 EQ_39_ABSOLUTE.mutant("off-diagonal traces halved", size=lambda t: absolute(t) * rational(1, 2))
 
 
-EQ_40 = Claim(
-    CONVERGENCE, "convergence.eq-40", label="Eq. (40)",
+EQ_40 = Claim(CONVERGENCE, "convergence.eq-40", label="Eq. (40)",
     statement=r"\mathrm{Trace}(B_{kj}^\top C_{kj})\le\sigma_{\max}(B_{kj})\sigma_{\max}(C_{kj})=\|\beta_{1,k}\|_2\|"
     r"\beta_{1,j}\|_2\sqrt{\lambda_{\max}(C_{kj}C_{kj}^\top)}\le\|\beta_{1,k}\|_2\sqrt{\mathrm{Trace}(C_{kj}C_{kj}^"
     r"\top)}=\|\beta_{1,k}\|_2\sqrt{\langle X_k^\top X_k,X_j^\top X_j\rangle}",
@@ -295,8 +290,7 @@ EQ_40.mutant("smallest singular value of C", which=-1, largest=lambda C: singula
 
 # -- Eqs. (42) and (43) ------------------------------------------------------------------------------------------------
 
-EQ_43 = Claim(
-    ROWS, "convergence.eq-43", label="Eq. (43)",
+EQ_43 = Claim(ROWS, "convergence.eq-43", label="Eq. (43)",
     statement=r"\mathbb E_w[\sigma_r(\Phi^{(n,:)}w)]^2=\frac{\eta_V}{2\pi}\|\Phi^{(n,:)}\|^2\arccos(-1)=\frac{\|"
     r"\Phi^{(n,:)}\|^2}2",
     assumptions=["E[sigma]^2 denotes the second moment"],
@@ -331,8 +325,7 @@ EQ_43.mutant("eta_V in the last member squared", "1 -> eta_V * eta_V")
 EQ_43.counterexample("Phi = 1, eta_V = 1/2: the second moment is 1/4, the last member 1/2", Phi=[[1]], eta_V="1/2")
 
 
-EQ_43_WITH_VARIANCE = Claim(
-    ROWS, "convergence.eq-43-with-variance", label="Eq. (43), with eta_V",
+EQ_43_WITH_VARIANCE = Claim(ROWS, "convergence.eq-43-with-variance", label="Eq. (43), with eta_V",
     statement=r"\mathbb E_w[\sigma_r(\Phi^{(n,:)}w)^2]=\frac{\eta_V}{2}\|\Phi^{(n,:)}\|^2",
     relation=Equal(), corrects="convergence.eq-43", of_project=True,
     note="Half of E u^2, since u and -u have the same law. Checked against the arc-cosine kernel at angle 0.",
@@ -350,8 +343,7 @@ EQ_43_WITH_VARIANCE.mutant("eta_V missing, as printed", lambda Phi, eta_V: _seco
 EQ_43_WITH_VARIANCE.mutant("whole second moment", "eta_V -> eta_V * 2")
 
 
-EQ_42 = Claim(
-    DATA, "convergence.eq-42", label="Eq. (42) and the upper bound after (43)",
+EQ_42 = Claim(DATA, "convergence.eq-42", label="Eq. (42) and the upper bound after (43)",
     statement=r"\lambda_0\le\frac{\mathrm{tr}(\mathbb E_wG)}N=\frac{\sum_n\mathbb E_w[\sigma_r(\Phi^{(n,:)}w)]^2}N,"
     r"\ G=\sigma_r(\Phi w)\sigma_r(\Phi w)^\top;\quad\lambda_0\le\frac{\sum_n\eta_V\|\Phi^{(n,:)}\|_2^2}{2N}\le"
     r"\eta_Vd_sC_x^2\le\mathcal O(1);\ \text{upper and lower bounds match}",

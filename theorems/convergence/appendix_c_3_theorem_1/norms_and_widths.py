@@ -28,8 +28,7 @@ LECUN = ORDERS.extended(assumptions=["LeCun", "(44)", CONSTANTS, "d_m >= d"])
 
 # -- the norms at initialisation ---------------------------------------------------------------------------------------
 
-EQ_44 = Claim(
-    WIDE, "convergence.eq-44", label="Eq. (44)",
+EQ_44 = Claim(WIDE, "convergence.eq-44", label="Eq. (44)",
     statement=r"\text{LeCun},\ C_\bullet=1:\ \text{w.p.}\ge1-8e^{-d_m/2}:\ \bar\lambda_V=\mathcal O(\sqrt{d_m/d}),\ "
     r"\bar\lambda_O=\mathcal O(1),\ \bar\lambda_Q=\mathcal O(\sqrt{d_m/d}),\ \bar\lambda_K=\mathcal O(\sqrt{d_m/d})",
     assumptions=["d_m >= d", CONSTANTS],
@@ -93,8 +92,7 @@ def lecun_conditions(N: int, d_s: int, C_x: int, d: int, d_m: int) -> list[Fract
     return rows
 
 
-EQ_45_46 = Claim(
-    LECUN, "convergence.eq-45-46", label="Eqs. (45), (46) (and (51), (52))",
+EQ_45_46 = Claim(LECUN, "convergence.eq-45-46", label="Eqs. (45), (46) (and (51), (52))",
     statement=r"(45)\ \alpha^2\ge\mathcal O(\sqrt Nd_s^{3/2}C_x\sqrt{d_m/d})\sqrt{2\ell(\theta^0)};\ (46)\ \alpha^3\ge"
     r"\mathcal O(Nd_s^3C_x^2(1+4C_x^4d_s^2d_md^{-2}))\sqrt{2\ell(\theta^0)}\ [\tau_0=d_m^{-1/2}];\quad(51)=(45),\ (52)"
     r"\ \alpha^3\ge\mathcal O(Nd_s^3C_x^2(1+4C_x^4d_s^2d^{-2}))\sqrt{2\ell(\theta^0)}\ [\tau_0=d_m^{-1}]\quad"
@@ -130,8 +128,7 @@ EQ_45_46.mutant("(46) as (52)", lambda value: [value[0], value[3], *value[2:]])
 EQ_45_46.mutant("sqrt(N) in (52)", lambda value, N: [*value[:3], value[3] / N])
 
 
-EQ_45_ALL = Claim(
-    LECUN, "convergence.eq-45-in-all-sizes", label="Eqs. (45), (46), (51), (52) in all sizes",
+EQ_45_ALL = Claim(LECUN, "convergence.eq-45-in-all-sizes", label="Eqs. (45), (46), (51), (52) in all sizes",
     statement=r"(45')\ \alpha^2\ge\mathcal O(\sqrt Nd_s^{3/2}C_x\sqrt{d_m/d}\,(1+C_x^2d_sd^{-1/2}))\sqrt{2\ell("
     r"\theta^0)},\ (51')\ \alpha^2\ge\mathcal O(\sqrt Nd_s^{3/2}C_x\sqrt{d_m/d}\,(1+C_x^2d_s(dd_m)^{-1/2}))\sqrt{2"
     r"\ell(\theta^0)}\text{ with (46), (52) suffice for (2), (3), uniformly in }N,d_s,C_x,d\le d_m",
@@ -155,8 +152,7 @@ EQ_45_ALL.mutant("(51) as printed", "Fraction(mixed, d * d_m) -> 0")
 
 # -- the widths --------------------------------------------------------------------------------------------------------
 
-C3_WIDTHS = Claim(
-    CONVERGENCE, "convergence.c3-widths", label="C.3, (49)-(50), (54)-(55)",
+C3_WIDTHS = Claim(CONVERGENCE, "convergence.c3-widths", label="C.3, (49)-(50), (54)-(55)",
     statement=r"(49)\ d_m\lambda_0/4\ge\tilde{\mathcal O}(Nd_s^{3/2}C_x\sqrt{d_m/d}),\ (50)\ (d_m\lambda_0/4)^{3/2}\ge"
     r"\tilde{\mathcal O}(N^{3/2}d_s^3C_x^2(1+4C_x^4d_s^2d_md^{-2}))\ \Leftarrow\ d_m\ge\tilde\Omega(N^3)\ ["
     r"\tau_0=d_m^{-1/2}];\quad(54),(55)\ \Leftarrow\ d_m\ge\tilde\Omega(N^2)\ [\tau_0=d_m^{-1}]",

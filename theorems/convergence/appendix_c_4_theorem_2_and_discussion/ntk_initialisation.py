@@ -12,15 +12,14 @@ from theorems.convergence import CONVERGENCE
 from theorems.convergence.appendix_c_3_theorem_1.hidden_layer import CONDITIONED, eigenvalue_shortfalls
 from theorems.convergence.appendix_c_3_theorem_1.minimum_eigenvalue import lambda_0
 from theorems.convergence.appendix_c_3_theorem_1.norms_and_widths import CONSTANTS, ORDERS, Bound, squared_conditions
-from theorems.convergence.settings import Dimension, Features, Length, SampleCount, Variance, Width
+from theorems.convergence.settings import Dimension, Features, Length, SampleCount, Variance, Width, drawn
 from verify.claims import Claim
 from verify.matrix import rational
 from verify.relations import AtMost, FollowsLaw, OrderOfGrowth
 from verify.relations.follows_law import LawTest
 from verify.shapes import Real
 
-EQ_57_58 = Claim(
-    ORDERS, "convergence.eq-57-58", label="Eqs. (56)-(58)",
+EQ_57_58 = Claim(ORDERS, "convergence.eq-57-58", label="Eqs. (56)-(58)",
     statement=r"\text{NTK}:\ \bar\lambda_V,\bar\lambda_Q,\bar\lambda_K=\mathcal O(\sqrt{d_m}+\sqrt d),\ \bar\lambda_O="
     r"\mathcal O(\sqrt{d_m});\ d_m\ge d:\ (57)\ \alpha^2\ge\mathcal O(\sqrt Nd_s^{5/2}C_x^3)\sqrt{2\ell(\theta^0)},"
     r"\ (58)\ \alpha^3\ge\mathcal O(Nd_s^3C_x^2(1+4C_x^4d_s^2))\sqrt{2\ell(\theta^0)}\ \text{suffice for (2),(3)}",
@@ -51,8 +50,7 @@ EQ_57_58.mutant("(57) with C_x", "C_x ** 6 -> C_x ** 2")
 
 Failure = Annotated[Any, Real(0.0625, 0.5)]
 
-EQ_60_61 = Claim(
-    CONVERGENCE, "convergence.eq-60-61", label='C.4, "By Eq. (48)" and (60), (61)',
+EQ_60_61 = Claim(CONVERGENCE, "convergence.eq-60-61", label='C.4, "By Eq. (48)" and (60), (61)',
     statement=r"\text{NTK initialization}:\ \lambda_{\min}(\hat F_{pre}\hat F_{pre}^\top)\ge d_m\lambda_0/4;\ (60)"
     r"\ d_m\lambda_0/4\ge\tilde{\mathcal O}(Nd_s^{5/2}C_x^3),\ (61)\ (d_m\lambda_0/4)^{3/2}\ge\tilde{\mathcal"
     r" O}(N^{3/2}d_s^3C_x^2(1+4C_x^4d_s^2));\ \text{all hold when }d_m=\tilde\Omega(N)",
@@ -79,13 +77,7 @@ def expected_eigenvalue_at_most(Phi: Features, d_m: Width) -> Any:
 EQ_60_61.oracle(lambda Phi, delta, d_m: (1 - delta) * lambda_0(Phi, 1) * rational(d_m, 4))
 EQ_60_61.mutant("tau_1 = 1", lambda value, d_m: value * d_m)
 EQ_60_61.mutant("tau_1 = 1/d_m", lambda value, d_m: value * rational(1, d_m))
-
-
-@EQ_60_61.inputs
-def features_and_failure(Phi: Features, delta: Failure, d_m: Width) -> dict[str, Any]:
-    return {"Phi": Phi, "delta": delta, "d_m": d_m}
-
-
+EQ_60_61.inputs(drawn(Phi=Features, delta=Failure, d_m=Width))
 EQ_60_61.counterexample(
     "Phi = 1, d_m = 16, delta = 1/10: the expectation is 1/2, the printed bound makes it 9/5",
     Phi=[[1]],
@@ -94,8 +86,7 @@ EQ_60_61.counterexample(
 )
 
 
-EQ_60_SCALED = Claim(
-    CONDITIONED, "convergence.eq-60-61-scaled", label="C.4, with tau_1",
+EQ_60_SCALED = Claim(CONDITIONED, "convergence.eq-60-61-scaled", label="C.4, with tau_1",
     statement=r"\text{NTK initialization}:\ \lambda_{\min}(\hat F_{pre}\hat F_{pre}^\top)\ge\lambda_0/4\ \text{w.p.}"
     r"\ge1-\delta\text{ as long as }d_m\ge105\tfrac S{\lambda_0}\log\tfrac{23S}{\lambda_0}\log\tfrac N\delta,\ S=\|"
     r"\Phi\|_F^2",
@@ -115,10 +106,6 @@ def ntk_shortfalls(formula: Any, generator: Any, samples: int, Phi: Features) ->
     return eigenvalue_shortfalls(formula, generator, samples, Phi, 1.0, ntk=True)
 
 
-@EQ_60_SCALED.inputs
-def features_alone(Phi: Features) -> dict[str, Any]:
-    return {"Phi": Phi}
-
-
+EQ_60_SCALED.inputs(drawn(Phi=Features))
 EQ_60_SCALED.mutant("d_m lambda_0 / 4, as printed", lambda value, d_m: d_m * value)
 EQ_60_SCALED.mutant("lambda_0", "4 -> 1")

@@ -9,19 +9,19 @@ from typing import Annotated, Any
 
 from theorems.convergence import CONVERGENCE
 from theorems.convergence.appendix_c_1_lemmas.constants import ASSUMPTION_1, PositiveScale, sample_bound, stacked
-from theorems.convergence.appendix_d_tangent_kernel.gradients import attention_rows
+from theorems.convergence.appendix_d_1_limiting_kernel.gradients import attention_rows
 from theorems.convergence.definitions import Samples, self_attention
-from theorems.convergence.settings import Scale, Square, SquareQuery, Tokens
+from theorems.convergence.settings import Scale, Square, SquareQuery, Tokens, drawn
 from verify.claims import Claim, Setting
 from verify.matrix import absolute, concatenate, frobenius_norm, maximum, ones, relu, spectral_norm, sqrt
 from verify.relations import AtMost
 from verify.shapes import Shape
 
 SquareOutput = Annotated[Any, Shape("d", "1")]
+
 # -- the formulas, and Lemma 10 ----------------------------------------------------------------------------------------
 
-C7 = Claim(
-    CONVERGENCE, "convergence.c7-residual", label="C.7, residual formulas and modified Lemma 10",
+C7 = Claim(CONVERGENCE, "convergence.c7-residual", label="C.7, residual formulas and modified Lemma 10",
     statement=r"A_1=\text{softmax attention}(X)+X,\ f(X)=\tau_1w_O^\top\sum_i\sigma_r(W_VX^\top\beta_i+(X^{(i:)})^"
     r"\top),\ f_{pre}=\tau_1w_O^\top\sum_i\sigma_r(W_VX^\top\beta_i+(X^{(i:)})^\top);\ \|\tau_1\sum_i"
     r"\sigma_r(W_V^{t'}X_1^\top\beta_{i,1}^{t'}(X^{(i:)}))\|_2\le\tau_1d_s(\|W_V^{t'}\|_2d_s^{1/2}C_x+C_x)",
@@ -69,13 +69,7 @@ def norm_of_residual_layer(X: Tokens, W_Q: SquareQuery, W_K: Square, W_V: Square
     return _beside(frobenius_norm(by_matrix), by_matrix, by_tokens)
 
 
-@C7.inputs
-def residual_network(
-    X: Tokens, W_Q: SquareQuery, W_K: Square, W_V: Square, tau_0: Scale, tau_1: Scale
-) -> dict[str, Any]:
-    return {"X": X, "W_Q": W_Q, "W_K": W_K, "W_V": W_V, "tau_0": tau_0, "tau_1": tau_1}
-
-
+C7.inputs(drawn(X=Tokens, W_Q=SquareQuery, W_K=Square, W_V=Square, tau_0=Scale, tau_1=Scale))
 C7.mutant("without the residual connection", residual=0)
 C7.mutant("the residual connection alone", attended=0)
 C7.mutant("d_s dropped", "_residual_bound(X, W_V, tau_1) -> _residual_bound(X, W_V, tau_1) / X.shape[0]")
@@ -85,12 +79,12 @@ C7.mutant("the token added after the ReLU", tokens=lambda h, x: relu(h) + x)
 # -- Eq. (62) ----------------------------------------------------------------------------------------------------------
 
 RESIDUAL = Setting(
-    CONVERGENCE, "Appendix C.7", assumptions=[ASSUMPTION_1, "d = d_m", "F_pre^*: the same network without the residual connection"],
+    CONVERGENCE, "Eq. (62)",
+    assumptions=[ASSUMPTION_1, "d = d_m", "F_pre^*: the same network without the residual connection"],
     sizes={"N": (1, 3), "d_s": (1, 3), "d": (1, 3)},
 )  # fmt: skip
 
-EQ_62 = Claim(
-    RESIDUAL, "convergence.eq-62", label="Eq. (62)",
+EQ_62 = Claim(RESIDUAL, "convergence.eq-62", label="Eq. (62)",
     statement=r"\|F_{pre}-F_{pre}^*\|_F\le\sqrt N\|\tau_1w_O^\top\sum_i\sigma_r(W_VX^\top\beta_i+(X^{(i:)})^\top)-"
     r"\tau_1w_O^\top\sum_i\sigma_r(W_VX^\top\beta_i)\|_2\le\sqrt N\tau_1d_s\|w_O\|_2\|W_V\|_2C_x",
     relation=AtMost(ascent=False), expects="refuted", severity="error", correction="convergence.eq-62-without-wv",
@@ -150,8 +144,7 @@ EQ_62.counterexample(
 )
 
 
-WITHOUT_W_V = Claim(
-    RESIDUAL, "convergence.eq-62-without-wv", label="Eq. (62), with the norm of the tokens only",
+WITHOUT_W_V = Claim(RESIDUAL, "convergence.eq-62-without-wv", label="Eq. (62), with the norm of the tokens only",
     statement=r"\|F_{pre}-F_{pre}^*\|_F\le\sqrt N\tau_1d_s\|w_O\|_2C_x\text{ with }w_O^\top\text{ in }F_{pre}\text{ as"
     r" in C.7, }\quad\|F_{pre}-F_{pre}^*\|_F\le\sqrt N\tau_1d_sC_x\text{ for }F_{pre}\text{ of Table 2}",
     relation=AtMost(), corrects="convergence.eq-62", of_project=True,

@@ -12,7 +12,7 @@ from theorems.convergence.appendix_c_1_lemmas.constants import stacked
 from theorems.convergence.appendix_c_3_theorem_1.minimum_eigenvalue import expected_gram, smallest_eigenvalue
 from theorems.convergence.appendix_d_2_minimum_eigenvalue.limiting_attention import first_attention
 from theorems.convergence.definitions import ValueWeights
-from theorems.convergence.settings import WIDTHS, Features, Hidden, Scale, Tokens, Width
+from theorems.convergence.settings import WIDTHS, Features, Hidden, Scale, Tokens, Width, drawn
 from verify.claims import Claim
 from verify.matrix import (
     basis_vector,
@@ -28,8 +28,7 @@ from verify.relations import AtMost, PowerRate, TendsTo
 
 # -- Appendix C.5 ------------------------------------------------------------------------------------------------------
 
-C5 = Claim(
-    CONVERGENCE, "convergence.c5-alpha", label="C.5",
+C5 = Claim(CONVERGENCE, "convergence.c5-alpha", label="C.5",
     statement=r"\alpha^2=\lambda_{\min}(\hat F_{pre}\hat F_{pre}^\top)\ge\tau_1^2d_m\lambda_0/4\ge\tau_1^2\eta_Vd_m"
     r"\Omega(N/d);\ \text{LeCun/He: }\alpha^2\ge\Omega(d_mN/d),\ \text{NTK: }\alpha^2\ge\Omega(N/d)",
     assumptions=[
@@ -64,11 +63,7 @@ def half_of_printed_orders(Phi: Features, c: Hidden, d_m: Width) -> Any:
     return stacked([order * d_m, order])
 
 
-@C5.inputs
-def features_and_constant(Phi: Features, c: Hidden, d_m: Width) -> dict[str, Any]:
-    return {"Phi": Phi, "c": c, "d_m": d_m}
-
-
+C5.inputs(drawn(Phi=Features, c=Hidden, d_m=Width))
 C5.mutant("trace for smallest eigenvalue", of_spectrum=trace)
 C5.mutant("largest eigenvalue", of_spectrum=lambda G: symmetric_eigenvalues(G)[-1])
 C5.counterexample(
@@ -79,8 +74,7 @@ C5.counterexample(
 )
 
 
-C5_BOUNDED = Claim(
-    CONVERGENCE, "convergence.c5-alpha-bounded", label="C.5, the bound from above",
+C5_BOUNDED = Claim(CONVERGENCE, "convergence.c5-alpha-bounded", label="C.5, the bound from above",
     statement=r"\lambda_{\min}(\hat F_{pre}\hat F_{pre}^\top)\le\tfrac1N\tau_1^2\|W_V\|_2^2\|\Phi\|_F^2\le\tau_1^2"
     r"\|W_V\|_2^2d_sC_x^2",
     relation=AtMost(), sizes={"N": (1, 4), "d": (1, 3), "d_m": (1, 4)}, corrects="convergence.c5-alpha",
@@ -117,8 +111,7 @@ def _lecun_product(X: Any, width: int, generator: Any) -> Any:
     return W_Q.T @ W_K / d
 
 
-C6 = Claim(
-    CONVERGENCE, "convergence.c6-beta", label="C.6",
+C6 = Claim(CONVERGENCE, "convergence.c6-beta", label="C.6",
     statement=r"\|\beta_{1,k}\|_2^2\ge1/d_s;\ \text{for the case of }\tau_0=d_m^{-1/2}\text{ scaling, when the width"
     r" is large enough, the value inside the softmax tends to zero, as a result }\|\beta_{1,k}\|_2^2\approx1/d_s",
     assumptions=["LeCun initialisation", "tau_0 = d_m^{-1/2}"],
@@ -157,8 +150,7 @@ C6.mutant("limit 1", lambda value, X: value + ones(1, X.shape[0]))
 C6.counterexample("X = I_2: the values inside the softmax have variance 1/4 at every width", X=[[1, 0], [0, 1]])
 
 
-C6_INVERSE = Claim(
-    CONVERGENCE, "convergence.c6-beta-inverse-width", label="C.6, for tau_0 = 1/d_m",
+C6_INVERSE = Claim(CONVERGENCE, "convergence.c6-beta-inverse-width", label="C.6, for tau_0 = 1/d_m",
     statement=r"\text{LeCun},\ \tau_0=d_m^{-1}:\ \beta_{1,k}\to\tfrac1{d_s}\mathbf 1,\text{ hence }\|\beta_{1,k}\|_2^2"
     r"\to1/d_s",
     assumptions=["LeCun initialisation", "tau_0 = d_m^{-1}", "X fixed"],

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from theorems.convergence import CONVERGENCE
-from theorems.convergence.appendix_d_tangent_kernel.gradients import Tokens, output_weight_gradient, value_gradient
+from theorems.convergence.appendix_d_1_limiting_kernel.gradients import Tokens, output_weight_gradient, value_gradient
 from theorems.convergence.definitions import expected_relu_products, expected_step_products
 from theorems.convergence.settings import WIDTHS, Width, standard_normal
 from verify.claims import Claim, Setting
@@ -28,8 +28,7 @@ SUMS = "f with the sum over tokens, as in C.2"
 
 # -- Eq. (63) ----------------------------------------------------------------------------------------------------------
 
-EQ_63 = Claim(
-    OUTPUT_BLOCK, "convergence.eq-63", label="Eq. (63)",
+EQ_63 = Claim(OUTPUT_BLOCK, "convergence.eq-63", label="Eq. (63)",
     statement=r"\lim_{d_m\to\infty}\Big\langle\frac{\partial f(X)}{\partial w_O},\frac{\partial f(X')}{\partial w_O}"
     r"\Big\rangle=\tau_1^2\sum_{i,j}\lim(\sigma_r(W_VX'^\top\beta'_j))^\top\sigma_r(W_VX^\top\beta_i)=d_s^2\,\mathbb"
     r" E_{w\sim N(0,I)}\sigma_r(w^\top X'^\top\mathbf 1_{d_s})\sigma_r(w^\top X^\top\mathbf 1_{d_s})",
@@ -73,8 +72,7 @@ EQ_63.mutant("first token in place of the sum", lambda X, X_2: expected_relu_pro
 EQ_63.counterexample("both samples of two tokens equal to 1: the limit is 2, printed 8", X=[[1], [1]], X_2=[[1], [1]])
 
 
-MEAN_TOKENS = Claim(
-    OUTPUT_BLOCK, "convergence.eq-63-mean-tokens", label="Eq. (63), with the mean tokens of Lemma 1",
+MEAN_TOKENS = Claim(OUTPUT_BLOCK, "convergence.eq-63-mean-tokens", label="Eq. (63), with the mean tokens of Lemma 1",
     statement=r"\lim_{d_m\to\infty}\Big\langle\frac{\partial f(X)}{\partial w_O},\frac{\partial f(X')}{\partial w_O}"
     r"\Big\rangle=d_s^2\,\mathbb E_{w\sim N(0,I)}\sigma_r(\tfrac1{d_s}w^\top X'^\top\mathbf 1)\sigma_r(\tfrac1{d_s}w^"
     r"\top X^\top\mathbf 1)",
@@ -99,8 +97,7 @@ MEAN_TOKENS.mutant("no factor d_s^2, as for the average", "d_s ** 2 -> 1")
 
 # -- D.1: the blocks of W_Q and W_K ------------------------------------------------------------------------------------
 
-VANISHING_BLOCKS = Claim(
-    OUTPUT_BLOCK, "convergence.d1-limit-wq", label="D.1, W_Q and W_K inner products",
+VANISHING_BLOCKS = Claim(OUTPUT_BLOCK, "convergence.d1-limit-wq", label="D.1, W_Q and W_K inner products",
     statement=r"\lim\tau_0\tau_1X^\top(\mathrm{diag}(\beta_i)-\beta_i\beta_i^\top)XW_V^\top(w_O\circ\dot\sigma_r(W_VX^"
     r"\top\beta_i))=X^\top(\mathrm{diag}(\mathbf 1_{d_s})-\mathbf 1_{d_s}\mathbf 1_{d_s}^\top)X\,[0,...,0]^\top=0;"
     r"\quad\lim_{d_m\to\infty}\Big\langle\frac{\partial f(X)}{\partial W_Q},\frac{\partial f(X')}{\partial W_Q}\Big"
@@ -171,8 +168,7 @@ VANISHING_BLOCKS.mutant("d_m^{-2} for the gradients", lambda value, d_m: (value[
 
 # -- Eq. (64) ----------------------------------------------------------------------------------------------------------
 
-EQ_64 = Claim(
-    VALUE_BLOCK, "convergence.eq-64", label="Eq. (64)",
+EQ_64 = Claim(VALUE_BLOCK, "convergence.eq-64", label="Eq. (64)",
     statement=r"\lim\Big\langle\frac{\partial f(X)}{\partial W_V},\frac{\partial f(X')}{\partial W_V}\Big\rangle=\lim"
     r"\tau_1^2\sum_{i,j}\sum_{k=1}^{d_m}(w_O^{(k)})^2\dot\sigma_r(W_V^{(k,:)}X'^\top\beta'_j)\dot"
     r"\sigma_r(W_V^{(k,:)}X^\top\beta_i)\beta_i^\top XX'^\top\beta'_j=d_s^2\,\mathbb E_w(\dot\sigma_r(w^\top X'^\top"
@@ -226,8 +222,7 @@ EQ_64.mutant("relu for relu', as extracted", products=expected_relu_products)
 EQ_64.counterexample("X = X' = (1, 1), d = 1: the limit is 2, printed 8", X=[[1], [1]], Y=[[1], [1]])
 
 
-EQ_64_MEANS = Claim(
-    VALUE_BLOCK, "convergence.eq-64-mean-tokens", label="Eq. (64), with the mean tokens of Lemma 1",
+EQ_64_MEANS = Claim(VALUE_BLOCK, "convergence.eq-64-mean-tokens", label="Eq. (64), with the mean tokens of Lemma 1",
     statement=r"\lim\Big\langle\frac{\partial f(X)}{\partial W_V},\frac{\partial f(X')}{\partial W_V}\Big\rangle="
     r"\mathbb E_w\dot\sigma_r(w^\top X'^\top\mathbf 1)\dot\sigma_r(w^\top X^\top\mathbf 1)\,\mathbf 1^\top XX'^\top"
     r"\mathbf 1",

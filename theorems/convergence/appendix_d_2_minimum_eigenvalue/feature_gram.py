@@ -28,6 +28,7 @@ from theorems.convergence.appendix_d_2_minimum_eigenvalue.limiting_attention imp
     product_on_the_event,
 )
 from theorems.convergence.definitions import Samples, mean_tokens
+from theorems.convergence.settings import drawn
 from verify.claims import Assumption, Claim
 from verify.matrix import absolute, frobenius_norm, maximum, rational, sqrt
 from verify.relations import AtMost
@@ -35,8 +36,7 @@ from verify.shapes import Real, Size
 
 # -- entries and Frobenius norm of the change --------------------------------------------------------------------------
 
-ENTRY = Claim(
-    EVENT, "convergence.lemma-16-entry", label="Proof of Lemma 16, entry and Frobenius bounds",
+ENTRY = Claim(EVENT, "convergence.lemma-16-entry", label="Proof of Lemma 16, entry and Frobenius bounds",
     statement=r"|(\Phi\Phi^\top-\Phi^*\Phi^{*\top})^{(n,r)}|\le8\tau_0\eta_{QK}C_x^4d_sd\sqrt{d_m\log(2d^2/\delta')},"
     r"\qquad\|\Phi\Phi^\top-\Phi^*\Phi^{*\top}\|_F\le8N\tau_0\eta_{QK}C_x^4d_sd\sqrt{d_m\log(2d^2N^2/\delta'')}",
     relation=AtMost(ascent=False), sizes={"N": (1, 3), "d_s": (1, 3), "d": (1, 2)}, expects="refuted", severity="error",
@@ -76,8 +76,7 @@ def _() -> dict[str, Any]:
     return {"X": [tokens], "M": [["1/10"]], "tau_0": "1/1600", "eta_QK": "1", "d_m": "1600", "ell": "4"}
 
 
-ENTRY_SQUARED = Claim(
-    TIGHT, "convergence.lemma-16-entry-squared-length",
+ENTRY_SQUARED = Claim(TIGHT, "convergence.lemma-16-entry-squared-length",
     label="Proof of Lemma 16, entry and Frobenius bounds with d_s^2",
     statement=r"|(\Phi\Phi^\top-\Phi^*\Phi^{*\top})^{(n,r)}|\le8\tau_0\eta_{QK}C_x^4d_s^2d\sqrt{d_m\ell},\qquad\|\Phi"
     r"\Phi^\top-\Phi^*\Phi^{*\top}\|_F\le8N\tau_0\eta_{QK}C_x^4d_s^2d\sqrt{d_m\ell}",
@@ -107,8 +106,7 @@ LongLogarithm = Annotated[Any, Real(1.0, 1024.0)]
 Eigenvalue = Annotated[Any, Real(0.0625, 1.0)]
 Extra = Annotated[Any, Real(0.0, 2.0)]
 
-WIDTH = Claim(
-    CONVERGENCE, "convergence.lemma-16-width", label="Proof of Lemma 16, width",
+WIDTH = Claim(CONVERGENCE, "convergence.lemma-16-width", label="Proof of Lemma 16, width",
     statement=r"\text{LeCun}:\ d_m=\Omega\Big(\frac{N^2\sqrt{\log(2d^2N^2/\delta'')}}{\lambda_0^2}\Big)\Rightarrow\|"
     r"\Phi\Phi^\top-\Phi^*\Phi^{*\top}\|_F\le\frac{\lambda_*}4;\quad\lambda_{\min}(\Phi\Phi^\top)\ge\lambda_*-\|\Phi"
     r"\Phi^\top-\Phi^*\Phi^{*\top}\|_2\ge\tfrac{3\lambda_*}4",
@@ -155,8 +153,7 @@ WIDTH.counterexample(
 )
 
 
-WIDTH_SQUARED = Claim(
-    CONVERGENCE, "convergence.lemma-16-width-squared", label="Proof of Lemma 16, width, solved",
+WIDTH_SQUARED = Claim(CONVERGENCE, "convergence.lemma-16-width-squared", label="Proof of Lemma 16, width, solved",
     statement=r"d_m\ge1024N^2(\eta_{QK}C_x^4d_s^2d)^2\ell/\lambda_*^2\ \Rightarrow\ 8N\tau_0\eta_{QK}C_x^4d_s^2d"
     r"\sqrt{d_m\ell}\le\lambda_*/4\ \text{at }\tau_0=1/d_m",
     relation=AtMost(), sizes={"N": (1, 4)}, corrects="convergence.lemma-16-width", of_project=True,
@@ -184,8 +181,7 @@ Half = Annotated[int, Size("k")]
 SmallHidden = Annotated[Any, Real(0.0625, 1.0)]
 LemmaLogarithm = Annotated[Any, Real(1.0, 32.0)]
 
-LEMMA_16 = Claim(
-    CONVERGENCE, "convergence.lemma-16", label="Lemma 16",
+LEMMA_16 = Claim(CONVERGENCE, "convergence.lemma-16", label="Lemma 16",
     statement=r"\lambda_*=\lambda_{\min}(\Phi^*\Phi^{*\top}),\ d_m=\Omega\Big(\frac{N^2\sqrt{\log(2d^2N^2/\delta)}}{"
     r"\lambda_*^2}\Big):\ \text{w.p.}\ge1-\delta:\ \|\Phi\Phi^\top-\Phi^*\Phi^{*\top}\|_F\le\frac{\lambda_*}4,\ "
     r"\lambda_{\min}(\Phi\Phi^\top)\ge\frac{3\lambda_*}4",
@@ -213,9 +209,7 @@ LEMMA_16 = Claim(
 )  # fmt: skip
 
 
-@LEMMA_16.inputs
-def two_tokens(K: SmallHidden, ell: LemmaLogarithm, k: Half) -> dict[str, Any]:
-    return {"K": K, "ell": ell, "k": k}
+LEMMA_16.inputs(drawn(K=SmallHidden, ell=LemmaLogarithm, k=Half))
 
 
 @LEMMA_16.formula
@@ -247,8 +241,8 @@ LEMMA_16.counterexample(
 LEMMA_16.counterexample("K = 100, ell = 10^5, d_m = 510000", K="100", ell="100000", k=255000)
 
 
-LEMMA_16_LOGARITHM = Claim(
-    CONVERGENCE, "convergence.lemma-16-logarithm", label="Lemma 16, with the logarithm to the first power",
+LEMMA_16_LOGARITHM = Claim(CONVERGENCE, "convergence.lemma-16-logarithm",
+    label="Lemma 16, with the logarithm to the first power",
     statement=r"d_m\ge\max\Big(2\ell,\frac{1024N^2(\eta_{QK}C_x^4d_s^2d)^2\ell}{\lambda_*^2}\Big),\ \ell=\log(2d^2/"
     r"\delta):\ \text{w.p.}\ge1-\delta:\ \|\Phi\Phi^\top-\Phi^*\Phi^{*\top}\|_F\le\frac{\lambda_*}4,\ \lambda_{\min}("
     r"\Phi\Phi^\top)\ge\frac{3\lambda_*}4",

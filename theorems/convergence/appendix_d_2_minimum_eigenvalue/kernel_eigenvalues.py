@@ -30,7 +30,7 @@ from theorems.convergence.definitions import (
     mean_tokens,
     outputs,
 )
-from theorems.convergence.settings import Dimension, Features, Scale
+from theorems.convergence.settings import Dimension, Features, Scale, drawn
 from verify.claims import Assumption, Claim
 from verify.derivatives import jacobian
 from verify.matrix import (
@@ -58,8 +58,7 @@ def limiting_kernel_of_means(Phi: Features) -> Any:
 
 # -- Lemma 19 ----------------------------------------------------------------------------------------------------------
 
-LEMMA_19 = Claim(
-    MORE_SAMPLES, "convergence.lemma-19", label="Lemma 19",
+LEMMA_19 = Claim(MORE_SAMPLES, "convergence.lemma-19", label="Lemma 19",
     statement=r"N\ge\Omega(d^4),\ \tau_0=d_m^{-1}:\ \text{w.p.}\ge1-e^{-d}:\ \lambda_{\min}(K)\ge\mu(\sigma_r)^2"
     r"\Omega(N/d)",
     assumptions=[
@@ -106,8 +105,7 @@ LEMMA_19.counterexample(
 )
 
 
-TWO_SIDED = Claim(
-    CONVERGENCE, "convergence.lemma-19-two-sided", label="Lemma 19, bounds from both sides",
+TWO_SIDED = Claim(CONVERGENCE, "convergence.lemma-19-two-sided", label="Lemma 19, bounds from both sides",
     statement=r"\tfrac12\lambda_{\min}(\Phi^*\Phi^{*\top})\le\lambda_{\min}(K)\le\tfrac1N\sum_n\|\phi_n\|_2^2\le C_x^2",
     assumptions=["K the limiting kernel for the average pooling of Eq. (1.2); d_s^2 times all members for the sum"],
     relation=AtMost(), sizes={"N": (1, 4), "d_s": (1, 3), "d": (1, 4)}, uses=("convergence.eq-38",),
@@ -153,8 +151,7 @@ def hermite_square(s: int, like: Any) -> Any:
     return (like * 0 + rational(odd**2, 2 * factorial(s))) / pi_in(like)
 
 
-HERMITE = Claim(
-    CONVERGENCE, "convergence.lemma-19-hermite", label="Proof of Lemma 19, first display",
+HERMITE = Claim(CONVERGENCE, "convergence.lemma-19-hermite", label="Proof of Lemma 19, first display",
     statement=r"\lambda_{\min}(K)>\lambda_{\min}(\mathbb E(\sigma_r(\Phi^*w)\sigma_r(\Phi^*w)^\top))=\lambda_{\min}"
     r"\Big(\sum_{s=0}^\infty\mu_s(\sigma_r)^2\bigcirc_{i=1}^s(\Phi^*\Phi^{*\top})\Big)\ge\mu(\sigma_r)^2\lambda_{"
     r"\min}(\Phi^*\Phi^{*\top})",
@@ -203,8 +200,7 @@ HERMITE.counterexample(
 HERMITE.counterexample("one row of norm 2: the expectation is 2, the partial sums exceed 4", Phi=[[2]])
 
 
-NORMALISED = Claim(
-    CONVERGENCE, "convergence.lemma-19-hermite-normalised",
+NORMALISED = Claim(CONVERGENCE, "convergence.lemma-19-hermite-normalised",
     label="Proof of Lemma 19, Hermite series with the norms of the rows",
     statement=r"\mathbb E\,\sigma_r(\phi_n^\top w)\sigma_r(\phi_r^\top w)=\|\phi_n\|\|\phi_r\|\sum_{s=0}^\infty\mu_s("
     r"\sigma_r)^2\cos^s\angle(\phi_n,\phi_r)",
@@ -249,8 +245,7 @@ NORMALISED.mutant("rest after s = 10", order=HERMITE_ORDER + 2)
 NORMALISED.mutant("norms dropped", norms_of=lambda Phi: _norms(Phi) / _norms(Phi))
 
 
-NUMERIC = Claim(
-    CONVERGENCE, "convergence.lemma-19-numeric", label="Proof of Lemma 19, last display",
+NUMERIC = Claim(CONVERGENCE, "convergence.lemma-19-numeric", label="Proof of Lemma 19, last display",
     statement=r"\lambda_{\min}(K)\ge\mu(\sigma_r)^2\Big(\frac Nd-9N^{2/3}d^{1/3}\Big)=\mu(\sigma_r)^2\Theta(N/d)\ "
     r"\text{when }N\ge\Omega(d^4)",
     assumptions=[
@@ -284,8 +279,8 @@ NUMERIC.mutant("trace instead of mean", lambda t, d: t**3 * d**4)
 NUMERIC.counterexample("d = 1, N = 1000: the bound is 25, the diagonal of K is 1", t="10", d=1)
 
 
-NUMERIC_ORDER = Claim(
-    CONVERGENCE, "convergence.lemma-19-numeric-order", label="Proof of Lemma 19, last display, the arithmetic",
+NUMERIC_ORDER = Claim(CONVERGENCE, "convergence.lemma-19-numeric-order",
+    label="Proof of Lemma 19, last display, the arithmetic",
     statement=r"N\ge5832d^4\ \Rightarrow\ \frac{N}{2d}\le\frac Nd-9N^{2/3}d^{1/3}\le\frac Nd",
     relation=AtMost(), sizes={"d": (1, 4)}, corrects="convergence.lemma-19-numeric", of_project=True,
     note="N = t^3 d^4 with t >= 18 gives 9 N^{2/3} d^{1/3} = 9 t^2 d^3 <= t^3 d^3/2. Equality at t = 18; the sign"
@@ -306,8 +301,7 @@ NUMERIC_ORDER.mutant("N^{2/3} d^{1/3} for N/d", "t ** 3 * d ** 3 -> t * t * d **
 
 # -- the remark after Lemma 19 -----------------------------------------------------------------------------------------
 
-REMARK_ALPHA = Claim(
-    CONVERGENCE, "convergence.remark-alpha", label="Remark after Lemma 19",
+REMARK_ALPHA = Claim(CONVERGENCE, "convergence.remark-alpha", label="Remark after Lemma 19",
     statement=r"d_m\ge N:\ \alpha^2=\lambda_{\min}((F_{pre}^0)^\top F_{pre}^0),\ \text{which is the exact minimum"
     r" eigenvalue of the empirical NTK with respect to the output-layer weight},\ \alpha=\sigma_{\min}(F_{pre}^0)",
     assumptions=["F_pre in R^{N x d_m}", "d_m >= N"],
@@ -344,13 +338,9 @@ def eigenvalues_of_output_kernel(
     return _descending(J @ J.T)
 
 
-@REMARK_ALPHA.inputs
-def free_network(
-    X: Samples, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, w_O: OutputWeights, tau_0: Scale, tau_1: Scale
-) -> dict[str, Any]:
-    return {"X": X, "W_Q": W_Q, "W_K": W_K, "W_V": W_V, "w_O": w_O, "tau_0": tau_0, "tau_1": tau_1}
-
-
+REMARK_ALPHA.inputs(
+    drawn(X=Samples, W_Q=QueryWeights, W_K=KeyWeights, W_V=ValueWeights, w_O=OutputWeights, tau_0=Scale, tau_1=Scale)
+)
 REMARK_ALPHA.mutant("alpha instead of alpha^2", "singular_values(F) ** 2 -> singular_values(F)")
 REMARK_ALPHA.mutant(
     "transposed: the d_m x d_m matrix", "singular_values(F) ** 2 -> _descending(F.T @ F)[F.shape[1] - F.shape[0]:]"

@@ -57,8 +57,7 @@ def entry_bound(tau_0: Any, eta_QK: Any, d_m: Any, ell: Any) -> Any:
 
 # -- Eq. (65) ----------------------------------------------------------------------------------------------------------
 
-EQ_65 = Claim(
-    CONVERGENCE, "convergence.eq-65", label="Eq. (65)",
+EQ_65 = Claim(CONVERGENCE, "convergence.eq-65", label="Eq. (65)",
     statement=r"|(\Phi\Phi^\top-\Phi^*\Phi^{*\top})^{(n,r)}|=|\beta_{1,n}^\top X_nX_r^\top\beta_{1,r}-\beta_{1,n}^{*"
     r"\top}X_nX_r^\top\beta_{1,r}^*|\le\|X_nX_r^\top(\beta_{1,n}-\beta_{1,n}^*)\|_2+\|X_nX_r^\top(\beta_{1,r}-"
     r"\beta_{1,r}^*)\|_2\le C_x^2d_s(\|\beta_{1,n}-\beta_{1,n}^*\|_2+\|\beta_{1,r}-\beta_{1,r}^*\|_2)",
@@ -110,8 +109,7 @@ EQ_65.counterexample(
 )
 
 
-EQ_65_TRANSPOSED = Claim(
-    CONVERGENCE, "convergence.eq-65-transposed", label="Eq. (65), with the transpose",
+EQ_65_TRANSPOSED = Claim(CONVERGENCE, "convergence.eq-65-transposed", label="Eq. (65), with the transpose",
     statement=r"|(\Phi\Phi^\top-\Phi^*\Phi^{*\top})^{(n,r)}|\le\|X_rX_n^\top(\beta_{1,n}-\beta_{1,n}^*)\|_2+\|X_nX_r^"
     r"\top(\beta_{1,r}-\beta_{1,r}^*)\|_2\le C_x^2d_s(\|\beta_{1,n}-\beta_{1,n}^*\|_2+\|\beta_{1,r}-\beta_{1,r}^*\|_2)",
     assumptions=[ASSUMPTION_1, M_IS],
@@ -171,8 +169,7 @@ EVENT = Setting(
 #: With inputs at which the bounds are tight.
 TIGHT = EVENT.extended(special_domains={"equal tokens": equal_tokens, "one long token": one_long_token})
 
-EQ_66_68 = Claim(
-    TIGHT, "convergence.eq-66-68", label="Eqs. (66), (68)",
+EQ_66_68 = Claim(TIGHT, "convergence.eq-66-68", label="Eqs. (66), (68)",
     statement=r"\|\beta_{1,n}-\beta_{1,n}^*\|_2\le2C_x^2d_s\|\tau_0W_Q^\top W_K-\tau_0W_Q^{*\top}W_K^*\|_F\ ("
     r"\text{Lemma 7})\ \le4\tau_0\eta_{QK}C_x^2d_sd\sqrt{d_m\log(2d^2/\delta')}\ \text{w.p.}\ge1-\delta',\ d_m\ge2\log"
     r"\tfrac{2d^2}{\delta'}",
@@ -210,8 +207,7 @@ EQ_66_68.mutant("C_x for C_x^2", power=1)
 
 # -- the products of the weights ---------------------------------------------------------------------------------------
 
-SE_PRODUCT = Claim(
-    CONVERGENCE, "convergence.se-product", label="Proof of Lemma 16, before (67)",
+SE_PRODUCT = Claim(CONVERGENCE, "convergence.se-product", label="Proof of Lemma 16, before (67)",
     statement=r"W_Q^{(q,i)}W_K^{(q,j)}\sim SE(\sqrt2\eta_{QK},\sqrt2\eta_{QK}),\quad\tau_0"
     r"\sum_{q=1}^{d_m}W_Q^{(q,i)}W_K^{(q,j)}\sim SE(\tau_0\eta_{QK}\sqrt{2d_m},\sqrt2\tau_0\eta_{QK})",
     assumptions=[
@@ -251,8 +247,7 @@ SE_PRODUCT.mutant("nu = eta_QK, the deviation of the product", "sqrt(2) * eta_QK
 SE_PRODUCT.mutant("nu of the sum without sqrt(d_m)", x=2)
 
 
-EQ_67 = Claim(
-    CONVERGENCE, "convergence.eq-67", label="Eq. (67)",
+EQ_67 = Claim(CONVERGENCE, "convergence.eq-67", label="Eq. (67)",
     statement=r"d_m\ge2\log(2/\delta):\ \Big|\tau_0\sum_qW_Q^{(q,i)}W_K^{(q,j)}-\tau_0\sum_qW_Q^{*(q,i)}W_K^{*(q,j)}"
     r"\Big|\le2\tau_0\eta_{QK}\sqrt{d_m\log(2/\delta)}\ \text{w.p.}\ge1-\delta",
     assumptions=["starred sum read as its mean 0", "W_Q, W_K independent N(0, eta_QK)"],

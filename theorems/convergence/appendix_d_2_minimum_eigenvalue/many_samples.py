@@ -11,7 +11,7 @@ from theorems.convergence import CONVERGENCE
 from theorems.convergence.appendix_c_1_lemmas.constants import stacked
 from theorems.convergence.appendix_c_3_theorem_1.minimum_eigenvalue import expected_gram, lambda_0, smallest_eigenvalue
 from theorems.convergence.definitions import Samples, mean_tokens
-from theorems.convergence.settings import Features, Hidden, Square, Support, Variance
+from theorems.convergence.settings import Features, Hidden, Square, Support, Variance, drawn
 from verify.claims import Claim, Setting
 from verify.matrix import concatenate, rational, smallest_singular_value, stack_rows, symmetric_eigenvalues, trace
 from verify.relations import AtMost, Equal, PowerRate, TendsTo
@@ -29,8 +29,7 @@ MORE_SAMPLES = Setting(
 MANY = "N > d, as N >= Omega(d^4) has it for large d"
 LAWS = Setting(CONVERGENCE, "Proof of Lemma 17", sizes={"m": (1, 3), "d_s": (1, 3), "d": (1, 3)}, exact=True)
 
-LEMMA_17 = Claim(
-    MORE_SAMPLES, "convergence.lemma-17", label="Lemma 17",
+LEMMA_17 = Claim(MORE_SAMPLES, "convergence.lemma-17", label="Lemma 17",
     statement=r"N\ge\Omega(d^4):\ \text{w.p.}\ge1-e^{-d}:\ \lambda_{\min}(\Phi^*\Phi^{*\top})\ge\Theta(N/d)",
     assumptions=[MANY, ASSUMPTION_4, HIDDEN],
     relation=AtMost(ascent=False, signed=True), expects="refuted", severity="error",
@@ -43,9 +42,8 @@ LEMMA_17 = Claim(
 )  # fmt: skip
 
 
-@LEMMA_17.inputs
-def data_and_constant(X: Samples, c: Hidden) -> dict[str, Any]:
-    return {"X": X, "c": c}
+data_and_constant = drawn(X=Samples, c=Hidden)
+LEMMA_17.inputs(data_and_constant)
 
 
 @LEMMA_17.formula
@@ -74,8 +72,7 @@ def _sums(support: Any) -> Any:
     return stack_rows([support[a].sum(0) for a in range(support.shape[0])])
 
 
-LEMMA_17_GRAM = Claim(
-    CONVERGENCE, "convergence.lemma-17-gram", label="Lemma 17, for the d x d matrix",
+LEMMA_17_GRAM = Claim(CONVERGENCE, "convergence.lemma-17-gram", label="Lemma 17, for the d x d matrix",
     statement=r"\tfrac1N\Phi^{*\top}\Phi^*\to\Sigma/d_s^2\ (N\to\infty),\text{ hence }\lambda_{\min}(\Phi^{*\top}"
     r"\Phi^*)\sim N\lambda_{\min}(\Sigma)/d_s^2",
     assumptions=[
@@ -109,8 +106,7 @@ LEMMA_17_GRAM.mutant("Sigma / d_s, as for independent centred tokens", "d_s ** 2
 LEMMA_17_GRAM.mutant("square of the mean", "sums -> sums.sum(0).reshape(1, -1); m * d_s ** 2 -> m ** 2 * d_s ** 2")
 
 
-EIG_SWAP = Claim(
-    MORE_SAMPLES, "convergence.lemma-17-eig-swap", label="Proof of Lemma 17, first display",
+EIG_SWAP = Claim(MORE_SAMPLES, "convergence.lemma-17-eig-swap", label="Proof of Lemma 17, first display",
     statement=r"\lambda_{\min}(\Phi^*\Phi^{*\top})=\lambda_{\min}(\Phi^{*\top}\Phi^*)=\lambda_{\min}(\Sigma^{1/2}Z^{*"
     r"\top}Z^*\Sigma^{1/2\top})\ge\lambda_{\min}(Z^{*\top}Z^*)\lambda_{\min}(\Sigma)\ge\lambda_{\min}(Z^{*\top}Z^*)C_"
     r"\Sigma",
@@ -135,8 +131,7 @@ EIG_SWAP.counterexample("rows (3, 0), (0, 2), (0, 0): 4 and 0", Phi=[[3, 0], [0,
 EIG_SWAP.counterexample("Phi = (1, 1)^T: 2 and 0", Phi=[[1], [1]])
 
 
-EIG_SWAP_NONZERO = Claim(
-    CONVERGENCE, "convergence.lemma-17-eig-swap-nonzero",
+EIG_SWAP_NONZERO = Claim(CONVERGENCE, "convergence.lemma-17-eig-swap-nonzero",
     label="Proof of Lemma 17, first display for the d largest eigenvalues",
     statement=r"\lambda_d(\Phi^*\Phi^{*\top})=\lambda_{\min}(\Phi^{*\top}\Phi^*)\ge\lambda_{\min}(Z^{*\top}Z^*)"
     r"\lambda_{\min}(\Sigma),\quad\lambda_1\ge\dots\ge\lambda_N",
@@ -163,8 +158,7 @@ EIG_SWAP_NONZERO.mutant("halved", lambda value: value * rational(1, 2))
 EIG_SWAP_NONZERO.mutant("smallest of all, as printed", "Z.shape[0] - Z.shape[1] -> 0")
 
 
-ZCOV = Claim(
-    LAWS, "convergence.lemma-17-zcov", label="Proof of Lemma 17 with Assumption 4",
+ZCOV = Claim(LAWS, "convergence.lemma-17-zcov", label="Proof of Lemma 17 with Assumption 4",
     statement=r"\text{Assumption 4: }x=\sum_{i=1}^{d_s}(X^{(i,:)})^\top,\ \Sigma=\mathbb E[xx^\top];\ \text{proof:"
     r" }x=X_n^{(i,:)\top},\ z=\Sigma^{-1/2}x,\ \mathbb E[zz^\top]=I_d;\ \text{rows of }Z^*:\ \tfrac1{d_s}"
     r"\sum_iX_n^{(i,:)}\Sigma^{-1/2}",
@@ -213,8 +207,8 @@ ZCOV.counterexample(
 )
 
 
-ZCOV_MEANS = Claim(
-    LAWS, "convergence.lemma-17-zcov-mean-tokens", label="Proof of Lemma 17, second moment of the rows of Phi^*",
+ZCOV_MEANS = Claim(LAWS, "convergence.lemma-17-zcov-mean-tokens",
+    label="Proof of Lemma 17, second moment of the rows of Phi^*",
     statement=r"\mathbb E[\phi\phi^\top]=\Sigma/d_s^2\text{ for the rows }\phi\text{ of }\Phi^*,\text{ so }\mathbb"
     r" E[zz^\top]=I_d/d_s^2\text{ for those of }Z^*",
     assumptions=["Assumption 4: Sigma = E[x x^T], x the sum of the tokens", "X uniform on the rows of `support`"],
@@ -236,8 +230,7 @@ ZCOV_MEANS.mutant("Sigma / d_s", "support.shape[1] ** 2 -> support.shape[1]")
 
 # -- Lemma 18 ----------------------------------------------------------------------------------------------------------
 
-LEMMA_18 = Claim(
-    MORE_SAMPLES, "convergence.lemma-18", label="Lemma 18 (and C.8)",
+LEMMA_18 = Claim(MORE_SAMPLES, "convergence.lemma-18", label="Lemma 18 (and C.8)",
     statement=r"N\ge\Omega(d^4),\ d_m=\tilde\Omega(N^2\lambda_*^{-2}):\ \text{w.p.}\ge1-\delta-e^{-d}:\ \lambda_0="
     r"\lambda_{\min}(\mathbb E_{w\sim N(0,\eta_VI_d)}[\sigma_r(\Phi w)\sigma_r(\Phi w)^\top])\ge\Theta(\eta_VN/d)",
     assumptions=[
@@ -262,9 +255,7 @@ LEMMA_18 = Claim(
 )  # fmt: skip
 
 
-@LEMMA_18.inputs
-def data_variance_and_constant(X: Samples, eta_V: Variance, c: Hidden) -> dict[str, Any]:
-    return {"X": X, "eta_V": eta_V, "c": c}
+LEMMA_18.inputs(drawn(X=Samples, eta_V=Variance, c=Hidden))
 
 
 @LEMMA_18.formula
@@ -290,8 +281,8 @@ LEMMA_18.counterexample(
 )
 
 
-CLOSEST_PAIR = Claim(
-    CONVERGENCE, "convergence.lemma-18-closest-pair", label="Lemma 18, the bound by the closest pair of samples",
+CLOSEST_PAIR = Claim(CONVERGENCE, "convergence.lemma-18-closest-pair",
+    label="Lemma 18, the bound by the closest pair of samples",
     statement=r"\lambda_0\le\frac{\eta_V}{4}\min_{n\ne r}\|\phi_n-\phi_r\|_2^2,\quad\phi_n\text{ the rows of }\Phi",
     relation=AtMost(), sizes={"N": (2, 4), "d": (1, 4)}, corrects="convergence.lemma-18", of_project=True,
     note="Along (e_n - e_r)/sqrt 2 the quadratic form is E(relu a - relu b)^2/2 <= E(a - b)^2/4. N points in a ball of"

@@ -19,8 +19,7 @@ from verify.shapes import Real
 Radius = Annotated[Any, Real(0.0, 8.0)]
 Amount = Annotated[Any, Real(0.0, 8.0)]
 
-LEMMA_20 = Claim(
-    CONVERGENCE, "convergence.lemma-20", label="Lemma 20",
+LEMMA_20 = Claim(CONVERGENCE, "convergence.lemma-20", label="Lemma 20",
     statement=r"w\in\mathbb R^{d_m}\text{ iid }N(0,1),\ \|\tilde w-w\|_2\le R\Rightarrow\text{w.p.}\ge1-2e^{-d_m/2}:\ "
     r"\|\tilde w\|_2\le R+3\sqrt{d_m}",
     assumptions=["entries of w independent standard normal", "R >= 0", "for all w~ in the ball at once"],
@@ -58,8 +57,7 @@ LEMMA_20.mutant("sqrt(d_m) without the 3", "3 -> 1")
 LEMMA_20.mutant("maximum in place of the sum", "R + 3 * math.sqrt(d_m) -> max(R, 3 * math.sqrt(d_m))")
 
 
-TAIL = Claim(
-    CONVERGENCE, "convergence.lemma-20-tail", label="Lemma 20, by the exact tail",
+TAIL = Claim(CONVERGENCE, "convergence.lemma-20-tail", label="Lemma 20, by the exact tail",
     statement=r"\Pr(\|w\|_2>3\sqrt{d_m})=\Pr(\chi^2_{d_m}>9d_m)\le2e^{-d_m/2}",
     assumptions=["entries of w independent standard normal"],
     relation=AtMost(ascent=False), sizes={"d_m": (1, 50)}, of_project=True,

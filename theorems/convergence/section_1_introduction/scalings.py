@@ -9,7 +9,7 @@ import math
 from typing import Annotated, Any
 
 from theorems.convergence import CONVERGENCE
-from theorems.convergence.appendix_d_tangent_kernel.gradients import Tokens, attention_rows
+from theorems.convergence.appendix_d_1_limiting_kernel.gradients import Tokens, attention_rows
 from theorems.convergence.definitions import KeyWeights, QueryWeights, ValueWeights, self_attention
 from theorems.convergence.settings import WIDTHS, Dimension, Scale, Square, Width, standard_normal
 from verify.claims import Claim, Setting
@@ -25,8 +25,7 @@ STANDARD = Setting(CONVERGENCE, "Section 1", assumptions=["entries of W_Q and W_
 
 # -- self-attention ----------------------------------------------------------------------------------------------------
 
-TWO_FORMS = Claim(
-    CONVERGENCE, "convergence.sa-two-forms", label="Section 1, display of Self-attention(X)",
+TWO_FORMS = Claim(CONVERGENCE, "convergence.sa-two-forms", label="Section 1, display of Self-attention(X)",
     statement=r"\sigma_s(\tau_0 (XW_Q^\top)(XW_K^\top)^\top)(XW_V^\top)=\sigma_s(\tau_0 XW_Q^\top W_KX^\top)(XW_V^"
     r"\top)",
     assumptions=["sigma_s is the softmax of each row", "tau_0 > 0"],
@@ -50,8 +49,7 @@ TWO_FORMS.mutant("scale outside the softmax", "X @ W_Q.T -> X @ W_Q.T / tau_0; X
 
 # -- tau_0 W_Q^T W_K ---------------------------------------------------------------------------------------------------
 
-HALF_VARIANCE = Claim(
-    STANDARD, "convergence.tau0-half-variance", label="Section 1, first bullet",
+HALF_VARIANCE = Claim(STANDARD, "convergence.tau0-half-variance", label="Section 1, first bullet",
     statement=r"\tau_0=d_m^{-1/2},\ W_Q,W_K \text{ standard Gaussian: each element of } \tau_0W_Q^\top W_K \text{ has"
     r" mean }0\text{ and variance }1.",
     assumptions=["tau_0 = d_m^{-1/2}"],
@@ -83,8 +81,7 @@ HALF_VARIANCE.mutant("variance 1/d_m, as with tau_0 = 1/d_m", lambda d_m: (0.0, 
 HALF_VARIANCE.mutant("mean 1, as with W_K = W_Q", lambda: (1.0, 1.0))
 
 
-LAW_OF_LARGE_NUMBERS = Claim(
-    STANDARD, "convergence.tau0-one-lln", label="Section 1, second bullet",
+LAW_OF_LARGE_NUMBERS = Claim(STANDARD, "convergence.tau0-one-lln", label="Section 1, second bullet",
     statement=r"\tau_0=d_m^{-1}:\quad \lim_{d_m\to\infty}\tau_0[W_Q^\top W_K]^{(ij)}=0",
     assumptions=["tau_0 = d_m^{-1}"],
     relation=TendsTo(WIDTHS, PowerRate(0.5), instances=4), sizes={"d": (1, 3)},
@@ -111,8 +108,7 @@ LAW_OF_LARGE_NUMBERS.mutant("one tenth in every element", "template * 0 -> templ
 
 # -- pooling -----------------------------------------------------------------------------------------------------------
 
-POOLING = Claim(
-    CONVERGENCE, "convergence.softmax-pooling", label="Section 1; Remark after Lemma 1; Section 4.4; C.8",
+POOLING = Claim(CONVERGENCE, "convergence.softmax-pooling", label="Section 1; Remark after Lemma 1; Section 4.4; C.8",
     statement=r"\tau_0=d_m^{-1},\ d_m\to\infty:\ \text{softmax degenerates to pooling, } \text{Self-attention}(X)\to"
     r"\tfrac1{d_s}\mathbf 1_{d_s\times d_s}XW_V^\top",
     assumptions=["NTK initialisation; for LeCun and He the logits have a further factor 1/d or 2/d", "X fixed"],

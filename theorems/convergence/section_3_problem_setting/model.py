@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Annotated, Any
 
 from theorems.convergence import CONVERGENCE
-from theorems.convergence.appendix_d_tangent_kernel.gradients import Scale, network_gradients
+from theorems.convergence.appendix_d_1_limiting_kernel.gradients import Scale, network_gradients
 from theorems.convergence.definitions import (
     WEIGHTS,
     KeyWeights,
@@ -27,8 +27,7 @@ from verify.shapes import Real, Shape
 
 Step = Annotated[Any, Real(0.0625, 1.0)]
 
-ALGORITHM_1 = Claim(
-    CONVERGENCE, "convergence.algorithm-1", label="Algorithm 1",
+ALGORITHM_1 = Claim(CONVERGENCE, "convergence.algorithm-1", label="Algorithm 1",
     statement=r"W_Q^{t+1}=W_Q^t-\gamma\nabla_{W_Q}\ell(\theta^t),\ W_K^{t+1}=W_K^t-\gamma\nabla_{W_V}\ell(\theta^t),"
     r"\ W_V^{t+1}=W_V^t-\gamma\nabla_{W_V}\ell(\theta^t),\ W_Q^{t+1}=W_Q^t-\gamma\nabla_{W_Q}\ell(\theta^t)\ ["
     r"\text{last line repeated}]",
@@ -56,10 +55,6 @@ def _after_one_step(X: Any, y: Any, theta: dict[str, Any], tau_0: Any, tau_1: An
     return concatenate([W.reshape(1, -1) for W in moved], axis=1)
 
 
-def _weights(W_Q: Any, W_K: Any, W_V: Any, w_O: Any) -> dict[str, Any]:
-    return {"W_Q": W_Q, "W_K": W_K, "W_V": W_V, "w_O": w_O}
-
-
 OWN = {name: name for name in WEIGHTS}
 
 
@@ -69,7 +64,7 @@ def one_iteration(
     tau_0: Scale, tau_1: Scale, gamma: Step,
 ) -> Any:  # fmt: skip
     """theta^{t+1} in the order W_Q, W_K, W_V, w_O, shape (1, |theta|), by the gradients of Appendix D.1 (Algorithm 1)."""
-    return _after_one_step(X, y, _weights(W_Q, W_K, W_V, w_O), tau_0, tau_1, gamma, OWN)
+    return _after_one_step(X, y, dict(zip(WEIGHTS, (W_Q, W_K, W_V, w_O), strict=True)), tau_0, tau_1, gamma, OWN)
 
 
 @ALGORITHM_1.oracle
@@ -77,7 +72,7 @@ def descent_on_the_loss(
     X: Samples, y: Labels, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, w_O: OutputWeights,
     tau_0: Scale, tau_1: Scale, gamma: Step,
 ) -> Any:  # fmt: skip
-    theta = _weights(W_Q, W_K, W_V, w_O)
+    theta = dict(zip(WEIGHTS, (W_Q, W_K, W_V, w_O), strict=True))
     slopes = {name: jacobian(squared_loss, name)(X, y, **theta, tau_0=tau_0, tau_1=tau_1) for name in WEIGHTS}
     return concatenate([theta[name].reshape(1, -1) - slopes[name] * gamma for name in WEIGHTS], axis=1)
 
@@ -92,8 +87,7 @@ ALGORITHM_1.mutant("ascent", "gamma -> -gamma")
 Token = Annotated[Any, Shape("1", "d")]
 HiddenRow = Annotated[Any, Shape("1", "d_m")]
 
-TABLE_1 = Claim(
-    CONVERGENCE, "convergence.table-1", label="Table 1",
+TABLE_1 = Claim(CONVERGENCE, "convergence.table-1", label="Table 1",
     statement=r"\text{LeCun: }\eta_O=d_m^{-1},\ \eta_V=\eta_Q=\eta_K=d^{-1},\ \tau_1=1;\quad\text{He:"
     r" }2d_m^{-1},2d^{-1},2d^{-1},2d^{-1},1;\quad\text{NTK: }1,1,1,1,\ \tau_1=d_m^{-1/2}",
     assumptions=[

@@ -2,5 +2,3 @@
 
 Proposition 1 and Theorem 3 stand with their proofs, in Appendices C.2 and D.3.
 """
-
-from __future__ import annotations

@@ -55,8 +55,7 @@ def _step_term_by_matrices(X: Any) -> Any:
     return expected_step_products(Phi, Phi) @ (Phi @ Phi.T)
 
 
-LEMMA_1 = Claim(
-    MEANS, "convergence.lemma-1", label="Lemma 1",
+LEMMA_1 = Claim(MEANS, "convergence.lemma-1", label="Lemma 1",
     statement=r"\Phi^*:=[\tfrac1{d_s}X_1^\top\mathbf 1_{d_s},...,\tfrac1{d_s}X_N^\top\mathbf 1_{d_s}]^\top,\quad"
     r" K=d_s^2\,\mathbb E_{w\sim N(0,I)}(\sigma_r(\Phi^*w)\sigma_r(\Phi^*w)^\top)+d_s^2\,\mathbb E_{w\sim N(0,I)}(\dot"
     r"\sigma_r(\Phi^*w)\dot\sigma_r(\Phi^*w)^\top)(\Phi^*\Phi^{*\top})",
@@ -103,8 +102,8 @@ LEMMA_1.counterexample(
 LEMMA_1.counterexample("one sample X = I_2, of full row rank: 1/2, printed 2", X=[[[1, 0], [0, 1]]])
 
 
-AVERAGE_POOLING = Claim(
-    MEANS, "convergence.lemma-1-average-pooling", label="Lemma 1, for the average pooling of Eq. (1.2)",
+AVERAGE_POOLING = Claim(MEANS, "convergence.lemma-1-average-pooling",
+    label="Lemma 1, for the average pooling of Eq. (1.2)",
     statement=r"K=\mathbb E_{w\sim N(0,I)}(\sigma_r(\Phi^*w)\sigma_r(\Phi^*w)^\top)+\mathbb E_{w\sim N(0,I)}(\dot"
     r"\sigma_r(\Phi^*w)\dot\sigma_r(\Phi^*w)^\top)\circ(\Phi^*\Phi^{*\top})",
     relation=RATE, corrects="convergence.lemma-1", of_project=True,
@@ -124,8 +123,8 @@ AVERAGE_POOLING.mutant("second expectation halved", "step_term(X) -> step_term(X
 AVERAGE_POOLING.mutant("matrix product instead of entrywise product", "step_term -> _step_term_by_matrices")
 
 
-SUM_POOLING = Claim(
-    SUMS, "convergence.lemma-1-sum-pooling", label="Lemma 1, for the sum over tokens used in the proofs",
+SUM_POOLING = Claim(SUMS, "convergence.lemma-1-sum-pooling",
+    label="Lemma 1, for the sum over tokens used in the proofs",
     statement=r"K=d_s^2\,\mathbb E_{w\sim N(0,I)}(\sigma_r(\Phi^*w)\sigma_r(\Phi^*w)^\top)+d_s^2\,\mathbb E_{w\sim"
     r" N(0,I)}(\dot\sigma_r(\Phi^*w)\dot\sigma_r(\Phi^*w)^\top)\circ(\Phi^*\Phi^{*\top})",
     assumptions=[r"f(X) = tau_1 w_O^T sum_i sigma_r(W_V X^T beta_i), as at the beginning of Appendix C.2"],

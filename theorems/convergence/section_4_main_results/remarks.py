@@ -16,8 +16,7 @@ from verify.shapes import Real
 
 # -- the probability ---------------------------------------------------------------------------------------------------
 
-PROB_SMALL = Claim(
-    CONVERGENCE, "convergence.thm-1-prob-small", label="Remark after Theorem 1",
+PROB_SMALL = Claim(CONVERGENCE, "convergence.thm-1-prob-small", label="Remark after Theorem 1",
     statement=r"\text{The quantity }\exp(-\Omega((N-1)^{-\hat c}d_s^{-1}))\text{ can be small for a small enough }\hat"
     r" c\text{ as discussed in Assumption 3.}",
     assumptions=[
@@ -57,8 +56,7 @@ PROB_SMALL.counterexample(
 )
 
 
-PROB_BELOW = Claim(
-    CONVERGENCE, "convergence.thm-1-prob-bounded-below", label="The quantity of Theorem 1, from below",
+PROB_BELOW = Claim(CONVERGENCE, "convergence.thm-1-prob-bounded-below", label="The quantity of Theorem 1, from below",
     statement=r"\exp(-c_0d_s^{-1})\le\exp(-c_0(N-1)^{-\hat c}d_s^{-1})\quad\forall\hat c>0,\ N\ge2",
     assumptions=["p = (N - 1)^{-c^} in (0, 1]"],
     relation=AtMost(), sizes={"d_s": (1, 4)}, corrects="convergence.thm-1-prob-small", of_project=True,
@@ -78,8 +76,7 @@ PROB_BELOW.mutant("p doubled", lambda d_s, c_0, p: exp(-c_0 * p * 2 / d_s))
 
 # -- Assumption 3 ------------------------------------------------------------------------------------------------------
 
-C_HAT = Claim(
-    CONVERGENCE, "convergence.assumption-3-chat", label="Remark after Assumption 3",
+C_HAT = Claim(CONVERGENCE, "convergence.assumption-3-chat", label="Remark after Assumption 3",
     statement=r"\mathbb P(|\langle X_n^\top X_n,X_{n'}^\top X_{n'}\rangle|\ge t)\le\exp(-t^{\hat c}):\ \text{A larger"
     r" }\hat c\text{ results in less separable data. Our assumption has no requirement on }\hat c\text{ such that }"
     r"\hat c\text{ can be small enough, which allows for a general data distribution.}",
@@ -117,8 +114,7 @@ C_HAT.counterexample(
 )
 
 
-BELOW_ONE = Claim(
-    CONVERGENCE, "convergence.assumption-3-below-one", label="The tail of Assumption 3 for t <= 1",
+BELOW_ONE = Claim(CONVERGENCE, "convergence.assumption-3-below-one", label="The tail of Assumption 3 for t <= 1",
     statement=r"0<t\le1,\ \hat c\le\hat c'\Rightarrow\exp(-t^{\hat c})\le\exp(-t^{\hat c'});\qquad\exp(-t^{\hat c})\le"
     r"\tfrac1{1+t^{\hat c}}<1\quad\forall t,\hat c>0",
     assumptions=["c^ in {1/2, 1, 2}, t = r^2", Assumption("0 < t <= 1", positive=lambda r: r)],

@@ -14,8 +14,7 @@ from verify.shapes import Real
 
 Middle = Annotated[Any, Real(0.5, 3.0)]
 
-INIT_STEPSIZE = Claim(
-    CONVERGENCE, "convergence.init-stepsize", label="Section 4.4 / C.5-C.6",
+INIT_STEPSIZE = Claim(CONVERGENCE, "convergence.init-stepsize", label="Section 4.4 / C.5-C.6",
     statement=r"\text{the NTK initialization scheme allows for a larger step size than LeCun/He initialization for"
     r" training}",
     assumptions=[
@@ -89,8 +88,7 @@ INIT_STEPSIZE.mutant("scaling factor of NTK for all", "loss * 0 + 1 -> 1 / sqrt(
 INIT_STEPSIZE.mutant("d_m less in C", lambda value, d_m: value / d_m)
 
 
-STEPSIZE_AT_D_1 = Claim(
-    CONVERGENCE, "convergence.init-stepsize-one-dimension", label="Section 4.4 / C.5-C.6, at d = 1",
+STEPSIZE_AT_D_1 = Claim(CONVERGENCE, "convergence.init-stepsize-one-dimension", label="Section 4.4 / C.5-C.6, at d = 1",
     statement=r"d=1:\ C\text{ under NTK initialisation is at most }C\text{ under LeCun and He initialisation, at every"
     r" width and }\tau_0",
     assumptions=[

@@ -13,7 +13,7 @@ import numpy as np
 
 from theorems.convergence import CONVERGENCE
 from theorems.convergence.appendix_c_1_lemmas.constants import Scalars, stacked
-from theorems.convergence.appendix_d_tangent_kernel.gradients import Tokens
+from theorems.convergence.appendix_d_1_limiting_kernel.gradients import Tokens
 from theorems.convergence.definitions import (
     WEIGHTS,
     KeyWeights,
@@ -25,7 +25,7 @@ from theorems.convergence.definitions import (
     outputs,
     squared_loss,
 )
-from theorems.convergence.settings import Dimension, Positive, SampleCount, Width
+from theorems.convergence.settings import Dimension, Positive, SampleCount, Width, drawn
 from verify.claims import Assumption, Claim, Setting
 from verify.matrix import exp, maximum, rational, sqrt, stack_rows
 from verify.relations import AtMost
@@ -36,8 +36,7 @@ Errors = Annotated[Any, Shape("2", "1")]
 
 # -- Theorems 1 and 2 --------------------------------------------------------------------------------------------------
 
-EQUAL_SAMPLES = Claim(
-    CONVERGENCE, "convergence.equal-samples-loss", label="Equal samples with different labels",
+EQUAL_SAMPLES = Claim(CONVERGENCE, "convergence.equal-samples-loss", label="Equal samples with different labels",
     statement=r"X_1=X_2\ \Rightarrow\ \ell(\theta)\ge\tfrac14(y_1-y_2)^2\ \text{for all }\theta",
     assumptions=["f as in Eqs. (1.1)-(1.2), N = 2 samples, both equal to X"],
     relation=AtMost(ascent=False), sizes={"d_s": (1, 2), "d": (1, 2), "d_m": (1, 3)}, of_project=True,
@@ -75,8 +74,7 @@ def _(arrays: dict[str, Any], sizes: dict[str, int], rng: np.random.Generator) -
 EQUAL_SAMPLES.oracle(lambda y: (y[0, 0] - y[1, 0]) * (y[0, 0] - y[1, 0]) * rational(1, 4))
 
 
-PROPORTIONAL = Claim(
-    CONVERGENCE, "convergence.proportional-samples-loss", label="Proportional samples of one token",
+PROPORTIONAL = Claim(CONVERGENCE, "convergence.proportional-samples-loss", label="Proportional samples of one token",
     statement=r"d_s=1,\ X_2=cX_1,\ c>0\ \Rightarrow\ \ell(\theta)\ge\frac{(cy_1-y_2)^2}{2(1+c^2)}\ \text{for all }"
     r"\theta",
     assumptions=["f as in Eqs. (1.1)-(1.2), N = 2 samples of one token each", "c > 0"],
@@ -156,8 +154,7 @@ _READING_DOUBT = (
 THEOREMS = Setting(CONVERGENCE, "Theorems 1 and 2", sizes={"N": (2, 3), "d": (2, 3), "d_m": (48, 64)})
 ON_SAMPLES = ("convergence.equal-samples-loss", "convergence.proportional-samples-loss")
 
-THM_1 = Claim(
-    THEOREMS, "convergence.thm-1", label="Theorem 1",
+THM_1 = Claim(THEOREMS, "convergence.thm-1", label="Theorem 1",
     statement=r"\text{LeCun/He, Assumptions 1-3, } d_m\ge d,\ \tau_0=d_m^{-1/2},\ d_m=\tilde\Omega(N^3):\ \text{with"
     r" probability at least }" + _PROBABILITY + r"\text{ for proper }\delta\text{, the GD training of Transformer"
     r" converges to a global minimum with sufficiently small step size }\gamma\text{ as in (4).}",
@@ -172,8 +169,7 @@ THM_1 = Claim(
     " logarithm, as in the proof; if it may be as large as one likes, nothing is stated.",
     note=_READING_NOTE,
 )  # fmt: skip
-THM_2 = Claim(
-    THEOREMS, "convergence.thm-2", label="Theorem 2",
+THM_2 = Claim(THEOREMS, "convergence.thm-2", label="Theorem 2",
     statement=r"\text{NTK initialisation, Assumptions 1-3, } d_m=\tilde\Omega(N):\ \text{with probability at least }"
     + _PROBABILITY + r"\text{ GD with sufficiently small }\gamma\text{ converges to a global minimum as in (4).}",
     assumptions=["NTK initialisation", "tau_0 = d_m^{-1}", *_DATA],
@@ -208,10 +204,7 @@ def _three_samples(delta: Fraction, c_0: Fraction) -> dict[str, Any]:
     return {"N": 3, "d": 2, "d_m": 64, "s": Fraction(1, 100), "delta": delta, "c_0": c_0}
 
 
-def data_of_the_theorems(
-    N: SampleCount, d: Dimension, d_m: Width, s: Small, delta: Small, c_0: Positive
-) -> dict[str, Any]:
-    return {"N": N, "d": d, "d_m": d_m, "s": s, "delta": delta, "c_0": c_0}
+data_of_the_theorems = drawn(N=SampleCount, d=Dimension, d_m=Width, s=Small, delta=Small, c_0=Positive)
 
 
 def attainable_probability(N: SampleCount, d: Dimension, s: Small, delta: Small) -> Any:
@@ -235,8 +228,7 @@ for claim in (THM_1, THM_2):
     )
 
 
-ONE_TOKEN = Claim(
-    CONVERGENCE, "convergence.thm-1-one-token",
+ONE_TOKEN = Claim(CONVERGENCE, "convergence.thm-1-one-token",
     label="Theorem 1, for one token and given samples: the width that Eqs. (2) and (3) need",
     statement=r"d_s=1,\ \lambda_0>0,\ \text{LeCun},\ \tau_0=d_m^{-1/2},\ d_m\ge\max\Big(d,\ w_{48},\ \Big("
     r"\frac{32NC_xmE}{\lambda_0}\Big)^2,\ \frac{(1024N^{3/2}C_x^2BE)^2}{\lambda_0^3}\Big),\ m=\max\Big(\frac4{\sqrt"
@@ -304,8 +296,7 @@ ONE_TOKEN.mutant("lambda_0 / 4, as under NTK initialisation", "d_m -> d_m / d_m"
 ONE_TOKEN.mutant("lambda_0^2 for lambda_0", "least -> least * least")
 
 
-THM_2_PAIRS = Claim(
-    CONVERGENCE, "convergence.thm-2-all-pairs",
+THM_2_PAIRS = Claim(CONVERGENCE, "convergence.thm-2-all-pairs",
     label="Theorems 1 and 2, the probability that Assumption 3 gives for all pairs at once",
     statement=r"\mathbb P(\langle X_n^\top X_n,X_{n'}^\top X_{n'}\rangle<t\ \forall n\ne n')\ge1-"
     r"\tfrac{N(N-1)}2e^{-t^{\hat c}};\ \text{given this event, (2), (3), and no ReLU that changes its state, (4)"

@@ -18,8 +18,7 @@ ScalarTokens = Annotated[Any, Shape("N", "d_s", "1")]
 Column = Annotated[Any, Shape("d_m", "1")]
 QueryColumn = Annotated[Any, Shape("d_m", "1", role="query")]
 
-COR_1 = Claim(
-    CONVERGENCE, "convergence.cor-1", label="Corollary 1",
+COR_1 = Claim(CONVERGENCE, "convergence.cor-1", label="Corollary 1",
     statement=r"\text{LeCun initialization with }\tau_0=d_m^{-1}\text{, vector input }x\in\mathbb R^{\tilde d}:\text{"
     r" by setting }d_s=1,d=\tilde d,\text{ training with GD can converge to a global minimum. On the contrary, if one"
     r" sets }d_s=\tilde d,d=1,\text{ the conditions in Eqs. (2) and (3) do not hold, the convergence can not be"
@@ -78,8 +77,7 @@ def _() -> dict[str, Any]:
     }
 
 
-RANK_TWO = Claim(
-    CONVERGENCE, "convergence.cor-1-rank-two", label="Corollary 1, at d = 1",
+RANK_TWO = Claim(CONVERGENCE, "convergence.cor-1-rank-two", label="Corollary 1, at d = 1",
     statement=r"d=1:\ F_{pre}=\tau_1p\,[\textstyle\sum_i\sigma_r(X_n^\top\beta_{i,n})]_n\sigma_r(w_V)^\top+\tau_1p\,["
     r"\textstyle\sum_i\sigma_r(-X_n^\top\beta_{i,n})]_n\sigma_r(-w_V)^\top,\ \text{so that }\mathrm{rank}\,F_{pre}"
     r"\le2,\ \alpha=0\text{ for }N\ge3,\text{ and (2), (3) hold only if }\ell(\theta^0)=0",
@@ -118,8 +116,7 @@ RANK_TWO.mutant("sign of the negative parts", negative=-1)
 RANK_TWO.mutant("sum pooling", pooling=False)
 
 
-COR_1_REMARK = Claim(
-    CONVERGENCE, "convergence.cor-1-remark", label="Remark after Corollary 1",
+COR_1_REMARK = Claim(CONVERGENCE, "convergence.cor-1-remark", label="Remark after Corollary 1",
     statement=r"\text{least squares: }X\in\mathbb R^{N\times1}\Rightarrow XX^\top\text{ is rank one; when }[X,y]\text{"
     r" is not rank-one there is no solution, so GD can not converge to zero loss.}",
     assumptions=[

@@ -13,8 +13,7 @@ from verify.shapes import Shape
 
 Factor = Annotated[Any, Shape("N", "p")]
 
-DISTANCE = Claim(
-    CONVERGENCE, "convergence.kernel-distance", label="Section 5.1, Distance(K, K~)",
+DISTANCE = Claim(CONVERGENCE, "convergence.kernel-distance", label="Section 5.1, Distance(K, K~)",
     statement=r"\text{Distance}(K,\tilde K)=1-\frac{\mathrm{Tr}(K\tilde K^\top)}{\sqrt{\mathrm{Tr}(KK^\top)}}\sqrt{"
     r"\mathrm{Tr}(\tilde K\tilde K^\top)}",
     assumptions=["K, K~ PSD", Assumption("K, K~ nonzero", positive=lambda A, B: stacked([total(A * A), total(B * B)]))],

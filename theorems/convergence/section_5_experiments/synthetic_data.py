@@ -93,8 +93,7 @@ def _proportions(formula: Any, outcomes: dict[str, Any]) -> list[LawTest]:
 
 # -- Figure 2 ----------------------------------------------------------------------------------------------------------
 
-FIG_2 = Claim(
-    CONVERGENCE, "convergence.exp-fig-2", label="Section 5.1, Figure 2",
+FIG_2 = Claim(CONVERGENCE, "convergence.exp-fig-2", label="Section 5.1, Figure 2",
     statement=r"N=100,\ X\in\mathbb R^{10\times100}\text{ and }y\text{ standard Gaussian, LeCun, }\tau_0=d_m^{-1/2},"
     r"\ 400\text{ epochs of GD with fixed }\gamma=1,\ d_m\in\{10,100,1000,4000\}:\ \text{training converges (linear"
     r" rate) except for the sub-linear width; weights change slowly after epoch 50; NTK more stable as width"
@@ -142,8 +141,7 @@ FIG_2.mutant("weights keep moving", lambda: [0, 1, 1, 0, 0])
 
 # -- Figure 3 ----------------------------------------------------------------------------------------------------------
 
-FIG_3 = Claim(
-    CONVERGENCE, "convergence.exp-fig-3", label="Section 5.1, Figure 3",
+FIG_3 = Claim(CONVERGENCE, "convergence.exp-fig-3", label="Section 5.1, Figure 3",
     statement=r"x_n\in\mathbb R^{100},\ \text{LeCun},\ \tau_0=d_m^{-1},\ d_m=100:\ d_s=1,d=100\text{ converges; }"
     r" d_s=100,d=1\text{ fails to converge.}",
     assumptions=[MEAN_LOSS],
@@ -176,8 +174,7 @@ FIG_3.mutant("neither converges", lambda: [0, 0])
 
 # -- Figure 5 ----------------------------------------------------------------------------------------------------------
 
-FIG_5 = Claim(
-    CONVERGENCE, "convergence.exp-fig-5", label="Figure 5 / E.1",
+FIG_5 = Claim(CONVERGENCE, "convergence.exp-fig-5", label="Figure 5 / E.1",
     statement=r"\text{same step size: LeCun and He similar, NTK initialization leads to slower convergence.}",
     assumptions=[MEAN_LOSS + ", tau_0 = d_m^{-1/2}"],
     relation=PROPORTIONS, expects="empirical",
