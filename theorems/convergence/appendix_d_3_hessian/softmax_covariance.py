@@ -9,7 +9,7 @@ from theorems.convergence.appendix_c_1_lemmas.constants import stacked
 from theorems.convergence.appendix_d_3_hessian.hessian_blocks import covariance
 from theorems.convergence.appendix_d_3_hessian.softmax_slopes import Logits
 from verify.claims import Claim
-from verify.matrix import absolute, frobenius_norm, maximum, rational, softmax, spectral_norm, total
+from verify.matrix import absolute, frobenius_norm, maximum, rational, softmax, spectral_norm, sqrt, total
 from verify.relations import AtMost
 
 DIAG_BOUND = Claim(
@@ -41,9 +41,7 @@ def _second_largest(beta: Any) -> Any:
 def printed_covariance_bounds(u: Logits) -> Any:
     """||J||^2 and (max beta + ||beta||^2)^2 for J = diag(beta) - beta beta^T, shape (2,) (Appendix D.3)."""
     beta = softmax(u).T
-    return stacked(
-        [spectral_norm(covariance(beta)) ** 2, (maximum(beta) + frobenius_norm(beta) ** 2) ** 2],
-    )
+    return stacked([spectral_norm(covariance(beta)) ** 2, (maximum(beta) + frobenius_norm(beta) ** 2) ** 2])
 
 
 @DIAG_BOUND.oracle
@@ -53,18 +51,11 @@ def what_they_bound(u: Logits) -> Any:
     return stacked([(smallest + frobenius_norm(beta) ** 2) ** 2, spectral_norm(covariance(beta)) ** 2])
 
 
-@DIAG_BOUND.mutant("without the squares")
-def _(u: Logits) -> Any:
-    beta = softmax(u).T
-    return stacked([spectral_norm(covariance(beta)), maximum(beta) + frobenius_norm(beta) ** 2])
-
-
-@DIAG_BOUND.mutant("max beta - ||beta||^2 above")
-def _(u: Logits) -> Any:
-    beta = softmax(u).T
-    return stacked([spectral_norm(covariance(beta)) ** 2, (maximum(beta) - frobenius_norm(beta) ** 2) ** 2])
-
-
+DIAG_BOUND.mutant("without the squares", lambda value: stacked([sqrt(value[0]), sqrt(value[1])]))
+DIAG_BOUND.mutant(
+    "max beta - ||beta||^2 above",
+    "maximum(beta) + frobenius_norm(beta) ** 2 -> maximum(beta) - frobenius_norm(beta) ** 2",
+)
 DIAG_BOUND.counterexample("two equal weights: the norm is 1/2, the lower bound 1", u=[[0, 0]])
 DIAG_BOUND.counterexample("three equal weights: the norm is 1/3, the lower bound 2/3", u=[[0, 0, 0]])
 

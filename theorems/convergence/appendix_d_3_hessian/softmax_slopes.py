@@ -14,25 +14,15 @@ from theorems.convergence.appendix_d_3_hessian.hessian_blocks import (
     covariance,
     covariance_slope,
     opposite_tokens,
+    slope_as_printed,
 )
-from verify.claims import Claim
+from verify.claims import Claim, Setting
 from verify.derivatives import jacobian
-from verify.matrix import (
-    absolute,
-    diag,
-    frobenius_norm,
-    hadamard,
-    maximum,
-    softmax,
-    spectral_norm,
-    sqrt,
-    total,
-)
+from verify.matrix import absolute, diag, frobenius_norm, hadamard, maximum, softmax, spectral_norm, sqrt, total
 from verify.relations import AtMost, Equal
 from verify.shapes import Real, Shape
 
 Logits = Annotated[Any, Shape("1", "d_s", role="query")]
-Bound = Annotated[Any, Real(0.25, 4.0)]
 
 # -- Gamma_i -----------------------------------------------------------------------------------------------------------
 
@@ -52,6 +42,11 @@ GAMMA = Claim(
     note="The third term is a column, of degree two in x beside terms of degree one; a matrix only without its last x. To"
     " give the sum a value, the column is added to every column, as array libraries do without complaint.",
 )
+
+
+def _second_term(x: Any, u: Any) -> Any:
+    """(diag(beta) - beta beta^T) x beta^T, the second term of Gamma_i."""
+    return covariance(softmax(u).T) @ x @ softmax(u)
 
 
 @GAMMA.formula
@@ -74,19 +69,8 @@ def covariance_differentiated(x: ScalarTokens, u: Logits) -> Any:
     return jacobian(_covariance_along, "t")(u, x, (u @ u.T) * 0).reshape(d_s, d_s)
 
 
-@GAMMA.mutant("second term missing")
-def _(x: ScalarTokens, u: Logits) -> Any:
-    beta = softmax(u).T
-    return diag(covariance(beta) @ x) - beta @ x.T @ covariance(beta) @ x
-
-
-@GAMMA.mutant("sign of the second term")
-def _(x: ScalarTokens, u: Logits) -> Any:
-    beta = softmax(u).T
-    v = covariance(beta) @ x
-    return diag(v) + v @ beta.T - beta @ x.T @ v
-
-
+GAMMA.mutant("second term missing", lambda value, x, u: value + _second_term(x, u))
+GAMMA.mutant("sign of the second term", lambda value, x, u: value + 2 * _second_term(x, u))
 GAMMA.counterexample(
     "two tokens 0 and 1 with equal weights: the derivative is 0, printed is not", x=[[0], [1]], u=[[0, 0]]
 )
@@ -113,31 +97,10 @@ def covariance_slope_of_logits(x: ScalarTokens, u: Logits) -> Any:
     return covariance_slope(softmax(u).T, x)
 
 
-@GAMMA_MATRIX.oracle
-def covariance_differentiated_along_x(x: ScalarTokens, u: Logits) -> Any:
-    d_s = x.shape[0]
-    return jacobian(_covariance_along, "t")(u, x, (u @ u.T) * 0).reshape(d_s, d_s)
-
-
-@GAMMA_MATRIX.mutant("last x kept, as printed")
-def _(x: ScalarTokens, u: Logits) -> Any:
-    beta = softmax(u).T
-    v = covariance(beta) @ x
-    return diag(v) - v @ beta.T - beta @ x.T @ v
-
-
-@GAMMA_MATRIX.mutant("second term not transposed")
-def _(x: ScalarTokens, u: Logits) -> Any:
-    beta = softmax(u).T
-    v = covariance(beta) @ x
-    return diag(v) - beta @ v.T - beta @ v.T
-
-
-@GAMMA_MATRIX.mutant("third term missing")
-def _(x: ScalarTokens, u: Logits) -> Any:
-    beta = softmax(u).T
-    v = covariance(beta) @ x
-    return diag(v) - v @ beta.T
+GAMMA_MATRIX.oracle(covariance_differentiated)
+GAMMA_MATRIX.mutant("last x kept, as printed", lambda x, u: slope_as_printed(softmax(u).T, x))
+GAMMA_MATRIX.mutant("second term not transposed", lambda value, x, u: value + _second_term(x, u) - _second_term(x, u).T)
+GAMMA_MATRIX.mutant("third term missing", lambda value, x, u: value + _second_term(x, u).T)
 
 
 THIRD_MOMENT = Claim(
@@ -165,30 +128,37 @@ def third_moment(x: ScalarTokens, u: Logits) -> Any:
 
 THIRD_MOMENT.oracle(lambda x, u: x.T @ covariance_slope(softmax(u).T, x) @ x)
 THIRD_MOMENT.mutant("raw third moment", lambda x, u: softmax(u) @ hadamard(hadamard(x, x), x))
-
-
-@THIRD_MOMENT.mutant("opposite sign")
-def _(x: ScalarTokens, u: Logits) -> Any:
-    centred = x.T @ softmax(u).T - x
-    return softmax(u) @ hadamard(hadamard(centred, centred), centred)
+THIRD_MOMENT.mutant("opposite sign", lambda value: -value)
 
 
 # -- Eq. (74) ----------------------------------------------------------------------------------------------------------
 
-SOFTMAX_SETUP = ["x in R^{d_s}", "||x||_2 <= sqrt(d_s) C_x (Assumption 1)", "beta_i = Softmax(u)^T"]
-SOFTMAX_SIZES = {"d_s": (1, 4)}
+Bound = Annotated[Any, Real(0.25, 4.0)]
+
+
+def _smallest_bound(x: ScalarTokens, u: Logits) -> dict[str, Any]:
+    """C_x as small as Assumption 1 allows."""
+    return {"x": x, "u": u, "C_x": frobenius_norm(x) / sqrt(x.shape[0])}
+
+
+SOFTMAX = Setting(
+    CONVERGENCE,
+    "Appendix D.3, Eq. (74)",
+    assumptions=["x in R^{d_s}", "||x||_2 <= sqrt(d_s) C_x (Assumption 1)", "beta_i = Softmax(u)^T"],
+    sizes={"d_s": (1, 4)},
+    inputs=_smallest_bound,
+    special_domains={"opposite tokens": opposite_tokens},
+)
 
 EQ_74 = Claim(
-    CONVERGENCE,
+    SOFTMAX,
     "convergence.eq-74",
     label="Eq. (74) and its three parts",
     statement=r"\|\mathrm{diag}(\beta_i\circ x-\beta_i\beta_i^\top x)\|_2\le\|\beta_i\circ x-\beta_i\beta_i^\top x\|_\infty\le"
     r"\|x\|_2+\|\beta_i\|_2\|x\|_2\le2C_x;\quad\|(\mathrm{diag}(\beta_i)-\beta_i\beta_i^\top)x\beta_i^\top\|_2\le2\|x\|_2\|"
     r"\beta_i\|_2\le2C_x;\quad\|\beta_ix^\top(\mathrm{diag}(\beta_i)-\beta_i\beta_i^\top)x\|_2\le\|\beta_ix^\top\|_2\|\mathrm{"
     r"diag}(\beta_i)-\beta_i\beta_i^\top\|_2\|x\|_2",
-    assumptions=SOFTMAX_SETUP,
     relation=AtMost(),
-    sizes=SOFTMAX_SIZES,
     expects="refuted",
     severity="error",
     correction="convergence.eq-74-tokens",
@@ -224,28 +194,15 @@ def _second_lines(x: Any, beta: Any) -> list[Any]:
     ]
 
 
-def _third_lines(x: Any, beta: Any) -> list[Any]:
+def _third_lines(x: Any, beta: Any, size: Any = frobenius_norm) -> list[Any]:
     J = covariance(beta)
-    return [frobenius_norm(beta @ x.T @ J @ x), frobenius_norm(beta @ x.T) * spectral_norm(J) * frobenius_norm(x)]
-
-
-def _soft(u: Any) -> Any:
-    """beta = Softmax(u)^T, shape (d_s, 1)."""
-    return softmax(u).T
-
-
-@EQ_74.inputs
-def tokens_and_logits(x: ScalarTokens, u: Logits) -> dict[str, Any]:
-    return {"x": x, "u": u, "C_x": frobenius_norm(x) / sqrt(x.shape[0])}
-
-
-EQ_74.domain("opposite tokens")(opposite_tokens)
+    return [frobenius_norm(beta @ x.T @ J @ x), frobenius_norm(beta @ x.T) * spectral_norm(J) * size(x)]
 
 
 @EQ_74.formula
 def printed_slope_lines(x: ScalarTokens, u: Logits, C_x: Bound) -> Any:
     """The right-hand sides of all steps of the three parts, shape (10,) (Eq. (74))."""
-    beta = _soft(u)
+    beta = softmax(u).T
     return stacked(
         [*_first_lines(x, beta)[1:], C_x * 2, *_second_lines(x, beta)[1:], C_x * 2, *_third_lines(x, beta)[1:]]
     )
@@ -253,41 +210,29 @@ def printed_slope_lines(x: ScalarTokens, u: Logits, C_x: Bound) -> Any:
 
 @EQ_74.oracle
 def left_sides_of_the_steps(x: ScalarTokens, u: Logits) -> Any:
-    beta = _soft(u)
+    beta = softmax(u).T
     return stacked([*_first_lines(x, beta), *_second_lines(x, beta), *_third_lines(x, beta)[:1]])
 
 
 EQ_74.mutant("C_x for 2 C_x", "C_x * 2 -> C_x")
-
-
-@EQ_74.mutant("||x|| dropped in the third part")
-def _(x: ScalarTokens, u: Logits, C_x: Bound) -> Any:
-    beta = _soft(u)
-    third = frobenius_norm(beta @ x.T) * spectral_norm(covariance(beta))
-    return stacked([*_first_lines(x, beta)[1:], C_x * 2, *_second_lines(x, beta)[1:], C_x * 2, third])
-
-
+EQ_74.mutant("||x|| dropped in the third part", size=lambda x: 1)
 EQ_74.counterexample(
     "two tokens equal to 1, equal weights, C_x = 1: sqrt(2) + 1 is not at most 2", x=[[1], [1]], u=[[0, 0]], C_x=1
 )
 EQ_74.counterexample(
     "three tokens 1, -1 and 0, nearly all weight on the first, C_x = 1: sqrt(2) is not at most 1",
-    x=[[1], [-1], [0]],
-    u=[[9, -9, 0]],
-    C_x=1,
-)
+    x=[[1], [-1], [0]], u=[[9, -9, 0]], C_x=1,
+)  # fmt: skip
 
 
 EQ_74_TOKENS = Claim(
-    CONVERGENCE,
+    SOFTMAX,
     "convergence.eq-74-tokens",
     label="Eq. (74), with the norm of the tokens and Gamma_i as a matrix",
     statement=r"\|\Gamma_i\|_2\le\|\mathrm{diag}((\mathrm{diag}(\beta_i)-\beta_i\beta_i^\top)x)\|_2+\|(\mathrm{diag}(\beta_i)"
     r"-\beta_i\beta_i^\top)x\beta_i^\top\|_2+\|\beta_ix^\top(\mathrm{diag}(\beta_i)-\beta_i\beta_i^\top)\|_2\le2\sqrt{d_s}C_x"
     r"+2\sqrt{d_s}C_x+\sqrt{d_s}C_x",
-    assumptions=SOFTMAX_SETUP,
     relation=AtMost(),
-    sizes=SOFTMAX_SIZES,
     corrects="convergence.eq-74",
     of_project=True,
     note="The steps of the three parts with sqrt(d_s) C_x for C_x; the third part is that of the matrix, with"
@@ -296,7 +241,7 @@ EQ_74_TOKENS = Claim(
 
 
 def _slope_bounds(x: Any, u: Any, C_x: Any, two: int = 2, last: int = 5) -> list[Any]:
-    beta, size = _soft(u), C_x * sqrt(x.shape[0])
+    beta, size = softmax(u).T, C_x * sqrt(x.shape[0])
     J = covariance(beta)
     parts = _first_lines(x, beta)[0] + _second_lines(x, beta)[0] + spectral_norm(beta @ x.T @ J)
     return [
@@ -311,14 +256,6 @@ def _slope_bounds(x: Any, u: Any, C_x: Any, two: int = 2, last: int = 5) -> list
     ]
 
 
-@EQ_74_TOKENS.inputs
-def tokens_and_logits_with_bound(x: ScalarTokens, u: Logits) -> dict[str, Any]:
-    return {"x": x, "u": u, "C_x": frobenius_norm(x) / sqrt(x.shape[0])}
-
-
-EQ_74_TOKENS.domain("opposite tokens")(opposite_tokens)
-
-
 @EQ_74_TOKENS.formula
 def slope_lines(x: ScalarTokens, u: Logits, C_x: Bound) -> Any:
     """The triangle inequality, the steps of its three parts and 5 sqrt(d_s) C_x, shape (13,)."""
@@ -327,7 +264,7 @@ def slope_lines(x: ScalarTokens, u: Logits, C_x: Bound) -> Any:
 
 @EQ_74_TOKENS.oracle
 def left_sides_with_gamma(x: ScalarTokens, u: Logits) -> Any:
-    beta = _soft(u)
+    beta = softmax(u).T
     J, Gamma = covariance(beta), covariance_slope(beta, x)
     third = spectral_norm(beta @ x.T @ J)
     whole = spectral_norm(Gamma)
