@@ -13,23 +13,15 @@ from theorems.convergence.appendix_d_3_hessian.hessian_blocks import (
     Queries,
     ScalarTokens,
     Weights,
+    block,
     covariance_slope,
     logit_curvature,
     opposite_tokens,
     scalar_attention,
 )
-from theorems.convergence.appendix_d_3_hessian.hessian_entries import block, output_value_entries
-from verify.claims import Claim
-from verify.matrix import (
-    absolute,
-    concatenate,
-    frobenius_norm,
-    maximum,
-    rational,
-    spectral_norm,
-    sqrt,
-    total,
-)
+from theorems.convergence.appendix_d_3_hessian.hessian_entries import output_value_entries
+from verify.claims import Claim, Setting
+from verify.matrix import absolute, concatenate, frobenius_norm, maximum, rational, spectral_norm, sqrt, total
 from verify.relations import AtMost
 from verify.shapes import Real, Shape
 
@@ -40,12 +32,39 @@ Bound = Annotated[Any, Real(0.25, 4.0)]
 #: |third central moment| <= (max x - min x)^3 / (6 sqrt 3) <= (sqrt 6 / 9) ||x||_2^3: the 6 and the 9.
 THIRD_MOMENT = (6, 9)
 
-NTK = [
-    "d = 1, f with the sum over tokens; derivatives are those of autodiff, with relu'(0) = 0",
-    "tau_0 = 1/d_m, tau_1 = d_m^{-1/2}, all variances eta = 1 (NTK, Table 1)",
-    "||w_Q||, ||w_K||, ||w_V||, ||w_O|| <= 3 sqrt(d_m) + R, which has probability at least 1 - 8 exp(-d_m/2) (Lemma 20)",
-    "||x||_2 <= sqrt(d_s) C_x (Assumption 1)",
-]
+
+def smallest_constants(x: ScalarTokens, w_Q: Queries, w_K: Weights, w_V: Weights, w_O: Weights) -> dict[str, Any]:
+    """Inputs with the smallest R and C_x that the assumptions allow."""
+    root = sqrt(w_Q.shape[0]) * 3 + total(x * 0)
+    largest = maximum(stacked([*(frobenius_norm(w) for w in (w_Q, w_K, w_V, w_O)), root]))
+    C_x = frobenius_norm(x) / sqrt(x.shape[0])
+    return {"x": x, "w_Q": w_Q, "w_K": w_K, "w_V": w_V, "w_O": w_O, "R": largest - root, "C_x": C_x}
+
+
+def _full_size_weights(arrays: dict[str, Any], sizes: dict[str, int], rng: Any) -> None:
+    """Weights +-3, of norm 3 sqrt(d_m), and small tokens."""
+    for name in ("w_Q", "w_K", "w_V", "w_O"):
+        arrays[name][:] = rng.choice([3.0, 3.0, 3.0, -3.0], arrays[name].shape)
+    arrays["x"][:] *= 2.0 ** rng.integers(-6, 1, (len(arrays["x"]), 1, 1))
+
+
+NTK = Setting(
+    CONVERGENCE,
+    "Appendix D.3, d = 1, NTK initialisation",
+    assumptions=[
+        "d = 1, f with the sum over tokens; derivatives are those of autodiff, with relu'(0) = 0",
+        "tau_0 = 1/d_m, tau_1 = d_m^{-1/2}, all variances eta = 1 (NTK, Table 1)",
+        "||w_Q||, ||w_K||, ||w_V||, ||w_O|| <= 3 sqrt(d_m) + R, which has probability at least 1 - 8 exp(-d_m/2) (Lemma 20)",
+        "||x||_2 <= sqrt(d_s) C_x (Assumption 1)",
+    ],
+    sizes={"d_s": (1, 3), "d_m": (1, 3)},
+    special_domains={"opposite tokens": opposite_tokens},
+)
+IN_THE_BALL = NTK.extended(
+    "Appendix D.3, d = 1, NTK initialisation, with the smallest R and C_x",
+    inputs=smallest_constants,
+    special_domains={"weights of full size": _full_size_weights},
+)
 
 # -- Eq. (72) ----------------------------------------------------------------------------------------------------------
 
@@ -69,7 +88,8 @@ def symmetric_from_blocks(A: Any) -> Any:
 @BLOCK_SUM.formula
 def sum_of_block_norms(A: BlockMatrix) -> Any:
     """The sum of the spectral norms of all 16 blocks, a scalar (text after Eq. (72))."""
-    return sum(spectral_norm(B) for row in symmetric_from_blocks(A) for B in row)
+    norms = [[spectral_norm(B) for B in row] for row in symmetric_from_blocks(A)]
+    return sum(sum(row) for row in norms)
 
 
 BLOCK_SUM.oracle(
@@ -83,28 +103,13 @@ def _(arrays: dict[str, Any], sizes: dict[str, int], rng: Any) -> None:
 
 
 BLOCK_SUM.mutant(
-    "largest block", lambda A: maximum(stacked([spectral_norm(B) for row in symmetric_from_blocks(A) for B in row]))
+    "largest block", "sum(sum(row) for row in norms) -> maximum(stacked([norm for row in norms for norm in row]))"
 )
+BLOCK_SUM.mutant("diagonal blocks alone", "sum(sum(row) for row in norms) -> sum(norms[i][i] for i in range(4))")
 BLOCK_SUM.mutant(
-    "diagonal blocks alone", lambda A: sum(spectral_norm(symmetric_from_blocks(A)[i][i]) for i in range(4))
+    "off-diagonal blocks alone",
+    lambda value, A: value - sum(spectral_norm(symmetric_from_blocks(A)[i][i]) for i in range(4)),
 )
-
-
-@BLOCK_SUM.mutant("off-diagonal blocks alone")
-def _(A: BlockMatrix) -> Any:
-    blocks = symmetric_from_blocks(A)
-    return sum(spectral_norm(blocks[i][j]) for i in range(4) for j in range(4) if i != j)
-
-
-# -- inputs with the smallest constants --------------------------------------------------------------------------------
-
-
-def smallest_constants(x: Any, w_Q: Any, w_K: Any, w_V: Any, w_O: Any) -> dict[str, Any]:
-    """Inputs with the smallest R and C_x that the assumptions allow."""
-    root = sqrt(w_Q.shape[0]) * 3 + total(x * 0)
-    largest = maximum(stacked([*(frobenius_norm(w) for w in (w_Q, w_K, w_V, w_O)), root]))
-    C_x = frobenius_norm(x) / sqrt(x.shape[0])
-    return {"x": x, "w_Q": w_Q, "w_K": w_K, "w_V": w_V, "w_O": w_O, "R": largest - root, "C_x": C_x}
 
 
 def scales(w: Any) -> tuple[Any, Any]:
@@ -113,27 +118,16 @@ def scales(w: Any) -> tuple[Any, Any]:
     return rational(1, d_m), sqrt(d_m) / d_m
 
 
-def full_size_weights(arrays: dict[str, Any], sizes: dict[str, int], rng: Any) -> None:
-    """Weights +-3, of norm 3 sqrt(d_m), and small tokens."""
-    for name in ("w_Q", "w_K", "w_V", "w_O"):
-        arrays[name][:] = rng.choice([3.0, 3.0, 3.0, -3.0], arrays[name].shape)
-    arrays["x"][:] *= 2.0 ** rng.integers(-6, 1, (len(arrays["x"]), 1, 1))
-
-
-CHAIN_SIZES = {"d_s": (1, 3), "d_m": (1, 3)}
-
 # -- the norm of H_{Q,Q} -----------------------------------------------------------------------------------------------
 
 QQ_NORM = Claim(
-    CONVERGENCE,
+    NTK,
     "convergence.h-qq-norm",
     label="D.3, norm of H_QQ",
     statement=r"\|H_{Q,Q}\|_2\le|\tau_0^2\tau_1\sum_i(x^{(i)})^2w_V^\top(w_O\circ\dot\sigma_r(w_Vx^\top\beta_i))x^\top\Gamma"
     r"_ix|\|w_Kw_K^\top\|_2\le|\tau_0^2\tau_1\sum_i(x^{(i)})^2x^\top\Gamma_ix|\|w_O\|_2\|w_V\|_2\|w_K\|_2^2\le\cdots(3\sqrt{"
     r"\eta_Od_m}+R)(3\sqrt{\eta_Vd_m}+R)(3\sqrt{\eta_Qd_m}+R)(3\sqrt{\eta_Kd_m}+R)=\mathcal O(1/\sqrt{d_m})",
-    assumptions=NTK,
     relation=AtMost(signed=True),
-    sizes=CHAIN_SIZES,
     expects="refuted",
     severity="error",
     correction="convergence.h-qq-norm-absolute",
@@ -166,17 +160,10 @@ def _qq_lines(x: Any, w_Q: Any, w_K: Any, w_V: Any, w_O: Any, R: Any, inside: bo
 
 
 def _qq_norm(x: Any, w_Q: Any, w_K: Any, w_V: Any, w_O: Any) -> Any:
-    return spectral_norm(block("w_Q", "w_Q", x, w_Q, w_K, w_V, w_O, *scales(w_Q)))
+    return spectral_norm(block("w_Q", "w_Q")(x, w_Q, w_K, w_V, w_O, *scales(w_Q)))
 
 
-@QQ_NORM.inputs
-def inputs_of_the_printed_chain(
-    x: ScalarTokens, w_Q: Queries, w_K: Weights, w_V: Weights, w_O: Weights
-) -> dict[str, Any]:
-    return smallest_constants(x, w_Q, w_K, w_V, w_O)
-
-
-QQ_NORM.domain("opposite tokens")(opposite_tokens)
+QQ_NORM.inputs(smallest_constants)
 
 
 @QQ_NORM.formula
@@ -188,9 +175,7 @@ def printed_query_query_lines(
 
 
 @QQ_NORM.oracle
-def previous_lines_of_the_printed_chain(
-    x: ScalarTokens, w_Q: Queries, w_K: Weights, w_V: Weights, w_O: Weights, R: Radius
-) -> Any:
+def previous_lines_of_the_printed_chain(x: Any, w_Q: Any, w_K: Any, w_V: Any, w_O: Any, R: Any) -> Any:
     return stacked([_qq_norm(x, w_Q, w_K, w_V, w_O), *_qq_lines(x, w_Q, w_K, w_V, w_O, R, inside=False)[:-1]])
 
 
@@ -216,14 +201,12 @@ QQ_NORM.counterexample(
 
 
 QQ_ABSOLUTE = Claim(
-    CONVERGENCE,
+    IN_THE_BALL,
     "convergence.h-qq-norm-absolute",
     label="D.3, norm of H_QQ with absolute values inside the sum",
     statement=r"\|H_{Q,Q}\|_2\le\tau_0^2\tau_1\sum_i(x^{(i)})^2|x^\top\Gamma_ix|\,\|w_O\|_2\|w_V\|_2\|w_K\|_2^2\le\frac{1}{\sqrt"
     r"{d_m}}(3+R)^4\sum_i(x^{(i)})^2|x^\top\Gamma_ix|\le\frac1{\sqrt{d_m}}(3+R)^4\tfrac{\sqrt6}9d_s^{5/2}C_x^5",
-    assumptions=NTK,
     relation=AtMost(),
-    sizes=CHAIN_SIZES,
     corrects="convergence.h-qq-norm",
     uses=("convergence.gamma-third-moment", "convergence.lemma-20"),
     of_project=True,
@@ -231,22 +214,13 @@ QQ_ABSOLUTE = Claim(
 )
 
 
-def _qq_chain(x: Any, w_Q: Any, w_K: Any, w_V: Any, w_O: Any, R: Any, C_x: Any, power: int = 4) -> list[Any]:
+def _qq_chain(
+    x: Any, w_Q: Any, w_K: Any, w_V: Any, w_O: Any, R: Any, C_x: Any, power: int = 4, inside: bool = True
+) -> list[Any]:
     d_s, d_m = x.shape[0], w_Q.shape[0]
-    lines = _qq_lines(x, w_Q, w_K, w_V, w_O, R, True, power)
+    lines = _qq_lines(x, w_Q, w_K, w_V, w_O, R, inside, power)
     top, bottom = THIRD_MOMENT
     return [*lines, (R + 3) ** power * C_x**5 * (sqrt(d_s) * d_s**2) * sqrt(d_m) * sqrt(top) / (d_m * bottom)]
-
-
-@QQ_ABSOLUTE.inputs
-def inputs_of_the_chain(
-    x: ScalarTokens, w_Q: Queries, w_K: Weights, w_V: Weights, w_O: Weights
-) -> dict[str, Any]:  # fmt: skip
-    return smallest_constants(x, w_Q, w_K, w_V, w_O)
-
-
-QQ_ABSOLUTE.domain("opposite tokens")(opposite_tokens)
-QQ_ABSOLUTE.domain("weights of full size")(full_size_weights)
 
 
 @QQ_ABSOLUTE.formula
@@ -258,32 +232,23 @@ def query_query_lines(
 
 
 @QQ_ABSOLUTE.oracle
-def previous_lines(
-    x: ScalarTokens, w_Q: Queries, w_K: Weights, w_V: Weights, w_O: Weights, R: Radius, C_x: Bound
-) -> Any:
+def previous_lines(x: Any, w_Q: Any, w_K: Any, w_V: Any, w_O: Any, R: Any, C_x: Any) -> Any:
     return stacked([_qq_norm(x, w_Q, w_K, w_V, w_O), *_qq_chain(x, w_Q, w_K, w_V, w_O, R, C_x)[:-1]])
 
 
-@QQ_ABSOLUTE.mutant("absolute value outside the sum, as printed")
-def _(x: ScalarTokens, w_Q: Queries, w_K: Weights, w_V: Weights, w_O: Weights, R: Radius, C_x: Bound) -> Any:
-    right = _qq_chain(x, w_Q, w_K, w_V, w_O, R, C_x)
-    return stacked([*_qq_lines(x, w_Q, w_K, w_V, w_O, R, inside=False), right[-1]])
-
-
+QQ_ABSOLUTE.mutant("absolute value outside the sum, as printed", inside=False)
 QQ_ABSOLUTE.mutant("three weights for four", power=3)
 
 
 # -- the norm of H_{O,V} -----------------------------------------------------------------------------------------------
 
 OV_NORM = Claim(
-    CONVERGENCE,
+    NTK,
     "convergence.h-ov-norm",
     label="D.3, norm of H_OV",
     statement=r"\|H_{O,V}\|_2=\max_j|H_{O,V}^{(jj)}|\le|\tau_1\sum_ix^\top\beta_i|\le\tau_1\sum_i\|x\|_2\|\beta_i\|_2=\mathcal"
     r" O(1/d_m)",
-    assumptions=NTK,
     relation=AtMost(signed=True),
-    sizes=CHAIN_SIZES,
     expects="refuted",
     severity="error",
     correction="convergence.h-ov-norm-absolute",
@@ -308,10 +273,7 @@ def _ov_lines(x: Any, w_Q: Any, w_K: Any, w_V: Any, inside: bool) -> list[Any]:
 
 
 def _ov_norm(x: Any, w_Q: Any, w_K: Any, w_V: Any, w_O: Any) -> Any:
-    return spectral_norm(block("w_O", "w_V", x, w_Q, w_K, w_V, w_O, *scales(w_Q)))
-
-
-OV_NORM.domain("opposite tokens")(opposite_tokens)
+    return spectral_norm(block("w_O", "w_V")(x, w_Q, w_K, w_V, w_O, *scales(w_Q)))
 
 
 @OV_NORM.formula
@@ -320,11 +282,9 @@ def printed_output_value_lines(x: ScalarTokens, w_Q: Queries, w_K: Weights, w_V:
     return stacked(_ov_lines(x, w_Q, w_K, w_V, inside=False))
 
 
-@OV_NORM.oracle
-def previous_output_value_lines(x: ScalarTokens, w_Q: Queries, w_K: Weights, w_V: Weights, w_O: Weights) -> Any:
-    return stacked([_ov_norm(x, w_Q, w_K, w_V, w_O), *_ov_lines(x, w_Q, w_K, w_V, inside=False)[:-1]])
-
-
+OV_NORM.oracle(
+    lambda x, w_Q, w_K, w_V, w_O: stacked([_ov_norm(x, w_Q, w_K, w_V, w_O), *_ov_lines(x, w_Q, w_K, w_V, False)[:-1]])
+)
 OV_NORM.mutant("mean over the tokens", lambda value, x: value / x.shape[0])
 OV_NORM.mutant("tau_0 for tau_1", lambda value, w_Q: value / sqrt(w_Q.shape[0] + 1))
 OV_NORM.counterexample("tokens 1 and -1, d_m = 1, all weights 1: the bound is 0, the entry is not", lambda: _ones(1))
@@ -334,24 +294,21 @@ OV_NORM.counterexample(
 
 
 OV_ABSOLUTE = Claim(
-    CONVERGENCE,
+    NTK,
     "convergence.h-ov-norm-absolute",
     label="D.3, norm of H_OV with absolute values inside the sum",
     statement=r"\|H_{O,V}\|_2=\max_j|H_{O,V}^{(jj)}|\le\tau_1\sum_i|x^\top\beta_i|\le\tau_1\sum_i\|x\|_2\|\beta_i\|_2\le\frac{1}{"
     r"\sqrt{d_m}}d_s^{3/2}C_x",
-    assumptions=NTK,
     relation=AtMost(),
-    sizes=CHAIN_SIZES,
     corrects="convergence.h-ov-norm",
     of_project=True,
 )
-OV_ABSOLUTE.domain("opposite tokens")(opposite_tokens)
 
 
-def _ov_chain(x: Any, w_Q: Any, w_K: Any, w_V: Any) -> list[Any]:
+def _ov_chain(x: Any, w_Q: Any, w_K: Any, w_V: Any, inside: bool = True) -> list[Any]:
     d_s, d_m = x.shape[0], w_Q.shape[0]
     C_x = frobenius_norm(x) / sqrt(d_s)
-    return [*_ov_lines(x, w_Q, w_K, w_V, inside=True), C_x * (sqrt(d_s) * d_s) * sqrt(d_m) / d_m]
+    return [*_ov_lines(x, w_Q, w_K, w_V, inside), C_x * (sqrt(d_s) * d_s) * sqrt(d_m) / d_m]
 
 
 @OV_ABSOLUTE.formula
@@ -363,20 +320,8 @@ def output_value_lines(x: ScalarTokens, w_Q: Queries, w_K: Weights, w_V: Weights
 OV_ABSOLUTE.oracle(
     lambda x, w_Q, w_K, w_V, w_O: stacked([_ov_norm(x, w_Q, w_K, w_V, w_O), *_ov_chain(x, w_Q, w_K, w_V)[:-1]])
 )
-
-
-@OV_ABSOLUTE.mutant("absolute value outside the sum, as printed")
-def _(x: ScalarTokens, w_Q: Queries, w_K: Weights, w_V: Weights, w_O: Weights) -> Any:
-    return stacked([*_ov_lines(x, w_Q, w_K, w_V, inside=False), _ov_chain(x, w_Q, w_K, w_V)[-1]])
-
-
-@OV_ABSOLUTE.mutant("1/d_m for its square root, as printed")
-def _(x: ScalarTokens, w_Q: Queries, w_K: Weights, w_V: Weights, w_O: Weights) -> Any:
-    lines = _ov_chain(x, w_Q, w_K, w_V)
-    return stacked([*lines[:-1], lines[-1] / sqrt(w_Q.shape[0])])
-
-
-@OV_ABSOLUTE.mutant("C_x for sqrt(d_s) C_x")
-def _(x: ScalarTokens, w_Q: Queries, w_K: Weights, w_V: Weights, w_O: Weights) -> Any:
-    lines = _ov_chain(x, w_Q, w_K, w_V)
-    return stacked([*lines[:-1], lines[-1] / sqrt(x.shape[0])])
+OV_ABSOLUTE.mutant("absolute value outside the sum, as printed", inside=False)
+OV_ABSOLUTE.mutant(
+    "1/d_m for its square root, as printed", lambda value, w_Q: stacked([*value[:-1], value[-1] / sqrt(w_Q.shape[0])])
+)
+OV_ABSOLUTE.mutant("C_x for sqrt(d_s) C_x", lambda value, x: stacked([*value[:-1], value[-1] / sqrt(x.shape[0])]))

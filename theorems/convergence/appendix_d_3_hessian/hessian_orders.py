@@ -10,59 +10,57 @@ from theorems.convergence.appendix_d_3_hessian.hessian_blocks import (
     Queries,
     ScalarTokens,
     Weights,
+    block,
     covariance,
     mixed_factor,
-    opposite_tokens,
     scalar_attention,
 )
-from theorems.convergence.appendix_d_3_hessian.hessian_entries import block, output_value_entries
+from theorems.convergence.appendix_d_3_hessian.hessian_entries import output_value_entries
 from theorems.convergence.appendix_d_3_hessian.hessian_norms import (
-    CHAIN_SIZES,
-    NTK,
+    IN_THE_BALL,
     THIRD_MOMENT,
     Bound,
     Radius,
-    full_size_weights,
     scales,
-    smallest_constants,
 )
 from theorems.convergence.definitions import outputs
-from verify.claims import Claim
+from verify.claims import Claim, Setting
 from verify.derivatives import hessian
-from verify.matrix import (
-    absolute,
-    concatenate,
-    frobenius_norm,
-    ones,
-    rational,
-    spectral_norm,
-    sqrt,
-    total,
-)
+from verify.matrix import absolute, concatenate, frobenius_norm, ones, rational, spectral_norm, sqrt, total
 from verify.relations import AtMost, PowerRate, TendsTo
 from verify.shapes import Shape
 
 WIDTHS = (64, 256, 1024, 4096, 16384)
 Deviations = Annotated[Any, Shape("d_s", "1")]
-LIMIT_SIZES = {"d_s": (2, 4)}
-AT_START = [
-    "the weights at initialisation, which lie in every ball B(theta, R): standard normal (NTK, Table 1)",
-    "tau_0 = 1/d_m, tau_1 = d_m^{-1/2}; f with the sum over tokens",
-    "the mean of the tokens is not 0; it is scaled to 1, since d_m^{1/2} H is homogeneous in x in the limit",
-]
+
+
+def tokens_of_mean_one(deviations: Deviations) -> dict[str, Any]:
+    """Tokens of mean exactly 1, shape (d_s, 1)."""
+    return {"x": deviations - total(deviations) / deviations.shape[0] + 1}
+
+
+AT_START = Setting(
+    CONVERGENCE,
+    "Appendix D.3, d = 1, at initialisation",
+    assumptions=[
+        "the weights at initialisation, which lie in every ball B(theta, R): standard normal (NTK, Table 1)",
+        "tau_0 = 1/d_m, tau_1 = d_m^{-1/2}; f with the sum over tokens",
+        "the mean of the tokens is not 0; it is scaled to 1, since d_m^{1/2} H is homogeneous in x in the limit",
+    ],
+    sizes={"d_s": (2, 4)},
+    inputs=tokens_of_mean_one,
+)
 
 # -- H_{Q,V} and H_{Q,O} -----------------------------------------------------------------------------------------------
 
 QV_QO_NORM = Claim(
-    CONVERGENCE,
+    AT_START,
     "convergence.h-qv-qo-norm",
     label="D.3, norms of H_QV and H_QO",
     statement=r"\|H_{Q,V}\|_2\le\tau_0\tau_1\sum_i|x_i|\|\mathrm{diag}(\beta_i)-\beta_i\beta_i^\top\|_2\|x\|_2^2(3\sqrt{\eta_{QK}"
     r"d_m}+R)(3\sqrt{\eta_Od_m}+R)=\mathcal O(1/d_m);\ \|H_{Q,O}\|_2\le\tau_0\tau_1\sum_i|x_i|\|\cdot\|_2\|x\|_2^2(3\sqrt{\eta_{"
     r"QK}d_m}+R)(3\sqrt{\eta_Vd_m}+R)=\mathcal O(1/d_m)",
-    assumptions=AT_START,
     relation=TendsTo(WIDTHS, PowerRate(0.5), instances=4),
-    sizes=LIMIT_SIZES,
     domains=("generic", "integers"),
     expects="refuted",
     severity="error",
@@ -76,21 +74,11 @@ QV_QO_NORM = Claim(
 )
 
 
-def around_one(deviations: Any) -> Any:
-    """Tokens of mean exactly 1, shape (d_s, 1)."""
-    return deviations - total(deviations) / deviations.shape[0] + 1
-
-
 def _variance(x: Any) -> Any:
     """The variance of the tokens under equal weights."""
     d_s = x.shape[0]
     centred = x - total(x) / d_s
     return total(centred * centred) / d_s
-
-
-@QV_QO_NORM.inputs
-def tokens_of_mean_one(deviations: Deviations) -> dict[str, Any]:
-    return {"x": around_one(deviations)}
 
 
 @QV_QO_NORM.formula
@@ -129,23 +117,16 @@ QV_QO_NORM.counterexample("tokens 0 and 2: both limits are sqrt 2, printed 0", x
 
 
 BLOCK_LIMITS = Claim(
-    CONVERGENCE,
+    AT_START,
     "convergence.hessian-block-limits",
     label="D.3, the orders of H_QV, H_QO and H_OV at initialisation",
     statement=r"\sqrt{d_m}\,\|H_{Q,V}\|_2,\ \sqrt{d_m}\,\|H_{Q,O}\|_2\to\tfrac1{\sqrt2}|\textstyle\sum_ix_i|\operatorname{Var}(x),"
     r"\quad\sqrt{d_m}\,\|H_{O,V}\|_2\to|\textstyle\sum_ix_i|",
-    assumptions=AT_START,
     relation=TendsTo(WIDTHS, PowerRate(0.5), instances=4),
-    sizes=LIMIT_SIZES,
     domains=("generic", "integers"),
     of_project=True,
     note="Var under equal weights. So the Hessian norm is of order d_m^{-1/2} exactly, and Theorem 3 has the right order.",
 )
-
-
-@BLOCK_LIMITS.inputs
-def tokens_around_one(deviations: Deviations) -> dict[str, Any]:
-    return {"x": around_one(deviations)}
 
 
 @BLOCK_LIMITS.formula
@@ -157,32 +138,18 @@ def block_limits(x: ScalarTokens) -> Any:
 
 
 BLOCK_LIMITS.part("sequence", lambda x, scale, generator: _block_norms(x, scale, generator))
-BLOCK_LIMITS.mutant(
-    "0 for H_QV and H_QO, as printed", lambda x: stacked([total(x * 0), total(x * 0), absolute(total(x))])
-)
-
-
-@BLOCK_LIMITS.mutant("0 for H_OV, as printed")
-def _(x: ScalarTokens) -> Any:
-    mixed = absolute(total(x)) * _variance(x) / sqrt(2)
-    return stacked([mixed, mixed, total(x * 0)])
-
-
-@BLOCK_LIMITS.mutant("every ReLU active")
-def _(x: ScalarTokens) -> Any:
-    mixed = absolute(total(x)) * _variance(x)
-    return stacked([mixed, mixed, absolute(total(x))])
+BLOCK_LIMITS.mutant("0 for H_QV and H_QO, as printed", "mixed -> size * 0")
+BLOCK_LIMITS.mutant("0 for H_OV, as printed", lambda value: stacked([value[0], value[1], value[2] * 0]))
+BLOCK_LIMITS.mutant("every ReLU active", "mixed -> mixed * sqrt(2)")
 
 
 QV_QO_EXPLICIT = Claim(
-    CONVERGENCE,
+    IN_THE_BALL,
     "convergence.h-qv-qo-norm-explicit",
     label="D.3, norms of H_QV and H_QO with their order",
     statement=r"\|H_{Q,V}\|_2,\ \|H_{Q,O}\|_2\le\tau_0\tau_1\sum_i|x_i|\|\mathrm{diag}(\beta_i)-\beta_i\beta_i^\top\|_2\|x\|_2^2(3"
     r"\sqrt{d_m}+R)^2\le\tfrac1{\sqrt{d_m}}(3+R)^2\tfrac12d_s^2C_x^3",
-    assumptions=NTK,
     relation=AtMost(),
-    sizes=CHAIN_SIZES,
     corrects="convergence.h-qv-qo-norm",
     uses=("convergence.diag-bound-interlacing", "convergence.lemma-20", "convergence.hessian-block-limits"),
     of_project=True,
@@ -209,17 +176,6 @@ def _mixed_lines(
     return lines
 
 
-@QV_QO_EXPLICIT.inputs
-def inputs_of_the_mixed_chain(
-    x: ScalarTokens, w_Q: Queries, w_K: Weights, w_V: Weights, w_O: Weights
-) -> dict[str, Any]:
-    return smallest_constants(x, w_Q, w_K, w_V, w_O)
-
-
-QV_QO_EXPLICIT.domain("opposite tokens")(opposite_tokens)
-QV_QO_EXPLICIT.domain("weights of full size")(full_size_weights)
-
-
 @QV_QO_EXPLICIT.formula
 def mixed_lines(x: ScalarTokens, w_Q: Queries, w_K: Weights, w_V: Weights, w_O: Weights, R: Radius, C_x: Bound) -> Any:
     """The four lines after ||H_QV||, and the four after ||H_QO||, shape (8,)."""
@@ -227,12 +183,9 @@ def mixed_lines(x: ScalarTokens, w_Q: Queries, w_K: Weights, w_V: Weights, w_O: 
 
 
 @QV_QO_EXPLICIT.oracle
-def previous_mixed_lines(
-    x: ScalarTokens, w_Q: Queries, w_K: Weights, w_V: Weights, w_O: Weights, R: Radius, C_x: Bound
-) -> Any:
-    tau_0, tau_1 = scales(w_Q)
+def previous_mixed_lines(x: Any, w_Q: Any, w_K: Any, w_V: Any, w_O: Any, R: Any, C_x: Any) -> Any:
     lines = _mixed_lines(x, w_Q, w_K, w_V, w_O, R, C_x)
-    norms = [spectral_norm(block("w_Q", name, x, w_Q, w_K, w_V, w_O, tau_0, tau_1)) for name in ("w_V", "w_O")]
+    norms = [spectral_norm(block("w_Q", name)(x, w_Q, w_K, w_V, w_O, *scales(w_Q))) for name in ("w_V", "w_O")]
     return stacked([norms[0], *lines[:3], norms[1], *lines[4:7]])
 
 
@@ -256,28 +209,25 @@ def whole_hessian(x: Any, w_Q: Any, w_K: Any, w_V: Any, w_O: Any) -> Any:
     return hessian(_network_of, ("theta", "theta"))(theta, x, *scales(w_Q))
 
 
-def _parts(x: Any, w_Q: Any, R: Any, C_x: Any) -> dict[str, Any]:
-    """sqrt(d_m) times the bounds of f'' |w|^2, f', H_QV and H_OV; B bounds ||x||_2, omega is 3 + R / sqrt(d_m)."""
+def _parts(x: Any, w_Q: Any, R: Any, C_x: Any) -> tuple[Any, Any, Any]:
+    """sqrt(d_m) times the bounds of f'' |w|^2, of f' (and H_QV, H_QO) and of H_OV.
+
+    B bounds ||x||_2, omega is 3 + R / sqrt(d_m).
+    """
     d_s, d_m = x.shape[0], w_Q.shape[0]
     B, omega = C_x * sqrt(d_s), R * (sqrt(d_m) / d_m) + 3
     top, bottom = THIRD_MOMENT
-    return {
-        "curvature": B**5 * omega**4 * sqrt(top) / bottom,
-        "slope": B**3 * omega**2 * sqrt(d_s) / 2,
-        "output": B * d_s,
-    }
+    return B**5 * omega**4 * sqrt(top) / bottom, B**3 * omega**2 * sqrt(d_s) / 2, B * d_s
 
 
 BLOCK_BOUNDS = Claim(
-    CONVERGENCE,
+    IN_THE_BALL,
     "convergence.hessian-block-bounds",
     label="D.3, all blocks with explicit constants",
     statement=r"B=\sqrt{d_s}C_x,\ \omega=3+R/\sqrt{d_m}:\quad\sqrt{d_m}\|H_{Q,Q}\|_2\le\tfrac{\sqrt6}9B^5\omega^4,\ \sqrt{d_m}"
     r"\|H_{Q,K}\|_2\le\tfrac{\sqrt6}9B^5\omega^4+\tfrac{\sqrt{d_s}}2B^3\omega^2,\ \sqrt{d_m}\|H_{Q,V}\|_2,\sqrt{d_m}\|H_{Q,O}\|_2"
     r"\le\tfrac{\sqrt{d_s}}2B^3\omega^2,\ \sqrt{d_m}\|H_{O,V}\|_2\le d_sB",
-    assumptions=NTK,
     relation=AtMost(),
-    sizes=CHAIN_SIZES,
     uses=("convergence.h-qk-product-rule", "convergence.gamma-third-moment", "convergence.lemma-20"),
     of_project=True,
     note="Cauchy-Schwarz, Var <= B^2 / 2, |third moment| <= (sqrt 6 / 9) B^3 and ||x||_1 <= sqrt(d_s) B. The blocks of w_K"
@@ -285,25 +235,12 @@ BLOCK_BOUNDS = Claim(
 )
 
 
-@BLOCK_BOUNDS.inputs
-def inputs_of_the_blocks(x: ScalarTokens, w_Q: Queries, w_K: Weights, w_V: Weights, w_O: Weights) -> dict[str, Any]:
-    return smallest_constants(x, w_Q, w_K, w_V, w_O)
-
-
-BLOCK_BOUNDS.domain("opposite tokens")(opposite_tokens)
-BLOCK_BOUNDS.domain("weights of full size")(full_size_weights)
-
-
-def _bounds_of_blocks(x: Any, w_Q: Any, part: dict[str, Any]) -> Any:
-    d_m = w_Q.shape[0]
-    bounds = [part["curvature"], part["curvature"] + part["slope"], part["slope"], part["slope"], part["output"]]
-    return stacked(bounds) * (sqrt(d_m) / d_m)
-
-
 @BLOCK_BOUNDS.formula
 def block_bounds(x: ScalarTokens, w_Q: Queries, w_K: Weights, w_V: Weights, w_O: Weights, R: Radius, C_x: Bound) -> Any:
     """Bounds of the norms of H_QQ, H_QK, H_QV, H_QO and H_OV, shape (5,)."""
-    return _bounds_of_blocks(x, w_Q, _parts(x, w_Q, R, C_x))
+    curvature, slope, output = _parts(x, w_Q, R, C_x)
+    d_m = w_Q.shape[0]
+    return stacked([curvature, curvature + slope, slope, slope, output]) * (sqrt(d_m) / d_m)
 
 
 @BLOCK_BOUNDS.oracle
@@ -313,40 +250,18 @@ def block_norms(x: ScalarTokens, w_Q: Queries, w_K: Weights, w_V: Weights, w_O: 
     return stacked([spectral_norm(H[i * d_m : (i + 1) * d_m, j * d_m : (j + 1) * d_m]) for i, j in places])
 
 
-@BLOCK_BOUNDS.mutant("H_QK without the second term of the product rule")
-def _(
-    x: ScalarTokens, w_Q: Queries, w_K: Weights, w_V: Weights, w_O: Weights, R: Radius, C_x: Bound
-) -> Any:  # fmt: skip
-    part = _parts(x, w_Q, R, C_x)
-    bounds = [part["curvature"], part["curvature"], part["slope"], part["slope"], part["output"]]
-    return stacked(bounds) * (sqrt(w_Q.shape[0]) / w_Q.shape[0])
-
-
-@BLOCK_BOUNDS.mutant("C_x for the norm of the tokens")
-def _(
-    x: ScalarTokens, w_Q: Queries, w_K: Weights, w_V: Weights, w_O: Weights, R: Radius, C_x: Bound
-) -> Any:  # fmt: skip
-    part = _parts(x, w_Q, R, C_x)
-    return _bounds_of_blocks(x, w_Q, {**part, "output": C_x * x.shape[0] / sqrt(x.shape[0])})
-
-
-@BLOCK_BOUNDS.mutant("1/d_m for H_OV, as printed")
-def _(
-    x: ScalarTokens, w_Q: Queries, w_K: Weights, w_V: Weights, w_O: Weights, R: Radius, C_x: Bound
-) -> Any:  # fmt: skip
-    part = _parts(x, w_Q, R, C_x)
-    return _bounds_of_blocks(x, w_Q, {**part, "output": part["output"] / sqrt(w_Q.shape[0])})
+BLOCK_BOUNDS.mutant("H_QK without the second term of the product rule", "curvature + slope -> curvature")
+BLOCK_BOUNDS.mutant("C_x for the norm of the tokens", "output -> output / x.shape[0]")
+BLOCK_BOUNDS.mutant("1/d_m for H_OV, as printed", "output -> output / sqrt(d_m)")
 
 
 OO_VV = Claim(
-    CONVERGENCE,
+    IN_THE_BALL,
     "convergence.h-oo-vv",
     label="D.3",
     statement=r"H_{O,O}=0,\ H_{V,V}=0;\ \text{hence }\|H\|_2\le\mathcal O(1/\sqrt{d_m})\text{ using the symmetry of }w_K\text{"
     r" and }w_Q",
-    assumptions=NTK,
     relation=AtMost(),
-    sizes=CHAIN_SIZES,
     expects="gap",
     reading="O(1/sqrt(d_m)) is (sqrt(6)/3 B^5 omega^4 + 5/2 sqrt(d_s) B^3 omega^2 + d_s B) / sqrt(d_m) with B = sqrt(d_s) C_x and"
     " omega = 3 + R / sqrt(d_m) <= 3 + R",
@@ -374,31 +289,18 @@ OO_VV = Claim(
 )
 
 
-def _whole_bound(x: Any, w_Q: Any, part: dict[str, Any], slopes: int = 5) -> Any:
-    d_m = w_Q.shape[0]
-    bound = part["curvature"] * 3 + part["slope"] * slopes + part["output"]
-    return stacked([bound * 0, bound * 0, bound * (sqrt(d_m) / d_m)])
-
-
-@OO_VV.inputs
-def inputs_of_the_hessian(x: ScalarTokens, w_Q: Queries, w_K: Weights, w_V: Weights, w_O: Weights) -> dict[str, Any]:
-    return smallest_constants(x, w_Q, w_K, w_V, w_O)
-
-
-OO_VV.domain("opposite tokens")(opposite_tokens)
-OO_VV.domain("weights of full size")(full_size_weights)
-
-
 @OO_VV.formula
 def hessian_bounds(
     x: ScalarTokens, w_Q: Queries, w_K: Weights, w_V: Weights, w_O: Weights, R: Radius, C_x: Bound
 ) -> Any:
     """0, 0 and the bound of ||H||_2, shape (3,)."""
-    return _whole_bound(x, w_Q, _parts(x, w_Q, R, C_x))
+    d_m, (curvature, slope, output) = w_Q.shape[0], _parts(x, w_Q, R, C_x)
+    bound = curvature * 3 + slope * 5 + output
+    return stacked([bound * 0, bound * 0, bound * (sqrt(d_m) / d_m)])
 
 
 @OO_VV.oracle
-def hessian_norms(x: ScalarTokens, w_Q: Queries, w_K: Weights, w_V: Weights, w_O: Weights) -> Any:
+def hessian_norms(x: Any, w_Q: Any, w_K: Any, w_V: Any, w_O: Any) -> Any:
     """The sums of |entries| of H_OO and H_VV, and ||H||_2."""
     H, d_m = whole_hessian(x, w_Q, w_K, w_V, w_O), w_Q.shape[0]
     output, value = H[3 * d_m :, 3 * d_m :], H[2 * d_m : 3 * d_m, 2 * d_m : 3 * d_m]
@@ -406,19 +308,5 @@ def hessian_norms(x: ScalarTokens, w_Q: Queries, w_K: Weights, w_V: Weights, w_O
 
 
 OO_VV.mutant("order 1/d_m", lambda value, w_Q: value * (sqrt(w_Q.shape[0]) / w_Q.shape[0]))
-
-
-@OO_VV.mutant("H_OV of order 1/d_m, as printed")
-def _(
-    x: ScalarTokens, w_Q: Queries, w_K: Weights, w_V: Weights, w_O: Weights, R: Radius, C_x: Bound
-) -> Any:  # fmt: skip
-    part = _parts(x, w_Q, R, C_x)
-    return _whole_bound(x, w_Q, {**part, "output": part["output"] / sqrt(w_Q.shape[0])})
-
-
-@OO_VV.mutant("H_OV left out")
-def _(
-    x: ScalarTokens, w_Q: Queries, w_K: Weights, w_V: Weights, w_O: Weights, R: Radius, C_x: Bound
-) -> Any:  # fmt: skip
-    part = _parts(x, w_Q, R, C_x)
-    return _whole_bound(x, w_Q, {**part, "output": part["output"] * 0})
+OO_VV.mutant("H_OV of order 1/d_m, as printed", "output -> output / sqrt(d_m)")
+OO_VV.mutant("H_OV left out", "output -> output * 0")
