@@ -16,6 +16,7 @@ from theorems.convergence.appendix_d_2_minimum_eigenvalue.many_samples import (
     HIDDEN,
     MANY,
     MORE_SAMPLES,
+    REPEATING,
     data_and_constant,
 )
 from theorems.convergence.definitions import (
@@ -93,16 +94,8 @@ def _of_limiting_kernel(X: Any, of_spectrum: Any = smallest_eigenvalue) -> Any:
 LEMMA_19.oracle(lambda X, c: c * rational(X.shape[0], 4 * X.shape[2]))
 LEMMA_19.mutant("trace for smallest eigenvalue", of_spectrum=trace)
 LEMMA_19.mutant("largest eigenvalue", of_spectrum=lambda K: symmetric_eigenvalues(K)[-1])
-LEMMA_19.counterexample(
-    "d = 1, N = 3 samples from {1, -1}, two of them equal; hidden constant 10^-9",
-    X=[[[1]], [[-1]], [[1]]],
-    c="1/1000000000",
-)
-LEMMA_19.counterexample(
-    "d = 2, N = 5 samples from {e_1, -e_1, e_2, -e_2}; hidden constant 10^-9",
-    X=[[[1, 0]], [[-1, 0]], [[0, 1]], [[0, -1]], [[1, 0]]],
-    c="1/1000000000",
-)
+for title, samples in REPEATING:
+    LEMMA_19.counterexample(title, X=samples, c="1/1000000000")
 
 
 TWO_SIDED = Claim(CONVERGENCE, "convergence.lemma-19-two-sided", label="Lemma 19, bounds from both sides",

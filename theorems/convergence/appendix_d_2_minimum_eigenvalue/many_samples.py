@@ -230,6 +230,15 @@ ZCOV_MEANS.mutant("Sigma / d_s", "support.shape[1] ** 2 -> support.shape[1]")
 
 # -- Lemma 18 ----------------------------------------------------------------------------------------------------------
 
+#: More than 2d samples from {e_i, -e_i}: two of them are equal, and every kernel of them is singular.
+REPEATING = (
+    ("d = 1, N = 3 samples from {1, -1}, two of them equal; hidden constant 10^-9", [[[1]], [[-1]], [[1]]]),
+    (
+        "d = 2, N = 5 samples from {e_1, -e_1, e_2, -e_2}; hidden constant 10^-9",
+        [[[1, 0]], [[-1, 0]], [[0, 1]], [[0, -1]], [[1, 0]]],
+    ),
+)
+
 LEMMA_18 = Claim(MORE_SAMPLES, "convergence.lemma-18", label="Lemma 18 (and C.8)",
     statement=r"N\ge\Omega(d^4),\ d_m=\tilde\Omega(N^2\lambda_*^{-2}):\ \text{w.p.}\ge1-\delta-e^{-d}:\ \lambda_0="
     r"\lambda_{\min}(\mathbb E_{w\sim N(0,\eta_VI_d)}[\sigma_r(\Phi w)\sigma_r(\Phi w)^\top])\ge\Theta(\eta_VN/d)",
@@ -267,18 +276,8 @@ def lambda_0_of_mean_tokens(X: Samples, eta_V: Variance) -> Any:
 LEMMA_18.oracle(lambda X, eta_V, c: c * eta_V * X.shape[0] / X.shape[2])
 LEMMA_18.mutant("trace for smallest eigenvalue", lambda X, eta_V: trace(expected_gram(mean_tokens(X), eta_V)))
 LEMMA_18.mutant("largest eigenvalue", lambda X, eta_V: symmetric_eigenvalues(expected_gram(mean_tokens(X), eta_V))[-1])
-LEMMA_18.counterexample(
-    "d = 1, N = 3 samples from {1, -1}, two of them equal; hidden constant 10^-9",
-    X=[[[1]], [[-1]], [[1]]],
-    eta_V=1,
-    c="1/1000000000",
-)
-LEMMA_18.counterexample(
-    "d = 2, N = 5 samples from {e_1, -e_1, e_2, -e_2}; hidden constant 10^-9",
-    X=[[[1, 0]], [[-1, 0]], [[0, 1]], [[0, -1]], [[1, 0]]],
-    eta_V="1/2",
-    c="1/1000000000",
-)
+for (title, samples), variance in zip(REPEATING, (1, "1/2"), strict=True):
+    LEMMA_18.counterexample(title, X=samples, eta_V=variance, c="1/1000000000")
 
 
 CLOSEST_PAIR = Claim(CONVERGENCE, "convergence.lemma-18-closest-pair",
