@@ -12,18 +12,23 @@ from typing import Annotated, Any
 import numpy as np
 
 from theorems.convergence import CONVERGENCE
-from theorems.convergence.appendix_c_1_lemmas.constants import Theta, split, stacked
+from theorems.convergence.appendix_c_1_lemmas.constants import Theta, joined, split, stacked
 from theorems.convergence.appendix_d_1_limiting_kernel.gradients import Tokens
-from theorems.convergence.definitions import KeyWeights, OutputWeights, QueryWeights, ValueWeights, outputs
-from verify.claims import Assumption, Claim
+from theorems.convergence.definitions import (
+    WEIGHTS,
+    KeyWeights,
+    OutputWeights,
+    QueryWeights,
+    ValueWeights,
+    outputs,
+)
+from verify.claims import Assumption, Claim, Setting
 from verify.derivatives import hessian, jacobian
 from verify.matrix import absolute, concatenate, frobenius_norm, rational, spectral_norm, sqrt
 from verify.relations import AtMost
 from verify.shapes import Real
 
 Radius = Annotated[Any, Real(0.0625, 4.0)]
-
-SIZES = {"d_s": (1, 2), "d": (1, 2), "d_m": (1, 3)}
 
 
 def network(X: Tokens, theta: Theta) -> Any:
@@ -44,32 +49,43 @@ def _norms_in_the_ball(theta: Any, R: Any) -> Any:
     return stacked([(R + 3) * sqrt(theta.shape[0]) - spectral_norm(W) for W in split(theta).values()])
 
 
-BALL = Assumption(
-    "theta in B(theta^0, R) and ||W^0||_2 <= 3 sqrt(d_m) for the four weights, as Lemma 6 gives for d_m > d with probability"
-    " at least 1 - 8 exp(-d_m / 2); then ||W||_2 <= (3 + R) sqrt(d_m)",
-    nonnegative=_norms_in_the_ball,
+def two_starts(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, w_O: OutputWeights,
+               W_Q_0: QueryWeights, W_K_0: KeyWeights, W_V_0: ValueWeights, w_O_0: OutputWeights,
+               R: Radius) -> dict[str, Any]:  # fmt: skip
+    """theta and theta^0, each as one matrix."""
+    return {"X": X, "theta": joined(W_Q, W_K, W_V, w_O), "theta_0": joined(W_Q_0, W_K_0, W_V_0, w_O_0), "R": R}
+
+
+NTK = Setting(
+    CONVERGENCE,
+    "Section 4.3, NTK initialisation",
+    assumptions=[
+        "NTK initialisation, tau_0 = 1/d_m, tau_1 = d_m^{-1/2}",
+        "f with the sum over tokens, at one sample X",
+        Assumption(
+            "theta in B(theta^0, R) and ||W^0||_2 <= 3 sqrt(d_m) for the four weights, as Lemma 6 gives for d_m > d with"
+            " probability at least 1 - 8 exp(-d_m / 2); then ||W||_2 <= (3 + R) sqrt(d_m)",
+            nonnegative=_norms_in_the_ball,
+        ),
+    ],
+    sizes={"d_s": (1, 2), "d": (1, 2), "d_m": (1, 3)},
 )
-SETUP = [
-    "NTK initialisation, tau_0 = 1/d_m, tau_1 = d_m^{-1/2}",
-    "f with the sum over tokens, at one sample X",
-]
+TWO_POINTS = NTK.extended(
+    "Section 4.3, NTK initialisation, theta and theta^0",
+    assumptions=[Assumption("theta^0 in the same ball", nonnegative=lambda theta_0, R: _norms_in_the_ball(theta_0, R))],
+    inputs=two_starts,
+)
 
-
-def _start_in_the_ball(theta_0: Any, R: Any) -> Any:
-    return _norms_in_the_ball(theta_0, R)
-
-
-START = Assumption("theta^0 in the same ball", nonnegative=_start_in_the_ball)
+# -- Theorem 3 ---------------------------------------------------------------------------------------------------------
 
 THM_3 = Claim(
-    CONVERGENCE,
+    NTK,
     "convergence.thm-3",
     label="Theorem 3",
     statement=r"\text{Assumption 1, }\tau_0=d_m^{-1},\ R>0\text{ fixed, }\theta^t\in B(\theta^0,R):\ \text{with probability "
     r"at least }1-8e^{-d_m/2}:\ \|H(\theta^t)\|_2\le\mathcal O(d_m^{-1/2})",
-    assumptions=[*SETUP, BALL, Assumption("R > 0", positive=lambda R: stacked([R]))],
+    assumptions=[Assumption("R > 0", positive=lambda R: stacked([R]))],
     relation=AtMost(ascent=False),
-    sizes=SIZES,
     expects="gap",
     reading="NTK initialisation (Section 4.3), and the Hessian where f is twice differentiable (no pre-activation is 0;"
     " relu'' = 0); O(d_m^{-1/2}) with the explicit constant 2 c^4 B^5 + (1/2 + sqrt 2) c^2 sqrt(d_s) B^3 + d_s B, c = 3 + R,"
@@ -87,10 +103,7 @@ THM_3 = Claim(
         "convergence.h-ov-norm",
         "convergence.h-oo-vv",
     ),
-    uses=(
-        "convergence.hessian-block-bounds",
-        "convergence.hessian-block-limits",
-    ),
+    uses=("convergence.hessian-block-bounds", "convergence.hessian-block-limits"),
 )
 
 
@@ -98,7 +111,7 @@ THM_3 = Claim(
 def weights_as_one(
     X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, w_O: OutputWeights, R: Radius
 ) -> dict[str, Any]:
-    return {"X": X, "theta": concatenate([W_Q, W_K, W_V, w_O], axis=1), "R": R}
+    return {"X": X, "theta": joined(W_Q, W_K, W_V, w_O), "R": R}
 
 
 @THM_3.formula
@@ -117,7 +130,7 @@ def hessian_norm(X: Tokens, theta: Theta) -> Any:
 def _(arrays: dict[str, Any], sizes: dict[str, int], rng: np.random.Generator) -> None:
     """Equal small tokens, all neurons active: the block of O and V rules, and at d_s = 1 attains the bound."""
     arrays["X"][:] = 2.0**-12
-    for name in ("W_Q", "W_K", "W_V", "w_O"):
+    for name in WEIGHTS:
         arrays[name][:] = np.abs(arrays[name]) + 2.0**-8
 
 
@@ -132,27 +145,22 @@ def _(arrays: dict[str, Any], sizes: dict[str, int], rng: np.random.Generator) -
 
 
 THM_3.mutant("1/d_m, as the proof has it for the block of O and V", "sqrt(theta.shape[0]) -> theta.shape[0]")
-
-
-@THM_3.mutant("tau_1 d_s B dropped: no block of O and V")
-def _(X: Tokens, theta: Theta, R: Radius) -> Any:
-    return (hessian_constant(X, R) - frobenius_norm(X) * X.shape[0]) / sqrt(theta.shape[0])
-
-
+THM_3.mutant(
+    "tau_1 d_s B dropped: no block of O and V",
+    "hessian_constant(X, R) -> hessian_constant(X, R) - frobenius_norm(X) * X.shape[0]",
+)
 THM_3.mutant("no blocks but that of O and V", lambda X, theta: frobenius_norm(X) * X.shape[0] / sqrt(theta.shape[0]))
 
 
 # -- the remark --------------------------------------------------------------------------------------------------------
 
 REMARK = Claim(
-    CONVERGENCE,
+    TWO_POINTS,
     "convergence.thm-3-remark",
     label="Remark after Theorem 3",
     statement=r"\text{By [Liu et al., 2020, Proposition 2.3], the small Hessian norm is a sufficient condition for small change of"
     r" NTK. Thus, Theorem 3 can be an indicator for the stability of NTK.}",
-    assumptions=[*SETUP, BALL, START],
     relation=AtMost(ascent=False),
-    sizes=SIZES,
     expects="refuted",
     severity="error",
     correction="convergence.thm-3-remark-fixed-pattern",
@@ -167,34 +175,22 @@ REMARK = Claim(
 )  # fmt: skip
 
 
-def two_starts(
-    X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, w_O: OutputWeights, W_Q_0: QueryWeights,
-    W_K_0: KeyWeights, W_V_0: ValueWeights, w_O_0: OutputWeights, R: Radius,
-) -> dict[str, Any]:  # fmt: skip
-    """theta and theta^0, each as one matrix."""
-    theta, theta_0 = (concatenate(list(W), axis=1) for W in ((W_Q, W_K, W_V, w_O), (W_Q_0, W_K_0, W_V_0, w_O_0)))
-    return {"X": X, "theta": theta, "theta_0": theta_0, "R": R}
-
-
 def _gradients(X: Any, theta: Any, theta_0: Any) -> tuple[Any, Any]:
     """The gradients of f at theta and theta^0, in the arithmetic of X where the network is inactive."""
     after, before = (jacobian(network, "theta")(X, W) + X.sum() * 0 for W in (theta, theta_0))
     return after, before
 
 
-def _allowed(X: Any, theta: Any, theta_0: Any, R: Any, power: int = 1, width: Any = 1) -> tuple[Any, Any]:
+def _allowed(X: Any, theta: Any, theta_0: Any, R: Any, power: int = 1) -> tuple[Any, Any]:
     """Bounds of the changes of the gradient and of the kernel that the bound of Theorem 3 would give."""
     after, before = _gradients(X, theta, theta_0)
-    bound = hessian_constant(X, R) / sqrt(theta.shape[0]) * frobenius_norm(theta - theta_0) ** power / width
+    bound = hessian_constant(X, R) / sqrt(theta.shape[0]) * frobenius_norm(theta - theta_0) ** power
     return bound, bound * (frobenius_norm(after) + frobenius_norm(before))
 
 
 def _kernel_change(after: Any, before: Any) -> Any:
     """|K(theta) - K(theta^0)| at one sample, K = ||grad f||^2."""
     return absolute((after * after).sum() - (before * before).sum())
-
-
-REMARK.inputs(two_starts)
 
 
 @REMARK.formula
@@ -204,13 +200,7 @@ def kernel_change_allowed_by_hessian(X: Tokens, theta: Theta, theta_0: Theta, R:
 
 
 REMARK.oracle(lambda X, theta, theta_0: _kernel_change(*_gradients(X, theta, theta_0)))
-
-
-@REMARK.mutant("bound times d_m^{-1/2}")
-def _(X: Tokens, theta: Theta, theta_0: Theta, R: Radius) -> Any:
-    return _allowed(X, theta, theta_0, R, width=sqrt(theta.shape[0]))[1]
-
-
+REMARK.mutant("bound times d_m^{-1/2}", lambda value, theta: value / sqrt(theta.shape[0]))
 REMARK.mutant("||theta - theta^0||^2", power=2)
 
 
@@ -239,34 +229,29 @@ def _one_sign(X: Any, theta: Any, theta_0: Any) -> Any:
 
 
 FIXED_PATTERN = Claim(
-    CONVERGENCE,
+    TWO_POINTS,
     "convergence.thm-3-remark-fixed-pattern",
     label="The remark after Theorem 3, while no ReLU changes its state",
     statement=r"\text{If }W_Vx_k\text{ has the same signs for all tokens }x_k\text{ and at both ends, }\|\nabla f(\theta)-"
     r"\nabla f(\theta^0)\|_2\le\epsilon\|\theta-\theta^0\|_2,\ |K(\theta)-K(\theta^0)|\le\epsilon\|\theta-\theta^0\|_2("
     r"\|\nabla f(\theta)\|_2+\|\nabla f(\theta^0)\|_2),\ \epsilon=\mathcal O(d_m^{-1/2})",
     assumptions=[
-        *SETUP,
-        BALL,
-        START,
         Assumption(
             "for each neuron w_V^T x_k has one sign for all tokens x_k, at theta and theta^0", positive=_one_sign
         ),
     ],
     relation=AtMost(ascent=False),
-    sizes=SIZES,
     corrects="convergence.thm-3-remark",
     of_project=True,
     note="m_i is an average of tokens, so every pre-activation keeps its sign on the segment, which lies in the ball; the mean"
     " value theorem applies with the constant of Theorem 3 as epsilon sqrt(d_m). For d = 1: positive tokens, and no entry of"
     " w_V changes its sign.",
 )
-FIXED_PATTERN.inputs(two_starts)
 
 
 def _positive_and_close(arrays: dict[str, Any], sizes: dict[str, int], rng: np.random.Generator) -> None:
     arrays["X"][:] = np.abs(arrays["X"]) + 2.0**-8
-    for name in ("W_Q", "W_K", "W_V", "w_O"):
+    for name in WEIGHTS:
         arrays[name][:] = np.abs(arrays[name]) + 2.0**-8
         arrays[f"{name}_0"][:] = arrays[name] * (1 + 2.0 ** -rng.integers(1, 8))
 
@@ -275,7 +260,7 @@ def _small_positive(arrays: dict[str, Any], sizes: dict[str, int], rng: np.rando
     _positive_and_close(arrays, sizes, rng)
     arrays["X"][:] = 2.0**-12
     # the direction in which the block of O and V is largest: one neuron, both weights
-    for name in ("W_Q", "W_K", "W_V", "w_O"):
+    for name in WEIGHTS:
         arrays[f"{name}_0"][:] = arrays[name]
     for name in ("W_V", "w_O"):
         arrays[f"{name}_0"][:, 0] += 2.0**-4
@@ -297,7 +282,5 @@ def changes_of_fixed_pattern(X: Tokens, theta: Theta, theta_0: Theta) -> Any:
     return stacked([frobenius_norm(after - before), _kernel_change(after, before)])
 
 
-FIXED_PATTERN.mutant(
-    "1/d_m", lambda X, theta, theta_0, R: stacked(list(_allowed(X, theta, theta_0, R, width=sqrt(theta.shape[0]))))
-)
+FIXED_PATTERN.mutant("1/d_m", lambda value, theta: value / sqrt(theta.shape[0]))
 FIXED_PATTERN.mutant("||theta - theta^0||^2", power=2)
