@@ -65,7 +65,10 @@ def leaving_the_interval(
 
 LEMMA_5.mutant("sqrt(d_2) missing in the upper bound", "math.sqrt(d_1) + math.sqrt(d_2) -> math.sqrt(d_1)")
 LEMMA_5.mutant("sqrt(d_2) missing in the lower bound", "math.sqrt(d_1) - math.sqrt(d_2) -> math.sqrt(d_1)")
-LEMMA_5.mutant("slack with the wrong sign below", lambda value, zeta: (value[0] + 2 * zeta, *value[1:]))
+LEMMA_5.mutant(
+    "slack with the wrong sign below",
+    "math.sqrt(d_1) - math.sqrt(d_2) - zeta -> math.sqrt(d_1) - math.sqrt(d_2) + zeta",
+)
 
 
 LEMMA_6 = Claim(CONVERGENCE, "convergence.lemma-6", label="Lemma 6",

@@ -107,5 +107,5 @@ def ntk_shortfalls(formula: Any, generator: Any, samples: int, Phi: Features) ->
 
 
 EQ_60_SCALED.inputs(drawn(Phi=Features))
-EQ_60_SCALED.mutant("d_m lambda_0 / 4, as printed", lambda value, d_m: d_m * value)
+EQ_60_SCALED.mutant("d_m lambda_0 / 4, as printed", "4 -> 4 / d_m")
 EQ_60_SCALED.mutant("lambda_0", "4 -> 1")

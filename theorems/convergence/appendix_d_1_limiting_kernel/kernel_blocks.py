@@ -162,8 +162,8 @@ def second_moments(formula: Any, generator: Any, samples: int, X: Any, d_m: Widt
     return tests
 
 
-VANISHING_BLOCKS.mutant("d_m^{-3} for |v_i|^2", lambda value, d_m: (value[0] / d_m, *value[1:]))
-VANISHING_BLOCKS.mutant("d_m^{-2} for the gradients", lambda value, d_m: (value[0], value[1] / d_m, value[2] / d_m))
+VANISHING_BLOCKS.mutant("d_m^{-3} for |v_i|^2", "d_m ** 2 -> d_m ** 3")
+VANISHING_BLOCKS.mutant("d_m^{-2} for the gradients", "8 * d_m -> 8 * d_m ** 2")
 
 
 # -- Eq. (64) ----------------------------------------------------------------------------------------------------------

@@ -76,9 +76,9 @@ def moments_of_elements(formula: Any, generator: Any, samples: int, d_m: Width, 
     return stated.tests("first element", elements[:, 0, 0]) + stated.tests("last of the first row", elements[:, 0, -1])
 
 
-HALF_VARIANCE.mutant("variance d_m, as without tau_0", lambda d_m: (0.0, float(d_m)))
-HALF_VARIANCE.mutant("variance 1/d_m, as with tau_0 = 1/d_m", lambda d_m: (0.0, 1 / d_m))
-HALF_VARIANCE.mutant("mean 1, as with W_K = W_Q", lambda: (1.0, 1.0))
+HALF_VARIANCE.mutant("variance d_m, as without tau_0", "1.0 -> float(d_m)")
+HALF_VARIANCE.mutant("variance 1/d_m, as with tau_0 = 1/d_m", "1.0 -> 1 / d_m")
+HALF_VARIANCE.mutant("mean 1, as with W_K = W_Q", "0.0 -> 1.0")
 
 
 LAW_OF_LARGE_NUMBERS = Claim(STANDARD, "convergence.tau0-one-lln", label="Section 1, second bullet",
