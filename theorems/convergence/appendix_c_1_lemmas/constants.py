@@ -22,15 +22,7 @@ from theorems.convergence.definitions import (
     last_hidden_layer,
 )
 from verify.arithmetic import is_tensor
-from verify.matrix import (
-    concatenate,
-    frobenius_norm,
-    maximum,
-    rational,
-    smallest_singular_value,
-    spectral_norm,
-    sqrt,
-)
+from verify.matrix import concatenate, frobenius_norm, maximum, rational, smallest_singular_value, spectral_norm, sqrt
 from verify.shapes import Real, Shape
 
 PositiveScale = Annotated[Any, Real(0.0625, 2.0)]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Annotated, Any
 
-from theorems.convergence import CONVERGENCE
+from theorems.convergence import CONVERGENCE, definitions
 from theorems.convergence.appendix_c_1_lemmas.constants import (
     ASSUMPTION_1,
     KINK,
@@ -23,16 +23,7 @@ from theorems.convergence.appendix_d_1_limiting_kernel.gradients import (
     query_gradient,
     value_gradient,
 )
-from theorems.convergence.definitions import (
-    WEIGHTS,
-    KeyWeights,
-    Labels,
-    OutputWeights,
-    QueryWeights,
-    Samples,
-    ValueWeights,
-    outputs,
-)
+from theorems.convergence.definitions import KeyWeights, Labels, OutputWeights, QueryWeights, Samples, ValueWeights
 from verify.claims import Claim, Setting
 from verify.derivatives import jacobian
 from verify.matrix import absolute, frobenius_norm, rational, relu, sqrt, step, total
@@ -45,19 +36,14 @@ Error = Annotated[Any, Shape("N", "1")]
 def _with_error(X: Samples, error: Error, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, w_O: OutputWeights,
                 tau_0: PositiveScale, tau_1: PositiveScale) -> dict[str, Any]:  # fmt: skip
     """Labels y = f - error, so that vanishing and equal residuals are reached."""
-    y = outputs(X, W_Q, W_K, W_V, w_O, tau_0, tau_1, "sum") - error
+    y = definitions.outputs(X, W_Q, W_K, W_V, w_O, tau_0, tau_1, "sum") - error
     return {"X": X, "y": y, "W_Q": W_Q, "W_K": W_K, "W_V": W_V, "w_O": w_O, "tau_0": tau_0, "tau_1": tau_1}
 
 
 LOSS = Setting(
     CONVERGENCE,
     "Lemma 12",
-    assumptions=[
-        "l = ||f - y||^2 / 2, f with the sum over tokens of Appendix C.2",
-        ASSUMPTION_1,
-        NORMS_ONCE,
-        KINK,
-    ],
+    assumptions=["l = ||f - y||^2 / 2, f with the sum over tokens of Appendix C.2", ASSUMPTION_1, NORMS_ONCE, KINK],
     sizes={"N": (1, 2), "d_s": (1, 3), "d": (1, 2), "d_m": (1, 2)},
     inputs=_with_error,
     special_domains=TIGHT_INPUTS,
@@ -67,7 +53,7 @@ LOSS = Setting(
 def loss(X: Samples, y: Labels, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, w_O: OutputWeights,
          tau_0: Any, tau_1: Any) -> Any:  # fmt: skip
     """l = ||f - y||^2 / 2 for the sum over tokens, a scalar (Section 3.2, with f of Appendix C.2)."""
-    error = outputs(X, W_Q, W_K, W_V, w_O, tau_0, tau_1, "sum") - y
+    error = definitions.outputs(X, W_Q, W_K, W_V, w_O, tau_0, tau_1, "sum") - y
     return total(error * error) * rational(1, 2)
 
 
@@ -98,13 +84,13 @@ def loss_gradient_bounds(X: Samples, y: Labels, W_Q: QueryWeights, W_K: KeyWeigh
                          w_O: OutputWeights, tau_0: PositiveScale, tau_1: PositiveScale) -> Any:  # fmt: skip
     """Bounds of the gradients of the loss in W_Q, W_K, W_V, w_O, shape (4,) (Lemma 12)."""
     speeds = bounds_at(X, W_Q, W_K, W_V, w_O, tau_0, tau_1).speeds()
-    size = frobenius_norm(outputs(X, W_Q, W_K, W_V, w_O, tau_0, tau_1, "sum") - y)
-    return stacked([speeds[name] * size for name in WEIGHTS])
+    size = frobenius_norm(definitions.outputs(X, W_Q, W_K, W_V, w_O, tau_0, tau_1, "sum") - y)
+    return stacked([speeds[name] * size for name in definitions.WEIGHTS])
 
 
 @LEMMA_12.oracle
 def loss_gradient_norms(X: Any, y: Any, W_Q: Any, W_K: Any, W_V: Any, w_O: Any, tau_0: Any, tau_1: Any) -> Any:
-    return stacked(list(_gradient_norms(WEIGHTS, (X, y, W_Q, W_K, W_V, w_O, tau_0, tau_1)).values()))
+    return stacked(list(_gradient_norms(definitions.WEIGHTS, (X, y, W_Q, W_K, W_V, w_O, tau_0, tau_1)).values()))
 
 
 LEMMA_12.mutant("d_s in place of d_s^{3/2} in rho", lambda value, X: value / sqrt(X.shape[1]))
@@ -162,7 +148,7 @@ def _lines_after(
     X, y, *network = arguments
     *weights, tau_0, tau_1 = network
     b = bounds_at(X, *network)
-    error = outputs(X, *network, "sum") - y
+    error = definitions.outputs(X, *network, "sum") - y
     speed = b.speeds()[wrt] * factor(b)
     last = speed * frobenius_norm(error)
     if wrt == "W_K":
@@ -176,13 +162,8 @@ def _lines_after(
     return [closed, speed / sqrt(b.N) * total(absolute(error)), last]
 
 
-def _larger(
-    names: tuple[str, ...],
-    arguments: tuple[Any, ...],
-    gate: Any = step,
-    factor: Any = lambda b: 1,
-    root_of_N: bool = True,
-) -> Any:
+def _larger(names: tuple[str, ...], arguments: tuple[Any, ...], gate: Any = step, factor: Any = lambda b: 1,
+            root_of_N: bool = True) -> Any:  # fmt: skip
     """The larger sides: closed form >= gradient, gradient >= closed form, and every line after its predecessor."""
     gradients, larger = _gradient_norms(names, arguments), []
     for name in names:

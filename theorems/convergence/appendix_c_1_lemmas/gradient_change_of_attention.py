@@ -12,12 +12,7 @@ import numpy as np
 
 from theorems.convergence.appendix_c_1_lemmas.constants import Theta, stacked
 from theorems.convergence.appendix_c_1_lemmas.extreme_inputs import equal_ends, opposite_tokens
-from theorems.convergence.appendix_c_1_lemmas.gradient_change import (
-    ONE_SAMPLE,
-    SAME_PATTERN,
-    Pair,
-    gradient_change_in,
-)
+from theorems.convergence.appendix_c_1_lemmas.gradient_change import ONE_SAMPLE, SAME_PATTERN, Pair, gradient_change_in
 from theorems.convergence.appendix_d_1_limiting_kernel.gradients import Tokens, softmax_covariance
 from verify.claims import Claim
 from verify.matrix import absolute, frobenius_norm, maximum, spectral_norm
@@ -124,7 +119,8 @@ EQ_21.mutant("change of U dropped", "q.split_change() -> q.split_change(with_U=0
 EQ_21.mutant("change of h dropped", "q.split_change() -> q.split_change(with_h=0)")
 EQ_21.counterexample(
     "tokens 1 and -1, each seen by a neuron of its own: 3/2 against 1/2 on the second line",
-    X=[[1], [-1]], theta=[[1, 1, 1, 1], [0, 0, -1, Fraction(1, 2)]], theta_0=[[1, 1, 1, 0], [0, 0, -1, 0]], tau_0=1, tau_1=1,
+    X=[[1], [-1]], theta=[[1, 1, 1, 1], [0, 0, -1, Fraction(1, 2)]], theta_0=[[1, 1, 1, 0], [0, 0, -1, 0]],
+    tau_0=1, tau_1=1,
 )  # fmt: skip
 EQ_21.counterexample(
     "tokens (1, 1) and (0, -1), one of them active: the last line is below the left side",

@@ -22,14 +22,7 @@ from theorems.convergence.appendix_c_1_lemmas.constants import (
 )
 from theorems.convergence.appendix_c_1_lemmas.extreme_inputs import close_pairs, equal_ends, opposite_tokens
 from theorems.convergence.appendix_c_1_lemmas.jacobian_bounds import jacobian_by_differentiation
-from theorems.convergence.definitions import (
-    WEIGHTS,
-    KeyWeights,
-    OutputWeights,
-    QueryWeights,
-    Samples,
-    ValueWeights,
-)
+from theorems.convergence.definitions import WEIGHTS, KeyWeights, OutputWeights, QueryWeights, Samples, ValueWeights
 from verify.claims import Assumption, Claim, Setting
 from verify.matrix import spectral_norm, sqrt
 from verify.relations import AtMost
@@ -89,19 +82,8 @@ def printed_change_bound(X: Samples, W_Q: QueryWeights, W_K: KeyWeights, W_V: Va
 
 
 @LEMMA_14.oracle
-def change_of_the_jacobian(
-    X: Any,
-    W_Q: Any,
-    W_K: Any,
-    W_V: Any,
-    w_O: Any,
-    W_Q_0: Any,
-    W_K_0: Any,
-    W_V_0: Any,
-    w_O_0: Any,
-    tau_0: Any,
-    tau_1: Any,
-) -> Any:
+def change_of_the_jacobian(X: Any, W_Q: Any, W_K: Any, W_V: Any, w_O: Any, W_Q_0: Any, W_K_0: Any, W_V_0: Any,
+                           w_O_0: Any, tau_0: Any, tau_1: Any) -> Any:  # fmt: skip
     """||grad f(theta) - grad f(theta_0)||_2, in the arithmetic of tau_1 where the gradients are plain zeros."""
     ends = at_both_ends(W_Q, W_K, W_V, w_O, W_Q_0, W_K_0, W_V_0, w_O_0)
     J, J_0 = (jacobian_by_differentiation(X, W, tau_0, tau_1) for W in ends)

@@ -20,14 +20,7 @@ from theorems.convergence.appendix_c_1_lemmas.constants import (
     stacked,
 )
 from theorems.convergence.appendix_c_1_lemmas.extreme_inputs import TIGHT_INPUTS
-from theorems.convergence.definitions import (
-    KeyWeights,
-    OutputWeights,
-    QueryWeights,
-    Samples,
-    ValueWeights,
-    outputs,
-)
+from theorems.convergence.definitions import KeyWeights, OutputWeights, QueryWeights, Samples, ValueWeights, outputs
 from verify.claims import Claim, Setting
 from verify.derivatives import jacobian
 from verify.matrix import concatenate, rational, spectral_norm, sqrt

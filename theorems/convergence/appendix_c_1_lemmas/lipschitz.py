@@ -207,7 +207,8 @@ def _lines(
 
 @SPLIT.formula
 def larger_lines(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, W_Q_0: QueryWeights,
-                 W_K_0: KeyWeights, W_V_0: ValueWeights, tau_0: PositiveScale, tau_1: PositiveScale) -> Any:  # fmt: skip
+                 W_K_0: KeyWeights, W_V_0: ValueWeights, tau_0: PositiveScale,
+                 tau_1: PositiveScale) -> Any:  # fmt: skip
     """The second and third lines of the chain for ||f_pre^{t'} - f_pre^t||_2, shape (2,) (proof of Lemma 9)."""
     return stacked(_lines(X, at_both_ends(W_Q, W_K, W_V, W_Q_0, W_K_0, W_V_0), tau_0, tau_1)[1:])
 
@@ -263,19 +264,8 @@ def output_moves_at_most(X: Samples, W_Q: QueryWeights, W_K: KeyWeights, W_V: Va
 
 
 @LEMMA_10.oracle
-def movement_of_the_output(
-    X: Any,
-    W_Q: Any,
-    W_K: Any,
-    W_V: Any,
-    w_O: Any,
-    W_Q_0: Any,
-    W_K_0: Any,
-    W_V_0: Any,
-    w_O_0: Any,
-    tau_0: Any,
-    tau_1: Any,
-) -> Any:
+def movement_of_the_output(X: Any, W_Q: Any, W_K: Any, W_V: Any, w_O: Any, W_Q_0: Any, W_K_0: Any, W_V_0: Any,
+                           w_O_0: Any, tau_0: Any, tau_1: Any) -> Any:  # fmt: skip
     ends = at_both_ends(W_Q, W_K, W_V, w_O, W_Q_0, W_K_0, W_V_0, w_O_0)
     outputs = ([_hidden(X, W, tau_0, tau_1, pooling) @ W["w_O"] for W in ends] for pooling in ("sum", "average"))
     return stacked([frobenius_norm(f - f_0) for f, f_0 in outputs])

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from theorems.convergence import definitions
 from theorems.convergence.appendix_c_1_lemmas.constants import Bounds, stacked
 from theorems.convergence.appendix_c_2_proposition_1.proposition_1 import (
     FIXED_STEP,
@@ -16,15 +17,7 @@ from theorems.convergence.appendix_c_2_proposition_1.proposition_1 import (
     crossing_by_a_short_step,
 )
 from theorems.convergence.appendix_c_2_proposition_1.smoothness import OneStep
-from theorems.convergence.definitions import (
-    KeyWeights,
-    Labels,
-    OutputWeights,
-    QueryWeights,
-    Samples,
-    ValueWeights,
-    last_hidden_layer,
-)
+from theorems.convergence.definitions import KeyWeights, Labels, OutputWeights, QueryWeights, Samples, ValueWeights
 from verify.claims import Claim
 from verify.matrix import rational, smallest_singular_value, spectral_norm, sqrt, total
 from verify.relations import AtMost
@@ -35,13 +28,11 @@ HALF = rational(1, 2)
 class Falls(OneStep):
     """The sides of the chain less l(theta^t), with the constant C for ||f(theta^0) - y||."""
 
-    def __init__(
-        self, constant: Constant, X: Any, y: Any, W_Q: Any, W_K: Any, W_V: Any, w_O: Any, tau_0: Any, tau_1: Any,
-        C_x: Any, gamma: Any,
-    ) -> None:  # fmt: skip
+    def __init__(self, constant: Constant, X: Any, y: Any, W_Q: Any, W_K: Any, W_V: Any, w_O: Any, tau_0: Any,
+                 tau_1: Any, C_x: Any, gamma: Any) -> None:  # fmt: skip
         super().__init__(X, y, W_Q, W_K, W_V, w_O, tau_0, tau_1, gamma)
         self.C = constant(Bounds(X, W_Q, W_K, W_V, w_O, tau_0, tau_1, C_x), sqrt(2 * self.losses[0]))
-        self.F = last_hidden_layer(X, W_Q, W_K, W_V, tau_0, tau_1)
+        self.F = definitions.last_hidden_layer(X, W_Q, W_K, W_V, tau_0, tau_1)
 
     def lines(self, curvature: Any = 1, half: Any = HALF) -> list[Any]:
         """From the second on, but for the last."""

@@ -14,7 +14,7 @@ from typing import Annotated, Any
 
 import numpy as np
 
-from theorems.convergence import CONVERGENCE
+from theorems.convergence import CONVERGENCE, definitions
 from theorems.convergence.appendix_c_1_lemmas.constants import (
     ASSUMPTION_1,
     NORMS,
@@ -29,17 +29,7 @@ from theorems.convergence.appendix_c_1_lemmas.constants import (
 )
 from theorems.convergence.appendix_c_1_lemmas.extreme_inputs import close_pairs, dominating_token, equal_samples
 from theorems.convergence.appendix_d_1_limiting_kernel.gradients import network_jacobian
-from theorems.convergence.definitions import (
-    WEIGHTS,
-    KeyWeights,
-    Labels,
-    OutputWeights,
-    QueryWeights,
-    Samples,
-    ValueWeights,
-    last_hidden_layer,
-    outputs,
-)
+from theorems.convergence.definitions import KeyWeights, Labels, OutputWeights, QueryWeights, Samples, ValueWeights
 from verify.claims import Assumption, Claim, Setting
 from verify.matrix import frobenius_norm, maximum, rational, smallest_singular_value, spectral_norm, sqrt
 from verify.relations import AtMost, Equal
@@ -193,14 +183,14 @@ class TwoSteps:
         self.gamma, self.path, self.slopes, self.losses = gamma, [split(theta)], [], []
         for _ in range(2):
             W = self.path[-1]
-            error = outputs(X, **W, tau_0=tau_0, tau_1=tau_1, pooling="sum") - y
+            error = definitions.outputs(X, **W, tau_0=tau_0, tau_1=tau_1, pooling="sum") - y
             slope = (network_jacobian(X, **W, tau_0=tau_0, tau_1=tau_1).T @ error).reshape(-1)
             self.losses.append((error * error).sum() * rational(1, 2))
-            ends = list(accumulate(W[name].shape[0] * W[name].shape[1] for name in WEIGHTS))
-            starts = zip(WEIGHTS, [0, *ends], ends, strict=False)
+            ends = list(accumulate(W[name].shape[0] * W[name].shape[1] for name in definitions.WEIGHTS))
+            starts = zip(definitions.WEIGHTS, [0, *ends], ends, strict=False)
             parts = {name: slope[start:end].reshape(*W[name].shape) for name, start, end in starts}
             self.slopes.append(parts)
-            self.path.append({name: W[name] - parts[name] * gamma for name in WEIGHTS})
+            self.path.append({name: W[name] - parts[name] * gamma for name in definitions.WEIGHTS})
         self.b = NormBounds(X, self.path[:2], tau_0, tau_1)
         self.u = sqrt(self.losses[1] / self.losses[0])
         self.alpha_squared = 2 * (1 - self.u**2) / gamma
@@ -209,7 +199,7 @@ class TwoSteps:
     def lines(self, bound: Any = 4, speeds: Callable[[Scalars], dict[str, Any]] = Scalars.speeds) -> list[list[Any]]:
         """For each weight what its movement is bounded by in turn, ending with the least C_W that Eq. (2) allows."""
         rows = []
-        for name in WEIGHTS:
+        for name in definitions.WEIGHTS:
             speed, u, a = speeds(self.b)[name], self.u, self.alpha_squared
             rows.append(
                 [
@@ -257,7 +247,7 @@ EQ_26_34 = Claim(
 @EQ_26_34.inputs
 def errors_given(X: Samples, error: Labels, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, w_O: OutputWeights,
                  tau_0: PositiveScale, tau_1: PositiveScale, gamma: Step) -> dict[str, Any]:  # fmt: skip
-    y = outputs(X, W_Q, W_K, W_V, w_O, tau_0, tau_1, "sum") - error
+    y = definitions.outputs(X, W_Q, W_K, W_V, w_O, tau_0, tau_1, "sum") - error
     return {"X": X, "y": y, "theta": joined(W_Q, W_K, W_V, w_O), "tau_0": tau_0, "tau_1": tau_1, "gamma": gamma}
 
 
@@ -275,7 +265,7 @@ def movement_bounds(X: Samples, y: Labels, theta: Theta, tau_0: Any, tau_1: Any,
 @EQ_26_34.oracle
 def movements(X: Samples, y: Labels, theta: Theta, tau_0: Any, tau_1: Any, gamma: Any) -> Any:
     run = TwoSteps(X, y, theta, tau_0, tau_1, gamma)
-    moved = [frobenius_norm(run.path[2][name] - run.path[0][name]) for name in WEIGHTS]
+    moved = [frobenius_norm(run.path[2][name] - run.path[0][name]) for name in definitions.WEIGHTS]
     return stacked([side for start, row in zip(moved, run.lines(), strict=True) for side in [start, *row[:-1]]])
 
 
@@ -302,8 +292,10 @@ class Hidden:
     def __init__(self, X: Any, theta: Any, theta_0: Any, tau_0: Any, tau_1: Any) -> None:
         self.ends = [split(theta), split(theta_0)]
         self.b = NormBounds(X, self.ends, tau_0, tau_1)
-        self.moved = {name: spectral_norm(self.ends[0][name] - self.ends[1][name]) for name in WEIGHTS}
-        self.F, self.F_0 = (last_hidden_layer(X, W["W_Q"], W["W_K"], W["W_V"], tau_0, tau_1, "sum") for W in self.ends)
+        self.moved = {name: spectral_norm(self.ends[0][name] - self.ends[1][name]) for name in definitions.WEIGHTS}
+        self.F, self.F_0 = (
+            definitions.last_hidden_layer(X, W["W_Q"], W["W_K"], W["W_V"], tau_0, tau_1, "sum") for W in self.ends
+        )
         # every bound of a movement is at least this fraction of S; a weight of norm 0 leaves its bound undefined
         speeds = self.b.speeds()
         self.S = maximum(stacked([self.moved[name] / speeds[name] for name in ("W_Q", "W_K", "W_V")]))
@@ -346,7 +338,7 @@ _CHAIN = (
 def _values_move(arrays: dict[str, Any], sizes: dict[str, int], rng: np.random.Generator) -> None:
     """One active neuron whose value weights move, with little attention: where the first line is nearly attained."""
     equal_samples(arrays, sizes, rng)
-    for name in WEIGHTS:
+    for name in definitions.WEIGHTS:
         if sizes["d_s"] == 1:
             arrays[name][:] = np.abs(arrays[name])
             if name in ("W_Q", "W_K"):

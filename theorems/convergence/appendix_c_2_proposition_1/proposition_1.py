@@ -13,22 +13,9 @@ from typing import Annotated, Any
 
 import numpy as np
 
-from theorems.convergence import CONVERGENCE
+from theorems.convergence import CONVERGENCE, definitions
 from theorems.convergence.appendix_c_1_lemmas.constants import ASSUMPTION_1, TINY, Bounds, sample_bound, stacked
-from theorems.convergence.definitions import (
-    WEIGHTS,
-    KeyWeights,
-    Labels,
-    OutputWeights,
-    QueryWeights,
-    Samples,
-    ValueWeights,
-    gradient_descent,
-    last_hidden_layer,
-    outputs,
-    self_attention,
-    squared_loss,
-)
+from theorems.convergence.definitions import KeyWeights, Labels, OutputWeights, QueryWeights, Samples, ValueWeights
 from verify.claims import Assumption, Claim, Setting
 from verify.matrix import absolute, frobenius_norm, smallest_singular_value, spectral_norm, sqrt, total
 from verify.relations import AtMost
@@ -51,7 +38,7 @@ def _assumption_1(X: Any, C_x: Any) -> Any:
 
 def _at_start(X: Any, y: Any, W_Q: Any, W_K: Any, W_V: Any, w_O: Any, tau_0: Any, tau_1: Any, C_x: Any) -> Any:
     """The constants of Proposition 1, and ||f(theta^0) - y||_2 = sqrt(2 l(theta^0))."""
-    error = frobenius_norm(outputs(X, W_Q, W_K, W_V, w_O, tau_0, tau_1) - y)
+    error = frobenius_norm(definitions.outputs(X, W_Q, W_K, W_V, w_O, tau_0, tau_1) - y)
     return Bounds(X, W_Q, W_K, W_V, w_O, tau_0, tau_1, C_x), error
 
 
@@ -85,7 +72,7 @@ def _near_labels(constant: Constant) -> Callable[..., dict[str, Any]]:
         allowed = share * b.alpha**3 / (p * b.alpha + q + TINY)
         error = direction / (frobenius_norm(direction) + TINY) * allowed
         return {
-            "X": X, "y": outputs(X, W_Q, W_K, W_V, w_O, tau_0, tau_1) - error,
+            "X": X, "y": definitions.outputs(X, W_Q, W_K, W_V, w_O, tau_0, tau_1) - error,
             "W_Q": W_Q, "W_K": W_K, "W_V": W_V, "w_O": w_O, "tau_0": tau_0, "tau_1": tau_1, "C_x": C_x,
             "gamma": pace / (constant(b, allowed) + TINY),
         }  # fmt: skip
@@ -95,7 +82,7 @@ def _near_labels(constant: Constant) -> Callable[..., dict[str, Any]]:
 
 def near_a_kink(arrays: dict[str, Any], sizes: dict[str, int], rng: np.random.Generator) -> None:
     """Samples of opposite sign, one neuron for each, and a third a hair above zero with a large output weight."""
-    for name in ("X", *WEIGHTS):
+    for name in ("X", *definitions.WEIGHTS):
         arrays[name][:] = 0.0
     arrays["X"][:, 0, :, 0], arrays["X"][:, 1, :, 0] = 1.0, -1.0
     arrays["W_V"][:, 0, 0], arrays["W_V"][:, 1, 0], arrays["W_V"][:, 2, 0] = 1.0, -1.0, 2.0**-44
@@ -133,21 +120,21 @@ PRINTED_STEP = GRADIENT_DESCENT.extended(
 
 def _losses(X: Any, y: Any, W_Q: Any, W_K: Any, W_V: Any, w_O: Any, tau_0: Any, tau_1: Any, gamma: Any) -> Any:
     """l(theta^1), ..., l(theta^STEPS), shape (STEPS,)."""
-    path = gradient_descent(X, y, W_Q, W_K, W_V, w_O, tau_0, tau_1, gamma, STEPS)
-    return stacked([squared_loss(X, y, **theta, tau_0=tau_0, tau_1=tau_1) for theta in path[1:]])
+    path = definitions.gradient_descent(X, y, W_Q, W_K, W_V, w_O, tau_0, tau_1, gamma, STEPS)
+    return stacked([definitions.squared_loss(X, y, **theta, tau_0=tau_0, tau_1=tau_1) for theta in path[1:]])
 
 
 def _alpha(
     X: Any, W_Q: Any, W_K: Any, W_V: Any, tau_0: Any, tau_1: Any, singular: Callable[..., Any] = smallest_singular_value
 ) -> Any:
-    return singular(last_hidden_layer(X, W_Q, W_K, W_V, tau_0, tau_1))
+    return singular(definitions.last_hidden_layer(X, W_Q, W_K, W_V, tau_0, tau_1))
 
 
 def _decay(X: Samples, y: Labels, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, w_O: OutputWeights,
            tau_0: Positive, tau_1: Positive, gamma: Positive) -> Any:  # fmt: skip
     """(1 - gamma alpha^2 / 2)^t l(theta^0) for t = 1, ..., STEPS, shape (STEPS,) (Eq. (4))."""
     alpha = _alpha(X, W_Q, W_K, W_V, tau_0, tau_1)
-    losses = [squared_loss(X, y, W_Q, W_K, W_V, w_O, tau_0, tau_1)]
+    losses = [definitions.squared_loss(X, y, W_Q, W_K, W_V, w_O, tau_0, tau_1)]
     for _ in range(STEPS):
         losses.append(losses[-1] * (1 - gamma * alpha**2 / 2))
     return stacked(losses[1:])
@@ -240,12 +227,14 @@ def _distance_to_kinks(
     """
     at_start = Bounds(X, W_Q, W_K, W_V, w_O, tau_0, tau_1, C_x)
     speed = C_x * sqrt(at_start.d_s) * (1 + at_start.V * at_start.slope)
-    path = gradient_descent(X, y, W_Q, W_K, W_V, w_O, tau_0, tau_1, gamma, STEPS)
+    path = definitions.gradient_descent(X, y, W_Q, W_K, W_V, w_O, tau_0, tau_1, gamma, STEPS)
     margins: list[Any] = []
     for theta, following in pairwise(path):
         moved = sqrt(sum(total((a - b) * (a - b)) for a, b in zip(theta.values(), following.values(), strict=True)))
         for n in range(at_start.N):
-            sizes = absolute(self_attention(X[n], theta["W_Q"], theta["W_K"], theta["W_V"], tau_0)).reshape(-1)
+            sizes = absolute(definitions.self_attention(X[n], theta["W_Q"], theta["W_K"], theta["W_V"], tau_0)).reshape(
+                -1
+            )
             margins += [sizes[k] - speed * moved for k in range(sizes.shape[0])]
     return stacked(margins)
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Annotated, Any
 
-from theorems.convergence import CONVERGENCE
+from theorems.convergence import CONVERGENCE, definitions
 from theorems.convergence.appendix_c_1_lemmas.constants import (
     Bounds,
     PositiveScale,
@@ -19,18 +19,7 @@ from theorems.convergence.appendix_c_1_lemmas.constants import (
     sample_bound,
     stacked,
 )
-from theorems.convergence.definitions import (
-    WEIGHTS,
-    KeyWeights,
-    Labels,
-    OutputWeights,
-    QueryWeights,
-    Samples,
-    ValueWeights,
-    last_hidden_layer,
-    outputs,
-    squared_loss,
-)
+from theorems.convergence.definitions import KeyWeights, Labels, OutputWeights, QueryWeights, Samples, ValueWeights
 from verify.claims import Assumption, Claim
 from verify.derivatives import jacobian
 from verify.matrix import frobenius_norm, rational, smallest_singular_value, total
@@ -72,7 +61,7 @@ def proposition_1_conditions(X: Samples, y: Labels, W_Q: QueryWeights, W_K: KeyW
     guarantee Eq. (4) where a ReLU changes its state (convergence.prop-1).
     """
     b = Bounds(X, W_Q, W_K, W_V, w_O, tau_0, tau_1, sample_bound(X))
-    error = frobenius_norm(outputs(X, W_Q, W_K, W_V, w_O, tau_0, tau_1) - y)
+    error = frobenius_norm(definitions.outputs(X, W_Q, W_K, W_V, w_O, tau_0, tau_1) - y)
     return Conditions(
         alpha=b.alpha,
         second=(b.alpha**2, b.condition_2() * error),
@@ -101,14 +90,18 @@ PL = Claim(
 def _gradient(X: Any, y: Any, W: dict[str, Any], tau_0: Any, tau_1: Any) -> Any:
     """grad l over all weights by differentiation, a row, in the arithmetic of tau_1 where plain zeros come back."""
     return (
-        joined(*(jacobian(squared_loss, n)(X, y, **W, tau_0=tau_0, tau_1=tau_1).reshape(1, -1) for n in W)) + tau_1 * 0
+        joined(*(jacobian(definitions.squared_loss, n)(X, y, **W, tau_0=tau_0, tau_1=tau_1).reshape(1, -1) for n in W))
+        + tau_1 * 0
     )
 
 
 def _smallest_eigenvalues(X: Any, W: dict[str, Any], tau_0: Any, tau_1: Any) -> tuple[Any, Any]:
     """lambda_min of the tangent kernel, by differentiation, and of F_pre F_pre^T."""
-    J = joined(*(jacobian(outputs, n)(X, **W, tau_0=tau_0, tau_1=tau_1) for n in WEIGHTS)) + tau_1 * 0
-    F = last_hidden_layer(X, W["W_Q"], W["W_K"], W["W_V"], tau_0, tau_1)
+    J = (
+        joined(*(jacobian(definitions.outputs, n)(X, **W, tau_0=tau_0, tau_1=tau_1) for n in definitions.WEIGHTS))
+        + tau_1 * 0
+    )
+    F = definitions.last_hidden_layer(X, W["W_Q"], W["W_K"], W["W_V"], tau_0, tau_1)
     return smallest_singular_value(J) ** 2, smallest_singular_value(F) ** 2
 
 
@@ -117,13 +110,13 @@ def squared_gradient(X: Samples, y: Labels, W_Q: QueryWeights, W_K: KeyWeights, 
                      tau_0: PositiveScale, tau_1: PositiveScale) -> Any:  # fmt: skip
     """||grad l||^2 and 2 lambda_min(K) l, shape (2,)."""
     W = by_name(W_Q, W_K, W_V, w_O)
-    gradient, loss = _gradient(X, y, W, tau_0, tau_1), squared_loss(X, y, **W, tau_0=tau_0, tau_1=tau_1)
+    gradient, loss = _gradient(X, y, W, tau_0, tau_1), definitions.squared_loss(X, y, **W, tau_0=tau_0, tau_1=tau_1)
     return stacked([total(gradient * gradient), 2 * _smallest_eigenvalues(X, W, tau_0, tau_1)[0] * loss])
 
 
 @PL.oracle
 def kernel_bounds(X: Any, y: Any, W_Q: Any, W_K: Any, W_V: Any, w_O: Any, tau_0: Any, tau_1: Any) -> Any:
-    loss = squared_loss(X, y, W_Q, W_K, W_V, w_O, tau_0, tau_1)
+    loss = definitions.squared_loss(X, y, W_Q, W_K, W_V, w_O, tau_0, tau_1)
     kernel, hidden = _smallest_eigenvalues(X, by_name(W_Q, W_K, W_V, w_O), tau_0, tau_1)
     return stacked([2 * kernel * loss, 2 * hidden * loss])
 
@@ -133,8 +126,8 @@ PL.mutant("half the squared gradient", "total(gradient * gradient) -> total(grad
 
 @PL.mutant("gradient in w_O alone for the kernel")
 def _(X: Any, y: Any, W_Q: Any, W_K: Any, W_V: Any, w_O: Any, tau_0: Any, tau_1: Any) -> Any:
-    loss = squared_loss(X, y, W_Q, W_K, W_V, w_O, tau_0, tau_1)
-    slope = jacobian(squared_loss, "w_O")(X, y, W_Q, W_K, W_V, w_O, tau_0, tau_1) + tau_1 * 0
+    loss = definitions.squared_loss(X, y, W_Q, W_K, W_V, w_O, tau_0, tau_1)
+    slope = jacobian(definitions.squared_loss, "w_O")(X, y, W_Q, W_K, W_V, w_O, tau_0, tau_1) + tau_1 * 0
     hidden = _smallest_eigenvalues(X, by_name(W_Q, W_K, W_V, w_O), tau_0, tau_1)[1]
     return stacked([total(slope * slope), 2 * hidden * loss])
 

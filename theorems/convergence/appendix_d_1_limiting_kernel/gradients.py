@@ -51,19 +51,15 @@ def gated_output_weights(w_O: OutputWeights, pre_activation: Any, gate: Gate = s
     return hadamard(w_O, gate(pre_activation))
 
 
-def output_weight_gradient(
-    X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, tau_0: Any, tau_1: Any, pooling: str = "sum",
-    activation: Gate = relu,
-) -> Any:  # fmt: skip
+def output_weight_gradient(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, tau_0: Any, tau_1: Any,
+                           pooling: str = "sum", activation: Gate = relu) -> Any:  # fmt: skip
     """df/dw_O = tau_1 sum_i relu(W_V X^T beta_i), shape (d_m, 1): the last hidden layer (Appendix D.1)."""
     hidden = sum(activation(W_V @ X.T @ beta) for beta in attention_rows(X, W_Q, W_K, tau_0))
     return hidden * tau_1 * pooling_weight(pooling, X.shape[0])
 
 
-def value_gradient(
-    X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, w_O: OutputWeights, tau_0: Any, tau_1: Any,
-    pooling: str = "sum", gate: Gate = step,
-) -> Any:  # fmt: skip
+def value_gradient(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, w_O: OutputWeights, tau_0: Any,
+                   tau_1: Any, pooling: str = "sum", gate: Gate = step) -> Any:  # fmt: skip
     """df/dW_V = tau_1 sum_i (w_O o relu'(W_V X^T beta_i)) beta_i^T X, shape (d_m, d) (Appendix D.1)."""
     terms = (
         gated_output_weights(w_O, W_V @ X.T @ beta, gate) @ beta.T @ X for beta in attention_rows(X, W_Q, W_K, tau_0)
@@ -71,10 +67,9 @@ def value_gradient(
     return sum(terms) * tau_1 * pooling_weight(pooling, X.shape[0])
 
 
-def query_gradient(
-    X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, w_O: OutputWeights, tau_0: Any, tau_1: Any,
-    pooling: str = "sum", gate: Gate = step, covariance: Gate = softmax_covariance,
-) -> Any:  # fmt: skip
+def query_gradient(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, w_O: OutputWeights, tau_0: Any,
+                   tau_1: Any, pooling: str = "sum", gate: Gate = step,
+                   covariance: Gate = softmax_covariance) -> Any:  # fmt: skip
     """df/dW_Q, shape (d_m, d) (Appendix D.1).
 
     tau_0 tau_1 sum_i W_K X^T (diag(beta_i) - beta_i beta_i^T) X W_V^T (w_O o relu'(W_V X^T beta_i)) X^{(i,:)}.
@@ -86,10 +81,9 @@ def query_gradient(
     return sum(terms) * tau_0 * tau_1 * pooling_weight(pooling, X.shape[0])
 
 
-def key_gradient(
-    X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, w_O: OutputWeights, tau_0: Any, tau_1: Any,
-    pooling: str = "sum", gate: Gate = step, covariance: Gate = softmax_covariance,
-) -> Any:  # fmt: skip
+def key_gradient(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, w_O: OutputWeights, tau_0: Any,
+                 tau_1: Any, pooling: str = "sum", gate: Gate = step,
+                 covariance: Gate = softmax_covariance) -> Any:  # fmt: skip
     """df/dW_K, shape (d_m, d); not printed, the counterpart of Appendix D.1 that Eq. (10) needs.
 
     tau_0 tau_1 sum_i W_Q X^{(i,:)T} (w_O o relu'(W_V X^T beta_i))^T W_V X^T (diag(beta_i) - beta_i beta_i^T) X.
@@ -101,10 +95,8 @@ def key_gradient(
     return sum(terms) * tau_0 * tau_1 * pooling_weight(pooling, X.shape[0])
 
 
-def network_gradients(
-    X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, w_O: OutputWeights, tau_0: Any, tau_1: Any,
-    pooling: str = "sum",
-) -> dict[str, Any]:  # fmt: skip
+def network_gradients(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, w_O: OutputWeights, tau_0: Any,
+                      tau_1: Any, pooling: str = "sum") -> dict[str, Any]:  # fmt: skip
     """The gradients of f at one sample by name of the weight, each in the shape of its weight (Appendix D.1)."""
     return {
         "W_Q": query_gradient(X, W_Q, W_K, W_V, w_O, tau_0, tau_1, pooling),
@@ -114,10 +106,8 @@ def network_gradients(
     }
 
 
-def network_jacobian(
-    X: Any, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, w_O: OutputWeights, tau_0: Any, tau_1: Any,
-    pooling: str = "sum",
-) -> Any:  # fmt: skip
+def network_jacobian(X: Any, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, w_O: OutputWeights, tau_0: Any,
+                     tau_1: Any, pooling: str = "sum") -> Any:  # fmt: skip
     """df/dtheta for samples X (N, d_s, d), shape (N, |theta|), the weights in the order W_Q, W_K, W_V, w_O, row-major."""
     rows = []
     for n in range(X.shape[0]):
@@ -159,10 +149,8 @@ D1_GRADIENTS = Claim(
 )
 
 
-def _entries(
-    X: Any, W_Q: Any, W_K: Any, W_V: Any, w_O: Any, tau_0: Any, tau_1: Any, pooling: str = "sum", gate: Gate = step,
-    covariance: Gate = softmax_covariance,
-) -> tuple[list[Any], list[Any]]:  # fmt: skip
+def _entries(X: Any, W_Q: Any, W_K: Any, W_V: Any, w_O: Any, tau_0: Any, tau_1: Any, pooling: str = "sum",
+             gate: Gate = step, covariance: Gate = softmax_covariance) -> tuple[list[Any], list[Any]]:  # fmt: skip
     """The printed entries (p, q) of the gradients in W_Q and in W_V, with e_p e_q^T written out."""
     d_m, d = W_Q.shape
     betas = attention_rows(X, W_Q, W_K, tau_0)

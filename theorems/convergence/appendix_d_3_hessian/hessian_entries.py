@@ -197,9 +197,7 @@ H_OV = Claim(
 )
 
 
-def output_value_entries(
-    x: Any, w_Q: Any, w_K: Any, w_V: Any, tau_0: Any, tau_1: Any, gate: Any = active
-) -> Any:  # fmt: skip
+def output_value_entries(x: Any, w_Q: Any, w_K: Any, w_V: Any, tau_0: Any, tau_1: Any, gate: Any = active) -> Any:
     """The diagonal of H_{O,V}: tau_1 sum_i relu'(w_V beta_i^T x) x^T beta_i, shape (d_m, 1)."""
     means = (x.T @ beta for beta in scalar_attention(x, w_Q, w_K, tau_0))
     return sum(gate(w_V, mean) @ mean for mean in means) * tau_1

@@ -16,13 +16,7 @@ from theorems.convergence.appendix_d_3_hessian.hessian_blocks import (
     scalar_attention,
 )
 from theorems.convergence.appendix_d_3_hessian.hessian_entries import output_value_entries
-from theorems.convergence.appendix_d_3_hessian.hessian_norms import (
-    IN_THE_BALL,
-    THIRD_MOMENT,
-    Bound,
-    Radius,
-    scales,
-)
+from theorems.convergence.appendix_d_3_hessian.hessian_norms import IN_THE_BALL, THIRD_MOMENT, Bound, Radius, scales
 from theorems.convergence.definitions import outputs
 from verify.claims import Claim, Setting
 from verify.derivatives import hessian

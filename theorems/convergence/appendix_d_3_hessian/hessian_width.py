@@ -14,14 +14,7 @@ import numpy as np
 from theorems.convergence import CONVERGENCE
 from theorems.convergence.appendix_c_1_lemmas.constants import Theta, joined, split, stacked
 from theorems.convergence.appendix_d_1_limiting_kernel.gradients import Tokens
-from theorems.convergence.definitions import (
-    WEIGHTS,
-    KeyWeights,
-    OutputWeights,
-    QueryWeights,
-    ValueWeights,
-    outputs,
-)
+from theorems.convergence.definitions import WEIGHTS, KeyWeights, OutputWeights, QueryWeights, ValueWeights, outputs
 from verify.claims import Assumption, Claim, Setting
 from verify.derivatives import hessian, jacobian
 from verify.matrix import absolute, concatenate, frobenius_norm, rational, spectral_norm, sqrt
@@ -238,7 +231,7 @@ FIXED_PATTERN = Claim(
     assumptions=[
         Assumption(
             "for each neuron w_V^T x_k has one sign for all tokens x_k, at theta and theta^0", positive=_one_sign
-        ),
+        )
     ],
     relation=AtMost(ascent=False),
     corrects="convergence.thm-3-remark",
