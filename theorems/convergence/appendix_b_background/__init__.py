@@ -1,1 +1,1 @@
-"""Appendix B: training in the kernel regime (B.1, Eq. (5)) and sub-exponential variables (B.2, Lemmas 2-4)."""
+"""Appendix B: Eq. (5) and kernel regression (B.1, `kernel_regime`), Lemmas 2-4 (B.2, `sub_exponential`)."""

@@ -46,14 +46,8 @@ EQUAL_SAMPLES = Claim(CONVERGENCE, "convergence.equal-samples-loss", label="Equa
 
 def _of_two(X: Any, errors: Any, weights: list[Any], tau_0: Any, tau_1: Any) -> dict[str, Any]:
     """Two samples and weights, with labels that make `errors` the errors of the outputs."""
-    theta = dict(zip(WEIGHTS, weights, strict=True))
-    return {
-        "X": X,
-        "y": outputs(X, **theta, tau_0=tau_0, tau_1=tau_1) - errors,
-        **theta,
-        "tau_0": tau_0,
-        "tau_1": tau_1,
-    }
+    network = {**dict(zip(WEIGHTS, weights, strict=True)), "tau_0": tau_0, "tau_1": tau_1}
+    return {"X": X, "y": outputs(X, **network) - errors, **network}
 
 
 @EQUAL_SAMPLES.inputs
@@ -72,7 +66,6 @@ def _(arrays: dict[str, Any], sizes: dict[str, int], rng: np.random.Generator) -
 
 
 EQUAL_SAMPLES.oracle(lambda y: (y[0, 0] - y[1, 0]) * (y[0, 0] - y[1, 0]) * rational(1, 4))
-
 
 PROPORTIONAL = Claim(CONVERGENCE, "convergence.proportional-samples-loss", label="Proportional samples of one token",
     statement=r"d_s=1,\ X_2=cX_1,\ c>0\ \Rightarrow\ \ell(\theta)\ge\frac{(cy_1-y_2)^2}{2(1+c^2)}\ \text{for all }"
@@ -146,8 +139,7 @@ _READING_DOUBT = (
     "Taken literally a global minimum may have a positive loss, and with alpha = 0 Eq. (4) forbids nothing but growth: then the"
     " counterexample, where gradient descent may well reach the best fit, decides nothing. A loss that tends to 0 is what the"
     " paper means: Proposition 1 has 'converges to a global minimum as follows: (4)', its proof sketch 'will drive the loss to"
-    " zero', and the"
-    " proof ends with 'the conditions ... are satisfied', which takes alpha > 0 unless l(theta^0) = 0."
+    " zero', and the proof ends with 'the conditions ... are satisfied', which takes alpha > 0 unless l(theta^0) = 0."
 )
 
 
