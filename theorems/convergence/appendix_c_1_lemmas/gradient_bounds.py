@@ -145,18 +145,17 @@ def _lines_after(
     They are the norm of its closed form, the bound by sum_n |f(X_n) - y_n|, and the bound by ||f - y||_2; for W_K the last
     only.  `factor` multiplies the bounds.
     """
-    X, y, *network = arguments
-    *weights, tau_0, tau_1 = network
-    b = bounds_at(X, *network)
-    error = definitions.outputs(X, *network, "sum") - y
+    X, y, W_Q, W_K, W_V, w_O, tau_0, tau_1 = arguments
+    b = bounds_at(X, W_Q, W_K, W_V, w_O, tau_0, tau_1)
+    error = definitions.outputs(X, W_Q, W_K, W_V, w_O, tau_0, tau_1, "sum") - y
     speed = b.speeds()[wrt] * factor(b)
     last = speed * frobenius_norm(error)
     if wrt == "W_K":
         return [last]
     slopes = {
-        "W_V": lambda x: value_gradient(x, *network, gate=gate),
-        "W_Q": lambda x: query_gradient(x, *network, gate=gate),
-        "w_O": lambda x: output_weight_gradient(x, *weights[:3], tau_0, tau_1),
+        "W_V": lambda x: value_gradient(x, W_Q, W_K, W_V, w_O, tau_0, tau_1, gate=gate),
+        "W_Q": lambda x: query_gradient(x, W_Q, W_K, W_V, w_O, tau_0, tau_1, gate=gate),
+        "w_O": lambda x: output_weight_gradient(x, W_Q, W_K, W_V, tau_0, tau_1),
     }
     closed = length(sum(slopes[wrt](X[n]) * error[n, 0] for n in range(b.N)), tau_1)
     return [closed, speed / sqrt(b.N) * total(absolute(error)), last]
