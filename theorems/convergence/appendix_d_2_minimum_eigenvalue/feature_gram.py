@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 from theorems.convergence import CONVERGENCE
 from theorems.convergence.appendix_b_background.sub_exponential import logarithm
-from theorems.convergence.appendix_c_1_lemmas.constants import TINY, sample_bound, stacked
+from theorems.convergence.appendix_c_1_lemmas.constants import ASSUMPTION_1, TINY, sample_bound, stacked
 from theorems.convergence.appendix_c_3_theorem_1.minimum_eigenvalue import smallest_eigenvalue
 from theorems.convergence.appendix_d_2_minimum_eigenvalue.limiting_attention import (
     EVENT,
@@ -246,7 +246,8 @@ LEMMA_16_LOGARITHM = Claim(CONVERGENCE, "convergence.lemma-16-logarithm",
     r"\delta):\ \text{w.p.}\ge1-\delta:\ \|\Phi\Phi^\top-\Phi^*\Phi^{*\top}\|_F\le\frac{\lambda_*}4,\ \lambda_{\min}("
     r"\Phi\Phi^\top)\ge\frac{3\lambda_*}4",
     assumptions=[
-            M_IS,
+        ASSUMPTION_1,
+        M_IS,
         "tau_0 = 1/d_m",
         ON_THE_EVENT,
         WIDE,
