@@ -7,10 +7,14 @@ from typing import Any
 import pytest
 import torch
 
-from theorems.convergence.definitions import tangent_kernel
 from theorems.convergence.appendix_d_1_limiting_kernel.gradients import network_jacobian
-from theorems.convergence.section_4_main_results.limiting_kernel import AVERAGE_POOLING, limiting_kernel, limiting_kernel_of_sums
+from theorems.convergence.definitions import tangent_kernel
 from theorems.convergence.fast.tangent_kernel import POOLINGS, finite_width_tangent_kernel, limiting_tangent_kernel
+from theorems.convergence.section_4_main_results.limiting_kernel import (
+    AVERAGE_POOLING,
+    limiting_kernel,
+    limiting_kernel_of_sums,
+)
 from verify.arithmetic import midpoints, radius, to_balls
 from verify.errors import InputError, NotFiniteError
 from verify.generators import applicable_domains, systematic
