@@ -62,6 +62,7 @@ LEMMA_13 = Claim(
 
 
 def _c_2(b: NormBounds, output: Any = 1, value: Any = 1, attention: Any = 1) -> Any:
+    """c_2 of Eq. (11), its squares multiplied."""
     mixed = b.kappa * b.V * b.O
     return b.rho * sqrt(b.O**2 * output + b.V**2 * value + mixed**2 * (b.K**2 + b.Q**2) * attention)
 
