@@ -10,7 +10,7 @@ import pytest
 
 from tests import claims_that_fail as toy
 from tests.test_imports import LAYERS
-from verify.evidence.store import runner
+from verify.evidence import runner
 from verify.vocabulary import load
 
 CLAIM = """

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from theorems.convergence import softmax
+from theorems.convergence.part_c_1_lemmas import softmax
 from theorems.dynamics import normalisation, update_jacobian
 from theorems.osa import initialisation
 from theorems.reference import certified, over_batches
