@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 from theorems.hessian import HESSIAN
 from theorems.hessian.blocks import SETUP
-from theorems.hessian.data_growth import PAIRS, frozen_functional_hessian, frozen_outer_product_hessian, picked
+from theorems.hessian.data_growth import PAIRS, frozen_functional_hessian, frozen_outer_product_hessian, picked, power
 from theorems.hessian.definitions import (
     Z_1,
     Z_2,
@@ -102,7 +102,7 @@ def _squared_coefficients(X: Any, W_Q: Any, W_K: Any) -> Any:
 
 LOGIT_VARIANCE.oracle(lambda X, W_Q, W_K, variance: _squared_coefficients(X, W_Q, W_K) * (variance * variance))
 LOGIT_VARIANCE.mutant(
-    "divided by d_K, as if entries of W_Q W_K^T were averaged", lambda value, W_Q: value * rational(1, W_Q.shape[1])
+    "divided by d_K, as if entries of W_Q W_K^T were averaged", lambda value, W_Q: value / W_Q.shape[1]
 )
 LOGIT_VARIANCE.mutant("norms not squared twice", lambda X, variance: _products_of_squares(X, variance))
 
@@ -185,11 +185,13 @@ def similar_tokens(
     return {"X": X, "E": E, "eps": eps, "W_Q": W_Q, "W_K": W_K, "W_V": W_V, "B": B, "R": R}
 
 
-def _query_key_part(X: Any, E: Any, W_Q: Any, W_K: Any, W_V: Any, B: Any, R: Any, second: Any, third: Any) -> Any:
-    """(Q,Q), (Q,K), (K,K) of H_o and of H_f with `second` M_2(E) and `third` M_3(E) for the moments, in one column."""
+def _query_key_part(
+    X: Any, E: Any, eps: Any, W_Q: Any, W_K: Any, W_V: Any, B: Any, R: Any, *, second: int, third: int
+) -> Any:
+    """(Q,Q), (Q,K), (K,K) of H_o and of H_f with eps^second M_2(E) and eps^third M_3(E) for the moments, in one column."""
     A = softmax(B)
-    M_2 = [C * second for C in second_central_moments(A, E)]
-    M_3 = [C * third for C in third_central_moments(A, E)]
+    M_2 = [C * power(eps, second) for C in second_central_moments(A, E)]
+    M_3 = [C * power(eps, third) for C in third_central_moments(A, E)]
     outer = outer_product_blocks(A @ X, M_2, X, W_Q, W_K, W_V)
     bent = functional_blocks(M_2, M_3, X, W_Q, W_K, W_V, R)
     pairs = PAIRS["outer"][:3]
@@ -199,7 +201,7 @@ def _query_key_part(X: Any, E: Any, W_Q: Any, W_K: Any, W_V: Any, B: Any, R: Any
 @SIMILAR_WORDS.formula
 def query_key_part_of_similar_tokens(X: Any, E: Any, eps: Any, W_Q: Any, W_K: Any, W_V: Any, B: Any, R: Any) -> Any:
     """(Q,Q), (Q,K), (K,K) of H_o and of H_f from the moments of the deviations, all entries in one column."""
-    return _query_key_part(X, E, W_Q, W_K, W_V, B, R, second=eps * eps, third=eps * eps * eps)
+    return _query_key_part(X, E, eps, W_Q, W_K, W_V, B, R, second=2, third=3)
 
 
 @SIMILAR_WORDS.oracle
@@ -209,13 +211,8 @@ def query_key_part_by_differentiation(X: Any, W_Q: Any, W_K: Any, W_V: Any, B: A
     return concatenate([outer, picked(frozen_functional_hessian(X, W_Q, W_K, W_V, B, R), pairs, n)], axis=0)
 
 
-@SIMILAR_WORDS.mutant("second moment of order eps")
-def _(X: Any, E: Any, eps: Any, W_Q: Any, W_K: Any, W_V: Any, B: Any, R: Any) -> Any:
-    return _query_key_part(X, E, W_Q, W_K, W_V, B, R, second=eps, third=eps * eps * eps)
-
-
-SIMILAR_WORDS.mutant("third moment of order eps^2", "eps * eps * eps -> eps * eps")
-
+SIMILAR_WORDS.mutant("second moment of order eps", second=1)
+SIMILAR_WORDS.mutant("third moment of order eps^2", third=2)
 
 # -- dispersed attention -----------------------------------------------------------------------------------------------
 
@@ -346,17 +343,11 @@ def squared_norms_by_differentiation(X: Any, W_K: Any, W_V: Any) -> Any:
     return column(_squared(query_key), _squared(value))
 
 
+DISPERSED_CORRECTED.mutant("second moment not centred", "mean.T @ mean -> 0")
 DISPERSED_CORRECTED.mutant(
-    "second moment not centred", lambda X, W_K, W_V: _squared_norms(X, W_K, W_V, X.T @ X * rational(1, X.shape[0]))
+    "covariance with L - 1 in the denominator, off by its square",
+    "X.T @ X * rational(1, L) - mean.T @ mean -> (X.T @ X * rational(1, L) - mean.T @ mean) * rational(L, L + 1)",
 )
-
-
-@DISPERSED_CORRECTED.mutant("covariance with L - 1 in the denominator, off by its square")
-def _(X: Any, W_K: Any, W_V: Any) -> Any:
-    L = X.shape[0]
-    mean = ones(1, L) @ X * rational(1, L)
-    return _squared_norms(X, W_K, W_V, (X.T @ X * rational(1, L) - mean.T @ mean) * rational(L, L + 1))
-
 
 # -- one-hot attention -------------------------------------------------------------------------------------------------
 
@@ -498,10 +489,11 @@ def tokens_and_logits(X: Tokens, T: Logits, p: Position) -> dict[str, Any]:
     return {"X": X, "T": T, "p": p}
 
 
-def _spread_bound(X: Any, T: Any, p: int) -> Any:
+def _spread_bound(X: Any, T: Any, p: int, degree: int = 1) -> Any:
+    """(1 - A_ip)^degree max_j |x_j - x_p|^2 for every row i."""
     distance = X - ones(X.shape[0], 1) @ X[p : p + 1]
     others = ones(1, X.shape[0]) - basis_vector(X.shape[0], p).T
-    return softmax(T) @ others.T * maximum(row_sums(distance * distance))
+    return power(softmax(T) @ others.T, degree) * maximum(row_sums(distance * distance))
 
 
 @NEARLY_ONE_HOT.formula
@@ -511,13 +503,5 @@ def variance_bounds(X: Any, T: Any, p: int) -> Any:
 
 
 NEARLY_ONE_HOT.oracle(lambda X, T: column(*(trace(C) for C in second_central_moments(softmax(T), X))))
-
-
-@NEARLY_ONE_HOT.mutant("square of 1 - A_ip")
-def _(X: Any, T: Any, p: int) -> Any:
-    others = ones(1, X.shape[0]) - basis_vector(X.shape[0], p).T
-    rest = softmax(T) @ others.T
-    return _spread_bound(X, T, p) * rest
-
-
+NEARLY_ONE_HOT.mutant("square of 1 - A_ip", degree=2)
 NEARLY_ONE_HOT.mutant("half of the bound", lambda value: value * rational(1, 2))

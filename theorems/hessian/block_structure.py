@@ -114,7 +114,7 @@ MOMENT_DEPENDENCE = Claim(
 
 
 def _from_attention_moments(
-    M_1: Any, M_2: Any, M_3: Any, X: Any, W_Q: Any, W_K: Any, W_V: Any, R: Any, second: int = 1, slope: int = 1
+    M_1: Any, M_2: Any, M_3: Any, X: Any, W_Q: Any, W_K: Any, W_V: Any, R: Any, slope: int = 1
 ) -> Any:
     """H_o(V,V), H_o of the query-key part, H_f of the query-key part, all entries in one column."""
     factor = logit_factors(W_Q, W_K)
@@ -123,7 +123,16 @@ def _from_attention_moments(
     pairs = (("Q", "Q"), ("Q", "K"), ("K", "K"))
     bent = {(i, j): factor[i].T @ curvature @ factor[j] for i, j in pairs}
     bent["Q", "K"] = bent["Q", "K"] + kron(B, eye(W_Q.shape[1])) * slope
-    return stacked(outer["V", "V"], *(outer[pair] * second for pair in pairs), *(bent[pair] for pair in pairs))
+    return stacked(outer["V", "V"], *(outer[pair] for pair in pairs), *(bent[pair] for pair in pairs))
+
+
+def _with_raw_moments(X: Any, W_Q: Any, W_K: Any, order: int) -> tuple[Any, ...]:
+    """The attention moments, those of order 2 or 3 not centred, as mutants have them."""
+    A, L = attention_matrix(X, W_Q, W_K), X.shape[0]
+    moments, tokens = list(attention_moments(X, W_Q, W_K)), [X[j : j + 1] for j in range(L)]
+    raw = [x.T @ x if order == 2 else kron(x.T, x.T @ x) for x in tokens]
+    moments[order - 1] = [sum(raw[j] * A[i, j] for j in range(L)) for i in range(L)]
+    return tuple(moments)
 
 
 @MOMENT_DEPENDENCE.formula
@@ -148,27 +157,13 @@ def _corners(n: int) -> list[tuple[slice, slice]]:
     return [(query, query), (query, key), (key, key)]
 
 
-@MOMENT_DEPENDENCE.mutant("(Q,K) functional block from the third moment alone")
-def _(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, Y: Labels) -> Any:
-    R = attention(X, W_Q, W_K, W_V) - Y
-    return _from_attention_moments(*attention_moments(X, W_Q, W_K), X, W_Q, W_K, W_V, R, slope=0)
-
-
-@MOMENT_DEPENDENCE.mutant("third moments not centred")
-def _(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, Y: Labels) -> Any:
-    A, L = attention_matrix(X, W_Q, W_K), X.shape[0]
-    raw = [sum(kron(X[j : j + 1].T, X[j : j + 1].T @ X[j : j + 1]) * A[i, j] for j in range(L)) for i in range(L)]
-    M_1, M_2, _ = attention_moments(X, W_Q, W_K)
-    return _from_attention_moments(M_1, M_2, raw, X, W_Q, W_K, W_V, attention(X, W_Q, W_K, W_V) - Y)
-
-
-@MOMENT_DEPENDENCE.mutant("second moments not centred")
-def _(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, Y: Labels) -> Any:
-    A, L = attention_matrix(X, W_Q, W_K), X.shape[0]
-    raw = [sum(X[j : j + 1].T @ X[j : j + 1] * A[i, j] for j in range(L)) for i in range(L)]
-    M_1, _, M_3 = attention_moments(X, W_Q, W_K)
-    return _from_attention_moments(M_1, raw, M_3, X, W_Q, W_K, W_V, attention(X, W_Q, W_K, W_V) - Y)
-
+MOMENT_DEPENDENCE.mutant("(Q,K) functional block from the third moment alone", slope=0)
+MOMENT_DEPENDENCE.mutant(
+    "third moments not centred", "attention_moments(X, W_Q, W_K) -> _with_raw_moments(X, W_Q, W_K, order=3)"
+)
+MOMENT_DEPENDENCE.mutant(
+    "second moments not centred", "attention_moments(X, W_Q, W_K) -> _with_raw_moments(X, W_Q, W_K, order=2)"
+)
 
 # -- 'structurally identical to an MLP's outer-product Hessian' ---------------------------------------------------------
 
@@ -219,9 +214,5 @@ def outer_blocks_by_differentiation(X: Tokens, W_Q: QueryWeights, W_K: KeyWeight
     return stacked(*(outer_product_hessian(X, W_Q, W_K, W_V, pair) for pair in pairs))
 
 
-@VALUE_BLOCK_MLP.mutant("I (x) Sigma for W_V stacked by rows")
-def _(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights) -> Any:
-    return _sums_of_products(X, W_Q, W_K, W_V, order=eye(X.shape[1] ** 2))
-
-
+VALUE_BLOCK_MLP.mutant("I (x) Sigma for W_V stacked by rows", "commutation_matrix(d_V, d_V) -> eye(d_V * d_V)")
 VALUE_BLOCK_MLP.mutant("a single product with N_i averaged over the tokens", averaged=True)

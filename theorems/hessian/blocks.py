@@ -60,22 +60,13 @@ def outer_product_hessian_query_key(X: Tokens, W_Q: QueryWeights, W_K: KeyWeight
 
 
 THEOREM_31_QK.oracle(lambda X, W_Q, W_K, W_V: outer_product_hessian(X, W_Q, W_K, W_V, wrt=("W_Q", "W_K")))
-
-
-@THEOREM_31_QK.mutant("no commutation matrix")
-def _(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights) -> Any:
-    return _outer(X, W_Q, W_K, W_V, inner=W_V @ W_V.T, shuffle=eye(W_K.shape[0] * W_K.shape[1]))
-
-
+THEOREM_31_QK.mutant(
+    "no commutation matrix", "commutation_matrix(*W_K.shape[::-1]) -> eye(W_K.shape[0] * W_K.shape[1])"
+)
 THEOREM_31_QK.mutant("commutation matrix transposed", "W_K.shape[::-1] -> W_K.shape")
 THEOREM_31_QK.mutant("W_V^T W_V instead of W_V W_V^T", "W_V @ W_V.T -> W_V.T @ W_V")
 THEOREM_31_QK.mutant("1/sqrt(d_K) instead of 1/d_K", root=True)
-
-
-@THEOREM_31_QK.mutant("query and key weights exchanged")
-def _(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights) -> Any:
-    return _outer(X, W_K, W_Q, W_V, inner=W_V @ W_V.T, shuffle=commutation_matrix(*W_K.shape[::-1]))
-
+THEOREM_31_QK.mutant("query and key weights exchanged", "W_Q -> W_K; W_K -> W_Q")
 
 THEOREM_32_QK = Claim(
     HESSIAN,
@@ -101,26 +92,32 @@ THEOREM_32_QK = Claim(
 
 
 def _functional(
-    X: Any, W_Q: Any, W_K: Any, W_V: Any, Y: Any, *, second: int = 1, shuffle: Any = None, last: Any = None
+    X: Any,
+    W_Q: Any,
+    W_K: Any,
+    W_V: Any,
+    Y: Any,
+    *,
+    second: int = 1,
+    shuffle: Any = commutation_matrix,
+    last: Any = kron,
 ) -> Any:
     """The block's two summands; mutants change the weight of the second, the shuffle, or the order of the last product."""
     L, d_V, d_K = X.shape[0], X.shape[1], W_Q.shape[1]
     A = attention_matrix(X, W_Q, W_K)
     residual = attention(X, W_Q, W_K, W_V) - Y
-    shuffle = commutation_matrix(d_K, d_V) if shuffle is None else shuffle
     curvature = (
         duplicated_residual(residual, d_V * d_K)
         @ kron_matmul([eye(L), W_V.T, eye(d_V), W_K.T], Z_2(A, X))
         @ kron(W_Q, eye(d_V))
-        @ shuffle
+        @ shuffle(d_K, d_V)
     )
     slope = (
         duplicated_residual(residual, d_V)
         @ kron_matmul([eye(L), W_V.T, eye(d_V)], kron(Z_1(A, X), eye(d_V)))
         @ shuffling_matrix(d_V)
     )
-    tail = kron(slope, eye(d_K)) if last is None else last(slope, eye(d_K))
-    return curvature * rational(2, L * d_V * d_K) + tail * second * (rational(2, L * d_V) / sqrt(d_K))
+    return curvature * rational(2, L * d_V * d_K) + last(slope, eye(d_K)) * second * (rational(2, L * d_V) / sqrt(d_K))
 
 
 @THEOREM_32_QK.formula
@@ -133,11 +130,5 @@ THEOREM_32_QK.oracle(lambda X, W_Q, W_K, W_V, Y: functional_hessian(X, W_Q, W_K,
 THEOREM_32_QK.mutant("product-rule term dropped", second=0)
 THEOREM_32_QK.mutant("product-rule term with the wrong sign", second=-1)
 THEOREM_32_QK.mutant("I_{d_K} on the left of the last product", last=lambda slope, identity: kron(identity, slope))
-
-
-@THEOREM_32_QK.mutant("no commutation matrix")
-def _(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, Y: Labels) -> Any:
-    return _functional(X, W_Q, W_K, W_V, Y, shuffle=eye(W_K.shape[0] * W_K.shape[1]))
-
-
+THEOREM_32_QK.mutant("no commutation matrix", shuffle=lambda m, n: eye(m * n))
 THEOREM_32_QK.mutant("residual with the wrong sign", "Y -> 2 * attention(X, W_Q, W_K, W_V) - Y")

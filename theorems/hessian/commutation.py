@@ -9,18 +9,7 @@ from theorems.hessian.kronecker import Column as ColumnVector
 from theorems.hessian.kronecker import MbyN, NbyR, OtherColumn, RbyT, stacked
 from verify.claims import Claim
 from verify.derivatives import jacobian
-from verify.matrix import (
-    COLUMN,
-    commutation_matrix,
-    concatenate,
-    eye,
-    kron,
-    stack_rows,
-    transpose,
-    vec_c,
-    vec_r,
-    zeros,
-)
+from verify.matrix import COLUMN, commutation_matrix, concatenate, eye, kron, stack_rows, transpose, vec_c, vec_r, zeros
 from verify.relations import Equal
 from verify.shapes import Shape
 
@@ -78,10 +67,10 @@ NbyQ = Annotated[Any, Shape("n", "q")]
 PbyR = Annotated[Any, Shape("p", "r")]
 
 
-def _kronecker_jacobians(X: Matrix, Y: Matrix, K: Matrix, J: Matrix, vec: Any = vec_r) -> Matrix:
-    """Jacobians in X and Y, row-wise with K in the middle and column-wise with J, all entries in one column."""
+def _kronecker_jacobians(X: Matrix, Y: Matrix, K: Any = commutation_matrix, vec: Any = vec_r) -> Matrix:
+    """Jacobians in X and Y, row-wise and column-wise, all entries in one column; mutants change K_{m,n} or vec_r."""
     (n, q), (p, r) = X.shape, Y.shape
-    by_rows, by_columns = kron(eye(n), K, eye(r)), kron(eye(q), J, eye(p))
+    by_rows, by_columns = kron(eye(n), K(p, q), eye(r)), kron(eye(q), K(r, n), eye(p))
     return stacked(
         by_rows @ kron(eye(n * q), vec(Y)),
         by_rows @ kron(vec(X), eye(p * r)),
@@ -93,8 +82,7 @@ def _kronecker_jacobians(X: Matrix, Y: Matrix, K: Matrix, J: Matrix, vec: Any = 
 @EQUATIONS_16_17.formula
 def kronecker_jacobians(X: NbyQ, Y: PbyR) -> Any:
     """d(X (x) Y)/dX and d(X (x) Y)/dY, row-wise and column-wise, all entries in one column (Eqs. (16), (17))."""
-    (n, q), (p, r) = X.shape, Y.shape
-    return _kronecker_jacobians(X, Y, commutation_matrix(p, q), commutation_matrix(r, n))
+    return _kronecker_jacobians(X, Y)
 
 
 def _kronecker(X: Any, Y: Any) -> Any:
@@ -111,12 +99,9 @@ def kronecker_differentiated(X: NbyQ, Y: PbyR) -> Any:
     )
 
 
-EQUATIONS_16_17.mutant("K_{q,p} instead of K_{p,q}", "p -> q; q -> p")
+EQUATIONS_16_17.mutant("K_{q,p} instead of K_{p,q}", K=lambda m, n: commutation_matrix(n, m))
 EQUATIONS_16_17.mutant("vec_c in the row-wise formulas", vec=vec_c)
-EQUATIONS_16_17.mutant(
-    "no commutation matrices", "commutation_matrix(p, q) -> eye(p * q); commutation_matrix(r, n) -> eye(r * n)"
-)
-
+EQUATIONS_16_17.mutant("no commutation matrices", K=lambda m, n: eye(m * n))
 
 EQUATION_18 = Claim(
     HESSIAN,
@@ -164,13 +149,7 @@ def transposition_differentiated(A: MbyN) -> Any:
 
 
 EQUATION_18.mutant("K_{M,N}", "N -> M; M -> N")
-
-
-@EQUATION_18.mutant("the identity")
-def _(A: MbyN) -> Any:
-    identity = eye(A.shape[0] * A.shape[1])
-    return _with_image(identity, identity, A)
-
+EQUATION_18.mutant("the identity", "_by_deltas(N, M) -> eye(M * N); commutation_matrix(N, M) -> eye(M * N)")
 
 # -- Lemmas B.2 and B.3 ------------------------------------------------------------------------------------------------
 
@@ -207,8 +186,8 @@ def vector_and_size(b: OtherColumn, a: ColumnVector) -> dict[str, Any]:
 @LEMMA_B2.formula
 def shuffled_diagonals(b: Any, M: int) -> Any:
     """Both sides of Eq. (20) applied to b, shape (2 M^2 N, 1) (Lemma B.2)."""
-    N = b.shape[0]
-    return _both_sides(b, M, commutation_matrix(N, M), commutation_matrix(M, N))
+    K, J = commutation_matrix(b.shape[0], M), commutation_matrix(M, b.shape[0])
+    return _both_sides(b, M, left=K, right=J)
 
 
 @LEMMA_B2.oracle
@@ -218,13 +197,8 @@ def deltas_applied(b: Any, M: int) -> Any:
     return concatenate([side, side], axis=0)
 
 
-@LEMMA_B2.mutant("commutation matrices transposed")
-def _(b: Any, M: int) -> Any:
-    N = b.shape[0]
-    return _both_sides(b, M, commutation_matrix(M, N), commutation_matrix(N, M))
-
-
-LEMMA_B2.mutant("no commutation matrix on the left", "commutation_matrix(N, M) -> eye(M * N)")
+LEMMA_B2.mutant("commutation matrices transposed", "K -> J; J -> K")
+LEMMA_B2.mutant("no commutation matrix on the left", "K -> eye(M * b.shape[0])")
 
 
 LEMMA_B3 = Claim(

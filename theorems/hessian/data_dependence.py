@@ -28,11 +28,7 @@ from theorems.hessian.definitions import (
     shuffling_matrix,
     third_central_moments,
 )
-from theorems.hessian.full_hessian import (
-    all_jacobians_squared,
-    assembled,
-    curvature_and_slope,
-)
+from theorems.hessian.full_hessian import all_jacobians_squared, assembled, curvature_and_slope
 from theorems.hessian.kronecker import stacked
 from verify.claims import Assumption, Claim
 from verify.derivatives import jacobian
@@ -76,11 +72,11 @@ JACOBIAN_GROWTH = Claim(
 )
 
 
-def _jacobian_bounds(X: Any, W_Q: Any, W_K: Any, W_V: Any, cube: int = 3, first: int = 1) -> Any:
-    """The squares of the bounds, shape (3, 1); mutants change the power of ||X||_F or drop L d_V."""
+def _jacobian_bounds(X: Any, W_Q: Any, W_K: Any, W_V: Any, cube: int = 3, first: int = 1, share: Any = 1) -> Any:
+    """The squares of the bounds, shape (3, 1); mutants change the power of ||X||_F, drop L d_V, or take a share."""
     (L, d_V), d_K = X.shape, W_Q.shape[1]
     x = total(X * X)
-    both = integer_power(x, cube) * total(W_V * W_V) * rational(1, 4 * d_K)
+    both = integer_power(x, cube) * total(W_V * W_V) * rational(1, 4 * d_K) * share
     return column(x * (L * d_V if first else 1), both * total(W_K * W_K), both * total(W_Q * W_Q))
 
 
@@ -113,13 +109,7 @@ def two_or_one(arrays: dict[str, Any], sizes: dict[str, int], rng: Any) -> None:
 
 JACOBIAN_GROWTH.mutant("square instead of cube", cube=2)
 JACOBIAN_GROWTH.mutant("no factor sqrt(L d_V)", first=0)
-
-
-@JACOBIAN_GROWTH.mutant("2/5 of the bounds in the query and key weights")
-def _(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights) -> Any:
-    right = _jacobian_bounds(X, W_Q, W_K, W_V)
-    return concatenate([right[:1], right[1:] * rational(4, 25)], axis=0)
-
+JACOBIAN_GROWTH.mutant("2/5 of the bounds in the query and key weights", share=rational(4, 25))
 
 # -- 'the outer-product Hessian dominates the Hessian for large X' ------------------------------------------------------
 
@@ -188,12 +178,7 @@ def products_of_norms_exchanged(
     return column(*(s * a * b for a, b in zip(far, near, strict=True)))
 
 
-@OUTER_DOMINATES.mutant("H_o not scaled")
-def _(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, B: Logits, R: Labels, s: LargeScale) -> Any:
-    blocks, _, summed, _ = _norms(X, W_Q, W_K, W_V, softmax(B), R)
-    return column(*(a * b for a, b in zip(blocks, summed, strict=True)))
-
-
+OUTER_DOMINATES.mutant("H_o not scaled", "X * s -> X")
 OUTER_DOMINATES.mutant("one more power of sigma", "a * b -> a * b / s")
 
 
@@ -338,9 +323,9 @@ DELTA = Claim(
 )
 
 
-def _columns(row: Matrix, d_V: int) -> Matrix:
-    """The number of columns of delta^T (x) I_{d_V^2} for delta^T = `row`, shape (1, 1)."""
-    return column(kron(row, eye(d_V**2)).shape[1])
+def _columns(row: Matrix, d_V: int, power: int = 2) -> Matrix:
+    """The number of columns of delta^T (x) I_{d_V^2} for delta^T = `row`, shape (1, 1); a mutant has another power."""
+    return column(kron(row, eye(d_V**power)).shape[1])
 
 
 @DELTA.formula
@@ -357,9 +342,4 @@ def rows_of_both_partners(R: Labels) -> Any:
 
 
 DELTA.mutant("the row vector of Section 3.1", "vec_r(R) -> vec_r(R).T")
-
-
-@DELTA.mutant("I_{d_V} in the place of I_{d_V^2}")
-def _(R: Labels) -> Any:
-    delta = vec_r(R)
-    return concatenate([column(kron(delta.T, eye(R.shape[1])).shape[1]), column(delta.T.shape[1])], axis=0)
+DELTA.mutant("I_{d_V} in the place of I_{d_V^2}", power=1)

@@ -187,14 +187,7 @@ def even_signs_or_skewed(arrays: dict[str, Any], sizes: dict[str, int], rng: Any
 
 
 LANDAU.mutant("one power of X less", "3 -> 2; 5 -> 4")
-
-
-@LANDAU.mutant("9/10 of the bound of M_1")
-def _(X: Tokens) -> Any:
-    m = largest(X)
-    return column(m * rational(9, 10), power(m, 3), power(m, 5))
-
-
+LANDAU.mutant("9/10 of the bound of M_1", lambda value: concatenate([value[:1] * rational(9, 10), value[1:]], axis=0))
 LANDAU.mutant("9/10 of the bound of Z_1", "power(m, 3) -> power(m, 3) * rational(9, 10)")
 LANDAU.mutant("3/4 of the bound of Z_2", "power(m, 5) -> power(m, 5) * rational(3, 4)")
 
@@ -242,18 +235,10 @@ def outer_blocks_of_scaled_tokens(
     return picked(H, PAIRS["outer"], W_Q.shape[0] * W_Q.shape[1])
 
 
-@EQUATION_5_OUTER.mutant("degree 5 in the query-key part")
-def _(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, B: Logits, s: Scale) -> Any:
-    degrees = {pair: 5 if k == 6 else k for pair, k in DEGREES.items()}
-    return _scaled_outer(X, W_Q, W_K, W_V, B, s, degrees)
-
-
-@EQUATION_5_OUTER.mutant("degree 3 in the mixed blocks")
-def _(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, B: Logits, s: Scale) -> Any:
-    degrees = {pair: 3 if k == 4 else k for pair, k in DEGREES.items()}
-    return _scaled_outer(X, W_Q, W_K, W_V, B, s, degrees)
-
-
+EQUATION_5_OUTER.mutant("degree 5 in the query-key part", degrees={pair: min(k, 5) for pair, k in DEGREES.items()})
+EQUATION_5_OUTER.mutant(
+    "degree 3 in the mixed blocks", degrees={pair: 3 if k == 4 else k for pair, k in DEGREES.items()}
+)
 EQUATION_5_OUTER.mutant("the same degree 6 in every block, as without softmax", degrees=dict.fromkeys(DEGREES, 6))
 
 
@@ -279,12 +264,13 @@ def column_sum(W: Matrix) -> Any:
     return maximum(ones(1, W.shape[0]) @ absolute(W))
 
 
-def _outer_bounds(X: Any, W_Q: Any, W_K: Any, W_V: Any, degree: int = 6, mixed: int = 4) -> Any:
+def _outer_bounds(X: Any, W_Q: Any, W_K: Any, W_V: Any, degree: int = 6, mixed: int = 4, less: Any = (1, 1, 1)) -> Any:
+    """The bounds; mutants change the powers of m, or weigh the query-key part, the mixed and the value blocks `less`."""
     d_V, d_K = W_Q.shape
     m, v, q, k = largest(X), column_sum(W_V), column_sum(W_K), column_sum(W_Q)
-    both = power(m, degree) * v * v * rational(2, d_K)
-    one = power(m, mixed) * v * (rational(2, d_V) / sqrt(d_K))
-    return column(both * q * q, both * q * k, both * k * k, one * q, one * k, m * m * rational(2, d_V))
+    both = power(m, degree) * v * v * rational(2, d_K) * less[0]
+    one = power(m, mixed) * v * (rational(2, d_V) / sqrt(d_K)) * less[1]
+    return column(both * q * q, both * q * k, both * k * k, one * q, one * k, m * m * rational(2, d_V) * less[2])
 
 
 @OUTER_BOUND.formula
@@ -326,25 +312,9 @@ def large_opposite_tokens(arrays: dict[str, Any], sizes: dict[str, int], rng: An
 
 OUTER_BOUND.mutant("one power of X less in the query-key part", degree=5)
 OUTER_BOUND.mutant("one power of X less in the mixed blocks", mixed=3)
-
-
-@OUTER_BOUND.mutant("3/4 of the bounds of the query-key part")
-def _(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights) -> Any:
-    right = _outer_bounds(X, W_Q, W_K, W_V)
-    return concatenate([right[:3] * rational(3, 4), right[3:]], axis=0)
-
-
-@OUTER_BOUND.mutant("4/5 of the bounds of the mixed blocks")
-def _(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights) -> Any:
-    right = _outer_bounds(X, W_Q, W_K, W_V)
-    return concatenate([right[:3], right[3:5] * rational(4, 5), right[5:]], axis=0)
-
-
-@OUTER_BOUND.mutant("9/10 of the bound of the value block")
-def _(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights) -> Any:
-    right = _outer_bounds(X, W_Q, W_K, W_V)
-    return concatenate([right[:5], right[5:] * rational(9, 10)], axis=0)
-
+OUTER_BOUND.mutant("3/4 of the bounds of the query-key part", less=(rational(3, 4), 1, 1))
+OUTER_BOUND.mutant("4/5 of the bounds of the mixed blocks", less=(1, rational(4, 5), 1))
+OUTER_BOUND.mutant("9/10 of the bound of the value block", less=(1, 1, rational(9, 10)))
 
 # -- Eq. (5), functional -----------------------------------------------------------------------------------------------
 

@@ -168,18 +168,11 @@ def all_jacobians_squared(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: Va
     return J.T @ J * rational(2, X.shape[0] * X.shape[1])
 
 
-@FULL_OUTER.mutant("tokens instead of means in the value blocks")
-def _(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights) -> Any:
-    _, M_2, _ = attention_moments(X, W_Q, W_K)
-    return assembled(outer_product_blocks(X, M_2, X, W_Q, W_K, W_V))
-
-
-@FULL_OUTER.mutant("query and key weights exchanged in the factors")
-def _(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights) -> Any:
-    M_1, M_2, _ = attention_moments(X, W_Q, W_K)
-    return assembled(outer_product_blocks(M_1, M_2, X, W_K, W_Q, W_V))
-
-
+FULL_OUTER.mutant("tokens instead of means in the value blocks", "M_1 -> X")
+FULL_OUTER.mutant(
+    "query and key weights exchanged in the factors",
+    "outer_product_blocks(M_1, M_2, X, W_Q, W_K, W_V) -> outer_product_blocks(M_1, M_2, X, W_K, W_Q, W_V)",
+)
 FULL_OUTER.mutant("W_V transposed", "W_V -> W_V.T")
 
 
@@ -201,9 +194,14 @@ FULL_FUNCTIONAL = Claim(
 )
 
 
-def _functional(X: Any, W_Q: Any, W_K: Any, W_V: Any, Y: Any) -> Blocks:
-    _, M_2, M_3 = attention_moments(X, W_Q, W_K)
-    return functional_blocks(M_2, M_3, X, W_Q, W_K, W_V, attention(X, W_Q, W_K, W_V) - Y)
+def _functional(X: Any, W_Q: Any, W_K: Any, W_V: Any, Y: Any, slope: Any = None) -> Blocks:
+    """The blocks of H_f; mutants have `slope(B)` for B in the product-rule term of the query-key block."""
+    (_, M_2, M_3), R = attention_moments(X, W_Q, W_K), attention(X, W_Q, W_K, W_V) - Y
+    blocks = functional_blocks(M_2, M_3, X, W_Q, W_K, W_V, R)
+    if slope is not None:
+        B = curvature_and_slope(M_2, M_3, X, W_Q, W_V, R)[1]
+        blocks["Q", "K"] = blocks["Q", "K"] + kron(slope(B) - B, eye(W_Q.shape[1]))
+    return blocks
 
 
 @FULL_FUNCTIONAL.formula
@@ -225,24 +223,8 @@ def paired_layer_twice_differentiated(
     return hessian(paired, ("w", "w"))(w)
 
 
-@FULL_FUNCTIONAL.mutant("product-rule term of the query-key block dropped")
-def _(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, Y: Labels) -> Any:
-    blocks = _functional(X, W_Q, W_K, W_V, Y)
-    _, M_2, M_3 = attention_moments(X, W_Q, W_K)
-    R = attention(X, W_Q, W_K, W_V) - Y
-    slope = curvature_and_slope(M_2, M_3, X, W_Q, W_V, R)[1]
-    return assembled(blocks | {("Q", "K"): blocks["Q", "K"] - kron(slope, eye(W_Q.shape[1]))})
-
-
-@FULL_FUNCTIONAL.mutant("product-rule term transposed")
-def _(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, Y: Labels) -> Any:
-    blocks = _functional(X, W_Q, W_K, W_V, Y)
-    _, M_2, M_3 = attention_moments(X, W_Q, W_K)
-    R = attention(X, W_Q, W_K, W_V) - Y
-    slope = curvature_and_slope(M_2, M_3, X, W_Q, W_V, R)[1]
-    return assembled(blocks | {("Q", "K"): blocks["Q", "K"] + kron(slope.T - slope, eye(W_Q.shape[1]))})
-
-
+FULL_FUNCTIONAL.mutant("product-rule term of the query-key block dropped", slope=lambda B: 0 * B)
+FULL_FUNCTIONAL.mutant("product-rule term transposed", slope=lambda B: B.T)
 FULL_FUNCTIONAL.mutant("residual with the wrong sign", lambda value: -value)
 FULL_FUNCTIONAL.mutant("labels left out of the residual", "Y -> 0 * Y")
 
@@ -264,23 +246,16 @@ FULL_HESSIAN = Claim(
 @FULL_HESSIAN.formula
 def full_hessian(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, Y: Labels) -> Any:
     """The Hessian of the loss over (W_Q, W_K, W_V), shape (n, n) with n = 2 d_V d_K + d_V^2."""
-    return full_outer_product_hessian(X, W_Q, W_K, W_V) + full_functional_hessian(X, W_Q, W_K, W_V, Y)
+    outer, functional = full_outer_product_hessian(X, W_Q, W_K, W_V), full_functional_hessian(X, W_Q, W_K, W_V, Y)
+    return outer + functional
 
 
 FULL_HESSIAN.oracle(lambda X, W_Q, W_K, W_V, Y: hessian(_loss, ("w", "w"))(stacked_weights(W_Q, W_K, W_V), X, Y))
-FULL_HESSIAN.mutant("outer product alone", lambda X, W_Q, W_K, W_V: full_outer_product_hessian(X, W_Q, W_K, W_V))
-
-
-@FULL_HESSIAN.mutant("functional part subtracted")
-def _(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, Y: Labels) -> Any:
-    return full_outer_product_hessian(X, W_Q, W_K, W_V) - full_functional_hessian(X, W_Q, W_K, W_V, Y)
-
-
-@FULL_HESSIAN.mutant("half of the outer product, as Appendix B.1 scales the value block")
-def _(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, Y: Labels) -> Any:
-    half = full_outer_product_hessian(X, W_Q, W_K, W_V) * rational(1, 2)
-    return half + full_functional_hessian(X, W_Q, W_K, W_V, Y)
-
+FULL_HESSIAN.mutant("outer product alone", "functional -> 0 * functional")
+FULL_HESSIAN.mutant("functional part subtracted", "functional -> -functional")
+FULL_HESSIAN.mutant(
+    "half of the outer product, as Appendix B.1 scales the value block", "outer -> outer * rational(1, 2)"
+)
 
 FULL_SYMMETRY = Claim(
     HESSIAN,

@@ -27,16 +27,7 @@ from theorems.hessian.definitions import (
 from theorems.hessian.outer_product import KEY_NOTE
 from verify.claims import Claim
 from verify.derivatives import hessian
-from verify.matrix import (
-    column,
-    commutation_matrix,
-    concatenate,
-    eye,
-    kron,
-    rational,
-    softmax,
-    sqrt,
-)
+from verify.matrix import column, commutation_matrix, concatenate, eye, kron, rational, softmax, sqrt, vec_r
 from verify.relations import Equal, HasStructure
 from verify.shapes import Shape
 
@@ -121,22 +112,9 @@ def functional_hessian_query(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V:
 
 THEOREM_32_QQ.oracle(lambda X, W_Q, W_K, W_V, Y: functional_hessian(X, W_Q, W_K, W_V, Y, wrt=("W_Q", "W_Q")))
 THEOREM_32_QQ.mutant("residual with the wrong sign", lambda value: -value)
-
-
-@THEOREM_32_QQ.mutant("query instead of key weights")
-def _(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, Y: Labels) -> Any:
-    d_V = X.shape[1]
-    return _curvature(X, W_Q, W_K, W_V, Y, left=kron(eye(d_V), W_Q.T), right=kron(eye(d_V), W_Q))
-
-
+THEOREM_32_QQ.mutant("query instead of key weights", "W_K.T -> W_Q.T; kron(eye(d_V), W_K) -> kron(eye(d_V), W_Q)")
 THEOREM_32_QQ.mutant("labels left out of the residual", "Y -> 0 * Y")
-
-
-@THEOREM_32_QQ.mutant("1/sqrt(d_K) instead of 1/d_K")
-def _(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, Y: Labels) -> Any:
-    d_V, d_K = W_K.shape
-    return _curvature(X, W_Q, W_K, W_V, Y, left=kron(eye(d_V), W_K.T), right=kron(eye(d_V), W_K)) * sqrt(d_K)
-
+THEOREM_32_QQ.mutant("1/sqrt(d_K) instead of 1/d_K", lambda value, W_K: value * sqrt(W_K.shape[1]))
 
 # -- the mixed value-query block ---------------------------------------------------------------------------------------
 
@@ -155,13 +133,12 @@ THEOREM_32_VQ = Claim(
 
 
 def _slope(
-    X: Matrix, W_Q: Matrix, W_K: Matrix, W_V: Matrix, Y: Matrix, right: Matrix, shuffle: Matrix = None
+    X: Matrix, W_Q: Matrix, W_K: Matrix, W_V: Matrix, Y: Matrix, right: Matrix, S: Any = shuffling_matrix
 ) -> Matrix:
-    """2 / (L d_V sqrt(d_K)) R_{d_V^2} (I_L (x) S) Z_1 `right`; a mutant replaces S by `shuffle`."""
+    """2 / (L d_V sqrt(d_K)) R_{d_V^2} (I_L (x) S) Z_1 `right`; a mutant has another S(d_V)."""
     L, d_V, d_K = X.shape[0], X.shape[1], W_Q.shape[1]
     R = duplicated_residual(attention(X, W_Q, W_K, W_V) - Y, d_V**2)
-    S = shuffling_matrix(d_V) if shuffle is None else shuffle
-    return R @ kron(eye(L), S) @ Z_1(attention_matrix(X, W_Q, W_K), X) @ right * (rational(2, L * d_V) / sqrt(d_K))
+    return R @ kron(eye(L), S(d_V)) @ Z_1(attention_matrix(X, W_Q, W_K), X) @ right * (rational(2, L * d_V) / sqrt(d_K))
 
 
 @THEOREM_32_VQ.formula
@@ -171,19 +148,7 @@ def functional_hessian_value_query(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights
 
 
 THEOREM_32_VQ.oracle(lambda X, W_Q, W_K, W_V, Y: functional_hessian(X, W_Q, W_K, W_V, Y, wrt=("W_V", "W_Q")))
-
-
-def _unshuffled(d_V: int) -> Matrix:
-    """S without its commutation matrix, shape (d_V^3, d_V)."""
-    return kron(concatenate([eye(d_V)[:, i : i + 1] for i in range(d_V)], axis=0), eye(d_V))
-
-
-@THEOREM_32_VQ.mutant("S without its commutation matrix")
-def _(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, Y: Labels) -> Any:
-    d_V = X.shape[1]
-    return _slope(X, W_Q, W_K, W_V, Y, right=kron(eye(d_V), W_K), shuffle=_unshuffled(d_V))
-
-
+THEOREM_32_VQ.mutant("S without its commutation matrix", S=lambda d: kron(vec_r(eye(d)), eye(d)))
 THEOREM_32_VQ.mutant("query instead of key weights", "kron(eye(X.shape[1]), W_K) -> kron(eye(X.shape[1]), W_Q)")
 THEOREM_32_VQ.mutant("residual with the wrong sign", lambda value: -value)
 
@@ -292,14 +257,10 @@ def second_softmax_term(X: Tokens, G: QueryKeyProduct) -> Any:
 
 
 THEOREM_32_Z2_APPENDIX.oracle(lambda X, G: hessian(_first_moment_of, ("G", "G"))(G, X))
-
-
-@THEOREM_32_Z2_APPENDIX.mutant("the first two indices of its rows exchanged")
-def _(X: Tokens, G: QueryKeyProduct) -> Any:
-    L, d_V = X.shape
-    return kron(eye(L), commutation_matrix(d_V, d_V), eye(d_V)) @ Z_2(softmax(X @ G @ X.T), X)
-
-
+THEOREM_32_Z2_APPENDIX.mutant(
+    "the first two indices of its rows exchanged",
+    lambda value, X: kron(eye(X.shape[0]), commutation_matrix(X.shape[1], X.shape[1]), eye(X.shape[1])) @ value,
+)
 THEOREM_32_Z2_APPENDIX.mutant("keys and queries exchanged", lambda X, G: Z_2(softmax(X @ G.T @ X.T), X))
 
 
@@ -330,21 +291,11 @@ def functional_hessian_key(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: V
 
 
 FUNCTIONAL_KK.oracle(lambda X, W_Q, W_K, W_V, Y: functional_hessian(X, W_Q, W_K, W_V, Y, wrt=("W_K", "W_K")))
-
-
-@FUNCTIONAL_KK.mutant("commutation matrix on the right only")
-def _(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, Y: Labels) -> Any:
-    d_V, d_K = W_Q.shape
-    wide = kron(W_Q, eye(d_V))
-    return _curvature(X, W_Q, W_K, W_V, Y, left=wide.T, right=wide @ commutation_matrix(d_K, d_V))
-
-
-@FUNCTIONAL_KK.mutant("the query block with query weights in it")
-def _(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, Y: Labels) -> Any:
-    d_V = X.shape[1]
-    return _curvature(X, W_Q, W_K, W_V, Y, left=kron(eye(d_V), W_Q.T), right=kron(eye(d_V), W_Q))
-
-
+FUNCTIONAL_KK.mutant("commutation matrix on the right only", "right.T -> kron(W_Q, eye(d_V)).T")
+FUNCTIONAL_KK.mutant(
+    "the query block with query weights in it",
+    "kron(W_Q, eye(d_V)) @ commutation_matrix(d_K, d_V) -> kron(eye(d_V), W_Q)",
+)
 FUNCTIONAL_KK.mutant("labels left out of the residual", "Y -> 0 * Y")
 
 
@@ -371,16 +322,6 @@ def functional_hessian_value_key(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, 
 
 
 FUNCTIONAL_VK.oracle(lambda X, W_Q, W_K, W_V, Y: functional_hessian(X, W_Q, W_K, W_V, Y, wrt=("W_V", "W_K")))
-FUNCTIONAL_VK.mutant(
-    "no commutation matrix", lambda X, W_Q, W_K, W_V, Y: _slope(X, W_Q, W_K, W_V, Y, right=kron(W_Q, eye(X.shape[1])))
-)
-
-
-@FUNCTIONAL_VK.mutant("S without its commutation matrix")
-def _(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, Y: Labels) -> Any:
-    d_V, d_K = W_Q.shape
-    right = kron(W_Q, eye(d_V)) @ commutation_matrix(d_K, d_V)
-    return _slope(X, W_Q, W_K, W_V, Y, right=right, shuffle=_unshuffled(d_V))
-
-
+FUNCTIONAL_VK.mutant("no commutation matrix", "commutation_matrix(d_K, d_V) -> eye(d_V * d_K)")
+FUNCTIONAL_VK.mutant("S without its commutation matrix", S=lambda d: kron(vec_r(eye(d)), eye(d)))
 FUNCTIONAL_VK.mutant("residual with the wrong sign", lambda value: -value)

@@ -89,11 +89,7 @@ def value_query_steps_differentiated(X: Tokens, W_Q: QueryWeights, W_K: KeyWeigh
     return stacked(first, first, inner, attention(X, W_Q, W_K, W_V), both)
 
 
-@PROOF_VQ.mutant("no commutation matrix")
-def _(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights) -> Any:
-    return _value_query_steps(X, W_Q, W_K, W_V, last=kron(X, X @ W_K), shuffle=eye(X.shape[1] ** 2))
-
-
+PROOF_VQ.mutant("no commutation matrix", "K -> eye(X.shape[1] ** 2)")
 PROOF_VQ.mutant("query instead of key weights", "X @ W_K -> X @ W_Q")
 
 
@@ -180,13 +176,19 @@ def _kronecker_factor(X: Any, W_K: Any) -> Any:
 
 
 def _product_rule(
-    X: Matrix, W_Q: Matrix, W_K: Matrix, W_V: Matrix, *, shuffle: Matrix = None, second: int = 1, turned: bool = False
+    X: Matrix,
+    W_Q: Matrix,
+    W_K: Matrix,
+    W_V: Matrix,
+    *,
+    shuffle: Any = commutation_matrix,
+    second: int = 1,
+    turned: bool = False,
 ) -> Matrix:
     """Eq. (21) and dG/dW_K; mutants replace K, weigh the second summand, or leave F_2 untransposed."""
     (d_V, d_K), L, A = W_Q.shape, X.shape[0], attention_matrix(X, W_Q, W_K)
     F_1, G, F_2 = kron(eye(L), W_V.T @ X.T), softmax_jacobian(A), _kronecker_factor(X, W_K)
-    K = commutation_matrix(d_K, d_V) if shuffle is None else shuffle
-    slope = softmax_second_derivative(A) @ kron(X @ W_Q, X) @ K / sqrt(d_K)
+    slope = softmax_second_derivative(A) @ kron(X @ W_Q, X) @ shuffle(d_K, d_V) / sqrt(d_K)
     third = kron(eye(L), commutation_matrix(L, d_V), eye(d_K)) @ kron(vec_r(X), X, eye(d_K)) / sqrt(d_K)
     left = F_2.reshape(F_2.shape[1], F_2.shape[0]) if turned else F_2.T
     both = kron(F_1, left) @ slope + kron(F_1 @ G, eye(d_V * d_K)) @ third * second
@@ -211,13 +213,7 @@ def query_and_key_differentiated(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, 
 
 
 EQUATION_21.mutant("second summand dropped", second=0)
-
-
-@EQUATION_21.mutant("no commutation matrix")
-def _(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights) -> Any:
-    return _product_rule(X, W_Q, W_K, W_V, shuffle=eye(W_K.shape[0] * W_K.shape[1]))
-
-
+EQUATION_21.mutant("no commutation matrix", shuffle=lambda m, n: eye(m * n))
 EQUATION_21.mutant("F_2 not transposed", turned=True)
 
 

@@ -6,19 +6,11 @@ from typing import Annotated, Any
 
 from theorems.hessian import HESSIAN
 from theorems.hessian.blocks import SETUP
-from theorems.hessian.definitions import (
-    KeyWeights,
-    Labels,
-    QueryWeights,
-    Tokens,
-    ValueWeights,
-    attention,
-    square_loss,
-)
+from theorems.hessian.definitions import KeyWeights, Labels, QueryWeights, Tokens, ValueWeights, attention, square_loss
 from theorems.hessian.jacobian import attention_jacobian_wrt_key, attention_jacobian_wrt_query
 from verify.claims import Claim
 from verify.derivatives import hessian, jacobian
-from verify.matrix import commutation_matrix, concatenate, eye, kron, total, vec_r
+from verify.matrix import concatenate, eye, kron, total, vec_r
 from verify.relations import Equal
 from verify.shapes import Real, Shape
 
@@ -81,8 +73,8 @@ def _functional(W: Any, X: Any, Y: Any, c: Any) -> Any:
 def gauss_newton_decomposition(W: AllWeights, X: Tokens, Y: Labels, c: Coefficient) -> Any:
     """J^T (d^2 loss) J + (dloss (x) I) d^2F, shape (n, n) for n weights (Eq. (2))."""
     second = hessian(_layer, ("W", "W"))(W, X)
-    gradient = jacobian(_loss, "F")(_layer(W, X), Y, c)
-    return _outer(W, X, Y, c) + kron(gradient, eye(second.shape[1])) @ second
+    gradient, identity = jacobian(_loss, "F")(_layer(W, X), Y, c), eye(second.shape[1])
+    return _outer(W, X, Y, c) + kron(gradient, identity) @ second
 
 
 @EQUATION_2.oracle
@@ -95,9 +87,7 @@ def loss_hessian(W: AllWeights, X: Tokens, Y: Labels, c: Coefficient) -> Any:
 
 EQUATION_2.mutant("no functional Hessian", lambda W, X, Y, c: _outer(W, X, Y, c))
 EQUATION_2.mutant("no outer-product Hessian", lambda W, X, Y, c: _functional(W, X, Y, c))
-EQUATION_2.mutant(
-    "I (x) dloss instead of dloss (x) I", "gradient -> eye(second.shape[1]); eye(second.shape[1]) -> gradient"
-)
+EQUATION_2.mutant("I (x) dloss instead of dloss (x) I", "gradient -> identity; identity -> gradient")
 EQUATION_2.mutant("twice the functional Hessian", lambda W, X, Y, c: _outer(W, X, Y, c) + 2 * _functional(W, X, Y, c))
 
 
@@ -118,9 +108,9 @@ EQUATION_3 = Claim(
 )
 
 
-def _both_hessians(W: Any, X: Any, Y: Any) -> tuple[Any, Any]:
-    """H_o and H_f in W for the square loss, each of shape (n, n)."""
-    return _outer(W, X, Y, 0), _functional(W, X, Y, 0)
+def _both_hessians(W: Any, X: Any, Y: Any, sign: int = 1) -> tuple[Any, Any]:
+    """H_o and H_f in W for the square loss, each of shape (n, n); a mutant changes the sign of H_f."""
+    return _outer(W, X, Y, 0), _functional(W, X, Y, 0) * sign
 
 
 @EQUATION_3.formula
@@ -130,19 +120,8 @@ def transposed_hessians(W: AllWeights, X: Tokens, Y: Labels) -> Any:
 
 
 EQUATION_3.oracle(lambda W, X, Y: concatenate(_both_hessians(W, X, Y), axis=0))
-
-
-@EQUATION_3.mutant("functional Hessian skew")
-def _(W: AllWeights, X: Tokens, Y: Labels) -> Any:
-    outer, functional = _both_hessians(W, X, Y)
-    return concatenate([outer.T, -functional.T], axis=0)
-
-
-@EQUATION_3.mutant("rows in column-major, columns in row-major order")
-def _(W: AllWeights, X: Tokens, Y: Labels) -> Any:
-    K = commutation_matrix(*W.shape[::-1])
-    return concatenate([K @ H.T for H in _both_hessians(W, X, Y)], axis=0)
-
+EQUATION_3.mutant("functional Hessian skew", sign=-1)
+EQUATION_3.mutant("rows in column-major, columns in row-major order", "H.T -> commutation_matrix(*W.shape[::-1]) @ H.T")
 
 # -- Eq. (4) and Figure 2 ----------------------------------------------------------------------------------------------
 

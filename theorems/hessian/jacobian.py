@@ -19,6 +19,7 @@ from theorems.hessian.definitions import (
     softmax_jacobian,
     square_loss,
 )
+from theorems.hessian.kronecker import stacked
 from verify.claims import Claim
 from verify.derivatives import hessian, jacobian
 from verify.matrix import block_diag, commutation_matrix, concatenate, diag, eye, kron, rational, softmax, sqrt, vec_r
@@ -64,64 +65,36 @@ LEMMA_B1 = Claim(
 )
 
 
-def _stacked(*parts: Matrix) -> Matrix:
-    """All entries of some matrices in one column."""
-    return concatenate([vec_r(part) for part in parts], axis=0)
-
-
 @LEMMA_B1.formula
 def attention_jacobians(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights) -> Any:
     """dF/dW_V, dF/dW_Q and dA/dT, all entries in one column (Lemma B.1)."""
-    return _stacked(
-        attention_jacobian_wrt_value(X, W_Q, W_K),
-        attention_jacobian_wrt_query(X, W_Q, W_K, W_V),
-        softmax_jacobian(attention_matrix(X, W_Q, W_K)),
-    )
+    value, query = attention_jacobian_wrt_value(X, W_Q, W_K), attention_jacobian_wrt_query(X, W_Q, W_K, W_V)
+    A = attention_matrix(X, W_Q, W_K)
+    return stacked(value, query, softmax_jacobian(A))
+
+
+def _slopes_alone(A: Matrix) -> Matrix:
+    """dA/dT without the rank-one terms of its blocks, as a mutant has it."""
+    return block_diag([diag(A[i]) for i in range(A.shape[0])])
 
 
 @LEMMA_B1.oracle
 def jacobians_by_differentiation(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights) -> Any:
-    return _stacked(
+    return stacked(
         jacobian(attention, "W_V")(X, W_Q, W_K, W_V),
         jacobian(attention, "W_Q")(X, W_Q, W_K, W_V),
         jacobian(softmax, "T")(attention_logits(X, W_Q, W_K)),
     )
 
 
-@LEMMA_B1.mutant("I (x) A X instead of A X (x) I")
-def _(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights) -> Any:
-    A = attention_matrix(X, W_Q, W_K)
-    return _stacked(kron(eye(X.shape[1]), A @ X), attention_jacobian_wrt_query(X, W_Q, W_K, W_V), softmax_jacobian(A))
-
-
+LEMMA_B1.mutant("I (x) A X instead of A X (x) I", "value -> kron(eye(X.shape[1]), A @ X)")
 LEMMA_B1.mutant("W_V not transposed", "W_V -> W_V.T")
 LEMMA_B1.mutant(
-    "key and query weights exchanged in dF/dW_Q",
-    "attention_jacobian_wrt_query(X, W_Q, W_K, W_V) -> _through_logits(X, W_Q, W_K, W_V.T, kron(X, X @ W_Q))",
+    "key and query weights exchanged in dF/dW_Q", "query -> _through_logits(X, W_Q, W_K, W_V.T, kron(X, X @ W_Q))"
 )
-LEMMA_B1.mutant(
-    "not divided by sqrt(d_K)",
-    lambda X, W_Q, W_K, W_V: _stacked(
-        attention_jacobian_wrt_value(X, W_Q, W_K),
-        attention_jacobian_wrt_query(X, W_Q, W_K, W_V) * sqrt(W_Q.shape[1]),
-        softmax_jacobian(attention_matrix(X, W_Q, W_K)),
-    ),
-)
-LEMMA_B1.mutant(
-    "X W_K (x) X instead of X (x) X W_K",
-    "attention_jacobian_wrt_query(X, W_Q, W_K, W_V) -> _through_logits(X, W_Q, W_K, W_V.T, kron(X @ W_K, X))",
-)
-
-
-@LEMMA_B1.mutant("dA/dT without its rank-one terms")
-def _(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights) -> Any:
-    A = attention_matrix(X, W_Q, W_K)
-    return _stacked(
-        attention_jacobian_wrt_value(X, W_Q, W_K),
-        attention_jacobian_wrt_query(X, W_Q, W_K, W_V),
-        block_diag([diag(A[i]) for i in range(A.shape[0])]),
-    )
-
+LEMMA_B1.mutant("not divided by sqrt(d_K)", "query -> query * sqrt(W_Q.shape[1])")
+LEMMA_B1.mutant("X W_K (x) X instead of X (x) X W_K", "query -> _through_logits(X, W_Q, W_K, W_V.T, kron(X @ W_K, X))")
+LEMMA_B1.mutant("dA/dT without its rank-one terms", "softmax_jacobian(A) -> _slopes_alone(A)")
 
 JACOBIAN_KEY = Claim(
     HESSIAN,
@@ -147,15 +120,10 @@ def attention_jacobian_wrt_key(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_
 
 
 JACOBIAN_KEY.oracle(lambda X, W_Q, W_K, W_V: jacobian(attention, "W_K")(X, W_Q, W_K, W_V))
+JACOBIAN_KEY.mutant("no commutation matrix", "commutation_matrix(d_K, d_V) -> eye(d_V * d_K)")
 JACOBIAN_KEY.mutant(
-    "no commutation matrix", lambda X, W_Q, W_K, W_V: _through_logits(X, W_Q, W_K, W_V.T, kron(X @ W_Q, X))
+    "the query Jacobian with query weights in it", "kron(X @ W_Q, X) @ commutation_matrix(d_K, d_V) -> kron(X, X @ W_Q)"
 )
-
-
-@JACOBIAN_KEY.mutant("the query Jacobian with query weights in it")
-def _(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights) -> Any:
-    return _through_logits(X, W_Q, W_K, W_V.T, kron(X, X @ W_Q))
-
 
 # -- derivatives of the loss -------------------------------------------------------------------------------------------
 

@@ -6,16 +6,7 @@ from typing import Annotated, Any
 
 from theorems.hessian import HESSIAN
 from verify.claims import Claim
-from verify.matrix import (
-    block_diag,
-    commutation_matrix,
-    concatenate,
-    eye,
-    kron,
-    stack_rows,
-    vec_c,
-    vec_r,
-)
+from verify.matrix import block_diag, commutation_matrix, concatenate, eye, kron, stack_rows, vec_c, vec_r
 from verify.relations import Equal
 from verify.shapes import Real, Shape
 
@@ -57,32 +48,25 @@ EQUATIONS_6_10 = Claim(
 
 
 def _right_sides(
-    A: Matrix, B: Matrix, E: Matrix, C: Matrix, D: Matrix, k: Any, mixed: Matrix = None, turned: Matrix = None
-) -> Matrix:
-    """The right sides of Eqs. (6)-(10); mutants replace those of (9) and (10)."""
-    return _with_sums(kron(A, B) + kron(A, E), kron(B, A) + kron(E, A), A, B, C, D, k, mixed, turned)
-
-
-def _with_sums(
-    first: Matrix,
-    last: Matrix,
     A: Matrix,
     B: Matrix,
+    E: Matrix,
     C: Matrix,
     D: Matrix,
     k: Any,
-    mixed: Any = None,
-    turned: Any = None,
+    second: Any = kron,
+    mixed: Any = kron,
+    turned: Any = kron,
 ) -> Matrix:
-    """The same with both right sides of Eq. (6) given."""
+    """The right sides of Eqs. (6)-(10); mutants take other products in the second summand of (6), in (9) and in (10)."""
     return stacked(
-        first,
-        last,
+        kron(A, B) + second(A, E),
+        kron(B, A) + kron(E, A),
         kron(A, B * k),
         kron(A, B) * k,
         kron(A, kron(B, C)),
-        kron(A @ C, B @ D) if mixed is None else mixed,
-        kron(A.T, B.T) if turned is None else turned,
+        mixed(A @ C, B @ D),
+        turned(A.T, B.T),
     )
 
 
@@ -105,26 +89,10 @@ def left_sides_by_blocks(A: MbyN, B: PbyQ, E: PbyQ, C: NbyR, D: QbyS, k: Scalar)
     )
 
 
-@EQUATIONS_6_10.mutant("factors of the second summand exchanged in Eq. (6)")
-def _(A: MbyN, B: PbyQ, E: PbyQ, C: NbyR, D: QbyS, k: Scalar) -> Any:
-    second = by_entries(E, A)
-    return _with_sums(kron(A, B) + second, kron(B, A) + second, A, B, C, D, k)
-
-
-EQUATIONS_6_10.mutant(
-    "factors exchanged in Eq. (9)", lambda A, B, E, C, D, k: _right_sides(A, B, E, C, D, k, mixed=kron(B @ D, A @ C))
-)
-EQUATIONS_6_10.mutant(
-    "factors exchanged in Eq. (10)", lambda A, B, E, C, D, k: _right_sides(A, B, E, C, D, k, turned=kron(B.T, A.T))
-)
-
-
-@EQUATIONS_6_10.mutant("scalar squared in Eq. (7)")
-def _(A: MbyN, B: PbyQ, E: PbyQ, C: NbyR, D: QbyS, k: Scalar) -> Any:
-    right = _right_sides(A, B, E, C, D, k)
-    size = A.shape[0] * A.shape[1] * B.shape[0] * B.shape[1]
-    return concatenate([right[: 2 * size], right[2 * size : 4 * size] * k, right[4 * size :]], axis=0)
-
+EQUATIONS_6_10.mutant("factors of the second summand exchanged in Eq. (6)", second=lambda A, B: kron(B, A))
+EQUATIONS_6_10.mutant("factors exchanged in Eq. (9)", mixed=lambda A, B: kron(B, A))
+EQUATIONS_6_10.mutant("factors exchanged in Eq. (10)", turned=lambda A, B: kron(B, A))
+EQUATIONS_6_10.mutant("scalar squared in Eq. (7)", "k -> k * k")
 
 Column = Annotated[Any, Shape("m", "1")]
 OtherColumn = Annotated[Any, Shape("n", "1")]
@@ -160,9 +128,7 @@ def vector_rules_by_entries(a: Column, b: OtherColumn, A: MbyN, B: NbyR) -> Any:
     return stacked(products, products, products, spread, spread, spread)
 
 
-EQUATIONS_11_12.mutant(
-    "a b^T instead of b a^T", lambda a, b, A, B: _vector_rules(a, b, A, B, outer=a @ b.T, last=kron(a.T, A @ B))
-)
+EQUATIONS_11_12.mutant("a b^T instead of b a^T", "b @ a.T -> a @ b.T")
 EQUATIONS_11_12.mutant("A B (x) v^T instead of v^T (x) A B", "kron(a.T, A @ B) -> kron(A @ B, a.T)")
 
 

@@ -95,17 +95,16 @@ OUTER_BLOCKS = Claim(
 
 
 def _outer_blocks(
-    X: Matrix, W_Q: Matrix, W_K: Matrix, W_V: Matrix, *, inner: Matrix = None, shuffle: Matrix = None
+    X: Matrix, W_Q: Matrix, W_K: Matrix, W_V: Matrix, *, gram: Any = None, shuffle: Any = commutation_matrix
 ) -> Matrix:
     """The four printed blocks in one column; mutants replace W_V W_V^T or the commutation matrix."""
     (d_V, d_K), L, S = W_Q.shape, X.shape[0], intra_sequence_covariance(X)
-    G = W_V @ W_V.T if inner is None else inner
-    K = commutation_matrix(d_K, d_V) if shuffle is None else shuffle
+    G = W_V @ W_V.T if gram is None else gram(W_V)
     blocks = [
         kron(S @ W_K @ W_Q.T @ S @ W_Q @ W_K.T @ S, eye(d_V)),
         kron(S, W_K.T @ S @ G @ S @ W_K),
         kron(S @ W_K @ W_Q.T @ S, W_V.T @ S @ W_K),
-        kron(S @ W_Q, W_K.T @ S @ G @ S) @ K,
+        kron(S @ W_Q, W_K.T @ S @ G @ S) @ shuffle(d_K, d_V),
     ]
     return stacked(*blocks) * rational(2 * L * L, d_V * d_K)
 
@@ -117,24 +116,11 @@ def linear_outer_product_hessian(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, 
 
 
 OUTER_BLOCKS.oracle(lambda X, W_Q, W_K, W_V: stacked(*(linear_outer_product(X, W_Q, W_K, W_V, wrt) for wrt in OUTER)))
-OUTER_BLOCKS.mutant(
-    "W_V^T W_V instead of W_V W_V^T", lambda X, W_Q, W_K, W_V: _outer_blocks(X, W_Q, W_K, W_V, inner=W_V.T @ W_V)
-)
-
-
-@OUTER_BLOCKS.mutant("no commutation matrix")
-def _(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights) -> Any:
-    return _outer_blocks(X, W_Q, W_K, W_V, shuffle=eye(W_K.shape[0] * W_K.shape[1]))
-
-
-@OUTER_BLOCKS.mutant("commutation matrix transposed")
-def _(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights) -> Any:
-    return _outer_blocks(X, W_Q, W_K, W_V, shuffle=commutation_matrix(*W_K.shape))
-
-
+OUTER_BLOCKS.mutant("W_V^T W_V instead of W_V W_V^T", gram=lambda W: W.T @ W)
+OUTER_BLOCKS.mutant("no commutation matrix", shuffle=lambda m, n: eye(m * n))
+OUTER_BLOCKS.mutant("commutation matrix transposed", shuffle=lambda m, n: commutation_matrix(n, m))
 OUTER_BLOCKS.mutant("factor L instead of L^2", lambda value, X: value * rational(1, X.shape[0]))
-OUTER_BLOCKS.mutant("query and key weights exchanged", lambda X, W_Q, W_K, W_V: _outer_blocks(X, W_K, W_Q, W_V))
-
+OUTER_BLOCKS.mutant("query and key weights exchanged", "W_Q -> W_K; W_K -> W_Q")
 
 # -- the functional blocks ---------------------------------------------------------------------------------------------
 
@@ -152,11 +138,13 @@ FUNCTIONAL_VQ = Claim(
 )
 
 
-def _value_query(X: Matrix, W_Q: Matrix, W_K: Matrix, W_V: Matrix, Y: Matrix, right: Matrix, S: Matrix) -> Matrix:
-    """2 / (d_V sqrt(d_K)) (delta^T (x) I)(I_L (x) `S`) `right`."""
+def _value_query(
+    X: Matrix, W_Q: Matrix, W_K: Matrix, W_V: Matrix, Y: Matrix, right: Matrix, S: Any = shuffling_matrix
+) -> Matrix:
+    """2 / (d_V sqrt(d_K)) (delta^T (x) I)(I_L (x) S) `right`; a mutant has another S(d_V)."""
     (L, d_V), d_K = X.shape, W_Q.shape[1]
     delta = vec_r(linear_attention(X, W_Q, W_K, W_V) - Y)
-    return kron(delta.T, eye(d_V**2)) @ kron(eye(L), S) @ right * (rational(2, d_V) / sqrt(d_K))
+    return kron(delta.T, eye(d_V**2)) @ kron(eye(L), S(d_V)) @ right * (rational(2, d_V) / sqrt(d_K))
 
 
 @FUNCTIONAL_VQ.formula
@@ -165,28 +153,13 @@ def linear_functional_hessian_value_query(
 ) -> Any:
     """H_f(W_V, W_Q), shape (d_V^2, d_V d_K) (Remark 4.1)."""
     right = kron(X, intra_sequence_covariance(X) @ W_K)
-    return _value_query(X, W_Q, W_K, W_V, Y, right, shuffling_matrix(X.shape[1]))
+    return _value_query(X, W_Q, W_K, W_V, Y, right)
 
 
 FUNCTIONAL_VQ.oracle(lambda X, W_Q, W_K, W_V, Y: linear_functional(X, W_Q, W_K, W_V, Y, ("W_V", "W_Q")))
-
-
-@FUNCTIONAL_VQ.mutant("S without its commutation matrix")
-def _(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, Y: Labels) -> Any:
-    d_V = X.shape[1]
-    right = kron(X, intra_sequence_covariance(X) @ W_K)
-    return _value_query(X, W_Q, W_K, W_V, Y, right, kron(vec_r(eye(d_V)), eye(d_V)))
-
-
-FUNCTIONAL_VQ.mutant(
-    "query instead of key weights", "intra_sequence_covariance(X) @ W_K -> intra_sequence_covariance(X) @ W_Q"
-)
-
-
-@FUNCTIONAL_VQ.mutant("X^T X instead of X^T X / L")
-def _(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, Y: Labels) -> Any:
-    return _value_query(X, W_Q, W_K, W_V, Y, kron(X, X.T @ X @ W_K), shuffling_matrix(X.shape[1]))
-
+FUNCTIONAL_VQ.mutant("S without its commutation matrix", S=lambda d: kron(vec_r(eye(d)), eye(d)))
+FUNCTIONAL_VQ.mutant("query instead of key weights", "right -> kron(X, intra_sequence_covariance(X) @ W_Q)")
+FUNCTIONAL_VQ.mutant("X^T X instead of X^T X / L", "right -> kron(X, X.T @ X @ W_K)")
 
 FUNCTIONAL_QK = Claim(
     HESSIAN,
@@ -219,24 +192,14 @@ def linear_functional_hessian_query_key(
     X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, Y: Labels
 ) -> Any:
     """H_f(W_Q, W_K), shape (d_V d_K, d_V d_K) (Remark 4.1)."""
-    right = W_V.T @ intra_sequence_covariance(X)
-    return kron(_query_key(X, W_Q, W_K, W_V, Y, right), eye(W_Q.shape[1]))
+    slope = _query_key(X, W_Q, W_K, W_V, Y, W_V.T @ intra_sequence_covariance(X))
+    return kron(slope, eye(W_Q.shape[1]))
 
 
 FUNCTIONAL_QK.oracle(lambda X, W_Q, W_K, W_V, Y: linear_functional(X, W_Q, W_K, W_V, Y, ("W_Q", "W_K")))
-
-
-@FUNCTIONAL_QK.mutant("I_{d_K} on the left")
-def _(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, Y: Labels) -> Any:
-    right = W_V.T @ intra_sequence_covariance(X)
-    return kron(eye(W_Q.shape[1]), _query_key(X, W_Q, W_K, W_V, Y, right))
-
-
+FUNCTIONAL_QK.mutant("I_{d_K} on the left", "slope -> eye(W_Q.shape[1]); eye(W_Q.shape[1]) -> slope")
 FUNCTIONAL_QK.mutant("W_V not transposed", "W_V.T -> W_V")
-FUNCTIONAL_QK.mutant(
-    "transposed in d_V", "_query_key(X, W_Q, W_K, W_V, Y, right) -> _query_key(X, W_Q, W_K, W_V, Y, right).T"
-)
-
+FUNCTIONAL_QK.mutant("transposed in d_V", "slope -> slope.T")
 
 # -- block-hollow, and definite on the diagonal ------------------------------------------------------------------------
 
@@ -258,20 +221,25 @@ HOLLOW = Claim(
 )
 
 
-def _gram_matrices(X: Matrix, W_Q: Matrix, W_K: Matrix, W_V: Matrix) -> list[Matrix]:
-    """2/(L d_V) J^T J for Q, K, V; J_Q = X (x) W_V^T X^T X W_K / sqrt(d_K), J_K likewise, J_V = T X (x) I."""
+def _gram_matrices(
+    X: Matrix, W_Q: Matrix, W_K: Matrix, W_V: Matrix, sign: int = 1, order: Any = (0, 1, 2), root: Any = sqrt
+) -> list[Matrix]:
+    """2/(L d_V) J^T J for Q, K, V; J_Q = X (x) W_V^T X^T X W_K / sqrt(d_K), J_K likewise, J_V = T X (x) I.
+
+    Mutants change the sign, the order of the blocks, or the root.
+    """
     (L, d_V), d_K, gram = X.shape, W_Q.shape[1], X.T @ X
-    J_Q = kron(X, W_V.T @ gram @ W_K) / sqrt(d_K)
-    J_K = kron(X @ W_Q, W_V.T @ gram) @ commutation_matrix(d_K, d_V) / sqrt(d_K)
+    J_Q = kron(X, W_V.T @ gram @ W_K) / root(d_K)
+    J_K = kron(X @ W_Q, W_V.T @ gram) @ commutation_matrix(d_K, d_V) / root(d_K)
     J_V = kron(attention_logits(X, W_Q, W_K) @ X, eye(d_V))
-    return [J.T @ J * rational(2, L * d_V) for J in (J_Q, J_K, J_V)]
+    return [J.T @ J * rational(2 * sign, L * d_V) for J in ((J_Q, J_K, J_V)[i] for i in order)]
 
 
-def _hollow(X: Matrix, blocks: list[Matrix], slope: int = 1) -> Matrix:
+def _hollow(X: Matrix, blocks: list[Matrix]) -> Matrix:
     """The derivatives of the activation, the functional blocks and the diagonal blocks, in one column."""
     L = X.shape[0]
     vanishing = [zeros(block.shape[0], block.shape[1]) for block in blocks]
-    return stacked(eye(L * L) * slope, zeros(L**4, L * L), *vanishing, *blocks)
+    return stacked(eye(L * L), zeros(L**4, L * L), *vanishing, *blocks)
 
 
 @HOLLOW.formula
@@ -304,22 +272,9 @@ def diagonal_blocks_by_differentiation(
     )
 
 
-@HOLLOW.mutant("negative semidefinite")
-def _(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, Y: Labels) -> Any:
-    return _hollow(X, [-block for block in _gram_matrices(X, W_Q, W_K, W_V)])
-
-
-@HOLLOW.mutant("query and key blocks exchanged")
-def _(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, Y: Labels) -> Any:
-    query, key, value = _gram_matrices(X, W_Q, W_K, W_V)
-    return _hollow(X, [key, query, value])
-
-
-@HOLLOW.mutant("d_K instead of its root in the Jacobians")
-def _(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, Y: Labels) -> Any:
-    query, key, value = _gram_matrices(X, W_Q, W_K, W_V)
-    return _hollow(X, [query / W_Q.shape[1], key / W_Q.shape[1], value])
-
+HOLLOW.mutant("negative semidefinite", sign=-1)
+HOLLOW.mutant("query and key blocks exchanged", order=(1, 0, 2))
+HOLLOW.mutant("d_K instead of its root in the Jacobians", root=lambda d_K: d_K)
 
 for _claim in (FUNCTIONAL_VQ, FUNCTIONAL_QK, HOLLOW):
     _claim.domain("zero residual")(zero_residual)

@@ -111,25 +111,21 @@ def stacked_layers(X: Tokens, W_Q: QueryStack, W_K: KeyStack, W_V: ValueStack, D
     return {"X": X, "layers": layer_weights(W_Q, W_K, W_V, D), "D": D, "s": s}
 
 
-def _network_and_jacobians(X: Any, layers: list[list[Any]]) -> Any:
-    return stacked(deep_linear_attention(X, layers), *weight_jacobians(X, layers))
+def _network_and_jacobians(X: Any, layers: list[list[Any]], s: Any = 1, degree: int = 1, less: int = 0) -> Any:
+    """s^degree times F and its weight Jacobians, all entries in one column; a mutant has Jacobians of degree `less` lower."""
+    values, rest = stacked(deep_linear_attention(X, layers)), stacked(*weight_jacobians(X, layers))
+    return concatenate([values * power(s, degree), rest * power(s, degree - less)], axis=0)
 
 
 @DEPTH_CHAIN.formula
 def network_times_power(X: Any, layers: list[Any], D: int, s: Any) -> Any:
     """sigma^(3^D) times F and all its weight Jacobians, all entries in one column (Section 4.1)."""
-    return _network_and_jacobians(X, layers) * power(s, 3**D)
+    return _network_and_jacobians(X, layers, s, degree=3**D)
 
 
 DEPTH_CHAIN.oracle(lambda X, layers, s: _network_and_jacobians(X * s, layers))
-DEPTH_CHAIN.mutant("3 D instead of 3^D", lambda X, layers, D, s: _network_and_jacobians(X, layers) * power(s, 3 * D))
-
-
-@DEPTH_CHAIN.mutant("Jacobians with one X less")
-def _(X: Any, layers: list[Any], D: int, s: Any) -> Any:
-    values, rest = stacked(deep_linear_attention(X, layers)), stacked(*weight_jacobians(X, layers))
-    return concatenate([values * power(s, 3**D), rest * power(s, 3**D - 1)], axis=0)
-
+DEPTH_CHAIN.mutant("3 D instead of 3^D", "3 ** D -> 3 * D")
+DEPTH_CHAIN.mutant("Jacobians with one X less", less=1)
 
 DEPTH_HESSIAN = Claim(
     HESSIAN,
@@ -172,7 +168,7 @@ def outer_diagonal_times_power(X: Any, layers: list[Any], D: int, s: Any) -> Any
 
 
 DEPTH_HESSIAN.oracle(lambda X, U, layers, s: _outer_diagonal(U @ X * s, layers))
-DEPTH_HESSIAN.mutant("3 D covariances", lambda X, layers, D, s: _outer_diagonal(X, layers) * power(s, 6 * D))
+DEPTH_HESSIAN.mutant("3 D covariances", "2 * 3 ** D -> 6 * D")
 DEPTH_HESSIAN.mutant("3^D factors X instead of Sigma_XX", "2 * 3 ** D -> 3 ** D")
 
 

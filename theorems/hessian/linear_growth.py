@@ -128,7 +128,8 @@ def _both_parts(S: Any, O: Any, W_Q: Any, W_K: Any, W_V: Any, L: int) -> Any:
 @TABLE_1.formula
 def hessians_from_covariances(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, Y: Labels) -> Any:
     """H_o and H_f over (W_Q, W_K, W_V) from Sigma_XX and Omega_xy, all entries in one column (Table 1)."""
-    return _both_parts(*_covariances(X, W_Q, W_K, W_V, Y), W_Q, W_K, W_V, X.shape[0])
+    S, O = _covariances(X, W_Q, W_K, W_V, Y)
+    return _both_parts(S, O, W_Q, W_K, W_V, X.shape[0])
 
 
 @TABLE_1.oracle
@@ -138,18 +139,8 @@ def hessians_by_differentiation(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W
     return stacked(linear_outer_by_differentiation(w, X), linear_functional_by_differentiation(w, X, R))
 
 
-@TABLE_1.mutant("input-residual covariance transposed")
-def _(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, Y: Labels) -> Any:
-    S, O = _covariances(X, W_Q, W_K, W_V, Y)
-    return _both_parts(S, O.T, W_Q, W_K, W_V, X.shape[0])
-
-
-@TABLE_1.mutant("degree 1 in the covariance, as for the MLP")
-def _(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, Y: Labels) -> Any:
-    S, O = _covariances(X, W_Q, W_K, W_V, Y)
-    return _both_parts(S * 0 + eye(S.shape[0]), O, W_Q, W_K, W_V, X.shape[0])
-
-
+TABLE_1.mutant("input-residual covariance transposed", "O -> O.T")
+TABLE_1.mutant("degree 1 in the covariance, as for the MLP", "S -> S * 0 + eye(S.shape[0])")
 TABLE_1.mutant("labels left out of the residual", "Y -> 0 * Y")
 
 
@@ -300,10 +291,5 @@ def blocks_by_differentiation(
     return stacked(hessian(softmax_loss, ("W_Q", "W_Q"))(zero[:1]), *blocks)
 
 
-@SOFTMAX_INDEFINITE.mutant("outer product alone, with softmax too")
-def _(X: Any, W_Q: Any, W_K: Any, W_V: Any, zero: Any, s: Any, k: Any, v: Any, r: Any) -> Any:
-    eigenvalue = power(s, 6) * v * v * k * k * 16
-    return concatenate([zero[:1] + eigenvalue, _gram_blocks(X, W_Q, W_K, W_V)], axis=0)
-
-
+SOFTMAX_INDEFINITE.mutant("outer product alone, with softmax too", "2 * s * v - r -> 2 * s * v")
 SOFTMAX_INDEFINITE.mutant("W_V transposed in the linear layer", "W_V -> W_V.T")

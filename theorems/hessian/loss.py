@@ -27,18 +27,14 @@ LOSS_HESSIAN = Claim(
 @LOSS_HESSIAN.formula
 def loss_hessian_query_key(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, Y: Labels) -> Any:
     """The block (W_Q, W_K) of the Hessian of the square loss, shape (d_V d_K, d_V d_K) (Eq. (2))."""
-    outer = outer_product_hessian_query_key(X, W_Q, W_K, W_V)
-    return outer + functional_hessian_query_key(X, W_Q, W_K, W_V, Y)
+    outer, functional = (
+        outer_product_hessian_query_key(X, W_Q, W_K, W_V),
+        functional_hessian_query_key(X, W_Q, W_K, W_V, Y),
+    )
+    return outer + functional
 
 
 LOSS_HESSIAN.oracle(lambda X, W_Q, W_K, W_V, Y: loss_hessian(X, W_Q, W_K, W_V, Y, wrt=("W_Q", "W_K")))
-LOSS_HESSIAN.mutant("no functional Hessian", lambda X, W_Q, W_K, W_V: outer_product_hessian_query_key(X, W_Q, W_K, W_V))
-LOSS_HESSIAN.mutant(
-    "no outer-product Hessian", lambda X, W_Q, W_K, W_V, Y: functional_hessian_query_key(X, W_Q, W_K, W_V, Y)
-)
-
-
-@LOSS_HESSIAN.mutant("functional Hessian subtracted")
-def _(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, Y: Labels) -> Any:
-    outer = outer_product_hessian_query_key(X, W_Q, W_K, W_V)
-    return outer - functional_hessian_query_key(X, W_Q, W_K, W_V, Y)
+LOSS_HESSIAN.mutant("no functional Hessian", "functional -> 0 * functional")
+LOSS_HESSIAN.mutant("no outer-product Hessian", "outer -> 0 * outer")
+LOSS_HESSIAN.mutant("functional Hessian subtracted", "functional -> -functional")

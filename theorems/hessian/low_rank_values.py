@@ -5,11 +5,7 @@ from __future__ import annotations
 from typing import Annotated, Any
 
 from theorems.hessian import HESSIAN
-from theorems.hessian.blocks import (
-    SETUP,
-    functional_hessian_query_key,
-    outer_product_hessian_query_key,
-)
+from theorems.hessian.blocks import SETUP, functional_hessian_query_key, outer_product_hessian_query_key
 from theorems.hessian.definitions import (
     KeyWeights,
     Labels,
@@ -121,13 +117,7 @@ def low_rank_blocks_by_differentiation(
 
 
 STRUCTURE.mutant("factors of H_o(O,U) exchanged", exchanged=True)
-
-
-@STRUCTURE.mutant("tokens instead of M_1")
-def _(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_O: OutputWeights, W_U: InputWeights, Y: Labels) -> Any:
-    return stacked(*_value_blocks(X, W_O, W_U), *_query_blocks(X, W_Q, W_K, W_O @ W_U, Y))
-
-
+STRUCTURE.mutant("tokens instead of M_1", "M_1 -> X")
 STRUCTURE.mutant("query blocks with the transposed values", "W_O @ W_U -> (W_O @ W_U).T")
 
 

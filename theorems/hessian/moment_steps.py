@@ -8,16 +8,7 @@ from theorems.hessian import HESSIAN
 from theorems.hessian.definitions import Logits, Tokens
 from theorems.hessian.moments import SMALL, SOFTMAX, covariance, entry_hessian, row, third_cumulant
 from verify.claims import Claim
-from verify.matrix import (
-    basis_vector,
-    column,
-    concatenate,
-    diag,
-    eye,
-    kron,
-    softmax,
-    stack_rows,
-)
+from verify.matrix import basis_vector, column, concatenate, diag, eye, kron, softmax, stack_rows
 from verify.relations import Equal
 from verify.shapes import Shape
 
@@ -99,9 +90,7 @@ def products_of_three_entries(x: Token, X: Tokens) -> Any:
     return concatenate([member for member in members for _ in range(4)], axis=0)
 
 
-PROOF_STEP_CORRECTED.mutant(
-    "factors exchanged in the third member", "_step(x, X, i) -> _step(x, X, i, lambda a, b: kron(b, a))"
-)
+PROOF_STEP_CORRECTED.mutant("factors exchanged in the third member", third=lambda a, b: kron(b, a))
 PROOF_STEP_CORRECTED.mutant("another unit vector", "range -> reversed; X.shape[0] -> range(X.shape[0])")
 
 

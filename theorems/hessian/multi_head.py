@@ -9,7 +9,7 @@ import numpy as np
 
 from theorems.hessian import HESSIAN
 from theorems.hessian.blocks import SETUP
-from theorems.hessian.definitions import Labels, Tokens, attention, softmax_jacobian, square_loss
+from theorems.hessian.definitions import Labels, Tokens, attention, attention_matrix, square_loss
 from theorems.hessian.jacobian import attention_jacobian_wrt_query, attention_jacobian_wrt_value
 from theorems.hessian.kronecker import stacked
 from verify.arithmetic import Constant, is_tensor
@@ -62,9 +62,16 @@ REMARK_E1 = Claim(
 )
 
 
-def _head_jacobians(X: Matrix, W_Q: Matrix, W_K: Matrix, W_V: Matrix, h: int) -> Matrix:
+def _head_jacobians(
+    X: Matrix, W_Q: Matrix, W_K: Matrix, W_V: Matrix, h: int, values: int | None = None, rank_one: bool = True
+) -> Matrix:
+    """The four Jacobians of head h; mutants take the values of another head, or add up the rank-one terms of dA/dT."""
     value = attention_jacobian_wrt_value(X, W_Q[h], W_K[h])
-    query = attention_jacobian_wrt_query(X, W_Q[h], W_K[h], W_V[h])
+    query = attention_jacobian_wrt_query(X, W_Q[h], W_K[h], W_V[h if values is None else values])
+    if not rank_one:
+        A = attention_matrix(X, W_Q[h], W_K[h])
+        slope = kron(eye(A.shape[0]), A.T @ A) @ kron(X, X @ W_K[h]) / sqrt(W_Q.shape[2])
+        query = query + kron(eye(A.shape[0]), W_V[h].T @ X.T) @ slope
     return stacked(value, value, query, query)
 
 
@@ -90,32 +97,9 @@ def multi_head_layer_differentiated(X: Tokens, W_Q: HeadQueries, W_K: HeadKeys, 
     return stacked(*parts)
 
 
-REMARK_E1.mutant(
-    "queries and keys exchanged", "_head_jacobians(X, W_Q, W_K, W_V, h) -> _head_jacobians(X, W_K, W_Q, W_V, h)"
-)
-
-
-@REMARK_E1.mutant("values of the first head in every query Jacobian")
-def _(X: Tokens, W_Q: HeadQueries, W_K: HeadKeys, W_V: HeadValues) -> Any:
-    parts = []
-    for h in range(W_Q.shape[0]):
-        value = attention_jacobian_wrt_value(X, W_Q[h], W_K[h])
-        query = attention_jacobian_wrt_query(X, W_Q[h], W_K[h], W_V[0])
-        parts.append(stacked(value, value, query, query))
-    return concatenate(parts, axis=0)
-
-
-@REMARK_E1.mutant("softmax derivative without its rank-one terms")
-def _(X: Tokens, W_Q: HeadQueries, W_K: HeadKeys, W_V: HeadValues) -> Any:
-    parts = []
-    for h in range(W_Q.shape[0]):
-        A = softmax(X @ W_Q[h] @ W_K[h].T @ X.T / sqrt(W_Q.shape[2]))
-        slope = softmax_jacobian(A) + kron(eye(A.shape[0]), A.T @ A)
-        query = kron(eye(A.shape[0]), W_V[h].T @ X.T) @ slope @ kron(X, X @ W_K[h]) / sqrt(W_Q.shape[2])
-        value = attention_jacobian_wrt_value(X, W_Q[h], W_K[h])
-        parts.append(stacked(value, value, query, query))
-    return concatenate(parts, axis=0)
-
+REMARK_E1.mutant("queries and keys exchanged", "W_Q -> W_K; W_K -> W_Q")
+REMARK_E1.mutant("values of the first head in every query Jacobian", values=0)
+REMARK_E1.mutant("softmax derivative without its rank-one terms", rank_one=False)
 
 # -- blocks between heads ----------------------------------------------------------------------------------------------
 
@@ -177,12 +161,7 @@ def inter_head_blocks_by_differentiation(W_1: OneHead, W_2: OneHead, X: Tokens, 
     return concatenate([hessian(composed, wrt)(W_1, W_2), hessian(paired, wrt)(W_1, W_2)], axis=0)
 
 
-@INTER_HEAD.mutant("curvature of the square loss for every loss")
-def _(W_1: OneHead, W_2: OneHead, X: Tokens, Y: Labels, G: Labels) -> Any:
-    n = X.shape[0] * X.shape[1]
-    return _between(W_1, W_2, X, Y, lambda F: eye(n) * rational(2, n))
-
-
+INTER_HEAD.mutant("curvature of the square loss for every loss", "mixed_loss -> square_loss")
 INTER_HEAD.mutant("no blocks between heads at all", lambda value: 0 * value)
 INTER_HEAD.mutant("curvature at the output of the first head", "F -> head_output(W_1, X)")
 
@@ -226,9 +205,9 @@ def nonzero_entries(A: Matrix) -> Matrix:
     return sum(not bool(entry == 0) for entry in A.flat)
 
 
-def _counts(d_V: int, H: int, entries: int) -> Matrix:
-    """The number of entries, and its share of all (H d_V^2 + 2 d_V^2)^2."""
-    whole = (H * d_V**2 + 2 * d_V**2) ** 2
+def _counts(d_V: int, H: int, pairs: int, hollow: int) -> Matrix:
+    """The entries of `pairs` pairs of heads but for `hollow` pairs of values, and their share of all (H d_V^2 + 2 d_V^2)^2."""
+    entries, whole = pairs * (d_V**2 + 2 * d_V * (d_V // H)) ** 2 - hollow * d_V**4, (H * d_V**2 + 2 * d_V**2) ** 2
     return concatenate([eye(1) * entries, eye(1) * rational(entries, whole)], axis=0)
 
 
@@ -259,13 +238,5 @@ def _scaled_counts(entries: Any, d_V: int, H: int, like: Matrix) -> Matrix:
     return (weights + 0 * like) * entries
 
 
-@SPARSITY.mutant("value pairs counted too")
-def _(d_V: Dimension, H: Heads, unused: OneEntry) -> Any:
-    n = d_V**2 + 2 * d_V * (d_V // H)
-    return _counts(d_V, H, H * n * n) + 0 * unused
-
-
-@SPARSITY.mutant("blocks between heads counted too")
-def _(d_V: Dimension, H: Heads, unused: OneEntry) -> Any:
-    n = d_V**2 + 2 * d_V * (d_V // H)
-    return _counts(d_V, H, H * H * n * n - H * d_V**4) + 0 * unused
+SPARSITY.mutant("value pairs counted too", lambda d_V, H, unused: _counts(d_V, H, H, 0) + 0 * unused)
+SPARSITY.mutant("blocks between heads counted too", lambda d_V, H, unused: _counts(d_V, H, H * H, H) + 0 * unused)

@@ -8,15 +8,7 @@ import flint
 
 from theorems.hessian import HESSIAN
 from theorems.hessian.blocks import SETUP, functional_hessian_query_key, outer_product_hessian_query_key
-from theorems.hessian.definitions import (
-    KeyWeights,
-    Labels,
-    QueryWeights,
-    Tokens,
-    ValueWeights,
-    attention,
-    square_loss,
-)
+from theorems.hessian.definitions import KeyWeights, Labels, QueryWeights, Tokens, ValueWeights, attention, square_loss
 from theorems.hessian.functional import functional_hessian_query, functional_hessian_value_query
 from theorems.hessian.kronecker import stacked
 from theorems.hessian.outer_product import (
@@ -27,14 +19,7 @@ from theorems.hessian.outer_product import (
 from verify.arithmetic import is_tensor, midpoint
 from verify.claims import Claim
 from verify.derivatives import hessian, jacobian
-from verify.matrix import (
-    column,
-    concatenate,
-    eye,
-    frobenius_norm,
-    rational,
-    total,
-)
+from verify.matrix import column, concatenate, eye, frobenius_norm, rational, total
 from verify.relations import Equal, QuadraticRate, TendsTo
 from verify.shapes import Shape
 
@@ -105,29 +90,11 @@ def batch_hessian_by_differentiation(
     return stacked(*(hessian(batch_loss, wrt)(*inner, W_Q, W_K, W_V, Y) for wrt in BLOCKS))
 
 
-@FOOTNOTES.mutant("sum over the batch")
-def _(
-    X_1: Tokens, X_2: Tokens, P: ValueWeights, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, Y: Labels
-) -> Any:
-    first, second = (first_layer(X, W_K, W_Q, P) for X in (X_1, X_2))
-    return _closed_blocks(first, W_Q, W_K, W_V, Y) + _closed_blocks(second, W_Q, W_K, W_V, -Y)
-
-
-@FOOTNOTES.mutant("input of the network instead of the penultimate output")
-def _(
-    X_1: Tokens, X_2: Tokens, P: ValueWeights, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, Y: Labels
-) -> Any:
-    both = _closed_blocks(X_1, W_Q, W_K, W_V, Y) + _closed_blocks(X_2, W_Q, W_K, W_V, -Y)
-    return both * rational(1, 2)
-
-
-@FOOTNOTES.mutant("the formulas at the average sequence")
-def _(
-    X_1: Tokens, X_2: Tokens, P: ValueWeights, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, Y: Labels
-) -> Any:
-    first, second = (first_layer(X, W_K, W_Q, P) for X in (X_1, X_2))
-    return _closed_blocks((first + second) * rational(1, 2), W_Q, W_K, W_V, 0 * Y)
-
+FOOTNOTES.mutant("sum over the batch", "rational(1, 2) -> 1")
+FOOTNOTES.mutant("input of the network instead of the penultimate output", "first_layer(X, W_K, W_Q, P) -> X")
+FOOTNOTES.mutant(
+    "the formulas at the average sequence", "first -> (first + second) / 2; second -> (first + second) / 2; Y -> 0 * Y"
+)
 
 # -- Appendix G: two layers --------------------------------------------------------------------------------------------
 

@@ -19,16 +19,7 @@ from theorems.hessian.definitions import (
     softmax_jacobian,
 )
 from verify.claims import Claim
-from verify.matrix import (
-    column,
-    commutation_matrix,
-    concatenate,
-    eye,
-    kron,
-    rational,
-    sqrt,
-    vec_r,
-)
+from verify.matrix import column, commutation_matrix, concatenate, eye, kron, rational, sqrt, vec_r
 from verify.relations import Equal
 
 Matrix = Any
@@ -61,23 +52,14 @@ THEOREM_31_VV = Claim(
 @THEOREM_31_VV.formula
 def outer_product_hessian_value(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights) -> Any:
     """H_o(W_V, W_V), shape (d_V^2, d_V^2) (Theorem 3.1)."""
-    M_1 = _moment(X, W_Q, W_K)
-    return kron(M_1.T @ M_1, eye(X.shape[1])) * rational(2, X.shape[0] * X.shape[1])
+    (L, d_V), M_1 = X.shape, _moment(X, W_Q, W_K)
+    return kron(M_1.T @ M_1, eye(d_V)) * rational(2, L * d_V)
 
 
 THEOREM_31_VV.oracle(lambda X, W_Q, W_K, W_V: outer_product_hessian(X, W_Q, W_K, W_V, wrt=("W_V", "W_V")))
-THEOREM_31_VV.mutant(
-    "factors of the Kronecker product exchanged", "M_1.T @ M_1 -> eye(X.shape[1]); eye(X.shape[1]) -> M_1.T @ M_1"
-)
-
-
-@THEOREM_31_VV.mutant("tokens instead of their first moment")
-def _(X: Tokens) -> Any:
-    return kron(X.T @ X, eye(X.shape[1])) * rational(2, X.shape[0] * X.shape[1])
-
-
-THEOREM_31_VV.mutant("not divided by d_V", "X.shape[0] * X.shape[1] -> X.shape[0]")
-
+THEOREM_31_VV.mutant("factors of the Kronecker product exchanged", "M_1.T @ M_1 -> eye(d_V); eye(d_V) -> M_1.T @ M_1")
+THEOREM_31_VV.mutant("tokens instead of their first moment", "M_1 -> X")
+THEOREM_31_VV.mutant("not divided by d_V", "L * d_V -> L")
 
 THEOREM_31_APPENDIX_VV = Claim(
     HESSIAN,
@@ -100,19 +82,13 @@ THEOREM_31_APPENDIX_VV = Claim(
 @THEOREM_31_APPENDIX_VV.formula
 def value_block_as_restated(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights) -> Any:
     """M_1^T M_1 (x) I_{d_V} / (L d_V), shape (d_V^2, d_V^2) (Theorem 3.1 in Appendix B.1)."""
-    M_1 = _moment(X, W_Q, W_K)
-    return kron(M_1.T @ M_1, eye(X.shape[1])) * rational(1, X.shape[0] * X.shape[1])
+    (L, d_V), M_1 = X.shape, _moment(X, W_Q, W_K)
+    return kron(M_1.T @ M_1, eye(d_V)) * rational(1, L * d_V)
 
 
 THEOREM_31_APPENDIX_VV.oracle(lambda X, W_Q, W_K, W_V: outer_product_hessian(X, W_Q, W_K, W_V, wrt=("W_V", "W_V")))
-THEOREM_31_APPENDIX_VV.mutant("a factor 1/L less", "X.shape[0] * X.shape[1] -> X.shape[1]")
-
-
-@THEOREM_31_APPENDIX_VV.mutant("tokens instead of their first moment")
-def _(X: Tokens) -> Any:
-    return kron(X.T @ X, eye(X.shape[1])) * rational(1, X.shape[0] * X.shape[1])
-
-
+THEOREM_31_APPENDIX_VV.mutant("a factor 1/L less", "L * d_V -> d_V")
+THEOREM_31_APPENDIX_VV.mutant("tokens instead of their first moment", "M_1 -> X")
 THEOREM_31_APPENDIX_VV.counterexample(
     "uniform attention over tokens 0 and 2: F = (w, w), so the block is 2, not 1",
     X=[[0], [2]],
@@ -155,27 +131,13 @@ def outer_product_hessian_query(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W
 
 
 THEOREM_31_QQ.oracle(lambda X, W_Q, W_K, W_V: outer_product_hessian(X, W_Q, W_K, W_V, wrt=("W_Q", "W_Q")))
-
-
-@THEOREM_31_QQ.mutant("W_V^T W_V instead of W_V W_V^T")
-def _(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights) -> Any:
-    return _squared(X, W_Q, W_K, W_V.T @ W_V, kron(eye(X.shape[1]), W_K))
-
-
-@THEOREM_31_QQ.mutant("W_K (x) I instead of I (x) W_K")
-def _(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights) -> Any:
-    return _squared(X, W_Q, W_K, W_V @ W_V.T, kron(W_K, eye(X.shape[1])))
-
-
-@THEOREM_31_QQ.mutant("query instead of key weights")
-def _(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights) -> Any:
-    return _squared(X, W_Q, W_K, W_V @ W_V.T, kron(eye(X.shape[1]), W_Q))
-
-
-@THEOREM_31_QQ.mutant("not divided by L")
-def _(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights) -> Any:
-    return _squared(X, W_Q, W_K, W_V @ W_V.T, kron(eye(X.shape[1]), W_K)) * X.shape[0]
-
+THEOREM_31_QQ.mutant("W_V^T W_V instead of W_V W_V^T", "W_V @ W_V.T -> W_V.T @ W_V")
+THEOREM_31_QQ.mutant(
+    "W_K (x) I instead of I (x) W_K",
+    "kron(eye(d_V), W_K.T) -> kron(W_K.T, eye(d_V)); kron(eye(d_V), W_K) -> kron(W_K, eye(d_V))",
+)
+THEOREM_31_QQ.mutant("query instead of key weights", "W_K.T -> W_Q.T; kron(eye(d_V), W_K) -> kron(eye(d_V), W_Q)")
+THEOREM_31_QQ.mutant("not divided by L", "L * d_V * d_K -> d_V * d_K")
 
 THEOREM_31_VQ = Claim(
     HESSIAN,
@@ -255,8 +217,8 @@ def _chain(X: Matrix, W_Q: Matrix, W_K: Matrix, W_V: Matrix, third: Matrix, size
 @PROOF_31_VQ.formula
 def members_of_the_proof_as_printed(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights) -> Any:
     """Members two to five and the printed size, shape (4 d_V^3 d_K + 2, 1) (Appendix B.1)."""
-    L, d_V = X.shape
-    return _chain(X, W_Q, W_K, W_V, rational(1, W_Q.shape[1]), size=(L * d_V, d_V**2))
+    (L, d_V), d_K = X.shape, W_Q.shape[1]
+    return _chain(X, W_Q, W_K, W_V, rational(1, d_K), size=(L * d_V, d_V**2))
 
 
 @PROOF_31_VQ.oracle
@@ -265,18 +227,8 @@ def four_times_the_block(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: Val
     return concatenate([vec_r(block)] * 4 + [column(*block.shape)], axis=0)
 
 
-@PROOF_31_VQ.mutant("third member divided by sqrt(d_K) three times")
-def _(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights) -> Any:
-    (L, d_V), d_K = X.shape, W_Q.shape[1]
-    return _chain(X, W_Q, W_K, W_V, rational(1, d_K) / sqrt(d_K), size=(L * d_V, d_V**2))
-
-
-@PROOF_31_VQ.mutant("another size")
-def _(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights) -> Any:
-    (L, d_V), d_K = X.shape, W_Q.shape[1]
-    return _chain(X, W_Q, W_K, W_V, rational(1, d_K), size=(L * d_V * d_K, d_V**2))
-
-
+PROOF_31_VQ.mutant("third member divided by sqrt(d_K) three times", "rational(1, d_K) -> rational(1, d_K) / sqrt(d_K)")
+PROOF_31_VQ.mutant("another size", "L * d_V -> L * d_V * d_K")
 PROOF_31_VQ.counterexample(
     "uniform attention, d_K = 4, d_V = 1: the third member is half of the others",
     X=[[0], [4]],
@@ -313,21 +265,10 @@ def members_of_the_proof(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: Val
     return _chain(X, W_Q, W_K, W_V, rational(1) / sqrt(d_K), size=(d_V**2, d_V * d_K))
 
 
-@PROOF_31_VQ_CORRECTED.oracle
-def four_times_the_block_by_differentiation(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights) -> Any:
-    block = outer_product_hessian(X, W_Q, W_K, W_V, wrt=("W_V", "W_Q"))
-    return concatenate([vec_r(block)] * 4 + [column(*block.shape)], axis=0)
-
-
+PROOF_31_VQ_CORRECTED.oracle(four_times_the_block)
 PROOF_31_VQ_CORRECTED.mutant("third member divided by sqrt(d_K) twice", "rational(1) / sqrt(d_K) -> rational(1, d_K)")
 PROOF_31_VQ_CORRECTED.mutant("W_V not transposed", "W_V -> W_V.T")
-
-
-@PROOF_31_VQ_CORRECTED.mutant("the printed size")
-def _(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights) -> Any:
-    L, d_V = X.shape
-    return _chain(X, W_Q, W_K, W_V, rational(1) / sqrt(W_Q.shape[1]), size=(L * d_V, d_V**2))
-
+PROOF_31_VQ_CORRECTED.mutant("the printed size", "d_V ** 2 -> X.shape[0] * d_V; d_V * d_K -> d_V ** 2")
 
 # -- the key blocks, which the paper omits -----------------------------------------------------------------------------
 
@@ -357,16 +298,11 @@ def outer_product_hessian_key(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V
 
 
 OUTER_KK.oracle(lambda X, W_Q, W_K, W_V: outer_product_hessian(X, W_Q, W_K, W_V, wrt=("W_K", "W_K")))
+OUTER_KK.mutant("no commutation matrices", "commutation_matrix(d_K, d_V) -> eye(d_V * d_K)")
 OUTER_KK.mutant(
-    "no commutation matrices", lambda X, W_Q, W_K, W_V: _squared(X, W_Q, W_K, W_V @ W_V.T, kron(W_Q, eye(X.shape[1])))
+    "the query block with query weights in it",
+    "kron(W_Q, eye(d_V)) @ commutation_matrix(d_K, d_V) -> kron(eye(d_V), W_Q)",
 )
-
-
-@OUTER_KK.mutant("the query block with query weights in it")
-def _(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights) -> Any:
-    return _squared(X, W_Q, W_K, W_V @ W_V.T, kron(eye(X.shape[1]), W_Q))
-
-
 OUTER_KK.mutant("W_V^T W_V instead of W_V W_V^T", "W_V -> W_V.T; W_V.T -> W_V")
 
 
@@ -393,6 +329,6 @@ def outer_product_hessian_value_key(X: Tokens, W_Q: QueryWeights, W_K: KeyWeight
 
 
 OUTER_VK.oracle(lambda X, W_Q, W_K, W_V: outer_product_hessian(X, W_Q, W_K, W_V, wrt=("W_V", "W_K")))
-OUTER_VK.mutant("no commutation matrix", lambda X, W_Q, W_K, W_V: _mixed(X, W_Q, W_K, W_V, kron(W_Q, eye(X.shape[1]))))
+OUTER_VK.mutant("no commutation matrix", "commutation_matrix(d_K, d_V) -> eye(d_V * d_K)")
 OUTER_VK.mutant("commutation matrix transposed", "commutation_matrix(d_K, d_V) -> commutation_matrix(d_V, d_K)")
 OUTER_VK.mutant("W_V not transposed", "W_V -> W_V.T")

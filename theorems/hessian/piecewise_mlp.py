@@ -24,6 +24,11 @@ def piecewise_linear(t: Any, a: Any, b: Any, k: Any) -> Any:
     return t * a + relu(t - k) * b
 
 
+def _piecewise_quadratic(t: Any, a: Any, b: Any, k: Any) -> Any:
+    """a t + b max(t - k, 0)^2, entry by entry: pieces that bend."""
+    return t * a + relu(t - k) * relu(t - k) * b
+
+
 def _activations(X: Any, W_1: Any, W_2: Any, a: Any, b: Any, k: Any) -> Any:
     """Squares of the distances of both hidden layers from the kink, shape (N, h_1 + h_2)."""
     first = X @ W_1.T
@@ -97,37 +102,9 @@ def functional_diagonal_of_relu_network(
 
 
 PIECEWISE.part("structure", lambda value: value)
-
-
-@PIECEWISE.mutant("a mixed block, which does not vanish")
-def _(
-    X: Inputs, W_1: FirstWeights, W_2: SecondWeights, W_3: ThirdWeights, Y: Labels3, a: Slope, b: Bend, k: Kink
-) -> Any:
-    def act(t: Any) -> Any:
-        return piecewise_linear(t, a, b, k)
-
-    return _diagonal_functional(X, W_1, W_2, W_3, Y, act, pairs=[("W_1", "W_3")])
-
-
-@PIECEWISE.mutant("pieces that bend")
-def _(
-    X: Inputs, W_1: FirstWeights, W_2: SecondWeights, W_3: ThirdWeights, Y: Labels3, a: Slope, b: Bend, k: Kink
-) -> Any:
-    def act(t: Any) -> Any:
-        return t * a + relu(t - k) * relu(t - k) * b
-
-    return _diagonal_functional(X, W_1, W_2, W_3, Y, act)
-
-
-@PIECEWISE.mutant("half of the outer product subtracted")
-def _(
-    X: Inputs, W_1: FirstWeights, W_2: SecondWeights, W_3: ThirdWeights, Y: Labels3, a: Slope, b: Bend, k: Kink
-) -> Any:
-    def act(t: Any) -> Any:
-        return piecewise_linear(t, a, b, k)
-
-    return _diagonal_functional(X, W_1, W_2, W_3, Y, act, weight=rational(1, 2))
-
+PIECEWISE.mutant("a mixed block, which does not vanish", pairs=[("W_1", "W_3")])
+PIECEWISE.mutant("pieces that bend", "piecewise_linear -> _piecewise_quadratic")
+PIECEWISE.mutant("half of the outer product subtracted", weight=rational(1, 2))
 
 Column = Annotated[Any, Shape("h_0", "1")]
 Positive = Annotated[Any, Real(0.5, 2.0)]

@@ -29,18 +29,7 @@ from theorems.hessian.linear_attention import zero_residual
 from theorems.hessian.single_matrix import logit_curvature, single_matrix_loss
 from verify.claims import Claim
 from verify.derivatives import hessian, jacobian
-from verify.matrix import (
-    commutation_matrix,
-    concatenate,
-    eye,
-    kron,
-    rational,
-    softmax,
-    sqrt,
-    total,
-    vec_r,
-    zeros,
-)
+from verify.matrix import commutation_matrix, concatenate, eye, kron, rational, softmax, sqrt, total, vec_r, zeros
 from verify.relations import Equal
 
 Matrix = Any
@@ -202,11 +191,11 @@ REMARK_D1_CORRECTED = Claim(
 
 
 def split_in_closed_form(
-    X: Matrix, W_Q: Matrix, W_K: Matrix, W_V: Matrix, Y: Matrix, V: Matrix = None, turned: bool = False
+    X: Matrix, W_Q: Matrix, W_K: Matrix, W_V: Matrix, Y: Matrix, factor: Any = V_matrix, turned: bool = False
 ) -> tuple[Matrix, Matrix]:
     """Both parts in [W_K; W_Q]; mutants replace V or transpose B."""
     (L, d_V), d_K = X.shape, W_Q.shape[1]
-    V, B = V_matrix(W_Q, W_K) if V is None else V, B_matrix(X, W_Q, W_K, W_V, Y)
+    V, B = factor(W_Q, W_K), B_matrix(X, W_Q, W_K, W_V, Y)
     outer = V.T @ U_matrix(X, W_Q, W_K, W_V, Y) @ V * rational(2, L * d_V * d_K)
     return outer, hollow(B.T if turned else B, d_K) * rational(2, L * d_V)
 
@@ -225,15 +214,10 @@ REMARK_D1_CORRECTED.mutant(
     "without the factor 2/(L d_V), as printed", lambda X, W_Q, W_K, W_V, Y: _printed(X, W_Q, W_K, W_V, Y)
 )
 REMARK_D1_CORRECTED.mutant("B transposed", turned=True)
-
-
-@REMARK_D1_CORRECTED.mutant("V without its commutation matrix")
-def _(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, Y: Labels) -> Any:
-    d_V = X.shape[1]
-    V = concatenate([kron(W_Q, eye(d_V)), kron(eye(d_V), W_K)], axis=1)
-    outer, functional = split_in_closed_form(X, W_Q, W_K, W_V, Y, V=V)
-    return outer + functional
-
+REMARK_D1_CORRECTED.mutant(
+    "V without its commutation matrix",
+    factor=lambda W_Q, W_K: concatenate([kron(W_Q, eye(W_Q.shape[0])), kron(eye(W_Q.shape[0]), W_K)], axis=1),
+)
 
 # -- 'the Gauss-Newton decomposition at T' -----------------------------------------------------------------------------
 
@@ -257,15 +241,23 @@ AT_LOGITS = Claim(
 
 
 def _split_and_summands(
-    X: Matrix, W_Q: Matrix, W_K: Matrix, W_V: Matrix, Y: Matrix, moved: int = 0, turned: bool = False
+    X: Matrix,
+    W_Q: Matrix,
+    W_K: Matrix,
+    W_V: Matrix,
+    Y: Matrix,
+    moved: int = 0,
+    second_stays: int = 1,
+    turned: bool = False,
 ) -> Matrix:
-    """Both parts, then (Q, K) by three summands; a mutant moves the third to the other part `moved` times."""
+    """Both parts, then (Q, K) by three summands; mutants move the third or the second to the other part."""
     (L, d_V), d_K = X.shape, W_Q.shape[1]
     outer, functional = split_in_closed_form(X, W_Q, W_K, W_V, Y, turned=turned)
     first = outer_product_hessian_query_key(X, W_Q, W_K, W_V)
     third = kron(B_matrix(X, W_Q, W_K, W_V, Y), eye(d_K)) * (rational(2, L * d_V) / sqrt(d_K))
     second = functional_hessian_query_key(X, W_Q, W_K, W_V, Y) - third
-    return stacked(outer, functional, first + second + third * moved, third * (1 - moved))
+    kept, gone = second * second_stays + third * moved, second * (1 - second_stays) + third * (1 - moved)
+    return stacked(outer, functional, first + kept, gone)
 
 
 @AT_LOGITS.formula
@@ -281,13 +273,7 @@ def split_by_differentiation(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V:
     return stacked(outer, functional, outer[n:, :n], functional[n:, :n])
 
 
-@AT_LOGITS.mutant("split at F: both functional summands in H_f^T")
-def _(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, Y: Labels) -> Any:
-    outer, functional = split_in_closed_form(X, W_Q, W_K, W_V, Y)
-    first = outer_product_hessian_query_key(X, W_Q, W_K, W_V)
-    return stacked(outer, functional, first, functional_hessian_query_key(X, W_Q, W_K, W_V, Y))
-
-
+AT_LOGITS.mutant("split at F: both functional summands in H_f^T", second_stays=0)
 AT_LOGITS.mutant("third summand in H_o^T", moved=1)
 AT_LOGITS.mutant("B transposed", turned=True)
 
@@ -342,11 +328,7 @@ def single_matrix_hessian_and_outer_part(
     )
 
 
-@SINGLE_VS_DOUBLE.mutant("without the factor 2/(L d_V), as printed")
-def _(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, Y: Labels) -> Any:
-    return _single_in_double(X, W_Q, W_K, U_matrix(X, W_Q, W_K, W_V, Y), V_matrix(W_Q, W_K))
-
-
+SINGLE_VS_DOUBLE.mutant("without the factor 2/(L d_V), as printed", "rational(2, X.shape[0] * X.shape[1]) -> 1")
 SINGLE_VS_DOUBLE.mutant("keys and queries exchanged in V", "V_matrix(W_Q, W_K) -> V_matrix(W_K, W_Q)")
 
 

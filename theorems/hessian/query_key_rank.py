@@ -15,15 +15,7 @@ from theorems.hessian.query_key_spectrum import gauge_direction
 from theorems.hessian.single_matrix import determinant
 from verify.arithmetic import Constant, exact_scalar, is_tensor
 from verify.claims import Assumption, Claim
-from verify.matrix import (
-    basis_matrix,
-    column,
-    concatenate,
-    eye,
-    kron,
-    singular_values,
-    symmetric_eigenvalues,
-)
+from verify.matrix import basis_matrix, column, concatenate, eye, kron, singular_values, symmetric_eigenvalues
 from verify.relations import AtMost, Equal, HasStructure
 from verify.shapes import Shape, Size
 
@@ -108,14 +100,7 @@ def rank_of_kronecker_stack(A: MbyN, B: PbyQ) -> Any:
 
 LEMMA_D1.oracle(lambda A, B: column(rank(concatenate([kron(eye(B.shape[1]), A), kron(B, eye(A.shape[1]))], axis=0))))
 LEMMA_D1.mutant("product of the ranks not subtracted", lambda A, B: column(B.shape[1] * rank(A) + A.shape[1] * rank(B)))
-
-
-@LEMMA_D1.mutant("rows instead of columns")
-def _(A: MbyN, B: PbyQ) -> Any:
-    (m, p), a, b = (A.shape[0], B.shape[0]), rank(A), rank(B)
-    return column(p * a + m * b - a * b)
-
-
+LEMMA_D1.mutant("rows instead of columns", "A.shape[1] -> A.shape[0]; B.shape[1] -> B.shape[0]")
 LEMMA_D1.mutant("A and B exchanged", "q * a -> q * b; n * b -> n * a")
 
 
@@ -194,18 +179,8 @@ LEMMA_D2.mutant("one less where d_K < d_V", "_bound(d_V, d_K) -> _bound(d_V, d_K
 LEMMA_D2.mutant("one less where d_K >= d_V > 1", "_bound(d_V, d_K) -> _bound(d_V, d_K) - int(d_K >= d_V > 1)")
 LEMMA_D2.mutant("the first case at all sizes", "_bound(d_V, d_K) -> 2 * d_V * d_K - d_K ** 2")
 LEMMA_D2.mutant("d_V d_K, the rank of one weight alone", "_bound(d_V, d_K) -> d_V * d_K")
-
-
-@LEMMA_D2.mutant("product of the ranks subtracted twice in rk V^T")
-def _(X: Tokens, W_Q: QueryWeights) -> Any:
-    (d_V, d_K), full = W_Q.shape, min(W_Q.shape)
-    return column(_bound(d_V, d_K), 2 * d_V * full - 2 * full**2 + 1)
-
-
-LEMMA_D2.mutant(
-    "one less in rk V^T where d_K < d_V", "2 * d_V * full -> 2 * d_V * full - full ** 2; full ** 2 -> int(d_K < d_V)"
-)
-
+LEMMA_D2.mutant("product of the ranks subtracted twice in rk V^T", "full ** 2 -> 2 * full ** 2 - 1")
+LEMMA_D2.mutant("one less in rk V^T where d_K < d_V", "full ** 2 -> full ** 2 + int(d_K < d_V)")
 
 # -- the bound is attained ---------------------------------------------------------------------------------------------
 
@@ -250,27 +225,9 @@ def attained_ranks(d_V: Dimension, d_K: QueryKeyDimension, unused: OneEntry) -> 
 
 
 ATTAINED.oracle(lambda d_V, d_K, unused: certain_ranks(**fixed_point(d_V, d_K, unused)) + 0 * unused)
-
-
-@ATTAINED.mutant("2 d_V - 1 where d_K < d_V")
-def _(d_V: Dimension, d_K: QueryKeyDimension, unused: OneEntry) -> Any:
-    """Right for d_K = 1."""
-    value = 2 * d_V - 1 if d_K < d_V else d_V**2
-    return column(value, value) + 0 * unused
-
-
-@ATTAINED.mutant("d_V^2 - 1 where d_K < d_V")
-def _(d_V: Dimension, d_K: QueryKeyDimension, unused: OneEntry) -> Any:
-    """Right for d_K = d_V - 1."""
-    value = d_V**2 - int(d_K < d_V)
-    return column(value, value) + 0 * unused
-
-
-@ATTAINED.mutant("one less where d_K >= d_V > 1")
-def _(d_V: Dimension, d_K: QueryKeyDimension, unused: OneEntry) -> Any:
-    value = _bound(d_V, d_K) - int(d_K >= d_V > 1)
-    return column(value, value) + 0 * unused
-
+ATTAINED.mutant("2 d_V - 1 where d_K < d_V", "_bound(d_V, d_K) -> 2 * d_V - 1 if d_K < d_V else d_V ** 2")
+ATTAINED.mutant("d_V^2 - 1 where d_K < d_V", "_bound(d_V, d_K) -> d_V ** 2 - int(d_K < d_V)")
+ATTAINED.mutant("one less where d_K >= d_V > 1", "_bound(d_V, d_K) -> _bound(d_V, d_K) - int(d_K >= d_V > 1)")
 
 # -- the same by explicit null vectors ---------------------------------------------------------------------------------
 

@@ -183,11 +183,7 @@ def hessian_along_gauge(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: Valu
     return concatenate([whole, jacobian(logits_of_stack, "W")(W, X) @ direction], axis=0)
 
 
-@BULK.mutant("keys moved with the same sign")
-def _(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, Y: Labels, M: Gauge) -> Any:
-    return _along(X, W_Q, W_K, W_V, Y, vec_r(concatenate([W_K @ M.T, W_Q @ M], axis=0)))
-
-
+BULK.mutant("keys moved with the same sign", "gauge_direction(W_Q, W_K, M) -> gauge_direction(W_Q, -W_K, M)")
 BULK.mutant("M not transposed", "gauge_direction(W_Q, W_K, M) -> vec_r(concatenate([-(W_K @ M), W_Q @ M], axis=0))")
 BULK.mutant("B transposed", turned=True)
 

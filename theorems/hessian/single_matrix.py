@@ -21,18 +21,7 @@ from theorems.hessian.definitions import (
 from verify.arithmetic import exp
 from verify.claims import Claim
 from verify.derivatives import hessian, jacobian
-from verify.matrix import (
-    column,
-    concatenate,
-    eye,
-    kron,
-    rational,
-    singular_values,
-    softmax,
-    sqrt,
-    vec_r,
-    zeros,
-)
+from verify.matrix import column, concatenate, eye, kron, rational, singular_values, softmax, sqrt, vec_r, zeros
 from verify.relations import AtMost, Equal
 from verify.shapes import Shape, Size
 from verify.subjects import subject
@@ -170,11 +159,7 @@ def outer_product_and_hessian(X: Tokens, W: QueryKeyWeights, W_V: ValueWeights, 
     return concatenate([outer, hessian(single_matrix_loss, ("W", "W"))(X, W, W_V, Y)], axis=0)
 
 
-@LEMMA_41_CORRECTED.mutant("without the factor, as printed")
-def _(X: Tokens, W: QueryKeyWeights, W_V: ValueWeights, Y: Labels) -> Any:
-    return concatenate([_outer_first(X, W, W_V, W_V @ W_V.T), _parts(X, W, W_V, Y)], axis=0)
-
-
+LEMMA_41_CORRECTED.mutant("without the factor, as printed", lambda value, X: value * X.shape[0] * X.shape[1] / 2)
 LEMMA_41_CORRECTED.mutant("W_V^T W_V instead of W_V W_V^T", "W_V @ W_V.T -> W_V.T @ W_V")
 LEMMA_41_CORRECTED.mutant("W_QK transposed", "W -> W.T")
 LEMMA_41_CORRECTED.mutant("labels left out of the residual", "Y -> 0 * Y")

@@ -8,15 +8,7 @@ from theorems.hessian import HESSIAN
 from theorems.hessian.definitions import Logits, Tokens, softmax_second_derivative, third_central_moments
 from verify.claims import Claim
 from verify.derivatives import hessian, jacobian
-from verify.matrix import (
-    column,
-    concatenate,
-    kron,
-    ones,
-    softmax,
-    stack_rows,
-    zeros,
-)
+from verify.matrix import column, concatenate, kron, ones, softmax, stack_rows, zeros
 from verify.relations import Equal
 from verify.shapes import Shape
 

@@ -13,19 +13,14 @@ from theorems.hessian.definitions import (
     QueryWeights,
     Tokens,
     ValueWeights,
+    attention,
     attention_logits,
+    attention_matrix,
     duplicated_residual,
     shuffling_matrix,
 )
 from theorems.hessian.kronecker import stacked
-from theorems.hessian.query_key import (
-    B_matrix,
-    U_matrix,
-    V_matrix,
-    hollow,
-    logits_of_stack,
-    loss_of_logits,
-)
+from theorems.hessian.query_key import B_matrix, U_matrix, V_matrix, hollow, logits_of_stack, loss_of_logits
 from theorems.hessian.single_matrix import logit_curvature
 from verify.arithmetic import midpoint
 from verify.claims import Assumption, Claim
@@ -247,8 +242,11 @@ LARGE = Claim(
 )
 
 
-def _limit(X: Matrix, W_Q: Matrix, W_K: Matrix, W_V: Matrix, Y: Matrix, root: bool = True) -> Any:
+def _limit(X: Matrix, W_Q: Matrix, W_K: Matrix, W_V: Matrix, Y: Matrix, root: bool = True, uniform: bool = True) -> Any:
+    """The limit; mutants leave out the root, or keep attention and residual as at t = 1."""
     A, residual = _uniform(X, W_V, Y)
+    if not uniform:
+        A, residual = attention_matrix(X, W_Q, W_K), attention(X, W_Q, W_K, W_V) - Y
     V, d_K = V_matrix(W_Q, W_K), W_Q.shape[1]
     U, B = logit_curvature(X, A, W_V, residual), B_of(X, A, W_V, residual)
     ratio = frobenius_norm(V.T @ U @ V) / (frobenius_norm(B) * d_K)
@@ -263,14 +261,7 @@ def limit_at_large_temperature(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_
 
 LARGE.part("sequence", lambda scale, X, W_Q, W_K, W_V, Y: _ratio(tempered_parts(X, W_Q, W_K, W_V, Y, scale)) * scale)
 LARGE.mutant("both off-diagonal blocks counted as one", root=False)
-
-
-@LARGE.mutant("attention as at t = 1")
-def _(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, Y: Labels) -> Any:
-    V, d_K = V_matrix(W_Q, W_K), W_Q.shape[1]
-    outer = V.T @ U_matrix(X, W_Q, W_K, W_V, Y) @ V
-    return frobenius_norm(outer) / (frobenius_norm(B_matrix(X, W_Q, W_K, W_V, Y)) * d_K * sqrt(2))
-
+LARGE.mutant("attention as at t = 1", uniform=False)
 
 # -- t to zero ---------------------------------------------------------------------------------------------------------
 
