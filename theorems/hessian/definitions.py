@@ -33,7 +33,6 @@ KeyWeights = Annotated[Any, Shape("d_V", "d_K")]
 ValueWeights = Annotated[Any, Shape("d_V", "d_V")]
 Labels = Annotated[Any, Shape("L", "d_V")]
 Logits = Annotated[Any, Shape("L", "L", role="query")]
-
 #: The sizes at which claims are checked: all different where possible, d_K on both sides of d_V.
 SIZES = {"L": (1, 4), "d_V": (1, 3), "d_K": (1, 4)}
 

@@ -1,0 +1,108 @@
+"""Derivatives of matrix products and the commutation matrix: Eqs. (15)-(18) and Lemmas B.2 and B.3."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from theorems.hessian.appendix_a_kronecker_products.derivatives import Matrix
+from theorems.hessian.appendix_a_kronecker_products.products import Column as ColumnVector
+from theorems.hessian.appendix_a_kronecker_products.products import MbyN, OtherColumn
+from theorems.hessian.settings import IDENTITIES
+from verify.claims import Claim
+from verify.matrix import commutation_matrix, concatenate, eye, kron, stack_rows, vec_r
+from verify.relations import Equal
+
+# -- Lemmas B.2 and B.3 ------------------------------------------------------------------------------------------------
+
+LEMMA_B2 = Claim(
+    IDENTITIES,
+    "hessian.lem-B.2",
+    label="Lemma B.2, eq. (20), with the index formula of its proof",
+    statement=r"(I_M\otimes K_{N,M})(\operatorname{vec}_r I_M\otimes I_N) = (K_{M,N}\otimes I_M)(I_N\otimes\operatorname{vec}_r"
+    r" I_M),\ \text{both with entries } \delta_{m_1,m_2}\delta_{n_1,n_2} \text{ at } ((m_1,n_1,m_2),n_2)",
+    assumptions=["K_{N,M} in R^{MN x MN} is the commutation matrix"],
+    relation=Equal(),
+    sizes={"n": (1, 4), "m": (1, 4)},
+    uses=("hessian.eq-18",),
+    note="Both matrices are applied to an arbitrary vector of length N, which is as much as comparing them.  M = N gives the"
+    " two forms of S.",
+)
+
+
+def _both_sides(b: Matrix, M: int, left: Matrix, right: Matrix) -> Matrix:
+    """(I (x) `left`)(vec_r I (x) I) b on top of (`right` (x) I)(I (x) vec_r I) b."""
+    N = b.shape[0]
+    diagonal = vec_r(eye(M))
+    return concatenate(
+        [kron(eye(M), left) @ kron(diagonal, eye(N)) @ b, kron(right, eye(M)) @ kron(eye(N), diagonal) @ b], axis=0
+    )
+
+
+@LEMMA_B2.inputs
+def vector_and_size(b: OtherColumn, a: ColumnVector) -> dict[str, Any]:
+    return {"b": b, "M": a.shape[0]}
+
+
+@LEMMA_B2.formula
+def shuffled_diagonals(b: Any, M: int) -> Any:
+    """Both sides of Eq. (20) applied to b, shape (2 M^2 N, 1) (Lemma B.2)."""
+    K, J = commutation_matrix(b.shape[0], M), commutation_matrix(M, b.shape[0])
+    return _both_sides(b, M, left=K, right=J)
+
+
+@LEMMA_B2.oracle
+def deltas_applied(b: Any, M: int) -> Any:
+    rows = [b[n : n + 1] for n in range(b.shape[0])]
+    side = concatenate([row if i == j else 0 * row for i in range(M) for row in rows for j in range(M)], axis=0)
+    return concatenate([side, side], axis=0)
+
+
+LEMMA_B2.mutant("commutation matrices transposed", "K -> J; J -> K")
+LEMMA_B2.mutant("no commutation matrix on the left", "K -> eye(M * b.shape[0])")
+
+
+LEMMA_B3 = Claim(
+    IDENTITIES,
+    "hessian.lem-B.3",
+    label="Lemma B.3 and its chain",
+    statement=r"(I_m\otimes K_{m,n})(\operatorname{vec}_r A\otimes A) = (I_m\otimes K_{m,n})(A\otimes I_n\otimes A)"
+    r"(\operatorname{vec}_r I_n\otimes I_n) = (A\otimes K_{m,n}(I_n\otimes A))(\operatorname{vec}_r I_n\otimes I_n)"
+    r" = (A\otimes(A\otimes I_n) K_{n,n})(\operatorname{vec}_r I_n\otimes I_n) = (A\otimes A\otimes I_n)(I_n\otimes K_{n,n})"
+    r"(\operatorname{vec}_r I_n\otimes I_n)",
+    assumptions=["A in R^{m x n}"],
+    relation=Equal(),
+    sizes={"m": (1, 4), "n": (1, 3)},
+    uses=("hessian.eq-13", "hessian.eq-6-10", "hessian.eq-18"),
+)
+
+
+def _shuffled(A: Matrix, K: Matrix, inner: Matrix) -> Matrix:
+    """The five members, on top of each other: `K` is K_{m,n}, `inner` K_{n,n}."""
+    m, n = A.shape
+    diagonal = kron(vec_r(eye(n)), eye(n))
+    members = [
+        kron(eye(m), K) @ kron(vec_r(A), A),
+        kron(eye(m), K) @ kron(A, eye(n), A) @ diagonal,
+        kron(A, K @ kron(eye(n), A)) @ diagonal,
+        kron(A, kron(A, eye(n)) @ inner) @ diagonal,
+        kron(A, A, eye(n)) @ kron(eye(n), inner) @ diagonal,
+    ]
+    return concatenate(members, axis=0)
+
+
+@LEMMA_B3.formula
+def shuffled_square(A: MbyN) -> Any:
+    """The members of the chain on top of each other, shape (5 m^2 n, n) (Lemma B.3)."""
+    m, n = A.shape
+    return _shuffled(A, commutation_matrix(m, n), commutation_matrix(n, n))
+
+
+@LEMMA_B3.oracle
+def products_of_entries(A: MbyN) -> Any:
+    m, n = A.shape
+    member = stack_rows([A[j] * A[i, k] for i in range(m) for j in range(m) for k in range(n)])
+    return concatenate([member] * 5, axis=0)
+
+
+LEMMA_B3.mutant("K_{n,m} instead of K_{m,n}", "commutation_matrix(m, n) -> commutation_matrix(n, m)")
+LEMMA_B3.mutant("no K_{n,n}", "commutation_matrix(n, n) -> eye(n * n)")
