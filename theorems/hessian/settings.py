@@ -35,6 +35,3 @@ def zero_residual(arrays: dict[str, Any], sizes: Mapping[str, int], rng: np.rand
     """Labels equal to the outputs: no values, no labels."""
     arrays["W_V"][:] = 0
     arrays["Y"][:] = 0
-
-
-SETUP = [LAYER, SQUARE_LOSS, LAYOUT]

@@ -29,7 +29,6 @@ from verify.shapes import Shape
 
 QueryKeyProduct = Annotated[Any, Shape("d_V", "d_V", role="query")]
 Matrix = Any
-SIZES = {"L": (1, 6), "d_V": (1, 3), "d_K": (1, 4)}
 
 
 def affordable(sizes: Mapping[str, int]) -> bool:

@@ -16,7 +16,7 @@ from theorems.hessian.definitions import (
     second_central_moments,
 )
 from theorems.hessian.section_3_structure.data_growth import power
-from theorems.hessian.settings import ATTENTION, SETUP
+from theorems.hessian.settings import ATTENTION
 from verify.claims import Claim
 from verify.derivatives import jacobian
 from verify.matrix import commutation_matrix, concatenate, eye, frobenius_norm, khatri_rao, kron, softmax, sqrt
@@ -25,12 +25,6 @@ from verify.shapes import Real
 
 Matrix = Any
 Magnitude = Annotated[Any, Real(0.125, 4.0)]
-FROZEN = [
-    SETUP[0],
-    SETUP[2],
-    "the magnitude s of s X as it stands in the formulas of Lemma B.1: A keeps its value at X (Section 3 ignores softmax entries)",
-]
-SIZES = {"L": (1, 6), "d_V": (1, 3), "d_K": (1, 4)}
 
 
 def _frozen_output(T: Any, X: Any, W_V: Any) -> Any:
@@ -47,7 +41,9 @@ def frozen_jacobians(X: Matrix, W_Q: Matrix, W_K: Matrix, W_V: Matrix, s: Any) -
 
 TOKENS_SCALED = ATTENTION.extended(
     "Appendix B.1.1",
-    assumptions=[FROZEN[2]],
+    assumptions=[
+        "the magnitude s of s X as it stands in the formulas of Lemma B.1: A keeps its value at X (Section 3 ignores softmax entries)"
+    ],
     sizes={"L": (1, 6)},
     where=lambda sizes: sizes["L"] * sizes["d_V"] * sizes["d_K"] <= 24,
 )

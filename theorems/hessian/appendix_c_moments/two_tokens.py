@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Annotated, Any
 
 from theorems.hessian import HESSIAN
+from theorems.hessian.settings import LAYOUT
 from verify.claims import Claim, Setting
 from verify.derivatives import hessian, jacobian
 from verify.matrix import concatenate, ones, softmax, stack_rows
@@ -13,16 +14,21 @@ from verify.shapes import Shape
 
 Matrix = Any
 TwoByTwo = Annotated[Any, Shape("2", "2", role="query")]
-TWO_TOKENS = ["L = 2, A = [a_ij] is the row-wise softmax of T", "row-major vec_r, numerator layout, Eq. (4)"]
 
 
 # -- the Jacobian ------------------------------------------------------------------------------------------------------
 
-FOR_TWO = Setting(HESSIAN, "Remark C.1", assumptions=TWO_TOKENS, sizes={"L": (2, 2)}, exact=True)
+TWO_TOKENS = Setting(
+    HESSIAN,
+    "Remark C.1",
+    assumptions=["L = 2, A = [a_ij] is the row-wise softmax of T", LAYOUT],
+    sizes={"L": (2, 2)},
+    exact=True,
+)
 
 
 JACOBIAN = Claim(
-    FOR_TWO,
+    TWO_TOKENS,
     "hessian.rem-C.1-jacobian",
     label="Remark C.1, Jacobian for L=2",
     statement=r"\frac{\partial A}{\partial T} = \begin{bmatrix}a_{1,1}-a_{1,1}^2&-a_{1,1}a_{1,2}&0&0\\-a_{1,1}a_{1,2}&a_{1,2}-"
@@ -75,7 +81,7 @@ JACOBIAN.counterexample("second row of T = (1, 0), so that a_21 is not a_22", T=
 
 
 JACOBIAN_CORRECTED = Claim(
-    FOR_TWO,
+    TWO_TOKENS,
     "hessian.rem-C.1-jacobian-corrected",
     label="Remark C.1, Jacobian for L=2, entry (4, 3)",
     statement=r"\Big[\frac{\partial A}{\partial T}\Big]_{4,3} = -a_{2,1}a_{2,2},\text{ all other entries as printed}",
@@ -100,7 +106,7 @@ JACOBIAN_CORRECTED.mutant("the wrong sign at (4, 3)", lower=lambda c, d: c * d)
 # -- the second derivative ---------------------------------------------------------------------------------------------
 
 SECOND = Claim(
-    FOR_TWO,
+    TWO_TOKENS,
     "hessian.rem-C.1-second",
     label="Remark C.1, second derivative for L=2",
     statement=r"b_{i,j} = 1-2a_{i,j}:\ \begin{bmatrix}(a_{11}-a_{11}^2)b_{11}&-a_{11}a_{12}b_{11}\\-a_{11}a_{12}b_{11}&-a_{11}"

@@ -26,15 +26,13 @@ from theorems.hessian.definitions import (
 from theorems.hessian.section_3_structure.functional import functional_hessian_query_key
 from theorems.hessian.section_3_structure.outer_product import outer_product_hessian_query_key
 from theorems.hessian.section_4_design.single_matrix import logit_curvature
-from theorems.hessian.settings import ATTENTION_LOSS, SETUP, zero_residual
+from theorems.hessian.settings import ATTENTION_LOSS, zero_residual
 from verify.claims import Claim
 from verify.derivatives import hessian, jacobian
 from verify.matrix import commutation_matrix, concatenate, eye, kron, rational, softmax, sqrt, total, vec_r, zeros
 from verify.relations import Equal
 
 Matrix = Any
-TWICE = [*SETUP, "Z_1, Z_2, R_m and S as in Theorems 3.1 and 3.2; delta_XY = vec_r(F - Y)"]
-SIZES = {"L": (1, 6), "d_V": (1, 3), "d_K": (1, 4)}
 
 
 def cheap(sizes: Mapping[str, int]) -> bool:
@@ -107,7 +105,12 @@ def query_key_loss(W: Any, X: Any, W_V: Any, Y: Any) -> Any:
 
 # -- Remark D.1 --------------------------------------------------------------------------------------------------------
 
-SPLIT = ATTENTION_LOSS.extended("Appendix D", assumptions=[TWICE[3]], sizes={"L": (1, 6)}, where=cheap)
+SPLIT = ATTENTION_LOSS.extended(
+    "Appendix D",
+    assumptions=["Z_1, Z_2, R_m and S as in Theorems 3.1 and 3.2; delta_XY = vec_r(F - Y)"],
+    sizes={"L": (1, 6)},
+    where=cheap,
+)
 SPLIT_ANYWHERE = SPLIT.extended(special_domains={"zero residual": zero_residual})
 
 

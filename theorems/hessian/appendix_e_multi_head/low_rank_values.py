@@ -25,7 +25,7 @@ from theorems.hessian.section_3_structure.outer_product import (
     outer_product_hessian_query,
     outer_product_hessian_query_key,
 )
-from theorems.hessian.settings import SETUP
+from theorems.hessian.settings import LAYOUT, SQUARE_LOSS
 from verify.claims import Claim, Setting
 from verify.derivatives import hessian, jacobian
 from verify.matrix import commutation_matrix, eye, kron, rational, total
@@ -38,11 +38,6 @@ OutputWeights = Annotated[Any, Shape("d_V", "d_K")]
 InputWeights = Annotated[Any, Shape("d_K", "d_V")]
 Moment = Annotated[Any, Shape("L", "d_V")]
 Scale = Annotated[Any, Real(-2.0, 2.0)]
-LOW_RANK = [
-    "F = A X W_O W_U with A = softmax(X W_Q W_K^T X^T / sqrt(d_K)), W_O in R^{d_V x d_K}, W_U in R^{d_K x d_V}",
-    *SETUP[1:],
-    "M_1 = A X",
-]
 
 
 @subject("hessian.low_rank_attention")
@@ -57,7 +52,17 @@ def _loss(X: Any, W_Q: Any, W_K: Any, W_O: Any, W_U: Any, Y: Any) -> Any:
 
 # -- structure ---------------------------------------------------------------------------------------------------------
 
-LOW_RANK_VALUES = Setting(HESSIAN, "Appendix E.1", assumptions=LOW_RANK, exact=True)
+LOW_RANK_VALUES = Setting(
+    HESSIAN,
+    "Appendix E.1",
+    assumptions=[
+        "F = A X W_O W_U with A = softmax(X W_Q W_K^T X^T / sqrt(d_K)), W_O in R^{d_V x d_K}, W_U in R^{d_K x d_V}",
+        SQUARE_LOSS,
+        LAYOUT,
+        "M_1 = A X",
+    ],
+    exact=True,
+)
 
 
 STRUCTURE = Claim(

@@ -11,7 +11,7 @@ from theorems.hessian import HESSIAN
 from theorems.hessian.appendix_a_kronecker_products.products import stacked
 from theorems.hessian.appendix_b_derivatives.jacobians import attention_jacobian_wrt_query, attention_jacobian_wrt_value
 from theorems.hessian.definitions import Labels, Tokens, attention, attention_matrix, square_loss
-from theorems.hessian.settings import SETUP
+from theorems.hessian.settings import LAYOUT
 from verify.arithmetic import Constant, is_tensor
 from verify.claims import Claim, Setting
 from verify.derivatives import hessian, jacobian
@@ -29,11 +29,6 @@ OneHead = Annotated[Any, Shape("d_V", "all", role="query")]
 OneEntry = Annotated[Any, Shape("1", "1")]
 Dimension = Annotated[int, Size("d_V")]
 Heads = Annotated[int, Size("H")]
-MULTI_HEAD = [
-    "F = sum_h A^h X W_V^h with A^h = softmax(X W_Q^h W_K^hT X^T / sqrt(d_K)), row-wise",
-    "heads do not share weights",
-    SETUP[2],
-]
 
 
 @subject("hessian.multi_head_attention")
@@ -44,7 +39,16 @@ def multi_head_attention(X: Tokens, W_Q: HeadQueries, W_K: HeadKeys, W_V: HeadVa
 
 # -- Remark E.1 --------------------------------------------------------------------------------------------------------
 
-HEADS = Setting(HESSIAN, "Appendix E", assumptions=MULTI_HEAD, exact=True)
+HEADS = Setting(
+    HESSIAN,
+    "Appendix E",
+    assumptions=[
+        "F = sum_h A^h X W_V^h with A^h = softmax(X W_Q^h W_K^hT X^T / sqrt(d_K)), row-wise",
+        "heads do not share weights",
+        LAYOUT,
+    ],
+    exact=True,
+)
 
 
 REMARK_E1 = Claim(

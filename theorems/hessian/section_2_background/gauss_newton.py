@@ -16,7 +16,7 @@ from theorems.hessian.definitions import (
     attention,
     square_loss,
 )
-from theorems.hessian.settings import ATTENTION, ATTENTION_LOSS, SETUP
+from theorems.hessian.settings import ATTENTION, ATTENTION_LOSS, LAYOUT, SQUARE_LOSS
 from verify.claims import Claim
 from verify.derivatives import hessian, jacobian
 from verify.matrix import concatenate, eye, kron, rational, total, vec_r
@@ -189,7 +189,7 @@ LOSS_DERIVATIVES = Claim(
     statement=r"\partial\ell/\partial F = 2\operatorname{vec}_r(F-Y)^\top/(L d_V) \in \mathbb{R}^{1\times L d_V},\quad"
     r" \partial^2\ell/\partial F^2 = 2 I_{L d_V}/(L d_V) \in \mathbb{R}^{L d_V\times L d_V}"
     r" \text{ for } \ell(F,Y) = \|F-Y\|_F^2/(L d_V)",
-    assumptions=SETUP[1:],
+    assumptions=[SQUARE_LOSS, LAYOUT],
     relation=Equal(),
     sizes={"L": SIZES["L"], "d_V": SIZES["d_V"]},
     exact=True,

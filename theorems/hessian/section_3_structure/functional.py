@@ -40,7 +40,6 @@ from verify.relations import Equal, HasStructure
 
 Matrix = Any
 #: Second derivatives of the layer have L^2 d_V^2 d_K^2 entries and more.
-SMALL = {"L": (1, 3), "d_V": (1, 3), "d_K": (1, 4)}
 
 
 # -- the value block ---------------------------------------------------------------------------------------------------

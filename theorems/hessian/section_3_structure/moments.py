@@ -20,8 +20,6 @@ from verify.matrix import commutation_matrix, concatenate, eye, khatri_rao, kron
 from verify.relations import Equal
 
 Matrix = Any
-SMALL = {"L": (1, 3), "d_V": (1, 3)}
-SOFTMAX = "A is the row-wise softmax of T"
 
 
 def row(X: Matrix, i: int) -> Matrix:

@@ -24,8 +24,6 @@ from verify.shapes import Real
 
 Factor = Annotated[Any, Real(-2.0, 2.0, avoid_zero=True)]
 Degrees = Mapping[tuple[str, str], tuple[int, int, int]]
-FIXED = "attention matrix held fixed: 'beyond their influence through the attention scores'"
-SIZES = {"L": (1, 4), "d_V": (1, 2), "d_K": (1, 4)}
 
 
 def monomial(q: Any, k: Any, v: Any, degrees: tuple[int, int, int]) -> Any:
@@ -52,7 +50,11 @@ FUNCTIONAL: Degrees = {
     ("K", "V"): (1, 0, 0),
     ("V", "V"): (0, 0, 0),
 }
-SCORES_FIXED = ATTENTION_LOSS.extended("Section 3.3", assumptions=[FIXED], sizes={"d_V": (1, 2)})
+SCORES_FIXED = ATTENTION_LOSS.extended(
+    "Section 3.3",
+    assumptions=["attention matrix held fixed: 'beyond their influence through the attention scores'"],
+    sizes={"d_V": (1, 2)},
+)
 
 
 WEIGHTS_OUTER = Claim(

@@ -47,7 +47,6 @@ Blocks = dict[tuple[str, str], Matrix]
 #: The order of the blocks in Eq. (3).
 WEIGHTS = ("Q", "K", "V")
 #: Sizes at which the whole Hessian, of 2 d_V d_K + d_V^2 rows, is checked.
-WHOLE = {"L": (1, 4), "d_V": (1, 2), "d_K": (1, 4)}
 
 
 # -- the blocks as functions of the moments ----------------------------------------------------------------------------

@@ -39,10 +39,6 @@ TokenSquare = Annotated[Any, Shape("L", "L")]
 #: Three layers side by side: the query and key weights of layer l are columns l d_K to (l + 1) d_K of (d_V, 3 d_K).
 STACKED = {"L": (1, 3), "d_V": (1, 2), "wide": (3, 6), "wide_V": (3, 6), "D": (1, 3)}
 SMALL_STACK = STACKED | {"D": (1, 2)}
-DEEP = [
-    "D linear self-attention layers, each with its own weights, X_l = T_l X_{l-1} W_V^l, F = X_D",
-    "row-major vec_r, numerator layout, Eq. (4)",
-]
 
 
 def fits(sizes: Any) -> bool:
@@ -102,7 +98,14 @@ def diagonal_blocks(X: Any, layers: list[list[Any]], Y: Any) -> list[Any]:
     return found
 
 
-DEEP_LAYERS = Setting(HESSIAN, "Section 4.1, depth", assumptions=DEEP)
+DEEP_LAYERS = Setting(
+    HESSIAN,
+    "Section 4.1, depth",
+    assumptions=[
+        "D linear self-attention layers, each with its own weights, X_l = T_l X_{l-1} W_V^l, F = X_D",
+        "row-major vec_r, numerator layout, Eq. (4)",
+    ],
+)
 THREE_LAYERS = DEEP_LAYERS.extended(sizes=STACKED, where=fits, exact=True)
 TWO_LAYERS = THREE_LAYERS.extended(sizes={"D": (1, 2)}, where=fits_and_is_small)
 

@@ -17,11 +17,6 @@ from verify.shapes import Size
 Width = Annotated[int, Size("d")]
 #: Digits, plus and equals sign.
 VOCABULARY = 12
-SETUP = [
-    "next-token prediction of XXXXX+YYYYY=ZZZZZZ, cross-entropy over all positions, causal mask",
-    "one block of GPT-2: single-head attention and a two-layer MLP, both with a residual connection; biases 0",
-    "weights N(0, 0.64/d_V); token and position embeddings of standard deviation sigma",
-]
 UNSTATED = (
     "Not stated in the paper: the activation of the MLP (ReLU here), whether positions are scaled with sigma (yes here),"
     " the scale of the unembedding (as the other weights)"
@@ -128,7 +123,17 @@ def width(d: Width) -> dict[str, int]:
     return {"d": d}
 
 
-GPT2_BLOCK = Setting(HESSIAN, "Appendix F", assumptions=SETUP, sizes={"d": (8, 8)}, inputs=width)
+GPT2_BLOCK = Setting(
+    HESSIAN,
+    "Appendix F",
+    assumptions=[
+        "next-token prediction of XXXXX+YYYYY=ZZZZZZ, cross-entropy over all positions, causal mask",
+        "one block of GPT-2: single-head attention and a two-layer MLP, both with a residual connection; biases 0",
+        "weights N(0, 0.64/d_V); token and position embeddings of standard deviation sigma",
+    ],
+    sizes={"d": (8, 8)},
+    inputs=width,
+)
 
 
 FIGURE_3A = Claim(

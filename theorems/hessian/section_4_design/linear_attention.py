@@ -17,7 +17,7 @@ from theorems.hessian.definitions import (
     shuffling_matrix,
     square_loss,
 )
-from theorems.hessian.settings import SETUP, zero_residual
+from theorems.hessian.settings import LAYOUT, SQUARE_LOSS, zero_residual
 from verify.claims import Claim, Setting
 from verify.derivatives import hessian, jacobian
 from verify.matrix import commutation_matrix, eye, kron, rational, sqrt, total, vec_r, zeros
@@ -26,7 +26,6 @@ from verify.subjects import subject
 
 Matrix = Any
 Block = tuple[str, str]
-LINEAR = ["linear self-attention F = T X W_V with T = X W_Q W_K^T X^T / sqrt(d_K), that is a = id", *SETUP[1:]]
 RESIDUAL = "delta_XY = vec_r(F - Y); S = (I (x) K_{d_V,d_V})(vec_r I (x) I)"
 #: Six tokens are reached where the weights are small.
 LONG = {"L": (1, 6), "d_V": (1, 3), "d_K": (1, 4)}
@@ -68,7 +67,18 @@ def linear_functional(X: Matrix, W_Q: Matrix, W_K: Matrix, W_V: Matrix, Y: Matri
 
 # -- the outer-product blocks ------------------------------------------------------------------------------------------
 
-LINEAR_ATTENTION = Setting(HESSIAN, "Remark 4.1", assumptions=LINEAR, sizes=LONG, where=within_reach, exact=True)
+LINEAR_ATTENTION = Setting(
+    HESSIAN,
+    "Remark 4.1",
+    assumptions=[
+        "linear self-attention F = T X W_V with T = X W_Q W_K^T X^T / sqrt(d_K), that is a = id",
+        SQUARE_LOSS,
+        LAYOUT,
+    ],
+    sizes=LONG,
+    where=within_reach,
+    exact=True,
+)
 WITH_RESIDUAL = LINEAR_ATTENTION.extended(assumptions=[RESIDUAL], special_domains={"zero residual": zero_residual})
 
 

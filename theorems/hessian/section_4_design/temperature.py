@@ -28,7 +28,7 @@ from theorems.hessian.definitions import (
     shuffling_matrix,
 )
 from theorems.hessian.section_4_design.single_matrix import logit_curvature
-from theorems.hessian.settings import SETUP
+from theorems.hessian.settings import LAYOUT, SQUARE_LOSS
 from verify.arithmetic import midpoint
 from verify.claims import Assumption, Claim, Setting
 from verify.derivatives import hessian, jacobian
@@ -38,11 +38,6 @@ from verify.shapes import Real
 
 Matrix = Any
 Temperature = Annotated[Any, Real(0.125, 8.0)]
-TEMPERED = [
-    "classical self-attention with T = X W_Q W_K^T X^T / (t sqrt(d_K)), t > 0",
-    *SETUP[1:],
-    "H_o^T and H_f^T: the parts of the query-key Hessian split at T (Remark D.1)",
-]
 SIZES = {"L": (1, 4), "d_V": (1, 3), "d_K": (1, 4)}
 
 
@@ -76,7 +71,12 @@ def _closed(X: Matrix, W_Q: Matrix, W_K: Matrix, W_V: Matrix, Y: Matrix, outer: 
 TEMPERATURE = Setting(
     HESSIAN,
     "Section 4.3",
-    assumptions=TEMPERED,
+    assumptions=[
+        "classical self-attention with T = X W_Q W_K^T X^T / (t sqrt(d_K)), t > 0",
+        SQUARE_LOSS,
+        LAYOUT,
+        "H_o^T and H_f^T: the parts of the query-key Hessian split at T (Remark D.1)",
+    ],
     sizes=SIZES,
     where=lambda sizes: sizes["d_V"] * sizes["d_K"] <= 6,
 )
