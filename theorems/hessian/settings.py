@@ -7,13 +7,22 @@ what one part of the paper adds to them, for its own claims, stands at the top o
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
 from theorems.hessian import HESSIAN
-from theorems.hessian.definitions import SIZES
 from verify.claims import Setting
+from verify.shapes import Shape
+
+Tokens = Annotated[Any, Shape("L", "d_V")]
+QueryWeights = Annotated[Any, Shape("d_V", "d_K", role="query")]
+KeyWeights = Annotated[Any, Shape("d_V", "d_K")]
+ValueWeights = Annotated[Any, Shape("d_V", "d_V")]
+Labels = Annotated[Any, Shape("L", "d_V")]
+Logits = Annotated[Any, Shape("L", "L", role="query")]
+#: The sizes at which claims are checked: all different where possible, d_K on both sides of d_V.
+SIZES = {"L": (1, 4), "d_V": (1, 3), "d_K": (1, 4)}
 
 LAYER = "classical self-attention F = A X W_V with A = softmax(X W_Q W_K^T X^T / sqrt(d_K)), row-wise"
 SQUARE_LOSS = "square loss ||F - Y||_F^2 / (L d_V)"

@@ -9,10 +9,6 @@ from theorems.hessian import HESSIAN
 from theorems.hessian.appendix_a_kronecker_products.products import stacked
 from theorems.hessian.definitions import (
     Z_2,
-    KeyWeights,
-    QueryWeights,
-    Tokens,
-    ValueWeights,
     attention,
     attention_logits,
     attention_matrix,
@@ -20,7 +16,7 @@ from theorems.hessian.definitions import (
     softmax_jacobian,
     softmax_second_derivative,
 )
-from theorems.hessian.settings import ATTENTION
+from theorems.hessian.settings import ATTENTION, KeyWeights, QueryWeights, Tokens, ValueWeights
 from verify.claims import Claim
 from verify.derivatives import hessian, jacobian
 from verify.matrix import commutation_matrix, eye, kron, softmax, sqrt, vec_r

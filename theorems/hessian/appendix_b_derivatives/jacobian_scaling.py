@@ -5,18 +5,9 @@ from __future__ import annotations
 from typing import Annotated, Any
 
 from theorems.hessian.appendix_a_kronecker_products.products import stacked
-from theorems.hessian.definitions import (
-    KeyWeights,
-    QueryWeights,
-    Tokens,
-    ValueWeights,
-    attention_logits,
-    attention_matrix,
-    first_moment,
-    second_central_moments,
-)
+from theorems.hessian.definitions import attention_logits, attention_matrix, first_moment, second_central_moments
 from theorems.hessian.section_3_structure.data_growth import power
-from theorems.hessian.settings import ATTENTION
+from theorems.hessian.settings import ATTENTION, KeyWeights, QueryWeights, Tokens, ValueWeights
 from verify.claims import Claim
 from verify.derivatives import jacobian
 from verify.matrix import commutation_matrix, concatenate, eye, frobenius_norm, khatri_rao, kron, softmax, sqrt

@@ -5,17 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from theorems.hessian.appendix_a_kronecker_products.products import stacked
-from theorems.hessian.definitions import (
-    KeyWeights,
-    QueryWeights,
-    Tokens,
-    ValueWeights,
-    attention,
-    attention_logits,
-    attention_matrix,
-    softmax_jacobian,
-)
-from theorems.hessian.settings import ATTENTION
+from theorems.hessian.definitions import attention, attention_logits, attention_matrix, softmax_jacobian
+from theorems.hessian.settings import ATTENTION, KeyWeights, QueryWeights, Tokens, ValueWeights
 from verify.claims import Claim
 from verify.derivatives import jacobian
 from verify.matrix import block_diag, commutation_matrix, diag, eye, kron, softmax, sqrt

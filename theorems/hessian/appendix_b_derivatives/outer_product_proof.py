@@ -4,18 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from theorems.hessian.definitions import (
-    Z_1,
-    KeyWeights,
-    QueryWeights,
-    Tokens,
-    ValueWeights,
-    attention_matrix,
-    outer_product_hessian,
-    softmax_jacobian,
-)
+from theorems.hessian.definitions import Z_1, attention_matrix, outer_product_hessian, softmax_jacobian
 from theorems.hessian.section_3_structure.outer_product import Matrix, _moment
-from theorems.hessian.settings import ATTENTION_LOSS
+from theorems.hessian.settings import ATTENTION_LOSS, KeyWeights, QueryWeights, Tokens, ValueWeights
 from verify.claims import Claim
 from verify.matrix import column, concatenate, eye, kron, rational, sqrt, vec_r
 from verify.relations import Equal

@@ -7,15 +7,9 @@ from typing import Annotated, Any
 from theorems.hessian import HESSIAN
 from theorems.hessian.appendix_c_moments.softmax import entry_hessian
 from theorems.hessian.appendix_c_moments.two_tokens import Matrix
-from theorems.hessian.definitions import Logits, Tokens, second_central_moments, third_central_moments
-from theorems.hessian.section_3_structure.moments import (
-    Matrix,
-    _z2_differentiated,
-    covariance,
-    row,
-    third_cumulant,
-)
-from theorems.hessian.settings import SOFTMAX_OF_T
+from theorems.hessian.definitions import second_central_moments, third_central_moments
+from theorems.hessian.section_3_structure.moments import Matrix, _z2_differentiated, covariance, row, third_cumulant
+from theorems.hessian.settings import SOFTMAX_OF_T, Logits, Tokens
 from verify.claims import Claim, Setting
 from verify.derivatives import jacobian
 from verify.matrix import (

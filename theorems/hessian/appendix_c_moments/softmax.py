@@ -6,9 +6,9 @@ from typing import Annotated, Any
 
 from theorems.hessian import HESSIAN
 from theorems.hessian.appendix_c_moments.two_tokens import Matrix
-from theorems.hessian.definitions import Logits, row_softmax, softmax_second_derivative
+from theorems.hessian.definitions import row_softmax, softmax_second_derivative
 from theorems.hessian.section_3_structure.moments import Matrix, row
-from theorems.hessian.settings import LAYOUT, ROW_SOFTMAX, SOFTMAX_OF_T
+from theorems.hessian.settings import LAYOUT, ROW_SOFTMAX, SOFTMAX_OF_T, Logits
 from verify.claims import Claim, Setting
 from verify.derivatives import hessian, jacobian
 from verify.matrix import (

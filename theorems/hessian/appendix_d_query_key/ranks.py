@@ -11,9 +11,8 @@ import numpy as np
 from theorems.hessian import HESSIAN
 from theorems.hessian.appendix_d_query_key.spectrum import gauge_direction
 from theorems.hessian.appendix_d_query_key.split_at_logits import SPLIT, V_matrix, gauss_newton_at_logits
-from theorems.hessian.definitions import KeyWeights, Labels, QueryWeights, Tokens, ValueWeights
 from theorems.hessian.section_4_design.function_class import determinant
-from theorems.hessian.settings import IDENTITIES
+from theorems.hessian.settings import IDENTITIES, KeyWeights, Labels, QueryWeights, Tokens, ValueWeights
 from verify.arithmetic import Constant, exact_scalar, is_tensor
 from verify.claims import Assumption, Claim
 from verify.matrix import basis_matrix, column, concatenate, eye, kron, singular_values, symmetric_eigenvalues
@@ -115,8 +114,7 @@ def gram_determinants(W_Q: QueryWeights, W_K: KeyWeights) -> Any:
 FULL_RANK = Assumption("W_K and W_Q have full rank", positive=gram_determinants)
 #: The same decided exactly, also for floats, whose determinants of singular matrices need not vanish.
 FULL_RANK_EXACTLY = Assumption(
-    FULL_RANK.text,
-    positive=lambda W_Q, W_K: column(*(rank(W) - min(W.shape) + 1 for W in (W_Q, W_K))),
+    FULL_RANK.text, positive=lambda W_Q, W_K: column(*(rank(W) - min(W.shape) + 1 for W in (W_Q, W_K)))
 )
 RANKS = SPLIT.extended("Lemma D.2", sizes={"L": (1, 4)}, where=lambda sizes: sizes["d_V"] * sizes["d_K"] <= 6)
 

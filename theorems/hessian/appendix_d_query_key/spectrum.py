@@ -13,8 +13,8 @@ from theorems.hessian.appendix_d_query_key.split_at_logits import (
     query_key_loss,
     split_in_closed_form,
 )
-from theorems.hessian.definitions import KeyWeights, Labels, QueryWeights, Tokens, ValueWeights
 from theorems.hessian.section_4_design.linear_attention import zero_residual
+from theorems.hessian.settings import KeyWeights, Labels, QueryWeights, Tokens, ValueWeights
 from verify.claims import Claim
 from verify.derivatives import hessian, jacobian
 from verify.matrix import (

@@ -11,11 +11,6 @@ from typing import Any
 from theorems.hessian.appendix_a_kronecker_products.products import stacked
 from theorems.hessian.definitions import (
     Z_1,
-    KeyWeights,
-    Labels,
-    QueryWeights,
-    Tokens,
-    ValueWeights,
     attention,
     attention_logits,
     attention_matrix,
@@ -26,7 +21,15 @@ from theorems.hessian.definitions import (
 from theorems.hessian.section_3_structure.functional import functional_hessian_query_key
 from theorems.hessian.section_3_structure.outer_product import outer_product_hessian_query_key
 from theorems.hessian.section_4_design.single_matrix import logit_curvature
-from theorems.hessian.settings import ATTENTION_LOSS, zero_residual
+from theorems.hessian.settings import (
+    ATTENTION_LOSS,
+    KeyWeights,
+    Labels,
+    QueryWeights,
+    Tokens,
+    ValueWeights,
+    zero_residual,
+)
 from verify.claims import Claim
 from verify.derivatives import hessian, jacobian
 from verify.matrix import commutation_matrix, concatenate, eye, kron, rational, softmax, sqrt, total, vec_r, zeros

@@ -6,15 +6,7 @@ from typing import Annotated, Any
 
 from theorems.hessian import HESSIAN
 from theorems.hessian.appendix_a_kronecker_products.products import stacked
-from theorems.hessian.definitions import (
-    KeyWeights,
-    Labels,
-    QueryWeights,
-    Tokens,
-    attention,
-    attention_matrix,
-    square_loss,
-)
+from theorems.hessian.definitions import attention, attention_matrix, square_loss
 from theorems.hessian.section_3_structure.functional import (
     functional_hessian_key,
     functional_hessian_query,
@@ -25,7 +17,7 @@ from theorems.hessian.section_3_structure.outer_product import (
     outer_product_hessian_query,
     outer_product_hessian_query_key,
 )
-from theorems.hessian.settings import LAYOUT, SQUARE_LOSS
+from theorems.hessian.settings import LAYOUT, SQUARE_LOSS, KeyWeights, Labels, QueryWeights, Tokens
 from verify.claims import Claim, Setting
 from verify.derivatives import hessian, jacobian
 from verify.matrix import commutation_matrix, eye, kron, rational, total

@@ -10,8 +10,8 @@ import numpy as np
 from theorems.hessian import HESSIAN
 from theorems.hessian.appendix_a_kronecker_products.products import stacked
 from theorems.hessian.appendix_b_derivatives.jacobians import attention_jacobian_wrt_query, attention_jacobian_wrt_value
-from theorems.hessian.definitions import Labels, Tokens, attention, attention_matrix, square_loss
-from theorems.hessian.settings import LAYOUT
+from theorems.hessian.definitions import attention, attention_matrix, square_loss
+from theorems.hessian.settings import LAYOUT, Labels, Tokens
 from verify.arithmetic import Constant, is_tensor
 from verify.claims import Claim, Setting
 from verify.derivatives import hessian, jacobian

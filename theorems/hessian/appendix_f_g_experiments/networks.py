@@ -7,7 +7,8 @@ from typing import Annotated, Any
 import flint
 
 from theorems.hessian import HESSIAN
-from theorems.hessian.definitions import Labels, Tokens, attention
+from theorems.hessian.definitions import attention
+from theorems.hessian.settings import Labels, Tokens
 from verify.arithmetic import is_tensor, midpoint
 from verify.claims import Claim
 from verify.derivatives import hessian, jacobian
@@ -42,12 +43,7 @@ LAYERS = Claim(
     " in balls.  The value functional block of the lower layer is not zero and has exponent 5.  The paper has GPT-2 blocks with"
     " MLP and cross-entropy and states neither depth, weights nor the exponents measured; whether the lines of earlier layers are"
     " lower depends on the weights and is not judged",
-    uses=(
-        "hessian.thm-3.2-vv",
-        "hessian.fn-1-2",
-        "hessian.eq-5-slopes",
-        "hessian.fig-3a",
-    ),
+    uses=("hessian.thm-3.2-vv", "hessian.fn-1-2", "hessian.eq-5-slopes", "hessian.fig-3a"),
     note="Exponents, in the order H_o(Q), H_f(Q), H_o(V) for the lower and the upper layer, then H_f(V) of the lower one, then the"
     " norm of H_f(V) of the upper one, which is zero.  The residual stream is essential: without it uniform attention makes all"
     " tokens of the second layer equal in the limit, and its query blocks fall faster.",

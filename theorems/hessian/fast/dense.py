@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from theorems.hessian.definitions import KeyWeights, Labels, QueryWeights, Tokens, ValueWeights
 from theorems.hessian.fast.contracted_moments import (
     ContractedMoments,
     chunks,
     contracted_moments,
     require_tensors_and_part,
 )
+from theorems.hessian.settings import KeyWeights, Labels, QueryWeights, Tokens, ValueWeights
 from verify.errors import InputError
 from verify.shapes import checked
 

@@ -12,9 +12,9 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from theorems.hessian.definitions import KeyWeights, Labels, QueryWeights, Tokens, ValueWeights
 from theorems.hessian.fast.contracted_moments import chunks, contracted_moments, require_tensors_and_part
 from theorems.hessian.fast.dense import attention_hessian
+from theorems.hessian.settings import KeyWeights, Labels, QueryWeights, Tokens, ValueWeights
 from verify.errors import InputError
 from verify.shapes import checked
 

@@ -6,17 +6,19 @@ from typing import Annotated, Any
 
 from theorems.hessian import HESSIAN
 from theorems.hessian.appendix_b_derivatives.jacobians import attention_jacobian_wrt_key, attention_jacobian_wrt_query
-from theorems.hessian.definitions import (
+from theorems.hessian.definitions import attention, square_loss
+from theorems.hessian.settings import (
+    ATTENTION,
+    ATTENTION_LOSS,
+    LAYOUT,
     SIZES,
+    SQUARE_LOSS,
     KeyWeights,
     Labels,
     QueryWeights,
     Tokens,
     ValueWeights,
-    attention,
-    square_loss,
 )
-from theorems.hessian.settings import ATTENTION, ATTENTION_LOSS, LAYOUT, SQUARE_LOSS
 from verify.claims import Claim
 from verify.derivatives import hessian, jacobian
 from verify.matrix import concatenate, eye, kron, rational, total, vec_r

@@ -95,14 +95,7 @@ Labels3 = Annotated[Any, Shape("N", "h_3")]
 
 @PIECEWISE.formula
 def functional_diagonal_of_relu_network(
-    X: Inputs,
-    W_1: FirstWeights,
-    W_2: SecondWeights,
-    W_3: ThirdWeights,
-    Y: Labels3,
-    a: Slope,
-    b: Bend,
-    k: Kink,
+    X: Inputs, W_1: FirstWeights, W_2: SecondWeights, W_3: ThirdWeights, Y: Labels3, a: Slope, b: Bend, k: Kink
 ) -> Any:
     """H_f(W_i, W_i), i = 1, 2, 3, of a network with a piecewise linear activation: zero (Section 2)."""
     return _diagonal_functional(X, W_1, W_2, W_3, Y, lambda t: piecewise_linear(t, a, b, k))

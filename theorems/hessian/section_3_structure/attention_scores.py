@@ -9,12 +9,6 @@ from theorems.hessian.appendix_a_kronecker_products.products import stacked
 from theorems.hessian.definitions import (
     Z_1,
     Z_2,
-    KeyWeights,
-    Labels,
-    Logits,
-    QueryWeights,
-    Tokens,
-    ValueWeights,
     attention_logits,
     outer_product_hessian,
     second_central_moments,
@@ -36,7 +30,7 @@ from theorems.hessian.section_3_structure.whole_hessian import (
 )
 from theorems.hessian.section_4_design.single_matrix import logit_curvature
 from theorems.hessian.section_4_design.temperature import B_of as logit_slope
-from theorems.hessian.settings import ATTENTION_LOSS
+from theorems.hessian.settings import ATTENTION_LOSS, KeyWeights, Labels, Logits, QueryWeights, Tokens, ValueWeights
 from verify.claims import Claim
 from verify.derivatives import hessian
 from verify.matrix import (
@@ -180,14 +174,7 @@ SIMILAR_WORDS = Claim(
 
 @SIMILAR_WORDS.inputs
 def similar_tokens(
-    x: Common,
-    E: Tokens,
-    eps: Spread,
-    W_Q: QueryWeights,
-    W_K: KeyWeights,
-    W_V: ValueWeights,
-    B: Logits,
-    R: Labels,
+    x: Common, E: Tokens, eps: Spread, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, B: Logits, R: Labels
 ) -> dict[str, Any]:
     X = ones(E.shape[0], 1) @ x + E * eps
     return {"X": X, "E": E, "eps": eps, "W_Q": W_Q, "W_K": W_K, "W_V": W_V, "B": B, "R": R}

@@ -8,11 +8,6 @@ from theorems.hessian.appendix_a_kronecker_products.products import stacked
 from theorems.hessian.definitions import (
     Z_1,
     Z_2,
-    KeyWeights,
-    Labels,
-    QueryWeights,
-    Tokens,
-    ValueWeights,
     attention,
     attention_matrix,
     duplicated_residual,
@@ -27,7 +22,15 @@ from theorems.hessian.section_3_structure.whole_hessian import (
     outer_product_blocks,
     paired_layer_twice_differentiated,
 )
-from theorems.hessian.settings import ATTENTION_LOSS, SECOND_DERIVATIVES
+from theorems.hessian.settings import (
+    ATTENTION_LOSS,
+    SECOND_DERIVATIVES,
+    KeyWeights,
+    Labels,
+    QueryWeights,
+    Tokens,
+    ValueWeights,
+)
 from verify.claims import Claim
 from verify.matrix import commutation_matrix, eye, kron, rational, sqrt
 from verify.relations import Equal

@@ -7,12 +7,6 @@ from typing import Annotated, Any
 from theorems.hessian import HESSIAN
 from theorems.hessian.appendix_a_kronecker_products.products import stacked
 from theorems.hessian.definitions import (
-    KeyWeights,
-    Labels,
-    Logits,
-    QueryWeights,
-    Tokens,
-    ValueWeights,
     attention,
     functional_hessian,
     outer_product_hessian,
@@ -29,7 +23,7 @@ from theorems.hessian.section_3_structure.data_growth import (
 )
 from theorems.hessian.section_3_structure.data_growth import power as integer_power
 from theorems.hessian.section_3_structure.whole_hessian import all_jacobians_squared, assembled, curvature_and_slope
-from theorems.hessian.settings import ATTENTION
+from theorems.hessian.settings import ATTENTION, KeyWeights, Labels, Logits, QueryWeights, Tokens, ValueWeights
 from verify.claims import Assumption, Claim
 from verify.derivatives import jacobian
 from verify.matrix import (

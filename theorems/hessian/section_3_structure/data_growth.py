@@ -14,12 +14,6 @@ import numpy as np
 from theorems.hessian import HESSIAN
 from theorems.hessian.appendix_a_kronecker_products.products import stacked
 from theorems.hessian.definitions import (
-    KeyWeights,
-    Labels,
-    Logits,
-    QueryWeights,
-    Tokens,
-    ValueWeights,
     attention,
     attention_logits,
     first_moment,
@@ -35,7 +29,7 @@ from theorems.hessian.section_3_structure.whole_hessian import (
     separate_weights,
     stacked_weights,
 )
-from theorems.hessian.settings import ATTENTION_LOSS
+from theorems.hessian.settings import ATTENTION_LOSS, KeyWeights, Labels, Logits, QueryWeights, Tokens, ValueWeights
 from verify.claims import Claim
 from verify.derivatives import hessian, jacobian
 from verify.matrix import (

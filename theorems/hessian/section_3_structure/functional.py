@@ -7,11 +7,6 @@ from typing import Any
 from theorems.hessian.definitions import (
     Z_1,
     Z_2,
-    KeyWeights,
-    Labels,
-    QueryWeights,
-    Tokens,
-    ValueWeights,
     attention,
     attention_matrix,
     duplicated_residual,
@@ -21,7 +16,16 @@ from theorems.hessian.definitions import (
     square_loss,
 )
 from theorems.hessian.section_3_structure.outer_product import KEY_NOTE
-from theorems.hessian.settings import ATTENTION_LOSS, SECOND_DERIVATIVES, SOFTMAX_OF_T
+from theorems.hessian.settings import (
+    ATTENTION_LOSS,
+    SECOND_DERIVATIVES,
+    SOFTMAX_OF_T,
+    KeyWeights,
+    Labels,
+    QueryWeights,
+    Tokens,
+    ValueWeights,
+)
 from verify.claims import Claim
 from verify.derivatives import hessian
 from verify.matrix import (

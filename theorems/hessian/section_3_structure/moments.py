@@ -4,16 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from theorems.hessian.definitions import (
-    SIZES,
-    Z_1,
-    Logits,
-    Tokens,
-    first_moment,
-    second_central_moments,
-    third_central_moments,
-)
-from theorems.hessian.settings import SOFTMAX_OF_T
+from theorems.hessian.definitions import Z_1, first_moment, second_central_moments, third_central_moments
+from theorems.hessian.settings import SIZES, SOFTMAX_OF_T, Logits, Tokens
 from verify.claims import Claim
 from verify.derivatives import hessian
 from verify.matrix import commutation_matrix, concatenate, eye, khatri_rao, kron, softmax

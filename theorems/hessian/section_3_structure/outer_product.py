@@ -4,17 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from theorems.hessian.definitions import (
-    Z_1,
-    KeyWeights,
-    QueryWeights,
-    Tokens,
-    ValueWeights,
-    attention_matrix,
-    first_moment,
-    outer_product_hessian,
-)
-from theorems.hessian.settings import ATTENTION_LOSS
+from theorems.hessian.definitions import Z_1, attention_matrix, first_moment, outer_product_hessian
+from theorems.hessian.settings import ATTENTION_LOSS, KeyWeights, QueryWeights, Tokens, ValueWeights
 from verify.claims import Claim
 from verify.matrix import commutation_matrix, eye, kron, rational, sqrt
 from verify.relations import Equal

@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from typing import Annotated, Any
 
 from theorems.hessian.appendix_a_kronecker_products.products import stacked
-from theorems.hessian.definitions import KeyWeights, Labels, Logits, QueryWeights, Tokens, ValueWeights
 from theorems.hessian.section_3_structure.data_growth import (
     PAIRS,
     frozen_functional_blocks,
@@ -16,7 +15,7 @@ from theorems.hessian.section_3_structure.data_growth import (
     picked,
     power,
 )
-from theorems.hessian.settings import ATTENTION_LOSS
+from theorems.hessian.settings import ATTENTION_LOSS, KeyWeights, Labels, Logits, QueryWeights, Tokens, ValueWeights
 from verify.claims import Claim
 from verify.matrix import softmax
 from verify.relations import Equal

@@ -8,11 +8,6 @@ from typing import Any
 from theorems.hessian.appendix_a_kronecker_products.products import stacked
 from theorems.hessian.appendix_f_g_experiments.networks import Block, Matrix
 from theorems.hessian.definitions import (
-    KeyWeights,
-    Labels,
-    QueryWeights,
-    Tokens,
-    ValueWeights,
     attention,
     attention_matrix,
     first_moment,
@@ -36,7 +31,7 @@ from theorems.hessian.section_3_structure.outer_product import (
     outer_product_hessian_value_key,
     outer_product_hessian_value_query,
 )
-from theorems.hessian.settings import ATTENTION_LOSS
+from theorems.hessian.settings import ATTENTION_LOSS, KeyWeights, Labels, QueryWeights, Tokens, ValueWeights
 from verify.claims import Claim
 from verify.derivatives import hessian, jacobian
 from verify.matrix import commutation_matrix, concatenate, eye, kron, rational, sqrt, total, vec_r, zeros

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 from theorems.dynamics.definitions import orthogonal_matrix
 from theorems.hessian import HESSIAN
 from theorems.hessian.appendix_a_kronecker_products.products import stacked
-from theorems.hessian.definitions import Labels, Tokens, square_loss
+from theorems.hessian.definitions import square_loss
 from theorems.hessian.section_2_background.linear_mlps import (
     LINEAR_MLP,
     Depth,
@@ -25,6 +25,7 @@ from theorems.hessian.section_2_background.linear_mlps import (
 )
 from theorems.hessian.section_3_structure.data_growth import Scale, power
 from theorems.hessian.section_4_design.linear_attention import linear_attention
+from theorems.hessian.settings import Labels, Tokens
 from verify.claims import Claim, Setting
 from verify.derivatives import hessian, jacobian
 from verify.matrix import basis_matrix, concatenate, eye, rational

@@ -16,9 +16,10 @@ from theorems.hessian.appendix_d_query_key.split_at_logits import (
     V_matrix,
     gauss_newton_at_logits,
 )
-from theorems.hessian.definitions import KeyWeights, Labels, QueryWeights, Tokens, ValueWeights, attention_matrix
+from theorems.hessian.definitions import attention_matrix
 from theorems.hessian.section_4_design.linear_attention import zero_residual
 from theorems.hessian.section_4_design.single_matrix import Matrix, QueryKeyWeights, single_matrix_loss
+from theorems.hessian.settings import KeyWeights, Labels, QueryWeights, Tokens, ValueWeights
 from verify.arithmetic import exp
 from verify.claims import Claim, Setting
 from verify.derivatives import hessian

@@ -7,17 +7,17 @@ from typing import Any
 
 from theorems.hessian import HESSIAN
 from theorems.hessian.appendix_a_kronecker_products.products import stacked
-from theorems.hessian.definitions import (
+from theorems.hessian.definitions import attention_logits, shuffling_matrix, square_loss
+from theorems.hessian.settings import (
+    LAYOUT,
+    SQUARE_LOSS,
     KeyWeights,
     Labels,
     QueryWeights,
     Tokens,
     ValueWeights,
-    attention_logits,
-    shuffling_matrix,
-    square_loss,
+    zero_residual,
 )
-from theorems.hessian.settings import LAYOUT, SQUARE_LOSS, zero_residual
 from verify.claims import Claim, Setting
 from verify.derivatives import hessian, jacobian
 from verify.matrix import commutation_matrix, eye, kron, rational, sqrt, total, vec_r, zeros

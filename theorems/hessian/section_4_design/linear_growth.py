@@ -6,16 +6,7 @@ from typing import Annotated, Any
 
 from theorems.hessian import HESSIAN
 from theorems.hessian.appendix_a_kronecker_products.products import stacked
-from theorems.hessian.definitions import (
-    KeyWeights,
-    Labels,
-    QueryWeights,
-    Tokens,
-    ValueWeights,
-    attention,
-    attention_logits,
-    square_loss,
-)
+from theorems.hessian.definitions import attention, attention_logits, square_loss
 from theorems.hessian.section_3_structure.data_growth import Scale, power
 from theorems.hessian.section_3_structure.whole_hessian import (
     assembled,
@@ -24,6 +15,7 @@ from theorems.hessian.section_3_structure.whole_hessian import (
     stacked_weights,
 )
 from theorems.hessian.section_4_design.linear_attention import linear_attention
+from theorems.hessian.settings import KeyWeights, Labels, QueryWeights, Tokens, ValueWeights
 from verify.claims import Claim, Setting
 from verify.derivatives import hessian, jacobian
 from verify.matrix import commutation_matrix, concatenate, eye, kron, rational, sqrt, total, zeros
@@ -165,12 +157,7 @@ UNIFORM_DEPENDENCE = Claim(
     expects="reading",
     reading="of the expressions in Remark 4.1, in which the residual delta_XY is a symbol of its own: it is held fixed, although"
     " F in it holds three more factors X and three more weight matrices",
-    uses=(
-        "hessian.table-1",
-        "hessian.rem-4.1-outer",
-        "hessian.rem-4.1-functional-vq",
-        "hessian.rem-4.1-functional-qk",
-    ),
+    uses=("hessian.table-1", "hessian.rem-4.1-outer", "hessian.rem-4.1-functional-vq", "hessian.rem-4.1-functional-qk"),
     note="X -> sigma X and all weights times w multiply every block of H_o by sigma^6 w^4 and every block of H_f by sigma^3 w: four"
     " weight matrices in each block of H_o, one in each non-zero block of H_f.",
 )
@@ -235,11 +222,7 @@ SOFTMAX_INDEFINITE = Claim(
     reading="without softmax the diagonal blocks are Gram matrices J^T J 2/(L d_V), never indefinite; with it the query block has a"
     " negative eigenvalue for some inputs: for X = sigma (-1, -1, 2)^T, d_V = d_K = 1, W_Q = 0, W_K = k, W_V = v and labels r it is"
     " 8 sigma^5 v k^2 (2 sigma v - r), negative for r > 2 sigma v.  The value block is positive semidefinite with softmax too",
-    uses=(
-        "hessian.eq-2",
-        "hessian.full-functional",
-        "hessian.rem-4.1-hollow-psd",
-    ),
+    uses=("hessian.eq-2", "hessian.full-functional", "hessian.rem-4.1-hollow-psd"),
     exact=True,
 )
 

@@ -6,16 +6,8 @@ from collections.abc import Mapping
 from typing import Annotated, Any
 
 from theorems.hessian import HESSIAN
-from theorems.hessian.definitions import (
-    Z_1,
-    Z_2,
-    Labels,
-    Tokens,
-    ValueWeights,
-    softmax_jacobian,
-    softmax_second_derivative,
-    square_loss,
-)
+from theorems.hessian.definitions import Z_1, Z_2, softmax_jacobian, softmax_second_derivative, square_loss
+from theorems.hessian.settings import Labels, Tokens, ValueWeights
 from verify.claims import Claim, Setting
 from verify.derivatives import hessian, jacobian
 from verify.matrix import concatenate, eye, kron, rational, softmax, vec_r

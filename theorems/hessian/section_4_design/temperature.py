@@ -16,11 +16,6 @@ from theorems.hessian.appendix_d_query_key.split_at_logits import (
 )
 from theorems.hessian.definitions import (
     Z_1,
-    KeyWeights,
-    Labels,
-    QueryWeights,
-    Tokens,
-    ValueWeights,
     attention,
     attention_logits,
     attention_matrix,
@@ -28,7 +23,7 @@ from theorems.hessian.definitions import (
     shuffling_matrix,
 )
 from theorems.hessian.section_4_design.single_matrix import logit_curvature
-from theorems.hessian.settings import LAYOUT, SQUARE_LOSS
+from theorems.hessian.settings import LAYOUT, SQUARE_LOSS, KeyWeights, Labels, QueryWeights, Tokens, ValueWeights
 from verify.arithmetic import midpoint
 from verify.claims import Assumption, Claim, Setting
 from verify.derivatives import hessian, jacobian
@@ -313,10 +308,7 @@ SMALL = Claim(
     reading="t ||H_o^T(t)|| / ||H_f^T(t)|| has a positive limit, with A following t, so that the ratio grows like 1/t, where no two"
     " logits tie and the residual is generic",
     uses=("hessian.temperature-as-weights",),
-    without_domains={
-        "uniform attention": "W_Q = 0 ties all logits",
-        "tied": "repeated tokens tie logits",
-    },
+    without_domains={"uniform attention": "W_Q = 0 ties all logits", "tied": "repeated tokens tie logits"},
     note="The limit is (|W_Q^T x|^2 |d|^2 + |x|^2 |W_K^T d|^2) / (sqrt(2) d_K |x| |d|), x the token of the row with the smallest"
     " gap and d the difference of the two tokens it hesitates between.  Prominent is meant relatively: both parts vanish like"
     " exp(-g / t).  Where W_Q = W_K = 0, which the proviso excludes, H_o^T = 0 at every t.",
