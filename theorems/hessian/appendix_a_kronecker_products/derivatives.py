@@ -68,22 +68,18 @@ NbyQ = Annotated[Any, Shape("n", "q")]
 PbyR = Annotated[Any, Shape("p", "r")]
 
 
-def _kronecker_jacobians(X: Matrix, Y: Matrix, K: Any = commutation_matrix, vec: Any = vec_r) -> Matrix:
-    """Jacobians in X and Y, row-wise and column-wise, all entries in one column; mutants change K_{m,n} or vec_r."""
-    (n, q), (p, r) = X.shape, Y.shape
-    by_rows, by_columns = kron(eye(n), K(p, q), eye(r)), kron(eye(q), K(r, n), eye(p))
-    return stacked(
-        by_rows @ kron(eye(n * q), vec(Y)),
-        by_rows @ kron(vec(X), eye(p * r)),
-        by_columns @ kron(eye(n * q), vec_c(Y)),
-        by_columns @ kron(vec_c(X), eye(p * r)),
-    )
-
-
 @EQUATIONS_16_17.formula
 def kronecker_jacobians(X: NbyQ, Y: PbyR) -> Any:
     """d(X (x) Y)/dX and d(X (x) Y)/dY, row-wise and column-wise, all entries in one column (Eqs. (16), (17))."""
-    return _kronecker_jacobians(X, Y)
+    (n, q), (p, r) = X.shape, Y.shape
+    K, J = commutation_matrix(p, q), commutation_matrix(r, n)
+    by_rows, by_columns = kron(eye(n), K, eye(r)), kron(eye(q), J, eye(p))
+    return stacked(
+        by_rows @ kron(eye(n * q), vec_r(Y)),
+        by_rows @ kron(vec_r(X), eye(p * r)),
+        by_columns @ kron(eye(n * q), vec_c(Y)),
+        by_columns @ kron(vec_c(X), eye(p * r)),
+    )
 
 
 def _kronecker(X: Any, Y: Any) -> Any:
@@ -100,9 +96,9 @@ def kronecker_differentiated(X: NbyQ, Y: PbyR) -> Any:
     )
 
 
-EQUATIONS_16_17.mutant("K_{q,p} instead of K_{p,q}", K=lambda m, n: commutation_matrix(n, m))
-EQUATIONS_16_17.mutant("vec_c in the row-wise formulas", vec=vec_c)
-EQUATIONS_16_17.mutant("no commutation matrices", K=lambda m, n: eye(m * n))
+EQUATIONS_16_17.mutant("K_{q,p} instead of K_{p,q}", "K -> K.T; J -> J.T")
+EQUATIONS_16_17.mutant("vec_c in the row-wise formulas", "vec_r -> vec_c")
+EQUATIONS_16_17.mutant("no commutation matrices", "K -> eye(p * q); J -> eye(r * n)")
 
 
 EQUATION_18 = Claim(
@@ -134,12 +130,8 @@ def _by_deltas(N: int, M: int) -> Matrix:
 @EQUATION_18.formula
 def transposition_matrix(A: MbyN) -> Any:
     """K_{N,M} by its entries, the primitive, and K_{N,M} vec_r A as a row, shape (2 M N + 1, M N) (Eq. (18))."""
-    M, N = A.shape
-    return _with_image(_by_deltas(N, M), commutation_matrix(N, M), A)
-
-
-def _with_image(K: Matrix, primitive: Matrix, A: Matrix) -> Matrix:
-    return concatenate([K, primitive, (K @ vec_r(A)).T], axis=0)
+    (M, N), K = A.shape, _by_deltas(A.shape[1], A.shape[0])
+    return concatenate([K, commutation_matrix(N, M), (K @ vec_r(A)).T], axis=0)
 
 
 @EQUATION_18.oracle
@@ -148,5 +140,5 @@ def transposition_differentiated(A: MbyN) -> Any:
     return concatenate([jacobian(transpose, "A")(A), jacobian(transpose, "A")(A), by_columns], axis=0)
 
 
-EQUATION_18.mutant("K_{M,N}", "N -> M; M -> N")
-EQUATION_18.mutant("the identity", "_by_deltas(N, M) -> eye(M * N); commutation_matrix(N, M) -> eye(M * N)")
+EQUATION_18.mutant("K_{M,N}", "K -> K.T; N -> M; M -> N")
+EQUATION_18.mutant("the identity", "K -> eye(M * N); commutation_matrix(N, M) -> eye(M * N)")

@@ -46,33 +46,18 @@ EQUATIONS_6_10 = Claim(
 )
 
 
-def _right_sides(
-    A: Matrix,
-    B: Matrix,
-    E: Matrix,
-    C: Matrix,
-    D: Matrix,
-    k: Any,
-    second: Any = kron,
-    mixed: Any = kron,
-    turned: Any = kron,
-) -> Matrix:
-    """The right sides of Eqs. (6)-(10); mutants take other products in the second summand of (6), in (9) and in (10)."""
+@EQUATIONS_6_10.formula
+def kronecker_rules(A: MbyN, B: PbyQ, E: PbyQ, C: NbyR, D: QbyS, k: Scalar) -> Any:
+    """The right sides of Eqs. (6)-(10), all entries in one column; E stands for the summand C of Eq. (6)."""
     return stacked(
-        kron(A, B) + second(A, E),
+        kron(A, B) + kron(A, E),
         kron(B, A) + kron(E, A),
         kron(A, B * k),
         kron(A, B) * k,
         kron(A, kron(B, C)),
-        mixed(A @ C, B @ D),
-        turned(A.T, B.T),
+        kron(A @ C, B @ D),
+        kron(A.T, B.T),
     )
-
-
-@EQUATIONS_6_10.formula
-def kronecker_rules(A: MbyN, B: PbyQ, E: PbyQ, C: NbyR, D: QbyS, k: Scalar) -> Any:
-    """The right sides of Eqs. (6)-(10), all entries in one column; E stands for the summand C of Eq. (6)."""
-    return _right_sides(A, B, E, C, D, k)
 
 
 @EQUATIONS_6_10.oracle
@@ -88,9 +73,9 @@ def left_sides_by_blocks(A: MbyN, B: PbyQ, E: PbyQ, C: NbyR, D: QbyS, k: Scalar)
     )
 
 
-EQUATIONS_6_10.mutant("factors of the second summand exchanged in Eq. (6)", second=lambda A, B: kron(B, A))
-EQUATIONS_6_10.mutant("factors exchanged in Eq. (9)", mixed=lambda A, B: kron(B, A))
-EQUATIONS_6_10.mutant("factors exchanged in Eq. (10)", turned=lambda A, B: kron(B, A))
+EQUATIONS_6_10.mutant("factors of the second summand exchanged in Eq. (6)", "kron(A, E) -> kron(E, A)")
+EQUATIONS_6_10.mutant("factors exchanged in Eq. (9)", "kron(A @ C, B @ D) -> kron(B @ D, A @ C)")
+EQUATIONS_6_10.mutant("factors exchanged in Eq. (10)", "kron(A.T, B.T) -> kron(B.T, A.T)")
 EQUATIONS_6_10.mutant("scalar squared in Eq. (7)", "k -> k * k")
 
 
@@ -111,14 +96,11 @@ EQUATIONS_11_12 = Claim(
 )
 
 
-def _vector_rules(a: Matrix, b: Matrix, A: Matrix, B: Matrix, outer: Matrix, last: Matrix) -> Matrix:
-    return stacked(kron(a.T, b), outer, kron(b, a.T), A @ kron(a.T, B), kron(eye(1), A) @ kron(a.T, B), last)
-
-
 @EQUATIONS_11_12.formula
 def vector_kronecker_rules(a: Column, b: OtherColumn, A: MbyN, B: NbyR) -> Any:
     """The three members of Eq. (11) and, with v = a, of Eq. (12), all entries in one column."""
-    return _vector_rules(a, b, A, B, outer=b @ a.T, last=kron(a.T, A @ B))
+    outer, spread = b @ a.T, kron(a.T, A @ B)
+    return stacked(kron(a.T, b), outer, kron(b, a.T), A @ kron(a.T, B), kron(eye(1), A) @ kron(a.T, B), spread)
 
 
 @EQUATIONS_11_12.oracle
@@ -147,25 +129,18 @@ EQUATION_13 = Claim(
 )
 
 
-def _vectorised(A: Matrix, B: Matrix, first: Matrix, K: Matrix) -> Matrix:
-    n, q = A.shape[1], B.shape[1]
-    return concatenate(
-        [
-            first @ vec_r(eye(n)),
-            kron(eye(q), B) @ vec_c(eye(q)),
-            K @ vec_c(A),
-            K @ kron(eye(n), A) @ vec_c(eye(n)),
-            kron(A, eye(n)) @ commutation_matrix(n, n) @ vec_c(eye(n)),
-        ],
-        axis=0,
-    )
-
-
 @EQUATION_13.formula
 def vectorisations(A: MbyN, B: PbyQ) -> Any:
     """vec_r A, vec_c B and three more members for vec_r A, in one column (Eq. (13))."""
-    m, n = A.shape
-    return _vectorised(A, B, kron(A, eye(n)), commutation_matrix(m, n))
+    n, q, first, K = A.shape[1], B.shape[1], kron(A, eye(A.shape[1])), commutation_matrix(*A.shape)
+    members = [
+        first @ vec_r(eye(n)),
+        kron(eye(q), B) @ vec_c(eye(q)),
+        K @ vec_c(A),
+        K @ kron(eye(n), A) @ vec_c(eye(n)),
+        kron(A, eye(n)) @ commutation_matrix(n, n) @ vec_c(eye(n)),
+    ]
+    return concatenate(members, axis=0)
 
 
 @EQUATION_13.oracle
@@ -175,8 +150,8 @@ def entries_in_order(A: MbyN, B: PbyQ) -> Any:
     return concatenate([by_rows, by_columns, by_rows, by_rows, by_rows], axis=0)
 
 
-EQUATION_13.mutant("I (x) A instead of A (x) I, which column-stacks", "kron(A, eye(n)) -> kron(eye(n), A)")
-EQUATION_13.mutant("K_{n,m} instead of K_{m,n}", "commutation_matrix(m, n) -> commutation_matrix(n, m)")
+EQUATION_13.mutant("I (x) A instead of A (x) I, which column-stacks", "first -> kron(eye(n), A)")
+EQUATION_13.mutant("K_{n,m} instead of K_{m,n}", "K -> K.T")
 
 
 Blocks = Annotated[Any, Shape("m", "q", "r")]
@@ -199,17 +174,12 @@ EQUATION_14 = Claim(
 )
 
 
-def _stacks(A: Matrix, B: Matrix, C: Matrix, row: Any, product: Any) -> Matrix:
-    """Both stacks on top of each other; mutants choose another row or another last product."""
-    indices = range(B.shape[0])
-    left = [A[i] @ kron(B[row(i) : row(i) + 1], C) for i in indices]
-    return concatenate([*left, *(product(B[i : i + 1], A[i] @ C) for i in indices)], axis=0)
-
-
 @EQUATION_14.formula
 def block_rows(A: Blocks, B: MbyN, C: RbyT) -> Any:
     """[A_i (B_i^T (x) C)]_i on top of [B_i^T (x) A_i C]_i, shape (2 m q, n t) (Eq. (14))."""
-    return _stacks(A, B, C, row=lambda i: i, product=kron)
+    indices = range(B.shape[0])
+    left = [A[i] @ kron(B[i : i + 1], C) for i in indices]
+    return concatenate([*left, *(kron(B[i : i + 1], A[i] @ C) for i in indices)], axis=0)
 
 
 @EQUATION_14.oracle
@@ -218,5 +188,7 @@ def block_diagonal_times_kronecker(A: Blocks, B: MbyN, C: RbyT) -> Any:
     return concatenate([product, product], axis=0)
 
 
-EQUATION_14.mutant("the first row of B in every block", row=lambda i: 0)
-EQUATION_14.mutant("A_i C (x) B_i^T instead of B_i^T (x) A_i C", product=lambda row, block: kron(block, row))
+EQUATION_14.mutant("the first row of B in every block", "kron(B[i : i + 1], C) -> kron(B[:1], C)")
+EQUATION_14.mutant(
+    "A_i C (x) B_i^T instead of B_i^T (x) A_i C", "kron(B[i : i + 1], A[i] @ C) -> kron(A[i] @ C, B[i : i + 1])"
+)

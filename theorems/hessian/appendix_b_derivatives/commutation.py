@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from theorems.hessian.appendix_a_kronecker_products.derivatives import Matrix
 from theorems.hessian.appendix_a_kronecker_products.products import Column as ColumnVector
 from theorems.hessian.appendix_a_kronecker_products.products import MbyN, OtherColumn
 from theorems.hessian.settings import IDENTITIES
@@ -29,15 +28,6 @@ LEMMA_B2 = Claim(
 )
 
 
-def _both_sides(b: Matrix, M: int, left: Matrix, right: Matrix) -> Matrix:
-    """(I (x) `left`)(vec_r I (x) I) b on top of (`right` (x) I)(I (x) vec_r I) b."""
-    N = b.shape[0]
-    diagonal = vec_r(eye(M))
-    return concatenate(
-        [kron(eye(M), left) @ kron(diagonal, eye(N)) @ b, kron(right, eye(M)) @ kron(eye(N), diagonal) @ b], axis=0
-    )
-
-
 @LEMMA_B2.inputs
 def vector_and_size(b: OtherColumn, a: ColumnVector) -> dict[str, Any]:
     return {"b": b, "M": a.shape[0]}
@@ -46,8 +36,10 @@ def vector_and_size(b: OtherColumn, a: ColumnVector) -> dict[str, Any]:
 @LEMMA_B2.formula
 def shuffled_diagonals(b: Any, M: int) -> Any:
     """Both sides of Eq. (20) applied to b, shape (2 M^2 N, 1) (Lemma B.2)."""
-    K, J = commutation_matrix(b.shape[0], M), commutation_matrix(M, b.shape[0])
-    return _both_sides(b, M, left=K, right=J)
+    N, diagonal = b.shape[0], vec_r(eye(M))
+    K, J = commutation_matrix(N, M), commutation_matrix(M, N)
+    left, right = kron(eye(M), K) @ kron(diagonal, eye(N)), kron(J, eye(M)) @ kron(eye(N), diagonal)
+    return concatenate([left @ b, right @ b], axis=0)
 
 
 @LEMMA_B2.oracle
@@ -58,7 +50,7 @@ def deltas_applied(b: Any, M: int) -> Any:
 
 
 LEMMA_B2.mutant("commutation matrices transposed", "K -> J; J -> K")
-LEMMA_B2.mutant("no commutation matrix on the left", "K -> eye(M * b.shape[0])")
+LEMMA_B2.mutant("no commutation matrix on the left", "K -> eye(M * N)")
 
 
 LEMMA_B3 = Claim(
@@ -76,25 +68,19 @@ LEMMA_B3 = Claim(
 )
 
 
-def _shuffled(A: Matrix, K: Matrix, inner: Matrix) -> Matrix:
-    """The five members, on top of each other: `K` is K_{m,n}, `inner` K_{n,n}."""
-    m, n = A.shape
+@LEMMA_B3.formula
+def shuffled_square(A: MbyN) -> Any:
+    """The members of the chain on top of each other, shape (5 m^2 n, n) (Lemma B.3)."""
+    (m, n), K, square = A.shape, commutation_matrix(*A.shape), commutation_matrix(A.shape[1], A.shape[1])
     diagonal = kron(vec_r(eye(n)), eye(n))
     members = [
         kron(eye(m), K) @ kron(vec_r(A), A),
         kron(eye(m), K) @ kron(A, eye(n), A) @ diagonal,
         kron(A, K @ kron(eye(n), A)) @ diagonal,
-        kron(A, kron(A, eye(n)) @ inner) @ diagonal,
-        kron(A, A, eye(n)) @ kron(eye(n), inner) @ diagonal,
+        kron(A, kron(A, eye(n)) @ square) @ diagonal,
+        kron(A, A, eye(n)) @ kron(eye(n), square) @ diagonal,
     ]
     return concatenate(members, axis=0)
-
-
-@LEMMA_B3.formula
-def shuffled_square(A: MbyN) -> Any:
-    """The members of the chain on top of each other, shape (5 m^2 n, n) (Lemma B.3)."""
-    m, n = A.shape
-    return _shuffled(A, commutation_matrix(m, n), commutation_matrix(n, n))
 
 
 @LEMMA_B3.oracle
@@ -104,5 +90,5 @@ def products_of_entries(A: MbyN) -> Any:
     return concatenate([member] * 5, axis=0)
 
 
-LEMMA_B3.mutant("K_{n,m} instead of K_{m,n}", "commutation_matrix(m, n) -> commutation_matrix(n, m)")
-LEMMA_B3.mutant("no K_{n,n}", "commutation_matrix(n, n) -> eye(n * n)")
+LEMMA_B3.mutant("K_{n,m} instead of K_{m,n}", "K -> commutation_matrix(n, m)")
+LEMMA_B3.mutant("no K_{n,n}", "square -> eye(n * n)")

@@ -55,19 +55,14 @@ PROOF_VQ = Claim(
 )
 
 
-def _value_query_steps(X: Matrix, W_Q: Matrix, W_K: Matrix, W_V: Matrix, *, last: Matrix, shuffle: Matrix) -> Matrix:
-    """Both forms of dF_1/dF_2, dF_2/dW_Q with `last` for X (x) X W_K, F_2 W_V, and the product."""
-    (L, d_V), d_K, A = X.shape, W_Q.shape[1], attention_matrix(X, W_Q, W_K)
-    first = kron(eye(L), shuffle, eye(d_V)) @ kron(eye(L * d_V), vec_r(eye(d_V)))
-    inner = kron(eye(L), X.T) @ softmax_jacobian(A) @ last / sqrt(d_K)
-    return stacked(first, kron(eye(L), shuffling_matrix(d_V)), inner, A @ X @ W_V, first @ inner)
-
-
 @PROOF_VQ.formula
 def value_query_steps(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights) -> Any:
     """dF_1/dF_2 twice, dF_2/dW_Q, F_2 W_V and d^2F/dW_V dW_Q, all entries in one column (Appendix B.1)."""
-    K = commutation_matrix(X.shape[1], X.shape[1])
-    return _value_query_steps(X, W_Q, W_K, W_V, last=kron(X, X @ W_K), shuffle=K)
+    (L, d_V), d_K, A = X.shape, W_Q.shape[1], attention_matrix(X, W_Q, W_K)
+    K = commutation_matrix(d_V, d_V)
+    first = kron(eye(L), K, eye(d_V)) @ kron(eye(L * d_V), vec_r(eye(d_V)))
+    inner = kron(eye(L), X.T) @ softmax_jacobian(A) @ kron(X, X @ W_K) / sqrt(d_K)
+    return stacked(first, kron(eye(L), shuffling_matrix(d_V)), inner, A @ X @ W_V, first @ inner)
 
 
 def _kronecker_with_identity(F_2: Any) -> Any:
@@ -86,7 +81,7 @@ def value_query_steps_differentiated(X: Tokens, W_Q: QueryWeights, W_K: KeyWeigh
     return stacked(first, first, inner, attention(X, W_Q, W_K, W_V), both)
 
 
-PROOF_VQ.mutant("no commutation matrix", "K -> eye(X.shape[1] ** 2)")
+PROOF_VQ.mutant("no commutation matrix", "K -> eye(d_V * d_V)")
 PROOF_VQ.mutant("query instead of key weights", "X @ W_K -> X @ W_Q")
 
 
@@ -109,20 +104,15 @@ PROOF_QQ = Claim(
 )
 
 
-def _query_steps(X: Matrix, W_Q: Matrix, W_K: Matrix, values: Matrix, keys: Matrix) -> Matrix:
-    """dF_1/dG twice, dT/dW_Q, dG/dT and the product, with `values` for W_V^T X^T and `keys` for X W_K."""
-    L, root = X.shape[0], sqrt(W_Q.shape[1])
+@PROOF_QQ.formula
+def query_steps(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights) -> Any:
+    """dF_1/dG twice, dT/dW_Q, dG/dT and d^2F/dW_Q^2, all entries in one column (Appendix B.1)."""
+    L, values, keys, root = X.shape[0], W_V.T @ X.T, X @ W_K, sqrt(W_Q.shape[1])
     G = softmax_second_derivative(attention_matrix(X, W_Q, W_K))
     logits = kron(X, keys) / root
     nested = kron(kron(eye(L), values), logits.T)
     flat = kron(eye(L), values, X.T, keys.T) / root
     return stacked(nested, flat, logits, G, flat @ G @ logits)
-
-
-@PROOF_QQ.formula
-def query_steps(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights) -> Any:
-    """dF_1/dG twice, dT/dW_Q, dG/dT and d^2F/dW_Q^2, all entries in one column (Appendix B.1)."""
-    return _query_steps(X, W_Q, W_K, W_V.T @ X.T, X @ W_K)
 
 
 def _query_jacobian_of(G: Any, X: Any, W_K: Any, W_V: Any) -> Any:
@@ -143,7 +133,7 @@ def query_steps_differentiated(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_
     )
 
 
-PROOF_QQ.mutant("W_V not transposed", lambda X, W_Q, W_K, W_V: _query_steps(X, W_Q, W_K, W_V @ X.T, X @ W_K))
+PROOF_QQ.mutant("W_V not transposed", "W_V.T -> W_V")
 PROOF_QQ.mutant("query instead of key weights", "X @ W_K -> X @ W_Q")
 
 
@@ -168,30 +158,15 @@ def _kronecker_factor(X: Any, W_K: Any) -> Any:
     return kron(X, X @ W_K) / sqrt(W_K.shape[1])
 
 
-def _product_rule(
-    X: Matrix,
-    W_Q: Matrix,
-    W_K: Matrix,
-    W_V: Matrix,
-    *,
-    shuffle: Any = commutation_matrix,
-    second: int = 1,
-    turned: bool = False,
-) -> Matrix:
-    """Eq. (21) and dG/dW_K; mutants replace K, weigh the second summand, or leave F_2 untransposed."""
-    (d_V, d_K), L, A = W_Q.shape, X.shape[0], attention_matrix(X, W_Q, W_K)
-    F_1, G, F_2 = kron(eye(L), W_V.T @ X.T), softmax_jacobian(A), _kronecker_factor(X, W_K)
-    slope = softmax_second_derivative(A) @ kron(X @ W_Q, X) @ shuffle(d_K, d_V) / sqrt(d_K)
-    third = kron(eye(L), commutation_matrix(L, d_V), eye(d_K)) @ kron(vec_r(X), X, eye(d_K)) / sqrt(d_K)
-    left = F_2.reshape(F_2.shape[1], F_2.shape[0]) if turned else F_2.T
-    both = kron(F_1, left) @ slope + kron(F_1 @ G, eye(d_V * d_K)) @ third * second
-    return stacked(slope, both)
-
-
 @EQUATION_21.formula
 def product_rule_for_query_and_key(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights) -> Any:
     """dG/dW_K, then d^2F/dW_Q dW_K, all entries in one column (Eq. (21))."""
-    return _product_rule(X, W_Q, W_K, W_V)
+    (d_V, d_K), L, A = W_Q.shape, X.shape[0], attention_matrix(X, W_Q, W_K)
+    F_1, G, F_2 = kron(eye(L), W_V.T @ X.T), softmax_jacobian(A), _kronecker_factor(X, W_K)
+    slope = softmax_second_derivative(A) @ kron(X @ W_Q, X) @ commutation_matrix(d_K, d_V) / sqrt(d_K)
+    third = kron(eye(L), commutation_matrix(L, d_V), eye(d_K)) @ kron(vec_r(X), X, eye(d_K)) / sqrt(d_K)
+    second = kron(F_1 @ G, eye(d_V * d_K)) @ third
+    return stacked(slope, kron(F_1, F_2.T) @ slope + second)
 
 
 def _softmax_slope(X: Any, W_Q: Any, W_K: Any) -> Any:
@@ -205,9 +180,9 @@ def query_and_key_differentiated(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, 
     return stacked(jacobian(_softmax_slope, "W_K")(X, W_Q, W_K), both)
 
 
-EQUATION_21.mutant("second summand dropped", second=0)
-EQUATION_21.mutant("no commutation matrix", shuffle=lambda m, n: eye(m * n))
-EQUATION_21.mutant("F_2 not transposed", turned=True)
+EQUATION_21.mutant("second summand dropped", "second -> 0 * second")
+EQUATION_21.mutant("no commutation matrix", "commutation_matrix(d_K, d_V) -> eye(d_V * d_K)")
+EQUATION_21.mutant("F_2 not transposed", "F_2.T -> F_2.reshape(F_2.shape[1], F_2.shape[0])")
 
 
 EQUATION_21_DF2 = Claim(
@@ -228,11 +203,12 @@ EQUATION_21_DF2 = Claim(
 )
 
 
-def _chain(X: Matrix, d_K: int, K: Matrix, S: Matrix) -> Matrix:
-    """The five members with K for K_{L,d_V}, and S for the middle of the fourth."""
-    (L, d_V), units, root = X.shape, eye(d_K), sqrt(d_K)
-    square = commutation_matrix(d_V, d_V)
-    other = kron(square, eye(d_V)) @ kron(eye(d_V), vec_r(eye(d_V)))
+@EQUATION_21_DF2.formula
+def members_for_the_kronecker_factor(X: Tokens, W_K: KeyWeights) -> Any:
+    """The five members, all entries in one column (Appendix B.1)."""
+    (L, d_V), d_K = X.shape, W_K.shape[1]
+    K, S, units = commutation_matrix(L, d_V), shuffling_matrix(d_V), eye(d_K)
+    other = kron(commutation_matrix(d_V, d_V), eye(d_V)) @ kron(eye(d_V), vec_r(eye(d_V)))
     members = [
         kron(eye(L), K, units) @ kron(vec_r(X), eye(L * d_K)) @ kron(X, units),
         kron(eye(L), K, units) @ kron(vec_r(X), X, units),
@@ -240,19 +216,12 @@ def _chain(X: Matrix, d_K: int, K: Matrix, S: Matrix) -> Matrix:
         kron(kron(X, X, eye(d_V)) @ S, units),
         kron(kron(X, X, eye(d_V)) @ other, units),
     ]
-    return stacked(*members) / root
-
-
-@EQUATION_21_DF2.formula
-def members_for_the_kronecker_factor(X: Tokens, W_K: KeyWeights) -> Any:
-    """The five members, all entries in one column (Appendix B.1)."""
-    (L, d_V), d_K = X.shape, W_K.shape[1]
-    return _chain(X, d_K, commutation_matrix(L, d_V), shuffling_matrix(d_V))
+    return stacked(*members) / sqrt(d_K)
 
 
 EQUATION_21_DF2.oracle(lambda X, W_K: stacked(*[jacobian(_kronecker_factor, "W_K")(X, W_K)] * 5))
-EQUATION_21_DF2.mutant("K_{d_V,L} instead of K_{L,d_V}", "commutation_matrix(L, d_V) -> commutation_matrix(d_V, L)")
-EQUATION_21_DF2.mutant("S without its commutation matrix", "shuffling_matrix(d_V) -> kron(vec_r(eye(d_V)), eye(d_V))")
+EQUATION_21_DF2.mutant("K_{d_V,L} instead of K_{L,d_V}", "K -> commutation_matrix(d_V, L)")
+EQUATION_21_DF2.mutant("S without its commutation matrix", "S -> kron(vec_r(eye(d_V)), eye(d_V))")
 
 
 THEOREM_32_Z2_APPENDIX = Claim(

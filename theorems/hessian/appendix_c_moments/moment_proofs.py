@@ -43,20 +43,6 @@ PROOF_Z1 = Claim(
 )
 
 
-def _members_of_z1(X: Matrix, T: Matrix, slope: Any, moment: Any) -> Matrix:
-    """The last three members on top of each other; `slope(a)` is dA_i/dT_i, `moment(A, i)` the block of M_2."""
-    A, L = softmax(T), X.shape[0]
-    slopes = [slope(row(A, i)) for i in range(L)]
-    return concatenate(
-        [
-            block_diag([X.T @ S for S in slopes]) @ kron(X, X),
-            *(kron(X[i : i + 1], X.T @ slopes[i] @ X) for i in range(L)),
-            khatri_rao([X[i : i + 1] for i in range(L)], [moment(A, i) for i in range(L)]),
-        ],
-        axis=0,
-    )
-
-
 def _slope(a: Matrix) -> Matrix:
     return diag(a) - a @ a.T
 
@@ -64,7 +50,14 @@ def _slope(a: Matrix) -> Matrix:
 @PROOF_Z1.formula
 def members_for_z1(X: Tokens, T: Logits) -> Any:
     """The last three members for Z_1, shape (3 L d_V, d_V^2) (Appendix C.2)."""
-    return _members_of_z1(X, T, _slope, lambda A, i: second_central_moments(A, X)[i])
+    A, L = softmax(T), X.shape[0]
+    slopes, tokens = [_slope(row(A, i)) for i in range(L)], [X[i : i + 1] for i in range(L)]
+    members = [
+        block_diag([X.T @ S for S in slopes]) @ kron(X, X),
+        *(kron(x, X.T @ S @ X) for x, S in zip(tokens, slopes, strict=True)),
+        khatri_rao(tokens, second_central_moments(A, X)),
+    ]
+    return concatenate(members, axis=0)
 
 
 @PROOF_Z1.oracle
@@ -73,8 +66,8 @@ def z1_by_differentiation(X: Tokens, T: Logits) -> Any:
     return concatenate([product] * 3, axis=0)
 
 
-PROOF_Z1.mutant("dA_i/dT_i without its rank-one term", slope=diag)
-PROOF_Z1.mutant("moments not centred", lambda X, T: _members_of_z1(X, T, _slope, lambda A, i: X.T @ diag(A[i]) @ X))
+PROOF_Z1.mutant("dA_i/dT_i without its rank-one term", "_slope -> diag")
+PROOF_Z1.mutant("moments not centred", "second_central_moments(A, X) -> [X.T @ diag(a) @ X for a in A]")
 
 
 # -- the steps of the proof for Z_2 ------------------------------------------------------------------------------------
@@ -92,31 +85,25 @@ PROOF_Z2I = Claim(
 )
 
 
-def _members_of_z2(X: Matrix, T: Matrix, K: Matrix, unit: Any) -> Matrix:
-    """The three members for every i; `unit(i, j)` is the index of the unit vector in D_{i,j}."""
+@PROOF_Z2I.formula
+def members_for_z2(X: Tokens, T: Logits) -> Any:
+    """The three members, each for every i, shape (3 L d_V^3, d_V^2) (Appendix C.2)."""
     A, (L, d) = softmax(T), X.shape
     first, second, third = [], [], []
     for i in range(L):
         curved = [entry_hessian(row(A, i), j) for j in range(L)]
-        D_i = concatenate([kron(basis_vector(L, unit(i, j)), curved[j]) for j in range(L)], axis=0)
+        D_i = concatenate([kron(basis_vector(L, i), curved[j]) for j in range(L)], axis=0)
         square = row(X, i) @ row(X, i).T
         first.append(kron(X.T, X.T, X.T) @ D_i @ kron(X[i : i + 1], X))
         second.append(sum(kron(row(X, j), square, X.T @ curved[j] @ X) for j in range(L)))
         inner = sum(kron(row(X, j), X.T @ curved[j] @ X) for j in range(L))
-        third.append(kron(K, eye(d)) @ kron(square, inner))
+        third.append(kron(commutation_matrix(d, d), eye(d)) @ kron(square, inner))
     return concatenate([*first, *second, *third], axis=0)
-
-
-@PROOF_Z2I.formula
-def members_for_z2(X: Tokens, T: Logits) -> Any:
-    """The three members, each for every i, shape (3 L d_V^3, d_V^2) (Appendix C.2)."""
-    d = X.shape[1]
-    return _members_of_z2(X, T, commutation_matrix(d, d), unit=lambda i, j: i)
 
 
 PROOF_Z2I.oracle(lambda X, T: concatenate([_z2_differentiated(X, T)] * 3, axis=0))
 PROOF_Z2I.mutant("no commutation matrix", "commutation_matrix(d, d) -> eye(d * d)")
-PROOF_Z2I.mutant("e_j instead of e_i in D_{i,j}", unit=lambda i, j: j)
+PROOF_Z2I.mutant("e_j instead of e_i in D_{i,j}", "basis_vector(L, i) -> basis_vector(L, j)")
 
 
 Matrix = Any
@@ -223,32 +210,24 @@ PROOF_MOMENT = Claim(
 )
 
 
-def _members_of_n(X: Matrix, A: Matrix, sign: int = 1, weight: int = 2) -> Matrix:
-    """Per row i: four members of N on top of each other, then the left side of the helper identity.
-
-    Mutants change the `sign` of the mean in the third member and the `weight` of the mean's square in the second.
-    """
-    L, mean = X.shape[0], A @ X
-    blocks = []
+@PROOF_MOMENT.formula
+def members_for_third_moment(X: Tokens, T: Logits) -> Any:
+    """Four members of N and the helper identity for every i, shape (L (4 d_V^2 + d_V), d_V) (Appendix C.2)."""
+    A, L = softmax(T), X.shape[0]
+    mean, xs, blocks = A @ X, [row(X, j) for j in range(L)], []
     for i in range(L):
-        mu, a, xs = row(mean, i), row(A, i), [row(X, j) for j in range(L)]
+        mu, a = row(mean, i), row(A, i)
         second = X.T @ diag(a) @ X
         spread = [(mu - x) @ (mu - x).T for x in xs]
-        bracket = [weight * (mu @ mu.T) + x @ x.T - second - x @ mu.T - mu @ x.T for x in xs]
+        bracket = [2 * (mu @ mu.T) + x @ x.T - second - x @ mu.T - mu @ x.T for x in xs]
         blocks += [
             sum(kron(xs[j], X.T @ entry_hessian(a, j) @ X) for j in range(L)),
             sum(kron(xs[j], bracket[j]) * A[i, j] for j in range(L)),
-            kron(mu, mu @ mu.T - second) * sign + sum(kron(xs[j], spread[j]) * A[i, j] for j in range(L)),
+            kron(mu, mu @ mu.T - second) + sum(kron(xs[j], spread[j]) * A[i, j] for j in range(L)),
             sum(kron(xs[j] - mu, spread[j]) * A[i, j] for j in range(L)),
             second - mu @ mu.T,
         ]
     return concatenate(blocks, axis=0)
-
-
-@PROOF_MOMENT.formula
-def members_for_third_moment(X: Tokens, T: Logits) -> Any:
-    """Four members of N and the helper identity for every i, shape (L (4 d_V^2 + d_V), d_V) (Appendix C.2)."""
-    return _members_of_n(X, softmax(T))
 
 
 @PROOF_MOMENT.oracle
@@ -258,9 +237,11 @@ def cumulants(X: Tokens, T: Logits) -> Any:
     return concatenate([block for per_row in blocks for block in per_row], axis=0)
 
 
-PROOF_MOMENT.mutant("the covariance with the wrong sign", sign=-1)
-PROOF_MOMENT.mutant("the square of the mean once instead of twice", weight=1)
-PROOF_MOMENT.mutant("attention transposed", lambda X, T: _members_of_n(X, softmax(T.T)))
+PROOF_MOMENT.mutant(
+    "the covariance with the wrong sign", "kron(mu, mu @ mu.T - second) -> kron(mu, second - mu @ mu.T)"
+)
+PROOF_MOMENT.mutant("the square of the mean once instead of twice", "2 -> 1")
+PROOF_MOMENT.mutant("attention transposed", "T -> T.T")
 
 
 # -- the size of X * X^T * M_3 -----------------------------------------------------------------------------------------

@@ -40,25 +40,18 @@ LEMMA_C1_ENTRY = Claim(
 )
 
 
-def _entry_hessians(t: Any, curvature: Any) -> Any:
-    """`curvature(a, j)` for the softmax row a (L, 1) of t and every j, stacked to shape (L^2, L)."""
-    a = softmax(t).T
-    return concatenate([curvature(a, j, basis_vector(t.shape[1], j)) for j in range(t.shape[1])], axis=0)
-
-
 @LEMMA_C1_ENTRY.formula
 def softmax_entry_hessians(t: Row) -> Any:
     """Hessians of the entries of softmax(t), t of shape (1, L), stacked to shape (L^2, L) (Lemma C.1)."""
-    return _entry_hessians(t, lambda a, j, e: (2 * (a @ a.T) + e @ e.T - diag(a) - e @ a.T - a @ e.T) * a[j, 0])
+    a, units = softmax(t).T, [basis_vector(t.shape[1], j) for j in range(t.shape[1])]
+    hessians = [2 * (a @ a.T) + e @ e.T - diag(a) - e @ a.T - a @ e.T for e in units]
+    return concatenate([H * a[j, 0] for j, H in enumerate(hessians)], axis=0)
 
 
 LEMMA_C1_ENTRY.oracle(lambda t: hessian(row_softmax, ("T", "T"))(t))
 LEMMA_C1_ENTRY.mutant("rank-one term without its factor 2", "2 -> 1")
 LEMMA_C1_ENTRY.mutant("one mixed term dropped", "a @ e.T -> 0")
-LEMMA_C1_ENTRY.mutant(
-    "diagonal with the wrong sign",
-    curvature=lambda a, j, e: (2 * (a @ a.T) + e @ e.T + diag(a) - e @ a.T - a @ e.T) * a[j, 0],
-)
+LEMMA_C1_ENTRY.mutant("diagonal with the wrong sign", "diag(a) -> -diag(a)")
 
 
 def entry_hessian(a: Matrix, j: int) -> Matrix:
@@ -125,21 +118,15 @@ LEMMA_C1_PROOF = Claim(
 )
 
 
-def _steps(t: Matrix, first: Any, sign: int = 1) -> Matrix:
-    """`first(a, e_j, a_j)` for every j, then both forms of the second derivatives for every j."""
-    a, L = softmax(t).T, t.shape[1]
-    units = [basis_vector(L, j) for j in range(L)]
-    slopes = [first(a, units[j], a[j, 0]) for j in range(L)]
-    slope = concatenate(slopes, axis=0)
-    chained = [(units[j] - a) @ slopes[j] * sign - slope * a[j, 0] for j in range(L)]
-    plugged = [((units[j] - a) @ (units[j] - a).T - (diag(a) - a @ a.T)) * a[j, 0] for j in range(L)]
-    return concatenate([*slopes, *chained, *plugged], axis=0)
-
-
 @LEMMA_C1_PROOF.formula
 def derivative_steps(t: Row) -> Any:
     """First derivatives, then both forms of the second, for a row t of shape (1, L); shape (L + 2 L^2, L)."""
-    return _steps(t, first=lambda a, e, a_j: (e - a).T * a_j)
+    a, units = softmax(t).T, [basis_vector(t.shape[1], j) for j in range(t.shape[1])]
+    first = [(e - a).T * a[j, 0] for j, e in enumerate(units)]
+    slope = concatenate(first, axis=0)
+    chained = [(units[j] - a) @ first[j] - slope * a[j, 0] for j in range(len(units))]
+    plugged = [((x - a) @ (x - a).T - (diag(a) - a @ a.T)) * a[j, 0] for j, x in enumerate(units)]
+    return concatenate([*first, *chained, *plugged], axis=0)
 
 
 @LEMMA_C1_PROOF.oracle
@@ -148,9 +135,9 @@ def derivatives_of_the_row(t: Row) -> Any:
     return concatenate([jacobian(row_softmax, "T")(t), second, second], axis=0)
 
 
-LEMMA_C1_PROOF.mutant("first derivative with the wrong sign", first=lambda a, e, a_j: (a - e).T * a_j)
-LEMMA_C1_PROOF.mutant("product rule with the wrong sign", sign=-1)
-LEMMA_C1_PROOF.mutant("A_{i,:} missing in the first derivative", first=lambda a, e, a_j: e.T * a_j)
+LEMMA_C1_PROOF.mutant("first derivative with the wrong sign", "e - a -> a - e")
+LEMMA_C1_PROOF.mutant("product rule with the wrong sign", "units[j] - a -> a - units[j]")
+LEMMA_C1_PROOF.mutant("A_{i,:} missing in the first derivative", "e - a -> e")
 
 
 # -- columns of the stacked Hessians -----------------------------------------------------------------------------------

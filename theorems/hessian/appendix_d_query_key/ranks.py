@@ -251,16 +251,11 @@ def gauge_vectors(W_Q: QueryWeights, W_K: KeyWeights) -> Any:
     return concatenate([gauge_direction(W_Q, W_K, M + 0 * W_Q[:1, :1]) for M in units], axis=1)
 
 
-def _images(X: Matrix, W_Q: Matrix, W_K: Matrix, W_V: Matrix, Y: Matrix, vectors: Matrix) -> Matrix:
-    """The images of the columns of `vectors` under H_o^T and V, one on top of the other."""
-    outer, _ = gauss_newton_at_logits(X, W_Q, W_K, W_V, Y)
-    return concatenate([outer @ vectors, V_matrix(W_Q, W_K) @ vectors], axis=0)
-
-
 @NULL_VECTORS.formula
 def images_of_gauge_vectors(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, Y: Labels) -> Any:
     """The images of [-W_K M^T; W_Q M] for all M = E_ij under H_o^T and V, shape (2 d_V d_K + d_V^2, d_K^2)."""
-    return _images(X, W_Q, W_K, W_V, Y, gauge_vectors(W_Q, W_K))
+    outer, vectors = gauss_newton_at_logits(X, W_Q, W_K, W_V, Y)[0], gauge_vectors(W_Q, W_K)
+    return concatenate([outer @ vectors, V_matrix(W_Q, W_K) @ vectors], axis=0)
 
 
 NULL_VECTORS.part("structure", lambda value: value)

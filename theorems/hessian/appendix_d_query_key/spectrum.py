@@ -18,6 +18,7 @@ from theorems.hessian.settings import KeyWeights, Labels, QueryWeights, Tokens, 
 from verify.claims import Claim
 from verify.derivatives import hessian, jacobian
 from verify.matrix import (
+    block_diag,
     concatenate,
     eye,
     kron,
@@ -83,31 +84,16 @@ def _mlp_residual(X: Matrix, W_Q: Matrix, W_K: Matrix, Y: Matrix) -> Matrix:
     return (X @ W_Q @ W_K.T - Y) * rational(2, X.shape[0] * X.shape[1])
 
 
-def _spectra(
-    X: Matrix, W_Q: Matrix, W_K: Matrix, W_V: Matrix, Y: Matrix, spectrum: Any = None, sign: int = -1, root: bool = True
-) -> Matrix:
-    """Both spectra and D H_f^T D; mutants change the multiplicities, the sign or the root of d_K."""
-    (L, d_V), d_K = X.shape, W_Q.shape[1]
-    B = B_matrix(X, W_Q, W_K, W_V, Y) * rational(2, L * d_V)
-    flip = kron(_signs(), eye(d_V * d_K))
-    _, functional = split_in_closed_form(X, W_Q, W_K, W_V, Y)
-    spectrum = spectrum or paired_spectrum
-    value = spectrum(B / sqrt(d_K) if root else B / d_K, d_K)
-    mlp = spectrum(X.T @ _mlp_residual(X, W_Q, W_K, Y), d_K)
-    return stacked(value, mlp, flip @ functional @ flip * sign)
-
-
-def _signs() -> Matrix:
-    """diag(-1, 1)."""
-    return concatenate(
-        [concatenate([-eye(1), zeros(1, 1)], axis=1), concatenate([zeros(1, 1), eye(1)], axis=1)], axis=0
-    )
-
-
 @EIGEN_PAIRS.formula
 def t_functional_spectrum(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, Y: Labels) -> Any:
     """Eigenvalues of H_f^T, those of the MLP's functional Hessian, and -D H_f^T D, all entries in one column (Appendix D)."""
-    return _spectra(X, W_Q, W_K, W_V, Y)
+    (L, d_V), d_K = X.shape, W_Q.shape[1]
+    B = B_matrix(X, W_Q, W_K, W_V, Y) * rational(2, L * d_V)
+    flip = block_diag([-eye(d_V * d_K), eye(d_V * d_K)])
+    _, functional = split_in_closed_form(X, W_Q, W_K, W_V, Y)
+    value = paired_spectrum(B / sqrt(d_K), d_K)
+    mlp = paired_spectrum(X.T @ _mlp_residual(X, W_Q, W_K, Y), d_K)
+    return stacked(value, mlp, -(flip @ functional @ flip))
 
 
 @EIGEN_PAIRS.oracle
@@ -124,9 +110,11 @@ def spectra_of_the_hessians(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: 
     )
 
 
-EIGEN_PAIRS.mutant("divided by d_K instead of its root", root=False)
-EIGEN_PAIRS.mutant("each pair once, the other eigenvalues zero", spectrum=_each_pair_once)
-EIGEN_PAIRS.mutant("eigenvectors flipped without a change of sign", sign=1)
+EIGEN_PAIRS.mutant("divided by d_K instead of its root", "sqrt(d_K) -> d_K")
+EIGEN_PAIRS.mutant("each pair once, the other eigenvalues zero", "paired_spectrum -> _each_pair_once")
+EIGEN_PAIRS.mutant(
+    "eigenvectors flipped without a change of sign", "-(flip @ functional @ flip) -> flip @ functional @ flip"
+)
 
 
 # -- 'responsible for the bulk' ----------------------------------------------------------------------------------------
@@ -155,20 +143,13 @@ def gauge_direction(W_Q: QueryWeights, W_K: KeyWeights, M: Gauge) -> Any:
     return vec_r(concatenate([-(W_K @ M.T), W_Q @ M], axis=0))
 
 
-def _along(
-    X: Matrix, W_Q: Matrix, W_K: Matrix, W_V: Matrix, Y: Matrix, direction: Matrix, turned: bool = False
-) -> Matrix:
-    """H_f^T along a direction, and the L^2 zeros by which T changes."""
-    _, functional = split_in_closed_form(X, W_Q, W_K, W_V, Y, turned=turned)
-    return concatenate([functional @ direction, zeros(X.shape[0] ** 2, 1)], axis=0)
-
-
 @BULK.formula
 def t_functional_along_gauge(
     X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, Y: Labels, M: Gauge
 ) -> Any:
     """H_f^T along [-W_K M^T; W_Q M], and zeros, shape (2 d_V d_K + L^2, 1) (Appendix D)."""
-    return _along(X, W_Q, W_K, W_V, Y, gauge_direction(W_Q, W_K, M))
+    _, functional = split_in_closed_form(X, W_Q, W_K, W_V, Y)
+    return concatenate([functional @ gauge_direction(W_Q, W_K, M), zeros(X.shape[0] ** 2, 1)], axis=0)
 
 
 @BULK.oracle

@@ -238,30 +238,16 @@ AT_LOGITS = Claim(
 )
 
 
-def _split_and_summands(
-    X: Matrix,
-    W_Q: Matrix,
-    W_K: Matrix,
-    W_V: Matrix,
-    Y: Matrix,
-    moved: int = 0,
-    second_stays: int = 1,
-    turned: bool = False,
-) -> Matrix:
-    """Both parts, then (Q, K) by three summands; mutants move the third or the second to the other part."""
-    (L, d_V), d_K = X.shape, W_Q.shape[1]
-    outer, functional = split_in_closed_form(X, W_Q, W_K, W_V, Y, turned=turned)
-    first = outer_product_hessian_query_key(X, W_Q, W_K, W_V)
-    third = kron(B_matrix(X, W_Q, W_K, W_V, Y), eye(d_K)) * (rational(2, L * d_V) / sqrt(d_K))
-    second = functional_hessian_query_key(X, W_Q, W_K, W_V, Y) - third
-    kept, gone = second * second_stays + third * moved, second * (1 - second_stays) + third * (1 - moved)
-    return stacked(outer, functional, first + kept, gone)
-
-
 @AT_LOGITS.formula
 def split_at_logits(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, Y: Labels) -> Any:
     """H_o^T, H_f^T, and the summands of their (Q, K) blocks, all entries in one column (Remark D.1)."""
-    return _split_and_summands(X, W_Q, W_K, W_V, Y)
+    (L, d_V), d_K = X.shape, W_Q.shape[1]
+    outer, functional = split_in_closed_form(X, W_Q, W_K, W_V, Y)
+    first = outer_product_hessian_query_key(X, W_Q, W_K, W_V)
+    third = kron(B_matrix(X, W_Q, W_K, W_V, Y), eye(d_K)) * (rational(2, L * d_V) / sqrt(d_K))
+    second = functional_hessian_query_key(X, W_Q, W_K, W_V, Y) - third
+    parts = [first + second, third]
+    return stacked(outer, functional, *parts)
 
 
 @AT_LOGITS.oracle
@@ -271,6 +257,6 @@ def split_by_differentiation(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V:
     return stacked(outer, functional, outer[n:, :n], functional[n:, :n])
 
 
-AT_LOGITS.mutant("split at F: both functional summands in H_f^T", second_stays=0)
-AT_LOGITS.mutant("third summand in H_o^T", moved=1)
+AT_LOGITS.mutant("split at F: both functional summands in H_f^T", "parts -> [first, second + third]")
+AT_LOGITS.mutant("third summand in H_o^T", "parts -> [first + second + third, 0 * third]")
 AT_LOGITS.mutant("B transposed", turned=True)

@@ -146,18 +146,13 @@ FUNCTIONAL = Claim(
 )
 
 
-def _mixed(s: Any, M_1: Matrix, W_O: Matrix, W_U: Matrix, Y: Matrix, linear: int = 1, shuffle: bool = True) -> Matrix:
-    """The polynomial in s; mutants leave out its linear term or K."""
-    (L, d_V), d_K = M_1.shape, W_O.shape[1]
-    K = commutation_matrix(d_V, d_K) if shuffle else eye(d_V * d_K)
-    quadratic = kron(M_1.T @ M_1 @ W_O @ W_U, eye(d_K)) @ K
-    return (quadratic * (s * s) - kron(M_1.T @ Y, eye(d_K)) @ K * (s * linear)) * rational(2, L * d_V)
-
-
 @FUNCTIONAL.formula
 def low_rank_functional_block(s: Scale, M_1: Moment, W_O: OutputWeights, W_U: InputWeights, Y: Labels) -> Any:
     """H_f(W_O, W_U) at the first moment s M_1, shape (d_V d_K, d_K d_V) (Appendix E.1)."""
-    return _mixed(s, M_1, W_O, W_U, Y)
+    (L, d_V), d_K = M_1.shape, W_O.shape[1]
+    K, linear = commutation_matrix(d_V, d_K), kron(M_1.T @ Y, eye(d_K)) * s
+    quadratic = kron(M_1.T @ M_1 @ W_O @ W_U, eye(d_K)) * (s * s)
+    return (quadratic @ K - linear @ K) * rational(2, L * d_V)
 
 
 @FUNCTIONAL.oracle
@@ -172,6 +167,6 @@ def low_rank_functional_block_by_differentiation(
     return hessian(paired, ("W_O", "W_U"))(W_O, W_U)
 
 
-FUNCTIONAL.mutant("homogeneous of degree two", linear=0)
-FUNCTIONAL.mutant("columns in the order of W_U^T", shuffle=False)
-FUNCTIONAL.mutant("linear in M_1", lambda s, M_1, W_O, W_U, Y: _mixed(1, M_1, W_O, W_U, Y) * s)
+FUNCTIONAL.mutant("homogeneous of degree two", "linear -> 0 * linear")
+FUNCTIONAL.mutant("columns in the order of W_U^T", "K -> eye(d_V * d_K)")
+FUNCTIONAL.mutant("linear in M_1", "s * s -> s")

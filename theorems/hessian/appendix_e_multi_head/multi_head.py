@@ -140,17 +140,13 @@ def mixed_loss(F: Any, Y: Any) -> Any:
     return square_loss(F, Y) + total(squares * squares) + total(softmax(F) * Y)
 
 
-def _between(W_1: Matrix, W_2: Matrix, X: Matrix, Y: Matrix, curvature: Any) -> Matrix:
-    """J_1^T `curvature`(F) J_2, on top of as many zeros."""
-    J_1, J_2 = jacobian(head_output, "W")(W_1, X), jacobian(head_output, "W")(W_2, X)
-    block = J_1.T @ curvature(head_output(W_1, X) + head_output(W_2, X)) @ J_2
-    return concatenate([block, zeros(block.shape[0], block.shape[1])], axis=0)
-
-
 @INTER_HEAD.formula
 def inter_head_blocks(W_1: OneHead, W_2: OneHead, X: Tokens, Y: Labels, G: Labels) -> Any:
     """J_1^T (d^2 loss/dF^2) J_2 on top of the vanishing functional block, shape (2 n, n) for n weights of a head."""
-    return _between(W_1, W_2, X, Y, lambda F: hessian(mixed_loss, ("F", "F"))(F, Y))
+    J_1, J_2 = jacobian(head_output, "W")(W_1, X), jacobian(head_output, "W")(W_2, X)
+    F = head_output(W_1, X) + head_output(W_2, X)
+    block = J_1.T @ hessian(mixed_loss, ("F", "F"))(F, Y) @ J_2
+    return concatenate([block, zeros(block.shape[0], block.shape[1])], axis=0)
 
 
 @INTER_HEAD.oracle
@@ -232,13 +228,8 @@ def entries_counted(d_V: Dimension, H: Heads, unused: OneEntry) -> Any:
 
     own = nonzero_entries(hessian(paired, ("W_1", "W_1"))(W_1, W_2))
     between = nonzero_entries(hessian(paired, ("W_1", "W_2"))(W_1, W_2))
-    return _scaled_counts(H * own + H * (H - 1) * between, d_V, H, unused)
-
-
-def _scaled_counts(entries: Any, d_V: int, H: int, like: Matrix) -> Matrix:
-    whole = (H * d_V**2 + 2 * d_V**2) ** 2
-    weights = concatenate([eye(1), eye(1) * rational(1, whole)], axis=0)
-    return (weights + 0 * like) * entries
+    weights = concatenate([eye(1), eye(1) * rational(1, (H * d_V**2 + 2 * d_V**2) ** 2)], axis=0)
+    return (weights + 0 * unused) * (H * own + H * (H - 1) * between)
 
 
 SPARSITY.mutant("value pairs counted too", lambda d_V, H, unused: _counts(d_V, H, H, 0) + 0 * unused)

@@ -21,7 +21,7 @@ from theorems.hessian.settings import (
 )
 from verify.claims import Claim
 from verify.derivatives import hessian, jacobian
-from verify.matrix import concatenate, eye, kron, rational, total, vec_r
+from verify.matrix import commutation_matrix, concatenate, eye, kron, rational, total, vec_r
 from verify.relations import Equal
 from verify.shapes import Real, Shape
 
@@ -128,7 +128,10 @@ def transposed_hessians(W: AllWeights, X: Tokens, Y: Labels) -> Any:
 
 EQUATION_3.oracle(lambda W, X, Y: concatenate(_both_hessians(W, X, Y), axis=0))
 EQUATION_3.mutant("functional Hessian skew", sign=-1)
-EQUATION_3.mutant("rows in column-major, columns in row-major order", "H.T -> commutation_matrix(*W.shape[::-1]) @ H.T")
+EQUATION_3.mutant(
+    "rows in column-major, columns in row-major order",
+    lambda W, X, Y: concatenate([commutation_matrix(*W.shape[::-1]) @ H.T for H in _both_hessians(W, X, Y)], axis=0),
+)
 
 
 # -- Eq. (4) and Figure 2 ----------------------------------------------------------------------------------------------

@@ -180,23 +180,15 @@ def similar_tokens(
     return {"X": X, "E": E, "eps": eps, "W_Q": W_Q, "W_K": W_K, "W_V": W_V, "B": B, "R": R}
 
 
-def _query_key_part(
-    X: Any, E: Any, eps: Any, W_Q: Any, W_K: Any, W_V: Any, B: Any, R: Any, *, second: int, third: int
-) -> Any:
-    """(Q,Q), (Q,K), (K,K) of H_o and of H_f with eps^second M_2(E) and eps^third M_3(E) for the moments, in one column."""
-    A = softmax(B)
-    M_2 = [C * power(eps, second) for C in second_central_moments(A, E)]
-    M_3 = [C * power(eps, third) for C in third_central_moments(A, E)]
-    outer = outer_product_blocks(A @ X, M_2, X, W_Q, W_K, W_V)
-    bent = functional_blocks(M_2, M_3, X, W_Q, W_K, W_V, R)
-    pairs = PAIRS["outer"][:3]
-    return stacked(*(outer[pair] for pair in pairs), *(bent[pair] for pair in pairs))
-
-
 @SIMILAR_WORDS.formula
 def query_key_part_of_similar_tokens(X: Any, E: Any, eps: Any, W_Q: Any, W_K: Any, W_V: Any, B: Any, R: Any) -> Any:
     """(Q,Q), (Q,K), (K,K) of H_o and of H_f from the moments of the deviations, all entries in one column."""
-    return _query_key_part(X, E, eps, W_Q, W_K, W_V, B, R, second=2, third=3)
+    A, pairs = softmax(B), PAIRS["outer"][:3]
+    M_2 = [C * power(eps, 2) for C in second_central_moments(A, E)]
+    M_3 = [C * power(eps, 3) for C in third_central_moments(A, E)]
+    outer = outer_product_blocks(A @ X, M_2, X, W_Q, W_K, W_V)
+    bent = functional_blocks(M_2, M_3, X, W_Q, W_K, W_V, R)
+    return stacked(*(outer[pair] for pair in pairs), *(bent[pair] for pair in pairs))
 
 
 @SIMILAR_WORDS.oracle
@@ -206,8 +198,8 @@ def query_key_part_by_differentiation(X: Any, W_Q: Any, W_K: Any, W_V: Any, B: A
     return concatenate([outer, picked(frozen_functional_hessian(X, W_Q, W_K, W_V, B, R), pairs, n)], axis=0)
 
 
-SIMILAR_WORDS.mutant("second moment of order eps", second=1)
-SIMILAR_WORDS.mutant("third moment of order eps^2", third=2)
+SIMILAR_WORDS.mutant("second moment of order eps", "power(eps, 2) -> eps")
+SIMILAR_WORDS.mutant("third moment of order eps^2", "power(eps, 3) -> power(eps, 2)")
 
 
 # -- dispersed attention -----------------------------------------------------------------------------------------------
@@ -244,18 +236,6 @@ def labelled_under_uniform_attention(X: Tokens, W_K: KeyWeights, W_V: ValueWeigh
     return {"X": X, "W_K": W_K, "W_V": W_V, "Y": Y}
 
 
-def _parts(X: Any, W_K: Any, W_V: Any) -> tuple[Any, Any]:
-    """The query-key part and the value block of H_o at W_Q = 0."""
-    H, n = all_jacobians_squared(X, 0 * W_K, W_K, W_V), W_K.shape[0] * W_K.shape[1]
-    return H[: 2 * n, : 2 * n], H[2 * n :, 2 * n :]
-
-
-def _closed_part(X: Any, W_K: Any, W_V: Any) -> Any:
-    """The query-key part of H_o at W_Q = 0 in closed form."""
-    n = W_K.shape[0] * W_K.shape[1]
-    return full_outer_product_hessian(X, 0 * W_K, W_K, W_V)[: 2 * n, : 2 * n]
-
-
 def _squared(M: Any) -> Any:
     return total(M * M)
 
@@ -263,7 +243,8 @@ def _squared(M: Any) -> Any:
 @DISPERSED.formula
 def squared_norm_of_query_key_part(X: Any, W_K: Any, W_V: Any) -> Any:
     """The squared Frobenius norm of the query-key part of H_o under uniform attention, a scalar (Section 3.2)."""
-    return _squared(_closed_part(X, W_K, W_V))
+    n = W_K.shape[0] * W_K.shape[1]
+    return _squared(full_outer_product_hessian(X, 0 * W_K, W_K, W_V)[: 2 * n, : 2 * n])
 
 
 @DISPERSED.oracle
@@ -316,33 +297,26 @@ def uniform_attention(X: Tokens, W_K: KeyWeights, W_V: ValueWeights) -> dict[str
     return {"X": X, "W_K": W_K, "W_V": W_V}
 
 
-def _squared_norms(X: Any, W_K: Any, W_V: Any, M: Any) -> Any:
-    """The squared norms of the query block, with `M` for the covariance, and of the value block, shape (2, 1)."""
+@DISPERSED_CORRECTED.formula
+def squared_norms_under_uniform_attention(X: Any, W_K: Any, W_V: Any) -> Any:
+    """||H_o(W_Q, W_Q)||_F^2 and ||H_o(W_V, W_V)||_F^2 at W_Q = 0, shape (2, 1)."""
     (L, d_V), d_K = X.shape, W_K.shape[1]
     mean = ones(1, L) @ X * rational(1, L)
-    inner = W_K.T @ M @ W_V
+    covariance = X.T @ X * rational(1, L) - mean.T @ mean
+    inner = W_K.T @ covariance @ W_V
     query = _squared(X.T @ X) * _squared(inner @ inner.T) * rational(4, (L * d_V * d_K) ** 2)
     return column(query, total(mean * mean) * total(mean * mean) * rational(4, d_V))
 
 
-@DISPERSED_CORRECTED.formula
-def squared_norms_under_uniform_attention(X: Any, W_K: Any, W_V: Any) -> Any:
-    """||H_o(W_Q, W_Q)||_F^2 and ||H_o(W_V, W_V)||_F^2 at W_Q = 0, shape (2, 1)."""
-    L = X.shape[0]
-    mean = ones(1, L) @ X * rational(1, L)
-    return _squared_norms(X, W_K, W_V, X.T @ X * rational(1, L) - mean.T @ mean)
-
-
 @DISPERSED_CORRECTED.oracle
 def squared_norms_by_differentiation(X: Any, W_K: Any, W_V: Any) -> Any:
-    query_key, value = _parts(X, W_K, W_V)
-    return column(_squared(query_key), _squared(value))
+    H, n = all_jacobians_squared(X, 0 * W_K, W_K, W_V), W_K.shape[0] * W_K.shape[1]
+    return column(_squared(H[: 2 * n, : 2 * n]), _squared(H[2 * n :, 2 * n :]))
 
 
 DISPERSED_CORRECTED.mutant("second moment not centred", "mean.T @ mean -> 0")
 DISPERSED_CORRECTED.mutant(
-    "covariance with L - 1 in the denominator, off by its square",
-    "X.T @ X * rational(1, L) - mean.T @ mean -> (X.T @ X * rational(1, L) - mean.T @ mean) * rational(L, L + 1)",
+    "covariance with L - 1 in the denominator, off by its square", "covariance -> covariance * rational(L, L + 1)"
 )
 
 
@@ -437,17 +411,12 @@ def weights_of_one_feature(q: Weight, k: Weight, v: Weight, unit: Token) -> dict
     return {"q": q, "k": k, "v": v, "zero": 0 * unit}
 
 
-def _before_and_after(q: Any, k: Any, v: Any, zero: Any, curvature: int, slope: int) -> Any:
-    """Zeros, then the blocks (Q,Q), (Q,K), (K,K) from `curvature` and `slope` in 128ths of v^2, shape (6, 1)."""
-    bend = v * v * rational(curvature, 128)
-    after = [k * k * bend, q * k * bend + v * v * rational(slope, 128), q * q * bend]
-    return concatenate([zero, zero, zero, *(zero + block for block in after)], axis=0)
-
-
 @ENDS_CANCELLATION.formula
 def query_key_part_before_and_after(q: Any, k: Any, v: Any, zero: Any) -> Any:
     """(Q,Q), (Q,K), (K,K) of H with A_1 = A_2, then with A_1 one-hot, shape (6, 1)."""
-    return _before_and_after(q, k, v, zero, curvature=-27, slope=-45)
+    bend, slope = v * v * rational(-27, 128), v * v * rational(-45, 128)
+    after = [k * k * bend, q * k * bend + slope, q * q * bend]
+    return concatenate([zero, zero, zero, *(zero + block for block in after)], axis=0)
 
 
 @ENDS_CANCELLATION.oracle
@@ -464,8 +433,8 @@ def query_key_part_from_softmax_derivatives(q: Any, k: Any, v: Any, zero: Any) -
     return concatenate(blocks, axis=0)
 
 
-ENDS_CANCELLATION.mutant("the second row left out as well", curvature=0, slope=0)
-ENDS_CANCELLATION.mutant("the functional part alone", curvature=-45)
+ENDS_CANCELLATION.mutant("the second row left out as well", "bend -> 0 * bend; slope -> 0 * slope")
+ENDS_CANCELLATION.mutant("the functional part alone", "bend -> slope")
 
 
 NEARLY_ONE_HOT = Claim(
@@ -488,19 +457,14 @@ def tokens_and_logits(X: Tokens, T: Logits, p: Position) -> dict[str, Any]:
     return {"X": X, "T": T, "p": p}
 
 
-def _spread_bound(X: Any, T: Any, p: int, degree: int = 1) -> Any:
-    """(1 - A_ip)^degree max_j |x_j - x_p|^2 for every row i."""
-    distance = X - ones(X.shape[0], 1) @ X[p : p + 1]
-    others = ones(1, X.shape[0]) - basis_vector(X.shape[0], p).T
-    return power(softmax(T) @ others.T, degree) * maximum(row_sums(distance * distance))
-
-
 @NEARLY_ONE_HOT.formula
 def variance_bounds(X: Any, T: Any, p: int) -> Any:
     """(1 - A_ip) max_j |x_j - x_p|^2 for every row i, shape (L, 1)."""
-    return _spread_bound(X, T, p)
+    L, distance = X.shape[0], X - ones(X.shape[0], 1) @ X[p : p + 1]
+    rest = softmax(T) @ (ones(L, 1) - basis_vector(L, p))
+    return rest * maximum(row_sums(distance * distance))
 
 
 NEARLY_ONE_HOT.oracle(lambda X, T: column(*(trace(C) for C in second_central_moments(softmax(T), X))))
-NEARLY_ONE_HOT.mutant("square of 1 - A_ip", degree=2)
+NEARLY_ONE_HOT.mutant("square of 1 - A_ip", "rest -> rest * rest")
 NEARLY_ONE_HOT.mutant("half of the bound", lambda value: value * rational(1, 2))

@@ -57,11 +57,11 @@ KEY_BLOCKS = Claim(
 )
 
 
-def _query_formulas(X: Any, W_Q: Any, W_K: Any, W_V: Any, Y: Any, factor: Any) -> Any:
-    """(Q,Q) and (V,Q) of Theorems 3.1 and 3.2 with `factor` for I (x) W_K, all entries in one column."""
-    (L, d_V), d_K = X.shape, W_Q.shape[1]
-    A = attention_matrix(X, W_Q, W_K)
-    R, Z = attention(X, W_Q, W_K, W_V) - Y, Z_1(A, X)
+@KEY_BLOCKS.formula
+def key_blocks(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, Y: Labels) -> Any:
+    """H_o(K,K), H_o(V,K), H_f(K,K), H_f(V,K), all entries in one column (Section 3)."""
+    (L, d_V), d_K, A = X.shape, W_Q.shape[1], attention_matrix(X, W_Q, W_K)
+    R, Z, factor = attention(X, W_Q, W_K, W_V) - Y, Z_1(A, X), logit_factors(W_Q, W_K)["K"]
     squared, root = rational(2, L * d_V * d_K), rational(2, L * d_V) / sqrt(d_K)
     return stacked(
         factor.T @ Z.T @ kron(eye(L), W_V @ W_V.T) @ Z @ factor * squared,
@@ -69,12 +69,6 @@ def _query_formulas(X: Any, W_Q: Any, W_K: Any, W_V: Any, Y: Any, factor: Any) -
         duplicated_residual(R, d_V * d_K) @ kron(eye(L), W_V.T, factor.T) @ Z_2(A, X) @ factor * squared,
         duplicated_residual(R, d_V**2) @ kron(eye(L), shuffling_matrix(d_V)) @ Z @ factor * root,
     )
-
-
-@KEY_BLOCKS.formula
-def key_blocks(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, Y: Labels) -> Any:
-    """H_o(K,K), H_o(V,K), H_f(K,K), H_f(V,K), all entries in one column (Section 3)."""
-    return _query_formulas(X, W_Q, W_K, W_V, Y, logit_factors(W_Q, W_K)["K"])
 
 
 @KEY_BLOCKS.oracle
@@ -87,8 +81,8 @@ def key_blocks_by_differentiation(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights,
 
 
 KEY_BLOCKS.mutant("query blocks at exchanged weights", 'W_Q -> W_K; W_K -> W_Q; "K" -> "Q"')
-KEY_BLOCKS.mutant("I (x) W_Q", 'logit_factors(W_Q, W_K)["K"] -> kron(eye(X.shape[1]), W_Q)')
-KEY_BLOCKS.mutant("no commutation matrix", 'logit_factors(W_Q, W_K)["K"] -> kron(W_Q, eye(X.shape[1]))')
+KEY_BLOCKS.mutant("I (x) W_Q", "factor -> kron(eye(d_V), W_Q)")
+KEY_BLOCKS.mutant("no commutation matrix", "factor -> kron(W_Q, eye(d_V))")
 
 
 # -- which moment enters where -----------------------------------------------------------------------------------------
@@ -109,19 +103,6 @@ MOMENT_DEPENDENCE = Claim(
 )
 
 
-def _from_attention_moments(
-    M_1: Any, M_2: Any, M_3: Any, X: Any, W_Q: Any, W_K: Any, W_V: Any, R: Any, slope: int = 1
-) -> Any:
-    """H_o(V,V), H_o of the query-key part, H_f of the query-key part, all entries in one column."""
-    factor = logit_factors(W_Q, W_K)
-    outer = outer_product_blocks(M_1, M_2, X, W_Q, W_K, W_V)
-    curvature, B = curvature_and_slope(M_2, M_3, X, W_Q, W_V, R)
-    pairs = (("Q", "Q"), ("Q", "K"), ("K", "K"))
-    bent = {(i, j): factor[i].T @ curvature @ factor[j] for i, j in pairs}
-    bent["Q", "K"] = bent["Q", "K"] + kron(B, eye(W_Q.shape[1])) * slope
-    return stacked(outer["V", "V"], *(outer[pair] for pair in pairs), *(bent[pair] for pair in pairs))
-
-
 def _with_raw_moments(X: Any, W_Q: Any, W_K: Any, order: int) -> tuple[Any, ...]:
     """The attention moments, those of order 2 or 3 not centred, as mutants have them."""
     A, L = attention_matrix(X, W_Q, W_K), X.shape[0]
@@ -134,7 +115,13 @@ def _with_raw_moments(X: Any, W_Q: Any, W_K: Any, order: int) -> tuple[Any, ...]
 @MOMENT_DEPENDENCE.formula
 def blocks_from_attention_moments(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, Y: Labels) -> Any:
     """H_o(V,V), then (Q,Q), (Q,K), (K,K) of H_o and of H_f, all entries in one column (Section 3.2)."""
-    return _from_attention_moments(*attention_moments(X, W_Q, W_K), X, W_Q, W_K, W_V, attention(X, W_Q, W_K, W_V) - Y)
+    (M_1, M_2, M_3), factor = attention_moments(X, W_Q, W_K), logit_factors(W_Q, W_K)
+    outer = outer_product_blocks(M_1, M_2, X, W_Q, W_K, W_V)
+    curvature, B = curvature_and_slope(M_2, M_3, X, W_Q, W_V, attention(X, W_Q, W_K, W_V) - Y)
+    pairs = (("Q", "Q"), ("Q", "K"), ("K", "K"))
+    bent = {(i, j): factor[i].T @ curvature @ factor[j] for i, j in pairs}
+    bent["Q", "K"] = bent["Q", "K"] + kron(B, eye(W_Q.shape[1]))
+    return stacked(outer["V", "V"], *(outer[pair] for pair in pairs), *(bent[pair] for pair in pairs))
 
 
 @MOMENT_DEPENDENCE.oracle
@@ -153,7 +140,7 @@ def _corners(n: int) -> list[tuple[slice, slice]]:
     return [(query, query), (query, key), (key, key)]
 
 
-MOMENT_DEPENDENCE.mutant("(Q,K) functional block from the third moment alone", slope=0)
+MOMENT_DEPENDENCE.mutant("(Q,K) functional block from the third moment alone", "kron(B, eye(W_Q.shape[1])) -> 0")
 MOMENT_DEPENDENCE.mutant(
     "third moments not centred", "attention_moments(X, W_Q, W_K) -> _with_raw_moments(X, W_Q, W_K, order=3)"
 )
@@ -180,26 +167,17 @@ VALUE_BLOCK_MLP = Claim(
 )
 
 
-def _sums_of_products(X: Any, W_Q: Any, W_K: Any, W_V: Any, *, order: Any, averaged: bool = False) -> Any:
-    """H_o(V,V) from the one-layer network, H_o(Q,Q) and H_o(Q,K) as sums of products, all entries in one column."""
-    (L, d_V), d_K = X.shape, W_Q.shape[1]
+@VALUE_BLOCK_MLP.formula
+def blocks_as_sums_of_kronecker_products(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights) -> Any:
+    """H_o(V,V), H_o(Q,Q), H_o(Q,K), all entries in one column (Section 3)."""
+    (L, d_V), d_K, order = X.shape, W_Q.shape[1], commutation_matrix(X.shape[1], X.shape[1])
     M_1, M_2, _ = attention_moments(X, W_Q, W_K)
     network = kron(eye(d_V), M_1.T @ M_1 * rational(1, L)) * rational(2, d_V)
-    N = [C @ W_V @ W_V.T @ C for C in M_2]
-    if averaged:
-        N = [sum(N) * rational(1, L)] * L
-    squares = [X[i : i + 1].T @ X[i : i + 1] for i in range(L)]
+    N, squares = [C @ W_V @ W_V.T @ C for C in M_2], [X[i : i + 1].T @ X[i : i + 1] for i in range(L)]
     query = sum(kron(square, W_K.T @ N_i @ W_K) for square, N_i in zip(squares, N, strict=True))
     mixed = sum(kron(square @ W_Q, W_K.T @ N_i) for square, N_i in zip(squares, N, strict=True))
     scale = rational(2, L * d_V * d_K)
     return stacked(order.T @ network @ order, query * scale, mixed @ commutation_matrix(d_K, d_V) * scale)
-
-
-@VALUE_BLOCK_MLP.formula
-def blocks_as_sums_of_kronecker_products(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights) -> Any:
-    """H_o(V,V), H_o(Q,Q), H_o(Q,K), all entries in one column (Section 3)."""
-    d_V = X.shape[1]
-    return _sums_of_products(X, W_Q, W_K, W_V, order=commutation_matrix(d_V, d_V))
 
 
 @VALUE_BLOCK_MLP.oracle
@@ -208,5 +186,5 @@ def outer_blocks_by_differentiation(X: Tokens, W_Q: QueryWeights, W_K: KeyWeight
     return stacked(*(outer_product_hessian(X, W_Q, W_K, W_V, pair) for pair in pairs))
 
 
-VALUE_BLOCK_MLP.mutant("I (x) Sigma for W_V stacked by rows", "commutation_matrix(d_V, d_V) -> eye(d_V * d_V)")
-VALUE_BLOCK_MLP.mutant("a single product with N_i averaged over the tokens", averaged=True)
+VALUE_BLOCK_MLP.mutant("I (x) Sigma for W_V stacked by rows", "order -> eye(d_V * d_V)")
+VALUE_BLOCK_MLP.mutant("a single product with N_i averaged over the tokens", "N -> [sum(N) * rational(1, L)] * L")

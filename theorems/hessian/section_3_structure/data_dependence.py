@@ -67,18 +67,12 @@ JACOBIAN_GROWTH = Claim(
 )
 
 
-def _jacobian_bounds(X: Any, W_Q: Any, W_K: Any, W_V: Any, cube: int = 3, first: int = 1, share: Any = 1) -> Any:
-    """The squares of the bounds, shape (3, 1); mutants change the power of ||X||_F, drop L d_V, or take a share."""
-    (L, d_V), d_K = X.shape, W_Q.shape[1]
-    x = total(X * X)
-    both = integer_power(x, cube) * total(W_V * W_V) * rational(1, 4 * d_K) * share
-    return column(x * (L * d_V if first else 1), both * total(W_K * W_K), both * total(W_Q * W_Q))
-
-
 @JACOBIAN_GROWTH.formula
 def squared_jacobian_norm_bounds(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights) -> Any:
     """Bounds of ||dF/dW_V||_F^2, ||dF/dW_Q||_F^2, ||dF/dW_K||_F^2, shape (3, 1) (Section 3.1)."""
-    return _jacobian_bounds(X, W_Q, W_K, W_V)
+    (L, d_V), d_K, x = X.shape, W_Q.shape[1], total(X * X)
+    both = integer_power(x, 3) * total(W_V * W_V) * rational(1, 4 * d_K)
+    return column(x * (L * d_V), both * total(W_K * W_K), both * total(W_Q * W_Q))
 
 
 @JACOBIAN_GROWTH.oracle
@@ -102,9 +96,9 @@ def two_or_one(arrays: dict[str, Any], sizes: dict[str, int], rng: Any) -> None:
     arrays["X"][1::2, 2:] = 0
 
 
-JACOBIAN_GROWTH.mutant("square instead of cube", cube=2)
-JACOBIAN_GROWTH.mutant("no factor sqrt(L d_V)", first=0)
-JACOBIAN_GROWTH.mutant("2/5 of the bounds in the query and key weights", share=rational(4, 25))
+JACOBIAN_GROWTH.mutant("square instead of cube", "3 -> 2")
+JACOBIAN_GROWTH.mutant("no factor sqrt(L d_V)", "L * d_V -> 1")
+JACOBIAN_GROWTH.mutant("2/5 of the bounds in the query and key weights", "both -> both * rational(4, 25)")
 
 
 # -- 'the outer-product Hessian dominates the Hessian for large X' ------------------------------------------------------
@@ -220,22 +214,16 @@ def _uncorrelated(s: Any, k: Any, v: Any, r: Any) -> tuple[Any, ...]:
     return X, 0 * W_K, W_K, W_V, attention(X, 0 * W_K, W_K, W_V) - R
 
 
-def _predicted(s: Any, k: Any, v: Any, r: Any, third: Any, first: int = 1) -> Any:
-    """H_o of shape (8, 8) and H_f(Q,Q), all entries in one column."""
-    value = kron(eye(2)[:, 1:] @ eye(2)[:, 1:].T, eye(2)) * (s * s) * rational(4, 9) * first
-    border = zeros(4, 4)
-    outer = concatenate(
-        [concatenate([border, border], axis=1), concatenate([border + 0 * value, value], axis=1)], axis=0
-    )
-    tokens = [eye(2)[:, 1:] - eye(2)[:, :1], zeros(2, 1), eye(2)[:, 1:] + eye(2)[:, :1]]
-    functional = sum(x @ x.T * r[i, 0] for i, x in enumerate(tokens)) * (k * k * v) * third
-    return stacked(outer, functional)
-
-
 @OUTER_VANISHES.formula
 def outer_and_functional_parts(s: Any, k: Any, v: Any, r: Any) -> Any:
     """H_o over (W_Q, W_K, W_V) and H_f(W_Q, W_Q) for the three tokens, all entries in one column."""
-    return _predicted(s, k, v, r, integer_power(s, 5) * rational(2, 27))
+    value = kron(eye(2)[:, 1:] @ eye(2)[:, 1:].T, eye(2)) * (s * s) * rational(4, 9)
+    border, third = zeros(4, 4), integer_power(s, 5) * rational(2, 27)
+    lower = concatenate([border + 0 * value, value], axis=1)
+    outer = concatenate([concatenate([border, border], axis=1), lower], axis=0)
+    tokens = [eye(2)[:, 1:] - eye(2)[:, :1], zeros(2, 1), eye(2)[:, 1:] + eye(2)[:, :1]]
+    functional = sum(x @ x.T * r[i, 0] for i, x in enumerate(tokens)) * (k * k * v) * third
+    return stacked(outer, functional)
 
 
 @OUTER_VANISHES.oracle
@@ -246,7 +234,7 @@ def parts_by_differentiation(s: Any, k: Any, v: Any, r: Any) -> Any:
 
 
 OUTER_VANISHES.mutant("functional part of degree 3", "5 -> 3")
-OUTER_VANISHES.mutant("functional part zero too", lambda s, k, v, r: _predicted(s, k, v, r, s * 0))
+OUTER_VANISHES.mutant("functional part zero too", "third -> 0 * third")
 
 
 SOFTMAX_WINS = Claim(
@@ -281,21 +269,17 @@ def one_token_and_zero(s: LargeScale, q: Weight, k: Weight, v: Weight, r: Weight
     return {"s": s, "q": q, "k": k, "v": v, "r": r, "X": X, "W_Q": W_Q, "W_K": W_K, "W_V": W_V, "Y": Y}
 
 
-def _falling(s: Any, q: Any, k: Any, v: Any, r: Any, H_f: Any, faster: int = 1) -> Any:
-    size = sqrt(H_f * H_f)
-    return size * exp(-(s * s * q * k) * faster) * (s * v / r) * rational(4, 3)
-
-
 @SOFTMAX_WINS.formula
 def multiple_of_functional_block(
     s: Any, q: Any, k: Any, v: Any, r: Any, X: Any, W_Q: Any, W_K: Any, W_V: Any, Y: Any
 ) -> Any:
     """(4/3) (sigma v / r) e^(-sigma^2 q k) |H_f(W_Q, W_Q)|, shape (1, 1)."""
-    return _falling(s, q, k, v, r, functional_hessian(X, W_Q, W_K, W_V, Y, ("W_Q", "W_Q")))
+    H_f = functional_hessian(X, W_Q, W_K, W_V, Y, ("W_Q", "W_Q"))
+    return sqrt(H_f * H_f) * exp(-(s * s * q * k)) * (s * v / r) * rational(4, 3)
 
 
 SOFTMAX_WINS.oracle(lambda X, W_Q, W_K, W_V: outer_product_hessian(X, W_Q, W_K, W_V, ("W_Q", "W_Q")))
-SOFTMAX_WINS.mutant("twice the rate", faster=2)
+SOFTMAX_WINS.mutant("twice the rate", "s * s * q * k -> 2 * (s * s * q * k)")
 SOFTMAX_WINS.mutant("half of the bound", lambda value: value * rational(1, 2))
 
 
@@ -322,16 +306,11 @@ DELTA = Claim(
 )
 
 
-def _columns(row: Matrix, d_V: int, power: int = 2) -> Matrix:
-    """The number of columns of delta^T (x) I_{d_V^2} for delta^T = `row`, shape (1, 1); a mutant has another power."""
-    return column(kron(row, eye(d_V**power)).shape[1])
-
-
 @DELTA.formula
 def columns_with_the_column_vector(R: Labels) -> Any:
     """Columns of delta^T (x) I_{d_V^2} and of delta^T with delta of Remarks 4.1 and D.1, R = F - Y; shape (2, 1)."""
-    delta = vec_r(R)
-    return concatenate([_columns(delta.T, R.shape[1]), column(delta.T.shape[1])], axis=0)
+    delta, d_V = vec_r(R), R.shape[1]
+    return column(kron(delta.T, eye(d_V**2)).shape[1], delta.T.shape[1])
 
 
 @DELTA.oracle
@@ -341,4 +320,4 @@ def rows_of_both_partners(R: Labels) -> Any:
 
 
 DELTA.mutant("the row vector of Section 3.1", "vec_r(R) -> vec_r(R).T")
-DELTA.mutant("I_{d_V} in the place of I_{d_V^2}", power=1)
+DELTA.mutant("I_{d_V} in the place of I_{d_V^2}", "d_V ** 2 -> d_V")

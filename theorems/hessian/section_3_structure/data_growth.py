@@ -213,15 +213,11 @@ EQUATION_5_OUTER = Claim(
 )
 
 
-def _scaled_outer(X: Any, W_Q: Any, W_K: Any, W_V: Any, B: Any, s: Any, degrees: Any) -> Any:
-    blocks = frozen_outer_blocks(X, W_Q, W_K, W_V, softmax(B))
-    return stacked(*(blocks[pair] * power(s, degrees[pair]) for pair in PAIRS["outer"]))
-
-
 @EQUATION_5_OUTER.formula
 def scaled_outer_blocks(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, B: Logits, s: Scale) -> Any:
     """sigma^k H_o(X) block by block, all entries in one column (Eq. (5))."""
-    return _scaled_outer(X, W_Q, W_K, W_V, B, s, DEGREES)
+    blocks = frozen_outer_blocks(X, W_Q, W_K, W_V, softmax(B))
+    return stacked(*(blocks[pair] * power(s, DEGREES[pair]) for pair in PAIRS["outer"]))
 
 
 @EQUATION_5_OUTER.oracle
@@ -232,11 +228,9 @@ def outer_blocks_of_scaled_tokens(
     return picked(H, PAIRS["outer"], W_Q.shape[0] * W_Q.shape[1])
 
 
-EQUATION_5_OUTER.mutant("degree 5 in the query-key part", degrees={pair: min(k, 5) for pair, k in DEGREES.items()})
-EQUATION_5_OUTER.mutant(
-    "degree 3 in the mixed blocks", degrees={pair: 3 if k == 4 else k for pair, k in DEGREES.items()}
-)
-EQUATION_5_OUTER.mutant("the same degree 6 in every block, as without softmax", degrees=dict.fromkeys(DEGREES, 6))
+EQUATION_5_OUTER.mutant("degree 5 in the query-key part", "DEGREES[pair] -> min(DEGREES[pair], 5)")
+EQUATION_5_OUTER.mutant("degree 3 in the mixed blocks", "DEGREES[pair] -> 3 if DEGREES[pair] == 4 else DEGREES[pair]")
+EQUATION_5_OUTER.mutant("the same degree 6 in every block, as without softmax", "DEGREES[pair] -> 6")
 
 
 OUTER_BOUND = Claim(
@@ -261,19 +255,13 @@ def column_sum(W: Matrix) -> Any:
     return maximum(ones(1, W.shape[0]) @ absolute(W))
 
 
-def _outer_bounds(X: Any, W_Q: Any, W_K: Any, W_V: Any, degree: int = 6, mixed: int = 4, less: Any = (1, 1, 1)) -> Any:
-    """The bounds; mutants change the powers of m, or weigh the query-key part, the mixed and the value blocks `less`."""
-    d_V, d_K = W_Q.shape
-    m, v, q, k = largest(X), column_sum(W_V), column_sum(W_K), column_sum(W_Q)
-    both = power(m, degree) * v * v * rational(2, d_K) * less[0]
-    one = power(m, mixed) * v * (rational(2, d_V) / sqrt(d_K)) * less[1]
-    return column(both * q * q, both * q * k, both * k * k, one * q, one * k, m * m * rational(2, d_V) * less[2])
-
-
 @OUTER_BOUND.formula
 def outer_block_bounds(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights) -> Any:
     """Bounds of the largest entries of the blocks (Q,Q), (Q,K), (K,K), (V,Q), (V,K), (V,V) of H_o, shape (6, 1)."""
-    return _outer_bounds(X, W_Q, W_K, W_V)
+    (d_V, d_K), m, v, q, k = W_Q.shape, largest(X), column_sum(W_V), column_sum(W_K), column_sum(W_Q)
+    both = power(m, 6) * v * v * rational(2, d_K)
+    one = power(m, 4) * v * (rational(2, d_V) / sqrt(d_K))
+    return column(both * q * q, both * q * k, both * k * k, one * q, one * k, m * m * rational(2, d_V))
 
 
 @OUTER_BOUND.oracle
@@ -307,11 +295,11 @@ def large_opposite_tokens(arrays: dict[str, Any], sizes: dict[str, int], rng: An
     arrays["X"][...] = 32 * np.sign(arrays["X"])
 
 
-OUTER_BOUND.mutant("one power of X less in the query-key part", degree=5)
-OUTER_BOUND.mutant("one power of X less in the mixed blocks", mixed=3)
-OUTER_BOUND.mutant("3/4 of the bounds of the query-key part", less=(rational(3, 4), 1, 1))
-OUTER_BOUND.mutant("4/5 of the bounds of the mixed blocks", less=(1, rational(4, 5), 1))
-OUTER_BOUND.mutant("9/10 of the bound of the value block", less=(1, 1, rational(9, 10)))
+OUTER_BOUND.mutant("one power of X less in the query-key part", "power(m, 6) -> power(m, 5)")
+OUTER_BOUND.mutant("one power of X less in the mixed blocks", "power(m, 4) -> power(m, 3)")
+OUTER_BOUND.mutant("3/4 of the bounds of the query-key part", "both -> both * rational(3, 4)")
+OUTER_BOUND.mutant("4/5 of the bounds of the mixed blocks", "one -> one * rational(4, 5)")
+OUTER_BOUND.mutant("9/10 of the bound of the value block", "m * m -> m * m * rational(9, 10)")
 
 
 # -- Eq. (5), functional -----------------------------------------------------------------------------------------------
@@ -332,28 +320,22 @@ EQUATION_5_FUNCTIONAL = Claim(
 )
 
 
-def _scaled_functional(
-    X: Any, W_Q: Any, W_K: Any, W_V: Any, B: Any, R: Any, s: Any, high: int = 5, low: int = 3, rest: int = 3
-) -> Any:
-    A = softmax(B)
-    blocks = frozen_functional_blocks(X, W_Q, W_K, W_V, A, R)
-    slope = curvature_and_slope(second_central_moments(A, X), third_central_moments(A, X), X, W_Q, W_V, R)[1]
-    first = kron(slope, eye(W_Q.shape[1]))
-    return stacked(
-        blocks["Q", "Q"] * power(s, high),
-        (blocks["Q", "K"] - first) * power(s, high) + first * power(s, low),
-        blocks["K", "K"] * power(s, high),
-        blocks["Q", "V"] * power(s, rest),
-        blocks["K", "V"] * power(s, rest),
-    )
-
-
 @EQUATION_5_FUNCTIONAL.formula
 def scaled_functional_blocks(
     X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, B: Logits, R: Labels, s: Scale
 ) -> Any:
     """sigma^k H_f(X) block by block, (Q,K) by its two summands, all entries in one column (Eq. (5))."""
-    return _scaled_functional(X, W_Q, W_K, W_V, B, R, s)
+    A, high, low, mixed = softmax(B), power(s, 5), power(s, 3), power(s, 3)
+    blocks = frozen_functional_blocks(X, W_Q, W_K, W_V, A, R)
+    slope = curvature_and_slope(second_central_moments(A, X), third_central_moments(A, X), X, W_Q, W_V, R)[1]
+    first = kron(slope, eye(W_Q.shape[1]))
+    return stacked(
+        blocks["Q", "Q"] * high,
+        (blocks["Q", "K"] - first) * high + first * low,
+        blocks["K", "K"] * high,
+        blocks["Q", "V"] * mixed,
+        blocks["K", "V"] * mixed,
+    )
 
 
 @EQUATION_5_FUNCTIONAL.oracle
@@ -364,9 +346,9 @@ def functional_blocks_of_scaled_tokens(
     return picked(H, PAIRS["functional"], W_Q.shape[0] * W_Q.shape[1])
 
 
-EQUATION_5_FUNCTIONAL.mutant("degree 6, as in the outer product", high=6)
-EQUATION_5_FUNCTIONAL.mutant("(Q,K) of degree 5 alone", low=5)
-EQUATION_5_FUNCTIONAL.mutant("degree 4 in the mixed value blocks", rest=4)
+EQUATION_5_FUNCTIONAL.mutant("degree 6, as in the outer product", "high -> power(s, 6)")
+EQUATION_5_FUNCTIONAL.mutant("(Q,K) of degree 5 alone", "low -> high")
+EQUATION_5_FUNCTIONAL.mutant("degree 4 in the mixed value blocks", "mixed -> power(s, 4)")
 
 
 FUNCTIONAL_BOUND = Claim(
@@ -457,19 +439,14 @@ def _loss(X: Any, W_Q: Any, W_K: Any, W_V: Any, Y: Any) -> Any:
     return square_loss(attention(X, W_Q, W_K, W_V), Y)
 
 
-def _value_corner(X: Any, W_Q: Any, W_K: Any, W_V: Any, Y: Any, A: Any = None, weight: Any = 1) -> Any:
-    """The loss Hessian in W_V less `weight` times the value block of Theorem 3.1."""
-    A = softmax(attention_logits(X, W_Q, W_K)) if A is None else A
-    outer = kron((A @ X).T @ (A @ X), eye(X.shape[1])) * rational(2, X.shape[0] * X.shape[1])
-    return hessian(_loss, ("W_V", "W_V"))(X, W_Q, W_K, W_V, Y) - outer * weight
-
-
 @EQUATION_5_VV.formula
 def value_corner(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, Y: Labels) -> Any:
     """H_f(W_V, W_V) as the loss Hessian less H_o(W_V, W_V), shape (d_V^2, d_V^2): zero."""
-    return _value_corner(X, W_Q, W_K, W_V, Y)
+    M_1 = softmax(attention_logits(X, W_Q, W_K)) @ X
+    outer = kron(M_1.T @ M_1, eye(X.shape[1])) * rational(2, X.shape[0] * X.shape[1])
+    return hessian(_loss, ("W_V", "W_V"))(X, W_Q, W_K, W_V, Y) - outer
 
 
 EQUATION_5_VV.part("structure", lambda value: value)
-EQUATION_5_VV.mutant("half of the outer product, as Appendix B.1 scales it", weight=rational(1, 2))
-EQUATION_5_VV.mutant("a corner that grows like X^2: H_o not subtracted", weight=0)
+EQUATION_5_VV.mutant("half of the outer product, as Appendix B.1 scales it", "outer -> outer * rational(1, 2)")
+EQUATION_5_VV.mutant("a corner that grows like X^2: H_o not subtracted", "outer -> 0 * outer")

@@ -176,46 +176,31 @@ THEOREM_32_QK = Claim(
 )
 
 
-def _functional(
-    X: Any,
-    W_Q: Any,
-    W_K: Any,
-    W_V: Any,
-    Y: Any,
-    *,
-    second: int = 1,
-    shuffle: Any = commutation_matrix,
-    last: Any = kron,
-) -> Any:
-    """The block's two summands; mutants change the weight of the second, the shuffle, or the order of the last product."""
-    L, d_V, d_K = X.shape[0], X.shape[1], W_Q.shape[1]
-    A = attention_matrix(X, W_Q, W_K)
+@THEOREM_32_QK.formula
+def functional_hessian_query_key(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, Y: Labels) -> Any:
+    """H_f(W_Q, W_K), shape (d_V d_K, d_V d_K) (Theorem 3.2)."""
+    (L, d_V), d_K, A = X.shape, W_Q.shape[1], attention_matrix(X, W_Q, W_K)
     residual = attention(X, W_Q, W_K, W_V) - Y
     curvature = (
         duplicated_residual(residual, d_V * d_K)
         @ kron_matmul([eye(L), W_V.T, eye(d_V), W_K.T], Z_2(A, X))
         @ kron(W_Q, eye(d_V))
-        @ shuffle(d_K, d_V)
+        @ commutation_matrix(d_K, d_V)
     )
     slope = (
         duplicated_residual(residual, d_V)
         @ kron_matmul([eye(L), W_V.T, eye(d_V)], kron(Z_1(A, X), eye(d_V)))
         @ shuffling_matrix(d_V)
     )
-    return curvature * rational(2, L * d_V * d_K) + last(slope, eye(d_K)) * second * (rational(2, L * d_V) / sqrt(d_K))
-
-
-@THEOREM_32_QK.formula
-def functional_hessian_query_key(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, Y: Labels) -> Any:
-    """H_f(W_Q, W_K), shape (d_V d_K, d_V d_K) (Theorem 3.2)."""
-    return _functional(X, W_Q, W_K, W_V, Y)
+    second = kron(slope, eye(d_K)) * (rational(2, L * d_V) / sqrt(d_K))
+    return curvature * rational(2, L * d_V * d_K) + second
 
 
 THEOREM_32_QK.oracle(lambda X, W_Q, W_K, W_V, Y: functional_hessian(X, W_Q, W_K, W_V, Y, wrt=("W_Q", "W_K")))
-THEOREM_32_QK.mutant("product-rule term dropped", second=0)
-THEOREM_32_QK.mutant("product-rule term with the wrong sign", second=-1)
-THEOREM_32_QK.mutant("I_{d_K} on the left of the last product", last=lambda slope, identity: kron(identity, slope))
-THEOREM_32_QK.mutant("no commutation matrix", shuffle=lambda m, n: eye(m * n))
+THEOREM_32_QK.mutant("product-rule term dropped", "second -> 0 * second")
+THEOREM_32_QK.mutant("product-rule term with the wrong sign", "second -> -second")
+THEOREM_32_QK.mutant("I_{d_K} on the left of the last product", "kron(slope, eye(d_K)) -> kron(eye(d_K), slope)")
+THEOREM_32_QK.mutant("no commutation matrix", "commutation_matrix(d_K, d_V) -> eye(d_V * d_K)")
 THEOREM_32_QK.mutant("residual with the wrong sign", "Y -> 2 * attention(X, W_Q, W_K, W_V) - Y")
 
 
@@ -269,16 +254,11 @@ THEOREM_32_Z2_MAIN = Claim(
 )
 
 
-def _widths(X: Matrix, factors: int) -> Matrix:
-    """Columns of I_L (x) X^T (x) ... (x) X^T, rows of the product and its columns, shape (3, 1)."""
-    left = kron(eye(X.shape[0]), X.T, *([X.T] * (factors - 1)))
-    return column(left.shape[1], left.shape[0], kron(X, X).shape[1])
-
-
 @THEOREM_32_Z2_MAIN.formula
 def sizes_around_second_softmax_derivative(X: Tokens) -> Any:
     """Columns of the left factor, and the size of Z_2, shape (3, 1) (Theorem 3.2)."""
-    return _widths(X, factors=3)
+    left = kron(eye(X.shape[0]), X.T, X.T, X.T)
+    return column(left.shape[1], left.shape[0], kron(X, X).shape[1])
 
 
 @THEOREM_32_Z2_MAIN.oracle
@@ -287,8 +267,8 @@ def sizes_required(X: Tokens) -> Any:
     return column(hessian(softmax, ("T", "T"))(X @ X.T).shape[0], L * d_V**3, d_V**2)
 
 
-THEOREM_32_Z2_MAIN.mutant("four factors X^T, as extracted", factors=4)
-THEOREM_32_Z2_MAIN.mutant("two factors X^T", factors=2)
+THEOREM_32_Z2_MAIN.mutant("four factors X^T, as extracted", "left -> kron(left, X.T)")
+THEOREM_32_Z2_MAIN.mutant("two factors X^T", "left -> kron(eye(X.shape[0]), X.T, X.T)")
 
 
 # -- the key blocks, which the paper omits -----------------------------------------------------------------------------

@@ -130,27 +130,19 @@ THEOREM_31_QK = Claim(
 )
 
 
-def _outer(X: Any, W_Q: Any, W_K: Any, W_V: Any, *, inner: Any, shuffle: Any, root: bool = False) -> Any:
-    """The block's common shape, with the parts in which its mutants differ."""
-    L, d_V, d_K = X.shape[0], X.shape[1], W_Q.shape[1]
-    Z = Z_1(attention_matrix(X, W_Q, W_K), X)
-    scale = rational(2, L * d_V) / sqrt(d_K) if root else rational(2, L * d_V * d_K)
-    return kron(eye(d_V), W_K.T) @ Z.T @ kron(eye(L), inner) @ Z @ kron(W_Q, eye(d_V)) @ shuffle * scale
-
-
 @THEOREM_31_QK.formula
 def outer_product_hessian_query_key(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights) -> Any:
     """H_o(W_Q, W_K), shape (d_V d_K, d_V d_K) (Theorem 3.1)."""
-    return _outer(X, W_Q, W_K, W_V, inner=W_V @ W_V.T, shuffle=commutation_matrix(*W_K.shape[::-1]))
+    (L, d_V), d_K, Z = X.shape, W_Q.shape[1], _softmax_term(X, W_Q, W_K)
+    left = kron(eye(d_V), W_K.T) @ Z.T @ kron(eye(L), W_V @ W_V.T)
+    return left @ Z @ kron(W_Q, eye(d_V)) @ commutation_matrix(d_K, d_V) * rational(2, L * d_V * d_K)
 
 
 THEOREM_31_QK.oracle(lambda X, W_Q, W_K, W_V: outer_product_hessian(X, W_Q, W_K, W_V, wrt=("W_Q", "W_K")))
-THEOREM_31_QK.mutant(
-    "no commutation matrix", "commutation_matrix(*W_K.shape[::-1]) -> eye(W_K.shape[0] * W_K.shape[1])"
-)
-THEOREM_31_QK.mutant("commutation matrix transposed", "W_K.shape[::-1] -> W_K.shape")
+THEOREM_31_QK.mutant("no commutation matrix", "commutation_matrix(d_K, d_V) -> eye(d_V * d_K)")
+THEOREM_31_QK.mutant("commutation matrix transposed", "commutation_matrix(d_K, d_V) -> commutation_matrix(d_V, d_K)")
 THEOREM_31_QK.mutant("W_V^T W_V instead of W_V W_V^T", "W_V @ W_V.T -> W_V.T @ W_V")
-THEOREM_31_QK.mutant("1/sqrt(d_K) instead of 1/d_K", root=True)
+THEOREM_31_QK.mutant("1/sqrt(d_K) instead of 1/d_K", lambda value, W_Q: value * sqrt(W_Q.shape[1]))
 THEOREM_31_QK.mutant("query and key weights exchanged", "W_Q -> W_K; W_K -> W_Q")
 
 

@@ -71,17 +71,13 @@ WEIGHTS_OUTER = Claim(
 )
 
 
-def _outer(X: Any, W_Q: Any, W_K: Any, W_V: Any, B: Any, q: Any, k: Any, v: Any, degrees: Degrees) -> Any:
-    blocks = frozen_outer_blocks(X, W_Q, W_K, W_V, softmax(B))
-    return stacked(*(blocks[pair] * monomial(q, k, v, degrees[pair]) for pair in PAIRS["outer"]))
-
-
 @WEIGHTS_OUTER.formula
 def outer_blocks_times_monomials(
     X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, B: Logits, q: Factor, k: Factor, v: Factor
 ) -> Any:
     """q^a k^b v^c H_o block by block, all entries in one column (Section 3.3)."""
-    return _outer(X, W_Q, W_K, W_V, B, q, k, v, OUTER)
+    blocks = frozen_outer_blocks(X, W_Q, W_K, W_V, softmax(B))
+    return stacked(*(blocks[pair] * monomial(q, k, v, OUTER[pair]) for pair in PAIRS["outer"]))
 
 
 @WEIGHTS_OUTER.oracle
@@ -92,10 +88,10 @@ def outer_blocks_of_scaled_weights(
     return picked(H, PAIRS["outer"], W_Q.shape[0] * W_Q.shape[1])
 
 
-WEIGHTS_OUTER.mutant("query block quadratic in W_Q instead of W_K", degrees={**OUTER, ("Q", "Q"): (2, 0, 2)})
-WEIGHTS_OUTER.mutant("query-key block linear in W_V", degrees={**OUTER, ("Q", "K"): (1, 1, 1)})
-WEIGHTS_OUTER.mutant("value-query block linear in W_Q instead of W_K", degrees={**OUTER, ("V", "Q"): (1, 0, 1)})
-WEIGHTS_OUTER.mutant("value block quadratic in W_V", degrees={**OUTER, ("V", "V"): (0, 0, 2)})
+WEIGHTS_OUTER.mutant("query block quadratic in W_Q instead of W_K", "OUTER -> OUTER | {('Q', 'Q'): (2, 0, 2)}")
+WEIGHTS_OUTER.mutant("query-key block linear in W_V", "OUTER -> OUTER | {('Q', 'K'): (1, 1, 1)}")
+WEIGHTS_OUTER.mutant("value-query block linear in W_Q instead of W_K", "OUTER -> OUTER | {('V', 'Q'): (1, 0, 1)}")
+WEIGHTS_OUTER.mutant("value block quadratic in W_V", "OUTER -> OUTER | {('V', 'V'): (0, 0, 2)}")
 
 
 WEIGHTS_FUNCTIONAL = Claim(
@@ -114,11 +110,6 @@ WEIGHTS_FUNCTIONAL = Claim(
 )
 
 
-def _functional(X: Any, W_Q: Any, W_K: Any, W_V: Any, B: Any, R: Any, q: Any, k: Any, v: Any, degrees: Degrees) -> Any:
-    blocks = frozen_functional_blocks(X, W_Q, W_K, W_V, softmax(B), R)
-    return stacked(*(blocks[pair] * monomial(q, k, v, degrees[pair]) for pair in FUNCTIONAL))
-
-
 @WEIGHTS_FUNCTIONAL.formula
 def functional_blocks_times_monomials(
     X: Tokens,
@@ -132,7 +123,8 @@ def functional_blocks_times_monomials(
     v: Factor,
 ) -> Any:
     """q^a k^b v^c H_f block by block, but for (Q,K), all entries in one column (Section 3.3)."""
-    return _functional(X, W_Q, W_K, W_V, B, R, q, k, v, FUNCTIONAL)
+    blocks = frozen_functional_blocks(X, W_Q, W_K, W_V, softmax(B), R)
+    return stacked(*(blocks[pair] * monomial(q, k, v, FUNCTIONAL[pair]) for pair in FUNCTIONAL))
 
 
 @WEIGHTS_FUNCTIONAL.oracle
@@ -151,6 +143,8 @@ def functional_blocks_of_scaled_weights(
     return picked(H, FUNCTIONAL, W_Q.shape[0] * W_Q.shape[1])
 
 
-WEIGHTS_FUNCTIONAL.mutant("query block quadratic in W_V, as in H_o", degrees={**FUNCTIONAL, ("Q", "Q"): (0, 2, 2)})
-WEIGHTS_FUNCTIONAL.mutant("query block linear in W_K", degrees={**FUNCTIONAL, ("Q", "Q"): (0, 1, 1)})
-WEIGHTS_FUNCTIONAL.mutant("value-query block linear in W_V too", degrees={**FUNCTIONAL, ("Q", "V"): (0, 1, 1)})
+WEIGHTS_FUNCTIONAL.mutant(
+    "query block quadratic in W_V, as in H_o", "FUNCTIONAL -> FUNCTIONAL | {('Q', 'Q'): (0, 2, 2)}"
+)
+WEIGHTS_FUNCTIONAL.mutant("query block linear in W_K", "FUNCTIONAL -> FUNCTIONAL | {('Q', 'Q'): (0, 1, 1)}")
+WEIGHTS_FUNCTIONAL.mutant("value-query block linear in W_V too", "FUNCTIONAL -> FUNCTIONAL | {('Q', 'V'): (0, 1, 1)}")

@@ -118,17 +118,6 @@ def basis_tokens(d_V: int) -> Matrix:
     return concatenate([eye(d_V), zeros(1, d_V)], axis=0)
 
 
-def _two_factors(P: Matrix, R: Matrix, d_K: int, scale: Any) -> Matrix:
-    """The map of the two factors, its odds, their minors of order d_K + 1, and whether they have fewer parameters."""
-    d_V, r = P.shape[0], min(d_K, P.shape[0])
-    W_Q, W_K = _padded(P[:, :r], d_K) * scale, _padded(R[:, :r], d_K)
-    A = attention_matrix(basis_tokens(d_V) + 0 * P[:1, :], W_Q, W_K)
-    odds = A[:d_V, :d_V] / A[:d_V, d_V:]
-    return concatenate(
-        [vec_r(A), vec_r(odds), *_minors(W_Q @ W_K.T, d_K + 1), column(int(2 * d_V * d_K < d_V**2))], axis=0
-    )
-
-
 def _minors(A: Matrix, k: int) -> list[Matrix]:
     """All minors of order k of a square matrix, each of shape (1, 1)."""
     chosen = list(combinations(range(A.shape[0]), k))
@@ -142,7 +131,11 @@ def _minors(A: Matrix, k: int) -> list[Matrix]:
 @FUNCTION_CLASS_CORRECTED.formula
 def two_factors_of_a_given_matrix(P: Factor, R: Factor, d_K: QueryKeyDimension) -> Any:
     """A of W_Q = sqrt(d_K) [P, 0], W_K = [R, 0] at e_1, ..., e_{d_V}, 0, odds, minors, who has fewer parameters, in one column."""
-    return _two_factors(P, R, d_K, sqrt(d_K))
+    d_V, r, scale = P.shape[0], min(d_K, P.shape[0]), sqrt(d_K)
+    W_Q, W_K = _padded(P[:, :r], d_K) * scale, _padded(R[:, :r], d_K)
+    A = attention_matrix(basis_tokens(d_V) + 0 * P[:1, :], W_Q, W_K)
+    odds, fewer = A[:d_V, :d_V] / A[:d_V, d_V:], int(2 * d_V * d_K < d_V**2)
+    return concatenate([vec_r(A), vec_r(odds), *_minors(W_Q @ W_K.T, d_K + 1), column(fewer)], axis=0)
 
 
 @FUNCTION_CLASS_CORRECTED.oracle
@@ -154,8 +147,8 @@ def the_single_matrix_itself(P: Factor, R: Factor, d_K: QueryKeyDimension) -> An
     return concatenate([vec_r(A), vec_r(exp(W)), *minors, column(int(d_K + d_K < d_V))], axis=0)
 
 
-FUNCTION_CLASS_CORRECTED.mutant("without the scale sqrt(d_K)", scale=1)
-FUNCTION_CLASS_CORRECTED.mutant("factors exchanged", lambda P, R, d_K: _two_factors(R, P, d_K, sqrt(d_K)))
+FUNCTION_CLASS_CORRECTED.mutant("without the scale sqrt(d_K)", "sqrt(d_K) -> 1")
+FUNCTION_CLASS_CORRECTED.mutant("factors exchanged", "P -> R; R -> P")
 
 
 # -- one matrix against two (Section 4.2) ------------------------------------------------------------------------------
@@ -175,17 +168,12 @@ SINGLE_VS_DOUBLE = Claim(
 )
 
 
-def _single_in_double(X: Matrix, W_Q: Matrix, W_K: Matrix, U: Matrix, V: Matrix) -> Matrix:
-    """U, V^T U V / d_K and the vanishing second derivative of T in W_QK."""
-    (L, d_V), d_K = X.shape, W_Q.shape[1]
-    return stacked(U, V.T @ U @ V * rational(1, d_K), zeros(L * L * d_V**2, d_V**2))
-
-
 @SINGLE_VS_DOUBLE.formula
 def single_matrix_hessian_inside(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, Y: Labels) -> Any:
     """2/(L d_V) U, V^T (2/(L d_V) U) V / d_K, and zeros, all entries in one column (Section 4.2)."""
-    U = U_matrix(X, W_Q, W_K, W_V, Y) * rational(2, X.shape[0] * X.shape[1])
-    return _single_in_double(X, W_Q, W_K, U, V_matrix(W_Q, W_K))
+    (L, d_V), d_K, V = X.shape, W_Q.shape[1], V_matrix(W_Q, W_K)
+    U = U_matrix(X, W_Q, W_K, W_V, Y) * rational(2, L * d_V)
+    return stacked(U, V.T @ U @ V * rational(1, d_K), zeros(L * L * d_V**2, d_V**2))
 
 
 def _single_matrix_logits(W: Any, X: Any) -> Any:
@@ -204,7 +192,7 @@ def single_matrix_hessian_and_outer_part(
     )
 
 
-SINGLE_VS_DOUBLE.mutant("without the factor 2/(L d_V), as printed", "rational(2, X.shape[0] * X.shape[1]) -> 1")
+SINGLE_VS_DOUBLE.mutant("without the factor 2/(L d_V), as printed", "rational(2, L * d_V) -> 1")
 SINGLE_VS_DOUBLE.mutant("keys and queries exchanged in V", "V_matrix(W_Q, W_K) -> V_matrix(W_K, W_Q)")
 
 

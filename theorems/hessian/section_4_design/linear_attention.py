@@ -95,31 +95,23 @@ OUTER_BLOCKS = Claim(
 )
 
 
-def _outer_blocks(
-    X: Matrix, W_Q: Matrix, W_K: Matrix, W_V: Matrix, *, gram: Any = None, shuffle: Any = commutation_matrix
-) -> Matrix:
-    """The four printed blocks in one column; mutants replace W_V W_V^T or the commutation matrix."""
-    (d_V, d_K), L, S = W_Q.shape, X.shape[0], intra_sequence_covariance(X)
-    G = W_V @ W_V.T if gram is None else gram(W_V)
+@OUTER_BLOCKS.formula
+def linear_outer_product_hessian(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights) -> Any:
+    """H_o(V,V), H_o(Q,Q), H_o(V,Q), H_o(Q,K), all entries in one column (Remark 4.1)."""
+    (d_V, d_K), L, S, G = W_Q.shape, X.shape[0], intra_sequence_covariance(X), W_V @ W_V.T
     blocks = [
         kron(S @ W_K @ W_Q.T @ S @ W_Q @ W_K.T @ S, eye(d_V)),
         kron(S, W_K.T @ S @ G @ S @ W_K),
         kron(S @ W_K @ W_Q.T @ S, W_V.T @ S @ W_K),
-        kron(S @ W_Q, W_K.T @ S @ G @ S) @ shuffle(d_K, d_V),
+        kron(S @ W_Q, W_K.T @ S @ G @ S) @ commutation_matrix(d_K, d_V),
     ]
     return stacked(*blocks) * rational(2 * L * L, d_V * d_K)
 
 
-@OUTER_BLOCKS.formula
-def linear_outer_product_hessian(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights) -> Any:
-    """H_o(V,V), H_o(Q,Q), H_o(V,Q), H_o(Q,K), all entries in one column (Remark 4.1)."""
-    return _outer_blocks(X, W_Q, W_K, W_V)
-
-
 OUTER_BLOCKS.oracle(lambda X, W_Q, W_K, W_V: stacked(*(linear_outer_product(X, W_Q, W_K, W_V, wrt) for wrt in OUTER)))
-OUTER_BLOCKS.mutant("W_V^T W_V instead of W_V W_V^T", gram=lambda W: W.T @ W)
-OUTER_BLOCKS.mutant("no commutation matrix", shuffle=lambda m, n: eye(m * n))
-OUTER_BLOCKS.mutant("commutation matrix transposed", shuffle=lambda m, n: commutation_matrix(n, m))
+OUTER_BLOCKS.mutant("W_V^T W_V instead of W_V W_V^T", "W_V @ W_V.T -> W_V.T @ W_V")
+OUTER_BLOCKS.mutant("no commutation matrix", "commutation_matrix(d_K, d_V) -> eye(d_V * d_K)")
+OUTER_BLOCKS.mutant("commutation matrix transposed", "commutation_matrix(d_K, d_V) -> commutation_matrix(d_V, d_K)")
 OUTER_BLOCKS.mutant("factor L instead of L^2", lambda value, X: value * rational(1, X.shape[0]))
 OUTER_BLOCKS.mutant("query and key weights exchanged", "W_Q -> W_K; W_K -> W_Q")
 
@@ -136,26 +128,19 @@ FUNCTIONAL_VQ = Claim(
 )
 
 
-def _value_query(
-    X: Matrix, W_Q: Matrix, W_K: Matrix, W_V: Matrix, Y: Matrix, right: Matrix, S: Any = shuffling_matrix
-) -> Matrix:
-    """2 / (d_V sqrt(d_K)) (delta^T (x) I)(I_L (x) S) `right`; a mutant has another S(d_V)."""
-    (L, d_V), d_K = X.shape, W_Q.shape[1]
-    delta = vec_r(linear_attention(X, W_Q, W_K, W_V) - Y)
-    return kron(delta.T, eye(d_V**2)) @ kron(eye(L), S(d_V)) @ right * (rational(2, d_V) / sqrt(d_K))
-
-
 @FUNCTIONAL_VQ.formula
 def linear_functional_hessian_value_query(
     X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, Y: Labels
 ) -> Any:
     """H_f(W_V, W_Q), shape (d_V^2, d_V d_K) (Remark 4.1)."""
+    (L, d_V), d_K, S = X.shape, W_Q.shape[1], shuffling_matrix(X.shape[1])
+    delta = vec_r(linear_attention(X, W_Q, W_K, W_V) - Y)
     right = kron(X, intra_sequence_covariance(X) @ W_K)
-    return _value_query(X, W_Q, W_K, W_V, Y, right)
+    return kron(delta.T, eye(d_V**2)) @ kron(eye(L), S) @ right * (rational(2, d_V) / sqrt(d_K))
 
 
 FUNCTIONAL_VQ.oracle(lambda X, W_Q, W_K, W_V, Y: linear_functional(X, W_Q, W_K, W_V, Y, ("W_V", "W_Q")))
-FUNCTIONAL_VQ.mutant("S without its commutation matrix", S=lambda d: kron(vec_r(eye(d)), eye(d)))
+FUNCTIONAL_VQ.mutant("S without its commutation matrix", "S -> kron(vec_r(eye(d_V)), eye(d_V))")
 FUNCTIONAL_VQ.mutant("query instead of key weights", "right -> kron(X, intra_sequence_covariance(X) @ W_Q)")
 FUNCTIONAL_VQ.mutant("X^T X instead of X^T X / L", "right -> kron(X, X.T @ X @ W_K)")
 
@@ -172,24 +157,19 @@ FUNCTIONAL_QK = Claim(
 )
 
 
-def _query_key(X: Matrix, W_Q: Matrix, W_K: Matrix, W_V: Matrix, Y: Matrix, right: Matrix) -> Matrix:
-    """2 / (d_V sqrt(d_K)) (delta^T (X (x) `right`) (x) I) S, shape (d_V, d_V), before the last product."""
-    d_V, d_K = W_Q.shape
-    delta = vec_r(linear_attention(X, W_Q, W_K, W_V) - Y)
-    return kron(delta.T @ kron(X, right), eye(d_V)) @ shuffling_matrix(d_V) * (rational(2, d_V) / sqrt(d_K))
-
-
 @FUNCTIONAL_QK.formula
 def linear_functional_hessian_query_key(
     X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, Y: Labels
 ) -> Any:
     """H_f(W_Q, W_K), shape (d_V d_K, d_V d_K) (Remark 4.1)."""
-    slope = _query_key(X, W_Q, W_K, W_V, Y, W_V.T @ intra_sequence_covariance(X))
-    return kron(slope, eye(W_Q.shape[1]))
+    (d_V, d_K), delta = W_Q.shape, vec_r(linear_attention(X, W_Q, W_K, W_V) - Y)
+    row = delta.T @ kron(X, W_V.T @ intra_sequence_covariance(X))
+    slope = kron(row, eye(d_V)) @ shuffling_matrix(d_V) * (rational(2, d_V) / sqrt(d_K))
+    return kron(slope, eye(d_K))
 
 
 FUNCTIONAL_QK.oracle(lambda X, W_Q, W_K, W_V, Y: linear_functional(X, W_Q, W_K, W_V, Y, ("W_Q", "W_K")))
-FUNCTIONAL_QK.mutant("I_{d_K} on the left", "slope -> eye(W_Q.shape[1]); eye(W_Q.shape[1]) -> slope")
+FUNCTIONAL_QK.mutant("I_{d_K} on the left", "slope -> eye(d_K); eye(d_K) -> slope")
 FUNCTIONAL_QK.mutant("W_V not transposed", "W_V.T -> W_V")
 FUNCTIONAL_QK.mutant("transposed in d_V", "slope -> slope.T")
 

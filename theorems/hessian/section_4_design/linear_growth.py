@@ -118,15 +118,11 @@ def _covariances(X: Any, W_Q: Any, W_K: Any, W_V: Any, Y: Any) -> tuple[Any, Any
     return X.T @ X * scale, X.T @ (linear_attention(X, W_Q, W_K, W_V) - Y) * scale
 
 
-def _both_parts(S: Any, O: Any, W_Q: Any, W_K: Any, W_V: Any, L: int) -> Any:
-    return stacked(_linear_outer(S, W_Q, W_K, W_V, L), _linear_functional(S, O, W_Q, W_K, W_V, L))
-
-
 @TABLE_1.formula
 def hessians_from_covariances(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, Y: Labels) -> Any:
     """H_o and H_f over (W_Q, W_K, W_V) from Sigma_XX and Omega_xy, all entries in one column (Table 1)."""
-    S, O = _covariances(X, W_Q, W_K, W_V, Y)
-    return _both_parts(S, O, W_Q, W_K, W_V, X.shape[0])
+    (S, O), L = _covariances(X, W_Q, W_K, W_V, Y), X.shape[0]
+    return stacked(_linear_outer(S, W_Q, W_K, W_V, L), _linear_functional(S, O, W_Q, W_K, W_V, L))
 
 
 @TABLE_1.oracle
@@ -163,30 +159,15 @@ UNIFORM_DEPENDENCE = Claim(
 )
 
 
-def _scaled_parts(
-    X: Any,
-    W_Q: Any,
-    W_K: Any,
-    W_V: Any,
-    R: Any,
-    s: Any,
-    w: Any,
-    weights: int = 4,
-    tokens: int = 3,
-    outer_tokens: int = 6,
-) -> Any:
-    scale = rational(1, X.shape[0])
-    S, O = X.T @ X * scale, X.T @ R * scale
-    outer = _linear_outer(S, W_Q, W_K, W_V, X.shape[0]) * (power(s, outer_tokens) * power(w, weights))
-    return stacked(outer, _linear_functional(S, O, W_Q, W_K, W_V, X.shape[0]) * (power(s, tokens) * w))
-
-
 @UNIFORM_DEPENDENCE.formula
 def parts_times_powers(
     X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, R: Labels, s: Scale, w: Factor
 ) -> Any:
     """sigma^6 w^4 H_o and sigma^3 w H_f, all entries in one column (Section 4.1)."""
-    return _scaled_parts(X, W_Q, W_K, W_V, R, s, w)
+    L, scale = X.shape[0], rational(1, X.shape[0])
+    S, O = X.T @ X * scale, X.T @ R * scale
+    outer = _linear_outer(S, W_Q, W_K, W_V, L) * (power(s, 6) * power(w, 4))
+    return stacked(outer, _linear_functional(S, O, W_Q, W_K, W_V, L) * (power(s, 3) * w))
 
 
 @UNIFORM_DEPENDENCE.oracle
@@ -198,9 +179,9 @@ def parts_of_scaled_inputs(
     return stacked(outer, linear_functional_by_differentiation(weights, X * s, R))
 
 
-UNIFORM_DEPENDENCE.mutant("three weight matrices in H_o", weights=3)
-UNIFORM_DEPENDENCE.mutant("quadratic in the covariance in H_o", outer_tokens=4)
-UNIFORM_DEPENDENCE.mutant("degree 2 in H_f, without X", tokens=2)
+UNIFORM_DEPENDENCE.mutant("three weight matrices in H_o", "power(w, 4) -> power(w, 3)")
+UNIFORM_DEPENDENCE.mutant("quadratic in the covariance in H_o", "power(s, 6) -> power(s, 4)")
+UNIFORM_DEPENDENCE.mutant("degree 2 in H_f, without X", "power(s, 3) -> power(s, 2)")
 
 
 # -- 'Softmax makes the Hessian diagonal blocks more indefinite' -------------------------------------------------------

@@ -124,20 +124,12 @@ LEMMA_41_CORRECTED = Claim(
 )
 
 
-def _outer_first(X: Matrix, W: Matrix, W_V: Matrix, inner: Matrix) -> Matrix:
-    Z = Z_1(softmax(X @ W @ X.T), X)
-    return Z.T @ kron(eye(X.shape[0]), inner) @ Z
-
-
-def _both(X: Matrix, W: Matrix, W_V: Matrix, Y: Matrix, outer: Matrix) -> Matrix:
-    """`outer` on top of U, times 2/(L d_V)."""
-    return concatenate([outer, _parts(X, W, W_V, Y)], axis=0) * rational(2, X.shape[0] * X.shape[1])
-
-
 @LEMMA_41_CORRECTED.formula
 def single_matrix_hessian(X: Tokens, W: QueryKeyWeights, W_V: ValueWeights, Y: Labels) -> Any:
     """H_o on top of H = H_o + H_f, shape (2 d_V^2, d_V^2) (Lemma 4.1, corrected)."""
-    return _both(X, W, W_V, Y, _outer_first(X, W, W_V, W_V @ W_V.T))
+    (L, d_V), Z = X.shape, Z_1(softmax(X @ W @ X.T), X)
+    outer = Z.T @ kron(eye(L), W_V @ W_V.T) @ Z
+    return concatenate([outer, _parts(X, W, W_V, Y)], axis=0) * rational(2, L * d_V)
 
 
 @LEMMA_41_CORRECTED.oracle
@@ -147,7 +139,7 @@ def outer_product_and_hessian(X: Tokens, W: QueryKeyWeights, W_V: ValueWeights, 
     return concatenate([outer, hessian(single_matrix_loss, ("W", "W"))(X, W, W_V, Y)], axis=0)
 
 
-LEMMA_41_CORRECTED.mutant("without the factor, as printed", lambda value, X: value * X.shape[0] * X.shape[1] / 2)
+LEMMA_41_CORRECTED.mutant("without the factor, as printed", "rational(2, L * d_V) -> 1")
 LEMMA_41_CORRECTED.mutant("W_V^T W_V instead of W_V W_V^T", "W_V @ W_V.T -> W_V.T @ W_V")
 LEMMA_41_CORRECTED.mutant("W_QK transposed", "W -> W.T")
 LEMMA_41_CORRECTED.mutant("labels left out of the residual", "Y -> 0 * Y")
@@ -171,18 +163,13 @@ EQUATION_22 = Claim(
 )
 
 
-def _derivatives(X: Matrix, W: Matrix, left: Matrix, right: Matrix) -> Matrix:
-    """The Jacobian on top of the second derivative, with W_V^T X^T replaced by `left` and X (x) X by `right`."""
-    A, L = softmax(X @ W @ X.T), X.shape[0]
-    first = kron(eye(L), left) @ softmax_jacobian(A) @ right
-    second = kron(eye(L), left, X.T, X.T) @ softmax_second_derivative(A) @ right
-    return concatenate([first, second], axis=0)
-
-
 @EQUATION_22.formula
 def single_matrix_derivatives(X: Tokens, W: QueryKeyWeights, W_V: ValueWeights) -> Any:
     """dF/dW_QK on top of d^2F/dW_QK^2, shape (L d_V (1 + d_V^2), d_V^2) (Eq. (22) and below)."""
-    return _derivatives(X, W, W_V.T @ X.T, kron(X, X))
+    A, L, left, right = softmax(X @ W @ X.T), X.shape[0], W_V.T @ X.T, kron(X, X)
+    first = kron(eye(L), left) @ softmax_jacobian(A) @ right
+    second = kron(eye(L), left, X.T, X.T) @ softmax_second_derivative(A) @ right
+    return concatenate([first, second], axis=0)
 
 
 @EQUATION_22.oracle
@@ -191,6 +178,6 @@ def single_matrix_layer_differentiated(X: Tokens, W: QueryKeyWeights, W_V: Value
     return concatenate([first, hessian(single_matrix_attention, ("W", "W"))(X, W, W_V)], axis=0)
 
 
-EQUATION_22.mutant("W_V not transposed", lambda X, W, W_V: _derivatives(X, W, W_V @ X.T, kron(X, X)))
-EQUATION_22.mutant("W_QK transposed", lambda X, W, W_V: _derivatives(X, W.T, W_V.T @ X.T, kron(X, X)))
+EQUATION_22.mutant("W_V not transposed", "W_V.T -> W_V")
+EQUATION_22.mutant("W_QK transposed", "W -> W.T")
 EQUATION_22.mutant("divided by the root of d_V", "kron(X, X) -> kron(X, X) / sqrt(X.shape[1] + 1)")

@@ -164,29 +164,22 @@ AS_WEIGHTS = Claim(
 )
 
 
-def _rescaled(X: Matrix, W_Q: Matrix, W_K: Matrix, W_V: Matrix, Y: Matrix, t: Any, weights: Any) -> Matrix:
-    """D H D for both parts at t = 1 with query weights W_Q * `weights`."""
-    n = W_Q.shape[0] * W_Q.shape[1]
-    row = concatenate([ones(1, n) + 0 * W_Q[:1, :1], ones(1, n) * (1 / t) + 0 * W_Q[:1, :1]], axis=1)
-    scale = row.T @ row
-    (L, d_V), d_K, small = X.shape, W_Q.shape[1], W_Q * weights
-    V = V_matrix(small, W_K)
-    outer = V.T @ U_matrix(X, small, W_K, W_V, Y) @ V * rational(2, L * d_V * d_K)
-    functional = hollow(B_matrix(X, small, W_K, W_V, Y), d_K) * rational(2, L * d_V)
-    return stacked(outer * scale, functional * scale)
-
-
 @AS_WEIGHTS.formula
 def parts_at_rescaled_weights(
     X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, Y: Labels, t: Temperature
 ) -> Any:
     """D H D for both parts at t = 1 and query weights W_Q / t, all entries in one column."""
-    return _rescaled(X, W_Q, W_K, W_V, Y, t, 1 / t)
+    (L, d_V), d_K, n, small = X.shape, W_Q.shape[1], W_Q.shape[0] * W_Q.shape[1], W_Q * (1 / t)
+    row = concatenate([ones(1, n) + 0 * W_Q[:1, :1], ones(1, n) * (1 / t) + 0 * W_Q[:1, :1]], axis=1)
+    V, scale = V_matrix(small, W_K), row.T @ row
+    outer = V.T @ U_matrix(X, small, W_K, W_V, Y) @ V * rational(2, L * d_V * d_K)
+    functional = hollow(B_matrix(X, small, W_K, W_V, Y), d_K) * rational(2, L * d_V)
+    return stacked(outer * scale, functional * scale)
 
 
 AS_WEIGHTS.oracle(lambda X, W_Q, W_K, W_V, Y, t: stacked(*tempered_parts(X, W_Q, W_K, W_V, Y, t)))
-AS_WEIGHTS.mutant("weights not rescaled", weights=1)
-AS_WEIGHTS.mutant("weights multiplied by t", lambda X, W_Q, W_K, W_V, Y, t: _rescaled(X, W_Q, W_K, W_V, Y, t, t))
+AS_WEIGHTS.mutant("weights not rescaled", "small -> W_Q")
+AS_WEIGHTS.mutant("weights multiplied by t", "small -> W_Q * t")
 
 
 # -- t to infinity -----------------------------------------------------------------------------------------------------
@@ -315,18 +308,14 @@ SMALL = Claim(
 )
 
 
-def _limit_at_one_hot(X: Matrix, W_Q: Matrix, W_K: Matrix, queries: int = 1, keys: int = 1) -> Any:
-    row, best, second, _, _ = closest_call(X, W_Q, W_K)
-    x, d = X[row : row + 1], X[second : second + 1] - X[best : best + 1]
-    first = total((x @ W_Q) * (x @ W_Q)) * total(d * d) * queries
-    other = total(x * x) * total((d @ W_K) * (d @ W_K)) * keys
-    return (first + other) / (sqrt(2) * (frobenius_norm(x) * frobenius_norm(d)) * W_Q.shape[1])
-
-
 @SMALL.formula
 def limit_at_small_temperature(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, Y: Labels) -> Any:
     """The limit of t ||H_o^T(t)|| / ||H_f^T(t)|| as t -> 0, a scalar."""
-    return _limit_at_one_hot(X, W_Q, W_K)
+    row, best, second, _, _ = closest_call(X, W_Q, W_K)
+    x, d = X[row : row + 1], X[second : second + 1] - X[best : best + 1]
+    queries = total((x @ W_Q) * (x @ W_Q)) * total(d * d)
+    keys = total(x * x) * total((d @ W_K) * (d @ W_K))
+    return (queries + keys) / (sqrt(2) * (frobenius_norm(x) * frobenius_norm(d)) * W_Q.shape[1])
 
 
 @SMALL.part("sequence")
@@ -335,5 +324,5 @@ def ratio_at_small_temperature(scale: int, X: Any, W_Q: Any, W_K: Any, W_V: Any,
     return _ratio(tempered_parts(X, W_Q, W_K, W_V, Y, t)) * t
 
 
-SMALL.mutant("keys left out", keys=0)
-SMALL.mutant("queries left out", queries=0)
+SMALL.mutant("keys left out", "queries + keys -> queries")
+SMALL.mutant("queries left out", "queries + keys -> keys")
