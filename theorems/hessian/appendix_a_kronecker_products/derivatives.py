@@ -14,11 +14,9 @@ from verify.shapes import Shape
 
 Matrix = Any
 
-
 # -- Eqs. (15)-(18): derivatives ---------------------------------------------------------------------------------------
 
 DERIVATIVES = IDENTITIES.extended("Appendix A, derivatives", assumptions=[LAYOUT])
-
 
 EQUATION_15 = Claim(
     DERIVATIVES,
@@ -49,7 +47,6 @@ EQUATION_15.oracle(lambda A, X, B: jacobian(_product, "X")(X, A, B))
 EQUATION_15.mutant("B^T (x) A, the column-major form", lambda A, B: kron(B.T, A))
 EQUATION_15.mutant("B not transposed", lambda A, B: kron(A, B.reshape(B.shape[1], B.shape[0])))
 
-
 EQUATIONS_16_17 = Claim(
     IDENTITIES,
     "hessian.eq-16-17",
@@ -62,7 +59,6 @@ EQUATIONS_16_17 = Claim(
     relation=Equal(),
     sizes={"n": (1, 3), "q": (1, 3), "p": (1, 2), "r": (1, 2)},
 )
-
 
 NbyQ = Annotated[Any, Shape("n", "q")]
 PbyR = Annotated[Any, Shape("p", "r")]
@@ -99,7 +95,6 @@ def kronecker_differentiated(X: NbyQ, Y: PbyR) -> Any:
 EQUATIONS_16_17.mutant("K_{q,p} instead of K_{p,q}", "K -> K.T; J -> J.T")
 EQUATIONS_16_17.mutant("vec_c in the row-wise formulas", "vec_r -> vec_c")
 EQUATIONS_16_17.mutant("no commutation matrices", "K -> eye(p * q); J -> eye(r * n)")
-
 
 EQUATION_18 = Claim(
     DERIVATIVES,

@@ -78,10 +78,8 @@ EQUATIONS_6_10.mutant("factors exchanged in Eq. (9)", "kron(A @ C, B @ D) -> kro
 EQUATIONS_6_10.mutant("factors exchanged in Eq. (10)", "kron(A.T, B.T) -> kron(B.T, A.T)")
 EQUATIONS_6_10.mutant("scalar squared in Eq. (7)", "k -> k * k")
 
-
 Column = Annotated[Any, Shape("m", "1")]
 OtherColumn = Annotated[Any, Shape("n", "1")]
-
 
 EQUATIONS_11_12 = Claim(
     IDENTITIES,
@@ -112,7 +110,6 @@ def vector_rules_by_entries(a: Column, b: OtherColumn, A: MbyN, B: NbyR) -> Any:
 
 EQUATIONS_11_12.mutant("a b^T instead of b a^T", "b @ a.T -> a @ b.T")
 EQUATIONS_11_12.mutant("A B (x) v^T instead of v^T (x) A B", "kron(a.T, A @ B) -> kron(A @ B, a.T)")
-
 
 # -- Eqs. (13), (14): vectorisation, block-diagonal factors ------------------------------------------------------------
 
@@ -153,10 +150,8 @@ def entries_in_order(A: MbyN, B: PbyQ) -> Any:
 EQUATION_13.mutant("I (x) A instead of A (x) I, which column-stacks", "first -> kron(eye(n), A)")
 EQUATION_13.mutant("K_{n,m} instead of K_{m,n}", "K -> K.T")
 
-
 Blocks = Annotated[Any, Shape("m", "q", "r")]
 RbyT = Annotated[Any, Shape("r", "t")]
-
 
 EQUATION_14 = Claim(
     IDENTITIES,

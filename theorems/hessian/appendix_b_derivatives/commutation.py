@@ -52,7 +52,6 @@ def deltas_applied(b: Any, M: int) -> Any:
 LEMMA_B2.mutant("commutation matrices transposed", "K -> J; J -> K")
 LEMMA_B2.mutant("no commutation matrix on the left", "K -> eye(M * N)")
 
-
 LEMMA_B3 = Claim(
     IDENTITIES,
     "hessian.lem-B.3",

@@ -37,7 +37,6 @@ def affordable(sizes: Mapping[str, int]) -> bool:
 
 PROOF = ATTENTION.extended("Appendix B.1, proof of Theorem 3.2", sizes={"L": (1, 6)}, where=affordable)
 
-
 PROOF_VQ = Claim(
     PROOF,
     "hessian.thm-3.2-proof-vq",
@@ -83,7 +82,6 @@ def value_query_steps_differentiated(X: Tokens, W_Q: QueryWeights, W_K: KeyWeigh
 
 PROOF_VQ.mutant("no commutation matrix", "K -> eye(d_V * d_V)")
 PROOF_VQ.mutant("query instead of key weights", "X @ W_K -> X @ W_Q")
-
 
 # -- W_Q twice ---------------------------------------------------------------------------------------------------------
 
@@ -136,7 +134,6 @@ def query_steps_differentiated(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_
 PROOF_QQ.mutant("W_V not transposed", "W_V.T -> W_V")
 PROOF_QQ.mutant("query instead of key weights", "X @ W_K -> X @ W_Q")
 
-
 # -- W_Q and W_K -------------------------------------------------------------------------------------------------------
 
 EQUATION_21 = Claim(
@@ -184,7 +181,6 @@ EQUATION_21.mutant("second summand dropped", "second -> 0 * second")
 EQUATION_21.mutant("no commutation matrix", "commutation_matrix(d_K, d_V) -> eye(d_V * d_K)")
 EQUATION_21.mutant("F_2 not transposed", "F_2.T -> F_2.reshape(F_2.shape[1], F_2.shape[0])")
 
-
 EQUATION_21_DF2 = Claim(
     PROOF,
     "hessian.eq-21-dF2",
@@ -222,7 +218,6 @@ def members_for_the_kronecker_factor(X: Tokens, W_K: KeyWeights) -> Any:
 EQUATION_21_DF2.oracle(lambda X, W_K: stacked(*[jacobian(_kronecker_factor, "W_K")(X, W_K)] * 5))
 EQUATION_21_DF2.mutant("K_{d_V,L} instead of K_{L,d_V}", "K -> commutation_matrix(d_V, L)")
 EQUATION_21_DF2.mutant("S without its commutation matrix", "S -> kron(vec_r(eye(d_V)), eye(d_V))")
-
 
 THEOREM_32_Z2_APPENDIX = Claim(
     HESSIAN,

@@ -38,7 +38,6 @@ TOKENS_SCALED = ATTENTION.extended(
     where=lambda sizes: sizes["L"] * sizes["d_V"] * sizes["d_K"] <= 24,
 )
 
-
 SCALING = Claim(
     TOKENS_SCALED,
     "hessian.sec-B.1.1-scaling",
@@ -78,7 +77,6 @@ SCALING.mutant("linearly, twice", "s * s * s -> s")
 SCALING.counterexample(
     "one token 1 and s = 2: the norm goes from 1 to 2, not to 8", X=[[1]], W_Q=[[0]], W_K=[[0]], W_V=[[1]], s=2
 )
-
 
 SCALING_CORRECTED = Claim(
     TOKENS_SCALED,

@@ -81,7 +81,6 @@ LEMMA_B1.mutant("not divided by sqrt(d_K)", "query -> query * sqrt(W_Q.shape[1])
 LEMMA_B1.mutant("X W_K (x) X instead of X (x) X W_K", "query -> _through_logits(X, W_Q, W_K, W_V.T, kron(X @ W_K, X))")
 LEMMA_B1.mutant("dA/dT without its rank-one terms", "softmax_jacobian(A) -> _slopes_alone(A)")
 
-
 JACOBIAN_KEY = Claim(
     ATTENTION,
     "hessian.jacobian-key",

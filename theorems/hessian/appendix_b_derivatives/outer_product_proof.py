@@ -45,7 +45,6 @@ THEOREM_31_APPENDIX_VV.counterexample(
     W_V=[[1]],
 )
 
-
 # -- the displayed proof -----------------------------------------------------------------------------------------------
 
 PROOF_DOUBT = "T_1, as extracted, is defined nowhere; it is read as M_1, which Theorem 3.1 has in its place."
@@ -110,7 +109,6 @@ PROOF_31_VQ.counterexample(
     W_K=[[1, 0, 0, 0]],
     W_V=[[1]],
 )
-
 
 PROOF_31_VQ_CORRECTED = Claim(
     ATTENTION_LOSS,

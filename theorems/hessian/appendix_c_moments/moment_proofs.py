@@ -69,7 +69,6 @@ def z1_by_differentiation(X: Tokens, T: Logits) -> Any:
 PROOF_Z1.mutant("dA_i/dT_i without its rank-one term", "_slope -> diag")
 PROOF_Z1.mutant("moments not centred", "second_central_moments(A, X) -> [X.T @ diag(a) @ X for a in A]")
 
-
 # -- the steps of the proof for Z_2 ------------------------------------------------------------------------------------
 
 PROOF_Z2I = Claim(
@@ -105,10 +104,8 @@ PROOF_Z2I.oracle(lambda X, T: concatenate([_z2_differentiated(X, T)] * 3, axis=0
 PROOF_Z2I.mutant("no commutation matrix", "commutation_matrix(d, d) -> eye(d * d)")
 PROOF_Z2I.mutant("e_j instead of e_i in D_{i,j}", "basis_vector(L, i) -> basis_vector(L, j)")
 
-
 Matrix = Any
 Token = Annotated[Any, Shape("d_V", "1")]
-
 
 # -- 'the last equality follows from' ----------------------------------------------------------------------------------
 
@@ -119,7 +116,6 @@ VECTORS = Setting(
     sizes=SOFTMAX_OF_T.sizes,
     exact=True,
 )
-
 
 PROOF_STEP = Claim(
     VECTORS,
@@ -149,7 +145,6 @@ PROOF_STEP.oracle(lambda X: column(kron(eye(1), basis_vector(X.shape[0], 0) @ X[
 PROOF_STEP.mutant("both factors transposed", lambda X: column(kron(X[:1], X).shape[1]))
 PROOF_STEP.mutant("X_{i,:} once more", lambda X: column(kron(X[:1], X[:1], X.T).shape[1]))
 PROOF_STEP.counterexample("one token in the plane: two columns meet one row", X=[[1, 1]])
-
 
 PROOF_STEP_CORRECTED = Claim(
     VECTORS,
@@ -191,7 +186,6 @@ def products_of_three_entries(x: Token, X: Tokens) -> Any:
 
 PROOF_STEP_CORRECTED.mutant("factors exchanged in the third member", third=lambda a, b: kron(b, a))
 PROOF_STEP_CORRECTED.mutant("another unit vector", "range -> reversed; X.shape[0] -> range(X.shape[0])")
-
 
 # -- N = M_3 -----------------------------------------------------------------------------------------------------------
 
@@ -243,7 +237,6 @@ PROOF_MOMENT.mutant(
 PROOF_MOMENT.mutant("the square of the mean once instead of twice", "2 -> 1")
 PROOF_MOMENT.mutant("attention transposed", "T -> T.T")
 
-
 # -- the size of X * X^T * M_3 -----------------------------------------------------------------------------------------
 
 THIRD_MOMENTS = Setting(
@@ -253,7 +246,6 @@ THIRD_MOMENTS = Setting(
     sizes={"L": (1, 4), "d_V": (1, 4)},
     exact=True,
 )
-
 
 SIZE = Claim(
     THIRD_MOMENTS,
@@ -287,7 +279,6 @@ SIZE.oracle(lambda X: _size_of_the_product(X))
 SIZE.mutant("L d_V^3 x d_V", lambda X: column(X.shape[0] * X.shape[1] ** 3, X.shape[1]))
 SIZE.mutant("L d_V x d_V^2, the size of Z_1", lambda X: column(X.shape[0] * X.shape[1], X.shape[1] ** 2))
 SIZE.counterexample("one token in the plane: 8 x 4, not 4 x 2", X=[[1, 0]])
-
 
 SIZE_CORRECTED = Claim(
     THIRD_MOMENTS,

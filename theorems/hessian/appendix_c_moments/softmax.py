@@ -28,7 +28,6 @@ from verify.shapes import Shape
 
 Row = Annotated[Any, Shape("1", "L", role="query")]
 
-
 LEMMA_C1_ENTRY = Claim(
     SOFTMAX_OF_T,
     "hessian.lem-C.1-entry",
@@ -62,7 +61,6 @@ def entry_hessian(a: Matrix, j: int) -> Matrix:
 
 
 Matrix = Any
-
 
 LEMMA_C1_STRUCTURE = Claim(
     SOFTMAX_OF_T,
@@ -103,7 +101,6 @@ LEMMA_C1_STRUCTURE.oracle(lambda T: concatenate([hessian(row_softmax, ("T", "T")
 LEMMA_C1_STRUCTURE.mutant("e_j instead of e_i in D_{i,j}", unit=lambda i, j: j)
 LEMMA_C1_STRUCTURE.mutant("Hessian (x) e_i instead of e_i (x) Hessian", product=lambda e, H: kron(H, e))
 
-
 LEMMA_C1_PROOF = Claim(
     SOFTMAX_OF_T,
     "hessian.lem-C.1-proof",
@@ -139,11 +136,9 @@ LEMMA_C1_PROOF.mutant("first derivative with the wrong sign", "e - a -> a - e")
 LEMMA_C1_PROOF.mutant("product rule with the wrong sign", "units[j] - a -> a - units[j]")
 LEMMA_C1_PROOF.mutant("A_{i,:} missing in the first derivative", "e - a -> e")
 
-
 # -- columns of the stacked Hessians -----------------------------------------------------------------------------------
 
 FROM_ONE = Setting(HESSIAN, "proof of Lemma C.1", assumptions=["indices from 1", ROW_SOFTMAX, LAYOUT], exact=True)
-
 
 COLUMNS = Claim(
     FROM_ONE,
@@ -187,7 +182,6 @@ COLUMNS.mutant("the second sentence", first=lambda i, L: (i - 1) * L + 1)
 COLUMNS.counterexample(
     "two tokens, rows (1, 0) and (0, 0): the Hessian of A_11 has a non-zero entry in column 1", T=[[1, 0], [0, 0]]
 )
-
 
 COLUMNS_CORRECTED = Claim(
     FROM_ONE,

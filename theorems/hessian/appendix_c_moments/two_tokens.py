@@ -15,7 +15,6 @@ from verify.shapes import Shape
 Matrix = Any
 TwoByTwo = Annotated[Any, Shape("2", "2", role="query")]
 
-
 # -- the Jacobian ------------------------------------------------------------------------------------------------------
 
 TWO_TOKENS = Setting(
@@ -25,7 +24,6 @@ TWO_TOKENS = Setting(
     sizes={"L": (2, 2)},
     exact=True,
 )
-
 
 JACOBIAN = Claim(
     TWO_TOKENS,
@@ -79,7 +77,6 @@ JACOBIAN.mutant("the wrong sign at (4, 3)", lower=lambda c, d: c * d)
 JACOBIAN.mutant("zero at (4, 3)", lower=lambda c, d: 0 * c)
 JACOBIAN.counterexample("second row of T = (1, 0), so that a_21 is not a_22", T=[[0, 0], [1, 0]])
 
-
 JACOBIAN_CORRECTED = Claim(
     TWO_TOKENS,
     "hessian.rem-C.1-jacobian-corrected",
@@ -101,7 +98,6 @@ def jacobian_for_two_tokens(T: TwoByTwo) -> Any:
 JACOBIAN_CORRECTED.oracle(lambda T: jacobian(softmax, "T")(T))
 JACOBIAN_CORRECTED.mutant("as printed", lower=lambda c, d: -c * c)
 JACOBIAN_CORRECTED.mutant("the wrong sign at (4, 3)", lower=lambda c, d: c * d)
-
 
 # -- the second derivative ---------------------------------------------------------------------------------------------
 

@@ -118,7 +118,6 @@ FULL_RANK_EXACTLY = Assumption(
 )
 RANKS = SPLIT.extended("Lemma D.2", sizes={"L": (1, 4)}, where=lambda sizes: sizes["d_V"] * sizes["d_K"] <= 6)
 
-
 LEMMA_D2 = Claim(
     RANKS,
     "hessian.lem-D.2",
@@ -180,7 +179,6 @@ LEMMA_D2.mutant("d_V d_K, the rank of one weight alone", "_bound(d_V, d_K) -> d_
 LEMMA_D2.mutant("product of the ranks subtracted twice in rk V^T", "full ** 2 -> 2 * full ** 2 - 1")
 LEMMA_D2.mutant("one less in rk V^T where d_K < d_V", "full ** 2 -> full ** 2 + int(d_K < d_V)")
 
-
 # -- the bound is attained ---------------------------------------------------------------------------------------------
 
 ATTAINED = Claim(
@@ -228,7 +226,6 @@ ATTAINED.mutant("2 d_V - 1 where d_K < d_V", "_bound(d_V, d_K) -> 2 * d_V - 1 if
 ATTAINED.mutant("d_V^2 - 1 where d_K < d_V", "_bound(d_V, d_K) -> d_V ** 2 - int(d_K < d_V)")
 ATTAINED.mutant("one less where d_K >= d_V > 1", "_bound(d_V, d_K) -> _bound(d_V, d_K) - int(d_K >= d_V > 1)")
 
-
 # -- the same by explicit null vectors ---------------------------------------------------------------------------------
 
 NULL_VECTORS = Claim(
@@ -261,7 +258,6 @@ def images_of_gauge_vectors(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: 
 NULL_VECTORS.part("structure", lambda value: value)
 NULL_VECTORS.mutant("keys moved with the same sign", "gauge_vectors(W_Q, W_K) -> gauge_vectors(W_Q, -W_K)")
 NULL_VECTORS.mutant("queries and keys exchanged", "gauge_vectors(W_Q, W_K) -> gauge_vectors(W_K, W_Q)")
-
 
 RANK_OF_V = Claim(
     HESSIAN,

@@ -37,7 +37,6 @@ from verify.shapes import Shape
 Matrix = Any
 Gauge = Annotated[Any, Shape("d_K", "d_K")]
 
-
 # -- the spectrum of the T-functional Hessian --------------------------------------------------------------------------
 
 EIGEN_PAIRS = Claim(
@@ -115,7 +114,6 @@ EIGEN_PAIRS.mutant("each pair once, the other eigenvalues zero", "paired_spectru
 EIGEN_PAIRS.mutant(
     "eigenvectors flipped without a change of sign", "-(flip @ functional @ flip) -> flip @ functional @ flip"
 )
-
 
 # -- 'responsible for the bulk' ----------------------------------------------------------------------------------------
 

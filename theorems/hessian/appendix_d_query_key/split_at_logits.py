@@ -116,7 +116,6 @@ SPLIT = ATTENTION_LOSS.extended(
 )
 SPLIT_ANYWHERE = SPLIT.extended(special_domains={"zero residual": zero_residual})
 
-
 REMARK_D1 = Claim(
     SPLIT,
     "hessian.rem-D.1",
@@ -176,7 +175,6 @@ REMARK_D1.counterexample(
     Y=[[1], [1]],
 )
 
-
 REMARK_D1_CORRECTED = Claim(
     SPLIT_ANYWHERE,
     "hessian.rem-D.1-corrected",
@@ -219,7 +217,6 @@ REMARK_D1_CORRECTED.mutant(
     "V without its commutation matrix",
     factor=lambda W_Q, W_K: concatenate([kron(W_Q, eye(W_Q.shape[0])), kron(eye(W_Q.shape[0]), W_K)], axis=1),
 )
-
 
 # -- 'the Gauss-Newton decomposition at T' -----------------------------------------------------------------------------
 

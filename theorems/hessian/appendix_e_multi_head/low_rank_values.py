@@ -56,7 +56,6 @@ LOW_RANK_VALUES = Setting(
     exact=True,
 )
 
-
 STRUCTURE = Claim(
     LOW_RANK_VALUES,
     "hessian.sec-E.1-structure",
@@ -110,9 +109,7 @@ def low_rank_blocks(
 
 
 @STRUCTURE.oracle
-def low_rank_blocks_by_differentiation(
-    X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_O: OutputWeights, W_U: InputWeights, Y: Labels
-) -> Any:
+def low_rank_blocks_by_differentiation(X: Any, W_Q: Any, W_K: Any, W_O: Any, W_U: Any, Y: Any) -> Any:
     weights = X, W_Q, W_K, W_O, W_U
     J_O, J_U = (jacobian(low_rank_attention, name)(*weights) for name in ("W_O", "W_U"))
     outer = [J.T @ K * rational(2, X.shape[0] * X.shape[1]) for J, K in ((J_O, J_O), (J_U, J_U), (J_O, J_U))]
@@ -124,7 +121,6 @@ def low_rank_blocks_by_differentiation(
 STRUCTURE.mutant("factors of H_o(O,U) exchanged", exchanged=True)
 STRUCTURE.mutant("tokens instead of M_1", "M_1 -> X")
 STRUCTURE.mutant("query blocks with the transposed values", "W_O @ W_U -> (W_O @ W_U).T")
-
 
 # -- the functional part of the mixed block ----------------------------------------------------------------------------
 
@@ -156,9 +152,7 @@ def low_rank_functional_block(s: Scale, M_1: Moment, W_O: OutputWeights, W_U: In
 
 
 @FUNCTIONAL.oracle
-def low_rank_functional_block_by_differentiation(
-    s: Scale, M_1: Moment, W_O: OutputWeights, W_U: InputWeights, Y: Labels
-) -> Any:
+def low_rank_functional_block_by_differentiation(s: Any, M_1: Any, W_O: Any, W_U: Any, Y: Any) -> Any:
     gradient = (M_1 * s @ W_O @ W_U - Y) * rational(2, M_1.shape[0] * M_1.shape[1])
 
     def paired(W_O: Any, W_U: Any) -> Any:

@@ -50,7 +50,6 @@ HEADS = Setting(
     exact=True,
 )
 
-
 REMARK_E1 = Claim(
     HEADS,
     "hessian.rem-E.1",
@@ -104,7 +103,6 @@ def multi_head_layer_differentiated(X: Tokens, W_Q: HeadQueries, W_K: HeadKeys, 
 REMARK_E1.mutant("queries and keys exchanged", "W_Q -> W_K; W_K -> W_Q")
 REMARK_E1.mutant("values of the first head in every query Jacobian", values=0)
 REMARK_E1.mutant("softmax derivative without its rank-one terms", rank_one=False)
-
 
 # -- blocks between heads ----------------------------------------------------------------------------------------------
 
@@ -164,7 +162,6 @@ def inter_head_blocks_by_differentiation(W_1: OneHead, W_2: OneHead, X: Tokens, 
 INTER_HEAD.mutant("curvature of the square loss for every loss", "mixed_loss -> square_loss")
 INTER_HEAD.mutant("no blocks between heads at all", lambda value: 0 * value)
 INTER_HEAD.mutant("curvature at the output of the first head", "F -> head_output(W_1, X)")
-
 
 # -- sparsity ----------------------------------------------------------------------------------------------------------
 

@@ -17,7 +17,6 @@ from verify.relations.follows_law import LawTest
 ENDS = {"low": (0.01, 0.02), "high": (50.0, 100.0)}
 DEPTHS = (1, 2, 3)
 
-
 FIGURE_7 = Claim(
     DEEP_LAYERS,
     "hessian.fig-7",
@@ -35,7 +34,6 @@ FIGURE_7 = Claim(
     " ends.  Other layers in H: 2 3^D within 0.01 for large sigma, 3^D within 0.01 for small sigma.  The paper uses number"
     " addition and states neither widths nor the initialisation for this figure; why these slopes: hessian.depth-diagonal",
 )
-
 
 FIGURE_7.inputs(layer_sizes)
 

@@ -22,7 +22,6 @@ Digits = Annotated[Any, Shape("2", "5")]
 #: [W_Q, W_K, W_V] of one layer side by side, with d_K = 1.
 Layer = Annotated[Any, Shape("d_V", "all")]
 
-
 # -- Appendix G: two layers --------------------------------------------------------------------------------------------
 
 LAYERS = Claim(
@@ -94,7 +93,6 @@ def local_exponents(scale: int, X: Any, W_1: Any, W_2: Any, Y: Any) -> Any:
 
 LAYERS.mutant("no residual in the exponents: sixth power for both query blocks", lambda: column(6, 6, 2, 6, 6, 2, 5, 0))
 LAYERS.mutant("value block of the lower layer like that of the upper", lambda: column(6, 5, 2, 6, 5, 2, 0, 0))
-
 
 # -- Appendix F: the length of a problem -------------------------------------------------------------------------------
 

@@ -29,7 +29,6 @@ from verify.shapes import Real, Shape
 AllWeights = Annotated[Any, Shape("d_V", "all", role="query")]
 Coefficient = Annotated[Any, Real()]
 
-
 # -- Eq. (2) -----------------------------------------------------------------------------------------------------------
 
 EQUATION_2 = Claim(
@@ -99,7 +98,6 @@ EQUATION_2.mutant("no outer-product Hessian", lambda W, X, Y, c: _functional(W, 
 EQUATION_2.mutant("I (x) dloss instead of dloss (x) I", "gradient -> identity; identity -> gradient")
 EQUATION_2.mutant("twice the functional Hessian", lambda W, X, Y, c: _outer(W, X, Y, c) + 2 * _functional(W, X, Y, c))
 
-
 # -- the text below Eq. (3) --------------------------------------------------------------------------------------------
 
 EQUATION_3 = Claim(
@@ -133,7 +131,6 @@ EQUATION_3.mutant(
     lambda W, X, Y: concatenate([commutation_matrix(*W.shape[::-1]) @ H.T for H in _both_hessians(W, X, Y)], axis=0),
 )
 
-
 # -- Eq. (4) and Figure 2 ----------------------------------------------------------------------------------------------
 
 EQUATION_4 = Claim(
@@ -150,7 +147,6 @@ EQUATION_4 = Claim(
     note="The Jacobian that is flattened and differentiated is the closed form of Lemma B.1; the entries of F are those of"
     " the layer itself.  Checked for (Q, K) and (K, V), which are not symmetric.",
 )
-
 
 PAIRS = (("W_Q", "W_K"), ("W_K", "W_V"))
 JACOBIANS = {"W_Q": attention_jacobian_wrt_query, "W_K": attention_jacobian_wrt_key}
@@ -183,7 +179,6 @@ def stacked_hessians_of_the_entries(X: Tokens, W_Q: QueryWeights, W_K: KeyWeight
 
 EQUATION_4.mutant("Jacobian column-stacked", column_stacked=True)
 EQUATION_4.mutant("denominator layout of the second derivative", turned=True)
-
 
 # -- derivatives of the loss -------------------------------------------------------------------------------------------
 

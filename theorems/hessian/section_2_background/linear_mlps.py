@@ -95,7 +95,6 @@ LINEAR_MLP = Setting(
     HESSIAN, "Section 2, linear MLPs", assumptions=[LINEAR], sizes=WIDTHS, inputs=network_of_any_depth, exact=True
 )
 
-
 MLP_OUTER = Claim(
     LINEAR_MLP,
     "hessian.sec2-mlp-outer",
@@ -144,7 +143,6 @@ MLP_OUTER.mutant("factors of the Kronecker product exchanged", product=lambda A,
 MLP_OUTER.mutant("the factor 2 of the square loss", scale=rational(2))
 MLP_OUTER.mutant("not divided by the number of inputs", "1 -> X.shape[0]")
 
-
 MLP_OUTER_SQUARE_LOSS = Claim(
     LINEAR_MLP,
     "hessian.mlp-outer-square-loss",
@@ -176,7 +174,6 @@ MLP_OUTER_SQUARE_LOSS.oracle(
 )
 MLP_OUTER_SQUARE_LOSS.mutant("no factor, as displayed", scale=rational(1))
 MLP_OUTER_SQUARE_LOSS.mutant("not divided by the width of the output", scale=rational(2))
-
 
 # -- the functional Hessian --------------------------------------------------------------------------------------------
 

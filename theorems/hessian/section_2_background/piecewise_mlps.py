@@ -45,7 +45,6 @@ def _activations(X: Any, W_1: Any, W_2: Any, a: Any, b: Any, k: Any) -> Any:
 
 AWAY = Assumption("no hidden unit is at its kink", positive=_activations)
 
-
 PIECEWISE = Claim(
     HESSIAN,
     "hessian.sec2-piecewise",
@@ -106,10 +105,8 @@ PIECEWISE.mutant("a mixed block, which does not vanish", pairs=[("W_1", "W_3")])
 PIECEWISE.mutant("pieces that bend", "piecewise_linear -> _piecewise_quadratic")
 PIECEWISE.mutant("half of the outer product subtracted", weight=rational(1, 2))
 
-
 Column = Annotated[Any, Shape("h_0", "1")]
 Positive = Annotated[Any, Real(0.5, 2.0)]
-
 
 PIECEWISE_QUADRATIC = Claim(
     HESSIAN,

@@ -55,14 +55,12 @@ from verify.shapes import Real, Shape, Size
 
 Matrix = Any
 
-
 # -- logits at initialisation ------------------------------------------------------------------------------------------
 
 Variance = Annotated[Any, Real(0.25, 2.0)]
 SquareQuery = Annotated[Any, Shape("d", "d")]
 TokensOfWidth = Annotated[Any, Shape("L", "d")]
 Width = Annotated[int, Size("d")]
-
 
 LOGIT_VARIANCE = Claim(
     HESSIAN,
@@ -108,7 +106,6 @@ LOGIT_VARIANCE.mutant(
 )
 LOGIT_VARIANCE.mutant("norms not squared twice", lambda X, variance: _products_of_squares(X, variance))
 
-
 UNIFORM_AT_INIT = Claim(
     HESSIAN,
     "hessian.sec3.2-uniform-at-init",
@@ -148,12 +145,10 @@ def squared_coefficients_at_initialisation(X: Any, W_Q: Any, W_K: Any, d: int) -
 UNIFORM_AT_INIT.mutant("variance that does not fall with d", scale=rational(64 * 64, 100 * 100))
 UNIFORM_AT_INIT.mutant("variance that falls like 1/d", "100 * 100 * d -> 100 * 100")
 
-
 # -- similar words -----------------------------------------------------------------------------------------------------
 
 Common = Annotated[Any, Shape("1", "d_V")]
 Spread = Annotated[Any, Real(0.0625, 1.0)]
-
 
 SIMILAR_WORDS = Claim(
     ATTENTION_LOSS,
@@ -200,7 +195,6 @@ def query_key_part_by_differentiation(X: Any, W_Q: Any, W_K: Any, W_V: Any, B: A
 
 SIMILAR_WORDS.mutant("second moment of order eps", "power(eps, 2) -> eps")
 SIMILAR_WORDS.mutant("third moment of order eps^2", "power(eps, 3) -> power(eps, 2)")
-
 
 # -- dispersed attention -----------------------------------------------------------------------------------------------
 
@@ -272,7 +266,6 @@ DISPERSED.counterexample(
 DISPERSED.mutant("twice the part", lambda value: 4 * value)
 DISPERSED.mutant("the square of the norm", lambda value: value * value)
 
-
 DISPERSED_CORRECTED = Claim(
     ATTENTION_LOSS,
     "hessian.dispersed-corrected",
@@ -319,11 +312,9 @@ DISPERSED_CORRECTED.mutant(
     "covariance with L - 1 in the denominator, off by its square", "covariance -> covariance * rational(L, L + 1)"
 )
 
-
 # -- one-hot attention -------------------------------------------------------------------------------------------------
 
 Position = Annotated[int, Size("p")]
-
 
 ONE_HOT = Claim(
     HESSIAN,
@@ -381,7 +372,6 @@ ONE_HOT.mutant(
     "the first two tokens left out", lambda value, X, A: _from_row(X, A, first=2) if X.shape[0] > 2 else value * 2
 )
 
-
 ENDS_CANCELLATION = Claim(
     HESSIAN,
     "hessian.one-hot-ends-cancellation",
@@ -400,7 +390,6 @@ ENDS_CANCELLATION = Claim(
     of_project=True,
     note="Row 1 has variance 3/16 and third moment 3/32, as has row 2.  The residual of row 1 does not matter once it is one-hot.",
 )
-
 
 Weight = Annotated[Any, Real(0.5, 2.0)]
 Token = Annotated[Any, Shape("1", "1")]
@@ -435,7 +424,6 @@ def query_key_part_from_softmax_derivatives(q: Any, k: Any, v: Any, zero: Any) -
 
 ENDS_CANCELLATION.mutant("the second row left out as well", "bend -> 0 * bend; slope -> 0 * slope")
 ENDS_CANCELLATION.mutant("the functional part alone", "bend -> slope")
-
 
 NEARLY_ONE_HOT = Claim(
     HESSIAN,

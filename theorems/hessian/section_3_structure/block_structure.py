@@ -84,7 +84,6 @@ KEY_BLOCKS.mutant("query blocks at exchanged weights", 'W_Q -> W_K; W_K -> W_Q; 
 KEY_BLOCKS.mutant("I (x) W_Q", "factor -> kron(eye(d_V), W_Q)")
 KEY_BLOCKS.mutant("no commutation matrix", "factor -> kron(W_Q, eye(d_V))")
 
-
 # -- which moment enters where -----------------------------------------------------------------------------------------
 
 MOMENT_DEPENDENCE = Claim(
@@ -147,7 +146,6 @@ MOMENT_DEPENDENCE.mutant(
 MOMENT_DEPENDENCE.mutant(
     "second moments not centred", "attention_moments(X, W_Q, W_K) -> _with_raw_moments(X, W_Q, W_K, order=2)"
 )
-
 
 # -- 'structurally identical to an MLP's outer-product Hessian' ---------------------------------------------------------
 

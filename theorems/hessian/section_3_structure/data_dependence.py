@@ -45,7 +45,6 @@ from verify.shapes import Real, Shape
 
 Matrix = Any
 
-
 # -- Jacobians ---------------------------------------------------------------------------------------------------------
 
 JACOBIAN_GROWTH = Claim(
@@ -99,7 +98,6 @@ def two_or_one(arrays: dict[str, Any], sizes: dict[str, int], rng: Any) -> None:
 JACOBIAN_GROWTH.mutant("square instead of cube", "3 -> 2")
 JACOBIAN_GROWTH.mutant("no factor sqrt(L d_V)", "L * d_V -> 1")
 JACOBIAN_GROWTH.mutant("2/5 of the bounds in the query and key weights", "both -> both * rational(4, 25)")
-
 
 # -- 'the outer-product Hessian dominates the Hessian for large X' ------------------------------------------------------
 
@@ -158,9 +156,7 @@ def products_of_norms(
 
 
 @OUTER_DOMINATES.oracle
-def products_of_norms_exchanged(
-    X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, B: Logits, R: Labels, s: LargeScale
-) -> Any:
+def products_of_norms_exchanged(X: Any, W_Q: Any, W_K: Any, W_V: Any, B: Any, R: Any, s: Any) -> Any:
     """sigma ||H_o(X)|| ||H_f(sigma X)||, shape (6, 1)."""
     A = softmax(B)
     far = _norms(X * s, W_Q, W_K, W_V, A, R)[1]
@@ -172,10 +168,8 @@ def products_of_norms_exchanged(
 OUTER_DOMINATES.mutant("H_o not scaled", "X * s -> X")
 OUTER_DOMINATES.mutant("one more power of sigma", "a * b -> a * b / s")
 
-
 Weight = Annotated[Any, Real(0.5, 2.0)]
 Residuals = Annotated[Any, Shape("3", "1")]
-
 
 OUTER_VANISHES = Claim(
     HESSIAN,
@@ -236,7 +230,6 @@ def parts_by_differentiation(s: Any, k: Any, v: Any, r: Any) -> Any:
 OUTER_VANISHES.mutant("functional part of degree 3", "5 -> 3")
 OUTER_VANISHES.mutant("functional part zero too", "third -> 0 * third")
 
-
 SOFTMAX_WINS = Claim(
     HESSIAN,
     "hessian.outer-loses-under-softmax",
@@ -255,7 +248,6 @@ SOFTMAX_WINS = Claim(
     " r; p (1-p) <= e^{-sigma^2 q k} and 2p - 1 = tanh(sigma^2 q k/2) >= 3/4.  As rows become one-hot, H_o falls as the square"
     " of the variance and H_f as the variance.",
 )
-
 
 One = Annotated[Any, Shape("1", "1")]
 
@@ -281,7 +273,6 @@ def multiple_of_functional_block(
 SOFTMAX_WINS.oracle(lambda X, W_Q, W_K, W_V: outer_product_hessian(X, W_Q, W_K, W_V, ("W_Q", "W_Q")))
 SOFTMAX_WINS.mutant("twice the rate", "s * s * q * k -> 2 * (s * s * q * k)")
 SOFTMAX_WINS.mutant("half of the bound", lambda value: value * rational(1, 2))
-
 
 # -- the residual vector -----------------------------------------------------------------------------------------------
 

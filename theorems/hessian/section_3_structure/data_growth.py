@@ -183,7 +183,6 @@ LANDAU.mutant("9/10 of the bound of M_1", lambda value: concatenate([value[:1] *
 LANDAU.mutant("9/10 of the bound of Z_1", "power(m, 3) -> power(m, 3) * rational(9, 10)")
 LANDAU.mutant("3/4 of the bound of Z_2", "power(m, 5) -> power(m, 5) * rational(3, 4)")
 
-
 # -- Eq. (5), outer product --------------------------------------------------------------------------------------------
 
 DEGREES = {("Q", "Q"): 6, ("Q", "K"): 6, ("K", "K"): 6, ("V", "Q"): 4, ("V", "K"): 4, ("V", "V"): 2}
@@ -194,7 +193,6 @@ SOFTMAX_FROZEN = ATTENTION_LOSS.extended(
     ],
     sizes={"L": (1, 6), "d_V": (1, 2)},
 )
-
 
 EQUATION_5_OUTER = Claim(
     SOFTMAX_FROZEN,
@@ -221,9 +219,7 @@ def scaled_outer_blocks(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: Valu
 
 
 @EQUATION_5_OUTER.oracle
-def outer_blocks_of_scaled_tokens(
-    X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, B: Logits, s: Scale
-) -> Any:
+def outer_blocks_of_scaled_tokens(X: Any, W_Q: Any, W_K: Any, W_V: Any, B: Any, s: Any) -> Any:
     H = frozen_outer_product_hessian(X * s, W_Q, W_K, W_V, B)
     return picked(H, PAIRS["outer"], W_Q.shape[0] * W_Q.shape[1])
 
@@ -231,7 +227,6 @@ def outer_blocks_of_scaled_tokens(
 EQUATION_5_OUTER.mutant("degree 5 in the query-key part", "DEGREES[pair] -> min(DEGREES[pair], 5)")
 EQUATION_5_OUTER.mutant("degree 3 in the mixed blocks", "DEGREES[pair] -> 3 if DEGREES[pair] == 4 else DEGREES[pair]")
 EQUATION_5_OUTER.mutant("the same degree 6 in every block, as without softmax", "DEGREES[pair] -> 6")
-
 
 OUTER_BOUND = Claim(
     ATTENTION_LOSS,
@@ -301,7 +296,6 @@ OUTER_BOUND.mutant("3/4 of the bounds of the query-key part", "both -> both * ra
 OUTER_BOUND.mutant("4/5 of the bounds of the mixed blocks", "one -> one * rational(4, 5)")
 OUTER_BOUND.mutant("9/10 of the bound of the value block", "m * m -> m * m * rational(9, 10)")
 
-
 # -- Eq. (5), functional -----------------------------------------------------------------------------------------------
 
 EQUATION_5_FUNCTIONAL = Claim(
@@ -339,9 +333,7 @@ def scaled_functional_blocks(
 
 
 @EQUATION_5_FUNCTIONAL.oracle
-def functional_blocks_of_scaled_tokens(
-    X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, B: Logits, R: Labels, s: Scale
-) -> Any:
+def functional_blocks_of_scaled_tokens(X: Any, W_Q: Any, W_K: Any, W_V: Any, B: Any, R: Any, s: Any) -> Any:
     H = frozen_functional_hessian(X * s, W_Q, W_K, W_V, B, R)
     return picked(H, PAIRS["functional"], W_Q.shape[0] * W_Q.shape[1])
 
@@ -349,7 +341,6 @@ def functional_blocks_of_scaled_tokens(
 EQUATION_5_FUNCTIONAL.mutant("degree 6, as in the outer product", "high -> power(s, 6)")
 EQUATION_5_FUNCTIONAL.mutant("(Q,K) of degree 5 alone", "low -> high")
 EQUATION_5_FUNCTIONAL.mutant("degree 4 in the mixed value blocks", "mixed -> power(s, 4)")
-
 
 FUNCTIONAL_BOUND = Claim(
     ATTENTION_LOSS,
@@ -418,7 +409,6 @@ FUNCTIONAL_BOUND.mutant("one power of X less in the mixed value blocks", mixed=2
 FUNCTIONAL_BOUND.mutant("half of the curvature's bounds", less=(rational(1, 2), 1, 1))
 FUNCTIONAL_BOUND.mutant("4/5 of the product-rule term's bound", less=(1, rational(4, 5), 1))
 FUNCTIONAL_BOUND.mutant("4/5 of the bounds of the mixed value blocks", less=(1, 1, rational(4, 5)))
-
 
 EQUATION_5_VV = Claim(
     ATTENTION_LOSS,

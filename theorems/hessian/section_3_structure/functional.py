@@ -43,9 +43,8 @@ from verify.matrix import (
 from verify.relations import Equal, HasStructure
 
 Matrix = Any
+
 #: Second derivatives of the layer have L^2 d_V^2 d_K^2 entries and more.
-
-
 # -- the value block ---------------------------------------------------------------------------------------------------
 
 THEOREM_32_VV = Claim(
@@ -83,7 +82,6 @@ THEOREM_32_VV.mutant("the query block, which does not vanish", wrt=("W_Q", "W_Q"
 THEOREM_32_VV.mutant("the mixed value-query block, which does not vanish", wrt=("W_V", "W_Q"))
 THEOREM_32_VV.mutant("half of the outer product subtracted, as Appendix B.1 scales it", weight=rational(1, 2))
 
-
 # -- the query block ---------------------------------------------------------------------------------------------------
 
 THEOREM_32_QQ = Claim(
@@ -120,7 +118,6 @@ THEOREM_32_QQ.mutant("query instead of key weights", "W_K.T -> W_Q.T; kron(eye(d
 THEOREM_32_QQ.mutant("labels left out of the residual", "Y -> 0 * Y")
 THEOREM_32_QQ.mutant("1/sqrt(d_K) instead of 1/d_K", lambda value, W_K: value * sqrt(W_K.shape[1]))
 
-
 # -- the mixed value-query block ---------------------------------------------------------------------------------------
 
 THEOREM_32_VQ = Claim(
@@ -154,7 +151,6 @@ THEOREM_32_VQ.oracle(lambda X, W_Q, W_K, W_V, Y: functional_hessian(X, W_Q, W_K,
 THEOREM_32_VQ.mutant("S without its commutation matrix", S=lambda d: kron(vec_r(eye(d)), eye(d)))
 THEOREM_32_VQ.mutant("query instead of key weights", "kron(eye(X.shape[1]), W_K) -> kron(eye(X.shape[1]), W_Q)")
 THEOREM_32_VQ.mutant("residual with the wrong sign", lambda value: -value)
-
 
 THEOREM_32_QK = Claim(
     SECOND_DERIVATIVES,
@@ -203,7 +199,6 @@ THEOREM_32_QK.mutant("I_{d_K} on the left of the last product", "kron(slope, eye
 THEOREM_32_QK.mutant("no commutation matrix", "commutation_matrix(d_K, d_V) -> eye(d_V * d_K)")
 THEOREM_32_QK.mutant("residual with the wrong sign", "Y -> 2 * attention(X, W_Q, W_K, W_V) - Y")
 
-
 # -- sizes of the layout matrices --------------------------------------------------------------------------------------
 
 THEOREM_32_SIZES = Claim(
@@ -238,7 +233,6 @@ def sizes_of_the_matrices(X: Tokens, W_Q: QueryWeights) -> Any:
 THEOREM_32_SIZES.mutant("S of shape (d_V^2, d_V)", "3 -> 2")
 THEOREM_32_SIZES.mutant("R_m of shape (m, L d_V)", "m * L -> L")
 
-
 # -- Z_2, in the main text and in the appendix -------------------------------------------------------------------------
 
 THEOREM_32_Z2_MAIN = Claim(
@@ -270,7 +264,6 @@ def sizes_required(X: Tokens) -> Any:
 THEOREM_32_Z2_MAIN.mutant("four factors X^T, as extracted", "left -> kron(left, X.T)")
 THEOREM_32_Z2_MAIN.mutant("two factors X^T", "left -> kron(eye(X.shape[0]), X.T, X.T)")
 
-
 # -- the key blocks, which the paper omits -----------------------------------------------------------------------------
 
 FUNCTIONAL_KK = Claim(
@@ -301,7 +294,6 @@ FUNCTIONAL_KK.mutant(
     "kron(W_Q, eye(d_V)) @ commutation_matrix(d_K, d_V) -> kron(eye(d_V), W_Q)",
 )
 FUNCTIONAL_KK.mutant("labels left out of the residual", "Y -> 0 * Y")
-
 
 FUNCTIONAL_VK = Claim(
     ATTENTION_LOSS,

@@ -42,7 +42,6 @@ PREDICTED = {
     "H_f": {"QQ": 5, "QK": 3, "QV": 3, "KK": 5, "KV": 3},
 }
 
-
 SLOPES = Claim(
     HESSIAN,
     "hessian.eq-5-slopes",

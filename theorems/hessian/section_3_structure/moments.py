@@ -96,7 +96,6 @@ DEFINITION_31.mutant(
 DEFINITION_31.mutant("third moment with the wrong sign", lambda X, T: _with_third(X, T, lambda x, y: -kron(y, y @ y.T)))
 DEFINITION_31.mutant("attention transposed", lambda X, T: attention_moments(X, T.T))
 
-
 REMARK_31_Z1 = Claim(
     SOFTMAX_OF_T,
     "hessian.rem-3.1-z1",
@@ -120,7 +119,6 @@ REMARK_31_Z1.oracle(lambda X, T: Z_1(softmax(T), X))
 REMARK_31_Z1.mutant("moments not centred", "M_2 -> [X.T @ diag(a) @ X for a in softmax(T)]")
 REMARK_31_Z1.mutant("factors of the Kronecker products exchanged", "tokens -> M_2; M_2 -> tokens")
 REMARK_31_Z1.mutant("attention transposed", "T -> T.T")
-
 
 # -- Z_2 ---------------------------------------------------------------------------------------------------------------
 

@@ -47,7 +47,6 @@ THEOREM_31_VV.mutant("factors of the Kronecker product exchanged", "M_1.T @ M_1 
 THEOREM_31_VV.mutant("tokens instead of their first moment", "M_1 -> X")
 THEOREM_31_VV.mutant("not divided by d_V", "L * d_V -> L")
 
-
 # -- the query block and the mixed value-query block -------------------------------------------------------------------
 
 THEOREM_31_QQ = Claim(
@@ -87,7 +86,6 @@ THEOREM_31_QQ.mutant(
 THEOREM_31_QQ.mutant("query instead of key weights", "W_K.T -> W_Q.T; kron(eye(d_V), W_K) -> kron(eye(d_V), W_Q)")
 THEOREM_31_QQ.mutant("not divided by L", "L * d_V * d_K -> d_V * d_K")
 
-
 THEOREM_31_VQ = Claim(
     ATTENTION_LOSS,
     "hessian.thm-3.1-vq",
@@ -118,7 +116,6 @@ THEOREM_31_VQ.mutant("W_V not transposed", "W_V -> W_V.T")
 THEOREM_31_VQ.mutant("W_K (x) I instead of I (x) W_K", "kron(eye(X.shape[1]), W_K) -> kron(W_K, eye(X.shape[1]))")
 THEOREM_31_VQ.mutant("1/d_K instead of 1/sqrt(d_K)", lambda value, W_Q: value / sqrt(W_Q.shape[1]))
 
-
 THEOREM_31_QK = Claim(
     ATTENTION_LOSS,
     "hessian.thm-3.1-qk",
@@ -144,7 +141,6 @@ THEOREM_31_QK.mutant("commutation matrix transposed", "commutation_matrix(d_K, d
 THEOREM_31_QK.mutant("W_V^T W_V instead of W_V W_V^T", "W_V @ W_V.T -> W_V.T @ W_V")
 THEOREM_31_QK.mutant("1/sqrt(d_K) instead of 1/d_K", lambda value, W_Q: value * sqrt(W_Q.shape[1]))
 THEOREM_31_QK.mutant("query and key weights exchanged", "W_Q -> W_K; W_K -> W_Q")
-
 
 # -- the key blocks, which the paper omits -----------------------------------------------------------------------------
 
@@ -178,7 +174,6 @@ OUTER_KK.mutant(
     "kron(W_Q, eye(d_V)) @ commutation_matrix(d_K, d_V) -> kron(eye(d_V), W_Q)",
 )
 OUTER_KK.mutant("W_V^T W_V instead of W_V W_V^T", "W_V -> W_V.T; W_V.T -> W_V")
-
 
 OUTER_VK = Claim(
     ATTENTION_LOSS,

@@ -55,7 +55,6 @@ SCORES_FIXED = ATTENTION_LOSS.extended(
     sizes={"d_V": (1, 2)},
 )
 
-
 WEIGHTS_OUTER = Claim(
     SCORES_FIXED,
     "hessian.sec3.3-weights-outer",
@@ -81,9 +80,7 @@ def outer_blocks_times_monomials(
 
 
 @WEIGHTS_OUTER.oracle
-def outer_blocks_of_scaled_weights(
-    X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, B: Logits, q: Factor, k: Factor, v: Factor
-) -> Any:
+def outer_blocks_of_scaled_weights(X: Any, W_Q: Any, W_K: Any, W_V: Any, B: Any, q: Any, k: Any, v: Any) -> Any:
     H = frozen_outer_product_hessian(X, W_Q * q, W_K * k, W_V * v, B)
     return picked(H, PAIRS["outer"], W_Q.shape[0] * W_Q.shape[1])
 
@@ -92,7 +89,6 @@ WEIGHTS_OUTER.mutant("query block quadratic in W_Q instead of W_K", "OUTER -> OU
 WEIGHTS_OUTER.mutant("query-key block linear in W_V", "OUTER -> OUTER | {('Q', 'K'): (1, 1, 1)}")
 WEIGHTS_OUTER.mutant("value-query block linear in W_Q instead of W_K", "OUTER -> OUTER | {('V', 'Q'): (1, 0, 1)}")
 WEIGHTS_OUTER.mutant("value block quadratic in W_V", "OUTER -> OUTER | {('V', 'V'): (0, 0, 2)}")
-
 
 WEIGHTS_FUNCTIONAL = Claim(
     SCORES_FIXED,

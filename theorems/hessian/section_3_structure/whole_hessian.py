@@ -140,7 +140,6 @@ def _loss(w: Any, X: Any, Y: Any) -> Any:
 #: The whole Hessian has 2 d_V d_K + d_V^2 rows.
 ALL_BLOCKS = ATTENTION_LOSS.extended("Eq. (3)", sizes={"d_V": (1, 2)})
 
-
 FULL_OUTER = Claim(
     ALL_BLOCKS,
     "hessian.full-outer-product",
@@ -175,7 +174,6 @@ FULL_OUTER.mutant(
 )
 FULL_OUTER.mutant("W_V transposed", "W_V -> W_V.T")
 
-
 FULL_FUNCTIONAL = Claim(
     ALL_BLOCKS,
     "hessian.full-functional",
@@ -209,9 +207,7 @@ def full_functional_hessian(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: 
 
 
 @FULL_FUNCTIONAL.oracle
-def paired_layer_twice_differentiated(
-    X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, Y: Labels
-) -> Any:
+def paired_layer_twice_differentiated(X: Any, W_Q: Any, W_K: Any, W_V: Any, Y: Any) -> Any:
     w = stacked_weights(W_Q, W_K, W_V)
     gradient = (_layer(w, X) - Y) * rational(2, X.shape[0] * X.shape[1])
 
@@ -225,7 +221,6 @@ FULL_FUNCTIONAL.mutant("product-rule term of the query-key block dropped", slope
 FULL_FUNCTIONAL.mutant("product-rule term transposed", slope=lambda B: B.T)
 FULL_FUNCTIONAL.mutant("residual with the wrong sign", lambda value: -value)
 FULL_FUNCTIONAL.mutant("labels left out of the residual", "Y -> 0 * Y")
-
 
 FULL_HESSIAN = Claim(
     ALL_BLOCKS,
@@ -251,7 +246,6 @@ FULL_HESSIAN.mutant("functional part subtracted", "functional -> -functional")
 FULL_HESSIAN.mutant(
     "half of the outer product, as Appendix B.1 scales the value block", "outer -> outer * rational(1, 2)"
 )
-
 
 FULL_SYMMETRY = Claim(
     ATTENTION_LOSS,
@@ -315,7 +309,6 @@ def skew_parts(value: Any) -> Any:
 FULL_SYMMETRY.mutant("product-rule term of the key-query block not transposed", turn=lambda slope: slope)
 FULL_SYMMETRY.mutant("value-query block with the wrong sign", sign=-1)
 
-
 LOSS_HESSIAN = Claim(
     ATTENTION_LOSS,
     "hessian.loss-hessian-qk",
@@ -342,7 +335,6 @@ LOSS_HESSIAN.oracle(lambda X, W_Q, W_K, W_V, Y: loss_hessian(X, W_Q, W_K, W_V, Y
 LOSS_HESSIAN.mutant("no functional Hessian", "functional -> 0 * functional")
 LOSS_HESSIAN.mutant("no outer-product Hessian", "outer -> 0 * outer")
 LOSS_HESSIAN.mutant("functional Hessian subtracted", "functional -> -functional")
-
 
 # -- footnotes 1 and 2 -------------------------------------------------------------------------------------------------
 
@@ -397,9 +389,7 @@ def batch_loss(Z_1: Any, Z_2: Any, W_Q: Any, W_K: Any, W_V: Any, Y: Any) -> Any:
 
 
 @FOOTNOTES.oracle
-def batch_hessian_by_differentiation(
-    X_1: Tokens, X_2: Tokens, P: ValueWeights, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, Y: Labels
-) -> Any:
+def batch_hessian_by_differentiation(X_1: Any, X_2: Any, P: Any, W_Q: Any, W_K: Any, W_V: Any, Y: Any) -> Any:
     inner = [first_layer(X, W_K, W_Q, P) for X in (X_1, X_2)]
     return stacked(*(hessian(batch_loss, wrt)(*inner, W_Q, W_K, W_V, Y) for wrt in BLOCKS))
 

@@ -110,7 +110,6 @@ DEEP_LAYERS = Setting(
 THREE_LAYERS = DEEP_LAYERS.extended(sizes=STACKED, where=fits, exact=True)
 TWO_LAYERS = THREE_LAYERS.extended(sizes={"D": (1, 2)}, where=fits_and_is_small)
 
-
 DEPTH_CHAIN = Claim(
     THREE_LAYERS,
     "hessian.sec4.1-depth-chain",
@@ -145,7 +144,6 @@ def network_times_power(X: Any, layers: list[Any], D: int, s: Any) -> Any:
 DEPTH_CHAIN.oracle(lambda X, layers, s: _network_and_jacobians(X * s, layers))
 DEPTH_CHAIN.mutant("3 D instead of 3^D", "3 ** D -> 3 * D")
 DEPTH_CHAIN.mutant("Jacobians with one X less", less=1)
-
 
 DEPTH_HESSIAN = Claim(
     TWO_LAYERS,
@@ -188,7 +186,6 @@ DEPTH_HESSIAN.oracle(lambda X, U, layers, s: _outer_diagonal(U @ X * s, layers))
 DEPTH_HESSIAN.mutant("3 D covariances", "2 * 3 ** D -> 6 * D")
 DEPTH_HESSIAN.mutant("3^D factors X instead of Sigma_XX", "2 * 3 ** D -> 3 ** D")
 
-
 DEPTH_DIAGONAL = Claim(
     TWO_LAYERS,
     "hessian.depth-diagonal",
@@ -230,7 +227,6 @@ def diagonal_by_powers(X: Any, Y: Any, layers: list[Any], D: int, s: Any) -> Any
 DEPTH_DIAGONAL.oracle(lambda X, Y, layers, s: stacked(*diagonal_blocks(X * s, layers, Y)))
 DEPTH_DIAGONAL.mutant("one power of sigma for the whole block", "3 ** D -> 2 * 3 ** D")
 DEPTH_DIAGONAL.mutant("no second term", low=1, last=False)
-
 
 # -- growth with the data, whatever the depth --------------------------------------------------------------------------
 

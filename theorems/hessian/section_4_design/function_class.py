@@ -30,11 +30,9 @@ from verify.shapes import Shape, Size
 Factor = Annotated[Any, Shape("d_V", "d_V")]
 QueryKeyDimension = Annotated[int, Size("d_K")]
 
-
 # -- which maps a single matrix adds -----------------------------------------------------------------------------------
 
 ANY_WIDTH = Setting(HESSIAN, "Section 4.2", assumptions=["W_Q, W_K in R^{d_V x d_K}, W_QK in R^{d_V x d_V}, any d_K"])
-
 
 FUNCTION_CLASS = Claim(
     ANY_WIDTH,
@@ -74,7 +72,6 @@ FUNCTION_CLASS.mutant("half the norm", lambda W: singular_values(W)[:1] * ration
 FUNCTION_CLASS.counterexample(
     "W_QK = I_2, d_K = 1: every product of a column and a row is at least 1 away", W=[[1, 0], [0, 1]], d_K=1
 )
-
 
 FUNCTION_CLASS_CORRECTED = Claim(
     ANY_WIDTH,
@@ -150,7 +147,6 @@ def the_single_matrix_itself(P: Factor, R: Factor, d_K: QueryKeyDimension) -> An
 FUNCTION_CLASS_CORRECTED.mutant("without the scale sqrt(d_K)", "sqrt(d_K) -> 1")
 FUNCTION_CLASS_CORRECTED.mutant("factors exchanged", "P -> R; R -> P")
 
-
 # -- one matrix against two (Section 4.2) ------------------------------------------------------------------------------
 
 SINGLE_VS_DOUBLE = Claim(
@@ -181,9 +177,7 @@ def _single_matrix_logits(W: Any, X: Any) -> Any:
 
 
 @SINGLE_VS_DOUBLE.oracle
-def single_matrix_hessian_and_outer_part(
-    X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, Y: Labels
-) -> Any:
+def single_matrix_hessian_and_outer_part(X: Any, W_Q: Any, W_K: Any, W_V: Any, Y: Any) -> Any:
     W = W_Q @ W_K.T / sqrt(W_Q.shape[1])
     return stacked(
         hessian(single_matrix_loss, ("W", "W"))(X, W, W_V, Y),

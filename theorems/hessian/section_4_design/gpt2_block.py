@@ -135,7 +135,6 @@ GPT2_BLOCK = Setting(
     inputs=width,
 )
 
-
 FIGURE_3A = Claim(
     GPT2_BLOCK,
     "hessian.fig-3a",
@@ -195,7 +194,6 @@ FIGURE_3B = Claim(
     f"  {UNSTATED}",
 )
 
-
 FIGURE_3B.inputs(width)
 
 
@@ -248,7 +246,6 @@ FIGURE_1_4 = Claim(
     " only."
     f"  {UNSTATED}",
 )
-
 
 FIGURE_1_4.inputs(width)
 

@@ -81,7 +81,6 @@ LINEAR_ATTENTION = Setting(
 )
 WITH_RESIDUAL = LINEAR_ATTENTION.extended(assumptions=[RESIDUAL], special_domains={"zero residual": zero_residual})
 
-
 OUTER_BLOCKS = Claim(
     LINEAR_ATTENTION,
     "hessian.rem-4.1-outer",
@@ -115,7 +114,6 @@ OUTER_BLOCKS.mutant("commutation matrix transposed", "commutation_matrix(d_K, d_
 OUTER_BLOCKS.mutant("factor L instead of L^2", lambda value, X: value * rational(1, X.shape[0]))
 OUTER_BLOCKS.mutant("query and key weights exchanged", "W_Q -> W_K; W_K -> W_Q")
 
-
 # -- the functional blocks ---------------------------------------------------------------------------------------------
 
 FUNCTIONAL_VQ = Claim(
@@ -144,7 +142,6 @@ FUNCTIONAL_VQ.mutant("S without its commutation matrix", "S -> kron(vec_r(eye(d_
 FUNCTIONAL_VQ.mutant("query instead of key weights", "right -> kron(X, intra_sequence_covariance(X) @ W_Q)")
 FUNCTIONAL_VQ.mutant("X^T X instead of X^T X / L", "right -> kron(X, X.T @ X @ W_K)")
 
-
 FUNCTIONAL_QK = Claim(
     WITH_RESIDUAL,
     "hessian.rem-4.1-functional-qk",
@@ -172,7 +169,6 @@ FUNCTIONAL_QK.oracle(lambda X, W_Q, W_K, W_V, Y: linear_functional(X, W_Q, W_K, 
 FUNCTIONAL_QK.mutant("I_{d_K} on the left", "slope -> eye(d_K); eye(d_K) -> slope")
 FUNCTIONAL_QK.mutant("W_V not transposed", "W_V.T -> W_V")
 FUNCTIONAL_QK.mutant("transposed in d_V", "slope -> slope.T")
-
 
 # -- block-hollow, and definite on the diagonal ------------------------------------------------------------------------
 
@@ -230,9 +226,7 @@ def _identity(T: Any) -> Any:
 
 
 @HOLLOW.oracle
-def diagonal_blocks_by_differentiation(
-    X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, Y: Labels
-) -> Any:
+def diagonal_blocks_by_differentiation(X: Any, W_Q: Any, W_K: Any, W_V: Any, Y: Any) -> Any:
     T = attention_logits(X, W_Q, W_K)
     return stacked(
         jacobian(_identity, "T")(T),

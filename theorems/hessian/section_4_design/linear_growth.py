@@ -55,7 +55,6 @@ def linear_functional_by_differentiation(w: Any, X: Any, R: Any) -> Any:
 
 WITHOUT_SOFTMAX = Setting(HESSIAN, "Section 4.1", assumptions=LINEAR, sizes=SIZES, exact=True)
 
-
 TABLE_1 = Claim(
     WITHOUT_SOFTMAX,
     "hessian.table-1",
@@ -136,11 +135,9 @@ TABLE_1.mutant("input-residual covariance transposed", "O -> O.T")
 TABLE_1.mutant("degree 1 in the covariance, as for the MLP", "S -> S * 0 + eye(S.shape[0])")
 TABLE_1.mutant("labels left out of the residual", "Y -> 0 * Y")
 
-
 # -- 'more uniform across blocks' --------------------------------------------------------------------------------------
 
 Factor = Annotated[Any, Real(-2.0, 2.0, avoid_zero=True)]
-
 
 UNIFORM_DEPENDENCE = Claim(
     WITHOUT_SOFTMAX,
@@ -171,9 +168,7 @@ def parts_times_powers(
 
 
 @UNIFORM_DEPENDENCE.oracle
-def parts_of_scaled_inputs(
-    X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, R: Labels, s: Scale, w: Factor
-) -> Any:
+def parts_of_scaled_inputs(X: Any, W_Q: Any, W_K: Any, W_V: Any, R: Any, s: Any, w: Any) -> Any:
     weights = stacked_weights(W_Q, W_K, W_V) * w
     outer = linear_outer_by_differentiation(weights, X * s)
     return stacked(outer, linear_functional_by_differentiation(weights, X * s, R))
@@ -183,12 +178,10 @@ UNIFORM_DEPENDENCE.mutant("three weight matrices in H_o", "power(w, 4) -> power(
 UNIFORM_DEPENDENCE.mutant("quadratic in the covariance in H_o", "power(s, 6) -> power(s, 4)")
 UNIFORM_DEPENDENCE.mutant("degree 2 in H_f, without X", "power(s, 3) -> power(s, 2)")
 
-
 # -- 'Softmax makes the Hessian diagonal blocks more indefinite' -------------------------------------------------------
 
 Weight = Annotated[Any, Real(0.5, 2.0)]
 Column3 = Annotated[Any, Shape("3", "1")]
-
 
 SOFTMAX_INDEFINITE = Claim(
     HESSIAN,

@@ -68,7 +68,6 @@ SINGLE_MATRIX = Setting(
     exact=True,
 )
 
-
 LEMMA_41 = Claim(
     SINGLE_MATRIX,
     "hessian.lem-4.1",
@@ -110,7 +109,6 @@ LEMMA_41.counterexample(
     Y=[[1], [1], [1]],
 )
 
-
 LEMMA_41_CORRECTED = Claim(
     SINGLE_MATRIX,
     "hessian.lem-4.1-corrected",
@@ -143,7 +141,6 @@ LEMMA_41_CORRECTED.mutant("without the factor, as printed", "rational(2, L * d_V
 LEMMA_41_CORRECTED.mutant("W_V^T W_V instead of W_V W_V^T", "W_V @ W_V.T -> W_V.T @ W_V")
 LEMMA_41_CORRECTED.mutant("W_QK transposed", "W -> W.T")
 LEMMA_41_CORRECTED.mutant("labels left out of the residual", "Y -> 0 * Y")
-
 
 # -- its proof ---------------------------------------------------------------------------------------------------------
 

@@ -76,7 +76,6 @@ TEMPERATURE = Setting(
     where=lambda sizes: sizes["d_V"] * sizes["d_K"] <= 6,
 )
 
-
 SCALING = Claim(
     TEMPERATURE,
     "hessian.sec4.3-temperature-scaling",
@@ -102,15 +101,12 @@ def scaled_by_temperature(
 
 
 @SCALING.oracle
-def parts_at_temperature_with_attention_held(
-    X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, Y: Labels, t: Temperature
-) -> Any:
+def parts_at_temperature_with_attention_held(X: Any, W_Q: Any, W_K: Any, W_V: Any, Y: Any, t: Any) -> Any:
     return stacked(*tempered_parts(X, W_Q, W_K, W_V, Y, t, held=attention_logits(X, W_Q, W_K)))
 
 
 SCALING.mutant("both by 1/t", lambda X, W_Q, W_K, W_V, Y, t: _closed(X, W_Q, W_K, W_V, Y, 1 / t, 1 / t))
 SCALING.mutant("both by 1/t^2", lambda X, W_Q, W_K, W_V, Y, t: _closed(X, W_Q, W_K, W_V, Y, 1 / (t * t), 1 / (t * t)))
-
 
 FOLLOWING = Claim(
     TEMPERATURE,
@@ -147,7 +143,6 @@ FOLLOWING.counterexample(
     Y=[[0], [0]],
     t=2,
 )
-
 
 AS_WEIGHTS = Claim(
     TEMPERATURE,
