@@ -1,4 +1,4 @@
-"""Derivatives of matrix products and the commutation matrix: Eqs. (15)-(18) and Lemmas B.2 and B.3."""
+"""Derivatives of products, Kronecker products and transposes, and the commutation matrix: Appendix A, Eqs. (15)-(18)."""
 
 from __future__ import annotations
 

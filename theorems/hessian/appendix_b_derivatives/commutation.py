@@ -1,4 +1,4 @@
-"""Derivatives of matrix products and the commutation matrix: Eqs. (15)-(18) and Lemmas B.2 and B.3."""
+"""Two identities of the commutation matrix that give the two forms of S: Lemma B.2 with Eq. (20), and Lemma B.3."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""The functional Hessian but for its query-key block: Theorem 3.2, its layout matrices, and the key blocks it omits."""
+"""The displayed steps of the proof of Theorem 3.2 (Appendix B.1), with Eq. (21), and Z_2 as the appendix defines it.
+
+Second derivatives of the layer, factor by factor: for W_V and W_Q, for W_Q twice, for W_Q and W_K.
+"""
 
 from __future__ import annotations
 

@@ -32,7 +32,8 @@ def frozen_jacobians(X: Matrix, W_Q: Matrix, W_K: Matrix, W_V: Matrix, s: Any) -
 TOKENS_SCALED = ATTENTION.extended(
     "Appendix B.1.1",
     assumptions=[
-        "the magnitude s of s X as it stands in the formulas of Lemma B.1: A keeps its value at X (Section 3 ignores softmax entries)"
+        "the magnitude s of s X as it stands in the formulas of Lemma B.1: A keeps its value at X"
+        " (Section 3 ignores softmax entries)"
     ],
     sizes={"L": (1, 6)},
     where=lambda sizes: sizes["L"] * sizes["d_V"] * sizes["d_K"] <= 24,

@@ -1,4 +1,4 @@
-"""First derivatives: Lemma B.1, the Jacobian in the key weights that it leaves out, and those of the loss (Section 2)."""
+"""First derivatives of the layer: Lemma B.1 with Eq. (19), and the Jacobian in the key weights that it leaves out."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""The outer-product Hessian but for its query-key block: Theorem 3.1, its proof, and the key blocks that the paper omits."""
+"""Theorem 3.1 as restated in Appendix B.1, with half the value block, and its displayed proof.
+
+Both are misprinted: the restatement by a factor 2, the chain by a second root of d_K and by the size of the result.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Attention moments: Definition 3.1, and how Z_1 and Z_2 turn into them (Remark 3.1, Appendix C.2)."""
+"""The proof of Remark 3.1 in Appendix C.2: how Z_1 and Z_2 turn into attention moments, step by step.
+
+A transpose in the mixed product and the size of X * X^T * M_3 are misprinted; N = M_3 and the block formulas are right.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Derivatives of the row softmax and the moments they turn into: Lemma C.1 and Remark 3.1."""
+"""Second derivatives of the row softmax and where they stand: Lemma C.1 with Eq. (23), and its proof.
+
+`entry_hessian` is the Hessian of one entry.  Of two sentences on the non-zero columns, one is misprinted.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The softmax for two tokens, entry by entry (Remark C.1), and two sizes and indices misprinted in Appendix C."""
+"""The softmax for two tokens, entry by entry (Remark C.1), with a misprinted index in its Jacobian."""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
-"""The query-key part of the Hessian, split at the logits T instead of at F: Remark D.1, its spectrum, and Section 4.2.
+"""The query-key part of the Hessian, split at the logits T instead of at F: Remark D.1 and the text after it.
 
-Weights are stacked as [W_K; W_Q] in what holds, and as [W_Q; W_K] in what is printed.
+`gauss_newton_at_logits` differentiates, `split_in_closed_form` does not.  The remark drops the factor of the loss and
+exchanges the weights: they are stacked as [W_K; W_Q] in what holds, and as [W_Q; W_K] in what is printed.
 """
 
 from __future__ import annotations

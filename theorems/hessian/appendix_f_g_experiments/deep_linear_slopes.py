@@ -1,4 +1,4 @@
-"""Slopes measured: the block norms of one softmax layer for small tokens (Eq. (5)), and of deep linear networks (Figure 7)."""
+"""Slopes measured in deep linear self-attention networks: Figure 7 (Appendix G)."""
 
 from __future__ import annotations
 

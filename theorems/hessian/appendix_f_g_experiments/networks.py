@@ -1,4 +1,4 @@
-"""Beyond one layer and one sequence: batches and last layers (footnotes 1, 2), deeper networks (Appendix G), the task (F)."""
+"""The length of an addition problem (Appendix F), and the blocks of two layers for small tokens (Appendix G)."""
 
 from __future__ import annotations
 

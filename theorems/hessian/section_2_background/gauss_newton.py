@@ -1,4 +1,4 @@
-"""The layout of second derivatives and the Gauss-Newton decomposition: Eqs. (2)-(4)."""
+"""The Gauss-Newton decomposition, the symmetry and the layout of second derivatives: Eqs. (2)-(4), and the loss below them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from theorems.hessian.settings import (
     ATTENTION,
     ATTENTION_LOSS,
     LAYOUT,
-    SIZES,
     SQUARE_LOSS,
     KeyWeights,
     Labels,
@@ -191,7 +190,7 @@ LOSS_DERIVATIVES = Claim(
     r" \text{ for } \ell(F,Y) = \|F-Y\|_F^2/(L d_V)",
     assumptions=[SQUARE_LOSS, LAYOUT],
     relation=Equal(),
-    sizes={"L": SIZES["L"], "d_V": SIZES["d_V"]},
+    sizes={"L": (1, 4), "d_V": (1, 3)},
     exact=True,
 )
 

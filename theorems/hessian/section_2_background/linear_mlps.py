@@ -1,4 +1,7 @@
-"""Linear MLPs, with which the paper compares: Section 2's recap of their Hessian, and its growth in Section 4.1."""
+"""Linear MLPs, with which the paper compares: the displayed outer-product block of Section 2 and the text after it.
+
+The display fits half the mean squared error, not the square loss of the section; both are here.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +9,7 @@ from typing import Annotated, Any
 
 from theorems.hessian import HESSIAN
 from theorems.hessian.appendix_a_kronecker_products.products import stacked
+from theorems.hessian.settings import LAYOUT
 from verify.claims import Claim, Setting
 from verify.derivatives import hessian, jacobian
 from verify.matrix import commutation_matrix, eye, kron, rational, total, zeros
@@ -101,7 +105,7 @@ MLP_OUTER = Claim(
     label="Section 2, displayed MLP outer-product block",
     statement=r"H_o(W_i,W_i) = W_{i+1}^\top\cdots W_L^\top W_L\cdots W_{i+1}\otimes W_{i-1}\cdots W_1\Sigma_{xx}W_1^\top\cdots"
     r" W_{i-1}^\top,\ \Sigma_{xx} = E[xx^\top]",
-    assumptions=["row-major vec_r, numerator layout, Eq. (4)"],
+    assumptions=[LAYOUT],
     relation=Equal(),
     expects="reading",
     reading="the loss is half the mean of |F(x) - y|^2 over the data set, as in Singh et al. (2021); the paper restates no"
@@ -149,7 +153,7 @@ MLP_OUTER_SQUARE_LOSS = Claim(
     label="Section 2, MLP outer-product block under the square loss of Section 2",
     statement=r"H_o(W_i,W_i) = \frac{2}{h_D}\, W_{i+1}^\top\cdots W_D^\top W_D\cdots W_{i+1}\otimes W_{i-1}\cdots W_1"
     r"\Sigma_{xx}W_1^\top\cdots W_{i-1}^\top \text{ for } \ell = \|F - Y\|_F^2/(N h_D)",
-    assumptions=["row-major vec_r, numerator layout, Eq. (4)", "h_D the width of the output"],
+    assumptions=[LAYOUT, "h_D the width of the output"],
     relation=Equal(),
     uses=("hessian.eq-15", "hessian.sec2-loss-derivatives"),
     of_project=True,

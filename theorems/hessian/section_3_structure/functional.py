@@ -1,4 +1,4 @@
-"""The functional Hessian but for its query-key block: Theorem 3.2, its layout matrices, and the key blocks it omits."""
+"""The functional Hessian: Theorem 3.2, its layout matrices, and the blocks in the key weights that the paper omits."""
 
 from __future__ import annotations
 

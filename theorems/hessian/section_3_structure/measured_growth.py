@@ -1,4 +1,4 @@
-"""Slopes measured: the block norms of one softmax layer for small tokens (Eq. (5)), and of deep linear networks (Figure 7)."""
+"""Slopes of the block norms of one softmax layer for small tokens, measured against Eq. (5), and how a slope is tested."""
 
 from __future__ import annotations
 

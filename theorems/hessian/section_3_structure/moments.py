@@ -1,11 +1,11 @@
-"""Attention moments: Definition 3.1, and how Z_1 and Z_2 turn into them (Remark 3.1, Appendix C.2)."""
+"""Attention moments: Definition 3.1, and Z_1 and Z_2 as functions of them (Remark 3.1)."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from theorems.hessian.definitions import Z_1, first_moment, second_central_moments, third_central_moments
-from theorems.hessian.settings import SIZES, SOFTMAX_OF_T, Logits, Tokens
+from theorems.hessian.settings import SOFTMAX_OF_T, Logits, Tokens
 from verify.claims import Claim
 from verify.derivatives import hessian
 from verify.matrix import commutation_matrix, concatenate, eye, khatri_rao, kron, softmax
@@ -104,7 +104,7 @@ REMARK_31_Z1 = Claim(
     r" \text{ and } M_2 \text{ split block-row-wise}",
     assumptions=["M_2 holds the second central moments of Definition 3.1"],
     relation=Equal(),
-    sizes={"L": SIZES["L"], "d_V": SIZES["d_V"]},
+    sizes={"L": (1, 4), "d_V": (1, 3)},
 )
 
 

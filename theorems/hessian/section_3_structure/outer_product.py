@@ -1,4 +1,4 @@
-"""The outer-product Hessian but for its query-key block: Theorem 3.1, its proof, and the key blocks that the paper omits."""
+"""The outer-product Hessian: Theorem 3.1, and the blocks in the key weights that the paper omits."""
 
 from __future__ import annotations
 

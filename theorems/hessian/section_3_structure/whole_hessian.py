@@ -1,4 +1,7 @@
-"""The whole Hessian over (W_Q, W_K, W_V) from attention moments: every block of Eq. (3), their sum and their symmetry."""
+"""The whole Hessian over (W_Q, W_K, W_V): every block of Eq. (3) from attention moments, their sum and their symmetry.
+
+Also the mixed query-key block of the loss from Theorems 3.1 and 3.2, and batches and last layers (footnotes 1 and 2).
+"""
 
 from __future__ import annotations
 

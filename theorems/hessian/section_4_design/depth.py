@@ -1,4 +1,4 @@
-"""Depth: networks of linear self-attention layers, whose Hessian holds 3^D covariances of the tokens (Section 4.1)."""
+"""Depth (Section 4.1): linear self-attention networks, whose Hessian holds 3^D covariances, and linear MLPs (Figure 8)."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from theorems.hessian.section_2_background.linear_mlps import (
 )
 from theorems.hessian.section_3_structure.data_growth import Scale, power
 from theorems.hessian.section_4_design.linear_attention import linear_attention
-from theorems.hessian.settings import Labels, Tokens
+from theorems.hessian.settings import LAYOUT, Labels, Tokens
 from verify.claims import Claim, Setting
 from verify.derivatives import hessian, jacobian
 from verify.matrix import basis_matrix, concatenate, eye, rational
@@ -39,7 +39,6 @@ ValueStack = Annotated[Any, Shape("d_V", "wide_V")]
 TokenSquare = Annotated[Any, Shape("L", "L")]
 #: Three layers side by side: the query and key weights of layer l are columns l d_K to (l + 1) d_K of (d_V, 3 d_K).
 STACKED = {"L": (1, 3), "d_V": (1, 2), "wide": (3, 6), "wide_V": (3, 6), "D": (1, 3)}
-SMALL_STACK = STACKED | {"D": (1, 2)}
 
 
 def fits(sizes: Any) -> bool:
@@ -104,7 +103,7 @@ DEEP_LAYERS = Setting(
     "Section 4.1, depth",
     assumptions=[
         "D linear self-attention layers, each with its own weights, X_l = T_l X_{l-1} W_V^l, F = X_D",
-        "row-major vec_r, numerator layout, Eq. (4)",
+        LAYOUT,
     ],
 )
 THREE_LAYERS = DEEP_LAYERS.extended(sizes=STACKED, where=fits, exact=True)

@@ -1,4 +1,4 @@
-"""One query-key matrix W_QK instead of the product W_Q W_K^T: its Hessian (Lemma 4.1), and which maps it adds (Section 4.2)."""
+"""One query-key matrix or two (Section 4.2): which maps a single matrix adds, and what its Hessian is a part of."""
 
 from __future__ import annotations
 

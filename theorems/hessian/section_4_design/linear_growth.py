@@ -15,7 +15,7 @@ from theorems.hessian.section_3_structure.whole_hessian import (
     stacked_weights,
 )
 from theorems.hessian.section_4_design.linear_attention import linear_attention
-from theorems.hessian.settings import KeyWeights, Labels, QueryWeights, Tokens, ValueWeights
+from theorems.hessian.settings import LAYOUT, SIZES, SQUARE_LOSS, KeyWeights, Labels, QueryWeights, Tokens, ValueWeights
 from verify.claims import Claim, Setting
 from verify.derivatives import hessian, jacobian
 from verify.matrix import commutation_matrix, concatenate, eye, kron, rational, sqrt, total, zeros
@@ -25,10 +25,9 @@ from verify.shapes import Real, Shape
 Matrix = Any
 LINEAR = [
     "linear self-attention: a = id, F = T X W_V with T = X W_Q W_K^T X^T / sqrt(d_K)",
-    "square loss ||F - Y||_F^2 / (L d_V)",
-    "row-major vec_r, numerator layout, Eq. (4)",
+    SQUARE_LOSS,
+    LAYOUT,
 ]
-SIZES = {"L": (1, 4), "d_V": (1, 3), "d_K": (1, 4)}
 
 
 def _layer(w: Any, X: Any) -> Any:

@@ -1,4 +1,7 @@
-"""One query-key matrix W_QK instead of the product W_Q W_K^T: its Hessian (Lemma 4.1), and which maps it adds (Section 4.2)."""
+"""One query-key matrix W_QK instead of the product W_Q W_K^T: its Hessian (Lemma 4.1) and the proof, with Eq. (22).
+
+The lemma drops the factor 2/(L d_V) of the loss.  `logit_curvature` is its right side for any attention matrix.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,7 @@ from typing import Annotated, Any
 
 from theorems.hessian import HESSIAN
 from theorems.hessian.definitions import Z_1, Z_2, softmax_jacobian, softmax_second_derivative, square_loss
-from theorems.hessian.settings import Labels, Tokens, ValueWeights
+from theorems.hessian.settings import LAYOUT, Labels, Tokens, ValueWeights
 from verify.claims import Claim, Setting
 from verify.derivatives import hessian, jacobian
 from verify.matrix import concatenate, eye, kron, rational, softmax, vec_r
@@ -20,7 +23,7 @@ QueryKeyWeights = Annotated[Any, Shape("d_V", "d_V", role="query")]
 SINGLE = [
     "F = A X W_V with A = softmax(X W_QK X^T), row-wise",
     "the square loss of Section 2, ||F - Y||_F^2 / (L d_V)",
-    "row-major vec_r, numerator layout, Eq. (4)",
+    LAYOUT,
 ]
 SIZES = {"L": (1, 6), "d_V": (1, 3)}
 

@@ -23,7 +23,7 @@ from theorems.hessian.definitions import (
     shuffling_matrix,
 )
 from theorems.hessian.section_4_design.single_matrix import logit_curvature
-from theorems.hessian.settings import LAYOUT, SQUARE_LOSS, KeyWeights, Labels, QueryWeights, Tokens, ValueWeights
+from theorems.hessian.settings import LAYOUT, SIZES, SQUARE_LOSS, KeyWeights, Labels, QueryWeights, Tokens, ValueWeights
 from verify.arithmetic import midpoint
 from verify.claims import Assumption, Claim, Setting
 from verify.derivatives import hessian, jacobian
@@ -33,7 +33,6 @@ from verify.shapes import Real
 
 Matrix = Any
 Temperature = Annotated[Any, Real(0.125, 8.0)]
-SIZES = {"L": (1, 4), "d_V": (1, 3), "d_K": (1, 4)}
 
 
 def tempered_parts(
