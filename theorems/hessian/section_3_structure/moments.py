@@ -116,7 +116,7 @@ def Z_1_by_moments(X: Tokens, T: Logits) -> Any:
 
 
 REMARK_31_Z1.oracle(lambda X, T: Z_1(softmax(T), X))
-REMARK_31_Z1.mutant("moments not centred", "M_2 -> [X.T @ diag(a) @ X for a in softmax(T)]")
+REMARK_31_Z1.mutant("moments not centred", "M_2 -> [(X.T * a) @ X for a in softmax(T)]")
 REMARK_31_Z1.mutant("factors of the Kronecker products exchanged", "tokens -> M_2; M_2 -> tokens")
 REMARK_31_Z1.mutant("attention transposed", "T -> T.T")
 

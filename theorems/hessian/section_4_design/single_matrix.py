@@ -13,7 +13,7 @@ from theorems.hessian.definitions import Z_1, Z_2, softmax_jacobian, softmax_sec
 from theorems.hessian.settings import LAYOUT, Labels, Tokens, ValueWeights
 from verify.claims import Claim, Setting
 from verify.derivatives import hessian, jacobian
-from verify.matrix import concatenate, eye, kron, rational, softmax, vec_r
+from verify.matrix import concatenate, eye, kron, rational, softmax, sqrt, vec_r
 from verify.relations import Equal
 from verify.shapes import Shape
 from verify.subjects import subject
@@ -180,4 +180,4 @@ def single_matrix_layer_differentiated(X: Tokens, W: QueryKeyWeights, W_V: Value
 
 EQUATION_22.mutant("W_V not transposed", "W_V.T -> W_V")
 EQUATION_22.mutant("W_QK transposed", "W -> W.T")
-EQUATION_22.mutant("divided by the root of d_V", "kron(X, X) -> kron(X, X) / sqrt(X.shape[1] + 1)")
+EQUATION_22.mutant("divided by the root of d_V", lambda value, X: value / sqrt(X.shape[1] + 1))
