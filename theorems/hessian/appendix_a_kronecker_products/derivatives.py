@@ -12,8 +12,6 @@ from verify.matrix import COLUMN, commutation_matrix, concatenate, eye, kron, tr
 from verify.relations import Equal
 from verify.shapes import Shape
 
-Matrix = Any
-
 # -- Eqs. (15)-(18): derivatives ---------------------------------------------------------------------------------------
 
 DERIVATIVES = IDENTITIES.extended("Appendix A, derivatives", assumptions=[LAYOUT])
@@ -109,7 +107,7 @@ EQUATION_18 = Claim(
 )
 
 
-def _by_deltas(N: int, M: int) -> Matrix:
+def _by_deltas(N: int, M: int) -> Any:
     """K_{N,M} from its entries delta_{n,n'} delta_{m,m'} at ((n, m), (m', n')), shape (M N, M N)."""
     one, none = eye(1), zeros(1, 1)
     return concatenate(

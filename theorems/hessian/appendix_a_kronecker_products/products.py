@@ -10,7 +10,6 @@ from verify.matrix import block_diag, commutation_matrix, concatenate, eye, kron
 from verify.relations import Equal
 from verify.shapes import Real, Shape
 
-Matrix = Any
 MbyN = Annotated[Any, Shape("m", "n")]
 PbyQ = Annotated[Any, Shape("p", "q")]
 NbyR = Annotated[Any, Shape("n", "r")]
@@ -18,12 +17,12 @@ QbyS = Annotated[Any, Shape("q", "s")]
 Scalar = Annotated[Any, Real(avoid_zero=True)]
 
 
-def stacked(*parts: Matrix) -> Matrix:
+def stacked(*parts: Any) -> Any:
     """All entries of some matrices in one column, row by row."""
     return concatenate([vec_r(part) for part in parts], axis=0)
 
 
-def by_entries(A: Matrix, B: Matrix) -> Matrix:
+def by_entries(A: Any, B: Any) -> Any:
     """A (x) B assembled from its blocks a_ij B (Definition A.1)."""
     rows = [concatenate([B * A[i, j] for j in range(A.shape[1])], axis=1) for i in range(A.shape[0])]
     return concatenate(rows, axis=0)

@@ -27,7 +27,6 @@ from verify.relations import Equal
 from verify.shapes import Shape
 
 QueryKeyProduct = Annotated[Any, Shape("d_V", "d_V", role="query")]
-Matrix = Any
 
 
 def affordable(sizes: Mapping[str, int]) -> bool:

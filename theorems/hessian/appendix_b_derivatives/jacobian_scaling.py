@@ -13,7 +13,6 @@ from verify.matrix import commutation_matrix, concatenate, eye, frobenius_norm, 
 from verify.relations import Equal
 from verify.shapes import Real
 
-Matrix = Any
 Magnitude = Annotated[Any, Real(0.125, 4.0)]
 
 
@@ -21,7 +20,7 @@ def _frozen_output(T: Any, X: Any, W_V: Any) -> Any:
     return softmax(T) @ X @ W_V
 
 
-def frozen_jacobians(X: Matrix, W_Q: Matrix, W_K: Matrix, W_V: Matrix, s: Any) -> list[Matrix]:
+def frozen_jacobians(X: Any, W_Q: Any, W_K: Any, W_V: Any, s: Any) -> list[Any]:
     """dF/dW_Q, dF/dW_K and dF/dW_V at the tokens s X with A as at X, by differentiation."""
     T, scaled = attention_logits(X, W_Q, W_K), X * s
     through = jacobian(_frozen_output, "T")(T, scaled, W_V)

@@ -13,9 +13,6 @@ from verify.matrix import block_diag, commutation_matrix, diag, eye, kron, softm
 from verify.relations import Equal
 from verify.shapes import checked
 
-Matrix = Any
-
-
 # -- Lemma B.1 ---------------------------------------------------------------------------------------------------------
 
 
@@ -31,7 +28,7 @@ def attention_jacobian_wrt_query(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, 
     return _through_logits(X, W_Q, W_K, W_V.T, kron(X, X @ W_K))
 
 
-def _through_logits(X: Matrix, W_Q: Matrix, W_K: Matrix, left: Matrix, logits: Matrix) -> Matrix:
+def _through_logits(X: Any, W_Q: Any, W_K: Any, left: Any, logits: Any) -> Any:
     """(I_L (x) `left` X^T)(dA/dT) `logits` / sqrt(d_K)."""
     S = softmax_jacobian(attention_matrix(X, W_Q, W_K))
     return kron(eye(X.shape[0]), left @ X.T) @ S @ logits / sqrt(W_Q.shape[1])
@@ -58,7 +55,7 @@ def attention_jacobians(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: Valu
     return stacked(value, query, softmax_jacobian(A))
 
 
-def _slopes_alone(A: Matrix) -> Matrix:
+def _slopes_alone(A: Any) -> Any:
     """dA/dT without the rank-one terms of its blocks, as a mutant has it."""
     return block_diag([diag(A[i]) for i in range(A.shape[0])])
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from theorems.hessian.definitions import Z_1, attention_matrix, outer_product_hessian, softmax_jacobian
-from theorems.hessian.section_3_structure.outer_product import Matrix, _moment
+from theorems.hessian.section_3_structure.outer_product import mean_tokens
 from theorems.hessian.settings import ATTENTION_LOSS, KeyWeights, QueryWeights, Tokens, ValueWeights
 from verify.claims import Claim
 from verify.matrix import column, concatenate, eye, kron, rational, sqrt, vec_r
@@ -33,7 +33,7 @@ THEOREM_31_APPENDIX_VV = Claim(
 @THEOREM_31_APPENDIX_VV.formula
 def value_block_as_restated(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights) -> Any:
     """M_1^T M_1 (x) I_{d_V} / (L d_V), shape (d_V^2, d_V^2) (Theorem 3.1 in Appendix B.1)."""
-    (L, d_V), M_1 = X.shape, _moment(X, W_Q, W_K)
+    (L, d_V), M_1 = X.shape, mean_tokens(X, W_Q, W_K)
     return kron(M_1.T @ M_1, eye(d_V)) * rational(1, L * d_V)
 
 
@@ -75,7 +75,7 @@ PROOF_31_VQ = Claim(
 )
 
 
-def _chain(X: Matrix, W_Q: Matrix, W_K: Matrix, W_V: Matrix, third: Matrix, size: tuple[int, int]) -> Matrix:
+def _chain(X: Any, W_Q: Any, W_K: Any, W_V: Any, third: Any, size: tuple[int, int]) -> Any:
     """Members two to five of the chain and their size, in one column; the third is multiplied by `third`."""
     L, d_V, d_K = X.shape[0], X.shape[1], W_Q.shape[1]
     A = attention_matrix(X, W_Q, W_K)

@@ -9,9 +9,9 @@ from typing import Annotated, Any
 
 from theorems.hessian import HESSIAN
 from theorems.hessian.appendix_c_moments.softmax import entry_hessian
-from theorems.hessian.appendix_c_moments.two_tokens import Matrix
+from theorems.hessian.appendix_c_moments.two_tokens import Any
 from theorems.hessian.definitions import second_central_moments, third_central_moments
-from theorems.hessian.section_3_structure.moments import Matrix, _z2_differentiated, covariance, row, third_cumulant
+from theorems.hessian.section_3_structure.moments import Z_2_by_differentiation, covariance, row, third_cumulant
 from theorems.hessian.settings import SOFTMAX_OF_T, Logits, Tokens
 from verify.claims import Claim, Setting
 from verify.derivatives import jacobian
@@ -46,7 +46,7 @@ PROOF_Z1 = Claim(
 )
 
 
-def _slope(a: Matrix) -> Matrix:
+def _slope(a: Any) -> Any:
     return diag(a) - a @ a.T
 
 
@@ -103,11 +103,10 @@ def members_for_z2(X: Tokens, T: Logits) -> Any:
     return concatenate([*first, *second, *third], axis=0)
 
 
-PROOF_Z2I.oracle(lambda X, T: concatenate([_z2_differentiated(X, T)] * 3, axis=0))
+PROOF_Z2I.oracle(lambda X, T: concatenate([Z_2_by_differentiation(X, T)] * 3, axis=0))
 PROOF_Z2I.mutant("no commutation matrix", "commutation_matrix(d, d) -> eye(d * d)")
 PROOF_Z2I.mutant("e_j instead of e_i in D_{i,j}", "basis_vector(L, i) -> basis_vector(L, j)")
 
-Matrix = Any
 Token = Annotated[Any, Shape("d_V", "1")]
 
 # -- 'the last equality follows from' ----------------------------------------------------------------------------------
@@ -162,7 +161,7 @@ PROOF_STEP_CORRECTED = Claim(
 )
 
 
-def _step(x: Matrix, X: Matrix, i: int, third: Any = kron) -> Matrix:
+def _step(x: Any, X: Any, i: int, third: Any = kron) -> Any:
     """The four members for X_{j,:} = x, on top of each other; a mutant takes another product in the `third`."""
     e, X_i = basis_vector(X.shape[0], i), row(X, i)
     members = [
@@ -264,7 +263,7 @@ SIZE = Claim(
 )
 
 
-def _size_of_the_product(X: Matrix) -> Matrix:
+def _size_of_the_product(X: Any) -> Any:
     L = X.shape[0]
     third = third_central_moments(softmax(X @ X.T), X)
     blocks = [kron(X[i].reshape(-1, 1) @ X[i : i + 1], third[i]) for i in range(L)]

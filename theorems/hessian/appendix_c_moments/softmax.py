@@ -8,9 +8,9 @@ from __future__ import annotations
 from typing import Annotated, Any
 
 from theorems.hessian import HESSIAN
-from theorems.hessian.appendix_c_moments.two_tokens import Matrix
+from theorems.hessian.appendix_c_moments.two_tokens import Any
 from theorems.hessian.definitions import row_softmax, softmax_second_derivative
-from theorems.hessian.section_3_structure.moments import Matrix, row
+from theorems.hessian.section_3_structure.moments import row
 from theorems.hessian.settings import LAYOUT, ROW_SOFTMAX, SOFTMAX_OF_T, Logits
 from verify.claims import Claim, Setting
 from verify.derivatives import hessian, jacobian
@@ -56,14 +56,12 @@ LEMMA_C1_ENTRY.mutant("one mixed term dropped", "a @ e.T -> 0")
 LEMMA_C1_ENTRY.mutant("diagonal with the wrong sign", "diag(a) -> -diag(a)")
 
 
-def entry_hessian(a: Matrix, j: int) -> Matrix:
+def entry_hessian(a: Any, j: int) -> Any:
     """d^2A_ij/dT_i dT_i for the row a of A, shape (L, L) (Lemma C.1)."""
     L = a.shape[0]
     e = basis_vector(L, j)
     return (2 * (a @ a.T) + basis_matrix(L, L, j, j) - diag(a) - e @ a.T - a @ e.T) * a[j, 0]
 
-
-Matrix = Any
 
 LEMMA_C1_STRUCTURE = Claim(
     SOFTMAX_OF_T,
@@ -82,7 +80,7 @@ LEMMA_C1_STRUCTURE = Claim(
 )
 
 
-def _both_forms(T: Matrix, unit: Any, product: Any = kron) -> Matrix:
+def _both_forms(T: Any, unit: Any, product: Any = kron) -> Any:
     """blockdiag D_i from the D_{i,j} on top of that from Eq. (23); `unit(i, j)` is the index of the unit vector."""
     A, L = softmax(T), T.shape[0]
     stacks, products = [], []
@@ -160,7 +158,7 @@ COLUMNS = Claim(
 )
 
 
-def _kept(T: Matrix, first: Any) -> Matrix:
+def _kept(T: Any, first: Any) -> Any:
     """The stacked Hessians with all columns set to zero but L of them from `first(i, L)` on, for i and columns from 1."""
     L, stack = T.shape[0], softmax_second_derivative(softmax(T))
     parts = []

@@ -12,7 +12,6 @@ from verify.matrix import concatenate, ones, softmax, stack_rows
 from verify.relations import Equal
 from verify.shapes import Shape
 
-Matrix = Any
 TwoByTwo = Annotated[Any, Shape("2", "2", role="query")]
 
 # -- the Jacobian ------------------------------------------------------------------------------------------------------
@@ -41,19 +40,19 @@ JACOBIAN = Claim(
 )
 
 
-def _assembled(entries: list[list[Any]]) -> Matrix:
+def _assembled(entries: list[list[Any]]) -> Any:
     """A matrix from rows of scalars, shape as listed."""
     return stack_rows([concatenate([entry.reshape(1, 1) for entry in row], axis=1) for row in entries])
 
 
-def _scalars(T: Matrix) -> tuple[Any, ...]:
+def _scalars(T: Any) -> tuple[Any, ...]:
     """a_11, a_12, a_21, a_22 and a zero, each of shape (1, 1)."""
     A = softmax(T)
     a, b, c, d = (A[i : i + 1, j : j + 1] for i in range(2) for j in range(2))
     return a, b, c, d, 0 * a
 
 
-def _jacobian(T: Matrix, lower: Any) -> Matrix:
+def _jacobian(T: Any, lower: Any) -> Any:
     """The matrix with `lower(a_21, a_22)` at (4, 3)."""
     a, b, c, d, o = _scalars(T)
     return _assembled(
@@ -118,7 +117,7 @@ SECOND = Claim(
 )
 
 
-def _second_derivative(T: Matrix, gaps: bool = True, swapped: bool = False) -> Matrix:
+def _second_derivative(T: Any, gaps: bool = True, swapped: bool = False) -> Any:
     """The 16 x 4 matrix; mutants leave no gaps between non-zero rows, or exchange b_11 and b_12."""
     a, b, c, d, o = _scalars(T)
     one = ones(1, 1)

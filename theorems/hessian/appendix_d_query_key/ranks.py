@@ -19,7 +19,6 @@ from verify.matrix import basis_matrix, column, concatenate, eye, kron, singular
 from verify.relations import AtMost, Equal, HasStructure
 from verify.shapes import Shape, Size
 
-Matrix = Any
 Left = Annotated[Any, Shape("m", "a")]
 RightOfLeft = Annotated[Any, Shape("a", "n")]
 Lower = Annotated[Any, Shape("p", "b")]
@@ -34,7 +33,7 @@ OneEntry = Annotated[Any, Shape("1", "1")]
 NEGLIGIBLE, ROUNDINGS = 1e-9, 2**10
 
 
-def rank(A: Matrix) -> int:
+def rank(A: Any) -> int:
     """The rank of A over the rationals, entries taken as they are: floats are rationals, balls stand for their midpoints."""
     if isinstance(A, Constant):
         A = A.array
@@ -49,7 +48,7 @@ def _exactly(entry: Any) -> flint.fmpq:
     return exact_scalar(entry)
 
 
-def certain_rank(values: Matrix) -> Matrix:
+def certain_rank(values: Any) -> Any:
     """How many of the eigenvalues or singular values are certainly not zero, shape (1, 1): at most the rank."""
     if is_tensor(values):
         import torch
@@ -208,7 +207,7 @@ def _fixed(rows: int, columns: int, salt: int) -> Constant:
 SALTS = {"X": 17, "W_Q": 11, "W_K": 1, "W_V": 4, "Y": 15}
 
 
-def fixed_point(d_V: int, d_K: int, like: Matrix) -> dict[str, Matrix]:
+def fixed_point(d_V: int, d_K: int, like: Any) -> dict[str, Any]:
     """X (d_V + 1, d_V), W_Q, W_K, W_V and Y in the arithmetic of `like`."""
     tokens, weights, values = (d_V + 1, d_V), (d_V, d_K), (d_V, d_V)
     shapes = {"X": tokens, "W_Q": weights, "W_K": weights, "W_V": values, "Y": tokens}

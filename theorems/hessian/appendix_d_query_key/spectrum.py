@@ -34,7 +34,6 @@ from verify.matrix import (
 from verify.relations import Equal
 from verify.shapes import Shape
 
-Matrix = Any
 Gauge = Annotated[Any, Shape("d_K", "d_K")]
 
 # -- the spectrum of the T-functional Hessian --------------------------------------------------------------------------
@@ -59,14 +58,14 @@ EIGEN_PAIRS = Claim(
 )
 
 
-def paired_spectrum(B: Matrix, multiplicity: int) -> Matrix:
+def paired_spectrum(B: Any, multiplicity: int) -> Any:
     """+-sigma_i(B) in ascending order, each `multiplicity` times, as a column."""
     sigma = singular_values(B).reshape(-1, 1)
     ascending = concatenate([-sigma, eye(sigma.shape[0])[::-1] @ sigma], axis=0)
     return kron(ascending, ones(multiplicity, 1))
 
 
-def _each_pair_once(B: Matrix, multiplicity: int) -> Matrix:
+def _each_pair_once(B: Any, multiplicity: int) -> Any:
     """+-sigma_i(B) once each, with zeros between them, in ascending order."""
     once, n = paired_spectrum(B, 1), B.shape[0]
     return concatenate([once[:n], zeros(2 * n * (multiplicity - 1), 1), once[n:]], axis=0)
@@ -78,7 +77,7 @@ def _mlp(W: Any, X: Any) -> Any:
     return X @ W[:d_V] @ W[d_V:].T
 
 
-def _mlp_residual(X: Matrix, W_Q: Matrix, W_K: Matrix, Y: Matrix) -> Matrix:
+def _mlp_residual(X: Any, W_Q: Any, W_K: Any, Y: Any) -> Any:
     """2 (F - Y) / (L d_V) of the MLP with W_1 = W_Q and W_2 = W_K^T."""
     return (X @ W_Q @ W_K.T - Y) * rational(2, X.shape[0] * X.shape[1])
 

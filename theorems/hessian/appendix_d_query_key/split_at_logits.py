@@ -36,8 +36,6 @@ from verify.derivatives import hessian, jacobian
 from verify.matrix import commutation_matrix, concatenate, eye, kron, rational, softmax, sqrt, total, vec_r, zeros
 from verify.relations import Equal
 
-Matrix = Any
-
 
 def cheap(sizes: Mapping[str, int]) -> bool:
     """Whether d^2A/dT^2, of L^6 entries, and the Hessian in 2 d_V d_K weights both stay small."""
@@ -68,7 +66,7 @@ def B_matrix(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, Y
     return R @ kron(eye(L), W_V.T, eye(d_V)) @ kron(Z, eye(d_V)) @ shuffling_matrix(d_V)
 
 
-def hollow(B: Matrix, d_K: int) -> Matrix:
+def hollow(B: Any, d_K: int) -> Any:
     """[[0, B^T], [B, 0]] (x) I_{d_K} / sqrt(d_K), shape (2 d_V d_K, 2 d_V d_K) (Remark D.1)."""
     d_V = B.shape[0]
     upper = concatenate([zeros(d_V, d_V), B.T], axis=1)
@@ -136,7 +134,7 @@ REMARK_D1 = Claim(
 )
 
 
-def _printed(X: Matrix, W_Q: Matrix, W_K: Matrix, W_V: Matrix, Y: Matrix, sign: int = 1) -> Matrix:
+def _printed(X: Any, W_Q: Any, W_K: Any, W_V: Any, Y: Any, sign: int = 1) -> Any:
     V, d_K = V_matrix(W_Q, W_K), W_Q.shape[1]
     outer = V.T @ U_matrix(X, W_Q, W_K, W_V, Y) @ V * rational(1, d_K)
     return outer + hollow(B_matrix(X, W_Q, W_K, W_V, Y), d_K) * sign
@@ -191,8 +189,8 @@ REMARK_D1_CORRECTED = Claim(
 
 
 def split_in_closed_form(
-    X: Matrix, W_Q: Matrix, W_K: Matrix, W_V: Matrix, Y: Matrix, factor: Any = V_matrix, turned: bool = False
-) -> tuple[Matrix, Matrix]:
+    X: Any, W_Q: Any, W_K: Any, W_V: Any, Y: Any, factor: Any = V_matrix, turned: bool = False
+) -> tuple[Any, Any]:
     """Both parts in [W_K; W_Q]; mutants replace V or transpose B."""
     (L, d_V), d_K = X.shape, W_Q.shape[1]
     V, B = factor(W_Q, W_K), B_matrix(X, W_Q, W_K, W_V, Y)

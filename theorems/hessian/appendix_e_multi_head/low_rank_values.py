@@ -25,7 +25,6 @@ from verify.relations import Equal
 from verify.shapes import Real, Shape
 from verify.subjects import subject
 
-Matrix = Any
 OutputWeights = Annotated[Any, Shape("d_V", "d_K")]
 InputWeights = Annotated[Any, Shape("d_K", "d_V")]
 Moment = Annotated[Any, Shape("L", "d_V")]
@@ -82,7 +81,7 @@ STRUCTURE = Claim(
 )
 
 
-def _value_blocks(M_1: Matrix, W_O: Matrix, W_U: Matrix, exchanged: bool = False) -> list[Matrix]:
+def _value_blocks(M_1: Any, W_O: Any, W_U: Any, exchanged: bool = False) -> list[Any]:
     """H(O,O), H(U,U), the same of H_o, and H_o(O,U); a mutant exchanges the factors of the last one."""
     L, d_V = M_1.shape
     gram, c = M_1.T @ M_1, rational(2, L * d_V)
@@ -91,7 +90,7 @@ def _value_blocks(M_1: Matrix, W_O: Matrix, W_U: Matrix, exchanged: bool = False
     return [*diagonal, *diagonal, mixed * c]
 
 
-def _query_blocks(X: Matrix, W_Q: Matrix, W_K: Matrix, W_V: Matrix, Y: Matrix) -> list[Matrix]:
+def _query_blocks(X: Any, W_Q: Any, W_K: Any, W_V: Any, Y: Any) -> list[Any]:
     """H(Q,Q), H(Q,K) and H(K,K) of the layer with values W_V."""
     diagonal = outer_product_hessian_query(X, W_Q, W_K, W_V) + functional_hessian_query(X, W_Q, W_K, W_V, Y)
     mixed = outer_product_hessian_query_key(X, W_Q, W_K, W_V) + functional_hessian_query_key(X, W_Q, W_K, W_V, Y)

@@ -20,7 +20,6 @@ from verify.relations import Equal
 from verify.shapes import Shape, Size
 from verify.subjects import subject
 
-Matrix = Any
 HeadQueries = Annotated[Any, Shape("H", "d_V", "d_K", role="query")]
 HeadKeys = Annotated[Any, Shape("H", "d_V", "d_K")]
 HeadValues = Annotated[Any, Shape("H", "d_V", "d_V")]
@@ -66,8 +65,8 @@ REMARK_E1 = Claim(
 
 
 def _head_jacobians(
-    X: Matrix, W_Q: Matrix, W_K: Matrix, W_V: Matrix, h: int, values: int | None = None, rank_one: bool = True
-) -> Matrix:
+    X: Any, W_Q: Any, W_K: Any, W_V: Any, h: int, values: int | None = None, rank_one: bool = True
+) -> Any:
     """The four Jacobians of head h; mutants take the values of another head, or add up the rank-one terms of dA/dT."""
     value = attention_jacobian_wrt_value(X, W_Q[h], W_K[h])
     query = attention_jacobian_wrt_query(X, W_Q[h], W_K[h], W_V[h if values is None else values])
@@ -184,7 +183,7 @@ SPARSITY = Claim(
 )
 
 
-def _fixed(rows: int, columns: int, salt: int, like: Matrix) -> Matrix:
+def _fixed(rows: int, columns: int, salt: int, like: Any) -> Any:
     """A generic matrix with entries below 1, in the arithmetic of `like`."""
     entries = [
         [flint.fmpq((7 * i * i + 3 * j * j + 5 * i * j + salt) % 11 - 5, 8) for j in range(columns)]
@@ -194,14 +193,14 @@ def _fixed(rows: int, columns: int, salt: int, like: Matrix) -> Matrix:
     return Constant(np.array(entries, dtype=object)) + 0 * like
 
 
-def nonzero_entries(A: Matrix) -> Matrix:
+def nonzero_entries(A: Any) -> Any:
     """How many entries are not zero identically, a scalar; an enclosure of zero with a radius counts."""
     if is_tensor(A):
         return (A != 0).sum()
     return sum(not bool(entry == 0) for entry in A.flat)
 
 
-def _counts(d_V: int, H: int, pairs: int, hollow: int) -> Matrix:
+def _counts(d_V: int, H: int, pairs: int, hollow: int) -> Any:
     """The entries of `pairs` pairs of heads but for `hollow` pairs of values, and their share of all (H d_V^2 + 2 d_V^2)^2."""
     entries, whole = pairs * (d_V**2 + 2 * d_V * (d_V // H)) ** 2 - hollow * d_V**4, (H * d_V**2 + 2 * d_V**2) ** 2
     return concatenate([eye(1) * entries, eye(1) * rational(entries, whole)], axis=0)

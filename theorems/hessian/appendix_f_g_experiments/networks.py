@@ -16,7 +16,6 @@ from verify.matrix import column, concatenate, eye, frobenius_norm, rational, to
 from verify.relations import Equal, QuadraticRate, TendsTo
 from verify.shapes import Shape
 
-Matrix = Any
 Block = tuple[str, str]
 Digits = Annotated[Any, Shape("2", "5")]
 #: [W_Q, W_K, W_V] of one layer side by side, with d_K = 1.
@@ -54,7 +53,7 @@ def residual_layer(X: Any, W: Any) -> Any:
     return X + attention(X, W[:, :1], W[:, 1:2], W[:, 2:])
 
 
-def _norms(X: Matrix, W_1: Matrix, W_2: Matrix, Y: Matrix) -> list[Any]:
+def _norms(X: Any, W_1: Any, W_2: Any, Y: Any) -> list[Any]:
     """||H_o(Q)||, ||H_f(Q)||, ||H_o(V)|| for both layers, then ||H_f(V)|| for both."""
 
     def output(Q: Any, V: Any, layer: int) -> Any:
@@ -110,7 +109,7 @@ LENGTH = Claim(
 )
 
 
-def problem(D: Matrix) -> str:
+def problem(D: Any) -> str:
     """The text of the problem whose summands have the digits |D| modulo 10."""
     entry = float if is_tensor(D) else midpoint
     first, second = (int("".join(str(int(abs(entry(x)) * 8) % 10) for x in row)) for row in D)

@@ -16,7 +16,6 @@ from verify.matrix import commutation_matrix, eye, kron, rational, total, zeros
 from verify.relations import Equal
 from verify.shapes import Real, Shape, Size
 
-Matrix = Any
 #: One input x per row; the layer W_i maps the width before it to the width after it, F(x) = W_D ... W_1 x.
 Inputs = Annotated[Any, Shape("N", "h_0")]
 FirstWeights = Annotated[Any, Shape("h_1", "h_0")]
@@ -40,7 +39,7 @@ WIDTHS = {
 LINEAR = "linear MLP F(x) = W_D ... W_1 x without bias, D = 1, ..., 4, on a data set of N inputs, the rows of X"
 
 
-def chain(factors: list[Matrix], n: int) -> Matrix:
+def chain(factors: list[Any], n: int) -> Any:
     """The product of `factors`, the first one leftmost; the identity of size n if there are none."""
     if not factors:
         return eye(n)
@@ -50,7 +49,7 @@ def chain(factors: list[Matrix], n: int) -> Matrix:
     return product
 
 
-def outputs(weights: list[Matrix], X: Matrix) -> Matrix:
+def outputs(weights: list[Any], X: Any) -> Any:
     """F(x) = W_D ... W_1 x for every row x of X, shape (N, h_D)."""
     for W in weights:
         X = X @ W.T
@@ -62,7 +61,7 @@ def half_mean(F: Any, Y: Any) -> Any:
     return total((F - Y) * (F - Y)) * rational(1, 2 * F.shape[0])
 
 
-def gauss_newton(weights: list[Matrix], X: Matrix, Y: Matrix, i: int, loss: Any) -> Matrix:
+def gauss_newton(weights: list[Any], X: Any, Y: Any, i: int, loss: Any) -> Any:
     """J^T (d^2 loss/dF^2) J for the weights of layer i (counted from 0), by differentiation."""
 
     def network(W: Any) -> Any:
@@ -72,7 +71,7 @@ def gauss_newton(weights: list[Matrix], X: Matrix, Y: Matrix, i: int, loss: Any)
     return J.T @ hessian(loss, ("F", "F"))(outputs(weights, X), Y) @ J
 
 
-def loss_hessian(weights: list[Matrix], X: Matrix, Y: Matrix, i: int, j: int, loss: Any) -> Matrix:
+def loss_hessian(weights: list[Any], X: Any, Y: Any, i: int, j: int, loss: Any) -> Any:
     """d^2 loss / dW_i dW_j by differentiation, layers counted from 0."""
 
     def composed(W: Any, U: Any) -> Any:
@@ -114,7 +113,7 @@ MLP_OUTER = Claim(
 )
 
 
-def _outer_blocks(X: Matrix, weights: list[Matrix], scale: Any, product: Any = kron) -> Matrix:
+def _outer_blocks(X: Any, weights: list[Any], scale: Any, product: Any = kron) -> Any:
     """`scale` times the printed products for every layer, all entries in one column; a mutant exchanges the factors."""
     blocks = []
     for i in range(len(weights)):

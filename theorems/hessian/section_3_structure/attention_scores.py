@@ -53,8 +53,6 @@ from verify.matrix import (
 from verify.relations import AtMost, Equal
 from verify.shapes import Real, Shape, Size
 
-Matrix = Any
-
 # -- logits at initialisation ------------------------------------------------------------------------------------------
 
 Variance = Annotated[Any, Real(0.25, 2.0)]

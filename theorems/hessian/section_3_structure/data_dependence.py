@@ -43,8 +43,6 @@ from verify.matrix import (
 from verify.relations import AtMost, Equal
 from verify.shapes import Real, Shape
 
-Matrix = Any
-
 # -- Jacobians ---------------------------------------------------------------------------------------------------------
 
 JACOBIAN_GROWTH = Claim(

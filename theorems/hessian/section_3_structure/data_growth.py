@@ -49,7 +49,6 @@ from verify.matrix import (
 from verify.relations import AtMost, Equal, HasStructure
 from verify.shapes import Real
 
-Matrix = Any
 Scale = Annotated[Any, Real(0.25, 3.0)]
 LargeScale = Annotated[Any, Real(1.0, 8.0)]
 PAIRS = {
@@ -58,7 +57,7 @@ PAIRS = {
 }
 
 
-def largest(A: Matrix) -> Any:
+def largest(A: Any) -> Any:
     """max |A_ij|, a scalar."""
     return maximum(absolute(A))
 
@@ -245,7 +244,7 @@ OUTER_BOUND = Claim(
 )
 
 
-def column_sum(W: Matrix) -> Any:
+def column_sum(W: Any) -> Any:
     """The largest column sum of |W|, a scalar."""
     return maximum(ones(1, W.shape[0]) @ absolute(W))
 

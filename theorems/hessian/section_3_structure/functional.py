@@ -42,8 +42,6 @@ from verify.matrix import (
 )
 from verify.relations import Equal, HasStructure
 
-Matrix = Any
-
 #: Second derivatives of the layer have L^2 d_V^2 d_K^2 entries and more.
 # -- the value block ---------------------------------------------------------------------------------------------------
 
@@ -97,7 +95,7 @@ THEOREM_32_QQ = Claim(
 )
 
 
-def _curvature(X: Matrix, W_Q: Matrix, W_K: Matrix, W_V: Matrix, Y: Matrix, left: Matrix, right: Matrix) -> Matrix:
+def _curvature(X: Any, W_Q: Any, W_K: Any, W_V: Any, Y: Any, left: Any, right: Any) -> Any:
     """2 / (L d_V d_K) R (I_L (x) W_V^T (x) `left`) Z_2 `right`."""
     L, d_V, d_K = X.shape[0], X.shape[1], W_Q.shape[1]
     A = attention_matrix(X, W_Q, W_K)
@@ -132,9 +130,7 @@ THEOREM_32_VQ = Claim(
 )
 
 
-def _slope(
-    X: Matrix, W_Q: Matrix, W_K: Matrix, W_V: Matrix, Y: Matrix, right: Matrix, S: Any = shuffling_matrix
-) -> Matrix:
+def _slope(X: Any, W_Q: Any, W_K: Any, W_V: Any, Y: Any, right: Any, S: Any = shuffling_matrix) -> Any:
     """2 / (L d_V sqrt(d_K)) R_{d_V^2} (I_L (x) S) Z_1 `right`; a mutant has another S(d_V)."""
     L, d_V, d_K = X.shape[0], X.shape[1], W_Q.shape[1]
     R = duplicated_residual(attention(X, W_Q, W_K, W_V) - Y, d_V**2)

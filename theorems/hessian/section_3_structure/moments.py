@@ -11,10 +11,8 @@ from verify.derivatives import hessian
 from verify.matrix import commutation_matrix, concatenate, eye, khatri_rao, kron, softmax
 from verify.relations import Equal
 
-Matrix = Any
 
-
-def row(X: Matrix, i: int) -> Matrix:
+def row(X: Any, i: int) -> Any:
     """X_{i,:} in column format, shape (d_V, 1)."""
     return X[i].reshape(-1, 1)
 
@@ -43,7 +41,7 @@ def attention_moments(X: Tokens, T: Logits) -> Any:
     return concatenate([first_moment(A, X), *second_central_moments(A, X), *third_central_moments(A, X)], axis=0)
 
 
-def _raw(A: Matrix, X: Matrix, i: int, *indices: int) -> Matrix:
+def _raw(A: Any, X: Any, i: int, *indices: int) -> Any:
     """E[x_a x_b ...] for the token x under row i of A, shape (1, 1)."""
     product = X[:, indices[0] : indices[0] + 1]
     for index in indices[1:]:
@@ -51,22 +49,22 @@ def _raw(A: Matrix, X: Matrix, i: int, *indices: int) -> Matrix:
     return A[i : i + 1] @ product
 
 
-def covariance(A: Matrix, X: Matrix, i: int) -> Matrix:
+def covariance(A: Any, X: Any, i: int) -> Any:
     """E[x_a x_b] - E[x_a] E[x_b], shape (d_V, d_V)."""
     d = range(X.shape[1])
 
-    def E(*indices: int) -> Matrix:
+    def E(*indices: int) -> Any:
         return _raw(A, X, i, *indices)
 
     return concatenate([concatenate([E(a, b) - E(a) * E(b) for b in d], axis=1) for a in d], axis=0)
 
 
-def third_cumulant(A: Matrix, X: Matrix, i: int) -> Matrix:
+def third_cumulant(A: Any, X: Any, i: int) -> Any:
     """E[x_a x_b x_c] - (three products of a mean and a second moment) + 2 E[x_a] E[x_b] E[x_c], shape (d_V^2, d_V)."""
     d = range(X.shape[1])
 
-    def entry(a: int, b: int, c: int) -> Matrix:
-        def E(*indices: int) -> Matrix:
+    def entry(a: int, b: int, c: int) -> Any:
+        def E(*indices: int) -> Any:
             return _raw(A, X, i, *indices)
 
         return E(a, b, c) - E(a) * E(b, c) - E(b) * E(a, c) - E(c) * E(a, b) + 2 * E(a) * E(b) * E(c)
@@ -82,7 +80,7 @@ def cumulants_from_raw_moments(X: Tokens, T: Logits) -> Any:
     return concatenate([*means, *seconds, *(third_cumulant(A, X, i) for i in range(L))], axis=0)
 
 
-def _with_third(X: Matrix, T: Matrix, third: Any) -> Matrix:
+def _with_third(X: Any, T: Any, third: Any) -> Any:
     """The moments with A_{i,j} `third(X_j, X_j - [M_1]_i)` summed to M_3."""
     A, L = softmax(T), X.shape[0]
     mean = A @ X
@@ -142,7 +140,7 @@ REMARK_31_Z2 = Claim(
 )
 
 
-def _z2_from(X: Matrix, thirds: list[Matrix], K: Matrix, product: Any = kron) -> Matrix:
+def _z2_from(X: Any, thirds: list[Any], K: Any, product: Any = kron) -> Any:
     """(I_L (x) `K` (x) I)[X_i X_i^T (x) block i of `thirds`]_i; a mutant takes another `product`."""
     L, d = X.shape
     squares = khatri_rao([X[i : i + 1] for i in range(L)], [row(X, i) for i in range(L)])
@@ -157,11 +155,12 @@ def Z_2_by_moments(X: Tokens, T: Logits) -> Any:
     return _z2_from(X, third_central_moments(softmax(T), X), commutation_matrix(d, d))
 
 
-def _z2_differentiated(X: Any, T: Any) -> Any:
+def Z_2_by_differentiation(X: Any, T: Any) -> Any:
+    """Z_2 with d^2A/dT^2 by differentiation, shape (L d_V^3, d_V^2)."""
     return kron(eye(X.shape[0]), X.T, X.T, X.T) @ hessian(softmax, ("T", "T"))(T) @ kron(X, X)
 
 
-REMARK_31_Z2.oracle(lambda X, T: _z2_differentiated(X, T))
+REMARK_31_Z2.oracle(lambda X, T: Z_2_by_differentiation(X, T))
 REMARK_31_Z2.mutant("no commutation matrix", "commutation_matrix(d, d) -> eye(d * d)")
 REMARK_31_Z2.mutant("factors of the Kronecker products exchanged", product=lambda square, third: kron(third, square))
 REMARK_31_Z2.mutant("attention transposed", "T -> T.T")

@@ -10,14 +10,13 @@ from verify.claims import Claim
 from verify.matrix import commutation_matrix, eye, kron, rational, sqrt
 from verify.relations import Equal
 
-Matrix = Any
 
-
-def _moment(X: Matrix, W_Q: Matrix, W_K: Matrix) -> Matrix:
+def mean_tokens(X: Any, W_Q: Any, W_K: Any) -> Any:
+    """M_1 at the layer's own attention, shape (L, d_V)."""
     return first_moment(attention_matrix(X, W_Q, W_K), X)
 
 
-def _softmax_term(X: Matrix, W_Q: Matrix, W_K: Matrix) -> Matrix:
+def _softmax_term(X: Any, W_Q: Any, W_K: Any) -> Any:
     return Z_1(attention_matrix(X, W_Q, W_K), X)
 
 
@@ -38,7 +37,7 @@ THEOREM_31_VV = Claim(
 @THEOREM_31_VV.formula
 def outer_product_hessian_value(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights) -> Any:
     """H_o(W_V, W_V), shape (d_V^2, d_V^2) (Theorem 3.1)."""
-    (L, d_V), M_1 = X.shape, _moment(X, W_Q, W_K)
+    (L, d_V), M_1 = X.shape, mean_tokens(X, W_Q, W_K)
     return kron(M_1.T @ M_1, eye(d_V)) * rational(2, L * d_V)
 
 
@@ -61,7 +60,7 @@ THEOREM_31_QQ = Claim(
 )
 
 
-def _squared(X: Matrix, W_Q: Matrix, W_K: Matrix, inner: Matrix, factor: Matrix) -> Matrix:
+def _squared(X: Any, W_Q: Any, W_K: Any, inner: Any, factor: Any) -> Any:
     """2 / (L d_V d_K) times the Gram matrix of Z_1 `factor` in the metric I (x) `inner`."""
     L, d_V, d_K = X.shape[0], X.shape[1], W_Q.shape[1]
     J = _softmax_term(X, W_Q, W_K) @ factor
@@ -98,11 +97,11 @@ THEOREM_31_VQ = Claim(
 )
 
 
-def _mixed(X: Matrix, W_Q: Matrix, W_K: Matrix, W_V: Matrix, factor: Matrix) -> Matrix:
+def _mixed(X: Any, W_Q: Any, W_K: Any, W_V: Any, factor: Any) -> Any:
     """2 / (L d_V sqrt(d_K)) (M_1^T (x) W_V^T) Z_1 `factor`."""
     L, d_V, d_K = X.shape[0], X.shape[1], W_Q.shape[1]
     scale = rational(2, L * d_V) / sqrt(d_K)
-    return kron(_moment(X, W_Q, W_K).T, W_V.T) @ _softmax_term(X, W_Q, W_K) @ factor * scale
+    return kron(mean_tokens(X, W_Q, W_K).T, W_V.T) @ _softmax_term(X, W_Q, W_K) @ factor * scale
 
 
 @THEOREM_31_VQ.formula

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from theorems.hessian.appendix_a_kronecker_products.products import stacked
-from theorems.hessian.appendix_f_g_experiments.networks import Block, Matrix
+from theorems.hessian.appendix_f_g_experiments.networks import Any, Block
 from theorems.hessian.definitions import (
     attention,
     attention_matrix,
@@ -40,8 +40,7 @@ from verify.derivatives import hessian, jacobian
 from verify.matrix import commutation_matrix, concatenate, eye, kron, rational, sqrt, total, vec_r, zeros
 from verify.relations import Equal, HasStructure
 
-Matrix = Any
-Blocks = dict[tuple[str, str], Matrix]
+Blocks = dict[tuple[str, str], Any]
 #: The order of the blocks in Eq. (3).
 WEIGHTS = ("Q", "K", "V")
 #: Sizes at which the whole Hessian, of 2 d_V d_K + d_V^2 rows, is checked.
@@ -50,13 +49,13 @@ WEIGHTS = ("Q", "K", "V")
 # -- the blocks as functions of the moments ----------------------------------------------------------------------------
 
 
-def logit_factors(W_Q: Matrix, W_K: Matrix) -> dict[str, Matrix]:
+def logit_factors(W_Q: Any, W_K: Any) -> dict[str, Any]:
     """d vec_r(W_Q W_K^T) in W_Q, I (x) W_K, and in W_K, (W_Q (x) I) K_{d_K,d_V}; each of shape (d_V^2, d_V d_K)."""
     d_V, d_K = W_Q.shape
     return {"Q": kron(eye(d_V), W_K), "K": kron(W_Q, eye(d_V)) @ commutation_matrix(d_K, d_V)}
 
 
-def outer_product_blocks(M_1: Matrix, M_2: list[Matrix], X: Matrix, W_Q: Matrix, W_K: Matrix, W_V: Matrix) -> Blocks:
+def outer_product_blocks(M_1: Any, M_2: list[Any], X: Any, W_Q: Any, W_K: Any, W_V: Any) -> Blocks:
     """The blocks of H_o on and below the diagonal of Eq. (3), from the first two attention moments.
 
     With x_i, m_i, C_i the tokens, means and covariances of the L rows of attention: H_o(V,V) is made of m_i m_i^T,
@@ -72,9 +71,7 @@ def outer_product_blocks(M_1: Matrix, M_2: list[Matrix], X: Matrix, W_Q: Matrix,
     return blocks | {("V", "V"): kron(M_1.T @ M_1, eye(d_V)) * rational(2, L * d_V)}
 
 
-def curvature_and_slope(
-    M_2: list[Matrix], M_3: list[Matrix], X: Matrix, W_Q: Matrix, W_V: Matrix, R: Matrix
-) -> tuple[Matrix, Matrix]:
+def curvature_and_slope(M_2: list[Any], M_3: list[Any], X: Any, W_Q: Any, W_V: Any, R: Any) -> tuple[Any, Any]:
     """The second and first derivatives of <2 R / (L d_V), F> in W_Q W_K^T / sqrt(d_K), shapes (d_V^2, d_V^2) and (d_V, d_V).
 
     R = F - Y, of shape (L, d_V).  Tokens enter twice and the third moment once, tokens once and the second moment once.
@@ -86,9 +83,7 @@ def curvature_and_slope(
     return curvature * rational(2, L * d_V * d_K), slope * (rational(2, L * d_V) / sqrt(d_K))
 
 
-def functional_blocks(
-    M_2: list[Matrix], M_3: list[Matrix], X: Matrix, W_Q: Matrix, W_K: Matrix, W_V: Matrix, R: Matrix
-) -> Blocks:
+def functional_blocks(M_2: list[Any], M_3: list[Any], X: Any, W_Q: Any, W_K: Any, W_V: Any, R: Any) -> Blocks:
     """The blocks of H_f on and above the diagonal of Eq. (3), from the second and third moments and R = F - Y."""
     (L, d_V), d_K = X.shape, W_Q.shape[1]
     factor = logit_factors(W_Q, W_K)
@@ -105,13 +100,13 @@ def functional_blocks(
     }
 
 
-def assembled(blocks: Mapping[tuple[str, str], Matrix]) -> Matrix:
+def assembled(blocks: Mapping[tuple[str, str], Any]) -> Any:
     """The matrix of Eq. (3); a missing block is the transpose of the one across the diagonal."""
     rows = [[blocks[i, j] if (i, j) in blocks else blocks[j, i].T for j in WEIGHTS] for i in WEIGHTS]
     return concatenate([concatenate(row, axis=1) for row in rows], axis=0)
 
 
-def attention_moments(X: Matrix, W_Q: Matrix, W_K: Matrix) -> tuple[Matrix, list[Matrix], list[Matrix]]:
+def attention_moments(X: Any, W_Q: Any, W_K: Any) -> tuple[Any, list[Any], list[Any]]:
     """M_1 of shape (L, d_V), the blocks of M_2, each (d_V, d_V), and of M_3, each (d_V^2, d_V)."""
     A = attention_matrix(X, W_Q, W_K)
     return first_moment(A, X), second_central_moments(A, X), third_central_moments(A, X)
@@ -360,12 +355,12 @@ FOOTNOTES = Claim(
 BLOCKS: list[Block] = [("W_V", "W_V"), ("W_Q", "W_Q"), ("W_V", "W_Q"), ("W_Q", "W_K")]
 
 
-def first_layer(X: Matrix, P_Q: Matrix, P_K: Matrix, P_V: Matrix) -> Matrix:
+def first_layer(X: Any, P_Q: Any, P_K: Any, P_V: Any) -> Any:
     """The output of the penultimate layer, shape (L, d_V)."""
     return attention(X, P_Q, P_K, P_V)
 
 
-def _closed_blocks(X: Matrix, W_Q: Matrix, W_K: Matrix, W_V: Matrix, Y: Matrix) -> Matrix:
+def _closed_blocks(X: Any, W_Q: Any, W_K: Any, W_V: Any, Y: Any) -> Any:
     """H = H_o + H_f of Theorems 3.1 and 3.2 for each of the blocks, all entries in one column."""
     return stacked(
         outer_product_hessian_value(X, W_Q, W_K, W_V),

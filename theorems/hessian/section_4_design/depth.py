@@ -8,21 +8,7 @@ from theorems.dynamics.definitions import orthogonal_matrix
 from theorems.hessian import HESSIAN
 from theorems.hessian.appendix_a_kronecker_products.products import stacked
 from theorems.hessian.definitions import square_loss
-from theorems.hessian.section_2_background.linear_mlps import (
-    LINEAR_MLP,
-    Depth,
-    FirstWeights,
-    FourthWeights,
-    Inputs,
-    Scale,
-    SecondWeights,
-    Targets,
-    ThirdWeights,
-    half_mean,
-    loss_hessian,
-    network_of_any_depth,
-    outputs,
-)
+from theorems.hessian.section_2_background import linear_mlps as mlp
 from theorems.hessian.section_3_structure.data_growth import Scale, power
 from theorems.hessian.section_4_design.linear_attention import linear_attention
 from theorems.hessian.settings import LAYOUT, Labels, Tokens
@@ -101,10 +87,7 @@ def diagonal_blocks(X: Any, layers: list[list[Any]], Y: Any) -> list[Any]:
 DEEP_LAYERS = Setting(
     HESSIAN,
     "Section 4.1, depth",
-    assumptions=[
-        "D linear self-attention layers, each with its own weights, X_l = T_l X_{l-1} W_V^l, F = X_D",
-        LAYOUT,
-    ],
+    assumptions=["D linear self-attention layers, each with its own weights, X_l = T_l X_{l-1} W_V^l, F = X_D", LAYOUT],
 )
 THREE_LAYERS = DEEP_LAYERS.extended(sizes=STACKED, where=fits, exact=True)
 TWO_LAYERS = THREE_LAYERS.extended(sizes={"D": (1, 2)}, where=fits_and_is_small)
@@ -230,7 +213,7 @@ DEPTH_DIAGONAL.mutant("no second term", low=1, last=False)
 # -- growth with the data, whatever the depth --------------------------------------------------------------------------
 
 MLP_DEPTH = Claim(
-    LINEAR_MLP,
+    mlp.LINEAR_MLP,
     "hessian.sec4.1-mlp-depth",
     label="Section 4.1, text; Figure 8",
     statement=r"\text{a deep linear MLP has a Jacobian only linear in } x \text{, hence a Hessian diagonal block contains only 2}"
@@ -245,26 +228,26 @@ MLP_DEPTH = Claim(
 
 @MLP_DEPTH.inputs
 def scaled_network(
-    X: Inputs,
-    W_1: FirstWeights,
-    W_2: SecondWeights,
-    W_3: ThirdWeights,
-    W_4: FourthWeights,
+    X: mlp.Inputs,
+    W_1: mlp.FirstWeights,
+    W_2: mlp.SecondWeights,
+    W_3: mlp.ThirdWeights,
+    W_4: mlp.FourthWeights,
     D: Depth,
-    Y: Targets,
+    Y: mlp.Targets,
     s: Scale,
 ) -> dict[str, Any]:
-    return network_of_any_depth(X, W_1, W_2, W_3, W_4, D, Y) | {"s": s}
+    return mlp.network_of_any_depth(X, W_1, W_2, W_3, W_4, D, Y) | {"s": s}
 
 
 def _layers(X: Any, weights: list[Any], Y: Any) -> tuple[Any, Any]:
     """Jacobians in every layer, and the diagonal blocks of the loss Hessian, both with all entries in one column."""
 
     def network(W: Any, i: int) -> Any:
-        return outputs([*weights[:i], W, *weights[i + 1 :]], X)
+        return mlp.outputs([*weights[:i], W, *weights[i + 1 :]], X)
 
     jacobians = [jacobian(network, "W")(W, i) for i, W in enumerate(weights)]
-    blocks = [loss_hessian(weights, X, Y, i, i, half_mean) for i in range(len(weights))]
+    blocks = [mlp.loss_hessian(weights, X, Y, i, i, mlp.half_mean) for i in range(len(weights))]
     return stacked(*jacobians), stacked(*blocks)
 
 

@@ -11,14 +11,13 @@ from theorems.hessian.appendix_d_query_key.split_at_logits import (
     AT_LOGITS,
     REMARK_D1_CORRECTED,
     SPLIT_ANYWHERE,
-    Matrix,
     U_matrix,
     V_matrix,
     gauss_newton_at_logits,
 )
 from theorems.hessian.definitions import attention_matrix
 from theorems.hessian.section_4_design.linear_attention import zero_residual
-from theorems.hessian.section_4_design.single_matrix import Matrix, QueryKeyWeights, single_matrix_loss
+from theorems.hessian.section_4_design.single_matrix import QueryKeyWeights, single_matrix_loss
 from theorems.hessian.settings import KeyWeights, Labels, QueryWeights, Tokens, ValueWeights
 from verify.arithmetic import exp
 from verify.claims import Claim, Setting
@@ -91,7 +90,7 @@ FUNCTION_CLASS_CORRECTED = Claim(
 )
 
 
-def determinant(A: Matrix) -> Matrix:
+def determinant(A: Any) -> Any:
     """det A of a small matrix by permutations, shape (1, 1)."""
     n = A.shape[0]
     result = 0 * A[:1, :1]
@@ -104,18 +103,18 @@ def determinant(A: Matrix) -> Matrix:
     return result
 
 
-def _padded(M: Matrix, width: int) -> Matrix:
+def _padded(M: Any, width: int) -> Any:
     """The first `width` columns of M, and zeros where M has fewer."""
     kept = M[:, :width]
     return concatenate([kept, zeros(M.shape[0], width - kept.shape[1])], axis=1) if width > kept.shape[1] else kept
 
 
-def basis_tokens(d_V: int) -> Matrix:
+def basis_tokens(d_V: int) -> Any:
     """The tokens e_1, ..., e_{d_V}, 0, shape (d_V + 1, d_V)."""
     return concatenate([eye(d_V), zeros(1, d_V)], axis=0)
 
 
-def _minors(A: Matrix, k: int) -> list[Matrix]:
+def _minors(A: Any, k: int) -> list[Any]:
     """All minors of order k of a square matrix, each of shape (1, 1)."""
     chosen = list(combinations(range(A.shape[0]), k))
     parts = []

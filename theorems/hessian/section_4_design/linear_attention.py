@@ -24,7 +24,6 @@ from verify.matrix import commutation_matrix, eye, kron, rational, sqrt, total, 
 from verify.relations import Equal
 from verify.subjects import subject
 
-Matrix = Any
 Block = tuple[str, str]
 RESIDUAL = "delta_XY = vec_r(F - Y); S = (I (x) K_{d_V,d_V})(vec_r I (x) I)"
 #: Six tokens are reached where the weights are small.
@@ -49,13 +48,13 @@ def intra_sequence_covariance(X: Tokens) -> Any:
     return X.T @ X * rational(1, X.shape[0])
 
 
-def linear_outer_product(X: Matrix, W_Q: Matrix, W_K: Matrix, W_V: Matrix, wrt: Block) -> Matrix:
+def linear_outer_product(X: Any, W_Q: Any, W_K: Any, W_V: Any, wrt: Block) -> Any:
     """Block `wrt` of the outer-product Hessian by differentiation: J_i^T (d^2 loss/dF^2) J_j (Eq. (2))."""
     J_i, J_j = (jacobian(linear_attention, name)(X, W_Q, W_K, W_V) for name in wrt)
     return J_i.T @ J_j * rational(2, X.shape[0] * X.shape[1])
 
 
-def linear_functional(X: Matrix, W_Q: Matrix, W_K: Matrix, W_V: Matrix, Y: Matrix, wrt: Block) -> Matrix:
+def linear_functional(X: Any, W_Q: Any, W_K: Any, W_V: Any, Y: Any, wrt: Block) -> Any:
     """Block `wrt` of the functional Hessian by differentiation: that of <dloss/dF, F> with dloss/dF frozen (Eq. (2))."""
     gradient = (linear_attention(X, W_Q, W_K, W_V) - Y) * rational(2, X.shape[0] * X.shape[1])
 
@@ -188,8 +187,8 @@ HOLLOW = Claim(
 
 
 def _gram_matrices(
-    X: Matrix, W_Q: Matrix, W_K: Matrix, W_V: Matrix, sign: int = 1, order: Any = (0, 1, 2), root: Any = sqrt
-) -> list[Matrix]:
+    X: Any, W_Q: Any, W_K: Any, W_V: Any, sign: int = 1, order: Any = (0, 1, 2), root: Any = sqrt
+) -> list[Any]:
     """2/(L d_V) J^T J for Q, K, V; J_Q = X (x) W_V^T X^T X W_K / sqrt(d_K), J_K likewise, J_V = T X (x) I.
 
     Mutants change the sign, the order of the blocks, or the root.
@@ -201,7 +200,7 @@ def _gram_matrices(
     return [J.T @ J * rational(2 * sign, L * d_V) for J in ((J_Q, J_K, J_V)[i] for i in order)]
 
 
-def _hollow(X: Matrix, blocks: list[Matrix]) -> Matrix:
+def _hollow(X: Any, blocks: list[Any]) -> Any:
     """The derivatives of the activation, the functional blocks and the diagonal blocks, in one column."""
     L = X.shape[0]
     vanishing = [zeros(block.shape[0], block.shape[1]) for block in blocks]

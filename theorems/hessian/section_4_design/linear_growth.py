@@ -22,12 +22,7 @@ from verify.matrix import commutation_matrix, concatenate, eye, kron, rational, 
 from verify.relations import Equal
 from verify.shapes import Real, Shape
 
-Matrix = Any
-LINEAR = [
-    "linear self-attention: a = id, F = T X W_V with T = X W_Q W_K^T X^T / sqrt(d_K)",
-    SQUARE_LOSS,
-    LAYOUT,
-]
+LINEAR = ["linear self-attention: a = id, F = T X W_V with T = X W_Q W_K^T X^T / sqrt(d_K)", SQUARE_LOSS, LAYOUT]
 
 
 def _layer(w: Any, X: Any) -> Any:

@@ -18,7 +18,6 @@ from verify.relations import Equal
 from verify.shapes import Shape
 from verify.subjects import subject
 
-Matrix = Any
 QueryKeyWeights = Annotated[Any, Shape("d_V", "d_V", role="query")]
 SINGLE = [
     "F = A X W_V with A = softmax(X W_QK X^T), row-wise",
@@ -49,7 +48,7 @@ def logit_curvature(X: Tokens, A: Any, W_V: ValueWeights, residual: Labels) -> A
     return Z.T @ kron(eye(L), W_V @ W_V.T) @ Z + kron(left, eye(d_V**2)) @ Z_2(A, X)
 
 
-def _parts(X: Matrix, W: Matrix, W_V: Matrix, Y: Matrix) -> Matrix:
+def _parts(X: Any, W: Any, W_V: Any, Y: Any) -> Any:
     """U for the single-matrix layer at W_QK = `W`."""
     residual = single_matrix_attention(X, W, W_V) - Y
     return logit_curvature(X, softmax(X @ W @ X.T), W_V, residual)

@@ -31,13 +31,10 @@ from verify.matrix import concatenate, eye, frobenius_norm, kron, ones, rational
 from verify.relations import Equal, QuadraticRate, TendsTo
 from verify.shapes import Real
 
-Matrix = Any
 Temperature = Annotated[Any, Real(0.125, 8.0)]
 
 
-def tempered_parts(
-    X: Matrix, W_Q: Matrix, W_K: Matrix, W_V: Matrix, Y: Matrix, t: Any, held: Any = None
-) -> tuple[Matrix, Matrix]:
+def tempered_parts(X: Any, W_Q: Any, W_K: Any, W_V: Any, Y: Any, t: Any, held: Any = None) -> tuple[Any, Any]:
     """H_o^T and H_f^T in [W_K; W_Q] at temperature t by differentiation; A and F at the logits `held`, or at T."""
     W, T = concatenate([W_K, W_Q], axis=0), attention_logits(X, W_Q, W_K) / t if held is None else held
 
@@ -52,7 +49,7 @@ def tempered_parts(
     return J.T @ hessian(loss_of_logits, ("T", "T"))(T, X, W_V, Y) @ J, hessian(paired, ("W", "W"))(W)
 
 
-def _closed(X: Matrix, W_Q: Matrix, W_K: Matrix, W_V: Matrix, Y: Matrix, outer: Any, functional: Any) -> Matrix:
+def _closed(X: Any, W_Q: Any, W_K: Any, W_V: Any, Y: Any, outer: Any, functional: Any) -> Any:
     """H_o^T and H_f^T at t = 1 in closed form, multiplied by two scalars, all entries in one column."""
     (L, d_V), d_K, V = X.shape, W_Q.shape[1], V_matrix(W_Q, W_K)
     first = V.T @ U_matrix(X, W_Q, W_K, W_V, Y) @ V * rational(2, L * d_V * d_K)
@@ -179,18 +176,18 @@ AS_WEIGHTS.mutant("weights multiplied by t", "small -> W_Q * t")
 # -- t to infinity -----------------------------------------------------------------------------------------------------
 
 
-def _ratio(parts: tuple[Matrix, Matrix]) -> Any:
+def _ratio(parts: tuple[Any, Any]) -> Any:
     """||H_o^T|| / ||H_f^T||."""
     return frobenius_norm(parts[0]) / frobenius_norm(parts[1])
 
 
-def _uniform(X: Matrix, W_V: Matrix, Y: Matrix) -> tuple[Matrix, Matrix]:
+def _uniform(X: Any, W_V: Any, Y: Any) -> tuple[Any, Any]:
     """Uniform attention, and the residual F - Y under it."""
     A = ones(X.shape[0], X.shape[0]) * rational(1, X.shape[0]) + 0 * X[:1, :1]
     return A, A @ X @ W_V - Y
 
 
-def B_of(X: Matrix, A: Matrix, W_V: Matrix, residual: Matrix) -> Matrix:
+def B_of(X: Any, A: Any, W_V: Any, residual: Any) -> Any:
     """B of Remark D.1 for a given attention matrix and residual, shape (d_V, d_V)."""
     L, d_V = X.shape
     left = duplicated_residual(residual, d_V) @ kron(eye(L), W_V.T, eye(d_V))
@@ -227,7 +224,7 @@ LARGE = Claim(
 )
 
 
-def _limit(X: Matrix, W_Q: Matrix, W_K: Matrix, W_V: Matrix, Y: Matrix, root: bool = True, uniform: bool = True) -> Any:
+def _limit(X: Any, W_Q: Any, W_K: Any, W_V: Any, Y: Any, root: bool = True, uniform: bool = True) -> Any:
     """The limit; mutants leave out the root, or keep attention and residual as at t = 1."""
     A, residual = _uniform(X, W_V, Y)
     if not uniform:
@@ -252,7 +249,7 @@ LARGE.mutant("attention as at t = 1", uniform=False)
 # -- t to zero ---------------------------------------------------------------------------------------------------------
 
 
-def closest_call(X: Matrix, W_Q: Matrix, W_K: Matrix) -> tuple[int, int, int, Any, list[Any]]:
+def closest_call(X: Any, W_Q: Any, W_K: Any) -> tuple[int, int, int, Any, list[Any]]:
     """The row whose two largest logits are closest, the columns of these, their gap g, and leads over g that decide.
 
     The leads are those of the second over the other logits in that row, and of the other rows' gaps over g.
