@@ -9,7 +9,6 @@ from typing import Annotated, Any
 
 from theorems.hessian import HESSIAN
 from theorems.hessian.appendix_c_moments.softmax import entry_hessian
-from theorems.hessian.appendix_c_moments.two_tokens import Any
 from theorems.hessian.definitions import second_central_moments, third_central_moments
 from theorems.hessian.section_3_structure.moments import Z_2_by_differentiation, covariance, row, third_cumulant
 from theorems.hessian.settings import SOFTMAX_OF_T, Logits, Tokens

@@ -8,7 +8,6 @@ from __future__ import annotations
 from typing import Annotated, Any
 
 from theorems.hessian import HESSIAN
-from theorems.hessian.appendix_c_moments.two_tokens import Any
 from theorems.hessian.definitions import row_softmax, softmax_second_derivative
 from theorems.hessian.section_3_structure.moments import row
 from theorems.hessian.settings import LAYOUT, ROW_SOFTMAX, SOFTMAX_OF_T, Logits

@@ -13,7 +13,6 @@ from theorems.hessian.appendix_d_query_key.split_at_logits import (
     query_key_loss,
     split_in_closed_form,
 )
-from theorems.hessian.section_4_design.linear_attention import zero_residual
 from theorems.hessian.settings import KeyWeights, Labels, QueryWeights, Tokens, ValueWeights
 from verify.claims import Claim
 from verify.derivatives import hessian, jacobian
@@ -159,7 +158,3 @@ def hessian_along_gauge(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: Valu
 BULK.mutant("keys moved with the same sign", "gauge_direction(W_Q, W_K, M) -> gauge_direction(W_Q, -W_K, M)")
 BULK.mutant("M not transposed", "gauge_direction(W_Q, W_K, M) -> vec_r(concatenate([-(W_K @ M), W_Q @ M], axis=0))")
 BULK.mutant("B transposed", turned=True)
-
-
-for _each in (EIGEN_PAIRS, BULK):
-    _each.domain("zero residual")(zero_residual)

@@ -16,7 +16,6 @@ from verify.matrix import column, concatenate, eye, frobenius_norm, rational, to
 from verify.relations import Equal, QuadraticRate, TendsTo
 from verify.shapes import Shape
 
-Block = tuple[str, str]
 Digits = Annotated[Any, Shape("2", "5")]
 #: [W_Q, W_K, W_V] of one layer side by side, with d_K = 1.
 Layer = Annotated[Any, Shape("d_V", "all")]

@@ -14,7 +14,7 @@ from verify.claims import Claim, Setting
 from verify.derivatives import hessian, jacobian
 from verify.matrix import commutation_matrix, eye, kron, rational, total, zeros
 from verify.relations import Equal
-from verify.shapes import Real, Shape, Size
+from verify.shapes import Shape, Size
 
 #: One input x per row; the layer W_i maps the width before it to the width after it, F(x) = W_D ... W_1 x.
 Inputs = Annotated[Any, Shape("N", "h_0")]
@@ -25,7 +25,6 @@ FourthWeights = Annotated[Any, Shape("h_4", "h_3")]
 #: The first h_D columns are the labels of a network of depth D.
 Targets = Annotated[Any, Shape("N", "h_all")]
 Depth = Annotated[int, Size("D")]
-Scale = Annotated[Any, Real(0.25, 3.0)]
 WIDTHS = {
     "h_0": (1, 3),
     "h_1": (1, 2),

@@ -20,7 +20,7 @@ def _softmax_term(X: Any, W_Q: Any, W_K: Any) -> Any:
     return Z_1(attention_matrix(X, W_Q, W_K), X)
 
 
-# -- the value block, in the main text and in the appendix -------------------------------------------------------------
+# -- the value block ---------------------------------------------------------------------------------------------------
 
 THEOREM_31_VV = Claim(
     ATTENTION_LOSS,

@@ -9,7 +9,6 @@ from collections.abc import Mapping
 from typing import Any
 
 from theorems.hessian.appendix_a_kronecker_products.products import stacked
-from theorems.hessian.appendix_f_g_experiments.networks import Any, Block
 from theorems.hessian.definitions import (
     attention,
     attention_matrix,
@@ -352,7 +351,7 @@ FOOTNOTES = Claim(
 )
 
 
-BLOCKS: list[Block] = [("W_V", "W_V"), ("W_Q", "W_Q"), ("W_V", "W_Q"), ("W_Q", "W_K")]
+BLOCKS: list[tuple[str, str]] = [("W_V", "W_V"), ("W_Q", "W_Q"), ("W_V", "W_Q"), ("W_Q", "W_K")]
 
 
 def first_layer(X: Any, P_Q: Any, P_K: Any, P_V: Any) -> Any:

@@ -8,15 +8,12 @@ from typing import Annotated, Any
 from theorems.hessian import HESSIAN
 from theorems.hessian.appendix_a_kronecker_products.products import stacked
 from theorems.hessian.appendix_d_query_key.split_at_logits import (
-    AT_LOGITS,
-    REMARK_D1_CORRECTED,
     SPLIT_ANYWHERE,
     U_matrix,
     V_matrix,
     gauss_newton_at_logits,
 )
 from theorems.hessian.definitions import attention_matrix
-from theorems.hessian.section_4_design.linear_attention import zero_residual
 from theorems.hessian.section_4_design.single_matrix import QueryKeyWeights, single_matrix_loss
 from theorems.hessian.settings import KeyWeights, Labels, QueryWeights, Tokens, ValueWeights
 from verify.arithmetic import exp
@@ -187,7 +184,3 @@ def single_matrix_hessian_and_outer_part(X: Any, W_Q: Any, W_K: Any, W_V: Any, Y
 
 SINGLE_VS_DOUBLE.mutant("without the factor 2/(L d_V), as printed", "rational(2, L * d_V) -> 1")
 SINGLE_VS_DOUBLE.mutant("keys and queries exchanged in V", "V_matrix(W_Q, W_K) -> V_matrix(W_K, W_Q)")
-
-
-for _each in (REMARK_D1_CORRECTED, AT_LOGITS, SINGLE_VS_DOUBLE):
-    _each.domain("zero residual")(zero_residual)

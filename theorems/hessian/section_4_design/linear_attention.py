@@ -238,7 +238,3 @@ def diagonal_blocks_by_differentiation(X: Any, W_Q: Any, W_K: Any, W_V: Any, Y: 
 HOLLOW.mutant("negative semidefinite", sign=-1)
 HOLLOW.mutant("query and key blocks exchanged", order=(1, 0, 2))
 HOLLOW.mutant("d_K instead of its root in the Jacobians", root=lambda d_K: d_K)
-
-
-for _claim in (FUNCTIONAL_VQ, FUNCTIONAL_QK, HOLLOW):
-    _claim.domain("zero residual")(zero_residual)
