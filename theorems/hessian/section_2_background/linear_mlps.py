@@ -123,15 +123,6 @@ def _outer_blocks(X: Any, weights: list[Any], scale: Any, product: Any = kron) -
     return stacked(*blocks)
 
 
-@MLP_OUTER.inputs
-def network_of_any_depth(
-    X: Inputs, W_1: FirstWeights, W_2: SecondWeights, W_3: ThirdWeights, W_4: FourthWeights, D: Depth, Y: Targets
-) -> dict[str, Any]:
-    """The first D of four weight matrices, and labels of fitting width."""
-    weights = [W_1, W_2, W_3, W_4][:D]
-    return {"X": X, "weights": weights, "Y": Y[:, : weights[-1].shape[0]]}
-
-
 @MLP_OUTER.formula
 def mlp_outer_product_blocks(X: Any, weights: list[Any]) -> Any:
     """H_o(W_i, W_i) for every layer of a linear MLP, all entries in one column (Section 2)."""
@@ -160,9 +151,6 @@ MLP_OUTER_SQUARE_LOSS = Claim(
 
 def _square_loss(F: Any, Y: Any) -> Any:
     return total((F - Y) * (F - Y)) * rational(1, F.shape[0] * F.shape[1])
-
-
-MLP_OUTER_SQUARE_LOSS.inputs(network_of_any_depth)
 
 
 @MLP_OUTER_SQUARE_LOSS.formula
@@ -213,9 +201,6 @@ def _hollow(X: Any, weights: list[Any], Y: Any, order: Any, diagonal: int = 0) -
             above = chain(weights[:j:-1], weights[-1].shape[0])
             blocks.append(kron(between.T, below @ Omega.T @ above) @ order(*weights[j].shape[::-1]))
     return stacked(*blocks)
-
-
-MLP_HOLLOW.inputs(network_of_any_depth)
 
 
 @MLP_HOLLOW.formula

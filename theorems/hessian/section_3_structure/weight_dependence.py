@@ -125,15 +125,7 @@ def functional_blocks_times_monomials(
 
 @WEIGHTS_FUNCTIONAL.oracle
 def functional_blocks_of_scaled_weights(
-    X: Tokens,
-    W_Q: QueryWeights,
-    W_K: KeyWeights,
-    W_V: ValueWeights,
-    B: Logits,
-    R: Labels,
-    q: Factor,
-    k: Factor,
-    v: Factor,
+    X: Any, W_Q: Any, W_K: Any, W_V: Any, B: Any, R: Any, q: Any, k: Any, v: Any
 ) -> Any:
     H = frozen_functional_hessian(X, W_Q * q, W_K * k, W_V * v, B, R)
     return picked(H, FUNCTIONAL, W_Q.shape[0] * W_Q.shape[1])

@@ -154,11 +154,6 @@ FIGURE_3A = Claim(
 )
 
 
-@FIGURE_3A.inputs
-def width(d: Width) -> dict[str, int]:
-    return {"d": d}
-
-
 @FIGURE_3A.formula
 def norms_along_the_scales(generator: Any, samples: int, d: int) -> Any:
     """Norms of the query and value blocks of H, H_o, H_f for sigma = 0.01, ..., 0.3, one dictionary per network."""
@@ -193,8 +188,6 @@ FIGURE_3B = Claim(
     " near 3 without and below 1 with layer norm, where both exponents are near 0 or below."
     f"  {UNSTATED}",
 )
-
-FIGURE_3B.inputs(width)
 
 
 @FIGURE_3B.formula
@@ -246,8 +239,6 @@ FIGURE_1_4 = Claim(
     " only."
     f"  {UNSTATED}",
 )
-
-FIGURE_1_4.inputs(width)
 
 
 def _medians(
