@@ -58,12 +58,16 @@ def U_matrix(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, Y
     return logit_curvature(X, attention_matrix(X, W_Q, W_K), W_V, residual)
 
 
-def B_matrix(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, Y: Labels) -> Any:
-    """B = R_{d_V}(I_L (x) W_V^T (x) I)(Z_1 (x) I) S, shape (d_V, d_V) (Remark D.1)."""
+def logit_slope(X: Any, A: Any, W_V: Any, residual: Any) -> Any:
+    """B = R_{d_V}(I_L (x) W_V^T (x) I)(Z_1 (x) I) S for any attention matrix and residual, shape (d_V, d_V) (Remark D.1)."""
     L, d_V = X.shape
-    R = duplicated_residual(attention(X, W_Q, W_K, W_V) - Y, d_V)
-    Z = Z_1(attention_matrix(X, W_Q, W_K), X)
-    return R @ kron(eye(L), W_V.T, eye(d_V)) @ kron(Z, eye(d_V)) @ shuffling_matrix(d_V)
+    left = duplicated_residual(residual, d_V) @ kron(eye(L), W_V.T, eye(d_V))
+    return left @ kron(Z_1(A, X), eye(d_V)) @ shuffling_matrix(d_V)
+
+
+def B_matrix(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, Y: Labels) -> Any:
+    """B at the layer's own attention and residual, shape (d_V, d_V) (Remark D.1)."""
+    return logit_slope(X, attention_matrix(X, W_Q, W_K), W_V, attention(X, W_Q, W_K, W_V) - Y)
 
 
 def hollow(B: Any, d_K: int) -> Any:

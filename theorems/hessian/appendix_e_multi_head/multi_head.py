@@ -11,6 +11,7 @@ from theorems.hessian import HESSIAN
 from theorems.hessian.appendix_a_kronecker_products.products import stacked
 from theorems.hessian.appendix_b_derivatives.jacobians import attention_jacobian_wrt_query, attention_jacobian_wrt_value
 from theorems.hessian.definitions import attention, attention_matrix, square_loss
+from theorems.hessian.section_2_background.gauss_newton import AllWeights, layer_of_stack
 from theorems.hessian.settings import LAYOUT, Labels, Tokens
 from verify.arithmetic import Constant, is_tensor
 from verify.claims import Claim, Setting
@@ -23,8 +24,6 @@ from verify.subjects import subject
 HeadQueries = Annotated[Any, Shape("H", "d_V", "d_K", role="query")]
 HeadKeys = Annotated[Any, Shape("H", "d_V", "d_K")]
 HeadValues = Annotated[Any, Shape("H", "d_V", "d_V")]
-#: [W_Q, W_K, W_V] of one head side by side, with d_K = (all - d_V) / 2.
-OneHead = Annotated[Any, Shape("d_V", "all", role="query")]
 OneEntry = Annotated[Any, Shape("1", "1")]
 Dimension = Annotated[int, Size("d_V")]
 Heads = Annotated[int, Size("H")]
@@ -124,13 +123,6 @@ INTER_HEAD = Claim(
 )
 
 
-def head_output(W: Any, X: Any) -> Any:
-    """F^h for the weights W = [W_Q, W_K, W_V] of one head, shape (L, d_V)."""
-    d_V = X.shape[1]
-    d_K = (W.shape[1] - d_V) // 2
-    return attention(X, W[:, :d_K], W[:, d_K : 2 * d_K], W[:, 2 * d_K :])
-
-
 def mixed_loss(F: Any, Y: Any) -> Any:
     """The square loss, plus the fourth powers of the residual, plus <softmax(F), Y>; a scalar."""
     squares = (F - Y) * (F - Y)
@@ -138,21 +130,21 @@ def mixed_loss(F: Any, Y: Any) -> Any:
 
 
 @INTER_HEAD.formula
-def inter_head_blocks(W_1: OneHead, W_2: OneHead, X: Tokens, Y: Labels, G: Labels) -> Any:
+def inter_head_blocks(W_1: AllWeights, W_2: AllWeights, X: Tokens, Y: Labels, G: Labels) -> Any:
     """J_1^T (d^2 loss/dF^2) J_2 on top of the vanishing functional block, shape (2 n, n) for n weights of a head."""
-    J_1, J_2 = jacobian(head_output, "W")(W_1, X), jacobian(head_output, "W")(W_2, X)
-    F = head_output(W_1, X) + head_output(W_2, X)
+    J_1, J_2 = jacobian(layer_of_stack, "W")(W_1, X), jacobian(layer_of_stack, "W")(W_2, X)
+    F = layer_of_stack(W_1, X) + layer_of_stack(W_2, X)
     block = J_1.T @ hessian(mixed_loss, ("F", "F"))(F, Y) @ J_2
     return concatenate([block, zeros(block.shape[0], block.shape[1])], axis=0)
 
 
 @INTER_HEAD.oracle
-def inter_head_blocks_by_differentiation(W_1: OneHead, W_2: OneHead, X: Tokens, Y: Labels, G: Labels) -> Any:
+def inter_head_blocks_by_differentiation(W_1: AllWeights, W_2: AllWeights, X: Tokens, Y: Labels, G: Labels) -> Any:
     def composed(W_1: Any, W_2: Any) -> Any:
-        return mixed_loss(head_output(W_1, X) + head_output(W_2, X), Y)
+        return mixed_loss(layer_of_stack(W_1, X) + layer_of_stack(W_2, X), Y)
 
     def paired(W_1: Any, W_2: Any) -> Any:
-        return total(G * (head_output(W_1, X) + head_output(W_2, X)))
+        return total(G * (layer_of_stack(W_1, X) + layer_of_stack(W_2, X)))
 
     wrt = ("W_1", "W_2")
     return concatenate([hessian(composed, wrt)(W_1, W_2), hessian(paired, wrt)(W_1, W_2)], axis=0)
@@ -160,7 +152,7 @@ def inter_head_blocks_by_differentiation(W_1: OneHead, W_2: OneHead, X: Tokens, 
 
 INTER_HEAD.mutant("curvature of the square loss for every loss", "mixed_loss -> square_loss")
 INTER_HEAD.mutant("no blocks between heads at all", lambda value: 0 * value)
-INTER_HEAD.mutant("curvature at the output of the first head", "F -> head_output(W_1, X)")
+INTER_HEAD.mutant("curvature at the output of the first head", "F -> layer_of_stack(W_1, X)")
 
 # -- sparsity ----------------------------------------------------------------------------------------------------------
 
@@ -220,7 +212,7 @@ def entries_counted(d_V: Dimension, H: Heads, unused: OneEntry) -> Any:
     W_1, W_2 = (_fixed(d_V, 2 * d_K + d_V, salt, unused) for salt in (3, 4))
 
     def paired(W_1: Any, W_2: Any) -> Any:
-        return total(G * (head_output(W_1, X) + head_output(W_2, X)))
+        return total(G * (layer_of_stack(W_1, X) + layer_of_stack(W_2, X)))
 
     own = nonzero_entries(hessian(paired, ("W_1", "W_1"))(W_1, W_2))
     between = nonzero_entries(hessian(paired, ("W_1", "W_2"))(W_1, W_2))

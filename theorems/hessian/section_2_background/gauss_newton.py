@@ -48,7 +48,7 @@ EQUATION_2 = Claim(
 )
 
 
-def _layer(W: Any, X: Any) -> Any:
+def layer_of_stack(W: Any, X: Any) -> Any:
     """The layer as a function of its weights side by side; d_K = (all - d_V) / 2."""
     d_V = X.shape[1]
     d_K = (W.shape[1] - d_V) // 2
@@ -62,16 +62,16 @@ def _loss(F: Any, Y: Any, c: Any) -> Any:
 
 
 def _outer(W: Any, X: Any, Y: Any, c: Any) -> Any:
-    J = jacobian(_layer, "W")(W, X)
-    return J.T @ hessian(_loss, ("F", "F"))(_layer(W, X), Y, c) @ J
+    J = jacobian(layer_of_stack, "W")(W, X)
+    return J.T @ hessian(_loss, ("F", "F"))(layer_of_stack(W, X), Y, c) @ J
 
 
 def _functional(W: Any, X: Any, Y: Any, c: Any) -> Any:
     """The Hessian of <dloss/dF, F> with dloss/dF frozen."""
-    gradient = jacobian(_loss, "F")(_layer(W, X), Y, c)
+    gradient = jacobian(_loss, "F")(layer_of_stack(W, X), Y, c)
 
     def paired(W: Any) -> Any:
-        return total(gradient @ vec_r(_layer(W, X)))
+        return total(gradient @ vec_r(layer_of_stack(W, X)))
 
     return hessian(paired, ("W", "W"))(W)
 
@@ -79,15 +79,15 @@ def _functional(W: Any, X: Any, Y: Any, c: Any) -> Any:
 @EQUATION_2.formula
 def gauss_newton_decomposition(W: AllWeights, X: Tokens, Y: Labels, c: Coefficient) -> Any:
     """J^T (d^2 loss) J + (dloss (x) I) d^2F, shape (n, n) for n weights (Eq. (2))."""
-    second = hessian(_layer, ("W", "W"))(W, X)
-    gradient, identity = jacobian(_loss, "F")(_layer(W, X), Y, c), eye(second.shape[1])
+    second = hessian(layer_of_stack, ("W", "W"))(W, X)
+    gradient, identity = jacobian(_loss, "F")(layer_of_stack(W, X), Y, c), eye(second.shape[1])
     return _outer(W, X, Y, c) + kron(gradient, identity) @ second
 
 
 @EQUATION_2.oracle
 def loss_hessian(W: AllWeights, X: Tokens, Y: Labels, c: Coefficient) -> Any:
     def composed(W: Any) -> Any:
-        return _loss(_layer(W, X), Y, c)
+        return _loss(layer_of_stack(W, X), Y, c)
 
     return hessian(composed, ("W", "W"))(W)
 

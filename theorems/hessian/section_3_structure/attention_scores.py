@@ -6,6 +6,7 @@ from typing import Annotated, Any
 
 from theorems.hessian import HESSIAN
 from theorems.hessian.appendix_a_kronecker_products.products import stacked
+from theorems.hessian.appendix_d_query_key.split_at_logits import logit_slope
 from theorems.hessian.definitions import (
     Z_1,
     Z_2,
@@ -29,7 +30,6 @@ from theorems.hessian.section_3_structure.whole_hessian import (
     paired_layer_twice_differentiated,
 )
 from theorems.hessian.section_4_design.single_matrix import logit_curvature
-from theorems.hessian.section_4_design.temperature import B_of as logit_slope
 from theorems.hessian.settings import ATTENTION_LOSS, KeyWeights, Labels, Logits, QueryWeights, Tokens, ValueWeights
 from verify.claims import Claim
 from verify.derivatives import hessian

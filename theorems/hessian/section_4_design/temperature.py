@@ -7,27 +7,23 @@ from typing import Annotated, Any
 from theorems.hessian import HESSIAN
 from theorems.hessian.appendix_a_kronecker_products.products import stacked
 from theorems.hessian.appendix_d_query_key.split_at_logits import (
-    B_matrix,
-    U_matrix,
     V_matrix,
-    hollow,
+    logit_slope,
     logits_of_stack,
     loss_of_logits,
+    split_in_closed_form,
 )
 from theorems.hessian.definitions import (
-    Z_1,
     attention,
     attention_logits,
     attention_matrix,
-    duplicated_residual,
-    shuffling_matrix,
 )
 from theorems.hessian.section_4_design.single_matrix import logit_curvature
 from theorems.hessian.settings import LAYOUT, SIZES, SQUARE_LOSS, KeyWeights, Labels, QueryWeights, Tokens, ValueWeights
 from verify.arithmetic import midpoint
 from verify.claims import Assumption, Claim, Setting
 from verify.derivatives import hessian, jacobian
-from verify.matrix import concatenate, eye, frobenius_norm, kron, ones, rational, sqrt, total, vec_r
+from verify.matrix import concatenate, frobenius_norm, ones, rational, sqrt, total, vec_r
 from verify.relations import Equal, QuadraticRate, TendsTo
 from verify.shapes import Real
 
@@ -51,9 +47,7 @@ def tempered_parts(X: Any, W_Q: Any, W_K: Any, W_V: Any, Y: Any, t: Any, held: A
 
 def _closed(X: Any, W_Q: Any, W_K: Any, W_V: Any, Y: Any, outer: Any, functional: Any) -> Any:
     """H_o^T and H_f^T at t = 1 in closed form, multiplied by two scalars, all entries in one column."""
-    (L, d_V), d_K, V = X.shape, W_Q.shape[1], V_matrix(W_Q, W_K)
-    first = V.T @ U_matrix(X, W_Q, W_K, W_V, Y) @ V * rational(2, L * d_V * d_K)
-    second = hollow(B_matrix(X, W_Q, W_K, W_V, Y), d_K) * rational(2, L * d_V)
+    first, second = split_in_closed_form(X, W_Q, W_K, W_V, Y)
     return stacked(first * outer, second * functional)
 
 
@@ -160,11 +154,9 @@ def parts_at_rescaled_weights(
     X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, Y: Labels, t: Temperature
 ) -> Any:
     """D H D for both parts at t = 1 and query weights W_Q / t, all entries in one column."""
-    (L, d_V), d_K, n, small = X.shape, W_Q.shape[1], W_Q.shape[0] * W_Q.shape[1], W_Q * (1 / t)
+    n, small = W_Q.shape[0] * W_Q.shape[1], W_Q * (1 / t)
     row = concatenate([ones(1, n) + 0 * W_Q[:1, :1], ones(1, n) * (1 / t) + 0 * W_Q[:1, :1]], axis=1)
-    V, scale = V_matrix(small, W_K), row.T @ row
-    outer = V.T @ U_matrix(X, small, W_K, W_V, Y) @ V * rational(2, L * d_V * d_K)
-    functional = hollow(B_matrix(X, small, W_K, W_V, Y), d_K) * rational(2, L * d_V)
+    scale, (outer, functional) = row.T @ row, split_in_closed_form(X, small, W_K, W_V, Y)
     return stacked(outer * scale, functional * scale)
 
 
@@ -187,17 +179,10 @@ def _uniform(X: Any, W_V: Any, Y: Any) -> tuple[Any, Any]:
     return A, A @ X @ W_V - Y
 
 
-def B_of(X: Any, A: Any, W_V: Any, residual: Any) -> Any:
-    """B of Remark D.1 for a given attention matrix and residual, shape (d_V, d_V)."""
-    L, d_V = X.shape
-    left = duplicated_residual(residual, d_V) @ kron(eye(L), W_V.T, eye(d_V))
-    return left @ kron(Z_1(A, X), eye(d_V)) @ shuffling_matrix(d_V)
-
-
 def uniform_slope(X: Tokens, W_V: ValueWeights, Y: Labels) -> Any:
     """||B||^2 under uniform attention, a scalar."""
     A, residual = _uniform(X, W_V, Y)
-    B = B_of(X, A, W_V, residual)
+    B = logit_slope(X, A, W_V, residual)
     return total(B * B)
 
 
@@ -230,7 +215,7 @@ def _limit(X: Any, W_Q: Any, W_K: Any, W_V: Any, Y: Any, root: bool = True, unif
     if not uniform:
         A, residual = attention_matrix(X, W_Q, W_K), attention(X, W_Q, W_K, W_V) - Y
     V, d_K = V_matrix(W_Q, W_K), W_Q.shape[1]
-    U, B = logit_curvature(X, A, W_V, residual), B_of(X, A, W_V, residual)
+    U, B = logit_curvature(X, A, W_V, residual), logit_slope(X, A, W_V, residual)
     ratio = frobenius_norm(V.T @ U @ V) / (frobenius_norm(B) * d_K)
     return ratio / sqrt(2) if root else ratio
 
