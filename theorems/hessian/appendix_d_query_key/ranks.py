@@ -221,6 +221,7 @@ def attained_ranks(d_V: Dimension, d_K: QueryKeyDimension, unused: OneEntry) -> 
 
 
 ATTAINED.oracle(lambda d_V, d_K, unused: certain_ranks(**fixed_point(d_V, d_K, unused)) + 0 * unused)
+# Right for d_K = 1 the first, for d_K = d_V - 1 the second.
 ATTAINED.mutant("2 d_V - 1 where d_K < d_V", "_bound(d_V, d_K) -> 2 * d_V - 1 if d_K < d_V else d_V ** 2")
 ATTAINED.mutant("d_V^2 - 1 where d_K < d_V", "_bound(d_V, d_K) -> d_V ** 2 - int(d_K < d_V)")
 ATTAINED.mutant("one less where d_K >= d_V > 1", "_bound(d_V, d_K) -> _bound(d_V, d_K) - int(d_K >= d_V > 1)")
