@@ -12,6 +12,7 @@ from typing import Annotated, Any
 from theorems.convergence import definitions as convergence
 from theorems.dynamics import definitions as dynamics
 from theorems.hessian import definitions as hessian
+from theorems.hessian.settings import KeyWeights, Labels, QueryWeights, Tokens, ValueWeights
 from theorems.osa import definitions as osa
 from verify.gate.profiles import Profile
 from verify.matrix import concatenate, exp, eye, normalize_rows, ones, rational, row_sums, softmax, sqrt
@@ -386,11 +387,11 @@ FUNCTIONAL = Profile("hessian.functional_hessian", sizes=BLOCK_SIZES, layout=ROW
 @LOSS_HESSIAN.inputs
 @FUNCTIONAL.inputs
 def block_of_a_hessian(
-    X: hessian.Tokens,
-    W_Q: hessian.QueryWeights,
-    W_K: hessian.KeyWeights,
-    W_V: hessian.ValueWeights,
-    Y: hessian.Labels,
+    X: Tokens,
+    W_Q: QueryWeights,
+    W_K: KeyWeights,
+    W_V: ValueWeights,
+    Y: Labels,
     block: Annotated[int, Size("block")],
 ) -> dict[str, Any]:
     return {"X": X, "W_Q": W_Q, "W_K": W_K, "W_V": W_V, "Y": Y, "wrt": BLOCKS[block - 1]}
@@ -398,10 +399,10 @@ def block_of_a_hessian(
 
 @OUTER.inputs
 def block_without_labels(
-    X: hessian.Tokens,
-    W_Q: hessian.QueryWeights,
-    W_K: hessian.KeyWeights,
-    W_V: hessian.ValueWeights,
+    X: Tokens,
+    W_Q: QueryWeights,
+    W_K: KeyWeights,
+    W_V: ValueWeights,
     block: Annotated[int, Size("block")],
 ) -> dict[str, Any]:
     return {"X": X, "W_Q": W_Q, "W_K": W_K, "W_V": W_V, "wrt": BLOCKS[block - 1]}
