@@ -1,0 +1,346 @@
+"""Appendix A.2, Eqs. (32)-(36) of the printed proof of Proposition 4.1: the gradient of the single-head energy.
+
+Surprising: Eq. (34) gives both sums the same weights, which is right for symmetric A only; `energy_gradient` is the right one.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from theorems.dynamics import DYNAMICS
+from theorems.dynamics.definitions import Beta, QueryWeights, SquareWeights, Tokens, energy
+from theorems.dynamics.settings import POSITIVE_BETA, UNIT_TOKENS, on_the_sphere
+from verify.claims import Assumption, Claim
+from verify.derivatives import jacobian
+from verify.matrix import concatenate, diag, diag_part, exp, eye, kron, ones
+from verify.relations import Equal
+
+SETTING: list[str | Assumption] = [UNIT_TOKENS, POSITIVE_BETA, r"A = W^Q W^{K\top}, not assumed to be symmetric"]
+SIZES = {"S": (1, 3), "D": (2, 3)}
+
+
+def nilpotent_weights(arrays: dict[str, Any], sizes: dict[str, int], rng: np.random.Generator) -> None:
+    """W^K = I and W^Q = A = 2 E_12: as asymmetric as can be, with exponents of order 1, where float32 has its digits."""
+    arrays["W_K"][:] = np.eye(sizes["D"])
+    arrays["W_Q"][:] = 0.0
+    arrays["W_Q"][:, 0, 1] = 2.0
+    arrays["beta"][:] = 1.0 + rng.integers(1, 5, len(arrays["beta"])) / 4
+
+
+def asymmetric_weights() -> dict[str, Any]:
+    """Two tokens on the axes, W^K = I and the asymmetric A = W^Q = [[0, 1], [0, 0]], beta = 1."""
+    return {"X": [[1, 0], [0, 1]], "W_Q": [[0, 1], [0, 0]], "W_K": [[1, 0], [0, 1]], "beta": 1}
+
+
+# -- the three groups of Eq. (33), each differentiated by itself ----------------------------------------------------------
+
+
+def pair_exponential(x: Any, y: Any, W_Q: Any, W_K: Any, beta: Any) -> Any:
+    """exp(beta x^T A y) for rows x and y (1, D), shape (1, 1)."""
+    return exp(x @ W_Q @ W_K.T @ y.T * beta)
+
+
+def _own_exponential(x: Any, W_Q: Any, W_K: Any, beta: Any) -> Any:
+    return pair_exponential(x, x, W_Q, W_K, beta)
+
+
+def _row(X: Any, i: int) -> Any:
+    return X[i : i + 1]
+
+
+def derivatives_of_pairs(X: Any, W_Q: Any, W_K: Any, beta: Any) -> Any:
+    """Row i: -sum_{j != i} (d exp(beta x_i^T A x_j) + d exp(beta x_j^T A x_i)) / dx_i, shape (S, D): the left of Eq. (34)."""
+    as_left, as_right = jacobian(pair_exponential, "x"), jacobian(pair_exponential, "y")
+    rows = []
+    for i in range(X.shape[0]):
+        row = _row(X, i) * 0
+        for j in range(X.shape[0]):
+            if j != i:
+                row = row - as_left(_row(X, i), _row(X, j), W_Q, W_K, beta)
+                row = row - as_right(_row(X, j), _row(X, i), W_Q, W_K, beta)
+        rows.append(row)
+    return concatenate(rows, axis=0)
+
+
+def derivatives_of_own(X: Any, W_Q: Any, W_K: Any, beta: Any) -> Any:
+    """Row i: -d exp(beta x_i^T A x_i) / dx_i, shape (S, D): the left of Eq. (35)."""
+    own = jacobian(_own_exponential, "x")
+    return concatenate([-own(_row(X, i), W_Q, W_K, beta) for i in range(X.shape[0])], axis=0)
+
+
+def exponentials(X: Any, W_Q: Any, W_K: Any, beta: Any) -> Any:
+    """E_ij = exp(beta x_i^T A x_j), shape (S, S)."""
+    return exp(X @ W_Q @ W_K.T @ X.T * beta)
+
+
+def _hollow(E: Any) -> Any:
+    """E without its diagonal: the sums over j != i."""
+    return E * (ones(*E.shape) - eye(E.shape[0]))
+
+
+# -- Eq. (33) ----------------------------------------------------------------------------------------------------------
+
+EQ_33 = Claim(
+    DYNAMICS,
+    "dynamics.eq-33",
+    label="Eqs. (32)-(33), proof of Prop. 4.1",
+    statement=r"\frac{dE}{dX_{[i,:]}}=-\sum_{j\ne i}\frac{d\exp(\beta X_{[i,:]}^\top AX_{[j,:]})}{dX_{[i,:]}}-\sum_{j\ne i}"
+    r"\frac{d\exp(\beta X_{[j,:]}^\top AX_{[i,:]})}{dX_{[i,:]}}-\frac{d\exp(\beta X_{[i,:]}^\top AX_{[i,:]})}{dX_{[i,:]}}",
+    assumptions=SETTING,
+    relation=Equal(),
+    sizes=SIZES,
+    exact=True,
+)
+
+EQ_33.inputs(on_the_sphere)
+EQ_33.domain("nilpotent A")(nilpotent_weights)
+
+
+@EQ_33.formula
+def gradient_by_groups(X: Tokens, W_Q: QueryWeights, W_K: SquareWeights, beta: Beta) -> Any:
+    """The three groups of Eq. (33), row i for token i, shape (S, D)."""
+    return derivatives_of_pairs(X, W_Q, W_K, beta) + derivatives_of_own(X, W_Q, W_K, beta)
+
+
+@EQ_33.oracle
+def gradient_by_differentiation(X: Tokens, W_Q: QueryWeights, W_K: SquareWeights, beta: Beta) -> Any:
+    return jacobian(energy, "X")(X, W_Q, W_K, beta).reshape(X.shape[0], X.shape[1])
+
+
+EQ_33.mutant("diagonal term dropped", lambda X, W_Q, W_K, beta: derivatives_of_pairs(X, W_Q, W_K, beta))
+
+
+@EQ_33.mutant("diagonal term counted in both sums")
+def _(X: Tokens, W_Q: QueryWeights, W_K: SquareWeights, beta: Beta) -> Any:
+    return derivatives_of_pairs(X, W_Q, W_K, beta) + 2 * derivatives_of_own(X, W_Q, W_K, beta)
+
+
+@EQ_33.mutant("pairs counted once")
+def _(X: Tokens, W_Q: QueryWeights, W_K: SquareWeights, beta: Beta) -> Any:
+    pairs = -beta * (_hollow(exponentials(X, W_Q, W_K, beta)) @ X @ W_K @ W_Q.T)
+    return pairs + derivatives_of_own(X, W_Q, W_K, beta)
+
+
+# -- Eq. (34) ----------------------------------------------------------------------------------------------------------
+
+EQ_34 = Claim(
+    DYNAMICS,
+    "dynamics.eq-34",
+    label="Eq. (34), proof of Prop. 4.1",
+    statement=r"-\sum_{j\ne i}\frac{d\exp(\beta X_{[i,:]}^\top AX_{[j,:]})}{dX_{[i,:]}}-\sum_{j\ne i}\frac{d\exp(\beta X_{[j,:]}"
+    r"^\top AX_{[i,:]})}{dX_{[i,:]}}=-\sum_{j\ne i}\exp(\beta X_{[i,:]}^\top AX_{[j,:]})A^\top X_{[j,:]}-\sum_{j\ne i}"
+    r"\exp(\beta X_{[i,:]}^\top AX_{[j,:]})AX_{[j,:]}",
+    assumptions=SETTING,
+    relation=Equal(),
+    sizes=SIZES,
+    expects="refuted",
+    severity="error",
+    correction="dynamics.eq-34-corrected",
+    note=r"The derivative of \exp(\beta x_j^\top A x_i) by x_i keeps the weight \exp(\beta x_j^\top A x_i), but the line has"
+    r" \exp(\beta x_i^\top A x_j) in both sums, which is what makes the gradient parallel to \Delta in Eq. (43). That A and"
+    r" A^\top have changed places too (the derivative of \exp(\beta x_i^\top A x_j) by x_i has A x_j) does not matter to the sum,"
+    " since its two weights are equal. A factor beta is missing besides; the counterexample has beta = 1.",
+)
+
+EQ_34.inputs(on_the_sphere)
+
+
+def _pairs(X: Any, W_Q: Any, W_K: Any, beta: Any, left: Any, right: Any, factor: Any) -> Any:
+    """factor (left X A^T + right X A), shape (S, D), for weights left and right (S, S)."""
+    return (left @ X @ W_K @ W_Q.T + right @ X @ W_Q @ W_K.T) * factor
+
+
+@EQ_34.formula
+def pairs_as_printed(X: Tokens, W_Q: QueryWeights, W_K: SquareWeights, beta: Beta) -> Any:
+    """The right-hand side of Eq. (34), row i for token i, shape (S, D)."""
+    E = _hollow(exponentials(X, W_Q, W_K, beta))
+    return _pairs(X, W_Q, W_K, beta, E, E, -1)
+
+
+@EQ_34.oracle
+def pairs_differentiated(X: Tokens, W_Q: QueryWeights, W_K: SquareWeights, beta: Beta) -> Any:
+    return derivatives_of_pairs(X, W_Q, W_K, beta)
+
+
+EQ_34.counterexample("two tokens on the axes, W^K = I, W^Q = [[0, 1], [0, 0]]")(asymmetric_weights)
+EQ_34.mutant("first sum only", "_pairs(X, W_Q, W_K, beta, E, E, -1) -> _pairs(X, W_Q, W_K, beta, E, 0 * E, -1)")
+EQ_34.mutant("sign", factor=1)
+
+
+EQ_34_CORRECTED = Claim(
+    DYNAMICS,
+    "dynamics.eq-34-corrected",
+    label="Eq. (34) with the weights of either order",
+    statement=r"-\sum_{j\ne i}\frac{d\exp(\beta X_{[i,:]}^\top AX_{[j,:]})}{dX_{[i,:]}}-\sum_{j\ne i}\frac{d\exp(\beta X_{[j,:]}"
+    r"^\top AX_{[i,:]})}{dX_{[i,:]}}=-\beta\sum_{j\ne i}\big(\exp(\beta X_{[i,:]}^\top AX_{[j,:]})A+\exp(\beta X_{[j,:]}^\top A"
+    r"X_{[i,:]})A^\top\big)X_{[j,:]}",
+    assumptions=SETTING,
+    relation=Equal(),
+    sizes=SIZES,
+    exact=True,
+    of_project=True,
+    corrects="dynamics.eq-34",
+)
+
+EQ_34_CORRECTED.inputs(on_the_sphere)
+EQ_34_CORRECTED.domain("nilpotent A")(nilpotent_weights)
+
+
+@EQ_34_CORRECTED.formula
+def pair_gradient(X: Tokens, W_Q: QueryWeights, W_K: SquareWeights, beta: Beta) -> Any:
+    """-beta sum_{j != i} (E_ij A + E_ji A^T) x_j, row i for token i, shape (S, D)."""
+    E = _hollow(exponentials(X, W_Q, W_K, beta))
+    return _pairs(X, W_Q, W_K, beta, E, E.T, -beta)
+
+
+EQ_34_CORRECTED.oracle(pairs_differentiated)
+EQ_34_CORRECTED.mutant("the same weight in both sums, as Eq. (34) is printed", "E.T -> E")
+EQ_34_CORRECTED.mutant("without beta", factor=-1)
+EQ_34_CORRECTED.mutant("weights exchanged", "E -> E.T; E.T -> E")
+
+
+# -- Eq. (35) ----------------------------------------------------------------------------------------------------------
+
+EQ_35 = Claim(
+    DYNAMICS,
+    "dynamics.eq-35",
+    label="Eq. (35), proof of Prop. 4.1",
+    statement=r"-\frac{d\exp(\beta X_{[i,:]}^\top AX_{[i,:]})}{dX_{[i,:]}}=-\exp(\beta X_{[i,:]}^\top AX_{[j,:]})(A^\top+A)"
+    r"X_{[i,:]}",
+    assumptions=[*SETTING, "j is free on the right: the line is taken for every j"],
+    relation=Equal(),
+    sizes=SIZES,
+    expects="refuted",
+    severity="slip",
+    correction="dynamics.eq-35-corrected",
+    note="Eq. (36) shows that j is a misprint for i. A factor beta is missing besides; the counterexample has beta = 1.",
+)
+
+EQ_35.inputs(on_the_sphere)
+
+
+@EQ_35.formula
+def own_term_as_printed(X: Tokens, W_Q: QueryWeights, W_K: SquareWeights, beta: Beta) -> Any:
+    """The right-hand side of Eq. (35), row i S + j for tokens i and j, shape (S^2, D)."""
+    return -_own_terms(X, W_Q, W_K, beta)
+
+
+def _own_terms(X: Any, W_Q: Any, W_K: Any, beta: Any, both: int = 1) -> Any:
+    """E_ij (A^T + A) x_i, row i S + j, shape (S^2, D); `both` = 0 drops A."""
+    images = X @ W_K @ W_Q.T + X @ W_Q @ W_K.T * both
+    return exponentials(X, W_Q, W_K, beta).reshape(-1, 1) * kron(images, ones(X.shape[0], 1))
+
+
+@EQ_35.oracle
+def own_term_differentiated(X: Tokens, W_Q: QueryWeights, W_K: SquareWeights, beta: Beta) -> Any:
+    """The derivative for token i, repeated for every j."""
+    return kron(derivatives_of_own(X, W_Q, W_K, beta), ones(X.shape[0], 1))
+
+
+EQ_35.counterexample("two tokens on the axes, W^K = I, W^Q = [[0, 1], [0, 0]]")(asymmetric_weights)
+EQ_35.mutant("sign", lambda X, W_Q, W_K, beta: _own_terms(X, W_Q, W_K, beta))
+EQ_35.mutant("A^T instead of A^T + A", both=0)
+
+
+EQ_35_CORRECTED = Claim(
+    DYNAMICS,
+    "dynamics.eq-35-corrected",
+    label="Eq. (35) with i for j and the factor beta",
+    statement=r"-\frac{d\exp(\beta X_{[i,:]}^\top AX_{[i,:]})}{dX_{[i,:]}}=-\beta\exp(\beta X_{[i,:]}^\top AX_{[i,:]})"
+    r"(A^\top+A)X_{[i,:]}",
+    assumptions=SETTING,
+    relation=Equal(),
+    sizes=SIZES,
+    exact=True,
+    of_project=True,
+    corrects="dynamics.eq-35",
+)
+
+EQ_35_CORRECTED.inputs(on_the_sphere)
+EQ_35_CORRECTED.domain("nilpotent A")(nilpotent_weights)
+
+
+def _own(X: Any, W_Q: Any, W_K: Any, beta: Any, factor: Any, both: int = 1) -> Any:
+    images = X @ W_K @ W_Q.T + X @ W_Q @ W_K.T * both
+    return diag(diag_part(exponentials(X, W_Q, W_K, beta))) @ images * factor
+
+
+@EQ_35_CORRECTED.formula
+def own_gradient(X: Tokens, W_Q: QueryWeights, W_K: SquareWeights, beta: Beta) -> Any:
+    """-beta E_ii (A^T + A) x_i, row i for token i, shape (S, D)."""
+    return _own(X, W_Q, W_K, beta, -beta)
+
+
+EQ_35_CORRECTED.oracle(lambda X, W_Q, W_K, beta: derivatives_of_own(X, W_Q, W_K, beta))
+EQ_35_CORRECTED.mutant("without beta, as Eq. (35) is printed", factor=-1)
+EQ_35_CORRECTED.mutant("A^T instead of A^T + A", both=0)
+
+
+# -- Eq. (36) ----------------------------------------------------------------------------------------------------------
+
+EQ_36 = Claim(
+    DYNAMICS,
+    "dynamics.eq-36",
+    label="Eq. (36), proof of Prop. 4.1",
+    statement=r"\frac{dE_{\text{single}}(X)}{dX_{[i,:]}}=-\sum_j\exp(\beta X_{[i,:]}^\top AX_{[j,:]})(A^\top+A)X_{[j,:]}",
+    assumptions=SETTING,
+    relation=Equal(),
+    sizes=SIZES,
+    expects="refuted",
+    severity="error",
+    correction="dynamics.eq-36-corrected",
+    note="Right for symmetric A, up to the factor beta. The counterexample has beta = 1.",
+)
+
+EQ_36.inputs(on_the_sphere)
+
+
+def gradient(X: Any, W_Q: Any, W_K: Any, beta: Any, factor: Any, swapped: bool = True, both: int = 1) -> Any:
+    """factor sum_j (E_ij A + E_ji A^T) x_j, shape (S, D); E_ij in both terms unless `swapped`, A^T X dropped if not `both`."""
+    E = exponentials(X, W_Q, W_K, beta)
+    return _pairs(X, W_Q, W_K, beta, E, (E.T if swapped else E) * both, factor)
+
+
+@EQ_36.formula
+def gradient_as_printed(X: Tokens, W_Q: QueryWeights, W_K: SquareWeights, beta: Beta) -> Any:
+    """The right-hand side of Eq. (36), row i for token i, shape (S, D)."""
+    return gradient(X, W_Q, W_K, beta, -1, swapped=False)
+
+
+EQ_36.oracle(gradient_by_differentiation)
+EQ_36.counterexample("two tokens on the axes, W^K = I, W^Q = [[0, 1], [0, 0]]")(asymmetric_weights)
+EQ_36.mutant("sign", factor=1)
+EQ_36.mutant("one of the two sums only", both=0)
+
+
+EQ_36_CORRECTED = Claim(
+    DYNAMICS,
+    "dynamics.eq-36-corrected",
+    label="Eq. (36) for any A",
+    statement=r"\frac{dE_{\text{single}}(X)}{dX_{[i,:]}}=-\beta\sum_j\big(\exp(\beta X_{[i,:]}^\top AX_{[j,:]})A"
+    r"+\exp(\beta X_{[j,:]}^\top AX_{[i,:]})A^\top\big)X_{[j,:]}",
+    assumptions=SETTING,
+    relation=Equal(),
+    sizes=SIZES,
+    exact=True,
+    of_project=True,
+    corrects="dynamics.eq-36",
+    proof=("dynamics.eq-33", "dynamics.eq-34-corrected", "dynamics.eq-35-corrected"),
+)
+
+EQ_36_CORRECTED.inputs(on_the_sphere)
+EQ_36_CORRECTED.domain("nilpotent A")(nilpotent_weights)
+
+
+@EQ_36_CORRECTED.formula
+def energy_gradient(X: Tokens, W_Q: QueryWeights, W_K: SquareWeights, beta: Beta) -> Any:
+    """dE/dX, row i for token i, shape (S, D)."""
+    return gradient(X, W_Q, W_K, beta, -beta)
+
+
+EQ_36_CORRECTED.oracle(gradient_by_differentiation)
+EQ_36_CORRECTED.mutant("the same weight in both sums, as Eq. (36) is printed", swapped=False)
+EQ_36_CORRECTED.mutant("without beta", factor=-1)
+EQ_36_CORRECTED.mutant("one of the two sums only", both=0)

@@ -1,0 +1,214 @@
+"""Eqs. (7) and (8), the update of AKOrN: tangent to the sphere of every oscillator, then back onto it."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from theorems.dynamics import DYNAMICS
+from theorems.dynamics.appendix_c_details.oscillators import (
+    oscillator_normalisation,
+    oscillator_omega,
+    oscillator_projection,
+)
+from theorems.dynamics.definitions import (
+    Beta,
+    Heads,
+    QueryWeights,
+    SquareWeights,
+    Tokens,
+    multi_head_attention,
+    projection,
+    unit_rows,
+)
+from theorems.dynamics.settings import Step, Width
+from verify.claims import Assumption, Claim
+from verify.matrix import concatenate, row_sums
+from verify.relations import HasStructure
+from verify.shapes import Shape
+
+#: Omega_1, ..., Omega_{D/N} on top of each other.
+Rotations = Annotated[Any, Shape("D", "N")]
+
+UNIT_OSCILLATORS = Assumption(
+    r"\|\tilde X_{i,j}\| = 1 for every oscillator", zero=lambda X, N: row_sums(X.reshape(-1, N) * X.reshape(-1, N)) - 1
+)
+ANTISYMMETRIC_BLOCKS = Assumption(
+    r"every \Omega_j is anti-symmetric",
+    zero=lambda Omega, N: concatenate([block + block.T for block in blocks_of(Omega, N)], axis=0),
+)
+SETTING: list[str | Assumption] = [UNIT_OSCILLATORS, ANTISYMMETRIC_BLOCKS, "N divides D; H divides D"]
+SIZES = {"S": (1, 3), "D": (1, 6), "N": (1, 3), "H": (1, 2)}
+
+
+def whole_oscillators(sizes: Any) -> bool:
+    """Whether N and H divide D."""
+    return bool(sizes["D"] % sizes["N"] == 0 and sizes["D"] % sizes["H"] == 0)
+
+
+def blocks_of(Omega: Any, N: int) -> list[Any]:
+    """Omega_1, ..., Omega_{D/N}, each (N, N), from their stack (D, N)."""
+    return [Omega[j : j + N] for j in range(0, Omega.shape[0], N)]
+
+
+def akorn_direction(
+    X: Any, Omega: Any, C: Any, W_Q: Any, W_K: Any, W_V: Any, W_O: Any, beta: Any, H: int, N: int
+) -> Any:
+    """Delta X = Omg(X) + Proj_X(C + MSA(X)), oscillator-wise, shape (S, D) (Eq. (7))."""
+    drive = C + multi_head_attention(X, W_Q, W_K, W_V, W_O, beta, H)
+    return oscillator_omega(X, Omega, N) + oscillator_projection(X, drive, N)
+
+
+# -- Eq. (7) -----------------------------------------------------------------------------------------------------------
+
+EQ_7 = Claim(
+    DYNAMICS,
+    "dynamics.eq-7-omega",
+    label="Eq. (7) and text ('Omega layer ... anti-symmetric ... rotational dynamics')",
+    statement=r"\operatorname{Omg}^{(osc)}(X)\text{ is linear with anti-symmetric }\Omega_j:\ \tilde X_{i,j}^\top\Omega_j"
+    r"\tilde X_{i,j}=0,\ \text{so that the update }\Delta X^{(t)}\text{ of (7) is tangent to each oscillator sphere}",
+    assumptions=SETTING,
+    relation=HasStructure(),
+    sizes=SIZES,
+    where=whole_oscillators,
+    exact=True,
+    uses=(
+        "dynamics.eq-5-operators",
+        "dynamics.eq-97",
+    ),
+)
+
+
+@EQ_7.inputs
+def unit_oscillators(
+    directions: Tokens, G: Rotations, C: Tokens, W_Q: QueryWeights, W_K: SquareWeights, W_V: SquareWeights,
+    W_O: SquareWeights, beta: Beta, eta: Step, H: Heads, N: Width,
+) -> dict[str, Any]:  # fmt: skip
+    """Unit oscillators, anti-symmetric blocks G_j - G_j^T, the rest as drawn."""
+    Omega = concatenate([block - block.T for block in blocks_of(G, N)], axis=0)
+    X = unit_rows(directions.reshape(-1, N)).reshape(*directions.shape)
+    return {
+        "X": X, "Omega": Omega, "C": C, "W_Q": W_Q, "W_K": W_K, "W_V": W_V, "W_O": W_O,
+        "beta": beta, "eta": eta, "H": H, "N": N,
+    }  # fmt: skip
+
+
+@EQ_7.formula
+def omega_and_update(
+    X: Tokens, Omega: Rotations, C: Tokens, W_Q: QueryWeights, W_K: SquareWeights, W_V: SquareWeights,
+    W_O: SquareWeights, beta: Beta, H: Heads, N: Width,
+) -> Any:  # fmt: skip
+    """Omg(X) above Delta X, shape (2 S, D) (Eq. (7))."""
+    update = akorn_direction(X, Omega, C, W_Q, W_K, W_V, W_O, beta, H, N)
+    return concatenate([oscillator_omega(X, Omega, N), update], axis=0)
+
+
+@EQ_7.part("structure")
+def parts_along_oscillators(value: Any, X: Tokens, N: Width) -> Any:
+    """The inner product of every oscillator with its row of the value, shape (2 S D/N, 1)."""
+    both = concatenate([X, X], axis=0)
+    return row_sums((both * value).reshape(-1, N))
+
+
+@EQ_7.mutant("symmetric Omega_j^2")
+def _(
+    X: Tokens, Omega: Rotations, C: Tokens, W_Q: QueryWeights, W_K: SquareWeights, W_V: SquareWeights,
+    W_O: SquareWeights, beta: Beta, H: Heads, N: Width,
+) -> Any:  # fmt: skip
+    squares = concatenate([block @ block for block in blocks_of(Omega, N)], axis=0)
+    update = akorn_direction(X, squares, C, W_Q, W_K, W_V, W_O, beta, H, N)
+    return concatenate([oscillator_omega(X, squares, N), update], axis=0)
+
+
+@EQ_7.mutant("projection dropped")
+def _(
+    X: Tokens, Omega: Rotations, C: Tokens, W_Q: QueryWeights, W_K: SquareWeights, W_V: SquareWeights,
+    W_O: SquareWeights, beta: Beta, H: Heads, N: Width,
+) -> Any:  # fmt: skip
+    turned = oscillator_omega(X, Omega, N)
+    return concatenate([turned, turned + C + multi_head_attention(X, W_Q, W_K, W_V, W_O, beta, H)], axis=0)
+
+
+@EQ_7.mutant("whole tokens projected")
+def _(
+    X: Tokens, Omega: Rotations, C: Tokens, W_Q: QueryWeights, W_K: SquareWeights, W_V: SquareWeights,
+    W_O: SquareWeights, beta: Beta, H: Heads, N: Width,
+) -> Any:  # fmt: skip
+    turned = oscillator_omega(X, Omega, N)
+    drive = C + multi_head_attention(X, W_Q, W_K, W_V, W_O, beta, H)
+    return concatenate([turned, turned + projection(X, drive)], axis=0)
+
+
+# -- Eq. (8) -----------------------------------------------------------------------------------------------------------
+
+EQ_8 = Claim(
+    DYNAMICS,
+    "dynamics.eq-8-unit-oscillators",
+    label="Eqs. (7)-(8),(97)",
+    statement=r"X^{(t+1)}=\Pi^{(osc)}(X^{(t)}+\eta\Delta X^{(t)}),\quad \|\tilde X^{(t+1)}_{i,j}\|=1\ \text{for every oscillator}",
+    assumptions=[*SETTING, "eta of either sign"],
+    relation=HasStructure(),
+    sizes=SIZES,
+    where=whole_oscillators,
+    uses=(
+        "dynamics.eq-7-omega",
+        "dynamics.eq-97",
+    ),
+    note=r"Before \Pi the squared norm is 1 + \eta^2 |\Delta|^2 by Pythagoras, so that \Pi is always defined. Tokens have norm"
+    " sqrt(D/N), not 1.",
+)
+
+EQ_8.inputs(unit_oscillators)
+
+
+def _step(
+    X: Any, Omega: Any, C: Any, W_Q: Any, W_K: Any, W_V: Any, W_O: Any, beta: Any, eta: Any, H: int, N: int, width: int
+) -> Any:
+    """X + eta Delta X above its normalisation in pieces of `width` entries, shape (2 S, D)."""
+    Y = X + akorn_direction(X, Omega, C, W_Q, W_K, W_V, W_O, beta, H, N) * eta
+    return concatenate([Y, oscillator_normalisation(Y, width)], axis=0)
+
+
+@EQ_8.formula
+def before_and_after_normalisation(
+    X: Tokens, Omega: Rotations, C: Tokens, W_Q: QueryWeights, W_K: SquareWeights, W_V: SquareWeights,
+    W_O: SquareWeights, beta: Beta, eta: Step, H: Heads, N: Width,
+) -> Any:  # fmt: skip
+    """X + eta Delta X above X^(t+1), shape (2 S, D) (Eq. (8))."""
+    return _step(X, Omega, C, W_Q, W_K, W_V, W_O, beta, eta, H, N, N)
+
+
+@EQ_8.part("structure")
+def defects_of_norms(value: Any, X: Tokens, N: Width) -> Any:
+    """|y|^2 - 1 - |y - x|^2 before, |x'|^2 - 1 after, for every oscillator, shape (2 S D/N, 1)."""
+    S = X.shape[0]
+    before, after, x = value[:S].reshape(-1, N), value[S:].reshape(-1, N), X.reshape(-1, N)
+    moved = before - x
+    tangent = row_sums(before * before) - 1 - row_sums(moved * moved)
+    return concatenate([tangent, row_sums(after * after) - 1], axis=0)
+
+
+EQ_8.mutant(
+    "whole tokens normalised",
+    lambda X, Omega, C, W_Q, W_K, W_V, W_O, beta, eta, H, N: _step(
+        X, Omega, C, W_Q, W_K, W_V, W_O, beta, eta, H, N, X.shape[1]
+    ),
+)
+
+
+@EQ_8.mutant("not normalised")
+def _(
+    X: Tokens, Omega: Rotations, C: Tokens, W_Q: QueryWeights, W_K: SquareWeights, W_V: SquareWeights,
+    W_O: SquareWeights, beta: Beta, eta: Step, H: Heads, N: Width,
+) -> Any:  # fmt: skip
+    Y = X + akorn_direction(X, Omega, C, W_Q, W_K, W_V, W_O, beta, H, N) * eta
+    return concatenate([Y, Y], axis=0)
+
+
+@EQ_8.mutant("drive not projected")
+def _(
+    X: Tokens, Omega: Rotations, C: Tokens, W_Q: QueryWeights, W_K: SquareWeights, W_V: SquareWeights,
+    W_O: SquareWeights, beta: Beta, eta: Step, H: Heads, N: Width,
+) -> Any:  # fmt: skip
+    drive = C + multi_head_attention(X, W_Q, W_K, W_V, W_O, beta, H)
+    Y = X + (oscillator_omega(X, Omega, N) + drive) * eta
+    return concatenate([Y, oscillator_normalisation(Y, N)], axis=0)
