@@ -13,13 +13,9 @@ import flint
 import numpy as np
 
 from verify.arithmetic import is_tensor, midpoint
+from verify.derivatives import jacobian
 from verify.errors import ArithmeticUnsupported
-from verify.matrix import absolute, ones, rational, zeros
-
-
-def no_loss() -> Any:
-    """The least that "monotonically decreasing" allows."""
-    return zeros(2, 1)
+from verify.matrix import absolute, concatenate, ones, rational, row_sums, vec_r, zeros
 
 
 def _lapack_eigenvalues(A: Any) -> Any:
@@ -78,6 +74,20 @@ def ascending(row: Any) -> Any:
     return np.array(sorted(entries, key=midpoint), dtype=object).reshape(-1, 1)
 
 
+def loss_along(energy_of: Callable[[Any], Any], X: Any, velocity: Any) -> Any:
+    """(-dE/dt, sum_k |(dE/dX)_k (dX/dt)_k|) along a velocity of the shape of X, shape (2, 1).
+
+    The second entry, never negative, gives the first a scale: an attack on "-dE/dt >= 0" climbs their quotient.
+    """
+    terms = jacobian(lambda X: energy_of(X), "X")(X) * vec_r(velocity).T
+    return concatenate([-row_sums(terms), row_sums(absolute(terms))], axis=0)
+
+
+def no_loss() -> Any:
+    """The least that "monotonically decreasing" allows, for `loss_along`."""
+    return zeros(2, 1)
+
+
 STEPS = "classical Runge-Kutta, 2 and 4 steps, over a fixed share of the time on which the field changes"
 
 
@@ -93,7 +103,8 @@ def runge_kutta(field: Callable[[Any], Any], X: Any, time: Any, steps: int) -> A
     return X
 
 
-def energy_lost(field: Callable[[Any], Any], energy_of: Callable[[Any], Any], X: Any, time: Any) -> Any:
+def energy_lost(field: Callable[[Any], Any], energy_of: Callable[[Any], Any], X: Any, time: Any, steps: int = 2) -> Any:
     """E(0) - E(time) plus the change of E(time) when the step is halved, shape (1, 1): not negative if E falls."""
-    start, coarse, fine = (energy_of(Y) for Y in (X, runge_kutta(field, X, time, 2), runge_kutta(field, X, time, 4)))
+    ends = (X, runge_kutta(field, X, time, steps), runge_kutta(field, X, time, 2 * steps))
+    start, coarse, fine = (energy_of(Y) for Y in ends)
     return ones(1, 1) * (start - fine + absolute(fine - coarse))

@@ -14,8 +14,8 @@ from theorems.dynamics.settings import (
     UNIT_STATE,
     Frequency,
     Generator,
-    State,
-    StepSize,
+    Row,
+    Step,
     equal_frequencies,
     is_even,
     unit_state,
@@ -44,7 +44,7 @@ EQ_81 = Claim(
 
 
 @EQ_81.inputs
-def unit_state_and_any(G: Generator, direction: State, eta: StepSize) -> dict[str, Any]:
+def unit_state_and_any(G: Generator, direction: Row, eta: Step) -> dict[str, Any]:
     """Omega = G - G^T and a unit state; G and `direction`, which no assumption binds, besides."""
     return {**unit_state(G, direction, eta), "G": G, "z": direction}
 
@@ -61,20 +61,20 @@ def _turned(x: Any, Omega: Any) -> Any:
 
 
 @EQ_81.formula
-def squared_norm_expanded(x: State, Omega: Generator, z: State, G: Generator, eta: StepSize) -> Any:
+def squared_norm_expanded(x: Row, Omega: Generator, z: Row, G: Generator, eta: Step) -> Any:
     """Eq. (80) for any matrix G and state z, then Eqs. (80) and (81), shape (3, 1)."""
     lines = [_expanded(z, G, eta), _expanded(x, Omega, eta), 1 + _turned(x, Omega) * eta * eta]
     return concatenate(lines, axis=0)
 
 
 @EQ_81.oracle
-def squared_norms_of_steps(x: State, Omega: Generator, z: State, G: Generator, eta: StepSize) -> Any:
+def squared_norms_of_steps(x: Row, Omega: Generator, z: Row, G: Generator, eta: Step) -> Any:
     y, general = euler_step(x, Omega, eta), euler_step(z, G, eta)
     return concatenate([row_sums(general * general), ones(2, 1) @ row_sums(y * y)], axis=0)
 
 
 @EQ_81.mutant("eta instead of its square")
-def _(x: State, Omega: Generator, z: State, G: Generator, eta: StepSize) -> Any:
+def _(x: Row, Omega: Generator, z: Row, G: Generator, eta: Step) -> Any:
     lines = [_expanded(z, G, eta), _expanded(x, Omega, eta, factor=eta), 1 + _turned(x, Omega) * eta]
     return concatenate(lines, axis=0)
 
@@ -101,13 +101,13 @@ EQ_82.inputs(equal_frequencies)
 
 
 @EQ_82.formula
-def squared_norm_by_frequency(omega: Frequency, eta: StepSize) -> Any:
+def squared_norm_by_frequency(omega: Frequency, eta: Step) -> Any:
     """1 + eta^2 omega^2, a scalar (Eq. (82))."""
     return 1 + eta * eta * omega * omega
 
 
 @EQ_82.oracle
-def squared_norm_of_rotated(x: State, Omega: Generator, eta: StepSize) -> Any:
+def squared_norm_of_rotated(x: Row, Omega: Generator, eta: Step) -> Any:
     y = euler_step(x, Omega, eta)
     return total(y * y)
 
@@ -131,7 +131,7 @@ EQ_84.inputs(equal_frequencies)
 
 
 @EQ_84.formula
-def norm_of_step_matrix(omega: Frequency, eta: StepSize) -> Any:
+def norm_of_step_matrix(omega: Frequency, eta: Step) -> Any:
     """sqrt(1 + eta^2 omega^2), a scalar (Eq. (84))."""
     return sqrt(1 + eta * eta * omega * omega)
 
@@ -167,13 +167,13 @@ def _norm_bounds(x: Any, Omega: Any, eta: Any, power: int = 1) -> Any:
 
 
 @EQS_85_87.formula
-def norm_bounds(x: State, Omega: Generator, eta: StepSize) -> Any:
+def norm_bounds(x: Row, Omega: Generator, eta: Step) -> Any:
     """The bounds (86) and (87), shape (2, 1)."""
     return _norm_bounds(x, Omega, eta)
 
 
 @EQS_85_87.oracle
-def norm_of_jacobian(x: State, Omega: Generator, eta: StepSize) -> Any:
+def norm_of_jacobian(x: Row, Omega: Generator, eta: Step) -> Any:
     J = jacobian(normalised_step, "x")(x, Omega, eta)
     return ones(2, 1) * spectral_norm(J)
 
@@ -182,7 +182,7 @@ EQS_85_87.mutant("square of |y|", power=2)
 
 
 @EQS_85_87.mutant("1/|y| in place of 1")
-def _(x: State, Omega: Generator, eta: StepSize) -> Any:
+def _(x: Row, Omega: Generator, eta: Step) -> Any:
     r = row_norms(euler_step(x, Omega, eta))
     return concatenate([_norm_bounds(x, Omega, eta)[:1], 1 / r], axis=0)
 

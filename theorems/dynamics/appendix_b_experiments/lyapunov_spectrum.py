@@ -13,7 +13,7 @@ from theorems.dynamics import DYNAMICS
 from theorems.dynamics.definitions import Beta, Gain, Heads, QueryWeights, SquareWeights, Tokens, orthogonal_matrix
 from theorems.dynamics.section_5_jacobians.normalisation_bound import itrsa_step
 from theorems.dynamics.section_5_jacobians.time_averages import Jacobian
-from theorems.dynamics.settings import Generator, Step, StepSize
+from theorems.dynamics.settings import Generator, Step
 from verify.arithmetic import is_tensor, rational
 from verify.claims import Assumption, Claim
 from verify.derivatives import jacobian
@@ -190,7 +190,7 @@ EQ_89 = Claim(
 
 @EQ_89.inputs
 def real_schur_forms(
-    G: Generator, upper: Generator, spectrum: Spectrum, pair: Pair, W: Four, eta: StepSize
+    G: Generator, upper: Generator, spectrum: Spectrum, pair: Pair, W: Four, eta: Step
 ) -> dict[str, Any]:
     """Three systems in rotated bases: real eigenvalues; a complex pair first (D > 1); I + eta Omega with two frequencies."""
     Q, D = orthogonal_matrix(G), G.shape[0]

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 from theorems.dynamics import DYNAMICS
 from theorems.dynamics.definitions import Gain, Tokens, normalisation, projection, unit_rows
 from theorems.dynamics.section_5_jacobians.normalised_oscillations import normalised_step
-from theorems.dynamics.settings import StepSize, Width
+from theorems.dynamics.settings import Step, Width
 from verify.claims import Assumption, Claim
 from verify.matrix import concatenate, eye, row_norms, row_sums
 from verify.relations import Equal
@@ -157,7 +157,7 @@ EQ_97_OSCILLATION = Claim(
 
 
 @EQ_97_OSCILLATION.inputs
-def unit_tokens_and_omega(directions: Oscillators, G: Frequencies, eta: StepSize) -> dict[str, Any]:
+def unit_tokens_and_omega(directions: Oscillators, G: Frequencies, eta: Step) -> dict[str, Any]:
     """Unit tokens (S, N) and one anti-symmetric Omega (N, N)."""
     N = directions.shape[2]
     return {"X": unit_rows(directions.reshape(-1, N)), "Omega": antisymmetric_blocks(G), "eta": eta}

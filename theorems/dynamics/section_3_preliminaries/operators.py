@@ -23,7 +23,7 @@ from theorems.dynamics.definitions import (
     unit_rows,
 )
 from theorems.dynamics.settings import NO_ZERO_ROW, UNIT_TOKENS, Radii, gain_and_rows, rows_of_rational_norm
-from verify.claims import Claim
+from verify.claims import Claim, Setting
 from verify.matrix import concatenate, eye, ones, rational, row_norms, row_sums, sqrt
 from verify.relations import Equal, HasStructure
 
@@ -47,31 +47,20 @@ CONCATENATED_HEADS = Claim(
 )
 
 
-def _summed(
-    X: Any, W_Q: Any, W_K: Any, W_V: Any, W_O: Any, beta: Any, H: int, shift: int = 0, columns: bool = False
-) -> Any:
-    """sum_h SA_h(X) W_h^O; mutants give head h the block of head h + shift, or blocks of columns for blocks of rows."""
-    width = W_O.shape[0] // H
-    blocks = [slice(h * width, (h + 1) * width) for h in range(H)]
-    result = 0
-    for h, own in enumerate(blocks):
-        other = blocks[(h + shift) % H]
-        out = W_O[:, other].T if columns else W_O[other]
-        result = result + attention_head(X, W_Q[:, own], W_K[:, own], W_V[:, own], beta) @ out
-    return result
-
-
 @CONCATENATED_HEADS.formula
 def summed_heads(
     X: Tokens, W_Q: QueryWeights, W_K: SquareWeights, W_V: SquareWeights, W_O: SquareWeights, beta: Beta, H: Heads
 ) -> Any:
     """sum_h SA_h(X) W_h^O, shape (S, D) (Eqs. (15), (19))."""
-    return _summed(X, W_Q, W_K, W_V, W_O, beta, H)
+    width = W_O.shape[0] // H
+    blocks = [slice(h * width, (h + 1) * width) for h in range(H)]
+    heads = [attention_head(X, W_Q[:, h], W_K[:, h], W_V[:, h], beta) for h in blocks]
+    return sum(head @ W_O[h] for h, head in zip(blocks, heads, strict=True))
 
 
 CONCATENATED_HEADS.oracle(lambda X, W_Q, W_K, W_V, W_O, beta, H: multi_head_attention(X, W_Q, W_K, W_V, W_O, beta, H))
-CONCATENATED_HEADS.mutant("the next head's block of W^O", shift=1)
-CONCATENATED_HEADS.mutant("blocks of columns of W^O, transposed", columns=True)
+CONCATENATED_HEADS.mutant("the next head's block of W^O", "heads -> heads[-1:] + heads[:-1]")
+CONCATENATED_HEADS.mutant("blocks of columns of W^O, transposed", "W_O[h] -> W_O[:, h].T")
 CONCATENATED_HEADS.mutant("query and key exchanged", "W_Q -> W_K; W_K -> W_Q")
 
 
@@ -119,6 +108,11 @@ OPERATORS.mutant("projection of half of Y", "projection(X, Y) -> projection(X, Y
 OPERATORS.mutant("projection along Y instead of X", "projection(X, Y) -> projection(Y, X)")
 
 
+GAIN_AND_ROWS = Setting(
+    DYNAMICS, "Section 3, RMSNorm", sizes={"S": (1, 3), "D": (1, 5)}, inputs=gain_and_rows, exact=True
+)
+
+
 def root_mean_square_norm(Y: Tokens, gamma: Gain) -> Any:
     """diag(gamma) Y_i / sqrt(mean of the squares of Y_i), shape (S, D): RMSNorm of Zhang and Sennrich, 2019."""
     return Y / sqrt(row_sums(Y * Y) * rational(1, Y.shape[1])) * gamma.reshape(1, -1)
@@ -149,7 +143,8 @@ RMS_NORM.inputs(gain_and_rows)
 @RMS_NORM.formula
 def unit_norm_with_gain(Y: Tokens, gamma: Gain) -> Any:
     """diag(gamma) Pi(Y)_i, then RMSNorm(Y) at gamma = 1, which is to be Pi(Y), shape (S, 2 D) (Eq. (6))."""
-    return concatenate([rms_norm(Y, gamma), rms_norm(Y, gamma * 0 + 1)], axis=1)
+    one = gamma * 0 + 1
+    return concatenate([rms_norm(Y, gamma), rms_norm(Y, one)], axis=1)
 
 
 @RMS_NORM.oracle
@@ -160,13 +155,9 @@ def by_root_mean_square_with_smaller_gain(Y: Tokens, gamma: Gain) -> Any:
     return concatenate([root_mean_square_norm(Y, gamma / sqrt(D)), concatenate(rows, axis=0)], axis=1)
 
 
-RMS_NORM.mutant(
-    "the same gain in both", lambda Y, gamma: concatenate([root_mean_square_norm(Y, gamma), normalisation(Y)], axis=1)
-)
-RMS_NORM.mutant("gain squared, sign lost", "gamma -> gamma * gamma; rms_norm(Y, gamma * 0 + 1) -> normalisation(Y)")
-RMS_NORM.mutant(
-    "Pi the special case of unit mean square", "rms_norm(Y, gamma * 0 + 1) -> root_mean_square_norm(Y, gamma * 0 + 1)"
-)
+RMS_NORM.mutant("the same gain in both", "rms_norm(Y, gamma) -> root_mean_square_norm(Y, gamma)")
+RMS_NORM.mutant("gain squared, sign lost", "rms_norm(Y, gamma) -> rms_norm(Y, gamma * gamma)")
+RMS_NORM.mutant("Pi the special case of unit mean square", "rms_norm(Y, one) -> root_mean_square_norm(Y, one)")
 
 
 RMS_NORM_SCALED = Claim(
@@ -192,7 +183,7 @@ def scaled_unit_norm(Y: Tokens, gamma: Gain) -> Any:
     return normalisation(Y) @ (eye(Y.shape[1]) * gamma.reshape(1, -1)) * sqrt(Y.shape[1])
 
 
-RMS_NORM_SCALED.oracle(lambda Y, gamma: root_mean_square_norm(Y, gamma))
+RMS_NORM_SCALED.oracle(root_mean_square_norm)
 RMS_NORM_SCALED.mutant("factor sqrt(D) dropped, as in Eq. (6)", lambda Y, gamma: rms_norm(Y, gamma))
 RMS_NORM_SCALED.mutant("factor D", lambda Y, gamma: rms_norm(Y, gamma) * Y.shape[1])
 RMS_NORM_SCALED.mutant("gain dropped", lambda Y: normalisation(Y) * sqrt(Y.shape[1]))

@@ -17,11 +17,10 @@ from theorems.dynamics.definitions import (
     SquareWeights,
     Tokens,
     multi_head_attention,
-    projection,
     unit_rows,
 )
 from theorems.dynamics.settings import Step, Width
-from verify.claims import Assumption, Claim
+from verify.claims import Assumption, Claim, Setting
 from verify.matrix import concatenate, row_sums
 from verify.relations import HasStructure
 from verify.shapes import Shape
@@ -36,8 +35,6 @@ ANTISYMMETRIC_BLOCKS = Assumption(
     r"every \Omega_j is anti-symmetric",
     zero=lambda Omega, N: concatenate([block + block.T for block in blocks_of(Omega, N)], axis=0),
 )
-SETTING: list[str | Assumption] = [UNIT_OSCILLATORS, ANTISYMMETRIC_BLOCKS, "N divides D; H divides D"]
-SIZES = {"S": (1, 3), "D": (1, 6), "N": (1, 3), "H": (1, 2)}
 
 
 def whole_oscillators(sizes: Any) -> bool:
@@ -50,26 +47,40 @@ def blocks_of(Omega: Any, N: int) -> list[Any]:
     return [Omega[j : j + N] for j in range(0, Omega.shape[0], N)]
 
 
-def akorn_direction(
-    X: Any, Omega: Any, C: Any, W_Q: Any, W_K: Any, W_V: Any, W_O: Any, beta: Any, H: int, N: int
-) -> Any:
+def akorn_increment(X: Any, C: Any, Omega: Any, attended: Any, N: int) -> Any:
     """Delta X = Omg(X) + Proj_X(C + MSA(X)), oscillator-wise, shape (S, D) (Eq. (7))."""
-    drive = C + multi_head_attention(X, W_Q, W_K, W_V, W_O, beta, H)
-    return oscillator_omega(X, Omega, N) + oscillator_projection(X, drive, N)
+    return oscillator_omega(X, Omega, N) + oscillator_projection(X, C + attended, N)
 
+
+def unit_oscillators(
+    directions: Tokens, G: Rotations, C: Tokens, W_Q: QueryWeights, W_K: SquareWeights, W_V: SquareWeights,
+    W_O: SquareWeights, beta: Beta, eta: Step, H: Heads, N: Width,
+) -> dict[str, Any]:  # fmt: skip
+    """Unit oscillators, anti-symmetric blocks G_j - G_j^T, the rest as drawn."""
+    Omega = concatenate([block - block.T for block in blocks_of(G, N)], axis=0)
+    X = unit_rows(directions.reshape(-1, N)).reshape(*directions.shape)
+    weights = {"W_Q": W_Q, "W_K": W_K, "W_V": W_V, "W_O": W_O}
+    return {"X": X, "Omega": Omega, "C": C, **weights, "beta": beta, "eta": eta, "H": H, "N": N}
+
+
+AKORN = Setting(
+    DYNAMICS,
+    "Section 3, AKOrN",
+    assumptions=[UNIT_OSCILLATORS, ANTISYMMETRIC_BLOCKS, "N divides D; H divides D"],
+    sizes={"S": (1, 3), "D": (1, 6), "N": (1, 3), "H": (1, 2)},
+    where=whole_oscillators,
+    inputs=unit_oscillators,
+)
 
 # -- Eq. (7) -----------------------------------------------------------------------------------------------------------
 
 EQ_7 = Claim(
-    DYNAMICS,
+    AKORN,
     "dynamics.eq-7-omega",
     label="Eq. (7) and text ('Omega layer ... anti-symmetric ... rotational dynamics')",
     statement=r"\operatorname{Omg}^{(osc)}(X)\text{ is linear with anti-symmetric }\Omega_j:\ \tilde X_{i,j}^\top\Omega_j"
     r"\tilde X_{i,j}=0,\ \text{so that the update }\Delta X^{(t)}\text{ of (7) is tangent to each oscillator sphere}",
-    assumptions=SETTING,
     relation=HasStructure(),
-    sizes=SIZES,
-    where=whole_oscillators,
     exact=True,
     uses=(
         "dynamics.eq-5-operators",
@@ -78,28 +89,15 @@ EQ_7 = Claim(
 )
 
 
-@EQ_7.inputs
-def unit_oscillators(
-    directions: Tokens, G: Rotations, C: Tokens, W_Q: QueryWeights, W_K: SquareWeights, W_V: SquareWeights,
-    W_O: SquareWeights, beta: Beta, eta: Step, H: Heads, N: Width,
-) -> dict[str, Any]:  # fmt: skip
-    """Unit oscillators, anti-symmetric blocks G_j - G_j^T, the rest as drawn."""
-    Omega = concatenate([block - block.T for block in blocks_of(G, N)], axis=0)
-    X = unit_rows(directions.reshape(-1, N)).reshape(*directions.shape)
-    return {
-        "X": X, "Omega": Omega, "C": C, "W_Q": W_Q, "W_K": W_K, "W_V": W_V, "W_O": W_O,
-        "beta": beta, "eta": eta, "H": H, "N": N,
-    }  # fmt: skip
-
-
 @EQ_7.formula
 def omega_and_update(
     X: Tokens, Omega: Rotations, C: Tokens, W_Q: QueryWeights, W_K: SquareWeights, W_V: SquareWeights,
     W_O: SquareWeights, beta: Beta, H: Heads, N: Width,
 ) -> Any:  # fmt: skip
     """Omg(X) above Delta X, shape (2 S, D) (Eq. (7))."""
-    update = akorn_direction(X, Omega, C, W_Q, W_K, W_V, W_O, beta, H, N)
-    return concatenate([oscillator_omega(X, Omega, N), update], axis=0)
+    turned = oscillator_omega(X, Omega, N)
+    drive = C + multi_head_attention(X, W_Q, W_K, W_V, W_O, beta, H)
+    return concatenate([turned, turned + oscillator_projection(X, drive, N)], axis=0)
 
 
 @EQ_7.part("structure")
@@ -109,46 +107,22 @@ def parts_along_oscillators(value: Any, X: Tokens, N: Width) -> Any:
     return row_sums((both * value).reshape(-1, N))
 
 
-@EQ_7.mutant("symmetric Omega_j^2")
-def _(
-    X: Tokens, Omega: Rotations, C: Tokens, W_Q: QueryWeights, W_K: SquareWeights, W_V: SquareWeights,
-    W_O: SquareWeights, beta: Beta, H: Heads, N: Width,
-) -> Any:  # fmt: skip
-    squares = concatenate([block @ block for block in blocks_of(Omega, N)], axis=0)
-    update = akorn_direction(X, squares, C, W_Q, W_K, W_V, W_O, beta, H, N)
-    return concatenate([oscillator_omega(X, squares, N), update], axis=0)
-
-
-@EQ_7.mutant("projection dropped")
-def _(
-    X: Tokens, Omega: Rotations, C: Tokens, W_Q: QueryWeights, W_K: SquareWeights, W_V: SquareWeights,
-    W_O: SquareWeights, beta: Beta, H: Heads, N: Width,
-) -> Any:  # fmt: skip
-    turned = oscillator_omega(X, Omega, N)
-    return concatenate([turned, turned + C + multi_head_attention(X, W_Q, W_K, W_V, W_O, beta, H)], axis=0)
-
-
-@EQ_7.mutant("whole tokens projected")
-def _(
-    X: Tokens, Omega: Rotations, C: Tokens, W_Q: QueryWeights, W_K: SquareWeights, W_V: SquareWeights,
-    W_O: SquareWeights, beta: Beta, H: Heads, N: Width,
-) -> Any:  # fmt: skip
-    turned = oscillator_omega(X, Omega, N)
-    drive = C + multi_head_attention(X, W_Q, W_K, W_V, W_O, beta, H)
-    return concatenate([turned, turned + projection(X, drive)], axis=0)
+EQ_7.mutant("symmetric Omega_j^2", "Omega -> concatenate([block @ block for block in blocks_of(Omega, N)], axis=0)")
+EQ_7.mutant("projection dropped", "oscillator_projection(X, drive, N) -> drive")
+EQ_7.mutant(
+    "whole tokens projected", "oscillator_projection(X, drive, N) -> oscillator_projection(X, drive, X.shape[1])"
+)
 
 
 # -- Eq. (8) -----------------------------------------------------------------------------------------------------------
 
 EQ_8 = Claim(
-    DYNAMICS,
+    AKORN,
     "dynamics.eq-8-unit-oscillators",
     label="Eqs. (7)-(8),(97)",
     statement=r"X^{(t+1)}=\Pi^{(osc)}(X^{(t)}+\eta\Delta X^{(t)}),\quad \|\tilde X^{(t+1)}_{i,j}\|=1\ \text{for every oscillator}",
-    assumptions=[*SETTING, "eta of either sign"],
+    assumptions=["eta of either sign"],
     relation=HasStructure(),
-    sizes=SIZES,
-    where=whole_oscillators,
     uses=(
         "dynamics.eq-7-omega",
         "dynamics.eq-97",
@@ -157,16 +131,6 @@ EQ_8 = Claim(
     " sqrt(D/N), not 1.",
 )
 
-EQ_8.inputs(unit_oscillators)
-
-
-def _step(
-    X: Any, Omega: Any, C: Any, W_Q: Any, W_K: Any, W_V: Any, W_O: Any, beta: Any, eta: Any, H: int, N: int, width: int
-) -> Any:
-    """X + eta Delta X above its normalisation in pieces of `width` entries, shape (2 S, D)."""
-    Y = X + akorn_direction(X, Omega, C, W_Q, W_K, W_V, W_O, beta, H, N) * eta
-    return concatenate([Y, oscillator_normalisation(Y, width)], axis=0)
-
 
 @EQ_8.formula
 def before_and_after_normalisation(
@@ -174,7 +138,9 @@ def before_and_after_normalisation(
     W_O: SquareWeights, beta: Beta, eta: Step, H: Heads, N: Width,
 ) -> Any:  # fmt: skip
     """X + eta Delta X above X^(t+1), shape (2 S, D) (Eq. (8))."""
-    return _step(X, Omega, C, W_Q, W_K, W_V, W_O, beta, eta, H, N, N)
+    drive = C + multi_head_attention(X, W_Q, W_K, W_V, W_O, beta, H)
+    Y = X + (oscillator_omega(X, Omega, N) + oscillator_projection(X, drive, N)) * eta
+    return concatenate([Y, oscillator_normalisation(Y, N)], axis=0)
 
 
 @EQ_8.part("structure")
@@ -187,28 +153,6 @@ def defects_of_norms(value: Any, X: Tokens, N: Width) -> Any:
     return concatenate([tangent, row_sums(after * after) - 1], axis=0)
 
 
-EQ_8.mutant(
-    "whole tokens normalised",
-    lambda X, Omega, C, W_Q, W_K, W_V, W_O, beta, eta, H, N: _step(
-        X, Omega, C, W_Q, W_K, W_V, W_O, beta, eta, H, N, X.shape[1]
-    ),
-)
-
-
-@EQ_8.mutant("not normalised")
-def _(
-    X: Tokens, Omega: Rotations, C: Tokens, W_Q: QueryWeights, W_K: SquareWeights, W_V: SquareWeights,
-    W_O: SquareWeights, beta: Beta, eta: Step, H: Heads, N: Width,
-) -> Any:  # fmt: skip
-    Y = X + akorn_direction(X, Omega, C, W_Q, W_K, W_V, W_O, beta, H, N) * eta
-    return concatenate([Y, Y], axis=0)
-
-
-@EQ_8.mutant("drive not projected")
-def _(
-    X: Tokens, Omega: Rotations, C: Tokens, W_Q: QueryWeights, W_K: SquareWeights, W_V: SquareWeights,
-    W_O: SquareWeights, beta: Beta, eta: Step, H: Heads, N: Width,
-) -> Any:  # fmt: skip
-    drive = C + multi_head_attention(X, W_Q, W_K, W_V, W_O, beta, H)
-    Y = X + (oscillator_omega(X, Omega, N) + drive) * eta
-    return concatenate([Y, oscillator_normalisation(Y, N)], axis=0)
+EQ_8.mutant("whole tokens normalised", "oscillator_normalisation(Y, N) -> oscillator_normalisation(Y, X.shape[1])")
+EQ_8.mutant("not normalised", "oscillator_normalisation(Y, N) -> Y")
+EQ_8.mutant("drive not projected", "oscillator_projection(X, drive, N) -> drive")

@@ -17,12 +17,11 @@ from theorems.dynamics.definitions import (
     Tokens,
     attention_head,
     energy,
-    energy_rate_terms,
     flow,
     projection,
     unit_rows,
 )
-from theorems.dynamics.numerics import eigenvalues
+from theorems.dynamics.numerics import eigenvalues, loss_along
 from theorems.dynamics.settings import (
     POSITIVE_BETA,
     SYMMETRIC,
@@ -35,18 +34,19 @@ from theorems.dynamics.settings import (
 )
 from verify.claims import Assumption, Claim
 from verify.derivatives import jacobian
-from verify.matrix import absolute, block_diag, concatenate, exp, eye, maximum, ones, row_sums, step, vec_r, zeros
+from verify.matrix import block_diag, concatenate, exp, eye, maximum, ones, row_sums, step, zeros
 from verify.relations import AtMost, HasStructure
 from verify.shapes import Shape
 
+PlanarTokens = Annotated[Any, Shape("S", "2")]
+PlanarDirection = Annotated[Any, Shape("1", "2")]
+Signs = Annotated[Any, Shape("S", "1", role="gate")]
+Axis = Annotated[Any, Shape("1", "D")]
+
 
 def energy_loss(X: Any, W_Q: Any, W_K: Any, W_V: Any, beta: Any) -> Any:
-    """(-dE/dt, sum_k |(dE/dX)_k (dX/dt)_k|) along Eq. (3), shape (2, 1).
-
-    The second entry, never negative, gives the first a scale: an attack on "-dE/dt >= 0" climbs their quotient.
-    """
-    terms = energy_rate_terms(X, W_Q, W_K, W_V, beta)
-    return concatenate([-row_sums(terms), row_sums(absolute(terms))], axis=0)
+    """-dE_single/dt along Eq. (3), and its scale; shape (2, 1)."""
+    return loss_along(lambda X: energy(X, W_Q, W_K, beta), X, flow(X, W_Q, W_K, W_V, beta))
 
 
 # -- Eq. (3) -----------------------------------------------------------------------------------------------------------
@@ -80,24 +80,15 @@ def growth_of_squared_norms(value: Any, X: Tokens) -> Any:
     return 2 * row_sums(X * value)
 
 
-SPHERE_INVARIANT.mutant("without the projection", lambda X, W_Q, W_K, W_V, beta: attention_head(X, W_Q, W_K, W_V, beta))
-
-
-@SPHERE_INVARIANT.mutant("projection onto the orthogonal complement of the drive")
-def _(X: Tokens, W_Q: QueryWeights, W_K: SquareWeights, W_V: SquareWeights, beta: Beta) -> Any:
-    return projection(attention_head(X, W_Q, W_K, W_V, beta), X)
-
-
-@SPHERE_INVARIANT.mutant("reflection instead of projection")
-def _(X: Tokens, W_Q: QueryWeights, W_K: SquareWeights, W_V: SquareWeights, beta: Beta) -> Any:
-    drive = attention_head(X, W_Q, W_K, W_V, beta)
-    return 2 * projection(X, drive) - drive
-
-
-PlanarTokens = Annotated[Any, Shape("S", "2")]
-PlanarDirection = Annotated[Any, Shape("1", "2")]
-Signs = Annotated[Any, Shape("S", "1", role="gate")]
-Axis = Annotated[Any, Shape("1", "D")]
+SPHERE_INVARIANT.mutant("without the projection", "flow -> attention_head")
+SPHERE_INVARIANT.mutant(
+    "projection onto the orthogonal complement of the drive",
+    lambda X, W_Q, W_K, W_V, beta: projection(attention_head(X, W_Q, W_K, W_V, beta), X),
+)
+SPHERE_INVARIANT.mutant(
+    "reflection instead of projection",
+    lambda value, X, W_Q, W_K, W_V, beta: 2 * value - attention_head(X, W_Q, W_K, W_V, beta),
+)
 
 
 # -- Eq. (4) -----------------------------------------------------------------------------------------------------------
@@ -123,24 +114,16 @@ def symmetric_products(directions: Tokens, factor: Factor, core: Core, beta: Inv
     return symmetric_weights(directions, factor, core, beta)
 
 
-def _losses(X: Any, W_Q: Any, W_K: Any, W_V: Any, beta: Any) -> Any:
-    """(-dE/dt, its scale) for the softmax of Eq. (3), then for the unnormalised one, shape (4, 1)."""
-    drive = exp(X @ W_Q @ W_K.T @ X.T * beta) @ X @ W_V
-    return concatenate(
-        [energy_loss(X, W_Q, W_K, W_V, beta), loss_along(X, W_Q, W_K, beta, projection(X, drive))], axis=0
-    )
-
-
-def loss_along(X: Any, W_Q: Any, W_K: Any, beta: Any, velocity: Any) -> Any:
-    """(-dE_single/dt, sum_k |(dE/dX)_k (dX/dt)_k|) along any velocity (S, D), shape (2, 1)."""
-    terms = jacobian(energy, "X")(X, W_Q, W_K, beta) * vec_r(velocity).T
-    return concatenate([-row_sums(terms), row_sums(absolute(terms))], axis=0)
-
-
 @CONDITION_4.formula
 def loss_under_condition_4(X: Tokens, W_Q: Factor, W_K: Factor, beta: InverseTemperature) -> Any:
     """-dE/dt and its scale, with softmax and with the unnormalised softmax, shape (4, 1)."""
-    return _losses(X, W_Q, W_K, W_Q @ W_K.T, beta)
+    W_V = W_Q @ W_K.T
+    unnormalised = projection(X, exp(X @ W_Q @ W_K.T @ X.T * beta) @ X @ W_V)
+    losses = [
+        energy_loss(X, W_Q, W_K, W_V, beta),
+        loss_along(lambda X: energy(X, W_Q, W_K, beta), X, unnormalised),
+    ]
+    return concatenate(losses, axis=0)
 
 
 CONDITION_4.oracle(lambda: zeros(4, 1))
@@ -152,9 +135,9 @@ def _(arrays: dict[str, Any], sizes: dict[str, int], rng: np.random.Generator) -
     arrays["core"][:] = np.eye(sizes["D_H"]) / 2
 
 
-CONDITION_4.mutant("W^V with the wrong sign", lambda X, W_Q, W_K, beta: _losses(X, W_Q, W_K, -(W_Q @ W_K.T), beta))
+CONDITION_4.mutant("W^V with the wrong sign", "W_Q @ W_K.T -> -(W_Q @ W_K.T)")
 CONDITION_4.mutant("W^V the identity, W^Q and W^K not", "W_Q @ W_K.T -> eye(X.shape[1])")
-CONDITION_4.mutant("W^V from the keys alone", lambda X, W_Q, W_K, beta: _losses(X, W_Q, W_K, W_K @ W_K.T, beta))
+CONDITION_4.mutant("W^V from the keys alone", "W_Q @ W_K.T -> W_K @ W_K.T")
 
 
 # -- Lyapunov stability ------------------------------------------------------------------------------------------------
@@ -191,23 +174,14 @@ def collinear_tokens(direction: PlanarDirection, signs: Signs, beta: InverseTemp
     return {"X": (2 * step(signs) - 1) @ unit_rows(direction), "beta": beta}
 
 
-def _linearisation(X: Any, beta: Any, sign: int = 1, coupled: bool = True) -> Any:
-    """The Jacobian of (3) in the angles of the tokens, shape (S, S), at a rest point on the circle."""
-    S = X.shape[0]
-
-    def velocity(X: Any) -> Any:
-        return flow(X, eye(2), eye(2), eye(2), beta) * sign
-
-    tangents = concatenate([-X[:, 1:], X[:, :1]], axis=1)
-    T = block_diag([tangents[i : i + 1].T for i in range(S)])
-    J = T.T @ jacobian(velocity, "X")(X) @ T
-    return J if coupled else J * eye(S)
-
-
 @LYAPUNOV_STABILITY.formula
 def decay_of_perturbations(X: PlanarTokens, beta: InverseTemperature) -> Any:
     """Minus the largest real part of an eigenvalue of the linearisation, a scalar: nonnegative if the rest point is stable."""
-    return -maximum(eigenvalues(_linearisation(X, beta))[:, 0])
+    S, I = X.shape[0], eye(2)
+    tangents = concatenate([-X[:, 1:], X[:, :1]], axis=1)
+    T = block_diag([tangents[i : i + 1].T for i in range(S)])
+    J = T.T @ jacobian(flow, "X")(X, I, I, I, beta) @ T  # in the angles of the tokens, shape (S, S)
+    return -maximum(eigenvalues(J)[:, 0])
 
 
 LYAPUNOV_STABILITY.oracle(lambda X: (X[:1, :1] * 0).reshape(-1))
@@ -219,8 +193,8 @@ def _() -> dict[str, Any]:
     return {"X": [[1, 0], [-1, 0]], "beta": 1}
 
 
-LYAPUNOV_STABILITY.mutant("flow that increases the energy", sign=-1)
-LYAPUNOV_STABILITY.mutant("tokens perturbed one at a time", coupled=False)
+LYAPUNOV_STABILITY.mutant("flow that increases the energy", "eigenvalues(J) -> eigenvalues(-J)")
+LYAPUNOV_STABILITY.mutant("tokens perturbed one at a time", "eigenvalues(J) -> eigenvalues(J * eye(S))")
 
 
 CAPS = Claim(
@@ -255,16 +229,11 @@ def tokens_on_one_side(
     return {"X": X * (2 * step(X @ u.T) - 1), "u": u, "W_Q": W_Q, "W_K": W_K, "beta": beta}
 
 
-def _heights_and_rates(X: Any, u: Any, W_Q: Any, W_K: Any, W_V: Any, beta: Any, factor: int = 1) -> Any:
-    """d<u, x_i>/dt, then a scale for it, shape (2 S, 1)."""
-    rates = flow(X, W_Q, W_K, W_V, beta) @ u.T * factor
-    return concatenate([rates, ones(X.shape[0], 1) + rates * 0], axis=0)
-
-
 @CAPS.formula
 def motion_towards_axis(X: Tokens, u: Axis, W_Q: QueryWeights, W_K: SquareWeights, beta: InverseTemperature) -> Any:
     """d<u, X_i>/dt for every token, then ones, shape (2 S, 1)."""
-    return _heights_and_rates(X, u, W_Q, W_K, eye(X.shape[1]), beta)
+    rates = flow(X, W_Q, W_K, eye(X.shape[1]), beta) @ u.T
+    return concatenate([rates, ones(X.shape[0], 1) + rates * 0], axis=0)
 
 
 @CAPS.oracle
@@ -273,5 +242,5 @@ def height_above_lowest(X: Tokens, u: Axis) -> Any:
     return concatenate([-maximum(-heights) - heights, heights * 0], axis=0)
 
 
-CAPS.mutant("W^V = -I", factor=-1)
-CAPS.mutant("W^V = W^Q W^{K T}", lambda X, u, W_Q, W_K, beta: _heights_and_rates(X, u, W_Q, W_K, W_Q @ W_K.T, beta))
+CAPS.mutant("W^V = -I", "eye(X.shape[1]) -> -eye(X.shape[1])")
+CAPS.mutant("W^V = W^Q W^{K T}", "eye(X.shape[1]) -> W_Q @ W_K.T")

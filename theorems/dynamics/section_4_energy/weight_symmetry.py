@@ -12,8 +12,8 @@ import numpy as np
 
 from theorems.dynamics import DYNAMICS
 from theorems.dynamics.definitions import Heads, Tokens, energy, flow, orthogonal_matrix, projection, unit_rows
-from theorems.dynamics.numerics import STEPS, energy_lost, no_loss
-from theorems.dynamics.section_3_preliminaries.symmetric_attention import PlanarDirection, energy_loss, loss_along
+from theorems.dynamics.numerics import STEPS, energy_lost, loss_along, no_loss
+from theorems.dynamics.section_3_preliminaries.symmetric_attention import PlanarDirection, energy_loss
 from theorems.dynamics.section_4_energy.multi_head import (
     ORTHONORMAL_BLOCKS,
     SharedBasis,
@@ -213,7 +213,7 @@ def _transposed_heads_loss(
     E = exp(X @ A @ X.T * beta)
     first, second = (A, A.T) if exchanged else (A.T, A)
     drive = E @ X @ (A + A.T) if mean else E @ X @ first + E.T @ X @ second
-    return loss_along(X, W_Q, W_K, beta, projection(X, drive / row_sums(E + E.T)) * sign)
+    return loss_along(lambda X: energy(X, W_Q, W_K, beta), X, projection(X, drive / row_sums(E + E.T)) * sign)
 
 
 @TRANSPOSED_HEADS.formula

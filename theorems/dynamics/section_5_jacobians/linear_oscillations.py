@@ -13,7 +13,7 @@ from theorems.dynamics import DYNAMICS
 from theorems.dynamics.definitions import orthogonal_matrix
 from theorems.dynamics.numerics import ascending, eigenvalues, spectral_radius
 from theorems.dynamics.section_5_jacobians.normalised_oscillations import euler_step, normalised_step
-from theorems.dynamics.settings import ANTISYMMETRIC, UNIT_STATE, Generator, State, StepSize, unit_state
+from theorems.dynamics.settings import ANTISYMMETRIC, UNIT_STATE, Generator, Row, Step, unit_state
 from verify.claims import Assumption, Claim
 from verify.derivatives import jacobian
 from verify.matrix import concatenate, expm, eye, ones, row_norms, row_sums, spectral_norm, sqrt, total, zeros
@@ -68,7 +68,7 @@ EQ_16 = Claim(
 
 
 @EQ_16.inputs
-def rotating_state(G: Generator, x: State, t: Time) -> dict[str, Any]:
+def rotating_state(G: Generator, x: Row, t: Time) -> dict[str, Any]:
     """Omega = G - G^T, any state."""
     return {"Omega": G - G.T, "x": x, "t": t}
 
@@ -84,7 +84,7 @@ def oscillation(Omega: Generator, t: Time) -> Any:
 
 
 @EQ_16.part("structure")
-def defects_of_oscillation(value: Any, Omega: Generator, x: State) -> Any:
+def defects_of_oscillation(value: Any, Omega: Generator, x: Row) -> Any:
     """J - d(Omega x)/dx, exp(t J)^T exp(t J) - I, and the real parts of the eigenvalues of J as a row; (2 D + 1, D)."""
     D = Omega.shape[0]
     J, propagator = value[:D], value[D:]
@@ -113,19 +113,19 @@ JACOBIAN_WITH_ETA = Claim(
 
 
 @JACOBIAN_WITH_ETA.inputs
-def rotating_state_and_step(G: Generator, x: State, eta: StepSize) -> dict[str, Any]:
+def rotating_state_and_step(G: Generator, x: Row, eta: Step) -> dict[str, Any]:
     """Omega = G - G^T, any state."""
     return {"Omega": G - G.T, "x": x, "eta": eta}
 
 
 @JACOBIAN_WITH_ETA.formula
-def jacobian_as_printed(Omega: Generator, eta: StepSize) -> Any:
+def jacobian_as_printed(Omega: Generator, eta: Step) -> Any:
     """eta Omega, shape (D, D)."""
     return Omega * eta
 
 
 @JACOBIAN_WITH_ETA.oracle
-def jacobian_of_flow(x: State, Omega: Generator) -> Any:
+def jacobian_of_flow(x: Row, Omega: Generator) -> Any:
     return jacobian(right_hand_side, "x")(x, Omega)
 
 
@@ -179,7 +179,7 @@ EQ_17 = Claim(
 
 
 @EQ_17.inputs
-def rotations_and_step(G: Basis, omega: Frequencies, x: State, eta: StepSize) -> dict[str, Any]:
+def rotations_and_step(G: Basis, omega: Frequencies, x: Row, eta: Step) -> dict[str, Any]:
     """Q the Cayley transform of G; frequencies and state as drawn."""
     return {"Q": orthogonal_matrix(G), "omega": omega, "x": x, "eta": eta}
 
@@ -194,13 +194,13 @@ def _euler_spectrum(Q: Any, omega: Any, eta: Any, real: int = 1, scale: Any = No
 
 
 @EQ_17.formula
-def euler_jacobian_and_spectrum(Q: Basis, omega: Frequencies, eta: StepSize) -> Any:
+def euler_jacobian_and_spectrum(Q: Basis, omega: Frequencies, eta: Step) -> Any:
     """I + eta Omega, then 1 and the imaginary parts 0, +-eta omega_j in ascending order, shape (D, D + 2) (Eq. (17))."""
     return _euler_spectrum(Q, omega, eta)
 
 
 @EQ_17.oracle
-def euler_step_differentiated(Q: Basis, omega: Frequencies, x: State, eta: StepSize) -> Any:
+def euler_step_differentiated(Q: Basis, omega: Frequencies, x: Row, eta: Step) -> Any:
     J = jacobian(euler_step, "x")(x, rotations(Q, omega), eta)
     return concatenate([J, eigenvalues(J)], axis=1)
 
@@ -247,13 +247,13 @@ def _grown(Q: Any, omega: Any, x: Any, eta: Any, t: int = ITERATIONS, sign: int 
 
 
 @EULER_UNSTABLE.formula
-def squared_norm_after_iterations(Q: Basis, omega: Frequencies, x: State, eta: StepSize) -> Any:
+def squared_norm_after_iterations(Q: Basis, omega: Frequencies, x: Row, eta: Step) -> Any:
     """|x^(t)|^2 for t = 5, a scalar."""
     return _grown(Q, omega, x, eta)
 
 
 @EULER_UNSTABLE.oracle
-def iterated_squared_norm(Q: Basis, omega: Frequencies, x: State, eta: StepSize) -> Any:
+def iterated_squared_norm(Q: Basis, omega: Frequencies, x: Row, eta: Step) -> Any:
     Omega = rotations(Q, omega)
     for _ in range(ITERATIONS):
         x = euler_step(x, Omega, eta)
@@ -298,7 +298,7 @@ DIFFUSION = Claim(
 
 
 @DIFFUSION.inputs
-def damped_enough(G: Generator, x: State, gamma: Damping, share: Share) -> dict[str, Any]:
+def damped_enough(G: Generator, x: Row, gamma: Damping, share: Share) -> dict[str, Any]:
     """Omega = G - G^T, and eta = share of 2 gamma / (gamma^2 + omega^2), omega its largest frequency."""
     Omega = G - G.T
     return {
@@ -308,7 +308,7 @@ def damped_enough(G: Generator, x: State, gamma: Damping, share: Share) -> dict[
 
 
 @DIFFUSION.formula
-def no_growth_of_diffused_step(x: State) -> Any:
+def no_growth_of_diffused_step(x: Row) -> Any:
     """1."""
     return row_sums(x * 0) + 1
 
@@ -333,13 +333,13 @@ DIFFUSION_LIMIT = Claim(
 
 
 @DIFFUSION_LIMIT.inputs
-def any_damping(G: Generator, x: State, gamma: Damping, eta: PositiveStep) -> dict[str, Any]:
+def any_damping(G: Generator, x: Row, gamma: Damping, eta: PositiveStep) -> dict[str, Any]:
     """Omega = G - G^T, damping and step as drawn."""
     return {"Omega": G - G.T, "x": x, "gamma": gamma, "eta": eta}
 
 
 @DIFFUSION_LIMIT.formula
-def norm_of_damped_jacobian(x: State, Omega: Generator, gamma: Damping, eta: PositiveStep) -> Any:
+def norm_of_damped_jacobian(x: Row, Omega: Generator, gamma: Damping, eta: PositiveStep) -> Any:
     """|I + eta (Omega - gamma I)|_2, the largest |lambda_j|, a scalar."""
     return spectral_norm(jacobian(diffused_step, "x")(x, Omega, gamma, eta))
 
@@ -387,13 +387,13 @@ def _mitigated(x: Any, Omega: Any, eta: Any, power: int = 1, whole: bool = True)
 
 
 @MITIGATE.formula
-def growth_without_normalisation(x: State, Omega: Generator, eta: StepSize) -> Any:
+def growth_without_normalisation(x: Row, Omega: Generator, eta: Step) -> Any:
     """|I + eta Omega|_2 / |y|, |I + eta Omega|_2 and 1, shape (3, 1)."""
     return _mitigated(x, Omega, eta)
 
 
 @MITIGATE.oracle
-def growth_with_normalisation(x: State, Omega: Generator, eta: StepSize) -> Any:
+def growth_with_normalisation(x: Row, Omega: Generator, eta: Step) -> Any:
     radius = ones(1, 1) * spectral_radius(jacobian(normalised_step, "x")(x, Omega, eta))
     reduced = ones(1, 1) * spectral_norm(eye(x.shape[1]) + Omega * eta) / row_norms(euler_step(x, Omega, eta))
     return concatenate([radius, reduced, row_norms(normalised_step(x, Omega, eta))], axis=0)
@@ -418,19 +418,19 @@ KERNEL = Claim(
 
 
 @KERNEL.inputs
-def one_plane(G: Basis, omega: Frequency, eta: StepSize) -> dict[str, Any]:
+def one_plane(G: Basis, omega: Frequency, eta: Step) -> dict[str, Any]:
     """Q the Cayley transform of G."""
     return {"Q": orthogonal_matrix(G), "omega": omega, "eta": eta}
 
 
 @KERNEL.formula
-def growth_at_rest(Q: Basis, omega: Frequency, eta: StepSize) -> Any:
+def growth_at_rest(Q: Basis, omega: Frequency, eta: Step) -> Any:
     """x^T, then sqrt(1 + eta^2 omega^2), shape (1, D + 1)."""
     return concatenate([Q[:, 2:3].T, sqrt(1 + omega * omega * eta * eta)], axis=1)
 
 
 @KERNEL.oracle
-def step_and_spectral_radius(Q: Basis, omega: Frequency, eta: StepSize) -> Any:
+def step_and_spectral_radius(Q: Basis, omega: Frequency, eta: Step) -> Any:
     x, Omega = Q[:, 2:3].T, rotations(Q, omega)
     radius = ones(1, 1) * spectral_radius(jacobian(normalised_step, "x")(x, Omega, eta))
     return concatenate([normalised_step(x, Omega, eta), radius], axis=1)

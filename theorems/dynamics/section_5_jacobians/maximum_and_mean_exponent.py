@@ -19,9 +19,8 @@ from theorems.dynamics.settings import (
     UNIT_STATE,
     Frequency,
     Generator,
-    State,
+    Row,
     Step,
-    StepSize,
     equal_frequencies,
     is_even,
 )
@@ -140,21 +139,19 @@ TANGENT = Claim(
 
 
 @TANGENT.inputs
-def equal_frequencies_and_time(
-    G: Generator, direction: State, omega: Frequency, eta: StepSize, T: Times
-) -> dict[str, Any]:
+def equal_frequencies_and_time(G: Generator, direction: Row, omega: Frequency, eta: Step, T: Times) -> dict[str, Any]:
     """The oscillation of `equal_frequencies`, run for T steps."""
     return {**equal_frequencies(G, direction, omega, eta), "T": T}
 
 
 @TANGENT.formula
-def tangent_projection(x: State) -> Any:
+def tangent_projection(x: Row) -> Any:
     """I - x x^T, shape (D, D): Lambda^(T) for every T."""
     return eye(x.shape[1]) - x.T @ x
 
 
 @TANGENT.oracle
-def lambda_differentiated(x: State, Omega: Generator, eta: StepSize, T: Times) -> Any:
+def lambda_differentiated(x: Row, Omega: Generator, eta: Step, T: Times) -> Any:
     def steps(x: Any) -> Any:
         for _ in range(T):
             x = normalised_step(x, Omega, eta)
@@ -168,7 +165,7 @@ TANGENT.mutant("no direction lost", lambda x: eye(x.shape[1]) + x.T @ x * 0)
 
 
 @TANGENT.mutant("the direction of y lost")
-def _(x: State, Omega: Generator, eta: StepSize) -> Any:
+def _(x: Row, Omega: Generator, eta: Step) -> Any:
     y = normalisation(euler_step(x, Omega, eta))
     return eye(x.shape[1]) - y.T @ y
 

@@ -13,8 +13,8 @@ from theorems.dynamics.settings import (
     EVEN,
     UNIT_STATE,
     Generator,
-    State,
-    StepSize,
+    Row,
+    Step,
     equal_frequencies,
     is_even,
 )
@@ -34,12 +34,12 @@ def euler_step(x: Any, Omega: Any, eta: Any) -> Any:
 
 
 @subject("dynamics.normalised_oscillation")
-def normalised_step(x: State, Omega: Generator, eta: StepSize) -> Any:
+def normalised_step(x: Row, Omega: Generator, eta: Step) -> Any:
     """Pi((I + eta Omega) x), shape (1, D) (Eq. (18))."""
     return normalisation(euler_step(x, Omega, eta))
 
 
-def state_with_rational_step(G: Generator, direction: State, radius: Radius, eta: StepSize) -> dict[str, Any]:
+def state_with_rational_step(G: Generator, direction: Row, radius: Radius, eta: Step) -> dict[str, Any]:
     """Omega = G - G^T, and the state x whose y = (I + eta Omega) x has the norm `radius`, so that exact arithmetic decides."""
     Omega = G - G.T
     y = unit_rows(direction) * radius
@@ -78,7 +78,7 @@ def _jacobian(x: Any, Omega: Any, eta: Any, share: int = 1, power: int = 1, tran
 
 
 @EQ_18.formula
-def normalised_step_jacobian(x: State, Omega: Generator, eta: StepSize) -> Any:
+def normalised_step_jacobian(x: Row, Omega: Generator, eta: Step) -> Any:
     """J(x), shape (D, D) (Eq. (18))."""
     return _jacobian(x, Omega, eta)
 
@@ -117,7 +117,7 @@ A5.inputs(equal_frequencies)
 
 
 @A5.formula
-def unit_circle(x: State, Omega: Generator, eta: StepSize) -> Any:
+def unit_circle(x: Row, Omega: Generator, eta: Step) -> Any:
     """1."""
     return row_sums(x * 0) + 1
 

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import numpy as np
 
 from theorems.dynamics import DYNAMICS
-from theorems.dynamics.settings import Generator, State
+from theorems.dynamics.settings import Generator, Row
 from verify.claims import Assumption, Claim
 from verify.derivatives import jacobian
 from verify.matrix import absolute, expm, eye, inverse, row_norms, row_sums, spectral_norm, sqrt, total
@@ -39,7 +39,7 @@ def nilpotent(u: Any, v: Any) -> Any:
     return u @ w.T
 
 
-def nilpotent_system(u: Column, v: Column, x: State, t: Time) -> dict[str, Any]:
+def nilpotent_system(u: Column, v: Column, x: Row, t: Time) -> dict[str, Any]:
     """N = u w^T with w orthogonal to u; any state."""
     return {"N": nilpotent(u, v), "x": x, "t": t}
 
@@ -68,13 +68,13 @@ CONTINUOUS.inputs(nilpotent_system)
 
 
 @CONTINUOUS.formula
-def velocity_of_bounded_orbit(x: State) -> Any:
+def velocity_of_bounded_orbit(x: Row) -> Any:
     """0: an orbit of constant velocity that stays bounded rests, shape (1, D)."""
     return x * 0
 
 
 @CONTINUOUS.oracle
-def velocity_at_time(N: Generator, x: State, t: Time) -> Any:
+def velocity_at_time(N: Generator, x: Row, t: Time) -> Any:
     def orbit(t: Any) -> Any:
         return x @ expm(N.T * t)
 
@@ -113,13 +113,13 @@ DISCRETE.inputs(nilpotent_system)
 
 
 @DISCRETE.formula
-def increment_of_bounded_orbit(x: State) -> Any:
+def increment_of_bounded_orbit(x: Row) -> Any:
     """0: an orbit of constant increment that stays bounded rests, shape (1, D)."""
     return x * 0
 
 
 @DISCRETE.oracle
-def increment_after_steps(N: Generator, x: State) -> Any:
+def increment_after_steps(N: Generator, x: Row) -> Any:
     for _ in range(STEPS):
         x = x + x @ N.T
     return (x + x @ N.T) - x
@@ -149,7 +149,7 @@ UNBOUNDED = Claim(
 
 
 @UNBOUNDED.inputs
-def nilpotent_system_and_bound(u: Column, v: Column, x: State, K: Bound) -> dict[str, Any]:
+def nilpotent_system_and_bound(u: Column, v: Column, x: Row, K: Bound) -> dict[str, Any]:
     """N = u w^T with w orthogonal to u; any state."""
     return {"N": nilpotent(u, v), "x": x, "K": K}
 
@@ -160,7 +160,7 @@ def _grown(N: Any, x: Any, K: Any, more: int = 1) -> Any:
 
 
 @UNBOUNDED.formula
-def norm_after_that_time(N: Generator, x: State, K: Bound) -> Any:
+def norm_after_that_time(N: Generator, x: Row, K: Bound) -> Any:
     """|exp(t N) x| at t = (K + 1) |x| / |N x|, shape (1, 1)."""
     return _grown(N, x, K)
 
@@ -206,7 +206,7 @@ SEMISIMPLE = Claim(
 
 
 @SEMISIMPLE.inputs
-def damped_rotation(G: Generator, B: Generator, W: Generator, x: State, t: Time) -> dict[str, Any]:
+def damped_rotation(G: Generator, B: Generator, W: Generator, x: Row, t: Time) -> dict[str, Any]:
     """M = G - G^T - B B^T and V = I + W W^T: up to a scale and an orthogonal factor, which M absorbs, every regular V."""
     return {"M": G - G.T - B @ B.T, "V": eye(G.shape[0]) + W @ W.T, "x": x, "t": t}
 
@@ -216,7 +216,7 @@ def _orbit_bound(x: Any, V: Any) -> Any:
 
 
 @SEMISIMPLE.formula
-def bound_on_orbit(x: State, V: Generator) -> Any:
+def bound_on_orbit(x: Row, V: Generator) -> Any:
     """|V| |V^-1| |x|, shape (1, 1)."""
     return _orbit_bound(x, V)
 
@@ -251,20 +251,20 @@ POWER_BOUNDED = Claim(
 
 
 @POWER_BOUNDED.inputs
-def contraction(G: Generator, B: Generator, W: Generator, x: State) -> dict[str, Any]:
+def contraction(G: Generator, B: Generator, W: Generator, x: Row) -> dict[str, Any]:
     """C = (I + M)(I - M)^-1 with M = G - G^T - B B^T, and V = I + W W^T."""
     M, identity = G - G.T - B @ B.T, eye(G.shape[0])
     return {"C": (identity + M) @ inverse(identity - M), "V": identity + W @ W.T, "x": x}
 
 
 @POWER_BOUNDED.formula
-def bound_on_iterates(x: State, V: Generator) -> Any:
+def bound_on_iterates(x: Row, V: Generator) -> Any:
     """|V| |V^-1| |x|, shape (1, 1)."""
     return _orbit_bound(x, V)
 
 
 @POWER_BOUNDED.oracle
-def norm_of_iterate(C: Generator, V: Generator, x: State) -> Any:
+def norm_of_iterate(C: Generator, V: Generator, x: Row) -> Any:
     J = V @ C @ inverse(V)
     for _ in range(STEPS):
         x = x @ J.T
