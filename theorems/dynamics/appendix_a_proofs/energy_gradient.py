@@ -93,7 +93,6 @@ EQ_33 = Claim(
     sizes=SIZES,
     exact=True,
 )
-
 EQ_33.inputs(on_the_sphere)
 EQ_33.domain("nilpotent A")(nilpotent_weights)
 
@@ -109,7 +108,7 @@ def gradient_by_differentiation(X: Tokens, W_Q: QueryWeights, W_K: SquareWeights
     return jacobian(energy, "X")(X, W_Q, W_K, beta).reshape(X.shape[0], X.shape[1])
 
 
-EQ_33.mutant("diagonal term dropped", lambda X, W_Q, W_K, beta: derivatives_of_pairs(X, W_Q, W_K, beta))
+EQ_33.mutant("diagonal term dropped", derivatives_of_pairs)
 
 
 @EQ_33.mutant("diagonal term counted in both sums")
@@ -143,7 +142,6 @@ EQ_34 = Claim(
     r" A^\top have changed places too (the derivative of \exp(\beta x_i^\top A x_j) by x_i has A x_j) does not matter to the sum,"
     " since its two weights are equal. A factor beta is missing besides; the counterexample has beta = 1.",
 )
-
 EQ_34.inputs(on_the_sphere)
 
 
@@ -183,7 +181,6 @@ EQ_34_CORRECTED = Claim(
     of_project=True,
     corrects="dynamics.eq-34",
 )
-
 EQ_34_CORRECTED.inputs(on_the_sphere)
 EQ_34_CORRECTED.domain("nilpotent A")(nilpotent_weights)
 
@@ -217,7 +214,6 @@ EQ_35 = Claim(
     correction="dynamics.eq-35-corrected",
     note="Eq. (36) shows that j is a misprint for i. A factor beta is missing besides; the counterexample has beta = 1.",
 )
-
 EQ_35.inputs(on_the_sphere)
 
 
@@ -257,7 +253,6 @@ EQ_35_CORRECTED = Claim(
     of_project=True,
     corrects="dynamics.eq-35",
 )
-
 EQ_35_CORRECTED.inputs(on_the_sphere)
 EQ_35_CORRECTED.domain("nilpotent A")(nilpotent_weights)
 
@@ -273,7 +268,7 @@ def own_gradient(X: Tokens, W_Q: QueryWeights, W_K: SquareWeights, beta: Beta) -
     return _own(X, W_Q, W_K, beta, -beta)
 
 
-EQ_35_CORRECTED.oracle(lambda X, W_Q, W_K, beta: derivatives_of_own(X, W_Q, W_K, beta))
+EQ_35_CORRECTED.oracle(derivatives_of_own)
 EQ_35_CORRECTED.mutant("without beta, as Eq. (35) is printed", factor=-1)
 EQ_35_CORRECTED.mutant("A^T instead of A^T + A", both=0)
 
@@ -293,7 +288,6 @@ EQ_36 = Claim(
     correction="dynamics.eq-36-corrected",
     note="Right for symmetric A, up to the factor beta. The counterexample has beta = 1.",
 )
-
 EQ_36.inputs(on_the_sphere)
 
 
@@ -329,7 +323,6 @@ EQ_36_CORRECTED = Claim(
     corrects="dynamics.eq-36",
     proof=("dynamics.eq-33", "dynamics.eq-34-corrected", "dynamics.eq-35-corrected"),
 )
-
 EQ_36_CORRECTED.inputs(on_the_sphere)
 EQ_36_CORRECTED.domain("nilpotent A")(nilpotent_weights)
 

@@ -47,7 +47,11 @@ EQ_37 = Claim(
     label="Eq. (37), proof of Prop. 4.1",
     statement=r"\text{``Under the given condition on the weights, }A=A^\top\text{ we have'' }\ \Delta_{[i,:]}=\big("
     r"\operatorname{softmax}(\beta XW^VX^\top)_{[i,:]}X(A^\top+A)\big)^\top/2",
-    assumptions=[*SETTING, r"\Delta = softmax(\beta X W^Q W^{K\top} X^\top) X W^V", "condition (11)/(31) on W^V"],
+    assumptions=[
+        *SETTING,
+        r"\Delta = softmax(\beta X W^Q W^{K\top} X^\top) X W^V",
+        "condition (11)/(31) on W^V",
+    ],
     relation=Equal(),
     sizes=SIZES,
     expects="refuted",
@@ -58,7 +62,6 @@ EQ_37 = Claim(
     r" assumed and W^K W^{Q\top} read, W^V = A and the line is right; the text wants A asymmetric.",
     note="Eq. (38) shows that W^V inside the softmax is a misprint for A.",
 )
-
 EQ_37.inputs(on_the_sphere)
 
 
@@ -69,7 +72,7 @@ def update_as_printed(X: Tokens, W_Q: QueryWeights, W_K: SquareWeights, beta: Be
 
 
 EQ_37.oracle(lambda X, W_Q, W_K, beta: attention_head(X, W_Q, W_K, printed_values(W_Q, W_K), beta))
-EQ_37.counterexample("two tokens on the axes, W^K = I, W^Q = [[-1, 3], [0, 0]]", lambda: climbing_weights())
+EQ_37.counterexample("two tokens on the axes, W^K = I, W^Q = [[-1, 3], [0, 0]]", climbing_weights)
 EQ_37.counterexample(
     "two tokens on the axes, W^Q = W^K = [[1, 1], [0, 1]], so that A is symmetric",
     X=[[1, 0], [0, 1]],
@@ -96,7 +99,6 @@ EQ_37_CORRECTED = Claim(
     of_project=True,
     corrects="dynamics.eq-37",
 )
-
 EQ_37_CORRECTED.inputs(on_the_sphere)
 EQ_37_CORRECTED.domain("nilpotent A")(nilpotent_weights)
 
@@ -138,7 +140,6 @@ EQ_38 = Claim(
     expects="reading",
     reading=SYMMETRISED,
 )
-
 EQ_38.inputs(on_the_sphere)
 EQ_38.domain("nilpotent A")(nilpotent_weights)
 
@@ -196,7 +197,6 @@ EQ_41 = Claim(
     correction="dynamics.eq-41-corrected",
     note="The minus sign of dE/dX is put in twice here; Eq. (42) has it once.",
 )
-
 EQ_41.inputs(unit_tokens_and_values)
 
 
@@ -237,7 +237,6 @@ EQ_41_CORRECTED = Claim(
     of_project=True,
     corrects="dynamics.eq-41",
 )
-
 EQ_41_CORRECTED.inputs(unit_tokens_and_values)
 EQ_41_CORRECTED.domain("nilpotent A")(nilpotent_weights)
 
@@ -272,7 +271,6 @@ EQ_42 = Claim(
     uses=("dynamics.eq-36",),
     doubt=SYMMETRISED + "; the counterexample has W^K = I, where both agree.",
 )
-
 EQ_42.inputs(on_the_sphere)
 
 
@@ -295,7 +293,7 @@ def rate_under_printed_condition(X: Tokens, W_Q: QueryWeights, W_K: SquareWeight
     return energy_rate(X, W_Q, W_K, printed_values(W_Q, W_K), beta)
 
 
-EQ_42.counterexample("two tokens on the axes, W^K = I, W^Q = [[-1, 3], [0, 0]]", lambda: climbing_weights())
+EQ_42.counterexample("two tokens on the axes, W^K = I, W^Q = [[-1, 3], [0, 0]]", climbing_weights)
 EQ_42.mutant("projection dropped", projected=False)
 EQ_42.mutant("sign", factor=1)
 
@@ -314,7 +312,6 @@ EQ_42_CORRECTED = Claim(
     corrects="dynamics.eq-42",
     proof=("dynamics.eq-36-corrected", "dynamics.eq-41-corrected"),
 )
-
 EQ_42_CORRECTED.inputs(unit_tokens_and_values)
 EQ_42_CORRECTED.domain("nilpotent A")(nilpotent_weights)
 
@@ -343,7 +340,6 @@ EQS_43_44 = Claim(
     sizes=SIZES,
     exact=True,
 )
-
 EQS_43_44.inputs(on_the_sphere)
 EQS_43_44.domain("nilpotent A")(nilpotent_weights)
 
@@ -392,7 +388,6 @@ EQ_44 = Claim(
     uses=("dynamics.eq-42",),
     doubt=SYMMETRISED + "; the counterexample has W^K = I, where both agree.",
 )
-
 EQ_44.inputs(on_the_sphere)
 
 
@@ -409,7 +404,7 @@ def quadratic_rate_as_printed(X: Tokens, W_Q: QueryWeights, W_K: SquareWeights, 
 
 
 EQ_44.oracle(rate_under_printed_condition)
-EQ_44.counterexample("two tokens on the axes, W^K = I, W^Q = [[-1, 3], [0, 0]]", lambda: climbing_weights())
+EQ_44.counterexample("two tokens on the axes, W^K = I, W^Q = [[-1, 3], [0, 0]]", climbing_weights)
 EQ_44.mutant("projection dropped", projected=False)
 EQ_44.mutant("sign", factor=2)
 

@@ -33,8 +33,6 @@ LEMMA_A2 = Claim(
     proof=("dynamics.eq-25-26",),
     note="Rows are drawn as radius times unit vector: their norms are then rational, and exact arithmetic decides.",
 )
-
-
 LEMMA_A2.inputs(rows_of_rational_norm)
 
 
@@ -115,8 +113,6 @@ LEMMA_A3 = Claim(
     exact=True,
     proof=("dynamics.lemma-a.2",),
 )
-
-
 LEMMA_A3.inputs(gain_and_rows)
 
 

@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from theorems.dynamics import DYNAMICS
 from theorems.dynamics.definitions import Beta, Heads, Tokens, orthogonal_matrix
 from theorems.dynamics.section_4_energy.multi_head import (
     AGREES,
@@ -28,6 +27,7 @@ from theorems.dynamics.section_4_energy.multi_head import (
     two_tokens_two_heads,
     whole_blocks,
 )
+from theorems.dynamics.settings import UPDATE
 from verify.claims import Claim
 from verify.derivatives import jacobian
 from verify.matrix import concatenate, exp, rational, row_sums, softmax, total, zeros
@@ -65,7 +65,7 @@ def _masses(X: Any, U: Any, beta: Any, H: int) -> list[Any]:
 # -- the gradient ------------------------------------------------------------------------------------------------------
 
 EQ_48 = Claim(
-    DYNAMICS,
+    UPDATE,
     "dynamics.eq-48",
     label="Eq. (48), proof of Prop. 4.2",
     statement=r"\frac{\partial E_{\text{multi}}}{\partial X_{[i,:]}}=-\sum_h\sum_j\exp(\beta X_{[i,:]}^\top A_hX_{[j,:]})"
@@ -80,7 +80,6 @@ EQ_48 = Claim(
     note="As Eq. (36), wrong for the asymmetric A_h that the condition (47) demands. The counterexample has beta = 1, which the"
     " line leaves out.",
 )
-
 EQ_48.inputs(orthonormal_heads)
 
 
@@ -104,7 +103,7 @@ EQ_48.mutant("factor two", factor=-2)
 
 
 EQ_48_CORRECTED = Claim(
-    DYNAMICS,
+    UPDATE,
     "dynamics.eq-48-corrected",
     label="Eq. (48) for any heads",
     statement=r"\frac{\partial E_{\text{multi}}}{\partial X_{[i,:]}}=-\beta\sum_h\sum_j\big(\exp(\beta X_{[i,:]}^\top A_h"
@@ -117,7 +116,6 @@ EQ_48_CORRECTED = Claim(
     of_project=True,
     corrects="dynamics.eq-48",
 )
-
 EQ_48_CORRECTED.inputs(orthonormal_heads)
 EQ_48_CORRECTED.domain("small tokens")(small_tokens)
 
@@ -136,7 +134,7 @@ EQ_48_CORRECTED.mutant("without beta", factor=-1)
 # -- the outputs of the heads ------------------------------------------------------------------------------------------
 
 EQ_49 = Claim(
-    DYNAMICS,
+    UPDATE,
     "dynamics.eq-49",
     label="Eq. (49), proof of Prop. 4.2",
     statement=r"\Delta_{h[i,:]}=\sum_j\frac{\exp(\beta X_{[i,:]}^\top A_hX_{[j,:]})}{Z_{h,i}}(A_h^\top+A_h)X_{[j,:]}/2",
@@ -148,7 +146,6 @@ EQ_49 = Claim(
     expects="reading",
     reading=READING,
 )
-
 EQ_49.inputs(orthonormal_heads)
 
 
@@ -175,7 +172,7 @@ EQ_49.mutant("weights normalised over i instead of j", over_keys=False)
 # -- dE/dt -------------------------------------------------------------------------------------------------------------
 
 EQ_52 = Claim(
-    DYNAMICS,
+    UPDATE,
     "dynamics.eq-52",
     label="Eqs. (50)-(52), proof of Prop. 4.2",
     statement=r"\frac{dE_{\text{multi}}}{dt}=\frac{dE_{\text{multi}}}{dX}\cdot\frac{dX}{dt}=-\sum_i\Big(\frac{\partial "
@@ -189,7 +186,6 @@ EQ_52 = Claim(
     correction="dynamics.eq-52-corrected",
     note="The minus sign of the gradient is put in twice here; Eq. (53) has it once.",
 )
-
 EQ_52.inputs(orthonormal_heads)
 
 
@@ -214,7 +210,7 @@ EQ_52.mutant("factor two", lambda value: value * 2)
 
 
 EQ_52_CORRECTED = Claim(
-    DYNAMICS,
+    UPDATE,
     "dynamics.eq-52-corrected",
     label="Eq. (52) without the second minus sign",
     statement=r"\frac{dE_{\text{multi}}}{dt}=\sum_i\frac{\partial E_{\text{multi}}}{\partial X_{[i,:]}}\cdot\sum_h"
@@ -227,7 +223,6 @@ EQ_52_CORRECTED = Claim(
     of_project=True,
     corrects="dynamics.eq-52",
 )
-
 EQ_52_CORRECTED.inputs(orthonormal_heads)
 EQ_52_CORRECTED.domain("small tokens")(small_tokens)
 
@@ -244,7 +239,7 @@ EQ_52_CORRECTED.mutant("first head only", lambda X, U, beta, H: _chain_rule(X, U
 
 
 EQS_53_54 = Claim(
-    DYNAMICS,
+    UPDATE,
     "dynamics.eq-53-54",
     label="Step (53)->(54)",
     statement=r"-\sum_i\Big(\sum_h\sum_j\exp(\beta X_{[i,:]}^\top A_hX_{[j,:]})(A_h^\top+A_h)X_{[j,:]}\cdot\sum_h\Delta_{h[i,:]}"
@@ -255,7 +250,6 @@ EQS_53_54 = Claim(
     where=whole_blocks,
     exact=True,
 )
-
 EQS_53_54.inputs(orthonormal_heads)
 EQS_53_54.domain("small tokens")(small_tokens)
 
@@ -285,7 +279,7 @@ EQS_53_54.mutant("Z_hi dropped", weighted=False)
 
 
 EQS_54_56 = Claim(
-    DYNAMICS,
+    UPDATE,
     "dynamics.eq-54-56",
     label="Step (54)->(55)->(56)",
     statement=r"-2\sum_i\Big(\sum_hZ_{h,i}\Delta_{h[i,:]}\cdot\sum_h\Delta_{h[i,:]}\Big)=-2\sum_i\sum_hZ_{h,i}\|\Delta_{h[i,:]}"
@@ -298,7 +292,6 @@ EQS_54_56 = Claim(
     uses=("dynamics.eq-66",),
     note="The right-hand side is minus twice a sum of squares with positive weights; only the equality needs a check.",
 )
-
 EQS_54_56.inputs(orthonormal_heads)
 EQS_54_56.domain("small tokens")(small_tokens)
 
@@ -316,7 +309,7 @@ EQS_54_56.mutant("first head only", "products(U, H) -> products(U, H)[:1]")
 
 
 EQ_56 = Claim(
-    DYNAMICS,
+    UPDATE,
     "dynamics.eq-56",
     label="Eq. (56) as the value of dE_multi/dt",
     statement=r"\frac{dE_{\text{multi}}}{dt}=-2\sum_i\sum_hZ_{h,i}\|\Delta_{h[i,:]}\|^2",
@@ -330,7 +323,6 @@ EQ_56 = Claim(
     uses=("dynamics.eq-48",),
     doubt=READING + AGREES,
 )
-
 EQ_56.inputs(orthonormal_heads)
 
 
@@ -351,7 +343,7 @@ EQ_56.mutant("Z_hi dropped", normalised=False)
 # -- orthogonality of the heads ----------------------------------------------------------------------------------------
 
 EQS_58_59 = Claim(
-    DYNAMICS,
+    UPDATE,
     "dynamics.eq-58-59",
     label="Eqs. (58)-(59)",
     statement=r"A_h^\top A_{h'}=U_{2,h}U_{1,h}^\top U_{1,h'}U_{2,h'}^\top=O,\quad A_hA_{h'}=U_{1,h}U_{2,h}^\top U_{1,h'}"
@@ -395,7 +387,7 @@ def _(U: SharedBasis, H: Heads) -> Any:
 
 
 EQ_66 = Claim(
-    DYNAMICS,
+    UPDATE,
     "dynamics.eq-66",
     label="Eqs. (60)-(66)",
     statement=r"\Delta_{h[i,:]}\cdot\Delta_{h'[i,:]}=\Big(\sum_j\tfrac{e^{\beta x_i^\top A_hx_j}}{Z_{h,i}}x_j\Big)^\top"
@@ -407,7 +399,6 @@ EQ_66 = Claim(
     exact=True,
     uses=("dynamics.eq-58-59",),
 )
-
 EQ_66.inputs(orthonormal_heads)
 
 

@@ -4,20 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
-from theorems.dynamics import DYNAMICS
 from theorems.dynamics.numerics import eigenvalues
 from theorems.dynamics.section_5_jacobians.normalised_oscillations import euler_step, normalised_step
 from theorems.dynamics.settings import (
-    ANTISYMMETRIC,
-    EQUAL_FREQUENCIES,
-    EVEN,
+    ONE_FREQUENCY,
+    OSCILLATION,
     UNIT_STATE,
     Frequency,
     Generator,
     Row,
     Step,
-    equal_frequencies,
-    is_even,
     unit_state,
 )
 from verify.arithmetic import is_tensor
@@ -29,12 +25,12 @@ from verify.relations import AtMost, Equal, HasStructure
 # -- the norm of y -----------------------------------------------------------------------------------------------------
 
 EQ_81 = Claim(
-    DYNAMICS,
+    OSCILLATION,
     "dynamics.eq-81",
     label="Eqs. (78)-(81)",
     statement=r"\|y\|^2=x^\top x+\eta x^\top\Omega x+\eta x^\top\Omega^\top x+\eta^2x^\top\Omega^\top\Omega x=1+\eta^2"
     r"\|\Omega x\|^2",
-    assumptions=[ANTISYMMETRIC, UNIT_STATE, r"y = (I + \eta\Omega) x"],
+    assumptions=[UNIT_STATE, r"y = (I + \eta\Omega) x"],
     relation=Equal(),
     sizes={"D": (1, 5)},
     exact=True,
@@ -85,19 +81,15 @@ EQ_81.mutant("Eq. (81) of any state: norm of x taken for 1", "_expanded(z, G, et
 
 
 EQ_82 = Claim(
-    DYNAMICS,
+    ONE_FREQUENCY,
     "dynamics.eq-82",
     label="Eq. (82)",
     statement=r"\|y\|^2=1+\eta^2\omega^2",
-    assumptions=[ANTISYMMETRIC, EQUAL_FREQUENCIES, UNIT_STATE],
+    assumptions=[UNIT_STATE],
     relation=Equal(),
-    sizes=EVEN,
-    where=is_even,
     exact=True,
     uses=("dynamics.eq-81",),
 )
-
-EQ_82.inputs(equal_frequencies)
 
 
 @EQ_82.formula
@@ -117,17 +109,12 @@ EQ_82.mutant("minus", lambda omega, eta: 1 - eta * eta * omega * omega)
 
 
 EQ_84 = Claim(
-    DYNAMICS,
+    ONE_FREQUENCY,
     "dynamics.eq-84",
     label="Eq. (84)",
     statement=r"\|I_D+\eta\Omega\|_2=|1\pm i\eta\omega|=\sqrt{1+\eta^2\omega^2}",
-    assumptions=[ANTISYMMETRIC, EQUAL_FREQUENCIES],
     relation=Equal(),
-    sizes=EVEN,
-    where=is_even,
 )
-
-EQ_84.inputs(equal_frequencies)
 
 
 @EQ_84.formula
@@ -144,19 +131,15 @@ EQ_84.mutant("triangle inequality", lambda omega, eta: 1 + sqrt(eta * eta * omeg
 # -- the bounds --------------------------------------------------------------------------------------------------------
 
 EQS_85_87 = Claim(
-    DYNAMICS,
+    ONE_FREQUENCY,
     "dynamics.eq-85-87",
     label="Eqs. (85)-(87)",
     statement=r"\|J(x)\|_2\le\frac1{\|y\|}\|I_D+\eta\Omega\|_2\le\frac{\sqrt{1+\eta^2\omega^2}}{\sqrt{1+\eta^2\omega^2}}=1",
-    assumptions=[ANTISYMMETRIC, EQUAL_FREQUENCIES, UNIT_STATE],
+    assumptions=[UNIT_STATE],
     relation=AtMost(),
-    sizes=EVEN,
-    where=is_even,
     uses=("dynamics.eq-18", "dynamics.eq-68", "dynamics.eq-82", "dynamics.eq-84"),
     note="|J| against both right-hand sides; that these are equal is Eqs. (82) and (84). Attained for D = 4.",
 )
-
-EQS_85_87.inputs(equal_frequencies)
 
 
 def _norm_bounds(x: Any, Omega: Any, eta: Any, power: int = 1) -> Any:
@@ -190,11 +173,10 @@ def _(x: Row, Omega: Generator, eta: Step) -> Any:
 # -- the spectrum ------------------------------------------------------------------------------------------------------
 
 SPECTRUM = Claim(
-    DYNAMICS,
+    OSCILLATION,
     "dynamics.a.5-spectrum",
     label="A.5, text",
     statement=r"\text{an antisymmetric matrix has eigenvalues of the form }\pm i\omega_j,\ \omega_j\ge0",
-    assumptions=[ANTISYMMETRIC],
     relation=HasStructure(),
     sizes={"D": (1, 6)},
     note="For odd D one eigenvalue is 0, alone: the form then reads omega_j = 0 with a single sign.",

@@ -173,7 +173,10 @@ EQ_71 = Claim(
     label="Eq. (71)",
     statement=r"\max_i\Big\|\tfrac1{\|Y_{[i,:]}\|}\operatorname{diag}(\gamma)\big(I_D-\tfrac{Y_{[i,:]}Y_{[i,:]}^\top}"
     r"{\|Y_{[i,:]}\|^2}\big)\Big\|_2\le\frac{\max_j|\gamma_j|}R",
-    assumptions=[NO_ZERO_ROW, r"\|Y_{[i,:]}\| \ge R > 0; R is the smallest of these norms, the strongest case"],
+    assumptions=[
+        NO_ZERO_ROW,
+        r"\|Y_{[i,:]}\| \ge R > 0; R is the smallest of these norms, the strongest case",
+    ],
     relation=AtMost(),
     sizes={"S": (1, 3), "D": (1, 4)},
     uses=("dynamics.eq-68",),
@@ -186,7 +189,7 @@ def gain_over_radius(Y: Tokens, gamma: Gain) -> Any:
     return maximum(absolute(gamma)) * maximum(1 / row_norms(Y))
 
 
-EQ_71.oracle(lambda Y, gamma: token_norm(Y, gamma))
+EQ_71.oracle(token_norm)
 EQ_71.mutant("largest gamma_j without the absolute value", lambda Y, gamma: maximum(gamma) * maximum(1 / row_norms(Y)))
 EQ_71.mutant("the largest norm of a token for R", lambda Y, gamma: maximum(absolute(gamma)) / maximum(row_norms(Y)))
 

@@ -18,6 +18,7 @@ from theorems.dynamics.definitions import (
     attention_head,
     multi_head_attention,
 )
+from theorems.dynamics.settings import UPDATE
 from verify.claims import Claim
 from verify.derivatives import jacobian
 from verify.matrix import concatenate, eye, kron, rational, softmax, sqrt, trace, vec_r
@@ -129,7 +130,7 @@ B5_VEC.mutant("P transposed", "attention_weights(X, W_Q, W_K, beta) -> attention
 # -- Eq. (93) ----------------------------------------------------------------------------------------------------------
 
 EQ_93 = Claim(
-    DYNAMICS,
+    UPDATE,
     "dynamics.eq-93",
     label="Eq. (93)",
     statement=r"J_t\approx\sum_{h=1}^HP_h^{(t)}\otimes W_h^{V\top},\quad J_t=\partial\operatorname{MSA}(X^{(t)})/\partial"

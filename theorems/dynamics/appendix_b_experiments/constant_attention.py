@@ -26,7 +26,7 @@ from theorems.dynamics.definitions import (
     multi_head_attention,
     unit_rows,
 )
-from theorems.dynamics.settings import POSITIVE_BETA, UNIT_TOKENS
+from theorems.dynamics.settings import POSITIVE_BETA, SPHERE
 from verify.claims import Assumption, Claim
 from verify.derivatives import jacobian
 from verify.matrix import (
@@ -246,13 +246,12 @@ EQ_94.mutant("the later state only", both=False)
 
 
 EQ_94_VISITED = Claim(
-    DYNAMICS,
+    SPHERE,
     "dynamics.eq-94-visited",
     label="Eq. (94), derivative small at the visited states",
     statement=r"\|P(X^{(1)})-P(X^{(0)})\|_F\le\max_{t=0,1}\Big\|\frac{\partial P}{\partial"
     r" X}(X^{(t)})\Big\|_F\,\|X^{(1)}-X^{(0)}\|_F",
     assumptions=[
-        UNIT_TOKENS,
         Assumption(r"\|Y_{[i,:]}\| = 1 for every token of the next state Y", zero=lambda Y: row_sums(Y * Y) - 1),
         POSITIVE_BETA,
         "discrete iteration",
@@ -290,7 +289,7 @@ def _at_the_states(X: Any, Y: Any, W_Q: Any, W_K: Any, beta: Any) -> Any:
     return sqrt(maximum(concatenate(squares, axis=0))) * frobenius_norm(X - Y)
 
 
-EQ_94_VISITED.oracle(lambda X, Y, W_Q, W_K, beta: _drift(X, Y, W_Q, W_K, beta))
+EQ_94_VISITED.oracle(_drift)
 
 
 @EQ_94_VISITED.counterexample("two tokens on the axes change places")
@@ -329,11 +328,7 @@ def half_the_change_of_logits(X: Tokens, Y: Tokens, W_Q: HeadQueries, W_K: HeadW
 
 
 EQ_94_LOGITS.oracle(drift_of_weights)
-
-
 EQ_94_LOGITS.domain("opposite tokens that stretch")(EQ_94.special_domains["opposite tokens that stretch"])
-
-
 EQ_94_LOGITS.mutant("4/9 for 1/2", numerator=4, denominator=9)
 
 

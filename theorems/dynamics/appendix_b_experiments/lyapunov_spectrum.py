@@ -173,8 +173,6 @@ EQ_89 = Claim(
         r"x^{(t+1)} = A x^{(t)}, nonsingular",
         Assumption("no real eigenvalue vanishes", positive=lambda spectrum: spectrum * spectrum),
     ],
-    # A defective A costs a logarithm, which leaves the exponent within the slack only at large T; and its powers, close to
-    # nilpotent in a rotated basis, lose log2(T) bits at every squaring.
     relation=TendsTo(scales=tuple(4**k for k in range(15, 20)), rate=PowerRate(1.0, deterministic=True), bits=6000),
     sizes={"D": (1, 3)},
     expects="reading",

@@ -12,7 +12,7 @@ from theorems.dynamics.definitions import Beta, SquareWeights, Tokens, energy, f
 from theorems.dynamics.numerics import no_loss, runge_kutta
 from theorems.dynamics.section_3_preliminaries.symmetric_attention import energy_loss
 from theorems.dynamics.section_6_inference.regularisers import squared_norm
-from theorems.dynamics.settings import POSITIVE_BETA, SYMMETRIC, UNIT_TOKENS, Core, Factor
+from theorems.dynamics.settings import POSITIVE_BETA, SYMMETRIC_ATTENTION, UNIT_TOKENS, Core, Factor
 from verify.claims import Assumption, Claim
 from verify.derivatives import jacobian
 from verify.matrix import absolute, concatenate, eye, frobenius_norm, rational, zeros
@@ -111,17 +111,12 @@ EQ_88_REGULARISER.mutant("condition not halved", lambda M, W_Q, W_K: (M - W_Q.T 
 
 
 EQ_88_DECREASE = Claim(
-    DYNAMICS,
+    SYMMETRIC_ATTENTION,
     "dynamics.eq-88-decrease",
     label="Eq. (88), does the energy decrease where the regulariser vanishes",
     statement=r"R_{\text{E-single}}=0,\ A=W^QW^{K\top}=A^\top\ \Rightarrow\ \frac{dE_{\text{single}}}{dt}\le0\text{ along"
     r" (3) with }W^V=W_1^VW_1^O",
-    assumptions=[
-        UNIT_TOKENS,
-        POSITIVE_BETA,
-        SYMMETRIC,
-        Assumption(r"R_{\text{E-single}} = 0", zero=lambda M: M - M.T),
-    ],
+    assumptions=[Assumption(r"R_{\text{E-single}} = 0", zero=lambda M: M - M.T)],
     relation=AtMost(signed=True, ascent=False),
     sizes={"S": (1, 3), "D": (1, 3)},
     expects="refuted",
@@ -233,7 +228,6 @@ EQ_88_INTEGRATED = Claim(
     of_project=True,
     uses=("dynamics.eq-88-multiple",),
 )
-
 EQ_88_INTEGRATED.inputs(symmetric_low_rank)
 
 

@@ -22,7 +22,7 @@ from theorems.dynamics.definitions import (
     rms_norm,
     unit_rows,
 )
-from theorems.dynamics.settings import NO_ZERO_ROW, UNIT_TOKENS, Radii, gain_and_rows, rows_of_rational_norm
+from theorems.dynamics.settings import NO_ZERO_ROW, SPHERE, Radii, gain_and_rows, rows_of_rational_norm
 from verify.claims import Claim, Setting
 from verify.matrix import concatenate, eye, ones, rational, row_norms, row_sums, sqrt
 from verify.relations import Equal, HasStructure
@@ -58,7 +58,7 @@ def summed_heads(
     return sum(head @ W_O[h] for h, head in zip(blocks, heads, strict=True))
 
 
-CONCATENATED_HEADS.oracle(lambda X, W_Q, W_K, W_V, W_O, beta, H: multi_head_attention(X, W_Q, W_K, W_V, W_O, beta, H))
+CONCATENATED_HEADS.oracle(multi_head_attention)
 CONCATENATED_HEADS.mutant("the next head's block of W^O", "heads -> heads[-1:] + heads[:-1]")
 CONCATENATED_HEADS.mutant("blocks of columns of W^O, transposed", "W_O[h] -> W_O[:, h].T")
 CONCATENATED_HEADS.mutant("query and key exchanged", "W_Q -> W_K; W_K -> W_Q")
@@ -67,12 +67,12 @@ CONCATENATED_HEADS.mutant("query and key exchanged", "W_Q -> W_K; W_K -> W_Q")
 # -- Eqs. (5)-(6) ------------------------------------------------------------------------------------------------------
 
 OPERATORS = Claim(
-    DYNAMICS,
+    SPHERE,
     "dynamics.eq-5-operators",
     label="Eq. (5) and text",
     statement=r"\Pi(Y)_{[i,:]}=Y_{[i,:]}/\|Y_{[i,:]}\|,\quad \operatorname{Proj}_X(Y)_{[i,:]}=(I_D-X_{[i,:]}X_{[i,:]}^\top)"
     r"Y_{[i,:]};\quad \|\Pi(Y)_{[i,:]}\|=1,\ \langle X_{[i,:]},\operatorname{Proj}_X(Y)_{[i,:]}\rangle=0",
-    assumptions=[UNIT_TOKENS, NO_ZERO_ROW],
+    assumptions=[NO_ZERO_ROW],
     relation=HasStructure(),
     sizes={"S": (1, 4), "D": (1, 5)},
     exact=True,
@@ -119,15 +119,13 @@ def root_mean_square_norm(Y: Tokens, gamma: Gain) -> Any:
 
 
 RMS_NORM = Claim(
-    DYNAMICS,
+    GAIN_AND_ROWS,
     "dynamics.eq-6-rmsnorm",
     label="Eq. (6) and text",
     statement=r"\text{RMSNorm (Zhang and Sennrich, 2019): }\operatorname{RMSNorm}(Y)_{[i,:]}=\operatorname{diag}(\gamma)\,"
     r"\Pi(Y)_{[i,:]};\ \text{it ``rescales each token to have unit norm''; }\Pi\text{ is the special case }\gamma=\mathbf 1",
     assumptions=[r"gamma \in R^D trainable; Y \in R^{S x D}", NO_ZERO_ROW],
     relation=Equal(),
-    sizes={"S": (1, 3), "D": (1, 5)},
-    exact=True,
     expects="reading",
     reading=r"the trainable \gamma takes in the factor \sqrt D: Eq. (6) with the gain \gamma is the RMSNorm of Zhang and Sennrich"
     r" with the gain \gamma/\sqrt D",
@@ -136,8 +134,6 @@ RMS_NORM = Claim(
     " rows of norm sqrt(D) at gamma = 1, and with its gains the bound (14) needs the factor sqrt(D). Pi is its case"
     " gamma = 1/sqrt(D).",
 )
-
-RMS_NORM.inputs(gain_and_rows)
 
 
 @RMS_NORM.formula
@@ -161,20 +157,16 @@ RMS_NORM.mutant("Pi the special case of unit mean square", "rms_norm(Y, one) -> 
 
 
 RMS_NORM_SCALED = Claim(
-    DYNAMICS,
+    GAIN_AND_ROWS,
     "dynamics.eq-6-root-mean-square",
     label="Eq. (6) gain for gain, with the factor sqrt(D)",
     statement=r"\text{RMSNorm (Zhang and Sennrich, 2019): }\operatorname{RMSNorm}(Y)_{[i,:]}=\sqrt D\operatorname{diag}(\gamma)"
     r"\,\Pi(Y)_{[i,:]}",
     assumptions=[NO_ZERO_ROW],
     relation=Equal(),
-    sizes={"S": (1, 3), "D": (1, 5)},
-    exact=True,
     of_project=True,
     note="With the same gain Eq. (6) is shorter by the factor sqrt(D) than the normalisation it is named after.",
 )
-
-RMS_NORM_SCALED.inputs(gain_and_rows)
 
 
 @RMS_NORM_SCALED.formula
@@ -184,6 +176,6 @@ def scaled_unit_norm(Y: Tokens, gamma: Gain) -> Any:
 
 
 RMS_NORM_SCALED.oracle(root_mean_square_norm)
-RMS_NORM_SCALED.mutant("factor sqrt(D) dropped, as in Eq. (6)", lambda Y, gamma: rms_norm(Y, gamma))
+RMS_NORM_SCALED.mutant("factor sqrt(D) dropped, as in Eq. (6)", rms_norm)
 RMS_NORM_SCALED.mutant("factor D", lambda Y, gamma: rms_norm(Y, gamma) * Y.shape[1])
 RMS_NORM_SCALED.mutant("gain dropped", lambda Y: normalisation(Y) * sqrt(Y.shape[1]))

@@ -9,7 +9,6 @@ from typing import Annotated, Any
 
 import numpy as np
 
-from theorems.dynamics import DYNAMICS
 from theorems.dynamics.definitions import (
     Beta,
     QueryWeights,
@@ -23,9 +22,9 @@ from theorems.dynamics.definitions import (
 )
 from theorems.dynamics.numerics import eigenvalues, loss_along
 from theorems.dynamics.settings import (
-    POSITIVE_BETA,
-    SYMMETRIC,
-    UNIT_TOKENS,
+    ENERGY,
+    SPHERE,
+    SYMMETRIC_ATTENTION,
     Core,
     Factor,
     InverseTemperature,
@@ -52,19 +51,17 @@ def energy_loss(X: Any, W_Q: Any, W_K: Any, W_V: Any, beta: Any) -> Any:
 # -- Eq. (3) -----------------------------------------------------------------------------------------------------------
 
 SPHERE_INVARIANT = Claim(
-    DYNAMICS,
+    SPHERE,
     "dynamics.eq-3-sphere",
     label="Eq. (3), text 'restricting updates to the tangent space of the sphere'",
     statement=r"\dot X=\operatorname{Proj}_X\big(\operatorname{softmax}(\beta XW^QW^{K\top}X^\top)XW^V\big)\ \Rightarrow\ "
     r"\frac{d}{dt}\|X_{[i,:]}\|^2=0",
-    assumptions=[UNIT_TOKENS, "continuous time"],
+    assumptions=["continuous time"],
     relation=HasStructure(),
     sizes={"S": (1, 4), "D": (1, 4)},
     exact=True,
     uses=("dynamics.eq-5-operators",),
 )
-
-
 SPHERE_INVARIANT.inputs(unit_tokens_and_values)
 
 
@@ -94,14 +91,13 @@ SPHERE_INVARIANT.mutant(
 # -- Eq. (4) -----------------------------------------------------------------------------------------------------------
 
 CONDITION_4 = Claim(
-    DYNAMICS,
+    SYMMETRIC_ATTENTION,
     "dynamics.eq-4-energy",
     label="Eq. (4) and following text, Section 3",
     statement=r"W^QW^{K\top}=W^V=W^{V\top}\ \text{or}\ W^Q=W^K=W^V=I_D\ \Rightarrow\ \frac{d}{dt}\Big(-\sum_{i,j}\exp(\beta "
     r"X_{[i,:]}^\top W^QW^{K\top}X_{[j,:]})\Big)\le 0\ \text{along (3)}",
-    assumptions=[UNIT_TOKENS, POSITIVE_BETA, SYMMETRIC, "W^V = W^Q W^{K T}; any head dimension D_H"],
+    assumptions=["W^V = W^Q W^{K T}; any head dimension D_H"],
     relation=AtMost(signed=True),
-    sizes={"S": (1, 4), "D": (1, 4), "D_H": (1, 4)},
     uses=("dynamics.prop-4.1-rate",),
     note="With the softmax of Eq. (3) and with the unnormalised one. The second condition is the first with W^Q = W^K = I. For"
     r" each token the loss is 2 \beta Z_i |P_i \Delta_i|^2, or 2 \beta Z_i^2 |P_i \Delta_i|^2 without normalisation.",
@@ -143,14 +139,12 @@ CONDITION_4.mutant("W^V from the keys alone", "W_Q @ W_K.T -> W_K @ W_K.T")
 # -- Lyapunov stability ------------------------------------------------------------------------------------------------
 
 LYAPUNOV_STABILITY = Claim(
-    DYNAMICS,
+    ENERGY,
     "dynamics.sec-3-lyapunov-stability",
     label="Section 3, text after Eq. (4)",
     statement=r"\text{``That is, the dynamics evolve in a way that monotonically decreases the energy, thereby ensuring the "
     r"Lyapunov stability''}",
     assumptions=[
-        UNIT_TOKENS,
-        POSITIVE_BETA,
         "W^Q = W^K = W^V = I, D = 2",
         Assumption("X is a rest point of (3)", zero=lambda X, beta: flow(X, eye(2), eye(2), eye(2), beta)),
     ],
@@ -198,14 +192,13 @@ LYAPUNOV_STABILITY.mutant("tokens perturbed one at a time", "eigenvalues(J) -> e
 
 
 CAPS = Claim(
-    DYNAMICS,
+    SPHERE,
     "dynamics.sec-3-caps",
     label="Lyapunov stability of consensus",
     statement=r"W^V=I,\ \langle u,X_{[i,:]}\rangle\ge0\ \Rightarrow\ \frac{d}{dt}\langle u,X_{[i,:]}\rangle\ge\min_j"
     r"\langle u,X_{[j,:]}\rangle-\langle u,X_{[i,:]}\rangle:\ \text{a cap }\{x:\langle u,x\rangle\ge c\ge0\}"
     r"\text{ that holds all tokens keeps them}",
     assumptions=[
-        UNIT_TOKENS,
         Assumption("u is a unit vector", zero=lambda u: row_sums(u * u) - 1),
         Assumption(r"\langle u, X_i \rangle \ge 0", nonnegative=lambda X, u: X @ u.T),
         "W^V = I, any W^Q and W^K",

@@ -12,7 +12,7 @@ from theorems.dynamics import DYNAMICS
 from theorems.dynamics.definitions import Beta, Heads, Tokens, orthogonal_matrix, rate_along
 from theorems.dynamics.numerics import STEPS, energy_lost, no_loss
 from theorems.dynamics.section_4_energy.single_head import symmetrised_values
-from theorems.dynamics.settings import POSITIVE_BETA
+from theorems.dynamics.settings import POSITIVE_BETA, UPDATE
 from verify.arithmetic import Constant
 from verify.claims import Assumption, Claim
 from verify.derivatives import jacobian
@@ -107,7 +107,7 @@ def _loss(X: Any, products: list[Any], values: list[Any], beta: Any) -> Any:
 # -- Proposition 4.2 ---------------------------------------------------------------------------------------------------
 
 PROPOSITION_42 = Claim(
-    DYNAMICS,
+    UPDATE,
     "dynamics.prop-4.2",
     label="Proposition 4.2 (Eqs. (12)-(13), restated (46)-(47))",
     statement=r"dX/dt=\sum_{h=1}^H SA_h(X),\quad E_{\text{multi}}(X):=-\sum_h\sum_{i,j}\exp\big(\beta X_{[i,:]}^\top W_h^Q"
@@ -136,7 +136,6 @@ PROPOSITION_42 = Claim(
     note="The orthogonality condition forces every A_h to be asymmetric (it squares to zero and is not zero), and the gradient"
     " of the energy is then not Eq. (48).",
 )
-
 PROPOSITION_42.inputs(orthonormal_heads)
 
 
@@ -177,7 +176,7 @@ ORTHOGONAL_HEADS: list[str | Assumption] = [
 ]
 
 PROPOSITION_42_SYMMETRIC = Claim(
-    DYNAMICS,
+    UPDATE,
     "dynamics.prop-4.2-symmetric",
     label="Proposition 4.2 for symmetric heads",
     statement=r"\frac{dE_{\text{multi}}}{dt}\le0\ \text{along}\ dX/dt=\sum_hSA_h(X)\ \text{when}\ A_h=A_h^\top=W_h^V,\ "
@@ -367,7 +366,7 @@ def _(G: SharedBasis, H: Heads) -> Any:
 # -- dE/dt for symmetric heads -----------------------------------------------------------------------------------------
 
 EQ_56_SYMMETRIC = Claim(
-    DYNAMICS,
+    UPDATE,
     "dynamics.eq-56-symmetric",
     label="Eq. (56) for symmetric heads",
     statement=r"\frac{dE_{\text{multi}}}{dt}=-2\beta\sum_i\sum_hZ_{h,i}\|\Delta_{h[i,:]}\|^2",
@@ -379,7 +378,6 @@ EQ_56_SYMMETRIC = Claim(
     of_project=True,
     corrects="dynamics.eq-56",
 )
-
 EQ_56_SYMMETRIC.inputs(heads_of_any_eigenvalues)
 
 
@@ -423,7 +421,7 @@ EQ_56_SYMMETRIC.mutant("first head only", "orthogonal_products(U, N, H) -> ortho
 # -- Proposition 4.2 for symmetric heads -------------------------------------------------------------------------------
 
 MULTI_HEAD = Claim(
-    DYNAMICS,
+    UPDATE,
     "dynamics.prop-4.2-integrated",
     label="Proposition 4.2 for symmetric heads, integrated forward",
     statement=r"A_h=A_h^\top=W_h^V,\ A_hA_{h'}=O\ \Rightarrow\ E_{\text{multi}}(X(\tau))-E_{\text{multi}}(X(0))\le\text{ the"

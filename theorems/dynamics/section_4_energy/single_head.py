@@ -22,20 +22,23 @@ from theorems.dynamics.definitions import (
 )
 from theorems.dynamics.numerics import no_loss
 from theorems.dynamics.section_3_preliminaries.symmetric_attention import energy_loss
-from theorems.dynamics.settings import POSITIVE_BETA, SYMMETRIC, UNIT_TOKENS, Factor, on_the_sphere, symmetric_weights
+from theorems.dynamics.settings import (
+    ENERGY,
+    SYMMETRIC_ATTENTION,
+    Factor,
+    on_the_sphere,
+)
 from verify.claims import Claim
 from verify.matrix import exp, eye, rational, row_sums, total, zeros
 from verify.relations import AtMost, Equal, HasStructure
 
 PROPOSITION_41 = Claim(
-    DYNAMICS,
+    ENERGY,
     "dynamics.prop-4.1",
     label="Proposition 4.1 (Eqs. (10)-(11), restated (30)-(31))",
     statement=r"E_{\text{single}}(X):=-\sum_{i,j}\exp\big(\beta X_{[i,:]}^\top W^QW^{K\top}X_{[j,:]}\big)\ \text{satisfies}\ "
     r"\frac{dE_{\text{single}}(X)}{dt}\le 0\ \text{along (3) under the condition}\ W^V=(W^{Q\top}W^K+W^QW^{K\top})/2.",
     assumptions=[
-        UNIT_TOKENS,
-        POSITIVE_BETA,
         "single-head self-attention with projection (3), continuous time",
         "D_H = D, without which the two summands of the condition have different shapes",
         r"W^Q W^{K\top} can be asymmetric (text after Proposition 4.2)",
@@ -68,8 +71,6 @@ PROPOSITION_41 = Claim(
     r" \operatorname{softmax}(\beta X W^V X^\top) for \operatorname{softmax}(\beta X A X^\top) and appeals to A = A^\top,"
     r" which the condition on W^V does not imply. Eqs. (34)-(44) also drop the factor \beta > 0, which does not matter.",
 )
-
-
 PROPOSITION_41.inputs(on_the_sphere)
 
 
@@ -108,20 +109,17 @@ PROPOSITION_41.mutant(
 
 
 SYMMETRIC_ENERGY = Claim(
-    DYNAMICS,
+    SYMMETRIC_ATTENTION,
     "dynamics.prop-4.1-symmetric",
     label="Proposition 4.1 for symmetric weights",
     statement=r"\frac{dE_{\text{single}}(X)}{dt}\le 0\ \text{along (3) when}\ W^QW^{K\top}=W^KW^{Q\top}=W^V",
-    assumptions=[UNIT_TOKENS, POSITIVE_BETA, SYMMETRIC, "any head dimension D_H"],
+    assumptions=["any head dimension D_H"],
     relation=AtMost(signed=True),
     sizes={"S": (1, 4), "D": (2, 4), "D_H": (1, 4)},
     of_project=True,
     corrects="dynamics.prop-4.1",
     proof=("dynamics.prop-4.1-rate",),
 )
-
-
-SYMMETRIC_ENERGY.inputs(symmetric_weights)
 
 
 @SYMMETRIC_ENERGY.formula
@@ -137,22 +135,19 @@ SYMMETRIC_ENERGY.mutant("W_V from the keys alone", "W_Q @ W_K.T -> W_K @ W_K.T")
 
 
 SYMMETRIC_RATE = Claim(
-    DYNAMICS,
+    SYMMETRIC_ATTENTION,
     "dynamics.prop-4.1-rate",
     label="Eq. (44) for symmetric weights",
     statement=r"\frac{dE_{\text{single}}(X)}{dt}=-2\beta\sum_i Z_i\,\Delta_{[i,:]}^\top"
     r"\big(I_D-X_{[i,:]}X_{[i,:]}^\top\big)\Delta_{[i,:]},\quad \Delta=\operatorname{softmax}(\beta XAX^\top)XA,\ "
     r"Z_i=\sum_j\exp(\beta X_{[i,:]}^\top AX_{[j,:]})",
-    assumptions=[UNIT_TOKENS, POSITIVE_BETA, SYMMETRIC, "A = W^Q W^{K\\top} = W^V, any head dimension D_H"],
+    assumptions=["A = W^Q W^{K\\top} = W^V, any head dimension D_H"],
     relation=Equal(),
-    sizes={"S": (1, 4), "D": (1, 4), "D_H": (1, 4)},
     exact=True,
     of_project=True,
     corrects="dynamics.eq-44",
     note="Eq. (44) with its factor beta restored. Each summand is nonnegative for unit tokens, which proves the bound.",
 )
-
-SYMMETRIC_RATE.inputs(symmetric_weights)
 
 
 @SYMMETRIC_RATE.domain("weak weights")

@@ -24,7 +24,16 @@ from theorems.dynamics.section_4_energy.multi_head import (
     whole_blocks,
 )
 from theorems.dynamics.section_4_energy.single_head import climbing_weights, symmetrised_values
-from theorems.dynamics.settings import POSITIVE_BETA, SYMMETRIC, UNIT_TOKENS, Core, Factor, InverseTemperature
+from theorems.dynamics.settings import (
+    ENERGY,
+    POSITIVE_BETA,
+    SYMMETRIC,
+    UNIT_TOKENS,
+    UPDATE,
+    Core,
+    Factor,
+    InverseTemperature,
+)
 from verify.arithmetic import Constant
 from verify.claims import Claim
 from verify.matrix import concatenate, exp, eye, frobenius_norm, ones, row_sums, trace, zeros
@@ -115,7 +124,7 @@ SYMMETRIC_LOGITS.mutant("weights applied to one side", lambda X, W_Q, W_K: X @ X
 # -- asymmetric W^Q W^{K T} --------------------------------------------------------------------------------------------
 
 ASYMMETRIC = Claim(
-    DYNAMICS,
+    UPDATE,
     "dynamics.sec-4-asymmetric-allowed",
     label="Text after Proposition 4.2",
     statement=r"\text{``Propositions 4.1 and 4.2 imply that certain structures of weight matrices are desirable to ensure the "
@@ -180,16 +189,12 @@ ASYMMETRIC.mutant("factor two in the values", factor=2)
 
 
 TRANSPOSED_HEADS = Claim(
-    DYNAMICS,
+    ENERGY,
     "dynamics.sec-4-transposed-heads",
     label="Energy for any A, with transposed heads",
     statement=r"\frac{dX_{[i,:]}}{dt}=P_i\frac{\sum_j\big(E_{ij}A+E_{ji}A^\top\big)X_{[j,:]}}{\sum_j(E_{ij}+E_{ji})},\ E_{ij}="
     r"\exp(\beta X_{[i,:]}^\top AX_{[j,:]})\ \Rightarrow\ \frac{dE_{\text{single}}}{dt}\le0\ \text{for every }A",
-    assumptions=[
-        UNIT_TOKENS,
-        POSITIVE_BETA,
-        r"A = W^Q W^{K\top} of any kind, any head dimension; P_i = I - X_i X_i^\top",
-    ],
+    assumptions=[r"A = W^Q W^{K\top} of any kind, any head dimension; P_i = I - X_i X_i^\top"],
     relation=AtMost(signed=True),
     sizes={"S": (1, 3), "D": (2, 4), "D_H": (1, 4)},
     of_project=True,
@@ -238,17 +243,16 @@ TRANSPOSED_HEADS.mutant("sign", sign=-1)
 
 
 ONE_TOKEN = Claim(
-    DYNAMICS,
+    ENERGY,
     "dynamics.sec-4-one-token",
     label="Energy for any A, one token",
     statement=r"S=1,\ W^V=(A+A^\top)/2\ \Rightarrow\ \frac{dE_{\text{single}}}{dt}\le0\ \text{along (3) for every }A",
-    assumptions=[UNIT_TOKENS, POSITIVE_BETA, "S = 1; any head dimension"],
+    assumptions=["S = 1; any head dimension"],
     relation=AtMost(signed=True),
     sizes={"S": (1, 1), "D": (1, 4), "D_H": (1, 4)},
     of_project=True,
     note="So the counterexamples with two tokens are the smallest.",
 )
-
 ONE_TOKEN.inputs(any_heads)
 
 
@@ -264,12 +268,12 @@ ONE_TOKEN.mutant("sign", lambda X, W_Q, W_K, beta: energy_loss(X, W_Q, W_K, -sym
 
 
 ROTATING_SQUARE = Claim(
-    DYNAMICS,
+    ENERGY,
     "dynamics.sec-4-rotating-square",
     label="No energy for asymmetric A: a closed orbit",
     statement=r"X=(x,xK,-x,-xK),\ K=\begin{pmatrix}0&1\\-1&0\end{pmatrix},\ A=I+cK,\ W^V=(A+A^\top)/2=I\ \Rightarrow\ "
     r"\dot X=\omega XK,\ \omega=\frac{\sinh(\beta c)}{\cosh\beta+\cosh(\beta c)}",
-    assumptions=[UNIT_TOKENS, POSITIVE_BETA, "D = 2, S = 4, the corners of any square on the circle; W^Q = A, W^K = I"],
+    assumptions=["D = 2, S = 4, the corners of any square on the circle; W^Q = A, W^K = I"],
     relation=Equal(),
     exact=True,
     of_project=True,
@@ -317,7 +321,7 @@ ROTATING_SQUARE.mutant("a token does not attend to the opposite one", opposite=F
 # -- rank --------------------------------------------------------------------------------------------------------------
 
 LOW_RANK = Claim(
-    DYNAMICS,
+    UPDATE,
     "dynamics.sec-4-low-rank",
     label="Text after Proposition 4.2",
     statement=r"\text{``In the multi-head scenario, a low-rank structure in the QK product is required'': }"
@@ -369,12 +373,12 @@ LOW_RANK.mutant("blocks not normalised", lambda U, H: concatenate([A * 2 for A i
 # -- any A, with transposed heads --------------------------------------------------------------------------------------
 
 TRANSPOSED = Claim(
-    DYNAMICS,
+    ENERGY,
     "dynamics.sec-4-transposed-heads-integrated",
     label="Energy for any A with transposed heads, integrated forward",
     statement=r"\text{along the flow of dynamics.sec-4-transposed-heads: } E_{\text{single}}(X(\tau))-E_{\text{single}}(X(0))\le"
     r"\text{ the change when the step is halved, for every }A",
-    assumptions=[UNIT_TOKENS, POSITIVE_BETA, STEPS],
+    assumptions=[STEPS],
     relation=AtMost(signed=True, ascent=False),
     sizes={"S": (1, 3), "D": (2, 3), "D_H": (1, 3)},
     of_project=True,
@@ -403,8 +407,6 @@ def energy_lost_by_transposed_heads(X: Tokens, W_Q: Factor, W_K: Factor, beta: I
 
 TRANSPOSED.oracle(nothing_lost)
 TRANSPOSED.domain("asymmetric integer weights")(asymmetric_integers)
-
-
 TRANSPOSED.mutant("sign", drive=lambda E, Y, A: -(E @ Y @ A.T) - E.T @ Y @ A)
 TRANSPOSED.mutant("values exchanged", drive=lambda E, Y, A: E @ Y @ A + E.T @ Y @ A.T)
 TRANSPOSED.mutant(

@@ -177,8 +177,6 @@ def jacobian_bound(
 EQ_15_SQUARED.oracle(norm_of_attention_jacobian)
 EQ_15_SQUARED.domain("balanced logits")(balanced_logits)
 EQ_15_SQUARED.domain("steep balanced logits")(steep_balanced_logits)
-
-
 EQ_15_SQUARED.mutant("first power, as printed", inner=_first_power)
 EQ_15_SQUARED.mutant("without the term of the logits", inner=lambda a, r2, S: r2 * 0 + S)
 
@@ -304,7 +302,9 @@ FIGURE_1 = Claim(
     label="Figure 1 and Section 5.1 text",
     statement=r"\text{normalisation reduces the spectral norm of the untrained SA Jacobian, and it ``remains }O(1)\text{ to the "
     r"number of tokens''}",
-    assumptions=["untrained SA, tokens of norm R = 100, D = 256 (Appendix B.4); there 500 samples of arXiv articles"],
+    assumptions=[
+        "untrained SA, tokens of norm R = 100, D = 256 (Appendix B.4); there 500 samples of arXiv articles",
+    ],
     relation=FollowsLaw(samples=NETWORKS, instances=1),
     sizes={"S": (2, 2)},
     expects="empirical",

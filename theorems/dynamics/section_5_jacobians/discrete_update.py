@@ -21,7 +21,7 @@ from theorems.dynamics.definitions import (
 )
 from theorems.dynamics.numerics import spectral_radius
 from theorems.dynamics.section_5_jacobians.normalisation_bound import updated
-from theorems.dynamics.settings import UNIT_TOKENS, Step, unit_tokens_and_values
+from theorems.dynamics.settings import SPHERE, UPDATE, Step, unit_tokens_and_values
 from verify.claims import Assumption, Claim
 from verify.derivatives import jacobian
 from verify.matrix import (
@@ -104,24 +104,20 @@ def difference_quotient(
 
 
 LINEARISATION.mutant("column-major Jacobian", layout=COLUMN)
-
-
-@LINEARISATION.mutant("attention weights held fixed")
-def _(X: Tokens, dX: Tokens, W_Q: QueryHeadWeights, W_K: HeadWeights, W_V: HeadWeights, beta: Beta) -> Any:
-    return softmax(X @ W_Q @ W_K.T @ X.T * beta) @ dX @ W_V
-
-
+LINEARISATION.mutant(
+    "attention weights held fixed", lambda X, dX, W_Q, W_K, W_V, beta: softmax(X @ W_Q @ W_K.T @ X.T * beta) @ dX @ W_V
+)
 LINEARISATION.mutant("sign", lambda value: -value)
 
 
 # -- off the sphere ----------------------------------------------------------------------------------------------------
 
 DEVIATION = Claim(
-    DYNAMICS,
+    SPHERE,
     "dynamics.sec-5.1-deviation",
     label="Section 5.1, text",
     statement=r"\text{``discretizing state updates causes the state vector to deviate from the hypersphere''}",
-    assumptions=[UNIT_TOKENS, "Euler step of (3)"],
+    assumptions=["Euler step of (3)"],
     relation=Equal(),
     sizes={"S": (1, 3), "D": (1, 4)},
     exact=True,
@@ -188,7 +184,7 @@ def normalised_step_matrix(
 
 
 INVERSE_RADIUS = Claim(
-    DYNAMICS,
+    UPDATE,
     "dynamics.sec-5.1-inverse-r",
     label="Section 5.1, text",
     statement=r"\text{``the spectral norm is inversely proportional to }R\text{''}",
@@ -291,7 +287,7 @@ DIRECTION.mutant("largest other gain without the absolute value", "absolute(gamm
 # -- suppression -------------------------------------------------------------------------------------------------------
 
 SUPPRESSION = Claim(
-    DYNAMICS,
+    UPDATE,
     "dynamics.sec-5.1-suppress",
     label="Section 5.1, text",
     statement=r"\text{``We find that the normalization operators suppress the Jacobian's eigenvalues''}",
@@ -308,7 +304,6 @@ SUPPRESSION = Claim(
     " the eigenvalue of a non-normal step does. In the paper's favour: the introduction says 'suppress the Jacobian's spectral norm"
     " (Proposition 5.1)'.",
 )
-
 SUPPRESSION.inputs(update_and_scale)
 
 
@@ -371,7 +366,7 @@ def _(
 
 
 SUPPRESSED_NORM = Claim(
-    DYNAMICS,
+    UPDATE,
     "dynamics.sec-5.1-suppress-norm",
     label="Suppression of the spectral norm",
     statement=r"R\ge\max_j|\gamma_j|\ \Rightarrow\ \Big\|\frac{\partial\operatorname{RMSNorm}(X+\eta\Delta X)}{\partial X}"

@@ -13,7 +13,7 @@ from theorems.dynamics import DYNAMICS
 from theorems.dynamics.definitions import orthogonal_matrix
 from theorems.dynamics.numerics import ascending, eigenvalues, spectral_radius
 from theorems.dynamics.section_5_jacobians.normalised_oscillations import euler_step, normalised_step
-from theorems.dynamics.settings import ANTISYMMETRIC, UNIT_STATE, Generator, Row, Step, unit_state
+from theorems.dynamics.settings import OSCILLATION, UNIT_STATE, UPDATE, Generator, Row, Step, unit_state
 from verify.claims import Assumption, Claim
 from verify.derivatives import jacobian
 from verify.matrix import concatenate, expm, eye, ones, row_norms, row_sums, spectral_norm, sqrt, total, zeros
@@ -54,12 +54,12 @@ def right_hand_side(x: Any, Omega: Any) -> Any:
 # -- Eq. (16) ----------------------------------------------------------------------------------------------------------
 
 EQ_16 = Claim(
-    DYNAMICS,
+    OSCILLATION,
     "dynamics.eq-16",
     label="Eq. (16) and text",
     statement=r"\dot x=\Omega x,\ J(x)=\Omega;\ \Omega=-\Omega^\top\text{ has purely imaginary eigenvalues: persistent "
     r"oscillations}",
-    assumptions=[ANTISYMMETRIC, "a state in the kernel of Omega, which an odd D never lacks, rests"],
+    assumptions=["a state in the kernel of Omega, which an odd D never lacks, rests"],
     relation=HasStructure(),
     sizes={"D": (1, 5)},
     uses=("dynamics.a.5-spectrum",),
@@ -98,13 +98,12 @@ EQ_16.mutant("damped", lambda Omega, t: _jacobian_and_flow(Omega - eye(Omega.sha
 
 
 JACOBIAN_WITH_ETA = Claim(
-    DYNAMICS,
+    OSCILLATION,
     "dynamics.sec-5.2-jacobian-eta",
     label="Section 5.2, text",
     statement=r"\text{``In Eq. (16), the Jacobian }J(x)=\eta\Omega\text{ has purely imaginary eigenvalues''}",
-    assumptions=[ANTISYMMETRIC, r"Eq. (16): \dot x = \Omega x"],
+    assumptions=[r"Eq. (16): \dot x = \Omega x"],
     relation=Equal(),
-    sizes={"D": (1, 4)},
     expects="refuted",
     severity="slip",
     correction="dynamics.sec-5.2-jacobian-of-flow",
@@ -135,18 +134,15 @@ JACOBIAN_WITH_ETA.mutant("Jacobian of the discrete step", lambda value, Omega: v
 
 
 JACOBIAN_OF_FLOW = Claim(
-    DYNAMICS,
+    OSCILLATION,
     "dynamics.sec-5.2-jacobian-of-flow",
     label="Section 5.2 without eta",
     statement=r"\text{in Eq. (16), }J(x)=\Omega",
-    assumptions=[ANTISYMMETRIC],
     relation=Equal(),
-    sizes={"D": (1, 4)},
     exact=True,
     of_project=True,
     corrects="dynamics.sec-5.2-jacobian-eta",
 )
-
 JACOBIAN_OF_FLOW.inputs(rotating_state_and_step)
 
 
@@ -164,12 +160,15 @@ JACOBIAN_OF_FLOW.mutant("transposed", lambda Omega: Omega.T)
 # -- Eq. (17) ----------------------------------------------------------------------------------------------------------
 
 EQ_17 = Claim(
-    DYNAMICS,
+    UPDATE,
     "dynamics.eq-17",
     label="Eq. (17) and text",
     statement=r"x^{(t+1)}=(I_D+\eta\Omega)x^{(t)},\ J=I_D+\eta\Omega\text{ has eigenvalues }1\pm i\eta\omega_j,\ \omega_j\ge0,"
     r"\ |\lambda_j|\ge1",
-    assumptions=[ORTHOGONAL, r"\Omega = Q blockdiag(\omega_j K, 0) Q^\top: every anti-symmetric matrix has this form"],
+    assumptions=[
+        ORTHOGONAL,
+        r"\Omega = Q blockdiag(\omega_j K, 0) Q^\top: every anti-symmetric matrix has this form",
+    ],
     relation=Equal(),
     sizes=PLANES,
     where=planes_fill,
@@ -213,7 +212,7 @@ EQ_17.mutant("eigenvalues 1 +- i omega_j", scale=1)
 ITERATIONS = 5
 
 EULER_UNSTABLE = Claim(
-    DYNAMICS,
+    UPDATE,
     "dynamics.sec-5.2-euler-unstable",
     label="Section 5.2, text",
     statement=r"|\lambda_j|\ge1\ \Rightarrow\ \text{``Therefore, the system [(17)] becomes unstable''}",
@@ -229,7 +228,6 @@ EULER_UNSTABLE = Claim(
     note=r"|x^{(t)}|^2 = \sum_j (1 + \eta^2\omega_j^2)^t |\Pi_j x|^2 + |\Pi_0 x|^2 with the planes \Pi_j of \Omega and its kernel"
     r" \Pi_0: every state off the kernel grows without bound when \eta is not 0, those in it rest. Checked for t = 5.",
 )
-
 EULER_UNSTABLE.inputs(rotations_and_step)
 
 
@@ -274,13 +272,12 @@ def diffused_step(x: Any, Omega: Any, gamma: Any, eta: Any) -> Any:
 
 
 DIFFUSION = Claim(
-    DYNAMICS,
+    OSCILLATION,
     "dynamics.sec-5.2-diffusion",
     label="Section 5.2, text (Haber and Ruthotto; Chang et al.)",
     statement=r"\text{``to avoid the fundamental instability arising from discretization ... add a diffusion term ... }\Omega-"
     r"\gamma I\ (\gamma>0)\text{''}",
     assumptions=[
-        ANTISYMMETRIC,
         Assumption(r"\gamma > 0", positive=lambda gamma: gamma),
         Assumption(
             r"\eta(\gamma^2 + \omega^2) \le 2\gamma for the largest frequency \omega",
@@ -288,7 +285,6 @@ DIFFUSION = Claim(
         ),
     ],
     relation=AtMost(),
-    sizes={"D": (1, 4)},
     expects="reading",
     reading=r"\gamma within \eta(\gamma^2 + \omega_j^2) \le 2\gamma for all j; a positive \gamma alone is not enough, and for"
     r" \eta\omega_j > 1 none is (dynamics.sec-5.2-diffusion-limit)",
@@ -319,12 +315,12 @@ DIFFUSION.mutant("1 - eta gamma / 2", lambda value, gamma, eta: value - eta * ga
 
 
 DIFFUSION_LIMIT = Claim(
-    DYNAMICS,
+    OSCILLATION,
     "dynamics.sec-5.2-diffusion-limit",
     label="Diffusion and large steps",
     statement=r"\max_j|\lambda_j|\ge\eta\omega\ \text{for every}\ \gamma,\ \omega\ \text{the largest frequency of}\ \Omega:\ "
     r"\text{for}\ \eta\omega>1\ \text{no diffusion term stabilises (17)}",
-    assumptions=[ANTISYMMETRIC, r"\eta > 0, \gamma > 0"],
+    assumptions=[r"\eta > 0, \gamma > 0"],
     relation=AtMost(),
     sizes={"D": (2, 4)},
     of_project=True,
@@ -360,13 +356,12 @@ DIFFUSION_LIMIT.mutant("the damping alone", lambda x, gamma, eta: row_norms(x * 
 # -- normalisation -----------------------------------------------------------------------------------------------------
 
 MITIGATE = Claim(
-    DYNAMICS,
+    OSCILLATION,
     "dynamics.sec-5.2-mitigate",
     label="Section 5.2, text",
     statement=r"\text{``a normalization layer (18) serves as an alternative way to mitigate this instability''}",
-    assumptions=[ANTISYMMETRIC, UNIT_STATE, "frequencies of any kind"],
+    assumptions=[UNIT_STATE, "frequencies of any kind"],
     relation=AtMost(),
-    sizes={"D": (1, 4)},
     expects="reading",
     reading=r"mitigate, not remove: states stay on the unit sphere, and at every state \max_j|\lambda_j| of (18) is at most that of"
     r" (17) over |y|, |y| >= 1. For equal frequencies it is at most 1 (dynamics.a.5); for unequal ones it may exceed 1, at rest"
@@ -375,7 +370,6 @@ MITIGATE = Claim(
     note=r"(17) is normal, so \max_j|\lambda_j| = |I + \eta\Omega|_2. Three lines: spectral radius of (18) against |I +"
     r" \eta\Omega|_2 / |y|, this against |I + \eta\Omega|_2, and the norm of the next state against 1.",
 )
-
 MITIGATE.inputs(unit_state)
 
 
@@ -409,7 +403,10 @@ KERNEL = Claim(
     label="Eq. (18) at a rest point",
     statement=r"\Omega x=0,\ \|x\|=1\ \Rightarrow\ \text{(18) rests at }x\text{ and }\max_j|\lambda_j|=\sqrt{1+\eta^2\omega^2},\ "
     r"\omega\text{ the frequency of }\Omega",
-    assumptions=[ORTHOGONAL, r"\Omega = Q blockdiag(\omega K, O) Q^\top, D >= 3, x a unit vector of its kernel"],
+    assumptions=[
+        ORTHOGONAL,
+        r"\Omega = Q blockdiag(\omega K, O) Q^\top, D >= 3, x a unit vector of its kernel",
+    ],
     relation=Equal(),
     sizes={"D": (3, 4)},
     of_project=True,

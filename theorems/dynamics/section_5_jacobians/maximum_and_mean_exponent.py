@@ -13,16 +13,14 @@ from theorems.dynamics.definitions import Beta, Gain, Heads, QueryWeights, Squar
 from theorems.dynamics.section_5_jacobians.normalisation_bound import itrsa_step, updated
 from theorems.dynamics.section_5_jacobians.normalised_oscillations import euler_step, normalised_step
 from theorems.dynamics.settings import (
-    ANTISYMMETRIC,
-    EQUAL_FREQUENCIES,
     EVEN,
+    ONE_FREQUENCY,
     UNIT_STATE,
     Frequency,
     Generator,
     Row,
     Step,
     equal_frequencies,
-    is_even,
 )
 from verify.claims import Assumption, Claim
 from verify.derivatives import jacobian
@@ -123,14 +121,13 @@ def _(
 
 
 TANGENT = Claim(
-    DYNAMICS,
+    ONE_FREQUENCY,
     "dynamics.sec-5.3-mean-tangent",
     label="Section 5.3, the spectrum of (18) with equal frequencies",
     statement=r"\Lambda^{(T)}=I_D-xx^\top\ \text{for every }T:\ D-1\text{ exponents are }0\text{ and one is }-\infty",
-    assumptions=[ANTISYMMETRIC, EQUAL_FREQUENCIES, UNIT_STATE, "T = 1, 2, 3"],
+    assumptions=[UNIT_STATE, "T = 1, 2, 3"],
     relation=Equal(),
     sizes={**EVEN, "T": (1, 3)},
-    where=is_even,
     of_project=True,
     uses=("dynamics.eq-82",),
     note=r"I + \eta\Omega = |y| Q with Q orthogonal, so J(x) = Q (I - x x^\top), and the next state is Qx. Maximum and mean"

@@ -4,19 +4,15 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from theorems.dynamics import DYNAMICS
 from theorems.dynamics.definitions import normalisation, unit_rows
 from theorems.dynamics.numerics import spectral_radius
 from theorems.dynamics.settings import (
-    ANTISYMMETRIC,
-    EQUAL_FREQUENCIES,
-    EVEN,
+    ONE_FREQUENCY,
+    OSCILLATION,
     UNIT_STATE,
     Generator,
     Row,
     Step,
-    equal_frequencies,
-    is_even,
 )
 from verify.claims import Assumption, Claim
 from verify.derivatives import jacobian
@@ -49,23 +45,20 @@ def state_with_rational_step(G: Generator, direction: Row, radius: Radius, eta: 
 # -- Eq. (18) ----------------------------------------------------------------------------------------------------------
 
 EQ_18 = Claim(
-    DYNAMICS,
+    OSCILLATION,
     "dynamics.eq-18",
     label="Eq. (18) (= (77))",
     statement=r"x^{(t+1)}=\Pi((I_D+\eta\Omega)x^{(t)}),\quad J(x^{(t)})=\Big(I_D-\frac{yy^\top}{\|y\|^2}\Big)\frac{I_D+\eta\Omega}"
     r"{\|y\|},\ y=(I_D+\eta\Omega)x^{(t)}",
     assumptions=[
-        ANTISYMMETRIC,
         Assumption(
             r"y \ne 0", positive=lambda x, Omega, eta: total(euler_step(x, Omega, eta) * euler_step(x, Omega, eta))
         ),
     ],
     relation=Equal(),
-    sizes={"D": (1, 4)},
     exact=True,
     uses=("dynamics.lemma-a.2",),
 )
-
 EQ_18.inputs(state_with_rational_step)
 
 
@@ -90,15 +83,13 @@ EQ_18.mutant("reflection instead of projection", share=2)
 
 
 A5 = Claim(
-    DYNAMICS,
+    ONE_FREQUENCY,
     "dynamics.a.5",
     label="Section 5.2 / A.5, main claim",
     statement=r"\text{all }\omega_j=\omega\ \Rightarrow\ \text{all eigenvalues }\lambda_j\text{ of }J(x)=\Big(I_D-\frac{yy^\top}"
     r"{\|y\|^2}\Big)\frac1{\|y\|}(I_D+\eta\Omega)\text{ satisfy }|\lambda_j|\le1",
-    assumptions=[ANTISYMMETRIC, EQUAL_FREQUENCIES, UNIT_STATE],
+    assumptions=[UNIT_STATE],
     relation=AtMost(),
-    sizes=EVEN,
-    where=is_even,
     uses=("dynamics.eq-18",),
     proof=(
         "dynamics.eq-81",
@@ -112,8 +103,6 @@ A5 = Claim(
     r" That \|x\| = 1 is used without a word in Eq. (81); it is the spherical constraint of Section 3, which every state of (18)"
     " but the first meets by itself. For any other x the bound is 1/|x|. For odd D equal frequencies are all 0.",
 )
-
-A5.inputs(equal_frequencies)
 
 
 @A5.formula

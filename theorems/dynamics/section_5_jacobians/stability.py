@@ -63,7 +63,6 @@ CONTINUOUS = Claim(
     r" demands, has velocity 0. A defective eigenvalue on the imaginary axis is enough to break the statement; for nonlinear f a"
     r" simple one is (dynamics.sec-5.2-cubic-flow).",
 )
-
 CONTINUOUS.inputs(nilpotent_system)
 
 
@@ -108,7 +107,6 @@ DISCRETE = Claim(
     " Eqs. (17) and (18) at equal frequencies are not of this kind, the first being normal, the second a contraction."
     " For nonlinear f a simple eigenvalue 1 is enough (dynamics.sec-5.2-cubic-map).",
 )
-
 DISCRETE.inputs(nilpotent_system)
 
 
@@ -140,7 +138,10 @@ UNBOUNDED = Claim(
     "dynamics.sec-5.2-unbounded",
     label="Growth on a nilpotent block",
     statement=r"N^2=O,\ Nx\ne0\ \Rightarrow\ \|\exp(tN)x\|\ge K\|x\|\ \text{at}\ t=(K+1)\|x\|/\|Nx\|,\ \text{for every }K",
-    assumptions=[NILPOTENT, Assumption("N x does not vanish", positive=lambda N, x: row_sums((x @ N.T) * (x @ N.T)))],
+    assumptions=[
+        NILPOTENT,
+        Assumption("N x does not vanish", positive=lambda N, x: row_sums((x @ N.T) * (x @ N.T))),
+    ],
     relation=AtMost(),
     sizes={"D": (2, 3)},
     of_project=True,
@@ -240,7 +241,7 @@ POWER_BOUNDED = Claim(
     statement=r"J=VCV^{-1},\ \|C\|_2\le1\ \Rightarrow\ \|J^tx\|\le\|V\|_2\|V^{-1}\|_2\|x\|\ (t=0,1,2,\ldots)",
     assumptions=[
         r"C = (I + M)(I - M)^{-1}, M = \Omega - BB^\top with \Omega anti-symmetric: a contraction; V regular. These are the real J"
-        r" with |\lambda_j| \le 1 whose eigenvalues on the unit circle are semisimple (and not -1, the limit of large M)"
+        r" with |\lambda_j| \le 1 whose eigenvalues on the unit circle are semisimple (and not -1, the limit of large M)",
     ],
     relation=AtMost(),
     sizes={"D": (1, 3)},
@@ -272,8 +273,6 @@ def norm_of_iterate(C: Generator, V: Generator, x: Row) -> Any:
 
 
 POWER_BOUNDED.domain("no damping")(SEMISIMPLE.special_domains["no damping"])
-
-
 POWER_BOUNDED.mutant("norm of the state alone, as for normal J", lambda x: row_norms(x))
 POWER_BOUNDED.mutant("half the bound", lambda value: value / 2)
 
@@ -288,7 +287,9 @@ CUBIC_FLOW = Claim(
     "dynamics.sec-5.2-cubic-flow",
     label="A simple eigenvalue 0, continuous time",
     statement=r"\dot x=x^3\ \text{has}\ x(t)=\frac{x_0}{\sqrt{1-2x_0^2t}}:\ \text{0 is unstable though}\ \lambda=0",
-    assumptions=[Assumption(r"t < 1/(2x_0^2), the end of its life", positive=lambda x, t: 1 - 2 * x * x * t)],
+    assumptions=[
+        Assumption(r"t < 1/(2x_0^2), the end of its life", positive=lambda x, t: 1 - 2 * x * x * t),
+    ],
     relation=Equal(),
     of_project=True,
     note="A second way in which the general statement of Section 5.2 fails: |x(t)| exceeds every bound, however small x_0 is.",
@@ -313,7 +314,7 @@ def cube_of_solution(x: Start, t: Time) -> Any:
 
 
 CUBIC_FLOW.oracle(lambda x, t: jacobian(_solution, "t")(x, t))
-CUBIC_FLOW.mutant("linear growth law", lambda x, t: _solution(x, t))
+CUBIC_FLOW.mutant("linear growth law", _solution)
 CUBIC_FLOW.mutant("sign, of a stable equilibrium", "solution * solution -> -solution * solution")
 
 

@@ -75,7 +75,6 @@ LYAPUNOV_SINGULAR_VALUES = Claim(
     " (dynamics.sec-5.1-lyapunov-sv-bound) that can be off by any factor (dynamics.sec-5.1-lyapunov-sv-literal)",
     note=r"For normal J, too, if it is constant, since then \sigma_{\max}(J^T) = \sigma_{\max}(J)^T.",
 )
-
 LYAPUNOV_SINGULAR_VALUES.inputs(handed_on)
 
 
@@ -193,7 +192,6 @@ AVERAGE = Claim(
     uses=("dynamics.eq-89",),
     note=r"For a constant normal J as well, since then \sigma_i(J^T) = \sigma_i(J)^T.",
 )
-
 AVERAGE.inputs(handed_on)
 
 

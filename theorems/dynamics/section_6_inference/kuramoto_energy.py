@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, Any
 
-from theorems.dynamics import DYNAMICS
 from theorems.dynamics.definitions import projection, unit_rows
 from theorems.dynamics.numerics import no_loss, runge_kutta
+from theorems.dynamics.settings import UPDATE
 from verify.claims import Assumption, Claim
 from verify.derivatives import jacobian
 from verify.matrix import absolute, basis_matrix, concatenate, frobenius_norm, rational, row_sums, vec_r, zeros
@@ -60,7 +60,7 @@ def _loss_along_flow(X: Any, C: Any, J: Any, share: Any, driven: Any = None) -> 
 
 
 KURAMOTO_ENERGY = Claim(
-    DYNAMICS,
+    UPDATE,
     "dynamics.sec-6.3-kuramoto",
     label="Section 6.3, text",
     statement=r"\text{``Under certain symmetry assumptions without SA, it reduces to the energy function of a generalized"
@@ -122,7 +122,7 @@ KURAMOTO_ENERGY.mutant("the Kuramoto energy", share=rational(1, 2))
 
 
 KURAMOTO_HALF = Claim(
-    DYNAMICS,
+    UPDATE,
     "dynamics.sec-6.3-kuramoto-energy",
     label="Section 6.3, the energy of the generalised Kuramoto model",
     statement=r"E_K=-\tfrac12x^\top Jx-c^\top x=\tfrac12\big(E_{\text{pseudo}}-\operatorname{Tr}(C^\top"
@@ -135,7 +135,6 @@ KURAMOTO_HALF = Claim(
     corrects="dynamics.sec-6.3-kuramoto",
     note=r"dE_K/dt = -\|\operatorname{Proj}(c+Jx)\|^2. The energy is evaluated in the second form, from E_pseudo.",
 )
-
 KURAMOTO_HALF.inputs(symmetric_coupling)
 
 
@@ -160,21 +159,17 @@ def _(X: Phases, C: Phases, J: Coupling) -> Any:
 
 
 KURAMOTO_INTEGRATED = Claim(
-    DYNAMICS,
+    UPDATE,
     "dynamics.sec-6.3-kuramoto-integrated",
     label="Section 6.3, the energy of the generalised Kuramoto model, integrated forward",
     statement=r"E_K(X(\tau))\le E_K(X(0))+\text{the change when the step is halved}",
-    assumptions=[
-        *KURAMOTO,
-        r"classical Runge-Kutta, 4 and 8 steps, \tau = 1/(1+\|C\|_F+\|J\|_F)",
-    ],
+    assumptions=[*KURAMOTO, r"classical Runge-Kutta, 4 and 8 steps, \tau = 1/(1+\|C\|_F+\|J\|_F)"],
     relation=AtMost(signed=True, ascent=False),
     sizes={"P": (1, 2), "N": (2, 2), "n": (2, 4)},
     where=coupled,
     of_project=True,
     uses=("dynamics.sec-6.3-kuramoto-energy",),
 )
-
 KURAMOTO_INTEGRATED.inputs(symmetric_coupling)
 
 

@@ -29,6 +29,7 @@ from theorems.dynamics.definitions import (
     projection,
     unit_rows,
 )
+from theorems.dynamics.settings import UPDATE
 from verify.claims import Assumption, Claim
 from verify.derivatives import jacobian
 from verify.matrix import concatenate, diag, hadamard, rational, row_sums, trace, vec_r
@@ -68,7 +69,7 @@ AKORN: list[str | Assumption] = [
 AKORN_SIZES = {"S": (1, 2), "D": (2, 4), "J": (1, 2), "N": (2, 3), "H": (1, 2)}
 
 PSEUDO = Claim(
-    DYNAMICS,
+    UPDATE,
     "dynamics.sec-6.3-pseudo",
     label="Section 6.3, definition",
     statement=r"E_{\text{pseudo}}(t):=-\operatorname{Tr}(X^{(t)\top}\Delta X^{(t)})\text{ is a quantity that AKOrN (updates"
@@ -171,7 +172,7 @@ PSEUDO.mutant("kappa = 1", kappa=1)
 
 
 PSEUDO_ZERO = Claim(
-    DYNAMICS,
+    UPDATE,
     "dynamics.sec-6.3-pseudo-zero",
     label="Section 6.3, the pseudo-energy with Delta X of Eq. (7)",
     statement=r"E_{\text{pseudo}}(t)=-\operatorname{Tr}(X^{(t)\top}\Delta X^{(t)})=0\ \text{at every state of unit oscillators}",
@@ -184,7 +185,6 @@ PSEUDO_ZERO = Claim(
     corrects="dynamics.sec-6.3-pseudo",
     uses=("dynamics.eq-97",),
 )
-
 PSEUDO_ZERO.inputs(akorn)
 
 

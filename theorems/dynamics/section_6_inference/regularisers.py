@@ -10,6 +10,7 @@ from typing import Annotated, Any
 
 from theorems.dynamics import DYNAMICS
 from theorems.dynamics.definitions import Heads, SquareWeights, orthogonal_matrix, unit_rows
+from theorems.dynamics.settings import UPDATE
 from verify.claims import Assumption, Claim
 from verify.derivatives import jacobian
 from verify.matrix import concatenate, diag, eye, rational, sqrt, trace, vec_r
@@ -120,12 +121,16 @@ ORTHOGONAL = Assumption(
 MULTI_VANISHES = Assumption(r"R_{\text{E-multi}} = 0", zero=lambda W_V, W_O: W_V @ W_O - (W_V @ W_O).T)
 
 EQ_19_HEADS = Claim(
-    DYNAMICS,
+    UPDATE,
     "dynamics.eq-19-heads",
     label="Text after Eq. (19)",
     statement=r"R_{\text{E-multi}}=0\ \Rightarrow\ W_h^VW_h^O\text{ becomes symmetric (each }h\text{), as implied by"
     r" Proposition 4.2}",
-    assumptions=[ORTHOGONAL, MULTI_VANISHES, "each W_h^V of the proposition read as W_h^V W_h^O, as the text says"],
+    assumptions=[
+        ORTHOGONAL,
+        MULTI_VANISHES,
+        "each W_h^V of the proposition read as W_h^V W_h^O, as the text says",
+    ],
     relation=Equal(),
     sizes={"D": (2, 4), "H": (1, 4)},
     where=heads_fit,
@@ -161,7 +166,7 @@ EQ_19_HEADS.mutant("anti-symmetric heads", "M.T -> -M.T")
 
 
 EQ_19_COMMUTATOR = Claim(
-    DYNAMICS,
+    UPDATE,
     "dynamics.eq-19-commutator",
     label="Text after Eq. (19), when a head is symmetric",
     statement=r"R_{\text{E-multi}}=0\ \Rightarrow\ W_h^VW_h^O-(W_h^VW_h^O)^\top=P_hM-MP_h,\ P_h=W_h^VW_h^{V\top},\ M=W^VW^O",
@@ -174,7 +179,6 @@ EQ_19_COMMUTATOR = Claim(
     corrects="dynamics.eq-19-heads",
     note="So with R_E-multi = 0 head h is symmetric exactly if the projection P_h commutes with W^V W^O.",
 )
-
 EQ_19_COMMUTATOR.inputs(symmetric_orthogonal_product)
 
 

@@ -11,7 +11,7 @@ from theorems.dynamics import DYNAMICS
 from theorems.dynamics.definitions import Beta, SquareWeights, Tokens, unit_rows
 from theorems.dynamics.section_3_preliminaries.symmetric_attention import energy_loss
 from theorems.dynamics.section_5_jacobians.normalisation_bound import update_jacobian_bound, update_jacobian_norm
-from theorems.dynamics.settings import POSITIVE_BETA, UNIT_TOKENS
+from theorems.dynamics.settings import ENERGY
 from verify.claims import Claim
 from verify.matrix import absolute, eye, rational, zeros
 from verify.relations import AtMost, Equal
@@ -20,12 +20,12 @@ from verify.shapes import Real, Shape
 # -- Limitations -------------------------------------------------------------------------------------------------------
 
 REFERENCE = Claim(
-    DYNAMICS,
+    ENERGY,
     "dynamics.sec-7-reference",
     label="Limitations, text",
     statement=r"\text{``the upper bound provided by Proposition 4.1 provides a conservative upper bound that is looser than"
     r" empirical observations''}",
-    assumptions=[UNIT_TOKENS, POSITIVE_BETA, "W^V = W^Q symmetric, W^K = I: the case of Proposition 4.1 that holds"],
+    assumptions=["W^V = W^Q symmetric, W^K = I: the case of Proposition 4.1 that holds"],
     relation=AtMost(signed=True, ascent=False),
     sizes={"S": (1, 2), "D": (1, 3)},
     expects="refuted",
