@@ -140,4 +140,4 @@ ONE_FREQUENCY = OSCILLATION.extended(
     where=is_even,
     inputs=equal_frequencies,
 )
-EVEN = {"D": (2, 4)}
+TURNING_STATE = ONE_FREQUENCY.extended("Section 5.2, equal frequencies and a unit state", assumptions=[UNIT_STATE])

@@ -9,16 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from theorems.dynamics import DYNAMICS
 from theorems.dynamics.definitions import Beta, QueryWeights, SquareWeights, Tokens, energy
-from theorems.dynamics.settings import POSITIVE_BETA, UNIT_TOKENS, on_the_sphere
-from verify.claims import Assumption, Claim
+from theorems.dynamics.settings import ENERGY, on_the_sphere
+from verify.claims import Claim
 from verify.derivatives import jacobian
 from verify.matrix import concatenate, diag, diag_part, exp, eye, kron, ones
 from verify.relations import Equal
-
-SETTING: list[str | Assumption] = [UNIT_TOKENS, POSITIVE_BETA, r"A = W^Q W^{K\top}, not assumed to be symmetric"]
-SIZES = {"S": (1, 3), "D": (2, 3)}
 
 
 def nilpotent_weights(arrays: dict[str, Any], sizes: dict[str, int], rng: np.random.Generator) -> None:
@@ -33,6 +29,16 @@ def asymmetric_weights() -> dict[str, Any]:
     """Two tokens on the axes, W^K = I and the asymmetric A = W^Q = [[0, 1], [0, 0]], beta = 1."""
     return {"X": [[1, 0], [0, 1]], "W_Q": [[0, 1], [0, 0]], "W_K": [[1, 0], [0, 1]], "beta": 1}
 
+
+PROOF = ENERGY.extended(
+    "Appendix A.2, the proof of Proposition 4.1",
+    assumptions=[r"A = W^Q W^{K\top}, not assumed to be symmetric"],
+    sizes={"S": (1, 3), "D": (2, 3)},
+    inputs=on_the_sphere,
+)
+EXACT_PROOF = PROOF.extended(
+    "Appendix A.2, lines that hold", exact=True, special_domains={"nilpotent A": nilpotent_weights}
+)
 
 # -- the three groups of Eq. (33), each differentiated by itself ----------------------------------------------------------
 
@@ -83,18 +89,13 @@ def _hollow(E: Any) -> Any:
 # -- Eq. (33) ----------------------------------------------------------------------------------------------------------
 
 EQ_33 = Claim(
-    DYNAMICS,
+    EXACT_PROOF,
     "dynamics.eq-33",
     label="Eqs. (32)-(33), proof of Prop. 4.1",
     statement=r"\frac{dE}{dX_{[i,:]}}=-\sum_{j\ne i}\frac{d\exp(\beta X_{[i,:]}^\top AX_{[j,:]})}{dX_{[i,:]}}-\sum_{j\ne i}"
     r"\frac{d\exp(\beta X_{[j,:]}^\top AX_{[i,:]})}{dX_{[i,:]}}-\frac{d\exp(\beta X_{[i,:]}^\top AX_{[i,:]})}{dX_{[i,:]}}",
-    assumptions=SETTING,
     relation=Equal(),
-    sizes=SIZES,
-    exact=True,
 )
-EQ_33.inputs(on_the_sphere)
-EQ_33.domain("nilpotent A")(nilpotent_weights)
 
 
 @EQ_33.formula
@@ -125,15 +126,13 @@ def _(X: Tokens, W_Q: QueryWeights, W_K: SquareWeights, beta: Beta) -> Any:
 # -- Eq. (34) ----------------------------------------------------------------------------------------------------------
 
 EQ_34 = Claim(
-    DYNAMICS,
+    PROOF,
     "dynamics.eq-34",
     label="Eq. (34), proof of Prop. 4.1",
     statement=r"-\sum_{j\ne i}\frac{d\exp(\beta X_{[i,:]}^\top AX_{[j,:]})}{dX_{[i,:]}}-\sum_{j\ne i}\frac{d\exp(\beta X_{[j,:]}"
     r"^\top AX_{[i,:]})}{dX_{[i,:]}}=-\sum_{j\ne i}\exp(\beta X_{[i,:]}^\top AX_{[j,:]})A^\top X_{[j,:]}-\sum_{j\ne i}"
     r"\exp(\beta X_{[i,:]}^\top AX_{[j,:]})AX_{[j,:]}",
-    assumptions=SETTING,
     relation=Equal(),
-    sizes=SIZES,
     expects="refuted",
     severity="error",
     correction="dynamics.eq-34-corrected",
@@ -142,7 +141,6 @@ EQ_34 = Claim(
     r" A^\top have changed places too (the derivative of \exp(\beta x_i^\top A x_j) by x_i has A x_j) does not matter to the sum,"
     " since its two weights are equal. A factor beta is missing besides; the counterexample has beta = 1.",
 )
-EQ_34.inputs(on_the_sphere)
 
 
 def _pairs(X: Any, W_Q: Any, W_K: Any, beta: Any, left: Any, right: Any, factor: Any) -> Any:
@@ -168,21 +166,16 @@ EQ_34.mutant("sign", factor=1)
 
 
 EQ_34_CORRECTED = Claim(
-    DYNAMICS,
+    EXACT_PROOF,
     "dynamics.eq-34-corrected",
     label="Eq. (34) with the weights of either order",
     statement=r"-\sum_{j\ne i}\frac{d\exp(\beta X_{[i,:]}^\top AX_{[j,:]})}{dX_{[i,:]}}-\sum_{j\ne i}\frac{d\exp(\beta X_{[j,:]}"
     r"^\top AX_{[i,:]})}{dX_{[i,:]}}=-\beta\sum_{j\ne i}\big(\exp(\beta X_{[i,:]}^\top AX_{[j,:]})A+\exp(\beta X_{[j,:]}^\top A"
     r"X_{[i,:]})A^\top\big)X_{[j,:]}",
-    assumptions=SETTING,
     relation=Equal(),
-    sizes=SIZES,
-    exact=True,
     of_project=True,
     corrects="dynamics.eq-34",
 )
-EQ_34_CORRECTED.inputs(on_the_sphere)
-EQ_34_CORRECTED.domain("nilpotent A")(nilpotent_weights)
 
 
 @EQ_34_CORRECTED.formula
@@ -201,20 +194,18 @@ EQ_34_CORRECTED.mutant("weights exchanged", "E -> E.T; E.T -> E")
 # -- Eq. (35) ----------------------------------------------------------------------------------------------------------
 
 EQ_35 = Claim(
-    DYNAMICS,
+    PROOF,
     "dynamics.eq-35",
     label="Eq. (35), proof of Prop. 4.1",
     statement=r"-\frac{d\exp(\beta X_{[i,:]}^\top AX_{[i,:]})}{dX_{[i,:]}}=-\exp(\beta X_{[i,:]}^\top AX_{[j,:]})(A^\top+A)"
     r"X_{[i,:]}",
-    assumptions=[*SETTING, "j is free on the right: the line is taken for every j"],
+    assumptions=["j is free on the right: the line is taken for every j"],
     relation=Equal(),
-    sizes=SIZES,
     expects="refuted",
     severity="slip",
     correction="dynamics.eq-35-corrected",
     note="Eq. (36) shows that j is a misprint for i. A factor beta is missing besides; the counterexample has beta = 1.",
 )
-EQ_35.inputs(on_the_sphere)
 
 
 @EQ_35.formula
@@ -241,20 +232,15 @@ EQ_35.mutant("A^T instead of A^T + A", both=0)
 
 
 EQ_35_CORRECTED = Claim(
-    DYNAMICS,
+    EXACT_PROOF,
     "dynamics.eq-35-corrected",
     label="Eq. (35) with i for j and the factor beta",
     statement=r"-\frac{d\exp(\beta X_{[i,:]}^\top AX_{[i,:]})}{dX_{[i,:]}}=-\beta\exp(\beta X_{[i,:]}^\top AX_{[i,:]})"
     r"(A^\top+A)X_{[i,:]}",
-    assumptions=SETTING,
     relation=Equal(),
-    sizes=SIZES,
-    exact=True,
     of_project=True,
     corrects="dynamics.eq-35",
 )
-EQ_35_CORRECTED.inputs(on_the_sphere)
-EQ_35_CORRECTED.domain("nilpotent A")(nilpotent_weights)
 
 
 def _own(X: Any, W_Q: Any, W_K: Any, beta: Any, factor: Any, both: int = 1) -> Any:
@@ -276,19 +262,16 @@ EQ_35_CORRECTED.mutant("A^T instead of A^T + A", both=0)
 # -- Eq. (36) ----------------------------------------------------------------------------------------------------------
 
 EQ_36 = Claim(
-    DYNAMICS,
+    PROOF,
     "dynamics.eq-36",
     label="Eq. (36), proof of Prop. 4.1",
     statement=r"\frac{dE_{\text{single}}(X)}{dX_{[i,:]}}=-\sum_j\exp(\beta X_{[i,:]}^\top AX_{[j,:]})(A^\top+A)X_{[j,:]}",
-    assumptions=SETTING,
     relation=Equal(),
-    sizes=SIZES,
     expects="refuted",
     severity="error",
     correction="dynamics.eq-36-corrected",
     note="Right for symmetric A, up to the factor beta. The counterexample has beta = 1.",
 )
-EQ_36.inputs(on_the_sphere)
 
 
 def gradient(X: Any, W_Q: Any, W_K: Any, beta: Any, factor: Any, swapped: bool = True, both: int = 1) -> Any:
@@ -310,21 +293,16 @@ EQ_36.mutant("one of the two sums only", both=0)
 
 
 EQ_36_CORRECTED = Claim(
-    DYNAMICS,
+    EXACT_PROOF,
     "dynamics.eq-36-corrected",
     label="Eq. (36) for any A",
     statement=r"\frac{dE_{\text{single}}(X)}{dX_{[i,:]}}=-\beta\sum_j\big(\exp(\beta X_{[i,:]}^\top AX_{[j,:]})A"
     r"+\exp(\beta X_{[j,:]}^\top AX_{[i,:]})A^\top\big)X_{[j,:]}",
-    assumptions=SETTING,
     relation=Equal(),
-    sizes=SIZES,
-    exact=True,
     of_project=True,
     corrects="dynamics.eq-36",
     proof=("dynamics.eq-33", "dynamics.eq-34-corrected", "dynamics.eq-35-corrected"),
 )
-EQ_36_CORRECTED.inputs(on_the_sphere)
-EQ_36_CORRECTED.domain("nilpotent A")(nilpotent_weights)
 
 
 @EQ_36_CORRECTED.formula

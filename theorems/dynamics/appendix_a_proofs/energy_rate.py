@@ -7,14 +7,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from theorems.dynamics import DYNAMICS
 from theorems.dynamics.appendix_a_proofs.energy_gradient import (
-    SETTING,
-    SIZES,
+    EXACT_PROOF,
+    PROOF,
     exponentials,
     gradient,
     gradient_by_differentiation,
-    nilpotent_weights,
 )
 from theorems.dynamics.definitions import (
     Beta,
@@ -42,18 +40,13 @@ from verify.relations import AtMost, Equal
 # -- the update Delta --------------------------------------------------------------------------------------------------
 
 EQ_37 = Claim(
-    DYNAMICS,
+    PROOF,
     "dynamics.eq-37",
     label="Eq. (37), proof of Prop. 4.1",
     statement=r"\text{``Under the given condition on the weights, }A=A^\top\text{ we have'' }\ \Delta_{[i,:]}=\big("
     r"\operatorname{softmax}(\beta XW^VX^\top)_{[i,:]}X(A^\top+A)\big)^\top/2",
-    assumptions=[
-        *SETTING,
-        r"\Delta = softmax(\beta X W^Q W^{K\top} X^\top) X W^V",
-        "condition (11)/(31) on W^V",
-    ],
+    assumptions=[r"\Delta = softmax(\beta X W^Q W^{K\top} X^\top) X W^V", "condition (11)/(31) on W^V"],
     relation=Equal(),
-    sizes=SIZES,
     expects="refuted",
     severity="slip",
     correction="dynamics.eq-37-corrected",
@@ -62,7 +55,6 @@ EQ_37 = Claim(
     r" assumed and W^K W^{Q\top} read, W^V = A and the line is right; the text wants A asymmetric.",
     note="Eq. (38) shows that W^V inside the softmax is a misprint for A.",
 )
-EQ_37.inputs(on_the_sphere)
 
 
 @EQ_37.formula
@@ -87,20 +79,16 @@ EQ_37.mutant(
 
 
 EQ_37_CORRECTED = Claim(
-    DYNAMICS,
+    EXACT_PROOF,
     "dynamics.eq-37-corrected",
     label="Eq. (37) with A inside the softmax",
     statement=r"W^V=(A^\top+A)/2\ \Rightarrow\ \Delta_{[i,:]}=\big(\operatorname{softmax}(\beta XAX^\top)_{[i,:]}"
     r"X(A^\top+A)\big)^\top/2",
-    assumptions=[*SETTING, r"\Delta = softmax(\beta X W^Q W^{K\top} X^\top) X W^V"],
+    assumptions=[r"\Delta = softmax(\beta X W^Q W^{K\top} X^\top) X W^V"],
     relation=Equal(),
-    sizes=SIZES,
-    exact=True,
     of_project=True,
     corrects="dynamics.eq-37",
 )
-EQ_37_CORRECTED.inputs(on_the_sphere)
-EQ_37_CORRECTED.domain("nilpotent A")(nilpotent_weights)
 
 
 @EQ_37_CORRECTED.formula
@@ -128,20 +116,16 @@ def _(X: Tokens, W_Q: QueryWeights, W_K: SquareWeights, beta: Beta) -> Any:
 
 
 EQ_38 = Claim(
-    DYNAMICS,
+    EXACT_PROOF,
     "dynamics.eq-38",
     label="Eq. (38), proof of Prop. 4.1",
     statement=r"\Delta_{[i,:]}=\sum_j\frac{\exp(\beta X_{[i,:]}^\top AX_{[j,:]})}{Z_i}(A^\top+A)X_{[j,:]}/2,\quad Z_i="
     r"\sum_{j'}\exp(\beta X_{[i,:]}^\top AX_{[j',:]})",
-    assumptions=[*SETTING, "condition (31) on W^V"],
+    assumptions=["condition (31) on W^V"],
     relation=Equal(),
-    sizes=SIZES,
-    exact=True,
     expects="reading",
     reading=SYMMETRISED,
 )
-EQ_38.inputs(on_the_sphere)
-EQ_38.domain("nilpotent A")(nilpotent_weights)
 
 
 def update_as_sum(X: Any, W_Q: Any, W_K: Any, beta: Any) -> Any:
@@ -184,14 +168,13 @@ def energy_rate(X: Any, W_Q: Any, W_K: Any, W_V: Any, beta: Any) -> Any:
 # -- dE/dt -------------------------------------------------------------------------------------------------------------
 
 EQ_41 = Claim(
-    DYNAMICS,
+    PROOF,
     "dynamics.eq-41",
     label="Eqs. (39)-(41), proof of Prop. 4.1",
     statement=r"\frac{dE}{dt}=\frac{dE}{dX}\cdot\frac{dX}{dt}=-\sum_i\Big(\frac{dE}{dX_{[i,:]}}\cdot(I_D-X_{[i,:]}X_{[i,:]}"
     r"^\top)\Delta_{[i,:]}\Big)",
-    assumptions=[*SETTING, "dynamics (3)"],
+    assumptions=["dynamics (3)"],
     relation=Equal(),
-    sizes=SIZES,
     expects="refuted",
     severity="slip",
     correction="dynamics.eq-41-corrected",
@@ -226,19 +209,16 @@ EQ_41.mutant("sign", lambda X, W_Q, W_K, W_V, beta: total(energy_rate_terms(X, W
 
 
 EQ_41_CORRECTED = Claim(
-    DYNAMICS,
+    EXACT_PROOF,
     "dynamics.eq-41-corrected",
     label="Eq. (41) without the second minus sign",
     statement=r"\frac{dE}{dt}=\sum_i\frac{dE}{dX_{[i,:]}}\cdot(I_D-X_{[i,:]}X_{[i,:]}^\top)\Delta_{[i,:]}",
-    assumptions=[*SETTING, "dynamics (3)"],
+    assumptions=["dynamics (3)"],
     relation=Equal(),
-    sizes=SIZES,
-    exact=True,
     of_project=True,
     corrects="dynamics.eq-41",
 )
 EQ_41_CORRECTED.inputs(unit_tokens_and_values)
-EQ_41_CORRECTED.domain("nilpotent A")(nilpotent_weights)
 
 
 @EQ_41_CORRECTED.formula
@@ -257,21 +237,19 @@ def _(X: Tokens, W_Q: QueryWeights, W_K: SquareWeights, W_V: SquareWeights, beta
 
 
 EQ_42 = Claim(
-    DYNAMICS,
+    PROOF,
     "dynamics.eq-42",
     label="Eq. (42), proof of Prop. 4.1",
     statement=r"\frac{dE}{dt}=-\sum_i\Big(\sum_j\exp(\beta X_{[i,:]}^\top AX_{[j,:]})(A^\top+A)X_{[j,:]}\cdot(I_D-X_{[i,:]}"
     r"X_{[i,:]}^\top)\Delta_{[i,:]}\Big)",
-    assumptions=[*SETTING, "dynamics (3), condition (31)"],
+    assumptions=["dynamics (3), condition (31)"],
     relation=Equal(),
-    sizes=SIZES,
     expects="refuted",
     severity="error",
     correction="dynamics.eq-42-corrected",
     uses=("dynamics.eq-36",),
     doubt=SYMMETRISED + "; the counterexample has W^K = I, where both agree.",
 )
-EQ_42.inputs(on_the_sphere)
 
 
 def _rate(
@@ -299,21 +277,18 @@ EQ_42.mutant("sign", factor=1)
 
 
 EQ_42_CORRECTED = Claim(
-    DYNAMICS,
+    EXACT_PROOF,
     "dynamics.eq-42-corrected",
     label="Eq. (42) for any A and W^V",
     statement=r"\frac{dE}{dt}=-\beta\sum_i\Big(\sum_j\big(\exp(\beta X_{[i,:]}^\top AX_{[j,:]})A+\exp(\beta X_{[j,:]}^\top A"
     r"X_{[i,:]})A^\top\big)X_{[j,:]}\cdot(I_D-X_{[i,:]}X_{[i,:]}^\top)\Delta_{[i,:]}\Big)",
-    assumptions=[*SETTING, "dynamics (3), any W^V"],
+    assumptions=["dynamics (3), any W^V"],
     relation=Equal(),
-    sizes=SIZES,
-    exact=True,
     of_project=True,
     corrects="dynamics.eq-42",
     proof=("dynamics.eq-36-corrected", "dynamics.eq-41-corrected"),
 )
 EQ_42_CORRECTED.inputs(unit_tokens_and_values)
-EQ_42_CORRECTED.domain("nilpotent A")(nilpotent_weights)
 
 
 @EQ_42_CORRECTED.formula
@@ -330,18 +305,14 @@ EQ_42_CORRECTED.mutant("projection dropped", projected=False)
 # -- the quadratic form ------------------------------------------------------------------------------------------------
 
 EQS_43_44 = Claim(
-    DYNAMICS,
+    EXACT_PROOF,
     "dynamics.eq-43-44",
     label="Step (42)->(43)->(44), proof of Prop. 4.1",
     statement=r"-\sum_i\Big(\sum_j\exp(\beta X_{[i,:]}^\top AX_{[j,:]})(A^\top+A)X_{[j,:]}\cdot P_i\Delta_{[i,:]}\Big)=-2\sum_iZ_i"
     r"\,\Delta_{[i,:]}^\top(I_D-X_{[i,:]}X_{[i,:]}^\top)\Delta_{[i,:]}",
-    assumptions=[*SETTING, r"\Delta as in (38); P_i = I - X_i X_i^\top"],
+    assumptions=[r"\Delta as in (38); P_i = I - X_i X_i^\top"],
     relation=Equal(),
-    sizes=SIZES,
-    exact=True,
 )
-EQS_43_44.inputs(on_the_sphere)
-EQS_43_44.domain("nilpotent A")(nilpotent_weights)
 
 
 def _losses(X: Any, update: Any, Z: Any) -> Any:
@@ -375,20 +346,18 @@ EQS_43_44.mutant(
 
 
 EQ_44 = Claim(
-    DYNAMICS,
+    PROOF,
     "dynamics.eq-44",
     label="Eq. (44) as the value of dE/dt",
     statement=r"\frac{dE_{\text{single}}}{dt}=-2\sum_iZ_i\,\Delta_{[i,:]}^\top(I_D-X_{[i,:]}X_{[i,:]}^\top)\Delta_{[i,:]}",
-    assumptions=[*SETTING, "dynamics (3), condition (31)"],
+    assumptions=["dynamics (3), condition (31)"],
     relation=Equal(),
-    sizes=SIZES,
     expects="refuted",
     severity="error",
     correction="dynamics.prop-4.1-rate",
     uses=("dynamics.eq-42",),
     doubt=SYMMETRISED + "; the counterexample has W^K = I, where both agree.",
 )
-EQ_44.inputs(on_the_sphere)
 
 
 def _quadratic_rate(X: Any, W_Q: Any, W_K: Any, beta: Any, factor: int = -2, projected: bool = True) -> Any:
@@ -410,14 +379,12 @@ EQ_44.mutant("sign", factor=2)
 
 
 EQ_45 = Claim(
-    DYNAMICS,
+    PROOF,
     "dynamics.eq-45",
     label="Eq. (45) and 'the matrix I-XX^T is positive semi-definite'",
     statement=r"I_D-X_{[i,:]}X_{[i,:]}^\top\succeq0,\quad -2\sum_iZ_i\Delta_{[i,:]}^\top(I_D-X_{[i,:]}X_{[i,:]}^\top)"
     r"\Delta_{[i,:]}\le0",
-    assumptions=SETTING,
     relation=AtMost(signed=True),
-    sizes=SIZES,
     note=r"For each token v_i^\top (I - x_i x_i^\top) v_i \ge 0 with free v_i, and the sum with \Delta of Eq. (38). Tokens of norm"
     " above 1 would break both, so it is here that the sphere is needed.",
 )

@@ -9,17 +9,17 @@ from typing import Any
 
 import numpy as np
 
+from theorems.dynamics import DYNAMICS
 from theorems.dynamics.definitions import Beta, Heads, Tokens, orthogonal_matrix
 from theorems.dynamics.section_4_energy.multi_head import (
     AGREES,
+    MULTI_HEAD_ATTENTION,
+    ORTHONORMAL_BLOCKS,
     READING,
-    SETTING,
-    SIZES,
     SharedBasis,
     head_outputs,
     multi_head_energy,
     multi_head_rate,
-    orthonormal_heads,
     products,
     sum_of_squares,
     symmetric_parts,
@@ -27,20 +27,23 @@ from theorems.dynamics.section_4_energy.multi_head import (
     two_tokens_two_heads,
     whole_blocks,
 )
-from theorems.dynamics.settings import UPDATE
 from verify.claims import Claim
 from verify.derivatives import jacobian
 from verify.matrix import concatenate, exp, rational, row_sums, softmax, total, zeros
 from verify.relations import Equal
 
 CONDITION = r"W_h^V = (A_h^\top + A_h)/2"
-TWO_HEADS = {"S": (1, 3), "D": (4, 8), "H": (2, 2)}
 
 
 def small_tokens(arrays: dict[str, Any], sizes: dict[str, int], rng: np.random.Generator) -> None:
     """Exponents of order 1, where float32 has its digits."""
     arrays["X"][:] = rng.integers(-4, 5, arrays["X"].shape) / 4
     arrays["beta"][:] = 1.0 + rng.integers(1, 5, len(arrays["beta"])) / 4
+
+
+EXACT_PROOF = MULTI_HEAD_ATTENTION.extended(
+    "Appendix A.3, lines that hold", exact=True, special_domains={"small tokens": small_tokens}
+)
 
 
 def _pairs(X: Any, A: Any, beta: Any, swapped: bool = False) -> Any:
@@ -65,22 +68,18 @@ def _masses(X: Any, U: Any, beta: Any, H: int) -> list[Any]:
 # -- the gradient ------------------------------------------------------------------------------------------------------
 
 EQ_48 = Claim(
-    UPDATE,
+    MULTI_HEAD_ATTENTION,
     "dynamics.eq-48",
     label="Eq. (48), proof of Prop. 4.2",
     statement=r"\frac{\partial E_{\text{multi}}}{\partial X_{[i,:]}}=-\sum_h\sum_j\exp(\beta X_{[i,:]}^\top A_hX_{[j,:]})"
     r"(A_h^\top+A_h)X_{[j,:]}",
-    assumptions=SETTING,
     relation=Equal(),
-    sizes=SIZES,
-    where=whole_blocks,
     expects="refuted",
     severity="error",
     correction="dynamics.eq-48-corrected",
     note="As Eq. (36), wrong for the asymmetric A_h that the condition (47) demands. The counterexample has beta = 1, which the"
     " line leaves out.",
 )
-EQ_48.inputs(orthonormal_heads)
 
 
 @EQ_48.formula
@@ -103,21 +102,15 @@ EQ_48.mutant("factor two", factor=-2)
 
 
 EQ_48_CORRECTED = Claim(
-    UPDATE,
+    EXACT_PROOF,
     "dynamics.eq-48-corrected",
     label="Eq. (48) for any heads",
     statement=r"\frac{\partial E_{\text{multi}}}{\partial X_{[i,:]}}=-\beta\sum_h\sum_j\big(\exp(\beta X_{[i,:]}^\top A_h"
     r"X_{[j,:]})A_h+\exp(\beta X_{[j,:]}^\top A_hX_{[i,:]})A_h^\top\big)X_{[j,:]}",
-    assumptions=SETTING,
     relation=Equal(),
-    sizes=SIZES,
-    where=whole_blocks,
-    exact=True,
     of_project=True,
     corrects="dynamics.eq-48",
 )
-EQ_48_CORRECTED.inputs(orthonormal_heads)
-EQ_48_CORRECTED.domain("small tokens")(small_tokens)
 
 
 @EQ_48_CORRECTED.formula
@@ -134,19 +127,16 @@ EQ_48_CORRECTED.mutant("without beta", factor=-1)
 # -- the outputs of the heads ------------------------------------------------------------------------------------------
 
 EQ_49 = Claim(
-    UPDATE,
+    MULTI_HEAD_ATTENTION,
     "dynamics.eq-49",
     label="Eq. (49), proof of Prop. 4.2",
     statement=r"\Delta_{h[i,:]}=\sum_j\frac{\exp(\beta X_{[i,:]}^\top A_hX_{[j,:]})}{Z_{h,i}}(A_h^\top+A_h)X_{[j,:]}/2",
-    assumptions=[*SETTING, "condition (47) on W_h^V"],
+    assumptions=["condition (47) on W_h^V"],
     relation=Equal(),
-    sizes=SIZES,
-    where=whole_blocks,
     exact=True,
     expects="reading",
     reading=READING,
 )
-EQ_49.inputs(orthonormal_heads)
 
 
 def _explicit_outputs(X: Any, U: Any, beta: Any, H: int, factor: Any, over_keys: bool = True) -> list[Any]:
@@ -172,21 +162,18 @@ EQ_49.mutant("weights normalised over i instead of j", over_keys=False)
 # -- dE/dt -------------------------------------------------------------------------------------------------------------
 
 EQ_52 = Claim(
-    UPDATE,
+    MULTI_HEAD_ATTENTION,
     "dynamics.eq-52",
     label="Eqs. (50)-(52), proof of Prop. 4.2",
     statement=r"\frac{dE_{\text{multi}}}{dt}=\frac{dE_{\text{multi}}}{dX}\cdot\frac{dX}{dt}=-\sum_i\Big(\frac{\partial "
     r"E_{\text{multi}}}{\partial X_{[i,:]}}\cdot\sum_h\Delta_{h[i,:]}\Big)",
-    assumptions=[*SETTING, r"dX/dt = \sum_h SA_h(X)", CONDITION],
+    assumptions=[r"dX/dt = \sum_h SA_h(X)", CONDITION],
     relation=Equal(),
-    sizes=SIZES,
-    where=whole_blocks,
     expects="refuted",
     severity="slip",
     correction="dynamics.eq-52-corrected",
     note="The minus sign of the gradient is put in twice here; Eq. (53) has it once.",
 )
-EQ_52.inputs(orthonormal_heads)
 
 
 def _chain_rule(X: Any, U: Any, beta: Any, H: int, outputs: list[Any]) -> Any:
@@ -210,21 +197,16 @@ EQ_52.mutant("factor two", lambda value: value * 2)
 
 
 EQ_52_CORRECTED = Claim(
-    UPDATE,
+    EXACT_PROOF,
     "dynamics.eq-52-corrected",
     label="Eq. (52) without the second minus sign",
     statement=r"\frac{dE_{\text{multi}}}{dt}=\sum_i\frac{\partial E_{\text{multi}}}{\partial X_{[i,:]}}\cdot\sum_h"
     r"\Delta_{h[i,:]}",
-    assumptions=[*SETTING, r"dX/dt = \sum_h SA_h(X)", CONDITION],
+    assumptions=[r"dX/dt = \sum_h SA_h(X)", CONDITION],
     relation=Equal(),
-    sizes=SIZES,
-    where=whole_blocks,
-    exact=True,
     of_project=True,
     corrects="dynamics.eq-52",
 )
-EQ_52_CORRECTED.inputs(orthonormal_heads)
-EQ_52_CORRECTED.domain("small tokens")(small_tokens)
 
 
 @EQ_52_CORRECTED.formula
@@ -239,19 +221,14 @@ EQ_52_CORRECTED.mutant("first head only", lambda X, U, beta, H: _chain_rule(X, U
 
 
 EQS_53_54 = Claim(
-    UPDATE,
+    EXACT_PROOF,
     "dynamics.eq-53-54",
     label="Step (53)->(54)",
     statement=r"-\sum_i\Big(\sum_h\sum_j\exp(\beta X_{[i,:]}^\top A_hX_{[j,:]})(A_h^\top+A_h)X_{[j,:]}\cdot\sum_h\Delta_{h[i,:]}"
     r"\Big)=-2\sum_i\Big(\sum_hZ_{h,i}\Delta_{h[i,:]}\cdot\sum_h\Delta_{h[i,:]}\Big)",
-    assumptions=[*SETTING, r"\Delta_h as in (49)"],
+    assumptions=[r"\Delta_h as in (49)"],
     relation=Equal(),
-    sizes=SIZES,
-    where=whole_blocks,
-    exact=True,
 )
-EQS_53_54.inputs(orthonormal_heads)
-EQS_53_54.domain("small tokens")(small_tokens)
 
 
 def _weighted(X: Any, U: Any, beta: Any, H: int, factor: int, weighted: bool = True) -> Any:
@@ -279,21 +256,16 @@ EQS_53_54.mutant("Z_hi dropped", weighted=False)
 
 
 EQS_54_56 = Claim(
-    UPDATE,
+    EXACT_PROOF,
     "dynamics.eq-54-56",
     label="Step (54)->(55)->(56)",
     statement=r"-2\sum_i\Big(\sum_hZ_{h,i}\Delta_{h[i,:]}\cdot\sum_h\Delta_{h[i,:]}\Big)=-2\sum_i\sum_hZ_{h,i}\|\Delta_{h[i,:]}"
     r"\|^2\le0",
-    assumptions=[*SETTING, r"\Delta_h as in (49)"],
+    assumptions=[r"\Delta_h as in (49)"],
     relation=Equal(),
-    sizes=SIZES,
-    where=whole_blocks,
-    exact=True,
     uses=("dynamics.eq-66",),
     note="The right-hand side is minus twice a sum of squares with positive weights; only the equality needs a check.",
 )
-EQS_54_56.inputs(orthonormal_heads)
-EQS_54_56.domain("small tokens")(small_tokens)
 
 
 @EQS_54_56.formula
@@ -309,21 +281,18 @@ EQS_54_56.mutant("first head only", "products(U, H) -> products(U, H)[:1]")
 
 
 EQ_56 = Claim(
-    UPDATE,
+    MULTI_HEAD_ATTENTION,
     "dynamics.eq-56",
     label="Eq. (56) as the value of dE_multi/dt",
     statement=r"\frac{dE_{\text{multi}}}{dt}=-2\sum_i\sum_hZ_{h,i}\|\Delta_{h[i,:]}\|^2",
-    assumptions=[*SETTING, r"dX/dt = \sum_h SA_h(X)", "condition (47)"],
+    assumptions=[r"dX/dt = \sum_h SA_h(X)", "condition (47)"],
     relation=Equal(),
-    sizes=SIZES,
-    where=whole_blocks,
     expects="refuted",
     severity="error",
     correction="dynamics.eq-56-symmetric",
     uses=("dynamics.eq-48",),
     doubt=READING + AGREES,
 )
-EQ_56.inputs(orthonormal_heads)
 
 
 @EQ_56.formula
@@ -343,12 +312,12 @@ EQ_56.mutant("Z_hi dropped", normalised=False)
 # -- orthogonality of the heads ----------------------------------------------------------------------------------------
 
 EQS_58_59 = Claim(
-    UPDATE,
+    DYNAMICS,
     "dynamics.eq-58-59",
     label="Eqs. (58)-(59)",
     statement=r"A_h^\top A_{h'}=U_{2,h}U_{1,h}^\top U_{1,h'}U_{2,h'}^\top=O,\quad A_hA_{h'}=U_{1,h}U_{2,h}^\top U_{1,h'}"
     r"U_{2,h'}^\top=O\quad(h\ne h')",
-    assumptions=SETTING[:1],
+    assumptions=[ORTHONORMAL_BLOCKS],
     relation=Equal(),
     sizes={"D": (4, 8), "H": (2, 2)},
     where=whole_blocks,
@@ -387,19 +356,17 @@ def _(U: SharedBasis, H: Heads) -> Any:
 
 
 EQ_66 = Claim(
-    UPDATE,
+    MULTI_HEAD_ATTENTION,
     "dynamics.eq-66",
     label="Eqs. (60)-(66)",
     statement=r"\Delta_{h[i,:]}\cdot\Delta_{h'[i,:]}=\Big(\sum_j\tfrac{e^{\beta x_i^\top A_hx_j}}{Z_{h,i}}x_j\Big)^\top"
     r"(A_h^\top+A_h)(A_{h'}+A_{h'}^\top)\Big(\sum_j\tfrac{e^{\beta x_i^\top A_{h'}x_j}}{Z_{h',i}}x_j\Big)/4=0\quad(h\ne h')",
-    assumptions=[*SETTING, CONDITION],
+    assumptions=[CONDITION],
     relation=Equal(),
-    sizes=TWO_HEADS,
-    where=whole_blocks,
+    sizes={"S": (1, 3), "D": (4, 8), "H": (2, 2)},
     exact=True,
     uses=("dynamics.eq-58-59",),
 )
-EQ_66.inputs(orthonormal_heads)
 
 
 def _inner_products(X: Any, A: list[Any], V: list[Any], beta: Any, pair: tuple[int, int] = (0, 1)) -> Any:

@@ -9,6 +9,7 @@ from theorems.dynamics.section_5_jacobians.normalised_oscillations import euler_
 from theorems.dynamics.settings import (
     ONE_FREQUENCY,
     OSCILLATION,
+    TURNING_STATE,
     UNIT_STATE,
     Frequency,
     Generator,
@@ -81,11 +82,10 @@ EQ_81.mutant("Eq. (81) of any state: norm of x taken for 1", "_expanded(z, G, et
 
 
 EQ_82 = Claim(
-    ONE_FREQUENCY,
+    TURNING_STATE,
     "dynamics.eq-82",
     label="Eq. (82)",
     statement=r"\|y\|^2=1+\eta^2\omega^2",
-    assumptions=[UNIT_STATE],
     relation=Equal(),
     exact=True,
     uses=("dynamics.eq-81",),
@@ -131,11 +131,10 @@ EQ_84.mutant("triangle inequality", lambda omega, eta: 1 + sqrt(eta * eta * omeg
 # -- the bounds --------------------------------------------------------------------------------------------------------
 
 EQS_85_87 = Claim(
-    ONE_FREQUENCY,
+    TURNING_STATE,
     "dynamics.eq-85-87",
     label="Eqs. (85)-(87)",
     statement=r"\|J(x)\|_2\le\frac1{\|y\|}\|I_D+\eta\Omega\|_2\le\frac{\sqrt{1+\eta^2\omega^2}}{\sqrt{1+\eta^2\omega^2}}=1",
-    assumptions=[UNIT_STATE],
     relation=AtMost(),
     uses=("dynamics.eq-18", "dynamics.eq-68", "dynamics.eq-82", "dynamics.eq-84"),
     note="|J| against both right-hand sides; that these are equal is Eqs. (82) and (84). Attained for D = 4.",

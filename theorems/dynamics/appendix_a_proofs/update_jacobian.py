@@ -22,8 +22,8 @@ from theorems.dynamics.definitions import (
     rms_norm,
 )
 from theorems.dynamics.section_5_jacobians.normalisation_bound import updated
-from theorems.dynamics.settings import NO_ZERO_ROW, Row, Step, Width
-from verify.claims import Assumption, Claim
+from theorems.dynamics.settings import NO_ZERO_ROW, UPDATE, Row, Step, Width
+from verify.claims import Assumption, Claim, Setting
 from verify.derivatives import jacobian
 from verify.matrix import (
     absolute,
@@ -167,18 +167,16 @@ def _(Y: Tokens, gamma: Gain) -> Any:
     return maximum(concatenate([_block_norm(y, gamma) * row_norms(y) for y in rows_of(Y)], axis=0))
 
 
+NORMALISED_ROWS = Setting(DYNAMICS, "Appendix A.4", assumptions=[NO_ZERO_ROW], sizes={"S": (1, 3), "D": (1, 4)})
+
 EQ_71 = Claim(
-    DYNAMICS,
+    NORMALISED_ROWS,
     "dynamics.eq-71",
     label="Eq. (71)",
     statement=r"\max_i\Big\|\tfrac1{\|Y_{[i,:]}\|}\operatorname{diag}(\gamma)\big(I_D-\tfrac{Y_{[i,:]}Y_{[i,:]}^\top}"
     r"{\|Y_{[i,:]}\|^2}\big)\Big\|_2\le\frac{\max_j|\gamma_j|}R",
-    assumptions=[
-        NO_ZERO_ROW,
-        r"\|Y_{[i,:]}\| \ge R > 0; R is the smallest of these norms, the strongest case",
-    ],
+    assumptions=[r"\|Y_{[i,:]}\| \ge R > 0; R is the smallest of these norms, the strongest case"],
     relation=AtMost(),
-    sizes={"S": (1, 3), "D": (1, 4)},
     uses=("dynamics.eq-68",),
 )
 
@@ -195,7 +193,7 @@ EQ_71.mutant("the largest norm of a token for R", lambda Y, gamma: maximum(absol
 
 
 EQS_72_76 = Claim(
-    DYNAMICS,
+    UPDATE,
     "dynamics.eq-73-76",
     label="Eqs. (72)-(76)",
     statement=r"\Big\|\frac{\partial\operatorname{RMSNorm}(Y)}{\partial Y}\frac{\partial Y}{\partial X}\Big\|_2\le\frac{\max_j"
@@ -211,7 +209,6 @@ EQS_72_76 = Claim(
     ],
     relation=AtMost(ascent=False),
     sizes={"S": (1, 2), "D": (1, 2), "H": (1, 2)},
-    where=lambda sizes: sizes["D"] % sizes["H"] == 0,
     uses=("dynamics.eq-71", "dynamics.lemma-a.3"),
     note="Lines (73)-(74), (74)-(75) and (75)-(76), one below the other.  Gradient ascent is left to Proposition 5.1, whose two"
     " sides are the ends of this chain.",

@@ -5,7 +5,6 @@ Surprising: the output weights W_h^O are missing in (93) and (95).
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Annotated, Any
 
 from theorems.dynamics import DYNAMICS
@@ -18,8 +17,8 @@ from theorems.dynamics.definitions import (
     attention_head,
     multi_head_attention,
 )
-from theorems.dynamics.settings import UPDATE
-from verify.claims import Claim
+from theorems.dynamics.settings import heads_fit
+from verify.claims import Claim, Setting
 from verify.derivatives import jacobian
 from verify.matrix import concatenate, eye, kron, rational, softmax, sqrt, trace, vec_r
 from verify.relations import Equal
@@ -27,11 +26,6 @@ from verify.shapes import Shape
 
 HeadQueries = Annotated[Any, Shape("D", "D_H", role="query")]
 HeadWeights = Annotated[Any, Shape("D", "D_H")]
-
-
-def heads_fit(sizes: Mapping[str, int]) -> bool:
-    """Whether H divides D."""
-    return sizes["D"] % sizes["H"] == 0
 
 
 def attention_weights(X: Any, W_Q: Any, W_K: Any, beta: Any) -> Any:
@@ -55,6 +49,10 @@ def output_values(W_V: Any, W_O: Any, H: int) -> list[Any]:
     return [V @ O for V, O in zip(head_slices(W_V, H), [B.T for B in head_slices(W_O.T, H)], strict=True)]
 
 
+ALL_HEADS = Setting(
+    DYNAMICS, "Appendix B.5, all heads", sizes={"S": (1, 3), "D": (1, 4), "H": (1, 4)}, where=heads_fit, exact=True
+)
+
 # -- Eq. (92) ----------------------------------------------------------------------------------------------------------
 
 EQ_92 = Claim(
@@ -66,8 +64,8 @@ EQ_92 = Claim(
     assumptions=["row-major vec, numerator layout"],
     relation=Equal(),
     sizes={"S": (1, 3), "D": (1, 3), "D_H": (1, 4)},
-    where=lambda sizes: sizes["D_H"] != 3,
     exact=True,
+    where=lambda sizes: sizes["D_H"] != 3,
     note="Exact arithmetic decides at D_H = 1 and 4, where the root is rational.",
 )
 
@@ -130,7 +128,7 @@ B5_VEC.mutant("P transposed", "attention_weights(X, W_Q, W_K, beta) -> attention
 # -- Eq. (93) ----------------------------------------------------------------------------------------------------------
 
 EQ_93 = Claim(
-    UPDATE,
+    ALL_HEADS,
     "dynamics.eq-93",
     label="Eq. (93)",
     statement=r"J_t\approx\sum_{h=1}^HP_h^{(t)}\otimes W_h^{V\top},\quad J_t=\partial\operatorname{MSA}(X^{(t)})/\partial"
@@ -138,7 +136,7 @@ EQ_93 = Claim(
     assumptions=[r"W_h^V \in R^{D x D_H}, D_H = D/H", "compared by shape: rows and columns of both sides"],
     relation=Equal(),
     sizes={"S": (1, 2), "D": (1, 4), "H": (1, 4)},
-    where=heads_fit,
+    exact=False,
     expects="refuted",
     severity="slip",
     correction="dynamics.eq-93-output",
@@ -195,15 +193,12 @@ EQ_93.mutant("W_h^V not transposed", "V.T -> V")
 
 
 EQ_93_OUTPUT = Claim(
-    DYNAMICS,
+    ALL_HEADS,
     "dynamics.eq-93-output",
     label="Eq. (93) with output weights",
     statement=r"\frac{\partial\operatorname{MSA}(X)}{\partial X}\Big|_{P_h\text{"
     r" constant}}=\sum_{h=1}^HP_h\otimes(W_h^VW_h^O)^\top",
     relation=Equal(),
-    sizes={"S": (1, 3), "D": (1, 4), "H": (1, 4)},
-    where=heads_fit,
-    exact=True,
     of_project=True,
     corrects="dynamics.eq-93",
 )
@@ -295,15 +290,12 @@ EQ_95.mutant("with output weights", "W_V -> W_V @ W_O")
 
 
 EQ_95_OUTPUT = Claim(
-    DYNAMICS,
+    ALL_HEADS,
     "dynamics.eq-95-output",
     label="Eq. (95) with output weights, at the present attention weights",
     statement=r"-\operatorname{Tr}(X_t^\top\operatorname{MSA}(X_t))=-x_t^\top\Big(\sum_{h"
     r"=1}^HP_h^{(t)}\otimes(W_h^VW_h^O)^\top\Big)x_t",
     relation=Equal(),
-    sizes={"S": (1, 3), "D": (1, 4), "H": (1, 4)},
-    where=heads_fit,
-    exact=True,
     of_project=True,
     corrects="dynamics.eq-95",
     note=r"No approximation. With P_h^{(0)} for P_h^{(t)} the error is at most \|x_t\|^2\sum_h\|P_h^{(t)}-P_h^{(0)}\|_2\|W_h"

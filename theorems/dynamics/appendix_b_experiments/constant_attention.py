@@ -11,9 +11,9 @@ import numpy as np
 
 from theorems.dynamics import DYNAMICS
 from theorems.dynamics.appendix_b_experiments.attention_jacobian import (
+    ALL_HEADS,
     attention_weights,
     head_slices,
-    heads_fit,
     output_values,
 )
 from theorems.dynamics.definitions import (
@@ -27,7 +27,7 @@ from theorems.dynamics.definitions import (
     unit_rows,
 )
 from theorems.dynamics.settings import POSITIVE_BETA, SPHERE
-from verify.claims import Assumption, Claim
+from verify.claims import Assumption, Claim, Setting
 from verify.derivatives import jacobian
 from verify.matrix import (
     basis_vector,
@@ -135,15 +135,12 @@ def _(X: Tokens, W_Q: SquareWeights, W_K: SquareWeights, W_V: SquareWeights) -> 
 
 
 B5_ALIGNMENT = Claim(
-    DYNAMICS,
+    ALL_HEADS,
     "dynamics.b.5-alignment",
     label="B.5, what alignment measures",
     statement=r"J_{\text{MSA}}x=\operatorname{vec}\sum_h\big[P_h+2P_h\circ(L_h-\ell_h\mathbf 1^\top)\big]XW_h^VW_h^O,\quad"
     r" L_h=\beta XA_hX^\top,\ \ell_h=\operatorname{rowsum}(P_h\circ L_h)",
     relation=Equal(),
-    sizes={"S": (1, 3), "D": (1, 4), "H": (1, 4)},
-    where=heads_fit,
-    exact=True,
     of_project=True,
     corrects="dynamics.b.5-dominance",
     note="J x is the derivative of MSA(sX) at s = 1, and the logits grow like s^2. So J x is close to MSA(X) exactly when"
@@ -187,15 +184,18 @@ B5_ALIGNMENT.mutant("the value part alone, Eq. (93)", factor=0)
 
 # -- Eq. (94) ----------------------------------------------------------------------------------------------------------
 
+TWO_STATES = Setting(
+    DYNAMICS, "Appendix B.5, Eq. (94)", assumptions=[POSITIVE_BETA], sizes={"S": (1, 3), "D": (1, 3), "D_H": (1, 3)}
+)
+
 EQ_94 = Claim(
-    DYNAMICS,
+    TWO_STATES,
     "dynamics.eq-94",
     label="Eq. (94) and text",
     statement=r"\text{``if the derivative of }P\text{ is sufficiently small over the whole time, the Lipschitz continuity"
     r" implies that }P\text{ remains close to its initialization''}:\ J_t\approx\sum_hP_h^{(0)}\otimes W_h^{V\top}",
-    assumptions=[POSITIVE_BETA, "two states X^(0) and X^(t), one head"],
+    assumptions=["two states X^(0) and X^(t), one head"],
     relation=AtMost(),
-    sizes={"S": (1, 3), "D": (1, 3), "D_H": (1, 3)},
     expects="reading",
     presumes=("dynamics.eq-93",),
     reading=r"small on the segment between the two states, by the constant \frac12\beta\|A\|_2(\|X^{(t)}\|_2+\|X^{(0)}\|_2)"
@@ -303,13 +303,11 @@ EQ_94_VISITED.mutant("distance squared", lambda value, X, Y: value * frobenius_n
 
 
 EQ_94_LOGITS = Claim(
-    DYNAMICS,
+    TWO_STATES,
     "dynamics.eq-94-logits",
     label="Eq. (94), from the logits of the two states",
     statement=r"\|P(X^{(t)})-P(X^{(0)})\|_F\le\tfrac12\|L(X^{(t)})-L(X^{(0)})\|_F,\quad L(X)=\beta XW^QW^{K\top}X^\top",
-    assumptions=[POSITIVE_BETA],
     relation=AtMost(),
-    sizes={"S": (1, 3), "D": (1, 3), "D_H": (1, 3)},
     of_project=True,
     corrects="dynamics.eq-94-visited",
     note="Uses both states and nothing between them. The Jacobian of softmax, diag(p) - p p^T, has norm at most 1/2,"

@@ -13,7 +13,7 @@ from theorems.dynamics import DYNAMICS
 from theorems.dynamics.definitions import Beta, Gain, Heads, QueryWeights, SquareWeights, Tokens, orthogonal_matrix
 from theorems.dynamics.section_5_jacobians.normalisation_bound import itrsa_step
 from theorems.dynamics.section_5_jacobians.time_averages import Jacobian
-from theorems.dynamics.settings import Generator, Step
+from theorems.dynamics.settings import UPDATE, Generator, Step
 from verify.arithmetic import is_tensor, rational
 from verify.claims import Assumption, Claim
 from verify.derivatives import jacobian
@@ -251,7 +251,7 @@ EQ_89.mutant("(17) with the frequency not squared", power=1)
 
 
 EQ_90_CHAIN = Claim(
-    DYNAMICS,
+    UPDATE,
     "dynamics.eq-90-chain",
     label="Eq. (90) by the chain rule",
     statement=r"\frac{df^2(x^{(0)})}{dx^{(0)}}=J(x^{(1)})J(x^{(0)})\ \text{for the update (9)}",

@@ -12,7 +12,7 @@ from theorems.dynamics.definitions import Beta, SquareWeights, Tokens, energy, f
 from theorems.dynamics.numerics import no_loss, runge_kutta
 from theorems.dynamics.section_3_preliminaries.symmetric_attention import energy_loss
 from theorems.dynamics.section_6_inference.regularisers import squared_norm
-from theorems.dynamics.settings import POSITIVE_BETA, SYMMETRIC_ATTENTION, UNIT_TOKENS, Core, Factor
+from theorems.dynamics.settings import ENERGY, SYMMETRIC_ATTENTION, Core, Factor
 from verify.claims import Assumption, Claim
 from verify.derivatives import jacobian
 from verify.matrix import absolute, concatenate, eye, frobenius_norm, rational, zeros
@@ -160,20 +160,24 @@ EQ_88_DECREASE.mutant("values A", lambda X, W_Q, W_K, beta: energy_loss(X, W_Q, 
 EQ_88_DECREASE.mutant("values of twice the size", lambda X, W_Q, W_K, M, beta: energy_loss(X, W_Q, W_K, M * 2, beta))
 
 
-SYMMETRIC_FACTORS: list[str | Assumption] = [
-    UNIT_TOKENS,
-    POSITIVE_BETA,
-    r"A = W^QW^{K\top} = FGF^\top with symmetric G, F of shape (D, D_H)",
-]
+def symmetric_low_rank(directions: Tokens, F: Factor, G: Core, c: Multiple, beta: Beta) -> dict[str, Any]:
+    """Unit tokens, W^Q = F (G + G^T), W^K = F, a factor c of either sign."""
+    return {"X": unit_rows(directions), "W_Q": F @ (G + G.T), "W_K": F, "c": c, "beta": beta}
+
+
+SYMMETRIC_FACTORS = ENERGY.extended(
+    "Appendix B.2, symmetric A of any rank",
+    assumptions=[r"A = W^QW^{K\top} = FGF^\top with symmetric G, F of shape (D, D_H)"],
+    sizes={"S": (1, 3), "D": (1, 3), "D_H": (1, 3)},
+    inputs=symmetric_low_rank,
+)
 
 EQ_88_MULTIPLE = Claim(
-    DYNAMICS,
+    SYMMETRIC_FACTORS,
     "dynamics.eq-88-multiple",
     label="Eq. (88), values that are a multiple of symmetric A",
     statement=r"A=W^QW^{K\top}=A^\top,\ W^V=cA\ \Rightarrow\ c\,\frac{dE_{\text{single}}}{dt}\le0\text{ along (3)}",
-    assumptions=SYMMETRIC_FACTORS,
     relation=AtMost(signed=True),
-    sizes={"S": (1, 3), "D": (1, 3), "D_H": (1, 3)},
     of_project=True,
     corrects="dynamics.eq-88-decrease",
     uses=("dynamics.prop-4.1-rate",),
@@ -182,12 +186,6 @@ EQ_88_MULTIPLE = Claim(
     r"W^{Q\top}\|_F^2. For one token in the plane, W^V symmetric and A no multiple of I, c \ge 0 is also necessary, up to"
     r" adding a multiple of I to W^V, which moves a single token nowhere.",
 )
-
-
-@EQ_88_MULTIPLE.inputs
-def symmetric_low_rank(directions: Tokens, F: Factor, G: Core, c: Multiple, beta: Beta) -> dict[str, Any]:
-    """Unit tokens, W^Q = F (G + G^T), W^K = F, a factor c of either sign."""
-    return {"X": unit_rows(directions), "W_Q": F @ (G + G.T), "W_K": F, "c": c, "beta": beta}
 
 
 def _signed_loss(X: Any, W_Q: Any, W_K: Any, W_V: Any, c: Any, beta: Any) -> Any:
@@ -214,13 +212,12 @@ EQ_88_MULTIPLE.mutant("c A + I", "W_Q @ W_K.T * c -> W_Q @ W_K.T * c + eye(X.sha
 
 
 EQ_88_INTEGRATED = Claim(
-    DYNAMICS,
+    SYMMETRIC_FACTORS,
     "dynamics.eq-88-integrated",
     label="Eq. (88), values that are a multiple of symmetric A, integrated forward",
     statement=r"A=A^\top,\ W^V=cA\ \Rightarrow\ c\,(E_{\text{single}}(X(\tau))-E_{\text{single}}(X(0)))\le\text{ the change"
     r" when the step is halved}",
     assumptions=[
-        *SYMMETRIC_FACTORS,
         "classical Runge-Kutta, 2 and 4 steps, the step a fixed share of the time on which the field changes",
     ],
     relation=AtMost(signed=True, ascent=False),
@@ -228,7 +225,6 @@ EQ_88_INTEGRATED = Claim(
     of_project=True,
     uses=("dynamics.eq-88-multiple",),
 )
-EQ_88_INTEGRATED.inputs(symmetric_low_rank)
 
 
 def _energies(X: Any, W_Q: Any, W_K: Any, W_V: Any, c: Any, beta: Any) -> tuple[Any, Any, Any]:

@@ -22,7 +22,7 @@ from theorems.dynamics.definitions import (
     rms_norm,
     unit_rows,
 )
-from theorems.dynamics.settings import NO_ZERO_ROW, SPHERE, Radii, gain_and_rows, rows_of_rational_norm
+from theorems.dynamics.settings import NO_ZERO_ROW, SPHERE, Radii, gain_and_rows, heads_fit, rows_of_rational_norm
 from verify.claims import Claim, Setting
 from verify.matrix import concatenate, eye, ones, rational, row_norms, row_sums, sqrt
 from verify.relations import Equal, HasStructure
@@ -42,7 +42,7 @@ CONCATENATED_HEADS = Claim(
     ],
     relation=Equal(),
     sizes={"S": (1, 3), "D": (1, 6), "H": (1, 3)},
-    where=lambda sizes: sizes["D"] % sizes["H"] == 0,
+    where=heads_fit,
     exact=True,
 )
 

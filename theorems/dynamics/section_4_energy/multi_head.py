@@ -12,9 +12,9 @@ from theorems.dynamics import DYNAMICS
 from theorems.dynamics.definitions import Beta, Heads, Tokens, orthogonal_matrix, rate_along
 from theorems.dynamics.numerics import STEPS, energy_lost, no_loss
 from theorems.dynamics.section_4_energy.single_head import symmetrised_values
-from theorems.dynamics.settings import POSITIVE_BETA, UPDATE
+from theorems.dynamics.settings import POSITIVE_BETA
 from verify.arithmetic import Constant
-from verify.claims import Assumption, Claim
+from verify.claims import Assumption, Claim, Setting
 from verify.derivatives import jacobian
 from verify.matrix import absolute, concatenate, exp, eye, rational, row_sums, softmax, total, vec_r, zeros
 from verify.relations import AtMost, Equal, HasStructure
@@ -26,12 +26,6 @@ SharedBasis = Annotated[Any, Shape("D", "D")]
 ORTHONORMAL_BLOCKS = Assumption(
     r"U_{k,h}^\top U_{k',h'} = \delta_{hh'}\delta_{kk'} I_{D/(2H)}", zero=lambda U: U.T @ U - eye(U.shape[1])
 )
-SETTING: list[str | Assumption] = [
-    ORTHONORMAL_BLOCKS,
-    POSITIVE_BETA,
-    r"A_h = W_h^QW_h^{K\top} = U_{1,h}U_{2,h}^\top, U_{1(2),h} \in R^{D x D/(2H)}; no constraint on the tokens",
-]
-SIZES = {"S": (1, 3), "D": (2, 4), "H": (1, 2)}
 READING = (
     r"W_h^{Q\top}W_h^K in (13) and (47), which has not the shape of W_h^QW_h^{K\top}, is read as W_h^K W_h^{Q\top}:"
     r" W_h^V = (A_h^\top + A_h)/2"
@@ -50,6 +44,20 @@ def whole_blocks(sizes: Mapping[str, int]) -> bool:
 def orthonormal_heads(X: Tokens, G: SharedBasis, beta: Beta, H: Heads) -> dict[str, Any]:
     """Tokens as drawn, and U = [U_11, U_21, ..., U_1H, U_2H] (D, D), the Cayley transform of G."""
     return {"X": X, "U": orthogonal_matrix(G), "beta": beta, "H": H}
+
+
+MULTI_HEAD_ATTENTION = Setting(
+    DYNAMICS,
+    "Section 4, Proposition 4.2",
+    assumptions=[
+        ORTHONORMAL_BLOCKS,
+        POSITIVE_BETA,
+        r"A_h = W_h^QW_h^{K\top} = U_{1,h}U_{2,h}^\top, U_{1(2),h} \in R^{D x D/(2H)}; no constraint on the tokens",
+    ],
+    sizes={"S": (1, 3), "D": (2, 4), "H": (1, 2)},
+    where=whole_blocks,
+    inputs=orthonormal_heads,
+)
 
 
 def products(U: Any, H: int) -> list[Any]:
@@ -107,17 +115,14 @@ def _loss(X: Any, products: list[Any], values: list[Any], beta: Any) -> Any:
 # -- Proposition 4.2 ---------------------------------------------------------------------------------------------------
 
 PROPOSITION_42 = Claim(
-    UPDATE,
+    MULTI_HEAD_ATTENTION,
     "dynamics.prop-4.2",
     label="Proposition 4.2 (Eqs. (12)-(13), restated (46)-(47))",
     statement=r"dX/dt=\sum_{h=1}^H SA_h(X),\quad E_{\text{multi}}(X):=-\sum_h\sum_{i,j}\exp\big(\beta X_{[i,:]}^\top W_h^Q"
     r"W_h^{K\top}X_{[j,:]}\big)\ \text{satisfies}\ \frac{dE_{\text{multi}}}{dt}\le0\ \text{under}\ W_h^V=(W_h^{Q\top}W_h^K"
     r"+W_h^QW_h^{K\top})/2,\ W_h^QW_h^{K\top}=U_{1,h}U_{2,h}^\top,\ U_{k,h}^\top U_{k',h'}=\delta_{hh'}\delta_{kk'}"
     r"I_{D/(2H)}",
-    assumptions=SETTING,
     relation=AtMost(signed=True),
-    sizes=SIZES,
-    where=whole_blocks,
     expects="refuted",
     severity="error",
     correction="dynamics.prop-4.2-symmetric",
@@ -136,7 +141,6 @@ PROPOSITION_42 = Claim(
     note="The orthogonality condition forces every A_h to be asymmetric (it squares to zero and is not zero), and the gradient"
     " of the energy is then not Eq. (48).",
 )
-PROPOSITION_42.inputs(orthonormal_heads)
 
 
 @PROPOSITION_42.formula
@@ -167,34 +171,38 @@ SYMMETRIC_HEADS: list[str | Assumption] = [
     r"A_h = W_h^V = U_{1,h}U_{1,h}^\top - U_{2,h}U_{2,h}^\top: symmetric heads with A_h A_{h'} = O for h \ne h'",
 ]
 
-ORTHOGONAL_HEADS: list[str | Assumption] = [
-    ORTHONORMAL_BLOCKS,
-    POSITIVE_BETA,
-    r"A_h = W_h^V = U_hN_hU_h^\top with U_h = [U_{1,h}, U_{2,h}], the blocks N_h of D/H rows of the symmetric N on its diagonal:"
-    r" symmetric heads of any eigenvalues with A_h A_{h'} = O for h \ne h'",
-    Assumption("N is symmetric", zero=lambda N: N - N.T),
-]
+
+def heads_of_any_eigenvalues(X: Tokens, G: SharedBasis, M: SharedBasis, beta: Beta, H: Heads) -> dict[str, Any]:
+    """Tokens as drawn, U orthogonal, and N = M + M^T."""
+    return {**orthonormal_heads(X, G, beta, H), "N": M + M.T}
+
+
+ORTHOGONAL_HEADS = Setting(
+    DYNAMICS,
+    "Proposition 4.2 for symmetric heads",
+    assumptions=[
+        ORTHONORMAL_BLOCKS,
+        POSITIVE_BETA,
+        r"A_h = W_h^V = U_hN_hU_h^\top with U_h = [U_{1,h}, U_{2,h}], the blocks N_h of D/H rows of the symmetric N on its"
+        r" diagonal: symmetric heads of any eigenvalues with A_h A_{h'} = O for h \ne h'",
+        Assumption("N is symmetric", zero=lambda N: N - N.T),
+    ],
+    sizes=MULTI_HEAD_ATTENTION.sizes,
+    where=whole_blocks,
+    inputs=heads_of_any_eigenvalues,
+)
 
 PROPOSITION_42_SYMMETRIC = Claim(
-    UPDATE,
+    ORTHOGONAL_HEADS,
     "dynamics.prop-4.2-symmetric",
     label="Proposition 4.2 for symmetric heads",
     statement=r"\frac{dE_{\text{multi}}}{dt}\le0\ \text{along}\ dX/dt=\sum_hSA_h(X)\ \text{when}\ A_h=A_h^\top=W_h^V,\ "
     r"A_hA_{h'}=O\ (h\ne h')",
-    assumptions=ORTHOGONAL_HEADS,
     relation=AtMost(signed=True),
-    sizes=SIZES,
-    where=whole_blocks,
     of_project=True,
     corrects="dynamics.prop-4.2",
     proof=("dynamics.eq-56-symmetric",),
 )
-
-
-@PROPOSITION_42_SYMMETRIC.inputs
-def heads_of_any_eigenvalues(X: Tokens, G: SharedBasis, M: SharedBasis, beta: Beta, H: Heads) -> dict[str, Any]:
-    """Tokens as drawn, U orthogonal, and N = M + M^T."""
-    return {**orthonormal_heads(X, G, beta, H), "N": M + M.T}
 
 
 def symmetric_products(U: Any, H: int) -> list[Any]:
@@ -366,19 +374,15 @@ def _(G: SharedBasis, H: Heads) -> Any:
 # -- dE/dt for symmetric heads -----------------------------------------------------------------------------------------
 
 EQ_56_SYMMETRIC = Claim(
-    UPDATE,
+    ORTHOGONAL_HEADS,
     "dynamics.eq-56-symmetric",
     label="Eq. (56) for symmetric heads",
     statement=r"\frac{dE_{\text{multi}}}{dt}=-2\beta\sum_i\sum_hZ_{h,i}\|\Delta_{h[i,:]}\|^2",
-    assumptions=ORTHOGONAL_HEADS,
     relation=Equal(),
-    sizes=SIZES,
-    where=whole_blocks,
     exact=True,
     of_project=True,
     corrects="dynamics.eq-56",
 )
-EQ_56_SYMMETRIC.inputs(heads_of_any_eigenvalues)
 
 
 def sum_of_squares(X: Any, products: list[Any], values: list[Any], beta: Any, normalised: bool = True) -> Any:
@@ -421,7 +425,7 @@ EQ_56_SYMMETRIC.mutant("first head only", "orthogonal_products(U, N, H) -> ortho
 # -- Proposition 4.2 for symmetric heads -------------------------------------------------------------------------------
 
 MULTI_HEAD = Claim(
-    UPDATE,
+    DYNAMICS,
     "dynamics.prop-4.2-integrated",
     label="Proposition 4.2 for symmetric heads, integrated forward",
     statement=r"A_h=A_h^\top=W_h^V,\ A_hA_{h'}=O\ \Rightarrow\ E_{\text{multi}}(X(\tau))-E_{\text{multi}}(X(0))\le\text{ the"

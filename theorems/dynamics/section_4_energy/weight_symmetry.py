@@ -29,7 +29,6 @@ from theorems.dynamics.settings import (
     POSITIVE_BETA,
     SYMMETRIC,
     UNIT_TOKENS,
-    UPDATE,
     Core,
     Factor,
     InverseTemperature,
@@ -124,7 +123,7 @@ SYMMETRIC_LOGITS.mutant("weights applied to one side", lambda X, W_Q, W_K: X @ X
 # -- asymmetric W^Q W^{K T} --------------------------------------------------------------------------------------------
 
 ASYMMETRIC = Claim(
-    UPDATE,
+    DYNAMICS,
     "dynamics.sec-4-asymmetric-allowed",
     label="Text after Proposition 4.2",
     statement=r"\text{``Propositions 4.1 and 4.2 imply that certain structures of weight matrices are desirable to ensure the "
@@ -321,7 +320,7 @@ ROTATING_SQUARE.mutant("a token does not attend to the opposite one", opposite=F
 # -- rank --------------------------------------------------------------------------------------------------------------
 
 LOW_RANK = Claim(
-    UPDATE,
+    DYNAMICS,
     "dynamics.sec-4-low-rank",
     label="Text after Proposition 4.2",
     statement=r"\text{``In the multi-head scenario, a low-rank structure in the QK product is required'': }"

@@ -22,7 +22,8 @@ from theorems.dynamics.definitions import (
     multi_head_attention,
     normalisation,
 )
-from verify.claims import Claim
+from theorems.dynamics.settings import heads_fit
+from verify.claims import Claim, Setting
 from verify.derivatives import jacobian
 from verify.matrix import concatenate, exp, eye, maximum, ones, row_sums, spectral_norm, sqrt, zeros
 from verify.relations import AtMost, Equal, FollowsLaw, at_least_probability
@@ -32,16 +33,16 @@ from verify.shapes import Real, Size
 Scale = Annotated[Any, Real(0.125, 16.0)]
 Length = Annotated[int, Size("S")]
 
-SIZES = {"S": (1, 3), "D": (1, 4), "H": (1, 2)}
-SETTING = [
-    r"\|X_{[i,:]}\| \le r; r is the largest of these norms, the strongest case",
-    "MSA of Eqs. (1)-(2) with D_H = D/H; W_h^O the h-th block of rows of W^O",
-]
-
-
-def whole_heads(sizes: Any) -> bool:
-    """Whether H divides D."""
-    return bool(sizes["D"] % sizes["H"] == 0)
+BOUNDED_TOKENS = Setting(
+    DYNAMICS,
+    "Section 5.1, Eq. (15)",
+    assumptions=[
+        r"\|X_{[i,:]}\| \le r; r is the largest of these norms, the strongest case",
+        "MSA of Eqs. (1)-(2) with D_H = D/H; W_h^O the h-th block of rows of W^O",
+    ],
+    sizes={"S": (1, 3), "D": (1, 4), "H": (1, 2)},
+    where=heads_fit,
+)
 
 
 def jacobian_norm(X: Any, W_Q: Any, W_K: Any, W_V: Any, W_O: Any, beta: Any, H: int) -> Any:
@@ -85,15 +86,12 @@ def steep_balanced_logits(arrays: dict[str, Any], sizes: dict[str, int], rng: np
 # -- Eq. (15) ----------------------------------------------------------------------------------------------------------
 
 EQ_15 = Claim(
-    DYNAMICS,
+    BOUNDED_TOKENS,
     "dynamics.eq-15",
     label="Eq. (15) (Castin et al., Theorem 3.3 and Lemma 3.8)",
     statement=r"\|J_{\text{MSA}}(X)\|_2\le\sum_{h=1}^H\sqrt3\,\|W_h^O\|_2\|W_h^V\|_2\sqrt{\|\beta "
     r"W_h^QW_h^{K\top}\|_2\,r^4(S+1)+S}",
-    assumptions=SETTING,
     relation=AtMost(),
-    sizes=SIZES,
-    where=whole_heads,
     expects="refuted",
     severity="slip",
     correction="dynamics.eq-15-squared",
@@ -143,15 +141,12 @@ EQ_15.mutant("r^2 for r^4 and without + S", inner=lambda a, r2, S: a * r2 * (S +
 
 
 EQ_15_SQUARED = Claim(
-    DYNAMICS,
+    BOUNDED_TOKENS,
     "dynamics.eq-15-squared",
     label="Eq. (15) with the square",
     statement=r"\|J_{\text{MSA}}(X)\|_2\le\sum_{h=1}^H\sqrt3\,\|W_h^O\|_2\|W_h^V\|_2\sqrt{\|\beta W_h^QW_h^{K\top}\|_2^2\,r^4"
     r"(S+1)+S}",
-    assumptions=SETTING,
     relation=AtMost(),
-    sizes=SIZES,
-    where=whole_heads,
     of_project=True,
     corrects="dynamics.eq-15",
     note=r"Proof, one head with W^V = W^O = I, a = \|\beta A\|_2, m_i = \sum_j P_{ij}x_j: row i of Jh is \sum_j P_{ij}h_j + \beta"
@@ -182,15 +177,12 @@ EQ_15_SQUARED.mutant("without the term of the logits", inner=lambda a, r2, S: r2
 
 
 UNIFORM = Claim(
-    DYNAMICS,
+    BOUNDED_TOKENS,
     "dynamics.eq-15-any-length",
     label="A bound without the number of tokens",
     statement=r"\|J_{\text{MSA}}(X)\|_2\le\sum_{h=1}^H\sqrt3\,\|W_h^O\|_2\|W_h^V\|_2\sqrt{a_h^2+(a_h^2+1)e^{2a_h}},\quad a_h="
     r"\|\beta W_h^QW_h^{K\top}\|_2\,r^2",
-    assumptions=SETTING,
     relation=AtMost(),
-    sizes=SIZES,
-    where=whole_heads,
     of_project=True,
     note=r"The proof of dynamics.eq-15-squared, with the columns of P: logits lie in [-a, a], so P_{ij} \le e^{2a}/S and each"
     r" column sums to at most e^{2a}. With weights and r fixed the norm stays bounded as S grows.",

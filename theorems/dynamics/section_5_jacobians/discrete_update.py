@@ -21,7 +21,7 @@ from theorems.dynamics.definitions import (
 )
 from theorems.dynamics.numerics import spectral_radius
 from theorems.dynamics.section_5_jacobians.normalisation_bound import updated
-from theorems.dynamics.settings import SPHERE, UPDATE, Step, unit_tokens_and_values
+from theorems.dynamics.settings import SPHERE, UPDATE, Step, unit_tokens_and_values, update_as_drawn
 from verify.claims import Assumption, Claim
 from verify.derivatives import jacobian
 from verify.matrix import (
@@ -56,12 +56,6 @@ NO_ZERO_INPUT = Assumption(
         updated(X, C, W_Q, W_K, W_V, W_O, beta, eta, H) * updated(X, C, W_Q, W_K, W_V, W_O, beta, eta, H)
     ),
 )
-SIZES = {"S": (1, 2), "D": (1, 3), "H": (1, 2)}
-
-
-def whole_heads(sizes: Any) -> bool:
-    """Whether H divides D."""
-    return bool(sizes["D"] % sizes["H"] == 0)
 
 
 # -- linearisation -----------------------------------------------------------------------------------------------------
@@ -183,33 +177,31 @@ def normalised_step_matrix(
     return jacobian(after, "X")(X)
 
 
+def update_and_scale(
+    X: Tokens, C: Tokens, W_Q: QueryWeights, W_K: SquareWeights, W_V: SquareWeights, W_O: SquareWeights,
+    gamma: Gain, beta: Beta, eta: NonzeroStep, c: Scale, H: Heads,
+) -> dict[str, Any]:  # fmt: skip
+    """Everything as drawn."""
+    return {**update_as_drawn(X, C, W_Q, W_K, W_V, W_O, gamma, beta, eta, H), "c": c}
+
+
+SCALED_UPDATE = UPDATE.extended(
+    "Section 5.1, the update (9) at any scale", sizes={"S": (1, 2), "D": (1, 3), "H": (1, 2)}, inputs=update_and_scale
+)
+
 INVERSE_RADIUS = Claim(
-    UPDATE,
+    SCALED_UPDATE,
     "dynamics.sec-5.1-inverse-r",
     label="Section 5.1, text",
     statement=r"\text{``the spectral norm is inversely proportional to }R\text{''}",
     assumptions=["update (9), RMSNorm of Eq. (6), R the smallest norm of a row of its input", NO_ZERO_INPUT],
     relation=Equal(),
-    sizes=SIZES,
-    where=whole_heads,
     expects="reading",
     reading="X and the weights fixed, and the whole input of the normalisation scaled by c > 0, through the injected C: R"
     " becomes c R and the spectral norm is divided by c. If R changes with the directions of the tokens it is not so, only"
     " the bound (14) is then inversely proportional to R (dynamics.sec-5.1-inverse-r-direction)",
     uses=("dynamics.lemma-a.3", "dynamics.prop-5.1"),
 )
-
-
-@INVERSE_RADIUS.inputs
-def update_and_scale(
-    X: Tokens, C: Tokens, W_Q: QueryWeights, W_K: SquareWeights, W_V: SquareWeights, W_O: SquareWeights,
-    gamma: Gain, beta: Beta, eta: NonzeroStep, c: Scale, H: Heads,
-) -> dict[str, Any]:  # fmt: skip
-    """Everything as drawn."""
-    return {
-        "X": X, "C": C, "W_Q": W_Q, "W_K": W_K, "W_V": W_V, "W_O": W_O,
-        "gamma": gamma, "beta": beta, "eta": eta, "c": c, "H": H,
-    }  # fmt: skip
 
 
 @INVERSE_RADIUS.formula
@@ -287,14 +279,12 @@ DIRECTION.mutant("largest other gain without the absolute value", "absolute(gamm
 # -- suppression -------------------------------------------------------------------------------------------------------
 
 SUPPRESSION = Claim(
-    UPDATE,
+    SCALED_UPDATE,
     "dynamics.sec-5.1-suppress",
     label="Section 5.1, text",
     statement=r"\text{``We find that the normalization operators suppress the Jacobian's eigenvalues''}",
     assumptions=["update (9), RMSNorm of Eq. (6)", NO_ZERO_INPUT],
     relation=AtMost(),
-    sizes=SIZES,
-    where=whole_heads,
     expects="refuted",
     severity="error",
     correction="dynamics.sec-5.1-suppress-norm",
@@ -304,7 +294,6 @@ SUPPRESSION = Claim(
     " the eigenvalue of a non-normal step does. In the paper's favour: the introduction says 'suppress the Jacobian's spectral norm"
     " (Proposition 5.1)'.",
 )
-SUPPRESSION.inputs(update_and_scale)
 
 
 @SUPPRESSION.formula
@@ -366,15 +355,13 @@ def _(
 
 
 SUPPRESSED_NORM = Claim(
-    UPDATE,
+    SCALED_UPDATE,
     "dynamics.sec-5.1-suppress-norm",
     label="Suppression of the spectral norm",
     statement=r"R\ge\max_j|\gamma_j|\ \Rightarrow\ \Big\|\frac{\partial\operatorname{RMSNorm}(X+\eta\Delta X)}{\partial X}"
     r"\Big\|_2\le\|I+\eta J_{\text{MSA}}\|_2",
     assumptions=[r"update (9); drawn with R = max_j|\gamma_j|, the strongest case", NO_ZERO_INPUT],
     relation=AtMost(ascent=False),
-    sizes=SIZES,
-    where=whole_heads,
     of_project=True,
     corrects="dynamics.sec-5.1-suppress",
     uses=("dynamics.eq-71", "dynamics.eq-73-76"),

@@ -13,8 +13,8 @@ from theorems.dynamics import DYNAMICS
 from theorems.dynamics.definitions import orthogonal_matrix
 from theorems.dynamics.numerics import ascending, eigenvalues, spectral_radius
 from theorems.dynamics.section_5_jacobians.normalised_oscillations import euler_step, normalised_step
-from theorems.dynamics.settings import OSCILLATION, UNIT_STATE, UPDATE, Generator, Row, Step, unit_state
-from verify.claims import Assumption, Claim
+from theorems.dynamics.settings import OSCILLATION, UNIT_STATE, Generator, Row, Step, unit_state
+from verify.claims import Assumption, Claim, Setting
 from verify.derivatives import jacobian
 from verify.matrix import concatenate, expm, eye, ones, row_norms, row_sums, spectral_norm, sqrt, total, zeros
 from verify.relations import AtMost, Equal, HasStructure
@@ -29,13 +29,27 @@ Share = Annotated[Any, Real(0.0, 1.0)]
 PositiveStep = Annotated[Any, Real(0.125, 4.0)]
 
 ORTHOGONAL = Assumption("Q is orthogonal", zero=lambda Q: Q.T @ Q - eye(Q.shape[0]))
-#: m planes, and one more dimension, on which Omega vanishes, if D is odd.
-PLANES = {"D": (2, 5), "m": (1, 2)}
 
 
 def planes_fill(sizes: Any) -> bool:
     """Whether m planes leave at most one dimension over."""
     return sizes["D"] in (2 * sizes["m"], 2 * sizes["m"] + 1)
+
+
+def rotations_and_step(G: Basis, omega: Frequencies, x: Row, eta: Step) -> dict[str, Any]:
+    """Q the Cayley transform of G; frequencies and state as drawn."""
+    return {"Q": orthogonal_matrix(G), "omega": omega, "x": x, "eta": eta}
+
+
+#: m planes, and one more dimension, on which Omega vanishes, if D is odd.
+PLANES = Setting(
+    DYNAMICS,
+    "Section 5.2, any frequencies",
+    assumptions=[ORTHOGONAL],
+    sizes={"D": (2, 5), "m": (1, 2)},
+    where=planes_fill,
+    inputs=rotations_and_step,
+)
 
 
 def rotations(Q: Any, omega: Any) -> Any:
@@ -160,27 +174,16 @@ JACOBIAN_OF_FLOW.mutant("transposed", lambda Omega: Omega.T)
 # -- Eq. (17) ----------------------------------------------------------------------------------------------------------
 
 EQ_17 = Claim(
-    UPDATE,
+    PLANES,
     "dynamics.eq-17",
     label="Eq. (17) and text",
     statement=r"x^{(t+1)}=(I_D+\eta\Omega)x^{(t)},\ J=I_D+\eta\Omega\text{ has eigenvalues }1\pm i\eta\omega_j,\ \omega_j\ge0,"
     r"\ |\lambda_j|\ge1",
-    assumptions=[
-        ORTHOGONAL,
-        r"\Omega = Q blockdiag(\omega_j K, 0) Q^\top: every anti-symmetric matrix has this form",
-    ],
+    assumptions=[r"\Omega = Q blockdiag(\omega_j K, 0) Q^\top: every anti-symmetric matrix has this form"],
     relation=Equal(),
-    sizes=PLANES,
-    where=planes_fill,
     uses=("dynamics.a.5-spectrum",),
     note="Frequencies unequal, zero and of either sign, odd D included. Real parts of exactly 1 give |lambda_j| >= 1.",
 )
-
-
-@EQ_17.inputs
-def rotations_and_step(G: Basis, omega: Frequencies, x: Row, eta: Step) -> dict[str, Any]:
-    """Q the Cayley transform of G; frequencies and state as drawn."""
-    return {"Q": orthogonal_matrix(G), "omega": omega, "x": x, "eta": eta}
 
 
 def _euler_spectrum(Q: Any, omega: Any, eta: Any, real: int = 1, scale: Any = None) -> Any:
@@ -212,14 +215,12 @@ EQ_17.mutant("eigenvalues 1 +- i omega_j", scale=1)
 ITERATIONS = 5
 
 EULER_UNSTABLE = Claim(
-    UPDATE,
+    PLANES,
     "dynamics.sec-5.2-euler-unstable",
     label="Section 5.2, text",
     statement=r"|\lambda_j|\ge1\ \Rightarrow\ \text{``Therefore, the system [(17)] becomes unstable''}",
-    assumptions=[ORTHOGONAL, r"\Omega = Q blockdiag(\omega_j K, 0) Q^\top", "eta a step size"],
+    assumptions=[r"\Omega = Q blockdiag(\omega_j K, 0) Q^\top", "eta a step size"],
     relation=Equal(),
-    sizes=PLANES,
-    where=planes_fill,
     exact=True,
     expects="reading",
     reading=r"\eta\Omega \ne O: some |\lambda_j| > 1. (From |\lambda_j| >= 1 alone nothing follows: for \eta\Omega = O, which the"
@@ -228,7 +229,6 @@ EULER_UNSTABLE = Claim(
     note=r"|x^{(t)}|^2 = \sum_j (1 + \eta^2\omega_j^2)^t |\Pi_j x|^2 + |\Pi_0 x|^2 with the planes \Pi_j of \Omega and its kernel"
     r" \Pi_0: every state off the kernel grows without bound when \eta is not 0, those in it rest. Checked for t = 5.",
 )
-EULER_UNSTABLE.inputs(rotations_and_step)
 
 
 def _grown(Q: Any, omega: Any, x: Any, eta: Any, t: int = ITERATIONS, sign: int = 1, kernel: int = 1) -> Any:

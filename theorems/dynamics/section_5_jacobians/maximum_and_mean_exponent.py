@@ -8,14 +8,12 @@ from __future__ import annotations
 from math import prod
 from typing import Annotated, Any
 
-from theorems.dynamics import DYNAMICS
 from theorems.dynamics.definitions import Beta, Gain, Heads, QueryWeights, SquareWeights, Tokens, normalisation
 from theorems.dynamics.section_5_jacobians.normalisation_bound import itrsa_step, updated
 from theorems.dynamics.section_5_jacobians.normalised_oscillations import euler_step, normalised_step
 from theorems.dynamics.settings import (
-    EVEN,
-    ONE_FREQUENCY,
-    UNIT_STATE,
+    TURNING_STATE,
+    UPDATE,
     Frequency,
     Generator,
     Row,
@@ -38,7 +36,7 @@ NO_VANISHING_GAIN = Assumption(
 # -- maximum and mean exponent -----------------------------------------------------------------------------------------
 
 MEAN = Claim(
-    DYNAMICS,
+    UPDATE,
     "dynamics.sec-5.3-mean",
     label="Section 5.3 text / Figure 3",
     statement=r"\text{``The maximum and mean exponents display nearly identical behaviors'' (all models, also those with"
@@ -121,13 +119,13 @@ def _(
 
 
 TANGENT = Claim(
-    ONE_FREQUENCY,
+    TURNING_STATE,
     "dynamics.sec-5.3-mean-tangent",
     label="Section 5.3, the spectrum of (18) with equal frequencies",
     statement=r"\Lambda^{(T)}=I_D-xx^\top\ \text{for every }T:\ D-1\text{ exponents are }0\text{ and one is }-\infty",
-    assumptions=[UNIT_STATE, "T = 1, 2, 3"],
+    assumptions=["T = 1, 2, 3"],
     relation=Equal(),
-    sizes={**EVEN, "T": (1, 3)},
+    sizes={"D": (2, 4), "T": (1, 3)},
     of_project=True,
     uses=("dynamics.eq-82",),
     note=r"I + \eta\Omega = |y| Q with Q orthogonal, so J(x) = Q (I - x x^\top), and the next state is Qx. Maximum and mean"
@@ -168,7 +166,7 @@ def _(x: Row, Omega: Generator, eta: Step) -> Any:
 
 
 RANK = Claim(
-    DYNAMICS,
+    UPDATE,
     "dynamics.sec-5.3-mean-rank",
     label="Section 5.3, exponents lost to the normalisation of ItrSA",
     statement=r"\sum_j\frac{X'_{[i,j]}}{\gamma_j^2}\frac{\partial X'_{[i,j]}}{\partial X}=0\ \text{for every token }i\text{"

@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from theorems.dynamics import DYNAMICS
 from theorems.dynamics.definitions import (
     Beta,
     Gain,
@@ -18,14 +17,14 @@ from theorems.dynamics.definitions import (
     multi_head_attention,
     rms_norm,
 )
-from theorems.dynamics.settings import Step
+from theorems.dynamics.settings import UPDATE, Step
 from verify.claims import Assumption, Claim
 from verify.derivatives import jacobian
 from verify.matrix import absolute, frobenius_norm, maximum, row_norms, row_sums, spectral_norm, sqrt
 from verify.relations import AtMost
 
 PROPOSITION_51 = Claim(
-    DYNAMICS,
+    UPDATE,
     "dynamics.prop-5.1",
     label="Proposition 5.1, Eq. (14) (= (67))",
     statement=r"\Big\|\frac{\partial\operatorname{RMSNorm}(X+\eta\Delta X)}{\partial X}\Big\|_2\le\frac{\max_j|\gamma_j|}{R}"
@@ -42,7 +41,6 @@ PROPOSITION_51 = Claim(
     ],
     relation=AtMost(),
     sizes={"S": (1, 3), "D": (1, 4), "H": (1, 2)},
-    where=lambda sizes: sizes["D"] % sizes["H"] == 0,
     uses=("dynamics.lemma-a.2", "dynamics.lemma-a.3"),
     proof=("dynamics.eq-68", "dynamics.eq-69-70", "dynamics.eq-71", "dynamics.eq-73-76"),
 )

@@ -7,9 +7,8 @@ from typing import Annotated, Any
 from theorems.dynamics.definitions import normalisation, unit_rows
 from theorems.dynamics.numerics import spectral_radius
 from theorems.dynamics.settings import (
-    ONE_FREQUENCY,
     OSCILLATION,
-    UNIT_STATE,
+    TURNING_STATE,
     Generator,
     Row,
     Step,
@@ -83,12 +82,11 @@ EQ_18.mutant("reflection instead of projection", share=2)
 
 
 A5 = Claim(
-    ONE_FREQUENCY,
+    TURNING_STATE,
     "dynamics.a.5",
     label="Section 5.2 / A.5, main claim",
     statement=r"\text{all }\omega_j=\omega\ \Rightarrow\ \text{all eigenvalues }\lambda_j\text{ of }J(x)=\Big(I_D-\frac{yy^\top}"
     r"{\|y\|^2}\Big)\frac1{\|y\|}(I_D+\eta\Omega)\text{ satisfy }|\lambda_j|\le1",
-    assumptions=[UNIT_STATE],
     relation=AtMost(),
     uses=("dynamics.eq-18",),
     proof=(

@@ -11,7 +11,7 @@ import numpy as np
 
 from theorems.dynamics import DYNAMICS
 from theorems.dynamics.settings import Generator, Row
-from verify.claims import Assumption, Claim
+from verify.claims import Assumption, Claim, Setting
 from verify.derivatives import jacobian
 from verify.matrix import absolute, expm, eye, inverse, row_norms, row_sums, spectral_norm, sqrt, total
 from verify.relations import AtMost, Equal
@@ -44,17 +44,20 @@ def nilpotent_system(u: Column, v: Column, x: Row, t: Time) -> dict[str, Any]:
     return {"N": nilpotent(u, v), "x": x, "t": t}
 
 
+NILPOTENT_SYSTEM = Setting(
+    DYNAMICS, "Section 5.2, nilpotent systems", assumptions=[NILPOTENT], sizes={"D": (2, 4)}, inputs=nilpotent_system
+)
+
 # -- continuous time ---------------------------------------------------------------------------------------------------
 
 CONTINUOUS = Claim(
-    DYNAMICS,
+    NILPOTENT_SYSTEM,
     "dynamics.sec-5.2-stability-continuous",
     label="Section 5.2, text",
     statement=r"\text{``Generally, in continuous-time systems }\dot x=f(x)\text{, the equilibrium point is Lyapunov stable if all "
     r"eigenvalues }\lambda_j\text{ of the Jacobian }J(x)\text{ satisfy }\operatorname{Re}(\lambda_j)\le0\text{''}",
-    assumptions=[NILPOTENT, r"f(x) = Nx with its equilibrium 0; J = N, and Re(\lambda_j) = 0 for all j"],
+    assumptions=[r"f(x) = Nx with its equilibrium 0; J = N, and Re(\lambda_j) = 0 for all j"],
     relation=Equal(),
-    sizes={"D": (2, 4)},
     expects="refuted",
     severity="error",
     correction="dynamics.sec-5.2-stability-semisimple",
@@ -63,7 +66,6 @@ CONTINUOUS = Claim(
     r" demands, has velocity 0. A defective eigenvalue on the imaginary axis is enough to break the statement; for nonlinear f a"
     r" simple one is (dynamics.sec-5.2-cubic-flow).",
 )
-CONTINUOUS.inputs(nilpotent_system)
 
 
 @CONTINUOUS.formula
@@ -91,14 +93,13 @@ CONTINUOUS.mutant("velocity of the reversed flow", lambda N, x: -x @ N.T)
 
 
 DISCRETE = Claim(
-    DYNAMICS,
+    NILPOTENT_SYSTEM,
     "dynamics.sec-5.2-stability-discrete",
     label="Section 5.2, text",
     statement=r"\text{``In contrast, the equilibrium points of discrete-time systems }x^{(t+1)}=f(x^{(t)})\text{ are Lyapunov"
     r" stable if all eigenvalues }\lambda_j\text{ of the Jacobian satisfy }|\lambda_j|\le1\text{''}",
-    assumptions=[NILPOTENT, r"f(x) = (I + N)x with its equilibrium 0; J = I + N, and \lambda_j = 1 for all j"],
+    assumptions=[r"f(x) = (I + N)x with its equilibrium 0; J = I + N, and \lambda_j = 1 for all j"],
     relation=Equal(),
-    sizes={"D": (2, 4)},
     expects="refuted",
     severity="error",
     correction="dynamics.sec-5.2-stability-power-bounded",
@@ -107,7 +108,6 @@ DISCRETE = Claim(
     " Eqs. (17) and (18) at equal frequencies are not of this kind, the first being normal, the second a contraction."
     " For nonlinear f a simple eigenvalue 1 is enough (dynamics.sec-5.2-cubic-map).",
 )
-DISCRETE.inputs(nilpotent_system)
 
 
 @DISCRETE.formula
@@ -134,14 +134,11 @@ DISCRETE.mutant("increment of the inverse map", lambda N, x: -x @ N.T)
 
 
 UNBOUNDED = Claim(
-    DYNAMICS,
+    NILPOTENT_SYSTEM,
     "dynamics.sec-5.2-unbounded",
     label="Growth on a nilpotent block",
     statement=r"N^2=O,\ Nx\ne0\ \Rightarrow\ \|\exp(tN)x\|\ge K\|x\|\ \text{at}\ t=(K+1)\|x\|/\|Nx\|,\ \text{for every }K",
-    assumptions=[
-        NILPOTENT,
-        Assumption("N x does not vanish", positive=lambda N, x: row_sums((x @ N.T) * (x @ N.T))),
-    ],
+    assumptions=[Assumption("N x does not vanish", positive=lambda N, x: row_sums((x @ N.T) * (x @ N.T)))],
     relation=AtMost(),
     sizes={"D": (2, 3)},
     of_project=True,

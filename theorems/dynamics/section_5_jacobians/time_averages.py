@@ -16,7 +16,7 @@ from theorems.dynamics.definitions import orthogonal_matrix
 from theorems.dynamics.numerics import spectral_radius
 from theorems.dynamics.settings import Generator
 from verify.arithmetic import is_tensor, rational
-from verify.claims import Assumption, Claim
+from verify.claims import Assumption, Claim, Setting
 from verify.matrix import (
     concatenate,
     determinant,
@@ -60,22 +60,23 @@ HANDED_ON = [
     "T = 3; compared without the logarithms",
 ]
 
+THREE_STEPS = Setting(DYNAMICS, "Section 5.3, three Jacobians", sizes={"D": (1, 3)})
+SHARED_DIRECTIONS = THREE_STEPS.extended("Section 5.3, where averages are exact", inputs=handed_on)
+
 LYAPUNOV_SINGULAR_VALUES = Claim(
-    DYNAMICS,
+    SHARED_DIRECTIONS,
     "dynamics.sec-5.1-lyapunov-sv",
     label="Section 5.1, text (Fig. 2 discussion)",
     statement=r"\text{``This exponent [the maximum Lyapunov exponent] corresponds to a time-averaged maximum singular value of }J"
     r"\text{, which is further explained and analyzed in Section 5.3''}",
     assumptions=HANDED_ON,
     relation=Equal(),
-    sizes={"D": (1, 3)},
     expects="reading",
     reading=r"of \ln\sigma_{\max}(J_t), as Section 5.3 has it, which calls the correspondence intuitive: exact where the singular"
     " vectors of one step are those of the next, as for a constant positive semi-definite J; in general an upper bound"
     " (dynamics.sec-5.1-lyapunov-sv-bound) that can be off by any factor (dynamics.sec-5.1-lyapunov-sv-literal)",
     note=r"For normal J, too, if it is constant, since then \sigma_{\max}(J^T) = \sigma_{\max}(J)^T.",
 )
-LYAPUNOV_SINGULAR_VALUES.inputs(handed_on)
 
 
 @LYAPUNOV_SINGULAR_VALUES.formula
@@ -101,7 +102,7 @@ def _(J_0: Jacobian, J_1: Jacobian, J_2: Jacobian) -> Any:
 
 
 LITERAL = Claim(
-    DYNAMICS,
+    THREE_STEPS,
     "dynamics.sec-5.1-lyapunov-sv-literal",
     label="Section 5.1, an equality for every J",
     statement=r"e^{\lambda_{\max}}=\sigma_{\max}(J)\text{ for }x\to Jx",
@@ -142,14 +143,13 @@ LITERAL.mutant("Frobenius norm", lambda J: frobenius_norm(J))
 
 
 SINGULAR_VALUE_BOUND = Claim(
-    DYNAMICS,
+    THREE_STEPS,
     "dynamics.sec-5.1-lyapunov-sv-bound",
     label="Lyapunov exponent and averaged singular values",
     statement=r"\frac1{2T}\log\alpha_{\max}^{(T)}=\frac1T\log\sigma_{\max}(J_{T-1}\cdots "
     r"J_0)\le\frac1T\sum_t\log\sigma_{\max}(J_t)",
     assumptions=["T = 3, any Jacobians; compared without the logarithms"],
     relation=AtMost(),
-    sizes={"D": (1, 3)},
     of_project=True,
     corrects="dynamics.sec-5.1-lyapunov-sv-literal",
     note=r"So \lambda_{\max} is at most the time average of \ln\sigma_{\max}(J_t), hence the logarithm of that of"
@@ -176,14 +176,13 @@ def _(J_0: Jacobian, J_1: Jacobian, J_2: Jacobian) -> Any:
 # -- "the time-averaged value of ln sigma_i(J)" ------------------------------------------------------------------------
 
 AVERAGE = Claim(
-    DYNAMICS,
+    SHARED_DIRECTIONS,
     "dynamics.sec-5.3-average",
     label="Section 5.3, text",
     statement=r"\text{``Intuitively, it [the Lyapunov exponent] corresponds to the time-averaged value of }\ln\sigma_i(J)"
     r"\text{, where }\sigma_i(J)\text{ denotes the Jacobian's singular values''}",
     assumptions=["definition (89)", *HANDED_ON],
     relation=Equal(),
-    sizes={"D": (1, 3)},
     expects="reading",
     reading="the text calls it intuitive: exact, exponent by exponent, where the singular vectors of one step are those of the"
     " next, as for a constant positive semi-definite J; in general the averages bound the partial sums of the exponents from"
@@ -192,7 +191,6 @@ AVERAGE = Claim(
     uses=("dynamics.eq-89",),
     note=r"For a constant normal J as well, since then \sigma_i(J^T) = \sigma_i(J)^T.",
 )
-AVERAGE.inputs(handed_on)
 
 
 def _products(J_0: Any, J_1: Any, J_2: Any) -> Any:
@@ -228,7 +226,7 @@ def _(J_0: Generator, J_1: Generator, J_2: Generator) -> Any:
 
 
 AVERAGE_LITERAL = Claim(
-    DYNAMICS,
+    THREE_STEPS,
     "dynamics.sec-5.3-average-literal",
     label="Section 5.3, an equality for every J",
     statement=r"\lambda_i=\lim_{T\to\infty}\frac1T\sum_{t<T}\ln\sigma_i(J_t)\text{ for every }i",
@@ -279,14 +277,13 @@ def _(A: Any) -> Any:
 
 
 MAJORISED = Claim(
-    DYNAMICS,
+    THREE_STEPS,
     "dynamics.sec-5.3-average-majorised",
     label="Section 5.3, partial sums of time averages",
     statement=r"\prod_{i\le k}\sigma_i(J_{T-1}\cdots J_0)\le\prod_{t<T}\prod_{i\le k}\sigma_i(J_t),\ \text{so that"
     r" }\lambda_1+\dots+\lambda_k\le\text{the time average of }\sum_{i\le k}\ln\sigma_i(J)",
     assumptions=["T = 3 arbitrary Jacobians, singular ones included; longer products by induction"],
     relation=AtMost(),
-    sizes={"D": (1, 3)},
     of_project=True,
     corrects="dynamics.sec-5.3-average-literal",
     note="Horn's inequality: the spectral norm of compound matrices is submultiplicative. Equality for k = D, which is"
@@ -320,14 +317,13 @@ def _(J_0: Generator, J_1: Generator, J_2: Generator) -> Any:
 
 
 SUM = Claim(
-    DYNAMICS,
+    THREE_STEPS,
     "dynamics.sec-5.3-average-sum",
     label="Section 5.3, sum of the exponents",
     statement=r"\prod_i\alpha_i^{(T)}=\prod_{t<T}\prod_i\sigma_i(J_t)^2,\ \text{so that }\sum_i\lambda_i\text{ is the time"
     r" average of }\sum_i\ln\sigma_i(J)=\ln|\det J|",
     assumptions=["T = 3 arbitrary Jacobians"],
     relation=Equal(),
-    sizes={"D": (1, 3)},
     exact=True,
     of_project=True,
 )

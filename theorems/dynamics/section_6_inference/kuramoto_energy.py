@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, Any
 
+from theorems.dynamics import DYNAMICS
 from theorems.dynamics.definitions import projection, unit_rows
 from theorems.dynamics.numerics import no_loss, runge_kutta
-from theorems.dynamics.settings import UPDATE
-from verify.claims import Assumption, Claim
+from verify.claims import Assumption, Claim, Setting
 from verify.derivatives import jacobian
 from verify.matrix import absolute, basis_matrix, concatenate, frobenius_norm, rational, row_sums, vec_r, zeros
 from verify.relations import AtMost
@@ -25,17 +25,30 @@ Coupling = Annotated[Any, Shape("n", "n")]
 
 SYMMETRIC_COUPLING = Assumption("J is symmetric", zero=lambda J: J - J.T)
 UNIT_PHASES = Assumption("unit oscillators", zero=lambda X: row_sums(X * X) - 1)
-KURAMOTO: list[str | Assumption] = [
-    SYMMETRIC_COUPLING,
-    UNIT_PHASES,
-    r"\Omega = 0, MSA(X) replaced by JX; x' = Proj(c + Jx) in continuous time",
-]
-KURAMOTO_SIZES = {"P": (1, 3), "N": (2, 3), "n": (2, 6)}
 
 
 def coupled(sizes: Mapping[str, int]) -> bool:
     """Whether n = P N."""
     return sizes["n"] == sizes["P"] * sizes["N"]
+
+
+def symmetric_coupling(directions: Phases, C: Phases, K: Coupling) -> dict[str, Any]:
+    """Unit oscillators, inputs C, and J = K + K^T."""
+    return {"X": unit_rows(directions), "C": C, "J": K + K.T}
+
+
+KURAMOTO = Setting(
+    DYNAMICS,
+    "Section 6.3, the generalised Kuramoto model",
+    assumptions=[
+        SYMMETRIC_COUPLING,
+        UNIT_PHASES,
+        r"\Omega = 0, MSA(X) replaced by JX; x' = Proj(c + Jx) in continuous time",
+    ],
+    sizes={"P": (1, 3), "N": (2, 3), "n": (2, 6)},
+    where=coupled,
+    inputs=symmetric_coupling,
+)
 
 
 def drive(X: Any, C: Any, J: Any) -> Any:
@@ -60,15 +73,12 @@ def _loss_along_flow(X: Any, C: Any, J: Any, share: Any, driven: Any = None) -> 
 
 
 KURAMOTO_ENERGY = Claim(
-    UPDATE,
+    KURAMOTO,
     "dynamics.sec-6.3-kuramoto",
     label="Section 6.3, text",
     statement=r"\text{``Under certain symmetry assumptions without SA, it reduces to the energy function of a generalized"
     r" Kuramoto model''}",
-    assumptions=KURAMOTO,
     relation=AtMost(signed=True, ascent=False),
-    sizes=KURAMOTO_SIZES,
-    where=coupled,
     expects="refuted",
     severity="error",
     correction="dynamics.sec-6.3-kuramoto-energy",
@@ -79,12 +89,6 @@ KURAMOTO_ENERGY = Claim(
     r" symmetry, the two differ by the factor 2 only and the sentence is right. With \Delta X exactly as in Eq. (7) E_pseudo is 0."
     " In the paper's favour: it says 'a' Kuramoto model, and the one with the coupling 2J is one.",
 )
-
-
-@KURAMOTO_ENERGY.inputs
-def symmetric_coupling(directions: Phases, C: Phases, K: Coupling) -> dict[str, Any]:
-    """Unit oscillators, inputs C, and J = K + K^T."""
-    return {"X": unit_rows(directions), "C": C, "J": K + K.T}
 
 
 @KURAMOTO_ENERGY.formula
@@ -122,20 +126,16 @@ KURAMOTO_ENERGY.mutant("the Kuramoto energy", share=rational(1, 2))
 
 
 KURAMOTO_HALF = Claim(
-    UPDATE,
+    KURAMOTO,
     "dynamics.sec-6.3-kuramoto-energy",
     label="Section 6.3, the energy of the generalised Kuramoto model",
     statement=r"E_K=-\tfrac12x^\top Jx-c^\top x=\tfrac12\big(E_{\text{pseudo}}-\operatorname{Tr}(C^\top"
     r" X)\big),\quad\frac{dE_K}{dt}\le0\text{ along }x'=\operatorname{Proj}(c+Jx)",
-    assumptions=KURAMOTO,
     relation=AtMost(signed=True),
-    sizes=KURAMOTO_SIZES,
-    where=coupled,
     of_project=True,
     corrects="dynamics.sec-6.3-kuramoto",
     note=r"dE_K/dt = -\|\operatorname{Proj}(c+Jx)\|^2. The energy is evaluated in the second form, from E_pseudo.",
 )
-KURAMOTO_HALF.inputs(symmetric_coupling)
 
 
 @KURAMOTO_HALF.formula
@@ -159,18 +159,16 @@ def _(X: Phases, C: Phases, J: Coupling) -> Any:
 
 
 KURAMOTO_INTEGRATED = Claim(
-    UPDATE,
+    KURAMOTO,
     "dynamics.sec-6.3-kuramoto-integrated",
     label="Section 6.3, the energy of the generalised Kuramoto model, integrated forward",
     statement=r"E_K(X(\tau))\le E_K(X(0))+\text{the change when the step is halved}",
-    assumptions=[*KURAMOTO, r"classical Runge-Kutta, 4 and 8 steps, \tau = 1/(1+\|C\|_F+\|J\|_F)"],
+    assumptions=[r"classical Runge-Kutta, 4 and 8 steps, \tau = 1/(1+\|C\|_F+\|J\|_F)"],
     relation=AtMost(signed=True, ascent=False),
     sizes={"P": (1, 2), "N": (2, 2), "n": (2, 4)},
-    where=coupled,
     of_project=True,
     uses=("dynamics.sec-6.3-kuramoto-energy",),
 )
-KURAMOTO_INTEGRATED.inputs(symmetric_coupling)
 
 
 def _integrated_loss(X: Any, C: Any, J: Any, share: Any) -> Any:

@@ -13,7 +13,6 @@ from theorems.dynamics.appendix_b_experiments.constant_attention import jacobian
 from theorems.dynamics.appendix_c_details.oscillators import oscillator_normalisation
 from theorems.dynamics.definitions import QueryWeights, SquareWeights, Tokens, normalisation
 from theorems.dynamics.section_6_inference.pseudo_energy import akorn_increment, known_eigenvectors
-from theorems.dynamics.settings import UPDATE
 from verify.claims import Assumption, Claim
 from verify.derivatives import jacobian
 from verify.matrix import absolute, concatenate, diag, hadamard, maximum, rational, row_sums, softmax, vec_r, zeros
@@ -37,7 +36,7 @@ def total_square(V: Any, eigenvalues: Any, x: Any, eta: Any) -> Any:
 
 
 POWER = Claim(
-    UPDATE,
+    DYNAMICS,
     "dynamics.sec-6.3-power-iteration",
     label="Section 6.3, text",
     statement=r"\text{``the loop effectively performs a computation analogous to power iteration, but constrained to real"

@@ -14,8 +14,6 @@ from theorems.dynamics.appendix_c_details.oscillators import (
     Frequencies,
     antisymmetric_blocks,
     oscillator_normalisation,
-    oscillator_omega,
-    oscillator_projection,
     split,
 )
 from theorems.dynamics.definitions import (
@@ -29,8 +27,9 @@ from theorems.dynamics.definitions import (
     projection,
     unit_rows,
 )
-from theorems.dynamics.settings import UPDATE
-from verify.claims import Assumption, Claim
+from theorems.dynamics.section_3_preliminaries.oscillator_update import akorn_increment
+from theorems.dynamics.settings import heads_fit
+from verify.claims import Assumption, Claim, Setting
 from verify.derivatives import jacobian
 from verify.matrix import concatenate, diag, hadamard, rational, row_sums, trace, vec_r
 from verify.relations import AtMost, Equal, HasStructure
@@ -49,11 +48,6 @@ def partitioned(sizes: Mapping[str, int]) -> bool:
     return sizes["D"] == sizes["J"] * sizes["N"] and sizes["D"] % sizes["H"] == 0
 
 
-def akorn_increment(X: Any, C: Any, Omega: Any, attended: Any, N: int) -> Any:
-    """Delta X = Omg(X) + Proj_X(C + MSA(X)), oscillator-wise, shape (S, D) (Eq. (7))."""
-    return oscillator_omega(X, Omega, N) + oscillator_projection(X, C + attended, N)
-
-
 def pseudo_energy(X: Any, increment: Any) -> Any:
     """-Tr(X^T Delta X), shape (1, 1) (Section 6.3)."""
     return -(vec_r(X).T @ vec_r(increment))
@@ -61,36 +55,7 @@ def pseudo_energy(X: Any, increment: Any) -> Any:
 
 # -- the definition ----------------------------------------------------------------------------------------------------
 
-AKORN: list[str | Assumption] = [
-    UNIT_OSCILLATORS,
-    r"\Omega_j anti-symmetric",
-    r"\Delta X from Eq. (7), X^{(t+1)} from Eq. (8)",
-]
-AKORN_SIZES = {"S": (1, 2), "D": (2, 4), "J": (1, 2), "N": (2, 3), "H": (1, 2)}
 
-PSEUDO = Claim(
-    UPDATE,
-    "dynamics.sec-6.3-pseudo",
-    label="Section 6.3, definition",
-    statement=r"E_{\text{pseudo}}(t):=-\operatorname{Tr}(X^{(t)\top}\Delta X^{(t)})\text{ is a quantity that AKOrN (updates"
-    r" (7)-(8)) approximately decreases}",
-    assumptions=[*AKORN, Assumption(r"\eta > 0", positive=lambda eta: eta)],
-    relation=AtMost(signed=True, ascent=False),
-    sizes=AKORN_SIZES,
-    where=partitioned,
-    expects="refuted",
-    severity="slip",
-    correction="dynamics.sec-6.3-pseudo-zero",
-    reading=r"a quantity that the update decreases falls in steps that move the state: E(t+1) \le E(t) -"
-    r" \kappa\|X^{(t+1)}-X^{(t)}\|_F^2 for some \kappa > 0, tested at 2^{-20}",
-    note=r"With \Delta X of Eq. (7) the quantity is 0 at every state (dynamics.sec-6.3-pseudo-zero): Omg and Proj both"
-    r" produce tangent vectors, orthogonal to the unit oscillators. The text goes on with -Tr(X^T MSA(X)), 'neglecting a"
-    r" constant term C', so \Delta X is meant as in Eq. (9), C + MSA(X), without Omg and Proj. That this falls is reported"
-    r" of trained models; it need not: at the state of dynamics.sec-6.3-kuramoto, AKOrN with one token, it rises.",
-)
-
-
-@PSEUDO.inputs
 def akorn(
     directions: Tokens, C: Tokens, G: Frequencies, W_Q: QueryWeights, W_K: SquareWeights, W_V: SquareWeights,
     W_O: SquareWeights, beta: Beta, eta: Step, H: Heads,
@@ -101,6 +66,35 @@ def akorn(
     Omega = antisymmetric_blocks(G)
     weights = {"W_Q": W_Q, "W_K": W_K, "W_V": W_V, "W_O": W_O, "beta": beta, "H": H}
     return {"X": X, "C": C, "Omega": Omega, "eta": eta, "N": N, **weights}
+
+
+AKORN = Setting(
+    DYNAMICS,
+    "Section 6.3, AKOrN",
+    assumptions=[UNIT_OSCILLATORS, r"\Omega_j anti-symmetric", r"\Delta X from Eq. (7), X^{(t+1)} from Eq. (8)"],
+    sizes={"S": (1, 2), "D": (2, 4), "J": (1, 2), "N": (2, 3), "H": (1, 2)},
+    where=partitioned,
+    inputs=akorn,
+)
+
+PSEUDO = Claim(
+    AKORN,
+    "dynamics.sec-6.3-pseudo",
+    label="Section 6.3, definition",
+    statement=r"E_{\text{pseudo}}(t):=-\operatorname{Tr}(X^{(t)\top}\Delta X^{(t)})\text{ is a quantity that AKOrN (updates"
+    r" (7)-(8)) approximately decreases}",
+    assumptions=[Assumption(r"\eta > 0", positive=lambda eta: eta)],
+    relation=AtMost(signed=True, ascent=False),
+    expects="refuted",
+    severity="slip",
+    correction="dynamics.sec-6.3-pseudo-zero",
+    reading=r"a quantity that the update decreases falls in steps that move the state: E(t+1) \le E(t) -"
+    r" \kappa\|X^{(t+1)}-X^{(t)}\|_F^2 for some \kappa > 0, tested at 2^{-20}",
+    note=r"With \Delta X of Eq. (7) the quantity is 0 at every state (dynamics.sec-6.3-pseudo-zero): Omg and Proj both"
+    r" produce tangent vectors, orthogonal to the unit oscillators. The text goes on with -Tr(X^T MSA(X)), 'neglecting a"
+    r" constant term C', so \Delta X is meant as in Eq. (9), C + MSA(X), without Omg and Proj. That this falls is reported"
+    r" of trained models; it need not: at the state of dynamics.sec-6.3-kuramoto, AKOrN with one token, it rises.",
+)
 
 
 def _after(X: Any, C: Any, Omega: Any, attended: Callable[[Any], Any], eta: Any, N: int) -> Any:
@@ -172,20 +166,16 @@ PSEUDO.mutant("kappa = 1", kappa=1)
 
 
 PSEUDO_ZERO = Claim(
-    UPDATE,
+    AKORN,
     "dynamics.sec-6.3-pseudo-zero",
     label="Section 6.3, the pseudo-energy with Delta X of Eq. (7)",
     statement=r"E_{\text{pseudo}}(t)=-\operatorname{Tr}(X^{(t)\top}\Delta X^{(t)})=0\ \text{at every state of unit oscillators}",
-    assumptions=AKORN,
     relation=HasStructure(),
-    sizes=AKORN_SIZES,
-    where=partitioned,
     exact=True,
     of_project=True,
     corrects="dynamics.sec-6.3-pseudo",
     uses=("dynamics.eq-97",),
 )
-PSEUDO_ZERO.inputs(akorn)
 
 
 @PSEUDO_ZERO.formula
@@ -221,7 +211,7 @@ QUADRATIC = Claim(
     assumptions=[r"the approximation taken as an equality: vec(\Delta X) = J_t x_t"],
     relation=Equal(),
     sizes={"S": (1, 3), "D": (1, 4), "H": (1, 2)},
-    where=lambda sizes: sizes["D"] % sizes["H"] == 0,
+    where=heads_fit,
     exact=True,
     expects="reading",
     reading=r"\Delta X = C + MSA(X) as in Eq. (9), without Omg and Proj, which leaves MSA(X) where C is neglected. With \Delta X of"

@@ -5,13 +5,13 @@ Surprising: R_E-multi = 0 leaves single heads asymmetric, and R_Spec sees the la
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Annotated, Any
 
 from theorems.dynamics import DYNAMICS
 from theorems.dynamics.definitions import Heads, SquareWeights, orthogonal_matrix, unit_rows
-from theorems.dynamics.settings import UPDATE
-from verify.claims import Assumption, Claim
+from theorems.dynamics.settings import heads_fit
+from verify.claims import Assumption, Claim, Setting
 from verify.derivatives import jacobian
 from verify.matrix import concatenate, diag, eye, rational, sqrt, trace, vec_r
 from verify.relations import Equal, HasStructure
@@ -22,11 +22,6 @@ Direction = Annotated[Any, Shape("1", "D")]
 Plane = Annotated[Any, Shape("2", "2")]
 Basis = Annotated[Any, Shape("n", "n")]
 Bias = Annotated[Any, Shape("1", "p")]
-
-
-def heads_fit(sizes: Mapping[str, int]) -> bool:
-    """Whether H divides D."""
-    return sizes["D"] % sizes["H"] == 0
 
 
 def squared_norm(A: Any) -> Any:
@@ -120,20 +115,30 @@ ORTHOGONAL = Assumption(
 )
 MULTI_VANISHES = Assumption(r"R_{\text{E-multi}} = 0", zero=lambda W_V, W_O: W_V @ W_O - (W_V @ W_O).T)
 
+
+def symmetric_orthogonal_product(G: SquareWeights, direction: Direction, H: Heads) -> dict[str, Any]:
+    """W^V orthogonal and W^O = W^V^T M with M = I - 2 u u^T for a unit u, so that W^V W^O = M is symmetric."""
+    W_V, u = orthogonal_matrix(G), unit_rows(direction)
+    return {"W_V": W_V, "W_O": W_V.T @ (eye(G.shape[0]) - u.T @ u * 2), "H": H}
+
+
+REGULARISED = Setting(
+    DYNAMICS,
+    "Section 6.2, where R_E-multi vanishes",
+    assumptions=[ORTHOGONAL, MULTI_VANISHES],
+    sizes={"D": (2, 4), "H": (1, 4)},
+    where=heads_fit,
+    inputs=symmetric_orthogonal_product,
+)
+
 EQ_19_HEADS = Claim(
-    UPDATE,
+    REGULARISED,
     "dynamics.eq-19-heads",
     label="Text after Eq. (19)",
     statement=r"R_{\text{E-multi}}=0\ \Rightarrow\ W_h^VW_h^O\text{ becomes symmetric (each }h\text{), as implied by"
     r" Proposition 4.2}",
-    assumptions=[
-        ORTHOGONAL,
-        MULTI_VANISHES,
-        "each W_h^V of the proposition read as W_h^V W_h^O, as the text says",
-    ],
+    assumptions=["each W_h^V of the proposition read as W_h^V W_h^O, as the text says"],
     relation=Equal(),
-    sizes={"D": (2, 4), "H": (1, 4)},
-    where=heads_fit,
     expects="refuted",
     severity="error",
     correction="dynamics.eq-19-commutator",
@@ -142,13 +147,6 @@ EQ_19_HEADS = Claim(
     r" and W^O the exchange of two coordinates, H = 2, leave E_12 and E_21. It is true for H = 1. To make each head"
     r" symmetric, sum \|W_h^VW_h^O-(W_h^VW_h^O)^\top\|_F^2 over the heads, which by Cauchy-Schwarz is at least R_E-multi / H.",
 )
-
-
-@EQ_19_HEADS.inputs
-def symmetric_orthogonal_product(G: SquareWeights, direction: Direction, H: Heads) -> dict[str, Any]:
-    """W^V orthogonal and W^O = W^V^T M with M = I - 2 u u^T for a unit u, so that W^V W^O = M is symmetric."""
-    W_V, u = orthogonal_matrix(G), unit_rows(direction)
-    return {"W_V": W_V, "W_O": W_V.T @ (eye(G.shape[0]) - u.T @ u * 2), "H": H}
 
 
 @EQ_19_HEADS.formula
@@ -166,20 +164,16 @@ EQ_19_HEADS.mutant("anti-symmetric heads", "M.T -> -M.T")
 
 
 EQ_19_COMMUTATOR = Claim(
-    UPDATE,
+    REGULARISED,
     "dynamics.eq-19-commutator",
     label="Text after Eq. (19), when a head is symmetric",
     statement=r"R_{\text{E-multi}}=0\ \Rightarrow\ W_h^VW_h^O-(W_h^VW_h^O)^\top=P_hM-MP_h,\ P_h=W_h^VW_h^{V\top},\ M=W^VW^O",
-    assumptions=[ORTHOGONAL, MULTI_VANISHES],
     relation=Equal(),
-    sizes={"D": (2, 4), "H": (1, 4)},
-    where=heads_fit,
     exact=True,
     of_project=True,
     corrects="dynamics.eq-19-heads",
     note="So with R_E-multi = 0 head h is symmetric exactly if the projection P_h commutes with W^V W^O.",
 )
-EQ_19_COMMUTATOR.inputs(symmetric_orthogonal_product)
 
 
 def _commutators(W_V: Any, W_O: Any, H: int, sign: int = -1) -> Any:
