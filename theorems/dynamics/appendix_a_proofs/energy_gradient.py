@@ -48,32 +48,20 @@ def pair_exponential(x: Any, y: Any, W_Q: Any, W_K: Any, beta: Any) -> Any:
     return exp(x @ W_Q @ W_K.T @ y.T * beta)
 
 
-def _own_exponential(x: Any, W_Q: Any, W_K: Any, beta: Any) -> Any:
-    return pair_exponential(x, x, W_Q, W_K, beta)
-
-
-def _row(X: Any, i: int) -> Any:
-    return X[i : i + 1]
-
-
 def derivatives_of_pairs(X: Any, W_Q: Any, W_K: Any, beta: Any) -> Any:
     """Row i: -sum_{j != i} (d exp(beta x_i^T A x_j) + d exp(beta x_j^T A x_i)) / dx_i, shape (S, D): the left of Eq. (34)."""
     as_left, as_right = jacobian(pair_exponential, "x"), jacobian(pair_exponential, "y")
-    rows = []
-    for i in range(X.shape[0]):
-        row = _row(X, i) * 0
-        for j in range(X.shape[0]):
-            if j != i:
-                row = row - as_left(_row(X, i), _row(X, j), W_Q, W_K, beta)
-                row = row - as_right(_row(X, j), _row(X, i), W_Q, W_K, beta)
-        rows.append(row)
-    return concatenate(rows, axis=0)
+    tokens, rows = [X[i : i + 1] for i in range(X.shape[0])], []
+    for x in tokens:
+        pairs = [as_left(x, y, W_Q, W_K, beta) + as_right(y, x, W_Q, W_K, beta) for y in tokens if y is not x]
+        rows.append(sum(pairs, x * 0))
+    return -concatenate(rows, axis=0)
 
 
 def derivatives_of_own(X: Any, W_Q: Any, W_K: Any, beta: Any) -> Any:
     """Row i: -d exp(beta x_i^T A x_i) / dx_i, shape (S, D): the left of Eq. (35)."""
-    own = jacobian(_own_exponential, "x")
-    return concatenate([-own(_row(X, i), W_Q, W_K, beta) for i in range(X.shape[0])], axis=0)
+    own = jacobian(lambda x: pair_exponential(x, x, W_Q, W_K, beta), "x")
+    return -concatenate([own(X[i : i + 1]) for i in range(X.shape[0])], axis=0)
 
 
 def exponentials(X: Any, W_Q: Any, W_K: Any, beta: Any) -> Any:
@@ -101,7 +89,8 @@ EQ_33 = Claim(
 @EQ_33.formula
 def gradient_by_groups(X: Tokens, W_Q: QueryWeights, W_K: SquareWeights, beta: Beta) -> Any:
     """The three groups of Eq. (33), row i for token i, shape (S, D)."""
-    return derivatives_of_pairs(X, W_Q, W_K, beta) + derivatives_of_own(X, W_Q, W_K, beta)
+    pairs, own = derivatives_of_pairs(X, W_Q, W_K, beta), derivatives_of_own(X, W_Q, W_K, beta)
+    return pairs + own
 
 
 @EQ_33.oracle
@@ -109,18 +98,9 @@ def gradient_by_differentiation(X: Tokens, W_Q: QueryWeights, W_K: SquareWeights
     return jacobian(energy, "X")(X, W_Q, W_K, beta).reshape(X.shape[0], X.shape[1])
 
 
-EQ_33.mutant("diagonal term dropped", derivatives_of_pairs)
-
-
-@EQ_33.mutant("diagonal term counted in both sums")
-def _(X: Tokens, W_Q: QueryWeights, W_K: SquareWeights, beta: Beta) -> Any:
-    return derivatives_of_pairs(X, W_Q, W_K, beta) + 2 * derivatives_of_own(X, W_Q, W_K, beta)
-
-
-@EQ_33.mutant("pairs counted once")
-def _(X: Tokens, W_Q: QueryWeights, W_K: SquareWeights, beta: Beta) -> Any:
-    pairs = -beta * (_hollow(exponentials(X, W_Q, W_K, beta)) @ X @ W_K @ W_Q.T)
-    return pairs + derivatives_of_own(X, W_Q, W_K, beta)
+EQ_33.mutant("diagonal term dropped", "pairs + own -> pairs")
+EQ_33.mutant("diagonal term counted in both sums", "own -> 2 * own")
+EQ_33.mutant("pairs counted once", "pairs -> -beta * (_hollow(exponentials(X, W_Q, W_K, beta)) @ X @ W_K @ W_Q.T)")
 
 
 # -- Eq. (34) ----------------------------------------------------------------------------------------------------------
@@ -143,7 +123,7 @@ EQ_34 = Claim(
 )
 
 
-def _pairs(X: Any, W_Q: Any, W_K: Any, beta: Any, left: Any, right: Any, factor: Any) -> Any:
+def _pairs(X: Any, W_Q: Any, W_K: Any, left: Any, right: Any, factor: Any) -> Any:
     """factor (left X A^T + right X A), shape (S, D), for weights left and right (S, S)."""
     return (left @ X @ W_K @ W_Q.T + right @ X @ W_Q @ W_K.T) * factor
 
@@ -152,16 +132,12 @@ def _pairs(X: Any, W_Q: Any, W_K: Any, beta: Any, left: Any, right: Any, factor:
 def pairs_as_printed(X: Tokens, W_Q: QueryWeights, W_K: SquareWeights, beta: Beta) -> Any:
     """The right-hand side of Eq. (34), row i for token i, shape (S, D)."""
     E = _hollow(exponentials(X, W_Q, W_K, beta))
-    return _pairs(X, W_Q, W_K, beta, E, E, -1)
+    return _pairs(X, W_Q, W_K, E, E, -1)
 
 
-@EQ_34.oracle
-def pairs_differentiated(X: Tokens, W_Q: QueryWeights, W_K: SquareWeights, beta: Beta) -> Any:
-    return derivatives_of_pairs(X, W_Q, W_K, beta)
-
-
+EQ_34.oracle(derivatives_of_pairs)
 EQ_34.counterexample("two tokens on the axes, W^K = I, W^Q = [[0, 1], [0, 0]]")(asymmetric_weights)
-EQ_34.mutant("first sum only", "_pairs(X, W_Q, W_K, beta, E, E, -1) -> _pairs(X, W_Q, W_K, beta, E, 0 * E, -1)")
+EQ_34.mutant("first sum only", "_pairs(X, W_Q, W_K, E, E, -1) -> _pairs(X, W_Q, W_K, E, 0 * E, -1)")
 EQ_34.mutant("sign", factor=1)
 
 
@@ -182,10 +158,10 @@ EQ_34_CORRECTED = Claim(
 def pair_gradient(X: Tokens, W_Q: QueryWeights, W_K: SquareWeights, beta: Beta) -> Any:
     """-beta sum_{j != i} (E_ij A + E_ji A^T) x_j, row i for token i, shape (S, D)."""
     E = _hollow(exponentials(X, W_Q, W_K, beta))
-    return _pairs(X, W_Q, W_K, beta, E, E.T, -beta)
+    return _pairs(X, W_Q, W_K, E, E.T, -beta)
 
 
-EQ_34_CORRECTED.oracle(pairs_differentiated)
+EQ_34_CORRECTED.oracle(derivatives_of_pairs)
 EQ_34_CORRECTED.mutant("the same weight in both sums, as Eq. (34) is printed", "E.T -> E")
 EQ_34_CORRECTED.mutant("without beta", factor=-1)
 EQ_34_CORRECTED.mutant("weights exchanged", "E -> E.T; E.T -> E")
@@ -211,13 +187,8 @@ EQ_35 = Claim(
 @EQ_35.formula
 def own_term_as_printed(X: Tokens, W_Q: QueryWeights, W_K: SquareWeights, beta: Beta) -> Any:
     """The right-hand side of Eq. (35), row i S + j for tokens i and j, shape (S^2, D)."""
-    return -_own_terms(X, W_Q, W_K, beta)
-
-
-def _own_terms(X: Any, W_Q: Any, W_K: Any, beta: Any, both: int = 1) -> Any:
-    """E_ij (A^T + A) x_i, row i S + j, shape (S^2, D); `both` = 0 drops A."""
-    images = X @ W_K @ W_Q.T + X @ W_Q @ W_K.T * both
-    return exponentials(X, W_Q, W_K, beta).reshape(-1, 1) * kron(images, ones(X.shape[0], 1))
+    images = X @ W_K @ W_Q.T + X @ W_Q @ W_K.T
+    return -exponentials(X, W_Q, W_K, beta).reshape(-1, 1) * kron(images, ones(X.shape[0], 1))
 
 
 @EQ_35.oracle
@@ -227,8 +198,8 @@ def own_term_differentiated(X: Tokens, W_Q: QueryWeights, W_K: SquareWeights, be
 
 
 EQ_35.counterexample("two tokens on the axes, W^K = I, W^Q = [[0, 1], [0, 0]]")(asymmetric_weights)
-EQ_35.mutant("sign", lambda X, W_Q, W_K, beta: _own_terms(X, W_Q, W_K, beta))
-EQ_35.mutant("A^T instead of A^T + A", both=0)
+EQ_35.mutant("sign", lambda value: -value)
+EQ_35.mutant("A^T instead of A^T + A", "X @ W_K @ W_Q.T + X @ W_Q @ W_K.T -> X @ W_K @ W_Q.T")
 
 
 EQ_35_CORRECTED = Claim(
@@ -243,20 +214,16 @@ EQ_35_CORRECTED = Claim(
 )
 
 
-def _own(X: Any, W_Q: Any, W_K: Any, beta: Any, factor: Any, both: int = 1) -> Any:
-    images = X @ W_K @ W_Q.T + X @ W_Q @ W_K.T * both
-    return diag(diag_part(exponentials(X, W_Q, W_K, beta))) @ images * factor
-
-
 @EQ_35_CORRECTED.formula
 def own_gradient(X: Tokens, W_Q: QueryWeights, W_K: SquareWeights, beta: Beta) -> Any:
     """-beta E_ii (A^T + A) x_i, row i for token i, shape (S, D)."""
-    return _own(X, W_Q, W_K, beta, -beta)
+    images = X @ W_K @ W_Q.T + X @ W_Q @ W_K.T
+    return diag(diag_part(exponentials(X, W_Q, W_K, beta))) @ images * -beta
 
 
 EQ_35_CORRECTED.oracle(derivatives_of_own)
-EQ_35_CORRECTED.mutant("without beta, as Eq. (35) is printed", factor=-1)
-EQ_35_CORRECTED.mutant("A^T instead of A^T + A", both=0)
+EQ_35_CORRECTED.mutant("without beta, as Eq. (35) is printed", "-beta -> -1")
+EQ_35_CORRECTED.mutant("A^T instead of A^T + A", "X @ W_K @ W_Q.T + X @ W_Q @ W_K.T -> X @ W_K @ W_Q.T")
 
 
 # -- Eq. (36) ----------------------------------------------------------------------------------------------------------
@@ -277,7 +244,7 @@ EQ_36 = Claim(
 def gradient(X: Any, W_Q: Any, W_K: Any, beta: Any, factor: Any, swapped: bool = True, both: int = 1) -> Any:
     """factor sum_j (E_ij A + E_ji A^T) x_j, shape (S, D); E_ij in both terms unless `swapped`, A^T X dropped if not `both`."""
     E = exponentials(X, W_Q, W_K, beta)
-    return _pairs(X, W_Q, W_K, beta, E, (E.T if swapped else E) * both, factor)
+    return _pairs(X, W_Q, W_K, E, (E.T if swapped else E) * both, factor)
 
 
 @EQ_36.formula

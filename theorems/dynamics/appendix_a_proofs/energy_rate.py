@@ -98,21 +98,11 @@ def update_through_softmax(X: Tokens, W_Q: QueryWeights, W_K: SquareWeights, bet
     return softmax(X @ A @ X.T * beta) @ X @ (A.T + A) * rational(1, 2)
 
 
-@EQ_37_CORRECTED.oracle
-def update_under_symmetrised_condition(X: Tokens, W_Q: QueryWeights, W_K: SquareWeights, beta: Beta) -> Any:
-    return attention_head(X, W_Q, W_K, symmetrised_values(W_Q, W_K), beta)
-
-
-@EQ_37_CORRECTED.mutant("W^V inside the softmax, as Eq. (37) is printed")
-def _(X: Tokens, W_Q: QueryWeights, W_K: SquareWeights, beta: Beta) -> Any:
-    W_V = symmetrised_values(W_Q, W_K)
-    return softmax(X @ W_V @ X.T * beta) @ X @ W_V
-
-
-@EQ_37_CORRECTED.mutant("A not symmetrised")
-def _(X: Tokens, W_Q: QueryWeights, W_K: SquareWeights, beta: Beta) -> Any:
-    A = W_Q @ W_K.T
-    return softmax(X @ A @ X.T * beta) @ X @ A
+EQ_37_CORRECTED.oracle(lambda X, W_Q, W_K, beta: attention_head(X, W_Q, W_K, symmetrised_values(W_Q, W_K), beta))
+EQ_37_CORRECTED.mutant(
+    "W^V inside the softmax, as Eq. (37) is printed", "X @ A @ X.T -> X @ symmetrised_values(W_Q, W_K) @ X.T"
+)
+EQ_37_CORRECTED.mutant("A not symmetrised", "A.T + A -> A + A")
 
 
 EQ_38 = Claim(
@@ -128,41 +118,30 @@ EQ_38 = Claim(
 )
 
 
-def update_as_sum(X: Any, W_Q: Any, W_K: Any, beta: Any) -> Any:
-    """Delta of Eq. (38), shape (S, D); exp(...) / Z_i is a softmax, which does not underflow in floats."""
+@EQ_38.formula
+def update_of_token(X: Tokens, W_Q: QueryWeights, W_K: SquareWeights, beta: Beta) -> Any:
+    """sum_j E_ij / Z_i (A^T + A) x_j / 2, row i for token i, shape (S, D) (Eq. (38)).
+
+    E_ij / Z_i is a softmax, which does not underflow in floats.
+    """
     A = W_Q @ W_K.T
     return softmax(X @ A @ X.T * beta) @ X @ (A + A.T) * rational(1, 2)
 
 
-@EQ_38.formula
-def update_of_token(X: Tokens, W_Q: QueryWeights, W_K: SquareWeights, beta: Beta) -> Any:
-    """sum_j E_ij / Z_i (A^T + A) x_j / 2, row i for token i, shape (S, D) (Eq. (38))."""
-    return update_as_sum(X, W_Q, W_K, beta)
-
-
-EQ_38.oracle(update_under_symmetrised_condition)
-
-
-@EQ_38.mutant("weights normalised over i instead of j")
-def _(X: Tokens, W_Q: QueryWeights, W_K: SquareWeights, beta: Beta) -> Any:
-    return softmax(X @ W_K @ W_Q.T @ X.T * beta).T @ X @ symmetrised_values(W_Q, W_K)
-
-
+EQ_38.oracle(lambda X, W_Q, W_K, beta: attention_head(X, W_Q, W_K, symmetrised_values(W_Q, W_K), beta))
+EQ_38.mutant("weights normalised over i instead of j", "softmax(X @ A @ X.T * beta) -> softmax(X @ A.T @ X.T * beta).T")
 EQ_38.mutant("factor 1/2 dropped", lambda value: value * 2)
-
-
-@EQ_38.mutant("weights exp(beta x_j^T A x_i)")
-def _(X: Tokens, W_Q: QueryWeights, W_K: SquareWeights, beta: Beta) -> Any:
-    return softmax(X @ W_K @ W_Q.T @ X.T * beta) @ X @ symmetrised_values(W_Q, W_K)
+EQ_38.mutant("weights exp(beta x_j^T A x_i)", "X @ A @ X.T -> X @ A.T @ X.T")
 
 
 def energy_rate(X: Any, W_Q: Any, W_K: Any, W_V: Any, beta: Any) -> Any:
     """dE/dt along Eq. (3), a scalar, by differentiating E along the flow."""
+    return rate_along(lambda X: energy(X, W_Q, W_K, beta), X, flow(X, W_Q, W_K, W_V, beta), beta * 0)
 
-    def energy_of(X: Any) -> Any:
-        return energy(X, W_Q, W_K, beta)
 
-    return rate_along(energy_of, X, flow(X, W_Q, W_K, W_V, beta), beta * 0)
+def _unprojected(X: Any, W_Q: Any, W_K: Any, W_V: Any, beta: Any) -> Any:
+    """dE/dX . Delta, a scalar: the rate without the projection of Eq. (3)."""
+    return total(gradient_by_differentiation(X, W_Q, W_K, beta) * attention_head(X, W_Q, W_K, W_V, beta))
 
 
 # -- dE/dt -------------------------------------------------------------------------------------------------------------
@@ -189,23 +168,13 @@ def chain_rule_as_printed(X: Tokens, W_Q: QueryWeights, W_K: SquareWeights, W_V:
     return -total(energy_rate_terms(X, W_Q, W_K, W_V, beta))
 
 
-@EQ_41.oracle
-def rate_along_the_flow(X: Tokens, W_Q: QueryWeights, W_K: SquareWeights, W_V: SquareWeights, beta: Beta) -> Any:
-    return energy_rate(X, W_Q, W_K, W_V, beta)
-
-
+EQ_41.oracle(energy_rate)
 EQ_41.counterexample(
     "two tokens on the axes, W^K = I, W^Q = [[-1, 3], [0, 0]], W^V from (11)",
     lambda: {**climbing_weights(), "W_V": [["-1", "3/2"], ["3/2", "0"]]},
 )
-
-
-@EQ_41.mutant("projection dropped")
-def _(X: Tokens, W_Q: QueryWeights, W_K: SquareWeights, W_V: SquareWeights, beta: Beta) -> Any:
-    return -total(gradient_by_differentiation(X, W_Q, W_K, beta) * attention_head(X, W_Q, W_K, W_V, beta))
-
-
-EQ_41.mutant("sign", lambda X, W_Q, W_K, W_V, beta: total(energy_rate_terms(X, W_Q, W_K, W_V, beta)))
+EQ_41.mutant("projection dropped", lambda X, W_Q, W_K, W_V, beta: -_unprojected(X, W_Q, W_K, W_V, beta))
+EQ_41.mutant("sign", lambda value: -value)
 
 
 EQ_41_CORRECTED = Claim(
@@ -227,13 +196,9 @@ def chain_rule(X: Tokens, W_Q: QueryWeights, W_K: SquareWeights, W_V: SquareWeig
     return total(energy_rate_terms(X, W_Q, W_K, W_V, beta))
 
 
-EQ_41_CORRECTED.oracle(rate_along_the_flow)
+EQ_41_CORRECTED.oracle(energy_rate)
 EQ_41_CORRECTED.mutant("minus, as Eq. (41) is printed", lambda value: -value)
-
-
-@EQ_41_CORRECTED.mutant("projection dropped")
-def _(X: Tokens, W_Q: QueryWeights, W_K: SquareWeights, W_V: SquareWeights, beta: Beta) -> Any:
-    return total(gradient_by_differentiation(X, W_Q, W_K, beta) * attention_head(X, W_Q, W_K, W_V, beta))
+EQ_41_CORRECTED.mutant("projection dropped", _unprojected)
 
 
 EQ_42 = Claim(
@@ -266,11 +231,7 @@ def rate_as_printed(X: Tokens, W_Q: QueryWeights, W_K: SquareWeights, beta: Beta
     return _rate(X, W_Q, W_K, printed_values(W_Q, W_K), beta, -1, swapped=False)
 
 
-@EQ_42.oracle
-def rate_under_printed_condition(X: Tokens, W_Q: QueryWeights, W_K: SquareWeights, beta: Beta) -> Any:
-    return energy_rate(X, W_Q, W_K, printed_values(W_Q, W_K), beta)
-
-
+EQ_42.oracle(lambda X, W_Q, W_K, beta: energy_rate(X, W_Q, W_K, printed_values(W_Q, W_K), beta))
 EQ_42.counterexample("two tokens on the axes, W^K = I, W^Q = [[-1, 3], [0, 0]]", climbing_weights)
 EQ_42.mutant("projection dropped", projected=False)
 EQ_42.mutant("sign", factor=1)
@@ -297,7 +258,7 @@ def rate_from_gradient(X: Tokens, W_Q: QueryWeights, W_K: SquareWeights, W_V: Sq
     return _rate(X, W_Q, W_K, W_V, beta, -beta)
 
 
-EQ_42_CORRECTED.oracle(rate_along_the_flow)
+EQ_42_CORRECTED.oracle(energy_rate)
 EQ_42_CORRECTED.mutant("the same weight in both sums, as Eq. (42) is printed", swapped=False)
 EQ_42_CORRECTED.mutant("projection dropped", projected=False)
 
@@ -320,10 +281,15 @@ def _losses(X: Any, update: Any, Z: Any) -> Any:
     return row_sums(update * projection(X, update)) * Z
 
 
+def _unprojected_losses(X: Any, update: Any, Z: Any) -> Any:
+    return row_sums(update * update) * Z
+
+
 @EQS_43_44.formula
 def quadratic_form(X: Tokens, W_Q: QueryWeights, W_K: SquareWeights, beta: Beta) -> Any:
     """-2 sum_i Z_i Delta_i^T (I - x_i x_i^T) Delta_i, a scalar (Eq. (44))."""
-    return -2 * total(_losses(X, update_as_sum(X, W_Q, W_K, beta), row_sums(exponentials(X, W_Q, W_K, beta))))
+    update, Z = update_of_token(X, W_Q, W_K, beta), row_sums(exponentials(X, W_Q, W_K, beta))
+    return -2 * total(_losses(X, update, Z))
 
 
 @EQS_43_44.oracle
@@ -334,11 +300,7 @@ def sum_of_products(X: Tokens, W_Q: QueryWeights, W_K: SquareWeights, beta: Beta
     return -total(pairs * update) + total(row_sums(pairs * X) * row_sums(X * update))
 
 
-@EQS_43_44.mutant("factor 2 dropped")
-def _(X: Tokens, W_Q: QueryWeights, W_K: SquareWeights, beta: Beta) -> Any:
-    return -total(_losses(X, update_as_sum(X, W_Q, W_K, beta), row_sums(exponentials(X, W_Q, W_K, beta))))
-
-
+EQS_43_44.mutant("factor 2 dropped", "-2 -> -1")
 EQS_43_44.mutant("Z_i dropped", Z=1)
 EQS_43_44.mutant(
     "Z_i of the transposed weights", "exponentials(X, W_Q, W_K, beta) -> exponentials(X, W_Q, W_K, beta).T"
@@ -360,22 +322,17 @@ EQ_44 = Claim(
 )
 
 
-def _quadratic_rate(X: Any, W_Q: Any, W_K: Any, beta: Any, factor: int = -2, projected: bool = True) -> Any:
-    update = attention_head(X, W_Q, W_K, printed_values(W_Q, W_K), beta)
-    Z = row_sums(exponentials(X, W_Q, W_K, beta))
-    return total(_losses(X, update, Z) if projected else row_sums(update * update) * Z) * factor
-
-
 @EQ_44.formula
 def quadratic_rate_as_printed(X: Tokens, W_Q: QueryWeights, W_K: SquareWeights, beta: Beta) -> Any:
     """The right-hand side of Eq. (44), a scalar."""
-    return _quadratic_rate(X, W_Q, W_K, beta)
+    update = attention_head(X, W_Q, W_K, printed_values(W_Q, W_K), beta)
+    return -2 * total(_losses(X, update, row_sums(exponentials(X, W_Q, W_K, beta))))
 
 
-EQ_44.oracle(rate_under_printed_condition)
+EQ_44.oracle(lambda X, W_Q, W_K, beta: energy_rate(X, W_Q, W_K, printed_values(W_Q, W_K), beta))
 EQ_44.counterexample("two tokens on the axes, W^K = I, W^Q = [[-1, 3], [0, 0]]", climbing_weights)
-EQ_44.mutant("projection dropped", projected=False)
-EQ_44.mutant("sign", factor=2)
+EQ_44.mutant("projection dropped", "_losses -> _unprojected_losses")
+EQ_44.mutant("sign", lambda value: -value)
 
 
 EQ_45 = Claim(
@@ -398,24 +355,18 @@ def unit_tokens_and_directions(
     return {**on_the_sphere(directions, W_Q, W_K, beta), "V": V}
 
 
-def _forms(X: Any, W_Q: Any, W_K: Any, beta: Any, V: Any, share: int = 1, sign: int = 1) -> Any:
-    """v_i^T (I - share x_i x_i^T) v_i and Z_i Delta_i^T (I - share x_i x_i^T) Delta_i, then their scales, shape (4 S, 1)."""
-    update, Z = update_as_sum(X, W_Q, W_K, beta), row_sums(exponentials(X, W_Q, W_K, beta))
-
-    def form(Y: Any) -> Any:
-        along = row_sums(X * Y)
-        return (row_sums(Y * Y) - along * along * share) * sign
-
-    return concatenate([form(V), form(update) * Z, row_sums(V * V), row_sums(update * update) * Z], axis=0)
-
-
 @EQ_45.formula
 def tangent_forms(X: Tokens, W_Q: QueryWeights, W_K: SquareWeights, beta: Beta, V: Tokens) -> Any:
     """The quadratic forms for v_i and Delta_i, and squared lengths, which give them a scale; shape (4 S, 1)."""
-    return _forms(X, W_Q, W_K, beta, V)
+    update, Z = update_of_token(X, W_Q, W_K, beta), row_sums(exponentials(X, W_Q, W_K, beta))
+    along, share = row_sums(X * V), row_sums(X * update)
+    forms = [row_sums(V * V) - along * along, (row_sums(update * update) - share * share) * Z]
+    return concatenate([*forms, row_sums(V * V), row_sums(update * update) * Z], axis=0)
 
 
 EQ_45.oracle(lambda X: zeros(4 * X.shape[0], 1))
-EQ_45.mutant("reflection instead of projection", share=2)
-EQ_45.mutant("sign", sign=-1)
-EQ_45.mutant("tokens of norm 2", lambda X, W_Q, W_K, beta, V: _forms(X * 2, W_Q, W_K, beta, V))
+EQ_45.mutant(
+    "reflection instead of projection", "along * along -> 2 * along * along; share * share -> 2 * share * share"
+)
+EQ_45.mutant("sign", "forms -> [-form for form in forms]")
+EQ_45.mutant("tokens of norm 2", "X -> X * 2")

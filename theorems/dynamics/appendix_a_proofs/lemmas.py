@@ -13,7 +13,7 @@ from theorems.dynamics.definitions import Gain, Tokens, normalisation, rms_norm,
 from theorems.dynamics.settings import NO_ZERO_ROW, Row, gain_and_rows, rows_of_rational_norm
 from verify.claims import Assumption, Claim
 from verify.derivatives import jacobian
-from verify.matrix import block_diag, concatenate, diag, eye, kron, row_norms, row_sums
+from verify.matrix import absolute, block_diag, concatenate, diag, eye, kron, row_norms, row_sums
 from verify.relations import Equal
 from verify.shapes import Real, Shape
 
@@ -135,7 +135,9 @@ def rms_norm_jacobian(Y: Tokens, gamma: Gain) -> Any:
 LEMMA_A3.oracle(lambda Y, gamma: jacobian(rms_norm, "Y")(Y, gamma))
 LEMMA_A3.mutant("diag(gamma) on the right", "row_block(y, gamma) -> row_block(y, gamma * 0 + 1) @ diag(gamma)")
 LEMMA_A3.mutant("diag(gamma) dropped", lambda Y, gamma: block_diag([row_block(y, gamma * 0 + 1) for y in rows_of(Y)]))
-LEMMA_A3.mutant("gain in absolute value", "gamma -> absolute(gamma)")
+LEMMA_A3.mutant(
+    "gain in absolute value", lambda Y, gamma: block_diag([row_block(y, absolute(gamma)) for y in rows_of(Y)])
+)
 
 
 EQS_24_27 = Claim(

@@ -60,6 +60,18 @@ def _outputs(X: Any, U: Any, beta: Any, H: int) -> list[Any]:
     return head_outputs(X, products(U, H), symmetric_parts(products(U, H)), beta)
 
 
+def _rate(X: Any, U: Any, beta: Any, H: int) -> Any:
+    """dE_multi/dt along the sum of the heads, differentiated, a scalar."""
+    return multi_head_rate(X, products(U, H), symmetric_parts(products(U, H)), beta)
+
+
+def _sharing_a_block(U: Any) -> list[Any]:
+    """Two heads whose inner blocks are the same: U_1 U_2^T and U_2 U_4^T, each (D, D), which are not orthogonal."""
+    width = U.shape[0] // 4
+    first, second, _third, last = (U[:, k * width : (k + 1) * width] for k in range(4))
+    return [first @ second.T, second @ last.T]
+
+
 def _masses(X: Any, U: Any, beta: Any, H: int) -> list[Any]:
     """Z_hi, each of shape (S, 1)."""
     return [row_sums(exp(X @ A @ X.T * beta)) for A in products(U, H)]
@@ -90,10 +102,7 @@ def multi_head_gradient_as_printed(X: Tokens, U: SharedBasis, beta: Beta, H: Hea
 
 @EQ_48.oracle
 def multi_head_gradient_by_differentiation(X: Tokens, U: SharedBasis, beta: Beta, H: Heads) -> Any:
-    def energy_of(X: Any) -> Any:
-        return multi_head_energy(X, products(U, H), beta)
-
-    return jacobian(energy_of, "X")(X).reshape(X.shape[0], X.shape[1])
+    return jacobian(lambda X: multi_head_energy(X, products(U, H), beta), "X")(X).reshape(*X.shape)
 
 
 EQ_48.counterexample("two tokens, one head, A = E_12")(two_tokens_one_head)
@@ -176,23 +185,15 @@ EQ_52 = Claim(
 )
 
 
-def _chain_rule(X: Any, U: Any, beta: Any, H: int, outputs: list[Any]) -> Any:
-    return total(multi_head_gradient_by_differentiation(X, U, beta, H) * sum(outputs))
-
-
 @EQ_52.formula
 def multi_head_chain_rule_as_printed(X: Tokens, U: SharedBasis, beta: Beta, H: Heads) -> Any:
     """The right-hand side of Eq. (52), a scalar."""
-    return -_chain_rule(X, U, beta, H, _outputs(X, U, beta, H))
+    return -total(multi_head_gradient_by_differentiation(X, U, beta, H) * sum(_outputs(X, U, beta, H)))
 
 
-@EQ_52.oracle
-def rate_along_the_multi_head_flow(X: Tokens, U: SharedBasis, beta: Beta, H: Heads) -> Any:
-    return multi_head_rate(X, products(U, H), symmetric_parts(products(U, H)), beta)
-
-
+EQ_52.oracle(_rate)
 EQ_52.counterexample("two tokens, one head, A = E_12")(two_tokens_one_head)
-EQ_52.mutant("sign", lambda X, U, beta, H: _chain_rule(X, U, beta, H, _outputs(X, U, beta, H)))
+EQ_52.mutant("sign", lambda value: -value)
 EQ_52.mutant("factor two", lambda value: value * 2)
 
 
@@ -212,12 +213,12 @@ EQ_52_CORRECTED = Claim(
 @EQ_52_CORRECTED.formula
 def multi_head_chain_rule(X: Tokens, U: SharedBasis, beta: Beta, H: Heads) -> Any:
     """sum_i dE/dX_i . sum_h Delta_hi, a scalar."""
-    return _chain_rule(X, U, beta, H, _outputs(X, U, beta, H))
+    return total(multi_head_gradient_by_differentiation(X, U, beta, H) * sum(_outputs(X, U, beta, H)))
 
 
-EQ_52_CORRECTED.oracle(rate_along_the_multi_head_flow)
+EQ_52_CORRECTED.oracle(_rate)
 EQ_52_CORRECTED.mutant("minus, as Eq. (52) is printed", lambda value: -value)
-EQ_52_CORRECTED.mutant("first head only", lambda X, U, beta, H: _chain_rule(X, U, beta, H, _outputs(X, U, beta, H)[:1]))
+EQ_52_CORRECTED.mutant("first head only", "_outputs(X, U, beta, H) -> _outputs(X, U, beta, H)[:1]")
 
 
 EQS_53_54 = Claim(
@@ -302,7 +303,7 @@ def multi_head_rate_as_printed(X: Tokens, U: SharedBasis, beta: Beta, H: Heads) 
     return sum_of_squares(X, A, symmetric_parts(A), beta) * -2
 
 
-EQ_56.oracle(rate_along_the_multi_head_flow)
+EQ_56.oracle(_rate)
 EQ_56.counterexample("two tokens, one head, A = E_12")(two_tokens_one_head)
 EQ_56.counterexample("two tokens, two heads, A_1 = E_12 and A_2 = E_34")(two_tokens_two_heads)
 EQ_56.mutant("sign", "-2 -> 2")
@@ -341,18 +342,8 @@ def products_of_heads(U: SharedBasis, H: Heads) -> Any:
 EQS_58_59.oracle(lambda U: zeros(2 * U.shape[0], U.shape[0]))
 
 
-@EQS_58_59.mutant("a head with itself")
-def _(U: SharedBasis, H: Heads) -> Any:
-    first, _second = products(U, H)
-    return concatenate([first.T @ first, first @ first], axis=0)
-
-
-@EQS_58_59.mutant("a block shared by both heads")
-def _(U: SharedBasis, H: Heads) -> Any:
-    width = U.shape[0] // 4
-    first, second, _third, last = (U[:, k * width : (k + 1) * width] for k in range(4))
-    shared = first @ second.T, second @ last.T
-    return concatenate([shared[0].T @ shared[1], shared[0] @ shared[1]], axis=0)
+EQS_58_59.mutant("a head with itself", "second -> first")
+EQS_58_59.mutant("a block shared by both heads", "products(U, H) -> _sharing_a_block(U)")
 
 
 EQ_66 = Claim(
@@ -392,9 +383,4 @@ EQ_66.mutant("a head with itself", pair=(0, 0))
 EQ_66.mutant("values shared by the heads", "symmetric_parts(A) -> symmetric_parts(A[:1] * 2)")
 
 
-@EQ_66.mutant("a block shared by both heads")
-def _(X: Tokens, U: SharedBasis, beta: Beta, H: Heads) -> Any:
-    width = U.shape[0] // 4
-    first, second, _third, last = (U[:, k * width : (k + 1) * width] for k in range(4))
-    A = [first @ second.T, second @ last.T]
-    return _inner_products(X, A, symmetric_parts(A), beta)
+EQ_66.mutant("a block shared by both heads", "products(U, H) -> _sharing_a_block(U)")

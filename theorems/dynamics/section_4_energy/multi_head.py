@@ -10,13 +10,12 @@ from typing import Annotated, Any
 
 from theorems.dynamics import DYNAMICS
 from theorems.dynamics.definitions import Beta, Heads, Tokens, orthogonal_matrix, rate_along
-from theorems.dynamics.numerics import STEPS, energy_lost, no_loss
+from theorems.dynamics.numerics import STEPS, energy_lost, loss_along, no_loss
 from theorems.dynamics.section_4_energy.single_head import symmetrised_values
 from theorems.dynamics.settings import POSITIVE_BETA
 from verify.arithmetic import Constant
 from verify.claims import Assumption, Claim, Setting
-from verify.derivatives import jacobian
-from verify.matrix import absolute, concatenate, exp, eye, rational, row_sums, softmax, total, vec_r, zeros
+from verify.matrix import concatenate, exp, eye, row_sums, softmax, total, zeros
 from verify.relations import AtMost, Equal, HasStructure
 from verify.shapes import Shape
 
@@ -95,21 +94,14 @@ def symmetric_parts(products: list[Any]) -> list[Any]:
 
 def multi_head_rate(X: Any, products: list[Any], values: list[Any], beta: Any) -> Any:
     """dE_multi/dt along dX/dt = sum_h SA_h(X), a scalar, by differentiating E along the flow."""
-
-    def energy_of(X: Any) -> Any:
-        return multi_head_energy(X, products, beta)
-
-    return rate_along(energy_of, X, sum(head_outputs(X, products, values, beta)), beta * 0)
+    velocity = sum(head_outputs(X, products, values, beta))
+    return rate_along(lambda X: multi_head_energy(X, products, beta), X, velocity, beta * 0)
 
 
 def _loss(X: Any, products: list[Any], values: list[Any], beta: Any) -> Any:
-    """(-dE/dt, sum_k |(dE/dX)_k (dX/dt)_k|), shape (2, 1); the second entry gives the first a scale."""
-
-    def energy_of(X: Any) -> Any:
-        return multi_head_energy(X, products, beta)
-
-    terms = jacobian(energy_of, "X")(X) * vec_r(sum(head_outputs(X, products, values, beta))).T
-    return concatenate([-row_sums(terms), row_sums(absolute(terms))], axis=0)
+    """-dE_multi/dt and its scale, shape (2, 1)."""
+    velocity = sum(head_outputs(X, products, values, beta))
+    return loss_along(lambda X: multi_head_energy(X, products, beta), X, velocity)
 
 
 # -- Proposition 4.2 ---------------------------------------------------------------------------------------------------
@@ -146,7 +138,8 @@ PROPOSITION_42 = Claim(
 @PROPOSITION_42.formula
 def multi_head_loss(X: Tokens, U: SharedBasis, beta: Beta, H: Heads) -> Any:
     """-dE_multi/dt with W_h^V = (A_h^T + A_h)/2, and its scale; shape (2, 1)."""
-    return _loss(X, products(U, H), symmetric_parts(products(U, H)), beta)
+    A = products(U, H)
+    return _loss(X, A, symmetric_parts(A), beta)
 
 
 PROPOSITION_42.oracle(no_loss)
@@ -159,10 +152,8 @@ def _() -> dict[str, Any]:
 
 
 PROPOSITION_42.counterexample("two tokens, two heads, A_1 = E_12 and A_2 = E_34")(two_tokens_two_heads)
-PROPOSITION_42.mutant("W_h^V not symmetrised", lambda X, U, beta, H: _loss(X, products(U, H), products(U, H), beta))
-PROPOSITION_42.mutant(
-    "sign of W_h^V", "symmetric_parts(products(U, H)) -> [-V for V in symmetric_parts(products(U, H))]"
-)
+PROPOSITION_42.mutant("W_h^V not symmetrised", "symmetric_parts(A) -> A")
+PROPOSITION_42.mutant("sign of W_h^V", "symmetric_parts(A) -> [-V for V in symmetric_parts(A)]")
 
 
 SYMMETRIC_HEADS: list[str | Assumption] = [
@@ -222,15 +213,11 @@ def orthogonal_products(U: Any, N: Any, H: int) -> list[Any]:
 @PROPOSITION_42_SYMMETRIC.formula
 def symmetric_heads_loss(X: Tokens, U: SharedBasis, N: SharedBasis, beta: Beta, H: Heads) -> Any:
     """-dE_multi/dt for symmetric heads, and its scale; shape (2, 1)."""
-    return _loss(X, orthogonal_products(U, N, H), orthogonal_products(U, N, H), beta)
+    A = values = orthogonal_products(U, N, H)
+    return _loss(X, A, values, beta)
 
 
 PROPOSITION_42_SYMMETRIC.oracle(no_loss)
-
-
-@PROPOSITION_42_SYMMETRIC.mutant("sign of W_h^V")
-def _(X: Tokens, U: SharedBasis, N: SharedBasis, beta: Beta, H: Heads) -> Any:
-    return _loss(X, orthogonal_products(U, N, H), [-A for A in orthogonal_products(U, N, H)], beta)
 
 
 @PROPOSITION_42_SYMMETRIC.domain("rotations by the identity, small tokens")
@@ -241,16 +228,12 @@ def _(arrays: dict[str, Any], sizes: dict[str, int], rng: Any) -> None:
     arrays["X"][:] = rng.integers(-3, 4, arrays["X"].shape) / 4
 
 
-@PROPOSITION_42_SYMMETRIC.mutant("symmetric heads that are not orthogonal")
-def _(X: Tokens, U: SharedBasis, N: SharedBasis, beta: Beta, H: Heads) -> Any:
-    A = orthogonal_products(U, N, H)
-    A = [*A, A[0] * rational(-1, 2)]
-    return _loss(X, A, A, beta)
-
-
+PROPOSITION_42_SYMMETRIC.mutant("sign of W_h^V", "values -> [-V for V in values]")
 PROPOSITION_42_SYMMETRIC.mutant(
-    "W_h^V the identity", lambda X, U, N, beta, H: _loss(X, orthogonal_products(U, N, H), [eye(U.shape[0])] * H, beta)
+    "symmetric heads that are not orthogonal",
+    "A -> [*A, -A[0] / 2]; values -> [*values, -A[0] / 2]",
 )
+PROPOSITION_42_SYMMETRIC.mutant("W_h^V the identity", "values -> [eye(U.shape[0])] * H")
 
 
 # -- the condition (13) ------------------------------------------------------------------------------------------------
@@ -365,10 +348,7 @@ EQ_13_ORTHOGONALITY.mutant("columns scaled by 2", lambda value: value * 2)
 EQ_13_ORTHOGONALITY.mutant("G itself", lambda G: G)
 
 
-@EQ_13_ORTHOGONALITY.mutant("first column repeated")
-def _(G: SharedBasis, H: Heads) -> Any:
-    U = orthogonal_matrix(G)
-    return concatenate([U[:, :1], U[:, :-1]], axis=1)
+EQ_13_ORTHOGONALITY.mutant("first column repeated", lambda value: concatenate([value[:, :1], value[:, :-1]], axis=1))
 
 
 # -- dE/dt for symmetric heads -----------------------------------------------------------------------------------------
@@ -398,7 +378,7 @@ def sum_of_squares(X: Any, products: list[Any], values: list[Any], beta: Any, no
 def symmetric_heads_rate(X: Tokens, U: SharedBasis, N: SharedBasis, beta: Beta, H: Heads) -> Any:
     """-2 beta sum_i sum_h Z_hi |Delta_hi|^2, a scalar."""
     A = orthogonal_products(U, N, H)
-    return sum_of_squares(X, A, A, beta) * beta * -2
+    return -2 * beta * sum_of_squares(X, A, A, beta)
 
 
 @EQ_56_SYMMETRIC.oracle
@@ -415,9 +395,7 @@ def _(arrays: dict[str, Any], sizes: dict[str, int], rng: Any) -> None:
     arrays["beta"][:] = 1.0 + rng.integers(0, 5, len(arrays["beta"])) / 4
 
 
-EQ_56_SYMMETRIC.mutant(
-    "without beta, as Eq. (56) is printed", "sum_of_squares(X, A, A, beta) * beta -> sum_of_squares(X, A, A, beta)"
-)
+EQ_56_SYMMETRIC.mutant("without beta, as Eq. (56) is printed", "-2 * beta -> -2")
 EQ_56_SYMMETRIC.mutant("Z_hi dropped", normalised=False)
 EQ_56_SYMMETRIC.mutant("first head only", "orthogonal_products(U, N, H) -> orthogonal_products(U, N, H)[:1]")
 
@@ -443,31 +421,20 @@ MULTI_HEAD.inputs(orthonormal_heads)
 def _multi_head_loss(X: Any, heads: list[Any], values: list[Any], beta: Any) -> Any:
     # |A_h| = 1, and the logits of a head change by 2 beta |X| for a unit change of X
     time = 1 / (4 * (1 + len(heads) * (1 + beta * (X * X).sum())))
-
-    def field(Y: Any) -> Any:
-        return sum(head_outputs(Y, heads, values, beta))
-
-    return energy_lost(field, lambda Y: multi_head_energy(Y, heads, beta), X, time)
+    return energy_lost(
+        lambda Y: sum(head_outputs(Y, heads, values, beta)), lambda Y: multi_head_energy(Y, heads, beta), X, time
+    )
 
 
 @MULTI_HEAD.formula
 def multi_head_energy_lost(X: Tokens, U: SharedBasis, beta: Beta, H: Heads) -> Any:
     """E(0) - E(tau) plus the change by halving the step for symmetric heads, shape (1, 1)."""
-    heads = symmetric_products(U, H)
-    return _multi_head_loss(X, heads, heads, beta)
+    heads = values = symmetric_products(U, H)
+    return _multi_head_loss(X, heads, values, beta)
 
 
-@MULTI_HEAD.oracle
-def nothing_lost() -> Any:
-    return zeros(1, 1)
-
-
-@MULTI_HEAD.mutant("values of the wrong sign")
-def _(X: Tokens, U: SharedBasis, beta: Beta, H: Heads) -> Any:
-    heads = symmetric_products(U, H)
-    return _multi_head_loss(X, heads, [-A for A in heads], beta)
-
-
-@MULTI_HEAD.mutant("the asymmetric heads of Eq. (13)")
-def _(X: Tokens, U: SharedBasis, beta: Beta, H: Heads) -> Any:
-    return _multi_head_loss(X, products(U, H), symmetric_parts(products(U, H)), beta)
+MULTI_HEAD.oracle(lambda: zeros(1, 1))
+MULTI_HEAD.mutant("values of the wrong sign", "values -> [-A for A in values]")
+MULTI_HEAD.mutant(
+    "the asymmetric heads of Eq. (13)", "heads -> products(U, H); values -> symmetric_parts(products(U, H))"
+)

@@ -18,7 +18,6 @@ from theorems.dynamics.section_4_energy.multi_head import (
     ORTHONORMAL_BLOCKS,
     SharedBasis,
     multi_head_rate,
-    nothing_lost,
     products,
     symmetric_parts,
     whole_blocks,
@@ -159,19 +158,14 @@ def single_and_multiple_heads(
     return {"X": unit_rows(directions), "W_Q": W_Q, "W_K": W_K, "Y": Y, "U": orthogonal_matrix(G), "beta": beta, "H": H}
 
 
-def _both_losses(X: Any, W_Q: Any, W_K: Any, Y: Any, U: Any, beta: Any, H: int, factor: int = 1) -> Any:
-    single = energy_loss(X, W_Q, W_K, symmetrised_values(W_Q, W_K) * factor, beta)
-    values = [V * factor for V in symmetric_parts(products(U, H))]
-    several = -multi_head_rate(Y, products(U, H), values, beta)
-    return concatenate([single, ones(1, 1) * several], axis=0)
-
-
 @ASYMMETRIC.formula
 def losses_with_symmetric_values(
     X: Tokens, W_Q: Factor, W_K: Factor, Y: Tokens, U: SharedBasis, beta: InverseTemperature, H: Heads
 ) -> Any:
     """-dE_single/dt and its scale, then -dE_multi/dt, shape (3, 1)."""
-    return _both_losses(X, W_Q, W_K, Y, U, beta, H)
+    W_V, values = symmetrised_values(W_Q, W_K), symmetric_parts(products(U, H))
+    several = -multi_head_rate(Y, products(U, H), values, beta)
+    return concatenate([energy_loss(X, W_Q, W_K, W_V, beta), ones(1, 1) * several], axis=0)
 
 
 ASYMMETRIC.oracle(lambda: zeros(3, 1))
@@ -183,8 +177,8 @@ def _() -> dict[str, Any]:
     return {**climbing_weights(), "Y": [[-4, 1], [1, 1]], "U": [[1, 0], [0, 1]], "H": 1}
 
 
-ASYMMETRIC.mutant("sign of the values", factor=-1)
-ASYMMETRIC.mutant("factor two in the values", factor=2)
+ASYMMETRIC.mutant("sign of the values", "W_V -> -W_V; values -> [-V for V in values]")
+ASYMMETRIC.mutant("factor two in the values", "W_V -> W_V * 2; values -> [V * 2 for V in values]")
 
 
 TRANSPOSED_HEADS = Claim(
@@ -210,20 +204,13 @@ def any_heads(directions: Tokens, W_Q: Factor, W_K: Factor, beta: InverseTempera
     return {"X": unit_rows(directions), "W_Q": W_Q, "W_K": W_K, "beta": beta}
 
 
-def _transposed_heads_loss(
-    X: Any, W_Q: Any, W_K: Any, beta: Any, *, exchanged: bool = False, mean: bool = False, sign: int = 1
-) -> Any:
-    A = W_Q @ W_K.T
-    E = exp(X @ A @ X.T * beta)
-    first, second = (A, A.T) if exchanged else (A.T, A)
-    drive = E @ X @ (A + A.T) if mean else E @ X @ first + E.T @ X @ second
-    return loss_along(lambda X: energy(X, W_Q, W_K, beta), X, projection(X, drive / row_sums(E + E.T)) * sign)
-
-
 @TRANSPOSED_HEADS.formula
 def loss_of_transposed_heads(X: Tokens, W_Q: Factor, W_K: Factor, beta: InverseTemperature) -> Any:
     """-dE/dt and its scale, shape (2, 1)."""
-    return _transposed_heads_loss(X, W_Q, W_K, beta)
+    A = W_Q @ W_K.T
+    E = exp(X @ A @ X.T * beta)
+    drive = E @ X @ A.T + E.T @ X @ A
+    return loss_along(lambda X: energy(X, W_Q, W_K, beta), X, projection(X, drive / row_sums(E + E.T)))
 
 
 TRANSPOSED_HEADS.oracle(no_loss)
@@ -236,9 +223,9 @@ def asymmetric_integers(arrays: dict[str, Any], sizes: dict[str, int], rng: np.r
     arrays["W_Q"][:] = rng.integers(-3, 4, arrays["W_Q"].shape)
 
 
-TRANSPOSED_HEADS.mutant("values exchanged", exchanged=True)
-TRANSPOSED_HEADS.mutant("one head with the values (A + A^T)/2, as in Proposition 4.1", mean=True)
-TRANSPOSED_HEADS.mutant("sign", sign=-1)
+TRANSPOSED_HEADS.mutant("values exchanged", "drive -> E @ X @ A + E.T @ X @ A.T")
+TRANSPOSED_HEADS.mutant("one head with the values (A + A^T)/2, as in Proposition 4.1", "drive -> E @ X @ (A + A.T)")
+TRANSPOSED_HEADS.mutant("sign", "drive -> -drive")
 
 
 ONE_TOKEN = Claim(
@@ -290,19 +277,11 @@ def square_of_tokens(direction: PlanarDirection, c: Asymmetry, beta: InverseTemp
     return {"X": concatenate([x, quarter, -x, -quarter], axis=0), "c": c, "beta": beta}
 
 
-def _turning(X: Any, c: Any, beta: Any, *, direction: int = 1, own: bool = True, opposite: bool = True) -> Any:
-    """omega X K, shape (4, 2); mutants turn the other way, or leave a token out of the normalisation."""
-    ahead, behind = exp(beta * c), exp(-(beta * c))
-    mass = ahead + behind
-    mass = mass + exp(beta) if own else mass
-    mass = mass + exp(-beta) if opposite else mass
-    return X @ QUARTER_TURN * ((ahead - behind) / mass * direction)
-
-
 @ROTATING_SQUARE.formula
 def turning_velocity(X: Corners, c: Asymmetry, beta: InverseTemperature) -> Any:
     """omega X K with omega = sinh(beta c) / (cosh beta + cosh beta c), shape (4, 2)."""
-    return _turning(X, c, beta)
+    ahead, behind, own, opposite = exp(beta * c), exp(-(beta * c)), exp(beta), exp(-beta)
+    return X @ QUARTER_TURN * ((ahead - behind) / (ahead + behind + own + opposite))
 
 
 @ROTATING_SQUARE.oracle
@@ -311,10 +290,10 @@ def velocity_of_the_square(X: Corners, c: Asymmetry, beta: InverseTemperature) -
     return flow(X, A, eye(2), symmetrised_values(A, eye(2)), beta)
 
 
-ROTATING_SQUARE.mutant("the other way round", direction=-1)
-ROTATING_SQUARE.mutant("no motion, as for symmetric A", direction=0)
-ROTATING_SQUARE.mutant("a token does not attend to itself", own=False)
-ROTATING_SQUARE.mutant("a token does not attend to the opposite one", opposite=False)
+ROTATING_SQUARE.mutant("the other way round", lambda value: -value)
+ROTATING_SQUARE.mutant("no motion, as for symmetric A", lambda value: value * 0)
+ROTATING_SQUARE.mutant("a token does not attend to itself", "own -> 0")
+ROTATING_SQUARE.mutant("a token does not attend to the opposite one", "opposite -> 0")
 
 
 # -- rank --------------------------------------------------------------------------------------------------------------
@@ -404,7 +383,7 @@ def energy_lost_by_transposed_heads(X: Tokens, W_Q: Factor, W_K: Factor, beta: I
     return _single_head_loss(X, W_Q, W_K, beta, lambda E, Y, A: E @ Y @ A.T + E.T @ Y @ A)
 
 
-TRANSPOSED.oracle(nothing_lost)
+TRANSPOSED.oracle(lambda: zeros(1, 1))
 TRANSPOSED.domain("asymmetric integer weights")(asymmetric_integers)
 TRANSPOSED.mutant("sign", drive=lambda E, Y, A: -(E @ Y @ A.T) - E.T @ Y @ A)
 TRANSPOSED.mutant("values exchanged", drive=lambda E, Y, A: E @ Y @ A + E.T @ Y @ A.T)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -23,6 +22,32 @@ from verify.derivatives import jacobian
 from verify.matrix import absolute, frobenius_norm, maximum, row_norms, row_sums, spectral_norm, sqrt
 from verify.relations import AtMost
 
+
+def updated(X: Any, C: Any, W_Q: Any, W_K: Any, W_V: Any, W_O: Any, beta: Any, eta: Any, H: int) -> Any:
+    """X + eta (C + MSA(X)), the input of the normalisation, shape (S, D) (Eq. (9))."""
+    return X + (C + multi_head_attention(X, W_Q, W_K, W_V, W_O, beta, H)) * eta
+
+
+def squared_radii(X: Any, C: Any, W_Q: Any, W_K: Any, W_V: Any, W_O: Any, beta: Any, eta: Any, H: int) -> Any:
+    """The squared norms of the rows of X + eta (C + MSA(X)), shape (S, 1)."""
+    Y = updated(X, C, W_Q, W_K, W_V, W_O, beta, eta, H)
+    return row_sums(Y * Y)
+
+
+def itrsa_step(X: Any, C: Any, W_Q: Any, W_K: Any, W_V: Any, W_O: Any, gamma: Any, beta: Any, eta: Any, H: int) -> Any:
+    """RMSNorm(X + eta (C + MSA(X))), shape (S, D) (Eq. (9))."""
+    return rms_norm(updated(X, C, W_Q, W_K, W_V, W_O, beta, eta, H), gamma)
+
+
+def two_step_jacobian(X: Any, *rest: Any) -> Any:
+    """The derivative of two steps (9), differentiated in one piece, shape (S D, S D)."""
+    return jacobian(lambda X: itrsa_step(itrsa_step(X, *rest), *rest), "X")(X)
+
+
+def _root_mean_square(gamma: Any) -> Any:
+    return frobenius_norm(gamma.reshape(1, -1)) / sqrt(gamma.shape[0])
+
+
 PROPOSITION_51 = Claim(
     UPDATE,
     "dynamics.prop-5.1",
@@ -32,9 +57,7 @@ PROPOSITION_51 = Claim(
     assumptions=[
         Assumption(
             r"\|X_{[i,:]}+\eta\Delta X_{[i,:]}\| \ge R > 0 for all i; R is the smallest of these norms, the strongest case",
-            positive=lambda X, C, W_Q, W_K, W_V, W_O, beta, eta, H: row_sums(
-                updated(X, C, W_Q, W_K, W_V, W_O, beta, eta, H) * updated(X, C, W_Q, W_K, W_V, W_O, beta, eta, H)
-            ),
+            positive=squared_radii,
         ),
         "update (9), RMSNorm of Eq. (6), MSA of Eqs. (1)-(2) with D_H = D/H",
         "eta and gamma of either sign, zero included",
@@ -46,32 +69,15 @@ PROPOSITION_51 = Claim(
 )
 
 
-def updated(X: Any, C: Any, W_Q: Any, W_K: Any, W_V: Any, W_O: Any, beta: Any, eta: Any, H: int) -> Any:
-    """X + eta (C + MSA(X)), the input of the normalisation, shape (S, D) (Eq. (9))."""
-    return X + (C + multi_head_attention(X, W_Q, W_K, W_V, W_O, beta, H)) * eta
-
-
-def _bound(
-    X: Any, C: Any, W_Q: Any, W_K: Any, W_V: Any, W_O: Any, gamma: Any, beta: Any, eta: Any, H: int, *,
-    gain: Callable[[Any], Any] = lambda gamma: maximum(absolute(gamma)),
-    step: Callable[[Any], Any] = absolute,
-    inverse_radius: Callable[[Any], Any] = lambda Y: maximum(1 / row_norms(Y)),
-    jacobian_norm: Callable[[Any], Any] = spectral_norm,
-    own: int = 1,
-) -> Any:  # fmt: skip
-    """The right-hand side of Eq. (14), with the parts in which its mutants differ."""
-    J = jacobian(multi_head_attention, "X")(X, W_Q, W_K, W_V, W_O, beta, H)
-    Y = updated(X, C, W_Q, W_K, W_V, W_O, beta, eta, H)
-    return gain(gamma) * inverse_radius(Y) * (own + step(eta) * jacobian_norm(J))
-
-
 @PROPOSITION_51.formula
 def update_jacobian_bound(
     X: Tokens, C: Tokens, W_Q: QueryWeights, W_K: SquareWeights, W_V: SquareWeights, W_O: SquareWeights,
     gamma: Gain, beta: Beta, eta: Step, H: Heads,
 ) -> Any:  # fmt: skip
     """max_j |gamma_j| / R (1 + |eta| |J_MSA(X)|_2), a scalar (Eq. (14))."""
-    return _bound(X, C, W_Q, W_K, W_V, W_O, gamma, beta, eta, H)
+    J = jacobian(multi_head_attention, "X")(X, W_Q, W_K, W_V, W_O, beta, H)
+    inverse_radius = maximum(1 / row_norms(updated(X, C, W_Q, W_K, W_V, W_O, beta, eta, H)))
+    return maximum(absolute(gamma)) * inverse_radius * (1 + absolute(eta) * spectral_norm(J))
 
 
 @PROPOSITION_51.oracle
@@ -80,11 +86,7 @@ def update_jacobian_norm(
     gamma: Gain, beta: Beta, eta: Step, H: Heads,
 ) -> Any:  # fmt: skip
     """Spectral norm of the derivative of the whole update, differentiated in one piece."""
-
-    def update(X: Any) -> Any:
-        return rms_norm(updated(X, C, W_Q, W_K, W_V, W_O, beta, eta, H), gamma)
-
-    return spectral_norm(jacobian(update, "X")(X))
+    return spectral_norm(jacobian(itrsa_step, "X")(X, C, W_Q, W_K, W_V, W_O, gamma, beta, eta, H))
 
 
 @PROPOSITION_51.domain("equal tokens, identity values")
@@ -98,36 +100,9 @@ def _(arrays: dict[str, Any], sizes: dict[str, int], rng: np.random.Generator) -
     arrays["eta"][:] = np.abs(arrays["eta"])
 
 
-PROPOSITION_51.mutant(
-    "|eta| replaced by eta",
-    lambda X, C, W_Q, W_K, W_V, W_O, gamma, beta, eta, H: _bound(
-        X, C, W_Q, W_K, W_V, W_O, gamma, beta, eta, H, step=lambda eta: eta
-    ),
-)
-PROPOSITION_51.mutant(
-    "attention term dropped",
-    lambda X, C, W_Q, W_K, W_V, W_O, gamma, beta, eta, H: _bound(
-        X, C, W_Q, W_K, W_V, W_O, gamma, beta, eta, H, step=lambda eta: 0 * eta
-    ),
-)
-PROPOSITION_51.mutant("largest gamma_j without the absolute value", gain=maximum)
-PROPOSITION_51.mutant(
-    "norm of the whole matrix instead of the smallest row norm", inverse_radius=lambda Y: 1 / frobenius_norm(Y)
-)
-PROPOSITION_51.mutant("identity dropped", own=0)
-
-
-@PROPOSITION_51.mutant("root mean square of gamma")
-def _(
-    X: Tokens, C: Tokens, W_Q: QueryWeights, W_K: SquareWeights, W_V: SquareWeights, W_O: SquareWeights,
-    gamma: Gain, beta: Beta, eta: Step, H: Heads,
-) -> Any:  # fmt: skip
-    def mean(gamma: Any) -> Any:
-        return frobenius_norm(gamma.reshape(1, -1)) / sqrt(gamma.shape[0])
-
-    return _bound(X, C, W_Q, W_K, W_V, W_O, gamma, beta, eta, H, gain=mean)
-
-
-def itrsa_step(X: Any, C: Any, W_Q: Any, W_K: Any, W_V: Any, W_O: Any, gamma: Any, beta: Any, eta: Any, H: int) -> Any:
-    """RMSNorm(X + eta (C + MSA(X))), shape (S, D) (Eq. (9))."""
-    return rms_norm(updated(X, C, W_Q, W_K, W_V, W_O, beta, eta, H), gamma)
+PROPOSITION_51.mutant("|eta| replaced by eta", "absolute(eta) -> eta")
+PROPOSITION_51.mutant("attention term dropped", "absolute(eta) -> 0")
+PROPOSITION_51.mutant("largest gamma_j without the absolute value", "absolute(gamma) -> gamma")
+PROPOSITION_51.mutant("norm of the whole matrix instead of the smallest row norm", "row_norms -> frobenius_norm")
+PROPOSITION_51.mutant("identity dropped", "1 + absolute(eta) * spectral_norm(J) -> absolute(eta) * spectral_norm(J)")
+PROPOSITION_51.mutant("root mean square of gamma", "maximum(absolute(gamma)) -> _root_mean_square(gamma)")

@@ -47,15 +47,10 @@ def symmetric_unit_tokens(directions: Tokens, B: SquareWeights, beta: Beta) -> d
     return {"X": unit_rows(directions), "A": B + B.T, "beta": beta}
 
 
-def _margin(X: Any, A: Any, W_V: Any, beta: Any) -> Any:
-    """-dE/dt - 10^-6, shape (1, 1)."""
-    return energy_loss(X, A, A * 0 + eye(A.shape[0]), W_V, beta)[:1] - rational(1, 10**6)
-
-
 @REFERENCE.formula
 def loss_beyond_a_margin(X: Tokens, A: SquareWeights, beta: Beta) -> Any:
     """-dE/dt - 10^-6 along (3) with W^V = A, shape (1, 1): nonnegative if the bound 0 is never nearly attained."""
-    return _margin(X, A, A, beta)
+    return energy_loss(X, A, A * 0 + eye(A.shape[0]), A, beta)[:1] - rational(1, 10**6)
 
 
 REFERENCE.oracle(lambda: zeros(1, 1))
