@@ -52,12 +52,10 @@ LEMMA_A2.oracle(lambda Y: jacobian(normalisation, "Y")(Y))
 LEMMA_A2.mutant("norm not squared in the projection", block=lambda y, r: (eye(y.shape[0]) - y @ y.T / r) / r)
 LEMMA_A2.mutant("rank-one term with the wrong sign", block=lambda y, r: (eye(y.shape[0]) + y @ y.T / (r * r)) / r)
 LEMMA_A2.mutant("factor 1/|Y_i| dropped", block=lambda y, r: eye(y.shape[0]) - y @ y.T / (r * r))
-
-
-@LEMMA_A2.mutant("norm of the first row in every block")
-def _(Y: Tokens) -> Any:
-    first = row_norms(Y)[0, 0]
-    return _block_diagonal(Y, lambda y, r: (eye(y.shape[0]) - y @ y.T / (r * r)) / first)
+LEMMA_A2.mutant(
+    "norm of the first row in every block",
+    lambda Y: _block_diagonal(Y, lambda y, r: (eye(y.shape[0]) - y @ y.T / (r * r)) / row_norms(Y)[0, 0]),
+)
 
 
 Left = Annotated[Any, Shape("m", "n")]
@@ -86,14 +84,7 @@ def product_jacobian(A: Left, X: Middle, B: Right) -> Any:
     return kron(A, B.T)
 
 
-@LEMMA_A1.oracle
-def product_differentiated(A: Left, X: Middle, B: Right) -> Any:
-    def product(X: Any) -> Any:
-        return A @ X @ B
-
-    return jacobian(product, "X")(X)
-
-
+LEMMA_A1.oracle(lambda A, X, B: jacobian(lambda X: A @ X @ B, "X")(X))
 LEMMA_A1.mutant("column-major order, B^T (x) A", lambda A, B: kron(B.T, A))
 LEMMA_A1.mutant("sign", lambda value: -value)
 LEMMA_A1.mutant("B instead of its transpose, reshaped to fit", lambda A, B: kron(A, B.reshape(B.shape[1], B.shape[0])))
@@ -160,38 +151,17 @@ def row_of_rational_norm(direction: Row, radius: Radius) -> dict[str, Any]:
     return {"Y": unit_rows(direction) * radius}
 
 
-def _product_rule(Y: Any) -> Any:
-    """I / |Y| + Y d(1/|Y|)/dY, shape (D, D): Eq. (25), the derivative of the reciprocal norm left to differentiation."""
-
-    def reciprocal_norm(Y: Any) -> Any:
-        return 1 / row_norms(Y)
-
-    return eye(Y.shape[1]) / row_norms(Y) + Y.T @ jacobian(reciprocal_norm, "Y")(Y)
-
-
-def _both_lines(Y: Any, power: int = 3, sign: int = -1) -> Any:
-    r = row_norms(Y)
-    closed = eye(Y.shape[1]) / r + Y.T @ Y * sign / (r * r * r if power == 3 else r * r)
-    return concatenate([_product_rule(Y), closed], axis=0)
-
-
 @EQS_24_27.formula
 def direction_jacobian(Y: Row) -> Any:
     """Eq. (25) above Eq. (26), shape (2 D, D)."""
-    return _both_lines(Y)
+    I, r = eye(Y.shape[1]), row_norms(Y)
+    product_rule = I / r + Y.T @ jacobian(lambda Y: 1 / row_norms(Y), "Y")(Y)
+    return concatenate([product_rule, I / r - Y.T @ Y / (r * r * r)], axis=0)
 
 
-@EQS_24_27.oracle
-def direction_differentiated(Y: Row) -> Any:
-    J = jacobian(normalisation, "Y")(Y)
-    return concatenate([J, J], axis=0)
-
-
-EQS_24_27.mutant("square instead of cube of the norm", power=2)
-EQS_24_27.mutant("sign of the rank-one term", sign=1)
-
-
-@EQS_24_27.mutant("second summand of the product rule dropped")
-def _(Y: Row) -> Any:
-    scaled = eye(Y.shape[1]) / row_norms(Y)
-    return concatenate([scaled, scaled], axis=0)
+EQS_24_27.oracle(lambda Y: concatenate([jacobian(normalisation, "Y")(Y)] * 2, axis=0))
+EQS_24_27.mutant("square instead of cube of the norm", "r * r * r -> r * r")
+EQS_24_27.mutant("sign of the rank-one term", "Y.T @ Y -> -Y.T @ Y")
+EQS_24_27.mutant(
+    "second summand of the product rule dropped", lambda Y: concatenate([eye(Y.shape[1]) / row_norms(Y)] * 2, axis=0)
+)

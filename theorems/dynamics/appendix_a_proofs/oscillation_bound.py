@@ -70,12 +70,11 @@ def squared_norms_of_steps(x: Row, Omega: Generator, z: Row, G: Generator, eta: 
     return concatenate([row_sums(general * general), ones(2, 1) @ row_sums(y * y)], axis=0)
 
 
-@EQ_81.mutant("eta instead of its square")
-def _(x: Row, Omega: Generator, z: Row, G: Generator, eta: Step) -> Any:
-    lines = [_expanded(z, G, eta), _expanded(x, Omega, eta, factor=eta), 1 + _turned(x, Omega) * eta]
-    return concatenate(lines, axis=0)
-
-
+EQ_81.mutant(
+    "eta instead of its square",
+    "_expanded(x, Omega, eta) -> _expanded(x, Omega, eta, factor=eta);"
+    " 1 + _turned(x, Omega) * eta * eta -> 1 + _turned(x, Omega) * eta",
+)
 EQ_81.mutant("sign of the quadratic term", "1 + _turned(x, Omega) * eta * eta -> 1 - _turned(x, Omega) * eta * eta")
 EQ_81.mutant("sign of the third term of Eq. (80)", "_expanded(z, G, eta) -> _expanded(z, G, eta, second_sign=-1)")
 EQ_81.mutant("Eq. (81) of any state: norm of x taken for 1", "_expanded(z, G, eta) -> 1 + _turned(z, G) * eta * eta")
@@ -141,32 +140,16 @@ EQS_85_87 = Claim(
 )
 
 
-def _norm_bounds(x: Any, Omega: Any, eta: Any, power: int = 1) -> Any:
-    """(|I + eta Omega| / |y|^power, 1), shape (2, 1)."""
-    r = row_norms(euler_step(x, Omega, eta))
-    norm = spectral_norm(eye(x.shape[1]) + Omega * eta)
-    return concatenate([norm / (r if power == 1 else r * r), r * 0 + 1], axis=0)
-
-
 @EQS_85_87.formula
 def norm_bounds(x: Row, Omega: Generator, eta: Step) -> Any:
     """The bounds (86) and (87), shape (2, 1)."""
-    return _norm_bounds(x, Omega, eta)
+    norm, r = spectral_norm(eye(x.shape[1]) + Omega * eta), row_norms(euler_step(x, Omega, eta))
+    return concatenate([norm / r, r * 0 + 1], axis=0)
 
 
-@EQS_85_87.oracle
-def norm_of_jacobian(x: Row, Omega: Generator, eta: Step) -> Any:
-    J = jacobian(normalised_step, "x")(x, Omega, eta)
-    return ones(2, 1) * spectral_norm(J)
-
-
-EQS_85_87.mutant("square of |y|", power=2)
-
-
-@EQS_85_87.mutant("1/|y| in place of 1")
-def _(x: Row, Omega: Generator, eta: Step) -> Any:
-    r = row_norms(euler_step(x, Omega, eta))
-    return concatenate([_norm_bounds(x, Omega, eta)[:1], 1 / r], axis=0)
+EQS_85_87.oracle(lambda x, Omega, eta: ones(2, 1) * spectral_norm(jacobian(normalised_step, "x")(x, Omega, eta)))
+EQS_85_87.mutant("square of |y|", "norm / r -> norm / (r * r)")
+EQS_85_87.mutant("1/|y| in place of 1", "r * 0 + 1 -> 1 / r")
 
 
 # -- the spectrum ------------------------------------------------------------------------------------------------------

@@ -21,7 +21,7 @@ from theorems.dynamics.definitions import (
     multi_head_attention,
     rms_norm,
 )
-from theorems.dynamics.section_5_jacobians.normalisation_bound import updated
+from theorems.dynamics.section_5_jacobians.normalisation_bound import itrsa_step, squared_radii, updated
 from theorems.dynamics.settings import NO_ZERO_ROW, UPDATE, Row, Step, Width
 from verify.claims import Assumption, Claim, Setting
 from verify.derivatives import jacobian
@@ -76,9 +76,10 @@ EQ_68.mutant("regular matrix", lambda a: ones(1, a.shape[1]))
 EQ_68.mutant("reflection instead of projection", lambda a: concatenate([ones(1, a.shape[1] - 1), -ones(1, 1)], axis=1))
 
 
-def token_norm(Y: Any, gamma: Any) -> Any:
-    """max_i |diag(gamma) (I - y_i y_i^T / |y_i|^2) / |y_i||_2, a scalar: the right-hand side of Eq. (70)."""
-    return maximum(concatenate([singular_values(row_block(y, gamma))[:1].reshape(1, 1) for y in rows_of(Y)], axis=0))
+def _token_norm(Y: Any, gamma: Any, factor: Callable[[Any], Any] = lambda y: 1) -> Any:
+    """max_i factor(y_i) |diag(gamma) (I - y_i y_i^T / |y_i|^2) / |y_i||_2, a scalar: the right-hand side of Eq. (70)."""
+    norms = [singular_values(row_block(y, gamma))[:1].reshape(1, 1) * factor(y) for y in rows_of(Y)]
+    return maximum(concatenate(norms, axis=0))
 
 
 EQS_69_70 = Claim(
@@ -110,7 +111,7 @@ EQS_69_70 = Claim(
 @EQS_69_70.formula
 def token_norm_for_oscillators(Y: Tokens, gamma: Gain, N: Width) -> Any:
     """The right-hand side of Eq. (70), a scalar."""
-    return token_norm(Y, gamma)
+    return _token_norm(Y, gamma)
 
 
 EQS_69_70.oracle(lambda Y, gamma, N: spectral_norm(jacobian(oscillator_rms_norm, "Y")(Y, gamma, N)))
@@ -122,18 +123,8 @@ def _() -> dict[str, Any]:
     return {"Y": [[3, 4, 6, 8]], "gamma": [1, 1, 1, 1], "N": 2}
 
 
-@EQS_69_70.mutant("squared norm of the token")
-def _(Y: Tokens, gamma: Gain, N: Width) -> Any:
-    return maximum(concatenate([_block_norm(y, gamma) / row_norms(y) for y in rows_of(Y)], axis=0))
-
-
-@EQS_69_70.mutant("without the norm of the token")
-def _(Y: Tokens, gamma: Gain, N: Width) -> Any:
-    return maximum(concatenate([_block_norm(y, gamma) * row_norms(y) for y in rows_of(Y)], axis=0))
-
-
-def _block_norm(y: Any, gamma: Any) -> Any:
-    return singular_values(row_block(y, gamma))[:1].reshape(1, 1)
+EQS_69_70.mutant("squared norm of the token", factor=lambda y: 1 / row_norms(y))
+EQS_69_70.mutant("without the norm of the token", factor=row_norms)
 
 
 TOKENWISE = Claim(
@@ -154,17 +145,13 @@ TOKENWISE = Claim(
 @TOKENWISE.formula
 def rms_norm_jacobian_norm(Y: Tokens, gamma: Gain) -> Any:
     """|dRMSNorm/dY|_2, a scalar (Eq. (70))."""
-    return token_norm(Y, gamma)
+    return _token_norm(Y, gamma)
 
 
 TOKENWISE.oracle(lambda Y, gamma: spectral_norm(jacobian(rms_norm, "Y")(Y, gamma)))
-TOKENWISE.mutant("gain ignored", lambda Y, gamma: token_norm(Y, gamma * 0 + 1))
-TOKENWISE.mutant("first token only", lambda Y, gamma: token_norm(Y[:1], gamma))
-
-
-@TOKENWISE.mutant("without the norms of the tokens")
-def _(Y: Tokens, gamma: Gain) -> Any:
-    return maximum(concatenate([_block_norm(y, gamma) * row_norms(y) for y in rows_of(Y)], axis=0))
+TOKENWISE.mutant("gain ignored", lambda Y, gamma: _token_norm(Y, gamma * 0 + 1))
+TOKENWISE.mutant("first token only", lambda Y, gamma: _token_norm(Y[:1], gamma))
+TOKENWISE.mutant("without the norms of the tokens", factor=row_norms)
 
 
 NORMALISED_ROWS = Setting(DYNAMICS, "Appendix A.4", assumptions=[NO_ZERO_ROW], sizes={"S": (1, 3), "D": (1, 4)})
@@ -187,7 +174,7 @@ def gain_over_radius(Y: Tokens, gamma: Gain) -> Any:
     return maximum(absolute(gamma)) * maximum(1 / row_norms(Y))
 
 
-EQ_71.oracle(token_norm)
+EQ_71.oracle(lambda Y, gamma: _token_norm(Y, gamma))
 EQ_71.mutant("largest gamma_j without the absolute value", lambda Y, gamma: maximum(gamma) * maximum(1 / row_norms(Y)))
 EQ_71.mutant("the largest norm of a token for R", lambda Y, gamma: maximum(absolute(gamma)) / maximum(row_norms(Y)))
 
@@ -202,9 +189,7 @@ EQS_72_76 = Claim(
         r"Y = X + \eta(C + \operatorname{MSA}(X))",
         Assumption(
             "no row of Y vanishes",
-            positive=lambda X, C, W_Q, W_K, W_V, W_O, beta, eta, H: row_sums(
-                updated(X, C, W_Q, W_K, W_V, W_O, beta, eta, H) * updated(X, C, W_Q, W_K, W_V, W_O, beta, eta, H)
-            ),
+            positive=squared_radii,
         ),
     ],
     relation=AtMost(ascent=False),
@@ -215,18 +200,8 @@ EQS_72_76 = Claim(
 )
 
 
-def _links(
-    X: Any, C: Any, W_Q: Any, W_K: Any, W_V: Any, W_O: Any, gamma: Any, beta: Any, eta: Any, H: int, *,
-    sign: int = 1, step: Callable[[Any], Any] = absolute, offset: int = 1,
-) -> Any:  # fmt: skip
-    """The right-hand sides (74), (75), (76), shape (3, 1); mutants change the sign of eta in (74)-(75) or the parts of (76)."""
-    Y = updated(X, C, W_Q, W_K, W_V, W_O, beta, eta, H)
-    J = jacobian(multi_head_attention, "X")(X, W_Q, W_K, W_V, W_O, beta, H)
-    outer = spectral_norm(block_diag([row_block(y, gamma) for y in rows_of(Y)]))
-    inner = spectral_norm(eye(J.shape[0]) + J * eta * sign)
-    bound = gain_over_radius(Y, gamma)
-    last = bound * (offset + step(eta) * spectral_norm(J))
-    return concatenate([ones(1, 1) * entry for entry in (outer * inner, bound * inner, last)], axis=0)
+def _column(*entries: Any) -> Any:
+    return concatenate([ones(1, 1) * entry for entry in entries], axis=0)
 
 
 @EQS_72_76.formula
@@ -235,38 +210,26 @@ def chain_of_bounds(
     gamma: Gain, beta: Beta, eta: Step, H: Heads,
 ) -> Any:  # fmt: skip
     """Lines (74), (75), (76), shape (3, 1)."""
-    return _links(X, C, W_Q, W_K, W_V, W_O, gamma, beta, eta, H)
+    Y = updated(X, C, W_Q, W_K, W_V, W_O, beta, eta, H)
+    J = jacobian(multi_head_attention, "X")(X, W_Q, W_K, W_V, W_O, beta, H)
+    outer = spectral_norm(block_diag([row_block(y, gamma) for y in rows_of(Y)]))
+    inner, bound = spectral_norm(eye(J.shape[0]) + eta * J), gain_over_radius(Y, gamma)
+    return _column(outer * inner, bound * inner, bound * (1 + absolute(eta) * spectral_norm(J)))
 
 
 @EQS_72_76.oracle
 def chain_of_norms(
-    X: Tokens, C: Tokens, W_Q: QueryWeights, W_K: SquareWeights, W_V: SquareWeights, W_O: SquareWeights,
-    gamma: Gain, beta: Beta, eta: Step, H: Heads,
-) -> Any:  # fmt: skip
+    X: Any, C: Any, W_Q: Any, W_K: Any, W_V: Any, W_O: Any, gamma: Any, beta: Any, eta: Any, H: int
+) -> Any:
     """Lines (72), (74), (75), shape (3, 1), every derivative taken in one piece."""
-
-    def before(X: Any) -> Any:
-        return updated(X, C, W_Q, W_K, W_V, W_O, beta, eta, H)
-
-    def after(X: Any) -> Any:
-        return rms_norm(before(X), gamma)
-
-    Y = before(X)
-    whole, inner = spectral_norm(jacobian(after, "X")(X)), spectral_norm(jacobian(before, "X")(X))
+    Y = updated(X, C, W_Q, W_K, W_V, W_O, beta, eta, H)
+    whole = spectral_norm(jacobian(itrsa_step, "X")(X, C, W_Q, W_K, W_V, W_O, gamma, beta, eta, H))
+    inner = spectral_norm(jacobian(updated, "X")(X, C, W_Q, W_K, W_V, W_O, beta, eta, H))
     outer = spectral_norm(jacobian(rms_norm, "Y")(Y, gamma))
-    scaled = inner * maximum(absolute(gamma)) / _smallest(row_norms(Y))
-    return concatenate([ones(1, 1) * entry for entry in (whole, outer * inner, scaled)], axis=0)
+    smallest = -maximum(-row_norms(Y))
+    return _column(whole, outer * inner, inner * maximum(absolute(gamma)) / smallest)
 
 
-def _smallest(norms: Any) -> Any:
-    return -maximum(-norms)
-
-
-EQS_72_76.mutant("sign of eta in (74)-(75)", sign=-1)
-EQS_72_76.mutant(
-    "|eta| replaced by eta in (76)",
-    lambda X, C, W_Q, W_K, W_V, W_O, gamma, beta, eta, H: _links(
-        X, C, W_Q, W_K, W_V, W_O, gamma, beta, eta, H, step=lambda eta: eta
-    ),
-)
-EQS_72_76.mutant("identity dropped in (76)", offset=0)
+EQS_72_76.mutant("sign of eta in (74)-(75)", "eye(J.shape[0]) + eta * J -> eye(J.shape[0]) - eta * J")
+EQS_72_76.mutant("|eta| replaced by eta in (76)", "absolute(eta) -> eta")
+EQS_72_76.mutant("identity dropped in (76)", "1 + absolute(eta) * spectral_norm(J) -> absolute(eta) * spectral_norm(J)")

@@ -11,7 +11,7 @@ import numpy as np
 
 from theorems.dynamics import DYNAMICS
 from theorems.dynamics.definitions import Beta, Gain, Heads, QueryWeights, SquareWeights, Tokens, orthogonal_matrix
-from theorems.dynamics.section_5_jacobians.normalisation_bound import itrsa_step
+from theorems.dynamics.section_5_jacobians.normalisation_bound import itrsa_step, two_step_jacobian
 from theorems.dynamics.section_5_jacobians.time_averages import Jacobian
 from theorems.dynamics.settings import UPDATE, Generator, Step
 from verify.arithmetic import is_tensor, rational
@@ -111,11 +111,10 @@ def logarithms_of_gram_minors(J_0: Jacobian, J_1: Jacobian, J_2: Jacobian) -> An
 
 QR_METHOD.mutant("Jacobians in reverse order", lambda J_0, J_1, J_2: _partial_sums(lyapunov_spectrum([J_2, J_1, J_0])))
 QR_METHOD.mutant("factor 1/2 dropped", lambda value: value * 2)
-
-
-@QR_METHOD.mutant("averages without orthonormalisation in between")
-def _(J_0: Jacobian, J_1: Jacobian, J_2: Jacobian) -> Any:
-    return _partial_sums(sum(lyapunov_spectrum([J]) for J in (J_0, J_1, J_2)) * rational(1, 3))
+QR_METHOD.mutant(
+    "averages without orthonormalisation in between",
+    lambda J_0, J_1, J_2: _partial_sums(sum(lyapunov_spectrum([J]) for J in (J_0, J_1, J_2)) * rational(1, 3)),
+)
 
 
 Spectrum = Annotated[Any, Shape("1", "D")]
@@ -239,14 +238,12 @@ def finite_time_exponents(scale: int, real: Any, rotating: Any, Omega: Any, eta:
 
 
 EQ_89.mutant("1/T instead of 1/(2T)", lambda value: value * 2)
-
-
-@EQ_89.mutant("ln sigma_i, the time average of Section 5.3")
-def _(real: Any, rotating: Any, Omega: Any, eta: Any) -> Any:
-    oscillating = eye(Omega.shape[0]) + Omega * eta
-    return np.concatenate([log(singular_values(A)) for A in (real, rotating, oscillating)])
-
-
+EQ_89.mutant(
+    "ln sigma_i, the time average of Section 5.3",
+    lambda real, rotating, Omega, eta: np.concatenate(
+        [log(singular_values(A)) for A in (real, rotating, eye(Omega.shape[0]) + Omega * eta)]
+    ),
+)
 EQ_89.mutant("(17) with the frequency not squared", power=1)
 
 
@@ -263,42 +260,21 @@ EQ_90_CHAIN = Claim(
 )
 
 
-def _jacobians(X: Any, *rest: Any) -> tuple[Any, Any]:
-    """J(x^(0)) and J(x^(1))."""
-    J = jacobian(itrsa_step, "X")
-    return J(X, *rest), J(itrsa_step(X, *rest), *rest)
-
-
 @EQ_90_CHAIN.formula
 def product_of_step_jacobians(
     X: Tokens, C: Tokens, W_Q: QueryWeights, W_K: SquareWeights, W_V: SquareWeights, W_O: SquareWeights,
     gamma: Gain, beta: Beta, eta: Step, H: Heads,
 ) -> Any:  # fmt: skip
     """J(x^(1)) J(x^(0)), shape (S D, S D)."""
-    first, second = _jacobians(X, C, W_Q, W_K, W_V, W_O, gamma, beta, eta, H)
+    J, rest = jacobian(itrsa_step, "X"), (C, W_Q, W_K, W_V, W_O, gamma, beta, eta, H)
+    first, second = J(X, *rest), J(itrsa_step(X, *rest), *rest)
     return second @ first
 
 
-@EQ_90_CHAIN.oracle
-def two_steps_differentiated(
-    X: Tokens, C: Tokens, W_Q: QueryWeights, W_K: SquareWeights, W_V: SquareWeights, W_O: SquareWeights,
-    gamma: Gain, beta: Beta, eta: Step, H: Heads,
-) -> Any:  # fmt: skip
-    rest = (C, W_Q, W_K, W_V, W_O, gamma, beta, eta, H)
-
-    def twice(X: Any) -> Any:
-        return itrsa_step(itrsa_step(X, *rest), *rest)
-
-    return jacobian(twice, "X")(X)
-
-
+EQ_90_CHAIN.oracle(
+    lambda X, C, W_Q, W_K, W_V, W_O, gamma, beta, eta, H: two_step_jacobian(
+        X, C, W_Q, W_K, W_V, W_O, gamma, beta, eta, H
+    )
+)
 EQ_90_CHAIN.mutant("factors in the order of time", "second -> first; first -> second")
-
-
-@EQ_90_CHAIN.mutant("Jacobian frozen at the first state")
-def _(
-    X: Tokens, C: Tokens, W_Q: QueryWeights, W_K: SquareWeights, W_V: SquareWeights, W_O: SquareWeights,
-    gamma: Gain, beta: Beta, eta: Step, H: Heads,
-) -> Any:  # fmt: skip
-    first, _ = _jacobians(X, C, W_Q, W_K, W_V, W_O, gamma, beta, eta, H)
-    return first @ first
+EQ_90_CHAIN.mutant("Jacobian frozen at the first state", "second -> first")

@@ -115,13 +115,7 @@ def jacobian_bound_as_printed(
     return bound_by_heads(X, W_Q, W_K, W_V, W_O, beta, H, _first_power)
 
 
-@EQ_15.oracle
-def norm_of_attention_jacobian(
-    X: Tokens, W_Q: QueryWeights, W_K: SquareWeights, W_V: SquareWeights, W_O: SquareWeights, beta: Beta, H: Heads
-) -> Any:
-    return jacobian_norm(X, W_Q, W_K, W_V, W_O, beta, H)
-
-
+EQ_15.oracle(jacobian_norm)
 EQ_15.domain("balanced logits")(balanced_logits)
 EQ_15.domain("steep balanced logits")(steep_balanced_logits)
 
@@ -169,7 +163,7 @@ def jacobian_bound(
     return bound_by_heads(X, W_Q, W_K, W_V, W_O, beta, H, _squared)
 
 
-EQ_15_SQUARED.oracle(norm_of_attention_jacobian)
+EQ_15_SQUARED.oracle(jacobian_norm)
 EQ_15_SQUARED.domain("balanced logits")(balanced_logits)
 EQ_15_SQUARED.domain("steep balanced logits")(steep_balanced_logits)
 EQ_15_SQUARED.mutant("first power, as printed", inner=_first_power)
@@ -202,7 +196,7 @@ def jacobian_bound_for_any_length(
     return bound_by_heads(X, W_Q, W_K, W_V, W_O, beta, H, _any_length)
 
 
-UNIFORM.oracle(norm_of_attention_jacobian)
+UNIFORM.oracle(jacobian_norm)
 
 
 @UNIFORM.domain("weak logits")
@@ -359,15 +353,10 @@ def reduced_and_bounded(formula: Any, generator: Any, samples: int, S: int) -> l
         W = torch.randn(4, samples, DIMENSION, DIMENSION, generator=generator, device=generator.device)
         W = W / math.sqrt(DIMENSION)
 
-        def without(X: Any, W: Any = W) -> Any:
-            return batched_attention(X, W)
-
-        def normalised(X: Any, W: Any = W) -> Any:
-            return formula(batched_attention(X, W))
-
-        norms = batched_spectral_norms(normalised, X, generator)
+        norms = batched_spectral_norms(lambda X, W=W: formula(batched_attention(X, W)), X, generator)
+        unnormalised = batched_spectral_norms(lambda X, W=W: batched_attention(X, W), X, generator)
         small.append(norms < CONSTANT)
-        reduced.append(norms < batched_spectral_norms(without, X, generator) * SHARE)
+        reduced.append(norms < unnormalised * SHARE)
     trials = samples * len(LENGTHS)
     return [
         at_least_probability("below 4", int(torch.cat(small).sum()), trials, PROPORTION),
@@ -412,10 +401,7 @@ def norms_by_differentiation(v: Values, S: Length) -> Any:
     def head(X: Any) -> Any:
         return attention_head(X, identity * 0, identity, identity * v, v * 0 + 1)
 
-    def normalised(X: Any) -> Any:
-        return normalisation(head(X))
-
-    norms = [spectral_norm(jacobian(f, "X")(identity)) for f in (head, normalised)]
+    norms = [spectral_norm(jacobian(f, "X")(identity)) for f in (head, lambda X: normalisation(head(X)))]
     return concatenate([ones(1, 1) * norm for norm in norms], axis=0)
 
 

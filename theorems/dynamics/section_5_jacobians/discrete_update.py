@@ -20,14 +20,12 @@ from theorems.dynamics.definitions import (
     rms_norm,
 )
 from theorems.dynamics.numerics import spectral_radius
-from theorems.dynamics.section_5_jacobians.normalisation_bound import updated
+from theorems.dynamics.section_5_jacobians.normalisation_bound import itrsa_step, squared_radii, updated
 from theorems.dynamics.settings import SPHERE, UPDATE, Step, unit_tokens_and_values, update_as_drawn
 from verify.claims import Assumption, Claim
 from verify.derivatives import jacobian
 from verify.matrix import (
     COLUMN,
-    ROW,
-    Layout,
     absolute,
     concatenate,
     eye,
@@ -50,12 +48,7 @@ NonzeroStep = Annotated[Any, Real(-2.0, 2.0, avoid_zero=True)]
 Scale = Annotated[Any, Real(0.125, 8.0)]
 Radius = Annotated[Any, Real(0.125, 8.0)]
 
-NO_ZERO_INPUT = Assumption(
-    r"no row of X + \eta\Delta X vanishes",
-    positive=lambda X, C, W_Q, W_K, W_V, W_O, beta, eta, H: row_sums(
-        updated(X, C, W_Q, W_K, W_V, W_O, beta, eta, H) * updated(X, C, W_Q, W_K, W_V, W_O, beta, eta, H)
-    ),
-)
+NO_ZERO_INPUT = Assumption(r"no row of X + \eta\Delta X vanishes", positive=squared_radii)
 
 
 # -- linearisation -----------------------------------------------------------------------------------------------------
@@ -74,17 +67,13 @@ LINEARISATION = Claim(
 )
 
 
-def _directional(X: Any, dX: Any, W_Q: Any, W_K: Any, W_V: Any, beta: Any, layout: Layout = ROW) -> Any:
-    J = jacobian(attention_head, "X", layout)(X, W_Q, W_K, W_V, beta)
-    return unvec_r(J @ vec_r(dX), X.shape[0], W_V.shape[1])
-
-
 @LINEARISATION.formula
 def linearised_head(
     X: Tokens, dX: Tokens, W_Q: QueryHeadWeights, W_K: HeadWeights, W_V: HeadWeights, beta: Beta
 ) -> Any:
     """J(x) d as a matrix, shape (S, D_H)."""
-    return _directional(X, dX, W_Q, W_K, W_V, beta)
+    J = jacobian(attention_head, "X")(X, W_Q, W_K, W_V, beta)
+    return unvec_r(J @ vec_r(dX), X.shape[0], W_V.shape[1])
 
 
 @LINEARISATION.part("sequence")
@@ -99,7 +88,8 @@ def difference_quotient(
 
 LINEARISATION.mutant("column-major Jacobian", layout=COLUMN)
 LINEARISATION.mutant(
-    "attention weights held fixed", lambda X, dX, W_Q, W_K, W_V, beta: softmax(X @ W_Q @ W_K.T @ X.T * beta) @ dX @ W_V
+    "attention weights held fixed",
+    lambda X, dX, W_Q, W_K, W_V, beta: softmax(X @ W_Q @ W_K.T @ X.T * beta) @ dX @ W_V,
 )
 LINEARISATION.mutant("sign", lambda value: -value)
 
@@ -129,17 +119,13 @@ def unit_tokens_and_step(
     return {**unit_tokens_and_values(directions, W_Q, W_K, W_V, beta), "eta": eta}
 
 
-def _pythagoras(X: Any, W_Q: Any, W_K: Any, W_V: Any, beta: Any, factor: Any) -> Any:
-    velocity = flow(X, W_Q, W_K, W_V, beta)
-    return 1 + row_sums(velocity * velocity) * factor
-
-
 @DEVIATION.formula
 def squared_norms_after_euler_step(
     X: Tokens, W_Q: QueryWeights, W_K: SquareWeights, W_V: SquareWeights, beta: Beta, eta: Step
 ) -> Any:
     """1 + eta^2 |dX_i/dt|^2 for every token, shape (S, 1)."""
-    return _pythagoras(X, W_Q, W_K, W_V, beta, eta * eta)
+    velocity = flow(X, W_Q, W_K, W_V, beta)
+    return 1 + row_sums(velocity * velocity) * (eta * eta)
 
 
 @DEVIATION.oracle
@@ -151,7 +137,7 @@ def squared_norms_by_stepping(
 
 
 DEVIATION.mutant("on the sphere, as in continuous time", lambda X: row_sums(X * X))
-DEVIATION.mutant("first order in eta", lambda X, W_Q, W_K, W_V, beta, eta: _pythagoras(X, W_Q, W_K, W_V, beta, eta))
+DEVIATION.mutant("first order in eta", "eta * eta -> eta")
 
 
 # -- the radius R ------------------------------------------------------------------------------------------------------
@@ -159,22 +145,19 @@ DEVIATION.mutant("first order in eta", lambda X, W_Q, W_K, W_V, beta, eta: _pyth
 
 def step_matrix(X: Any, C: Any, W_Q: Any, W_K: Any, W_V: Any, W_O: Any, beta: Any, eta: Any, H: int) -> Any:
     """I + eta J_MSA(X), the Jacobian of the update (9) before its normalisation, shape (S D, S D)."""
-
-    def before(X: Any) -> Any:
-        return updated(X, C, W_Q, W_K, W_V, W_O, beta, eta, H)
-
-    return jacobian(before, "X")(X)
+    return jacobian(updated, "X")(X, C, W_Q, W_K, W_V, W_O, beta, eta, H)
 
 
 def normalised_step_matrix(
     X: Any, C: Any, W_Q: Any, W_K: Any, W_V: Any, W_O: Any, gamma: Any, beta: Any, eta: Any, H: int
 ) -> Any:
     """The Jacobian of the whole update (9), shape (S D, S D)."""
+    return jacobian(itrsa_step, "X")(X, C, W_Q, W_K, W_V, W_O, gamma, beta, eta, H)
 
-    def after(X: Any) -> Any:
-        return rms_norm(updated(X, C, W_Q, W_K, W_V, W_O, beta, eta, H), gamma)
 
-    return jacobian(after, "X")(X)
+def _growth(J: Any) -> Any:
+    """Spectral radius and spectral norm of J, shape (2, 1)."""
+    return concatenate([ones(1, 1) * spectral_radius(J), ones(1, 1) * spectral_norm(J)], axis=0)
 
 
 def update_and_scale(
@@ -215,24 +198,14 @@ def norm_divided_by_scale(
 
 @INVERSE_RADIUS.oracle
 def norm_at_scaled_input(
-    X: Tokens, C: Tokens, W_Q: QueryWeights, W_K: SquareWeights, W_V: SquareWeights, W_O: SquareWeights,
-    gamma: Gain, beta: Beta, eta: NonzeroStep, c: Scale, H: Heads,
-) -> Any:  # fmt: skip
+    X: Any, C: Any, W_Q: Any, W_K: Any, W_V: Any, W_O: Any, gamma: Any, beta: Any, eta: Any, c: Any, H: int
+) -> Any:
     """|J|_2 with C' such that X + eta (C' + MSA(X)) is c times what it was."""
     injected = C + updated(X, C, W_Q, W_K, W_V, W_O, beta, eta, H) * (c - 1) / eta
-
-    def after(X: Any) -> Any:
-        return rms_norm(updated(X, injected, W_Q, W_K, W_V, W_O, beta, eta, H), gamma)
-
-    return spectral_norm(jacobian(after, "X")(X))
+    return spectral_norm(normalised_step_matrix(X, injected, W_Q, W_K, W_V, W_O, gamma, beta, eta, H))
 
 
-INVERSE_RADIUS.mutant(
-    "independent of R",
-    lambda X, C, W_Q, W_K, W_V, W_O, gamma, beta, eta, H: spectral_norm(
-        normalised_step_matrix(X, C, W_Q, W_K, W_V, W_O, gamma, beta, eta, H)
-    ),
-)
+INVERSE_RADIUS.mutant("independent of R", "c -> 1")
 INVERSE_RADIUS.mutant("inverse square of R", "c -> c * c")
 
 
@@ -303,16 +276,14 @@ def growth_without(
 ) -> Any:  # fmt: skip
     """Spectral radius and spectral norm of I + eta J_MSA, shape (2, 1)."""
     J = step_matrix(X, C, W_Q, W_K, W_V, W_O, beta, eta, H)
-    return concatenate([ones(1, 1) * spectral_radius(J), ones(1, 1) * spectral_norm(J)], axis=0)
+    return _growth(J)
 
 
-@SUPPRESSION.oracle
-def growth_with(
-    X: Tokens, C: Tokens, W_Q: QueryWeights, W_K: SquareWeights, W_V: SquareWeights, W_O: SquareWeights,
-    gamma: Gain, beta: Beta, eta: Step, H: Heads,
-) -> Any:  # fmt: skip
-    J = normalised_step_matrix(X, C, W_Q, W_K, W_V, W_O, gamma, beta, eta, H)
-    return concatenate([ones(1, 1) * spectral_radius(J), ones(1, 1) * spectral_norm(J)], axis=0)
+SUPPRESSION.oracle(
+    lambda X, C, W_Q, W_K, W_V, W_O, gamma, beta, eta, H: _growth(
+        normalised_step_matrix(X, C, W_Q, W_K, W_V, W_O, gamma, beta, eta, H)
+    )
+)
 
 
 @SUPPRESSION.counterexample("one token, no attention, C = -X/2: the eigenvalue grows from 1 to 2")
@@ -335,23 +306,13 @@ def _() -> dict[str, Any]:
     }  # fmt: skip
 
 
-@SUPPRESSION.mutant("sign of eta")
-def _(
-    X: Tokens, C: Tokens, W_Q: QueryWeights, W_K: SquareWeights, W_V: SquareWeights, W_O: SquareWeights,
-    gamma: Gain, beta: Beta, eta: Step, H: Heads,
-) -> Any:  # fmt: skip
-    J = normalised_step_matrix(X, C, W_Q, W_K, W_V, W_O, gamma, beta, eta, H) * (-eta)
-    return concatenate([ones(1, 1) * spectral_radius(J), ones(1, 1) * spectral_norm(J)], axis=0)
-
-
-@SUPPRESSION.mutant("step without its identity")
-def _(
-    X: Tokens, C: Tokens, W_Q: QueryWeights, W_K: SquareWeights, W_V: SquareWeights, W_O: SquareWeights,
-    beta: Beta, eta: Step, H: Heads,
-) -> Any:  # fmt: skip
-    J = step_matrix(X, C, W_Q, W_K, W_V, W_O, beta, eta, H)
-    J = J - eye(J.shape[0])
-    return concatenate([ones(1, 1) * spectral_radius(J), ones(1, 1) * spectral_norm(J)], axis=0)
+SUPPRESSION.mutant(
+    "sign of eta",
+    lambda X, C, W_Q, W_K, W_V, W_O, gamma, beta, eta, H: _growth(
+        normalised_step_matrix(X, C, W_Q, W_K, W_V, W_O, gamma, beta, eta, H) * (-eta)
+    ),
+)
+SUPPRESSION.mutant("step without its identity", "_growth(J) -> _growth(J - eye(J.shape[0]))")
 
 
 SUPPRESSED_NORM = Claim(
@@ -377,10 +338,8 @@ def gain_as_large_as_radius(
 ) -> dict[str, Any]:  # fmt: skip
     """gamma scaled so that max |gamma_j| is the smallest norm of a row of X + eta Delta X."""
     R = -maximum(-row_norms(updated(X, C, W_Q, W_K, W_V, W_O, beta, eta, H)))
-    return {
-        "X": X, "C": C, "W_Q": W_Q, "W_K": W_K, "W_V": W_V, "W_O": W_O,
-        "gamma": gamma * (R / maximum(absolute(gamma))), "beta": beta, "eta": eta, "H": H,
-    }  # fmt: skip
+    gamma = gamma * (R / maximum(absolute(gamma)))
+    return update_as_drawn(X, C, W_Q, W_K, W_V, W_O, gamma, beta, eta, H)
 
 
 @SUPPRESSED_NORM.formula
@@ -389,24 +348,14 @@ def norm_without_normalisation(
     beta: Beta, eta: Step, H: Heads,
 ) -> Any:  # fmt: skip
     """|I + eta J_MSA(X)|_2, a scalar."""
-    return spectral_norm(step_matrix(X, C, W_Q, W_K, W_V, W_O, beta, eta, H))
-
-
-@SUPPRESSED_NORM.oracle
-def norm_with_normalisation(
-    X: Tokens, C: Tokens, W_Q: QueryWeights, W_K: SquareWeights, W_V: SquareWeights, W_O: SquareWeights,
-    gamma: Gain, beta: Beta, eta: Step, H: Heads,
-) -> Any:  # fmt: skip
-    return spectral_norm(normalised_step_matrix(X, C, W_Q, W_K, W_V, W_O, gamma, beta, eta, H))
-
-
-SUPPRESSED_NORM.mutant("spectral radius of the step", "spectral_norm -> spectral_radius")
-
-
-@SUPPRESSED_NORM.mutant("identity dropped")
-def _(
-    X: Tokens, C: Tokens, W_Q: QueryWeights, W_K: SquareWeights, W_V: SquareWeights, W_O: SquareWeights,
-    beta: Beta, eta: Step, H: Heads,
-) -> Any:  # fmt: skip
     J = step_matrix(X, C, W_Q, W_K, W_V, W_O, beta, eta, H)
-    return spectral_norm(J - eye(J.shape[0]))
+    return spectral_norm(J)
+
+
+SUPPRESSED_NORM.oracle(
+    lambda X, C, W_Q, W_K, W_V, W_O, gamma, beta, eta, H: spectral_norm(
+        normalised_step_matrix(X, C, W_Q, W_K, W_V, W_O, gamma, beta, eta, H)
+    )
+)
+SUPPRESSED_NORM.mutant("spectral radius of the step", "spectral_norm -> spectral_radius")
+SUPPRESSED_NORM.mutant("identity dropped", "J -> J - eye(J.shape[0])")

@@ -5,6 +5,7 @@ Surprising: for steps eta omega > 1 no diffusion term stabilises (17), and at un
 
 from __future__ import annotations
 
+from math import prod
 from typing import Annotated, Any
 
 import numpy as np
@@ -87,14 +88,10 @@ def rotating_state(G: Generator, x: Row, t: Time) -> dict[str, Any]:
     return {"Omega": G - G.T, "x": x, "t": t}
 
 
-def _jacobian_and_flow(J: Any, t: Any) -> Any:
-    return concatenate([J, expm(J * t)], axis=0)
-
-
 @EQ_16.formula
 def oscillation(Omega: Generator, t: Time) -> Any:
     """J on top of exp(t J), shape (2 D, D) (Eq. (16))."""
-    return _jacobian_and_flow(Omega, t)
+    return concatenate([Omega, expm(Omega * t)], axis=0)
 
 
 @EQ_16.part("structure")
@@ -106,9 +103,9 @@ def defects_of_oscillation(value: Any, Omega: Generator, x: Row) -> Any:
     return concatenate([J - jacobian(right_hand_side, "x")(x, Omega), propagator.T @ propagator - eye(D), real], axis=0)
 
 
-EQ_16.mutant("transposed", lambda Omega, t: _jacobian_and_flow(Omega.T, t))
-EQ_16.mutant("Jacobian of the discrete step", lambda Omega, t: _jacobian_and_flow(Omega + eye(Omega.shape[0]), t))
-EQ_16.mutant("damped", lambda Omega, t: _jacobian_and_flow(Omega - eye(Omega.shape[0]), t))
+EQ_16.mutant("transposed", "Omega -> Omega.T")
+EQ_16.mutant("Jacobian of the discrete step", "Omega -> Omega + eye(Omega.shape[0])")
+EQ_16.mutant("damped", "Omega -> Omega - eye(Omega.shape[0])")
 
 
 JACOBIAN_WITH_ETA = Claim(
@@ -137,11 +134,7 @@ def jacobian_as_printed(Omega: Generator, eta: Step) -> Any:
     return Omega * eta
 
 
-@JACOBIAN_WITH_ETA.oracle
-def jacobian_of_flow(x: Row, Omega: Generator) -> Any:
-    return jacobian(right_hand_side, "x")(x, Omega)
-
-
+JACOBIAN_WITH_ETA.oracle(lambda x, Omega: jacobian(right_hand_side, "x")(x, Omega))
 JACOBIAN_WITH_ETA.counterexample("a quarter turn and eta = 2", Omega=[[0, 1], [-1, 0]], x=[[1, 0]], eta=2)
 JACOBIAN_WITH_ETA.mutant("eta dropped", lambda Omega: Omega)
 JACOBIAN_WITH_ETA.mutant("Jacobian of the discrete step", lambda value, Omega: value + eye(Omega.shape[0]))
@@ -166,7 +159,7 @@ def constant_jacobian(Omega: Generator) -> Any:
     return Omega
 
 
-JACOBIAN_OF_FLOW.oracle(jacobian_of_flow)
+JACOBIAN_OF_FLOW.oracle(lambda x, Omega: jacobian(right_hand_side, "x")(x, Omega))
 JACOBIAN_OF_FLOW.mutant("with eta, as printed", lambda Omega, eta: Omega * eta)
 JACOBIAN_OF_FLOW.mutant("transposed", lambda Omega: Omega.T)
 
@@ -186,19 +179,13 @@ EQ_17 = Claim(
 )
 
 
-def _euler_spectrum(Q: Any, omega: Any, eta: Any, real: int = 1, scale: Any = None) -> Any:
-    """J next to real and imaginary parts of its eigenvalues, shape (D, D + 2)."""
-    D, m = Q.shape[0], omega.shape[1]
-    turning = omega * (eta if scale is None else scale)
-    imaginary = ascending(concatenate([turning, -turning, zeros(1, D - 2 * m)], axis=1))
-    J = eye(D) + rotations(Q, omega) * eta
-    return concatenate([J, imaginary * 0 + real, imaginary], axis=1)
-
-
 @EQ_17.formula
 def euler_jacobian_and_spectrum(Q: Basis, omega: Frequencies, eta: Step) -> Any:
     """I + eta Omega, then 1 and the imaginary parts 0, +-eta omega_j in ascending order, shape (D, D + 2) (Eq. (17))."""
-    return _euler_spectrum(Q, omega, eta)
+    turning, rest = omega * eta, zeros(1, Q.shape[0] - 2 * omega.shape[1])
+    imaginary = ascending(concatenate([turning, -turning, rest], axis=1))
+    J = eye(Q.shape[0]) + eta * rotations(Q, omega)
+    return concatenate([J, imaginary * 0 + 1, imaginary], axis=1)
 
 
 @EQ_17.oracle
@@ -207,8 +194,8 @@ def euler_step_differentiated(Q: Basis, omega: Frequencies, x: Row, eta: Step) -
     return concatenate([J, eigenvalues(J)], axis=1)
 
 
-EQ_17.mutant("eigenvalues +- i eta omega_j, as in continuous time", real=0)
-EQ_17.mutant("eigenvalues 1 +- i omega_j", scale=1)
+EQ_17.mutant("eigenvalues +- i eta omega_j, as in continuous time", "imaginary * 0 + 1 -> imaginary * 0")
+EQ_17.mutant("eigenvalues 1 +- i omega_j", "omega * eta -> omega")
 
 
 #: Number of iterations in which the growth law of Eq. (17) is checked.
@@ -231,23 +218,13 @@ EULER_UNSTABLE = Claim(
 )
 
 
-def _grown(Q: Any, omega: Any, x: Any, eta: Any, t: int = ITERATIONS, sign: int = 1, kernel: int = 1) -> Any:
-    D, m = Q.shape[0], omega.shape[1]
-    coordinates = x @ Q
-    squares = coordinates * coordinates
-    growth = 1 + omega * omega * eta * eta * sign
-    factor = growth
-    for _ in range(t - 1):
-        factor = factor * growth
-    turning = (squares[:, 0 : 2 * m : 2] + squares[:, 1 : 2 * m : 2]) * factor
-    result = total(turning)
-    return result + total(squares[:, 2 * m :]) * kernel if 2 * m < D else result
-
-
 @EULER_UNSTABLE.formula
 def squared_norm_after_iterations(Q: Basis, omega: Frequencies, x: Row, eta: Step) -> Any:
     """|x^(t)|^2 for t = 5, a scalar."""
-    return _grown(Q, omega, x, eta)
+    m, squares = omega.shape[1], (x @ Q) * (x @ Q)
+    growth = 1 + omega * omega * eta * eta
+    turning = (squares[:, 0 : 2 * m : 2] + squares[:, 1 : 2 * m : 2]) * prod([growth] * ITERATIONS)
+    return total(turning) + (total(squares[:, 2 * m :]) if 2 * m < Q.shape[0] else 0)
 
 
 @EULER_UNSTABLE.oracle
@@ -258,9 +235,9 @@ def iterated_squared_norm(Q: Basis, omega: Frequencies, x: Row, eta: Step) -> An
     return total(x * x)
 
 
-EULER_UNSTABLE.mutant("one step less", t=ITERATIONS - 1)
+EULER_UNSTABLE.mutant("one step less", "ITERATIONS -> ITERATIONS - 1")
 EULER_UNSTABLE.mutant("norm preserved, as in continuous time", lambda x: total(x * x))
-EULER_UNSTABLE.mutant("decay instead of growth", sign=-1)
+EULER_UNSTABLE.mutant("decay instead of growth", "1 + omega * omega * eta * eta -> 1 - omega * omega * eta * eta")
 
 
 # -- diffusion ---------------------------------------------------------------------------------------------------------
@@ -373,17 +350,11 @@ MITIGATE = Claim(
 MITIGATE.inputs(unit_state)
 
 
-def _mitigated(x: Any, Omega: Any, eta: Any, power: int = 1, whole: bool = True) -> Any:
-    y = euler_step(x, Omega, eta)
-    norm = ones(1, 1) * spectral_norm((eye(x.shape[1]) if whole else eye(x.shape[1]) * 0) + Omega * eta)
-    r = row_norms(y)
-    return concatenate([norm / (r if power == 1 else r * r), norm, r * 0 + 1], axis=0)
-
-
 @MITIGATE.formula
 def growth_without_normalisation(x: Row, Omega: Generator, eta: Step) -> Any:
     """|I + eta Omega|_2 / |y|, |I + eta Omega|_2 and 1, shape (3, 1)."""
-    return _mitigated(x, Omega, eta)
+    norm, r = ones(1, 1) * spectral_norm(eye(x.shape[1]) + Omega * eta), row_norms(euler_step(x, Omega, eta))
+    return concatenate([norm / r, norm, r * 0 + 1], axis=0)
 
 
 @MITIGATE.oracle
@@ -393,8 +364,8 @@ def growth_with_normalisation(x: Row, Omega: Generator, eta: Step) -> Any:
     return concatenate([radius, reduced, row_norms(normalised_step(x, Omega, eta))], axis=0)
 
 
-MITIGATE.mutant("divided by the square of |y|", power=2)
-MITIGATE.mutant("identity dropped", whole=False)
+MITIGATE.mutant("divided by the square of |y|", "norm / r -> norm / (r * r)")
+MITIGATE.mutant("identity dropped", "eye(x.shape[1]) + Omega * eta -> Omega * eta")
 
 
 KERNEL = Claim(

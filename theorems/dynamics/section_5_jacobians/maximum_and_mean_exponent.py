@@ -8,9 +8,9 @@ from __future__ import annotations
 from math import prod
 from typing import Annotated, Any
 
-from theorems.dynamics.definitions import Beta, Gain, Heads, QueryWeights, SquareWeights, Tokens, normalisation
-from theorems.dynamics.section_5_jacobians.normalisation_bound import itrsa_step, updated
-from theorems.dynamics.section_5_jacobians.normalised_oscillations import euler_step, normalised_step
+from theorems.dynamics.definitions import Beta, Gain, Heads, QueryWeights, SquareWeights, Tokens
+from theorems.dynamics.section_5_jacobians.normalisation_bound import itrsa_step, two_step_jacobian, updated
+from theorems.dynamics.section_5_jacobians.normalised_oscillations import normalised_step
 from theorems.dynamics.settings import (
     TURNING_STATE,
     UPDATE,
@@ -60,32 +60,23 @@ MEAN = Claim(
 )
 
 
-def _two_steps(X: Any, *rest: Any) -> Any:
-    """d f^2 / dX for the update (9), shape (S D, S D)."""
-
-    def twice(X: Any) -> Any:
-        return itrsa_step(itrsa_step(X, *rest), *rest)
-
-    return jacobian(twice, "X")(X)
-
-
 @MEAN.formula
 def mean_times_constant(
     X: Tokens, C: Tokens, W_Q: QueryWeights, W_K: SquareWeights, W_V: SquareWeights, W_O: SquareWeights,
     gamma: Gain, beta: Beta, eta: Step, H: Heads,
 ) -> Any:  # fmt: skip
     """10^6 det Lambda^(2), a scalar."""
-    det = determinant(_two_steps(X, C, W_Q, W_K, W_V, W_O, gamma, beta, eta, H))
+    J = two_step_jacobian(X, C, W_Q, W_K, W_V, W_O, gamma, beta, eta, H)
+    det = determinant(J)
     return det * det * 10**6
 
 
 @MEAN.oracle
 def maximum_from_below(
-    X: Tokens, C: Tokens, W_Q: QueryWeights, W_K: SquareWeights, W_V: SquareWeights, W_O: SquareWeights,
-    gamma: Gain, beta: Beta, eta: Step, H: Heads,
-) -> Any:  # fmt: skip
+    X: Any, C: Any, W_Q: Any, W_K: Any, W_V: Any, W_O: Any, gamma: Any, beta: Any, eta: Any, H: int
+) -> Any:
     """(tr Lambda^(2) / n)^n with n = S D, at most alpha_max^n."""
-    J = _two_steps(X, C, W_Q, W_K, W_V, W_O, gamma, beta, eta, H)
+    J = two_step_jacobian(X, C, W_Q, W_K, W_V, W_O, gamma, beta, eta, H)
     mean = trace(J.T @ J) / J.shape[0]
     return prod([mean] * J.shape[0])
 
@@ -100,22 +91,12 @@ def _() -> dict[str, Any]:
     }  # fmt: skip
 
 
-@MEAN.mutant("without normalisation")
-def _(
-    X: Tokens, C: Tokens, W_Q: QueryWeights, W_K: SquareWeights, W_V: SquareWeights, W_O: SquareWeights,
-    beta: Beta, eta: Step, H: Heads,
-) -> Any:  # fmt: skip
-    det = determinant(jacobian(updated, "X")(X, C, W_Q, W_K, W_V, W_O, beta, eta, H))
-    return det * det * 10**6
-
-
-@MEAN.mutant("trace for determinant")
-def _(
-    X: Tokens, C: Tokens, W_Q: QueryWeights, W_K: SquareWeights, W_V: SquareWeights, W_O: SquareWeights,
-    gamma: Gain, beta: Beta, eta: Step, H: Heads,
-) -> Any:  # fmt: skip
-    J = _two_steps(X, C, W_Q, W_K, W_V, W_O, gamma, beta, eta, H)
-    return trace(J.T @ J) * 10**6
+MEAN.mutant(
+    "without normalisation",
+    "two_step_jacobian(X, C, W_Q, W_K, W_V, W_O, gamma, beta, eta, H)"
+    " -> jacobian(updated, 'X')(X, C, W_Q, W_K, W_V, W_O, beta, eta, H)",
+)
+MEAN.mutant("trace for determinant", "det * det -> trace(J.T @ J)")
 
 
 TANGENT = Claim(
@@ -157,12 +138,7 @@ def lambda_differentiated(x: Row, Omega: Generator, eta: Step, T: Times) -> Any:
 
 
 TANGENT.mutant("no direction lost", lambda x: eye(x.shape[1]) + x.T @ x * 0)
-
-
-@TANGENT.mutant("the direction of y lost")
-def _(x: Row, Omega: Generator, eta: Step) -> Any:
-    y = normalisation(euler_step(x, Omega, eta))
-    return eye(x.shape[1]) - y.T @ y
+TANGENT.mutant("the direction of y lost", "x -> normalised_step(x, Omega, eta)")
 
 
 RANK = Claim(
@@ -181,6 +157,13 @@ RANK = Claim(
 )
 
 
+def _damped_step(
+    X: Any, C: Any, W_Q: Any, W_K: Any, W_V: Any, W_O: Any, gamma: Any, beta: Any, eta: Any, H: int
+) -> Any:
+    Y = updated(X, C, W_Q, W_K, W_V, W_O, beta, eta, H)
+    return Y / sqrt(1 + row_sums(Y * Y)) * gamma.reshape(1, -1)
+
+
 @RANK.formula
 def itrsa_jacobian(
     X: Tokens, C: Tokens, W_Q: QueryWeights, W_K: SquareWeights, W_V: SquareWeights, W_O: SquareWeights,
@@ -192,9 +175,8 @@ def itrsa_jacobian(
 
 @RANK.part("structure")
 def along_the_normals(
-    value: Any, X: Tokens, C: Tokens, W_Q: QueryWeights, W_K: SquareWeights, W_V: SquareWeights, W_O: SquareWeights,
-    gamma: Gain, beta: Beta, eta: Step, H: Heads,
-) -> Any:  # fmt: skip
+    value: Any, X: Any, C: Any, W_Q: Any, W_K: Any, W_V: Any, W_O: Any, gamma: Any, beta: Any, eta: Any, H: int
+) -> Any:
     normals = itrsa_step(X, C, W_Q, W_K, W_V, W_O, gamma, beta, eta, H) / (gamma * gamma).reshape(1, -1)
     return block_diag([normals[i : i + 1] for i in range(X.shape[0])]) @ value
 
@@ -203,15 +185,4 @@ RANK.mutant(
     "without normalisation",
     lambda X, C, W_Q, W_K, W_V, W_O, beta, eta, H: jacobian(updated, "X")(X, C, W_Q, W_K, W_V, W_O, beta, eta, H),
 )
-
-
-@RANK.mutant("rows divided by (1 + norm^2)^(1/2)")
-def _(
-    X: Tokens, C: Tokens, W_Q: QueryWeights, W_K: SquareWeights, W_V: SquareWeights, W_O: SquareWeights,
-    gamma: Gain, beta: Beta, eta: Step, H: Heads,
-) -> Any:  # fmt: skip
-    def damped(X: Any) -> Any:
-        Y = updated(X, C, W_Q, W_K, W_V, W_O, beta, eta, H)
-        return Y / sqrt(1 + row_sums(Y * Y)) * gamma.reshape(1, -1)
-
-    return jacobian(damped, "X")(X)
+RANK.mutant("rows divided by (1 + norm^2)^(1/2)", "itrsa_step -> _damped_step")

@@ -61,24 +61,18 @@ EQ_18 = Claim(
 EQ_18.inputs(state_with_rational_step)
 
 
-def _jacobian(x: Any, Omega: Any, eta: Any, share: int = 1, power: int = 1, transposed: bool = False) -> Any:
-    """(I - share y y^T / |y|^2)(I + eta Omega) / |y|^power, shape (D, D); mutants differ in share, power or transpose."""
-    y, identity = euler_step(x, Omega, eta), eye(x.shape[1])
-    r = row_norms(y)
-    step = identity + (Omega.T if transposed else Omega) * eta
-    return (identity - y.T @ y * share / (r * r)) @ step / (r if power == 1 else r * 0 + 1)
-
-
 @EQ_18.formula
 def normalised_step_jacobian(x: Row, Omega: Generator, eta: Step) -> Any:
     """J(x), shape (D, D) (Eq. (18))."""
-    return _jacobian(x, Omega, eta)
+    y, I = euler_step(x, Omega, eta), eye(x.shape[1])
+    r = row_norms(y)
+    return (I - y.T @ y / (r * r)) @ (I + Omega * eta) / r
 
 
 EQ_18.oracle(lambda x, Omega, eta: jacobian(normalised_step, "x")(x, Omega, eta))
-EQ_18.mutant("Omega transposed", transposed=True)
-EQ_18.mutant("factor 1/|y| dropped", power=0)
-EQ_18.mutant("reflection instead of projection", share=2)
+EQ_18.mutant("Omega transposed", "I + Omega * eta -> I + Omega.T * eta")
+EQ_18.mutant("factor 1/|y| dropped", lambda value, x, Omega, eta: value * row_norms(euler_step(x, Omega, eta)))
+EQ_18.mutant("reflection instead of projection", "y.T @ y -> 2 * y.T @ y")
 
 
 A5 = Claim(

@@ -74,12 +74,7 @@ def velocity_of_bounded_orbit(x: Row) -> Any:
     return x * 0
 
 
-@CONTINUOUS.oracle
-def velocity_at_time(N: Generator, x: Row, t: Time) -> Any:
-    def orbit(t: Any) -> Any:
-        return x @ expm(N.T * t)
-
-    return jacobian(orbit, "t")(t).reshape(1, -1)
+CONTINUOUS.oracle(lambda N, x, t: jacobian(lambda t: x @ expm(N.T * t), "t")(t).reshape(1, -1))
 
 
 @CONTINUOUS.counterexample("the nilpotent block [[0, 1], [0, 0]] from (0, 1), after time 3")
@@ -152,15 +147,11 @@ def nilpotent_system_and_bound(u: Column, v: Column, x: Row, K: Bound) -> dict[s
     return {"N": nilpotent(u, v), "x": x, "K": K}
 
 
-def _grown(N: Any, x: Any, K: Any, more: int = 1) -> Any:
-    t = (K + more) * row_norms(x) / row_norms(x @ N.T)
-    return row_norms(x @ expm(N.T * t))
-
-
 @UNBOUNDED.formula
 def norm_after_that_time(N: Generator, x: Row, K: Bound) -> Any:
     """|exp(t N) x| at t = (K + 1) |x| / |N x|, shape (1, 1)."""
-    return _grown(N, x, K)
+    t = (K + 1) * row_norms(x) / row_norms(x @ N.T)
+    return row_norms(x @ expm(N.T * t))
 
 
 UNBOUNDED.oracle(lambda x, K: row_norms(x) * K)
@@ -178,7 +169,7 @@ def _(arrays: dict[str, Any], sizes: dict[str, int], rng: np.random.Generator) -
     arrays["x"][:, 0, 1] = 2.0**-6
 
 
-UNBOUNDED.mutant("at t = K |x| / |N x|, the way back through 0 forgotten", more=0)
+UNBOUNDED.mutant("at t = K |x| / |N x|, the way back through 0 forgotten", "K + 1 -> K")
 UNBOUNDED.mutant("orbit at rest", lambda x: row_norms(x))
 
 
@@ -330,15 +321,11 @@ CUBIC_MAP = Claim(
 @CUBIC_MAP.formula
 def iterated_cubic_map(x: Start) -> Any:
     """|x^(6)|, a scalar."""
-    return _iterated(x, STEPS)
-
-
-def _iterated(x: Any, steps: int) -> Any:
-    for _ in range(steps):
+    for _ in range(STEPS):
         x = x + x * x * x
     return absolute(x)
 
 
 CUBIC_MAP.oracle(lambda x: absolute(x) * (1 + STEPS * x * x))
 CUBIC_MAP.mutant("identity, the linearised map", lambda x: absolute(x))
-CUBIC_MAP.mutant("two steps", steps=2)
+CUBIC_MAP.mutant("two steps", "STEPS -> 2")

@@ -93,12 +93,10 @@ def growth_over_three_steps(J_0: Jacobian, J_1: Jacobian, J_2: Jacobian) -> Any:
 
 LYAPUNOV_SINGULAR_VALUES.mutant("smallest singular values", "spectral_norm -> smallest_singular_value")
 LYAPUNOV_SINGULAR_VALUES.mutant("spectral radii", "spectral_norm -> spectral_radius")
-
-
-@LYAPUNOV_SINGULAR_VALUES.mutant("average of the singular values, without the logarithm")
-def _(J_0: Jacobian, J_1: Jacobian, J_2: Jacobian) -> Any:
-    mean = (spectral_norm(J_0) + spectral_norm(J_1) + spectral_norm(J_2)) * rational(1, 3)
-    return mean * mean * mean
+LYAPUNOV_SINGULAR_VALUES.mutant(
+    "average of the singular values, without the logarithm",
+    lambda J_0, J_1, J_2: prod([sum(spectral_norm(J) for J in (J_0, J_1, J_2)) * rational(1, 3)] * 3),
+)
 
 
 LITERAL = Claim(
@@ -165,15 +163,8 @@ def product_of_largest_singular_values(J_0: Jacobian, J_1: Jacobian, J_2: Jacobi
 
 SINGULAR_VALUE_BOUND.oracle(lambda J_0, J_1, J_2: spectral_norm(J_2 @ J_1 @ J_0))
 SINGULAR_VALUE_BOUND.mutant("spectral radii", "spectral_norm -> spectral_radius")
+SINGULAR_VALUE_BOUND.mutant("first Jacobian cubed", "J_1 -> J_0; J_2 -> J_0")
 
-
-@SINGULAR_VALUE_BOUND.mutant("first Jacobian cubed")
-def _(J_0: Jacobian, J_1: Jacobian, J_2: Jacobian) -> Any:
-    first = spectral_norm(J_0)
-    return first * first * first
-
-
-# -- "the time-averaged value of ln sigma_i(J)" ------------------------------------------------------------------------
 
 AVERAGE = Claim(
     SHARED_DIRECTIONS,
@@ -193,15 +184,10 @@ AVERAGE = Claim(
 )
 
 
-def _products(J_0: Any, J_1: Any, J_2: Any) -> Any:
-    """sigma_i(J_0) sigma_i(J_1) sigma_i(J_2) for i = 1, ..., D, shape (D,)."""
-    return singular_values(J_0) * singular_values(J_1) * singular_values(J_2)
-
-
 @AVERAGE.formula
 def products_over_time(J_0: Generator, J_1: Generator, J_2: Generator) -> Any:
     """prod_t sigma_i(J_t), shape (D,): the exponentials of T times the averages of ln sigma_i (Section 5.3)."""
-    return _products(J_0, J_1, J_2)
+    return singular_values(J_0) * singular_values(J_1) * singular_values(J_2)
 
 
 @AVERAGE.oracle
@@ -210,19 +196,9 @@ def singular_values_over_time(J_0: Generator, J_1: Generator, J_2: Generator) ->
     return singular_values(J_2 @ J_1 @ J_0)
 
 
-@AVERAGE.mutant("largest singular value for every i")
-def _(J_0: Generator, J_1: Generator, J_2: Generator) -> Any:
-    values = _products(J_0, J_1, J_2)
-    return values * 0 + values[0]
-
-
-AVERAGE.mutant("singular values of the first Jacobian at every time", lambda J_0: _products(J_0, J_0, J_0))
-
-
-@AVERAGE.mutant("squares, as alpha_i would have it without the 1/2")
-def _(J_0: Generator, J_1: Generator, J_2: Generator) -> Any:
-    values = _products(J_0, J_1, J_2)
-    return values * values
+AVERAGE.mutant("largest singular value for every i", lambda value: value * 0 + value[0])
+AVERAGE.mutant("singular values of the first Jacobian at every time", "J_1 -> J_0; J_2 -> J_0")
+AVERAGE.mutant("squares, as alpha_i would have it without the 1/2", lambda value: value * value)
 
 
 AVERAGE_LITERAL = Claim(
@@ -268,12 +244,7 @@ def averaged_log_singular_values(A: Any) -> Any:
 AVERAGE_LITERAL.oracle(lambda A: log(singular_values(A @ A)) / 2)
 AVERAGE_LITERAL.counterexample("a matrix whose square is I, with singular values 2 and 1/2", A=[[0, 2], ["1/2", 0]])
 AVERAGE_LITERAL.mutant("ln of the squares, as alpha_i would have it without the 1/2", lambda value: value * 2)
-
-
-@AVERAGE_LITERAL.mutant("ln of the largest singular value for every i")
-def _(A: Any) -> Any:
-    values = log(singular_values(A))
-    return values * 0 + values[0]
+AVERAGE_LITERAL.mutant("ln of the largest singular value for every i", lambda value: value * 0 + value[0])
 
 
 MAJORISED = Claim(
@@ -309,11 +280,7 @@ def products_of_singular_values(J_0: Generator, J_1: Generator, J_2: Generator) 
 
 MAJORISED.oracle(lambda J_0, J_1, J_2: _stacked(_partial_products(singular_values(J_2 @ J_1 @ J_0))))
 MAJORISED.mutant("smallest singular values instead of largest", "singular_values(J) -> list(singular_values(J))[::-1]")
-
-
-@MAJORISED.mutant("the first Jacobian at every time")
-def _(J_0: Generator, J_1: Generator, J_2: Generator) -> Any:
-    return _stacked([x * x * x for x in _partial_products(singular_values(J_0))])
+MAJORISED.mutant("the first Jacobian at every time", "J_1 -> J_0; J_2 -> J_0")
 
 
 SUM = Claim(
