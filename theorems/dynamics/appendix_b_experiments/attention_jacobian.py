@@ -70,34 +70,18 @@ EQ_92 = Claim(
 )
 
 
-def _two_terms(X: Any, W_Q: Any, W_K: Any, W_V: Any) -> tuple[Any, Any]:
-    """(I (x) W_V^T X^T) dP/dX and P (x) W_V^T, each of shape (S D_H, S D)."""
-    beta = rational(1) / sqrt(W_Q.shape[1])
-    dP = jacobian(attention_weights, "X")(X, W_Q, W_K, beta)
-    return kron(eye(X.shape[0]), W_V.T @ X.T) @ dP, kron(attention_weights(X, W_Q, W_K, beta), W_V.T)
-
-
 @EQ_92.formula
 def attention_jacobian_by_terms(X: Tokens, W_Q: HeadQueries, W_K: HeadWeights, W_V: HeadWeights) -> Any:
     """(I_S (x) W_V^T X^T) dP/dX + P (x) W_V^T, shape (S D_H, S D) (Eq. (92))."""
-    by_weights, by_values = _two_terms(X, W_Q, W_K, W_V)
-    return by_weights + by_values
+    beta = rational(1) / sqrt(W_Q.shape[1])
+    P, dP = attention_weights(X, W_Q, W_K, beta), jacobian(attention_weights, "X")(X, W_Q, W_K, beta)
+    return kron(eye(X.shape[0]), W_V.T @ X.T) @ dP + kron(P, W_V.T)
 
 
 EQ_92.oracle(lambda X, W_Q, W_K, W_V: jacobian(attention_head, "X")(X, W_Q, W_K, W_V, rational(1) / sqrt(W_Q.shape[1])))
-EQ_92.mutant("derivative of P left out", lambda X, W_Q, W_K, W_V: _two_terms(X, W_Q, W_K, W_V)[1])
-
-
-@EQ_92.mutant("P transposed")
-def _(X: Tokens, W_Q: HeadQueries, W_K: HeadWeights, W_V: HeadWeights) -> Any:
-    by_weights, _ = _two_terms(X, W_Q, W_K, W_V)
-    return by_weights + kron(attention_weights(X, W_Q, W_K, rational(1) / sqrt(W_Q.shape[1])).T, W_V.T)
-
-
-@EQ_92.mutant("column-major order in the value term")
-def _(X: Tokens, W_Q: HeadQueries, W_K: HeadWeights, W_V: HeadWeights) -> Any:
-    by_weights, _ = _two_terms(X, W_Q, W_K, W_V)
-    return by_weights + kron(W_V.T, attention_weights(X, W_Q, W_K, rational(1) / sqrt(W_Q.shape[1])))
+EQ_92.mutant("derivative of P left out", "dP -> 0 * dP")
+EQ_92.mutant("P transposed", "P -> P.T")
+EQ_92.mutant("column-major order in the value term", "kron(P, W_V.T) -> kron(W_V.T, P)")
 
 
 B5_VEC = Claim(
@@ -115,14 +99,13 @@ B5_VEC = Claim(
 @B5_VEC.formula
 def attention_as_kronecker_product(X: Tokens, W_Q: HeadQueries, W_K: HeadWeights, W_V: HeadWeights, beta: Beta) -> Any:
     """(P (x) W_V^T) vec X, shape (S D_H, 1)."""
-    return kron(attention_weights(X, W_Q, W_K, beta), W_V.T) @ vec_r(X)
+    P = attention_weights(X, W_Q, W_K, beta)
+    return kron(P, W_V.T) @ vec_r(X)
 
 
 B5_VEC.oracle(lambda X, W_Q, W_K, W_V, beta: vec_r(attention_head(X, W_Q, W_K, W_V, beta)))
-B5_VEC.mutant(
-    "column-major order", lambda X, W_Q, W_K, W_V, beta: kron(W_V.T, attention_weights(X, W_Q, W_K, beta)) @ vec_r(X)
-)
-B5_VEC.mutant("P transposed", "attention_weights(X, W_Q, W_K, beta) -> attention_weights(X, W_Q, W_K, beta).T")
+B5_VEC.mutant("column-major order", "kron(P, W_V.T) -> kron(W_V.T, P)")
+B5_VEC.mutant("P transposed", "P -> P.T")
 
 
 # -- Eq. (93) ----------------------------------------------------------------------------------------------------------
@@ -164,15 +147,15 @@ def shape_of_head_sum(
     X: Tokens, W_Q: QueryWeights, W_K: SquareWeights, W_V: SquareWeights, beta: Beta, H: Heads
 ) -> Any:
     """Rows and columns of sum_h P_h (x) W_h^V^T (Eq. (93))."""
-    weights = head_weights(X, W_Q, W_K, beta, H)
-    return _shape_of_sum([kron(P, V.T) for P, V in zip(weights, head_slices(W_V, H), strict=True)])
+    weights, values = head_weights(X, W_Q, W_K, beta, H), head_slices(W_V, H)
+    return _shape_of_sum([kron(P, V.T) for P, V in zip(weights, values, strict=True)])
 
 
-@EQ_93.oracle
-def shape_of_jacobian(
-    X: Tokens, W_Q: QueryWeights, W_K: SquareWeights, W_V: SquareWeights, W_O: SquareWeights, beta: Beta, H: Heads
-) -> Any:
-    return list(jacobian(multi_head_attention, "X")(X, W_Q, W_K, W_V, W_O, beta, H).shape)
+EQ_93.oracle(
+    lambda X, W_Q, W_K, W_V, W_O, beta, H: list(
+        jacobian(multi_head_attention, "X")(X, W_Q, W_K, W_V, W_O, beta, H).shape
+    )
+)
 
 
 @EQ_93.counterexample("one token of dimension 2, two heads")
@@ -181,14 +164,7 @@ def _() -> dict[str, Any]:
     return {"X": [[1, 0]], "W_Q": identity, "W_K": identity, "W_V": identity, "W_O": identity, "beta": 1, "H": 2}
 
 
-@EQ_93.mutant("W_h^V W_h^O in place of W_h^V")
-def _(
-    X: Tokens, W_Q: QueryWeights, W_K: SquareWeights, W_V: SquareWeights, W_O: SquareWeights, beta: Beta, H: Heads
-) -> Any:
-    weights = head_weights(X, W_Q, W_K, beta, H)
-    return _shape_of_sum([kron(P, M.T) for P, M in zip(weights, output_values(W_V, W_O, H), strict=True)])
-
-
+EQ_93.mutant("W_h^V W_h^O in place of W_h^V", "head_slices(W_V, H) -> output_values(W_V, W_O, H)")
 EQ_93.mutant("W_h^V not transposed", "V.T -> V")
 
 
@@ -219,9 +195,7 @@ def jacobian_at_constant_weights(
 
 
 @EQ_93_OUTPUT.oracle
-def differentiated_at_constant_weights(
-    X: Tokens, W_Q: QueryWeights, W_K: SquareWeights, W_V: SquareWeights, W_O: SquareWeights, beta: Beta, H: Heads
-) -> Any:
+def differentiated_at_constant_weights(X: Any, W_Q: Any, W_K: Any, W_V: Any, W_O: Any, beta: Any, H: int) -> Any:
     weights = [softmax(X @ Q @ K.T @ X.T * beta) for Q, K in zip(head_slices(W_Q, H), head_slices(W_K, H), strict=True)]
 
     def attended(Y: Any) -> Any:
@@ -275,13 +249,11 @@ def quadratic_form_of_values(X: Tokens, W_Q: QueryWeights, W_K: SquareWeights, W
     return -vec_r(X).T @ kron(attention_weights(X, W_Q, W_K, beta), W_V.T) @ vec_r(X)
 
 
-@EQ_95.oracle
-def pseudo_energy_of_one_head(
-    X: Tokens, W_Q: QueryWeights, W_K: SquareWeights, W_V: SquareWeights, W_O: SquareWeights, beta: Beta
-) -> Any:
-    return vec_r(X)[:1] * 0 - trace(X.T @ multi_head_attention(X, W_Q, W_K, W_V, W_O, beta, 1))
-
-
+EQ_95.oracle(
+    lambda X, W_Q, W_K, W_V, W_O, beta: (
+        vec_r(X)[:1] * 0 - trace(X.T @ multi_head_attention(X, W_Q, W_K, W_V, W_O, beta, 1))
+    )
+)
 EQ_95.counterexample(
     "numbers: one token 1, values 1, output weight 2", X=[[1]], W_Q=[[1]], W_K=[[1]], W_V=[[1]], W_O=[[2]], beta=1
 )
@@ -311,12 +283,10 @@ def quadratic_form_of_outputs(
     return -vec_r(X).T @ value_part(X, W_Q, W_K, W_V, W_O, beta, H) @ vec_r(X)
 
 
-@EQ_95_OUTPUT.oracle
-def pseudo_energy_without_input(
-    X: Tokens, W_Q: QueryWeights, W_K: SquareWeights, W_V: SquareWeights, W_O: SquareWeights, beta: Beta, H: Heads
-) -> Any:
-    return vec_r(X)[:1] * 0 - trace(X.T @ multi_head_attention(X, W_Q, W_K, W_V, W_O, beta, H))
-
-
+EQ_95_OUTPUT.oracle(
+    lambda X, W_Q, W_K, W_V, W_O, beta, H: (
+        vec_r(X)[:1] * 0 - trace(X.T @ multi_head_attention(X, W_Q, W_K, W_V, W_O, beta, H))
+    )
+)
 EQ_95_OUTPUT.mutant("values not transposed", transposed=False)
 EQ_95_OUTPUT.mutant("one half", lambda value: value * rational(1, 2))

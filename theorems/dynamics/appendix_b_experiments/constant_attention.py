@@ -109,15 +109,14 @@ def tokens_on_an_axis(r: Column, v: Direction, W_V: SquareWeights) -> dict[str, 
 @B5_DOMINANCE.formula
 def norm_of_last_term(X: Tokens, W_Q: SquareWeights, W_K: SquareWeights, W_V: SquareWeights) -> Any:
     """|P (x) W_V^T|_2 = |P|_2 |W_V|_2, a scalar."""
-    return spectral_norm(attention_weights(X, W_Q, W_K, rational(1) / sqrt(W_Q.shape[1]))) * spectral_norm(W_V)
+    P = attention_weights(X, W_Q, W_K, rational(1) / sqrt(W_Q.shape[1]))
+    return spectral_norm(P) * spectral_norm(W_V)
 
 
 @B5_DOMINANCE.oracle
-def norm_of_first_term(X: Tokens, W_Q: SquareWeights, W_K: SquareWeights, W_V: SquareWeights) -> Any:
-    def weights(X: Any) -> Any:
-        return softmax(X @ W_Q @ W_K.T @ X.T / sqrt(W_Q.shape[1]))
-
-    return spectral_norm(kron(eye(X.shape[0]), W_V.T @ X.T) @ jacobian(weights, "X")(X))
+def norm_of_first_term(X: Any, W_Q: Any, W_K: Any, W_V: Any) -> Any:
+    dP = jacobian(lambda X: softmax(X @ W_Q @ W_K.T @ X.T / sqrt(W_Q.shape[1])), "X")(X)
+    return spectral_norm(kron(eye(X.shape[0]), W_V.T @ X.T) @ dP)
 
 
 @B5_DOMINANCE.counterexample("three unit tokens on an axis, A = 3 E_12")
@@ -127,11 +126,7 @@ def _() -> dict[str, Any]:
 
 
 B5_DOMINANCE.mutant("P not normalised: S times as large", lambda value, X: value * X.shape[0])
-
-
-@B5_DOMINANCE.mutant("largest entry of P for its norm")
-def _(X: Tokens, W_Q: SquareWeights, W_K: SquareWeights, W_V: SquareWeights) -> Any:
-    return maximum(attention_weights(X, W_Q, W_K, rational(1) / sqrt(W_Q.shape[1]))) * spectral_norm(W_V)
+B5_DOMINANCE.mutant("largest entry of P for its norm", "spectral_norm(P) -> maximum(P)")
 
 
 B5_ALIGNMENT = Claim(
@@ -170,13 +165,11 @@ def jacobian_times_state_by_covariance(
     return vec_r(jacobian_times_state(X, W_Q, W_K, W_V, W_O, beta, H))
 
 
-@B5_ALIGNMENT.oracle
-def jacobian_times_state_differentiated(
-    X: Tokens, W_Q: QueryWeights, W_K: SquareWeights, W_V: SquareWeights, W_O: SquareWeights, beta: Beta, H: Heads
-) -> Any:
-    return jacobian(multi_head_attention, "X")(X, W_Q, W_K, W_V, W_O, beta, H) @ vec_r(X)
-
-
+B5_ALIGNMENT.oracle(
+    lambda X, W_Q, W_K, W_V, W_O, beta, H: (
+        jacobian(multi_head_attention, "X")(X, W_Q, W_K, W_V, W_O, beta, H) @ vec_r(X)
+    )
+)
 B5_ALIGNMENT.mutant("logits taken as linear in X: factor 1", factor=1)
 B5_ALIGNMENT.mutant("logits not centred", centred=False)
 B5_ALIGNMENT.mutant("the value part alone, Eq. (93)", factor=0)
@@ -209,12 +202,6 @@ EQ_94 = Claim(
 )
 
 
-def _drift_bound(X: Any, Y: Any, W_Q: Any, W_K: Any, beta: Any, share: Any, both: bool = True) -> Any:
-    """share beta |A|_2 (|X|_2 + |Y|_2) |X - Y|_F, a scalar."""
-    sizes = spectral_norm(X) + spectral_norm(Y) if both else spectral_norm(Y)
-    return spectral_norm(W_Q @ W_K.T) * sizes * frobenius_norm(X - Y) * beta * share
-
-
 def _drift(X: Any, Y: Any, W_Q: Any, W_K: Any, beta: Any) -> Any:
     return frobenius_norm(softmax(Y @ W_Q @ W_K.T @ Y.T * beta) - softmax(X @ W_Q @ W_K.T @ X.T * beta))
 
@@ -222,12 +209,11 @@ def _drift(X: Any, Y: Any, W_Q: Any, W_K: Any, beta: Any) -> Any:
 @EQ_94.formula
 def bound_on_drift_of_weights(X: Tokens, Y: Tokens, W_Q: HeadQueries, W_K: HeadWeights, beta: Beta) -> Any:
     """beta |A|_2 (|X|_2 + |Y|_2) |X - Y|_F / 2, a scalar."""
-    return _drift_bound(X, Y, W_Q, W_K, beta, rational(1, 2))
+    sizes = spectral_norm(X) + spectral_norm(Y)
+    return spectral_norm(W_Q @ W_K.T) * sizes * frobenius_norm(X - Y) * beta * rational(1, 2)
 
 
-@EQ_94.oracle
-def drift_of_weights(X: Tokens, Y: Tokens, W_Q: HeadQueries, W_K: HeadWeights, beta: Beta) -> Any:
-    return _drift(X, Y, W_Q, W_K, beta)
+EQ_94.oracle(_drift)
 
 
 @EQ_94.domain("opposite tokens that stretch")
@@ -241,8 +227,8 @@ def _(arrays: dict[str, Any], sizes: dict[str, int], rng: np.random.Generator) -
     arrays["W_Q"][:, 0, 0] = arrays["W_K"][:, 0, 0] = 2.0 ** -rng.integers(0, 6, len(arrays["X"]))
 
 
-EQ_94.mutant("factor 4/9 for the 1/2 of softmax", share=rational(4, 9))
-EQ_94.mutant("the later state only", both=False)
+EQ_94.mutant("factor 4/9 for the 1/2 of softmax", numerator=4, denominator=9)
+EQ_94.mutant("the later state only", "spectral_norm(X) + spectral_norm(Y) -> spectral_norm(Y)")
 
 
 EQ_94_VISITED = Claim(
@@ -278,10 +264,6 @@ def two_states_of_unit_tokens(
 @EQ_94_VISITED.formula
 def derivative_at_the_states(X: Tokens, Y: Tokens, W_Q: SquareWeights, W_K: SquareWeights, beta: Beta) -> Any:
     """max over both states of |dP/dX|_F, times |X - Y|_F, a scalar."""
-    return _at_the_states(X, Y, W_Q, W_K, beta)
-
-
-def _at_the_states(X: Any, Y: Any, W_Q: Any, W_K: Any, beta: Any) -> Any:
     squares = []
     for Z in (X, Y):
         dP = vec_r(jacobian(attention_weights, "X")(Z, W_Q, W_K, beta))
@@ -315,21 +297,16 @@ EQ_94_LOGITS = Claim(
 )
 
 
-def _logit_change(X: Any, Y: Any, W_Q: Any, W_K: Any, beta: Any) -> Any:
-    return frobenius_norm((Y @ W_Q @ W_K.T @ Y.T - X @ W_Q @ W_K.T @ X.T) * beta)
-
-
 @EQ_94_LOGITS.formula
 def half_the_change_of_logits(X: Tokens, Y: Tokens, W_Q: HeadQueries, W_K: HeadWeights, beta: Beta) -> Any:
     """|L(Y) - L(X)|_F / 2, a scalar."""
-    return _logit_change(X, Y, W_Q, W_K, beta) * rational(1, 2)
+    change = Y @ W_Q @ W_K.T @ Y.T - X @ W_Q @ W_K.T @ X.T
+    return frobenius_norm(change * beta) * rational(1, 2)
 
 
-EQ_94_LOGITS.oracle(drift_of_weights)
+EQ_94_LOGITS.oracle(_drift)
 EQ_94_LOGITS.domain("opposite tokens that stretch")(EQ_94.special_domains["opposite tokens that stretch"])
 EQ_94_LOGITS.mutant("4/9 for 1/2", numerator=4, denominator=9)
-
-
-@EQ_94_LOGITS.mutant("one token moved at a time: change of the left factor only")
-def _(X: Tokens, Y: Tokens, W_Q: HeadQueries, W_K: HeadWeights, beta: Beta) -> Any:
-    return frobenius_norm((Y - X) @ W_Q @ W_K.T @ X.T * beta) * rational(1, 2)
+EQ_94_LOGITS.mutant(
+    "one token moved at a time: change of the left factor only", "change -> (Y - X) @ W_Q @ W_K.T @ X.T"
+)

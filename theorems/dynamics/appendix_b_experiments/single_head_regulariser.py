@@ -9,13 +9,14 @@ from typing import Annotated, Any
 
 from theorems.dynamics import DYNAMICS
 from theorems.dynamics.definitions import Beta, SquareWeights, Tokens, energy, flow, unit_rows
-from theorems.dynamics.numerics import no_loss, runge_kutta
+from theorems.dynamics.numerics import energy_lost, no_loss
 from theorems.dynamics.section_3_preliminaries.symmetric_attention import energy_loss
+from theorems.dynamics.section_4_energy.single_head import printed_values
 from theorems.dynamics.section_6_inference.regularisers import squared_norm
 from theorems.dynamics.settings import ENERGY, SYMMETRIC_ATTENTION, Core, Factor
 from verify.claims import Assumption, Claim
 from verify.derivatives import jacobian
-from verify.matrix import absolute, concatenate, eye, frobenius_norm, rational, zeros
+from verify.matrix import absolute, concatenate, eye, frobenius_norm, zeros
 from verify.relations import AtMost, Equal
 from verify.shapes import Real
 
@@ -62,7 +63,7 @@ def single_head_value_product(W_V: SquareWeights, W_O: SquareWeights) -> Any:
     return W_V @ W_O
 
 
-EQ_88.oracle(lambda W_Q, W_K: (W_Q.T @ W_K + W_Q @ W_K.T) * rational(1, 2))
+EQ_88.oracle(printed_values)
 EQ_88.counterexample("numbers: values 2, queries and keys 1", W_V=[[1]], W_O=[[2]], W_Q=[[1]], W_K=[[1]])
 EQ_88.counterexample(
     "values with the sign opposite to that of the logits",
@@ -97,13 +98,9 @@ def distance_from_the_condition_gradient(M: SquareWeights, W_Q: SquareWeights, W
 
 
 @EQ_88_REGULARISER.oracle
-def distance_from_the_condition_differentiated(M: SquareWeights, W_Q: SquareWeights, W_K: SquareWeights) -> Any:
-    demanded = (W_Q.T @ W_K + W_Q @ W_K.T) * rational(1, 2)
-
-    def distance(M: Any) -> Any:
-        return squared_norm(M - demanded)
-
-    return jacobian(distance, "M")(M)
+def distance_from_the_condition_differentiated(M: Any, W_Q: Any, W_K: Any) -> Any:
+    demanded = printed_values(W_Q, W_K)
+    return jacobian(lambda M: squared_norm(M - demanded), "M")(M)
 
 
 EQ_88_REGULARISER.mutant("gradient of (88)", lambda M: (M - M.T) * 4)
@@ -156,8 +153,8 @@ def _() -> dict[str, Any]:
     }
 
 
-EQ_88_DECREASE.mutant("values A", lambda X, W_Q, W_K, beta: energy_loss(X, W_Q, W_K, W_Q @ W_K.T, beta))
-EQ_88_DECREASE.mutant("values of twice the size", lambda X, W_Q, W_K, M, beta: energy_loss(X, W_Q, W_K, M * 2, beta))
+EQ_88_DECREASE.mutant("values A", "M -> W_Q @ W_K.T")
+EQ_88_DECREASE.mutant("values of twice the size", "M -> M * 2")
 
 
 def symmetric_low_rank(directions: Tokens, F: Factor, G: Core, c: Multiple, beta: Beta) -> dict[str, Any]:
@@ -188,27 +185,17 @@ EQ_88_MULTIPLE = Claim(
 )
 
 
-def _signed_loss(X: Any, W_Q: Any, W_K: Any, W_V: Any, c: Any, beta: Any) -> Any:
-    """(-c dE/dt, its scale), shape (2, 1)."""
-    return concatenate([energy_loss(X, W_Q, W_K, W_V, beta)[:1] * c, energy_loss(X, W_Q, W_K, W_V, beta)[1:]], axis=0)
-
-
 @EQ_88_MULTIPLE.formula
 def energy_loss_by_sign(X: Tokens, W_Q: Factor, W_K: Factor, c: Multiple, beta: Beta) -> Any:
     """-c dE/dt along (3) with W^V = c A, and its scale; shape (2, 1)."""
-    return _signed_loss(X, W_Q, W_K, W_Q @ W_K.T * c, c, beta)
+    A = W_Q @ W_K.T
+    loss = energy_loss(X, W_Q, W_K, A * c, beta)
+    return concatenate([loss[:1] * c, loss[1:]], axis=0)
 
 
 EQ_88_MULTIPLE.oracle(no_loss)
-
-
-@EQ_88_MULTIPLE.mutant("the square of A")
-def _(X: Tokens, W_Q: Factor, W_K: Factor, c: Multiple, beta: Beta) -> Any:
-    A = W_Q @ W_K.T
-    return _signed_loss(X, W_Q, W_K, A @ A * c, c, beta)
-
-
-EQ_88_MULTIPLE.mutant("c A + I", "W_Q @ W_K.T * c -> W_Q @ W_K.T * c + eye(X.shape[1])")
+EQ_88_MULTIPLE.mutant("the square of A", "A -> A @ A")
+EQ_88_MULTIPLE.mutant("c A + I", "A * c -> A * c + eye(X.shape[1])")
 
 
 EQ_88_INTEGRATED = Claim(
@@ -227,26 +214,15 @@ EQ_88_INTEGRATED = Claim(
 )
 
 
-def _energies(X: Any, W_Q: Any, W_K: Any, W_V: Any, c: Any, beta: Any) -> tuple[Any, Any, Any]:
-    """E at the start, and at the end by 2 and by 4 steps, shape (1, 1) each."""
-    size = frobenius_norm(W_Q @ W_K.T)
-    time = 1 / (4 * (1 + absolute(c) * size * (1 + beta * size) * X.shape[0]))
-
-    def field(Y: Any) -> Any:
-        return flow(Y, W_Q, W_K, W_V, beta)
-
-    ends = [X, runge_kutta(field, X, time, 2), runge_kutta(field, X, time, 4)]
-    start, coarse, fine = (X[:1, :1] * 0 + energy(Y, W_Q, W_K, beta) for Y in ends)
-    return start, coarse, fine
-
-
 @EQ_88_INTEGRATED.formula
 def loss_along_the_trajectory(X: Tokens, W_Q: Factor, W_K: Factor, c: Multiple, beta: Beta) -> Any:
     """c (E(0) - E(tau)) + |change by halving the step|, shape (1, 1); nonnegative if the energy times c falls."""
-    start, coarse, fine = _energies(X, W_Q, W_K, W_Q @ W_K.T * c, c, beta)
-    return (start - fine) * c + absolute(c * (fine - coarse))
+    A = W_Q @ W_K.T
+    W_V, size = A * c, frobenius_norm(A)
+    time = 1 / (4 * (1 + absolute(c) * size * (1 + beta * size) * X.shape[0]))
+    return energy_lost(lambda Y: flow(Y, W_Q, W_K, W_V, beta), lambda Y: c * energy(Y, W_Q, W_K, beta), X, time)
 
 
 EQ_88_INTEGRATED.oracle(lambda: zeros(1, 1))
-EQ_88_INTEGRATED.mutant("values of the wrong sign", "W_Q @ W_K.T -> -W_Q @ W_K.T")
-EQ_88_INTEGRATED.mutant("identity values", "W_Q @ W_K.T * c -> eye(X.shape[1]) + W_Q @ W_K.T * 0")
+EQ_88_INTEGRATED.mutant("values of the wrong sign", "W_V -> -W_V")
+EQ_88_INTEGRATED.mutant("identity values", "W_V -> eye(X.shape[1]) + W_V * 0")

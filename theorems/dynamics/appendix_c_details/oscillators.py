@@ -119,26 +119,14 @@ def oscillator_operators_by_loops(X: Any, Y: Any, Omega: Any, N: int) -> Any:
     return concatenate([row for block in rows for row in block], axis=0)
 
 
-@EQ_97.mutant("Omega_j transposed")
-def _(X: Any, Y: Any, Omega: Any, N: int) -> Any:
-    right = oscillator_operators_parts(X, Y, Omega, N)
-    return concatenate([-right[0], right[1], right[2]], axis=0)
-
-
-@EQ_97.mutant("whole tokens")
-def _(X: Any, Y: Any, Omega: Any, N: int) -> Any:
-    return concatenate([oscillator_omega(X, Omega, N), projection(X, Y), normalisation(Y)], axis=0)
-
-
-@EQ_97.mutant("the first Omega for every oscillator")
-def _(X: Any, Y: Any, Omega: Any, N: int) -> Any:
-    right = oscillator_operators_parts(X, Y, Omega, N)
-    return concatenate([(split(X, N) @ Omega[:N].T).reshape(*X.shape), right[1], right[2]], axis=0)
-
-
-def oscillator_operators_parts(X: Any, Y: Any, Omega: Any, N: int) -> tuple[Any, Any, Any]:
-    """Omg(X), Proj_X(Y) and Pi(Y), oscillator-wise, each (S, D)."""
-    return oscillator_omega(X, Omega, N), oscillator_projection(X, Y, N), oscillator_normalisation(Y, N)
+EQ_97.mutant("Omega_j transposed", "oscillator_omega(X, Omega, N) -> -oscillator_omega(X, Omega, N)")
+EQ_97.mutant(
+    "whole tokens",
+    "oscillator_projection(X, Y, N) -> projection(X, Y); oscillator_normalisation(Y, N) -> normalisation(Y)",
+)
+EQ_97.mutant(
+    "the first Omega for every oscillator", "Omega -> concatenate([Omega[:N]] * (Omega.shape[0] // N), axis=0)"
+)
 
 
 EQ_97_OSCILLATION = Claim(
@@ -167,15 +155,12 @@ def unit_tokens_and_omega(directions: Oscillators, G: Frequencies, eta: Step) ->
 def akorn_step_of_omega_alone(X: Any, Omega: Any, eta: Any) -> Any:
     """Pi(X + eta Omg(X)) with N = D, shape (S, D)."""
     N = X.shape[1]
-    return oscillator_normalisation(X + oscillator_omega(X, Omega, N) * eta, N)
+    turned = oscillator_omega(X, Omega, N)
+    return oscillator_normalisation(X + turned * eta, N)
 
 
 EQ_97_OSCILLATION.oracle(
     lambda X, Omega, eta: concatenate([normalised_step(X[i : i + 1], Omega, eta) for i in range(X.shape[0])], axis=0)
 )
-EQ_97_OSCILLATION.mutant(
-    "Omega transposed", lambda X, Omega, eta: oscillator_normalisation(X - X @ Omega.T * eta, X.shape[1])
-)
-EQ_97_OSCILLATION.mutant(
-    "state counted twice", lambda X, Omega, eta: oscillator_normalisation(X @ Omega.T * eta + X * 2, X.shape[1])
-)
+EQ_97_OSCILLATION.mutant("Omega transposed", "turned -> -turned")
+EQ_97_OSCILLATION.mutant("state counted twice", "X + turned * eta -> 2 * X + turned * eta")

@@ -73,18 +73,12 @@ def frozen_drive(
     return {**known_eigenvectors(G, steps, x), "eta": eta, "k": k}
 
 
-def _share_after(V: Any, eigenvalues: Any, x: Any, eta: Any, k: int, trailing: bool = False) -> Any:
-    """The share of the next state in the span of the first k eigenvectors (or the last), shape (1, 1)."""
-    a = hadamard(V.T @ x, 1 + eigenvalues.T * eta)
-    squares = hadamard(a, a)
-    part = squares[-k:] if trailing else squares[:k]
-    return part.sum(0).reshape(1, 1) / squares.sum(0).reshape(1, 1)
-
-
 @POWER.formula
 def share_after_a_step(V: Coupling, eigenvalues: Eigenvalues, x: Vector, eta: Any, k: Share) -> Any:
     """Share of Pi(x + eta J x) in the span of the top k eigenvectors, shape (1, 1)."""
-    return _share_after(V, eigenvalues, x, eta, k)
+    a = hadamard(V.T @ x, 1 + eta * eigenvalues.T)
+    squares = hadamard(a, a)
+    return squares[:k].sum(0).reshape(1, 1) / squares.sum(0).reshape(1, 1)
 
 
 @POWER.oracle
@@ -94,8 +88,8 @@ def share_before(V: Coupling, x: Vector, k: Share) -> Any:
     return y.T @ y
 
 
-POWER.mutant("the bottom eigenvectors", trailing=True)
-POWER.mutant("step against the drive", lambda V, eigenvalues, x, eta, k: _share_after(V, eigenvalues, x, -eta, k))
+POWER.mutant("the bottom eigenvectors", "squares[:k] -> squares[-k:]")
+POWER.mutant("step against the drive", "eta -> -eta")
 
 
 # -- alignment along runs ----------------------------------------------------------------------------------------------
@@ -171,16 +165,11 @@ def smallest_cosines(
     ]
 
 
-@COSINE.mutant("only the derivative of the attention weights")
-def _(X: Any, W_Q: Any, W_K: Any, M: Any, beta: Any) -> Any:
-    identity = M * 0 + diag(M[0] * 0 + 1)
-    whole = jacobian_times_state(X, W_Q, W_K, M, identity, beta, 1)
-    return whole - jacobian_times_state(X, W_Q, W_K, M, identity, beta, 1, factor=0)
-
-
-@COSINE.mutant("values transposed")
-def _(X: Any, W_Q: Any, W_K: Any, M: Any, beta: Any) -> Any:
-    return jacobian_times_state(X, W_Q, W_K, M.T, M * 0 + diag(M[0] * 0 + 1), beta, 1)
+COSINE.mutant(
+    "only the derivative of the attention weights",
+    lambda value, X, W_Q, W_K, M, beta: value - softmax(X @ W_Q @ W_K.T @ X.T * beta) @ X @ M,
+)
+COSINE.mutant("values transposed", "M -> M.T")
 
 
 SIGN = Claim(
@@ -220,14 +209,7 @@ SIGN.oracle(lambda: zeros(2, 1))
 SIGN.counterexample(
     "two tokens in the plane, opposite directions", X=[[-1, 3], [-1, 0]], A=[[-1, 1], [2, 0]], M=[[0, 0], [0, 1]]
 )
-
-
-@SIGN.mutant("P held constant")
-def _(X: Tokens, A: QueryWeights, M: SquareWeights) -> Any:
-    y = vec_r(_attended(X, A, M))
-    return concatenate([y.T @ y, (y.T @ y) * (y.T @ y)], axis=0)
-
-
+SIGN.mutant("P held constant", "z -> y")
 SIGN.mutant("sign", "y.T @ z -> -(y.T @ z)")
 
 

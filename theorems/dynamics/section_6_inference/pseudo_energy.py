@@ -40,8 +40,6 @@ Coupling = Annotated[Any, Shape("n", "n")]
 Eigenvalues = Annotated[Any, Shape("1", "n")]
 Vector = Annotated[Any, Shape("n", "1")]
 
-HALF = rational(1, 2)
-
 
 def partitioned(sizes: Mapping[str, int]) -> bool:
     """Whether D = J N and H divides D."""
@@ -102,11 +100,8 @@ def _after(X: Any, C: Any, Omega: Any, attended: Callable[[Any], Any], eta: Any,
     return oscillator_normalisation(X + akorn_increment(X, C, Omega, attended(X), N) * eta, N)
 
 
-def _attention(W_Q: Any, W_K: Any, W_V: Any, W_O: Any, beta: Any, H: int) -> Callable[[Any], Any]:
-    def attended(X: Any) -> Any:
-        return multi_head_attention(X, W_Q, W_K, W_V, W_O, beta, H)
-
-    return attended
+def _attention(*weights: Any) -> Callable[[Any], Any]:
+    return lambda X: multi_head_attention(X, *weights)
 
 
 def _allowed(
@@ -129,9 +124,8 @@ def pseudo_energy_less_a_share_of_the_move(
 
 @PSEUDO.oracle
 def pseudo_energy_after_a_step(
-    X: Tokens, C: Tokens, Omega: Any, W_Q: QueryWeights, W_K: SquareWeights, W_V: SquareWeights, W_O: SquareWeights,
-    beta: Beta, eta: Step, H: Heads, N: int,
-) -> Any:  # fmt: skip
+    X: Any, C: Any, Omega: Any, W_Q: Any, W_K: Any, W_V: Any, W_O: Any, beta: Any, eta: Any, H: int, N: int
+) -> Any:
     attended = _attention(W_Q, W_K, W_V, W_O, beta, H)
     Y = _after(X, C, Omega, attended, eta, N)
     return pseudo_energy(Y, akorn_increment(Y, C, Omega, attended(Y), N))
@@ -153,15 +147,7 @@ def _() -> dict[str, Any]:
     return {"X": identity, "C": O, "Omega": O, "eta": "3/2", "N": 2, **weights}
 
 
-@PSEUDO.mutant("C + MSA(X) in place of Delta X")
-def _(
-    X: Tokens, C: Tokens, Omega: Any, W_Q: QueryWeights, W_K: SquareWeights, W_V: SquareWeights, W_O: SquareWeights,
-    beta: Beta, eta: Step, H: Heads, N: int,
-) -> Any:  # fmt: skip
-    attended = _attention(W_Q, W_K, W_V, W_O, beta, H)
-    return _allowed(X, C, Omega, attended, eta, N, rational(1, 2**20), projected=False)
-
-
+PSEUDO.mutant("C + MSA(X) in place of Delta X", projected=False)
 PSEUDO.mutant("kappa = 1", kappa=1)
 
 
@@ -221,35 +207,24 @@ QUADRATIC = Claim(
 )
 
 
-def _quadratic_form(X: Any, rest: tuple[Any, ...], sign: int = 1, share: Any = HALF) -> Any:
-    """-share x^T (J + sign J^T) x, shape (1, 1)."""
-    J, x = jacobian(multi_head_attention, "X")(X, *rest), vec_r(X)
-    return -(x.T @ (J + J.T * sign) @ x) * share
-
-
 @QUADRATIC.formula
 def pseudo_energy_as_quadratic_form(
     X: Tokens, W_Q: QueryWeights, W_K: SquareWeights, W_V: SquareWeights, W_O: SquareWeights, beta: Beta, H: Heads
 ) -> Any:
     """-x^T (J + J^T) x / 2, shape (1, 1)."""
-    return _quadratic_form(X, (W_Q, W_K, W_V, W_O, beta, H))
+    J, x = jacobian(multi_head_attention, "X")(X, W_Q, W_K, W_V, W_O, beta, H), vec_r(X)
+    return -(x.T @ (J + J.T) @ x) * rational(1, 2)
 
 
 @QUADRATIC.oracle
-def pseudo_energy_of_the_linearisation(
-    X: Tokens, W_Q: QueryWeights, W_K: SquareWeights, W_V: SquareWeights, W_O: SquareWeights, beta: Beta, H: Heads
-) -> Any:
+def pseudo_energy_of_the_linearisation(X: Any, W_Q: Any, W_K: Any, W_V: Any, W_O: Any, beta: Any, H: int) -> Any:
     """-Tr(X^T Delta X) with Delta X the derivative of MSA along X."""
-
-    def along(s: Any) -> Any:
-        return multi_head_attention(X + X * s, W_Q, W_K, W_V, W_O, beta, H)
-
-    increment = jacobian(along, "s")(beta * 0).reshape(*X.shape)
-    return vec_r(X)[:1] * 0 - trace(X.T @ increment)
+    along = jacobian(lambda s: multi_head_attention(X + X * s, W_Q, W_K, W_V, W_O, beta, H), "s")(beta * 0)
+    return vec_r(X)[:1] * 0 - trace(X.T @ along.reshape(*X.shape))
 
 
-QUADRATIC.mutant("without one half", share=1)
-QUADRATIC.mutant("anti-symmetric part", sign=-1)
+QUADRATIC.mutant("without one half", numerator=2)
+QUADRATIC.mutant("anti-symmetric part", "J + J.T -> J - J.T")
 QUADRATIC.mutant(
     "MSA(X) itself",
     lambda X, W_Q, W_K, W_V, W_O, beta, H: pseudo_energy(X, multi_head_attention(X, W_Q, W_K, W_V, W_O, beta, H)),
@@ -283,21 +258,14 @@ def known_eigenvectors(G: Coupling, steps: Eigenvalues, x: Vector) -> dict[str, 
     return {"V": V, "eigenvalues": eigenvalues, "S": V @ diag(eigenvalues) @ V.T, "x": x}
 
 
-def _expansion(V: Any, eigenvalues: Any, x: Any, *, half: Any = HALF, ascending: bool = False) -> Any:
-    """-half sum lambda a^2, sum a^2, and the index of the leading 1, ..., n eigenvectors; shape (n + 2, 1)."""
-    a = V.T @ x
-    squares = hadamard(a, a)
-    norm = squares.sum(0).reshape(1, 1)
-    n = squares.shape[0]
-    order = [squares[n - 1 - k : n - k] if ascending else squares[k : k + 1] for k in range(n)]
-    leading = [sum(order[: k + 1]) / norm for k in range(n)]
-    return concatenate([-(eigenvalues @ squares) * half, norm, *leading], axis=0)
-
-
 @BASIS.formula
 def energy_and_contribution_by_coefficients(V: Coupling, eigenvalues: Eigenvalues, x: Vector) -> Any:
     """-sum lambda_k a_k^2 / 2, sum a_k^2, and the contribution indices; shape (n + 2, 1)."""
-    return _expansion(V, eigenvalues, x)
+    squares = hadamard(V.T @ x, V.T @ x)
+    norm, n = squares.sum(0).reshape(1, 1), squares.shape[0]
+    order = [squares[k : k + 1] for k in range(n)]
+    leading = [sum(order[: k + 1]) / norm for k in range(n)]
+    return concatenate([-(eigenvalues @ squares) * rational(1, 2), norm, *leading], axis=0)
 
 
 @BASIS.oracle
@@ -310,6 +278,6 @@ def energy_and_contribution_by_projection(S: Coupling, V: Coupling, x: Vector) -
     return concatenate([-(x.T @ S @ x) * rational(1, 2), norm, *shares], axis=0)
 
 
-BASIS.mutant("rows of V for the eigenvectors", lambda V, eigenvalues, x: _expansion(V.T, eigenvalues, x))
-BASIS.mutant("without one half", half=1)
-BASIS.mutant("trailing eigenvectors", ascending=True)
+BASIS.mutant("rows of V for the eigenvectors", "V -> V.T")
+BASIS.mutant("without one half", numerator=2)
+BASIS.mutant("trailing eigenvectors", "order[: k + 1] -> order[n - 1 - k :]")
