@@ -187,10 +187,7 @@ EQS_72_76 = Claim(
     r"|\gamma_j|}R\|I_{SD}+\eta J_{\text{MSA}}\|_2\le\frac{\max_j|\gamma_j|}R(1+|\eta|\|J_{\text{MSA}}\|_2)",
     assumptions=[
         r"Y = X + \eta(C + \operatorname{MSA}(X))",
-        Assumption(
-            "no row of Y vanishes",
-            positive=squared_radii,
-        ),
+        Assumption("no row of Y vanishes", positive=squared_radii),
     ],
     relation=AtMost(ascent=False),
     sizes={"S": (1, 2), "D": (1, 2), "H": (1, 2)},

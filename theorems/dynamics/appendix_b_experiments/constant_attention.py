@@ -76,10 +76,7 @@ B5_DOMINANCE = Claim(
     statement=r"J x\text{ aligns well with }\operatorname{vec}(\operatorname{MSA}(X))\ \text{``implies that in the Jacobian"
     r" (92), the last term is dominant'', ``the derivative of the attention matrix }P\text{ is small''}",
     assumptions=[
-        Assumption(
-            r"Jx = \operatorname{vec}(\operatorname{SA}(X)): they align perfectly",
-            zero=misalignment,
-        ),
+        Assumption(r"Jx = \operatorname{vec}(\operatorname{SA}(X)): they align perfectly", zero=misalignment),
         Assumption("SA(X) does not vanish", positive=output_size),
         "one head, W^O = I",
     ],

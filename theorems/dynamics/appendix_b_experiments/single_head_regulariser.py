@@ -144,13 +144,7 @@ EQ_88_DECREASE.oracle(no_loss)
 @EQ_88_DECREASE.counterexample("one token in the plane, A = E_11, values -E_11")
 def _() -> dict[str, Any]:
     """By hand: dE/dt = 2 |P_x A x|^2 e^(9/25) with |P_x A x|^2 = 144/625."""
-    return {
-        "X": [["3/5", "4/5"]],
-        "W_Q": [[1, 0], [0, 0]],
-        "W_K": [[1, 0], [0, 1]],
-        "M": [[-1, 0], [0, 0]],
-        "beta": 1,
-    }
+    return {"X": [["3/5", "4/5"]], "W_Q": [[1, 0], [0, 0]], "W_K": [[1, 0], [0, 1]], "M": [[-1, 0], [0, 0]], "beta": 1}
 
 
 EQ_88_DECREASE.mutant("values A", "M -> W_Q @ W_K.T")
@@ -204,9 +198,7 @@ EQ_88_INTEGRATED = Claim(
     label="Eq. (88), values that are a multiple of symmetric A, integrated forward",
     statement=r"A=A^\top,\ W^V=cA\ \Rightarrow\ c\,(E_{\text{single}}(X(\tau))-E_{\text{single}}(X(0)))\le\text{ the change"
     r" when the step is halved}",
-    assumptions=[
-        "classical Runge-Kutta, 2 and 4 steps, the step a fixed share of the time on which the field changes",
-    ],
+    assumptions=["classical Runge-Kutta, 2 and 4 steps, the step a fixed share of the time on which the field changes"],
     relation=AtMost(signed=True, ascent=False),
     sizes={"S": (1, 2), "D": (2, 2), "D_H": (1, 2)},
     of_project=True,

@@ -82,10 +82,7 @@ EQ_7 = Claim(
     r"\tilde X_{i,j}=0,\ \text{so that the update }\Delta X^{(t)}\text{ of (7) is tangent to each oscillator sphere}",
     relation=HasStructure(),
     exact=True,
-    uses=(
-        "dynamics.eq-5-operators",
-        "dynamics.eq-97",
-    ),
+    uses=("dynamics.eq-5-operators", "dynamics.eq-97"),
 )
 
 
@@ -123,10 +120,7 @@ EQ_8 = Claim(
     statement=r"X^{(t+1)}=\Pi^{(osc)}(X^{(t)}+\eta\Delta X^{(t)}),\quad \|\tilde X^{(t+1)}_{i,j}\|=1\ \text{for every oscillator}",
     assumptions=["eta of either sign"],
     relation=HasStructure(),
-    uses=(
-        "dynamics.eq-7-omega",
-        "dynamics.eq-97",
-    ),
+    uses=("dynamics.eq-7-omega", "dynamics.eq-97"),
     note=r"Before \Pi the squared norm is 1 + \eta^2 |\Delta|^2 by Pythagoras, so that \Pi is always defined. Tokens have norm"
     " sqrt(D/N), not 1.",
 )

@@ -115,10 +115,7 @@ def loss_under_condition_4(X: Tokens, W_Q: Factor, W_K: Factor, beta: InverseTem
     """-dE/dt and its scale, with softmax and with the unnormalised softmax, shape (4, 1)."""
     W_V = W_Q @ W_K.T
     unnormalised = projection(X, exp(X @ W_Q @ W_K.T @ X.T * beta) @ X @ W_V)
-    losses = [
-        energy_loss(X, W_Q, W_K, W_V, beta),
-        loss_along(lambda X: energy(X, W_Q, W_K, beta), X, unnormalised),
-    ]
+    losses = [energy_loss(X, W_Q, W_K, W_V, beta), loss_along(lambda X: energy(X, W_Q, W_K, beta), X, unnormalised)]
     return concatenate(losses, axis=0)
 
 

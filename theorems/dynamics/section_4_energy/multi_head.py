@@ -230,8 +230,7 @@ def _(arrays: dict[str, Any], sizes: dict[str, int], rng: Any) -> None:
 
 PROPOSITION_42_SYMMETRIC.mutant("sign of W_h^V", "values -> [-V for V in values]")
 PROPOSITION_42_SYMMETRIC.mutant(
-    "symmetric heads that are not orthogonal",
-    "A -> [*A, -A[0] / 2]; values -> [*values, -A[0] / 2]",
+    "symmetric heads that are not orthogonal", "A -> [*A, -A[0] / 2]; values -> [*values, -A[0] / 2]"
 )
 PROPOSITION_42_SYMMETRIC.mutant("W_h^V the identity", "values -> [eye(U.shape[0])] * H")
 

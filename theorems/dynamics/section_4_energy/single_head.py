@@ -22,12 +22,7 @@ from theorems.dynamics.definitions import (
 )
 from theorems.dynamics.numerics import no_loss
 from theorems.dynamics.section_3_preliminaries.symmetric_attention import energy_loss
-from theorems.dynamics.settings import (
-    ENERGY,
-    SYMMETRIC_ATTENTION,
-    Factor,
-    on_the_sphere,
-)
+from theorems.dynamics.settings import ENERGY, SYMMETRIC_ATTENTION, Factor, on_the_sphere
 from verify.claims import Claim
 from verify.matrix import exp, eye, rational, row_sums, total, zeros
 from verify.relations import AtMost, Equal, HasStructure

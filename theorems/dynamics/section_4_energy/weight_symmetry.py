@@ -23,15 +23,7 @@ from theorems.dynamics.section_4_energy.multi_head import (
     whole_blocks,
 )
 from theorems.dynamics.section_4_energy.single_head import climbing_weights, symmetrised_values
-from theorems.dynamics.settings import (
-    ENERGY,
-    POSITIVE_BETA,
-    SYMMETRIC,
-    UNIT_TOKENS,
-    Core,
-    Factor,
-    InverseTemperature,
-)
+from theorems.dynamics.settings import ENERGY, POSITIVE_BETA, SYMMETRIC, UNIT_TOKENS, Core, Factor, InverseTemperature
 from verify.arithmetic import Constant
 from verify.claims import Claim
 from verify.matrix import concatenate, exp, eye, frobenius_norm, ones, row_sums, trace, zeros

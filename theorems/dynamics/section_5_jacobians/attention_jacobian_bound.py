@@ -288,9 +288,7 @@ FIGURE_1 = Claim(
     label="Figure 1 and Section 5.1 text",
     statement=r"\text{normalisation reduces the spectral norm of the untrained SA Jacobian, and it ``remains }O(1)\text{ to the "
     r"number of tokens''}",
-    assumptions=[
-        "untrained SA, tokens of norm R = 100, D = 256 (Appendix B.4); there 500 samples of arXiv articles",
-    ],
+    assumptions=["untrained SA, tokens of norm R = 100, D = 256 (Appendix B.4); there 500 samples of arXiv articles"],
     relation=FollowsLaw(samples=NETWORKS, instances=1),
     sizes={"S": (2, 2)},
     expects="empirical",

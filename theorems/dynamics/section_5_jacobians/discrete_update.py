@@ -88,8 +88,7 @@ def difference_quotient(
 
 LINEARISATION.mutant("column-major Jacobian", layout=COLUMN)
 LINEARISATION.mutant(
-    "attention weights held fixed",
-    lambda X, dX, W_Q, W_K, W_V, beta: softmax(X @ W_Q @ W_K.T @ X.T * beta) @ dX @ W_V,
+    "attention weights held fixed", lambda X, dX, W_Q, W_K, W_V, beta: softmax(X @ W_Q @ W_K.T @ X.T * beta) @ dX @ W_V
 )
 LINEARISATION.mutant("sign", lambda value: -value)
 

@@ -374,10 +374,7 @@ KERNEL = Claim(
     label="Eq. (18) at a rest point",
     statement=r"\Omega x=0,\ \|x\|=1\ \Rightarrow\ \text{(18) rests at }x\text{ and }\max_j|\lambda_j|=\sqrt{1+\eta^2\omega^2},\ "
     r"\omega\text{ the frequency of }\Omega",
-    assumptions=[
-        ORTHOGONAL,
-        r"\Omega = Q blockdiag(\omega K, O) Q^\top, D >= 3, x a unit vector of its kernel",
-    ],
+    assumptions=[ORTHOGONAL, r"\Omega = Q blockdiag(\omega K, O) Q^\top, D >= 3, x a unit vector of its kernel"],
     relation=Equal(),
     sizes={"D": (3, 4)},
     of_project=True,

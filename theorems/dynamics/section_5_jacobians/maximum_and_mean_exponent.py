@@ -11,15 +11,7 @@ from typing import Annotated, Any
 from theorems.dynamics.definitions import Beta, Gain, Heads, QueryWeights, SquareWeights, Tokens
 from theorems.dynamics.section_5_jacobians.normalisation_bound import itrsa_step, two_step_jacobian, updated
 from theorems.dynamics.section_5_jacobians.normalised_oscillations import normalised_step
-from theorems.dynamics.settings import (
-    TURNING_STATE,
-    UPDATE,
-    Frequency,
-    Generator,
-    Row,
-    Step,
-    equal_frequencies,
-)
+from theorems.dynamics.settings import TURNING_STATE, UPDATE, Frequency, Generator, Row, Step, equal_frequencies
 from verify.claims import Assumption, Claim
 from verify.derivatives import jacobian
 from verify.matrix import block_diag, determinant, eye, row_sums, sqrt, trace

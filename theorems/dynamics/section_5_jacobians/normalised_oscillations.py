@@ -6,13 +6,7 @@ from typing import Annotated, Any
 
 from theorems.dynamics.definitions import normalisation, unit_rows
 from theorems.dynamics.numerics import spectral_radius
-from theorems.dynamics.settings import (
-    OSCILLATION,
-    TURNING_STATE,
-    Generator,
-    Row,
-    Step,
-)
+from theorems.dynamics.settings import OSCILLATION, TURNING_STATE, Generator, Row, Step
 from verify.claims import Assumption, Claim
 from verify.derivatives import jacobian
 from verify.matrix import eye, inverse, row_norms, row_sums, total
@@ -52,7 +46,7 @@ EQ_18 = Claim(
     assumptions=[
         Assumption(
             r"y \ne 0", positive=lambda x, Omega, eta: total(euler_step(x, Omega, eta) * euler_step(x, Omega, eta))
-        ),
+        )
     ],
     relation=Equal(),
     exact=True,

@@ -229,7 +229,7 @@ POWER_BOUNDED = Claim(
     statement=r"J=VCV^{-1},\ \|C\|_2\le1\ \Rightarrow\ \|J^tx\|\le\|V\|_2\|V^{-1}\|_2\|x\|\ (t=0,1,2,\ldots)",
     assumptions=[
         r"C = (I + M)(I - M)^{-1}, M = \Omega - BB^\top with \Omega anti-symmetric: a contraction; V regular. These are the real J"
-        r" with |\lambda_j| \le 1 whose eigenvalues on the unit circle are semisimple (and not -1, the limit of large M)",
+        r" with |\lambda_j| \le 1 whose eigenvalues on the unit circle are semisimple (and not -1, the limit of large M)"
     ],
     relation=AtMost(),
     sizes={"D": (1, 3)},
@@ -275,9 +275,7 @@ CUBIC_FLOW = Claim(
     "dynamics.sec-5.2-cubic-flow",
     label="A simple eigenvalue 0, continuous time",
     statement=r"\dot x=x^3\ \text{has}\ x(t)=\frac{x_0}{\sqrt{1-2x_0^2t}}:\ \text{0 is unstable though}\ \lambda=0",
-    assumptions=[
-        Assumption(r"t < 1/(2x_0^2), the end of its life", positive=lambda x, t: 1 - 2 * x * x * t),
-    ],
+    assumptions=[Assumption(r"t < 1/(2x_0^2), the end of its life", positive=lambda x, t: 1 - 2 * x * x * t)],
     relation=Equal(),
     of_project=True,
     note="A second way in which the general statement of Section 5.2 fails: |x(t)| exceeds every bound, however small x_0 is.",
