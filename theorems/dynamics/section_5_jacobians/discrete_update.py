@@ -77,9 +77,7 @@ def linearised_head(
 
 
 @LINEARISATION.part("sequence")
-def difference_quotient(
-    scale: int, X: Tokens, dX: Tokens, W_Q: QueryHeadWeights, W_K: HeadWeights, W_V: HeadWeights, beta: Beta
-) -> Any:
+def difference_quotient(scale: int, X: Any, dX: Any, W_Q: Any, W_K: Any, W_V: Any, beta: Any) -> Any:
     """(f(x + h d) - f(x)) / h for h = 2^(-2^scale), shape (S, D_H)."""
     h = rational(1, 2 ** (2**scale))
     moved = attention_head(X + dX * h, W_Q, W_K, W_V, beta) - attention_head(X, W_Q, W_K, W_V, beta)
@@ -128,9 +126,7 @@ def squared_norms_after_euler_step(
 
 
 @DEVIATION.oracle
-def squared_norms_by_stepping(
-    X: Tokens, W_Q: QueryWeights, W_K: SquareWeights, W_V: SquareWeights, beta: Beta, eta: Step
-) -> Any:
+def squared_norms_by_stepping(X: Any, W_Q: Any, W_K: Any, W_V: Any, beta: Any, eta: Any) -> Any:
     stepped = X + flow(X, W_Q, W_K, W_V, beta) * eta
     return row_sums(stepped * stepped)
 

@@ -82,9 +82,8 @@ def update_jacobian_bound(
 
 @PROPOSITION_51.oracle
 def update_jacobian_norm(
-    X: Tokens, C: Tokens, W_Q: QueryWeights, W_K: SquareWeights, W_V: SquareWeights, W_O: SquareWeights,
-    gamma: Gain, beta: Beta, eta: Step, H: Heads,
-) -> Any:  # fmt: skip
+    X: Any, C: Any, W_Q: Any, W_K: Any, W_V: Any, W_O: Any, gamma: Any, beta: Any, eta: Any, H: int
+) -> Any:
     """Spectral norm of the derivative of the whole update, differentiated in one piece."""
     return spectral_norm(jacobian(itrsa_step, "X")(X, C, W_Q, W_K, W_V, W_O, gamma, beta, eta, H))
 

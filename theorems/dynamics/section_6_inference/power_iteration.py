@@ -5,7 +5,6 @@ Surprising: nothing forces the alignment, the two can be opposite; it is near 1 
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Annotated, Any
 
 from theorems.dynamics import DYNAMICS
@@ -130,9 +129,7 @@ def jacobian_times_state_of_one_head(X: Any, W_Q: Any, W_K: Any, M: Any, beta: A
 
 
 @COSINE.part("laws")
-def smallest_cosines(
-    formula: Callable[..., Any], generator: Any, samples: int, S: int, D: int, N: int
-) -> list[LawTest]:
+def smallest_cosines(formula: Any, generator: Any, samples: int, S: int, D: Any, N: int) -> list[LawTest]:
     """The smallest cosine of each run against the stated proportions, one-sided."""
     import torch
 
