@@ -191,12 +191,8 @@ def own_term_as_printed(X: Tokens, W_Q: QueryWeights, W_K: SquareWeights, beta: 
     return -exponentials(X, W_Q, W_K, beta).reshape(-1, 1) * kron(images, ones(X.shape[0], 1))
 
 
-@EQ_35.oracle
-def own_term_differentiated(X: Tokens, W_Q: QueryWeights, W_K: SquareWeights, beta: Beta) -> Any:
-    """The derivative for token i, repeated for every j."""
-    return kron(derivatives_of_own(X, W_Q, W_K, beta), ones(X.shape[0], 1))
-
-
+# The derivative for token i, repeated for every j
+EQ_35.oracle(lambda X, W_Q, W_K, beta: kron(derivatives_of_own(X, W_Q, W_K, beta), ones(X.shape[0], 1)))
 EQ_35.counterexample("two tokens on the axes, W^K = I, W^Q = [[0, 1], [0, 0]]")(asymmetric_weights)
 EQ_35.mutant("sign", lambda value: -value)
 EQ_35.mutant("A^T instead of A^T + A", "X @ W_K @ W_Q.T + X @ W_Q @ W_K.T -> X @ W_K @ W_Q.T")

@@ -246,12 +246,10 @@ def product_of_sums(X: Tokens, U: SharedBasis, beta: Beta, H: Heads) -> Any:
     return _weighted(X, U, beta, H, -2)
 
 
-@EQS_53_54.oracle
-def product_with_pairs(X: Tokens, U: SharedBasis, beta: Beta, H: Heads) -> Any:
-    """Eq. (53), with Delta_h through the softmax."""
-    return -total(sum(_pairs(X, A, beta) for A in products(U, H)) * sum(_outputs(X, U, beta, H)))
-
-
+# Eq. (53), with Delta_h through the softmax
+EQS_53_54.oracle(
+    lambda X, U, beta, H: -total(sum(_pairs(X, A, beta) for A in products(U, H)) * sum(_outputs(X, U, beta, H)))
+)
 EQS_53_54.mutant("factor 2 dropped", factor=-1)
 EQS_53_54.mutant("Z_hi dropped", weighted=False)
 
@@ -340,8 +338,6 @@ def products_of_heads(U: SharedBasis, H: Heads) -> Any:
 
 
 EQS_58_59.oracle(lambda U: zeros(2 * U.shape[0], U.shape[0]))
-
-
 EQS_58_59.mutant("a head with itself", "second -> first")
 EQS_58_59.mutant("a block shared by both heads", "products(U, H) -> _sharing_a_block(U)")
 
@@ -381,6 +377,4 @@ def products_of_head_outputs(X: Tokens, U: SharedBasis, beta: Beta, H: Heads) ->
 EQ_66.oracle(lambda X: zeros(2 * X.shape[0], 1))
 EQ_66.mutant("a head with itself", pair=(0, 0))
 EQ_66.mutant("values shared by the heads", "symmetric_parts(A) -> symmetric_parts(A[:1] * 2)")
-
-
 EQ_66.mutant("a block shared by both heads", "products(U, H) -> _sharing_a_block(U)")

@@ -71,12 +71,8 @@ def velocity(X: Tokens, W_Q: QueryWeights, W_K: SquareWeights, W_V: SquareWeight
     return flow(X, W_Q, W_K, W_V, beta)
 
 
-@SPHERE_INVARIANT.part("structure")
-def growth_of_squared_norms(value: Any, X: Tokens) -> Any:
-    """d|X_i|^2/dt = 2 X_i^T (dX/dt)_i, shape (S, 1)."""
-    return 2 * row_sums(X * value)
-
-
+# d|X_i|^2/dt = 2 X_i^T (dX/dt)_i, shape (S, 1)
+SPHERE_INVARIANT.part("structure", lambda value, X: 2 * row_sums(X * value))
 SPHERE_INVARIANT.mutant("without the projection", "flow -> attention_head")
 SPHERE_INVARIANT.mutant(
     "projection onto the orthogonal complement of the drive",

@@ -345,8 +345,6 @@ def gram_defects(value: Any, H: Heads) -> Any:
 
 EQ_13_ORTHOGONALITY.mutant("columns scaled by 2", lambda value: value * 2)
 EQ_13_ORTHOGONALITY.mutant("G itself", lambda G: G)
-
-
 EQ_13_ORTHOGONALITY.mutant("first column repeated", lambda value: concatenate([value[:, :1], value[:, :-1]], axis=1))
 
 

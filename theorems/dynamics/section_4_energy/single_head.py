@@ -241,11 +241,7 @@ def values_of_symmetrised_condition(W_Q: Factor, W_K: Factor) -> Any:
     return symmetrised_values(W_Q, W_K)
 
 
-@EQ_11_SYMMETRISED.part("structure")
-def skew_part(value: Any, W_Q: Factor) -> Any:
-    """W^V - W^{V T}, with the shape (D, D) built in."""
-    return value - value.T + zeros(W_Q.shape[0], W_Q.shape[0])
-
-
+# W^V - W^{V T}, with the shape (D, D) built in
+EQ_11_SYMMETRISED.part("structure", lambda value, W_Q: value - value.T + zeros(W_Q.shape[0], W_Q.shape[0]))
 EQ_11_SYMMETRISED.mutant("not symmetrised", lambda W_Q, W_K: W_Q @ W_K.T)
 EQ_11_SYMMETRISED.mutant("minus between the summands", lambda W_Q, W_K: (W_Q @ W_K.T - W_K @ W_Q.T) * rational(1, 2))

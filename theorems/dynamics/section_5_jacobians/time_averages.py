@@ -85,12 +85,8 @@ def product_of_handed_on_singular_values(J_0: Jacobian, J_1: Jacobian, J_2: Jaco
     return spectral_norm(J_0) * spectral_norm(J_1) * spectral_norm(J_2)
 
 
-@LYAPUNOV_SINGULAR_VALUES.oracle
-def growth_over_three_steps(J_0: Jacobian, J_1: Jacobian, J_2: Jacobian) -> Any:
-    """e^(T lambda_max^(T)): the largest singular value of df^T/dx."""
-    return spectral_norm(J_2 @ J_1 @ J_0)
-
-
+# e^(T lambda_max^(T)): the largest singular value of df^T/dx
+LYAPUNOV_SINGULAR_VALUES.oracle(lambda J_0, J_1, J_2: spectral_norm(J_2 @ J_1 @ J_0))
 LYAPUNOV_SINGULAR_VALUES.mutant("smallest singular values", "spectral_norm -> smallest_singular_value")
 LYAPUNOV_SINGULAR_VALUES.mutant("spectral radii", "spectral_norm -> spectral_radius")
 LYAPUNOV_SINGULAR_VALUES.mutant(
@@ -124,10 +120,8 @@ def averaged_largest_singular_value(J: Jacobian) -> Any:
     return spectral_norm(J)
 
 
-@LITERAL.oracle
-def growth_per_step(J: Jacobian) -> Any:
-    """e^{lambda_max} of x -> J x."""
-    return spectral_radius(J)
+# e^{lambda_max} of x -> J x
+LITERAL.oracle(lambda J: spectral_radius(J))
 
 
 @LITERAL.counterexample("[[0, 2], [1/2, 0]], whose square is the identity")
@@ -190,12 +184,8 @@ def products_over_time(J_0: Generator, J_1: Generator, J_2: Generator) -> Any:
     return singular_values(J_0) * singular_values(J_1) * singular_values(J_2)
 
 
-@AVERAGE.oracle
-def singular_values_over_time(J_0: Generator, J_1: Generator, J_2: Generator) -> Any:
-    """sqrt(alpha_i^(T)), shape (D,)."""
-    return singular_values(J_2 @ J_1 @ J_0)
-
-
+# sqrt(alpha_i^(T)), shape (D,)
+AVERAGE.oracle(lambda J_0, J_1, J_2: singular_values(J_2 @ J_1 @ J_0))
 AVERAGE.mutant("largest singular value for every i", lambda value: value * 0 + value[0])
 AVERAGE.mutant("singular values of the first Jacobian at every time", "J_1 -> J_0; J_2 -> J_0")
 AVERAGE.mutant("squares, as alpha_i would have it without the 1/2", lambda value: value * value)
