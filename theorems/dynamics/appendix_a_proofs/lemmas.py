@@ -64,8 +64,6 @@ Right = Annotated[Any, Shape("p", "q")]
 Radius = Annotated[Any, Real(0.125, 4.0)]
 
 
-# -- Lemma A.1 ---------------------------------------------------------------------------------------------------------
-
 LEMMA_A1 = Claim(
     DYNAMICS,
     "dynamics.lemma-a.1",

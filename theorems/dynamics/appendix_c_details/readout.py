@@ -118,8 +118,7 @@ PHASE = Claim(
     DYNAMICS,
     "dynamics.c.2-phase",
     label="C.2, text",
-    statement=r"\text{``AKOrN then uses a readout module to read out patterns independent of the phase'':"
-    r" }m_k=\|z_k\|",
+    statement=r"\text{``AKOrN then uses a readout module to read out patterns independent of the phase'': }m_k=\|z_k\|",
     assumptions=[
         Assumption("R' is orthogonal", zero=lambda turn: turn.T @ turn - eye(turn.shape[0])),
         r"readout (98), summed over i and j, U_{kij} \in R^{N' \times N} arbitrary, as when learned; squares m_k^2 are compared",

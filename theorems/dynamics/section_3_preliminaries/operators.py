@@ -27,8 +27,6 @@ from verify.claims import Claim, Setting
 from verify.matrix import concatenate, eye, ones, rational, row_norms, row_sums, sqrt
 from verify.relations import Equal, HasStructure
 
-# -- Eqs. (1)-(2) ------------------------------------------------------------------------------------------------------
-
 CONCATENATED_HEADS = Claim(
     DYNAMICS,
     "dynamics.eq-1-concat",

@@ -48,8 +48,6 @@ def energy_loss(X: Any, W_Q: Any, W_K: Any, W_V: Any, beta: Any) -> Any:
     return loss_along(lambda X: energy(X, W_Q, W_K, beta), X, flow(X, W_Q, W_K, W_V, beta))
 
 
-# -- Eq. (3) -----------------------------------------------------------------------------------------------------------
-
 SPHERE_INVARIANT = Claim(
     SPHERE,
     "dynamics.eq-3-sphere",
@@ -83,8 +81,6 @@ SPHERE_INVARIANT.mutant(
     lambda value, X, W_Q, W_K, W_V, beta: 2 * value - attention_head(X, W_Q, W_K, W_V, beta),
 )
 
-
-# -- Eq. (4) -----------------------------------------------------------------------------------------------------------
 
 CONDITION_4 = Claim(
     SYMMETRIC_ATTENTION,

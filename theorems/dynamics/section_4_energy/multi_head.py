@@ -397,8 +397,6 @@ EQ_56_SYMMETRIC.mutant("Z_hi dropped", normalised=False)
 EQ_56_SYMMETRIC.mutant("first head only", "orthogonal_products(U, N, H) -> orthogonal_products(U, N, H)[:1]")
 
 
-# -- Proposition 4.2 for symmetric heads -------------------------------------------------------------------------------
-
 MULTI_HEAD = Claim(
     DYNAMICS,
     "dynamics.prop-4.2-integrated",
