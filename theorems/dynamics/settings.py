@@ -25,6 +25,7 @@ from verify.matrix import eye, kron, row_sums
 from verify.shapes import Real, Shape, Size
 
 Factor = Annotated[Any, Shape("D", "D_H")]
+HeadQueries = Annotated[Any, Shape("D", "D_H", role="query")]
 Core = Annotated[Any, Shape("D_H", "D_H", role="query")]
 InverseTemperature = Annotated[Any, Real(0.1, 10.0)]
 Row = Annotated[Any, Shape("1", "D")]
@@ -112,11 +113,6 @@ EQUAL_FREQUENCIES = Assumption(
 )
 
 
-def is_even(sizes: Mapping[str, int]) -> bool:
-    """Whether D is even, without which an anti-symmetric matrix has the eigenvalue 0."""
-    return sizes["D"] % 2 == 0
-
-
 def unit_state(G: Generator, direction: Row, eta: Step) -> dict[str, Any]:
     """Omega = G - G^T and a unit state."""
     return {"x": unit_rows(direction), "Omega": G - G.T, "eta": eta}
@@ -137,7 +133,7 @@ ONE_FREQUENCY = OSCILLATION.extended(
     "Section 5.2, equal frequencies",
     assumptions=[EQUAL_FREQUENCIES],
     sizes={"D": (2, 4)},
-    where=is_even,
+    where=lambda sizes: sizes["D"] % 2 == 0,  # an anti-symmetric matrix of odd size has the eigenvalue 0
     inputs=equal_frequencies,
 )
 TURNING_STATE = ONE_FREQUENCY.extended("Section 5.2, equal frequencies and a unit state", assumptions=[UNIT_STATE])

@@ -5,7 +5,7 @@ Surprising: the output weights W_h^O are missing in (93) and (95).
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Any
 
 from theorems.dynamics import DYNAMICS
 from theorems.dynamics.definitions import (
@@ -17,15 +17,11 @@ from theorems.dynamics.definitions import (
     attention_head,
     multi_head_attention,
 )
-from theorems.dynamics.settings import heads_fit
+from theorems.dynamics.settings import Factor, HeadQueries, heads_fit
 from verify.claims import Claim, Setting
 from verify.derivatives import jacobian
 from verify.matrix import concatenate, eye, kron, rational, softmax, sqrt, trace, vec_r
 from verify.relations import Equal
-from verify.shapes import Shape
-
-HeadQueries = Annotated[Any, Shape("D", "D_H", role="query")]
-HeadWeights = Annotated[Any, Shape("D", "D_H")]
 
 
 def attention_weights(X: Any, W_Q: Any, W_K: Any, beta: Any) -> Any:
@@ -71,7 +67,7 @@ EQ_92 = Claim(
 
 
 @EQ_92.formula
-def attention_jacobian_by_terms(X: Tokens, W_Q: HeadQueries, W_K: HeadWeights, W_V: HeadWeights) -> Any:
+def attention_jacobian_by_terms(X: Tokens, W_Q: HeadQueries, W_K: Factor, W_V: Factor) -> Any:
     """(I_S (x) W_V^T X^T) dP/dX + P (x) W_V^T, shape (S D_H, S D) (Eq. (92))."""
     beta = rational(1) / sqrt(W_Q.shape[1])
     P, dP = attention_weights(X, W_Q, W_K, beta), jacobian(attention_weights, "X")(X, W_Q, W_K, beta)
@@ -97,7 +93,7 @@ B5_VEC = Claim(
 
 
 @B5_VEC.formula
-def attention_as_kronecker_product(X: Tokens, W_Q: HeadQueries, W_K: HeadWeights, W_V: HeadWeights, beta: Beta) -> Any:
+def attention_as_kronecker_product(X: Tokens, W_Q: HeadQueries, W_K: Factor, W_V: Factor, beta: Beta) -> Any:
     """(P (x) W_V^T) vec X, shape (S D_H, 1)."""
     P = attention_weights(X, W_Q, W_K, beta)
     return kron(P, W_V.T) @ vec_r(X)

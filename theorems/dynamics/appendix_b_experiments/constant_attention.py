@@ -26,7 +26,7 @@ from theorems.dynamics.definitions import (
     multi_head_attention,
     unit_rows,
 )
-from theorems.dynamics.settings import POSITIVE_BETA, SPHERE
+from theorems.dynamics.settings import POSITIVE_BETA, SPHERE, Factor, HeadQueries
 from verify.claims import Assumption, Claim, Setting
 from verify.derivatives import jacobian
 from verify.matrix import (
@@ -47,8 +47,6 @@ from verify.matrix import (
 from verify.relations import AtMost, Equal
 from verify.shapes import Shape
 
-HeadQueries = Annotated[Any, Shape("D", "D_H", role="query")]
-HeadWeights = Annotated[Any, Shape("D", "D_H")]
 Column = Annotated[Any, Shape("S", "1")]
 Direction = Annotated[Any, Shape("D", "1")]
 
@@ -204,7 +202,7 @@ def _drift(X: Any, Y: Any, W_Q: Any, W_K: Any, beta: Any) -> Any:
 
 
 @EQ_94.formula
-def bound_on_drift_of_weights(X: Tokens, Y: Tokens, W_Q: HeadQueries, W_K: HeadWeights, beta: Beta) -> Any:
+def bound_on_drift_of_weights(X: Tokens, Y: Tokens, W_Q: HeadQueries, W_K: Factor, beta: Beta) -> Any:
     """beta |A|_2 (|X|_2 + |Y|_2) |X - Y|_F / 2, a scalar."""
     sizes = spectral_norm(X) + spectral_norm(Y)
     return spectral_norm(W_Q @ W_K.T) * sizes * frobenius_norm(X - Y) * beta * rational(1, 2)
@@ -295,7 +293,7 @@ EQ_94_LOGITS = Claim(
 
 
 @EQ_94_LOGITS.formula
-def half_the_change_of_logits(X: Tokens, Y: Tokens, W_Q: HeadQueries, W_K: HeadWeights, beta: Beta) -> Any:
+def half_the_change_of_logits(X: Tokens, Y: Tokens, W_Q: HeadQueries, W_K: Factor, beta: Beta) -> Any:
     """|L(Y) - L(X)|_F / 2, a scalar."""
     change = Y @ W_Q @ W_K.T @ Y.T - X @ W_Q @ W_K.T @ X.T
     return frobenius_norm(change * beta) * rational(1, 2)

@@ -19,7 +19,7 @@ from theorems.dynamics.definitions import (
     multi_head_attention,
     unit_rows,
 )
-from theorems.dynamics.settings import Step, Width
+from theorems.dynamics.settings import Step, Width, heads_fit
 from verify.claims import Assumption, Claim, Setting
 from verify.matrix import concatenate, row_sums
 from verify.relations import HasStructure
@@ -35,11 +35,6 @@ ANTISYMMETRIC_BLOCKS = Assumption(
     r"every \Omega_j is anti-symmetric",
     zero=lambda Omega, N: concatenate([block + block.T for block in blocks_of(Omega, N)], axis=0),
 )
-
-
-def whole_oscillators(sizes: Any) -> bool:
-    """Whether N and H divide D."""
-    return bool(sizes["D"] % sizes["N"] == 0 and sizes["D"] % sizes["H"] == 0)
 
 
 def blocks_of(Omega: Any, N: int) -> list[Any]:
@@ -68,7 +63,7 @@ AKORN = Setting(
     "Section 3, AKOrN",
     assumptions=[UNIT_OSCILLATORS, ANTISYMMETRIC_BLOCKS, "N divides D; H divides D"],
     sizes={"S": (1, 3), "D": (1, 6), "N": (1, 3), "H": (1, 2)},
-    where=whole_oscillators,
+    where=lambda sizes: sizes["D"] % sizes["N"] == 0 and heads_fit(sizes),
     inputs=unit_oscillators,
 )
 

@@ -12,14 +12,13 @@ from theorems.dynamics import DYNAMICS
 from theorems.dynamics.definitions import Beta, Heads, Tokens, orthogonal_matrix, rate_along
 from theorems.dynamics.numerics import STEPS, energy_lost, loss_along, no_loss
 from theorems.dynamics.section_4_energy.single_head import symmetrised_values
-from theorems.dynamics.settings import POSITIVE_BETA
+from theorems.dynamics.settings import POSITIVE_BETA, Factor
 from verify.arithmetic import Constant
 from verify.claims import Assumption, Claim, Setting
 from verify.matrix import concatenate, exp, eye, row_sums, softmax, total, zeros
 from verify.relations import AtMost, Equal, HasStructure
 from verify.shapes import Shape
 
-HeadWeights = Annotated[Any, Shape("D", "D_H")]
 SharedBasis = Annotated[Any, Shape("D", "D")]
 
 ORTHONORMAL_BLOCKS = Assumption(
@@ -260,13 +259,13 @@ def shape_of(matrix: Any) -> Constant:
 
 
 @EQ_13_FORM.formula
-def shapes_of_summands(W_Q: HeadWeights, W_K: HeadWeights, H: Heads) -> Any:
+def shapes_of_summands(W_Q: Factor, W_K: Factor, H: Heads) -> Any:
     """The shapes of W_h^Q^T W_h^K and of W_h^Q W_h^K^T, shape (2, 2)."""
     return concatenate([shape_of(W_Q.T @ W_K), shape_of(W_Q @ W_K.T)], axis=0)
 
 
 @EQ_13_FORM.oracle
-def shapes_needed(W_Q: HeadWeights, W_K: HeadWeights, H: Heads) -> Any:
+def shapes_needed(W_Q: Factor, W_K: Factor, H: Heads) -> Any:
     """D x D for both: SA_h(X) has the shape of X."""
     D = W_Q.shape[0]
     return Constant([[D, D], [D, D]])
@@ -294,13 +293,13 @@ EQ_13_SYMMETRISED = Claim(
 
 
 @EQ_13_SYMMETRISED.formula
-def head_values(W_Q: HeadWeights, W_K: HeadWeights) -> Any:
+def head_values(W_Q: Factor, W_K: Factor) -> Any:
     """(W_h^Q W_h^K^T + W_h^K W_h^Q^T)/2, shape (D, D)."""
     return symmetrised_values(W_Q, W_K)
 
 
 @EQ_13_SYMMETRISED.part("structure")
-def skew_part_and_shape(value: Any, W_Q: HeadWeights) -> Any:
+def skew_part_and_shape(value: Any, W_Q: Factor) -> Any:
     """The skew part of W_h^V, and how far its shape is from (D, D); shape (D + 1, D)."""
     D = W_Q.shape[0]
     excess = value[:1] * 0 + (value.shape[0] - D) ** 2 + (value.shape[1] - D) ** 2

@@ -351,10 +351,15 @@ def reduced_and_bounded(formula: Any, generator: Any, samples: int, S: int) -> l
         W = torch.randn(4, samples, DIMENSION, DIMENSION, generator=generator, device=generator.device)
         W = W / math.sqrt(DIMENSION)
 
-        norms = batched_spectral_norms(lambda X, W=W: formula(batched_attention(X, W)), X, generator)
-        unnormalised = batched_spectral_norms(lambda X, W=W: batched_attention(X, W), X, generator)
+        def without(X: Any, W: Any = W) -> Any:
+            return batched_attention(X, W)
+
+        def normalised(X: Any, W: Any = W) -> Any:
+            return formula(batched_attention(X, W))
+
+        norms = batched_spectral_norms(normalised, X, generator)
         small.append(norms < CONSTANT)
-        reduced.append(norms < unnormalised * SHARE)
+        reduced.append(norms < batched_spectral_norms(without, X, generator) * SHARE)
     trials = samples * len(LENGTHS)
     return [
         at_least_probability("below 4", int(torch.cat(small).sum()), trials, PROPORTION),

@@ -21,7 +21,15 @@ from theorems.dynamics.definitions import (
 )
 from theorems.dynamics.numerics import spectral_radius
 from theorems.dynamics.section_5_jacobians.normalisation_bound import itrsa_step, squared_radii, updated
-from theorems.dynamics.settings import SPHERE, UPDATE, Step, unit_tokens_and_values, update_as_drawn
+from theorems.dynamics.settings import (
+    SPHERE,
+    UPDATE,
+    Factor,
+    HeadQueries,
+    Step,
+    unit_tokens_and_values,
+    update_as_drawn,
+)
 from verify.claims import Assumption, Claim
 from verify.derivatives import jacobian
 from verify.matrix import (
@@ -40,10 +48,8 @@ from verify.matrix import (
     vec_r,
 )
 from verify.relations import AtMost, Equal, QuadraticRate, TendsTo
-from verify.shapes import Real, Shape
+from verify.shapes import Real
 
-HeadWeights = Annotated[Any, Shape("D", "D_H")]
-QueryHeadWeights = Annotated[Any, Shape("D", "D_H", role="query")]
 NonzeroStep = Annotated[Any, Real(-2.0, 2.0, avoid_zero=True)]
 Scale = Annotated[Any, Real(0.125, 8.0)]
 Radius = Annotated[Any, Real(0.125, 8.0)]
@@ -68,9 +74,7 @@ LINEARISATION = Claim(
 
 
 @LINEARISATION.formula
-def linearised_head(
-    X: Tokens, dX: Tokens, W_Q: QueryHeadWeights, W_K: HeadWeights, W_V: HeadWeights, beta: Beta
-) -> Any:
+def linearised_head(X: Tokens, dX: Tokens, W_Q: HeadQueries, W_K: Factor, W_V: Factor, beta: Beta) -> Any:
     """J(x) d as a matrix, shape (S, D_H)."""
     J = jacobian(attention_head, "X")(X, W_Q, W_K, W_V, beta)
     return unvec_r(J @ vec_r(dX), X.shape[0], W_V.shape[1])

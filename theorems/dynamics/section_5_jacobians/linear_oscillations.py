@@ -32,11 +32,6 @@ PositiveStep = Annotated[Any, Real(0.125, 4.0)]
 ORTHOGONAL = Assumption("Q is orthogonal", zero=lambda Q: Q.T @ Q - eye(Q.shape[0]))
 
 
-def planes_fill(sizes: Any) -> bool:
-    """Whether m planes leave at most one dimension over."""
-    return sizes["D"] in (2 * sizes["m"], 2 * sizes["m"] + 1)
-
-
 def rotations_and_step(G: Basis, omega: Frequencies, x: Row, eta: Step) -> dict[str, Any]:
     """Q the Cayley transform of G; frequencies and state as drawn."""
     return {"Q": orthogonal_matrix(G), "omega": omega, "x": x, "eta": eta}
@@ -48,7 +43,7 @@ PLANES = Setting(
     "Section 5.2, any frequencies",
     assumptions=[ORTHOGONAL],
     sizes={"D": (2, 5), "m": (1, 2)},
-    where=planes_fill,
+    where=lambda sizes: sizes["D"] in (2 * sizes["m"], 2 * sizes["m"] + 1),
     inputs=rotations_and_step,
 )
 

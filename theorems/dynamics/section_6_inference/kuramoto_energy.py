@@ -5,7 +5,6 @@ Surprising: beside an input C the coupling enters the pseudo-energy twice as str
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Annotated, Any
 
 from theorems.dynamics import DYNAMICS
@@ -26,11 +25,6 @@ SYMMETRIC_COUPLING = Assumption("J is symmetric", zero=lambda J: J - J.T)
 UNIT_PHASES = Assumption("unit oscillators", zero=lambda X: row_sums(X * X) - 1)
 
 
-def coupled(sizes: Mapping[str, int]) -> bool:
-    """Whether n = P N."""
-    return sizes["n"] == sizes["P"] * sizes["N"]
-
-
 def symmetric_coupling(directions: Phases, C: Phases, K: Coupling) -> dict[str, Any]:
     """Unit oscillators, inputs C, and J = K + K^T."""
     return {"X": unit_rows(directions), "C": C, "J": K + K.T}
@@ -45,7 +39,7 @@ KURAMOTO = Setting(
         r"\Omega = 0, MSA(X) replaced by JX; x' = Proj(c + Jx) in continuous time",
     ],
     sizes={"P": (1, 3), "N": (2, 3), "n": (2, 6)},
-    where=coupled,
+    where=lambda sizes: sizes["n"] == sizes["P"] * sizes["N"],
     inputs=symmetric_coupling,
 )
 

@@ -11,7 +11,8 @@ from theorems.dynamics import DYNAMICS
 from theorems.dynamics.appendix_b_experiments.constant_attention import jacobian_times_state
 from theorems.dynamics.appendix_c_details.oscillators import oscillator_normalisation
 from theorems.dynamics.definitions import QueryWeights, SquareWeights, Tokens, normalisation
-from theorems.dynamics.section_6_inference.pseudo_energy import akorn_increment, known_eigenvectors
+from theorems.dynamics.section_3_preliminaries.oscillator_update import akorn_increment
+from theorems.dynamics.section_6_inference.pseudo_energy import known_eigenvectors
 from verify.claims import Assumption, Claim
 from verify.derivatives import jacobian
 from verify.matrix import absolute, concatenate, diag, hadamard, maximum, rational, row_sums, softmax, vec_r, zeros

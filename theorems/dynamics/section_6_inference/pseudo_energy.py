@@ -5,7 +5,7 @@ Surprising: with Delta X of Eq. (7), as it is defined, it is 0 at every state.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Annotated, Any
 
 from theorems.dynamics import DYNAMICS
@@ -41,11 +41,6 @@ Eigenvalues = Annotated[Any, Shape("1", "n")]
 Vector = Annotated[Any, Shape("n", "1")]
 
 
-def partitioned(sizes: Mapping[str, int]) -> bool:
-    """Whether D = J N and H divides D."""
-    return sizes["D"] == sizes["J"] * sizes["N"] and sizes["D"] % sizes["H"] == 0
-
-
 def pseudo_energy(X: Any, increment: Any) -> Any:
     """-Tr(X^T Delta X), shape (1, 1) (Section 6.3)."""
     return -(vec_r(X).T @ vec_r(increment))
@@ -71,7 +66,7 @@ AKORN = Setting(
     "Section 6.3, AKOrN",
     assumptions=[UNIT_OSCILLATORS, r"\Omega_j anti-symmetric", r"\Delta X from Eq. (7), X^{(t+1)} from Eq. (8)"],
     sizes={"S": (1, 2), "D": (2, 4), "J": (1, 2), "N": (2, 3), "H": (1, 2)},
-    where=partitioned,
+    where=lambda sizes: sizes["D"] == sizes["J"] * sizes["N"] and heads_fit(sizes),
     inputs=akorn,
 )
 
