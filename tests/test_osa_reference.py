@@ -13,9 +13,9 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
+from theorems.osa.appendix_c_initialisation.c1_jacobian_and_values import attention_jacobian
 from theorems.osa.definitions import attention, queries_and_keys
-from theorems.osa.initialisation import attention_jacobian
-from theorems.osa.layers import (
+from theorems.osa.fast.layers import (
     METHODS,
     Weights,
     attention_through_basis,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from theorems.convergence import softmax
 from theorems.dynamics import normalisation, update_jacobian
-from theorems.osa import initialisation
+from theorems.osa.appendix_c_initialisation import c1_jacobian_and_values as initialisation
 from theorems.reference import certified, over_batches
 from theorems.skipless import jacobian
 

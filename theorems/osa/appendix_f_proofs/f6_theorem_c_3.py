@@ -1,7 +1,7 @@
-"""The chain behind Theorem C.3: Lemmas F.6 - F.8 and Eqs. (79) - (97), on the way from tokens to the Newton-Schulz A.
+"""F.6, the proof of Theorem C.3, Eqs. (84)-(97): the chain from tokens to the Newton-Schulz A, and orders in alpha.
 
 Column-major vec.  M = [X W^Q, X W^K] (N, 2 d_v), B (N, 2 d_v) from K Newton-Schulz steps, S (N, N), [S] = B^T S B, and
-A = I + B (exp[S] - I) B^T.  Where a lemma speaks of "some constant", the formula names one.
+A = I + B (exp[S] - I) B^T.
 """
 
 from __future__ import annotations
@@ -11,12 +11,25 @@ from functools import partial
 from typing import Annotated, Any
 
 from theorems.osa import OSA
-from theorems.osa.conditioning import (
-    NEWTON_SCHULZ,
-    SIZES,
-    SIZES_WITH_STEPS,
-    initialised,
-    small,
+from theorems.osa.appendix_c_initialisation.initialised_layer import NEWTON_SCHULZ, SIZES_WITH_STEPS, initialised, small
+from theorems.osa.appendix_f_proofs.f6_lemmas_f_6_to_f_8 import (
+    BOUNDED,
+    SKEW,
+    Decay,
+    Factor,
+    FactorDirection,
+    SkewDirection,
+    Square,
+    SquareDirection,
+    basis_jacobian,
+    basis_of,
+    exponential_jacobian,
+    jacobian_in_tokens,
+    reduced_growth,
+    reduced_matrix,
+    slope,
+    step_bound,
+    within_unit_ball,
 )
 from theorems.osa.definitions import (
     SHAPES,
@@ -28,26 +41,14 @@ from theorems.osa.definitions import (
     Steps,
     Tokens,
     ValueWeights,
-    newton_schulz_basis,
-    orthonormal_columns,
-    queries_and_keys,
-    query_key_generator,
     skew_matrix,
     whole_heads,
 )
-from theorems.osa.jacobian import (
-    ORTHONORMAL_QUERIES_AND_KEYS,
-    AttentionMatrix,
-    Frame,
-    HeadSize,
-    TokenDirection,
-    newton_schulz_attention_matrix,
-)
-from verify.claims import Assumption, Claim
+from theorems.osa.settings import ORTHONORMAL_QUERIES_AND_KEYS, AttentionMatrix, newton_schulz_attention_matrix
+from verify.claims import Claim
 from verify.derivatives import jacobian
 from verify.matrix import (
     COLUMN,
-    absolute,
     column,
     commutation_matrix,
     concatenate,
@@ -58,434 +59,9 @@ from verify.matrix import (
     rational,
     spectral_norm,
     sqrt,
-    total,
-    unvec_r,
-    vec_c,
-    vec_r,
-    zeros,
 )
 from verify.relations import AtMost, Equal
-from verify.shapes import Real, Shape
-
-Square = Annotated[Any, Shape("m", "m")]
-SquareDirection = Annotated[Any, Shape("m", "m")]
-Factor = Annotated[Any, Shape("N", "m")]
-FactorDirection = Annotated[Any, Shape("N", "m")]
-SkewDirection = Annotated[Any, Shape("N", "N")]
-QueryDirection = Annotated[Any, Shape("d", "d_v")]
-KeyDirection = Annotated[Any, Shape("d", "d_v")]
-Decay = Annotated[Any, Real(0.0, 9.0)]
-
-BOUNDED = "||X||_2 bounded"
-SKEW = Assumption("[S] skew-symmetric", zero=lambda S: S + S.T)
-
-
-def _slope(curve: Callable[[Any], Any], like: Any) -> Any:
-    """d curve / dt at t = 0, of the shape of its value, for a matrix-valued curve in the arithmetic of `like`."""
-    shape = curve(like[:1, :1] * 0).shape
-    return unvec_r(jacobian(curve, "t")(like[:1, :1] * 0), *shape)
-
-
-def _basis(X: Any, W_Q: Any, W_K: Any, epsilon: Any, K: int) -> Any:
-    """B (N, 2 d_v) from K Newton-Schulz steps."""
-    return newton_schulz_basis(queries_and_keys(X, W_Q, W_K), K, epsilon)
-
-
-def _reduced(X: Any, W_Q: Any, W_K: Any, alpha: Any, epsilon: Any, K: int) -> Any:
-    """[S] = B^T S B, shape (2 d_v, 2 d_v)."""
-    B = _basis(X, W_Q, W_K, epsilon, K)
-    return B.T @ skew_matrix(X, W_Q, W_K, alpha) @ B
-
-
-def _growth(X: Any, W_Q: Any, W_K: Any, alpha: Any, epsilon: Any, K: int) -> Any:
-    """exp[S] - I, shape (2 d_v, 2 d_v)."""
-    return expm(_reduced(X, W_Q, W_K, alpha, epsilon, K)) - eye(2 * W_Q.shape[1])
-
-
-def _in_tokens(function: Callable[[Any], Any], X: Any) -> Any:
-    """dvec function(X) / dvec X, column-major."""
-
-    def at(X: Any) -> Any:
-        return function(X)
-
-    return jacobian(at, "X", COLUMN)(X)
-
-
-def _basis_jacobian(X: Any, W_Q: Any, W_K: Any, epsilon: Any, K: int) -> Any:
-    """dvec B / dvec X, shape (2 N d_v, N d)."""
-    return _in_tokens(lambda X: _basis(X, W_Q, W_K, epsilon, K), X)
-
-
-# -- Lemma F.6 ---------------------------------------------------------------------------------------------------------
-
-LEMMA_F6 = Claim(
-    OSA,
-    "osa.lemma-f.6",
-    label="Lemma F.6, Eq. (77)",
-    statement=r"\left\|\frac{\partial\operatorname{vec}\mathbf{B}}{\partial\operatorname{vec}\mathbf{X}}\right\|_2\le C",
-    assumptions=[ORTHONORMAL_QUERIES_AND_KEYS, BOUNDED, NEWTON_SCHULZ],
-    relation=AtMost(),
-    sizes={**SIZES_WITH_STEPS, "N": (1, 3)},
-    where=small,
-    expects="reading",
-    proof=("osa.lemma-f.4", "osa.lemma-f.5"),
-    reading="C = (3/2)^K / eps, whatever X; no smaller one serves all X",
-    note="||dM||_F <= ||dX||_F, as [W^Q, W^K] has orthonormal columns; dM_0 = (I - m m^T / (beta ||M||_F)) dM / beta shrinks by"
-    " beta = ||M||_F + eps > eps; K steps act on singular values in [0, 1] by a concave g with g(0) = 0, whose divided"
-    " differences are at most g'(0) = (3/2)^K.  All three are attained as X tends to 0.",
-)
-LEMMA_F6.inputs(initialised)
-
-
-@LEMMA_F6.formula
-def basis_jacobian_bound(epsilon: Epsilon, K: Steps) -> Any:
-    """(3/2)^K / eps, a scalar."""
-    return 1 / epsilon * rational(3**K, 2**K)
-
-
-LEMMA_F6.oracle(lambda X, W_Q, W_K, epsilon, K: spectral_norm(_basis_jacobian(X, W_Q, W_K, epsilon, K)))
-LEMMA_F6.mutant("1 / eps, whatever K", lambda epsilon: 1 / epsilon)
-LEMMA_F6.mutant("one step fewer", lambda epsilon, K: 1 / epsilon * rational(2 * 3**K, 3 * 2**K))
-LEMMA_F6.mutant("eps dropped", lambda epsilon, K: epsilon / epsilon * rational(3**K, 2**K))
-
-
-# -- Lemma F.7: the differential of the exponential --------------------------------------------------------------------
-
-EQUATION_79 = Claim(
-    OSA,
-    "osa.eq-79",
-    label="Eq. (79), proof of Lemma F.7",
-    statement=r"\frac{\partial\operatorname{vec}\exp[\mathbf{S}]}{\partial\operatorname{vec}[\mathbf{S}]}=\int_0^1\exp(s"
-    r"[\mathbf{S}]^\top)\otimes\exp((1-s)[\mathbf{S}])\,ds",
-    assumptions=["column-major vec", SKEW],
-    relation=Equal(),
-    sizes={"N": (1, 3), "m": (1, 3)},
-    exact=True,
-    note="The integral is the corner of an exponential: for commuting P = I (x) S, R = S^T (x) I"
-    " int_0^1 exp((1 - s) P) exp(s R) ds is the upper right block of exp [[P, I], [0, R]].",
-)
-
-
-def _bounded(F: Any) -> Any:
-    """2 F / (1 + ||F||_F^2), of norm at most 1 as B is (Lemma F.1): rational where F is."""
-    return F * 2 / (1 + total(F * F))
-
-
-@EQUATION_79.inputs
-def reduced_generator(F: Factor, G: AttentionMatrix) -> Any:
-    B = _bounded(F)
-    return {"S": B.T @ (G - G.T) @ B * rational(1, 3)}
-
-
-def _integral(P: Any, R: Any) -> Any:
-    """int_0^1 exp((1 - s) P) exp(s R) ds, shape that of P and R (n, n)."""
-    n = P.shape[0]
-    upper, lower = concatenate([P, eye(n)], axis=1), concatenate([zeros(n, n), R], axis=1)
-    return expm(concatenate([upper, lower], axis=0))[:n, n:]
-
-
-@EQUATION_79.formula
-def exponential_jacobian(S: Square) -> Any:
-    """int_0^1 exp(s S^T) (x) exp((1 - s) S) ds, shape (m^2, m^2), column-major (Eq. (79))."""
-    identity = eye(S.shape[0])
-    return _integral(kron(identity, S), kron(S.T, identity))
-
-
-EQUATION_79.oracle(lambda S: jacobian(expm, "A", COLUMN)(S))
-EQUATION_79.mutant("S not transposed", "S.T -> S")
-
-
-@EQUATION_79.mutant("factors exchanged, as for row-major vec")
-def _(S: Square) -> Any:
-    identity = eye(S.shape[0])
-    return _integral(kron(S, identity), kron(identity, S.T))
-
-
-@EQUATION_79.mutant("exp(S) in place of exp((1 - s) S)")
-def _(S: Square) -> Any:
-    identity = eye(S.shape[0])
-    return kron(identity, expm(S)) @ _integral(kron(identity, S * 0), kron(S.T, identity))
-
-
-LEMMA_F7 = Claim(
-    OSA,
-    "osa.lemma-f.7",
-    label="Lemma F.7, Eqs. (78), (80)",
-    statement=r"\left\|\frac{\partial\operatorname{vec}\exp[\mathbf{S}]}{\partial\operatorname{vec}[\mathbf{S}]}\right\|_2\le1",
-    assumptions=[
-        SKEW,
-        "derivative over all square matrices",
-    ],
-    relation=AtMost(ascent=False),
-    sizes={"m": (1, 3)},
-    proof=("osa.eq-79",),
-    note="Always an equality: the derivative in the direction of I is exp[S], as long as I.",
-)
-
-
-@LEMMA_F7.inputs
-def skew_square(G: Square) -> Any:
-    return {"S": (G - G.T) * rational(1, 3)}
-
-
-@LEMMA_F7.formula
-def exponential_jacobian_bound(S: Square) -> Any:
-    """1, a scalar."""
-    return 1
-
-
-LEMMA_F7.oracle(lambda S: spectral_norm(jacobian(expm, "A", COLUMN)(S)))
-LEMMA_F7.mutant("1 / 2", lambda S: spectral_norm(S) * 0 + rational(1, 2))
-LEMMA_F7.mutant("decaying with ||S||_2", lambda S: exp(-spectral_norm(S)))
-LEMMA_F7.mutant("||S||_2", lambda S: spectral_norm(S))
-
-
-# -- Lemma F.8: the skew matrix ----------------------------------------------------------------------------------------
-
-EQUATION_82 = Claim(
-    OSA,
-    "osa.eq-82",
-    label="Eq. (82), proof of Lemma F.8",
-    statement=r"\partial\mathbf{S}=\frac\alpha{\sqrt{d_v}}(\partial\mathbf{X}\tilde{\mathbf{W}}\mathbf{X}^\top+\mathbf{X}"
-    r"\partial\tilde{\mathbf{W}}\mathbf{X}^\top+\mathbf{X}\tilde{\mathbf{W}}\partial\mathbf{X}^\top)",
-    assumptions=[SHAPES, "X, W^Q and W^K vary"],
-    relation=Equal(),
-    sizes={"N": (1, 4), "d": (1, 4), "d_v": (1, 4)},
-    where=whole_heads,
-    exact=True,
-)
-
-
-@EQUATION_82.inputs
-def weights_and_directions(
-    X: Tokens,
-    W_Q: QueryWeights,
-    W_K: KeyWeights,
-    alpha: Alpha,
-    dX: TokenDirection,
-    dW_Q: QueryDirection,
-    dW_K: KeyDirection,
-) -> Any:
-    moving = {"dX": dX, "dW_Q": dW_Q, "dW_K": dW_K}
-    return {"X": X, "W_Q": W_Q, "W_K": W_K, "alpha": alpha * rational(1, 3), **moving}
-
-
-def _three_terms(X: Any, W_Q: Any, W_K: Any, alpha: Any, dX: Any, dW_Q: Any, dW_K: Any, keep: Any = (1, 1, 1)) -> Any:
-    """The terms of Eq. (82), with the weights in which mutants differ."""
-    W = query_key_generator(W_Q, W_K)
-    dW = query_key_generator(dW_Q, W_K) + query_key_generator(W_Q, dW_K)
-    terms = dX @ W @ X.T * keep[0] + X @ dW @ X.T * keep[1] + X @ W @ dX.T * keep[2]
-    return terms * (alpha / sqrt(W_Q.shape[1]))
-
-
-@EQUATION_82.formula
-def skew_differential(
-    X: Tokens,
-    W_Q: QueryWeights,
-    W_K: KeyWeights,
-    alpha: Alpha,
-    dX: TokenDirection,
-    dW_Q: QueryDirection,
-    dW_K: KeyDirection,
-) -> Any:
-    """alpha / sqrt(d_v) (dX W~ X^T + X dW~ X^T + X W~ dX^T), shape (N, N) (Eq. (82))."""
-    return _three_terms(X, W_Q, W_K, alpha, dX, dW_Q, dW_K)
-
-
-@EQUATION_82.oracle
-def skew_matrix_along_a_line(
-    X: Tokens,
-    W_Q: QueryWeights,
-    W_K: KeyWeights,
-    alpha: Alpha,
-    dX: TokenDirection,
-    dW_Q: QueryDirection,
-    dW_K: KeyDirection,
-) -> Any:
-    return _slope(lambda t: skew_matrix(X + t * dX, W_Q + t * dW_Q, W_K + t * dW_K, alpha), X)
-
-
-def _weighted_82(name: str, keep: tuple[int, int, int]) -> None:
-    @EQUATION_82.mutant(name)
-    def _(
-        X: Tokens,
-        W_Q: QueryWeights,
-        W_K: KeyWeights,
-        alpha: Alpha,
-        dX: TokenDirection,
-        dW_Q: QueryDirection,
-        dW_K: KeyDirection,
-    ) -> Any:
-        return _three_terms(X, W_Q, W_K, alpha, dX, dW_Q, dW_K, keep)
-
-
-_weighted_82("sign of the last term", (1, 1, -1))
-_weighted_82("W~ held fixed", (1, 0, 1))
-_weighted_82("left X held fixed", (0, 1, 1))
-
-EQUATION_83 = Claim(
-    OSA,
-    "osa.eq-83",
-    label="Eq. (83), proof of Lemma F.8",
-    statement=r"\frac{\partial\operatorname{vec}\mathbf{S}}{\partial\operatorname{vec}\mathbf{X}}=\frac\alpha{\sqrt{d_v}}\left("
-    r"(\mathbf{X}\tilde{\mathbf{W}}^\top\otimes\mathbf{I}_N)+(\mathbf{I}_N\otimes\mathbf{X}\tilde{\mathbf{W}})\mathbf{K}\right)",
-    assumptions=[SHAPES, "column-major vec", "K = commutation matrix with vec X^T = K vec X"],
-    relation=Equal(),
-    sizes={"N": (1, 4), "d": (1, 4), "d_v": (1, 4)},
-    where=whole_heads,
-    uses=("osa.kron-vec",),
-    proof=("osa.eq-82",),
-    exact=True,
-)
-
-
-@EQUATION_83.inputs
-def tokens_and_weights(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, alpha: Alpha) -> Any:
-    return {"X": X, "W_Q": W_Q, "W_K": W_K, "alpha": alpha * rational(1, 3)}
-
-
-def _skew_factor(left: Any, right: Any, swap: Any, alpha: Any, d_v: int) -> Any:
-    """alpha / sqrt(d_v) (left (x) I + (I (x) right) swap)."""
-    identity = eye(left.shape[0])
-    return (kron(left, identity) + kron(identity, right) @ swap) * (alpha / sqrt(d_v))
-
-
-@EQUATION_83.formula
-def skew_jacobian(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, alpha: Alpha) -> Any:
-    """alpha / sqrt(d_v) (X W~^T (x) I_N + (I_N (x) X W~) K), shape (N^2, N d), column-major (Eq. (83))."""
-    W = query_key_generator(W_Q, W_K)
-    return _skew_factor(X @ W.T, X @ W, commutation_matrix(*X.shape), alpha, W_Q.shape[1])
-
-
-EQUATION_83.oracle(lambda X, W_Q, W_K, alpha: jacobian(skew_matrix, "X", COLUMN)(X, W_Q, W_K, alpha))
-EQUATION_83.mutant("W~ not transposed in the first term", "W.T -> W")
-EQUATION_83.mutant("K transposed", "commutation_matrix(*X.shape) -> commutation_matrix(*X.shape).T")
-
-
-@EQUATION_83.mutant("K dropped")
-def _(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, alpha: Alpha) -> Any:
-    W = query_key_generator(W_Q, W_K)
-    return _skew_factor(X @ W.T, X @ W, eye(X.shape[0] * X.shape[1]), alpha, W_Q.shape[1])
-
-
-COMMUTATION = Claim(
-    OSA,
-    "osa.commutation",
-    label="Proof of Lemma F.8, text",
-    statement=r"\operatorname{vec}\mathbf{B}^\top=\mathbf{K}\operatorname{vec}\mathbf{B}, \quad \mathbf{K} \text{ converts the"
-    r" vectorisation of a transposed matrix to the vectorisation of the original}; \quad \mathbf{K} \text{ orthogonal}",
-    assumptions=["column-major vec", "rectangular B"],
-    relation=Equal(),
-    sizes={"m": (1, 4), "n": (1, 4)},
-    expects="refuted",
-    severity="slip",
-    correction="osa.commutation-corrected",
-    exact=True,
-    note="The formula and the sentence name inverse matrices, K_{m,n} and K_{n,m} = K_{m,n}^T, equal only for square B and for"
-    " vectors.  Every use in the paper, Eqs. (83), (90) and (95), is that of the formula; the spelling is commutation.",
-)
-
-Rectangle = Annotated[Any, Shape("m", "n")]
-
-
-def _there_and_back(B: Any, there: Any, back: Any) -> Any:
-    """`there` vec B, `back` vec B^T, and vec (there^T there), in a column."""
-    return concatenate([there @ vec_c(B), back @ vec_c(B.T), vec_r(there.T @ there)], axis=0)
-
-
-def _transposed_and_original(B: Any) -> Any:
-    """vec B^T, vec B and vec I, in a column."""
-    return concatenate([vec_c(B.T), vec_c(B), vec_r(eye(B.shape[0] * B.shape[1]))], axis=0)
-
-
-@COMMUTATION.formula
-def one_commutation_matrix(B: Rectangle) -> Any:
-    """K vec B, K vec B^T and vec (K^T K) with one K = K_{m,n}, shape (2 m n + (m n)^2, 1)."""
-    K = commutation_matrix(*B.shape)
-    return _there_and_back(B, K, K)
-
-
-COMMUTATION.oracle(lambda B: _transposed_and_original(B))
-COMMUTATION.mutant("K doubled", "_there_and_back(B, K, K) -> _there_and_back(B, K + K, K)")
-
-
-@COMMUTATION.mutant("K = I")
-def _(B: Rectangle) -> Any:
-    identity = eye(B.shape[0] * B.shape[1])
-    return _there_and_back(B, identity, identity)
-
-
-COMMUTATION.counterexample(
-    "B = e_1 e_2^T, 2 x 3: K e_3 = e_2 is vec B^T, but K e_2 = e_4 is not vec B = e_3", B=[[0, 1, 0], [0, 0, 0]]
-)
-
-
-COMMUTATION_CORRECTED = Claim(
-    OSA,
-    "osa.commutation-corrected",
-    label="Proof of Lemma F.8, text, with two directions",
-    statement=r"\operatorname{vec}\mathbf{B}^\top=\mathbf{K}\operatorname{vec}\mathbf{B}, \quad \operatorname{vec}\mathbf{B}="
-    r"\mathbf{K}^\top\operatorname{vec}\mathbf{B}^\top, \quad \mathbf{K}^\top\mathbf{K}=\mathbf{I}",
-    assumptions=["column-major vec"],
-    relation=Equal(),
-    sizes={"m": (1, 4), "n": (1, 4)},
-    corrects="osa.commutation",
-    exact=True,
-    of_project=True,
-)
-
-
-@COMMUTATION_CORRECTED.formula
-def commutation_there_and_back(B: Rectangle) -> Any:
-    """K vec B, K^T vec B^T and vec (K^T K) with K = K_{m,n}, shape (2 m n + (m n)^2, 1)."""
-    K = commutation_matrix(*B.shape)
-    return _there_and_back(B, K, K.T)
-
-
-COMMUTATION_CORRECTED.oracle(lambda B: _transposed_and_original(B))
-COMMUTATION_CORRECTED.mutant("K there and back, as printed", "K.T -> K")
-COMMUTATION_CORRECTED.mutant("K transposed", "K -> K.T; K.T -> K")
-
-
-LEMMA_F8 = Claim(
-    OSA,
-    "osa.lemma-f.8",
-    label="Lemma F.8, Eq. (81)",
-    statement=r"\left\|\frac{\partial\operatorname{vec}\mathbf{S}}{\partial\operatorname{vec}\mathbf{X}}\right\|_2\le C\alpha",
-    assumptions=[ORTHONORMAL_QUERIES_AND_KEYS, BOUNDED, "alpha real (Section 2), a small number"],
-    relation=AtMost(),
-    sizes={**SIZES, "N": (1, 3)},
-    where=small,
-    uses=("osa.thm-c.2",),
-    proof=("osa.eq-82", "osa.eq-83", "osa.commutation"),
-    expects="reading",
-    reading="C = 2 R / sqrt(d_v) for ||X||_2 <= R, and |alpha| for alpha: for alpha < 0 the printed right-hand side is negative",
-    note="Equality for X with orthonormal columns and rows: N = d = 2, X = I, dX = I.",
-)
-
-
-@LEMMA_F8.inputs
-def orthonormal_query_key_weights(X: Tokens, pair: Frame, alpha: Alpha, decay: Decay, d_v: HeadSize) -> Any:
-    W = orthonormal_columns(pair, 2 * d_v)
-    return {"X": X, "W_Q": W[:, :d_v], "W_K": W[:, d_v:], "alpha": alpha * exp(-decay)}
-
-
-def _step(X: Any, W_Q: Any, alpha: Any) -> Any:
-    """||X||_2 |alpha| / sqrt(d_v), the unit in which the bounds of this chain are multiples."""
-    return spectral_norm(X) * absolute(alpha) * (1 / sqrt(W_Q.shape[1]))
-
-
-@LEMMA_F8.formula
-def skew_jacobian_bound(X: Tokens, W_Q: QueryWeights, alpha: Alpha) -> Any:
-    """2 ||X||_2 |alpha| / sqrt(d_v), a scalar."""
-    return _step(X, W_Q, alpha) * 2
-
-
-LEMMA_F8.oracle(lambda X, W_Q, W_K, alpha: spectral_norm(jacobian(skew_matrix, "X", COLUMN)(X, W_Q, W_K, alpha)))
-LEMMA_F8.mutant("C halved", lambda X, W_Q, alpha: _step(X, W_Q, alpha))
-LEMMA_F8.mutant("quadratic in alpha", lambda X, W_Q, alpha: _step(X, W_Q, alpha * alpha) * 2)
-LEMMA_F8.mutant("d_v^{5/2} instead of sqrt(d_v)", lambda value, W_Q: value / (W_Q.shape[1] * W_Q.shape[1]))
-
+from verify.shapes import Shape
 
 # -- the first term of J: Eq. (84) -------------------------------------------------------------------------------------
 
@@ -568,7 +144,9 @@ def norms_of_first_term_and_kronecker_product(
     D_2: RightKronecker,
 ) -> Any:
     # the part of J in which A varies: X is held fixed in A(X) X W_V W_O outside A
-    J_1 = _in_tokens(lambda Y: newton_schulz_attention_matrix(Y, W_Q, W_K, alpha, epsilon, K) @ X @ W_V @ W_O, X)
+    J_1 = jacobian_in_tokens(
+        lambda Y: newton_schulz_attention_matrix(Y, W_Q, W_K, alpha, epsilon, K) @ X @ W_V @ W_O, X
+    )
     return column(spectral_norm(J_1), spectral_norm(kron(D_1, D_2)))
 
 
@@ -615,11 +193,16 @@ EQUATION_86 = Claim(
 @EQUATION_86.inputs
 def basis_and_generator(B: Factor, S: Square, dB: FactorDirection, dS: SquareDirection) -> Any:
     # both sides are linear in the directions; torch differentiates expm with errors in proportion to their length
-    return {"B": _bounded(B), "S": (S - S.T) * rational(1, 3), "dB": _bounded(dB), "dS": _bounded(dS)}
+    return {
+        "B": within_unit_ball(B),
+        "S": (S - S.T) * rational(1, 3),
+        "dB": within_unit_ball(dB),
+        "dS": within_unit_ball(dS),
+    }
 
 
 def _terms_of_86(B: Any, S: Any, dB: Any, dS: Any, keep: Any = (1, 1, 1)) -> Any:
-    growth, change = expm(S) - eye(S.shape[0]), _slope(lambda t: expm(S + t * dS), S)
+    growth, change = expm(S) - eye(S.shape[0]), slope(lambda t: expm(S + t * dS), S)
     return dB @ growth @ B.T * keep[0] + B @ change @ B.T * keep[1] + B @ growth @ dB.T * keep[2]
 
 
@@ -635,7 +218,7 @@ def attention_matrix_along_a_line(B: Factor, S: Square, dB: FactorDirection, dS:
         moved = B + t * dB
         return eye(B.shape[0]) + moved @ (expm(S + t * dS) - eye(S.shape[0])) @ moved.T
 
-    return _slope(attention_at, B)
+    return slope(attention_at, B)
 
 
 def _weighted_86(name: str, keep: tuple[int, int, int]) -> None:
@@ -681,7 +264,7 @@ def reduced_differential(B: Factor, S: AttentionMatrix, dB: FactorDirection, dS:
     return _terms_of_93(B, S, dB, dS)
 
 
-EQUATION_93.oracle(lambda B, S, dB, dS: _slope(lambda t: (B + t * dB).T @ (S + t * dS) @ (B + t * dB), B))
+EQUATION_93.oracle(lambda B, S, dB, dS: slope(lambda t: (B + t * dB).T @ (S + t * dS) @ (B + t * dB), B))
 
 
 def _weighted_93(name: str, keep: tuple[int, int, int]) -> None:
@@ -737,7 +320,7 @@ def _step_claim(claim_id: str, label: str, statement: str, note: str | None = No
 
 def _state(X: Any, W_Q: Any, W_K: Any, alpha: Any, epsilon: Any, K: int) -> tuple[Any, Any, Any]:
     """B (N, 2 d_v), S (N, N) and exp[S] - I (2 d_v, 2 d_v)."""
-    B, S = _basis(X, W_Q, W_K, epsilon, K), skew_matrix(X, W_Q, W_K, alpha)
+    B, S = basis_of(X, W_Q, W_K, epsilon, K), skew_matrix(X, W_Q, W_K, alpha)
     return B, S, expm(B.T @ S @ B) - eye(B.shape[1])
 
 
@@ -745,37 +328,37 @@ def _attention_term(X: Any, W_Q: Any, W_K: Any, alpha: Any, epsilon: Any, K: int
     """The Jacobian in X of one of the three terms of Eq. (86), by differentiation of its factor that varies, (N^2, N d)."""
     B, _, growth = _state(X, W_Q, W_K, alpha, epsilon, K)
     terms: list[Callable[[Any], Any]] = [
-        lambda Y: _basis(Y, W_Q, W_K, epsilon, K) @ growth @ B.T,
-        lambda Y: B @ _growth(Y, W_Q, W_K, alpha, epsilon, K) @ B.T,
-        lambda Y: B @ growth @ _basis(Y, W_Q, W_K, epsilon, K).T,
+        lambda Y: basis_of(Y, W_Q, W_K, epsilon, K) @ growth @ B.T,
+        lambda Y: B @ reduced_growth(Y, W_Q, W_K, alpha, epsilon, K) @ B.T,
+        lambda Y: B @ growth @ basis_of(Y, W_Q, W_K, epsilon, K).T,
     ]
-    return _in_tokens(terms[which], X)
+    return jacobian_in_tokens(terms[which], X)
 
 
 def _reduced_term(X: Any, W_Q: Any, W_K: Any, alpha: Any, epsilon: Any, K: int, which: int) -> Any:
     """The Jacobian in X of one of the three terms of Eq. (93), by differentiation of its factor that varies, (4 d_v^2, N d)."""
     B, S, _ = _state(X, W_Q, W_K, alpha, epsilon, K)
     terms: list[Callable[[Any], Any]] = [
-        lambda Y: _basis(Y, W_Q, W_K, epsilon, K).T @ S @ B,
+        lambda Y: basis_of(Y, W_Q, W_K, epsilon, K).T @ S @ B,
         lambda Y: B.T @ skew_matrix(Y, W_Q, W_K, alpha) @ B,
-        lambda Y: B.T @ S @ _basis(Y, W_Q, W_K, epsilon, K),
+        lambda Y: B.T @ S @ basis_of(Y, W_Q, W_K, epsilon, K),
     ]
-    return _in_tokens(terms[which], X)
+    return jacobian_in_tokens(terms[which], X)
 
 
 def _E_1(X: Any, W_Q: Any, W_K: Any, alpha: Any, epsilon: Any, K: int, turn: Any = lambda growth: growth.T) -> Any:
     B, _, growth = _state(X, W_Q, W_K, alpha, epsilon, K)
-    return kron(B @ turn(growth), eye(B.shape[0])) @ _basis_jacobian(X, W_Q, W_K, epsilon, K)
+    return kron(B @ turn(growth), eye(B.shape[0])) @ basis_jacobian(X, W_Q, W_K, epsilon, K)
 
 
 def _E_2(X: Any, W_Q: Any, W_K: Any, alpha: Any, epsilon: Any, K: int, factor: Any = lambda B: kron(B, B)) -> Any:
-    change = _in_tokens(lambda Y: _growth(Y, W_Q, W_K, alpha, epsilon, K), X)
-    return factor(_basis(X, W_Q, W_K, epsilon, K)) @ change
+    change = jacobian_in_tokens(lambda Y: reduced_growth(Y, W_Q, W_K, alpha, epsilon, K), X)
+    return factor(basis_of(X, W_Q, W_K, epsilon, K)) @ change
 
 
 def _E_3(X: Any, W_Q: Any, W_K: Any, alpha: Any, epsilon: Any, K: int, swap: Any = commutation_matrix) -> Any:
     B, _, growth = _state(X, W_Q, W_K, alpha, epsilon, K)
-    return kron(eye(B.shape[0]), B @ growth) @ swap(*B.shape) @ _basis_jacobian(X, W_Q, W_K, epsilon, K)
+    return kron(eye(B.shape[0]), B @ growth) @ swap(*B.shape) @ basis_jacobian(X, W_Q, W_K, epsilon, K)
 
 
 def _no_swap(m: int, n: int) -> Any:
@@ -913,7 +496,7 @@ def attention_matrix_jacobian(
 
 _declare(
     EQUATION_87.oracle,
-    lambda X, W_Q, W_K, alpha, epsilon, K: _in_tokens(
+    lambda X, W_Q, W_K, alpha, epsilon, K: jacobian_in_tokens(
         lambda Y: newton_schulz_attention_matrix(Y, W_Q, W_K, alpha, epsilon, K), X
     ),
 )
@@ -940,8 +523,8 @@ _second_term = partial(_attention_term, which=1)
 
 
 def _bound_of_91(X: Any, W_Q: Any, W_K: Any, alpha: Any, epsilon: Any, K: int, power: int = 2) -> Any:
-    norm = spectral_norm(_basis(X, W_Q, W_K, epsilon, K))
-    bound = spectral_norm(_in_tokens(lambda Y: _growth(Y, W_Q, W_K, alpha, epsilon, K), X))
+    norm = spectral_norm(basis_of(X, W_Q, W_K, epsilon, K))
+    bound = spectral_norm(jacobian_in_tokens(lambda Y: reduced_growth(Y, W_Q, W_K, alpha, epsilon, K), X))
     for _ in range(power):
         bound = bound * norm
     return bound
@@ -968,8 +551,8 @@ EQUATION_92.uses = ("osa.eq-79",)
 
 
 def _chain_of_92(X: Any, W_Q: Any, W_K: Any, alpha: Any, epsilon: Any, K: int, turn: Any = lambda S: S) -> Any:
-    outer = exponential_jacobian(turn(_reduced(X, W_Q, W_K, alpha, epsilon, K)))
-    return outer @ _in_tokens(lambda Y: _reduced(Y, W_Q, W_K, alpha, epsilon, K), X)
+    outer = exponential_jacobian(turn(reduced_matrix(X, W_Q, W_K, alpha, epsilon, K)))
+    return outer @ jacobian_in_tokens(lambda Y: reduced_matrix(Y, W_Q, W_K, alpha, epsilon, K), X)
 
 
 @EQUATION_92.formula
@@ -980,7 +563,9 @@ def growth_jacobian(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, alpha: Alpha,
 
 _declare(
     EQUATION_92.oracle,
-    lambda X, W_Q, W_K, alpha, epsilon, K: _in_tokens(lambda Y: _growth(Y, W_Q, W_K, alpha, epsilon, K), X),
+    lambda X, W_Q, W_K, alpha, epsilon, K: jacobian_in_tokens(
+        lambda Y: reduced_growth(Y, W_Q, W_K, alpha, epsilon, K), X
+    ),
 )
 _declare(EQUATION_92.mutant("[S] transposed in the outer factor"), partial(_chain_of_92, turn=lambda S: S.T))
 _declare(EQUATION_92.mutant("outer factor at [S] = 0"), partial(_chain_of_92, turn=lambda S: S * 0))
@@ -989,16 +574,16 @@ _declare(EQUATION_92.mutant("halved"), lambda *at: _chain_of_92(*at) * rational(
 
 def _F_1(X: Any, W_Q: Any, W_K: Any, alpha: Any, epsilon: Any, K: int, swap: Any = commutation_matrix) -> Any:
     B, S, _ = _state(X, W_Q, W_K, alpha, epsilon, K)
-    return kron((S @ B).T, eye(B.shape[1])) @ swap(*B.shape) @ _basis_jacobian(X, W_Q, W_K, epsilon, K)
+    return kron((S @ B).T, eye(B.shape[1])) @ swap(*B.shape) @ basis_jacobian(X, W_Q, W_K, epsilon, K)
 
 
 def _F_2(X: Any, W_Q: Any, W_K: Any, alpha: Any, epsilon: Any, K: int, factor: Any = lambda B: kron(B.T, B.T)) -> Any:
-    return factor(_basis(X, W_Q, W_K, epsilon, K)) @ _in_tokens(lambda Y: skew_matrix(Y, W_Q, W_K, alpha), X)
+    return factor(basis_of(X, W_Q, W_K, epsilon, K)) @ jacobian_in_tokens(lambda Y: skew_matrix(Y, W_Q, W_K, alpha), X)
 
 
 def _F_3(X: Any, W_Q: Any, W_K: Any, alpha: Any, epsilon: Any, K: int, turn: Any = lambda S: S) -> Any:
     B, S, _ = _state(X, W_Q, W_K, alpha, epsilon, K)
-    return kron(eye(B.shape[1]), B.T @ turn(S)) @ _basis_jacobian(X, W_Q, W_K, epsilon, K)
+    return kron(eye(B.shape[1]), B.T @ turn(S)) @ basis_jacobian(X, W_Q, W_K, epsilon, K)
 
 
 EQUATION_95 = _step_claim(
@@ -1077,7 +662,9 @@ def reduced_jacobian(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, alpha: Alpha
 
 _declare(
     EQUATION_94.oracle,
-    lambda X, W_Q, W_K, alpha, epsilon, K: _in_tokens(lambda Y: _reduced(Y, W_Q, W_K, alpha, epsilon, K), X),
+    lambda X, W_Q, W_K, alpha, epsilon, K: jacobian_in_tokens(
+        lambda Y: reduced_matrix(Y, W_Q, W_K, alpha, epsilon, K), X
+    ),
 )
 _declare(EQUATION_94.mutant("first term dropped"), lambda *at: _F_2(*at) + _F_3(*at))
 _declare(EQUATION_94.mutant("third term subtracted"), lambda *at: _F_1(*at) + _F_2(*at) - _F_3(*at))
@@ -1124,7 +711,7 @@ ORDERS.inputs(initialised)
 
 def _units(X: Any, W_Q: Any, alpha: Any) -> Any:
     """sqrt 2, 2 + 2 sqrt 2, sqrt 2; sqrt 2, 2, sqrt 2 times u, shape (6, 1)."""
-    u = _step(X, W_Q, alpha)
+    u = step_bound(X, W_Q, alpha)
     root = u * sqrt(2)
     return column(root, u * 2 + root * 2, root, root, u * 2, root)
 

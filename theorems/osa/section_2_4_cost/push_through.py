@@ -1,6 +1,6 @@
-"""The layer through d x d matrices: exp(X W X^T) X = X exp(W X^T X), its variants, their accuracy and their gradients.
+"""The layer through d x d matrices: exp(X W X^T) X = X exp(W X^T X), its variants and their accuracy.
 
-Claims of this project; the functions of `theorems.osa.layers` are made of their formulas.
+Claims of this project; the functions of `theorems.osa.fast.layers` are made of their formulas.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from typing import Annotated, Any
 
 from theorems.osa import OSA
+from theorems.osa.appendix_e_experiments.untrained import decided_at_the_experiments
 from theorems.osa.definitions import (
     SHAPES,
     Alpha,
@@ -18,15 +19,12 @@ from theorems.osa.definitions import (
     Tokens,
     ValueWeights,
     attention,
-    attention_matrix,
     orthonormal_columns,
     query_key_generator,
     whole_heads,
 )
-from theorems.osa.experiments import decided_at_the_experiments
-from theorems.osa.low_rank import ORTHONORMAL, Basis, Coordinates, Frame
+from theorems.osa.settings import ORTHONORMAL, Basis, TokenFrame
 from verify.claims import Assumption, Claim
-from verify.derivatives import jacobian
 from verify.matrix import (
     concatenate,
     condition_number,
@@ -96,14 +94,14 @@ def layer(
     return {"X": X, "W_Q": W_Q, "W_K": W_K, "W_V": W_V, "W_O": W_O, "alpha": alpha * rational(1, 3)}
 
 
-def _generator(W_Q: Any, W_K: Any, alpha: Any) -> Any:
+def scaled_generator(W_Q: Any, W_K: Any, alpha: Any) -> Any:
     """W = alpha / sqrt(d_v) (W_Q W_K^T - W_K W_Q^T), shape (d, d): S = X W X^T (Appendix C.2)."""
     return query_key_generator(W_Q, W_K) * (alpha / sqrt(W_Q.shape[1]))
 
 
 def push_through_factor(G: Any, W_Q: Any, W_K: Any, W_V: Any, W_O: Any, alpha: Any) -> Any:
     """exp(W G) W_V W_O, shape (d, d), for G = X^T X (d, d): OSA(X) is X times it, and M-OSA(X) X times their sum."""
-    return expm(_generator(W_Q, W_K, alpha) @ G) @ W_V @ W_O
+    return expm(scaled_generator(W_Q, W_K, alpha) @ G) @ W_V @ W_O
 
 
 LAYER = Claim(
@@ -160,7 +158,7 @@ _common_mutants(LAYER, attention_pushed_through)
 
 @LAYER.mutant("X^T X on the other side of W")
 def _(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, W_O: OutputWeights, alpha: Alpha) -> Any:
-    return X @ expm(X.T @ X @ _generator(W_Q, W_K, alpha)) @ W_V @ W_O
+    return X @ expm(X.T @ X @ scaled_generator(W_Q, W_K, alpha)) @ W_V @ W_O
 
 
 def _phi(A: Any) -> Any:
@@ -226,7 +224,7 @@ def frame_factor(
 
     exp [[R W R^T, R W P^T P], [W R^T, W P^T P]] [[R], [I]] W_V W_O; mutants leave out parts that P brings in.
     """
-    W, PP = _generator(W_Q, W_K, alpha), P.T @ P * curvature
+    W, PP = scaled_generator(W_Q, W_K, alpha), P.T @ P * curvature
     upper = concatenate([R @ W @ R.T, R @ W @ PP], axis=1)
     lower = concatenate([W @ R.T * drift, W @ PP], axis=1)
     stacked = concatenate([R, eye(R.shape[1])], axis=0)
@@ -265,7 +263,7 @@ decided_at_the_experiments(QR_LAYER)
 
 @QR_LAYER.inputs
 def tokens_and_frame(
-    frame: Frame,
+    frame: TokenFrame,
     X: Tokens,
     W_Q: QueryWeights,
     W_K: KeyWeights,
@@ -383,237 +381,3 @@ ACCURACY.oracle(lambda X, Y, W: spectral_norm(X @ (expm(W @ (Y.T @ Y)) - expm(W 
 ACCURACY.mutant("kappa(Y) left out", lambda X, Y, W: _sensitivity(X, Y, W))
 ACCURACY.mutant("halved", lambda value: value * rational(1, 2))
 ACCURACY.mutant("||W|| squared", lambda value, W: value * spectral_norm(W))
-
-
-# -- gradients ---------------------------------------------------------------------------------------------------------
-
-GRADIENT_STATEMENT = (
-    r"\frac{\partial\operatorname{vec}\mathrm{OSA}}{\partial\operatorname{vec}\mathbf{X}},\ \frac{\partial\operatorname{vec}"
-    r"\mathrm{OSA}}{\partial\operatorname{vec}\mathbf{W}^Q},\ \frac{\partial\operatorname{vec}\mathrm{OSA}}{\partial"
-    r"\operatorname{vec}\mathbf{W}^K} \text{ of this form of the layer are those of } \exp(\mathbf{S})\mathbf{X}\mathbf{W}^V"
-    r"\mathbf{W}^O, \text{ whatever the rank of } \mathbf{X}, [\mathbf{Q},\mathbf{K}]"
-)
-
-
-def _gradients(form: Callable[..., Any], *arguments: Any) -> Any:
-    """Jacobians of the layer `form` with respect to X, W_Q and W_K, side by side, shape (N d, N d + 2 d d_v)."""
-    return concatenate([jacobian(form, wrt)(*arguments) for wrt in ("X", "W_Q", "W_K")], axis=1)
-
-
-def _gradient_claim(claim_id: str, label: str, uses: str, note: str | None = None) -> Claim:
-    claim = Claim(
-        OSA,
-        claim_id,
-        label=label,
-        statement=GRADIENT_STATEMENT,
-        assumptions=[SHAPES, *([ORTHONORMAL] if uses == "osa.qr-of-x-layer" else [])],
-        relation=Equal(),
-        # N < 2 d_v, where [Q, K] cannot have independent columns, and 2 d_v > d among them
-        sizes={"N": (1, 3), "d": (1, 3), "d_v": (1, 2), **({"r": (1, 2)} if uses == "osa.qr-of-x-layer" else {})},
-        where=lambda sizes: sizes["d_v"] <= sizes["d"] and sizes.get("r", 1) <= sizes["N"],
-        uses=(uses,),
-        of_project=True,
-        note=note,
-    )
-
-    @claim.oracle
-    def gradients_of_the_definition(
-        X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, W_O: OutputWeights, alpha: Alpha
-    ) -> Any:
-        return _gradients(attention, X, W_Q, W_K, W_V, W_O, alpha)
-
-    return claim
-
-
-GRADIENT = _gradient_claim("osa.layer-gradient", "Gradients through exp(W X^T X)", "osa.push-through-layer")
-GRADIENT.inputs(layer)
-
-
-@GRADIENT.formula
-def gradients_pushed_through(
-    X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, W_O: OutputWeights, alpha: Alpha
-) -> Any:
-    """d vec OSA / d (X, W_Q, W_K) through X [exp(W X^T X) W_V W_O], shape (N d, N d + 2 d d_v), row-major."""
-    return _gradients(attention_pushed_through, X, W_Q, W_K, W_V, W_O, alpha)
-
-
-GRADIENT_LOW_RANK = _gradient_claim(
-    "osa.layer-gradient-low-rank", "Gradients through phi(L^T X^T X U)", "osa.push-through-low-rank"
-)
-GRADIENT_LOW_RANK.inputs(layer)
-
-
-@GRADIENT_LOW_RANK.formula
-def gradients_pushed_through_low_rank(
-    X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, W_O: OutputWeights, alpha: Alpha
-) -> Any:
-    """d vec OSA / d (X, W_Q, W_K) through a matrix of order 4 d_v, shape (N d, N d + 2 d d_v), row-major."""
-    return _gradients(attention_pushed_through_low_rank, X, W_Q, W_K, W_V, W_O, alpha)
-
-
-def _gradient_mutants(claim: Claim, factor: Callable[..., Any]) -> None:
-    @claim.mutant("X^T X held fixed")
-    def _(X: Any, W_Q: Any, W_K: Any, W_V: Any, W_O: Any, alpha: Any) -> Any:
-        G = X.T @ X
-
-        def form(X: Any, W_Q: Any, W_K: Any) -> Any:
-            return X @ factor(G, W_Q, W_K, W_V, W_O, alpha)
-
-        return _gradients(form, X, W_Q, W_K)
-
-    @claim.mutant("X outside the brackets held fixed")
-    def _(X: Any, W_Q: Any, W_K: Any, W_V: Any, W_O: Any, alpha: Any) -> Any:
-        fixed = X
-
-        def form(X: Any, W_Q: Any, W_K: Any) -> Any:
-            return fixed @ factor(X.T @ X, W_Q, W_K, W_V, W_O, alpha)
-
-        return _gradients(form, X, W_Q, W_K)
-
-
-_gradient_mutants(GRADIENT, push_through_factor)
-_gradient_mutants(GRADIENT_LOW_RANK, low_rank_factor)
-
-GRADIENT_QR = _gradient_claim(
-    "osa.layer-gradient-qr",
-    "Gradients in a frame of the tokens held fixed",
-    "osa.qr-of-x-layer",
-    note="X = B C, so P = 0 at the point; r < d among the cases, where X has deficient rank.",
-)
-
-
-@GRADIENT_QR.inputs
-def tokens_in_frame(
-    frame: Frame,
-    C: Coordinates,
-    W_Q: QueryWeights,
-    W_K: KeyWeights,
-    W_V: ValueWeights,
-    W_O: OutputWeights,
-    alpha: Alpha,
-) -> Any:
-    B = orthonormal_columns(frame, C.shape[0])
-    return {**layer(B @ C, W_Q, W_K, W_V, W_O, alpha), "B": B}
-
-
-@GRADIENT_QR.formula
-def gradients_in_frame_of_tokens(
-    X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, W_O: OutputWeights, alpha: Alpha, B: Basis
-) -> Any:
-    """d vec OSA / d (X, W_Q, W_K) with the frame B (N, r) of X held fixed, shape (N d, N d + 2 d d_v), row-major."""
-    return _gradients(attention_in_frame_of_tokens, X, W_Q, W_K, W_V, W_O, alpha, B)
-
-
-@GRADIENT_QR.mutant("P left out, as it vanishes")
-def _(X: Any, W_Q: Any, W_K: Any, W_V: Any, W_O: Any, alpha: Any, B: Basis) -> Any:
-    def form(X: Any, W_Q: Any, W_K: Any) -> Any:
-        return B @ expm(B.T @ X @ _generator(W_Q, W_K, alpha) @ (B.T @ X).T) @ B.T @ X @ W_V @ W_O
-
-    return _gradients(form, X, W_Q, W_K)
-
-
-@GRADIENT_QR.mutant("W R^T left out")
-def _(X: Any, W_Q: Any, W_K: Any, W_V: Any, W_O: Any, alpha: Any, B: Basis) -> Any:
-    def form(X: Any, W_Q: Any, W_K: Any) -> Any:
-        return attention_in_frame(X, B, lambda R, P: frame_factor(R, P, W_Q, W_K, W_V, W_O, alpha, drift=0))
-
-    return _gradients(form, X, W_Q, W_K)
-
-
-# -- several heads -----------------------------------------------------------------------------------------------------
-
-
-def _heads(W_Q: Any, W_K: Any, W_V: Any, W_O: Any, d_v: int) -> list[tuple[Any, Any, Any, Any]]:
-    """The weights of each head, from matrices (d, d) that hold the heads side by side (W_O: on top of each other)."""
-    cuts = [slice(i, i + d_v) for i in range(0, W_Q.shape[1], d_v)]
-    return [(W_Q[:, cut], W_K[:, cut], W_V[:, cut], W_O[cut]) for cut in cuts]
-
-
-def _multi_head_claim(claim_id: str, label: str, statement: str, uses: tuple[str, ...]) -> Claim:
-    claim = Claim(
-        OSA,
-        claim_id,
-        label=label,
-        statement=statement,
-        assumptions=[SHAPES, "W_Q = [W_1^Q, ..., W_h^Q], W_K, W_V likewise; W_O = [W_1^O; ...; W_h^O]"],
-        relation=Equal(),
-        sizes={"N": (1, 4), "d": (1, 4), "d_v": (1, 2)},
-        where=whole_heads,
-        uses=uses,
-        exact=True,
-        of_project=True,
-    )
-
-    @claim.inputs
-    def all_heads(
-        X: Tokens, W_Q: TokenPairs, W_K: AllHeads, W_V: AllHeads, W_O: AllHeads, alpha: Alpha, d_v: HeadSize
-    ) -> Any:
-        return {**layer(X, W_Q, W_K, W_V, W_O, alpha), "d_v": d_v}
-
-    @claim.oracle
-    def sum_over_heads(
-        X: Tokens, W_Q: AllHeads, W_K: AllHeads, W_V: AllHeads, W_O: AllHeads, alpha: Alpha, d_v: HeadSize
-    ) -> Any:
-        return sum(attention(X, *weights, alpha) for weights in _heads(W_Q, W_K, W_V, W_O, d_v))
-
-    return claim
-
-
-CONCATENATED = _multi_head_claim(
-    "osa.multi-head-concatenated",
-    "Eqs. (3)-(4), heads concatenated",
-    r"\sum_{i=1}^h \mathbf{A}_i\mathbf{X}\mathbf{W}_i^V\mathbf{W}_i^O = [\mathbf{A}_1\mathbf{X}\mathbf{W}_1^V, \dots,"
-    r" \mathbf{A}_h\mathbf{X}\mathbf{W}_h^V]\,\mathbf{W}^O",
-    (),
-)
-
-
-@CONCATENATED.formula
-def heads_concatenated(
-    X: Tokens, W_Q: AllHeads, W_K: AllHeads, W_V: AllHeads, W_O: AllHeads, alpha: Alpha, d_v: HeadSize
-) -> Any:
-    """M-OSA(X) = [A_1 X W_1^V, ..., A_h X W_h^V] W^O, shape (N, d), with N x N matrices A_i."""
-    return _concatenated(X, W_Q, W_K, W_V, W_O, alpha, d_v) @ W_O
-
-
-def _concatenated(X: Any, W_Q: Any, W_K: Any, W_V: Any, W_O: Any, alpha: Any, d_v: int, order: int = 1) -> Any:
-    heads = _heads(W_Q, W_K, W_V, W_O, d_v)
-    return concatenate([attention_matrix(X, Q, K, alpha) @ X @ V for Q, K, V, _ in heads[::order]], axis=1)
-
-
-CONCATENATED.mutant("heads in reversed order", order=-1)
-
-
-@CONCATENATED.mutant("W^O transposed")
-def _(X: Any, W_Q: Any, W_K: Any, W_V: Any, W_O: Any, alpha: Any, d_v: HeadSize) -> Any:
-    return _concatenated(X, W_Q, W_K, W_V, W_O, alpha, d_v) @ W_O.T
-
-
-MERGED = _multi_head_claim(
-    "osa.multi-head-push-through",
-    "Eqs. (3)-(4) through one d x d matrix",
-    r"\sum_{i=1}^h \mathbf{A}_i\mathbf{X}\mathbf{W}_i^V\mathbf{W}_i^O = \mathbf{X}\sum_{i=1}^h \exp(\mathbf{W}_i\mathbf{X}"
-    r"^\top\mathbf{X})\,\mathbf{W}_i^V\mathbf{W}_i^O",
-    ("osa.push-through-layer",),
-)
-
-
-@MERGED.formula
-def heads_merged(
-    X: Tokens, W_Q: AllHeads, W_K: AllHeads, W_V: AllHeads, W_O: AllHeads, alpha: Alpha, d_v: HeadSize
-) -> Any:
-    """M-OSA(X) = X sum_i exp(W_i X^T X) W_i^V W_i^O, shape (N, d): tokens are multiplied twice, whatever h."""
-    G = X.T @ X
-    return X @ sum(push_through_factor(G, *weights, alpha) for weights in _heads(W_Q, W_K, W_V, W_O, d_v))
-
-
-@MERGED.mutant("one exponential for all heads")
-def _(X: Any, W_Q: Any, W_K: Any, W_V: Any, W_O: Any, alpha: Any, d_v: HeadSize) -> Any:
-    W = sum(_generator(Q, K, alpha) for Q, K, _, _ in _heads(W_Q, W_K, W_V, W_O, d_v))
-    return X @ expm(W @ (X.T @ X)) @ W_V @ W_O
-
-
-@MERGED.mutant("scaled by alpha / sqrt(d) instead of alpha / sqrt(d_v)")
-def _(X: Any, W_Q: Any, W_K: Any, W_V: Any, W_O: Any, alpha: Any, d_v: HeadSize) -> Any:
-    G, changed = X.T @ X, alpha * sqrt(d_v) / sqrt(X.shape[1])
-    return X @ sum(push_through_factor(G, *weights, changed) for weights in _heads(W_Q, W_K, W_V, W_O, d_v))

@@ -1,27 +1,40 @@
-"""The orthogonality error of an unconverged basis: Theorem A.1, the steps of its proof (F.3) and what follows from it."""
+"""F.3, the proof of Theorem A.1, Eqs. (20)-(45), step by step."""
 
 from __future__ import annotations
 
-from fractions import Fraction
-from typing import Annotated, Any
+from typing import Any
 
 from theorems.osa import OSA
-from theorems.osa.definitions import cayley, exponential_minus_identity
-from theorems.osa.low_rank import (
+from theorems.osa.appendix_a_orthogonality_error.theorem_a_1 import (
+    SKEW,
     Factor,
-    LogNorm,
+    LeftFrame,
+    RightFrame,
     SkewMatrix,
-    newton_schulz_basis_of_tokens,
+    Square,
+    UnitInterval,
+    Values,
+    decomposed_factor_within_the_unit_ball,
+    decomposition,
+    excess,
+    growth_of_norm,
     orthogonality_error,
-    orthogonality_error_bound,
+    smallest_dimension,
 )
-from theorems.osa.newton_schulz import stacked
-from verify.arithmetic import exp
+from theorems.osa.appendix_e_experiments.untrained import decided_at_the_experiments
+from theorems.osa.definitions import (
+    Epsilon,
+    Steps,
+    exponential_minus_identity,
+    newton_schulz_basis,
+    newton_schulz_iterate,
+)
+from theorems.osa.section_2_3_bases.newton_schulz import Parameters, matrix_within_the_unit_ball, stacked
+from theorems.osa.section_2_3_bases.qr import LeftFrame, Matrix, RightFrame
 from verify.claims import Assumption, Claim
 from verify.matrix import (
     absolute,
     concatenate,
-    diag,
     expm,
     eye,
     frobenius_norm,
@@ -32,16 +45,7 @@ from verify.matrix import (
     vec_r,
 )
 from verify.relations import AtMost, Equal
-from verify.shapes import Real, Shape
 
-Square = Annotated[Any, Shape("m", "m")]
-LeftFrame = Annotated[Any, Shape("N", "N")]
-RightFrame = Annotated[Any, Shape("m", "m")]
-Values = Annotated[Any, Shape("k", "1")]
-UnitInterval = Annotated[Any, Real(0.0, 1.0)]
-Growth = Annotated[Any, Real(1.0, 2.0)]
-
-SKEW = Assumption("S is skew-symmetric", zero=lambda S: S + S.T)
 LEFT_ORTHOGONAL = Assumption("U in R^{N x N} is orthogonal", zero=lambda U: U.T @ U - eye(U.shape[0]))
 RIGHT_ORTHOGONAL = Assumption("V in R^{2 d_v x 2 d_v} is orthogonal", zero=lambda V: V.T @ V - eye(V.shape[0]))
 DECOMPOSITION = "B = U Sigma V^T, Sigma in R^{N x 2 d_v} diagonal"
@@ -50,22 +54,6 @@ DECOMPOSITION = "B = U Sigma V^T, Sigma in R^{N x 2 d_v} diagonal"
 def all_of(*matrices: Any) -> Any:
     """The entries of several matrices, one below the other, shape (number of entries, 1)."""
     return concatenate([vec_r(A) for A in matrices], axis=0)
-
-
-def smallest_dimension(sizes: Any) -> bool:
-    """Whether k = min(N, m), the number of singular values of an N x m matrix."""
-    return bool(sizes["k"] == min(sizes["N"], sizes["m"]))
-
-
-def diagonal(s: Any, N: int, m: int) -> Any:
-    """The N x m matrix with the entries of s (min(N, m), 1) on its diagonal."""
-    k = s.shape[0]
-    return eye(N)[:, :k] @ diag(s) @ eye(m)[:k, :]
-
-
-def excess(B: Any) -> Any:
-    """E = B^T B - I, shape (m, m)."""
-    return B.T @ B - eye(B.shape[1])
 
 
 def rotation_excess(B: Any, S: Any) -> Any:
@@ -90,48 +78,6 @@ def psi(U: Any, Sigma: Any, S: Any) -> Any:
     """Psi = sum_{n >= 1} (U^T S U Sigma Sigma^T)^{n-1} U^T S U / n!, shape (N, N) (Eq. (38))."""
     return series(U.T @ S @ U, Sigma @ Sigma.T)
 
-
-# -- Theorem A.1, Eq. (11) ---------------------------------------------------------------------------------------------
-
-EQUATION_11 = Claim(
-    OSA,
-    "osa.thm-a.1-eq-11",
-    label="Theorem A.1, Eq. (11)",
-    statement=r"\left(e^{\|\mathbf{S}\|_2}-1\right)^2\max_i|\sigma_i(\mathbf{B})^2(\sigma_i(\mathbf{B})^2-1)| \le"
-    r" \tfrac14\left(e^{\|\mathbf{S}\|_2}-1\right)^2",
-    assumptions=[
-        "Y = I_N + B (exp[S] - I_r) B^T, [S] = B^T S B, S skew-symmetric",
-        "B from Newton-Schulz (9) with M_0 = M/(||M||_F + eps), M = [X W^Q, X W^K], eps > 0, fixed K (context of Appendix A)",
-    ],
-    relation=AtMost(),
-    # for N = 1 or d = 1 both sides vanish, since S = 0
-    sizes={"N": (2, 4), "d": (2, 4), "d_v": (1, 2), "K": (0, 6)},
-    where=lambda sizes: sizes["d"] % sizes["d_v"] == 0,
-    uses=("osa.ns-sv-at-most-1",),
-    proof=("osa.max-quarter",),
-    note="Y^T Y - I is at most 4 in norm whatever S (osa.a1-saturation), so the bound says something for ||S||_2 < log 5.",
-)
-
-EQUATION_11.inputs(newton_schulz_basis_of_tokens)
-
-
-@EQUATION_11.formula
-def orthogonality_error_limit(S: SkewMatrix) -> Any:
-    """(e^{||S||_2} - 1)^2 / 4, a scalar, whatever the basis (Eq. (11))."""
-    return _growth(S) ** 2 * rational(1, 4)
-
-
-def _growth(S: Any) -> Any:
-    """e^{||S||_2} - 1, a scalar, without cancellation for small S."""
-    return exponential_minus_identity(eye(1) * spectral_norm(S))[0, 0]
-
-
-EQUATION_11.oracle(lambda B, S: orthogonality_error_bound(B, S))
-EQUATION_11.mutant("1/5 instead of 1/4", denominator=5)
-EQUATION_11.mutant("||S||_2 instead of e^{||S||_2} - 1", lambda S: spectral_norm(S) ** 2 * rational(1, 4))
-
-
-# -- the proof of Eq. (10), step by step -------------------------------------------------------------------------------
 
 EQUATION_22 = Claim(
     OSA,
@@ -228,26 +174,9 @@ EQUATION_28.mutant("E with the opposite sign")(_shortened(lambda D, E: -D.T @ E 
 EQUATION_28.mutant("E + I instead of E")(_shortened(lambda D, E: D.T @ (E + eye(E.shape[0])) @ D))
 
 
-def _decomposed(left: Any, right: Any, s: Any, S: Any) -> dict[str, Any]:
-    """U, Sigma, V and B = U Sigma V^T with s (k, 1) on the diagonal of Sigma; a sign of s moves into a singular vector."""
-    U, V = cayley(left), cayley(right)
-    Sigma = diagonal(s, U.shape[0], V.shape[0])
-    return {"U": U, "Sigma": Sigma, "V": V, "B": U @ Sigma @ V.T, "S": S}
-
-
 def decomposed_factor(left: LeftFrame, right: RightFrame, s: Values, direction: LeftFrame) -> Any:
     """Any singular values, any skew S."""
-    return _decomposed(left, right, s, (direction - direction.T) * rational(1, 3))
-
-
-def decomposed_factor_within_the_unit_ball(
-    left: LeftFrame, right: RightFrame, y: Values, direction: LeftFrame, log_norm: LogNorm
-) -> Any:
-    """Singular values in [0, 1], ||S||_F up to e^1.5."""
-    # The offset keeps the last singular value off 0 and 1: with all of them there both sides vanish and no ratio exists.
-    y = concatenate([y[:-1], y[-1:] + rational(1, 3)], axis=0)
-    S = direction - direction.T
-    return _decomposed(left, right, 2 * y / (1 + y * y), S * (exp(log_norm) / (frobenius_norm(S) + rational(1, 256))))
+    return decomposition(left, right, s, (direction - direction.T) * rational(1, 3))
 
 
 EQUATIONS_31_34 = Claim(
@@ -404,17 +333,17 @@ def _series_of_norms(U: Any, Sigma: Any, S: Any) -> Any:
 @EQUATION_44.formula
 def series_bounds(U: LeftFrame, Sigma: Factor, S: SkewMatrix) -> Any:
     """The series of norms (Eq. (42)) and e^{||S||_2} - 1 (Eq. (44)), shape (2,)."""
-    return stacked(_series_of_norms(U, Sigma, S), _growth(S))
+    return stacked(_series_of_norms(U, Sigma, S), growth_of_norm(S))
 
 
 EQUATION_44.oracle(lambda U, Sigma, S: stacked(spectral_norm(psi(U, Sigma, S)), _series_of_norms(U, Sigma, S)))
-EQUATION_44.mutant("||S||_2 instead of e^{||S||_2} - 1", "_growth -> spectral_norm")
+EQUATION_44.mutant("||S||_2 instead of e^{||S||_2} - 1", "growth_of_norm -> spectral_norm")
 
 
 @EQUATION_44.mutant("series from n = 2")
 def _(U: LeftFrame, Sigma: Factor, S: SkewMatrix) -> Any:
     size = spectral_norm(S)
-    return stacked(_series_of_norms(U, Sigma, S) - size, _growth(S) - size)
+    return stacked(_series_of_norms(U, Sigma, S) - size, growth_of_norm(S) - size)
 
 
 EQUATION_45 = Claim(
@@ -433,7 +362,7 @@ EQUATION_45 = Claim(
 @EQUATION_45.inputs
 def factor_and_its_singular_values(left: LeftFrame, right: RightFrame, s: Values) -> Any:
     # a third keeps singular values off 1, where the two sides vanish and nothing is compared
-    return _decomposed(left, right, s + rational(1, 3), left)
+    return decomposition(left, right, s + rational(1, 3), left)
 
 
 @EQUATION_45.formula
@@ -478,149 +407,40 @@ QUARTER.mutant("maximum at x = 1/2", lambda x: (x - rational(1, 2)) * (x - ratio
 QUARTER.mutant("maximum 1/5 in place of 1/4", lambda value: value - rational(1, 20))
 
 
-# -- what the bound is said to show ------------------------------------------------------------------------------------
-
-ROBUST = Claim(
+NEVER_ABOVE_ONE = Claim(
     OSA,
-    "osa.a1-robust",
-    label="Appendix A, text after Theorem A.1",
-    statement=r"\text{the bound shows that the orthogonality error is robust to very small singular values of } \mathbf{B}"
-    r" \text{ and that larger rotations incur a higher error if } \mathbf{B} \text{ has not converged well}",
-    assumptions=["0 <= delta <= 1 is a singular value of B, the others in [0, 1]", "t >= 1", SKEW],
+    "osa.ns-sv-at-most-1",
+    label="F.3, text after Eq. (41)",
+    statement=r"\text{singular values of } \mathbf{M}_0 \text{ are less than 1, and Newton-Schulz cannot increase singular values"
+    r" in } (0,1] \text{ to more than } 1",
+    assumptions=["B from Newton-Schulz (9) with M_0 = M/(||M||_F + eps), M = [X W^Q, X W^K], eps > 0, fixed K"],
     relation=AtMost(),
-    sizes={"N": (2, 3), "m": (1, 3), "k": (1, 3)},
-    where=smallest_dimension,
-    expects="reading",
-    reading="of the bound (10): a singular value delta adds at most delta^2 (e^{||S||_2} - 1)^2 to it, and for a fixed B it does"
-    " not decrease as S is scaled up",
-    uses=("osa.thm-a.1-eq-10",),
-    note="Of the error itself, which the sentence names, only the first half is true: it stops growing with S"
-    " (osa.a1-larger-rotations), and no upper bound could show that an error is incurred.",
+    sizes={"N": (1, 4), "m": (1, 3), "k": (1, 3), "K": (1, 4)},
+    where=lambda sizes: sizes["k"] == min(sizes["N"], sizes["m"]),
+    uses=("osa.ns-prenorm",),
+    note="1 - g(s) = (1 - s)^2 (2 + s) / 2 for g(s) = s (3 - s^2) / 2.",
 )
+decided_at_the_experiments(NEVER_ABOVE_ONE, k=32)
 
 
-@ROBUST.inputs
-def factor_with_one_small_singular_value(
-    left: LeftFrame,
-    right: RightFrame,
-    y: Values,
-    direction: LeftFrame,
-    log_norm: LogNorm,
-    delta: UnitInterval,
-    t: Growth,
+@NEVER_ABOVE_ONE.inputs
+def any_matrix_and_one_within_the_unit_ball(
+    M: Matrix, epsilon: Epsilon, left: LeftFrame, right: RightFrame, y: Parameters, K: Steps
 ) -> Any:
-    s = 2 * y[:-1] / (1 + y[:-1] * y[:-1])
-    s = concatenate([s, eye(1) * delta], axis=0)
-    S = direction - direction.T
-    S = S * (exp(log_norm) / (frobenius_norm(S) + rational(1, 256)))
-    return {**_decomposed(left, right, s, S), "s": s, "delta": delta, "t": t}
+    return {"M": M, "epsilon": epsilon, "start": matrix_within_the_unit_ball(left, right, y, K)["M"], "K": K}
 
 
-@ROBUST.formula
-def bound_without_small_singular_value(B: Factor, S: SkewMatrix, s: Values, delta: UnitInterval, t: Growth) -> Any:
-    """(e^{||S||} - 1)^2 max(max_i |s_i^2 (s_i^2 - 1)|, delta^2) without s_k = delta, and the bound (10) for t S, shape (2,)."""
-    return stacked(_growth(S) ** 2 * _largest_with(s, delta * delta), orthogonality_error_bound(B, S * t))
+@NEVER_ABOVE_ONE.formula
+def singular_value_ceiling(M: Matrix, epsilon: Epsilon, start: Matrix) -> Any:
+    """||M||_F / (||M||_F + epsilon), below 1, and 1, shape (2,): the ceilings of sigma_max(M_0) and of sigma_max(M_K)."""
+    size = frobenius_norm(M)
+    return stacked(size / (size + epsilon), 0 * size + 1)
 
 
-def _largest_with(s: Any, last: Any) -> Any:
-    """max(max_{i < k} |s_i^2 (s_i^2 - 1)|, last), a scalar."""
-    x = s[:-1] * s[:-1]
-    return maximum(concatenate([absolute(x * (x - 1)), eye(1) * last], axis=0))
+@NEVER_ABOVE_ONE.oracle
+def largest_singular_values_reached(M: Matrix, epsilon: Epsilon, start: Matrix, K: Steps) -> Any:
+    return stacked(spectral_norm(newton_schulz_basis(M, 0, epsilon)), spectral_norm(newton_schulz_iterate(start, K)))
 
 
-@ROBUST.oracle
-def bound_with_small_singular_value(B: Factor, S: SkewMatrix) -> Any:
-    bound = orthogonality_error_bound(B, S)
-    return stacked(bound, bound)
-
-
-ROBUST.mutant("delta^3 instead of delta^2", "delta * delta -> delta * delta * delta")
-ROBUST.mutant("smaller for larger S", "S * t -> S / t")
-
-
-LARGER_ROTATIONS = Claim(
-    OSA,
-    "osa.a1-larger-rotations",
-    label="Appendix A, text after Theorem A.1, of the error itself",
-    statement=r"\|\mathbf{Y}^\top\mathbf{Y}-\mathbf{I}_N\|_2 \text{ for } \mathbf{S} \text{ is at most that for } t\mathbf{S},\ t"
-    r" \ge 1",
-    assumptions=[
-        Assumption("S is skew-symmetric", zero=lambda S: S + S.T),
-        Assumption("the singular values of B lie in [0, 1]", nonnegative=lambda B: 1 - spectral_norm(B)),
-        Assumption("t >= 1", nonnegative=lambda t: t - 1),
-    ],
-    relation=AtMost(),
-    sizes={"N": (2, 3), "m": (2, 3), "k": (2, 3)},
-    where=smallest_dimension,
-    expects="refuted",
-    severity="error",
-    correction="osa.a1-saturation",
-    of_project=True,
-    note="For N = 2, B = b I and S = theta J the error is 4 b^2 (1 - b^2) sin^2(b^2 theta / 2), periodic in theta.",
-)
-
-
-@LARGER_ROTATIONS.inputs
-def two_rotations(
-    left: LeftFrame, right: RightFrame, y: Values, direction: LeftFrame, log_norm: LogNorm, t: Growth
-) -> Any:
-    return {**decomposed_factor_within_the_unit_ball(left, right, y, direction, log_norm), "t": t}
-
-
-@LARGER_ROTATIONS.formula
-def error_of_larger_rotation(B: Factor, S: SkewMatrix, t: Growth) -> Any:
-    """||Y^T Y - I||_2 for t S, a scalar."""
-    return orthogonality_error(B, S * t)
-
-
-LARGER_ROTATIONS.oracle(lambda B, S: orthogonality_error(B, S))
-LARGER_ROTATIONS.mutant("half the error", lambda value: value * rational(1, 2))
-LARGER_ROTATIONS.mutant("S divided by t", lambda B, S, t: orthogonality_error(B, S / t))
-
-
-@LARGER_ROTATIONS.counterexample("B = I/2 in the plane: a rotation by nearly 2 pi / b^2 errs less than a small one")
-def nearly_a_full_turn() -> dict[str, Any]:
-    half = Fraction(1, 2)
-    return {"B": [[half, 0], [0, half]], "S": [[0, 5], [-5, 0]], "t": 5}
-
-
-SATURATION = Claim(
-    OSA,
-    "osa.a1-saturation",
-    label="Theorem A.1, a bound that large rotations do not outgrow",
-    statement=r"\|\mathbf{Y}^\top\mathbf{Y}-\mathbf{I}_N\|_2 \le \|\mathbf{B}\|_2^2\,\|\mathbf{B}^\top\mathbf{B}-\mathbf{I}\|_2\,"
-    r"\min(2, \|[\mathbf{S}]\|_2)^2 \le 4 \text{ for } \|\mathbf{B}\|_2 \le 1",
-    assumptions=[
-        SKEW,
-        Assumption("the singular values of B lie in [0, 1]", nonnegative=lambda B: 1 - spectral_norm(B)),
-    ],
-    relation=AtMost(),
-    sizes={"N": (2, 3), "m": (2, 3), "k": (2, 3)},
-    where=smallest_dimension,
-    corrects="osa.a1-larger-rotations",
-    uses=("osa.eq-28",),
-    of_project=True,
-    note="From Eq. (28) and ||exp[S] - I||_2 <= min(2, ||[S]||_2).  Quadratic in S where Eq. (10) is exponential; Eq. (10) is"
-    " the better one where S is small and B has tiny singular values beside converged ones.",
-)
-
-SATURATION.inputs(decomposed_factor_within_the_unit_ball)
-
-
-@SATURATION.formula
-def saturating_bounds(B: Factor, S: SkewMatrix) -> Any:
-    """||B||^2 ||B^T B - I|| min(2, ||B^T S B||)^2 and 4, shape (2,)."""
-    bound = _saturating(B, S)
-    return stacked(bound, 0 * bound + 4)
-
-
-def _saturating(B: Any, S: Any, ceiling: Any = 2, power: int = 2) -> Any:
-    """||B||_2^power ||B^T B - I||_2 min(ceiling, ||B^T S B||_2)^2, a scalar."""
-    size = spectral_norm(B.T @ S @ B)
-    least = -maximum(stacked(-size, 0 * size - ceiling))
-    return spectral_norm(B) ** power * spectral_norm(excess(B)) * least**2
-
-
-SATURATION.oracle(lambda B, S: stacked(orthogonality_error(B, S), _saturating(B, S)))
-SATURATION.mutant("ceiling 1/2 instead of 2", ceiling=rational(1, 2))
-SATURATION.mutant("||B||^4 instead of ||B||^2", power=4)
+NEVER_ABOVE_ONE.mutant("not increased at all", "0 * size + 1 -> spectral_norm(start)")
+NEVER_ABOVE_ONE.mutant("normalised by ||M||_F + 2 epsilon", "epsilon -> 2 * epsilon")

@@ -10,11 +10,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
 from theorems.osa import OSA
-from theorems.osa.conditioning import first_term_bound
+from theorems.osa.appendix_c_initialisation.c3_theorem_c_3 import first_term_bound
+from theorems.osa.appendix_d_sampling.algorithm_1 import stiefel_uniform
+from theorems.osa.appendix_e_experiments.untrained import VALUES
 from theorems.osa.definitions import Steps
-from theorems.osa.experiments import VALUES
-from theorems.osa.initialisation import stiefel_uniform
-from theorems.osa.jacobian import HeadSize, newton_schulz_attention_matrix
+from theorems.osa.settings import HeadSize, newton_schulz_attention_matrix
 from verify.claims import Claim
 from verify.matrix import eye, kron, singular_values, spectral_norm
 from verify.relations import FollowsLaw

@@ -1,71 +1,38 @@
-"""The exponential of a low-rank skew matrix through a small basis: Theorems 2.1 and A.1, Eq. (10)."""
+"""Theorem 2.1, Eqs. (6) and (7): the exponential of a low-rank skew matrix through a small basis.
+
+The theorem gives the basis of span[Q, K] as many columns as S has rank: the two differ already for one token.
+"""
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Any
 
 from theorems.osa import OSA
+from theorems.osa.appendix_e_experiments.untrained import decided_at_the_experiments
 from theorems.osa.definitions import (
     SHAPES,
     Alpha,
-    Epsilon,
     KeyWeights,
     QueryWeights,
-    Steps,
     Tokens,
     attention_matrix,
-    cayley,
-    exponential_minus_identity,
-    newton_schulz_basis,
-    orthonormal_columns,
     queries_and_keys,
     rank,
     skew_matrix,
     whole_heads,
 )
-from theorems.osa.experiments import decided_at_the_experiments
-from verify.claims import Assumption, Claim
-from verify.matrix import (
-    absolute,
-    concatenate,
-    diag,
-    exp,
-    expm,
-    eye,
-    frobenius_norm,
-    maximum,
-    rational,
-    singular_values,
-    smallest_singular_value,
-    spectral_norm,
-    sqrt,
-    zeros,
+from theorems.osa.settings import (
+    CONTAINS_QUERIES_AND_KEYS,
+    ORTHONORMAL,
+    Basis,
+    Coordinates,
+    NonzeroAlpha,
+    TokenFrame,
+    with_basis,
 )
-from verify.relations import AtMost, Equal
-from verify.shapes import Real, Shape
-
-Frame = Annotated[Any, Shape("N", "N")]
-Coordinates = Annotated[Any, Shape("r", "d")]
-Basis = Annotated[Any, Shape("N", "r")]
-NonzeroAlpha = Annotated[Any, Real(-2.0, 2.0, avoid_zero=True)]
-
-ORTHONORMAL = Assumption("the columns of B are orthonormal", zero=lambda B: B.T @ B - eye(B.shape[1]))
-
-
-def _outside(X: Any, W_Q: Any, W_K: Any, B: Any) -> Any:
-    """The part of [Q, K] outside the span of B, shape (N, 2 d_v)."""
-    M = queries_and_keys(X, W_Q, W_K)
-    return M - B @ (B.T @ M)
-
-
-CONTAINS_QUERIES_AND_KEYS = Assumption("the columns of B span a space that contains those of Q and K", zero=_outside)
-
-
-def _with_basis(frame: Any, C: Any, W_Q: Any, W_K: Any, alpha: Any) -> dict[str, Any]:
-    """Tokens X = B C inside the span of an exactly orthonormal B (N, r), so that Q and K lie in it too."""
-    B = orthonormal_columns(frame, C.shape[0])
-    return {"X": B @ C, "W_Q": W_Q, "W_K": W_K, "alpha": alpha, "B": B}
-
+from verify.claims import Assumption, Claim
+from verify.matrix import concatenate, expm, eye, rational, smallest_singular_value, sqrt, zeros
+from verify.relations import Equal
 
 THEOREM_21 = Claim(
     OSA,
@@ -109,8 +76,10 @@ decided_at_the_experiments(THEOREM_21)
 
 
 @THEOREM_21.inputs
-def tokens_with_basis(frame: Frame, C: Coordinates, W_Q: QueryWeights, W_K: KeyWeights, alpha: NonzeroAlpha) -> Any:
-    return _with_basis(frame, C, W_Q, W_K, alpha)
+def tokens_with_basis(
+    frame: TokenFrame, C: Coordinates, W_Q: QueryWeights, W_K: KeyWeights, alpha: NonzeroAlpha
+) -> Any:
+    return with_basis(frame, C, W_Q, W_K, alpha)
 
 
 @THEOREM_21.formula
@@ -156,8 +125,8 @@ decided_at_the_experiments(THEOREM_21_ANY_BASIS)
 
 
 @THEOREM_21_ANY_BASIS.inputs
-def tokens_with_wide_basis(frame: Frame, C: Coordinates, W_Q: QueryWeights, W_K: KeyWeights, alpha: Alpha) -> Any:
-    return _with_basis(frame, C, W_Q, W_K, alpha)
+def tokens_with_wide_basis(frame: TokenFrame, C: Coordinates, W_Q: QueryWeights, W_K: KeyWeights, alpha: Alpha) -> Any:
+    return with_basis(frame, C, W_Q, W_K, alpha)
 
 
 @THEOREM_21_ANY_BASIS.formula
@@ -283,140 +252,3 @@ THEOREM_21_RANK_INDEPENDENT.mutant(
     "symmetric instead of skew", "_symplectic(W_Q.shape[1]) -> _symplectic(W_Q.shape[1], 1)"
 )
 THEOREM_21_RANK_INDEPENDENT.mutant("scaled by alpha / (2 sqrt(d_v))", lambda value: value * rational(1, 2))
-
-
-# -- the orthogonality error of an unconverged basis -------------------------------------------------------------------
-
-Factor = Annotated[Any, Shape("N", "m")]
-SkewMatrix = Annotated[Any, Shape("N", "N")]
-LogNorm = Annotated[Any, Real(-18.0, 1.5)]
-
-EQUATION_10 = Claim(
-    OSA,
-    "osa.thm-a.1-eq-10",
-    label="Theorem A.1, Eq. (10)/(46)",
-    statement=r"\|\mathbf{Y}^\top\mathbf{Y}-\mathbf{I}_N\|_2 \le \left(e^{\|\mathbf{S}\|_2}-1\right)^2"
-    r"\max_i|\sigma_i(\mathbf{B})^2(\sigma_i(\mathbf{B})^2-1)|",
-    assumptions=[
-        "Y = I_N + B (exp[S] - I_r) B^T, [S] = B^T S B, S skew-symmetric",
-        "B from Newton-Schulz (9) with M_0 = M/(||M||_F + eps), M = [X W^Q, X W^K], eps > 0, fixed K (context of Appendix A)",
-    ],
-    relation=AtMost(),
-    # for N = 1 or d = 1 both sides vanish, since S = 0
-    sizes={"N": (1, 4), "d": (1, 4), "d_v": (1, 2), "K": (0, 6)},
-    where=whole_heads,
-    note="The theorem prints I_r for the identity of the size of [S], which is 2 d_v, as in F.3, whatever the rank of S.",
-    proof=(
-        "osa.eq-22",
-        "osa.eq-28",
-        "osa.eq-31-34",
-        "osa.eq-38",
-        "osa.eq-39",
-        "osa.eq-41",
-        "osa.ns-sv-at-most-1",
-        "osa.eq-44",
-        "osa.eq-45",
-    ),
-)
-decided_at_the_experiments(EQUATION_10)
-
-
-@EQUATION_10.inputs
-def newton_schulz_basis_of_tokens(
-    X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, log_norm: LogNorm, epsilon: Epsilon, K: Steps
-) -> Any:
-    B = newton_schulz_basis(queries_and_keys(X, W_Q, W_K), K, epsilon)
-    # the free scalar alpha sets the norm of S, which a drawn alpha would leave to the scale of X and the weights
-    unscaled = skew_matrix(X, W_Q, W_K, 1)
-    return {"B": B, "S": unscaled * (exp(log_norm) / (frobenius_norm(unscaled) + epsilon))}
-
-
-def _bound(B: Any, S: Any, deviation: Any, growth: Any = lambda g: g * g) -> Any:
-    """growth(e^{||S||_2} - 1) max_i deviation(sigma_i(B)^2), the bound's shape, with the parts in which its mutants differ."""
-    s = singular_values(B)
-    g = exponential_minus_identity(eye(1) * spectral_norm(S))[0, 0]
-    return growth(g) * maximum(absolute(deviation(s * s)))
-
-
-@EQUATION_10.formula
-def orthogonality_error_bound(B: Factor, S: SkewMatrix) -> Any:
-    """(e^{||S||_2} - 1)^2 max_i |sigma_i^2 (sigma_i^2 - 1)| for B (N, m) and skew S (N, N), a scalar (Eq. (10))."""
-    return _bound(B, S, lambda x: x * (x - 1))
-
-
-@EQUATION_10.oracle
-def orthogonality_error(B: Factor, S: SkewMatrix) -> Any:
-    """||Y^T Y - I||_2 with Y = I + D, expanded to D + D^T + D^T D so that I need not be cancelled."""
-    D = B @ exponential_minus_identity(B.T @ S @ B) @ B.T
-    return spectral_norm(D + D.T + D.T @ D)
-
-
-def _mutants(claim: Claim) -> None:
-    @claim.mutant("halved")
-    def _(B: Factor, S: SkewMatrix) -> Any:
-        return _bound(B, S, lambda x: x * (x - 1)) * rational(1, 2)
-
-    @claim.mutant("e^{||S||} - 1 cubed")
-    def _(B: Factor, S: SkewMatrix) -> Any:
-        return _bound(B, S, lambda x: x * (x - 1), growth=lambda g: g * g * g)
-
-    @claim.mutant("sigma^4 instead of sigma^2")
-    def _(B: Factor, S: SkewMatrix) -> Any:
-        return _bound(B, S, lambda x: x * x * (x - 1))
-
-    @claim.mutant("(sigma^2 - 1)^2 instead of sigma^2 - 1")
-    def _(B: Factor, S: SkewMatrix) -> Any:
-        return _bound(B, S, lambda x: x * (x - 1) * (x - 1))
-
-
-_mutants(EQUATION_10)
-
-EQUATION_10_GENERAL = Claim(
-    OSA,
-    "osa.thm-a.1-eq-10-any-factor",
-    label="Theorem A.1, Eq. (10), for any B with singular values in [0, 1]",
-    statement=r"\|\mathbf{Y}^\top\mathbf{Y}-\mathbf{I}_N\|_2 \le \left(e^{\|\mathbf{S}\|_2}-1\right)^2"
-    r"\max_i|\sigma_i(\mathbf{B})^2(\sigma_i(\mathbf{B})^2-1)| \text{ for skew } \mathbf{S} \text{ and } \sigma_i(\mathbf{B})"
-    r" \in [0, 1]",
-    assumptions=[
-        "Y = I_N + B (exp[S] - I_r) B^T, [S] = B^T S B",
-        Assumption("S is skew-symmetric", zero=lambda S: S + S.T),
-        # zeros of the singular values included, so that only <= 1 needs a test
-        Assumption("the singular values of B lie in [0, 1]", nonnegative=lambda B: 1 - spectral_norm(B)),
-    ],
-    relation=AtMost(),
-    # for N = 1 both sides vanish, since S = 0
-    sizes={"N": (1, 4), "m": (1, 4), "k": (1, 4)},
-    where=lambda sizes: sizes["k"] == min(sizes["N"], sizes["m"]),
-    of_project=True,
-    note="What the proof in Appendix F.3 uses of Newton-Schulz: tight as S tends to 0 for N = 2, B = diag(1, b).",
-)
-
-
-@EQUATION_10_GENERAL.inputs
-def factor_with_known_singular_values(
-    left: Frame,
-    right: Annotated[Any, Shape("m", "m")],
-    y: Annotated[Any, Shape("k", "1")],
-    direction: Frame,
-    log_norm: LogNorm,
-) -> Any:
-    # The offset keeps the last singular value off 0 and 1: with all of them there both sides vanish and no ratio exists.
-    y = concatenate([y[:-1], y[-1:] + rational(1, 3)], axis=0)
-    s = 2 * y / (1 + y * y)  # covers [-1, 1]; a sign moves into a singular vector
-    k = y.shape[0]
-    B = cayley(left)[:, :k] @ diag(s) @ cayley(right)[:, :k].T
-    S = direction - direction.T
-    return {"B": B, "S": S * (exp(log_norm) / (frobenius_norm(S) + rational(1, 256)))}
-
-
-@EQUATION_10_GENERAL.formula
-def orthogonality_error_bound_of_factor(B: Factor, S: SkewMatrix) -> Any:
-    """(e^{||S||_2} - 1)^2 max_i |sigma_i^2 (sigma_i^2 - 1)| for any B (N, m) with ||B||_2 <= 1, a scalar."""
-    return orthogonality_error_bound(B, S)
-
-
-EQUATION_10_GENERAL.oracle(lambda B, S: orthogonality_error(B, S))
-
-
-_mutants(EQUATION_10_GENERAL)

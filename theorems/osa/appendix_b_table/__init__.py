@@ -1,0 +1,1 @@
+"""Appendix B: operations and memory of the parts of the layer (Table 1)."""

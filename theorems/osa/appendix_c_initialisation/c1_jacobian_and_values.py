@@ -1,0 +1,115 @@
+"""The Jacobian of the layer (Theorem C.1), and the value and output weights (Appendix C.1)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from theorems.osa import OSA
+from theorems.osa.definitions import (
+    SHAPES,
+    Alpha,
+    KeyWeights,
+    OutputWeights,
+    QueryWeights,
+    Tokens,
+    ValueWeights,
+    attention,
+    attention_matrix,
+    orthonormal_columns,
+    whole_heads,
+)
+from theorems.osa.settings import ORTHONORMAL_OUTPUTS, ORTHONORMAL_VALUES, Frame, HeadSize
+from verify.claims import Claim
+from verify.derivatives import jacobian
+from verify.matrix import COLUMN, concatenate, eye, kron, ones, rational, total
+from verify.relations import Equal, HasStructure
+
+THEOREM_C1 = Claim(
+    OSA,
+    "osa.thm-c.1",
+    label="Theorem C.1, Eqs. (12)-(13), (50)",
+    statement=r"\mathbf{J}(\mathbf{X})=\frac{\partial\operatorname{vec}\mathrm{OSA}(\mathbf{X})}{\partial\operatorname{vec}"
+    r"\mathbf{X}}=\underbrace{(\mathbf{X}\mathbf{W}^V\mathbf{W}^O\otimes\mathbf{I}_N)^\top\frac{\partial\operatorname{vec}"
+    r"\mathbf{A}(\mathbf{X})}{\partial\operatorname{vec}\mathbf{X}}}_{\mathbf{J}_1}+\underbrace{(\mathbf{W}^V\mathbf{W}^O)"
+    r"^\top\otimes\mathbf{A}(\mathbf{X})}_{\mathbf{J}_2}\in\mathbb{R}^{Nd\times Nd}",
+    assumptions=[SHAPES, "single head", "column-major vec"],
+    relation=Equal(),
+    sizes={"N": (1, 4), "d": (1, 4), "d_v": (1, 4)},
+    where=whole_heads,
+    proof=("osa.eq-47", "osa.kron-vec", "osa.eq-48", "osa.eq-49"),
+    exact=True,
+    note="The factor of Eq. (49) is misprinted; its term is multiplied by d vec(W^V W^O)/d vec X = 0.",
+)
+
+
+def _two_terms(
+    X: Any, W_Q: Any, W_K: Any, W_V: Any, W_O: Any, alpha: Any, *, first: Any = kron, second: Any = kron
+) -> Any:
+    """J_1 + J_2, with the two products in which mutants differ."""
+    A, W = attention_matrix(X, W_Q, W_K, alpha), W_V @ W_O
+    dA = jacobian(attention_matrix, "X", COLUMN)(X, W_Q, W_K, alpha)
+    return first(X @ W, eye(X.shape[0])).T @ dA + second(W.T, A)
+
+
+@THEOREM_C1.inputs
+def layer(
+    X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, W_O: OutputWeights, alpha: Alpha
+) -> dict[str, Any]:
+    # A scale that is no dyadic rational is rounded by balls too: for parallel Q and K, exact in balls otherwise, they
+    # then see the cancellation in Q K^T - K Q^T that floats suffer.
+    return {"X": X, "W_Q": W_Q, "W_K": W_K, "W_V": W_V, "W_O": W_O, "alpha": alpha * rational(1, 3)}
+
+
+@THEOREM_C1.formula
+def attention_jacobian(
+    X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, W_O: OutputWeights, alpha: Alpha
+) -> Any:
+    """J = (X W_V W_O (x) I_N)^T dvec A/dvec X + (W_V W_O)^T (x) A, shape (N d, N d), column-major (Theorem C.1)."""
+    return _two_terms(X, W_Q, W_K, W_V, W_O, alpha)
+
+
+THEOREM_C1.oracle(lambda X, W_Q, W_K, W_V, W_O, alpha: jacobian(attention, "X", COLUMN)(X, W_Q, W_K, W_V, W_O, alpha))
+THEOREM_C1.mutant("W_V W_O not transposed in J_2", second=lambda WT, A: kron(WT.T, A))
+THEOREM_C1.mutant("A transposed in J_2", second=lambda WT, A: kron(WT, A.T))
+THEOREM_C1.mutant("factors of J_2 exchanged, as for row-major vec", second=lambda WT, A: kron(A, WT))
+THEOREM_C1.mutant("factors of J_1 exchanged", first=lambda XW, identity: kron(identity, XW))
+THEOREM_C1.mutant("J_1 dropped", first=lambda XW, identity: kron(XW, identity) * 0)
+
+
+# -- value and output weights ------------------------------------------------------------------------------------------
+
+C1_KAPPA = Claim(
+    OSA,
+    "osa.c1-kappa",
+    label="Appendix C.1",
+    statement=r"\kappa(\mathbf{W}^V\mathbf{W}^O)=1,\quad\kappa(\mathbf{D})=\frac{\sigma_{\max}(\mathbf{D})}"
+    r"{\sigma_{\min>0}(\mathbf{D})}",
+    assumptions=[ORTHONORMAL_VALUES, ORTHONORMAL_OUTPUTS],
+    relation=HasStructure(),
+    sizes={"d": (1, 4), "d_v": (1, 4)},
+    where=lambda sizes: sizes["d_v"] <= sizes["d"],
+    exact=True,
+    note="True of every U and V on the Stiefel manifold, whatever their law; the non-zero singular values are all 1 (F.7).",
+)
+
+
+@C1_KAPPA.inputs
+def orthonormal_values_and_outputs(left: Frame, right: Frame, d_v: HeadSize) -> Any:
+    return {"W_V": orthonormal_columns(left, d_v), "W_O": orthonormal_columns(right, d_v).T}
+
+
+@C1_KAPPA.formula
+def value_output_product(W_V: ValueWeights, W_O: OutputWeights) -> Any:
+    """W_V W_O, shape (d, d)."""
+    return W_V @ W_O
+
+
+@C1_KAPPA.part("structure")
+def d_v_singular_values_are_one(value: Any, W_V: ValueWeights) -> Any:
+    """W W^T W - W vanishes exactly if every non-zero singular value of W is 1; ||W||_F^2 = d_v then counts them."""
+    cube = value @ value.T @ value - value
+    return concatenate([cube, ones(1, value.shape[1]) * (total(value * value) - W_V.shape[1])], axis=0)
+
+
+C1_KAPPA.mutant("first column of U doubled", lambda value, W_V, W_O: value + W_V[:, :1] @ W_O[:1])
+C1_KAPPA.mutant("sum with the transpose", lambda value, W_V, W_O: value + W_O.T @ W_V.T)

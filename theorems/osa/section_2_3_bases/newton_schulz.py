@@ -1,0 +1,358 @@
+"""The basis by Newton-Schulz iterates (Section 2.3, Eq. (9)): convergence, pre-normalisation, the polar factor, stability."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Annotated, Any
+
+import numpy as np
+
+from theorems.osa import OSA
+from theorems.osa.appendix_e_experiments.untrained import decided_at_the_experiments
+from theorems.osa.definitions import Epsilon, Steps, cayley, newton_schulz_basis, newton_schulz_iterate
+from verify.arithmetic import is_tensor
+from verify.claims import Assumption, Claim
+from verify.derivatives import jacobian
+from verify.matrix import (
+    concatenate,
+    diag,
+    eye,
+    frobenius_norm,
+    maximum,
+    rational,
+    singular_values,
+    smallest_singular_value,
+    spectral_norm,
+    sqrt,
+)
+from verify.relations import AtMost, Equal, TendsTo
+from verify.relations.tends_to import QuadraticRate
+from verify.shapes import Shape
+
+Matrix = Annotated[Any, Shape("N", "m")]
+LeftFrame = Annotated[Any, Shape("N", "N")]
+RightFrame = Annotated[Any, Shape("m", "m")]
+Parameters = Annotated[Any, Shape("k", "1")]
+
+
+def stacked(*scalars: Any) -> Any:
+    """Scalars as a vector, shape (number of scalars,)."""
+    if is_tensor(scalars[0]):
+        import torch
+
+        return torch.stack(scalars)
+    return np.array(scalars, dtype=object)
+
+
+LeftVectors = Annotated[Any, Shape("N", "k")]
+RightVectors = Annotated[Any, Shape("m", "k")]
+SingularValues = Annotated[Any, Shape("k", "1")]
+
+CONVERGENCE = Claim(
+    OSA,
+    "osa.ns-convergence",
+    label="Section 2.3, Eq. (9)",
+    statement=r"\mathbf{M}_{k+1} = \tfrac12\mathbf{M}_k(3\mathbf{I}_{2d_v} - \mathbf{M}_k^\top\mathbf{M}_k).\ \text{When }"
+    r" \mathbf{M} \text{ is full rank and } \sigma_i(\mathbf{M}) < \sqrt3 \text{ for all } i,\ \mathbf{M}_K \to \mathbf{U},"
+    r" \text{ the matrix of orthonormal basis elements of the polar decomposition of } \mathbf{M}",
+    assumptions=[
+        Assumption("M in R^{N x 2 d_v} has full rank", positive=lambda M: singular_values(M)[-1]),
+        Assumption("the singular values of M are below sqrt(3)", positive=lambda M: 3 - spectral_norm(M) ** 2),
+    ],
+    # 33 steps lift a singular value of 1.6e-6 (or 3 - sigma^2 of that size) to about 1, the rest see it squared away
+    relation=TendsTo(scales=tuple(range(49)), rate=QuadraticRate(), bits=2000),
+    sizes={"N": (1, 5), "m": (2, 4), "k": (1, 4)},
+    # m = 2 d_v
+    where=lambda sizes: sizes["m"] % 2 == 0 and sizes["k"] == min(sizes["N"], sizes["m"]),
+    note="The columns of U are orthonormal for N >= 2 d_v; for N < 2 d_v its rows are.",
+)
+
+
+@CONVERGENCE.inputs
+def matrix_with_known_polar_factor(left: LeftFrame, right: RightFrame, x: Parameters) -> Any:
+    P, R = cayley(left)[:, : x.shape[0]], cayley(right)[:, : x.shape[0]]
+    # in (0, 168/97] with 168/97 = sqrt(3) - 9e-5: close to sqrt(3) at x = 0, to 0 at large x
+    s = rational(168, 97) / (1 + x * x)
+    return {"P": P, "s": s, "R": R, "M": P @ diag(s) @ R.T}
+
+
+@CONVERGENCE.formula
+def polar_factor(P: LeftVectors, R: RightVectors) -> Any:
+    """U = P R^T, shape (N, m), for M = P diag(s) R^T with orthonormal columns in P (N, k) and R (m, k), s > 0."""
+    return P @ R.T
+
+
+CONVERGENCE.part("sequence", lambda scale, M: newton_schulz_iterate(M, scale))
+CONVERGENCE.mutant("M divided by its Frobenius norm", lambda M: M / frobenius_norm(M))
+CONVERGENCE.mutant("one singular direction reversed", lambda value, P, R: value - 2 * P[:, :1] @ R[:, :1].T)
+CONVERGENCE.mutant("one singular direction lost", lambda P, R: P[:, 1:] @ R[:, 1:].T if P.shape[1] > 1 else 0 * P @ R.T)
+CONVERGENCE.mutant("squares of the singular values kept", lambda P, s, R: P @ diag(s * s) @ R.T)
+
+
+# -- pre-normalisation -------------------------------------------------------------------------------------------------
+
+PRENORMALISATION = Claim(
+    OSA,
+    "osa.ns-prenorm",
+    label="Section 2.3, text",
+    statement=r"\sigma_{\max}(\mathbf{M}) \le \|\mathbf{M}\|_F, \text{ hence } \mathbf{M}_0 = \frac{\mathbf{M}}"
+    r"{\|\mathbf{M}\|_F+\epsilon} \text{ satisfies the singular value requirement}",
+    assumptions=["eps > 0", "the requirement: sigma_i(M_0) < sqrt(3) for all i"],
+    relation=AtMost(),
+    sizes={"N": (1, 5), "m": (1, 4)},
+    note="Full rank, the other requirement of convergence, is not M_0's to give: it has the rank of M.",
+)
+
+
+@PRENORMALISATION.formula
+def singular_value_limits(M: Matrix, epsilon: Epsilon) -> Any:
+    """||M||_F and sqrt(3), shape (2,), which sigma_max(M) and sigma_max(M / (||M||_F + epsilon)) do not exceed."""
+    size = frobenius_norm(M)
+    return stacked(size, 0 * size + sqrt(3))
+
+
+PRENORMALISATION.oracle(lambda M, epsilon: stacked(spectral_norm(M), spectral_norm(newton_schulz_basis(M, 0, epsilon))))
+
+
+@PRENORMALISATION.mutant("longest column instead of the Frobenius norm")
+def _(M: Matrix, epsilon: Epsilon) -> Any:
+    longest = maximum(sqrt((M * M).sum(0)))
+    return stacked(longest, 0 * longest + sqrt(3))
+
+
+PRENORMALISATION.mutant("requirement 1/sqrt(3)", "sqrt(3) -> 1 / sqrt(3)")
+
+
+PRENORMALISED_FLOOR = Claim(
+    OSA,
+    "osa.ns-prenorm-floor",
+    label="Section 2.3, what pre-normalisation costs",
+    statement=r"\min_i \sigma_i(\mathbf{M}_K) \le g^{K}\big(\min(N, 2d_v)^{-1/2}\big), \quad g(s) = \tfrac12 s(3 - s^2),"
+    r"\text{ for every } \mathbf{M}, \text{ since } \min_i\sigma_i(\mathbf{M}_0) \le \|\mathbf{M}_0\|_F/\sqrt{\min(N, 2d_v)}",
+    assumptions=["M_0 = M / (||M||_F + eps), eps > 0"],
+    relation=AtMost(),
+    sizes={"N": (1, 4), "m": (1, 4), "K": (0, 4)},
+    of_project=True,
+    note="With 2 d_v = 32 and K = 6 (Appendix E) the smallest singular value of B is at most 0.988, for any tokens; equality"
+    " (as eps tends to 0) needs the singular values of M to be equal.",
+)
+decided_at_the_experiments(PRENORMALISED_FLOOR)
+
+
+@PRENORMALISED_FLOOR.inputs
+def matrix_to_normalise(M: Matrix, epsilon: Epsilon, K: Steps) -> Any:
+    return {"M": M, "epsilon": epsilon, "K": K}
+
+
+@PRENORMALISED_FLOOR.formula
+def best_smallest_singular_value(M: Matrix, K: Steps) -> Any:
+    """g^K(1 / sqrt(min(N, m))), a scalar, with g(s) = s (3 - s^2) / 2."""
+    s = 0 * M[:1, :1] + 1 / sqrt(min(M.shape))
+    return _scalar_iterate(s, K)
+
+
+def _scalar_iterate(s: Any, steps: int) -> Any:
+    """g^K(s) for K = `steps`, shape that of s."""
+    for _ in range(steps):
+        s = s * (3 - s * s) * rational(1, 2)
+    return s
+
+
+PRENORMALISED_FLOOR.oracle(lambda M, K, epsilon: smallest_singular_value(newton_schulz_basis(M, K, epsilon)))
+
+
+@PRENORMALISED_FLOOR.mutant("1 / (m N) instead of 1 / sqrt(min(N, m))")
+def _(M: Matrix, K: Steps) -> Any:
+    return _scalar_iterate(0 * M[:1, :1] + rational(1, M.shape[0] * M.shape[1]), K)
+
+
+@PRENORMALISED_FLOOR.mutant("s (3 - s^2) / 3 instead of s (3 - s^2) / 2")
+def _(M: Matrix, K: Steps) -> Any:
+    s = 0 * M[:1, :1] + 1 / sqrt(min(M.shape))
+    for _ in range(K):
+        s = s * (3 - s * s) * rational(1, 3)
+    return s
+
+
+# -- the iterate as a function of M ------------------------------------------------------------------------------------
+
+UNROLLED = Claim(
+    OSA,
+    "osa.ns-unroll",
+    label="Section 2.3, text",
+    statement=r"\mathbf{M}_K = \mathbf{M}\,h(\mathbf{M}^\top\mathbf{M}) \text{ for some polynomial } h",
+    assumptions=["fixed K", "M_0 = M (Eq. (9))"],
+    relation=Equal(),
+    sizes={"N": (1, 4), "m": (1, 4), "K": (1, 3)},
+    exact=True,
+    note="h has degree (3^K - 1)/2.  After pre-normalisation its coefficients depend on ||M||_F, so that M is then M_0.",
+)
+
+
+@UNROLLED.formula
+def newton_schulz_unrolled(M: Matrix, K: Steps) -> Any:
+    """M h(M^T M), shape (N, m), with s h(s^2) the K-fold composition of s (3 - s^2) / 2; h by Horner's rule."""
+    return M @ _polynomial(unrolled_coefficients(K), M.T @ M)
+
+
+def unrolled_coefficients(steps: int) -> list[Fraction]:
+    """The coefficients of h, that of the constant first: g^K(s) = s h(s^2), g(s) = s (3 - s^2) / 2, K = `steps`."""
+    h = [Fraction(1)]
+    for _ in range(steps):  # s h(s^2) becomes s h (3 - s^2 h^2) / 2
+        square = _polynomial_product(h, h)
+        h = [a / 2 for a in _polynomial_product(h, [Fraction(3), *(-a for a in square)])]
+    return h
+
+
+def _polynomial_product(a: list[Fraction], b: list[Fraction]) -> list[Fraction]:
+    result = [Fraction(0)] * (len(a) + len(b) - 1)
+    for i, x in enumerate(a):
+        for j, y in enumerate(b):
+            result[i + j] += x * y
+    return result
+
+
+def _polynomial(coefficients: list[Fraction], G: Any) -> Any:
+    """sum_i c_i G^i for a square G, by Horner's rule."""
+    identity, result = eye(G.shape[0]), G * 0
+    for c in reversed(coefficients):
+        result = result @ G + identity * rational(c.numerator, c.denominator)
+    return result
+
+
+UNROLLED.oracle(lambda M, K: newton_schulz_iterate(M, K))
+UNROLLED.mutant("leading term of h dropped", lambda M, K: M @ _polynomial(unrolled_coefficients(K)[:-1], M.T @ M))
+
+
+@UNROLLED.mutant("powers taken one by one, not composed")
+def _(M: Matrix, K: Steps) -> Any:
+    step = _polynomial(unrolled_coefficients(1), M.T @ M)
+    result = M @ step
+    for _ in range(K):
+        result = result @ step
+    return result
+
+
+@UNROLLED.mutant("constant term (3/2)^K halved")
+def _(M: Matrix, K: Steps) -> Any:
+    h = unrolled_coefficients(K)
+    return M @ _polynomial([h[0] / 2, *h[1:]], M.T @ M)
+
+
+# -- the polar factor --------------------------------------------------------------------------------------------------
+
+NEAREST = Claim(
+    OSA,
+    "osa.polar-nearest",
+    label="Section 2.3, text",
+    statement=r"\mathbf{U} \text{ (polar factor) is the closest orthonormal matrix under the Frobenius norm to } \mathbf{M}",
+    assumptions=[
+        "orthonormal: with orthonormal columns, N >= 2 d_v",
+        Assumption("M has full column rank", positive=lambda M: singular_values(M)[-1]),
+    ],
+    relation=AtMost(),
+    sizes={"N": (1, 4), "m": (1, 3)},
+    where=lambda sizes: sizes["m"] <= sizes["N"],
+)
+
+
+@NEAREST.inputs
+def matrix_with_polar_factor(
+    left: LeftFrame, right: RightFrame, x: Annotated[Any, Shape("m", "1")], rotation: LeftFrame
+) -> Any:
+    P, R, turn = cayley(left)[:, : x.shape[0]], cayley(right), cayley(rotation)
+    U = P @ R.T
+    # Rotations alone would reach only half of the orthonormal matrices where N = m.
+    mirrored = concatenate([-U[:, :1], U[:, 1:]], axis=1)
+    return {"M": P @ diag(rational(1, 16) + x * x) @ R.T, "U": U, "V": turn @ U, "V_mirrored": turn @ mirrored}
+
+
+@NEAREST.formula
+def distance_to_others(M: Matrix, V: Matrix, V_mirrored: Matrix) -> Any:
+    """||M - V||_F for two V with orthonormal columns, of either determinant where N = m, shape (2,)."""
+    return stacked(frobenius_norm(M - V), frobenius_norm(M - V_mirrored))
+
+
+@NEAREST.oracle
+def distance_to_polar_factor(M: Matrix, U: Matrix) -> Any:
+    nearest = frobenius_norm(M - U)
+    return stacked(nearest, nearest)
+
+
+NEAREST.mutant("spectral norm on one side", "frobenius_norm -> spectral_norm")
+NEAREST.mutant(
+    "M's component along V instead of V", "V -> V @ (V.T @ M); V_mirrored -> V_mirrored @ (V_mirrored.T @ M)"
+)
+
+
+UNBIASED = Claim(
+    OSA,
+    "osa.ns-unbiased",
+    label="Section 2.3, text",
+    statement=r"\mathbf{U} \text{ is not biased towards any feature dimensions}",
+    assumptions=["R in R^{2 d_v x 2 d_v} orthogonal"],
+    relation=Equal(),
+    sizes={"N": (1, 4), "m": (2, 4), "K": (1, 3)},
+    expects="reading",
+    reading="the map from M to the basis commutes with every orthogonal change of the feature dimensions, permutations among"
+    " them: M_K(M R) = M_K(M) R for every K, hence in the limit U(M R) = U(M) R",
+    uses=("osa.ns-convergence",),
+    exact=True,
+)
+
+
+@UNBIASED.inputs
+def matrix_and_rotation(M: Matrix, frame: RightFrame, K: Steps) -> Any:
+    R = cayley(frame)
+    # columns moved round and one reversed: determinants of either sign, as m is even or odd
+    return {"M": M, "R": concatenate([R[:, 1:], -R[:, :1]], axis=1), "K": K}
+
+
+@UNBIASED.formula
+def newton_schulz_then_rotation(M: Matrix, R: RightFrame, K: Steps) -> Any:
+    """M_K(M) R, shape (N, m), for an orthogonal R (m, m)."""
+    return newton_schulz_iterate(M, K) @ R
+
+
+UNBIASED.oracle(lambda M, R, K: newton_schulz_iterate(M @ R, K))
+UNBIASED.mutant("inverse change of features", lambda M, R, K: newton_schulz_iterate(M, K) @ R.T)
+UNBIASED.mutant("invariant instead of equivariant", lambda M, K: newton_schulz_iterate(M, K))
+
+
+# -- how far the iterate moves with M ----------------------------------------------------------------------------------
+
+STABLE = Claim(
+    OSA,
+    "osa.ns-stable",
+    label="Section 2.3, text",
+    statement=r"\text{Newton-Schulz is stable when } \mathbf{M} \text{ is close to being rank deficient}",
+    assumptions=[
+        "fixed K",
+        Assumption("||M_0||_2 <= 1, by pre-normalisation", nonnegative=lambda M: 1 - spectral_norm(M)),
+    ],
+    relation=AtMost(),
+    sizes={"N": (1, 3), "m": (1, 3), "k": (1, 3), "K": (1, 3)},
+    where=lambda sizes: sizes["k"] == min(sizes["N"], sizes["m"]),
+    expects="reading",
+    reading="the spectral norm of d vec M_K / d vec M_0 is at most (3/2)^K whatever the singular values of M_0 in [0, 1]; the"
+    " constant is best, and attained where M_0 = 0",
+    note="Stable for a fixed K only: the constant grows without bound as the iteration converges.",
+)
+
+
+@STABLE.inputs
+def matrix_within_the_unit_ball(left: LeftFrame, right: RightFrame, y: Parameters, K: Steps) -> Any:
+    k = y.shape[0]
+    s = 2 * y / (1 + y * y)  # covers [-1, 1]; a sign moves into a singular vector
+    return {"M": cayley(left)[:, :k] @ diag(s) @ cayley(right)[:, :k].T, "K": K}
+
+
+@STABLE.formula
+def newton_schulz_jacobian_bound(K: Steps) -> Any:
+    """(3/2)^K, a scalar: bounds ||d vec M_K / d vec M_0||_2 for ||M_0||_2 <= 1."""
+    return rational(3**K, 2**K)
+
+
+STABLE.oracle(lambda M, K: spectral_norm(jacobian(newton_schulz_iterate, "M")(M, K)))
+STABLE.mutant("one step fewer", lambda K: rational(3 ** (K - 1), 2 ** (K - 1)))
+STABLE.mutant("(5/4)^K", lambda K: rational(5**K, 4**K))

@@ -1,0 +1,115 @@
+"""Several heads, Eqs. (3)-(4): concatenated as in other architectures, and merged into one product with the tokens."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from theorems.osa import OSA
+from theorems.osa.definitions import SHAPES, Alpha, Tokens, attention, attention_matrix, whole_heads
+from theorems.osa.section_2_4_cost.push_through import (
+    AllHeads,
+    HeadSize,
+    TokenPairs,
+    layer,
+    push_through_factor,
+    scaled_generator,
+)
+from verify.claims import Claim
+from verify.matrix import concatenate, expm, sqrt
+from verify.relations import Equal
+
+
+def _heads(W_Q: Any, W_K: Any, W_V: Any, W_O: Any, d_v: int) -> list[tuple[Any, Any, Any, Any]]:
+    """The weights of each head, from matrices (d, d) that hold the heads side by side (W_O: on top of each other)."""
+    cuts = [slice(i, i + d_v) for i in range(0, W_Q.shape[1], d_v)]
+    return [(W_Q[:, cut], W_K[:, cut], W_V[:, cut], W_O[cut]) for cut in cuts]
+
+
+def _multi_head_claim(claim_id: str, label: str, statement: str, uses: tuple[str, ...]) -> Claim:
+    claim = Claim(
+        OSA,
+        claim_id,
+        label=label,
+        statement=statement,
+        assumptions=[SHAPES, "W_Q = [W_1^Q, ..., W_h^Q], W_K, W_V likewise; W_O = [W_1^O; ...; W_h^O]"],
+        relation=Equal(),
+        sizes={"N": (1, 4), "d": (1, 4), "d_v": (1, 2)},
+        where=whole_heads,
+        uses=uses,
+        exact=True,
+        of_project=True,
+    )
+
+    @claim.inputs
+    def all_heads(
+        X: Tokens, W_Q: TokenPairs, W_K: AllHeads, W_V: AllHeads, W_O: AllHeads, alpha: Alpha, d_v: HeadSize
+    ) -> Any:
+        return {**layer(X, W_Q, W_K, W_V, W_O, alpha), "d_v": d_v}
+
+    @claim.oracle
+    def sum_over_heads(
+        X: Tokens, W_Q: AllHeads, W_K: AllHeads, W_V: AllHeads, W_O: AllHeads, alpha: Alpha, d_v: HeadSize
+    ) -> Any:
+        return sum(attention(X, *weights, alpha) for weights in _heads(W_Q, W_K, W_V, W_O, d_v))
+
+    return claim
+
+
+CONCATENATED = _multi_head_claim(
+    "osa.multi-head-concatenated",
+    "Eqs. (3)-(4), heads concatenated",
+    r"\sum_{i=1}^h \mathbf{A}_i\mathbf{X}\mathbf{W}_i^V\mathbf{W}_i^O = [\mathbf{A}_1\mathbf{X}\mathbf{W}_1^V, \dots,"
+    r" \mathbf{A}_h\mathbf{X}\mathbf{W}_h^V]\,\mathbf{W}^O",
+    (),
+)
+
+
+@CONCATENATED.formula
+def heads_concatenated(
+    X: Tokens, W_Q: AllHeads, W_K: AllHeads, W_V: AllHeads, W_O: AllHeads, alpha: Alpha, d_v: HeadSize
+) -> Any:
+    """M-OSA(X) = [A_1 X W_1^V, ..., A_h X W_h^V] W^O, shape (N, d), with N x N matrices A_i."""
+    return _concatenated(X, W_Q, W_K, W_V, W_O, alpha, d_v) @ W_O
+
+
+def _concatenated(X: Any, W_Q: Any, W_K: Any, W_V: Any, W_O: Any, alpha: Any, d_v: int, order: int = 1) -> Any:
+    heads = _heads(W_Q, W_K, W_V, W_O, d_v)
+    return concatenate([attention_matrix(X, Q, K, alpha) @ X @ V for Q, K, V, _ in heads[::order]], axis=1)
+
+
+CONCATENATED.mutant("heads in reversed order", order=-1)
+
+
+@CONCATENATED.mutant("W^O transposed")
+def _(X: Any, W_Q: Any, W_K: Any, W_V: Any, W_O: Any, alpha: Any, d_v: HeadSize) -> Any:
+    return _concatenated(X, W_Q, W_K, W_V, W_O, alpha, d_v) @ W_O.T
+
+
+MERGED = _multi_head_claim(
+    "osa.multi-head-push-through",
+    "Eqs. (3)-(4) through one d x d matrix",
+    r"\sum_{i=1}^h \mathbf{A}_i\mathbf{X}\mathbf{W}_i^V\mathbf{W}_i^O = \mathbf{X}\sum_{i=1}^h \exp(\mathbf{W}_i\mathbf{X}"
+    r"^\top\mathbf{X})\,\mathbf{W}_i^V\mathbf{W}_i^O",
+    ("osa.push-through-layer",),
+)
+
+
+@MERGED.formula
+def heads_merged(
+    X: Tokens, W_Q: AllHeads, W_K: AllHeads, W_V: AllHeads, W_O: AllHeads, alpha: Alpha, d_v: HeadSize
+) -> Any:
+    """M-OSA(X) = X sum_i exp(W_i X^T X) W_i^V W_i^O, shape (N, d): tokens are multiplied twice, whatever h."""
+    G = X.T @ X
+    return X @ sum(push_through_factor(G, *weights, alpha) for weights in _heads(W_Q, W_K, W_V, W_O, d_v))
+
+
+@MERGED.mutant("one exponential for all heads")
+def _(X: Any, W_Q: Any, W_K: Any, W_V: Any, W_O: Any, alpha: Any, d_v: HeadSize) -> Any:
+    W = sum(scaled_generator(Q, K, alpha) for Q, K, _, _ in _heads(W_Q, W_K, W_V, W_O, d_v))
+    return X @ expm(W @ (X.T @ X)) @ W_V @ W_O
+
+
+@MERGED.mutant("scaled by alpha / sqrt(d) instead of alpha / sqrt(d_v)")
+def _(X: Any, W_Q: Any, W_K: Any, W_V: Any, W_O: Any, alpha: Any, d_v: HeadSize) -> Any:
+    G, changed = X.T @ X, alpha * sqrt(d_v) / sqrt(X.shape[1])
+    return X @ sum(push_through_factor(G, *weights, changed) for weights in _heads(W_Q, W_K, W_V, W_O, d_v))

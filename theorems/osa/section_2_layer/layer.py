@@ -1,0 +1,221 @@
+"""The layer itself (Eq. (5)): S is skew, exp(S) special orthogonal, and permuted tokens have a permuted output."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from theorems.osa import OSA
+from theorems.osa.appendix_e_experiments.untrained import decided_at_the_experiments
+from theorems.osa.definitions import (
+    SHAPES,
+    Alpha,
+    Epsilon,
+    KeyWeights,
+    OutputWeights,
+    QueryWeights,
+    Steps,
+    Tokens,
+    ValueWeights,
+    attention,
+    attention_matrix,
+    newton_schulz_basis,
+    queries_and_keys,
+    skew_matrix,
+    whole_heads,
+)
+from verify.claims import Claim
+from verify.matrix import concatenate, determinant, expm, eye, ones, sqrt
+from verify.relations import Equal, HasStructure
+
+# -- S is skew, exp(S) special orthogonal ------------------------------------------------------------------------------
+
+SKEW = Claim(
+    OSA,
+    "osa.eq-5-skew",
+    label="Eq. (5) and text below",
+    statement=r"\mathbf{S} = \frac{\alpha}{\sqrt{d_v}}(\mathbf{Q}\mathbf{K}^\top - \mathbf{K}\mathbf{Q}^\top)"
+    r" \text{ is skew-symmetric}",
+    assumptions=[SHAPES, "alpha real"],
+    relation=HasStructure(),
+    sizes={"N": (1, 5), "d": (1, 4), "d_v": (1, 4)},
+    where=whole_heads,
+    exact=True,
+)
+
+
+@SKEW.formula
+def skew_scores(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, alpha: Alpha) -> Any:
+    """S = alpha / sqrt(d_v) (Q K^T - K Q^T), shape (N, N) (Eq. (5))."""
+    return skew_matrix(X, W_Q, W_K, alpha)
+
+
+SKEW.part("structure", lambda value: value + value.T)
+
+
+@SKEW.mutant("symmetric: Q K^T + K Q^T")
+def _(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, alpha: Alpha) -> Any:
+    S = X @ W_Q @ (X @ W_K).T * (alpha / sqrt(W_Q.shape[1]))
+    return S + S.T
+
+
+SKEW.mutant("second product dropped", lambda X, W_Q, W_K, alpha: X @ W_Q @ (X @ W_K).T * (alpha / sqrt(W_Q.shape[1])))
+
+
+@SKEW.mutant("second product counted twice")
+def _(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, alpha: Alpha) -> Any:
+    S = X @ W_Q @ (X @ W_K).T * (alpha / sqrt(W_Q.shape[1]))
+    return S - 2 * S.T
+
+
+SPECIAL_ORTHOGONAL = Claim(
+    OSA,
+    "osa.so-n",
+    label="Section 2, text below Eqs. (4), (5)",
+    statement=r"\mathbf{A}(\mathbf{X}) = \exp(\mathbf{S}) \in \mathrm{SO}(N)",
+    assumptions=[SHAPES],
+    relation=HasStructure(),
+    sizes={"N": (1, 5), "d": (1, 4), "d_v": (1, 4)},
+    where=whole_heads,
+    uses=("osa.eq-5-skew",),
+)
+decided_at_the_experiments(SPECIAL_ORTHOGONAL)
+
+
+def rotation_defect(A: Any) -> Any:
+    """[A^T A - I; det A - 1], shape (n + 1, n): zero exactly for A in SO(n)."""
+    n = A.shape[0]
+    return concatenate([A.T @ A - eye(n), ones(1, n) * (determinant(A) - 1)], axis=0)
+
+
+@SPECIAL_ORTHOGONAL.formula
+def special_orthogonal_attention(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, alpha: Alpha) -> Any:
+    """A = exp(S), shape (N, N) (Eq. (5))."""
+    return attention_matrix(X, W_Q, W_K, alpha)
+
+
+SPECIAL_ORTHOGONAL.part("structure", lambda value: rotation_defect(value))
+
+
+@SPECIAL_ORTHOGONAL.mutant("exponential of Q K^T alone")
+def _(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, alpha: Alpha) -> Any:
+    return expm(X @ W_Q @ (X @ W_K).T * (alpha / sqrt(W_Q.shape[1])))
+
+
+SPECIAL_ORTHOGONAL.mutant(
+    "I + S, to first order", lambda X, W_Q, W_K, alpha: eye(X.shape[0]) + skew_matrix(X, W_Q, W_K, alpha)
+)
+
+
+@SPECIAL_ORTHOGONAL.mutant("orthogonal with determinant -1")
+def _(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, alpha: Alpha) -> Any:
+    A = attention_matrix(X, W_Q, W_K, alpha)
+    return concatenate([-A[:1], A[1:]], axis=0)
+
+
+# -- permutations of the tokens ----------------------------------------------------------------------------------------
+
+EQUIVARIANCE = Claim(
+    OSA,
+    "osa.perm-equivariance",
+    label='Section 2, text ("easy to see")',
+    statement=r"\mathrm{OSA}(\mathbf{P}\mathbf{X}) = \mathbf{P}\,\mathrm{OSA}(\mathbf{X}) \text{ for every permutation matrix }"
+    r" \mathbf{P} \in \mathbb{R}^{N\times N}",
+    assumptions=[SHAPES],
+    relation=Equal(),
+    sizes={"N": (1, 5), "d": (1, 4), "d_v": (1, 4)},
+    where=whole_heads,
+    exact=True,
+    note="Checked for the cycle (1 2 ... N) and the exchange of the first two tokens, which generate all permutations.",
+)
+
+
+def _generators(X: Any) -> list[Any]:
+    """The tokens X (N, d) with their rows in cyclic order from the second, and with the first two exchanged."""
+    return [_cycled(X), _exchanged(X)]
+
+
+def _cycled(X: Any) -> Any:
+    return concatenate([X[1:], X[:1]], axis=0)
+
+
+def _exchanged(X: Any) -> Any:
+    return concatenate([X[1:2], X[:1], X[2:]], axis=0)
+
+
+@EQUIVARIANCE.formula
+def permuted_output(
+    X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, W_O: OutputWeights, alpha: Alpha
+) -> Any:
+    """P OSA(X) for both generators P, shape (2 N, d)."""
+    return concatenate(_generators(attention(X, W_Q, W_K, W_V, W_O, alpha)), axis=0)
+
+
+@EQUIVARIANCE.oracle
+def output_of_permuted(
+    X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, W_O: OutputWeights, alpha: Alpha
+) -> Any:
+    return concatenate([attention(PX, W_Q, W_K, W_V, W_O, alpha) for PX in _generators(X)], axis=0)
+
+
+@EQUIVARIANCE.mutant("invariance: tokens not permuted")
+def _(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, W_O: OutputWeights, alpha: Alpha) -> Any:
+    return concatenate([attention(X, W_Q, W_K, W_V, W_O, alpha)] * 2, axis=0)
+
+
+@EQUIVARIANCE.mutant("P^T instead of P")
+def _(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, W_O: OutputWeights, alpha: Alpha) -> Any:
+    Y = attention(X, W_Q, W_K, W_V, W_O, alpha)
+    return concatenate([Y[-1:], Y[:-1], _exchanged(Y)], axis=0)
+
+
+@EQUIVARIANCE.mutant("attention matrix not permuted")
+def _(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, W_O: OutputWeights, alpha: Alpha) -> Any:
+    A = attention_matrix(X, W_Q, W_K, alpha)
+    return concatenate([A @ PX @ W_V @ W_O for PX in _generators(X)], axis=0)
+
+
+EQUIVARIANCE_THROUGH_BASIS = Claim(
+    OSA,
+    "osa.perm-equivariance-basis",
+    label="Section 2, permutations of the tokens when B comes from Newton-Schulz",
+    statement=r"\mathbf{Y}(\mathbf{P}\mathbf{X}) = \mathbf{P}\,\mathbf{Y}(\mathbf{X})\,\mathbf{P}^\top \text{ for }"
+    r" \mathbf{Y} = \mathbf{I}_N + \mathbf{B}(\exp[\mathbf{S}] - \mathbf{I})\mathbf{B}^\top \text{ with } \mathbf{B} \text{ from"
+    r" any number of Newton-Schulz steps}",
+    assumptions=[SHAPES, "eps > 0"],
+    relation=Equal(),
+    sizes={"N": (1, 4), "d": (1, 3), "d_v": (1, 3), "K": (0, 4)},
+    where=whole_heads,
+    of_project=True,
+)
+
+
+def _through_newton_schulz(X: Any, W_Q: Any, W_K: Any, alpha: Any, epsilon: Any, K: int) -> Any:
+    """Y, shape (N, N), with B the Newton-Schulz iterate of [Q, K]."""
+    B = newton_schulz_basis(queries_and_keys(X, W_Q, W_K), K, epsilon)
+    return eye(X.shape[0]) + B @ (expm(B.T @ skew_matrix(X, W_Q, W_K, alpha) @ B) - eye(B.shape[1])) @ B.T
+
+
+@EQUIVARIANCE_THROUGH_BASIS.formula
+def permuted_attention_through_basis(
+    X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, alpha: Alpha, epsilon: Epsilon, K: Steps
+) -> Any:
+    """P Y(X) P^T for both generators P, shape (2 N, N)."""
+    Y = _through_newton_schulz(X, W_Q, W_K, alpha, epsilon, K)
+    return concatenate([_cycled(_cycled(Y).T).T, _exchanged(_exchanged(Y).T).T], axis=0)
+
+
+@EQUIVARIANCE_THROUGH_BASIS.oracle
+def attention_of_permuted_through_basis(
+    X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, alpha: Alpha, epsilon: Epsilon, K: Steps
+) -> Any:
+    return concatenate([_through_newton_schulz(PX, W_Q, W_K, alpha, epsilon, K) for PX in _generators(X)], axis=0)
+
+
+@EQUIVARIANCE_THROUGH_BASIS.mutant("invariance: tokens not permuted")
+def _(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, alpha: Alpha, epsilon: Epsilon, K: Steps) -> Any:
+    return concatenate([_through_newton_schulz(X, W_Q, W_K, alpha, epsilon, K)] * 2, axis=0)
+
+
+@EQUIVARIANCE_THROUGH_BASIS.mutant("rows permuted, columns not")
+def _(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, alpha: Alpha, epsilon: Epsilon, K: Steps) -> Any:
+    return concatenate(_generators(_through_newton_schulz(X, W_Q, W_K, alpha, epsilon, K)), axis=0)
