@@ -6,24 +6,15 @@ Column-major vec (Theorem C.1).  N tokens of dimension d, head dimension d_v = d
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any
+from typing import Any
 
 import flint
 
+from theorems.osa.shapes import Alpha, KeyWeights, OutputWeights, QueryWeights, SkewMatrix, Tokens, ValueWeights
 from verify.arithmetic import Kind, is_tensor, kind_of
 from verify.errors import ArithmeticUnsupported
 from verify.matrix import concatenate, expm, eye, frobenius_norm, inverse, rational, singular_values, sqrt
-from verify.shapes import Real, Shape, Size
 from verify.subjects import subject
-
-Tokens = Annotated[Any, Shape("N", "d")]
-QueryWeights = Annotated[Any, Shape("d", "d_v", role="query")]
-KeyWeights = Annotated[Any, Shape("d", "d_v")]
-ValueWeights = Annotated[Any, Shape("d", "d_v")]
-OutputWeights = Annotated[Any, Shape("d_v", "d")]
-Alpha = Annotated[Any, Real(-2.0, 2.0)]
-Epsilon = Annotated[Any, Real(2.0**-8, 1.0)]
-Steps = Annotated[int, Size("K")]
 
 SHAPES = "X in R^{N x d}; W^Q, W^K, W^V in R^{d x d_v}; W^O in R^{d_v x d}; d_v = d/h"
 
@@ -37,7 +28,7 @@ def whole_heads(sizes: Mapping[str, int]) -> bool:
 
 
 @subject("osa.matrix_exponential")
-def matrix_exponential(S: Annotated[Any, Shape("N", "N")]) -> Any:
+def matrix_exponential(S: SkewMatrix) -> Any:
     """exp(S), shape (N, N) (Eq. (5))."""
     return expm(S)
 

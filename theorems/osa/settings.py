@@ -2,30 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Any
 
 from theorems.osa.definitions import (
-    Alpha,
-    Epsilon,
-    KeyWeights,
-    QueryWeights,
-    Steps,
-    Tokens,
     newton_schulz_basis,
     orthonormal_columns,
     queries_and_keys,
     skew_matrix,
     whole_heads,
 )
+from theorems.osa.shapes import Alpha, Epsilon, KeyWeights, QueryWeights, Steps, Tokens
 from verify.claims import Assumption
 from verify.matrix import concatenate, expm, eye
-from verify.shapes import Real, Shape, Size
 from verify.subjects import subject
-
-TokenFrame = Annotated[Any, Shape("N", "N")]
-Coordinates = Annotated[Any, Shape("r", "d")]
-Basis = Annotated[Any, Shape("N", "r")]
-NonzeroAlpha = Annotated[Any, Real(-2.0, 2.0, avoid_zero=True)]
 
 ORTHONORMAL = Assumption("the columns of B are orthonormal", zero=lambda B: B.T @ B - eye(B.shape[1]))
 
@@ -43,14 +32,6 @@ def with_basis(frame: Any, C: Any, W_Q: Any, W_K: Any, alpha: Any) -> dict[str, 
     """Tokens X = B C inside the span of an exactly orthonormal B (N, r), so that Q and K lie in it too."""
     B = orthonormal_columns(frame, C.shape[0])
     return {"X": B @ C, "W_Q": W_Q, "W_K": W_K, "alpha": alpha, "B": B}
-
-
-TokenDirection = Annotated[Any, Shape("N", "d")]
-ValueDirection = Annotated[Any, Shape("d", "d_v")]
-OutputDirection = Annotated[Any, Shape("d_v", "d")]
-AttentionMatrix = Annotated[Any, Shape("N", "N")]
-Frame = Annotated[Any, Shape("d", "d")]
-HeadSize = Annotated[int, Size("d_v")]
 
 
 @subject("osa.newton_schulz_attention_matrix")

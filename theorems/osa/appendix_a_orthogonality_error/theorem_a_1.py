@@ -8,11 +8,6 @@ from typing import Annotated, Any
 from theorems.osa import OSA
 from theorems.osa.appendix_e_experiments.untrained import decided_at_the_experiments
 from theorems.osa.definitions import (
-    Epsilon,
-    KeyWeights,
-    QueryWeights,
-    Steps,
-    Tokens,
     cayley,
     exponential_minus_identity,
     newton_schulz_basis,
@@ -21,7 +16,19 @@ from theorems.osa.definitions import (
     whole_heads,
 )
 from theorems.osa.section_2_3_bases.newton_schulz import stacked
-from theorems.osa.settings import TokenFrame
+from theorems.osa.shapes import (
+    Epsilon,
+    Factor,
+    KeyWeights,
+    QueryWeights,
+    SkewMatrix,
+    Square,
+    Steps,
+    TokenFrame,
+    Tokens,
+    UnitInterval,
+    Values,
+)
 from verify.arithmetic import exp
 from verify.claims import Assumption, Claim
 from verify.matrix import (
@@ -37,10 +44,8 @@ from verify.matrix import (
     spectral_norm,
 )
 from verify.relations import AtMost
-from verify.shapes import Real, Shape
+from verify.shapes import Real
 
-Factor = Annotated[Any, Shape("N", "m")]
-SkewMatrix = Annotated[Any, Shape("N", "N")]
 LogNorm = Annotated[Any, Real(-18.0, 1.5)]
 
 EQUATION_10 = Claim(
@@ -148,8 +153,8 @@ EQUATION_10_GENERAL = Claim(
 @EQUATION_10_GENERAL.inputs
 def factor_with_known_singular_values(
     left: TokenFrame,
-    right: Annotated[Any, Shape("m", "m")],
-    y: Annotated[Any, Shape("k", "1")],
+    right: Square,
+    y: Values,
     direction: TokenFrame,
     log_norm: LogNorm,
 ) -> Any:
@@ -174,11 +179,6 @@ EQUATION_10_GENERAL.oracle(lambda B, S: orthogonality_error(B, S))
 _mutants(EQUATION_10_GENERAL)
 
 
-Square = Annotated[Any, Shape("m", "m")]
-LeftFrame = Annotated[Any, Shape("N", "N")]
-RightFrame = Annotated[Any, Shape("m", "m")]
-Values = Annotated[Any, Shape("k", "1")]
-UnitInterval = Annotated[Any, Real(0.0, 1.0)]
 Growth = Annotated[Any, Real(1.0, 2.0)]
 
 SKEW = Assumption("S is skew-symmetric", zero=lambda S: S + S.T)
@@ -248,7 +248,7 @@ def decomposition(left: Any, right: Any, s: Any, S: Any) -> dict[str, Any]:
 
 
 def decomposed_factor_within_the_unit_ball(
-    left: LeftFrame, right: RightFrame, y: Values, direction: LeftFrame, log_norm: LogNorm
+    left: TokenFrame, right: Square, y: Values, direction: TokenFrame, log_norm: LogNorm
 ) -> Any:
     """Singular values in [0, 1], ||S||_F up to e^1.5."""
     # The offset keeps the last singular value off 0 and 1: with all of them there both sides vanish and no ratio exists.
@@ -280,10 +280,10 @@ ROBUST = Claim(
 
 @ROBUST.inputs
 def factor_with_one_small_singular_value(
-    left: LeftFrame,
-    right: RightFrame,
+    left: TokenFrame,
+    right: Square,
     y: Values,
-    direction: LeftFrame,
+    direction: TokenFrame,
     log_norm: LogNorm,
     delta: UnitInterval,
     t: Growth,
@@ -341,7 +341,7 @@ LARGER_ROTATIONS = Claim(
 
 @LARGER_ROTATIONS.inputs
 def two_rotations(
-    left: LeftFrame, right: RightFrame, y: Values, direction: LeftFrame, log_norm: LogNorm, t: Growth
+    left: TokenFrame, right: Square, y: Values, direction: TokenFrame, log_norm: LogNorm, t: Growth
 ) -> Any:
     return {**decomposed_factor_within_the_unit_ball(left, right, y, direction, log_norm), "t": t}
 

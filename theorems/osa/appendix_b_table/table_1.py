@@ -3,13 +3,8 @@
 from __future__ import annotations
 
 from theorems.osa import OSA
-from theorems.osa.section_2_4_cost.basis_layer import (
-    FIXED_EXPONENTIAL,
-    SINGLE_HEAD,
-    Length,
-    Width,
-    counts_of_components,
-)
+from theorems.osa.section_2_4_cost.basis_layer import FIXED_EXPONENTIAL, SINGLE_HEAD, counts_of_components
+from theorems.osa.shapes import Length, Width
 from verify.claims import Claim
 from verify.relations import OrderOfGrowth
 

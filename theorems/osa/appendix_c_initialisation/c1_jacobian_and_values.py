@@ -5,20 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from theorems.osa import OSA
-from theorems.osa.definitions import (
-    SHAPES,
-    Alpha,
-    KeyWeights,
-    OutputWeights,
-    QueryWeights,
-    Tokens,
-    ValueWeights,
-    attention,
-    attention_matrix,
-    orthonormal_columns,
-    whole_heads,
-)
-from theorems.osa.settings import ORTHONORMAL_OUTPUTS, ORTHONORMAL_VALUES, Frame, HeadSize
+from theorems.osa.definitions import SHAPES, attention, attention_matrix, orthonormal_columns, whole_heads
+from theorems.osa.settings import ORTHONORMAL_OUTPUTS, ORTHONORMAL_VALUES
+from theorems.osa.shapes import Alpha, Frame, HeadSize, KeyWeights, OutputWeights, QueryWeights, Tokens, ValueWeights
 from verify.claims import Claim
 from verify.derivatives import jacobian
 from verify.matrix import COLUMN, concatenate, eye, kron, ones, rational, total

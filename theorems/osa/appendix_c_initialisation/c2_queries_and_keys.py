@@ -10,34 +10,25 @@ from typing import Annotated, Any
 from theorems.osa import OSA
 from theorems.osa.appendix_c_initialisation.c1_jacobian_and_values import layer
 from theorems.osa.appendix_e_experiments.untrained import decided_at_the_experiments
-from theorems.osa.definitions import (
-    SHAPES,
+from theorems.osa.definitions import SHAPES, attention, cayley, orthonormal_columns, query_key_generator, whole_heads
+from theorems.osa.settings import ORTHONORMAL_QUERIES_AND_KEYS, gram_defect, newton_schulz_attention_matrix, two_heads
+from theorems.osa.shapes import (
     Alpha,
     Epsilon,
+    Frame,
+    HeadSize,
     KeyWeights,
     OutputWeights,
     QueryWeights,
     Steps,
     Tokens,
     ValueWeights,
-    attention,
-    cayley,
-    orthonormal_columns,
-    query_key_generator,
-    whole_heads,
-)
-from theorems.osa.settings import (
-    ORTHONORMAL_QUERIES_AND_KEYS,
-    Frame,
-    gram_defect,
-    newton_schulz_attention_matrix,
-    two_heads,
 )
 from verify.claims import Assumption, Claim
 from verify.derivatives import jacobian
 from verify.matrix import COLUMN, concatenate, expm, eye, ones, rational, sqrt, total
 from verify.relations import AtMost, Equal, HasStructure
-from verify.shapes import Shape, Size
+from verify.shapes import Shape
 
 # -- query and key weights ---------------------------------------------------------------------------------------------
 
@@ -94,7 +85,7 @@ decided_at_the_experiments(THEOREM_C2)
 
 
 @THEOREM_C2.inputs
-def orthonormal_queries_and_keys(frame: Annotated[Any, Shape("d", "d")], d_v: Annotated[int, Size("d_v")]) -> Any:
+def orthonormal_queries_and_keys(frame: Frame, d_v: HeadSize) -> Any:
     W = orthonormal_columns(frame, 2 * d_v)
     return {"W_Q": W[:, :d_v], "W_K": W[:, d_v:]}
 
@@ -197,9 +188,6 @@ VIA_GENERATOR_NEWTON_SCHULZ = Claim(
     of_project=True,
     note="The iterates start from [X W^Q, X W^K], whose singular values W~ does not determine.",
 )
-
-OtherQueryWeights = Annotated[Any, Shape("d", "d_v")]
-OtherKeyWeights = Annotated[Any, Shape("d", "d_v")]
 
 
 @VIA_GENERATOR_NEWTON_SCHULZ.inputs

@@ -9,9 +9,6 @@ from theorems.osa.appendix_c_initialisation.c3_theorem_c_4 import jacobian_condi
 from theorems.osa.appendix_c_initialisation.initialised_layer import (
     INITIALISED,
     SIZES,
-    Decay,
-    PositiveAlpha,
-    Share,
     condition_excess,
     first_jacobian_term,
     orthonormal_weights,
@@ -19,12 +16,25 @@ from theorems.osa.appendix_c_initialisation.initialised_layer import (
     squared,
     unit_of_bounds,
 )
-from theorems.osa.definitions import Alpha, KeyWeights, QueryWeights, Tokens, ValueWeights, skew_matrix
+from theorems.osa.definitions import skew_matrix
 from theorems.osa.section_2_1_low_rank_exponential.theorem_2_1 import (
     attention_matrix_in_any_basis,
     tokens_with_wide_basis,
 )
-from theorems.osa.settings import CONTAINS_QUERIES_AND_KEYS, ORTHONORMAL, Basis, Frame, HeadSize
+from theorems.osa.settings import CONTAINS_QUERIES_AND_KEYS, ORTHONORMAL
+from theorems.osa.shapes import (
+    Alpha,
+    Basis,
+    Decay,
+    Frame,
+    HeadSize,
+    KeyWeights,
+    PositiveAlpha,
+    QueryWeights,
+    Share,
+    Tokens,
+    ValueWeights,
+)
 from verify.claims import Assumption, Claim
 from verify.matrix import absolute, concatenate, exp, expm, eye, frobenius_norm, rational, spectral_norm, sqrt
 from verify.relations import AtMost, HasStructure

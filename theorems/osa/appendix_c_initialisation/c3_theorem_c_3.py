@@ -5,7 +5,7 @@ Gradient ascent attacks the bounds on J_1; what follows from them by Weyl's ineq
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Any
 
 from theorems.osa import OSA
 from theorems.osa.appendix_c_initialisation.initialised_layer import (
@@ -22,28 +22,26 @@ from theorems.osa.appendix_c_initialisation.initialised_layer import (
     unit_of_bounds,
 )
 from theorems.osa.appendix_e_experiments.untrained import decided_at_the_experiments
-from theorems.osa.definitions import (
+from theorems.osa.definitions import newton_schulz_iterate
+from theorems.osa.settings import ORTHONORMAL_QUERIES_AND_KEYS, two_heads
+from theorems.osa.shapes import (
     Alpha,
     Epsilon,
+    Factor,
     KeyWeights,
     OutputWeights,
     QueryWeights,
     Steps,
     Tokens,
     ValueWeights,
-    newton_schulz_iterate,
 )
-from theorems.osa.settings import ORTHONORMAL_QUERIES_AND_KEYS, two_heads
 from verify.claims import Assumption, Claim
 from verify.derivatives import jacobian
 from verify.matrix import absolute, column, eye, frobenius_norm, rational, spectral_norm, sqrt, unvec_r
 from verify.relations import AtMost
-from verify.shapes import Shape
 
 # -- J_1 is linear in alpha --------------------------------------------------------------------------------------------
 
-Factor = Annotated[Any, Shape("N", "m")]
-Direction = Annotated[Any, Shape("N", "m")]
 
 NEWTON_SCHULZ_DIFFERENTIAL = Claim(
     OSA,
@@ -63,18 +61,18 @@ NEWTON_SCHULZ_DIFFERENTIAL = Claim(
 
 
 @NEWTON_SCHULZ_DIFFERENTIAL.inputs
-def normalised_factor(M: Factor, D: Direction, epsilon: Epsilon, K: Steps) -> Any:
+def normalised_factor(M: Factor, D: Factor, epsilon: Epsilon, K: Steps) -> Any:
     return {"M_0": M / (frobenius_norm(M) + epsilon), "D": D, "K": K}
 
 
 @NEWTON_SCHULZ_DIFFERENTIAL.formula
-def newton_schulz_differential_bound(D: Direction) -> Any:
+def newton_schulz_differential_bound(D: Factor) -> Any:
     """sqrt 2 ||dM_0||_F, a scalar."""
     return frobenius_norm(D) * sqrt(2)
 
 
 @NEWTON_SCHULZ_DIFFERENTIAL.oracle
-def weighted_differentials(M_0: Factor, D: Direction, K: Steps) -> Any:
+def weighted_differentials(M_0: Factor, D: Factor, K: Steps) -> Any:
     derivative = jacobian(lambda t: newton_schulz_iterate(M_0 + t * D, K), "t")(M_0[:1, :1] * 0)
     dB = unvec_r(derivative, *M_0.shape)
     return column(frobenius_norm(dB @ M_0.T), frobenius_norm(dB.T @ M_0))

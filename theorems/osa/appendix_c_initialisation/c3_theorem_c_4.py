@@ -10,7 +10,6 @@ from theorems.osa.appendix_c_initialisation.initialised_layer import (
     INITIALISED,
     NEWTON_SCHULZ,
     SIZES_WITH_STEPS,
-    PositiveAlpha,
     condition_excess,
     delta_of,
     first_jacobian_term,
@@ -24,11 +23,12 @@ from theorems.osa.appendix_c_initialisation.initialised_layer import (
     squared,
     unit_of_bounds,
 )
-from theorems.osa.definitions import (
+from theorems.osa.shapes import (
     Alpha,
     Epsilon,
     KeyWeights,
     OutputWeights,
+    PositiveAlpha,
     QueryWeights,
     Steps,
     Tokens,

@@ -6,18 +6,17 @@ proved for all such weights, so their laws do not matter.
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Any
 
-from theorems.osa.definitions import Alpha, Epsilon, Steps, Tokens, attention_matrix, orthonormal_columns
+from theorems.osa.definitions import attention_matrix, orthonormal_columns
 from theorems.osa.settings import (
     ORTHONORMAL_OUTPUTS,
     ORTHONORMAL_QUERIES_AND_KEYS,
     ORTHONORMAL_VALUES,
-    Frame,
-    HeadSize,
     newton_schulz_attention_matrix,
     two_heads,
 )
+from theorems.osa.shapes import Alpha, Decay, Epsilon, Frame, HeadSize, Share, Steps, Tokens
 from verify.claims import Assumption
 from verify.derivatives import jacobian
 from verify.matrix import (
@@ -33,12 +32,6 @@ from verify.matrix import (
     spectral_norm,
     sqrt,
 )
-from verify.shapes import Real
-
-PositiveAlpha = Annotated[Any, Real(2.0**-8, 2.0)]
-Share = Annotated[Any, Real(2.0**-8, 1.0)]
-Decay = Annotated[Any, Real(0.0, 9.0)]
-
 
 INITIALISED: list[str | Assumption] = [ORTHONORMAL_QUERIES_AND_KEYS, ORTHONORMAL_VALUES, ORTHONORMAL_OUTPUTS]
 NEWTON_SCHULZ = (

@@ -7,25 +7,22 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 from theorems.osa import OSA
 from theorems.osa.appendix_c_initialisation.c3_theorem_c_3 import first_term_bound
 from theorems.osa.appendix_d_sampling.algorithm_1 import stiefel_uniform
 from theorems.osa.appendix_e_experiments.untrained import VALUES
-from theorems.osa.definitions import Steps
-from theorems.osa.settings import HeadSize, newton_schulz_attention_matrix
+from theorems.osa.settings import newton_schulz_attention_matrix
+from theorems.osa.shapes import HeadSize, Length, Steps, Width
 from verify.claims import Claim
 from verify.matrix import eye, kron, singular_values, spectral_norm
 from verify.relations import FollowsLaw
 from verify.relations.follows_law import SMALLEST_P, LawTest
-from verify.shapes import Size
 
 if TYPE_CHECKING:
     import torch
 
-Tokens = Annotated[int, Size("N")]
-Dimension = Annotated[int, Size("d")]
 SIZES = {"N": (50, 50), "d": (64, 64), "d_v": (16, 16), "K": (6, 6)}
 #: Standard deviation of the learnable embeddings.
 EMBEDDINGS = 0.02
@@ -105,7 +102,7 @@ PAPER_SCALE = Claim(
 
 
 @PAPER_SCALE.inputs
-def sizes_of_the_experiments(N: Tokens, d: Dimension, d_v: HeadSize, K: Steps) -> dict[str, int]:
+def sizes_of_the_experiments(N: Length, d: Width, d_v: HeadSize, K: Steps) -> dict[str, int]:
     return {"N": N, "d": d, "d_v": d_v, "K": K}
 
 

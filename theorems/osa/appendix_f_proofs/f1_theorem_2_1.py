@@ -7,19 +7,10 @@ import math
 from typing import Annotated, Any
 
 from theorems.osa import OSA
-from theorems.osa.definitions import (
-    SHAPES,
-    Alpha,
-    KeyWeights,
-    QueryWeights,
-    Tokens,
-    queries_and_keys,
-    rank,
-    skew_matrix,
-    whole_heads,
-)
+from theorems.osa.definitions import SHAPES, queries_and_keys, rank, skew_matrix, whole_heads
 from theorems.osa.section_2_1_low_rank_exponential.theorem_2_1 import tokens_with_wide_basis
-from theorems.osa.settings import CONTAINS_QUERIES_AND_KEYS, ORTHONORMAL, Basis, Coordinates, NonzeroAlpha, TokenFrame
+from theorems.osa.settings import CONTAINS_QUERIES_AND_KEYS, ORTHONORMAL
+from theorems.osa.shapes import Alpha, Basis, Coordinates, KeyWeights, NonzeroAlpha, QueryWeights, TokenFrame, Tokens
 from verify.claims import Assumption, Claim
 from verify.matrix import concatenate, expm, eye, rational, smallest_singular_value, sqrt, total, zeros
 from verify.relations import Equal, HasStructure

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from theorems.osa import OSA
-from theorems.osa.definitions import Alpha, Tokens, attention_matrix
+from theorems.osa.definitions import attention_matrix
 from theorems.osa.section_2_2_kernel.theorem_2_2 import (
     MODERATE,
     ORTHOGONAL_WEIGHTS,
@@ -20,6 +20,7 @@ from theorems.osa.section_2_2_kernel.theorem_2_2 import (
     values_times_outputs,
 )
 from theorems.osa.section_2_layer.layer import rotation_defect
+from theorems.osa.shapes import Alpha, Tokens
 from verify.claims import Claim
 from verify.matrix import concatenate, expm, eye, rational
 from verify.relations import Equal, HasStructure

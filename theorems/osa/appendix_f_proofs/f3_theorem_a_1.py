@@ -7,13 +7,6 @@ from typing import Any
 from theorems.osa import OSA
 from theorems.osa.appendix_a_orthogonality_error.theorem_a_1 import (
     SKEW,
-    Factor,
-    LeftFrame,
-    RightFrame,
-    SkewMatrix,
-    Square,
-    UnitInterval,
-    Values,
     decomposed_factor_within_the_unit_ball,
     decomposition,
     excess,
@@ -22,15 +15,9 @@ from theorems.osa.appendix_a_orthogonality_error.theorem_a_1 import (
     smallest_dimension,
 )
 from theorems.osa.appendix_e_experiments.untrained import decided_at_the_experiments
-from theorems.osa.definitions import (
-    Epsilon,
-    Steps,
-    exponential_minus_identity,
-    newton_schulz_basis,
-    newton_schulz_iterate,
-)
-from theorems.osa.section_2_3_bases.newton_schulz import Parameters, matrix_within_the_unit_ball, stacked
-from theorems.osa.section_2_3_bases.qr import LeftFrame, Matrix, RightFrame
+from theorems.osa.definitions import exponential_minus_identity, newton_schulz_basis, newton_schulz_iterate
+from theorems.osa.section_2_3_bases.newton_schulz import matrix_within_the_unit_ball, stacked
+from theorems.osa.shapes import Epsilon, Factor, SkewMatrix, Square, Steps, TokenFrame, UnitInterval, Values
 from verify.claims import Assumption, Claim
 from verify.matrix import (
     absolute,
@@ -140,7 +127,7 @@ EQUATION_28 = Claim(
 
 
 @EQUATION_28.inputs
-def factor_and_skew_matrix(B: Factor, direction: LeftFrame) -> Any:
+def factor_and_skew_matrix(B: Factor, direction: TokenFrame) -> Any:
     return {"B": B, "S": (direction - direction.T) * rational(1, 3)}
 
 
@@ -174,7 +161,7 @@ EQUATION_28.mutant("E with the opposite sign")(_shortened(lambda D, E: -D.T @ E 
 EQUATION_28.mutant("E + I instead of E")(_shortened(lambda D, E: D.T @ (E + eye(E.shape[0])) @ D))
 
 
-def decomposed_factor(left: LeftFrame, right: RightFrame, s: Values, direction: LeftFrame) -> Any:
+def decomposed_factor(left: TokenFrame, right: Square, s: Values, direction: TokenFrame) -> Any:
     """Any singular values, any skew S."""
     return decomposition(left, right, s, (direction - direction.T) * rational(1, 3))
 
@@ -198,7 +185,7 @@ EQUATIONS_31_34.inputs(decomposed_factor)
 
 
 @EQUATIONS_31_34.formula
-def in_singular_vectors(U: LeftFrame, Sigma: Factor, V: RightFrame, S: SkewMatrix) -> Any:
+def in_singular_vectors(U: TokenFrame, Sigma: Factor, V: Square, S: SkewMatrix) -> Any:
     """V Delta^ V^T, V E^ V^T and U Sigma Delta^^T E^ Delta^ Sigma^T U^T, stacked, shape (2 m^2 + N^2, 1)."""
     D, E = rotation_excess(U @ Sigma, S), excess(Sigma)
     return all_of(V @ D @ V.T, V @ E @ V.T, U @ Sigma @ D.T @ E @ D @ Sigma.T @ U.T)
@@ -226,7 +213,7 @@ EQUATION_38.inputs(decomposed_factor)
 
 
 @EQUATION_38.formula
-def rotation_excess_factored(U: LeftFrame, Sigma: Factor, S: SkewMatrix) -> Any:
+def rotation_excess_factored(U: TokenFrame, Sigma: Factor, S: SkewMatrix) -> Any:
     """Sigma^T Psi Sigma, shape (m, m), with the series Psi read off one exponential (Eq. (38))."""
     return Sigma.T @ psi(U, Sigma, S) @ Sigma
 
@@ -259,7 +246,7 @@ def _sandwiched(U: Any, Sigma: Any, outer: Any, Psi: Any) -> Any:
 
 
 @EQUATION_39.formula
-def gram_excess_factored(U: LeftFrame, Sigma: Factor, S: SkewMatrix) -> Any:
+def gram_excess_factored(U: TokenFrame, Sigma: Factor, S: SkewMatrix) -> Any:
     """U Sigma Sigma^T Psi^T Sigma (Sigma^T Sigma - I) Sigma^T Psi Sigma Sigma^T U^T, shape (N, N) (Eq. (39))."""
     return _sandwiched(U, Sigma, Sigma @ Sigma.T, psi(U, Sigma, S))
 
@@ -297,7 +284,7 @@ def _members(U: Any, Sigma: Any, S: Any, outer: int = 4, inner: int = 2) -> tupl
 
 
 @EQUATION_41.formula
-def submultiplicative_bounds(U: LeftFrame, Sigma: Factor, S: SkewMatrix) -> Any:
+def submultiplicative_bounds(U: TokenFrame, Sigma: Factor, S: SkewMatrix) -> Any:
     """||U||^2 ||Sigma||^4 ||Psi||^2 ||Sigma E^ Sigma^T|| and ||Psi||^2 ||Sigma E^ Sigma^T||, shape (2,) (Eqs. (40), (41))."""
     return stacked(*_members(U, Sigma, S))
 
@@ -331,7 +318,7 @@ def _series_of_norms(U: Any, Sigma: Any, S: Any) -> Any:
 
 
 @EQUATION_44.formula
-def series_bounds(U: LeftFrame, Sigma: Factor, S: SkewMatrix) -> Any:
+def series_bounds(U: TokenFrame, Sigma: Factor, S: SkewMatrix) -> Any:
     """The series of norms (Eq. (42)) and e^{||S||_2} - 1 (Eq. (44)), shape (2,)."""
     return stacked(_series_of_norms(U, Sigma, S), growth_of_norm(S))
 
@@ -341,7 +328,7 @@ EQUATION_44.mutant("||S||_2 instead of e^{||S||_2} - 1", "growth_of_norm -> spec
 
 
 @EQUATION_44.mutant("series from n = 2")
-def _(U: LeftFrame, Sigma: Factor, S: SkewMatrix) -> Any:
+def _(U: TokenFrame, Sigma: Factor, S: SkewMatrix) -> Any:
     size = spectral_norm(S)
     return stacked(_series_of_norms(U, Sigma, S) - size, growth_of_norm(S) - size)
 
@@ -360,7 +347,7 @@ EQUATION_45 = Claim(
 
 
 @EQUATION_45.inputs
-def factor_and_its_singular_values(left: LeftFrame, right: RightFrame, s: Values) -> Any:
+def factor_and_its_singular_values(left: TokenFrame, right: Square, s: Values) -> Any:
     # a third keeps singular values off 1, where the two sides vanish and nothing is compared
     return decomposition(left, right, s + rational(1, 3), left)
 
@@ -425,20 +412,20 @@ decided_at_the_experiments(NEVER_ABOVE_ONE, k=32)
 
 @NEVER_ABOVE_ONE.inputs
 def any_matrix_and_one_within_the_unit_ball(
-    M: Matrix, epsilon: Epsilon, left: LeftFrame, right: RightFrame, y: Parameters, K: Steps
+    M: Factor, epsilon: Epsilon, left: TokenFrame, right: Square, y: Values, K: Steps
 ) -> Any:
     return {"M": M, "epsilon": epsilon, "start": matrix_within_the_unit_ball(left, right, y, K)["M"], "K": K}
 
 
 @NEVER_ABOVE_ONE.formula
-def singular_value_ceiling(M: Matrix, epsilon: Epsilon, start: Matrix) -> Any:
+def singular_value_ceiling(M: Factor, epsilon: Epsilon, start: Factor) -> Any:
     """||M||_F / (||M||_F + epsilon), below 1, and 1, shape (2,): the ceilings of sigma_max(M_0) and of sigma_max(M_K)."""
     size = frobenius_norm(M)
     return stacked(size / (size + epsilon), 0 * size + 1)
 
 
 @NEVER_ABOVE_ONE.oracle
-def largest_singular_values_reached(M: Matrix, epsilon: Epsilon, start: Matrix, K: Steps) -> Any:
+def largest_singular_values_reached(M: Factor, epsilon: Epsilon, start: Factor, K: Steps) -> Any:
     return stacked(spectral_norm(newton_schulz_basis(M, 0, epsilon)), spectral_norm(newton_schulz_iterate(start, K)))
 
 

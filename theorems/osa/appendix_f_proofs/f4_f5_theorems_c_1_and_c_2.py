@@ -9,27 +9,26 @@ from theorems.osa import OSA
 from theorems.osa.appendix_c_initialisation.c1_jacobian_and_values import layer
 from theorems.osa.definitions import (
     SHAPES,
-    Alpha,
-    KeyWeights,
-    OutputWeights,
-    QueryWeights,
-    Tokens,
-    ValueWeights,
     attention,
     attention_matrix,
     orthonormal_columns,
     query_key_generator,
     whole_heads,
 )
-from theorems.osa.settings import (
-    ORTHONORMAL_QUERIES_AND_KEYS,
+from theorems.osa.settings import ORTHONORMAL_QUERIES_AND_KEYS, two_heads
+from theorems.osa.shapes import (
+    Alpha,
     AttentionMatrix,
     Frame,
     HeadSize,
-    OutputDirection,
-    TokenDirection,
-    ValueDirection,
-    two_heads,
+    HeadWeights,
+    KeyWeights,
+    OtherRectangle,
+    OutputWeights,
+    QueryWeights,
+    Rectangle,
+    Tokens,
+    ValueWeights,
 )
 from verify.claims import Claim
 from verify.derivatives import jacobian
@@ -61,9 +60,9 @@ def layer_and_directions(
     W_V: ValueWeights,
     W_O: OutputWeights,
     alpha: Alpha,
-    dX: TokenDirection,
-    dW_V: ValueDirection,
-    dW_O: OutputDirection,
+    dX: Tokens,
+    dW_V: HeadWeights,
+    dW_O: OutputWeights,
 ) -> Any:
     return {**layer(X, W_Q, W_K, W_V, W_O, alpha), "dX": dX, "dW_V": dW_V, "dW_O": dW_O}
 
@@ -91,9 +90,9 @@ def attention_differential(
     W_V: ValueWeights,
     W_O: OutputWeights,
     alpha: Alpha,
-    dX: TokenDirection,
-    dW_V: ValueDirection,
-    dW_O: OutputDirection,
+    dX: Tokens,
+    dW_V: HeadWeights,
+    dW_O: OutputWeights,
 ) -> Any:
     """dA X W + A dX W + A X dW for W = W_V W_O, shape (N, d) (Eq. (47))."""
     return _product_rule(X, W_Q, W_K, W_V, W_O, alpha, dX, dW_V, dW_O)
@@ -107,9 +106,9 @@ def along_a_line(
     W_V: ValueWeights,
     W_O: OutputWeights,
     alpha: Alpha,
-    dX: TokenDirection,
-    dW_V: ValueDirection,
-    dW_O: OutputDirection,
+    dX: Tokens,
+    dW_V: HeadWeights,
+    dW_O: OutputWeights,
 ) -> Any:
     return _slope(lambda t: attention(X + t * dX, W_Q, W_K, W_V + t * dW_V, W_O + t * dW_O, alpha), X)
 
@@ -123,9 +122,9 @@ def _dropped(name: str, keep: tuple[int, int, int]) -> None:
         W_V: ValueWeights,
         W_O: OutputWeights,
         alpha: Alpha,
-        dX: TokenDirection,
-        dW_V: ValueDirection,
-        dW_O: OutputDirection,
+        dX: Tokens,
+        dW_V: HeadWeights,
+        dW_O: OutputWeights,
     ) -> Any:
         return _product_rule(X, W_Q, W_K, W_V, W_O, alpha, dX, dW_V, dW_O, keep)
 
@@ -147,13 +146,11 @@ KRON_VEC = Claim(
     exact=True,
 )
 
-LeftFactor = Annotated[Any, Shape("m", "n")]
-RightFactor = Annotated[Any, Shape("p", "q")]
 Middle = Annotated[Any, Shape("q", "n")]
 
 
 @KRON_VEC.formula
-def kronecker_times_vec(A: LeftFactor, B: RightFactor, C: Middle) -> Any:
+def kronecker_times_vec(A: Rectangle, B: OtherRectangle, C: Middle) -> Any:
     """(A (x) B) vec C, shape (m p, 1), column-major (F.4)."""
     return kron(A, B) @ vec_c(C)
 

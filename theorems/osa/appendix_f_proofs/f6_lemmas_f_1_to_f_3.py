@@ -9,15 +9,8 @@ from __future__ import annotations
 from typing import Annotated, Any
 
 from theorems.osa import OSA
-from theorems.osa.appendix_c_initialisation.initialised_layer import Decay, PositiveAlpha
 from theorems.osa.definitions import (
     SHAPES,
-    Alpha,
-    Epsilon,
-    KeyWeights,
-    QueryWeights,
-    Steps,
-    Tokens,
     newton_schulz_basis,
     newton_schulz_iterate,
     orthonormal_columns,
@@ -27,7 +20,22 @@ from theorems.osa.definitions import (
     whole_heads,
 )
 from theorems.osa.section_2_3_bases.newton_schulz import stacked
-from theorems.osa.settings import ORTHONORMAL_QUERIES_AND_KEYS, Frame, HeadSize, two_heads
+from theorems.osa.settings import ORTHONORMAL_QUERIES_AND_KEYS, two_heads
+from theorems.osa.shapes import (
+    Alpha,
+    Decay,
+    Epsilon,
+    Frame,
+    HeadSize,
+    KeyWeights,
+    PositiveAlpha,
+    QueryWeights,
+    Square,
+    Steps,
+    Tokens,
+    UnitInterval,
+    Value,
+)
 from verify.claims import Assumption, Claim
 from verify.derivatives import jacobian
 from verify.matrix import (
@@ -44,12 +52,7 @@ from verify.matrix import (
     unvec_r,
 )
 from verify.relations import AtMost, Equal
-from verify.shapes import Real, Shape
-
-Matrix = Annotated[Any, Shape("N", "m")]
-Direction = Annotated[Any, Shape("N", "m")]
-Square = Annotated[Any, Shape("m", "m")]
-Time = Annotated[Any, Real(0.0, 1.0)]
+from verify.shapes import Real
 
 NEWTON_SCHULZ = "B from Newton-Schulz (9) with M_0 = M/(||M||_F + eps), M = [X W^Q, X W^K], eps > 0, fixed K"
 BOUNDED_TOKENS = "||X||_2 <= R"
@@ -157,13 +160,10 @@ FOOTNOTE_6 = Claim(
 
 
 @FOOTNOTE_6.inputs
-def starting_value(y: Annotated[Any, Shape("1", "1")], K: Steps) -> dict[str, Any]:
+def starting_value(y: Value, K: Steps) -> dict[str, Any]:
     # sqrt 3 t with t = (1 + y / (1 + |y|)) / 2 covers (0, sqrt 3)
     t = (1 + y / (1 + absolute(y))) * rational(1, 2)
     return {"s": t * sqrt(3), "K": K}
-
-
-Value = Annotated[Any, Shape("1", "1")]
 
 
 def _scalar_step(s: Any) -> Any:
@@ -431,7 +431,7 @@ EQUATION_60 = Claim(
 
 
 @EQUATION_60.inputs
-def generators_and_time(D: Square, G: Square, size: Annotated[Any, Real(0.0, 4.0)], t: Time) -> dict[str, Any]:
+def generators_and_time(D: Square, G: Square, size: Annotated[Any, Real(0.0, 4.0)], t: UnitInterval) -> dict[str, Any]:
     return {"D": _resized(D, size), "S": _resized(G - G.T, size), "t": t * rational(1, 3)}
 
 
@@ -453,13 +453,13 @@ def _derivative_and_exponential(D: Any, t: Any, integral: Any) -> Any:
 
 
 @EQUATION_60.formula
-def derivative_and_integral(D: Square, S: Square, t: Time) -> Any:
+def derivative_and_integral(D: Square, S: Square, t: UnitInterval) -> Any:
     """D exp(t D), and I plus the integral of [S] exp(t [S]) over t in [0, 1], shape (2 m, m) (Eqs. (59)-(60))."""
     return _derivative_and_exponential(D, t, S @ _integral(S))
 
 
 @EQUATION_60.oracle
-def slope_and_exponential(D: Square, S: Square, t: Time) -> Any:
+def slope_and_exponential(D: Square, S: Square, t: UnitInterval) -> Any:
     m, start = D.shape[0], t
 
     def at(t: Any) -> Any:

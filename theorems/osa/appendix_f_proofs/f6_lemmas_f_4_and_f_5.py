@@ -10,28 +10,16 @@ from theorems.osa.appendix_f_proofs.f6_lemmas_f_1_to_f_3 import (
     NEWTON_SCHULZ,
     NONZERO,
     SIZES,
-    Direction,
-    Matrix,
-    Square,
     column_slope,
     initialised,
     initialised_with_epsilon,
     small,
     squared_norm,
 )
-from theorems.osa.definitions import (
-    Epsilon,
-    KeyWeights,
-    QueryWeights,
-    Steps,
-    Tokens,
-    newton_schulz_basis,
-    newton_schulz_iterate,
-    orthonormal_columns,
-    queries_and_keys,
-)
+from theorems.osa.definitions import newton_schulz_basis, newton_schulz_iterate, orthonormal_columns, queries_and_keys
 from theorems.osa.section_2_3_bases.newton_schulz import stacked
 from theorems.osa.settings import ORTHONORMAL_QUERIES_AND_KEYS, two_heads
+from theorems.osa.shapes import Epsilon, Factor, KeyWeights, QueryWeights, Rank, Square, Steps, TokenFrame, Tokens
 from verify.claims import Assumption, Claim
 from verify.derivatives import jacobian
 from verify.matrix import (
@@ -51,7 +39,7 @@ from verify.matrix import (
     vec_r,
 )
 from verify.relations import AtMost, Equal
-from verify.shapes import Shape, Size
+from verify.shapes import Shape
 
 # -- Lemma F.4: from M_0 to B ------------------------------------------------------------------------------------------
 
@@ -197,7 +185,7 @@ FROBENIUS = Claim(
 
 
 @FROBENIUS.formula
-def gram_trace(M: Matrix) -> Any:
+def gram_trace(M: Factor) -> Any:
     """tr(M^T M), a scalar (proof of Lemma F.5)."""
     return trace(M.T @ M)
 
@@ -222,13 +210,13 @@ FROBENIUS_CORRECTED = Claim(
 
 
 @FROBENIUS_CORRECTED.formula
-def gram_trace_again(M: Matrix) -> Any:
+def gram_trace_again(M: Factor) -> Any:
     """tr(M^T M), a scalar."""
     return trace(M.T @ M)
 
 
 @FROBENIUS_CORRECTED.oracle
-def sum_of_squares(M: Matrix) -> Any:
+def sum_of_squares(M: Factor) -> Any:
     return total(M * M)
 
 
@@ -250,7 +238,7 @@ EQUATION_73 = Claim(
 
 
 @EQUATION_73.inputs
-def matrix_and_direction(M: Matrix, D: Direction, epsilon: Epsilon) -> dict[str, Any]:
+def matrix_and_direction(M: Factor, D: Factor, epsilon: Epsilon) -> dict[str, Any]:
     # thirds are rounded by balls too, which then see the cancellation in tr(M^T D) that floats suffer
     return {"M": M, "D": D * rational(1, 3), "epsilon": epsilon}
 
@@ -270,13 +258,13 @@ def _three_members(M: Any, D: Any, epsilon: Any, factor: Any) -> Any:
 
 
 @EQUATION_73.formula
-def reciprocal_differential(M: Matrix, D: Direction, epsilon: Epsilon) -> Any:
+def reciprocal_differential(M: Factor, D: Factor, epsilon: Epsilon) -> Any:
     """The right-hand sides of Eqs. (71), (72) and (73) along dM = D, shape (3, 1)."""
     return _three_members(M, D, epsilon, _factor(M, epsilon))
 
 
 @EQUATION_73.oracle
-def reciprocal_slope(M: Matrix, D: Direction, epsilon: Epsilon) -> Any:
+def reciprocal_slope(M: Factor, D: Factor, epsilon: Epsilon) -> Any:
     slope = column_slope(lambda t: 1 / (frobenius_norm(M + t * D) + epsilon), M)
     return concatenate([slope, slope, slope], axis=0)
 
@@ -285,7 +273,7 @@ EQUATION_73.mutant("sign reversed", lambda value: -value)
 
 
 @EQUATION_73.mutant("1/||M||_F dropped, as ||M||_F = tr(M^T M) would have it")
-def _(M: Matrix, D: Direction, epsilon: Epsilon) -> Any:
+def _(M: Factor, D: Factor, epsilon: Epsilon) -> Any:
     return _three_members(M, D, epsilon, _factor(M, epsilon) * frobenius_norm(M))
 
 
@@ -320,20 +308,20 @@ def _jacobian_and_differential(M: Any, D: Any, epsilon: Any, v: Any, factor: Any
 
 
 @EQUATION_76.formula
-def normalisation_jacobian(M: Matrix, D: Direction, epsilon: Epsilon) -> Any:
+def normalisation_jacobian(M: Factor, D: Factor, epsilon: Epsilon) -> Any:
     """The Jacobian (76) and, as two more columns, vec dM_0 of (70) and (74) along dM = D, shape (N m, N m + 2)."""
     return _jacobian_and_differential(M, D, epsilon, vec_c(M), _factor(M, epsilon))
 
 
 @EQUATION_76.oracle
-def jacobian_and_slope(M: Matrix, D: Direction, epsilon: Epsilon) -> Any:
+def jacobian_and_slope(M: Factor, D: Factor, epsilon: Epsilon) -> Any:
     J = jacobian(lambda M: newton_schulz_basis(M, 0, epsilon), "M", COLUMN)(M)
     slope = vec_c(unvec_r(column_slope(lambda t: newton_schulz_basis(M + t * D, 0, epsilon), M), *M.shape))
     return concatenate([J, slope, slope], axis=1)
 
 
 @EQUATION_76.mutant("rows stacked instead of columns")
-def _(M: Matrix, D: Direction, epsilon: Epsilon) -> Any:
+def _(M: Factor, D: Factor, epsilon: Epsilon) -> Any:
     return _jacobian_and_differential(M, D, epsilon, vec_r(M), _factor(M, epsilon))
 
 
@@ -359,17 +347,17 @@ NORMS = Claim(
 
 @NORMS.inputs
 def matrix_of_known_rank(
-    left: Annotated[Any, Shape("N", "N")],
+    left: TokenFrame,
     right: Square,
     y: Annotated[Any, Shape("r", "1")],
-    r: Annotated[int, Size("r")],
+    r: Rank,
 ) -> dict[str, Any]:
     s = y * y + rational(1, 256)
     return {"M": orthonormal_columns(left, r) @ diag(s) @ orthonormal_columns(right, r).T, "s": s, "r": r}
 
 
 @NORMS.formula
-def norm_equivalence(M: Matrix, r: int) -> Any:
+def norm_equivalence(M: Factor, r: int) -> Any:
     """||M||_F and sqrt(r) ||M||_2, shape (2,), for M of rank r."""
     return stacked(frobenius_norm(M), spectral_norm(M) * sqrt(r))
 
@@ -379,7 +367,7 @@ NORMS.mutant("fourth root of the rank", lambda M, r: stacked(frobenius_norm(M), 
 
 
 @NORMS.mutant("1 / 100 less where the rank is not 1")
-def _(M: Matrix, r: int) -> Any:
+def _(M: Factor, r: int) -> Any:
     factor = rational(99, 100) if r > 1 else rational(1)
     return stacked(frobenius_norm(M), spectral_norm(M) * sqrt(r) * factor)
 

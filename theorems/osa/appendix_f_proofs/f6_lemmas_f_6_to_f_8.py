@@ -6,7 +6,7 @@ Column-major vec.  Where a lemma speaks of "some constant", the formula names on
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Annotated, Any
+from typing import Any
 
 from theorems.osa import OSA
 from theorems.osa.appendix_c_initialisation.initialised_layer import (
@@ -18,12 +18,6 @@ from theorems.osa.appendix_c_initialisation.initialised_layer import (
 )
 from theorems.osa.definitions import (
     SHAPES,
-    Alpha,
-    Epsilon,
-    KeyWeights,
-    QueryWeights,
-    Steps,
-    Tokens,
     newton_schulz_basis,
     orthonormal_columns,
     queries_and_keys,
@@ -31,7 +25,23 @@ from theorems.osa.definitions import (
     skew_matrix,
     whole_heads,
 )
-from theorems.osa.settings import ORTHONORMAL_QUERIES_AND_KEYS, AttentionMatrix, Frame, HeadSize, TokenDirection
+from theorems.osa.settings import ORTHONORMAL_QUERIES_AND_KEYS
+from theorems.osa.shapes import (
+    Alpha,
+    AttentionMatrix,
+    Decay,
+    Epsilon,
+    Factor,
+    Frame,
+    HeadSize,
+    HeadWeights,
+    KeyWeights,
+    QueryWeights,
+    Rectangle,
+    Square,
+    Steps,
+    Tokens,
+)
 from verify.claims import Assumption, Claim
 from verify.derivatives import jacobian
 from verify.matrix import (
@@ -53,16 +63,6 @@ from verify.matrix import (
     zeros,
 )
 from verify.relations import AtMost, Equal
-from verify.shapes import Real, Shape
-
-Square = Annotated[Any, Shape("m", "m")]
-SquareDirection = Annotated[Any, Shape("m", "m")]
-Factor = Annotated[Any, Shape("N", "m")]
-FactorDirection = Annotated[Any, Shape("N", "m")]
-SkewDirection = Annotated[Any, Shape("N", "N")]
-QueryDirection = Annotated[Any, Shape("d", "d_v")]
-KeyDirection = Annotated[Any, Shape("d", "d_v")]
-Decay = Annotated[Any, Real(0.0, 9.0)]
 
 BOUNDED = "||X||_2 bounded"
 SKEW = Assumption("[S] skew-symmetric", zero=lambda S: S + S.T)
@@ -250,9 +250,9 @@ def weights_and_directions(
     W_Q: QueryWeights,
     W_K: KeyWeights,
     alpha: Alpha,
-    dX: TokenDirection,
-    dW_Q: QueryDirection,
-    dW_K: KeyDirection,
+    dX: Tokens,
+    dW_Q: HeadWeights,
+    dW_K: HeadWeights,
 ) -> Any:
     moving = {"dX": dX, "dW_Q": dW_Q, "dW_K": dW_K}
     return {"X": X, "W_Q": W_Q, "W_K": W_K, "alpha": alpha * rational(1, 3), **moving}
@@ -272,9 +272,9 @@ def skew_differential(
     W_Q: QueryWeights,
     W_K: KeyWeights,
     alpha: Alpha,
-    dX: TokenDirection,
-    dW_Q: QueryDirection,
-    dW_K: KeyDirection,
+    dX: Tokens,
+    dW_Q: HeadWeights,
+    dW_K: HeadWeights,
 ) -> Any:
     """alpha / sqrt(d_v) (dX W~ X^T + X dW~ X^T + X W~ dX^T), shape (N, N) (Eq. (82))."""
     return _three_terms(X, W_Q, W_K, alpha, dX, dW_Q, dW_K)
@@ -286,9 +286,9 @@ def skew_matrix_along_a_line(
     W_Q: QueryWeights,
     W_K: KeyWeights,
     alpha: Alpha,
-    dX: TokenDirection,
-    dW_Q: QueryDirection,
-    dW_K: KeyDirection,
+    dX: Tokens,
+    dW_Q: HeadWeights,
+    dW_K: HeadWeights,
 ) -> Any:
     return slope(lambda t: skew_matrix(X + t * dX, W_Q + t * dW_Q, W_K + t * dW_K, alpha), X)
 
@@ -300,9 +300,9 @@ def _weighted_82(name: str, keep: tuple[int, int, int]) -> None:
         W_Q: QueryWeights,
         W_K: KeyWeights,
         alpha: Alpha,
-        dX: TokenDirection,
-        dW_Q: QueryDirection,
-        dW_K: KeyDirection,
+        dX: Tokens,
+        dW_Q: HeadWeights,
+        dW_K: HeadWeights,
     ) -> Any:
         return _three_terms(X, W_Q, W_K, alpha, dX, dW_Q, dW_K, keep)
 
@@ -372,8 +372,6 @@ COMMUTATION = Claim(
     note="The formula and the sentence name inverse matrices, K_{m,n} and K_{n,m} = K_{m,n}^T, equal only for square B and for"
     " vectors.  Every use in the paper, Eqs. (83), (90) and (95), is that of the formula; the spelling is commutation.",
 )
-
-Rectangle = Annotated[Any, Shape("m", "n")]
 
 
 def _there_and_back(B: Any, there: Any, back: Any) -> Any:

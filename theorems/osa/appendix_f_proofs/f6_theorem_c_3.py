@@ -8,19 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import Annotated, Any
+from typing import Any
 
 from theorems.osa import OSA
 from theorems.osa.appendix_c_initialisation.initialised_layer import NEWTON_SCHULZ, SIZES_WITH_STEPS, initialised, small
 from theorems.osa.appendix_f_proofs.f6_lemmas_f_6_to_f_8 import (
     BOUNDED,
     SKEW,
-    Decay,
-    Factor,
-    FactorDirection,
-    SkewDirection,
-    Square,
-    SquareDirection,
     basis_jacobian,
     basis_of,
     exponential_jacobian,
@@ -31,20 +25,25 @@ from theorems.osa.appendix_f_proofs.f6_lemmas_f_6_to_f_8 import (
     step_bound,
     within_unit_ball,
 )
-from theorems.osa.definitions import (
-    SHAPES,
+from theorems.osa.definitions import SHAPES, skew_matrix, whole_heads
+from theorems.osa.settings import ORTHONORMAL_QUERIES_AND_KEYS, newton_schulz_attention_matrix
+from theorems.osa.shapes import (
     Alpha,
+    AttentionMatrix,
+    Decay,
     Epsilon,
+    Factor,
     KeyWeights,
+    OtherRectangle,
     OutputWeights,
     QueryWeights,
+    Rectangle,
+    SkewMatrix,
+    Square,
     Steps,
     Tokens,
     ValueWeights,
-    skew_matrix,
-    whole_heads,
 )
-from theorems.osa.settings import ORTHONORMAL_QUERIES_AND_KEYS, AttentionMatrix, newton_schulz_attention_matrix
 from verify.claims import Claim
 from verify.derivatives import jacobian
 from verify.matrix import (
@@ -61,7 +60,6 @@ from verify.matrix import (
     sqrt,
 )
 from verify.relations import AtMost, Equal
-from verify.shapes import Shape
 
 # -- the first term of J: Eq. (84) -------------------------------------------------------------------------------------
 
@@ -80,9 +78,6 @@ EQUATION_84 = Claim(
     note="The second is an equality.",
 )
 
-LeftKronecker = Annotated[Any, Shape("m", "n")]
-RightKronecker = Annotated[Any, Shape("p", "q")]
-
 
 @EQUATION_84.inputs
 def layer_and_kronecker_factors(
@@ -95,8 +90,8 @@ def layer_and_kronecker_factors(
     decay: Decay,
     epsilon: Epsilon,
     K: Steps,
-    D_1: LeftKronecker,
-    D_2: RightKronecker,
+    D_1: Rectangle,
+    D_2: OtherRectangle,
 ) -> Any:
     weights = {"W_Q": W_Q, "W_K": W_K, "W_V": W_V, "W_O": W_O}
     return {"X": X, **weights, "alpha": alpha * exp(-decay), "epsilon": epsilon, "K": K, "D_1": D_1, "D_2": D_2}
@@ -122,8 +117,8 @@ def submultiplicative_bounds(
     alpha: Alpha,
     epsilon: Epsilon,
     K: Steps,
-    D_1: LeftKronecker,
-    D_2: RightKronecker,
+    D_1: Rectangle,
+    D_2: OtherRectangle,
 ) -> Any:
     """||X||_2 ||W_V W_O||_2 ||I_N||_2 ||dvec A / dvec X||_2 and ||D_1||_2 ||D_2||_2, shape (2, 1) (Eq. (84))."""
     tokens, heads, attention, product = _factors_of_84(X, W_Q, W_K, W_V, W_O, alpha, epsilon, K, D_1, D_2)
@@ -140,8 +135,8 @@ def norms_of_first_term_and_kronecker_product(
     alpha: Alpha,
     epsilon: Epsilon,
     K: Steps,
-    D_1: LeftKronecker,
-    D_2: RightKronecker,
+    D_1: Rectangle,
+    D_2: OtherRectangle,
 ) -> Any:
     # the part of J in which A varies: X is held fixed in A(X) X W_V W_O outside A
     J_1 = jacobian_in_tokens(
@@ -161,8 +156,8 @@ def _wrong_84(name: str, combine: Callable[[Any, Any, Any, Any], Any]) -> None:
         alpha: Alpha,
         epsilon: Epsilon,
         K: Steps,
-        D_1: LeftKronecker,
-        D_2: RightKronecker,
+        D_1: Rectangle,
+        D_2: OtherRectangle,
     ) -> Any:
         return combine(*_factors_of_84(X, W_Q, W_K, W_V, W_O, alpha, epsilon, K, D_1, D_2))
 
@@ -191,7 +186,7 @@ EQUATION_86 = Claim(
 
 
 @EQUATION_86.inputs
-def basis_and_generator(B: Factor, S: Square, dB: FactorDirection, dS: SquareDirection) -> Any:
+def basis_and_generator(B: Factor, S: Square, dB: Factor, dS: Square) -> Any:
     # both sides are linear in the directions; torch differentiates expm with errors in proportion to their length
     return {
         "B": within_unit_ball(B),
@@ -207,13 +202,13 @@ def _terms_of_86(B: Any, S: Any, dB: Any, dS: Any, keep: Any = (1, 1, 1)) -> Any
 
 
 @EQUATION_86.formula
-def attention_matrix_differential(B: Factor, S: Square, dB: FactorDirection, dS: SquareDirection) -> Any:
+def attention_matrix_differential(B: Factor, S: Square, dB: Factor, dS: Square) -> Any:
     """dB (exp S - I) B^T + B d(exp S) B^T + B (exp S - I) dB^T, shape (N, N), for S = [S] (m, m) (Eq. (86))."""
     return _terms_of_86(B, S, dB, dS)
 
 
 @EQUATION_86.oracle
-def attention_matrix_along_a_line(B: Factor, S: Square, dB: FactorDirection, dS: SquareDirection) -> Any:
+def attention_matrix_along_a_line(B: Factor, S: Square, dB: Factor, dS: Square) -> Any:
     def attention_at(t: Any) -> Any:
         moved = B + t * dB
         return eye(B.shape[0]) + moved @ (expm(S + t * dS) - eye(S.shape[0])) @ moved.T
@@ -223,7 +218,7 @@ def attention_matrix_along_a_line(B: Factor, S: Square, dB: FactorDirection, dS:
 
 def _weighted_86(name: str, keep: tuple[int, int, int]) -> None:
     @EQUATION_86.mutant(name)
-    def _(B: Factor, S: Square, dB: FactorDirection, dS: SquareDirection) -> Any:
+    def _(B: Factor, S: Square, dB: Factor, dS: Square) -> Any:
         return _terms_of_86(B, S, dB, dS, keep)
 
 
@@ -250,7 +245,7 @@ EQUATION_93 = Claim(
 
 
 @EQUATION_93.inputs
-def basis_and_skew_matrix(B: Factor, S: AttentionMatrix, dB: FactorDirection, dS: SkewDirection) -> Any:
+def basis_and_skew_matrix(B: Factor, S: AttentionMatrix, dB: Factor, dS: SkewMatrix) -> Any:
     return {"B": B, "S": S * rational(1, 3), "dB": dB, "dS": dS}
 
 
@@ -259,7 +254,7 @@ def _terms_of_93(B: Any, S: Any, dB: Any, dS: Any, keep: Any = (1, 1, 1)) -> Any
 
 
 @EQUATION_93.formula
-def reduced_differential(B: Factor, S: AttentionMatrix, dB: FactorDirection, dS: SkewDirection) -> Any:
+def reduced_differential(B: Factor, S: AttentionMatrix, dB: Factor, dS: SkewMatrix) -> Any:
     """dB^T S B + B^T dS B + B^T S dB, shape (m, m) (Eq. (93))."""
     return _terms_of_93(B, S, dB, dS)
 
@@ -269,7 +264,7 @@ EQUATION_93.oracle(lambda B, S, dB, dS: slope(lambda t: (B + t * dB).T @ (S + t 
 
 def _weighted_93(name: str, keep: tuple[int, int, int]) -> None:
     @EQUATION_93.mutant(name)
-    def _(B: Factor, S: AttentionMatrix, dB: FactorDirection, dS: SkewDirection) -> Any:
+    def _(B: Factor, S: AttentionMatrix, dB: Factor, dS: SkewMatrix) -> Any:
         return _terms_of_93(B, S, dB, dS, keep)
 
 

@@ -20,8 +20,6 @@ from theorems.osa.appendix_c_initialisation.initialised_layer import (
     NEWTON_SCHULZ,
     SIZES_WITH_STEPS,
     THE_CONSTANT,
-    PositiveAlpha,
-    Share,
     first_jacobian_term,
     initialised,
     initialised_with_moderate_alpha,
@@ -31,27 +29,25 @@ from theorems.osa.appendix_c_initialisation.initialised_layer import (
     second_jacobian_term,
     small,
 )
-from theorems.osa.definitions import (
+from theorems.osa.definitions import cayley, orthonormal_columns
+from theorems.osa.settings import ORTHONORMAL_OUTPUTS, ORTHONORMAL_VALUES, gram_defect, two_heads
+from theorems.osa.shapes import (
     Alpha,
-    Epsilon,
-    KeyWeights,
-    OutputWeights,
-    QueryWeights,
-    Steps,
-    Tokens,
-    ValueWeights,
-    cayley,
-    orthonormal_columns,
-)
-from theorems.osa.settings import (
-    ORTHONORMAL_OUTPUTS,
-    ORTHONORMAL_VALUES,
     AttentionMatrix,
+    Epsilon,
     Frame,
     HeadSize,
+    KeyWeights,
+    OutputWeights,
+    PositiveAlpha,
+    QueryWeights,
+    Rectangle,
+    Share,
+    Steps,
     TokenFrame,
-    gram_defect,
-    two_heads,
+    Tokens,
+    UnitInterval,
+    ValueWeights,
 )
 from verify.claims import Assumption, Claim
 from verify.derivatives import jacobian
@@ -74,7 +70,6 @@ from verify.matrix import (
 from verify.relations import AtMost, Equal
 from verify.shapes import Real, Shape
 
-Margin = Annotated[Any, Real(0.0, 1.0)]
 Columns = Annotated[Any, Shape("n", "r")]
 Square = Annotated[Any, Shape("n", "n")]
 Weights = Annotated[Any, Shape("r", "1")]
@@ -230,7 +225,7 @@ def attention_near_orthogonal(
 
 
 @EQUATION_98.formula
-def allowed_deviation(delta: Annotated[Any, Real(0.0, 1.0)]) -> Any:
+def allowed_deviation(delta: UnitInterval) -> Any:
     """delta, a scalar."""
     return delta
 
@@ -331,12 +326,10 @@ JACOBIAN_RANGE = Claim(
     note="OSA(X) = A X W^V W^O has its rows in the row space of W^O, so J_1 cannot add small singular values to those of J_2.",
 )
 
-AttentionDerivative = Annotated[Any, Shape("m", "n")]
-
 
 @JACOBIAN_RANGE.inputs
 def free_derivative(
-    X: Tokens, A: AttentionMatrix, dA: AttentionDerivative, W_V: ValueWeights, right: Frame, d_v: HeadSize
+    X: Tokens, A: AttentionMatrix, dA: Rectangle, W_V: ValueWeights, right: Frame, d_v: HeadSize
 ) -> Any:
     return {"X": X, "A": A, "dA": dA, "W_V": W_V, "W_O": orthonormal_columns(right, d_v).T}
 
@@ -347,9 +340,7 @@ def _sum_of_terms(X: Any, A: Any, dA: Any, W_V: Any, W_O: Any) -> Any:
 
 
 @JACOBIAN_RANGE.formula
-def projected_jacobian(
-    X: Tokens, A: AttentionMatrix, dA: AttentionDerivative, W_V: ValueWeights, W_O: OutputWeights
-) -> Any:
+def projected_jacobian(X: Tokens, A: AttentionMatrix, dA: Rectangle, W_V: ValueWeights, W_O: OutputWeights) -> Any:
     """(W_O^T W_O (x) I_N) J, shape (N d, N d), for J with any A (N, N) and any dA (N^2, N d)."""
     return kron(W_O.T @ W_O, eye(X.shape[0])) @ _sum_of_terms(X, A, dA, W_V, W_O)
 
@@ -359,7 +350,7 @@ JACOBIAN_RANGE.mutant("projection on the columns of W_V", "W_O.T @ W_O -> W_V @ 
 
 
 @JACOBIAN_RANGE.mutant("projection after J")
-def _(X: Tokens, A: AttentionMatrix, dA: AttentionDerivative, W_V: ValueWeights, W_O: OutputWeights) -> Any:
+def _(X: Tokens, A: AttentionMatrix, dA: Rectangle, W_V: ValueWeights, W_O: OutputWeights) -> Any:
     return _sum_of_terms(X, A, dA, W_V, W_O) @ kron(W_O.T @ W_O, eye(X.shape[0]))
 
 
@@ -416,7 +407,7 @@ def perturbed_matrix_of_low_rank(
 
 
 @PERTURBED.formula
-def radius_of_perturbed(J_1: Square, delta: Margin) -> Any:
+def radius_of_perturbed(J_1: Square, delta: UnitInterval) -> Any:
     """delta + ||J_1||_2, a scalar."""
     return delta + spectral_norm(J_1)
 

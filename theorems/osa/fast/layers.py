@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Annotated, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from theorems.osa.appendix_d_sampling.algorithm_1 import stiefel_uniform
 from theorems.osa.definitions import attention, newton_schulz_basis, newton_schulz_iterate
@@ -19,6 +19,7 @@ from theorems.osa.section_2_4_cost.push_through import (
     low_rank_factor,
     push_through_factor,
 )
+from theorems.osa.shapes import Factor
 from verify.derivatives import jacobian
 from verify.errors import InputError
 from verify.matrix import COLUMN
@@ -46,7 +47,7 @@ def orthogonal_self_attention(
 ) -> Any:
     """M-OSA(X) = sum_i exp(S_i) X W_i^V W_i^O (Eqs. (3)-(5)), a tensor of the shape, dtype and device of X.
 
-    Parameters
+    Values
     ----------
     X: tokens, shape (..., N, d), a float tensor on any device; leading axes are a batch.
     W_Q, W_K, W_V: shape (h, d, d_v), or (d, d_v) for a single head.
@@ -172,7 +173,7 @@ def orthogonal_self_attention_jacobian(
 
 
 @checked
-def newton_schulz(M: Annotated[Any, Shape("N", "m")], steps: int, epsilon: float | None = 1e-7) -> Any:
+def newton_schulz(M: Factor, steps: int, epsilon: float | None = 1e-7) -> Any:
     """The Newton-Schulz iterate M_K after K = `steps` steps, a tensor of shape (N, m) (Eq. (9)).
 
     Starts from M / (||M||_F + epsilon), or from M itself if `epsilon` is None; then every singular value of M has to be
@@ -201,7 +202,7 @@ def newton_schulz(M: Annotated[Any, Shape("N", "m")], steps: int, epsilon: float
 
 
 @checked
-def polar_basis(M: Annotated[Any, Shape("N", "m")]) -> Any:
+def polar_basis(M: Factor) -> Any:
     """U = P R^T for the singular value decomposition M = P diag(s) R^T, a tensor of shape (N, m), N >= m (Section 2.3).
 
     The limit of `newton_schulz`, orthonormal columns nearest to M.  Its columns span those of M whatever the rank, which is

@@ -7,30 +7,17 @@ from __future__ import annotations
 
 import itertools
 import math
-from typing import Annotated, Any
+from typing import Any
 
 from theorems.osa import OSA
 from theorems.osa.appendix_d_sampling.algorithm_1 import stiefel_uniform
-from theorems.osa.definitions import (
-    SHAPES,
-    Alpha,
-    KeyWeights,
-    OutputWeights,
-    QueryWeights,
-    Tokens,
-    ValueWeights,
-    attention,
-    attention_matrix,
-    rank,
-    skew_matrix,
-    whole_heads,
-)
+from theorems.osa.definitions import SHAPES, attention, attention_matrix, rank, skew_matrix, whole_heads
 from theorems.osa.section_2_1_low_rank_exponential.ranks import added, gram_matrix
+from theorems.osa.shapes import Alpha, KeyWeights, Length, OutputWeights, QueryWeights, Tokens, ValueWeights, Width
 from verify.claims import Claim
 from verify.matrix import softmax, sqrt
 from verify.relations import Equal, FollowsLaw, at_least_probability
 from verify.relations.follows_law import LawTest
-from verify.shapes import Size
 
 # -- what happens to the rank of the representation --------------------------------------------------------------------
 
@@ -220,7 +207,7 @@ COLLAPSE = Claim(
 
 
 @COLLAPSE.inputs
-def length_and_width(N: Annotated[int, Size("N")], d: Annotated[int, Size("d")]) -> Any:
+def length_and_width(N: Length, d: Width) -> Any:
     return {"N": N, "d": d}
 
 

@@ -3,16 +3,23 @@
 from __future__ import annotations
 
 import functools
-from typing import Annotated, Any
+from typing import Any
 
 from theorems.osa import OSA
-from theorems.osa.definitions import SHAPES, KeyWeights, QueryWeights, Tokens, rank, skew_matrix, whole_heads
-from theorems.osa.section_2_layer.scale import HeadSize
-from theorems.osa.settings import NonzeroAlpha
+from theorems.osa.definitions import SHAPES, rank, skew_matrix, whole_heads
+from theorems.osa.shapes import (
+    HeadSize,
+    KeyWeights,
+    NonzeroAlpha,
+    QueryWeights,
+    SquareQuery,
+    SquareWeights,
+    Tokens,
+    Width,
+)
 from verify.claims import Claim
 from verify.matrix import basis_matrix, concatenate, eye, rational, trace, vec_r, zeros
 from verify.relations import Equal, HasStructure
-from verify.shapes import Shape, Size
 
 
 def elementary_symmetric(A: Any, k: int) -> Any:
@@ -90,9 +97,6 @@ SINGLE_HEAD_RANK = Claim(
     " its bound 2 d_v, the width of the B computed; but Section 2.1 defines r as rank S.",
 )
 
-SquareQuery = Annotated[Any, Shape("d", "d", role="query")]
-SquareWeights = Annotated[Any, Shape("d", "d")]
-
 
 @SINGLE_HEAD_RANK.formula
 def assumed_rank(X: Tokens, W_Q: SquareQuery, W_K: SquareWeights, alpha: NonzeroAlpha) -> int:
@@ -130,14 +134,12 @@ SINGLE_HEAD_RANK_AT_MOST_D = Claim(
 
 
 @SINGLE_HEAD_RANK_AT_MOST_D.inputs
-def single_head(
-    X: Tokens, W_Q: SquareQuery, W_K: SquareWeights, alpha: NonzeroAlpha, d: Annotated[int, Size("d")]
-) -> dict[str, Any]:
+def single_head(X: Tokens, W_Q: SquareQuery, W_K: SquareWeights, alpha: NonzeroAlpha, d: Width) -> dict[str, Any]:
     return {"X": X, "W_Q": W_Q, "W_K": W_K, "alpha": alpha, "d": d}
 
 
 @SINGLE_HEAD_RANK_AT_MOST_D.formula
-def rank_bound_with_a_single_head(d: Annotated[int, Size("d")]) -> int:
+def rank_bound_with_a_single_head(d: Width) -> int:
     """2 floor(d / 2), which rank S does not exceed for h = 1."""
     return d // 2 * 2
 

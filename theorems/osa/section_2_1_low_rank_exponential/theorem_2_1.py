@@ -9,27 +9,9 @@ from typing import Any
 
 from theorems.osa import OSA
 from theorems.osa.appendix_e_experiments.untrained import decided_at_the_experiments
-from theorems.osa.definitions import (
-    SHAPES,
-    Alpha,
-    KeyWeights,
-    QueryWeights,
-    Tokens,
-    attention_matrix,
-    queries_and_keys,
-    rank,
-    skew_matrix,
-    whole_heads,
-)
-from theorems.osa.settings import (
-    CONTAINS_QUERIES_AND_KEYS,
-    ORTHONORMAL,
-    Basis,
-    Coordinates,
-    NonzeroAlpha,
-    TokenFrame,
-    with_basis,
-)
+from theorems.osa.definitions import SHAPES, attention_matrix, queries_and_keys, rank, skew_matrix, whole_heads
+from theorems.osa.settings import CONTAINS_QUERIES_AND_KEYS, ORTHONORMAL, with_basis
+from theorems.osa.shapes import Alpha, Basis, Coordinates, KeyWeights, NonzeroAlpha, QueryWeights, TokenFrame, Tokens
 from verify.claims import Assumption, Claim
 from verify.matrix import concatenate, expm, eye, rational, smallest_singular_value, sqrt, zeros
 from verify.relations import Equal

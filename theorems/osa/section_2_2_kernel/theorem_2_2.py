@@ -9,7 +9,8 @@ from typing import Annotated, Any
 
 from theorems.osa import OSA
 from theorems.osa.appendix_e_experiments.untrained import decided_at_the_experiments
-from theorems.osa.definitions import Alpha, Tokens, attention, attention_matrix, cayley
+from theorems.osa.definitions import attention, attention_matrix, cayley
+from theorems.osa.shapes import Alpha, Tokens
 from verify.claims import Assumption, Claim
 from verify.matrix import concatenate, eye, ones, rational, trace
 from verify.relations import Equal

@@ -7,16 +7,10 @@ is held constant, nor where [Q, K] is rank deficient, unless it has room for all
 from __future__ import annotations
 
 from fractions import Fraction
-from typing import Annotated, Any
+from typing import Any
 
 from theorems.osa import OSA
 from theorems.osa.definitions import (
-    Alpha,
-    Epsilon,
-    KeyWeights,
-    QueryWeights,
-    Steps,
-    Tokens,
     attention_matrix,
     cayley,
     newton_schulz_basis,
@@ -26,15 +20,31 @@ from theorems.osa.definitions import (
     skew_matrix,
 )
 from theorems.osa.section_2_1_low_rank_exponential.theorem_2_1 import attention_matrix_in_basis
-from theorems.osa.section_2_3_bases.qr import LeftFrame, RightFrame, qr_basis
-from theorems.osa.settings import Basis, Coordinates, NonzeroAlpha
+from theorems.osa.section_2_3_bases.qr import qr_basis
+from theorems.osa.shapes import (
+    Alpha,
+    Basis,
+    Column,
+    Coordinates,
+    Epsilon,
+    Frame,
+    HeadSize,
+    KeyWeights,
+    Length,
+    NonzeroAlpha,
+    QueryWeights,
+    Square,
+    Steps,
+    TokenFrame,
+    Tokens,
+    Width,
+)
 from verify.claims import Assumption, Claim
 from verify.derivatives import jacobian
 from verify.matrix import concatenate, diag, expm, eye, rational, smallest_singular_value
 from verify.relations import Equal, FollowsLaw, TendsTo, proportion_test
 from verify.relations.follows_law import LawTest
 from verify.relations.tends_to import QuadraticRate
-from verify.shapes import Shape, Size
 
 
 def weight_gradient(layer: Any) -> Any:
@@ -84,10 +94,10 @@ GRADIENT_THROUGH_QR = Claim(
 
 @GRADIENT_THROUGH_QR.inputs
 def tokens_with_independent_queries_and_keys(
-    left: LeftFrame,
-    right: RightFrame,
-    x: Annotated[Any, Shape("m", "1")],
-    mixing: Annotated[Any, Shape("d", "d")],
+    left: TokenFrame,
+    right: Square,
+    x: Column,
+    mixing: Frame,
     E: Tokens,
     alpha: NonzeroAlpha,
 ) -> Any:
@@ -155,9 +165,9 @@ CONSTANT_BASIS = Claim(
 
 @CONSTANT_BASIS.inputs
 def tokens_whose_queries_and_keys_lie_in_basis(
-    frame: LeftFrame,
-    factor: Annotated[Any, Shape("m", "m")],
-    mixing: Annotated[Any, Shape("d", "d")],
+    frame: TokenFrame,
+    factor: Square,
+    mixing: Frame,
     E: Tokens,
     alpha: NonzeroAlpha,
 ) -> Any:
@@ -206,7 +216,7 @@ BASIS_OF_TOKENS = Claim(
 
 @BASIS_OF_TOKENS.inputs
 def tokens_in_basis(
-    frame: LeftFrame, C: Coordinates, W_Q: QueryWeights, W_K: KeyWeights, alpha: NonzeroAlpha
+    frame: TokenFrame, C: Coordinates, W_Q: QueryWeights, W_K: KeyWeights, alpha: NonzeroAlpha
 ) -> dict[str, Any]:
     B = orthonormal_columns(frame, C.shape[0])
     return {"X": B @ C, "W_Q": W_Q, "W_K": W_K, "alpha": alpha * rational(1, 3), "B": B}
@@ -266,11 +276,11 @@ THROUGH_NEWTON_SCHULZ = Claim(
 
 @THROUGH_NEWTON_SCHULZ.inputs
 def tokens_with_orthonormal_queries_and_keys(
-    frame: LeftFrame,
-    mixing: Annotated[Any, Shape("d", "d")],
+    frame: TokenFrame,
+    mixing: Frame,
     E: Tokens,
     alpha: NonzeroAlpha,
-    d_v: Annotated[int, Size("d_v")],
+    d_v: HeadSize,
     K: Steps,
 ) -> Any:
     M = orthonormal_columns(frame, 2 * d_v)
@@ -367,7 +377,7 @@ NEWTON_SCHULZ_SPANNING = Claim(
 
 @NEWTON_SCHULZ_SPANNING.inputs
 def tokens_spanned_by_queries_and_keys(
-    left: LeftFrame, right: RightFrame, mixing: Annotated[Any, Shape("d", "d")], alpha: NonzeroAlpha, K: Steps
+    left: TokenFrame, right: Square, mixing: Frame, alpha: NonzeroAlpha, K: Steps
 ) -> Any:
     d, m = mixing.shape[0], right.shape[0]
     T = cayley(mixing)
@@ -408,10 +418,10 @@ NEWTON_SCHULZ_GRADIENT = Claim(
 
 @NEWTON_SCHULZ_GRADIENT.inputs
 def tokens_with_known_singular_values(
-    left: LeftFrame,
-    right: RightFrame,
-    x: Annotated[Any, Shape("m", "1")],
-    mixing: Annotated[Any, Shape("d", "d")],
+    left: TokenFrame,
+    right: Square,
+    x: Column,
+    mixing: Frame,
     E: Tokens,
     alpha: NonzeroAlpha,
     epsilon: Epsilon,
@@ -467,9 +477,7 @@ QR_DEFICIENT = Claim(
 
 
 @QR_DEFICIENT.inputs
-def layer_sizes(
-    N: Annotated[int, Size("N")], d: Annotated[int, Size("d")], d_v: Annotated[int, Size("d_v")]
-) -> dict[str, int]:
+def layer_sizes(N: Length, d: Width, d_v: HeadSize) -> dict[str, int]:
     return {"N": N, "d": d, "d_v": d_v}
 
 

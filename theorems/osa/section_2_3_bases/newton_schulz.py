@@ -9,7 +9,8 @@ import numpy as np
 
 from theorems.osa import OSA
 from theorems.osa.appendix_e_experiments.untrained import decided_at_the_experiments
-from theorems.osa.definitions import Epsilon, Steps, cayley, newton_schulz_basis, newton_schulz_iterate
+from theorems.osa.definitions import cayley, newton_schulz_basis, newton_schulz_iterate
+from theorems.osa.shapes import Column, Epsilon, Factor, Square, Steps, TokenFrame, Values
 from verify.arithmetic import is_tensor
 from verify.claims import Assumption, Claim
 from verify.derivatives import jacobian
@@ -29,11 +30,6 @@ from verify.relations import AtMost, Equal, TendsTo
 from verify.relations.tends_to import QuadraticRate
 from verify.shapes import Shape
 
-Matrix = Annotated[Any, Shape("N", "m")]
-LeftFrame = Annotated[Any, Shape("N", "N")]
-RightFrame = Annotated[Any, Shape("m", "m")]
-Parameters = Annotated[Any, Shape("k", "1")]
-
 
 def stacked(*scalars: Any) -> Any:
     """Scalars as a vector, shape (number of scalars,)."""
@@ -46,7 +42,6 @@ def stacked(*scalars: Any) -> Any:
 
 LeftVectors = Annotated[Any, Shape("N", "k")]
 RightVectors = Annotated[Any, Shape("m", "k")]
-SingularValues = Annotated[Any, Shape("k", "1")]
 
 CONVERGENCE = Claim(
     OSA,
@@ -69,7 +64,7 @@ CONVERGENCE = Claim(
 
 
 @CONVERGENCE.inputs
-def matrix_with_known_polar_factor(left: LeftFrame, right: RightFrame, x: Parameters) -> Any:
+def matrix_with_known_polar_factor(left: TokenFrame, right: Square, x: Values) -> Any:
     P, R = cayley(left)[:, : x.shape[0]], cayley(right)[:, : x.shape[0]]
     # in (0, 168/97] with 168/97 = sqrt(3) - 9e-5: close to sqrt(3) at x = 0, to 0 at large x
     s = rational(168, 97) / (1 + x * x)
@@ -105,7 +100,7 @@ PRENORMALISATION = Claim(
 
 
 @PRENORMALISATION.formula
-def singular_value_limits(M: Matrix, epsilon: Epsilon) -> Any:
+def singular_value_limits(M: Factor, epsilon: Epsilon) -> Any:
     """||M||_F and sqrt(3), shape (2,), which sigma_max(M) and sigma_max(M / (||M||_F + epsilon)) do not exceed."""
     size = frobenius_norm(M)
     return stacked(size, 0 * size + sqrt(3))
@@ -115,7 +110,7 @@ PRENORMALISATION.oracle(lambda M, epsilon: stacked(spectral_norm(M), spectral_no
 
 
 @PRENORMALISATION.mutant("longest column instead of the Frobenius norm")
-def _(M: Matrix, epsilon: Epsilon) -> Any:
+def _(M: Factor, epsilon: Epsilon) -> Any:
     longest = maximum(sqrt((M * M).sum(0)))
     return stacked(longest, 0 * longest + sqrt(3))
 
@@ -140,12 +135,12 @@ decided_at_the_experiments(PRENORMALISED_FLOOR)
 
 
 @PRENORMALISED_FLOOR.inputs
-def matrix_to_normalise(M: Matrix, epsilon: Epsilon, K: Steps) -> Any:
+def matrix_to_normalise(M: Factor, epsilon: Epsilon, K: Steps) -> Any:
     return {"M": M, "epsilon": epsilon, "K": K}
 
 
 @PRENORMALISED_FLOOR.formula
-def best_smallest_singular_value(M: Matrix, K: Steps) -> Any:
+def best_smallest_singular_value(M: Factor, K: Steps) -> Any:
     """g^K(1 / sqrt(min(N, m))), a scalar, with g(s) = s (3 - s^2) / 2."""
     s = 0 * M[:1, :1] + 1 / sqrt(min(M.shape))
     return _scalar_iterate(s, K)
@@ -162,12 +157,12 @@ PRENORMALISED_FLOOR.oracle(lambda M, K, epsilon: smallest_singular_value(newton_
 
 
 @PRENORMALISED_FLOOR.mutant("1 / (m N) instead of 1 / sqrt(min(N, m))")
-def _(M: Matrix, K: Steps) -> Any:
+def _(M: Factor, K: Steps) -> Any:
     return _scalar_iterate(0 * M[:1, :1] + rational(1, M.shape[0] * M.shape[1]), K)
 
 
 @PRENORMALISED_FLOOR.mutant("s (3 - s^2) / 3 instead of s (3 - s^2) / 2")
-def _(M: Matrix, K: Steps) -> Any:
+def _(M: Factor, K: Steps) -> Any:
     s = 0 * M[:1, :1] + 1 / sqrt(min(M.shape))
     for _ in range(K):
         s = s * (3 - s * s) * rational(1, 3)
@@ -190,7 +185,7 @@ UNROLLED = Claim(
 
 
 @UNROLLED.formula
-def newton_schulz_unrolled(M: Matrix, K: Steps) -> Any:
+def newton_schulz_unrolled(M: Factor, K: Steps) -> Any:
     """M h(M^T M), shape (N, m), with s h(s^2) the K-fold composition of s (3 - s^2) / 2; h by Horner's rule."""
     return M @ _polynomial(unrolled_coefficients(K), M.T @ M)
 
@@ -225,7 +220,7 @@ UNROLLED.mutant("leading term of h dropped", lambda M, K: M @ _polynomial(unroll
 
 
 @UNROLLED.mutant("powers taken one by one, not composed")
-def _(M: Matrix, K: Steps) -> Any:
+def _(M: Factor, K: Steps) -> Any:
     step = _polynomial(unrolled_coefficients(1), M.T @ M)
     result = M @ step
     for _ in range(K):
@@ -234,7 +229,7 @@ def _(M: Matrix, K: Steps) -> Any:
 
 
 @UNROLLED.mutant("constant term (3/2)^K halved")
-def _(M: Matrix, K: Steps) -> Any:
+def _(M: Factor, K: Steps) -> Any:
     h = unrolled_coefficients(K)
     return M @ _polynomial([h[0] / 2, *h[1:]], M.T @ M)
 
@@ -257,9 +252,7 @@ NEAREST = Claim(
 
 
 @NEAREST.inputs
-def matrix_with_polar_factor(
-    left: LeftFrame, right: RightFrame, x: Annotated[Any, Shape("m", "1")], rotation: LeftFrame
-) -> Any:
+def matrix_with_polar_factor(left: TokenFrame, right: Square, x: Column, rotation: TokenFrame) -> Any:
     P, R, turn = cayley(left)[:, : x.shape[0]], cayley(right), cayley(rotation)
     U = P @ R.T
     # Rotations alone would reach only half of the orthonormal matrices where N = m.
@@ -268,13 +261,13 @@ def matrix_with_polar_factor(
 
 
 @NEAREST.formula
-def distance_to_others(M: Matrix, V: Matrix, V_mirrored: Matrix) -> Any:
+def distance_to_others(M: Factor, V: Factor, V_mirrored: Factor) -> Any:
     """||M - V||_F for two V with orthonormal columns, of either determinant where N = m, shape (2,)."""
     return stacked(frobenius_norm(M - V), frobenius_norm(M - V_mirrored))
 
 
 @NEAREST.oracle
-def distance_to_polar_factor(M: Matrix, U: Matrix) -> Any:
+def distance_to_polar_factor(M: Factor, U: Factor) -> Any:
     nearest = frobenius_norm(M - U)
     return stacked(nearest, nearest)
 
@@ -302,14 +295,14 @@ UNBIASED = Claim(
 
 
 @UNBIASED.inputs
-def matrix_and_rotation(M: Matrix, frame: RightFrame, K: Steps) -> Any:
+def matrix_and_rotation(M: Factor, frame: Square, K: Steps) -> Any:
     R = cayley(frame)
     # columns moved round and one reversed: determinants of either sign, as m is even or odd
     return {"M": M, "R": concatenate([R[:, 1:], -R[:, :1]], axis=1), "K": K}
 
 
 @UNBIASED.formula
-def newton_schulz_then_rotation(M: Matrix, R: RightFrame, K: Steps) -> Any:
+def newton_schulz_then_rotation(M: Factor, R: Square, K: Steps) -> Any:
     """M_K(M) R, shape (N, m), for an orthogonal R (m, m)."""
     return newton_schulz_iterate(M, K) @ R
 
@@ -341,7 +334,7 @@ STABLE = Claim(
 
 
 @STABLE.inputs
-def matrix_within_the_unit_ball(left: LeftFrame, right: RightFrame, y: Parameters, K: Steps) -> Any:
+def matrix_within_the_unit_ball(left: TokenFrame, right: Square, y: Values, K: Steps) -> Any:
     k = y.shape[0]
     s = 2 * y / (1 + y * y)  # covers [-1, 1]; a sign moves into a singular vector
     return {"M": cayley(left)[:, :k] @ diag(s) @ cayley(right)[:, :k].T, "K": K}

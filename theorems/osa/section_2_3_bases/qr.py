@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Any
 
 from theorems.osa import OSA
 from theorems.osa.definitions import orthonormal_columns
+from theorems.osa.shapes import Factor, Square, TokenFrame, Value
 from verify.claims import Claim
 from verify.derivatives import jacobian
 from verify.matrix import (
@@ -19,19 +20,11 @@ from verify.matrix import (
     zeros,
 )
 from verify.relations import Equal, HasStructure
-from verify.shapes import Shape
 from verify.subjects import subject
-
-Matrix = Annotated[Any, Shape("N", "m")]
-LeftFrame = Annotated[Any, Shape("N", "N")]
-RightFrame = Annotated[Any, Shape("m", "m")]
-
-
-Coordinate = Annotated[Any, Shape("1", "1")]
 
 
 @subject("osa.qr_basis")
-def qr_basis(M: Matrix) -> Any:
+def qr_basis(M: Factor) -> Any:
     """The factor Q of the reduced QR decomposition with positive diagonal of R, shape that of M (N, m), rank M = m.
 
     By Gram-Schmidt, the columns in turn.
@@ -62,7 +55,7 @@ QR_GRADIENT = Claim(
 
 
 @QR_GRADIENT.inputs
-def nearly_parallel_columns(frame: LeftFrame, x: Coordinate) -> Any:
+def nearly_parallel_columns(frame: TokenFrame, x: Value) -> Any:
     uv = orthonormal_columns(frame, 2)
     t = rational(1, 2) / (1 + x * x)  # tan(eta / 2), at most 1/2
     combination = concatenate([eye(1) + 0 * t, 0 * t], axis=0), concatenate([1 - t * t, 2 * t], axis=0) / (1 + t * t)
@@ -70,7 +63,7 @@ def nearly_parallel_columns(frame: LeftFrame, x: Coordinate) -> Any:
 
 
 @QR_GRADIENT.formula
-def qr_jacobian_norm(M: Matrix) -> Any:
+def qr_jacobian_norm(M: Factor) -> Any:
     """||d vec Q / d vec M||_2 = 1 / sigma_min(M), a scalar, for M (N, 2) with unit columns at an angle eta <= pi/3, N >= 3."""
     return 1 / smallest_singular_value(M)
 
@@ -95,7 +88,7 @@ QR_FIRST_COLUMN = Claim(
 
 
 @QR_FIRST_COLUMN.inputs
-def product_with_triangular_factor(frame: LeftFrame, factor: RightFrame) -> Any:
+def product_with_triangular_factor(frame: TokenFrame, factor: Square) -> Any:
     m = factor.shape[0]
     B = orthonormal_columns(frame, m)
     columns = [concatenate([factor[: j + 1, j : j + 1], zeros(m - j - 1, 1)], axis=0) for j in range(m)]
@@ -103,13 +96,13 @@ def product_with_triangular_factor(frame: LeftFrame, factor: RightFrame) -> Any:
 
 
 @QR_FIRST_COLUMN.formula
-def first_basis_direction(M: Matrix) -> Any:
+def first_basis_direction(M: Factor) -> Any:
     """M_{:,1}, shape (N, 1): the direction of the first column of every QR basis of M (N, m)."""
     return M[:, :1]
 
 
 @QR_FIRST_COLUMN.part("structure")
-def parallel_to_first_column(value: Any, B: Matrix) -> Any:
+def parallel_to_first_column(value: Any, B: Factor) -> Any:
     """Two vectors are parallel exactly if their 2 x 2 minors vanish."""
     return value @ B[:, :1].T - B[:, :1] @ value.T
 

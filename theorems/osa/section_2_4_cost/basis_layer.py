@@ -6,29 +6,26 @@ What is counted is the code below, run on torch's meta device: it has all shapes
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Annotated, Any
+from typing import Any
 
 from theorems.osa import OSA
-from theorems.osa.definitions import (
+from theorems.osa.definitions import attention, queries_and_keys
+from theorems.osa.section_2_1_low_rank_exponential.theorem_2_1 import tokens_with_wide_basis
+from theorems.osa.settings import CONTAINS_QUERIES_AND_KEYS, ORTHONORMAL
+from theorems.osa.shapes import (
     Alpha,
+    Basis,
+    Coordinates,
     KeyWeights,
     OutputWeights,
     QueryWeights,
+    TokenFrame,
     Tokens,
     ValueWeights,
-    attention,
-    queries_and_keys,
 )
-from theorems.osa.section_2_1_low_rank_exponential.theorem_2_1 import tokens_with_wide_basis
-from theorems.osa.settings import CONTAINS_QUERIES_AND_KEYS, ORTHONORMAL, Basis, Coordinates, TokenFrame
 from verify.claims import Claim
 from verify.matrix import expm, eye, softmax, sqrt
 from verify.relations import Count, Equal, count
-from verify.shapes import Size
-
-Length = Annotated[int, Size("N")]
-Width = Annotated[int, Size("d")]
-Rank = Annotated[int, Size("r")]
 
 #: h = 1, so d_v = d.  Newton-Schulz steps, any fixed number.
 STEPS = 6

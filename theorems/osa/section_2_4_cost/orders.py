@@ -13,9 +13,6 @@ from theorems.osa.definitions import queries_and_keys
 from theorems.osa.section_2_4_cost.basis_layer import (
     FIXED_EXPONENTIAL,
     SINGLE_HEAD,
-    Length,
-    Rank,
-    Width,
     count_of_layer,
     naive_orthogonal_attention,
     newton_schulz,
@@ -25,6 +22,7 @@ from theorems.osa.section_2_4_cost.basis_layer import (
     softmax_attention,
     without_numbers,
 )
+from theorems.osa.shapes import Length, Rank, Width
 from verify.claims import Claim
 from verify.matrix import expm
 from verify.relations import Count, OrderOfGrowth, count

@@ -6,24 +6,24 @@ Claims of this project; the functions of `theorems.osa.fast.layers` are made of 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Annotated, Any
+from typing import Any
 
 from theorems.osa import OSA
 from theorems.osa.appendix_e_experiments.untrained import decided_at_the_experiments
-from theorems.osa.definitions import (
-    SHAPES,
+from theorems.osa.definitions import SHAPES, attention, orthonormal_columns, query_key_generator, whole_heads
+from theorems.osa.settings import ORTHONORMAL
+from theorems.osa.shapes import (
     Alpha,
+    Basis,
     KeyWeights,
     OutputWeights,
     QueryWeights,
+    Rank,
+    SquareQuery,
+    TokenFrame,
     Tokens,
     ValueWeights,
-    attention,
-    orthonormal_columns,
-    query_key_generator,
-    whole_heads,
 )
-from theorems.osa.settings import ORTHONORMAL, Basis, TokenFrame
 from verify.claims import Assumption, Claim
 from verify.matrix import (
     concatenate,
@@ -37,11 +37,6 @@ from verify.matrix import (
     zeros,
 )
 from verify.relations import AtMost, Equal
-from verify.shapes import Shape, Size
-
-TokenPairs = Annotated[Any, Shape("d", "d", role="query")]
-AllHeads = Annotated[Any, Shape("d", "d")]
-HeadSize = Annotated[int, Size("d_v")]
 
 SKEW = Assumption("W is skew-symmetric", zero=lambda W: W + W.T)
 
@@ -65,12 +60,12 @@ PUSH_THROUGH = Claim(
 
 
 @PUSH_THROUGH.inputs
-def tokens_and_skew_generator(X: Tokens, A: TokenPairs) -> dict[str, Any]:
+def tokens_and_skew_generator(X: Tokens, A: SquareQuery) -> dict[str, Any]:
     return {"X": X, "W": (A - A.T) * rational(1, 3)}
 
 
 @PUSH_THROUGH.formula
-def exponential_pushed_through(X: Tokens, W: TokenPairs) -> Any:
+def exponential_pushed_through(X: Tokens, W: SquareQuery) -> Any:
     """X exp(W X^T X) = exp(X W X^T) X, shape (N, d), with no N x N matrix."""
     return X @ expm(W @ (X.T @ X))
 
@@ -270,7 +265,7 @@ def tokens_and_frame(
     W_V: ValueWeights,
     W_O: OutputWeights,
     alpha: Alpha,
-    r: Annotated[int, Size("r")],
+    r: Rank,
 ) -> Any:
     return {**layer(X, W_Q, W_K, W_V, W_O, alpha), "B": orthonormal_columns(frame, r)}
 
@@ -324,7 +319,7 @@ def growth_bound(X: Tokens) -> Any:
 
 
 @GROWTH.oracle
-def growth(X: Tokens, W: TokenPairs) -> Any:
+def growth(X: Tokens, W: SquareQuery) -> Any:
     return spectral_norm(expm(W @ (X.T @ X)))
 
 
@@ -354,7 +349,7 @@ ACCURACY = Claim(
 
 
 @ACCURACY.inputs
-def tokens_and_error(X: Tokens, D: Tokens, A: TokenPairs) -> Any:
+def tokens_and_error(X: Tokens, D: Tokens, A: SquareQuery) -> Any:
     return {"X": X, "Y": X + D, "W": A - A.T}
 
 
@@ -372,7 +367,7 @@ def _sensitivity(X: Any, Y: Any, W: Any) -> Any:
 
 
 @ACCURACY.formula
-def sensitivity_bound(X: Tokens, Y: Tokens, W: TokenPairs) -> Any:
+def sensitivity_bound(X: Tokens, Y: Tokens, W: SquareQuery) -> Any:
     """||X|| ||W|| kappa(Y) ||Y^T Y - X^T X|| in spectral norms, a scalar, for X and Y (N, d), skew W (d, d)."""
     return _sensitivity(X, Y, W) * condition_number(Y)
 

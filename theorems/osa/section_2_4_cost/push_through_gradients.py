@@ -6,17 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from theorems.osa import OSA
-from theorems.osa.definitions import (
-    SHAPES,
-    Alpha,
-    KeyWeights,
-    OutputWeights,
-    QueryWeights,
-    Tokens,
-    ValueWeights,
-    attention,
-    orthonormal_columns,
-)
+from theorems.osa.definitions import SHAPES, attention, orthonormal_columns
 from theorems.osa.section_2_4_cost.push_through import (
     attention_in_frame,
     attention_in_frame_of_tokens,
@@ -28,7 +18,18 @@ from theorems.osa.section_2_4_cost.push_through import (
     push_through_factor,
     scaled_generator,
 )
-from theorems.osa.settings import ORTHONORMAL, Basis, Coordinates, TokenFrame
+from theorems.osa.settings import ORTHONORMAL
+from theorems.osa.shapes import (
+    Alpha,
+    Basis,
+    Coordinates,
+    KeyWeights,
+    OutputWeights,
+    QueryWeights,
+    TokenFrame,
+    Tokens,
+    ValueWeights,
+)
 from verify.claims import Claim
 from verify.derivatives import jacobian
 from verify.matrix import concatenate, expm

@@ -5,15 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from theorems.osa import OSA
-from theorems.osa.definitions import SHAPES, Alpha, Tokens, attention, attention_matrix, whole_heads
-from theorems.osa.section_2_4_cost.push_through import (
-    AllHeads,
-    HeadSize,
-    TokenPairs,
-    layer,
-    push_through_factor,
-    scaled_generator,
-)
+from theorems.osa.definitions import SHAPES, attention, attention_matrix, whole_heads
+from theorems.osa.section_2_4_cost.push_through import layer, push_through_factor, scaled_generator
+from theorems.osa.shapes import Alpha, HeadSize, SquareQuery, SquareWeights, Tokens
 from verify.claims import Claim
 from verify.matrix import concatenate, expm, sqrt
 from verify.relations import Equal
@@ -42,13 +36,25 @@ def _multi_head_claim(claim_id: str, label: str, statement: str, uses: tuple[str
 
     @claim.inputs
     def all_heads(
-        X: Tokens, W_Q: TokenPairs, W_K: AllHeads, W_V: AllHeads, W_O: AllHeads, alpha: Alpha, d_v: HeadSize
+        X: Tokens,
+        W_Q: SquareQuery,
+        W_K: SquareWeights,
+        W_V: SquareWeights,
+        W_O: SquareWeights,
+        alpha: Alpha,
+        d_v: HeadSize,
     ) -> Any:
         return {**layer(X, W_Q, W_K, W_V, W_O, alpha), "d_v": d_v}
 
     @claim.oracle
     def sum_over_heads(
-        X: Tokens, W_Q: AllHeads, W_K: AllHeads, W_V: AllHeads, W_O: AllHeads, alpha: Alpha, d_v: HeadSize
+        X: Tokens,
+        W_Q: SquareWeights,
+        W_K: SquareWeights,
+        W_V: SquareWeights,
+        W_O: SquareWeights,
+        alpha: Alpha,
+        d_v: HeadSize,
     ) -> Any:
         return sum(attention(X, *weights, alpha) for weights in _heads(W_Q, W_K, W_V, W_O, d_v))
 
@@ -66,7 +72,13 @@ CONCATENATED = _multi_head_claim(
 
 @CONCATENATED.formula
 def heads_concatenated(
-    X: Tokens, W_Q: AllHeads, W_K: AllHeads, W_V: AllHeads, W_O: AllHeads, alpha: Alpha, d_v: HeadSize
+    X: Tokens,
+    W_Q: SquareWeights,
+    W_K: SquareWeights,
+    W_V: SquareWeights,
+    W_O: SquareWeights,
+    alpha: Alpha,
+    d_v: HeadSize,
 ) -> Any:
     """M-OSA(X) = [A_1 X W_1^V, ..., A_h X W_h^V] W^O, shape (N, d), with N x N matrices A_i."""
     return _concatenated(X, W_Q, W_K, W_V, W_O, alpha, d_v) @ W_O
@@ -96,7 +108,13 @@ MERGED = _multi_head_claim(
 
 @MERGED.formula
 def heads_merged(
-    X: Tokens, W_Q: AllHeads, W_K: AllHeads, W_V: AllHeads, W_O: AllHeads, alpha: Alpha, d_v: HeadSize
+    X: Tokens,
+    W_Q: SquareWeights,
+    W_K: SquareWeights,
+    W_V: SquareWeights,
+    W_O: SquareWeights,
+    alpha: Alpha,
+    d_v: HeadSize,
 ) -> Any:
     """M-OSA(X) = X sum_i exp(W_i X^T X) W_i^V W_i^O, shape (N, d): tokens are multiplied twice, whatever h."""
     G = X.T @ X

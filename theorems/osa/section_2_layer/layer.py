@@ -8,14 +8,6 @@ from theorems.osa import OSA
 from theorems.osa.appendix_e_experiments.untrained import decided_at_the_experiments
 from theorems.osa.definitions import (
     SHAPES,
-    Alpha,
-    Epsilon,
-    KeyWeights,
-    OutputWeights,
-    QueryWeights,
-    Steps,
-    Tokens,
-    ValueWeights,
     attention,
     attention_matrix,
     newton_schulz_basis,
@@ -23,6 +15,7 @@ from theorems.osa.definitions import (
     skew_matrix,
     whole_heads,
 )
+from theorems.osa.shapes import Alpha, Epsilon, KeyWeights, OutputWeights, QueryWeights, Steps, Tokens, ValueWeights
 from verify.claims import Claim
 from verify.matrix import concatenate, determinant, expm, eye, ones, sqrt
 from verify.relations import Equal, HasStructure

@@ -6,12 +6,12 @@ import itertools
 from typing import Annotated, Any
 
 from theorems.osa import OSA
+from theorems.osa.shapes import HeadSize
 from verify.claims import Claim
 from verify.matrix import rational, sqrt
 from verify.relations import HasStructure
-from verify.shapes import Real, Size
+from verify.shapes import Real
 
-HeadSize = Annotated[int, Size("d_v")]
 #: Determines a law of mean 0 and variance 1 on two values, in rationals.
 Skewness = Annotated[Any, Real(-4.0, 4.0, avoid_zero=True)]
 
