@@ -68,9 +68,10 @@ def all_singular_values_are_one(value: Any) -> Any:
     return value.T @ value - eye(value.shape[0])
 
 
-@FOOTNOTE_4.mutant("I_r not subtracted")
-def _(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, alpha: Alpha, B: Basis) -> Any:
-    return eye(B.shape[0]) + B @ expm(B.T @ skew_matrix(X, W_Q, W_K, alpha) @ B) @ B.T
+FOOTNOTE_4.mutant(
+    "I_r not subtracted",
+    lambda X, W_Q, W_K, alpha, B: eye(B.shape[0]) + B @ expm(B.T @ skew_matrix(X, W_Q, W_K, alpha) @ B) @ B.T,
+)
 
 
 @FOOTNOTE_4.mutant("first column of B doubled")

@@ -214,9 +214,10 @@ def condition_number_of_product_again(
     return effective_condition_number(product, s_1.shape[0])
 
 
-@FOOTNOTE_2_PRODUCT.mutant("angles ignored")
-def _(U_2: Columns, s_2: Weights, V_2: Columns, U_1: Columns, s_1: Weights, V_1: Columns) -> Any:
-    return _block_condition(U_2, s_2, V_2) * _block_condition(U_1, s_1, V_1)
+FOOTNOTE_2_PRODUCT.mutant(
+    "angles ignored",
+    lambda U_2, s_2, V_2, U_1, s_1, V_1: _block_condition(U_2, s_2, V_2) * _block_condition(U_1, s_1, V_1),
+)
 
 
 @FOOTNOTE_2_PRODUCT.mutant("the worse block instead of the product")

@@ -136,9 +136,10 @@ LEMMA_F1.oracle(
 LEMMA_F1.mutant("1/2", lambda: rational(1, 2))
 
 
-@LEMMA_F1.mutant("||M_0||_2, as if the steps did not increase it")
-def _(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, epsilon: Epsilon) -> Any:
-    return spectral_norm(newton_schulz_basis(queries_and_keys(X, W_Q, W_K), 0, epsilon))
+LEMMA_F1.mutant(
+    "||M_0||_2, as if the steps did not increase it",
+    lambda X, W_Q, W_K, epsilon: spectral_norm(newton_schulz_basis(queries_and_keys(X, W_Q, W_K), 0, epsilon)),
+)
 
 
 FOOTNOTE_6 = Claim(

@@ -215,9 +215,7 @@ def gram_trace_again(M: Factor) -> Any:
     return trace(M.T @ M)
 
 
-@FROBENIUS_CORRECTED.oracle
-def sum_of_squares(M: Factor) -> Any:
-    return total(M * M)
+FROBENIUS_CORRECTED.oracle(lambda M: total(M * M))
 
 
 FROBENIUS_CORRECTED.mutant("sum of all entries of M^T M", lambda M: total(M.T @ M))
@@ -272,9 +270,10 @@ def reciprocal_slope(M: Factor, D: Factor, epsilon: Epsilon) -> Any:
 EQUATION_73.mutant("sign reversed", lambda value: -value)
 
 
-@EQUATION_73.mutant("1/||M||_F dropped, as ||M||_F = tr(M^T M) would have it")
-def _(M: Factor, D: Factor, epsilon: Epsilon) -> Any:
-    return _three_members(M, D, epsilon, _factor(M, epsilon) * frobenius_norm(M))
+EQUATION_73.mutant(
+    "1/||M||_F dropped, as ||M||_F = tr(M^T M) would have it",
+    lambda M, D, epsilon: _three_members(M, D, epsilon, _factor(M, epsilon) * frobenius_norm(M)),
+)
 
 
 EQUATION_73.mutant(
@@ -320,9 +319,10 @@ def jacobian_and_slope(M: Factor, D: Factor, epsilon: Epsilon) -> Any:
     return concatenate([J, slope, slope], axis=1)
 
 
-@EQUATION_76.mutant("rows stacked instead of columns")
-def _(M: Factor, D: Factor, epsilon: Epsilon) -> Any:
-    return _jacobian_and_differential(M, D, epsilon, vec_r(M), _factor(M, epsilon))
+EQUATION_76.mutant(
+    "rows stacked instead of columns",
+    lambda M, D, epsilon: _jacobian_and_differential(M, D, epsilon, vec_r(M), _factor(M, epsilon)),
+)
 
 
 EQUATION_76.mutant("sum instead of difference", sign=1)

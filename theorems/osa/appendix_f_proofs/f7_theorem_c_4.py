@@ -349,9 +349,10 @@ JACOBIAN_RANGE.oracle(lambda X, A, dA, W_V, W_O: _sum_of_terms(X, A, dA, W_V, W_
 JACOBIAN_RANGE.mutant("projection on the columns of W_V", "W_O.T @ W_O -> W_V @ W_V.T")
 
 
-@JACOBIAN_RANGE.mutant("projection after J")
-def _(X: Tokens, A: AttentionMatrix, dA: Rectangle, W_V: ValueWeights, W_O: OutputWeights) -> Any:
-    return _sum_of_terms(X, A, dA, W_V, W_O) @ kron(W_O.T @ W_O, eye(X.shape[0]))
+JACOBIAN_RANGE.mutant(
+    "projection after J",
+    lambda X, A, dA, W_V, W_O: _sum_of_terms(X, A, dA, W_V, W_O) @ kron(W_O.T @ W_O, eye(X.shape[0])),
+)
 
 
 JACOBIAN_RANGE.mutant(

@@ -46,9 +46,10 @@ def gram_matrix_after_attention(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, a
 REPRESENTATION_RANK.oracle(lambda X: X.T @ X)
 
 
-@REPRESENTATION_RANK.mutant("softmax attention")
-def _(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, alpha: Alpha) -> Any:
-    return gram_matrix(softmax(X @ W_Q @ (X @ W_K).T * (alpha / sqrt(W_Q.shape[1]))) @ X)
+REPRESENTATION_RANK.mutant(
+    "softmax attention",
+    lambda X, W_Q, W_K, alpha: gram_matrix(softmax(X @ W_Q @ (X @ W_K).T * (alpha / sqrt(W_Q.shape[1]))) @ X),
+)
 
 
 REPRESENTATION_RANK.mutant(
@@ -180,9 +181,10 @@ NONCAUSAL.mutant("not weighted by distance", power=0)
 NONCAUSAL.mutant("weighted by the squared distance", power=2)
 
 
-@NONCAUSAL.mutant("softmax attention")
-def _(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, alpha: Alpha) -> Any:
-    return _ahead(softmax(X @ W_Q @ (X @ W_K).T * (alpha / sqrt(W_Q.shape[1]))))
+NONCAUSAL.mutant(
+    "softmax attention",
+    lambda X, W_Q, W_K, alpha: _ahead(softmax(X @ W_Q @ (X @ W_K).T * (alpha / sqrt(W_Q.shape[1])))),
+)
 
 
 # -- rank collapse of softmax attention --------------------------------------------------------------------------------

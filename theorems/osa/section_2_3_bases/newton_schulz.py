@@ -156,9 +156,10 @@ def _scalar_iterate(s: Any, steps: int) -> Any:
 PRENORMALISED_FLOOR.oracle(lambda M, K, epsilon: smallest_singular_value(newton_schulz_basis(M, K, epsilon)))
 
 
-@PRENORMALISED_FLOOR.mutant("1 / (m N) instead of 1 / sqrt(min(N, m))")
-def _(M: Factor, K: Steps) -> Any:
-    return _scalar_iterate(0 * M[:1, :1] + rational(1, M.shape[0] * M.shape[1]), K)
+PRENORMALISED_FLOOR.mutant(
+    "1 / (m N) instead of 1 / sqrt(min(N, m))",
+    lambda M, K: _scalar_iterate(0 * M[:1, :1] + rational(1, M.shape[0] * M.shape[1]), K),
+)
 
 
 @PRENORMALISED_FLOOR.mutant("s (3 - s^2) / 3 instead of s (3 - s^2) / 2")

@@ -151,9 +151,10 @@ def _common_mutants(claim: Claim, form: Callable[..., Any]) -> None:
 _common_mutants(LAYER, attention_pushed_through)
 
 
-@LAYER.mutant("X^T X on the other side of W")
-def _(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, W_O: OutputWeights, alpha: Alpha) -> Any:
-    return X @ expm(X.T @ X @ scaled_generator(W_Q, W_K, alpha)) @ W_V @ W_O
+LAYER.mutant(
+    "X^T X on the other side of W",
+    lambda X, W_Q, W_K, W_V, W_O, alpha: X @ expm(X.T @ X @ scaled_generator(W_Q, W_K, alpha)) @ W_V @ W_O,
+)
 
 
 def _phi(A: Any) -> Any:

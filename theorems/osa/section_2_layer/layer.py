@@ -89,9 +89,9 @@ def special_orthogonal_attention(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, 
 SPECIAL_ORTHOGONAL.part("structure", lambda value: rotation_defect(value))
 
 
-@SPECIAL_ORTHOGONAL.mutant("exponential of Q K^T alone")
-def _(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, alpha: Alpha) -> Any:
-    return expm(X @ W_Q @ (X @ W_K).T * (alpha / sqrt(W_Q.shape[1])))
+SPECIAL_ORTHOGONAL.mutant(
+    "exponential of Q K^T alone", lambda X, W_Q, W_K, alpha: expm(X @ W_Q @ (X @ W_K).T * (alpha / sqrt(W_Q.shape[1])))
+)
 
 
 SPECIAL_ORTHOGONAL.mutant(
@@ -150,9 +150,10 @@ def output_of_permuted(
     return concatenate([attention(PX, W_Q, W_K, W_V, W_O, alpha) for PX in _generators(X)], axis=0)
 
 
-@EQUIVARIANCE.mutant("invariance: tokens not permuted")
-def _(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, W_O: OutputWeights, alpha: Alpha) -> Any:
-    return concatenate([attention(X, W_Q, W_K, W_V, W_O, alpha)] * 2, axis=0)
+EQUIVARIANCE.mutant(
+    "invariance: tokens not permuted",
+    lambda X, W_Q, W_K, W_V, W_O, alpha: concatenate([attention(X, W_Q, W_K, W_V, W_O, alpha)] * 2, axis=0),
+)
 
 
 @EQUIVARIANCE.mutant("P^T instead of P")
