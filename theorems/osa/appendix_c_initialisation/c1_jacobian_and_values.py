@@ -6,11 +6,11 @@ from typing import Any
 
 from theorems.osa import OSA
 from theorems.osa.definitions import SHAPES, attention, attention_matrix, orthonormal_columns, whole_heads
-from theorems.osa.settings import ORTHONORMAL_OUTPUTS, ORTHONORMAL_VALUES
+from theorems.osa.settings import ORTHONORMAL_OUTPUTS, ORTHONORMAL_VALUES, layer
 from theorems.osa.shapes import Alpha, Frame, HeadSize, KeyWeights, OutputWeights, QueryWeights, Tokens, ValueWeights
 from verify.claims import Claim
 from verify.derivatives import jacobian
-from verify.matrix import COLUMN, concatenate, eye, kron, ones, rational, total
+from verify.matrix import COLUMN, concatenate, eye, kron, ones, total
 from verify.relations import Equal, HasStructure
 
 THEOREM_C1 = Claim(
@@ -40,13 +40,7 @@ def _two_terms(
     return first(X @ W, eye(X.shape[0])).T @ dA + second(W.T, A)
 
 
-@THEOREM_C1.inputs
-def layer(
-    X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, W_O: OutputWeights, alpha: Alpha
-) -> dict[str, Any]:
-    # A scale that is no dyadic rational is rounded by balls too: for parallel Q and K, exact in balls otherwise, they
-    # then see the cancellation in Q K^T - K Q^T that floats suffer.
-    return {"X": X, "W_Q": W_Q, "W_K": W_K, "W_V": W_V, "W_O": W_O, "alpha": alpha * rational(1, 3)}
+THEOREM_C1.inputs(layer)
 
 
 @THEOREM_C1.formula

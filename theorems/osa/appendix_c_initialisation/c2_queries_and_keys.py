@@ -8,15 +8,20 @@ from __future__ import annotations
 from typing import Annotated, Any
 
 from theorems.osa import OSA
-from theorems.osa.appendix_c_initialisation.c1_jacobian_and_values import layer
 from theorems.osa.appendix_e_experiments.untrained import decided_at_the_experiments
 from theorems.osa.definitions import SHAPES, attention, cayley, orthonormal_columns, query_key_generator, whole_heads
-from theorems.osa.settings import ORTHONORMAL_QUERIES_AND_KEYS, gram_defect, newton_schulz_attention_matrix, two_heads
+from theorems.osa.settings import (
+    ORTHONORMAL_QUERIES_AND_KEYS,
+    gram_defect,
+    layer,
+    newton_schulz_attention_matrix,
+    orthonormal_queries_and_keys,
+    two_heads,
+)
 from theorems.osa.shapes import (
     Alpha,
     Epsilon,
     Frame,
-    HeadSize,
     KeyWeights,
     OutputWeights,
     QueryWeights,
@@ -84,10 +89,7 @@ THEOREM_C2 = Claim(
 decided_at_the_experiments(THEOREM_C2)
 
 
-@THEOREM_C2.inputs
-def orthonormal_queries_and_keys(frame: Frame, d_v: HeadSize) -> Any:
-    W = orthonormal_columns(frame, 2 * d_v)
-    return {"W_Q": W[:, :d_v], "W_K": W[:, d_v:]}
+THEOREM_C2.inputs(orthonormal_queries_and_keys)
 
 
 @THEOREM_C2.formula

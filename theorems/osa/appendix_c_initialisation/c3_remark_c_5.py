@@ -17,11 +17,8 @@ from theorems.osa.appendix_c_initialisation.initialised_layer import (
     unit_of_bounds,
 )
 from theorems.osa.definitions import skew_matrix
-from theorems.osa.section_2_1_low_rank_exponential.theorem_2_1 import (
-    attention_matrix_in_any_basis,
-    tokens_with_wide_basis,
-)
-from theorems.osa.settings import CONTAINS_QUERIES_AND_KEYS, ORTHONORMAL
+from theorems.osa.section_2_1_low_rank_exponential.theorem_2_1 import attention_matrix_in_any_basis
+from theorems.osa.settings import CONTAINS_QUERIES_AND_KEYS, ORTHONORMAL, POSITIVE_ALPHA, tokens_with_wide_basis
 from theorems.osa.shapes import (
     Alpha,
     Basis,
@@ -128,7 +125,7 @@ REMARK_C5_CONDITION = Claim(
     r" \text{ for } \alpha > 0,\ C\alpha < 1, \quad C = 2\|\mathbf{X}\|_2^2/\sqrt{d_v}",
     assumptions=[
         *INITIALISED,
-        Assumption("alpha > 0", positive=lambda alpha: alpha),
+        POSITIVE_ALPHA,
         Assumption("C alpha < 1", positive=lambda X, W_V, alpha: 1 - _linear_for_qr(X, W_V, alpha)),
     ],
     relation=AtMost(ascent=False),

@@ -23,6 +23,7 @@ from theorems.osa.appendix_c_initialisation.initialised_layer import (
     squared,
     unit_of_bounds,
 )
+from theorems.osa.settings import POSITIVE_ALPHA
 from theorems.osa.shapes import (
     Alpha,
     Epsilon,
@@ -112,7 +113,7 @@ ASSUMPTIONS_OF_C4: list[str | Assumption] = [
     *INITIALISED,
     NEWTON_SCHULZ,
     "|sigma_i(A) - 1| <= delta, delta in [0, 1)",
-    Assumption("alpha > 0", positive=lambda alpha: alpha),
+    POSITIVE_ALPHA,
     Assumption(
         "1 - delta - C alpha > 0",
         positive=lambda X, W_Q, W_K, W_V, W_O, alpha, epsilon, K: (
@@ -227,7 +228,7 @@ ARBITRARILY_CLOSE = Claim(
         NEWTON_SCHULZ,
         "single head",
         "effective condition number",
-        Assumption("alpha > 0", positive=lambda alpha: alpha),
+        POSITIVE_ALPHA,
         Assumption("t < 1", positive=lambda X, W_V, alpha: 1 - _total_perturbation(X, W_V, alpha)),
     ],
     relation=AtMost(ascent=False),

@@ -14,6 +14,7 @@ from theorems.osa.settings import (
     ORTHONORMAL_QUERIES_AND_KEYS,
     ORTHONORMAL_VALUES,
     newton_schulz_attention_matrix,
+    orthonormal_queries_and_keys,
     two_heads,
 )
 from theorems.osa.shapes import Alpha, Decay, Epsilon, Frame, HeadSize, Share, Steps, Tokens
@@ -55,9 +56,8 @@ SIZES_WITH_STEPS = {**SIZES, "K": (0, 3)}
 
 def orthonormal_weights(pair: Any, left: Any, right: Any, d_v: int) -> dict[str, Any]:
     """Orthonormal weights from three free (d, d) matrices."""
-    W = orthonormal_columns(pair, 2 * d_v)
     V, O = orthonormal_columns(left, d_v), orthonormal_columns(right, d_v).T
-    return {"W_Q": W[:, :d_v], "W_K": W[:, d_v:], "W_V": V, "W_O": O}
+    return {**orthonormal_queries_and_keys(pair, d_v), "W_V": V, "W_O": O}
 
 
 def initialised(

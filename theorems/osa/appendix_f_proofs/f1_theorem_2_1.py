@@ -8,8 +8,7 @@ from typing import Annotated, Any
 
 from theorems.osa import OSA
 from theorems.osa.definitions import SHAPES, queries_and_keys, rank, skew_matrix, whole_heads
-from theorems.osa.section_2_1_low_rank_exponential.theorem_2_1 import tokens_with_wide_basis
-from theorems.osa.settings import CONTAINS_QUERIES_AND_KEYS, ORTHONORMAL
+from theorems.osa.settings import CONTAINS_QUERIES_AND_KEYS, NONZERO_ALPHA, ORTHONORMAL, tokens_with_wide_basis
 from theorems.osa.shapes import Alpha, Basis, Coordinates, KeyWeights, NonzeroAlpha, QueryWeights, TokenFrame, Tokens
 from verify.claims import Assumption, Claim
 from verify.matrix import concatenate, expm, eye, rational, smallest_singular_value, sqrt, total, zeros
@@ -24,7 +23,7 @@ IMAGE = Claim(
     label="F.1, first paragraph",
     statement=r"\text{Let } U \text{ be the image of } \mathbf{S}\text{. This is spanned by the column space of } \mathbf{Q}"
     r" \text{ and } \mathbf{K};\ \dim U = r",
-    assumptions=[SHAPES, "r = rank S", Assumption("alpha is not 0", positive=lambda alpha: alpha * alpha)],
+    assumptions=[SHAPES, "r = rank S", NONZERO_ALPHA],
     relation=Equal(),
     sizes={"N": (1, 5), "d": (1, 4), "d_v": (1, 4)},
     where=whole_heads,
@@ -75,7 +74,7 @@ IMAGE_INDEPENDENT = Claim(
             "the columns of [Q, K] are linearly independent",
             positive=lambda X, W_Q, W_K: smallest_singular_value(queries_and_keys(X, W_Q, W_K)),
         ),
-        Assumption("alpha is not 0", positive=lambda alpha: alpha * alpha),
+        NONZERO_ALPHA,
     ],
     relation=Equal(),
     sizes={"N": (2, 5), "d": (2, 5), "d_v": (1, 2)},

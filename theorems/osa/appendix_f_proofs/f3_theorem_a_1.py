@@ -17,6 +17,7 @@ from theorems.osa.appendix_a_orthogonality_error.theorem_a_1 import (
 from theorems.osa.appendix_e_experiments.untrained import decided_at_the_experiments
 from theorems.osa.definitions import exponential_minus_identity, newton_schulz_basis, newton_schulz_iterate
 from theorems.osa.section_2_3_bases.newton_schulz import matrix_within_the_unit_ball, stacked
+from theorems.osa.settings import FROM_NEWTON_SCHULZ
 from theorems.osa.shapes import Epsilon, Factor, SkewMatrix, Square, Steps, TokenFrame, UnitInterval, Values
 from verify.claims import Assumption, Claim
 from verify.matrix import (
@@ -400,7 +401,7 @@ NEVER_ABOVE_ONE = Claim(
     label="F.3, text after Eq. (41)",
     statement=r"\text{singular values of } \mathbf{M}_0 \text{ are less than 1, and Newton-Schulz cannot increase singular values"
     r" in } (0,1] \text{ to more than } 1",
-    assumptions=["B from Newton-Schulz (9) with M_0 = M/(||M||_F + eps), M = [X W^Q, X W^K], eps > 0, fixed K"],
+    assumptions=[FROM_NEWTON_SCHULZ],
     relation=AtMost(),
     sizes={"N": (1, 4), "m": (1, 3), "k": (1, 3), "K": (1, 4)},
     where=lambda sizes: sizes["k"] == min(sizes["N"], sizes["m"]),

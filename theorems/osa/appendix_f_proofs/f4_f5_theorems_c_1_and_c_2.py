@@ -6,21 +6,17 @@ from collections.abc import Callable
 from typing import Annotated, Any
 
 from theorems.osa import OSA
-from theorems.osa.appendix_c_initialisation.c1_jacobian_and_values import layer
 from theorems.osa.definitions import (
     SHAPES,
     attention,
     attention_matrix,
-    orthonormal_columns,
     query_key_generator,
     whole_heads,
 )
-from theorems.osa.settings import ORTHONORMAL_QUERIES_AND_KEYS, two_heads
+from theorems.osa.settings import ORTHONORMAL_QUERIES_AND_KEYS, layer, orthonormal_queries_and_keys, two_heads
 from theorems.osa.shapes import (
     Alpha,
     AttentionMatrix,
-    Frame,
-    HeadSize,
     HeadWeights,
     KeyWeights,
     OtherRectangle,
@@ -291,10 +287,7 @@ EQUATION_53 = Claim(
 )
 
 
-@EQUATION_53.inputs
-def orthonormal_pair(frame: Frame, d_v: HeadSize) -> Any:
-    W = orthonormal_columns(frame, 2 * d_v)
-    return {"W_Q": W[:, :d_v], "W_K": W[:, d_v:]}
+EQUATION_53.inputs(orthonormal_queries_and_keys)
 
 
 def _three_times(P: Any) -> Any:

@@ -13,14 +13,20 @@ from theorems.osa.definitions import (
     SHAPES,
     newton_schulz_basis,
     newton_schulz_iterate,
-    orthonormal_columns,
     queries_and_keys,
     query_key_generator,
     skew_matrix,
     whole_heads,
 )
 from theorems.osa.section_2_3_bases.newton_schulz import stacked
-from theorems.osa.settings import ORTHONORMAL_QUERIES_AND_KEYS, two_heads
+from theorems.osa.settings import (
+    FROM_NEWTON_SCHULZ,
+    ORTHONORMAL_QUERIES_AND_KEYS,
+    POSITIVE_ALPHA,
+    orthonormal_queries_and_keys,
+    tokens_and_weights,
+    two_heads,
+)
 from theorems.osa.shapes import (
     Alpha,
     Decay,
@@ -54,9 +60,7 @@ from verify.matrix import (
 from verify.relations import AtMost, Equal
 from verify.shapes import Real
 
-NEWTON_SCHULZ = "B from Newton-Schulz (9) with M_0 = M/(||M||_F + eps), M = [X W^Q, X W^K], eps > 0, fixed K"
 BOUNDED_TOKENS = "||X||_2 <= R"
-POSITIVE_ALPHA = Assumption("alpha > 0", positive=lambda alpha: alpha)
 NONZERO = Assumption("M nonzero", positive=lambda M: total(M * M))
 LINEAR_IN_ALPHA = "C = R^2 / sqrt(d_v) for ||X||_2 <= R; alpha >= 0, or |alpha| in its place"
 
@@ -68,27 +72,27 @@ def small(sizes: Any) -> bool:
     return two_heads(sizes) and sizes["N"] * sizes["d_v"] <= 4
 
 
-def _pair(frame: Any, d_v: int) -> dict[str, Any]:
-    """[W_Q, W_K] with orthonormal columns from a free (d, d) matrix."""
-    W = orthonormal_columns(frame, 2 * d_v)
-    return {"W_Q": W[:, :d_v], "W_K": W[:, d_v:]}
-
-
 def initialised(
     X: Tokens, frame: Frame, alpha: Alpha, decay: Decay, epsilon: Epsilon, K: Steps, d_v: HeadSize
 ) -> dict[str, Any]:
     """Tokens and initialised weights; alpha of either sign and of all sizes up to 2."""
-    return {"X": X, **_pair(frame, d_v), "alpha": alpha * exp(-decay), "epsilon": epsilon, "K": K}
+    return {
+        "X": X,
+        **orthonormal_queries_and_keys(frame, d_v),
+        "alpha": alpha * exp(-decay),
+        "epsilon": epsilon,
+        "K": K,
+    }
 
 
 def initialised_without_steps(X: Tokens, frame: Frame, alpha: Alpha, decay: Decay, d_v: HeadSize) -> dict[str, Any]:
     """The same where no basis is formed."""
-    return {"X": X, **_pair(frame, d_v), "alpha": alpha * exp(-decay)}
+    return {"X": X, **orthonormal_queries_and_keys(frame, d_v), "alpha": alpha * exp(-decay)}
 
 
 def initialised_with_epsilon(X: Tokens, frame: Frame, epsilon: Epsilon, d_v: HeadSize) -> dict[str, Any]:
     """Tokens and initialised weights where M_0 is all that is formed."""
-    return {"X": X, **_pair(frame, d_v), "epsilon": epsilon}
+    return {"X": X, **orthonormal_queries_and_keys(frame, d_v), "epsilon": epsilon}
 
 
 def squared_norm(M: Any) -> Any:
@@ -109,7 +113,7 @@ LEMMA_F1 = Claim(
     "osa.lemma-f.1",
     label="Lemma F.1, Eq. (54)",
     statement=r"\|\mathbf{B}\|_2\le C",
-    assumptions=[SHAPES, NEWTON_SCHULZ],
+    assumptions=[SHAPES, FROM_NEWTON_SCHULZ],
     relation=AtMost(),
     sizes={**SIZES, "K": (0, 5)},
     where=whole_heads,
@@ -220,10 +224,7 @@ FACTORED = Claim(
 )
 
 
-@FACTORED.inputs
-def tokens_and_weights(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, alpha: Alpha) -> dict[str, Any]:
-    # alpha / 3 is rounded by balls too, which then see the cancellation that floats suffer
-    return {"X": X, "W_Q": W_Q, "W_K": W_K, "alpha": alpha * rational(1, 3)}
+FACTORED.inputs(tokens_and_weights)
 
 
 @FACTORED.formula
@@ -381,7 +382,7 @@ LEMMA_F3 = Claim(
     "osa.lemma-f.3",
     label="Lemma F.3, Eq. (58)",
     statement=r"\|\exp[\mathbf{S}]-\mathbf{I}_{2d_v}\|_2\le C\alpha",
-    assumptions=[ORTHONORMAL_QUERIES_AND_KEYS, BOUNDED_TOKENS, NEWTON_SCHULZ],
+    assumptions=[ORTHONORMAL_QUERIES_AND_KEYS, BOUNDED_TOKENS, FROM_NEWTON_SCHULZ],
     relation=AtMost(),
     sizes={**SIZES, "K": (0, 3)},
     where=two_heads,
@@ -480,7 +481,7 @@ EQUATIONS_61_63 = Claim(
     label="Eqs. (61)-(63), proof of Lemma F.3",
     statement=r"\|\exp[\mathbf{S}]-\mathbf{I}_{2d_v}\|_2\le\int_0^1\|\mathbf{S}\|_2\|\exp(t[\mathbf{S}])\|_2\,dt\le\|\mathbf{S}"
     r"\|_2\le\|\mathbf{B}\|_2^2\|\mathbf{S}\|_2",
-    assumptions=[ORTHONORMAL_QUERIES_AND_KEYS, NEWTON_SCHULZ, "exp(t[S]) in SO(2 d_v) for t in [0, 1]"],
+    assumptions=[ORTHONORMAL_QUERIES_AND_KEYS, FROM_NEWTON_SCHULZ, "exp(t[S]) in SO(2 d_v) for t in [0, 1]"],
     relation=AtMost(),
     sizes={**SIZES, "K": (0, 3)},
     where=small,

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 from theorems.osa import OSA
 from theorems.osa.appendix_f_proofs.f6_lemmas_f_1_to_f_3 import (
     BOUNDED_TOKENS,
-    NEWTON_SCHULZ,
+    FROM_NEWTON_SCHULZ,
     NONZERO,
     SIZES,
     column_slope,
@@ -48,7 +48,7 @@ LEMMA_F4 = Claim(
     "osa.lemma-f.4",
     label="Lemma F.4, Eq. (64)",
     statement=r"\left\|\frac{\partial\operatorname{vec}\mathbf{B}}{\partial\operatorname{vec}\mathbf{M}_0}\right\|_2\le C",
-    assumptions=[ORTHONORMAL_QUERIES_AND_KEYS, BOUNDED_TOKENS, NEWTON_SCHULZ],
+    assumptions=[ORTHONORMAL_QUERIES_AND_KEYS, BOUNDED_TOKENS, FROM_NEWTON_SCHULZ],
     relation=AtMost(),
     sizes={**SIZES, "K": (0, 4)},
     where=small,

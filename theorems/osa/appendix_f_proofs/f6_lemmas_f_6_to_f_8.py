@@ -19,13 +19,12 @@ from theorems.osa.appendix_c_initialisation.initialised_layer import (
 from theorems.osa.definitions import (
     SHAPES,
     newton_schulz_basis,
-    orthonormal_columns,
     queries_and_keys,
     query_key_generator,
     skew_matrix,
     whole_heads,
 )
-from theorems.osa.settings import ORTHONORMAL_QUERIES_AND_KEYS
+from theorems.osa.settings import ORTHONORMAL_QUERIES_AND_KEYS, orthonormal_queries_and_keys, tokens_and_weights
 from theorems.osa.shapes import (
     Alpha,
     AttentionMatrix,
@@ -327,9 +326,7 @@ EQUATION_83 = Claim(
 )
 
 
-@EQUATION_83.inputs
-def tokens_and_weights(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, alpha: Alpha) -> Any:
-    return {"X": X, "W_Q": W_Q, "W_K": W_K, "alpha": alpha * rational(1, 3)}
+EQUATION_83.inputs(tokens_and_weights)
 
 
 def _skew_factor(left: Any, right: Any, swap: Any, alpha: Any, d_v: int) -> Any:
@@ -452,8 +449,7 @@ LEMMA_F8 = Claim(
 
 @LEMMA_F8.inputs
 def orthonormal_query_key_weights(X: Tokens, pair: Frame, alpha: Alpha, decay: Decay, d_v: HeadSize) -> Any:
-    W = orthonormal_columns(pair, 2 * d_v)
-    return {"X": X, "W_Q": W[:, :d_v], "W_K": W[:, d_v:], "alpha": alpha * exp(-decay)}
+    return {"X": X, **orthonormal_queries_and_keys(pair, d_v), "alpha": alpha * exp(-decay)}
 
 
 def step_bound(X: Any, W_Q: Any, alpha: Any) -> Any:

@@ -10,7 +10,7 @@ from typing import Any
 from theorems.osa import OSA
 from theorems.osa.appendix_e_experiments.untrained import decided_at_the_experiments
 from theorems.osa.definitions import SHAPES, attention_matrix, queries_and_keys, rank, skew_matrix, whole_heads
-from theorems.osa.settings import CONTAINS_QUERIES_AND_KEYS, ORTHONORMAL, with_basis
+from theorems.osa.settings import CONTAINS_QUERIES_AND_KEYS, NONZERO_ALPHA, ORTHONORMAL, with_basis
 from theorems.osa.shapes import Alpha, Basis, Coordinates, KeyWeights, NonzeroAlpha, QueryWeights, TokenFrame, Tokens
 from verify.claims import Assumption, Claim
 from verify.matrix import concatenate, expm, eye, rational, smallest_singular_value, sqrt, zeros
@@ -107,11 +107,6 @@ THEOREM_21_ANY_BASIS = Claim(
 decided_at_the_experiments(THEOREM_21_ANY_BASIS)
 
 
-@THEOREM_21_ANY_BASIS.inputs
-def tokens_with_wide_basis(frame: TokenFrame, C: Coordinates, W_Q: QueryWeights, W_K: KeyWeights, alpha: Alpha) -> Any:
-    return with_basis(frame, C, W_Q, W_K, alpha)
-
-
 @THEOREM_21_ANY_BASIS.formula
 def attention_matrix_in_any_basis(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, alpha: Alpha, B: Basis) -> Any:
     """I_N + B (exp(B^T S B) - I_r) B^T, shape (N, N), for B of shape (N, r) of any width that suffices."""
@@ -137,7 +132,7 @@ THEOREM_21_RANK = Claim(
     "osa.thm-2.1-rank",
     label="Theorem 2.1, r",
     statement=r"\operatorname{rank}\mathbf{S} = \dim\operatorname{span}[\mathbf{Q},\mathbf{K}]",
-    assumptions=[SHAPES, Assumption("alpha is not 0", positive=lambda alpha: alpha * alpha)],
+    assumptions=[SHAPES, NONZERO_ALPHA],
     relation=Equal(),
     sizes={"N": (1, 5), "d": (1, 4), "d_v": (1, 4)},
     where=whole_heads,
@@ -192,7 +187,7 @@ THEOREM_21_RANK_INDEPENDENT = Claim(
             "the columns of [Q, K] are linearly independent",
             positive=lambda X, W_Q, W_K: smallest_singular_value(queries_and_keys(X, W_Q, W_K)),
         ),
-        Assumption("alpha is not 0", positive=lambda alpha: alpha * alpha),
+        NONZERO_ALPHA,
     ],
     relation=Equal(),
     sizes={"N": (2, 5), "d": (2, 5), "d_v": (1, 2)},

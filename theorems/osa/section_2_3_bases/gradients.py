@@ -21,6 +21,7 @@ from theorems.osa.definitions import (
 )
 from theorems.osa.section_2_1_low_rank_exponential.theorem_2_1 import attention_matrix_in_basis
 from theorems.osa.section_2_3_bases.qr import qr_basis
+from theorems.osa.settings import INDEPENDENT_COLUMNS
 from theorems.osa.shapes import (
     Alpha,
     Basis,
@@ -41,7 +42,7 @@ from theorems.osa.shapes import (
 )
 from verify.claims import Assumption, Claim
 from verify.derivatives import jacobian
-from verify.matrix import concatenate, diag, expm, eye, rational, smallest_singular_value
+from verify.matrix import concatenate, diag, expm, eye, rational
 from verify.relations import Equal, FollowsLaw, TendsTo, proportion_test
 from verify.relations.follows_law import LawTest
 from verify.relations.tends_to import QuadraticRate
@@ -69,11 +70,6 @@ def attention_through_newton_schulz(
     B = newton_schulz_iterate(M, K) if epsilon is None else newton_schulz_basis(M, K, epsilon)
     return attention_matrix_in_basis(X, W_Q, W_K, alpha, B)
 
-
-INDEPENDENT_COLUMNS = Assumption(
-    "the columns of [Q, K] are linearly independent",
-    positive=lambda X, W_Q, W_K: smallest_singular_value(queries_and_keys(X, W_Q, W_K)),
-)
 
 GRADIENT_THROUGH_QR = Claim(
     OSA,

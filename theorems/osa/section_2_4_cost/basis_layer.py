@@ -10,8 +10,7 @@ from typing import Any
 
 from theorems.osa import OSA
 from theorems.osa.definitions import attention, queries_and_keys
-from theorems.osa.section_2_1_low_rank_exponential.theorem_2_1 import tokens_with_wide_basis
-from theorems.osa.settings import CONTAINS_QUERIES_AND_KEYS, ORTHONORMAL
+from theorems.osa.settings import CONTAINS_QUERIES_AND_KEYS, ORTHONORMAL, tokens_with_wide_basis
 from theorems.osa.shapes import (
     Alpha,
     Basis,

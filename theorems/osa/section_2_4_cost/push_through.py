@@ -11,7 +11,7 @@ from typing import Any
 from theorems.osa import OSA
 from theorems.osa.appendix_e_experiments.untrained import decided_at_the_experiments
 from theorems.osa.definitions import SHAPES, attention, orthonormal_columns, query_key_generator, whole_heads
-from theorems.osa.settings import ORTHONORMAL
+from theorems.osa.settings import ORTHONORMAL, layer
 from theorems.osa.shapes import (
     Alpha,
     Basis,
@@ -77,16 +77,6 @@ PUSH_THROUGH.mutant("X^T X left out", lambda X, W: X @ expm(W))
 
 
 # -- the layer in three forms ------------------------------------------------------------------------------------------
-
-
-def layer(
-    X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, W_O: OutputWeights, alpha: Alpha
-) -> dict[str, Any]:
-    """Inputs of the layer, with a scale that balls have to round as floats do.
-
-    For parallel Q and K, exact in balls otherwise, they then see the cancellation in Q K^T - K Q^T.
-    """
-    return {"X": X, "W_Q": W_Q, "W_K": W_K, "W_V": W_V, "W_O": W_O, "alpha": alpha * rational(1, 3)}
 
 
 def scaled_generator(W_Q: Any, W_K: Any, alpha: Any) -> Any:

@@ -13,12 +13,11 @@ from theorems.osa.section_2_4_cost.push_through import (
     attention_pushed_through,
     attention_pushed_through_low_rank,
     frame_factor,
-    layer,
     low_rank_factor,
     push_through_factor,
     scaled_generator,
 )
-from theorems.osa.settings import ORTHONORMAL
+from theorems.osa.settings import ORTHONORMAL, layer
 from theorems.osa.shapes import (
     Alpha,
     Basis,

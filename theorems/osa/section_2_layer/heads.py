@@ -6,7 +6,8 @@ from typing import Any
 
 from theorems.osa import OSA
 from theorems.osa.definitions import SHAPES, attention, attention_matrix, whole_heads
-from theorems.osa.section_2_4_cost.push_through import layer, push_through_factor, scaled_generator
+from theorems.osa.section_2_4_cost.push_through import push_through_factor, scaled_generator
+from theorems.osa.settings import layer
 from theorems.osa.shapes import Alpha, HeadSize, SquareQuery, SquareWeights, Tokens
 from verify.claims import Claim
 from verify.matrix import concatenate, expm, sqrt
