@@ -18,13 +18,13 @@ from theorems.osa.definitions import attention, queries_and_keys
 from theorems.osa.fast.layers import (
     METHODS,
     Weights,
-    attention_through_basis,
     initialise,
     newton_schulz,
     orthogonal_self_attention,
     orthogonal_self_attention_jacobian,
     polar_basis,
 )
+from theorems.osa.section_2_4_cost.basis_layer import attention_through_basis
 from verify.arithmetic import midpoints, to_balls
 from verify.derivatives import jacobian
 from verify.errors import InputError

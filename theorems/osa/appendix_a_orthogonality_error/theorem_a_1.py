@@ -16,6 +16,7 @@ from theorems.osa.definitions import (
     whole_heads,
 )
 from theorems.osa.section_2_3_bases.newton_schulz import stacked
+from theorems.osa.settings import FROM_NEWTON_SCHULZ
 from theorems.osa.shapes import (
     Epsilon,
     Factor,
@@ -30,7 +31,7 @@ from theorems.osa.shapes import (
     Values,
 )
 from verify.arithmetic import exp
-from verify.claims import Assumption, Claim
+from verify.claims import Assumption, Claim, Setting
 from verify.matrix import (
     absolute,
     concatenate,
@@ -48,20 +49,26 @@ from verify.shapes import Real
 
 LogNorm = Annotated[Any, Real(-18.0, 1.5)]
 
-EQUATION_10 = Claim(
+#: B from Newton-Schulz, S of any size.
+UNCONVERGED = Setting(
     OSA,
+    "Appendix A",
+    assumptions=[
+        "Y = I_N + B (exp[S] - I_r) B^T, [S] = B^T S B, S skew-symmetric",
+        f"{FROM_NEWTON_SCHULZ} (context of Appendix A)",
+    ],
+    sizes={"N": (1, 4), "d": (1, 4), "d_v": (1, 2), "K": (0, 6)},
+    where=whole_heads,
+)
+
+EQUATION_10 = Claim(
+    UNCONVERGED,
     "osa.thm-a.1-eq-10",
     label="Theorem A.1, Eq. (10)/(46)",
     statement=r"\|\mathbf{Y}^\top\mathbf{Y}-\mathbf{I}_N\|_2 \le \left(e^{\|\mathbf{S}\|_2}-1\right)^2"
     r"\max_i|\sigma_i(\mathbf{B})^2(\sigma_i(\mathbf{B})^2-1)|",
-    assumptions=[
-        "Y = I_N + B (exp[S] - I_r) B^T, [S] = B^T S B, S skew-symmetric",
-        "B from Newton-Schulz (9) with M_0 = M/(||M||_F + eps), M = [X W^Q, X W^K], eps > 0, fixed K (context of Appendix A)",
-    ],
     relation=AtMost(),
     # for N = 1 or d = 1 both sides vanish, since S = 0
-    sizes={"N": (1, 4), "d": (1, 4), "d_v": (1, 2), "K": (0, 6)},
-    where=whole_heads,
     note="The theorem prints I_r for the identity of the size of [S], which is 2 d_v, as in F.3, whatever the rank of S.",
     proof=(
         "osa.eq-22",
@@ -203,15 +210,11 @@ def excess(B: Any) -> Any:
 # -- Theorem A.1, Eq. (11) ---------------------------------------------------------------------------------------------
 
 EQUATION_11 = Claim(
-    OSA,
+    UNCONVERGED,
     "osa.thm-a.1-eq-11",
     label="Theorem A.1, Eq. (11)",
     statement=r"\left(e^{\|\mathbf{S}\|_2}-1\right)^2\max_i|\sigma_i(\mathbf{B})^2(\sigma_i(\mathbf{B})^2-1)| \le"
     r" \tfrac14\left(e^{\|\mathbf{S}\|_2}-1\right)^2",
-    assumptions=[
-        "Y = I_N + B (exp[S] - I_r) B^T, [S] = B^T S B, S skew-symmetric",
-        "B from Newton-Schulz (9) with M_0 = M/(||M||_F + eps), M = [X W^Q, X W^K], eps > 0, fixed K (context of Appendix A)",
-    ],
     relation=AtMost(),
     # for N = 1 or d = 1 both sides vanish, since S = 0
     sizes={"N": (2, 4), "d": (2, 4), "d_v": (1, 2), "K": (0, 6)},
@@ -259,16 +262,18 @@ def decomposed_factor_within_the_unit_ball(
 
 # -- what the bound is said to show ------------------------------------------------------------------------------------
 
+#: k singular values of an N x m matrix.
+SINGULAR_VALUES = Setting(OSA, "Appendix A", sizes={"N": (2, 3), "m": (1, 3), "k": (1, 3)}, where=smallest_dimension)
+AT_MOST_ONE = Assumption("the singular values of B lie in [0, 1]", nonnegative=lambda B: 1 - spectral_norm(B))
+
 ROBUST = Claim(
-    OSA,
+    SINGULAR_VALUES,
     "osa.a1-robust",
     label="Appendix A, text after Theorem A.1",
     statement=r"\text{the bound shows that the orthogonality error is robust to very small singular values of } \mathbf{B}"
     r" \text{ and that larger rotations incur a higher error if } \mathbf{B} \text{ has not converged well}",
     assumptions=["0 <= delta <= 1 is a singular value of B, the others in [0, 1]", "t >= 1", SKEW],
     relation=AtMost(),
-    sizes={"N": (2, 3), "m": (1, 3), "k": (1, 3)},
-    where=smallest_dimension,
     expects="reading",
     reading="of the bound (10): a singular value delta adds at most delta^2 (e^{||S||_2} - 1)^2 to it, and for a fixed B it does"
     " not decrease as S is scaled up",
@@ -318,19 +323,18 @@ ROBUST.mutant("smaller for larger S", "S * t -> S / t")
 
 
 LARGER_ROTATIONS = Claim(
-    OSA,
+    SINGULAR_VALUES,
     "osa.a1-larger-rotations",
     label="Appendix A, text after Theorem A.1, of the error itself",
     statement=r"\|\mathbf{Y}^\top\mathbf{Y}-\mathbf{I}_N\|_2 \text{ for } \mathbf{S} \text{ is at most that for } t\mathbf{S},\ t"
     r" \ge 1",
     assumptions=[
-        Assumption("S is skew-symmetric", zero=lambda S: S + S.T),
-        Assumption("the singular values of B lie in [0, 1]", nonnegative=lambda B: 1 - spectral_norm(B)),
+        SKEW,
+        AT_MOST_ONE,
         Assumption("t >= 1", nonnegative=lambda t: t - 1),
     ],
     relation=AtMost(),
     sizes={"N": (2, 3), "m": (2, 3), "k": (2, 3)},
-    where=smallest_dimension,
     expects="refuted",
     severity="error",
     correction="osa.a1-saturation",
@@ -364,18 +368,17 @@ def nearly_a_full_turn() -> dict[str, Any]:
 
 
 SATURATION = Claim(
-    OSA,
+    SINGULAR_VALUES,
     "osa.a1-saturation",
     label="Theorem A.1, a bound that large rotations do not outgrow",
     statement=r"\|\mathbf{Y}^\top\mathbf{Y}-\mathbf{I}_N\|_2 \le \|\mathbf{B}\|_2^2\,\|\mathbf{B}^\top\mathbf{B}-\mathbf{I}\|_2\,"
     r"\min(2, \|[\mathbf{S}]\|_2)^2 \le 4 \text{ for } \|\mathbf{B}\|_2 \le 1",
     assumptions=[
         SKEW,
-        Assumption("the singular values of B lie in [0, 1]", nonnegative=lambda B: 1 - spectral_norm(B)),
+        AT_MOST_ONE,
     ],
     relation=AtMost(),
     sizes={"N": (2, 3), "m": (2, 3), "k": (2, 3)},
-    where=smallest_dimension,
     corrects="osa.a1-larger-rotations",
     uses=("osa.eq-28",),
     of_project=True,

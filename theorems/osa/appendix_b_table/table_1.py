@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-from theorems.osa import OSA
-from theorems.osa.section_2_4_cost.basis_layer import FIXED_EXPONENTIAL, SINGLE_HEAD, counts_of_components
+from theorems.osa.section_2_4_cost.basis_layer import counts_of_components
+from theorems.osa.section_2_4_cost.orders import FIXED_EXPONENTIAL, ONE_HEAD
 from theorems.osa.shapes import Length, Width
 from verify.claims import Claim
 from verify.relations import OrderOfGrowth
 
 TABLE_OPERATIONS = Claim(
-    OSA,
+    ONE_HEAD,
     "osa.table-1-flops",
     label='Table 1, column "Complexity"',
     statement=r"\text{QR: } O(Nd^2);\ \text{Newton-Schulz: } O(Nd^2);\ [\mathbf{S}]: O(Nd^2+d^3);\ \exp[\mathbf{S}]: O(d^3);\ "
     r"\text{Eq. (6) and applying } \mathbf{X}\mathbf{W}^V\mathbf{W}^O: O(Nd^2+d^3)",
-    assumptions=[SINGLE_HEAD, "K fixed"],
+    assumptions=["K fixed"],
     relation=OrderOfGrowth(along=("N", "d", "N d")),
-    sizes={"N": (4, 9), "d": (2, 4)},
     uses=("osa.counted-layer",),
     expects="reading",
     reading=FIXED_EXPONENTIAL,
@@ -38,14 +37,12 @@ TABLE_OPERATIONS.mutant("Eq. (6): N d^2", lambda N, d: [N * d**2, N * d**2, N * 
 
 
 TABLE_MEMORY = Claim(
-    OSA,
+    ONE_HEAD,
     "osa.table-1-memory",
     label='Table 1, column "Memory"',
     statement=r"\text{QR: } O(Nd);\ \text{Newton-Schulz: } O(Nd);\ [\mathbf{S}]: O(Nd);\ \exp[\mathbf{S}]: O(d^2);\ "
     r"\text{Eq. (6) and applying } \mathbf{X}\mathbf{W}^V\mathbf{W}^O: O(Nd)",
-    assumptions=[SINGLE_HEAD],
     relation=OrderOfGrowth(along=("N", "N d")),
-    sizes={"N": (4, 9), "d": (2, 4)},
     where=lambda sizes: 2 * sizes["d"] <= sizes["N"],
     expects="reading",
     reading="for 2d <= N, as Section 2.3 usually has it.  M_k^T M_k, [S] and B^T X W^V W^O have order d^2 entries, which N d"
@@ -70,15 +67,13 @@ TABLE_MEMORY.mutant("Eq. (6): d^2", lambda N, d: [N * d, N * d, N * d, d**2, d**
 
 
 TABLE_MEMORY_WIDE = Claim(
-    OSA,
+    ONE_HEAD,
     "osa.table-1-memory-wide",
     label='Table 1, column "Memory", at any width',
     statement=r"\text{QR: } O(Nd);\ \text{Newton-Schulz},\ [\mathbf{S}], \text{ Eq. (6) and applying }"
     r" \mathbf{X}\mathbf{W}^V\mathbf{W}^O: O(Nd + d^2);\ \exp[\mathbf{S}]: O(d^2), \text{ for } N \text{ and } d"
     r" \text{ in any proportion}",
-    assumptions=[SINGLE_HEAD],
     relation=OrderOfGrowth(along=("N", "d", "N d")),
-    sizes={"N": (4, 9), "d": (2, 4)},
     of_project=True,
     note="A reduced QR of an M with more columns than rows has factors (N, N) and (N, 2d), so its row needs no d^2.",
 )

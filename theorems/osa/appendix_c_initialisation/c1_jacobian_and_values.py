@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from theorems.osa import OSA
-from theorems.osa.definitions import SHAPES, attention, attention_matrix, orthonormal_columns, whole_heads
-from theorems.osa.settings import ORTHONORMAL_OUTPUTS, ORTHONORMAL_VALUES, layer
+from theorems.osa.definitions import attention, attention_matrix, orthonormal_columns
+from theorems.osa.settings import LAYER_OF_FEW_TOKENS, ORTHONORMAL_OUTPUTS, ORTHONORMAL_VALUES, layer
 from theorems.osa.shapes import Alpha, Frame, HeadSize, KeyWeights, OutputWeights, QueryWeights, Tokens, ValueWeights
 from verify.claims import Claim
 from verify.derivatives import jacobian
@@ -14,17 +14,15 @@ from verify.matrix import COLUMN, concatenate, eye, kron, ones, total
 from verify.relations import Equal, HasStructure
 
 THEOREM_C1 = Claim(
-    OSA,
+    LAYER_OF_FEW_TOKENS,
     "osa.thm-c.1",
     label="Theorem C.1, Eqs. (12)-(13), (50)",
     statement=r"\mathbf{J}(\mathbf{X})=\frac{\partial\operatorname{vec}\mathrm{OSA}(\mathbf{X})}{\partial\operatorname{vec}"
     r"\mathbf{X}}=\underbrace{(\mathbf{X}\mathbf{W}^V\mathbf{W}^O\otimes\mathbf{I}_N)^\top\frac{\partial\operatorname{vec}"
     r"\mathbf{A}(\mathbf{X})}{\partial\operatorname{vec}\mathbf{X}}}_{\mathbf{J}_1}+\underbrace{(\mathbf{W}^V\mathbf{W}^O)"
     r"^\top\otimes\mathbf{A}(\mathbf{X})}_{\mathbf{J}_2}\in\mathbb{R}^{Nd\times Nd}",
-    assumptions=[SHAPES, "single head", "column-major vec"],
+    assumptions=["single head", "column-major vec"],
     relation=Equal(),
-    sizes={"N": (1, 4), "d": (1, 4), "d_v": (1, 4)},
-    where=whole_heads,
     proof=("osa.eq-47", "osa.kron-vec", "osa.eq-48", "osa.eq-49"),
     exact=True,
     note="The factor of Eq. (49) is misprinted; its term is multiplied by d vec(W^V W^O)/d vec X = 0.",

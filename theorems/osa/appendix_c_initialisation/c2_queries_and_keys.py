@@ -9,8 +9,10 @@ from typing import Annotated, Any
 
 from theorems.osa import OSA
 from theorems.osa.appendix_e_experiments.untrained import decided_at_the_experiments
-from theorems.osa.definitions import SHAPES, attention, cayley, orthonormal_columns, query_key_generator, whole_heads
+from theorems.osa.definitions import attention, cayley, orthonormal_columns, query_key_generator, whole_heads
 from theorems.osa.settings import (
+    HEADS,
+    LAYER,
     ORTHONORMAL_QUERIES_AND_KEYS,
     gram_defect,
     layer,
@@ -115,7 +117,7 @@ THEOREM_C2.mutant("key instead of query in the first product", lambda W_Q, W_K: 
 
 
 VIA_GENERATOR = Claim(
-    OSA,
+    HEADS,
     "osa.c2-via-wtilde",
     label="Appendix C.2, text",
     statement=r"\text{the query, key weights only affect the Jacobian via } \tilde{\mathbf{W}}=\mathbf{W}^Q(\mathbf{W}^K)^\top-"
@@ -124,7 +126,6 @@ VIA_GENERATOR = Claim(
     assumptions=["from Eq. (13), A = exp(S) (Eq. (5))", "proof of C.3 uses B from Newton-Schulz"],
     relation=Equal(),
     sizes={"N": (1, 3), "d": (1, 3), "d_v": (1, 3)},
-    where=whole_heads,
     expects="gap",
     uses=("osa.thm-c.1",),
     proof=("osa.c2-via-wtilde-newton-schulz",),
@@ -175,15 +176,14 @@ SAME_GENERATOR = Assumption(
 )
 
 VIA_GENERATOR_NEWTON_SCHULZ = Claim(
-    OSA,
+    LAYER,
     "osa.c2-via-wtilde-newton-schulz",
     label="Appendix C.2, text, for the A of the proof of Theorem C.3",
     statement=r"\mathbf{A} = \mathbf{I}_N + \mathbf{B}(\exp[\mathbf{S}] - \mathbf{I}_{2d_v})\mathbf{B}^\top, \mathbf{B}"
     r" \text{ from Newton-Schulz: the Jacobian of } \mathbf{A}(\mathbf{X}) \text{ is a function of } \tilde{\mathbf{W}}",
-    assumptions=[SHAPES, SAME_GENERATOR],
+    assumptions=[SAME_GENERATOR],
     relation=Equal(),
     sizes={"N": (1, 3), "d": (2, 3), "d_v": (1, 2), "K": (0, 2)},
-    where=whole_heads,
     expects="refuted",
     severity="error",
     correction="osa.c2-via-wtilde-orthonormal",

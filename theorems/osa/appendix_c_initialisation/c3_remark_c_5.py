@@ -8,11 +8,9 @@ from theorems.osa import OSA
 from theorems.osa.appendix_c_initialisation.c3_theorem_c_4 import jacobian_condition_number
 from theorems.osa.appendix_c_initialisation.initialised_layer import (
     INITIALISED,
-    SIZES,
     condition_excess,
     first_jacobian_term,
     orthonormal_weights,
-    small,
     squared,
     unit_of_bounds,
 )
@@ -78,15 +76,14 @@ def _(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, alpha: Alpha, B: Basis) -> 
 
 
 REMARK_C5 = Claim(
-    OSA,
+    INITIALISED,
     "osa.rem-c.5",
     label="Remark C.5",
     statement=r"\text{a similar result should be available when } \mathbf{B} \text{ is computed using QR but would require more"
     r" assumptions on the properties of } \mathbf{M}",
-    assumptions=[*INITIALISED, "||X||_2 bounded", "A = exp(S), which every QR basis gives (Theorem 2.1)"],
+    assumptions=["||X||_2 bounded", "A = exp(S), which every QR basis gives (Theorem 2.1)"],
     relation=AtMost(),
-    sizes=SIZES,
-    where=small,
+    sizes=("N", "d", "d_v"),
     uses=("osa.thm-2.1-any-basis", "osa.fn-4", "osa.thm-c.1", "osa.thm-c.2", "osa.c1-kappa"),
     expects="reading",
     reading="similar result: (15) with C = 2 R^2 / sqrt(d_v) for ||X||_2 <= R and |alpha| for alpha, and (16) with delta = 0"
@@ -118,19 +115,17 @@ REMARK_C5.mutant("linear in ||X||_2", lambda value, X: value / spectral_norm(X))
 
 
 REMARK_C5_CONDITION = Claim(
-    OSA,
+    INITIALISED,
     "osa.rem-c.5-condition-number",
     label="Remark C.5, Theorem C.4 for QR",
     statement=r"\mathbf{A} = \exp(\mathbf{S}): \quad 1 \le \kappa(\mathbf{J}(\mathbf{X})) \le \frac{1 + C\alpha}{1 - C\alpha}"
     r" \text{ for } \alpha > 0,\ C\alpha < 1, \quad C = 2\|\mathbf{X}\|_2^2/\sqrt{d_v}",
     assumptions=[
-        *INITIALISED,
         POSITIVE_ALPHA,
         Assumption("C alpha < 1", positive=lambda X, W_V, alpha: 1 - _linear_for_qr(X, W_V, alpha)),
     ],
     relation=AtMost(ascent=False),
-    sizes=SIZES,
-    where=small,
+    sizes=("N", "d", "d_v"),
     uses=("osa.rem-c.5", "osa.fn-4", "osa.f7-range"),
     of_project=True,
 )

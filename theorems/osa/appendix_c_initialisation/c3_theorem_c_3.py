@@ -9,15 +9,13 @@ from typing import Any
 
 from theorems.osa import OSA
 from theorems.osa.appendix_c_initialisation.initialised_layer import (
+    AT_INITIALISATION,
     INITIALISED,
     NEWTON_SCHULZ,
-    SIZES_WITH_STEPS,
     THE_CONSTANT,
     attention_at,
     first_jacobian_term,
-    initialised,
     linear_bound,
-    small,
     squared,
     unit_of_bounds,
 )
@@ -96,14 +94,16 @@ NEWTON_SCHULZ_DIFFERENTIAL.mutant(
 
 
 THEOREM_C3 = Claim(
-    OSA,
+    INITIALISED,
     "osa.thm-c.3",
     label="Theorem C.3, Eq. (15)",
     statement=r"\|\mathbf{J}_1(\mathbf{X})\|_2\le C\alpha,\quad C>0 \text{ some constant}",
-    assumptions=[*INITIALISED, "||X||_2 bounded", NEWTON_SCHULZ, "alpha real (Section 2), a small number (text below)"],
+    assumptions=[
+        "||X||_2 bounded",
+        NEWTON_SCHULZ,
+        "alpha real (Section 2), a small number (text below)",
+    ],
     relation=AtMost(),
-    sizes=SIZES_WITH_STEPS,
-    where=small,
     uses=("osa.thm-c.1", "osa.thm-c.2", "osa.c1-kappa", "osa.newton-schulz-differential"),
     proof=("osa.eq-84", "osa.eq-86", "osa.eq-93", "osa.lemma-f.6", "osa.lemma-f.7", "osa.lemma-f.8", "osa.f6-orders"),
     expects="reading",
@@ -113,7 +113,6 @@ THEOREM_C3 = Claim(
     " dB meet an M, and ||dB M^T||_F, ||dB^T M||_F <= sqrt 2 ||dX||_F (osa.newton-schulz-differential).  So E_1 and E_3 of"
     " Eq. (87) are at most sqrt 2 |alpha| ||X||_2 / sqrt(d_v) each, and E_2 at most 2 + 2 sqrt 2 times that unit.",
 )
-THEOREM_C3.inputs(initialised)
 
 
 @THEOREM_C3.formula
@@ -142,20 +141,18 @@ THEOREM_C3.mutant("C / 10", lambda value: value * rational(1, 10))
 
 
 NEAR_IDENTITY = Claim(
-    OSA,
+    AT_INITIALISATION,
     "osa.c3-near-identity",
     label="Appendix C.3, text after Theorem C.3",
     statement=r"\text{small } \alpha \text{ sets } \mathbf{A}(\mathbf{X}) \text{ close to the identity at the start of"
     r" training}",
     assumptions=[ORTHONORMAL_QUERIES_AND_KEYS, "||X||_2 bounded", NEWTON_SCHULZ],
     relation=AtMost(),
-    sizes=SIZES_WITH_STEPS,
     where=two_heads,
     expects="reading",
     reading="||A - I||_2 <= |alpha| ||X||_2^2 / sqrt(d_v), for A from Newton-Schulz and for A = exp(S) alike",
 )
 decided_at_the_experiments(NEAR_IDENTITY)
-NEAR_IDENTITY.inputs(initialised)
 
 
 @NEAR_IDENTITY.formula

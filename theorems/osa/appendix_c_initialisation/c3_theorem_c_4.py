@@ -5,21 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from theorems.osa import OSA
 from theorems.osa.appendix_c_initialisation.initialised_layer import (
     INITIALISED,
     NEWTON_SCHULZ,
-    SIZES_WITH_STEPS,
     condition_excess,
     delta_of,
     first_jacobian_term,
-    initialised,
     initialised_with_moderate_alpha,
     initialised_with_small_alpha,
     layer_jacobian,
     linear_bound,
     second_jacobian_term,
-    small,
     squared,
     unit_of_bounds,
 )
@@ -40,12 +36,11 @@ from verify.matrix import column, effective_condition_number, rational, spectral
 from verify.relations import AtMost
 
 C3_KAPPA_J2 = Claim(
-    OSA,
+    INITIALISED,
     "osa.c3-kappa-j2",
     label="Appendix C.3, text",
     statement=r"\text{the condition number of } \mathbf{J}_2 \text{ is very close to (or exactly) } 1",
     assumptions=[
-        *INITIALISED,
         "effective condition number",
         NEWTON_SCHULZ,
         Assumption(
@@ -54,14 +49,11 @@ C3_KAPPA_J2 = Claim(
         ),
     ],
     relation=AtMost(ascent=False),
-    sizes=SIZES_WITH_STEPS,
-    where=small,
     uses=("osa.c1-kappa", "osa.f7-j2-form-corrected"),
     expects="reading",
     reading="very close: kappa(J_2) <= (1 + delta)/(1 - delta) with |sigma_i(A) - 1| <= delta; exactly 1 for orthogonal A,"
     " where delta = 0",
 )
-C3_KAPPA_J2.inputs(initialised)
 
 
 @C3_KAPPA_J2.formula
@@ -109,18 +101,21 @@ def interval_half_width(
     return delta * d + _first_norm(X, W_Q, W_K, W_V, W_O, alpha, epsilon, K) * C
 
 
-ASSUMPTIONS_OF_C4: list[str | Assumption] = [
-    *INITIALISED,
-    NEWTON_SCHULZ,
-    "|sigma_i(A) - 1| <= delta, delta in [0, 1)",
-    POSITIVE_ALPHA,
-    Assumption(
-        "1 - delta - C alpha > 0",
-        positive=lambda X, W_Q, W_K, W_V, W_O, alpha, epsilon, K: (
-            1 - interval_half_width(X, W_Q, W_K, W_V, W_O, alpha, epsilon, K)
+ASSUMED_BY_C4 = INITIALISED.extended(
+    "Theorem C.4",
+    assumptions=[
+        NEWTON_SCHULZ,
+        "|sigma_i(A) - 1| <= delta, delta in [0, 1)",
+        POSITIVE_ALPHA,
+        Assumption(
+            "1 - delta - C alpha > 0",
+            positive=lambda X, W_Q, W_K, W_V, W_O, alpha, epsilon, K: (
+                1 - interval_half_width(X, W_Q, W_K, W_V, W_O, alpha, epsilon, K)
+            ),
         ),
-    ),
-]
+    ],
+    inputs=initialised_with_moderate_alpha,
+)
 LEAST_CONSTANT = (
     "Checked with C alpha = ||J_1||_2 and delta = max_i |sigma_i(A) - 1|, the least that Eq. (15) and the assumption allow;"
     " both sides of what is claimed only move apart for larger ones."
@@ -149,15 +144,13 @@ def itself(t: Any) -> Any:
 
 
 THEOREM_C4 = Claim(
-    OSA,
+    ASSUMED_BY_C4,
     "osa.thm-c.4",
     label="Theorem C.4, Eq. (16)",
     statement=r"1\le\kappa(\mathbf{J}(\mathbf{X}))\le\frac{1+\delta+C\alpha}{1-\delta-C\alpha} \text{ for any } \alpha>0"
     r" \text{ such that } 1-\delta-C\alpha>0",
-    assumptions=[*ASSUMPTIONS_OF_C4, "kappa = effective condition number of Appendix C.1"],
+    assumptions=["kappa = effective condition number of Appendix C.1"],
     relation=AtMost(ascent=False),
-    sizes=SIZES_WITH_STEPS,
-    where=small,
     uses=("osa.thm-c.3", "osa.f7-range"),
     presumes=("osa.f7-perturbation-alone",),
     proof=("osa.f7-j2-form", "osa.eq-98", "osa.eq-99", "osa.f7-interval"),
@@ -166,7 +159,6 @@ THEOREM_C4 = Claim(
     " inequality, leaves out why J has no small ones where those of J_2 are zero: osa.f7-range supplies it.  The author would"
     " call that evident, as A X W^V W^O has its rows in the row space of W^O.",
 )
-THEOREM_C4.inputs(initialised_with_moderate_alpha)
 
 
 def jacobian_condition_number(
@@ -218,13 +210,12 @@ c4_mutant(THEOREM_C4, "delta dropped", _bounds_of_16, d=0)
 c4_mutant(THEOREM_C4, "(delta + C alpha)^2", lambda t: _bounds_of_16(t * t))
 
 ARBITRARILY_CLOSE = Claim(
-    OSA,
+    INITIALISED,
     "osa.c3-arbitrarily-close",
     label="Appendix C.3, text before Theorem C.4 and after Remark C.5",
     statement=r"\text{under our initialisation (Newton-Schulz converged well enough, } \alpha \text{ small, } K \text{ large"
     r" enough) the condition number of the Jacobian can be made arbitrarily close to } 1",
     assumptions=[
-        *INITIALISED,
         NEWTON_SCHULZ,
         "single head",
         "effective condition number",
@@ -232,8 +223,6 @@ ARBITRARILY_CLOSE = Claim(
         Assumption("t < 1", positive=lambda X, W_V, alpha: 1 - _total_perturbation(X, W_V, alpha)),
     ],
     relation=AtMost(ascent=False),
-    sizes=SIZES_WITH_STEPS,
-    where=small,
     uses=("osa.thm-c.3", "osa.c3-near-identity", "osa.c1-kappa", "osa.f7-range"),
     expects="reading",
     reading="kappa(J) <= (1 + t)/(1 - t) with t = (3 + 4 sqrt 2) ||X||_2^2 alpha / sqrt(d_v) < 1: for bounded ||X||_2 and any K a"

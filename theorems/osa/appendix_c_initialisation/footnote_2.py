@@ -7,7 +7,7 @@ from typing import Annotated, Any
 from theorems.osa import OSA
 from theorems.osa.definitions import cayley, orthonormal_columns
 from theorems.osa.settings import gram_defect
-from verify.claims import Assumption, Claim
+from verify.claims import Assumption, Claim, Setting
 from verify.matrix import (
     absolute,
     column,
@@ -95,8 +95,24 @@ def _(J_1: WideBlock, J_2: OtherWideBlock) -> Any:
 SIDE_BY_SIDE.mutant("its square root", lambda value: sqrt(value))
 
 
-FOOTNOTE_2 = Claim(
+def two_blocks(first: Square, second: Square, third: Square, fourth: Square, s_2: Weights, s_1: Weights) -> Any:
+    """Four frames and two positive diagonals from free parameters."""
+    r = s_1.shape[0]
+    frames = [orthonormal_columns(frame, r) for frame in (first, second, third, fourth)]
+    names = dict(zip(("U_2", "V_2", "U_1", "V_1"), frames, strict=True))
+    return {**names, "s_2": s_2 * s_2 + rational(1, 4), "s_1": s_1 * s_1 + rational(1, 4)}
+
+
+TWO_BLOCKS = Setting(
     OSA,
+    "Footnote 2",
+    sizes={"n": (1, 3), "r": (1, 3)},
+    where=lambda sizes: sizes["r"] <= sizes["n"],
+    inputs=two_blocks,
+)
+
+FOOTNOTE_2 = Claim(
+    TWO_BLOCKS,
     "osa.fn-2",
     label="Footnote 2",
     statement=r"\text{Following the justification of Ji et al. (i.e. the conditioning of the full network Jacobian is bounded by"
@@ -106,8 +122,6 @@ FOOTNOTE_2 = Claim(
         *BLOCKS,
     ],
     relation=AtMost(),
-    sizes={"n": (1, 3), "r": (1, 3)},
-    where=lambda sizes: sizes["r"] <= sizes["n"],
     expects="refuted",
     severity="error",
     correction="osa.fn-2-product",
@@ -117,17 +131,6 @@ FOOTNOTE_2 = Claim(
     note="With the effective condition number of Appendix C.1.  Where blocks have low rank, as for h > 1, no function of the"
     " kappa(J_l) bounds kappa(J_2 J_1): two with kappa = 1 can have a product with any.",
 )
-
-
-def _blocks(frames: list[Any], s_2: Any, s_1: Any) -> dict[str, Any]:
-    r = s_1.shape[0]
-    names = dict(zip(("U_2", "V_2", "U_1", "V_1"), [orthonormal_columns(frame, r) for frame in frames], strict=True))
-    return {**names, "s_2": s_2 * s_2 + rational(1, 4), "s_1": s_1 * s_1 + rational(1, 4)}
-
-
-@FOOTNOTE_2.inputs
-def two_blocks(first: Square, second: Square, third: Square, fourth: Square, s_2: Weights, s_1: Weights) -> Any:
-    return _blocks([first, second, third, fourth], s_2, s_1)
 
 
 def _block_condition(U: Any, s: Any, V: Any) -> Any:
@@ -176,7 +179,7 @@ def tilted_planes() -> dict[str, Any]:
 
 
 FOOTNOTE_2_PRODUCT = Claim(
-    OSA,
+    TWO_BLOCKS,
     "osa.fn-2-product",
     label="Footnote 2, with all that conditions the product",
     statement=r"\mathbf{J}_l = \mathbf{U}_l\operatorname{diag}(s_l)\mathbf{V}_l^\top \text{ of rank } r: \quad"
@@ -185,16 +188,9 @@ FOOTNOTE_2_PRODUCT = Claim(
     r" 1 \text{ for nonsingular blocks}",
     assumptions=["network Jacobian = product of sub-block Jacobians", *BLOCKS],
     relation=AtMost(),
-    sizes={"n": (1, 3), "r": (1, 3)},
-    where=lambda sizes: sizes["r"] <= sizes["n"],
     corrects="osa.fn-2",
     of_project=True,
 )
-
-
-@FOOTNOTE_2_PRODUCT.inputs
-def two_blocks_again(first: Square, second: Square, third: Square, fourth: Square, s_2: Weights, s_1: Weights) -> Any:
-    return _blocks([first, second, third, fourth], s_2, s_1)
 
 
 @FOOTNOTE_2_PRODUCT.formula

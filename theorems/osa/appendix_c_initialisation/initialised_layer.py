@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from theorems.osa import OSA
 from theorems.osa.definitions import attention_matrix, orthonormal_columns
 from theorems.osa.settings import (
     ORTHONORMAL_OUTPUTS,
@@ -18,7 +19,7 @@ from theorems.osa.settings import (
     two_heads,
 )
 from theorems.osa.shapes import Alpha, Decay, Epsilon, Frame, HeadSize, Share, Steps, Tokens
-from verify.claims import Assumption
+from verify.claims import Setting
 from verify.derivatives import jacobian
 from verify.matrix import (
     COLUMN,
@@ -34,7 +35,7 @@ from verify.matrix import (
     sqrt,
 )
 
-INITIALISED: list[str | Assumption] = [ORTHONORMAL_QUERIES_AND_KEYS, ORTHONORMAL_VALUES, ORTHONORMAL_OUTPUTS]
+ORTHONORMAL_WEIGHTS = [ORTHONORMAL_QUERIES_AND_KEYS, ORTHONORMAL_VALUES, ORTHONORMAL_OUTPUTS]
 NEWTON_SCHULZ = (
     "A = I + B (exp[S] - I) B^T with B from K Newton-Schulz steps on M / (||M||_F + eps), M = [X W^Q, X W^K]"
 )
@@ -47,11 +48,6 @@ THE_CONSTANT = (
 def small(sizes: Any) -> bool:
     """Sizes with 2 d_v <= d at which the N d singular values of J are enclosed quickly."""
     return two_heads(sizes) and sizes["N"] * sizes["d"] <= 8
-
-
-#: For N = 1 the skew matrix S vanishes, A = 1 and J_1 = 0.
-SIZES = {"N": (2, 3), "d": (2, 4), "d_v": (1, 2)}
-SIZES_WITH_STEPS = {**SIZES, "K": (0, 3)}
 
 
 def orthonormal_weights(pair: Any, left: Any, right: Any, d_v: int) -> dict[str, Any]:
@@ -79,6 +75,17 @@ def initialised(
         "epsilon": epsilon,
         "K": K,
     }
+
+
+#: Weights, alpha and basis as initialised.  For N = 1 the skew matrix S vanishes, A = 1 and J_1 = 0.
+AT_INITIALISATION = Setting(
+    OSA,
+    "Appendix C.3",
+    sizes={"N": (2, 3), "d": (2, 4), "d_v": (1, 2), "K": (0, 3)},
+    where=small,
+    inputs=initialised,
+)
+INITIALISED = AT_INITIALISATION.extended(assumptions=ORTHONORMAL_WEIGHTS)
 
 
 def initialised_with_small_alpha(

@@ -6,27 +6,29 @@ import itertools
 import math
 from typing import Annotated, Any
 
-from theorems.osa import OSA
-from theorems.osa.definitions import SHAPES, queries_and_keys, rank, skew_matrix, whole_heads
-from theorems.osa.settings import CONTAINS_QUERIES_AND_KEYS, NONZERO_ALPHA, ORTHONORMAL, tokens_with_wide_basis
-from theorems.osa.shapes import Alpha, Basis, Coordinates, KeyWeights, NonzeroAlpha, QueryWeights, TokenFrame, Tokens
+from theorems.osa.definitions import queries_and_keys, rank, skew_matrix
+from theorems.osa.settings import (
+    BASIS,
+    INDEPENDENT,
+    LAYER,
+    NONZERO_ALPHA,
+)
+from theorems.osa.shapes import Alpha, Basis, KeyWeights, NonzeroAlpha, QueryWeights, Tokens
 from verify.claims import Assumption, Claim
-from verify.matrix import concatenate, expm, eye, rational, smallest_singular_value, sqrt, total, zeros
+from verify.matrix import concatenate, expm, eye, rational, sqrt, total, zeros
 from verify.relations import Equal, HasStructure
 from verify.shapes import Shape
 
 # -- the steps of the proof of Theorem 2.1 -----------------------------------------------------------------------------
 
 IMAGE = Claim(
-    OSA,
+    LAYER,
     "osa.f1-image",
     label="F.1, first paragraph",
     statement=r"\text{Let } U \text{ be the image of } \mathbf{S}\text{. This is spanned by the column space of } \mathbf{Q}"
     r" \text{ and } \mathbf{K};\ \dim U = r",
-    assumptions=[SHAPES, "r = rank S", NONZERO_ALPHA],
+    assumptions=["r = rank S", NONZERO_ALPHA],
     relation=Equal(),
-    sizes={"N": (1, 5), "d": (1, 4), "d_v": (1, 4)},
-    where=whole_heads,
     expects="refuted",
     severity="error",
     correction="osa.f1-image-independent",
@@ -62,31 +64,16 @@ def image_of_three_tokens() -> dict[str, Any]:
 
 
 IMAGE_INDEPENDENT = Claim(
-    OSA,
+    INDEPENDENT,
     "osa.f1-image-independent",
     label="F.1, the image of S where [Q, K] has independent columns",
     statement=r"\mathbf{S}\mathbf{M} = \tfrac{\alpha}{\sqrt{d_v}}\,\mathbf{M}\begin{pmatrix}0 & \mathbf{I}\\ -\mathbf{I} &"
     r" 0\end{pmatrix}\mathbf{M}^\top\mathbf{M} \text{ for } \mathbf{M} = [\mathbf{Q},\mathbf{K}]. \text{ If the columns of"
     r" } \mathbf{M} \text{ are linearly independent, the factors of } \mathbf{M} \text{ on the right are nonsingular, so }"
     r" \mathbf{Q}, \mathbf{K} \text{ lie in the image of } \mathbf{S} \text{ and span it}",
-    assumptions=[
-        Assumption(
-            "the columns of [Q, K] are linearly independent",
-            positive=lambda X, W_Q, W_K: smallest_singular_value(queries_and_keys(X, W_Q, W_K)),
-        ),
-        NONZERO_ALPHA,
-    ],
     relation=Equal(),
-    sizes={"N": (2, 5), "d": (2, 5), "d_v": (1, 2)},
-    where=lambda sizes: 2 * sizes["d_v"] <= min(sizes["N"], sizes["d"]),
-    without_domains={
-        "rank deficient": "deficient weights make columns of [Q, K] dependent",
-        "tied": "repeated rows of X and of the weights make columns of [Q, K] dependent",
-        "uniform attention": "W^Q = 0 makes Q vanish",
-    },
     corrects="osa.f1-image",
     uses=("osa.f1-restrict",),
-    exact=True,
     of_project=True,
 )
 
@@ -110,20 +97,17 @@ IMAGE_INDEPENDENT.mutant("symmetric instead of skew", sign=1)
 
 
 RESTRICTION = Claim(
-    OSA,
+    LAYER,
     "osa.f1-restrict",
     label="F.1, first paragraph",
     statement=r"x \in U^\perp \Rightarrow \mathbf{S}x = 0, \qquad \mathbf{S}: U \to U \quad (U = \operatorname{span}"
     r"\{\text{columns of } \mathbf{Q},\mathbf{K}\})",
     assumptions=[
-        SHAPES,
         Assumption(
             "x is orthogonal to the columns of Q and K", zero=lambda X, W_Q, W_K, x: queries_and_keys(X, W_Q, W_K).T @ x
         ),
     ],
     relation=HasStructure(),
-    sizes={"N": (1, 5), "d": (1, 4), "d_v": (1, 4)},
-    where=whole_heads,
     exact=True,
     note="S maps into U, as every x orthogonal to U is orthogonal to the image: x^T S = 0.",
 )
@@ -163,29 +147,18 @@ RESTRICTION.mutant("exp(S) instead of S", lambda value: expm(value))
 
 
 POWERS = Claim(
-    OSA,
+    BASIS,
     "osa.eq-17",
     label="Eq. (17), F.1",
     statement=r"\mathbf{S} = \mathbf{B}[\mathbf{S}]\mathbf{B}^\top \implies \mathbf{S}^n = \mathbf{B}[\mathbf{S}]^n"
     r"\mathbf{B}^\top",
-    assumptions=[ORTHONORMAL, CONTAINS_QUERIES_AND_KEYS],
     relation=Equal(),
-    sizes={"N": (1, 5), "d": (1, 4), "d_v": (1, 4), "r": (1, 5)},
-    where=lambda sizes: sizes["r"] <= sizes["N"] and sizes["d_v"] <= sizes["d"],
     uses=("osa.f1-restrict",),
     expects="reading",
     reading="n >= 1, which is all that Eq. (18) uses; checked for n = 1, ..., 5.  At n = 0 the left side is I_N and the right"
     " B B^T, which differ for r < N.",
-    exact=True,
 )
 POWER_LIMIT = 5
-
-
-@POWERS.inputs
-def tokens_with_basis_for_powers(
-    frame: TokenFrame, C: Coordinates, W_Q: QueryWeights, W_K: KeyWeights, alpha: Alpha
-) -> dict[str, Any]:
-    return tokens_with_wide_basis(frame, C, W_Q, W_K, alpha)
 
 
 def _powers(S: Any) -> list[Any]:
@@ -211,28 +184,17 @@ POWERS.mutant("[S] transposed", lambda X, W_Q, W_K, alpha, B: powers_through_bas
 
 
 SERIES = Claim(
-    OSA,
+    BASIS,
     "osa.eq-18",
     label="Eq. (18), F.1",
     statement=r"\exp(\mathbf{S}) = \sum_{n=0}^\infty \frac{\mathbf{S}^n}{n!} = \mathbf{I}_N + \sum_{n=1}^\infty"
     r" \frac{\mathbf{B}[\mathbf{S}]^n\mathbf{B}^\top}{n!} = \mathbf{I}_N + \mathbf{B}(\exp[\mathbf{S}]-\mathbf{I}_r)"
     r"\mathbf{B}^\top",
-    assumptions=[ORTHONORMAL, CONTAINS_QUERIES_AND_KEYS],
     relation=Equal(),
-    sizes={"N": (1, 5), "d": (1, 4), "d_v": (1, 4), "r": (1, 5)},
-    where=lambda sizes: sizes["r"] <= sizes["N"] and sizes["d_v"] <= sizes["d"],
     uses=("osa.eq-17",),
-    exact=True,
     note="Two comparisons: the partial sums to n = 5 of both series, term by term; and the two ends of the chain.  That exp is"
     " the sum of the series is its definition.",
 )
-
-
-@SERIES.inputs
-def tokens_with_basis_for_series(
-    frame: TokenFrame, C: Coordinates, W_Q: QueryWeights, W_K: KeyWeights, alpha: Alpha
-) -> dict[str, Any]:
-    return tokens_with_wide_basis(frame, C, W_Q, W_K, alpha)
 
 
 def _partial_sums(S: Any) -> list[Any]:

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from theorems.osa import OSA
 from theorems.osa.definitions import attention_matrix
 from theorems.osa.section_2_2_kernel.theorem_2_2 import (
+    LAYERS,
     MODERATE,
     ORTHOGONAL_WEIGHTS,
     LayerQueries,
     LayerWeights,
-    add_layer_domains,
     attention_matrices,
     last_tokens,
-    layers_worth_telling_apart,
     orthogonal_layers,
     product_of,
     values_times_outputs,
@@ -26,18 +24,15 @@ from verify.matrix import concatenate, expm, eye, rational
 from verify.relations import Equal, HasStructure
 
 PRODUCT_FORM = Claim(
-    OSA,
+    LAYERS,
     "osa.eq-19",
     label="Eq. (19), F.2",
     statement=r"\mathbf{X}_l = \mathbf{A}\mathbf{X}_0\mathbf{W}, \quad \mathbf{A} = \mathbf{A}_l\cdots\mathbf{A}_1,\ \mathbf{W}"
     r" = \mathbf{W}_1^V\mathbf{W}_1^O\cdots\mathbf{W}_l^V\mathbf{W}_l^O",
     assumptions=["h = 1, no MLP, no skip connection"],
     relation=Equal(),
-    sizes={"N": (1, 5), "d": (1, 5), "l": (1, 3)},
-    where=layers_worth_telling_apart,
     exact=True,
 )
-add_layer_domains(PRODUCT_FORM)
 
 
 @PRODUCT_FORM.inputs
@@ -72,17 +67,14 @@ def _(X: Tokens, W_Q: LayerQueries, W_K: LayerWeights, W_V: LayerWeights, W_O: L
 
 
 PRODUCTS_ORTHOGONAL = Claim(
-    OSA,
+    LAYERS,
     "osa.f2-orthogonality",
     label="F.2, text",
     statement=r"\mathbf{A} \in \mathrm{SO}(N), \qquad \mathbf{W}\mathbf{W}^\top = \mathbf{I}_d",
     assumptions=["h = 1", ORTHOGONAL_WEIGHTS],
     relation=HasStructure(),
-    sizes={"N": (1, 5), "d": (1, 5), "l": (1, 3)},
-    where=layers_worth_telling_apart,
     uses=("osa.so-n",),
 )
-add_layer_domains(PRODUCTS_ORTHOGONAL)
 
 
 @PRODUCTS_ORTHOGONAL.inputs

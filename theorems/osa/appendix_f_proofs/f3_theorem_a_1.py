@@ -19,7 +19,7 @@ from theorems.osa.definitions import exponential_minus_identity, newton_schulz_b
 from theorems.osa.section_2_3_bases.newton_schulz import matrix_within_the_unit_ball, stacked
 from theorems.osa.settings import FROM_NEWTON_SCHULZ
 from theorems.osa.shapes import Epsilon, Factor, SkewMatrix, Square, Steps, TokenFrame, UnitInterval, Values
-from verify.claims import Assumption, Claim
+from verify.claims import Assumption, Claim, Setting
 from verify.matrix import (
     absolute,
     concatenate,
@@ -167,22 +167,39 @@ def decomposed_factor(left: TokenFrame, right: Square, s: Values, direction: Tok
     return decomposition(left, right, s, (direction - direction.T) * rational(1, 3))
 
 
-EQUATIONS_31_34 = Claim(
+DECOMPOSED = Setting(
     OSA,
+    "Appendix F.3, B = U Sigma V^T",
+    assumptions=[LEFT_ORTHOGONAL, RIGHT_ORTHOGONAL, DECOMPOSITION, SKEW],
+    sizes={"N": (2, 4), "m": (2, 4), "k": (2, 4)},
+    where=smallest_dimension,
+    inputs=decomposed_factor,
+)
+WITHIN_THE_UNIT_BALL = Setting(
+    OSA,
+    "Appendix F.3, ||Sigma||_2 <= 1",
+    assumptions=[
+        LEFT_ORTHOGONAL,
+        DECOMPOSITION,
+        SKEW,
+        Assumption("||Sigma||_2 <= 1", nonnegative=lambda Sigma: 1 - spectral_norm(Sigma)),
+    ],
+    sizes={"N": (2, 3), "m": (1, 3), "k": (1, 3)},
+    where=smallest_dimension,
+    inputs=decomposed_factor_within_the_unit_ball,
+)
+
+EQUATIONS_31_34 = Claim(
+    DECOMPOSED,
     "osa.eq-31-34",
     label="Eqs. (29)-(35), F.3",
     statement=r"\Delta=\mathbf{V}\hat\Delta\mathbf{V}^\top,\ \hat\Delta=\exp(\Sigma^\top\mathbf{U}^\top\mathbf{S}\mathbf{U}"
     r"\Sigma)-\mathbf{I};\quad \mathbf{E}=\mathbf{V}\hat{\mathbf{E}}\mathbf{V}^\top,\ \hat{\mathbf{E}}=\Sigma^\top\Sigma-"
     r"\mathbf{I};\quad \mathbf{Y}^\top\mathbf{Y}-\mathbf{I}_N=\mathbf{U}\Sigma\hat\Delta^\top\hat{\mathbf{E}}\hat\Delta"
     r"\Sigma^\top\mathbf{U}^\top",
-    assumptions=[LEFT_ORTHOGONAL, RIGHT_ORTHOGONAL, DECOMPOSITION, SKEW],
     relation=Equal(),
-    sizes={"N": (2, 4), "m": (2, 4), "k": (2, 4)},
-    where=smallest_dimension,
     proof=("osa.eq-28",),
 )
-
-EQUATIONS_31_34.inputs(decomposed_factor)
 
 
 @EQUATIONS_31_34.formula
@@ -226,19 +243,14 @@ EQUATION_38.mutant("U and its transpose exchanged", lambda U, Sigma, S: Sigma.T 
 
 
 EQUATION_39 = Claim(
-    OSA,
+    DECOMPOSED,
     "osa.eq-39",
     label="Eq. (39), F.3",
     statement=r"\mathbf{Y}^\top\mathbf{Y}-\mathbf{I}_N=\mathbf{U}\Sigma\Sigma^\top\Psi^\top\Sigma\hat{\mathbf{E}}\Sigma^\top"
     r"\Psi\Sigma\Sigma^\top\mathbf{U}^\top",
-    assumptions=[LEFT_ORTHOGONAL, RIGHT_ORTHOGONAL, DECOMPOSITION, SKEW],
     relation=Equal(),
-    sizes={"N": (2, 4), "m": (2, 4), "k": (2, 4)},
-    where=smallest_dimension,
     proof=("osa.eq-31-34", "osa.eq-38"),
 )
-
-EQUATION_39.inputs(decomposed_factor)
 
 
 def _sandwiched(U: Any, Sigma: Any, outer: Any, Psi: Any) -> Any:
@@ -258,24 +270,14 @@ EQUATION_39.mutant("outer Sigma Sigma^T dropped", "Sigma @ Sigma.T -> eye(U.shap
 
 
 EQUATION_41 = Claim(
-    OSA,
+    WITHIN_THE_UNIT_BALL,
     "osa.eq-41",
     label="Eqs. (40)-(41), F.3",
     statement=r"\|\mathbf{Y}^\top\mathbf{Y}-\mathbf{I}_N\|_2\le\|\mathbf{U}\|_2^2\|\Sigma\|_2^4\|\Psi\|_2^2\|\Sigma(\Sigma^\top"
     r"\Sigma-\mathbf{I}_{2d_v})\Sigma^\top\|_2\le\|\Psi\|_2^2\|\Sigma(\Sigma^\top\Sigma-\mathbf{I}_{2d_v})\Sigma^\top\|_2",
-    assumptions=[
-        LEFT_ORTHOGONAL,
-        DECOMPOSITION,
-        SKEW,
-        Assumption("||Sigma||_2 <= 1", nonnegative=lambda Sigma: 1 - spectral_norm(Sigma)),
-    ],
     relation=AtMost(),
-    sizes={"N": (2, 3), "m": (1, 3), "k": (1, 3)},
-    where=smallest_dimension,
     proof=("osa.eq-39", "osa.ns-sv-at-most-1"),
 )
-
-EQUATION_41.inputs(decomposed_factor_within_the_unit_ball)
 
 
 def _members(U: Any, Sigma: Any, S: Any, outer: int = 4, inner: int = 2) -> tuple[Any, Any]:
@@ -296,19 +298,14 @@ EQUATION_41.mutant("||Psi||^3", inner=3)
 
 
 EQUATION_44 = Claim(
-    OSA,
+    WITHIN_THE_UNIT_BALL,
     "osa.eq-44",
     label="Eqs. (42)-(44), F.3",
     statement=r"\|\Psi\|_2\le\sum_{n\ge1}\frac1{n!}\|\mathbf{U}^\top\mathbf{S}\mathbf{U}\Sigma\Sigma^\top\|_2^{n-1}\|\mathbf{U}"
     r"^\top\mathbf{S}\mathbf{U}\|_2\le\sum_{n\ge1}\frac{\|\mathbf{S}\|_2^n}{n!}=e^{\|\mathbf{S}\|_2}-1",
-    assumptions=EQUATION_41.assumptions,
     relation=AtMost(),
-    sizes={"N": (2, 3), "m": (1, 3), "k": (1, 3)},
-    where=smallest_dimension,
     uses=("osa.ns-sv-at-most-1",),
 )
-
-EQUATION_44.inputs(decomposed_factor_within_the_unit_ball)
 
 
 def _series_of_norms(U: Any, Sigma: Any, S: Any) -> Any:

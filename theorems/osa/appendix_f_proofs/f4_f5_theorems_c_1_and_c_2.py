@@ -7,13 +7,18 @@ from typing import Annotated, Any
 
 from theorems.osa import OSA
 from theorems.osa.definitions import (
-    SHAPES,
     attention,
     attention_matrix,
     query_key_generator,
-    whole_heads,
 )
-from theorems.osa.settings import ORTHONORMAL_QUERIES_AND_KEYS, layer, orthonormal_queries_and_keys, two_heads
+from theorems.osa.settings import (
+    HEADS,
+    LAYER_OF_FEW_TOKENS,
+    ORTHONORMAL_QUERIES_AND_KEYS,
+    layer,
+    orthonormal_queries_and_keys,
+    two_heads,
+)
 from theorems.osa.shapes import (
     Alpha,
     AttentionMatrix,
@@ -35,15 +40,14 @@ from verify.shapes import Shape
 # -- the differential of the layer: Eqs. (47) - (49) -------------------------------------------------------------------
 
 EQUATION_47 = Claim(
-    OSA,
+    LAYER_OF_FEW_TOKENS,
     "osa.eq-47",
     label="Eq. (47), F.4",
     statement=r"\partial\mathrm{OSA}=\partial\mathbf{A}(\mathbf{X}\mathbf{W}^V\mathbf{W}^O)+\mathbf{A}\,\partial\mathbf{X}"
     r"(\mathbf{W}^V\mathbf{W}^O)+\mathbf{A}\mathbf{X}\,\partial(\mathbf{W}^V\mathbf{W}^O)",
-    assumptions=[SHAPES, "all three factors vary"],
+    assumptions=["all three factors vary"],
     relation=Equal(),
     sizes={"N": (1, 4), "d": (1, 3), "d_v": (1, 3)},
-    where=whole_heads,
     exact=True,
 )
 
@@ -156,19 +160,22 @@ KRON_VEC.mutant("factors exchanged", lambda A, B, C: kron(B, A) @ vec_c(C))
 KRON_VEC.mutant("rows stacked instead of columns", lambda A, B, C: kron(A, B) @ vec_r(C))
 
 
+VECTORISED = HEADS.extended(
+    "Appendix F.4",
+    assumptions=["column-major vec"],
+    sizes={"N": (1, 4), "d": (1, 3), "d_v": (1, 3)},
+    exact=True,
+)
+
 EQUATION_48 = Claim(
-    OSA,
+    VECTORISED,
     "osa.eq-48",
     label="Eq. (48), F.4",
     statement=r"\partial\operatorname{vec}\mathrm{OSA}=((\mathbf{X}\mathbf{W}^V\mathbf{W}^O)^\top\otimes\mathbf{I}_N)\partial"
     r"\operatorname{vec}\mathbf{A}+((\mathbf{W}^V\mathbf{W}^O)^\top\otimes\mathbf{A})\partial\operatorname{vec}\mathbf{X}"
     r"+\cdots",
-    assumptions=["column-major vec"],
     relation=Equal(),
-    sizes={"N": (1, 4), "d": (1, 3), "d_v": (1, 3)},
-    where=whole_heads,
     uses=("osa.kron-vec",),
-    exact=True,
 )
 
 
@@ -201,12 +208,12 @@ def _(A: AttentionMatrix, X: Tokens, W_V: ValueWeights, W_O: OutputWeights) -> A
 
 
 EQUATION_49 = Claim(
-    OSA,
+    VECTORISED,
     "osa.eq-49",
     label="Eq. (49), F.4",
     statement=r"\partial\operatorname{vec}\mathrm{OSA}=\cdots+(\mathbf{I}_{d_v}\otimes\mathbf{A}(\mathbf{X}))\,\partial"
     r"\operatorname{vec}(\mathbf{W}^V\mathbf{W}^O)",
-    assumptions=["column-major vec", "W^V W^O in R^{d x d}"],
+    assumptions=["W^V W^O in R^{d x d}"],
     relation=Equal(),
     sizes={"N": (1, 3), "d": (1, 3), "d_v": (1, 3)},
     # elsewhere (I_{d_v} (x) A), of shape (d_v N, d_v N), cannot multiply vec dW, of length d^2, to give one of length N d
@@ -215,7 +222,6 @@ EQUATION_49 = Claim(
     expects="refuted",
     severity="slip",
     correction="osa.eq-49-corrected",
-    exact=True,
     note="X is missing and d_v stands for d.  The term is multiplied by d vec(W^V W^O)/d vec X = 0, so Eq. (50) is untouched.",
 )
 
@@ -240,18 +246,14 @@ EQUATION_49.counterexample(
 
 
 EQUATION_49_CORRECTED = Claim(
-    OSA,
+    VECTORISED,
     "osa.eq-49-corrected",
     label="Eq. (49), with X",
     statement=r"\partial\operatorname{vec}\mathrm{OSA}=\cdots+(\mathbf{I}_d\otimes\mathbf{A}(\mathbf{X})\mathbf{X})\,\partial"
     r"\operatorname{vec}(\mathbf{W}^V\mathbf{W}^O)",
-    assumptions=["column-major vec"],
     relation=Equal(),
-    sizes={"N": (1, 4), "d": (1, 3), "d_v": (1, 3)},
-    where=whole_heads,
     uses=("osa.kron-vec",),
     corrects="osa.eq-49",
-    exact=True,
     of_project=True,
 )
 

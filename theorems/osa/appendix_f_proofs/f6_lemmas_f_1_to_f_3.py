@@ -10,17 +10,17 @@ from typing import Annotated, Any
 
 from theorems.osa import OSA
 from theorems.osa.definitions import (
-    SHAPES,
     newton_schulz_basis,
     newton_schulz_iterate,
     queries_and_keys,
     query_key_generator,
     skew_matrix,
-    whole_heads,
 )
 from theorems.osa.section_2_3_bases.newton_schulz import stacked
 from theorems.osa.settings import (
     FROM_NEWTON_SCHULZ,
+    LAYER,
+    LAYER_OF_FEW_TOKENS,
     ORTHONORMAL_QUERIES_AND_KEYS,
     POSITIVE_ALPHA,
     orthonormal_queries_and_keys,
@@ -42,7 +42,7 @@ from theorems.osa.shapes import (
     UnitInterval,
     Value,
 )
-from verify.claims import Assumption, Claim
+from verify.claims import Assumption, Claim, Setting
 from verify.derivatives import jacobian
 from verify.matrix import (
     absolute,
@@ -106,17 +106,28 @@ def column_slope(curve: Any, like: Any) -> Any:
     return jacobian(curve, "t")(like[:1, :1] * 0)
 
 
+QUERIES_AND_KEYS = Setting(
+    OSA,
+    "Appendix F.6",
+    assumptions=[ORTHONORMAL_QUERIES_AND_KEYS],
+    sizes=SIZES,
+    where=two_heads,
+    inputs=initialised_without_steps,
+)
+#: With a basis from K Newton-Schulz steps.
+WITH_BASIS = QUERIES_AND_KEYS.extended(sizes={"K": (0, 3)}, inputs=initialised)
+
+
 # -- Lemma F.1: the basis ----------------------------------------------------------------------------------------------
 
 LEMMA_F1 = Claim(
-    OSA,
+    LAYER,
     "osa.lemma-f.1",
     label="Lemma F.1, Eq. (54)",
     statement=r"\|\mathbf{B}\|_2\le C",
-    assumptions=[SHAPES, FROM_NEWTON_SCHULZ],
+    assumptions=[FROM_NEWTON_SCHULZ],
     relation=AtMost(),
     sizes={**SIZES, "K": (0, 5)},
-    where=whole_heads,
     uses=("osa.ns-sv-at-most-1",),
     proof=("osa.ns-prenorm", "osa.fn-6"),
     note="With C = 1, whatever X, the weights, eps and K.  Footnote 6 alone would give sqrt 3.",
@@ -212,14 +223,11 @@ def _(s: Value, K: Steps) -> Any:
 # -- Lemma F.2: the skew matrix ----------------------------------------------------------------------------------------
 
 FACTORED = Claim(
-    OSA,
+    LAYER_OF_FEW_TOKENS,
     "osa.s-factor",
     label="Proof of Lemma F.2",
     statement=r"\mathbf{S}=\frac{\alpha}{\sqrt{d_v}}\mathbf{X}\tilde{\mathbf{W}}\mathbf{X}^\top",
-    assumptions=[SHAPES],
     relation=Equal(),
-    sizes={"N": (1, 4), "d": (1, 4), "d_v": (1, 4)},
-    where=whole_heads,
     exact=True,
 )
 
@@ -242,21 +250,18 @@ FACTORED.mutant(
 
 
 LEMMA_F2 = Claim(
-    OSA,
+    QUERIES_AND_KEYS,
     "osa.lemma-f.2",
     label="Lemma F.2, Eq. (55)",
     statement=r"\|\mathbf{S}\|_2\le C\alpha",
-    assumptions=[ORTHONORMAL_QUERIES_AND_KEYS, BOUNDED_TOKENS],
+    assumptions=[BOUNDED_TOKENS],
     relation=AtMost(),
-    sizes=SIZES,
-    where=two_heads,
     expects="reading",
     reading=LINEAR_IN_ALPHA,
     uses=("osa.thm-c.2",),
     proof=("osa.s-factor", "osa.eq-56", "osa.eq-57"),
     note="Equality for X = I.",
 )
-LEMMA_F2.inputs(initialised_without_steps)
 
 
 def _unit(X: Any, W_Q: Any, alpha: Any) -> Any:
@@ -276,14 +281,13 @@ LEMMA_F2.mutant("quadratic in alpha", lambda X, W_Q, alpha: _unit(X, W_Q, alpha 
 
 
 EQUATION_56 = Claim(
-    OSA,
+    LAYER,
     "osa.eq-56",
     label="Eq. (56), proof of Lemma F.2",
     statement=r"\|\mathbf{S}\|_2\le\frac{\alpha}{\sqrt{d_v}}\|\mathbf{X}\|_2\|\tilde{\mathbf{W}}\|_2",
-    assumptions=[SHAPES, POSITIVE_ALPHA],
+    assumptions=[POSITIVE_ALPHA],
     relation=AtMost(),
     sizes=SIZES,
-    where=whole_heads,
     expects="refuted",
     severity="slip",
     correction="osa.eq-56-corrected",
@@ -317,14 +321,13 @@ EQUATION_56.counterexample(
 
 
 EQUATION_56_CORRECTED = Claim(
-    OSA,
+    LAYER,
     "osa.eq-56-corrected",
     label="Eq. (56), with the square",
     statement=r"\|\mathbf{S}\|_2\le\frac{\alpha}{\sqrt{d_v}}\|\mathbf{X}\|_2^2\|\tilde{\mathbf{W}}\|_2",
-    assumptions=[SHAPES, POSITIVE_ALPHA],
+    assumptions=[POSITIVE_ALPHA],
     relation=AtMost(),
     sizes=SIZES,
-    where=whole_heads,
     corrects="osa.eq-56",
     uses=("osa.s-factor",),
     of_project=True,
@@ -348,20 +351,17 @@ EQUATION_56_CORRECTED.mutant("halved", lambda value: value * rational(1, 2))
 
 
 EQUATION_57 = Claim(
-    OSA,
+    QUERIES_AND_KEYS,
     "osa.eq-57",
     label="Eq. (57), proof of Lemma F.2",
     statement=r"\|\mathbf{S}\|_2\le\frac{\alpha}{\sqrt{d_v}}\|\mathbf{X}\|_2^2",
-    assumptions=[ORTHONORMAL_QUERIES_AND_KEYS, "alpha real (Section 2)"],
+    assumptions=["alpha real (Section 2)"],
     relation=AtMost(),
-    sizes=SIZES,
-    where=two_heads,
     expects="reading",
     reading="alpha >= 0, or |alpha| in its place: for alpha < 0 the printed right-hand side is negative",
     uses=("osa.thm-c.2", "osa.eq-56-corrected"),
     note="Of S itself: from the right-hand side printed in Eq. (56), ||X||_2 <= ||X||_2^2 would be needed.",
 )
-EQUATION_57.inputs(initialised_without_steps)
 
 
 @EQUATION_57.formula
@@ -378,21 +378,18 @@ EQUATION_57.mutant("halved", lambda value: value * rational(1, 2))
 # -- Lemma F.3: the reduced exponential --------------------------------------------------------------------------------
 
 LEMMA_F3 = Claim(
-    OSA,
+    WITH_BASIS,
     "osa.lemma-f.3",
     label="Lemma F.3, Eq. (58)",
     statement=r"\|\exp[\mathbf{S}]-\mathbf{I}_{2d_v}\|_2\le C\alpha",
-    assumptions=[ORTHONORMAL_QUERIES_AND_KEYS, BOUNDED_TOKENS, FROM_NEWTON_SCHULZ],
+    assumptions=[BOUNDED_TOKENS, FROM_NEWTON_SCHULZ],
     relation=AtMost(),
-    sizes={**SIZES, "K": (0, 3)},
-    where=two_heads,
     expects="reading",
     reading=LINEAR_IN_ALPHA,
     uses=("osa.lemma-f.1", "osa.lemma-f.2"),
     proof=("osa.eq-60", "osa.eq-61-63"),
     note="||exp[S] - I||_2 = 2 sin(||[S]||_2 / 2) where ||[S]||_2 <= pi.",
 )
-LEMMA_F3.inputs(initialised)
 
 
 def _reduced(X: Any, W_Q: Any, W_K: Any, alpha: Any, epsilon: Any, K: int) -> tuple[Any, Any, Any]:
@@ -476,14 +473,13 @@ EQUATION_60.mutant("time reversed", lambda D, S, t: _derivative_and_exponential(
 
 
 EQUATIONS_61_63 = Claim(
-    OSA,
+    WITH_BASIS,
     "osa.eq-61-63",
     label="Eqs. (61)-(63), proof of Lemma F.3",
     statement=r"\|\exp[\mathbf{S}]-\mathbf{I}_{2d_v}\|_2\le\int_0^1\|\mathbf{S}\|_2\|\exp(t[\mathbf{S}])\|_2\,dt\le\|\mathbf{S}"
     r"\|_2\le\|\mathbf{B}\|_2^2\|\mathbf{S}\|_2",
-    assumptions=[ORTHONORMAL_QUERIES_AND_KEYS, FROM_NEWTON_SCHULZ, "exp(t[S]) in SO(2 d_v) for t in [0, 1]"],
+    assumptions=[FROM_NEWTON_SCHULZ, "exp(t[S]) in SO(2 d_v) for t in [0, 1]"],
     relation=AtMost(),
-    sizes={**SIZES, "K": (0, 3)},
     where=small,
     expects="reading",
     reading="||[S]||_2 in the second and third members: ||exp[S] - I||_2 <= int ||[S]||_2 ||exp(t[S])||_2 dt <= ||[S]||_2 <="
@@ -493,7 +489,6 @@ EQUATIONS_61_63 = Claim(
     " the norm, has them, and Lemma F.1 is cited for a last step that only they make one.  Without them that step, ||S||_2 <="
     " ||B||_2^2 ||S||_2, would need ||B||_2 >= 1, and Newton-Schulz gives ||B||_2 < 1: a mutant shows it.",
 )
-EQUATIONS_61_63.inputs(initialised)
 
 
 def _mean_norm(D: Any) -> Any:

@@ -7,18 +7,18 @@ from typing import Annotated, Any
 from theorems.osa import OSA
 from theorems.osa.appendix_f_proofs.f6_lemmas_f_1_to_f_3 import (
     BOUNDED_TOKENS,
-    FROM_NEWTON_SCHULZ,
     NONZERO,
+    QUERIES_AND_KEYS,
     SIZES,
+    WITH_BASIS,
     column_slope,
-    initialised,
     initialised_with_epsilon,
     small,
     squared_norm,
 )
 from theorems.osa.definitions import newton_schulz_basis, newton_schulz_iterate, orthonormal_columns, queries_and_keys
 from theorems.osa.section_2_3_bases.newton_schulz import stacked
-from theorems.osa.settings import ORTHONORMAL_QUERIES_AND_KEYS, two_heads
+from theorems.osa.settings import FROM_NEWTON_SCHULZ
 from theorems.osa.shapes import Epsilon, Factor, KeyWeights, QueryWeights, Rank, Square, Steps, TokenFrame, Tokens
 from verify.claims import Assumption, Claim
 from verify.derivatives import jacobian
@@ -44,11 +44,11 @@ from verify.shapes import Shape
 # -- Lemma F.4: from M_0 to B ------------------------------------------------------------------------------------------
 
 LEMMA_F4 = Claim(
-    OSA,
+    WITH_BASIS,
     "osa.lemma-f.4",
     label="Lemma F.4, Eq. (64)",
     statement=r"\left\|\frac{\partial\operatorname{vec}\mathbf{B}}{\partial\operatorname{vec}\mathbf{M}_0}\right\|_2\le C",
-    assumptions=[ORTHONORMAL_QUERIES_AND_KEYS, BOUNDED_TOKENS, FROM_NEWTON_SCHULZ],
+    assumptions=[BOUNDED_TOKENS, FROM_NEWTON_SCHULZ],
     relation=AtMost(),
     sizes={**SIZES, "K": (0, 4)},
     where=small,
@@ -59,7 +59,6 @@ LEMMA_F4 = Claim(
     " K-fold scalar map: concave on [0, 1], so all are at most g'(0) = (3/2)^K, reached as M_0 tends to 0.  No constant"
     " serves all K.",
 )
-LEMMA_F4.inputs(initialised)
 
 
 @LEMMA_F4.formula
@@ -78,19 +77,17 @@ LEMMA_F4.mutant("(5/4)^K", lambda K: rational(5**K, 4**K))
 LEMMA_F4.mutant("3/2 for every K", numerator=3, denominator=2)
 
 
+WITH_EPSILON = QUERIES_AND_KEYS.extended(assumptions=["eps > 0"], inputs=initialised_with_epsilon)
+
 EQUATIONS_65_67 = Claim(
-    OSA,
+    WITH_EPSILON,
     "osa.eq-65-67",
     label="Eqs. (65)-(68), proof of Lemma F.4",
     statement=r"\|\mathbf{M}_0\|_2\le\tfrac1\epsilon\|\mathbf{M}\|_2\le\tfrac1\epsilon\sqrt{\|\mathbf{X}\mathbf{W}^Q\|_2^2+"
     r"\|\mathbf{X}\mathbf{W}^K\|_2^2}\le\tfrac{\sqrt2}{\epsilon}\|\mathbf{X}\|_2",
-    assumptions=[ORTHONORMAL_QUERIES_AND_KEYS, "eps > 0"],
     relation=AtMost(),
-    sizes=SIZES,
-    where=two_heads,
     note="So C_1 = sqrt 2 R / eps in Eq. (68) for ||X||_2 <= R.  ||M_0||_2 < 1 needs no bound on X.",
 )
-EQUATIONS_65_67.inputs(initialised_with_epsilon)
 
 
 def _root_sum(X: Any, W_Q: Any, W_K: Any) -> Any:
@@ -127,26 +124,21 @@ def _(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, epsilon: Epsilon) -> Any:
 # -- Lemma F.5: from X to M_0 ------------------------------------------------------------------------------------------
 
 LEMMA_F5 = Claim(
-    OSA,
+    WITH_EPSILON,
     "osa.lemma-f.5",
     label="Lemma F.5, Eq. (69)",
     statement=r"\left\|\frac{\partial\operatorname{vec}\mathbf{M}_0}{\partial\operatorname{vec}\mathbf{X}}\right\|_2\le C",
     assumptions=[
-        ORTHONORMAL_QUERIES_AND_KEYS,
-        "eps > 0",
         BOUNDED_TOKENS,
         Assumption("M nonzero", positive=lambda X, W_Q, W_K: total(_squared_entries(X, W_Q, W_K))),
     ],
     relation=AtMost(),
-    sizes=SIZES,
-    where=two_heads,
     expects="reading",
     reading="C = 1/eps; no bound on ||X||_2 is needed.  M = 0, which the lemma does not exclude, is left to the note",
     proof=("osa.f5-frobenius", "osa.eq-73", "osa.eq-76", "osa.f5-norms"),
     note="||dvec M_0/dvec M||_2 = 1/(||M||_F + eps), on directions orthogonal to M, and ||dvec M/dvec X||_2 = 1.  At M = 0,"
     " where Eq. (76) is undefined, the derivative exists and is I/eps times dvec M/dvec X, of norm 1/eps.",
 )
-LEMMA_F5.inputs(initialised_with_epsilon)
 
 
 def _squared_entries(X: Any, W_Q: Any, W_K: Any) -> Any:

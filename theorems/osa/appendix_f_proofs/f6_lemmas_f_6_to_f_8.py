@@ -10,29 +10,27 @@ from typing import Any
 
 from theorems.osa import OSA
 from theorems.osa.appendix_c_initialisation.initialised_layer import (
+    AT_INITIALISATION,
     NEWTON_SCHULZ,
-    SIZES,
-    SIZES_WITH_STEPS,
-    initialised,
     small,
 )
+from theorems.osa.appendix_f_proofs.f6_lemmas_f_1_to_f_3 import QUERIES_AND_KEYS
 from theorems.osa.definitions import (
-    SHAPES,
     newton_schulz_basis,
     queries_and_keys,
     query_key_generator,
     skew_matrix,
-    whole_heads,
 )
-from theorems.osa.settings import ORTHONORMAL_QUERIES_AND_KEYS, orthonormal_queries_and_keys, tokens_and_weights
+from theorems.osa.settings import (
+    LAYER_OF_FEW_TOKENS,
+    ORTHONORMAL_QUERIES_AND_KEYS,
+    tokens_and_weights,
+)
 from theorems.osa.shapes import (
     Alpha,
     AttentionMatrix,
-    Decay,
     Epsilon,
     Factor,
-    Frame,
-    HeadSize,
     HeadWeights,
     KeyWeights,
     QueryWeights,
@@ -41,7 +39,7 @@ from theorems.osa.shapes import (
     Steps,
     Tokens,
 )
-from verify.claims import Assumption, Claim
+from verify.claims import Assumption, Claim, Setting
 from verify.derivatives import jacobian
 from verify.matrix import (
     COLUMN,
@@ -106,14 +104,13 @@ def basis_jacobian(X: Any, W_Q: Any, W_K: Any, epsilon: Any, K: int) -> Any:
 # -- Lemma F.6 ---------------------------------------------------------------------------------------------------------
 
 LEMMA_F6 = Claim(
-    OSA,
+    AT_INITIALISATION,
     "osa.lemma-f.6",
     label="Lemma F.6, Eq. (77)",
     statement=r"\left\|\frac{\partial\operatorname{vec}\mathbf{B}}{\partial\operatorname{vec}\mathbf{X}}\right\|_2\le C",
     assumptions=[ORTHONORMAL_QUERIES_AND_KEYS, BOUNDED, NEWTON_SCHULZ],
     relation=AtMost(),
-    sizes={**SIZES_WITH_STEPS, "N": (1, 3)},
-    where=small,
+    sizes={**AT_INITIALISATION.sizes, "N": (1, 3)},
     expects="reading",
     proof=("osa.lemma-f.4", "osa.lemma-f.5"),
     reading="C = (3/2)^K / eps, whatever X; no smaller one serves all X",
@@ -121,7 +118,6 @@ LEMMA_F6 = Claim(
     " beta = ||M||_F + eps > eps; K steps act on singular values in [0, 1] by a concave g with g(0) = 0, whose divided"
     " differences are at most g'(0) = (3/2)^K.  All three are attained as X tends to 0.",
 )
-LEMMA_F6.inputs(initialised)
 
 
 @LEMMA_F6.formula
@@ -230,15 +226,13 @@ LEMMA_F7.mutant("||S||_2", lambda S: spectral_norm(S))
 # -- Lemma F.8: the skew matrix ----------------------------------------------------------------------------------------
 
 EQUATION_82 = Claim(
-    OSA,
+    LAYER_OF_FEW_TOKENS,
     "osa.eq-82",
     label="Eq. (82), proof of Lemma F.8",
     statement=r"\partial\mathbf{S}=\frac\alpha{\sqrt{d_v}}(\partial\mathbf{X}\tilde{\mathbf{W}}\mathbf{X}^\top+\mathbf{X}"
     r"\partial\tilde{\mathbf{W}}\mathbf{X}^\top+\mathbf{X}\tilde{\mathbf{W}}\partial\mathbf{X}^\top)",
-    assumptions=[SHAPES, "X, W^Q and W^K vary"],
+    assumptions=["X, W^Q and W^K vary"],
     relation=Equal(),
-    sizes={"N": (1, 4), "d": (1, 4), "d_v": (1, 4)},
-    where=whole_heads,
     exact=True,
 )
 
@@ -311,15 +305,13 @@ _weighted_82("W~ held fixed", (1, 0, 1))
 _weighted_82("left X held fixed", (0, 1, 1))
 
 EQUATION_83 = Claim(
-    OSA,
+    LAYER_OF_FEW_TOKENS,
     "osa.eq-83",
     label="Eq. (83), proof of Lemma F.8",
     statement=r"\frac{\partial\operatorname{vec}\mathbf{S}}{\partial\operatorname{vec}\mathbf{X}}=\frac\alpha{\sqrt{d_v}}\left("
     r"(\mathbf{X}\tilde{\mathbf{W}}^\top\otimes\mathbf{I}_N)+(\mathbf{I}_N\otimes\mathbf{X}\tilde{\mathbf{W}})\mathbf{K}\right)",
-    assumptions=[SHAPES, "column-major vec", "K = commutation matrix with vec X^T = K vec X"],
+    assumptions=["column-major vec", "K = commutation matrix with vec X^T = K vec X"],
     relation=Equal(),
-    sizes={"N": (1, 4), "d": (1, 4), "d_v": (1, 4)},
-    where=whole_heads,
     uses=("osa.kron-vec",),
     proof=("osa.eq-82",),
     exact=True,
@@ -353,19 +345,21 @@ def _(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, alpha: Alpha) -> Any:
     return _skew_factor(X @ W.T, X @ W, eye(X.shape[0] * X.shape[1]), alpha, W_Q.shape[1])
 
 
+VECTORISED = Setting(
+    OSA, "Lemma F.8, K", assumptions=["column-major vec"], sizes={"m": (1, 4), "n": (1, 4)}, exact=True
+)
+
 COMMUTATION = Claim(
-    OSA,
+    VECTORISED,
     "osa.commutation",
     label="Proof of Lemma F.8, text",
     statement=r"\operatorname{vec}\mathbf{B}^\top=\mathbf{K}\operatorname{vec}\mathbf{B}, \quad \mathbf{K} \text{ converts the"
     r" vectorisation of a transposed matrix to the vectorisation of the original}; \quad \mathbf{K} \text{ orthogonal}",
-    assumptions=["column-major vec", "rectangular B"],
+    assumptions=["rectangular B"],
     relation=Equal(),
-    sizes={"m": (1, 4), "n": (1, 4)},
     expects="refuted",
     severity="slip",
     correction="osa.commutation-corrected",
-    exact=True,
     note="The formula and the sentence name inverse matrices, K_{m,n} and K_{n,m} = K_{m,n}^T, equal only for square B and for"
     " vectors.  Every use in the paper, Eqs. (83), (90) and (95), is that of the formula; the spelling is commutation.",
 )
@@ -404,16 +398,13 @@ COMMUTATION.counterexample(
 
 
 COMMUTATION_CORRECTED = Claim(
-    OSA,
+    VECTORISED,
     "osa.commutation-corrected",
     label="Proof of Lemma F.8, text, with two directions",
     statement=r"\operatorname{vec}\mathbf{B}^\top=\mathbf{K}\operatorname{vec}\mathbf{B}, \quad \operatorname{vec}\mathbf{B}="
     r"\mathbf{K}^\top\operatorname{vec}\mathbf{B}^\top, \quad \mathbf{K}^\top\mathbf{K}=\mathbf{I}",
-    assumptions=["column-major vec"],
     relation=Equal(),
-    sizes={"m": (1, 4), "n": (1, 4)},
     corrects="osa.commutation",
-    exact=True,
     of_project=True,
 )
 
@@ -431,13 +422,12 @@ COMMUTATION_CORRECTED.mutant("K transposed", "K -> K.T; K.T -> K")
 
 
 LEMMA_F8 = Claim(
-    OSA,
+    QUERIES_AND_KEYS,
     "osa.lemma-f.8",
     label="Lemma F.8, Eq. (81)",
     statement=r"\left\|\frac{\partial\operatorname{vec}\mathbf{S}}{\partial\operatorname{vec}\mathbf{X}}\right\|_2\le C\alpha",
-    assumptions=[ORTHONORMAL_QUERIES_AND_KEYS, BOUNDED, "alpha real (Section 2), a small number"],
+    assumptions=[BOUNDED, "alpha real (Section 2), a small number"],
     relation=AtMost(),
-    sizes={**SIZES, "N": (1, 3)},
     where=small,
     uses=("osa.thm-c.2",),
     proof=("osa.eq-82", "osa.eq-83", "osa.commutation"),
@@ -445,11 +435,6 @@ LEMMA_F8 = Claim(
     reading="C = 2 R / sqrt(d_v) for ||X||_2 <= R, and |alpha| for alpha: for alpha < 0 the printed right-hand side is negative",
     note="Equality for X with orthonormal columns and rows: N = d = 2, X = I, dX = I.",
 )
-
-
-@LEMMA_F8.inputs
-def orthonormal_query_key_weights(X: Tokens, pair: Frame, alpha: Alpha, decay: Decay, d_v: HeadSize) -> Any:
-    return {"X": X, **orthonormal_queries_and_keys(pair, d_v), "alpha": alpha * exp(-decay)}
 
 
 def step_bound(X: Any, W_Q: Any, alpha: Any) -> Any:

@@ -11,7 +11,11 @@ from functools import partial
 from typing import Any
 
 from theorems.osa import OSA
-from theorems.osa.appendix_c_initialisation.initialised_layer import NEWTON_SCHULZ, SIZES_WITH_STEPS, initialised, small
+from theorems.osa.appendix_c_initialisation.initialised_layer import (
+    AT_INITIALISATION,
+    NEWTON_SCHULZ,
+    small,
+)
 from theorems.osa.appendix_f_proofs.f6_lemmas_f_6_to_f_8 import (
     BOUNDED,
     SKEW,
@@ -25,8 +29,8 @@ from theorems.osa.appendix_f_proofs.f6_lemmas_f_6_to_f_8 import (
     step_bound,
     within_unit_ball,
 )
-from theorems.osa.definitions import SHAPES, skew_matrix, whole_heads
-from theorems.osa.settings import ORTHONORMAL_QUERIES_AND_KEYS, newton_schulz_attention_matrix
+from theorems.osa.definitions import skew_matrix, whole_heads
+from theorems.osa.settings import LAYER, ORTHONORMAL_QUERIES_AND_KEYS, newton_schulz_attention_matrix
 from theorems.osa.shapes import (
     Alpha,
     AttentionMatrix,
@@ -64,13 +68,13 @@ from verify.relations import AtMost, Equal
 # -- the first term of J: Eq. (84) -------------------------------------------------------------------------------------
 
 EQUATION_84 = Claim(
-    OSA,
+    LAYER,
     "osa.eq-84",
     label="Eq. (84) and preceding text",
     statement=r"\|\mathbf{J}_1\|_2\le\|\mathbf{X}\|_2\|\mathbf{W}^V\mathbf{W}^O\|_2\|\mathbf{I}_N\|_2\left\|\frac{\partial"
     r"\operatorname{vec}\mathbf{A}}{\partial\operatorname{vec}\mathbf{X}}\right\|_2,\qquad\|\mathbf{D}_1\otimes\mathbf{D}_2\|_2"
     r"\le\|\mathbf{D}_1\|_2\|\mathbf{D}_2\|_2",
-    assumptions=[SHAPES, NEWTON_SCHULZ],
+    assumptions=[NEWTON_SCHULZ],
     relation=AtMost(ascent=False),
     sizes={"N": (2, 3), "d": (1, 3), "d_v": (1, 2), "K": (0, 2), "m": (1, 2), "n": (1, 2), "p": (1, 2), "q": (1, 2)},
     where=lambda sizes: whole_heads(sizes) and sizes["N"] * sizes["d"] <= 6,
@@ -275,7 +279,6 @@ _weighted_93("sign of the first term", (-1, 1, 1))
 # -- Jacobians in X: Eqs. (87) - (97) ----------------------------------------------------------------------------------
 
 Terms = Callable[[Any, Any, Any, Any, Any, int], Any]
-CHAIN_SIZES = {"N": (1, 3), "d": (1, 3), "d_v": (1, 2), "K": (0, 2)}
 
 
 def newton_schulz_layer(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, alpha: Alpha, epsilon: Epsilon, K: Steps) -> Any:
@@ -295,22 +298,19 @@ def _declare(declare: Callable[[Any], Any], value: Terms) -> None:
         return value(X, W_Q, W_K, alpha, epsilon, K)
 
 
+CHAIN = LAYER.extended(
+    "Appendix F.6, Eqs. (87) - (97)",
+    assumptions=["column-major vec", NEWTON_SCHULZ],
+    sizes={"N": (1, 3), "d": (1, 3), "d_v": (1, 2), "K": (0, 2)},
+    where=_few,
+    inputs=newton_schulz_layer,
+)
+
+
 def _step_claim(claim_id: str, label: str, statement: str, note: str | None = None) -> Claim:
     """A claim that a printed matrix is the Jacobian in X of one term of Eq. (86) or (93), the rest of the term frozen."""
-    claim = Claim(
-        OSA,
-        claim_id,
-        label=label,
-        statement=statement,
-        assumptions=[SHAPES, "column-major vec", NEWTON_SCHULZ],
-        relation=Equal(),
-        sizes=CHAIN_SIZES,
-        where=_few,
-        uses=("osa.kron-vec", "osa.eq-86" if claim_id < "osa.eq-91" else "osa.eq-93"),
-        note=note,
-    )
-    claim.inputs(newton_schulz_layer)
-    return claim
+    uses = ("osa.kron-vec", "osa.eq-86" if claim_id < "osa.eq-91" else "osa.eq-93")
+    return Claim(CHAIN, claim_id, label=label, statement=statement, relation=Equal(), uses=uses, note=note)
 
 
 def _state(X: Any, W_Q: Any, W_K: Any, alpha: Any, epsilon: Any, K: int) -> tuple[Any, Any, Any]:
@@ -387,12 +387,12 @@ _declare(EQUATION_88.mutant("I not subtracted"), partial(_E_1, turn=lambda growt
 _declare(EQUATION_88.mutant("halved"), lambda *at: _E_1(*at) * rational(1, 2))
 
 EQUATION_89 = Claim(
-    OSA,
+    LAYER,
     "osa.eq-89",
     label="Eq. (89)",
     statement=r"\mathbf{E}_2=(\mathbf{B}\otimes\mathbf{B}^\top)\frac{\partial\operatorname{vec}(\exp[\mathbf{S}]-"
     r"\mathbf{I}_{2d_v})}{\partial\operatorname{vec}\mathbf{X}}",
-    assumptions=[SHAPES, "column-major vec", "second term of (86)", "B in R^{N x 2 d_v}", NEWTON_SCHULZ],
+    assumptions=["column-major vec", "second term of (86)", "B in R^{N x 2 d_v}", NEWTON_SCHULZ],
     relation=Equal(),
     sizes={"N": (2, 4), "d": (1, 3), "d_v": (1, 2), "K": (0, 2)},
     # elsewhere (B (x) B^T), of shape (2 d_v N, 2 d_v N), cannot multiply a matrix of (2 d_v)^2 rows to give one of N^2
@@ -500,12 +500,12 @@ _declare(EQUATION_87.mutant("E_2 dropped"), lambda *at: _E_1(*at) + _E_3(*at))
 _declare(EQUATION_87.mutant("E_1 subtracted"), lambda *at: _E_2(*at) + _E_3(*at) - _E_1(*at))
 
 EQUATION_91 = Claim(
-    OSA,
+    LAYER,
     "osa.eq-91",
     label="Eq. (91)",
     statement=r"\|\mathbf{E}_2\|_2\le\|\mathbf{B}\|_2^2\left\|\frac{\partial\operatorname{vec}(\exp[\mathbf{S}]-\mathbf{I}_"
     r"{2d_v})}{\partial\operatorname{vec}\mathbf{X}}\right\|_2",
-    assumptions=[SHAPES, "E_2: the Jacobian in X of the second term of Eq. (86)", NEWTON_SCHULZ],
+    assumptions=["E_2: the Jacobian in X of the second term of Eq. (86)", NEWTON_SCHULZ],
     relation=AtMost(ascent=False),
     # For N = 1 both sides vanish
     sizes={"N": (2, 3), "d": (2, 3), "d_v": (1, 2), "K": (0, 2)},
@@ -667,7 +667,7 @@ _declare(EQUATION_94.mutant("third term subtracted"), lambda *at: _F_1(*at) + _F
 # -- orders in alpha ---------------------------------------------------------------------------------------------------
 
 ORDERS = Claim(
-    OSA,
+    AT_INITIALISATION,
     "osa.f6-orders",
     label="F.6, items 1-3 and (a)-(c)",
     statement=r"\|\mathbf{E}_1\|_2,\|\mathbf{E}_2\|_2,\|\mathbf{E}_3\|_2\le O(\alpha);\quad\text{(a) first term: }\|\hat{"
@@ -675,7 +675,6 @@ ORDERS = Claim(
     r"\|\hat{\mathbf{E}}_3\|_2\le O(\alpha)",
     assumptions=[ORTHONORMAL_QUERIES_AND_KEYS, NEWTON_SCHULZ, BOUNDED],
     relation=AtMost(),
-    sizes=SIZES_WITH_STEPS,
     where=lambda sizes: small(sizes) and sizes["N"] * sizes["d"] <= 6,
     uses=("osa.newton-schulz-differential",),
     proof=(
@@ -701,7 +700,6 @@ ORDERS = Claim(
     note="The lemmas cited give constants that grow like (3/2)^K / eps (Lemma F.6).  As S = alpha / sqrt(d_v) M J M^T, every dB"
     " meets an M, and ||dB M^T||_F, ||dB^T M||_F <= sqrt 2 ||dX||_F.",
 )
-ORDERS.inputs(initialised)
 
 
 def _units(X: Any, W_Q: Any, alpha: Any) -> Any:

@@ -9,20 +9,18 @@ from typing import Annotated, Any
 
 from theorems.osa import OSA
 from theorems.osa.appendix_c_initialisation.c3_theorem_c_4 import (
-    ASSUMPTIONS_OF_C4,
+    ASSUMED_BY_C4,
     LEAST_CONSTANT,
     c4_mutant,
     interval_half_width,
     itself,
 )
 from theorems.osa.appendix_c_initialisation.initialised_layer import (
-    INITIALISED,
+    AT_INITIALISATION,
     NEWTON_SCHULZ,
-    SIZES_WITH_STEPS,
+    ORTHONORMAL_WEIGHTS,
     THE_CONSTANT,
     first_jacobian_term,
-    initialised,
-    initialised_with_moderate_alpha,
     largest_deviation_from_one,
     layer_jacobian,
     linear_bound,
@@ -240,20 +238,17 @@ EQUATION_98.mutant("delta^2", lambda delta: delta * delta)
 # -- singular values of J: F.7 -----------------------------------------------------------------------------------------
 
 EQUATION_99 = Claim(
-    OSA,
+    AT_INITIALISATION,
     "osa.eq-99",
     label="Eq. (99), F.7",
     statement=r"|\sigma_i(\mathbf{J})-\sigma_i(\mathbf{J}_2)|\le\|\mathbf{J}_1\|_2\le C\alpha",
-    assumptions=["singular values ordered", *INITIALISED, NEWTON_SCHULZ, "||X||_2 bounded"],
+    assumptions=["singular values ordered", *ORTHONORMAL_WEIGHTS, NEWTON_SCHULZ, "||X||_2 bounded"],
     relation=AtMost(ascent=False),
-    sizes=SIZES_WITH_STEPS,
-    where=small,
     uses=("osa.thm-c.1", "osa.thm-c.3"),
     expects="reading",
     reading=THE_CONSTANT,
     note="Weyl's inequality for all N d ordered singular values, then Theorem C.3.",
 )
-EQUATION_99.inputs(initialised)
 
 
 @EQUATION_99.formula
@@ -425,15 +420,12 @@ def small_second_value() -> dict[str, Any]:
 
 
 F7_INTERVAL = Claim(
-    OSA,
+    ASSUMED_BY_C4,
     "osa.f7-interval",
     label="F.7, last lines",
     statement=r"\sigma_i(\mathbf{J})\in[1-\delta-C\alpha,1+\delta+C\alpha]; \text{ therefore }"
     r" \sigma_{\max}(\mathbf{J})\le1+\delta+C\alpha,\ \sigma_{\min}(\mathbf{J})\ge1-\delta-C\alpha",
-    assumptions=ASSUMPTIONS_OF_C4,
     relation=AtMost(ascent=False),
-    sizes=SIZES_WITH_STEPS,
-    where=small,
     uses=("osa.eq-98", "osa.eq-99", "osa.f7-range"),
     presumes=("osa.f7-perturbation-alone",),
     expects="gap",
@@ -443,7 +435,6 @@ F7_INTERVAL = Claim(
     note="For all N d singular values the interval would be wrong: one token, d = 2, d_v = 1 has J = W^T with the singular"
     f" values 1 and 0.  That J has no further, small non-zero ones does not follow from Eqs. (98) and (99).  {LEAST_CONSTANT}",
 )
-F7_INTERVAL.inputs(initialised_with_moderate_alpha)
 
 
 def _jacobian_deviation(

@@ -11,8 +11,9 @@ from typing import Any
 
 from theorems.osa import OSA
 from theorems.osa.appendix_d_sampling.algorithm_1 import stiefel_uniform
-from theorems.osa.definitions import SHAPES, attention, attention_matrix, rank, skew_matrix, whole_heads
+from theorems.osa.definitions import attention, attention_matrix, rank, skew_matrix
 from theorems.osa.section_2_1_low_rank_exponential.ranks import added, gram_matrix
+from theorems.osa.settings import HEADS, LAYER_OF_FEW_TOKENS
 from theorems.osa.shapes import Alpha, KeyWeights, Length, OutputWeights, QueryWeights, Tokens, ValueWeights, Width
 from verify.claims import Claim
 from verify.matrix import softmax, sqrt
@@ -22,14 +23,12 @@ from verify.relations.follows_law import LawTest
 # -- what happens to the rank of the representation --------------------------------------------------------------------
 
 REPRESENTATION_RANK = Claim(
-    OSA,
+    HEADS,
     "osa.intro-rank",
     label="Section 1, text",
     statement=r"\text{by enforcing the attention matrix to be orthogonal in OSA, we preserve the rank of representation}",
     assumptions=["which object is the representation, A X or the whole head A X W^V W^O, is not stated"],
     relation=Equal(),
-    sizes={"N": (1, 5), "d": (1, 4), "d_v": (1, 4)},
-    where=whole_heads,
     uses=("osa.so-n",),
     expects="reading",
     reading="attention alone, A X against X: they have the same Gram matrix (A X)^T A X = X^T X, hence the same rank and"
@@ -58,14 +57,11 @@ REPRESENTATION_RANK.mutant(
 
 
 HEAD_RANK = Claim(
-    OSA,
+    LAYER_OF_FEW_TOKENS,
     "osa.intro-rank-head",
     label="Section 1, the rank of a whole head",
     statement=r"\operatorname{rank}\mathrm{OSA}(\mathbf{X}) = \operatorname{rank}\mathbf{X}",
-    assumptions=[SHAPES],
     relation=Equal(),
-    sizes={"N": (1, 4), "d": (1, 4), "d_v": (1, 4)},
-    where=whole_heads,
     expects="refuted",
     severity="error",
     correction="osa.intro-rank-head-gram",
@@ -100,16 +96,13 @@ def narrow_head() -> dict[str, Any]:
 
 
 HEAD_GRAM = Claim(
-    OSA,
+    LAYER_OF_FEW_TOKENS,
     "osa.intro-rank-head-gram",
     label="Section 1, what a whole head preserves",
     statement=r"\mathrm{OSA}(\mathbf{X})^\top\mathrm{OSA}(\mathbf{X}) = \mathbf{W}^\top\mathbf{X}^\top\mathbf{X}\mathbf{W}"
     r" \text{ for } \mathbf{W} = \mathbf{W}^V\mathbf{W}^O, \text{ so } \operatorname{rank}\mathrm{OSA}(\mathbf{X}) ="
     r" \operatorname{rank}(\mathbf{X}\mathbf{W}) \le \min(\operatorname{rank}\mathbf{X}, d_v)",
-    assumptions=[SHAPES],
     relation=Equal(),
-    sizes={"N": (1, 4), "d": (1, 4), "d_v": (1, 4)},
-    where=whole_heads,
     uses=("osa.so-n",),
     of_project=True,
     corrects="osa.intro-rank-head",
@@ -140,7 +133,7 @@ HEAD_GRAM.mutant("tokens and value weights dropped", lambda W_O: gram_matrix(W_O
 # -- causality ---------------------------------------------------------------------------------------------------------
 
 NONCAUSAL = Claim(
-    OSA,
+    HEADS,
     "osa.noncausal",
     label="Section 1, text",
     statement=r"\text{orthogonality of } \mathbf{A} \text{ restricts OSA to non-causal Transformers}",
@@ -148,7 +141,6 @@ NONCAUSAL = Claim(
     relation=Equal(),
     # a single token attends to itself alone
     sizes={"N": (2, 5), "d": (1, 4), "d_v": (1, 4)},
-    where=whole_heads,
     uses=("osa.so-n",),
     expects="reading",
     reading="what 'does restricts the applicability' is the orthogonality, and a causal A would be lower triangular.  For"

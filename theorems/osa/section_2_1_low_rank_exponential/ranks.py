@@ -6,7 +6,8 @@ import functools
 from typing import Any
 
 from theorems.osa import OSA
-from theorems.osa.definitions import SHAPES, rank, skew_matrix, whole_heads
+from theorems.osa.definitions import SHAPES, rank, skew_matrix
+from theorems.osa.settings import LAYER
 from theorems.osa.shapes import (
     HeadSize,
     KeyWeights,
@@ -48,14 +49,12 @@ def gram_matrix(Y: Any) -> Any:
 
 
 RANK = Claim(
-    OSA,
+    LAYER,
     "osa.rank-s",
     label="Section 2.1, text",
     statement=r"r \le 2 d_v, \quad r = \operatorname{rank} \mathbf{S}",
-    assumptions=[SHAPES],
     relation=HasStructure(),
     sizes={"N": (1, 6), "d": (1, 6), "d_v": (1, 2)},
-    where=whole_heads,
     exact=True,
     note="Checked as: all minors of S of order 2 d_v + 1 vanish.  The bound is attained: osa.rank-s-attained.",
 )

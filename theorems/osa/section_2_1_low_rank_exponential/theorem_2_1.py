@@ -7,17 +7,24 @@ from __future__ import annotations
 
 from typing import Any
 
-from theorems.osa import OSA
 from theorems.osa.appendix_e_experiments.untrained import decided_at_the_experiments
-from theorems.osa.definitions import SHAPES, attention_matrix, queries_and_keys, rank, skew_matrix, whole_heads
-from theorems.osa.settings import CONTAINS_QUERIES_AND_KEYS, NONZERO_ALPHA, ORTHONORMAL, with_basis
+from theorems.osa.definitions import attention_matrix, queries_and_keys, rank, skew_matrix, whole_heads
+from theorems.osa.settings import (
+    BASIS,
+    CONTAINS_QUERIES_AND_KEYS,
+    INDEPENDENT,
+    LAYER,
+    NONZERO_ALPHA,
+    ORTHONORMAL,
+    with_basis,
+)
 from theorems.osa.shapes import Alpha, Basis, Coordinates, KeyWeights, NonzeroAlpha, QueryWeights, TokenFrame, Tokens
 from verify.claims import Assumption, Claim
 from verify.matrix import concatenate, expm, eye, rational, smallest_singular_value, sqrt, zeros
 from verify.relations import Equal
 
 THEOREM_21 = Claim(
-    OSA,
+    LAYER,
     "osa.thm-2.1",
     label="Theorem 2.1, Eqs. (6), (7)",
     statement=r"\text{Let } \mathbf{B}(\mathbf{X}) \in \mathbb{R}^{N\times r} \text{ have columns that provide an orthonormal"
@@ -26,7 +33,6 @@ THEOREM_21 = Claim(
     r" \mathbf{I}_r)\mathbf{B}(\mathbf{X})^\top,\quad [\mathbf{S}](\mathbf{X}) ="
     r" \mathbf{B}(\mathbf{X})^\top\mathbf{S}(\mathbf{X})\mathbf{B}(\mathbf{X}) \in \mathbb{R}^{r\times r}",
     assumptions=[
-        SHAPES,
         ORTHONORMAL,
         CONTAINS_QUERIES_AND_KEYS,
         # [S] is r x r and has the rank of S; nonsingular, it also leaves the span of Q and K no room below r
@@ -89,18 +95,14 @@ THEOREM_21.mutant("[S] transposed", "B.T @ S @ B -> (B.T @ S @ B).T")
 
 
 THEOREM_21_ANY_BASIS = Claim(
-    OSA,
+    BASIS,
     "osa.thm-2.1-any-basis",
     label="Theorem 2.1, for any basis",
     statement=r"\text{For every } \mathbf{B} \in \mathbb{R}^{N\times r} \text{ with orthonormal columns whose span contains the"
     r" columns of } \mathbf{Q},\mathbf{K}, \text{ whatever } r \ge \dim U: \quad \exp(\mathbf{S}) = \mathbf{I}_N +"
     r" \mathbf{B}(\exp(\mathbf{B}^\top\mathbf{S}\mathbf{B}) - \mathbf{I}_r)\mathbf{B}^\top",
-    assumptions=[ORTHONORMAL, CONTAINS_QUERIES_AND_KEYS],
     relation=Equal(),
-    sizes={"N": (1, 5), "d": (1, 4), "d_v": (1, 4), "r": (1, 5)},
-    where=lambda sizes: sizes["r"] <= sizes["N"] and sizes["d_v"] <= sizes["d"],
     corrects="osa.thm-2.1",
-    exact=True,
     of_project=True,
     note="A reduced QR of [Q, K] supplies such a B even where the columns of [Q, K] are dependent.",
 )
@@ -128,14 +130,12 @@ THEOREM_21_ANY_BASIS.mutant("exponential of -[S]", "alpha -> -alpha")
 # -- the rank that Theorem 2.1 takes for granted -----------------------------------------------------------------------
 
 THEOREM_21_RANK = Claim(
-    OSA,
+    LAYER,
     "osa.thm-2.1-rank",
     label="Theorem 2.1, r",
     statement=r"\operatorname{rank}\mathbf{S} = \dim\operatorname{span}[\mathbf{Q},\mathbf{K}]",
-    assumptions=[SHAPES, NONZERO_ALPHA],
+    assumptions=[NONZERO_ALPHA],
     relation=Equal(),
-    sizes={"N": (1, 5), "d": (1, 4), "d_v": (1, 4)},
-    where=whole_heads,
     expects="refuted",
     severity="error",
     correction="osa.thm-2.1-rank-independent",
@@ -175,30 +175,15 @@ def odd_dimension() -> dict[str, Any]:
 
 
 THEOREM_21_RANK_INDEPENDENT = Claim(
-    OSA,
+    INDEPENDENT,
     "osa.thm-2.1-rank-independent",
     label="Theorem 2.1, r where [Q, K] has independent columns",
     statement=r"\mathbf{M}^\top\mathbf{S}\mathbf{M} = \tfrac{\alpha}{\sqrt{d_v}}\,\mathbf{M}^\top\mathbf{M}"
     r"\begin{pmatrix}0 & \mathbf{I}\\ -\mathbf{I} & 0\end{pmatrix}\mathbf{M}^\top\mathbf{M} \text{ for } \mathbf{M} ="
     r" [\mathbf{Q},\mathbf{K}]. \text{ If the columns of } \mathbf{M} \text{ are linearly independent, this is nonsingular, so"
     r" } \operatorname{rank}\mathbf{S} = 2d_v = \dim\operatorname{span}[\mathbf{Q},\mathbf{K}]",
-    assumptions=[
-        Assumption(
-            "the columns of [Q, K] are linearly independent",
-            positive=lambda X, W_Q, W_K: smallest_singular_value(queries_and_keys(X, W_Q, W_K)),
-        ),
-        NONZERO_ALPHA,
-    ],
     relation=Equal(),
-    sizes={"N": (2, 5), "d": (2, 5), "d_v": (1, 2)},
-    where=lambda sizes: 2 * sizes["d_v"] <= min(sizes["N"], sizes["d"]),
-    without_domains={
-        "rank deficient": "deficient weights make columns of [Q, K] dependent",
-        "tied": "repeated rows of X and of the weights make columns of [Q, K] dependent",
-        "uniform attention": "W^Q = 0 makes Q vanish",
-    },
     corrects="osa.thm-2.1-rank",
-    exact=True,
     of_project=True,
 )
 

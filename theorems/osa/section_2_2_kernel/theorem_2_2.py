@@ -11,7 +11,7 @@ from theorems.osa import OSA
 from theorems.osa.appendix_e_experiments.untrained import decided_at_the_experiments
 from theorems.osa.definitions import attention, attention_matrix, cayley
 from theorems.osa.shapes import Alpha, Tokens
-from verify.claims import Assumption, Claim
+from verify.claims import Assumption, Claim, Setting
 from verify.matrix import concatenate, eye, ones, rational, trace
 from verify.relations import Equal
 from verify.shapes import Shape
@@ -44,10 +44,17 @@ def layers_in_different_planes(arrays: dict[str, Any], sizes: Mapping[str, int],
             arrays[name][:, k, range(sizes["d"]), range(sizes["d"])] = 2
 
 
-def add_layer_domains(claim: Claim) -> None:
-    claim.domain("tokens of rank one")(tokens_of_rank_one)
-    claim.domain("layers in different planes")(layers_in_different_planes)
-
+#: Several layers of a single head, each attending to its input.
+LAYERS = Setting(
+    OSA,
+    "Section 2.2",
+    sizes={"N": (1, 5), "d": (1, 5), "l": (1, 3)},
+    where=layers_worth_telling_apart,
+    special_domains={
+        "tokens of rank one": tokens_of_rank_one,
+        "layers in different planes": layers_in_different_planes,
+    },
+)
 
 #: Scales drawn alphas so that S has generic entries of order 1.
 MODERATE = rational(1, 4)
@@ -94,7 +101,7 @@ def orthogonal_layers(X: Any, W_Q: Any, W_K: Any, left: Any, right: Any, alpha: 
 
 
 THEOREM_22 = Claim(
-    OSA,
+    LAYERS,
     "osa.thm-2.2",
     label="Theorem 2.2, Eq. (8)",
     statement=r"\Sigma_l = \mathbf{X}_l\mathbf{X}_l^\top = \mathbf{A}\Sigma_0\mathbf{A}^\top, \quad \mathbf{A}\in\mathrm{SO}(N)."
@@ -102,14 +109,12 @@ THEOREM_22 = Claim(
     assumptions=["skipless OSA-only Transformer (no MLP)", "h = 1, at initialisation", ORTHOGONAL_WEIGHTS],
     relation=Equal(),
     sizes={"N": (1, 5), "d": (1, 5), "l": (1, 2)},
-    where=layers_worth_telling_apart,
     uses=("osa.so-n",),
     proof=("osa.eq-19", "osa.f2-orthogonality"),
     note="The eigenvalues are compared through tr (Sigma / (1 + tr Sigma))^k, k = 1, ..., N, which determine them with their"
     " multiplicities.",
 )
 decided_at_the_experiments(THEOREM_22, l=2)
-add_layer_domains(THEOREM_22)
 
 
 @THEOREM_22.inputs

@@ -8,9 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from theorems.osa import OSA
 from theorems.osa.definitions import attention, queries_and_keys
-from theorems.osa.settings import CONTAINS_QUERIES_AND_KEYS, ORTHONORMAL, tokens_with_wide_basis
+from theorems.osa.settings import BASIS, tokens_with_wide_basis
 from theorems.osa.shapes import (
     Alpha,
     Basis,
@@ -28,15 +27,6 @@ from verify.relations import Count, Equal, count
 
 #: h = 1, so d_v = d.  Newton-Schulz steps, any fixed number.
 STEPS = 6
-
-FIXED_EXPONENTIAL = (
-    "an exponential takes a fixed number of matrix products, as it does while ||S|| is bounded: each doubling of the norm"
-    " costs a squaring more"
-)
-SINGLE_HEAD = (
-    "h = 1, so d_v = d; r = 2d taken as the number of columns of B (as rank S, no input has it: osa.sec-2.4-r)"
-)
-
 
 # -- the implementation that is counted --------------------------------------------------------------------------------
 
@@ -124,17 +114,14 @@ def counts_of_components(N: int, d: int) -> list[Count]:
 
 
 COUNTED_LAYER = Claim(
-    OSA,
+    BASIS,
     "osa.counted-layer",
     label="Section 2.4, the implementation that is counted",
     statement=r"\mathbf{V} + \mathbf{B}(\exp[\mathbf{S}]\,\mathbf{U} - \mathbf{U}) = \mathrm{OSA}(\mathbf{X}), \quad"
     r" \mathbf{V} = \mathbf{X}\mathbf{W}^V\mathbf{W}^O,\ \mathbf{U} = \mathbf{B}^\top\mathbf{V}",
-    assumptions=[ORTHONORMAL, CONTAINS_QUERIES_AND_KEYS],
     relation=Equal(),
     sizes={"N": (2, 5), "d": (2, 4), "d_v": (1, 4), "r": (2, 5)},
-    where=lambda sizes: sizes["r"] <= sizes["N"] and sizes["d_v"] <= sizes["d"],
     uses=("osa.thm-2.1-any-basis",),
-    exact=True,
     of_project=True,
     note="Without it, a count of operations would say nothing about the layer.",
 )
@@ -176,19 +163,16 @@ COUNTED_LAYER.mutant("query and key exchanged", "W_Q -> W_K; W_K -> W_Q")
 
 
 LOW_RANK_LAYER = Claim(
-    OSA,
+    BASIS,
     "osa.low-rank-layer",
     label="Section 2.4, the layer without any N x N matrix",
     statement=r"\mathrm{OSA}(\mathbf{X}) = \mathbf{V} + \mathbf{B}\big((\exp[\mathbf{S}] - \mathbf{I}_r)(\mathbf{B}^\top"
     r"\mathbf{V})\big), \quad \mathbf{V} = \mathbf{X}\mathbf{W}^V\mathbf{W}^O, \quad [\mathbf{S}] = \tfrac{\alpha}{\sqrt{d_v}}"
     r"\big((\mathbf{B}^\top\mathbf{Q})(\mathbf{B}^\top\mathbf{K})^\top - (\mathbf{B}^\top\mathbf{K})(\mathbf{B}^\top\mathbf{Q})"
     r"^\top\big)",
-    assumptions=[ORTHONORMAL, CONTAINS_QUERIES_AND_KEYS],
     relation=Equal(),
     sizes={"N": (2, 5), "d": (2, 4), "d_v": (1, 4), "r": (2, 5)},
-    where=lambda sizes: sizes["r"] <= sizes["N"] and sizes["d_v"] <= sizes["d"],
     uses=("osa.thm-2.1-any-basis",),
-    exact=True,
     of_project=True,
 )
 

@@ -11,8 +11,6 @@ from typing import Any
 from theorems.osa import OSA
 from theorems.osa.definitions import queries_and_keys
 from theorems.osa.section_2_4_cost.basis_layer import (
-    FIXED_EXPONENTIAL,
-    SINGLE_HEAD,
     count_of_layer,
     naive_orthogonal_attention,
     newton_schulz,
@@ -23,9 +21,20 @@ from theorems.osa.section_2_4_cost.basis_layer import (
     without_numbers,
 )
 from theorems.osa.shapes import Length, Rank, Width
-from verify.claims import Claim
+from verify.claims import Claim, Setting
 from verify.matrix import expm
 from verify.relations import Count, OrderOfGrowth, count
+
+FIXED_EXPONENTIAL = (
+    "an exponential takes a fixed number of matrix products, as it does while ||S|| is bounded: each doubling of the norm"
+    " costs a squaring more"
+)
+SINGLE_HEAD = (
+    "h = 1, so d_v = d; r = 2d taken as the number of columns of B (as rank S, no input has it: osa.sec-2.4-r)"
+)
+
+COUNTED = Setting(OSA, "Section 2.4", sizes={"N": (4, 9), "d": (2, 4)})
+ONE_HEAD = COUNTED.extended(assumptions=[SINGLE_HEAD])
 
 # -- the naive layer, and what Theorem 2.1 saves -----------------------------------------------------------------------
 
@@ -95,13 +104,12 @@ def _(N: Length, r: Rank) -> Any:
 # -- the whole layer ---------------------------------------------------------------------------------------------------
 
 COST = Claim(
-    OSA,
+    ONE_HEAD,
     "osa.cost-osa",
     label="Section 2.4 and Abstract",
     statement=r"\text{computational complexity of OSA is } O(Nd^2 + d^3), \text{ linear in } N",
-    assumptions=[SINGLE_HEAD, "a fixed number K of Newton-Schulz steps, or a QR"],
+    assumptions=["a fixed number K of Newton-Schulz steps, or a QR"],
     relation=OrderOfGrowth(along=("N", "d", "N d", "N N d")),
-    sizes={"N": (4, 9), "d": (2, 4)},
     uses=("osa.thm-2.1-any-basis", "osa.counted-layer"),
     expects="reading",
     reading=FIXED_EXPONENTIAL,
@@ -127,13 +135,12 @@ COST.mutant("N d^2 dropped", lambda d: [d**3] * 2)
 
 
 MEMORY = Claim(
-    OSA,
+    ONE_HEAD,
     "osa.mem-osa",
     label="Section 2.4 and Abstract",
     statement=r"\text{memory cost of OSA is } O(Nd + d^2), \text{ linear in } N",
-    assumptions=[SINGLE_HEAD, "no N x N matrix formed"],
+    assumptions=["no N x N matrix formed"],
     relation=OrderOfGrowth(along=("N", "d", "N d", "N N d")),
-    sizes={"N": (4, 9), "d": (2, 4)},
     uses=("osa.counted-layer",),
     note="Entries alive at a time, for both bases.  Forming A by Eq. (6) before it is applied needs N^2: see"
     " osa.cost-eq-6-formed.",
@@ -153,15 +160,13 @@ MEMORY.mutant("d^2 alone", lambda d: [d**2] * 2)
 
 
 FORMED = Claim(
-    OSA,
+    ONE_HEAD,
     "osa.cost-eq-6-formed",
     label="Eqs. (6) and (7) with their N x N matrices formed",
     statement=r"\text{With } \mathbf{S} \text{ formed for } [\mathbf{S}] = \mathbf{B}^\top\mathbf{S}\mathbf{B} \text{ and }"
     r" \mathbf{A} \text{ by Eq. (6) before it is applied, OSA takes } O(N^2d + Nd^2 + d^3) \text{ operations and memory }"
     r" O(N^2 + Nd + d^2), \text{ and no less: quadratic in } N",
-    assumptions=[SINGLE_HEAD],
     relation=OrderOfGrowth(along=("N", "d", "N d")),
-    sizes={"N": (4, 9), "d": (2, 4)},
     of_project=True,
     expects="reading",
     reading=FIXED_EXPONENTIAL,
@@ -194,13 +199,12 @@ FORMED.mutant("memory N d + d^2, as in Section 2.4", lambda N, d: [N**2 * d + N 
 
 
 SOFTMAX_COST = Claim(
-    OSA,
+    COUNTED,
     "osa.cost-ssa",
     label="Section 2.4",
     statement=r"\text{computational complexity of SSA is } O(N^2 d) \text{ and memory cost } O(N^2)",
     assumptions=["h = 1"],
     relation=OrderOfGrowth(along=("N", "N d")),
-    sizes={"N": (4, 9), "d": (2, 4)},
     where=lambda sizes: sizes["d"] <= sizes["N"],
     expects="reading",
     reading="for d <= N, where the N x N matrix of scores dominates.  For d above N the projections take N d^2 operations"
@@ -235,13 +239,12 @@ def _linear_in_length(claim: Claim) -> None:
 _linear_in_length(SOFTMAX_COST)
 
 SOFTMAX_COST_WIDE = Claim(
-    OSA,
+    COUNTED,
     "osa.cost-ssa-wide",
     label="Section 2.4, softmax attention at any width",
     statement=r"\text{SSA with its projections takes } O(N^2 d + Nd^2) \text{ operations and memory } O(N^2 + Nd)",
     assumptions=["h = 1"],
     relation=OrderOfGrowth(along=("N", "d", "N d")),
-    sizes={"N": (4, 9), "d": (2, 4)},
     of_project=True,
     note="W^V W^O is applied from left to right, to the tokens first; multiplied with each other first they would take d^3.",
 )

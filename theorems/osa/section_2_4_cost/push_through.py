@@ -10,8 +10,8 @@ from typing import Any
 
 from theorems.osa import OSA
 from theorems.osa.appendix_e_experiments.untrained import decided_at_the_experiments
-from theorems.osa.definitions import SHAPES, attention, orthonormal_columns, query_key_generator, whole_heads
-from theorems.osa.settings import ORTHONORMAL, layer
+from theorems.osa.definitions import attention, orthonormal_columns, query_key_generator, whole_heads
+from theorems.osa.settings import LAYER, ORTHONORMAL, layer
 from theorems.osa.shapes import (
     Alpha,
     Basis,
@@ -89,27 +89,24 @@ def push_through_factor(G: Any, W_Q: Any, W_K: Any, W_V: Any, W_O: Any, alpha: A
     return expm(scaled_generator(W_Q, W_K, alpha) @ G) @ W_V @ W_O
 
 
-LAYER = Claim(
-    OSA,
+PUSHED_THROUGH = Claim(
+    LAYER,
     "osa.push-through-layer",
     label="Eq. (5) through d x d matrices",
     statement=r"\mathrm{OSA}(\mathbf{X}) = \mathbf{X}\,\big[\exp(\mathbf{W}\mathbf{G})\,\mathbf{W}^V\mathbf{W}^O\big],\quad"
     r" \mathbf{W} = \tfrac{\alpha}{\sqrt{d_v}}\big(\mathbf{W}^Q(\mathbf{W}^K)^\top - \mathbf{W}^K(\mathbf{W}^Q)^\top\big),\quad"
     r" \mathbf{G} = \mathbf{X}^\top\mathbf{X}",
-    assumptions=[SHAPES],
     relation=Equal(),
-    sizes={"N": (1, 5), "d": (1, 4), "d_v": (1, 4)},
-    where=whole_heads,
     uses=("osa.push-through",),
     exact=True,
     of_project=True,
     note="No basis, any rank: O(N d^2 + d^3) work and O(N d + d^2) memory.",
 )
-decided_at_the_experiments(LAYER)
-LAYER.inputs(layer)
+decided_at_the_experiments(PUSHED_THROUGH)
+PUSHED_THROUGH.inputs(layer)
 
 
-@LAYER.formula
+@PUSHED_THROUGH.formula
 def attention_pushed_through(
     X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, W_O: OutputWeights, alpha: Alpha
 ) -> Any:
@@ -117,7 +114,7 @@ def attention_pushed_through(
     return X @ push_through_factor(X.T @ X, W_Q, W_K, W_V, W_O, alpha)
 
 
-@LAYER.oracle
+@PUSHED_THROUGH.oracle
 def attention_by_definition(
     X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, W_O: OutputWeights, alpha: Alpha
 ) -> Any:
@@ -138,10 +135,10 @@ def _common_mutants(claim: Claim, form: Callable[..., Any]) -> None:
         return form(X, W_Q, W_K, W_V @ W_O @ W_O.T, W_V.T, alpha)
 
 
-_common_mutants(LAYER, attention_pushed_through)
+_common_mutants(PUSHED_THROUGH, attention_pushed_through)
 
 
-LAYER.mutant(
+PUSHED_THROUGH.mutant(
     "X^T X on the other side of W",
     lambda X, W_Q, W_K, W_V, W_O, alpha: X @ expm(X.T @ X @ scaled_generator(W_Q, W_K, alpha)) @ W_V @ W_O,
 )
@@ -167,17 +164,14 @@ def low_rank_factor(
 
 
 LOW_RANK = Claim(
-    OSA,
+    LAYER,
     "osa.push-through-low-rank",
     label="Eq. (5) through matrices of order 4 d_v",
     statement=r"\exp(\mathbf{W}\mathbf{G}) = \mathbf{I}_d + \mathbf{U}\,\varphi(\mathbf{L}^\top\mathbf{G}\mathbf{U})\,"
     r"\mathbf{L}^\top\mathbf{G}, \quad \mathbf{U} = [\mathbf{W}^Q, \mathbf{W}^K],\ \mathbf{L} = \tfrac{\alpha}{\sqrt{d_v}}"
     r"[\mathbf{W}^K, -\mathbf{W}^Q],\ \varphi(z) = (e^z - 1)/z; \quad \mathrm{OSA}(\mathbf{X}) = \mathbf{X}\exp(\mathbf{W}"
     r"\mathbf{G})\mathbf{W}^V\mathbf{W}^O",
-    assumptions=[SHAPES],
     relation=Equal(),
-    sizes={"N": (1, 5), "d": (1, 4), "d_v": (1, 4)},
-    where=whole_heads,
     uses=("osa.push-through-layer",),
     exact=True,
     of_project=True,
@@ -225,7 +219,7 @@ def attention_in_frame(X: Any, B: Any, factor: Callable[[Any, Any], Any]) -> Any
 
 
 QR_LAYER = Claim(
-    OSA,
+    LAYER,
     "osa.qr-of-x-layer",
     label="Eq. (5) through an orthonormal frame of the tokens",
     statement=r"\text{For } \mathbf{B}^\top\mathbf{B}=\mathbf{I}_r,\ \mathbf{R}=\mathbf{B}^\top\mathbf{X},\ \mathbf{P}="
@@ -234,7 +228,7 @@ QR_LAYER = Claim(
     r" \mathbf{W}\mathbf{P}^\top\mathbf{P}\end{pmatrix}\begin{pmatrix}\mathbf{R}\\ \mathbf{I}_d\end{pmatrix}\mathbf{W}^V"
     r"\mathbf{W}^O. \text{ If } \mathbf{X}=\mathbf{B}\mathbf{R} \text{ is a QR decomposition, } \mathbf{P}=0 \text{ and }"
     r" \mathrm{OSA}(\mathbf{X}) = \mathbf{B}\exp(\mathbf{R}\mathbf{W}\mathbf{R}^\top)\mathbf{R}\mathbf{W}^V\mathbf{W}^O",
-    assumptions=[SHAPES, ORTHONORMAL],
+    assumptions=[ORTHONORMAL],
     relation=Equal(),
     sizes={"N": (1, 5), "d": (1, 4), "d_v": (1, 4), "r": (1, 4)},
     where=lambda sizes: whole_heads(sizes) and sizes["r"] <= sizes["N"],

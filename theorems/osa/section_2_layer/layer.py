@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from theorems.osa import OSA
 from theorems.osa.appendix_e_experiments.untrained import decided_at_the_experiments
 from theorems.osa.definitions import (
-    SHAPES,
     attention,
     attention_matrix,
     newton_schulz_basis,
     queries_and_keys,
     skew_matrix,
-    whole_heads,
 )
+from theorems.osa.settings import LAYER
 from theorems.osa.shapes import Alpha, Epsilon, KeyWeights, OutputWeights, QueryWeights, Steps, Tokens, ValueWeights
 from verify.claims import Claim
 from verify.matrix import concatenate, determinant, expm, eye, ones, sqrt
@@ -23,15 +21,13 @@ from verify.relations import Equal, HasStructure
 # -- S is skew, exp(S) special orthogonal ------------------------------------------------------------------------------
 
 SKEW = Claim(
-    OSA,
+    LAYER,
     "osa.eq-5-skew",
     label="Eq. (5) and text below",
     statement=r"\mathbf{S} = \frac{\alpha}{\sqrt{d_v}}(\mathbf{Q}\mathbf{K}^\top - \mathbf{K}\mathbf{Q}^\top)"
     r" \text{ is skew-symmetric}",
-    assumptions=[SHAPES, "alpha real"],
+    assumptions=["alpha real"],
     relation=HasStructure(),
-    sizes={"N": (1, 5), "d": (1, 4), "d_v": (1, 4)},
-    where=whole_heads,
     exact=True,
 )
 
@@ -61,14 +57,11 @@ def _(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, alpha: Alpha) -> Any:
 
 
 SPECIAL_ORTHOGONAL = Claim(
-    OSA,
+    LAYER,
     "osa.so-n",
     label="Section 2, text below Eqs. (4), (5)",
     statement=r"\mathbf{A}(\mathbf{X}) = \exp(\mathbf{S}) \in \mathrm{SO}(N)",
-    assumptions=[SHAPES],
     relation=HasStructure(),
-    sizes={"N": (1, 5), "d": (1, 4), "d_v": (1, 4)},
-    where=whole_heads,
     uses=("osa.eq-5-skew",),
 )
 decided_at_the_experiments(SPECIAL_ORTHOGONAL)
@@ -108,15 +101,12 @@ def _(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, alpha: Alpha) -> Any:
 # -- permutations of the tokens ----------------------------------------------------------------------------------------
 
 EQUIVARIANCE = Claim(
-    OSA,
+    LAYER,
     "osa.perm-equivariance",
     label='Section 2, text ("easy to see")',
     statement=r"\mathrm{OSA}(\mathbf{P}\mathbf{X}) = \mathbf{P}\,\mathrm{OSA}(\mathbf{X}) \text{ for every permutation matrix }"
     r" \mathbf{P} \in \mathbb{R}^{N\times N}",
-    assumptions=[SHAPES],
     relation=Equal(),
-    sizes={"N": (1, 5), "d": (1, 4), "d_v": (1, 4)},
-    where=whole_heads,
     exact=True,
     note="Checked for the cycle (1 2 ... N) and the exchange of the first two tokens, which generate all permutations.",
 )
@@ -169,16 +159,15 @@ def _(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, W_O: Out
 
 
 EQUIVARIANCE_THROUGH_BASIS = Claim(
-    OSA,
+    LAYER,
     "osa.perm-equivariance-basis",
     label="Section 2, permutations of the tokens when B comes from Newton-Schulz",
     statement=r"\mathbf{Y}(\mathbf{P}\mathbf{X}) = \mathbf{P}\,\mathbf{Y}(\mathbf{X})\,\mathbf{P}^\top \text{ for }"
     r" \mathbf{Y} = \mathbf{I}_N + \mathbf{B}(\exp[\mathbf{S}] - \mathbf{I})\mathbf{B}^\top \text{ with } \mathbf{B} \text{ from"
     r" any number of Newton-Schulz steps}",
-    assumptions=[SHAPES, "eps > 0"],
+    assumptions=["eps > 0"],
     relation=Equal(),
     sizes={"N": (1, 4), "d": (1, 3), "d_v": (1, 3), "K": (0, 4)},
-    where=whole_heads,
     of_project=True,
 )
 

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 from theorems.osa import OSA
 from theorems.osa.shapes import HeadSize
-from verify.claims import Claim
+from verify.claims import Claim, Setting
 from verify.matrix import rational, sqrt
 from verify.relations import HasStructure
 from verify.shapes import Real
@@ -15,18 +15,24 @@ from verify.shapes import Real
 #: Determines a law of mean 0 and variance 1 on two values, in rationals.
 Skewness = Annotated[Any, Real(-4.0, 4.0, avoid_zero=True)]
 
+
+def law_and_head_size(a: Skewness, d_v: HeadSize) -> Any:
+    """A law on two values, and how many products are summed."""
+    return {"a": a, "d_v": d_v}
+
+
+DOT_PRODUCTS = Setting(OSA, "Section 2", sizes={"d_v": (1, 4)}, inputs=law_and_head_size, exact=True)
+
 SCALING = Claim(
-    OSA,
+    DOT_PRODUCTS,
     "osa.scaling-dv",
     label="Section 2, text below Eq. (5)",
     statement=r"\tfrac{1}{\sqrt{d_v}} \text{ normalises the dot-product of vectors in } \mathbb{R}^{d_v}",
     assumptions=["no distribution is stated"],
     relation=HasStructure(),
-    sizes={"d_v": (1, 4)},
     expects="reading",
     reading="the entries of the two vectors are independent with mean 0 and variance 1; then the scaled dot product has"
     " variance 1.  Every such law with two values is enumerated.",
-    exact=True,
     note="What is scaled in Eq. (5) is the difference of two such products, whose variance is 2: see osa.scaling-scores.",
 )
 
@@ -58,11 +64,6 @@ def scale_of_dot_product(d_v: HeadSize) -> Any:
     return 1 / sqrt(d_v)
 
 
-@SCALING.inputs
-def law_and_head_size(a: Skewness, d_v: HeadSize) -> Any:
-    return {"a": a, "d_v": d_v}
-
-
 SCALING.part("structure", lambda value, a, d_v: _second_moment(a, d_v, 1) * (value * value) - 1)
 SCALING.mutant("1 / d_v", lambda d_v: rational(1, d_v))
 SCALING.mutant("not scaled", lambda: rational(1))
@@ -70,15 +71,13 @@ SCALING.mutant("1 / sqrt(2 d_v)", lambda d_v: 1 / sqrt(2 * d_v))
 
 
 SCALING_SCORES = Claim(
-    OSA,
+    DOT_PRODUCTS,
     "osa.scaling-scores",
     label="Section 2, the scale of the entries of S",
     statement=r"\operatorname{Var}(S_{ij}/\alpha) = 2 \text{ for } i \ne j, \text{ when the entries of } \mathbf{Q},\mathbf{K}"
     r" \text{ are independent with mean 0 and variance 1; the scale } \tfrac{1}{\sqrt{2d_v}} \text{ would make it 1}",
-    assumptions=[],
     relation=HasStructure(),
     sizes={"d_v": (1, 2)},
-    exact=True,
     of_project=True,
 )
 
@@ -87,11 +86,6 @@ SCALING_SCORES = Claim(
 def scale_of_skew_scores(d_v: HeadSize) -> Any:
     """1 / sqrt(2 d_v), a scalar, with which the entries of Q K^T - K Q^T off the diagonal have variance 1."""
     return 1 / sqrt(2 * d_v)
-
-
-@SCALING_SCORES.inputs
-def law_of_scores(a: Skewness, d_v: HeadSize) -> Any:
-    return {"a": a, "d_v": d_v}
 
 
 @SCALING_SCORES.part("structure")
