@@ -181,10 +181,7 @@ def orthogonality_error_bound_of_factor(B: Factor, S: SkewMatrix) -> Any:
 
 
 EQUATION_10_GENERAL.oracle(lambda B, S: orthogonality_error(B, S))
-
-
 _mutants(EQUATION_10_GENERAL)
-
 
 Growth = Annotated[Any, Real(1.0, 2.0)]
 
@@ -223,7 +220,6 @@ EQUATION_11 = Claim(
     proof=("osa.max-quarter",),
     note="Y^T Y - I is at most 4 in norm whatever S (osa.a1-saturation), so the bound says something for ||S||_2 < log 5.",
 )
-
 EQUATION_11.inputs(newton_schulz_basis_of_tokens)
 
 
@@ -321,7 +317,6 @@ def bound_with_small_singular_value(B: Factor, S: SkewMatrix) -> Any:
 ROBUST.mutant("delta^3 instead of delta^2", "delta * delta -> delta * delta * delta")
 ROBUST.mutant("smaller for larger S", "S * t -> S / t")
 
-
 LARGER_ROTATIONS = Claim(
     SINGULAR_VALUES,
     "osa.a1-larger-rotations",
@@ -385,7 +380,6 @@ SATURATION = Claim(
     note="From Eq. (28) and ||exp[S] - I||_2 <= min(2, ||[S]||_2).  Quadratic in S where Eq. (10) is exponential; Eq. (10) is"
     " the better one where S is small and B has tiny singular values beside converged ones.",
 )
-
 SATURATION.inputs(decomposed_factor_within_the_unit_ball)
 
 

@@ -35,7 +35,6 @@ TABLE_OPERATIONS.mutant("[S]: N d^2", lambda N, d: [N * d**2, N * d**2, N * d**2
 TABLE_OPERATIONS.mutant("exp[S]: d^2", lambda N, d: [N * d**2, N * d**2, N * d**2 + d**3, d**2, N * d**2 + d**3])
 TABLE_OPERATIONS.mutant("Eq. (6): N d^2", lambda N, d: [N * d**2, N * d**2, N * d**2 + d**3, d**3, N * d**2])
 
-
 TABLE_MEMORY = Claim(
     ONE_HEAD,
     "osa.table-1-memory",
@@ -64,7 +63,6 @@ def counted_memory_of_components(N: int, d: int) -> list[int]:
 TABLE_MEMORY.mutant("exp[S]: d", lambda N, d: [N * d, N * d, N * d, d, N * d])
 TABLE_MEMORY.mutant("QR and Newton-Schulz: N", lambda N, d: [N, N, N * d, d**2, N * d])
 TABLE_MEMORY.mutant("Eq. (6): d^2", lambda N, d: [N * d, N * d, N * d, d**2, d**2])
-
 
 TABLE_MEMORY_WIDE = Claim(
     ONE_HEAD,

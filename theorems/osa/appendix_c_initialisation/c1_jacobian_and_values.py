@@ -56,7 +56,6 @@ THEOREM_C1.mutant("factors of J_2 exchanged, as for row-major vec", second=lambd
 THEOREM_C1.mutant("factors of J_1 exchanged", first=lambda XW, identity: kron(identity, XW))
 THEOREM_C1.mutant("J_1 dropped", first=lambda XW, identity: kron(XW, identity) * 0)
 
-
 # -- value and output weights ------------------------------------------------------------------------------------------
 
 C1_KAPPA = Claim(

@@ -67,7 +67,6 @@ C2_DIMS.oracle(lambda W_Q, W_K: W_Q.shape[1] + W_K.shape[1])
 C2_DIMS.mutant("d - d_v, as for h > 2", lambda value, W_Q: value - W_Q.shape[1])
 C2_DIMS.mutant("d - 1", lambda value: value - 1)
 
-
 THEOREM_C2 = Claim(
     OSA,
     "osa.thm-c.2",
@@ -89,8 +88,6 @@ THEOREM_C2 = Claim(
     exact=True,
 )
 decided_at_the_experiments(THEOREM_C2)
-
-
 THEOREM_C2.inputs(orthonormal_queries_and_keys)
 
 
@@ -114,7 +111,6 @@ def nonzero_singular_values_are_one(value: Any, W_Q: QueryWeights) -> Any:
 THEOREM_C2.mutant("skew part with its factor 1/2", lambda W_Q, W_K: (W_Q @ W_K.T - W_K @ W_Q.T) * rational(1, 2))
 THEOREM_C2.mutant("second product dropped", lambda W_Q, W_K: W_Q @ W_K.T)
 THEOREM_C2.mutant("key instead of query in the first product", lambda W_Q, W_K: W_K @ W_K.T - W_K @ W_Q.T)
-
 
 VIA_GENERATOR = Claim(
     HEADS,
@@ -168,7 +164,6 @@ VIA_GENERATOR.oracle(
 VIA_GENERATOR.mutant("through W_Q W_K^T alone", "query_key_generator(W_Q, W_K) -> W_Q @ W_K.T")
 VIA_GENERATOR.mutant("through the symmetric part", "query_key_generator(W_Q, W_K) -> W_Q @ W_K.T + W_K @ W_Q.T")
 VIA_GENERATOR.mutant("sign reversed", "W_Q -> W_K; W_K -> W_Q")
-
 
 SAME_GENERATOR = Assumption(
     "[W^Q, W^K] and [P^Q, P^K] have the same W~",
@@ -233,7 +228,6 @@ def queries_doubled() -> dict[str, Any]:
 
 
 VIA_GENERATOR_NEWTON_SCHULZ.counterexample("the same after two steps", lambda: {**queries_doubled(), "K": 2})
-
 
 VIA_GENERATOR_ORTHONORMAL = Claim(
     OSA,

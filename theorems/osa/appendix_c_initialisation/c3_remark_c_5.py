@@ -113,7 +113,6 @@ REMARK_C5.mutant("C halved", lambda value: value * rational(1, 2))
 REMARK_C5.mutant("quadratic in alpha", lambda X, W_V, alpha: first_term_bound_for_qr(X, W_V, alpha * alpha))
 REMARK_C5.mutant("linear in ||X||_2", lambda value, X: value / spectral_norm(X))
 
-
 REMARK_C5_CONDITION = Claim(
     INITIALISED,
     "osa.rem-c.5-condition-number",

@@ -92,7 +92,6 @@ NEWTON_SCHULZ_DIFFERENTIAL.mutant(
     "sqrt 2 times the spectral norm of dM_0, halved", lambda D: spectral_norm(D) * sqrt(2) * rational(1, 2)
 )
 
-
 THEOREM_C3 = Claim(
     INITIALISED,
     "osa.thm-c.3",
@@ -138,7 +137,6 @@ def norm_of_first_term(
 THEOREM_C3.mutant("quadratic in alpha", lambda X, W_V, alpha: linear_bound(X, W_V, squared(alpha)))
 THEOREM_C3.mutant("linear in ||X||_2", lambda value, X: value / spectral_norm(X))
 THEOREM_C3.mutant("C / 10", lambda value: value * rational(1, 10))
-
 
 NEAR_IDENTITY = Claim(
     AT_INITIALISATION,

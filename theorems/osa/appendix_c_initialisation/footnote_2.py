@@ -25,7 +25,6 @@ Columns = Annotated[Any, Shape("n", "r")]
 Square = Annotated[Any, Shape("n", "n")]
 Weights = Annotated[Any, Shape("r", "1")]
 
-
 BLOCKS = [
     Assumption(
         "J_l = U_l diag(s_l) V_l^T with orthonormal columns",

@@ -129,7 +129,6 @@ def both_above_one(formula: Any, generator: Any, samples: int, N: int, d: int, d
 PAPER_SCALE.mutant("alpha = 0.001", alpha=0.001)
 PAPER_SCALE.mutant("tokens with standard deviation 0.02", scale=EMBEDDINGS)
 
-
 SMALL_TOKENS = Claim(
     OSA,
     "osa.c4-paper-scale",

@@ -95,7 +95,6 @@ IMAGE_INDEPENDENT.oracle(lambda X, W_Q, W_K, alpha: skew_matrix(X, W_Q, W_K, alp
 IMAGE_INDEPENDENT.mutant("sign of the scale reversed", lambda X, W_Q, W_K, alpha: _turned(X, W_Q, W_K, -alpha))
 IMAGE_INDEPENDENT.mutant("symmetric instead of skew", sign=1)
 
-
 RESTRICTION = Claim(
     LAYER,
     "osa.f1-restrict",
@@ -145,7 +144,6 @@ def image_of_orthogonal_vector(value: Any, x: Vector) -> Any:
 RESTRICTION.mutant("Gram matrix of the tokens added", lambda value, X: value + X @ X.T)
 RESTRICTION.mutant("exp(S) instead of S", lambda value: expm(value))
 
-
 POWERS = Claim(
     BASIS,
     "osa.eq-17",
@@ -181,7 +179,6 @@ def powers_of_scores(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, alpha: Alpha
 
 POWERS.mutant("B [S]^(n-1) B^T, so B B^T at n = 1", "_powers(reduced) -> [eye(B.shape[1]), *_powers(reduced)[:-1]]")
 POWERS.mutant("[S] transposed", lambda X, W_Q, W_K, alpha, B: powers_through_basis(X, W_Q, W_K, -alpha, B))
-
 
 SERIES = Claim(
     BASIS,

@@ -213,7 +213,6 @@ EQUATIONS_31_34.oracle(lambda B, S: all_of(rotation_excess(B, S), excess(B), gra
 EQUATIONS_31_34.mutant("V and its transpose exchanged", "V -> V.T; V.T -> V")
 EQUATIONS_31_34.mutant("U dropped from Delta^", "rotation_excess(U @ Sigma, S) -> rotation_excess(Sigma, S)")
 
-
 EQUATION_38 = Claim(
     OSA,
     "osa.eq-38",
@@ -226,7 +225,6 @@ EQUATION_38 = Claim(
     where=smallest_dimension,
     exact=True,
 )
-
 EQUATION_38.inputs(decomposed_factor)
 
 
@@ -240,7 +238,6 @@ EQUATION_38.oracle(lambda U, Sigma, S: rotation_excess(U @ Sigma, S))
 EQUATION_38.mutant("Sigma Sigma^T left out of the series", "psi(U, Sigma, S) -> series(U.T @ S @ U, eye(U.shape[0]))")
 EQUATION_38.mutant("series transposed", lambda U, Sigma, S: Sigma.T @ psi(U, Sigma, S).T @ Sigma)
 EQUATION_38.mutant("U and its transpose exchanged", lambda U, Sigma, S: Sigma.T @ psi(U.T, Sigma, S) @ Sigma)
-
 
 EQUATION_39 = Claim(
     DECOMPOSED,
@@ -268,7 +265,6 @@ EQUATION_39.oracle(lambda B, S: gram_excess(B, S))
 EQUATION_39.mutant("Psi and its transpose exchanged", "psi(U, Sigma, S) -> psi(U, Sigma, S).T")
 EQUATION_39.mutant("outer Sigma Sigma^T dropped", "Sigma @ Sigma.T -> eye(U.shape[0])")
 
-
 EQUATION_41 = Claim(
     WITHIN_THE_UNIT_BALL,
     "osa.eq-41",
@@ -295,7 +291,6 @@ def submultiplicative_bounds(U: TokenFrame, Sigma: Factor, S: SkewMatrix) -> Any
 EQUATION_41.oracle(lambda B, U, Sigma, S: stacked(orthogonality_error(B, S), _members(U, Sigma, S)[0]))
 EQUATION_41.mutant("||Sigma||^6", outer=6)
 EQUATION_41.mutant("||Psi||^3", inner=3)
-
 
 EQUATION_44 = Claim(
     WITHIN_THE_UNIT_BALL,
@@ -368,7 +363,6 @@ def _(B: Factor) -> Any:
 
 EQUATION_45.mutant("largest singular value alone", "singular_values(B) -> singular_values(B)[:1]")
 
-
 QUARTER = Claim(
     OSA,
     "osa.max-quarter",
@@ -390,7 +384,6 @@ def distance_to_the_quarter(x: UnitInterval) -> Any:
 QUARTER.oracle(lambda x: rational(1, 4) - absolute(x * x * (x * x - 1)))
 QUARTER.mutant("maximum at x = 1/2", lambda x: (x - rational(1, 2)) * (x - rational(1, 2)))
 QUARTER.mutant("maximum 1/5 in place of 1/4", lambda value: value - rational(1, 20))
-
 
 NEVER_ABOVE_ONE = Claim(
     OSA,

@@ -134,7 +134,6 @@ _dropped("X held fixed", (1, 0, 1))
 _dropped("W_V W_O held fixed", (1, 1, 0))
 _dropped("sign of the first term", (-1, 1, 1))
 
-
 KRON_VEC = Claim(
     OSA,
     "osa.kron-vec",
@@ -158,7 +157,6 @@ def kronecker_times_vec(A: Rectangle, B: OtherRectangle, C: Middle) -> Any:
 KRON_VEC.oracle(lambda A, B, C: vec_c(B @ C @ A.T))
 KRON_VEC.mutant("factors exchanged", lambda A, B, C: kron(B, A) @ vec_c(C))
 KRON_VEC.mutant("rows stacked instead of columns", lambda A, B, C: kron(A, B) @ vec_r(C))
-
 
 VECTORISED = HEADS.extended(
     "Appendix F.4",
@@ -244,7 +242,6 @@ EQUATION_49.counterexample(
     "one token, d = d_v = 1: d(A X W) = A X dW is 2 dW, not dW", A=[[1]], X=[[2]], W_V=[[1]], W_O=[[1]]
 )
 
-
 EQUATION_49_CORRECTED = Claim(
     VECTORISED,
     "osa.eq-49-corrected",
@@ -274,7 +271,6 @@ EQUATION_49_CORRECTED.mutant("A transposed", lambda A, X: kron(eye(X.shape[1]), 
 EQUATION_49_CORRECTED.mutant("A dropped", lambda X: kron(eye(X.shape[1]), X))
 EQUATION_49_CORRECTED.mutant("twice", lambda A, X: kron(eye(X.shape[1]), A @ X * 2))
 
-
 EQUATION_53 = Claim(
     OSA,
     "osa.eq-53",
@@ -287,8 +283,6 @@ EQUATION_53 = Claim(
     where=two_heads,
     exact=True,
 )
-
-
 EQUATION_53.inputs(orthonormal_queries_and_keys)
 
 

@@ -117,7 +117,6 @@ QUERIES_AND_KEYS = Setting(
 #: With a basis from K Newton-Schulz steps.
 WITH_BASIS = QUERIES_AND_KEYS.extended(sizes={"K": (0, 3)}, inputs=initialised)
 
-
 # -- Lemma F.1: the basis ----------------------------------------------------------------------------------------------
 
 LEMMA_F1 = Claim(
@@ -149,13 +148,10 @@ LEMMA_F1.oracle(
     lambda X, W_Q, W_K, epsilon, K: spectral_norm(newton_schulz_basis(queries_and_keys(X, W_Q, W_K), K, epsilon))
 )
 LEMMA_F1.mutant("1/2", lambda: rational(1, 2))
-
-
 LEMMA_F1.mutant(
     "||M_0||_2, as if the steps did not increase it",
     lambda X, W_Q, W_K, epsilon: spectral_norm(newton_schulz_basis(queries_and_keys(X, W_Q, W_K), 0, epsilon)),
 )
-
 
 FOOTNOTE_6 = Claim(
     OSA,
@@ -230,8 +226,6 @@ FACTORED = Claim(
     relation=Equal(),
     exact=True,
 )
-
-
 FACTORED.inputs(tokens_and_weights)
 
 
@@ -247,7 +241,6 @@ FACTORED.mutant("sqrt(d) instead of sqrt(d_v)", "W_Q.shape -> X.shape")
 FACTORED.mutant(
     "W_Q W_K^T instead of W~", lambda X, W_Q, W_K, alpha: X * (alpha / sqrt(W_Q.shape[1])) @ W_Q @ W_K.T @ X.T
 )
-
 
 LEMMA_F2 = Claim(
     QUERIES_AND_KEYS,
@@ -278,7 +271,6 @@ def skew_matrix_bound(X: Tokens, W_Q: QueryWeights, alpha: Alpha) -> Any:
 LEMMA_F2.oracle(lambda X, W_Q, W_K, alpha: spectral_norm(skew_matrix(X, W_Q, W_K, alpha)))
 LEMMA_F2.mutant("halved", lambda value: value * rational(1, 2))
 LEMMA_F2.mutant("quadratic in alpha", lambda X, W_Q, alpha: _unit(X, W_Q, alpha * alpha))
-
 
 EQUATION_56 = Claim(
     LAYER,
@@ -319,7 +311,6 @@ EQUATION_56.counterexample(
     "X = 2 I, W^Q = e_1, W^K = e_2: 4 against 2", X=[[2, 0], [0, 2]], W_Q=[[1], [0]], W_K=[[0], [1]], alpha=1
 )
 
-
 EQUATION_56_CORRECTED = Claim(
     LAYER,
     "osa.eq-56-corrected",
@@ -349,7 +340,6 @@ EQUATION_56_CORRECTED.oracle(lambda X, W_Q, W_K, alpha: spectral_norm(skew_matri
 EQUATION_56_CORRECTED.mutant("linear in ||X||_2, as printed", "squared_norm -> spectral_norm")
 EQUATION_56_CORRECTED.mutant("halved", lambda value: value * rational(1, 2))
 
-
 EQUATION_57 = Claim(
     QUERIES_AND_KEYS,
     "osa.eq-57",
@@ -373,7 +363,6 @@ def skew_matrix_bound_at_initialisation(X: Tokens, W_Q: QueryWeights, alpha: Alp
 EQUATION_57.oracle(lambda X, W_Q, W_K, alpha: spectral_norm(skew_matrix(X, W_Q, W_K, alpha)))
 EQUATION_57.mutant("linear in ||X||_2", lambda X, W_Q, alpha: spectral_norm(X) * (absolute(alpha) / sqrt(W_Q.shape[1])))
 EQUATION_57.mutant("halved", lambda value: value * rational(1, 2))
-
 
 # -- Lemma F.3: the reduced exponential --------------------------------------------------------------------------------
 
@@ -414,7 +403,6 @@ LEMMA_F3.oracle(
 )
 LEMMA_F3.mutant("halved", lambda value: value * rational(1, 2))
 LEMMA_F3.mutant("quadratic in alpha", lambda X, W_Q, alpha: _unit(X, W_Q, alpha * alpha))
-
 
 EQUATION_60 = Claim(
     OSA,
@@ -470,7 +458,6 @@ def slope_and_exponential(D: Square, S: Square, t: UnitInterval) -> Any:
 EQUATION_60.mutant("[S] dropped under the integral", lambda D, S, t: _derivative_and_exponential(D, t, _integral(S)))
 EQUATION_60.mutant("end point instead of the integral", lambda D, S, t: _derivative_and_exponential(D, t, S @ expm(S)))
 EQUATION_60.mutant("time reversed", lambda D, S, t: _derivative_and_exponential(D, -t, S @ _integral(S)))
-
 
 EQUATIONS_61_63 = Claim(
     WITH_BASIS,

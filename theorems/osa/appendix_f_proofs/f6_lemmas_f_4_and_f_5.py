@@ -76,7 +76,6 @@ def norm_of_basis_jacobian(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, epsilo
 LEMMA_F4.mutant("(5/4)^K", lambda K: rational(5**K, 4**K))
 LEMMA_F4.mutant("3/2 for every K", numerator=3, denominator=2)
 
-
 WITH_EPSILON = QUERIES_AND_KEYS.extended(assumptions=["eps > 0"], inputs=initialised_with_epsilon)
 
 EQUATIONS_65_67 = Claim(
@@ -161,7 +160,6 @@ LEMMA_F5.oracle(lambda X, W_Q, W_K, epsilon: spectral_norm(jacobian(_normalised,
 LEMMA_F5.mutant("1 / (2 epsilon)", lambda epsilon: 1 / (2 * epsilon))
 LEMMA_F5.mutant("1, whatever epsilon", lambda: 1)
 
-
 FROBENIUS = Claim(
     OSA,
     "osa.f5-frobenius",
@@ -187,7 +185,6 @@ FROBENIUS.mutant("halved", lambda value: value * rational(1, 2))
 FROBENIUS.mutant("||M||_2^2", lambda M: squared_norm(M))
 FROBENIUS.counterexample("M = diag(3, 4): 5 against 25", M=[[3, 0], [0, 4]])
 
-
 FROBENIUS_CORRECTED = Claim(
     OSA,
     "osa.f5-frobenius-corrected",
@@ -208,11 +205,8 @@ def gram_trace_again(M: Factor) -> Any:
 
 
 FROBENIUS_CORRECTED.oracle(lambda M: total(M * M))
-
-
 FROBENIUS_CORRECTED.mutant("sum of all entries of M^T M", lambda M: total(M.T @ M))
 FROBENIUS_CORRECTED.mutant("first diagonal entry dropped", lambda value, M: value - total(M[:, :1] * M[:, :1]))
-
 
 EQUATION_73 = Claim(
     OSA,
@@ -260,18 +254,13 @@ def reciprocal_slope(M: Factor, D: Factor, epsilon: Epsilon) -> Any:
 
 
 EQUATION_73.mutant("sign reversed", lambda value: -value)
-
-
 EQUATION_73.mutant(
     "1/||M||_F dropped, as ||M||_F = tr(M^T M) would have it",
     lambda M, D, epsilon: _three_members(M, D, epsilon, _factor(M, epsilon) * frobenius_norm(M)),
 )
-
-
 EQUATION_73.mutant(
     "||M||_F + epsilon not squared", "_factor(M, epsilon) -> _factor(M, epsilon) * (frobenius_norm(M) + epsilon)"
 )
-
 
 EQUATION_76 = Claim(
     OSA,
@@ -315,11 +304,8 @@ EQUATION_76.mutant(
     "rows stacked instead of columns",
     lambda M, D, epsilon: _jacobian_and_differential(M, D, epsilon, vec_r(M), _factor(M, epsilon)),
 )
-
-
 EQUATION_76.mutant("sum instead of difference", sign=1)
 EQUATION_76.mutant("1/||M||_F dropped", "_factor(M, epsilon) -> _factor(M, epsilon) * frobenius_norm(M)")
-
 
 NORMS = Claim(
     OSA,

@@ -131,7 +131,6 @@ LEMMA_F6.mutant("1 / eps, whatever K", lambda epsilon: 1 / epsilon)
 LEMMA_F6.mutant("one step fewer", lambda epsilon, K: 1 / epsilon * rational(2 * 3**K, 3 * 2**K))
 LEMMA_F6.mutant("eps dropped", lambda epsilon, K: epsilon / epsilon * rational(3**K, 2**K))
 
-
 # -- Lemma F.7: the differential of the exponential --------------------------------------------------------------------
 
 EQUATION_79 = Claim(
@@ -221,7 +220,6 @@ LEMMA_F7.oracle(lambda S: spectral_norm(jacobian(expm, "A", COLUMN)(S)))
 LEMMA_F7.mutant("1 / 2", lambda S: spectral_norm(S) * 0 + rational(1, 2))
 LEMMA_F7.mutant("decaying with ||S||_2", lambda S: exp(-spectral_norm(S)))
 LEMMA_F7.mutant("||S||_2", lambda S: spectral_norm(S))
-
 
 # -- Lemma F.8: the skew matrix ----------------------------------------------------------------------------------------
 
@@ -316,8 +314,6 @@ EQUATION_83 = Claim(
     proof=("osa.eq-82",),
     exact=True,
 )
-
-
 EQUATION_83.inputs(tokens_and_weights)
 
 
@@ -396,7 +392,6 @@ COMMUTATION.counterexample(
     "B = e_1 e_2^T, 2 x 3: K e_3 = e_2 is vec B^T, but K e_2 = e_4 is not vec B = e_3", B=[[0, 1, 0], [0, 0, 0]]
 )
 
-
 COMMUTATION_CORRECTED = Claim(
     VECTORISED,
     "osa.commutation-corrected",
@@ -419,7 +414,6 @@ def commutation_there_and_back(B: Rectangle) -> Any:
 COMMUTATION_CORRECTED.oracle(lambda B: _transposed_and_original(B))
 COMMUTATION_CORRECTED.mutant("K there and back, as printed", "K.T -> K")
 COMMUTATION_CORRECTED.mutant("K transposed", "K -> K.T; K.T -> K")
-
 
 LEMMA_F8 = Claim(
     QUERIES_AND_KEYS,

@@ -230,9 +230,7 @@ _weighted_86("exp[S] held fixed", (1, 0, 1))
 _weighted_86("right B held fixed", (1, 1, 0))
 _weighted_86("sign of the last term", (1, 1, -1))
 
-
 EQUATION_86.mutant("I not subtracted", lambda value, B, dB: value + dB @ B.T + B @ dB.T)
-
 
 EQUATION_93 = Claim(
     OSA,

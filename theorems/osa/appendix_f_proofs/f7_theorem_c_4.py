@@ -72,7 +72,6 @@ Columns = Annotated[Any, Shape("n", "r")]
 Square = Annotated[Any, Shape("n", "n")]
 Weights = Annotated[Any, Shape("r", "1")]
 
-
 # -- J_2 and its singular values ---------------------------------------------------------------------------------------
 
 J2_FORM = Claim(
@@ -120,7 +119,6 @@ J2_FORM.counterexample(
     W_V=[[1], [0]],
     W_O=[[0, 1]],
 )
-
 
 J2_FORM_CORRECTED = Claim(
     OSA,
@@ -234,7 +232,6 @@ EQUATION_98.oracle(
 EQUATION_98.mutant("delta / 2", lambda delta: delta * rational(1, 2))
 EQUATION_98.mutant("delta^2", lambda delta: delta * delta)
 
-
 # -- singular values of J: F.7 -----------------------------------------------------------------------------------------
 
 EQUATION_99 = Claim(
@@ -342,18 +339,13 @@ def projected_jacobian(X: Tokens, A: AttentionMatrix, dA: Rectangle, W_V: ValueW
 
 JACOBIAN_RANGE.oracle(lambda X, A, dA, W_V, W_O: _sum_of_terms(X, A, dA, W_V, W_O))
 JACOBIAN_RANGE.mutant("projection on the columns of W_V", "W_O.T @ W_O -> W_V @ W_V.T")
-
-
 JACOBIAN_RANGE.mutant(
     "projection after J",
     lambda X, A, dA, W_V, W_O: _sum_of_terms(X, A, dA, W_V, W_O) @ kron(W_O.T @ W_O, eye(X.shape[0])),
 )
-
-
 JACOBIAN_RANGE.mutant(
     "factors of the projection exchanged", "W_O.T @ W_O -> eye(X.shape[0]); eye(X.shape[0]) -> W_O.T @ W_O"
 )
-
 
 PERTURBED = Claim(
     OSA,

@@ -43,18 +43,13 @@ def gram_matrix_after_attention(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, a
 
 
 REPRESENTATION_RANK.oracle(lambda X: X.T @ X)
-
-
 REPRESENTATION_RANK.mutant(
     "softmax attention",
     lambda X, W_Q, W_K, alpha: gram_matrix(softmax(X @ W_Q @ (X @ W_K).T * (alpha / sqrt(W_Q.shape[1]))) @ X),
 )
-
-
 REPRESENTATION_RANK.mutant(
     "I + S, to first order", lambda X, W_Q, W_K, alpha: gram_matrix(X + skew_matrix(X, W_Q, W_K, alpha) @ X)
 )
-
 
 HEAD_RANK = Claim(
     LAYER_OF_FEW_TOKENS,
@@ -129,7 +124,6 @@ HEAD_GRAM.mutant("X^T X, as for attention alone", lambda X: gram_matrix(X))
 HEAD_GRAM.mutant("W transposed", lambda X, W_V, W_O: gram_matrix(X @ (W_V @ W_O).T))
 HEAD_GRAM.mutant("tokens and value weights dropped", lambda W_O: gram_matrix(W_O))
 
-
 # -- causality ---------------------------------------------------------------------------------------------------------
 
 NONCAUSAL = Claim(
@@ -171,13 +165,10 @@ def attention_back(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, alpha: Alpha) 
 
 NONCAUSAL.mutant("not weighted by distance", power=0)
 NONCAUSAL.mutant("weighted by the squared distance", power=2)
-
-
 NONCAUSAL.mutant(
     "softmax attention",
     lambda X, W_Q, W_K, alpha: _ahead(softmax(X @ W_Q @ (X @ W_K).T * (alpha / sqrt(W_Q.shape[1])))),
 )
-
 
 # -- rank collapse of softmax attention --------------------------------------------------------------------------------
 

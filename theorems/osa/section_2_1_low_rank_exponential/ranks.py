@@ -79,7 +79,6 @@ RANK.part(
 RANK.mutant("d_v", lambda d_v: d_v)
 RANK.mutant("2 d_v - 1", lambda value: value - 1)
 
-
 SINGLE_HEAD_RANK = Claim(
     OSA,
     "osa.sec-2.4-r",
@@ -147,13 +146,11 @@ SINGLE_HEAD_RANK_AT_MOST_D.part(
     "structure", lambda value, X, W_Q, W_K, alpha: elementary_symmetric(skew_matrix(X, W_Q, W_K, alpha), value + 1)
 )
 
-
 # No mutant goes below rank S <= 1: where S = 0 is all there is, it is not to be found wrong for free.
 
 
 SINGLE_HEAD_RANK_AT_MOST_D.mutant("one less", lambda value: max(value - 1, 1))
 SINGLE_HEAD_RANK_AT_MOST_D.mutant("floor(d / 2)", lambda d: max(d // 2, 1))
-
 
 RANK_ATTAINED = Claim(
     OSA,

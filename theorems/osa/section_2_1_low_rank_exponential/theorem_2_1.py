@@ -78,21 +78,14 @@ def attention_matrix_in_basis(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, alp
 
 
 THEOREM_21.oracle(lambda X, W_Q, W_K, alpha: attention_matrix(X, W_Q, W_K, alpha))
-
-
 THEOREM_21.mutant(
     "I_r not subtracted",
     lambda X, W_Q, W_K, alpha, B: eye(B.shape[0]) + B @ expm(B.T @ skew_matrix(X, W_Q, W_K, alpha) @ B) @ B.T,
 )
-
-
 THEOREM_21.mutant(
     "I_N and I_r both dropped", lambda X, W_Q, W_K, alpha, B: B @ expm(B.T @ skew_matrix(X, W_Q, W_K, alpha) @ B) @ B.T
 )
-
-
 THEOREM_21.mutant("[S] transposed", "B.T @ S @ B -> (B.T @ S @ B).T")
-
 
 THEOREM_21_ANY_BASIS = Claim(
     BASIS,
@@ -125,7 +118,6 @@ def _(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, alpha: Alpha, B: Basis) -> 
 
 
 THEOREM_21_ANY_BASIS.mutant("exponential of -[S]", "alpha -> -alpha")
-
 
 # -- the rank that Theorem 2.1 takes for granted -----------------------------------------------------------------------
 

@@ -133,7 +133,6 @@ def _(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, alpha: Alpha) -> Any:
 
 GRADIENT_THROUGH_QR.mutant("exponential of -[S]", "alpha -> -alpha")
 
-
 CONSTANT_BASIS = Claim(
     OSA,
     "osa.gradient-constant-basis",
@@ -321,7 +320,6 @@ NEWTON_SCHULZ_FULL_RANK = Claim(
     of_project=True,
     note="One step restores orthonormal columns up to second order and leaves the column space where it is.",
 )
-
 NEWTON_SCHULZ_FULL_RANK.inputs(tokens_with_orthonormal_queries_and_keys)
 
 
@@ -452,7 +450,6 @@ def _(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, alpha: Alpha) -> Any:
 
 
 NEWTON_SCHULZ_GRADIENT.mutant("gradient of exp(-S)", "alpha -> -alpha")
-
 
 QR_DEFICIENT = Claim(
     OSA,

@@ -83,7 +83,6 @@ CONVERGENCE.mutant("one singular direction reversed", lambda value, P, R: value 
 CONVERGENCE.mutant("one singular direction lost", lambda P, R: P[:, 1:] @ R[:, 1:].T if P.shape[1] > 1 else 0 * P @ R.T)
 CONVERGENCE.mutant("squares of the singular values kept", lambda P, s, R: P @ diag(s * s) @ R.T)
 
-
 # -- pre-normalisation -------------------------------------------------------------------------------------------------
 
 PRENORMALISATION = Claim(
@@ -116,7 +115,6 @@ def _(M: Factor, epsilon: Epsilon) -> Any:
 
 
 PRENORMALISATION.mutant("requirement 1/sqrt(3)", "sqrt(3) -> 1 / sqrt(3)")
-
 
 PRENORMALISED_FLOOR = Claim(
     OSA,
@@ -154,8 +152,6 @@ def _scalar_iterate(s: Any, steps: int) -> Any:
 
 
 PRENORMALISED_FLOOR.oracle(lambda M, K, epsilon: smallest_singular_value(newton_schulz_basis(M, K, epsilon)))
-
-
 PRENORMALISED_FLOOR.mutant(
     "1 / (m N) instead of 1 / sqrt(min(N, m))",
     lambda M, K: _scalar_iterate(0 * M[:1, :1] + rational(1, M.shape[0] * M.shape[1]), K),
@@ -278,7 +274,6 @@ NEAREST.mutant(
     "M's component along V instead of V", "V -> V @ (V.T @ M); V_mirrored -> V_mirrored @ (V_mirrored.T @ M)"
 )
 
-
 UNBIASED = Claim(
     OSA,
     "osa.ns-unbiased",
@@ -311,7 +306,6 @@ def newton_schulz_then_rotation(M: Factor, R: Square, K: Steps) -> Any:
 UNBIASED.oracle(lambda M, R, K: newton_schulz_iterate(M @ R, K))
 UNBIASED.mutant("inverse change of features", lambda M, R, K: newton_schulz_iterate(M, K) @ R.T)
 UNBIASED.mutant("invariant instead of equivariant", lambda M, K: newton_schulz_iterate(M, K))
-
 
 # -- how far the iterate moves with M ----------------------------------------------------------------------------------
 

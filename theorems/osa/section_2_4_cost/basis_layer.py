@@ -161,7 +161,6 @@ def _(
 
 COUNTED_LAYER.mutant("query and key exchanged", "W_Q -> W_K; W_K -> W_Q")
 
-
 LOW_RANK_LAYER = Claim(
     BASIS,
     "osa.low-rank-layer",

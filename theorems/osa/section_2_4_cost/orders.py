@@ -62,7 +62,6 @@ NAIVE_COST.part("cost", lambda N, d: count_of_layer(naive_orthogonal_attention, 
 NAIVE_COST.mutant("N^2", lambda N: N**2)
 NAIVE_COST.mutant("N^2 d, as for softmax attention", lambda N, d: N**2 * d)
 
-
 REDUCED_EXPONENTIAL_COST = Claim(
     OSA,
     "osa.thm-2.1-cost",
@@ -133,7 +132,6 @@ COST.mutant("d^3 dropped", lambda N, d: [N * d**2] * 2)
 COST.mutant("N d instead of N d^2", lambda N, d: [N * d + d**3] * 2)
 COST.mutant("N d^2 dropped", lambda d: [d**3] * 2)
 
-
 MEMORY = Claim(
     ONE_HEAD,
     "osa.mem-osa",
@@ -157,7 +155,6 @@ MEMORY.part("cost", lambda N, d: [found.memory for found in _both_bases(N, d)])
 MEMORY.mutant("d^2 dropped", lambda N, d: [N * d] * 2)
 MEMORY.mutant("N + d^2", lambda N, d: [N + d**2] * 2)
 MEMORY.mutant("d^2 alone", lambda d: [d**2] * 2)
-
 
 FORMED = Claim(
     ONE_HEAD,
@@ -196,7 +193,6 @@ def counts_formed(N: int, d: int) -> list[int]:
 
 FORMED.mutant("operations N d^2 + d^3, as in Section 2.4", lambda N, d: [N * d**2 + d**3, N**2 + N * d + d**2])
 FORMED.mutant("memory N d + d^2, as in Section 2.4", lambda N, d: [N**2 * d + N * d**2 + d**3, N * d + d**2])
-
 
 SOFTMAX_COST = Claim(
     COUNTED,
@@ -257,9 +253,5 @@ def cost_and_memory_of_wide_softmax_attention(N: Length, d: Width) -> list[int]:
 
 
 SOFTMAX_COST_WIDE.part("cost", lambda N, d: counts_of_softmax_attention(N, d))
-
-
 _linear_in_length(SOFTMAX_COST_WIDE)
-
-
 SOFTMAX_COST_WIDE.mutant("operations N^2 d, memory N^2, as printed for all d", lambda N, d: [N**2 * d, N**2])

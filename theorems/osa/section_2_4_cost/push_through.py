@@ -40,7 +40,6 @@ from verify.relations import AtMost, Equal
 
 SKEW = Assumption("W is skew-symmetric", zero=lambda W: W + W.T)
 
-
 # -- the identity ------------------------------------------------------------------------------------------------------
 
 PUSH_THROUGH = Claim(
@@ -136,8 +135,6 @@ def _common_mutants(claim: Claim, form: Callable[..., Any]) -> None:
 
 
 _common_mutants(PUSHED_THROUGH, attention_pushed_through)
-
-
 PUSHED_THROUGH.mutant(
     "X^T X on the other side of W",
     lambda X, W_Q, W_K, W_V, W_O, alpha: X @ expm(X.T @ X @ scaled_generator(W_Q, W_K, alpha)) @ W_V @ W_O,
@@ -268,7 +265,6 @@ QR_LAYER.mutant("P left out, though B does not span X", "X -> B @ (B.T @ X)")
 QR_LAYER.mutant("products P^T P left out", curvature=0)
 QR_LAYER.mutant("query and key exchanged", "W_Q -> W_K; W_K -> W_Q")
 
-
 # -- accuracy ----------------------------------------------------------------------------------------------------------
 
 FULL_RANK = Assumption("X in R^{N x d} has rank d", positive=lambda X: singular_values(X)[-1])
@@ -292,8 +288,6 @@ GROWTH = Claim(
     note="W X^T X is similar to a skew matrix by (X^T X)^{1/2}.  Equality at X = diag(1, c), W X^T X a quarter turn."
     "  exp(R W R^T) of the frame of X is orthogonal instead.",
 )
-
-
 GROWTH.inputs(tokens_and_skew_generator)
 
 
@@ -311,7 +305,6 @@ def growth(X: Tokens, W: SquareQuery) -> Any:
 GROWTH.mutant("halved", lambda value: value * rational(1, 2))
 GROWTH.mutant("square root of kappa(X)", lambda value: sqrt(value))
 GROWTH.mutant("1, as for an orthogonal matrix", lambda value: value * 0 + 1)
-
 
 ACCURACY = Claim(
     OSA,

@@ -80,13 +80,9 @@ def special_orthogonal_attention(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, 
 
 
 SPECIAL_ORTHOGONAL.part("structure", lambda value: rotation_defect(value))
-
-
 SPECIAL_ORTHOGONAL.mutant(
     "exponential of Q K^T alone", lambda X, W_Q, W_K, alpha: expm(X @ W_Q @ (X @ W_K).T * (alpha / sqrt(W_Q.shape[1])))
 )
-
-
 SPECIAL_ORTHOGONAL.mutant(
     "I + S, to first order", lambda X, W_Q, W_K, alpha: eye(X.shape[0]) + skew_matrix(X, W_Q, W_K, alpha)
 )

@@ -69,7 +69,6 @@ SCALING.mutant("1 / d_v", lambda d_v: rational(1, d_v))
 SCALING.mutant("not scaled", lambda: rational(1))
 SCALING.mutant("1 / sqrt(2 d_v)", lambda d_v: 1 / sqrt(2 * d_v))
 
-
 SCALING_SCORES = Claim(
     DOT_PRODUCTS,
     "osa.scaling-scores",
