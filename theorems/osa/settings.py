@@ -31,7 +31,8 @@ from theorems.osa.shapes import (
     ValueWeights,
 )
 from verify.claims import Assumption, Setting
-from verify.matrix import concatenate, expm, eye, rational, smallest_singular_value
+from verify.derivatives import jacobian
+from verify.matrix import COLUMN, concatenate, expm, eye, rational, smallest_singular_value
 from verify.subjects import subject
 
 # -- Section 2 ---------------------------------------------------------------------------------------------------------
@@ -127,6 +128,11 @@ def newton_schulz_attention_matrix(
     B = newton_schulz_basis(queries_and_keys(X, W_Q, W_K), K, epsilon)
     S = B.T @ skew_matrix(X, W_Q, W_K, alpha) @ B
     return eye(B.shape[0]) + B @ (expm(S) - eye(B.shape[1])) @ B.T
+
+
+def newton_schulz_jacobian(X: Any, W_Q: Any, W_K: Any, alpha: Any, epsilon: Any, K: int) -> Any:
+    """dvec A/dvec X, shape (N^2, N d), column-major, for this A."""
+    return jacobian(newton_schulz_attention_matrix, "X", COLUMN)(X, W_Q, W_K, alpha, epsilon, K)
 
 
 # -- Appendix C --------------------------------------------------------------------------------------------------------

@@ -159,11 +159,7 @@ EQUATION_10_GENERAL = Claim(
 
 @EQUATION_10_GENERAL.inputs
 def factor_with_known_singular_values(
-    left: TokenFrame,
-    right: Square,
-    y: Values,
-    direction: TokenFrame,
-    log_norm: LogNorm,
+    left: TokenFrame, right: Square, y: Values, direction: TokenFrame, log_norm: LogNorm
 ) -> Any:
     # The offset keeps the last singular value off 0 and 1: with all of them there both sides vanish and no ratio exists.
     y = concatenate([y[:-1], y[-1:] + rational(1, 3)], axis=0)
@@ -281,13 +277,7 @@ ROBUST = Claim(
 
 @ROBUST.inputs
 def factor_with_one_small_singular_value(
-    left: TokenFrame,
-    right: Square,
-    y: Values,
-    direction: TokenFrame,
-    log_norm: LogNorm,
-    delta: UnitInterval,
-    t: Growth,
+    left: TokenFrame, right: Square, y: Values, direction: TokenFrame, log_norm: LogNorm, delta: UnitInterval, t: Growth
 ) -> Any:
     s = 2 * y[:-1] / (1 + y[:-1] * y[:-1])
     s = concatenate([s, eye(1) * delta], axis=0)
@@ -323,11 +313,7 @@ LARGER_ROTATIONS = Claim(
     label="Appendix A, text after Theorem A.1, of the error itself",
     statement=r"\|\mathbf{Y}^\top\mathbf{Y}-\mathbf{I}_N\|_2 \text{ for } \mathbf{S} \text{ is at most that for } t\mathbf{S},\ t"
     r" \ge 1",
-    assumptions=[
-        SKEW,
-        AT_MOST_ONE,
-        Assumption("t >= 1", nonnegative=lambda t: t - 1),
-    ],
+    assumptions=[SKEW, AT_MOST_ONE, Assumption("t >= 1", nonnegative=lambda t: t - 1)],
     relation=AtMost(),
     sizes={"N": (2, 3), "m": (2, 3), "k": (2, 3)},
     expects="refuted",
@@ -368,10 +354,7 @@ SATURATION = Claim(
     label="Theorem A.1, a bound that large rotations do not outgrow",
     statement=r"\|\mathbf{Y}^\top\mathbf{Y}-\mathbf{I}_N\|_2 \le \|\mathbf{B}\|_2^2\,\|\mathbf{B}^\top\mathbf{B}-\mathbf{I}\|_2\,"
     r"\min(2, \|[\mathbf{S}]\|_2)^2 \le 4 \text{ for } \|\mathbf{B}\|_2 \le 1",
-    assumptions=[
-        SKEW,
-        AT_MOST_ONE,
-    ],
+    assumptions=[SKEW, AT_MOST_ONE],
     relation=AtMost(),
     sizes={"N": (2, 3), "m": (2, 3), "k": (2, 3)},
     corrects="osa.a1-larger-rotations",

@@ -16,7 +16,7 @@ from theorems.osa.settings import (
     ORTHONORMAL_QUERIES_AND_KEYS,
     gram_defect,
     layer,
-    newton_schulz_attention_matrix,
+    newton_schulz_jacobian,
     orthonormal_queries_and_keys,
     two_heads,
 )
@@ -202,20 +202,16 @@ def sheared_weights(
     return {"X": X, "W_Q": W_Q, "W_K": W_K, "P_Q": W_Q, "P_K": P_K, "alpha": alpha, "epsilon": epsilon, "K": K}
 
 
-def _attention_jacobian(X: Any, W_Q: Any, W_K: Any, alpha: Any, epsilon: Any, K: int) -> Any:
-    return jacobian(newton_schulz_attention_matrix, "X", COLUMN)(X, W_Q, W_K, alpha, epsilon, K)
-
-
 @VIA_GENERATOR_NEWTON_SCHULZ.formula
-def newton_schulz_jacobian(
+def newton_schulz_jacobian_of_weights(
     X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, alpha: Alpha, epsilon: Epsilon, K: Steps
 ) -> Any:
     """dvec A/dvec X, shape (N^2, N d), column-major, for A from K Newton-Schulz steps."""
-    return _attention_jacobian(X, W_Q, W_K, alpha, epsilon, K)
+    return newton_schulz_jacobian(X, W_Q, W_K, alpha, epsilon, K)
 
 
 VIA_GENERATOR_NEWTON_SCHULZ.oracle(
-    lambda X, P_Q, P_K, alpha, epsilon, K: _attention_jacobian(X, P_Q, P_K, alpha, epsilon, K)
+    lambda X, P_Q, P_K, alpha, epsilon, K: newton_schulz_jacobian(X, P_Q, P_K, alpha, epsilon, K)
 )
 VIA_GENERATOR_NEWTON_SCHULZ.mutant("halved", lambda value: value * rational(1, 2))
 VIA_GENERATOR_NEWTON_SCHULZ.mutant("queries and keys exchanged", "W_Q -> W_K; W_K -> W_Q")
@@ -276,11 +272,11 @@ def newton_schulz_jacobian_of_orthonormal(
     X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, alpha: Alpha, epsilon: Epsilon, K: Steps
 ) -> Any:
     """dvec A/dvec X, shape (N^2, N d), column-major, for A from K Newton-Schulz steps and orthonormal [W_Q, W_K]."""
-    return _attention_jacobian(X, W_Q, W_K, alpha, epsilon, K)
+    return newton_schulz_jacobian(X, W_Q, W_K, alpha, epsilon, K)
 
 
 VIA_GENERATOR_ORTHONORMAL.oracle(
-    lambda X, P_Q, P_K, alpha, epsilon, K: _attention_jacobian(X, P_Q, P_K, alpha, epsilon, K)
+    lambda X, P_Q, P_K, alpha, epsilon, K: newton_schulz_jacobian(X, P_Q, P_K, alpha, epsilon, K)
 )
 VIA_GENERATOR_ORTHONORMAL.mutant(
     "queries times 8 and keys over 8, which keeps W~", "W_Q -> W_Q * 8; W_K -> W_K * rational(1, 8)"

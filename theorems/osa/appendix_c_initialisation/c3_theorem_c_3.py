@@ -97,11 +97,7 @@ THEOREM_C3 = Claim(
     "osa.thm-c.3",
     label="Theorem C.3, Eq. (15)",
     statement=r"\|\mathbf{J}_1(\mathbf{X})\|_2\le C\alpha,\quad C>0 \text{ some constant}",
-    assumptions=[
-        "||X||_2 bounded",
-        NEWTON_SCHULZ,
-        "alpha real (Section 2), a small number (text below)",
-    ],
+    assumptions=["||X||_2 bounded", NEWTON_SCHULZ, "alpha real (Section 2), a small number (text below)"],
     relation=AtMost(),
     uses=("osa.thm-c.1", "osa.thm-c.2", "osa.c1-kappa", "osa.newton-schulz-differential"),
     proof=("osa.eq-84", "osa.eq-86", "osa.eq-93", "osa.lemma-f.6", "osa.lemma-f.7", "osa.lemma-f.8", "osa.f6-orders"),

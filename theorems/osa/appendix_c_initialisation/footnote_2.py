@@ -103,11 +103,7 @@ def two_blocks(first: Square, second: Square, third: Square, fourth: Square, s_2
 
 
 TWO_BLOCKS = Setting(
-    OSA,
-    "Footnote 2",
-    sizes={"n": (1, 3), "r": (1, 3)},
-    where=lambda sizes: sizes["r"] <= sizes["n"],
-    inputs=two_blocks,
+    OSA, "Footnote 2", sizes={"n": (1, 3), "r": (1, 3)}, where=lambda sizes: sizes["r"] <= sizes["n"], inputs=two_blocks
 )
 
 FOOTNOTE_2 = Claim(

@@ -7,12 +7,7 @@ import math
 from typing import Annotated, Any
 
 from theorems.osa.definitions import queries_and_keys, rank, skew_matrix
-from theorems.osa.settings import (
-    BASIS,
-    INDEPENDENT,
-    LAYER,
-    NONZERO_ALPHA,
-)
+from theorems.osa.settings import BASIS, INDEPENDENT, LAYER, NONZERO_ALPHA
 from theorems.osa.shapes import Alpha, Basis, KeyWeights, NonzeroAlpha, QueryWeights, Tokens
 from verify.claims import Assumption, Claim
 from verify.matrix import concatenate, expm, eye, rational, sqrt, total, zeros
@@ -104,7 +99,7 @@ RESTRICTION = Claim(
     assumptions=[
         Assumption(
             "x is orthogonal to the columns of Q and K", zero=lambda X, W_Q, W_K, x: queries_and_keys(X, W_Q, W_K).T @ x
-        ),
+        )
     ],
     relation=HasStructure(),
     exact=True,

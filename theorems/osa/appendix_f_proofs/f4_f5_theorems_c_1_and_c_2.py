@@ -6,11 +6,7 @@ from collections.abc import Callable
 from typing import Annotated, Any
 
 from theorems.osa import OSA
-from theorems.osa.definitions import (
-    attention,
-    attention_matrix,
-    query_key_generator,
-)
+from theorems.osa.definitions import attention, attention_matrix, query_key_generator
 from theorems.osa.settings import (
     HEADS,
     LAYER_OF_FEW_TOKENS,
@@ -159,10 +155,7 @@ KRON_VEC.mutant("factors exchanged", lambda A, B, C: kron(B, A) @ vec_c(C))
 KRON_VEC.mutant("rows stacked instead of columns", lambda A, B, C: kron(A, B) @ vec_r(C))
 
 VECTORISED = HEADS.extended(
-    "Appendix F.4",
-    assumptions=["column-major vec"],
-    sizes={"N": (1, 4), "d": (1, 3), "d_v": (1, 3)},
-    exact=True,
+    "Appendix F.4", assumptions=["column-major vec"], sizes={"N": (1, 4), "d": (1, 3), "d_v": (1, 3)}, exact=True
 )
 
 EQUATION_48 = Claim(

@@ -312,10 +312,7 @@ NORMS = Claim(
     "osa.f5-norms",
     label="Proof of Lemma F.5, last lines",
     statement=r"\|\mathbf{M}\|_2\le\|\mathbf{M}\|_F\le\sqrt{\operatorname{rank}(\mathbf{M})}\,\|\mathbf{M}\|_2",
-    assumptions=[
-        "rank M = r: M = U diag(s) V^T with orthonormal columns",
-        Assumption("s > 0", positive=lambda s: s),
-    ],
+    assumptions=["rank M = r: M = U diag(s) V^T with orthonormal columns", Assumption("s > 0", positive=lambda s: s)],
     relation=AtMost(),
     sizes={"N": (1, 4), "m": (1, 4), "r": (1, 3)},
     where=lambda sizes: sizes["r"] <= min(sizes["N"], sizes["m"]),
@@ -325,10 +322,7 @@ NORMS = Claim(
 
 @NORMS.inputs
 def matrix_of_known_rank(
-    left: TokenFrame,
-    right: Square,
-    y: Annotated[Any, Shape("r", "1")],
-    r: Rank,
+    left: TokenFrame, right: Square, y: Annotated[Any, Shape("r", "1")], r: Rank
 ) -> dict[str, Any]:
     s = y * y + rational(1, 256)
     return {"M": orthonormal_columns(left, r) @ diag(s) @ orthonormal_columns(right, r).T, "s": s, "r": r}

@@ -9,23 +9,10 @@ from collections.abc import Callable
 from typing import Any
 
 from theorems.osa import OSA
-from theorems.osa.appendix_c_initialisation.initialised_layer import (
-    AT_INITIALISATION,
-    NEWTON_SCHULZ,
-    small,
-)
+from theorems.osa.appendix_c_initialisation.initialised_layer import AT_INITIALISATION, NEWTON_SCHULZ, small
 from theorems.osa.appendix_f_proofs.f6_lemmas_f_1_to_f_3 import QUERIES_AND_KEYS
-from theorems.osa.definitions import (
-    newton_schulz_basis,
-    queries_and_keys,
-    query_key_generator,
-    skew_matrix,
-)
-from theorems.osa.settings import (
-    LAYER_OF_FEW_TOKENS,
-    ORTHONORMAL_QUERIES_AND_KEYS,
-    tokens_and_weights,
-)
+from theorems.osa.definitions import newton_schulz_basis, queries_and_keys, query_key_generator, skew_matrix
+from theorems.osa.settings import LAYER_OF_FEW_TOKENS, ORTHONORMAL_QUERIES_AND_KEYS, tokens_and_weights
 from theorems.osa.shapes import (
     Alpha,
     AttentionMatrix,
@@ -175,29 +162,21 @@ def exponential_jacobian(S: Square) -> Any:
 
 EQUATION_79.oracle(lambda S: jacobian(expm, "A", COLUMN)(S))
 EQUATION_79.mutant("S not transposed", "S.T -> S")
-
-
-@EQUATION_79.mutant("factors exchanged, as for row-major vec")
-def _(S: Square) -> Any:
-    identity = eye(S.shape[0])
-    return _integral(kron(S, identity), kron(identity, S.T))
-
-
-@EQUATION_79.mutant("exp(S) in place of exp((1 - s) S)")
-def _(S: Square) -> Any:
-    identity = eye(S.shape[0])
-    return kron(identity, expm(S)) @ _integral(kron(identity, S * 0), kron(S.T, identity))
-
+EQUATION_79.mutant(
+    "factors exchanged, as for row-major vec",
+    "kron(identity, S) -> kron(S, identity); kron(S.T, identity) -> kron(identity, S.T)",
+)
+EQUATION_79.mutant(
+    "exp(S) in place of exp((1 - s) S)",
+    lambda S: kron(eye(len(S)), expm(S)) @ _integral(kron(eye(len(S)), S * 0), kron(S.T, eye(len(S)))),
+)
 
 LEMMA_F7 = Claim(
     OSA,
     "osa.lemma-f.7",
     label="Lemma F.7, Eqs. (78), (80)",
     statement=r"\left\|\frac{\partial\operatorname{vec}\exp[\mathbf{S}]}{\partial\operatorname{vec}[\mathbf{S}]}\right\|_2\le1",
-    assumptions=[
-        SKEW,
-        "derivative over all square matrices",
-    ],
+    assumptions=[SKEW, "derivative over all square matrices"],
     relation=AtMost(ascent=False),
     sizes={"m": (1, 3)},
     proof=("osa.eq-79",),
@@ -237,13 +216,7 @@ EQUATION_82 = Claim(
 
 @EQUATION_82.inputs
 def weights_and_directions(
-    X: Tokens,
-    W_Q: QueryWeights,
-    W_K: KeyWeights,
-    alpha: Alpha,
-    dX: Tokens,
-    dW_Q: HeadWeights,
-    dW_K: HeadWeights,
+    X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, alpha: Alpha, dX: Tokens, dW_Q: HeadWeights, dW_K: HeadWeights
 ) -> Any:
     moving = {"dX": dX, "dW_Q": dW_Q, "dW_K": dW_K}
     return {"X": X, "W_Q": W_Q, "W_K": W_K, "alpha": alpha * rational(1, 3), **moving}
@@ -259,48 +232,20 @@ def _three_terms(X: Any, W_Q: Any, W_K: Any, alpha: Any, dX: Any, dW_Q: Any, dW_
 
 @EQUATION_82.formula
 def skew_differential(
-    X: Tokens,
-    W_Q: QueryWeights,
-    W_K: KeyWeights,
-    alpha: Alpha,
-    dX: Tokens,
-    dW_Q: HeadWeights,
-    dW_K: HeadWeights,
+    X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, alpha: Alpha, dX: Tokens, dW_Q: HeadWeights, dW_K: HeadWeights
 ) -> Any:
     """alpha / sqrt(d_v) (dX W~ X^T + X dW~ X^T + X W~ dX^T), shape (N, N) (Eq. (82))."""
     return _three_terms(X, W_Q, W_K, alpha, dX, dW_Q, dW_K)
 
 
 @EQUATION_82.oracle
-def skew_matrix_along_a_line(
-    X: Tokens,
-    W_Q: QueryWeights,
-    W_K: KeyWeights,
-    alpha: Alpha,
-    dX: Tokens,
-    dW_Q: HeadWeights,
-    dW_K: HeadWeights,
-) -> Any:
+def skew_matrix_along_a_line(X: Any, W_Q: Any, W_K: Any, alpha: Any, dX: Any, dW_Q: Any, dW_K: Any) -> Any:
     return slope(lambda t: skew_matrix(X + t * dX, W_Q + t * dW_Q, W_K + t * dW_K, alpha), X)
 
 
-def _weighted_82(name: str, keep: tuple[int, int, int]) -> None:
-    @EQUATION_82.mutant(name)
-    def _(
-        X: Tokens,
-        W_Q: QueryWeights,
-        W_K: KeyWeights,
-        alpha: Alpha,
-        dX: Tokens,
-        dW_Q: HeadWeights,
-        dW_K: HeadWeights,
-    ) -> Any:
-        return _three_terms(X, W_Q, W_K, alpha, dX, dW_Q, dW_K, keep)
-
-
-_weighted_82("sign of the last term", (1, 1, -1))
-_weighted_82("W~ held fixed", (1, 0, 1))
-_weighted_82("left X held fixed", (0, 1, 1))
+EQUATION_82.mutant("sign of the last term", keep=(1, 1, -1))
+EQUATION_82.mutant("W~ held fixed", keep=(1, 0, 1))
+EQUATION_82.mutant("left X held fixed", keep=(0, 1, 1))
 
 EQUATION_83 = Claim(
     LAYER_OF_FEW_TOKENS,
@@ -333,13 +278,7 @@ def skew_jacobian(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, alpha: Alpha) -
 EQUATION_83.oracle(lambda X, W_Q, W_K, alpha: jacobian(skew_matrix, "X", COLUMN)(X, W_Q, W_K, alpha))
 EQUATION_83.mutant("W~ not transposed in the first term", "W.T -> W")
 EQUATION_83.mutant("K transposed", "commutation_matrix(*X.shape) -> commutation_matrix(*X.shape).T")
-
-
-@EQUATION_83.mutant("K dropped")
-def _(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, alpha: Alpha) -> Any:
-    W = query_key_generator(W_Q, W_K)
-    return _skew_factor(X @ W.T, X @ W, eye(X.shape[0] * X.shape[1]), alpha, W_Q.shape[1])
-
+EQUATION_83.mutant("K dropped", "commutation_matrix(*X.shape) -> eye(X.shape[0] * X.shape[1])")
 
 VECTORISED = Setting(
     OSA, "Lemma F.8, K", assumptions=["column-major vec"], sizes={"m": (1, 4), "n": (1, 4)}, exact=True
@@ -380,14 +319,7 @@ def one_commutation_matrix(B: Rectangle) -> Any:
 
 COMMUTATION.oracle(lambda B: _transposed_and_original(B))
 COMMUTATION.mutant("K doubled", "_there_and_back(B, K, K) -> _there_and_back(B, K + K, K)")
-
-
-@COMMUTATION.mutant("K = I")
-def _(B: Rectangle) -> Any:
-    identity = eye(B.shape[0] * B.shape[1])
-    return _there_and_back(B, identity, identity)
-
-
+COMMUTATION.mutant("K = I", "commutation_matrix(*B.shape) -> eye(B.shape[0] * B.shape[1])")
 COMMUTATION.counterexample(
     "B = e_1 e_2^T, 2 x 3: K e_3 = e_2 is vec B^T, but K e_2 = e_4 is not vec B = e_3", B=[[0, 1, 0], [0, 0, 0]]
 )

@@ -7,15 +7,10 @@ A = I + B (exp[S] - I) B^T.
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
 from typing import Any
 
 from theorems.osa import OSA
-from theorems.osa.appendix_c_initialisation.initialised_layer import (
-    AT_INITIALISATION,
-    NEWTON_SCHULZ,
-    small,
-)
+from theorems.osa.appendix_c_initialisation.initialised_layer import AT_INITIALISATION, NEWTON_SCHULZ, small
 from theorems.osa.appendix_f_proofs.f6_lemmas_f_6_to_f_8 import (
     BOUNDED,
     SKEW,
@@ -30,7 +25,12 @@ from theorems.osa.appendix_f_proofs.f6_lemmas_f_6_to_f_8 import (
     within_unit_ball,
 )
 from theorems.osa.definitions import skew_matrix, whole_heads
-from theorems.osa.settings import LAYER, ORTHONORMAL_QUERIES_AND_KEYS, newton_schulz_attention_matrix
+from theorems.osa.settings import (
+    LAYER,
+    ORTHONORMAL_QUERIES_AND_KEYS,
+    newton_schulz_attention_matrix,
+    newton_schulz_jacobian,
+)
 from theorems.osa.shapes import (
     Alpha,
     AttentionMatrix,
@@ -49,9 +49,7 @@ from theorems.osa.shapes import (
     ValueWeights,
 )
 from verify.claims import Claim
-from verify.derivatives import jacobian
 from verify.matrix import (
-    COLUMN,
     column,
     commutation_matrix,
     concatenate,
@@ -105,7 +103,7 @@ def _factors_of_84(
     X: Any, W_Q: Any, W_K: Any, W_V: Any, W_O: Any, alpha: Any, epsilon: Any, K: int, D_1: Any, D_2: Any
 ) -> tuple[Any, Any, Any, Any]:
     """||X||_2, ||W_V W_O||_2 ||I_N||_2, ||dvec A / dvec X||_2 and ||D_1||_2 ||D_2||_2."""
-    dA = jacobian(newton_schulz_attention_matrix, "X", COLUMN)(X, W_Q, W_K, alpha, epsilon, K)
+    dA = newton_schulz_jacobian(X, W_Q, W_K, alpha, epsilon, K)
     identity = eye(X.shape[0]).adapt(X)
     heads = spectral_norm(W_V @ W_O) * spectral_norm(identity)
     return spectral_norm(X), heads, spectral_norm(dA), spectral_norm(D_1) * spectral_norm(D_2)
@@ -131,16 +129,7 @@ def submultiplicative_bounds(
 
 @EQUATION_84.oracle
 def norms_of_first_term_and_kronecker_product(
-    X: Tokens,
-    W_Q: QueryWeights,
-    W_K: KeyWeights,
-    W_V: ValueWeights,
-    W_O: OutputWeights,
-    alpha: Alpha,
-    epsilon: Epsilon,
-    K: Steps,
-    D_1: Rectangle,
-    D_2: OtherRectangle,
+    X: Any, W_Q: Any, W_K: Any, W_V: Any, W_O: Any, alpha: Any, epsilon: Any, K: int, D_1: Any, D_2: Any
 ) -> Any:
     # the part of J in which A varies: X is held fixed in A(X) X W_V W_O outside A
     J_1 = jacobian_in_tokens(
@@ -149,29 +138,9 @@ def norms_of_first_term_and_kronecker_product(
     return column(spectral_norm(J_1), spectral_norm(kron(D_1, D_2)))
 
 
-def _wrong_84(name: str, combine: Callable[[Any, Any, Any, Any], Any]) -> None:
-    @EQUATION_84.mutant(name)
-    def _(
-        X: Tokens,
-        W_Q: QueryWeights,
-        W_K: KeyWeights,
-        W_V: ValueWeights,
-        W_O: OutputWeights,
-        alpha: Alpha,
-        epsilon: Epsilon,
-        K: Steps,
-        D_1: Rectangle,
-        D_2: OtherRectangle,
-    ) -> Any:
-        return combine(*_factors_of_84(X, W_Q, W_K, W_V, W_O, alpha, epsilon, K, D_1, D_2))
-
-
-_wrong_84("||X||_2 dropped", lambda tokens, heads, attention, product: column(heads * attention, product))
-_wrong_84("||W_V W_O||_2 dropped", lambda tokens, heads, attention, product: column(tokens * attention, product))
-_wrong_84(
-    "half of ||D_1||_2 ||D_2||_2",
-    lambda tokens, heads, attention, product: column(tokens * heads * attention, product * rational(1, 2)),
-)
+EQUATION_84.mutant("||X||_2 dropped", "tokens * heads * attention -> heads * attention")
+EQUATION_84.mutant("||W_V W_O||_2 dropped", "tokens * heads * attention -> tokens * attention")
+EQUATION_84.mutant("half of ||D_1||_2 ||D_2||_2", "product -> product * rational(1, 2)")
 
 # -- differentials of A and [S]: Eqs. (86), (93) -----------------------------------------------------------------------
 
@@ -220,16 +189,9 @@ def attention_matrix_along_a_line(B: Factor, S: Square, dB: Factor, dS: Square) 
     return slope(attention_at, B)
 
 
-def _weighted_86(name: str, keep: tuple[int, int, int]) -> None:
-    @EQUATION_86.mutant(name)
-    def _(B: Factor, S: Square, dB: Factor, dS: Square) -> Any:
-        return _terms_of_86(B, S, dB, dS, keep)
-
-
-_weighted_86("exp[S] held fixed", (1, 0, 1))
-_weighted_86("right B held fixed", (1, 1, 0))
-_weighted_86("sign of the last term", (1, 1, -1))
-
+EQUATION_86.mutant("exp[S] held fixed", keep=(1, 0, 1))
+EQUATION_86.mutant("right B held fixed", keep=(1, 1, 0))
+EQUATION_86.mutant("sign of the last term", keep=(1, 1, -1))
 EQUATION_86.mutant("I not subtracted", lambda value, B, dB: value + dB @ B.T + B @ dB.T)
 
 EQUATION_93 = Claim(
@@ -262,21 +224,11 @@ def reduced_differential(B: Factor, S: AttentionMatrix, dB: Factor, dS: SkewMatr
 
 
 EQUATION_93.oracle(lambda B, S, dB, dS: slope(lambda t: (B + t * dB).T @ (S + t * dS) @ (B + t * dB), B))
-
-
-def _weighted_93(name: str, keep: tuple[int, int, int]) -> None:
-    @EQUATION_93.mutant(name)
-    def _(B: Factor, S: AttentionMatrix, dB: Factor, dS: SkewMatrix) -> Any:
-        return _terms_of_93(B, S, dB, dS, keep)
-
-
-_weighted_93("S held fixed", (1, 0, 1))
-_weighted_93("left B held fixed", (0, 1, 1))
-_weighted_93("sign of the first term", (-1, 1, 1))
+EQUATION_93.mutant("S held fixed", keep=(1, 0, 1))
+EQUATION_93.mutant("left B held fixed", keep=(0, 1, 1))
+EQUATION_93.mutant("sign of the first term", keep=(-1, 1, 1))
 
 # -- Jacobians in X: Eqs. (87) - (97) ----------------------------------------------------------------------------------
-
-Terms = Callable[[Any, Any, Any, Any, Any, int], Any]
 
 
 def newton_schulz_layer(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, alpha: Alpha, epsilon: Epsilon, K: Steps) -> Any:
@@ -286,14 +238,6 @@ def newton_schulz_layer(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, alpha: Al
 
 def _few(sizes: Any) -> bool:
     return whole_heads(sizes) and sizes["N"] * sizes["d"] <= 6
-
-
-def _declare(declare: Callable[[Any], Any], value: Terms) -> None:
-    """Declare `value` as a function of the parameters that all claims below have in common."""
-
-    @declare
-    def _(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, alpha: Alpha, epsilon: Epsilon, K: Steps) -> Any:
-        return value(X, W_Q, W_K, alpha, epsilon, K)
 
 
 CHAIN = LAYER.extended(
@@ -339,14 +283,28 @@ def _reduced_term(X: Any, W_Q: Any, W_K: Any, alpha: Any, epsilon: Any, K: int, 
     return jacobian_in_tokens(terms[which], X)
 
 
+def _growth_jacobian(X: Any, W_Q: Any, W_K: Any, alpha: Any, epsilon: Any, K: int) -> Any:
+    """dvec(exp[S] - I) / dvec X, shape (4 d_v^2, N d)."""
+    return jacobian_in_tokens(lambda Y: reduced_growth(Y, W_Q, W_K, alpha, epsilon, K), X)
+
+
+def _reduced_jacobian(X: Any, W_Q: Any, W_K: Any, alpha: Any, epsilon: Any, K: int) -> Any:
+    """dvec [S] / dvec X, shape (4 d_v^2, N d)."""
+    return jacobian_in_tokens(lambda Y: reduced_matrix(Y, W_Q, W_K, alpha, epsilon, K), X)
+
+
+def _turned(B: Any) -> Any:
+    """B with its rows in cyclic order from the second."""
+    return concatenate([B[1:], B[:1]], axis=0)
+
+
 def _E_1(X: Any, W_Q: Any, W_K: Any, alpha: Any, epsilon: Any, K: int, turn: Any = lambda growth: growth.T) -> Any:
     B, _, growth = _state(X, W_Q, W_K, alpha, epsilon, K)
     return kron(B @ turn(growth), eye(B.shape[0])) @ basis_jacobian(X, W_Q, W_K, epsilon, K)
 
 
 def _E_2(X: Any, W_Q: Any, W_K: Any, alpha: Any, epsilon: Any, K: int, factor: Any = lambda B: kron(B, B)) -> Any:
-    change = jacobian_in_tokens(lambda Y: reduced_growth(Y, W_Q, W_K, alpha, epsilon, K), X)
-    return factor(basis_of(X, W_Q, W_K, epsilon, K)) @ change
+    return factor(basis_of(X, W_Q, W_K, epsilon, K)) @ _growth_jacobian(X, W_Q, W_K, alpha, epsilon, K)
 
 
 def _E_3(X: Any, W_Q: Any, W_K: Any, alpha: Any, epsilon: Any, K: int, swap: Any = commutation_matrix) -> Any:
@@ -379,10 +337,10 @@ def first_attention_term(
     return _E_1(X, W_Q, W_K, alpha, epsilon, K)
 
 
-_declare(EQUATION_88.oracle, partial(_attention_term, which=0))
-_declare(EQUATION_88.mutant("exp[S] - I not transposed"), partial(_E_1, turn=lambda growth: growth))
-_declare(EQUATION_88.mutant("I not subtracted"), partial(_E_1, turn=lambda growth: (growth + eye(len(growth))).T))
-_declare(EQUATION_88.mutant("halved"), lambda *at: _E_1(*at) * rational(1, 2))
+EQUATION_88.oracle(lambda X, W_Q, W_K, alpha, epsilon, K: _attention_term(X, W_Q, W_K, alpha, epsilon, K, 0))
+EQUATION_88.mutant("exp[S] - I not transposed", turn=lambda growth: growth)
+EQUATION_88.mutant("I not subtracted", turn=lambda growth: (growth + eye(len(growth))).T)
+EQUATION_88.mutant("halved", lambda value: value * rational(1, 2))
 
 EQUATION_89 = Claim(
     LAYER,
@@ -412,9 +370,9 @@ def second_attention_term_as_printed(
     return _E_2(X, W_Q, W_K, alpha, epsilon, K, lambda B: kron(B, B.T))
 
 
-_declare(EQUATION_89.oracle, partial(_attention_term, which=1))
-_declare(EQUATION_89.mutant("B^T (x) B^T"), partial(_E_2, factor=lambda B: kron(B.T, B.T)))
-_declare(EQUATION_89.mutant("doubled"), partial(_E_2, factor=lambda B: kron(B, B.T * 2)))
+EQUATION_89.oracle(lambda X, W_Q, W_K, alpha, epsilon, K: _attention_term(X, W_Q, W_K, alpha, epsilon, K, 1))
+EQUATION_89.mutant("B^T (x) B^T", factor=lambda B: kron(B.T, B.T))
+EQUATION_89.mutant("doubled", lambda value: value * 2)
 
 
 @EQUATION_89.counterexample("two tokens, d_v = 1: B is not symmetric")
@@ -440,12 +398,9 @@ def second_attention_term(
     return _E_2(X, W_Q, W_K, alpha, epsilon, K)
 
 
-_declare(EQUATION_89_CORRECTED.oracle, partial(_attention_term, which=1))
-_declare(EQUATION_89_CORRECTED.mutant("halved"), lambda *at: _E_2(*at) * rational(1, 2))
-_declare(
-    EQUATION_89_CORRECTED.mutant("rows of B reversed in the second factor"),
-    partial(_E_2, factor=lambda B: kron(B, concatenate([B[1:], B[:1]], axis=0))),
-)
+EQUATION_89_CORRECTED.oracle(lambda X, W_Q, W_K, alpha, epsilon, K: _attention_term(X, W_Q, W_K, alpha, epsilon, K, 1))
+EQUATION_89_CORRECTED.mutant("halved", lambda value: value * rational(1, 2))
+EQUATION_89_CORRECTED.mutant("rows of B reversed in the second factor", factor=lambda B: kron(B, _turned(B)))
 
 EQUATION_90 = _step_claim(
     "osa.eq-90",
@@ -464,10 +419,10 @@ def third_attention_term(
     return _E_3(X, W_Q, W_K, alpha, epsilon, K)
 
 
-_declare(EQUATION_90.oracle, partial(_attention_term, which=2))
-_declare(EQUATION_90.mutant("K dropped"), partial(_E_3, swap=_no_swap))
-_declare(EQUATION_90.mutant("K transposed"), partial(_E_3, swap=_swapped_back))
-_declare(EQUATION_90.mutant("that of the first term"), _E_1)
+EQUATION_90.oracle(lambda X, W_Q, W_K, alpha, epsilon, K: _attention_term(X, W_Q, W_K, alpha, epsilon, K, 2))
+EQUATION_90.mutant("K dropped", swap=_no_swap)
+EQUATION_90.mutant("K transposed", swap=_swapped_back)
+EQUATION_90.mutant("that of the first term", "_E_3 -> _E_1")
 
 EQUATION_87 = _step_claim(
     "osa.eq-87",
@@ -487,15 +442,12 @@ def attention_matrix_jacobian(
     return sum(term(X, W_Q, W_K, alpha, epsilon, K) for term in (_E_1, _E_2, _E_3))
 
 
-_declare(
-    EQUATION_87.oracle,
-    lambda X, W_Q, W_K, alpha, epsilon, K: jacobian_in_tokens(
-        lambda Y: newton_schulz_attention_matrix(Y, W_Q, W_K, alpha, epsilon, K), X
-    ),
+EQUATION_87.oracle(lambda X, W_Q, W_K, alpha, epsilon, K: newton_schulz_jacobian(X, W_Q, W_K, alpha, epsilon, K))
+EQUATION_87.mutant("E_3 dropped", "(_E_1, _E_2, _E_3) -> (_E_1, _E_2)")
+EQUATION_87.mutant("E_2 dropped", "(_E_1, _E_2, _E_3) -> (_E_1, _E_3)")
+EQUATION_87.mutant(
+    "E_1 subtracted", lambda value, X, W_Q, W_K, alpha, epsilon, K: value - 2 * _E_1(X, W_Q, W_K, alpha, epsilon, K)
 )
-_declare(EQUATION_87.mutant("E_3 dropped"), lambda *at: _E_1(*at) + _E_2(*at))
-_declare(EQUATION_87.mutant("E_2 dropped"), lambda *at: _E_1(*at) + _E_3(*at))
-_declare(EQUATION_87.mutant("E_1 subtracted"), lambda *at: _E_2(*at) + _E_3(*at) - _E_1(*at))
 
 EQUATION_91 = Claim(
     LAYER,
@@ -512,12 +464,11 @@ EQUATION_91 = Claim(
     note="Stated of the term itself: with the misprinted factor of Eq. (89) E_2 exists only for N = 2 d_v, and obeys it too.",
 )
 EQUATION_91.inputs(newton_schulz_layer)
-_second_term = partial(_attention_term, which=1)
 
 
 def _bound_of_91(X: Any, W_Q: Any, W_K: Any, alpha: Any, epsilon: Any, K: int, power: int = 2) -> Any:
     norm = spectral_norm(basis_of(X, W_Q, W_K, epsilon, K))
-    bound = spectral_norm(jacobian_in_tokens(lambda Y: reduced_growth(Y, W_Q, W_K, alpha, epsilon, K), X))
+    bound = spectral_norm(_growth_jacobian(X, W_Q, W_K, alpha, epsilon, K))
     for _ in range(power):
         bound = bound * norm
     return bound
@@ -529,9 +480,11 @@ def second_term_bound(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, alpha: Alph
     return _bound_of_91(X, W_Q, W_K, alpha, epsilon, K)
 
 
-_declare(EQUATION_91.oracle, lambda *at: spectral_norm(_second_term(*at)))
-_declare(EQUATION_91.mutant("halved"), lambda *at: _bound_of_91(*at) * rational(1, 2))
-_declare(EQUATION_91.mutant("||B||_2^4"), partial(_bound_of_91, power=4))
+EQUATION_91.oracle(
+    lambda X, W_Q, W_K, alpha, epsilon, K: spectral_norm(_attention_term(X, W_Q, W_K, alpha, epsilon, K, 1))
+)
+EQUATION_91.mutant("halved", lambda value: value * rational(1, 2))
+EQUATION_91.mutant("||B||_2^4", power=4)
 
 EQUATION_92 = _step_claim(
     "osa.eq-92",
@@ -545,7 +498,7 @@ EQUATION_92.uses = ("osa.eq-79",)
 
 def _chain_of_92(X: Any, W_Q: Any, W_K: Any, alpha: Any, epsilon: Any, K: int, turn: Any = lambda S: S) -> Any:
     outer = exponential_jacobian(turn(reduced_matrix(X, W_Q, W_K, alpha, epsilon, K)))
-    return outer @ jacobian_in_tokens(lambda Y: reduced_matrix(Y, W_Q, W_K, alpha, epsilon, K), X)
+    return outer @ _reduced_jacobian(X, W_Q, W_K, alpha, epsilon, K)
 
 
 @EQUATION_92.formula
@@ -554,15 +507,10 @@ def growth_jacobian(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, alpha: Alpha,
     return _chain_of_92(X, W_Q, W_K, alpha, epsilon, K)
 
 
-_declare(
-    EQUATION_92.oracle,
-    lambda X, W_Q, W_K, alpha, epsilon, K: jacobian_in_tokens(
-        lambda Y: reduced_growth(Y, W_Q, W_K, alpha, epsilon, K), X
-    ),
-)
-_declare(EQUATION_92.mutant("[S] transposed in the outer factor"), partial(_chain_of_92, turn=lambda S: S.T))
-_declare(EQUATION_92.mutant("outer factor at [S] = 0"), partial(_chain_of_92, turn=lambda S: S * 0))
-_declare(EQUATION_92.mutant("halved"), lambda *at: _chain_of_92(*at) * rational(1, 2))
+EQUATION_92.oracle(lambda X, W_Q, W_K, alpha, epsilon, K: _growth_jacobian(X, W_Q, W_K, alpha, epsilon, K))
+EQUATION_92.mutant("[S] transposed in the outer factor", turn=lambda S: S.T)
+EQUATION_92.mutant("outer factor at [S] = 0", turn=lambda S: S * 0)
+EQUATION_92.mutant("halved", lambda value: value * rational(1, 2))
 
 
 def _F_1(X: Any, W_Q: Any, W_K: Any, alpha: Any, epsilon: Any, K: int, swap: Any = commutation_matrix) -> Any:
@@ -594,10 +542,10 @@ def first_reduced_term(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, alpha: Alp
     return _F_1(X, W_Q, W_K, alpha, epsilon, K)
 
 
-_declare(EQUATION_95.oracle, partial(_reduced_term, which=0))
-_declare(EQUATION_95.mutant("K dropped"), partial(_F_1, swap=_no_swap))
-_declare(EQUATION_95.mutant("K transposed"), partial(_F_1, swap=_swapped_back))
-_declare(EQUATION_95.mutant("that of the third term"), _F_3)
+EQUATION_95.oracle(lambda X, W_Q, W_K, alpha, epsilon, K: _reduced_term(X, W_Q, W_K, alpha, epsilon, K, 0))
+EQUATION_95.mutant("K dropped", swap=_no_swap)
+EQUATION_95.mutant("K transposed", swap=_swapped_back)
+EQUATION_95.mutant("that of the third term", "_F_1 -> _F_3")
 
 EQUATION_96 = _step_claim(
     "osa.eq-96",
@@ -613,12 +561,9 @@ def second_reduced_term(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, alpha: Al
     return _F_2(X, W_Q, W_K, alpha, epsilon, K)
 
 
-_declare(EQUATION_96.oracle, partial(_reduced_term, which=1))
-_declare(EQUATION_96.mutant("halved"), lambda *at: _F_2(*at) * rational(1, 2))
-_declare(
-    EQUATION_96.mutant("tokens moved by one in the second factor"),
-    partial(_F_2, factor=lambda B: kron(B.T, concatenate([B[1:], B[:1]], axis=0).T)),
-)
+EQUATION_96.oracle(lambda X, W_Q, W_K, alpha, epsilon, K: _reduced_term(X, W_Q, W_K, alpha, epsilon, K, 1))
+EQUATION_96.mutant("halved", lambda value: value * rational(1, 2))
+EQUATION_96.mutant("tokens moved by one in the second factor", factor=lambda B: kron(B.T, _turned(B).T))
 
 EQUATION_97 = _step_claim(
     "osa.eq-97",
@@ -634,9 +579,9 @@ def third_reduced_term(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, alpha: Alp
     return _F_3(X, W_Q, W_K, alpha, epsilon, K)
 
 
-_declare(EQUATION_97.oracle, partial(_reduced_term, which=2))
-_declare(EQUATION_97.mutant("S transposed"), partial(_F_3, turn=lambda S: S.T))
-_declare(EQUATION_97.mutant("that of the first term"), _F_1)
+EQUATION_97.oracle(lambda X, W_Q, W_K, alpha, epsilon, K: _reduced_term(X, W_Q, W_K, alpha, epsilon, K, 2))
+EQUATION_97.mutant("S transposed", turn=lambda S: S.T)
+EQUATION_97.mutant("that of the first term", "_F_3 -> _F_1")
 
 EQUATION_94 = _step_claim(
     "osa.eq-94",
@@ -653,14 +598,12 @@ def reduced_jacobian(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, alpha: Alpha
     return sum(term(X, W_Q, W_K, alpha, epsilon, K) for term in (_F_1, _F_2, _F_3))
 
 
-_declare(
-    EQUATION_94.oracle,
-    lambda X, W_Q, W_K, alpha, epsilon, K: jacobian_in_tokens(
-        lambda Y: reduced_matrix(Y, W_Q, W_K, alpha, epsilon, K), X
-    ),
+EQUATION_94.oracle(lambda X, W_Q, W_K, alpha, epsilon, K: _reduced_jacobian(X, W_Q, W_K, alpha, epsilon, K))
+EQUATION_94.mutant("first term dropped", "(_F_1, _F_2, _F_3) -> (_F_2, _F_3)")
+EQUATION_94.mutant(
+    "third term subtracted",
+    lambda value, X, W_Q, W_K, alpha, epsilon, K: value - 2 * _F_3(X, W_Q, W_K, alpha, epsilon, K),
 )
-_declare(EQUATION_94.mutant("first term dropped"), lambda *at: _F_2(*at) + _F_3(*at))
-_declare(EQUATION_94.mutant("third term subtracted"), lambda *at: _F_1(*at) + _F_2(*at) - _F_3(*at))
 
 # -- orders in alpha ---------------------------------------------------------------------------------------------------
 

@@ -93,13 +93,7 @@ J2_FORM = Claim(
 
 
 @J2_FORM.inputs
-def frozen_attention(
-    A: AttentionMatrix,
-    X: Tokens,
-    left: Frame,
-    right: Frame,
-    d_v: HeadSize,
-) -> Any:
+def frozen_attention(A: AttentionMatrix, X: Tokens, left: Frame, right: Frame, d_v: HeadSize) -> Any:
     return {"A": A, "X": X, "W_V": orthonormal_columns(left, d_v), "W_O": orthonormal_columns(right, d_v).T}
 
 
@@ -380,13 +374,7 @@ PERTURBED = Claim(
 
 
 @PERTURBED.inputs
-def perturbed_matrix_of_low_rank(
-    left: Square,
-    right: Square,
-    y: Weights,
-    D: Square,
-    share: Share,
-) -> Any:
+def perturbed_matrix_of_low_rank(left: Square, right: Square, y: Weights, D: Square, share: Share) -> Any:
     delta = rational(1, 4)
     s = 1 + y / (1 + y * y) * delta
     size = share * rational(1, 2) / (frobenius_norm(D) + rational(1, 256))

@@ -90,12 +90,7 @@ GRADIENT_THROUGH_QR = Claim(
 
 @GRADIENT_THROUGH_QR.inputs
 def tokens_with_independent_queries_and_keys(
-    left: TokenFrame,
-    right: Square,
-    x: Column,
-    mixing: Frame,
-    E: Tokens,
-    alpha: NonzeroAlpha,
+    left: TokenFrame, right: Square, x: Column, mixing: Frame, E: Tokens, alpha: NonzeroAlpha
 ) -> Any:
     s = (1 + x * x * rational(1, 1024)) / (1 + x * x)  # in (1/1024, 1]
     M = cayley(left)[:, : x.shape[0]] @ diag(s) @ cayley(right).T
@@ -160,11 +155,7 @@ CONSTANT_BASIS = Claim(
 
 @CONSTANT_BASIS.inputs
 def tokens_whose_queries_and_keys_lie_in_basis(
-    frame: TokenFrame,
-    factor: Square,
-    mixing: Frame,
-    E: Tokens,
-    alpha: NonzeroAlpha,
+    frame: TokenFrame, factor: Square, mixing: Frame, E: Tokens, alpha: NonzeroAlpha
 ) -> Any:
     B = orthonormal_columns(frame, factor.shape[0])
     return {**_tokens_with_queries_and_keys(B @ factor, mixing, E), "alpha": alpha * rational(1, 3), "B": B}
@@ -271,12 +262,7 @@ THROUGH_NEWTON_SCHULZ = Claim(
 
 @THROUGH_NEWTON_SCHULZ.inputs
 def tokens_with_orthonormal_queries_and_keys(
-    frame: TokenFrame,
-    mixing: Frame,
-    E: Tokens,
-    alpha: NonzeroAlpha,
-    d_v: HeadSize,
-    K: Steps,
+    frame: TokenFrame, mixing: Frame, E: Tokens, alpha: NonzeroAlpha, d_v: HeadSize, K: Steps
 ) -> Any:
     M = orthonormal_columns(frame, 2 * d_v)
     return {**_tokens_with_queries_and_keys(M, mixing, E), "alpha": alpha * rational(1, 3), "K": K}
@@ -412,13 +398,7 @@ NEWTON_SCHULZ_GRADIENT = Claim(
 
 @NEWTON_SCHULZ_GRADIENT.inputs
 def tokens_with_known_singular_values(
-    left: TokenFrame,
-    right: Square,
-    x: Column,
-    mixing: Frame,
-    E: Tokens,
-    alpha: NonzeroAlpha,
-    epsilon: Epsilon,
+    left: TokenFrame, right: Square, x: Column, mixing: Frame, E: Tokens, alpha: NonzeroAlpha, epsilon: Epsilon
 ) -> Any:
     s = (1 + x * x * rational(1, 4)) / (1 + x * x)  # in (1/4, 1]
     M = cayley(left)[:, : x.shape[0]] @ diag(s) @ cayley(right).T

@@ -191,13 +191,7 @@ def layer_with_basis(
 
 @LOW_RANK_LAYER.formula
 def attention_through_basis(
-    X: Tokens,
-    W_Q: QueryWeights,
-    W_K: KeyWeights,
-    W_V: ValueWeights,
-    W_O: OutputWeights,
-    alpha: Alpha,
-    B: Basis,
+    X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, W_O: OutputWeights, alpha: Alpha, B: Basis
 ) -> Any:
     """OSA(X), shape (N, d), in O(N d r + r^3), for B (N, r) with orthonormal columns whose span contains Q and K."""
     return _through_basis(X, W_Q, W_K, W_V, W_O, alpha, B)

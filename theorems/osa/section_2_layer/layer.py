@@ -5,13 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from theorems.osa.appendix_e_experiments.untrained import decided_at_the_experiments
-from theorems.osa.definitions import (
-    attention,
-    attention_matrix,
-    newton_schulz_basis,
-    queries_and_keys,
-    skew_matrix,
-)
+from theorems.osa.definitions import attention, attention_matrix, newton_schulz_basis, queries_and_keys, skew_matrix
 from theorems.osa.settings import LAYER
 from theorems.osa.shapes import Alpha, Epsilon, KeyWeights, OutputWeights, QueryWeights, Steps, Tokens, ValueWeights
 from verify.claims import Claim
