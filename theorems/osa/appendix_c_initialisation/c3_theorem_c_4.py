@@ -65,16 +65,7 @@ def second_term_condition_bound(
 
 
 @C3_KAPPA_J2.oracle
-def second_term_condition_number(
-    X: Tokens,
-    W_Q: QueryWeights,
-    W_K: KeyWeights,
-    W_V: ValueWeights,
-    W_O: OutputWeights,
-    alpha: Alpha,
-    epsilon: Epsilon,
-    K: Steps,
-) -> Any:
+def second_term_condition_number(X: Any, W_Q: Any, W_K: Any, W_V: Any, W_O: Any, alpha: Any, epsilon: Any, K: int) -> Any:
     J_2 = second_jacobian_term(X, W_Q, W_K, W_V, W_O, alpha, epsilon, K)
     return effective_condition_number(J_2, X.shape[0] * W_V.shape[1]) - 1
 
@@ -126,16 +117,7 @@ def c4_mutant(claim: Claim, name: str, result: Callable[[Any], Any], C: Any = 1,
     """A mutant with weights C and d of C alpha and delta in the radius, of which `result` makes the bound."""
 
     @claim.mutant(name)
-    def _(
-        X: Tokens,
-        W_Q: QueryWeights,
-        W_K: KeyWeights,
-        W_V: ValueWeights,
-        W_O: OutputWeights,
-        alpha: PositiveAlpha,
-        epsilon: Epsilon,
-        K: Steps,
-    ) -> Any:
+    def _(X: Any, W_Q: Any, W_K: Any, W_V: Any, W_O: Any, alpha: Any, epsilon: Any, K: int) -> Any:
         return result(interval_half_width(X, W_Q, W_K, W_V, W_O, alpha, epsilon, K, C=C, d=d))
 
 
@@ -190,16 +172,7 @@ def condition_number_bounds(
 
 
 @THEOREM_C4.oracle
-def condition_number_of_jacobian(
-    X: Tokens,
-    W_Q: QueryWeights,
-    W_K: KeyWeights,
-    W_V: ValueWeights,
-    W_O: OutputWeights,
-    alpha: PositiveAlpha,
-    epsilon: Epsilon,
-    K: Steps,
-) -> Any:
+def condition_number_of_jacobian(X: Any, W_Q: Any, W_K: Any, W_V: Any, W_O: Any, alpha: Any, epsilon: Any, K: int) -> Any:
     kappa = jacobian_condition_number(X, W_Q, W_K, W_V, W_O, alpha, epsilon, K)
     return column(kappa - 1, 1 - kappa)
 

@@ -143,9 +143,7 @@ def worse_condition_number(U_2: Columns, s_2: Weights, V_2: Columns, U_1: Column
 
 
 @FOOTNOTE_2.oracle
-def condition_number_of_product(
-    U_2: Columns, s_2: Weights, V_2: Columns, U_1: Columns, s_1: Weights, V_1: Columns
-) -> Any:
+def condition_number_of_product(U_2: Any, s_2: Any, V_2: Any, U_1: Any, s_1: Any, V_1: Any) -> Any:
     product = (U_2 @ diag(s_2) @ V_2.T) @ (U_1 @ diag(s_1) @ V_1.T)
     return effective_condition_number(product, s_1.shape[0])
 
@@ -198,9 +196,7 @@ def product_of_condition_numbers(
 
 
 @FOOTNOTE_2_PRODUCT.oracle
-def condition_number_of_product_again(
-    U_2: Columns, s_2: Weights, V_2: Columns, U_1: Columns, s_1: Weights, V_1: Columns
-) -> Any:
+def condition_number_of_product_again(U_2: Any, s_2: Any, V_2: Any, U_1: Any, s_1: Any, V_1: Any) -> Any:
     product = (U_2 @ diag(s_2) @ V_2.T) @ (U_1 @ diag(s_1) @ V_1.T)
     return effective_condition_number(product, s_1.shape[0])
 

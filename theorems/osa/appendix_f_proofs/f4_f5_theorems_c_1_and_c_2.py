@@ -95,33 +95,13 @@ def attention_differential(
 
 
 @EQUATION_47.oracle
-def along_a_line(
-    X: Tokens,
-    W_Q: QueryWeights,
-    W_K: KeyWeights,
-    W_V: ValueWeights,
-    W_O: OutputWeights,
-    alpha: Alpha,
-    dX: Tokens,
-    dW_V: HeadWeights,
-    dW_O: OutputWeights,
-) -> Any:
+def along_a_line(X: Any, W_Q: Any, W_K: Any, W_V: Any, W_O: Any, alpha: Any, dX: Any, dW_V: Any, dW_O: Any) -> Any:
     return _slope(lambda t: attention(X + t * dX, W_Q, W_K, W_V + t * dW_V, W_O + t * dW_O, alpha), X)
 
 
 def _dropped(name: str, keep: tuple[int, int, int]) -> None:
     @EQUATION_47.mutant(name)
-    def _(
-        X: Tokens,
-        W_Q: QueryWeights,
-        W_K: KeyWeights,
-        W_V: ValueWeights,
-        W_O: OutputWeights,
-        alpha: Alpha,
-        dX: Tokens,
-        dW_V: HeadWeights,
-        dW_O: OutputWeights,
-    ) -> Any:
+    def _(X: Any, W_Q: Any, W_K: Any, W_V: Any, W_O: Any, alpha: Any, dX: Any, dW_V: Any, dW_O: Any) -> Any:
         return _product_rule(X, W_Q, W_K, W_V, W_O, alpha, dX, dW_V, dW_O, keep)
 
 

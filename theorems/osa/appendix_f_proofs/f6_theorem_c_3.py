@@ -128,9 +128,7 @@ def submultiplicative_bounds(
 
 
 @EQUATION_84.oracle
-def norms_of_first_term_and_kronecker_product(
-    X: Any, W_Q: Any, W_K: Any, W_V: Any, W_O: Any, alpha: Any, epsilon: Any, K: int, D_1: Any, D_2: Any
-) -> Any:
+def norms_of_first_term_and_kronecker_product(X: Any, W_Q: Any, W_K: Any, W_V: Any, W_O: Any, alpha: Any, epsilon: Any, K: int, D_1: Any, D_2: Any) -> Any:
     # the part of J in which A varies: X is held fixed in A(X) X W_V W_O outside A
     J_1 = jacobian_in_tokens(
         lambda Y: newton_schulz_attention_matrix(Y, W_Q, W_K, alpha, epsilon, K) @ X @ W_V @ W_O, X

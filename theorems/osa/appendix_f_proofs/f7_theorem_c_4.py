@@ -259,32 +259,14 @@ def perturbation_bounds(
 
 
 @EQUATION_99.oracle
-def shifts_of_singular_values(
-    X: Tokens,
-    W_Q: QueryWeights,
-    W_K: KeyWeights,
-    W_V: ValueWeights,
-    W_O: OutputWeights,
-    alpha: Alpha,
-    epsilon: Epsilon,
-    K: Steps,
-) -> Any:
+def shifts_of_singular_values(X: Any, W_Q: Any, W_K: Any, W_V: Any, W_O: Any, alpha: Any, epsilon: Any, K: int) -> Any:
     J, J_2 = (term(X, W_Q, W_K, W_V, W_O, alpha, epsilon, K) for term in (layer_jacobian, second_jacobian_term))
     return column(maximum(absolute(singular_values(J) - singular_values(J_2))), spectral_norm(J - J_2))
 
 
 def _shrunk(name: str, first: Any, second: Any) -> None:
     @EQUATION_99.mutant(name)
-    def _(
-        X: Tokens,
-        W_Q: QueryWeights,
-        W_K: KeyWeights,
-        W_V: ValueWeights,
-        W_O: OutputWeights,
-        alpha: Alpha,
-        epsilon: Epsilon,
-        K: Steps,
-    ) -> Any:
+    def _(X: Any, W_Q: Any, W_K: Any, W_V: Any, W_O: Any, alpha: Any, epsilon: Any, K: int) -> Any:
         J_1 = first_jacobian_term(X, W_Q, W_K, W_V, W_O, alpha, epsilon, K)
         return column(spectral_norm(J_1) * first, linear_bound(X, W_V, absolute(alpha)) * second)
 
@@ -440,16 +422,7 @@ def interval_radius(
 
 
 @F7_INTERVAL.oracle
-def deviation_of_nonzero_singular_values(
-    X: Tokens,
-    W_Q: QueryWeights,
-    W_K: KeyWeights,
-    W_V: ValueWeights,
-    W_O: OutputWeights,
-    alpha: PositiveAlpha,
-    epsilon: Epsilon,
-    K: Steps,
-) -> Any:
+def deviation_of_nonzero_singular_values(X: Any, W_Q: Any, W_K: Any, W_V: Any, W_O: Any, alpha: Any, epsilon: Any, K: int) -> Any:
     return _jacobian_deviation(X, W_Q, W_K, W_V, W_O, alpha, epsilon, K, X.shape[0] * W_V.shape[1])
 
 

@@ -113,9 +113,7 @@ def gram_matrix_of_projected_tokens(
 
 
 @HEAD_GRAM.oracle
-def gram_matrix_after_head(
-    X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, W_O: OutputWeights, alpha: Alpha
-) -> Any:
+def gram_matrix_after_head(X: Any, W_Q: Any, W_K: Any, W_V: Any, W_O: Any, alpha: Any) -> Any:
     Y = attention(X, W_Q, W_K, W_V, W_O, alpha)
     return Y.T @ Y
 

@@ -152,9 +152,7 @@ COUNTED_LAYER.oracle(lambda X, W_Q, W_K, W_V, W_O, alpha: attention(X, W_Q, W_K,
 
 
 @COUNTED_LAYER.mutant("U not subtracted")
-def _(
-    X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, W_O: OutputWeights, alpha: Alpha, B: Basis
-) -> Any:
+def _(X: Any, W_Q: Any, W_K: Any, W_V: Any, W_O: Any, alpha: Any, B: Any) -> Any:
     V = X @ W_V @ W_O
     return V + B @ (expm(reduced_scores(B, X @ W_Q, X @ W_K, alpha)) @ (B.T @ V))
 

@@ -64,9 +64,7 @@ def _gradient_claim(claim_id: str, label: str, uses: str, note: str | None = Non
     )
 
     @claim.oracle
-    def gradients_of_the_definition(
-        X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, W_O: OutputWeights, alpha: Alpha
-    ) -> Any:
+    def gradients_of_the_definition(X: Any, W_Q: Any, W_K: Any, W_V: Any, W_O: Any, alpha: Any) -> Any:
         return _gradients(attention, X, W_Q, W_K, W_V, W_O, alpha)
 
     return claim

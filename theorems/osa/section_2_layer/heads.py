@@ -48,15 +48,7 @@ def _multi_head_claim(claim_id: str, label: str, statement: str, uses: tuple[str
         return {**layer(X, W_Q, W_K, W_V, W_O, alpha), "d_v": d_v}
 
     @claim.oracle
-    def sum_over_heads(
-        X: Tokens,
-        W_Q: SquareWeights,
-        W_K: SquareWeights,
-        W_V: SquareWeights,
-        W_O: SquareWeights,
-        alpha: Alpha,
-        d_v: HeadSize,
-    ) -> Any:
+    def sum_over_heads(X: Any, W_Q: Any, W_K: Any, W_V: Any, W_O: Any, alpha: Any, d_v: int) -> Any:
         return sum(attention(X, *weights, alpha) for weights in _heads(W_Q, W_K, W_V, W_O, d_v))
 
     return claim

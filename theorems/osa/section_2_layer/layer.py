@@ -124,9 +124,7 @@ def permuted_output(
 
 
 @EQUIVARIANCE.oracle
-def output_of_permuted(
-    X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, W_O: OutputWeights, alpha: Alpha
-) -> Any:
+def output_of_permuted(X: Any, W_Q: Any, W_K: Any, W_V: Any, W_O: Any, alpha: Any) -> Any:
     return concatenate([attention(PX, W_Q, W_K, W_V, W_O, alpha) for PX in _generators(X)], axis=0)
 
 
@@ -178,9 +176,7 @@ def permuted_attention_through_basis(
 
 
 @EQUIVARIANCE_THROUGH_BASIS.oracle
-def attention_of_permuted_through_basis(
-    X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, alpha: Alpha, epsilon: Epsilon, K: Steps
-) -> Any:
+def attention_of_permuted_through_basis(X: Any, W_Q: Any, W_K: Any, alpha: Any, epsilon: Any, K: int) -> Any:
     return concatenate([_through_newton_schulz(PX, W_Q, W_K, alpha, epsilon, K) for PX in _generators(X)], axis=0)
 
 
