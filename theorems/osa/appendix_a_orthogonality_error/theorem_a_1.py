@@ -15,7 +15,7 @@ from theorems.osa.definitions import (
     skew_matrix,
     whole_heads,
 )
-from theorems.osa.section_2_3_bases.newton_schulz import stacked
+from theorems.osa.section_2_3_bases.bases import stacked
 from theorems.osa.settings import FROM_NEWTON_SCHULZ
 from theorems.osa.shapes import (
     Epsilon,

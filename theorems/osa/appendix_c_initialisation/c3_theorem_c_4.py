@@ -1,11 +1,11 @@
-"""Theorem C.4, the condition number of J, and the sentences of Appendix C.3 on those of J_2 and J."""
+"""Theorem C.4, the condition numbers of J and J_2, and QR instead of Newton-Schulz: footnote 4, Remark C.5 (Appendix C.3)."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
-from theorems.osa.appendix_c_initialisation.initialised_layer import (
+from theorems.osa import OSA
+from theorems.osa.appendix_c_initialisation.c3_theorem_c_3 import (
     INITIALISED,
     NEWTON_SCHULZ,
     condition_excess,
@@ -15,25 +15,43 @@ from theorems.osa.appendix_c_initialisation.initialised_layer import (
     initialised_with_small_alpha,
     layer_jacobian,
     linear_bound,
+    orthonormal_weights,
     second_jacobian_term,
     squared,
     unit_of_bounds,
 )
-from theorems.osa.settings import POSITIVE_ALPHA
+from theorems.osa.section_2_1_low_rank_exponential.theorem_2_1 import attention_matrix_in_any_basis
+from theorems.osa.settings import CONTAINS_QUERIES_AND_KEYS, ORTHONORMAL, POSITIVE_ALPHA, tokens_with_wide_basis
 from theorems.osa.shapes import (
     Alpha,
+    Basis,
+    Decay,
     Epsilon,
+    Frame,
+    HeadSize,
     KeyWeights,
     OutputWeights,
     PositiveAlpha,
     QueryWeights,
+    Share,
     Steps,
     Tokens,
     ValueWeights,
 )
 from verify.claims import Assumption, Claim
-from verify.matrix import column, effective_condition_number, rational, spectral_norm
-from verify.relations import AtMost
+from verify.matrix import (
+    absolute,
+    column,
+    concatenate,
+    effective_condition_number,
+    exp,
+    eye,
+    frobenius_norm,
+    rational,
+    spectral_norm,
+    sqrt,
+)
+from verify.relations import AtMost, HasStructure
 
 C3_KAPPA_J2 = Claim(
     INITIALISED,
@@ -61,22 +79,20 @@ def second_term_condition_bound(
     X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, alpha: Alpha, epsilon: Epsilon, K: Steps
 ) -> Any:
     """(1 + delta) / (1 - delta) - 1 with delta = max_i |sigma_i(A) - 1|, a scalar: what bounds kappa(J_2) - 1."""
-    return condition_excess(delta_of(X, W_Q, W_K, alpha, epsilon, K))
+    delta = delta_of(X, W_Q, W_K, alpha, epsilon, K)
+    return condition_excess(delta)
 
 
 @C3_KAPPA_J2.oracle
-def second_term_condition_number(X: Any, W_Q: Any, W_K: Any, W_V: Any, W_O: Any, alpha: Any, epsilon: Any, K: int) -> Any:
+def second_term_condition_number(
+    X: Any, W_Q: Any, W_K: Any, W_V: Any, W_O: Any, alpha: Any, epsilon: Any, K: int
+) -> Any:
     J_2 = second_jacobian_term(X, W_Q, W_K, W_V, W_O, alpha, epsilon, K)
     return effective_condition_number(J_2, X.shape[0] * W_V.shape[1]) - 1
 
 
-C3_KAPPA_J2.mutant(
-    "delta / 2", "delta_of(X, W_Q, W_K, alpha, epsilon, K) -> delta_of(X, W_Q, W_K, alpha, epsilon, K) * rational(1, 2)"
-)
-C3_KAPPA_J2.mutant(
-    "delta^2",
-    lambda X, W_Q, W_K, alpha, epsilon, K: condition_excess(squared(delta_of(X, W_Q, W_K, alpha, epsilon, K))),
-)
+C3_KAPPA_J2.mutant("delta / 2", "condition_excess(delta) -> condition_excess(delta * rational(1, 2))")
+C3_KAPPA_J2.mutant("delta^2", "condition_excess(delta) -> condition_excess(delta * delta)")
 
 
 def _first_norm(X: Any, W_Q: Any, W_K: Any, W_V: Any, W_O: Any, alpha: Any, epsilon: Any, K: int) -> Any:
@@ -112,19 +128,6 @@ LEAST_CONSTANT = (
     " both sides of what is claimed only move apart for larger ones."
 )
 
-
-def c4_mutant(claim: Claim, name: str, result: Callable[[Any], Any], C: Any = 1, d: Any = 1) -> None:
-    """A mutant with weights C and d of C alpha and delta in the radius, of which `result` makes the bound."""
-
-    @claim.mutant(name)
-    def _(X: Any, W_Q: Any, W_K: Any, W_V: Any, W_O: Any, alpha: Any, epsilon: Any, K: int) -> Any:
-        return result(interval_half_width(X, W_Q, W_K, W_V, W_O, alpha, epsilon, K, C=C, d=d))
-
-
-def itself(t: Any) -> Any:
-    return t
-
-
 THEOREM_C4 = Claim(
     ASSUMED_BY_C4,
     "osa.thm-c.4",
@@ -151,11 +154,6 @@ def jacobian_condition_number(
     return effective_condition_number(J, X.shape[0] * W_V.shape[1])
 
 
-def _bounds_of_16(t: Any) -> Any:
-    """What bounds kappa - 1 and 1 - kappa for t = delta + C alpha."""
-    return column(condition_excess(t), 0)
-
-
 @THEOREM_C4.formula
 def condition_number_bounds(
     X: Tokens,
@@ -168,19 +166,22 @@ def condition_number_bounds(
     K: Steps,
 ) -> Any:
     """(1 + delta + C alpha) / (1 - delta - C alpha) - 1 and 0, what bounds kappa - 1 and 1 - kappa (Eq. (16))."""
-    return _bounds_of_16(interval_half_width(X, W_Q, W_K, W_V, W_O, alpha, epsilon, K))
+    t = interval_half_width(X, W_Q, W_K, W_V, W_O, alpha, epsilon, K)
+    return column(condition_excess(t), 0)
 
 
 @THEOREM_C4.oracle
-def condition_number_of_jacobian(X: Any, W_Q: Any, W_K: Any, W_V: Any, W_O: Any, alpha: Any, epsilon: Any, K: int) -> Any:
+def condition_number_of_jacobian(
+    X: Any, W_Q: Any, W_K: Any, W_V: Any, W_O: Any, alpha: Any, epsilon: Any, K: int
+) -> Any:
     kappa = jacobian_condition_number(X, W_Q, W_K, W_V, W_O, alpha, epsilon, K)
     return column(kappa - 1, 1 - kappa)
 
 
-c4_mutant(THEOREM_C4, "C alpha dropped", _bounds_of_16, C=0)
-c4_mutant(THEOREM_C4, "C / 4", _bounds_of_16, C=rational(1, 4))
-c4_mutant(THEOREM_C4, "delta dropped", _bounds_of_16, d=0)
-c4_mutant(THEOREM_C4, "(delta + C alpha)^2", lambda t: _bounds_of_16(t * t))
+THEOREM_C4.mutant("C alpha dropped", C=0)
+THEOREM_C4.mutant("C / 4", C=rational(1, 4))
+THEOREM_C4.mutant("delta dropped", d=0)
+THEOREM_C4.mutant("(delta + C alpha)^2", "condition_excess(t) -> condition_excess(t * t)")
 
 ARBITRARILY_CLOSE = Claim(
     INITIALISED,
@@ -213,7 +214,8 @@ def _total_perturbation(X: Any, W_V: Any, alpha: Any) -> Any:
 @ARBITRARILY_CLOSE.formula
 def condition_number_excess_without_delta(X: Tokens, W_V: ValueWeights, alpha: PositiveAlpha) -> Any:
     """(1 + t) / (1 - t) - 1 with t = (3 + 4 sqrt 2) ||X||_2^2 alpha / sqrt(d_v), a scalar: what bounds kappa(J) - 1."""
-    return condition_excess(_total_perturbation(X, W_V, alpha))
+    t = _total_perturbation(X, W_V, alpha)
+    return condition_excess(t)
 
 
 ARBITRARILY_CLOSE.oracle(
@@ -221,7 +223,128 @@ ARBITRARILY_CLOSE.oracle(
         jacobian_condition_number(X, W_Q, W_K, W_V, W_O, alpha, epsilon, K) - 1
     )
 )
-ARBITRARILY_CLOSE.mutant("t^2", lambda X, W_V, alpha: condition_excess(squared(_total_perturbation(X, W_V, alpha))))
-ARBITRARILY_CLOSE.mutant(
-    "t / 100", lambda X, W_V, alpha: condition_excess(_total_perturbation(X, W_V, alpha) * rational(1, 100))
+ARBITRARILY_CLOSE.mutant("t^2", "condition_excess(t) -> condition_excess(t * t)")
+ARBITRARILY_CLOSE.mutant("t / 100", "condition_excess(t) -> condition_excess(t * rational(1, 100))")
+
+# -- QR instead of Newton-Schulz: footnote 4 and Remark C.5 ------------------------------------------------------------
+
+# -- QR instead of Newton-Schulz: footnote 4 and Remark C.5 ------------------------------------------------------------
+
+FOOTNOTE_4 = Claim(
+    OSA,
+    "osa.fn-4",
+    label="Footnote 4",
+    statement=r"\text{if QR is used, } \sigma_i(\mathbf{A})=1 \text{ for all } i",
+    assumptions=["B from reduced QR of M", ORTHONORMAL, CONTAINS_QUERIES_AND_KEYS],
+    relation=HasStructure(),
+    sizes={"N": (1, 4), "d": (1, 4), "d_v": (1, 2), "r": (1, 4)},
+    where=lambda sizes: sizes["r"] <= sizes["N"] and sizes["d_v"] <= sizes["d"],
+    uses=("osa.thm-2.1-any-basis",),
+    note="Whatever orthonormal columns QR returns where those of M are dependent.",
+)
+FOOTNOTE_4.inputs(tokens_with_wide_basis)
+
+
+@FOOTNOTE_4.formula
+def attention_matrix_through_qr(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, alpha: Alpha, B: Basis) -> Any:
+    """A = I_N + B (exp(B^T S B) - I_r) B^T, shape (N, N), for the B (N, r) of a reduced QR of [Q, K]."""
+    return attention_matrix_in_any_basis(X, W_Q, W_K, alpha, B)
+
+
+@FOOTNOTE_4.part("structure")
+def all_singular_values_are_one(value: Any) -> Any:
+    """A^T A - I."""
+    return value.T @ value - eye(value.shape[0])
+
+
+FOOTNOTE_4.mutant("I_r not subtracted", lambda value, B: value + B @ B.T)
+FOOTNOTE_4.mutant(
+    "first column of B doubled",
+    lambda X, W_Q, W_K, alpha, B: attention_matrix_in_any_basis(
+        X, W_Q, W_K, alpha, concatenate([B[:, :1] * 2, B[:, 1:]], axis=1)
+    ),
+)
+
+REMARK_C5 = Claim(
+    INITIALISED,
+    "osa.rem-c.5",
+    label="Remark C.5",
+    statement=r"\text{a similar result should be available when } \mathbf{B} \text{ is computed using QR but would require more"
+    r" assumptions on the properties of } \mathbf{M}",
+    assumptions=["||X||_2 bounded", "A = exp(S), which every QR basis gives (Theorem 2.1)"],
+    relation=AtMost(),
+    sizes=("N", "d", "d_v"),
+    uses=("osa.thm-2.1-any-basis", "osa.fn-4", "osa.thm-c.1", "osa.thm-c.2", "osa.c1-kappa"),
+    expects="reading",
+    reading="similar result: (15) with C = 2 R^2 / sqrt(d_v) for ||X||_2 <= R and |alpha| for alpha, and (16) with delta = 0"
+    " (osa.rem-c.5-condition-number); more assumptions: that M has full column rank, where a QR basis can be differentiated"
+    " at all.  Nothing else is needed, and C does not depend on how close to rank deficient M is",
+    note="Checked for every M, of the function A(X) = exp(S): it does not depend on B, ||dvec A/dvec S||_2 <= 1 and"
+    " ||dvec S/dvec X||_2 <= 2 |alpha| ||X||_2 / sqrt(d_v).  So the result itself needs no assumption on M; its computation by"
+    " differentiating a QR does (osa.gradient-through-qr-rank-deficient).",
+)
+
+
+@REMARK_C5.inputs
+def initialised_without_basis(
+    X: Tokens, pair: Frame, left: Frame, right: Frame, alpha: Alpha, decay: Decay, d_v: HeadSize
+) -> Any:
+    return {"X": X, **orthonormal_weights(pair, left, right, d_v), "alpha": alpha * exp(-decay)}
+
+
+@REMARK_C5.formula
+def first_term_bound_for_qr(X: Tokens, W_V: ValueWeights, alpha: Alpha) -> Any:
+    """2 ||X||_2^2 |alpha| / sqrt(d_v), a scalar."""
+    return unit_of_bounds(X, W_V, absolute(alpha)) * 2
+
+
+REMARK_C5.oracle(lambda X, W_Q, W_K, W_V, W_O, alpha: spectral_norm(first_jacobian_term(X, W_Q, W_K, W_V, W_O, alpha)))
+REMARK_C5.mutant("C halved", lambda value: value * rational(1, 2))
+REMARK_C5.mutant("quadratic in alpha", lambda X, W_V, alpha: first_term_bound_for_qr(X, W_V, alpha * alpha))
+REMARK_C5.mutant("linear in ||X||_2", lambda value, X: value / spectral_norm(X))
+
+REMARK_C5_CONDITION = Claim(
+    INITIALISED,
+    "osa.rem-c.5-condition-number",
+    label="Remark C.5, Theorem C.4 for QR",
+    statement=r"\mathbf{A} = \exp(\mathbf{S}): \quad 1 \le \kappa(\mathbf{J}(\mathbf{X})) \le \frac{1 + C\alpha}{1 - C\alpha}"
+    r" \text{ for } \alpha > 0,\ C\alpha < 1, \quad C = 2\|\mathbf{X}\|_2^2/\sqrt{d_v}",
+    assumptions=[
+        POSITIVE_ALPHA,
+        Assumption("C alpha < 1", positive=lambda X, W_V, alpha: 1 - _linear_for_qr(X, W_V, alpha)),
+    ],
+    relation=AtMost(ascent=False),
+    sizes=("N", "d", "d_v"),
+    uses=("osa.rem-c.5", "osa.fn-4", "osa.f7-range"),
+    of_project=True,
+)
+
+
+def _linear_for_qr(X: Any, W_V: Any, alpha: Any) -> Any:
+    """C alpha = 2 ||X||_2^2 alpha / sqrt(d_v)."""
+    return unit_of_bounds(X, W_V, alpha) * 2
+
+
+@REMARK_C5_CONDITION.inputs
+def initialised_with_small_alpha_for_qr(
+    X: Tokens, pair: Frame, left: Frame, right: Frame, share: Share, d_v: HeadSize
+) -> Any:
+    alpha = share * (sqrt(d_v) / 2) / (squared(frobenius_norm(X)) + rational(1, 256))
+    return {"X": X, **orthonormal_weights(pair, left, right, d_v), "alpha": alpha}
+
+
+@REMARK_C5_CONDITION.formula
+def condition_number_excess_for_qr(X: Tokens, W_V: ValueWeights, alpha: PositiveAlpha) -> Any:
+    """(1 + C alpha) / (1 - C alpha) - 1 with C = 2 ||X||_2^2 / sqrt(d_v), a scalar: what bounds kappa(J) - 1."""
+    return condition_excess(_linear_for_qr(X, W_V, alpha))
+
+
+REMARK_C5_CONDITION.oracle(
+    lambda X, W_Q, W_K, W_V, W_O, alpha: jacobian_condition_number(X, W_Q, W_K, W_V, W_O, alpha, None, None) - 1
+)
+REMARK_C5_CONDITION.mutant(
+    "C / 4", lambda X, W_V, alpha: condition_excess(_linear_for_qr(X, W_V, alpha) * rational(1, 4))
+)
+REMARK_C5_CONDITION.mutant(
+    "(C alpha)^2", lambda X, W_V, alpha: condition_excess(squared(_linear_for_qr(X, W_V, alpha)))
 )

@@ -16,7 +16,7 @@ from theorems.osa.appendix_a_orthogonality_error.theorem_a_1 import (
 )
 from theorems.osa.appendix_e_experiments.untrained import decided_at_the_experiments
 from theorems.osa.definitions import exponential_minus_identity, newton_schulz_basis, newton_schulz_iterate
-from theorems.osa.section_2_3_bases.newton_schulz import matrix_within_the_unit_ball, stacked
+from theorems.osa.section_2_3_bases.bases import matrix_within_the_unit_ball, stacked
 from theorems.osa.settings import FROM_NEWTON_SCHULZ
 from theorems.osa.shapes import Epsilon, Factor, SkewMatrix, Square, Steps, TokenFrame, UnitInterval, Values
 from verify.claims import Assumption, Claim, Setting
@@ -98,19 +98,11 @@ def gram_by_multiplication(S: Square) -> Any:
     return all_of(Delta.T @ Delta, Delta.T @ Delta)
 
 
-@EQUATION_22.mutant("transposes dropped")
-def _(S: Square) -> Any:
-    Delta = exponential_minus_identity(S)
-    R = Delta + eye(S.shape[0])
-    return all_of(2 * eye(S.shape[0]) - 2 * R, -2 * Delta)
-
-
-@EQUATION_22.mutant("I instead of 2 I, sign of Delta reversed")
-def _(S: Square) -> Any:
-    Delta = exponential_minus_identity(S)
-    R = Delta + eye(S.shape[0])
-    return all_of(eye(S.shape[0]) - R - R.T, Delta + Delta.T)
-
+EQUATION_22.mutant("transposes dropped", "R.T -> R; Delta.T -> Delta")
+EQUATION_22.mutant(
+    "I instead of 2 I, sign of Delta reversed",
+    "2 * eye(S.shape[0]) -> eye(S.shape[0]); -Delta - Delta.T -> Delta + Delta.T",
+)
 
 EQUATION_28 = Claim(
     OSA,
@@ -148,18 +140,14 @@ def gram_excess_expanded(B: Factor, S: SkewMatrix) -> Any:
 EQUATION_28.oracle(lambda B, S: all_of(*[gram_excess(B, S)] * 5))
 
 
-def _shortened(product: Any) -> Any:
+def _last_line(B: Any, S: Any, product: Any) -> Any:
     """The formula with its last line replaced by B product(D, E) B^T, and the others left out."""
-
-    def mutant(B: Factor, S: SkewMatrix) -> Any:
-        return all_of(*[B @ product(rotation_excess(B, S), excess(B)) @ B.T] * 5)
-
-    return mutant
+    return all_of(*[B @ product(rotation_excess(B, S), excess(B)) @ B.T] * 5)
 
 
-EQUATION_28.mutant("Delta and its transpose exchanged")(_shortened(lambda D, E: D @ E @ D.T))
-EQUATION_28.mutant("E with the opposite sign")(_shortened(lambda D, E: -D.T @ E @ D))
-EQUATION_28.mutant("E + I instead of E")(_shortened(lambda D, E: D.T @ (E + eye(E.shape[0])) @ D))
+EQUATION_28.mutant("Delta and its transpose exchanged", lambda B, S: _last_line(B, S, lambda D, E: D @ E @ D.T))
+EQUATION_28.mutant("E with the opposite sign", lambda B, S: _last_line(B, S, lambda D, E: -D.T @ E @ D))
+EQUATION_28.mutant("E + I instead of E", lambda B, S: _last_line(B, S, lambda D, E: D.T @ (E + eye(E.shape[0])) @ D))
 
 
 def decomposed_factor(left: TokenFrame, right: Square, s: Values, direction: TokenFrame) -> Any:
@@ -318,13 +306,7 @@ def series_bounds(U: TokenFrame, Sigma: Factor, S: SkewMatrix) -> Any:
 
 EQUATION_44.oracle(lambda U, Sigma, S: stacked(spectral_norm(psi(U, Sigma, S)), _series_of_norms(U, Sigma, S)))
 EQUATION_44.mutant("||S||_2 instead of e^{||S||_2} - 1", "growth_of_norm -> spectral_norm")
-
-
-@EQUATION_44.mutant("series from n = 2")
-def _(U: TokenFrame, Sigma: Factor, S: SkewMatrix) -> Any:
-    size = spectral_norm(S)
-    return stacked(_series_of_norms(U, Sigma, S) - size, growth_of_norm(S) - size)
-
+EQUATION_44.mutant("series from n = 2", lambda value, S: value - spectral_norm(S))
 
 EQUATION_45 = Claim(
     OSA,
@@ -353,14 +335,7 @@ def largest_deviation(B: Factor) -> Any:
 
 
 EQUATION_45.oracle(lambda Sigma: spectral_norm(Sigma @ excess(Sigma) @ Sigma.T))
-
-
-@EQUATION_45.mutant("sigma_i instead of sigma_i^2 outside")
-def _(B: Factor) -> Any:
-    s = singular_values(B)
-    return maximum(absolute(s * (s * s - 1)))
-
-
+EQUATION_45.mutant("sigma_i instead of sigma_i^2 outside", "x * (x - 1) -> singular_values(B) * (x - 1)")
 EQUATION_45.mutant("largest singular value alone", "singular_values(B) -> singular_values(B)[:1]")
 
 QUARTER = Claim(

@@ -16,7 +16,7 @@ from theorems.osa.definitions import (
     query_key_generator,
     skew_matrix,
 )
-from theorems.osa.section_2_3_bases.newton_schulz import stacked
+from theorems.osa.section_2_3_bases.bases import stacked
 from theorems.osa.settings import (
     FROM_NEWTON_SCHULZ,
     LAYER,
@@ -144,13 +144,15 @@ def basis_bound(X: Tokens) -> Any:
     return 1
 
 
-LEMMA_F1.oracle(
-    lambda X, W_Q, W_K, epsilon, K: spectral_norm(newton_schulz_basis(queries_and_keys(X, W_Q, W_K), K, epsilon))
-)
+@LEMMA_F1.oracle
+def norm_of_basis(X: Any, W_Q: Any, W_K: Any, epsilon: Any, K: int) -> Any:
+    return spectral_norm(newton_schulz_basis(queries_and_keys(X, W_Q, W_K), K, epsilon))
+
+
 LEMMA_F1.mutant("1/2", lambda: rational(1, 2))
 LEMMA_F1.mutant(
     "||M_0||_2, as if the steps did not increase it",
-    lambda X, W_Q, W_K, epsilon: spectral_norm(newton_schulz_basis(queries_and_keys(X, W_Q, W_K), 0, epsilon)),
+    lambda X, W_Q, W_K, epsilon: norm_of_basis(X, W_Q, W_K, epsilon, 0),
 )
 
 FOOTNOTE_6 = Claim(
@@ -205,7 +207,7 @@ def iterated_value(s: Value, K: Steps) -> Any:
 
 
 FOOTNOTE_6.mutant("values stay below 1/sqrt 3", "sqrt(3) -> sqrt(3) / 3")
-FOOTNOTE_6.mutant("one step fewer", lambda s, K: concatenate([s * 0 + sqrt(3), _contracted(s, K)], axis=0))
+FOOTNOTE_6.mutant("one step fewer", "K - 1 -> K")
 
 
 @FOOTNOTE_6.mutant("(1 - s)^2 / 2 after each step")
@@ -238,9 +240,7 @@ def skew_matrix_through_generator(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights,
 FACTORED.oracle(lambda X, W_Q, W_K, alpha: skew_matrix(X, W_Q, W_K, alpha))
 FACTORED.mutant("W~ transposed", "query_key_generator(W_Q, W_K) -> query_key_generator(W_Q, W_K).T")
 FACTORED.mutant("sqrt(d) instead of sqrt(d_v)", "W_Q.shape -> X.shape")
-FACTORED.mutant(
-    "W_Q W_K^T instead of W~", lambda X, W_Q, W_K, alpha: X * (alpha / sqrt(W_Q.shape[1])) @ W_Q @ W_K.T @ X.T
-)
+FACTORED.mutant("W_Q W_K^T instead of W~", "query_key_generator(W_Q, W_K) -> (W_Q @ W_K.T)")
 
 LEMMA_F2 = Claim(
     QUERIES_AND_KEYS,
@@ -270,27 +270,28 @@ def skew_matrix_bound(X: Tokens, W_Q: QueryWeights, alpha: Alpha) -> Any:
 
 LEMMA_F2.oracle(lambda X, W_Q, W_K, alpha: spectral_norm(skew_matrix(X, W_Q, W_K, alpha)))
 LEMMA_F2.mutant("halved", lambda value: value * rational(1, 2))
-LEMMA_F2.mutant("quadratic in alpha", lambda X, W_Q, alpha: _unit(X, W_Q, alpha * alpha))
+LEMMA_F2.mutant("quadratic in alpha", "absolute(alpha) -> alpha * alpha")
+
+
+def any_weights(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, alpha: PositiveAlpha) -> dict[str, Any]:
+    """Tokens and weights, alpha > 0."""
+    return {"X": X, "W_Q": W_Q, "W_K": W_K, "alpha": alpha}
+
+
+ANY_WEIGHTS = LAYER.extended("Eq. (56)", assumptions=[POSITIVE_ALPHA], sizes=SIZES, inputs=any_weights)
 
 EQUATION_56 = Claim(
-    LAYER,
+    ANY_WEIGHTS,
     "osa.eq-56",
     label="Eq. (56), proof of Lemma F.2",
     statement=r"\|\mathbf{S}\|_2\le\frac{\alpha}{\sqrt{d_v}}\|\mathbf{X}\|_2\|\tilde{\mathbf{W}}\|_2",
-    assumptions=[POSITIVE_ALPHA],
     relation=AtMost(),
-    sizes=SIZES,
     expects="refuted",
     severity="slip",
     correction="osa.eq-56-corrected",
     uses=("osa.s-factor",),
     note="The square of ||X||_2, which the next line has, is missing.",
 )
-
-
-@EQUATION_56.inputs
-def any_weights(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, alpha: PositiveAlpha) -> dict[str, Any]:
-    return {"X": X, "W_Q": W_Q, "W_K": W_K, "alpha": alpha}
 
 
 def _through_generator(W_Q: Any, W_K: Any, alpha: Any) -> Any:
@@ -312,22 +313,15 @@ EQUATION_56.counterexample(
 )
 
 EQUATION_56_CORRECTED = Claim(
-    LAYER,
+    ANY_WEIGHTS,
     "osa.eq-56-corrected",
     label="Eq. (56), with the square",
     statement=r"\|\mathbf{S}\|_2\le\frac{\alpha}{\sqrt{d_v}}\|\mathbf{X}\|_2^2\|\tilde{\mathbf{W}}\|_2",
-    assumptions=[POSITIVE_ALPHA],
     relation=AtMost(),
-    sizes=SIZES,
     corrects="osa.eq-56",
     uses=("osa.s-factor",),
     of_project=True,
 )
-
-
-@EQUATION_56_CORRECTED.inputs
-def any_weights_again(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, alpha: PositiveAlpha) -> dict[str, Any]:
-    return {"X": X, "W_Q": W_Q, "W_K": W_K, "alpha": alpha}
 
 
 @EQUATION_56_CORRECTED.formula
@@ -402,7 +396,7 @@ LEMMA_F3.oracle(
     lambda X, W_Q, W_K, alpha, epsilon, K: _distance_from_identity(_reduced(X, W_Q, W_K, alpha, epsilon, K)[2])
 )
 LEMMA_F3.mutant("halved", lambda value: value * rational(1, 2))
-LEMMA_F3.mutant("quadratic in alpha", lambda X, W_Q, alpha: _unit(X, W_Q, alpha * alpha))
+LEMMA_F3.mutant("quadratic in alpha", "absolute(alpha) -> alpha * alpha")
 
 EQUATION_60 = Claim(
     OSA,
@@ -500,20 +494,8 @@ def left_hand_sides(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, alpha: Alpha,
     return stacked(_distance_from_identity(reduced), size * _mean_norm(reduced), size)
 
 
-@EQUATIONS_61_63.mutant("no brackets: ||B||_2^2 relates a norm to itself")
-def _(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, alpha: Alpha, epsilon: Epsilon, K: Steps) -> Any:
-    _, B, reduced = _reduced(X, W_Q, W_K, alpha, epsilon, K)
-    size = spectral_norm(reduced)
-    return stacked(size * _mean_norm(reduced), size, squared_norm(B) * size)
-
-
-@EQUATIONS_61_63.mutant("||B||_2^2 ||S||_2 halved")
-def _(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, alpha: Alpha, epsilon: Epsilon, K: Steps) -> Any:
-    S, B, reduced = _reduced(X, W_Q, W_K, alpha, epsilon, K)
-    size = spectral_norm(reduced)
-    return stacked(size * _mean_norm(reduced), size, squared_norm(B) * spectral_norm(S) * rational(1, 2))
-
-
+EQUATIONS_61_63.mutant("no brackets: ||B||_2^2 relates a norm to itself", "spectral_norm(S) -> size")
+EQUATIONS_61_63.mutant("||B||_2^2 ||S||_2 halved", "spectral_norm(S) -> spectral_norm(S) * rational(1, 2)")
 EQUATIONS_61_63.mutant("||B||_2^4 ||S||_2", "squared_norm(B) -> squared_norm(B) * squared_norm(B)")
 EQUATIONS_61_63.mutant(
     "integrand averaged to 1/2", "size * _mean_norm(reduced) -> size * _mean_norm(reduced) * rational(1, 2)"

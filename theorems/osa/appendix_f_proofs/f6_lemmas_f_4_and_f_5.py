@@ -17,7 +17,7 @@ from theorems.osa.appendix_f_proofs.f6_lemmas_f_1_to_f_3 import (
     squared_norm,
 )
 from theorems.osa.definitions import newton_schulz_basis, newton_schulz_iterate, orthonormal_columns, queries_and_keys
-from theorems.osa.section_2_3_bases.newton_schulz import stacked
+from theorems.osa.section_2_3_bases.bases import stacked
 from theorems.osa.settings import FROM_NEWTON_SCHULZ
 from theorems.osa.shapes import Epsilon, Factor, KeyWeights, QueryWeights, Rank, Square, Steps, TokenFrame, Tokens
 from verify.claims import Assumption, Claim
@@ -111,14 +111,7 @@ def norm_chain_from_below(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, epsilon
 
 EQUATIONS_65_67.mutant("sqrt 2 dropped", "spectral_norm(X) * sqrt(2) -> spectral_norm(X)")
 EQUATIONS_65_67.mutant("norm of the queries alone", "_root_sum(X, W_Q, W_K) -> spectral_norm(X @ W_Q)")
-
-
-@EQUATIONS_65_67.mutant("2 epsilon in the first bound")
-def _(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, epsilon: Epsilon) -> Any:
-    largest = spectral_norm(queries_and_keys(X, W_Q, W_K))
-    root = _root_sum(X, W_Q, W_K)
-    return stacked(largest / (2 * epsilon), root / epsilon, spectral_norm(X) * sqrt(2) / epsilon)
-
+EQUATIONS_65_67.mutant("2 epsilon in the first bound", "largest / epsilon -> largest / (2 * epsilon)")
 
 # -- Lemma F.5: from X to M_0 ------------------------------------------------------------------------------------------
 
@@ -336,12 +329,5 @@ def norm_equivalence(M: Factor, r: int) -> Any:
 
 NORMS.oracle(lambda M: stacked(spectral_norm(M), frobenius_norm(M)))
 NORMS.mutant("fourth root of the rank", lambda M, r: stacked(frobenius_norm(M), sqrt(squared_norm(M) * sqrt(r))))
-
-
-@NORMS.mutant("1 / 100 less where the rank is not 1")
-def _(M: Factor, r: int) -> Any:
-    factor = rational(99, 100) if r > 1 else rational(1)
-    return stacked(frobenius_norm(M), spectral_norm(M) * sqrt(r) * factor)
-
-
+NORMS.mutant("1 / 100 less where the rank is not 1", "sqrt(r) -> sqrt(r) * (rational(99, 100) if r > 1 else 1)")
 NORMS.mutant("||M||_F over the root of the rank", "frobenius_norm(M) -> frobenius_norm(M) / sqrt(r)")

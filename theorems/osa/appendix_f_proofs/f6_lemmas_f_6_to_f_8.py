@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 from theorems.osa import OSA
-from theorems.osa.appendix_c_initialisation.initialised_layer import AT_INITIALISATION, NEWTON_SCHULZ, small
+from theorems.osa.appendix_c_initialisation.c3_theorem_c_3 import AT_INITIALISATION, NEWTON_SCHULZ, small
 from theorems.osa.appendix_f_proofs.f6_lemmas_f_1_to_f_3 import QUERIES_AND_KEYS
 from theorems.osa.definitions import newton_schulz_basis, queries_and_keys, query_key_generator, skew_matrix
 from theorems.osa.settings import LAYER_OF_FEW_TOKENS, ORTHONORMAL_QUERIES_AND_KEYS, tokens_and_weights

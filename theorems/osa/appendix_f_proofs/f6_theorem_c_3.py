@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 from theorems.osa import OSA
-from theorems.osa.appendix_c_initialisation.initialised_layer import AT_INITIALISATION, NEWTON_SCHULZ, small
+from theorems.osa.appendix_c_initialisation.c3_theorem_c_3 import AT_INITIALISATION, NEWTON_SCHULZ, small
 from theorems.osa.appendix_f_proofs.f6_lemmas_f_6_to_f_8 import (
     BOUNDED,
     SKEW,
@@ -49,18 +49,7 @@ from theorems.osa.shapes import (
     ValueWeights,
 )
 from verify.claims import Claim
-from verify.matrix import (
-    column,
-    commutation_matrix,
-    concatenate,
-    exp,
-    expm,
-    eye,
-    kron,
-    rational,
-    spectral_norm,
-    sqrt,
-)
+from verify.matrix import column, commutation_matrix, concatenate, exp, expm, eye, kron, rational, spectral_norm, sqrt
 from verify.relations import AtMost, Equal
 
 # -- the first term of J: Eq. (84) -------------------------------------------------------------------------------------
@@ -128,7 +117,9 @@ def submultiplicative_bounds(
 
 
 @EQUATION_84.oracle
-def norms_of_first_term_and_kronecker_product(X: Any, W_Q: Any, W_K: Any, W_V: Any, W_O: Any, alpha: Any, epsilon: Any, K: int, D_1: Any, D_2: Any) -> Any:
+def norms_of_first_term_and_kronecker_product(
+    X: Any, W_Q: Any, W_K: Any, W_V: Any, W_O: Any, alpha: Any, epsilon: Any, K: int, D_1: Any, D_2: Any
+) -> Any:
     # the part of J in which A varies: X is held fixed in A(X) X W_V W_O outside A
     J_1 = jacobian_in_tokens(
         lambda Y: newton_schulz_attention_matrix(Y, W_Q, W_K, alpha, epsilon, K) @ X @ W_V @ W_O, X

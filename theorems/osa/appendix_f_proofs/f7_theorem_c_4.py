@@ -8,14 +8,7 @@ from __future__ import annotations
 from typing import Annotated, Any
 
 from theorems.osa import OSA
-from theorems.osa.appendix_c_initialisation.c3_theorem_c_4 import (
-    ASSUMED_BY_C4,
-    LEAST_CONSTANT,
-    c4_mutant,
-    interval_half_width,
-    itself,
-)
-from theorems.osa.appendix_c_initialisation.initialised_layer import (
+from theorems.osa.appendix_c_initialisation.c3_theorem_c_3 import (
     AT_INITIALISATION,
     NEWTON_SCHULZ,
     ORTHONORMAL_WEIGHTS,
@@ -27,6 +20,7 @@ from theorems.osa.appendix_c_initialisation.initialised_layer import (
     second_jacobian_term,
     small,
 )
+from theorems.osa.appendix_c_initialisation.c3_theorem_c_4 import ASSUMED_BY_C4, LEAST_CONSTANT, interval_half_width
 from theorems.osa.definitions import cayley, orthonormal_columns
 from theorems.osa.settings import ORTHONORMAL_OUTPUTS, ORTHONORMAL_VALUES, gram_defect, two_heads
 from theorems.osa.shapes import (
@@ -147,10 +141,10 @@ def _power_sums(G: Any, count: int) -> list[Any]:
     return sums
 
 
-def _products_of_power_sums(W: Any, A: Any) -> Any:
+def _products_of_power_sums(W: Any, A: Any, combine: Any = lambda w, a: w * a) -> Any:
     n = W.shape[0] * A.shape[0]
     pairs = zip(_power_sums(W @ W.T, n), _power_sums(A @ A.T, n), strict=True)
-    return column(*(w * a for w, a in pairs))
+    return column(*(combine(w, a) for w, a in pairs))
 
 
 @J2_FORM_CORRECTED.formula
@@ -167,15 +161,7 @@ def jacobian_and_its_power_sums(A: AttentionMatrix, X: Tokens, W_V: ValueWeights
 
 
 J2_FORM_CORRECTED.mutant("not transposed, as printed", "W.T -> W")
-
-
-@J2_FORM_CORRECTED.mutant("sums of singular values instead of products")
-def _(A: AttentionMatrix, W_V: ValueWeights, W_O: OutputWeights) -> Any:
-    W = W_V @ W_O
-    n = W.shape[0] * A.shape[0]
-    pairs = zip(_power_sums(W @ W.T, n), _power_sums(A @ A.T, n), strict=True)
-    return concatenate([vec_r(kron(W.T, A)), column(*(w + a for w, a in pairs))], axis=0)
-
+J2_FORM_CORRECTED.mutant("sums of singular values instead of products", combine=lambda w, a: w + a)
 
 EQUATION_98 = Claim(
     OSA,
@@ -264,15 +250,8 @@ def shifts_of_singular_values(X: Any, W_Q: Any, W_K: Any, W_V: Any, W_O: Any, al
     return column(maximum(absolute(singular_values(J) - singular_values(J_2))), spectral_norm(J - J_2))
 
 
-def _shrunk(name: str, first: Any, second: Any) -> None:
-    @EQUATION_99.mutant(name)
-    def _(X: Any, W_Q: Any, W_K: Any, W_V: Any, W_O: Any, alpha: Any, epsilon: Any, K: int) -> Any:
-        J_1 = first_jacobian_term(X, W_Q, W_K, W_V, W_O, alpha, epsilon, K)
-        return column(spectral_norm(J_1) * first, linear_bound(X, W_V, absolute(alpha)) * second)
-
-
-_shrunk("||J_1||_2 / 2", rational(1, 2), 1)
-_shrunk("C / 10", 1, rational(1, 10))
+EQUATION_99.mutant("||J_1||_2 / 2", "spectral_norm(J_1) -> spectral_norm(J_1) * rational(1, 2)")
+EQUATION_99.mutant("C / 10", "absolute(alpha) -> absolute(alpha) * rational(1, 10)")
 
 JACOBIAN_RANGE = Claim(
     OSA,
@@ -316,8 +295,7 @@ def projected_jacobian(X: Tokens, A: AttentionMatrix, dA: Rectangle, W_V: ValueW
 JACOBIAN_RANGE.oracle(lambda X, A, dA, W_V, W_O: _sum_of_terms(X, A, dA, W_V, W_O))
 JACOBIAN_RANGE.mutant("projection on the columns of W_V", "W_O.T @ W_O -> W_V @ W_V.T")
 JACOBIAN_RANGE.mutant(
-    "projection after J",
-    lambda X, A, dA, W_V, W_O: _sum_of_terms(X, A, dA, W_V, W_O) @ kron(W_O.T @ W_O, eye(X.shape[0])),
+    "projection after J", lambda X, A, dA, W_V, W_O: _sum_of_terms(X, A, dA, W_V, W_O) @ kron(W_O.T @ W_O, eye(len(X)))
 )
 JACOBIAN_RANGE.mutant(
     "factors of the projection exchanged", "W_O.T @ W_O -> eye(X.shape[0]); eye(X.shape[0]) -> W_O.T @ W_O"
@@ -422,10 +400,12 @@ def interval_radius(
 
 
 @F7_INTERVAL.oracle
-def deviation_of_nonzero_singular_values(X: Any, W_Q: Any, W_K: Any, W_V: Any, W_O: Any, alpha: Any, epsilon: Any, K: int) -> Any:
+def deviation_of_nonzero_singular_values(
+    X: Any, W_Q: Any, W_K: Any, W_V: Any, W_O: Any, alpha: Any, epsilon: Any, K: int
+) -> Any:
     return _jacobian_deviation(X, W_Q, W_K, W_V, W_O, alpha, epsilon, K, X.shape[0] * W_V.shape[1])
 
 
-c4_mutant(F7_INTERVAL, "C alpha dropped", itself, C=0)
-c4_mutant(F7_INTERVAL, "C / 2", itself, C=rational(1, 2))
-c4_mutant(F7_INTERVAL, "delta dropped", itself, d=0)
+F7_INTERVAL.mutant("C alpha dropped", C=0)
+F7_INTERVAL.mutant("C / 2", C=rational(1, 2))
+F7_INTERVAL.mutant("delta dropped", d=0)

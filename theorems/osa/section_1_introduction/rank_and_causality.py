@@ -12,7 +12,7 @@ from typing import Any
 from theorems.osa import OSA
 from theorems.osa.appendix_d_sampling.algorithm_1 import stiefel_uniform
 from theorems.osa.definitions import attention, attention_matrix, rank, skew_matrix
-from theorems.osa.section_2_1_low_rank_exponential.ranks import added, gram_matrix
+from theorems.osa.section_2_1_low_rank_exponential.theorem_2_1 import added, gram_matrix
 from theorems.osa.settings import HEADS, LAYER_OF_FEW_TOKENS
 from theorems.osa.shapes import Alpha, KeyWeights, Length, OutputWeights, QueryWeights, Tokens, ValueWeights, Width
 from verify.claims import Claim

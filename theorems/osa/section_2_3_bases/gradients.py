@@ -20,7 +20,7 @@ from theorems.osa.definitions import (
     skew_matrix,
 )
 from theorems.osa.section_2_1_low_rank_exponential.theorem_2_1 import attention_matrix_in_basis
-from theorems.osa.section_2_3_bases.qr import qr_basis
+from theorems.osa.section_2_3_bases.bases import qr_basis
 from theorems.osa.settings import INDEPENDENT_COLUMNS
 from theorems.osa.shapes import (
     Alpha,
