@@ -27,17 +27,6 @@ THEOREM_C1 = Claim(
     exact=True,
     note="The factor of Eq. (49) is misprinted; its term is multiplied by d vec(W^V W^O)/d vec X = 0.",
 )
-
-
-def _two_terms(
-    X: Any, W_Q: Any, W_K: Any, W_V: Any, W_O: Any, alpha: Any, *, first: Any = kron, second: Any = kron
-) -> Any:
-    """J_1 + J_2, with the two products in which mutants differ."""
-    A, W = attention_matrix(X, W_Q, W_K, alpha), W_V @ W_O
-    dA = jacobian(attention_matrix, "X", COLUMN)(X, W_Q, W_K, alpha)
-    return first(X @ W, eye(X.shape[0])).T @ dA + second(W.T, A)
-
-
 THEOREM_C1.inputs(layer)
 
 
@@ -46,15 +35,17 @@ def attention_jacobian(
     X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, W_O: OutputWeights, alpha: Alpha
 ) -> Any:
     """J = (X W_V W_O (x) I_N)^T dvec A/dvec X + (W_V W_O)^T (x) A, shape (N d, N d), column-major (Theorem C.1)."""
-    return _two_terms(X, W_Q, W_K, W_V, W_O, alpha)
+    A, W = attention_matrix(X, W_Q, W_K, alpha), W_V @ W_O
+    dA = jacobian(attention_matrix, "X", COLUMN)(X, W_Q, W_K, alpha)
+    return kron(X @ W, eye(X.shape[0])).T @ dA + kron(W.T, A)
 
 
 THEOREM_C1.oracle(lambda X, W_Q, W_K, W_V, W_O, alpha: jacobian(attention, "X", COLUMN)(X, W_Q, W_K, W_V, W_O, alpha))
-THEOREM_C1.mutant("W_V W_O not transposed in J_2", second=lambda WT, A: kron(WT.T, A))
-THEOREM_C1.mutant("A transposed in J_2", second=lambda WT, A: kron(WT, A.T))
-THEOREM_C1.mutant("factors of J_2 exchanged, as for row-major vec", second=lambda WT, A: kron(A, WT))
-THEOREM_C1.mutant("factors of J_1 exchanged", first=lambda XW, identity: kron(identity, XW))
-THEOREM_C1.mutant("J_1 dropped", first=lambda XW, identity: kron(XW, identity) * 0)
+THEOREM_C1.mutant("W_V W_O not transposed in J_2", "kron(W.T, A) -> kron(W, A)")
+THEOREM_C1.mutant("A transposed in J_2", "kron(W.T, A) -> kron(W.T, A.T)")
+THEOREM_C1.mutant("factors of J_2 exchanged, as for row-major vec", "kron(W.T, A) -> kron(A, W.T)")
+THEOREM_C1.mutant("factors of J_1 exchanged", "kron(X @ W, eye(X.shape[0])) -> kron(eye(X.shape[0]), X @ W)")
+THEOREM_C1.mutant("J_1 dropped", "dA -> (0 * dA)")
 
 # -- value and output weights ------------------------------------------------------------------------------------------
 

@@ -7,10 +7,11 @@ import math
 from typing import Annotated, Any
 
 from theorems.osa.definitions import queries_and_keys, rank, skew_matrix
+from theorems.osa.section_2_1_low_rank_exponential.theorem_2_1 import symplectic
 from theorems.osa.settings import BASIS, INDEPENDENT, LAYER, NONZERO_ALPHA
 from theorems.osa.shapes import Alpha, Basis, KeyWeights, NonzeroAlpha, QueryWeights, Tokens
 from verify.claims import Assumption, Claim
-from verify.matrix import concatenate, expm, eye, rational, sqrt, total, zeros
+from verify.matrix import concatenate, expm, eye, rational, sqrt, total
 from verify.relations import Equal, HasStructure
 from verify.shapes import Shape
 
@@ -76,18 +77,12 @@ IMAGE_INDEPENDENT = Claim(
 @IMAGE_INDEPENDENT.formula
 def image_of_queries_and_keys(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, alpha: NonzeroAlpha) -> Any:
     """alpha / sqrt(d_v) M [[0, I], [-I, 0]] M^T M for M = [Q, K], shape (N, 2 d_v)."""
-    return _turned(X, W_Q, W_K, alpha)
-
-
-def _turned(X: Any, W_Q: Any, W_K: Any, alpha: Any, sign: int = -1) -> Any:
-    """M [[0, I], [sign I, 0]] M^T M, scaled; mutants change the sign."""
     M, n = queries_and_keys(X, W_Q, W_K), W_Q.shape[1]
-    upper, lower = concatenate([zeros(n, n), eye(n)], axis=1), concatenate([eye(n) * sign, zeros(n, n)], axis=1)
-    return M @ concatenate([upper, lower], axis=0) @ (M.T @ M) * (alpha / sqrt(n))
+    return M @ symplectic(n) @ (M.T @ M) * (alpha / sqrt(n))
 
 
 IMAGE_INDEPENDENT.oracle(lambda X, W_Q, W_K, alpha: skew_matrix(X, W_Q, W_K, alpha) @ queries_and_keys(X, W_Q, W_K))
-IMAGE_INDEPENDENT.mutant("sign of the scale reversed", lambda X, W_Q, W_K, alpha: _turned(X, W_Q, W_K, -alpha))
+IMAGE_INDEPENDENT.mutant("sign of the scale reversed", lambda value: -value)
 IMAGE_INDEPENDENT.mutant("symmetric instead of skew", sign=1)
 
 RESTRICTION = Claim(
@@ -173,7 +168,7 @@ def powers_of_scores(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, alpha: Alpha
 
 
 POWERS.mutant("B [S]^(n-1) B^T, so B B^T at n = 1", "_powers(reduced) -> [eye(B.shape[1]), *_powers(reduced)[:-1]]")
-POWERS.mutant("[S] transposed", lambda X, W_Q, W_K, alpha, B: powers_through_basis(X, W_Q, W_K, -alpha, B))
+POWERS.mutant("[S] transposed", "alpha -> -alpha")
 
 SERIES = Claim(
     BASIS,
@@ -198,14 +193,9 @@ def _partial_sums(S: Any) -> list[Any]:
 @SERIES.formula
 def series_through_basis(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, alpha: Alpha, B: Basis) -> Any:
     """I_N + sum_{n=1}^k B [S]^n B^T / n! for k = 1, ..., 5, then I_N + B (exp[S] - I_r) B^T, shape (6 N, N) (Eq. (18))."""
-    return _members(X, W_Q, W_K, alpha, B)
-
-
-def _members(X: Any, W_Q: Any, W_K: Any, alpha: Any, B: Any, outer: int = 1, inner: int = 1) -> Any:
-    """Partial sums and limit in the basis B; mutants drop the identities outside or inside."""
     reduced = B.T @ skew_matrix(X, W_Q, W_K, alpha) @ B
-    members = [*_partial_sums(reduced), expm(reduced) - eye(B.shape[1]) * inner]
-    return concatenate([eye(B.shape[0]) * outer + B @ member @ B.T for member in members], axis=0)
+    members = [*_partial_sums(reduced), expm(reduced) - eye(B.shape[1])]
+    return concatenate([eye(B.shape[0]) + B @ member @ B.T for member in members], axis=0)
 
 
 @SERIES.oracle
@@ -214,6 +204,6 @@ def series_of_scores(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, alpha: Alpha
     return concatenate([*(eye(S.shape[0]) + partial for partial in _partial_sums(S)), expm(S)], axis=0)
 
 
-SERIES.mutant("I_N dropped", outer=0)
-SERIES.mutant("I_r not subtracted", inner=0)
-SERIES.mutant("[S] transposed", lambda X, W_Q, W_K, alpha, B: _members(X, W_Q, W_K, -alpha, B))
+SERIES.mutant("I_N dropped", "eye(B.shape[0]) -> 0")
+SERIES.mutant("I_r not subtracted", "eye(B.shape[1]) -> 0")
+SERIES.mutant("[S] transposed", "alpha -> -alpha")

@@ -238,15 +238,11 @@ EQUATION_39 = Claim(
 )
 
 
-def _sandwiched(U: Any, Sigma: Any, outer: Any, Psi: Any) -> Any:
-    """U outer Psi^T Sigma E^ Sigma^T Psi outer^T U^T, shape (N, N)."""
-    return U @ outer @ Psi.T @ Sigma @ excess(Sigma) @ Sigma.T @ Psi @ outer.T @ U.T
-
-
 @EQUATION_39.formula
 def gram_excess_factored(U: TokenFrame, Sigma: Factor, S: SkewMatrix) -> Any:
     """U Sigma Sigma^T Psi^T Sigma (Sigma^T Sigma - I) Sigma^T Psi Sigma Sigma^T U^T, shape (N, N) (Eq. (39))."""
-    return _sandwiched(U, Sigma, Sigma @ Sigma.T, psi(U, Sigma, S))
+    outer, Psi = Sigma @ Sigma.T, psi(U, Sigma, S)
+    return U @ outer @ Psi.T @ Sigma @ excess(Sigma) @ Sigma.T @ Psi @ outer.T @ U.T
 
 
 EQUATION_39.oracle(lambda B, S: gram_excess(B, S))

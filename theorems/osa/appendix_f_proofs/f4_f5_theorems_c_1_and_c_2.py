@@ -68,16 +68,6 @@ def _slope(curve: Callable[[Any], Any], like: Any) -> Any:
     return jacobian(curve, "t")(like[:1, :1] * 0)
 
 
-def _product_rule(
-    X: Any, W_Q: Any, W_K: Any, W_V: Any, W_O: Any, alpha: Any, dX: Any, dW_V: Any, dW_O: Any, keep: Any = (1, 1, 1)
-) -> Any:
-    """The three terms of the product rule, each kept or not."""
-    N, A, W = X.shape[0], attention_matrix(X, W_Q, W_K, alpha), W_V @ W_O
-    dA = unvec_r(_slope(lambda t: attention_matrix(X + t * dX, W_Q, W_K, alpha), X), N, N)
-    dW = dW_V @ W_O + W_V @ dW_O
-    return dA @ X @ W * keep[0] + A @ dX @ W * keep[1] + A @ X @ dW * keep[2]
-
-
 @EQUATION_47.formula
 def attention_differential(
     X: Tokens,
@@ -91,7 +81,10 @@ def attention_differential(
     dW_O: OutputWeights,
 ) -> Any:
     """dA X W + A dX W + A X dW for W = W_V W_O, shape (N, d) (Eq. (47))."""
-    return _product_rule(X, W_Q, W_K, W_V, W_O, alpha, dX, dW_V, dW_O)
+    N, A, W = X.shape[0], attention_matrix(X, W_Q, W_K, alpha), W_V @ W_O
+    dA = unvec_r(_slope(lambda t: attention_matrix(X + t * dX, W_Q, W_K, alpha), X), N, N)
+    dW = dW_V @ W_O + W_V @ dW_O
+    return dA @ X @ W + A @ dX @ W + A @ X @ dW
 
 
 @EQUATION_47.oracle
@@ -99,16 +92,10 @@ def along_a_line(X: Any, W_Q: Any, W_K: Any, W_V: Any, W_O: Any, alpha: Any, dX:
     return _slope(lambda t: attention(X + t * dX, W_Q, W_K, W_V + t * dW_V, W_O + t * dW_O, alpha), X)
 
 
-def _dropped(name: str, keep: tuple[int, int, int]) -> None:
-    @EQUATION_47.mutant(name)
-    def _(X: Any, W_Q: Any, W_K: Any, W_V: Any, W_O: Any, alpha: Any, dX: Any, dW_V: Any, dW_O: Any) -> Any:
-        return _product_rule(X, W_Q, W_K, W_V, W_O, alpha, dX, dW_V, dW_O, keep)
-
-
-_dropped("A held fixed", (0, 1, 1))
-_dropped("X held fixed", (1, 0, 1))
-_dropped("W_V W_O held fixed", (1, 1, 0))
-_dropped("sign of the first term", (-1, 1, 1))
+EQUATION_47.mutant("A held fixed", "dA @ X @ W -> 0 * X")
+EQUATION_47.mutant("X held fixed", "A @ dX @ W -> 0 * X")
+EQUATION_47.mutant("W_V W_O held fixed", "A @ X @ dW -> 0 * X")
+EQUATION_47.mutant("sign of the first term", "dA @ X @ W -> -(dA @ X @ W)")
 
 KRON_VEC = Claim(
     OSA,
@@ -155,6 +142,11 @@ def _head(A: Any, X: Any, W: Any) -> Any:
     return A @ X @ W
 
 
+def _swapped(A: Any, B: Any) -> Any:
+    """B (x) A."""
+    return kron(B, A)
+
+
 @EQUATION_48.formula
 def factors_of_attention_and_tokens(A: AttentionMatrix, X: Tokens, W_V: ValueWeights, W_O: OutputWeights) -> Any:
     """[(X W)^T (x) I_N, W^T (x) A] for W = W_V W_O, shape (N d, N^2 + N d): what multiplies vec dA and vec dX (Eq. (48))."""
@@ -170,13 +162,7 @@ def partial_jacobians(A: AttentionMatrix, X: Tokens, W_V: ValueWeights, W_O: Out
 
 EQUATION_48.mutant("A transposed", lambda A, X, W_V, W_O: factors_of_attention_and_tokens(A.T, X, W_V, W_O))
 EQUATION_48.mutant("W_V W_O not transposed beside A", "W.T -> W")
-
-
-@EQUATION_48.mutant("factors exchanged, as for row-major vec")
-def _(A: AttentionMatrix, X: Tokens, W_V: ValueWeights, W_O: OutputWeights) -> Any:
-    W = W_V @ W_O
-    return concatenate([kron(eye(A.shape[0]), (X @ W).T), kron(A, W.T)], axis=1)
-
+EQUATION_48.mutant("factors exchanged, as for row-major vec", "kron -> _swapped")
 
 EQUATION_49 = Claim(
     VECTORISED,
@@ -226,11 +212,7 @@ EQUATION_49_CORRECTED = Claim(
     corrects="osa.eq-49",
     of_project=True,
 )
-
-
-@EQUATION_49_CORRECTED.inputs
-def frozen_head_again(A: AttentionMatrix, X: Tokens, W_V: ValueWeights, W_O: OutputWeights) -> Any:
-    return {"A": A, "X": X, "W_V": W_V, "W_O": W_O}
+EQUATION_49_CORRECTED.inputs(frozen_head)
 
 
 @EQUATION_49_CORRECTED.formula

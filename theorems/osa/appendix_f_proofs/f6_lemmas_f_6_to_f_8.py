@@ -222,20 +222,15 @@ def weights_and_directions(
     return {"X": X, "W_Q": W_Q, "W_K": W_K, "alpha": alpha * rational(1, 3), **moving}
 
 
-def _three_terms(X: Any, W_Q: Any, W_K: Any, alpha: Any, dX: Any, dW_Q: Any, dW_K: Any, keep: Any = (1, 1, 1)) -> Any:
-    """The terms of Eq. (82), with the weights in which mutants differ."""
-    W = query_key_generator(W_Q, W_K)
-    dW = query_key_generator(dW_Q, W_K) + query_key_generator(W_Q, dW_K)
-    terms = dX @ W @ X.T * keep[0] + X @ dW @ X.T * keep[1] + X @ W @ dX.T * keep[2]
-    return terms * (alpha / sqrt(W_Q.shape[1]))
-
-
 @EQUATION_82.formula
 def skew_differential(
     X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, alpha: Alpha, dX: Tokens, dW_Q: HeadWeights, dW_K: HeadWeights
 ) -> Any:
     """alpha / sqrt(d_v) (dX W~ X^T + X dW~ X^T + X W~ dX^T), shape (N, N) (Eq. (82))."""
-    return _three_terms(X, W_Q, W_K, alpha, dX, dW_Q, dW_K)
+    W = query_key_generator(W_Q, W_K)
+    dW = query_key_generator(dW_Q, W_K) + query_key_generator(W_Q, dW_K)
+    terms = dX @ W @ X.T + X @ dW @ X.T + X @ W @ dX.T
+    return terms * (alpha / sqrt(W_Q.shape[1]))
 
 
 @EQUATION_82.oracle
@@ -243,9 +238,9 @@ def skew_matrix_along_a_line(X: Any, W_Q: Any, W_K: Any, alpha: Any, dX: Any, dW
     return slope(lambda t: skew_matrix(X + t * dX, W_Q + t * dW_Q, W_K + t * dW_K, alpha), X)
 
 
-EQUATION_82.mutant("sign of the last term", keep=(1, 1, -1))
-EQUATION_82.mutant("W~ held fixed", keep=(1, 0, 1))
-EQUATION_82.mutant("left X held fixed", keep=(0, 1, 1))
+EQUATION_82.mutant("sign of the last term", "X @ W @ dX.T -> -(X @ W @ dX.T)")
+EQUATION_82.mutant("W~ held fixed", "X @ dW @ X.T -> 0 * (X @ X.T)")
+EQUATION_82.mutant("left X held fixed", "dX @ W @ X.T -> 0 * (X @ X.T)")
 
 EQUATION_83 = Claim(
     LAYER_OF_FEW_TOKENS,

@@ -158,15 +158,11 @@ def basis_and_generator(B: Factor, S: Square, dB: Factor, dS: Square) -> Any:
     }
 
 
-def _terms_of_86(B: Any, S: Any, dB: Any, dS: Any, keep: Any = (1, 1, 1)) -> Any:
-    growth, change = expm(S) - eye(S.shape[0]), slope(lambda t: expm(S + t * dS), S)
-    return dB @ growth @ B.T * keep[0] + B @ change @ B.T * keep[1] + B @ growth @ dB.T * keep[2]
-
-
 @EQUATION_86.formula
 def attention_matrix_differential(B: Factor, S: Square, dB: Factor, dS: Square) -> Any:
     """dB (exp S - I) B^T + B d(exp S) B^T + B (exp S - I) dB^T, shape (N, N), for S = [S] (m, m) (Eq. (86))."""
-    return _terms_of_86(B, S, dB, dS)
+    growth, change = expm(S) - eye(S.shape[0]), slope(lambda t: expm(S + t * dS), S)
+    return dB @ growth @ B.T + B @ change @ B.T + B @ growth @ dB.T
 
 
 @EQUATION_86.oracle
@@ -178,9 +174,9 @@ def attention_matrix_along_a_line(B: Factor, S: Square, dB: Factor, dS: Square) 
     return slope(attention_at, B)
 
 
-EQUATION_86.mutant("exp[S] held fixed", keep=(1, 0, 1))
-EQUATION_86.mutant("right B held fixed", keep=(1, 1, 0))
-EQUATION_86.mutant("sign of the last term", keep=(1, 1, -1))
+EQUATION_86.mutant("exp[S] held fixed", "change -> (0 * change)")
+EQUATION_86.mutant("right B held fixed", "dB.T -> (0 * B.T)")
+EQUATION_86.mutant("sign of the last term", "dB.T -> -dB.T")
 EQUATION_86.mutant("I not subtracted", lambda value, B, dB: value + dB @ B.T + B @ dB.T)
 
 EQUATION_93 = Claim(
@@ -202,20 +198,16 @@ def basis_and_skew_matrix(B: Factor, S: AttentionMatrix, dB: Factor, dS: SkewMat
     return {"B": B, "S": S * rational(1, 3), "dB": dB, "dS": dS}
 
 
-def _terms_of_93(B: Any, S: Any, dB: Any, dS: Any, keep: Any = (1, 1, 1)) -> Any:
-    return dB.T @ S @ B * keep[0] + B.T @ dS @ B * keep[1] + B.T @ S @ dB * keep[2]
-
-
 @EQUATION_93.formula
 def reduced_differential(B: Factor, S: AttentionMatrix, dB: Factor, dS: SkewMatrix) -> Any:
     """dB^T S B + B^T dS B + B^T S dB, shape (m, m) (Eq. (93))."""
-    return _terms_of_93(B, S, dB, dS)
+    return dB.T @ S @ B + B.T @ dS @ B + B.T @ S @ dB
 
 
 EQUATION_93.oracle(lambda B, S, dB, dS: slope(lambda t: (B + t * dB).T @ (S + t * dS) @ (B + t * dB), B))
-EQUATION_93.mutant("S held fixed", keep=(1, 0, 1))
-EQUATION_93.mutant("left B held fixed", keep=(0, 1, 1))
-EQUATION_93.mutant("sign of the first term", keep=(-1, 1, 1))
+EQUATION_93.mutant("S held fixed", "dS -> (0 * dS)")
+EQUATION_93.mutant("left B held fixed", "dB.T -> (0 * dB.T)")
+EQUATION_93.mutant("sign of the first term", "dB.T -> -dB.T")
 
 # -- Jacobians in X: Eqs. (87) - (97) ----------------------------------------------------------------------------------
 
@@ -287,28 +279,6 @@ def _turned(B: Any) -> Any:
     return concatenate([B[1:], B[:1]], axis=0)
 
 
-def _E_1(X: Any, W_Q: Any, W_K: Any, alpha: Any, epsilon: Any, K: int, turn: Any = lambda growth: growth.T) -> Any:
-    B, _, growth = _state(X, W_Q, W_K, alpha, epsilon, K)
-    return kron(B @ turn(growth), eye(B.shape[0])) @ basis_jacobian(X, W_Q, W_K, epsilon, K)
-
-
-def _E_2(X: Any, W_Q: Any, W_K: Any, alpha: Any, epsilon: Any, K: int, factor: Any = lambda B: kron(B, B)) -> Any:
-    return factor(basis_of(X, W_Q, W_K, epsilon, K)) @ _growth_jacobian(X, W_Q, W_K, alpha, epsilon, K)
-
-
-def _E_3(X: Any, W_Q: Any, W_K: Any, alpha: Any, epsilon: Any, K: int, swap: Any = commutation_matrix) -> Any:
-    B, _, growth = _state(X, W_Q, W_K, alpha, epsilon, K)
-    return kron(eye(B.shape[0]), B @ growth) @ swap(*B.shape) @ basis_jacobian(X, W_Q, W_K, epsilon, K)
-
-
-def _no_swap(m: int, n: int) -> Any:
-    return eye(m * n)
-
-
-def _swapped_back(m: int, n: int) -> Any:
-    return commutation_matrix(n, m)
-
-
 EQUATION_88 = _step_claim(
     "osa.eq-88",
     "Eqs. (87), (88)",
@@ -323,12 +293,13 @@ def first_attention_term(
     X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, alpha: Alpha, epsilon: Epsilon, K: Steps
 ) -> Any:
     """E_1 = (B (exp[S] - I)^T (x) I_N) dvec B / dvec X, shape (N^2, N d) (Eq. (88))."""
-    return _E_1(X, W_Q, W_K, alpha, epsilon, K)
+    B, _, growth = _state(X, W_Q, W_K, alpha, epsilon, K)
+    return kron(B @ growth.T, eye(B.shape[0])) @ basis_jacobian(X, W_Q, W_K, epsilon, K)
 
 
 EQUATION_88.oracle(lambda X, W_Q, W_K, alpha, epsilon, K: _attention_term(X, W_Q, W_K, alpha, epsilon, K, 0))
-EQUATION_88.mutant("exp[S] - I not transposed", turn=lambda growth: growth)
-EQUATION_88.mutant("I not subtracted", turn=lambda growth: (growth + eye(len(growth))).T)
+EQUATION_88.mutant("exp[S] - I not transposed", "growth.T -> growth")
+EQUATION_88.mutant("I not subtracted", "growth.T -> (growth + eye(len(growth))).T")
 EQUATION_88.mutant("halved", lambda value: value * rational(1, 2))
 
 EQUATION_89 = Claim(
@@ -356,11 +327,12 @@ def second_attention_term_as_printed(
     X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, alpha: Alpha, epsilon: Epsilon, K: Steps
 ) -> Any:
     """(B (x) B^T) dvec(exp[S] - I) / dvec X, shape (N^2, N d) for N = 2 d_v (Eq. (89))."""
-    return _E_2(X, W_Q, W_K, alpha, epsilon, K, lambda B: kron(B, B.T))
+    B = basis_of(X, W_Q, W_K, epsilon, K)
+    return kron(B, B.T) @ _growth_jacobian(X, W_Q, W_K, alpha, epsilon, K)
 
 
 EQUATION_89.oracle(lambda X, W_Q, W_K, alpha, epsilon, K: _attention_term(X, W_Q, W_K, alpha, epsilon, K, 1))
-EQUATION_89.mutant("B^T (x) B^T", factor=lambda B: kron(B.T, B.T))
+EQUATION_89.mutant("B^T (x) B^T", "kron(B, B.T) -> kron(B.T, B.T)")
 EQUATION_89.mutant("doubled", lambda value: value * 2)
 
 
@@ -384,12 +356,13 @@ def second_attention_term(
     X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, alpha: Alpha, epsilon: Epsilon, K: Steps
 ) -> Any:
     """E_2 = (B (x) B) dvec(exp[S] - I) / dvec X, shape (N^2, N d)."""
-    return _E_2(X, W_Q, W_K, alpha, epsilon, K)
+    B = basis_of(X, W_Q, W_K, epsilon, K)
+    return kron(B, B) @ _growth_jacobian(X, W_Q, W_K, alpha, epsilon, K)
 
 
 EQUATION_89_CORRECTED.oracle(lambda X, W_Q, W_K, alpha, epsilon, K: _attention_term(X, W_Q, W_K, alpha, epsilon, K, 1))
 EQUATION_89_CORRECTED.mutant("halved", lambda value: value * rational(1, 2))
-EQUATION_89_CORRECTED.mutant("rows of B reversed in the second factor", factor=lambda B: kron(B, _turned(B)))
+EQUATION_89_CORRECTED.mutant("rows of B reversed in the second factor", "kron(B, B) -> kron(B, _turned(B))")
 
 EQUATION_90 = _step_claim(
     "osa.eq-90",
@@ -405,13 +378,19 @@ def third_attention_term(
     X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, alpha: Alpha, epsilon: Epsilon, K: Steps
 ) -> Any:
     """E_3 = (I_N (x) B (exp[S] - I)) K dvec B / dvec X, shape (N^2, N d) (Eq. (90))."""
-    return _E_3(X, W_Q, W_K, alpha, epsilon, K)
+    B, _, growth = _state(X, W_Q, W_K, alpha, epsilon, K)
+    return kron(eye(B.shape[0]), B @ growth) @ commutation_matrix(*B.shape) @ basis_jacobian(X, W_Q, W_K, epsilon, K)
 
 
 EQUATION_90.oracle(lambda X, W_Q, W_K, alpha, epsilon, K: _attention_term(X, W_Q, W_K, alpha, epsilon, K, 2))
-EQUATION_90.mutant("K dropped", swap=_no_swap)
-EQUATION_90.mutant("K transposed", swap=_swapped_back)
-EQUATION_90.mutant("that of the first term", "_E_3 -> _E_1")
+EQUATION_90.mutant("K dropped", "commutation_matrix(*B.shape) -> eye(B.shape[0] * B.shape[1])")
+EQUATION_90.mutant("K transposed", "commutation_matrix(*B.shape) -> commutation_matrix(*B.shape).T")
+EQUATION_90.mutant(
+    "that of the first term",
+    lambda X, W_Q, W_K, alpha, epsilon, K: first_attention_term(X, W_Q, W_K, alpha, epsilon, K),
+)
+
+ATTENTION_TERMS = (first_attention_term, second_attention_term, third_attention_term)
 
 EQUATION_87 = _step_claim(
     "osa.eq-87",
@@ -428,14 +407,15 @@ def attention_matrix_jacobian(
     X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, alpha: Alpha, epsilon: Epsilon, K: Steps
 ) -> Any:
     """E_1 + E_2 + E_3, shape (N^2, N d), column-major (Eq. (87))."""
-    return sum(term(X, W_Q, W_K, alpha, epsilon, K) for term in (_E_1, _E_2, _E_3))
+    return sum(term(X, W_Q, W_K, alpha, epsilon, K) for term in ATTENTION_TERMS)
 
 
 EQUATION_87.oracle(lambda X, W_Q, W_K, alpha, epsilon, K: newton_schulz_jacobian(X, W_Q, W_K, alpha, epsilon, K))
-EQUATION_87.mutant("E_3 dropped", "(_E_1, _E_2, _E_3) -> (_E_1, _E_2)")
-EQUATION_87.mutant("E_2 dropped", "(_E_1, _E_2, _E_3) -> (_E_1, _E_3)")
+EQUATION_87.mutant("E_3 dropped", "ATTENTION_TERMS -> ATTENTION_TERMS[:2]")
+EQUATION_87.mutant("E_2 dropped", "ATTENTION_TERMS -> ATTENTION_TERMS[::2]")
 EQUATION_87.mutant(
-    "E_1 subtracted", lambda value, X, W_Q, W_K, alpha, epsilon, K: value - 2 * _E_1(X, W_Q, W_K, alpha, epsilon, K)
+    "E_1 subtracted",
+    lambda value, X, W_Q, W_K, alpha, epsilon, K: value - 2 * first_attention_term(X, W_Q, W_K, alpha, epsilon, K),
 )
 
 EQUATION_91 = Claim(
@@ -485,36 +465,17 @@ EQUATION_92 = _step_claim(
 EQUATION_92.uses = ("osa.eq-79",)
 
 
-def _chain_of_92(X: Any, W_Q: Any, W_K: Any, alpha: Any, epsilon: Any, K: int, turn: Any = lambda S: S) -> Any:
-    outer = exponential_jacobian(turn(reduced_matrix(X, W_Q, W_K, alpha, epsilon, K)))
-    return outer @ _reduced_jacobian(X, W_Q, W_K, alpha, epsilon, K)
-
-
 @EQUATION_92.formula
 def growth_jacobian(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, alpha: Alpha, epsilon: Epsilon, K: Steps) -> Any:
     """The integral of Eq. (79) at [S], times dvec [S] / dvec X, shape (4 d_v^2, N d) (Eq. (92))."""
-    return _chain_of_92(X, W_Q, W_K, alpha, epsilon, K)
+    S = reduced_matrix(X, W_Q, W_K, alpha, epsilon, K)
+    return exponential_jacobian(S) @ _reduced_jacobian(X, W_Q, W_K, alpha, epsilon, K)
 
 
 EQUATION_92.oracle(lambda X, W_Q, W_K, alpha, epsilon, K: _growth_jacobian(X, W_Q, W_K, alpha, epsilon, K))
-EQUATION_92.mutant("[S] transposed in the outer factor", turn=lambda S: S.T)
-EQUATION_92.mutant("outer factor at [S] = 0", turn=lambda S: S * 0)
+EQUATION_92.mutant("[S] transposed in the outer factor", "exponential_jacobian(S) -> exponential_jacobian(S.T)")
+EQUATION_92.mutant("outer factor at [S] = 0", "exponential_jacobian(S) -> exponential_jacobian(0 * S)")
 EQUATION_92.mutant("halved", lambda value: value * rational(1, 2))
-
-
-def _F_1(X: Any, W_Q: Any, W_K: Any, alpha: Any, epsilon: Any, K: int, swap: Any = commutation_matrix) -> Any:
-    B, S, _ = _state(X, W_Q, W_K, alpha, epsilon, K)
-    return kron((S @ B).T, eye(B.shape[1])) @ swap(*B.shape) @ basis_jacobian(X, W_Q, W_K, epsilon, K)
-
-
-def _F_2(X: Any, W_Q: Any, W_K: Any, alpha: Any, epsilon: Any, K: int, factor: Any = lambda B: kron(B.T, B.T)) -> Any:
-    return factor(basis_of(X, W_Q, W_K, epsilon, K)) @ jacobian_in_tokens(lambda Y: skew_matrix(Y, W_Q, W_K, alpha), X)
-
-
-def _F_3(X: Any, W_Q: Any, W_K: Any, alpha: Any, epsilon: Any, K: int, turn: Any = lambda S: S) -> Any:
-    B, S, _ = _state(X, W_Q, W_K, alpha, epsilon, K)
-    return kron(eye(B.shape[1]), B.T @ turn(S)) @ basis_jacobian(X, W_Q, W_K, epsilon, K)
-
 
 EQUATION_95 = _step_claim(
     "osa.eq-95",
@@ -528,13 +489,16 @@ EQUATION_95 = _step_claim(
 @EQUATION_95.formula
 def first_reduced_term(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, alpha: Alpha, epsilon: Epsilon, K: Steps) -> Any:
     """((S B)^T (x) I) K dvec B / dvec X, shape (4 d_v^2, N d) (Eq. (95))."""
-    return _F_1(X, W_Q, W_K, alpha, epsilon, K)
+    B, S, _ = _state(X, W_Q, W_K, alpha, epsilon, K)
+    return kron((S @ B).T, eye(B.shape[1])) @ commutation_matrix(*B.shape) @ basis_jacobian(X, W_Q, W_K, epsilon, K)
 
 
 EQUATION_95.oracle(lambda X, W_Q, W_K, alpha, epsilon, K: _reduced_term(X, W_Q, W_K, alpha, epsilon, K, 0))
-EQUATION_95.mutant("K dropped", swap=_no_swap)
-EQUATION_95.mutant("K transposed", swap=_swapped_back)
-EQUATION_95.mutant("that of the third term", "_F_1 -> _F_3")
+EQUATION_95.mutant("K dropped", "commutation_matrix(*B.shape) -> eye(B.shape[0] * B.shape[1])")
+EQUATION_95.mutant("K transposed", "commutation_matrix(*B.shape) -> commutation_matrix(*B.shape).T")
+EQUATION_95.mutant(
+    "that of the third term", lambda X, W_Q, W_K, alpha, epsilon, K: third_reduced_term(X, W_Q, W_K, alpha, epsilon, K)
+)
 
 EQUATION_96 = _step_claim(
     "osa.eq-96",
@@ -547,12 +511,13 @@ EQUATION_96 = _step_claim(
 @EQUATION_96.formula
 def second_reduced_term(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, alpha: Alpha, epsilon: Epsilon, K: Steps) -> Any:
     """(B^T (x) B^T) dvec S / dvec X, shape (4 d_v^2, N d) (Eq. (96))."""
-    return _F_2(X, W_Q, W_K, alpha, epsilon, K)
+    B = basis_of(X, W_Q, W_K, epsilon, K)
+    return kron(B.T, B.T) @ jacobian_in_tokens(lambda Y: skew_matrix(Y, W_Q, W_K, alpha), X)
 
 
 EQUATION_96.oracle(lambda X, W_Q, W_K, alpha, epsilon, K: _reduced_term(X, W_Q, W_K, alpha, epsilon, K, 1))
 EQUATION_96.mutant("halved", lambda value: value * rational(1, 2))
-EQUATION_96.mutant("tokens moved by one in the second factor", factor=lambda B: kron(B.T, _turned(B).T))
+EQUATION_96.mutant("tokens moved by one in the second factor", "kron(B.T, B.T) -> kron(B.T, _turned(B).T)")
 
 EQUATION_97 = _step_claim(
     "osa.eq-97",
@@ -565,12 +530,17 @@ EQUATION_97 = _step_claim(
 @EQUATION_97.formula
 def third_reduced_term(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, alpha: Alpha, epsilon: Epsilon, K: Steps) -> Any:
     """(I (x) B^T S) dvec B / dvec X, shape (4 d_v^2, N d) (Eq. (97))."""
-    return _F_3(X, W_Q, W_K, alpha, epsilon, K)
+    B, S, _ = _state(X, W_Q, W_K, alpha, epsilon, K)
+    return kron(eye(B.shape[1]), B.T @ S) @ basis_jacobian(X, W_Q, W_K, epsilon, K)
 
 
 EQUATION_97.oracle(lambda X, W_Q, W_K, alpha, epsilon, K: _reduced_term(X, W_Q, W_K, alpha, epsilon, K, 2))
-EQUATION_97.mutant("S transposed", turn=lambda S: S.T)
-EQUATION_97.mutant("that of the first term", "_F_3 -> _F_1")
+EQUATION_97.mutant("S transposed", "S -> S.T")
+EQUATION_97.mutant(
+    "that of the first term", lambda X, W_Q, W_K, alpha, epsilon, K: first_reduced_term(X, W_Q, W_K, alpha, epsilon, K)
+)
+
+REDUCED_TERMS = (first_reduced_term, second_reduced_term, third_reduced_term)
 
 EQUATION_94 = _step_claim(
     "osa.eq-94",
@@ -584,14 +554,14 @@ EQUATION_94.of_project = True
 @EQUATION_94.formula
 def reduced_jacobian(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, alpha: Alpha, epsilon: Epsilon, K: Steps) -> Any:
     """The sum of Eqs. (95) - (97), shape (4 d_v^2, N d), column-major (Eq. (94))."""
-    return sum(term(X, W_Q, W_K, alpha, epsilon, K) for term in (_F_1, _F_2, _F_3))
+    return sum(term(X, W_Q, W_K, alpha, epsilon, K) for term in REDUCED_TERMS)
 
 
 EQUATION_94.oracle(lambda X, W_Q, W_K, alpha, epsilon, K: _reduced_jacobian(X, W_Q, W_K, alpha, epsilon, K))
-EQUATION_94.mutant("first term dropped", "(_F_1, _F_2, _F_3) -> (_F_2, _F_3)")
+EQUATION_94.mutant("first term dropped", "REDUCED_TERMS -> REDUCED_TERMS[1:]")
 EQUATION_94.mutant(
     "third term subtracted",
-    lambda value, X, W_Q, W_K, alpha, epsilon, K: value - 2 * _F_3(X, W_Q, W_K, alpha, epsilon, K),
+    lambda value, X, W_Q, W_K, alpha, epsilon, K: value - 2 * third_reduced_term(X, W_Q, W_K, alpha, epsilon, K),
 )
 
 # -- orders in alpha ---------------------------------------------------------------------------------------------------

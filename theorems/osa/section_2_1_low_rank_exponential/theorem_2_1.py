@@ -211,10 +211,10 @@ THEOREM_21_RANK_INDEPENDENT = Claim(
 def skew_form_of_queries_and_keys(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, alpha: NonzeroAlpha) -> Any:
     """alpha / sqrt(d_v) G [[0, I], [-I, 0]] G with G = M^T M the Gram matrix of M = [Q, K], shape (2 d_v, 2 d_v)."""
     M = queries_and_keys(X, W_Q, W_K)
-    return M.T @ M @ _symplectic(W_Q.shape[1]) @ M.T @ M * (alpha / sqrt(W_Q.shape[1]))
+    return M.T @ M @ symplectic(W_Q.shape[1]) @ M.T @ M * (alpha / sqrt(W_Q.shape[1]))
 
 
-def _symplectic(n: int, sign: int = -1) -> Any:
+def symplectic(n: int, sign: int = -1) -> Any:
     """[[0, I], [sign I, 0]], shape (2 n, 2 n)."""
     return concatenate(
         [concatenate([zeros(n, n), eye(n)], axis=1), concatenate([eye(n) * sign, zeros(n, n)], axis=1)], axis=0
@@ -231,7 +231,7 @@ THEOREM_21_RANK_INDEPENDENT.mutant(
     "sign reversed", lambda X, W_Q, W_K, alpha: skew_form_of_queries_and_keys(X, W_Q, W_K, -alpha)
 )
 THEOREM_21_RANK_INDEPENDENT.mutant(
-    "symmetric instead of skew", "_symplectic(W_Q.shape[1]) -> _symplectic(W_Q.shape[1], 1)"
+    "symmetric instead of skew", "symplectic(W_Q.shape[1]) -> symplectic(W_Q.shape[1], 1)"
 )
 THEOREM_21_RANK_INDEPENDENT.mutant("scaled by alpha / (2 sqrt(d_v))", lambda value: value * rational(1, 2))
 

@@ -149,14 +149,7 @@ def counted_layer(
 
 
 COUNTED_LAYER.oracle(lambda X, W_Q, W_K, W_V, W_O, alpha: attention(X, W_Q, W_K, W_V, W_O, alpha))
-
-
-@COUNTED_LAYER.mutant("U not subtracted")
-def _(X: Any, W_Q: Any, W_K: Any, W_V: Any, W_O: Any, alpha: Any, B: Any) -> Any:
-    V = X @ W_V @ W_O
-    return V + B @ (expm(reduced_scores(B, X @ W_Q, X @ W_K, alpha)) @ (B.T @ V))
-
-
+COUNTED_LAYER.mutant("U not subtracted", lambda value, X, W_V, W_O, B: value + B @ (B.T @ X @ W_V @ W_O))
 COUNTED_LAYER.mutant("query and key exchanged", "W_Q -> W_K; W_K -> W_Q")
 
 LOW_RANK_LAYER = Claim(
@@ -192,19 +185,12 @@ def attention_through_basis(
     X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, W_O: OutputWeights, alpha: Alpha, B: Basis
 ) -> Any:
     """OSA(X), shape (N, d), in O(N d r + r^3), for B (N, r) with orthonormal columns whose span contains Q and K."""
-    return _through_basis(X, W_Q, W_K, W_V, W_O, alpha, B)
-
-
-def _through_basis(
-    X: Any, W_Q: Any, W_K: Any, W_V: Any, W_O: Any, alpha: Any, B: Any, sign: int = -1, dropped: Any = 1
-) -> Any:
-    """The layer's shape; mutants change the sign between the products of [S] or drop I_r."""
     Q, K, V = B.T @ (X @ W_Q), B.T @ (X @ W_K), X @ W_V @ W_O
-    S = (Q @ K.T + K @ Q.T * sign) * (alpha / sqrt(W_Q.shape[1]))
-    return V + B @ ((expm(S) - eye(B.shape[1]) * dropped) @ (B.T @ V))
+    S = (Q @ K.T - K @ Q.T) * (alpha / sqrt(W_Q.shape[1]))
+    return V + B @ ((expm(S) - eye(B.shape[1])) @ (B.T @ V))
 
 
 LOW_RANK_LAYER.oracle(lambda X, W_Q, W_K, W_V, W_O, alpha: attention(X, W_Q, W_K, W_V, W_O, alpha))
-LOW_RANK_LAYER.mutant("[S] symmetric instead of skew", sign=1)
-LOW_RANK_LAYER.mutant("I_r not subtracted", dropped=0)
+LOW_RANK_LAYER.mutant("[S] symmetric instead of skew", "Q @ K.T - K @ Q.T -> Q @ K.T + K @ Q.T")
+LOW_RANK_LAYER.mutant("I_r not subtracted", "expm(S) - eye(B.shape[1]) -> expm(S)")
 LOW_RANK_LAYER.mutant("query and key exchanged", "W_Q -> W_K; W_K -> W_Q")

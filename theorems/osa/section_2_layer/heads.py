@@ -83,9 +83,7 @@ def _concatenated(X: Any, W_Q: Any, W_K: Any, W_V: Any, W_O: Any, alpha: Any, d_
 
 
 CONCATENATED.mutant("heads in reversed order", order=-1)
-CONCATENATED.mutant(
-    "W^O transposed", lambda X, W_Q, W_K, W_V, W_O, alpha, d_v: _concatenated(X, W_Q, W_K, W_V, W_O, alpha, d_v) @ W_O.T
-)
+CONCATENATED.mutant("W^O transposed", "W_O -> W_O.T")
 
 MERGED = _multi_head_claim(
     "osa.multi-head-push-through",
