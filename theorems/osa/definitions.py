@@ -40,6 +40,11 @@ def skew_matrix(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, alpha: Alpha) -> 
     return Q @ K.T - K @ Q.T
 
 
+def dot_products(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, alpha: Alpha) -> Any:
+    """alpha / sqrt(d_v) Q K^T, shape (N, N): half of S, and the scores of softmax attention."""
+    return X @ W_Q @ (X @ W_K).T * (alpha / sqrt(W_Q.shape[1]))
+
+
 @subject("osa.attention_matrix")
 def attention_matrix(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, alpha: Alpha) -> Any:
     """A = exp(S), shape (N, N) (Eq. (5))."""

@@ -13,8 +13,8 @@ from theorems.osa.section_2_2_kernel.theorem_2_2 import (
     LayerWeights,
     attention_matrices,
     last_tokens,
-    orthogonal_layers,
     product_of,
+    skipless_transformer,
     values_times_outputs,
 )
 from theorems.osa.section_2_layer.layer import rotation_defect
@@ -44,6 +44,11 @@ def layers_of_moderate_growth(
     return {"X": X, "W_Q": W_Q, "W_K": W_K, "W_V": W_V * half, "W_O": W_O * half, "alpha": alpha * MODERATE}
 
 
+def _of_first_input(X: Any, W_Q: Any, W_K: Any, alpha: Any, matrix: Any = attention_matrix) -> list[Any]:
+    """The attention matrices, all of them at X, for mutants."""
+    return [matrix(X, W_Q[k], W_K[k], alpha) for k in range(len(W_Q))]
+
+
 @PRODUCT_FORM.formula
 def output_as_product(
     X: Tokens, W_Q: LayerQueries, W_K: LayerWeights, W_V: LayerWeights, W_O: LayerWeights, alpha: Alpha
@@ -58,13 +63,10 @@ PRODUCT_FORM.mutant("A_1 ... A_l", "attentions[::-1] -> attentions")
 PRODUCT_FORM.mutant(
     "weights of the last layer first", "values_times_outputs(W_V, W_O) -> values_times_outputs(W_V, W_O)[::-1]"
 )
-
-
-@PRODUCT_FORM.mutant("attention matrices all of the first layer's input")
-def _(X: Tokens, W_Q: LayerQueries, W_K: LayerWeights, W_V: LayerWeights, W_O: LayerWeights, alpha: Alpha) -> Any:
-    attentions = [attention_matrix(X, W_Q[k], W_K[k], alpha) for k in range(len(W_Q))]
-    return product_of(attentions[::-1]) @ X @ product_of(values_times_outputs(W_V, W_O))
-
+PRODUCT_FORM.mutant(
+    "attention matrices all of the first layer's input",
+    "attention_matrices(X, W_Q, W_K, W_V, W_O, alpha) -> _of_first_input(X, W_Q, W_K, alpha)",
+)
 
 PRODUCTS_ORTHOGONAL = Claim(
     LAYERS,
@@ -75,13 +77,12 @@ PRODUCTS_ORTHOGONAL = Claim(
     relation=HasStructure(),
     uses=("osa.so-n",),
 )
+PRODUCTS_ORTHOGONAL.inputs(skipless_transformer)
 
 
-@PRODUCTS_ORTHOGONAL.inputs
-def layers_with_orthogonal_weights(
-    X: Tokens, W_Q: LayerQueries, W_K: LayerWeights, left: LayerWeights, right: LayerWeights, alpha: Alpha
-) -> dict[str, Any]:
-    return orthogonal_layers(X, W_Q, W_K, left, right, alpha)
+def _exponential(X: Any, W_Q: Any, W_K: Any, alpha: Any) -> Any:
+    """exp(alpha Q K^T)."""
+    return expm(X @ W_Q @ (X @ W_K).T * alpha)
 
 
 @PRODUCTS_ORTHOGONAL.formula
@@ -97,12 +98,8 @@ def defect_of_products(value: list[Any]) -> Any:
     return concatenate([rotation_defect(A).reshape(-1, 1), (W @ W.T - eye(W.shape[0])).reshape(-1, 1)], axis=0)
 
 
-@PRODUCTS_ORTHOGONAL.mutant("exponential of Q K^T alone")
-def _(X: Tokens, W_Q: LayerQueries, W_K: LayerWeights, W_V: Any, W_O: Any, alpha: Alpha) -> list[Any]:
-    attentions = [expm(X @ W_Q[k] @ (X @ W_K[k]).T * alpha) for k in range(len(W_Q))]
-    return [product_of(attentions[::-1]), product_of(values_times_outputs(W_V, W_O))]
-
-
-@PRODUCTS_ORTHOGONAL.mutant("output weights left out of W")
-def _(X: Tokens, W_Q: LayerQueries, W_K: LayerWeights, W_V: Any, W_O: Any, alpha: Alpha) -> list[Any]:
-    return [product_of(attention_matrices(X, W_Q, W_K, W_V, W_O, alpha)[::-1]), product_of(list(W_V))]
+PRODUCTS_ORTHOGONAL.mutant(
+    "exponential of Q K^T alone",
+    "attention_matrices(X, W_Q, W_K, W_V, W_O, alpha) -> _of_first_input(X, W_Q, W_K, alpha, _exponential)",
+)
+PRODUCTS_ORTHOGONAL.mutant("output weights left out of W", "values_times_outputs(W_V, W_O) -> list(W_V)")

@@ -11,12 +11,12 @@ from typing import Any
 
 from theorems.osa import OSA
 from theorems.osa.appendix_d_sampling.algorithm_1 import stiefel_uniform
-from theorems.osa.definitions import attention, attention_matrix, rank, skew_matrix
+from theorems.osa.definitions import attention, attention_matrix, dot_products, rank, skew_matrix
 from theorems.osa.section_2_1_low_rank_exponential.theorem_2_1 import added, gram_matrix
 from theorems.osa.settings import HEADS, LAYER_OF_FEW_TOKENS
 from theorems.osa.shapes import Alpha, KeyWeights, Length, OutputWeights, QueryWeights, Tokens, ValueWeights, Width
 from verify.claims import Claim
-from verify.matrix import softmax, sqrt
+from verify.matrix import softmax
 from verify.relations import Equal, FollowsLaw, at_least_probability
 from verify.relations.follows_law import LawTest
 
@@ -44,8 +44,7 @@ def gram_matrix_after_attention(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, a
 
 REPRESENTATION_RANK.oracle(lambda X: X.T @ X)
 REPRESENTATION_RANK.mutant(
-    "softmax attention",
-    lambda X, W_Q, W_K, alpha: gram_matrix(softmax(X @ W_Q @ (X @ W_K).T * (alpha / sqrt(W_Q.shape[1]))) @ X),
+    "softmax attention", lambda X, W_Q, W_K, alpha: gram_matrix(softmax(dot_products(X, W_Q, W_K, alpha)) @ X)
 )
 REPRESENTATION_RANK.mutant(
     "I + S, to first order", lambda X, W_Q, W_K, alpha: gram_matrix(X + skew_matrix(X, W_Q, W_K, alpha) @ X)
@@ -112,12 +111,7 @@ def gram_matrix_of_projected_tokens(
     return gram_matrix(X @ W_V @ W_O)
 
 
-@HEAD_GRAM.oracle
-def gram_matrix_after_head(X: Any, W_Q: Any, W_K: Any, W_V: Any, W_O: Any, alpha: Any) -> Any:
-    Y = attention(X, W_Q, W_K, W_V, W_O, alpha)
-    return Y.T @ Y
-
-
+HEAD_GRAM.oracle(lambda X, W_Q, W_K, W_V, W_O, alpha: gram_matrix(attention(X, W_Q, W_K, W_V, W_O, alpha)))
 HEAD_GRAM.mutant("X^T X, as for attention alone", lambda X: gram_matrix(X))
 HEAD_GRAM.mutant("W transposed", lambda X, W_V, W_O: gram_matrix(X @ (W_V @ W_O).T))
 HEAD_GRAM.mutant("tokens and value weights dropped", lambda W_O: gram_matrix(W_O))
@@ -163,10 +157,7 @@ def attention_back(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, alpha: Alpha) 
 
 NONCAUSAL.mutant("not weighted by distance", power=0)
 NONCAUSAL.mutant("weighted by the squared distance", power=2)
-NONCAUSAL.mutant(
-    "softmax attention",
-    lambda X, W_Q, W_K, alpha: _ahead(softmax(X @ W_Q @ (X @ W_K).T * (alpha / sqrt(W_Q.shape[1])))),
-)
+NONCAUSAL.mutant("softmax attention", lambda X, W_Q, W_K, alpha: _ahead(softmax(dot_products(X, W_Q, W_K, alpha))))
 
 # -- rank collapse of softmax attention --------------------------------------------------------------------------------
 

@@ -11,7 +11,15 @@ from typing import Any
 
 from theorems.osa import OSA
 from theorems.osa.appendix_e_experiments.untrained import decided_at_the_experiments
-from theorems.osa.definitions import SHAPES, attention_matrix, queries_and_keys, rank, skew_matrix, whole_heads
+from theorems.osa.definitions import (
+    SHAPES,
+    attention_matrix,
+    dot_products,
+    queries_and_keys,
+    rank,
+    skew_matrix,
+    whole_heads,
+)
 from theorems.osa.settings import (
     BASIS,
     CONTAINS_QUERIES_AND_KEYS,
@@ -105,13 +113,8 @@ def attention_matrix_in_basis(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, alp
 
 
 THEOREM_21.oracle(lambda X, W_Q, W_K, alpha: attention_matrix(X, W_Q, W_K, alpha))
-THEOREM_21.mutant(
-    "I_r not subtracted",
-    lambda X, W_Q, W_K, alpha, B: eye(B.shape[0]) + B @ expm(B.T @ skew_matrix(X, W_Q, W_K, alpha) @ B) @ B.T,
-)
-THEOREM_21.mutant(
-    "I_N and I_r both dropped", lambda X, W_Q, W_K, alpha, B: B @ expm(B.T @ skew_matrix(X, W_Q, W_K, alpha) @ B) @ B.T
-)
+THEOREM_21.mutant("I_r not subtracted", "expm(B.T @ S @ B) - eye(B.shape[1]) -> expm(B.T @ S @ B)")
+THEOREM_21.mutant("I_N and I_r both dropped", lambda value, B: value - eye(B.shape[0]) + B @ B.T)
 THEOREM_21.mutant("[S] transposed", "B.T @ S @ B -> (B.T @ S @ B).T")
 
 THEOREM_21_ANY_BASIS = Claim(
@@ -136,14 +139,7 @@ def attention_matrix_in_any_basis(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights,
 
 
 THEOREM_21_ANY_BASIS.oracle(lambda X, W_Q, W_K, alpha: attention_matrix(X, W_Q, W_K, alpha))
-
-
-@THEOREM_21_ANY_BASIS.mutant("last column of B left out")
-def _(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, alpha: Alpha, B: Basis) -> Any:
-    narrow = concatenate([B[:, :-1], B[:, -1:] * 0], axis=1)
-    return attention_matrix_in_basis(X, W_Q, W_K, alpha, narrow)
-
-
+THEOREM_21_ANY_BASIS.mutant("last column of B left out", "B -> concatenate([B[:, :-1], B[:, -1:] * 0], axis=1)")
 THEOREM_21_ANY_BASIS.mutant("exponential of -[S]", "alpha -> -alpha")
 
 # -- the rank that Theorem 2.1 takes for granted -----------------------------------------------------------------------
@@ -172,14 +168,10 @@ def rank_of_skew_matrix(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, alpha: No
 
 THEOREM_21_RANK.oracle(lambda X, W_Q, W_K: rank(queries_and_keys(X, W_Q, W_K)))
 THEOREM_21_RANK.mutant("rank of Q K^T alone", lambda X, W_Q, W_K, alpha: rank(X @ W_Q @ (X @ W_K).T * alpha))
-
-
-@THEOREM_21_RANK.mutant("symmetric instead of skew")
-def _(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, alpha: NonzeroAlpha) -> Any:
-    Q, K = X @ W_Q, X @ W_K
-    return rank((Q @ K.T + K @ Q.T) * alpha)
-
-
+THEOREM_21_RANK.mutant(
+    "symmetric instead of skew",
+    lambda X, W_Q, W_K, alpha: rank(skew_matrix(X, W_Q, W_K, alpha) + 2 * dot_products(X, W_Q, W_K, alpha).T),
+)
 THEOREM_21_RANK.counterexample("one token: S = 0, but Q = K = 1 spans a line", X=[[1]], W_Q=[[1]], W_K=[[1]], alpha=1)
 THEOREM_21_RANK.counterexample(
     "d = 1: Q and K are parallel whatever the weights, so S = 0", X=[[1], [2]], W_Q=[[1]], W_K=[[3]], alpha=1
@@ -390,16 +382,16 @@ def _pairs(d: int) -> Any:
     return sum((basis_matrix(d, d, i, i + 1) for i in range(0, d - 1, 2)), zeros(d, d))
 
 
-def _projections(d_v: int, alpha: Any, two_heads: int, one_head: int) -> Any:
-    """alpha^2 / d_v times diag(1, ..., 1, 0, ..., 0) of two ranks and of the sizes 2 d_v and d_v, all entries in one column."""
-    parts = [concatenate([eye(n)[:, :r], zeros(n, n - r)], axis=1) for n, r in ((2 * d_v, two_heads), (d_v, one_head))]
-    return concatenate([vec_r(part) for part in parts], axis=0) * (alpha * alpha * rational(1, d_v))
+def _projection(n: int, r: int) -> Any:
+    """diag(1, ..., 1, 0, ..., 0) of rank r, shape (n, n), all entries in one column."""
+    return vec_r(concatenate([eye(n)[:, :r], zeros(n, n - r)], axis=1))
 
 
 @RANK_ATTAINED.formula
 def scaled_projections(d_v: HeadSize, alpha: NonzeroAlpha) -> Any:
     """alpha^2 / d_v times I_{2 d_v}, and times I with a zero in the last place for odd d_v, all entries in one column."""
-    return _projections(d_v, alpha, 2 * d_v, d_v // 2 * 2)
+    parts = [_projection(2 * d_v, 2 * d_v), _projection(d_v, d_v // 2 * 2)]
+    return concatenate(parts, axis=0) * (alpha * alpha * rational(1, d_v))
 
 
 @RANK_ATTAINED.oracle
@@ -411,6 +403,6 @@ def squares_of_two_scores(d_v: HeadSize, alpha: NonzeroAlpha) -> Any:
     return concatenate([vec_r(gram_matrix(first)), vec_r(gram_matrix(second))], axis=0)
 
 
-RANK_ATTAINED.mutant("rank d_v + 1 with two heads", lambda d_v, alpha: _projections(d_v, alpha, d_v + 1, d_v // 2 * 2))
+RANK_ATTAINED.mutant("rank d_v + 1 with two heads", "_projection(2 * d_v, 2 * d_v) -> _projection(2 * d_v, d_v + 1)")
 RANK_ATTAINED.mutant("rank d with a single head, for odd d too", "d_v // 2 * 2 -> d_v")
 RANK_ATTAINED.mutant("rank 2 at most with a single head", "d_v // 2 * 2 -> min(d_v // 2 * 2, 2)")

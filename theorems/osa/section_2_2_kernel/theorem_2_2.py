@@ -131,16 +131,12 @@ def _power_traces(Sigma: Any) -> Any:
     return concatenate([ones(1, 1) * trace(power) for power in powers], axis=1)
 
 
-def _kernel_and_spectrum(A: Any, X: Any) -> Any:
-    """A X X^T A^T on top of the power traces of X X^T, shape (N + 1, N)."""
-    Sigma = X @ X.T
-    return concatenate([A @ Sigma @ A.T, _power_traces(Sigma)], axis=0)
-
-
 @THEOREM_22.formula
 def kernel_of_layers(X: Tokens, W_Q: LayerQueries, W_K: LayerWeights, W_V: Any, W_O: Any, alpha: Alpha) -> Any:
     """A Sigma_0 A^T with A = A_l ... A_1, then the power traces of Sigma_0, shape (N + 1, N) (Theorem 2.2)."""
-    return _kernel_and_spectrum(product_of(attention_matrices(X, W_Q, W_K, W_V, W_O, alpha)[::-1]), X)
+    found, Sigma = attention_matrices(X, W_Q, W_K, W_V, W_O, alpha), X @ X.T
+    A = product_of(found[::-1])
+    return concatenate([A @ Sigma @ A.T, _power_traces(Sigma)], axis=0)
 
 
 @THEOREM_22.oracle
@@ -149,20 +145,9 @@ def kernel_of_output(X: Tokens, W_Q: LayerQueries, W_K: LayerWeights, W_V: Any, 
     return concatenate([X_l @ X_l.T, _power_traces(X_l @ X_l.T)], axis=0)
 
 
-@THEOREM_22.mutant("A^T Sigma_0 A")
-def _(X: Tokens, W_Q: LayerQueries, W_K: LayerWeights, W_V: Any, W_O: Any, alpha: Alpha) -> Any:
-    return _kernel_and_spectrum(product_of(attention_matrices(X, W_Q, W_K, W_V, W_O, alpha)[::-1]).T, X)
-
-
-@THEOREM_22.mutant("A_1 ... A_l")
-def _(X: Tokens, W_Q: LayerQueries, W_K: LayerWeights, W_V: Any, W_O: Any, alpha: Alpha) -> Any:
-    return _kernel_and_spectrum(product_of(attention_matrices(X, W_Q, W_K, W_V, W_O, alpha)), X)
-
-
-THEOREM_22.mutant("Sigma_0 itself", lambda X: _kernel_and_spectrum(eye(X.shape[0]), X))
-
-
-@THEOREM_22.mutant("eigenvalues of the values, X W_1^V")
-def _(X: Tokens, W_Q: LayerQueries, W_K: LayerWeights, W_V: Any, W_O: Any, alpha: Alpha) -> Any:
-    A = product_of(attention_matrices(X, W_Q, W_K, W_V, W_O, alpha)[::-1])
-    return concatenate([A @ X @ X.T @ A.T, _power_traces(X @ W_V[0] @ (X @ W_V[0]).T)], axis=0)
+THEOREM_22.mutant("A^T Sigma_0 A", "A @ Sigma @ A.T -> A.T @ Sigma @ A")
+THEOREM_22.mutant("A_1 ... A_l", "found[::-1] -> found")
+THEOREM_22.mutant("Sigma_0 itself", "A @ Sigma @ A.T -> Sigma")
+THEOREM_22.mutant(
+    "eigenvalues of the values, X W_1^V", "_power_traces(Sigma) -> _power_traces(X @ W_V[0] @ (X @ W_V[0]).T)"
+)

@@ -195,6 +195,11 @@ PRENORMALISATION = Claim(
 )
 
 
+def _longest(M: Any) -> Any:
+    """The length of the longest column, a scalar."""
+    return maximum(sqrt((M * M).sum(0)))
+
+
 @PRENORMALISATION.formula
 def singular_value_limits(M: Factor, epsilon: Epsilon) -> Any:
     """||M||_F and sqrt(3), shape (2,), which sigma_max(M) and sigma_max(M / (||M||_F + epsilon)) do not exceed."""
@@ -203,14 +208,9 @@ def singular_value_limits(M: Factor, epsilon: Epsilon) -> Any:
 
 
 PRENORMALISATION.oracle(lambda M, epsilon: stacked(spectral_norm(M), spectral_norm(newton_schulz_basis(M, 0, epsilon))))
-
-
-@PRENORMALISATION.mutant("longest column instead of the Frobenius norm")
-def _(M: Factor, epsilon: Epsilon) -> Any:
-    longest = maximum(sqrt((M * M).sum(0)))
-    return stacked(longest, 0 * longest + sqrt(3))
-
-
+PRENORMALISATION.mutant(
+    "longest column instead of the Frobenius norm", lambda M: stacked(_longest(M), 0 * _longest(M) + sqrt(3))
+)
 PRENORMALISATION.mutant("requirement 1/sqrt(3)", "sqrt(3) -> 1 / sqrt(3)")
 
 PRENORMALISED_FLOOR = Claim(
@@ -241,27 +241,18 @@ def best_smallest_singular_value(M: Factor, K: Steps) -> Any:
     return _scalar_iterate(s, K)
 
 
-def _scalar_iterate(s: Any, steps: int) -> Any:
-    """g^K(s) for K = `steps`, shape that of s."""
+def _scalar_iterate(s: Any, steps: int, divisor: int = 2) -> Any:
+    """g^K(s) for K = `steps`, shape that of s; a mutant changes the divisor of g."""
     for _ in range(steps):
-        s = s * (3 - s * s) * rational(1, 2)
+        s = s * (3 - s * s) * rational(1, divisor)
     return s
 
 
 PRENORMALISED_FLOOR.oracle(lambda M, K, epsilon: smallest_singular_value(newton_schulz_basis(M, K, epsilon)))
 PRENORMALISED_FLOOR.mutant(
-    "1 / (m N) instead of 1 / sqrt(min(N, m))",
-    lambda M, K: _scalar_iterate(0 * M[:1, :1] + rational(1, M.shape[0] * M.shape[1]), K),
+    "1 / (m N) instead of 1 / sqrt(min(N, m))", "1 / sqrt(min(M.shape)) -> rational(1, M.shape[0] * M.shape[1])"
 )
-
-
-@PRENORMALISED_FLOOR.mutant("s (3 - s^2) / 3 instead of s (3 - s^2) / 2")
-def _(M: Factor, K: Steps) -> Any:
-    s = 0 * M[:1, :1] + 1 / sqrt(min(M.shape))
-    for _ in range(K):
-        s = s * (3 - s * s) * rational(1, 3)
-    return s
-
+PRENORMALISED_FLOOR.mutant("s (3 - s^2) / 3 instead of s (3 - s^2) / 2", divisor=3)
 
 # -- the iterate as a function of M ------------------------------------------------------------------------------------
 
@@ -322,11 +313,7 @@ def _(M: Factor, K: Steps) -> Any:
     return result
 
 
-@UNROLLED.mutant("constant term (3/2)^K halved")
-def _(M: Factor, K: Steps) -> Any:
-    h = unrolled_coefficients(K)
-    return M @ _polynomial([h[0] / 2, *h[1:]], M.T @ M)
-
+UNROLLED.mutant("constant term (3/2)^K halved", lambda value, M, K: value - M * rational(3**K, 2 * 2**K))
 
 # -- the polar factor --------------------------------------------------------------------------------------------------
 

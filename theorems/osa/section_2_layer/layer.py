@@ -10,7 +10,14 @@ from typing import Annotated, Any
 
 from theorems.osa import OSA
 from theorems.osa.appendix_e_experiments.untrained import decided_at_the_experiments
-from theorems.osa.definitions import attention, attention_matrix, newton_schulz_basis, queries_and_keys, skew_matrix
+from theorems.osa.definitions import (
+    attention,
+    attention_matrix,
+    dot_products,
+    newton_schulz_basis,
+    queries_and_keys,
+    skew_matrix,
+)
 from theorems.osa.settings import LAYER
 from theorems.osa.shapes import (
     Alpha,
@@ -49,22 +56,13 @@ def skew_scores(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, alpha: Alpha) -> 
 
 
 SKEW.part("structure", lambda value: value + value.T)
-
-
-@SKEW.mutant("symmetric: Q K^T + K Q^T")
-def _(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, alpha: Alpha) -> Any:
-    S = X @ W_Q @ (X @ W_K).T * (alpha / sqrt(W_Q.shape[1]))
-    return S + S.T
-
-
-SKEW.mutant("second product dropped", lambda X, W_Q, W_K, alpha: X @ W_Q @ (X @ W_K).T * (alpha / sqrt(W_Q.shape[1])))
-
-
-@SKEW.mutant("second product counted twice")
-def _(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, alpha: Alpha) -> Any:
-    S = X @ W_Q @ (X @ W_K).T * (alpha / sqrt(W_Q.shape[1]))
-    return S - 2 * S.T
-
+SKEW.mutant(
+    "symmetric: Q K^T + K Q^T", lambda value, X, W_Q, W_K, alpha: value + 2 * dot_products(X, W_Q, W_K, alpha).T
+)
+SKEW.mutant("second product dropped", lambda X, W_Q, W_K, alpha: dot_products(X, W_Q, W_K, alpha))
+SKEW.mutant(
+    "second product counted twice", lambda value, X, W_Q, W_K, alpha: value - dot_products(X, W_Q, W_K, alpha).T
+)
 
 SPECIAL_ORTHOGONAL = Claim(
     LAYER,
@@ -91,18 +89,12 @@ def special_orthogonal_attention(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, 
 
 SPECIAL_ORTHOGONAL.part("structure", lambda value: rotation_defect(value))
 SPECIAL_ORTHOGONAL.mutant(
-    "exponential of Q K^T alone", lambda X, W_Q, W_K, alpha: expm(X @ W_Q @ (X @ W_K).T * (alpha / sqrt(W_Q.shape[1])))
+    "exponential of Q K^T alone", lambda X, W_Q, W_K, alpha: expm(dot_products(X, W_Q, W_K, alpha))
 )
 SPECIAL_ORTHOGONAL.mutant(
     "I + S, to first order", lambda X, W_Q, W_K, alpha: eye(X.shape[0]) + skew_matrix(X, W_Q, W_K, alpha)
 )
-
-
-@SPECIAL_ORTHOGONAL.mutant("orthogonal with determinant -1")
-def _(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, alpha: Alpha) -> Any:
-    A = attention_matrix(X, W_Q, W_K, alpha)
-    return concatenate([-A[:1], A[1:]], axis=0)
-
+SPECIAL_ORTHOGONAL.mutant("orthogonal with determinant -1", lambda value: concatenate([-value[:1], value[1:]], axis=0))
 
 # -- permutations of the tokens ----------------------------------------------------------------------------------------
 
@@ -131,6 +123,14 @@ def _exchanged(X: Any) -> Any:
     return concatenate([X[1:2], X[:1], X[2:]], axis=0)
 
 
+def _inverse_generators(X: Any) -> list[Any]:
+    return [concatenate([X[-1:], X[:-1]], axis=0), _exchanged(X)]
+
+
+def _twice(X: Any) -> list[Any]:
+    return [X, X]
+
+
 @EQUIVARIANCE.formula
 def permuted_output(
     X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, W_O: OutputWeights, alpha: Alpha
@@ -144,20 +144,12 @@ def output_of_permuted(X: Any, W_Q: Any, W_K: Any, W_V: Any, W_O: Any, alpha: An
     return concatenate([attention(PX, W_Q, W_K, W_V, W_O, alpha) for PX in _generators(X)], axis=0)
 
 
-EQUIVARIANCE.mutant(
-    "invariance: tokens not permuted",
-    lambda X, W_Q, W_K, W_V, W_O, alpha: concatenate([attention(X, W_Q, W_K, W_V, W_O, alpha)] * 2, axis=0),
-)
-
-
-@EQUIVARIANCE.mutant("P^T instead of P")
-def _(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, W_O: OutputWeights, alpha: Alpha) -> Any:
-    Y = attention(X, W_Q, W_K, W_V, W_O, alpha)
-    return concatenate([Y[-1:], Y[:-1], _exchanged(Y)], axis=0)
+EQUIVARIANCE.mutant("invariance: tokens not permuted", "_generators -> _twice")
+EQUIVARIANCE.mutant("P^T instead of P", "_generators -> _inverse_generators")
 
 
 @EQUIVARIANCE.mutant("attention matrix not permuted")
-def _(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, W_O: OutputWeights, alpha: Alpha) -> Any:
+def _(X: Any, W_Q: Any, W_K: Any, W_V: Any, W_O: Any, alpha: Any) -> Any:
     A = attention_matrix(X, W_Q, W_K, alpha)
     return concatenate([A @ PX @ W_V @ W_O for PX in _generators(X)], axis=0)
 
@@ -188,7 +180,7 @@ def permuted_attention_through_basis(
 ) -> Any:
     """P Y(X) P^T for both generators P, shape (2 N, N)."""
     Y = _through_newton_schulz(X, W_Q, W_K, alpha, epsilon, K)
-    return concatenate([_cycled(_cycled(Y).T).T, _exchanged(_exchanged(Y).T).T], axis=0)
+    return concatenate([P(P(Y).T).T for P in (_cycled, _exchanged)], axis=0)
 
 
 @EQUIVARIANCE_THROUGH_BASIS.oracle
@@ -196,15 +188,8 @@ def attention_of_permuted_through_basis(X: Any, W_Q: Any, W_K: Any, alpha: Any, 
     return concatenate([_through_newton_schulz(PX, W_Q, W_K, alpha, epsilon, K) for PX in _generators(X)], axis=0)
 
 
-@EQUIVARIANCE_THROUGH_BASIS.mutant("invariance: tokens not permuted")
-def _(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, alpha: Alpha, epsilon: Epsilon, K: Steps) -> Any:
-    return concatenate([_through_newton_schulz(X, W_Q, W_K, alpha, epsilon, K)] * 2, axis=0)
-
-
-@EQUIVARIANCE_THROUGH_BASIS.mutant("rows permuted, columns not")
-def _(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, alpha: Alpha, epsilon: Epsilon, K: Steps) -> Any:
-    return concatenate(_generators(_through_newton_schulz(X, W_Q, W_K, alpha, epsilon, K)), axis=0)
-
+EQUIVARIANCE_THROUGH_BASIS.mutant("invariance: tokens not permuted", "P(P(Y).T).T -> Y")
+EQUIVARIANCE_THROUGH_BASIS.mutant("rows permuted, columns not", "P(P(Y).T).T -> P(Y)")
 
 # -- the scale of the dot products -------------------------------------------------------------------------------------
 
