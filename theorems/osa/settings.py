@@ -64,13 +64,13 @@ def layer(
 ORTHONORMAL = Assumption("the columns of B are orthonormal", zero=lambda B: B.T @ B - eye(B.shape[1]))
 
 
-def _outside(X: Any, W_Q: Any, W_K: Any, B: Any) -> Any:
+def outside(X: Any, W_Q: Any, W_K: Any, B: Any) -> Any:
     """The part of [Q, K] outside the span of B, shape (N, 2 d_v)."""
     M = queries_and_keys(X, W_Q, W_K)
     return M - B @ (B.T @ M)
 
 
-CONTAINS_QUERIES_AND_KEYS = Assumption("the columns of B span a space that contains those of Q and K", zero=_outside)
+CONTAINS_QUERIES_AND_KEYS = Assumption("the columns of B span a space that contains those of Q and K", zero=outside)
 
 
 def with_basis(frame: Any, C: Any, W_Q: Any, W_K: Any, alpha: Any) -> dict[str, Any]:

@@ -49,7 +49,56 @@ from verify.shapes import Real
 
 LogNorm = Annotated[Any, Real(-18.0, 1.5)]
 
-#: B from Newton-Schulz, S of any size.
+Growth = Annotated[Any, Real(1.0, 2.0)]
+
+SKEW = Assumption("S is skew-symmetric", zero=lambda S: S + S.T)
+
+
+def smallest_dimension(sizes: Any) -> bool:
+    """Whether k = min(N, m), the number of singular values of an N x m matrix."""
+    return bool(sizes["k"] == min(sizes["N"], sizes["m"]))
+
+
+def diagonal(s: Any, N: int, m: int) -> Any:
+    """The N x m matrix with the entries of s (min(N, m), 1) on its diagonal."""
+    k = s.shape[0]
+    return eye(N)[:, :k] @ diag(s) @ eye(m)[:k, :]
+
+
+def excess(B: Any) -> Any:
+    """E = B^T B - I, shape (m, m)."""
+    return B.T @ B - eye(B.shape[1])
+
+
+def growth_of_norm(S: Any) -> Any:
+    """e^{||S||_2} - 1, a scalar, without cancellation for small S."""
+    return exponential_minus_identity(eye(1) * spectral_norm(S))[0, 0]
+
+
+def decomposition(left: Any, right: Any, s: Any, S: Any) -> dict[str, Any]:
+    """U, Sigma, V and B = U Sigma V^T with s (k, 1) on the diagonal of Sigma; a sign of s moves into a singular vector."""
+    U, V = cayley(left), cayley(right)
+    Sigma = diagonal(s, U.shape[0], V.shape[0])
+    return {"U": U, "Sigma": Sigma, "V": V, "B": U @ Sigma @ V.T, "S": S}
+
+
+def decomposed_factor_within_the_unit_ball(
+    left: TokenFrame, right: Square, y: Values, direction: TokenFrame, log_norm: LogNorm
+) -> Any:
+    """Singular values in [0, 1], ||S||_F up to e^1.5."""
+    # The offset keeps the last singular value off 0 and 1: with all of them there both sides vanish and no ratio exists.
+    y = concatenate([y[:-1], y[-1:] + rational(1, 3)], axis=0)
+    S = direction - direction.T
+    return decomposition(left, right, 2 * y / (1 + y * y), S * (exp(log_norm) / (frobenius_norm(S) + rational(1, 256))))
+
+
+#: k singular values of an N x m matrix.
+SINGULAR_VALUES = Setting(OSA, "Appendix A", sizes={"N": (2, 3), "m": (1, 3), "k": (1, 3)}, where=smallest_dimension)
+AT_MOST_ONE = Assumption("the singular values of B lie in [0, 1]", nonnegative=lambda B: 1 - spectral_norm(B))
+
+# -- Theorem A.1, Eq. (10) -----------------------------------------------------------------------------------------------
+
+#: B from Newton-Schulz, S of any size.  For N = 1 or d = 1 both sides of the bounds vanish, since S = 0.
 UNCONVERGED = Setting(
     OSA,
     "Appendix A",
@@ -68,7 +117,6 @@ EQUATION_10 = Claim(
     statement=r"\|\mathbf{Y}^\top\mathbf{Y}-\mathbf{I}_N\|_2 \le \left(e^{\|\mathbf{S}\|_2}-1\right)^2"
     r"\max_i|\sigma_i(\mathbf{B})^2(\sigma_i(\mathbf{B})^2-1)|",
     relation=AtMost(),
-    # for N = 1 or d = 1 both sides vanish, since S = 0
     note="The theorem prints I_r for the identity of the size of [S], which is 2 d_v, as in F.3, whatever the rank of S.",
     proof=(
         "osa.eq-22",
@@ -95,11 +143,10 @@ def newton_schulz_basis_of_tokens(
     return {"B": B, "S": unscaled * (exp(log_norm) / (frobenius_norm(unscaled) + epsilon))}
 
 
-def _bound(B: Any, S: Any, deviation: Any, growth: Any = lambda g: g * g) -> Any:
-    """growth(e^{||S||_2} - 1) max_i deviation(sigma_i(B)^2), the bound's shape, with the parts in which its mutants differ."""
-    s = singular_values(B)
-    g = exponential_minus_identity(eye(1) * spectral_norm(S))[0, 0]
-    return growth(g) * maximum(absolute(deviation(s * s)))
+def _bound(B: Any, S: Any, deviation: Any) -> Any:
+    """(e^{||S||_2} - 1)^2 max_i deviation(sigma_i(B)^2), the bound's shape, with the part in which its mutants differ."""
+    s, g = singular_values(B), growth_of_norm(S)
+    return g * g * maximum(absolute(deviation(s * s)))
 
 
 @EQUATION_10.formula
@@ -115,26 +162,6 @@ def orthogonality_error(B: Factor, S: SkewMatrix) -> Any:
     return spectral_norm(D + D.T + D.T @ D)
 
 
-def _mutants(claim: Claim) -> None:
-    @claim.mutant("halved")
-    def _(B: Factor, S: SkewMatrix) -> Any:
-        return _bound(B, S, lambda x: x * (x - 1)) * rational(1, 2)
-
-    @claim.mutant("e^{||S||} - 1 cubed")
-    def _(B: Factor, S: SkewMatrix) -> Any:
-        return _bound(B, S, lambda x: x * (x - 1), growth=lambda g: g * g * g)
-
-    @claim.mutant("sigma^4 instead of sigma^2")
-    def _(B: Factor, S: SkewMatrix) -> Any:
-        return _bound(B, S, lambda x: x * x * (x - 1))
-
-    @claim.mutant("(sigma^2 - 1)^2 instead of sigma^2 - 1")
-    def _(B: Factor, S: SkewMatrix) -> Any:
-        return _bound(B, S, lambda x: x * (x - 1) * (x - 1))
-
-
-_mutants(EQUATION_10)
-
 EQUATION_10_GENERAL = Claim(
     OSA,
     "osa.thm-a.1-eq-10-any-factor",
@@ -144,9 +171,9 @@ EQUATION_10_GENERAL = Claim(
     r" \in [0, 1]",
     assumptions=[
         "Y = I_N + B (exp[S] - I_r) B^T, [S] = B^T S B",
-        Assumption("S is skew-symmetric", zero=lambda S: S + S.T),
+        SKEW,
         # zeros of the singular values included, so that only <= 1 needs a test
-        Assumption("the singular values of B lie in [0, 1]", nonnegative=lambda B: 1 - spectral_norm(B)),
+        AT_MOST_ONE,
     ],
     relation=AtMost(),
     # for N = 1 both sides vanish, since S = 0
@@ -155,19 +182,7 @@ EQUATION_10_GENERAL = Claim(
     of_project=True,
     note="What the proof in Appendix F.3 uses of Newton-Schulz: tight as S tends to 0 for N = 2, B = diag(1, b).",
 )
-
-
-@EQUATION_10_GENERAL.inputs
-def factor_with_known_singular_values(
-    left: TokenFrame, right: Square, y: Values, direction: TokenFrame, log_norm: LogNorm
-) -> Any:
-    # The offset keeps the last singular value off 0 and 1: with all of them there both sides vanish and no ratio exists.
-    y = concatenate([y[:-1], y[-1:] + rational(1, 3)], axis=0)
-    s = 2 * y / (1 + y * y)  # covers [-1, 1]; a sign moves into a singular vector
-    k = y.shape[0]
-    B = cayley(left)[:, :k] @ diag(s) @ cayley(right)[:, :k].T
-    S = direction - direction.T
-    return {"B": B, "S": S * (exp(log_norm) / (frobenius_norm(S) + rational(1, 256)))}
+EQUATION_10_GENERAL.inputs(decomposed_factor_within_the_unit_ball)
 
 
 @EQUATION_10_GENERAL.formula
@@ -177,28 +192,12 @@ def orthogonality_error_bound_of_factor(B: Factor, S: SkewMatrix) -> Any:
 
 
 EQUATION_10_GENERAL.oracle(lambda B, S: orthogonality_error(B, S))
-_mutants(EQUATION_10_GENERAL)
 
-Growth = Annotated[Any, Real(1.0, 2.0)]
-
-SKEW = Assumption("S is skew-symmetric", zero=lambda S: S + S.T)
-
-
-def smallest_dimension(sizes: Any) -> bool:
-    """Whether k = min(N, m), the number of singular values of an N x m matrix."""
-    return bool(sizes["k"] == min(sizes["N"], sizes["m"]))
-
-
-def diagonal(s: Any, N: int, m: int) -> Any:
-    """The N x m matrix with the entries of s (min(N, m), 1) on its diagonal."""
-    k = s.shape[0]
-    return eye(N)[:, :k] @ diag(s) @ eye(m)[:k, :]
-
-
-def excess(B: Any) -> Any:
-    """E = B^T B - I, shape (m, m)."""
-    return B.T @ B - eye(B.shape[1])
-
+for claim in (EQUATION_10, EQUATION_10_GENERAL):
+    claim.mutant("halved", lambda value: value * rational(1, 2))
+    claim.mutant("e^{||S||} - 1 cubed", lambda value, S: value * growth_of_norm(S))
+    claim.mutant("sigma^4 instead of sigma^2", lambda B, S: _bound(B, S, lambda x: x * x * (x - 1)))
+    claim.mutant("(sigma^2 - 1)^2 instead of sigma^2 - 1", lambda B, S: _bound(B, S, lambda x: x * (x - 1) * (x - 1)))
 
 # -- Theorem A.1, Eq. (11) ---------------------------------------------------------------------------------------------
 
@@ -225,38 +224,11 @@ def orthogonality_error_limit(S: SkewMatrix) -> Any:
     return growth_of_norm(S) ** 2 * rational(1, 4)
 
 
-def growth_of_norm(S: Any) -> Any:
-    """e^{||S||_2} - 1, a scalar, without cancellation for small S."""
-    return exponential_minus_identity(eye(1) * spectral_norm(S))[0, 0]
-
-
 EQUATION_11.oracle(lambda B, S: orthogonality_error_bound(B, S))
 EQUATION_11.mutant("1/5 instead of 1/4", denominator=5)
 EQUATION_11.mutant("||S||_2 instead of e^{||S||_2} - 1", lambda S: spectral_norm(S) ** 2 * rational(1, 4))
 
-
-def decomposition(left: Any, right: Any, s: Any, S: Any) -> dict[str, Any]:
-    """U, Sigma, V and B = U Sigma V^T with s (k, 1) on the diagonal of Sigma; a sign of s moves into a singular vector."""
-    U, V = cayley(left), cayley(right)
-    Sigma = diagonal(s, U.shape[0], V.shape[0])
-    return {"U": U, "Sigma": Sigma, "V": V, "B": U @ Sigma @ V.T, "S": S}
-
-
-def decomposed_factor_within_the_unit_ball(
-    left: TokenFrame, right: Square, y: Values, direction: TokenFrame, log_norm: LogNorm
-) -> Any:
-    """Singular values in [0, 1], ||S||_F up to e^1.5."""
-    # The offset keeps the last singular value off 0 and 1: with all of them there both sides vanish and no ratio exists.
-    y = concatenate([y[:-1], y[-1:] + rational(1, 3)], axis=0)
-    S = direction - direction.T
-    return decomposition(left, right, 2 * y / (1 + y * y), S * (exp(log_norm) / (frobenius_norm(S) + rational(1, 256))))
-
-
 # -- what the bound is said to show ------------------------------------------------------------------------------------
-
-#: k singular values of an N x m matrix.
-SINGULAR_VALUES = Setting(OSA, "Appendix A", sizes={"N": (2, 3), "m": (1, 3), "k": (1, 3)}, where=smallest_dimension)
-AT_MOST_ONE = Assumption("the singular values of B lie in [0, 1]", nonnegative=lambda B: 1 - spectral_norm(B))
 
 ROBUST = Claim(
     SINGULAR_VALUES,

@@ -21,7 +21,7 @@ from theorems.osa.definitions import (
 )
 from theorems.osa.section_2_1_low_rank_exponential.theorem_2_1 import attention_matrix_in_basis
 from theorems.osa.section_2_3_bases.bases import qr_basis
-from theorems.osa.settings import INDEPENDENT_COLUMNS
+from theorems.osa.settings import INDEPENDENT_COLUMNS, ORTHONORMAL, gram_defect, outside
 from theorems.osa.shapes import (
     Alpha,
     Basis,
@@ -48,13 +48,26 @@ from verify.relations.follows_law import LawTest
 from verify.relations.tends_to import QuadraticRate
 
 
-def weight_gradient(layer: Any) -> Any:
-    """The function that returns [d vec A / d vec W_Q, d vec A / d vec W_K], shape (N^2, 2 d d_v), of an attention matrix A."""
+def weight_gradient(layer: Any, *inputs: Any) -> Any:
+    """[d vec A / d vec W_Q, d vec A / d vec W_K], shape (N^2, 2 d d_v), of an attention matrix A = layer(*inputs)."""
+    return concatenate([jacobian(layer, "W_Q")(*inputs), jacobian(layer, "W_K")(*inputs)], axis=1)
 
-    def gradient(**inputs: Any) -> Any:
-        return concatenate([jacobian(layer, "W_Q")(**inputs), jacobian(layer, "W_K")(**inputs)], axis=1)
 
-    return gradient
+def gradient_of_the_exponential(X: Any, W_Q: Any, W_K: Any, alpha: Any) -> Any:
+    """That of A = exp(S), with which all others are compared."""
+    return weight_gradient(attention_matrix, X, W_Q, W_K, alpha)
+
+
+def in_half_constant_basis(X: Any, W_Q: Any, W_K: Any, alpha: Any, left: bool) -> Any:
+    """The gradient of B (exp[S] - I) B^T with the QR basis held constant in one of its two places, for mutants."""
+    constant = qr_basis(queries_and_keys(X, W_Q, W_K))
+
+    def half_differentiated(X: Any, W_Q: Any, W_K: Any, alpha: Any) -> Any:
+        B = qr_basis(queries_and_keys(X, W_Q, W_K))
+        middle = expm(B.T @ skew_matrix(X, W_Q, W_K, alpha) @ B) - eye(B.shape[1])
+        return constant @ middle @ B.T if left else B @ middle @ constant.T
+
+    return weight_gradient(half_differentiated, X, W_Q, W_K, alpha)
 
 
 def attention_through_qr(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, alpha: Alpha) -> Any:
@@ -107,25 +120,13 @@ def _tokens_with_queries_and_keys(M: Any, mixing: Any, E: Any) -> dict[str, Any]
 @GRADIENT_THROUGH_QR.formula
 def gradient_through_qr(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, alpha: Alpha) -> Any:
     """[d vec A / d vec W_Q, d vec A / d vec W_K], shape (N^2, 2 d d_v), of Eq. (6) with the QR basis of [Q, K]."""
-    return weight_gradient(attention_through_qr)(X=X, W_Q=W_Q, W_K=W_K, alpha=alpha)
+    return weight_gradient(attention_through_qr, X, W_Q, W_K, alpha)
 
 
-GRADIENT_THROUGH_QR.oracle(
-    lambda X, W_Q, W_K, alpha: weight_gradient(attention_matrix)(X=X, W_Q=W_Q, W_K=W_K, alpha=alpha)
+GRADIENT_THROUGH_QR.oracle(gradient_of_the_exponential)
+GRADIENT_THROUGH_QR.mutant(
+    "last factor B^T held constant", lambda X, W_Q, W_K, alpha: in_half_constant_basis(X, W_Q, W_K, alpha, left=False)
 )
-
-
-@GRADIENT_THROUGH_QR.mutant("last factor B^T held constant")
-def _(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, alpha: Alpha) -> Any:
-    constant = qr_basis(queries_and_keys(X, W_Q, W_K))
-
-    def half_differentiated(X: Any, W_Q: Any, W_K: Any, alpha: Any) -> Any:
-        B = qr_basis(queries_and_keys(X, W_Q, W_K))
-        return B @ (expm(B.T @ skew_matrix(X, W_Q, W_K, alpha) @ B) - eye(B.shape[1])) @ constant.T
-
-    return weight_gradient(half_differentiated)(X=X, W_Q=W_Q, W_K=W_K, alpha=alpha)
-
-
 GRADIENT_THROUGH_QR.mutant("exponential of -[S]", "alpha -> -alpha")
 
 CONSTANT_BASIS = Claim(
@@ -134,13 +135,7 @@ CONSTANT_BASIS = Claim(
     label="Eq. (6) with the basis held constant",
     statement=r"\frac{\partial\exp(\mathbf{S})}{\partial\mathbf{W}^{Q,K}} = \frac{\partial}{\partial\mathbf{W}^{Q,K}}\big("
     r"\mathbf{I}_N + \mathbf{B}(\exp[\mathbf{S}]-\mathbf{I})\mathbf{B}^\top\big) \text{ with } \mathbf{B} \text{ held constant}",
-    assumptions=[
-        Assumption("the columns of B are orthonormal", zero=lambda B: B.T @ B - eye(B.shape[1])),
-        Assumption(
-            "their span contains the columns of Q and K",
-            zero=lambda X, W_Q, W_K, B: queries_and_keys(X, W_Q, W_K) - B @ (B.T @ queries_and_keys(X, W_Q, W_K)),
-        ),
-    ],
+    assumptions=[ORTHONORMAL, Assumption("their span contains the columns of Q and K", zero=outside)],
     relation=Equal(),
     sizes={"N": (2, 3), "d": (2, 3), "m": (2, 3)},
     # m = 2 d_v columns of B
@@ -164,12 +159,12 @@ def tokens_whose_queries_and_keys_lie_in_basis(
 @CONSTANT_BASIS.formula
 def gradient_in_constant_basis(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, alpha: Alpha, B: Basis) -> Any:
     """[d vec A / d vec W_Q, d vec A / d vec W_K], shape (N^2, 2 d d_v), of Eq. (6) with B (N, r) held constant."""
-    return weight_gradient(attention_matrix_in_basis)(X=X, W_Q=W_Q, W_K=W_K, alpha=alpha, B=B)
+    return weight_gradient(attention_matrix_in_basis, X, W_Q, W_K, alpha, B)
 
 
-@CONSTANT_BASIS.oracle
-def gradient_of_the_exponential_again(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, alpha: Alpha) -> Any:
-    return weight_gradient(attention_matrix)(X=X, W_Q=W_Q, W_K=W_K, alpha=alpha)
+CONSTANT_BASIS.oracle(gradient_of_the_exponential)
+CONSTANT_BASIS.mutant("exponential of -[S]", "alpha -> -alpha")
+CONSTANT_BASIS.mutant("W_Q and W_K exchanged", "W_Q -> W_K; W_K -> W_Q")
 
 
 @CONSTANT_BASIS.counterexample("three tokens e_1, e_2, e_3, query weights e_1, key weights e_2: B knows nothing of e_3")
@@ -185,10 +180,7 @@ BASIS_OF_TOKENS = Claim(
     statement=r"\frac{\partial\exp(\mathbf{S})}{\partial\mathbf{W}^{Q,K}} = \frac{\partial}{\partial\mathbf{W}^{Q,K}}\big("
     r"\mathbf{I}_N + \mathbf{B}(\exp[\mathbf{S}]-\mathbf{I})\mathbf{B}^\top\big) \text{ with } \mathbf{B} \text{ held constant,"
     r" if the span of } \mathbf{B} \text{ contains the columns of } \mathbf{X}",
-    assumptions=[
-        Assumption("the columns of B are orthonormal", zero=lambda B: B.T @ B - eye(B.shape[1])),
-        Assumption("their span contains the columns of X", zero=lambda X, B: X - B @ (B.T @ X)),
-    ],
+    assumptions=[ORTHONORMAL, Assumption("their span contains the columns of X", zero=lambda X, B: X - B @ (B.T @ X))],
     relation=Equal(),
     sizes={"N": (2, 3), "d": (1, 3), "d_v": (1, 2), "r": (2, 3)},
     where=lambda sizes: sizes["r"] <= sizes["N"],
@@ -211,30 +203,22 @@ def tokens_in_basis(
 @BASIS_OF_TOKENS.formula
 def gradient_in_basis_of_tokens(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, alpha: Alpha, B: Basis) -> Any:
     """[d vec A / d vec W_Q, d vec A / d vec W_K], shape (N^2, 2 d d_v), with a constant B (N, r) that spans X."""
-    return weight_gradient(attention_matrix_in_basis)(X=X, W_Q=W_Q, W_K=W_K, alpha=alpha, B=B)
+    return weight_gradient(attention_matrix_in_basis, X, W_Q, W_K, alpha, B)
 
 
-BASIS_OF_TOKENS.oracle(gradient_of_the_exponential_again)
-
-
-def _constant_basis_mutants(claim: Claim) -> None:
-    @claim.mutant("exponential of -[S]")
-    def _(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, alpha: Alpha, B: Basis) -> Any:
-        return weight_gradient(attention_matrix_in_basis)(X=X, W_Q=W_Q, W_K=W_K, alpha=-alpha, B=B)
-
-    @claim.mutant("W_Q and W_K exchanged")
-    def _(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, alpha: Alpha, B: Basis) -> Any:
-        return weight_gradient(attention_matrix_in_basis)(X=X, W_Q=W_K, W_K=W_Q, alpha=alpha, B=B)
-
-
-_constant_basis_mutants(CONSTANT_BASIS)
-_constant_basis_mutants(BASIS_OF_TOKENS)
+BASIS_OF_TOKENS.oracle(gradient_of_the_exponential)
+BASIS_OF_TOKENS.mutant("exponential of -[S]", "alpha -> -alpha")
+BASIS_OF_TOKENS.mutant("W_Q and W_K exchanged", "W_Q -> W_K; W_K -> W_Q")
 
 
 def _defect_of_singular_values(X: Any, W_Q: Any, W_K: Any) -> Any:
     """M M^T M - M for M = [Q, K]: zero exactly if every nonzero singular value of M is 1."""
     M = queries_and_keys(X, W_Q, W_K)
     return M @ M.T @ M - M
+
+
+def _gram_defect(X: Any, W_Q: Any, W_K: Any) -> Any:
+    return gram_defect(queries_and_keys(X, W_Q, W_K))
 
 
 EVERY_SINGULAR_VALUE_ONE = Assumption("every nonzero singular value of [Q, K] is 1", zero=_defect_of_singular_values)
@@ -271,10 +255,12 @@ def tokens_with_orthonormal_queries_and_keys(
 @THROUGH_NEWTON_SCHULZ.formula
 def gradient_through_newton_schulz(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, alpha: Alpha, K: Steps) -> Any:
     """[d vec A / d vec W_Q, d vec A / d vec W_K], shape (N^2, 2 d d_v), of Eq. (6) with B = M_K from M_0 = [Q, K]."""
-    return weight_gradient(attention_through_newton_schulz)(X=X, W_Q=W_Q, W_K=W_K, alpha=alpha, K=K)
+    return weight_gradient(attention_through_newton_schulz, X, W_Q, W_K, alpha, K)
 
 
-THROUGH_NEWTON_SCHULZ.oracle(gradient_of_the_exponential_again)
+THROUGH_NEWTON_SCHULZ.oracle(gradient_of_the_exponential)
+THROUGH_NEWTON_SCHULZ.mutant("no step, B = M", "K -> 0")
+THROUGH_NEWTON_SCHULZ.mutant("exponential of -[S]", "alpha -> -alpha")
 
 
 @THROUGH_NEWTON_SCHULZ.counterexample("parallel queries and keys, two tokens: every iterate keeps to the line of e_1")
@@ -289,14 +275,7 @@ NEWTON_SCHULZ_FULL_RANK = Claim(
     label="Section 2.3, gradient through converged Newton-Schulz iterates of full column rank",
     statement=r"\text{If the columns of } \mathbf{M} = [\mathbf{Q},\mathbf{K}] \text{ are orthonormal, the gradient by }"
     r" \mathbf{W}^{Q,K} \text{ of Eq. (6) through } \mathbf{B} = \mathbf{M}_K,\ K \ge 1, \text{ is that of } \exp(\mathbf{S})",
-    assumptions=[
-        Assumption(
-            "the columns of M = [Q, K] are orthonormal",
-            zero=lambda X, W_Q, W_K: (
-                queries_and_keys(X, W_Q, W_K).T @ queries_and_keys(X, W_Q, W_K) - eye(2 * W_Q.shape[1])
-            ),
-        )
-    ],
+    assumptions=[Assumption("the columns of M = [Q, K] are orthonormal", zero=_gram_defect)],
     relation=Equal(),
     sizes={"N": (2, 4), "d": (2, 4), "d_v": (1, 2), "K": (1, 1)},
     where=lambda sizes: 2 * sizes["d_v"] <= min(sizes["N"], sizes["d"]),
@@ -314,21 +293,12 @@ def gradient_through_newton_schulz_of_full_rank(
     X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, alpha: Alpha, K: Steps
 ) -> Any:
     """[d vec A / d vec W_Q, d vec A / d vec W_K], shape (N^2, 2 d d_v), with B = M_K from M_0 = [Q, K] orthonormal."""
-    return weight_gradient(attention_through_newton_schulz)(X=X, W_Q=W_Q, W_K=W_K, alpha=alpha, K=K)
+    return weight_gradient(attention_through_newton_schulz, X, W_Q, W_K, alpha, K)
 
 
-NEWTON_SCHULZ_FULL_RANK.oracle(gradient_of_the_exponential_again)
-
-
-def _newton_schulz_mutants(claim: Claim) -> None:
-    @claim.mutant("no step, B = M")
-    def _(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, alpha: Alpha) -> Any:
-        return weight_gradient(attention_through_newton_schulz)(X=X, W_Q=W_Q, W_K=W_K, alpha=alpha, K=0)
-
-    @claim.mutant("exponential of -[S]")
-    def _(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, alpha: Alpha, K: Steps) -> Any:
-        return weight_gradient(attention_through_newton_schulz)(X=X, W_Q=W_Q, W_K=W_K, alpha=-alpha, K=K)
-
+NEWTON_SCHULZ_FULL_RANK.oracle(gradient_of_the_exponential)
+NEWTON_SCHULZ_FULL_RANK.mutant("no step, B = M", "K -> 0")
+NEWTON_SCHULZ_FULL_RANK.mutant("exponential of -[S]", "alpha -> -alpha")
 
 NEWTON_SCHULZ_SPANNING = Claim(
     OSA,
@@ -371,14 +341,12 @@ def gradient_through_spanning_newton_schulz(
     X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, alpha: Alpha, K: Steps
 ) -> Any:
     """[d vec A / d vec W_Q, d vec A / d vec W_K], shape (N^2, 2 d d_v), with B = M_K from an M_0 = [Q, K] that spans X."""
-    return weight_gradient(attention_through_newton_schulz)(X=X, W_Q=W_Q, W_K=W_K, alpha=alpha, K=K)
+    return weight_gradient(attention_through_newton_schulz, X, W_Q, W_K, alpha, K)
 
 
-NEWTON_SCHULZ_SPANNING.oracle(gradient_of_the_exponential_again)
-
-_newton_schulz_mutants(THROUGH_NEWTON_SCHULZ)
-_newton_schulz_mutants(NEWTON_SCHULZ_FULL_RANK)
-_newton_schulz_mutants(NEWTON_SCHULZ_SPANNING)
+NEWTON_SCHULZ_SPANNING.oracle(gradient_of_the_exponential)
+NEWTON_SCHULZ_SPANNING.mutant("no step, B = M", "K -> 0")
+NEWTON_SCHULZ_SPANNING.mutant("exponential of -[S]", "alpha -> -alpha")
 
 NEWTON_SCHULZ_GRADIENT = Claim(
     OSA,
@@ -408,27 +376,17 @@ def tokens_with_known_singular_values(
 @NEWTON_SCHULZ_GRADIENT.formula
 def gradient_by_weights(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, alpha: Alpha) -> Any:
     """[d vec exp(S) / d vec W_Q, d vec exp(S) / d vec W_K], shape (N^2, 2 d d_v)."""
-    return weight_gradient(attention_matrix)(X=X, W_Q=W_Q, W_K=W_K, alpha=alpha)
+    return gradient_of_the_exponential(X, W_Q, W_K, alpha)
 
 
 @NEWTON_SCHULZ_GRADIENT.part("sequence")
 def gradient_after_steps(scale: int, X: Any, W_Q: Any, W_K: Any, alpha: Any, epsilon: Any) -> Any:
-    return weight_gradient(attention_through_newton_schulz)(
-        X=X, W_Q=W_Q, W_K=W_K, alpha=alpha, K=scale, epsilon=epsilon
-    )
+    return weight_gradient(attention_through_newton_schulz, X, W_Q, W_K, alpha, scale, epsilon)
 
 
-@NEWTON_SCHULZ_GRADIENT.mutant("basis held constant on the left")
-def _(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, alpha: Alpha) -> Any:
-    constant = qr_basis(queries_and_keys(X, W_Q, W_K))
-
-    def half_differentiated(X: Any, W_Q: Any, W_K: Any, alpha: Any) -> Any:
-        B = qr_basis(queries_and_keys(X, W_Q, W_K))
-        return constant @ (expm(B.T @ skew_matrix(X, W_Q, W_K, alpha) @ B) - eye(B.shape[1])) @ B.T
-
-    return weight_gradient(half_differentiated)(X=X, W_Q=W_Q, W_K=W_K, alpha=alpha)
-
-
+NEWTON_SCHULZ_GRADIENT.mutant(
+    "basis held constant on the left", lambda X, W_Q, W_K, alpha: in_half_constant_basis(X, W_Q, W_K, alpha, left=True)
+)
 NEWTON_SCHULZ_GRADIENT.mutant("gradient of exp(-S)", "alpha -> -alpha")
 
 QR_DEFICIENT = Claim(

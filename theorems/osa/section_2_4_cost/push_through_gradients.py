@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from theorems.osa import OSA
-from theorems.osa.definitions import SHAPES, attention, orthonormal_columns
+from theorems.osa.definitions import attention, orthonormal_columns
 from theorems.osa.section_2_4_cost.push_through import (
     attention_in_frame,
     attention_in_frame_of_tokens,
@@ -17,7 +16,7 @@ from theorems.osa.section_2_4_cost.push_through import (
     push_through_factor,
     scaled_generator,
 )
-from theorems.osa.settings import ORTHONORMAL, layer
+from theorems.osa.settings import LAYER, ORTHONORMAL, layer
 from theorems.osa.shapes import (
     Alpha,
     Basis,
@@ -47,31 +46,30 @@ def _gradients(form: Callable[..., Any], *arguments: Any) -> Any:
     return concatenate([jacobian(form, wrt)(*arguments) for wrt in ("X", "W_Q", "W_K")], axis=1)
 
 
-def _gradient_claim(claim_id: str, label: str, uses: str, note: str | None = None) -> Claim:
-    claim = Claim(
-        OSA,
-        claim_id,
-        label=label,
-        statement=GRADIENT_STATEMENT,
-        assumptions=[SHAPES, *([ORTHONORMAL] if uses == "osa.qr-of-x-layer" else [])],
-        relation=Equal(),
-        # N < 2 d_v, where [Q, K] cannot have independent columns, and 2 d_v > d among them
-        sizes={"N": (1, 3), "d": (1, 3), "d_v": (1, 2), **({"r": (1, 2)} if uses == "osa.qr-of-x-layer" else {})},
-        where=lambda sizes: sizes["d_v"] <= sizes["d"] and sizes.get("r", 1) <= sizes["N"],
-        uses=(uses,),
-        of_project=True,
-        note=note,
-    )
-
-    @claim.oracle
-    def gradients_of_the_definition(X: Any, W_Q: Any, W_K: Any, W_V: Any, W_O: Any, alpha: Any) -> Any:
-        return _gradients(attention, X, W_Q, W_K, W_V, W_O, alpha)
-
-    return claim
+#: N < 2 d_v, where [Q, K] cannot have independent columns, and 2 d_v > d among them.
+GRADIENTS = LAYER.extended(
+    "Section 2.4, gradients",
+    sizes={"N": (1, 3), "d": (1, 3), "d_v": (1, 2)},
+    where=lambda sizes: sizes["d_v"] <= sizes["d"] and sizes.get("r", 1) <= sizes["N"],
+    inputs=layer,
+)
 
 
-GRADIENT = _gradient_claim("osa.layer-gradient", "Gradients through exp(W X^T X)", "osa.push-through-layer")
-GRADIENT.inputs(layer)
+def gradients_of_the_definition(X: Any, W_Q: Any, W_K: Any, W_V: Any, W_O: Any, alpha: Any) -> Any:
+    """d vec OSA / d (X, W_Q, W_K) by differentiation of Eq. (5)."""
+    return _gradients(attention, X, W_Q, W_K, W_V, W_O, alpha)
+
+
+GRADIENT = Claim(
+    GRADIENTS,
+    "osa.layer-gradient",
+    label="Gradients through exp(W X^T X)",
+    statement=GRADIENT_STATEMENT,
+    relation=Equal(),
+    uses=("osa.push-through-layer",),
+    of_project=True,
+)
+GRADIENT.oracle(gradients_of_the_definition)
 
 
 @GRADIENT.formula
@@ -82,10 +80,16 @@ def gradients_pushed_through(
     return _gradients(attention_pushed_through, X, W_Q, W_K, W_V, W_O, alpha)
 
 
-GRADIENT_LOW_RANK = _gradient_claim(
-    "osa.layer-gradient-low-rank", "Gradients through phi(L^T X^T X U)", "osa.push-through-low-rank"
+GRADIENT_LOW_RANK = Claim(
+    GRADIENTS,
+    "osa.layer-gradient-low-rank",
+    label="Gradients through phi(L^T X^T X U)",
+    statement=GRADIENT_STATEMENT,
+    relation=Equal(),
+    uses=("osa.push-through-low-rank",),
+    of_project=True,
 )
-GRADIENT_LOW_RANK.inputs(layer)
+GRADIENT_LOW_RANK.oracle(gradients_of_the_definition)
 
 
 @GRADIENT_LOW_RANK.formula
@@ -96,35 +100,47 @@ def gradients_pushed_through_low_rank(
     return _gradients(attention_pushed_through_low_rank, X, W_Q, W_K, W_V, W_O, alpha)
 
 
-def _gradient_mutants(claim: Claim, factor: Callable[..., Any]) -> None:
-    @claim.mutant("X^T X held fixed")
-    def _(X: Any, W_Q: Any, W_K: Any, W_V: Any, W_O: Any, alpha: Any) -> Any:
-        G = X.T @ X
+def _with_constant(factor: Any, outer: bool, X: Any, W_Q: Any, W_K: Any, W_V: Any, W_O: Any, alpha: Any) -> Any:
+    """Gradients of X factor(X^T X) with the X outside held fixed, or the X^T X inside."""
+    fixed = X
 
-        def form(X: Any, W_Q: Any, W_K: Any) -> Any:
-            return X @ factor(G, W_Q, W_K, W_V, W_O, alpha)
+    def form(X: Any, W_Q: Any, W_K: Any) -> Any:
+        left, inside = (fixed, X) if outer else (X, fixed)
+        return left @ factor(inside.T @ inside, W_Q, W_K, W_V, W_O, alpha)
 
-        return _gradients(form, X, W_Q, W_K)
-
-    @claim.mutant("X outside the brackets held fixed")
-    def _(X: Any, W_Q: Any, W_K: Any, W_V: Any, W_O: Any, alpha: Any) -> Any:
-        fixed = X
-
-        def form(X: Any, W_Q: Any, W_K: Any) -> Any:
-            return fixed @ factor(X.T @ X, W_Q, W_K, W_V, W_O, alpha)
-
-        return _gradients(form, X, W_Q, W_K)
+    return _gradients(form, X, W_Q, W_K)
 
 
-_gradient_mutants(GRADIENT, push_through_factor)
-_gradient_mutants(GRADIENT_LOW_RANK, low_rank_factor)
+GRADIENT.mutant(
+    "X^T X held fixed",
+    lambda X, W_Q, W_K, W_V, W_O, alpha: _with_constant(push_through_factor, False, X, W_Q, W_K, W_V, W_O, alpha),
+)
+GRADIENT.mutant(
+    "X outside the brackets held fixed",
+    lambda X, W_Q, W_K, W_V, W_O, alpha: _with_constant(push_through_factor, True, X, W_Q, W_K, W_V, W_O, alpha),
+)
+GRADIENT_LOW_RANK.mutant(
+    "X^T X held fixed",
+    lambda X, W_Q, W_K, W_V, W_O, alpha: _with_constant(low_rank_factor, False, X, W_Q, W_K, W_V, W_O, alpha),
+)
+GRADIENT_LOW_RANK.mutant(
+    "X outside the brackets held fixed",
+    lambda X, W_Q, W_K, W_V, W_O, alpha: _with_constant(low_rank_factor, True, X, W_Q, W_K, W_V, W_O, alpha),
+)
 
-GRADIENT_QR = _gradient_claim(
+GRADIENT_QR = Claim(
+    GRADIENTS,
     "osa.layer-gradient-qr",
-    "Gradients in a frame of the tokens held fixed",
-    "osa.qr-of-x-layer",
+    label="Gradients in a frame of the tokens held fixed",
+    statement=GRADIENT_STATEMENT,
+    assumptions=[ORTHONORMAL],
+    relation=Equal(),
+    sizes={"N": (1, 3), "d": (1, 3), "d_v": (1, 2), "r": (1, 2)},
+    uses=("osa.qr-of-x-layer",),
+    of_project=True,
     note="X = B C, so P = 0 at the point; r < d among the cases, where X has deficient rank.",
 )
+GRADIENT_QR.oracle(gradients_of_the_definition)
 
 
 @GRADIENT_QR.inputs
