@@ -161,12 +161,7 @@ def powers_through_basis(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, alpha: A
     return concatenate([B @ power @ B.T for power in _powers(reduced)], axis=0)
 
 
-@POWERS.oracle
-def powers_of_scores(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, alpha: Alpha) -> Any:
-    S = skew_matrix(X, W_Q, W_K, alpha)
-    return concatenate(_powers(S), axis=0)
-
-
+POWERS.oracle(lambda X, W_Q, W_K, alpha: concatenate(_powers(skew_matrix(X, W_Q, W_K, alpha)), axis=0))
 POWERS.mutant("B [S]^(n-1) B^T, so B B^T at n = 1", "_powers(reduced) -> [eye(B.shape[1]), *_powers(reduced)[:-1]]")
 POWERS.mutant("[S] transposed", "alpha -> -alpha")
 

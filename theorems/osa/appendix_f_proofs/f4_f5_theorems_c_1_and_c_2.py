@@ -154,12 +154,9 @@ def factors_of_attention_and_tokens(A: AttentionMatrix, X: Tokens, W_V: ValueWei
     return concatenate([kron((X @ W).T, eye(A.shape[0])), kron(W.T, A)], axis=1)
 
 
-@EQUATION_48.oracle
-def partial_jacobians(A: AttentionMatrix, X: Tokens, W_V: ValueWeights, W_O: OutputWeights) -> Any:
-    W = W_V @ W_O
-    return concatenate([jacobian(_head, name, COLUMN)(A, X, W) for name in ("A", "X")], axis=1)
-
-
+EQUATION_48.oracle(
+    lambda A, X, W_V, W_O: concatenate([jacobian(_head, name, COLUMN)(A, X, W_V @ W_O) for name in ("A", "X")], axis=1)
+)
 EQUATION_48.mutant("A transposed", lambda A, X, W_V, W_O: factors_of_attention_and_tokens(A.T, X, W_V, W_O))
 EQUATION_48.mutant("W_V W_O not transposed beside A", "W.T -> W")
 EQUATION_48.mutant("factors exchanged, as for row-major vec", "kron -> _swapped")
