@@ -75,19 +75,24 @@ def rank_after_head(
 HEAD_RANK.oracle(lambda X: rank(X))
 HEAD_RANK.mutant("attention alone", lambda X, W_Q, W_K, alpha: rank(attention_matrix(X, W_Q, W_K, alpha) @ X))
 HEAD_RANK.mutant("rank of the output weights", lambda W_O: rank(W_O))
-
-
-@HEAD_RANK.counterexample("a token orthogonal to the value weights: the head maps it to 0")
-def token_without_value() -> dict[str, Any]:
-    column, row = [[1], [0]], [[1, 0]]
-    return {"X": [[1, 0]], "W_Q": column, "W_K": column, "W_V": [[0], [1]], "W_O": row, "alpha": 1}
-
-
-@HEAD_RANK.counterexample("two heads in R^2: a head has rank d_v = 1, its input rank 2")
-def narrow_head() -> dict[str, Any]:
-    column, row = [[1], [0]], [[1, 0]]
-    return {"X": [[1, 0], [0, 1]], "W_Q": column, "W_K": column, "W_V": column, "W_O": row, "alpha": 1}
-
+HEAD_RANK.counterexample(
+    "a token orthogonal to the value weights: the head maps it to 0",
+    X=[[1, 0]],
+    W_Q=[[1], [0]],
+    W_K=[[1], [0]],
+    W_V=[[0], [1]],
+    W_O=[[1, 0]],
+    alpha=1,
+)
+HEAD_RANK.counterexample(
+    "two heads in R^2: a head has rank d_v = 1, its input rank 2",
+    X=[[1, 0], [0, 1]],
+    W_Q=[[1], [0]],
+    W_K=[[1], [0]],
+    W_V=[[1], [0]],
+    W_O=[[1, 0]],
+    alpha=1,
+)
 
 HEAD_GRAM = Claim(
     LAYER_OF_FEW_TOKENS,

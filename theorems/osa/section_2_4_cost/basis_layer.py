@@ -113,22 +113,7 @@ def counts_of_components(N: int, d: int) -> list[Count]:
     ]
 
 
-COUNTED_LAYER = Claim(
-    BASIS,
-    "osa.counted-layer",
-    label="Section 2.4, the implementation that is counted",
-    statement=r"\mathbf{V} + \mathbf{B}(\exp[\mathbf{S}]\,\mathbf{U} - \mathbf{U}) = \mathrm{OSA}(\mathbf{X}), \quad"
-    r" \mathbf{V} = \mathbf{X}\mathbf{W}^V\mathbf{W}^O,\ \mathbf{U} = \mathbf{B}^\top\mathbf{V}",
-    relation=Equal(),
-    sizes={"N": (2, 5), "d": (2, 4), "d_v": (1, 4), "r": (2, 5)},
-    uses=("osa.thm-2.1-any-basis",),
-    of_project=True,
-    note="Without it, a count of operations would say nothing about the layer.",
-)
-
-
-@COUNTED_LAYER.inputs
-def tokens_and_weights(
+def layer_with_basis(
     frame: TokenFrame,
     C: Coordinates,
     W_Q: QueryWeights,
@@ -137,7 +122,25 @@ def tokens_and_weights(
     W_O: OutputWeights,
     alpha: Alpha,
 ) -> Any:
+    """The layer, and a basis whose span contains Q and K."""
     return {**tokens_with_wide_basis(frame, C, W_Q, W_K, alpha), "W_V": W_V, "W_O": W_O}
+
+
+BASIS_LAYER = BASIS.extended(
+    "Section 2.4", sizes={"N": (2, 5), "d": (2, 4), "d_v": (1, 4), "r": (2, 5)}, inputs=layer_with_basis
+)
+
+COUNTED_LAYER = Claim(
+    BASIS_LAYER,
+    "osa.counted-layer",
+    label="Section 2.4, the implementation that is counted",
+    statement=r"\mathbf{V} + \mathbf{B}(\exp[\mathbf{S}]\,\mathbf{U} - \mathbf{U}) = \mathrm{OSA}(\mathbf{X}), \quad"
+    r" \mathbf{V} = \mathbf{X}\mathbf{W}^V\mathbf{W}^O,\ \mathbf{U} = \mathbf{B}^\top\mathbf{V}",
+    relation=Equal(),
+    uses=("osa.thm-2.1-any-basis",),
+    of_project=True,
+    note="Without it, a count of operations would say nothing about the layer.",
+)
 
 
 @COUNTED_LAYER.formula
@@ -153,7 +156,7 @@ COUNTED_LAYER.mutant("U not subtracted", lambda value, X, W_V, W_O, B: value + B
 COUNTED_LAYER.mutant("query and key exchanged", "W_Q -> W_K; W_K -> W_Q")
 
 LOW_RANK_LAYER = Claim(
-    BASIS,
+    BASIS_LAYER,
     "osa.low-rank-layer",
     label="Section 2.4, the layer without any N x N matrix",
     statement=r"\mathrm{OSA}(\mathbf{X}) = \mathbf{V} + \mathbf{B}\big((\exp[\mathbf{S}] - \mathbf{I}_r)(\mathbf{B}^\top"
@@ -161,23 +164,9 @@ LOW_RANK_LAYER = Claim(
     r"\big((\mathbf{B}^\top\mathbf{Q})(\mathbf{B}^\top\mathbf{K})^\top - (\mathbf{B}^\top\mathbf{K})(\mathbf{B}^\top\mathbf{Q})"
     r"^\top\big)",
     relation=Equal(),
-    sizes={"N": (2, 5), "d": (2, 4), "d_v": (1, 4), "r": (2, 5)},
     uses=("osa.thm-2.1-any-basis",),
     of_project=True,
 )
-
-
-@LOW_RANK_LAYER.inputs
-def layer_with_basis(
-    frame: TokenFrame,
-    C: Coordinates,
-    W_Q: QueryWeights,
-    W_K: KeyWeights,
-    W_V: ValueWeights,
-    W_O: OutputWeights,
-    alpha: Alpha,
-) -> Any:
-    return {**tokens_with_wide_basis(frame, C, W_Q, W_K, alpha), "W_V": W_V, "W_O": W_O}
 
 
 @LOW_RANK_LAYER.formula

@@ -76,8 +76,8 @@ MERGED = Claim(
     ALL_HEADS,
     "osa.multi-head-push-through",
     label="Eqs. (3)-(4) through one d x d matrix",
-    statement=r"\sum_{i=1}^h \mathbf{A}_i\mathbf{X}\mathbf{W}_i^V\mathbf{W}_i^O = \mathbf{X}\sum_{i=1}^h \exp(\mathbf{W}_i\mathbf{X}"
-    r"^\top\mathbf{X})\,\mathbf{W}_i^V\mathbf{W}_i^O",
+    statement=r"\sum_{i=1}^h \mathbf{A}_i\mathbf{X}\mathbf{W}_i^V\mathbf{W}_i^O = \mathbf{X}\sum_{i=1}^h \exp(\mathbf{W}_i"
+    r"\mathbf{X}^\top\mathbf{X})\,\mathbf{W}_i^V\mathbf{W}_i^O",
     relation=Equal(),
     uses=("osa.push-through-layer",),
     of_project=True,
