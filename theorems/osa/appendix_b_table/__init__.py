@@ -1,1 +1,4 @@
-"""Appendix B: operations and memory of the parts of the layer (Table 1)."""
+"""Appendix B, Extra details on complexity and memory: Table 1.
+
+`table_1`: its two columns, and the memory column at any width.
+"""

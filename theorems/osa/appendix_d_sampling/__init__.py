@@ -1,1 +1,4 @@
-"""Appendix D: uniform points of the Stiefel manifold (Algorithm 1, footnote 5)."""
+"""Appendix D, Sampling: uniform points of the Stiefel manifold.
+
+`algorithm_1`: Algorithm 1 and footnote 5.
+"""
