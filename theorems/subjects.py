@@ -13,6 +13,7 @@ from theorems.convergence import definitions as convergence
 from theorems.dynamics import definitions as dynamics
 from theorems.hessian import definitions as hessian
 from theorems.osa import definitions as osa
+from theorems.osa.shapes import Epsilon
 from verify.derivatives import jacobian
 from verify.gate.profiles import Profile
 from verify.matrix import concatenate, exp, eye, normalize_rows, ones, rational, row_sums, softmax, sqrt
@@ -512,9 +513,7 @@ def iterate_inputs(M: Annotated[Any, Shape("N", "m")], K: Annotated[int, Size("K
 
 
 @BASIS.inputs
-def basis_inputs(
-    M: Annotated[Any, Shape("N", "m")], K: Annotated[int, Size("K")], epsilon: osa.Epsilon
-) -> dict[str, Any]:
+def basis_inputs(M: Annotated[Any, Shape("N", "m")], K: Annotated[int, Size("K")], epsilon: Epsilon) -> dict[str, Any]:
     return {"M": M, "steps": K, "epsilon": epsilon}
 
 

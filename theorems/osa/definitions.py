@@ -10,7 +10,7 @@ from typing import Any
 
 import flint
 
-from theorems.osa.shapes import Alpha, KeyWeights, OutputWeights, QueryWeights, SkewMatrix, Tokens, ValueWeights
+from theorems.osa.shapes import Alpha, Key, Output, Query, SkewMatrix, Tokens, Value
 from verify.arithmetic import Kind, is_tensor, kind_of
 from verify.errors import ArithmeticUnsupported
 from verify.matrix import concatenate, expm, eye, frobenius_norm, inverse, rational, singular_values, sqrt
@@ -34,37 +34,35 @@ def matrix_exponential(S: SkewMatrix) -> Any:
 
 
 @subject("osa.skew_matrix")
-def skew_matrix(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, alpha: Alpha) -> Any:
+def skew_matrix(X: Tokens, W_Q: Query, W_K: Key, alpha: Alpha) -> Any:
     """S = alpha / sqrt(d_v) (Q K^T - K Q^T) with Q = X W_Q, K = X W_K, shape (N, N) (Eq. (5))."""
     Q, K = X @ W_Q * (alpha / sqrt(W_Q.shape[1])), X @ W_K
     return Q @ K.T - K @ Q.T
 
 
-def dot_products(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, alpha: Alpha) -> Any:
+def dot_products(X: Tokens, W_Q: Query, W_K: Key, alpha: Alpha) -> Any:
     """alpha / sqrt(d_v) Q K^T, shape (N, N): half of S, and the scores of softmax attention."""
     return X @ W_Q @ (X @ W_K).T * (alpha / sqrt(W_Q.shape[1]))
 
 
 @subject("osa.attention_matrix")
-def attention_matrix(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, alpha: Alpha) -> Any:
+def attention_matrix(X: Tokens, W_Q: Query, W_K: Key, alpha: Alpha) -> Any:
     """A = exp(S), shape (N, N) (Eq. (5))."""
     return matrix_exponential(skew_matrix(X, W_Q, W_K, alpha))
 
 
 @subject("osa.attention")
-def attention(
-    X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, W_O: OutputWeights, alpha: Alpha
-) -> Any:
+def attention(X: Tokens, W_Q: Query, W_K: Key, W_V: Value, W_O: Output, alpha: Alpha) -> Any:
     """OSA(X) = A X W_V W_O, shape (N, d) (Eq. (5))."""
     return attention_matrix(X, W_Q, W_K, alpha) @ X @ W_V @ W_O
 
 
-def queries_and_keys(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights) -> Any:
+def queries_and_keys(X: Tokens, W_Q: Query, W_K: Key) -> Any:
     """M = [Q, K] = [X W_Q, X W_K], shape (N, 2 d_v) (Section 2.3)."""
     return concatenate([X @ W_Q, X @ W_K], axis=1)
 
 
-def query_key_generator(W_Q: QueryWeights, W_K: KeyWeights) -> Any:
+def query_key_generator(W_Q: Query, W_K: Key) -> Any:
     """W~ = W_Q W_K^T - W_K W_Q^T, shape (d, d): S = alpha / sqrt(d_v) X W~ X^T (Appendix C.2)."""
     return W_Q @ W_K.T - W_K @ W_Q.T
 

@@ -22,13 +22,13 @@ from theorems.osa.shapes import (
     Epsilon,
     Frame,
     HeadSize,
-    KeyWeights,
-    OutputWeights,
-    QueryWeights,
+    Key,
+    Output,
+    Query,
     Steps,
     TokenFrame,
     Tokens,
-    ValueWeights,
+    Value,
 )
 from verify.claims import Assumption, Setting
 from verify.derivatives import jacobian
@@ -44,7 +44,7 @@ LAYER = HEADS.extended("Section 2, Eq. (5)", assumptions=[SHAPES])
 LAYER_OF_FEW_TOKENS = LAYER.extended(sizes={"N": (1, 4)})
 
 
-def tokens_and_weights(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, alpha: Alpha) -> dict[str, Any]:
+def tokens_and_weights(X: Tokens, W_Q: Query, W_K: Key, alpha: Alpha) -> dict[str, Any]:
     """Inputs of S, with a scale that balls have to round as floats do.
 
     For parallel Q and K, exact in balls otherwise, they then see the cancellation in Q K^T - K Q^T.
@@ -52,9 +52,7 @@ def tokens_and_weights(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, alpha: Alp
     return {"X": X, "W_Q": W_Q, "W_K": W_K, "alpha": alpha * rational(1, 3)}
 
 
-def layer(
-    X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, W_O: OutputWeights, alpha: Alpha
-) -> dict[str, Any]:
+def layer(X: Tokens, W_Q: Query, W_K: Key, W_V: Value, W_O: Output, alpha: Alpha) -> dict[str, Any]:
     """Inputs of the layer, with such a scale."""
     return {**tokens_and_weights(X, W_Q, W_K, alpha), "W_V": W_V, "W_O": W_O}
 
@@ -79,7 +77,7 @@ def with_basis(frame: Any, C: Any, W_Q: Any, W_K: Any, alpha: Any) -> dict[str, 
     return {"X": B @ C, "W_Q": W_Q, "W_K": W_K, "alpha": alpha, "B": B}
 
 
-def tokens_with_wide_basis(frame: TokenFrame, C: Coordinates, W_Q: QueryWeights, W_K: KeyWeights, alpha: Alpha) -> Any:
+def tokens_with_wide_basis(frame: TokenFrame, C: Coordinates, W_Q: Query, W_K: Key, alpha: Alpha) -> Any:
     """The same as inputs, for any alpha."""
     return with_basis(frame, C, W_Q, W_K, alpha)
 
@@ -121,9 +119,7 @@ FROM_NEWTON_SCHULZ = "B from Newton-Schulz (9) with M_0 = M/(||M||_F + eps), M =
 
 
 @subject("osa.newton_schulz_attention_matrix")
-def newton_schulz_attention_matrix(
-    X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, alpha: Alpha, epsilon: Epsilon, K: Steps
-) -> Any:
+def newton_schulz_attention_matrix(X: Tokens, W_Q: Query, W_K: Key, alpha: Alpha, epsilon: Epsilon, K: Steps) -> Any:
     """A = I_N + B (exp[S] - I_{2 d_v}) B^T, shape (N, N), for B from K Newton-Schulz steps on [Q, K] (Sections 2.1, 2.3)."""
     B = newton_schulz_basis(queries_and_keys(X, W_Q, W_K), K, epsilon)
     S = B.T @ skew_matrix(X, W_Q, W_K, alpha) @ B

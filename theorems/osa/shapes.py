@@ -9,10 +9,10 @@ from verify.shapes import Real, Shape, Size
 # -- the layer ---------------------------------------------------------------------------------------------------------
 
 Tokens = Annotated[Any, Shape("N", "d")]
-QueryWeights = Annotated[Any, Shape("d", "d_v", role="query")]
-KeyWeights = Annotated[Any, Shape("d", "d_v")]
-ValueWeights = Annotated[Any, Shape("d", "d_v")]
-OutputWeights = Annotated[Any, Shape("d_v", "d")]
+Query = Annotated[Any, Shape("d", "d_v", role="query")]
+Key = Annotated[Any, Shape("d", "d_v")]
+Value = Annotated[Any, Shape("d", "d_v")]
+Output = Annotated[Any, Shape("d_v", "d")]
 #: Weights beside those of the layer: others of the same shape, or directions in which they move.
 HeadWeights = Annotated[Any, Shape("d", "d_v")]
 #: A single head with d_v = d, or all heads side by side.
@@ -36,7 +36,7 @@ OtherRectangle = Annotated[Any, Shape("p", "q")]
 Column = Annotated[Any, Shape("m", "1")]
 #: As many as a matrix of shape (N, m) has singular values.
 Values = Annotated[Any, Shape("k", "1")]
-Value = Annotated[Any, Shape("1", "1")]
+Entry = Annotated[Any, Shape("1", "1")]
 
 # -- numbers -----------------------------------------------------------------------------------------------------------
 

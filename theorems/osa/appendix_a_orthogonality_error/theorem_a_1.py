@@ -20,8 +20,8 @@ from theorems.osa.settings import FROM_NEWTON_SCHULZ
 from theorems.osa.shapes import (
     Epsilon,
     Factor,
-    KeyWeights,
-    QueryWeights,
+    Key,
+    Query,
     SkewMatrix,
     Square,
     Steps,
@@ -135,7 +135,7 @@ decided_at_the_experiments(EQUATION_10)
 
 @EQUATION_10.inputs
 def newton_schulz_basis_of_tokens(
-    X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, log_norm: LogNorm, epsilon: Epsilon, K: Steps
+    X: Tokens, W_Q: Query, W_K: Key, log_norm: LogNorm, epsilon: Epsilon, K: Steps
 ) -> Any:
     B = newton_schulz_basis(queries_and_keys(X, W_Q, W_K), K, epsilon)
     # the free scalar alpha sets the norm of S, which a drawn alpha would leave to the scale of X and the weights

@@ -7,7 +7,7 @@ from typing import Any
 from theorems.osa import OSA
 from theorems.osa.definitions import attention, attention_matrix, orthonormal_columns
 from theorems.osa.settings import LAYER_OF_FEW_TOKENS, ORTHONORMAL_OUTPUTS, ORTHONORMAL_VALUES, layer
-from theorems.osa.shapes import Alpha, Frame, HeadSize, KeyWeights, OutputWeights, QueryWeights, Tokens, ValueWeights
+from theorems.osa.shapes import Alpha, Frame, HeadSize, Key, Output, Query, Tokens, Value
 from verify.claims import Claim
 from verify.derivatives import jacobian
 from verify.matrix import COLUMN, concatenate, eye, kron, ones, total
@@ -31,9 +31,7 @@ THEOREM_C1.inputs(layer)
 
 
 @THEOREM_C1.formula
-def attention_jacobian(
-    X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, W_O: OutputWeights, alpha: Alpha
-) -> Any:
+def attention_jacobian(X: Tokens, W_Q: Query, W_K: Key, W_V: Value, W_O: Output, alpha: Alpha) -> Any:
     """J = (X W_V W_O (x) I_N)^T dvec A/dvec X + (W_V W_O)^T (x) A, shape (N d, N d), column-major (Theorem C.1)."""
     A, W = attention_matrix(X, W_Q, W_K, alpha), W_V @ W_O
     dA = jacobian(attention_matrix, "X", COLUMN)(X, W_Q, W_K, alpha)
@@ -70,13 +68,13 @@ def orthonormal_values_and_outputs(left: Frame, right: Frame, d_v: HeadSize) -> 
 
 
 @C1_KAPPA.formula
-def value_output_product(W_V: ValueWeights, W_O: OutputWeights) -> Any:
+def value_output_product(W_V: Value, W_O: Output) -> Any:
     """W_V W_O, shape (d, d)."""
     return W_V @ W_O
 
 
 @C1_KAPPA.part("structure")
-def d_v_singular_values_are_one(value: Any, W_V: ValueWeights) -> Any:
+def d_v_singular_values_are_one(value: Any, W_V: Value) -> Any:
     """W W^T W - W vanishes exactly if every non-zero singular value of W is 1; ||W||_F^2 = d_v then counts them."""
     cube = value @ value.T @ value - value
     return concatenate([cube, ones(1, value.shape[1]) * (total(value * value) - W_V.shape[1])], axis=0)

@@ -20,17 +20,7 @@ from theorems.osa.settings import (
     orthonormal_queries_and_keys,
     two_heads,
 )
-from theorems.osa.shapes import (
-    Alpha,
-    Epsilon,
-    Frame,
-    KeyWeights,
-    OutputWeights,
-    QueryWeights,
-    Steps,
-    Tokens,
-    ValueWeights,
-)
+from theorems.osa.shapes import Alpha, Epsilon, Frame, Key, Output, Query, Steps, Tokens, Value
 from verify.claims import Assumption, Claim
 from verify.derivatives import jacobian
 from verify.matrix import COLUMN, concatenate, expm, eye, ones, rational, sqrt, total
@@ -53,12 +43,12 @@ C2_DIMS = Claim(
 
 
 @C2_DIMS.inputs
-def query_and_key_weights(W_Q: QueryWeights, W_K: KeyWeights) -> Any:
+def query_and_key_weights(W_Q: Query, W_K: Key) -> Any:
     return {"W_Q": W_Q, "W_K": W_K}
 
 
 @C2_DIMS.formula
-def token_dimension(W_Q: QueryWeights) -> Any:
+def token_dimension(W_Q: Query) -> Any:
     """d, a scalar."""
     return W_Q.shape[0]
 
@@ -92,13 +82,13 @@ THEOREM_C2.inputs(orthonormal_queries_and_keys)
 
 
 @THEOREM_C2.formula
-def query_key_matrix(W_Q: QueryWeights, W_K: KeyWeights) -> Any:
+def query_key_matrix(W_Q: Query, W_K: Key) -> Any:
     """W~ = W_Q W_K^T - W_K W_Q^T, shape (d, d) (Theorem C.2)."""
     return query_key_generator(W_Q, W_K)
 
 
 @THEOREM_C2.part("structure")
-def nonzero_singular_values_are_one(value: Any, W_Q: QueryWeights) -> Any:
+def nonzero_singular_values_are_one(value: Any, W_Q: Query) -> Any:
     """W W^T W - W vanishes exactly if every nonzero singular value of W is 1; ||W||_F^2 then counts them.
 
     The count, 2 d_v, is what Eqs. (51)-(53) give; without it W = 0, which has no condition number, would pass.
@@ -134,9 +124,7 @@ VIA_GENERATOR = Claim(
 
 
 @VIA_GENERATOR.inputs
-def any_layer(
-    X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, W_O: OutputWeights, alpha: Alpha
-) -> Any:
+def any_layer(X: Tokens, W_Q: Query, W_K: Key, W_V: Value, W_O: Output, alpha: Alpha) -> Any:
     return layer(X, W_Q, W_K, W_V, W_O, alpha)
 
 
@@ -151,9 +139,7 @@ def _generated(X: Any, W: Any, W_V: Any, W_O: Any, alpha: Any) -> Any:
 
 
 @VIA_GENERATOR.formula
-def jacobian_through_generator(
-    X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, W_O: OutputWeights, alpha: Alpha
-) -> Any:
+def jacobian_through_generator(X: Tokens, W_Q: Query, W_K: Key, W_V: Value, W_O: Output, alpha: Alpha) -> Any:
     """J as a function of W~ = W_Q W_K^T - W_K W_Q^T, shape (N d, N d), column-major."""
     return _generated(X, query_key_generator(W_Q, W_K), W_V, W_O, alpha)
 
@@ -190,8 +176,8 @@ VIA_GENERATOR_NEWTON_SCHULZ = Claim(
 @VIA_GENERATOR_NEWTON_SCHULZ.inputs
 def sheared_weights(
     X: Tokens,
-    W_Q: QueryWeights,
-    W_K: KeyWeights,
+    W_Q: Query,
+    W_K: Key,
     shear: Annotated[Any, Shape("d_v", "d_v")],
     alpha: Alpha,
     epsilon: Epsilon,
@@ -203,9 +189,7 @@ def sheared_weights(
 
 
 @VIA_GENERATOR_NEWTON_SCHULZ.formula
-def newton_schulz_jacobian_of_weights(
-    X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, alpha: Alpha, epsilon: Epsilon, K: Steps
-) -> Any:
+def newton_schulz_jacobian_of_weights(X: Tokens, W_Q: Query, W_K: Key, alpha: Alpha, epsilon: Epsilon, K: Steps) -> Any:
     """dvec A/dvec X, shape (N^2, N d), column-major, for A from K Newton-Schulz steps."""
     return newton_schulz_jacobian(X, W_Q, W_K, alpha, epsilon, K)
 
@@ -269,7 +253,7 @@ def rotated_weights(
 
 @VIA_GENERATOR_ORTHONORMAL.formula
 def newton_schulz_jacobian_of_orthonormal(
-    X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, alpha: Alpha, epsilon: Epsilon, K: Steps
+    X: Tokens, W_Q: Query, W_K: Key, alpha: Alpha, epsilon: Epsilon, K: Steps
 ) -> Any:
     """dvec A/dvec X, shape (N^2, N d), column-major, for A from K Newton-Schulz steps and orthonormal [W_Q, W_K]."""
     return newton_schulz_jacobian(X, W_Q, W_K, alpha, epsilon, K)

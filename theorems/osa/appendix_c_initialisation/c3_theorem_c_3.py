@@ -21,19 +21,7 @@ from theorems.osa.settings import (
     orthonormal_queries_and_keys,
     two_heads,
 )
-from theorems.osa.shapes import (
-    Alpha,
-    Decay,
-    Epsilon,
-    Factor,
-    Frame,
-    HeadSize,
-    QueryWeights,
-    Share,
-    Steps,
-    Tokens,
-    ValueWeights,
-)
+from theorems.osa.shapes import Alpha, Decay, Epsilon, Factor, Frame, HeadSize, Query, Share, Steps, Tokens, Value
 from verify.claims import Assumption, Claim, Setting
 from verify.derivatives import jacobian
 from verify.matrix import (
@@ -251,7 +239,7 @@ THEOREM_C3 = Claim(
 
 
 @THEOREM_C3.formula
-def first_term_bound(X: Tokens, W_V: ValueWeights, alpha: Alpha) -> Any:
+def first_term_bound(X: Tokens, W_V: Value, alpha: Alpha) -> Any:
     """C |alpha| = (2 + 4 sqrt 2) ||X||_2^2 |alpha| / sqrt(d_v), a scalar, whatever K and eps."""
     return linear_bound(X, W_V, absolute(alpha))
 
@@ -281,7 +269,7 @@ decided_at_the_experiments(NEAR_IDENTITY)
 
 
 @NEAR_IDENTITY.formula
-def distance_from_identity_bound(X: Tokens, W_Q: QueryWeights, alpha: Alpha) -> Any:
+def distance_from_identity_bound(X: Tokens, W_Q: Query, alpha: Alpha) -> Any:
     """|alpha| ||X||_2^2 / sqrt(d_v), a scalar."""
     return unit_of_bounds(X, W_Q, absolute(alpha))
 

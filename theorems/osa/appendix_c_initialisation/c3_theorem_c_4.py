@@ -29,14 +29,14 @@ from theorems.osa.shapes import (
     Epsilon,
     Frame,
     HeadSize,
-    KeyWeights,
-    OutputWeights,
+    Key,
+    Output,
     PositiveAlpha,
-    QueryWeights,
+    Query,
     Share,
     Steps,
     Tokens,
-    ValueWeights,
+    Value,
 )
 from verify.claims import Assumption, Claim
 from verify.matrix import (
@@ -75,9 +75,7 @@ C3_KAPPA_J2 = Claim(
 
 
 @C3_KAPPA_J2.formula
-def second_term_condition_bound(
-    X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, alpha: Alpha, epsilon: Epsilon, K: Steps
-) -> Any:
+def second_term_condition_bound(X: Tokens, W_Q: Query, W_K: Key, alpha: Alpha, epsilon: Epsilon, K: Steps) -> Any:
     """(1 + delta) / (1 - delta) - 1 with delta = max_i |sigma_i(A) - 1|, a scalar: what bounds kappa(J_2) - 1."""
     delta = delta_of(X, W_Q, W_K, alpha, epsilon, K)
     return condition_excess(delta)
@@ -156,14 +154,7 @@ def jacobian_condition_number(
 
 @THEOREM_C4.formula
 def condition_number_bounds(
-    X: Tokens,
-    W_Q: QueryWeights,
-    W_K: KeyWeights,
-    W_V: ValueWeights,
-    W_O: OutputWeights,
-    alpha: PositiveAlpha,
-    epsilon: Epsilon,
-    K: Steps,
+    X: Tokens, W_Q: Query, W_K: Key, W_V: Value, W_O: Output, alpha: PositiveAlpha, epsilon: Epsilon, K: Steps
 ) -> Any:
     """(1 + delta + C alpha) / (1 - delta - C alpha) - 1 and 0, what bounds kappa - 1 and 1 - kappa (Eq. (16))."""
     t = interval_half_width(X, W_Q, W_K, W_V, W_O, alpha, epsilon, K)
@@ -212,7 +203,7 @@ def _total_perturbation(X: Any, W_V: Any, alpha: Any) -> Any:
 
 
 @ARBITRARILY_CLOSE.formula
-def condition_number_excess_without_delta(X: Tokens, W_V: ValueWeights, alpha: PositiveAlpha) -> Any:
+def condition_number_excess_without_delta(X: Tokens, W_V: Value, alpha: PositiveAlpha) -> Any:
     """(1 + t) / (1 - t) - 1 with t = (3 + 4 sqrt 2) ||X||_2^2 alpha / sqrt(d_v), a scalar: what bounds kappa(J) - 1."""
     t = _total_perturbation(X, W_V, alpha)
     return condition_excess(t)
@@ -246,7 +237,7 @@ FOOTNOTE_4.inputs(tokens_with_wide_basis)
 
 
 @FOOTNOTE_4.formula
-def attention_matrix_through_qr(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, alpha: Alpha, B: Basis) -> Any:
+def attention_matrix_through_qr(X: Tokens, W_Q: Query, W_K: Key, alpha: Alpha, B: Basis) -> Any:
     """A = I_N + B (exp(B^T S B) - I_r) B^T, shape (N, N), for the B (N, r) of a reduced QR of [Q, K]."""
     return attention_matrix_in_any_basis(X, W_Q, W_K, alpha, B)
 
@@ -293,7 +284,7 @@ def initialised_without_basis(
 
 
 @REMARK_C5.formula
-def first_term_bound_for_qr(X: Tokens, W_V: ValueWeights, alpha: Alpha) -> Any:
+def first_term_bound_for_qr(X: Tokens, W_V: Value, alpha: Alpha) -> Any:
     """2 ||X||_2^2 |alpha| / sqrt(d_v), a scalar."""
     return unit_of_bounds(X, W_V, absolute(alpha)) * 2
 
@@ -334,7 +325,7 @@ def initialised_with_small_alpha_for_qr(
 
 
 @REMARK_C5_CONDITION.formula
-def condition_number_excess_for_qr(X: Tokens, W_V: ValueWeights, alpha: PositiveAlpha) -> Any:
+def condition_number_excess_for_qr(X: Tokens, W_V: Value, alpha: PositiveAlpha) -> Any:
     """(1 + C alpha) / (1 - C alpha) - 1 with C = 2 ||X||_2^2 / sqrt(d_v), a scalar: what bounds kappa(J) - 1."""
     return condition_excess(_linear_for_qr(X, W_V, alpha))
 

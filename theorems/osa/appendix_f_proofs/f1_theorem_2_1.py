@@ -9,7 +9,7 @@ from typing import Annotated, Any
 from theorems.osa.definitions import queries_and_keys, rank, skew_matrix
 from theorems.osa.section_2_1_low_rank_exponential.theorem_2_1 import symplectic
 from theorems.osa.settings import BASIS, INDEPENDENT, LAYER, NONZERO_ALPHA
-from theorems.osa.shapes import Alpha, Basis, KeyWeights, NonzeroAlpha, QueryWeights, Tokens
+from theorems.osa.shapes import Alpha, Basis, Key, NonzeroAlpha, Query, Tokens
 from verify.claims import Assumption, Claim
 from verify.matrix import concatenate, expm, eye, rational, sqrt, total
 from verify.relations import Equal, HasStructure
@@ -35,13 +35,13 @@ IMAGE = Claim(
 
 
 @IMAGE.formula
-def dimension_of_image(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, alpha: NonzeroAlpha) -> Any:
+def dimension_of_image(X: Tokens, W_Q: Query, W_K: Key, alpha: NonzeroAlpha) -> Any:
     """dim U = rank S, a scalar (Appendix F.1)."""
     return rank(skew_matrix(X, W_Q, W_K, alpha))
 
 
 @IMAGE.oracle
-def dimension_of_image_with_queries_and_keys(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, alpha: NonzeroAlpha) -> Any:
+def dimension_of_image_with_queries_and_keys(X: Tokens, W_Q: Query, W_K: Key, alpha: NonzeroAlpha) -> Any:
     """dim of the span of U, Q and K together, which exceeds dim U unless Q and K lie in U."""
     return rank(concatenate([skew_matrix(X, W_Q, W_K, alpha), queries_and_keys(X, W_Q, W_K)], axis=1))
 
@@ -75,7 +75,7 @@ IMAGE_INDEPENDENT = Claim(
 
 
 @IMAGE_INDEPENDENT.formula
-def image_of_queries_and_keys(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, alpha: NonzeroAlpha) -> Any:
+def image_of_queries_and_keys(X: Tokens, W_Q: Query, W_K: Key, alpha: NonzeroAlpha) -> Any:
     """alpha / sqrt(d_v) M [[0, I], [-I, 0]] M^T M for M = [Q, K], shape (N, 2 d_v)."""
     M, n = queries_and_keys(X, W_Q, W_K), W_Q.shape[1]
     return M @ symplectic(n) @ (M.T @ M) * (alpha / sqrt(n))
@@ -107,7 +107,7 @@ Direction = Annotated[Any, Shape("d", "1")]
 
 @RESTRICTION.inputs
 def tokens_with_orthogonal_vector(
-    X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, alpha: Alpha, x: Vector, y: Direction
+    X: Tokens, W_Q: Query, W_K: Key, alpha: Alpha, x: Vector, y: Direction
 ) -> dict[str, Any]:
     """Tokens with X^T x = y, and weights orthogonal to y: x is orthogonal to Q and K, not to the tokens."""
 
@@ -120,7 +120,7 @@ def tokens_with_orthogonal_vector(
 
 
 @RESTRICTION.formula
-def restricted_scores(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, alpha: Alpha) -> Any:
+def restricted_scores(X: Tokens, W_Q: Query, W_K: Key, alpha: Alpha) -> Any:
     """S, shape (N, N)."""
     return skew_matrix(X, W_Q, W_K, alpha)
 
@@ -155,7 +155,7 @@ def _powers(S: Any) -> list[Any]:
 
 
 @POWERS.formula
-def powers_through_basis(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, alpha: Alpha, B: Basis) -> Any:
+def powers_through_basis(X: Tokens, W_Q: Query, W_K: Key, alpha: Alpha, B: Basis) -> Any:
     """B [S]^n B^T for n = 1, ..., 5 on top of each other, shape (5 N, N) (Eq. (17))."""
     reduced = B.T @ skew_matrix(X, W_Q, W_K, alpha) @ B
     return concatenate([B @ power @ B.T for power in _powers(reduced)], axis=0)
@@ -186,7 +186,7 @@ def _partial_sums(S: Any) -> list[Any]:
 
 
 @SERIES.formula
-def series_through_basis(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, alpha: Alpha, B: Basis) -> Any:
+def series_through_basis(X: Tokens, W_Q: Query, W_K: Key, alpha: Alpha, B: Basis) -> Any:
     """I_N + sum_{n=1}^k B [S]^n B^T / n! for k = 1, ..., 5, then I_N + B (exp[S] - I_r) B^T, shape (6 N, N) (Eq. (18))."""
     reduced = B.T @ skew_matrix(X, W_Q, W_K, alpha) @ B
     members = [*_partial_sums(reduced), expm(reduced) - eye(B.shape[1])]
@@ -194,7 +194,7 @@ def series_through_basis(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, alpha: A
 
 
 @SERIES.oracle
-def series_of_scores(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, alpha: Alpha) -> Any:
+def series_of_scores(X: Tokens, W_Q: Query, W_K: Key, alpha: Alpha) -> Any:
     S = skew_matrix(X, W_Q, W_K, alpha)
     return concatenate([*(eye(S.shape[0]) + partial for partial in _partial_sums(S)), expm(S)], axis=0)
 

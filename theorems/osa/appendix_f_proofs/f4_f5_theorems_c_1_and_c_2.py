@@ -19,13 +19,13 @@ from theorems.osa.shapes import (
     Alpha,
     AttentionMatrix,
     HeadWeights,
-    KeyWeights,
+    Key,
     OtherRectangle,
-    OutputWeights,
-    QueryWeights,
+    Output,
+    Query,
     Rectangle,
     Tokens,
-    ValueWeights,
+    Value,
 )
 from verify.claims import Claim
 from verify.derivatives import jacobian
@@ -50,15 +50,7 @@ EQUATION_47 = Claim(
 
 @EQUATION_47.inputs
 def layer_and_directions(
-    X: Tokens,
-    W_Q: QueryWeights,
-    W_K: KeyWeights,
-    W_V: ValueWeights,
-    W_O: OutputWeights,
-    alpha: Alpha,
-    dX: Tokens,
-    dW_V: HeadWeights,
-    dW_O: OutputWeights,
+    X: Tokens, W_Q: Query, W_K: Key, W_V: Value, W_O: Output, alpha: Alpha, dX: Tokens, dW_V: HeadWeights, dW_O: Output
 ) -> Any:
     return {**layer(X, W_Q, W_K, W_V, W_O, alpha), "dX": dX, "dW_V": dW_V, "dW_O": dW_O}
 
@@ -70,15 +62,7 @@ def _slope(curve: Callable[[Any], Any], like: Any) -> Any:
 
 @EQUATION_47.formula
 def attention_differential(
-    X: Tokens,
-    W_Q: QueryWeights,
-    W_K: KeyWeights,
-    W_V: ValueWeights,
-    W_O: OutputWeights,
-    alpha: Alpha,
-    dX: Tokens,
-    dW_V: HeadWeights,
-    dW_O: OutputWeights,
+    X: Tokens, W_Q: Query, W_K: Key, W_V: Value, W_O: Output, alpha: Alpha, dX: Tokens, dW_V: HeadWeights, dW_O: Output
 ) -> Any:
     """dA X W + A dX W + A X dW for W = W_V W_O, shape (N, d) (Eq. (47))."""
     N, A, W = X.shape[0], attention_matrix(X, W_Q, W_K, alpha), W_V @ W_O
@@ -148,7 +132,7 @@ def _swapped(A: Any, B: Any) -> Any:
 
 
 @EQUATION_48.formula
-def factors_of_attention_and_tokens(A: AttentionMatrix, X: Tokens, W_V: ValueWeights, W_O: OutputWeights) -> Any:
+def factors_of_attention_and_tokens(A: AttentionMatrix, X: Tokens, W_V: Value, W_O: Output) -> Any:
     """[(X W)^T (x) I_N, W^T (x) A] for W = W_V W_O, shape (N d, N^2 + N d): what multiplies vec dA and vec dX (Eq. (48))."""
     W = W_V @ W_O
     return concatenate([kron((X @ W).T, eye(A.shape[0])), kron(W.T, A)], axis=1)
@@ -181,12 +165,12 @@ EQUATION_49 = Claim(
 
 
 @EQUATION_49.inputs
-def frozen_head(A: AttentionMatrix, X: Tokens, W_V: ValueWeights, W_O: OutputWeights) -> Any:
+def frozen_head(A: AttentionMatrix, X: Tokens, W_V: Value, W_O: Output) -> Any:
     return {"A": A, "X": X, "W_V": W_V, "W_O": W_O}
 
 
 @EQUATION_49.formula
-def factor_of_weights_as_printed(A: AttentionMatrix, W_V: ValueWeights) -> Any:
+def factor_of_weights_as_printed(A: AttentionMatrix, W_V: Value) -> Any:
     """I_{d_v} (x) A, shape (d_v N, d_v N) (Eq. (49))."""
     return kron(eye(W_V.shape[1]), A)
 
@@ -243,13 +227,13 @@ def _three_times(P: Any) -> Any:
 
 
 @EQUATION_53.formula
-def squared_query_key_matrix(W_Q: QueryWeights, W_K: KeyWeights) -> Any:
+def squared_query_key_matrix(W_Q: Query, W_K: Key) -> Any:
     """W_Q W_Q^T + W_K W_K^T, shape (d, d), once for each member of Eqs. (51) - (53), stacked."""
     return _three_times(W_Q @ W_Q.T + W_K @ W_K.T)
 
 
 @EQUATION_53.oracle
-def squares_and_projection(W_Q: QueryWeights, W_K: KeyWeights) -> Any:
+def squares_and_projection(W_Q: Query, W_K: Key) -> Any:
     W, M = query_key_generator(W_Q, W_K), concatenate([W_Q, W_K], axis=1)
     return concatenate([W @ W.T, -(W @ W), M @ inverse(M.T @ M) @ M.T], axis=0)
 

@@ -30,17 +30,17 @@ from theorems.osa.settings import (
 from theorems.osa.shapes import (
     Alpha,
     Decay,
+    Entry,
     Epsilon,
     Frame,
     HeadSize,
-    KeyWeights,
+    Key,
     PositiveAlpha,
-    QueryWeights,
+    Query,
     Square,
     Steps,
     Tokens,
     UnitInterval,
-    Value,
 )
 from verify.claims import Assumption, Claim, Setting
 from verify.derivatives import jacobian
@@ -134,7 +134,7 @@ LEMMA_F1 = Claim(
 
 
 @LEMMA_F1.inputs
-def weights_and_steps(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, epsilon: Epsilon, K: Steps) -> dict[str, Any]:
+def weights_and_steps(X: Tokens, W_Q: Query, W_K: Key, epsilon: Epsilon, K: Steps) -> dict[str, Any]:
     return {"X": X, "W_Q": W_Q, "W_K": W_K, "epsilon": epsilon, "K": K}
 
 
@@ -174,7 +174,7 @@ FOOTNOTE_6 = Claim(
 
 
 @FOOTNOTE_6.inputs
-def starting_value(y: Value, K: Steps) -> dict[str, Any]:
+def starting_value(y: Entry, K: Steps) -> dict[str, Any]:
     # sqrt 3 t with t = (1 + y / (1 + |y|)) / 2 covers (0, sqrt 3)
     t = (1 + y / (1 + absolute(y))) * rational(1, 2)
     return {"s": t * sqrt(3), "K": K}
@@ -195,13 +195,13 @@ def _contracted(s: Any, powers: int) -> Any:
 
 
 @FOOTNOTE_6.formula
-def scalar_limits(s: Value, K: Steps) -> Any:
+def scalar_limits(s: Entry, K: Steps) -> Any:
     """sqrt 3 and q^{K-1} (1 - s_1), shape (2, 1): they bound g^K(s) and |1 - g^K(s)|."""
     return concatenate([s * 0 + sqrt(3), _contracted(s, K - 1)], axis=0)
 
 
 @FOOTNOTE_6.oracle
-def iterated_value(s: Value, K: Steps) -> Any:
+def iterated_value(s: Entry, K: Steps) -> Any:
     value = newton_schulz_iterate(s, K)
     return concatenate([value, absolute(1 - value)], axis=0)
 
@@ -211,7 +211,7 @@ FOOTNOTE_6.mutant("one step fewer", "K - 1 -> K")
 
 
 @FOOTNOTE_6.mutant("(1 - s)^2 / 2 after each step")
-def _(s: Value, K: Steps) -> Any:
+def _(s: Entry, K: Steps) -> Any:
     error = absolute(1 - s)
     for _ in range(K):
         error = error * error * rational(1, 2)
@@ -232,7 +232,7 @@ FACTORED.inputs(tokens_and_weights)
 
 
 @FACTORED.formula
-def skew_matrix_through_generator(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, alpha: Alpha) -> Any:
+def skew_matrix_through_generator(X: Tokens, W_Q: Query, W_K: Key, alpha: Alpha) -> Any:
     """alpha / sqrt(d_v) X W~ X^T, shape (N, N), with W~ = W_Q W_K^T - W_K W_Q^T (proof of Lemma F.2)."""
     return X * (alpha / sqrt(W_Q.shape[1])) @ query_key_generator(W_Q, W_K) @ X.T
 
@@ -263,7 +263,7 @@ def _unit(X: Any, W_Q: Any, alpha: Any) -> Any:
 
 
 @LEMMA_F2.formula
-def skew_matrix_bound(X: Tokens, W_Q: QueryWeights, alpha: Alpha) -> Any:
+def skew_matrix_bound(X: Tokens, W_Q: Query, alpha: Alpha) -> Any:
     """||X||_2^2 |alpha| / sqrt(d_v), a scalar."""
     return _unit(X, W_Q, absolute(alpha))
 
@@ -273,7 +273,7 @@ LEMMA_F2.mutant("halved", lambda value: value * rational(1, 2))
 LEMMA_F2.mutant("quadratic in alpha", "absolute(alpha) -> alpha * alpha")
 
 
-def any_weights(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, alpha: PositiveAlpha) -> dict[str, Any]:
+def any_weights(X: Tokens, W_Q: Query, W_K: Key, alpha: PositiveAlpha) -> dict[str, Any]:
     """Tokens and weights, alpha > 0."""
     return {"X": X, "W_Q": W_Q, "W_K": W_K, "alpha": alpha}
 
@@ -300,7 +300,7 @@ def _through_generator(W_Q: Any, W_K: Any, alpha: Any) -> Any:
 
 
 @EQUATION_56.formula
-def skew_matrix_bound_as_printed(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, alpha: PositiveAlpha) -> Any:
+def skew_matrix_bound_as_printed(X: Tokens, W_Q: Query, W_K: Key, alpha: PositiveAlpha) -> Any:
     """alpha / sqrt(d_v) ||X||_2 ||W~||_2, a scalar (Eq. (56))."""
     return spectral_norm(X) * _through_generator(W_Q, W_K, alpha)
 
@@ -325,7 +325,7 @@ EQUATION_56_CORRECTED = Claim(
 
 
 @EQUATION_56_CORRECTED.formula
-def skew_matrix_bound_with_generator(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, alpha: PositiveAlpha) -> Any:
+def skew_matrix_bound_with_generator(X: Tokens, W_Q: Query, W_K: Key, alpha: PositiveAlpha) -> Any:
     """alpha / sqrt(d_v) ||X||_2^2 ||W~||_2, a scalar."""
     return squared_norm(X) * _through_generator(W_Q, W_K, alpha)
 
@@ -349,7 +349,7 @@ EQUATION_57 = Claim(
 
 
 @EQUATION_57.formula
-def skew_matrix_bound_at_initialisation(X: Tokens, W_Q: QueryWeights, alpha: Alpha) -> Any:
+def skew_matrix_bound_at_initialisation(X: Tokens, W_Q: Query, alpha: Alpha) -> Any:
     """|alpha| / sqrt(d_v) ||X||_2^2, a scalar (Eq. (57))."""
     return _unit(X, W_Q, absolute(alpha))
 
@@ -387,7 +387,7 @@ def _distance_from_identity(D: Any) -> Any:
 
 
 @LEMMA_F3.formula
-def reduced_exponential_bound(X: Tokens, W_Q: QueryWeights, alpha: Alpha) -> Any:
+def reduced_exponential_bound(X: Tokens, W_Q: Query, alpha: Alpha) -> Any:
     """||X||_2^2 |alpha| / sqrt(d_v), a scalar."""
     return _unit(X, W_Q, absolute(alpha))
 
@@ -478,9 +478,7 @@ def _mean_norm(D: Any) -> Any:
 
 
 @EQUATIONS_61_63.formula
-def chain_of_reduced_exponential(
-    X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, alpha: Alpha, epsilon: Epsilon, K: Steps
-) -> Any:
+def chain_of_reduced_exponential(X: Tokens, W_Q: Query, W_K: Key, alpha: Alpha, epsilon: Epsilon, K: Steps) -> Any:
     """The right-hand sides, ||[S]||_2 times the mean of ||exp(t[S])||_2, ||[S]||_2 and ||B||_2^2 ||S||_2, shape (3,)."""
     S, B, reduced = _reduced(X, W_Q, W_K, alpha, epsilon, K)
     size = spectral_norm(reduced)
@@ -488,7 +486,7 @@ def chain_of_reduced_exponential(
 
 
 @EQUATIONS_61_63.oracle
-def left_hand_sides(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, alpha: Alpha, epsilon: Epsilon, K: Steps) -> Any:
+def left_hand_sides(X: Tokens, W_Q: Query, W_K: Key, alpha: Alpha, epsilon: Epsilon, K: Steps) -> Any:
     reduced = _reduced(X, W_Q, W_K, alpha, epsilon, K)[2]
     size = spectral_norm(reduced)
     return stacked(_distance_from_identity(reduced), size * _mean_norm(reduced), size)

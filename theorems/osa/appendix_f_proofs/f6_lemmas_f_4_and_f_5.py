@@ -19,7 +19,7 @@ from theorems.osa.appendix_f_proofs.f6_lemmas_f_1_to_f_3 import (
 from theorems.osa.definitions import newton_schulz_basis, newton_schulz_iterate, orthonormal_columns, queries_and_keys
 from theorems.osa.section_2_3_bases.bases import stacked
 from theorems.osa.settings import FROM_NEWTON_SCHULZ
-from theorems.osa.shapes import Epsilon, Factor, KeyWeights, QueryWeights, Rank, Square, Steps, TokenFrame, Tokens
+from theorems.osa.shapes import Epsilon, Factor, Key, Query, Rank, Square, Steps, TokenFrame, Tokens
 from verify.claims import Assumption, Claim
 from verify.derivatives import jacobian
 from verify.matrix import (
@@ -68,7 +68,7 @@ def basis_jacobian_bound(X: Tokens, K: Steps) -> Any:
 
 
 @LEMMA_F4.oracle
-def norm_of_basis_jacobian(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, epsilon: Epsilon, K: Steps) -> Any:
+def norm_of_basis_jacobian(X: Tokens, W_Q: Query, W_K: Key, epsilon: Epsilon, K: Steps) -> Any:
     M_0 = newton_schulz_basis(queries_and_keys(X, W_Q, W_K), 0, epsilon)
     return spectral_norm(jacobian(lambda M: newton_schulz_iterate(M, K), "M", COLUMN)(M_0))
 
@@ -96,14 +96,14 @@ def _root_sum(X: Any, W_Q: Any, W_K: Any) -> Any:
 
 
 @EQUATIONS_65_67.formula
-def norm_chain(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, epsilon: Epsilon) -> Any:
+def norm_chain(X: Tokens, W_Q: Query, W_K: Key, epsilon: Epsilon) -> Any:
     """||M||_2, sqrt(||X W_Q||_2^2 + ||X W_K||_2^2) and sqrt 2 ||X||_2, over epsilon, shape (3,) (Eqs. (65)-(67))."""
     largest = spectral_norm(queries_and_keys(X, W_Q, W_K))
     return stacked(largest / epsilon, _root_sum(X, W_Q, W_K) / epsilon, spectral_norm(X) * sqrt(2) / epsilon)
 
 
 @EQUATIONS_65_67.oracle
-def norm_chain_from_below(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, epsilon: Epsilon) -> Any:
+def norm_chain_from_below(X: Tokens, W_Q: Query, W_K: Key, epsilon: Epsilon) -> Any:
     M = queries_and_keys(X, W_Q, W_K)
     M_0 = newton_schulz_basis(M, 0, epsilon)
     return stacked(spectral_norm(M_0), spectral_norm(M) / epsilon, _root_sum(X, W_Q, W_K) / epsilon)

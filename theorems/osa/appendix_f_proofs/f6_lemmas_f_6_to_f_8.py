@@ -19,8 +19,8 @@ from theorems.osa.shapes import (
     Epsilon,
     Factor,
     HeadWeights,
-    KeyWeights,
-    QueryWeights,
+    Key,
+    Query,
     Rectangle,
     Square,
     Steps,
@@ -216,7 +216,7 @@ EQUATION_82 = Claim(
 
 @EQUATION_82.inputs
 def weights_and_directions(
-    X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, alpha: Alpha, dX: Tokens, dW_Q: HeadWeights, dW_K: HeadWeights
+    X: Tokens, W_Q: Query, W_K: Key, alpha: Alpha, dX: Tokens, dW_Q: HeadWeights, dW_K: HeadWeights
 ) -> Any:
     moving = {"dX": dX, "dW_Q": dW_Q, "dW_K": dW_K}
     return {"X": X, "W_Q": W_Q, "W_K": W_K, "alpha": alpha * rational(1, 3), **moving}
@@ -224,7 +224,7 @@ def weights_and_directions(
 
 @EQUATION_82.formula
 def skew_differential(
-    X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, alpha: Alpha, dX: Tokens, dW_Q: HeadWeights, dW_K: HeadWeights
+    X: Tokens, W_Q: Query, W_K: Key, alpha: Alpha, dX: Tokens, dW_Q: HeadWeights, dW_K: HeadWeights
 ) -> Any:
     """alpha / sqrt(d_v) (dX W~ X^T + X dW~ X^T + X W~ dX^T), shape (N, N) (Eq. (82))."""
     W = query_key_generator(W_Q, W_K)
@@ -264,7 +264,7 @@ def _skew_factor(left: Any, right: Any, swap: Any, alpha: Any, d_v: int) -> Any:
 
 
 @EQUATION_83.formula
-def skew_jacobian(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, alpha: Alpha) -> Any:
+def skew_jacobian(X: Tokens, W_Q: Query, W_K: Key, alpha: Alpha) -> Any:
     """alpha / sqrt(d_v) (X W~^T (x) I_N + (I_N (x) X W~) K), shape (N^2, N d), column-major (Eq. (83))."""
     W = query_key_generator(W_Q, W_K)
     return _skew_factor(X @ W.T, X @ W, commutation_matrix(*X.shape), alpha, W_Q.shape[1])
@@ -364,7 +364,7 @@ def step_bound(X: Any, W_Q: Any, alpha: Any) -> Any:
 
 
 @LEMMA_F8.formula
-def skew_jacobian_bound(X: Tokens, W_Q: QueryWeights, alpha: Alpha) -> Any:
+def skew_jacobian_bound(X: Tokens, W_Q: Query, alpha: Alpha) -> Any:
     """2 ||X||_2 |alpha| / sqrt(d_v), a scalar."""
     return step_bound(X, W_Q, alpha) * 2
 

@@ -22,7 +22,7 @@ from theorems.osa.appendix_f_proofs.f6_lemmas_f_6_to_f_8 import (
 )
 from theorems.osa.definitions import skew_matrix, whole_heads
 from theorems.osa.settings import LAYER, ORTHONORMAL_QUERIES_AND_KEYS, newton_schulz_jacobian
-from theorems.osa.shapes import Alpha, Epsilon, KeyWeights, QueryWeights, Steps, Tokens
+from theorems.osa.shapes import Alpha, Epsilon, Key, Query, Steps, Tokens
 from verify.claims import Claim
 from verify.matrix import column, commutation_matrix, concatenate, expm, eye, kron, rational, spectral_norm, sqrt
 from verify.relations import AtMost, Equal
@@ -30,7 +30,7 @@ from verify.relations import AtMost, Equal
 # -- Jacobians in X: Eqs. (87) - (97) ----------------------------------------------------------------------------------
 
 
-def newton_schulz_layer(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, alpha: Alpha, epsilon: Epsilon, K: Steps) -> Any:
+def newton_schulz_layer(X: Tokens, W_Q: Query, W_K: Key, alpha: Alpha, epsilon: Epsilon, K: Steps) -> Any:
     """Tokens and weights without assumptions."""
     return {"X": X, "W_Q": W_Q, "W_K": W_K, "alpha": alpha * rational(1, 3), "epsilon": epsilon, "K": K}
 
@@ -107,9 +107,7 @@ EQUATION_88 = _step_claim(
 
 
 @EQUATION_88.formula
-def first_attention_term(
-    X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, alpha: Alpha, epsilon: Epsilon, K: Steps
-) -> Any:
+def first_attention_term(X: Tokens, W_Q: Query, W_K: Key, alpha: Alpha, epsilon: Epsilon, K: Steps) -> Any:
     """E_1 = (B (exp[S] - I)^T (x) I_N) dvec B / dvec X, shape (N^2, N d) (Eq. (88))."""
     B, _, growth = _state(X, W_Q, W_K, alpha, epsilon, K)
     return kron(B @ growth.T, eye(B.shape[0])) @ basis_jacobian(X, W_Q, W_K, epsilon, K)
@@ -141,9 +139,7 @@ EQUATION_89.inputs(newton_schulz_layer)
 
 
 @EQUATION_89.formula
-def second_attention_term_as_printed(
-    X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, alpha: Alpha, epsilon: Epsilon, K: Steps
-) -> Any:
+def second_attention_term_as_printed(X: Tokens, W_Q: Query, W_K: Key, alpha: Alpha, epsilon: Epsilon, K: Steps) -> Any:
     """(B (x) B^T) dvec(exp[S] - I) / dvec X, shape (N^2, N d) for N = 2 d_v (Eq. (89))."""
     B = basis_of(X, W_Q, W_K, epsilon, K)
     return kron(B, B.T) @ _growth_jacobian(X, W_Q, W_K, alpha, epsilon, K)
@@ -170,9 +166,7 @@ EQUATION_89_CORRECTED.corrects, EQUATION_89_CORRECTED.of_project = "osa.eq-89", 
 
 
 @EQUATION_89_CORRECTED.formula
-def second_attention_term(
-    X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, alpha: Alpha, epsilon: Epsilon, K: Steps
-) -> Any:
+def second_attention_term(X: Tokens, W_Q: Query, W_K: Key, alpha: Alpha, epsilon: Epsilon, K: Steps) -> Any:
     """E_2 = (B (x) B) dvec(exp[S] - I) / dvec X, shape (N^2, N d)."""
     B = basis_of(X, W_Q, W_K, epsilon, K)
     return kron(B, B) @ _growth_jacobian(X, W_Q, W_K, alpha, epsilon, K)
@@ -192,9 +186,7 @@ EQUATION_90 = _step_claim(
 
 
 @EQUATION_90.formula
-def third_attention_term(
-    X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, alpha: Alpha, epsilon: Epsilon, K: Steps
-) -> Any:
+def third_attention_term(X: Tokens, W_Q: Query, W_K: Key, alpha: Alpha, epsilon: Epsilon, K: Steps) -> Any:
     """E_3 = (I_N (x) B (exp[S] - I)) K dvec B / dvec X, shape (N^2, N d) (Eq. (90))."""
     B, _, growth = _state(X, W_Q, W_K, alpha, epsilon, K)
     return kron(eye(B.shape[0]), B @ growth) @ commutation_matrix(*B.shape) @ basis_jacobian(X, W_Q, W_K, epsilon, K)
@@ -221,9 +213,7 @@ EQUATION_87.of_project = True
 
 
 @EQUATION_87.formula
-def attention_matrix_jacobian(
-    X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, alpha: Alpha, epsilon: Epsilon, K: Steps
-) -> Any:
+def attention_matrix_jacobian(X: Tokens, W_Q: Query, W_K: Key, alpha: Alpha, epsilon: Epsilon, K: Steps) -> Any:
     """E_1 + E_2 + E_3, shape (N^2, N d), column-major (Eq. (87))."""
     return sum(term(X, W_Q, W_K, alpha, epsilon, K) for term in ATTENTION_TERMS)
 
@@ -254,7 +244,7 @@ EQUATION_91.inputs(newton_schulz_layer)
 
 
 @EQUATION_91.formula
-def second_term_bound(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, alpha: Alpha, epsilon: Epsilon, K: Steps) -> Any:
+def second_term_bound(X: Tokens, W_Q: Query, W_K: Key, alpha: Alpha, epsilon: Epsilon, K: Steps) -> Any:
     """||B||_2^2 ||dvec(exp[S] - I) / dvec X||_2, a scalar (Eq. (91))."""
     norm = spectral_norm(basis_of(X, W_Q, W_K, epsilon, K))
     return norm**2 * spectral_norm(_growth_jacobian(X, W_Q, W_K, alpha, epsilon, K))
@@ -277,7 +267,7 @@ EQUATION_92.uses = ("osa.eq-79",)
 
 
 @EQUATION_92.formula
-def growth_jacobian(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, alpha: Alpha, epsilon: Epsilon, K: Steps) -> Any:
+def growth_jacobian(X: Tokens, W_Q: Query, W_K: Key, alpha: Alpha, epsilon: Epsilon, K: Steps) -> Any:
     """The integral of Eq. (79) at [S], times dvec [S] / dvec X, shape (4 d_v^2, N d) (Eq. (92))."""
     S = reduced_matrix(X, W_Q, W_K, alpha, epsilon, K)
     return exponential_jacobian(S) @ _reduced_jacobian(X, W_Q, W_K, alpha, epsilon, K)
@@ -298,7 +288,7 @@ EQUATION_95 = _step_claim(
 
 
 @EQUATION_95.formula
-def first_reduced_term(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, alpha: Alpha, epsilon: Epsilon, K: Steps) -> Any:
+def first_reduced_term(X: Tokens, W_Q: Query, W_K: Key, alpha: Alpha, epsilon: Epsilon, K: Steps) -> Any:
     """((S B)^T (x) I) K dvec B / dvec X, shape (4 d_v^2, N d) (Eq. (95))."""
     B, S, _ = _state(X, W_Q, W_K, alpha, epsilon, K)
     return kron((S @ B).T, eye(B.shape[1])) @ commutation_matrix(*B.shape) @ basis_jacobian(X, W_Q, W_K, epsilon, K)
@@ -317,7 +307,7 @@ EQUATION_96 = _step_claim(
 
 
 @EQUATION_96.formula
-def second_reduced_term(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, alpha: Alpha, epsilon: Epsilon, K: Steps) -> Any:
+def second_reduced_term(X: Tokens, W_Q: Query, W_K: Key, alpha: Alpha, epsilon: Epsilon, K: Steps) -> Any:
     """(B^T (x) B^T) dvec S / dvec X, shape (4 d_v^2, N d) (Eq. (96))."""
     B = basis_of(X, W_Q, W_K, epsilon, K)
     return kron(B.T, B.T) @ jacobian_in_tokens(lambda Y: skew_matrix(Y, W_Q, W_K, alpha), X)
@@ -336,7 +326,7 @@ EQUATION_97 = _step_claim(
 
 
 @EQUATION_97.formula
-def third_reduced_term(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, alpha: Alpha, epsilon: Epsilon, K: Steps) -> Any:
+def third_reduced_term(X: Tokens, W_Q: Query, W_K: Key, alpha: Alpha, epsilon: Epsilon, K: Steps) -> Any:
     """(I (x) B^T S) dvec B / dvec X, shape (4 d_v^2, N d) (Eq. (97))."""
     B, S, _ = _state(X, W_Q, W_K, alpha, epsilon, K)
     return kron(eye(B.shape[1]), B.T @ S) @ basis_jacobian(X, W_Q, W_K, epsilon, K)
@@ -363,7 +353,7 @@ EQUATION_94.of_project = True
 
 
 @EQUATION_94.formula
-def reduced_jacobian(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, alpha: Alpha, epsilon: Epsilon, K: Steps) -> Any:
+def reduced_jacobian(X: Tokens, W_Q: Query, W_K: Key, alpha: Alpha, epsilon: Epsilon, K: Steps) -> Any:
     """The sum of Eqs. (95) - (97), shape (4 d_v^2, N d), column-major (Eq. (94))."""
     return sum(term(X, W_Q, W_K, alpha, epsilon, K) for term in REDUCED_TERMS)
 
@@ -421,13 +411,13 @@ def _units(X: Any, W_Q: Any, alpha: Any) -> Any:
 
 
 @ORDERS.formula
-def term_bounds(X: Tokens, W_Q: QueryWeights, alpha: Alpha) -> Any:
+def term_bounds(X: Tokens, W_Q: Query, alpha: Alpha) -> Any:
     """Bounds of the terms of Eqs. (87) and (94), linear in |alpha|, shape (6, 1)."""
     return _units(X, W_Q, alpha)
 
 
 @ORDERS.oracle
-def norms_of_terms(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, alpha: Alpha, epsilon: Epsilon, K: Steps) -> Any:
+def norms_of_terms(X: Tokens, W_Q: Query, W_K: Key, alpha: Alpha, epsilon: Epsilon, K: Steps) -> Any:
     at = (X, W_Q, W_K, alpha, epsilon, K)
     terms = [term(*at, which=which) for term in (_attention_term, _reduced_term) for which in range(3)]
     return column(*(spectral_norm(term) for term in terms))

@@ -18,16 +18,16 @@ from theorems.osa.shapes import (
     Decay,
     Epsilon,
     Factor,
-    KeyWeights,
+    Key,
     OtherRectangle,
-    OutputWeights,
-    QueryWeights,
+    Output,
+    Query,
     Rectangle,
     SkewMatrix,
     Square,
     Steps,
     Tokens,
-    ValueWeights,
+    Value,
 )
 from verify.claims import Claim
 from verify.matrix import column, exp, expm, eye, kron, rational, spectral_norm
@@ -54,10 +54,10 @@ EQUATION_84 = Claim(
 @EQUATION_84.inputs
 def layer_and_kronecker_factors(
     X: Tokens,
-    W_Q: QueryWeights,
-    W_K: KeyWeights,
-    W_V: ValueWeights,
-    W_O: OutputWeights,
+    W_Q: Query,
+    W_K: Key,
+    W_V: Value,
+    W_O: Output,
     alpha: Alpha,
     decay: Decay,
     epsilon: Epsilon,
@@ -82,10 +82,10 @@ def _factors_of_84(
 @EQUATION_84.formula
 def submultiplicative_bounds(
     X: Tokens,
-    W_Q: QueryWeights,
-    W_K: KeyWeights,
-    W_V: ValueWeights,
-    W_O: OutputWeights,
+    W_Q: Query,
+    W_K: Key,
+    W_V: Value,
+    W_O: Output,
     alpha: Alpha,
     epsilon: Epsilon,
     K: Steps,

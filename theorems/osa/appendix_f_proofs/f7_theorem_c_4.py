@@ -29,17 +29,17 @@ from theorems.osa.shapes import (
     Epsilon,
     Frame,
     HeadSize,
-    KeyWeights,
-    OutputWeights,
+    Key,
+    Output,
     PositiveAlpha,
-    QueryWeights,
+    Query,
     Rectangle,
     Share,
     Steps,
     TokenFrame,
     Tokens,
     UnitInterval,
-    ValueWeights,
+    Value,
 )
 from verify.claims import Assumption, Claim
 from verify.derivatives import jacobian
@@ -92,7 +92,7 @@ def frozen_attention(A: AttentionMatrix, X: Tokens, left: Frame, right: Frame, d
 
 
 @J2_FORM.formula
-def second_term_as_printed(A: AttentionMatrix, W_V: ValueWeights, W_O: OutputWeights) -> Any:
+def second_term_as_printed(A: AttentionMatrix, W_V: Value, W_O: Output) -> Any:
     """(W_V W_O) (x) A, shape (N d, N d) (F.7)."""
     return kron(W_V @ W_O, A)
 
@@ -128,7 +128,7 @@ J2_FORM_CORRECTED = Claim(
 
 
 @J2_FORM_CORRECTED.inputs
-def frozen_head(A: AttentionMatrix, X: Tokens, W_V: ValueWeights, W_O: OutputWeights) -> Any:
+def frozen_head(A: AttentionMatrix, X: Tokens, W_V: Value, W_O: Output) -> Any:
     return {"A": A, "X": X, "W_V": W_V, "W_O": W_O}
 
 
@@ -148,14 +148,14 @@ def _products_of_power_sums(W: Any, A: Any, combine: Any = lambda w, a: w * a) -
 
 
 @J2_FORM_CORRECTED.formula
-def second_term_and_power_sums(A: AttentionMatrix, W_V: ValueWeights, W_O: OutputWeights) -> Any:
+def second_term_and_power_sums(A: AttentionMatrix, W_V: Value, W_O: Output) -> Any:
     """W^T (x) A for W = W_V W_O, and tr (W W^T)^k tr (A A^T)^k for k = 1, ..., N d, stacked in a column."""
     W = W_V @ W_O
     return concatenate([vec_r(kron(W.T, A)), _products_of_power_sums(W, A)], axis=0)
 
 
 @J2_FORM_CORRECTED.oracle
-def jacobian_and_its_power_sums(A: AttentionMatrix, X: Tokens, W_V: ValueWeights, W_O: OutputWeights) -> Any:
+def jacobian_and_its_power_sums(A: AttentionMatrix, X: Tokens, W_V: Value, W_O: Output) -> Any:
     J = jacobian(lambda X: A @ X @ W_V @ W_O, "X", COLUMN)(X)
     return concatenate([vec_r(J), column(*_power_sums(J @ J.T, J.shape[0]))], axis=0)
 
@@ -230,14 +230,7 @@ EQUATION_99 = Claim(
 
 @EQUATION_99.formula
 def perturbation_bounds(
-    X: Tokens,
-    W_Q: QueryWeights,
-    W_K: KeyWeights,
-    W_V: ValueWeights,
-    W_O: OutputWeights,
-    alpha: Alpha,
-    epsilon: Epsilon,
-    K: Steps,
+    X: Tokens, W_Q: Query, W_K: Key, W_V: Value, W_O: Output, alpha: Alpha, epsilon: Epsilon, K: Steps
 ) -> Any:
     """||J_1||_2 and C |alpha|, shape (2, 1)."""
     J_1 = first_jacobian_term(X, W_Q, W_K, W_V, W_O, alpha, epsilon, K)
@@ -275,9 +268,7 @@ JACOBIAN_RANGE = Claim(
 
 
 @JACOBIAN_RANGE.inputs
-def free_derivative(
-    X: Tokens, A: AttentionMatrix, dA: Rectangle, W_V: ValueWeights, right: Frame, d_v: HeadSize
-) -> Any:
+def free_derivative(X: Tokens, A: AttentionMatrix, dA: Rectangle, W_V: Value, right: Frame, d_v: HeadSize) -> Any:
     return {"X": X, "A": A, "dA": dA, "W_V": W_V, "W_O": orthonormal_columns(right, d_v).T}
 
 
@@ -287,7 +278,7 @@ def _sum_of_terms(X: Any, A: Any, dA: Any, W_V: Any, W_O: Any) -> Any:
 
 
 @JACOBIAN_RANGE.formula
-def projected_jacobian(X: Tokens, A: AttentionMatrix, dA: Rectangle, W_V: ValueWeights, W_O: OutputWeights) -> Any:
+def projected_jacobian(X: Tokens, A: AttentionMatrix, dA: Rectangle, W_V: Value, W_O: Output) -> Any:
     """(W_O^T W_O (x) I_N) J, shape (N d, N d), for J with any A (N, N) and any dA (N^2, N d)."""
     return kron(W_O.T @ W_O, eye(X.shape[0])) @ _sum_of_terms(X, A, dA, W_V, W_O)
 
@@ -386,14 +377,7 @@ def _jacobian_deviation(
 
 @F7_INTERVAL.formula
 def interval_radius(
-    X: Tokens,
-    W_Q: QueryWeights,
-    W_K: KeyWeights,
-    W_V: ValueWeights,
-    W_O: OutputWeights,
-    alpha: PositiveAlpha,
-    epsilon: Epsilon,
-    K: Steps,
+    X: Tokens, W_Q: Query, W_K: Key, W_V: Value, W_O: Output, alpha: PositiveAlpha, epsilon: Epsilon, K: Steps
 ) -> Any:
     """delta + C alpha with C alpha = ||J_1||_2, the half-width of the interval around 1, a scalar."""
     return interval_half_width(X, W_Q, W_K, W_V, W_O, alpha, epsilon, K)

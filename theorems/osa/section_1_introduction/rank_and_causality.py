@@ -14,7 +14,7 @@ from theorems.osa.appendix_d_sampling.algorithm_1 import stiefel_uniform
 from theorems.osa.definitions import attention, attention_matrix, dot_products, rank, skew_matrix
 from theorems.osa.section_2_1_low_rank_exponential.theorem_2_1 import added, gram_matrix
 from theorems.osa.settings import HEADS, LAYER_OF_FEW_TOKENS
-from theorems.osa.shapes import Alpha, KeyWeights, Length, OutputWeights, QueryWeights, Tokens, ValueWeights, Width
+from theorems.osa.shapes import Alpha, Key, Length, Output, Query, Tokens, Value, Width
 from verify.claims import Claim
 from verify.matrix import softmax
 from verify.relations import Equal, FollowsLaw, at_least_probability
@@ -37,7 +37,7 @@ REPRESENTATION_RANK = Claim(
 
 
 @REPRESENTATION_RANK.formula
-def gram_matrix_after_attention(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, alpha: Alpha) -> Any:
+def gram_matrix_after_attention(X: Tokens, W_Q: Query, W_K: Key, alpha: Alpha) -> Any:
     """(A X)^T A X, shape (d, d), for A = exp(S)."""
     return gram_matrix(attention_matrix(X, W_Q, W_K, alpha) @ X)
 
@@ -65,9 +65,7 @@ HEAD_RANK = Claim(
 
 
 @HEAD_RANK.formula
-def rank_after_head(
-    X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, W_O: OutputWeights, alpha: Alpha
-) -> Any:
+def rank_after_head(X: Tokens, W_Q: Query, W_K: Key, W_V: Value, W_O: Output, alpha: Alpha) -> Any:
     """rank OSA(X), a scalar."""
     return rank(attention(X, W_Q, W_K, W_V, W_O, alpha))
 
@@ -109,9 +107,7 @@ HEAD_GRAM = Claim(
 
 
 @HEAD_GRAM.formula
-def gram_matrix_of_projected_tokens(
-    X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, W_O: OutputWeights, alpha: Alpha
-) -> Any:
+def gram_matrix_of_projected_tokens(X: Tokens, W_Q: Query, W_K: Key, W_V: Value, W_O: Output, alpha: Alpha) -> Any:
     """W^T X^T X W, shape (d, d), for W = W_V W_O."""
     return gram_matrix(X @ W_V @ W_O)
 
@@ -147,13 +143,13 @@ def _ahead(A: Any, power: int = 1) -> Any:
 
 
 @NONCAUSAL.formula
-def attention_ahead(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, alpha: Alpha) -> Any:
+def attention_ahead(X: Tokens, W_Q: Query, W_K: Key, alpha: Alpha) -> Any:
     """sum over j > i of (j - i) A_ij^2, a scalar."""
     return _ahead(attention_matrix(X, W_Q, W_K, alpha))
 
 
 @NONCAUSAL.oracle
-def attention_back(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, alpha: Alpha) -> Any:
+def attention_back(X: Tokens, W_Q: Query, W_K: Key, alpha: Alpha) -> Any:
     A, back = attention_matrix(X, W_Q, W_K, alpha), alpha * 0
     for i, j in itertools.product(range(A.shape[0]), repeat=2):
         back = back + A[i, j] * A[i, j] * max(i - j, 0)

@@ -34,9 +34,9 @@ from theorems.osa.shapes import (
     Basis,
     Coordinates,
     HeadSize,
-    KeyWeights,
+    Key,
     NonzeroAlpha,
-    QueryWeights,
+    Query,
     SquareQuery,
     SquareWeights,
     TokenFrame,
@@ -99,14 +99,12 @@ decided_at_the_experiments(THEOREM_21)
 
 
 @THEOREM_21.inputs
-def tokens_with_basis(
-    frame: TokenFrame, C: Coordinates, W_Q: QueryWeights, W_K: KeyWeights, alpha: NonzeroAlpha
-) -> Any:
+def tokens_with_basis(frame: TokenFrame, C: Coordinates, W_Q: Query, W_K: Key, alpha: NonzeroAlpha) -> Any:
     return with_basis(frame, C, W_Q, W_K, alpha)
 
 
 @THEOREM_21.formula
-def attention_matrix_in_basis(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, alpha: Alpha, B: Basis) -> Any:
+def attention_matrix_in_basis(X: Tokens, W_Q: Query, W_K: Key, alpha: Alpha, B: Basis) -> Any:
     """I_N + B (exp(B^T S B) - I_r) B^T, shape (N, N), for B of shape (N, r) (Theorem 2.1)."""
     S = skew_matrix(X, W_Q, W_K, alpha)
     return eye(B.shape[0]) + B @ (expm(B.T @ S @ B) - eye(B.shape[1])) @ B.T
@@ -133,7 +131,7 @@ decided_at_the_experiments(THEOREM_21_ANY_BASIS)
 
 
 @THEOREM_21_ANY_BASIS.formula
-def attention_matrix_in_any_basis(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, alpha: Alpha, B: Basis) -> Any:
+def attention_matrix_in_any_basis(X: Tokens, W_Q: Query, W_K: Key, alpha: Alpha, B: Basis) -> Any:
     """I_N + B (exp(B^T S B) - I_r) B^T, shape (N, N), for B of shape (N, r) of any width that suffices."""
     return attention_matrix_in_basis(X, W_Q, W_K, alpha, B)
 
@@ -161,7 +159,7 @@ THEOREM_21_RANK = Claim(
 
 
 @THEOREM_21_RANK.formula
-def rank_of_skew_matrix(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, alpha: NonzeroAlpha) -> Any:
+def rank_of_skew_matrix(X: Tokens, W_Q: Query, W_K: Key, alpha: NonzeroAlpha) -> Any:
     """r = rank S, a scalar (Section 2.1)."""
     return rank(skew_matrix(X, W_Q, W_K, alpha))
 
@@ -200,7 +198,7 @@ THEOREM_21_RANK_INDEPENDENT = Claim(
 
 
 @THEOREM_21_RANK_INDEPENDENT.formula
-def skew_form_of_queries_and_keys(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, alpha: NonzeroAlpha) -> Any:
+def skew_form_of_queries_and_keys(X: Tokens, W_Q: Query, W_K: Key, alpha: NonzeroAlpha) -> Any:
     """alpha / sqrt(d_v) G [[0, I], [-I, 0]] G with G = M^T M the Gram matrix of M = [Q, K], shape (2 d_v, 2 d_v)."""
     M = queries_and_keys(X, W_Q, W_K)
     return M.T @ M @ symplectic(W_Q.shape[1]) @ M.T @ M * (alpha / sqrt(W_Q.shape[1]))
@@ -214,7 +212,7 @@ def symplectic(n: int, sign: int = -1) -> Any:
 
 
 @THEOREM_21_RANK_INDEPENDENT.oracle
-def skew_matrix_between_queries_and_keys(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, alpha: NonzeroAlpha) -> Any:
+def skew_matrix_between_queries_and_keys(X: Tokens, W_Q: Query, W_K: Key, alpha: NonzeroAlpha) -> Any:
     M = queries_and_keys(X, W_Q, W_K)
     return M.T @ skew_matrix(X, W_Q, W_K, alpha) @ M
 
@@ -268,9 +266,7 @@ RANK = Claim(
 
 
 @RANK.inputs
-def tokens_and_head_size(
-    X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, alpha: NonzeroAlpha, d_v: HeadSize
-) -> dict[str, Any]:
+def tokens_and_head_size(X: Tokens, W_Q: Query, W_K: Key, alpha: NonzeroAlpha, d_v: HeadSize) -> dict[str, Any]:
     return {"X": X, "W_Q": W_Q, "W_K": W_K, "alpha": alpha, "d_v": d_v}
 
 

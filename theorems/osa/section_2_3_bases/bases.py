@@ -13,7 +13,7 @@ import numpy as np
 from theorems.osa import OSA
 from theorems.osa.appendix_e_experiments.untrained import decided_at_the_experiments
 from theorems.osa.definitions import cayley, newton_schulz_basis, newton_schulz_iterate, orthonormal_columns
-from theorems.osa.shapes import Column, Epsilon, Factor, Square, Steps, TokenFrame, Value, Values
+from theorems.osa.shapes import Column, Entry, Epsilon, Factor, Square, Steps, TokenFrame, Values
 from verify.arithmetic import is_tensor
 from verify.claims import Assumption, Claim
 from verify.derivatives import jacobian
@@ -71,7 +71,7 @@ QR_GRADIENT = Claim(
 
 
 @QR_GRADIENT.inputs
-def nearly_parallel_columns(frame: TokenFrame, x: Value) -> Any:
+def nearly_parallel_columns(frame: TokenFrame, x: Entry) -> Any:
     uv = orthonormal_columns(frame, 2)
     t = rational(1, 2) / (1 + x * x)  # tan(eta / 2), at most 1/2
     combination = concatenate([eye(1) + 0 * t, 0 * t], axis=0), concatenate([1 - t * t, 2 * t], axis=0) / (1 + t * t)

@@ -30,10 +30,10 @@ from theorems.osa.shapes import (
     Epsilon,
     Frame,
     HeadSize,
-    KeyWeights,
+    Key,
     Length,
     NonzeroAlpha,
-    QueryWeights,
+    Query,
     Square,
     Steps,
     TokenFrame,
@@ -70,14 +70,12 @@ def in_half_constant_basis(X: Any, W_Q: Any, W_K: Any, alpha: Any, left: bool) -
     return weight_gradient(half_differentiated, X, W_Q, W_K, alpha)
 
 
-def attention_through_qr(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, alpha: Alpha) -> Any:
+def attention_through_qr(X: Tokens, W_Q: Query, W_K: Key, alpha: Alpha) -> Any:
     """Eq. (6) with B the reduced QR basis of [Q, K], shape (N, N)."""
     return attention_matrix_in_basis(X, W_Q, W_K, alpha, qr_basis(queries_and_keys(X, W_Q, W_K)))
 
 
-def attention_through_newton_schulz(
-    X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, alpha: Alpha, K: int, epsilon: Any = None
-) -> Any:
+def attention_through_newton_schulz(X: Tokens, W_Q: Query, W_K: Key, alpha: Alpha, K: int, epsilon: Any = None) -> Any:
     """Eq. (6) with B = M_K from M_0 = [Q, K], divided by its Frobenius norm + epsilon if given, shape (N, N)."""
     M = queries_and_keys(X, W_Q, W_K)
     B = newton_schulz_iterate(M, K) if epsilon is None else newton_schulz_basis(M, K, epsilon)
@@ -118,7 +116,7 @@ def _tokens_with_queries_and_keys(M: Any, mixing: Any, E: Any) -> dict[str, Any]
 
 
 @GRADIENT_THROUGH_QR.formula
-def gradient_through_qr(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, alpha: Alpha) -> Any:
+def gradient_through_qr(X: Tokens, W_Q: Query, W_K: Key, alpha: Alpha) -> Any:
     """[d vec A / d vec W_Q, d vec A / d vec W_K], shape (N^2, 2 d d_v), of Eq. (6) with the QR basis of [Q, K]."""
     return weight_gradient(attention_through_qr, X, W_Q, W_K, alpha)
 
@@ -157,7 +155,7 @@ def tokens_whose_queries_and_keys_lie_in_basis(
 
 
 @CONSTANT_BASIS.formula
-def gradient_in_constant_basis(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, alpha: Alpha, B: Basis) -> Any:
+def gradient_in_constant_basis(X: Tokens, W_Q: Query, W_K: Key, alpha: Alpha, B: Basis) -> Any:
     """[d vec A / d vec W_Q, d vec A / d vec W_K], shape (N^2, 2 d d_v), of Eq. (6) with B (N, r) held constant."""
     return weight_gradient(attention_matrix_in_basis, X, W_Q, W_K, alpha, B)
 
@@ -193,15 +191,13 @@ BASIS_OF_TOKENS = Claim(
 
 
 @BASIS_OF_TOKENS.inputs
-def tokens_in_basis(
-    frame: TokenFrame, C: Coordinates, W_Q: QueryWeights, W_K: KeyWeights, alpha: NonzeroAlpha
-) -> dict[str, Any]:
+def tokens_in_basis(frame: TokenFrame, C: Coordinates, W_Q: Query, W_K: Key, alpha: NonzeroAlpha) -> dict[str, Any]:
     B = orthonormal_columns(frame, C.shape[0])
     return {"X": B @ C, "W_Q": W_Q, "W_K": W_K, "alpha": alpha * rational(1, 3), "B": B}
 
 
 @BASIS_OF_TOKENS.formula
-def gradient_in_basis_of_tokens(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, alpha: Alpha, B: Basis) -> Any:
+def gradient_in_basis_of_tokens(X: Tokens, W_Q: Query, W_K: Key, alpha: Alpha, B: Basis) -> Any:
     """[d vec A / d vec W_Q, d vec A / d vec W_K], shape (N^2, 2 d d_v), with a constant B (N, r) that spans X."""
     return weight_gradient(attention_matrix_in_basis, X, W_Q, W_K, alpha, B)
 
@@ -253,7 +249,7 @@ def tokens_with_orthonormal_queries_and_keys(
 
 
 @THROUGH_NEWTON_SCHULZ.formula
-def gradient_through_newton_schulz(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, alpha: Alpha, K: Steps) -> Any:
+def gradient_through_newton_schulz(X: Tokens, W_Q: Query, W_K: Key, alpha: Alpha, K: Steps) -> Any:
     """[d vec A / d vec W_Q, d vec A / d vec W_K], shape (N^2, 2 d d_v), of Eq. (6) with B = M_K from M_0 = [Q, K]."""
     return weight_gradient(attention_through_newton_schulz, X, W_Q, W_K, alpha, K)
 
@@ -289,9 +285,7 @@ NEWTON_SCHULZ_FULL_RANK.inputs(tokens_with_orthonormal_queries_and_keys)
 
 
 @NEWTON_SCHULZ_FULL_RANK.formula
-def gradient_through_newton_schulz_of_full_rank(
-    X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, alpha: Alpha, K: Steps
-) -> Any:
+def gradient_through_newton_schulz_of_full_rank(X: Tokens, W_Q: Query, W_K: Key, alpha: Alpha, K: Steps) -> Any:
     """[d vec A / d vec W_Q, d vec A / d vec W_K], shape (N^2, 2 d d_v), with B = M_K from M_0 = [Q, K] orthonormal."""
     return weight_gradient(attention_through_newton_schulz, X, W_Q, W_K, alpha, K)
 
@@ -337,9 +331,7 @@ def tokens_spanned_by_queries_and_keys(
 
 
 @NEWTON_SCHULZ_SPANNING.formula
-def gradient_through_spanning_newton_schulz(
-    X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, alpha: Alpha, K: Steps
-) -> Any:
+def gradient_through_spanning_newton_schulz(X: Tokens, W_Q: Query, W_K: Key, alpha: Alpha, K: Steps) -> Any:
     """[d vec A / d vec W_Q, d vec A / d vec W_K], shape (N^2, 2 d d_v), with B = M_K from an M_0 = [Q, K] that spans X."""
     return weight_gradient(attention_through_newton_schulz, X, W_Q, W_K, alpha, K)
 
@@ -374,7 +366,7 @@ def tokens_with_known_singular_values(
 
 
 @NEWTON_SCHULZ_GRADIENT.formula
-def gradient_by_weights(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, alpha: Alpha) -> Any:
+def gradient_by_weights(X: Tokens, W_Q: Query, W_K: Key, alpha: Alpha) -> Any:
     """[d vec exp(S) / d vec W_Q, d vec exp(S) / d vec W_K], shape (N^2, 2 d d_v)."""
     return gradient_of_the_exponential(X, W_Q, W_K, alpha)
 

@@ -10,17 +10,7 @@ from typing import Any
 
 from theorems.osa.definitions import attention, queries_and_keys
 from theorems.osa.settings import BASIS, tokens_with_wide_basis
-from theorems.osa.shapes import (
-    Alpha,
-    Basis,
-    Coordinates,
-    KeyWeights,
-    OutputWeights,
-    QueryWeights,
-    TokenFrame,
-    Tokens,
-    ValueWeights,
-)
+from theorems.osa.shapes import Alpha, Basis, Coordinates, Key, Output, Query, TokenFrame, Tokens, Value
 from verify.claims import Claim
 from verify.matrix import expm, eye, softmax, sqrt
 from verify.relations import Count, Equal, count
@@ -114,13 +104,7 @@ def counts_of_components(N: int, d: int) -> list[Count]:
 
 
 def layer_with_basis(
-    frame: TokenFrame,
-    C: Coordinates,
-    W_Q: QueryWeights,
-    W_K: KeyWeights,
-    W_V: ValueWeights,
-    W_O: OutputWeights,
-    alpha: Alpha,
+    frame: TokenFrame, C: Coordinates, W_Q: Query, W_K: Key, W_V: Value, W_O: Output, alpha: Alpha
 ) -> Any:
     """The layer, and a basis whose span contains Q and K."""
     return {**tokens_with_wide_basis(frame, C, W_Q, W_K, alpha), "W_V": W_V, "W_O": W_O}
@@ -144,9 +128,7 @@ COUNTED_LAYER = Claim(
 
 
 @COUNTED_LAYER.formula
-def counted_layer(
-    X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, W_O: OutputWeights, alpha: Alpha, B: Basis
-) -> Any:
+def counted_layer(X: Tokens, W_Q: Query, W_K: Key, W_V: Value, W_O: Output, alpha: Alpha, B: Basis) -> Any:
     """OSA(X), shape (N, d), from the functions counted here, for B (N, r) whose span contains Q and K."""
     return applied(B, expm(reduced_scores(B, X @ W_Q, X @ W_K, alpha)), X, W_V, W_O)
 
@@ -170,9 +152,7 @@ LOW_RANK_LAYER = Claim(
 
 
 @LOW_RANK_LAYER.formula
-def attention_through_basis(
-    X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, W_O: OutputWeights, alpha: Alpha, B: Basis
-) -> Any:
+def attention_through_basis(X: Tokens, W_Q: Query, W_K: Key, W_V: Value, W_O: Output, alpha: Alpha, B: Basis) -> Any:
     """OSA(X), shape (N, d), in O(N d r + r^3), for B (N, r) with orthonormal columns whose span contains Q and K."""
     Q, K, V = B.T @ (X @ W_Q), B.T @ (X @ W_K), X @ W_V @ W_O
     S = (Q @ K.T - K @ Q.T) * (alpha / sqrt(W_Q.shape[1]))

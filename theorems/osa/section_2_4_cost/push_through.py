@@ -12,18 +12,7 @@ from theorems.osa import OSA
 from theorems.osa.appendix_e_experiments.untrained import decided_at_the_experiments
 from theorems.osa.definitions import attention, orthonormal_columns, query_key_generator, whole_heads
 from theorems.osa.settings import LAYER, ORTHONORMAL, layer
-from theorems.osa.shapes import (
-    Alpha,
-    Basis,
-    KeyWeights,
-    OutputWeights,
-    QueryWeights,
-    Rank,
-    SquareQuery,
-    TokenFrame,
-    Tokens,
-    ValueWeights,
-)
+from theorems.osa.shapes import Alpha, Basis, Key, Output, Query, Rank, SquareQuery, TokenFrame, Tokens, Value
 from verify.claims import Assumption, Claim
 from verify.matrix import (
     concatenate,
@@ -106,9 +95,7 @@ PUSHED_THROUGH.inputs(layer)
 
 
 @PUSHED_THROUGH.formula
-def attention_pushed_through(
-    X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, W_O: OutputWeights, alpha: Alpha
-) -> Any:
+def attention_pushed_through(X: Tokens, W_Q: Query, W_K: Key, W_V: Value, W_O: Output, alpha: Alpha) -> Any:
     """OSA(X) = X [exp(W X^T X) W_V W_O], shape (N, d), in O(N d^2 + d^3)."""
     return X @ push_through_factor(X.T @ X, W_Q, W_K, W_V, W_O, alpha)
 
@@ -176,9 +163,7 @@ LOW_RANK.inputs(layer)
 
 
 @LOW_RANK.formula
-def attention_pushed_through_low_rank(
-    X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, W_O: OutputWeights, alpha: Alpha
-) -> Any:
+def attention_pushed_through_low_rank(X: Tokens, W_Q: Query, W_K: Key, W_V: Value, W_O: Output, alpha: Alpha) -> Any:
     """OSA(X), shape (N, d), with the exponential of a matrix of order 4 d_v instead of d."""
     return X @ low_rank_factor(X.T @ X, W_Q, W_K, W_V, W_O, alpha)
 
@@ -188,7 +173,7 @@ _common_mutants(LOW_RANK, attention_pushed_through_low_rank)
 
 
 @LOW_RANK.mutant("exp(z) - 1 instead of phi(z)")
-def _(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, W_O: OutputWeights, alpha: Alpha) -> Any:
+def _(X: Tokens, W_Q: Query, W_K: Key, W_V: Value, W_O: Output, alpha: Alpha) -> Any:
     return X @ low_rank_factor(X.T @ X, W_Q, W_K, W_V, W_O, alpha, phi=lambda A: expm(A) - eye(2 * W_Q.shape[1]))
 
 
@@ -238,21 +223,14 @@ decided_at_the_experiments(QR_LAYER)
 
 @QR_LAYER.inputs
 def tokens_and_frame(
-    frame: TokenFrame,
-    X: Tokens,
-    W_Q: QueryWeights,
-    W_K: KeyWeights,
-    W_V: ValueWeights,
-    W_O: OutputWeights,
-    alpha: Alpha,
-    r: Rank,
+    frame: TokenFrame, X: Tokens, W_Q: Query, W_K: Key, W_V: Value, W_O: Output, alpha: Alpha, r: Rank
 ) -> Any:
     return {**layer(X, W_Q, W_K, W_V, W_O, alpha), "B": orthonormal_columns(frame, r)}
 
 
 @QR_LAYER.formula
 def attention_in_frame_of_tokens(
-    X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, W_O: OutputWeights, alpha: Alpha, B: Basis
+    X: Tokens, W_Q: Query, W_K: Key, W_V: Value, W_O: Output, alpha: Alpha, B: Basis
 ) -> Any:
     """OSA(X), shape (N, d), in O(N d^2 + d^3), for any B (N, r) with orthonormal columns; best with the Q of X = Q R."""
     return attention_in_frame(X, B, lambda R, P: frame_factor(R, P, W_Q, W_K, W_V, W_O, alpha))

@@ -17,17 +17,7 @@ from theorems.osa.section_2_4_cost.push_through import (
     scaled_generator,
 )
 from theorems.osa.settings import LAYER, ORTHONORMAL, layer
-from theorems.osa.shapes import (
-    Alpha,
-    Basis,
-    Coordinates,
-    KeyWeights,
-    OutputWeights,
-    QueryWeights,
-    TokenFrame,
-    Tokens,
-    ValueWeights,
-)
+from theorems.osa.shapes import Alpha, Basis, Coordinates, Key, Output, Query, TokenFrame, Tokens, Value
 from verify.claims import Claim
 from verify.derivatives import jacobian
 from verify.matrix import concatenate, expm
@@ -73,9 +63,7 @@ GRADIENT.oracle(gradients_of_the_definition)
 
 
 @GRADIENT.formula
-def gradients_pushed_through(
-    X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, W_O: OutputWeights, alpha: Alpha
-) -> Any:
+def gradients_pushed_through(X: Tokens, W_Q: Query, W_K: Key, W_V: Value, W_O: Output, alpha: Alpha) -> Any:
     """d vec OSA / d (X, W_Q, W_K) through X [exp(W X^T X) W_V W_O], shape (N d, N d + 2 d d_v), row-major."""
     return _gradients(attention_pushed_through, X, W_Q, W_K, W_V, W_O, alpha)
 
@@ -93,9 +81,7 @@ GRADIENT_LOW_RANK.oracle(gradients_of_the_definition)
 
 
 @GRADIENT_LOW_RANK.formula
-def gradients_pushed_through_low_rank(
-    X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, W_O: OutputWeights, alpha: Alpha
-) -> Any:
+def gradients_pushed_through_low_rank(X: Tokens, W_Q: Query, W_K: Key, W_V: Value, W_O: Output, alpha: Alpha) -> Any:
     """d vec OSA / d (X, W_Q, W_K) through a matrix of order 4 d_v, shape (N d, N d + 2 d d_v), row-major."""
     return _gradients(attention_pushed_through_low_rank, X, W_Q, W_K, W_V, W_O, alpha)
 
@@ -145,13 +131,7 @@ GRADIENT_QR.oracle(gradients_of_the_definition)
 
 @GRADIENT_QR.inputs
 def tokens_in_frame(
-    frame: TokenFrame,
-    C: Coordinates,
-    W_Q: QueryWeights,
-    W_K: KeyWeights,
-    W_V: ValueWeights,
-    W_O: OutputWeights,
-    alpha: Alpha,
+    frame: TokenFrame, C: Coordinates, W_Q: Query, W_K: Key, W_V: Value, W_O: Output, alpha: Alpha
 ) -> Any:
     B = orthonormal_columns(frame, C.shape[0])
     return {**layer(B @ C, W_Q, W_K, W_V, W_O, alpha), "B": B}
@@ -159,7 +139,7 @@ def tokens_in_frame(
 
 @GRADIENT_QR.formula
 def gradients_in_frame_of_tokens(
-    X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, W_O: OutputWeights, alpha: Alpha, B: Basis
+    X: Tokens, W_Q: Query, W_K: Key, W_V: Value, W_O: Output, alpha: Alpha, B: Basis
 ) -> Any:
     """d vec OSA / d (X, W_Q, W_K) with the frame B (N, r) of X held fixed, shape (N d, N d + 2 d d_v), row-major."""
     return _gradients(attention_in_frame_of_tokens, X, W_Q, W_K, W_V, W_O, alpha, B)

@@ -19,17 +19,7 @@ from theorems.osa.definitions import (
     skew_matrix,
 )
 from theorems.osa.settings import LAYER
-from theorems.osa.shapes import (
-    Alpha,
-    Epsilon,
-    HeadSize,
-    KeyWeights,
-    OutputWeights,
-    QueryWeights,
-    Steps,
-    Tokens,
-    ValueWeights,
-)
+from theorems.osa.shapes import Alpha, Epsilon, HeadSize, Key, Output, Query, Steps, Tokens, Value
 from verify.claims import Claim, Setting
 from verify.matrix import concatenate, determinant, expm, eye, ones, rational, sqrt
 from verify.relations import Equal, HasStructure
@@ -50,7 +40,7 @@ SKEW = Claim(
 
 
 @SKEW.formula
-def skew_scores(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, alpha: Alpha) -> Any:
+def skew_scores(X: Tokens, W_Q: Query, W_K: Key, alpha: Alpha) -> Any:
     """S = alpha / sqrt(d_v) (Q K^T - K Q^T), shape (N, N) (Eq. (5))."""
     return skew_matrix(X, W_Q, W_K, alpha)
 
@@ -82,7 +72,7 @@ def rotation_defect(A: Any) -> Any:
 
 
 @SPECIAL_ORTHOGONAL.formula
-def special_orthogonal_attention(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, alpha: Alpha) -> Any:
+def special_orthogonal_attention(X: Tokens, W_Q: Query, W_K: Key, alpha: Alpha) -> Any:
     """A = exp(S), shape (N, N) (Eq. (5))."""
     return attention_matrix(X, W_Q, W_K, alpha)
 
@@ -132,9 +122,7 @@ def _twice(X: Any) -> list[Any]:
 
 
 @EQUIVARIANCE.formula
-def permuted_output(
-    X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, W_O: OutputWeights, alpha: Alpha
-) -> Any:
+def permuted_output(X: Tokens, W_Q: Query, W_K: Key, W_V: Value, W_O: Output, alpha: Alpha) -> Any:
     """P OSA(X) for both generators P, shape (2 N, d)."""
     return concatenate(_generators(attention(X, W_Q, W_K, W_V, W_O, alpha)), axis=0)
 
@@ -175,9 +163,7 @@ def _through_newton_schulz(X: Any, W_Q: Any, W_K: Any, alpha: Any, epsilon: Any,
 
 
 @EQUIVARIANCE_THROUGH_BASIS.formula
-def permuted_attention_through_basis(
-    X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, alpha: Alpha, epsilon: Epsilon, K: Steps
-) -> Any:
+def permuted_attention_through_basis(X: Tokens, W_Q: Query, W_K: Key, alpha: Alpha, epsilon: Epsilon, K: Steps) -> Any:
     """P Y(X) P^T for both generators P, shape (2 N, N)."""
     Y = _through_newton_schulz(X, W_Q, W_K, alpha, epsilon, K)
     return concatenate([P(P(Y).T).T for P in (_cycled, _exchanged)], axis=0)
