@@ -96,7 +96,7 @@ def decomposed_factor_within_the_unit_ball(
 SINGULAR_VALUES = Setting(OSA, "Appendix A", sizes={"N": (2, 3), "m": (1, 3), "k": (1, 3)}, where=smallest_dimension)
 AT_MOST_ONE = Assumption("the singular values of B lie in [0, 1]", nonnegative=lambda B: 1 - spectral_norm(B))
 
-# -- Theorem A.1, Eq. (10) -----------------------------------------------------------------------------------------------
+# -- Theorem A.1, Eq. (10) ---------------------------------------------------------------------------------------------
 
 #: B from Newton-Schulz, S of any size.  For N = 1 or d = 1 both sides of the bounds vanish, since S = 0.
 UNCONVERGED = Setting(

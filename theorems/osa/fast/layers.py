@@ -47,7 +47,7 @@ def orthogonal_self_attention(
 ) -> Any:
     """M-OSA(X) = sum_i exp(S_i) X W_i^V W_i^O (Eqs. (3)-(5)), a tensor of the shape, dtype and device of X.
 
-    Values
+    Parameters
     ----------
     X: tokens, shape (..., N, d), a float tensor on any device; leading axes are a batch.
     W_Q, W_K, W_V: shape (h, d, d_v), or (d, d_v) for a single head.

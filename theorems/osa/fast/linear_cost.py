@@ -24,7 +24,7 @@ def linear_cost_attention(
 ) -> Any:
     """M-OSA(X) = sum_i exp(S_i) X W_i^V W_i^O in 4 N d^2 + O(h d^3) operations, a tensor like X.
 
-    Values
+    Parameters
     ----------
     X: tokens, shape (..., N, d), a float tensor on any device; leading axes are a batch.
     W_Q, W_K, W_V: shape (h, d, d_v), or (d, d_v) for a single head.
