@@ -14,6 +14,7 @@ from theorems.dynamics import definitions as dynamics
 from theorems.hessian import definitions as hessian
 from theorems.hessian.settings import KeyWeights, Labels, QueryWeights, Tokens, ValueWeights
 from theorems.osa import definitions as osa
+from theorems.osa.shapes import Epsilon
 from verify.gate.profiles import Profile
 from verify.matrix import concatenate, exp, eye, normalize_rows, ones, rational, row_sums, softmax, sqrt
 from verify.oracles import jacobian
@@ -513,9 +514,7 @@ def iterate_inputs(M: Annotated[Any, Shape("N", "m")], K: Annotated[int, Size("K
 
 
 @BASIS.inputs
-def basis_inputs(
-    M: Annotated[Any, Shape("N", "m")], K: Annotated[int, Size("K")], epsilon: osa.Epsilon
-) -> dict[str, Any]:
+def basis_inputs(M: Annotated[Any, Shape("N", "m")], K: Annotated[int, Size("K")], epsilon: Epsilon) -> dict[str, Any]:
     return {"M": M, "steps": K, "epsilon": epsilon}
 
 

@@ -10,8 +10,8 @@ from __future__ import annotations
 import math
 from typing import Any, NamedTuple
 
-from theorems.osa.exponential import exponential, low_powers, phi
-from theorems.osa.layers import orthogonal_self_attention
+from theorems.osa.fast.exponential import exponential, low_powers, phi
+from theorems.osa.fast.layers import orthogonal_self_attention
 from verify.vocabulary import InputError
 
 FORMS = ("automatic", "push-through", "frame")

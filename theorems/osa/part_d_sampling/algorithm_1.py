@@ -1,4 +1,4 @@
-"""Initialisation: the Jacobian of the layer (Theorem C.1), its weights (Theorem C.2) and how to sample them (Algorithm 1)."""
+"""Algorithm 1, sampling from the Stiefel manifold, and footnote 5, truncation of square samples."""
 
 from __future__ import annotations
 
@@ -10,133 +10,9 @@ from typing import Annotated, Any
 import numpy as np
 
 from theorems.osa import OSA
-from theorems.osa.definitions import (
-    SHAPES,
-    Alpha,
-    KeyWeights,
-    OutputWeights,
-    QueryWeights,
-    Tokens,
-    ValueWeights,
-    attention,
-    attention_matrix,
-    orthonormal_columns,
-    query_key_generator,
-    whole_heads,
-)
-from theorems.osa.experiments import decided_at_the_experiments
-from verify.matrix import COLUMN, concatenate, eye, kron, ones, rational, total
-from verify.oracles import SMALLEST_P, LawTest, jacobian, kolmogorov_smirnov, moment_test, proportion_test, same_law
-from verify.vocabulary import Assumption, Claim, Equal, FollowsLaw, HasStructure, InputError, Shape, Size, subject
-
-# -- the Jacobian of the layer -----------------------------------------------------------------------------------------
-
-THEOREM_C1 = Claim(
-    OSA,
-    "osa.thm-c.1",
-    label="Theorem C.1, Eqs. (12)-(13), (50)",
-    statement=r"\mathbf{J}(\mathbf{X})=\frac{\partial\operatorname{vec}\mathrm{OSA}(\mathbf{X})}{\partial\operatorname{vec}"
-    r"\mathbf{X}}=\underbrace{(\mathbf{X}\mathbf{W}^V\mathbf{W}^O\otimes\mathbf{I}_N)^\top\frac{\partial\operatorname{vec}"
-    r"\mathbf{A}(\mathbf{X})}{\partial\operatorname{vec}\mathbf{X}}}_{\mathbf{J}_1}+\underbrace{(\mathbf{W}^V\mathbf{W}^O)"
-    r"^\top\otimes\mathbf{A}(\mathbf{X})}_{\mathbf{J}_2}\in\mathbb{R}^{Nd\times Nd}",
-    assumptions=[SHAPES, "single head", "column-major vec"],
-    relation=Equal(),
-    sizes={"N": (1, 4), "d": (1, 4), "d_v": (1, 4)},
-    where=whole_heads,
-    proof=("osa.eq-47", "osa.kron-vec", "osa.eq-48", "osa.eq-49"),
-    exact=True,
-    note="The factor of Eq. (49) is misprinted; its term is multiplied by d vec(W^V W^O)/d vec X = 0.",
-)
-
-
-def _two_terms(
-    X: Any, W_Q: Any, W_K: Any, W_V: Any, W_O: Any, alpha: Any, *, first: Any = kron, second: Any = kron
-) -> Any:
-    """J_1 + J_2, with the two products in which mutants differ."""
-    A, W = attention_matrix(X, W_Q, W_K, alpha), W_V @ W_O
-    dA = jacobian(attention_matrix, "X", COLUMN)(X, W_Q, W_K, alpha)
-    return first(X @ W, eye(X.shape[0])).T @ dA + second(W.T, A)
-
-
-@THEOREM_C1.inputs
-def layer(
-    X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, W_O: OutputWeights, alpha: Alpha
-) -> dict[str, Any]:
-    # A scale that is no dyadic rational is rounded by balls too: for parallel Q and K, exact in balls otherwise, they
-    # then see the cancellation in Q K^T - K Q^T that floats suffer.
-    return {"X": X, "W_Q": W_Q, "W_K": W_K, "W_V": W_V, "W_O": W_O, "alpha": alpha * rational(1, 3)}
-
-
-@THEOREM_C1.formula
-def attention_jacobian(
-    X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, W_O: OutputWeights, alpha: Alpha
-) -> Any:
-    """J = (X W_V W_O (x) I_N)^T dvec A/dvec X + (W_V W_O)^T (x) A, shape (N d, N d), column-major (Theorem C.1)."""
-    return _two_terms(X, W_Q, W_K, W_V, W_O, alpha)
-
-
-THEOREM_C1.oracle(lambda X, W_Q, W_K, W_V, W_O, alpha: jacobian(attention, "X", COLUMN)(X, W_Q, W_K, W_V, W_O, alpha))
-THEOREM_C1.mutant("W_V W_O not transposed in J_2", second=lambda WT, A: kron(WT.T, A))
-THEOREM_C1.mutant("A transposed in J_2", second=lambda WT, A: kron(WT, A.T))
-THEOREM_C1.mutant("factors of J_2 exchanged, as for row-major vec", second=lambda WT, A: kron(A, WT))
-THEOREM_C1.mutant("factors of J_1 exchanged", first=lambda XW, identity: kron(identity, XW))
-THEOREM_C1.mutant("J_1 dropped", first=lambda XW, identity: kron(XW, identity) * 0)
-
-
-# -- the weights of queries and keys -----------------------------------------------------------------------------------
-
-THEOREM_C2 = Claim(
-    OSA,
-    "osa.thm-c.2",
-    label="Theorem C.2, Eq. (14)",
-    statement=r"\kappa(\tilde{\mathbf{W}})=1; \text{ the non-zero singular values of } \tilde{\mathbf{W}} \text{ are } 1",
-    assumptions=[
-        "2 d_v <= d",
-        Assumption(
-            "[W^Q, W^K] in R^{d x 2 d_v} has orthonormal columns",
-            zero=lambda W_Q, W_K: (
-                concatenate([W_Q, W_K], axis=1).T @ concatenate([W_Q, W_K], axis=1) - eye(2 * W_Q.shape[1])
-            ),
-        ),
-    ],
-    relation=HasStructure(),
-    sizes={"d": (2, 6), "d_v": (1, 3)},
-    where=lambda sizes: 2 * sizes["d_v"] <= sizes["d"],
-    proof=("osa.eq-53",),
-    exact=True,
-)
-decided_at_the_experiments(THEOREM_C2)
-
-
-@THEOREM_C2.inputs
-def orthonormal_queries_and_keys(frame: Annotated[Any, Shape("d", "d")], d_v: Annotated[int, Size("d_v")]) -> Any:
-    W = orthonormal_columns(frame, 2 * d_v)
-    return {"W_Q": W[:, :d_v], "W_K": W[:, d_v:]}
-
-
-@THEOREM_C2.formula
-def query_key_matrix(W_Q: QueryWeights, W_K: KeyWeights) -> Any:
-    """W~ = W_Q W_K^T - W_K W_Q^T, shape (d, d) (Theorem C.2)."""
-    return query_key_generator(W_Q, W_K)
-
-
-@THEOREM_C2.part("structure")
-def nonzero_singular_values_are_one(value: Any, W_Q: QueryWeights) -> Any:
-    """W W^T W - W vanishes exactly if every nonzero singular value of W is 1; ||W||_F^2 then counts them.
-
-    The count, 2 d_v, is what Eqs. (51)-(53) give; without it W = 0, which has no condition number, would pass.
-    """
-    cube = value @ value.T @ value - value
-    excess = total(value * value) - 2 * W_Q.shape[1]
-    return concatenate([cube, ones(1, value.shape[1]) * excess], axis=0)
-
-
-THEOREM_C2.mutant("skew part with its factor 1/2", lambda W_Q, W_K: (W_Q @ W_K.T - W_K @ W_Q.T) * rational(1, 2))
-THEOREM_C2.mutant("second product dropped", lambda W_Q, W_K: W_Q @ W_K.T)
-THEOREM_C2.mutant("key instead of query in the first product", lambda W_Q, W_K: W_K @ W_K.T - W_K @ W_Q.T)
-
-
-# -- sampling from the Stiefel manifold --------------------------------------------------------------------------------
+from theorems.osa.part_e_experiments.untrained import decided_at_the_experiments
+from verify.oracles import SMALLEST_P, LawTest, kolmogorov_smirnov, moment_test, proportion_test, same_law
+from verify.vocabulary import Claim, FollowsLaw, InputError, Size, subject
 
 ALGORITHM_1 = Claim(
     OSA,
@@ -289,3 +165,57 @@ def _entry_cdf(q: np.ndarray, n: int) -> np.ndarray:
         return np.cos(t) ** (power - 1) * np.sin(t) / power + (power - 1) / power * below(t, power - 2)
 
     return np.asarray(below(np.arcsin(np.clip(q, -1, 1)), n - 2) / below(math.pi / 2, n - 2))
+
+
+TRUNCATION = Claim(
+    OSA,
+    "osa.fn-5",
+    label="Footnote 5",
+    statement=r"\text{sampling from } \mathcal{U}_{n\times n} \text{ and truncating to } m \text{ columns samples }"
+    r" \mathcal{U}_{n\times m}",
+    assumptions=["n >= m"],
+    relation=FollowsLaw(),
+    sizes={"n": (1, 5), "m": (1, 4)},
+    where=lambda sizes: sizes["n"] >= sizes["m"],
+    uses=("osa.alg-1",),
+)
+
+
+@TRUNCATION.inputs
+def dimensions_of_frame(n: Annotated[int, Size("n")], m: Annotated[int, Size("m")]) -> Any:
+    return {"n": n, "m": m}
+
+
+@TRUNCATION.formula
+def truncated_uniform(n: int, m: int, generator: Any = None, samples: int = 1) -> Any:
+    """The first m columns of `samples` uniform orthogonal matrices, shape (samples, n, m) (Footnote 5)."""
+    return stiefel_uniform(n, n, generator, samples)[..., :m]
+
+
+TRUNCATION.part("laws")(uniform_on_stiefel)
+
+
+def _normal(n: int, generator: Any, samples: int) -> Any:
+    import torch
+
+    return torch.randn(samples, n, n, generator=generator, dtype=torch.float64, device=generator.device)
+
+
+@TRUNCATION.mutant("QR without sign correction, truncated")
+def _(n: int, m: int, generator: Any, samples: int) -> Any:
+    import torch
+
+    return torch.linalg.qr(_normal(n, generator, samples)).Q[..., :m]
+
+
+@TRUNCATION.mutant("rotations only: the first column turned to make the determinant 1")
+def _(n: int, m: int, generator: Any, samples: int) -> Any:
+    Q = stiefel_uniform(n, n, generator, samples)
+    Q[..., 0] *= Q.det()[:, None]
+    return Q[..., :m]
+
+
+@TRUNCATION.mutant("columns normalised, not orthogonalised")
+def _(n: int, m: int, generator: Any, samples: int) -> Any:
+    Z = _normal(n, generator, samples)[..., :m]
+    return Z / Z.norm(dim=1, keepdim=True)

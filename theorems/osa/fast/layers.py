@@ -1,100 +1,39 @@
 """Reference functions for models: the layer in O(N d^2), its Jacobian, bases of [Q, K], and the initialisation.
 
-Every function here checks its arguments and then calls what a claim certifies: `attention_through_basis` is certified
-in this module, the other forms of the layer in `theorems.osa.push_through`.  All quantities are dimensionless.
+Every function here checks its arguments and then calls what a claim certifies, in the parts of the paper that the imports
+name.  All quantities are dimensionless.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Annotated, Any, NamedTuple
+from typing import Any, NamedTuple
 
-from theorems.osa import OSA
-from theorems.osa.definitions import (
-    Alpha,
-    KeyWeights,
-    OutputWeights,
-    QueryWeights,
-    Tokens,
-    ValueWeights,
-    attention,
-    newton_schulz_basis,
-    newton_schulz_iterate,
+from theorems.osa.definitions import attention, newton_schulz_basis, newton_schulz_iterate
+from theorems.osa.part_2_4_cost.basis_layer import attention_through_basis
+from theorems.osa.part_2_4_cost.push_through import (
+    attention_in_frame,
+    frame_factor,
+    low_rank_factor,
+    push_through_factor,
 )
-from theorems.osa.initialisation import stiefel_uniform
-from theorems.osa.low_rank import (
-    CONTAINS_QUERIES_AND_KEYS,
-    ORTHONORMAL,
-    Basis,
-    Coordinates,
-    Frame,
-    tokens_with_wide_basis,
-)
-from theorems.osa.push_through import attention_in_frame, frame_factor, low_rank_factor, push_through_factor
-from verify.matrix import COLUMN, expm, eye, sqrt
+from theorems.osa.part_d_sampling.algorithm_1 import stiefel_uniform
+from theorems.osa.shapes import Factor
+from verify.matrix import COLUMN
 from verify.oracles import jacobian
-from verify.vocabulary import Claim, Equal, InputError, Shape, checked, require_fit
+from verify.vocabulary import InputError, Shape, checked, require_fit
 
-LOW_RANK_LAYER = Claim(
-    OSA,
-    "osa.low-rank-layer",
-    label="Section 2.4, the layer without any N x N matrix",
-    statement=r"\mathrm{OSA}(\mathbf{X}) = \mathbf{V} + \mathbf{B}\big((\exp[\mathbf{S}] - \mathbf{I}_r)(\mathbf{B}^\top"
-    r"\mathbf{V})\big), \quad \mathbf{V} = \mathbf{X}\mathbf{W}^V\mathbf{W}^O, \quad [\mathbf{S}] = \tfrac{\alpha}{\sqrt{d_v}}"
-    r"\big((\mathbf{B}^\top\mathbf{Q})(\mathbf{B}^\top\mathbf{K})^\top - (\mathbf{B}^\top\mathbf{K})(\mathbf{B}^\top\mathbf{Q})"
-    r"^\top\big)",
-    assumptions=[ORTHONORMAL, CONTAINS_QUERIES_AND_KEYS],
-    relation=Equal(),
-    sizes={"N": (2, 5), "d": (2, 4), "d_v": (1, 4), "r": (2, 5)},
-    where=lambda sizes: sizes["r"] <= sizes["N"] and sizes["d_v"] <= sizes["d"],
-    uses=("osa.thm-2.1-any-basis",),
-    exact=True,
-    of_project=True,
-)
-
-
-@LOW_RANK_LAYER.inputs
-def layer_with_basis(
-    frame: Frame,
-    C: Coordinates,
-    W_Q: QueryWeights,
-    W_K: KeyWeights,
-    W_V: ValueWeights,
-    W_O: OutputWeights,
-    alpha: Alpha,
-) -> Any:
-    return {**tokens_with_wide_basis(frame, C, W_Q, W_K, alpha), "W_V": W_V, "W_O": W_O}
-
-
-@LOW_RANK_LAYER.formula
-def attention_through_basis(
-    X: Tokens,
-    W_Q: QueryWeights,
-    W_K: KeyWeights,
-    W_V: ValueWeights,
-    W_O: OutputWeights,
-    alpha: Alpha,
-    B: Basis,
-) -> Any:
-    """OSA(X), shape (N, d), in O(N d r + r^3), for B (N, r) with orthonormal columns whose span contains Q and K."""
-    return _through_basis(X, W_Q, W_K, W_V, W_O, alpha, B)
-
-
-def _through_basis(
-    X: Any, W_Q: Any, W_K: Any, W_V: Any, W_O: Any, alpha: Any, B: Any, sign: int = -1, dropped: Any = 1
-) -> Any:
-    """The layer's shape; mutants change the sign between the products of [S] or drop I_r."""
-    Q, K, V = B.T @ (X @ W_Q), B.T @ (X @ W_K), X @ W_V @ W_O
-    S = (Q @ K.T + K @ Q.T * sign) * (alpha / sqrt(W_Q.shape[1]))
-    return V + B @ ((expm(S) - eye(B.shape[1]) * dropped) @ (B.T @ V))
-
-
-LOW_RANK_LAYER.oracle(lambda X, W_Q, W_K, W_V, W_O, alpha: attention(X, W_Q, W_K, W_V, W_O, alpha))
-LOW_RANK_LAYER.mutant("[S] symmetric instead of skew", sign=1)
-LOW_RANK_LAYER.mutant("I_r not subtracted", dropped=0)
-LOW_RANK_LAYER.mutant("query and key exchanged", "W_Q -> W_K; W_K -> W_Q")
-
+__all__ = [
+    "METHODS",
+    "Weights",
+    "attention_through_basis",
+    "initialise",
+    "newton_schulz",
+    "orthogonal_self_attention",
+    "orthogonal_self_attention_jacobian",
+    "polar_basis",
+]
 
 # -- the layer, with arguments checked ---------------------------------------------------------------------------------
 
@@ -233,7 +172,7 @@ def orthogonal_self_attention_jacobian(
 
 
 @checked
-def newton_schulz(M: Annotated[Any, Shape("N", "m")], steps: int, epsilon: float | None = 1e-7) -> Any:
+def newton_schulz(M: Factor, steps: int, epsilon: float | None = 1e-7) -> Any:
     """The Newton-Schulz iterate M_K after K = `steps` steps, a tensor of shape (N, m) (Eq. (9)).
 
     Starts from M / (||M||_F + epsilon), or from M itself if `epsilon` is None; then every singular value of M has to be
@@ -262,7 +201,7 @@ def newton_schulz(M: Annotated[Any, Shape("N", "m")], steps: int, epsilon: float
 
 
 @checked
-def polar_basis(M: Annotated[Any, Shape("N", "m")]) -> Any:
+def polar_basis(M: Factor) -> Any:
     """U = P R^T for the singular value decomposition M = P diag(s) R^T, a tensor of shape (N, m), N >= m (Section 2.3).
 
     The limit of `newton_schulz`, orthonormal columns nearest to M.  Its columns span those of M whatever the rank, which is

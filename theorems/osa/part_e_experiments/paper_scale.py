@@ -7,24 +7,21 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 from theorems.osa import OSA
-from theorems.osa.conditioning import first_term_bound
-from theorems.osa.definitions import Steps
-from theorems.osa.experiments import VALUES
-from theorems.osa.initialisation import stiefel_uniform
-from theorems.osa.jacobian import HeadSize, newton_schulz_attention_matrix
+from theorems.osa.part_c_initialisation.c3_theorem_c_3 import first_term_bound
+from theorems.osa.part_d_sampling.algorithm_1 import stiefel_uniform
+from theorems.osa.part_e_experiments.untrained import VALUES
+from theorems.osa.settings import newton_schulz_attention_matrix
+from theorems.osa.shapes import HeadSize, Length, Steps, Width
 from verify.matrix import eye, kron, singular_values, spectral_norm
 from verify.oracles import SMALLEST_P, LawTest
-from verify.vocabulary import Claim, FollowsLaw, Size
+from verify.vocabulary import Claim, FollowsLaw, Setting
 
 if TYPE_CHECKING:
     import torch
 
-Tokens = Annotated[int, Size("N")]
-Dimension = Annotated[int, Size("d")]
-SIZES = {"N": (50, 50), "d": (64, 64), "d_v": (16, 16), "K": (6, 6)}
 #: Standard deviation of the learnable embeddings.
 EMBEDDINGS = 0.02
 
@@ -84,27 +81,33 @@ def _test(name: str, holds: bool) -> LawTest:
     return LawTest(name, 1.0 if holds else SMALLEST_P, 1)
 
 
-PAPER_SCALE = Claim(
+def sizes_of_the_experiments(N: Length, d: Width, d_v: HeadSize, K: Steps) -> dict[str, int]:
+    """The sizes alone: weights and tokens are drawn inside."""
+    return {"N": N, "d": d, "d_v": d_v, "K": K}
+
+
+EXPERIMENTS = Setting(
     OSA,
+    "Appendix E",
+    assumptions=["weights initialised as in Appendices C.1, C.2"],
+    sizes={"N": (50, 50), "d": (64, 64), "d_v": (16, 16), "K": (6, 6)},
+    inputs=sizes_of_the_experiments,
+)
+
+PAPER_SCALE = Claim(
+    EXPERIMENTS,
     "osa.c3-paper-scale",
     label="Appendix C.3 at the sizes of Appendix E",
     statement=r"N = 50,\ d = 64,\ h = 4,\ K = 6,\ \alpha = 0.1,\ \mathbf{X} \text{ with independent standard normal entries: }"
     r" \|\mathbf{J}_1\|_2 > 1, \text{ so that no } C \text{ of Eq. (15) satisfies } 1 - \delta - C\alpha > 0"
     r" \text{ and Theorem C.4 says nothing; and } \|\mathbf{A} - \mathbf{I}\|_2 > 1",
-    assumptions=["weights initialised as in Appendices C.1, C.2"],
     relation=FollowsLaw(samples=2, instances=1),
-    sizes=SIZES,
     uses=("osa.thm-c.3", "osa.thm-c.4", "osa.c3-near-identity"),
     expects="empirical",
     observed="one head, two seeds, eps = 1e-7.  The paper states neither eps nor the scale of the tokens that reach a layer;"
     " osa.c4-paper-scale has tokens as small as its learnable embeddings",
     of_project=True,
 )
-
-
-@PAPER_SCALE.inputs
-def sizes_of_the_experiments(N: Tokens, d: Dimension, d_v: HeadSize, K: Steps) -> dict[str, int]:
-    return {"N": N, "d": d, "d_v": d_v, "K": K}
 
 
 def _norms(head: Head) -> tuple[float, float]:
@@ -130,25 +133,21 @@ def both_above_one(formula: Any, generator: Any, samples: int, N: int, d: int, d
 PAPER_SCALE.mutant("alpha = 0.001", alpha=0.001)
 PAPER_SCALE.mutant("tokens with standard deviation 0.02", scale=EMBEDDINGS)
 
-
 SMALL_TOKENS = Claim(
-    OSA,
+    EXPERIMENTS,
     "osa.c4-paper-scale",
     label="Theorems C.3 and C.4 at the sizes of Appendix E, small tokens",
     statement=r"N = 50,\ d = 64,\ h = 4,\ K = 6,\ \alpha = 0.1,\ \mathbf{X} \text{ with normal entries of standard deviation }"
     r" 0.02: \quad \|\mathbf{J}_1\|_2 \le C\alpha < \tfrac1{20}, \quad 1-\delta-C\alpha \le \sigma_i(\mathbf{J}) \le"
     r" 1+\delta+C\alpha \text{ for the } N d_v \text{ non-zero singular values}, \quad \kappa(\mathbf{J}) \le"
     r" \frac{1+\delta+C\alpha}{1-\delta-C\alpha}",
-    assumptions=["weights initialised as in Appendices C.1, C.2"],
     relation=FollowsLaw(samples=1, instances=1),
-    sizes=SIZES,
     uses=("osa.thm-c.3", "osa.thm-c.4", "osa.f7-range"),
     expects="empirical",
     observed="one head, one seed, eps = 1e-7, C = (2 + 4 sqrt 2) ||X||_2^2 / sqrt(d_v); 0.02 is the standard deviation of"
     " the paper's learnable embeddings",
     of_project=True,
 )
-SMALL_TOKENS.inputs(sizes_of_the_experiments)
 
 
 @SMALL_TOKENS.formula
