@@ -16,6 +16,7 @@ from theorems.osa.part_2_4_cost.basis_layer import (
     orthonormal_basis,
     softmax_attention,
 )
+from verify.checks import checks_of
 from verify.checks.record import ERROR, UPHELD, VIOLATED, Record
 from verify.checks.settings import settings_for
 from verify.evidence.runner import judge, run_check

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from theorems.hessian.part_b_derivatives import jacobians
 from theorems.hessian.part_3_structure import functional, outer_product, whole_hessian
+from theorems.hessian.part_b_derivatives import jacobians
 from theorems.reference import certified, over_batches
 
 # Dense Kronecker factors make these references to compare with, not functions for long sequences.

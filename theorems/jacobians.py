@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from theorems.convergence import softmax
-from theorems.dynamics import normalisation, update_jacobian
+from theorems.convergence.part_c_1_lemmas import softmax
+from theorems.dynamics.part_a_proofs import lemmas as dynamics_lemmas
 from theorems.osa.part_c_initialisation import c1_jacobian_and_values as initialisation
 from theorems.reference import certified, over_batches
 from theorems.skipless.part_5_initialisation import input_jacobian
