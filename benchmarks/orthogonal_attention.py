@@ -6,20 +6,7 @@ import math
 from typing import Any
 
 import torch
-from measure import (
-    FLOOR,
-    OURS,
-    PEER,
-    Case,
-    Entry,
-    Error,
-    Goal,
-    Topic,
-    breakdown,
-    measure,
-    peak_memory,
-    relative_error,
-)
+from measure import FLOOR, OURS, PEER, Case, Entry, Error, Goal, Topic, breakdown, measure, peak_memory, relative_error
 
 from theorems.osa.definitions import queries_and_keys
 from theorems.osa.fast.layers import newton_schulz, orthogonal_self_attention

@@ -388,23 +388,14 @@ FUNCTIONAL = Profile("hessian.functional_hessian", sizes=BLOCK_SIZES, layout=ROW
 @LOSS_HESSIAN.inputs
 @FUNCTIONAL.inputs
 def block_of_a_hessian(
-    X: Tokens,
-    W_Q: QueryWeights,
-    W_K: KeyWeights,
-    W_V: ValueWeights,
-    Y: Labels,
-    block: Annotated[int, Size("block")],
+    X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, Y: Labels, block: Annotated[int, Size("block")]
 ) -> dict[str, Any]:
     return {"X": X, "W_Q": W_Q, "W_K": W_K, "W_V": W_V, "Y": Y, "wrt": BLOCKS[block - 1]}
 
 
 @OUTER.inputs
 def block_without_labels(
-    X: Tokens,
-    W_Q: QueryWeights,
-    W_K: KeyWeights,
-    W_V: ValueWeights,
-    block: Annotated[int, Size("block")],
+    X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, block: Annotated[int, Size("block")]
 ) -> dict[str, Any]:
     return {"X": X, "W_Q": W_Q, "W_K": W_K, "W_V": W_V, "wrt": BLOCKS[block - 1]}
 
@@ -543,9 +534,7 @@ def _(M: Any, steps: Any, epsilon: Any) -> Any:
 STIEFEL = Profile("osa.stiefel_uniform", layout="samples along the first axis, orthonormal columns of shape (n, m)")
 
 NORMALISATION = Profile(
-    "dynamics.normalisation",
-    layout="rows of Y are normalised to unit norm",
-    without_domains=RMS_NORM.without_domains,
+    "dynamics.normalisation", layout="rows of Y are normalised to unit norm", without_domains=RMS_NORM.without_domains
 )
 
 

@@ -19,11 +19,7 @@ from theorems.convergence.part_c_1_lemmas.constants import (
     distance,
     stacked,
 )
-from theorems.convergence.part_c_1_lemmas.extreme_inputs import (
-    balanced_attention,
-    close_pairs,
-    zero_pre_activations,
-)
+from theorems.convergence.part_c_1_lemmas.extreme_inputs import balanced_attention, close_pairs, zero_pre_activations
 from theorems.convergence.part_c_1_lemmas.gradient_lipschitz import SAME_SIGNS
 from theorems.convergence.part_d_1_limiting_kernel.gradients import (
     Tokens,

@@ -12,14 +12,7 @@ from typing import Annotated, Any
 
 from theorems.convergence import CONVERGENCE, definitions
 from theorems.convergence.definitions import KeyWeights, Labels, OutputWeights, QueryWeights, Samples, ValueWeights
-from theorems.convergence.part_c_1_lemmas.constants import (
-    Bounds,
-    PositiveScale,
-    by_name,
-    joined,
-    sample_bound,
-    stacked,
-)
+from theorems.convergence.part_c_1_lemmas.constants import Bounds, PositiveScale, by_name, joined, sample_bound, stacked
 from verify.matrix import frobenius_norm, rational, smallest_singular_value, total
 from verify.oracles import jacobian
 from verify.vocabulary import Assumption, AtMost, Claim, Real

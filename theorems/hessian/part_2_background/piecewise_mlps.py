@@ -5,13 +5,7 @@ from __future__ import annotations
 from typing import Annotated, Any
 
 from theorems.hessian import HESSIAN
-from theorems.hessian.part_2_background.linear_mlps import (
-    FirstWeights,
-    Inputs,
-    SecondWeights,
-    ThirdWeights,
-    half_mean,
-)
+from theorems.hessian.part_2_background.linear_mlps import FirstWeights, Inputs, SecondWeights, ThirdWeights, half_mean
 from theorems.hessian.part_a_kronecker_products.products import stacked
 from verify.matrix import concatenate, rational, relu, total
 from verify.oracles import hessian, jacobian

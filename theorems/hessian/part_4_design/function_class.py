@@ -9,12 +9,7 @@ from theorems.hessian import HESSIAN
 from theorems.hessian.definitions import attention_matrix
 from theorems.hessian.part_4_design.single_matrix import QueryKeyWeights, single_matrix_loss
 from theorems.hessian.part_a_kronecker_products.products import stacked
-from theorems.hessian.part_d_query_key.split_at_logits import (
-    SPLIT_ANYWHERE,
-    U_matrix,
-    V_matrix,
-    gauss_newton_at_logits,
-)
+from theorems.hessian.part_d_query_key.split_at_logits import SPLIT_ANYWHERE, U_matrix, V_matrix, gauss_newton_at_logits
 from theorems.hessian.settings import KeyWeights, Labels, QueryWeights, Tokens, ValueWeights
 from verify.arithmetics import exp
 from verify.matrix import column, concatenate, eye, rational, singular_values, softmax, sqrt, vec_r, zeros

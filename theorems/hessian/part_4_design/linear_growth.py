@@ -7,12 +7,7 @@ from typing import Annotated, Any
 from theorems.hessian import HESSIAN
 from theorems.hessian.definitions import attention, attention_logits, square_loss
 from theorems.hessian.part_3_structure.data_growth import Scale, power
-from theorems.hessian.part_3_structure.whole_hessian import (
-    assembled,
-    logit_factors,
-    separate_weights,
-    stacked_weights,
-)
+from theorems.hessian.part_3_structure.whole_hessian import assembled, logit_factors, separate_weights, stacked_weights
 from theorems.hessian.part_4_design.linear_attention import linear_attention
 from theorems.hessian.part_a_kronecker_products.products import stacked
 from theorems.hessian.settings import LAYOUT, SIZES, SQUARE_LOSS, KeyWeights, Labels, QueryWeights, Tokens, ValueWeights

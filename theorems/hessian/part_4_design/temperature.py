@@ -5,11 +5,7 @@ from __future__ import annotations
 from typing import Annotated, Any
 
 from theorems.hessian import HESSIAN
-from theorems.hessian.definitions import (
-    attention,
-    attention_logits,
-    attention_matrix,
-)
+from theorems.hessian.definitions import attention, attention_logits, attention_matrix
 from theorems.hessian.part_4_design.single_matrix import logit_curvature
 from theorems.hessian.part_a_kronecker_products.products import stacked
 from theorems.hessian.part_d_query_key.split_at_logits import (
