@@ -48,17 +48,13 @@ def gated_values(X: Tokens, W_V: ValueWeights, w_O: OutputWeights, beta: Any) ->
     return W_V.T @ gated_output_weights(w_O, W_V @ X.T @ beta)
 
 
-U_AND_H = Claim(
-    ONE_SAMPLE,
-    "convergence.lemma-14-u-h",
-    label="Proof of Lemma 14, bounds on U and h",
-    statement=r"\|U_{i,n}^{t'}\|_2\le\|W_K^{t'}\|_2\|X_n\|_2^2\|\mathrm{diag}(\beta)-\beta\beta^\top\|_2\le2\bar\lambda_Kd_s"
-    r"C_x^2,\qquad \|h_{i,n}^t\|_2\le\|W_V^t\|_2\|w_O^t\|_2\le\bar\lambda_V\bar\lambda_O",
-    relation=AtMost(ascent=False),
-    uses=("convergence.lemma-8",),
+U_AND_H = Claim(ONE_SAMPLE, "convergence.lemma-14-u-h", label="Proof of Lemma 14, bounds on U and h",
+    statement=r"\|U_{i,n}^{t'}\|_2\le\|W_K^{t'}\|_2\|X_n\|_2^2\|\mathrm{diag}(\beta)-\beta\beta^\top\|_2\le2\bar"
+    r"\lambda_Kd_sC_x^2,\qquad \|h_{i,n}^t\|_2\le\|W_V^t\|_2\|w_O^t\|_2\le\bar\lambda_V\bar\lambda_O",
+    relation=AtMost(ascent=False), uses=("convergence.lemma-8",),
     doubt="The dot of relu' is lost where U and h are introduced; with relu in its place h would have no such bound.",
     note="||diag(beta) - beta beta^T||_2 <= 1/2 is sharp where the proof uses 2; h reaches its bound.",
-)
+)  # fmt: skip
 U_AND_H.domain("all pre-activations zero", zero_pre_activations)
 U_AND_H.domain("balanced attention", balanced_attention)
 
@@ -90,19 +86,14 @@ U_AND_H.mutant("C_x in place of its square", "b.C_x ** 2 -> b.C_x")
 U_AND_H.mutant("lambda_O dropped", "b.V * b.O -> b.V")
 
 
-H_DIFFERENCE = Claim(
-    ONE_SAMPLE,
-    "convergence.lemma-14-h-diff",
-    label="Proof of Lemma 14, bound on h difference",
-    statement=r"\|h_{i,n}^{t'}-h_{i,n}^t\|_2\le[\bar\lambda_V(\bar\lambda_OC_x\sqrt{d_s}(1+\bar\lambda_Vz)+1)"
-    r"+\bar\lambda_O]\|\theta^{t'}-\theta^t\|_2",
+H_DIFFERENCE = Claim(ONE_SAMPLE, "convergence.lemma-14-h-diff", label="Proof of Lemma 14, bound on h difference",
+    statement=r"\|h_{i,n}^{t'}-h_{i,n}^t\|_2\le[\bar\lambda_V(\bar\lambda_OC_x\sqrt{d_s}(1+\bar\lambda_Vz)+1)+\bar"
+    r"\lambda_O]\|\theta^{t'}-\theta^t\|_2",
     assumptions=[KINK],
-    relation=AtMost(ascent=False),
-    expects="refuted",
-    severity="error",
+    relation=AtMost(ascent=False), expects="refuted", severity="error",
     correction="convergence.lemma-14-h-diff-fixed-pattern",
     note="h contains relu', which jumps where a pre-activation changes its sign, however short the step.",
-)
+)  # fmt: skip
 
 
 def _h_bound(X: Any, ends: tuple[Weights, Weights], tau_0: Any, gate: Any = 1, output: Any = 1) -> Any:
@@ -153,18 +144,13 @@ def _() -> dict[str, Any]:
     }  # fmt: skip
 
 
-H_OF_FIXED_PATTERN = Claim(
-    CONVERGENCE,
-    "convergence.lemma-14-h-diff-fixed-pattern",
+H_OF_FIXED_PATTERN = Claim(CONVERGENCE, "convergence.lemma-14-h-diff-fixed-pattern",
     label="Bound on the h difference while no ReLU differs in state",
-    statement=r"\text{If no pre-activation differs in sign, }\|h_i^{t'}-h_i^t\|_2\le(\bar\lambda_V+\bar\lambda_O)"
-    r"\|\theta^{t'}-\theta^t\|_2",
+    statement=r"\text{If no pre-activation differs in sign, }\|h_i^{t'}-h_i^t\|_2\le(\bar\lambda_V+\bar\lambda_O)\|"
+    r"\theta^{t'}-\theta^t\|_2",
     assumptions=[NORMS, SAME_SIGNS],
-    relation=AtMost(),
-    sizes=ONE_SAMPLE.sizes,
-    corrects="convergence.lemma-14-h-diff",
-    of_project=True,
-)
+    relation=AtMost(), sizes=ONE_SAMPLE.sizes, corrects="convergence.lemma-14-h-diff", of_project=True,
+)  # fmt: skip
 H_OF_FIXED_PATTERN.domain("close pairs", close_pairs)
 
 

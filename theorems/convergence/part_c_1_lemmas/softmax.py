@@ -30,15 +30,12 @@ SOFTMAX = Setting(CONVERGENCE, "Softmax(u)", assumptions=["u in R^{d_s}"], sizes
 
 # -- Lemma 8 -----------------------------------------------------------------------------------------------------------
 
-LEMMA_8 = Claim(
-    SOFTMAX,
-    "convergence.lemma-8",
-    label="Lemma 8",
+LEMMA_8 = Claim(SOFTMAX, "convergence.lemma-8", label="Lemma 8",
     statement=r"v=\mathrm{Softmax}(u)\in\mathbb R^{d_s}\Rightarrow1/\sqrt{d_s}\le\|v\|_2\le1",
     relation=AtMost(),
     note="Equality on the left at equal logits; on the right at d_s = 1, and in the limit of one dominating logit. The"
     " inequality that the proof calls that of arithmetic and geometric means is the one of Cauchy and Schwarz.",
-)
+)  # fmt: skip
 
 
 @LEMMA_8.formula
@@ -60,16 +57,12 @@ LEMMA_8.mutant("the norm of equal weights as an upper bound", "norm * 0 + 1 -> n
 
 # -- Lemma 11 ----------------------------------------------------------------------------------------------------------
 
-LEMMA_11 = Claim(
-    SOFTMAX,
-    "convergence.lemma-11",
-    label="Lemma 11",
+LEMMA_11 = Claim(SOFTMAX, "convergence.lemma-11", label="Lemma 11",
     statement=r"v=\mathrm{Softmax}(u)\Rightarrow\frac{\partial v}{\partial u}=\mathrm{diag}(v)-vv^\top",
-    relation=Equal(),
-    exact=True,
-    doubt="In the proof, the numerator of the case j != k reads -exp(u^(j)) - exp(u^(k)), where the quotient rule gives"
-    " the product; the second minus sign may be a lost dot. The lemma does not depend on it.",
-)
+    relation=Equal(), exact=True,
+    doubt="In the proof, the numerator of the case j != k reads -exp(u^(j)) - exp(u^(k)), where the quotient rule"
+    " gives the product; the second minus sign may be a lost dot. The lemma does not depend on it.",
+)  # fmt: skip
 
 
 @LEMMA_11.formula
@@ -86,22 +79,16 @@ LEMMA_11.mutant("identity instead of diag(v)", lambda value, u: value - diag(att
 LEMMA_11.mutant("rank-one term doubled", "v @ v.T -> 2 * (v @ v.T)")
 
 
-QUOTIENT = Claim(
-    SOFTMAX,
-    "convergence.lemma-11-quotient",
-    label="Proof of Lemma 11, case j != k",
-    statement=r"\frac{\partial v^{(j)}}{\partial u^{(k)}}=\frac{-\exp(u^{(j)})-\exp(u^{(k)})}"
-    r"{(\sum_{i=1}^{d_s}\exp(u^{(i)}))^2}\ (j\ne k),\qquad \frac{\exp(u^{(k)})\sum_i\exp(u^{(i)})-(\exp(u^{(k)}))^2}"
-    r"{(\sum_i\exp(u^{(i)}))^2}\ (j=k)",
-    relation=Equal(),
-    sizes={"d_s": (1, 5)},
-    expects="reading",
-    exact=True,
+QUOTIENT = Claim(SOFTMAX, "convergence.lemma-11-quotient", label="Proof of Lemma 11, case j != k",
+    statement=r"\frac{\partial v^{(j)}}{\partial u^{(k)}}=\frac{-\exp(u^{(j)})-\exp(u^{(k)})}{(\sum_{i=1}^{d_s}"
+    r"\exp(u^{(i)}))^2}\ (j\ne k),\qquad \frac{\exp(u^{(k)})\sum_i\exp(u^{(i)})-(\exp(u^{(k)}))^2}{(\sum_i"
+    r"\exp(u^{(i)}))^2}\ (j=k)",
+    relation=Equal(), sizes={"d_s": (1, 5)}, expects="reading", exact=True,
     reading="the numerator for j != k is the product -exp(u^(j)) exp(u^(k))",
     doubt="The extraction shows a second minus sign between the two exponentials, where a centred dot may have stood."
     " With a minus sign the entry would be false: at two equal logits it is -1/2, the derivative -1/4.",
     note="The next line of the proof, -v^(j) v^(k) and v^(k) - v^(j) v^(k), is checked with it.",
-)
+)  # fmt: skip
 
 
 def _by_cases(mixed: Any, equal: Any) -> Any:
@@ -157,14 +144,12 @@ PAIR = Setting(
     special_domains={"nearly equal": _nearby},
 )
 
-EDELMAN = Claim(
-    PAIR,
-    "convergence.lemma-7-edelman",
+EDELMAN = Claim(PAIR, "convergence.lemma-7-edelman",
     label="Proof of Lemma 7, second inequality (Edelman et al., Cor. A.7)",
     statement=r"\|\mathrm{softmax}(a)-\mathrm{softmax}(b)\|_1\le2\|a-b\|_\infty",
     relation=AtMost(),
     note="The factor 2 can be dropped: convergence.softmax-lipschitz has the sharp constant 1.",
-)
+)  # fmt: skip
 
 
 @EDELMAN.formula
@@ -179,19 +164,14 @@ EDELMAN.mutant("squared distance", lambda a, b: maximum(absolute(a - b)) ** 2 * 
 EDELMAN.mutant("mean distance", lambda a, b: total(absolute(a - b)) * rational(2, a.shape[1] ** 2))
 
 
-SHARP = Claim(
-    PAIR,
-    "convergence.softmax-lipschitz",
-    label="Lipschitz constants of the softmax",
-    statement=r"\|\mathrm{softmax}(a)-\mathrm{softmax}(b)\|_1\le\|a-b\|_\infty,\qquad"
-    r"\|\mathrm{softmax}(a)-\mathrm{softmax}(b)\|_2\le\tfrac12\|a-b\|_2",
-    relation=AtMost(),
-    uses=("convergence.lemma-11",),
-    of_project=True,
-    note="Along the segment the change is (diag(v) - v v^T) h. Its 1-norm is E|h - E h| under the weights v, at most the"
-    " standard deviation of h, hence at most max |h|; and by Gershgorin diag(v) - v v^T has norm at most"
-    " max 2 v(1 - v) <= 1/2. Both are attained in the limit at two equal logits that move in opposite directions.",
-)
+SHARP = Claim(PAIR, "convergence.softmax-lipschitz", label="Lipschitz constants of the softmax",
+    statement=r"\|\mathrm{softmax}(a)-\mathrm{softmax}(b)\|_1\le\|a-b\|_\infty,\qquad\|\mathrm{softmax}(a)-"
+    r"\mathrm{softmax}(b)\|_2\le\tfrac12\|a-b\|_2",
+    relation=AtMost(), uses=("convergence.lemma-11",), of_project=True,
+    note="Along the segment the change is (diag(v) - v v^T) h. Its 1-norm is E|h - E h| under the weights v, at most"
+    " the standard deviation of h, hence at most max |h|; and by Gershgorin diag(v) - v v^T has norm at most max 2 v(1"
+    " - v) <= 1/2. Both are attained in the limit at two equal logits that move in opposite directions.",
+)  # fmt: skip
 
 
 @SHARP.formula

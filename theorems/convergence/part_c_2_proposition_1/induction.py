@@ -42,24 +42,21 @@ SMALL = {"N": (1, 2), "d_s": (1, 2), "d": (1, 2), "d_m": (1, 2)}
 
 # -- z -----------------------------------------------------------------------------------------------------------------
 
-PROP_1_Z = Claim(
-    CONVERGENCE,
-    "convergence.prop-1-z",
+PROP_1_Z = Claim(CONVERGENCE, "convergence.prop-1-z",
     label="Prop. 1, second bullet, versus Table 2 and the F_pre chain of C.2",
-    statement=r"z\triangleq\bar\lambda_O^2(1+4\tau_0^2C_x^4d_s^2\bar\lambda_V^2(\bar\lambda_O^2+\bar\lambda_K^2))\ "
-    r"[\text{Prop. 1}];\quad z\triangleq\bar\lambda_O^2(1+4\tau_0^2C_x^2d_s^2\bar\lambda_V^2(\bar\lambda_Q^2+"
-    r"\bar\lambda_K^2))\ [\text{Table 2}];\quad \rho^2\bar\lambda_O[1+4\tau_0^2C_x^4d_s^2\bar\lambda_V^2(\bar\lambda_Q^2"
-    r"+\bar\lambda_K^2)]=\rho^2 z/\bar\lambda_O\ [\text{C.2}]",
+    statement=r"z\triangleq\bar\lambda_O^2(1+4\tau_0^2C_x^4d_s^2\bar\lambda_V^2(\bar\lambda_O^2+\bar\lambda_K^2))\ ["
+    r"\text{Prop. 1}];\quad z\triangleq\bar\lambda_O^2(1+4\tau_0^2C_x^2d_s^2\bar\lambda_V^2(\bar\lambda_Q^2+\bar"
+    r"\lambda_K^2))\ [\text{Table 2}];\quad \rho^2\bar\lambda_O[1+4\tau_0^2C_x^4d_s^2\bar\lambda_V^2(\bar\lambda_Q^2+"
+    r"\bar\lambda_K^2)]=\rho^2 z/\bar\lambda_O\ [\text{C.2}]",
     assumptions=["all lambdas positive"],
-    relation=Equal(),
-    sizes={"N": (1, 4), "d_s": (1, 4)},
-    expects="reading",
+    relation=Equal(), sizes={"N": (1, 4), "d_s": (1, 4)}, expects="reading",
     reading="lambda_Q^2 in the inner bracket, as in Table 2 and C.2, and C_x^4, as in Proposition 1 and C.2",
-    doubt="Proposition 1 shows lambda_O^2 in its inner bracket and Table 2 C_x^2. The extraction takes O for Q elsewhere, and"
-    " the rows of Table 2 beside z are damaged (W_O for W_Q, a squared norm in lambda_V): no refutation rests on these glyphs.",
-    note="The bounds (26), (33), (34) on the weights put into Lemma 9, each per unit of gamma sum_s sqrt(2 l(theta^s)), give"
-    " rho^2 z / lambda_O with this z and with neither of the other two.",
-)
+    doubt="Proposition 1 shows lambda_O^2 in its inner bracket and Table 2 C_x^2. The extraction takes O for Q"
+    " elsewhere, and the rows of Table 2 beside z are damaged (W_O for W_Q, a squared norm in lambda_V): no refutation"
+    " rests on these glyphs.",
+    note="The bounds (26), (33), (34) on the weights put into Lemma 9, each per unit of gamma sum_s sqrt(2"
+    " l(theta^s)), give rho^2 z / lambda_O with this z and with neither of the other two.",
+)  # fmt: skip
 
 
 def _rho_squared_z(
@@ -90,25 +87,19 @@ PROP_1_Z.mutant("4 dropped", four=1)
 
 # -- the step size -----------------------------------------------------------------------------------------------------
 
-STEPSIZE = Claim(
-    CONVERGENCE,
-    "convergence.prop-1-stepsize",
-    label="Remark after Prop. 1",
-    statement=r"\text{The step-size }\gamma\text{ is inversely proportional to }N^{1/2}\text{ due to the construction of "
-    r"}C\text{ in Appendix C.2.}",
+STEPSIZE = Claim(CONVERGENCE, "convergence.prop-1-stepsize", label="Remark after Prop. 1",
+    statement=r"\text{The step-size }\gamma\text{ is inversely proportional to }N^{1/2}\text{ due to the construction"
+    r" of }C\text{ in Appendix C.2.}",
     assumptions=[
         "C = c_1 c_2 + 2 c_3 l(theta^0), Eqs. (11), (14), (36), (37), gamma = 1/C",
         "all else fixed, l(theta^0) included",
     ],
-    relation=Equal(),
-    sizes={"N": (1, 4), "d_s": (1, 3)},
-    expects="refuted",
-    severity="error",
+    relation=Equal(), sizes={"N": (1, 4), "d_s": (1, 3)}, expects="refuted", severity="error",
     correction="convergence.prop-1-stepsize-exponent",
     doubt="c_1 is the first right-hand side of Eq. (36); both have the same power of N.",
-    note="Read as C(4N) = 2 C(N). c_1 and c_2 each carry N^{1/2}, so c_1 c_2 is proportional to N and gamma at best to 1/N;"
-    " where l(theta^0) itself grows like N, as for labels of fixed size, c_3 l(theta^0) grows like N^{3/2}.",
-)
+    note="Read as C(4N) = 2 C(N). c_1 and c_2 each carry N^{1/2}, so c_1 c_2 is proportional to N and gamma at best to"
+    " 1/N; where l(theta^0) itself grows like N, as for labels of fixed size, c_3 l(theta^0) grows like N^{3/2}.",
+)  # fmt: skip
 
 
 def _C(N: int, d_s: int, tau_0: Any, C_x: Any, lam: Any, loss: Any) -> tuple[Any, Any]:
@@ -134,19 +125,13 @@ STEPSIZE.counterexample(
 )  # fmt: skip
 
 
-STEPSIZE_EXPONENT = Claim(
-    CONVERGENCE,
-    "convergence.prop-1-stepsize-exponent",
-    label="The powers of N in C",
+STEPSIZE_EXPONENT = Claim(CONVERGENCE, "convergence.prop-1-stepsize-exponent", label="The powers of N in C",
     statement=r"C(4N)=4c_1c_2+2\cdot2c_3\ell(\theta^0)\ [\ell(\theta^0)\text{ fixed}],\qquad C(4N)=4c_1c_2+8\cdot2c_3"
     r"\ell(\theta^0)\ [\ell(\theta^0)\propto N]",
     assumptions=["all lambdas fixed"],
-    relation=Equal(),
-    sizes={"N": (1, 4), "d_s": (1, 3)},
-    corrects="convergence.prop-1-stepsize",
-    of_project=True,
+    relation=Equal(), sizes={"N": (1, 4), "d_s": (1, 3)}, corrects="convergence.prop-1-stepsize", of_project=True,
     note="So C is of order N for fixed l(theta^0), and of order N^{3/2} for labels of fixed size.",
-)
+)  # fmt: skip
 
 
 @STEPSIZE_EXPONENT.formula
@@ -216,30 +201,27 @@ def _loss_falls(X: Any, y: Any, theta: Any, tau_0: Any, tau_1: Any, gamma: Any) 
     return stacked([run.losses[1], run.losses[0] - run.losses[1]])
 
 
-EQ_26_34 = Claim(
-    CONVERGENCE,
-    "convergence.eq-26-34",
-    label="Eqs. (26)-(29), (31), (33), (34)",
-    statement=r"\|W_Q^{t+1}-W_Q^0\|_F\le\gamma\sum_{s=0}^t\|\nabla_{W_Q}\ell(\theta^s)\|_F\le2\gamma\rho\tau_0\bar\lambda_K"
-    r"\bar\lambda_V\bar\lambda_Od_sC_x^2\sum_{s=0}^t(1-\gamma\tfrac{\alpha^2}2)^{s/2}\sqrt{2\ell(\theta^0)},\ u:=\sqrt{1-"
-    r"\gamma\alpha^2/2}:\ =2\rho\tau_0\bar\lambda_K\bar\lambda_V\bar\lambda_Od_sC_x^2\tfrac2{\alpha^2}(1-u^2)\tfrac{1-"
-    r"u^{t+1}}{1-u}\sqrt{2\ell(\theta^0)}\le2\rho\tau_0\bar\lambda_K\bar\lambda_V\bar\lambda_Od_sC_x^2\tfrac4{\alpha^2}"
-    r"\sqrt{2\ell(\theta^0)}\le C_Q\text{ by (2)};\ \text{same with }W_K,C_K;\ \|w_O^{t+1}-w_O^0\|\le\rho\bar\lambda_V"
-    r"\tfrac4{\alpha^2}\sqrt{2\ell(\theta^0)}\le C_O;\ \|W_V^{t+1}-W_V^0\|_F\le\rho\bar\lambda_O\tfrac4{\alpha^2}"
-    r"\sqrt{2\ell(\theta^0)}",
+EQ_26_34 = Claim(CONVERGENCE, "convergence.eq-26-34", label="Eqs. (26)-(29), (31), (33), (34)",
+    statement=r"\|W_Q^{t+1}-W_Q^0\|_F\le\gamma\sum_{s=0}^t\|\nabla_{W_Q}\ell(\theta^s)\|_F\le2\gamma\rho\tau_0\bar"
+    r"\lambda_K\bar\lambda_V\bar\lambda_Od_sC_x^2\sum_{s=0}^t(1-\gamma\tfrac{\alpha^2}2)^{s/2}\sqrt{2\ell(\theta^0)},"
+    r"\ u:=\sqrt{1-\gamma\alpha^2/2}:\ =2\rho\tau_0\bar\lambda_K\bar\lambda_V\bar\lambda_Od_sC_x^2\tfrac2{"
+    r"\alpha^2}(1-u^2)\tfrac{1-u^{t+1}}{1-u}\sqrt{2\ell(\theta^0)}\le2\rho\tau_0\bar\lambda_K\bar\lambda_V\bar"
+    r"\lambda_Od_sC_x^2\tfrac4{\alpha^2}\sqrt{2\ell(\theta^0)}\le C_Q\text{ by (2)};\ \text{same with }W_K,C_K;\ "
+    r"\|w_O^{t+1}-w_O^0\|\le\rho\bar\lambda_V\tfrac4{\alpha^2}\sqrt{2\ell(\theta^0)}\le C_O;\ \|W_V^{t+1}-W_V^0\|_F\le"
+    r"\rho\bar\lambda_O\tfrac4{\alpha^2}\sqrt{2\ell(\theta^0)}",
     assumptions=[
         ASSUMPTION_1,
         "Eq. (25) up to t = 1, with the least lambdas and the largest alpha for which it holds",
         Assumption("gamma alpha^2 / 2 in (0, 1)", positive=_loss_falls),
         "Eq. (2), with the least C_Q, C_K, C_V, C_O",
     ],
-    relation=AtMost(ascent=False),
-    sizes=SMALL,
+    relation=AtMost(ascent=False), sizes=SMALL,
     uses=("convergence.d1-gradients", "convergence.gradient-wk", "convergence.lemma-12"),
-    doubt="Eq. (31) has Phi(W^s), a letter for other things in this paper, where the loss l(theta^s) belongs; so it is read.",
-    note="The induction hypothesis is what Proposition 1 fails to establish (Eq. (37)); granted it, these lines hold, with"
-    " a factor 2 to spare in Eq. (29).",
-)
+    doubt="Eq. (31) has Phi(W^s), a letter for other things in this paper, where the loss l(theta^s) belongs; so it is"
+    " read.",
+    note="The induction hypothesis is what Proposition 1 fails to establish (Eq. (37)); granted it, these lines hold,"
+    " with a factor 2 to spare in Eq. (29).",
+)  # fmt: skip
 
 
 @EQ_26_34.inputs
@@ -360,32 +342,22 @@ GRANTED = Setting(
     special_domains={"close pairs": close_pairs, "values move": _values_move},
 )
 
-FPRE_CHAIN = Claim(
-    GRANTED,
-    "convergence.fpre-chain",
-    label="C.2, chain bounding ||F_pre^{t+1}-F_pre^0||_F",
+FPRE_CHAIN = Claim(GRANTED, "convergence.fpre-chain", label="C.2, chain bounding ||F_pre^{t+1}-F_pre^0||_F",
     statement=_CHAIN % "",
-    relation=AtMost(ascent=False, signed=True),
-    expects="refuted",
-    severity="slip",
-    correction="convergence.fpre-chain-with-d-s",
+    relation=AtMost(ascent=False, signed=True), expects="refuted", severity="slip",
+    correction="convergence.fpre-chain-with-d-s", uses=("convergence.lemma-9", "convergence.lemma-12"),
     doubt="z is read as C.2 itself writes it out. The first line shows no trace of damage where d_s is missing.",
-    note="Lemma 9, which the first line quotes, has d_s there, and so have the second line and Eq. (36). Without it the line is"
-    " false for long sequences only: one large pair of opposite tokens, to which all"
-    " others attend, moves every row of attention. With d_s the chain holds. Its 16 / alpha^2 may be 4 / alpha^2, since"
-    " gamma sum_s u^s <= 4 / alpha^2: Eq. (3) then keeps sigma_min(F_pre) above 7 alpha / 8.",
-    uses=("convergence.lemma-9", "convergence.lemma-12"),
-)
-FPRE_CHAIN_WITH_D_S = Claim(
-    GRANTED,
-    "convergence.fpre-chain-with-d-s",
+    note="Lemma 9, which the first line quotes, has d_s there, and so have the second line and Eq. (36). Without it"
+    " the line is false for long sequences only: one large pair of opposite tokens, to which all others attend, moves"
+    " every row of attention. With d_s the chain holds. Its 16 / alpha^2 may be 4 / alpha^2, since gamma sum_s u^s <="
+    " 4 / alpha^2: Eq. (3) then keeps sigma_min(F_pre) above 7 alpha / 8.",
+)  # fmt: skip
+FPRE_CHAIN_WITH_D_S = Claim(GRANTED, "convergence.fpre-chain-with-d-s",
     label="C.2, chain bounding ||F_pre^{t+1}-F_pre^0||_F, with d_s on its first line",
     statement=_CHAIN % "d_s",
-    relation=AtMost(ascent=False, signed=True),
-    uses=("convergence.prop-1-z",),
-    corrects="convergence.fpre-chain",
+    relation=AtMost(ascent=False, signed=True), uses=("convergence.prop-1-z",), corrects="convergence.fpre-chain",
     of_project=True,
-)
+)  # fmt: skip
 
 
 @FPRE_CHAIN.formula

@@ -114,22 +114,16 @@ OUTPUTS_MOVE = Setting(
 _LEFT_35 = r"\|\nabla_\theta\ell(\theta^{t+\phi})-\nabla_\theta\ell(\theta^t)\|_2\le"
 _LINE_35 = r"\|f^{t+\phi}-f^t\|_2\|\nabla_\theta f^{t+\phi}\|_2+"
 
-EQ_35 = Claim(
-    LOSS_FALLEN,
-    "convergence.eq-35",
-    label="Eq. (35)",
+EQ_35 = Claim(LOSS_FALLEN, "convergence.eq-35", label="Eq. (35)",
     statement=_LEFT_35
     + _LINE_35
     + r"\|\nabla_\theta f^{t+\phi}-\nabla_\theta f^t\|_2\|f^t-y\|_2\le"
     + _LINE_35
     + r"2\|\nabla_\theta f^{t+\phi}-\nabla_\theta f^t\|_2\,\ell(\theta^0)",
-    relation=AtMost(ascent=False),
-    expects="refuted",
-    severity="error",
-    correction="convergence.eq-35-norm",
-    note="||f^t - y|| is sqrt(2 l(theta^t)), which exceeds 2 l as soon as 2 l < 1. The induction gives sqrt(2 l(theta^0)),"
-    " the printed 2 l(theta^0) is its square; Eq. (37) and the definition of C repeat it.",
-)
+    relation=AtMost(ascent=False), expects="refuted", severity="error", correction="convergence.eq-35-norm",
+    note="||f^t - y|| is sqrt(2 l(theta^t)), which exceeds 2 l as soon as 2 l < 1. The induction gives sqrt(2"
+    " l(theta^0)), the printed 2 l(theta^0) is its square; Eq. (37) and the definition of C repeat it.",
+)  # fmt: skip
 
 
 def _lines_35(e: Ends, last: Any, of_output: Any = 1) -> list[Any]:
@@ -166,15 +160,10 @@ EQ_35.counterexample(
 )  # fmt: skip
 
 
-EQ_35_NORM = Claim(
-    LOSS_FALLEN,
-    "convergence.eq-35-norm",
-    label="Eq. (35), with the norm of the residual",
+EQ_35_NORM = Claim(LOSS_FALLEN, "convergence.eq-35-norm", label="Eq. (35), with the norm of the residual",
     statement=_LEFT_35 + _LINE_35 + r"\|\nabla_\theta f^{t+\phi}-\nabla_\theta f^t\|_2\sqrt{2\ell(\theta^0)}",
-    relation=AtMost(ascent=False),
-    corrects="convergence.eq-35",
-    of_project=True,
-)
+    relation=AtMost(ascent=False), corrects="convergence.eq-35", of_project=True,
+)  # fmt: skip
 
 
 @EQ_35_NORM.formula
@@ -200,21 +189,15 @@ _LINE_36 = (
     r"d_s(\bar\lambda_Q+\bar\lambda_K))\|\theta^{t+\phi}-\theta^t\|_2"
 )
 
-EQ_36 = Claim(
-    OUTPUTS_MOVE,
-    "convergence.eq-36",
-    label="Eq. (36)",
+EQ_36 = Claim(OUTPUTS_MOVE, "convergence.eq-36", label="Eq. (36)",
     statement=_LINE_36 + r"=\rho(\bar\lambda_V+\bar\lambda_O+\bar\lambda_V2\tau_0C_x^2d_s(\bar\lambda_Q+\bar\lambda_K))"
     r"\|\theta^{t+\phi}-\theta^t\|_2\triangleq c_1\|\theta^{t+\phi}-\theta^t\|_2",
-    relation=AtMost(ascent=False),
-    expects="refuted",
-    severity="slip",
-    correction="convergence.eq-36-with-lambda-o",
-    doubt="The extraction repeats a product in the second inequality; the line that defines c_1 shows no damage.",
-    note="Taking out rho, the line defining c_1 drops lambda_O from its last term. Read literally this c_1 is no Lipschitz"
-    " constant of f (second counterexample); with lambda_O, as on the line before, it is.",
+    relation=AtMost(ascent=False), expects="refuted", severity="slip", correction="convergence.eq-36-with-lambda-o",
     proof=("convergence.lemma-9", "convergence.lemma-10"),
-)
+    doubt="The extraction repeats a product in the second inequality; the line that defines c_1 shows no damage.",
+    note="Taking out rho, the line defining c_1 drops lambda_O from its last term. Read literally this c_1 is no"
+    " Lipschitz constant of f (second counterexample); with lambda_O, as on the line before, it is.",
+)  # fmt: skip
 
 
 def _lines_36(e: Ends) -> list[Any]:
@@ -267,16 +250,11 @@ EQ_36.counterexample(
 )  # fmt: skip
 
 
-EQ_36_WITH_O = Claim(
-    OUTPUTS_MOVE,
-    "convergence.eq-36-with-lambda-o",
-    label="Eq. (36), up to the line before c_1",
+EQ_36_WITH_O = Claim(OUTPUTS_MOVE, "convergence.eq-36-with-lambda-o", label="Eq. (36), up to the line before c_1",
     statement=_LINE_36 + r"=\rho(\bar\lambda_V+\bar\lambda_O+\bar\lambda_O\bar\lambda_V2\tau_0C_x^2d_s(\bar\lambda_Q+"
     r"\bar\lambda_K))\|\theta^{t+\phi}-\theta^t\|_2",
-    relation=AtMost(ascent=False),
-    corrects="convergence.eq-36",
-    of_project=True,
-)
+    relation=AtMost(ascent=False), corrects="convergence.eq-36", of_project=True,
+)  # fmt: skip
 
 
 def _large_output(arrays: dict[str, Any], sizes: dict[str, int], rng: np.random.Generator) -> None:
@@ -343,22 +321,17 @@ class OneStep:
         return sqrt(sum(total((self.path[1][name] - W) * (self.path[1][name] - W)) for name, W in self.path[0].items()))
 
 
-EQ_37 = Claim(
-    PRINTED_STEP,
-    "convergence.eq-37",
-    label="Eq. (37)",
-    statement=r"\|\nabla_\theta\ell(\theta^{t+\phi})-\nabla_\theta\ell(\theta^t)\|_2\le c_1c_2\|\theta^{t+\phi}-\theta^t\|_2"
-    r"+2c_3\ell(\theta^0)\|\theta^{t+\phi}-\theta^t\|_2\triangleq C\|\theta^{t+\phi}-\theta^t\|_2",
+EQ_37 = Claim(PRINTED_STEP, "convergence.eq-37", label="Eq. (37)",
+    statement=r"\|\nabla_\theta\ell(\theta^{t+\phi})-\nabla_\theta\ell(\theta^t)\|_2\le c_1c_2\|\theta^{t+\phi}-"
+    r"\theta^t\|_2+2c_3\ell(\theta^0)\|\theta^{t+\phi}-\theta^t\|_2\triangleq C\|\theta^{t+\phi}-\theta^t\|_2",
     assumptions=["t = 0, phi = 1"],
-    relation=AtMost(ascent=False),
-    expects="refuted",
-    severity="error",
+    relation=AtMost(ascent=False), expects="refuted", severity="error",
     proof=("convergence.eq-35", "convergence.eq-36", "convergence.lemma-13", "convergence.lemma-14"),
     correction="convergence.eq-37-fixed-pattern",
     doubt="c_1 is the first right-hand side of Eq. (36), the larger one since lambda_O >= 1.",
-    note="The counterexamples are those of Proposition 1: all its conditions hold, one step carries a neuron across its"
-    " kink, and the gradient of the loss jumps. The jump does not shrink with the step, so no C can do.",
-)
+    note="The counterexamples are those of Proposition 1: all its conditions hold, one step carries a neuron across"
+    " its kink, and the gradient of the loss jumps. The jump does not shrink with the step, so no C can do.",
+)  # fmt: skip
 
 
 @EQ_37.formula
@@ -379,28 +352,21 @@ EQ_37.counterexample("as for Proposition 1: the third neuron crosses its kink, g
 EQ_37.counterexample("the same, nearer to the kink, with gamma = 10^-6", crossing_by_a_short_step)
 
 
-EQ_37_FIXED = Claim(
-    AT_TWO_ENDS,
-    "convergence.eq-37-fixed-pattern",
-    label="Eq. (37), while no ReLU differs in state",
-    statement=r"\text{If no pre-activation differs in sign and }\|f^t-y\|\le\sqrt{2\ell(\theta^0)},\ \|\nabla_\theta\ell("
-    r"\theta^{t+\phi})-\nabla_\theta\ell(\theta^t)\|_2\le(c_1c_2+c_3'\sqrt{2\ell(\theta^0)})\|\theta^{t+\phi}-\theta^t"
-    r"\|_2",
+EQ_37_FIXED = Claim(AT_TWO_ENDS, "convergence.eq-37-fixed-pattern", label="Eq. (37), while no ReLU differs in state",
+    statement=r"\text{If no pre-activation differs in sign and }\|f^t-y\|\le\sqrt{2\ell(\theta^0)},\ \|\nabla_\theta"
+    r"\ell(\theta^{t+\phi})-\nabla_\theta\ell(\theta^t)\|_2\le(c_1c_2+c_3'\sqrt{2\ell(\theta^0)})\|\theta^{t+\phi}-"
+    r"\theta^t\|_2",
     assumptions=[
         *NORMS_HELD,
         Assumption("every pre-activation has the same sign at t + phi and t, none is zero", positive=same_signs),
     ],
-    relation=AtMost(ascent=False),
+    relation=AtMost(ascent=False), corrects="convergence.eq-37", of_project=True,
     uses=(
-        "convergence.eq-35-norm",
-        "convergence.eq-36-with-lambda-o",
-        "convergence.lemma-14-fixed-pattern",
+        "convergence.eq-35-norm", "convergence.eq-36-with-lambda-o", "convergence.lemma-14-fixed-pattern",
         "convergence.lemma-13",
     ),
-    corrects="convergence.eq-37",
-    of_project=True,
     note="c_3' is the Lipschitz constant of the Jacobian on a fixed pattern (Eqs. (20), (23), (24), corrected).",
-)
+)  # fmt: skip
 
 
 @EQ_37_FIXED.formula

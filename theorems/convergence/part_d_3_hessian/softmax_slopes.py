@@ -24,22 +24,17 @@ Logits = Annotated[Any, Shape("1", "d_s", role="query")]
 
 # -- Gamma_i -----------------------------------------------------------------------------------------------------------
 
-GAMMA = Claim(
-    CONVERGENCE,
-    "convergence.gamma-def",
-    label="D.3, definition of Gamma_i",
-    statement=r"\Gamma_i=\mathrm{diag}(\beta_i\circ x-\beta_i\beta_i^\top x)-(\mathrm{diag}(\beta_i)-\beta_i\beta_i^\top)x"
-    r"\beta_i^\top-\beta_ix^\top(\mathrm{diag}(\beta_i)-\beta_i\beta_i^\top)x",
+GAMMA = Claim(CONVERGENCE, "convergence.gamma-def", label="D.3, definition of Gamma_i",
+    statement=r"\Gamma_i=\mathrm{diag}(\beta_i\circ x-\beta_i\beta_i^\top x)-(\mathrm{diag}(\beta_i)-\beta_i\beta_i^"
+    r"\top)x\beta_i^\top-\beta_ix^\top(\mathrm{diag}(\beta_i)-\beta_i\beta_i^\top)x",
     assumptions=["beta_i = Softmax(u)^T", "Gamma_i is what stands for d(diag(beta_i) - beta_i beta_i^T)/ds in H_{Q,Q}"],
-    relation=Equal(),
-    sizes={"d_s": (1, 4)},
-    expects="refuted",
-    severity="slip",
+    relation=Equal(), sizes={"d_s": (1, 4)}, expects="refuted", severity="slip",
     correction="convergence.gamma-def-matrix",
-    doubt="The last x is no damage: it recurs twice in Eq. (74), and the bound given there for the third term needs it.",
-    note="The third term is a column, of degree two in x beside terms of degree one; a matrix only without its last x. To"
-    " give the sum a value, the column is added to every column, as array libraries do without complaint.",
-)
+    doubt="The last x is no damage: it recurs twice in Eq. (74), and the bound given there for the third term needs"
+    " it.",
+    note="The third term is a column, of degree two in x beside terms of degree one; a matrix only without its last x."
+    " To give the sum a value, the column is added to every column, as array libraries do without complaint.",
+)  # fmt: skip
 
 
 def _second_term(x: Any, u: Any) -> Any:
@@ -74,19 +69,12 @@ GAMMA.counterexample(
 )
 
 
-GAMMA_MATRIX = Claim(
-    CONVERGENCE,
-    "convergence.gamma-def-matrix",
-    label="D.3, Gamma_i as a matrix",
-    statement=r"\Gamma_i=\mathrm{diag}(\beta_i\circ x-\beta_i\beta_i^\top x)-(\mathrm{diag}(\beta_i)-\beta_i\beta_i^\top)x"
-    r"\beta_i^\top-\beta_ix^\top(\mathrm{diag}(\beta_i)-\beta_i\beta_i^\top)",
+GAMMA_MATRIX = Claim(CONVERGENCE, "convergence.gamma-def-matrix", label="D.3, Gamma_i as a matrix",
+    statement=r"\Gamma_i=\mathrm{diag}(\beta_i\circ x-\beta_i\beta_i^\top x)-(\mathrm{diag}(\beta_i)-\beta_i\beta_i^"
+    r"\top)x\beta_i^\top-\beta_ix^\top(\mathrm{diag}(\beta_i)-\beta_i\beta_i^\top)",
     assumptions=["beta_i = Softmax(u)^T", "the derivative of diag(beta) - beta beta^T along u' = x"],
-    relation=Equal(),
-    sizes={"d_s": (1, 5)},
-    exact=True,
-    corrects="convergence.gamma-def",
-    of_project=True,
-)
+    relation=Equal(), sizes={"d_s": (1, 5)}, exact=True, corrects="convergence.gamma-def", of_project=True,
+)  # fmt: skip
 
 
 @GAMMA_MATRIX.formula
@@ -101,19 +89,14 @@ GAMMA_MATRIX.mutant("second term not transposed", lambda value, x, u: value + _s
 GAMMA_MATRIX.mutant("third term missing", lambda value, x, u: value + _second_term(x, u).T)
 
 
-THIRD_MOMENT = Claim(
-    CONVERGENCE,
-    "convergence.gamma-third-moment",
-    label="D.3, x^T Gamma_i x",
+THIRD_MOMENT = Claim(CONVERGENCE, "convergence.gamma-third-moment", label="D.3, x^T Gamma_i x",
     statement=r"x^\top\Gamma_ix=\sum_k\beta_i^{(k)}(x^{(k)}-x^\top\beta_i)^3",
     assumptions=["Gamma_i with its third term as a matrix"],
-    relation=Equal(),
-    sizes={"d_s": (1, 5)},
-    exact=True,
-    of_project=True,
-    note="The third central moment of the tokens under beta_i. It has either sign, and vanishes for two tokens of equal"
-    " weight; its size is at most (max x - min x)^3 / (6 sqrt 3), attained by two tokens with weights (1 -+ 1/sqrt 3) / 2.",
-)
+    relation=Equal(), sizes={"d_s": (1, 5)}, exact=True, of_project=True,
+    note="The third central moment of the tokens under beta_i. It has either sign, and vanishes for two tokens of"
+    " equal weight; its size is at most (max x - min x)^3 / (6 sqrt 3), attained by two tokens with weights (1 -+"
+    " 1/sqrt 3) / 2.",
+)  # fmt: skip
 
 
 @THIRD_MOMENT.formula
@@ -148,24 +131,18 @@ SOFTMAX = Setting(
     special_domains={"opposite tokens": opposite_tokens},
 )
 
-EQ_74 = Claim(
-    SOFTMAX,
-    "convergence.eq-74",
-    label="Eq. (74) and its three parts",
-    statement=r"\|\mathrm{diag}(\beta_i\circ x-\beta_i\beta_i^\top x)\|_2\le\|\beta_i\circ x-\beta_i\beta_i^\top x\|_\infty\le"
-    r"\|x\|_2+\|\beta_i\|_2\|x\|_2\le2C_x;\quad\|(\mathrm{diag}(\beta_i)-\beta_i\beta_i^\top)x\beta_i^\top\|_2\le2\|x\|_2\|"
-    r"\beta_i\|_2\le2C_x;\quad\|\beta_ix^\top(\mathrm{diag}(\beta_i)-\beta_i\beta_i^\top)x\|_2\le\|\beta_ix^\top\|_2\|\mathrm{"
-    r"diag}(\beta_i)-\beta_i\beta_i^\top\|_2\|x\|_2",
-    relation=AtMost(),
-    expects="refuted",
-    severity="error",
-    correction="convergence.eq-74-tokens",
-    note="Assumption 1 bounds ||x||_2 by sqrt(d_s) C_x, not by C_x, so the last step of the first two parts fails from two"
-    " tokens on; the same confusion is in Lemma 14. With 63 tokens the first norm itself can exceed 2 C_x: for a token 62 b and"
-    " 62 tokens -b, which together weigh as much as it, it is 63 b/4 = 63 C_x/(4 sqrt 62). The order in d_m does not change. The"
-    " third part holds for the column that is printed; Gamma_i needs it without the last x. The logits are free here; those of"
-    " the counterexamples are multiples of x, as in D.3.",
-)
+EQ_74 = Claim(SOFTMAX, "convergence.eq-74", label="Eq. (74) and its three parts",
+    statement=r"\|\mathrm{diag}(\beta_i\circ x-\beta_i\beta_i^\top x)\|_2\le\|\beta_i\circ x-\beta_i\beta_i^\top x\|_"
+    r"\infty\le\|x\|_2+\|\beta_i\|_2\|x\|_2\le2C_x;\quad\|(\mathrm{diag}(\beta_i)-\beta_i\beta_i^\top)x\beta_i^\top"
+    r"\|_2\le2\|x\|_2\|\beta_i\|_2\le2C_x;\quad\|\beta_ix^\top(\mathrm{diag}(\beta_i)-\beta_i\beta_i^\top)x\|_2\le\|"
+    r"\beta_ix^\top\|_2\|\mathrm{diag}(\beta_i)-\beta_i\beta_i^\top\|_2\|x\|_2",
+    relation=AtMost(), expects="refuted", severity="error", correction="convergence.eq-74-tokens",
+    note="Assumption 1 bounds ||x||_2 by sqrt(d_s) C_x, not by C_x, so the last step of the first two parts fails from"
+    " two tokens on; the same confusion is in Lemma 14. With 63 tokens the first norm itself can exceed 2 C_x: for a"
+    " token 62 b and 62 tokens -b, which together weigh as much as it, it is 63 b/4 = 63 C_x/(4 sqrt 62). The order in"
+    " d_m does not change. The third part holds for the column that is printed; Gamma_i needs it without the last x."
+    " The logits are free here; those of the counterexamples are multiples of x, as in D.3.",
+)  # fmt: skip
 
 
 def _first_lines(x: Any, beta: Any) -> list[Any]:
@@ -223,19 +200,15 @@ EQ_74.counterexample(
 )  # fmt: skip
 
 
-EQ_74_TOKENS = Claim(
-    SOFTMAX,
-    "convergence.eq-74-tokens",
+EQ_74_TOKENS = Claim(SOFTMAX, "convergence.eq-74-tokens",
     label="Eq. (74), with the norm of the tokens and Gamma_i as a matrix",
-    statement=r"\|\Gamma_i\|_2\le\|\mathrm{diag}((\mathrm{diag}(\beta_i)-\beta_i\beta_i^\top)x)\|_2+\|(\mathrm{diag}(\beta_i)"
-    r"-\beta_i\beta_i^\top)x\beta_i^\top\|_2+\|\beta_ix^\top(\mathrm{diag}(\beta_i)-\beta_i\beta_i^\top)\|_2\le2\sqrt{d_s}C_x"
-    r"+2\sqrt{d_s}C_x+\sqrt{d_s}C_x",
-    relation=AtMost(),
-    corrects="convergence.eq-74",
-    of_project=True,
+    statement=r"\|\Gamma_i\|_2\le\|\mathrm{diag}((\mathrm{diag}(\beta_i)-\beta_i\beta_i^\top)x)\|_2+\|(\mathrm{diag}("
+    r"\beta_i)-\beta_i\beta_i^\top)x\beta_i^\top\|_2+\|\beta_ix^\top(\mathrm{diag}(\beta_i)-\beta_i\beta_i^\top)\|_2"
+    r"\le2\sqrt{d_s}C_x+2\sqrt{d_s}C_x+\sqrt{d_s}C_x",
+    relation=AtMost(), corrects="convergence.eq-74", of_project=True,
     note="The steps of the three parts with sqrt(d_s) C_x for C_x; the third part is that of the matrix, with"
     " ||diag(beta) - beta beta^T||_2 <= 1. Every step is checked; the ratio reported is that of the tightest step.",
-)
+)  # fmt: skip
 
 
 def _slope_bounds(x: Any, u: Any, C_x: Any, two: int = 2, last: int = 5) -> list[Any]:

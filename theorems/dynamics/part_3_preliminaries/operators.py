@@ -26,22 +26,16 @@ from theorems.dynamics.settings import NO_ZERO_ROW, SPHERE, Radii, gain_and_rows
 from verify.matrix import concatenate, eye, ones, rational, row_norms, row_sums, sqrt
 from verify.vocabulary import Claim, Equal, HasStructure, Setting
 
-CONCATENATED_HEADS = Claim(
-    DYNAMICS,
-    "dynamics.eq-1-concat",
-    label="Eqs. (1)-(2) with W_h^O of Eqs. (15),(19)",
-    statement=r"\operatorname{MSA}(X)=\operatorname{Concat}(\operatorname{SA}_1(X),\ldots,\operatorname{SA}_H(X))W^O"
-    r"=\sum_{h=1}^H \operatorname{SA}_h(X)\,W_h^O,\quad \operatorname{SA}_h(X)=\operatorname{softmax}(\beta XW_h^Q"
-    r"W_h^{K\top}X^\top)XW_h^V",
+CONCATENATED_HEADS = Claim(DYNAMICS, "dynamics.eq-1-concat", label="Eqs. (1)-(2) with W_h^O of Eqs. (15),(19)",
+    statement=r"\operatorname{MSA}(X)=\operatorname{Concat}(\operatorname{SA}_1(X),\ldots,\operatorname{SA}_H(X))W^O="
+    r"\sum_{h=1}^H \operatorname{SA}_h(X)\,W_h^O,\quad \operatorname{SA}_h(X)=\operatorname{softmax}(\beta"
+    r" XW_h^QW_h^{K\top}X^\top)XW_h^V",
     assumptions=[
         "D_H = D/H; softmax acts on rows",
         "W_h^O is the h-th block of D_H rows of W^O (implicit in Eqs. (15) and (19))",
     ],
-    relation=Equal(),
-    sizes={"S": (1, 3), "D": (1, 6), "H": (1, 3)},
-    where=heads_fit,
-    exact=True,
-)
+    relation=Equal(), sizes={"S": (1, 3), "D": (1, 6), "H": (1, 3)}, where=heads_fit, exact=True,
+)  # fmt: skip
 
 
 @CONCATENATED_HEADS.formula
@@ -63,17 +57,12 @@ CONCATENATED_HEADS.mutant("query and key exchanged", "W_Q -> W_K; W_K -> W_Q")
 
 # -- Eqs. (5)-(6) ------------------------------------------------------------------------------------------------------
 
-OPERATORS = Claim(
-    SPHERE,
-    "dynamics.eq-5-operators",
-    label="Eq. (5) and text",
-    statement=r"\Pi(Y)_{[i,:]}=Y_{[i,:]}/\|Y_{[i,:]}\|,\quad \operatorname{Proj}_X(Y)_{[i,:]}=(I_D-X_{[i,:]}X_{[i,:]}^\top)"
-    r"Y_{[i,:]};\quad \|\Pi(Y)_{[i,:]}\|=1,\ \langle X_{[i,:]},\operatorname{Proj}_X(Y)_{[i,:]}\rangle=0",
+OPERATORS = Claim(SPHERE, "dynamics.eq-5-operators", label="Eq. (5) and text",
+    statement=r"\Pi(Y)_{[i,:]}=Y_{[i,:]}/\|Y_{[i,:]}\|,\quad \operatorname{Proj}_X(Y)_{[i,:]}=(I_D-X_{[i,:]}X_{[i,:]}^"
+    r"\top)Y_{[i,:]};\quad \|\Pi(Y)_{[i,:]}\|=1,\ \langle X_{[i,:]},\operatorname{Proj}_X(Y)_{[i,:]}\rangle=0",
     assumptions=[NO_ZERO_ROW],
-    relation=HasStructure(),
-    sizes={"S": (1, 4), "D": (1, 5)},
-    exact=True,
-)
+    relation=HasStructure(), sizes={"S": (1, 4), "D": (1, 5)}, exact=True,
+)  # fmt: skip
 
 
 @OPERATORS.inputs
@@ -115,22 +104,19 @@ def root_mean_square_norm(Y: Tokens, gamma: Gain) -> Any:
     return Y / sqrt(row_sums(Y * Y) * rational(1, Y.shape[1])) * gamma.reshape(1, -1)
 
 
-RMS_NORM = Claim(
-    GAIN_AND_ROWS,
-    "dynamics.eq-6-rmsnorm",
-    label="Eq. (6) and text",
-    statement=r"\text{RMSNorm (Zhang and Sennrich, 2019): }\operatorname{RMSNorm}(Y)_{[i,:]}=\operatorname{diag}(\gamma)\,"
-    r"\Pi(Y)_{[i,:]};\ \text{it ``rescales each token to have unit norm''; }\Pi\text{ is the special case }\gamma=\mathbf 1",
+RMS_NORM = Claim(GAIN_AND_ROWS, "dynamics.eq-6-rmsnorm", label="Eq. (6) and text",
+    statement=r"\text{RMSNorm (Zhang and Sennrich, 2019): }\operatorname{RMSNorm}(Y)_{[i,:]}=\operatorname{diag}("
+    r"\gamma)\,\Pi(Y)_{[i,:]};\ \text{it ``rescales each token to have unit norm''; }\Pi\text{ is the special case }"
+    r"\gamma=\mathbf 1",
     assumptions=[r"gamma \in R^D trainable; Y \in R^{S x D}", NO_ZERO_ROW],
-    relation=Equal(),
-    expects="reading",
-    reading=r"the trainable \gamma takes in the factor \sqrt D: Eq. (6) with the gain \gamma is the RMSNorm of Zhang and Sennrich"
-    r" with the gain \gamma/\sqrt D",
-    note="Eq. (6) defines what Lemma A.3 and Proposition 5.1 speak of. Gain for gain it is not the normalisation of the work"
-    " it cites, nor of common libraries, which divide by the root mean square (dynamics.eq-6-root-mean-square): that one has"
-    " rows of norm sqrt(D) at gamma = 1, and with its gains the bound (14) needs the factor sqrt(D). Pi is its case"
-    " gamma = 1/sqrt(D).",
-)
+    relation=Equal(), expects="reading",
+    reading=r"the trainable \gamma takes in the factor \sqrt D: Eq. (6) with the gain \gamma is the RMSNorm of Zhang"
+    r" and Sennrich with the gain \gamma/\sqrt D",
+    note="Eq. (6) defines what Lemma A.3 and Proposition 5.1 speak of. Gain for gain it is not the normalisation of"
+    " the work it cites, nor of common libraries, which divide by the root mean square"
+    " (dynamics.eq-6-root-mean-square): that one has rows of norm sqrt(D) at gamma = 1, and with its gains the bound"
+    " (14) needs the factor sqrt(D). Pi is its case gamma = 1/sqrt(D).",
+)  # fmt: skip
 
 
 @RMS_NORM.formula
@@ -153,17 +139,14 @@ RMS_NORM.mutant("gain squared, sign lost", "rms_norm(Y, gamma) -> rms_norm(Y, ga
 RMS_NORM.mutant("Pi the special case of unit mean square", "rms_norm(Y, one) -> root_mean_square_norm(Y, one)")
 
 
-RMS_NORM_SCALED = Claim(
-    GAIN_AND_ROWS,
-    "dynamics.eq-6-root-mean-square",
+RMS_NORM_SCALED = Claim(GAIN_AND_ROWS, "dynamics.eq-6-root-mean-square",
     label="Eq. (6) gain for gain, with the factor sqrt(D)",
-    statement=r"\text{RMSNorm (Zhang and Sennrich, 2019): }\operatorname{RMSNorm}(Y)_{[i,:]}=\sqrt D\operatorname{diag}(\gamma)"
-    r"\,\Pi(Y)_{[i,:]}",
+    statement=r"\text{RMSNorm (Zhang and Sennrich, 2019): }\operatorname{RMSNorm}(Y)_{[i,:]}=\sqrt D"
+    r"\operatorname{diag}(\gamma)\,\Pi(Y)_{[i,:]}",
     assumptions=[NO_ZERO_ROW],
-    relation=Equal(),
-    of_project=True,
+    relation=Equal(), of_project=True,
     note="With the same gain Eq. (6) is shorter by the factor sqrt(D) than the normalisation it is named after.",
-)
+)  # fmt: skip
 
 
 @RMS_NORM_SCALED.formula

@@ -104,33 +104,22 @@ def _loss(X: Any, products: list[Any], values: list[Any], beta: Any) -> Any:
 
 # -- Proposition 4.2 ---------------------------------------------------------------------------------------------------
 
-PROPOSITION_42 = Claim(
-    MULTI_HEAD_ATTENTION,
-    "dynamics.prop-4.2",
+PROPOSITION_42 = Claim(MULTI_HEAD_ATTENTION, "dynamics.prop-4.2",
     label="Proposition 4.2 (Eqs. (12)-(13), restated (46)-(47))",
-    statement=r"dX/dt=\sum_{h=1}^H SA_h(X),\quad E_{\text{multi}}(X):=-\sum_h\sum_{i,j}\exp\big(\beta X_{[i,:]}^\top W_h^Q"
-    r"W_h^{K\top}X_{[j,:]}\big)\ \text{satisfies}\ \frac{dE_{\text{multi}}}{dt}\le0\ \text{under}\ W_h^V=(W_h^{Q\top}W_h^K"
-    r"+W_h^QW_h^{K\top})/2,\ W_h^QW_h^{K\top}=U_{1,h}U_{2,h}^\top,\ U_{k,h}^\top U_{k',h'}=\delta_{hh'}\delta_{kk'}"
-    r"I_{D/(2H)}",
-    relation=AtMost(signed=True),
-    expects="refuted",
-    severity="error",
-    correction="dynamics.prop-4.2-symmetric",
-    proof=(
-        "dynamics.eq-48",
-        "dynamics.eq-49",
-        "dynamics.eq-52",
-        "dynamics.eq-53-54",
-        "dynamics.eq-54-56",
-        "dynamics.eq-56",
-        "dynamics.eq-58-59",
-        "dynamics.eq-66",
-    ),
+    statement=r"dX/dt=\sum_{h=1}^H SA_h(X),\quad E_{\text{multi}}(X):=-\sum_h\sum_{i,j}\exp\big(\beta X_{[i,:]}^\top"
+    r" W_h^QW_h^{K\top}X_{[j,:]}\big)\ \text{satisfies}\ \frac{dE_{\text{multi}}}{dt}\le0\ \text{under}\ W_h^V=(W_h^{Q"
+    r"\top}W_h^K+W_h^QW_h^{K\top})/2,\ W_h^QW_h^{K\top}=U_{1,h}U_{2,h}^\top,\ U_{k,h}^\top U_{k',h'}=\delta_{hh'}"
+    r"\delta_{kk'}I_{D/(2H)}",
+    relation=AtMost(signed=True), expects="refuted", severity="error", correction="dynamics.prop-4.2-symmetric",
     presumes=("dynamics.eq-13-form", "dynamics.eq-13-orthogonality"),
+    proof=(
+        "dynamics.eq-48", "dynamics.eq-49", "dynamics.eq-52", "dynamics.eq-53-54", "dynamics.eq-54-56",
+        "dynamics.eq-56", "dynamics.eq-58-59", "dynamics.eq-66",
+    ),
     doubt=READING + AGREES,
-    note="The orthogonality condition forces every A_h to be asymmetric (it squares to zero and is not zero), and the gradient"
-    " of the energy is then not Eq. (48).",
-)
+    note="The orthogonality condition forces every A_h to be asymmetric (it squares to zero and is not zero), and the"
+    " gradient of the energy is then not Eq. (48).",
+)  # fmt: skip
 
 
 @PROPOSITION_42.formula
@@ -181,17 +170,12 @@ ORTHOGONAL_HEADS = Setting(
     inputs=heads_of_any_eigenvalues,
 )
 
-PROPOSITION_42_SYMMETRIC = Claim(
-    ORTHOGONAL_HEADS,
-    "dynamics.prop-4.2-symmetric",
+PROPOSITION_42_SYMMETRIC = Claim(ORTHOGONAL_HEADS, "dynamics.prop-4.2-symmetric",
     label="Proposition 4.2 for symmetric heads",
-    statement=r"\frac{dE_{\text{multi}}}{dt}\le0\ \text{along}\ dX/dt=\sum_hSA_h(X)\ \text{when}\ A_h=A_h^\top=W_h^V,\ "
-    r"A_hA_{h'}=O\ (h\ne h')",
-    relation=AtMost(signed=True),
-    of_project=True,
-    corrects="dynamics.prop-4.2",
-    proof=("dynamics.eq-56-symmetric",),
-)
+    statement=r"\frac{dE_{\text{multi}}}{dt}\le0\ \text{along}\ dX/dt=\sum_hSA_h(X)\ \text{when}\ A_h=A_h^\top=W_h^V,"
+    r"\ A_hA_{h'}=O\ (h\ne h')",
+    relation=AtMost(signed=True), of_project=True, corrects="dynamics.prop-4.2", proof=("dynamics.eq-56-symmetric",),
+)  # fmt: skip
 
 
 def symmetric_products(U: Any, H: int) -> list[Any]:
@@ -235,21 +219,15 @@ PROPOSITION_42_SYMMETRIC.mutant("W_h^V the identity", "values -> [eye(U.shape[0]
 
 # -- the condition (13) ------------------------------------------------------------------------------------------------
 
-EQ_13_FORM = Claim(
-    DYNAMICS,
-    "dynamics.eq-13-form",
-    label="Eq. (13), first condition",
+EQ_13_FORM = Claim(DYNAMICS, "dynamics.eq-13-form", label="Eq. (13), first condition",
     statement=r"W_h^V=(W_h^{Q\top}W_h^K+W_h^QW_h^{K\top})/2\ \text{with the shapes needed by}\ dX/dt=\sum_hSA_h(X)",
     assumptions=[r"W_h^Q, W_h^K, W_h^V \in R^{D x D_H}, D_H = D/H, H \ge 1"],
-    relation=Equal(),
-    sizes={"D": (1, 4), "D_H": (1, 4), "H": (1, 4)},
-    where=lambda sizes: sizes["D"] == sizes["D_H"] * sizes["H"],
-    expects="refuted",
-    severity="slip",
+    relation=Equal(), sizes={"D": (1, 4), "D_H": (1, 4), "H": (1, 4)},
+    where=lambda sizes: sizes["D"] == sizes["D_H"] * sizes["H"], expects="refuted", severity="slip",
     correction="dynamics.eq-13-symmetrised",
-    note=r"Shapes, not values. Already for H = 2 the summands do not add up. With W_h^K W_h^{Q\top} for W_h^{Q\top}W_h^K they do,"
-    r" and W_h^V is D x D, as \sum_h SA_h(X) needs, though not D x D_H.",
-)
+    note=r"Shapes, not values. Already for H = 2 the summands do not add up. With W_h^K W_h^{Q\top} for W_h^{Q"
+    r"\top}W_h^K they do, and W_h^V is D x D, as \sum_h SA_h(X) needs, though not D x D_H.",
+)  # fmt: skip
 
 
 def shape_of(matrix: Any) -> Constant:
@@ -275,20 +253,14 @@ EQ_13_FORM.mutant("first summand W^K W^{Q T}", "W_Q.T @ W_K -> W_K @ W_Q.T")
 EQ_13_FORM.mutant("second summand W^{K T} W^Q", "W_Q @ W_K.T -> W_K.T @ W_Q")
 
 
-EQ_13_SYMMETRISED = Claim(
-    DYNAMICS,
-    "dynamics.eq-13-symmetrised",
-    label="Eq. (13) with W^K W^{Q T}",
-    statement=r"W_h^V=(W_h^QW_h^{K\top}+W_h^KW_h^{Q\top})/2\in\mathbb R^{D\times D}\ \text{is symmetric, so that}\ "
-    r"SA_h(X)\in\mathbb R^{S\times D}",
+EQ_13_SYMMETRISED = Claim(DYNAMICS, "dynamics.eq-13-symmetrised", label="Eq. (13) with W^K W^{Q T}",
+    statement=r"W_h^V=(W_h^QW_h^{K\top}+W_h^KW_h^{Q\top})/2\in\mathbb R^{D\times D}\ \text{is symmetric, so that}"
+    r"\ SA_h(X)\in\mathbb R^{S\times D}",
     assumptions=[r"W_h^Q, W_h^K \in R^{D x D_H}, D_H = D/H, H \ge 1"],
-    relation=HasStructure(),
-    sizes={"D": (2, 4), "D_H": (1, 4), "H": (1, 4)},
-    where=lambda sizes: sizes["D"] == sizes["D_H"] * sizes["H"],
-    exact=True,
-    of_project=True,
+    relation=HasStructure(), sizes={"D": (2, 4), "D_H": (1, 4), "H": (1, 4)},
+    where=lambda sizes: sizes["D"] == sizes["D_H"] * sizes["H"], exact=True, of_project=True,
     corrects="dynamics.eq-13-form",
-)
+)  # fmt: skip
 
 
 @EQ_13_SYMMETRISED.formula
@@ -309,19 +281,14 @@ EQ_13_SYMMETRISED.mutant("not symmetrised", lambda W_Q, W_K: W_Q @ W_K.T)
 EQ_13_SYMMETRISED.mutant("minus between the summands", lambda W_Q, W_K: W_Q @ W_K.T - W_K @ W_Q.T)
 
 
-EQ_13_ORTHOGONALITY = Claim(
-    DYNAMICS,
-    "dynamics.eq-13-orthogonality",
-    label="Eq. (13), orthogonality condition",
+EQ_13_ORTHOGONALITY = Claim(DYNAMICS, "dynamics.eq-13-orthogonality", label="Eq. (13), orthogonality condition",
     statement=r"U_{k,h}\in\mathbb R^{D\times D/(2H)},\ U_{k,h}^\top U_{k',h'}=\delta_{hh'}\delta_{kk'}I_{D/(2H)}\ "
     r"\text{is satisfiable: the }2H\text{ blocks form an orthonormal basis of }\mathbb R^D",
     assumptions=["2 H divides D"],
-    relation=HasStructure(),
-    sizes={"D": (2, 4), "H": (1, 2)},
-    where=whole_blocks,
-    exact=True,
-    note=r"The Cayley transform of any matrix has such blocks. Then A_h^2 = O and A_h \ne O, so that no A_h is symmetric.",
-)
+    relation=HasStructure(), sizes={"D": (2, 4), "H": (1, 2)}, where=whole_blocks, exact=True,
+    note=r"The Cayley transform of any matrix has such blocks. Then A_h^2 = O and A_h \ne O, so that no A_h is"
+    r" symmetric.",
+)  # fmt: skip
 
 
 @EQ_13_ORTHOGONALITY.formula
@@ -348,16 +315,10 @@ EQ_13_ORTHOGONALITY.mutant("first column repeated", lambda value: concatenate([v
 
 # -- dE/dt for symmetric heads -----------------------------------------------------------------------------------------
 
-EQ_56_SYMMETRIC = Claim(
-    ORTHOGONAL_HEADS,
-    "dynamics.eq-56-symmetric",
-    label="Eq. (56) for symmetric heads",
+EQ_56_SYMMETRIC = Claim(ORTHOGONAL_HEADS, "dynamics.eq-56-symmetric", label="Eq. (56) for symmetric heads",
     statement=r"\frac{dE_{\text{multi}}}{dt}=-2\beta\sum_i\sum_hZ_{h,i}\|\Delta_{h[i,:]}\|^2",
-    relation=Equal(),
-    exact=True,
-    of_project=True,
-    corrects="dynamics.eq-56",
-)
+    relation=Equal(), exact=True, of_project=True, corrects="dynamics.eq-56",
+)  # fmt: skip
 
 
 def sum_of_squares(X: Any, products: list[Any], values: list[Any], beta: Any, normalised: bool = True) -> Any:
@@ -395,19 +356,14 @@ EQ_56_SYMMETRIC.mutant("Z_hi dropped", normalised=False)
 EQ_56_SYMMETRIC.mutant("first head only", "orthogonal_products(U, N, H) -> orthogonal_products(U, N, H)[:1]")
 
 
-MULTI_HEAD = Claim(
-    DYNAMICS,
-    "dynamics.prop-4.2-integrated",
+MULTI_HEAD = Claim(DYNAMICS, "dynamics.prop-4.2-integrated",
     label="Proposition 4.2 for symmetric heads, integrated forward",
-    statement=r"A_h=A_h^\top=W_h^V,\ A_hA_{h'}=O\ \Rightarrow\ E_{\text{multi}}(X(\tau))-E_{\text{multi}}(X(0))\le\text{ the"
-    r" change when the step is halved}",
+    statement=r"A_h=A_h^\top=W_h^V,\ A_hA_{h'}=O\ \Rightarrow\ E_{\text{multi}}(X(\tau))-E_{\text{multi}}(X(0))\le"
+    r"\text{ the change when the step is halved}",
     assumptions=[*SYMMETRIC_HEADS, STEPS],
-    relation=AtMost(signed=True, ascent=False),
-    sizes={"S": (1, 2), "D": (2, 4), "H": (1, 2)},
-    where=whole_blocks,
-    of_project=True,
-    uses=("dynamics.prop-4.2-symmetric",),
-)
+    relation=AtMost(signed=True, ascent=False), sizes={"S": (1, 2), "D": (2, 4), "H": (1, 2)}, where=whole_blocks,
+    of_project=True, uses=("dynamics.prop-4.2-symmetric",),
+)  # fmt: skip
 MULTI_HEAD.inputs(orthonormal_heads)
 
 

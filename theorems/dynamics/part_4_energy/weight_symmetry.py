@@ -38,20 +38,15 @@ QUARTER_TURN = Constant([[0, 1], [-1, 0]])
 
 # -- what is symmetric -------------------------------------------------------------------------------------------------
 
-SYMMETRIC_CONSTRAINT = Claim(
-    DYNAMICS,
-    "dynamics.sec-4-symmetric-constraint",
+SYMMETRIC_CONSTRAINT = Claim(DYNAMICS, "dynamics.sec-4-symmetric-constraint",
     label="Section 4, 'Extension of weight symmetry'",
     statement=r"\text{``Symmetric SA imposes symmetric constraints on both }W^{Q\top}W^K\text{ and }W^V\text{''}",
     assumptions=[SYMMETRIC, "W^Q W^{K T} = W^V, Eq. (4)"],
-    relation=Equal(),
-    sizes={"D": (2, 4), "D_H": (2, 4)},
-    expects="refuted",
-    severity="slip",
+    relation=Equal(), sizes={"D": (2, 4), "D_H": (2, 4)}, expects="refuted", severity="slip",
     correction="dynamics.sec-4-symmetric-logits",
-    note=r"W^{Q\top}W^K stands for W^QW^{K\top}, as in Eqs. (11), (13), (31) and (47). The former is D_H x D_H and changes its"
-    r" symmetry with W^Q \to W^QT, W^K \to W^KT^{-\top}, which leaves Eq. (4) as it is.",
-)
+    note=r"W^{Q\top}W^K stands for W^QW^{K\top}, as in Eqs. (11), (13), (31) and (47). The former is D_H x D_H and"
+    r" changes its symmetry with W^Q \to W^QT, W^K \to W^KT^{-\top}, which leaves Eq. (4) as it is.",
+)  # fmt: skip
 
 
 @SYMMETRIC_CONSTRAINT.inputs
@@ -79,18 +74,12 @@ SYMMETRIC_CONSTRAINT.mutant("W^Q W^{K T}, as Eq. (4) has it", lambda W_Q, W_K: W
 SYMMETRIC_CONSTRAINT.mutant("symmetric part", lambda W_Q, W_K: W_Q.T @ W_K + W_K.T @ W_Q)
 
 
-SYMMETRIC_LOGITS = Claim(
-    DYNAMICS,
-    "dynamics.sec-4-symmetric-logits",
-    label="Section 4 with W^Q W^{K T}",
+SYMMETRIC_LOGITS = Claim(DYNAMICS, "dynamics.sec-4-symmetric-logits", label="Section 4 with W^Q W^{K T}",
     statement=r"W^QW^{K\top}=W^V=W^{V\top}\ \Rightarrow\ XW^QW^{K\top}X^\top\ \text{and}\ W^V\ \text{are symmetric}",
     assumptions=[SYMMETRIC, "any head dimension D_H"],
-    relation=HasStructure(),
-    sizes={"S": (2, 3), "D": (2, 4), "D_H": (1, 4)},
-    exact=True,
-    of_project=True,
+    relation=HasStructure(), sizes={"S": (2, 3), "D": (2, 4), "D_H": (1, 4)}, exact=True, of_project=True,
     corrects="dynamics.sec-4-symmetric-constraint",
-)
+)  # fmt: skip
 
 
 @SYMMETRIC_LOGITS.inputs
@@ -112,13 +101,10 @@ SYMMETRIC_LOGITS.mutant("weights applied to one side", lambda X, W_Q, W_K: X @ X
 
 # -- asymmetric W^Q W^{K T} --------------------------------------------------------------------------------------------
 
-ASYMMETRIC = Claim(
-    DYNAMICS,
-    "dynamics.sec-4-asymmetric-allowed",
-    label="Text after Proposition 4.2",
-    statement=r"\text{``Propositions 4.1 and 4.2 imply that certain structures of weight matrices are desirable to ensure the "
-    r"existence of an energy function. Specifically, }W_QW_K^\top\text{ can be asymmetric, whereas }W_V\text{ should remain "
-    r"symmetric''}",
+ASYMMETRIC = Claim(DYNAMICS, "dynamics.sec-4-asymmetric-allowed", label="Text after Proposition 4.2",
+    statement=r"\text{``Propositions 4.1 and 4.2 imply that certain structures of weight matrices are desirable to"
+    r" ensure the existence of an energy function. Specifically, }W_QW_K^\top\text{ can be asymmetric, whereas }W_V"
+    r"\text{ should remain symmetric''}",
     assumptions=[
         "the energy functions are those of Propositions 4.1 and 4.2, which the sentence draws its conclusion from",
         UNIT_TOKENS,
@@ -127,18 +113,14 @@ ASYMMETRIC = Claim(
         r"W^V = (A + A^\top)/2 for A = W^Q W^{K\top}, and for every head; any head dimension",
         "unit tokens X for the single head, free tokens Y for several heads",
     ],
-    relation=AtMost(signed=True),
-    sizes={"S": (1, 3), "D": (2, 4), "D_H": (1, 4), "H": (1, 2)},
-    where=whole_blocks,
-    expects="refuted",
-    severity="error",
-    correction="dynamics.sec-4-transposed-heads",
+    relation=AtMost(signed=True), sizes={"S": (1, 3), "D": (2, 4), "D_H": (1, 4), "H": (1, 2)}, where=whole_blocks,
+    expects="refuted", severity="error", correction="dynamics.sec-4-transposed-heads",
     presumes=("dynamics.prop-4.1", "dynamics.prop-4.2"),
-    note="Judged with W^V symmetric whichever way Eq. (11) is read, in any dimension of heads. For one token any A will do"
-    " (dynamics.sec-4-one-token); for two it will not. No other function of the tokens helps: under condition (11) four tokens"
-    " can turn round for ever (dynamics.sec-4-rotating-square), and nothing falls all along a closed orbit. The energies"
-    " decrease for symmetric A; an asymmetric one needs the values A^T and A, not their mean.",
-)
+    note="Judged with W^V symmetric whichever way Eq. (11) is read, in any dimension of heads. For one token any A"
+    " will do (dynamics.sec-4-one-token); for two it will not. No other function of the tokens helps: under condition"
+    " (11) four tokens can turn round for ever (dynamics.sec-4-rotating-square), and nothing falls all along a closed"
+    " orbit. The energies decrease for symmetric A; an asymmetric one needs the values A^T and A, not their mean.",
+)  # fmt: skip
 
 
 @ASYMMETRIC.inputs
@@ -172,21 +154,17 @@ ASYMMETRIC.mutant("sign of the values", "W_V -> -W_V; values -> [-V for V in val
 ASYMMETRIC.mutant("factor two in the values", "W_V -> W_V * 2; values -> [V * 2 for V in values]")
 
 
-TRANSPOSED_HEADS = Claim(
-    ENERGY,
-    "dynamics.sec-4-transposed-heads",
-    label="Energy for any A, with transposed heads",
-    statement=r"\frac{dX_{[i,:]}}{dt}=P_i\frac{\sum_j\big(E_{ij}A+E_{ji}A^\top\big)X_{[j,:]}}{\sum_j(E_{ij}+E_{ji})},\ E_{ij}="
-    r"\exp(\beta X_{[i,:]}^\top AX_{[j,:]})\ \Rightarrow\ \frac{dE_{\text{single}}}{dt}\le0\ \text{for every }A",
+TRANSPOSED_HEADS = Claim(ENERGY, "dynamics.sec-4-transposed-heads", label="Energy for any A, with transposed heads",
+    statement=r"\frac{dX_{[i,:]}}{dt}=P_i\frac{\sum_j\big(E_{ij}A+E_{ji}A^\top\big)X_{[j,:]}}{\sum_j(E_{ij}+E_{ji})},"
+    r"\ E_{ij}=\exp(\beta X_{[i,:]}^\top AX_{[j,:]})\ \Rightarrow\ \frac{dE_{\text{single}}}{dt}\le0\ \text{for every"
+    r" }A",
     assumptions=[r"A = W^Q W^{K\top} of any kind, any head dimension; P_i = I - X_i X_i^\top"],
-    relation=AtMost(signed=True),
-    sizes={"S": (1, 3), "D": (2, 4), "D_H": (1, 4)},
-    of_project=True,
+    relation=AtMost(signed=True), sizes={"S": (1, 3), "D": (2, 4), "D_H": (1, 4)}, of_project=True,
     corrects="dynamics.sec-4-asymmetric-allowed",
-    note="Two heads, one the transpose of the other (queries and keys exchanged), with the values A and A^T and one common"
-    " normalisation for each token. Any positive normalisation will do: the drive is -dE/dX, token by token, over beta times it."
-    " For A symmetric it is Eq. (3) with normalisation over both heads.",
-)
+    note="Two heads, one the transpose of the other (queries and keys exchanged), with the values A and A^T and one"
+    " common normalisation for each token. Any positive normalisation will do: the drive is -dE/dX, token by token,"
+    " over beta times it. For A symmetric it is Eq. (3) with normalisation over both heads.",
+)  # fmt: skip
 
 
 @TRANSPOSED_HEADS.inputs
@@ -219,17 +197,12 @@ TRANSPOSED_HEADS.mutant("one head with the values (A + A^T)/2, as in Proposition
 TRANSPOSED_HEADS.mutant("sign", "drive -> -drive")
 
 
-ONE_TOKEN = Claim(
-    ENERGY,
-    "dynamics.sec-4-one-token",
-    label="Energy for any A, one token",
+ONE_TOKEN = Claim(ENERGY, "dynamics.sec-4-one-token", label="Energy for any A, one token",
     statement=r"S=1,\ W^V=(A+A^\top)/2\ \Rightarrow\ \frac{dE_{\text{single}}}{dt}\le0\ \text{along (3) for every }A",
     assumptions=["S = 1; any head dimension"],
-    relation=AtMost(signed=True),
-    sizes={"S": (1, 1), "D": (1, 4), "D_H": (1, 4)},
-    of_project=True,
+    relation=AtMost(signed=True), sizes={"S": (1, 1), "D": (1, 4), "D_H": (1, 4)}, of_project=True,
     note="So the counterexamples with two tokens are the smallest.",
-)
+)  # fmt: skip
 ONE_TOKEN.inputs(any_heads)
 
 
@@ -244,20 +217,15 @@ ONE_TOKEN.mutant("W^V = A", lambda X, W_Q, W_K, beta: energy_loss(X, W_Q, W_K, W
 ONE_TOKEN.mutant("sign", lambda X, W_Q, W_K, beta: energy_loss(X, W_Q, W_K, -symmetrised_values(W_Q, W_K), beta))
 
 
-ROTATING_SQUARE = Claim(
-    ENERGY,
-    "dynamics.sec-4-rotating-square",
-    label="No energy for asymmetric A: a closed orbit",
+ROTATING_SQUARE = Claim(ENERGY, "dynamics.sec-4-rotating-square", label="No energy for asymmetric A: a closed orbit",
     statement=r"X=(x,xK,-x,-xK),\ K=\begin{pmatrix}0&1\\-1&0\end{pmatrix},\ A=I+cK,\ W^V=(A+A^\top)/2=I\ \Rightarrow\ "
     r"\dot X=\omega XK,\ \omega=\frac{\sinh(\beta c)}{\cosh\beta+\cosh(\beta c)}",
     assumptions=["D = 2, S = 4, the corners of any square on the circle; W^Q = A, W^K = I"],
-    relation=Equal(),
-    exact=True,
-    of_project=True,
-    note=r"The velocity is the same at every turned square, so the tokens turn rigidly, with the period 2\pi/\omega where c \ne 0."
-    " A function that falls along every motion would be lower after one turn, at the state where it began. The weights satisfy"
-    " condition (11) in both readings; E_single is constant on the orbit.",
-)
+    relation=Equal(), exact=True, of_project=True,
+    note=r"The velocity is the same at every turned square, so the tokens turn rigidly, with the period 2\pi/\omega"
+    r" where c \ne 0. A function that falls along every motion would be lower after one turn, at the state where it"
+    r" began. The weights satisfy condition (11) in both readings; E_single is constant on the orbit.",
+)  # fmt: skip
 
 
 @ROTATING_SQUARE.inputs
@@ -289,24 +257,17 @@ ROTATING_SQUARE.mutant("a token does not attend to the opposite one", "opposite 
 
 # -- rank --------------------------------------------------------------------------------------------------------------
 
-LOW_RANK = Claim(
-    DYNAMICS,
-    "dynamics.sec-4-low-rank",
-    label="Text after Proposition 4.2",
+LOW_RANK = Claim(DYNAMICS, "dynamics.sec-4-low-rank", label="Text after Proposition 4.2",
     statement=r"\text{``In the multi-head scenario, a low-rank structure in the QK product is required'': }"
     r"\operatorname{rank}(W_h^QW_h^{K\top})=D/(2H)\le D_H",
     assumptions=[ORTHONORMAL_BLOCKS, r"W_h^QW_h^{K\top} = U_{1,h}U_{2,h}^\top, D_H = D/H"],
-    relation=HasStructure(),
-    sizes={"D": (2, 6), "H": (1, 3)},
-    where=whole_blocks,
-    exact=True,
-    expects="gap",
-    presumes=("dynamics.prop-4.2",),
-    uses=("dynamics.eq-13-orthogonality",),
-    note=r"A_hA_h^\top is a projection of trace D/(2H), the rank of A_h; (A_h + A_h^\top)^2 one of trace D/H, so that the values"
-    " have the full rank D_H of a head. The ranks are as stated. That an energy requires them rests on Proposition 4.2, which"
-    " fails; symmetric heads with A_h A_h' = O, for which it holds, have ranks of sum at most D.",
-)
+    relation=HasStructure(), sizes={"D": (2, 6), "H": (1, 3)}, where=whole_blocks, exact=True, expects="gap",
+    presumes=("dynamics.prop-4.2",), uses=("dynamics.eq-13-orthogonality",),
+    note=r"A_hA_h^\top is a projection of trace D/(2H), the rank of A_h; (A_h + A_h^\top)^2 one of trace D/H, so that"
+    r" the values have the full rank D_H of a head. The ranks are as stated. That an energy requires them rests on"
+    r" Proposition 4.2, which fails; symmetric heads with A_h A_h' = O, for which it holds, have ranks of sum at most"
+    r" D.",
+)  # fmt: skip
 
 
 @LOW_RANK.inputs
@@ -341,18 +302,14 @@ LOW_RANK.mutant("blocks not normalised", lambda U, H: concatenate([A * 2 for A i
 
 # -- any A, with transposed heads --------------------------------------------------------------------------------------
 
-TRANSPOSED = Claim(
-    ENERGY,
-    "dynamics.sec-4-transposed-heads-integrated",
+TRANSPOSED = Claim(ENERGY, "dynamics.sec-4-transposed-heads-integrated",
     label="Energy for any A with transposed heads, integrated forward",
-    statement=r"\text{along the flow of dynamics.sec-4-transposed-heads: } E_{\text{single}}(X(\tau))-E_{\text{single}}(X(0))\le"
-    r"\text{ the change when the step is halved, for every }A",
+    statement=r"\text{along the flow of dynamics.sec-4-transposed-heads: } E_{\text{single}}(X(\tau))-E_{"
+    r"\text{single}}(X(0))\le\text{ the change when the step is halved, for every }A",
     assumptions=[STEPS],
-    relation=AtMost(signed=True, ascent=False),
-    sizes={"S": (1, 3), "D": (2, 3), "D_H": (1, 3)},
-    of_project=True,
+    relation=AtMost(signed=True, ascent=False), sizes={"S": (1, 3), "D": (2, 3), "D_H": (1, 3)}, of_project=True,
     uses=("dynamics.sec-4-transposed-heads",),
-)
+)  # fmt: skip
 TRANSPOSED.inputs(any_heads)
 
 

@@ -61,18 +61,14 @@ def right_hand_side(x: Any, Omega: Any) -> Any:
 
 # -- Eq. (16) ----------------------------------------------------------------------------------------------------------
 
-EQ_16 = Claim(
-    OSCILLATION,
-    "dynamics.eq-16",
-    label="Eq. (16) and text",
-    statement=r"\dot x=\Omega x,\ J(x)=\Omega;\ \Omega=-\Omega^\top\text{ has purely imaginary eigenvalues: persistent "
-    r"oscillations}",
+EQ_16 = Claim(OSCILLATION, "dynamics.eq-16", label="Eq. (16) and text",
+    statement=r"\dot x=\Omega x,\ J(x)=\Omega;\ \Omega=-\Omega^\top\text{ has purely imaginary eigenvalues: persistent"
+    r" oscillations}",
     assumptions=["a state in the kernel of Omega, which an odd D never lacks, rests"],
-    relation=HasStructure(),
-    sizes={"D": (1, 5)},
-    uses=("dynamics.a.5-spectrum",),
-    note="J differentiated; the real parts of its eigenvalues; and exp(t J) orthogonal, so that no solution grows or decays.",
-)
+    relation=HasStructure(), sizes={"D": (1, 5)}, uses=("dynamics.a.5-spectrum",),
+    note="J differentiated; the real parts of its eigenvalues; and exp(t J) orthogonal, so that no solution grows or"
+    " decays.",
+)  # fmt: skip
 
 
 @EQ_16.inputs
@@ -101,18 +97,12 @@ EQ_16.mutant("Jacobian of the discrete step", "Omega -> Omega + eye(Omega.shape[
 EQ_16.mutant("damped", "Omega -> Omega - eye(Omega.shape[0])")
 
 
-JACOBIAN_WITH_ETA = Claim(
-    OSCILLATION,
-    "dynamics.sec-5.2-jacobian-eta",
-    label="Section 5.2, text",
+JACOBIAN_WITH_ETA = Claim(OSCILLATION, "dynamics.sec-5.2-jacobian-eta", label="Section 5.2, text",
     statement=r"\text{``In Eq. (16), the Jacobian }J(x)=\eta\Omega\text{ has purely imaginary eigenvalues''}",
     assumptions=[r"Eq. (16): \dot x = \Omega x"],
-    relation=Equal(),
-    expects="refuted",
-    severity="slip",
-    correction="dynamics.sec-5.2-jacobian-of-flow",
+    relation=Equal(), expects="refuted", severity="slip", correction="dynamics.sec-5.2-jacobian-of-flow",
     note="Eq. (16) itself has J = Omega. The conclusion, imaginary eigenvalues, is true of both.",
-)
+)  # fmt: skip
 
 
 @JACOBIAN_WITH_ETA.inputs
@@ -133,16 +123,10 @@ JACOBIAN_WITH_ETA.mutant("eta dropped", lambda Omega: Omega)
 JACOBIAN_WITH_ETA.mutant("Jacobian of the discrete step", lambda value, Omega: value + eye(Omega.shape[0]))
 
 
-JACOBIAN_OF_FLOW = Claim(
-    OSCILLATION,
-    "dynamics.sec-5.2-jacobian-of-flow",
-    label="Section 5.2 without eta",
+JACOBIAN_OF_FLOW = Claim(OSCILLATION, "dynamics.sec-5.2-jacobian-of-flow", label="Section 5.2 without eta",
     statement=r"\text{in Eq. (16), }J(x)=\Omega",
-    relation=Equal(),
-    exact=True,
-    of_project=True,
-    corrects="dynamics.sec-5.2-jacobian-eta",
-)
+    relation=Equal(), exact=True, of_project=True, corrects="dynamics.sec-5.2-jacobian-eta",
+)  # fmt: skip
 JACOBIAN_OF_FLOW.inputs(rotating_state_and_step)
 
 
@@ -159,17 +143,13 @@ JACOBIAN_OF_FLOW.mutant("transposed", lambda Omega: Omega.T)
 
 # -- Eq. (17) ----------------------------------------------------------------------------------------------------------
 
-EQ_17 = Claim(
-    PLANES,
-    "dynamics.eq-17",
-    label="Eq. (17) and text",
-    statement=r"x^{(t+1)}=(I_D+\eta\Omega)x^{(t)},\ J=I_D+\eta\Omega\text{ has eigenvalues }1\pm i\eta\omega_j,\ \omega_j\ge0,"
-    r"\ |\lambda_j|\ge1",
+EQ_17 = Claim(PLANES, "dynamics.eq-17", label="Eq. (17) and text",
+    statement=r"x^{(t+1)}=(I_D+\eta\Omega)x^{(t)},\ J=I_D+\eta\Omega\text{ has eigenvalues }1\pm i\eta\omega_j,\ "
+    r"\omega_j\ge0,\ |\lambda_j|\ge1",
     assumptions=[r"\Omega = Q blockdiag(\omega_j K, 0) Q^\top: every anti-symmetric matrix has this form"],
-    relation=Equal(),
-    uses=("dynamics.a.5-spectrum",),
+    relation=Equal(), uses=("dynamics.a.5-spectrum",),
     note="Frequencies unequal, zero and of either sign, odd D included. Real parts of exactly 1 give |lambda_j| >= 1.",
-)
+)  # fmt: skip
 
 
 @EQ_17.formula
@@ -194,21 +174,16 @@ EQ_17.mutant("eigenvalues 1 +- i omega_j", "omega * eta -> omega")
 #: Number of iterations in which the growth law of Eq. (17) is checked.
 ITERATIONS = 5
 
-EULER_UNSTABLE = Claim(
-    PLANES,
-    "dynamics.sec-5.2-euler-unstable",
-    label="Section 5.2, text",
+EULER_UNSTABLE = Claim(PLANES, "dynamics.sec-5.2-euler-unstable", label="Section 5.2, text",
     statement=r"|\lambda_j|\ge1\ \Rightarrow\ \text{``Therefore, the system [(17)] becomes unstable''}",
     assumptions=[r"\Omega = Q blockdiag(\omega_j K, 0) Q^\top", "eta a step size"],
-    relation=Equal(),
-    exact=True,
-    expects="reading",
-    reading=r"\eta\Omega \ne O: some |\lambda_j| > 1. (From |\lambda_j| >= 1 alone nothing follows: for \eta\Omega = O, which the"
-    " text admits with its omega_j >= 0, the step is the identity and every state rests.)",
-    uses=("dynamics.eq-17",),
-    note=r"|x^{(t)}|^2 = \sum_j (1 + \eta^2\omega_j^2)^t |\Pi_j x|^2 + |\Pi_0 x|^2 with the planes \Pi_j of \Omega and its kernel"
-    r" \Pi_0: every state off the kernel grows without bound when \eta is not 0, those in it rest. Checked for t = 5.",
-)
+    relation=Equal(), exact=True, expects="reading", uses=("dynamics.eq-17",),
+    reading=r"\eta\Omega \ne O: some |\lambda_j| > 1. (From |\lambda_j| >= 1 alone nothing follows: for \eta\Omega ="
+    r" O, which the text admits with its omega_j >= 0, the step is the identity and every state rests.)",
+    note=r"|x^{(t)}|^2 = \sum_j (1 + \eta^2\omega_j^2)^t |\Pi_j x|^2 + |\Pi_0 x|^2 with the planes \Pi_j of \Omega and"
+    r" its kernel \Pi_0: every state off the kernel grows without bound when \eta is not 0, those in it rest. Checked"
+    r" for t = 5.",
+)  # fmt: skip
 
 
 @EULER_UNSTABLE.formula
@@ -241,12 +216,10 @@ def diffused_step(x: Any, Omega: Any, gamma: Any, eta: Any) -> Any:
     return x + (x @ Omega.T - x * gamma) * eta
 
 
-DIFFUSION = Claim(
-    OSCILLATION,
-    "dynamics.sec-5.2-diffusion",
+DIFFUSION = Claim(OSCILLATION, "dynamics.sec-5.2-diffusion",
     label="Section 5.2, text (Haber and Ruthotto; Chang et al.)",
-    statement=r"\text{``to avoid the fundamental instability arising from discretization ... add a diffusion term ... }\Omega-"
-    r"\gamma I\ (\gamma>0)\text{''}",
+    statement=r"\text{``to avoid the fundamental instability arising from discretization ... add a diffusion term ..."
+    r" }\Omega-\gamma I\ (\gamma>0)\text{''}",
     assumptions=[
         Assumption(r"\gamma > 0", positive=lambda gamma: gamma),
         Assumption(
@@ -254,13 +227,12 @@ DIFFUSION = Claim(
             nonnegative=lambda Omega, gamma, eta: 2 * gamma - eta * (gamma * gamma + spectral_norm(Omega @ Omega)),
         ),
     ],
-    relation=AtMost(),
-    expects="reading",
-    reading=r"\gamma within \eta(\gamma^2 + \omega_j^2) \le 2\gamma for all j; a positive \gamma alone is not enough, and for"
-    r" \eta\omega_j > 1 none is (dynamics.sec-5.2-diffusion-limit)",
-    note=r"|\lambda_j|^2 = (1 - \eta\gamma)^2 + \eta^2\omega_j^2, at most 1 exactly under the reading. Spectral radius and spectral"
-    " norm of the step agree, since it is normal.",
-)
+    relation=AtMost(), expects="reading",
+    reading=r"\gamma within \eta(\gamma^2 + \omega_j^2) \le 2\gamma for all j; a positive \gamma alone is not enough,"
+    r" and for \eta\omega_j > 1 none is (dynamics.sec-5.2-diffusion-limit)",
+    note=r"|\lambda_j|^2 = (1 - \eta\gamma)^2 + \eta^2\omega_j^2, at most 1 exactly under the reading. Spectral radius"
+    r" and spectral norm of the step agree, since it is normal.",
+)  # fmt: skip
 
 
 @DIFFUSION.inputs
@@ -284,18 +256,13 @@ DIFFUSION.mutant("1 - eta gamma, as if nothing turned", lambda value, gamma, eta
 DIFFUSION.mutant("1 - eta gamma / 2", lambda value, gamma, eta: value - eta * gamma / 2)
 
 
-DIFFUSION_LIMIT = Claim(
-    OSCILLATION,
-    "dynamics.sec-5.2-diffusion-limit",
-    label="Diffusion and large steps",
-    statement=r"\max_j|\lambda_j|\ge\eta\omega\ \text{for every}\ \gamma,\ \omega\ \text{the largest frequency of}\ \Omega:\ "
-    r"\text{for}\ \eta\omega>1\ \text{no diffusion term stabilises (17)}",
+DIFFUSION_LIMIT = Claim(OSCILLATION, "dynamics.sec-5.2-diffusion-limit", label="Diffusion and large steps",
+    statement=r"\max_j|\lambda_j|\ge\eta\omega\ \text{for every}\ \gamma,\ \omega\ \text{the largest frequency of}\ "
+    r"\Omega:\ \text{for}\ \eta\omega>1\ \text{no diffusion term stabilises (17)}",
     assumptions=[r"\eta > 0, \gamma > 0"],
-    relation=AtMost(),
-    sizes={"D": (2, 4)},
-    of_project=True,
+    relation=AtMost(), sizes={"D": (2, 4)}, of_project=True,
     note=r"Attained at \gamma = 1/\eta.",
-)
+)  # fmt: skip
 
 
 @DIFFUSION_LIMIT.inputs
@@ -325,21 +292,16 @@ DIFFUSION_LIMIT.mutant("the damping alone", lambda x, gamma, eta: row_norms(x * 
 
 # -- normalisation -----------------------------------------------------------------------------------------------------
 
-MITIGATE = Claim(
-    OSCILLATION,
-    "dynamics.sec-5.2-mitigate",
-    label="Section 5.2, text",
+MITIGATE = Claim(OSCILLATION, "dynamics.sec-5.2-mitigate", label="Section 5.2, text",
     statement=r"\text{``a normalization layer (18) serves as an alternative way to mitigate this instability''}",
     assumptions=[UNIT_STATE, "frequencies of any kind"],
-    relation=AtMost(),
-    expects="reading",
-    reading=r"mitigate, not remove: states stay on the unit sphere, and at every state \max_j|\lambda_j| of (18) is at most that of"
-    r" (17) over |y|, |y| >= 1. For equal frequencies it is at most 1 (dynamics.a.5); for unequal ones it may exceed 1, at rest"
-    " points too (dynamics.sec-5.2-mitigate-kernel)",
-    uses=("dynamics.eq-17", "dynamics.eq-18", "dynamics.eq-81", "dynamics.a.5"),
-    note=r"(17) is normal, so \max_j|\lambda_j| = |I + \eta\Omega|_2. Three lines: spectral radius of (18) against |I +"
-    r" \eta\Omega|_2 / |y|, this against |I + \eta\Omega|_2, and the norm of the next state against 1.",
-)
+    relation=AtMost(), expects="reading", uses=("dynamics.eq-17", "dynamics.eq-18", "dynamics.eq-81", "dynamics.a.5"),
+    reading=r"mitigate, not remove: states stay on the unit sphere, and at every state \max_j|\lambda_j| of (18) is at"
+    r" most that of (17) over |y|, |y| >= 1. For equal frequencies it is at most 1 (dynamics.a.5); for unequal ones it"
+    r" may exceed 1, at rest points too (dynamics.sec-5.2-mitigate-kernel)",
+    note=r"(17) is normal, so \max_j|\lambda_j| = |I + \eta\Omega|_2. Three lines: spectral radius of (18) against |I"
+    r" + \eta\Omega|_2 / |y|, this against |I + \eta\Omega|_2, and the norm of the next state against 1.",
+)  # fmt: skip
 MITIGATE.inputs(unit_state)
 
 
@@ -361,18 +323,14 @@ MITIGATE.mutant("divided by the square of |y|", "norm / r -> norm / (r * r)")
 MITIGATE.mutant("identity dropped", "eye(x.shape[1]) + Omega * eta -> Omega * eta")
 
 
-KERNEL = Claim(
-    DYNAMICS,
-    "dynamics.sec-5.2-mitigate-kernel",
-    label="Eq. (18) at a rest point",
-    statement=r"\Omega x=0,\ \|x\|=1\ \Rightarrow\ \text{(18) rests at }x\text{ and }\max_j|\lambda_j|=\sqrt{1+\eta^2\omega^2},\ "
-    r"\omega\text{ the frequency of }\Omega",
+KERNEL = Claim(DYNAMICS, "dynamics.sec-5.2-mitigate-kernel", label="Eq. (18) at a rest point",
+    statement=r"\Omega x=0,\ \|x\|=1\ \Rightarrow\ \text{(18) rests at }x\text{ and }\max_j|\lambda_j|=\sqrt{1+\eta^2"
+    r"\omega^2},\ \omega\text{ the frequency of }\Omega",
     assumptions=[ORTHOGONAL, r"\Omega = Q blockdiag(\omega K, O) Q^\top, D >= 3, x a unit vector of its kernel"],
-    relation=Equal(),
-    sizes={"D": (3, 4)},
-    of_project=True,
-    note="The same as without normalisation: unequal frequencies, here omega and 0, leave the instability of (17) as it is.",
-)
+    relation=Equal(), sizes={"D": (3, 4)}, of_project=True,
+    note="The same as without normalisation: unequal frequencies, here omega and 0, leave the instability of (17) as"
+    " it is.",
+)  # fmt: skip
 
 
 @KERNEL.inputs

@@ -25,29 +25,23 @@ NO_VANISHING_GAIN = Assumption(
 
 # -- maximum and mean exponent -----------------------------------------------------------------------------------------
 
-MEAN = Claim(
-    UPDATE,
-    "dynamics.sec-5.3-mean",
-    label="Section 5.3 text / Figure 3",
-    statement=r"\text{``The maximum and mean exponents display nearly identical behaviors'' (all models, also those with"
-    r" normalization layers)}",
+MEAN = Claim(UPDATE, "dynamics.sec-5.3-mean", label="Section 5.3 text / Figure 3",
+    statement=r"\text{``The maximum and mean exponents display nearly identical behaviors'' (all models, also those"
+    r" with normalization layers)}",
     assumptions=["Lyapunov spectrum by (89)-(90)", "update (9), ItrSA with RMSNorm (6)", NO_VANISHING_GAIN],
-    relation=AtMost(ascent=False),
-    sizes={"S": (1, 2), "D": (1, 2), "H": (1, 1)},
-    expects="refuted",
-    severity="error",
-    correction="dynamics.sec-5.3-mean-rank",
-    uses=("dynamics.eq-90-chain",),
-    reading=r"two sequences that behave alike stay within a constant: e^{\lambda_{\max}} \le K e^{\text{mean}}, tested at T"
-    r" = 2 as (\operatorname{tr}\Lambda/n)^n \le K\det\Lambda with n = SD and K = 10^6",
-    doubt="The sentence describes Figure 3: trained models, T = 16, floating point; and 'mean exponent' is not defined. Of the"
-    " plotted numbers nothing is denied; they are not means of the exponents (89), which is the only definition given.",
-    note=r"The Jacobian of a normalised update is singular, whatever the weights: the state cannot leave the sphere, or for"
-    r" RMSNorm an ellipsoid. So \det\Lambda^{(T)} = 0 for every T, at least one exponent per token (AKOrN: per oscillator) is"
-    r" -\infty, and so is the mean, while the maximum may be finite; no K and no T helps. What a plot shows in place of"
-    r" -infinity is rounding error, or an average that leaves the vanishing eigenvalues out; over tangent directions the"
-    r" sentence is true of (18) at equal frequencies (dynamics.sec-5.3-mean-tangent).",
-)
+    relation=AtMost(ascent=False), sizes={"S": (1, 2), "D": (1, 2), "H": (1, 1)}, expects="refuted", severity="error",
+    correction="dynamics.sec-5.3-mean-rank", uses=("dynamics.eq-90-chain",),
+    reading=r"two sequences that behave alike stay within a constant: e^{\lambda_{\max}} \le K e^{\text{mean}}, tested"
+    r" at T = 2 as (\operatorname{tr}\Lambda/n)^n \le K\det\Lambda with n = SD and K = 10^6",
+    doubt="The sentence describes Figure 3: trained models, T = 16, floating point; and 'mean exponent' is not"
+    " defined. Of the plotted numbers nothing is denied; they are not means of the exponents (89), which is the only"
+    " definition given.",
+    note=r"The Jacobian of a normalised update is singular, whatever the weights: the state cannot leave the sphere,"
+    r" or for RMSNorm an ellipsoid. So \det\Lambda^{(T)} = 0 for every T, at least one exponent per token (AKOrN: per"
+    r" oscillator) is -\infty, and so is the mean, while the maximum may be finite; no K and no T helps. What a plot"
+    r" shows in place of -infinity is rounding error, or an average that leaves the vanishing eigenvalues out; over"
+    r" tangent directions the sentence is true of (18) at equal frequencies (dynamics.sec-5.3-mean-tangent).",
+)  # fmt: skip
 
 
 @MEAN.formula
@@ -89,19 +83,14 @@ MEAN.mutant(
 MEAN.mutant("trace for determinant", "det * det -> trace(J.T @ J)")
 
 
-TANGENT = Claim(
-    TURNING_STATE,
-    "dynamics.sec-5.3-mean-tangent",
+TANGENT = Claim(TURNING_STATE, "dynamics.sec-5.3-mean-tangent",
     label="Section 5.3, the spectrum of (18) with equal frequencies",
     statement=r"\Lambda^{(T)}=I_D-xx^\top\ \text{for every }T:\ D-1\text{ exponents are }0\text{ and one is }-\infty",
     assumptions=["T = 1, 2, 3"],
-    relation=Equal(),
-    sizes={"D": (2, 4), "T": (1, 3)},
-    of_project=True,
-    uses=("dynamics.eq-82",),
-    note=r"I + \eta\Omega = |y| Q with Q orthogonal, so J(x) = Q (I - x x^\top), and the next state is Qx. Maximum and mean"
-    r" over the tangent space of the sphere are both exactly 0.",
-)
+    relation=Equal(), sizes={"D": (2, 4), "T": (1, 3)}, of_project=True, uses=("dynamics.eq-82",),
+    note=r"I + \eta\Omega = |y| Q with Q orthogonal, so J(x) = Q (I - x x^\top), and the next state is Qx. Maximum and"
+    r" mean over the tangent space of the sphere are both exactly 0.",
+)  # fmt: skip
 
 
 @TANGENT.inputs
@@ -131,20 +120,16 @@ TANGENT.mutant("no direction lost", lambda x: eye(x.shape[1]) + x.T @ x * 0)
 TANGENT.mutant("the direction of y lost", "x -> normalised_step(x, Omega, eta)")
 
 
-RANK = Claim(
-    UPDATE,
-    "dynamics.sec-5.3-mean-rank",
-    label="Section 5.3, exponents lost to the normalisation of ItrSA",
-    statement=r"\sum_j\frac{X'_{[i,j]}}{\gamma_j^2}\frac{\partial X'_{[i,j]}}{\partial X}=0\ \text{for every token }i\text{"
-    r" of }X'=\operatorname{RMSNorm}(X+\eta\Delta X):\ \text{at least }S\text{ of the }SD\text{ exponents are }-\infty",
+RANK = Claim(UPDATE, "dynamics.sec-5.3-mean-rank", label="Section 5.3, exponents lost to the normalisation of ItrSA",
+    statement=r"\sum_j\frac{X'_{[i,j]}}{\gamma_j^2}\frac{\partial X'_{[i,j]}}{\partial X}=0\ \text{for every token }i"
+    r"\text{ of }X'=\operatorname{RMSNorm}(X+\eta\Delta X):\ \text{at least }S\text{ of the }SD\text{ exponents are }-"
+    r"\infty",
     assumptions=["update (9), RMSNorm of Eq. (6)", NO_VANISHING_GAIN],
-    relation=HasStructure(),
-    sizes={"S": (1, 2), "D": (1, 3), "H": (1, 1)},
-    of_project=True,
+    relation=HasStructure(), sizes={"S": (1, 2), "D": (1, 3), "H": (1, 1)}, of_project=True,
     corrects="dynamics.sec-5.3-mean",
     note=r"The update ends on the ellipsoids \sum_j (X_{ij}/\gamma_j)^2 = 1, and the derivative is orthogonal to their"
     r" normals. For AKOrN it is the same with one sphere per oscillator: at least SD/N exponents are -\infty.",
-)
+)  # fmt: skip
 
 
 def _damped_step(

@@ -47,12 +47,9 @@ def _root_mean_square(gamma: Any) -> Any:
     return frobenius_norm(gamma.reshape(1, -1)) / sqrt(gamma.shape[0])
 
 
-PROPOSITION_51 = Claim(
-    UPDATE,
-    "dynamics.prop-5.1",
-    label="Proposition 5.1, Eq. (14) (= (67))",
-    statement=r"\Big\|\frac{\partial\operatorname{RMSNorm}(X+\eta\Delta X)}{\partial X}\Big\|_2\le\frac{\max_j|\gamma_j|}{R}"
-    r"\big(1+|\eta|\,\|J_{\text{MSA}}(X)\|_2\big),\quad \Delta X=C+\operatorname{MSA}(X)",
+PROPOSITION_51 = Claim(UPDATE, "dynamics.prop-5.1", label="Proposition 5.1, Eq. (14) (= (67))",
+    statement=r"\Big\|\frac{\partial\operatorname{RMSNorm}(X+\eta\Delta X)}{\partial X}\Big\|_2\le\frac{\max_j|"
+    r"\gamma_j|}{R}\big(1+|\eta|\,\|J_{\text{MSA}}(X)\|_2\big),\quad \Delta X=C+\operatorname{MSA}(X)",
     assumptions=[
         Assumption(
             r"\|X_{[i,:]}+\eta\Delta X_{[i,:]}\| \ge R > 0 for all i; R is the smallest of these norms, the strongest case",
@@ -61,11 +58,9 @@ PROPOSITION_51 = Claim(
         "update (9), RMSNorm of Eq. (6), MSA of Eqs. (1)-(2) with D_H = D/H",
         "eta and gamma of either sign, zero included",
     ],
-    relation=AtMost(),
-    sizes={"S": (1, 3), "D": (1, 4), "H": (1, 2)},
-    uses=("dynamics.lemma-a.2", "dynamics.lemma-a.3"),
+    relation=AtMost(), sizes={"S": (1, 3), "D": (1, 4), "H": (1, 2)}, uses=("dynamics.lemma-a.2", "dynamics.lemma-a.3"),
     proof=("dynamics.eq-68", "dynamics.eq-69-70", "dynamics.eq-71", "dynamics.eq-73-76"),
-)
+)  # fmt: skip
 
 
 @PROPOSITION_51.formula

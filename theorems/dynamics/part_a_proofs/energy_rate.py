@@ -38,22 +38,17 @@ from verify.vocabulary import AtMost, Claim, Equal
 
 # -- the update Delta --------------------------------------------------------------------------------------------------
 
-EQ_37 = Claim(
-    PROOF,
-    "dynamics.eq-37",
-    label="Eq. (37), proof of Prop. 4.1",
+EQ_37 = Claim(PROOF, "dynamics.eq-37", label="Eq. (37), proof of Prop. 4.1",
     statement=r"\text{``Under the given condition on the weights, }A=A^\top\text{ we have'' }\ \Delta_{[i,:]}=\big("
     r"\operatorname{softmax}(\beta XW^VX^\top)_{[i,:]}X(A^\top+A)\big)^\top/2",
     assumptions=[r"\Delta = softmax(\beta X W^Q W^{K\top} X^\top) X W^V", "condition (11)/(31) on W^V"],
-    relation=Equal(),
-    expects="refuted",
-    severity="slip",
-    correction="dynamics.eq-37-corrected",
-    doubt=r"'A = A^\top' may be an extra assumption rather than a consequence of (31), which it is not. The first counterexample"
-    r" has W^K = I, where W^{Q\top}W^K and W^K W^{Q\top} agree; the second has W^Q = W^K, where A is symmetric. With A = A^\top"
-    r" assumed and W^K W^{Q\top} read, W^V = A and the line is right; the text wants A asymmetric.",
+    relation=Equal(), expects="refuted", severity="slip", correction="dynamics.eq-37-corrected",
+    doubt=r"'A = A^\top' may be an extra assumption rather than a consequence of (31), which it is not. The first"
+    r" counterexample has W^K = I, where W^{Q\top}W^K and W^K W^{Q\top} agree; the second has W^Q = W^K, where A is"
+    r" symmetric. With A = A^\top assumed and W^K W^{Q\top} read, W^V = A and the line is right; the text wants A"
+    r" asymmetric.",
     note="Eq. (38) shows that W^V inside the softmax is a misprint for A.",
-)
+)  # fmt: skip
 
 
 @EQ_37.formula
@@ -77,17 +72,12 @@ EQ_37.mutant(
 )
 
 
-EQ_37_CORRECTED = Claim(
-    EXACT_PROOF,
-    "dynamics.eq-37-corrected",
-    label="Eq. (37) with A inside the softmax",
-    statement=r"W^V=(A^\top+A)/2\ \Rightarrow\ \Delta_{[i,:]}=\big(\operatorname{softmax}(\beta XAX^\top)_{[i,:]}"
-    r"X(A^\top+A)\big)^\top/2",
+EQ_37_CORRECTED = Claim(EXACT_PROOF, "dynamics.eq-37-corrected", label="Eq. (37) with A inside the softmax",
+    statement=r"W^V=(A^\top+A)/2\ \Rightarrow\ \Delta_{[i,:]}=\big(\operatorname{softmax}(\beta XAX^\top)_{[i,:]}X(A^"
+    r"\top+A)\big)^\top/2",
     assumptions=[r"\Delta = softmax(\beta X W^Q W^{K\top} X^\top) X W^V"],
-    relation=Equal(),
-    of_project=True,
-    corrects="dynamics.eq-37",
-)
+    relation=Equal(), of_project=True, corrects="dynamics.eq-37",
+)  # fmt: skip
 
 
 @EQ_37_CORRECTED.formula
@@ -104,17 +94,13 @@ EQ_37_CORRECTED.mutant(
 EQ_37_CORRECTED.mutant("A not symmetrised", "A.T + A -> A + A")
 
 
-EQ_38 = Claim(
-    EXACT_PROOF,
-    "dynamics.eq-38",
-    label="Eq. (38), proof of Prop. 4.1",
+EQ_38 = Claim(EXACT_PROOF, "dynamics.eq-38", label="Eq. (38), proof of Prop. 4.1",
     statement=r"\Delta_{[i,:]}=\sum_j\frac{\exp(\beta X_{[i,:]}^\top AX_{[j,:]})}{Z_i}(A^\top+A)X_{[j,:]}/2,\quad Z_i="
     r"\sum_{j'}\exp(\beta X_{[i,:]}^\top AX_{[j',:]})",
     assumptions=["condition (31) on W^V"],
-    relation=Equal(),
-    expects="reading",
+    relation=Equal(), expects="reading",
     reading=SYMMETRISED,
-)
+)  # fmt: skip
 
 
 @EQ_38.formula
@@ -145,19 +131,13 @@ def _unprojected(X: Any, W_Q: Any, W_K: Any, W_V: Any, beta: Any) -> Any:
 
 # -- dE/dt -------------------------------------------------------------------------------------------------------------
 
-EQ_41 = Claim(
-    PROOF,
-    "dynamics.eq-41",
-    label="Eqs. (39)-(41), proof of Prop. 4.1",
-    statement=r"\frac{dE}{dt}=\frac{dE}{dX}\cdot\frac{dX}{dt}=-\sum_i\Big(\frac{dE}{dX_{[i,:]}}\cdot(I_D-X_{[i,:]}X_{[i,:]}"
-    r"^\top)\Delta_{[i,:]}\Big)",
+EQ_41 = Claim(PROOF, "dynamics.eq-41", label="Eqs. (39)-(41), proof of Prop. 4.1",
+    statement=r"\frac{dE}{dt}=\frac{dE}{dX}\cdot\frac{dX}{dt}=-\sum_i\Big(\frac{dE}{dX_{[i,:]}}"
+    r"\cdot(I_D-X_{[i,:]}X_{[i,:]}^\top)\Delta_{[i,:]}\Big)",
     assumptions=["dynamics (3)"],
-    relation=Equal(),
-    expects="refuted",
-    severity="slip",
-    correction="dynamics.eq-41-corrected",
+    relation=Equal(), expects="refuted", severity="slip", correction="dynamics.eq-41-corrected",
     note="The minus sign of dE/dX is put in twice here; Eq. (42) has it once.",
-)
+)  # fmt: skip
 EQ_41.inputs(unit_tokens_and_values)
 
 
@@ -176,16 +156,11 @@ EQ_41.mutant("projection dropped", lambda X, W_Q, W_K, W_V, beta: -_unprojected(
 EQ_41.mutant("sign", lambda value: -value)
 
 
-EQ_41_CORRECTED = Claim(
-    EXACT_PROOF,
-    "dynamics.eq-41-corrected",
-    label="Eq. (41) without the second minus sign",
+EQ_41_CORRECTED = Claim(EXACT_PROOF, "dynamics.eq-41-corrected", label="Eq. (41) without the second minus sign",
     statement=r"\frac{dE}{dt}=\sum_i\frac{dE}{dX_{[i,:]}}\cdot(I_D-X_{[i,:]}X_{[i,:]}^\top)\Delta_{[i,:]}",
     assumptions=["dynamics (3)"],
-    relation=Equal(),
-    of_project=True,
-    corrects="dynamics.eq-41",
-)
+    relation=Equal(), of_project=True, corrects="dynamics.eq-41",
+)  # fmt: skip
 EQ_41_CORRECTED.inputs(unit_tokens_and_values)
 
 
@@ -200,20 +175,14 @@ EQ_41_CORRECTED.mutant("minus, as Eq. (41) is printed", lambda value: -value)
 EQ_41_CORRECTED.mutant("projection dropped", _unprojected)
 
 
-EQ_42 = Claim(
-    PROOF,
-    "dynamics.eq-42",
-    label="Eq. (42), proof of Prop. 4.1",
-    statement=r"\frac{dE}{dt}=-\sum_i\Big(\sum_j\exp(\beta X_{[i,:]}^\top AX_{[j,:]})(A^\top+A)X_{[j,:]}\cdot(I_D-X_{[i,:]}"
-    r"X_{[i,:]}^\top)\Delta_{[i,:]}\Big)",
+EQ_42 = Claim(PROOF, "dynamics.eq-42", label="Eq. (42), proof of Prop. 4.1",
+    statement=r"\frac{dE}{dt}=-\sum_i\Big(\sum_j\exp(\beta X_{[i,:]}^\top AX_{[j,:]})(A^\top+A)X_{[j,:]}"
+    r"\cdot(I_D-X_{[i,:]}X_{[i,:]}^\top)\Delta_{[i,:]}\Big)",
     assumptions=["dynamics (3), condition (31)"],
-    relation=Equal(),
-    expects="refuted",
-    severity="error",
-    correction="dynamics.eq-42-corrected",
+    relation=Equal(), expects="refuted", severity="error", correction="dynamics.eq-42-corrected",
     uses=("dynamics.eq-36",),
     doubt=SYMMETRISED + "; the counterexample has W^K = I, where both agree.",
-)
+)  # fmt: skip
 
 
 def _rate(
@@ -236,18 +205,13 @@ EQ_42.mutant("projection dropped", projected=False)
 EQ_42.mutant("sign", factor=1)
 
 
-EQ_42_CORRECTED = Claim(
-    EXACT_PROOF,
-    "dynamics.eq-42-corrected",
-    label="Eq. (42) for any A and W^V",
-    statement=r"\frac{dE}{dt}=-\beta\sum_i\Big(\sum_j\big(\exp(\beta X_{[i,:]}^\top AX_{[j,:]})A+\exp(\beta X_{[j,:]}^\top A"
-    r"X_{[i,:]})A^\top\big)X_{[j,:]}\cdot(I_D-X_{[i,:]}X_{[i,:]}^\top)\Delta_{[i,:]}\Big)",
+EQ_42_CORRECTED = Claim(EXACT_PROOF, "dynamics.eq-42-corrected", label="Eq. (42) for any A and W^V",
+    statement=r"\frac{dE}{dt}=-\beta\sum_i\Big(\sum_j\big(\exp(\beta X_{[i,:]}^\top AX_{[j,:]})A+\exp(\beta X_{[j,:]}^"
+    r"\top AX_{[i,:]})A^\top\big)X_{[j,:]}\cdot(I_D-X_{[i,:]}X_{[i,:]}^\top)\Delta_{[i,:]}\Big)",
     assumptions=["dynamics (3), any W^V"],
-    relation=Equal(),
-    of_project=True,
-    corrects="dynamics.eq-42",
+    relation=Equal(), of_project=True, corrects="dynamics.eq-42",
     proof=("dynamics.eq-36-corrected", "dynamics.eq-41-corrected"),
-)
+)  # fmt: skip
 EQ_42_CORRECTED.inputs(unit_tokens_and_values)
 
 
@@ -264,15 +228,12 @@ EQ_42_CORRECTED.mutant("projection dropped", projected=False)
 
 # -- the quadratic form ------------------------------------------------------------------------------------------------
 
-EQS_43_44 = Claim(
-    EXACT_PROOF,
-    "dynamics.eq-43-44",
-    label="Step (42)->(43)->(44), proof of Prop. 4.1",
-    statement=r"-\sum_i\Big(\sum_j\exp(\beta X_{[i,:]}^\top AX_{[j,:]})(A^\top+A)X_{[j,:]}\cdot P_i\Delta_{[i,:]}\Big)=-2\sum_iZ_i"
-    r"\,\Delta_{[i,:]}^\top(I_D-X_{[i,:]}X_{[i,:]}^\top)\Delta_{[i,:]}",
+EQS_43_44 = Claim(EXACT_PROOF, "dynamics.eq-43-44", label="Step (42)->(43)->(44), proof of Prop. 4.1",
+    statement=r"-\sum_i\Big(\sum_j\exp(\beta X_{[i,:]}^\top AX_{[j,:]})(A^\top+A)X_{[j,:]}\cdot P_i\Delta_{[i,:]}"
+    r"\Big)=-2\sum_iZ_i\,\Delta_{[i,:]}^\top(I_D-X_{[i,:]}X_{[i,:]}^\top)\Delta_{[i,:]}",
     assumptions=[r"\Delta as in (38); P_i = I - X_i X_i^\top"],
     relation=Equal(),
-)
+)  # fmt: skip
 
 
 def _losses(X: Any, update: Any, Z: Any) -> Any:
@@ -306,19 +267,14 @@ EQS_43_44.mutant(
 )
 
 
-EQ_44 = Claim(
-    PROOF,
-    "dynamics.eq-44",
-    label="Eq. (44) as the value of dE/dt",
-    statement=r"\frac{dE_{\text{single}}}{dt}=-2\sum_iZ_i\,\Delta_{[i,:]}^\top(I_D-X_{[i,:]}X_{[i,:]}^\top)\Delta_{[i,:]}",
+EQ_44 = Claim(PROOF, "dynamics.eq-44", label="Eq. (44) as the value of dE/dt",
+    statement=r"\frac{dE_{\text{single}}}{dt}=-2\sum_iZ_i\,\Delta_{[i,:]}^\top(I_D-X_{[i,:]}X_{[i,:]}^\top)"
+    r"\Delta_{[i,:]}",
     assumptions=["dynamics (3), condition (31)"],
-    relation=Equal(),
-    expects="refuted",
-    severity="error",
-    correction="dynamics.prop-4.1-rate",
+    relation=Equal(), expects="refuted", severity="error", correction="dynamics.prop-4.1-rate",
     uses=("dynamics.eq-42",),
     doubt=SYMMETRISED + "; the counterexample has W^K = I, where both agree.",
-)
+)  # fmt: skip
 
 
 @EQ_44.formula
@@ -334,16 +290,13 @@ EQ_44.mutant("projection dropped", "_losses -> _unprojected_losses")
 EQ_44.mutant("sign", lambda value: -value)
 
 
-EQ_45 = Claim(
-    PROOF,
-    "dynamics.eq-45",
-    label="Eq. (45) and 'the matrix I-XX^T is positive semi-definite'",
+EQ_45 = Claim(PROOF, "dynamics.eq-45", label="Eq. (45) and 'the matrix I-XX^T is positive semi-definite'",
     statement=r"I_D-X_{[i,:]}X_{[i,:]}^\top\succeq0,\quad -2\sum_iZ_i\Delta_{[i,:]}^\top(I_D-X_{[i,:]}X_{[i,:]}^\top)"
     r"\Delta_{[i,:]}\le0",
     relation=AtMost(signed=True),
-    note=r"For each token v_i^\top (I - x_i x_i^\top) v_i \ge 0 with free v_i, and the sum with \Delta of Eq. (38). Tokens of norm"
-    " above 1 would break both, so it is here that the sphere is needed.",
-)
+    note=r"For each token v_i^\top (I - x_i x_i^\top) v_i \ge 0 with free v_i, and the sum with \Delta of Eq. (38)."
+    r" Tokens of norm above 1 would break both, so it is here that the sphere is needed.",
+)  # fmt: skip
 
 
 @EQ_45.inputs

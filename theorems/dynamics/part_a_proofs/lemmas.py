@@ -15,22 +15,16 @@ from verify.matrix import absolute, block_diag, concatenate, diag, eye, kron, ro
 from verify.oracles import jacobian
 from verify.vocabulary import Assumption, Claim, Equal, Real, Shape
 
-LEMMA_A2 = Claim(
-    DYNAMICS,
-    "dynamics.lemma-a.2",
-    label="Lemma A.2, Eqs. (22)-(23)",
-    statement=r"\frac{\partial\Pi(Y)}{\partial Y}=\operatorname{blockdiag}\Big(\Big\{\tfrac1{\|Y_{[i,:]}\|}"
-    r"\big(I_D-\tfrac{Y_{[i,:]}Y_{[i,:]}^\top}{\|Y_{[i,:]}\|^2}\big)\Big\}_{i=1}^S\Big)",
+LEMMA_A2 = Claim(DYNAMICS, "dynamics.lemma-a.2", label="Lemma A.2, Eqs. (22)-(23)",
+    statement=r"\frac{\partial\Pi(Y)}{\partial Y}=\operatorname{blockdiag}\Big(\Big\{\tfrac1{\|Y_{[i,:]}\|}\big(I_D-"
+    r"\tfrac{Y_{[i,:]}Y_{[i,:]}^\top}{\|Y_{[i,:]}\|^2}\big)\Big\}_{i=1}^S\Big)",
     assumptions=[
         r"Y \in R^{S x D}, row-major vec, numerator layout",
         Assumption("no row of Y vanishes, so that Pi is defined", positive=lambda Y: row_sums(Y * Y)),
     ],
-    relation=Equal(),
-    sizes={"S": (1, 4), "D": (1, 4)},
-    exact=True,
-    proof=("dynamics.eq-25-26",),
+    relation=Equal(), sizes={"S": (1, 4), "D": (1, 4)}, exact=True, proof=("dynamics.eq-25-26",),
     note="Rows are drawn as radius times unit vector: their norms are then rational, and exact arithmetic decides.",
-)
+)  # fmt: skip
 LEMMA_A2.inputs(rows_of_rational_norm)
 
 
@@ -62,16 +56,11 @@ Right = Annotated[Any, Shape("p", "q")]
 Radius = Annotated[Any, Real(0.125, 4.0)]
 
 
-LEMMA_A1 = Claim(
-    DYNAMICS,
-    "dynamics.lemma-a.1",
-    label="Lemma A.1, Eq. (21)",
+LEMMA_A1 = Claim(DYNAMICS, "dynamics.lemma-a.1", label="Lemma A.1, Eq. (21)",
     statement=r"\frac{\partial AXB}{\partial X}=A\otimes B^\top",
     assumptions=["numerator layout; row-major vec"],
-    relation=Equal(),
-    sizes={"m": (1, 4), "n": (1, 4), "p": (1, 4), "q": (1, 4)},
-    exact=True,
-)
+    relation=Equal(), sizes={"m": (1, 4), "n": (1, 4), "p": (1, 4), "q": (1, 4)}, exact=True,
+)  # fmt: skip
 
 
 @LEMMA_A1.formula
@@ -88,18 +77,13 @@ LEMMA_A1.mutant("B instead of its transpose, reshaped to fit", lambda A, B: kron
 
 # -- Lemma A.3 and the proof of Lemma A.2 ------------------------------------------------------------------------------
 
-LEMMA_A3 = Claim(
-    DYNAMICS,
-    "dynamics.lemma-a.3",
-    label="Lemma A.3, Eqs. (28)-(29)",
-    statement=r"\frac{\partial\operatorname{RMSNorm}(Y)}{\partial Y}=\operatorname{blockdiag}\Big(\Big\{\tfrac1{\|Y_{[i,:]}\|}"
-    r"\operatorname{diag}(\gamma)\big(I_D-\tfrac{Y_{[i,:]}Y_{[i,:]}^\top}{\|Y_{[i,:]}\|^2}\big)\Big\}_{i=1}^S\Big)",
+LEMMA_A3 = Claim(DYNAMICS, "dynamics.lemma-a.3", label="Lemma A.3, Eqs. (28)-(29)",
+    statement=r"\frac{\partial\operatorname{RMSNorm}(Y)}{\partial Y}=\operatorname{blockdiag}\Big(\Big\{\tfrac1{"
+    r"\|Y_{[i,:]}\|}\operatorname{diag}(\gamma)\big(I_D-\tfrac{Y_{[i,:]}Y_{[i,:]}^\top}{\|Y_{[i,:]}\|^2}\big)\Big"
+    r"\}_{i=1}^S\Big)",
     assumptions=["RMSNorm as in Eq. (6)", "row-major vec", NO_ZERO_ROW],
-    relation=Equal(),
-    sizes={"S": (1, 4), "D": (1, 4)},
-    exact=True,
-    proof=("dynamics.lemma-a.2",),
-)
+    relation=Equal(), sizes={"S": (1, 4), "D": (1, 4)}, exact=True, proof=("dynamics.lemma-a.2",),
+)  # fmt: skip
 LEMMA_A3.inputs(gain_and_rows)
 
 
@@ -127,18 +111,13 @@ LEMMA_A3.mutant(
 )
 
 
-EQS_24_27 = Claim(
-    DYNAMICS,
-    "dynamics.eq-25-26",
-    label="Eqs. (24)-(27)",
-    statement=r"\frac{\partial(Y_{[i,:]}/\|Y_{[i,:]}\|)}{\partial Y_{[i,:]}}=\frac1{\|Y_{[i,:]}\|}\frac{\partial Y_{[i,:]}}"
-    r"{\partial Y_{[i,:]}}+Y_{[i,:]}\frac{\partial\,1/\|Y_{[i,:]}\|}{\partial Y_{[i,:]}}=\frac1{\|Y_{[i,:]}\|}I_D"
-    r"-Y_{[i,:]}\frac{Y_{[i,:]}^\top}{\|Y_{[i,:]}\|^3}",
+EQS_24_27 = Claim(DYNAMICS, "dynamics.eq-25-26", label="Eqs. (24)-(27)",
+    statement=r"\frac{\partial(Y_{[i,:]}/\|Y_{[i,:]}\|)}{\partial Y_{[i,:]}}=\frac1{\|Y_{[i,:]}\|}\frac{\partial"
+    r" Y_{[i,:]}}{\partial Y_{[i,:]}}+Y_{[i,:]}\frac{\partial\,1/\|Y_{[i,:]}\|}{\partial Y_{[i,:]}}=\frac1{\|Y_{[i,:]}"
+    r"\|}I_D-Y_{[i,:]}\frac{Y_{[i,:]}^\top}{\|Y_{[i,:]}\|^3}",
     assumptions=[NO_ZERO_ROW],
-    relation=Equal(),
-    sizes={"D": (1, 5)},
-    exact=True,
-)
+    relation=Equal(), sizes={"D": (1, 5)}, exact=True,
+)  # fmt: skip
 
 
 @EQS_24_27.inputs

@@ -24,19 +24,14 @@ from verify.vocabulary import AtMost, Claim, Equal, HasStructure
 
 # -- the norm of y -----------------------------------------------------------------------------------------------------
 
-EQ_81 = Claim(
-    OSCILLATION,
-    "dynamics.eq-81",
-    label="Eqs. (78)-(81)",
+EQ_81 = Claim(OSCILLATION, "dynamics.eq-81", label="Eqs. (78)-(81)",
     statement=r"\|y\|^2=x^\top x+\eta x^\top\Omega x+\eta x^\top\Omega^\top x+\eta^2x^\top\Omega^\top\Omega x=1+\eta^2"
     r"\|\Omega x\|^2",
     assumptions=[UNIT_STATE, r"y = (I + \eta\Omega) x"],
-    relation=Equal(),
-    sizes={"D": (1, 5)},
-    exact=True,
-    note="Lines (79)-(80) need no assumption, and two of their terms vanish under these; so they are compared for any matrix and"
-    " state as well.",
-)
+    relation=Equal(), sizes={"D": (1, 5)}, exact=True,
+    note="Lines (79)-(80) need no assumption, and two of their terms vanish under these; so they are compared for any"
+    " matrix and state as well.",
+)  # fmt: skip
 
 
 @EQ_81.inputs
@@ -79,15 +74,10 @@ EQ_81.mutant("sign of the third term of Eq. (80)", "_expanded(z, G, eta) -> _exp
 EQ_81.mutant("Eq. (81) of any state: norm of x taken for 1", "_expanded(z, G, eta) -> 1 + _turned(z, G) * eta * eta")
 
 
-EQ_82 = Claim(
-    TURNING_STATE,
-    "dynamics.eq-82",
-    label="Eq. (82)",
+EQ_82 = Claim(TURNING_STATE, "dynamics.eq-82", label="Eq. (82)",
     statement=r"\|y\|^2=1+\eta^2\omega^2",
-    relation=Equal(),
-    exact=True,
-    uses=("dynamics.eq-81",),
-)
+    relation=Equal(), exact=True, uses=("dynamics.eq-81",),
+)  # fmt: skip
 
 
 @EQ_82.formula
@@ -106,13 +96,10 @@ EQ_82.mutant("frequency not squared", lambda omega, eta: 1 + eta * eta * omega)
 EQ_82.mutant("minus", lambda omega, eta: 1 - eta * eta * omega * omega)
 
 
-EQ_84 = Claim(
-    ONE_FREQUENCY,
-    "dynamics.eq-84",
-    label="Eq. (84)",
+EQ_84 = Claim(ONE_FREQUENCY, "dynamics.eq-84", label="Eq. (84)",
     statement=r"\|I_D+\eta\Omega\|_2=|1\pm i\eta\omega|=\sqrt{1+\eta^2\omega^2}",
     relation=Equal(),
-)
+)  # fmt: skip
 
 
 @EQ_84.formula
@@ -128,15 +115,12 @@ EQ_84.mutant("triangle inequality", lambda omega, eta: 1 + sqrt(eta * eta * omeg
 
 # -- the bounds --------------------------------------------------------------------------------------------------------
 
-EQS_85_87 = Claim(
-    TURNING_STATE,
-    "dynamics.eq-85-87",
-    label="Eqs. (85)-(87)",
-    statement=r"\|J(x)\|_2\le\frac1{\|y\|}\|I_D+\eta\Omega\|_2\le\frac{\sqrt{1+\eta^2\omega^2}}{\sqrt{1+\eta^2\omega^2}}=1",
-    relation=AtMost(),
-    uses=("dynamics.eq-18", "dynamics.eq-68", "dynamics.eq-82", "dynamics.eq-84"),
+EQS_85_87 = Claim(TURNING_STATE, "dynamics.eq-85-87", label="Eqs. (85)-(87)",
+    statement=r"\|J(x)\|_2\le\frac1{\|y\|}\|I_D+\eta\Omega\|_2\le\frac{\sqrt{1+\eta^2\omega^2}}{\sqrt{1+\eta^2"
+    r"\omega^2}}=1",
+    relation=AtMost(), uses=("dynamics.eq-18", "dynamics.eq-68", "dynamics.eq-82", "dynamics.eq-84"),
     note="|J| against both right-hand sides; that these are equal is Eqs. (82) and (84). Attained for D = 4.",
-)
+)  # fmt: skip
 
 
 @EQS_85_87.formula
@@ -153,15 +137,11 @@ EQS_85_87.mutant("1/|y| in place of 1", "r * 0 + 1 -> 1 / r")
 
 # -- the spectrum ------------------------------------------------------------------------------------------------------
 
-SPECTRUM = Claim(
-    OSCILLATION,
-    "dynamics.a.5-spectrum",
-    label="A.5, text",
+SPECTRUM = Claim(OSCILLATION, "dynamics.a.5-spectrum", label="A.5, text",
     statement=r"\text{an antisymmetric matrix has eigenvalues of the form }\pm i\omega_j,\ \omega_j\ge0",
-    relation=HasStructure(),
-    sizes={"D": (1, 6)},
+    relation=HasStructure(), sizes={"D": (1, 6)},
     note="For odd D one eigenvalue is 0, alone: the form then reads omega_j = 0 with a single sign.",
-)
+)  # fmt: skip
 
 
 @SPECTRUM.inputs

@@ -65,30 +65,24 @@ def output_size(X: Any, W_Q: Any, W_K: Any, W_V: Any) -> Any:
     return y.T @ y
 
 
-B5_DOMINANCE = Claim(
-    DYNAMICS,
-    "dynamics.b.5-dominance",
-    label="B.5, text",
-    statement=r"J x\text{ aligns well with }\operatorname{vec}(\operatorname{MSA}(X))\ \text{``implies that in the Jacobian"
-    r" (92), the last term is dominant'', ``the derivative of the attention matrix }P\text{ is small''}",
+B5_DOMINANCE = Claim(DYNAMICS, "dynamics.b.5-dominance", label="B.5, text",
+    statement=r"J x\text{ aligns well with }\operatorname{vec}(\operatorname{MSA}(X))\ \text{``implies that in the"
+    r" Jacobian (92), the last term is dominant'', ``the derivative of the attention matrix }P\text{ is small''}",
     assumptions=[
         Assumption(r"Jx = \operatorname{vec}(\operatorname{SA}(X)): they align perfectly", zero=misalignment),
         Assumption("SA(X) does not vanish", positive=output_size),
         "one head, W^O = I",
     ],
-    relation=AtMost(),
-    sizes={"S": (1, 3), "D": (2, 3)},
-    expects="refuted",
-    severity="error",
-    correction="dynamics.b.5-alignment",
-    uses=("dynamics.eq-92", "dynamics.b.5-vec"),
-    reading=r"the weakest sense of 'dominant': \|(I_S\otimes W^{V\top}X^\top)\partial P/\partial X\|_2\le\|P\otimes W^{V\top}\|_2",
-    doubt="Judged as the implication that is printed, at a single state. The observation is of trained models throughout their"
-    " iterations, where Figure S.2 looks at (93) itself; that (93) is close there is not denied.",
+    relation=AtMost(), sizes={"S": (1, 3), "D": (2, 3)}, expects="refuted", severity="error",
+    correction="dynamics.b.5-alignment", uses=("dynamics.eq-92", "dynamics.b.5-vec"),
+    reading=r"the weakest sense of 'dominant': \|(I_S\otimes W^{V\top}X^\top)\partial P/\partial X\|_2\le\|P\otimes"
+    r" W^{V\top}\|_2",
+    doubt="Judged as the implication that is printed, at a single state. The observation is of trained models"
+    " throughout their iterations, where Figure S.2 looks at (93) itself; that (93) is close there is not denied.",
     note="Jx sees the derivative of P in the single direction x, along which it can vanish while it is as large as one"
-    " likes across: tokens on one axis and A = K E_12 leave all logits 0, so Jx = vec(SA(X)) for every K, and the first"
-    " term grows like K.",
-)
+    " likes across: tokens on one axis and A = K E_12 leave all logits 0, so Jx = vec(SA(X)) for every K, and the"
+    " first term grows like K.",
+)  # fmt: skip
 
 
 @B5_DOMINANCE.inputs
@@ -122,18 +116,14 @@ B5_DOMINANCE.mutant("P not normalised: S times as large", lambda value, X: value
 B5_DOMINANCE.mutant("largest entry of P for its norm", "spectral_norm(P) -> maximum(P)")
 
 
-B5_ALIGNMENT = Claim(
-    ALL_HEADS,
-    "dynamics.b.5-alignment",
-    label="B.5, what alignment measures",
-    statement=r"J_{\text{MSA}}x=\operatorname{vec}\sum_h\big[P_h+2P_h\circ(L_h-\ell_h\mathbf 1^\top)\big]XW_h^VW_h^O,\quad"
-    r" L_h=\beta XA_hX^\top,\ \ell_h=\operatorname{rowsum}(P_h\circ L_h)",
-    relation=Equal(),
-    of_project=True,
-    corrects="dynamics.b.5-dominance",
-    note="J x is the derivative of MSA(sX) at s = 1, and the logits grow like s^2. So J x is close to MSA(X) exactly when"
-    " the covariance of logits and values under P is small, which is the case for small logits and for saturated attention.",
-)
+B5_ALIGNMENT = Claim(ALL_HEADS, "dynamics.b.5-alignment", label="B.5, what alignment measures",
+    statement=r"J_{\text{MSA}}x=\operatorname{vec}\sum_h\big[P_h+2P_h\circ(L_h-\ell_h\mathbf 1^\top)\big]XW_h^VW_h^O,"
+    r"\quad L_h=\beta XA_hX^\top,\ \ell_h=\operatorname{rowsum}(P_h\circ L_h)",
+    relation=Equal(), of_project=True, corrects="dynamics.b.5-dominance",
+    note="J x is the derivative of MSA(sX) at s = 1, and the logits grow like s^2. So J x is close to MSA(X) exactly"
+    " when the covariance of logits and values under P is small, which is the case for small logits and for saturated"
+    " attention.",
+)  # fmt: skip
 
 
 def jacobian_times_state(
@@ -174,25 +164,21 @@ TWO_STATES = Setting(
     DYNAMICS, "Appendix B.5, Eq. (94)", assumptions=[POSITIVE_BETA], sizes={"S": (1, 3), "D": (1, 3), "D_H": (1, 3)}
 )
 
-EQ_94 = Claim(
-    TWO_STATES,
-    "dynamics.eq-94",
-    label="Eq. (94) and text",
-    statement=r"\text{``if the derivative of }P\text{ is sufficiently small over the whole time, the Lipschitz continuity"
-    r" implies that }P\text{ remains close to its initialization''}:\ J_t\approx\sum_hP_h^{(0)}\otimes W_h^{V\top}",
+EQ_94 = Claim(TWO_STATES, "dynamics.eq-94", label="Eq. (94) and text",
+    statement=r"\text{``if the derivative of }P\text{ is sufficiently small over the whole time, the Lipschitz"
+    r" continuity implies that }P\text{ remains close to its initialization''}:\ J_t\approx\sum_hP_h^{(0)}\otimes"
+    r" W_h^{V\top}",
     assumptions=["two states X^(0) and X^(t), one head"],
-    relation=AtMost(),
-    expects="reading",
-    presumes=("dynamics.eq-93",),
-    reading=r"small on the segment between the two states, by the constant \frac12\beta\|A\|_2(\|X^{(t)}\|_2+\|X^{(0)}\|_2)"
-    r" that bounds the derivative there on average: \|P^{(t)}-P^{(0)}\|_F is at most this times \|X^{(t)}-X^{(0)}\|_F; and W_h^V"
-    " in the formula as W_h^V W_h^O, as for Eq. (93)",
-    note="Softmax is 1/2-Lipschitz, and dL = dX A X^T + X A dX^T; the bound is attained in the limit of small opposite tokens."
-    " With the derivative small at the visited states only,"
-    " which is what 'the whole time' means for a discrete iteration, it is false (dynamics.eq-94-visited): between two"
-    " saturated states P can jump from one token to another. As in Eq. (93), W_h^O is missing. States must also stay at a"
-    " bounded distance from the first, as unit tokens do.",
-)
+    relation=AtMost(), expects="reading", presumes=("dynamics.eq-93",),
+    reading=r"small on the segment between the two states, by the constant \frac12\beta\|A\|_2(\|X^{(t)}\|_2+\|X^{(0)}"
+    r"\|_2) that bounds the derivative there on average: \|P^{(t)}-P^{(0)}\|_F is at most this times \|X^{(t)}-X^{(0)}"
+    r"\|_F; and W_h^V in the formula as W_h^V W_h^O, as for Eq. (93)",
+    note="Softmax is 1/2-Lipschitz, and dL = dX A X^T + X A dX^T; the bound is attained in the limit of small opposite"
+    " tokens. With the derivative small at the visited states only, which is what 'the whole time' means for a"
+    " discrete iteration, it is false (dynamics.eq-94-visited): between two saturated states P can jump from one token"
+    " to another. As in Eq. (93), W_h^O is missing. States must also stay at a bounded distance from the first, as"
+    " unit tokens do.",
+)  # fmt: skip
 
 
 def _drift(X: Any, Y: Any, W_Q: Any, W_K: Any, beta: Any) -> Any:
@@ -224,26 +210,19 @@ EQ_94.mutant("factor 4/9 for the 1/2 of softmax", numerator=4, denominator=9)
 EQ_94.mutant("the later state only", "spectral_norm(X) + spectral_norm(Y) -> spectral_norm(Y)")
 
 
-EQ_94_VISITED = Claim(
-    SPHERE,
-    "dynamics.eq-94-visited",
-    label="Eq. (94), derivative small at the visited states",
-    statement=r"\|P(X^{(1)})-P(X^{(0)})\|_F\le\max_{t=0,1}\Big\|\frac{\partial P}{\partial"
-    r" X}(X^{(t)})\Big\|_F\,\|X^{(1)}-X^{(0)}\|_F",
+EQ_94_VISITED = Claim(SPHERE, "dynamics.eq-94-visited", label="Eq. (94), derivative small at the visited states",
+    statement=r"\|P(X^{(1)})-P(X^{(0)})\|_F\le\max_{t=0,1}\Big\|\frac{\partial P}{\partial X}(X^{(t)})\Big\|_F\,"
+    r"\|X^{(1)}-X^{(0)}\|_F",
     assumptions=[
         Assumption(r"\|Y_{[i,:]}\| = 1 for every token of the next state Y", zero=lambda Y: row_sums(Y * Y) - 1),
         POSITIVE_BETA,
         "discrete iteration",
     ],
-    relation=AtMost(ascent=False),
-    sizes={"S": (1, 3), "D": (1, 3)},
-    expects="refuted",
-    severity="error",
-    correction="dynamics.eq-94-logits",
-    of_project=True,
+    relation=AtMost(ascent=False), sizes={"S": (1, 3), "D": (1, 3)}, expects="refuted", severity="error",
+    correction="dynamics.eq-94-logits", of_project=True,
     note=r"The two states of the counterexample follow one another under (9) with gamma = 1, eta = 1 and C = X^{(1)} -"
     r" X^{(0)} - \operatorname{MSA}(X^{(0)}).",
-)
+)  # fmt: skip
 
 
 @EQ_94_VISITED.inputs
@@ -277,17 +256,12 @@ EQ_94_VISITED.mutant("twice the bound", lambda value: value * 2)
 EQ_94_VISITED.mutant("distance squared", lambda value, X, Y: value * frobenius_norm(X - Y))
 
 
-EQ_94_LOGITS = Claim(
-    TWO_STATES,
-    "dynamics.eq-94-logits",
-    label="Eq. (94), from the logits of the two states",
+EQ_94_LOGITS = Claim(TWO_STATES, "dynamics.eq-94-logits", label="Eq. (94), from the logits of the two states",
     statement=r"\|P(X^{(t)})-P(X^{(0)})\|_F\le\tfrac12\|L(X^{(t)})-L(X^{(0)})\|_F,\quad L(X)=\beta XW^QW^{K\top}X^\top",
-    relation=AtMost(),
-    of_project=True,
-    corrects="dynamics.eq-94-visited",
+    relation=AtMost(), of_project=True, corrects="dynamics.eq-94-visited",
     note="Uses both states and nothing between them. The Jacobian of softmax, diag(p) - p p^T, has norm at most 1/2,"
     " attained at two equal weights.",
-)
+)  # fmt: skip
 
 
 @EQ_94_LOGITS.formula

@@ -33,23 +33,16 @@ def squared_length(z: Any) -> Any:
     return z @ z.T
 
 
-EQ_98_FORM = Claim(
-    DYNAMICS,
-    "dynamics.eq-98-form",
-    label="Eq. (98)",
+EQ_98_FORM = Claim(DYNAMICS, "dynamics.eq-98-form", label="Eq. (98)",
     statement=r"C'=g(m)\in\mathbb R^{D\times N},\ m_k=\|z_k\|,\ z_k=\sum_iU_{kij}\tilde X_{i,j}\in\mathbb R^{N'},"
     r"\ U_{kij}\in\mathbb R^{N'\times N},\ k=1\cdots DN",
     assumptions=["one k, D/N > 1 oscillators per token", "squares m_k^2 are compared"],
-    relation=Equal(),
-    sizes={"S": (1, 2), "J": (2, 3), "N": (1, 2), "M": (1, 2)},
-    exact=True,
-    expects="refuted",
-    severity="slip",
-    correction="dynamics.eq-98-summed",
+    relation=Equal(), sizes={"S": (1, 2), "J": (2, 3), "N": (1, 2), "M": (1, 2)}, exact=True, expects="refuted",
+    severity="slip", correction="dynamics.eq-98-summed",
     doubt="the index j is free on the right in both forms of the extracted text, and absent on the left",
-    note="The printed sum runs over i only, so m_k has as many values as there are j. A sum over i and j gives it one. The"
-    " shape D x N of C' is not that of C, S x D, although C' is to take the place of C in the next layer.",
-)
+    note="The printed sum runs over i only, so m_k has as many values as there are j. A sum over i and j gives it one."
+    " The shape D x N of C' is not that of C, S x D, although C' is to take the place of C in the next layer.",
+)  # fmt: skip
 
 
 @EQ_98_FORM.formula
@@ -74,18 +67,12 @@ EQ_98_FORM.mutant(
 )
 
 
-EQ_98_SUMMED = Claim(
-    DYNAMICS,
-    "dynamics.eq-98-summed",
-    label="Eq. (98), summed over both indices",
+EQ_98_SUMMED = Claim(DYNAMICS, "dynamics.eq-98-summed", label="Eq. (98), summed over both indices",
     statement=r"m_k=\|z_k\|,\ z_k=\sum_{i,j}U_{kij}\tilde X_{i,j}=[U_{k11},U_{k12},\ldots]\operatorname{vec}(X)",
-    relation=Equal(),
-    sizes={"S": (1, 2), "J": (1, 3), "N": (1, 3), "M": (1, 2)},
-    exact=True,
-    of_project=True,
+    relation=Equal(), sizes={"S": (1, 2), "J": (1, 3), "N": (1, 3), "M": (1, 2)}, exact=True, of_project=True,
     corrects="dynamics.eq-98-form",
     note="Squares m_k^2 are compared.",
-)
+)  # fmt: skip
 
 
 @EQ_98_SUMMED.formula
@@ -112,23 +99,18 @@ EQ_98_SUMMED.mutant(
 
 ROTATION = Assumption("R is orthogonal", zero=lambda R: R.T @ R - eye(R.shape[0]))
 
-PHASE = Claim(
-    DYNAMICS,
-    "dynamics.c.2-phase",
-    label="C.2, text",
+PHASE = Claim(DYNAMICS, "dynamics.c.2-phase", label="C.2, text",
     statement=r"\text{``AKOrN then uses a readout module to read out patterns independent of the phase'': }m_k=\|z_k\|",
     assumptions=[
         Assumption("R' is orthogonal", zero=lambda turn: turn.T @ turn - eye(turn.shape[0])),
-        r"readout (98), summed over i and j, U_{kij} \in R^{N' \times N} arbitrary, as when learned; squares m_k^2 are compared",
+        r"readout (98), summed over i and j, U_{kij} \in R^{N' \times N} arbitrary, as when learned; squares m_k^2"
+        r" are compared",
     ],
-    relation=Equal(),
-    sizes={"S": (1, 2), "J": (1, 2), "N": (1, 3), "M": (1, 3)},
-    exact=True,
-    expects="reading",
-    reading=r"the phase of z_k, its direction in R^{N'}, which the norm m_k discards: rotating z_k leaves m_k. A common rotation of"
-    r" the oscillators rotates z_k if U_{kij} = u_{kij} Q_k (dynamics.c.2-phase-scalar), but changes m_k for most U_{kij}"
-    " (dynamics.c.2-phase-common)",
-)
+    relation=Equal(), sizes={"S": (1, 2), "J": (1, 2), "N": (1, 3), "M": (1, 3)}, exact=True, expects="reading",
+    reading=r"the phase of z_k, its direction in R^{N'}, which the norm m_k discards: rotating z_k leaves m_k. A"
+    r" common rotation of the oscillators rotates z_k if U_{kij} = u_{kij} Q_k (dynamics.c.2-phase-scalar), but"
+    r" changes m_k for most U_{kij} (dynamics.c.2-phase-common)",
+)  # fmt: skip
 
 
 @PHASE.inputs
@@ -161,27 +143,20 @@ PHASE.mutant("sum of the coordinates of z_k", lambda X, U: squared_length(row_su
 PHASE.mutant("lengths summed", lambda X, U: sum(squared_length(term) for row in readout_terms(X, U) for term in row))
 
 
-PHASE_COMMON = Claim(
-    DYNAMICS,
-    "dynamics.c.2-phase-common",
-    label="C.2, a common phase of the oscillators",
-    statement=r"\|\textstyle\sum_{i,j}U_{kij}R\tilde X_{i,j}\|=\|\sum_{i,j}U_{kij}\tilde X_{i,j}\|\text{ for every rotation }R"
-    r"\text{ and all }U_{kij}",
+PHASE_COMMON = Claim(DYNAMICS, "dynamics.c.2-phase-common", label="C.2, a common phase of the oscillators",
+    statement=r"\|\textstyle\sum_{i,j}U_{kij}R\tilde X_{i,j}\|=\|\sum_{i,j}U_{kij}\tilde X_{i,j}\|\text{ for every"
+    r" rotation }R\text{ and all }U_{kij}",
     assumptions=[
         ROTATION,
         r"readout (98), summed over i and j, U_{kij} \in R^{N' \times N} arbitrary, as when learned",
         "a common phase is one rotation R of all oscillators; squares m_k^2 are compared",
     ],
-    relation=Equal(),
-    sizes={"S": (1, 2), "J": (1, 2), "N": (2, 3), "M": (1, 3)},
-    expects="refuted",
-    severity="error",
-    correction="dynamics.c.2-phase-scalar",
-    of_project=True,
+    relation=Equal(), sizes={"S": (1, 2), "J": (1, 2), "N": (2, 3), "M": (1, 3)}, expects="refuted", severity="error",
+    correction="dynamics.c.2-phase-scalar", of_project=True,
     note=r"U_{kij} R and R' U_{kij} need not agree for any isometry R'. A readout that looks at one coordinate of one"
-    r" oscillator sees its phase. For N = 2 it is invariant for U_{kij} = Q_k (a_{kij} I + b_{kij} [[0,-1],[1,0]]), Q_k"
-    r" with orthonormal columns; for every N for U_{kij} = u_{kij} Q_k.",
-)
+    r" oscillator sees its phase. For N = 2 it is invariant for U_{kij} = Q_k (a_{kij} I + b_{kij} [[0,-1],[1,0]]),"
+    r" Q_k with orthonormal columns; for every N for U_{kij} = u_{kij} Q_k.",
+)  # fmt: skip
 
 
 @PHASE_COMMON.inputs
@@ -218,19 +193,13 @@ PHASE_COMMON.mutant(
 PHASE_COMMON.mutant("sum of the coordinates of z_k, not squared", lambda X, U: row_sums(_read(X, U)))
 
 
-PHASE_SCALAR = Claim(
-    DYNAMICS,
-    "dynamics.c.2-phase-scalar",
-    label="C.2, readouts that are independent of the phase",
-    statement=r"U_{kij}=u_{kij}Q_k,\ Q_k^\top Q_k=I_N\ \Rightarrow\ m_k\text{ is invariant under a common rotation of all"
-    r" oscillators}",
+PHASE_SCALAR = Claim(DYNAMICS, "dynamics.c.2-phase-scalar", label="C.2, readouts that are independent of the phase",
+    statement=r"U_{kij}=u_{kij}Q_k,\ Q_k^\top Q_k=I_N\ \Rightarrow\ m_k\text{ is invariant under a common rotation of"
+    r" all oscillators}",
     assumptions=[ROTATION, "N' = N; squares m_k^2 are compared"],
-    relation=Equal(),
-    sizes={"S": (1, 2), "J": (1, 2), "N": (2, 3)},
-    exact=True,
-    of_project=True,
+    relation=Equal(), sizes={"S": (1, 2), "J": (1, 2), "N": (2, 3)}, exact=True, of_project=True,
     corrects="dynamics.c.2-phase-common",
-)
+)  # fmt: skip
 
 
 @PHASE_SCALAR.inputs

@@ -44,14 +44,10 @@ from verify.vocabulary import Claim, Equal, HasStructure
 #: Second derivatives of the layer have L^2 d_V^2 d_K^2 entries and more.
 # -- the value block ---------------------------------------------------------------------------------------------------
 
-THEOREM_32_VV = Claim(
-    ATTENTION_LOSS,
-    "hessian.thm-3.2-vv",
-    label="Theorem 3.2, value block",
+THEOREM_32_VV = Claim(ATTENTION_LOSS, "hessian.thm-3.2-vv", label="Theorem 3.2, value block",
     statement=r"H_f(W_V,W_V) = 0",
-    relation=HasStructure(),
-    uses=("hessian.eq-2",),
-)
+    relation=HasStructure(), uses=("hessian.eq-2",),
+)  # fmt: skip
 
 
 def _loss(X: Any, W_Q: Any, W_K: Any, W_V: Any, Y: Any) -> Any:
@@ -81,17 +77,12 @@ THEOREM_32_VV.mutant("half of the outer product subtracted, as Appendix B.1 scal
 
 # -- the query block ---------------------------------------------------------------------------------------------------
 
-THEOREM_32_QQ = Claim(
-    SECOND_DERIVATIVES,
-    "hessian.thm-3.2-qq",
-    label="Theorem 3.2, query block",
+THEOREM_32_QQ = Claim(SECOND_DERIVATIVES, "hessian.thm-3.2-qq", label="Theorem 3.2, query block",
     statement=r"H_f(W_Q,W_Q) = \frac{2}{L d_V d_K} R_{d_V d_K}(I_L\otimes W_V^\top\otimes I_{d_V}\otimes W_K^\top) Z_2"
     r" (I_{d_V}\otimes W_K)",
     assumptions=["R_m = vec_r(F - Y)^T (x) I_m", "Z_2 as in Appendix B.1"],
-    relation=Equal(),
-    uses=("hessian.thm-3.2-z2-appendix",),
-    proof=("hessian.thm-3.2-proof-qq",),
-)
+    relation=Equal(), uses=("hessian.thm-3.2-z2-appendix",), proof=("hessian.thm-3.2-proof-qq",),
+)  # fmt: skip
 
 
 def _curvature(X: Any, W_Q: Any, W_K: Any, W_V: Any, Y: Any, left: Any, right: Any) -> Any:
@@ -117,16 +108,12 @@ THEOREM_32_QQ.mutant("1/sqrt(d_K) instead of 1/d_K", lambda value, W_K: value * 
 
 # -- the mixed value-query block ---------------------------------------------------------------------------------------
 
-THEOREM_32_VQ = Claim(
-    ATTENTION_LOSS,
-    "hessian.thm-3.2-vq",
-    label="Theorem 3.2, mixed value-query block",
+THEOREM_32_VQ = Claim(ATTENTION_LOSS, "hessian.thm-3.2-vq", label="Theorem 3.2, mixed value-query block",
     statement=r"H_f(W_V,W_Q) = \frac{2}{L d_V\sqrt{d_K}} R_{d_V^2}(I_L\otimes S) Z_1 (I_{d_V}\otimes W_K)",
     assumptions=["R_m = vec_r(F - Y)^T (x) I_m; S = (I (x) K_{d_V,d_V})(vec_r I (x) I)"],
-    relation=Equal(),
-    uses=("hessian.lem-B.1", "hessian.lem-B.2", "hessian.eq-16-17"),
+    relation=Equal(), uses=("hessian.lem-B.1", "hessian.lem-B.2", "hessian.eq-16-17"),
     proof=("hessian.thm-3.2-proof-vq",),
-)
+)  # fmt: skip
 
 
 def _slope(X: Any, W_Q: Any, W_K: Any, W_V: Any, Y: Any, right: Any, S: Any = shuffling_matrix) -> Any:
@@ -147,24 +134,20 @@ THEOREM_32_VQ.mutant("S without its commutation matrix", S=lambda d: kron(vec_r(
 THEOREM_32_VQ.mutant("query instead of key weights", "kron(eye(X.shape[1]), W_K) -> kron(eye(X.shape[1]), W_Q)")
 THEOREM_32_VQ.mutant("residual with the wrong sign", lambda value: -value)
 
-THEOREM_32_QK = Claim(
-    SECOND_DERIVATIVES,
-    "hessian.thm-3.2-qk",
-    label="Theorem 3.2, mixed query-key block",
+THEOREM_32_QK = Claim(SECOND_DERIVATIVES, "hessian.thm-3.2-qk", label="Theorem 3.2, mixed query-key block",
     statement=r"H_f(W_Q,W_K) = \frac{2}{L d_V d_K} R_{d_V d_K}(I_L\otimes W_V^\top\otimes I_{d_V}\otimes W_K^\top) Z_2"
-    r" (W_Q\otimes I_{d_V}) K_{d_K,d_V} + \frac{2}{L d_V\sqrt{d_K}} R_{d_V}(I_L\otimes W_V^\top\otimes I_{d_V})"
-    r"(Z_1\otimes I_{d_V}) S\otimes I_{d_K}",
+    r" (W_Q\otimes I_{d_V}) K_{d_K,d_V} + \frac{2}{L d_V\sqrt{d_K}} R_{d_V}(I_L\otimes W_V^\top\otimes I_{d_V})(Z_1"
+    r"\otimes I_{d_V}) S\otimes I_{d_K}",
     assumptions=[
         "R_m = vec_r(F - Y)^T (x) I_m; S = (I (x) K_{d_V,d_V})(vec_r I (x) I)",
         "Z_2 = (I_L (x) X^T (x) X^T (x) X^T)(d^2A/dT^2)(X (x) X), of shape (L d_V^3, d_V^2)",
         "matrix products bind tighter than the final (x) I_{d_K}, the only reading with matching sizes",
     ],
-    doubt="In Section 3 the extraction of Z_2 shows four factors X^T after I_L; the size printed beside it and Appendix B.1"
-    " have three, which is the reading taken.",
-    relation=Equal(),
-    uses=("hessian.thm-3.2-z2-appendix", "hessian.lem-B.2", "hessian.lem-B.3"),
+    relation=Equal(), uses=("hessian.thm-3.2-z2-appendix", "hessian.lem-B.2", "hessian.lem-B.3"),
     proof=("hessian.eq-21", "hessian.eq-21-dF2"),
-)
+    doubt="In Section 3 the extraction of Z_2 shows four factors X^T after I_L; the size printed beside it and"
+    " Appendix B.1 have three, which is the reading taken.",
+)  # fmt: skip
 
 
 @THEOREM_32_QK.formula
@@ -196,17 +179,13 @@ THEOREM_32_QK.mutant("residual with the wrong sign", "Y -> 2 * attention(X, W_Q,
 
 # -- sizes of the layout matrices --------------------------------------------------------------------------------------
 
-THEOREM_32_SIZES = Claim(
-    SECOND_DERIVATIVES,
-    "hessian.thm-3.2-sizes",
-    label="Theorem 3.2, sizes of R_m, S, Z_1",
-    statement=r"R_m := \operatorname{vec}_r(F(X)-Y)^\top\otimes I_m \in \mathbb{R}^{m\times m L d_V},\quad S := (I_{d_V}\otimes"
-    r" K_{d_V,d_V})(\operatorname{vec}_r I_{d_V}\otimes I_{d_V}) \in \mathbb{R}^{d_V^3\times d_V},\quad"
-    r" Z_1 \in \mathbb{R}^{L d_V\times d_V^2},\ \text{and the products of Theorem 3.2 exist}",
-    relation=Equal(),
-    uses=("hessian.thm-3.2-qq", "hessian.thm-3.2-vq", "hessian.thm-3.2-qk"),
+THEOREM_32_SIZES = Claim(SECOND_DERIVATIVES, "hessian.thm-3.2-sizes", label="Theorem 3.2, sizes of R_m, S, Z_1",
+    statement=r"R_m := \operatorname{vec}_r(F(X)-Y)^\top\otimes I_m \in \mathbb{R}^{m\times m L d_V},\quad S :="
+    r" (I_{d_V}\otimes K_{d_V,d_V})(\operatorname{vec}_r I_{d_V}\otimes I_{d_V}) \in \mathbb{R}^{d_V^3\times d_V},"
+    r"\quad Z_1 \in \mathbb{R}^{L d_V\times d_V^2},\ \text{and the products of Theorem 3.2 exist}",
+    relation=Equal(), uses=("hessian.thm-3.2-qq", "hessian.thm-3.2-vq", "hessian.thm-3.2-qk"),
     note="That the products exist is seen by forming them: the blocks that this claim uses.",
-)
+)  # fmt: skip
 
 
 @THEOREM_32_SIZES.formula
@@ -230,17 +209,14 @@ THEOREM_32_SIZES.mutant("R_m of shape (m, L d_V)", "m * L -> L")
 
 # -- Z_2, in the main text and in the appendix -------------------------------------------------------------------------
 
-THEOREM_32_Z2_MAIN = Claim(
-    SOFTMAX_OF_T,
-    "hessian.thm-3.2-z2-main",
-    label="Theorem 3.2 (Section 3), definition of Z_2",
-    statement=r"Z_2 := (I_L\otimes X^\top\otimes X^\top\otimes X^\top)(\partial^2 A/\partial T^2)(X\otimes X)"
-    r" \in \mathbb{R}^{L d_V^3\times d_V^2}",
+THEOREM_32_Z2_MAIN = Claim(SOFTMAX_OF_T, "hessian.thm-3.2-z2-main", label="Theorem 3.2 (Section 3), definition of Z_2",
+    statement=r"Z_2 := (I_L\otimes X^\top\otimes X^\top\otimes X^\top)(\partial^2 A/\partial T^2)(X\otimes X) \in "
+    r"\mathbb{R}^{L d_V^3\times d_V^2}",
     assumptions=["d^2A/dT^2 in the layout of Eq. (4), of shape (L^4, L^2)"],
     relation=Equal(),
-    doubt="The extraction shows four factors X^T after I_L.  The size printed beside it, the shape of d^2A/dT^2 and Appendix"
-    " B.1 have three, which is the reading taken.",
-)
+    doubt="The extraction shows four factors X^T after I_L.  The size printed beside it, the shape of d^2A/dT^2 and"
+    " Appendix B.1 have three, which is the reading taken.",
+)  # fmt: skip
 
 
 @THEOREM_32_Z2_MAIN.formula
@@ -261,17 +237,12 @@ THEOREM_32_Z2_MAIN.mutant("two factors X^T", "left -> kron(eye(X.shape[0]), X.T,
 
 # -- the key blocks, which the paper omits -----------------------------------------------------------------------------
 
-FUNCTIONAL_KK = Claim(
-    SECOND_DERIVATIVES,
-    "hessian.functional-key-key",
-    label="Theorem 3.2, key block",
-    statement=r"H_f(W_K,W_K) = \frac{2}{L d_V d_K} R_{d_V d_K}\big(I_L\otimes W_V^\top\otimes K_{d_V,d_K}(W_Q^\top\otimes"
-    r" I_{d_V})\big) Z_2 (W_Q\otimes I_{d_V}) K_{d_K,d_V}",
-    relation=Equal(),
-    uses=("hessian.jacobian-key", "hessian.thm-3.2-z2-appendix"),
-    of_project=True,
+FUNCTIONAL_KK = Claim(SECOND_DERIVATIVES, "hessian.functional-key-key", label="Theorem 3.2, key block",
+    statement=r"H_f(W_K,W_K) = \frac{2}{L d_V d_K} R_{d_V d_K}\big(I_L\otimes W_V^\top\otimes K_{d_V,d_K}(W_Q^\top"
+    r"\otimes I_{d_V})\big) Z_2 (W_Q\otimes I_{d_V}) K_{d_K,d_V}",
+    relation=Equal(), uses=("hessian.jacobian-key", "hessian.thm-3.2-z2-appendix"), of_project=True,
     note=KEY_NOTE,
-)
+)  # fmt: skip
 
 
 @FUNCTIONAL_KK.formula
@@ -290,16 +261,11 @@ FUNCTIONAL_KK.mutant(
 )
 FUNCTIONAL_KK.mutant("labels left out of the residual", "Y -> 0 * Y")
 
-FUNCTIONAL_VK = Claim(
-    ATTENTION_LOSS,
-    "hessian.functional-value-key",
-    label="Theorem 3.2, mixed value-key block",
+FUNCTIONAL_VK = Claim(ATTENTION_LOSS, "hessian.functional-value-key", label="Theorem 3.2, mixed value-key block",
     statement=r"H_f(W_V,W_K) = \frac{2}{L d_V\sqrt{d_K}} R_{d_V^2}(I_L\otimes S) Z_1 (W_Q\otimes I_{d_V}) K_{d_K,d_V}",
-    relation=Equal(),
-    uses=("hessian.jacobian-key", "hessian.lem-B.2", "hessian.eq-16-17"),
-    of_project=True,
+    relation=Equal(), uses=("hessian.jacobian-key", "hessian.lem-B.2", "hessian.eq-16-17"), of_project=True,
     note="Appendix B.1 says of this block that it 'can be derived in the same way' and states no formula.",
-)
+)  # fmt: skip
 
 
 @FUNCTIONAL_VK.formula

@@ -78,17 +78,13 @@ LINEAR_ATTENTION = Setting(
 )
 WITH_RESIDUAL = LINEAR_ATTENTION.extended(assumptions=[RESIDUAL], special_domains={"zero residual": zero_residual})
 
-OUTER_BLOCKS = Claim(
-    LINEAR_ATTENTION,
-    "hessian.rem-4.1-outer",
-    label="Remark 4.1, outer-product blocks",
-    statement=r"H_o(W_V,W_V) = \frac{2L^2}{d_V d_K}\Sigma W_K W_Q^\top\Sigma W_Q W_K^\top\Sigma\otimes I_{d_V},\ H_o(W_Q,W_Q)"
-    r" = \frac{2L^2}{d_V d_K}\Sigma\otimes W_K^\top\Sigma W_V W_V^\top\Sigma W_K,\ H_o(W_V,W_Q) = \frac{2L^2}{d_V d_K}"
-    r"(\Sigma W_K W_Q^\top\Sigma\otimes W_V^\top\Sigma W_K),\ H_o(W_Q,W_K) = \frac{2L^2}{d_V d_K}(\Sigma W_Q\otimes"
-    r" W_K^\top\Sigma W_V W_V^\top\Sigma) K_{d_K,d_V},\quad \Sigma = \Sigma_{XX} = X^\top X/L",
-    relation=Equal(),
-    uses=("hessian.eq-2",),
-)
+OUTER_BLOCKS = Claim(LINEAR_ATTENTION, "hessian.rem-4.1-outer", label="Remark 4.1, outer-product blocks",
+    statement=r"H_o(W_V,W_V) = \frac{2L^2}{d_V d_K}\Sigma W_K W_Q^\top\Sigma W_Q W_K^\top\Sigma\otimes I_{d_V},"
+    r"\ H_o(W_Q,W_Q) = \frac{2L^2}{d_V d_K}\Sigma\otimes W_K^\top\Sigma W_V W_V^\top\Sigma W_K,\ H_o(W_V,W_Q) = "
+    r"\frac{2L^2}{d_V d_K}(\Sigma W_K W_Q^\top\Sigma\otimes W_V^\top\Sigma W_K),\ H_o(W_Q,W_K) = \frac{2L^2}{d_V d_K}("
+    r"\Sigma W_Q\otimes W_K^\top\Sigma W_V W_V^\top\Sigma) K_{d_K,d_V},\quad \Sigma = \Sigma_{XX} = X^\top X/L",
+    relation=Equal(), uses=("hessian.eq-2",),
+)  # fmt: skip
 
 
 @OUTER_BLOCKS.formula
@@ -113,14 +109,11 @@ OUTER_BLOCKS.mutant("query and key weights exchanged", "W_Q -> W_K; W_K -> W_Q")
 
 # -- the functional blocks ---------------------------------------------------------------------------------------------
 
-FUNCTIONAL_VQ = Claim(
-    WITH_RESIDUAL,
-    "hessian.rem-4.1-functional-vq",
-    label="Remark 4.1, H_f(V,Q)",
-    statement=r"H_f(W_V,W_Q) = \frac{2}{d_V\sqrt{d_K}}(\delta_{XY}^\top\otimes I_{d_V^2})(I_L\otimes S)(X\otimes\Sigma_{XX}W_K)",
-    relation=Equal(),
-    uses=("hessian.eq-2", "hessian.eq-16-17"),
-)
+FUNCTIONAL_VQ = Claim(WITH_RESIDUAL, "hessian.rem-4.1-functional-vq", label="Remark 4.1, H_f(V,Q)",
+    statement=r"H_f(W_V,W_Q) = \frac{2}{d_V\sqrt{d_K}}(\delta_{XY}^\top\otimes I_{d_V^2})(I_L\otimes S)(X\otimes"
+    r"\Sigma_{XX}W_K)",
+    relation=Equal(), uses=("hessian.eq-2", "hessian.eq-16-17"),
+)  # fmt: skip
 
 
 @FUNCTIONAL_VQ.formula
@@ -139,16 +132,12 @@ FUNCTIONAL_VQ.mutant("S without its commutation matrix", "S -> kron(vec_r(eye(d_
 FUNCTIONAL_VQ.mutant("query instead of key weights", "right -> kron(X, intra_sequence_covariance(X) @ W_Q)")
 FUNCTIONAL_VQ.mutant("X^T X instead of X^T X / L", "right -> kron(X, X.T @ X @ W_K)")
 
-FUNCTIONAL_QK = Claim(
-    WITH_RESIDUAL,
-    "hessian.rem-4.1-functional-qk",
-    label="Remark 4.1, H_f(Q,K)",
-    statement=r"H_f(W_Q,W_K) = \frac{2}{d_V\sqrt{d_K}}\big(\delta_{XY}^\top(X\otimes W_V^\top\Sigma_{XX})\otimes I_{d_V}\big)"
-    r" S\otimes I_{d_K}",
+FUNCTIONAL_QK = Claim(WITH_RESIDUAL, "hessian.rem-4.1-functional-qk", label="Remark 4.1, H_f(Q,K)",
+    statement=r"H_f(W_Q,W_K) = \frac{2}{d_V\sqrt{d_K}}\big(\delta_{XY}^\top(X\otimes W_V^\top\Sigma_{XX})\otimes"
+    r" I_{d_V}\big) S\otimes I_{d_K}",
     assumptions=["matrix products bind tighter than the final (x) I_{d_K}, the only reading with matching sizes"],
-    relation=Equal(),
-    uses=("hessian.eq-2", "hessian.thm-3.2-qk"),
-)
+    relation=Equal(), uses=("hessian.eq-2", "hessian.thm-3.2-qk"),
+)  # fmt: skip
 
 
 @FUNCTIONAL_QK.formula
@@ -169,19 +158,15 @@ FUNCTIONAL_QK.mutant("transposed in d_V", "slope -> slope.T")
 
 # -- block-hollow, and definite on the diagonal ------------------------------------------------------------------------
 
-HOLLOW = Claim(
-    WITH_RESIDUAL,
-    "hessian.rem-4.1-hollow-psd",
-    label="Remark 4.1 and section 4.1, text",
-    statement=r"\partial A/\partial T = I_{L^2},\ \partial^2 A/\partial T^2 = 0;\ H_f(W_i,W_i) = 0 \text{ for } i\in\{Q,K,V\},"
-    r"\text{ so that the diagonal blocks are those of the outer-product Hessian, and positive-semidefinite}",
-    relation=Equal(),
-    where=lambda sizes: sizes["L"] * sizes["d_V"] * sizes["d_K"] <= 8,
+HOLLOW = Claim(WITH_RESIDUAL, "hessian.rem-4.1-hollow-psd", label="Remark 4.1 and section 4.1, text",
+    statement=r"\partial A/\partial T = I_{L^2},\ \partial^2 A/\partial T^2 = 0;\ H_f(W_i,W_i) = 0 \text{ for } i\in"
+    r"\{Q,K,V\},\text{ so that the diagonal blocks are those of the outer-product Hessian, and positive-semidefinite}",
+    relation=Equal(), where=lambda sizes: sizes["L"] * sizes["d_V"] * sizes["d_K"] <= 8,
     uses=("hessian.rem-4.1-outer",),
     doubt="The extraction shows I_{d_L^2}^2 for the derivative of the activation, read as I_{L^2}.",
-    note="The formula is a Gram matrix 2/(L d_V) J^T J with the Jacobian J in closed form, so equality with the loss Hessian"
-    " shows that each diagonal block is positive-semidefinite, without computing an eigenvalue.",
-)
+    note="The formula is a Gram matrix 2/(L d_V) J^T J with the Jacobian J in closed form, so equality with the loss"
+    " Hessian shows that each diagonal block is positive-semidefinite, without computing an eigenvalue.",
+)  # fmt: skip
 
 
 def _gram_matrices(

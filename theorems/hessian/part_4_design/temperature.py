@@ -60,20 +60,14 @@ TEMPERATURE = Setting(
     where=lambda sizes: sizes["d_V"] * sizes["d_K"] <= 6,
 )
 
-SCALING = Claim(
-    TEMPERATURE,
-    "hessian.sec4.3-temperature-scaling",
-    label="Section 4.3, text (temperature)",
-    statement=r"T(X) = XW_QW_K^\top X^\top/(t\sqrt{d_K}):\ H_o^T \text{ will be scaled by } 1/t^2 \text{ and } H_f^T \text{ by }"
-    r" 1/t,\text{ since the formulas depend on } 1/\sqrt{d_K} \text{ quadratically and linearly}",
-    relation=Equal(),
-    expects="reading",
+SCALING = Claim(TEMPERATURE, "hessian.sec4.3-temperature-scaling", label="Section 4.3, text (temperature)",
+    statement=r"T(X) = XW_QW_K^\top X^\top/(t\sqrt{d_K}):\ H_o^T \text{ will be scaled by } 1/t^2 \text{ and } H_f^T "
+    r"\text{ by } 1/t,\text{ since the formulas depend on } 1/\sqrt{d_K} \text{ quadratically and linearly}",
+    relation=Equal(), expects="reading", uses=("hessian.rem-D.1-corrected",), exact=True,
     reading="of the prefactors, as the reason given has it: A and the residual stay at their values for t = 1",
-    uses=("hessian.rem-D.1-corrected",),
-    exact=True,
-    note="In the model itself A = softmax(T) follows t, and neither part is scaled by a power of t:"
-    " see hessian.temperature-scaling-following-a.",
-)
+    note="In the model itself A = softmax(T) follows t, and neither part is scaled by a power of t: see"
+    " hessian.temperature-scaling-following-a.",
+)  # fmt: skip
 
 
 @SCALING.formula
@@ -92,19 +86,13 @@ def parts_at_temperature_with_attention_held(X: Any, W_Q: Any, W_K: Any, W_V: An
 SCALING.mutant("both by 1/t", lambda X, W_Q, W_K, W_V, Y, t: _closed(X, W_Q, W_K, W_V, Y, 1 / t, 1 / t))
 SCALING.mutant("both by 1/t^2", lambda X, W_Q, W_K, W_V, Y, t: _closed(X, W_Q, W_K, W_V, Y, 1 / (t * t), 1 / (t * t)))
 
-FOLLOWING = Claim(
-    TEMPERATURE,
-    "hessian.temperature-scaling-following-a",
+FOLLOWING = Claim(TEMPERATURE, "hessian.temperature-scaling-following-a",
     label="Section 4.3, the scaling where A follows t",
-    statement=r"T = XW_QW_K^\top X^\top/(t\sqrt{d_K}),\ A = \operatorname{softmax}(T):\ H_o^T(t) = H_o^T(1)/t^2,\ H_f^T(t) ="
-    r" H_f^T(1)/t",
-    relation=Equal(),
-    expects="refuted",
-    severity="error",
-    correction="hessian.temperature-as-weights",
-    of_project=True,
+    statement=r"T = XW_QW_K^\top X^\top/(t\sqrt{d_K}),\ A = \operatorname{softmax}(T):\ H_o^T(t) = H_o^T(1)/t^2,"
+    r"\ H_f^T(t) = H_f^T(1)/t",
+    relation=Equal(), expects="refuted", severity="error", correction="hessian.temperature-as-weights", of_project=True,
     note="The other reading of Section 4.3, on which it would be false.",
-)
+)  # fmt: skip
 
 
 @FOLLOWING.formula
@@ -128,19 +116,14 @@ FOLLOWING.counterexample(
     t=2,
 )
 
-AS_WEIGHTS = Claim(
-    TEMPERATURE,
-    "hessian.temperature-as-weights",
+AS_WEIGHTS = Claim(TEMPERATURE, "hessian.temperature-as-weights",
     label="Section 4.3, temperature as a scale of the query weights",
-    statement=r"H_o^T(t; W_Q, W_K) = D H_o^T(1; W_Q/t, W_K) D,\ H_f^T(t; W_Q, W_K) = D H_f^T(1; W_Q/t, W_K) D,\ D ="
-    r" \operatorname{diag}(I, I/t) \text{ for the weights } [W_K; W_Q]",
-    relation=Equal(),
-    uses=("hessian.rem-D.1-corrected",),
-    corrects="hessian.temperature-scaling-following-a",
-    exact=True,
-    of_project=True,
+    statement=r"H_o^T(t; W_Q, W_K) = D H_o^T(1; W_Q/t, W_K) D,\ H_f^T(t; W_Q, W_K) = D H_f^T(1; W_Q/t, W_K) D,\ D = "
+    r"\operatorname{diag}(I, I/t) \text{ for the weights } [W_K; W_Q]",
+    relation=Equal(), uses=("hessian.rem-D.1-corrected",), corrects="hessian.temperature-scaling-following-a",
+    exact=True, of_project=True,
     note="The logits at temperature t are those of the query weights W_Q / t at temperature 1.",
-)
+)  # fmt: skip
 
 
 @AS_WEIGHTS.formula

@@ -14,14 +14,10 @@ from verify.vocabulary import Claim, Equal, Shape
 
 DERIVATIVES = IDENTITIES.extended("Appendix A, derivatives", assumptions=[LAYOUT])
 
-EQUATION_15 = Claim(
-    DERIVATIVES,
-    "hessian.eq-15",
-    label="Eq. (15)",
+EQUATION_15 = Claim(DERIVATIVES, "hessian.eq-15", label="Eq. (15)",
     statement=r"F(X) = AXB \Rightarrow \nabla_X F = A\otimes B^\top",
-    relation=Equal(),
-    sizes={"m": (1, 3), "n": (1, 4), "r": (1, 3), "t": (1, 3)},
-)
+    relation=Equal(), sizes={"m": (1, 3), "n": (1, 4), "r": (1, 3), "t": (1, 3)},
+)  # fmt: skip
 
 
 @EQUATION_15.formula
@@ -43,18 +39,14 @@ EQUATION_15.oracle(lambda A, X, B: jacobian(_product, "X")(X, A, B))
 EQUATION_15.mutant("B^T (x) A, the column-major form", lambda A, B: kron(B.T, A))
 EQUATION_15.mutant("B not transposed", lambda A, B: kron(A, B.reshape(B.shape[1], B.shape[0])))
 
-EQUATIONS_16_17 = Claim(
-    IDENTITIES,
-    "hessian.eq-16-17",
-    label="Eqs. (16), (17) with proof",
-    statement=r"F = X\otimes Y:\ \nabla_X F = (I_n\otimes K_{p,q}\otimes I_r)(I_{nq}\otimes\operatorname{vec}_r Y),\quad"
-    r" \nabla_Y F = (I_n\otimes K_{p,q}\otimes I_r)(\operatorname{vec}_r X\otimes I_{pr});\ \text{column-wise}"
-    r" (I_q\otimes K_{r,n}\otimes I_p)(I_{nq}\otimes\operatorname{vec}_c Y)\text{ and }(I_q\otimes K_{r,n}\otimes I_p)"
-    r"(\operatorname{vec}_c X\otimes I_{pr})",
+EQUATIONS_16_17 = Claim(IDENTITIES, "hessian.eq-16-17", label="Eqs. (16), (17) with proof",
+    statement=r"F = X\otimes Y:\ \nabla_X F = (I_n\otimes K_{p,q}\otimes I_r)(I_{nq}\otimes\operatorname{vec}_r Y),"
+    r"\quad \nabla_Y F = (I_n\otimes K_{p,q}\otimes I_r)(\operatorname{vec}_r X\otimes I_{pr});\ \text{column-wise}"
+    r" (I_q\otimes K_{r,n}\otimes I_p)(I_{nq}\otimes\operatorname{vec}_c Y)\text{ and }(I_q\otimes K_{r,n}\otimes"
+    r" I_p)(\operatorname{vec}_c X\otimes I_{pr})",
     assumptions=["X in R^{n x q}, Y in R^{p x r}", "row-major vec_r, numerator layout, Eq. (4); vec_c in the proof"],
-    relation=Equal(),
-    sizes={"n": (1, 3), "q": (1, 3), "p": (1, 2), "r": (1, 2)},
-)
+    relation=Equal(), sizes={"n": (1, 3), "q": (1, 3), "p": (1, 2), "r": (1, 2)},
+)  # fmt: skip
 
 NbyQ = Annotated[Any, Shape("n", "q")]
 PbyR = Annotated[Any, Shape("p", "r")]
@@ -92,17 +84,13 @@ EQUATIONS_16_17.mutant("K_{q,p} instead of K_{p,q}", "K -> K.T; J -> J.T")
 EQUATIONS_16_17.mutant("vec_c in the row-wise formulas", "vec_r -> vec_c")
 EQUATIONS_16_17.mutant("no commutation matrices", "K -> eye(p * q); J -> eye(r * n)")
 
-EQUATION_18 = Claim(
-    DERIVATIVES,
-    "hessian.eq-18",
-    label="Eq. (18) and commutation matrix (Appendix B.1)",
-    statement=r"\nabla_X(X^\top) = K_{q,n},\ X\in\mathbb{R}^{n\times q};\quad K_{N,M}\operatorname{vec}_r A ="
-    r" \operatorname{vec}_r(A^\top),\ A\in\mathbb{R}^{M\times N};\ [K_{N,M}a]_{(n,m)} = [a]_{(m,n)};\ "
+EQUATION_18 = Claim(DERIVATIVES, "hessian.eq-18", label="Eq. (18) and commutation matrix (Appendix B.1)",
+    statement=r"\nabla_X(X^\top) = K_{q,n},\ X\in\mathbb{R}^{n\times q};\quad K_{N,M}\operatorname{vec}_r A = "
+    r"\operatorname{vec}_r(A^\top),\ A\in\mathbb{R}^{M\times N};\ [K_{N,M}a]_{(n,m)} = [a]_{(m,n)};\ "
     r" [K_{N,M}]_{(n,m),(m',n')} = \delta_{n,n'}\delta_{m,m'}",
-    relation=Equal(),
-    sizes={"m": (1, 4), "n": (1, 4)},
+    relation=Equal(), sizes={"m": (1, 4), "n": (1, 4)},
     note="M = m and N = n; Eq. (18) is the same statement for X = A, of shape (M, N), its n and q.",
-)
+)  # fmt: skip
 
 
 def _by_deltas(N: int, M: int) -> Any:

@@ -28,19 +28,15 @@ def by_entries(A: Any, B: Any) -> Any:
 
 # -- Eqs. (6)-(12): products -------------------------------------------------------------------------------------------
 
-EQUATIONS_6_10 = Claim(
-    IDENTITIES,
-    "hessian.eq-6-10",
-    label="Eqs. (6)-(10)",
-    statement=r"A\otimes(B+C) = A\otimes B + A\otimes C,\ (B+C)\otimes A = B\otimes A + C\otimes A;\ (kA)\otimes B ="
-    r" A\otimes(kB) = k(A\otimes B);\ (A\otimes B)\otimes C = A\otimes(B\otimes C);\ (A\otimes B)(C\otimes D) ="
-    r" (AC)\otimes(BD);\ (A\otimes B)^\top = A^\top\otimes B^\top",
+EQUATIONS_6_10 = Claim(IDENTITIES, "hessian.eq-6-10", label="Eqs. (6)-(10)",
+    statement=r"A\otimes(B+C) = A\otimes B + A\otimes C,\ (B+C)\otimes A = B\otimes A + C\otimes A;\ (kA)\otimes B = A"
+    r"\otimes(kB) = k(A\otimes B);\ (A\otimes B)\otimes C = A\otimes(B\otimes C);\ (A\otimes B)(C\otimes D) = (AC)"
+    r"\otimes(BD);\ (A\otimes B)^\top = A^\top\otimes B^\top",
     assumptions=["sizes for which the operations exist"],
-    relation=Equal(),
-    sizes={"m": (1, 3), "n": (1, 2), "p": (1, 2), "q": (1, 3), "r": (1, 2), "s": (1, 2)},
-    note="B and B' have one shape, and so have A C and B D where they are multiplied.  Left sides are assembled from blocks"
-    " a_ij B (Definition A.1).",
-)
+    relation=Equal(), sizes={"m": (1, 3), "n": (1, 2), "p": (1, 2), "q": (1, 3), "r": (1, 2), "s": (1, 2)},
+    note="B and B' have one shape, and so have A C and B D where they are multiplied.  Left sides are assembled from"
+    " blocks a_ij B (Definition A.1).",
+)  # fmt: skip
 
 
 @EQUATIONS_6_10.formula
@@ -78,17 +74,12 @@ EQUATIONS_6_10.mutant("scalar squared in Eq. (7)", "k -> k * k")
 Column = Annotated[Any, Shape("m", "1")]
 OtherColumn = Annotated[Any, Shape("n", "1")]
 
-EQUATIONS_11_12 = Claim(
-    IDENTITIES,
-    "hessian.eq-11-12",
-    label="Eqs. (11), (12)",
+EQUATIONS_11_12 = Claim(IDENTITIES, "hessian.eq-11-12", label="Eqs. (11), (12)",
     statement=r"a^\top\otimes b = b a^\top = b\otimes a^\top;\qquad A(v^\top\otimes B) = (1\otimes A)(v^\top\otimes B)"
     r" = (v^\top\otimes AB)",
     assumptions=["a, b, v are column vectors", "A and B can be multiplied"],
-    relation=Equal(),
-    sizes={"m": (1, 4), "n": (1, 4), "r": (1, 3)},
-    uses=("hessian.eq-6-10",),
-)
+    relation=Equal(), sizes={"m": (1, 4), "n": (1, 4), "r": (1, 3)}, uses=("hessian.eq-6-10",),
+)  # fmt: skip
 
 
 @EQUATIONS_11_12.formula
@@ -110,17 +101,14 @@ EQUATIONS_11_12.mutant("A B (x) v^T instead of v^T (x) A B", "kron(a.T, A @ B) -
 
 # -- Eqs. (13), (14): vectorisation, block-diagonal factors ------------------------------------------------------------
 
-EQUATION_13 = Claim(
-    IDENTITIES,
-    "hessian.eq-13",
-    label="Eq. (13) with proof",
-    statement=r"\operatorname{vec}_r A = (A\otimes I_n)\operatorname{vec}_r I_n;\ \operatorname{vec}_c B = (I_q\otimes B)"
-    r"\operatorname{vec}_c I_q;\ \operatorname{vec}_r A = K_{m,n}\operatorname{vec}_c A = K_{m,n}(I_n\otimes A)"
-    r"\operatorname{vec}_c I_n = (A\otimes I_n) K_{n,n}\operatorname{vec}_c I_n = (A\otimes I_n)\operatorname{vec}_r I_n",
+EQUATION_13 = Claim(IDENTITIES, "hessian.eq-13", label="Eq. (13) with proof",
+    statement=r"\operatorname{vec}_r A = (A\otimes I_n)\operatorname{vec}_r I_n;\ \operatorname{vec}_c B = (I_q\otimes"
+    r" B)\operatorname{vec}_c I_q;\ \operatorname{vec}_r A = K_{m,n}\operatorname{vec}_c A = K_{m,n}(I_n\otimes A)"
+    r"\operatorname{vec}_c I_n = (A\otimes I_n) K_{n,n}\operatorname{vec}_c I_n = (A\otimes I_n)\operatorname{vec}_r"
+    r" I_n",
     assumptions=["A in R^{m x n}, B in R^{p x q}"],
-    relation=Equal(),
-    sizes={"m": (1, 4), "n": (1, 4), "p": (1, 3), "q": (1, 3)},
-)
+    relation=Equal(), sizes={"m": (1, 4), "n": (1, 4), "p": (1, 3), "q": (1, 3)},
+)  # fmt: skip
 
 
 @EQUATION_13.formula
@@ -150,20 +138,17 @@ EQUATION_13.mutant("K_{n,m} instead of K_{m,n}", "K -> K.T")
 Blocks = Annotated[Any, Shape("m", "q", "r")]
 RbyT = Annotated[Any, Shape("r", "t")]
 
-EQUATION_14 = Claim(
-    IDENTITIES,
-    "hessian.eq-14",
-    label="Eq. (14)",
-    statement=r"\operatorname{blockdiag}(A_i)(B\otimes C) = \begin{bmatrix}A_1(B_{1,:}^\top\otimes C)\\ \vdots\\"
-    r" A_m(B_{m,:}^\top\otimes C)\end{bmatrix} = \begin{bmatrix}B_{1,:}^\top\otimes A_1 C\\ \vdots\\"
-    r" B_{m,:}^\top\otimes A_m C\end{bmatrix}",
+EQUATION_14 = Claim(IDENTITIES, "hessian.eq-14", label="Eq. (14)",
+    statement=r"\operatorname{blockdiag}(A_i)(B\otimes C) = \begin{bmatrix}A_1(B_{1,:}^\top\otimes C)\\ \vdots"
+    r"\\ A_m(B_{m,:}^\top\otimes C)\end{bmatrix} = \begin{bmatrix}B_{1,:}^\top\otimes A_1 C\\ \vdots\\ B_{m,:}^\top"
+    r"\otimes A_m C\end{bmatrix}",
     assumptions=["A_i in R^{q x r} for i = 1..m, B in R^{m x n}, C in R^{r x t}; B_{i,:} the i-th row as a column"],
-    relation=Equal(),
-    sizes={"m": (1, 3), "n": (1, 3), "q": (1, 3), "r": (1, 3), "t": (1, 2)},
+    relation=Equal(), sizes={"m": (1, 3), "n": (1, 3), "q": (1, 3), "r": (1, 3), "t": (1, 2)},
     uses=("hessian.eq-11-12",),
-    doubt="The display is damaged: stacks are repeated, one row shows A_m(B_{1,:}^T (x) C), and the last stack has lost its"
-    " A_i.  The index that follows the rows, and the A_i that Eq. (12), named beside it, carries into the product, are read.",
-)
+    doubt="The display is damaged: stacks are repeated, one row shows A_m(B_{1,:}^T (x) C), and the last stack has"
+    " lost its A_i.  The index that follows the rows, and the A_i that Eq. (12), named beside it, carries into the"
+    " product, are read.",
+)  # fmt: skip
 
 
 @EQUATION_14.formula

@@ -37,21 +37,17 @@ def affordable(sizes: Mapping[str, int]) -> bool:
 
 PROOF = ATTENTION.extended("Appendix B.1, proof of Theorem 3.2", sizes={"L": (1, 6)}, where=affordable)
 
-PROOF_VQ = Claim(
-    PROOF,
-    "hessian.thm-3.2-proof-vq",
-    label="Appendix B.1, proof of Theorem 3.2 (W_V & W_Q)",
-    statement=r"F_1 = \partial F/\partial W_V = F_2\otimes I_{d_V},\ F_2 = \operatorname{softmax}(\cdot)X:\ \frac{\partial F_1}"
-    r"{\partial F_2} = (I_L\otimes K_{d_V,d_V}\otimes I_{d_V})(I_{Ld_V}\otimes\operatorname{vec}_r I_{d_V}) = I_L\otimes S;\ "
-    r"\frac{\partial F_2}{\partial W_Q} = (I_L\otimes X^\top)\frac{\partial A}{\partial T}\Big(\frac{X\otimes XW_K}{\sqrt{d_K}}"
-    r"\Big);\ F_2 \text{ differs from } F \text{ only by } W_V;\ \frac{\partial^2F}{\partial W_V\partial W_Q} ="
-    r" \frac{\partial F_1}{\partial F_2}\frac{\partial F_2}{\partial W_Q}",
-    relation=Equal(),
-    uses=("hessian.eq-16-17", "hessian.lem-B.1", "hessian.lem-B.3"),
-    doubt="'F_2 differs from A only by the presence of matrix W_V', as extracted, names A, which holds no W_V and is no L x d_V"
-    " matrix; it is read as F = F_2 W_V, which the step uses.  With A as it stands the remark is a misprint, on which no"
-    " formula rests.",
-)
+PROOF_VQ = Claim(PROOF, "hessian.thm-3.2-proof-vq", label="Appendix B.1, proof of Theorem 3.2 (W_V & W_Q)",
+    statement=r"F_1 = \partial F/\partial W_V = F_2\otimes I_{d_V},\ F_2 = \operatorname{softmax}(\cdot)X:\ \frac{"
+    r"\partial F_1}{\partial F_2} = (I_L\otimes K_{d_V,d_V}\otimes I_{d_V})(I_{Ld_V}\otimes\operatorname{vec}_r"
+    r" I_{d_V}) = I_L\otimes S;\ \frac{\partial F_2}{\partial W_Q} = (I_L\otimes X^\top)\frac{\partial A}{\partial T}"
+    r"\Big(\frac{X\otimes XW_K}{\sqrt{d_K}}\Big);\ F_2 \text{ differs from } F \text{ only by } W_V;\ \frac{"
+    r"\partial^2F}{\partial W_V\partial W_Q} = \frac{\partial F_1}{\partial F_2}\frac{\partial F_2}{\partial W_Q}",
+    relation=Equal(), uses=("hessian.eq-16-17", "hessian.lem-B.1", "hessian.lem-B.3"),
+    doubt="'F_2 differs from A only by the presence of matrix W_V', as extracted, names A, which holds no W_V and is"
+    " no L x d_V matrix; it is read as F = F_2 W_V, which the step uses.  With A as it stands the remark is a"
+    " misprint, on which no formula rests.",
+)  # fmt: skip
 
 
 @PROOF_VQ.formula
@@ -85,21 +81,17 @@ PROOF_VQ.mutant("query instead of key weights", "X @ W_K -> X @ W_Q")
 
 # -- W_Q twice ---------------------------------------------------------------------------------------------------------
 
-PROOF_QQ = Claim(
-    PROOF,
-    "hessian.thm-3.2-proof-qq",
-    label="Appendix B.1, proof of Theorem 3.2 (W_Q)",
-    statement=r"\frac{\partial F_1}{\partial G} = (I_L\otimes W_V^\top X^\top)\otimes\Big(\frac{X\otimes XW_K}{\sqrt{d_K}}\Big)"
-    r"^\top = \frac{I_L\otimes W_V^\top X^\top\otimes X^\top\otimes W_K^\top X^\top}{\sqrt{d_K}},\ \frac{\partial T}{\partial W_Q}"
-    r" = \frac{X\otimes XW_K}{\sqrt{d_K}},\ \frac{\partial G}{\partial T} = \frac{\partial^2A}{\partial T\partial T},\ "
-    r"\frac{\partial^2F}{\partial W_Q\partial W_Q} = \frac{\partial F_1}{\partial G}\frac{\partial G}{\partial T}"
-    r"\frac{\partial T}{\partial W_Q}",
+PROOF_QQ = Claim(PROOF, "hessian.thm-3.2-proof-qq", label="Appendix B.1, proof of Theorem 3.2 (W_Q)",
+    statement=r"\frac{\partial F_1}{\partial G} = (I_L\otimes W_V^\top X^\top)\otimes\Big(\frac{X\otimes XW_K}{"
+    r"\sqrt{d_K}}\Big)^\top = \frac{I_L\otimes W_V^\top X^\top\otimes X^\top\otimes W_K^\top X^\top}{\sqrt{d_K}},\ "
+    r"\frac{\partial T}{\partial W_Q} = \frac{X\otimes XW_K}{\sqrt{d_K}},\ \frac{\partial G}{\partial T} = \frac{"
+    r"\partial^2A}{\partial T\partial T},\ \frac{\partial^2F}{\partial W_Q\partial W_Q} = \frac{\partial F_1}{\partial"
+    r" G}\frac{\partial G}{\partial T}\frac{\partial T}{\partial W_Q}",
     assumptions=["F_1 = (I_L (x) W_V^T X^T) G (X (x) X W_K) / sqrt(d_K), G = dA/dT"],
-    relation=Equal(),
-    sizes={"L": (1, 3), "d_V": (1, 3), "d_K": (1, 4)},
+    relation=Equal(), sizes={"L": (1, 3), "d_V": (1, 3), "d_K": (1, 4)},
     where=lambda sizes: affordable(sizes) and sizes["L"] * sizes["d_V"] <= 6,
     uses=("hessian.eq-15", "hessian.eq-6-10", "hessian.lem-B.1", "hessian.lem-C.1-structure"),
-)
+)  # fmt: skip
 
 
 @PROOF_QQ.formula
@@ -136,18 +128,15 @@ PROOF_QQ.mutant("query instead of key weights", "X @ W_K -> X @ W_Q")
 
 # -- W_Q and W_K -------------------------------------------------------------------------------------------------------
 
-EQUATION_21 = Claim(
-    PROOF,
-    "hessian.eq-21",
+EQUATION_21 = Claim(PROOF, "hessian.eq-21",
     label="Eq. (21) and the two Jacobians below it, proof of Theorem 3.2 (W_Q & W_K)",
     statement=r"\frac{\partial^2F}{\partial W_Q\partial W_K} = (F_1\otimes F_2^\top)\frac{\partial G}{\partial W_K} +"
-    r" (F_1G\otimes I_{d_Vd_K})\frac{\partial F_2}{\partial W_K},\ F_1 = I_L\otimes W_V^\top X^\top,\ F_2 = (X\otimes XW_K)/"
-    r"\sqrt{d_K};\quad \frac{\partial G}{\partial W_K} = \frac{\partial^2A}{\partial T\partial T}\Big(\frac{XW_Q\otimes X}"
-    r"{\sqrt{d_K}}\Big)K_{d_K,d_V}",
-    relation=Equal(),
-    where=lambda sizes: affordable(sizes) and sizes["L"] * sizes["d_V"] * sizes["d_K"] <= 12,
+    r" (F_1G\otimes I_{d_Vd_K})\frac{\partial F_2}{\partial W_K},\ F_1 = I_L\otimes W_V^\top X^\top,\ F_2 = (X\otimes"
+    r" XW_K)/\sqrt{d_K};\quad \frac{\partial G}{\partial W_K} = \frac{\partial^2A}{\partial T\partial T}\Big("
+    r"\frac{XW_Q\otimes X}{\sqrt{d_K}}\Big)K_{d_K,d_V}",
+    relation=Equal(), where=lambda sizes: affordable(sizes) and sizes["L"] * sizes["d_V"] * sizes["d_K"] <= 12,
     uses=("hessian.eq-15", "hessian.eq-18", "hessian.eq-21-dF2", "hessian.lem-C.1-structure"),
-)
+)  # fmt: skip
 
 
 def _kronecker_factor(X: Any, W_K: Any) -> Any:
@@ -181,22 +170,17 @@ EQUATION_21.mutant("second summand dropped", "second -> 0 * second")
 EQUATION_21.mutant("no commutation matrix", "commutation_matrix(d_K, d_V) -> eye(d_V * d_K)")
 EQUATION_21.mutant("F_2 not transposed", "F_2.T -> F_2.reshape(F_2.shape[1], F_2.shape[0])")
 
-EQUATION_21_DF2 = Claim(
-    PROOF,
-    "hessian.eq-21-dF2",
-    label="Appendix B.1, chain for dF_2/dW_K",
-    statement=r"\frac{\partial F_2}{\partial W_K} = (I_L\otimes K_{L,d_V}\otimes I_{d_K})(\operatorname{vec}_rX\otimes I_{Ld_K})"
-    r"\Big(\frac{X\otimes I_{d_K}}{\sqrt{d_K}}\Big) = \frac{1}{\sqrt{d_K}}(I_L\otimes K_{L,d_V}\otimes I_{d_K})"
-    r"(\operatorname{vec}_r X\otimes X\otimes I_{d_K}) = \frac{1}{\sqrt{d_K}}(I_L\otimes"
-    r" K_{L,d_V})(\operatorname{vec}_rX\otimes X)\otimes I_{d_K} ="
-    r" \frac{1}{\sqrt{d_K}}(X\otimes X\otimes I_{d_V})(I_{d_V}\otimes K_{d_V,d_V})(\operatorname{vec}_rI_{d_V}\otimes I_{d_V})"
-    r"\otimes I_{d_K} = \frac{1}{\sqrt{d_K}}(X\otimes X\otimes I_{d_V})(K_{d_V,d_V}\otimes I_{d_V})(I_{d_V}\otimes"
-    r"\operatorname{vec}_rI_{d_V})\otimes I_{d_K}",
+EQUATION_21_DF2 = Claim(PROOF, "hessian.eq-21-dF2", label="Appendix B.1, chain for dF_2/dW_K",
+    statement=r"\frac{\partial F_2}{\partial W_K} = (I_L\otimes K_{L,d_V}\otimes I_{d_K})(\operatorname{vec}_rX\otimes"
+    r" I_{Ld_K})\Big(\frac{X\otimes I_{d_K}}{\sqrt{d_K}}\Big) = \frac{1}{\sqrt{d_K}}(I_L\otimes K_{L,d_V}\otimes"
+    r" I_{d_K})(\operatorname{vec}_r X\otimes X\otimes I_{d_K}) = \frac{1}{\sqrt{d_K}}(I_L\otimes K_{L,d_V})("
+    r"\operatorname{vec}_rX\otimes X)\otimes I_{d_K} = \frac{1}{\sqrt{d_K}}(X\otimes X\otimes I_{d_V})(I_{d_V}\otimes"
+    r" K_{d_V,d_V})(\operatorname{vec}_rI_{d_V}\otimes I_{d_V})\otimes I_{d_K} = \frac{1}{\sqrt{d_K}}(X\otimes X"
+    r"\otimes I_{d_V})(K_{d_V,d_V}\otimes I_{d_V})(I_{d_V}\otimes\operatorname{vec}_rI_{d_V})\otimes I_{d_K}",
     assumptions=["matrix products bind tighter than the final (x) I_{d_K}"],
-    relation=Equal(),
-    where=lambda sizes: sizes["L"] ** 2 * sizes["d_V"] * sizes["d_K"] <= 72,
+    relation=Equal(), where=lambda sizes: sizes["L"] ** 2 * sizes["d_V"] * sizes["d_K"] <= 72,
     uses=("hessian.eq-16-17", "hessian.eq-6-10", "hessian.lem-B.2", "hessian.lem-B.3"),
-)
+)  # fmt: skip
 
 
 @EQUATION_21_DF2.formula
@@ -219,19 +203,14 @@ EQUATION_21_DF2.oracle(lambda X, W_K: stacked(*[jacobian(_kronecker_factor, "W_K
 EQUATION_21_DF2.mutant("K_{d_V,L} instead of K_{L,d_V}", "K -> commutation_matrix(d_V, L)")
 EQUATION_21_DF2.mutant("S without its commutation matrix", "S -> kron(vec_r(eye(d_V)), eye(d_V))")
 
-THEOREM_32_Z2_APPENDIX = Claim(
-    HESSIAN,
-    "hessian.thm-3.2-z2-appendix",
+THEOREM_32_Z2_APPENDIX = Claim(HESSIAN, "hessian.thm-3.2-z2-appendix",
     label="Theorem 3.2 (Appendix B.1), definition of Z_2",
-    statement=r"Z_2 := (I_L\otimes X^\top\otimes X^\top\otimes X^\top)(\partial^2 A/\partial T^2)(X\otimes X)"
-    r" \in \mathbb{R}^{L d_V^3\times d_V^2}",
+    statement=r"Z_2 := (I_L\otimes X^\top\otimes X^\top\otimes X^\top)(\partial^2 A/\partial T^2)(X\otimes X) \in "
+    r"\mathbb{R}^{L d_V^3\times d_V^2}",
     assumptions=["A is the row-wise softmax of T = X G X^T", "d^2A/dT^2 as in Lemma C.1"],
-    relation=Equal(),
-    sizes={"L": (1, 3), "d_V": (1, 3)},
-    uses=("hessian.lem-C.1-structure",),
-    exact=True,
+    relation=Equal(), sizes={"L": (1, 3), "d_V": (1, 3)}, uses=("hessian.lem-C.1-structure",), exact=True,
     note="A definition is checked by what it is for: Z_2 is the second derivative of G -> softmax(X G X^T) X.",
-)
+)  # fmt: skip
 
 
 def _first_moment_of(G: Any, X: Any) -> Any:

@@ -32,17 +32,14 @@ def _through_logits(X: Any, W_Q: Any, W_K: Any, left: Any, logits: Any) -> Any:
     return kron(eye(X.shape[0]), left @ X.T) @ S @ logits / sqrt(W_Q.shape[1])
 
 
-LEMMA_B1 = Claim(
-    ATTENTION,
-    "hessian.lem-B.1",
-    label="Lemma B.1 and eq. (19)",
-    statement=r"\frac{\partial F}{\partial W_V} = \operatorname{softmax}\Big(\frac{X W_Q W_K^\top X^\top}{\sqrt{d_K}}\Big)"
-    r" X\otimes I_{d_V},\quad \frac{\partial F}{\partial W_Q} = (I_L\otimes W_V^\top X^\top)\frac{\partial A}{\partial T}"
-    r"\Big(\frac{X\otimes X W_K}{\sqrt{d_K}}\Big),\quad \frac{\partial A}{\partial T} = \operatorname{blockdiag}"
-    r"\Big(\frac{\partial A_{i,:}}{\partial T_{i,:}}\Big),\ \frac{\partial A_{i,:}}{\partial T_{i,:}}"
-    r" = \operatorname{diag}(A_{i,:}) - A_{i,:}A_{i,:}^\top",
+LEMMA_B1 = Claim(ATTENTION, "hessian.lem-B.1", label="Lemma B.1 and eq. (19)",
+    statement=r"\frac{\partial F}{\partial W_V} = \operatorname{softmax}\Big(\frac{X W_Q W_K^\top X^\top}{\sqrt{d_K}}"
+    r"\Big) X\otimes I_{d_V},\quad \frac{\partial F}{\partial W_Q} = (I_L\otimes W_V^\top X^\top)\frac{\partial A}{"
+    r"\partial T}\Big(\frac{X\otimes X W_K}{\sqrt{d_K}}\Big),\quad \frac{\partial A}{\partial T} = "
+    r"\operatorname{blockdiag}\Big(\frac{\partial A_{i,:}}{\partial T_{i,:}}\Big),\ \frac{\partial A_{i,:}}{\partial"
+    r" T_{i,:}} = \operatorname{diag}(A_{i,:}) - A_{i,:}A_{i,:}^\top",
     relation=Equal(),
-)
+)  # fmt: skip
 
 
 @LEMMA_B1.formula
@@ -76,17 +73,12 @@ LEMMA_B1.mutant("not divided by sqrt(d_K)", "query -> query * sqrt(W_Q.shape[1])
 LEMMA_B1.mutant("X W_K (x) X instead of X (x) X W_K", "query -> _through_logits(X, W_Q, W_K, W_V.T, kron(X @ W_K, X))")
 LEMMA_B1.mutant("dA/dT without its rank-one terms", "softmax_jacobian(A) -> _slopes_alone(A)")
 
-JACOBIAN_KEY = Claim(
-    ATTENTION,
-    "hessian.jacobian-key",
-    label="Lemma B.1, key weights",
-    statement=r"\frac{\partial F}{\partial W_K} = \frac{1}{\sqrt{d_K}}(I_L\otimes W_V^\top X^\top)"
-    r"\frac{\partial A}{\partial T}(X W_Q\otimes X) K_{d_K,d_V}",
-    relation=Equal(),
-    uses=("hessian.lem-B.1", "hessian.eq-18"),
-    of_project=True,
+JACOBIAN_KEY = Claim(ATTENTION, "hessian.jacobian-key", label="Lemma B.1, key weights",
+    statement=r"\frac{\partial F}{\partial W_K} = \frac{1}{\sqrt{d_K}}(I_L\otimes W_V^\top X^\top)\frac{\partial A}{"
+    r"\partial T}(X W_Q\otimes X) K_{d_K,d_V}",
+    relation=Equal(), uses=("hessian.lem-B.1", "hessian.eq-18"), of_project=True,
     note="Lemma B.1 states the Jacobians in the value and query weights only; the key blocks rest on this one.",
-)
+)  # fmt: skip
 
 
 @JACOBIAN_KEY.formula

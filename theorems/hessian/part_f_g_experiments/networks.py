@@ -92,18 +92,14 @@ LAYERS.mutant("value block of the lower layer like that of the upper", lambda: c
 
 # -- Appendix F: the length of a problem -------------------------------------------------------------------------------
 
-LENGTH = Claim(
-    HESSIAN,
-    "hessian.sec-F-length",
-    label="Appendix F, text",
+LENGTH = Claim(HESSIAN, "hessian.sec-F-length", label="Appendix F, text",
     statement=r"\text{for 5-digit number addition the sequence length is } L = 17",
     assumptions=["problems read XXXXX+YYYYY=ZZZZZZ; digits and signs are single tokens; the sum has six digits"],
-    relation=Equal(),
-    expects="reading",
+    relation=Equal(), expects="reading", batched=False,
     reading="the sequence is what the model is fed for next-token prediction, all tokens of a problem but the last",
-    batched=False,
-    note="A whole problem has 5 + 1 + 5 + 1 + 6 = 18 tokens, 3 n + 3 for n digits; 17 is right for inputs and wrong for problems.",
-)
+    note="A whole problem has 5 + 1 + 5 + 1 + 6 = 18 tokens, 3 n + 3 for n digits; 17 is right for inputs and wrong"
+    " for problems.",
+)  # fmt: skip
 
 
 def problem(D: Any) -> str:

@@ -25,16 +25,12 @@ from verify.vocabulary import Claim, Equal, HasStructure, Real, Setting
 
 # -- S is skew, exp(S) special orthogonal ------------------------------------------------------------------------------
 
-SKEW = Claim(
-    LAYER,
-    "osa.eq-5-skew",
-    label="Eq. (5) and text below",
-    statement=r"\mathbf{S} = \frac{\alpha}{\sqrt{d_v}}(\mathbf{Q}\mathbf{K}^\top - \mathbf{K}\mathbf{Q}^\top)"
-    r" \text{ is skew-symmetric}",
+SKEW = Claim(LAYER, "osa.eq-5-skew", label="Eq. (5) and text below",
+    statement=r"\mathbf{S} = \frac{\alpha}{\sqrt{d_v}}(\mathbf{Q}\mathbf{K}^\top - \mathbf{K}\mathbf{Q}^\top) \text{"
+    r" is skew-symmetric}",
     assumptions=["alpha real"],
-    relation=HasStructure(),
-    exact=True,
-)
+    relation=HasStructure(), exact=True,
+)  # fmt: skip
 
 
 @SKEW.formula
@@ -52,14 +48,10 @@ SKEW.mutant(
     "second product counted twice", lambda value, X, W_Q, W_K, alpha: value - dot_products(X, W_Q, W_K, alpha).T
 )
 
-SPECIAL_ORTHOGONAL = Claim(
-    LAYER,
-    "osa.so-n",
-    label="Section 2, text below Eqs. (4), (5)",
+SPECIAL_ORTHOGONAL = Claim(LAYER, "osa.so-n", label="Section 2, text below Eqs. (4), (5)",
     statement=r"\mathbf{A}(\mathbf{X}) = \exp(\mathbf{S}) \in \mathrm{SO}(N)",
-    relation=HasStructure(),
-    uses=("osa.eq-5-skew",),
-)
+    relation=HasStructure(), uses=("osa.eq-5-skew",),
+)  # fmt: skip
 decided_at_the_experiments(SPECIAL_ORTHOGONAL)
 
 
@@ -86,16 +78,12 @@ SPECIAL_ORTHOGONAL.mutant("orthogonal with determinant -1", lambda value: concat
 
 # -- permutations of the tokens ----------------------------------------------------------------------------------------
 
-EQUIVARIANCE = Claim(
-    LAYER,
-    "osa.perm-equivariance",
-    label='Section 2, text ("easy to see")',
-    statement=r"\mathrm{OSA}(\mathbf{P}\mathbf{X}) = \mathbf{P}\,\mathrm{OSA}(\mathbf{X}) \text{ for every permutation matrix }"
-    r" \mathbf{P} \in \mathbb{R}^{N\times N}",
-    relation=Equal(),
-    exact=True,
+EQUIVARIANCE = Claim(LAYER, "osa.perm-equivariance", label='Section 2, text ("easy to see")',
+    statement=r"\mathrm{OSA}(\mathbf{P}\mathbf{X}) = \mathbf{P}\,\mathrm{OSA}(\mathbf{X}) \text{ for every permutation"
+    r" matrix } \mathbf{P} \in \mathbb{R}^{N\times N}",
+    relation=Equal(), exact=True,
     note="Checked for the cycle (1 2 ... N) and the exchange of the first two tokens, which generate all permutations.",
-)
+)  # fmt: skip
 
 
 def _generators(X: Any) -> list[Any]:
@@ -140,18 +128,14 @@ def _(X: Any, W_Q: Any, W_K: Any, W_V: Any, W_O: Any, alpha: Any) -> Any:
     return concatenate([A @ PX @ W_V @ W_O for PX in _generators(X)], axis=0)
 
 
-EQUIVARIANCE_THROUGH_BASIS = Claim(
-    LAYER,
-    "osa.perm-equivariance-basis",
+EQUIVARIANCE_THROUGH_BASIS = Claim(LAYER, "osa.perm-equivariance-basis",
     label="Section 2, permutations of the tokens when B comes from Newton-Schulz",
-    statement=r"\mathbf{Y}(\mathbf{P}\mathbf{X}) = \mathbf{P}\,\mathbf{Y}(\mathbf{X})\,\mathbf{P}^\top \text{ for }"
-    r" \mathbf{Y} = \mathbf{I}_N + \mathbf{B}(\exp[\mathbf{S}] - \mathbf{I})\mathbf{B}^\top \text{ with } \mathbf{B} \text{ from"
-    r" any number of Newton-Schulz steps}",
+    statement=r"\mathbf{Y}(\mathbf{P}\mathbf{X}) = \mathbf{P}\,\mathbf{Y}(\mathbf{X})\,\mathbf{P}^\top \text{ for } "
+    r"\mathbf{Y} = \mathbf{I}_N + \mathbf{B}(\exp[\mathbf{S}] - \mathbf{I})\mathbf{B}^\top \text{ with } \mathbf{B} "
+    r"\text{ from any number of Newton-Schulz steps}",
     assumptions=["eps > 0"],
-    relation=Equal(),
-    sizes={"N": (1, 4), "d": (1, 3), "d_v": (1, 3), "K": (0, 4)},
-    of_project=True,
-)
+    relation=Equal(), sizes={"N": (1, 4), "d": (1, 3), "d_v": (1, 3), "K": (0, 4)}, of_project=True,
+)  # fmt: skip
 
 
 def _through_newton_schulz(X: Any, W_Q: Any, W_K: Any, alpha: Any, epsilon: Any, K: int) -> Any:
@@ -188,18 +172,15 @@ def law_and_head_size(a: Skewness, d_v: HeadSize) -> Any:
 
 DOT_PRODUCTS = Setting(OSA, "Section 2", sizes={"d_v": (1, 4)}, inputs=law_and_head_size, exact=True)
 
-SCALING = Claim(
-    DOT_PRODUCTS,
-    "osa.scaling-dv",
-    label="Section 2, text below Eq. (5)",
+SCALING = Claim(DOT_PRODUCTS, "osa.scaling-dv", label="Section 2, text below Eq. (5)",
     statement=r"\tfrac{1}{\sqrt{d_v}} \text{ normalises the dot-product of vectors in } \mathbb{R}^{d_v}",
     assumptions=["no distribution is stated"],
-    relation=HasStructure(),
-    expects="reading",
-    reading="the entries of the two vectors are independent with mean 0 and variance 1; then the scaled dot product has"
-    " variance 1.  Every such law with two values is enumerated.",
-    note="What is scaled in Eq. (5) is the difference of two such products, whose variance is 2: see osa.scaling-scores.",
-)
+    relation=HasStructure(), expects="reading",
+    reading="the entries of the two vectors are independent with mean 0 and variance 1; then the scaled dot product"
+    " has variance 1.  Every such law with two values is enumerated.",
+    note="What is scaled in Eq. (5) is the difference of two such products, whose variance is 2: see"
+    " osa.scaling-scores.",
+)  # fmt: skip
 
 
 def two_point_law(a: Any) -> list[tuple[Any, Any]]:
@@ -234,16 +215,12 @@ SCALING.mutant("1 / d_v", lambda d_v: rational(1, d_v))
 SCALING.mutant("not scaled", lambda: rational(1))
 SCALING.mutant("1 / sqrt(2 d_v)", lambda d_v: 1 / sqrt(2 * d_v))
 
-SCALING_SCORES = Claim(
-    DOT_PRODUCTS,
-    "osa.scaling-scores",
-    label="Section 2, the scale of the entries of S",
-    statement=r"\operatorname{Var}(S_{ij}/\alpha) = 2 \text{ for } i \ne j, \text{ when the entries of } \mathbf{Q},\mathbf{K}"
-    r" \text{ are independent with mean 0 and variance 1; the scale } \tfrac{1}{\sqrt{2d_v}} \text{ would make it 1}",
-    relation=HasStructure(),
-    sizes={"d_v": (1, 2)},
-    of_project=True,
-)
+SCALING_SCORES = Claim(DOT_PRODUCTS, "osa.scaling-scores", label="Section 2, the scale of the entries of S",
+    statement=r"\operatorname{Var}(S_{ij}/\alpha) = 2 \text{ for } i \ne j, \text{ when the entries of } \mathbf{Q},"
+    r"\mathbf{K} \text{ are independent with mean 0 and variance 1; the scale } \tfrac{1}{\sqrt{2d_v}} \text{ would"
+    r" make it 1}",
+    relation=HasStructure(), sizes={"d_v": (1, 2)}, of_project=True,
+)  # fmt: skip
 
 
 @SCALING_SCORES.formula

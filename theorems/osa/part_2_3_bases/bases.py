@@ -50,20 +50,15 @@ def qr_basis(M: Factor) -> Any:
     return concatenate(columns, axis=1)
 
 
-QR_GRADIENT = Claim(
-    OSA,
-    "osa.qr-gradient",
-    label="Section 2.3, text",
-    statement=r"\text{reduced QR of } \mathbf{M} \text{ can suffer from exploding gradients when } \mathbf{M} \text{ is close"
-    r" to rank deficient}",
+QR_GRADIENT = Claim(OSA, "osa.qr-gradient", label="Section 2.3, text",
+    statement=r"\text{reduced QR of } \mathbf{M} \text{ can suffer from exploding gradients when } \mathbf{M} \text{"
+    r" is close to rank deficient}",
     assumptions=["M = [u, u cos eta + v sin eta] with u, v orthonormal in R^N, N >= 3, 0 < eta <= pi/3"],
-    relation=Equal(),
-    sizes={"N": (3, 5)},
-    expects="reading",
-    reading="the spectral norm of d vec B / d vec M has no bound near some rank deficient matrix; for the stated family it is"
-    " 1 / sigma_min(M)",
+    relation=Equal(), sizes={"N": (3, 5)}, expects="reading",
+    reading="the spectral norm of d vec B / d vec M has no bound near some rank deficient matrix; for the stated"
+    " family it is 1 / sigma_min(M)",
     note="For N = 2 the family does not explode: the second column of Q is then fixed by the first.",
-)
+)  # fmt: skip
 
 
 @QR_GRADIENT.inputs
@@ -85,17 +80,12 @@ QR_GRADIENT.mutant("1 / sigma_min^2", lambda M: 1 / smallest_singular_value(M) *
 QR_GRADIENT.mutant("1 / r_22", lambda M: 1 / frobenius_norm(M[:, 1:] - M[:, :1] @ (M[:, :1].T @ M[:, 1:])))
 QR_GRADIENT.mutant("condition number of M", lambda M: spectral_norm(M) / smallest_singular_value(M))
 
-QR_FIRST_COLUMN = Claim(
-    OSA,
-    "osa.qr-first-column",
-    label="Section 2.3, text",
-    statement=r"\text{QR fixes the first column of } \mathbf{M} \text{ up to scaling: } \mathbf{B}_{:,1} \propto \mathbf{M}_{:,1}",
+QR_FIRST_COLUMN = Claim(OSA, "osa.qr-first-column", label="Section 2.3, text",
+    statement=r"\text{QR fixes the first column of } \mathbf{M} \text{ up to scaling: } \mathbf{B}_{:,1} \propto "
+    r"\mathbf{M}_{:,1}",
     assumptions=["M = B R, B with orthonormal columns, R upper triangular", "M has nonzero first column"],
-    relation=HasStructure(),
-    sizes={"N": (2, 5), "m": (2, 4)},
-    where=lambda sizes: sizes["m"] <= sizes["N"],
-    exact=True,
-)
+    relation=HasStructure(), sizes={"N": (2, 5), "m": (2, 4)}, where=lambda sizes: sizes["m"] <= sizes["N"], exact=True,
+)  # fmt: skip
 
 
 @QR_FIRST_COLUMN.inputs
@@ -178,17 +168,13 @@ CONVERGENCE.mutant("squares of the singular values kept", lambda P, s, R: P @ di
 
 # -- pre-normalisation -------------------------------------------------------------------------------------------------
 
-PRENORMALISATION = Claim(
-    OSA,
-    "osa.ns-prenorm",
-    label="Section 2.3, text",
-    statement=r"\sigma_{\max}(\mathbf{M}) \le \|\mathbf{M}\|_F, \text{ hence } \mathbf{M}_0 = \frac{\mathbf{M}}"
-    r"{\|\mathbf{M}\|_F+\epsilon} \text{ satisfies the singular value requirement}",
+PRENORMALISATION = Claim(OSA, "osa.ns-prenorm", label="Section 2.3, text",
+    statement=r"\sigma_{\max}(\mathbf{M}) \le \|\mathbf{M}\|_F, \text{ hence } \mathbf{M}_0 = \frac{\mathbf{M}}{\|"
+    r"\mathbf{M}\|_F+\epsilon} \text{ satisfies the singular value requirement}",
     assumptions=["eps > 0", "the requirement: sigma_i(M_0) < sqrt(3) for all i"],
-    relation=AtMost(),
-    sizes={"N": (1, 5), "m": (1, 4)},
+    relation=AtMost(), sizes={"N": (1, 5), "m": (1, 4)},
     note="Full rank, the other requirement of convergence, is not M_0's to give: it has the rank of M.",
-)
+)  # fmt: skip
 
 
 def _longest(M: Any) -> Any:
@@ -209,19 +195,15 @@ PRENORMALISATION.mutant(
 )
 PRENORMALISATION.mutant("requirement 1/sqrt(3)", "sqrt(3) -> 1 / sqrt(3)")
 
-PRENORMALISED_FLOOR = Claim(
-    OSA,
-    "osa.ns-prenorm-floor",
-    label="Section 2.3, what pre-normalisation costs",
-    statement=r"\min_i \sigma_i(\mathbf{M}_K) \le g^{K}\big(\min(N, 2d_v)^{-1/2}\big), \quad g(s) = \tfrac12 s(3 - s^2),"
-    r"\text{ for every } \mathbf{M}, \text{ since } \min_i\sigma_i(\mathbf{M}_0) \le \|\mathbf{M}_0\|_F/\sqrt{\min(N, 2d_v)}",
+PRENORMALISED_FLOOR = Claim(OSA, "osa.ns-prenorm-floor", label="Section 2.3, what pre-normalisation costs",
+    statement=r"\min_i \sigma_i(\mathbf{M}_K) \le g^{K}\big(\min(N, 2d_v)^{-1/2}\big), \quad g(s) = \tfrac12 s(3 -"
+    r" s^2),\text{ for every } \mathbf{M}, \text{ since } \min_i\sigma_i(\mathbf{M}_0) \le \|\mathbf{M}_0\|_F/\sqrt{"
+    r"\min(N, 2d_v)}",
     assumptions=["M_0 = M / (||M||_F + eps), eps > 0"],
-    relation=AtMost(),
-    sizes={"N": (1, 4), "m": (1, 4), "K": (0, 4)},
-    of_project=True,
-    note="With 2 d_v = 32 and K = 6 (Appendix E) the smallest singular value of B is at most 0.988, for any tokens; equality"
-    " (as eps tends to 0) needs the singular values of M to be equal.",
-)
+    relation=AtMost(), sizes={"N": (1, 4), "m": (1, 4), "K": (0, 4)}, of_project=True,
+    note="With 2 d_v = 32 and K = 6 (Appendix E) the smallest singular value of B is at most 0.988, for any tokens;"
+    " equality (as eps tends to 0) needs the singular values of M to be equal.",
+)  # fmt: skip
 decided_at_the_experiments(PRENORMALISED_FLOOR)
 
 
@@ -252,17 +234,13 @@ PRENORMALISED_FLOOR.mutant("s (3 - s^2) / 3 instead of s (3 - s^2) / 2", divisor
 
 # -- the iterate as a function of M ------------------------------------------------------------------------------------
 
-UNROLLED = Claim(
-    OSA,
-    "osa.ns-unroll",
-    label="Section 2.3, text",
+UNROLLED = Claim(OSA, "osa.ns-unroll", label="Section 2.3, text",
     statement=r"\mathbf{M}_K = \mathbf{M}\,h(\mathbf{M}^\top\mathbf{M}) \text{ for some polynomial } h",
     assumptions=["fixed K", "M_0 = M (Eq. (9))"],
-    relation=Equal(),
-    sizes={"N": (1, 4), "m": (1, 4), "K": (1, 3)},
-    exact=True,
-    note="h has degree (3^K - 1)/2.  After pre-normalisation its coefficients depend on ||M||_F, so that M is then M_0.",
-)
+    relation=Equal(), sizes={"N": (1, 4), "m": (1, 4), "K": (1, 3)}, exact=True,
+    note="h has degree (3^K - 1)/2.  After pre-normalisation its coefficients depend on ||M||_F, so that M is then"
+    " M_0.",
+)  # fmt: skip
 
 
 @UNROLLED.formula
@@ -313,19 +291,15 @@ UNROLLED.mutant("constant term (3/2)^K halved", lambda value, M, K: value - M * 
 
 # -- the polar factor --------------------------------------------------------------------------------------------------
 
-NEAREST = Claim(
-    OSA,
-    "osa.polar-nearest",
-    label="Section 2.3, text",
-    statement=r"\mathbf{U} \text{ (polar factor) is the closest orthonormal matrix under the Frobenius norm to } \mathbf{M}",
+NEAREST = Claim(OSA, "osa.polar-nearest", label="Section 2.3, text",
+    statement=r"\mathbf{U} \text{ (polar factor) is the closest orthonormal matrix under the Frobenius norm to } "
+    r"\mathbf{M}",
     assumptions=[
         "orthonormal: with orthonormal columns, N >= 2 d_v",
         Assumption("M has full column rank", positive=lambda M: singular_values(M)[-1]),
     ],
-    relation=AtMost(),
-    sizes={"N": (1, 4), "m": (1, 3)},
-    where=lambda sizes: sizes["m"] <= sizes["N"],
-)
+    relation=AtMost(), sizes={"N": (1, 4), "m": (1, 3)}, where=lambda sizes: sizes["m"] <= sizes["N"],
+)  # fmt: skip
 
 
 @NEAREST.inputs
@@ -354,20 +328,14 @@ NEAREST.mutant(
     "M's component along V instead of V", "V -> V @ (V.T @ M); V_mirrored -> V_mirrored @ (V_mirrored.T @ M)"
 )
 
-UNBIASED = Claim(
-    OSA,
-    "osa.ns-unbiased",
-    label="Section 2.3, text",
+UNBIASED = Claim(OSA, "osa.ns-unbiased", label="Section 2.3, text",
     statement=r"\mathbf{U} \text{ is not biased towards any feature dimensions}",
     assumptions=["R in R^{2 d_v x 2 d_v} orthogonal"],
-    relation=Equal(),
-    sizes={"N": (1, 4), "m": (2, 4), "K": (1, 3)},
-    expects="reading",
-    reading="the map from M to the basis commutes with every orthogonal change of the feature dimensions, permutations among"
-    " them: M_K(M R) = M_K(M) R for every K, hence in the limit U(M R) = U(M) R",
-    uses=("osa.ns-convergence",),
+    relation=Equal(), sizes={"N": (1, 4), "m": (2, 4), "K": (1, 3)}, expects="reading", uses=("osa.ns-convergence",),
     exact=True,
-)
+    reading="the map from M to the basis commutes with every orthogonal change of the feature dimensions, permutations"
+    " among them: M_K(M R) = M_K(M) R for every K, hence in the limit U(M R) = U(M) R",
+)  # fmt: skip
 
 
 @UNBIASED.inputs
@@ -389,23 +357,18 @@ UNBIASED.mutant("invariant instead of equivariant", lambda M, K: newton_schulz_i
 
 # -- how far the iterate moves with M ----------------------------------------------------------------------------------
 
-STABLE = Claim(
-    OSA,
-    "osa.ns-stable",
-    label="Section 2.3, text",
+STABLE = Claim(OSA, "osa.ns-stable", label="Section 2.3, text",
     statement=r"\text{Newton-Schulz is stable when } \mathbf{M} \text{ is close to being rank deficient}",
     assumptions=[
         "fixed K",
         Assumption("||M_0||_2 <= 1, by pre-normalisation", nonnegative=lambda M: 1 - spectral_norm(M)),
     ],
-    relation=AtMost(),
-    sizes={"N": (1, 3), "m": (1, 3), "k": (1, 3), "K": (1, 3)},
-    where=lambda sizes: sizes["k"] == min(sizes["N"], sizes["m"]),
-    expects="reading",
-    reading="the spectral norm of d vec M_K / d vec M_0 is at most (3/2)^K whatever the singular values of M_0 in [0, 1]; the"
-    " constant is best, and attained where M_0 = 0",
+    relation=AtMost(), sizes={"N": (1, 3), "m": (1, 3), "k": (1, 3), "K": (1, 3)},
+    where=lambda sizes: sizes["k"] == min(sizes["N"], sizes["m"]), expects="reading",
+    reading="the spectral norm of d vec M_K / d vec M_0 is at most (3/2)^K whatever the singular values of M_0 in [0,"
+    " 1]; the constant is best, and attained where M_0 = 0",
     note="Stable for a fixed K only: the constant grows without bound as the iteration converges.",
-)
+)  # fmt: skip
 
 
 @STABLE.inputs

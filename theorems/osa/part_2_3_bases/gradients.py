@@ -168,23 +168,18 @@ def third_token_outside_the_basis() -> dict[str, Any]:
     return {"X": X, "W_Q": [[1], [0], [0]], "W_K": [[0], [1], [0]], "alpha": 1, "B": [[1, 0], [0, 1], [0, 0]]}
 
 
-BASIS_OF_TOKENS = Claim(
-    OSA,
-    "osa.gradient-constant-basis-of-tokens",
+BASIS_OF_TOKENS = Claim(OSA, "osa.gradient-constant-basis-of-tokens",
     label="Eq. (6) with a constant basis of the tokens",
-    statement=r"\frac{\partial\exp(\mathbf{S})}{\partial\mathbf{W}^{Q,K}} = \frac{\partial}{\partial\mathbf{W}^{Q,K}}\big("
-    r"\mathbf{I}_N + \mathbf{B}(\exp[\mathbf{S}]-\mathbf{I})\mathbf{B}^\top\big) \text{ with } \mathbf{B} \text{ held constant,"
-    r" if the span of } \mathbf{B} \text{ contains the columns of } \mathbf{X}",
+    statement=r"\frac{\partial\exp(\mathbf{S})}{\partial\mathbf{W}^{Q,K}} = \frac{\partial}{\partial\mathbf{W}^{Q,K}}"
+    r"\big(\mathbf{I}_N + \mathbf{B}(\exp[\mathbf{S}]-\mathbf{I})\mathbf{B}^\top\big) \text{ with } \mathbf{B} \text{"
+    r" held constant, if the span of } \mathbf{B} \text{ contains the columns of } \mathbf{X}",
     assumptions=[ORTHONORMAL, Assumption("their span contains the columns of X", zero=lambda X, B: X - B @ (B.T @ X))],
-    relation=Equal(),
-    sizes={"N": (2, 3), "d": (1, 3), "d_v": (1, 2), "r": (2, 3)},
-    where=lambda sizes: sizes["r"] <= sizes["N"],
-    corrects="osa.gradient-constant-basis",
-    uses=("osa.thm-2.1-any-basis",),
-    exact=True,
-    of_project=True,
-    note="The natural basis where 2 d_v >= d (h <= 2), or where [Q, K] is rank deficient: it does not depend on the weights.",
-)
+    relation=Equal(), sizes={"N": (2, 3), "d": (1, 3), "d_v": (1, 2), "r": (2, 3)},
+    where=lambda sizes: sizes["r"] <= sizes["N"], corrects="osa.gradient-constant-basis",
+    uses=("osa.thm-2.1-any-basis",), exact=True, of_project=True,
+    note="The natural basis where 2 d_v >= d (h <= 2), or where [Q, K] is rank deficient: it does not depend on the"
+    " weights.",
+)  # fmt: skip
 
 
 @BASIS_OF_TOKENS.inputs
@@ -216,25 +211,20 @@ def _gram_defect(X: Any, W_Q: Any, W_K: Any) -> Any:
 
 EVERY_SINGULAR_VALUE_ONE = Assumption("every nonzero singular value of [Q, K] is 1", zero=_defect_of_singular_values)
 
-THROUGH_NEWTON_SCHULZ = Claim(
-    OSA,
-    "osa.gradient-through-newton-schulz",
+THROUGH_NEWTON_SCHULZ = Claim(OSA, "osa.gradient-through-newton-schulz",
     label="Section 2.3, gradient through converged Newton-Schulz iterates",
-    statement=r"\text{Where Newton-Schulz has converged (all nonzero singular values of } \mathbf{M} = [\mathbf{Q},\mathbf{K}]"
-    r"\text{ are } 1 \text{, so that } \mathbf{M}_K = \mathbf{M} \text{ and Eq. (6) gives } \exp(\mathbf{S})), \text{ the"
-    r" gradient by } \mathbf{W}^{Q,K} \text{ of Eq. (6) through } \mathbf{B} = \mathbf{M}_K,\ K \ge 1, \text{ is that of }"
-    r" \exp(\mathbf{S}), \text{ whatever the rank of } \mathbf{M}",
+    statement=r"\text{Where Newton-Schulz has converged (all nonzero singular values of } \mathbf{M} = [\mathbf{Q},"
+    r"\mathbf{K}]\text{ are } 1 \text{, so that } \mathbf{M}_K = \mathbf{M} \text{ and Eq. (6) gives } \exp("
+    r"\mathbf{S})), \text{ the gradient by } \mathbf{W}^{Q,K} \text{ of Eq. (6) through } \mathbf{B} = \mathbf{M}_K,"
+    r"\ K \ge 1, \text{ is that of } \exp(\mathbf{S}), \text{ whatever the rank of } \mathbf{M}",
     assumptions=[EVERY_SINGULAR_VALUE_ONE],
-    relation=Equal(),
-    sizes={"N": (2, 3), "d": (2, 3), "d_v": (1, 1), "K": (1, 2)},
-    expects="refuted",
-    severity="error",
-    correction="osa.gradient-through-newton-schulz-full-rank",
-    of_project=True,
-    note="The iterates move in the column space of M.  Where M is rank deficient, a change of the weights that enlarges it"
-    " changes exp(S) at first order and leaves the layer as computed where it was; its gradient (correct for what is"
-    " computed) is another one.  Where the rank of M is that of X, no change of weights enlarges the space.",
-)
+    relation=Equal(), sizes={"N": (2, 3), "d": (2, 3), "d_v": (1, 1), "K": (1, 2)}, expects="refuted", severity="error",
+    correction="osa.gradient-through-newton-schulz-full-rank", of_project=True,
+    note="The iterates move in the column space of M.  Where M is rank deficient, a change of the weights that"
+    " enlarges it changes exp(S) at first order and leaves the layer as computed where it was; its gradient (correct"
+    " for what is computed) is another one.  Where the rank of M is that of X, no change of weights enlarges the"
+    " space.",
+)  # fmt: skip
 
 
 @THROUGH_NEWTON_SCHULZ.inputs
@@ -262,22 +252,17 @@ def parallel_queries_and_keys() -> dict[str, Any]:
     return {"X": [[1, 0], [0, 1]], "W_Q": W_Q, "W_K": W_K, "alpha": 1, "K": 1}
 
 
-NEWTON_SCHULZ_FULL_RANK = Claim(
-    OSA,
-    "osa.gradient-through-newton-schulz-full-rank",
+NEWTON_SCHULZ_FULL_RANK = Claim(OSA, "osa.gradient-through-newton-schulz-full-rank",
     label="Section 2.3, gradient through converged Newton-Schulz iterates of full column rank",
-    statement=r"\text{If the columns of } \mathbf{M} = [\mathbf{Q},\mathbf{K}] \text{ are orthonormal, the gradient by }"
-    r" \mathbf{W}^{Q,K} \text{ of Eq. (6) through } \mathbf{B} = \mathbf{M}_K,\ K \ge 1, \text{ is that of } \exp(\mathbf{S})",
+    statement=r"\text{If the columns of } \mathbf{M} = [\mathbf{Q},\mathbf{K}] \text{ are orthonormal, the gradient by"
+    r" } \mathbf{W}^{Q,K} \text{ of Eq. (6) through } \mathbf{B} = \mathbf{M}_K,\ K \ge 1, \text{ is that of } \exp("
+    r"\mathbf{S})",
     assumptions=[Assumption("the columns of M = [Q, K] are orthonormal", zero=_gram_defect)],
-    relation=Equal(),
-    sizes={"N": (2, 4), "d": (2, 4), "d_v": (1, 2), "K": (1, 1)},
-    where=lambda sizes: 2 * sizes["d_v"] <= min(sizes["N"], sizes["d"]),
-    corrects="osa.gradient-through-newton-schulz",
-    uses=("osa.thm-2.1-any-basis",),
-    exact=True,
-    of_project=True,
+    relation=Equal(), sizes={"N": (2, 4), "d": (2, 4), "d_v": (1, 2), "K": (1, 1)},
+    where=lambda sizes: 2 * sizes["d_v"] <= min(sizes["N"], sizes["d"]), corrects="osa.gradient-through-newton-schulz",
+    uses=("osa.thm-2.1-any-basis",), exact=True, of_project=True,
     note="One step restores orthonormal columns up to second order and leaves the column space where it is.",
-)
+)  # fmt: skip
 NEWTON_SCHULZ_FULL_RANK.inputs(tokens_with_orthonormal_queries_and_keys)
 
 
@@ -378,22 +363,20 @@ NEWTON_SCHULZ_GRADIENT.mutant(
 )
 NEWTON_SCHULZ_GRADIENT.mutant("gradient of exp(-S)", "alpha -> -alpha")
 
-QR_DEFICIENT = Claim(
-    OSA,
-    "osa.gradient-through-qr-rank-deficient",
+QR_DEFICIENT = Claim(OSA, "osa.gradient-through-qr-rank-deficient",
     label="Section 2.3, automatic differentiation through reduced QR of a rank deficient [Q, K]",
-    statement=r"\text{With } N \ge 2d_v > d \text{, so that } \operatorname{rank}[\mathbf{Q},\mathbf{K}] \le d < 2d_v \text{,"
-    r" automatic differentiation of Eq. (6) through reduced QR gives the right values and gradients by } \mathbf{W}^{Q,K}"
-    r"\text{ that are off by more than one percent}",
+    statement=r"\text{With } N \ge 2d_v > d \text{, so that } \operatorname{rank}[\mathbf{Q},\mathbf{K}] \le d < 2d_v "
+    r"\text{, automatic differentiation of Eq. (6) through reduced QR gives the right values and gradients by } "
+    r"\mathbf{W}^{Q,K}\text{ that are off by more than one percent}",
     assumptions=["Gaussian tokens and weights; a fixed Gaussian linear functional of A is differentiated"],
-    relation=FollowsLaw(samples=400, instances=2),
-    sizes={"N": (6, 8), "d": (3, 3), "d_v": (2, 3)},
-    expects="empirical",
-    observed="torch.linalg.qr on the CPU in float64; N = 6 to 8, d = 3, d_v = 2 or 3, alpha = 0.3, 400 draws each; R_ii of one"
-    " rounding divides roundings of the same size.  N < 2 d_v does no harm by itself: with full row rank gradients are right.",
+    relation=FollowsLaw(samples=400, instances=2), sizes={"N": (6, 8), "d": (3, 3), "d_v": (2, 3)}, expects="empirical",
     of_project=True,
-    note="h = 1 (d_v = d), the case of Section 2.4, is among these; osa.gradient-constant-basis-of-tokens is the way out.",
-)
+    observed="torch.linalg.qr on the CPU in float64; N = 6 to 8, d = 3, d_v = 2 or 3, alpha = 0.3, 400 draws each;"
+    " R_ii of one rounding divides roundings of the same size.  N < 2 d_v does no harm by itself: with full row rank"
+    " gradients are right.",
+    note="h = 1 (d_v = d), the case of Section 2.4, is among these; osa.gradient-constant-basis-of-tokens is the way"
+    " out.",
+)  # fmt: skip
 
 
 @QR_DEFICIENT.inputs

@@ -39,18 +39,14 @@ ONE_HEAD = COUNTED.extended(assumptions=[SINGLE_HEAD])
 
 # -- the naive layer, and what Theorem 2.1 saves -----------------------------------------------------------------------
 
-NAIVE_COST = Claim(
-    OSA,
-    "osa.naive-cost",
-    label="Section 2.1, text",
-    statement=r"\text{a naive implementation of OSA has computational complexity } O(N^3)\text{ due to the matrix exponential}",
+NAIVE_COST = Claim(OSA, "osa.naive-cost", label="Section 2.1, text",
+    statement=r"\text{a naive implementation of OSA has computational complexity } O(N^3)\text{ due to the matrix"
+    r" exponential}",
     assumptions=["h = 1, so d_v = d"],
-    relation=OrderOfGrowth(along=("N", "N d")),
-    sizes={"N": (8, 12), "d": (2, 4)},
-    where=lambda sizes: sizes["d"] <= sizes["N"],
-    expects="reading",
+    relation=OrderOfGrowth(along=("N", "N d")), sizes={"N": (8, 12), "d": (2, 4)},
+    where=lambda sizes: sizes["d"] <= sizes["N"], expects="reading",
     reading=f"the order in N for d <= N, where projections (N d^2) do not dominate; {FIXED_EXPONENTIAL}",
-)
+)  # fmt: skip
 
 
 @NAIVE_COST.formula
@@ -63,20 +59,15 @@ NAIVE_COST.part("cost", lambda N, d: count_of_layer(naive_orthogonal_attention, 
 NAIVE_COST.mutant("N^2", lambda N: N**2)
 NAIVE_COST.mutant("N^2 d, as for softmax attention", lambda N, d: N**2 * d)
 
-REDUCED_EXPONENTIAL_COST = Claim(
-    OSA,
-    "osa.thm-2.1-cost",
-    label="Section 2.1, text after Theorem 2.1",
-    statement=r"\text{computing } \exp(\mathbf{S}) \text{ reduces to computing } \exp[\mathbf{S}], \text{ with complexity }"
-    r" O(r^3) \ll O(N^3)",
+REDUCED_EXPONENTIAL_COST = Claim(OSA, "osa.thm-2.1-cost", label="Section 2.1, text after Theorem 2.1",
+    statement=r"\text{computing } \exp(\mathbf{S}) \text{ reduces to computing } \exp[\mathbf{S}], \text{ with"
+    r" complexity } O(r^3) \ll O(N^3)",
     assumptions=["r << N"],
-    relation=OrderOfGrowth(along=("r", "N", "N r")),
-    sizes={"N": (16, 20), "r": (2, 4)},
-    uses=("osa.thm-2.1",),
+    relation=OrderOfGrowth(along=("r", "N", "N r")), sizes={"N": (16, 20), "r": (2, 4)}, uses=("osa.thm-2.1",),
     expects="reading",
     reading=f"the order of exp[S] alone, from [S] (r, r), whatever N; {FIXED_EXPONENTIAL}.  The products with B that Eq. (6)"
     " needs besides are counted in Section 2.4.",
-)
+)  # fmt: skip
 
 
 @REDUCED_EXPONENTIAL_COST.formula
@@ -96,19 +87,15 @@ REDUCED_EXPONENTIAL_COST.mutant("r^3 / N", lambda N, r: Fraction(r**3, N))
 
 # -- the whole layer ---------------------------------------------------------------------------------------------------
 
-COST = Claim(
-    ONE_HEAD,
-    "osa.cost-osa",
-    label="Section 2.4 and Abstract",
+COST = Claim(ONE_HEAD, "osa.cost-osa", label="Section 2.4 and Abstract",
     statement=r"\text{computational complexity of OSA is } O(Nd^2 + d^3), \text{ linear in } N",
     assumptions=["a fixed number K of Newton-Schulz steps, or a QR"],
-    relation=OrderOfGrowth(along=("N", "d", "N d", "N N d")),
-    uses=("osa.thm-2.1-any-basis", "osa.counted-layer"),
+    relation=OrderOfGrowth(along=("N", "d", "N d", "N N d")), uses=("osa.thm-2.1-any-basis", "osa.counted-layer"),
     expects="reading",
     reading=FIXED_EXPONENTIAL,
     note="For both bases, at N above and below 2d.  Reached only by products in the order of the formula: see"
     " osa.cost-eq-6-formed.",
-)
+)  # fmt: skip
 
 
 def _both_bases(N: int, d: int) -> list[Count]:
@@ -126,17 +113,13 @@ COST.mutant("d^3 dropped", lambda N, d: [N * d**2] * 2)
 COST.mutant("N d instead of N d^2", lambda N, d: [N * d + d**3] * 2)
 COST.mutant("N d^2 dropped", lambda d: [d**3] * 2)
 
-MEMORY = Claim(
-    ONE_HEAD,
-    "osa.mem-osa",
-    label="Section 2.4 and Abstract",
+MEMORY = Claim(ONE_HEAD, "osa.mem-osa", label="Section 2.4 and Abstract",
     statement=r"\text{memory cost of OSA is } O(Nd + d^2), \text{ linear in } N",
     assumptions=["no N x N matrix formed"],
-    relation=OrderOfGrowth(along=("N", "d", "N d", "N N d")),
-    uses=("osa.counted-layer",),
+    relation=OrderOfGrowth(along=("N", "d", "N d", "N N d")), uses=("osa.counted-layer",),
     note="Entries alive at a time, for both bases.  Forming A by Eq. (6) before it is applied needs N^2: see"
     " osa.cost-eq-6-formed.",
-)
+)  # fmt: skip
 
 
 @MEMORY.formula
@@ -150,19 +133,14 @@ MEMORY.mutant("d^2 dropped", lambda N, d: [N * d] * 2)
 MEMORY.mutant("N + d^2", lambda N, d: [N + d**2] * 2)
 MEMORY.mutant("d^2 alone", lambda d: [d**2] * 2)
 
-FORMED = Claim(
-    ONE_HEAD,
-    "osa.cost-eq-6-formed",
-    label="Eqs. (6) and (7) with their N x N matrices formed",
-    statement=r"\text{With } \mathbf{S} \text{ formed for } [\mathbf{S}] = \mathbf{B}^\top\mathbf{S}\mathbf{B} \text{ and }"
-    r" \mathbf{A} \text{ by Eq. (6) before it is applied, OSA takes } O(N^2d + Nd^2 + d^3) \text{ operations and memory }"
-    r" O(N^2 + Nd + d^2), \text{ and no less: quadratic in } N",
-    relation=OrderOfGrowth(along=("N", "d", "N d")),
-    of_project=True,
-    expects="reading",
+FORMED = Claim(ONE_HEAD, "osa.cost-eq-6-formed", label="Eqs. (6) and (7) with their N x N matrices formed",
+    statement=r"\text{With } \mathbf{S} \text{ formed for } [\mathbf{S}] = \mathbf{B}^\top\mathbf{S}\mathbf{B} \text{"
+    r" and } \mathbf{A} \text{ by Eq. (6) before it is applied, OSA takes } O(N^2d + Nd^2 + d^3) \text{ operations and"
+    r" memory } O(N^2 + Nd + d^2), \text{ and no less: quadratic in } N",
+    relation=OrderOfGrowth(along=("N", "d", "N d")), of_project=True, expects="reading",
     reading=FIXED_EXPONENTIAL,
     note="The orders of Section 2.4, which are among the mutants, are those of the products taken from right to left.",
-)
+)  # fmt: skip
 
 
 def orthogonal_attention_formed(X: Any, W_Q: Any, W_K: Any, W_V: Any, W_O: Any) -> Any:
@@ -188,18 +166,13 @@ def counts_formed(N: int, d: int) -> list[int]:
 FORMED.mutant("operations N d^2 + d^3, as in Section 2.4", lambda N, d: [N * d**2 + d**3, N**2 + N * d + d**2])
 FORMED.mutant("memory N d + d^2, as in Section 2.4", lambda N, d: [N**2 * d + N * d**2 + d**3, N * d + d**2])
 
-SOFTMAX_COST = Claim(
-    COUNTED,
-    "osa.cost-ssa",
-    label="Section 2.4",
+SOFTMAX_COST = Claim(COUNTED, "osa.cost-ssa", label="Section 2.4",
     statement=r"\text{computational complexity of SSA is } O(N^2 d) \text{ and memory cost } O(N^2)",
     assumptions=["h = 1"],
-    relation=OrderOfGrowth(along=("N", "N d")),
-    where=lambda sizes: sizes["d"] <= sizes["N"],
-    expects="reading",
-    reading="for d <= N, where the N x N matrix of scores dominates.  For d above N the projections take N d^2 operations"
-    " and Q, K, V alone N d entries: see osa.cost-ssa-wide.",
-)
+    relation=OrderOfGrowth(along=("N", "N d")), where=lambda sizes: sizes["d"] <= sizes["N"], expects="reading",
+    reading="for d <= N, where the N x N matrix of scores dominates.  For d above N the projections take N d^2"
+    " operations and Q, K, V alone N d entries: see osa.cost-ssa-wide.",
+)  # fmt: skip
 
 
 @SOFTMAX_COST.formula
@@ -217,16 +190,13 @@ def counts_of_softmax_attention(N: int, d: int) -> list[int]:
 SOFTMAX_COST.mutant("operations N d^2, linear in N", lambda N, d: [N * d**2, N**2 + N * d])
 SOFTMAX_COST.mutant("memory N d, linear in N", lambda N, d: [N**2 * d + N * d**2, N * d])
 
-SOFTMAX_COST_WIDE = Claim(
-    COUNTED,
-    "osa.cost-ssa-wide",
-    label="Section 2.4, softmax attention at any width",
+SOFTMAX_COST_WIDE = Claim(COUNTED, "osa.cost-ssa-wide", label="Section 2.4, softmax attention at any width",
     statement=r"\text{SSA with its projections takes } O(N^2 d + Nd^2) \text{ operations and memory } O(N^2 + Nd)",
     assumptions=["h = 1"],
-    relation=OrderOfGrowth(along=("N", "d", "N d")),
-    of_project=True,
-    note="W^V W^O is applied from left to right, to the tokens first; multiplied with each other first they would take d^3.",
-)
+    relation=OrderOfGrowth(along=("N", "d", "N d")), of_project=True,
+    note="W^V W^O is applied from left to right, to the tokens first; multiplied with each other first they would take"
+    " d^3.",
+)  # fmt: skip
 
 
 @SOFTMAX_COST_WIDE.formula

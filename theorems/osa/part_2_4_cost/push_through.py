@@ -30,20 +30,15 @@ SKEW = Assumption("W is skew-symmetric", zero=lambda W: W + W.T)
 
 # -- the identity ------------------------------------------------------------------------------------------------------
 
-PUSH_THROUGH = Claim(
-    OSA,
-    "osa.push-through",
-    label="Push-through identity",
-    statement=r"\exp(\mathbf{X}\mathbf{W}\mathbf{X}^\top)\,\mathbf{X} = \mathbf{X}\exp(\mathbf{W}\mathbf{X}^\top\mathbf{X})"
-    r" \text{ for every } \mathbf{X} \in \mathbb{R}^{N\times d} \text{ and skew } \mathbf{W} \in \mathbb{R}^{d\times d}",
+PUSH_THROUGH = Claim(OSA, "osa.push-through", label="Push-through identity",
+    statement=r"\exp(\mathbf{X}\mathbf{W}\mathbf{X}^\top)\,\mathbf{X} = \mathbf{X}\exp(\mathbf{W}\mathbf{X}^\top"
+    r"\mathbf{X}) \text{ for every } \mathbf{X} \in \mathbb{R}^{N\times d} \text{ and skew } \mathbf{W} \in "
+    r"\mathbb{R}^{d\times d}",
     assumptions=["X in R^{N x d}, of any rank", SKEW],
-    relation=Equal(),
-    sizes={"N": (1, 5), "d": (1, 4)},
-    exact=True,
-    of_project=True,
-    note="Term by term, (X W X^T)^k X = X (W X^T X)^k: true of every power series and of every W.  Skew W are those of the"
-    " layer; at eigenvalues far left of 0, which other W bring, torch's Taylor exponential loses digits.",
-)
+    relation=Equal(), sizes={"N": (1, 5), "d": (1, 4)}, exact=True, of_project=True,
+    note="Term by term, (X W X^T)^k X = X (W X^T X)^k: true of every power series and of every W.  Skew W are those of"
+    " the layer; at eigenvalues far left of 0, which other W bring, torch's Taylor exponential loses digits.",
+)  # fmt: skip
 
 
 @PUSH_THROUGH.inputs
@@ -76,19 +71,13 @@ def push_through_factor(G: Any, W_Q: Any, W_K: Any, W_V: Any, W_O: Any, alpha: A
     return expm(scaled_generator(W_Q, W_K, alpha) @ G) @ W_V @ W_O
 
 
-PUSHED_THROUGH = Claim(
-    LAYER,
-    "osa.push-through-layer",
-    label="Eq. (5) through d x d matrices",
-    statement=r"\mathrm{OSA}(\mathbf{X}) = \mathbf{X}\,\big[\exp(\mathbf{W}\mathbf{G})\,\mathbf{W}^V\mathbf{W}^O\big],\quad"
-    r" \mathbf{W} = \tfrac{\alpha}{\sqrt{d_v}}\big(\mathbf{W}^Q(\mathbf{W}^K)^\top - \mathbf{W}^K(\mathbf{W}^Q)^\top\big),\quad"
-    r" \mathbf{G} = \mathbf{X}^\top\mathbf{X}",
-    relation=Equal(),
-    uses=("osa.push-through",),
-    exact=True,
-    of_project=True,
+PUSHED_THROUGH = Claim(LAYER, "osa.push-through-layer", label="Eq. (5) through d x d matrices",
+    statement=r"\mathrm{OSA}(\mathbf{X}) = \mathbf{X}\,\big[\exp(\mathbf{W}\mathbf{G})\,\mathbf{W}^V\mathbf{W}^O\big],"
+    r"\quad \mathbf{W} = \tfrac{\alpha}{\sqrt{d_v}}\big(\mathbf{W}^Q(\mathbf{W}^K)^\top - \mathbf{W}^K(\mathbf{W}^Q)^"
+    r"\top\big),\quad \mathbf{G} = \mathbf{X}^\top\mathbf{X}",
+    relation=Equal(), uses=("osa.push-through",), exact=True, of_project=True,
     note="No basis, any rank: O(N d^2 + d^3) work and O(N d + d^2) memory.",
-)
+)  # fmt: skip
 decided_at_the_experiments(PUSHED_THROUGH)
 PUSHED_THROUGH.inputs(layer)
 
@@ -144,20 +133,14 @@ def low_rank_factor(
     return V + U @ (phi(LG @ U) @ (LG @ V))
 
 
-LOW_RANK = Claim(
-    LAYER,
-    "osa.push-through-low-rank",
-    label="Eq. (5) through matrices of order 4 d_v",
+LOW_RANK = Claim(LAYER, "osa.push-through-low-rank", label="Eq. (5) through matrices of order 4 d_v",
     statement=r"\exp(\mathbf{W}\mathbf{G}) = \mathbf{I}_d + \mathbf{U}\,\varphi(\mathbf{L}^\top\mathbf{G}\mathbf{U})\,"
-    r"\mathbf{L}^\top\mathbf{G}, \quad \mathbf{U} = [\mathbf{W}^Q, \mathbf{W}^K],\ \mathbf{L} = \tfrac{\alpha}{\sqrt{d_v}}"
-    r"[\mathbf{W}^K, -\mathbf{W}^Q],\ \varphi(z) = (e^z - 1)/z; \quad \mathrm{OSA}(\mathbf{X}) = \mathbf{X}\exp(\mathbf{W}"
-    r"\mathbf{G})\mathbf{W}^V\mathbf{W}^O",
-    relation=Equal(),
-    uses=("osa.push-through-layer",),
-    exact=True,
-    of_project=True,
+    r"\mathbf{L}^\top\mathbf{G}, \quad \mathbf{U} = [\mathbf{W}^Q, \mathbf{W}^K],\ \mathbf{L} = \tfrac{\alpha}{"
+    r"\sqrt{d_v}}[\mathbf{W}^K, -\mathbf{W}^Q],\ \varphi(z) = (e^z - 1)/z; \quad \mathrm{OSA}(\mathbf{X}) = \mathbf{X}"
+    r"\exp(\mathbf{W}\mathbf{G})\mathbf{W}^V\mathbf{W}^O",
+    relation=Equal(), uses=("osa.push-through-layer",), exact=True, of_project=True,
     note="With h heads all factors together cost O(N d^2 + d^3), whatever h.",
-)
+)  # fmt: skip
 LOW_RANK.inputs(layer)
 
 
@@ -197,26 +180,21 @@ def attention_in_frame(X: Any, B: Any, factor: Callable[[Any, Any], Any]) -> Any
     return concatenate([B, P], axis=1) @ factor(R, P)
 
 
-QR_LAYER = Claim(
-    LAYER,
-    "osa.qr-of-x-layer",
-    label="Eq. (5) through an orthonormal frame of the tokens",
-    statement=r"\text{For } \mathbf{B}^\top\mathbf{B}=\mathbf{I}_r,\ \mathbf{R}=\mathbf{B}^\top\mathbf{X},\ \mathbf{P}="
-    r"\mathbf{X}-\mathbf{B}\mathbf{R}: \quad \mathrm{OSA}(\mathbf{X}) = [\mathbf{B},\mathbf{P}]\,\exp\begin{pmatrix}"
-    r"\mathbf{R}\mathbf{W}\mathbf{R}^\top & \mathbf{R}\mathbf{W}\mathbf{P}^\top\mathbf{P}\\ \mathbf{W}\mathbf{R}^\top &"
-    r" \mathbf{W}\mathbf{P}^\top\mathbf{P}\end{pmatrix}\begin{pmatrix}\mathbf{R}\\ \mathbf{I}_d\end{pmatrix}\mathbf{W}^V"
-    r"\mathbf{W}^O. \text{ If } \mathbf{X}=\mathbf{B}\mathbf{R} \text{ is a QR decomposition, } \mathbf{P}=0 \text{ and }"
-    r" \mathrm{OSA}(\mathbf{X}) = \mathbf{B}\exp(\mathbf{R}\mathbf{W}\mathbf{R}^\top)\mathbf{R}\mathbf{W}^V\mathbf{W}^O",
+QR_LAYER = Claim(LAYER, "osa.qr-of-x-layer", label="Eq. (5) through an orthonormal frame of the tokens",
+    statement=r"\text{For } \mathbf{B}^\top\mathbf{B}=\mathbf{I}_r,\ \mathbf{R}=\mathbf{B}^\top\mathbf{X},\ "
+    r"\mathbf{P}=\mathbf{X}-\mathbf{B}\mathbf{R}: \quad \mathrm{OSA}(\mathbf{X}) = [\mathbf{B},\mathbf{P}]\,\exp"
+    r"\begin{pmatrix}\mathbf{R}\mathbf{W}\mathbf{R}^\top & \mathbf{R}\mathbf{W}\mathbf{P}^\top\mathbf{P}\\ \mathbf{W}"
+    r"\mathbf{R}^\top & \mathbf{W}\mathbf{P}^\top\mathbf{P}\end{pmatrix}\begin{pmatrix}\mathbf{R}\\ \mathbf{I}_d"
+    r"\end{pmatrix}\mathbf{W}^V\mathbf{W}^O. \text{ If } \mathbf{X}=\mathbf{B}\mathbf{R} \text{ is a QR decomposition,"
+    r" } \mathbf{P}=0 \text{ and } \mathrm{OSA}(\mathbf{X}) = \mathbf{B}\exp(\mathbf{R}\mathbf{W}\mathbf{R}^\top)"
+    r"\mathbf{R}\mathbf{W}^V\mathbf{W}^O",
     assumptions=[ORTHONORMAL],
-    relation=Equal(),
-    sizes={"N": (1, 5), "d": (1, 4), "d_v": (1, 4), "r": (1, 4)},
-    where=lambda sizes: whole_heads(sizes) and sizes["r"] <= sizes["N"],
-    uses=("osa.push-through",),
-    exact=True,
+    relation=Equal(), sizes={"N": (1, 5), "d": (1, 4), "d_v": (1, 4), "r": (1, 4)},
+    where=lambda sizes: whole_heads(sizes) and sizes["r"] <= sizes["N"], uses=("osa.push-through",), exact=True,
     of_project=True,
-    note="The exponential is that of a skew matrix where P = 0.  P is kept because its derivative does not vanish: with it"
-    " the layer may be differentiated with B held fixed, which asks nothing of the rank of X.",
-)
+    note="The exponential is that of a skew matrix where P = 0.  P is kept because its derivative does not vanish:"
+    " with it the layer may be differentiated with B held fixed, which asks nothing of the rank of X.",
+)  # fmt: skip
 decided_at_the_experiments(QR_LAYER)
 
 
@@ -248,21 +226,15 @@ NEVER_FULL_RANK = {
     "tied": "repeated rows leave X without rank d",
 }
 
-GROWTH = Claim(
-    OSA,
-    "osa.push-through-growth",
-    label="Size of exp(W X^T X)",
-    statement=r"\|\exp(\mathbf{W}\mathbf{X}^\top\mathbf{X})\|_2 \le \kappa(\mathbf{X}) \text{ for skew } \mathbf{W} \text{ and"
-    r" } \operatorname{rank}\mathbf{X} = d",
+GROWTH = Claim(OSA, "osa.push-through-growth", label="Size of exp(W X^T X)",
+    statement=r"\|\exp(\mathbf{W}\mathbf{X}^\top\mathbf{X})\|_2 \le \kappa(\mathbf{X}) \text{ for skew } \mathbf{W} "
+    r"\text{ and } \operatorname{rank}\mathbf{X} = d",
     assumptions=[FULL_RANK, SKEW],
-    relation=AtMost(),
-    sizes={"N": (2, 5), "d": (2, 4)},
-    where=lambda sizes: sizes["N"] >= sizes["d"],
-    without_domains=NEVER_FULL_RANK,
-    of_project=True,
-    note="W X^T X is similar to a skew matrix by (X^T X)^{1/2}.  Equality at X = diag(1, c), W X^T X a quarter turn."
-    "  exp(R W R^T) of the frame of X is orthogonal instead.",
-)
+    relation=AtMost(), sizes={"N": (2, 5), "d": (2, 4)}, where=lambda sizes: sizes["N"] >= sizes["d"],
+    without_domains=NEVER_FULL_RANK, of_project=True,
+    note="W X^T X is similar to a skew matrix by (X^T X)^{1/2}.  Equality at X = diag(1, c), W X^T X a quarter turn. "
+    " exp(R W R^T) of the frame of X is orthogonal instead.",
+)  # fmt: skip
 GROWTH.inputs(tokens_and_skew_generator)
 
 
@@ -281,24 +253,18 @@ GROWTH.mutant("halved", lambda value: value * rational(1, 2))
 GROWTH.mutant("square root of kappa(X)", lambda value: sqrt(value))
 GROWTH.mutant("1, as for an orthogonal matrix", lambda value: value * 0 + 1)
 
-ACCURACY = Claim(
-    OSA,
-    "osa.push-through-accuracy",
-    label="Sensitivity of X exp(W G) to errors in G",
-    statement=r"\|\mathbf{X}\exp(\mathbf{W}\hat{\mathbf{G}}) - \mathbf{X}\exp(\mathbf{W}\mathbf{X}^\top\mathbf{X})\|_2 \le"
-    r" \|\mathbf{X}\|_2\,\|\mathbf{W}\|_2\,\kappa(\mathbf{Y})\,\|\hat{\mathbf{G}} - \mathbf{X}^\top\mathbf{X}\|_2 \text{ for"
-    r" skew } \mathbf{W} \text{ and } \hat{\mathbf{G}} = \mathbf{Y}^\top\mathbf{Y} \text{ of rank } d",
+ACCURACY = Claim(OSA, "osa.push-through-accuracy", label="Sensitivity of X exp(W G) to errors in G",
+    statement=r"\|\mathbf{X}\exp(\mathbf{W}\hat{\mathbf{G}}) - \mathbf{X}\exp(\mathbf{W}\mathbf{X}^\top\mathbf{X})\|_2"
+    r" \le \|\mathbf{X}\|_2\,\|\mathbf{W}\|_2\,\kappa(\mathbf{Y})\,\|\hat{\mathbf{G}} - \mathbf{X}^\top\mathbf{X}\|_2 "
+    r"\text{ for skew } \mathbf{W} \text{ and } \hat{\mathbf{G}} = \mathbf{Y}^\top\mathbf{Y} \text{ of rank } d",
     assumptions=[Assumption("Y in R^{N x d} has rank d", positive=lambda Y: singular_values(Y)[-1]), SKEW],
-    relation=AtMost(),
-    sizes={"N": (2, 4), "d": (2, 3)},
-    where=lambda sizes: sizes["N"] >= sizes["d"],
-    without_domains=NEVER_FULL_RANK,
-    uses=("osa.push-through", "osa.push-through-growth"),
-    of_project=True,
-    note="The integral of exp(s S) X W (G^ - G) exp((1 - s) W G^) over s in [0, 1], S = X W X^T.  A relative error u of G"
-    " moves the layer by at most u ||W|| ||X||^2 kappa(X) relative to ||X||, one of R W R^T in the frame of X by u ||S||."
-    "  ||S|| can be kappa(X) times smaller than ||W|| ||X||^2 already for d = 2, so kappa(X)^2 is what may be lost.",
-)
+    relation=AtMost(), sizes={"N": (2, 4), "d": (2, 3)}, where=lambda sizes: sizes["N"] >= sizes["d"],
+    without_domains=NEVER_FULL_RANK, uses=("osa.push-through", "osa.push-through-growth"), of_project=True,
+    note="The integral of exp(s S) X W (G^ - G) exp((1 - s) W G^) over s in [0, 1], S = X W X^T.  A relative error u"
+    " of G moves the layer by at most u ||W|| ||X||^2 kappa(X) relative to ||X||, one of R W R^T in the frame of X by"
+    " u ||S||.  ||S|| can be kappa(X) times smaller than ||W|| ||X||^2 already for d = 2, so kappa(X)^2 is what may be"
+    " lost.",
+)  # fmt: skip
 
 
 @ACCURACY.inputs

@@ -49,15 +49,10 @@ def gradients_of_the_definition(X: Any, W_Q: Any, W_K: Any, W_V: Any, W_O: Any, 
     return _gradients(attention, X, W_Q, W_K, W_V, W_O, alpha)
 
 
-GRADIENT = Claim(
-    GRADIENTS,
-    "osa.layer-gradient",
-    label="Gradients through exp(W X^T X)",
+GRADIENT = Claim(GRADIENTS, "osa.layer-gradient", label="Gradients through exp(W X^T X)",
     statement=GRADIENT_STATEMENT,
-    relation=Equal(),
-    uses=("osa.push-through-layer",),
-    of_project=True,
-)
+    relation=Equal(), uses=("osa.push-through-layer",), of_project=True,
+)  # fmt: skip
 GRADIENT.oracle(gradients_of_the_definition)
 
 
@@ -67,15 +62,10 @@ def gradients_pushed_through(X: Tokens, W_Q: Query, W_K: Key, W_V: Value, W_O: O
     return _gradients(attention_pushed_through, X, W_Q, W_K, W_V, W_O, alpha)
 
 
-GRADIENT_LOW_RANK = Claim(
-    GRADIENTS,
-    "osa.layer-gradient-low-rank",
-    label="Gradients through phi(L^T X^T X U)",
+GRADIENT_LOW_RANK = Claim(GRADIENTS, "osa.layer-gradient-low-rank", label="Gradients through phi(L^T X^T X U)",
     statement=GRADIENT_STATEMENT,
-    relation=Equal(),
-    uses=("osa.push-through-low-rank",),
-    of_project=True,
-)
+    relation=Equal(), uses=("osa.push-through-low-rank",), of_project=True,
+)  # fmt: skip
 GRADIENT_LOW_RANK.oracle(gradients_of_the_definition)
 
 
@@ -113,18 +103,13 @@ GRADIENT_LOW_RANK.mutant(
     lambda X, W_Q, W_K, W_V, W_O, alpha: _with_constant(low_rank_factor, True, X, W_Q, W_K, W_V, W_O, alpha),
 )
 
-GRADIENT_QR = Claim(
-    GRADIENTS,
-    "osa.layer-gradient-qr",
-    label="Gradients in a frame of the tokens held fixed",
+GRADIENT_QR = Claim(GRADIENTS, "osa.layer-gradient-qr", label="Gradients in a frame of the tokens held fixed",
     statement=GRADIENT_STATEMENT,
     assumptions=[ORTHONORMAL],
-    relation=Equal(),
-    sizes={"N": (1, 3), "d": (1, 3), "d_v": (1, 2), "r": (1, 2)},
-    uses=("osa.qr-of-x-layer",),
+    relation=Equal(), sizes={"N": (1, 3), "d": (1, 3), "d_v": (1, 2), "r": (1, 2)}, uses=("osa.qr-of-x-layer",),
     of_project=True,
     note="X = B C, so P = 0 at the point; r < d among the cases, where X has deficient rank.",
-)
+)  # fmt: skip
 GRADIENT_QR.oracle(gradients_of_the_definition)
 
 

@@ -168,21 +168,17 @@ def condition_excess(t: Any) -> Any:
 # -- J_1 is linear in alpha --------------------------------------------------------------------------------------------
 
 
-NEWTON_SCHULZ_DIFFERENTIAL = Claim(
-    OSA,
-    "osa.newton-schulz-differential",
+NEWTON_SCHULZ_DIFFERENTIAL = Claim(OSA, "osa.newton-schulz-differential",
     label="Theorem C.3, a differential that does not grow with K",
-    statement=r"\mathbf{B} \text{ from } K \text{ Newton-Schulz steps on } \mathbf{M}_0,\ \|\mathbf{M}_0\|_2 \le 1: \quad"
-    r" \|\partial\mathbf{B}\,\mathbf{M}_0^\top\|_F,\ \|\partial\mathbf{B}^\top\mathbf{M}_0\|_F \le"
-    r" \sqrt2\,\|\partial\mathbf{M}_0\|_F \text{ for every } K",
+    statement=r"\mathbf{B} \text{ from } K \text{ Newton-Schulz steps on } \mathbf{M}_0,\ \|\mathbf{M}_0\|_2 \le 1: "
+    r"\quad \|\partial\mathbf{B}\,\mathbf{M}_0^\top\|_F,\ \|\partial\mathbf{B}^\top\mathbf{M}_0\|_F \le \sqrt2\,\|"
+    r"\partial\mathbf{M}_0\|_F \text{ for every } K",
     assumptions=[Assumption("||M_0||_2 <= 1", nonnegative=lambda M_0: 1 - spectral_norm(M_0))],
-    relation=AtMost(),
-    sizes={"N": (1, 3), "m": (1, 3), "K": (0, 8)},
-    of_project=True,
-    note="K steps act on singular values by a concave increasing g with g(0) = 0, g(1) = 1.  In singular bases dB mixes the"
-    " entries (i, j), (j, i) of dM_0 by divided differences; weighted by u_j their squares sum to at most"
-    " (1 + s^2)/2 [((1 - t)/(1 - s))^2 + ((1 + t)/(1 + s))^2] <= 2 for s = u_i/u_j <= t = g(u_i)/g(u_j) <= 1.",
-)
+    relation=AtMost(), sizes={"N": (1, 3), "m": (1, 3), "K": (0, 8)}, of_project=True,
+    note="K steps act on singular values by a concave increasing g with g(0) = 0, g(1) = 1.  In singular bases dB"
+    " mixes the entries (i, j), (j, i) of dM_0 by divided differences; weighted by u_j their squares sum to at most (1"
+    " + s^2)/2 [((1 - t)/(1 - s))^2 + ((1 + t)/(1 + s))^2] <= 2 for s = u_i/u_j <= t = g(u_i)/g(u_j) <= 1.",
+)  # fmt: skip
 
 
 @NEWTON_SCHULZ_DIFFERENTIAL.inputs
@@ -219,22 +215,19 @@ NEWTON_SCHULZ_DIFFERENTIAL.mutant(
     "sqrt 2 times the spectral norm of dM_0, halved", lambda D: spectral_norm(D) * sqrt(2) * rational(1, 2)
 )
 
-THEOREM_C3 = Claim(
-    INITIALISED,
-    "osa.thm-c.3",
-    label="Theorem C.3, Eq. (15)",
+THEOREM_C3 = Claim(INITIALISED, "osa.thm-c.3", label="Theorem C.3, Eq. (15)",
     statement=r"\|\mathbf{J}_1(\mathbf{X})\|_2\le C\alpha,\quad C>0 \text{ some constant}",
     assumptions=["||X||_2 bounded", NEWTON_SCHULZ, "alpha real (Section 2), a small number (text below)"],
-    relation=AtMost(),
-    uses=("osa.thm-c.1", "osa.thm-c.2", "osa.c1-kappa", "osa.newton-schulz-differential"),
+    relation=AtMost(), uses=("osa.thm-c.1", "osa.thm-c.2", "osa.c1-kappa", "osa.newton-schulz-differential"),
     proof=("osa.eq-84", "osa.eq-86", "osa.eq-93", "osa.lemma-f.6", "osa.lemma-f.7", "osa.lemma-f.8", "osa.f6-orders"),
     expects="reading",
     reading=THE_CONSTANT,
-    note="For alpha < 0 and J_1 != 0 the printed right-hand side is negative.  The printed chain gives a constant that grows"
-    " like (3/2)^K / eps; here neither factor is left, because S = alpha/sqrt(d_v) M J M^T, J = [[0, I], [-I, 0]], lets every"
-    " dB meet an M, and ||dB M^T||_F, ||dB^T M||_F <= sqrt 2 ||dX||_F (osa.newton-schulz-differential).  So E_1 and E_3 of"
-    " Eq. (87) are at most sqrt 2 |alpha| ||X||_2 / sqrt(d_v) each, and E_2 at most 2 + 2 sqrt 2 times that unit.",
-)
+    note="For alpha < 0 and J_1 != 0 the printed right-hand side is negative.  The printed chain gives a constant that"
+    " grows like (3/2)^K / eps; here neither factor is left, because S = alpha/sqrt(d_v) M J M^T, J = [[0, I], [-I,"
+    " 0]], lets every dB meet an M, and ||dB M^T||_F, ||dB^T M||_F <= sqrt 2 ||dX||_F"
+    " (osa.newton-schulz-differential).  So E_1 and E_3 of Eq. (87) are at most sqrt 2 |alpha| ||X||_2 / sqrt(d_v)"
+    " each, and E_2 at most 2 + 2 sqrt 2 times that unit.",
+)  # fmt: skip
 
 
 @THEOREM_C3.formula
@@ -252,18 +245,13 @@ THEOREM_C3.mutant("quadratic in alpha", lambda X, W_V, alpha: linear_bound(X, W_
 THEOREM_C3.mutant("linear in ||X||_2", lambda value, X: value / spectral_norm(X))
 THEOREM_C3.mutant("C / 10", lambda value: value * rational(1, 10))
 
-NEAR_IDENTITY = Claim(
-    AT_INITIALISATION,
-    "osa.c3-near-identity",
-    label="Appendix C.3, text after Theorem C.3",
+NEAR_IDENTITY = Claim(AT_INITIALISATION, "osa.c3-near-identity", label="Appendix C.3, text after Theorem C.3",
     statement=r"\text{small } \alpha \text{ sets } \mathbf{A}(\mathbf{X}) \text{ close to the identity at the start of"
     r" training}",
     assumptions=[ORTHONORMAL_QUERIES_AND_KEYS, "||X||_2 bounded", NEWTON_SCHULZ],
-    relation=AtMost(),
-    where=two_heads,
-    expects="reading",
+    relation=AtMost(), where=two_heads, expects="reading",
     reading="||A - I||_2 <= |alpha| ||X||_2^2 / sqrt(d_v), for A from Newton-Schulz and for A = exp(S) alike",
-)
+)  # fmt: skip
 decided_at_the_experiments(NEAR_IDENTITY)
 
 

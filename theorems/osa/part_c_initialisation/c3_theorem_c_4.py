@@ -52,10 +52,7 @@ from verify.matrix import (
 )
 from verify.vocabulary import Assumption, AtMost, Claim, HasStructure
 
-C3_KAPPA_J2 = Claim(
-    INITIALISED,
-    "osa.c3-kappa-j2",
-    label="Appendix C.3, text",
+C3_KAPPA_J2 = Claim(INITIALISED, "osa.c3-kappa-j2", label="Appendix C.3, text",
     statement=r"\text{the condition number of } \mathbf{J}_2 \text{ is very close to (or exactly) } 1",
     assumptions=[
         "effective condition number",
@@ -65,12 +62,10 @@ C3_KAPPA_J2 = Claim(
             positive=lambda X, W_Q, W_K, alpha, epsilon, K: 1 - delta_of(X, W_Q, W_K, alpha, epsilon, K),
         ),
     ],
-    relation=AtMost(ascent=False),
-    uses=("osa.c1-kappa", "osa.f7-j2-form-corrected"),
-    expects="reading",
-    reading="very close: kappa(J_2) <= (1 + delta)/(1 - delta) with |sigma_i(A) - 1| <= delta; exactly 1 for orthogonal A,"
-    " where delta = 0",
-)
+    relation=AtMost(ascent=False), uses=("osa.c1-kappa", "osa.f7-j2-form-corrected"), expects="reading",
+    reading="very close: kappa(J_2) <= (1 + delta)/(1 - delta) with |sigma_i(A) - 1| <= delta; exactly 1 for"
+    " orthogonal A, where delta = 0",
+)  # fmt: skip
 
 
 @C3_KAPPA_J2.formula
@@ -125,22 +120,16 @@ LEAST_CONSTANT = (
     " both sides of what is claimed only move apart for larger ones."
 )
 
-THEOREM_C4 = Claim(
-    ASSUMED_BY_C4,
-    "osa.thm-c.4",
-    label="Theorem C.4, Eq. (16)",
-    statement=r"1\le\kappa(\mathbf{J}(\mathbf{X}))\le\frac{1+\delta+C\alpha}{1-\delta-C\alpha} \text{ for any } \alpha>0"
-    r" \text{ such that } 1-\delta-C\alpha>0",
+THEOREM_C4 = Claim(ASSUMED_BY_C4, "osa.thm-c.4", label="Theorem C.4, Eq. (16)",
+    statement=r"1\le\kappa(\mathbf{J}(\mathbf{X}))\le\frac{1+\delta+C\alpha}{1-\delta-C\alpha} \text{ for any } "
+    r"\alpha>0 \text{ such that } 1-\delta-C\alpha>0",
     assumptions=["kappa = effective condition number of Appendix C.1"],
-    relation=AtMost(ascent=False),
-    uses=("osa.thm-c.3", "osa.f7-range"),
-    presumes=("osa.f7-perturbation-alone",),
-    proof=("osa.f7-j2-form", "osa.eq-98", "osa.eq-99", "osa.f7-interval"),
-    expects="gap",
+    relation=AtMost(ascent=False), uses=("osa.thm-c.3", "osa.f7-range"), presumes=("osa.f7-perturbation-alone",),
+    proof=("osa.f7-j2-form", "osa.eq-98", "osa.eq-99", "osa.f7-interval"), expects="gap",
     note=f"{LEAST_CONSTANT}  The theorem stands; kappa takes the least non-zero singular value, and the printed proof, by Weyl's"
     " inequality, leaves out why J has no small ones where those of J_2 are zero: osa.f7-range supplies it.  The author would"
     " call that evident, as A X W^V W^O has its rows in the row space of W^O.",
-)
+)  # fmt: skip
 
 
 def jacobian_condition_number(
@@ -173,12 +162,10 @@ THEOREM_C4.mutant("C / 4", C=rational(1, 4))
 THEOREM_C4.mutant("delta dropped", d=0)
 THEOREM_C4.mutant("(delta + C alpha)^2", "condition_excess(t) -> condition_excess(t * t)")
 
-ARBITRARILY_CLOSE = Claim(
-    INITIALISED,
-    "osa.c3-arbitrarily-close",
+ARBITRARILY_CLOSE = Claim(INITIALISED, "osa.c3-arbitrarily-close",
     label="Appendix C.3, text before Theorem C.4 and after Remark C.5",
-    statement=r"\text{under our initialisation (Newton-Schulz converged well enough, } \alpha \text{ small, } K \text{ large"
-    r" enough) the condition number of the Jacobian can be made arbitrarily close to } 1",
+    statement=r"\text{under our initialisation (Newton-Schulz converged well enough, } \alpha \text{ small, } K \text{"
+    r" large enough) the condition number of the Jacobian can be made arbitrarily close to } 1",
     assumptions=[
         NEWTON_SCHULZ,
         "single head",
@@ -186,13 +173,13 @@ ARBITRARILY_CLOSE = Claim(
         POSITIVE_ALPHA,
         Assumption("t < 1", positive=lambda X, W_V, alpha: 1 - _total_perturbation(X, W_V, alpha)),
     ],
-    relation=AtMost(ascent=False),
-    uses=("osa.thm-c.3", "osa.c3-near-identity", "osa.c1-kappa", "osa.f7-range"),
+    relation=AtMost(ascent=False), uses=("osa.thm-c.3", "osa.c3-near-identity", "osa.c1-kappa", "osa.f7-range"),
     expects="reading",
-    reading="kappa(J) <= (1 + t)/(1 - t) with t = (3 + 4 sqrt 2) ||X||_2^2 alpha / sqrt(d_v) < 1: for bounded ||X||_2 and any K a"
-    " small enough alpha brings kappa(J) as close to 1 as wanted, whether Newton-Schulz has converged or not",
+    reading="kappa(J) <= (1 + t)/(1 - t) with t = (3 + 4 sqrt 2) ||X||_2^2 alpha / sqrt(d_v) < 1: for bounded ||X||_2"
+    " and any K a small enough alpha brings kappa(J) as close to 1 as wanted, whether Newton-Schulz has converged or"
+    " not",
     note="J = W^T (x) I + (J_1 + W^T (x) (A - I)), and the non-zero singular values of W^T (x) I are 1.",
-)
+)  # fmt: skip
 ARBITRARILY_CLOSE.inputs(initialised_with_small_alpha)
 
 
@@ -220,18 +207,13 @@ ARBITRARILY_CLOSE.mutant("t / 100", "condition_excess(t) -> condition_excess(t *
 
 # -- QR instead of Newton-Schulz: footnote 4 and Remark C.5 ------------------------------------------------------------
 
-FOOTNOTE_4 = Claim(
-    OSA,
-    "osa.fn-4",
-    label="Footnote 4",
+FOOTNOTE_4 = Claim(OSA, "osa.fn-4", label="Footnote 4",
     statement=r"\text{if QR is used, } \sigma_i(\mathbf{A})=1 \text{ for all } i",
     assumptions=["B from reduced QR of M", ORTHONORMAL, CONTAINS_QUERIES_AND_KEYS],
-    relation=HasStructure(),
-    sizes={"N": (1, 4), "d": (1, 4), "d_v": (1, 2), "r": (1, 4)},
-    where=lambda sizes: sizes["r"] <= sizes["N"] and sizes["d_v"] <= sizes["d"],
-    uses=("osa.thm-2.1-any-basis",),
+    relation=HasStructure(), sizes={"N": (1, 4), "d": (1, 4), "d_v": (1, 2), "r": (1, 4)},
+    where=lambda sizes: sizes["r"] <= sizes["N"] and sizes["d_v"] <= sizes["d"], uses=("osa.thm-2.1-any-basis",),
     note="Whatever orthonormal columns QR returns where those of M are dependent.",
-)
+)  # fmt: skip
 FOOTNOTE_4.inputs(tokens_with_wide_basis)
 
 
@@ -255,24 +237,19 @@ FOOTNOTE_4.mutant(
     ),
 )
 
-REMARK_C5 = Claim(
-    INITIALISED,
-    "osa.rem-c.5",
-    label="Remark C.5",
-    statement=r"\text{a similar result should be available when } \mathbf{B} \text{ is computed using QR but would require more"
-    r" assumptions on the properties of } \mathbf{M}",
+REMARK_C5 = Claim(INITIALISED, "osa.rem-c.5", label="Remark C.5",
+    statement=r"\text{a similar result should be available when } \mathbf{B} \text{ is computed using QR but would"
+    r" require more assumptions on the properties of } \mathbf{M}",
     assumptions=["||X||_2 bounded", "A = exp(S), which every QR basis gives (Theorem 2.1)"],
-    relation=AtMost(),
-    sizes=("N", "d", "d_v"),
-    uses=("osa.thm-2.1-any-basis", "osa.fn-4", "osa.thm-c.1", "osa.thm-c.2", "osa.c1-kappa"),
-    expects="reading",
-    reading="similar result: (15) with C = 2 R^2 / sqrt(d_v) for ||X||_2 <= R and |alpha| for alpha, and (16) with delta = 0"
-    " (osa.rem-c.5-condition-number); more assumptions: that M has full column rank, where a QR basis can be differentiated"
-    " at all.  Nothing else is needed, and C does not depend on how close to rank deficient M is",
+    relation=AtMost(), sizes=("N", "d", "d_v"),
+    uses=("osa.thm-2.1-any-basis", "osa.fn-4", "osa.thm-c.1", "osa.thm-c.2", "osa.c1-kappa"), expects="reading",
+    reading="similar result: (15) with C = 2 R^2 / sqrt(d_v) for ||X||_2 <= R and |alpha| for alpha, and (16) with"
+    " delta = 0 (osa.rem-c.5-condition-number); more assumptions: that M has full column rank, where a QR basis can be"
+    " differentiated at all.  Nothing else is needed, and C does not depend on how close to rank deficient M is",
     note="Checked for every M, of the function A(X) = exp(S): it does not depend on B, ||dvec A/dvec S||_2 <= 1 and"
-    " ||dvec S/dvec X||_2 <= 2 |alpha| ||X||_2 / sqrt(d_v).  So the result itself needs no assumption on M; its computation by"
-    " differentiating a QR does (osa.gradient-through-qr-rank-deficient).",
-)
+    " ||dvec S/dvec X||_2 <= 2 |alpha| ||X||_2 / sqrt(d_v).  So the result itself needs no assumption on M; its"
+    " computation by differentiating a QR does (osa.gradient-through-qr-rank-deficient).",
+)  # fmt: skip
 
 
 @REMARK_C5.inputs
@@ -293,21 +270,16 @@ REMARK_C5.mutant("C halved", lambda value: value * rational(1, 2))
 REMARK_C5.mutant("quadratic in alpha", lambda X, W_V, alpha: first_term_bound_for_qr(X, W_V, alpha * alpha))
 REMARK_C5.mutant("linear in ||X||_2", lambda value, X: value / spectral_norm(X))
 
-REMARK_C5_CONDITION = Claim(
-    INITIALISED,
-    "osa.rem-c.5-condition-number",
-    label="Remark C.5, Theorem C.4 for QR",
-    statement=r"\mathbf{A} = \exp(\mathbf{S}): \quad 1 \le \kappa(\mathbf{J}(\mathbf{X})) \le \frac{1 + C\alpha}{1 - C\alpha}"
-    r" \text{ for } \alpha > 0,\ C\alpha < 1, \quad C = 2\|\mathbf{X}\|_2^2/\sqrt{d_v}",
+REMARK_C5_CONDITION = Claim(INITIALISED, "osa.rem-c.5-condition-number", label="Remark C.5, Theorem C.4 for QR",
+    statement=r"\mathbf{A} = \exp(\mathbf{S}): \quad 1 \le \kappa(\mathbf{J}(\mathbf{X})) \le \frac{1 + C\alpha}{1 - C"
+    r"\alpha} \text{ for } \alpha > 0,\ C\alpha < 1, \quad C = 2\|\mathbf{X}\|_2^2/\sqrt{d_v}",
     assumptions=[
         POSITIVE_ALPHA,
         Assumption("C alpha < 1", positive=lambda X, W_V, alpha: 1 - _linear_for_qr(X, W_V, alpha)),
     ],
-    relation=AtMost(ascent=False),
-    sizes=("N", "d", "d_v"),
-    uses=("osa.rem-c.5", "osa.fn-4", "osa.f7-range"),
+    relation=AtMost(ascent=False), sizes=("N", "d", "d_v"), uses=("osa.rem-c.5", "osa.fn-4", "osa.f7-range"),
     of_project=True,
-)
+)  # fmt: skip
 
 
 def _linear_for_qr(X: Any, W_V: Any, alpha: Any) -> Any:

@@ -35,15 +35,10 @@ def decided_at_the_experiments(claim: Claim, **sizes: int) -> None:
     claim.at_scale(UNTRAINED, **chosen)(untrained)
 
 
-TOKEN_COUNT = Claim(
-    OSA,
-    "osa.e-n50",
-    label="Appendix E",
+TOKEN_COUNT = Claim(OSA, "osa.e-n50", label="Appendix E",
     statement=r"n=50 \text{ tokens: patch size 4 on } 28\times28 \text{ images plus the [cls] token}",
-    relation=Equal(),
-    sizes={"side": (28, 28), "patch": (4, 4)},
-    exact=True,
-)
+    relation=Equal(), sizes={"side": (28, 28), "patch": (4, 4)}, exact=True,
+)  # fmt: skip
 Image = Annotated[Any, Shape("side", "side")]
 PatchSize = Annotated[int, Size("patch")]
 

@@ -15,21 +15,16 @@ from verify.vocabulary import Assumption, Claim, Equal, HasStructure, Shape
 
 # -- the steps of the proof of Theorem 2.1 -----------------------------------------------------------------------------
 
-IMAGE = Claim(
-    LAYER,
-    "osa.f1-image",
-    label="F.1, first paragraph",
-    statement=r"\text{Let } U \text{ be the image of } \mathbf{S}\text{. This is spanned by the column space of } \mathbf{Q}"
-    r" \text{ and } \mathbf{K};\ \dim U = r",
+IMAGE = Claim(LAYER, "osa.f1-image", label="F.1, first paragraph",
+    statement=r"\text{Let } U \text{ be the image of } \mathbf{S}\text{. This is spanned by the column space of } "
+    r"\mathbf{Q} \text{ and } \mathbf{K};\ \dim U = r",
     assumptions=["r = rank S", NONZERO_ALPHA],
-    relation=Equal(),
-    expects="refuted",
-    severity="error",
-    correction="osa.f1-image-independent",
-    note="The image of S lies in the span of Q and K but may be smaller: S has even rank, and vanishes for Q parallel to K."
-    "  The proof needs only the inclusion: osa.f1-restrict.  With h > 1 and 2 d_v <= N, the usual case, almost all inputs satisfy"
-    " it; with h = 1 and odd d <= N, or odd N below both d and 2 d_v, no input with [Q, K] of the largest rank does.",
-)
+    relation=Equal(), expects="refuted", severity="error", correction="osa.f1-image-independent",
+    note="The image of S lies in the span of Q and K but may be smaller: S has even rank, and vanishes for Q parallel"
+    " to K.  The proof needs only the inclusion: osa.f1-restrict.  With h > 1 and 2 d_v <= N, the usual case, almost"
+    " all inputs satisfy it; with h = 1 and odd d <= N, or odd N below both d and 2 d_v, no input with [Q, K] of the"
+    " largest rank does.",
+)  # fmt: skip
 
 
 @IMAGE.formula
@@ -57,19 +52,14 @@ def image_of_three_tokens() -> dict[str, Any]:
     return {"X": X, "W_Q": W_Q, "W_K": W_K, "alpha": 1}
 
 
-IMAGE_INDEPENDENT = Claim(
-    INDEPENDENT,
-    "osa.f1-image-independent",
+IMAGE_INDEPENDENT = Claim(INDEPENDENT, "osa.f1-image-independent",
     label="F.1, the image of S where [Q, K] has independent columns",
-    statement=r"\mathbf{S}\mathbf{M} = \tfrac{\alpha}{\sqrt{d_v}}\,\mathbf{M}\begin{pmatrix}0 & \mathbf{I}\\ -\mathbf{I} &"
-    r" 0\end{pmatrix}\mathbf{M}^\top\mathbf{M} \text{ for } \mathbf{M} = [\mathbf{Q},\mathbf{K}]. \text{ If the columns of"
-    r" } \mathbf{M} \text{ are linearly independent, the factors of } \mathbf{M} \text{ on the right are nonsingular, so }"
-    r" \mathbf{Q}, \mathbf{K} \text{ lie in the image of } \mathbf{S} \text{ and span it}",
-    relation=Equal(),
-    corrects="osa.f1-image",
-    uses=("osa.f1-restrict",),
-    of_project=True,
-)
+    statement=r"\mathbf{S}\mathbf{M} = \tfrac{\alpha}{\sqrt{d_v}}\,\mathbf{M}\begin{pmatrix}0 & \mathbf{I}\\ -"
+    r"\mathbf{I} & 0\end{pmatrix}\mathbf{M}^\top\mathbf{M} \text{ for } \mathbf{M} = [\mathbf{Q},\mathbf{K}]. \text{"
+    r" If the columns of } \mathbf{M} \text{ are linearly independent, the factors of } \mathbf{M} \text{ on the right"
+    r" are nonsingular, so } \mathbf{Q}, \mathbf{K} \text{ lie in the image of } \mathbf{S} \text{ and span it}",
+    relation=Equal(), corrects="osa.f1-image", uses=("osa.f1-restrict",), of_project=True,
+)  # fmt: skip
 
 
 @IMAGE_INDEPENDENT.formula
@@ -83,21 +73,17 @@ IMAGE_INDEPENDENT.oracle(lambda X, W_Q, W_K, alpha: skew_matrix(X, W_Q, W_K, alp
 IMAGE_INDEPENDENT.mutant("sign of the scale reversed", lambda value: -value)
 IMAGE_INDEPENDENT.mutant("symmetric instead of skew", sign=1)
 
-RESTRICTION = Claim(
-    LAYER,
-    "osa.f1-restrict",
-    label="F.1, first paragraph",
-    statement=r"x \in U^\perp \Rightarrow \mathbf{S}x = 0, \qquad \mathbf{S}: U \to U \quad (U = \operatorname{span}"
-    r"\{\text{columns of } \mathbf{Q},\mathbf{K}\})",
+RESTRICTION = Claim(LAYER, "osa.f1-restrict", label="F.1, first paragraph",
+    statement=r"x \in U^\perp \Rightarrow \mathbf{S}x = 0, \qquad \mathbf{S}: U \to U \quad (U = \operatorname{span}\{"
+    r"\text{columns of } \mathbf{Q},\mathbf{K}\})",
     assumptions=[
         Assumption(
             "x is orthogonal to the columns of Q and K", zero=lambda X, W_Q, W_K, x: queries_and_keys(X, W_Q, W_K).T @ x
-        )
+        ),
     ],
-    relation=HasStructure(),
-    exact=True,
+    relation=HasStructure(), exact=True,
     note="S maps into U, as every x orthogonal to U is orthogonal to the image: x^T S = 0.",
-)
+)  # fmt: skip
 
 Vector = Annotated[Any, Shape("N", "1")]
 Direction = Annotated[Any, Shape("d", "1")]
@@ -132,18 +118,13 @@ def image_of_orthogonal_vector(value: Any, x: Vector) -> Any:
 RESTRICTION.mutant("Gram matrix of the tokens added", lambda value, X: value + X @ X.T)
 RESTRICTION.mutant("exp(S) instead of S", lambda value: expm(value))
 
-POWERS = Claim(
-    BASIS,
-    "osa.eq-17",
-    label="Eq. (17), F.1",
+POWERS = Claim(BASIS, "osa.eq-17", label="Eq. (17), F.1",
     statement=r"\mathbf{S} = \mathbf{B}[\mathbf{S}]\mathbf{B}^\top \implies \mathbf{S}^n = \mathbf{B}[\mathbf{S}]^n"
     r"\mathbf{B}^\top",
-    relation=Equal(),
-    uses=("osa.f1-restrict",),
-    expects="reading",
-    reading="n >= 1, which is all that Eq. (18) uses; checked for n = 1, ..., 5.  At n = 0 the left side is I_N and the right"
-    " B B^T, which differ for r < N.",
-)
+    relation=Equal(), uses=("osa.f1-restrict",), expects="reading",
+    reading="n >= 1, which is all that Eq. (18) uses; checked for n = 1, ..., 5.  At n = 0 the left side is I_N and"
+    " the right B B^T, which differ for r < N.",
+)  # fmt: skip
 POWER_LIMIT = 5
 
 
@@ -163,18 +144,14 @@ POWERS.oracle(lambda X, W_Q, W_K, alpha: concatenate(_powers(skew_matrix(X, W_Q,
 POWERS.mutant("B [S]^(n-1) B^T, so B B^T at n = 1", "_powers(reduced) -> [eye(B.shape[1]), *_powers(reduced)[:-1]]")
 POWERS.mutant("[S] transposed", "alpha -> -alpha")
 
-SERIES = Claim(
-    BASIS,
-    "osa.eq-18",
-    label="Eq. (18), F.1",
-    statement=r"\exp(\mathbf{S}) = \sum_{n=0}^\infty \frac{\mathbf{S}^n}{n!} = \mathbf{I}_N + \sum_{n=1}^\infty"
-    r" \frac{\mathbf{B}[\mathbf{S}]^n\mathbf{B}^\top}{n!} = \mathbf{I}_N + \mathbf{B}(\exp[\mathbf{S}]-\mathbf{I}_r)"
+SERIES = Claim(BASIS, "osa.eq-18", label="Eq. (18), F.1",
+    statement=r"\exp(\mathbf{S}) = \sum_{n=0}^\infty \frac{\mathbf{S}^n}{n!} = \mathbf{I}_N + \sum_{n=1}^\infty \frac{"
+    r"\mathbf{B}[\mathbf{S}]^n\mathbf{B}^\top}{n!} = \mathbf{I}_N + \mathbf{B}(\exp[\mathbf{S}]-\mathbf{I}_r)"
     r"\mathbf{B}^\top",
-    relation=Equal(),
-    uses=("osa.eq-17",),
-    note="Two comparisons: the partial sums to n = 5 of both series, term by term; and the two ends of the chain.  That exp is"
-    " the sum of the series is its definition.",
-)
+    relation=Equal(), uses=("osa.eq-17",),
+    note="Two comparisons: the partial sums to n = 5 of both series, term by term; and the two ends of the chain. "
+    " That exp is the sum of the series is its definition.",
+)  # fmt: skip
 
 
 def _partial_sums(S: Any) -> list[Any]:

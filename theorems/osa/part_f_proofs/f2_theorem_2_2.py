@@ -22,16 +22,12 @@ from theorems.osa.shapes import Alpha, Tokens
 from verify.matrix import concatenate, expm, eye, rational
 from verify.vocabulary import Claim, Equal, HasStructure
 
-PRODUCT_FORM = Claim(
-    LAYERS,
-    "osa.eq-19",
-    label="Eq. (19), F.2",
-    statement=r"\mathbf{X}_l = \mathbf{A}\mathbf{X}_0\mathbf{W}, \quad \mathbf{A} = \mathbf{A}_l\cdots\mathbf{A}_1,\ \mathbf{W}"
-    r" = \mathbf{W}_1^V\mathbf{W}_1^O\cdots\mathbf{W}_l^V\mathbf{W}_l^O",
+PRODUCT_FORM = Claim(LAYERS, "osa.eq-19", label="Eq. (19), F.2",
+    statement=r"\mathbf{X}_l = \mathbf{A}\mathbf{X}_0\mathbf{W}, \quad \mathbf{A} = \mathbf{A}_l\cdots\mathbf{A}_1,\ "
+    r"\mathbf{W} = \mathbf{W}_1^V\mathbf{W}_1^O\cdots\mathbf{W}_l^V\mathbf{W}_l^O",
     assumptions=["h = 1, no MLP, no skip connection"],
-    relation=Equal(),
-    exact=True,
-)
+    relation=Equal(), exact=True,
+)  # fmt: skip
 
 
 @PRODUCT_FORM.inputs
@@ -67,15 +63,11 @@ PRODUCT_FORM.mutant(
     "attention_matrices(X, W_Q, W_K, W_V, W_O, alpha) -> _of_first_input(X, W_Q, W_K, alpha)",
 )
 
-PRODUCTS_ORTHOGONAL = Claim(
-    LAYERS,
-    "osa.f2-orthogonality",
-    label="F.2, text",
+PRODUCTS_ORTHOGONAL = Claim(LAYERS, "osa.f2-orthogonality", label="F.2, text",
     statement=r"\mathbf{A} \in \mathrm{SO}(N), \qquad \mathbf{W}\mathbf{W}^\top = \mathbf{I}_d",
     assumptions=["h = 1", ORTHOGONAL_WEIGHTS],
-    relation=HasStructure(),
-    uses=("osa.so-n",),
-)
+    relation=HasStructure(), uses=("osa.so-n",),
+)  # fmt: skip
 PRODUCTS_ORTHOGONAL.inputs(skipless_transformer)
 
 

@@ -176,17 +176,13 @@ WITHIN_THE_UNIT_BALL = Setting(
     inputs=decomposed_factor_within_the_unit_ball,
 )
 
-EQUATIONS_31_34 = Claim(
-    DECOMPOSED,
-    "osa.eq-31-34",
-    label="Eqs. (29)-(35), F.3",
-    statement=r"\Delta=\mathbf{V}\hat\Delta\mathbf{V}^\top,\ \hat\Delta=\exp(\Sigma^\top\mathbf{U}^\top\mathbf{S}\mathbf{U}"
-    r"\Sigma)-\mathbf{I};\quad \mathbf{E}=\mathbf{V}\hat{\mathbf{E}}\mathbf{V}^\top,\ \hat{\mathbf{E}}=\Sigma^\top\Sigma-"
-    r"\mathbf{I};\quad \mathbf{Y}^\top\mathbf{Y}-\mathbf{I}_N=\mathbf{U}\Sigma\hat\Delta^\top\hat{\mathbf{E}}\hat\Delta"
-    r"\Sigma^\top\mathbf{U}^\top",
-    relation=Equal(),
-    proof=("osa.eq-28",),
-)
+EQUATIONS_31_34 = Claim(DECOMPOSED, "osa.eq-31-34", label="Eqs. (29)-(35), F.3",
+    statement=r"\Delta=\mathbf{V}\hat\Delta\mathbf{V}^\top,\ \hat\Delta=\exp(\Sigma^\top\mathbf{U}^\top\mathbf{S}"
+    r"\mathbf{U}\Sigma)-\mathbf{I};\quad \mathbf{E}=\mathbf{V}\hat{\mathbf{E}}\mathbf{V}^\top,\ \hat{\mathbf{E}}="
+    r"\Sigma^\top\Sigma-\mathbf{I};\quad \mathbf{Y}^\top\mathbf{Y}-\mathbf{I}_N=\mathbf{U}\Sigma\hat\Delta^\top\hat{"
+    r"\mathbf{E}}\hat\Delta\Sigma^\top\mathbf{U}^\top",
+    relation=Equal(), proof=("osa.eq-28",),
+)  # fmt: skip
 
 
 @EQUATIONS_31_34.formula
@@ -200,18 +196,12 @@ EQUATIONS_31_34.oracle(lambda B, S: all_of(rotation_excess(B, S), excess(B), gra
 EQUATIONS_31_34.mutant("V and its transpose exchanged", "V -> V.T; V.T -> V")
 EQUATIONS_31_34.mutant("U dropped from Delta^", "rotation_excess(U @ Sigma, S) -> rotation_excess(Sigma, S)")
 
-EQUATION_38 = Claim(
-    OSA,
-    "osa.eq-38",
-    label="Eqs. (36)-(38), F.3",
-    statement=r"\hat\Delta = \Sigma^\top\Psi\Sigma,\quad \Psi=\sum_{n=1}^\infty\frac1{n!}(\mathbf{U}^\top\mathbf{S}\mathbf{U}"
-    r"\Sigma\Sigma^\top)^{n-1}\mathbf{U}^\top\mathbf{S}\mathbf{U}",
+EQUATION_38 = Claim(OSA, "osa.eq-38", label="Eqs. (36)-(38), F.3",
+    statement=r"\hat\Delta = \Sigma^\top\Psi\Sigma,\quad \Psi=\sum_{n=1}^\infty\frac1{n!}(\mathbf{U}^\top\mathbf{S}"
+    r"\mathbf{U}\Sigma\Sigma^\top)^{n-1}\mathbf{U}^\top\mathbf{S}\mathbf{U}",
     assumptions=[LEFT_ORTHOGONAL, DECOMPOSITION, SKEW],
-    relation=Equal(),
-    sizes={"N": (2, 4), "m": (2, 4), "k": (2, 4)},
-    where=smallest_dimension,
-    exact=True,
-)
+    relation=Equal(), sizes={"N": (2, 4), "m": (2, 4), "k": (2, 4)}, where=smallest_dimension, exact=True,
+)  # fmt: skip
 EQUATION_38.inputs(decomposed_factor)
 
 
@@ -226,15 +216,11 @@ EQUATION_38.mutant("Sigma Sigma^T left out of the series", "psi(U, Sigma, S) -> 
 EQUATION_38.mutant("series transposed", lambda U, Sigma, S: Sigma.T @ psi(U, Sigma, S).T @ Sigma)
 EQUATION_38.mutant("U and its transpose exchanged", lambda U, Sigma, S: Sigma.T @ psi(U.T, Sigma, S) @ Sigma)
 
-EQUATION_39 = Claim(
-    DECOMPOSED,
-    "osa.eq-39",
-    label="Eq. (39), F.3",
-    statement=r"\mathbf{Y}^\top\mathbf{Y}-\mathbf{I}_N=\mathbf{U}\Sigma\Sigma^\top\Psi^\top\Sigma\hat{\mathbf{E}}\Sigma^\top"
-    r"\Psi\Sigma\Sigma^\top\mathbf{U}^\top",
-    relation=Equal(),
-    proof=("osa.eq-31-34", "osa.eq-38"),
-)
+EQUATION_39 = Claim(DECOMPOSED, "osa.eq-39", label="Eq. (39), F.3",
+    statement=r"\mathbf{Y}^\top\mathbf{Y}-\mathbf{I}_N=\mathbf{U}\Sigma\Sigma^\top\Psi^\top\Sigma\hat{\mathbf{E}}"
+    r"\Sigma^\top\Psi\Sigma\Sigma^\top\mathbf{U}^\top",
+    relation=Equal(), proof=("osa.eq-31-34", "osa.eq-38"),
+)  # fmt: skip
 
 
 @EQUATION_39.formula
@@ -248,15 +234,12 @@ EQUATION_39.oracle(lambda B, S: gram_excess(B, S))
 EQUATION_39.mutant("Psi and its transpose exchanged", "psi(U, Sigma, S) -> psi(U, Sigma, S).T")
 EQUATION_39.mutant("outer Sigma Sigma^T dropped", "Sigma @ Sigma.T -> eye(U.shape[0])")
 
-EQUATION_41 = Claim(
-    WITHIN_THE_UNIT_BALL,
-    "osa.eq-41",
-    label="Eqs. (40)-(41), F.3",
-    statement=r"\|\mathbf{Y}^\top\mathbf{Y}-\mathbf{I}_N\|_2\le\|\mathbf{U}\|_2^2\|\Sigma\|_2^4\|\Psi\|_2^2\|\Sigma(\Sigma^\top"
-    r"\Sigma-\mathbf{I}_{2d_v})\Sigma^\top\|_2\le\|\Psi\|_2^2\|\Sigma(\Sigma^\top\Sigma-\mathbf{I}_{2d_v})\Sigma^\top\|_2",
-    relation=AtMost(),
-    proof=("osa.eq-39", "osa.ns-sv-at-most-1"),
-)
+EQUATION_41 = Claim(WITHIN_THE_UNIT_BALL, "osa.eq-41", label="Eqs. (40)-(41), F.3",
+    statement=r"\|\mathbf{Y}^\top\mathbf{Y}-\mathbf{I}_N\|_2\le\|\mathbf{U}\|_2^2\|\Sigma\|_2^4\|\Psi\|_2^2\|\Sigma("
+    r"\Sigma^\top\Sigma-\mathbf{I}_{2d_v})\Sigma^\top\|_2\le\|\Psi\|_2^2\|\Sigma(\Sigma^\top\Sigma-\mathbf{I}_{2d_v})"
+    r"\Sigma^\top\|_2",
+    relation=AtMost(), proof=("osa.eq-39", "osa.ns-sv-at-most-1"),
+)  # fmt: skip
 
 
 def _members(U: Any, Sigma: Any, S: Any, outer: int = 4, inner: int = 2) -> tuple[Any, Any]:
@@ -275,15 +258,11 @@ EQUATION_41.oracle(lambda B, U, Sigma, S: stacked(orthogonality_error(B, S), _me
 EQUATION_41.mutant("||Sigma||^6", outer=6)
 EQUATION_41.mutant("||Psi||^3", inner=3)
 
-EQUATION_44 = Claim(
-    WITHIN_THE_UNIT_BALL,
-    "osa.eq-44",
-    label="Eqs. (42)-(44), F.3",
-    statement=r"\|\Psi\|_2\le\sum_{n\ge1}\frac1{n!}\|\mathbf{U}^\top\mathbf{S}\mathbf{U}\Sigma\Sigma^\top\|_2^{n-1}\|\mathbf{U}"
-    r"^\top\mathbf{S}\mathbf{U}\|_2\le\sum_{n\ge1}\frac{\|\mathbf{S}\|_2^n}{n!}=e^{\|\mathbf{S}\|_2}-1",
-    relation=AtMost(),
-    uses=("osa.ns-sv-at-most-1",),
-)
+EQUATION_44 = Claim(WITHIN_THE_UNIT_BALL, "osa.eq-44", label="Eqs. (42)-(44), F.3",
+    statement=r"\|\Psi\|_2\le\sum_{n\ge1}\frac1{n!}\|\mathbf{U}^\top\mathbf{S}\mathbf{U}\Sigma\Sigma^\top\|_2^{n-1}\|"
+    r"\mathbf{U}^\top\mathbf{S}\mathbf{U}\|_2\le\sum_{n\ge1}\frac{\|\mathbf{S}\|_2^n}{n!}=e^{\|\mathbf{S}\|_2}-1",
+    relation=AtMost(), uses=("osa.ns-sv-at-most-1",),
+)  # fmt: skip
 
 
 def _series_of_norms(U: Any, Sigma: Any, S: Any) -> Any:
@@ -303,17 +282,12 @@ EQUATION_44.oracle(lambda U, Sigma, S: stacked(spectral_norm(psi(U, Sigma, S)), 
 EQUATION_44.mutant("||S||_2 instead of e^{||S||_2} - 1", "growth_of_norm -> spectral_norm")
 EQUATION_44.mutant("series from n = 2", lambda value, S: value - spectral_norm(S))
 
-EQUATION_45 = Claim(
-    OSA,
-    "osa.eq-45",
-    label="Eq. (45), F.3",
-    statement=r"\|\Sigma(\Sigma^\top\Sigma-\mathbf{I}_{2d_v})\Sigma^\top\|_2=\max_i|\sigma_i(\mathbf{B})^2(\sigma_i(\mathbf{B})^2"
-    r"-1)|",
+EQUATION_45 = Claim(OSA, "osa.eq-45", label="Eq. (45), F.3",
+    statement=r"\|\Sigma(\Sigma^\top\Sigma-\mathbf{I}_{2d_v})\Sigma^\top\|_2=\max_i|\sigma_i(\mathbf{B})^2(\sigma_i("
+    r"\mathbf{B})^2-1)|",
     assumptions=[DECOMPOSITION],
-    relation=Equal(),
-    sizes={"N": (1, 4), "m": (1, 4), "k": (1, 4)},
-    where=smallest_dimension,
-)
+    relation=Equal(), sizes={"N": (1, 4), "m": (1, 4), "k": (1, 4)}, where=smallest_dimension,
+)  # fmt: skip
 
 
 @EQUATION_45.inputs
@@ -333,16 +307,11 @@ EQUATION_45.oracle(lambda Sigma: spectral_norm(Sigma @ excess(Sigma) @ Sigma.T))
 EQUATION_45.mutant("sigma_i instead of sigma_i^2 outside", "x * (x - 1) -> singular_values(B) * (x - 1)")
 EQUATION_45.mutant("largest singular value alone", "singular_values(B) -> singular_values(B)[:1]")
 
-QUARTER = Claim(
-    OSA,
-    "osa.max-quarter",
-    label="F.3, text after Eq. (45)",
+QUARTER = Claim(OSA, "osa.max-quarter", label="F.3, text after Eq. (45)",
     statement=r"\sigma_i(\mathbf{B})\in[0,1]\Rightarrow\max|x^2(x^2-1)|=\tfrac14",
     assumptions=["x in [0, 1]"],
-    relation=Equal(),
-    sizes={},
-    exact=True,
-)
+    relation=Equal(), sizes={}, exact=True,
+)  # fmt: skip
 
 
 @QUARTER.formula
@@ -355,19 +324,14 @@ QUARTER.oracle(lambda x: rational(1, 4) - absolute(x * x * (x * x - 1)))
 QUARTER.mutant("maximum at x = 1/2", lambda x: (x - rational(1, 2)) * (x - rational(1, 2)))
 QUARTER.mutant("maximum 1/5 in place of 1/4", lambda value: value - rational(1, 20))
 
-NEVER_ABOVE_ONE = Claim(
-    OSA,
-    "osa.ns-sv-at-most-1",
-    label="F.3, text after Eq. (41)",
-    statement=r"\text{singular values of } \mathbf{M}_0 \text{ are less than 1, and Newton-Schulz cannot increase singular values"
-    r" in } (0,1] \text{ to more than } 1",
+NEVER_ABOVE_ONE = Claim(OSA, "osa.ns-sv-at-most-1", label="F.3, text after Eq. (41)",
+    statement=r"\text{singular values of } \mathbf{M}_0 \text{ are less than 1, and Newton-Schulz cannot increase"
+    r" singular values in } (0,1] \text{ to more than } 1",
     assumptions=[FROM_NEWTON_SCHULZ],
-    relation=AtMost(),
-    sizes={"N": (1, 4), "m": (1, 3), "k": (1, 3), "K": (1, 4)},
-    where=lambda sizes: sizes["k"] == min(sizes["N"], sizes["m"]),
-    uses=("osa.ns-prenorm",),
+    relation=AtMost(), sizes={"N": (1, 4), "m": (1, 3), "k": (1, 3), "K": (1, 4)},
+    where=lambda sizes: sizes["k"] == min(sizes["N"], sizes["m"]), uses=("osa.ns-prenorm",),
     note="1 - g(s) = (1 - s)^2 (2 + s) / 2 for g(s) = s (3 - s^2) / 2.",
-)
+)  # fmt: skip
 decided_at_the_experiments(NEVER_ABOVE_ONE, k=32)
 
 

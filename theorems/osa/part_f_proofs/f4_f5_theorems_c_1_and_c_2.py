@@ -33,17 +33,12 @@ from verify.vocabulary import Claim, Equal, Shape
 
 # -- the differential of the layer: Eqs. (47) - (49) -------------------------------------------------------------------
 
-EQUATION_47 = Claim(
-    LAYER_OF_FEW_TOKENS,
-    "osa.eq-47",
-    label="Eq. (47), F.4",
-    statement=r"\partial\mathrm{OSA}=\partial\mathbf{A}(\mathbf{X}\mathbf{W}^V\mathbf{W}^O)+\mathbf{A}\,\partial\mathbf{X}"
-    r"(\mathbf{W}^V\mathbf{W}^O)+\mathbf{A}\mathbf{X}\,\partial(\mathbf{W}^V\mathbf{W}^O)",
+EQUATION_47 = Claim(LAYER_OF_FEW_TOKENS, "osa.eq-47", label="Eq. (47), F.4",
+    statement=r"\partial\mathrm{OSA}=\partial\mathbf{A}(\mathbf{X}\mathbf{W}^V\mathbf{W}^O)+\mathbf{A}\,\partial"
+    r"\mathbf{X}(\mathbf{W}^V\mathbf{W}^O)+\mathbf{A}\mathbf{X}\,\partial(\mathbf{W}^V\mathbf{W}^O)",
     assumptions=["all three factors vary"],
-    relation=Equal(),
-    sizes={"N": (1, 4), "d": (1, 3), "d_v": (1, 3)},
-    exact=True,
-)
+    relation=Equal(), sizes={"N": (1, 4), "d": (1, 3), "d_v": (1, 3)}, exact=True,
+)  # fmt: skip
 
 
 @EQUATION_47.inputs
@@ -79,16 +74,11 @@ EQUATION_47.mutant("X held fixed", "A @ dX @ W -> 0 * X")
 EQUATION_47.mutant("W_V W_O held fixed", "A @ X @ dW -> 0 * X")
 EQUATION_47.mutant("sign of the first term", "dA @ X @ W -> -(dA @ X @ W)")
 
-KRON_VEC = Claim(
-    OSA,
-    "osa.kron-vec",
-    label="F.4, text",
+KRON_VEC = Claim(OSA, "osa.kron-vec", label="F.4, text",
     statement=r"(A\otimes B)\operatorname{vec}C=\operatorname{vec}(BCA^\top)",
     assumptions=["column-major vec"],
-    relation=Equal(),
-    sizes={"m": (1, 3), "n": (1, 3), "p": (1, 3), "q": (1, 3)},
-    exact=True,
-)
+    relation=Equal(), sizes={"m": (1, 3), "n": (1, 3), "p": (1, 3), "q": (1, 3)}, exact=True,
+)  # fmt: skip
 
 Middle = Annotated[Any, Shape("q", "n")]
 
@@ -107,16 +97,12 @@ VECTORISED = HEADS.extended(
     "Appendix F.4", assumptions=["column-major vec"], sizes={"N": (1, 4), "d": (1, 3), "d_v": (1, 3)}, exact=True
 )
 
-EQUATION_48 = Claim(
-    VECTORISED,
-    "osa.eq-48",
-    label="Eq. (48), F.4",
-    statement=r"\partial\operatorname{vec}\mathrm{OSA}=((\mathbf{X}\mathbf{W}^V\mathbf{W}^O)^\top\otimes\mathbf{I}_N)\partial"
-    r"\operatorname{vec}\mathbf{A}+((\mathbf{W}^V\mathbf{W}^O)^\top\otimes\mathbf{A})\partial\operatorname{vec}\mathbf{X}"
-    r"+\cdots",
-    relation=Equal(),
-    uses=("osa.kron-vec",),
-)
+EQUATION_48 = Claim(VECTORISED, "osa.eq-48", label="Eq. (48), F.4",
+    statement=r"\partial\operatorname{vec}\mathrm{OSA}=((\mathbf{X}\mathbf{W}^V\mathbf{W}^O)^\top\otimes\mathbf{I}_N)"
+    r"\partial\operatorname{vec}\mathbf{A}+((\mathbf{W}^V\mathbf{W}^O)^\top\otimes\mathbf{A})\partial"
+    r"\operatorname{vec}\mathbf{X}+\cdots",
+    relation=Equal(), uses=("osa.kron-vec",),
+)  # fmt: skip
 
 
 def _head(A: Any, X: Any, W: Any) -> Any:
@@ -180,17 +166,11 @@ EQUATION_49.counterexample(
     "one token, d = d_v = 1: d(A X W) = A X dW is 2 dW, not dW", A=[[1]], X=[[2]], W_V=[[1]], W_O=[[1]]
 )
 
-EQUATION_49_CORRECTED = Claim(
-    VECTORISED,
-    "osa.eq-49-corrected",
-    label="Eq. (49), with X",
-    statement=r"\partial\operatorname{vec}\mathrm{OSA}=\cdots+(\mathbf{I}_d\otimes\mathbf{A}(\mathbf{X})\mathbf{X})\,\partial"
-    r"\operatorname{vec}(\mathbf{W}^V\mathbf{W}^O)",
-    relation=Equal(),
-    uses=("osa.kron-vec",),
-    corrects="osa.eq-49",
-    of_project=True,
-)
+EQUATION_49_CORRECTED = Claim(VECTORISED, "osa.eq-49-corrected", label="Eq. (49), with X",
+    statement=r"\partial\operatorname{vec}\mathrm{OSA}=\cdots+(\mathbf{I}_d\otimes\mathbf{A}(\mathbf{X})\mathbf{X})\,"
+    r"\partial\operatorname{vec}(\mathbf{W}^V\mathbf{W}^O)",
+    relation=Equal(), uses=("osa.kron-vec",), corrects="osa.eq-49", of_project=True,
+)  # fmt: skip
 EQUATION_49_CORRECTED.inputs(frozen_head)
 
 
@@ -205,18 +185,12 @@ EQUATION_49_CORRECTED.mutant("A transposed", lambda A, X: kron(eye(X.shape[1]), 
 EQUATION_49_CORRECTED.mutant("A dropped", lambda X: kron(eye(X.shape[1]), X))
 EQUATION_49_CORRECTED.mutant("twice", lambda A, X: kron(eye(X.shape[1]), A @ X * 2))
 
-EQUATION_53 = Claim(
-    OSA,
-    "osa.eq-53",
-    label="Eqs. (51)-(53), F.5",
-    statement=r"\tilde{\mathbf{W}}\tilde{\mathbf{W}}^\top=-\tilde{\mathbf{W}}^2=\mathbf{W}^Q(\mathbf{W}^Q)^\top+\mathbf{W}^K"
-    r"(\mathbf{W}^K)^\top, \text{ a projection onto } \operatorname{span}\{\mathbf{W}^Q,\mathbf{W}^K\}",
+EQUATION_53 = Claim(OSA, "osa.eq-53", label="Eqs. (51)-(53), F.5",
+    statement=r"\tilde{\mathbf{W}}\tilde{\mathbf{W}}^\top=-\tilde{\mathbf{W}}^2=\mathbf{W}^Q(\mathbf{W}^Q)^\top+"
+    r"\mathbf{W}^K(\mathbf{W}^K)^\top, \text{ a projection onto } \operatorname{span}\{\mathbf{W}^Q,\mathbf{W}^K\}",
     assumptions=[ORTHONORMAL_QUERIES_AND_KEYS],
-    relation=Equal(),
-    sizes={"d": (2, 6), "d_v": (1, 3)},
-    where=two_heads,
-    exact=True,
-)
+    relation=Equal(), sizes={"d": (2, 6), "d_v": (1, 3)}, where=two_heads, exact=True,
+)  # fmt: skip
 EQUATION_53.inputs(orthonormal_queries_and_keys)
 
 

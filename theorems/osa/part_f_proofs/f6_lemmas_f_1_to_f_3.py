@@ -117,18 +117,13 @@ WITH_BASIS = QUERIES_AND_KEYS.extended(sizes={"K": (0, 3)}, inputs=initialised)
 
 # -- Lemma F.1: the basis ----------------------------------------------------------------------------------------------
 
-LEMMA_F1 = Claim(
-    LAYER,
-    "osa.lemma-f.1",
-    label="Lemma F.1, Eq. (54)",
+LEMMA_F1 = Claim(LAYER, "osa.lemma-f.1", label="Lemma F.1, Eq. (54)",
     statement=r"\|\mathbf{B}\|_2\le C",
     assumptions=[FROM_NEWTON_SCHULZ],
-    relation=AtMost(),
-    sizes={**SIZES, "K": (0, 5)},
-    uses=("osa.ns-sv-at-most-1",),
+    relation=AtMost(), sizes={**SIZES, "K": (0, 5)}, uses=("osa.ns-sv-at-most-1",),
     proof=("osa.ns-prenorm", "osa.fn-6"),
     note="With C = 1, whatever X, the weights, eps and K.  Footnote 6 alone would give sqrt 3.",
-)
+)  # fmt: skip
 
 
 @LEMMA_F1.inputs
@@ -153,22 +148,18 @@ LEMMA_F1.mutant(
     lambda X, W_Q, W_K, epsilon: norm_of_basis(X, W_Q, W_K, epsilon, 0),
 )
 
-FOOTNOTE_6 = Claim(
-    OSA,
-    "osa.fn-6",
-    label="Footnote 6 and proof of Lemma F.1",
-    statement=r"\text{Newton-Schulz cannot increase the singular values greater than } \sqrt3; \text{ the scalar polynomial has"
-    r" a fixed point at } 1 \text{ for values in } (0,\sqrt3)",
+FOOTNOTE_6 = Claim(OSA, "osa.fn-6", label="Footnote 6 and proof of Lemma F.1",
+    statement=r"\text{Newton-Schulz cannot increase the singular values greater than } \sqrt3; \text{ the scalar"
+    r" polynomial has a fixed point at } 1 \text{ for values in } (0,\sqrt3)",
     assumptions=[
         "g(s) = s (3 - s^2)/2",
         Assumption("s > 0", positive=lambda s: s),
         Assumption("s < sqrt 3", positive=lambda s: 3 - s * s),
     ],
-    relation=AtMost(),
-    sizes={"K": (1, 6)},
-    note="The fixed point attracts all of (0, sqrt 3): with s_1 = g(s) in (0, 1] and q = 1 - s_1 (1 + s_1)/2 < 1,"
-    " |1 - g^K(s)| <= q^{K-1} (1 - s_1), which tends to 0.  After one step no value exceeds 1.",
-)
+    relation=AtMost(), sizes={"K": (1, 6)},
+    note="The fixed point attracts all of (0, sqrt 3): with s_1 = g(s) in (0, 1] and q = 1 - s_1 (1 + s_1)/2 < 1, |1 -"
+    " g^K(s)| <= q^{K-1} (1 - s_1), which tends to 0.  After one step no value exceeds 1.",
+)  # fmt: skip
 
 
 @FOOTNOTE_6.inputs
@@ -218,14 +209,10 @@ def _(s: Entry, K: Steps) -> Any:
 
 # -- Lemma F.2: the skew matrix ----------------------------------------------------------------------------------------
 
-FACTORED = Claim(
-    LAYER_OF_FEW_TOKENS,
-    "osa.s-factor",
-    label="Proof of Lemma F.2",
+FACTORED = Claim(LAYER_OF_FEW_TOKENS, "osa.s-factor", label="Proof of Lemma F.2",
     statement=r"\mathbf{S}=\frac{\alpha}{\sqrt{d_v}}\mathbf{X}\tilde{\mathbf{W}}\mathbf{X}^\top",
-    relation=Equal(),
-    exact=True,
-)
+    relation=Equal(), exact=True,
+)  # fmt: skip
 FACTORED.inputs(tokens_and_weights)
 
 
@@ -240,19 +227,13 @@ FACTORED.mutant("W~ transposed", "query_key_generator(W_Q, W_K) -> query_key_gen
 FACTORED.mutant("sqrt(d) instead of sqrt(d_v)", "W_Q.shape -> X.shape")
 FACTORED.mutant("W_Q W_K^T instead of W~", "query_key_generator(W_Q, W_K) -> (W_Q @ W_K.T)")
 
-LEMMA_F2 = Claim(
-    QUERIES_AND_KEYS,
-    "osa.lemma-f.2",
-    label="Lemma F.2, Eq. (55)",
+LEMMA_F2 = Claim(QUERIES_AND_KEYS, "osa.lemma-f.2", label="Lemma F.2, Eq. (55)",
     statement=r"\|\mathbf{S}\|_2\le C\alpha",
     assumptions=[BOUNDED_TOKENS],
-    relation=AtMost(),
-    expects="reading",
+    relation=AtMost(), expects="reading", uses=("osa.thm-c.2",), proof=("osa.s-factor", "osa.eq-56", "osa.eq-57"),
     reading=LINEAR_IN_ALPHA,
-    uses=("osa.thm-c.2",),
-    proof=("osa.s-factor", "osa.eq-56", "osa.eq-57"),
     note="Equality for X = I.",
-)
+)  # fmt: skip
 
 
 def _unit(X: Any, W_Q: Any, alpha: Any) -> Any:
@@ -278,18 +259,11 @@ def any_weights(X: Tokens, W_Q: Query, W_K: Key, alpha: PositiveAlpha) -> dict[s
 
 ANY_WEIGHTS = LAYER.extended("Eq. (56)", assumptions=[POSITIVE_ALPHA], sizes=SIZES, inputs=any_weights)
 
-EQUATION_56 = Claim(
-    ANY_WEIGHTS,
-    "osa.eq-56",
-    label="Eq. (56), proof of Lemma F.2",
+EQUATION_56 = Claim(ANY_WEIGHTS, "osa.eq-56", label="Eq. (56), proof of Lemma F.2",
     statement=r"\|\mathbf{S}\|_2\le\frac{\alpha}{\sqrt{d_v}}\|\mathbf{X}\|_2\|\tilde{\mathbf{W}}\|_2",
-    relation=AtMost(),
-    expects="refuted",
-    severity="slip",
-    correction="osa.eq-56-corrected",
-    uses=("osa.s-factor",),
+    relation=AtMost(), expects="refuted", severity="slip", correction="osa.eq-56-corrected", uses=("osa.s-factor",),
     note="The square of ||X||_2, which the next line has, is missing.",
-)
+)  # fmt: skip
 
 
 def _through_generator(W_Q: Any, W_K: Any, alpha: Any) -> Any:
@@ -310,16 +284,10 @@ EQUATION_56.counterexample(
     "X = 2 I, W^Q = e_1, W^K = e_2: 4 against 2", X=[[2, 0], [0, 2]], W_Q=[[1], [0]], W_K=[[0], [1]], alpha=1
 )
 
-EQUATION_56_CORRECTED = Claim(
-    ANY_WEIGHTS,
-    "osa.eq-56-corrected",
-    label="Eq. (56), with the square",
+EQUATION_56_CORRECTED = Claim(ANY_WEIGHTS, "osa.eq-56-corrected", label="Eq. (56), with the square",
     statement=r"\|\mathbf{S}\|_2\le\frac{\alpha}{\sqrt{d_v}}\|\mathbf{X}\|_2^2\|\tilde{\mathbf{W}}\|_2",
-    relation=AtMost(),
-    corrects="osa.eq-56",
-    uses=("osa.s-factor",),
-    of_project=True,
-)
+    relation=AtMost(), corrects="osa.eq-56", uses=("osa.s-factor",), of_project=True,
+)  # fmt: skip
 
 
 @EQUATION_56_CORRECTED.formula
@@ -332,18 +300,13 @@ EQUATION_56_CORRECTED.oracle(lambda X, W_Q, W_K, alpha: spectral_norm(skew_matri
 EQUATION_56_CORRECTED.mutant("linear in ||X||_2, as printed", "squared_norm -> spectral_norm")
 EQUATION_56_CORRECTED.mutant("halved", lambda value: value * rational(1, 2))
 
-EQUATION_57 = Claim(
-    QUERIES_AND_KEYS,
-    "osa.eq-57",
-    label="Eq. (57), proof of Lemma F.2",
+EQUATION_57 = Claim(QUERIES_AND_KEYS, "osa.eq-57", label="Eq. (57), proof of Lemma F.2",
     statement=r"\|\mathbf{S}\|_2\le\frac{\alpha}{\sqrt{d_v}}\|\mathbf{X}\|_2^2",
     assumptions=["alpha real (Section 2)"],
-    relation=AtMost(),
-    expects="reading",
+    relation=AtMost(), expects="reading", uses=("osa.thm-c.2", "osa.eq-56-corrected"),
     reading="alpha >= 0, or |alpha| in its place: for alpha < 0 the printed right-hand side is negative",
-    uses=("osa.thm-c.2", "osa.eq-56-corrected"),
     note="Of S itself: from the right-hand side printed in Eq. (56), ||X||_2 <= ||X||_2^2 would be needed.",
-)
+)  # fmt: skip
 
 
 @EQUATION_57.formula
@@ -358,19 +321,13 @@ EQUATION_57.mutant("halved", lambda value: value * rational(1, 2))
 
 # -- Lemma F.3: the reduced exponential --------------------------------------------------------------------------------
 
-LEMMA_F3 = Claim(
-    WITH_BASIS,
-    "osa.lemma-f.3",
-    label="Lemma F.3, Eq. (58)",
+LEMMA_F3 = Claim(WITH_BASIS, "osa.lemma-f.3", label="Lemma F.3, Eq. (58)",
     statement=r"\|\exp[\mathbf{S}]-\mathbf{I}_{2d_v}\|_2\le C\alpha",
     assumptions=[BOUNDED_TOKENS, FROM_NEWTON_SCHULZ],
-    relation=AtMost(),
-    expects="reading",
+    relation=AtMost(), expects="reading", uses=("osa.lemma-f.1", "osa.lemma-f.2"), proof=("osa.eq-60", "osa.eq-61-63"),
     reading=LINEAR_IN_ALPHA,
-    uses=("osa.lemma-f.1", "osa.lemma-f.2"),
-    proof=("osa.eq-60", "osa.eq-61-63"),
     note="||exp[S] - I||_2 = 2 sin(||[S]||_2 / 2) where ||[S]||_2 <= pi.",
-)
+)  # fmt: skip
 
 
 def _reduced(X: Any, W_Q: Any, W_K: Any, alpha: Any, epsilon: Any, K: int) -> tuple[Any, Any, Any]:
@@ -396,17 +353,13 @@ LEMMA_F3.oracle(
 LEMMA_F3.mutant("halved", lambda value: value * rational(1, 2))
 LEMMA_F3.mutant("quadratic in alpha", "absolute(alpha) -> alpha * alpha")
 
-EQUATION_60 = Claim(
-    OSA,
-    "osa.eq-60",
-    label="Eqs. (59)-(60), proof of Lemma F.3",
+EQUATION_60 = Claim(OSA, "osa.eq-60", label="Eqs. (59)-(60), proof of Lemma F.3",
     statement=r"\frac{\partial}{\partial t}\exp(t\mathbf{D})=\mathbf{D}\exp(t\mathbf{D}),\qquad\int_0^1[\mathbf{S}]"
     r"\exp(t[\mathbf{S}])\,dt=\exp[\mathbf{S}]-\mathbf{I}_{2d_v}",
     assumptions=["D any square matrix", Assumption("[S] skew-symmetric", zero=lambda S: S + S.T)],
-    relation=Equal(),
-    sizes={"m": (2, 4)},
+    relation=Equal(), sizes={"m": (2, 4)},
     note="The integral of exp(t [S]) is a block of exp [[[S], I], [0, 0]] (Van Loan).",
-)
+)  # fmt: skip
 
 
 @EQUATION_60.inputs
@@ -451,23 +404,18 @@ EQUATION_60.mutant("[S] dropped under the integral", lambda D, S, t: _derivative
 EQUATION_60.mutant("end point instead of the integral", lambda D, S, t: _derivative_and_exponential(D, t, S @ expm(S)))
 EQUATION_60.mutant("time reversed", lambda D, S, t: _derivative_and_exponential(D, -t, S @ _integral(S)))
 
-EQUATIONS_61_63 = Claim(
-    WITH_BASIS,
-    "osa.eq-61-63",
-    label="Eqs. (61)-(63), proof of Lemma F.3",
-    statement=r"\|\exp[\mathbf{S}]-\mathbf{I}_{2d_v}\|_2\le\int_0^1\|\mathbf{S}\|_2\|\exp(t[\mathbf{S}])\|_2\,dt\le\|\mathbf{S}"
-    r"\|_2\le\|\mathbf{B}\|_2^2\|\mathbf{S}\|_2",
+EQUATIONS_61_63 = Claim(WITH_BASIS, "osa.eq-61-63", label="Eqs. (61)-(63), proof of Lemma F.3",
+    statement=r"\|\exp[\mathbf{S}]-\mathbf{I}_{2d_v}\|_2\le\int_0^1\|\mathbf{S}\|_2\|\exp(t[\mathbf{S}])\|_2\,dt\le\|"
+    r"\mathbf{S}\|_2\le\|\mathbf{B}\|_2^2\|\mathbf{S}\|_2",
     assumptions=[FROM_NEWTON_SCHULZ, "exp(t[S]) in SO(2 d_v) for t in [0, 1]"],
-    relation=AtMost(),
-    where=small,
-    expects="reading",
-    reading="||[S]||_2 in the second and third members: ||exp[S] - I||_2 <= int ||[S]||_2 ||exp(t[S])||_2 dt <= ||[S]||_2 <="
-    " ||B||_2^2 ||S||_2",
-    uses=("osa.eq-60", "osa.ns-sv-at-most-1"),
-    doubt="The extraction may have dropped square brackets around S in the second and third members.  Eq. (60), of which (61) is"
-    " the norm, has them, and Lemma F.1 is cited for a last step that only they make one.  Without them that step, ||S||_2 <="
-    " ||B||_2^2 ||S||_2, would need ||B||_2 >= 1, and Newton-Schulz gives ||B||_2 < 1: a mutant shows it.",
-)
+    relation=AtMost(), where=small, expects="reading", uses=("osa.eq-60", "osa.ns-sv-at-most-1"),
+    reading="||[S]||_2 in the second and third members: ||exp[S] - I||_2 <= int ||[S]||_2 ||exp(t[S])||_2 dt <="
+    " ||[S]||_2 <= ||B||_2^2 ||S||_2",
+    doubt="The extraction may have dropped square brackets around S in the second and third members.  Eq. (60), of"
+    " which (61) is the norm, has them, and Lemma F.1 is cited for a last step that only they make one.  Without them"
+    " that step, ||S||_2 <= ||B||_2^2 ||S||_2, would need ||B||_2 >= 1, and Newton-Schulz gives ||B||_2 < 1: a mutant"
+    " shows it.",
+)  # fmt: skip
 
 
 def _mean_norm(D: Any) -> Any:

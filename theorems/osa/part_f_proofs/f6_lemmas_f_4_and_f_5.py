@@ -41,22 +41,16 @@ from verify.vocabulary import Assumption, AtMost, Claim, Equal, Shape
 
 # -- Lemma F.4: from M_0 to B ------------------------------------------------------------------------------------------
 
-LEMMA_F4 = Claim(
-    WITH_BASIS,
-    "osa.lemma-f.4",
-    label="Lemma F.4, Eq. (64)",
-    statement=r"\left\|\frac{\partial\operatorname{vec}\mathbf{B}}{\partial\operatorname{vec}\mathbf{M}_0}\right\|_2\le C",
+LEMMA_F4 = Claim(WITH_BASIS, "osa.lemma-f.4", label="Lemma F.4, Eq. (64)",
+    statement=r"\left\|\frac{\partial\operatorname{vec}\mathbf{B}}{\partial\operatorname{vec}\mathbf{M}_0}\right\|_2"
+    r"\le C",
     assumptions=[BOUNDED_TOKENS, FROM_NEWTON_SCHULZ],
-    relation=AtMost(),
-    sizes={**SIZES, "K": (0, 4)},
-    where=small,
-    expects="reading",
+    relation=AtMost(), sizes={**SIZES, "K": (0, 4)}, where=small, expects="reading", proof=("osa.eq-65-67",),
     reading="C = (3/2)^K for K steps: it depends on K alone, not on X, the weights or eps",
-    proof=("osa.eq-65-67",),
-    note="In singular bases the differential is diagonal in pairs, with factors (g(s) -+ g(t))/(s -+ t) and g(s)/s, g the"
-    " K-fold scalar map: concave on [0, 1], so all are at most g'(0) = (3/2)^K, reached as M_0 tends to 0.  No constant"
-    " serves all K.",
-)
+    note="In singular bases the differential is diagonal in pairs, with factors (g(s) -+ g(t))/(s -+ t) and g(s)/s, g"
+    " the K-fold scalar map: concave on [0, 1], so all are at most g'(0) = (3/2)^K, reached as M_0 tends to 0.  No"
+    " constant serves all K.",
+)  # fmt: skip
 
 
 @LEMMA_F4.formula
@@ -76,15 +70,12 @@ LEMMA_F4.mutant("3/2 for every K", numerator=3, denominator=2)
 
 WITH_EPSILON = QUERIES_AND_KEYS.extended(assumptions=["eps > 0"], inputs=initialised_with_epsilon)
 
-EQUATIONS_65_67 = Claim(
-    WITH_EPSILON,
-    "osa.eq-65-67",
-    label="Eqs. (65)-(68), proof of Lemma F.4",
-    statement=r"\|\mathbf{M}_0\|_2\le\tfrac1\epsilon\|\mathbf{M}\|_2\le\tfrac1\epsilon\sqrt{\|\mathbf{X}\mathbf{W}^Q\|_2^2+"
-    r"\|\mathbf{X}\mathbf{W}^K\|_2^2}\le\tfrac{\sqrt2}{\epsilon}\|\mathbf{X}\|_2",
+EQUATIONS_65_67 = Claim(WITH_EPSILON, "osa.eq-65-67", label="Eqs. (65)-(68), proof of Lemma F.4",
+    statement=r"\|\mathbf{M}_0\|_2\le\tfrac1\epsilon\|\mathbf{M}\|_2\le\tfrac1\epsilon\sqrt{\|\mathbf{X}\mathbf{W}^Q"
+    r"\|_2^2+\|\mathbf{X}\mathbf{W}^K\|_2^2}\le\tfrac{\sqrt2}{\epsilon}\|\mathbf{X}\|_2",
     relation=AtMost(),
     note="So C_1 = sqrt 2 R / eps in Eq. (68) for ||X||_2 <= R.  ||M_0||_2 < 1 needs no bound on X.",
-)
+)  # fmt: skip
 
 
 def _root_sum(X: Any, W_Q: Any, W_K: Any) -> Any:
@@ -113,22 +104,18 @@ EQUATIONS_65_67.mutant("2 epsilon in the first bound", "largest / epsilon -> lar
 
 # -- Lemma F.5: from X to M_0 ------------------------------------------------------------------------------------------
 
-LEMMA_F5 = Claim(
-    WITH_EPSILON,
-    "osa.lemma-f.5",
-    label="Lemma F.5, Eq. (69)",
-    statement=r"\left\|\frac{\partial\operatorname{vec}\mathbf{M}_0}{\partial\operatorname{vec}\mathbf{X}}\right\|_2\le C",
+LEMMA_F5 = Claim(WITH_EPSILON, "osa.lemma-f.5", label="Lemma F.5, Eq. (69)",
+    statement=r"\left\|\frac{\partial\operatorname{vec}\mathbf{M}_0}{\partial\operatorname{vec}\mathbf{X}}\right\|_2"
+    r"\le C",
     assumptions=[
         BOUNDED_TOKENS,
         Assumption("M nonzero", positive=lambda X, W_Q, W_K: total(_squared_entries(X, W_Q, W_K))),
     ],
-    relation=AtMost(),
-    expects="reading",
+    relation=AtMost(), expects="reading", proof=("osa.f5-frobenius", "osa.eq-73", "osa.eq-76", "osa.f5-norms"),
     reading="C = 1/eps; no bound on ||X||_2 is needed.  M = 0, which the lemma does not exclude, is left to the note",
-    proof=("osa.f5-frobenius", "osa.eq-73", "osa.eq-76", "osa.f5-norms"),
-    note="||dvec M_0/dvec M||_2 = 1/(||M||_F + eps), on directions orthogonal to M, and ||dvec M/dvec X||_2 = 1.  At M = 0,"
-    " where Eq. (76) is undefined, the derivative exists and is I/eps times dvec M/dvec X, of norm 1/eps.",
-)
+    note="||dvec M_0/dvec M||_2 = 1/(||M||_F + eps), on directions orthogonal to M, and ||dvec M/dvec X||_2 = 1.  At M"
+    " = 0, where Eq. (76) is undefined, the derivative exists and is I/eps times dvec M/dvec X, of norm 1/eps.",
+)  # fmt: skip
 
 
 def _squared_entries(X: Any, W_Q: Any, W_K: Any) -> Any:
@@ -151,18 +138,12 @@ LEMMA_F5.oracle(lambda X, W_Q, W_K, epsilon: spectral_norm(jacobian(_normalised,
 LEMMA_F5.mutant("1 / (2 epsilon)", lambda epsilon: 1 / (2 * epsilon))
 LEMMA_F5.mutant("1, whatever epsilon", lambda: 1)
 
-FROBENIUS = Claim(
-    OSA,
-    "osa.f5-frobenius",
-    label="Proof of Lemma F.5, text before Eq. (71)",
+FROBENIUS = Claim(OSA, "osa.f5-frobenius", label="Proof of Lemma F.5, text before Eq. (71)",
     statement=r"\|\mathbf{M}\|_F=\operatorname{tr}(\mathbf{M}^\top\mathbf{M})",
-    relation=Equal(),
-    sizes={"N": (1, 4), "m": (1, 4)},
-    expects="refuted",
-    severity="slip",
+    relation=Equal(), sizes={"N": (1, 4), "m": (1, 4)}, expects="refuted", severity="slip",
     correction="osa.f5-frobenius-corrected",
     note="The square is missing.  Eq. (71) differentiates the square root, rightly.",
-)
+)  # fmt: skip
 
 
 @FROBENIUS.formula
@@ -176,17 +157,11 @@ FROBENIUS.mutant("halved", lambda value: value * rational(1, 2))
 FROBENIUS.mutant("||M||_2^2", lambda M: squared_norm(M))
 FROBENIUS.counterexample("M = diag(3, 4): 5 against 25", M=[[3, 0], [0, 4]])
 
-FROBENIUS_CORRECTED = Claim(
-    OSA,
-    "osa.f5-frobenius-corrected",
+FROBENIUS_CORRECTED = Claim(OSA, "osa.f5-frobenius-corrected",
     label="Proof of Lemma F.5, text before Eq. (71), with the square",
     statement=r"\|\mathbf{M}\|_F^2=\operatorname{tr}(\mathbf{M}^\top\mathbf{M})",
-    relation=Equal(),
-    sizes={"N": (1, 4), "m": (1, 4)},
-    corrects="osa.f5-frobenius",
-    of_project=True,
-    exact=True,
-)
+    relation=Equal(), sizes={"N": (1, 4), "m": (1, 4)}, corrects="osa.f5-frobenius", of_project=True, exact=True,
+)  # fmt: skip
 
 
 @FROBENIUS_CORRECTED.formula
@@ -199,17 +174,13 @@ FROBENIUS_CORRECTED.oracle(lambda M: total(M * M))
 FROBENIUS_CORRECTED.mutant("sum of all entries of M^T M", lambda M: total(M.T @ M))
 FROBENIUS_CORRECTED.mutant("first diagonal entry dropped", lambda value, M: value - total(M[:, :1] * M[:, :1]))
 
-EQUATION_73 = Claim(
-    OSA,
-    "osa.eq-73",
-    label="Eqs. (71)-(73), proof of Lemma F.5",
-    statement=r"\partial\frac1{\|\mathbf{M}\|_F+\epsilon}=-\frac1{(\|\mathbf{M}\|_F+\epsilon)^2}\frac1{2\|\mathbf{M}\|_F}"
-    r"\operatorname{tr}(\partial\mathbf{M}^\top\mathbf{M}+\mathbf{M}^\top\partial\mathbf{M})=-\frac1{(\|\mathbf{M}\|_F+"
-    r"\epsilon)^2}\frac1{\|\mathbf{M}\|_F}\operatorname{tr}\mathbf{M}^\top\partial\mathbf{M}",
+EQUATION_73 = Claim(OSA, "osa.eq-73", label="Eqs. (71)-(73), proof of Lemma F.5",
+    statement=r"\partial\frac1{\|\mathbf{M}\|_F+\epsilon}=-\frac1{(\|\mathbf{M}\|_F+\epsilon)^2}\frac1{2\|\mathbf{M}"
+    r"\|_F}\operatorname{tr}(\partial\mathbf{M}^\top\mathbf{M}+\mathbf{M}^\top\partial\mathbf{M})=-\frac1{(\|"
+    r"\mathbf{M}\|_F+\epsilon)^2}\frac1{\|\mathbf{M}\|_F}\operatorname{tr}\mathbf{M}^\top\partial\mathbf{M}",
     assumptions=[NONZERO],
-    relation=Equal(),
-    sizes={"N": (1, 4), "m": (1, 3)},
-)
+    relation=Equal(), sizes={"N": (1, 4), "m": (1, 3)},
+)  # fmt: skip
 
 
 @EQUATION_73.inputs
@@ -253,19 +224,14 @@ EQUATION_73.mutant(
     "||M||_F + epsilon not squared", "_factor(M, epsilon) -> _factor(M, epsilon) * (frobenius_norm(M) + epsilon)"
 )
 
-EQUATION_76 = Claim(
-    OSA,
-    "osa.eq-76",
-    label="Eqs. (70), (74)-(76), proof of Lemma F.5",
-    statement=r"\frac{\partial\operatorname{vec}\mathbf{M}_0}{\partial\operatorname{vec}\mathbf{M}}=\frac1{\|\mathbf{M}\|_F+"
-    r"\epsilon}\mathbf{I}-\frac1{(\|\mathbf{M}\|_F+\epsilon)^2}\frac1{\|\mathbf{M}\|_F}\operatorname{vec}\mathbf{M}\,"
-    r"\operatorname{vec}\mathbf{M}^\top",
+EQUATION_76 = Claim(OSA, "osa.eq-76", label="Eqs. (70), (74)-(76), proof of Lemma F.5",
+    statement=r"\frac{\partial\operatorname{vec}\mathbf{M}_0}{\partial\operatorname{vec}\mathbf{M}}=\frac1{\|"
+    r"\mathbf{M}\|_F+\epsilon}\mathbf{I}-\frac1{(\|\mathbf{M}\|_F+\epsilon)^2}\frac1{\|\mathbf{M}\|_F}"
+    r"\operatorname{vec}\mathbf{M}\,\operatorname{vec}\mathbf{M}^\top",
     assumptions=["column-major vec; vec M vec M^T is the outer product", NONZERO],
-    relation=Equal(),
-    sizes={"N": (1, 3), "m": (1, 3)},
-    uses=("osa.eq-73",),
+    relation=Equal(), sizes={"N": (1, 3), "m": (1, 3)}, uses=("osa.eq-73",),
     note="As M tends to 0 the second term vanishes and I/eps is left, the derivative at M = 0.",
-)
+)  # fmt: skip
 EQUATION_76.inputs(matrix_and_direction)
 
 
@@ -298,17 +264,13 @@ EQUATION_76.mutant(
 EQUATION_76.mutant("sum instead of difference", sign=1)
 EQUATION_76.mutant("1/||M||_F dropped", "_factor(M, epsilon) -> _factor(M, epsilon) * frobenius_norm(M)")
 
-NORMS = Claim(
-    OSA,
-    "osa.f5-norms",
-    label="Proof of Lemma F.5, last lines",
+NORMS = Claim(OSA, "osa.f5-norms", label="Proof of Lemma F.5, last lines",
     statement=r"\|\mathbf{M}\|_2\le\|\mathbf{M}\|_F\le\sqrt{\operatorname{rank}(\mathbf{M})}\,\|\mathbf{M}\|_2",
     assumptions=["rank M = r: M = U diag(s) V^T with orthonormal columns", Assumption("s > 0", positive=lambda s: s)],
-    relation=AtMost(),
-    sizes={"N": (1, 4), "m": (1, 4), "r": (1, 3)},
+    relation=AtMost(), sizes={"N": (1, 4), "m": (1, 4), "r": (1, 3)},
     where=lambda sizes: sizes["r"] <= min(sizes["N"], sizes["m"]),
     note="Every matrix of rank r >= 1 has this form; for M = 0 all members vanish.",
-)
+)  # fmt: skip
 
 
 @NORMS.inputs

@@ -366,40 +366,23 @@ EQUATION_94.mutant(
 
 # -- orders in alpha ---------------------------------------------------------------------------------------------------
 
-ORDERS = Claim(
-    AT_INITIALISATION,
-    "osa.f6-orders",
-    label="F.6, items 1-3 and (a)-(c)",
-    statement=r"\|\mathbf{E}_1\|_2,\|\mathbf{E}_2\|_2,\|\mathbf{E}_3\|_2\le O(\alpha);\quad\text{(a) first term: }\|\hat{"
-    r"\mathbf{E}}_2\|_2\le O(\alpha),\ \text{(b) second term: }\|\hat{\mathbf{E}}_2\|_2\le O(\alpha),\ \text{(c) third term: }"
-    r"\|\hat{\mathbf{E}}_3\|_2\le O(\alpha)",
+ORDERS = Claim(AT_INITIALISATION, "osa.f6-orders", label="F.6, items 1-3 and (a)-(c)",
+    statement=r"\|\mathbf{E}_1\|_2,\|\mathbf{E}_2\|_2,\|\mathbf{E}_3\|_2\le O(\alpha);\quad\text{(a) first term: }\|"
+    r"\hat{\mathbf{E}}_2\|_2\le O(\alpha),\ \text{(b) second term: }\|\hat{\mathbf{E}}_2\|_2\le O(\alpha),\ \text{(c)"
+    r" third term: }\|\hat{\mathbf{E}}_3\|_2\le O(\alpha)",
     assumptions=[ORTHONORMAL_QUERIES_AND_KEYS, NEWTON_SCHULZ, BOUNDED],
-    relation=AtMost(),
-    where=lambda sizes: small(sizes) and sizes["N"] * sizes["d"] <= 6,
-    uses=("osa.newton-schulz-differential",),
+    relation=AtMost(), where=lambda sizes: small(sizes) and sizes["N"] * sizes["d"] <= 6,
+    uses=("osa.newton-schulz-differential",), expects="reading",
     proof=(
-        "osa.eq-88",
-        "osa.eq-89",
-        "osa.eq-90",
-        "osa.eq-91",
-        "osa.eq-92",
-        "osa.eq-95",
-        "osa.eq-96",
-        "osa.eq-97",
-        "osa.lemma-f.1",
-        "osa.lemma-f.2",
-        "osa.lemma-f.3",
-        "osa.lemma-f.6",
-        "osa.lemma-f.7",
-        "osa.lemma-f.8",
+        "osa.eq-88", "osa.eq-89", "osa.eq-90", "osa.eq-91", "osa.eq-92", "osa.eq-95", "osa.eq-96", "osa.eq-97",
+        "osa.lemma-f.1", "osa.lemma-f.2", "osa.lemma-f.3", "osa.lemma-f.6", "osa.lemma-f.7", "osa.lemma-f.8",
     ),
-    expects="reading",
-    reading="O(alpha): with u = |alpha| ||X||_2 / sqrt(d_v), at most sqrt 2 u for E_1, E_3 and the first and third terms of"
-    " Eq. (94), 2 u for the second, (2 + 2 sqrt 2) u for E_2, whatever K and eps; the first term is hat E_1 where (a) prints"
-    " hat E_2, and E_2 is the Jacobian of the second term of Eq. (86), misprinted in Eq. (89)",
-    note="The lemmas cited give constants that grow like (3/2)^K / eps (Lemma F.6).  As S = alpha / sqrt(d_v) M J M^T, every dB"
-    " meets an M, and ||dB M^T||_F, ||dB^T M||_F <= sqrt 2 ||dX||_F.",
-)
+    reading="O(alpha): with u = |alpha| ||X||_2 / sqrt(d_v), at most sqrt 2 u for E_1, E_3 and the first and third"
+    " terms of Eq. (94), 2 u for the second, (2 + 2 sqrt 2) u for E_2, whatever K and eps; the first term is hat E_1"
+    " where (a) prints hat E_2, and E_2 is the Jacobian of the second term of Eq. (86), misprinted in Eq. (89)",
+    note="The lemmas cited give constants that grow like (3/2)^K / eps (Lemma F.6).  As S = alpha / sqrt(d_v) M J M^T,"
+    " every dB meets an M, and ||dB M^T||_F, ||dB^T M||_F <= sqrt 2 ||dX||_F.",
+)  # fmt: skip
 
 
 def _units(X: Any, W_Q: Any, alpha: Any) -> Any:

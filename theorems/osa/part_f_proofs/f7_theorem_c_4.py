@@ -66,22 +66,14 @@ Weights = Annotated[Any, Shape("r", "1")]
 
 # -- J_2 and its singular values ---------------------------------------------------------------------------------------
 
-J2_FORM = Claim(
-    OSA,
-    "osa.f7-j2-form",
-    label="F.7, text",
-    statement=r"\mathbf{J}_2=(\mathbf{W}^V\mathbf{W}^O)\otimes\mathbf{A}(\mathbf{X}), \text{ whose singular values are the"
-    r" products of singular values of } \mathbf{W}^V\mathbf{W}^O \text{ and } \mathbf{A}",
+J2_FORM = Claim(OSA, "osa.f7-j2-form", label="F.7, text",
+    statement=r"\mathbf{J}_2=(\mathbf{W}^V\mathbf{W}^O)\otimes\mathbf{A}(\mathbf{X}), \text{ whose singular values are"
+    r" the products of singular values of } \mathbf{W}^V\mathbf{W}^O \text{ and } \mathbf{A}",
     assumptions=["J_2 as in Theorem C.1", ORTHONORMAL_VALUES, ORTHONORMAL_OUTPUTS],
-    relation=Equal(),
-    sizes={"N": (1, 3), "d": (2, 4), "d_v": (1, 2)},
-    where=two_heads,
-    expects="refuted",
-    severity="slip",
-    correction="osa.f7-j2-form-corrected",
-    exact=True,
+    relation=Equal(), sizes={"N": (1, 3), "d": (2, 4), "d_v": (1, 2)}, where=two_heads, expects="refuted",
+    severity="slip", correction="osa.f7-j2-form-corrected", exact=True,
     note="A transpose is missing, (W^V W^O)^T in Eq. (13); the singular values are the same with and without it.",
-)
+)  # fmt: skip
 
 
 @J2_FORM.inputs
@@ -106,23 +98,17 @@ J2_FORM.counterexample(
     W_O=[[0, 1]],
 )
 
-J2_FORM_CORRECTED = Claim(
-    OSA,
-    "osa.f7-j2-form-corrected",
-    label="F.7, J_2 with the transpose, and its singular values",
-    statement=r"\mathbf{J}_2=(\mathbf{W}^V\mathbf{W}^O)^\top\otimes\mathbf{A}(\mathbf{X}), \text{ and its singular values are"
-    r" the products of those of } \mathbf{W}^V\mathbf{W}^O \text{ and } \mathbf{A}: \quad"
-    r" \operatorname{tr}(\mathbf{J}_2\mathbf{J}_2^\top)^k = \operatorname{tr}(\mathbf{W}\mathbf{W}^\top)^k \,"
-    r" \operatorname{tr}(\mathbf{A}\mathbf{A}^\top)^k, \quad k = 1, \dots, Nd",
+J2_FORM_CORRECTED = Claim(OSA, "osa.f7-j2-form-corrected", label="F.7, J_2 with the transpose, and its singular values",
+    statement=r"\mathbf{J}_2=(\mathbf{W}^V\mathbf{W}^O)^\top\otimes\mathbf{A}(\mathbf{X}), \text{ and its singular"
+    r" values are the products of those of } \mathbf{W}^V\mathbf{W}^O \text{ and } \mathbf{A}: \quad "
+    r"\operatorname{tr}(\mathbf{J}_2\mathbf{J}_2^\top)^k = \operatorname{tr}(\mathbf{W}\mathbf{W}^\top)^k \, "
+    r"\operatorname{tr}(\mathbf{A}\mathbf{A}^\top)^k, \quad k = 1, \dots, Nd",
     assumptions=["J_2 as in Theorem C.1"],
-    relation=Equal(),
-    sizes={"N": (1, 2), "d": (1, 3), "d_v": (1, 2)},
-    where=lambda sizes: sizes["d_v"] <= sizes["d"] and sizes["N"] * sizes["d"] <= 4,
-    corrects="osa.f7-j2-form",
-    exact=True,
-    of_project=True,
+    relation=Equal(), sizes={"N": (1, 2), "d": (1, 3), "d_v": (1, 2)},
+    where=lambda sizes: sizes["d_v"] <= sizes["d"] and sizes["N"] * sizes["d"] <= 4, corrects="osa.f7-j2-form",
+    exact=True, of_project=True,
     note="N d power sums determine N d numbers.",
-)
+)  # fmt: skip
 
 
 @J2_FORM_CORRECTED.inputs
@@ -161,12 +147,9 @@ def jacobian_and_its_power_sums(A: AttentionMatrix, X: Tokens, W_V: Value, W_O: 
 J2_FORM_CORRECTED.mutant("not transposed, as printed", "W.T -> W")
 J2_FORM_CORRECTED.mutant("sums of singular values instead of products", combine=lambda w, a: w + a)
 
-EQUATION_98 = Claim(
-    OSA,
-    "osa.eq-98",
-    label="Eq. (98), F.7",
-    statement=r"\text{the non-zero singular values of } \mathbf{J}_2 \text{ satisfy }"
-    r" \sigma_i(\mathbf{J}_2)\in[1-\delta,1+\delta]",
+EQUATION_98 = Claim(OSA, "osa.eq-98", label="Eq. (98), F.7",
+    statement=r"\text{the non-zero singular values of } \mathbf{J}_2 \text{ satisfy } \sigma_i(\mathbf{J}_2)\in[1-"
+    r"\delta,1+\delta]",
     assumptions=[
         ORTHONORMAL_VALUES,
         ORTHONORMAL_OUTPUTS,
@@ -175,12 +158,10 @@ EQUATION_98 = Claim(
             nonnegative=lambda A, delta: delta - largest_deviation_from_one(singular_values(A)),
         ),
     ],
-    relation=AtMost(),
-    sizes={"N": (1, 3), "d": (2, 4), "d_v": (1, 2)},
-    where=small,
+    relation=AtMost(), sizes={"N": (1, 3), "d": (2, 4), "d_v": (1, 2)}, where=small,
     uses=("osa.c1-kappa", "osa.f7-j2-form-corrected"),
     note="For every N x N matrix A with these singular values.  Equality where some sigma_i(A) = 1 +- delta.",
-)
+)  # fmt: skip
 
 
 @EQUATION_98.inputs
@@ -212,18 +193,13 @@ EQUATION_98.mutant("delta^2", lambda delta: delta * delta)
 
 # -- singular values of J: F.7 -----------------------------------------------------------------------------------------
 
-EQUATION_99 = Claim(
-    AT_INITIALISATION,
-    "osa.eq-99",
-    label="Eq. (99), F.7",
+EQUATION_99 = Claim(AT_INITIALISATION, "osa.eq-99", label="Eq. (99), F.7",
     statement=r"|\sigma_i(\mathbf{J})-\sigma_i(\mathbf{J}_2)|\le\|\mathbf{J}_1\|_2\le C\alpha",
     assumptions=["singular values ordered", *ORTHONORMAL_WEIGHTS, NEWTON_SCHULZ, "||X||_2 bounded"],
-    relation=AtMost(ascent=False),
-    uses=("osa.thm-c.1", "osa.thm-c.3"),
-    expects="reading",
+    relation=AtMost(ascent=False), uses=("osa.thm-c.1", "osa.thm-c.3"), expects="reading",
     reading=THE_CONSTANT,
     note="Weyl's inequality for all N d ordered singular values, then Theorem C.3.",
-)
+)  # fmt: skip
 
 
 @EQUATION_99.formula
@@ -244,25 +220,20 @@ def shifts_of_singular_values(X: Any, W_Q: Any, W_K: Any, W_V: Any, W_O: Any, al
 EQUATION_99.mutant("||J_1||_2 / 2", "spectral_norm(J_1) -> spectral_norm(J_1) * rational(1, 2)")
 EQUATION_99.mutant("C / 10", "absolute(alpha) -> absolute(alpha) * rational(1, 10)")
 
-JACOBIAN_RANGE = Claim(
-    OSA,
-    "osa.f7-range",
-    label="F.7, the range of J",
-    statement=r"\mathbf{J} = (\mathbf{X}\mathbf{W}^V\mathbf{W}^O\otimes\mathbf{I}_N)^\top \partial\mathbf{A} +"
-    r" (\mathbf{W}^V\mathbf{W}^O)^\top\otimes\mathbf{A} = \big((\mathbf{W}^O)^\top\mathbf{W}^O \otimes \mathbf{I}_N\big)"
-    r"\mathbf{J} \text{ for all matrices } \mathbf{A}, \partial\mathbf{A}: \text{ at most } N d_v \text{ of the } N d"
-    r" \text{ singular values of } \mathbf{J} \text{ are not zero}",
+JACOBIAN_RANGE = Claim(OSA, "osa.f7-range", label="F.7, the range of J",
+    statement=r"\mathbf{J} = (\mathbf{X}\mathbf{W}^V\mathbf{W}^O\otimes\mathbf{I}_N)^\top \partial\mathbf{A} + ("
+    r"\mathbf{W}^V\mathbf{W}^O)^\top\otimes\mathbf{A} = \big((\mathbf{W}^O)^\top\mathbf{W}^O \otimes \mathbf{I}_N\big)"
+    r"\mathbf{J} \text{ for all matrices } \mathbf{A}, \partial\mathbf{A}: \text{ at most } N d_v \text{ of the } N d "
+    r"\text{ singular values of } \mathbf{J} \text{ are not zero}",
     assumptions=[ORTHONORMAL_OUTPUTS],
-    relation=Equal(),
-    sizes={"N": (1, 2), "d": (1, 3), "d_v": (1, 2), "m": (1, 4), "n": (1, 6)},
     where=lambda sizes: (
         sizes["d_v"] <= sizes["d"] and sizes["m"] == sizes["N"] ** 2 and sizes["n"] == sizes["N"] * sizes["d"]
     ),
-    exact=True,
-    of_project=True,
-    corrects="osa.f7-perturbation-alone",
-    note="OSA(X) = A X W^V W^O has its rows in the row space of W^O, so J_1 cannot add small singular values to those of J_2.",
-)
+    relation=Equal(), sizes={"N": (1, 2), "d": (1, 3), "d_v": (1, 2), "m": (1, 4), "n": (1, 6)}, exact=True,
+    of_project=True, corrects="osa.f7-perturbation-alone",
+    note="OSA(X) = A X W^V W^O has its rows in the row space of W^O, so J_1 cannot add small singular values to those"
+    " of J_2.",
+)  # fmt: skip
 
 
 @JACOBIAN_RANGE.inputs
@@ -290,13 +261,10 @@ JACOBIAN_RANGE.mutant(
     "factors of the projection exchanged", "W_O.T @ W_O -> eye(X.shape[0]); eye(X.shape[0]) -> W_O.T @ W_O"
 )
 
-PERTURBED = Claim(
-    OSA,
-    "osa.f7-perturbation-alone",
-    label="F.7, what Weyl's inequality does not give",
-    statement=r"\text{If the non-zero singular values of } \mathbf{J}_2 \text{ lie in } [1-\delta,1+\delta] \text{ and }"
-    r" \|\mathbf{J}_1\|_2 < 1-\delta, \text{ the non-zero singular values of } \mathbf{J} = \mathbf{J}_1+\mathbf{J}_2"
-    r" \text{ lie in } [1-\delta-\|\mathbf{J}_1\|_2, 1+\delta+\|\mathbf{J}_1\|_2]",
+PERTURBED = Claim(OSA, "osa.f7-perturbation-alone", label="F.7, what Weyl's inequality does not give",
+    statement=r"\text{If the non-zero singular values of } \mathbf{J}_2 \text{ lie in } [1-\delta,1+\delta] \text{ and"
+    r" } \|\mathbf{J}_1\|_2 < 1-\delta, \text{ the non-zero singular values of } \mathbf{J} = \mathbf{J}_1+"
+    r"\mathbf{J}_2 \text{ lie in } [1-\delta-\|\mathbf{J}_1\|_2, 1+\delta+\|\mathbf{J}_1\|_2]",
     assumptions=[
         Assumption(
             "J_2 = P diag(s) R^T with orthonormal columns in P and R",
@@ -309,17 +277,12 @@ PERTURBED = Claim(
             positive=lambda P, s, R, J_1: smallest_singular_value(P @ diag(s) @ R.T + J_1),
         ),
     ],
-    relation=AtMost(),
-    sizes={"n": (2, 3), "r": (1, 2)},
-    where=lambda sizes: sizes["r"] < sizes["n"],
-    expects="refuted",
-    severity="error",
-    correction="osa.f7-range",
-    of_project=True,
-    note="What F.7 draws from Eqs. (98) and (99).  A small J_1 makes small singular values of those of J_2 that are zero, and the"
-    " effective condition number of Appendix C.1 jumps from that of J_2 to any size.  The J_1 of the layer does not, as its range"
-    " is that of J_2 (osa.f7-range): an argument that the proof needs and does not give.",
-)
+    relation=AtMost(), sizes={"n": (2, 3), "r": (1, 2)}, where=lambda sizes: sizes["r"] < sizes["n"], expects="refuted",
+    severity="error", correction="osa.f7-range", of_project=True,
+    note="What F.7 draws from Eqs. (98) and (99).  A small J_1 makes small singular values of those of J_2 that are"
+    " zero, and the effective condition number of Appendix C.1 jumps from that of J_2 to any size.  The J_1 of the"
+    " layer does not, as its range is that of J_2 (osa.f7-range): an argument that the proof needs and does not give.",
+)  # fmt: skip
 
 
 @PERTURBED.inputs
@@ -348,22 +311,17 @@ def small_second_value() -> dict[str, Any]:
     return {"P": first, "s": [[1]], "R": first, "J_1": [[0, 0], [0, "1/10"]], "delta": 0}
 
 
-F7_INTERVAL = Claim(
-    ASSUMED_BY_C4,
-    "osa.f7-interval",
-    label="F.7, last lines",
-    statement=r"\sigma_i(\mathbf{J})\in[1-\delta-C\alpha,1+\delta+C\alpha]; \text{ therefore }"
-    r" \sigma_{\max}(\mathbf{J})\le1+\delta+C\alpha,\ \sigma_{\min}(\mathbf{J})\ge1-\delta-C\alpha",
-    relation=AtMost(ascent=False),
-    uses=("osa.eq-98", "osa.eq-99", "osa.f7-range"),
-    presumes=("osa.f7-perturbation-alone",),
-    expects="gap",
-    reading="i runs over the N d_v non-zero singular values of J_2, of which Eq. (98) speaks; the other N (d - d_v) singular"
-    " values of J are zero (osa.f7-range), and sigma_min, which is not defined, is the least non-zero one of Appendix C.1,"
-    " sigma_min>0",
+F7_INTERVAL = Claim(ASSUMED_BY_C4, "osa.f7-interval", label="F.7, last lines",
+    statement=r"\sigma_i(\mathbf{J})\in[1-\delta-C\alpha,1+\delta+C\alpha]; \text{ therefore } \sigma_{\max}("
+    r"\mathbf{J})\le1+\delta+C\alpha,\ \sigma_{\min}(\mathbf{J})\ge1-\delta-C\alpha",
+    relation=AtMost(ascent=False), uses=("osa.eq-98", "osa.eq-99", "osa.f7-range"),
+    presumes=("osa.f7-perturbation-alone",), expects="gap",
+    reading="i runs over the N d_v non-zero singular values of J_2, of which Eq. (98) speaks; the other N (d - d_v)"
+    " singular values of J are zero (osa.f7-range), and sigma_min, which is not defined, is the least non-zero one of"
+    " Appendix C.1, sigma_min>0",
     note="For all N d singular values the interval would be wrong: one token, d = 2, d_v = 1 has J = W^T with the singular"
     f" values 1 and 0.  That J has no further, small non-zero ones does not follow from Eqs. (98) and (99).  {LEAST_CONSTANT}",
-)
+)  # fmt: skip
 
 
 def _jacobian_deviation(

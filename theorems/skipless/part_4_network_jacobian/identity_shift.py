@@ -40,32 +40,29 @@ def flatness_with_skip(X: Tokens, W_Q: QueryWeights, W_K: Weights, W_V: Weights,
     return flatness(K + I)
 
 
-IDENTITY = Claim(
-    OF_ATTENTION,
-    "skipless.sec4.3-identity-conditioning",
+IDENTITY = Claim(OF_ATTENTION, "skipless.sec4.3-identity-conditioning",
     label="Section 4.3, text comparing Eqs. (8) and (9)",
-    statement=r"\text{Comparing Eqs. (8) and (9), we can see clearly how the skip connections (}\mathbf{I}_{nd}\text{ term) help"
-    r" network conditioning. As we stated before in assumption ii), compared to the conditioning of the MLP }\hat{\mathbf{K}}_\ell"
-    r"\text{, the conditioning of the SA }\mathbf{K}_\ell\text{ is much worse (explored in Section 5.1 under default truncated"
-    r" normal initialization with Proposition 1). The addition of the identity matrix }\mathbf{I}_{nd}\text{ in Eq. (8) shifts the"
-    r" spectrum of }\mathbf{K}_\ell\text{ from zero, regularizing the smallest singular values}",
+    statement=r"\text{Comparing Eqs. (8) and (9), we can see clearly how the skip connections (}\mathbf{I}_{nd}\text{"
+    r" term) help network conditioning. As we stated before in assumption ii), compared to the conditioning of the MLP"
+    r" }\hat{\mathbf{K}}_\ell\text{, the conditioning of the SA }\mathbf{K}_\ell\text{ is much worse (explored in"
+    r" Section 5.1 under default truncated normal initialization with Proposition 1). The addition of the identity"
+    r" matrix }\mathbf{I}_{nd}\text{ in Eq. (8) shifts the spectrum of }\mathbf{K}_\ell\text{ from zero, regularizing"
+    r" the smallest singular values}",
     assumptions=[
         "K = dvec SA(X)/dvec X of Eq. (7); nothing is assumed about it",
         "'helps': kappa(K + I) <= kappa(K)",
         INVERSE,
     ],
-    relation=AtMost(),
-    expects="refuted",
-    severity="error",
-    correction="skipless.sec4.3-identity-small",
-    doubt="The sentence before speaks of the default initialisation, where it is true as far as tried. Of K nothing is assumed.",
-    note="The shift by 1 takes eigenvalues from zero on the right and to zero on the left: K + I is singular for K = -I, and a"
-    " reflection, which the SVD initialisation of Section 5.1 gives with probability 1/2, loses: kappa goes from 1 to"
-    " (c^2 + 1) / |c^2 - 1| for d = 2: 1.25 at the printed c = 3.  In the example with two tokens kappa goes from 1.012 to 1500."
-    "  It is true for symmetric positive semidefinite K, and wherever |K| < 1 and kappa(K) >= (1 + |K|) / (1 - |K|),"
-    " as under the default initialisation at small d: |K| is near 0.01 at n = 4, d = 12.  At d = 384 |K| is near 3, and kappa falls"
-    " all the same, from 1e8 to 13 at n = 4.",
-)
+    relation=AtMost(), expects="refuted", severity="error", correction="skipless.sec4.3-identity-small",
+    doubt="The sentence before speaks of the default initialisation, where it is true as far as tried. Of K nothing is"
+    " assumed.",
+    note="The shift by 1 takes eigenvalues from zero on the right and to zero on the left: K + I is singular for K ="
+    " -I, and a reflection, which the SVD initialisation of Section 5.1 gives with probability 1/2, loses: kappa goes"
+    " from 1 to (c^2 + 1) / |c^2 - 1| for d = 2: 1.25 at the printed c = 3.  In the example with two tokens kappa goes"
+    " from 1.012 to 1500.  It is true for symmetric positive semidefinite K, and wherever |K| < 1 and kappa(K) >= (1 +"
+    " |K|) / (1 - |K|), as under the default initialisation at small d: |K| is near 0.01 at n = 4, d = 12.  At d = 384"
+    " |K| is near 3, and kappa falls all the same, from 1e8 to 13 at n = 4.",
+)  # fmt: skip
 
 IDENTITY.formula(flatness_with_skip)
 IDENTITY.oracle(lambda X, W_Q, W_K, W_V, W_O: flatness(input_jacobian(X, W_Q, W_K, W_V, W_O)))
@@ -91,19 +88,14 @@ def below_one(X: Any, W_Q: Any, W_K: Any, W_V: Any, W_O: Any) -> Any:
     return 1 - spectral_norm(input_jacobian(X, W_Q, W_K, W_V, W_O))
 
 
-SMALL = Claim(
-    OF_ATTENTION,
-    "skipless.sec4.3-identity-small",
-    label="Conditioning of K + I for |K| < 1",
-    statement=r"\|\mathbf{K}\|_2<1\ \Rightarrow\ \kappa(\mathbf{K}+\mathbf{I})\le\frac{1+\|\mathbf{K}\|_2}{1-\|\mathbf{K}\|_2},\ "
-    r"\text{hence}\ \kappa(\mathbf{K}+\mathbf{I})\le\kappa(\mathbf{K})\ \text{if}\ \kappa(\mathbf{K})\ge\frac{1+\|\mathbf{K}"
-    r"\|_2}{1-\|\mathbf{K}\|_2}",
+SMALL = Claim(OF_ATTENTION, "skipless.sec4.3-identity-small", label="Conditioning of K + I for |K| < 1",
+    statement=r"\|\mathbf{K}\|_2<1\ \Rightarrow\ \kappa(\mathbf{K}+\mathbf{I})\le\frac{1+\|\mathbf{K}\|_2}{1-\|"
+    r"\mathbf{K}\|_2},\ \text{hence}\ \kappa(\mathbf{K}+\mathbf{I})\le\kappa(\mathbf{K})\ \text{if}\ \kappa("
+    r"\mathbf{K})\ge\frac{1+\|\mathbf{K}\|_2}{1-\|\mathbf{K}\|_2}",
     assumptions=[INVERSE, Assumption("|K| < 1", positive=below_one)],
-    relation=AtMost(),
-    of_project=True,
-    corrects="skipless.sec4.3-identity-conditioning",
+    relation=AtMost(), of_project=True, corrects="skipless.sec4.3-identity-conditioning",
     note="1 - |K| <= |(K + I) x| <= 1 + |K| for unit x.  Attained for one token and W_V W_O = diag(s, -s).",
-)
+)  # fmt: skip
 
 SMALL.formula(flatness_with_skip)
 
@@ -126,18 +118,14 @@ def small_values(arrays: dict[str, Any], sizes: dict[str, int], rng: np.random.G
     arrays["W_O"] = np.round(arrays["W_O"] * 16) / 256 + np.eye(sizes["d"]) * rng.choice([-1.0, 1.0], sizes["d"]) / 2
 
 
-POSITIVE = Claim(
-    SKIPLESS,
-    "skipless.sec4.3-identity-positive",
+POSITIVE = Claim(SKIPLESS, "skipless.sec4.3-identity-positive",
     label="Conditioning of K + I for positive semidefinite K",
     statement=r"\mathbf{K}=\mathbf{K}^\top\succeq0\ \Rightarrow\ \kappa(\mathbf{K}+\mathbf{I})\le\kappa(\mathbf{K})",
     assumptions=[INVERSE, "K = G G^T for some G"],
-    relation=AtMost(),
-    sizes={"k": (1, 4)},
-    of_project=True,
-    note="(s_max + 1) / (s_min + 1) <= s_max / s_min.  The Jacobian of attention is hardly ever symmetric; for general K with"
-    " K + K^T >= 0 it may fail, as for diag(1, R) with R the rotation by 90 degrees.",
-)
+    relation=AtMost(), sizes={"k": (1, 4)}, of_project=True,
+    note="(s_max + 1) / (s_min + 1) <= s_max / s_min.  The Jacobian of attention is hardly ever symmetric; for general"
+    " K with K + K^T >= 0 it may fail, as for diag(1, R) with R the rotation by 90 degrees.",
+)  # fmt: skip
 
 
 @POSITIVE.formula
@@ -175,19 +163,15 @@ def _both_conditions(seed: int) -> tuple[Any, Any]:
     return conditions(attention), spectrum.amax(1) / spectrum.amin(1)
 
 
-SA_WORSE = Claim(
-    SKIPLESS,
-    "skipless.sec4.3-sa-worse-than-mlp",
-    label="Sections 4.2-4.3, text",
-    statement=r"\text{Compared with the conditioning of the MLP }\hat{\mathbf{K}}_\ell\text{, the conditioning of the SA }"
-    r"\mathbf{K}_\ell\text{ is much worse under default truncated-normal initialisation}",
+SA_WORSE = Claim(SKIPLESS, "skipless.sec4.3-sa-worse-than-mlp", label="Sections 4.2-4.3, text",
+    statement=r"\text{Compared with the conditioning of the MLP }\hat{\mathbf{K}}_\ell\text{, the conditioning of the"
+    r" SA }\mathbf{K}_\ell\text{ is much worse under default truncated-normal initialisation}",
     assumptions=["truncated normal weights, tokens N(0, I)", "GELU, hidden width 4d: ViT's; the paper states neither"],
-    relation=FollowsLaw(samples=DRAWS, instances=1),
-    expects="empirical",
-    observed="n = 4 tokens of dimension d = 12, weights of standard deviation 0.02 cut at two of them, 100 draws: kappa(K) is more"
-    " than 100 times kappa(K-hat) in at least half of them; medians about 1e6 and 1e2, the former near the product"
-    " of kappa(A) and kappa(W_V W_O)",
-)
+    relation=FollowsLaw(samples=DRAWS, instances=1), expects="empirical",
+    observed="n = 4 tokens of dimension d = 12, weights of standard deviation 0.02 cut at two of them, 100 draws:"
+    " kappa(K) is more than 100 times kappa(K-hat) in at least half of them; medians about 1e6 and 1e2, the former"
+    " near the product of kappa(A) and kappa(W_V W_O)",
+)  # fmt: skip
 
 
 @SA_WORSE.formula

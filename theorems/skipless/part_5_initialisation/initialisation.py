@@ -65,17 +65,13 @@ def exactly(name: str, error: Any, scale: float, count: int) -> LawTest:
 
 # -- W_V W_O -----------------------------------------------------------------------------------------------------------
 
-KAPPA_ONE = Claim(
-    SKIPLESS,
-    "skipless.sec5.1-kappa-one",
-    label="Section 5.1, text",
-    statement=r"\text{The best case is when }\mathbf{W}_\ell^V\mathbf{W}_\ell^O\text{ is a (scaled) orthonormal matrix, because"
-    r" then all its singular values are equal, so that }\kappa(\mathbf{W}_\ell^V\mathbf{W}_\ell^O)=1",
+KAPPA_ONE = Claim(SKIPLESS, "skipless.sec5.1-kappa-one", label="Section 5.1, text",
+    statement=r"\text{The best case is when }\mathbf{W}_\ell^V\mathbf{W}_\ell^O\text{ is a (scaled) orthonormal"
+    r" matrix, because then all its singular values are equal, so that }\kappa(\mathbf{W}_\ell^V\mathbf{W}_\ell^O)=1",
     assumptions=["W_V W_O = c Q with Q orthogonal, c > 0"],
-    relation=Equal(),
-    sizes={"d": (1, 4)},
+    relation=Equal(), sizes={"d": (1, 4)},
     note="1 is the least kappa, and no other matrices have it (skipless.sec5.1-kappa-one-converse).",
-)
+)  # fmt: skip
 
 
 @KAPPA_ONE.formula
@@ -94,17 +90,13 @@ KAPPA_ONE.oracle(lambda Q, c: column(*singular_values(Q * c), condition_number(Q
 KAPPA_ONE.mutant("singular values c^2", lambda c, d: concatenate([ones(d, 1) * (c * c), ones(1, 1) * (c / c)], axis=0))
 KAPPA_ONE.mutant("kappa of the scale", lambda c, d: concatenate([ones(d, 1) * c, ones(1, 1) * c], axis=0))
 
-CONVERSE = Claim(
-    SKIPLESS,
-    "skipless.sec5.1-kappa-one-converse",
+CONVERSE = Claim(SKIPLESS, "skipless.sec5.1-kappa-one-converse",
     label="Condition number and distance from a multiple of an orthogonal matrix",
-    statement=r"\|\mathbf{P}^\top\mathbf{P}-s_{\min}^2\mathbf{I}\|_2=s_{\max}^2-s_{\min}^2,\ \text{so that}\ \kappa(\mathbf{P})=1"
-    r"\iff\mathbf{P}^\top\mathbf{P}=s^2\mathbf{I},\ s\ne0",
+    statement=r"\|\mathbf{P}^\top\mathbf{P}-s_{\min}^2\mathbf{I}\|_2=s_{\max}^2-s_{\min}^2,\ \text{so that}\ \kappa("
+    r"\mathbf{P})=1\iff\mathbf{P}^\top\mathbf{P}=s^2\mathbf{I},\ s\ne0",
     assumptions=["P square"],
-    relation=Equal(),
-    sizes={"d": (1, 4)},
-    of_project=True,
-)
+    relation=Equal(), sizes={"d": (1, 4)}, of_project=True,
+)  # fmt: skip
 
 
 @CONVERSE.formula
@@ -123,20 +115,17 @@ def distance_from_multiple_of_identity(P: Weights) -> Any:
 CONVERSE.mutant("s_max - s_min", "s[0] * s[0] -> s[0]; s[-1] * s[-1] -> s[-1]")
 CONVERSE.mutant("s_max^2", "s[0] * s[0] - s[-1] * s[-1] -> s[0] * s[0]")
 
-SVD_INIT = Claim(
-    SKIPLESS,
-    "skipless.sec5.1-svd-init",
-    label="Section 5.1, SVD initialisation",
-    statement=r"\text{Draw square }\mathbf{Q}\in\mathbb{R}^{d\times d}\text{ with zero-mean, unit-variance entries, take }"
-    r"\mathbf{Q}=\mathbf{U}\mathbf{S}\mathbf{V}^\top\text{ and set }\mathbf{W}_\ell^V=c\cdot\mathbf{U},\ \mathbf{W}_\ell^O=c\cdot"
-    r"\mathbf{V}^\top\text{ with a scaling constant }c\text{; then }\mathbf{W}_\ell^V\mathbf{W}_\ell^O\text{ is scaled"
-    r" orthonormal}",
+SVD_INIT = Claim(SKIPLESS, "skipless.sec5.1-svd-init", label="Section 5.1, SVD initialisation",
+    statement=r"\text{Draw square }\mathbf{Q}\in\mathbb{R}^{d\times d}\text{ with zero-mean, unit-variance entries,"
+    r" take }\mathbf{Q}=\mathbf{U}\mathbf{S}\mathbf{V}^\top\text{ and set }\mathbf{W}_\ell^V=c\cdot\mathbf{U},\ "
+    r"\mathbf{W}_\ell^O=c\cdot\mathbf{V}^\top\text{ with a scaling constant }c\text{; then }\mathbf{W}_\ell^V"
+    r"\mathbf{W}_\ell^O\text{ is scaled orthonormal}",
     assumptions=["c != 0", "the distribution of the entries is not stated: normal, +-1, and a Q of rank one are run"],
-    relation=FollowsLaw(samples=2000, instances=4),
-    sizes={"d": (1, 8)},
-    note="The scale of the product is c^2, not c: 9 for the printed c = 3.  It is the polar factor of Q times c^2.  For normal"
-    " entries its determinant is negative with probability 1/2, and its entries have mean 0 and variance c^4 / d.",
-)
+    relation=FollowsLaw(samples=2000, instances=4), sizes={"d": (1, 8)},
+    note="The scale of the product is c^2, not c: 9 for the printed c = 3.  It is the polar factor of Q times c^2. "
+    " For normal entries its determinant is negative with probability 1/2, and its entries have mean 0 and variance"
+    " c^4 / d.",
+)  # fmt: skip
 
 
 @SVD_INIT.formula
@@ -179,18 +168,14 @@ SVD_INIT.mutant("scale c^2 / 2", lambda c, d: c * c / 2)
 
 # -- W_Q W_K^T ---------------------------------------------------------------------------------------------------------
 
-EQ_11 = Claim(
-    SKIPLESS,
-    "skipless.eq-11",
-    label="Eq. (11)",
+EQ_11 = Claim(SKIPLESS, "skipless.eq-11", label="Eq. (11)",
     statement=r"\mathbf{W}_\ell^Q\mathbf{W}_\ell^{K\top}=\alpha\mathbf{Z}+\beta\mathbf{I},\quad\mathbf{Z}_{ij}\sim"
     r"\mathcal{N}(0,\tfrac1d)",
     assumptions=["W_Q, W_K of shape (d, d), one head", "entries of Z independent"],
-    relation=FollowsLaw(samples=4000, instances=4),
-    sizes={"d": (2, 8)},
-    note="Such weights exist for every alpha, beta and Z, if only W_Q = alpha Z + beta I and W_K = I; for one head with d_h < d"
-    " they do not (skipless.eq-11-multihead).",
-)
+    relation=FollowsLaw(samples=4000, instances=4), sizes={"d": (2, 8)},
+    note="Such weights exist for every alpha, beta and Z, if only W_Q = alpha Z + beta I and W_K = I; for one head"
+    " with d_h < d they do not (skipless.eq-11-multihead).",
+)  # fmt: skip
 
 
 @EQ_11.formula

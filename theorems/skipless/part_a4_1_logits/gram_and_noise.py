@@ -33,16 +33,13 @@ Deviation = Annotated[Any, Shape("1", "1")]
 LAW = FollowsLaw(samples=10_000, instances=4)
 TOKENS_ALONE = Setting(SKIPLESS, "Section A.4.1", assumptions=[TOKENS], sizes={"d": (1, 8)})
 
-EQ_14 = Claim(
-    TOKENS_ALONE,
-    "skipless.eq-14",
-    label="Eq. (14)",
-    statement=r"\text{For }\mathbf{A}=\mathbf{X}\mathbf{X}^\top,\ \mathbf{X}\in\mathbb{R}^{n\times d}\sim\mathcal{N}(0,"
-    r"\mathbf{I}):\ \mathbf{A}_{ii}\sim\chi_d^2,\ \mathbb{E}[\mathbf{A}_{ii}]=d,\ \mathrm{Var}(\mathbf{A}_{ii})=2d",
-    relation=LAW,
-    proof=("skipless.logit-moments",),
+EQ_14 = Claim(TOKENS_ALONE, "skipless.eq-14", label="Eq. (14)",
+    statement=r"\text{For }\mathbf{A}=\mathbf{X}\mathbf{X}^\top,\ \mathbf{X}\in\mathbb{R}^{n\times d}\sim"
+    r"\mathcal{N}(0,\mathbf{I}):\ \mathbf{A}_{ii}\sim\chi_d^2,\ \mathbb{E}[\mathbf{A}_{ii}]=d,\ \mathrm{Var}("
+    r"\mathbf{A}_{ii})=2d",
+    relation=LAW, proof=("skipless.logit-moments",),
     note="The text calls chi a 'Wishart distribution'; chi^2_d is the Wishart distribution of one row.",
-)
+)  # fmt: skip
 
 
 @EQ_14.formula
@@ -79,15 +76,11 @@ def laws_of_entry(which: int, alpha: float, beta: float, name: str) -> Callable[
     return laws
 
 
-EQ_15 = Claim(
-    TOKENS_ALONE,
-    "skipless.eq-15",
-    label="Eq. (15)",
+EQ_15 = Claim(TOKENS_ALONE, "skipless.eq-15", label="Eq. (15)",
     statement=r"\mathbb{E}[\mathbf{A}_{ij}]=0,\ \mathrm{Var}(\mathbf{A}_{ij})=d\quad(i\ne j)",
     assumptions=["A = X X^T"],
-    relation=LAW,
-    proof=("skipless.logit-moments",),
-)
+    relation=LAW, proof=("skipless.logit-moments",),
+)  # fmt: skip
 
 
 @EQ_15.formula
@@ -100,17 +93,14 @@ EQ_15.part("laws")(laws_of_entry(1, 0.0, 1.0, "A_ij"))
 EQ_15.mutant("variance 2d, that of the diagonal", lambda d: (0, 2 * d))
 EQ_15.mutant("variance 1, as if A were divided by sqrt(d)", lambda d: (0, 1))
 
-EQ_16 = Claim(
-    TOKENS_ALONE,
-    "skipless.eq-16",
-    label="Eq. (16)",
-    statement=r"\text{For }\mathbf{B}=\mathbf{X}\mathbf{Z}\mathbf{X}^\top,\ \mathbf{Z}\sim\mathcal{N}(0,\tfrac1d\mathbf{I}):\ "
-    r"\mathbb{E}[\mathbf{B}_{ii}]=0,\ \mathrm{Var}(\mathbf{B}_{ii})\approx d+2",
+EQ_16 = Claim(TOKENS_ALONE, "skipless.eq-16", label="Eq. (16)",
+    statement=r"\text{For }\mathbf{B}=\mathbf{X}\mathbf{Z}\mathbf{X}^\top,\ \mathbf{Z}\sim\mathcal{N}(0,\tfrac1d"
+    r"\mathbf{I}):\ \mathbb{E}[\mathbf{B}_{ii}]=0,\ \mathrm{Var}(\mathbf{B}_{ii})\approx d+2",
     assumptions=[NOISE],
-    relation=LAW,
-    proof=("skipless.logit-moments",),
-    note="The variance is d + 2 exactly, not approximately: the d^2 - d mixed terms contribute 1/d each, the squares 3/d.",
-)
+    relation=LAW, proof=("skipless.logit-moments",),
+    note="The variance is d + 2 exactly, not approximately: the d^2 - d mixed terms contribute 1/d each, the squares"
+    " 3/d.",
+)  # fmt: skip
 
 
 @EQ_16.formula
@@ -164,19 +154,13 @@ def moments_of_samples(
     return Moments(mean, variance).tests(f"B_ij, d = {d}", sampled_logits(generator, samples, d).cpu())
 
 
-EQ_17 = Claim(
-    LOGITS_OF_NOISE,
-    "skipless.eq-17",
-    label="Eq. (17)",
+EQ_17 = Claim(LOGITS_OF_NOISE, "skipless.eq-17", label="Eq. (17)",
     statement=r"\mathbb{E}[\mathbf{B}_{ij}]=0,\ \mathrm{Var}(\mathbf{B}_{ij})\approx1\quad(i\ne j)",
-    relation=FollowsLaw(),
-    expects="refuted",
-    severity="error",
-    correction="skipless.eq-17-corrected",
-    note="The variance is exactly d. It is 1 at d = 1 only, and Var - 1 = d - 1 grows without bound, so no reading of the"
-    " sign in which the error vanishes or stays bounded saves the statement. The diagonal variance d + 2 of Eq. (16)"
-    " is right under the same normalisation of Z, which therefore is not the cause.",
-)
+    relation=FollowsLaw(), expects="refuted", severity="error", correction="skipless.eq-17-corrected",
+    note="The variance is exactly d. It is 1 at d = 1 only, and Var - 1 = d - 1 grows without bound, so no reading of"
+    " the sign in which the error vanishes or stays bounded saves the statement. The diagonal variance d + 2 of Eq."
+    " (16) is right under the same normalisation of Z, which therefore is not the cause.",
+)  # fmt: skip
 
 
 @EQ_17.formula
@@ -198,16 +182,10 @@ EQ_17.counterexample("d = 4, where the variance is 4", d=4)
 EQ_17.mutant("variance of the diagonal, Eq. (16)", lambda d: (0, d + 2))
 EQ_17.mutant("mean d", lambda d: (d, 1))
 
-EQ_17_CORRECTED = Claim(
-    LOGITS_OF_NOISE,
-    "skipless.eq-17-corrected",
-    label="Eq. (17), corrected",
+EQ_17_CORRECTED = Claim(LOGITS_OF_NOISE, "skipless.eq-17-corrected", label="Eq. (17), corrected",
     statement=r"\mathbb{E}[\mathbf{B}_{ij}]=0,\ \mathrm{Var}(\mathbf{B}_{ij})=d\quad(i\ne j)",
-    relation=FollowsLaw(),
-    of_project=True,
-    corrects="skipless.eq-17",
-    proof=("skipless.eq-17-moments",),
-)
+    relation=FollowsLaw(), of_project=True, corrects="skipless.eq-17", proof=("skipless.eq-17-moments",),
+)  # fmt: skip
 
 
 @EQ_17_CORRECTED.formula
@@ -222,22 +200,17 @@ EQ_17_CORRECTED.mutant("variance of the diagonal, Eq. (16)", lambda d: (0, d + 2
 EQ_17_CORRECTED.mutant("variance d^2, that of entries of Z with variance 1", lambda d: (0, d * d))
 EQ_17_CORRECTED.mutant("mean d, that of the diagonal of X X^T", lambda d: (d, d))
 
-EQ_17_MOMENTS = Claim(
-    SKIPLESS,
-    "skipless.eq-17-moments",
-    label="Moments of off-diagonal logits",
+EQ_17_MOMENTS = Claim(SKIPLESS, "skipless.eq-17-moments", label="Moments of off-diagonal logits",
     statement=r"\mathbb{E}[\mathbf{B}_{ij}]=0,\ \mathrm{Var}(\mathbf{B}_{ij})=d^2\sigma_X^4\sigma_Z^2\quad(i\ne j)",
     assumptions=[
         LOGITS_OF_NOISE.assumptions[0],
-        "entries of X of mean 0 and standard deviation |sigma_X|, entries of Z of mean 0 and standard deviation |sigma_Z|",
+        "entries of X of mean 0 and standard deviation |sigma_X|, entries of Z of mean 0 and standard deviation"
+        " |sigma_Z|",
         LOGITS_OF_NOISE.assumptions[2],
     ],
-    relation=Equal(),
-    sizes={"d": (1, 4)},
-    exact=True,
-    of_project=True,
+    relation=Equal(), sizes={"d": (1, 4)}, exact=True, of_project=True,
     note="At sigma_X^2 = 1 and sigma_Z^2 = 1/d, the setting of Eqs. (16)-(17), the variance is d.",
-)
+)  # fmt: skip
 
 
 @EQ_17_MOMENTS.formula

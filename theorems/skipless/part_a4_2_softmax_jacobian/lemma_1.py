@@ -88,71 +88,48 @@ def refuted_order(claim: Claim, formula: Callable[..., Any] = printed_order) -> 
     claim.mutant("polynomial in beta: alpha / (1 + beta)", "exp(-beta) -> 1 / (1 + beta)")
 
 
-LEMMA_1 = Claim(
-    OF_ORDER,
-    "skipless.lemma-1",
-    label="Lemma 1",
-    statement=r"\text{Let }\mathbf{A}=\mathrm{softmax}(\mathbf{M}),\ \mathbf{M}=\mathbf{X}\mathbf{W}^Q\mathbf{W}^{K\top}"
-    r"\mathbf{X}^\top.\text{ With the initialisation of Eq. (11), }\left\|\partial\mathrm{vec}(\mathbf{A})/\partial"
-    r"\mathrm{vec}(\mathbf{X})\right\|_2=O(\alpha e^{-\beta})",
-    relation=AtMost(ascent=False),
-    expects="refuted",
-    severity="error",
+LEMMA_1 = Claim(OF_ORDER, "skipless.lemma-1", label="Lemma 1",
+    statement=r"\text{Let }\mathbf{A}=\mathrm{softmax}(\mathbf{M}),\ \mathbf{M}=\mathbf{X}\mathbf{W}^Q\mathbf{W}^{K"
+    r"\top}\mathbf{X}^\top.\text{ With the initialisation of Eq. (11), }\left\|\partial\mathrm{vec}(\mathbf{A})/"
+    r"\partial\mathrm{vec}(\mathbf{X})\right\|_2=O(\alpha e^{-\beta})",
+    relation=AtMost(ascent=False), expects="refuted", severity="error", correction="skipless.lemma-1-gap",
     proof=(
-        "skipless.eq-21",
-        "skipless.eq-22-structure",
-        "skipless.eq-22",
-        "skipless.eq-23",
-        "skipless.eq-24-25",
-        "skipless.eq-26",
-        "skipless.eq-27-28",
-        "skipless.eq-29",
+        "skipless.eq-21", "skipless.eq-22-structure", "skipless.eq-22", "skipless.eq-23", "skipless.eq-24-25",
+        "skipless.eq-26", "skipless.eq-27-28", "skipless.eq-29",
     ),
-    correction="skipless.lemma-1-gap",
     note=WHY
     + " For equal tokens the norm even grows, like beta. What does hold has the smallest gap of the logits in the exponent; for"
     " Gaussian tokens of large dimension that is near beta d, so the norm is then far smaller than e^-beta, but alpha is still no"
     " factor of it. In the paper's favour: at a fixed alpha > 0, where that factor is a constant, and for given tokens with"
     " x_i.(x_i - x_j) > 1, as Gaussian ones of large dimension have, the norm is O(e^-beta) as beta grows. The Lemma states"
     " neither.",
-)
+)  # fmt: skip
 
 refuted_order(LEMMA_1)
 LEMMA_1.oracle(lambda X, Z, alpha, beta: norm_by_tokens(X, initial_product(Z, alpha, beta)))
 
-EQ_23 = Claim(
-    OF_ORDER,
-    "skipless.eq-23",
-    label="Eq. (23)",
-    statement=r"\mathbf{A}_{ii}=1-\mathcal{O}(\alpha e^{-\beta})\text{ and }\mathbf{A}_{ij}=\mathcal{O}(\alpha e^{-\beta})"
-    r"\ (i\ne j)\text{ under the proposed initialisation (larger }\beta\text{ leads to more diagonally dominant)}",
-    relation=AtMost(ascent=False),
-    expects="refuted",
-    severity="error",
-    correction="skipless.eq-23-gap",
+EQ_23 = Claim(OF_ORDER, "skipless.eq-23", label="Eq. (23)",
+    statement=r"\mathbf{A}_{ii}=1-\mathcal{O}(\alpha e^{-\beta})\text{ and }\mathbf{A}_{ij}=\mathcal{O}(\alpha e^{-"
+    r"\beta})\ (i\ne j)\text{ under the proposed initialisation (larger }\beta\text{ leads to more diagonally"
+    r" dominant)}",
+    relation=AtMost(ascent=False), expects="refuted", severity="error", correction="skipless.eq-23-gap",
     note=WHY
     + " Nor does larger beta always lead to more dominance: where x_i.x_j > |x_i|^2 it takes attention away from the diagonal.",
-)
+)  # fmt: skip
 
 refuted_order(EQ_23)
 EQ_23.oracle(lambda X, Z, alpha, beta: attention_given_away(initial_logits(X, Z, alpha, beta)))
 
-EQ_24_25 = Claim(
-    OF_ORDER,
-    "skipless.eq-24-25",
-    label="Eqs. (24)-(25)",
+EQ_24_25 = Claim(OF_ORDER, "skipless.eq-24-25", label="Eqs. (24)-(25)",
     statement=r"\text{In the case }j=k:\ (\mathbf{J}_{\mathbf{A},i})_{ii}=\mathbf{A}_{ii}(1-\mathbf{A}_{ii})="
-    r"\mathcal{O}(\alpha e^{-\beta})\text{ if }i=j;\ (\mathbf{J}_{\mathbf{A},i})_{ii}=\mathbf{A}_{ii}(1-\mathbf{A}_{ii})="
-    r"\mathcal{O}(\alpha e^{-\beta})\text{ if }i\ne j",
-    relation=AtMost(ascent=False),
-    expects="refuted",
-    severity="error",
-    uses=("skipless.eq-22",),
+    r"\mathcal{O}(\alpha e^{-\beta})\text{ if }i=j;\ (\mathbf{J}_{\mathbf{A},i})_{ii}=\mathbf{A}_{ii}(1-"
+    r"\mathbf{A}_{ii})=\mathcal{O}(\alpha e^{-\beta})\text{ if }i\ne j",
+    relation=AtMost(ascent=False), expects="refuted", severity="error", uses=("skipless.eq-22",),
     correction="skipless.eq-24-25-entries",
-    doubt="Both lines show the same indices. The second must mean (J_{A,i})_{jj} = A_ij (1 - A_ij); all diagonal entries are"
-    " bounded here, so either reading is covered.",
+    doubt="Both lines show the same indices. The second must mean (J_{A,i})_{jj} = A_ij (1 - A_ij); all diagonal"
+    " entries are bounded here, so either reading is covered.",
     note="The first equality of each line is Eq. (22) and holds; the order does not. " + WHY,
-)
+)  # fmt: skip
 
 refuted_order(EQ_24_25)
 
@@ -164,20 +141,13 @@ def diagonals_of_blocks(X: Tokens, Z: Weights, alpha: Alpha, beta: Beta) -> Any:
     return column(*(block[j, j] for block in blocks for j in range(X.shape[0])))
 
 
-EQ_26 = Claim(
-    OF_ORDER,
-    "skipless.eq-26",
-    label="Eq. (26)",
+EQ_26 = Claim(OF_ORDER, "skipless.eq-26", label="Eq. (26)",
     statement=r"\text{In the case }j\ne k:\ (\mathbf{J}_{\mathbf{A},i})_{jk}=-\mathbf{A}_{ij}\mathbf{A}_{ik}="
     r"\mathcal{O}(\alpha e^{-\beta})",
-    relation=AtMost(ascent=False),
-    sizes={"n": (2, 3), "d": (1, 2)},
-    expects="refuted",
-    severity="error",
-    uses=("skipless.eq-22",),
-    correction="skipless.eq-26-entries",
+    relation=AtMost(ascent=False), sizes={"n": (2, 3), "d": (1, 2)}, expects="refuted", severity="error",
+    uses=("skipless.eq-22",), correction="skipless.eq-26-entries",
     note="The first equality is Eq. (22) and holds; the order does not. " + WHY,
-)
+)  # fmt: skip
 
 refuted_order(EQ_26)
 
@@ -189,22 +159,16 @@ def entries_off_the_diagonals_of_blocks(X: Tokens, Z: Weights, alpha: Alpha, bet
     return column(*(block[j, k] for block in blocks for j in range(n) for k in range(n) if j != k))
 
 
-EQ_27_28 = Claim(
-    AT_INITIALISATION,
-    "skipless.eq-27-28",
-    label="Eqs. (27)-(28)",
+EQ_27_28 = Claim(AT_INITIALISATION, "skipless.eq-27-28", label="Eqs. (27)-(28)",
     statement=r"\|\mathbf{J}_{\mathbf{A},i}\|_F=\sqrt{\sum_{j,k=1}^d((\mathbf{J}_{\mathbf{A},i})_{jk})^2}=d\cdot"
     r"\mathcal{O}(\alpha e^{-\beta}),\qquad \|\mathbf{J}_{\mathbf{A},i}\|_2\le\|\mathbf{J}_{\mathbf{A},i}\|_F="
     r"\mathcal{O}(\alpha e^{-\beta})",
     assumptions=[ORDER + "; the factor d of Eq. (27) is granted to both"],
-    relation=AtMost(ascent=False),
-    expects="refuted",
-    severity="error",
-    presumes=("skipless.eq-27-index",),
+    relation=AtMost(ascent=False), expects="refuted", severity="error", presumes=("skipless.eq-27-index",),
     correction="skipless.eq-27-28-norms",
     note="The order fails even with the factor d that Eq. (28) drops. The sum runs to d, but the block has n rows"
     " (skipless.eq-27-index). |J|_2 <= |J|_F holds. " + WHY,
-)
+)  # fmt: skip
 
 refuted_order(EQ_27_28, printed_order_with_dimension)
 
@@ -222,18 +186,11 @@ BLOCK_OF_TOKENS = Setting(
     sizes={"n": (1, 4), "d": (1, 3)},
 )
 
-INDEX = Claim(
-    BLOCK_OF_TOKENS,
-    "skipless.eq-27-index",
-    label="Eq. (27), the range of its sum",
+INDEX = Claim(BLOCK_OF_TOKENS, "skipless.eq-27-index", label="Eq. (27), the range of its sum",
     statement=r"\|\mathbf{J}_{\mathbf{A},i}\|_F=\sqrt{\textstyle\sum_{j,k=1}^d((\mathbf{J}_{\mathbf{A},i})_{jk})^2}",
-    relation=Equal(),
-    expects="refuted",
-    severity="slip",
-    of_project=True,
-    correction="skipless.eq-27-index-corrected",
+    relation=Equal(), expects="refuted", severity="slip", of_project=True, correction="skipless.eq-27-index-corrected",
     note="For d > n the sum has terms that do not exist, which are left out here.",
-)
+)  # fmt: skip
 
 
 def _root_of_sum(X: Any, W: Any, rows: int, columns: int) -> Any:
@@ -256,16 +213,10 @@ INDEX.counterexample("n = 2, d = 1, a token 0 and a token 1", X=[[0], [1]], W=[[
 INDEX.mutant("one index to d only", lambda X, W: _root_of_sum(X, W, X.shape[0], X.shape[1]))
 INDEX.mutant("up to n", lambda X, W: _root_of_sum(X, W, X.shape[0], X.shape[0]))
 
-INDEX_CORRECTED = Claim(
-    BLOCK_OF_TOKENS,
-    "skipless.eq-27-index-corrected",
-    label="Eq. (27), its sum corrected",
+INDEX_CORRECTED = Claim(BLOCK_OF_TOKENS, "skipless.eq-27-index-corrected", label="Eq. (27), its sum corrected",
     statement=r"\|\mathbf{J}_{\mathbf{A},i}\|_F=\sqrt{\textstyle\sum_{j,k=1}^n((\mathbf{J}_{\mathbf{A},i})_{jk})^2}",
-    relation=Equal(),
-    of_project=True,
-    corrects="skipless.eq-27-index",
-    uses=("skipless.eq-22",),
-)
+    relation=Equal(), of_project=True, corrects="skipless.eq-27-index", uses=("skipless.eq-22",),
+)  # fmt: skip
 
 
 @INDEX_CORRECTED.formula
@@ -294,18 +245,12 @@ LEFT_OUT = (
     " multiplies the left-hand side by 1 / s."
 )
 
-EQ_21 = Claim(
-    SCALED,
-    "skipless.eq-21",
-    label="Eq. (21), proof of Lemma 1",
-    statement=r"\left\|\frac{\partial\mathrm{vec}(\mathbf{A})}{\partial\mathrm{vec}(\mathbf{X})}\right\|_2\le"
-    r"\left\|\frac{\partial\mathrm{vec}(\mathbf{A})}{\partial\mathrm{vec}(\mathbf{M})}\right\|_2",
-    relation=AtMost(ascent=False),
-    expects="refuted",
-    severity="error",
-    correction="skipless.eq-21-chain-rule",
+EQ_21 = Claim(SCALED, "skipless.eq-21", label="Eq. (21), proof of Lemma 1",
+    statement=r"\left\|\frac{\partial\mathrm{vec}(\mathbf{A})}{\partial\mathrm{vec}(\mathbf{X})}\right\|_2\le\left\|"
+    r"\frac{\partial\mathrm{vec}(\mathbf{A})}{\partial\mathrm{vec}(\mathbf{M})}\right\|_2",
+    relation=AtMost(ascent=False), expects="refuted", severity="error", correction="skipless.eq-21-chain-rule",
     note=LEFT_OUT + " Eq. (12), cited for it, says nothing of this derivative.",
-)
+)  # fmt: skip
 
 
 @EQ_21.formula
@@ -320,20 +265,14 @@ EQ_21.counterexample("two tokens 1 of dimension 1, alpha = 0, beta = 4: 2 sqrt(2
 EQ_21.mutant("with the factor |X W|_2 + |X W^T|_2", lambda value, X, W: value * weights_norm(X, W))
 EQ_21.mutant("with the factor |X|_2 alone", lambda value, X: value * spectral_norm(X))
 
-EQ_29 = Claim(
-    SCALED,
-    "skipless.eq-29",
-    label="Eq. (29)",
-    statement=r"\left\|\frac{\partial\mathrm{vec}(\mathbf{A})}{\partial\mathrm{vec}(\mathbf{X})}\right\|_2="
-    r"\max_i\|\mathbf{J}_{\mathbf{A},i}\|_2=\mathcal{O}(\alpha e^{-\beta})",
-    relation=Equal(),
-    expects="refuted",
-    severity="error",
-    uses=("skipless.eq-27-28",),
+EQ_29 = Claim(SCALED, "skipless.eq-29", label="Eq. (29)",
+    statement=r"\left\|\frac{\partial\mathrm{vec}(\mathbf{A})}{\partial\mathrm{vec}(\mathbf{X})}\right\|_2=\max_i\|"
+    r"\mathbf{J}_{\mathbf{A},i}\|_2=\mathcal{O}(\alpha e^{-\beta})",
+    relation=Equal(), expects="refuted", severity="error", uses=("skipless.eq-27-28",),
     correction="skipless.eq-29-logits",
     note="The first equality is judged here, the order in Lemma 1. The maximum is the norm of the derivative by the logits,"
     " not by the tokens; Eq. (21) had an inequality between the two. " + LEFT_OUT,
-)
+)  # fmt: skip
 
 
 @EQ_29.formula

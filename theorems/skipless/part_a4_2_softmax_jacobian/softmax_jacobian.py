@@ -115,14 +115,11 @@ def lost_by_gap(M: Any, others: int, decay: int = 1) -> Any:
 
 # -- the blocks --------------------------------------------------------------------------------------------------------
 
-EQ_22 = Claim(
-    EXACTLY,
-    "skipless.eq-22",
-    label="Eq. (22)",
+EQ_22 = Claim(EXACTLY, "skipless.eq-22", label="Eq. (22)",
     statement=r"(\mathbf{J}_{\mathbf{A},i})_{jk}=\mathbf{A}_{ij}(\delta_{jk}-\mathbf{A}_{ik})",
     assumptions=[r"(J_{A,i})_{jk} = \partial A_{ij} / \partial M_{ik}"],
     relation=Equal(),
-)
+)  # fmt: skip
 
 
 @EQ_22.formula
@@ -141,22 +138,17 @@ EQ_22.mutant("sign of the rank-one term", "softmax_block(A, i) -> diag(A[i]) + A
 EQ_22.mutant("rows of A mixed up with columns", "softmax(M) -> softmax(M).T")
 EQ_22.mutant("rank-one term dropped", "softmax_block(A, i) -> diag(A[i])")
 
-STRUCTURE = Claim(
-    IN_COLUMNS,
-    "skipless.eq-22-structure",
-    label="Text before Eq. (22)",
+STRUCTURE = Claim(IN_COLUMNS, "skipless.eq-22-structure", label="Text before Eq. (22)",
     statement=r"\text{Since softmax is a row normalisation, the Jacobian }\mathbf{J}_{\mathbf{A}}=\partial"
-    r"\mathrm{vec}(\mathbf{A})/\partial\mathrm{vec}(\mathbf{M})\in\mathbb{R}^{n^2\times n^2}\text{ is a block diagonal matrix"
-    r" (one block per row }i)",
-    relation=Equal(),
-    expects="refuted",
-    severity="slip",
-    uses=("skipless.eq-22",),
+    r"\mathrm{vec}(\mathbf{A})/\partial\mathrm{vec}(\mathbf{M})\in\mathbb{R}^{n^2\times n^2}\text{ is a block diagonal"
+    r" matrix (one block per row }i)",
+    relation=Equal(), expects="refuted", severity="slip", uses=("skipless.eq-22",),
     correction="skipless.eq-22-structure-rows",
-    note="Under the column-major vec of Eqs. (10)-(13) the entries of one row are n places apart, and no entry (i, j), (i, k)"
-    " lies in a diagonal block. The matrix is block diagonal under row-major vec, to which it is similar by a permutation; norms,"
-    " which is all that the proof takes from it, are the same. The paper defines vec nowhere but by these equations.",
-)
+    note="Under the column-major vec of Eqs. (10)-(13) the entries of one row are n places apart, and no entry (i, j),"
+    " (i, k) lies in a diagonal block. The matrix is block diagonal under row-major vec, to which it is similar by a"
+    " permutation; norms, which is all that the proof takes from it, are the same. The paper defines vec nowhere but"
+    " by these equations.",
+)  # fmt: skip
 
 
 @STRUCTURE.formula
@@ -175,18 +167,12 @@ STRUCTURE.counterexample("n = 2, all logits zero", M=[[0, 0], [0, 0]])
 STRUCTURE.mutant("blocks without the rank-one term", "softmax_block(A, i) -> diag(A[i])")
 STRUCTURE.mutant("blocks of twice the size", lambda value: 2 * value)
 
-BY_ROWS = Claim(
-    IN_COLUMNS,
-    "skipless.eq-22-structure-rows",
-    label="Text before Eq. (22), corrected",
+BY_ROWS = Claim(IN_COLUMNS, "skipless.eq-22-structure-rows", label="Text before Eq. (22), corrected",
     statement=r"\mathbf{K}\,\partial\mathrm{vec}(\mathbf{A})/\partial\mathrm{vec}(\mathbf{M})\,\mathbf{K}^\top="
-    r"\mathrm{blockdiag}(\mathbf{J}_{\mathbf{A},1},\dots,\mathbf{J}_{\mathbf{A},n}),\quad"
-    r"\mathbf{K}\text{ the commutation matrix: row-major order}",
-    relation=Equal(),
-    of_project=True,
-    corrects="skipless.eq-22-structure",
-    uses=("skipless.eq-22",),
-)
+    r"\mathrm{blockdiag}(\mathbf{J}_{\mathbf{A},1},\dots,\mathbf{J}_{\mathbf{A},n}),\quad\mathbf{K}\text{ the"
+    r" commutation matrix: row-major order}",
+    relation=Equal(), of_project=True, corrects="skipless.eq-22-structure", uses=("skipless.eq-22",),
+)  # fmt: skip
 
 
 @BY_ROWS.formula
@@ -201,17 +187,12 @@ BY_ROWS.mutant("without reordering, as printed", block_diagonal_jacobian)
 BY_ROWS.mutant("blocks in reverse order", "range -> reversed; A.shape[0] -> range(A.shape[0])")
 BY_ROWS.mutant("sign of the rank-one term", "softmax_block(A, i) -> diag(A[i]) + A[i:i + 1].T @ A[i:i + 1]")
 
-NORM_OF_BLOCKS = Claim(
-    IN_COLUMNS.extended(sizes=SOFTMAX.sizes, exact=False),
-    "skipless.eq-29-logits",
+NORM_OF_BLOCKS = Claim(IN_COLUMNS.extended(sizes=SOFTMAX.sizes, exact=False), "skipless.eq-29-logits",
     label="Eq. (29), by the logits",
-    statement=r"\left\|\frac{\partial\mathrm{vec}(\mathbf{A})}{\partial\mathrm{vec}(\mathbf{M})}\right\|_2="
-    r"\max_i\|\mathbf{J}_{\mathbf{A},i}\|_2",
-    relation=Equal(),
-    of_project=True,
-    corrects="skipless.eq-29",
-    uses=("skipless.eq-22-structure-rows",),
-)
+    statement=r"\left\|\frac{\partial\mathrm{vec}(\mathbf{A})}{\partial\mathrm{vec}(\mathbf{M})}\right\|_2=\max_i\|"
+    r"\mathbf{J}_{\mathbf{A},i}\|_2",
+    relation=Equal(), of_project=True, corrects="skipless.eq-29", uses=("skipless.eq-22-structure-rows",),
+)  # fmt: skip
 
 NORM_OF_BLOCKS.formula(largest_block_norm)
 NORM_OF_BLOCKS.oracle(lambda M: spectral_norm(slope_by_logits(M)))

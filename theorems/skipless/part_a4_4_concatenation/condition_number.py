@@ -105,23 +105,17 @@ SECTION_A4_4 = Setting(
 BLOCKS = {"orthogonal blocks": orthogonal, "nearly orthogonal blocks": nearly_orthogonal}
 ANY_BLOCKS = SECTION_A4_4.extended(special_domains={"rho = s_min^2": borderline, **BLOCKS})
 
-EQ_37 = Claim(
-    ANY_BLOCKS,
-    "skipless.eq-37",
-    label="Eq. (37)",
-    statement=r"\kappa(\mathbf{M})=\frac{\sigma_{\max}(\mathbf{M})}{\sigma_{\min}(\mathbf{M})}\le"
-    r"\sqrt{\frac{s_{\max}^2+\rho}{s_{\min}^2-\rho}}\le\sqrt{\frac{1+\rho/s_{\max}^2}{1-\rho/s_{\min}^2}}\cdot"
-    r"\frac{s_{\max}}{s_{\min}}\le\tau\sqrt{\frac{1+\rho/s_{\max}^2}{1-\rho/s_{\min}^2}}\,\kappa_{\max}",
-    relation=AtMost(),
-    expects="gap",
-    presumes=("skipless.eq-37-defined",),
-    proof=("skipless.eq-32-34", "skipless.eq-35", "skipless.eq-36"),
-    correction="skipless.eq-37-incoherent",
-    note=r"Nothing is printed about \rho against s_min^2. Where \rho < s_min^2 every link holds; where \rho >= s_min^2 the"
-    " second to fourth terms are not real numbers, and nothing is said about kappa(M), finite or not. The step from"
-    " Eq. (36) to Eq. (37) takes the root of a lower bound that may be negative. The printed 'mild incoherence condition',"
-    " rho close to 0, is named after the chain only.",
-)
+EQ_37 = Claim(ANY_BLOCKS, "skipless.eq-37", label="Eq. (37)",
+    statement=r"\kappa(\mathbf{M})=\frac{\sigma_{\max}(\mathbf{M})}{\sigma_{\min}(\mathbf{M})}\le\sqrt{\frac{s_{"
+    r"\max}^2+\rho}{s_{\min}^2-\rho}}\le\sqrt{\frac{1+\rho/s_{\max}^2}{1-\rho/s_{\min}^2}}\cdot\frac{s_{\max}}{s_{"
+    r"\min}}\le\tau\sqrt{\frac{1+\rho/s_{\max}^2}{1-\rho/s_{\min}^2}}\,\kappa_{\max}",
+    relation=AtMost(), expects="gap", presumes=("skipless.eq-37-defined",),
+    proof=("skipless.eq-32-34", "skipless.eq-35", "skipless.eq-36"), correction="skipless.eq-37-incoherent",
+    note=r"Nothing is printed about \rho against s_min^2. Where \rho < s_min^2 every link holds; where \rho >= s_min^2"
+    r" the second to fourth terms are not real numbers, and nothing is said about kappa(M), finite or not. The step"
+    r" from Eq. (36) to Eq. (37) takes the root of a lower bound that may be negative. The printed 'mild incoherence"
+    r" condition', rho close to 0, is named after the chain only.",
+)  # fmt: skip
 
 
 @EQ_37.formula
@@ -145,17 +139,12 @@ EQ_37.mutant("factor tau dropped", "q.tau -> 1")
 EQ_37.mutant("smaller condition number instead of kappa_max", "maximum -> minimum")
 EQ_37.mutant("rho dropped from the second term", "second_term(q, q.rho) -> second_term(q, 0 * q.rho)")
 
-EQ_37_DEFINED = Claim(
-    ANY_BLOCKS,
-    "skipless.eq-37-defined",
-    label="Eq. (37), that its right-hand sides exist",
-    statement=r"\rho\le s_{\min}^2\ \text{for all}\ \mathbf{A},\mathbf{B},\ \text{so that}\ \sqrt{s_{\min}^2-\rho}\ \text{is real}",
-    relation=AtMost(),
-    expects="refuted",
-    severity="error",
-    of_project=True,
+EQ_37_DEFINED = Claim(ANY_BLOCKS, "skipless.eq-37-defined", label="Eq. (37), that its right-hand sides exist",
+    statement=r"\rho\le s_{\min}^2\ \text{for all}\ \mathbf{A},\mathbf{B},\ \text{so that}\ \sqrt{s_{\min}^2-\rho}\ "
+    r"\text{is real}",
+    relation=AtMost(), expects="refuted", severity="error", of_project=True,
     note=r"At the counterexample \rho = 2 and s_min = 1, while \kappa(M) = 3 + 2\sqrt{2} is finite.",
-)
+)  # fmt: skip
 
 
 @EQ_37_DEFINED.formula
@@ -185,20 +174,15 @@ INCOHERENT_BLOCKS = SECTION_A4_4.extended(
     special_domains=BLOCKS,
 )
 
-EQ_37_INCOHERENT = Claim(
-    INCOHERENT_BLOCKS,
-    "skipless.eq-37-incoherent",
-    label="Eq. (37) for incoherent blocks",
+EQ_37_INCOHERENT = Claim(INCOHERENT_BLOCKS, "skipless.eq-37-incoherent", label="Eq. (37) for incoherent blocks",
     statement=r"\text{If}\ \rho<s_{\min}^2:\ \kappa(\mathbf{M})\le\sqrt{\frac{s_{\max}^2+\rho}{s_{\min}^2-\rho}}="
-    r"\sqrt{\frac{1+\rho/s_{\max}^2}{1-\rho/s_{\min}^2}}\cdot\frac{s_{\max}}{s_{\min}}\le"
-    r"\tau\sqrt{\frac{1+\rho/s_{\max}^2}{1-\rho/s_{\min}^2}}\,\kappa_{\max}",
-    relation=AtMost(),
-    of_project=True,
-    corrects="skipless.eq-37",
+    r"\sqrt{\frac{1+\rho/s_{\max}^2}{1-\rho/s_{\min}^2}}\cdot\frac{s_{\max}}{s_{\min}}\le\tau\sqrt{\frac{1+\rho/s_{"
+    r"\max}^2}{1-\rho/s_{\min}^2}}\,\kappa_{\max}",
+    relation=AtMost(), of_project=True, corrects="skipless.eq-37",
     proof=("skipless.eq-35", "skipless.eq-36", "skipless.eq-37-middle"),
-    note="The middle link is an equality and a claim of its own, lest its ratio 1 hide how tight the other two are. Both"
-    " are attained: by orthogonal blocks, and by orthogonal blocks of equal singular values.",
-)
+    note="The middle link is an equality and a claim of its own, lest its ratio 1 hide how tight the other two are."
+    " Both are attained: by orthogonal blocks, and by orthogonal blocks of equal singular values.",
+)  # fmt: skip
 
 
 @EQ_37_INCOHERENT.formula
@@ -220,15 +204,11 @@ EQ_37_INCOHERENT.mutant("rho with the wrong sign in the second term", "second_te
 EQ_37_INCOHERENT.mutant("factor tau dropped", "q.tau * coherence(q, q.rho) -> coherence(q, q.rho)")
 EQ_37_INCOHERENT.mutant("smaller condition number instead of kappa_max", "maximum -> minimum")
 
-MIDDLE = Claim(
-    INCOHERENT_BLOCKS,
-    "skipless.eq-37-middle",
-    label="Eq. (37), middle link",
-    statement=r"\sqrt{\frac{s_{\max}^2+\rho}{s_{\min}^2-\rho}}="
-    r"\sqrt{\frac{1+\rho/s_{\max}^2}{1-\rho/s_{\min}^2}}\cdot\frac{s_{\max}}{s_{\min}}\quad\text{if}\ \rho<s_{\min}^2",
-    relation=Equal(),
-    of_project=True,
-)
+MIDDLE = Claim(INCOHERENT_BLOCKS, "skipless.eq-37-middle", label="Eq. (37), middle link",
+    statement=r"\sqrt{\frac{s_{\max}^2+\rho}{s_{\min}^2-\rho}}=\sqrt{\frac{1+\rho/s_{\max}^2}{1-\rho/s_{\min}^2}}\cdot"
+    r"\frac{s_{\max}}{s_{\min}}\quad\text{if}\ \rho<s_{\min}^2",
+    relation=Equal(), of_project=True,
+)  # fmt: skip
 
 
 @MIDDLE.formula
@@ -272,21 +252,18 @@ COLUMNS_AT_MOST_ROWS = TWO_BLOCKS.extended(
     special_domains={"columns at an angle": at_an_angle},
 )
 
-FIXED_SCALE = Claim(
-    COLUMNS_AT_MOST_ROWS,
-    "skipless.a4.4-limit-fixed-scale",
+FIXED_SCALE = Claim(COLUMNS_AT_MOST_ROWS, "skipless.a4.4-limit-fixed-scale",
     label="Section A.4.4, last sentence, at a fixed s_min",
-    statement=r"\rho\le\delta,\ \tau\le1+\delta,\ s_{\min}\ge s>\sqrt\delta\ \Rightarrow\ \kappa(\mathbf{M})\le(1+\delta)"
-    r"\sqrt{\frac{1+\delta/s^2}{1-\delta/s^2}}\,\kappa_{\max},\text{ which tends to }\kappa_{\max}\text{ as }\delta\to0",
+    statement=r"\rho\le\delta,\ \tau\le1+\delta,\ s_{\min}\ge s>\sqrt\delta\ \Rightarrow\ \kappa(\mathbf{M})\le(1+"
+    r"\delta)\sqrt{\frac{1+\delta/s^2}{1-\delta/s^2}}\,\kappa_{\max},\text{ which tends to }\kappa_{\max}\text{ as }"
+    r"\delta\to0",
     assumptions=[
         "delta = max(rho, tau - 1) and s = s_min, or any delta above and s below them",
         Assumption("delta < s^2", positive=lambda delta, s: s * s - delta),
     ],
-    relation=AtMost(),
-    of_project=True,
-    uses=("skipless.eq-37-incoherent", "skipless.a4.4-relative"),
+    relation=AtMost(), of_project=True, uses=("skipless.eq-37-incoherent", "skipless.a4.4-relative"),
     note="rho has to be small beside s_min^2, as the two fractions of Eq. (37) show.",
-)
+)  # fmt: skip
 
 
 @FIXED_SCALE.inputs
@@ -313,28 +290,22 @@ FIXED_SCALE.mutant("smaller condition number of the two", "maximum -> minimum")
 
 NEARLY = "small: rho and tau - 1 at most delta; controlled: at most C kappa_max, with delta and C any given numbers"
 
-LIMIT = Claim(
-    TWO_BLOCKS,
-    "skipless.a4.4-limit",
-    label="Section A.4.4, last sentence",
-    statement=r"\text{Under a mild block-incoherence condition (i.e. }\rho\to0)\text{ and balanced blocks }(\tau\to1),\text{ the"
-    r" concatenated condition number is controlled by the worst block condition number }\kappa_{\max}",
+LIMIT = Claim(TWO_BLOCKS, "skipless.a4.4-limit", label="Section A.4.4, last sentence",
+    statement=r"\text{Under a mild block-incoherence condition (i.e. }\rho\to0)\text{ and balanced blocks }(\tau\to1),"
+    r"\text{ the concatenated condition number is controlled by the worst block condition number }\kappa_{\max}",
     assumptions=[
         NEARLY,
         Assumption("rho <= delta", nonnegative=lambda A, B, delta: delta - blocks(A, B).rho),
         Assumption("tau <= 1 + delta", nonnegative=lambda A, B, delta: 1 + delta - blocks(A, B).tau),
     ],
-    relation=AtMost(ascent=False),
-    sizes={"n": (2, 4), "d_1": (1, 2), "d_2": (1, 2)},
-    expects="refuted",
-    severity="error",
-    uses=("skipless.eq-37",),
-    correction="skipless.a4.4-relative",
-    doubt="Read as a limit at a fixed s_min, which the sentence does not name, it is true (skipless.a4.4-limit-fixed-scale).",
-    note="rho is not normalised: A, B -> sA, sB takes rho to s^2 rho and leaves tau and every condition number alone, so rho"
-    " can be made as small as one likes for nearly parallel blocks. Two columns s(1, 0) and s(1, e) have kappa_max = 1,"
-    " rho = s^2, tau = sqrt(1 + e^2) and kappa(M) > 1/e: no delta and no C serve.",
-)
+    relation=AtMost(ascent=False), sizes={"n": (2, 4), "d_1": (1, 2), "d_2": (1, 2)}, expects="refuted",
+    severity="error", uses=("skipless.eq-37",), correction="skipless.a4.4-relative",
+    doubt="Read as a limit at a fixed s_min, which the sentence does not name, it is true"
+    " (skipless.a4.4-limit-fixed-scale).",
+    note="rho is not normalised: A, B -> sA, sB takes rho to s^2 rho and leaves tau and every condition number alone,"
+    " so rho can be made as small as one likes for nearly parallel blocks. Two columns s(1, 0) and s(1, e) have"
+    " kappa_max = 1, rho = s^2, tau = sqrt(1 + e^2) and kappa(M) > 1/e: no delta and no C serve.",
+)  # fmt: skip
 
 
 @LIMIT.formula
@@ -355,25 +326,20 @@ LIMIT.mutant(
 )
 LIMIT.mutant("without the factor C", "C -> 1")
 
-RELATIVE = Claim(
-    COLUMNS_AT_MOST_ROWS,
-    "skipless.a4.4-relative",
+RELATIVE = Claim(COLUMNS_AT_MOST_ROWS, "skipless.a4.4-relative",
     label="Section A.4.4, last sentence, with the incoherence relative to the blocks",
-    statement=r"\text{If }\rho\le r\,s_{\min}^2,\ r<1:\quad\kappa(\mathbf{M})\le\tau\sqrt{\frac{1+r}{1-r}}\,\kappa_{\max},\quad"
-    r"\text{which tends to }\kappa_{\max}\text{ as }r\to0,\ \tau\to1",
+    statement=r"\text{If }\rho\le r\,s_{\min}^2,\ r<1:\quad\kappa(\mathbf{M})\le\tau\sqrt{\frac{1+r}{1-r}}\,\kappa_{"
+    r"\max},\quad\text{which tends to }\kappa_{\max}\text{ as }r\to0,\ \tau\to1",
     assumptions=[
         Assumption(
             r"\rho \le r s_min^2, 0 < s_min",
             nonnegative=lambda A, B, r: blocks(A, B).s_min * blocks(A, B).s_min * r - blocks(A, B).rho,
             positive=lambda A, B: blocks(A, B).s_min,
-        )
+        ),
     ],
-    relation=AtMost(),
-    of_project=True,
-    corrects="skipless.a4.4-limit",
-    proof=("skipless.eq-37-incoherent",),
+    relation=AtMost(), of_project=True, corrects="skipless.a4.4-limit", proof=("skipless.eq-37-incoherent",),
     note="rho / s_max^2 <= rho / s_min^2 <= r in the last term of Eq. (37). The constants do not depend on the sizes.",
-)
+)  # fmt: skip
 
 Ratio = Annotated[Any, Real(0.0, 0.9375)]
 
