@@ -33,8 +33,9 @@ ALGORITHM_1 = Claim(CONVERGENCE, "convergence.algorithm-1", label="Algorithm 1",
     relation=Equal(), sizes={"N": (1, 2), "d_s": (1, 2), "d": (1, 2), "d_m": (1, 3)}, expects="reading",
     uses=("convergence.d1-gradients", "convergence.gradient-wk"), exact=True,
     reading="each weight moves along its own gradient, all four at theta^t, as the text around the algorithm says",
-    doubt="The box is damaged: its last lines repeat that of W_Q, that of w_O is missing, and W_K moves along the"
-    " gradient in W_V. Taken literally it would leave w_O alone; two mutants show that it is then no gradient descent.",
+    doubt="""
+        The box is damaged: its last lines repeat that of W_Q, that of w_O is missing, and W_K moves along the gradient
+        in W_V. Taken literally it would leave w_O alone; two mutants show that it is then no gradient descent.""",
 )  # fmt: skip
 
 
@@ -86,16 +87,18 @@ Token = Annotated[Any, Shape("1", "d")]
 HiddenRow = Annotated[Any, Shape("1", "d_m")]
 
 TABLE_1 = Claim(CONVERGENCE, "convergence.table-1", label="Table 1",
-    statement=r"\text{LeCun: }\eta_O=d_m^{-1},\ \eta_V=\eta_Q=\eta_K=d^{-1},\ \tau_1=1;\quad\text{He:"
-    r" }2d_m^{-1},2d^{-1},2d^{-1},2d^{-1},1;\quad\text{NTK: }1,1,1,1,\ \tau_1=d_m^{-1/2}",
+    statement=r"""
+        \text{LeCun: }\eta_O=d_m^{-1},\ \eta_V=\eta_Q=\eta_K=d^{-1},\ \tau_1=1;\quad\text{He:
+        }2d_m^{-1},2d^{-1},2d^{-1},2d^{-1},1;\quad\text{NTK: }1,1,1,1,\ \tau_1=d_m^{-1/2}""",
     assumptions=[
         "entries of the weights independent and normal, of mean 0 and of the stated variances (Table 2)",
         "LeCun and He: the second moment of an output unit is 1 and 2 times the mean square of its inputs",
         "NTK: standard normal weights, and the second moment of f is the mean square of the last hidden layer",
     ],
     relation=Equal(), sizes={"d": (1, 5), "d_m": (1, 5)}, exact=True,
-    note="E[f^2] given the last hidden layer is eta_O tau_1^2 |relu(...)|^2, which stays of order 1 as d_m grows in"
-    " all three rows; tau_1 of the NTK row is determined by this.",
+    note="""
+        E[f^2] given the last hidden layer is eta_O tau_1^2 |relu(...)|^2, which stays of order 1 as d_m grows in all
+        three rows; tau_1 of the NTK row is determined by this.""",
 )  # fmt: skip
 
 

@@ -13,8 +13,8 @@ from verify.vocabulary import AtMost, Claim, Real
 Middle = Annotated[Any, Real(0.5, 3.0)]
 
 INIT_STEPSIZE = Claim(CONVERGENCE, "convergence.init-stepsize", label="Section 4.4 / C.5-C.6",
-    statement=r"\text{the NTK initialization scheme allows for a larger step size than LeCun/He initialization for"
-    r" training}",
+    statement=r"""
+        \text{the NTK initialization scheme allows for a larger step size than LeCun/He initialization for training}""",
     assumptions=[
         "tau_0 = 1/d_m, as in Section 4.3; the same Gaussian draws and l(theta^0) for all three",
         "norms of the standard Gaussian draws between sqrt(d_m)/2 and 3 sqrt(d_m), as Lemma 5 has them for d_m >= d"
@@ -23,17 +23,20 @@ INIT_STEPSIZE = Claim(CONVERGENCE, "convergence.init-stepsize", label="Section 4
         " d_m",
     ],
     relation=AtMost(), sizes={"N": (1, 4), "d_s": (1, 3), "d": (1, 4)}, expects="reading", uses=("convergence.eq-44",),
-    reading="the largest step that Eq. (37) allows, gamma = 1/C, for wide networks at tau_0 = 1/d_m: C under NTK"
-    " initialisation is at most C under LeCun and under He initialisation with the same Gaussian draws, C_Q = C_K ="
-    " C_V = C_O = 1",
-    doubt="The sentence names neither tau_0 nor a width. At tau_0 = d_m^{-1/2} for all three, as Figure 5 seems to"
-    " have it, 1/C can be the larger under LeCun and He: eta = 1/d makes their logits smaller. At N = d_s = C_x ="
-    " l(theta^0) = 1, norms sqrt(d_m) + sqrt(d) and widths from 100 to 10^7 it is under LeCun from d = 2 on, under He"
-    " from d = 4 on. At d = 1 NTK has the larger one at every width and tau_0"
-    " (convergence.init-stepsize-one-dimension).",
-    note="tau_1 = d_m^{-1/2} against 1: at tau_0 = 1/d_m C stays bounded under NTK as d_m grows, by A, and is at least"
-    " c_1 c_2 >= rho^2 lambda_V^2, of order d_m / d, under LeCun and He. That 1/C is an admissible step at all is what"
-    " Eq. (37) fails to give.",
+    reading="""
+        the largest step that Eq. (37) allows, gamma = 1/C, for wide networks at tau_0 = 1/d_m: C under NTK
+        initialisation is at most C under LeCun and under He initialisation with the same Gaussian draws, C_Q = C_K =
+        C_V = C_O = 1""",
+    doubt="""
+        The sentence names neither tau_0 nor a width. At tau_0 = d_m^{-1/2} for all three, as Figure 5 seems to have
+        it, 1/C can be the larger under LeCun and He: eta = 1/d makes their logits smaller. At N = d_s = C_x =
+        l(theta^0) = 1, norms sqrt(d_m) + sqrt(d) and widths from 100 to 10^7 it is under LeCun from d = 2 on, under He
+        from d = 4 on. At d = 1 NTK has the larger one at every width and tau_0
+        (convergence.init-stepsize-one-dimension).""",
+    note="""
+        tau_1 = d_m^{-1/2} against 1: at tau_0 = 1/d_m C stays bounded under NTK as d_m grows, by A, and is at least
+        c_1 c_2 >= rho^2 lambda_V^2, of order d_m / d, under LeCun and He. That 1/C is an admissible step at all is
+        what Eq. (37) fails to give.""",
 )  # fmt: skip
 
 
@@ -87,15 +90,17 @@ INIT_STEPSIZE.mutant("d_m less in C", lambda value, d_m: value / d_m)
 
 
 STEPSIZE_AT_D_1 = Claim(CONVERGENCE, "convergence.init-stepsize-one-dimension", label="Section 4.4 / C.5-C.6, at d = 1",
-    statement=r"d=1:\ C\text{ under NTK initialisation is at most }C\text{ under LeCun and He initialisation, at every"
-    r" width and }\tau_0",
+    statement=r"""
+        d=1:\ C\text{ under NTK initialisation is at most }C\text{ under LeCun and He initialisation, at every width and
+        }\tau_0""",
     assumptions=[
         "d = 1, where eta_Q, eta_K, eta_V agree for LeCun and NTK and are 2 for He",
         "the same Gaussian draws, tau_0, l(theta^0)",
     ],
     relation=AtMost(), sizes={"N": (1, 4), "d_s": (1, 3), "d_m": (2, 64)}, of_project=True,
-    note="With g = ||w_O|| / sqrt(eta_O): every term of c_1, c_2 and c_3 under NTK has tau_1 = d_m^{-1/2} against 1,"
-    " and (g + 1) / sqrt(d_m) <= g / sqrt(d_m) + 1.",
+    note="""
+        With g = ||w_O|| / sqrt(eta_O): every term of c_1, c_2 and c_3 under NTK has tau_1 = d_m^{-1/2} against 1, and
+        (g + 1) / sqrt(d_m) <= g / sqrt(d_m) + 1.""",
 )  # fmt: skip
 
 

@@ -66,12 +66,13 @@ def _(arrays: dict[str, Any], sizes: dict[str, int], rng: np.random.Generator) -
 EQUAL_SAMPLES.oracle(lambda y: (y[0, 0] - y[1, 0]) * (y[0, 0] - y[1, 0]) * rational(1, 4))
 
 PROPORTIONAL = Claim(CONVERGENCE, "convergence.proportional-samples-loss", label="Proportional samples of one token",
-    statement=r"d_s=1,\ X_2=cX_1,\ c>0\ \Rightarrow\ \ell(\theta)\ge\frac{(cy_1-y_2)^2}{2(1+c^2)}\ \text{for all }"
-    r"\theta",
+    statement=r"""
+        d_s=1,\ X_2=cX_1,\ c>0\ \Rightarrow\ \ell(\theta)\ge\frac{(cy_1-y_2)^2}{2(1+c^2)}\ \text{for all }\theta""",
     assumptions=["f as in Eqs. (1.1)-(1.2), N = 2 samples of one token each", "c > 0"],
     relation=AtMost(ascent=False), sizes={"d": (1, 3), "d_m": (1, 3)}, of_project=True,
-    note="A single token gets all attention, so that f(c X) = c f(X), and ((f - y_1)^2 + (c f - y_2)^2) / 2 is least"
-    " at f = (y_1 + c y_2) / (1 + c^2). Independent continuous labels keep it above 0 almost surely.",
+    note="""
+        A single token gets all attention, so that f(c X) = c f(X), and ((f - y_1)^2 + (c f - y_2)^2) / 2 is least at f
+        = (y_1 + c y_2) / (1 + c^2). Independent continuous labels keep it above 0 almost surely.""",
 )  # fmt: skip
 
 
@@ -237,10 +238,11 @@ ONE_TOKEN = Claim(CONVERGENCE, "convergence.thm-1-one-token",
     relation=AtMost(), sizes={"N": (1, 4), "d": (1, 4)},
     uses=("convergence.eq-44", "convergence.eq-48", "convergence.loss-init-sqrt-n", "convergence.prop-1-fixed-pattern"),
     corrects="convergence.thm-1", of_project=True,
-    note="Decided on the three events, with every norm at its bound. The width is of order N^3 / lambda_0^3, as the"
-    " paper's is where lambda_0 does not depend on N; what it cannot have from Assumption 3 is lambda_0 > 0. That"
-    " gradient descent then converges is known while no ReLU changes its state (convergence.prop-1-fixed-pattern); for"
-    " more tokens F_pre is no sum of positive semidefinite parts (convergence.eq-47-psd-sum).",
+    note="""
+        Decided on the three events, with every norm at its bound. The width is of order N^3 / lambda_0^3, as the
+        paper's is where lambda_0 does not depend on N; what it cannot have from Assumption 3 is lambda_0 > 0. That
+        gradient descent then converges is known while no ReLU changes its state (convergence.prop-1-fixed-pattern);
+        for more tokens F_pre is no sum of positive semidefinite parts (convergence.eq-47-psd-sum).""",
 )  # fmt: skip
 
 
@@ -288,15 +290,16 @@ ONE_TOKEN.mutant("lambda_0^2 for lambda_0", "least -> least * least")
 
 THM_2_PAIRS = Claim(CONVERGENCE, "convergence.thm-2-all-pairs",
     label="Theorems 1 and 2, the probability that Assumption 3 gives for all pairs at once",
-    statement=r"\mathbb P(\langle X_n^\top X_n,X_{n'}^\top X_{n'}\rangle<t\ \forall n\ne n')\ge1-"
-    r"\tfrac{N(N-1)}2e^{-t^{\hat c}};\ \text{given this event, (2), (3), and no ReLU that changes its state, (4)"
-    r" holds}",
+    statement=r"""
+        \mathbb P(\langle X_n^\top X_n,X_{n'}^\top X_{n'}\rangle<t\ \forall n\ne n')\ge1-\tfrac{N(N-1)}2e^{-t^{\hat
+        c}};\ \text{given this event, (2), (3), and no ReLU that changes its state, (4) holds}""",
     assumptions=["data as in the counterexample to the theorem, t <= s, with P(<.,.> >= t) = 1/d for exp(-t^c^)"],
     relation=AtMost(signed=True), sizes={"N": (2, 4), "d": (2, 5)}, uses=("convergence.prop-1-fixed-pattern",),
     corrects="convergence.thm-2", of_project=True,
-    note="The union bound over pairs, against enumeration; equality for N = 2. What follows deterministically is"
-    " convergence.prop-1-fixed-pattern; for NTK initialisation no width makes its hypotheses likely"
-    " (convergence.eq-60-61).",
+    note="""
+        The union bound over pairs, against enumeration; equality for N = 2. What follows deterministically is
+        convergence.prop-1-fixed-pattern; for NTK initialisation no width makes its hypotheses likely
+        (convergence.eq-60-61).""",
 )  # fmt: skip
 
 

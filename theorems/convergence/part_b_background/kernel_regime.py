@@ -27,8 +27,9 @@ from verify.vocabulary import Assumption, Claim, Equal, Setting, Shape
 # -- Eq. (5) -----------------------------------------------------------------------------------------------------------
 
 EQ_5 = Claim(CONVERGENCE, "convergence.eq-5", label="Eq. (5), B.1",
-    statement=r"\frac{df(\theta^t)}{dt}=-K^t(f(\theta^t)-y),\quad K^t=\Big(\frac{\partial f(\theta^t)}{\partial\theta}"
-    r"\Big)\Big(\frac{\partial f(\theta^t)}{\partial\theta}\Big)^\top",
+    statement=r"""
+        \frac{df(\theta^t)}{dt}=-K^t(f(\theta^t)-y),\quad K^t=\Big(\frac{\partial f(\theta^t)}{\partial\theta}\Big)\Big(
+        \frac{\partial f(\theta^t)}{\partial\theta}\Big)^\top""",
     assumptions=["gradient flow d theta/dt = -grad l, l = |f - y|^2 / 2", "f differentiable at theta (relu'(0) = 0)"],
     relation=Equal(), sizes={"N": (1, 3), "d_s": (1, 2), "d": (1, 2), "d_m": (1, 2)}, exact=True,
 )  # fmt: skip
@@ -105,10 +106,11 @@ FLOW = Setting(
 REGRESSION = Claim(FLOW, "convergence.kernel-regression", label="B.1, last display",
     statement=r"f(X)=(K^\star(X,X_1),\cdots,K^\star(X,X_N))\cdot(K^\star)^{-1}y",
     relation=Equal(), expects="refuted", severity="error", correction="convergence.kernel-regression-initial-output",
-    note="True only where the network vanishes at initialisation: the flow adds (K(X, X_n))_n K^{-1} (y - f_0) to the"
-    " initial output f_0(X). A Gaussian initialisation does not start at f_0 = 0. The display is usual, for networks"
-    " with f_0 = 0, or close to it by a small scale, and right in the mean over a centred f_0 with K fixed; B.1"
-    " supposes neither.",
+    note="""
+        True only where the network vanishes at initialisation: the flow adds (K(X, X_n))_n K^{-1} (y - f_0) to the
+        initial output f_0(X). A Gaussian initialisation does not start at f_0 = 0. The display is usual, for networks
+        with f_0 = 0, or close to it by a small scale, and right in the mean over a centred f_0 with K fixed; B.1
+        supposes neither.""",
 )  # fmt: skip
 
 

@@ -97,13 +97,15 @@ LEMMA_2.mutant("nu scaled by sqrt(s)", lambda value, s: value / s)
 Spreads = Annotated[Any, Shape("N", "1")]
 
 LEMMA_3 = Claim(SUB_EXPONENTIAL, "convergence.lemma-3", label="Lemma 3",
-    statement=r"X_i\sim SE(\nu_i,\alpha_i)\text{ independent}\Rightarrow\sum_{i=1}^NX_i\sim SE\Big(\sqrt{\textstyle"
-    r"\sum_{i=1}^N\nu_i^2},\ \max_i\alpha_i\Big)",
+    statement=r"""
+        X_i\sim SE(\nu_i,\alpha_i)\text{ independent}\Rightarrow\sum_{i=1}^NX_i\sim SE\Big(\sqrt{\textstyle\sum_{i=1}^N
+        \nu_i^2},\ \max_i\alpha_i\Big)""",
     assumptions=["X_1, ..., X_N independent"],
     relation=AtMost(ascent=False), sizes={"N": (1, 5)},
-    note="The moment generating function of the sum is the product of those of the summands; the range of l shrinks to"
-    " the smallest of the ranges, that of max alpha_i. Laws of all three kinds are added, normal ones with alpha_i ="
-    " 0.",
+    note="""
+        The moment generating function of the sum is the product of those of the summands; the range of l shrinks to
+        the smallest of the ranges, that of max alpha_i. Laws of all three kinds are added, normal ones with alpha_i =
+        0.""",
 )  # fmt: skip
 
 
@@ -149,9 +151,10 @@ LEMMA_4 = Claim(SUB_EXPONENTIAL, "convergence.lemma-4", label="Lemma 4",
     assumptions=["delta = exp(-level) in (0, 1)"],
     relation=AtMost(ascent=False), expects="reading",
     reading="nu and alpha are not both 0",
-    note="With t the printed maximum, Chernoff's bound gives P(|X - mu| >= t) <= 2 max(exp(-t^2/(2 nu^2)), exp(-t/(2"
-    " alpha))) in its two regimes, hence <= delta. A constant is SE(0, 0), where 1/0 is taken as infinite, and then |X"
-    " - mu| < 0 is never true: with nu = alpha = 0 allowed, < has to be <=.",
+    note="""
+        With t the printed maximum, Chernoff's bound gives P(|X - mu| >= t) <= 2 max(exp(-t^2/(2 nu^2)), exp(-t/(2
+        alpha))) in its two regimes, hence <= delta. A constant is SE(0, 0), where 1/0 is taken as infinite, and then
+        |X - mu| < 0 is never true: with nu = alpha = 0 allowed, < has to be <=.""",
 )  # fmt: skip
 
 

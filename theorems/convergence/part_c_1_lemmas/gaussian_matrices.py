@@ -30,10 +30,11 @@ LEMMA_5 = Claim(CONVERGENCE, "convergence.lemma-5", label="Lemma 5 (Vershynin Co
     r"\sqrt{d_1}-\sqrt{d_2}-\zeta\le\sigma_{\min}(W)\le\sigma_{\max}(W)\le\sqrt{d_1}+\sqrt{d_2}+\zeta",
     assumptions=["entries independent standard normal", "zeta >= 0"],
     relation=FollowsLaw(samples=4000, instances=8), sizes={"d_1": (1, 12), "d_2": (1, 12)},
-    note="Gaussian concentration of the 1-Lipschitz extreme singular values around means inside [sqrt(d_1) -"
-    " sqrt(d_2), sqrt(d_1) + sqrt(d_2)]. For zeta < sqrt(2 log 2) = 1.18 the stated probability is not positive and"
-    " nothing is said; for d_1 < d_2 the lower bound is negative and trivial. Each instance is tested at its own zeta"
-    " and at 5/4, 2 and 3.",
+    note="""
+        Gaussian concentration of the 1-Lipschitz extreme singular values around means inside [sqrt(d_1) - sqrt(d_2),
+        sqrt(d_1) + sqrt(d_2)]. For zeta < sqrt(2 log 2) = 1.18 the stated probability is not positive and nothing is
+        said; for d_1 < d_2 the lower bound is negative and trivial. Each instance is tested at its own zeta and at
+        5/4, 2 and 3.""",
 )  # fmt: skip
 
 
@@ -70,8 +71,8 @@ LEMMA_5.mutant(
 
 
 LEMMA_6 = Claim(CONVERGENCE, "convergence.lemma-6", label="Lemma 6",
-    statement=r"W\in\mathbb R^{d_m\times d},\ d_m>d,\text{ iid }N(0,1):\ \text{w.p.}\ge1-2e^{-d_m/2}:\ \|W\|_2\le3"
-    r"\sqrt{d_m}",
+    statement=r"""
+        W\in\mathbb R^{d_m\times d},\ d_m>d,\text{ iid }N(0,1):\ \text{w.p.}\ge1-2e^{-d_m/2}:\ \|W\|_2\le3\sqrt{d_m}""",
     assumptions=["entries independent standard normal", "d_m > d"],
     relation=FollowsLaw(samples=4000, instances=8), sizes={"d_m": (2, 12), "d": (1, 11)},
     where=lambda sizes: sizes["d_m"] > sizes["d"], uses=("convergence.lemma-5",),

@@ -117,9 +117,10 @@ def crossing_its_kink(e: Fraction) -> dict[str, Any]:
 # -- Eq. (16) ----------------------------------------------------------------------------------------------------------
 
 EQ_16 = Claim(ONE_SAMPLE, "convergence.eq-16", label="Eq. (16)",
-    statement=r"\|\nabla_{w_O}f(X_n;\theta^{t'})-\nabla_{w_O}f(X_n;\theta^t)\|_2=\|f_{pre}^{t'}-f_{pre}^t\|_2\le"
-    r"\tau_1C_xd_s^{3/2}(\|W_V^{t'}-W_V^t\|_2+\bar\lambda_V2\tau_0C_x^2d_s(\bar\lambda_Q\|W_K^{t'}-W_K^t\|_2+\bar"
-    r"\lambda_K\|W_Q^{t'}-W_Q^t\|_2))\le\tau_1C_xd_s^{3/2}(1+\bar\lambda_Vz)\|\theta^{t'}-\theta^t\|_2",
+    statement=r"""
+        \|\nabla_{w_O}f(X_n;\theta^{t'})-\nabla_{w_O}f(X_n;\theta^t)\|_2=\|f_{pre}^{t'}-f_{pre}^t\|_2\le
+        \tau_1C_xd_s^{3/2}(\|W_V^{t'}-W_V^t\|_2+\bar\lambda_V2\tau_0C_x^2d_s(\bar\lambda_Q\|W_K^{t'}-W_K^t\|_2+\bar
+        \lambda_K\|W_Q^{t'}-W_Q^t\|_2))\le\tau_1C_xd_s^{3/2}(1+\bar\lambda_Vz)\|\theta^{t'}-\theta^t\|_2""",
     relation=AtMost(ascent=False),
     note="The left side comes from differentiation; both inequalities are decided.",
 )  # fmt: skip
@@ -151,12 +152,13 @@ EQ_16.mutant("change of W_V dropped", values=0)
 # -- Eqs. (17), (18) ---------------------------------------------------------------------------------------------------
 
 EQ_17_18 = Claim(ONE_SAMPLE, "convergence.eq-17-18", label="Eqs. (17), (18)",
-    statement=r"\|\nabla_{W_V}f^{t'}-\nabla_{W_V}f^t\|_F\le\tau_1C_x\sqrt{d_s}\sum_i[\|w_O^{t'}\circ\dot"
-    r"\sigma_r(W_V^{t'}X_n^\top\beta_{i,n}^{t'})\|_2\|\beta_{i,n}^{t'}-\beta_{i,n}^t\|_2+\|\beta_{i,n}^t\|_2\|w_O^{t'}"
-    r"\circ\dot\sigma_r(W_V^{t'}X_n^\top\beta_{i,n}^{t'})-w_O^t\circ\dot\sigma_r(W_V^tX_n^\top\beta_{i,n}^t)\|_2]\le"
-    r"\tau_1C_x\sqrt{d_s}\sum_i[\bar\lambda_O\|\beta_{i,n}^{t'}-\beta_{i,n}^t\|_2+\|w_O^{t'}\circ\dot\sigma_r-w_O^t"
-    r"\circ\dot\sigma_r\|_2],\quad\|\beta_{i,n}^{t'}-\beta_{i,n}^t\|_2\le2\tau_0C_x^2d_s(\bar\lambda_Q\|W_K^{t'}-W_K^t"
-    r"\|_2+\bar\lambda_K\|W_Q^{t'}-W_Q^t\|_2)\le z\|\theta^{t'}-\theta^t\|_2",
+    statement=r"""
+        \|\nabla_{W_V}f^{t'}-\nabla_{W_V}f^t\|_F\le\tau_1C_x\sqrt{d_s}\sum_i[\|w_O^{t'}\circ\dot\sigma_r(W_V^{t'}X_n^
+        \top\beta_{i,n}^{t'})\|_2\|\beta_{i,n}^{t'}-\beta_{i,n}^t\|_2+\|\beta_{i,n}^t\|_2\|w_O^{t'}\circ\dot
+        \sigma_r(W_V^{t'}X_n^\top\beta_{i,n}^{t'})-w_O^t\circ\dot\sigma_r(W_V^tX_n^\top\beta_{i,n}^t)\|_2]\le\tau_1C_x
+        \sqrt{d_s}\sum_i[\bar\lambda_O\|\beta_{i,n}^{t'}-\beta_{i,n}^t\|_2+\|w_O^{t'}\circ\dot\sigma_r-w_O^t\circ\dot
+        \sigma_r\|_2],\quad\|\beta_{i,n}^{t'}-\beta_{i,n}^t\|_2\le2\tau_0C_x^2d_s(\bar\lambda_Q\|W_K^{t'}-W_K^t\|_2+\bar
+        \lambda_K\|W_Q^{t'}-W_Q^t\|_2)\le z\|\theta^{t'}-\theta^t\|_2""",
     relation=AtMost(ascent=False), uses=("convergence.lemma-7",),
     doubt="The dots of relu' are lost in the display of (17); the gradient has them.",
 )  # fmt: skip
@@ -199,14 +201,17 @@ EQ_17_18.mutant("C_x in place of C_x^2 in (18)", "_lines_17_18(q) -> _lines_17_1
 # -- Eqs. (19), (20) ---------------------------------------------------------------------------------------------------
 
 EQ_19 = Claim(ONE_SAMPLE, "convergence.eq-19", label="Eq. (19)",
-    statement=r"\|w_O^{t'}\circ\dot\sigma_r(W_V^{t'}X_n^\top\beta_{i,n}^{t'})-w_O^t\circ\dot\sigma_r(W_V^tX_n^\top"
-    r"\beta_{i,n}^t)\|_2\le\bar\lambda_O\|W_V^{t'}X_n^\top\beta_{i,n}^{t'}-W_V^tX_n^\top\beta_{i,n}^t\|_2+"
-    r"\|w_O^{t'}-w_O^t\|_2\le[\bar\lambda_OC_x\sqrt{d_s}(1+\bar\lambda_Vz)+1]\|\theta^{t'}-\theta^t\|_2",
+    statement=r"""
+        \|w_O^{t'}\circ\dot\sigma_r(W_V^{t'}X_n^\top\beta_{i,n}^{t'})-w_O^t\circ\dot\sigma_r(W_V^tX_n^\top\beta_{i,n}^t)
+        \|_2\le\bar\lambda_O\|W_V^{t'}X_n^\top\beta_{i,n}^{t'}-W_V^tX_n^\top\beta_{i,n}^t\|_2+\|w_O^{t'}-w_O^t\|_2\le[
+        \bar\lambda_OC_x\sqrt{d_s}(1+\bar\lambda_Vz)+1]\|\theta^{t'}-\theta^t\|_2""",
     relation=AtMost(ascent=False), expects="refuted", severity="error", correction="convergence.eq-19-fixed-pattern",
-    doubt="The display has lost the dots of relu' that the sentence before it has. Without them it would fail too:"
-    " relu is not bounded by 1, which the last step needs.",
-    note="relu' is no Lipschitz function: it jumps by 1 at 0, whatever the distance of the pre-activations. This is"
-    " the step on which Lemma 14, Eq. (37) and Proposition 1 fall.",
+    doubt="""
+        The display has lost the dots of relu' that the sentence before it has. Without them it would fail too: relu is
+        not bounded by 1, which the last step needs.""",
+    note="""
+        relu' is no Lipschitz function: it jumps by 1 at 0, whatever the distance of the pre-activations. This is the
+        step on which Lemma 14, Eq. (37) and Proposition 1 fall.""",
 )  # fmt: skip
 
 
@@ -241,8 +246,9 @@ EQ_19.counterexample(
 
 
 EQ_19_FIXED = Claim(ONE_SAMPLE, "convergence.eq-19-fixed-pattern", label="Eq. (19), while no ReLU differs in state",
-    statement=r"\text{If no pre-activation differs in sign, }\|w_O^{t'}\circ\dot\sigma_r(W_V^{t'}X_n^\top"
-    r"\beta_{i,n}^{t'})-w_O^t\circ\dot\sigma_r(W_V^tX_n^\top\beta_{i,n}^t)\|_2\le\|w_O^{t'}-w_O^t\|_2",
+    statement=r"""
+        \text{If no pre-activation differs in sign, }\|w_O^{t'}\circ\dot\sigma_r(W_V^{t'}X_n^\top\beta_{i,n}^{t'})-w_O^t
+        \circ\dot\sigma_r(W_V^tX_n^\top\beta_{i,n}^t)\|_2\le\|w_O^{t'}-w_O^t\|_2""",
     assumptions=[SAME_PATTERN],
     relation=AtMost(ascent=False), corrects="convergence.eq-19", of_project=True,
     note="Then both gates are the same 0/1 vector, which shortens no less than the identity.",
@@ -265,8 +271,9 @@ EQ_19_FIXED.mutant("change of W_V instead", '"w_O" -> "W_V"')
 
 
 EQ_20 = Claim(ONE_SAMPLE, "convergence.eq-20", label="Eq. (20)",
-    statement=r"\|\nabla_{W_V}f(X_n;\theta^{t'})-\nabla_{W_V}f(X_n;\theta^t)\|_F\le\tau_1C_xd_s^{3/2}[\bar\lambda_Oz+"
-    r"\bar\lambda_OC_x\sqrt{d_s}(1+\bar\lambda_Vz)+1]\|\theta^{t'}-\theta^t\|_2",
+    statement=r"""
+        \|\nabla_{W_V}f(X_n;\theta^{t'})-\nabla_{W_V}f(X_n;\theta^t)\|_F\le\tau_1C_xd_s^{3/2}[\bar\lambda_Oz+\bar
+        \lambda_OC_x\sqrt{d_s}(1+\bar\lambda_Vz)+1]\|\theta^{t'}-\theta^t\|_2""",
     relation=AtMost(ascent=False), expects="refuted", severity="error",
     proof=("convergence.eq-17-18", "convergence.eq-19"), correction="convergence.eq-20-fixed-pattern",
     note="It inherits the false step of Eq. (19): the gradient in W_V jumps where a ReLU changes its state.",
@@ -290,8 +297,9 @@ EQ_20.counterexample(
 
 
 EQ_20_FIXED = Claim(ONE_SAMPLE, "convergence.eq-20-fixed-pattern", label="Eq. (20), while no ReLU differs in state",
-    statement=r"\text{If no pre-activation differs in sign, }\|\nabla_{W_V}f(X_n;\theta^{t'})-\nabla_{W_V}f(X_n;"
-    r"\theta^t)\|_F\le\tau_1C_xd_s^{3/2}[\bar\lambda_Oz+1]\|\theta^{t'}-\theta^t\|_2",
+    statement=r"""
+        \text{If no pre-activation differs in sign, }\|\nabla_{W_V}f(X_n;\theta^{t'})-\nabla_{W_V}f(X_n;\theta^t)\|_F\le
+        \tau_1C_xd_s^{3/2}[\bar\lambda_Oz+1]\|\theta^{t'}-\theta^t\|_2""",
     assumptions=[SAME_PATTERN],
     relation=AtMost(ascent=False), sizes={**ONE_SAMPLE.sizes, "d_s": (2, 3)},
     uses=("convergence.eq-17-18", "convergence.eq-19-fixed-pattern"), corrects="convergence.eq-20", of_project=True,

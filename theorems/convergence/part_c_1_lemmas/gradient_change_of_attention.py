@@ -81,14 +81,16 @@ def steep_attention(arrays: dict[str, Any], sizes: dict[str, int], rng: np.rando
 # -- Eq. (21) ----------------------------------------------------------------------------------------------------------
 
 EQ_21 = Claim(TWO_TOKENS, "convergence.eq-21", label="Eq. (21)",
-    statement=r"\tau_0\tau_1\|\sum_iU_{i,n}^{t'}h_{i,n}^{t'}X_n^{(i,:)}-\sum_iU_{i,n}^th_{i,n}^tX_n^{(i,:)}\|_F\le"
-    r"\tau_0\tau_1C_x\|\sum_iU_{i,n}^{t'}h_{i,n}^{t'}-\sum_iU_{i,n}^th_{i,n}^t\|_2\le\tau_0\tau_1C_x\sum_i("
-    r"\|U^{t'}_{i,n}\|_2\|h^{t'}_{i,n}-h^t_{i,n}\|_2+\|h^t_{i,n}\|_2\|U^{t'}_{i,n}-U^t_{i,n}\|_2)",
+    statement=r"""
+        \tau_0\tau_1\|\sum_iU_{i,n}^{t'}h_{i,n}^{t'}X_n^{(i,:)}-\sum_iU_{i,n}^th_{i,n}^tX_n^{(i,:)}\|_F\le\tau_0
+        \tau_1C_x\|\sum_iU_{i,n}^{t'}h_{i,n}^{t'}-\sum_iU_{i,n}^th_{i,n}^t\|_2\le\tau_0\tau_1C_x\sum_i(\|U^{t'}_{i,n}
+        \|_2\|h^{t'}_{i,n}-h^t_{i,n}\|_2+\|h^t_{i,n}\|_2\|U^{t'}_{i,n}-U^t_{i,n}\|_2)""",
     relation=AtMost(ascent=False), uses=("convergence.d1-gradients",), expects="refuted", severity="error",
     correction="convergence.eq-21-token-norm",
-    note="Two defects of the first inequality. The tokens X^(i,:) differ with i and cannot be taken out of the sum:"
-    " products that cancel without them need not cancel with them. And Assumption 1 bounds a token by sqrt(d_s) C_x,"
-    " not by C_x; the second counterexample breaks the outer inequality, left side against last line.",
+    note="""
+        Two defects of the first inequality. The tokens X^(i,:) differ with i and cannot be taken out of the sum:
+        products that cancel without them need not cancel with them. And Assumption 1 bounds a token by sqrt(d_s) C_x,
+        not by C_x; the second counterexample breaks the outer inequality, left side against last line.""",
 )  # fmt: skip
 
 
@@ -122,8 +124,9 @@ EQ_21.counterexample(
 
 
 EQ_21_TOKENS = Claim(TWO_TOKENS, "convergence.eq-21-token-norm", label="Eq. (21), with the norm of a token",
-    statement=r"\|\nabla_{W_Q}f(X_n;\theta^{t'})-\nabla_{W_Q}f(X_n;\theta^t)\|_F\le\tau_0\tau_1\sqrt{d_s}C_x\sum_i("
-    r"\|U^{t'}_{i,n}\|_2\|h^{t'}_{i,n}-h^t_{i,n}\|_2+\|h^t_{i,n}\|_2\|U^{t'}_{i,n}-U^t_{i,n}\|_2)",
+    statement=r"""
+        \|\nabla_{W_Q}f(X_n;\theta^{t'})-\nabla_{W_Q}f(X_n;\theta^t)\|_F\le\tau_0\tau_1\sqrt{d_s}C_x\sum_i(
+        \|U^{t'}_{i,n}\|_2\|h^{t'}_{i,n}-h^t_{i,n}\|_2+\|h^t_{i,n}\|_2\|U^{t'}_{i,n}-U^t_{i,n}\|_2)""",
     relation=AtMost(ascent=False), corrects="convergence.eq-21", of_project=True,
 )  # fmt: skip
 EQ_21_TOKENS.domain("steep attention")(steep_attention)
@@ -144,19 +147,22 @@ EQ_21_TOKENS.mutant("change of h dropped", "q.split_change() -> q.split_change(w
 # -- Eq. (22) ----------------------------------------------------------------------------------------------------------
 
 EQ_22 = Claim(TWO_TOKENS, "convergence.eq-22", label="Eq. (22)",
-    statement=r"\|U_{i,n}^{t'}-U_{i,n}^t\|_2\le\|W_K^{t'}X_n^\top D_{i,n}^{t'}-W_K^tX_n^\top D_{i,n}^t\|_2\|X_n\|_2"
-    r"\leC_x\sqrt{d_s}[\|W_K^{t'}-W_K^t\|_2\|X_n\|_2\|D_{i,n}^{t'}\|_2+\|W_K^t\|_2\|X_n\|_2\|D_{i,n}^{t'}-D_{i,n}^t"
-    r"\|_2]\le C_x^2d_s[\|\theta^{t'}-\theta^t\|_2+\bar\lambda_K(\|\beta_{i,n}^{t'}-\beta_{i,n}^t\|_\infty+\|"
-    r"\beta_{i,n}^{t'}\beta_{i,n}^{t'\top}-\beta_{i,n}^t\beta_{i,n}^{t\top}\|_2)]\le C_x^2d_s[\|\theta^{t'}-\theta^t"
-    r"\|_2+3\bar\lambda_K\|\beta_{i,n}^{t'}-\beta_{i,n}^t\|_2]\le C_x^2d_s[\|\theta^{t'}-\theta^t\|_2+3\bar\lambda_K2"
-    r"\tau_0C_x^2d_s(\bar\lambda_Q\|W_K^{t'}-W_K^t\|_2+\bar\lambda_K\|W_Q^{t'}-W_Q^t\|_2)]\le[C_x^2d_s+3\bar"
-    r"\lambda_Kz]\|\theta^{t'}-\theta^t\|_2,\quad D=\mathrm{diag}(\beta)-\beta\beta^\top",
+    statement=r"""
+        \|U_{i,n}^{t'}-U_{i,n}^t\|_2\le\|W_K^{t'}X_n^\top D_{i,n}^{t'}-W_K^tX_n^\top D_{i,n}^t\|_2\|X_n\|_2\leC_x
+        \sqrt{d_s}[\|W_K^{t'}-W_K^t\|_2\|X_n\|_2\|D_{i,n}^{t'}\|_2+\|W_K^t\|_2\|X_n\|_2\|D_{i,n}^{t'}-D_{i,n}^t\|_2]\le
+        C_x^2d_s[\|\theta^{t'}-\theta^t\|_2+\bar\lambda_K(\|\beta_{i,n}^{t'}-\beta_{i,n}^t\|_\infty+\|\beta_{i,n}^{t'}
+        \beta_{i,n}^{t'\top}-\beta_{i,n}^t\beta_{i,n}^{t\top}\|_2)]\le C_x^2d_s[\|\theta^{t'}-\theta^t\|_2+3\bar
+        \lambda_K\|\beta_{i,n}^{t'}-\beta_{i,n}^t\|_2]\le C_x^2d_s[\|\theta^{t'}-\theta^t\|_2+3\bar\lambda_K2
+        \tau_0C_x^2d_s(\bar\lambda_Q\|W_K^{t'}-W_K^t\|_2+\bar\lambda_K\|W_Q^{t'}-W_Q^t\|_2)]\le[C_x^2d_s+3\bar
+        \lambda_Kz]\|\theta^{t'}-\theta^t\|_2,\quad D=\mathrm{diag}(\beta)-\beta\beta^\top""",
     relation=AtMost(ascent=False), expects="refuted", severity="error", uses=("convergence.lemma-11",),
     correction="convergence.eq-22-all-factors",
-    doubt="The transposes of beta beta^T are lost, and D^{t'} - D^t shows a minus before its last term, which is read"
-    " as the plus that the next line needs.",
-    note="The last line has lost the factor C_x^2 d_s of its second term. It is no misprint: Eqs. (23), (24) and c_3"
-    " in Eq. (14) carry the loss on. Every line before it holds.",
+    doubt="""
+        The transposes of beta beta^T are lost, and D^{t'} - D^t shows a minus before its last term, which is read as
+        the plus that the next line needs.""",
+    note="""
+        The last line has lost the factor C_x^2 d_s of its second term. It is no misprint: Eqs. (23), (24) and c_3 in
+        Eq. (14) carry the loss on. Every line before it holds.""",
 )  # fmt: skip
 
 
@@ -266,8 +272,9 @@ EQ_23 = Claim(TWO_TOKENS, "convergence.eq-23", label="Eq. (23)",
     statement=_STATEMENT.format(weight="Q", other="K"),
     relation=AtMost(ascent=False), expects="refuted", severity="error",
     proof=("convergence.eq-19", "convergence.eq-21", "convergence.eq-22"), correction="convergence.eq-23-fixed-pattern",
-    note="Three defects meet: the jump of relu' (Eq. (19)), the tokens taken out of the sum with norm C_x (Eq. (21)),"
-    " and the lost factor C_x^2 d_s (Eq. (22)). The second counterexample needs no kink.",
+    note="""
+        Three defects meet: the jump of relu' (Eq. (19)), the tokens taken out of the sum with norm C_x (Eq. (21)), and
+        the lost factor C_x^2 d_s (Eq. (22)). The second counterexample needs no kink.""",
 )  # fmt: skip
 EQ_24 = Claim(TWO_TOKENS, "convergence.eq-24", label="Eq. (24)",
     statement=_STATEMENT.format(weight="K", other="Q"),

@@ -49,8 +49,9 @@ def gated_values(X: Tokens, W_V: ValueWeights, w_O: OutputWeights, beta: Any) ->
 
 
 U_AND_H = Claim(ONE_SAMPLE, "convergence.lemma-14-u-h", label="Proof of Lemma 14, bounds on U and h",
-    statement=r"\|U_{i,n}^{t'}\|_2\le\|W_K^{t'}\|_2\|X_n\|_2^2\|\mathrm{diag}(\beta)-\beta\beta^\top\|_2\le2\bar"
-    r"\lambda_Kd_sC_x^2,\qquad \|h_{i,n}^t\|_2\le\|W_V^t\|_2\|w_O^t\|_2\le\bar\lambda_V\bar\lambda_O",
+    statement=r"""
+        \|U_{i,n}^{t'}\|_2\le\|W_K^{t'}\|_2\|X_n\|_2^2\|\mathrm{diag}(\beta)-\beta\beta^\top\|_2\le2\bar
+        \lambda_Kd_sC_x^2,\qquad \|h_{i,n}^t\|_2\le\|W_V^t\|_2\|w_O^t\|_2\le\bar\lambda_V\bar\lambda_O""",
     relation=AtMost(ascent=False), uses=("convergence.lemma-8",),
     doubt="The dot of relu' is lost where U and h are introduced; with relu in its place h would have no such bound.",
     note="||diag(beta) - beta beta^T||_2 <= 1/2 is sharp where the proof uses 2; h reaches its bound.",
@@ -87,8 +88,9 @@ U_AND_H.mutant("lambda_O dropped", "b.V * b.O -> b.V")
 
 
 H_DIFFERENCE = Claim(ONE_SAMPLE, "convergence.lemma-14-h-diff", label="Proof of Lemma 14, bound on h difference",
-    statement=r"\|h_{i,n}^{t'}-h_{i,n}^t\|_2\le[\bar\lambda_V(\bar\lambda_OC_x\sqrt{d_s}(1+\bar\lambda_Vz)+1)+\bar"
-    r"\lambda_O]\|\theta^{t'}-\theta^t\|_2",
+    statement=r"""
+        \|h_{i,n}^{t'}-h_{i,n}^t\|_2\le[\bar\lambda_V(\bar\lambda_OC_x\sqrt{d_s}(1+\bar\lambda_Vz)+1)+\bar\lambda_O]\|
+        \theta^{t'}-\theta^t\|_2""",
     assumptions=[KINK],
     relation=AtMost(ascent=False), expects="refuted", severity="error",
     correction="convergence.lemma-14-h-diff-fixed-pattern",
@@ -146,8 +148,9 @@ def _() -> dict[str, Any]:
 
 H_OF_FIXED_PATTERN = Claim(CONVERGENCE, "convergence.lemma-14-h-diff-fixed-pattern",
     label="Bound on the h difference while no ReLU differs in state",
-    statement=r"\text{If no pre-activation differs in sign, }\|h_i^{t'}-h_i^t\|_2\le(\bar\lambda_V+\bar\lambda_O)\|"
-    r"\theta^{t'}-\theta^t\|_2",
+    statement=r"""
+        \text{If no pre-activation differs in sign, }\|h_i^{t'}-h_i^t\|_2\le(\bar\lambda_V+\bar\lambda_O)\|\theta^{t'}-
+        \theta^t\|_2""",
     assumptions=[NORMS, SAME_SIGNS],
     relation=AtMost(), sizes=ONE_SAMPLE.sizes, corrects="convergence.lemma-14-h-diff", of_project=True,
 )  # fmt: skip

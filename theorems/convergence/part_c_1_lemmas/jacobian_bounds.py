@@ -47,12 +47,14 @@ def jacobian_by_differentiation(X: Any, theta: Weights, tau_0: Any, tau_1: Any) 
 # -- Lemma 13 ----------------------------------------------------------------------------------------------------------
 
 LEMMA_13 = Claim(NETWORK, "convergence.lemma-13", label="Lemma 13, Eq. (11)",
-    statement=r"\|\nabla_\theta f\|_2\le c_2\triangleq\rho\sqrt{\bar\lambda_O^2+\bar\lambda_V^2+(2\tau_0\bar\lambda_K"
-    r"\bar\lambda_V\bar\lambda_Od_sC_x^2)^2+(2\tau_0\bar\lambda_Q\bar\lambda_V\bar\lambda_Od_sC_x^2)^2}",
+    statement=r"""
+        \|\nabla_\theta f\|_2\le c_2\triangleq\rho\sqrt{\bar\lambda_O^2+\bar\lambda_V^2+(2\tau_0\bar\lambda_K\bar
+        \lambda_V\bar\lambda_Od_sC_x^2)^2+(2\tau_0\bar\lambda_Q\bar\lambda_V\bar\lambda_Od_sC_x^2)^2}""",
     relation=AtMost(ascent=False), sizes={**NETWORK.sizes, "N": (1, 3)}, proof=("convergence.lemma-13-sums",),
-    note="Checked for the spectral and the Frobenius norm of the Jacobian, as the proof does. For the average pooling"
-    " of Eq. (1.2) the Jacobian is d_s times smaller. Attained at d_s = 1 and equal samples, without attention"
-    " weights.",
+    note="""
+        Checked for the spectral and the Frobenius norm of the Jacobian, as the proof does. For the average pooling of
+        Eq. (1.2) the Jacobian is d_s times smaller. Attained at d_s = 1 and equal samples, without attention weights.
+    """,
 )  # fmt: skip
 
 
@@ -85,17 +87,20 @@ LEMMA_13.mutant("N^{1/2} dropped in rho", lambda value, X: value / sqrt(X.shape[
 # -- the sums ----------------------------------------------------------------------------------------------------------
 
 SUMS = Claim(NETWORK, "convergence.lemma-13-sums", label="Proof of Lemma 13, four displayed sums",
-    statement=r"\sum_n\|\nabla_{W_V}f(X_n)\|_F^2\le(\rho\bar\lambda_O)^2,\ \sum_n\|\nabla_{w_O}f(X_n)\|_F\le(\rho"
-    r"\tau_0\bar\lambda_K\bar\lambda_V\bar\lambda_Od_sC_x^2)^2,\ \sum_n\|\nabla_{w_O}f(X_n)\|_F\le(2\rho\tau_0\bar"
-    r"\lambda_K\bar\lambda_V\bar\lambda_Od_sC_x^2)^2,\ \sum_n\|\nabla_{w_O}f(X_n)\|_F\le(2\rho\tau_0\bar\lambda_Q\bar"
-    r"\lambda_V\bar\lambda_Od_sC_x^2)^2",
+    statement=r"""
+        \sum_n\|\nabla_{W_V}f(X_n)\|_F^2\le(\rho\bar\lambda_O)^2,\ \sum_n\|\nabla_{w_O}f(X_n)\|_F\le(\rho\tau_0\bar
+        \lambda_K\bar\lambda_V\bar\lambda_Od_sC_x^2)^2,\ \sum_n\|\nabla_{w_O}f(X_n)\|_F\le(2\rho\tau_0\bar\lambda_K\bar
+        \lambda_V\bar\lambda_Od_sC_x^2)^2,\ \sum_n\|\nabla_{w_O}f(X_n)\|_F\le(2\rho\tau_0\bar\lambda_Q\bar\lambda_V\bar
+        \lambda_Od_sC_x^2)^2""",
     relation=AtMost(ascent=False), expects="reading",
-    reading="sums of squares for W_V, w_O, W_Q and W_K in turn, the second bounded by (rho lambda_V)^2, as Eqs. (8)"
-    " and (11) have it: the bounds of Eqs. (7) to (10), which the sentence before the display names",
-    doubt="The display is damaged: three lines in a row name w_O, without the squares that Eq. (12) has, and the"
-    " right-hand side of the second is that of the third less a factor 2, where Eq. (11) has lambda_V^2. As it stands"
-    " the second line is false: all sizes and weights 1 and tau_0 = 1/2 give 1 against 1/4. If that is how it was"
-    " printed, it is a misprint.",
+    reading="""
+        sums of squares for W_V, w_O, W_Q and W_K in turn, the second bounded by (rho lambda_V)^2, as Eqs. (8) and (11)
+        have it: the bounds of Eqs. (7) to (10), which the sentence before the display names""",
+    doubt="""
+        The display is damaged: three lines in a row name w_O, without the squares that Eq. (12) has, and the
+        right-hand side of the second is that of the third less a factor 2, where Eq. (11) has lambda_V^2. As it stands
+        the second line is false: all sizes and weights 1 and tau_0 = 1/2 give 1 against 1/4. If that is how it was
+        printed, it is a misprint.""",
 )  # fmt: skip
 
 

@@ -63,12 +63,14 @@ def _moved(theta: Weights, theta_0: Weights) -> dict[str, Any]:
 # -- Lemma 7 -----------------------------------------------------------------------------------------------------------
 
 LEMMA_7 = Claim(TWO_ENDS, "convergence.lemma-7", label="Lemma 7",
-    statement=r"\|\beta_i^{t'}-\beta_i^t\|_2\le2\tau_0C_x^2d_s\big(\bar\lambda_Q\|W_K^{t'}-W_K^t\|_2+\bar\lambda_K"
-    r"\|W_Q^{t'}-W_Q^t\|_2\big)",
+    statement=r"""
+        \|\beta_i^{t'}-\beta_i^t\|_2\le2\tau_0C_x^2d_s\big(\bar\lambda_Q\|W_K^{t'}-W_K^t\|_2+\bar\lambda_K
+        \|W_Q^{t'}-W_Q^t\|_2\big)""",
     relation=AtMost(), sizes={"d_s": (1, 4), "d": (1, 3), "d_m": (1, 3)}, proof=("convergence.lemma-7-edelman",),
-    note="Far from tight: the sharp constant of the softmax is 1/2 of the one used in the 1-norm, and the largest"
-    " products of two tokens are half of d_s C_x^2 where they differ. The scalar tokens 1 and 1 - sqrt 2 at equal"
-    " weights reach (2 + sqrt 2)/16 = 0.213 of the bound.",
+    note="""
+        Far from tight: the sharp constant of the softmax is 1/2 of the one used in the 1-norm, and the largest
+        products of two tokens are half of d_s C_x^2 where they differ. The scalar tokens 1 and 1 - sqrt 2 at equal
+        weights reach (2 + sqrt 2)/16 = 0.213 of the bound.""",
 )  # fmt: skip
 
 
@@ -116,11 +118,13 @@ LEMMA_7.mutant("C_x in place of its square", power=1)
 # -- Lemma 9 -----------------------------------------------------------------------------------------------------------
 
 LEMMA_9 = Claim(SUMMED, "convergence.lemma-9", label="Lemma 9",
-    statement=r"\|F_{pre}^{t'}-F_{pre}^t\|_F\le\rho\Big(\|W_V^{t'}-W_V^t\|_2+\bar\lambda_V2\tau_0C_x^2d_s(\bar"
-    r"\lambda_Q\|W_K^{t'}-W_K^t\|_2+\bar\lambda_K\|W_Q^{t'}-W_Q^t\|_2)\Big)",
+    statement=r"""
+        \|F_{pre}^{t'}-F_{pre}^t\|_F\le\rho\Big(\|W_V^{t'}-W_V^t\|_2+\bar\lambda_V2\tau_0C_x^2d_s(\bar\lambda_Q
+        \|W_K^{t'}-W_K^t\|_2+\bar\lambda_K\|W_Q^{t'}-W_Q^t\|_2)\Big)""",
     relation=AtMost(), proof=("convergence.lemma-9-split", "convergence.lemma-8", "convergence.lemma-7"),
-    note="Checked for the sum over tokens and for the average of Eq. (1.2) side by side. Nearly attained by the sum,"
-    " where one token carries the norm and all others attend to it.",
+    note="""
+        Checked for the sum over tokens and for the average of Eq. (1.2) side by side. Nearly attained by the sum,
+        where one token carries the norm and all others attend to it.""",
 )  # fmt: skip
 
 
@@ -161,14 +165,16 @@ LEMMA_9.mutant("N^{1/2} dropped in rho", lambda value, X: value / sqrt(X.shape[0
 
 
 SPLIT = Claim(CONVERGENCE, "convergence.lemma-9-split", label="Proof of Lemma 9, third line",
-    statement=r"\le\tau_1\sum_{i=1}^{d_s}\Big(\|(W_V^{t'}-W_V^t)X^\top\beta_i^{t'}\|_2+\|W_V^tX(\beta_i^{t'}-"
-    r"\beta_i^t)\|_2\Big)",
+    statement=r"""
+        \le\tau_1\sum_{i=1}^{d_s}\Big(\|(W_V^{t'}-W_V^t)X^\top\beta_i^{t'}\|_2+\|W_V^tX(\beta_i^{t'}-\beta_i^t)\|_2\Big)
+    """,
     assumptions=["X in R^{d_s x d}, beta_i in R^{d_s}, W_V in R^{d_m x d}"],
     relation=AtMost(), sizes={"d_s": (1, 3), "d": (1, 3), "d_m": (1, 3)}, expects="reading",
     reading="X^T in the second term, as everywhere else in the display",
-    doubt="The second term shows X without its transpose. W_V X (beta' - beta) then exists for d = d_s only, and the"
-    " inequality fails there: for X = [[1, 1], [0, 0]] and W_V = [1 0] at both ends the third line is 0, as X (beta' -"
-    " beta) is, and the first is not. A mutant shows it.",
+    doubt="""
+        The second term shows X without its transpose. W_V X (beta' - beta) then exists for d = d_s only, and the
+        inequality fails there: for X = [[1, 1], [0, 0]] and W_V = [1 0] at both ends the third line is 0, as X (beta'
+        - beta) is, and the first is not. A mutant shows it.""",
     note="The two lines before it, the definition of f_pre and the Lipschitz continuity of relu, are checked with it.",
 )  # fmt: skip
 SPLIT.domain("weights zero at t", from_zero)

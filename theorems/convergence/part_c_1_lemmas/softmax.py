@@ -33,8 +33,9 @@ SOFTMAX = Setting(CONVERGENCE, "Softmax(u)", assumptions=["u in R^{d_s}"], sizes
 LEMMA_8 = Claim(SOFTMAX, "convergence.lemma-8", label="Lemma 8",
     statement=r"v=\mathrm{Softmax}(u)\in\mathbb R^{d_s}\Rightarrow1/\sqrt{d_s}\le\|v\|_2\le1",
     relation=AtMost(),
-    note="Equality on the left at equal logits; on the right at d_s = 1, and in the limit of one dominating logit. The"
-    " inequality that the proof calls that of arithmetic and geometric means is the one of Cauchy and Schwarz.",
+    note="""
+        Equality on the left at equal logits; on the right at d_s = 1, and in the limit of one dominating logit. The
+        inequality that the proof calls that of arithmetic and geometric means is the one of Cauchy and Schwarz.""",
 )  # fmt: skip
 
 
@@ -60,8 +61,9 @@ LEMMA_8.mutant("the norm of equal weights as an upper bound", "norm * 0 + 1 -> n
 LEMMA_11 = Claim(SOFTMAX, "convergence.lemma-11", label="Lemma 11",
     statement=r"v=\mathrm{Softmax}(u)\Rightarrow\frac{\partial v}{\partial u}=\mathrm{diag}(v)-vv^\top",
     relation=Equal(), exact=True,
-    doubt="In the proof, the numerator of the case j != k reads -exp(u^(j)) - exp(u^(k)), where the quotient rule"
-    " gives the product; the second minus sign may be a lost dot. The lemma does not depend on it.",
+    doubt="""
+        In the proof, the numerator of the case j != k reads -exp(u^(j)) - exp(u^(k)), where the quotient rule gives
+        the product; the second minus sign may be a lost dot. The lemma does not depend on it.""",
 )  # fmt: skip
 
 
@@ -80,13 +82,14 @@ LEMMA_11.mutant("rank-one term doubled", "v @ v.T -> 2 * (v @ v.T)")
 
 
 QUOTIENT = Claim(SOFTMAX, "convergence.lemma-11-quotient", label="Proof of Lemma 11, case j != k",
-    statement=r"\frac{\partial v^{(j)}}{\partial u^{(k)}}=\frac{-\exp(u^{(j)})-\exp(u^{(k)})}{(\sum_{i=1}^{d_s}"
-    r"\exp(u^{(i)}))^2}\ (j\ne k),\qquad \frac{\exp(u^{(k)})\sum_i\exp(u^{(i)})-(\exp(u^{(k)}))^2}{(\sum_i"
-    r"\exp(u^{(i)}))^2}\ (j=k)",
+    statement=r"""
+        \frac{\partial v^{(j)}}{\partial u^{(k)}}=\frac{-\exp(u^{(j)})-\exp(u^{(k)})}{(\sum_{i=1}^{d_s}\exp(u^{(i)}))^2}
+        \ (j\ne k),\qquad \frac{\exp(u^{(k)})\sum_i\exp(u^{(i)})-(\exp(u^{(k)}))^2}{(\sum_i\exp(u^{(i)}))^2}\ (j=k)""",
     relation=Equal(), sizes={"d_s": (1, 5)}, expects="reading", exact=True,
     reading="the numerator for j != k is the product -exp(u^(j)) exp(u^(k))",
-    doubt="The extraction shows a second minus sign between the two exponentials, where a centred dot may have stood."
-    " With a minus sign the entry would be false: at two equal logits it is -1/2, the derivative -1/4.",
+    doubt="""
+        The extraction shows a second minus sign between the two exponentials, where a centred dot may have stood. With
+        a minus sign the entry would be false: at two equal logits it is -1/2, the derivative -1/4.""",
     note="The next line of the proof, -v^(j) v^(k) and v^(k) - v^(j) v^(k), is checked with it.",
 )  # fmt: skip
 
@@ -165,12 +168,14 @@ EDELMAN.mutant("mean distance", lambda a, b: total(absolute(a - b)) * rational(2
 
 
 SHARP = Claim(PAIR, "convergence.softmax-lipschitz", label="Lipschitz constants of the softmax",
-    statement=r"\|\mathrm{softmax}(a)-\mathrm{softmax}(b)\|_1\le\|a-b\|_\infty,\qquad\|\mathrm{softmax}(a)-"
-    r"\mathrm{softmax}(b)\|_2\le\tfrac12\|a-b\|_2",
+    statement=r"""
+        \|\mathrm{softmax}(a)-\mathrm{softmax}(b)\|_1\le\|a-b\|_\infty,\qquad\|\mathrm{softmax}(a)-\mathrm{softmax}(b)
+        \|_2\le\tfrac12\|a-b\|_2""",
     relation=AtMost(), uses=("convergence.lemma-11",), of_project=True,
-    note="Along the segment the change is (diag(v) - v v^T) h. Its 1-norm is E|h - E h| under the weights v, at most"
-    " the standard deviation of h, hence at most max |h|; and by Gershgorin diag(v) - v v^T has norm at most max 2 v(1"
-    " - v) <= 1/2. Both are attained in the limit at two equal logits that move in opposite directions.",
+    note="""
+        Along the segment the change is (diag(v) - v v^T) h. Its 1-norm is E|h - E h| under the weights v, at most the
+        standard deviation of h, hence at most max |h|; and by Gershgorin diag(v) - v v^T has norm at most max 2 v(1 -
+        v) <= 1/2. Both are attained in the limit at two equal logits that move in opposite directions.""",
 )  # fmt: skip
 
 

@@ -62,20 +62,23 @@ def _left_sides(run: Falls) -> Any:
 
 
 DESCENT_CHAIN = Claim(PRINTED_STEP, "convergence.descent-chain", label="C.2, final chain up to sigma_min",
-    statement=r"\ell(\theta^{t+1})\le\ell(\theta^t)+\langle\nabla\ell(\theta^t),\theta^{t+1}-\theta^t\rangle+\tfrac C2"
-    r"\|\theta^{t+1}-\theta^t\|^2=\ell(\theta^t)-\gamma\|\nabla\ell(\theta^t)\|^2+\tfrac C2\gamma^2\|\nabla\ell("
-    r"\theta^t)\|^2\le\ell(\theta^t)-\tfrac12\gamma\|\nabla\ell(\theta^t)\|^2\le\ell(\theta^t)-\tfrac12\gamma\|"
-    r"\nabla_{w_O}\ell(\theta^t)\|_2^2=\ell(\theta^t)-\tfrac12\gamma\|(F_{pre}^t)^\top(f^t-y)\|_2^2\le\ell(\theta^t)-"
-    r"\tfrac12\gamma(\sigma_{\min}(F_{pre}^t))^2\|f^t-y\|_2^2",
+    statement=r"""
+        \ell(\theta^{t+1})\le\ell(\theta^t)+\langle\nabla\ell(\theta^t),\theta^{t+1}-\theta^t\rangle+\tfrac
+        C2\|\theta^{t+1}-\theta^t\|^2=\ell(\theta^t)-\gamma\|\nabla\ell(\theta^t)\|^2+\tfrac
+        C2\gamma^2\|\nabla\ell(\theta^t)\|^2\le\ell(\theta^t)-\tfrac12\gamma\|\nabla\ell(\theta^t)\|^2\le\ell(\theta^t)-
+        \tfrac12\gamma\|\nabla_{w_O}\ell(\theta^t)\|_2^2=\ell(\theta^t)-\tfrac12\gamma\|(F_{pre}^t)^\top(f^t-y)\|_2^2\le
+        \ell(\theta^t)-\tfrac12\gamma(\sigma_{\min}(F_{pre}^t))^2\|f^t-y\|_2^2""",
     assumptions=["t = 0"],
     relation=AtMost(ascent=False, signed=True), expects="refuted", severity="error", proof=("convergence.eq-37",),
     correction="convergence.descent-chain-fixed-pattern",
-    doubt="c_1 in C is the first right-hand side of Eq. (36), the larger one since lambda_O >= 1. Read as an"
-    " implication, the chain follows from Eq. (37) for any C that makes it true; judged is what it asserts, for the C"
-    " that is defined.",
-    note="Each side is taken as its change l(.) - l(theta^t). The first inequality is that of Eq. (37), integrated,"
-    " and fails with it: in the counterexamples of Proposition 1 l(theta^1) exceeds l(theta^0), while every other"
-    " member of the chain is below l(theta^0). All other steps hold.",
+    doubt="""
+        c_1 in C is the first right-hand side of Eq. (36), the larger one since lambda_O >= 1. Read as an implication,
+        the chain follows from Eq. (37) for any C that makes it true; judged is what it asserts, for the C that is
+        defined.""",
+    note="""
+        Each side is taken as its change l(.) - l(theta^t). The first inequality is that of Eq. (37), integrated, and
+        fails with it: in the counterexamples of Proposition 1 l(theta^1) exceeds l(theta^0), while every other member
+        of the chain is below l(theta^0). All other steps hold.""",
 )  # fmt: skip
 
 

@@ -51,11 +51,13 @@ PROP_1_Z = Claim(CONVERGENCE, "convergence.prop-1-z",
     assumptions=["all lambdas positive"],
     relation=Equal(), sizes={"N": (1, 4), "d_s": (1, 4)}, expects="reading",
     reading="lambda_Q^2 in the inner bracket, as in Table 2 and C.2, and C_x^4, as in Proposition 1 and C.2",
-    doubt="Proposition 1 shows lambda_O^2 in its inner bracket and Table 2 C_x^2. The extraction takes O for Q"
-    " elsewhere, and the rows of Table 2 beside z are damaged (W_O for W_Q, a squared norm in lambda_V): no refutation"
-    " rests on these glyphs.",
-    note="The bounds (26), (33), (34) on the weights put into Lemma 9, each per unit of gamma sum_s sqrt(2"
-    " l(theta^s)), give rho^2 z / lambda_O with this z and with neither of the other two.",
+    doubt="""
+        Proposition 1 shows lambda_O^2 in its inner bracket and Table 2 C_x^2. The extraction takes O for Q elsewhere,
+        and the rows of Table 2 beside z are damaged (W_O for W_Q, a squared norm in lambda_V): no refutation rests on
+        these glyphs.""",
+    note="""
+        The bounds (26), (33), (34) on the weights put into Lemma 9, each per unit of gamma sum_s sqrt(2 l(theta^s)),
+        give rho^2 z / lambda_O with this z and with neither of the other two.""",
 )  # fmt: skip
 
 
@@ -88,8 +90,9 @@ PROP_1_Z.mutant("4 dropped", four=1)
 # -- the step size -----------------------------------------------------------------------------------------------------
 
 STEPSIZE = Claim(CONVERGENCE, "convergence.prop-1-stepsize", label="Remark after Prop. 1",
-    statement=r"\text{The step-size }\gamma\text{ is inversely proportional to }N^{1/2}\text{ due to the construction"
-    r" of }C\text{ in Appendix C.2.}",
+    statement=r"""
+        \text{The step-size }\gamma\text{ is inversely proportional to }N^{1/2}\text{ due to the construction of
+        }C\text{ in Appendix C.2.}""",
     assumptions=[
         "C = c_1 c_2 + 2 c_3 l(theta^0), Eqs. (11), (14), (36), (37), gamma = 1/C",
         "all else fixed, l(theta^0) included",
@@ -97,8 +100,9 @@ STEPSIZE = Claim(CONVERGENCE, "convergence.prop-1-stepsize", label="Remark after
     relation=Equal(), sizes={"N": (1, 4), "d_s": (1, 3)}, expects="refuted", severity="error",
     correction="convergence.prop-1-stepsize-exponent",
     doubt="c_1 is the first right-hand side of Eq. (36); both have the same power of N.",
-    note="Read as C(4N) = 2 C(N). c_1 and c_2 each carry N^{1/2}, so c_1 c_2 is proportional to N and gamma at best to"
-    " 1/N; where l(theta^0) itself grows like N, as for labels of fixed size, c_3 l(theta^0) grows like N^{3/2}.",
+    note="""
+        Read as C(4N) = 2 C(N). c_1 and c_2 each carry N^{1/2}, so c_1 c_2 is proportional to N and gamma at best to
+        1/N; where l(theta^0) itself grows like N, as for labels of fixed size, c_3 l(theta^0) grows like N^{3/2}.""",
 )  # fmt: skip
 
 
@@ -126,8 +130,9 @@ STEPSIZE.counterexample(
 
 
 STEPSIZE_EXPONENT = Claim(CONVERGENCE, "convergence.prop-1-stepsize-exponent", label="The powers of N in C",
-    statement=r"C(4N)=4c_1c_2+2\cdot2c_3\ell(\theta^0)\ [\ell(\theta^0)\text{ fixed}],\qquad C(4N)=4c_1c_2+8\cdot2c_3"
-    r"\ell(\theta^0)\ [\ell(\theta^0)\propto N]",
+    statement=r"""
+        C(4N)=4c_1c_2+2\cdot2c_3\ell(\theta^0)\ [\ell(\theta^0)\text{ fixed}],\qquad C(4N)=4c_1c_2+8\cdot2c_3\ell(
+        \theta^0)\ [\ell(\theta^0)\propto N]""",
     assumptions=["all lambdas fixed"],
     relation=Equal(), sizes={"N": (1, 4), "d_s": (1, 3)}, corrects="convergence.prop-1-stepsize", of_project=True,
     note="So C is of order N for fixed l(theta^0), and of order N^{3/2} for labels of fixed size.",
@@ -217,10 +222,12 @@ EQ_26_34 = Claim(CONVERGENCE, "convergence.eq-26-34", label="Eqs. (26)-(29), (31
     ],
     relation=AtMost(ascent=False), sizes=SMALL,
     uses=("convergence.d1-gradients", "convergence.gradient-wk", "convergence.lemma-12"),
-    doubt="Eq. (31) has Phi(W^s), a letter for other things in this paper, where the loss l(theta^s) belongs; so it is"
-    " read.",
-    note="The induction hypothesis is what Proposition 1 fails to establish (Eq. (37)); granted it, these lines hold,"
-    " with a factor 2 to spare in Eq. (29).",
+    doubt="""
+        Eq. (31) has Phi(W^s), a letter for other things in this paper, where the loss l(theta^s) belongs; so it is
+        read.""",
+    note="""
+        The induction hypothesis is what Proposition 1 fails to establish (Eq. (37)); granted it, these lines hold,
+        with a factor 2 to spare in Eq. (29).""",
 )  # fmt: skip
 
 
@@ -347,10 +354,11 @@ FPRE_CHAIN = Claim(GRANTED, "convergence.fpre-chain", label="C.2, chain bounding
     relation=AtMost(ascent=False, signed=True), expects="refuted", severity="slip",
     correction="convergence.fpre-chain-with-d-s", uses=("convergence.lemma-9", "convergence.lemma-12"),
     doubt="z is read as C.2 itself writes it out. The first line shows no trace of damage where d_s is missing.",
-    note="Lemma 9, which the first line quotes, has d_s there, and so have the second line and Eq. (36). Without it"
-    " the line is false for long sequences only: one large pair of opposite tokens, to which all others attend, moves"
-    " every row of attention. With d_s the chain holds. Its 16 / alpha^2 may be 4 / alpha^2, since gamma sum_s u^s <="
-    " 4 / alpha^2: Eq. (3) then keeps sigma_min(F_pre) above 7 alpha / 8.",
+    note="""
+        Lemma 9, which the first line quotes, has d_s there, and so have the second line and Eq. (36). Without it the
+        line is false for long sequences only: one large pair of opposite tokens, to which all others attend, moves
+        every row of attention. With d_s the chain holds. Its 16 / alpha^2 may be 4 / alpha^2, since gamma sum_s u^s <=
+        4 / alpha^2: Eq. (3) then keeps sigma_min(F_pre) above 7 alpha / 8.""",
 )  # fmt: skip
 FPRE_CHAIN_WITH_D_S = Claim(GRANTED, "convergence.fpre-chain-with-d-s",
     label="C.2, chain bounding ||F_pre^{t+1}-F_pre^0||_F, with d_s on its first line",

@@ -141,32 +141,35 @@ def _decay(X: Samples, y: Labels, W_Q: QueryWeights, W_K: KeyWeights, W_V: Value
 # -- Proposition 1 -----------------------------------------------------------------------------------------------------
 
 PROP_1 = Claim(PRINTED_STEP, "convergence.prop-1", label="Proposition 1, Eqs. (2)-(4)",
-    statement=r"\text{If }\alpha=\sigma_{\min}(F^0_{pre})\text{ satisfies } \alpha^2\ge 8\rho\max(\bar"
-    r"\lambda_VC_O^{-1},\bar\lambda_OC_V^{-1},2\tau_0C_x^2d_s\bar\lambda_K\bar\lambda_V\bar\lambda_OC_Q^{-1},2"
-    r"\tau_0C_x^2d_s\bar\lambda_Q\bar\lambda_V\bar\lambda_OC_K^{-1})\sqrt{2\ell(\theta^0)}\ (2),\ \alpha^3\ge 32"
-    r"\rho^2z\sqrt{2\ell(\theta^0)}/\bar\lambda_O\ (3),\text{ and }\gamma\le1/C,\ C\text{ depending on }(\bar"
-    r"\lambda_Q,\bar\lambda_K,\bar\lambda_V,\bar\lambda_O,\ell(\theta^0),\rho,\tau_0),\text{ then }\ell(\theta^t)"
-    r"\le(1-\gamma\tfrac{\alpha^2}{2})^t\ell(\theta^0)\ \forall t\ge0\ (4)",
+    statement=r"""
+        \text{If }\alpha=\sigma_{\min}(F^0_{pre})\text{ satisfies } \alpha^2\ge 8\rho\max(\bar\lambda_VC_O^{-1},\bar
+        \lambda_OC_V^{-1},2\tau_0C_x^2d_s\bar\lambda_K\bar\lambda_V\bar\lambda_OC_Q^{-1},2\tau_0C_x^2d_s\bar\lambda_Q
+        \bar\lambda_V\bar\lambda_OC_K^{-1})\sqrt{2\ell(\theta^0)}\ (2),\ \alpha^3\ge 32\rho^2z\sqrt{2\ell(\theta^0)}/
+        \bar\lambda_O\ (3),\text{ and }\gamma\le1/C,\ C\text{ depending on }(\bar\lambda_Q,\bar\lambda_K,\bar\lambda_V,
+        \bar\lambda_O,\ell(\theta^0),\rho,\tau_0),\text{ then }\ell(\theta^t)\le(1-\gamma\tfrac{\alpha^2}{2})^t\ell(
+        \theta^0)\ \forall t\ge0\ (4)""",
     relation=AtMost(ascent=False), sizes={"N": (2, 2), "d_s": (1, 2), "d": (1, 2), "d_m": (3, 5)}, expects="refuted",
     severity="error", correction="convergence.prop-1-fixed-pattern",
     proof=(
         "convergence.eq-26-34", "convergence.fpre-chain", "convergence.eq-35", "convergence.eq-36",
         "convergence.eq-37", "convergence.descent-chain", "convergence.rate-last-line",
     ),
-    doubt="z shows lambda_O^2 in its inner bracket, Table 2 and Appendix C.2 lambda_Q^2; Eq. (3) is required in both"
-    " readings. The updates printed in Algorithm 1 are damaged; plain gradient descent on all weights is taken, as the"
-    " text says. The two right-hand sides of Eq. (36) differ by a factor lambda_O; c_1 is the larger. Section 4.1 says"
-    " that the proposition 'holds with high probability under some conditions', to be validated in Sections 4.2 and"
-    " 4.3; what is validated there is (2) and (3), so that, given these, the proposition is taken as it stands. That"
-    " (4) holds with high probability over a Gaussian start at large width, where few neurons come near to their"
-    " kinks, is not denied.",
-    note="Eq. (19) bounds the change of relu' as if relu' were Lipschitz; it jumps. In the counterexample the third"
-    " neuron sits just above its kink on the first sample: one step carries it below, where it stops lowering f(X_1)"
-    " and starts raising f(X_2), and the loss grows. No other C made of the printed quantities helps: for W_V = (1,"
-    " -1, e) the relative loss after one step tends to 1 + 2 gamma + 5 gamma^2 as e -> 0, for every gamma > 0. With"
-    " (a, -a, e), 2 a^2 + e^2 = 2, and labels that keep l(theta^0), all that C may depend on is the same for every e."
-    " Eqs. (2), (3) and the violation are strict and no pre-activation is zero, so a neighbourhood of these weights"
-    " breaks (4), and Gaussian initialisation meets it with positive probability.",
+    doubt="""
+        z shows lambda_O^2 in its inner bracket, Table 2 and Appendix C.2 lambda_Q^2; Eq. (3) is required in both
+        readings. The updates printed in Algorithm 1 are damaged; plain gradient descent on all weights is taken, as
+        the text says. The two right-hand sides of Eq. (36) differ by a factor lambda_O; c_1 is the larger. Section 4.1
+        says that the proposition 'holds with high probability under some conditions', to be validated in Sections 4.2
+        and 4.3; what is validated there is (2) and (3), so that, given these, the proposition is taken as it stands.
+        That (4) holds with high probability over a Gaussian start at large width, where few neurons come near to their
+        kinks, is not denied.""",
+    note="""
+        Eq. (19) bounds the change of relu' as if relu' were Lipschitz; it jumps. In the counterexample the third
+        neuron sits just above its kink on the first sample: one step carries it below, where it stops lowering f(X_1)
+        and starts raising f(X_2), and the loss grows. No other C made of the printed quantities helps: for W_V = (1,
+        -1, e) the relative loss after one step tends to 1 + 2 gamma + 5 gamma^2 as e -> 0, for every gamma > 0. With
+        (a, -a, e), 2 a^2 + e^2 = 2, and labels that keep l(theta^0), all that C may depend on is the same for every e.
+        Eqs. (2), (3) and the violation are strict and no pre-activation is zero, so a neighbourhood of these weights
+        breaks (4), and Gaussian initialisation meets it with positive probability.""",
 )  # fmt: skip
 
 
@@ -243,9 +246,10 @@ FIXED_STEP = GRADIENT_DESCENT.extended(
 
 FIXED_PATTERN = Claim(FIXED_STEP, "convergence.prop-1-fixed-pattern",
     label="Proposition 1, while no ReLU changes its state",
-    statement=r"\text{If (2), (3) hold, no pre-activation changes its sign along the segments } [\theta^t,"
-    r"\theta^{t+1}],\text{ and } \gamma\le 1/C',\ C'=c_1c_2+c_3'\sqrt{2\ell(\theta^0)},\text{ then } \ell(\theta^t)"
-    r"\le(1-\gamma\tfrac{\alpha^2}{2})^t\ell(\theta^0)\ \forall t\ge0",
+    statement=r"""
+        \text{If (2), (3) hold, no pre-activation changes its sign along the segments } [\theta^t,\theta^{t+1}],\text{
+        and } \gamma\le 1/C',\ C'=c_1c_2+c_3'\sqrt{2\ell(\theta^0)},\text{ then } \ell(\theta^t)\le(1-\gamma\tfrac{
+        \alpha^2}{2})^t\ell(\theta^0)\ \forall t\ge0""",
     assumptions=NO_KINKS,
     relation=AtMost(ascent=False), sizes={"N": (1, 3), "d_s": (1, 2), "d": (1, 2), "d_m": (1, 4)},
     corrects="convergence.prop-1", of_project=True,
@@ -253,10 +257,11 @@ FIXED_PATTERN = Claim(FIXED_STEP, "convergence.prop-1-fixed-pattern",
         "convergence.eq-37-fixed-pattern", "convergence.descent-chain-fixed-pattern",
         "convergence.rate-from-condition-3",
     ),
-    note="On a fixed pattern f is smooth along each segment, c_3' is a true Lipschitz constant of its Jacobian, and"
-    " the induction of Appendix C.2 goes through. Eq. (3) keeps F_pre within alpha/8 of its start, so that"
-    " sigma_min(F_pre^t) >= 7 alpha / 8, which gives the printed rate alpha^2/2; the alpha/2 of the induction would"
-    " give alpha^2/4.",
+    note="""
+        On a fixed pattern f is smooth along each segment, c_3' is a true Lipschitz constant of its Jacobian, and the
+        induction of Appendix C.2 goes through. Eq. (3) keeps F_pre within alpha/8 of its start, so that
+        sigma_min(F_pre^t) >= 7 alpha / 8, which gives the printed rate alpha^2/2; the alpha/2 of the induction would
+        give alpha^2/4.""",
 )  # fmt: skip
 
 

@@ -65,13 +65,15 @@ def proposition_1_conditions(X: Samples, y: Labels, W_Q: QueryWeights, W_K: KeyW
 # -- PL ----------------------------------------------------------------------------------------------------------------
 
 PL = Claim(CONVERGENCE, "convergence.pl-inequality", label="Section 4.1, proof sketch",
-    statement=r"\|\nabla\ell(\theta)\|_2^2\ge2\lambda_{\min}(K)\ell(\theta)\ge2\lambda_{\min}(F_{pre}F_{pre}^\top)"
-    r"\ell(\theta)",
+    statement=r"""
+        \|\nabla\ell(\theta)\|_2^2\ge2\lambda_{\min}(K)\ell(\theta)\ge2\lambda_{\min}(F_{pre}F_{pre}^\top)\ell(\theta)
+    """,
     assumptions=["K the tangent kernel over all weights", "f as in Eqs. (1.1)-(1.2)", "d_m >= N"],
     relation=AtMost(ascent=False), sizes={"N": (1, 2), "d_s": (1, 2), "d": (1, 2), "d_m": (1, 2)},
     where=lambda sizes: sizes["d_m"] >= sizes["N"],
-    doubt="The extraction repeats 2 lambda_min(K); the second one is read as 2 lambda_min(F_pre F_pre^T), as the text"
-    " says.",
+    doubt="""
+        The extraction repeats 2 lambda_min(K); the second one is read as 2 lambda_min(F_pre F_pre^T), as the text
+        says.""",
 )  # fmt: skip
 
 
@@ -123,9 +125,10 @@ def _(X: Any, y: Any, W_Q: Any, W_K: Any, W_V: Any, w_O: Any, tau_0: Any, tau_1:
 # -- the last line -----------------------------------------------------------------------------------------------------
 
 LAST_LINE = Claim(CONVERGENCE, "convergence.rate-last-line", label="C.2, last line of the final chain",
-    statement=r"\ell(\theta^t)-\tfrac12\gamma(\sigma_{\min}(F_{pre}^t))^2\|f^t-y\|_2^2\le(1-\gamma\tfrac\alpha2)\ell("
-    r"\theta^t)\quad(\text{by induction assumption }\sigma_{\min}(F_{pre}^t)\ge\tfrac12\alpha),\ \text{and (25) needs"
-    r" }1-\gamma\tfrac{\alpha^2}2",
+    statement=r"""
+        \ell(\theta^t)-\tfrac12\gamma(\sigma_{\min}(F_{pre}^t))^2\|f^t-y\|_2^2\le(1-\gamma\tfrac\alpha2)\ell(\theta^t)
+        \quad(\text{by induction assumption }\sigma_{\min}(F_{pre}^t)\ge\tfrac12\alpha),\ \text{and (25) needs
+        }1-\gamma\tfrac{\alpha^2}2""",
     assumptions=[
         "||f - y||^2 = 2 l",
         Assumption("sigma_min(F_pre^t) >= alpha / 2", nonnegative=lambda alpha, sigma: sigma - alpha / 2),
@@ -133,9 +136,10 @@ LAST_LINE = Claim(CONVERGENCE, "convergence.rate-last-line", label="C.2, last li
     ],
     relation=AtMost(signed=True), expects="refuted", severity="error", correction="convergence.rate-from-condition-3",
     doubt="alpha / 2 may be a damaged alpha^2 / 2; the counterexample breaks both.",
-    note="sigma_min >= alpha/2 gives the factor 1 - gamma alpha^2 / 4, not 1 - gamma alpha^2 / 2. The printed alpha/2"
-    " would need alpha >= 2. Eq. (4) can be saved: Eq. (3) has room for sigma_min >= 7 alpha / 8"
-    " (convergence.rate-from-condition-3).",
+    note="""
+        sigma_min >= alpha/2 gives the factor 1 - gamma alpha^2 / 4, not 1 - gamma alpha^2 / 2. The printed alpha/2
+        would need alpha >= 2. Eq. (4) can be saved: Eq. (3) has room for sigma_min >= 7 alpha / 8
+        (convergence.rate-from-condition-3).""",
 )  # fmt: skip
 
 
@@ -170,19 +174,21 @@ LAST_LINE.counterexample(
 
 
 RATE = Claim(CONVERGENCE, "convergence.rate-from-condition-3", label="The rate of Eq. (4), from Eq. (3)",
-    statement=r"\alpha^3\ge32\rho^2z\sqrt{2\ell(\theta^0)}/\bar\lambda_O,\ \|F_{pre}^t-F_{pre}^0\|_F\le\rho^2\tfrac z{"
-    r"\bar\lambda_O}\tfrac4{\alpha^2}\sqrt{2\ell(\theta^0)}\ \Rightarrow\ \sigma_{\min}(F_{pre}^t)\ge\tfrac78\alpha,\ "
-    r"\ell(\theta^t)-\tfrac12\gamma\sigma_{\min}(F_{pre}^t)^2\|f^t-y\|_2^2\le(1-\tfrac{49}{64}\gamma\alpha^2)\ell("
-    r"\theta^t)\le(1-\tfrac12\gamma\alpha^2)\ell(\theta^t)",
+    statement=r"""
+        \alpha^3\ge32\rho^2z\sqrt{2\ell(\theta^0)}/\bar\lambda_O,\ \|F_{pre}^t-F_{pre}^0\|_F\le\rho^2\tfrac
+        z{\bar\lambda_O}\tfrac4{\alpha^2}\sqrt{2\ell(\theta^0)}\ \Rightarrow\ \sigma_{\min}(F_{pre}^t)\ge\tfrac78\alpha,
+        \ \ell(\theta^t)-\tfrac12\gamma\sigma_{\min}(F_{pre}^t)^2\|f^t-y\|_2^2\le(1-\tfrac{49}{64}\gamma\alpha^2)\ell(
+        \theta^t)\le(1-\tfrac12\gamma\alpha^2)\ell(\theta^t)""",
     assumptions=[
         "q = rho^2 z sqrt(2 l(theta^0)) / lambda_O",
         Assumption("Eq. (3): alpha^3 >= 32 q", nonnegative=lambda alpha, q: alpha**3 - 32 * q),
         "Weyl: sigma_min(F_pre^t) >= alpha - 4 q / alpha^2",
     ],
     relation=AtMost(signed=True), corrects="convergence.rate-last-line", of_project=True,
-    note="gamma sum_s u^s <= 4 / alpha^2 after Eq. (27), so the 16 / alpha^2 of the chain for F_pre is four times more"
-    " than needed. The induction of C.2 then closes with the printed rate of Eq. (4), as far as Eq. (37) may be"
-    " granted.",
+    note="""
+        gamma sum_s u^s <= 4 / alpha^2 after Eq. (27), so the 16 / alpha^2 of the chain for F_pre is four times more
+        than needed. The induction of C.2 then closes with the printed rate of Eq. (4), as far as Eq. (37) may be
+        granted.""",
 )  # fmt: skip
 
 

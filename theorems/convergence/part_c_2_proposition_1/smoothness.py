@@ -121,8 +121,9 @@ EQ_35 = Claim(LOSS_FALLEN, "convergence.eq-35", label="Eq. (35)",
     + _LINE_35
     + r"2\|\nabla_\theta f^{t+\phi}-\nabla_\theta f^t\|_2\,\ell(\theta^0)",
     relation=AtMost(ascent=False), expects="refuted", severity="error", correction="convergence.eq-35-norm",
-    note="||f^t - y|| is sqrt(2 l(theta^t)), which exceeds 2 l as soon as 2 l < 1. The induction gives sqrt(2"
-    " l(theta^0)), the printed 2 l(theta^0) is its square; Eq. (37) and the definition of C repeat it.",
+    note="""
+        ||f^t - y|| is sqrt(2 l(theta^t)), which exceeds 2 l as soon as 2 l < 1. The induction gives sqrt(2
+        l(theta^0)), the printed 2 l(theta^0) is its square; Eq. (37) and the definition of C repeat it.""",
 )  # fmt: skip
 
 
@@ -195,8 +196,9 @@ EQ_36 = Claim(OUTPUTS_MOVE, "convergence.eq-36", label="Eq. (36)",
     relation=AtMost(ascent=False), expects="refuted", severity="slip", correction="convergence.eq-36-with-lambda-o",
     proof=("convergence.lemma-9", "convergence.lemma-10"),
     doubt="The extraction repeats a product in the second inequality; the line that defines c_1 shows no damage.",
-    note="Taking out rho, the line defining c_1 drops lambda_O from its last term. Read literally this c_1 is no"
-    " Lipschitz constant of f (second counterexample); with lambda_O, as on the line before, it is.",
+    note="""
+        Taking out rho, the line defining c_1 drops lambda_O from its last term. Read literally this c_1 is no
+        Lipschitz constant of f (second counterexample); with lambda_O, as on the line before, it is.""",
 )  # fmt: skip
 
 
@@ -322,15 +324,17 @@ class OneStep:
 
 
 EQ_37 = Claim(PRINTED_STEP, "convergence.eq-37", label="Eq. (37)",
-    statement=r"\|\nabla_\theta\ell(\theta^{t+\phi})-\nabla_\theta\ell(\theta^t)\|_2\le c_1c_2\|\theta^{t+\phi}-"
-    r"\theta^t\|_2+2c_3\ell(\theta^0)\|\theta^{t+\phi}-\theta^t\|_2\triangleq C\|\theta^{t+\phi}-\theta^t\|_2",
+    statement=r"""
+        \|\nabla_\theta\ell(\theta^{t+\phi})-\nabla_\theta\ell(\theta^t)\|_2\le c_1c_2\|\theta^{t+\phi}-\theta^t
+        \|_2+2c_3\ell(\theta^0)\|\theta^{t+\phi}-\theta^t\|_2\triangleq C\|\theta^{t+\phi}-\theta^t\|_2""",
     assumptions=["t = 0, phi = 1"],
     relation=AtMost(ascent=False), expects="refuted", severity="error",
     proof=("convergence.eq-35", "convergence.eq-36", "convergence.lemma-13", "convergence.lemma-14"),
     correction="convergence.eq-37-fixed-pattern",
     doubt="c_1 is the first right-hand side of Eq. (36), the larger one since lambda_O >= 1.",
-    note="The counterexamples are those of Proposition 1: all its conditions hold, one step carries a neuron across"
-    " its kink, and the gradient of the loss jumps. The jump does not shrink with the step, so no C can do.",
+    note="""
+        The counterexamples are those of Proposition 1: all its conditions hold, one step carries a neuron across its
+        kink, and the gradient of the loss jumps. The jump does not shrink with the step, so no C can do.""",
 )  # fmt: skip
 
 

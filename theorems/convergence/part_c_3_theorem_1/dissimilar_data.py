@@ -96,9 +96,10 @@ MANY_SAMPLES = FINITE.extended(sizes={"N": (2, 12)})
 # -- Lemma 15 ----------------------------------------------------------------------------------------------------------
 
 LEMMA_15 = Claim(FINITE, "convergence.lemma-15", label="Lemma 15",
-    statement=r"\lambda_0:=\lambda_{\min}(\mathbb E_{w\sim N(0,\eta_VI_d)}[\sigma_r(\Phi w)\sigma_r(\Phi w)^\top])\ge"
-    r"\Theta(\eta_V/d_s)\ \text{with probability at least }1-\exp(-\Omega((N-1)^{-\hat c}d_s^{-1})),\quad \Phi=[X_1^"
-    r"\top\beta_{1,1},...,X_N^\top\beta_{1,N}]^\top\in\mathbb R^{N\times d}",
+    statement=r"""
+        \lambda_0:=\lambda_{\min}(\mathbb E_{w\sim N(0,\eta_VI_d)}[\sigma_r(\Phi w)\sigma_r(\Phi
+        w)^\top])\ge\Theta(\eta_V/d_s)\ \text{with probability at least }1-\exp(-\Omega((N-1)^{-\hat c}d_s^{-1})),\quad
+        \Phi=[X_1^\top\beta_{1,1},...,X_N^\top\beta_{1,N}]^\top\in\mathbb R^{N\times d}""",
     assumptions=[
         r"\beta_{1,n} = softmax(tau_0 X_n^{(1,:)} W_Q^T W_K X_n^T)^T for any given W_Q, W_K",
         "c > 0 and c_2 > 0 stand for the constants hidden in Theta and in Omega",
@@ -109,13 +110,14 @@ LEMMA_15 = Claim(FINITE, "convergence.lemma-15", label="Lemma 15",
         "convergence.lemma-15-gram", "convergence.eq-39", "convergence.eq-40", "convergence.lemma-15-t-choice",
         "convergence.eq-41",
     ),
-    note="Take samples uniform on three orthonormal vectors, d_s = 1: Assumption 2 holds with C_lambda = 1, Assumption"
-    " 3 with every exponent, since 1/3 < 1/e. For N >= 4 two samples are equal, so lambda_0 = 0 with certainty, while"
-    " the stated probability of lambda_0 >= c eta_V > 0 is positive whatever the constants. In general Assumption 3"
-    " bounds similarities of pairs at a fixed scale, and the proof needs N - 1 of them of size 1/N^2 at once. The"
-    " stated probability itself tends to 0 as N grows, at fixed c_hat and d_s, so the statement is empty in the limit."
-    " Nothing hinges on equal samples: those on one direction, of lengths in [1, 1 + 1/50], meet Assumption 3 with"
-    " c_hat = 1 as well, and relu(u phi.w) = u relu(phi.w), u > 0, makes the matrix singular.",
+    note="""
+        Take samples uniform on three orthonormal vectors, d_s = 1: Assumption 2 holds with C_lambda = 1, Assumption 3
+        with every exponent, since 1/3 < 1/e. For N >= 4 two samples are equal, so lambda_0 = 0 with certainty, while
+        the stated probability of lambda_0 >= c eta_V > 0 is positive whatever the constants. In general Assumption 3
+        bounds similarities of pairs at a fixed scale, and the proof needs N - 1 of them of size 1/N^2 at once. The
+        stated probability itself tends to 0 as N grows, at fixed c_hat and d_s, so the statement is empty in the
+        limit. Nothing hinges on equal samples: those on one direction, of lengths in [1, 1 + 1/50], meet Assumption 3
+        with c_hat = 1 as well, and relu(u phi.w) = u relu(phi.w), u > 0, makes the matrix singular.""",
 )  # fmt: skip
 
 
@@ -184,10 +186,11 @@ T_CHOICE = Claim(MANY_SAMPLES, "convergence.lemma-15-t-choice", label="Proof of 
     assumptions=["c_2 > 0 stands for the constant hidden in Omega"],
     relation=AtMost(ascent=False), domains=[], expects="refuted", severity="error",
     correction="convergence.lemma-15-t-choice-union",
-    note="Three losses: t^c_hat is of order (N-1)^{-2 c_hat}, not (N-1)^{-c_hat}; the event is an intersection of N -"
-    " 1, which costs a factor N - 1; and |beta|^2 >= 1/d_s enters to the power c_hat. For samples uniform on three"
-    " orthonormal vectors the event has probability (2/3)^{N-1}, the stated one is at least about c_2 (N-1)^{-c_hat}:"
-    " false for all large N, whatever c_2.",
+    note="""
+        Three losses: t^c_hat is of order (N-1)^{-2 c_hat}, not (N-1)^{-c_hat}; the event is an intersection of N - 1,
+        which costs a factor N - 1; and |beta|^2 >= 1/d_s enters to the power c_hat. For samples uniform on three
+        orthonormal vectors the event has probability (2/3)^{N-1}, the stated one is at least about c_2 (N-1)^{-c_hat}:
+        false for all large N, whatever c_2.""",
 )  # fmt: skip
 
 
@@ -215,11 +218,13 @@ T_CHOICE.counterexample("the same, N = 61, hidden constant 10^-6", lambda: _thre
 
 T_CHOICE_UNION = Claim(MANY_SAMPLES, "convergence.lemma-15-t-choice-union",
     label="Proof of Lemma 15, choice of t, with the union bound",
-    statement=r"P(\exists j\ne k:\ \langle X_k^\top X_k,X_j^\top X_j\rangle>\|\beta_{1,k}\|_2^2C_\lambda^2(N-1)^{-2})"
-    r"\le(N-1)\exp(-(C_\lambda^2d_s^{-1}(N-1)^{-2})^{\hat c})",
+    statement=r"""
+        P(\exists j\ne k:\ \langle X_k^\top X_k,X_j^\top X_j\rangle>\|\beta_{1,k}\|_2^2C_\lambda^2(N-1)^{-2})\le(N-1)
+        \exp(-(C_\lambda^2d_s^{-1}(N-1)^{-2})^{\hat c})""",
     relation=AtMost(ascent=False), domains=[], corrects="convergence.lemma-15-t-choice", of_project=True,
-    note="Empty, a bound above 1, as soon as (N-1) exp(-t^c_hat) >= 1: for C_lambda <= 1 already from N = 4 on."
-    " Assumption 3 by itself gives no positive probability of the event that Lemma 15 needs.",
+    note="""
+        Empty, a bound above 1, as soon as (N-1) exp(-t^c_hat) >= 1: for C_lambda <= 1 already from N = 4 on.
+        Assumption 3 by itself gives no positive probability of the event that Lemma 15 needs.""",
 )  # fmt: skip
 
 
@@ -283,17 +288,20 @@ SAMPLES = Setting(
 APART = SAMPLES.extended("Lemma 15 for separated samples", assumptions=[HALVED_SIMILARITY])
 
 EQ_41 = Claim(SAMPLES, "convergence.eq-41", label="Eq. (41)",
-    statement=r"\lambda_{\min}(\Phi\Phi^\top)\ge\mathrm{Trace}(B_{kk}^\top C_{kk})-C_\lambda\|\beta_{1,k}\|_2^2\ge"
-    r"\lambda_{\min}(X_kX_k^\top)\|\beta_{1,k}\|_2^2-C_\lambda\|\beta_{1,k}\|_2^2\ge\Theta(\|\beta_{1,k}\|_2^2)\ge"
-    r"\Theta(1/d_s)",
+    statement=r"""
+        \lambda_{\min}(\Phi\Phi^\top)\ge\mathrm{Trace}(B_{kk}^\top C_{kk})-C_\lambda\|\beta_{1,k}\|_2^2\ge\lambda_{
+        \min}(X_kX_k^\top)\|\beta_{1,k}\|_2^2-C_\lambda\|\beta_{1,k}\|_2^2\ge\Theta(\|\beta_{1,k}\|_2^2)\ge\Theta(1/d_s)
+    """,
     assumptions=[SIMILARITY, "c > 0 stands for the constant hidden in Theta"],
     relation=AtMost(ascent=False, signed=True), expects="refuted", severity="error",
     correction="convergence.eq-41-halved",
-    doubt="C_lambda is 'some positive constant' below all lambda_min(X_k X_k^T). Chosen below them by a margin, say"
-    " half of the least, it makes the step right; nothing printed asks for the margin.",
-    note="lambda_min(X_k X_k^T) - C_lambda may be 0, since C_lambda is nothing but a lower bound of it. Two equal unit"
-    " vectors with C_lambda = 1 meet everything that is assumed, and Phi Phi^T is singular. A smaller t, such as a"
-    " quarter of the printed one, repairs the step.",
+    doubt="""
+        C_lambda is 'some positive constant' below all lambda_min(X_k X_k^T). Chosen below them by a margin, say half
+        of the least, it makes the step right; nothing printed asks for the margin.""",
+    note="""
+        lambda_min(X_k X_k^T) - C_lambda may be 0, since C_lambda is nothing but a lower bound of it. Two equal unit
+        vectors with C_lambda = 1 meet everything that is assumed, and Phi Phi^T is singular. A smaller t, such as a
+        quarter of the printed one, repairs the step.""",
 )  # fmt: skip
 
 

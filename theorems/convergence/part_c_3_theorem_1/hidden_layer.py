@@ -33,15 +33,17 @@ def _layers(X: Any, W_Q: Any, W_K: Any, W_V: Any, tau_0: Any, tau_1: Any) -> lis
 
 
 EQ_47 = Claim(NETWORK, "convergence.eq-47-psd-sum", label="Text before Eq. (47) (also C.4, C.5)",
-    statement=r"F_{pre}F_{pre}^\top\text{ is the summation of PSD matrices, thus it suffices to lower bound }\lambda_{"
-    r"\min}(\hat F_{pre}\hat F_{pre}^\top),\ \hat F_{pre}\hat F_{pre}^\top=\tau_1^2\sigma_r(\Phi W_V^\top)\sigma_r("
-    r"\Phi W_V^\top)^\top",
+    statement=r"""
+        F_{pre}F_{pre}^\top\text{ is the summation of PSD matrices, thus it suffices to lower bound }\lambda_{\min}(\hat
+        F_{pre}\hat F_{pre}^\top),\ \hat F_{pre}\hat F_{pre}^\top=\tau_1^2\sigma_r(\Phi W_V^\top)\sigma_r(\Phi
+        W_V^\top)^\top""",
     assumptions=["F_pre = sum over tokens i of tau_1 sigma_r(Phi_i W_V^T), Phi_1 = Phi"],
     relation=AtMost(ascent=False), expects="refuted", severity="error", correction="convergence.eq-47-perturbed",
-    note="With F_pre = sum_i F_i the product is sum_{i,j} F_i F_j^T; its mixed terms are not positive semidefinite."
-    " Two samples with the same tokens in different order have the same F_pre, so F_pre F_pre^T is singular, while the"
-    " first tokens attend differently. The counterexample holds for the average over tokens too, 1/d_s^2 times 0. A"
-    " neighbourhood of its weights has F_pre F_pre^T as near to singular as one likes.",
+    note="""
+        With F_pre = sum_i F_i the product is sum_{i,j} F_i F_j^T; its mixed terms are not positive semidefinite. Two
+        samples with the same tokens in different order have the same F_pre, so F_pre F_pre^T is singular, while the
+        first tokens attend differently. The counterexample holds for the average over tokens too, 1/d_s^2 times 0. A
+        neighbourhood of its weights has F_pre F_pre^T as near to singular as one likes.""",
 )  # fmt: skip
 
 
@@ -81,12 +83,14 @@ def _() -> dict[str, Any]:
 
 EQ_47_PERTURBED = Claim(NETWORK, "convergence.eq-47-perturbed",
     label="Text before Eq. (47), with what the other tokens may take away",
-    statement=r"\sigma_{\min}(F_{pre})\ge d_s\sigma_{\min}(\hat F_{pre})-\sum_i\|F_i-\hat F_{pre}\|_2,\quad F_i=\tau_1"
-    r"\sigma_r(\Phi_iW_V^\top),\ \hat F_{pre}=F_1",
+    statement=r"""
+        \sigma_{\min}(F_{pre})\ge d_s\sigma_{\min}(\hat F_{pre})-\sum_i\|F_i-\hat F_{pre}\|_2,\quad
+        F_i=\tau_1\sigma_r(\Phi_iW_V^\top),\ \hat F_{pre}=F_1""",
     assumptions=["F_pre = sum over tokens i of F_i; 1/d_s times everything for the average of Eq. (1.2)"],
     relation=AtMost(signed=True), corrects="convergence.eq-47-psd-sum", of_project=True,
-    note="Weyl's inequality. At tau_0 = 1/d_m the sum tends to 0 relative to the rest as the width grows; at"
-    " d_m^{-1/2} it does not.",
+    note="""
+        Weyl's inequality. At tau_0 = 1/d_m the sum tends to 0 relative to the rest as the width grows; at d_m^{-1/2}
+        it does not.""",
 )  # fmt: skip
 
 
@@ -162,16 +166,18 @@ CONDITIONED = Setting(
 )  # fmt: skip
 
 EQ_48 = Claim(CONDITIONED, "convergence.eq-48", label="Eq. (48)",
-    statement=r"\lambda_{\min}(\hat F_{pre}\hat F_{pre}^\top)\ge d_m\lambda_0/4\ \text{w.p.}\ge1-\delta_1\text{ as"
-    r" long as }d_m\ge\tilde\Omega(N/\lambda_0)",
+    statement=r"""
+        \lambda_{\min}(\hat F_{pre}\hat F_{pre}^\top)\ge d_m\lambda_0/4\ \text{w.p.}\ge1-\delta_1\text{ as long as
+        }d_m\ge\tilde\Omega(N/\lambda_0)""",
     assumptions=["LeCun/He (tau_1 = 1)", "Phi fixed"],
     relation=FollowsLaw(samples=100, instances=2), domains=[], expects="reading",
     reading=CHERNOFF,
-    note="With a constant that depends on nothing else it is false: lambda_0 grows with the square of the data, so for"
-    " large C_x N/lambda_0 falls below 1, and at d_m < N the matrix is singular (convergence.eq-48-narrow). Proof of"
-    " the reading: E exp(Y/4S) <= sqrt 2 for Y = |Phi w|^2; cut at R = 8 S log(16 sqrt 2 S/lambda_0), which leaves at"
-    " least lambda_0/2 of the smallest eigenvalue; the matrix Chernoff bound at half of that fails with at most N"
-    " exp(-0.153 d_m lambda_0/(2R)).",
+    note="""
+        With a constant that depends on nothing else it is false: lambda_0 grows with the square of the data, so for
+        large C_x N/lambda_0 falls below 1, and at d_m < N the matrix is singular (convergence.eq-48-narrow). Proof of
+        the reading: E exp(Y/4S) <= sqrt 2 for Y = |Phi w|^2; cut at R = 8 S log(16 sqrt 2 S/lambda_0), which leaves at
+        least lambda_0/2 of the smallest eigenvalue; the matrix Chernoff bound at half of that fails with at most N
+        exp(-0.153 d_m lambda_0/(2R)).""",
 )  # fmt: skip
 
 
@@ -198,9 +204,10 @@ NARROW = Claim(CONVERGENCE, "convergence.eq-48-narrow", label="Eq. (48) for fewe
     statement=r"d_m<N\ \Rightarrow\ \lambda_{\min}(\hat F_{pre}\hat F_{pre}^\top)=0\text{ for all weights and data}",
     relation=Equal(), sizes={"N": (2, 4), "d": (1, 3), "d_m": (1, 3)}, where=lambda sizes: sizes["d_m"] < sizes["N"],
     of_project=True,
-    note="Decided as: the N - 1 largest eigenvalues add up to the trace. Multiplying the data by s divides N/lambda_0"
-    " by s^2, so any condition d_m >= K N/lambda_0 with a constant K that does not depend on the data admits d_m = 1 <"
-    " N, where Eq. (48) fails for every draw of the weights.",
+    note="""
+        Decided as: the N - 1 largest eigenvalues add up to the trace. Multiplying the data by s divides N/lambda_0 by
+        s^2, so any condition d_m >= K N/lambda_0 with a constant K that does not depend on the data admits d_m = 1 <
+        N, where Eq. (48) fails for every draw of the weights.""",
 )  # fmt: skip
 
 
@@ -231,11 +238,13 @@ LOSS = Claim(CONVERGENCE, "convergence.loss-init-sqrt-n", label="C.3, C.4",
     assumptions=["initialisations of Table 1", "labels bounded by C_y"],
     relation=FollowsLaw(samples=400, instances=10), sizes={"N": (16, 24), "d_s": (1, 2), "d": (1, 3), "d_m": (4, 8)},
     expects="reading",
-    reading="sqrt(2 l) <= sqrt(N) (C_y + (v/delta)^{1/2}) with v = eta_O eta_V tau_1^2 d_m d_s^3 C_x^2/2, which"
-    " depends on d_s, C_x and, for LeCun and He, on d",
-    note="E f(X)^2 <= v for the sum over tokens (w_O is centred, E relu^2 is half the second moment, |X^T beta|^2 <="
-    " d_s C_x^2), then Markov. The paper's Lipschitz argument gives log(1/delta) in place of 1/delta. Tested at delta"
-    " = 1/2.",
+    reading="""
+        sqrt(2 l) <= sqrt(N) (C_y + (v/delta)^{1/2}) with v = eta_O eta_V tau_1^2 d_m d_s^3 C_x^2/2, which depends on
+        d_s, C_x and, for LeCun and He, on d""",
+    note="""
+        E f(X)^2 <= v for the sum over tokens (w_O is centred, E relu^2 is half the second moment, |X^T beta|^2 <= d_s
+        C_x^2), then Markov. The paper's Lipschitz argument gives log(1/delta) in place of 1/delta. Tested at delta =
+        1/2.""",
 )  # fmt: skip
 
 

@@ -82,13 +82,15 @@ def similarity(X: Any, Y: Any) -> Any:
 # -- Eq. (38) ----------------------------------------------------------------------------------------------------------
 
 EQ_38 = Claim(CONVERGENCE, "convergence.eq-38", label="Eq. (38) (also first display of the proof of Lemma 18)",
-    statement=r"\lambda_0\ge\eta_V\mu(\sigma_r)^2\lambda_{\min}(\Phi\Phi^\top),\quad\mu(\sigma_r)\text{ the 1-st"
-    r" Hermite coefficient of ReLU},\ \mu(\sigma_r)>0",
+    statement=r"""
+        \lambda_0\ge\eta_V\mu(\sigma_r)^2\lambda_{\min}(\Phi\Phi^\top),\quad\mu(\sigma_r)\text{ the 1-st Hermite
+        coefficient of ReLU},\ \mu(\sigma_r)>0""",
     assumptions=["Phi in R^{N x d}", MU],
     relation=AtMost(), sizes={"N": (1, 4), "d": (1, 4)},
-    note="No Hermite series is needed, so the rows may have any norm: relu(u) = (u + |u|)/2 and E u|v| = 0 by"
-    " symmetry, hence the expectation is (Phi Phi^T + E|Phi w||Phi w|^T)/4 for eta_V = 1. For N > d the right-hand"
-    " side is 0.",
+    note="""
+        No Hermite series is needed, so the rows may have any norm: relu(u) = (u + |u|)/2 and E u|v| = 0 by symmetry,
+        hence the expectation is (Phi Phi^T + E|Phi w||Phi w|^T)/4 for eta_V = 1. For N > d the right-hand side is 0.
+    """,
 )  # fmt: skip
 
 
@@ -111,8 +113,9 @@ GRAM = Claim(DATA, "convergence.lemma-15-gram", label="Proof of Lemma 15, rewrit
     r"\ C_{ij}=X_iX_j^\top;\quad XX^\top\text{ is positive definite if }X\text{ has full row rank}",
     assumptions=["X_n in R^{d_s x d} full row rank"],
     relation=Equal(), sizes={"N": (1, 3), "d_s": (1, 3), "d": (1, 3), "d_m": (1, 2)}, exact=True,
-    note="The second part is decided through det(X X^T) = sum of the squared minors of X of order d_s (Cauchy and"
-    " Binet): positive exactly where some minor is not zero. The identities hold at any rank.",
+    note="""
+        The second part is decided through det(X X^T) = sum of the squared minors of X of order d_s (Cauchy and Binet):
+        positive exactly where some minor is not zero. The identities hold at any rank.""",
 )  # fmt: skip
 
 
@@ -172,13 +175,15 @@ GRAM.mutant("one minor only", "_squared_minors(X[0]) -> _determinant(X[0][:min(X
 # -- Eqs. (39) and (40) ------------------------------------------------------------------------------------------------
 
 EQ_39 = Claim(DATA, "convergence.eq-39", label="Eq. (39)",
-    statement=r"\exists k\in[N]:\ \lambda_{\min}(\Phi\Phi^\top)\ge\mathrm{Trace}(B_{kk}^\top C_{kk})-\sum_{j\ne k}"
-    r"\mathrm{Trace}(B_{kj}^\top C_{kj})",
+    statement=r"""
+        \exists k\in[N]:\ \lambda_{\min}(\Phi\Phi^\top)\ge\mathrm{Trace}(B_{kk}^\top C_{kk})-\sum_{j\ne
+        k}\mathrm{Trace}(B_{kj}^\top C_{kj})""",
     assumptions=["Gershgorin circle theorem", "X_n in R^{d_s x d} full row rank"],
     relation=AtMost(ascent=False, signed=True), expects="refuted", severity="slip",
     correction="convergence.eq-39-absolute-values", uses=("convergence.lemma-15-gram",),
-    note="Gershgorin's theorem has absolute values in the sum. Without them opposite samples break it for every k. Eq."
-    " (40) bounds the absolute values as well, so nothing after it changes.",
+    note="""
+        Gershgorin's theorem has absolute values in the sum. Without them opposite samples break it for every k. Eq.
+        (40) bounds the absolute values as well, so nothing after it changes.""",
 )  # fmt: skip
 
 
@@ -214,8 +219,9 @@ EQ_39.counterexample(
 
 
 EQ_39_ABSOLUTE = Claim(DATA, "convergence.eq-39-absolute-values", label="Eq. (39), with absolute values",
-    statement=r"\exists k\in[N]:\ \lambda_{\min}(\Phi\Phi^\top)\ge\mathrm{Trace}(B_{kk}^\top C_{kk})-\sum_{j\ne k}|"
-    r"\mathrm{Trace}(B_{kj}^\top C_{kj})|",
+    statement=r"""
+        \exists k\in[N]:\ \lambda_{\min}(\Phi\Phi^\top)\ge\mathrm{Trace}(B_{kk}^\top C_{kk})-\sum_{j\ne
+        k}|\mathrm{Trace}(B_{kj}^\top C_{kj})|""",
     relation=AtMost(signed=True), corrects="convergence.eq-39", of_project=True,
 )  # fmt: skip
 
@@ -233,13 +239,15 @@ EQ_39_ABSOLUTE.mutant("off-diagonal traces halved", size=lambda t: absolute(t) *
 
 
 EQ_40 = Claim(CONVERGENCE, "convergence.eq-40", label="Eq. (40)",
-    statement=r"\mathrm{Trace}(B_{kj}^\top C_{kj})\le\sigma_{\max}(B_{kj})\sigma_{\max}(C_{kj})=\|\beta_{1,k}\|_2\|"
-    r"\beta_{1,j}\|_2\sqrt{\lambda_{\max}(C_{kj}C_{kj}^\top)}\le\|\beta_{1,k}\|_2\sqrt{\mathrm{Trace}(C_{kj}C_{kj}^"
-    r"\top)}=\|\beta_{1,k}\|_2\sqrt{\langle X_k^\top X_k,X_j^\top X_j\rangle}",
+    statement=r"""
+        \mathrm{Trace}(B_{kj}^\top C_{kj})\le\sigma_{\max}(B_{kj})\sigma_{\max}(C_{kj})=\|\beta_{1,k}\|_2\|\beta_{1,j}
+        \|_2\sqrt{\lambda_{\max}(C_{kj}C_{kj}^\top)}\le\|\beta_{1,k}\|_2\sqrt{\mathrm{Trace}(C_{kj}C_{kj}^\top)}=\|
+        \beta_{1,k}\|_2\sqrt{\langle X_k^\top X_k,X_j^\top X_j\rangle}""",
     assumptions=["B_kj of rank one", r"\|beta\|_2 <= 1, as for probability vectors"],
     relation=AtMost(), sizes={"d_s": (1, 3), "d": (1, 4)},
-    note="Each member is compared with its neighbours; equalities in both directions. The first inequality is checked"
-    " for |Trace| as well, which the corrected Eq. (39) needs.",
+    note="""
+        Each member is compared with its neighbours; equalities in both directions. The first inequality is checked for
+        |Trace| as well, which the corrected Eq. (39) needs.""",
 )  # fmt: skip
 
 TokenRow = Annotated[Any, Shape("1", "d_s", role="query")]
@@ -288,12 +296,14 @@ EQ_40.mutant("smallest singular value of C", which=-1, largest=lambda C: singula
 # -- Eqs. (42) and (43) ------------------------------------------------------------------------------------------------
 
 EQ_43 = Claim(ROWS, "convergence.eq-43", label="Eq. (43)",
-    statement=r"\mathbb E_w[\sigma_r(\Phi^{(n,:)}w)]^2=\frac{\eta_V}{2\pi}\|\Phi^{(n,:)}\|^2\arccos(-1)=\frac{\|"
-    r"\Phi^{(n,:)}\|^2}2",
+    statement=r"""
+        \mathbb E_w[\sigma_r(\Phi^{(n,:)}w)]^2=\frac{\eta_V}{2\pi}\|\Phi^{(n,:)}\|^2\arccos(-1)=\frac{\|\Phi^{(n,:)}
+        \|^2}2""",
     assumptions=["E[sigma]^2 denotes the second moment"],
     relation=Equal(), expects="refuted", severity="slip", correction="convergence.eq-43-with-variance",
-    note="arccos(-1) = pi, so the second member is eta_V ||Phi||^2/2: the last one lost eta_V, and the next display of"
-    " the paper has it again.",
+    note="""
+        arccos(-1) = pi, so the second member is eta_V ||Phi||^2/2: the last one lost eta_V, and the next display of
+        the paper has it again.""",
 )  # fmt: skip
 
 
@@ -347,9 +357,10 @@ EQ_42 = Claim(DATA, "convergence.eq-42", label="Eq. (42) and the upper bound aft
     assumptions=["Assumption 1: ||X||_F <= sqrt(d_s) C_x", r"Phi^{(n,:)} = beta_{1,n}^T X_n"],
     relation=AtMost(), uses=("convergence.eq-43-with-variance",), presumes=("convergence.lemma-15",), expects="gap",
     reading="d_s, C_x and eta_V are fixed, so that the match is one of orders in N and d_m",
-    note="The inequalities hold, with 1/2 to spare. The match presupposes the lower bound of Lemma 15, which is false:"
-    " at fixed d lambda_0 tends to 0 as N grows. As printed the two differ by the factor d_s^2 C_x^2, so in d_s they"
-    " would not match even then.",
+    note="""
+        The inequalities hold, with 1/2 to spare. The match presupposes the lower bound of Lemma 15, which is false: at
+        fixed d lambda_0 tends to 0 as N grows. As printed the two differ by the factor d_s^2 C_x^2, so in d_s they
+        would not match even then.""",
 )  # fmt: skip
 
 

@@ -24,8 +24,9 @@ EQ_57_58 = Claim(ORDERS, "convergence.eq-57-58", label="Eqs. (56)-(58)",
     assumptions=["tau_0 = 1/d_m, tau_1 = d_m^{-1/2}", CONSTANTS],
     relation=OrderOfGrowth(along=("N", "d_s", "C_x", "d_m", "d d_m")), expects="reading",
     reading="C_x >= 1, which Assumption 1 always allows; all four norms at 4 sqrt(d_m), by Lemma 5 as for Eq. (44)",
-    note="For C_x^2 d_s < 1/2 the first member of the maximum in (2) is the largest, and C_x^3 is too small. (58)"
-    " could carry a further d_m^{-1/2}: rho^2 has 1/d_m, lambda_O only sqrt(d_m).",
+    note="""
+        For C_x^2 d_s < 1/2 the first member of the maximum in (2) is the largest, and C_x^3 is too small. (58) could
+        carry a further d_m^{-1/2}: rho^2 has 1/d_m, lambda_O only sqrt(d_m).""",
 )  # fmt: skip
 
 
@@ -59,10 +60,11 @@ EQ_60_61 = Claim(CONVERGENCE, "convergence.eq-60-61", label='C.4, "By Eq. (48)" 
     ],
     relation=AtMost(ascent=False, signed=True), sizes={"N": (1, 3), "d": (1, 3), "d_m": (1, 16)}, expects="refuted",
     severity="error", correction="convergence.eq-60-61-scaled",
-    note="tau_1^2 = 1/d_m was lost. lambda_min is concave, so E lambda_min(F F^T) <= lambda_min(E F F^T) = lambda_0,"
-    " while the printed bound would make it at least (1 - delta) d_m lambda_0/4. With lambda_0/4 in place of d_m"
-    " lambda_0/4 the width drops out of the left sides of (60) and (61): wherever sqrt(2 l) is of order sqrt N, no"
-    " width meets (57) for large N, since lambda_0 is at most eta_V d_s C_x^2/2.",
+    note="""
+        tau_1^2 = 1/d_m was lost. lambda_min is concave, so E lambda_min(F F^T) <= lambda_min(E F F^T) = lambda_0,
+        while the printed bound would make it at least (1 - delta) d_m lambda_0/4. With lambda_0/4 in place of d_m
+        lambda_0/4 the width drops out of the left sides of (60) and (61): wherever sqrt(2 l) is of order sqrt N, no
+        width meets (57) for large N, since lambda_0 is at most eta_V d_s C_x^2/2.""",
 )  # fmt: skip
 
 

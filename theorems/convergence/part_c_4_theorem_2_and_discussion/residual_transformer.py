@@ -25,13 +25,16 @@ C7 = Claim(CONVERGENCE, "convergence.c7-residual", label="C.7, residual formulas
     r"\sigma_r(W_V^{t'}X_1^\top\beta_{i,1}^{t'}(X^{(i:)}))\|_2\le\tau_1d_s(\|W_V^{t'}\|_2d_s^{1/2}C_x+C_x)",
     assumptions=["Assumption 1: ||X||_F <= sqrt(d_s) C_x", "d = d_m, without which A_1 is not defined"],
     relation=AtMost(), sizes={"d_s": (1, 3), "d": (1, 3)}, expects="reading",
-    reading="f_pre without w_O^T, a vector of d_m entries as in Table 2, and + between the arguments of sigma_r in the"
-    " last norm, as in the lines before; the sum over tokens in place of the average",
-    doubt="No operator is legible between the arguments of sigma_r in the last norm. f_pre is printed with w_O^T,"
-    " which makes it f.",
-    note="The tokens add d_s C_x together, sum_i |X^{(i,:)}| <= sqrt(d_s) ||X||_F, though one of them may be as long"
-    " as sqrt(d_s) C_x. The layer formed from the matrix A_1 is compared with the sum over i, entry by entry and in"
-    " both directions.",
+    reading="""
+        f_pre without w_O^T, a vector of d_m entries as in Table 2, and + between the arguments of sigma_r in the last
+        norm, as in the lines before; the sum over tokens in place of the average""",
+    doubt="""
+        No operator is legible between the arguments of sigma_r in the last norm. f_pre is printed with w_O^T, which
+        makes it f.""",
+    note="""
+        The tokens add d_s C_x together, sum_i |X^{(i,:)}| <= sqrt(d_s) ||X||_F, though one of them may be as long as
+        sqrt(d_s) C_x. The layer formed from the matrix A_1 is compared with the sum over i, entry by entry and in both
+        directions.""",
 )  # fmt: skip
 
 
@@ -83,14 +86,17 @@ RESIDUAL = Setting(
 )  # fmt: skip
 
 EQ_62 = Claim(RESIDUAL, "convergence.eq-62", label="Eq. (62)",
-    statement=r"\|F_{pre}-F_{pre}^*\|_F\le\sqrt N\|\tau_1w_O^\top\sum_i\sigma_r(W_VX^\top\beta_i+(X^{(i:)})^\top)-"
-    r"\tau_1w_O^\top\sum_i\sigma_r(W_VX^\top\beta_i)\|_2\le\sqrt N\tau_1d_s\|w_O\|_2\|W_V\|_2C_x",
+    statement=r"""
+        \|F_{pre}-F_{pre}^*\|_F\le\sqrt N\|\tau_1w_O^\top\sum_i\sigma_r(W_VX^\top\beta_i+(X^{(i:)})^\top)-\tau_1w_O^\top
+        \sum_i\sigma_r(W_VX^\top\beta_i)\|_2\le\sqrt N\tau_1d_s\|w_O\|_2\|W_V\|_2C_x""",
     relation=AtMost(ascent=False), expects="refuted", severity="error", correction="convergence.eq-62-without-wv",
-    doubt="Appendix C.7 writes f_pre with the factor w_O^T, which makes it the output; F_pre is read so, with X the"
-    " sample that moves most. With F_pre of Table 2 already the first inequality fails where w_O = 0.",
-    note="relu is 1-Lipschitz, so the connection changes each pre-activation by its token, whatever W_V: ||W_V||_2"
-    " does not belong into the bound. It is too small as soon as ||W_V||_2 is, and to the safe side where ||W_V||_2 >="
-    " 1.",
+    doubt="""
+        Appendix C.7 writes f_pre with the factor w_O^T, which makes it the output; F_pre is read so, with X the sample
+        that moves most. With F_pre of Table 2 already the first inequality fails where w_O = 0.""",
+    note="""
+        relu is 1-Lipschitz, so the connection changes each pre-activation by its token, whatever W_V: ||W_V||_2 does
+        not belong into the bound. It is too small as soon as ||W_V||_2 is, and to the safe side where ||W_V||_2 >= 1.
+    """,
 )  # fmt: skip
 
 
@@ -143,8 +149,9 @@ EQ_62.counterexample(
 
 
 WITHOUT_W_V = Claim(RESIDUAL, "convergence.eq-62-without-wv", label="Eq. (62), with the norm of the tokens only",
-    statement=r"\|F_{pre}-F_{pre}^*\|_F\le\sqrt N\tau_1d_s\|w_O\|_2C_x\text{ with }w_O^\top\text{ in }F_{pre}\text{ as"
-    r" in C.7, }\quad\|F_{pre}-F_{pre}^*\|_F\le\sqrt N\tau_1d_sC_x\text{ for }F_{pre}\text{ of Table 2}",
+    statement=r"""
+        \|F_{pre}-F_{pre}^*\|_F\le\sqrt N\tau_1d_s\|w_O\|_2C_x\text{ with }w_O^\top\text{ in }F_{pre}\text{ as in C.7,
+        }\quad\|F_{pre}-F_{pre}^*\|_F\le\sqrt N\tau_1d_sC_x\text{ for }F_{pre}\text{ of Table 2}""",
     relation=AtMost(), corrects="convergence.eq-62", of_project=True,
     note="sum_i ||X^{(i,:)}||_2 <= sqrt(d_s) ||X||_F <= d_s C_x. Attained by equal tokens with nonnegative entries.",
 )  # fmt: skip

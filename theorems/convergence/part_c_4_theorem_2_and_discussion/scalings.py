@@ -38,10 +38,11 @@ C5 = Claim(CONVERGENCE, "convergence.c5-alpha", label="C.5",
     relation=AtMost(ascent=False, signed=True), sizes={"N": (2, 5), "d": (1, 2), "d_m": (1, 8)},
     where=lambda sizes: sizes["N"] > sizes["d"], expects="refuted", severity="error",
     correction="convergence.c5-alpha-bounded",
-    note="lambda_0 >= eta_V Omega(N/d) is Lemma 18, which is false: alpha^2 is bounded in N"
-    " (convergence.c5-alpha-bounded). Besides, eta_V = 1/d was lost for LeCun and He, where tau_1^2 eta_V d_m N/d ="
-    " d_m N/d^2; and alpha belongs to F_pre, which the text before Eq. (47) fails to reduce to its first token. For"
-    " NTK the order tau_1^2 d_m = 1 in the width is right.",
+    note="""
+        lambda_0 >= eta_V Omega(N/d) is Lemma 18, which is false: alpha^2 is bounded in N
+        (convergence.c5-alpha-bounded). Besides, eta_V = 1/d was lost for LeCun and He, where tau_1^2 eta_V d_m N/d =
+        d_m N/d^2; and alpha belongs to F_pre, which the text before Eq. (47) fails to reduce to its first token. For
+        NTK the order tau_1^2 d_m = 1 in the width is right.""",
 )  # fmt: skip
 
 
@@ -74,8 +75,9 @@ C5.counterexample(
 
 
 C5_BOUNDED = Claim(CONVERGENCE, "convergence.c5-alpha-bounded", label="C.5, the bound from above",
-    statement=r"\lambda_{\min}(\hat F_{pre}\hat F_{pre}^\top)\le\tfrac1N\tau_1^2\|W_V\|_2^2\|\Phi\|_F^2\le\tau_1^2"
-    r"\|W_V\|_2^2d_sC_x^2",
+    statement=r"""
+        \lambda_{\min}(\hat F_{pre}\hat F_{pre}^\top)\le\tfrac1N\tau_1^2\|W_V\|_2^2\|\Phi\|_F^2\le\tau_1^2\|W_V
+        \|_2^2d_sC_x^2""",
     relation=AtMost(), sizes={"N": (1, 4), "d": (1, 3), "d_m": (1, 4)}, corrects="convergence.c5-alpha",
     of_project=True,
     note="The last member does not depend on N: under Assumption 1 alpha^2 cannot grow with the number of samples.",
@@ -111,15 +113,17 @@ def _lecun_product(X: Any, width: int, generator: Any) -> Any:
 
 
 C6 = Claim(CONVERGENCE, "convergence.c6-beta", label="C.6",
-    statement=r"\|\beta_{1,k}\|_2^2\ge1/d_s;\ \text{for the case of }\tau_0=d_m^{-1/2}\text{ scaling, when the width"
-    r" is large enough, the value inside the softmax tends to zero, as a result }\|\beta_{1,k}\|_2^2\approx1/d_s",
+    statement=r"""
+        \|\beta_{1,k}\|_2^2\ge1/d_s;\ \text{for the case of }\tau_0=d_m^{-1/2}\text{ scaling, when the width is large
+        enough, the value inside the softmax tends to zero, as a result }\|\beta_{1,k}\|_2^2\approx1/d_s""",
     assumptions=["LeCun initialisation", "tau_0 = d_m^{-1/2}"],
     relation=TendsTo(WIDTHS, PowerRate(0.5), instances=2), sizes={"d_s": (2, 3), "d": (1, 3)}, expects="refuted",
     severity="slip", correction="convergence.c6-beta-inverse-width",
-    note="At tau_0 = d_m^{-1/2} the values inside the softmax have the second moments |x_1|^2 |x_j|^2 / d^2 at every"
-    " width, and bounded fourth moments, so they tend to no constant. The sentence is right for tau_0 = d_m^{-1},"
-    " which must be meant: the conclusion of C.6, a faster rate at d_m^{-1/2}, needs the larger |beta| there. |beta|^2"
-    " >= 1/d_s is Lemma 8.",
+    note="""
+        At tau_0 = d_m^{-1/2} the values inside the softmax have the second moments |x_1|^2 |x_j|^2 / d^2 at every
+        width, and bounded fourth moments, so they tend to no constant. The sentence is right for tau_0 = d_m^{-1},
+        which must be meant: the conclusion of C.6, a faster rate at d_m^{-1/2}, needs the larger |beta| there.
+        |beta|^2 >= 1/d_s is Lemma 8.""",
 )  # fmt: skip
 
 
@@ -150,8 +154,9 @@ C6.counterexample("X = I_2: the values inside the softmax have variance 1/4 at e
 
 
 C6_INVERSE = Claim(CONVERGENCE, "convergence.c6-beta-inverse-width", label="C.6, for tau_0 = 1/d_m",
-    statement=r"\text{LeCun},\ \tau_0=d_m^{-1}:\ \beta_{1,k}\to\tfrac1{d_s}\mathbf 1,\text{ hence }\|\beta_{1,k}\|_2^2"
-    r"\to1/d_s",
+    statement=r"""
+        \text{LeCun},\ \tau_0=d_m^{-1}:\ \beta_{1,k}\to\tfrac1{d_s}\mathbf 1,\text{ hence }\|\beta_{1,k}\|_2^2\to1/d_s
+    """,
     assumptions=["LeCun initialisation", "tau_0 = d_m^{-1}", "X fixed"],
     without_domains={
         "huge": "tokens of length 32 give values of order 1000 d_m^{-1/2} inside the softmax, saturated at these widths"

@@ -130,16 +130,18 @@ GRADIENTS = Setting(
 )
 
 D1_GRADIENTS = Claim(GRADIENTS, "convergence.d1-gradients", label="D.1, gradients of f",
-    statement=r"\frac{\partial f}{\partial w_O}=\tau_1\sum_i\sigma_r(W_VX^\top\beta_i);\ \frac{\partial f}{\partial"
-    r" W_Q^{(p,q)}}=\tau_0\tau_1\sum_i(w_O\circ\dot\sigma_r(W_VX^\top\beta_i))^\top W_VX^\top(\mathrm{diag}(\beta_i)-"
-    r"\beta_i\beta_i^\top)XW_K^\top e_pe_q^\top X^{(i,:)\top};\ \frac{\partial f}{\partial W_Q}=\tau_0\tau_1"
-    r"\sum_iW_KX^\top(\mathrm{diag}(\beta_i)-\beta_i\beta_i^\top)XW_V^\top(w_O\circ\dot\sigma_r(W_VX^\top"
-    r"\beta_i))X^{(i,:)};\ \frac{\partial f}{\partial W_V^{(p,q)}}=\tau_1\sum_i(w_O\circ\dot\sigma_r)^\top e_pe_q^"
-    r"\topX^\top\beta_i,\ \frac{\partial f}{\partial W_V}=\tau_1\sum_i(w_O\circ\dot\sigma_r(W_VX^\top\beta_i))\beta_i^"
-    r"\top X",
+    statement=r"""
+        \frac{\partial f}{\partial w_O}=\tau_1\sum_i\sigma_r(W_VX^\top\beta_i);\ \frac{\partial f}{\partial
+        W_Q^{(p,q)}}=\tau_0\tau_1\sum_i(w_O\circ\dot\sigma_r(W_VX^\top\beta_i))^\top W_VX^\top(\mathrm{diag}(\beta_i)-
+        \beta_i\beta_i^\top)XW_K^\top e_pe_q^\top X^{(i,:)\top};\ \frac{\partial f}{\partial
+        W_Q}=\tau_0\tau_1\sum_iW_KX^\top(\mathrm{diag}(\beta_i)-\beta_i\beta_i^\top)XW_V^\top(w_O\circ\dot\sigma_r(W_VX^
+        \top\beta_i))X^{(i,:)};\ \frac{\partial f}{\partial W_V^{(p,q)}}=\tau_1\sum_i(w_O\circ\dot\sigma_r)^\top
+        e_pe_q^\topX^\top\beta_i,\ \frac{\partial f}{\partial W_V}=\tau_1\sum_i(w_O\circ\dot\sigma_r(W_VX^\top\beta_i))
+        \beta_i^\top X""",
     relation=Equal(), uses=("convergence.lemma-11",),
-    doubt="The extraction loses the dot of relu' in the matrix form of the gradient in W_V, which the entry above it"
-    " has; it prints W_k for W_K, and W_O for W_Q where beta_i is introduced, against Table 2.",
+    doubt="""
+        The extraction loses the dot of relu' in the matrix form of the gradient in W_V, which the entry above it has;
+        it prints W_k for W_K, and W_O for W_Q where beta_i is introduced, against Table 2.""",
     note="For the average pooling of Eq. (1.2) every gradient is 1/d_s times this one.",
 )  # fmt: skip
 
@@ -200,8 +202,9 @@ def _(X: Any, W_Q: Any, W_K: Any, W_V: Any, w_O: Any, tau_0: Any, tau_1: Any) ->
 
 
 GRADIENT_IN_W_K = Claim(GRADIENTS, "convergence.gradient-wk", label="The gradient of f with respect to W_K",
-    statement=r"\frac{\partial f}{\partial W_K}=\tau_0\tau_1\sum_iW_QX^{(i,:)\top}(w_O\circ\dot\sigma_r(W_VX^\top"
-    r"\beta_i))^\top W_VX^\top(\mathrm{diag}(\beta_i)-\beta_i\beta_i^\top)X",
+    statement=r"""
+        \frac{\partial f}{\partial W_K}=\tau_0\tau_1\sum_iW_QX^{(i,:)\top}(w_O\circ\dot\sigma_r(W_VX^\top\beta_i))^\top
+        W_VX^\top(\mathrm{diag}(\beta_i)-\beta_i\beta_i^\top)X""",
     relation=Equal(), uses=("convergence.lemma-11",), of_project=True,
     note="Eqs. (10) and (24) and the last limit of Appendix D.1 speak of this gradient without giving it.",
 )  # fmt: skip

@@ -28,15 +28,17 @@ SUMS = "f with the sum over tokens, as in C.2"
 # -- Eq. (63) ----------------------------------------------------------------------------------------------------------
 
 EQ_63 = Claim(OUTPUT_BLOCK, "convergence.eq-63", label="Eq. (63)",
-    statement=r"\lim_{d_m\to\infty}\Big\langle\frac{\partial f(X)}{\partial w_O},\frac{\partial f(X')}{\partial w_O}"
-    r"\Big\rangle=\tau_1^2\sum_{i,j}\lim(\sigma_r(W_VX'^\top\beta'_j))^\top\sigma_r(W_VX^\top\beta_i)=d_s^2\,\mathbb"
-    r" E_{w\sim N(0,I)}\sigma_r(w^\top X'^\top\mathbf 1_{d_s})\sigma_r(w^\top X^\top\mathbf 1_{d_s})",
+    statement=r"""
+        \lim_{d_m\to\infty}\Big\langle\frac{\partial f(X)}{\partial w_O},\frac{\partial f(X')}{\partial
+        w_O}\Big\rangle=\tau_1^2\sum_{i,j}\lim(\sigma_r(W_VX'^\top\beta'_j))^\top\sigma_r(W_VX^\top\beta_i)=d_s^2\,
+        \mathbb E_{w\sim N(0,I)}\sigma_r(w^\top X'^\top\mathbf 1_{d_s})\sigma_r(w^\top X^\top\mathbf 1_{d_s})""",
     assumptions=[SUMS],
     relation=TendsTo(WIDTHS, PowerRate(0.5), instances=5), expects="refuted", severity="slip",
     correction="convergence.eq-63-mean-tokens",
-    note="beta_i tends to 1/d_s in every entry, so the tokens are averaged: 1/d_s is missing in both arguments, a"
-    " factor d_s^2 in all. Lemma 1 has it, with Phi^* made of X^T 1/d_s; only if 1_{d_s} meant the vector with entries"
-    " 1/d_s would the line be right, against Lemma 1 and Section 1. tau_1^2 = 1/d_m belongs under the limit.",
+    note="""
+        beta_i tends to 1/d_s in every entry, so the tokens are averaged: 1/d_s is missing in both arguments, a factor
+        d_s^2 in all. Lemma 1 has it, with Phi^* made of X^T 1/d_s; only if 1_{d_s} meant the vector with entries 1/d_s
+        would the line be right, against Lemma 1 and Section 1. tau_1^2 = 1/d_m belongs under the limit.""",
 )  # fmt: skip
 
 
@@ -72,9 +74,10 @@ EQ_63.counterexample("both samples of two tokens equal to 1: the limit is 2, pri
 
 
 MEAN_TOKENS = Claim(OUTPUT_BLOCK, "convergence.eq-63-mean-tokens", label="Eq. (63), with the mean tokens of Lemma 1",
-    statement=r"\lim_{d_m\to\infty}\Big\langle\frac{\partial f(X)}{\partial w_O},\frac{\partial f(X')}{\partial w_O}"
-    r"\Big\rangle=d_s^2\,\mathbb E_{w\sim N(0,I)}\sigma_r(\tfrac1{d_s}w^\top X'^\top\mathbf 1)\sigma_r(\tfrac1{d_s}w^"
-    r"\top X^\top\mathbf 1)",
+    statement=r"""
+        \lim_{d_m\to\infty}\Big\langle\frac{\partial f(X)}{\partial w_O},\frac{\partial f(X')}{\partial
+        w_O}\Big\rangle=d_s^2\,\mathbb E_{w\sim N(0,I)}\sigma_r(\tfrac1{d_s}w^\top X'^\top\mathbf
+        1)\sigma_r(\tfrac1{d_s}w^\top X^\top\mathbf 1)""",
     assumptions=[SUMS + "; for the average of Eq. (1.2) without the factor d_s^2"],
     relation=TendsTo(WIDTHS, PowerRate(0.5), instances=5), uses=("convergence.softmax-pooling",),
     corrects="convergence.eq-63", of_project=True,
@@ -97,20 +100,22 @@ MEAN_TOKENS.mutant("no factor d_s^2, as for the average", "d_s ** 2 -> 1")
 # -- D.1: the blocks of W_Q and W_K ------------------------------------------------------------------------------------
 
 VANISHING_BLOCKS = Claim(OUTPUT_BLOCK, "convergence.d1-limit-wq", label="D.1, W_Q and W_K inner products",
-    statement=r"\lim\tau_0\tau_1X^\top(\mathrm{diag}(\beta_i)-\beta_i\beta_i^\top)XW_V^\top(w_O\circ\dot\sigma_r(W_VX^"
-    r"\top\beta_i))=X^\top(\mathrm{diag}(\mathbf 1_{d_s})-\mathbf 1_{d_s}\mathbf 1_{d_s}^\top)X\,[0,...,0]^\top=0;"
-    r"\quad\lim_{d_m\to\infty}\Big\langle\frac{\partial f(X)}{\partial W_Q},\frac{\partial f(X')}{\partial W_Q}\Big"
-    r"\rangle=0,\ \text{same for }W_K",
+    statement=r"""
+        \lim\tau_0\tau_1X^\top(\mathrm{diag}(\beta_i)-\beta_i\beta_i^\top)XW_V^\top(w_O\circ\dot\sigma_r(W_VX^\top
+        \beta_i))=X^\top(\mathrm{diag}(\mathbf 1_{d_s})-\mathbf 1_{d_s}\mathbf 1_{d_s}^\top)X\,[0,...,0]^\top=0;\quad
+        \lim_{d_m\to\infty}\Big\langle\frac{\partial f(X)}{\partial W_Q},\frac{\partial f(X')}{\partial
+        W_Q}\Big\rangle=0,\ \text{same for }W_K""",
     assumptions=[SUMS],
     relation=FollowsLaw(samples=300, instances=6), sizes={**SIZES, "d_m": (1, 16)},
     uses=("convergence.d1-gradients", "convergence.gradient-wk"),
-    note="The limits hold in mean, by bounds at every width, which the tests attack: with v_i the vector of the first"
-    " display, E|v_i|^2 <= |X|_F^4 / (8 d_m^2), E|df/dW_Q|_F^2 <= d d_s |X|_F^6 / (8 d_m), E|df/dW_K|_F^2 <= d_s"
-    " |X|_F^6 / (8 d_m). Proof: v_i = tau_0 tau_1 A_i g_i with |A_i|_F <= |X|_F^2 / 2, since the norm of diag(beta) -"
-    " beta beta^T is at most 1/2. Given W_Q and W_K, g_i = W_V^T (w_O o relu') has mean 0 and, by the symmetry of w,"
-    " covariance d_m I / 2 (or 0 where X^T beta_i = 0). Take E|A_i g_i|^2 = d_m |A_i|_F^2 / 2, E|W_K|_F^2 = d d_m and"
-    " E|W_Q x_i|^2 = d_m |x_i|^2 and add by Cauchy and Schwarz. Inner products are at most products of norms. The"
-    " matrix in the middle of the first display should have 1/d_s for 1; it is multiplied by 0.",
+    note="""
+        The limits hold in mean, by bounds at every width, which the tests attack: with v_i the vector of the first
+        display, E|v_i|^2 <= |X|_F^4 / (8 d_m^2), E|df/dW_Q|_F^2 <= d d_s |X|_F^6 / (8 d_m), E|df/dW_K|_F^2 <= d_s
+        |X|_F^6 / (8 d_m). Proof: v_i = tau_0 tau_1 A_i g_i with |A_i|_F <= |X|_F^2 / 2, since the norm of diag(beta) -
+        beta beta^T is at most 1/2. Given W_Q and W_K, g_i = W_V^T (w_O o relu') has mean 0 and, by the symmetry of w,
+        covariance d_m I / 2 (or 0 where X^T beta_i = 0). Take E|A_i g_i|^2 = d_m |A_i|_F^2 / 2, E|W_K|_F^2 = d d_m and
+        E|W_Q x_i|^2 = d_m |x_i|^2 and add by Cauchy and Schwarz. Inner products are at most products of norms. The
+        matrix in the middle of the first display should have 1/d_s for 1; it is multiplied by 0.""",
 )  # fmt: skip
 
 
@@ -168,18 +173,21 @@ VANISHING_BLOCKS.mutant("d_m^{-2} for the gradients", "8 * d_m -> 8 * d_m ** 2")
 # -- Eq. (64) ----------------------------------------------------------------------------------------------------------
 
 EQ_64 = Claim(VALUE_BLOCK, "convergence.eq-64", label="Eq. (64)",
-    statement=r"\lim\Big\langle\frac{\partial f(X)}{\partial W_V},\frac{\partial f(X')}{\partial W_V}\Big\rangle=\lim"
-    r"\tau_1^2\sum_{i,j}\sum_{k=1}^{d_m}(w_O^{(k)})^2\dot\sigma_r(W_V^{(k,:)}X'^\top\beta'_j)\dot"
-    r"\sigma_r(W_V^{(k,:)}X^\top\beta_i)\beta_i^\top XX'^\top\beta'_j=d_s^2\,\mathbb E_w(\dot\sigma_r(w^\top X'^\top"
-    r"\mathbf 1_{d_s}))(\dot\sigma_r(w^\top X^\top\mathbf 1_{d_s}))(\mathbf 1_{d_s}^\top XX'^\top\mathbf 1_{d_s})",
+    statement=r"""
+        \lim\Big\langle\frac{\partial f(X)}{\partial W_V},\frac{\partial f(X')}{\partial W_V}\Big\rangle=\lim\tau_1^2
+        \sum_{i,j}\sum_{k=1}^{d_m}(w_O^{(k)})^2\dot\sigma_r(W_V^{(k,:)}X'^\top\beta'_j)\dot\sigma_r(W_V^{(k,:)}X^\top
+        \beta_i)\beta_i^\top XX'^\top\beta'_j=d_s^2\,\mathbb E_w(\dot\sigma_r(w^\top X'^\top\mathbf
+        1_{d_s}))(\dot\sigma_r(w^\top X^\top\mathbf 1_{d_s}))(\mathbf 1_{d_s}^\top XX'^\top\mathbf 1_{d_s})""",
     assumptions=[SUMS],
     relation=TendsTo(WIDTHS, PowerRate(0.5), instances=3), expects="refuted", severity="slip",
     correction="convergence.eq-64-mean-tokens",
-    doubt="The extraction shows no dots on sigma_r here; with relu instead of relu' already the first equality would"
-    " fail.",
-    note="beta_i tends to 1/d_s in every entry, so 1_{d_s}^T X X'^T 1_{d_s} stands for d_s^2 times the product of the"
-    " mean tokens: the line is d_s^2 too large. Lemma 1, with Phi^* made of X^T 1/d_s, has it right. Were 1_{d_s} the"
-    " limit of beta_i here, with entries 1/d_s, the line would be right too, against Lemma 1 and Section 1.",
+    doubt="""
+        The extraction shows no dots on sigma_r here; with relu instead of relu' already the first equality would fail.
+    """,
+    note="""
+        beta_i tends to 1/d_s in every entry, so 1_{d_s}^T X X'^T 1_{d_s} stands for d_s^2 times the product of the
+        mean tokens: the line is d_s^2 too large. Lemma 1, with Phi^* made of X^T 1/d_s, has it right. Were 1_{d_s} the
+        limit of beta_i here, with entries 1/d_s, the line would be right too, against Lemma 1 and Section 1.""",
 )  # fmt: skip
 
 
@@ -222,9 +230,10 @@ EQ_64.counterexample("X = X' = (1, 1), d = 1: the limit is 2, printed 8", X=[[1]
 
 
 EQ_64_MEANS = Claim(VALUE_BLOCK, "convergence.eq-64-mean-tokens", label="Eq. (64), with the mean tokens of Lemma 1",
-    statement=r"\lim\Big\langle\frac{\partial f(X)}{\partial W_V},\frac{\partial f(X')}{\partial W_V}\Big\rangle="
-    r"\mathbb E_w\dot\sigma_r(w^\top X'^\top\mathbf 1)\dot\sigma_r(w^\top X^\top\mathbf 1)\,\mathbf 1^\top XX'^\top"
-    r"\mathbf 1",
+    statement=r"""
+        \lim\Big\langle\frac{\partial f(X)}{\partial W_V},\frac{\partial f(X')}{\partial W_V}\Big\rangle=\mathbb
+        E_w\dot\sigma_r(w^\top X'^\top\mathbf 1)\dot\sigma_r(w^\top X^\top\mathbf 1)\,\mathbf 1^\top XX'^\top\mathbf 1
+    """,
     assumptions=[SUMS + "; for the average of Eq. (1.2) 1/d_s^2 times this"],
     relation=TendsTo(WIDTHS, PowerRate(0.5), instances=3), corrects="convergence.eq-64", of_project=True,
 )  # fmt: skip

@@ -34,13 +34,15 @@ from verify.vocabulary import Assumption, AtMost, Claim, Real, Size
 # -- entries and Frobenius norm of the change --------------------------------------------------------------------------
 
 ENTRY = Claim(EVENT, "convergence.lemma-16-entry", label="Proof of Lemma 16, entry and Frobenius bounds",
-    statement=r"|(\Phi\Phi^\top-\Phi^*\Phi^{*\top})^{(n,r)}|\le8\tau_0\eta_{QK}C_x^4d_sd\sqrt{d_m\log(2d^2/\delta')},"
-    r"\qquad\|\Phi\Phi^\top-\Phi^*\Phi^{*\top}\|_F\le8N\tau_0\eta_{QK}C_x^4d_sd\sqrt{d_m\log(2d^2N^2/\delta'')}",
+    statement=r"""
+        |(\Phi\Phi^\top-\Phi^*\Phi^{*\top})^{(n,r)}|\le8\tau_0\eta_{QK}C_x^4d_sd\sqrt{d_m\log(2d^2/\delta')},\qquad\|
+        \Phi\Phi^\top-\Phi^*\Phi^{*\top}\|_F\le8N\tau_0\eta_{QK}C_x^4d_sd\sqrt{d_m\log(2d^2N^2/\delta'')}""",
     relation=AtMost(ascent=False), sizes={"N": (1, 3), "d_s": (1, 3), "d": (1, 2)}, expects="refuted", severity="error",
     correction="convergence.lemma-16-entry-squared-length", uses=("convergence.eq-66-68",),
-    note="Eqs. (65) and (68) have a factor d_s each; one was lost. The bound itself is false, not only its derivation:"
-    " one token of length 8 among 63 zero tokens has C_x = 1, and attention moves to it long before the bound allows."
-    " At fixed d_s the factor is a constant.",
+    note="""
+        Eqs. (65) and (68) have a factor d_s each; one was lost. The bound itself is false, not only its derivation:
+        one token of length 8 among 63 zero tokens has C_x = 1, and attention moves to it long before the bound allows.
+        At fixed d_s the factor is a constant.""",
 )  # fmt: skip
 
 
@@ -75,13 +77,15 @@ def _() -> dict[str, Any]:
 
 ENTRY_SQUARED = Claim(TIGHT, "convergence.lemma-16-entry-squared-length",
     label="Proof of Lemma 16, entry and Frobenius bounds with d_s^2",
-    statement=r"|(\Phi\Phi^\top-\Phi^*\Phi^{*\top})^{(n,r)}|\le8\tau_0\eta_{QK}C_x^4d_s^2d\sqrt{d_m\ell},\qquad\|\Phi"
-    r"\Phi^\top-\Phi^*\Phi^{*\top}\|_F\le8N\tau_0\eta_{QK}C_x^4d_s^2d\sqrt{d_m\ell}",
+    statement=r"""
+        |(\Phi\Phi^\top-\Phi^*\Phi^{*\top})^{(n,r)}|\le8\tau_0\eta_{QK}C_x^4d_s^2d\sqrt{d_m\ell},\qquad\|\Phi\Phi^\top-
+        \Phi^*\Phi^{*\top}\|_F\le8N\tau_0\eta_{QK}C_x^4d_s^2d\sqrt{d_m\ell}""",
     relation=AtMost(), sizes={"N": (1, 3), "d_s": (1, 3), "d": (1, 3)},
     uses=("convergence.eq-65-transposed", "convergence.eq-66-68"), corrects="convergence.lemma-16-entry",
     of_project=True,
-    note="ell = log(2 d^2/delta) suffices for both: all entries depend on the same d^2 entries of W_Q^T W_K, so the"
-    " second union bound, over N^2 pairs, is not needed.",
+    note="""
+        ell = log(2 d^2/delta) suffices for both: all entries depend on the same d^2 entries of W_Q^T W_K, so the
+        second union bound, over N^2 pairs, is not needed.""",
 )  # fmt: skip
 
 
@@ -104,9 +108,10 @@ Eigenvalue = Annotated[Any, Real(0.0625, 1.0)]
 Extra = Annotated[Any, Real(0.0, 2.0)]
 
 WIDTH = Claim(CONVERGENCE, "convergence.lemma-16-width", label="Proof of Lemma 16, width",
-    statement=r"\text{LeCun}:\ d_m=\Omega\Big(\frac{N^2\sqrt{\log(2d^2N^2/\delta'')}}{\lambda_0^2}\Big)\Rightarrow\|"
-    r"\Phi\Phi^\top-\Phi^*\Phi^{*\top}\|_F\le\frac{\lambda_*}4;\quad\lambda_{\min}(\Phi\Phi^\top)\ge\lambda_*-\|\Phi"
-    r"\Phi^\top-\Phi^*\Phi^{*\top}\|_2\ge\tfrac{3\lambda_*}4",
+    statement=r"""
+        \text{LeCun}:\ d_m=\Omega\Big(\frac{N^2\sqrt{\log(2d^2N^2/\delta'')}}{\lambda_0^2}\Big)\Rightarrow\|\Phi\Phi^
+        \top-\Phi^*\Phi^{*\top}\|_F\le\frac{\lambda_*}4;\quad\lambda_{\min}(\Phi\Phi^\top)\ge\lambda_*-\|\Phi\Phi^\top-
+        \Phi^*\Phi^{*\top}\|_2\ge\tfrac{3\lambda_*}4""",
     assumptions=[
         "the bound 8 N tau_0 eta_QK C_x^4 d_s d sqrt(d_m ell) of the previous display, at tau_0 = 1/d_m and eta_QK"
         " C_x^4 d_s d = 1",
@@ -118,8 +123,9 @@ WIDTH = Claim(CONVERGENCE, "convergence.lemma-16-width", label="Proof of Lemma 1
     ],
     relation=AtMost(ascent=False), sizes={"N": (1, 4)}, expects="refuted", severity="slip",
     correction="convergence.lemma-16-width-squared",
-    note="8N sqrt(ell/d_m) <= lambda/4 asks for d_m >= 1024 N^2 ell / lambda^2: solving for d_m squares the root of"
-    " the logarithm as well. Orders in N and in lambda are right, and where logarithms are hidden nothing changes.",
+    note="""
+        8N sqrt(ell/d_m) <= lambda/4 asks for d_m >= 1024 N^2 ell / lambda^2: solving for d_m squares the root of the
+        logarithm as well. Orders in N and in lambda are right, and where logarithms are hidden nothing changes.""",
 )  # fmt: skip
 
 
@@ -151,8 +157,9 @@ WIDTH.counterexample(
 
 
 WIDTH_SQUARED = Claim(CONVERGENCE, "convergence.lemma-16-width-squared", label="Proof of Lemma 16, width, solved",
-    statement=r"d_m\ge1024N^2(\eta_{QK}C_x^4d_s^2d)^2\ell/\lambda_*^2\ \Rightarrow\ 8N\tau_0\eta_{QK}C_x^4d_s^2d"
-    r"\sqrt{d_m\ell}\le\lambda_*/4\ \text{at }\tau_0=1/d_m",
+    statement=r"""
+        d_m\ge1024N^2(\eta_{QK}C_x^4d_s^2d)^2\ell/\lambda_*^2\ \Rightarrow\ 8N\tau_0\eta_{QK}C_x^4d_s^2d\sqrt{d_m\ell}
+        \le\lambda_*/4\ \text{at }\tau_0=1/d_m""",
     relation=AtMost(), sizes={"N": (1, 4)}, corrects="convergence.lemma-16-width", of_project=True,
     note="Equality at the smallest width; a stands for eta_QK C_x^4 d_s^2 d.",
 )  # fmt: skip
@@ -198,11 +205,12 @@ LEMMA_16 = Claim(CONVERGENCE, "convergence.lemma-16", label="Lemma 16",
         "convergence.eq-65", "convergence.eq-66-68", "convergence.se-product", "convergence.eq-67",
         "convergence.lemma-16-entry", "convergence.lemma-16-width",
     ),
-    note="The logarithm is needed to the first power: at d_m = K sqrt(ell)/lambda_*^2 the failure probability is of"
-    " order exp(-const K sqrt(ell)), far above delta = 2 exp(-ell) for small delta. Here W_Q^T W_K is a difference of"
-    " two Gamma(k) variables G - G', and failure includes G' <= k, G > k + 2k log(sqrt 5/(4 - sqrt 5)). Where only"
-    " orders in N and lambda_* count, as in Lemma 18, the slip is harmless; for N > d, lambda_* = 0 and no width"
-    " qualifies.",
+    note="""
+        The logarithm is needed to the first power: at d_m = K sqrt(ell)/lambda_*^2 the failure probability is of order
+        exp(-const K sqrt(ell)), far above delta = 2 exp(-ell) for small delta. Here W_Q^T W_K is a difference of two
+        Gamma(k) variables G - G', and failure includes G' <= k, G > k + 2k log(sqrt 5/(4 - sqrt 5)). Where only orders
+        in N and lambda_* count, as in Lemma 18, the slip is harmless; for N > d, lambda_* = 0 and no width qualifies.
+    """,
 )  # fmt: skip
 
 

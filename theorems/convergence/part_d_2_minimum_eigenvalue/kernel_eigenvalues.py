@@ -58,8 +58,8 @@ def limiting_kernel_of_means(Phi: Features) -> Any:
 # -- Lemma 19 ----------------------------------------------------------------------------------------------------------
 
 LEMMA_19 = Claim(MORE_SAMPLES, "convergence.lemma-19", label="Lemma 19",
-    statement=r"N\ge\Omega(d^4),\ \tau_0=d_m^{-1}:\ \text{w.p.}\ge1-e^{-d}:\ \lambda_{\min}(K)\ge\mu(\sigma_r)^2"
-    r"\Omega(N/d)",
+    statement=r"""
+        N\ge\Omega(d^4),\ \tau_0=d_m^{-1}:\ \text{w.p.}\ge1-e^{-d}:\ \lambda_{\min}(K)\ge\mu(\sigma_r)^2\Omega(N/d)""",
     assumptions=[
         "Assumption 1",
         ASSUMPTION_4,
@@ -71,8 +71,10 @@ LEMMA_19 = Claim(MORE_SAMPLES, "convergence.lemma-19", label="Lemma 19",
     relation=AtMost(ascent=False, signed=True), expects="refuted", severity="error",
     correction="convergence.lemma-19-two-sided",
     proof=("convergence.lemma-17", "convergence.lemma-19-hermite", "convergence.lemma-19-numeric"),
-    note="The diagonal of K is d_s^2 |phi_n|^2 <= d_s^2 C_x^2, so lambda_min(K) <= d_s^2 C_x^2 for every N, and N/d"
-    " exceeds that. Samples uniform on e_i and -e_i, i <= d, make lambda_min(K) = 0 with certainty as soon as N > 2d.",
+    note="""
+        The diagonal of K is d_s^2 |phi_n|^2 <= d_s^2 C_x^2, so lambda_min(K) <= d_s^2 C_x^2 for every N, and N/d
+        exceeds that. Samples uniform on e_i and -e_i, i <= d, make lambda_min(K) = 0 with certainty as soon as N > 2d.
+    """,
 )  # fmt: skip
 
 
@@ -101,8 +103,9 @@ TWO_SIDED = Claim(CONVERGENCE, "convergence.lemma-19-two-sided", label="Lemma 19
     assumptions=["K the limiting kernel for the average pooling of Eq. (1.2); d_s^2 times all members for the sum"],
     relation=AtMost(), sizes={"N": (1, 4), "d_s": (1, 3), "d": (1, 4)}, uses=("convergence.eq-38",),
     corrects="convergence.lemma-19", of_project=True,
-    note="relu' = (1 + sign)/2 gives the second part of K the same lower bound Phi^* Phi^{*T}/4 as the first. The"
-    " lower bound says something for N <= d only, and no lower bound can grow with N.",
+    note="""
+        relu' = (1 + sign)/2 gives the second part of K the same lower bound Phi^* Phi^{*T}/4 as the first. The lower
+        bound says something for N <= d only, and no lower bound can grow with N.""",
 )  # fmt: skip
 
 
@@ -143,16 +146,19 @@ def hermite_square(s: int, like: Any) -> Any:
 
 
 HERMITE = Claim(CONVERGENCE, "convergence.lemma-19-hermite", label="Proof of Lemma 19, first display",
-    statement=r"\lambda_{\min}(K)>\lambda_{\min}(\mathbb E(\sigma_r(\Phi^*w)\sigma_r(\Phi^*w)^\top))=\lambda_{\min}"
-    r"\Big(\sum_{s=0}^\infty\mu_s(\sigma_r)^2\bigcirc_{i=1}^s(\Phi^*\Phi^{*\top})\Big)\ge\mu(\sigma_r)^2\lambda_{"
-    r"\min}(\Phi^*\Phi^{*\top})",
+    statement=r"""
+        \lambda_{\min}(K)>\lambda_{\min}(\mathbb E(\sigma_r(\Phi^*w)\sigma_r(\Phi^*w)^\top))=\lambda_{\min}\Big(
+        \sum_{s=0}^\infty\mu_s(\sigma_r)^2\bigcirc_{i=1}^s(\Phi^*\Phi^{*\top})\Big)\ge\mu(\sigma_r)^2\lambda_{\min}(
+        \Phi^*\Phi^{*\top})""",
     assumptions=["Phi^* as in Lemma 1", "mu_s(sigma_r): s-th Hermite coefficient of ReLU", "circle: Hadamard product"],
     relation=AtMost(ascent=False), sizes={"N": (1, 3), "d": (1, 3)}, expects="refuted", severity="error",
     correction="convergence.lemma-19-hermite-normalised",
-    note="The series is the expectation for rows of norm 1 only; a row of norm r has the diagonal r^2/2, the series"
-    " another value or none. The diagonal of the partial sums, all terms of which are nonnegative, is compared here;"
-    " with the identity every partial sum of a single row would be at most the expectation. The first inequality is"
-    " not strict for repeated samples (both sides 0). First and last member compare as stated, by convergence.eq-38.",
+    note="""
+        The series is the expectation for rows of norm 1 only; a row of norm r has the diagonal r^2/2, the series
+        another value or none. The diagonal of the partial sums, all terms of which are nonnegative, is compared here;
+        with the identity every partial sum of a single row would be at most the expectation. The first inequality is
+        not strict for repeated samples (both sides 0). First and last member compare as stated, by convergence.eq-38.
+    """,
 )  # fmt: skip
 
 
@@ -193,12 +199,14 @@ HERMITE.counterexample("one row of norm 2: the expectation is 2, the partial sum
 
 NORMALISED = Claim(CONVERGENCE, "convergence.lemma-19-hermite-normalised",
     label="Proof of Lemma 19, Hermite series with the norms of the rows",
-    statement=r"\mathbb E\,\sigma_r(\phi_n^\top w)\sigma_r(\phi_r^\top w)=\|\phi_n\|\|\phi_r\|\sum_{s=0}^\infty\mu_s("
-    r"\sigma_r)^2\cos^s\angle(\phi_n,\phi_r)",
+    statement=r"""
+        \mathbb E\,\sigma_r(\phi_n^\top w)\sigma_r(\phi_r^\top w)=\|\phi_n\|\|\phi_r\|\sum_{s=0}^\infty\mu_s(\sigma_r)^2
+        \cos^s\angle(\phi_n,\phi_r)""",
     assumptions=[Assumption("no row vanishes", positive=lambda Phi: row_sums(Phi * Phi))],
     relation=AtMost(), sizes={"N": (1, 3), "d": (1, 3)}, corrects="convergence.lemma-19-hermite", of_project=True,
-    note="Decided as |expectation - partial sum| <= |phi_n||phi_r| (1/2 - sum_{s <= 8} mu_s^2), the rest of the series"
-    " at cos = 1. The constant follows from sum mu_s^2 = E relu(g)^2 = 1/2.",
+    note="""
+        Decided as |expectation - partial sum| <= |phi_n||phi_r| (1/2 - sum_{s <= 8} mu_s^2), the rest of the series at
+        cos = 1. The constant follows from sum mu_s^2 = E relu(g)^2 = 1/2.""",
 )  # fmt: skip
 
 
@@ -237,16 +245,18 @@ NORMALISED.mutant("norms dropped", norms_of=lambda Phi: _norms(Phi) / _norms(Phi
 
 
 NUMERIC = Claim(CONVERGENCE, "convergence.lemma-19-numeric", label="Proof of Lemma 19, last display",
-    statement=r"\lambda_{\min}(K)\ge\mu(\sigma_r)^2\Big(\frac Nd-9N^{2/3}d^{1/3}\Big)=\mu(\sigma_r)^2\Theta(N/d)\ "
-    r"\text{when }N\ge\Omega(d^4)",
+    statement=r"""
+        \lambda_{\min}(K)\ge\mu(\sigma_r)^2\Big(\frac Nd-9N^{2/3}d^{1/3}\Big)=\mu(\sigma_r)^2\Theta(N/d)\ \text{when
+        }N\ge\Omega(d^4)""",
     assumptions=[
         "d >= 1, N = t^3 d^4",
         "d_s = 1 and tokens of norm 1; lambda_min(K) is at most the mean of the diagonal of K, which then is 1",
     ],
     relation=AtMost(ascent=False, signed=True), sizes={"d": (1, 4)}, expects="refuted", severity="error",
     correction="convergence.lemma-19-numeric-order", presumes=("convergence.lemma-17",),
-    note="The bound is negative, and empty, for N <= 729 d^4, and beyond that it outgrows the diagonal of K: from t ="
-    " 10 on it is at least 25 d^3. The arithmetic alone is right (convergence.lemma-19-numeric-order).",
+    note="""
+        The bound is negative, and empty, for N <= 729 d^4, and beyond that it outgrows the diagonal of K: from t = 10
+        on it is at least 25 d^3. The arithmetic alone is right (convergence.lemma-19-numeric-order).""",
 )  # fmt: skip
 
 Ratio = Annotated[Any, Real(1.0, 12.0)]
@@ -274,8 +284,9 @@ NUMERIC_ORDER = Claim(CONVERGENCE, "convergence.lemma-19-numeric-order",
     label="Proof of Lemma 19, last display, the arithmetic",
     statement=r"N\ge5832d^4\ \Rightarrow\ \frac{N}{2d}\le\frac Nd-9N^{2/3}d^{1/3}\le\frac Nd",
     relation=AtMost(), sizes={"d": (1, 4)}, corrects="convergence.lemma-19-numeric", of_project=True,
-    note="N = t^3 d^4 with t >= 18 gives 9 N^{2/3} d^{1/3} = 9 t^2 d^3 <= t^3 d^3/2. Equality at t = 18; the sign"
-    " changes at t = 9.",
+    note="""
+        N = t^3 d^4 with t >= 18 gives 9 N^{2/3} d^{1/3} = 9 t^2 d^3 <= t^3 d^3/2. Equality at t = 18; the sign changes
+        at t = 9.""",
 )  # fmt: skip
 
 
@@ -293,17 +304,21 @@ NUMERIC_ORDER.mutant("N^{2/3} d^{1/3} for N/d", "t ** 3 * d ** 3 -> t * t * d **
 # -- the remark after Lemma 19 -----------------------------------------------------------------------------------------
 
 REMARK_ALPHA = Claim(CONVERGENCE, "convergence.remark-alpha", label="Remark after Lemma 19",
-    statement=r"d_m\ge N:\ \alpha^2=\lambda_{\min}((F_{pre}^0)^\top F_{pre}^0),\ \text{which is the exact minimum"
-    r" eigenvalue of the empirical NTK with respect to the output-layer weight},\ \alpha=\sigma_{\min}(F_{pre}^0)",
+    statement=r"""
+        d_m\ge N:\ \alpha^2=\lambda_{\min}((F_{pre}^0)^\top F_{pre}^0),\ \text{which is the exact minimum eigenvalue of
+        the empirical NTK with respect to the output-layer weight},\ \alpha=\sigma_{\min}(F_{pre}^0)""",
     assumptions=["F_pre in R^{N x d_m}", "d_m >= N"],
     relation=Equal(), sizes={"N": (1, 3), "d_s": (1, 2), "d": (1, 3), "d_m": (1, 4)},
     where=lambda sizes: sizes["d_m"] >= sizes["N"], expects="reading",
-    reading="the N x N product of the two, which is F_pre F_pre^T for the N x d_m matrix F_pre of Section 3.2 and"
-    " F_pre^T F_pre for the d_m x N matrix [f_pre(X_1), ..., f_pre(X_N)] of Appendix C.7",
-    doubt="The place of the transpose is uncertain in the extraction. The other product, d_m x d_m, is singular for"
-    " d_m > N.",
-    note="All squared singular values are compared with the eigenvalues, which gives the least of them the rounding of"
-    " the largest; the kernel is formed from the derivatives of all outputs in w_O.",
+    reading="""
+        the N x N product of the two, which is F_pre F_pre^T for the N x d_m matrix F_pre of Section 3.2 and F_pre^T
+        F_pre for the d_m x N matrix [f_pre(X_1), ..., f_pre(X_N)] of Appendix C.7""",
+    doubt="""
+        The place of the transpose is uncertain in the extraction. The other product, d_m x d_m, is singular for d_m >
+        N.""",
+    note="""
+        All squared singular values are compared with the eigenvalues, which gives the least of them the rounding of
+        the largest; the kernel is formed from the derivatives of all outputs in w_O.""",
 )  # fmt: skip
 
 

@@ -33,11 +33,13 @@ LEMMA_17 = Claim(MORE_SAMPLES, "convergence.lemma-17", label="Lemma 17",
     assumptions=[MANY, ASSUMPTION_4, HIDDEN],
     relation=AtMost(ascent=False, signed=True), expects="refuted", severity="error",
     correction="convergence.lemma-17-gram", proof=("convergence.lemma-17-eig-swap", "convergence.lemma-17-zcov"),
-    doubt="With the smallest nonzero eigenvalue for lambda_min the statement would be that of"
-    " convergence.lemma-17-gram; Table 2 has lambda_min as the minimum eigenvalue, and Lemmas 18 and 19 use it as a"
-    " bound below all N of them.",
-    note="Phi^* Phi^{*T} has N rows and rank at most d, so for N > d its smallest eigenvalue is 0 for all data: the"
-    " event has probability 0. What grows like N is the smallest eigenvalue of the d x d matrix Phi^{*T} Phi^*.",
+    doubt="""
+        With the smallest nonzero eigenvalue for lambda_min the statement would be that of convergence.lemma-17-gram;
+        Table 2 has lambda_min as the minimum eigenvalue, and Lemmas 18 and 19 use it as a bound below all N of them.
+    """,
+    note="""
+        Phi^* Phi^{*T} has N rows and rank at most d, so for N > d its smallest eigenvalue is 0 for all data: the event
+        has probability 0. What grows like N is the smallest eigenvalue of the d x d matrix Phi^{*T} Phi^*.""",
 )  # fmt: skip
 
 
@@ -72,8 +74,9 @@ def _sums(support: Any) -> Any:
 
 
 LEMMA_17_GRAM = Claim(CONVERGENCE, "convergence.lemma-17-gram", label="Lemma 17, for the d x d matrix",
-    statement=r"\tfrac1N\Phi^{*\top}\Phi^*\to\Sigma/d_s^2\ (N\to\infty),\text{ hence }\lambda_{\min}(\Phi^{*\top}"
-    r"\Phi^*)\sim N\lambda_{\min}(\Sigma)/d_s^2",
+    statement=r"""
+        \tfrac1N\Phi^{*\top}\Phi^*\to\Sigma/d_s^2\ (N\to\infty),\text{ hence }\lambda_{\min}(\Phi^{*\top}\Phi^*)\sim
+        N\lambda_{\min}(\Sigma)/d_s^2""",
     assumptions=[
         "Assumption 4: Sigma = E[x x^T], x the sum of the tokens",
         "samples independent and uniform on the rows of `support`",
@@ -106,14 +109,16 @@ LEMMA_17_GRAM.mutant("square of the mean", "sums -> sums.sum(0).reshape(1, -1); 
 
 
 EIG_SWAP = Claim(MORE_SAMPLES, "convergence.lemma-17-eig-swap", label="Proof of Lemma 17, first display",
-    statement=r"\lambda_{\min}(\Phi^*\Phi^{*\top})=\lambda_{\min}(\Phi^{*\top}\Phi^*)=\lambda_{\min}(\Sigma^{1/2}Z^{*"
-    r"\top}Z^*\Sigma^{1/2\top})\ge\lambda_{\min}(Z^{*\top}Z^*)\lambda_{\min}(\Sigma)\ge\lambda_{\min}(Z^{*\top}Z^*)C_"
-    r"\Sigma",
+    statement=r"""
+        \lambda_{\min}(\Phi^*\Phi^{*\top})=\lambda_{\min}(\Phi^{*\top}\Phi^*)=\lambda_{\min}(\Sigma^{1/2}Z^{*\top}Z^*
+        \Sigma^{1/2\top})\ge\lambda_{\min}(Z^{*\top}Z^*)\lambda_{\min}(\Sigma)\ge\lambda_{\min}(Z^{*\top}Z^*)C_\Sigma
+    """,
     assumptions=["Phi^* in R^{N x d} with N > d", "Z^* = Phi^* Sigma^{-1/2}"],
     relation=Equal(), sizes=("N", "d"), expects="refuted", severity="error",
     correction="convergence.lemma-17-eig-swap-nonzero",
-    note="The two matrices share their nonzero eigenvalues only. For N > d the first is singular. The inequalities are"
-    " right for the d x d matrix.",
+    note="""
+        The two matrices share their nonzero eigenvalues only. For N > d the first is singular. The inequalities are
+        right for the d x d matrix.""",
 )  # fmt: skip
 
 
@@ -132,8 +137,9 @@ EIG_SWAP.counterexample("Phi = (1, 1)^T: 2 and 0", Phi=[[1], [1]])
 
 EIG_SWAP_NONZERO = Claim(CONVERGENCE, "convergence.lemma-17-eig-swap-nonzero",
     label="Proof of Lemma 17, first display for the d largest eigenvalues",
-    statement=r"\lambda_d(\Phi^*\Phi^{*\top})=\lambda_{\min}(\Phi^{*\top}\Phi^*)\ge\lambda_{\min}(Z^{*\top}Z^*)"
-    r"\lambda_{\min}(\Sigma),\quad\lambda_1\ge\dots\ge\lambda_N",
+    statement=r"""
+        \lambda_d(\Phi^*\Phi^{*\top})=\lambda_{\min}(\Phi^{*\top}\Phi^*)\ge\lambda_{\min}(Z^{*\top}Z^*)\lambda_{\min}(
+        \Sigma),\quad\lambda_1\ge\dots\ge\lambda_N""",
     assumptions=["N >= d", "Phi^* = Z^* S with S symmetric, Sigma = S^2"],
     relation=AtMost(), sizes={"N": (1, 4), "d": (1, 3)}, where=lambda sizes: sizes["N"] >= sizes["d"],
     corrects="convergence.lemma-17-eig-swap", of_project=True,
@@ -168,10 +174,11 @@ ZCOV = Claim(LAWS, "convergence.lemma-17-zcov", label="Proof of Lemma 17 with As
         " Phi^*",
     ],
     relation=Equal(), expects="refuted", severity="slip", correction="convergence.lemma-17-zcov-mean-tokens",
-    note="Three vectors are called x: the sum of the tokens, one token, and through Phi^* their mean. With Assumption"
-    " 4 the rows of Z^* have second moment I/d_s^2; with the Sigma of single tokens it is I only where all tokens of a"
-    " sample agree. The loss is a factor d_s^2. Taken alone, E[z z^T] = I_d is true for the z and Sigma of the proof;"
-    " but the x recalled is not that of Assumption 4, and the rows of Z^*, for which it is used, are no such z.",
+    note="""
+        Three vectors are called x: the sum of the tokens, one token, and through Phi^* their mean. With Assumption 4
+        the rows of Z^* have second moment I/d_s^2; with the Sigma of single tokens it is I only where all tokens of a
+        sample agree. The loss is a factor d_s^2. Taken alone, E[z z^T] = I_d is true for the z and Sigma of the proof;
+        but the x recalled is not that of Assumption 4, and the rows of Z^*, for which it is used, are no such z.""",
 )  # fmt: skip
 
 
@@ -208,8 +215,9 @@ ZCOV.counterexample(
 
 ZCOV_MEANS = Claim(LAWS, "convergence.lemma-17-zcov-mean-tokens",
     label="Proof of Lemma 17, second moment of the rows of Phi^*",
-    statement=r"\mathbb E[\phi\phi^\top]=\Sigma/d_s^2\text{ for the rows }\phi\text{ of }\Phi^*,\text{ so }\mathbb"
-    r" E[zz^\top]=I_d/d_s^2\text{ for those of }Z^*",
+    statement=r"""
+        \mathbb E[\phi\phi^\top]=\Sigma/d_s^2\text{ for the rows }\phi\text{ of }\Phi^*,\text{ so }\mathbb
+        E[zz^\top]=I_d/d_s^2\text{ for those of }Z^*""",
     assumptions=["Assumption 4: Sigma = E[x x^T], x the sum of the tokens", "X uniform on the rows of `support`"],
     relation=Equal(), corrects="convergence.lemma-17-zcov", of_project=True,
 )  # fmt: skip
@@ -251,15 +259,17 @@ LEMMA_18 = Claim(MORE_SAMPLES, "convergence.lemma-18", label="Lemma 18 (and C.8)
     relation=AtMost(ascent=False, signed=True), expects="refuted", severity="error",
     correction="convergence.lemma-18-closest-pair",
     proof=("convergence.eq-38", "convergence.lemma-16", "convergence.lemma-17"),
-    doubt="For N > d lambda_* = 0, and no finite width meets d_m = Omega~(N^2 lambda_*^{-2}) literally; it is read"
-    " with the paper's lambda_* = Theta(N/d), or in the limit, as Appendix C.8 does. Taken literally it speaks of N <="
-    " d only, and fails there too: at N = d = d_s = 1 the law uniform on {epsilon, 1} has Sigma > 1/2, lambda_* > 0,"
-    " and lambda_0 = eta_V epsilon^2/2 with probability 1/2, which exceeds delta + 1/e for small delta. With a"
-    " constant above 1 hidden in Omega(d^4) the literal lemma is empty; its proof and its uses are not, and for d_s ="
-    " 1 lambda_0 does not depend on d_m at all.",
-    note="lambda_0 is at most the mean of the diagonal, hence at most eta_V d_s C_x^2/2 whatever N (Eq. (42)), so it"
-    " cannot grow with N. For the law uniform on the 2d vectors e_i and -e_i two of N > 2d samples agree and lambda_0"
-    " = 0 with certainty. Without repetition it still tends to 0 (convergence.lemma-18-closest-pair).",
+    doubt="""
+        For N > d lambda_* = 0, and no finite width meets d_m = Omega~(N^2 lambda_*^{-2}) literally; it is read with
+        the paper's lambda_* = Theta(N/d), or in the limit, as Appendix C.8 does. Taken literally it speaks of N <= d
+        only, and fails there too: at N = d = d_s = 1 the law uniform on {epsilon, 1} has Sigma > 1/2, lambda_* > 0,
+        and lambda_0 = eta_V epsilon^2/2 with probability 1/2, which exceeds delta + 1/e for small delta. With a
+        constant above 1 hidden in Omega(d^4) the literal lemma is empty; its proof and its uses are not, and for d_s =
+        1 lambda_0 does not depend on d_m at all.""",
+    note="""
+        lambda_0 is at most the mean of the diagonal, hence at most eta_V d_s C_x^2/2 whatever N (Eq. (42)), so it
+        cannot grow with N. For the law uniform on the 2d vectors e_i and -e_i two of N > 2d samples agree and lambda_0
+        = 0 with certainty. Without repetition it still tends to 0 (convergence.lemma-18-closest-pair).""",
 )  # fmt: skip
 
 
@@ -283,8 +293,9 @@ CLOSEST_PAIR = Claim(CONVERGENCE, "convergence.lemma-18-closest-pair",
     label="Lemma 18, the bound by the closest pair of samples",
     statement=r"\lambda_0\le\frac{\eta_V}{4}\min_{n\ne r}\|\phi_n-\phi_r\|_2^2,\quad\phi_n\text{ the rows of }\Phi",
     relation=AtMost(), sizes={"N": (2, 4), "d": (1, 4)}, corrects="convergence.lemma-18", of_project=True,
-    note="Along (e_n - e_r)/sqrt 2 the quadratic form is E(relu a - relu b)^2/2 <= E(a - b)^2/4. N points in a ball of"
-    " R^d come ever closer, so for bounded data at fixed d lambda_0 tends to 0 as N grows, for every width.",
+    note="""
+        Along (e_n - e_r)/sqrt 2 the quadratic form is E(relu a - relu b)^2/2 <= E(a - b)^2/4. N points in a ball of
+        R^d come ever closer, so for bounded data at fixed d lambda_0 tends to 0 as N grows, for every width.""",
 )  # fmt: skip
 
 

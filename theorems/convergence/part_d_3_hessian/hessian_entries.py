@@ -34,8 +34,9 @@ H_QQ = Claim(
     DERIVATIVES,
     "convergence.h-qq",
     label="D.3, entries of H_QQ",
-    statement=r"H_{Q,Q}^{(j,p)}=\tau_0^2\tau_1\sum_iw_K^{(j)}w_K^{(p)}(x^{(i)})^2w_V^\top(w_O\circ\dot\sigma_r(w_Vx^\top"
-    r"\beta_i))x^\top\Gamma_ix",
+    statement=r"""
+        H_{Q,Q}^{(j,p)}=\tau_0^2\tau_1\sum_iw_K^{(j)}w_K^{(p)}(x^{(i)})^2w_V^\top(w_O\circ\dot\sigma_r(w_Vx^\top
+        \beta_i))x^\top\Gamma_ix""",
     relation=Equal(),
     sizes={"d_s": (1, 4), "d_m": (3, 5)},  # with fewer neurons, all ReLUs are often off and the block is 0
     uses=("convergence.gamma-def-matrix",),
@@ -61,15 +62,17 @@ H_QQ.mutant("tau_0 tau_1^2", lambda value, tau_0, tau_1: value * tau_1 / tau_0)
 
 
 H_QK = Claim(SCALAR, "convergence.h-qk", label="D.3, entries of H_QK",
-    statement=r"H_{Q,K}^{(j,p)}=\frac{\partial^2f}{\partial w_Q^{(j)}\partial w_K^{(p)}}=\frac{\partial^2f(x)}{"
-    r"\partial w_Q^{(j)}\partial w_Q^{(p)}}=\tau_0^2\tau_1\sum_iw_K^{(j)}w_Q^{(p)}(x^{(i)})^2w_V^\top(w_O\circ\dot"
-    r"\sigma_r(w_Vx^\top\beta_i))x^\top\Gamma_ix;\quad\|H_{Q,K}\|_2=\mathcal O(1/\sqrt{d_m})",
+    statement=r"""
+        H_{Q,K}^{(j,p)}=\frac{\partial^2f}{\partial w_Q^{(j)}\partial w_K^{(p)}}=\frac{\partial^2f(x)}{\partial
+        w_Q^{(j)}\partial w_Q^{(p)}}=\tau_0^2\tau_1\sum_iw_K^{(j)}w_Q^{(p)}(x^{(i)})^2w_V^\top(w_O\circ\dot
+        \sigma_r(w_Vx^\top\beta_i))x^\top\Gamma_ix;\quad\|H_{Q,K}\|_2=\mathcal O(1/\sqrt{d_m})""",
     assumptions=[AT_KINKS],
     relation=Equal(), expects="refuted", severity="error", correction="convergence.h-qk-product-rule",
-    note="Eq. (73) contains w_K^(j) as a factor, whose derivative is missing: the product rule adds delta_jp"
-    " df/d(w_Q.w_K), which is all there is at w_Q = 0 or w_K = 0. The middle expression, with w_Q twice, is H_{Q,Q}"
-    " and misprinted. The order of the norm survives (convergence.hessian-block-bounds): the missing term is of the"
-    " same order at most.",
+    note="""
+        Eq. (73) contains w_K^(j) as a factor, whose derivative is missing: the product rule adds delta_jp
+        df/d(w_Q.w_K), which is all there is at w_Q = 0 or w_K = 0. The middle expression, with w_Q twice, is H_{Q,Q}
+        and misprinted. The order of the norm survives (convergence.hessian-block-bounds): the missing term is of the
+        same order at most.""",
 )  # fmt: skip
 
 
@@ -96,9 +99,10 @@ H_QK.counterexample(
 
 PRODUCT_RULE = Claim(DERIVATIVES, "convergence.h-qk-product-rule",
     label="D.3, entries of H_QK with both terms of the product rule",
-    statement=r"H_{Q,K}^{(j,p)}=\tau_0^2\tau_1\sum_iw_K^{(j)}w_Q^{(p)}(x^{(i)})^2w_V^\top(w_O\circ\dot\sigma_r(w_Vx^"
-    r"\top\beta_i))x^\top\Gamma_ix+\mathbb 1_{\{j=p\}}\tau_0\tau_1\sum_ix^{(i)}w_V^\top(w_O\circ\dot\sigma_r(w_Vx^\top"
-    r"\beta_i))x^\top(\mathrm{diag}(\beta_i)-\beta_i\beta_i^\top)x",
+    statement=r"""
+        H_{Q,K}^{(j,p)}=\tau_0^2\tau_1\sum_iw_K^{(j)}w_Q^{(p)}(x^{(i)})^2w_V^\top(w_O\circ\dot\sigma_r(w_Vx^\top
+        \beta_i))x^\top\Gamma_ix+\mathbb 1_{\{j=p\}}\tau_0\tau_1\sum_ix^{(i)}w_V^\top(w_O\circ\dot\sigma_r(w_Vx^\top
+        \beta_i))x^\top(\mathrm{diag}(\beta_i)-\beta_i\beta_i^\top)x""",
     assumptions=["Gamma_i with its third term as a matrix"],
     relation=Equal(), corrects="convergence.h-qk", of_project=True,
 )  # fmt: skip
@@ -123,8 +127,9 @@ PRODUCT_RULE.mutant("second term in every entry", "eye(d_m) -> 1")
 # -- H_{Q,V}, H_{Q,O} and H_{O,V} --------------------------------------------------------------------------------------
 
 H_QV = Claim(DERIVATIVES, "convergence.h-qv", label="D.3, entries of H_QV",
-    statement=r"H_{Q,V}^{(j,p)}=\tau_0\tau_1\sum_iw_K^{(j)}x^{(i)}w_O^{(p)}\dot\sigma_r(w_V^{(p)}x^\top\beta_i)x^\top("
-    r"\mathrm{diag}(\beta_i)-\beta_i\beta_i^\top)x",
+    statement=r"""
+        H_{Q,V}^{(j,p)}=\tau_0\tau_1\sum_iw_K^{(j)}x^{(i)}w_O^{(p)}\dot\sigma_r(w_V^{(p)}x^\top\beta_i)x^\top(
+        \mathrm{diag}(\beta_i)-\beta_i\beta_i^\top)x""",
     relation=Equal(),
 )  # fmt: skip
 
@@ -144,13 +149,15 @@ H_QV.mutant("tau_0^2 tau_1", lambda value, tau_0: value * tau_0)
 
 
 H_QO = Claim(DERIVATIVES, "convergence.h-qo", label="D.3, entries of H_QO",
-    statement=r"H_{Q,O}^{(j,p)}=\frac{\partial^2f}{\partial w_Q^{(j)}\partial w_V^{(p)}}=\tau_0\tau_1"
-    r"\sum_iw_K^{(j)}x^{(i)}w_V^{(p)}\dot\sigma_r(w_V^{(p)}x^\top\beta_i)x^\top(\mathrm{diag}(\beta_i)-\beta_i\beta_i^"
-    r"\top)x",
+    statement=r"""
+        H_{Q,O}^{(j,p)}=\frac{\partial^2f}{\partial w_Q^{(j)}\partial w_V^{(p)}}=\tau_0\tau_1
+        \sum_iw_K^{(j)}x^{(i)}w_V^{(p)}\dot\sigma_r(w_V^{(p)}x^\top\beta_i)x^\top(\mathrm{diag}(\beta_i)-\beta_i\beta_i^
+        \top)x""",
     relation=Equal(), expects="reading",
     reading="w_O in the denominator, as the name of the block says",
-    doubt="The denominator shows w_V; V and O are easily confused in the extraction. With w_V the left side would be"
-    " H_{Q,V}, which the right side is not, as a mutant shows.",
+    doubt="""
+        The denominator shows w_V; V and O are easily confused in the extraction. With w_V the left side would be
+        H_{Q,V}, which the right side is not, as a mutant shows.""",
 )  # fmt: skip
 
 
@@ -169,8 +176,9 @@ H_QO.mutant("w_O for w_V", "kept -> w_O")
 
 
 H_OV = Claim(DERIVATIVES, "convergence.h-ov", label="D.3, entries of H_OV",
-    statement=r"H_{O,V}^{(p,j)}=\frac{\partial^2f(x)}{\partial w_O^{(p)}\partial w_V^{(j)}}=\tau_1\sum_i"
-    r"\sigma_r(w_V^{(p)}\beta_i^\top x)x^\top\beta_i\mathbb 1_{\{j=p\}}",
+    statement=r"""
+        H_{O,V}^{(p,j)}=\frac{\partial^2f(x)}{\partial w_O^{(p)}\partial w_V^{(j)}}=\tau_1\sum_i\sigma_r(w_V^{(p)}
+        \beta_i^\top x)x^\top\beta_i\mathbb 1_{\{j=p\}}""",
     relation=Equal(), expects="reading",
     reading="the derivative of relu in place of relu",
     doubt=LOST_DOT + " With relu itself the entry would be quadratic in beta_i, as a mutant shows.",
@@ -199,8 +207,9 @@ H_OV.mutant("every ReLU active", gate=lambda w_V, mean: w_V * 0 + 1)
 # -- the blocks of w_K -------------------------------------------------------------------------------------------------
 
 KEY_BLOCKS = Claim(DERIVATIVES, "convergence.hessian-key-blocks", label="D.3, the blocks of w_K by symmetry",
-    statement=r"H_{K,K}=H_{Q,Q}|_{w_Q\leftrightarrow w_K},\quad H_{K,V}=H_{Q,V}|_{w_Q\leftrightarrow w_K},\quad"
-    r" H_{K,O}=H_{Q,O}|_{w_Q\leftrightarrow w_K},\quad H_{K,Q}=H_{Q,K}^\top",
+    statement=r"""
+        H_{K,K}=H_{Q,Q}|_{w_Q\leftrightarrow w_K},\quad H_{K,V}=H_{Q,V}|_{w_Q\leftrightarrow w_K},\quad
+        H_{K,O}=H_{Q,O}|_{w_Q\leftrightarrow w_K},\quad H_{K,Q}=H_{Q,K}^\top""",
     assumptions=["Gamma_i with its third term as a matrix"],
     relation=Equal(),
     uses=("convergence.h-qq", "convergence.h-qk-product-rule", "convergence.h-qv", "convergence.h-qo"), of_project=True,

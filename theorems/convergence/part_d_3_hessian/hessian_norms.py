@@ -70,8 +70,9 @@ BLOCK_SUM = Claim(CONVERGENCE, "convergence.eq-72-blocksum", label="Eq. (72) and
     statement=r"\|H\|_2\le\text{sum of the spectral norms of the blocks }H_{A,B},\ A,B\in\{Q,K,V,O\}",
     assumptions=["H symmetric, in 4 x 4 blocks of shape (d_m, d_m)"],
     relation=AtMost(), sizes={"d_m": (1, 2)},
-    note="Attained where a single diagonal block is not zero. An off-diagonal block and its transpose may be counted"
-    " once.",
+    note="""
+        Attained where a single diagonal block is not zero. An off-diagonal block and its transpose may be counted
+        once.""",
 )  # fmt: skip
 
 
@@ -116,17 +117,18 @@ def scales(w: Any) -> tuple[Any, Any]:
 # -- the norm of H_{Q,Q} -----------------------------------------------------------------------------------------------
 
 QQ_NORM = Claim(NTK, "convergence.h-qq-norm", label="D.3, norm of H_QQ",
-    statement=r"\|H_{Q,Q}\|_2\le|\tau_0^2\tau_1\sum_i(x^{(i)})^2w_V^\top(w_O\circ\dot\sigma_r(w_Vx^\top\beta_i))x^\top"
-    r"\Gamma_ix|\|w_Kw_K^\top\|_2\le|\tau_0^2\tau_1\sum_i(x^{(i)})^2x^\top\Gamma_ix|\|w_O\|_2\|w_V\|_2\|w_K\|_2^2\le"
-    r"\cdots(3\sqrt{\eta_Od_m}+R)(3\sqrt{\eta_Vd_m}+R)(3\sqrt{\eta_Qd_m}+R)(3\sqrt{\eta_Kd_m}+R)=\mathcal O(1/"
-    r"\sqrt{d_m})",
+    statement=r"""
+        \|H_{Q,Q}\|_2\le|\tau_0^2\tau_1\sum_i(x^{(i)})^2w_V^\top(w_O\circ\dot\sigma_r(w_Vx^\top\beta_i))x^\top\Gamma_ix|
+        \|w_Kw_K^\top\|_2\le|\tau_0^2\tau_1\sum_i(x^{(i)})^2x^\top\Gamma_ix|\|w_O\|_2\|w_V\|_2\|w_K\|_2^2\le\cdots(3
+        \sqrt{\eta_Od_m}+R)(3\sqrt{\eta_Vd_m}+R)(3\sqrt{\eta_Qd_m}+R)(3\sqrt{\eta_Kd_m}+R)=\mathcal O(1/\sqrt{d_m})""",
     relation=AtMost(signed=True), expects="refuted", severity="error", correction="convergence.h-qq-norm-absolute",
     doubt="The extraction loses the dot of relu'; Gamma_i is taken without the last x of its third term.",
-    note="The Cauchy-Schwarz step takes w_V^T (w_O o relu') out of the sum, but it depends on i through the ReLU, and"
-    " the x^T Gamma_i x have either sign. For tokens 1 and -1 they cancel, as beta_2 is beta_1 reversed, while each"
-    " neuron is on for one of the two: the bound is 0 for all weights, at every width, and the norm almost surely is"
-    " not. With |x^T Gamma_i x| inside the sum the order is right. The bound of ||w_Q||_2 for a factor ||w_K||_2 is"
-    " right where eta_Q = eta_K, as in Table 1.",
+    note="""
+        The Cauchy-Schwarz step takes w_V^T (w_O o relu') out of the sum, but it depends on i through the ReLU, and the
+        x^T Gamma_i x have either sign. For tokens 1 and -1 they cancel, as beta_2 is beta_1 reversed, while each
+        neuron is on for one of the two: the bound is 0 for all weights, at every width, and the norm almost surely is
+        not. With |x^T Gamma_i x| inside the sum the order is right. The bound of ||w_Q||_2 for a factor ||w_K||_2 is
+        right where eta_Q = eta_K, as in Table 1.""",
 )  # fmt: skip
 
 
@@ -192,9 +194,10 @@ QQ_NORM.counterexample(
 
 QQ_ABSOLUTE = Claim(IN_THE_BALL, "convergence.h-qq-norm-absolute",
     label="D.3, norm of H_QQ with absolute values inside the sum",
-    statement=r"\|H_{Q,Q}\|_2\le\tau_0^2\tau_1\sum_i(x^{(i)})^2|x^\top\Gamma_ix|\,\|w_O\|_2\|w_V\|_2\|w_K\|_2^2\le"
-    r"\frac{1}{\sqrt{d_m}}(3+R)^4\sum_i(x^{(i)})^2|x^\top\Gamma_ix|\le\frac1{\sqrt{d_m}}(3+R)^4\tfrac{"
-    r"\sqrt6}9d_s^{5/2}C_x^5",
+    statement=r"""
+        \|H_{Q,Q}\|_2\le\tau_0^2\tau_1\sum_i(x^{(i)})^2|x^\top\Gamma_ix|\,\|w_O\|_2\|w_V\|_2\|w_K\|_2^2\le\frac{1}{
+        \sqrt{d_m}}(3+R)^4\sum_i(x^{(i)})^2|x^\top\Gamma_ix|\le\frac1{\sqrt{d_m}}(3+R)^4\tfrac{\sqrt6}9d_s^{5/2}C_x^5
+    """,
     relation=AtMost(), corrects="convergence.h-qq-norm",
     uses=("convergence.gamma-third-moment", "convergence.lemma-20"), of_project=True,
     note="x^T Gamma_i x is a third central moment, at most (max x - min x)^3 / (6 sqrt 3) <= (sqrt 6 / 9) ||x||_2^3.",
@@ -230,14 +233,17 @@ QQ_ABSOLUTE.mutant("three weights for four", power=3)
 # -- the norm of H_{O,V} -----------------------------------------------------------------------------------------------
 
 OV_NORM = Claim(NTK, "convergence.h-ov-norm", label="D.3, norm of H_OV",
-    statement=r"\|H_{O,V}\|_2=\max_j|H_{O,V}^{(jj)}|\le|\tau_1\sum_ix^\top\beta_i|\le\tau_1\sum_i\|x\|_2\|\beta_i\|_2="
-    r"\mathcal O(1/d_m)",
+    statement=r"""
+        \|H_{O,V}\|_2=\max_j|H_{O,V}^{(jj)}|\le|\tau_1\sum_ix^\top\beta_i|\le\tau_1\sum_i\|x\|_2\|\beta_i\|_2=\mathcal
+        O(1/d_m)""",
     relation=AtMost(signed=True), expects="refuted", severity="error", correction="convergence.h-ov-norm-absolute",
-    note="Two defects. The ReLUs are on for some tokens and off for others, so x^T beta_i of both signs may cancel in"
-    " the bound and not in the entry: for tokens 1 and -1 the bound is 0 at every width, and the norm almost surely is"
-    " not. And tau_1 sum_i ||x|| ||beta_i|| is d_m^{-1/2} times a number that does not depend on the width:"
-    " O(d_m^{-1/2}) and no better, since sqrt(d_m) ||H_OV||_2 tends to |sum_i x_i| (convergence.hessian-block-limits)."
-    " The claim is refuted by the first; Theorem 3 needs no more than O(d_m^{-1/2}).",
+    note="""
+        Two defects. The ReLUs are on for some tokens and off for others, so x^T beta_i of both signs may cancel in the
+        bound and not in the entry: for tokens 1 and -1 the bound is 0 at every width, and the norm almost surely is
+        not. And tau_1 sum_i ||x|| ||beta_i|| is d_m^{-1/2} times a number that does not depend on the width:
+        O(d_m^{-1/2}) and no better, since sqrt(d_m) ||H_OV||_2 tends to |sum_i x_i|
+        (convergence.hessian-block-limits). The claim is refuted by the first; Theorem 3 needs no more than
+        O(d_m^{-1/2}).""",
 )  # fmt: skip
 
 
@@ -276,8 +282,9 @@ OV_NORM.counterexample(
 
 OV_ABSOLUTE = Claim(NTK, "convergence.h-ov-norm-absolute",
     label="D.3, norm of H_OV with absolute values inside the sum",
-    statement=r"\|H_{O,V}\|_2=\max_j|H_{O,V}^{(jj)}|\le\tau_1\sum_i|x^\top\beta_i|\le\tau_1\sum_i\|x\|_2\|\beta_i\|_2"
-    r"\le\frac{1}{\sqrt{d_m}}d_s^{3/2}C_x",
+    statement=r"""
+        \|H_{O,V}\|_2=\max_j|H_{O,V}^{(jj)}|\le\tau_1\sum_i|x^\top\beta_i|\le\tau_1\sum_i\|x\|_2\|\beta_i\|_2\le
+        \frac{1}{\sqrt{d_m}}d_s^{3/2}C_x""",
     relation=AtMost(), corrects="convergence.h-ov-norm", of_project=True,
 )  # fmt: skip
 

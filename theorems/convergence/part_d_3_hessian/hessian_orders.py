@@ -46,17 +46,20 @@ AT_START = Setting(
 # -- H_{Q,V} and H_{Q,O} -----------------------------------------------------------------------------------------------
 
 QV_QO_NORM = Claim(AT_START, "convergence.h-qv-qo-norm", label="D.3, norms of H_QV and H_QO",
-    statement=r"\|H_{Q,V}\|_2\le\tau_0\tau_1\sum_i|x_i|\|\mathrm{diag}(\beta_i)-\beta_i\beta_i^\top\|_2\|x\|_2^2(3"
-    r"\sqrt{\eta_{QK}d_m}+R)(3\sqrt{\eta_Od_m}+R)=\mathcal O(1/d_m);\ \|H_{Q,O}\|_2\le\tau_0\tau_1\sum_i|x_i|\|\cdot"
-    r"\|_2\|x\|_2^2(3\sqrt{\eta_{QK}d_m}+R)(3\sqrt{\eta_Vd_m}+R)=\mathcal O(1/d_m)",
+    statement=r"""
+        \|H_{Q,V}\|_2\le\tau_0\tau_1\sum_i|x_i|\|\mathrm{diag}(\beta_i)-\beta_i\beta_i^\top\|_2\|x\|_2^2(3\sqrt{
+        \eta_{QK}d_m}+R)(3\sqrt{\eta_Od_m}+R)=\mathcal O(1/d_m);\ \|H_{Q,O}\|_2\le\tau_0\tau_1\sum_i|x_i|\|\cdot\|_2\|x
+        \|_2^2(3\sqrt{\eta_{QK}d_m}+R)(3\sqrt{\eta_Vd_m}+R)=\mathcal O(1/d_m)""",
     relation=TendsTo(WIDTHS, PowerRate(0.5), instances=4), domains=("generic", "integers"), expects="refuted",
     severity="error", correction="convergence.h-qv-qo-norm-explicit",
-    doubt="A lost root, O(1/sqrt(d_m)), would make both orders right. The extraction keeps it for H_QQ, H_QK and H,"
-    " and shows 1/d_m for H_QV, H_QO and H_OV alike.",
-    note="The powers are d_m^{-3/2} d_m = d_m^{-1/2}: both inequalities hold, both orders do not. Judged by what"
-    " O(1/d_m) with probability 1 - 8 exp(-d_m/2) implies, that sqrt(d_m) times the norm tends to 0 in probability; it"
-    " tends to |sum_i x_i| Var(x) / sqrt 2, so that O(d_m^{-1/2}) is sharp. Theorem 3 needs no more. In the lines"
-    " between, a factor relu'(w_V^(p) x^T beta_i) with a free index p stands outside the vectors.",
+    doubt="""
+        A lost root, O(1/sqrt(d_m)), would make both orders right. The extraction keeps it for H_QQ, H_QK and H, and
+        shows 1/d_m for H_QV, H_QO and H_OV alike.""",
+    note="""
+        The powers are d_m^{-3/2} d_m = d_m^{-1/2}: both inequalities hold, both orders do not. Judged by what O(1/d_m)
+        with probability 1 - 8 exp(-d_m/2) implies, that sqrt(d_m) times the norm tends to 0 in probability; it tends
+        to |sum_i x_i| Var(x) / sqrt 2, so that O(d_m^{-1/2}) is sharp. Theorem 3 needs no more. In the lines between,
+        a factor relu'(w_V^(p) x^T beta_i) with a free index p stands outside the vectors.""",
 )  # fmt: skip
 
 
@@ -104,11 +107,13 @@ QV_QO_NORM.counterexample("tokens 0 and 2: both limits are sqrt 2, printed 0", x
 
 BLOCK_LIMITS = Claim(AT_START, "convergence.hessian-block-limits",
     label="D.3, the orders of H_QV, H_QO and H_OV at initialisation",
-    statement=r"\sqrt{d_m}\,\|H_{Q,V}\|_2,\ \sqrt{d_m}\,\|H_{Q,O}\|_2\to\tfrac1{\sqrt2}|\textstyle\sum_ix_i|"
-    r"\operatorname{Var}(x),\quad\sqrt{d_m}\,\|H_{O,V}\|_2\to|\textstyle\sum_ix_i|",
+    statement=r"""
+        \sqrt{d_m}\,\|H_{Q,V}\|_2,\ \sqrt{d_m}\,\|H_{Q,O}\|_2\to\tfrac1{\sqrt2}|\textstyle\sum_ix_i|
+        \operatorname{Var}(x),\quad\sqrt{d_m}\,\|H_{O,V}\|_2\to|\textstyle\sum_ix_i|""",
     relation=TendsTo(WIDTHS, PowerRate(0.5), instances=4), domains=("generic", "integers"), of_project=True,
-    note="Var under equal weights. So the Hessian norm is of order d_m^{-1/2} exactly, and Theorem 3 has the right"
-    " order.",
+    note="""
+        Var under equal weights. So the Hessian norm is of order d_m^{-1/2} exactly, and Theorem 3 has the right order.
+    """,
 )  # fmt: skip
 
 
@@ -128,8 +133,9 @@ BLOCK_LIMITS.mutant("every ReLU active", "mixed -> mixed * sqrt(2)")
 
 QV_QO_EXPLICIT = Claim(IN_THE_BALL, "convergence.h-qv-qo-norm-explicit",
     label="D.3, norms of H_QV and H_QO with their order",
-    statement=r"\|H_{Q,V}\|_2,\ \|H_{Q,O}\|_2\le\tau_0\tau_1\sum_i|x_i|\|\mathrm{diag}(\beta_i)-\beta_i\beta_i^\top"
-    r"\|_2\|x\|_2^2(3\sqrt{d_m}+R)^2\le\tfrac1{\sqrt{d_m}}(3+R)^2\tfrac12d_s^2C_x^3",
+    statement=r"""
+        \|H_{Q,V}\|_2,\ \|H_{Q,O}\|_2\le\tau_0\tau_1\sum_i|x_i|\|\mathrm{diag}(\beta_i)-\beta_i\beta_i^\top\|_2\|x
+        \|_2^2(3\sqrt{d_m}+R)^2\le\tfrac1{\sqrt{d_m}}(3+R)^2\tfrac12d_s^2C_x^3""",
     relation=AtMost(), corrects="convergence.h-qv-qo-norm",
     uses=("convergence.diag-bound-interlacing", "convergence.lemma-20", "convergence.hessian-block-limits"),
     of_project=True,
@@ -206,8 +212,9 @@ BLOCK_BOUNDS = Claim(IN_THE_BALL, "convergence.hessian-block-bounds", label="D.3
     r"\sqrt{d_m}\|H_{Q,O}\|_2\le\tfrac{\sqrt{d_s}}2B^3\omega^2,\ \sqrt{d_m}\|H_{O,V}\|_2\le d_sB",
     relation=AtMost(), uses=("convergence.h-qk-product-rule", "convergence.gamma-third-moment", "convergence.lemma-20"),
     of_project=True,
-    note="Cauchy-Schwarz, Var <= B^2 / 2, |third moment| <= (sqrt 6 / 9) B^3 and ||x||_1 <= sqrt(d_s) B. The blocks of"
-    " w_K are those of w_Q with w_Q and w_K exchanged (convergence.hessian-key-blocks).",
+    note="""
+        Cauchy-Schwarz, Var <= B^2 / 2, |third moment| <= (sqrt 6 / 9) B^3 and ||x||_1 <= sqrt(d_s) B. The blocks of
+        w_K are those of w_Q with w_Q and w_K exchanged (convergence.hessian-key-blocks).""",
 )  # fmt: skip
 
 
@@ -232,8 +239,9 @@ BLOCK_BOUNDS.mutant("1/d_m for H_OV, as printed", "output -> output / sqrt(d_m)"
 
 
 OO_VV = Claim(IN_THE_BALL, "convergence.h-oo-vv", label="D.3",
-    statement=r"H_{O,O}=0,\ H_{V,V}=0;\ \text{hence }\|H\|_2\le\mathcal O(1/\sqrt{d_m})\text{ using the symmetry of"
-    r" }w_K\text{ and }w_Q",
+    statement=r"""
+        H_{O,O}=0,\ H_{V,V}=0;\ \text{hence }\|H\|_2\le\mathcal O(1/\sqrt{d_m})\text{ using the symmetry of }w_K\text{
+        and }w_Q""",
     relation=AtMost(), expects="gap", uses=("convergence.hessian-block-bounds", "convergence.hessian-key-blocks"),
     proof=(
         "convergence.eq-72-blocksum", "convergence.eq-71", "convergence.eq-73", "convergence.gamma-def",
@@ -241,11 +249,14 @@ OO_VV = Claim(IN_THE_BALL, "convergence.h-oo-vv", label="D.3",
         "convergence.h-qo", "convergence.h-qv-qo-norm", "convergence.diag-bound", "convergence.h-ov",
         "convergence.h-ov-norm", "convergence.lemma-20",
     ),
-    reading="O(1/sqrt(d_m)) is (sqrt(6)/3 B^5 omega^4 + 5/2 sqrt(d_s) B^3 omega^2 + d_s B) / sqrt(d_m) with B ="
-    " sqrt(d_s) C_x and omega = 3 + R / sqrt(d_m) <= 3 + R",
-    note="At points of differentiability; where a pre-activation vanishes, relu'' = 0 by convention, and the jump of"
-    " the gradient there is in no Hessian. The constant adds H_QQ, H_KK and one of each pair of off-diagonal blocks"
-    " (convergence.hessian-block-bounds). It is attained as the tokens tend to 0 at d_s = 1, so the order is sharp.",
+    reading="""
+        O(1/sqrt(d_m)) is (sqrt(6)/3 B^5 omega^4 + 5/2 sqrt(d_s) B^3 omega^2 + d_s B) / sqrt(d_m) with B = sqrt(d_s)
+        C_x and omega = 3 + R / sqrt(d_m) <= 3 + R""",
+    note="""
+        At points of differentiability; where a pre-activation vanishes, relu'' = 0 by convention, and the jump of the
+        gradient there is in no Hessian. The constant adds H_QQ, H_KK and one of each pair of off-diagonal blocks
+        (convergence.hessian-block-bounds). It is attained as the tokens tend to 0 at d_s = 1, so the order is sharp.
+    """,
 )  # fmt: skip
 
 

@@ -70,8 +70,9 @@ TWO_POINTS = NTK.extended(
 # -- Theorem 3 ---------------------------------------------------------------------------------------------------------
 
 THM_3 = Claim(NTK, "convergence.thm-3", label="Theorem 3",
-    statement=r"\text{Assumption 1, }\tau_0=d_m^{-1},\ R>0\text{ fixed, }\theta^t\in B(\theta^0,R):\ \text{with"
-    r" probability at least }1-8e^{-d_m/2}:\ \|H(\theta^t)\|_2\le\mathcal O(d_m^{-1/2})",
+    statement=r"""
+        \text{Assumption 1, }\tau_0=d_m^{-1},\ R>0\text{ fixed, }\theta^t\in B(\theta^0,R):\ \text{with probability at
+        least }1-8e^{-d_m/2}:\ \|H(\theta^t)\|_2\le\mathcal O(d_m^{-1/2})""",
     assumptions=[Assumption("R > 0", positive=lambda R: stacked([R]))],
     relation=AtMost(ascent=False), expects="gap",
     uses=("convergence.hessian-block-bounds", "convergence.hessian-block-limits"),
@@ -79,16 +80,18 @@ THM_3 = Claim(NTK, "convergence.thm-3", label="Theorem 3",
         "convergence.lemma-20", "convergence.h-qq-norm", "convergence.h-qv-qo-norm", "convergence.h-ov-norm",
         "convergence.h-oo-vv",
     ),
-    reading="NTK initialisation (Section 4.3), and the Hessian where f is twice differentiable (no pre-activation is"
-    " 0; relu'' = 0); O(d_m^{-1/2}) with the explicit constant 2 c^4 B^5 + (1/2 + sqrt 2) c^2 sqrt(d_s) B^3 + d_s B, c"
-    " = 3 + R, B = ||X||_F <= sqrt(d_s) C_x, on the event of probability 1 - 8 exp(-d_m/2) that the proof uses",
-    note="For any d; the proof has d = 1. With M = W_Q^T W_K, f = tau_1 sum_i h_i^T m_i(M), |h_i| <= |w_O||W_V|, dm_i"
-    " = tau_0 Cov_i dM^T x_i, d^2m_i = tau_0^2 kappa_i(dM^T x_i, dM^T x_i), where Cov_i and kappa_i, second and third"
-    " cumulants of the tokens, are at most B^2/2 and B^3. With |dM| <= c sqrt(d_m) (|dW_Q| + |dW_K|) and d^2M = 2"
-    " dW_Q^T dW_K, the blocks of Q and K give 2 c^4 B^5 + c^2 sqrt(d_s) B^3 / 2, those with V and O at most sqrt(2)"
-    " c^2 sqrt(d_s) B^3, O with V d_s B, each over sqrt(d_m). Under LeCun and He initialisation tau_1 = 1, and the"
-    " block of O and V is of order 1: there the statement fails. At a kink f has no Hessian, and every ball of fixed"
-    " radius holds kinks.",
+    reading="""
+        NTK initialisation (Section 4.3), and the Hessian where f is twice differentiable (no pre-activation is 0;
+        relu'' = 0); O(d_m^{-1/2}) with the explicit constant 2 c^4 B^5 + (1/2 + sqrt 2) c^2 sqrt(d_s) B^3 + d_s B, c =
+        3 + R, B = ||X||_F <= sqrt(d_s) C_x, on the event of probability 1 - 8 exp(-d_m/2) that the proof uses""",
+    note="""
+        For any d; the proof has d = 1. With M = W_Q^T W_K, f = tau_1 sum_i h_i^T m_i(M), |h_i| <= |w_O||W_V|, dm_i =
+        tau_0 Cov_i dM^T x_i, d^2m_i = tau_0^2 kappa_i(dM^T x_i, dM^T x_i), where Cov_i and kappa_i, second and third
+        cumulants of the tokens, are at most B^2/2 and B^3. With |dM| <= c sqrt(d_m) (|dW_Q| + |dW_K|) and d^2M = 2
+        dW_Q^T dW_K, the blocks of Q and K give 2 c^4 B^5 + c^2 sqrt(d_s) B^3 / 2, those with V and O at most sqrt(2)
+        c^2 sqrt(d_s) B^3, O with V d_s B, each over sqrt(d_m). Under LeCun and He initialisation tau_1 = 1, and the
+        block of O and V is of order 1: there the statement fails. At a kink f has no Hessian, and every ball of fixed
+        radius holds kinks.""",
 )  # fmt: skip
 
 
@@ -140,18 +143,21 @@ THM_3.mutant("no blocks but that of O and V", lambda X, theta: frobenius_norm(X)
 # -- the remark --------------------------------------------------------------------------------------------------------
 
 REMARK = Claim(TWO_POINTS, "convergence.thm-3-remark", label="Remark after Theorem 3",
-    statement=r"\text{By [Liu et al., 2020, Proposition 2.3], the small Hessian norm is a sufficient condition for"
-    r" small change of NTK. Thus, Theorem 3 can be an indicator for the stability of NTK.}",
+    statement=r"""
+        \text{By [Liu et al., 2020, Proposition 2.3], the small Hessian norm is a sufficient condition for small change
+        of NTK. Thus, Theorem 3 can be an indicator for the stability of NTK.}""",
     relation=AtMost(ascent=False), expects="refuted", severity="error",
     correction="convergence.thm-3-remark-fixed-pattern", uses=("convergence.hessian-misses-kinks",),
-    doubt="The cited proposition is right for models that are twice differentiable, and 'can be an indicator' claims"
-    " little. Judged is the sentence about this network, whose Hessian Theorem 3 bounds where it exists.",
-    note="Read as that proposition: a Hessian norm of at most epsilon on the ball bounds the change of the gradient by"
-    " epsilon ||theta - theta^0||, hence that of the kernel K = ||grad f||^2 by as much times the sum of both"
-    " gradients' norms. It is the mean value theorem, which needs a gradient without jumps. For ReLU the Hessian is"
-    " small wherever it exists, and the gradient in W_V still jumps by tau_1 |w_O| |m| at every kink, at any width."
-    " That the kernel of a wide ReLU network moves little from a Gaussian start needs another reason: that few neurons"
-    " reach their kinks.",
+    doubt="""
+        The cited proposition is right for models that are twice differentiable, and 'can be an indicator' claims
+        little. Judged is the sentence about this network, whose Hessian Theorem 3 bounds where it exists.""",
+    note="""
+        Read as that proposition: a Hessian norm of at most epsilon on the ball bounds the change of the gradient by
+        epsilon ||theta - theta^0||, hence that of the kernel K = ||grad f||^2 by as much times the sum of both
+        gradients' norms. It is the mean value theorem, which needs a gradient without jumps. For ReLU the Hessian is
+        small wherever it exists, and the gradient in W_V still jumps by tau_1 |w_O| |m| at every kink, at any width.
+        That the kernel of a wide ReLU network moves little from a Gaussian start needs another reason: that few
+        neurons reach their kinks.""",
 )  # fmt: skip
 
 
@@ -210,18 +216,20 @@ def _one_sign(X: Any, theta: Any, theta_0: Any) -> Any:
 
 FIXED_PATTERN = Claim(TWO_POINTS, "convergence.thm-3-remark-fixed-pattern",
     label="The remark after Theorem 3, while no ReLU changes its state",
-    statement=r"\text{If }W_Vx_k\text{ has the same signs for all tokens }x_k\text{ and at both ends, }\|\nabla f("
-    r"\theta)-\nabla f(\theta^0)\|_2\le\epsilon\|\theta-\theta^0\|_2,\ |K(\theta)-K(\theta^0)|\le\epsilon\|\theta-"
-    r"\theta^0\|_2(\|\nabla f(\theta)\|_2+\|\nabla f(\theta^0)\|_2),\ \epsilon=\mathcal O(d_m^{-1/2})",
+    statement=r"""
+        \text{If }W_Vx_k\text{ has the same signs for all tokens }x_k\text{ and at both ends, }\|\nabla f(\theta)-\nabla
+        f(\theta^0)\|_2\le\epsilon\|\theta-\theta^0\|_2,\ |K(\theta)-K(\theta^0)|\le\epsilon\|\theta-\theta^0\|_2(\|
+        \nabla f(\theta)\|_2+\|\nabla f(\theta^0)\|_2),\ \epsilon=\mathcal O(d_m^{-1/2})""",
     assumptions=[
         Assumption(
             "for each neuron w_V^T x_k has one sign for all tokens x_k, at theta and theta^0", positive=_one_sign
         ),
     ],
     relation=AtMost(ascent=False), corrects="convergence.thm-3-remark", of_project=True,
-    note="m_i is an average of tokens, so every pre-activation keeps its sign on the segment, which lies in the ball;"
-    " the mean value theorem applies with the constant of Theorem 3 as epsilon sqrt(d_m). For d = 1: positive tokens,"
-    " and no entry of w_V changes its sign.",
+    note="""
+        m_i is an average of tokens, so every pre-activation keeps its sign on the segment, which lies in the ball; the
+        mean value theorem applies with the constant of Theorem 3 as epsilon sqrt(d_m). For d = 1: positive tokens, and
+        no entry of w_V changes its sign.""",
 )  # fmt: skip
 
 

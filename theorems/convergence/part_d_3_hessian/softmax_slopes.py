@@ -25,15 +25,17 @@ Logits = Annotated[Any, Shape("1", "d_s", role="query")]
 # -- Gamma_i -----------------------------------------------------------------------------------------------------------
 
 GAMMA = Claim(CONVERGENCE, "convergence.gamma-def", label="D.3, definition of Gamma_i",
-    statement=r"\Gamma_i=\mathrm{diag}(\beta_i\circ x-\beta_i\beta_i^\top x)-(\mathrm{diag}(\beta_i)-\beta_i\beta_i^"
-    r"\top)x\beta_i^\top-\beta_ix^\top(\mathrm{diag}(\beta_i)-\beta_i\beta_i^\top)x",
+    statement=r"""
+        \Gamma_i=\mathrm{diag}(\beta_i\circ x-\beta_i\beta_i^\top x)-(\mathrm{diag}(\beta_i)-\beta_i\beta_i^\top)x
+        \beta_i^\top-\beta_ix^\top(\mathrm{diag}(\beta_i)-\beta_i\beta_i^\top)x""",
     assumptions=["beta_i = Softmax(u)^T", "Gamma_i is what stands for d(diag(beta_i) - beta_i beta_i^T)/ds in H_{Q,Q}"],
     relation=Equal(), sizes={"d_s": (1, 4)}, expects="refuted", severity="slip",
     correction="convergence.gamma-def-matrix",
-    doubt="The last x is no damage: it recurs twice in Eq. (74), and the bound given there for the third term needs"
-    " it.",
-    note="The third term is a column, of degree two in x beside terms of degree one; a matrix only without its last x."
-    " To give the sum a value, the column is added to every column, as array libraries do without complaint.",
+    doubt="""
+        The last x is no damage: it recurs twice in Eq. (74), and the bound given there for the third term needs it.""",
+    note="""
+        The third term is a column, of degree two in x beside terms of degree one; a matrix only without its last x. To
+        give the sum a value, the column is added to every column, as array libraries do without complaint.""",
 )  # fmt: skip
 
 
@@ -70,8 +72,9 @@ GAMMA.counterexample(
 
 
 GAMMA_MATRIX = Claim(CONVERGENCE, "convergence.gamma-def-matrix", label="D.3, Gamma_i as a matrix",
-    statement=r"\Gamma_i=\mathrm{diag}(\beta_i\circ x-\beta_i\beta_i^\top x)-(\mathrm{diag}(\beta_i)-\beta_i\beta_i^"
-    r"\top)x\beta_i^\top-\beta_ix^\top(\mathrm{diag}(\beta_i)-\beta_i\beta_i^\top)",
+    statement=r"""
+        \Gamma_i=\mathrm{diag}(\beta_i\circ x-\beta_i\beta_i^\top x)-(\mathrm{diag}(\beta_i)-\beta_i\beta_i^\top)x
+        \beta_i^\top-\beta_ix^\top(\mathrm{diag}(\beta_i)-\beta_i\beta_i^\top)""",
     assumptions=["beta_i = Softmax(u)^T", "the derivative of diag(beta) - beta beta^T along u' = x"],
     relation=Equal(), sizes={"d_s": (1, 5)}, exact=True, corrects="convergence.gamma-def", of_project=True,
 )  # fmt: skip
@@ -93,9 +96,10 @@ THIRD_MOMENT = Claim(CONVERGENCE, "convergence.gamma-third-moment", label="D.3, 
     statement=r"x^\top\Gamma_ix=\sum_k\beta_i^{(k)}(x^{(k)}-x^\top\beta_i)^3",
     assumptions=["Gamma_i with its third term as a matrix"],
     relation=Equal(), sizes={"d_s": (1, 5)}, exact=True, of_project=True,
-    note="The third central moment of the tokens under beta_i. It has either sign, and vanishes for two tokens of"
-    " equal weight; its size is at most (max x - min x)^3 / (6 sqrt 3), attained by two tokens with weights (1 -+"
-    " 1/sqrt 3) / 2.",
+    note="""
+        The third central moment of the tokens under beta_i. It has either sign, and vanishes for two tokens of equal
+        weight; its size is at most (max x - min x)^3 / (6 sqrt 3), attained by two tokens with weights (1 -+ 1/sqrt 3)
+        / 2.""",
 )  # fmt: skip
 
 
@@ -132,16 +136,18 @@ SOFTMAX = Setting(
 )
 
 EQ_74 = Claim(SOFTMAX, "convergence.eq-74", label="Eq. (74) and its three parts",
-    statement=r"\|\mathrm{diag}(\beta_i\circ x-\beta_i\beta_i^\top x)\|_2\le\|\beta_i\circ x-\beta_i\beta_i^\top x\|_"
-    r"\infty\le\|x\|_2+\|\beta_i\|_2\|x\|_2\le2C_x;\quad\|(\mathrm{diag}(\beta_i)-\beta_i\beta_i^\top)x\beta_i^\top"
-    r"\|_2\le2\|x\|_2\|\beta_i\|_2\le2C_x;\quad\|\beta_ix^\top(\mathrm{diag}(\beta_i)-\beta_i\beta_i^\top)x\|_2\le\|"
-    r"\beta_ix^\top\|_2\|\mathrm{diag}(\beta_i)-\beta_i\beta_i^\top\|_2\|x\|_2",
+    statement=r"""
+        \|\mathrm{diag}(\beta_i\circ x-\beta_i\beta_i^\top x)\|_2\le\|\beta_i\circ x-\beta_i\beta_i^\top
+        x\|_\infty\le\|x\|_2+\|\beta_i\|_2\|x\|_2\le2C_x;\quad\|(\mathrm{diag}(\beta_i)-\beta_i\beta_i^\top)x\beta_i^
+        \top\|_2\le2\|x\|_2\|\beta_i\|_2\le2C_x;\quad\|\beta_ix^\top(\mathrm{diag}(\beta_i)-\beta_i\beta_i^\top)x\|_2\le
+        \|\beta_ix^\top\|_2\|\mathrm{diag}(\beta_i)-\beta_i\beta_i^\top\|_2\|x\|_2""",
     relation=AtMost(), expects="refuted", severity="error", correction="convergence.eq-74-tokens",
-    note="Assumption 1 bounds ||x||_2 by sqrt(d_s) C_x, not by C_x, so the last step of the first two parts fails from"
-    " two tokens on; the same confusion is in Lemma 14. With 63 tokens the first norm itself can exceed 2 C_x: for a"
-    " token 62 b and 62 tokens -b, which together weigh as much as it, it is 63 b/4 = 63 C_x/(4 sqrt 62). The order in"
-    " d_m does not change. The third part holds for the column that is printed; Gamma_i needs it without the last x."
-    " The logits are free here; those of the counterexamples are multiples of x, as in D.3.",
+    note="""
+        Assumption 1 bounds ||x||_2 by sqrt(d_s) C_x, not by C_x, so the last step of the first two parts fails from
+        two tokens on; the same confusion is in Lemma 14. With 63 tokens the first norm itself can exceed 2 C_x: for a
+        token 62 b and 62 tokens -b, which together weigh as much as it, it is 63 b/4 = 63 C_x/(4 sqrt 62). The order
+        in d_m does not change. The third part holds for the column that is printed; Gamma_i needs it without the last
+        x. The logits are free here; those of the counterexamples are multiples of x, as in D.3.""",
 )  # fmt: skip
 
 
@@ -202,12 +208,14 @@ EQ_74.counterexample(
 
 EQ_74_TOKENS = Claim(SOFTMAX, "convergence.eq-74-tokens",
     label="Eq. (74), with the norm of the tokens and Gamma_i as a matrix",
-    statement=r"\|\Gamma_i\|_2\le\|\mathrm{diag}((\mathrm{diag}(\beta_i)-\beta_i\beta_i^\top)x)\|_2+\|(\mathrm{diag}("
-    r"\beta_i)-\beta_i\beta_i^\top)x\beta_i^\top\|_2+\|\beta_ix^\top(\mathrm{diag}(\beta_i)-\beta_i\beta_i^\top)\|_2"
-    r"\le2\sqrt{d_s}C_x+2\sqrt{d_s}C_x+\sqrt{d_s}C_x",
+    statement=r"""
+        \|\Gamma_i\|_2\le\|\mathrm{diag}((\mathrm{diag}(\beta_i)-\beta_i\beta_i^\top)x)\|_2+\|(\mathrm{diag}(\beta_i)-
+        \beta_i\beta_i^\top)x\beta_i^\top\|_2+\|\beta_ix^\top(\mathrm{diag}(\beta_i)-\beta_i\beta_i^\top)\|_2\le2
+        \sqrt{d_s}C_x+2\sqrt{d_s}C_x+\sqrt{d_s}C_x""",
     relation=AtMost(), corrects="convergence.eq-74", of_project=True,
-    note="The steps of the three parts with sqrt(d_s) C_x for C_x; the third part is that of the matrix, with"
-    " ||diag(beta) - beta beta^T||_2 <= 1. Every step is checked; the ratio reported is that of the tightest step.",
+    note="""
+        The steps of the three parts with sqrt(d_s) C_x for C_x; the third part is that of the matrix, with
+        ||diag(beta) - beta beta^T||_2 <= 1. Every step is checked; the ratio reported is that of the tightest step.""",
 )  # fmt: skip
 
 

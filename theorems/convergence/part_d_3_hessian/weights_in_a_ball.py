@@ -18,14 +18,16 @@ Radius = Annotated[Any, Real(0.0, 8.0)]
 Amount = Annotated[Any, Real(0.0, 8.0)]
 
 LEMMA_20 = Claim(CONVERGENCE, "convergence.lemma-20", label="Lemma 20",
-    statement=r"w\in\mathbb R^{d_m}\text{ iid }N(0,1),\ \|\tilde w-w\|_2\le R\Rightarrow\text{w.p.}\ge1-2e^{-d_m/2}:\ "
-    r"\|\tilde w\|_2\le R+3\sqrt{d_m}",
+    statement=r"""
+        w\in\mathbb R^{d_m}\text{ iid }N(0,1),\ \|\tilde w-w\|_2\le R\Rightarrow\text{w.p.}\ge1-2e^{-d_m/2}:\ \|\tilde
+        w\|_2\le R+3\sqrt{d_m}""",
     assumptions=["entries of w independent standard normal", "R >= 0", "for all w~ in the ball at once"],
     relation=FollowsLaw(samples=4000, instances=8), sizes={"d_m": (1, 12)},
     uses=("convergence.lemma-6", "convergence.lemma-20-tail"),
-    note="Tested at the w~ of the ball that is farthest from 0, w (1 + R/||w||). Far from tight: the exact probability"
-    " of the exception is that of chi^2 > 9 d_m (convergence.lemma-20-tail). At d_m = 1, where Lemma 6 needs d_m > d,"
-    " the stated probability is negative and nothing is said.",
+    note="""
+        Tested at the w~ of the ball that is farthest from 0, w (1 + R/||w||). Far from tight: the exact probability of
+        the exception is that of chi^2 > 9 d_m (convergence.lemma-20-tail). At d_m = 1, where Lemma 6 needs d_m > d,
+        the stated probability is negative and nothing is said.""",
 )  # fmt: skip
 
 

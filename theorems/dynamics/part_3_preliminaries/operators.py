@@ -27,9 +27,10 @@ from verify.matrix import concatenate, eye, ones, rational, row_norms, row_sums,
 from verify.vocabulary import Claim, Equal, HasStructure, Setting
 
 CONCATENATED_HEADS = Claim(DYNAMICS, "dynamics.eq-1-concat", label="Eqs. (1)-(2) with W_h^O of Eqs. (15),(19)",
-    statement=r"\operatorname{MSA}(X)=\operatorname{Concat}(\operatorname{SA}_1(X),\ldots,\operatorname{SA}_H(X))W^O="
-    r"\sum_{h=1}^H \operatorname{SA}_h(X)\,W_h^O,\quad \operatorname{SA}_h(X)=\operatorname{softmax}(\beta"
-    r" XW_h^QW_h^{K\top}X^\top)XW_h^V",
+    statement=r"""
+        \operatorname{MSA}(X)=\operatorname{Concat}(\operatorname{SA}_1(X),\ldots,\operatorname{SA}_H(X))W^O=
+        \sum_{h=1}^H \operatorname{SA}_h(X)\,W_h^O,\quad \operatorname{SA}_h(X)=\operatorname{softmax}(\beta
+        XW_h^QW_h^{K\top}X^\top)XW_h^V""",
     assumptions=[
         "D_H = D/H; softmax acts on rows",
         "W_h^O is the h-th block of D_H rows of W^O (implicit in Eqs. (15) and (19))",
@@ -58,8 +59,9 @@ CONCATENATED_HEADS.mutant("query and key exchanged", "W_Q -> W_K; W_K -> W_Q")
 # -- Eqs. (5)-(6) ------------------------------------------------------------------------------------------------------
 
 OPERATORS = Claim(SPHERE, "dynamics.eq-5-operators", label="Eq. (5) and text",
-    statement=r"\Pi(Y)_{[i,:]}=Y_{[i,:]}/\|Y_{[i,:]}\|,\quad \operatorname{Proj}_X(Y)_{[i,:]}=(I_D-X_{[i,:]}X_{[i,:]}^"
-    r"\top)Y_{[i,:]};\quad \|\Pi(Y)_{[i,:]}\|=1,\ \langle X_{[i,:]},\operatorname{Proj}_X(Y)_{[i,:]}\rangle=0",
+    statement=r"""
+        \Pi(Y)_{[i,:]}=Y_{[i,:]}/\|Y_{[i,:]}\|,\quad \operatorname{Proj}_X(Y)_{[i,:]}=(I_D-X_{[i,:]}X_{[i,:]}^
+        \top)Y_{[i,:]};\quad \|\Pi(Y)_{[i,:]}\|=1,\ \langle X_{[i,:]},\operatorname{Proj}_X(Y)_{[i,:]}\rangle=0""",
     assumptions=[NO_ZERO_ROW],
     relation=HasStructure(), sizes={"S": (1, 4), "D": (1, 5)}, exact=True,
 )  # fmt: skip
@@ -105,17 +107,20 @@ def root_mean_square_norm(Y: Tokens, gamma: Gain) -> Any:
 
 
 RMS_NORM = Claim(GAIN_AND_ROWS, "dynamics.eq-6-rmsnorm", label="Eq. (6) and text",
-    statement=r"\text{RMSNorm (Zhang and Sennrich, 2019): }\operatorname{RMSNorm}(Y)_{[i,:]}=\operatorname{diag}("
-    r"\gamma)\,\Pi(Y)_{[i,:]};\ \text{it ``rescales each token to have unit norm''; }\Pi\text{ is the special case }"
-    r"\gamma=\mathbf 1",
+    statement=r"""
+        \text{RMSNorm (Zhang and Sennrich, 2019): }\operatorname{RMSNorm}(Y)_{[i,:]}=\operatorname{diag}(\gamma)\,
+        \Pi(Y)_{[i,:]};\ \text{it ``rescales each token to have unit norm''; }\Pi\text{ is the special case
+        }\gamma=\mathbf 1""",
     assumptions=[r"gamma \in R^D trainable; Y \in R^{S x D}", NO_ZERO_ROW],
     relation=Equal(), expects="reading",
-    reading=r"the trainable \gamma takes in the factor \sqrt D: Eq. (6) with the gain \gamma is the RMSNorm of Zhang"
-    r" and Sennrich with the gain \gamma/\sqrt D",
-    note="Eq. (6) defines what Lemma A.3 and Proposition 5.1 speak of. Gain for gain it is not the normalisation of"
-    " the work it cites, nor of common libraries, which divide by the root mean square"
-    " (dynamics.eq-6-root-mean-square): that one has rows of norm sqrt(D) at gamma = 1, and with its gains the bound"
-    " (14) needs the factor sqrt(D). Pi is its case gamma = 1/sqrt(D).",
+    reading=r"""
+        the trainable \gamma takes in the factor \sqrt D: Eq. (6) with the gain \gamma is the RMSNorm of Zhang and
+        Sennrich with the gain \gamma/\sqrt D""",
+    note="""
+        Eq. (6) defines what Lemma A.3 and Proposition 5.1 speak of. Gain for gain it is not the normalisation of the
+        work it cites, nor of common libraries, which divide by the root mean square (dynamics.eq-6-root-mean-square):
+        that one has rows of norm sqrt(D) at gamma = 1, and with its gains the bound (14) needs the factor sqrt(D). Pi
+        is its case gamma = 1/sqrt(D).""",
 )  # fmt: skip
 
 
@@ -141,8 +146,9 @@ RMS_NORM.mutant("Pi the special case of unit mean square", "rms_norm(Y, one) -> 
 
 RMS_NORM_SCALED = Claim(GAIN_AND_ROWS, "dynamics.eq-6-root-mean-square",
     label="Eq. (6) gain for gain, with the factor sqrt(D)",
-    statement=r"\text{RMSNorm (Zhang and Sennrich, 2019): }\operatorname{RMSNorm}(Y)_{[i,:]}=\sqrt D"
-    r"\operatorname{diag}(\gamma)\,\Pi(Y)_{[i,:]}",
+    statement=r"""
+        \text{RMSNorm (Zhang and Sennrich, 2019): }\operatorname{RMSNorm}(Y)_{[i,:]}=\sqrt D\operatorname{diag}(\gamma)
+        \,\Pi(Y)_{[i,:]}""",
     assumptions=[NO_ZERO_ROW],
     relation=Equal(), of_project=True,
     note="With the same gain Eq. (6) is shorter by the factor sqrt(D) than the normalisation it is named after.",

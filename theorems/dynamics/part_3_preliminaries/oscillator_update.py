@@ -67,9 +67,9 @@ AKORN = Setting(
 
 EQ_7 = Claim(AKORN, "dynamics.eq-7-omega",
     label="Eq. (7) and text ('Omega layer ... anti-symmetric ... rotational dynamics')",
-    statement=r"\operatorname{Omg}^{(osc)}(X)\text{ is linear with anti-symmetric }\Omega_j:\ \tilde X_{i,j}^\top"
-    r"\Omega_j\tilde X_{i,j}=0,\ \text{so that the update }\Delta X^{(t)}\text{ of (7) is tangent to each oscillator"
-    r" sphere}",
+    statement=r"""
+        \operatorname{Omg}^{(osc)}(X)\text{ is linear with anti-symmetric }\Omega_j:\ \tilde X_{i,j}^\top\Omega_j\tilde
+        X_{i,j}=0,\ \text{so that the update }\Delta X^{(t)}\text{ of (7) is tangent to each oscillator sphere}""",
     relation=HasStructure(), exact=True, uses=("dynamics.eq-5-operators", "dynamics.eq-97"),
 )  # fmt: skip
 
@@ -102,12 +102,14 @@ EQ_7.mutant(
 # -- Eq. (8) -----------------------------------------------------------------------------------------------------------
 
 EQ_8 = Claim(AKORN, "dynamics.eq-8-unit-oscillators", label="Eqs. (7)-(8),(97)",
-    statement=r"X^{(t+1)}=\Pi^{(osc)}(X^{(t)}+\eta\Delta X^{(t)}),\quad \|\tilde X^{(t+1)}_{i,j}\|=1\ \text{for every"
-    r" oscillator}",
+    statement=r"""
+        X^{(t+1)}=\Pi^{(osc)}(X^{(t)}+\eta\Delta X^{(t)}),\quad \|\tilde X^{(t+1)}_{i,j}\|=1\ \text{for every
+        oscillator}""",
     assumptions=["eta of either sign"],
     relation=HasStructure(), uses=("dynamics.eq-7-omega", "dynamics.eq-97"),
-    note=r"Before \Pi the squared norm is 1 + \eta^2 |\Delta|^2 by Pythagoras, so that \Pi is always defined. Tokens"
-    r" have norm sqrt(D/N), not 1.",
+    note=r"""
+        Before \Pi the squared norm is 1 + \eta^2 |\Delta|^2 by Pythagoras, so that \Pi is always defined. Tokens have
+        norm sqrt(D/N), not 1.""",
 )  # fmt: skip
 
 

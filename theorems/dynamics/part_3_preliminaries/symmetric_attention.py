@@ -76,12 +76,15 @@ SPHERE_INVARIANT.mutant(
 
 
 CONDITION_4 = Claim(SYMMETRIC_ATTENTION, "dynamics.eq-4-energy", label="Eq. (4) and following text, Section 3",
-    statement=r"W^QW^{K\top}=W^V=W^{V\top}\ \text{or}\ W^Q=W^K=W^V=I_D\ \Rightarrow\ \frac{d}{dt}\Big(-\sum_{i,j}\exp("
-    r"\beta X_{[i,:]}^\top W^QW^{K\top}X_{[j,:]})\Big)\le 0\ \text{along (3)}",
+    statement=r"""
+        W^QW^{K\top}=W^V=W^{V\top}\ \text{or}\ W^Q=W^K=W^V=I_D\ \Rightarrow\ \frac{d}{dt}\Big(-\sum_{i,j}\exp(\beta
+        X_{[i,:]}^\top W^QW^{K\top}X_{[j,:]})\Big)\le 0\ \text{along (3)}""",
     assumptions=["W^V = W^Q W^{K T}; any head dimension D_H"],
     relation=AtMost(signed=True), uses=("dynamics.prop-4.1-rate",),
-    note="With the softmax of Eq. (3) and with the unnormalised one. The second condition is the first with W^Q = W^K = I. For"
-    r" each token the loss is 2 \beta Z_i |P_i \Delta_i|^2, or 2 \beta Z_i^2 |P_i \Delta_i|^2 without normalisation.",
+    note=r"""
+        With the softmax of Eq. (3) and with the unnormalised one. The second condition is the first with W^Q = W^K =
+        I. For each token the loss is 2 \beta Z_i |P_i \Delta_i|^2, or 2 \beta Z_i^2 |P_i \Delta_i|^2 without
+        normalisation.""",
 )  # fmt: skip
 
 
@@ -117,18 +120,20 @@ CONDITION_4.mutant("W^V from the keys alone", "W_Q @ W_K.T -> W_K @ W_K.T")
 # -- Lyapunov stability ------------------------------------------------------------------------------------------------
 
 LYAPUNOV_STABILITY = Claim(ENERGY, "dynamics.sec-3-lyapunov-stability", label="Section 3, text after Eq. (4)",
-    statement=r"\text{``That is, the dynamics evolve in a way that monotonically decreases the energy, thereby"
-    r" ensuring the Lyapunov stability''}",
+    statement=r"""
+        \text{``That is, the dynamics evolve in a way that monotonically decreases the energy, thereby ensuring the
+        Lyapunov stability''}""",
     assumptions=[
         "W^Q = W^K = W^V = I, D = 2",
         Assumption("X is a rest point of (3)", zero=lambda X, beta: flow(X, eye(2), eye(2), eye(2), beta)),
     ],
     relation=AtMost(signed=True), sizes={"S": (2, 4)}, expects="refuted", severity="error",
     correction="dynamics.sec-3-caps", uses=("dynamics.eq-4-energy",),
-    doubt="Stability of what is not said. It is judged for rest points, as in Section 5.2. That the energy never grows"
-    " is true, and makes its sublevel sets invariant; it makes a rest point stable only where the energy has a strict"
-    " minimum, up to rotation. At an antipodal pair it has a maximum. In the paper's favour: of the states of least"
-    " energy, which Lyapunov's direct method is about, the sentence is true.",
+    doubt="""
+        Stability of what is not said. It is judged for rest points, as in Section 5.2. That the energy never grows is
+        true, and makes its sublevel sets invariant; it makes a rest point stable only where the energy has a strict
+        minimum, up to rotation. At an antipodal pair it has a maximum. In the paper's favour: of the states of least
+        energy, which Lyapunov's direct method is about, the sentence is true.""",
     note="A rest point with an eigenvalue of positive real part is not Lyapunov stable.",
 )  # fmt: skip
 
@@ -163,9 +168,10 @@ LYAPUNOV_STABILITY.mutant("tokens perturbed one at a time", "eigenvalues(J) -> e
 
 
 CAPS = Claim(SPHERE, "dynamics.sec-3-caps", label="Lyapunov stability of consensus",
-    statement=r"W^V=I,\ \langle u,X_{[i,:]}\rangle\ge0\ \Rightarrow\ \frac{d}{dt}\langle u,X_{[i,:]}\rangle\ge\min_j"
-    r"\langle u,X_{[j,:]}\rangle-\langle u,X_{[i,:]}\rangle:\ \text{a cap }\{x:\langle u,x\rangle\ge c\ge0\}\text{"
-    r" that holds all tokens keeps them}",
+    statement=r"""
+        W^V=I,\ \langle u,X_{[i,:]}\rangle\ge0\ \Rightarrow\ \frac{d}{dt}\langle u,X_{[i,:]}\rangle\ge\min_j\langle
+        u,X_{[j,:]}\rangle-\langle u,X_{[i,:]}\rangle:\ \text{a cap }\{x:\langle u,x\rangle\ge c\ge0\}\text{ that holds
+        all tokens keeps them}""",
     assumptions=[
         Assumption("u is a unit vector", zero=lambda u: row_sums(u * u) - 1),
         Assumption(r"\langle u, X_i \rangle \ge 0", nonnegative=lambda X, u: X @ u.T),
@@ -173,9 +179,10 @@ CAPS = Claim(SPHERE, "dynamics.sec-3-caps", label="Lyapunov stability of consens
     ],
     relation=AtMost(signed=True), sizes={"S": (1, 4), "D": (2, 4)}, of_project=True,
     corrects="dynamics.sec-3-lyapunov-stability",
-    note="At the token nearest to the rim of the cap the right-hand side vanishes, so no token leaves. As the cap shrinks, this is"
-    r" Lyapunov stability of X = 1 u^\top. Proof: d<u,x_i>/dt = <u,m_i> - <u,x_i><x_i,m_i> with m_i a convex combination of"
-    " tokens, <x_i,m_i> at most 1.",
+    note=r"""
+        At the token nearest to the rim of the cap the right-hand side vanishes, so no token leaves. As the cap
+        shrinks, this is Lyapunov stability of X = 1 u^\top. Proof: d<u,x_i>/dt = <u,m_i> - <u,x_i><x_i,m_i> with m_i a
+        convex combination of tokens, <x_i,m_i> at most 1.""",
 )  # fmt: skip
 
 

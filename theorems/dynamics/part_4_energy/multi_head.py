@@ -117,8 +117,9 @@ PROPOSITION_42 = Claim(MULTI_HEAD_ATTENTION, "dynamics.prop-4.2",
         "dynamics.eq-56", "dynamics.eq-58-59", "dynamics.eq-66",
     ),
     doubt=READING + AGREES,
-    note="The orthogonality condition forces every A_h to be asymmetric (it squares to zero and is not zero), and the"
-    " gradient of the energy is then not Eq. (48).",
+    note="""
+        The orthogonality condition forces every A_h to be asymmetric (it squares to zero and is not zero), and the
+        gradient of the energy is then not Eq. (48).""",
 )  # fmt: skip
 
 
@@ -225,8 +226,9 @@ EQ_13_FORM = Claim(DYNAMICS, "dynamics.eq-13-form", label="Eq. (13), first condi
     relation=Equal(), sizes={"D": (1, 4), "D_H": (1, 4), "H": (1, 4)},
     where=lambda sizes: sizes["D"] == sizes["D_H"] * sizes["H"], expects="refuted", severity="slip",
     correction="dynamics.eq-13-symmetrised",
-    note=r"Shapes, not values. Already for H = 2 the summands do not add up. With W_h^K W_h^{Q\top} for W_h^{Q"
-    r"\top}W_h^K they do, and W_h^V is D x D, as \sum_h SA_h(X) needs, though not D x D_H.",
+    note=r"""
+        Shapes, not values. Already for H = 2 the summands do not add up. With W_h^K W_h^{Q\top} for W_h^{Q\top}W_h^K
+        they do, and W_h^V is D x D, as \sum_h SA_h(X) needs, though not D x D_H.""",
 )  # fmt: skip
 
 
@@ -282,12 +284,14 @@ EQ_13_SYMMETRISED.mutant("minus between the summands", lambda W_Q, W_K: W_Q @ W_
 
 
 EQ_13_ORTHOGONALITY = Claim(DYNAMICS, "dynamics.eq-13-orthogonality", label="Eq. (13), orthogonality condition",
-    statement=r"U_{k,h}\in\mathbb R^{D\times D/(2H)},\ U_{k,h}^\top U_{k',h'}=\delta_{hh'}\delta_{kk'}I_{D/(2H)}\ "
-    r"\text{is satisfiable: the }2H\text{ blocks form an orthonormal basis of }\mathbb R^D",
+    statement=r"""
+        U_{k,h}\in\mathbb R^{D\times D/(2H)},\ U_{k,h}^\top U_{k',h'}=\delta_{hh'}\delta_{kk'}I_{D/(2H)}\ \text{is
+        satisfiable: the }2H\text{ blocks form an orthonormal basis of }\mathbb R^D""",
     assumptions=["2 H divides D"],
     relation=HasStructure(), sizes={"D": (2, 4), "H": (1, 2)}, where=whole_blocks, exact=True,
-    note=r"The Cayley transform of any matrix has such blocks. Then A_h^2 = O and A_h \ne O, so that no A_h is"
-    r" symmetric.",
+    note=r"""
+        The Cayley transform of any matrix has such blocks. Then A_h^2 = O and A_h \ne O, so that no A_h is symmetric.
+    """,
 )  # fmt: skip
 
 
@@ -358,8 +362,9 @@ EQ_56_SYMMETRIC.mutant("first head only", "orthogonal_products(U, N, H) -> ortho
 
 MULTI_HEAD = Claim(DYNAMICS, "dynamics.prop-4.2-integrated",
     label="Proposition 4.2 for symmetric heads, integrated forward",
-    statement=r"A_h=A_h^\top=W_h^V,\ A_hA_{h'}=O\ \Rightarrow\ E_{\text{multi}}(X(\tau))-E_{\text{multi}}(X(0))\le"
-    r"\text{ the change when the step is halved}",
+    statement=r"""
+        A_h=A_h^\top=W_h^V,\ A_hA_{h'}=O\ \Rightarrow\ E_{\text{multi}}(X(\tau))-E_{\text{multi}}(X(0))\le\text{ the
+        change when the step is halved}""",
     assumptions=[*SYMMETRIC_HEADS, STEPS],
     relation=AtMost(signed=True, ascent=False), sizes={"S": (1, 2), "D": (2, 4), "H": (1, 2)}, where=whole_blocks,
     of_project=True, uses=("dynamics.prop-4.2-symmetric",),

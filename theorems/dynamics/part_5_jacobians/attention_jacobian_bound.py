@@ -83,14 +83,17 @@ def steep_balanced_logits(arrays: dict[str, Any], sizes: dict[str, int], rng: np
 # -- Eq. (15) ----------------------------------------------------------------------------------------------------------
 
 EQ_15 = Claim(BOUNDED_TOKENS, "dynamics.eq-15", label="Eq. (15) (Castin et al., Theorem 3.3 and Lemma 3.8)",
-    statement=r"\|J_{\text{MSA}}(X)\|_2\le\sum_{h=1}^H\sqrt3\,\|W_h^O\|_2\|W_h^V\|_2\sqrt{\|\beta W_h^QW_h^{K\top}\|_2"
-    r"\,r^4(S+1)+S}",
+    statement=r"""
+        \|J_{\text{MSA}}(X)\|_2\le\sum_{h=1}^H\sqrt3\,\|W_h^O\|_2\|W_h^V\|_2\sqrt{\|\beta W_h^QW_h^{K\top}\|_2
+        \,r^4(S+1)+S}""",
     relation=AtMost(), expects="refuted", severity="slip", correction="dynamics.eq-15-squared",
-    doubt=r"All copies of the formula have \|\beta W_h^QW_h^{K\top}\|_2 to the first power. The formula itself shows"
-    r" that its square is meant: J does not change under X \to cX, A \to A/c^2, and neither does \|\beta A\|_2^2 r^4,"
-    r" while \|\beta A\|_2 r^4 does.",
-    note=r"Logits that are steep yet balanced break it, by a factor that grows like \sqrt{\|A\|}; random weights"
-    r" hardly ever do. With the square it holds, with S + 1 and no larger factor.",
+    doubt=r"""
+        All copies of the formula have \|\beta W_h^QW_h^{K\top}\|_2 to the first power. The formula itself shows that
+        its square is meant: J does not change under X \to cX, A \to A/c^2, and neither does \|\beta A\|_2^2 r^4, while
+        \|\beta A\|_2 r^4 does.""",
+    note=r"""
+        Logits that are steep yet balanced break it, by a factor that grows like \sqrt{\|A\|}; random weights hardly
+        ever do. With the square it holds, with S + 1 and no larger factor.""",
 )  # fmt: skip
 
 
@@ -126,13 +129,15 @@ EQ_15.mutant("r^2 for r^4 and without + S", inner=lambda a, r2, S: a * r2 * (S +
 
 
 EQ_15_SQUARED = Claim(BOUNDED_TOKENS, "dynamics.eq-15-squared", label="Eq. (15) with the square",
-    statement=r"\|J_{\text{MSA}}(X)\|_2\le\sum_{h=1}^H\sqrt3\,\|W_h^O\|_2\|W_h^V\|_2\sqrt{\|\beta W_h^QW_h^{K\top}"
-    r"\|_2^2\,r^4(S+1)+S}",
+    statement=r"""
+        \|J_{\text{MSA}}(X)\|_2\le\sum_{h=1}^H\sqrt3\,\|W_h^O\|_2\|W_h^V\|_2\sqrt{\|\beta W_h^QW_h^{K\top}\|_2^2
+        \,r^4(S+1)+S}""",
     relation=AtMost(), of_project=True, corrects="dynamics.eq-15",
-    note=r"Proof, one head with W^V = W^O = I, a = \|\beta A\|_2, m_i = \sum_j P_{ij}x_j: row i of Jh is \sum_j"
-    r" P_{ij}h_j + \beta\sum_j P_{ij}(x_j - m_i)(h_i^\top Ax_j) + \beta\sum_j P_{ij}(x_j - m_i)(x_i^\top Ah_j). The"
-    r" second is at most a r^2 |h_i|, a covariance; the third at most a r^2 (\sum_j P_{ij}|h_j|^2)^{1/2} by Cauchy and"
-    r" Schwarz; columns of P sum to at most S. So |Jh|^2 \le 3(S + a^2r^4 + a^2r^4S)|h|^2.",
+    note=r"""
+        Proof, one head with W^V = W^O = I, a = \|\beta A\|_2, m_i = \sum_j P_{ij}x_j: row i of Jh is \sum_j P_{ij}h_j
+        + \beta\sum_j P_{ij}(x_j - m_i)(h_i^\top Ax_j) + \beta\sum_j P_{ij}(x_j - m_i)(x_i^\top Ah_j). The second is at
+        most a r^2 |h_i|, a covariance; the third at most a r^2 (\sum_j P_{ij}|h_j|^2)^{1/2} by Cauchy and Schwarz;
+        columns of P sum to at most S. So |Jh|^2 \le 3(S + a^2r^4 + a^2r^4S)|h|^2.""",
 )  # fmt: skip
 
 
@@ -157,11 +162,13 @@ EQ_15_SQUARED.mutant("without the term of the logits", inner=lambda a, r2, S: r2
 
 
 UNIFORM = Claim(BOUNDED_TOKENS, "dynamics.eq-15-any-length", label="A bound without the number of tokens",
-    statement=r"\|J_{\text{MSA}}(X)\|_2\le\sum_{h=1}^H\sqrt3\,\|W_h^O\|_2\|W_h^V\|_2\sqrt{a_h^2+(a_h^2+1)e^{2a_h}},"
-    r"\quad a_h=\|\beta W_h^QW_h^{K\top}\|_2\,r^2",
+    statement=r"""
+        \|J_{\text{MSA}}(X)\|_2\le\sum_{h=1}^H\sqrt3\,\|W_h^O\|_2\|W_h^V\|_2\sqrt{a_h^2+(a_h^2+1)e^{2a_h}},\quad
+        a_h=\|\beta W_h^QW_h^{K\top}\|_2\,r^2""",
     relation=AtMost(), of_project=True,
-    note=r"The proof of dynamics.eq-15-squared, with the columns of P: logits lie in [-a, a], so P_{ij} \le e^{2a}/S"
-    r" and each column sums to at most e^{2a}. With weights and r fixed the norm stays bounded as S grows.",
+    note=r"""
+        The proof of dynamics.eq-15-squared, with the columns of P: logits lie in [-a, a], so P_{ij} \le e^{2a}/S and
+        each column sums to at most e^{2a}. With weights and r fixed the norm stays bounded as S grows.""",
 )  # fmt: skip
 
 
@@ -193,16 +200,19 @@ UNIFORM.mutant("term of the weights alone", inner=lambda a, r2, S: a * r2 * a * 
 # -- growth ------------------------------------------------------------------------------------------------------------
 
 GROWTH = Claim(DYNAMICS, "dynamics.eq-15-growth", label="Section 5.1, text after Eq. (15)",
-    statement=r"\text{``This inequality implies that when the norms of the weight matrices or the number of tokens }S"
-    r"\text{ becomes large, the spectral norm can also become large''}",
+    statement=r"""
+        \text{``This inequality implies that when the norms of the weight matrices or the number of tokens }S\text{
+        becomes large, the spectral norm can also become large''}""",
     assumptions=["Eq. (15)"],
     relation=AtMost(ascent=False), sizes={"S": (2, 5)}, expects="reading", presumes=("dynamics.eq-15",),
-    reading="can: there are families in which it does. (An upper bound implies no growth.) It grows like |W^V|, |W^O| and |A|, the"
-    r" rest fixed, S = 2; and like \sqrt S with logits of order S. With weights and r fixed it stays bounded as S grows"
-    " (dynamics.eq-15-any-length)",
-    note=r"First family: two opposite tokens, A = aE_{21}: attention is uniform and \|J\|_2 = |vo|(a + "
-    r"\sqrt{a^2+4})/2, which is the lower bound. Second: tokens e_1 and S - 1 times e_1/2, A = 4(S-1)E_{11}: P_{i1} "
-    r"\ge 1/2 for all i, since e^{S-1} \ge S - 1; moving token 1 along e_2 gives \|J\|_2 \ge \sqrt S/2.",
+    reading=r"""
+        can: there are families in which it does. (An upper bound implies no growth.) It grows like |W^V|, |W^O| and
+        |A|, the rest fixed, S = 2; and like \sqrt S with logits of order S. With weights and r fixed it stays bounded
+        as S grows (dynamics.eq-15-any-length)""",
+    note=r"""
+        First family: two opposite tokens, A = aE_{21}: attention is uniform and \|J\|_2 = |vo|(a + \sqrt{a^2+4})/2,
+        which is the lower bound. Second: tokens e_1 and S - 1 times e_1/2, A = 4(S-1)E_{11}: P_{i1} \ge 1/2 for all i,
+        since e^{S-1} \ge S - 1; moving token 1 along e_2 gives \|J\|_2 \ge \sqrt S/2.""",
 )  # fmt: skip
 
 
@@ -259,16 +269,18 @@ ITERATIONS = 5
 CONSTANT, SHARE, PROPORTION = 4.0, 0.1, 0.99
 
 FIGURE_1 = Claim(DYNAMICS, "dynamics.fig-1", label="Figure 1 and Section 5.1 text",
-    statement=r"\text{normalisation reduces the spectral norm of the untrained SA Jacobian, and it ``remains }O(1)"
-    r"\text{ to the number of tokens''}",
+    statement=r"""
+        \text{normalisation reduces the spectral norm of the untrained SA Jacobian, and it ``remains }O(1)\text{ to the
+        number of tokens''}""",
     assumptions=["untrained SA, tokens of norm R = 100, D = 256 (Appendix B.4); there 500 samples of arXiv articles"],
     relation=FollowsLaw(samples=NETWORKS, instances=1), sizes={"S": (2, 2)}, expects="empirical",
-    observed="synthetic tokens, uniform on the sphere of radius R = 100, D = 256, 8 heads, beta = 1/sqrt(D/H), weights"
-    " normal with variance 1/D, S = 2, 8, 32, 128 tokens, 4 networks each, spectral norms by 5 power iterations in"
-    " float32: normalised rows of MSA have a Jacobian of norm below 4, and below a tenth of that without"
-    " normalisation, in at least 99 of 100 networks (fewer than 10 of the 16 would reject it). The paper states"
-    " neither the initialisation nor the number of heads for this figure. It depends on R: unit tokens do the opposite"
-    " (dynamics.fig-1-orthonormal-tokens)",
+    observed="""
+        synthetic tokens, uniform on the sphere of radius R = 100, D = 256, 8 heads, beta = 1/sqrt(D/H), weights normal
+        with variance 1/D, S = 2, 8, 32, 128 tokens, 4 networks each, spectral norms by 5 power iterations in float32:
+        normalised rows of MSA have a Jacobian of norm below 4, and below a tenth of that without normalisation, in at
+        least 99 of 100 networks (fewer than 10 of the 16 would reject it). The paper states neither the initialisation
+        nor the number of heads for this figure. It depends on R: unit tokens do the opposite
+        (dynamics.fig-1-orthonormal-tokens)""",
 )  # fmt: skip
 
 
@@ -342,13 +354,15 @@ def reduced_and_bounded(formula: Any, generator: Any, samples: int, S: int) -> l
 Values = Annotated[Any, Real(0.125, 4.0)]
 
 ORTHONORMAL_TOKENS = Claim(DYNAMICS, "dynamics.fig-1-orthonormal-tokens", label="Normalisation of orthonormal tokens",
-    statement=r"X=I_S,\ W^Q=O,\ W^V=vI,\ v>0\ \Rightarrow\ \|J_{\operatorname{SA}}(X)\|_2=v,\ \Big\|\frac{\partial\,"
-    r"\Pi(\operatorname{SA}(X))}{\partial X}\Big\|_2=\sqrt S",
+    statement=r"""
+        X=I_S,\ W^Q=O,\ W^V=vI,\ v>0\ \Rightarrow\ \|J_{\operatorname{SA}}(X)\|_2=v,\ \Big\|\frac{\partial\,\Pi(
+        \operatorname{SA}(X))}{\partial X}\Big\|_2=\sqrt S""",
     assumptions=["one head, S = D orthonormal tokens, uniform attention"],
     relation=Equal(), sizes={"S": (2, 4)}, of_project=True,
-    note=r"The mean of S orthonormal tokens has norm 1/\sqrt S, by which \Pi divides. So neither half of Figure 1's"
-    r" statement holds for all tokens: it needs outputs of SA that do not shrink, as those of large tokens, which"
-    r" attend to few others, do not.",
+    note=r"""
+        The mean of S orthonormal tokens has norm 1/\sqrt S, by which \Pi divides. So neither half of Figure 1's
+        statement holds for all tokens: it needs outputs of SA that do not shrink, as those of large tokens, which
+        attend to few others, do not.""",
 )  # fmt: skip
 
 

@@ -63,8 +63,9 @@ LINEARISATION = Claim(DYNAMICS, "dynamics.sec-5-linearisation", label="Section 5
     relation=TendsTo(scales=tuple(range(3, 10)), rate=QuadraticRate(), bits=1200),
     sizes={"S": (1, 3), "D": (1, 3), "D_H": (1, 3)}, expects="reading",
     reading=r"(f(x + h d) - f(x))/h tends to J d with an error proportional to h, so that the remainder is O(h^2)",
-    note=r"h = 2^{-2^k} is squared from one k to the next, and so is the error: observed order 2. The text has J(x_t)"
-    r" beside x.",
+    note="""
+        h = 2^{-2^k} is squared from one k to the next, and so is the error: observed order 2. The text has J(x_t)
+        beside x.""",
 )  # fmt: skip
 
 
@@ -96,8 +97,9 @@ DEVIATION = Claim(SPHERE, "dynamics.sec-5.1-deviation", label="Section 5.1, text
     statement=r"\text{``discretizing state updates causes the state vector to deviate from the hypersphere''}",
     assumptions=["Euler step of (3)"],
     relation=Equal(), sizes={"S": (1, 3), "D": (1, 4)}, exact=True, uses=("dynamics.eq-3-sphere",),
-    note=r"The step is tangent, so |X_i + \eta \dot X_i|^2 = 1 + \eta^2 |\dot X_i|^2: outwards, by an amount of second"
-    r" order, at every token that moves.",
+    note=r"""
+        The step is tangent, so |X_i + \eta \dot X_i|^2 = 1 + \eta^2 |\dot X_i|^2: outwards, by an amount of second
+        order, at every token that moves.""",
 )  # fmt: skip
 
 
@@ -164,9 +166,10 @@ INVERSE_RADIUS = Claim(SCALED_UPDATE, "dynamics.sec-5.1-inverse-r", label="Secti
     statement=r"\text{``the spectral norm is inversely proportional to }R\text{''}",
     assumptions=["update (9), RMSNorm of Eq. (6), R the smallest norm of a row of its input", NO_ZERO_INPUT],
     relation=Equal(), expects="reading", uses=("dynamics.lemma-a.3", "dynamics.prop-5.1"),
-    reading="X and the weights fixed, and the whole input of the normalisation scaled by c > 0, through the injected"
-    " C: R becomes c R and the spectral norm is divided by c. If R changes with the directions of the tokens it is not"
-    " so, only the bound (14) is then inversely proportional to R (dynamics.sec-5.1-inverse-r-direction)",
+    reading="""
+        X and the weights fixed, and the whole input of the normalisation scaled by c > 0, through the injected C: R
+        becomes c R and the spectral norm is divided by c. If R changes with the directions of the tokens it is not so,
+        only the bound (14) is then inversely proportional to R (dynamics.sec-5.1-inverse-r-direction)""",
 )  # fmt: skip
 
 
@@ -233,11 +236,12 @@ SUPPRESSION = Claim(SCALED_UPDATE, "dynamics.sec-5.1-suppress", label="Section 5
     statement=r"\text{``We find that the normalization operators suppress the Jacobian's eigenvalues''}",
     assumptions=["update (9), RMSNorm of Eq. (6)", NO_ZERO_INPUT],
     relation=AtMost(), expects="refuted", severity="error", correction="dynamics.sec-5.1-suppress-norm",
-    doubt="Read without a condition, as printed: normalised, the largest |eigenvalue| and the spectral norm of the step are at most"
-    r" what they are without. Proposition 5.1, which follows, bounds the norm by max|\gamma_j|/R, which suppresses for R above"
-    r" max|\gamma_j| only. The first counterexample has R = 1/2; the second R = 1 = max|\gamma_j|, where the norm cannot grow but"
-    " the eigenvalue of a non-normal step does. In the paper's favour: the introduction says 'suppress the Jacobian's spectral norm"
-    " (Proposition 5.1)'.",
+    doubt=r"""
+        Read without a condition, as printed: normalised, the largest |eigenvalue| and the spectral norm of the step
+        are at most what they are without. Proposition 5.1, which follows, bounds the norm by max|\gamma_j|/R, which
+        suppresses for R above max|\gamma_j| only. The first counterexample has R = 1/2; the second R = 1 =
+        max|\gamma_j|, where the norm cannot grow but the eigenvalue of a non-normal step does. In the paper's favour:
+        the introduction says 'suppress the Jacobian's spectral norm (Proposition 5.1)'.""",
 )  # fmt: skip
 
 
@@ -288,13 +292,15 @@ SUPPRESSION.mutant("step without its identity", "_growth(J) -> _growth(J - eye(J
 
 
 SUPPRESSED_NORM = Claim(SCALED_UPDATE, "dynamics.sec-5.1-suppress-norm", label="Suppression of the spectral norm",
-    statement=r"R\ge\max_j|\gamma_j|\ \Rightarrow\ \Big\|\frac{\partial\operatorname{RMSNorm}(X+\eta\Delta X)}{"
-    r"\partial X}\Big\|_2\le\|I+\eta J_{\text{MSA}}\|_2",
+    statement=r"""
+        R\ge\max_j|\gamma_j|\ \Rightarrow\ \Big\|\frac{\partial\operatorname{RMSNorm}(X+\eta\Delta X)}{\partial
+        X}\Big\|_2\le\|I+\eta J_{\text{MSA}}\|_2""",
     assumptions=[r"update (9); drawn with R = max_j|\gamma_j|, the strongest case", NO_ZERO_INPUT],
     relation=AtMost(ascent=False), of_project=True, corrects="dynamics.sec-5.1-suppress",
     uses=("dynamics.eq-71", "dynamics.eq-73-76"),
-    note=r"Of eigenvalues it says that those of the normalised step are at most \|I + \eta J_{MSA}\|_2, not at most"
-    r" those of the step.",
+    note=r"""
+        Of eigenvalues it says that those of the normalised step are at most \|I + \eta J_{MSA}\|_2, not at most those
+        of the step.""",
 )  # fmt: skip
 
 

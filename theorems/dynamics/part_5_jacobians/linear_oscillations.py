@@ -62,12 +62,14 @@ def right_hand_side(x: Any, Omega: Any) -> Any:
 # -- Eq. (16) ----------------------------------------------------------------------------------------------------------
 
 EQ_16 = Claim(OSCILLATION, "dynamics.eq-16", label="Eq. (16) and text",
-    statement=r"\dot x=\Omega x,\ J(x)=\Omega;\ \Omega=-\Omega^\top\text{ has purely imaginary eigenvalues: persistent"
-    r" oscillations}",
+    statement=r"""
+        \dot x=\Omega x,\ J(x)=\Omega;\ \Omega=-\Omega^\top\text{ has purely imaginary eigenvalues: persistent
+        oscillations}""",
     assumptions=["a state in the kernel of Omega, which an odd D never lacks, rests"],
     relation=HasStructure(), sizes={"D": (1, 5)}, uses=("dynamics.a.5-spectrum",),
-    note="J differentiated; the real parts of its eigenvalues; and exp(t J) orthogonal, so that no solution grows or"
-    " decays.",
+    note="""
+        J differentiated; the real parts of its eigenvalues; and exp(t J) orthogonal, so that no solution grows or
+        decays.""",
 )  # fmt: skip
 
 
@@ -178,11 +180,13 @@ EULER_UNSTABLE = Claim(PLANES, "dynamics.sec-5.2-euler-unstable", label="Section
     statement=r"|\lambda_j|\ge1\ \Rightarrow\ \text{``Therefore, the system [(17)] becomes unstable''}",
     assumptions=[r"\Omega = Q blockdiag(\omega_j K, 0) Q^\top", "eta a step size"],
     relation=Equal(), exact=True, expects="reading", uses=("dynamics.eq-17",),
-    reading=r"\eta\Omega \ne O: some |\lambda_j| > 1. (From |\lambda_j| >= 1 alone nothing follows: for \eta\Omega ="
-    r" O, which the text admits with its omega_j >= 0, the step is the identity and every state rests.)",
-    note=r"|x^{(t)}|^2 = \sum_j (1 + \eta^2\omega_j^2)^t |\Pi_j x|^2 + |\Pi_0 x|^2 with the planes \Pi_j of \Omega and"
-    r" its kernel \Pi_0: every state off the kernel grows without bound when \eta is not 0, those in it rest. Checked"
-    r" for t = 5.",
+    reading=r"""
+        \eta\Omega \ne O: some |\lambda_j| > 1. (From |\lambda_j| >= 1 alone nothing follows: for \eta\Omega = O, which
+        the text admits with its omega_j >= 0, the step is the identity and every state rests.)""",
+    note=r"""
+        |x^{(t)}|^2 = \sum_j (1 + \eta^2\omega_j^2)^t |\Pi_j x|^2 + |\Pi_0 x|^2 with the planes \Pi_j of \Omega and its
+        kernel \Pi_0: every state off the kernel grows without bound when \eta is not 0, those in it rest. Checked for
+        t = 5.""",
 )  # fmt: skip
 
 
@@ -218,8 +222,9 @@ def diffused_step(x: Any, Omega: Any, gamma: Any, eta: Any) -> Any:
 
 DIFFUSION = Claim(OSCILLATION, "dynamics.sec-5.2-diffusion",
     label="Section 5.2, text (Haber and Ruthotto; Chang et al.)",
-    statement=r"\text{``to avoid the fundamental instability arising from discretization ... add a diffusion term ..."
-    r" }\Omega-\gamma I\ (\gamma>0)\text{''}",
+    statement=r"""
+        \text{``to avoid the fundamental instability arising from discretization ... add a diffusion term ...
+        }\Omega-\gamma I\ (\gamma>0)\text{''}""",
     assumptions=[
         Assumption(r"\gamma > 0", positive=lambda gamma: gamma),
         Assumption(
@@ -228,10 +233,12 @@ DIFFUSION = Claim(OSCILLATION, "dynamics.sec-5.2-diffusion",
         ),
     ],
     relation=AtMost(), expects="reading",
-    reading=r"\gamma within \eta(\gamma^2 + \omega_j^2) \le 2\gamma for all j; a positive \gamma alone is not enough,"
-    r" and for \eta\omega_j > 1 none is (dynamics.sec-5.2-diffusion-limit)",
-    note=r"|\lambda_j|^2 = (1 - \eta\gamma)^2 + \eta^2\omega_j^2, at most 1 exactly under the reading. Spectral radius"
-    r" and spectral norm of the step agree, since it is normal.",
+    reading=r"""
+        \gamma within \eta(\gamma^2 + \omega_j^2) \le 2\gamma for all j; a positive \gamma alone is not enough, and for
+        \eta\omega_j > 1 none is (dynamics.sec-5.2-diffusion-limit)""",
+    note=r"""
+        |\lambda_j|^2 = (1 - \eta\gamma)^2 + \eta^2\omega_j^2, at most 1 exactly under the reading. Spectral radius and
+        spectral norm of the step agree, since it is normal.""",
 )  # fmt: skip
 
 
@@ -296,11 +303,13 @@ MITIGATE = Claim(OSCILLATION, "dynamics.sec-5.2-mitigate", label="Section 5.2, t
     statement=r"\text{``a normalization layer (18) serves as an alternative way to mitigate this instability''}",
     assumptions=[UNIT_STATE, "frequencies of any kind"],
     relation=AtMost(), expects="reading", uses=("dynamics.eq-17", "dynamics.eq-18", "dynamics.eq-81", "dynamics.a.5"),
-    reading=r"mitigate, not remove: states stay on the unit sphere, and at every state \max_j|\lambda_j| of (18) is at"
-    r" most that of (17) over |y|, |y| >= 1. For equal frequencies it is at most 1 (dynamics.a.5); for unequal ones it"
-    r" may exceed 1, at rest points too (dynamics.sec-5.2-mitigate-kernel)",
-    note=r"(17) is normal, so \max_j|\lambda_j| = |I + \eta\Omega|_2. Three lines: spectral radius of (18) against |I"
-    r" + \eta\Omega|_2 / |y|, this against |I + \eta\Omega|_2, and the norm of the next state against 1.",
+    reading=r"""
+        mitigate, not remove: states stay on the unit sphere, and at every state \max_j|\lambda_j| of (18) is at most
+        that of (17) over |y|, |y| >= 1. For equal frequencies it is at most 1 (dynamics.a.5); for unequal ones it may
+        exceed 1, at rest points too (dynamics.sec-5.2-mitigate-kernel)""",
+    note=r"""
+        (17) is normal, so \max_j|\lambda_j| = |I + \eta\Omega|_2. Three lines: spectral radius of (18) against |I +
+        \eta\Omega|_2 / |y|, this against |I + \eta\Omega|_2, and the norm of the next state against 1.""",
 )  # fmt: skip
 MITIGATE.inputs(unit_state)
 
@@ -328,8 +337,9 @@ KERNEL = Claim(DYNAMICS, "dynamics.sec-5.2-mitigate-kernel", label="Eq. (18) at 
     r"\omega^2},\ \omega\text{ the frequency of }\Omega",
     assumptions=[ORTHOGONAL, r"\Omega = Q blockdiag(\omega K, O) Q^\top, D >= 3, x a unit vector of its kernel"],
     relation=Equal(), sizes={"D": (3, 4)}, of_project=True,
-    note="The same as without normalisation: unequal frequencies, here omega and 0, leave the instability of (17) as"
-    " it is.",
+    note="""
+        The same as without normalisation: unequal frequencies, here omega and 0, leave the instability of (17) as it
+        is.""",
 )  # fmt: skip
 
 

@@ -48,8 +48,9 @@ def _root_mean_square(gamma: Any) -> Any:
 
 
 PROPOSITION_51 = Claim(UPDATE, "dynamics.prop-5.1", label="Proposition 5.1, Eq. (14) (= (67))",
-    statement=r"\Big\|\frac{\partial\operatorname{RMSNorm}(X+\eta\Delta X)}{\partial X}\Big\|_2\le\frac{\max_j|"
-    r"\gamma_j|}{R}\big(1+|\eta|\,\|J_{\text{MSA}}(X)\|_2\big),\quad \Delta X=C+\operatorname{MSA}(X)",
+    statement=r"""
+        \Big\|\frac{\partial\operatorname{RMSNorm}(X+\eta\Delta X)}{\partial X}\Big\|_2\le\frac{\max_j|\gamma_j|}{R}
+        \big(1+|\eta|\,\|J_{\text{MSA}}(X)\|_2\big),\quad \Delta X=C+\operatorname{MSA}(X)""",
     assumptions=[
         Assumption(
             r"\|X_{[i,:]}+\eta\Delta X_{[i,:]}\| \ge R > 0 for all i; R is the smallest of these norms, the strongest case",

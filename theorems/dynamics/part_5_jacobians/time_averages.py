@@ -63,14 +63,16 @@ SHARED_DIRECTIONS = THREE_STEPS.extended("Section 5.3, where averages are exact"
 
 LYAPUNOV_SINGULAR_VALUES = Claim(SHARED_DIRECTIONS, "dynamics.sec-5.1-lyapunov-sv",
     label="Section 5.1, text (Fig. 2 discussion)",
-    statement=r"\text{``This exponent [the maximum Lyapunov exponent] corresponds to a time-averaged maximum singular"
-    r" value of }J\text{, which is further explained and analyzed in Section 5.3''}",
+    statement=r"""
+        \text{``This exponent [the maximum Lyapunov exponent] corresponds to a time-averaged maximum singular value of
+        }J\text{, which is further explained and analyzed in Section 5.3''}""",
     assumptions=HANDED_ON,
     relation=Equal(), expects="reading",
-    reading=r"of \ln\sigma_{\max}(J_t), as Section 5.3 has it, which calls the correspondence intuitive: exact where"
-    r" the singular vectors of one step are those of the next, as for a constant positive semi-definite J; in general"
-    r" an upper bound (dynamics.sec-5.1-lyapunov-sv-bound) that can be off by any factor"
-    r" (dynamics.sec-5.1-lyapunov-sv-literal)",
+    reading=r"""
+        of \ln\sigma_{\max}(J_t), as Section 5.3 has it, which calls the correspondence intuitive: exact where the
+        singular vectors of one step are those of the next, as for a constant positive semi-definite J; in general an
+        upper bound (dynamics.sec-5.1-lyapunov-sv-bound) that can be off by any factor
+        (dynamics.sec-5.1-lyapunov-sv-literal)""",
     note=r"For normal J, too, if it is constant, since then \sigma_{\max}(J^T) = \sigma_{\max}(J)^T.",
 )  # fmt: skip
 
@@ -96,10 +98,11 @@ LITERAL = Claim(THREE_STEPS, "dynamics.sec-5.1-lyapunov-sv-literal", label="Sect
     assumptions=["definition (89)-(91) for f(x) = Jx, whose Jacobian is J at every time"],
     relation=Equal(), sizes={"D": (1, 4)}, expects="refuted", severity="error",
     correction="dynamics.sec-5.1-lyapunov-sv-bound", of_project=True, uses=("dynamics.sec-5.3-average-majorised",),
-    note=r"Compared are e^{\lambda_{\max}}, by Gelfand's formula the spectral radius of J, and the maximum singular"
-    r" value: of a constant, so whether it or its logarithm is averaged does not matter. The two agree for normal J."
-    r" The average of \ln\sigma_{\max} is an upper bound only; a contracting map may have singular values above 1 at"
-    r" all times.",
+    note=r"""
+        Compared are e^{\lambda_{\max}}, by Gelfand's formula the spectral radius of J, and the maximum singular value:
+        of a constant, so whether it or its logarithm is averaged does not matter. The two agree for normal J. The
+        average of \ln\sigma_{\max} is an upper bound only; a contracting map may have singular values above 1 at all
+        times.""",
 )  # fmt: skip
 
 
@@ -125,12 +128,14 @@ LITERAL.mutant("Frobenius norm", lambda J: frobenius_norm(J))
 
 SINGULAR_VALUE_BOUND = Claim(THREE_STEPS, "dynamics.sec-5.1-lyapunov-sv-bound",
     label="Lyapunov exponent and averaged singular values",
-    statement=r"\frac1{2T}\log\alpha_{\max}^{(T)}=\frac1T\log\sigma_{\max}(J_{T-1}\cdots J_0)\le\frac1T\sum_t\log"
-    r"\sigma_{\max}(J_t)",
+    statement=r"""
+        \frac1{2T}\log\alpha_{\max}^{(T)}=\frac1T\log\sigma_{\max}(J_{T-1}\cdots J_0)\le\frac1T\sum_t\log\sigma_{
+        \max}(J_t)""",
     assumptions=["T = 3, any Jacobians; compared without the logarithms"],
     relation=AtMost(), of_project=True, corrects="dynamics.sec-5.1-lyapunov-sv-literal",
-    note=r"So \lambda_{\max} is at most the time average of \ln\sigma_{\max}(J_t), hence the logarithm of that of "
-    r"\sigma_{\max}(J_t). Attained for a constant normal J.",
+    note=r"""
+        So \lambda_{\max} is at most the time average of \ln\sigma_{\max}(J_t), hence the logarithm of that of
+        \sigma_{\max}(J_t). Attained for a constant normal J.""",
 )  # fmt: skip
 
 
@@ -146,14 +151,16 @@ SINGULAR_VALUE_BOUND.mutant("first Jacobian cubed", "J_1 -> J_0; J_2 -> J_0")
 
 
 AVERAGE = Claim(SHARED_DIRECTIONS, "dynamics.sec-5.3-average", label="Section 5.3, text",
-    statement=r"\text{``Intuitively, it [the Lyapunov exponent] corresponds to the time-averaged value of }\ln"
-    r"\sigma_i(J)\text{, where }\sigma_i(J)\text{ denotes the Jacobian's singular values''}",
+    statement=r"""
+        \text{``Intuitively, it [the Lyapunov exponent] corresponds to the time-averaged value of }\ln\sigma_i(J)\text{,
+        where }\sigma_i(J)\text{ denotes the Jacobian's singular values''}""",
     assumptions=["definition (89)", *HANDED_ON],
     relation=Equal(), expects="reading", uses=("dynamics.eq-89",),
-    reading="the text calls it intuitive: exact, exponent by exponent, where the singular vectors of one step are"
-    " those of the next, as for a constant positive semi-definite J; in general the averages bound the partial sums of"
-    " the exponents from above (dynamics.sec-5.3-average-majorised) and give the sum of all"
-    " (dynamics.sec-5.3-average-sum), while single exponents differ from them (dynamics.sec-5.3-average-literal)",
+    reading="""
+        the text calls it intuitive: exact, exponent by exponent, where the singular vectors of one step are those of
+        the next, as for a constant positive semi-definite J; in general the averages bound the partial sums of the
+        exponents from above (dynamics.sec-5.3-average-majorised) and give the sum of all
+        (dynamics.sec-5.3-average-sum), while single exponents differ from them (dynamics.sec-5.3-average-literal)""",
     note=r"For a constant normal J as well, since then \sigma_i(J^T) = \sigma_i(J)^T.",
 )  # fmt: skip
 
@@ -184,10 +191,11 @@ AVERAGE_LITERAL = Claim(THREE_STEPS, "dynamics.sec-5.3-average-literal", label="
     ],
     relation=Equal(), sizes={"D": (2, 2)}, expects="refuted", severity="error",
     correction="dynamics.sec-5.3-average-majorised", of_project=True, uses=("dynamics.eq-89",),
-    note=r"What the intuition of Section 5.3 must not be taken for: A = [[0, 2], [1/2, 0]] has A^2 = I, so both"
-    r" exponents are 0, while \ln\sigma_1 and \ln\sigma_2 are \pm\ln 2 at every time. The average bounds the partial"
-    r" sums of the exponents from above, and gives the sum of all; singular values multiply where the singular vectors"
-    r" of one step meet those of the next (dynamics.sec-5.3-average).",
+    note=r"""
+        What the intuition of Section 5.3 must not be taken for: A = [[0, 2], [1/2, 0]] has A^2 = I, so both exponents
+        are 0, while \ln\sigma_1 and \ln\sigma_2 are \pm\ln 2 at every time. The average bounds the partial sums of the
+        exponents from above, and gives the sum of all; singular values multiply where the singular vectors of one step
+        meet those of the next (dynamics.sec-5.3-average).""",
 )  # fmt: skip
 
 
@@ -210,13 +218,15 @@ AVERAGE_LITERAL.mutant("ln of the largest singular value for every i", lambda va
 
 
 MAJORISED = Claim(THREE_STEPS, "dynamics.sec-5.3-average-majorised", label="Section 5.3, partial sums of time averages",
-    statement=r"\prod_{i\le k}\sigma_i(J_{T-1}\cdots J_0)\le\prod_{t<T}\prod_{i\le k}\sigma_i(J_t),\ \text{so that }"
-    r"\lambda_1+\dots+\lambda_k\le\text{the time average of }\sum_{i\le k}\ln\sigma_i(J)",
+    statement=r"""
+        \prod_{i\le k}\sigma_i(J_{T-1}\cdots J_0)\le\prod_{t<T}\prod_{i\le k}\sigma_i(J_t),\ \text{so that
+        }\lambda_1+\dots+\lambda_k\le\text{the time average of }\sum_{i\le k}\ln\sigma_i(J)""",
     assumptions=["T = 3 arbitrary Jacobians, singular ones included; longer products by induction"],
     relation=AtMost(), of_project=True, corrects="dynamics.sec-5.3-average-literal",
-    note="Horn's inequality: the spectral norm of compound matrices is submultiplicative. Equality for k = D, which is"
-    " dynamics.sec-5.3-average-sum, and for a constant normal J. Not for normal J that merely commute: diag(2, 1) and"
-    " diag(1, 2) have the product 2 I.",
+    note="""
+        Horn's inequality: the spectral norm of compound matrices is submultiplicative. Equality for k = D, which is
+        dynamics.sec-5.3-average-sum, and for a constant normal J. Not for normal J that merely commute: diag(2, 1) and
+        diag(1, 2) have the product 2 I.""",
 )  # fmt: skip
 
 
@@ -241,8 +251,9 @@ MAJORISED.mutant("the first Jacobian at every time", "J_1 -> J_0; J_2 -> J_0")
 
 
 SUM = Claim(THREE_STEPS, "dynamics.sec-5.3-average-sum", label="Section 5.3, sum of the exponents",
-    statement=r"\prod_i\alpha_i^{(T)}=\prod_{t<T}\prod_i\sigma_i(J_t)^2,\ \text{so that }\sum_i\lambda_i\text{ is the"
-    r" time average of }\sum_i\ln\sigma_i(J)=\ln|\det J|",
+    statement=r"""
+        \prod_i\alpha_i^{(T)}=\prod_{t<T}\prod_i\sigma_i(J_t)^2,\ \text{so that }\sum_i\lambda_i\text{ is the time
+        average of }\sum_i\ln\sigma_i(J)=\ln|\det J|""",
     assumptions=["T = 3 arbitrary Jacobians"],
     relation=Equal(), exact=True, of_project=True,
 )  # fmt: skip

@@ -58,17 +58,20 @@ def kuramoto_energy(X: Any, C: Any, J: Any) -> Any:
 
 
 KURAMOTO_ENERGY = Claim(KURAMOTO, "dynamics.sec-6.3-kuramoto", label="Section 6.3, text",
-    statement=r"\text{``Under certain symmetry assumptions without SA, it reduces to the energy function of a"
-    r" generalized Kuramoto model''}",
+    statement=r"""
+        \text{``Under certain symmetry assumptions without SA, it reduces to the energy function of a generalized
+        Kuramoto model''}""",
     relation=AtMost(signed=True, ascent=False), expects="refuted", severity="error",
     correction="dynamics.sec-6.3-kuramoto-energy",
-    reading=r"an energy function of the flow does not increase along it, whatever its normalisation: dE_{"
-    r"\text{pseudo}}/dt \le 0 for E_{\text{pseudo}} = -\operatorname{Tr}(X^\top(C+JX)), \Delta X as in Eq. (9)",
-    note=r"The coupling enters E_pseudo twice as strongly as it should beside C: the Kuramoto energy is -x^T J x / 2 -"
-    r" c^T x. E_pseudo is the energy of a model with the coupling 2J, not of the one that runs. Without C, which is no"
-    r" assumption of symmetry, the two differ by the factor 2 only and the sentence is right. With \Delta X exactly as"
-    r" in Eq. (7) E_pseudo is 0. In the paper's favour: it says 'a' Kuramoto model, and the one with the coupling 2J"
-    r" is one.",
+    reading=r"""
+        an energy function of the flow does not increase along it, whatever its normalisation: dE_{\text{pseudo}}/dt
+        \le 0 for E_{\text{pseudo}} = -\operatorname{Tr}(X^\top(C+JX)), \Delta X as in Eq. (9)""",
+    note=r"""
+        The coupling enters E_pseudo twice as strongly as it should beside C: the Kuramoto energy is -x^T J x / 2 - c^T
+        x. E_pseudo is the energy of a model with the coupling 2J, not of the one that runs. Without C, which is no
+        assumption of symmetry, the two differ by the factor 2 only and the sentence is right. With \Delta X exactly as
+        in Eq. (7) E_pseudo is 0. In the paper's favour: it says 'a' Kuramoto model, and the one with the coupling 2J
+        is one.""",
 )  # fmt: skip
 
 
@@ -100,8 +103,9 @@ KURAMOTO_ENERGY.mutant("the Kuramoto energy", share=rational(1, 2))
 
 KURAMOTO_HALF = Claim(KURAMOTO, "dynamics.sec-6.3-kuramoto-energy",
     label="Section 6.3, the energy of the generalised Kuramoto model",
-    statement=r"E_K=-\tfrac12x^\top Jx-c^\top x=\tfrac12\big(E_{\text{pseudo}}-\operatorname{Tr}(C^\top X)\big),\quad"
-    r"\frac{dE_K}{dt}\le0\text{ along }x'=\operatorname{Proj}(c+Jx)",
+    statement=r"""
+        E_K=-\tfrac12x^\top Jx-c^\top x=\tfrac12\big(E_{\text{pseudo}}-\operatorname{Tr}(C^\top
+        X)\big),\quad\frac{dE_K}{dt}\le0\text{ along }x'=\operatorname{Proj}(c+Jx)""",
     relation=AtMost(signed=True), of_project=True, corrects="dynamics.sec-6.3-kuramoto",
     note=r"dE_K/dt = -\|\operatorname{Proj}(c+Jx)\|^2. The energy is evaluated in the second form, from E_pseudo.",
 )  # fmt: skip

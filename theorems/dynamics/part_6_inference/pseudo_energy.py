@@ -69,18 +69,21 @@ AKORN = Setting(
 )
 
 PSEUDO = Claim(AKORN, "dynamics.sec-6.3-pseudo", label="Section 6.3, definition",
-    statement=r"E_{\text{pseudo}}(t):=-\operatorname{Tr}(X^{(t)\top}\Delta X^{(t)})\text{ is a quantity that AKOrN"
-    r" (updates (7)-(8)) approximately decreases}",
+    statement=r"""
+        E_{\text{pseudo}}(t):=-\operatorname{Tr}(X^{(t)\top}\Delta X^{(t)})\text{ is a quantity that AKOrN (updates
+        (7)-(8)) approximately decreases}""",
     assumptions=[Assumption(r"\eta > 0", positive=lambda eta: eta)],
     relation=AtMost(signed=True, ascent=False), expects="refuted", severity="slip",
     correction="dynamics.sec-6.3-pseudo-zero",
-    reading=r"a quantity that the update decreases falls in steps that move the state: E(t+1) \le E(t) - \kappa"
-    r"\|X^{(t+1)}-X^{(t)}\|_F^2 for some \kappa > 0, tested at 2^{-20}",
-    note=r"With \Delta X of Eq. (7) the quantity is 0 at every state (dynamics.sec-6.3-pseudo-zero): Omg and Proj both"
-    r" produce tangent vectors, orthogonal to the unit oscillators. The text goes on with -Tr(X^T MSA(X)), 'neglecting"
-    r" a constant term C', so \Delta X is meant as in Eq. (9), C + MSA(X), without Omg and Proj. That this falls is"
-    r" reported of trained models; it need not: at the state of dynamics.sec-6.3-kuramoto, AKOrN with one token, it"
-    r" rises.",
+    reading=r"""
+        a quantity that the update decreases falls in steps that move the state: E(t+1) \le E(t) -
+        \kappa\|X^{(t+1)}-X^{(t)}\|_F^2 for some \kappa > 0, tested at 2^{-20}""",
+    note=r"""
+        With \Delta X of Eq. (7) the quantity is 0 at every state (dynamics.sec-6.3-pseudo-zero): Omg and Proj both
+        produce tangent vectors, orthogonal to the unit oscillators. The text goes on with -Tr(X^T MSA(X)), 'neglecting
+        a constant term C', so \Delta X is meant as in Eq. (9), C + MSA(X), without Omg and Proj. That this falls is
+        reported of trained models; it need not: at the state of dynamics.sec-6.3-kuramoto, AKOrN with one token, it
+        rises.""",
 )  # fmt: skip
 
 
@@ -142,8 +145,9 @@ PSEUDO.mutant("kappa = 1", kappa=1)
 
 PSEUDO_ZERO = Claim(AKORN, "dynamics.sec-6.3-pseudo-zero",
     label="Section 6.3, the pseudo-energy with Delta X of Eq. (7)",
-    statement=r"E_{\text{pseudo}}(t)=-\operatorname{Tr}(X^{(t)\top}\Delta X^{(t)})=0\ \text{at every state of unit"
-    r" oscillators}",
+    statement=r"""
+        E_{\text{pseudo}}(t)=-\operatorname{Tr}(X^{(t)\top}\Delta X^{(t)})=0\ \text{at every state of unit oscillators}
+    """,
     relation=HasStructure(), exact=True, of_project=True, corrects="dynamics.sec-6.3-pseudo", uses=("dynamics.eq-97",),
 )  # fmt: skip
 
@@ -178,8 +182,9 @@ QUADRATIC = Claim(DYNAMICS, "dynamics.sec-6.3-quadratic", label="Section 6.3, te
     assumptions=[r"the approximation taken as an equality: vec(\Delta X) = J_t x_t"],
     relation=Equal(), sizes={"S": (1, 3), "D": (1, 4), "H": (1, 2)}, where=heads_fit, exact=True, expects="reading",
     presumes=("dynamics.sec-6.3-pseudo",),
-    reading=r"\Delta X = C + MSA(X) as in Eq. (9), without Omg and Proj, which leaves MSA(X) where C is neglected."
-    r" With \Delta X of Eq. (7), that of AKOrN, E_pseudo is 0 with or without C (dynamics.sec-6.3-pseudo-zero)",
+    reading=r"""
+        \Delta X = C + MSA(X) as in Eq. (9), without Omg and Proj, which leaves MSA(X) where C is neglected. With
+        \Delta X of Eq. (7), that of AKOrN, E_pseudo is 0 with or without C (dynamics.sec-6.3-pseudo-zero)""",
     note="How good the approximation is: dynamics.b.5-alignment gives J x - vec(MSA(X)) exactly.",
 )  # fmt: skip
 
@@ -209,14 +214,16 @@ QUADRATIC.mutant(
 
 
 BASIS = Claim(DYNAMICS, "dynamics.sec-6.3-basis", label="Section 6.3, text",
-    statement=r"x_t=\sum_{k=1}^{DS}a_t^kv_t^k\ (v_t^k\text{ orthonormal eigenvectors of }S_t),\ \lambda_t^1\ge\cdots"
-    r"\ge\lambda_t^{DS};\ \text{contribution index }\sum_{k\le0.02DS}(a_t^k)^2/\sum_k(a_t^k)^2",
+    statement=r"""
+        x_t=\sum_{k=1}^{DS}a_t^kv_t^k\ (v_t^k\text{ orthonormal eigenvectors of }S_t),\ \lambda_t^1\ge\cdots\ge
+        \lambda_t^{DS};\ \text{contribution index }\sum_{k\le0.02DS}(a_t^k)^2/\sum_k(a_t^k)^2""",
     assumptions=["S_t symmetric", Assumption("x does not vanish", positive=lambda x: x.T @ x)],
     relation=Equal(), sizes={"n": (1, 4)}, exact=True,
-    note="Checked: -x^T S x / 2 = -sum_k lambda_k a_k^2 / 2, Parseval, and the index for every number of leading"
-    " eigenvectors as |projection of x|^2 / |x|^2; so it lies in [0, 1]. It depends on the eigenvalues alone, and not"
-    " on the choice of eigenvectors, only if no eigenvalue is repeated across the cut. For DS < 50 the sum over k <="
-    " 0.02 DS is empty.",
+    note="""
+        Checked: -x^T S x / 2 = -sum_k lambda_k a_k^2 / 2, Parseval, and the index for every number of leading
+        eigenvectors as |projection of x|^2 / |x|^2; so it lies in [0, 1]. It depends on the eigenvalues alone, and not
+        on the choice of eigenvectors, only if no eigenvalue is repeated across the cut. For DS < 50 the sum over k <=
+        0.02 DS is empty.""",
 )  # fmt: skip
 
 

@@ -40,8 +40,9 @@ def head_products(W_V: Any, W_O: Any, H: int) -> list[Any]:
 # -- Eq. (19) ----------------------------------------------------------------------------------------------------------
 
 EQ_19_SUM = Claim(DYNAMICS, "dynamics.eq-19-sum", label="Eq. (19) and text",
-    statement=r"W^V:=[W_1^V,\ldots,W_H^V]\in\mathbb R^{D\times D},\quad W^VW^O=\sum_hW_h^VW_h^O,\quad R_{"
-    r"\text{E-multi}}=\|W^VW^O-(W^VW^O)^\top\|_F^2",
+    statement=r"""
+        W^V:=[W_1^V,\ldots,W_H^V]\in\mathbb R^{D\times D},\quad W^VW^O=\sum_hW_h^VW_h^O,\quad
+        R_{\text{E-multi}}=\|W^VW^O-(W^VW^O)^\top\|_F^2""",
     assumptions=["W_h^O the h-th block row of W^O"],
     relation=Equal(), sizes={"D": (1, 4), "H": (1, 4)}, where=heads_fit, exact=True,
 )  # fmt: skip
@@ -114,15 +115,17 @@ REGULARISED = Setting(
 )
 
 EQ_19_HEADS = Claim(REGULARISED, "dynamics.eq-19-heads", label="Text after Eq. (19)",
-    statement=r"R_{\text{E-multi}}=0\ \Rightarrow\ W_h^VW_h^O\text{ becomes symmetric (each }h\text{), as implied by"
-    r" Proposition 4.2}",
+    statement=r"""
+        R_{\text{E-multi}}=0\ \Rightarrow\ W_h^VW_h^O\text{ becomes symmetric (each }h\text{), as implied by Proposition
+        4.2}""",
     assumptions=["each W_h^V of the proposition read as W_h^V W_h^O, as the text says"],
     relation=Equal(), expects="refuted", severity="error", correction="dynamics.eq-19-commutator",
     presumes=("dynamics.prop-4.2",),
-    note=r"The regulariser sees the sum of the heads only, and what is asymmetric in one head another can cancel: W^V"
-    r" = I and W^O the exchange of two coordinates, H = 2, leave E_12 and E_21. It is true for H = 1. To make each"
-    r" head symmetric, sum \|W_h^VW_h^O-(W_h^VW_h^O)^\top\|_F^2 over the heads, which by Cauchy-Schwarz is at least"
-    r" R_E-multi / H.",
+    note=r"""
+        The regulariser sees the sum of the heads only, and what is asymmetric in one head another can cancel: W^V = I
+        and W^O the exchange of two coordinates, H = 2, leave E_12 and E_21. It is true for H = 1. To make each head
+        symmetric, sum \|W_h^VW_h^O-(W_h^VW_h^O)^\top\|_F^2 over the heads, which by Cauchy-Schwarz is at least
+        R_E-multi / H.""",
 )  # fmt: skip
 
 
@@ -142,8 +145,8 @@ EQ_19_HEADS.mutant("anti-symmetric heads", "M.T -> -M.T")
 
 EQ_19_COMMUTATOR = Claim(REGULARISED, "dynamics.eq-19-commutator",
     label="Text after Eq. (19), when a head is symmetric",
-    statement=r"R_{\text{E-multi}}=0\ \Rightarrow\ W_h^VW_h^O-(W_h^VW_h^O)^\top=P_hM-MP_h,\ P_h=W_h^VW_h^{V\top},"
-    r"\ M=W^VW^O",
+    statement=r"""
+        R_{\text{E-multi}}=0\ \Rightarrow\ W_h^VW_h^O-(W_h^VW_h^O)^\top=P_hM-MP_h,\ P_h=W_h^VW_h^{V\top},\ M=W^VW^O""",
     relation=Equal(), exact=True, of_project=True, corrects="dynamics.eq-19-heads",
     note="So with R_E-multi = 0 head h is symmetric exactly if the projection P_h commutes with W^V W^O.",
 )  # fmt: skip
@@ -165,15 +168,18 @@ EQ_19_COMMUTATOR.mutant("sign", lambda value: -value)
 # -- Eq. (20) ----------------------------------------------------------------------------------------------------------
 
 EQ_20 = Claim(DYNAMICS, "dynamics.eq-20", label="Eq. (20) and text",
-    statement=r"R_{\text{Spec}}=\sum_{W}(\sigma^2(W)-1)^2+\sum_b\|b\|_2^4,\ \sigma(W)\text{ the largest singular"
-    r" value; ``encourages the singular values to be close to 1''}",
+    statement=r"""
+        R_{\text{Spec}}=\sum_{W}(\sigma^2(W)-1)^2+\sum_b\|b\|_2^4,\ \sigma(W)\text{ the largest singular value;
+        ``encourages the singular values to be close to 1''}""",
     assumptions=["one weight matrix with two rows, one bias", r"the largest singular value is simple"],
     relation=Equal(), sizes={"n": (2, 3), "p": (1, 2)}, exact=True, expects="reading",
-    reading=r"the largest singular value of each W: descent on R_Spec moves it alone, towards 1, along -4\sigma("
-    r"\sigma^2-1)uv^\top, and the biases along -4\|b\|^2 b",
-    note=r"It is false of all singular values of one matrix: the other ones receive no gradient, and R_Spec = 0"
-    r" whatever they are below 1 (dynamics.eq-20-zero-set). At W = O the gradient vanishes too, although the singular"
-    r" values are 0. A sum over all of them would be \|W^\top W-I\|_F^2.",
+    reading=r"""
+        the largest singular value of each W: descent on R_Spec moves it alone, towards 1, along
+        -4\sigma(\sigma^2-1)uv^\top, and the biases along -4\|b\|^2 b""",
+    note=r"""
+        It is false of all singular values of one matrix: the other ones receive no gradient, and R_Spec = 0 whatever
+        they are below 1 (dynamics.eq-20-zero-set). At W = O the gradient vanishes too, although the singular values
+        are 0. A sum over all of them would be \|W^\top W-I\|_F^2.""",
 )  # fmt: skip
 
 
@@ -226,8 +232,9 @@ def _(U: Any, V: Any, sigma: Any, small: Any, b: Any) -> Any:
 
 
 EQ_20_ZERO_SET = Claim(DYNAMICS, "dynamics.eq-20-zero-set", label="Eq. (20), where it vanishes",
-    statement=r"R_{\text{Spec}}=0\text{ and }\nabla R_{\text{Spec}}=0\text{ at }W=U\operatorname{diag}(1,s)V^\top,"
-    r"\ b=0,\text{ for every }0\le s<1",
+    statement=r"""
+        R_{\text{Spec}}=0\text{ and }\nabla R_{\text{Spec}}=0\text{ at }W=U\operatorname{diag}(1,s)V^\top,\ b=0,\text{
+        for every }0\le s<1""",
     relation=HasStructure(), sizes={"n": (2, 3)}, exact=True, of_project=True, uses=("dynamics.eq-20",),
 )  # fmt: skip
 

@@ -39,14 +39,16 @@ from verify.vocabulary import AtMost, Claim, Equal
 # -- the update Delta --------------------------------------------------------------------------------------------------
 
 EQ_37 = Claim(PROOF, "dynamics.eq-37", label="Eq. (37), proof of Prop. 4.1",
-    statement=r"\text{``Under the given condition on the weights, }A=A^\top\text{ we have'' }\ \Delta_{[i,:]}=\big("
-    r"\operatorname{softmax}(\beta XW^VX^\top)_{[i,:]}X(A^\top+A)\big)^\top/2",
+    statement=r"""
+        \text{``Under the given condition on the weights, }A=A^\top\text{ we have'' }\ \Delta_{[i,:]}=\big(
+        \operatorname{softmax}(\beta XW^VX^\top)_{[i,:]}X(A^\top+A)\big)^\top/2""",
     assumptions=[r"\Delta = softmax(\beta X W^Q W^{K\top} X^\top) X W^V", "condition (11)/(31) on W^V"],
     relation=Equal(), expects="refuted", severity="slip", correction="dynamics.eq-37-corrected",
-    doubt=r"'A = A^\top' may be an extra assumption rather than a consequence of (31), which it is not. The first"
-    r" counterexample has W^K = I, where W^{Q\top}W^K and W^K W^{Q\top} agree; the second has W^Q = W^K, where A is"
-    r" symmetric. With A = A^\top assumed and W^K W^{Q\top} read, W^V = A and the line is right; the text wants A"
-    r" asymmetric.",
+    doubt=r"""
+        'A = A^\top' may be an extra assumption rather than a consequence of (31), which it is not. The first
+        counterexample has W^K = I, where W^{Q\top}W^K and W^K W^{Q\top} agree; the second has W^Q = W^K, where A is
+        symmetric. With A = A^\top assumed and W^K W^{Q\top} read, W^V = A and the line is right; the text wants A
+        asymmetric.""",
     note="Eq. (38) shows that W^V inside the softmax is a misprint for A.",
 )  # fmt: skip
 
@@ -73,8 +75,9 @@ EQ_37.mutant(
 
 
 EQ_37_CORRECTED = Claim(EXACT_PROOF, "dynamics.eq-37-corrected", label="Eq. (37) with A inside the softmax",
-    statement=r"W^V=(A^\top+A)/2\ \Rightarrow\ \Delta_{[i,:]}=\big(\operatorname{softmax}(\beta XAX^\top)_{[i,:]}X(A^"
-    r"\top+A)\big)^\top/2",
+    statement=r"""
+        W^V=(A^\top+A)/2\ \Rightarrow\ \Delta_{[i,:]}=\big(\operatorname{softmax}(\beta XAX^\top)_{[i,:]}X(A^\top+A)
+        \big)^\top/2""",
     assumptions=[r"\Delta = softmax(\beta X W^Q W^{K\top} X^\top) X W^V"],
     relation=Equal(), of_project=True, corrects="dynamics.eq-37",
 )  # fmt: skip
@@ -95,8 +98,9 @@ EQ_37_CORRECTED.mutant("A not symmetrised", "A.T + A -> A + A")
 
 
 EQ_38 = Claim(EXACT_PROOF, "dynamics.eq-38", label="Eq. (38), proof of Prop. 4.1",
-    statement=r"\Delta_{[i,:]}=\sum_j\frac{\exp(\beta X_{[i,:]}^\top AX_{[j,:]})}{Z_i}(A^\top+A)X_{[j,:]}/2,\quad Z_i="
-    r"\sum_{j'}\exp(\beta X_{[i,:]}^\top AX_{[j',:]})",
+    statement=r"""
+        \Delta_{[i,:]}=\sum_j\frac{\exp(\beta X_{[i,:]}^\top AX_{[j,:]})}{Z_i}(A^\top+A)X_{[j,:]}/2,\quad
+        Z_i=\sum_{j'}\exp(\beta X_{[i,:]}^\top AX_{[j',:]})""",
     assumptions=["condition (31) on W^V"],
     relation=Equal(), expects="reading",
     reading=SYMMETRISED,
@@ -132,8 +136,9 @@ def _unprojected(X: Any, W_Q: Any, W_K: Any, W_V: Any, beta: Any) -> Any:
 # -- dE/dt -------------------------------------------------------------------------------------------------------------
 
 EQ_41 = Claim(PROOF, "dynamics.eq-41", label="Eqs. (39)-(41), proof of Prop. 4.1",
-    statement=r"\frac{dE}{dt}=\frac{dE}{dX}\cdot\frac{dX}{dt}=-\sum_i\Big(\frac{dE}{dX_{[i,:]}}"
-    r"\cdot(I_D-X_{[i,:]}X_{[i,:]}^\top)\Delta_{[i,:]}\Big)",
+    statement=r"""
+        \frac{dE}{dt}=\frac{dE}{dX}\cdot\frac{dX}{dt}=-\sum_i\Big(\frac{dE}{dX_{[i,:]}}\cdot(I_D-X_{[i,:]}X_{[i,:]}^
+        \top)\Delta_{[i,:]}\Big)""",
     assumptions=["dynamics (3)"],
     relation=Equal(), expects="refuted", severity="slip", correction="dynamics.eq-41-corrected",
     note="The minus sign of dE/dX is put in twice here; Eq. (42) has it once.",
@@ -176,8 +181,9 @@ EQ_41_CORRECTED.mutant("projection dropped", _unprojected)
 
 
 EQ_42 = Claim(PROOF, "dynamics.eq-42", label="Eq. (42), proof of Prop. 4.1",
-    statement=r"\frac{dE}{dt}=-\sum_i\Big(\sum_j\exp(\beta X_{[i,:]}^\top AX_{[j,:]})(A^\top+A)X_{[j,:]}"
-    r"\cdot(I_D-X_{[i,:]}X_{[i,:]}^\top)\Delta_{[i,:]}\Big)",
+    statement=r"""
+        \frac{dE}{dt}=-\sum_i\Big(\sum_j\exp(\beta X_{[i,:]}^\top AX_{[j,:]})(A^\top+A)X_{[j,:]}
+        \cdot(I_D-X_{[i,:]}X_{[i,:]}^\top)\Delta_{[i,:]}\Big)""",
     assumptions=["dynamics (3), condition (31)"],
     relation=Equal(), expects="refuted", severity="error", correction="dynamics.eq-42-corrected",
     uses=("dynamics.eq-36",),
@@ -206,8 +212,9 @@ EQ_42.mutant("sign", factor=1)
 
 
 EQ_42_CORRECTED = Claim(EXACT_PROOF, "dynamics.eq-42-corrected", label="Eq. (42) for any A and W^V",
-    statement=r"\frac{dE}{dt}=-\beta\sum_i\Big(\sum_j\big(\exp(\beta X_{[i,:]}^\top AX_{[j,:]})A+\exp(\beta X_{[j,:]}^"
-    r"\top AX_{[i,:]})A^\top\big)X_{[j,:]}\cdot(I_D-X_{[i,:]}X_{[i,:]}^\top)\Delta_{[i,:]}\Big)",
+    statement=r"""
+        \frac{dE}{dt}=-\beta\sum_i\Big(\sum_j\big(\exp(\beta X_{[i,:]}^\top AX_{[j,:]})A+\exp(\beta X_{[j,:]}^\top
+        AX_{[i,:]})A^\top\big)X_{[j,:]}\cdot(I_D-X_{[i,:]}X_{[i,:]}^\top)\Delta_{[i,:]}\Big)""",
     assumptions=["dynamics (3), any W^V"],
     relation=Equal(), of_project=True, corrects="dynamics.eq-42",
     proof=("dynamics.eq-36-corrected", "dynamics.eq-41-corrected"),
@@ -229,8 +236,9 @@ EQ_42_CORRECTED.mutant("projection dropped", projected=False)
 # -- the quadratic form ------------------------------------------------------------------------------------------------
 
 EQS_43_44 = Claim(EXACT_PROOF, "dynamics.eq-43-44", label="Step (42)->(43)->(44), proof of Prop. 4.1",
-    statement=r"-\sum_i\Big(\sum_j\exp(\beta X_{[i,:]}^\top AX_{[j,:]})(A^\top+A)X_{[j,:]}\cdot P_i\Delta_{[i,:]}"
-    r"\Big)=-2\sum_iZ_i\,\Delta_{[i,:]}^\top(I_D-X_{[i,:]}X_{[i,:]}^\top)\Delta_{[i,:]}",
+    statement=r"""
+        -\sum_i\Big(\sum_j\exp(\beta X_{[i,:]}^\top AX_{[j,:]})(A^\top+A)X_{[j,:]}\cdot P_i\Delta_{[i,:]}\Big)=-2
+        \sum_iZ_i\,\Delta_{[i,:]}^\top(I_D-X_{[i,:]}X_{[i,:]}^\top)\Delta_{[i,:]}""",
     assumptions=[r"\Delta as in (38); P_i = I - X_i X_i^\top"],
     relation=Equal(),
 )  # fmt: skip
@@ -268,8 +276,8 @@ EQS_43_44.mutant(
 
 
 EQ_44 = Claim(PROOF, "dynamics.eq-44", label="Eq. (44) as the value of dE/dt",
-    statement=r"\frac{dE_{\text{single}}}{dt}=-2\sum_iZ_i\,\Delta_{[i,:]}^\top(I_D-X_{[i,:]}X_{[i,:]}^\top)"
-    r"\Delta_{[i,:]}",
+    statement=r"""
+        \frac{dE_{\text{single}}}{dt}=-2\sum_iZ_i\,\Delta_{[i,:]}^\top(I_D-X_{[i,:]}X_{[i,:]}^\top)\Delta_{[i,:]}""",
     assumptions=["dynamics (3), condition (31)"],
     relation=Equal(), expects="refuted", severity="error", correction="dynamics.prop-4.1-rate",
     uses=("dynamics.eq-42",),
@@ -291,11 +299,13 @@ EQ_44.mutant("sign", lambda value: -value)
 
 
 EQ_45 = Claim(PROOF, "dynamics.eq-45", label="Eq. (45) and 'the matrix I-XX^T is positive semi-definite'",
-    statement=r"I_D-X_{[i,:]}X_{[i,:]}^\top\succeq0,\quad -2\sum_iZ_i\Delta_{[i,:]}^\top(I_D-X_{[i,:]}X_{[i,:]}^\top)"
-    r"\Delta_{[i,:]}\le0",
+    statement=r"""
+        I_D-X_{[i,:]}X_{[i,:]}^\top\succeq0,\quad -2\sum_iZ_i\Delta_{[i,:]}^\top(I_D-X_{[i,:]}X_{[i,:]}^\top)
+        \Delta_{[i,:]}\le0""",
     relation=AtMost(signed=True),
-    note=r"For each token v_i^\top (I - x_i x_i^\top) v_i \ge 0 with free v_i, and the sum with \Delta of Eq. (38)."
-    r" Tokens of norm above 1 would break both, so it is here that the sphere is needed.",
+    note=r"""
+        For each token v_i^\top (I - x_i x_i^\top) v_i \ge 0 with free v_i, and the sum with \Delta of Eq. (38). Tokens
+        of norm above 1 would break both, so it is here that the sphere is needed.""",
 )  # fmt: skip
 
 

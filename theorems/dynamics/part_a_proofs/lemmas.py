@@ -16,8 +16,9 @@ from verify.oracles import jacobian
 from verify.vocabulary import Assumption, Claim, Equal, Real, Shape
 
 LEMMA_A2 = Claim(DYNAMICS, "dynamics.lemma-a.2", label="Lemma A.2, Eqs. (22)-(23)",
-    statement=r"\frac{\partial\Pi(Y)}{\partial Y}=\operatorname{blockdiag}\Big(\Big\{\tfrac1{\|Y_{[i,:]}\|}\big(I_D-"
-    r"\tfrac{Y_{[i,:]}Y_{[i,:]}^\top}{\|Y_{[i,:]}\|^2}\big)\Big\}_{i=1}^S\Big)",
+    statement=r"""
+        \frac{\partial\Pi(Y)}{\partial Y}=\operatorname{blockdiag}\Big(\Big\{\tfrac1{\|Y_{[i,:]}\|}\big(I_D-
+        \tfrac{Y_{[i,:]}Y_{[i,:]}^\top}{\|Y_{[i,:]}\|^2}\big)\Big\}_{i=1}^S\Big)""",
     assumptions=[
         r"Y \in R^{S x D}, row-major vec, numerator layout",
         Assumption("no row of Y vanishes, so that Pi is defined", positive=lambda Y: row_sums(Y * Y)),
@@ -78,9 +79,9 @@ LEMMA_A1.mutant("B instead of its transpose, reshaped to fit", lambda A, B: kron
 # -- Lemma A.3 and the proof of Lemma A.2 ------------------------------------------------------------------------------
 
 LEMMA_A3 = Claim(DYNAMICS, "dynamics.lemma-a.3", label="Lemma A.3, Eqs. (28)-(29)",
-    statement=r"\frac{\partial\operatorname{RMSNorm}(Y)}{\partial Y}=\operatorname{blockdiag}\Big(\Big\{\tfrac1{"
-    r"\|Y_{[i,:]}\|}\operatorname{diag}(\gamma)\big(I_D-\tfrac{Y_{[i,:]}Y_{[i,:]}^\top}{\|Y_{[i,:]}\|^2}\big)\Big"
-    r"\}_{i=1}^S\Big)",
+    statement=r"""
+        \frac{\partial\operatorname{RMSNorm}(Y)}{\partial Y}=\operatorname{blockdiag}\Big(\Big\{\tfrac1{\|Y_{[i,:]}\|}
+        \operatorname{diag}(\gamma)\big(I_D-\tfrac{Y_{[i,:]}Y_{[i,:]}^\top}{\|Y_{[i,:]}\|^2}\big)\Big\}_{i=1}^S\Big)""",
     assumptions=["RMSNorm as in Eq. (6)", "row-major vec", NO_ZERO_ROW],
     relation=Equal(), sizes={"S": (1, 4), "D": (1, 4)}, exact=True, proof=("dynamics.lemma-a.2",),
 )  # fmt: skip
@@ -112,9 +113,10 @@ LEMMA_A3.mutant(
 
 
 EQS_24_27 = Claim(DYNAMICS, "dynamics.eq-25-26", label="Eqs. (24)-(27)",
-    statement=r"\frac{\partial(Y_{[i,:]}/\|Y_{[i,:]}\|)}{\partial Y_{[i,:]}}=\frac1{\|Y_{[i,:]}\|}\frac{\partial"
-    r" Y_{[i,:]}}{\partial Y_{[i,:]}}+Y_{[i,:]}\frac{\partial\,1/\|Y_{[i,:]}\|}{\partial Y_{[i,:]}}=\frac1{\|Y_{[i,:]}"
-    r"\|}I_D-Y_{[i,:]}\frac{Y_{[i,:]}^\top}{\|Y_{[i,:]}\|^3}",
+    statement=r"""
+        \frac{\partial(Y_{[i,:]}/\|Y_{[i,:]}\|)}{\partial Y_{[i,:]}}=\frac1{\|Y_{[i,:]}\|}\frac{\partial
+        Y_{[i,:]}}{\partial Y_{[i,:]}}+Y_{[i,:]}\frac{\partial\,1/\|Y_{[i,:]}\|}{\partial Y_{[i,:]}}=\frac1{\|Y_{[i,:]}
+        \|}I_D-Y_{[i,:]}\frac{Y_{[i,:]}^\top}{\|Y_{[i,:]}\|^3}""",
     assumptions=[NO_ZERO_ROW],
     relation=Equal(), sizes={"D": (1, 5)}, exact=True,
 )  # fmt: skip

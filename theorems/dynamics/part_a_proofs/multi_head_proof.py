@@ -80,11 +80,13 @@ def _masses(X: Any, U: Any, beta: Any, H: int) -> list[Any]:
 # -- the gradient ------------------------------------------------------------------------------------------------------
 
 EQ_48 = Claim(MULTI_HEAD_ATTENTION, "dynamics.eq-48", label="Eq. (48), proof of Prop. 4.2",
-    statement=r"\frac{\partial E_{\text{multi}}}{\partial X_{[i,:]}}=-\sum_h\sum_j\exp(\beta X_{[i,:]}^\top"
-    r" A_hX_{[j,:]})(A_h^\top+A_h)X_{[j,:]}",
+    statement=r"""
+        \frac{\partial E_{\text{multi}}}{\partial X_{[i,:]}}=-\sum_h\sum_j\exp(\beta X_{[i,:]}^\top
+        A_hX_{[j,:]})(A_h^\top+A_h)X_{[j,:]}""",
     relation=Equal(), expects="refuted", severity="error", correction="dynamics.eq-48-corrected",
-    note="As Eq. (36), wrong for the asymmetric A_h that the condition (47) demands. The counterexample has beta = 1,"
-    " which the line leaves out.",
+    note="""
+        As Eq. (36), wrong for the asymmetric A_h that the condition (47) demands. The counterexample has beta = 1,
+        which the line leaves out.""",
 )  # fmt: skip
 
 
@@ -105,8 +107,9 @@ EQ_48.mutant("factor two", factor=-2)
 
 
 EQ_48_CORRECTED = Claim(EXACT_PROOF, "dynamics.eq-48-corrected", label="Eq. (48) for any heads",
-    statement=r"\frac{\partial E_{\text{multi}}}{\partial X_{[i,:]}}=-\beta\sum_h\sum_j\big(\exp(\beta X_{[i,:]}^\top"
-    r" A_hX_{[j,:]})A_h+\exp(\beta X_{[j,:]}^\top A_hX_{[i,:]})A_h^\top\big)X_{[j,:]}",
+    statement=r"""
+        \frac{\partial E_{\text{multi}}}{\partial X_{[i,:]}}=-\beta\sum_h\sum_j\big(\exp(\beta X_{[i,:]}^\top
+        A_hX_{[j,:]})A_h+\exp(\beta X_{[j,:]}^\top A_hX_{[i,:]})A_h^\top\big)X_{[j,:]}""",
     relation=Equal(), of_project=True, corrects="dynamics.eq-48",
 )  # fmt: skip
 
@@ -155,8 +158,9 @@ EQ_49.mutant("weights normalised over i instead of j", over_keys=False)
 # -- dE/dt -------------------------------------------------------------------------------------------------------------
 
 EQ_52 = Claim(MULTI_HEAD_ATTENTION, "dynamics.eq-52", label="Eqs. (50)-(52), proof of Prop. 4.2",
-    statement=r"\frac{dE_{\text{multi}}}{dt}=\frac{dE_{\text{multi}}}{dX}\cdot\frac{dX}{dt}=-\sum_i\Big(\frac{\partial"
-    r" E_{\text{multi}}}{\partial X_{[i,:]}}\cdot\sum_h\Delta_{h[i,:]}\Big)",
+    statement=r"""
+        \frac{dE_{\text{multi}}}{dt}=\frac{dE_{\text{multi}}}{dX}\cdot\frac{dX}{dt}=-\sum_i\Big(\frac{\partial
+        E_{\text{multi}}}{\partial X_{[i,:]}}\cdot\sum_h\Delta_{h[i,:]}\Big)""",
     assumptions=[r"dX/dt = \sum_h SA_h(X)", CONDITION],
     relation=Equal(), expects="refuted", severity="slip", correction="dynamics.eq-52-corrected",
     note="The minus sign of the gradient is put in twice here; Eq. (53) has it once.",
@@ -176,8 +180,9 @@ EQ_52.mutant("factor two", lambda value: value * 2)
 
 
 EQ_52_CORRECTED = Claim(EXACT_PROOF, "dynamics.eq-52-corrected", label="Eq. (52) without the second minus sign",
-    statement=r"\frac{dE_{\text{multi}}}{dt}=\sum_i\frac{\partial E_{\text{multi}}}{\partial X_{[i,:]}}\cdot\sum_h"
-    r"\Delta_{h[i,:]}",
+    statement=r"""
+        \frac{dE_{\text{multi}}}{dt}=\sum_i\frac{\partial E_{\text{multi}}}{\partial X_{[i,:]}}\cdot\sum_h
+        \Delta_{h[i,:]}""",
     assumptions=[r"dX/dt = \sum_h SA_h(X)", CONDITION],
     relation=Equal(), of_project=True, corrects="dynamics.eq-52",
 )  # fmt: skip
@@ -195,8 +200,9 @@ EQ_52_CORRECTED.mutant("first head only", "_outputs(X, U, beta, H) -> _outputs(X
 
 
 EQS_53_54 = Claim(EXACT_PROOF, "dynamics.eq-53-54", label="Step (53)->(54)",
-    statement=r"-\sum_i\Big(\sum_h\sum_j\exp(\beta X_{[i,:]}^\top A_hX_{[j,:]})(A_h^\top+A_h)X_{[j,:]}\cdot\sum_h"
-    r"\Delta_{h[i,:]}\Big)=-2\sum_i\Big(\sum_hZ_{h,i}\Delta_{h[i,:]}\cdot\sum_h\Delta_{h[i,:]}\Big)",
+    statement=r"""
+        -\sum_i\Big(\sum_h\sum_j\exp(\beta X_{[i,:]}^\top A_hX_{[j,:]})(A_h^\top+A_h)X_{[j,:]}\cdot\sum_h\Delta_{h[i,:]}
+        \Big)=-2\sum_i\Big(\sum_hZ_{h,i}\Delta_{h[i,:]}\cdot\sum_h\Delta_{h[i,:]}\Big)""",
     assumptions=[r"\Delta_h as in (49)"],
     relation=Equal(),
 )  # fmt: skip
@@ -225,8 +231,9 @@ EQS_53_54.mutant("Z_hi dropped", weighted=False)
 
 
 EQS_54_56 = Claim(EXACT_PROOF, "dynamics.eq-54-56", label="Step (54)->(55)->(56)",
-    statement=r"-2\sum_i\Big(\sum_hZ_{h,i}\Delta_{h[i,:]}\cdot\sum_h\Delta_{h[i,:]}\Big)=-2\sum_i\sum_hZ_{h,i}\|"
-    r"\Delta_{h[i,:]}\|^2\le0",
+    statement=r"""
+        -2\sum_i\Big(\sum_hZ_{h,i}\Delta_{h[i,:]}\cdot\sum_h\Delta_{h[i,:]}\Big)=-2\sum_i\sum_hZ_{h,i}\|\Delta_{h[i,:]}
+        \|^2\le0""",
     assumptions=[r"\Delta_h as in (49)"],
     relation=Equal(), uses=("dynamics.eq-66",),
     note="The right-hand side is minus twice a sum of squares with positive weights; only the equality needs a check.",
@@ -271,8 +278,9 @@ EQ_56.mutant("Z_hi dropped", normalised=False)
 # -- orthogonality of the heads ----------------------------------------------------------------------------------------
 
 EQS_58_59 = Claim(DYNAMICS, "dynamics.eq-58-59", label="Eqs. (58)-(59)",
-    statement=r"A_h^\top A_{h'}=U_{2,h}U_{1,h}^\top U_{1,h'}U_{2,h'}^\top=O,\quad A_hA_{h'}=U_{1,h}U_{2,h}^\top"
-    r" U_{1,h'}U_{2,h'}^\top=O\quad(h\ne h')",
+    statement=r"""
+        A_h^\top A_{h'}=U_{2,h}U_{1,h}^\top U_{1,h'}U_{2,h'}^\top=O,\quad A_hA_{h'}=U_{1,h}U_{2,h}^\top
+        U_{1,h'}U_{2,h'}^\top=O\quad(h\ne h')""",
     assumptions=[ORTHONORMAL_BLOCKS],
     relation=Equal(), sizes={"D": (4, 8), "H": (2, 2)}, where=whole_blocks, exact=True,
 )  # fmt: skip
@@ -297,9 +305,10 @@ EQS_58_59.mutant("a block shared by both heads", "products(U, H) -> _sharing_a_b
 
 
 EQ_66 = Claim(MULTI_HEAD_ATTENTION, "dynamics.eq-66", label="Eqs. (60)-(66)",
-    statement=r"\Delta_{h[i,:]}\cdot\Delta_{h'[i,:]}=\Big(\sum_j\tfrac{e^{\beta x_i^\top A_hx_j}}{Z_{h,i}}x_j\Big)^"
-    r"\top(A_h^\top+A_h)(A_{h'}+A_{h'}^\top)\Big(\sum_j\tfrac{e^{\beta x_i^\top A_{h'}x_j}}{Z_{h',i}}x_j\Big)/4=0"
-    r"\quad(h\ne h')",
+    statement=r"""
+        \Delta_{h[i,:]}\cdot\Delta_{h'[i,:]}=\Big(\sum_j\tfrac{e^{\beta x_i^\top A_hx_j}}{Z_{h,i}}x_j\Big)^\top(A_h^
+        \top+A_h)(A_{h'}+A_{h'}^\top)\Big(\sum_j\tfrac{e^{\beta x_i^\top A_{h'}x_j}}{Z_{h',i}}x_j\Big)/4=0\quad(h\ne h')
+    """,
     assumptions=[CONDITION],
     relation=Equal(), sizes={"S": (1, 3), "D": (4, 8), "H": (2, 2)}, exact=True, uses=("dynamics.eq-58-59",),
 )  # fmt: skip

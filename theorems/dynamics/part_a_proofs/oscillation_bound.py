@@ -25,12 +25,14 @@ from verify.vocabulary import AtMost, Claim, Equal, HasStructure
 # -- the norm of y -----------------------------------------------------------------------------------------------------
 
 EQ_81 = Claim(OSCILLATION, "dynamics.eq-81", label="Eqs. (78)-(81)",
-    statement=r"\|y\|^2=x^\top x+\eta x^\top\Omega x+\eta x^\top\Omega^\top x+\eta^2x^\top\Omega^\top\Omega x=1+\eta^2"
-    r"\|\Omega x\|^2",
+    statement=r"""
+        \|y\|^2=x^\top x+\eta x^\top\Omega x+\eta x^\top\Omega^\top x+\eta^2x^\top\Omega^\top\Omega x=1+\eta^2\|\Omega
+        x\|^2""",
     assumptions=[UNIT_STATE, r"y = (I + \eta\Omega) x"],
     relation=Equal(), sizes={"D": (1, 5)}, exact=True,
-    note="Lines (79)-(80) need no assumption, and two of their terms vanish under these; so they are compared for any"
-    " matrix and state as well.",
+    note="""
+        Lines (79)-(80) need no assumption, and two of their terms vanish under these; so they are compared for any
+        matrix and state as well.""",
 )  # fmt: skip
 
 
@@ -116,8 +118,8 @@ EQ_84.mutant("triangle inequality", lambda omega, eta: 1 + sqrt(eta * eta * omeg
 # -- the bounds --------------------------------------------------------------------------------------------------------
 
 EQS_85_87 = Claim(TURNING_STATE, "dynamics.eq-85-87", label="Eqs. (85)-(87)",
-    statement=r"\|J(x)\|_2\le\frac1{\|y\|}\|I_D+\eta\Omega\|_2\le\frac{\sqrt{1+\eta^2\omega^2}}{\sqrt{1+\eta^2"
-    r"\omega^2}}=1",
+    statement=r"""
+        \|J(x)\|_2\le\frac1{\|y\|}\|I_D+\eta\Omega\|_2\le\frac{\sqrt{1+\eta^2\omega^2}}{\sqrt{1+\eta^2\omega^2}}=1""",
     relation=AtMost(), uses=("dynamics.eq-18", "dynamics.eq-68", "dynamics.eq-82", "dynamics.eq-84"),
     note="|J| against both right-hand sides; that these are equal is Eqs. (82) and (84). Attained for D = 4.",
 )  # fmt: skip

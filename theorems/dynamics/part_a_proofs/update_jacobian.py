@@ -78,22 +78,25 @@ def _token_norm(Y: Any, gamma: Any, factor: Callable[[Any], Any] = lambda y: 1) 
 
 
 EQS_69_70 = Claim(DYNAMICS, "dynamics.eq-69-70", label="Eqs. (69)-(70)",
-    statement=r"\Big\|\frac{\partial\operatorname{RMSNorm}^{(osc)}(Y)}{\partial Y}\Big\|_2=\Big\|"
-    r"\operatorname{blockdiag}\Big(\Big\{\tfrac{1}{\|\tilde Y_{i,j}\|}\operatorname{diag}(\gamma)\big(I_D-\tfrac{"
-    r"\tilde Y_{i,j}\tilde Y_{i,j}^\top}{\|\tilde Y_{i,j}\|^2}\big)\Big\}_{i,j}\Big)\Big\|_2=\max_i\Big\|\tfrac1{"
-    r"\|Y_{[i,:]}\|}\operatorname{diag}(\gamma)\big(I_D-\tfrac{Y_{[i,:]}Y_{[i,:]}^\top}{\|Y_{[i,:]}\|^2}\big)\Big\|_2",
+    statement=r"""
+        \Big\|\frac{\partial\operatorname{RMSNorm}^{(osc)}(Y)}{\partial Y}\Big\|_2=\Big\|\operatorname{blockdiag}\Big(
+        \Big\{\tfrac{1}{\|\tilde Y_{i,j}\|}\operatorname{diag}(\gamma)\big(I_D-\tfrac{\tilde Y_{i,j}\tilde
+        Y_{i,j}^\top}{\|\tilde Y_{i,j}\|^2}\big)\Big\}_{i,j}\Big)\Big\|_2=\max_i\Big\|\tfrac1{\|Y_{[i,:]}\|}
+        \operatorname{diag}(\gamma)\big(I_D-\tfrac{Y_{[i,:]}Y_{[i,:]}^\top}{\|Y_{[i,:]}\|^2}\big)\Big\|_2""",
     assumptions=[
         r"\tilde Y_{i,j} \in R^N is the j-th oscillator of token i",
         Assumption("no oscillator vanishes", positive=lambda Y, N: row_sums(Y.reshape(-1, N) * Y.reshape(-1, N))),
     ],
     relation=Equal(), sizes={"S": (1, 2), "D": (2, 4), "N": (1, 4)}, where=lambda sizes: sizes["D"] % sizes["N"] == 0,
     expects="refuted", severity="slip", correction="dynamics.eq-70-tokens",
-    doubt="diag(gamma) and I_D do not fit blocks of size N < D; the part of gamma that belongs to the oscillator is"
-    " taken. The counterexample has gamma = 1. For N = D, which is ItrSA and the only case in which I_D fits, the line"
-    " is right.",
-    note="The superscript (osc) and the oscillators belong to another setting: Lemma A.3, which the line quotes, and"
-    " Proposition 5.1, which it proves, normalise whole tokens. With N < D oscillators are shorter than tokens, and"
-    " the left side is larger.",
+    doubt="""
+        diag(gamma) and I_D do not fit blocks of size N < D; the part of gamma that belongs to the oscillator is taken.
+        The counterexample has gamma = 1. For N = D, which is ItrSA and the only case in which I_D fits, the line is
+        right.""",
+    note="""
+        The superscript (osc) and the oscillators belong to another setting: Lemma A.3, which the line quotes, and
+        Proposition 5.1, which it proves, normalise whole tokens. With N < D oscillators are shorter than tokens, and
+        the left side is larger.""",
 )  # fmt: skip
 
 
@@ -117,8 +120,9 @@ EQS_69_70.mutant("without the norm of the token", factor=row_norms)
 
 
 TOKENWISE = Claim(DYNAMICS, "dynamics.eq-70-tokens", label="Eqs. (69)-(70) for whole tokens",
-    statement=r"\Big\|\frac{\partial\operatorname{RMSNorm}(Y)}{\partial Y}\Big\|_2=\max_i\Big\|\tfrac1{\|Y_{[i,:]}\|}"
-    r"\operatorname{diag}(\gamma)\big(I_D-\tfrac{Y_{[i,:]}Y_{[i,:]}^\top}{\|Y_{[i,:]}\|^2}\big)\Big\|_2",
+    statement=r"""
+        \Big\|\frac{\partial\operatorname{RMSNorm}(Y)}{\partial Y}\Big\|_2=\max_i\Big\|\tfrac1{\|Y_{[i,:]}\|}
+        \operatorname{diag}(\gamma)\big(I_D-\tfrac{Y_{[i,:]}Y_{[i,:]}^\top}{\|Y_{[i,:]}\|^2}\big)\Big\|_2""",
     assumptions=[NO_ZERO_ROW],
     relation=Equal(), sizes={"S": (1, 3), "D": (2, 4)}, of_project=True, corrects="dynamics.eq-69-70",
     uses=("dynamics.lemma-a.3",),
@@ -140,8 +144,9 @@ TOKENWISE.mutant("without the norms of the tokens", factor=row_norms)
 NORMALISED_ROWS = Setting(DYNAMICS, "Appendix A.4", assumptions=[NO_ZERO_ROW], sizes={"S": (1, 3), "D": (1, 4)})
 
 EQ_71 = Claim(NORMALISED_ROWS, "dynamics.eq-71", label="Eq. (71)",
-    statement=r"\max_i\Big\|\tfrac1{\|Y_{[i,:]}\|}\operatorname{diag}(\gamma)\big(I_D-\tfrac{Y_{[i,:]}Y_{[i,:]}^\top}{"
-    r"\|Y_{[i,:]}\|^2}\big)\Big\|_2\le\frac{\max_j|\gamma_j|}R",
+    statement=r"""
+        \max_i\Big\|\tfrac1{\|Y_{[i,:]}\|}\operatorname{diag}(\gamma)\big(I_D-\tfrac{Y_{[i,:]}Y_{[i,:]}^\top}{
+        \|Y_{[i,:]}\|^2}\big)\Big\|_2\le\frac{\max_j|\gamma_j|}R""",
     assumptions=[r"\|Y_{[i,:]}\| \ge R > 0; R is the smallest of these norms, the strongest case"],
     relation=AtMost(), uses=("dynamics.eq-68",),
 )  # fmt: skip
@@ -159,17 +164,19 @@ EQ_71.mutant("the largest norm of a token for R", lambda Y, gamma: maximum(absol
 
 
 EQS_72_76 = Claim(UPDATE, "dynamics.eq-73-76", label="Eqs. (72)-(76)",
-    statement=r"\Big\|\frac{\partial\operatorname{RMSNorm}(Y)}{\partial Y}\frac{\partial Y}{\partial X}\Big\|_2\le"
-    r"\frac{\max_j|\gamma_j|}R\|I_{SD}+\eta J_{\text{MSA}}\|_2\le\frac{\max_j|\gamma_j|}R(1+|\eta|\|J_{\text{MSA}}"
-    r"\|_2)",
+    statement=r"""
+        \Big\|\frac{\partial\operatorname{RMSNorm}(Y)}{\partial Y}\frac{\partial Y}{\partial
+        X}\Big\|_2\le\frac{\max_j|\gamma_j|}R\|I_{SD}+\eta J_{\text{MSA}}\|_2\le\frac{\max_j|\gamma_j|}R(1+|\eta|\|J_{
+        \text{MSA}}\|_2)""",
     assumptions=[
         r"Y = X + \eta(C + \operatorname{MSA}(X))",
         Assumption("no row of Y vanishes", positive=squared_radii),
     ],
     relation=AtMost(ascent=False), sizes={"S": (1, 2), "D": (1, 2), "H": (1, 2)},
     uses=("dynamics.eq-71", "dynamics.lemma-a.3"),
-    note="Lines (73)-(74), (74)-(75) and (75)-(76), one below the other.  Gradient ascent is left to Proposition 5.1,"
-    " whose two sides are the ends of this chain.",
+    note="""
+        Lines (73)-(74), (74)-(75) and (75)-(76), one below the other. Gradient ascent is left to Proposition 5.1,
+        whose two sides are the ends of this chain.""",
 )  # fmt: skip
 
 

@@ -51,8 +51,9 @@ ALL_HEADS = Setting(
 # -- Eq. (92) ----------------------------------------------------------------------------------------------------------
 
 EQ_92 = Claim(DYNAMICS, "dynamics.eq-92", label="Eq. (92) (Noci et al., Lemma A.3)",
-    statement=r"J=\frac{\partial\operatorname{SA}(X)}{\partial X}=(I_S\otimes W^{V\top}X^\top)\frac{\partial P}{"
-    r"\partial X}+P\otimes W^{V\top},\quad P=\operatorname{softmax}(XW^QW^{K\top}X^\top/\sqrt{D_H})",
+    statement=r"""
+        J=\frac{\partial\operatorname{SA}(X)}{\partial X}=(I_S\otimes W^{V\top}X^\top)\frac{\partial P}{\partial
+        X}+P\otimes W^{V\top},\quad P=\operatorname{softmax}(XW^QW^{K\top}X^\top/\sqrt{D_H})""",
     assumptions=["row-major vec, numerator layout"],
     relation=Equal(), sizes={"S": (1, 3), "D": (1, 3), "D_H": (1, 4)}, exact=True,
     where=lambda sizes: sizes["D_H"] != 3,
@@ -96,14 +97,16 @@ B5_VEC.mutant("P transposed", "P -> P.T")
 # -- Eq. (93) ----------------------------------------------------------------------------------------------------------
 
 EQ_93 = Claim(ALL_HEADS, "dynamics.eq-93", label="Eq. (93)",
-    statement=r"J_t\approx\sum_{h=1}^HP_h^{(t)}\otimes W_h^{V\top},\quad J_t=\partial\operatorname{MSA}(X^{(t)})/"
-    r"\partial X^{(t)}\in\mathbb R^{DS\times DS}",
+    statement=r"""
+        J_t\approx\sum_{h=1}^HP_h^{(t)}\otimes W_h^{V\top},\quad J_t=\partial\operatorname{MSA}(X^{(t)})/\partial
+        X^{(t)}\in\mathbb R^{DS\times DS}""",
     assumptions=[r"W_h^V \in R^{D x D_H}, D_H = D/H", "compared by shape: rows and columns of both sides"],
     relation=Equal(), sizes={"S": (1, 2), "D": (1, 4), "H": (1, 4)}, exact=False, expects="refuted", severity="slip",
     correction="dynamics.eq-93-output",
-    note="The output weights are missing: P_h (x) W_h^V^T has S D/H rows, J_t has S D. For H = 1 the shapes agree and"
-    " the values differ by W^O, however small the derivative of P. Reading W_h^V as W_h^V W_h^O, as after Eq. (19),"
-    " makes it right.",
+    note="""
+        The output weights are missing: P_h (x) W_h^V^T has S D/H rows, J_t has S D. For H = 1 the shapes agree and the
+        values differ by W^O, however small the derivative of P. Reading W_h^V as W_h^V W_h^O, as after Eq. (19), makes
+        it right.""",
 )  # fmt: skip
 
 
@@ -147,8 +150,9 @@ EQ_93.mutant("W_h^V not transposed", "V.T -> V")
 
 
 EQ_93_OUTPUT = Claim(ALL_HEADS, "dynamics.eq-93-output", label="Eq. (93) with output weights",
-    statement=r"\frac{\partial\operatorname{MSA}(X)}{\partial X}\Big|_{P_h\text{ constant}}=\sum_{h=1}^HP_h"
-    r"\otimes(W_h^VW_h^O)^\top",
+    statement=r"""
+        \frac{\partial\operatorname{MSA}(X)}{\partial X}\Big|_{P_h\text{ constant}}=\sum_{h=1}^HP_h\otimes(W_h^VW_h^O)^
+        \top""",
     relation=Equal(), of_project=True, corrects="dynamics.eq-93",
 )  # fmt: skip
 
@@ -196,8 +200,9 @@ EQ_95 = Claim(DYNAMICS, "dynamics.eq-95", label="Eq. (95)",
     ],
     relation=Equal(), sizes={"S": (1, 3), "D": (1, 3)}, expects="refuted", severity="slip",
     correction="dynamics.eq-95-output", uses=("dynamics.eq-93",),
-    note="W^O is missing, as in Eq. (93), and with it any relation between the two sides: W^O = -I changes the sign of"
-    " one of them. For H > 1 the quadratic form is not defined.",
+    note="""
+        W^O is missing, as in Eq. (93), and with it any relation between the two sides: W^O = -I changes the sign of
+        one of them. For H > 1 the quadratic form is not defined.""",
 )  # fmt: skip
 
 
@@ -229,11 +234,13 @@ EQ_95.mutant("with output weights", "W_V -> W_V @ W_O")
 
 EQ_95_OUTPUT = Claim(ALL_HEADS, "dynamics.eq-95-output",
     label="Eq. (95) with output weights, at the present attention weights",
-    statement=r"-\operatorname{Tr}(X_t^\top\operatorname{MSA}(X_t))=-x_t^\top\Big(\sum_{h=1}^HP_h^{(t)}"
-    r"\otimes(W_h^VW_h^O)^\top\Big)x_t",
+    statement=r"""
+        -\operatorname{Tr}(X_t^\top\operatorname{MSA}(X_t))=-x_t^\top\Big(\sum_{h=1}^HP_h^{(t)}\otimes(W_h^VW_h^O)^\top
+        \Big)x_t""",
     relation=Equal(), of_project=True, corrects="dynamics.eq-95",
-    note=r"No approximation. With P_h^{(0)} for P_h^{(t)} the error is at most \|x_t\|^2\sum_h\|P_h^{(t)}-P_h^{(0)}"
-    r"\|_2\|W_h^VW_h^O\|_2.",
+    note=r"""
+        No approximation. With P_h^{(0)} for P_h^{(t)} the error is at most
+        \|x_t\|^2\sum_h\|P_h^{(t)}-P_h^{(0)}\|_2\|W_h^VW_h^O\|_2.""",
 )  # fmt: skip
 
 

@@ -66,8 +66,9 @@ def output_size(X: Any, W_Q: Any, W_K: Any, W_V: Any) -> Any:
 
 
 B5_DOMINANCE = Claim(DYNAMICS, "dynamics.b.5-dominance", label="B.5, text",
-    statement=r"J x\text{ aligns well with }\operatorname{vec}(\operatorname{MSA}(X))\ \text{``implies that in the"
-    r" Jacobian (92), the last term is dominant'', ``the derivative of the attention matrix }P\text{ is small''}",
+    statement=r"""
+        J x\text{ aligns well with }\operatorname{vec}(\operatorname{MSA}(X))\ \text{``implies that in the Jacobian
+        (92), the last term is dominant'', ``the derivative of the attention matrix }P\text{ is small''}""",
     assumptions=[
         Assumption(r"Jx = \operatorname{vec}(\operatorname{SA}(X)): they align perfectly", zero=misalignment),
         Assumption("SA(X) does not vanish", positive=output_size),
@@ -75,13 +76,16 @@ B5_DOMINANCE = Claim(DYNAMICS, "dynamics.b.5-dominance", label="B.5, text",
     ],
     relation=AtMost(), sizes={"S": (1, 3), "D": (2, 3)}, expects="refuted", severity="error",
     correction="dynamics.b.5-alignment", uses=("dynamics.eq-92", "dynamics.b.5-vec"),
-    reading=r"the weakest sense of 'dominant': \|(I_S\otimes W^{V\top}X^\top)\partial P/\partial X\|_2\le\|P\otimes"
-    r" W^{V\top}\|_2",
-    doubt="Judged as the implication that is printed, at a single state. The observation is of trained models"
-    " throughout their iterations, where Figure S.2 looks at (93) itself; that (93) is close there is not denied.",
-    note="Jx sees the derivative of P in the single direction x, along which it can vanish while it is as large as one"
-    " likes across: tokens on one axis and A = K E_12 leave all logits 0, so Jx = vec(SA(X)) for every K, and the"
-    " first term grows like K.",
+    reading=r"""
+        the weakest sense of 'dominant': \|(I_S\otimes W^{V\top}X^\top)\partial P/\partial X\|_2\le\|P\otimes
+        W^{V\top}\|_2""",
+    doubt="""
+        Judged as the implication that is printed, at a single state. The observation is of trained models throughout
+        their iterations, where Figure S.2 looks at (93) itself; that (93) is close there is not denied.""",
+    note="""
+        Jx sees the derivative of P in the single direction x, along which it can vanish while it is as large as one
+        likes across: tokens on one axis and A = K E_12 leave all logits 0, so Jx = vec(SA(X)) for every K, and the
+        first term grows like K.""",
 )  # fmt: skip
 
 
@@ -117,12 +121,14 @@ B5_DOMINANCE.mutant("largest entry of P for its norm", "spectral_norm(P) -> maxi
 
 
 B5_ALIGNMENT = Claim(ALL_HEADS, "dynamics.b.5-alignment", label="B.5, what alignment measures",
-    statement=r"J_{\text{MSA}}x=\operatorname{vec}\sum_h\big[P_h+2P_h\circ(L_h-\ell_h\mathbf 1^\top)\big]XW_h^VW_h^O,"
-    r"\quad L_h=\beta XA_hX^\top,\ \ell_h=\operatorname{rowsum}(P_h\circ L_h)",
+    statement=r"""
+        J_{\text{MSA}}x=\operatorname{vec}\sum_h\big[P_h+2P_h\circ(L_h-\ell_h\mathbf 1^\top)\big]XW_h^VW_h^O,\quad
+        L_h=\beta XA_hX^\top,\ \ell_h=\operatorname{rowsum}(P_h\circ L_h)""",
     relation=Equal(), of_project=True, corrects="dynamics.b.5-dominance",
-    note="J x is the derivative of MSA(sX) at s = 1, and the logits grow like s^2. So J x is close to MSA(X) exactly"
-    " when the covariance of logits and values under P is small, which is the case for small logits and for saturated"
-    " attention.",
+    note="""
+        J x is the derivative of MSA(sX) at s = 1, and the logits grow like s^2. So J x is close to MSA(X) exactly when
+        the covariance of logits and values under P is small, which is the case for small logits and for saturated
+        attention.""",
 )  # fmt: skip
 
 
@@ -165,19 +171,21 @@ TWO_STATES = Setting(
 )
 
 EQ_94 = Claim(TWO_STATES, "dynamics.eq-94", label="Eq. (94) and text",
-    statement=r"\text{``if the derivative of }P\text{ is sufficiently small over the whole time, the Lipschitz"
-    r" continuity implies that }P\text{ remains close to its initialization''}:\ J_t\approx\sum_hP_h^{(0)}\otimes"
-    r" W_h^{V\top}",
+    statement=r"""
+        \text{``if the derivative of }P\text{ is sufficiently small over the whole time, the Lipschitz continuity
+        implies that }P\text{ remains close to its initialization''}:\ J_t\approx\sum_hP_h^{(0)}\otimes W_h^{V\top}""",
     assumptions=["two states X^(0) and X^(t), one head"],
     relation=AtMost(), expects="reading", presumes=("dynamics.eq-93",),
-    reading=r"small on the segment between the two states, by the constant \frac12\beta\|A\|_2(\|X^{(t)}\|_2+\|X^{(0)}"
-    r"\|_2) that bounds the derivative there on average: \|P^{(t)}-P^{(0)}\|_F is at most this times \|X^{(t)}-X^{(0)}"
-    r"\|_F; and W_h^V in the formula as W_h^V W_h^O, as for Eq. (93)",
-    note="Softmax is 1/2-Lipschitz, and dL = dX A X^T + X A dX^T; the bound is attained in the limit of small opposite"
-    " tokens. With the derivative small at the visited states only, which is what 'the whole time' means for a"
-    " discrete iteration, it is false (dynamics.eq-94-visited): between two saturated states P can jump from one token"
-    " to another. As in Eq. (93), W_h^O is missing. States must also stay at a bounded distance from the first, as"
-    " unit tokens do.",
+    reading=r"""
+        small on the segment between the two states, by the constant \frac12\beta\|A\|_2(\|X^{(t)}\|_2+\|X^{(0)}\|_2)
+        that bounds the derivative there on average: \|P^{(t)}-P^{(0)}\|_F is at most this times \|X^{(t)}-X^{(0)}\|_F;
+        and W_h^V in the formula as W_h^V W_h^O, as for Eq. (93)""",
+    note="""
+        Softmax is 1/2-Lipschitz, and dL = dX A X^T + X A dX^T; the bound is attained in the limit of small opposite
+        tokens. With the derivative small at the visited states only, which is what 'the whole time' means for a
+        discrete iteration, it is false (dynamics.eq-94-visited): between two saturated states P can jump from one
+        token to another. As in Eq. (93), W_h^O is missing. States must also stay at a bounded distance from the first,
+        as unit tokens do.""",
 )  # fmt: skip
 
 
@@ -211,8 +219,9 @@ EQ_94.mutant("the later state only", "spectral_norm(X) + spectral_norm(Y) -> spe
 
 
 EQ_94_VISITED = Claim(SPHERE, "dynamics.eq-94-visited", label="Eq. (94), derivative small at the visited states",
-    statement=r"\|P(X^{(1)})-P(X^{(0)})\|_F\le\max_{t=0,1}\Big\|\frac{\partial P}{\partial X}(X^{(t)})\Big\|_F\,"
-    r"\|X^{(1)}-X^{(0)}\|_F",
+    statement=r"""
+        \|P(X^{(1)})-P(X^{(0)})\|_F\le\max_{t=0,1}\Big\|\frac{\partial P}{\partial X}(X^{(t)})\Big\|_F\,
+        \|X^{(1)}-X^{(0)}\|_F""",
     assumptions=[
         Assumption(r"\|Y_{[i,:]}\| = 1 for every token of the next state Y", zero=lambda Y: row_sums(Y * Y) - 1),
         POSITIVE_BETA,
@@ -220,8 +229,9 @@ EQ_94_VISITED = Claim(SPHERE, "dynamics.eq-94-visited", label="Eq. (94), derivat
     ],
     relation=AtMost(ascent=False), sizes={"S": (1, 3), "D": (1, 3)}, expects="refuted", severity="error",
     correction="dynamics.eq-94-logits", of_project=True,
-    note=r"The two states of the counterexample follow one another under (9) with gamma = 1, eta = 1 and C = X^{(1)} -"
-    r" X^{(0)} - \operatorname{MSA}(X^{(0)}).",
+    note=r"""
+        The two states of the counterexample follow one another under (9) with gamma = 1, eta = 1 and C = X^{(1)} -
+        X^{(0)} - \operatorname{MSA}(X^{(0)}).""",
 )  # fmt: skip
 
 
@@ -259,8 +269,9 @@ EQ_94_VISITED.mutant("distance squared", lambda value, X, Y: value * frobenius_n
 EQ_94_LOGITS = Claim(TWO_STATES, "dynamics.eq-94-logits", label="Eq. (94), from the logits of the two states",
     statement=r"\|P(X^{(t)})-P(X^{(0)})\|_F\le\tfrac12\|L(X^{(t)})-L(X^{(0)})\|_F,\quad L(X)=\beta XW^QW^{K\top}X^\top",
     relation=AtMost(), of_project=True, corrects="dynamics.eq-94-visited",
-    note="Uses both states and nothing between them. The Jacobian of softmax, diag(p) - p p^T, has norm at most 1/2,"
-    " attained at two equal weights.",
+    note="""
+        Uses both states and nothing between them. The Jacobian of softmax, diag(p) - p p^T, has norm at most 1/2,
+        attained at two equal weights.""",
 )  # fmt: skip
 
 

@@ -71,8 +71,9 @@ def lyapunov_spectrum(jacobians: Sequence[Any]) -> Any:
 # -- the QR method -----------------------------------------------------------------------------------------------------
 
 QR_METHOD = Claim(DYNAMICS, "dynamics.lyapunov-qr", label="Lyapunov exponents by QR",
-    statement=r"J_t Q_t=Q_{t+1}R_{t+1},\ Q_0=I\ \Rightarrow\ \sum_{i\le k}\frac1T\sum_t\log|(R_t)_{ii}|=\frac1{2T}\log"
-    r"\det\Lambda^{(T)}_{[1:k,1:k]},\ \Lambda^{(T)}=(J_{T-1}\cdots J_0)^\top J_{T-1}\cdots J_0",
+    statement=r"""
+        J_t Q_t=Q_{t+1}R_{t+1},\ Q_0=I\ \Rightarrow\ \sum_{i\le k}\frac1T\sum_t\log|(R_t)_{ii}|=\frac1{2T}\log\det
+        \Lambda^{(T)}_{[1:k,1:k]},\ \Lambda^{(T)}=(J_{T-1}\cdots J_0)^\top J_{T-1}\cdots J_0""",
     assumptions=["T = 3; the product of the Jacobians is regular"],
     relation=Equal(), sizes={"D": (1, 3)}, of_project=True,
 )  # fmt: skip
@@ -164,14 +165,16 @@ EQ_89 = Claim(DYNAMICS, "dynamics.eq-89", label="Eqs. (89)-(91)",
     ],
     relation=TendsTo(scales=tuple(4**k for k in range(15, 20)), rate=PowerRate(1.0, deterministic=True), bits=6000),
     sizes={"D": (1, 3)}, expects="reading",
-    reading=r"a definition, judged on linear systems x -> A x: the limit exists there and is \ln|eig_i(A)|, for"
-    r" non-normal and defective A too, and for (17), with unequal or vanishing frequencies too, it is \frac12\ln(1+"
-    r"\eta^2\omega_j^2)",
-    note=r"The error falls like 1/T, like log(T)/T for defective A; observed for T from 4^15 to 4^19. For a singular"
-    r" Jacobian alpha = 0 and the exponent is -infinity, which is the case of every normalised update"
-    r" (dynamics.sec-5.3-mean). For a general system the limit need not exist: in (s, y) -> (s + 1, g(s) y) let the"
-    r" smooth g be e at the integers in [4^k, 2\cdot4^k) and 1 at the others; along (s, 0) the average of ln g"
-    r" oscillates between 1/3 and 2/3.",
+    reading=r"""
+        a definition, judged on linear systems x -> A x: the limit exists there and is \ln|eig_i(A)|, for non-normal
+        and defective A too, and for (17), with unequal or vanishing frequencies too, it is
+        \frac12\ln(1+\eta^2\omega_j^2)""",
+    note=r"""
+        The error falls like 1/T, like log(T)/T for defective A; observed for T from 4^15 to 4^19. For a singular
+        Jacobian alpha = 0 and the exponent is -infinity, which is the case of every normalised update
+        (dynamics.sec-5.3-mean). For a general system the limit need not exist: in (s, y) -> (s + 1, g(s) y) let the
+        smooth g be e at the integers in [4^k, 2\cdot4^k) and 1 at the others; along (s, 0) the average of ln g
+        oscillates between 1/3 and 2/3.""",
 )  # fmt: skip
 
 
@@ -241,8 +244,9 @@ EQ_90_CHAIN = Claim(UPDATE, "dynamics.eq-90-chain", label="Eq. (90) by the chain
     statement=r"\frac{df^2(x^{(0)})}{dx^{(0)}}=J(x^{(1)})J(x^{(0)})\ \text{for the update (9)}",
     assumptions=["ItrSA (9) with RMSNorm (6)"],
     relation=Equal(), sizes={"S": (1, 2), "D": (1, 2), "H": (1, 1)}, of_project=True,
-    note=r"Hence \Lambda^{(T)} = J_0^\top\cdots J_{T-1}^\top J_{T-1}\cdots J_0, which is positive semi-definite as"
-    r" printed.",
+    note=r"""
+        Hence \Lambda^{(T)} = J_0^\top\cdots J_{T-1}^\top J_{T-1}\cdots J_0, which is positive semi-definite as
+        printed.""",
 )  # fmt: skip
 
 

@@ -26,17 +26,20 @@ Multiple = Annotated[Any, Real(-2.0, 2.0)]
 SINGLE_VANISHES = Assumption(r"R_{\text{E-single}} = 0", zero=lambda W_V, W_O: W_V @ W_O - (W_V @ W_O).T)
 
 EQ_88 = Claim(DYNAMICS, "dynamics.eq-88", label="Eq. (88) and text",
-    statement=r"R_{\text{E-single}}=\|W_1^VW_1^O-(W_1^VW_1^O)^\top\|_F^2=0\ \Rightarrow\ W^V=W_1^VW_1^O\text{"
-    r" satisfies the condition on }W^V\text{ described in Proposition 4.1}",
+    statement=r"""
+        R_{\text{E-single}}=\|W_1^VW_1^O-(W_1^VW_1^O)^\top\|_F^2=0\ \Rightarrow\ W^V=W_1^VW_1^O\text{ satisfies the
+        condition on }W^V\text{ described in Proposition 4.1}""",
     assumptions=[SINGLE_VANISHES, "H = 1, D_H = D"],
     relation=Equal(), sizes={"D": (1, 3)}, expects="refuted", severity="error", correction="dynamics.eq-88-regulariser",
     presumes=("dynamics.prop-4.1",),
-    doubt="If the symmetry of W^V alone is meant, which the text after Proposition 4.2 asks for, the sentence repeats"
-    " R_E-single = 0. Proposition 4.1 has no condition but (11), and symmetry does not make its energy fall"
-    " (dynamics.eq-88-decrease).",
-    note="The regulariser does not know W^Q and W^K, which the condition (11) prescribes. For D = 1 it is always 0,"
-    " and (11) says W_1^V W_1^O = W^Q W^K. Both readings of (11) agree at the counterexamples. At the second the"
-    " energy even increases along (3) (dynamics.eq-88-decrease).",
+    doubt="""
+        If the symmetry of W^V alone is meant, which the text after Proposition 4.2 asks for, the sentence repeats
+        R_E-single = 0. Proposition 4.1 has no condition but (11), and symmetry does not make its energy fall
+        (dynamics.eq-88-decrease).""",
+    note="""
+        The regulariser does not know W^Q and W^K, which the condition (11) prescribes. For D = 1 it is always 0, and
+        (11) says W_1^V W_1^O = W^Q W^K. Both readings of (11) agree at the counterexamples. At the second the energy
+        even increases along (3) (dynamics.eq-88-decrease).""",
 )  # fmt: skip
 
 
@@ -69,8 +72,9 @@ EQ_88.mutant("sign", lambda value: -value)
 
 EQ_88_REGULARISER = Claim(DYNAMICS, "dynamics.eq-88-regulariser",
     label="Eq. (88), a regulariser of the condition itself",
-    statement=r"\frac{\partial}{\partial M}\Big\|M-\frac{W^{Q\top}W^K+W^QW^{K\top}}2\Big\|_F^2=2\Big(M-\frac{W^{Q"
-    r"\top}W^K+W^QW^{K\top}}2\Big),\ M=W_1^VW_1^O:\text{ it vanishes exactly under the condition (11)}",
+    statement=r"""
+        \frac{\partial}{\partial M}\Big\|M-\frac{W^{Q\top}W^K+W^QW^{K\top}}2\Big\|_F^2=2\Big(M-\frac{W^{Q
+        \top}W^K+W^QW^{K\top}}2\Big),\ M=W_1^VW_1^O:\text{ it vanishes exactly under the condition (11)}""",
     relation=Equal(), sizes={"D": (1, 3)}, exact=True, of_project=True, corrects="dynamics.eq-88",
     note="The condition (11) guarantees a falling energy for symmetric W^Q W^K^T only (dynamics.prop-4.1-symmetric).",
 )  # fmt: skip
@@ -94,13 +98,15 @@ EQ_88_REGULARISER.mutant("condition not halved", lambda M, W_Q, W_K: (M - W_Q.T 
 
 EQ_88_DECREASE = Claim(SYMMETRIC_ATTENTION, "dynamics.eq-88-decrease",
     label="Eq. (88), does the energy decrease where the regulariser vanishes",
-    statement=r"R_{\text{E-single}}=0,\ A=W^QW^{K\top}=A^\top\ \Rightarrow\ \frac{dE_{\text{single}}}{dt}\le0\text{"
-    r" along (3) with }W^V=W_1^VW_1^O",
+    statement=r"""
+        R_{\text{E-single}}=0,\ A=W^QW^{K\top}=A^\top\ \Rightarrow\ \frac{dE_{\text{single}}}{dt}\le0\text{ along (3)
+        with }W^V=W_1^VW_1^O""",
     assumptions=[Assumption(r"R_{\text{E-single}} = 0", zero=lambda M: M - M.T)],
     relation=AtMost(signed=True, ascent=False), sizes={"S": (1, 3), "D": (1, 3)}, expects="refuted", severity="error",
     correction="dynamics.eq-88-multiple", of_project=True,
-    note="Even with symmetric A, for which Proposition 4.1 does hold. For D = 1 the rate is 0; one token in the plane"
-    " suffices.",
+    note="""
+        Even with symmetric A, for which Proposition 4.1 does hold. For D = 1 the rate is 0; one token in the plane
+        suffices.""",
 )  # fmt: skip
 
 
@@ -147,10 +153,12 @@ EQ_88_MULTIPLE = Claim(SYMMETRIC_FACTORS, "dynamics.eq-88-multiple",
     label="Eq. (88), values that are a multiple of symmetric A",
     statement=r"A=W^QW^{K\top}=A^\top,\ W^V=cA\ \Rightarrow\ c\,\frac{dE_{\text{single}}}{dt}\le0\text{ along (3)}",
     relation=AtMost(signed=True), of_project=True, corrects="dynamics.eq-88-decrease", uses=("dynamics.prop-4.1-rate",),
-    note=r"The rate is -2\beta c\sum_i Z_i |P_i A m_i|^2 with m_i the attended mean. So the energy falls for c \ge 0"
-    r" and rises for c < 0. What a regulariser has to make small is therefore \|W_1^VW_1^O-W^QW^{K\top}\|_F^2+"
-    r"\|W^QW^{K\top}-W^KW^{Q\top}\|_F^2. For one token in the plane, W^V symmetric and A no multiple of I, c \ge 0 is"
-    r" also necessary, up to adding a multiple of I to W^V, which moves a single token nowhere.",
+    note=r"""
+        The rate is -2\beta c\sum_i Z_i |P_i A m_i|^2 with m_i the attended mean. So the energy falls for c \ge 0 and
+        rises for c < 0. What a regulariser has to make small is therefore
+        \|W_1^VW_1^O-W^QW^{K\top}\|_F^2+\|W^QW^{K\top}-W^KW^{Q\top}\|_F^2. For one token in the plane, W^V symmetric
+        and A no multiple of I, c \ge 0 is also necessary, up to adding a multiple of I to W^V, which moves a single
+        token nowhere.""",
 )  # fmt: skip
 
 
@@ -169,8 +177,9 @@ EQ_88_MULTIPLE.mutant("c A + I", "A * c -> A * c + eye(X.shape[1])")
 
 EQ_88_INTEGRATED = Claim(SYMMETRIC_FACTORS, "dynamics.eq-88-integrated",
     label="Eq. (88), values that are a multiple of symmetric A, integrated forward",
-    statement=r"A=A^\top,\ W^V=cA\ \Rightarrow\ c\,(E_{\text{single}}(X(\tau))-E_{\text{single}}(X(0)))\le\text{ the"
-    r" change when the step is halved}",
+    statement=r"""
+        A=A^\top,\ W^V=cA\ \Rightarrow\ c\,(E_{\text{single}}(X(\tau))-E_{\text{single}}(X(0)))\le\text{ the change when
+        the step is halved}""",
     assumptions=["classical Runge-Kutta, 2 and 4 steps, the step a fixed share of the time on which the field changes"],
     relation=AtMost(signed=True, ascent=False), sizes={"S": (1, 2), "D": (2, 2), "D_H": (1, 2)}, of_project=True,
     uses=("dynamics.eq-88-multiple",),

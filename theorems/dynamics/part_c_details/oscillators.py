@@ -122,8 +122,9 @@ EQ_97.mutant(
 
 
 EQ_97_OSCILLATION = Claim(DYNAMICS, "dynamics.eq-97-oscillation", label="Eqs. (7)-(8) and (97) without C and MSA",
-    statement=r"N=D,\ C=\operatorname{MSA}=0:\quad\Pi(X+\eta\operatorname{Omg}(X))_i=\Pi((I_D+\eta\Omega)x_i),\text{"
-    r" the update (18)}",
+    statement=r"""
+        N=D,\ C=\operatorname{MSA}=0:\quad\Pi(X+\eta\operatorname{Omg}(X))_i=\Pi((I_D+\eta\Omega)x_i),\text{ the update
+        (18)}""",
     assumptions=[r"\Omega anti-symmetric", "unit tokens"],
     relation=Equal(), sizes={"S": (1, 3), "J": (1, 1), "N": (1, 4)}, of_project=True, uses=("dynamics.eq-97",),
     note="Section 5.2: 'isolating the Omega layer used in AKOrN'.",

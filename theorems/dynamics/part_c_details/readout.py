@@ -40,8 +40,9 @@ EQ_98_FORM = Claim(DYNAMICS, "dynamics.eq-98-form", label="Eq. (98)",
     relation=Equal(), sizes={"S": (1, 2), "J": (2, 3), "N": (1, 2), "M": (1, 2)}, exact=True, expects="refuted",
     severity="slip", correction="dynamics.eq-98-summed",
     doubt="the index j is free on the right in both forms of the extracted text, and absent on the left",
-    note="The printed sum runs over i only, so m_k has as many values as there are j. A sum over i and j gives it one."
-    " The shape D x N of C' is not that of C, S x D, although C' is to take the place of C in the next layer.",
+    note="""
+        The printed sum runs over i only, so m_k has as many values as there are j. A sum over i and j gives it one.
+        The shape D x N of C' is not that of C, S x D, although C' is to take the place of C in the next layer.""",
 )  # fmt: skip
 
 
@@ -107,9 +108,10 @@ PHASE = Claim(DYNAMICS, "dynamics.c.2-phase", label="C.2, text",
         r" are compared",
     ],
     relation=Equal(), sizes={"S": (1, 2), "J": (1, 2), "N": (1, 3), "M": (1, 3)}, exact=True, expects="reading",
-    reading=r"the phase of z_k, its direction in R^{N'}, which the norm m_k discards: rotating z_k leaves m_k. A"
-    r" common rotation of the oscillators rotates z_k if U_{kij} = u_{kij} Q_k (dynamics.c.2-phase-scalar), but"
-    r" changes m_k for most U_{kij} (dynamics.c.2-phase-common)",
+    reading="""
+        the phase of z_k, its direction in R^{N'}, which the norm m_k discards: rotating z_k leaves m_k. A common
+        rotation of the oscillators rotates z_k if U_{kij} = u_{kij} Q_k (dynamics.c.2-phase-scalar), but changes m_k
+        for most U_{kij} (dynamics.c.2-phase-common)""",
 )  # fmt: skip
 
 
@@ -144,8 +146,9 @@ PHASE.mutant("lengths summed", lambda X, U: sum(squared_length(term) for row in 
 
 
 PHASE_COMMON = Claim(DYNAMICS, "dynamics.c.2-phase-common", label="C.2, a common phase of the oscillators",
-    statement=r"\|\textstyle\sum_{i,j}U_{kij}R\tilde X_{i,j}\|=\|\sum_{i,j}U_{kij}\tilde X_{i,j}\|\text{ for every"
-    r" rotation }R\text{ and all }U_{kij}",
+    statement=r"""
+        \|\textstyle\sum_{i,j}U_{kij}R\tilde X_{i,j}\|=\|\sum_{i,j}U_{kij}\tilde X_{i,j}\|\text{ for every rotation
+        }R\text{ and all }U_{kij}""",
     assumptions=[
         ROTATION,
         r"readout (98), summed over i and j, U_{kij} \in R^{N' \times N} arbitrary, as when learned",
@@ -153,9 +156,10 @@ PHASE_COMMON = Claim(DYNAMICS, "dynamics.c.2-phase-common", label="C.2, a common
     ],
     relation=Equal(), sizes={"S": (1, 2), "J": (1, 2), "N": (2, 3), "M": (1, 3)}, expects="refuted", severity="error",
     correction="dynamics.c.2-phase-scalar", of_project=True,
-    note=r"U_{kij} R and R' U_{kij} need not agree for any isometry R'. A readout that looks at one coordinate of one"
-    r" oscillator sees its phase. For N = 2 it is invariant for U_{kij} = Q_k (a_{kij} I + b_{kij} [[0,-1],[1,0]]),"
-    r" Q_k with orthonormal columns; for every N for U_{kij} = u_{kij} Q_k.",
+    note="""
+        U_{kij} R and R' U_{kij} need not agree for any isometry R'. A readout that looks at one coordinate of one
+        oscillator sees its phase. For N = 2 it is invariant for U_{kij} = Q_k (a_{kij} I + b_{kij} [[0,-1],[1,0]]),
+        Q_k with orthonormal columns; for every N for U_{kij} = u_{kij} Q_k.""",
 )  # fmt: skip
 
 
@@ -194,8 +198,9 @@ PHASE_COMMON.mutant("sum of the coordinates of z_k, not squared", lambda X, U: r
 
 
 PHASE_SCALAR = Claim(DYNAMICS, "dynamics.c.2-phase-scalar", label="C.2, readouts that are independent of the phase",
-    statement=r"U_{kij}=u_{kij}Q_k,\ Q_k^\top Q_k=I_N\ \Rightarrow\ m_k\text{ is invariant under a common rotation of"
-    r" all oscillators}",
+    statement=r"""
+        U_{kij}=u_{kij}Q_k,\ Q_k^\top Q_k=I_N\ \Rightarrow\ m_k\text{ is invariant under a common rotation of all
+        oscillators}""",
     assumptions=[ROTATION, "N' = N; squares m_k^2 are compared"],
     relation=Equal(), sizes={"S": (1, 2), "J": (1, 2), "N": (2, 3)}, exact=True, of_project=True,
     corrects="dynamics.c.2-phase-common",

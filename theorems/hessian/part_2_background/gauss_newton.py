@@ -29,10 +29,11 @@ Coefficient = Annotated[Any, Real()]
 # -- Eq. (2) -----------------------------------------------------------------------------------------------------------
 
 EQUATION_2 = Claim(ATTENTION, "hessian.eq-2", label="Eq. (2), Gauss-Newton decomposition",
-    statement=r"\frac{\partial^2(\ell\circ F)}{\partial W_i\partial W_j} = \underbrace{\frac{\partial F}{\partial"
-    r" W_i}^\top\frac{\partial^2\ell}{\partial F^2}\frac{\partial F}{\partial W_j}}_{H_o(W_i,W_j)} + \underbrace{\Big("
-    r"\frac{\partial\ell}{\partial F}\otimes I_{p_i q_i}\Big)\frac{\partial^2 F}{\partial W_i\partial"
-    r" W_j}}_{H_f(W_i,W_j)}",
+    statement=r"""
+        \frac{\partial^2(\ell\circ F)}{\partial W_i\partial W_j} = \underbrace{\frac{\partial F}{\partial
+        W_i}^\top\frac{\partial^2\ell}{\partial F^2}\frac{\partial F}{\partial W_j}}_{H_o(W_i,W_j)} +
+        \underbrace{\Big(\frac{\partial\ell}{\partial F}\otimes I_{p_i q_i}\Big)\frac{\partial^2 F}{\partial W_i\partial
+        W_j}}_{H_f(W_i,W_j)}""",
     assumptions=[
         "loss and layer are twice differentiable: checked for s + c s^2, s the square loss, whose Hessian is dense",
     ],
@@ -98,8 +99,9 @@ EQUATION_3 = Claim(ATTENTION_LOSS, "hessian.eq-3-symmetry", label="Eq. (3), text
     statement=r"H_\bullet(W_i,W_j) = (H_\bullet(W_j,W_i))^\top,\ \bullet\in\{o,f\},\ i,j\in\{Q,K,V\}",
     relation=Equal(), sizes={"L": (1, 3), "d_V": (1, 2), "all": (3, 6)},
     where=lambda sizes: sizes["all"] > sizes["d_V"] and (sizes["all"] - sizes["d_V"]) % 2 == 0,
-    note="For the weights side by side: the blocks (i, j) and (j, i) lie across the diagonal.  Reverse differentiation"
-    " computes the two by different routes.",
+    note="""
+        For the weights side by side: the blocks (i, j) and (j, i) lie across the diagonal. Reverse differentiation
+        computes the two by different routes.""",
 )  # fmt: skip
 
 
@@ -124,14 +126,17 @@ EQUATION_3.mutant(
 # -- Eq. (4) and Figure 2 ----------------------------------------------------------------------------------------------
 
 EQUATION_4 = Claim(ATTENTION, "hessian.eq-4-layout", label="Eq. (4) and Figure 2",
-    statement=r"\frac{\partial F}{\partial W_i} := \frac{\partial\operatorname{vec}_r F}{\partial\operatorname{vec}_r"
-    r" W_i} \in \mathbb{R}^{L d_V\times p_i q_i},\quad \frac{\partial^2 F}{\partial W_i\partial W_j} := \frac{\partial"
-    r"\operatorname{vec}_r\frac{\partial F}{\partial W_i}}{\partial\operatorname{vec}_r W_j} \in \mathbb{R}^{L d_V p_i"
-    r" q_i\times p_j q_j},\ \text{the second derivatives of the entries of } F \text{, stacked}",
+    statement=r"""
+        \frac{\partial F}{\partial W_i} := \frac{\partial\operatorname{vec}_r F}{\partial\operatorname{vec}_r W_i} \in
+        \mathbb{R}^{L d_V\times p_i q_i},\quad \frac{\partial^2 F}{\partial W_i\partial W_j} :=
+        \frac{\partial\operatorname{vec}_r\frac{\partial F}{\partial W_i}}{\partial\operatorname{vec}_r W_j} \in
+        \mathbb{R}^{L d_V p_i q_i\times p_j q_j},\ \text{the second derivatives of the entries of } F \text{, stacked}
+    """,
     relation=Equal(), sizes={"L": (1, 3), "d_V": (1, 2), "d_K": (1, 3)},
     uses=("hessian.lem-B.1", "hessian.jacobian-key"),
-    note="The Jacobian that is flattened and differentiated is the closed form of Lemma B.1; the entries of F are"
-    " those of the layer itself.  Checked for (Q, K) and (K, V), which are not symmetric.",
+    note="""
+        The Jacobian that is flattened and differentiated is the closed form of Lemma B.1; the entries of F are those
+        of the layer itself. Checked for (Q, K) and (K, V), which are not symmetric.""",
 )  # fmt: skip
 
 PAIRS = (("W_Q", "W_K"), ("W_K", "W_V"))
@@ -169,9 +174,10 @@ EQUATION_4.mutant("denominator layout of the second derivative", turned=True)
 # -- derivatives of the loss -------------------------------------------------------------------------------------------
 
 LOSS_DERIVATIVES = Claim(HESSIAN, "hessian.sec2-loss-derivatives", label="Section 2, text after eq. (4)",
-    statement=r"\partial\ell/\partial F = 2\operatorname{vec}_r(F-Y)^\top/(L d_V) \in \mathbb{R}^{1\times L d_V},\quad"
-    r" \partial^2\ell/\partial F^2 = 2 I_{L d_V}/(L d_V) \in \mathbb{R}^{L d_V\times L d_V} \text{ for } \ell(F,Y) = "
-    r"\|F-Y\|_F^2/(L d_V)",
+    statement=r"""
+        \partial\ell/\partial F = 2\operatorname{vec}_r(F-Y)^\top/(L d_V) \in \mathbb{R}^{1\times L d_V},\quad
+        \partial^2\ell/\partial F^2 = 2 I_{L d_V}/(L d_V) \in \mathbb{R}^{L d_V\times L d_V} \text{ for } \ell(F,Y) =
+        \|F-Y\|_F^2/(L d_V)""",
     assumptions=[SQUARE_LOSS, LAYOUT],
     relation=Equal(), sizes={"L": (1, 4), "d_V": (1, 3)}, exact=True,
 )  # fmt: skip

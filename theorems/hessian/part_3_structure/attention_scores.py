@@ -62,9 +62,10 @@ LOGIT_VARIANCE = Claim(HESSIAN, "hessian.logit-variance", label="Section 3.2, va
     statement=r"\operatorname{Var}(T_{ij}) = s^4\,|x_i|^2|x_j|^2 \text{ whatever } d_K",
     assumptions=["entries of W_Q and W_K independent, of mean 0 and variance s^2", "tokens fixed"],
     relation=Equal(), sizes={"L": (1, 3), "d_V": (1, 3), "d_K": (1, 4)}, exact=True, of_project=True,
-    note="T_ij is bilinear in W_Q and W_K, so its variance is s^4 times the sum of its squared coefficients.  With s^2"
-    " = 0.64/d_V (Appendix F) and d_V fixed the logits do not shrink as d_K grows, and the attention does not become"
-    " uniform.",
+    note="""
+        T_ij is bilinear in W_Q and W_K, so its variance is s^4 times the sum of its squared coefficients. With s^2 =
+        0.64/d_V (Appendix F) and d_V fixed the logits do not shrink as d_K grows, and the attention does not become
+        uniform.""",
 )  # fmt: skip
 
 
@@ -98,14 +99,15 @@ LOGIT_VARIANCE.mutant(
 LOGIT_VARIANCE.mutant("norms not squared twice", lambda X, variance: _products_of_squares(X, variance))
 
 UNIFORM_AT_INIT = Claim(HESSIAN, "hessian.sec3.2-uniform-at-init", label="Section 3.2, text",
-    statement=r"\text{[Attention scores being data-independent] happens almost surely at initialization for large }"
-    r" d_K",
+    statement=r"""
+        \text{[Attention scores being data-independent] happens almost surely at initialization for large } d_K""",
     assumptions=["W_Q, W_K with independent entries N(0, 0.64/d_V) (Appendix F)", "tokens fixed"],
     relation=Equal(), sizes={"L": (1, 3), "d": (1, 4)}, expects="reading", uses=("hessian.logit-variance",), exact=True,
-    reading="d_V = d_K = d grow together, as in Appendix F, and token norms stay bounded: Var(T_ij) = 0.4096 |x_i|^2"
-    " |x_j|^2/d^2 is summable over d, so by Chebyshev and Borel-Cantelli all logits tend to 0 almost surely and the"
-    " attention to 1/L.  Not true if d_K alone grows (hessian.logit-variance: the variance does not depend on it), nor"
-    " for tokens with entries of fixed size, |x|^2 of order d",
+    reading="""
+        d_V = d_K = d grow together, as in Appendix F, and token norms stay bounded: Var(T_ij) = 0.4096 |x_i|^2
+        |x_j|^2/d^2 is summable over d, so by Chebyshev and Borel-Cantelli all logits tend to 0 almost surely and the
+        attention to 1/L. Not true if d_K alone grows (hessian.logit-variance: the variance does not depend on it), nor
+        for tokens with entries of fixed size, |x|^2 of order d""",
     note="Which weights and tokens are meant is not said where the sentence stands.",
 )  # fmt: skip
 
@@ -136,15 +138,17 @@ Common = Annotated[Any, Shape("1", "d_V")]
 Spread = Annotated[Any, Real(0.0625, 1.0)]
 
 SIMILAR_WORDS = Claim(ATTENTION_LOSS, "hessian.sec3.2-similar-words", label="Section 3.2, text",
-    statement=r"\text{[with data-independent attention scores] sequences with more similar words will result in a"
-    r" lower} \text{ contribution of the query-key block}",
+    statement=r"""
+        \text{[with data-independent attention scores] sequences with more similar words will result in a lower} \text{
+        contribution of the query-key block}""",
     assumptions=["attention scores data-independent: A fixed, as under uniform attention", "residual fixed"],
     relation=Equal(), sizes={"L": (1, 4), "d_V": (1, 2), "d_K": (1, 4)}, expects="reading",
     uses=("hessian.sec3.2-moment-dependence",),
-    reading="tokens x + eps e_i with A and the residual fixed: the query-key part of H_o is eps^4 times, its curvature"
-    " in H_f eps^3 times and its product-rule term eps^2 times an expression that is affine or quadratic in the"
-    " tokens, with the moments of the e_i in it.  All vanish for equal tokens.  Lower in this sense of order, not"
-    " monotonically in eps",
+    reading="""
+        tokens x + eps e_i with A and the residual fixed: the query-key part of H_o is eps^4 times, its curvature in
+        H_f eps^3 times and its product-rule term eps^2 times an expression that is affine or quadratic in the tokens,
+        with the moments of the e_i in it. All vanish for equal tokens. Lower in this sense of order, not monotonically
+        in eps""",
 )  # fmt: skip
 
 
@@ -180,22 +184,24 @@ SIMILAR_WORDS.mutant("third moment of order eps^2", "power(eps, 3) -> power(eps,
 # -- dispersed attention -----------------------------------------------------------------------------------------------
 
 DISPERSED = Claim(ATTENTION_LOSS, "hessian.sec3.2-dispersed", label="Section 3.2, text",
-    statement=r"\text{Considering an orthogonal setting with a fixed input sequence and studying the influence of"
-    r" varying} \text{ attention scores, the query-key outer-product Hessian will dominate if the attention scores are"
-    r" highly} \text{ dispersed across tokens}",
+    statement=r"""
+        \text{Considering an orthogonal setting with a fixed input sequence and studying the influence of varying}
+        \text{ attention scores, the query-key outer-product Hessian will dominate if the attention scores are highly}
+        \text{ dispersed across tokens}""",
     assumptions=["X fixed; the scores as dispersed as can be: uniform attention, from W_Q = 0"],
     exact=False, relation=AtMost(ascent=False), sizes={"L": (1, 4), "d_V": (1, 2), "d_K": (1, 2)}, expects="refuted",
     severity="error", correction="hessian.dispersed-corrected",
-    note="What is dominated is not said.  Read as weakly as can be: under uniform attention the query-key part of H_o"
-    " is at least as large, in the Frobenius norm, as its value block or the query-key part of H_f.  No constant in"
-    " front helps: for sigma X with the residual fixed the ratio to the first is sigma^4 times that at X, and the"
-    " ratio to the second falls at least like sigma, so for small tokens, the practical case, both are as small as one"
-    " likes.  Nor is uniform attention where the second moment is largest: that is attention to two extremes.  If"
-    " `dominate' only means that this part grows with the dispersion, orthonormal tokens do not save the sentence"
-    " either: for three, with W_K = W_V = I, a row adds to H_o(W_Q,W_Q) a summand of norm 2/27 times 1/4 with the"
-    " scores (1/2, 1/2, 0), times sqrt(2)/9 with uniform ones.  `Orthogonal' may mean `other than the setting of the"
-    " sentence before' or orthogonal tokens; one of the counterexamples has orthonormal tokens, which are their own"
-    " labels.  Squares are compared, which are rational.",
+    note="""
+        What is dominated is not said. Read as weakly as can be: under uniform attention the query-key part of H_o is
+        at least as large, in the Frobenius norm, as its value block or the query-key part of H_f. No constant in front
+        helps: for sigma X with the residual fixed the ratio to the first is sigma^4 times that at X, and the ratio to
+        the second falls at least like sigma, so for small tokens, the practical case, both are as small as one likes.
+        Nor is uniform attention where the second moment is largest: that is attention to two extremes. If `dominate'
+        only means that this part grows with the dispersion, orthonormal tokens do not save the sentence either: for
+        three, with W_K = W_V = I, a row adds to H_o(W_Q,W_Q) a summand of norm 2/27 times 1/4 with the scores (1/2,
+        1/2, 0), times sqrt(2)/9 with uniform ones. `Orthogonal' may mean `other than the setting of the sentence
+        before' or orthogonal tokens; one of the counterexamples has orthonormal tokens, which are their own labels.
+        Squares are compared, which are rational.""",
 )  # fmt: skip
 
 
@@ -242,15 +248,17 @@ DISPERSED.mutant("the square of the norm", lambda value: value * value)
 
 DISPERSED_CORRECTED = Claim(ATTENTION_LOSS, "hessian.dispersed-corrected",
     label="Section 3.2, the two parts of H_o under uniform attention",
-    statement=r"W_Q = 0:\ H_o \text{ has the query block, of norm } \frac{2}{L d_V d_K}\|X^\top X\|_F\|W_K^\top C W_V"
-    r" W_V^\top C W_K\|_F \text{ with } C \text{ the covariance of the tokens, and the value block, of norm } "
-    r"\frac{2}{\sqrt{d_V}}|\bar x|^2",
+    statement=r"""
+        W_Q = 0:\ H_o \text{ has the query block, of norm } \frac{2}{L d_V d_K}\|X^\top X\|_F\|W_K^\top C W_V W_V^\top C
+        W_K\|_F \text{ with } C \text{ the covariance of the tokens, and the value block, of norm }
+        \frac{2}{\sqrt{d_V}}|\bar x|^2""",
     assumptions=["W_Q = 0, so that attention is uniform and (Q,K), (K,K) vanish"],
     relation=Equal(), sizes={"L": (1, 5), "d_V": (1, 3), "d_K": (1, 4)}, corrects="hessian.sec3.2-dispersed",
     uses=("hessian.full-outer-product",), of_project=True,
-    note="Squares are compared, which are rational.  For sigma X the first norm has the degree 6 and the second 2: the"
-    " query block dominates the value block for large tokens unless W_V^T C W_K = 0, as for equal tokens, and never"
-    " for small ones unless the mean is 0.  The mixed value-query block, of degree 4, remains.",
+    note="""
+        Squares are compared, which are rational. For sigma X the first norm has the degree 6 and the second 2: the
+        query block dominates the value block for large tokens unless W_V^T C W_K = 0, as for equal tokens, and never
+        for small ones unless the mean is 0. The mixed value-query block, of degree 4, remains.""",
 )  # fmt: skip
 
 
@@ -286,18 +294,21 @@ DISPERSED_CORRECTED.mutant(
 Position = Annotated[int, Size("p")]
 
 ONE_HOT = Claim(HESSIAN, "hessian.sec3.2-one-hot", label="Section 3.2, text",
-    statement=r"\text{if some tokens attend to only one token (attention row is a one-hot vector), the contribution of"
-    r" the} \text{ query-key part of the Hessian diminishes because the second and third central moment matrices of"
-    r" such one-hot} \text{ self-attention distributions equal zero}",
+    statement=r"""
+        \text{if some tokens attend to only one token (attention row is a one-hot vector), the contribution of the}
+        \text{ query-key part of the Hessian diminishes because the second and third central moment matrices of such
+        one-hot} \text{ self-attention distributions equal zero}""",
     assumptions=["row 1 of A is one-hot, the others are any softmax rows"],
     relation=Equal(), sizes={"L": (2, 3), "d_V": (1, 3), "p": (0, 2)}, where=lambda sizes: sizes["p"] < sizes["L"],
     expects="reading", uses=("hessian.rem-3.1-z1", "hessian.rem-3.1-z2"), exact=True,
-    reading="what diminishes is the share of such a token: Z_1 and Z_2, by their definitions from the softmax"
-    " derivatives at A, have zero rows for it, so that it adds nothing to the query-key part of H_o and H_f; all rows"
-    " one-hot leave none.  The part as a whole can grow, for in H_f the shares of two tokens may have cancelled:"
-    " hessian.one-hot-ends-cancellation",
-    note="In H_o the shares are positive semidefinite, and its query-key part does become smaller with the other rows"
-    " as they are.  No finite logits give a one-hot row: hessian.nearly-one-hot bounds what is left.",
+    reading="""
+        what diminishes is the share of such a token: Z_1 and Z_2, by their definitions from the softmax derivatives at
+        A, have zero rows for it, so that it adds nothing to the query-key part of H_o and H_f; all rows one-hot leave
+        none. The part as a whole can grow, for in H_f the shares of two tokens may have cancelled:
+        hessian.one-hot-ends-cancellation""",
+    note="""
+        In H_o the shares are positive semidefinite, and its query-key part does become smaller with the other rows as
+        they are. No finite logits give a one-hot row: hessian.nearly-one-hot bounds what is left.""",
 )  # fmt: skip
 
 
@@ -337,18 +348,20 @@ ONE_HOT.mutant(
 
 ENDS_CANCELLATION = Claim(HESSIAN, "hessian.one-hot-ends-cancellation",
     label="Section 3.2, a one-hot row after which the query-key part is larger",
-    statement=r"X = \begin{bmatrix}1\\2\end{bmatrix},\ A_{2,:} = (\tfrac34, \tfrac14),\ F - Y = \tfrac{15}{16}v"
-    r"\begin{bmatrix}2\\-1\end{bmatrix},\ d_V = d_K = 1,\ W_Q = q, W_K = k, W_V = v:\ \text{the query-key part of } H "
-    r"\text{ is } 0 \text{ for } A_{1,:} = A_{2,:} \text{ and } -\tfrac{v^2}{128}\begin{bmatrix}27k^2&27qk+45"
-    r"\\27qk+45&27q^2\end{bmatrix} \text{ for } A_{1,:} = (1, 0)",
+    statement=r"""
+        X = \begin{bmatrix}1\\2\end{bmatrix},\ A_{2,:} = (\tfrac34, \tfrac14),\ F - Y = \tfrac{15}{16}v\begin{bmatrix}2
+        \\-1\end{bmatrix},\ d_V = d_K = 1,\ W_Q = q, W_K = k, W_V = v:\ \text{the query-key part of } H \text{ is } 0
+        \text{ for } A_{1,:} = A_{2,:} \text{ and } -\tfrac{v^2}{128}\begin{bmatrix}27k^2&27qk+45\\27qk+45&27q^2
+        \end{bmatrix} \text{ for } A_{1,:} = (1, 0)""",
     assumptions=[
         "A is free of the weights, as where scores are varied for a fixed sequence; the labels leave the residual"
         " given",
     ],
     relation=Equal(), sizes={}, uses=("hessian.rem-D.1-corrected", "hessian.rem-3.1-z1", "hessian.rem-3.1-z2"),
     exact=True, of_project=True,
-    note="Row 1 has variance 3/16 and third moment 3/32, as has row 2.  The residual of row 1 does not matter once it"
-    " is one-hot.",
+    note="""
+        Row 1 has variance 3/16 and third moment 3/32, as has row 2. The residual of row 1 does not matter once it is
+        one-hot.""",
 )  # fmt: skip
 
 Weight = Annotated[Any, Real(0.5, 2.0)]
@@ -390,8 +403,9 @@ NEARLY_ONE_HOT = Claim(HESSIAN, "hessian.nearly-one-hot", label="Section 3.2, ro
     assumptions=["A = softmax(T), row-wise"],
     relation=AtMost(), sizes={"L": (2, 4), "d_V": (1, 3), "p": (0, 2)}, where=lambda sizes: sizes["p"] < sizes["L"],
     of_project=True,
-    note="The variance is at most the mean squared distance from any point, here from x_p.  As a row becomes one-hot"
-    " the query-key part of H_o that belongs to its token falls with the square of this bound.",
+    note="""
+        The variance is at most the mean squared distance from any point, here from x_p. As a row becomes one-hot the
+        query-key part of H_o that belongs to its token falls with the square of this bound.""",
 )  # fmt: skip
 
 

@@ -44,15 +44,18 @@ from verify.vocabulary import Assumption, AtMost, Claim, Equal, Real, Shape
 # -- Jacobians ---------------------------------------------------------------------------------------------------------
 
 JACOBIAN_GROWTH = Claim(ATTENTION, "hessian.sec3.1-jacobian-growth", label="Section 3.1, text (Noci et al. 2022)",
-    statement=r"\|\partial F/\partial W_V\|_F\in O(\|X\|_F),\quad \|\partial F/\partial W_K\|_F,\ \|\partial F/"
-    r"\partial W_Q\|_F\in O(\|X\|_F^3)",
+    statement=r"""
+        \|\partial F/\partial W_V\|_F\in O(\|X\|_F),\quad \|\partial F/\partial W_K\|_F,\ \|\partial F/\partial
+        W_Q\|_F\in O(\|X\|_F^3)""",
     exact=False, relation=AtMost(), sizes={"L": (1, 4), "d_V": (1, 3), "d_K": (1, 3)}, expects="reading",
     uses=("hessian.lem-B.1", "hessian.jacobian-key"),
-    reading="||dF/dW_V||_F <= sqrt(L d_V) ||X||_F, ||dF/dW_Q||_F <= ||W_V||_F ||W_K||_F ||X||_F^3/(2 sqrt(d_K)), and"
-    " the same for W_K with ||W_Q||_F, for every X; no constant is printed.  Squares are compared",
-    note="dF/dW_Q has the squared norm sum_i |x_i|^2 ||W_V^T M_{2,i} W_K||_F^2/d_K, and ||M_{2,i}||_F <= tr M_{2,i} <="
-    " ||X||_F^2/2 because diag(a) - a a^T has no eigenvalue above 1/2.  Attained by two opposite tokens under uniform"
-    " attention; the first bound is approached by one large token to which all attend.",
+    reading="""
+        ||dF/dW_V||_F <= sqrt(L d_V) ||X||_F, ||dF/dW_Q||_F <= ||W_V||_F ||W_K||_F ||X||_F^3/(2 sqrt(d_K)), and the
+        same for W_K with ||W_Q||_F, for every X; no constant is printed. Squares are compared""",
+    note="""
+        dF/dW_Q has the squared norm sum_i |x_i|^2 ||W_V^T M_{2,i} W_K||_F^2/d_K, and ||M_{2,i}||_F <= tr M_{2,i} <=
+        ||X||_F^2/2 because diag(a) - a a^T has no eigenvalue above 1/2. Attained by two opposite tokens under uniform
+        attention; the first bound is approached by one large token to which all attend.""",
 )  # fmt: skip
 
 
@@ -92,16 +95,17 @@ JACOBIAN_GROWTH.mutant("2/5 of the bounds in the query and key weights", "both -
 # -- 'the outer-product Hessian dominates the Hessian for large X' ------------------------------------------------------
 
 OUTER_DOMINATES = Claim(SOFTMAX_FROZEN, "hessian.sec3.1-outer-dominates", label="Section 3.1, text",
-    statement=r"\text{If we ignore } \delta_{XY} \text{, then the outer-product Hessian dominates the Hessian for"
-    r" large } X",
+    statement=r"""
+        \text{If we ignore } \delta_{XY} \text{, then the outer-product Hessian dominates the Hessian for large } X""",
     assumptions=["residual frozen", "sigma >= 1"],
     exact=False, relation=AtMost(ascent=False), sizes={"L": (1, 3), "d_V": (1, 2), "d_K": (1, 3)}, expects="reading",
     uses=("hessian.eq-5-outer", "hessian.eq-5-functional"),
-    reading="with A and the residual frozen, ||H_o||_F/||H_f||_F grows at least by the factor sigma when X becomes"
-    " sigma X, in every block and in the whole matrix (there with the query-key part of H_o at X, and with H_f at X"
-    " counted by its summands).  So H_o wins in the end where its query-key part at X is not zero.  Where it is zero"
-    " H_f wins (hessian.outer-vanishes-functional-grows), and with the softmax as it is H_f can win in the query"
-    " block, exponentially (hessian.outer-loses-under-softmax)",
+    reading="""
+        with A and the residual frozen, ||H_o||_F/||H_f||_F grows at least by the factor sigma when X becomes sigma X,
+        in every block and in the whole matrix (there with the query-key part of H_o at X, and with H_f at X counted by
+        its summands). So H_o wins in the end where its query-key part at X is not zero. Where it is zero H_f wins
+        (hessian.outer-vanishes-functional-grows), and with the softmax as it is H_f can win in the query block,
+        exponentially (hessian.outer-loses-under-softmax)""",
 )  # fmt: skip
 
 
@@ -158,17 +162,19 @@ Residuals = Annotated[Any, Shape("3", "1")]
 
 OUTER_VANISHES = Claim(HESSIAN, "hessian.outer-vanishes-functional-grows",
     label="Section 3.1, where the outer-product Hessian does not dominate",
-    statement=r"X = \sigma\begin{bmatrix}-1&1\\0&0\\1&1\end{bmatrix},\ W_Q = 0,\ W_K = \begin{bmatrix}k\\0"
-    r"\end{bmatrix},\ W_V = \begin{bmatrix}0&0\\v&0\end{bmatrix},\ F - Y = [r,0]:\quad H_o = 0 \text{ but for }"
-    r" H_o(W_V,W_V) = \tfrac49\sigma^2 E_{22}\otimes I,\quad H_f(W_Q,W_Q) = \tfrac{2}{27}\sigma^5k^2v\sum_i r_i x_i"
-    r" x_i^\top,\ x_i = X_{i,:}/\sigma",
+    statement=r"""
+        X = \sigma\begin{bmatrix}-1&1\\0&0\\1&1\end{bmatrix},\ W_Q = 0,\ W_K = \begin{bmatrix}k\\0\end{bmatrix},\ W_V =
+        \begin{bmatrix}0&0\\v&0\end{bmatrix},\ F - Y = [r,0]:\quad H_o = 0 \text{ but for } H_o(W_V,W_V) =
+        \tfrac49\sigma^2 E_{22}\otimes I,\quad H_f(W_Q,W_Q) = \tfrac{2}{27}\sigma^5k^2v\sum_i r_i x_i x_i^\top,\ x_i =
+        X_{i,:}/\sigma""",
     assumptions=[
         "softmax as it is; attention is uniform for every sigma, as W_Q = 0",
         "the residual does not depend on sigma",
     ],
     relation=Equal(), sizes={}, uses=("hessian.eq-5-outer", "hessian.eq-5-functional"), exact=True, of_project=True,
-    note="The two features are uncorrelated, and the third moment E[x_1^2 (x_2 - m_2)] is not zero.  ||H_f||/||H_o||"
-    " grows like sigma^3, so no unconditional statement that H_o dominates is true, residual ignored or not.",
+    note="""
+        The two features are uncorrelated, and the third moment E[x_1^2 (x_2 - m_2)] is not zero. ||H_f||/||H_o|| grows
+        like sigma^3, so no unconditional statement that H_o dominates is true, residual ignored or not.""",
 )  # fmt: skip
 
 
@@ -212,17 +218,19 @@ OUTER_VANISHES.mutant("functional part zero too", "third -> 0 * third")
 
 SOFTMAX_WINS = Claim(HESSIAN, "hessian.outer-loses-under-softmax",
     label="Section 3.1, the query block for large X with the softmax as it is",
-    statement=r"X = \sigma\begin{bmatrix}1\\0\end{bmatrix},\ d_V = d_K = 1,\ W_Q = q,\ W_K = k,\ W_V = v,\ F - Y = r:"
-    r"\quad \sigma^2 qk \ge 2 \Rightarrow H_o(W_Q,W_Q) \le \tfrac43\frac{\sigma v}{r}e^{-\sigma^2 qk}\,|H_f(W_Q,W_Q)|",
+    statement=r"""
+        X = \sigma\begin{bmatrix}1\\0\end{bmatrix},\ d_V = d_K = 1,\ W_Q = q,\ W_K = k,\ W_V = v,\ F - Y = r:\quad
+        \sigma^2 qk \ge 2 \Rightarrow H_o(W_Q,W_Q) \le \tfrac43\frac{\sigma v}{r}e^{-\sigma^2 qk}\,|H_f(W_Q,W_Q)|""",
     assumptions=[
         "q, k, v, r > 0; the residual does not depend on sigma",
         Assumption("sigma^2 q k >= 2", nonnegative=lambda s, q, k: s * s * q * k - 2),
     ],
     relation=AtMost(ascent=False), sizes={}, uses=("hessian.full-outer-product", "hessian.full-functional"),
     of_project=True,
-    note="With p the attention of token 1 to itself, H_o = sigma^6 p^2 (1-p)^2 v^2 k^2 and H_f = sigma^5 p (1-p)(1-2p)"
-    " v k^2 r; p (1-p) <= e^{-sigma^2 q k} and 2p - 1 = tanh(sigma^2 q k/2) >= 3/4.  As rows become one-hot, H_o falls"
-    " as the square of the variance and H_f as the variance.",
+    note="""
+        With p the attention of token 1 to itself, H_o = sigma^6 p^2 (1-p)^2 v^2 k^2 and H_f = sigma^5 p (1-p)(1-2p) v
+        k^2 r; p (1-p) <= e^{-sigma^2 q k} and 2p - 1 = tanh(sigma^2 q k/2) >= 3/4. As rows become one-hot, H_o falls
+        as the square of the variance and H_f as the variance.""",
 )  # fmt: skip
 
 One = Annotated[Any, Shape("1", "1")]
@@ -254,17 +262,20 @@ SOFTMAX_WINS.mutant("half of the bound", lambda value: value * rational(1, 2))
 
 DELTA = Claim(HESSIAN, "hessian.delta-definition",
     label="Section 3.1, remark 4.1, remark D.1: definition of the residual vector",
-    statement=r"\text{Section 3.1: } \delta_{XY} := \operatorname{vec}_r(F(X)-Y)^\top;\ \text{Remarks 4.1 and D.1: } "
-    r"\delta_{XY} := \operatorname{vec}_r(F(X)-Y), \text{ with } \delta_{XY}^\top \text{ in the formulas of Remark"
-    r" 4.1, Lemma 4.1 and Remark D.1}",
+    statement=r"""
+        \text{Section 3.1: } \delta_{XY} := \operatorname{vec}_r(F(X)-Y)^\top;\ \text{Remarks 4.1 and D.1: } \delta_{XY}
+        := \operatorname{vec}_r(F(X)-Y), \text{ with } \delta_{XY}^\top \text{ in the formulas of Remark 4.1, Lemma 4.1
+        and Remark D.1}""",
     assumptions=["S of Theorem 3.2"],
     relation=Equal(), sizes={"L": (1, 4), "d_V": (1, 3)}, expects="reading", exact=True,
-    reading="each definition where it stands: Section 3.1 names the residual and has it in no formula; Remarks 4.1 and"
-    " D.1, to which Lemma 4.1 refers, define the column that their formulas transpose, and the products (delta_XY^T"
-    " (x) I_{d_V^2})(I_L (x) S) and delta_XY^T (I_L (x) W_V^T) exist.  Not true of one vector throughout: for the row"
-    " of Section 3.1 neither exists unless L d_V = 1",
-    note="The two definitions are each other's transposes; who holds that one symbol must stand for one vector will"
-    " call the transpose in Section 3.1 a misprint.",
+    reading="""
+        each definition where it stands: Section 3.1 names the residual and has it in no formula; Remarks 4.1 and D.1,
+        to which Lemma 4.1 refers, define the column that their formulas transpose, and the products (delta_XY^T (x)
+        I_{d_V^2})(I_L (x) S) and delta_XY^T (I_L (x) W_V^T) exist. Not true of one vector throughout: for the row of
+        Section 3.1 neither exists unless L d_V = 1""",
+    note="""
+        The two definitions are each other's transposes; who holds that one symbol must stand for one vector will call
+        the transpose in Section 3.1 a misprint.""",
 )  # fmt: skip
 
 

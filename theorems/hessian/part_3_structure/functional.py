@@ -78,8 +78,9 @@ THEOREM_32_VV.mutant("half of the outer product subtracted, as Appendix B.1 scal
 # -- the query block ---------------------------------------------------------------------------------------------------
 
 THEOREM_32_QQ = Claim(SECOND_DERIVATIVES, "hessian.thm-3.2-qq", label="Theorem 3.2, query block",
-    statement=r"H_f(W_Q,W_Q) = \frac{2}{L d_V d_K} R_{d_V d_K}(I_L\otimes W_V^\top\otimes I_{d_V}\otimes W_K^\top) Z_2"
-    r" (I_{d_V}\otimes W_K)",
+    statement=r"""
+        H_f(W_Q,W_Q) = \frac{2}{L d_V d_K} R_{d_V d_K}(I_L\otimes W_V^\top\otimes I_{d_V}\otimes W_K^\top) Z_2
+        (I_{d_V}\otimes W_K)""",
     assumptions=["R_m = vec_r(F - Y)^T (x) I_m", "Z_2 as in Appendix B.1"],
     relation=Equal(), uses=("hessian.thm-3.2-z2-appendix",), proof=("hessian.thm-3.2-proof-qq",),
 )  # fmt: skip
@@ -135,9 +136,10 @@ THEOREM_32_VQ.mutant("query instead of key weights", "kron(eye(X.shape[1]), W_K)
 THEOREM_32_VQ.mutant("residual with the wrong sign", lambda value: -value)
 
 THEOREM_32_QK = Claim(SECOND_DERIVATIVES, "hessian.thm-3.2-qk", label="Theorem 3.2, mixed query-key block",
-    statement=r"H_f(W_Q,W_K) = \frac{2}{L d_V d_K} R_{d_V d_K}(I_L\otimes W_V^\top\otimes I_{d_V}\otimes W_K^\top) Z_2"
-    r" (W_Q\otimes I_{d_V}) K_{d_K,d_V} + \frac{2}{L d_V\sqrt{d_K}} R_{d_V}(I_L\otimes W_V^\top\otimes I_{d_V})(Z_1"
-    r"\otimes I_{d_V}) S\otimes I_{d_K}",
+    statement=r"""
+        H_f(W_Q,W_K) = \frac{2}{L d_V d_K} R_{d_V d_K}(I_L\otimes W_V^\top\otimes I_{d_V}\otimes W_K^\top) Z_2
+        (W_Q\otimes I_{d_V}) K_{d_K,d_V} + \frac{2}{L d_V\sqrt{d_K}} R_{d_V}(I_L\otimes W_V^\top\otimes
+        I_{d_V})(Z_1\otimes I_{d_V}) S\otimes I_{d_K}""",
     assumptions=[
         "R_m = vec_r(F - Y)^T (x) I_m; S = (I (x) K_{d_V,d_V})(vec_r I (x) I)",
         "Z_2 = (I_L (x) X^T (x) X^T (x) X^T)(d^2A/dT^2)(X (x) X), of shape (L d_V^3, d_V^2)",
@@ -145,8 +147,9 @@ THEOREM_32_QK = Claim(SECOND_DERIVATIVES, "hessian.thm-3.2-qk", label="Theorem 3
     ],
     relation=Equal(), uses=("hessian.thm-3.2-z2-appendix", "hessian.lem-B.2", "hessian.lem-B.3"),
     proof=("hessian.eq-21", "hessian.eq-21-dF2"),
-    doubt="In Section 3 the extraction of Z_2 shows four factors X^T after I_L; the size printed beside it and"
-    " Appendix B.1 have three, which is the reading taken.",
+    doubt="""
+        In Section 3 the extraction of Z_2 shows four factors X^T after I_L; the size printed beside it and Appendix
+        B.1 have three, which is the reading taken.""",
 )  # fmt: skip
 
 
@@ -180,9 +183,10 @@ THEOREM_32_QK.mutant("residual with the wrong sign", "Y -> 2 * attention(X, W_Q,
 # -- sizes of the layout matrices --------------------------------------------------------------------------------------
 
 THEOREM_32_SIZES = Claim(SECOND_DERIVATIVES, "hessian.thm-3.2-sizes", label="Theorem 3.2, sizes of R_m, S, Z_1",
-    statement=r"R_m := \operatorname{vec}_r(F(X)-Y)^\top\otimes I_m \in \mathbb{R}^{m\times m L d_V},\quad S :="
-    r" (I_{d_V}\otimes K_{d_V,d_V})(\operatorname{vec}_r I_{d_V}\otimes I_{d_V}) \in \mathbb{R}^{d_V^3\times d_V},"
-    r"\quad Z_1 \in \mathbb{R}^{L d_V\times d_V^2},\ \text{and the products of Theorem 3.2 exist}",
+    statement=r"""
+        R_m := \operatorname{vec}_r(F(X)-Y)^\top\otimes I_m \in \mathbb{R}^{m\times m L d_V},\quad S := (I_{d_V}\otimes
+        K_{d_V,d_V})(\operatorname{vec}_r I_{d_V}\otimes I_{d_V}) \in \mathbb{R}^{d_V^3\times d_V},\quad Z_1 \in
+        \mathbb{R}^{L d_V\times d_V^2},\ \text{and the products of Theorem 3.2 exist}""",
     relation=Equal(), uses=("hessian.thm-3.2-qq", "hessian.thm-3.2-vq", "hessian.thm-3.2-qk"),
     note="That the products exist is seen by forming them: the blocks that this claim uses.",
 )  # fmt: skip
@@ -210,12 +214,14 @@ THEOREM_32_SIZES.mutant("R_m of shape (m, L d_V)", "m * L -> L")
 # -- Z_2, in the main text and in the appendix -------------------------------------------------------------------------
 
 THEOREM_32_Z2_MAIN = Claim(SOFTMAX_OF_T, "hessian.thm-3.2-z2-main", label="Theorem 3.2 (Section 3), definition of Z_2",
-    statement=r"Z_2 := (I_L\otimes X^\top\otimes X^\top\otimes X^\top)(\partial^2 A/\partial T^2)(X\otimes X) \in "
-    r"\mathbb{R}^{L d_V^3\times d_V^2}",
+    statement=r"""
+        Z_2 := (I_L\otimes X^\top\otimes X^\top\otimes X^\top)(\partial^2 A/\partial T^2)(X\otimes X) \in \mathbb{R}^{L
+        d_V^3\times d_V^2}""",
     assumptions=["d^2A/dT^2 in the layout of Eq. (4), of shape (L^4, L^2)"],
     relation=Equal(),
-    doubt="The extraction shows four factors X^T after I_L.  The size printed beside it, the shape of d^2A/dT^2 and"
-    " Appendix B.1 have three, which is the reading taken.",
+    doubt="""
+        The extraction shows four factors X^T after I_L. The size printed beside it, the shape of d^2A/dT^2 and
+        Appendix B.1 have three, which is the reading taken.""",
 )  # fmt: skip
 
 
@@ -238,8 +244,9 @@ THEOREM_32_Z2_MAIN.mutant("two factors X^T", "left -> kron(eye(X.shape[0]), X.T,
 # -- the key blocks, which the paper omits -----------------------------------------------------------------------------
 
 FUNCTIONAL_KK = Claim(SECOND_DERIVATIVES, "hessian.functional-key-key", label="Theorem 3.2, key block",
-    statement=r"H_f(W_K,W_K) = \frac{2}{L d_V d_K} R_{d_V d_K}\big(I_L\otimes W_V^\top\otimes K_{d_V,d_K}(W_Q^\top"
-    r"\otimes I_{d_V})\big) Z_2 (W_Q\otimes I_{d_V}) K_{d_K,d_V}",
+    statement=r"""
+        H_f(W_K,W_K) = \frac{2}{L d_V d_K} R_{d_V d_K}\big(I_L\otimes W_V^\top\otimes K_{d_V,d_K}(W_Q^\top\otimes
+        I_{d_V})\big) Z_2 (W_Q\otimes I_{d_V}) K_{d_K,d_V}""",
     relation=Equal(), uses=("hessian.jacobian-key", "hessian.thm-3.2-z2-appendix"), of_project=True,
     note=KEY_NOTE,
 )  # fmt: skip

@@ -19,14 +19,16 @@ def row(X: Any, i: int) -> Any:
 # -- Definition 3.1 ----------------------------------------------------------------------------------------------------
 
 DEFINITION_31 = Claim(SOFTMAX_OF_T, "hessian.def-3.1", label="Definition 3.1",
-    statement=r"M_1 := AX = [A_{i,:}^\top X]_{1\le i\le L} \in \mathbb{R}^{L\times d_V};\quad M_2 := \Big[\sum_j"
-    r" A_{i,j}(X_{j,:}-[M_1]_{i,:})(X_{j,:}-[M_1]_{i,:})^\top\Big]_{1\le i\le L} \in \mathbb{R}^{L d_V\times d_V};"
-    r"\quad M_3 := \Big[\sum_j A_{i,j}(X_{j,:}-[M_1]_{i,:})\otimes(X_{j,:}-[M_1]_{i,:})(X_{j,:}-[M_1]_{i,:})^\top"
-    r"\Big]_{1\le i\le L} \in \mathbb{R}^{L d_V^2\times d_V}",
+    statement=r"""
+        M_1 := AX = [A_{i,:}^\top X]_{1\le i\le L} \in \mathbb{R}^{L\times d_V};\quad M_2 := \Big[\sum_j
+        A_{i,j}(X_{j,:}-[M_1]_{i,:})(X_{j,:}-[M_1]_{i,:})^\top\Big]_{1\le i\le L} \in \mathbb{R}^{L d_V\times d_V};\quad
+        M_3 := \Big[\sum_j A_{i,j}(X_{j,:}-[M_1]_{i,:})\otimes(X_{j,:}-[M_1]_{i,:})(X_{j,:}-[M_1]_{i,:})^\top\Big]_{1\le
+        i\le L} \in \mathbb{R}^{L d_V^2\times d_V}""",
     assumptions=["X_{j,:} and [M_1]_{i,:} are column vectors"],
     relation=Equal(),
-    note="Checked to be the first moment and the second and third central moments of token j with probability A_{i,j},"
-    " flattened with the last index as the column.",
+    note="""
+        Checked to be the first moment and the second and third central moments of token j with probability A_{i,j},
+        flattened with the last index as the column.""",
 )  # fmt: skip
 
 
@@ -91,8 +93,9 @@ DEFINITION_31.mutant("third moment with the wrong sign", lambda X, T: _with_thir
 DEFINITION_31.mutant("attention transposed", lambda X, T: attention_moments(X, T.T))
 
 REMARK_31_Z1 = Claim(SOFTMAX_OF_T, "hessian.rem-3.1-z1", label="Remark 3.1, Z_1",
-    statement=r"Z_1 = X * M_2, \text{ with } * \text{ the Khatri-Rao product of } X \text{ split row-wise} \text{ and"
-    r" } M_2 \text{ split block-row-wise}",
+    statement=r"""
+        Z_1 = X * M_2, \text{ with } * \text{ the Khatri-Rao product of } X \text{ split row-wise} \text{ and } M_2
+        \text{ split block-row-wise}""",
     assumptions=["M_2 holds the second central moments of Definition 3.1"],
     relation=Equal(), sizes={"L": (1, 4), "d_V": (1, 3)},
 )  # fmt: skip
@@ -120,8 +123,10 @@ REMARK_31_Z2 = Claim(SOFTMAX_OF_T, "hessian.rem-3.1-z2", label="Remark 3.1, Z_2"
         "hessian.rem-3.1-proof-z2i", "hessian.rem-3.1-proof-step", "hessian.rem-3.1-proof-moment",
         "hessian.rem-3.1-proof-size",
     ),
-    reading="block i of X * X^T * M_3 is X_i X_i^T (x) M_{3,i}, as the last display of Appendix C.2 has it: X^T enters"
-    " by its columns, one under the other, and not as a block row, which Definition A.2 could not pair with the others",
+    reading="""
+        block i of X * X^T * M_3 is X_i X_i^T (x) M_{3,i}, as the last display of Appendix C.2 has it: X^T enters by
+        its columns, one under the other, and not as a block row, which Definition A.2 could not pair with the others
+    """,
 )  # fmt: skip
 
 

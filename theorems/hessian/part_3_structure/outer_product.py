@@ -43,8 +43,9 @@ THEOREM_31_VV.mutant("not divided by d_V", "L * d_V -> L")
 # -- the query block and the mixed value-query block -------------------------------------------------------------------
 
 THEOREM_31_QQ = Claim(ATTENTION_LOSS, "hessian.thm-3.1-qq", label="Theorem 3.1 (Section 3), query block",
-    statement=r"H_o(W_Q,W_Q) = \frac{2}{L d_V d_K}(I_{d_V}\otimes W_K^\top) Z_1^\top (I_L\otimes W_V W_V^\top) Z_1"
-    r" (I_{d_V}\otimes W_K)",
+    statement=r"""
+        H_o(W_Q,W_Q) = \frac{2}{L d_V d_K}(I_{d_V}\otimes W_K^\top) Z_1^\top (I_L\otimes W_V W_V^\top) Z_1
+        (I_{d_V}\otimes W_K)""",
     assumptions=["Z_1 = (I_L (x) X^T)(dA/dT)(X (x) X)"],
     relation=Equal(), uses=("hessian.lem-B.1",),
 )  # fmt: skip
@@ -101,8 +102,9 @@ THEOREM_31_VQ.mutant("W_K (x) I instead of I (x) W_K", "kron(eye(X.shape[1]), W_
 THEOREM_31_VQ.mutant("1/d_K instead of 1/sqrt(d_K)", lambda value, W_Q: value / sqrt(W_Q.shape[1]))
 
 THEOREM_31_QK = Claim(ATTENTION_LOSS, "hessian.thm-3.1-qk", label="Theorem 3.1 (Section 3), mixed query-key block",
-    statement=r"H_o(W_Q,W_K) = \frac{2}{L d_V d_K}(I_{d_V}\otimes W_K^\top) Z_1^\top (I_L\otimes W_V W_V^\top) Z_1"
-    r" (W_Q\otimes I_{d_V}) K_{d_K,d_V}",
+    statement=r"""
+        H_o(W_Q,W_K) = \frac{2}{L d_V d_K}(I_{d_V}\otimes W_K^\top) Z_1^\top (I_L\otimes W_V W_V^\top) Z_1 (W_Q\otimes
+        I_{d_V}) K_{d_K,d_V}""",
     relation=Equal(), uses=("hessian.lem-B.1", "hessian.jacobian-key"),
 )  # fmt: skip
 
@@ -128,8 +130,9 @@ KEY_NOTE = "The paper omits the key blocks: 'essentially symmetric to the ones w
 
 
 OUTER_KK = Claim(ATTENTION_LOSS, "hessian.outer-key-key", label="Theorem 3.1, key block",
-    statement=r"H_o(W_K,W_K) = \frac{2}{L d_V d_K} K_{d_V,d_K}(W_Q^\top\otimes I_{d_V}) Z_1^\top (I_L\otimes W_V W_V^"
-    r"\top) Z_1 (W_Q\otimes I_{d_V}) K_{d_K,d_V}",
+    statement=r"""
+        H_o(W_K,W_K) = \frac{2}{L d_V d_K} K_{d_V,d_K}(W_Q^\top\otimes I_{d_V}) Z_1^\top (I_L\otimes W_V W_V^\top) Z_1
+        (W_Q\otimes I_{d_V}) K_{d_K,d_V}""",
     relation=Equal(), uses=("hessian.jacobian-key",), of_project=True,
     note=KEY_NOTE,
 )  # fmt: skip
@@ -151,8 +154,8 @@ OUTER_KK.mutant(
 OUTER_KK.mutant("W_V^T W_V instead of W_V W_V^T", "W_V -> W_V.T; W_V.T -> W_V")
 
 OUTER_VK = Claim(ATTENTION_LOSS, "hessian.outer-value-key", label="Theorem 3.1, mixed value-key block",
-    statement=r"H_o(W_V,W_K) = \frac{2}{L d_V\sqrt{d_K}}(M_1^\top\otimes W_V^\top) Z_1 (W_Q\otimes I_{d_V})"
-    r" K_{d_K,d_V}",
+    statement=r"""
+        H_o(W_V,W_K) = \frac{2}{L d_V\sqrt{d_K}}(M_1^\top\otimes W_V^\top) Z_1 (W_Q\otimes I_{d_V}) K_{d_K,d_V}""",
     relation=Equal(), uses=("hessian.lem-B.1", "hessian.jacobian-key"), of_project=True,
     note=KEY_NOTE,
 )  # fmt: skip

@@ -54,13 +54,15 @@ SCORES_FIXED = ATTENTION_LOSS.extended(
 )
 
 WEIGHTS_OUTER = Claim(SCORES_FIXED, "hessian.sec3.3-weights-outer", label="Section 3.3, text (outer-product Hessian)",
-    statement=r"\text{on the diagonal of } H_o \text{ only the query and key components explicitly (and quadratically)"
-    r" depend on the} \text{ weights beyond the attention scores: on both } W_V \text{ and one of } W_K, W_Q. \text{"
-    r" The mixed query-key terms depend} \text{ linearly on } W_K, W_Q \text{ and quadratically on } W_V. \text{ The"
-    r" mixed terms involving values depend linearly on the} \text{ selected weight matrices}",
+    statement=r"""
+        \text{on the diagonal of } H_o \text{ only the query and key components explicitly (and quadratically) depend on
+        the} \text{ weights beyond the attention scores: on both } W_V \text{ and one of } W_K, W_Q. \text{ The mixed
+        query-key terms depend} \text{ linearly on } W_K, W_Q \text{ and quadratically on } W_V. \text{ The mixed terms
+        involving values depend linearly on the} \text{ selected weight matrices}""",
     relation=Equal(), uses=("hessian.full-outer-product",),
-    note="A degree is read off by scaling: W_Q -> q W_Q, W_K -> k W_K, W_V -> v W_V multiplies a block by q^a k^b v^c."
-    "  'Selected' in the mixed value terms: W_V and W_K for (V,Q), W_V and W_Q for (V,K).",
+    note="""
+        A degree is read off by scaling: W_Q -> q W_Q, W_K -> k W_K, W_V -> v W_V multiplies a block by q^a k^b v^c.
+        'Selected' in the mixed value terms: W_V and W_K for (V,Q), W_V and W_Q for (V,K).""",
 )  # fmt: skip
 
 
@@ -86,15 +88,17 @@ WEIGHTS_OUTER.mutant("value block quadratic in W_V", "OUTER -> OUTER | {('V', 'V
 
 WEIGHTS_FUNCTIONAL = Claim(SCORES_FIXED, "hessian.sec3.3-weights-functional",
     label="Section 3.3, text (functional Hessian)",
-    statement=r"\text{The diagonal value functional block is always zero; the diagonal query block depends"
-    r" quadratically on } W_K \text{ and linearly on } W_V; \text{ the mixed value-query block depends only linearly"
-    r" on } W_K",
+    statement=r"""
+        \text{The diagonal value functional block is always zero; the diagonal query block depends quadratically on }
+        W_K \text{ and linearly on } W_V; \text{ the mixed value-query block depends only linearly on } W_K""",
     relation=Equal(), expects="reading", uses=("hessian.full-functional", "hessian.thm-3.2-vv"),
-    reading="the residual F - Y is held fixed with the attention matrix, as Eq. (5) omits 'the dependence of all the"
-    " functional Hessian blocks on the residual'; F = A X W_V in it would add terms of one degree more in W_V to all"
-    " but the zero block",
-    note="Checked with the key blocks, of degrees (2, 0, 1) and (1, 0, 0) in (W_Q, W_K, W_V).  (Q,K) has two terms, of"
-    " degrees (1, 1, 1) and (0, 0, 1); the paper says nothing of it here.",
+    reading="""
+        the residual F - Y is held fixed with the attention matrix, as Eq. (5) omits 'the dependence of all the
+        functional Hessian blocks on the residual'; F = A X W_V in it would add terms of one degree more in W_V to all
+        but the zero block""",
+    note="""
+        Checked with the key blocks, of degrees (2, 0, 1) and (1, 0, 0) in (W_Q, W_K, W_V). (Q,K) has two terms, of
+        degrees (1, 1, 1) and (0, 0, 1); the paper says nothing of it here.""",
 )  # fmt: skip
 
 

@@ -137,10 +137,11 @@ def _loss(w: Any, X: Any, Y: Any) -> Any:
 ALL_BLOCKS = ATTENTION_LOSS.extended("Eq. (3)", sizes={"d_V": (1, 2)})
 
 FULL_OUTER = Claim(ALL_BLOCKS, "hessian.full-outer-product", label="Eq. (3), the whole outer-product Hessian",
-    statement=r"H_o = \big[H_o(W_i,W_j)\big]_{i,j\in\{Q,K,V\}},\ H_o(W_i,W_j) = \frac{2}{L d_V d_K}E_i^\top\Big(\sum_l"
-    r" x_l x_l^\top\otimes M_{2,l}W_V W_V^\top M_{2,l}\Big)E_j \text{ for } i,j\in\{Q,K\},\ H_o(W_V,W_j) = \frac{2}{L"
-    r" d_V\sqrt{d_K}}\Big(\sum_l m_l x_l^\top\otimes W_V^\top M_{2,l}\Big)E_j,\ E_Q = I_{d_V}\otimes W_K,\ E_K = (W_Q"
-    r"\otimes I_{d_V})K_{d_K,d_V}",
+    statement=r"""
+        H_o = \big[H_o(W_i,W_j)\big]_{i,j\in\{Q,K,V\}},\ H_o(W_i,W_j) = \frac{2}{L d_V d_K}E_i^\top\Big(\sum_l x_l
+        x_l^\top\otimes M_{2,l}W_V W_V^\top M_{2,l}\Big)E_j \text{ for } i,j\in\{Q,K\},\ H_o(W_V,W_j) = \frac{2}{L
+        d_V\sqrt{d_K}}\Big(\sum_l m_l x_l^\top\otimes W_V^\top M_{2,l}\Big)E_j,\ E_Q = I_{d_V}\otimes W_K,\ E_K =
+        (W_Q\otimes I_{d_V})K_{d_K,d_V}""",
     assumptions=["x_l token l, m_l and M_{2,l} mean and covariance of the tokens under row l of A"],
     relation=Equal(), uses=("hessian.outer-key-key", "hessian.outer-value-key", "hessian.rem-3.1-z1"), of_project=True,
 )  # fmt: skip
@@ -167,11 +168,12 @@ FULL_OUTER.mutant(
 FULL_OUTER.mutant("W_V transposed", "W_V -> W_V.T")
 
 FULL_FUNCTIONAL = Claim(ALL_BLOCKS, "hessian.full-functional", label="Eq. (3), the whole functional Hessian",
-    statement=r"H_f = \big[H_f(W_i,W_j)\big]_{i,j\in\{Q,K,V\}},\ H_f(W_i,W_j) = E_i^\top C E_j + [i\ne j]\,(B\otimes"
-    r" I_{d_K}) \text{ for } (i,j) = (Q,Q),(Q,K),(K,K);\ H_f(W_Q,W_V) = \frac{2}{L d_V\sqrt{d_K}}\sum_l x_l\otimes"
-    r" W_K^\top M_{2,l}\otimes \delta_l^\top,\ H_f(W_K,W_V) = \frac{2}{L d_V\sqrt{d_K}}\sum_l M_{2,l}\otimes W_Q^\top"
-    r" x_l\otimes\delta_l^\top;\ C = \frac{2}{L d_V d_K}\sum_l x_l x_l^\top\otimes\big((W_V\delta_l)^\top\otimes"
-    r" I_{d_V}\big)M_{3,l},\ B = \frac{2}{L d_V\sqrt{d_K}}\sum_l x_l\delta_l^\top W_V^\top M_{2,l}",
+    statement=r"""
+        H_f = \big[H_f(W_i,W_j)\big]_{i,j\in\{Q,K,V\}},\ H_f(W_i,W_j) = E_i^\top C E_j + [i\ne j]\,(B\otimes I_{d_K})
+        \text{ for } (i,j) = (Q,Q),(Q,K),(K,K);\ H_f(W_Q,W_V) = \frac{2}{L d_V\sqrt{d_K}}\sum_l x_l\otimes W_K^\top
+        M_{2,l}\otimes \delta_l^\top,\ H_f(W_K,W_V) = \frac{2}{L d_V\sqrt{d_K}}\sum_l M_{2,l}\otimes W_Q^\top
+        x_l\otimes\delta_l^\top;\ C = \frac{2}{L d_V d_K}\sum_l x_l x_l^\top\otimes\big((W_V\delta_l)^\top\otimes
+        I_{d_V}\big)M_{3,l},\ B = \frac{2}{L d_V\sqrt{d_K}}\sum_l x_l\delta_l^\top W_V^\top M_{2,l}""",
     assumptions=["delta_l row l of F - Y as a column; E_Q, E_K, x_l, M_{2,l}, M_{3,l} as for H_o"],
     relation=Equal(), uses=("hessian.functional-key-key", "hessian.functional-value-key", "hessian.thm-3.2-vv"),
     of_project=True,
@@ -211,8 +213,9 @@ FULL_FUNCTIONAL.mutant("residual with the wrong sign", lambda value: -value)
 FULL_FUNCTIONAL.mutant("labels left out of the residual", "Y -> 0 * Y")
 
 FULL_HESSIAN = Claim(ALL_BLOCKS, "hessian.full-gauss-newton", label="Eq. (2) for all weights at once, in closed form",
-    statement=r"\frac{\partial^2(\ell\circ F)}{\partial(W_Q,W_K,W_V)^2} = H_o + H_f \text{ with the closed forms of"
-    r" all blocks}",
+    statement=r"""
+        \frac{\partial^2(\ell\circ F)}{\partial(W_Q,W_K,W_V)^2} = H_o + H_f \text{ with the closed forms of all blocks}
+    """,
     relation=Equal(), uses=("hessian.full-outer-product", "hessian.full-functional", "hessian.eq-2"), of_project=True,
 )  # fmt: skip
 
@@ -232,13 +235,14 @@ FULL_HESSIAN.mutant(
 )
 
 FULL_SYMMETRY = Claim(ATTENTION_LOSS, "hessian.full-symmetry", label="Eq. (3), text below, for the closed forms",
-    statement=r"H_o = H_o^\top,\ H_f = H_f^\top \text{ for the matrices assembled from the closed forms of all nine"
-    r" blocks}",
+    statement=r"""
+        H_o = H_o^\top,\ H_f = H_f^\top \text{ for the matrices assembled from the closed forms of all nine blocks}""",
     relation=HasStructure(), sizes={"L": (1, 3), "d_V": (1, 2), "d_K": (1, 4)},
     uses=("hessian.eq-3-symmetry", "hessian.full-outer-product", "hessian.full-functional"), of_project=True,
-    note="No block is filled in by transposition.  On and to one side of the diagonal stand the formulas of Theorems"
-    " 3.1 and 3.2 with Z_1, Z_2, S and their key counterparts, on the other side the products of moments, derived in"
-    " the other order.",
+    note="""
+        No block is filled in by transposition. On and to one side of the diagonal stand the formulas of Theorems 3.1
+        and 3.2 with Z_1, Z_2, S and their key counterparts, on the other side the products of moments, derived in the
+        other order.""",
 )  # fmt: skip
 
 
@@ -316,14 +320,16 @@ LOSS_HESSIAN.mutant("functional Hessian subtracted", "functional -> -functional"
 # -- footnotes 1 and 2 -------------------------------------------------------------------------------------------------
 
 FOOTNOTES = Claim(ATTENTION_LOSS, "hessian.fn-1-2", label="Footnotes 1 and 2",
-    statement=r"\text{batch setting: average the Hessian formulas over the data points;}\quad\text{Theorems 3.1 and"
-    r" 3.2 generalize}\text{ to the last layer of any deep self-attention network if } X \text{ is replaced with the"
-    r" output of the}\text{ penultimate layer}",
+    statement=r"""
+        \text{batch setting: average the Hessian formulas over the data points;}\quad\text{Theorems 3.1 and 3.2
+        generalize}\text{ to the last layer of any deep self-attention network if } X \text{ is replaced with the output
+        of the}\text{ penultimate layer}""",
     relation=Equal(), sizes={"L": (1, 3), "d_V": (1, 2), "d_K": (1, 2)},
     where=lambda sizes: sizes["L"] * sizes["d_V"] * sizes["d_K"] <= 6,
     uses=tuple(f"hessian.thm-3.{n}-{block}" for n in (1, 2) for block in ("vv", "qq", "vq", "qk")),
-    note="Both at once: two sequences of a batch through two layers, whose first shares the weights of the second"
-    " transposed in their roles; the blocks (V,V), (Q,Q), (V,Q), (Q,K) in the weights of the second layer.",
+    note="""
+        Both at once: two sequences of a batch through two layers, whose first shares the weights of the second
+        transposed in their roles; the blocks (V,V), (Q,Q), (V,Q), (Q,K) in the weights of the second layer.""",
 )  # fmt: skip
 
 

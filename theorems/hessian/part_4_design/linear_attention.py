@@ -79,10 +79,11 @@ LINEAR_ATTENTION = Setting(
 WITH_RESIDUAL = LINEAR_ATTENTION.extended(assumptions=[RESIDUAL], special_domains={"zero residual": zero_residual})
 
 OUTER_BLOCKS = Claim(LINEAR_ATTENTION, "hessian.rem-4.1-outer", label="Remark 4.1, outer-product blocks",
-    statement=r"H_o(W_V,W_V) = \frac{2L^2}{d_V d_K}\Sigma W_K W_Q^\top\Sigma W_Q W_K^\top\Sigma\otimes I_{d_V},"
-    r"\ H_o(W_Q,W_Q) = \frac{2L^2}{d_V d_K}\Sigma\otimes W_K^\top\Sigma W_V W_V^\top\Sigma W_K,\ H_o(W_V,W_Q) = "
-    r"\frac{2L^2}{d_V d_K}(\Sigma W_K W_Q^\top\Sigma\otimes W_V^\top\Sigma W_K),\ H_o(W_Q,W_K) = \frac{2L^2}{d_V d_K}("
-    r"\Sigma W_Q\otimes W_K^\top\Sigma W_V W_V^\top\Sigma) K_{d_K,d_V},\quad \Sigma = \Sigma_{XX} = X^\top X/L",
+    statement=r"""
+        H_o(W_V,W_V) = \frac{2L^2}{d_V d_K}\Sigma W_K W_Q^\top\Sigma W_Q W_K^\top\Sigma\otimes I_{d_V},\ H_o(W_Q,W_Q) =
+        \frac{2L^2}{d_V d_K}\Sigma\otimes W_K^\top\Sigma W_V W_V^\top\Sigma W_K,\ H_o(W_V,W_Q) = \frac{2L^2}{d_V
+        d_K}(\Sigma W_K W_Q^\top\Sigma\otimes W_V^\top\Sigma W_K),\ H_o(W_Q,W_K) = \frac{2L^2}{d_V d_K}(\Sigma
+        W_Q\otimes W_K^\top\Sigma W_V W_V^\top\Sigma) K_{d_K,d_V},\quad \Sigma = \Sigma_{XX} = X^\top X/L""",
     relation=Equal(), uses=("hessian.eq-2",),
 )  # fmt: skip
 
@@ -110,8 +111,9 @@ OUTER_BLOCKS.mutant("query and key weights exchanged", "W_Q -> W_K; W_K -> W_Q")
 # -- the functional blocks ---------------------------------------------------------------------------------------------
 
 FUNCTIONAL_VQ = Claim(WITH_RESIDUAL, "hessian.rem-4.1-functional-vq", label="Remark 4.1, H_f(V,Q)",
-    statement=r"H_f(W_V,W_Q) = \frac{2}{d_V\sqrt{d_K}}(\delta_{XY}^\top\otimes I_{d_V^2})(I_L\otimes S)(X\otimes"
-    r"\Sigma_{XX}W_K)",
+    statement=r"""
+        H_f(W_V,W_Q) = \frac{2}{d_V\sqrt{d_K}}(\delta_{XY}^\top\otimes I_{d_V^2})(I_L\otimes S)(X\otimes\Sigma_{XX}W_K)
+    """,
     relation=Equal(), uses=("hessian.eq-2", "hessian.eq-16-17"),
 )  # fmt: skip
 
@@ -133,8 +135,9 @@ FUNCTIONAL_VQ.mutant("query instead of key weights", "right -> kron(X, intra_seq
 FUNCTIONAL_VQ.mutant("X^T X instead of X^T X / L", "right -> kron(X, X.T @ X @ W_K)")
 
 FUNCTIONAL_QK = Claim(WITH_RESIDUAL, "hessian.rem-4.1-functional-qk", label="Remark 4.1, H_f(Q,K)",
-    statement=r"H_f(W_Q,W_K) = \frac{2}{d_V\sqrt{d_K}}\big(\delta_{XY}^\top(X\otimes W_V^\top\Sigma_{XX})\otimes"
-    r" I_{d_V}\big) S\otimes I_{d_K}",
+    statement=r"""
+        H_f(W_Q,W_K) = \frac{2}{d_V\sqrt{d_K}}\big(\delta_{XY}^\top(X\otimes W_V^\top\Sigma_{XX})\otimes I_{d_V}\big)
+        S\otimes I_{d_K}""",
     assumptions=["matrix products bind tighter than the final (x) I_{d_K}, the only reading with matching sizes"],
     relation=Equal(), uses=("hessian.eq-2", "hessian.thm-3.2-qk"),
 )  # fmt: skip
@@ -159,13 +162,16 @@ FUNCTIONAL_QK.mutant("transposed in d_V", "slope -> slope.T")
 # -- block-hollow, and definite on the diagonal ------------------------------------------------------------------------
 
 HOLLOW = Claim(WITH_RESIDUAL, "hessian.rem-4.1-hollow-psd", label="Remark 4.1 and section 4.1, text",
-    statement=r"\partial A/\partial T = I_{L^2},\ \partial^2 A/\partial T^2 = 0;\ H_f(W_i,W_i) = 0 \text{ for } i\in"
-    r"\{Q,K,V\},\text{ so that the diagonal blocks are those of the outer-product Hessian, and positive-semidefinite}",
+    statement=r"""
+        \partial A/\partial T = I_{L^2},\ \partial^2 A/\partial T^2 = 0;\ H_f(W_i,W_i) = 0 \text{ for }
+        i\in\{Q,K,V\},\text{ so that the diagonal blocks are those of the outer-product Hessian, and
+        positive-semidefinite}""",
     relation=Equal(), where=lambda sizes: sizes["L"] * sizes["d_V"] * sizes["d_K"] <= 8,
     uses=("hessian.rem-4.1-outer",),
     doubt="The extraction shows I_{d_L^2}^2 for the derivative of the activation, read as I_{L^2}.",
-    note="The formula is a Gram matrix 2/(L d_V) J^T J with the Jacobian J in closed form, so equality with the loss"
-    " Hessian shows that each diagonal block is positive-semidefinite, without computing an eigenvalue.",
+    note="""
+        The formula is a Gram matrix 2/(L d_V) J^T J with the Jacobian J in closed form, so equality with the loss
+        Hessian shows that each diagonal block is positive-semidefinite, without computing an eigenvalue.""",
 )  # fmt: skip
 
 

@@ -43,18 +43,20 @@ def linear_functional_by_differentiation(w: Any, X: Any, R: Any) -> Any:
 WITHOUT_SOFTMAX = Setting(HESSIAN, "Section 4.1", assumptions=LINEAR, sizes=SIZES, exact=True)
 
 TABLE_1 = Claim(WITHOUT_SOFTMAX, "hessian.table-1", label="Table 1",
-    statement=r"H_o:\ \text{MLP/CNN } O(\Sigma_{XX}),\ \text{Transformer } O(\Sigma_{XX}^3);\quad H_f:\ \text{MLP/CNN"
-    r" } O(\Omega_{xy}),\ \text{Transformer } O(\Omega_{xy}\Sigma_{XX}),\quad \Omega_{xy} := \tfrac1L X^\top(F(X)-Y)",
+    statement=r"""
+        H_o:\ \text{MLP/CNN } O(\Sigma_{XX}),\ \text{Transformer } O(\Sigma_{XX}^3);\quad H_f:\ \text{MLP/CNN }
+        O(\Omega_{xy}),\ \text{Transformer } O(\Omega_{xy}\Sigma_{XX}),\quad \Omega_{xy} := \tfrac1L X^\top(F(X)-Y)""",
     assumptions=["MLP column: the linear MLP of Section 2"],
     relation=Equal(), expects="reading",
     uses=(
         "hessian.sec2-mlp-outer", "hessian.sec2-mlp-hollow", "hessian.eq-18", "hessian.rem-4.1-outer",
         "hessian.rem-4.1-functional-vq", "hessian.rem-4.1-functional-qk",
     ),
-    reading="apart from L, the weights and constants every block is a function of Sigma_XX and Omega_xy alone: H_o a"
-    " polynomial with each term of degree 3 in Sigma_XX, H_f with each term of degree 1 in Omega_xy and 1 in Sigma_XX."
-    "  Omega_xy counts as a datum of its own, although F - Y holds three more factors X.  MLP column:"
-    " hessian.sec2-mlp-outer, hessian.sec2-mlp-hollow",
+    reading="""
+        apart from L, the weights and constants every block is a function of Sigma_XX and Omega_xy alone: H_o a
+        polynomial with each term of degree 3 in Sigma_XX, H_f with each term of degree 1 in Omega_xy and 1 in
+        Sigma_XX. Omega_xy counts as a datum of its own, although F - Y holds three more factors X. MLP column:
+        hessian.sec2-mlp-outer, hessian.sec2-mlp-hollow""",
     note="CNNs are not modelled here.",
 )  # fmt: skip
 
@@ -119,15 +121,18 @@ TABLE_1.mutant("labels left out of the residual", "Y -> 0 * Y")
 Factor = Annotated[Any, Real(-2.0, 2.0, avoid_zero=True)]
 
 UNIFORM_DEPENDENCE = Claim(WITHOUT_SOFTMAX, "hessian.sec4.1-uniform-dependence", label="Section 4.1, text",
-    statement=r"\text{All blocks of the outer-product Hessian depend cubically on } \Sigma_{XX} \text{, the non-zero"
-    r" functional blocks} \text{ linearly on } X\otimes\Sigma_{XX}; \text{ the number of weight matrices is the same"
-    r" for the outer-product Hessian and} \text{ across non-zero blocks of the functional Hessian}",
+    statement=r"""
+        \text{All blocks of the outer-product Hessian depend cubically on } \Sigma_{XX} \text{, the non-zero functional
+        blocks} \text{ linearly on } X\otimes\Sigma_{XX}; \text{ the number of weight matrices is the same for the
+        outer-product Hessian and} \text{ across non-zero blocks of the functional Hessian}""",
     relation=Equal(), expects="reading",
     uses=("hessian.table-1", "hessian.rem-4.1-outer", "hessian.rem-4.1-functional-vq", "hessian.rem-4.1-functional-qk"),
-    reading="of the expressions in Remark 4.1, in which the residual delta_XY is a symbol of its own: it is held"
-    " fixed, although F in it holds three more factors X and three more weight matrices",
-    note="X -> sigma X and all weights times w multiply every block of H_o by sigma^6 w^4 and every block of H_f by"
-    " sigma^3 w: four weight matrices in each block of H_o, one in each non-zero block of H_f.",
+    reading="""
+        of the expressions in Remark 4.1, in which the residual delta_XY is a symbol of its own: it is held fixed,
+        although F in it holds three more factors X and three more weight matrices""",
+    note="""
+        X -> sigma X and all weights times w multiply every block of H_o by sigma^6 w^4 and every block of H_f by
+        sigma^3 w: four weight matrices in each block of H_o, one in each non-zero block of H_f.""",
 )  # fmt: skip
 
 
@@ -159,15 +164,17 @@ Weight = Annotated[Any, Real(0.5, 2.0)]
 Column3 = Annotated[Any, Shape("3", "1")]
 
 SOFTMAX_INDEFINITE = Claim(HESSIAN, "hessian.sec4.1-softmax-indefinite", label="Section 4.1, text",
-    statement=r"\text{Softmax makes the Hessian diagonal blocks more indefinite: with linear self-attention they are"
-    r" fully defined by} \text{ the outer-product Hessian, which ensures that they are positive-semidefinite}",
+    statement=r"""
+        \text{Softmax makes the Hessian diagonal blocks more indefinite: with linear self-attention they are fully
+        defined by} \text{ the outer-product Hessian, which ensures that they are positive-semidefinite}""",
     assumptions=["square loss", LINEAR[0], "for the softmax: classical self-attention"],
     relation=Equal(), sizes={"L": (1, 3), "d_V": (1, 2), "d_K": (1, 4)}, expects="reading",
     uses=("hessian.eq-2", "hessian.full-functional", "hessian.rem-4.1-hollow-psd"), exact=True,
-    reading="without softmax the diagonal blocks are Gram matrices J^T J 2/(L d_V), never indefinite; with it the"
-    " query block has a negative eigenvalue for some inputs: for X = sigma (-1, -1, 2)^T, d_V = d_K = 1, W_Q = 0, W_K"
-    " = k, W_V = v and labels r it is 8 sigma^5 v k^2 (2 sigma v - r), negative for r > 2 sigma v.  The value block is"
-    " positive semidefinite with softmax too",
+    reading="""
+        without softmax the diagonal blocks are Gram matrices J^T J 2/(L d_V), never indefinite; with it the query
+        block has a negative eigenvalue for some inputs: for X = sigma (-1, -1, 2)^T, d_V = d_K = 1, W_Q = 0, W_K = k,
+        W_V = v and labels r it is 8 sigma^5 v k^2 (2 sigma v - r), negative for r > 2 sigma v. The value block is
+        positive semidefinite with softmax too""",
 )  # fmt: skip
 
 

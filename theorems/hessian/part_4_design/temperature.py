@@ -61,12 +61,14 @@ TEMPERATURE = Setting(
 )
 
 SCALING = Claim(TEMPERATURE, "hessian.sec4.3-temperature-scaling", label="Section 4.3, text (temperature)",
-    statement=r"T(X) = XW_QW_K^\top X^\top/(t\sqrt{d_K}):\ H_o^T \text{ will be scaled by } 1/t^2 \text{ and } H_f^T "
-    r"\text{ by } 1/t,\text{ since the formulas depend on } 1/\sqrt{d_K} \text{ quadratically and linearly}",
+    statement=r"""
+        T(X) = XW_QW_K^\top X^\top/(t\sqrt{d_K}):\ H_o^T \text{ will be scaled by } 1/t^2 \text{ and } H_f^T \text{ by }
+        1/t,\text{ since the formulas depend on } 1/\sqrt{d_K} \text{ quadratically and linearly}""",
     relation=Equal(), expects="reading", uses=("hessian.rem-D.1-corrected",), exact=True,
     reading="of the prefactors, as the reason given has it: A and the residual stay at their values for t = 1",
-    note="In the model itself A = softmax(T) follows t, and neither part is scaled by a power of t: see"
-    " hessian.temperature-scaling-following-a.",
+    note="""
+        In the model itself A = softmax(T) follows t, and neither part is scaled by a power of t: see
+        hessian.temperature-scaling-following-a.""",
 )  # fmt: skip
 
 
@@ -88,8 +90,9 @@ SCALING.mutant("both by 1/t^2", lambda X, W_Q, W_K, W_V, Y, t: _closed(X, W_Q, W
 
 FOLLOWING = Claim(TEMPERATURE, "hessian.temperature-scaling-following-a",
     label="Section 4.3, the scaling where A follows t",
-    statement=r"T = XW_QW_K^\top X^\top/(t\sqrt{d_K}),\ A = \operatorname{softmax}(T):\ H_o^T(t) = H_o^T(1)/t^2,"
-    r"\ H_f^T(t) = H_f^T(1)/t",
+    statement=r"""
+        T = XW_QW_K^\top X^\top/(t\sqrt{d_K}),\ A = \operatorname{softmax}(T):\ H_o^T(t) = H_o^T(1)/t^2,\ H_f^T(t) =
+        H_f^T(1)/t""",
     relation=Equal(), expects="refuted", severity="error", correction="hessian.temperature-as-weights", of_project=True,
     note="The other reading of Section 4.3, on which it would be false.",
 )  # fmt: skip
@@ -118,8 +121,9 @@ FOLLOWING.counterexample(
 
 AS_WEIGHTS = Claim(TEMPERATURE, "hessian.temperature-as-weights",
     label="Section 4.3, temperature as a scale of the query weights",
-    statement=r"H_o^T(t; W_Q, W_K) = D H_o^T(1; W_Q/t, W_K) D,\ H_f^T(t; W_Q, W_K) = D H_f^T(1; W_Q/t, W_K) D,\ D = "
-    r"\operatorname{diag}(I, I/t) \text{ for the weights } [W_K; W_Q]",
+    statement=r"""
+        H_o^T(t; W_Q, W_K) = D H_o^T(1; W_Q/t, W_K) D,\ H_f^T(t; W_Q, W_K) = D H_f^T(1; W_Q/t, W_K) D,\ D =
+        \operatorname{diag}(I, I/t) \text{ for the weights } [W_K; W_Q]""",
     relation=Equal(), uses=("hessian.rem-D.1-corrected",), corrects="hessian.temperature-scaling-following-a",
     exact=True, of_project=True,
     note="The logits at temperature t are those of the query weights W_Q / t at temperature 1.",
@@ -173,16 +177,19 @@ LARGE = Claim(
     relation=TendsTo(scales=tuple(2**2**k for k in range(2, 9)), rate=QuadraticRate(order=1.8)),
     sizes={"L": (2, 3), "d_V": (1, 2), "d_K": (1, 2)},
     expects="reading",
-    reading="t ||H_o^T(t)|| / ||H_f^T(t)|| has a finite limit, with A following t, so that the ratio falls like 1/t, provided B is"
-    " not zero under uniform attention",
+    reading="""
+        t ||H_o^T(t)|| / ||H_f^T(t)|| has a finite limit, with A following t, so that the ratio falls like 1/t,
+        provided B is not zero under uniform attention""",
     uses=("hessian.temperature-as-weights",),
     without_domains={
         "uniform attention": "W_Q = 0 keeps A uniform at all t, and nothing converges",
         "huge": "logits of 1e6 move the limit beyond the scales",
         "one-hot attention": "likewise",
     },
-    note="The limit is ||V^T U V|| / (d_K ||B||) sqrt(1/2) with U and B under uniform attention.  The proviso is needed: where"
-    " labels equal the outputs and W_K = 0, B = 0 and H_f^T = 0 for every t, while H_o^T = V^T U V / (d_K t^2) is not zero.",
+    note="""
+        The limit is ||V^T U V|| / (d_K ||B||) sqrt(1/2) with U and B under uniform attention. The proviso is needed:
+        where labels equal the outputs and W_K = 0, B = 0 and H_f^T = 0 for every t, while H_o^T = V^T U V / (d_K t^2)
+        is not zero.""",
 )
 
 
@@ -251,13 +258,15 @@ SMALL = Claim(
     relation=TendsTo(scales=tuple(range(10)), rate=QuadraticRate(order=1.8), bits=2400),
     sizes={"L": (2, 3), "d_V": (1, 2), "d_K": (1, 2)},
     expects="reading",
-    reading="t ||H_o^T(t)|| / ||H_f^T(t)|| has a positive limit, with A following t, so that the ratio grows like 1/t, where no two"
-    " logits tie and the residual is generic",
+    reading="""
+        t ||H_o^T(t)|| / ||H_f^T(t)|| has a positive limit, with A following t, so that the ratio grows like 1/t, where
+        no two logits tie and the residual is generic""",
     uses=("hessian.temperature-as-weights",),
     without_domains={"uniform attention": "W_Q = 0 ties all logits", "tied": "repeated tokens tie logits"},
-    note="The limit is (|W_Q^T x|^2 |d|^2 + |x|^2 |W_K^T d|^2) / (sqrt(2) d_K |x| |d|), x the token of the row with the smallest"
-    " gap and d the difference of the two tokens it hesitates between.  Prominent is meant relatively: both parts vanish like"
-    " exp(-g / t).  Where W_Q = W_K = 0, which the proviso excludes, H_o^T = 0 at every t.",
+    note="""
+        The limit is (|W_Q^T x|^2 |d|^2 + |x|^2 |W_K^T d|^2) / (sqrt(2) d_K |x| |d|), x the token of the row with the
+        smallest gap and d the difference of the two tokens it hesitates between. Prominent is meant relatively: both
+        parts vanish like exp(-g / t). Where W_Q = W_K = 0, which the proviso excludes, H_o^T = 0 at every t.""",
 )
 
 

@@ -29,13 +29,15 @@ def by_entries(A: Any, B: Any) -> Any:
 # -- Eqs. (6)-(12): products -------------------------------------------------------------------------------------------
 
 EQUATIONS_6_10 = Claim(IDENTITIES, "hessian.eq-6-10", label="Eqs. (6)-(10)",
-    statement=r"A\otimes(B+C) = A\otimes B + A\otimes C,\ (B+C)\otimes A = B\otimes A + C\otimes A;\ (kA)\otimes B = A"
-    r"\otimes(kB) = k(A\otimes B);\ (A\otimes B)\otimes C = A\otimes(B\otimes C);\ (A\otimes B)(C\otimes D) = (AC)"
-    r"\otimes(BD);\ (A\otimes B)^\top = A^\top\otimes B^\top",
+    statement=r"""
+        A\otimes(B+C) = A\otimes B + A\otimes C,\ (B+C)\otimes A = B\otimes A + C\otimes A;\ (kA)\otimes B =
+        A\otimes(kB) = k(A\otimes B);\ (A\otimes B)\otimes C = A\otimes(B\otimes C);\ (A\otimes B)(C\otimes D) =
+        (AC)\otimes(BD);\ (A\otimes B)^\top = A^\top\otimes B^\top""",
     assumptions=["sizes for which the operations exist"],
     relation=Equal(), sizes={"m": (1, 3), "n": (1, 2), "p": (1, 2), "q": (1, 3), "r": (1, 2), "s": (1, 2)},
-    note="B and B' have one shape, and so have A C and B D where they are multiplied.  Left sides are assembled from"
-    " blocks a_ij B (Definition A.1).",
+    note="""
+        B and B' have one shape, and so have A C and B D where they are multiplied. Left sides are assembled from
+        blocks a_ij B (Definition A.1).""",
 )  # fmt: skip
 
 
@@ -75,8 +77,9 @@ Column = Annotated[Any, Shape("m", "1")]
 OtherColumn = Annotated[Any, Shape("n", "1")]
 
 EQUATIONS_11_12 = Claim(IDENTITIES, "hessian.eq-11-12", label="Eqs. (11), (12)",
-    statement=r"a^\top\otimes b = b a^\top = b\otimes a^\top;\qquad A(v^\top\otimes B) = (1\otimes A)(v^\top\otimes B)"
-    r" = (v^\top\otimes AB)",
+    statement=r"""
+        a^\top\otimes b = b a^\top = b\otimes a^\top;\qquad A(v^\top\otimes B) = (1\otimes A)(v^\top\otimes B) =
+        (v^\top\otimes AB)""",
     assumptions=["a, b, v are column vectors", "A and B can be multiplied"],
     relation=Equal(), sizes={"m": (1, 4), "n": (1, 4), "r": (1, 3)}, uses=("hessian.eq-6-10",),
 )  # fmt: skip
@@ -102,10 +105,11 @@ EQUATIONS_11_12.mutant("A B (x) v^T instead of v^T (x) A B", "kron(a.T, A @ B) -
 # -- Eqs. (13), (14): vectorisation, block-diagonal factors ------------------------------------------------------------
 
 EQUATION_13 = Claim(IDENTITIES, "hessian.eq-13", label="Eq. (13) with proof",
-    statement=r"\operatorname{vec}_r A = (A\otimes I_n)\operatorname{vec}_r I_n;\ \operatorname{vec}_c B = (I_q\otimes"
-    r" B)\operatorname{vec}_c I_q;\ \operatorname{vec}_r A = K_{m,n}\operatorname{vec}_c A = K_{m,n}(I_n\otimes A)"
-    r"\operatorname{vec}_c I_n = (A\otimes I_n) K_{n,n}\operatorname{vec}_c I_n = (A\otimes I_n)\operatorname{vec}_r"
-    r" I_n",
+    statement=r"""
+        \operatorname{vec}_r A = (A\otimes I_n)\operatorname{vec}_r I_n;\ \operatorname{vec}_c B = (I_q\otimes
+        B)\operatorname{vec}_c I_q;\ \operatorname{vec}_r A = K_{m,n}\operatorname{vec}_c A = K_{m,n}(I_n\otimes
+        A)\operatorname{vec}_c I_n = (A\otimes I_n) K_{n,n}\operatorname{vec}_c I_n = (A\otimes I_n)\operatorname{vec}_r
+        I_n""",
     assumptions=["A in R^{m x n}, B in R^{p x q}"],
     relation=Equal(), sizes={"m": (1, 4), "n": (1, 4), "p": (1, 3), "q": (1, 3)},
 )  # fmt: skip
@@ -145,9 +149,10 @@ EQUATION_14 = Claim(IDENTITIES, "hessian.eq-14", label="Eq. (14)",
     assumptions=["A_i in R^{q x r} for i = 1..m, B in R^{m x n}, C in R^{r x t}; B_{i,:} the i-th row as a column"],
     relation=Equal(), sizes={"m": (1, 3), "n": (1, 3), "q": (1, 3), "r": (1, 3), "t": (1, 2)},
     uses=("hessian.eq-11-12",),
-    doubt="The display is damaged: stacks are repeated, one row shows A_m(B_{1,:}^T (x) C), and the last stack has"
-    " lost its A_i.  The index that follows the rows, and the A_i that Eq. (12), named beside it, carries into the"
-    " product, are read.",
+    doubt="""
+        The display is damaged: stacks are repeated, one row shows A_m(B_{1,:}^T (x) C), and the last stack has lost
+        its A_i. The index that follows the rows, and the A_i that Eq. (12), named beside it, carries into the product,
+        are read.""",
 )  # fmt: skip
 
 

@@ -44,9 +44,10 @@ PROOF_VQ = Claim(PROOF, "hessian.thm-3.2-proof-vq", label="Appendix B.1, proof o
     r"\Big(\frac{X\otimes XW_K}{\sqrt{d_K}}\Big);\ F_2 \text{ differs from } F \text{ only by } W_V;\ \frac{"
     r"\partial^2F}{\partial W_V\partial W_Q} = \frac{\partial F_1}{\partial F_2}\frac{\partial F_2}{\partial W_Q}",
     relation=Equal(), uses=("hessian.eq-16-17", "hessian.lem-B.1", "hessian.lem-B.3"),
-    doubt="'F_2 differs from A only by the presence of matrix W_V', as extracted, names A, which holds no W_V and is"
-    " no L x d_V matrix; it is read as F = F_2 W_V, which the step uses.  With A as it stands the remark is a"
-    " misprint, on which no formula rests.",
+    doubt="""
+        'F_2 differs from A only by the presence of matrix W_V', as extracted, names A, which holds no W_V and is no L
+        x d_V matrix; it is read as F = F_2 W_V, which the step uses. With A as it stands the remark is a misprint, on
+        which no formula rests.""",
 )  # fmt: skip
 
 
@@ -82,11 +83,12 @@ PROOF_VQ.mutant("query instead of key weights", "X @ W_K -> X @ W_Q")
 # -- W_Q twice ---------------------------------------------------------------------------------------------------------
 
 PROOF_QQ = Claim(PROOF, "hessian.thm-3.2-proof-qq", label="Appendix B.1, proof of Theorem 3.2 (W_Q)",
-    statement=r"\frac{\partial F_1}{\partial G} = (I_L\otimes W_V^\top X^\top)\otimes\Big(\frac{X\otimes XW_K}{"
-    r"\sqrt{d_K}}\Big)^\top = \frac{I_L\otimes W_V^\top X^\top\otimes X^\top\otimes W_K^\top X^\top}{\sqrt{d_K}},\ "
-    r"\frac{\partial T}{\partial W_Q} = \frac{X\otimes XW_K}{\sqrt{d_K}},\ \frac{\partial G}{\partial T} = \frac{"
-    r"\partial^2A}{\partial T\partial T},\ \frac{\partial^2F}{\partial W_Q\partial W_Q} = \frac{\partial F_1}{\partial"
-    r" G}\frac{\partial G}{\partial T}\frac{\partial T}{\partial W_Q}",
+    statement=r"""
+        \frac{\partial F_1}{\partial G} = (I_L\otimes W_V^\top X^\top)\otimes\Big(\frac{X\otimes
+        XW_K}{\sqrt{d_K}}\Big)^\top = \frac{I_L\otimes W_V^\top X^\top\otimes X^\top\otimes W_K^\top
+        X^\top}{\sqrt{d_K}},\ \frac{\partial T}{\partial W_Q} = \frac{X\otimes XW_K}{\sqrt{d_K}},\ \frac{\partial
+        G}{\partial T} = \frac{\partial^2A}{\partial T\partial T},\ \frac{\partial^2F}{\partial W_Q\partial W_Q} =
+        \frac{\partial F_1}{\partial G}\frac{\partial G}{\partial T}\frac{\partial T}{\partial W_Q}""",
     assumptions=["F_1 = (I_L (x) W_V^T X^T) G (X (x) X W_K) / sqrt(d_K), G = dA/dT"],
     relation=Equal(), sizes={"L": (1, 3), "d_V": (1, 3), "d_K": (1, 4)},
     where=lambda sizes: affordable(sizes) and sizes["L"] * sizes["d_V"] <= 6,
@@ -130,10 +132,11 @@ PROOF_QQ.mutant("query instead of key weights", "X @ W_K -> X @ W_Q")
 
 EQUATION_21 = Claim(PROOF, "hessian.eq-21",
     label="Eq. (21) and the two Jacobians below it, proof of Theorem 3.2 (W_Q & W_K)",
-    statement=r"\frac{\partial^2F}{\partial W_Q\partial W_K} = (F_1\otimes F_2^\top)\frac{\partial G}{\partial W_K} +"
-    r" (F_1G\otimes I_{d_Vd_K})\frac{\partial F_2}{\partial W_K},\ F_1 = I_L\otimes W_V^\top X^\top,\ F_2 = (X\otimes"
-    r" XW_K)/\sqrt{d_K};\quad \frac{\partial G}{\partial W_K} = \frac{\partial^2A}{\partial T\partial T}\Big("
-    r"\frac{XW_Q\otimes X}{\sqrt{d_K}}\Big)K_{d_K,d_V}",
+    statement=r"""
+        \frac{\partial^2F}{\partial W_Q\partial W_K} = (F_1\otimes F_2^\top)\frac{\partial G}{\partial W_K} +
+        (F_1G\otimes I_{d_Vd_K})\frac{\partial F_2}{\partial W_K},\ F_1 = I_L\otimes W_V^\top X^\top,\ F_2 = (X\otimes
+        XW_K)/\sqrt{d_K};\quad \frac{\partial G}{\partial W_K} = \frac{\partial^2A}{\partial T\partial
+        T}\Big(\frac{XW_Q\otimes X}{\sqrt{d_K}}\Big)K_{d_K,d_V}""",
     relation=Equal(), where=lambda sizes: affordable(sizes) and sizes["L"] * sizes["d_V"] * sizes["d_K"] <= 12,
     uses=("hessian.eq-15", "hessian.eq-18", "hessian.eq-21-dF2", "hessian.lem-C.1-structure"),
 )  # fmt: skip
@@ -171,12 +174,14 @@ EQUATION_21.mutant("no commutation matrix", "commutation_matrix(d_K, d_V) -> eye
 EQUATION_21.mutant("F_2 not transposed", "F_2.T -> F_2.reshape(F_2.shape[1], F_2.shape[0])")
 
 EQUATION_21_DF2 = Claim(PROOF, "hessian.eq-21-dF2", label="Appendix B.1, chain for dF_2/dW_K",
-    statement=r"\frac{\partial F_2}{\partial W_K} = (I_L\otimes K_{L,d_V}\otimes I_{d_K})(\operatorname{vec}_rX\otimes"
-    r" I_{Ld_K})\Big(\frac{X\otimes I_{d_K}}{\sqrt{d_K}}\Big) = \frac{1}{\sqrt{d_K}}(I_L\otimes K_{L,d_V}\otimes"
-    r" I_{d_K})(\operatorname{vec}_r X\otimes X\otimes I_{d_K}) = \frac{1}{\sqrt{d_K}}(I_L\otimes K_{L,d_V})("
-    r"\operatorname{vec}_rX\otimes X)\otimes I_{d_K} = \frac{1}{\sqrt{d_K}}(X\otimes X\otimes I_{d_V})(I_{d_V}\otimes"
-    r" K_{d_V,d_V})(\operatorname{vec}_rI_{d_V}\otimes I_{d_V})\otimes I_{d_K} = \frac{1}{\sqrt{d_K}}(X\otimes X"
-    r"\otimes I_{d_V})(K_{d_V,d_V}\otimes I_{d_V})(I_{d_V}\otimes\operatorname{vec}_rI_{d_V})\otimes I_{d_K}",
+    statement=r"""
+        \frac{\partial F_2}{\partial W_K} = (I_L\otimes K_{L,d_V}\otimes I_{d_K})(\operatorname{vec}_rX\otimes
+        I_{Ld_K})\Big(\frac{X\otimes I_{d_K}}{\sqrt{d_K}}\Big) = \frac{1}{\sqrt{d_K}}(I_L\otimes K_{L,d_V}\otimes
+        I_{d_K})(\operatorname{vec}_r X\otimes X\otimes I_{d_K}) = \frac{1}{\sqrt{d_K}}(I_L\otimes
+        K_{L,d_V})(\operatorname{vec}_rX\otimes X)\otimes I_{d_K} = \frac{1}{\sqrt{d_K}}(X\otimes X\otimes
+        I_{d_V})(I_{d_V}\otimes K_{d_V,d_V})(\operatorname{vec}_rI_{d_V}\otimes I_{d_V})\otimes I_{d_K} =
+        \frac{1}{\sqrt{d_K}}(X\otimes X\otimes I_{d_V})(K_{d_V,d_V}\otimes I_{d_V})(I_{d_V}\otimes
+        \operatorname{vec}_rI_{d_V})\otimes I_{d_K}""",
     assumptions=["matrix products bind tighter than the final (x) I_{d_K}"],
     relation=Equal(), where=lambda sizes: sizes["L"] ** 2 * sizes["d_V"] * sizes["d_K"] <= 72,
     uses=("hessian.eq-16-17", "hessian.eq-6-10", "hessian.lem-B.2", "hessian.lem-B.3"),
@@ -205,8 +210,9 @@ EQUATION_21_DF2.mutant("S without its commutation matrix", "S -> kron(vec_r(eye(
 
 THEOREM_32_Z2_APPENDIX = Claim(HESSIAN, "hessian.thm-3.2-z2-appendix",
     label="Theorem 3.2 (Appendix B.1), definition of Z_2",
-    statement=r"Z_2 := (I_L\otimes X^\top\otimes X^\top\otimes X^\top)(\partial^2 A/\partial T^2)(X\otimes X) \in "
-    r"\mathbb{R}^{L d_V^3\times d_V^2}",
+    statement=r"""
+        Z_2 := (I_L\otimes X^\top\otimes X^\top\otimes X^\top)(\partial^2 A/\partial T^2)(X\otimes X) \in \mathbb{R}^{L
+        d_V^3\times d_V^2}""",
     assumptions=["A is the row-wise softmax of T = X G X^T", "d^2A/dT^2 as in Lemma C.1"],
     relation=Equal(), sizes={"L": (1, 3), "d_V": (1, 3)}, uses=("hessian.lem-C.1-structure",), exact=True,
     note="A definition is checked by what it is for: Z_2 is the second derivative of G -> softmax(X G X^T) X.",

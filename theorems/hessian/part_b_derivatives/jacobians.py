@@ -33,11 +33,12 @@ def _through_logits(X: Any, W_Q: Any, W_K: Any, left: Any, logits: Any) -> Any:
 
 
 LEMMA_B1 = Claim(ATTENTION, "hessian.lem-B.1", label="Lemma B.1 and eq. (19)",
-    statement=r"\frac{\partial F}{\partial W_V} = \operatorname{softmax}\Big(\frac{X W_Q W_K^\top X^\top}{\sqrt{d_K}}"
-    r"\Big) X\otimes I_{d_V},\quad \frac{\partial F}{\partial W_Q} = (I_L\otimes W_V^\top X^\top)\frac{\partial A}{"
-    r"\partial T}\Big(\frac{X\otimes X W_K}{\sqrt{d_K}}\Big),\quad \frac{\partial A}{\partial T} = "
-    r"\operatorname{blockdiag}\Big(\frac{\partial A_{i,:}}{\partial T_{i,:}}\Big),\ \frac{\partial A_{i,:}}{\partial"
-    r" T_{i,:}} = \operatorname{diag}(A_{i,:}) - A_{i,:}A_{i,:}^\top",
+    statement=r"""
+        \frac{\partial F}{\partial W_V} = \operatorname{softmax}\Big(\frac{X W_Q W_K^\top X^\top}{\sqrt{d_K}}\Big)
+        X\otimes I_{d_V},\quad \frac{\partial F}{\partial W_Q} = (I_L\otimes W_V^\top X^\top)\frac{\partial A}{\partial
+        T}\Big(\frac{X\otimes X W_K}{\sqrt{d_K}}\Big),\quad \frac{\partial A}{\partial T} =
+        \operatorname{blockdiag}\Big(\frac{\partial A_{i,:}}{\partial T_{i,:}}\Big),\ \frac{\partial A_{i,:}}{\partial
+        T_{i,:}} = \operatorname{diag}(A_{i,:}) - A_{i,:}A_{i,:}^\top""",
     relation=Equal(),
 )  # fmt: skip
 
@@ -74,8 +75,9 @@ LEMMA_B1.mutant("X W_K (x) X instead of X (x) X W_K", "query -> _through_logits(
 LEMMA_B1.mutant("dA/dT without its rank-one terms", "softmax_jacobian(A) -> _slopes_alone(A)")
 
 JACOBIAN_KEY = Claim(ATTENTION, "hessian.jacobian-key", label="Lemma B.1, key weights",
-    statement=r"\frac{\partial F}{\partial W_K} = \frac{1}{\sqrt{d_K}}(I_L\otimes W_V^\top X^\top)\frac{\partial A}{"
-    r"\partial T}(X W_Q\otimes X) K_{d_K,d_V}",
+    statement=r"""
+        \frac{\partial F}{\partial W_K} = \frac{1}{\sqrt{d_K}}(I_L\otimes W_V^\top X^\top)\frac{\partial A}{\partial
+        T}(X W_Q\otimes X) K_{d_K,d_V}""",
     relation=Equal(), uses=("hessian.lem-B.1", "hessian.eq-18"), of_project=True,
     note="Lemma B.1 states the Jacobians in the value and query weights only; the key blocks rest on this one.",
 )  # fmt: skip

@@ -18,9 +18,10 @@ THEOREM_31_APPENDIX_VV = Claim(ATTENTION_LOSS, "hessian.thm-3.1-appendix-vv",
     statement=r"H_o(W_V,W_V) = \frac{1}{L d_V} M_1^\top M_1 \otimes I_{d_V}",
     assumptions=["M_1 = A X"],
     relation=Equal(), expects="refuted", severity="slip", correction="hessian.thm-3.1-vv",
-    doubt="The 1 over L d_V is clear in the extraction, and only there.  The theorem is restated under its own number"
-    " and otherwise word for word; if the two texts have one source, the digit is the extraction's, and nothing is"
-    " misprinted.",
+    doubt="""
+        The 1 over L d_V is clear in the extraction, and only there. The theorem is restated under its own number and
+        otherwise word for word; if the two texts have one source, the digit is the extraction's, and nothing is
+        misprinted.""",
     note="Half of what Section 3 states; the proof below it scales by 2/(L d_V) as well.",
 )  # fmt: skip
 
@@ -50,16 +51,18 @@ PROOF_DOUBT = "T_1, as extracted, is defined nowhere; it is read as M_1, which T
 
 PROOF_31_VQ = Claim(ATTENTION_LOSS, "hessian.thm-3.1-proof-vq",
     label="Appendix B.1, proof of Theorem 3.1, displayed chain",
-    statement=r"H_o(W_V,W_Q) = \frac{2}{L d_V}\frac{\partial F}{\partial W_V}^\top\frac{\partial F}{\partial W_Q} = "
-    r"\frac{2}{L d_V}(X^\top A^\top\otimes I_{d_V})(I_L\otimes W_V^\top X^\top)\frac{\partial A}{\partial T}\Big("
-    r"\frac{X\otimes X W_K}{\sqrt{d_K}}\Big) = \frac{2}{L d_V\sqrt{d_K}}(X^\top A^\top\otimes W_V^\top X^\top)\frac{"
-    r"\partial A}{\partial T}\Big(\frac{X\otimes X W_K}{\sqrt{d_K}}\Big) = \frac{2}{L d_V\sqrt{d_K}}(T_1^\top\otimes"
-    r" W_V^\top)(I_L\otimes X^\top)\frac{\partial A}{\partial T}(X\otimes X)(I_{d_V}\otimes W_K) = \frac{2}{L d_V"
-    r"\sqrt{d_K}}(T_1^\top\otimes W_V^\top) Z_1 (I_{d_V}\otimes W_K) \in \mathbb{R}^{L d_V\times d_V^2}",
+    statement=r"""
+        H_o(W_V,W_Q) = \frac{2}{L d_V}\frac{\partial F}{\partial W_V}^\top\frac{\partial F}{\partial W_Q} = \frac{2}{L
+        d_V}(X^\top A^\top\otimes I_{d_V})(I_L\otimes W_V^\top X^\top)\frac{\partial A}{\partial T}\Big(\frac{X\otimes X
+        W_K}{\sqrt{d_K}}\Big) = \frac{2}{L d_V\sqrt{d_K}}(X^\top A^\top\otimes W_V^\top X^\top)\frac{\partial
+        A}{\partial T}\Big(\frac{X\otimes X W_K}{\sqrt{d_K}}\Big) = \frac{2}{L d_V\sqrt{d_K}}(T_1^\top\otimes
+        W_V^\top)(I_L\otimes X^\top)\frac{\partial A}{\partial T}(X\otimes X)(I_{d_V}\otimes W_K) = \frac{2}{L
+        d_V\sqrt{d_K}}(T_1^\top\otimes W_V^\top) Z_1 (I_{d_V}\otimes W_K) \in \mathbb{R}^{L d_V\times d_V^2}""",
     exact=False, relation=Equal(), expects="refuted", severity="slip", correction="hessian.thm-3.1-proof-vq-corrected",
     doubt=PROOF_DOUBT,
-    note="The third member divides by sqrt(d_K) twice, and the block has the size d_V^2 x d_V d_K, not L d_V x d_V^2. "
-    " Both are mended by the members around them: the first two and the last two are right.",
+    note="""
+        The third member divides by sqrt(d_K) twice, and the block has the size d_V^2 x d_V d_K, not L d_V x d_V^2.
+        Both are mended by the members around them: the first two and the last two are right.""",
 )  # fmt: skip
 
 
@@ -103,11 +106,12 @@ PROOF_31_VQ.counterexample(
 
 PROOF_31_VQ_CORRECTED = Claim(ATTENTION_LOSS, "hessian.thm-3.1-proof-vq-corrected",
     label="Proof of Theorem 3.1, with one sqrt(d_K) and the right size",
-    statement=r"H_o(W_V,W_Q) = \frac{2}{L d_V\sqrt{d_K}}(X^\top A^\top\otimes I_{d_V})(I_L\otimes W_V^\top X^\top)"
-    r"\frac{\partial A}{\partial T}(X\otimes X W_K) = \frac{2}{L d_V\sqrt{d_K}}(X^\top A^\top\otimes W_V^\top X^\top)"
-    r"\frac{\partial A}{\partial T}(X\otimes X W_K) = \frac{2}{L d_V\sqrt{d_K}}(M_1^\top\otimes W_V^\top)(I_L\otimes"
-    r" X^\top)\frac{\partial A}{\partial T}(X\otimes X)(I_{d_V}\otimes W_K) = \frac{2}{L d_V\sqrt{d_K}}(M_1^\top"
-    r"\otimes W_V^\top) Z_1 (I_{d_V}\otimes W_K) \in \mathbb{R}^{d_V^2\times d_V d_K}",
+    statement=r"""
+        H_o(W_V,W_Q) = \frac{2}{L d_V\sqrt{d_K}}(X^\top A^\top\otimes I_{d_V})(I_L\otimes W_V^\top X^\top)\frac{\partial
+        A}{\partial T}(X\otimes X W_K) = \frac{2}{L d_V\sqrt{d_K}}(X^\top A^\top\otimes W_V^\top X^\top)\frac{\partial
+        A}{\partial T}(X\otimes X W_K) = \frac{2}{L d_V\sqrt{d_K}}(M_1^\top\otimes W_V^\top)(I_L\otimes
+        X^\top)\frac{\partial A}{\partial T}(X\otimes X)(I_{d_V}\otimes W_K) = \frac{2}{L d_V\sqrt{d_K}}(M_1^\top\otimes
+        W_V^\top) Z_1 (I_{d_V}\otimes W_K) \in \mathbb{R}^{d_V^2\times d_V d_K}""",
     relation=Equal(), uses=("hessian.lem-B.1", "hessian.eq-6-10"), corrects="hessian.thm-3.1-proof-vq", of_project=True,
 )  # fmt: skip
 

@@ -31,9 +31,10 @@ from verify.vocabulary import Claim, Equal, Setting, Shape
 # -- Z_1 ---------------------------------------------------------------------------------------------------------------
 
 PROOF_Z1 = Claim(SOFTMAX_OF_T, "hessian.rem-3.1-proof-z1", label="Appendix C.2, proof for Z_1",
-    statement=r"Z_1 = (I_L\otimes X^\top)\frac{\partial A}{\partial T}(X\otimes X) = \operatorname{blockdiag}\Big(X^"
-    r"\top\frac{\partial A_{i,:}}{\partial T_{i,:}}\Big)(X\otimes X) = \Big[X_{i,:}^\top\otimes X^\top\frac{\partial"
-    r" A_{i,:}}{\partial T_{i,:}} X\Big]_i = X * M_2",
+    statement=r"""
+        Z_1 = (I_L\otimes X^\top)\frac{\partial A}{\partial T}(X\otimes X) = \operatorname{blockdiag}\Big(X^\top\frac{
+        \partial A_{i,:}}{\partial T_{i,:}}\Big)(X\otimes X) = \Big[X_{i,:}^\top\otimes X^\top\frac{\partial
+        A_{i,:}}{\partial T_{i,:}} X\Big]_i = X * M_2""",
     relation=Equal(), sizes={"L": (1, 4), "d_V": (1, 3)}, uses=("hessian.lem-B.1", "hessian.eq-14", "hessian.def-3.1"),
 )  # fmt: skip
 
@@ -67,10 +68,11 @@ PROOF_Z1.mutant("moments not centred", "second_central_moments(A, X) -> [X.T @ d
 # -- the steps of the proof for Z_2 ------------------------------------------------------------------------------------
 
 PROOF_Z2I = Claim(SOFTMAX_OF_T, "hessian.rem-3.1-proof-z2i", label="Appendix C.2, proof for Z_2: block formula",
-    statement=r"Z_{2;i} = (X^\top\otimes X^\top\otimes X^\top) D_i (X_{i,:}^\top\otimes X) = \sum_{j=1}^L X_{j,:}"
-    r"\otimes X_{i,:}X_{i,:}^\top\otimes X^\top\frac{\partial^2 A_{i,j}}{\partial T_{i,:}\partial T_{i,:}} X ="
-    r" (K_{d_V,d_V}\otimes I_{d_V})\Big(X_{i,:}X_{i,:}^\top\otimes\sum_j X_{j,:}\otimes X^\top\frac{\partial^2"
-    r" A_{i,j}}{\partial T_{i,:}\partial T_{i,:}} X\Big)",
+    statement=r"""
+        Z_{2;i} = (X^\top\otimes X^\top\otimes X^\top) D_i (X_{i,:}^\top\otimes X) = \sum_{j=1}^L X_{j,:}\otimes
+        X_{i,:}X_{i,:}^\top\otimes X^\top\frac{\partial^2 A_{i,j}}{\partial T_{i,:}\partial T_{i,:}} X =
+        (K_{d_V,d_V}\otimes I_{d_V})\Big(X_{i,:}X_{i,:}^\top\otimes\sum_j X_{j,:}\otimes X^\top\frac{\partial^2
+        A_{i,j}}{\partial T_{i,:}\partial T_{i,:}} X\Big)""",
     relation=Equal(), uses=("hessian.eq-14", "hessian.lem-C.1-structure", "hessian.lem-C.1-entry"),
 )  # fmt: skip
 
@@ -108,14 +110,17 @@ VECTORS = Setting(
 )
 
 PROOF_STEP = Claim(VECTORS, "hessian.rem-3.1-proof-step", label="Appendix C.2, 'the last equality follows from'",
-    statement=r"(X_{j,:}\otimes X^\top) e_i X_{i,:}^\top = (X_{j,:}^\top\otimes X^\top)(1\otimes e_i X_{i,:}^\top) ="
-    r" X_{j,:}\otimes X^\top e_i X_{i,:}^\top = X_{j,:}\otimes X_{i,:}X_{i,:}^\top",
+    statement=r"""
+        (X_{j,:}\otimes X^\top) e_i X_{i,:}^\top = (X_{j,:}^\top\otimes X^\top)(1\otimes e_i X_{i,:}^\top) =
+        X_{j,:}\otimes X^\top e_i X_{i,:}^\top = X_{j,:}\otimes X_{i,:}X_{i,:}^\top""",
     assumptions=["so that the products exist"],
     relation=Equal(), expects="refuted", severity="slip", correction="hessian.rem-3.1-proof-step-corrected",
-    doubt="The transpose of X_{j,:} in the second member is clear in the extraction, and only there; the members on"
-    " either side have none.",
-    note="Judged by the inner sizes of the second member: X_{j,:}^T (x) X^T has L d_V columns, its partner L rows. "
-    " Without the transpose, as in the members around it, every step holds.",
+    doubt="""
+        The transpose of X_{j,:} in the second member is clear in the extraction, and only there; the members on either
+        side have none.""",
+    note="""
+        Judged by the inner sizes of the second member: X_{j,:}^T (x) X^T has L d_V columns, its partner L rows.
+        Without the transpose, as in the members around it, every step holds.""",
 )  # fmt: skip
 
 
@@ -132,8 +137,9 @@ PROOF_STEP.counterexample("one token in the plane: two columns meet one row", X=
 
 PROOF_STEP_CORRECTED = Claim(VECTORS, "hessian.rem-3.1-proof-step-corrected",
     label="Appendix C.2, the step without the transpose",
-    statement=r"(X_{j,:}\otimes X^\top) e_i X_{i,:}^\top = (X_{j,:}\otimes X^\top)(1\otimes e_i X_{i,:}^\top) ="
-    r" X_{j,:}\otimes X^\top e_i X_{i,:}^\top = X_{j,:}\otimes X_{i,:}X_{i,:}^\top \in \mathbb{R}^{d_V^2\times d_V}",
+    statement=r"""
+        (X_{j,:}\otimes X^\top) e_i X_{i,:}^\top = (X_{j,:}\otimes X^\top)(1\otimes e_i X_{i,:}^\top) = X_{j,:}\otimes
+        X^\top e_i X_{i,:}^\top = X_{j,:}\otimes X_{i,:}X_{i,:}^\top \in \mathbb{R}^{d_V^2\times d_V}""",
     relation=Equal(), uses=("hessian.eq-6-10",), corrects="hessian.rem-3.1-proof-step", of_project=True,
 )  # fmt: skip
 
@@ -169,11 +175,12 @@ PROOF_STEP_CORRECTED.mutant("another unit vector", "range -> reversed; X.shape[0
 # -- N = M_3 -----------------------------------------------------------------------------------------------------------
 
 PROOF_MOMENT = Claim(SOFTMAX_OF_T, "hessian.rem-3.1-proof-moment", label="Appendix C.2, N = M_3",
-    statement=r"N = \sum_j X_{j,:}\otimes X^\top A_{i,j}(2A_{i,:}A_{i,:}^\top + E_{j,j} - \operatorname{diag}(A_{i,:})"
-    r" - e_j A_{i,:}^\top - A_{i,:}e_j^\top) X = [M_1]_{i,:}\otimes([M_1]_{i,:}[M_1]_{i,:}^\top - X^\top"
-    r"\operatorname{diag}(A_{i,:})X) + \sum_j A_{i,j}X_{j,:}\otimes([M_1]_{i,:}-X_{j,:})([M_1]_{i,:}-X_{j,:})^\top ="
-    r" [M_3]_{i,:};\ X^\top\operatorname{diag}(A_{i,:})X - [M_1]_{i,:}[M_1]_{i,:}^\top = \sum_j"
-    r" A_{i,j}([M_1]_{i,:}-X_{j,:})([M_1]_{i,:}-X_{j,:})^\top",
+    statement=r"""
+        N = \sum_j X_{j,:}\otimes X^\top A_{i,j}(2A_{i,:}A_{i,:}^\top + E_{j,j} - \operatorname{diag}(A_{i,:}) - e_j
+        A_{i,:}^\top - A_{i,:}e_j^\top) X = [M_1]_{i,:}\otimes([M_1]_{i,:}[M_1]_{i,:}^\top -
+        X^\top\operatorname{diag}(A_{i,:})X) + \sum_j A_{i,j}X_{j,:}\otimes([M_1]_{i,:}-X_{j,:})([M_1]_{i,:}-X_{j,:})^
+        \top = [M_3]_{i,:};\ X^\top\operatorname{diag}(A_{i,:})X - [M_1]_{i,:}[M_1]_{i,:}^\top = \sum_j
+        A_{i,j}([M_1]_{i,:}-X_{j,:})([M_1]_{i,:}-X_{j,:})^\top""",
     assumptions=["so that the rows of A sum to 1"],
     relation=Equal(), uses=("hessian.def-3.1", "hessian.lem-C.1-entry", "hessian.eq-6-10"),
 )  # fmt: skip
@@ -223,11 +230,12 @@ THIRD_MOMENTS = Setting(
 )
 
 SIZE = Claim(THIRD_MOMENTS, "hessian.rem-3.1-proof-size", label="Appendix C.2, last display",
-    statement=r"X * X^\top * M_3 = [X_{i,:}X_{i,:}^\top\otimes[M_3]_{i,:}]_{1\le i\le L} \in \mathbb{R}^{Ld_V^2\times"
-    r" d_V}",
+    statement=r"""
+        X * X^\top * M_3 = [X_{i,:}X_{i,:}^\top\otimes[M_3]_{i,:}]_{1\le i\le L} \in \mathbb{R}^{Ld_V^2\times d_V}""",
     relation=Equal(), expects="refuted", severity="slip", correction="hessian.rem-3.1-proof-size-corrected",
-    note="The blocks X_i X_i^T (x) M_{3,i} are d_V^3 x d_V^2; the printed size is that of M_3.  Theorem 3.2 gives Z_2,"
-    " the same rows in another order, the right size.",
+    note="""
+        The blocks X_i X_i^T (x) M_{3,i} are d_V^3 x d_V^2; the printed size is that of M_3. Theorem 3.2 gives Z_2, the
+        same rows in another order, the right size.""",
 )  # fmt: skip
 
 
@@ -252,8 +260,8 @@ SIZE.counterexample("one token in the plane: 8 x 4, not 4 x 2", X=[[1, 0]])
 
 SIZE_CORRECTED = Claim(THIRD_MOMENTS, "hessian.rem-3.1-proof-size-corrected",
     label="Appendix C.2, last display, with the right size",
-    statement=r"X * X^\top * M_3 = [X_{i,:}X_{i,:}^\top\otimes[M_3]_{i,:}]_{1\le i\le L} \in \mathbb{R}^{Ld_V^3\times"
-    r" d_V^2}",
+    statement=r"""
+        X * X^\top * M_3 = [X_{i,:}X_{i,:}^\top\otimes[M_3]_{i,:}]_{1\le i\le L} \in \mathbb{R}^{Ld_V^3\times d_V^2}""",
     relation=Equal(), corrects="hessian.rem-3.1-proof-size", of_project=True,
 )  # fmt: skip
 

@@ -29,9 +29,9 @@ from verify.vocabulary import Claim, Equal, Setting, Shape
 Row = Annotated[Any, Shape("1", "L", role="query")]
 
 LEMMA_C1_ENTRY = Claim(SOFTMAX_OF_T, "hessian.lem-C.1-entry", label="Lemma C.1, single-entry second derivative",
-    statement=r"\frac{\partial^2 A_{i,j}}{\partial T_{i,:}\partial T_{i,:}} = A_{i,j}\big(2A_{i,:}A_{i,:}^\top +"
-    r" E_{j,j}^{L,L} - \operatorname{diag}(A_{i,:}) - e_j A_{i,:}^\top - A_{i,:}e_j^\top\big) \in \mathbb{R}^{L\times"
-    r" L}",
+    statement=r"""
+        \frac{\partial^2 A_{i,j}}{\partial T_{i,:}\partial T_{i,:}} = A_{i,j}\big(2A_{i,:}A_{i,:}^\top + E_{j,j}^{L,L} -
+        \operatorname{diag}(A_{i,:}) - e_j A_{i,:}^\top - A_{i,:}e_j^\top\big) \in \mathbb{R}^{L\times L}""",
     relation=Equal(), sizes={"L": (1, 5)},
 )  # fmt: skip
 
@@ -58,15 +58,17 @@ def entry_hessian(a: Any, j: int) -> Any:
 
 
 LEMMA_C1_STRUCTURE = Claim(SOFTMAX_OF_T, "hessian.lem-C.1-structure", label="Lemma C.1, structure and eq. (23)",
-    statement=r"\frac{\partial^2 A}{\partial T\partial T} = \operatorname{blockdiag} D_i \in \mathbb{R}^{L^4\times"
-    r" L^2},\ D_i = \begin{bmatrix}D_{i,1}\\ \vdots\\ D_{i,L}\end{bmatrix} \in \mathbb{R}^{L^3\times L},\ D_{i,j} ="
-    r" e_i\otimes\frac{\partial^2 A_{i,j}}{\partial T_{i,:}\partial T_{i,:}};\ D_i = \Big((\mathbb{1}_{L,1}\otimes"
-    r" e_i) *\frac{\partial^2 A_{i,:}}{\partial T_{i,:}\partial T_{i,:}}\Big)",
+    statement=r"""
+        \frac{\partial^2 A}{\partial T\partial T} = \operatorname{blockdiag} D_i \in \mathbb{R}^{L^4\times L^2},\ D_i =
+        \begin{bmatrix}D_{i,1}\\ \vdots\\ D_{i,L}\end{bmatrix} \in \mathbb{R}^{L^3\times L},\ D_{i,j} =
+        e_i\otimes\frac{\partial^2 A_{i,j}}{\partial T_{i,:}\partial T_{i,:}};\ D_i = \Big((\mathbb{1}_{L,1}\otimes e_i)
+        *\frac{\partial^2 A_{i,:}}{\partial T_{i,:}\partial T_{i,:}}\Big)""",
     assumptions=["second derivatives in the layout of Eq. (4)"],
     relation=Equal(), sizes=("L",), uses=("hessian.lem-C.1-entry", "hessian.eq-4-layout"),
     proof=("hessian.lem-C.1-proof", "hessian.lem-C.1-proof-columns"),
-    doubt="The lemma writes d^2F/dT dT for the second derivative of the softmax; its proof says that A is"
-    " differentiated.",
+    doubt="""
+        The lemma writes d^2F/dT dT for the second derivative of the softmax; its proof says that A is differentiated.
+    """,
 )  # fmt: skip
 
 
@@ -94,10 +96,11 @@ LEMMA_C1_STRUCTURE.mutant("Hessian (x) e_i instead of e_i (x) Hessian", product=
 
 LEMMA_C1_PROOF = Claim(SOFTMAX_OF_T, "hessian.lem-C.1-proof",
     label="Proof of Lemma C.1, first and second derivative steps",
-    statement=r"\frac{\partial A_{i,j}}{\partial T_{i,:}} = (e_j - A_{i,:})^\top A_{i,j};\quad \frac{\partial^2"
-    r" A_{i,j}}{\partial T_{i,:}\partial T_{i,:}} = -\frac{\partial A_{i,:}}{\partial T_{i,:}}A_{i,j} + (e_j -"
-    r" A_{i,:})\frac{\partial A_{i,j}}{\partial T_{i,:}} = -(\operatorname{diag}(A_{i,:}) - A_{i,:}A_{i,:}^"
-    r"\top)A_{i,j} + (e_j - A_{i,:})(e_j - A_{i,:})^\top A_{i,j}",
+    statement=r"""
+        \frac{\partial A_{i,j}}{\partial T_{i,:}} = (e_j - A_{i,:})^\top A_{i,j};\quad \frac{\partial^2
+        A_{i,j}}{\partial T_{i,:}\partial T_{i,:}} = -\frac{\partial A_{i,:}}{\partial T_{i,:}}A_{i,j} + (e_j -
+        A_{i,:})\frac{\partial A_{i,j}}{\partial T_{i,:}} = -(\operatorname{diag}(A_{i,:}) - A_{i,:}A_{i,:}^\top)A_{i,j}
+        + (e_j - A_{i,:})(e_j - A_{i,:})^\top A_{i,j}""",
     relation=Equal(), sizes={"L": (1, 5)}, uses=("hessian.lem-B.1",),
 )  # fmt: skip
 
@@ -129,13 +132,15 @@ FROM_ONE = Setting(HESSIAN, "proof of Lemma C.1", assumptions=["indices from 1",
 
 COLUMNS = Claim(FROM_ONE, "hessian.lem-C.1-proof-columns",
     label="Proof of Lemma C.1, block-diagonal structure paragraph",
-    statement=r"\text{the Hessian number } J \text{ of the } L^2 \text{ stacked ones, } (i-1)L+1\le J\le iL \text{,"
-    r" has non-zero}\text{ values only in columns } iL \text{ to } (i+1)L-1;\text{ the block of } A_{i,:} \text{ only"
-    r" in columns } (i-1)L+1\text{ to } iL",
+    statement=r"""
+        \text{the Hessian number } J \text{ of the } L^2 \text{ stacked ones, } (i-1)L+1\le J\le iL \text{, has
+        non-zero}\text{ values only in columns } iL \text{ to } (i+1)L-1;\text{ the block of } A_{i,:} \text{ only in
+        columns } (i-1)L+1\text{ to } iL""",
     relation=Equal(), sizes={"L": (2, 3)}, expects="refuted", severity="slip",
     correction="hessian.lem-C.1-proof-columns-corrected",
-    note="The two sentences contradict each other: the second one, (i-1)L+1 to iL, is right.  For i = L the first"
-    " names columns beyond L^2.  Counted from 0, with i from 0, it would be right.",
+    note="""
+        The two sentences contradict each other: the second one, (i-1)L+1 to iL, is right. For i = L the first names
+        columns beyond L^2. Counted from 0, with i from 0, it would be right.""",
 )  # fmt: skip
 
 
@@ -167,8 +172,9 @@ COLUMNS.counterexample(
 
 COLUMNS_CORRECTED = Claim(FROM_ONE, "hessian.lem-C.1-proof-columns-corrected",
     label="Proof of Lemma C.1, columns of the stacked Hessians",
-    statement=r"\text{for } (i-1)L+1\le J\le iL \text{ the Hessian number } J \text{ vanishes outside columns and rows"
-    r" } (i-1)L+1\text{ to } iL",
+    statement=r"""
+        \text{for } (i-1)L+1\le J\le iL \text{ the Hessian number } J \text{ vanishes outside columns and rows }
+        (i-1)L+1\text{ to } iL""",
     relation=Equal(), sizes={"L": (1, 4)}, uses=("hessian.lem-C.1-structure",),
     corrects="hessian.lem-C.1-proof-columns", of_project=True,
 )  # fmt: skip

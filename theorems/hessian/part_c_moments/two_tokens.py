@@ -23,12 +23,14 @@ TWO_TOKENS = Setting(
 )
 
 JACOBIAN = Claim(TWO_TOKENS, "hessian.rem-C.1-jacobian", label="Remark C.1, Jacobian for L=2",
-    statement=r"\frac{\partial A}{\partial T} = \begin{bmatrix}a_{1,1}-a_{1,1}^2&-a_{1,1}a_{1,2}&0&0"
-    r"\\-a_{1,1}a_{1,2}&a_{1,2}-a_{1,2}^2&0&0\\0&0&a_{2,1}-a_{2,1}^2&-a_{2,1}a_{2,2}"
-    r"\\0&0&-a_{2,1}a_{2,1}&a_{2,2}-a_{2,2}^2\end{bmatrix}",
+    statement=r"""
+        \frac{\partial A}{\partial T} = \begin{bmatrix}a_{1,1}-a_{1,1}^2&-a_{1,1}a_{1,2}&0&0
+        \\-a_{1,1}a_{1,2}&a_{1,2}-a_{1,2}^2&0&0\\0&0&a_{2,1}-a_{2,1}^2&-a_{2,1}a_{2,2}
+        \\0&0&-a_{2,1}a_{2,1}&a_{2,2}-a_{2,2}^2\end{bmatrix}""",
     relation=Equal(), expects="refuted", severity="slip", correction="hessian.rem-C.1-jacobian-corrected",
-    doubt="The index in -a_{2,1}a_{2,1} at (4, 3) is clear in the extraction, and only there.  The brackets of the"
-    " display are damaged, its entries are not; Lemma B.1, to which the remark refers, has the right entry.",
+    doubt="""
+        The index in -a_{2,1}a_{2,1} at (4, 3) is clear in the extraction, and only there. The brackets of the display
+        are damaged, its entries are not; Lemma B.1, to which the remark refers, has the right entry.""",
     note="Entry (4, 3) is -a_{2,1}a_{2,2}, the mirror image of (3, 4); the other fifteen entries are right.",
 )  # fmt: skip
 
@@ -89,17 +91,20 @@ JACOBIAN_CORRECTED.mutant("the wrong sign at (4, 3)", lower=lambda c, d: c * d)
 # -- the second derivative ---------------------------------------------------------------------------------------------
 
 SECOND = Claim(TWO_TOKENS, "hessian.rem-C.1-second", label="Remark C.1, second derivative for L=2",
-    statement=r"b_{i,j} = 1-2a_{i,j}:\ \begin{bmatrix}(a_{11}-a_{11}^2)b_{11}&-a_{11}a_{12}b_{11}"
-    r"\\-a_{11}a_{12}b_{11}&-a_{11}a_{12}b_{12}\end{bmatrix},\ \begin{bmatrix}-a_{11}a_{12}b_{11}&-a_{11}a_{12}b_{12}"
-    r"\\-a_{11}a_{12}b_{12}&(a_{12}-a_{12}^2)b_{12}\end{bmatrix} \text{ in columns 1, 2, then } "
-    r"\begin{bmatrix}(a_{21}-a_{21}^2)b_{21}&-a_{21}a_{22}b_{21}\\-a_{21}a_{22}b_{21}&-a_{21}a_{22}b_{22}"
-    r"\end{bmatrix},\ \begin{bmatrix}-a_{21}a_{22}b_{21}&-a_{21}a_{22}b_{22}\\-a_{21}a_{22}b_{22}&(a_{22}-a_{22}^2)b_{"
-    r"22}\end{bmatrix} \text{ in columns 3, 4, with rows of zeros between}",
+    statement=r"""
+        b_{i,j} = 1-2a_{i,j}:\ \begin{bmatrix}(a_{11}-a_{11}^2)b_{11}&-a_{11}a_{12}b_{11}
+        \\-a_{11}a_{12}b_{11}&-a_{11}a_{12}b_{12}\end{bmatrix},\ \begin{bmatrix}-a_{11}a_{12}b_{11}&-a_{11}a_{12}b_{12}
+        \\-a_{11}a_{12}b_{12}&(a_{12}-a_{12}^2)b_{12}\end{bmatrix} \text{ in columns 1, 2, then }
+        \begin{bmatrix}(a_{21}-a_{21}^2)b_{21}&-a_{21}a_{22}b_{21}\\-a_{21}a_{22}b_{21}&-a_{21}a_{22}b_{22}
+        \end{bmatrix},\ \begin{bmatrix}-a_{21}a_{22}b_{21}&-a_{21}a_{22}b_{22}
+        \\-a_{21}a_{22}b_{22}&(a_{22}-a_{22}^2)b_{22}\end{bmatrix} \text{ in columns 3, 4, with rows of zeros between}
+    """,
     relation=Equal(), uses=("hessian.eq-4-layout", "hessian.lem-C.1-structure"),
-    doubt="The extraction has lost rows of zeros: it shows ten rows where 16 x 4 is meant, the non-zero ones of each"
-    " pair of columns without a gap.  The zeros are read where Eq. (4), the remark's own recipe and Lemma C.1 have"
-    " them: below each of the first two blocks and above each of the last two.  The matrix is labelled d^2F/dT dT,"
-    " read as that of A.",
+    doubt="""
+        The extraction has lost rows of zeros: it shows ten rows where 16 x 4 is meant, the non-zero ones of each pair
+        of columns without a gap. The zeros are read where Eq. (4), the remark's own recipe and Lemma C.1 have them:
+        below each of the first two blocks and above each of the last two. The matrix is labelled d^2F/dT dT, read as
+        that of A.""",
 )  # fmt: skip
 
 

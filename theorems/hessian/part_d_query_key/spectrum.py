@@ -36,17 +36,19 @@ Gauge = Annotated[Any, Shape("d_K", "d_K")]
 # -- the spectrum of the T-functional Hessian --------------------------------------------------------------------------
 
 EIGEN_PAIRS = Claim(SPLIT_ANYWHERE, "hessian.sec-D-eigen-pairs", label="Appendix D, text",
-    statement=r"\text{the eigenvalues of } H_f^T \text{ are those of } \frac{1}{\sqrt{d_K}}\begin{bmatrix}0&B^\top"
-    r"\\B&0\end{bmatrix} \text{, each with multiplicity } d_K \text{, and come in pairs } \pm\lambda_i, 1\le i\le d_V:"
-    r" \text{ with }[v_1^\top,v_2^\top]^\top \text{ for } \lambda_i \text{ also } [-v_1^\top,v_2^\top]^\top \text{ for"
-    r" } -\lambda_i;\text{ exactly like the functional Hessian of a two-layer MLP}",
+    statement=r"""
+        \text{the eigenvalues of } H_f^T \text{ are those of } \frac{1}{\sqrt{d_K}}\begin{bmatrix}0&B^\top\\B&0
+        \end{bmatrix} \text{, each with multiplicity } d_K \text{, and come in pairs } \pm\lambda_i, 1\le i\le d_V:
+        \text{ with }[v_1^\top,v_2^\top]^\top \text{ for } \lambda_i \text{ also } [-v_1^\top,v_2^\top]^\top \text{ for
+        } -\lambda_i;\text{ exactly like the functional Hessian of a two-layer MLP}""",
     exact=False, relation=Equal(), sizes={"L": (1, 4), "d_V": (1, 3), "d_K": (1, 4)},
     where=lambda sizes: sizes["d_V"] * sizes["d_K"] <= 6 and sizes["L"] * sizes["d_V"] * sizes["d_K"] <= 12,
     presumes=("hessian.rem-D.1",), uses=("hessian.rem-D.1-corrected",),
-    note="lambda_i = 2 sigma_i(B) / (L d_V sqrt(d_K)), with the factor of the loss that Remark D.1 drops on both"
-    " sides.  The pairs of eigenvectors say that D H_f^T D = -H_f^T for D = diag(-I, I).  For the two-layer linear MLP"
-    " X W_1 W_2 the pairs are +- 2 sigma_i(X^T (F - Y)) / (L d_V), each as often as there are hidden units, here d_K"
-    " of them: W_1 = W_Q, W_2 = W_K^T.",
+    note="""
+        lambda_i = 2 sigma_i(B) / (L d_V sqrt(d_K)), with the factor of the loss that Remark D.1 drops on both sides.
+        The pairs of eigenvectors say that D H_f^T D = -H_f^T for D = diag(-I, I). For the two-layer linear MLP X W_1
+        W_2 the pairs are +- 2 sigma_i(X^T (F - Y)) / (L d_V), each as often as there are hidden units, here d_K of
+        them: W_1 = W_Q, W_2 = W_K^T.""",
 )  # fmt: skip
 
 
@@ -109,17 +111,20 @@ EIGEN_PAIRS.mutant(
 # -- 'responsible for the bulk' ----------------------------------------------------------------------------------------
 
 BULK = Claim(SPLIT_ANYWHERE, "hessian.sec-D-bulk", label="Appendix D, text",
-    statement=r"\text{the block-hollow structure of } H_f^T \text{ makes it responsible for the bulk eigenvalues of"
-    r" the query-key}\text{ Hessian}",
+    statement=r"""
+        \text{the block-hollow structure of } H_f^T \text{ makes it responsible for the bulk eigenvalues of the
+        query-key}\text{ Hessian}""",
     assumptions=["M in R^{d_K x d_K} is arbitrary"],
     relation=Equal(), expects="reading", presumes=("hessian.rem-D.1",),
     uses=("hessian.rem-D.1-corrected", "hessian.lem-D.2-rank-of-v"),
-    reading="on the null space of V, which the directions [-W_K M^T; W_Q M] that leave T unchanged make up, the"
-    " query-key Hessian is H_f^T alone",
-    note="For W_Q, W_K of full rank these directions number 2 d_V d_K - rk V: d_K^2 for d_K < d_V and 2 d_V d_K -"
-    " d_V^2 for d_K >= d_V.  If 'bulk' means more than half of the 2 d_V d_K eigenvalues, the sentence needs d_K >"
-    " d_V: for d_K < d_V, the usual case, H_o^T can have the rank 2 d_V d_K - d_K^2, more than half (attained, see"
-    " Lemma D.2).",
+    reading="""
+        on the null space of V, which the directions [-W_K M^T; W_Q M] that leave T unchanged make up, the query-key
+        Hessian is H_f^T alone""",
+    note="""
+        For W_Q, W_K of full rank these directions number 2 d_V d_K - rk V: d_K^2 for d_K < d_V and 2 d_V d_K - d_V^2
+        for d_K >= d_V. If 'bulk' means more than half of the 2 d_V d_K eigenvalues, the sentence needs d_K > d_V: for
+        d_K < d_V, the usual case, H_o^T can have the rank 2 d_V d_K - d_K^2, more than half (attained, see Lemma D.2).
+    """,
 )  # fmt: skip
 
 

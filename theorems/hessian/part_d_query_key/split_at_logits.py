@@ -119,16 +119,18 @@ SPLIT = ATTENTION_LOSS.extended(
 SPLIT_ANYWHERE = SPLIT.extended(special_domains={"zero residual": zero_residual})
 
 REMARK_D1 = Claim(SPLIT, "hessian.rem-D.1", label="Remark D.1",
-    statement=r"H = H_o^T + H_f^T,\ H_o^T(W_{QK},W_{QK}) = \frac{1}{d_K}V^\top\underbrace{\Big(Z_1^\top(I_L\otimes W_V"
-    r" W_V^\top) Z_1 + (\delta_{XY}^\top(I_L\otimes W_V^\top)\otimes I_{d_V^2}) Z_2\Big)}_U V,\ H_f^T(W_{QK},W_{QK}) ="
-    r" \frac{1}{\sqrt{d_K}}\begin{bmatrix}0&B^\top\\B&0\end{bmatrix}\otimes I_{d_K},\ W_{QK} = \begin{bmatrix}W_Q\\W_K"
-    r"\end{bmatrix},\ V = \begin{bmatrix}(W_Q\otimes I_{d_V})K_{d_K,d_V} & I_{d_V}\otimes W_K\end{bmatrix},\ B ="
-    r" R_{d_V}(I_L\otimes W_V^\top\otimes I_{d_V})(Z_1\otimes I_{d_V})S",
+    statement=r"""
+        H = H_o^T + H_f^T,\ H_o^T(W_{QK},W_{QK}) = \frac{1}{d_K}V^\top\underbrace{\Big(Z_1^\top(I_L\otimes W_V W_V^\top)
+        Z_1 + (\delta_{XY}^\top(I_L\otimes W_V^\top)\otimes I_{d_V^2}) Z_2\Big)}_U V,\ H_f^T(W_{QK},W_{QK}) =
+        \frac{1}{\sqrt{d_K}}\begin{bmatrix}0&B^\top\\B&0\end{bmatrix}\otimes I_{d_K},\ W_{QK} =
+        \begin{bmatrix}W_Q\\W_K\end{bmatrix},\ V = \begin{bmatrix}(W_Q\otimes I_{d_V})K_{d_K,d_V} & I_{d_V}\otimes
+        W_K\end{bmatrix},\ B = R_{d_V}(I_L\otimes W_V^\top\otimes I_{d_V})(Z_1\otimes I_{d_V})S""",
     relation=Equal(), expects="refuted", severity="slip", correction="hessian.rem-D.1-corrected",
-    note="Two things are to be mended.  The factor 2/(L d_V) of the square loss, which Theorems 3.1 and 3.2 have, is"
-    " missing in both summands.  And V, B are written for the weights in the order [W_K; W_Q]: the first block of V is"
-    " the derivative of T in W_K, and the block (Q, K) is B (x) I, not B^T (x) I.  Each of the two counterexamples"
-    " shows one of them alone.",
+    note="""
+        Two things are to be mended. The factor 2/(L d_V) of the square loss, which Theorems 3.1 and 3.2 have, is
+        missing in both summands. And V, B are written for the weights in the order [W_K; W_Q]: the first block of V is
+        the derivative of T in W_K, and the block (Q, K) is B (x) I, not B^T (x) I. Each of the two counterexamples
+        shows one of them alone.""",
 )  # fmt: skip
 
 
@@ -174,9 +176,10 @@ REMARK_D1.counterexample(
 
 REMARK_D1_CORRECTED = Claim(SPLIT_ANYWHERE, "hessian.rem-D.1-corrected",
     label="Remark D.1, with the factor of the loss and the order of the weights",
-    statement=r"\frac{\partial^2(\ell\circ F)}{\partial W\partial W} = \frac{2}{L d_V}\Big(\frac{1}{d_K}V^\top U V + "
-    r"\frac{1}{\sqrt{d_K}}\begin{bmatrix}0&B^\top\\B&0\end{bmatrix}\otimes I_{d_K}\Big),\quad W = \begin{bmatrix}W_K"
-    r"\\W_Q\end{bmatrix}",
+    statement=r"""
+        \frac{\partial^2(\ell\circ F)}{\partial W\partial W} = \frac{2}{L d_V}\Big(\frac{1}{d_K}V^\top U V +
+        \frac{1}{\sqrt{d_K}}\begin{bmatrix}0&B^\top\\B&0\end{bmatrix}\otimes I_{d_K}\Big),\quad W =
+        \begin{bmatrix}W_K\\W_Q\end{bmatrix}""",
     relation=Equal(), uses=("hessian.thm-3.1-qq", "hessian.thm-3.1-qk", "hessian.thm-3.2-qq", "hessian.thm-3.2-qk"),
     corrects="hessian.rem-D.1", of_project=True,
 )  # fmt: skip
@@ -214,13 +217,15 @@ REMARK_D1_CORRECTED.mutant(
 # -- 'the Gauss-Newton decomposition at T' -----------------------------------------------------------------------------
 
 AT_LOGITS = Claim(SPLIT_ANYWHERE, "hessian.rem-D.1-gn-at-T", label="Remark D.1, last sentence, and section D text",
-    statement=r"H_o^T + H_f^T \text{ is the Gauss-Newton decomposition of } \ell\circ(A\mapsto AXW_V)\circ a\circ T "
-    r"\text{ split}\text{ at } T(X) = XW_QW_K^\top X^\top/\sqrt{d_K};\text{ the mixed query-key block has three"
-    r" summands, one from the } F\text{-outer-product and two from the } F\text{-functional Hessian}",
+    statement=r"""
+        H_o^T + H_f^T \text{ is the Gauss-Newton decomposition of } \ell\circ(A\mapsto AXW_V)\circ a\circ T \text{
+        split}\text{ at } T(X) = XW_QW_K^\top X^\top/\sqrt{d_K};\text{ the mixed query-key block has three summands, one
+        from the } F\text{-outer-product and two from the } F\text{-functional Hessian}""",
     relation=Equal(), presumes=("hessian.rem-D.1",),
     uses=("hessian.rem-D.1-corrected", "hessian.thm-3.1-qk", "hessian.thm-3.2-qk"),
-    note="With the factor 2/(L d_V) and in the order [W_K; W_Q].  The first two of the three summands make the mixed"
-    " block of H_o^T, the third is that of H_f^T.",
+    note="""
+        With the factor 2/(L d_V) and in the order [W_K; W_Q]. The first two of the three summands make the mixed block
+        of H_o^T, the third is that of H_f^T.""",
 )  # fmt: skip
 
 

@@ -22,12 +22,13 @@ from verify.vocabulary import Claim, Equal, FollowsLaw
 # -- what happens to the rank of the representation --------------------------------------------------------------------
 
 REPRESENTATION_RANK = Claim(HEADS, "osa.intro-rank", label="Section 1, text",
-    statement=r"\text{by enforcing the attention matrix to be orthogonal in OSA, we preserve the rank of"
-    r" representation}",
+    statement=r"""
+        \text{by enforcing the attention matrix to be orthogonal in OSA, we preserve the rank of representation}""",
     assumptions=["which object is the representation, A X or the whole head A X W^V W^O, is not stated"],
     relation=Equal(), uses=("osa.so-n",), expects="reading",
-    reading="attention alone, A X against X: they have the same Gram matrix (A X)^T A X = X^T X, hence the same rank"
-    " and singular values.  A head A X W^V W^O does not preserve the rank: see osa.intro-rank-head.",
+    reading="""
+        attention alone, A X against X: they have the same Gram matrix (A X)^T A X = X^T X, hence the same rank and
+        singular values. A head A X W^V W^O does not preserve the rank: see osa.intro-rank-head.""",
 )  # fmt: skip
 
 
@@ -81,9 +82,10 @@ HEAD_RANK.counterexample(
 )
 
 HEAD_GRAM = Claim(LAYER_OF_FEW_TOKENS, "osa.intro-rank-head-gram", label="Section 1, what a whole head preserves",
-    statement=r"\mathrm{OSA}(\mathbf{X})^\top\mathrm{OSA}(\mathbf{X}) = \mathbf{W}^\top\mathbf{X}^\top\mathbf{X}"
-    r"\mathbf{W} \text{ for } \mathbf{W} = \mathbf{W}^V\mathbf{W}^O, \text{ so } \operatorname{rank}\mathrm{OSA}("
-    r"\mathbf{X}) = \operatorname{rank}(\mathbf{X}\mathbf{W}) \le \min(\operatorname{rank}\mathbf{X}, d_v)",
+    statement=r"""
+        \mathrm{OSA}(\mathbf{X})^\top\mathrm{OSA}(\mathbf{X}) = \mathbf{W}^\top\mathbf{X}^\top\mathbf{X}\mathbf{W}
+        \text{ for } \mathbf{W} = \mathbf{W}^V\mathbf{W}^O, \text{ so } \operatorname{rank}\mathrm{OSA}(\mathbf{X}) =
+        \operatorname{rank}(\mathbf{X}\mathbf{W}) \le \min(\operatorname{rank}\mathbf{X}, d_v)""",
     relation=Equal(), uses=("osa.so-n",), of_project=True, corrects="osa.intro-rank-head",
 )  # fmt: skip
 
@@ -105,9 +107,10 @@ NONCAUSAL = Claim(HEADS, "osa.noncausal", label="Section 1, text",
     statement=r"\text{orthogonality of } \mathbf{A} \text{ restricts OSA to non-causal Transformers}",
     assumptions=["causal is read as: A lower triangular"],
     relation=Equal(), sizes={"N": (2, 5), "d": (1, 4), "d_v": (1, 4)}, uses=("osa.so-n",), expects="reading",
-    reading="what 'does restricts the applicability' is the orthogonality, and a causal A would be lower triangular. "
-    " For orthogonal A, sum_{j>i} (j - i) A_ij^2 = sum_{j<i} (i - j) A_ij^2: attention weighted by distance looks"
-    " ahead as much as it looks back, so a triangular A is diagonal and mixes nothing.",
+    reading="""
+        what 'does restricts the applicability' is the orthogonality, and a causal A would be lower triangular. For
+        orthogonal A, sum_{j>i} (j - i) A_ij^2 = sum_{j<i} (i - j) A_ij^2: attention weighted by distance looks ahead
+        as much as it looks back, so a triangular A is diagonal and mixes nothing.""",
 )  # fmt: skip
 
 
@@ -141,14 +144,16 @@ NONCAUSAL.mutant("softmax attention", lambda X, W_Q, W_K, alpha: _ahead(softmax(
 DEPTH = 6
 
 COLLAPSE = Claim(OSA, "osa.ssa-collapse", label="Section 1, text",
-    statement=r"\text{under Softmax Self-Attention without skip connections token representations quickly converge to"
-    r" a rank-1 matrix with depth}",
+    statement=r"""
+        \text{under Softmax Self-Attention without skip connections token representations quickly converge to a rank-1
+        matrix with depth}""",
     assumptions=["skipless, attention only", "neither the weights nor the rate are stated"],
     relation=FollowsLaw(samples=400, instances=6), sizes={"N": (4, 10), "d": (4, 8)}, expects="empirical",
-    observed="N = 4 to 10 tokens of dimension d = 4 to 8, one head, entries of X normal with variance 1, of W^Q and"
-    " W^K with variance 1/d, W^V W^O orthogonal, 400 networks of 6 layers for each size: in more than 90 of 100 the"
-    " part of X off its mean token falls below 1e-6 of X.  The paper states no weights.  Large logits collapse later"
-    " or, one-hot, not at all.",
+    observed="""
+        N = 4 to 10 tokens of dimension d = 4 to 8, one head, entries of X normal with variance 1, of W^Q and W^K with
+        variance 1/d, W^V W^O orthogonal, 400 networks of 6 layers for each size: in more than 90 of 100 the part of X
+        off its mean token falls below 1e-6 of X. The paper states no weights. Large logits collapse later or, one-hot,
+        not at all.""",
 )  # fmt: skip
 
 

@@ -26,8 +26,9 @@ from verify.vocabulary import Claim, Equal, HasStructure, Real, Setting
 # -- S is skew, exp(S) special orthogonal ------------------------------------------------------------------------------
 
 SKEW = Claim(LAYER, "osa.eq-5-skew", label="Eq. (5) and text below",
-    statement=r"\mathbf{S} = \frac{\alpha}{\sqrt{d_v}}(\mathbf{Q}\mathbf{K}^\top - \mathbf{K}\mathbf{Q}^\top) \text{"
-    r" is skew-symmetric}",
+    statement=r"""
+        \mathbf{S} = \frac{\alpha}{\sqrt{d_v}}(\mathbf{Q}\mathbf{K}^\top - \mathbf{K}\mathbf{Q}^\top) \text{ is
+        skew-symmetric}""",
     assumptions=["alpha real"],
     relation=HasStructure(), exact=True,
 )  # fmt: skip
@@ -79,8 +80,9 @@ SPECIAL_ORTHOGONAL.mutant("orthogonal with determinant -1", lambda value: concat
 # -- permutations of the tokens ----------------------------------------------------------------------------------------
 
 EQUIVARIANCE = Claim(LAYER, "osa.perm-equivariance", label='Section 2, text ("easy to see")',
-    statement=r"\mathrm{OSA}(\mathbf{P}\mathbf{X}) = \mathbf{P}\,\mathrm{OSA}(\mathbf{X}) \text{ for every permutation"
-    r" matrix } \mathbf{P} \in \mathbb{R}^{N\times N}",
+    statement=r"""
+        \mathrm{OSA}(\mathbf{P}\mathbf{X}) = \mathbf{P}\,\mathrm{OSA}(\mathbf{X}) \text{ for every permutation matrix }
+        \mathbf{P} \in \mathbb{R}^{N\times N}""",
     relation=Equal(), exact=True,
     note="Checked for the cycle (1 2 ... N) and the exchange of the first two tokens, which generate all permutations.",
 )  # fmt: skip
@@ -130,9 +132,10 @@ def _(X: Any, W_Q: Any, W_K: Any, W_V: Any, W_O: Any, alpha: Any) -> Any:
 
 EQUIVARIANCE_THROUGH_BASIS = Claim(LAYER, "osa.perm-equivariance-basis",
     label="Section 2, permutations of the tokens when B comes from Newton-Schulz",
-    statement=r"\mathbf{Y}(\mathbf{P}\mathbf{X}) = \mathbf{P}\,\mathbf{Y}(\mathbf{X})\,\mathbf{P}^\top \text{ for } "
-    r"\mathbf{Y} = \mathbf{I}_N + \mathbf{B}(\exp[\mathbf{S}] - \mathbf{I})\mathbf{B}^\top \text{ with } \mathbf{B} "
-    r"\text{ from any number of Newton-Schulz steps}",
+    statement=r"""
+        \mathbf{Y}(\mathbf{P}\mathbf{X}) = \mathbf{P}\,\mathbf{Y}(\mathbf{X})\,\mathbf{P}^\top \text{ for } \mathbf{Y} =
+        \mathbf{I}_N + \mathbf{B}(\exp[\mathbf{S}] - \mathbf{I})\mathbf{B}^\top \text{ with } \mathbf{B} \text{ from any
+        number of Newton-Schulz steps}""",
     assumptions=["eps > 0"],
     relation=Equal(), sizes={"N": (1, 4), "d": (1, 3), "d_v": (1, 3), "K": (0, 4)}, of_project=True,
 )  # fmt: skip
@@ -176,10 +179,12 @@ SCALING = Claim(DOT_PRODUCTS, "osa.scaling-dv", label="Section 2, text below Eq.
     statement=r"\tfrac{1}{\sqrt{d_v}} \text{ normalises the dot-product of vectors in } \mathbb{R}^{d_v}",
     assumptions=["no distribution is stated"],
     relation=HasStructure(), expects="reading",
-    reading="the entries of the two vectors are independent with mean 0 and variance 1; then the scaled dot product"
-    " has variance 1.  Every such law with two values is enumerated.",
-    note="What is scaled in Eq. (5) is the difference of two such products, whose variance is 2: see"
-    " osa.scaling-scores.",
+    reading="""
+        the entries of the two vectors are independent with mean 0 and variance 1; then the scaled dot product has
+        variance 1. Every such law with two values is enumerated.""",
+    note="""
+        What is scaled in Eq. (5) is the difference of two such products, whose variance is 2: see osa.scaling-scores.
+    """,
 )  # fmt: skip
 
 
@@ -216,9 +221,10 @@ SCALING.mutant("not scaled", lambda: rational(1))
 SCALING.mutant("1 / sqrt(2 d_v)", lambda d_v: 1 / sqrt(2 * d_v))
 
 SCALING_SCORES = Claim(DOT_PRODUCTS, "osa.scaling-scores", label="Section 2, the scale of the entries of S",
-    statement=r"\operatorname{Var}(S_{ij}/\alpha) = 2 \text{ for } i \ne j, \text{ when the entries of } \mathbf{Q},"
-    r"\mathbf{K} \text{ are independent with mean 0 and variance 1; the scale } \tfrac{1}{\sqrt{2d_v}} \text{ would"
-    r" make it 1}",
+    statement=r"""
+        \operatorname{Var}(S_{ij}/\alpha) = 2 \text{ for } i \ne j, \text{ when the entries of } \mathbf{Q},\mathbf{K}
+        \text{ are independent with mean 0 and variance 1; the scale } \tfrac{1}{\sqrt{2d_v}} \text{ would make it 1}
+    """,
     relation=HasStructure(), sizes={"d_v": (1, 2)}, of_project=True,
 )  # fmt: skip
 

@@ -58,11 +58,13 @@ from verify.matrix import (
 from verify.vocabulary import Assumption, Claim, Equal, HasStructure
 
 THEOREM_21 = Claim(LAYER, "osa.thm-2.1", label="Theorem 2.1, Eqs. (6), (7)",
-    statement=r"\text{Let } \mathbf{B}(\mathbf{X}) \in \mathbb{R}^{N\times r} \text{ have columns that provide an"
-    r" orthonormal basis for the subspace } U \text{ spanned by the columns of } \mathbf{Q},\mathbf{K}\ (r = "
-    r"\operatorname{rank}\mathbf{S}). \text{ Then } \exp(\mathbf{S}(\mathbf{X})) = \mathbf{I}_N + \mathbf{B}("
-    r"\mathbf{X})(\exp[\mathbf{S}](\mathbf{X}) - \mathbf{I}_r)\mathbf{B}(\mathbf{X})^\top,\quad [\mathbf{S}]("
-    r"\mathbf{X}) = \mathbf{B}(\mathbf{X})^\top\mathbf{S}(\mathbf{X})\mathbf{B}(\mathbf{X}) \in \mathbb{R}^{r\times r}",
+    statement=r"""
+        \text{Let } \mathbf{B}(\mathbf{X}) \in \mathbb{R}^{N\times r} \text{ have columns that provide an orthonormal
+        basis for the subspace } U \text{ spanned by the columns of } \mathbf{Q},\mathbf{K}\ (r =
+        \operatorname{rank}\mathbf{S}). \text{ Then } \exp(\mathbf{S}(\mathbf{X})) = \mathbf{I}_N +
+        \mathbf{B}(\mathbf{X})(\exp[\mathbf{S}](\mathbf{X}) - \mathbf{I}_r)\mathbf{B}(\mathbf{X})^\top,\quad
+        [\mathbf{S}](\mathbf{X}) = \mathbf{B}(\mathbf{X})^\top\mathbf{S}(\mathbf{X})\mathbf{B}(\mathbf{X}) \in
+        \mathbb{R}^{r\times r}""",
     assumptions=[
         ORTHONORMAL,
         CONTAINS_QUERIES_AND_KEYS,
@@ -82,9 +84,10 @@ THEOREM_21 = Claim(LAYER, "osa.thm-2.1", label="Theorem 2.1, Eqs. (6), (7)",
     relation=Equal(), sizes={"N": (2, 5), "d": (2, 4), "d_v": (1, 4), "r": (2, 4)}, expects="gap",
     presumes=("osa.thm-2.1-rank",), proof=("osa.f1-image", "osa.f1-restrict", "osa.eq-17", "osa.eq-18"),
     correction="osa.thm-2.1-any-basis", exact=True,
-    note="r is used both for rank S and for dim span[Q, K].  Where the two differ no B satisfies the hypotheses; the"
-    " identity itself needs only orthonormal columns whose span contains Q and K.  Read as dim U alone, r makes the"
-    " theorem true as it stands, and leaves the proof, where U is the image of S: osa.f1-image.",
+    note="""
+        r is used both for rank S and for dim span[Q, K]. Where the two differ no B satisfies the hypotheses; the
+        identity itself needs only orthonormal columns whose span contains Q and K. Read as dim U alone, r makes the
+        theorem true as it stands, and leaves the proof, where U is the image of S: osa.f1-image.""",
 )  # fmt: skip
 decided_at_the_experiments(THEOREM_21)
 
@@ -107,9 +110,10 @@ THEOREM_21.mutant("I_N and I_r both dropped", lambda value, B: value - eye(B.sha
 THEOREM_21.mutant("[S] transposed", "B.T @ S @ B -> (B.T @ S @ B).T")
 
 THEOREM_21_ANY_BASIS = Claim(BASIS, "osa.thm-2.1-any-basis", label="Theorem 2.1, for any basis",
-    statement=r"\text{For every } \mathbf{B} \in \mathbb{R}^{N\times r} \text{ with orthonormal columns whose span"
-    r" contains the columns of } \mathbf{Q},\mathbf{K}, \text{ whatever } r \ge \dim U: \quad \exp(\mathbf{S}) = "
-    r"\mathbf{I}_N + \mathbf{B}(\exp(\mathbf{B}^\top\mathbf{S}\mathbf{B}) - \mathbf{I}_r)\mathbf{B}^\top",
+    statement=r"""
+        \text{For every } \mathbf{B} \in \mathbb{R}^{N\times r} \text{ with orthonormal columns whose span contains the
+        columns of } \mathbf{Q},\mathbf{K}, \text{ whatever } r \ge \dim U: \quad \exp(\mathbf{S}) = \mathbf{I}_N +
+        \mathbf{B}(\exp(\mathbf{B}^\top\mathbf{S}\mathbf{B}) - \mathbf{I}_r)\mathbf{B}^\top""",
     relation=Equal(), corrects="osa.thm-2.1", of_project=True,
     note="A reduced QR of [Q, K] supplies such a B even where the columns of [Q, K] are dependent.",
 )  # fmt: skip
@@ -132,8 +136,9 @@ THEOREM_21_RANK = Claim(LAYER, "osa.thm-2.1-rank", label="Theorem 2.1, r",
     statement=r"\operatorname{rank}\mathbf{S} = \dim\operatorname{span}[\mathbf{Q},\mathbf{K}]",
     assumptions=[NONZERO_ALPHA],
     relation=Equal(), expects="refuted", severity="error", correction="osa.thm-2.1-rank-independent", of_project=True,
-    note="Presupposed where Theorem 2.1 and Appendix F.1 give an orthonormal basis of span[Q, K] as many columns as S"
-    " has rank.  S is skew, so its rank is even, and Q parallel to K gives S = 0.",
+    note="""
+        Presupposed where Theorem 2.1 and Appendix F.1 give an orthonormal basis of span[Q, K] as many columns as S has
+        rank. S is skew, so its rank is even, and Q parallel to K gives S = 0.""",
 )  # fmt: skip
 
 
@@ -164,10 +169,11 @@ def odd_dimension() -> dict[str, Any]:
 
 THEOREM_21_RANK_INDEPENDENT = Claim(INDEPENDENT, "osa.thm-2.1-rank-independent",
     label="Theorem 2.1, r where [Q, K] has independent columns",
-    statement=r"\mathbf{M}^\top\mathbf{S}\mathbf{M} = \tfrac{\alpha}{\sqrt{d_v}}\,\mathbf{M}^\top\mathbf{M}"
-    r"\begin{pmatrix}0 & \mathbf{I}\\ -\mathbf{I} & 0\end{pmatrix}\mathbf{M}^\top\mathbf{M} \text{ for } \mathbf{M} ="
-    r" [\mathbf{Q},\mathbf{K}]. \text{ If the columns of } \mathbf{M} \text{ are linearly independent, this is"
-    r" nonsingular, so } \operatorname{rank}\mathbf{S} = 2d_v = \dim\operatorname{span}[\mathbf{Q},\mathbf{K}]",
+    statement=r"""
+        \mathbf{M}^\top\mathbf{S}\mathbf{M} = \tfrac{\alpha}{\sqrt{d_v}}\,\mathbf{M}^\top\mathbf{M}\begin{pmatrix}0 &
+        \mathbf{I}\\ -\mathbf{I} & 0\end{pmatrix}\mathbf{M}^\top\mathbf{M} \text{ for } \mathbf{M} =
+        [\mathbf{Q},\mathbf{K}]. \text{ If the columns of } \mathbf{M} \text{ are linearly independent, this is
+        nonsingular, so } \operatorname{rank}\mathbf{S} = 2d_v = \dim\operatorname{span}[\mathbf{Q},\mathbf{K}]""",
     relation=Equal(), corrects="osa.thm-2.1-rank", of_project=True,
 )  # fmt: skip
 
@@ -257,9 +263,10 @@ SINGLE_HEAD_RANK = Claim(OSA, "osa.sec-2.4-r", label="Section 2.4, text",
     assumptions=["h = 1, so d_v = d", "r = rank S (Section 2.1)"],
     relation=Equal(), sizes={"N": (1, 6), "d": (1, 4)}, expects="refuted", severity="error",
     correction="osa.sec-2.4-r-at-most-d",
-    note="No input satisfies the assumption.  The orders of Section 2.4 use only that B has 2d columns, as"
-    " Newton-Schulz makes it, and stand: osa.cost-osa, osa.mem-osa.  The author would say that nothing is asserted,"
-    " and that r = 2d stands for its bound 2 d_v, the width of the B computed; but Section 2.1 defines r as rank S.",
+    note="""
+        No input satisfies the assumption. The orders of Section 2.4 use only that B has 2d columns, as Newton-Schulz
+        makes it, and stand: osa.cost-osa, osa.mem-osa. The author would say that nothing is asserted, and that r = 2d
+        stands for its bound 2 d_v, the width of the B computed; but Section 2.1 defines r as rank S.""",
 )  # fmt: skip
 
 
@@ -284,12 +291,13 @@ def single_head_of_dimension_four() -> dict[str, Any]:
 
 SINGLE_HEAD_RANK_AT_MOST_D = Claim(OSA, "osa.sec-2.4-r-at-most-d",
     label="Section 2.4, the rank of S with a single head",
-    statement=r"\operatorname{rank}\mathbf{S} = \operatorname{rank}(\mathbf{X}\tilde{\mathbf{W}}\mathbf{X}^\top) \le 2"
-    r"\lfloor d/2 \rfloor < 2d \text{ for } h = 1",
+    statement=r"""
+        \operatorname{rank}\mathbf{S} = \operatorname{rank}(\mathbf{X}\tilde{\mathbf{W}}\mathbf{X}^\top) \le 2\lfloor
+        d/2 \rfloor < 2d \text{ for } h = 1""",
     assumptions=["h = 1, so d_v = d"],
     relation=HasStructure(), sizes={"N": (1, 6), "d": (1, 4)}, exact=True, of_project=True, corrects="osa.sec-2.4-r",
-    note="Checked as: all minors of S of the next order vanish.  The bound is attained for N >= d:"
-    " osa.rank-s-attained.",
+    note="""
+        Checked as: all minors of S of the next order vanish. The bound is attained for N >= d: osa.rank-s-attained.""",
 )  # fmt: skip
 
 
@@ -316,11 +324,11 @@ SINGLE_HEAD_RANK_AT_MOST_D.mutant("floor(d / 2)", lambda d: max(d // 2, 1))
 
 RANK_ATTAINED = Claim(OSA, "osa.rank-s-attained",
     label="Sections 2.1 and 2.4, where the bounds of the rank of S are attained",
-    statement=r"\mathbf{X} = \mathbf{I}_{2d_v}, \mathbf{W}^Q = [\mathbf{I}, \mathbf{0}]^\top, \mathbf{W}^K = ["
-    r"\mathbf{0}, \mathbf{I}]^\top:\ \mathbf{S}^\top\mathbf{S} = \tfrac{\alpha^2}{d_v}\mathbf{I}_{2d_v};\quad h = 1, "
-    r"\mathbf{X} = \mathbf{W}^Q = \mathbf{I}_d, \mathbf{W}^K = \mathbf{E}_{12}+\mathbf{E}_{34}+\dots:\ \mathbf{S}^\top"
-    r"\mathbf{S} = \tfrac{\alpha^2}{d}\mathbf{I}_d \text{ for even } d \text{, with a zero in the last place for odd }"
-    r" d",
+    statement=r"""
+        \mathbf{X} = \mathbf{I}_{2d_v}, \mathbf{W}^Q = [\mathbf{I}, \mathbf{0}]^\top, \mathbf{W}^K = [\mathbf{0},
+        \mathbf{I}]^\top:\ \mathbf{S}^\top\mathbf{S} = \tfrac{\alpha^2}{d_v}\mathbf{I}_{2d_v};\quad h = 1, \mathbf{X} =
+        \mathbf{W}^Q = \mathbf{I}_d, \mathbf{W}^K = \mathbf{E}_{12}+\mathbf{E}_{34}+\dots:\ \mathbf{S}^\top\mathbf{S} =
+        \tfrac{\alpha^2}{d}\mathbf{I}_d \text{ for even } d \text{, with a zero in the last place for odd } d""",
     assumptions=[SHAPES],
     relation=Equal(), sizes={"d_v": (1, 6)}, exact=True, of_project=True,
     uses=("osa.rank-s", "osa.sec-2.4-r-at-most-d"),

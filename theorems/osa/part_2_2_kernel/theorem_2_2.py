@@ -99,13 +99,15 @@ def orthogonal_layers(X: Any, W_Q: Any, W_K: Any, left: Any, right: Any, alpha: 
 
 
 THEOREM_22 = Claim(LAYERS, "osa.thm-2.2", label="Theorem 2.2, Eq. (8)",
-    statement=r"\Sigma_l = \mathbf{X}_l\mathbf{X}_l^\top = \mathbf{A}\Sigma_0\mathbf{A}^\top, \quad \mathbf{A}\in"
-    r"\mathrm{SO}(N). \text{ Therefore the rank and eigenvalues of } \Sigma_0 \text{ are preserved}",
+    statement=r"""
+        \Sigma_l = \mathbf{X}_l\mathbf{X}_l^\top = \mathbf{A}\Sigma_0\mathbf{A}^\top, \quad \mathbf{A}\in\mathrm{SO}(N).
+        \text{ Therefore the rank and eigenvalues of } \Sigma_0 \text{ are preserved}""",
     assumptions=["skipless OSA-only Transformer (no MLP)", "h = 1, at initialisation", ORTHOGONAL_WEIGHTS],
     relation=Equal(), sizes={"N": (1, 5), "d": (1, 5), "l": (1, 2)}, uses=("osa.so-n",),
     proof=("osa.eq-19", "osa.f2-orthogonality"),
-    note="The eigenvalues are compared through tr (Sigma / (1 + tr Sigma))^k, k = 1, ..., N, which determine them with"
-    " their multiplicities.",
+    note="""
+        The eigenvalues are compared through tr (Sigma / (1 + tr Sigma))^k, k = 1, ..., N, which determine them with
+        their multiplicities.""",
 )  # fmt: skip
 decided_at_the_experiments(THEOREM_22, l=2)
 

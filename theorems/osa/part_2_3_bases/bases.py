@@ -51,12 +51,14 @@ def qr_basis(M: Factor) -> Any:
 
 
 QR_GRADIENT = Claim(OSA, "osa.qr-gradient", label="Section 2.3, text",
-    statement=r"\text{reduced QR of } \mathbf{M} \text{ can suffer from exploding gradients when } \mathbf{M} \text{"
-    r" is close to rank deficient}",
+    statement=r"""
+        \text{reduced QR of } \mathbf{M} \text{ can suffer from exploding gradients when } \mathbf{M} \text{ is close to
+        rank deficient}""",
     assumptions=["M = [u, u cos eta + v sin eta] with u, v orthonormal in R^N, N >= 3, 0 < eta <= pi/3"],
     relation=Equal(), sizes={"N": (3, 5)}, expects="reading",
-    reading="the spectral norm of d vec B / d vec M has no bound near some rank deficient matrix; for the stated"
-    " family it is 1 / sigma_min(M)",
+    reading="""
+        the spectral norm of d vec B / d vec M has no bound near some rank deficient matrix; for the stated family it
+        is 1 / sigma_min(M)""",
     note="For N = 2 the family does not explode: the second column of Q is then fixed by the first.",
 )  # fmt: skip
 
@@ -81,8 +83,9 @@ QR_GRADIENT.mutant("1 / r_22", lambda M: 1 / frobenius_norm(M[:, 1:] - M[:, :1] 
 QR_GRADIENT.mutant("condition number of M", lambda M: spectral_norm(M) / smallest_singular_value(M))
 
 QR_FIRST_COLUMN = Claim(OSA, "osa.qr-first-column", label="Section 2.3, text",
-    statement=r"\text{QR fixes the first column of } \mathbf{M} \text{ up to scaling: } \mathbf{B}_{:,1} \propto "
-    r"\mathbf{M}_{:,1}",
+    statement=r"""
+        \text{QR fixes the first column of } \mathbf{M} \text{ up to scaling: } \mathbf{B}_{:,1} \propto
+        \mathbf{M}_{:,1}""",
     assumptions=["M = B R, B with orthonormal columns, R upper triangular", "M has nonzero first column"],
     relation=HasStructure(), sizes={"N": (2, 5), "m": (2, 4)}, where=lambda sizes: sizes["m"] <= sizes["N"], exact=True,
 )  # fmt: skip
@@ -130,9 +133,10 @@ CONVERGENCE = Claim(
     OSA,
     "osa.ns-convergence",
     label="Section 2.3, Eq. (9)",
-    statement=r"\mathbf{M}_{k+1} = \tfrac12\mathbf{M}_k(3\mathbf{I}_{2d_v} - \mathbf{M}_k^\top\mathbf{M}_k).\ \text{When }"
-    r" \mathbf{M} \text{ is full rank and } \sigma_i(\mathbf{M}) < \sqrt3 \text{ for all } i,\ \mathbf{M}_K \to \mathbf{U},"
-    r" \text{ the matrix of orthonormal basis elements of the polar decomposition of } \mathbf{M}",
+    statement=r"""
+        \mathbf{M}_{k+1} = \tfrac12\mathbf{M}_k(3\mathbf{I}_{2d_v} - \mathbf{M}_k^\top\mathbf{M}_k).\ \text{When }
+        \mathbf{M} \text{ is full rank and } \sigma_i(\mathbf{M}) < \sqrt3 \text{ for all } i,\ \mathbf{M}_K \to
+        \mathbf{U}, \text{ the matrix of orthonormal basis elements of the polar decomposition of } \mathbf{M}""",
     assumptions=[
         Assumption("M in R^{N x 2 d_v} has full rank", positive=lambda M: singular_values(M)[-1]),
         Assumption("the singular values of M are below sqrt(3)", positive=lambda M: 3 - spectral_norm(M) ** 2),
@@ -169,8 +173,9 @@ CONVERGENCE.mutant("squares of the singular values kept", lambda P, s, R: P @ di
 # -- pre-normalisation -------------------------------------------------------------------------------------------------
 
 PRENORMALISATION = Claim(OSA, "osa.ns-prenorm", label="Section 2.3, text",
-    statement=r"\sigma_{\max}(\mathbf{M}) \le \|\mathbf{M}\|_F, \text{ hence } \mathbf{M}_0 = \frac{\mathbf{M}}{\|"
-    r"\mathbf{M}\|_F+\epsilon} \text{ satisfies the singular value requirement}",
+    statement=r"""
+        \sigma_{\max}(\mathbf{M}) \le \|\mathbf{M}\|_F, \text{ hence } \mathbf{M}_0 = \frac{\mathbf{M}}{\|\mathbf{M}
+        \|_F+\epsilon} \text{ satisfies the singular value requirement}""",
     assumptions=["eps > 0", "the requirement: sigma_i(M_0) < sqrt(3) for all i"],
     relation=AtMost(), sizes={"N": (1, 5), "m": (1, 4)},
     note="Full rank, the other requirement of convergence, is not M_0's to give: it has the rank of M.",
@@ -196,13 +201,15 @@ PRENORMALISATION.mutant(
 PRENORMALISATION.mutant("requirement 1/sqrt(3)", "sqrt(3) -> 1 / sqrt(3)")
 
 PRENORMALISED_FLOOR = Claim(OSA, "osa.ns-prenorm-floor", label="Section 2.3, what pre-normalisation costs",
-    statement=r"\min_i \sigma_i(\mathbf{M}_K) \le g^{K}\big(\min(N, 2d_v)^{-1/2}\big), \quad g(s) = \tfrac12 s(3 -"
-    r" s^2),\text{ for every } \mathbf{M}, \text{ since } \min_i\sigma_i(\mathbf{M}_0) \le \|\mathbf{M}_0\|_F/\sqrt{"
-    r"\min(N, 2d_v)}",
+    statement=r"""
+        \min_i \sigma_i(\mathbf{M}_K) \le g^{K}\big(\min(N, 2d_v)^{-1/2}\big), \quad g(s) = \tfrac12 s(3 - s^2),\text{
+        for every } \mathbf{M}, \text{ since } \min_i\sigma_i(\mathbf{M}_0) \le \|\mathbf{M}_0\|_F/\sqrt{\min(N, 2d_v)}
+    """,
     assumptions=["M_0 = M / (||M||_F + eps), eps > 0"],
     relation=AtMost(), sizes={"N": (1, 4), "m": (1, 4), "K": (0, 4)}, of_project=True,
-    note="With 2 d_v = 32 and K = 6 (Appendix E) the smallest singular value of B is at most 0.988, for any tokens;"
-    " equality (as eps tends to 0) needs the singular values of M to be equal.",
+    note="""
+        With 2 d_v = 32 and K = 6 (Appendix E) the smallest singular value of B is at most 0.988, for any tokens;
+        equality (as eps tends to 0) needs the singular values of M to be equal.""",
 )  # fmt: skip
 decided_at_the_experiments(PRENORMALISED_FLOOR)
 
@@ -238,8 +245,8 @@ UNROLLED = Claim(OSA, "osa.ns-unroll", label="Section 2.3, text",
     statement=r"\mathbf{M}_K = \mathbf{M}\,h(\mathbf{M}^\top\mathbf{M}) \text{ for some polynomial } h",
     assumptions=["fixed K", "M_0 = M (Eq. (9))"],
     relation=Equal(), sizes={"N": (1, 4), "m": (1, 4), "K": (1, 3)}, exact=True,
-    note="h has degree (3^K - 1)/2.  After pre-normalisation its coefficients depend on ||M||_F, so that M is then"
-    " M_0.",
+    note="""
+        h has degree (3^K - 1)/2. After pre-normalisation its coefficients depend on ||M||_F, so that M is then M_0.""",
 )  # fmt: skip
 
 
@@ -292,8 +299,8 @@ UNROLLED.mutant("constant term (3/2)^K halved", lambda value, M, K: value - M * 
 # -- the polar factor --------------------------------------------------------------------------------------------------
 
 NEAREST = Claim(OSA, "osa.polar-nearest", label="Section 2.3, text",
-    statement=r"\mathbf{U} \text{ (polar factor) is the closest orthonormal matrix under the Frobenius norm to } "
-    r"\mathbf{M}",
+    statement=r"""
+        \mathbf{U} \text{ (polar factor) is the closest orthonormal matrix under the Frobenius norm to } \mathbf{M}""",
     assumptions=[
         "orthonormal: with orthonormal columns, N >= 2 d_v",
         Assumption("M has full column rank", positive=lambda M: singular_values(M)[-1]),
@@ -333,8 +340,9 @@ UNBIASED = Claim(OSA, "osa.ns-unbiased", label="Section 2.3, text",
     assumptions=["R in R^{2 d_v x 2 d_v} orthogonal"],
     relation=Equal(), sizes={"N": (1, 4), "m": (2, 4), "K": (1, 3)}, expects="reading", uses=("osa.ns-convergence",),
     exact=True,
-    reading="the map from M to the basis commutes with every orthogonal change of the feature dimensions, permutations"
-    " among them: M_K(M R) = M_K(M) R for every K, hence in the limit U(M R) = U(M) R",
+    reading="""
+        the map from M to the basis commutes with every orthogonal change of the feature dimensions, permutations among
+        them: M_K(M R) = M_K(M) R for every K, hence in the limit U(M R) = U(M) R""",
 )  # fmt: skip
 
 
@@ -365,8 +373,9 @@ STABLE = Claim(OSA, "osa.ns-stable", label="Section 2.3, text",
     ],
     relation=AtMost(), sizes={"N": (1, 3), "m": (1, 3), "k": (1, 3), "K": (1, 3)},
     where=lambda sizes: sizes["k"] == min(sizes["N"], sizes["m"]), expects="reading",
-    reading="the spectral norm of d vec M_K / d vec M_0 is at most (3/2)^K whatever the singular values of M_0 in [0,"
-    " 1]; the constant is best, and attained where M_0 = 0",
+    reading="""
+        the spectral norm of d vec M_K / d vec M_0 is at most (3/2)^K whatever the singular values of M_0 in [0, 1];
+        the constant is best, and attained where M_0 = 0""",
     note="Stable for a fixed K only: the constant grows without bound as the iteration converges.",
 )  # fmt: skip
 

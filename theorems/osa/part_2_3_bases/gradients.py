@@ -83,9 +83,10 @@ GRADIENT_THROUGH_QR = Claim(
     OSA,
     "osa.gradient-through-qr",
     label="Section 2.3, gradient through reduced QR where [Q, K] has full column rank",
-    statement=r"\frac{\partial}{\partial\mathbf{W}^{Q,K}}\big(\mathbf{I}_N + \mathbf{B}(\exp[\mathbf{S}]-\mathbf{I})"
-    r"\mathbf{B}^\top\big) = \frac{\partial\exp(\mathbf{S})}{\partial\mathbf{W}^{Q,K}} \text{ with } \mathbf{B} ="
-    r" \mathbf{B}([\mathbf{Q},\mathbf{K}]) \text{ from reduced QR differentiated along}",
+    statement=r"""
+        \frac{\partial}{\partial\mathbf{W}^{Q,K}}\big(\mathbf{I}_N + \mathbf{B}(\exp[\mathbf{S}]-\mathbf{I})\mathbf{B}^
+        \top\big) = \frac{\partial\exp(\mathbf{S})}{\partial\mathbf{W}^{Q,K}} \text{ with } \mathbf{B} =
+        \mathbf{B}([\mathbf{Q},\mathbf{K}]) \text{ from reduced QR differentiated along}""",
     assumptions=[INDEPENDENT_COLUMNS],
     relation=Equal(),
     sizes={"N": (2, 4), "d": (2, 4), "m": (2, 4)},
@@ -128,8 +129,10 @@ CONSTANT_BASIS = Claim(
     OSA,
     "osa.gradient-constant-basis",
     label="Eq. (6) with the basis held constant",
-    statement=r"\frac{\partial\exp(\mathbf{S})}{\partial\mathbf{W}^{Q,K}} = \frac{\partial}{\partial\mathbf{W}^{Q,K}}\big("
-    r"\mathbf{I}_N + \mathbf{B}(\exp[\mathbf{S}]-\mathbf{I})\mathbf{B}^\top\big) \text{ with } \mathbf{B} \text{ held constant}",
+    statement=r"""
+        \frac{\partial\exp(\mathbf{S})}{\partial\mathbf{W}^{Q,K}} = \frac{\partial}{\partial\mathbf{W}^{Q,K}}\big(
+        \mathbf{I}_N + \mathbf{B}(\exp[\mathbf{S}]-\mathbf{I})\mathbf{B}^\top\big) \text{ with } \mathbf{B} \text{ held
+        constant}""",
     assumptions=[ORTHONORMAL, Assumption("their span contains the columns of Q and K", zero=outside)],
     relation=Equal(),
     sizes={"N": (2, 3), "d": (2, 3), "m": (2, 3)},
@@ -170,15 +173,17 @@ def third_token_outside_the_basis() -> dict[str, Any]:
 
 BASIS_OF_TOKENS = Claim(OSA, "osa.gradient-constant-basis-of-tokens",
     label="Eq. (6) with a constant basis of the tokens",
-    statement=r"\frac{\partial\exp(\mathbf{S})}{\partial\mathbf{W}^{Q,K}} = \frac{\partial}{\partial\mathbf{W}^{Q,K}}"
-    r"\big(\mathbf{I}_N + \mathbf{B}(\exp[\mathbf{S}]-\mathbf{I})\mathbf{B}^\top\big) \text{ with } \mathbf{B} \text{"
-    r" held constant, if the span of } \mathbf{B} \text{ contains the columns of } \mathbf{X}",
+    statement=r"""
+        \frac{\partial\exp(\mathbf{S})}{\partial\mathbf{W}^{Q,K}} = \frac{\partial}{\partial\mathbf{W}^{Q,K}}\big(
+        \mathbf{I}_N + \mathbf{B}(\exp[\mathbf{S}]-\mathbf{I})\mathbf{B}^\top\big) \text{ with } \mathbf{B} \text{ held
+        constant, if the span of } \mathbf{B} \text{ contains the columns of } \mathbf{X}""",
     assumptions=[ORTHONORMAL, Assumption("their span contains the columns of X", zero=lambda X, B: X - B @ (B.T @ X))],
     relation=Equal(), sizes={"N": (2, 3), "d": (1, 3), "d_v": (1, 2), "r": (2, 3)},
     where=lambda sizes: sizes["r"] <= sizes["N"], corrects="osa.gradient-constant-basis",
     uses=("osa.thm-2.1-any-basis",), exact=True, of_project=True,
-    note="The natural basis where 2 d_v >= d (h <= 2), or where [Q, K] is rank deficient: it does not depend on the"
-    " weights.",
+    note="""
+        The natural basis where 2 d_v >= d (h <= 2), or where [Q, K] is rank deficient: it does not depend on the
+        weights.""",
 )  # fmt: skip
 
 
@@ -213,17 +218,18 @@ EVERY_SINGULAR_VALUE_ONE = Assumption("every nonzero singular value of [Q, K] is
 
 THROUGH_NEWTON_SCHULZ = Claim(OSA, "osa.gradient-through-newton-schulz",
     label="Section 2.3, gradient through converged Newton-Schulz iterates",
-    statement=r"\text{Where Newton-Schulz has converged (all nonzero singular values of } \mathbf{M} = [\mathbf{Q},"
-    r"\mathbf{K}]\text{ are } 1 \text{, so that } \mathbf{M}_K = \mathbf{M} \text{ and Eq. (6) gives } \exp("
-    r"\mathbf{S})), \text{ the gradient by } \mathbf{W}^{Q,K} \text{ of Eq. (6) through } \mathbf{B} = \mathbf{M}_K,"
-    r"\ K \ge 1, \text{ is that of } \exp(\mathbf{S}), \text{ whatever the rank of } \mathbf{M}",
+    statement=r"""
+        \text{Where Newton-Schulz has converged (all nonzero singular values of } \mathbf{M} =
+        [\mathbf{Q},\mathbf{K}]\text{ are } 1 \text{, so that } \mathbf{M}_K = \mathbf{M} \text{ and Eq. (6) gives }
+        \exp(\mathbf{S})), \text{ the gradient by } \mathbf{W}^{Q,K} \text{ of Eq. (6) through } \mathbf{B} =
+        \mathbf{M}_K,\ K \ge 1, \text{ is that of } \exp(\mathbf{S}), \text{ whatever the rank of } \mathbf{M}""",
     assumptions=[EVERY_SINGULAR_VALUE_ONE],
     relation=Equal(), sizes={"N": (2, 3), "d": (2, 3), "d_v": (1, 1), "K": (1, 2)}, expects="refuted", severity="error",
     correction="osa.gradient-through-newton-schulz-full-rank", of_project=True,
-    note="The iterates move in the column space of M.  Where M is rank deficient, a change of the weights that"
-    " enlarges it changes exp(S) at first order and leaves the layer as computed where it was; its gradient (correct"
-    " for what is computed) is another one.  Where the rank of M is that of X, no change of weights enlarges the"
-    " space.",
+    note="""
+        The iterates move in the column space of M. Where M is rank deficient, a change of the weights that enlarges it
+        changes exp(S) at first order and leaves the layer as computed where it was; its gradient (correct for what is
+        computed) is another one. Where the rank of M is that of X, no change of weights enlarges the space.""",
 )  # fmt: skip
 
 
@@ -254,9 +260,10 @@ def parallel_queries_and_keys() -> dict[str, Any]:
 
 NEWTON_SCHULZ_FULL_RANK = Claim(OSA, "osa.gradient-through-newton-schulz-full-rank",
     label="Section 2.3, gradient through converged Newton-Schulz iterates of full column rank",
-    statement=r"\text{If the columns of } \mathbf{M} = [\mathbf{Q},\mathbf{K}] \text{ are orthonormal, the gradient by"
-    r" } \mathbf{W}^{Q,K} \text{ of Eq. (6) through } \mathbf{B} = \mathbf{M}_K,\ K \ge 1, \text{ is that of } \exp("
-    r"\mathbf{S})",
+    statement=r"""
+        \text{If the columns of } \mathbf{M} = [\mathbf{Q},\mathbf{K}] \text{ are orthonormal, the gradient by }
+        \mathbf{W}^{Q,K} \text{ of Eq. (6) through } \mathbf{B} = \mathbf{M}_K,\ K \ge 1, \text{ is that of }
+        \exp(\mathbf{S})""",
     assumptions=[Assumption("the columns of M = [Q, K] are orthonormal", zero=_gram_defect)],
     relation=Equal(), sizes={"N": (2, 4), "d": (2, 4), "d_v": (1, 2), "K": (1, 1)},
     where=lambda sizes: 2 * sizes["d_v"] <= min(sizes["N"], sizes["d"]), corrects="osa.gradient-through-newton-schulz",
@@ -280,9 +287,11 @@ NEWTON_SCHULZ_SPANNING = Claim(
     OSA,
     "osa.gradient-through-newton-schulz-spanning",
     label="Section 2.3, gradient through converged Newton-Schulz iterates that span the tokens",
-    statement=r"\text{If all nonzero singular values of } \mathbf{M} = [\mathbf{Q},\mathbf{K}] \text{ are } 1 \text{ and its"
-    r" column space is that of } \mathbf{X} \text{ (as it can be for } 2d_v \ge d \text{), the gradient by }"
-    r" \mathbf{W}^{Q,K} \text{ of Eq. (6) through } \mathbf{B} = \mathbf{M}_K,\ K \ge 1, \text{ is that of } \exp(\mathbf{S})",
+    statement=r"""
+        \text{If all nonzero singular values of } \mathbf{M} = [\mathbf{Q},\mathbf{K}] \text{ are } 1 \text{ and its
+        column space is that of } \mathbf{X} \text{ (as it can be for } 2d_v \ge d \text{), the gradient by }
+        \mathbf{W}^{Q,K} \text{ of Eq. (6) through } \mathbf{B} = \mathbf{M}_K,\ K \ge 1, \text{ is that of }
+        \exp(\mathbf{S})""",
     assumptions=[
         EVERY_SINGULAR_VALUE_ONE,
         Assumption(
@@ -326,9 +335,10 @@ NEWTON_SCHULZ_GRADIENT = Claim(
     OSA,
     "osa.gradient-through-newton-schulz-limit",
     label="Section 2.3, gradient through Newton-Schulz as K grows",
-    statement=r"\text{If } [\mathbf{Q},\mathbf{K}] \text{ has full column rank, the gradient by } \mathbf{W}^{Q,K} \text{ of Eq."
-    r" (6) through } \mathbf{B} = \mathbf{M}_K,\ \mathbf{M}_0 = [\mathbf{Q},\mathbf{K}]/(\|[\mathbf{Q},\mathbf{K}]\|_F +"
-    r" \epsilon), \text{ tends to that of } \exp(\mathbf{S}) \text{ as } K \to \infty",
+    statement=r"""
+        \text{If } [\mathbf{Q},\mathbf{K}] \text{ has full column rank, the gradient by } \mathbf{W}^{Q,K} \text{ of Eq.
+        (6) through } \mathbf{B} = \mathbf{M}_K,\ \mathbf{M}_0 = [\mathbf{Q},\mathbf{K}]/(\|[\mathbf{Q},\mathbf{K}]\|_F
+        + \epsilon), \text{ tends to that of } \exp(\mathbf{S}) \text{ as } K \to \infty""",
     assumptions=[INDEPENDENT_COLUMNS, "eps > 0"],
     # singular values of M_0 are at least 1/14: seven steps lift them to about 1
     relation=TendsTo(scales=tuple(range(4, 17)), rate=QuadraticRate()),
@@ -365,17 +375,20 @@ NEWTON_SCHULZ_GRADIENT.mutant("gradient of exp(-S)", "alpha -> -alpha")
 
 QR_DEFICIENT = Claim(OSA, "osa.gradient-through-qr-rank-deficient",
     label="Section 2.3, automatic differentiation through reduced QR of a rank deficient [Q, K]",
-    statement=r"\text{With } N \ge 2d_v > d \text{, so that } \operatorname{rank}[\mathbf{Q},\mathbf{K}] \le d < 2d_v "
-    r"\text{, automatic differentiation of Eq. (6) through reduced QR gives the right values and gradients by } "
-    r"\mathbf{W}^{Q,K}\text{ that are off by more than one percent}",
+    statement=r"""
+        \text{With } N \ge 2d_v > d \text{, so that } \operatorname{rank}[\mathbf{Q},\mathbf{K}] \le d < 2d_v \text{,
+        automatic differentiation of Eq. (6) through reduced QR gives the right values and gradients by }
+        \mathbf{W}^{Q,K}\text{ that are off by more than one percent}""",
     assumptions=["Gaussian tokens and weights; a fixed Gaussian linear functional of A is differentiated"],
     relation=FollowsLaw(samples=400, instances=2), sizes={"N": (6, 8), "d": (3, 3), "d_v": (2, 3)}, expects="empirical",
     of_project=True,
-    observed="torch.linalg.qr on the CPU in float64; N = 6 to 8, d = 3, d_v = 2 or 3, alpha = 0.3, 400 draws each;"
-    " R_ii of one rounding divides roundings of the same size.  N < 2 d_v does no harm by itself: with full row rank"
-    " gradients are right.",
-    note="h = 1 (d_v = d), the case of Section 2.4, is among these; osa.gradient-constant-basis-of-tokens is the way"
-    " out.",
+    observed="""
+        torch.linalg.qr on the CPU in float64; N = 6 to 8, d = 3, d_v = 2 or 3, alpha = 0.3, 400 draws each; R_ii of
+        one rounding divides roundings of the same size. N < 2 d_v does no harm by itself: with full row rank gradients
+        are right.""",
+    note="""
+        h = 1 (d_v = d), the case of Section 2.4, is among these; osa.gradient-constant-basis-of-tokens is the way out.
+    """,
 )  # fmt: skip
 
 

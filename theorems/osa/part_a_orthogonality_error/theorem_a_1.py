@@ -109,15 +109,17 @@ UNCONVERGED = Setting(
 )
 
 EQUATION_10 = Claim(UNCONVERGED, "osa.thm-a.1-eq-10", label="Theorem A.1, Eq. (10)/(46)",
-    statement=r"\|\mathbf{Y}^\top\mathbf{Y}-\mathbf{I}_N\|_2 \le \left(e^{\|\mathbf{S}\|_2}-1\right)^2\max_i|\sigma_i("
-    r"\mathbf{B})^2(\sigma_i(\mathbf{B})^2-1)|",
+    statement=r"""
+        \|\mathbf{Y}^\top\mathbf{Y}-\mathbf{I}_N\|_2 \le \left(e^{\|\mathbf{S}\|_2}-1\right)^2\max_i|\sigma_i(
+        \mathbf{B})^2(\sigma_i(\mathbf{B})^2-1)|""",
     relation=AtMost(),
     proof=(
         "osa.eq-22", "osa.eq-28", "osa.eq-31-34", "osa.eq-38", "osa.eq-39", "osa.eq-41", "osa.ns-sv-at-most-1",
         "osa.eq-44", "osa.eq-45",
     ),
-    note="The theorem prints I_r for the identity of the size of [S], which is 2 d_v, as in F.3, whatever the rank of"
-    " S.",
+    note="""
+        The theorem prints I_r for the identity of the size of [S], which is 2 d_v, as in F.3, whatever the rank of S.
+    """,
 )  # fmt: skip
 decided_at_the_experiments(EQUATION_10)
 
@@ -155,9 +157,10 @@ EQUATION_10_GENERAL = Claim(
     OSA,
     "osa.thm-a.1-eq-10-any-factor",
     label="Theorem A.1, Eq. (10), for any B with singular values in [0, 1]",
-    statement=r"\|\mathbf{Y}^\top\mathbf{Y}-\mathbf{I}_N\|_2 \le \left(e^{\|\mathbf{S}\|_2}-1\right)^2"
-    r"\max_i|\sigma_i(\mathbf{B})^2(\sigma_i(\mathbf{B})^2-1)| \text{ for skew } \mathbf{S} \text{ and } \sigma_i(\mathbf{B})"
-    r" \in [0, 1]",
+    statement=r"""
+        \|\mathbf{Y}^\top\mathbf{Y}-\mathbf{I}_N\|_2 \le \left(e^{\|\mathbf{S}\|_2}-1\right)^2\max_i|\sigma_i(
+        \mathbf{B})^2(\sigma_i(\mathbf{B})^2-1)| \text{ for skew } \mathbf{S} \text{ and } \sigma_i(\mathbf{B}) \in [0,
+        1]""",
     assumptions=[
         "Y = I_N + B (exp[S] - I_r) B^T, [S] = B^T S B",
         SKEW,
@@ -194,8 +197,9 @@ EQUATION_11 = Claim(
     UNCONVERGED,
     "osa.thm-a.1-eq-11",
     label="Theorem A.1, Eq. (11)",
-    statement=r"\left(e^{\|\mathbf{S}\|_2}-1\right)^2\max_i|\sigma_i(\mathbf{B})^2(\sigma_i(\mathbf{B})^2-1)| \le"
-    r" \tfrac14\left(e^{\|\mathbf{S}\|_2}-1\right)^2",
+    statement=r"""
+        \left(e^{\|\mathbf{S}\|_2}-1\right)^2\max_i|\sigma_i(\mathbf{B})^2(\sigma_i(\mathbf{B})^2-1)| \le
+        \tfrac14\left(e^{\|\mathbf{S}\|_2}-1\right)^2""",
     relation=AtMost(),
     # for N = 1 or d = 1 both sides vanish, since S = 0
     sizes={"N": (2, 4), "d": (2, 4), "d_v": (1, 2), "K": (0, 6)},
@@ -220,14 +224,17 @@ EQUATION_11.mutant("||S||_2 instead of e^{||S||_2} - 1", lambda S: spectral_norm
 # -- what the bound is said to show ------------------------------------------------------------------------------------
 
 ROBUST = Claim(SINGULAR_VALUES, "osa.a1-robust", label="Appendix A, text after Theorem A.1",
-    statement=r"\text{the bound shows that the orthogonality error is robust to very small singular values of } "
-    r"\mathbf{B} \text{ and that larger rotations incur a higher error if } \mathbf{B} \text{ has not converged well}",
+    statement=r"""
+        \text{the bound shows that the orthogonality error is robust to very small singular values of } \mathbf{B}
+        \text{ and that larger rotations incur a higher error if } \mathbf{B} \text{ has not converged well}""",
     assumptions=["0 <= delta <= 1 is a singular value of B, the others in [0, 1]", "t >= 1", SKEW],
     relation=AtMost(), expects="reading", uses=("osa.thm-a.1-eq-10",),
-    reading="of the bound (10): a singular value delta adds at most delta^2 (e^{||S||_2} - 1)^2 to it, and for a fixed"
-    " B it does not decrease as S is scaled up",
-    note="Of the error itself, which the sentence names, only the first half is true: it stops growing with S"
-    " (osa.a1-larger-rotations), and no upper bound could show that an error is incurred.",
+    reading="""
+        of the bound (10): a singular value delta adds at most delta^2 (e^{||S||_2} - 1)^2 to it, and for a fixed B it
+        does not decrease as S is scaled up""",
+    note="""
+        Of the error itself, which the sentence names, only the first half is true: it stops growing with S
+        (osa.a1-larger-rotations), and no upper bound could show that an error is incurred.""",
 )  # fmt: skip
 
 
@@ -300,13 +307,15 @@ def nearly_a_full_turn() -> dict[str, Any]:
 
 SATURATION = Claim(SINGULAR_VALUES, "osa.a1-saturation",
     label="Theorem A.1, a bound that large rotations do not outgrow",
-    statement=r"\|\mathbf{Y}^\top\mathbf{Y}-\mathbf{I}_N\|_2 \le \|\mathbf{B}\|_2^2\,\|\mathbf{B}^\top\mathbf{B}-"
-    r"\mathbf{I}\|_2\,\min(2, \|[\mathbf{S}]\|_2)^2 \le 4 \text{ for } \|\mathbf{B}\|_2 \le 1",
+    statement=r"""
+        \|\mathbf{Y}^\top\mathbf{Y}-\mathbf{I}_N\|_2 \le \|\mathbf{B}\|_2^2\,\|\mathbf{B}^\top\mathbf{B}-\mathbf{I}\|_2
+        \,\min(2, \|[\mathbf{S}]\|_2)^2 \le 4 \text{ for } \|\mathbf{B}\|_2 \le 1""",
     assumptions=[SKEW, AT_MOST_ONE],
     relation=AtMost(), sizes={"N": (2, 3), "m": (2, 3), "k": (2, 3)}, corrects="osa.a1-larger-rotations",
     uses=("osa.eq-28",), of_project=True,
-    note="From Eq. (28) and ||exp[S] - I||_2 <= min(2, ||[S]||_2).  Quadratic in S where Eq. (10) is exponential; Eq."
-    " (10) is the better one where S is small and B has tiny singular values beside converged ones.",
+    note="""
+        From Eq. (28) and ||exp[S] - I||_2 <= min(2, ||[S]||_2). Quadratic in S where Eq. (10) is exponential; Eq. (10)
+        is the better one where S is small and B has tiny singular values beside converged ones.""",
 )  # fmt: skip
 SATURATION.inputs(decomposed_factor_within_the_unit_ball)
 

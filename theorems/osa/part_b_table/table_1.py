@@ -30,11 +30,13 @@ TABLE_OPERATIONS.mutant("exp[S]: d^2", lambda N, d: [N * d**2, N * d**2, N * d**
 TABLE_OPERATIONS.mutant("Eq. (6): N d^2", lambda N, d: [N * d**2, N * d**2, N * d**2 + d**3, d**3, N * d**2])
 
 TABLE_MEMORY = Claim(ONE_HEAD, "osa.table-1-memory", label='Table 1, column "Memory"',
-    statement=r"\text{QR: } O(Nd);\ \text{Newton-Schulz: } O(Nd);\ [\mathbf{S}]: O(Nd);\ \exp[\mathbf{S}]: O(d^2);\ "
-    r"\text{Eq. (6) and applying } \mathbf{X}\mathbf{W}^V\mathbf{W}^O: O(Nd)",
+    statement=r"""
+        \text{QR: } O(Nd);\ \text{Newton-Schulz: } O(Nd);\ [\mathbf{S}]: O(Nd);\ \exp[\mathbf{S}]: O(d^2);\ \text{Eq.
+        (6) and applying } \mathbf{X}\mathbf{W}^V\mathbf{W}^O: O(Nd)""",
     relation=OrderOfGrowth(along=("N", "N d")), where=lambda sizes: 2 * sizes["d"] <= sizes["N"], expects="reading",
-    reading="for 2d <= N, as Section 2.3 usually has it.  M_k^T M_k, [S] and B^T X W^V W^O have order d^2 entries,"
-    " which N d does not bound while d outgrows N: see osa.table-1-memory-wide.",
+    reading="""
+        for 2d <= N, as Section 2.3 usually has it. M_k^T M_k, [S] and B^T X W^V W^O have order d^2 entries, which N d
+        does not bound while d outgrows N: see osa.table-1-memory-wide.""",
 )  # fmt: skip
 
 
@@ -54,9 +56,10 @@ TABLE_MEMORY.mutant("QR and Newton-Schulz: N", lambda N, d: [N, N, N * d, d**2, 
 TABLE_MEMORY.mutant("Eq. (6): d^2", lambda N, d: [N * d, N * d, N * d, d**2, d**2])
 
 TABLE_MEMORY_WIDE = Claim(ONE_HEAD, "osa.table-1-memory-wide", label='Table 1, column "Memory", at any width',
-    statement=r"\text{QR: } O(Nd);\ \text{Newton-Schulz},\ [\mathbf{S}], \text{ Eq. (6) and applying } \mathbf{X}"
-    r"\mathbf{W}^V\mathbf{W}^O: O(Nd + d^2);\ \exp[\mathbf{S}]: O(d^2), \text{ for } N \text{ and } d \text{ in any"
-    r" proportion}",
+    statement=r"""
+        \text{QR: } O(Nd);\ \text{Newton-Schulz},\ [\mathbf{S}], \text{ Eq. (6) and applying }
+        \mathbf{X}\mathbf{W}^V\mathbf{W}^O: O(Nd + d^2);\ \exp[\mathbf{S}]: O(d^2), \text{ for } N \text{ and } d \text{
+        in any proportion}""",
     relation=OrderOfGrowth(along=("N", "d", "N d")), of_project=True,
     note="A reduced QR of an M with more columns than rows has factors (N, N) and (N, 2d), so its row needs no d^2.",
 )  # fmt: skip

@@ -52,8 +52,8 @@ C2_DIMS.mutant("d - d_v, as for h > 2", lambda value, W_Q: value - W_Q.shape[1])
 C2_DIMS.mutant("d - 1", lambda value: value - 1)
 
 THEOREM_C2 = Claim(OSA, "osa.thm-c.2", label="Theorem C.2, Eq. (14)",
-    statement=r"\kappa(\tilde{\mathbf{W}})=1; \text{ the non-zero singular values of } \tilde{\mathbf{W}} \text{ are }"
-    r" 1",
+    statement=r"""
+        \kappa(\tilde{\mathbf{W}})=1; \text{ the non-zero singular values of } \tilde{\mathbf{W}} \text{ are } 1""",
     assumptions=[
         "2 d_v <= d",
         Assumption(
@@ -92,16 +92,18 @@ THEOREM_C2.mutant("second product dropped", lambda W_Q, W_K: W_Q @ W_K.T)
 THEOREM_C2.mutant("key instead of query in the first product", lambda W_Q, W_K: W_K @ W_K.T - W_K @ W_Q.T)
 
 VIA_GENERATOR = Claim(HEADS, "osa.c2-via-wtilde", label="Appendix C.2, text",
-    statement=r"\text{the query, key weights only affect the Jacobian via } \tilde{\mathbf{W}}=\mathbf{W}^Q("
-    r"\mathbf{W}^K)^\top-\mathbf{W}^K(\mathbf{W}^Q)^\top;\ \text{the proof of Theorem C.3 shows that the Jacobian of }"
-    r" \mathbf{A}(\mathbf{X}) \text{ is a function of } \tilde{\mathbf{W}}",
+    statement=r"""
+        \text{the query, key weights only affect the Jacobian via } \tilde{\mathbf{W}}=\mathbf{W}^Q(\mathbf{W}^K)^\top-
+        \mathbf{W}^K(\mathbf{W}^Q)^\top;\ \text{the proof of Theorem C.3 shows that the Jacobian of }
+        \mathbf{A}(\mathbf{X}) \text{ is a function of } \tilde{\mathbf{W}}""",
     assumptions=["from Eq. (13), A = exp(S) (Eq. (5))", "proof of C.3 uses B from Newton-Schulz"],
     relation=Equal(), sizes={"N": (1, 3), "d": (1, 3), "d_v": (1, 3)}, expects="gap", uses=("osa.thm-c.1",),
     proof=("osa.c2-via-wtilde-newton-schulz",), exact=True,
-    note="True of A = exp(S).  The proof of Theorem C.3 speaks of another A, made from Newton-Schulz iterates of [X"
-    " W^Q, X W^K], which is a function of W~ only where [W^Q, W^K] has orthonormal columns.  The author would say that"
-    " the theorem assumes just that (osa.c2-via-wtilde-orthonormal); but its proof does not show it there, and the"
-    " sentence, from which the initialisation is derived, is about weights not yet chosen.",
+    note="""
+        True of A = exp(S). The proof of Theorem C.3 speaks of another A, made from Newton-Schulz iterates of [X W^Q, X
+        W^K], which is a function of W~ only where [W^Q, W^K] has orthonormal columns. The author would say that the
+        theorem assumes just that (osa.c2-via-wtilde-orthonormal); but its proof does not show it there, and the
+        sentence, from which the initialisation is derived, is about weights not yet chosen.""",
 )  # fmt: skip
 
 
@@ -140,9 +142,9 @@ SAME_GENERATOR = Assumption(
 
 VIA_GENERATOR_NEWTON_SCHULZ = Claim(LAYER, "osa.c2-via-wtilde-newton-schulz",
     label="Appendix C.2, text, for the A of the proof of Theorem C.3",
-    statement=r"\mathbf{A} = \mathbf{I}_N + \mathbf{B}(\exp[\mathbf{S}] - \mathbf{I}_{2d_v})\mathbf{B}^\top, "
-    r"\mathbf{B} \text{ from Newton-Schulz: the Jacobian of } \mathbf{A}(\mathbf{X}) \text{ is a function of } \tilde{"
-    r"\mathbf{W}}",
+    statement=r"""
+        \mathbf{A} = \mathbf{I}_N + \mathbf{B}(\exp[\mathbf{S}] - \mathbf{I}_{2d_v})\mathbf{B}^\top, \mathbf{B} \text{
+        from Newton-Schulz: the Jacobian of } \mathbf{A}(\mathbf{X}) \text{ is a function of } \tilde{\mathbf{W}}""",
     assumptions=[SAME_GENERATOR],
     relation=Equal(), sizes={"N": (1, 3), "d": (2, 3), "d_v": (1, 2), "K": (0, 2)}, expects="refuted", severity="error",
     correction="osa.c2-via-wtilde-orthonormal", of_project=True,
@@ -188,10 +190,11 @@ VIA_GENERATOR_NEWTON_SCHULZ.counterexample("the same after two steps", lambda: {
 
 VIA_GENERATOR_ORTHONORMAL = Claim(OSA, "osa.c2-via-wtilde-orthonormal",
     label="Appendix C.2, text, for Newton-Schulz and orthonormal [W^Q, W^K]",
-    statement=r"[\mathbf{W}^Q, \mathbf{W}^K] \text{ and } [\mathbf{P}^Q, \mathbf{P}^K] \text{ with orthonormal columns"
-    r" and the same } \tilde{\mathbf{W}} \text{ give the same } \mathbf{A}(\mathbf{X}) \text{ from Newton-Schulz, for"
-    r" every } K, \text{ hence the same Jacobian: } [\mathbf{P}^Q, \mathbf{P}^K] = [\mathbf{W}^Q, \mathbf{W}^K]"
-    r"\mathbf{R} \text{ with } \mathbf{R} \text{ orthogonal and symplectic}",
+    statement=r"""
+        [\mathbf{W}^Q, \mathbf{W}^K] \text{ and } [\mathbf{P}^Q, \mathbf{P}^K] \text{ with orthonormal columns and the
+        same } \tilde{\mathbf{W}} \text{ give the same } \mathbf{A}(\mathbf{X}) \text{ from Newton-Schulz, for every }
+        K, \text{ hence the same Jacobian: } [\mathbf{P}^Q, \mathbf{P}^K] = [\mathbf{W}^Q, \mathbf{W}^K]\mathbf{R}
+        \text{ with } \mathbf{R} \text{ orthogonal and symplectic}""",
     assumptions=[
         ORTHONORMAL_QUERIES_AND_KEYS,
         Assumption(

@@ -170,14 +170,16 @@ def condition_excess(t: Any) -> Any:
 
 NEWTON_SCHULZ_DIFFERENTIAL = Claim(OSA, "osa.newton-schulz-differential",
     label="Theorem C.3, a differential that does not grow with K",
-    statement=r"\mathbf{B} \text{ from } K \text{ Newton-Schulz steps on } \mathbf{M}_0,\ \|\mathbf{M}_0\|_2 \le 1: "
-    r"\quad \|\partial\mathbf{B}\,\mathbf{M}_0^\top\|_F,\ \|\partial\mathbf{B}^\top\mathbf{M}_0\|_F \le \sqrt2\,\|"
-    r"\partial\mathbf{M}_0\|_F \text{ for every } K",
+    statement=r"""
+        \mathbf{B} \text{ from } K \text{ Newton-Schulz steps on } \mathbf{M}_0,\ \|\mathbf{M}_0\|_2 \le 1: \quad
+        \|\partial\mathbf{B}\,\mathbf{M}_0^\top\|_F,\ \|\partial\mathbf{B}^\top\mathbf{M}_0\|_F \le
+        \sqrt2\,\|\partial\mathbf{M}_0\|_F \text{ for every } K""",
     assumptions=[Assumption("||M_0||_2 <= 1", nonnegative=lambda M_0: 1 - spectral_norm(M_0))],
     relation=AtMost(), sizes={"N": (1, 3), "m": (1, 3), "K": (0, 8)}, of_project=True,
-    note="K steps act on singular values by a concave increasing g with g(0) = 0, g(1) = 1.  In singular bases dB"
-    " mixes the entries (i, j), (j, i) of dM_0 by divided differences; weighted by u_j their squares sum to at most (1"
-    " + s^2)/2 [((1 - t)/(1 - s))^2 + ((1 + t)/(1 + s))^2] <= 2 for s = u_i/u_j <= t = g(u_i)/g(u_j) <= 1.",
+    note="""
+        K steps act on singular values by a concave increasing g with g(0) = 0, g(1) = 1. In singular bases dB mixes
+        the entries (i, j), (j, i) of dM_0 by divided differences; weighted by u_j their squares sum to at most (1 +
+        s^2)/2 [((1 - t)/(1 - s))^2 + ((1 + t)/(1 + s))^2] <= 2 for s = u_i/u_j <= t = g(u_i)/g(u_j) <= 1.""",
 )  # fmt: skip
 
 
@@ -222,11 +224,12 @@ THEOREM_C3 = Claim(INITIALISED, "osa.thm-c.3", label="Theorem C.3, Eq. (15)",
     proof=("osa.eq-84", "osa.eq-86", "osa.eq-93", "osa.lemma-f.6", "osa.lemma-f.7", "osa.lemma-f.8", "osa.f6-orders"),
     expects="reading",
     reading=THE_CONSTANT,
-    note="For alpha < 0 and J_1 != 0 the printed right-hand side is negative.  The printed chain gives a constant that"
-    " grows like (3/2)^K / eps; here neither factor is left, because S = alpha/sqrt(d_v) M J M^T, J = [[0, I], [-I,"
-    " 0]], lets every dB meet an M, and ||dB M^T||_F, ||dB^T M||_F <= sqrt 2 ||dX||_F"
-    " (osa.newton-schulz-differential).  So E_1 and E_3 of Eq. (87) are at most sqrt 2 |alpha| ||X||_2 / sqrt(d_v)"
-    " each, and E_2 at most 2 + 2 sqrt 2 times that unit.",
+    note="""
+        For alpha < 0 and J_1 != 0 the printed right-hand side is negative. The printed chain gives a constant that
+        grows like (3/2)^K / eps; here neither factor is left, because S = alpha/sqrt(d_v) M J M^T, J = [[0, I], [-I,
+        0]], lets every dB meet an M, and ||dB M^T||_F, ||dB^T M||_F <= sqrt 2 ||dX||_F
+        (osa.newton-schulz-differential). So E_1 and E_3 of Eq. (87) are at most sqrt 2 |alpha| ||X||_2 / sqrt(d_v)
+        each, and E_2 at most 2 + 2 sqrt 2 times that unit.""",
 )  # fmt: skip
 
 
@@ -246,8 +249,9 @@ THEOREM_C3.mutant("linear in ||X||_2", lambda value, X: value / spectral_norm(X)
 THEOREM_C3.mutant("C / 10", lambda value: value * rational(1, 10))
 
 NEAR_IDENTITY = Claim(AT_INITIALISATION, "osa.c3-near-identity", label="Appendix C.3, text after Theorem C.3",
-    statement=r"\text{small } \alpha \text{ sets } \mathbf{A}(\mathbf{X}) \text{ close to the identity at the start of"
-    r" training}",
+    statement=r"""
+        \text{small } \alpha \text{ sets } \mathbf{A}(\mathbf{X}) \text{ close to the identity at the start of training}
+    """,
     assumptions=[ORTHONORMAL_QUERIES_AND_KEYS, "||X||_2 bounded", NEWTON_SCHULZ],
     relation=AtMost(), where=two_heads, expects="reading",
     reading="||A - I||_2 <= |alpha| ||X||_2^2 / sqrt(d_v), for A from Newton-Schulz and for A = exp(S) alike",

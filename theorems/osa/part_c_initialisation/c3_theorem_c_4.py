@@ -63,8 +63,9 @@ C3_KAPPA_J2 = Claim(INITIALISED, "osa.c3-kappa-j2", label="Appendix C.3, text",
         ),
     ],
     relation=AtMost(ascent=False), uses=("osa.c1-kappa", "osa.f7-j2-form-corrected"), expects="reading",
-    reading="very close: kappa(J_2) <= (1 + delta)/(1 - delta) with |sigma_i(A) - 1| <= delta; exactly 1 for"
-    " orthogonal A, where delta = 0",
+    reading="""
+        very close: kappa(J_2) <= (1 + delta)/(1 - delta) with |sigma_i(A) - 1| <= delta; exactly 1 for orthogonal A,
+        where delta = 0""",
 )  # fmt: skip
 
 
@@ -121,8 +122,9 @@ LEAST_CONSTANT = (
 )
 
 THEOREM_C4 = Claim(ASSUMED_BY_C4, "osa.thm-c.4", label="Theorem C.4, Eq. (16)",
-    statement=r"1\le\kappa(\mathbf{J}(\mathbf{X}))\le\frac{1+\delta+C\alpha}{1-\delta-C\alpha} \text{ for any } "
-    r"\alpha>0 \text{ such that } 1-\delta-C\alpha>0",
+    statement=r"""
+        1\le\kappa(\mathbf{J}(\mathbf{X}))\le\frac{1+\delta+C\alpha}{1-\delta-C\alpha} \text{ for any } \alpha>0 \text{
+        such that } 1-\delta-C\alpha>0""",
     assumptions=["kappa = effective condition number of Appendix C.1"],
     relation=AtMost(ascent=False), uses=("osa.thm-c.3", "osa.f7-range"), presumes=("osa.f7-perturbation-alone",),
     proof=("osa.f7-j2-form", "osa.eq-98", "osa.eq-99", "osa.f7-interval"), expects="gap",
@@ -164,8 +166,9 @@ THEOREM_C4.mutant("(delta + C alpha)^2", "condition_excess(t) -> condition_exces
 
 ARBITRARILY_CLOSE = Claim(INITIALISED, "osa.c3-arbitrarily-close",
     label="Appendix C.3, text before Theorem C.4 and after Remark C.5",
-    statement=r"\text{under our initialisation (Newton-Schulz converged well enough, } \alpha \text{ small, } K \text{"
-    r" large enough) the condition number of the Jacobian can be made arbitrarily close to } 1",
+    statement=r"""
+        \text{under our initialisation (Newton-Schulz converged well enough, } \alpha \text{ small, } K \text{ large
+        enough) the condition number of the Jacobian can be made arbitrarily close to } 1""",
     assumptions=[
         NEWTON_SCHULZ,
         "single head",
@@ -175,9 +178,10 @@ ARBITRARILY_CLOSE = Claim(INITIALISED, "osa.c3-arbitrarily-close",
     ],
     relation=AtMost(ascent=False), uses=("osa.thm-c.3", "osa.c3-near-identity", "osa.c1-kappa", "osa.f7-range"),
     expects="reading",
-    reading="kappa(J) <= (1 + t)/(1 - t) with t = (3 + 4 sqrt 2) ||X||_2^2 alpha / sqrt(d_v) < 1: for bounded ||X||_2"
-    " and any K a small enough alpha brings kappa(J) as close to 1 as wanted, whether Newton-Schulz has converged or"
-    " not",
+    reading="""
+        kappa(J) <= (1 + t)/(1 - t) with t = (3 + 4 sqrt 2) ||X||_2^2 alpha / sqrt(d_v) < 1: for bounded ||X||_2 and
+        any K a small enough alpha brings kappa(J) as close to 1 as wanted, whether Newton-Schulz has converged or not
+    """,
     note="J = W^T (x) I + (J_1 + W^T (x) (A - I)), and the non-zero singular values of W^T (x) I are 1.",
 )  # fmt: skip
 ARBITRARILY_CLOSE.inputs(initialised_with_small_alpha)
@@ -238,17 +242,20 @@ FOOTNOTE_4.mutant(
 )
 
 REMARK_C5 = Claim(INITIALISED, "osa.rem-c.5", label="Remark C.5",
-    statement=r"\text{a similar result should be available when } \mathbf{B} \text{ is computed using QR but would"
-    r" require more assumptions on the properties of } \mathbf{M}",
+    statement=r"""
+        \text{a similar result should be available when } \mathbf{B} \text{ is computed using QR but would require more
+        assumptions on the properties of } \mathbf{M}""",
     assumptions=["||X||_2 bounded", "A = exp(S), which every QR basis gives (Theorem 2.1)"],
     relation=AtMost(), sizes=("N", "d", "d_v"),
     uses=("osa.thm-2.1-any-basis", "osa.fn-4", "osa.thm-c.1", "osa.thm-c.2", "osa.c1-kappa"), expects="reading",
-    reading="similar result: (15) with C = 2 R^2 / sqrt(d_v) for ||X||_2 <= R and |alpha| for alpha, and (16) with"
-    " delta = 0 (osa.rem-c.5-condition-number); more assumptions: that M has full column rank, where a QR basis can be"
-    " differentiated at all.  Nothing else is needed, and C does not depend on how close to rank deficient M is",
-    note="Checked for every M, of the function A(X) = exp(S): it does not depend on B, ||dvec A/dvec S||_2 <= 1 and"
-    " ||dvec S/dvec X||_2 <= 2 |alpha| ||X||_2 / sqrt(d_v).  So the result itself needs no assumption on M; its"
-    " computation by differentiating a QR does (osa.gradient-through-qr-rank-deficient).",
+    reading="""
+        similar result: (15) with C = 2 R^2 / sqrt(d_v) for ||X||_2 <= R and |alpha| for alpha, and (16) with delta = 0
+        (osa.rem-c.5-condition-number); more assumptions: that M has full column rank, where a QR basis can be
+        differentiated at all. Nothing else is needed, and C does not depend on how close to rank deficient M is""",
+    note="""
+        Checked for every M, of the function A(X) = exp(S): it does not depend on B, ||dvec A/dvec S||_2 <= 1 and
+        ||dvec S/dvec X||_2 <= 2 |alpha| ||X||_2 / sqrt(d_v). So the result itself needs no assumption on M; its
+        computation by differentiating a QR does (osa.gradient-through-qr-rank-deficient).""",
 )  # fmt: skip
 
 
@@ -271,8 +278,9 @@ REMARK_C5.mutant("quadratic in alpha", lambda X, W_V, alpha: first_term_bound_fo
 REMARK_C5.mutant("linear in ||X||_2", lambda value, X: value / spectral_norm(X))
 
 REMARK_C5_CONDITION = Claim(INITIALISED, "osa.rem-c.5-condition-number", label="Remark C.5, Theorem C.4 for QR",
-    statement=r"\mathbf{A} = \exp(\mathbf{S}): \quad 1 \le \kappa(\mathbf{J}(\mathbf{X})) \le \frac{1 + C\alpha}{1 - C"
-    r"\alpha} \text{ for } \alpha > 0,\ C\alpha < 1, \quad C = 2\|\mathbf{X}\|_2^2/\sqrt{d_v}",
+    statement=r"""
+        \mathbf{A} = \exp(\mathbf{S}): \quad 1 \le \kappa(\mathbf{J}(\mathbf{X})) \le \frac{1 + C\alpha}{1 - C\alpha}
+        \text{ for } \alpha > 0,\ C\alpha < 1, \quad C = 2\|\mathbf{X}\|_2^2/\sqrt{d_v}""",
     assumptions=[
         POSITIVE_ALPHA,
         Assumption("C alpha < 1", positive=lambda X, W_V, alpha: 1 - _linear_for_qr(X, W_V, alpha)),

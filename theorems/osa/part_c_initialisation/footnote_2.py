@@ -44,8 +44,9 @@ SIDE_BY_SIDE = Claim(OSA, "osa.fn-2-side-by-side", label="Footnote 2, of sub-blo
     ],
     relation=AtMost(), sizes={"n": (1, 3), "p": (1, 4), "q": (1, 4)},
     where=lambda sizes: sizes["n"] <= min(sizes["p"], sizes["q"]), of_project=True,
-    note="Without full row rank it fails there too; Ji et al. say that it 'does not hold universally' (skipless.eq-6,"
-    " skipless.eq-6-universal).",
+    note="""
+        Without full row rank it fails there too; Ji et al. say that it 'does not hold universally' (skipless.eq-6,
+        skipless.eq-6-universal).""",
 )  # fmt: skip
 
 WideBlock = Annotated[Any, Shape("n", "p")]
@@ -93,19 +94,22 @@ TWO_BLOCKS = Setting(
 )
 
 FOOTNOTE_2 = Claim(TWO_BLOCKS, "osa.fn-2", label="Footnote 2",
-    statement=r"\text{Following the justification of Ji et al. (i.e. the conditioning of the full network Jacobian is"
-    r" bounded by the worse-conditioned sub-block), it is reasonable to assume that this will improve the trainability"
-    r" and performance}",
+    statement=r"""
+        \text{Following the justification of Ji et al. (i.e. the conditioning of the full network Jacobian is bounded by
+        the worse-conditioned sub-block), it is reasonable to assume that this will improve the trainability and
+        performance}""",
     assumptions=[
         "Jacobians by the input, as that of Theorem C.1: the network's is the product of its sub-blocks'",
         *BLOCKS,
     ],
     relation=AtMost(), expects="refuted", severity="error", correction="osa.fn-2-product",
-    doubt="Section 1 calls it an assumption, of Ji et al., whose network Jacobian, by the parameters, has its"
-    " sub-blocks side by side: there it is a theorem for full row rank (osa.fn-2-side-by-side). That theirs is meant"
-    " is not said; every other Jacobian of the paper is by the input.",
-    note="With the effective condition number of Appendix C.1.  Where blocks have low rank, as for h > 1, no function"
-    " of the kappa(J_l) bounds kappa(J_2 J_1): two with kappa = 1 can have a product with any.",
+    doubt="""
+        Section 1 calls it an assumption, of Ji et al., whose network Jacobian, by the parameters, has its sub-blocks
+        side by side: there it is a theorem for full row rank (osa.fn-2-side-by-side). That theirs is meant is not
+        said; every other Jacobian of the paper is by the input.""",
+    note="""
+        With the effective condition number of Appendix C.1. Where blocks have low rank, as for h > 1, no function of
+        the kappa(J_l) bounds kappa(J_2 J_1): two with kappa = 1 can have a product with any.""",
 )  # fmt: skip
 
 
@@ -152,10 +156,11 @@ def tilted_planes() -> dict[str, Any]:
 
 
 FOOTNOTE_2_PRODUCT = Claim(TWO_BLOCKS, "osa.fn-2-product", label="Footnote 2, with all that conditions the product",
-    statement=r"\mathbf{J}_l = \mathbf{U}_l\operatorname{diag}(s_l)\mathbf{V}_l^\top \text{ of rank } r: \quad \kappa("
-    r"\mathbf{J}_2\mathbf{J}_1) \le \kappa(\mathbf{J}_2)\,\kappa(\mathbf{V}_2^\top\mathbf{U}_1)\,\kappa(\mathbf{J}_1);"
-    r" \text{ the middle factor, of the angles between what one block reads and the other writes, is } 1 \text{ for"
-    r" nonsingular blocks}",
+    statement=r"""
+        \mathbf{J}_l = \mathbf{U}_l\operatorname{diag}(s_l)\mathbf{V}_l^\top \text{ of rank } r: \quad
+        \kappa(\mathbf{J}_2\mathbf{J}_1) \le \kappa(\mathbf{J}_2)\,\kappa(\mathbf{V}_2^\top\mathbf{U}_1)\,\kappa(
+        \mathbf{J}_1); \text{ the middle factor, of the angles between what one block reads and the other writes, is } 1
+        \text{ for nonsingular blocks}""",
     assumptions=["network Jacobian = product of sub-block Jacobians", *BLOCKS],
     relation=AtMost(), corrects="osa.fn-2", of_project=True,
 )  # fmt: skip

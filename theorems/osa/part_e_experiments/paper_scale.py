@@ -95,13 +95,15 @@ EXPERIMENTS = Setting(
 )
 
 PAPER_SCALE = Claim(EXPERIMENTS, "osa.c3-paper-scale", label="Appendix C.3 at the sizes of Appendix E",
-    statement=r"N = 50,\ d = 64,\ h = 4,\ K = 6,\ \alpha = 0.1,\ \mathbf{X} \text{ with independent standard normal"
-    r" entries: } \|\mathbf{J}_1\|_2 > 1, \text{ so that no } C \text{ of Eq. (15) satisfies } 1 - \delta - C\alpha >"
-    r" 0 \text{ and Theorem C.4 says nothing; and } \|\mathbf{A} - \mathbf{I}\|_2 > 1",
+    statement=r"""
+        N = 50,\ d = 64,\ h = 4,\ K = 6,\ \alpha = 0.1,\ \mathbf{X} \text{ with independent standard normal entries: }
+        \|\mathbf{J}_1\|_2 > 1, \text{ so that no } C \text{ of Eq. (15) satisfies } 1 - \delta - C\alpha > 0 \text{ and
+        Theorem C.4 says nothing; and } \|\mathbf{A} - \mathbf{I}\|_2 > 1""",
     relation=FollowsLaw(samples=2, instances=1), uses=("osa.thm-c.3", "osa.thm-c.4", "osa.c3-near-identity"),
     expects="empirical", of_project=True,
-    observed="one head, two seeds, eps = 1e-7.  The paper states neither eps nor the scale of the tokens that reach a"
-    " layer; osa.c4-paper-scale has tokens as small as its learnable embeddings",
+    observed="""
+        one head, two seeds, eps = 1e-7. The paper states neither eps nor the scale of the tokens that reach a layer;
+        osa.c4-paper-scale has tokens as small as its learnable embeddings""",
 )  # fmt: skip
 
 
@@ -130,14 +132,16 @@ PAPER_SCALE.mutant("tokens with standard deviation 0.02", scale=EMBEDDINGS)
 
 SMALL_TOKENS = Claim(EXPERIMENTS, "osa.c4-paper-scale",
     label="Theorems C.3 and C.4 at the sizes of Appendix E, small tokens",
-    statement=r"N = 50,\ d = 64,\ h = 4,\ K = 6,\ \alpha = 0.1,\ \mathbf{X} \text{ with normal entries of standard"
-    r" deviation } 0.02: \quad \|\mathbf{J}_1\|_2 \le C\alpha < \tfrac1{20}, \quad 1-\delta-C\alpha \le \sigma_i("
-    r"\mathbf{J}) \le 1+\delta+C\alpha \text{ for the } N d_v \text{ non-zero singular values}, \quad \kappa("
-    r"\mathbf{J}) \le \frac{1+\delta+C\alpha}{1-\delta-C\alpha}",
+    statement=r"""
+        N = 50,\ d = 64,\ h = 4,\ K = 6,\ \alpha = 0.1,\ \mathbf{X} \text{ with normal entries of standard deviation }
+        0.02: \quad \|\mathbf{J}_1\|_2 \le C\alpha < \tfrac1{20}, \quad 1-\delta-C\alpha \le \sigma_i(\mathbf{J}) \le
+        1+\delta+C\alpha \text{ for the } N d_v \text{ non-zero singular values}, \quad \kappa(\mathbf{J}) \le
+        \frac{1+\delta+C\alpha}{1-\delta-C\alpha}""",
     relation=FollowsLaw(samples=1, instances=1), uses=("osa.thm-c.3", "osa.thm-c.4", "osa.f7-range"),
     expects="empirical", of_project=True,
-    observed="one head, one seed, eps = 1e-7, C = (2 + 4 sqrt 2) ||X||_2^2 / sqrt(d_v); 0.02 is the standard deviation"
-    " of the paper's learnable embeddings",
+    observed="""
+        one head, one seed, eps = 1e-7, C = (2 + 4 sqrt 2) ||X||_2^2 / sqrt(d_v); 0.02 is the standard deviation of the
+        paper's learnable embeddings""",
 )  # fmt: skip
 
 

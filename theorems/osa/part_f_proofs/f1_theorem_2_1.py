@@ -16,14 +16,16 @@ from verify.vocabulary import Assumption, Claim, Equal, HasStructure, Shape
 # -- the steps of the proof of Theorem 2.1 -----------------------------------------------------------------------------
 
 IMAGE = Claim(LAYER, "osa.f1-image", label="F.1, first paragraph",
-    statement=r"\text{Let } U \text{ be the image of } \mathbf{S}\text{. This is spanned by the column space of } "
-    r"\mathbf{Q} \text{ and } \mathbf{K};\ \dim U = r",
+    statement=r"""
+        \text{Let } U \text{ be the image of } \mathbf{S}\text{. This is spanned by the column space of } \mathbf{Q}
+        \text{ and } \mathbf{K};\ \dim U = r""",
     assumptions=["r = rank S", NONZERO_ALPHA],
     relation=Equal(), expects="refuted", severity="error", correction="osa.f1-image-independent",
-    note="The image of S lies in the span of Q and K but may be smaller: S has even rank, and vanishes for Q parallel"
-    " to K.  The proof needs only the inclusion: osa.f1-restrict.  With h > 1 and 2 d_v <= N, the usual case, almost"
-    " all inputs satisfy it; with h = 1 and odd d <= N, or odd N below both d and 2 d_v, no input with [Q, K] of the"
-    " largest rank does.",
+    note="""
+        The image of S lies in the span of Q and K but may be smaller: S has even rank, and vanishes for Q parallel to
+        K. The proof needs only the inclusion: osa.f1-restrict. With h > 1 and 2 d_v <= N, the usual case, almost all
+        inputs satisfy it; with h = 1 and odd d <= N, or odd N below both d and 2 d_v, no input with [Q, K] of the
+        largest rank does.""",
 )  # fmt: skip
 
 
@@ -54,10 +56,11 @@ def image_of_three_tokens() -> dict[str, Any]:
 
 IMAGE_INDEPENDENT = Claim(INDEPENDENT, "osa.f1-image-independent",
     label="F.1, the image of S where [Q, K] has independent columns",
-    statement=r"\mathbf{S}\mathbf{M} = \tfrac{\alpha}{\sqrt{d_v}}\,\mathbf{M}\begin{pmatrix}0 & \mathbf{I}\\ -"
-    r"\mathbf{I} & 0\end{pmatrix}\mathbf{M}^\top\mathbf{M} \text{ for } \mathbf{M} = [\mathbf{Q},\mathbf{K}]. \text{"
-    r" If the columns of } \mathbf{M} \text{ are linearly independent, the factors of } \mathbf{M} \text{ on the right"
-    r" are nonsingular, so } \mathbf{Q}, \mathbf{K} \text{ lie in the image of } \mathbf{S} \text{ and span it}",
+    statement=r"""
+        \mathbf{S}\mathbf{M} = \tfrac{\alpha}{\sqrt{d_v}}\,\mathbf{M}\begin{pmatrix}0 & \mathbf{I}\\ -\mathbf{I} &
+        0\end{pmatrix}\mathbf{M}^\top\mathbf{M} \text{ for } \mathbf{M} = [\mathbf{Q},\mathbf{K}]. \text{ If the columns
+        of } \mathbf{M} \text{ are linearly independent, the factors of } \mathbf{M} \text{ on the right are
+        nonsingular, so } \mathbf{Q}, \mathbf{K} \text{ lie in the image of } \mathbf{S} \text{ and span it}""",
     relation=Equal(), corrects="osa.f1-image", uses=("osa.f1-restrict",), of_project=True,
 )  # fmt: skip
 
@@ -74,8 +77,9 @@ IMAGE_INDEPENDENT.mutant("sign of the scale reversed", lambda value: -value)
 IMAGE_INDEPENDENT.mutant("symmetric instead of skew", sign=1)
 
 RESTRICTION = Claim(LAYER, "osa.f1-restrict", label="F.1, first paragraph",
-    statement=r"x \in U^\perp \Rightarrow \mathbf{S}x = 0, \qquad \mathbf{S}: U \to U \quad (U = \operatorname{span}\{"
-    r"\text{columns of } \mathbf{Q},\mathbf{K}\})",
+    statement=r"""
+        x \in U^\perp \Rightarrow \mathbf{S}x = 0, \qquad \mathbf{S}: U \to U \quad (U = \operatorname{span}\{
+        \text{columns of } \mathbf{Q},\mathbf{K}\})""",
     assumptions=[
         Assumption(
             "x is orthogonal to the columns of Q and K", zero=lambda X, W_Q, W_K, x: queries_and_keys(X, W_Q, W_K).T @ x
@@ -119,11 +123,13 @@ RESTRICTION.mutant("Gram matrix of the tokens added", lambda value, X: value + X
 RESTRICTION.mutant("exp(S) instead of S", lambda value: expm(value))
 
 POWERS = Claim(BASIS, "osa.eq-17", label="Eq. (17), F.1",
-    statement=r"\mathbf{S} = \mathbf{B}[\mathbf{S}]\mathbf{B}^\top \implies \mathbf{S}^n = \mathbf{B}[\mathbf{S}]^n"
-    r"\mathbf{B}^\top",
+    statement=r"""
+        \mathbf{S} = \mathbf{B}[\mathbf{S}]\mathbf{B}^\top \implies \mathbf{S}^n = \mathbf{B}[\mathbf{S}]^n\mathbf{B}^
+        \top""",
     relation=Equal(), uses=("osa.f1-restrict",), expects="reading",
-    reading="n >= 1, which is all that Eq. (18) uses; checked for n = 1, ..., 5.  At n = 0 the left side is I_N and"
-    " the right B B^T, which differ for r < N.",
+    reading="""
+        n >= 1, which is all that Eq. (18) uses; checked for n = 1, ..., 5. At n = 0 the left side is I_N and the right
+        B B^T, which differ for r < N.""",
 )  # fmt: skip
 POWER_LIMIT = 5
 
@@ -145,12 +151,14 @@ POWERS.mutant("B [S]^(n-1) B^T, so B B^T at n = 1", "_powers(reduced) -> [eye(B.
 POWERS.mutant("[S] transposed", "alpha -> -alpha")
 
 SERIES = Claim(BASIS, "osa.eq-18", label="Eq. (18), F.1",
-    statement=r"\exp(\mathbf{S}) = \sum_{n=0}^\infty \frac{\mathbf{S}^n}{n!} = \mathbf{I}_N + \sum_{n=1}^\infty \frac{"
-    r"\mathbf{B}[\mathbf{S}]^n\mathbf{B}^\top}{n!} = \mathbf{I}_N + \mathbf{B}(\exp[\mathbf{S}]-\mathbf{I}_r)"
-    r"\mathbf{B}^\top",
+    statement=r"""
+        \exp(\mathbf{S}) = \sum_{n=0}^\infty \frac{\mathbf{S}^n}{n!} = \mathbf{I}_N + \sum_{n=1}^\infty
+        \frac{\mathbf{B}[\mathbf{S}]^n\mathbf{B}^\top}{n!} = \mathbf{I}_N + \mathbf{B}(\exp[\mathbf{S}]-\mathbf{I}_r)
+        \mathbf{B}^\top""",
     relation=Equal(), uses=("osa.eq-17",),
-    note="Two comparisons: the partial sums to n = 5 of both series, term by term; and the two ends of the chain. "
-    " That exp is the sum of the series is its definition.",
+    note="""
+        Two comparisons: the partial sums to n = 5 of both series, term by term; and the two ends of the chain. That
+        exp is the sum of the series is its definition.""",
 )  # fmt: skip
 
 

@@ -23,8 +23,9 @@ from verify.matrix import concatenate, expm, eye, rational
 from verify.vocabulary import Claim, Equal, HasStructure
 
 PRODUCT_FORM = Claim(LAYERS, "osa.eq-19", label="Eq. (19), F.2",
-    statement=r"\mathbf{X}_l = \mathbf{A}\mathbf{X}_0\mathbf{W}, \quad \mathbf{A} = \mathbf{A}_l\cdots\mathbf{A}_1,\ "
-    r"\mathbf{W} = \mathbf{W}_1^V\mathbf{W}_1^O\cdots\mathbf{W}_l^V\mathbf{W}_l^O",
+    statement=r"""
+        \mathbf{X}_l = \mathbf{A}\mathbf{X}_0\mathbf{W}, \quad \mathbf{A} = \mathbf{A}_l\cdots\mathbf{A}_1,\ \mathbf{W}
+        = \mathbf{W}_1^V\mathbf{W}_1^O\cdots\mathbf{W}_l^V\mathbf{W}_l^O""",
     assumptions=["h = 1, no MLP, no skip connection"],
     relation=Equal(), exact=True,
 )  # fmt: skip

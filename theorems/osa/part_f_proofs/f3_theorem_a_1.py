@@ -70,8 +70,9 @@ EQUATION_22 = Claim(
     OSA,
     "osa.eq-22",
     label="Eqs. (20)-(22), F.3",
-    statement=r"\Delta^\top\Delta = 2\mathbf{I} - \exp[\mathbf{S}] - \exp[\mathbf{S}]^\top = -\Delta-\Delta^\top,\quad \Delta ="
-    r" \exp[\mathbf{S}]-\mathbf{I}_{2d_v}",
+    statement=r"""
+        \Delta^\top\Delta = 2\mathbf{I} - \exp[\mathbf{S}] - \exp[\mathbf{S}]^\top = -\Delta-\Delta^\top,\quad \Delta =
+        \exp[\mathbf{S}]-\mathbf{I}_{2d_v}""",
     assumptions=[SKEW],
     relation=Equal(),
     sizes={"m": (2, 5)},  # m = 2 d_v; for m = 1 both sides vanish
@@ -107,9 +108,10 @@ EQUATION_28 = Claim(
     OSA,
     "osa.eq-28",
     label="Eqs. (23)-(28), F.3",
-    statement=r"\mathbf{Y}^\top\mathbf{Y}-\mathbf{I}_N = \mathbf{B}(\Delta+\Delta^\top+\Delta^\top\mathbf{E}\Delta+\Delta^\top"
-    r"\Delta)\mathbf{B}^\top = \mathbf{B}\Delta^\top\mathbf{E}\Delta\mathbf{B}^\top,\quad \mathbf{E}=\mathbf{B}^\top\mathbf{B}"
-    r"-\mathbf{I}_{2d_v}",
+    statement=r"""
+        \mathbf{Y}^\top\mathbf{Y}-\mathbf{I}_N = \mathbf{B}(\Delta+\Delta^\top+\Delta^\top\mathbf{E}\Delta+\Delta^\top
+        \Delta)\mathbf{B}^\top = \mathbf{B}\Delta^\top\mathbf{E}\Delta\mathbf{B}^\top,\quad
+        \mathbf{E}=\mathbf{B}^\top\mathbf{B}-\mathbf{I}_{2d_v}""",
     assumptions=[SKEW, "any B"],
     relation=Equal(),
     # for N = 1 or one column Delta = 0
@@ -177,10 +179,11 @@ WITHIN_THE_UNIT_BALL = Setting(
 )
 
 EQUATIONS_31_34 = Claim(DECOMPOSED, "osa.eq-31-34", label="Eqs. (29)-(35), F.3",
-    statement=r"\Delta=\mathbf{V}\hat\Delta\mathbf{V}^\top,\ \hat\Delta=\exp(\Sigma^\top\mathbf{U}^\top\mathbf{S}"
-    r"\mathbf{U}\Sigma)-\mathbf{I};\quad \mathbf{E}=\mathbf{V}\hat{\mathbf{E}}\mathbf{V}^\top,\ \hat{\mathbf{E}}="
-    r"\Sigma^\top\Sigma-\mathbf{I};\quad \mathbf{Y}^\top\mathbf{Y}-\mathbf{I}_N=\mathbf{U}\Sigma\hat\Delta^\top\hat{"
-    r"\mathbf{E}}\hat\Delta\Sigma^\top\mathbf{U}^\top",
+    statement=r"""
+        \Delta=\mathbf{V}\hat\Delta\mathbf{V}^\top,\ \hat\Delta=\exp(\Sigma^\top\mathbf{U}^\top\mathbf{S}\mathbf{U}
+        \Sigma)-\mathbf{I};\quad \mathbf{E}=\mathbf{V}\hat{\mathbf{E}}\mathbf{V}^\top,\ \hat{\mathbf{E}}=\Sigma^\top
+        \Sigma-\mathbf{I};\quad \mathbf{Y}^\top\mathbf{Y}-\mathbf{I}_N=\mathbf{U}\Sigma\hat\Delta^\top\hat{\mathbf{E}}
+        \hat\Delta\Sigma^\top\mathbf{U}^\top""",
     relation=Equal(), proof=("osa.eq-28",),
 )  # fmt: skip
 
@@ -197,8 +200,9 @@ EQUATIONS_31_34.mutant("V and its transpose exchanged", "V -> V.T; V.T -> V")
 EQUATIONS_31_34.mutant("U dropped from Delta^", "rotation_excess(U @ Sigma, S) -> rotation_excess(Sigma, S)")
 
 EQUATION_38 = Claim(OSA, "osa.eq-38", label="Eqs. (36)-(38), F.3",
-    statement=r"\hat\Delta = \Sigma^\top\Psi\Sigma,\quad \Psi=\sum_{n=1}^\infty\frac1{n!}(\mathbf{U}^\top\mathbf{S}"
-    r"\mathbf{U}\Sigma\Sigma^\top)^{n-1}\mathbf{U}^\top\mathbf{S}\mathbf{U}",
+    statement=r"""
+        \hat\Delta = \Sigma^\top\Psi\Sigma,\quad \Psi=\sum_{n=1}^\infty\frac1{n!}(\mathbf{U}^\top\mathbf{S}\mathbf{U}
+        \Sigma\Sigma^\top)^{n-1}\mathbf{U}^\top\mathbf{S}\mathbf{U}""",
     assumptions=[LEFT_ORTHOGONAL, DECOMPOSITION, SKEW],
     relation=Equal(), sizes={"N": (2, 4), "m": (2, 4), "k": (2, 4)}, where=smallest_dimension, exact=True,
 )  # fmt: skip
@@ -217,8 +221,9 @@ EQUATION_38.mutant("series transposed", lambda U, Sigma, S: Sigma.T @ psi(U, Sig
 EQUATION_38.mutant("U and its transpose exchanged", lambda U, Sigma, S: Sigma.T @ psi(U.T, Sigma, S) @ Sigma)
 
 EQUATION_39 = Claim(DECOMPOSED, "osa.eq-39", label="Eq. (39), F.3",
-    statement=r"\mathbf{Y}^\top\mathbf{Y}-\mathbf{I}_N=\mathbf{U}\Sigma\Sigma^\top\Psi^\top\Sigma\hat{\mathbf{E}}"
-    r"\Sigma^\top\Psi\Sigma\Sigma^\top\mathbf{U}^\top",
+    statement=r"""
+        \mathbf{Y}^\top\mathbf{Y}-\mathbf{I}_N=\mathbf{U}\Sigma\Sigma^\top\Psi^\top\Sigma\hat{\mathbf{E}}\Sigma^\top\Psi
+        \Sigma\Sigma^\top\mathbf{U}^\top""",
     relation=Equal(), proof=("osa.eq-31-34", "osa.eq-38"),
 )  # fmt: skip
 
@@ -235,9 +240,10 @@ EQUATION_39.mutant("Psi and its transpose exchanged", "psi(U, Sigma, S) -> psi(U
 EQUATION_39.mutant("outer Sigma Sigma^T dropped", "Sigma @ Sigma.T -> eye(U.shape[0])")
 
 EQUATION_41 = Claim(WITHIN_THE_UNIT_BALL, "osa.eq-41", label="Eqs. (40)-(41), F.3",
-    statement=r"\|\mathbf{Y}^\top\mathbf{Y}-\mathbf{I}_N\|_2\le\|\mathbf{U}\|_2^2\|\Sigma\|_2^4\|\Psi\|_2^2\|\Sigma("
-    r"\Sigma^\top\Sigma-\mathbf{I}_{2d_v})\Sigma^\top\|_2\le\|\Psi\|_2^2\|\Sigma(\Sigma^\top\Sigma-\mathbf{I}_{2d_v})"
-    r"\Sigma^\top\|_2",
+    statement=r"""
+        \|\mathbf{Y}^\top\mathbf{Y}-\mathbf{I}_N\|_2\le\|\mathbf{U}\|_2^2\|\Sigma\|_2^4\|\Psi\|_2^2\|\Sigma(\Sigma^\top
+        \Sigma-\mathbf{I}_{2d_v})\Sigma^\top\|_2\le\|\Psi\|_2^2\|\Sigma(\Sigma^\top\Sigma-\mathbf{I}_{2d_v})\Sigma^\top
+        \|_2""",
     relation=AtMost(), proof=("osa.eq-39", "osa.ns-sv-at-most-1"),
 )  # fmt: skip
 
@@ -259,8 +265,9 @@ EQUATION_41.mutant("||Sigma||^6", outer=6)
 EQUATION_41.mutant("||Psi||^3", inner=3)
 
 EQUATION_44 = Claim(WITHIN_THE_UNIT_BALL, "osa.eq-44", label="Eqs. (42)-(44), F.3",
-    statement=r"\|\Psi\|_2\le\sum_{n\ge1}\frac1{n!}\|\mathbf{U}^\top\mathbf{S}\mathbf{U}\Sigma\Sigma^\top\|_2^{n-1}\|"
-    r"\mathbf{U}^\top\mathbf{S}\mathbf{U}\|_2\le\sum_{n\ge1}\frac{\|\mathbf{S}\|_2^n}{n!}=e^{\|\mathbf{S}\|_2}-1",
+    statement=r"""
+        \|\Psi\|_2\le\sum_{n\ge1}\frac1{n!}\|\mathbf{U}^\top\mathbf{S}\mathbf{U}\Sigma\Sigma^\top\|_2^{n-1}\|\mathbf{U}^
+        \top\mathbf{S}\mathbf{U}\|_2\le\sum_{n\ge1}\frac{\|\mathbf{S}\|_2^n}{n!}=e^{\|\mathbf{S}\|_2}-1""",
     relation=AtMost(), uses=("osa.ns-sv-at-most-1",),
 )  # fmt: skip
 
@@ -283,8 +290,9 @@ EQUATION_44.mutant("||S||_2 instead of e^{||S||_2} - 1", "growth_of_norm -> spec
 EQUATION_44.mutant("series from n = 2", lambda value, S: value - spectral_norm(S))
 
 EQUATION_45 = Claim(OSA, "osa.eq-45", label="Eq. (45), F.3",
-    statement=r"\|\Sigma(\Sigma^\top\Sigma-\mathbf{I}_{2d_v})\Sigma^\top\|_2=\max_i|\sigma_i(\mathbf{B})^2(\sigma_i("
-    r"\mathbf{B})^2-1)|",
+    statement=r"""
+        \|\Sigma(\Sigma^\top\Sigma-\mathbf{I}_{2d_v})\Sigma^\top\|_2=\max_i|\sigma_i(\mathbf{B})^2(\sigma_i(
+        \mathbf{B})^2-1)|""",
     assumptions=[DECOMPOSITION],
     relation=Equal(), sizes={"N": (1, 4), "m": (1, 4), "k": (1, 4)}, where=smallest_dimension,
 )  # fmt: skip
@@ -325,8 +333,9 @@ QUARTER.mutant("maximum at x = 1/2", lambda x: (x - rational(1, 2)) * (x - ratio
 QUARTER.mutant("maximum 1/5 in place of 1/4", lambda value: value - rational(1, 20))
 
 NEVER_ABOVE_ONE = Claim(OSA, "osa.ns-sv-at-most-1", label="F.3, text after Eq. (41)",
-    statement=r"\text{singular values of } \mathbf{M}_0 \text{ are less than 1, and Newton-Schulz cannot increase"
-    r" singular values in } (0,1] \text{ to more than } 1",
+    statement=r"""
+        \text{singular values of } \mathbf{M}_0 \text{ are less than 1, and Newton-Schulz cannot increase singular
+        values in } (0,1] \text{ to more than } 1""",
     assumptions=[FROM_NEWTON_SCHULZ],
     relation=AtMost(), sizes={"N": (1, 4), "m": (1, 3), "k": (1, 3), "K": (1, 4)},
     where=lambda sizes: sizes["k"] == min(sizes["N"], sizes["m"]), uses=("osa.ns-prenorm",),

@@ -34,8 +34,9 @@ from verify.vocabulary import Claim, Equal, Shape
 # -- the differential of the layer: Eqs. (47) - (49) -------------------------------------------------------------------
 
 EQUATION_47 = Claim(LAYER_OF_FEW_TOKENS, "osa.eq-47", label="Eq. (47), F.4",
-    statement=r"\partial\mathrm{OSA}=\partial\mathbf{A}(\mathbf{X}\mathbf{W}^V\mathbf{W}^O)+\mathbf{A}\,\partial"
-    r"\mathbf{X}(\mathbf{W}^V\mathbf{W}^O)+\mathbf{A}\mathbf{X}\,\partial(\mathbf{W}^V\mathbf{W}^O)",
+    statement=r"""
+        \partial\mathrm{OSA}=\partial\mathbf{A}(\mathbf{X}\mathbf{W}^V\mathbf{W}^O)+\mathbf{A}\,\partial\mathbf{X}(
+        \mathbf{W}^V\mathbf{W}^O)+\mathbf{A}\mathbf{X}\,\partial(\mathbf{W}^V\mathbf{W}^O)""",
     assumptions=["all three factors vary"],
     relation=Equal(), sizes={"N": (1, 4), "d": (1, 3), "d_v": (1, 3)}, exact=True,
 )  # fmt: skip
@@ -98,9 +99,10 @@ VECTORISED = HEADS.extended(
 )
 
 EQUATION_48 = Claim(VECTORISED, "osa.eq-48", label="Eq. (48), F.4",
-    statement=r"\partial\operatorname{vec}\mathrm{OSA}=((\mathbf{X}\mathbf{W}^V\mathbf{W}^O)^\top\otimes\mathbf{I}_N)"
-    r"\partial\operatorname{vec}\mathbf{A}+((\mathbf{W}^V\mathbf{W}^O)^\top\otimes\mathbf{A})\partial"
-    r"\operatorname{vec}\mathbf{X}+\cdots",
+    statement=r"""
+        \partial\operatorname{vec}\mathrm{OSA}=((\mathbf{X}\mathbf{W}^V\mathbf{W}^O)^\top\otimes\mathbf{I}_N)\partial
+        \operatorname{vec}\mathbf{A}+((\mathbf{W}^V\mathbf{W}^O)^\top\otimes\mathbf{A})\partial\operatorname{vec}
+        \mathbf{X}+\cdots""",
     relation=Equal(), uses=("osa.kron-vec",),
 )  # fmt: skip
 
@@ -133,8 +135,9 @@ EQUATION_49 = Claim(
     VECTORISED,
     "osa.eq-49",
     label="Eq. (49), F.4",
-    statement=r"\partial\operatorname{vec}\mathrm{OSA}=\cdots+(\mathbf{I}_{d_v}\otimes\mathbf{A}(\mathbf{X}))\,\partial"
-    r"\operatorname{vec}(\mathbf{W}^V\mathbf{W}^O)",
+    statement=r"""
+        \partial\operatorname{vec}\mathrm{OSA}=\cdots+(\mathbf{I}_{d_v}\otimes\mathbf{A}(\mathbf{X}))\,\partial
+        \operatorname{vec}(\mathbf{W}^V\mathbf{W}^O)""",
     assumptions=["W^V W^O in R^{d x d}"],
     relation=Equal(),
     sizes={"N": (1, 3), "d": (1, 3), "d_v": (1, 3)},
@@ -167,8 +170,9 @@ EQUATION_49.counterexample(
 )
 
 EQUATION_49_CORRECTED = Claim(VECTORISED, "osa.eq-49-corrected", label="Eq. (49), with X",
-    statement=r"\partial\operatorname{vec}\mathrm{OSA}=\cdots+(\mathbf{I}_d\otimes\mathbf{A}(\mathbf{X})\mathbf{X})\,"
-    r"\partial\operatorname{vec}(\mathbf{W}^V\mathbf{W}^O)",
+    statement=r"""
+        \partial\operatorname{vec}\mathrm{OSA}=\cdots+(\mathbf{I}_d\otimes\mathbf{A}(\mathbf{X})\mathbf{X})\,\partial
+        \operatorname{vec}(\mathbf{W}^V\mathbf{W}^O)""",
     relation=Equal(), uses=("osa.kron-vec",), corrects="osa.eq-49", of_project=True,
 )  # fmt: skip
 EQUATION_49_CORRECTED.inputs(frozen_head)
@@ -186,8 +190,9 @@ EQUATION_49_CORRECTED.mutant("A dropped", lambda X: kron(eye(X.shape[1]), X))
 EQUATION_49_CORRECTED.mutant("twice", lambda A, X: kron(eye(X.shape[1]), A @ X * 2))
 
 EQUATION_53 = Claim(OSA, "osa.eq-53", label="Eqs. (51)-(53), F.5",
-    statement=r"\tilde{\mathbf{W}}\tilde{\mathbf{W}}^\top=-\tilde{\mathbf{W}}^2=\mathbf{W}^Q(\mathbf{W}^Q)^\top+"
-    r"\mathbf{W}^K(\mathbf{W}^K)^\top, \text{ a projection onto } \operatorname{span}\{\mathbf{W}^Q,\mathbf{W}^K\}",
+    statement=r"""
+        \tilde{\mathbf{W}}\tilde{\mathbf{W}}^\top=-\tilde{\mathbf{W}}^2=\mathbf{W}^Q(\mathbf{W}^Q)^\top+\mathbf{W}^K(
+        \mathbf{W}^K)^\top, \text{ a projection onto } \operatorname{span}\{\mathbf{W}^Q,\mathbf{W}^K\}""",
     assumptions=[ORTHONORMAL_QUERIES_AND_KEYS],
     relation=Equal(), sizes={"d": (2, 6), "d_v": (1, 3)}, where=two_heads, exact=True,
 )  # fmt: skip

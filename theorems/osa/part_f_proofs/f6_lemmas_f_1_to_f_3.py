@@ -149,16 +149,18 @@ LEMMA_F1.mutant(
 )
 
 FOOTNOTE_6 = Claim(OSA, "osa.fn-6", label="Footnote 6 and proof of Lemma F.1",
-    statement=r"\text{Newton-Schulz cannot increase the singular values greater than } \sqrt3; \text{ the scalar"
-    r" polynomial has a fixed point at } 1 \text{ for values in } (0,\sqrt3)",
+    statement=r"""
+        \text{Newton-Schulz cannot increase the singular values greater than } \sqrt3; \text{ the scalar polynomial has
+        a fixed point at } 1 \text{ for values in } (0,\sqrt3)""",
     assumptions=[
         "g(s) = s (3 - s^2)/2",
         Assumption("s > 0", positive=lambda s: s),
         Assumption("s < sqrt 3", positive=lambda s: 3 - s * s),
     ],
     relation=AtMost(), sizes={"K": (1, 6)},
-    note="The fixed point attracts all of (0, sqrt 3): with s_1 = g(s) in (0, 1] and q = 1 - s_1 (1 + s_1)/2 < 1, |1 -"
-    " g^K(s)| <= q^{K-1} (1 - s_1), which tends to 0.  After one step no value exceeds 1.",
+    note="""
+        The fixed point attracts all of (0, sqrt 3): with s_1 = g(s) in (0, 1] and q = 1 - s_1 (1 + s_1)/2 < 1, |1 -
+        g^K(s)| <= q^{K-1} (1 - s_1), which tends to 0. After one step no value exceeds 1.""",
 )  # fmt: skip
 
 
@@ -354,8 +356,9 @@ LEMMA_F3.mutant("halved", lambda value: value * rational(1, 2))
 LEMMA_F3.mutant("quadratic in alpha", "absolute(alpha) -> alpha * alpha")
 
 EQUATION_60 = Claim(OSA, "osa.eq-60", label="Eqs. (59)-(60), proof of Lemma F.3",
-    statement=r"\frac{\partial}{\partial t}\exp(t\mathbf{D})=\mathbf{D}\exp(t\mathbf{D}),\qquad\int_0^1[\mathbf{S}]"
-    r"\exp(t[\mathbf{S}])\,dt=\exp[\mathbf{S}]-\mathbf{I}_{2d_v}",
+    statement=r"""
+        \frac{\partial}{\partial t}\exp(t\mathbf{D})=\mathbf{D}\exp(t\mathbf{D}),\qquad\int_0^1[\mathbf{S}]\exp(t[
+        \mathbf{S}])\,dt=\exp[\mathbf{S}]-\mathbf{I}_{2d_v}""",
     assumptions=["D any square matrix", Assumption("[S] skew-symmetric", zero=lambda S: S + S.T)],
     relation=Equal(), sizes={"m": (2, 4)},
     note="The integral of exp(t [S]) is a block of exp [[[S], I], [0, 0]] (Van Loan).",
@@ -405,16 +408,19 @@ EQUATION_60.mutant("end point instead of the integral", lambda D, S, t: _derivat
 EQUATION_60.mutant("time reversed", lambda D, S, t: _derivative_and_exponential(D, -t, S @ _integral(S)))
 
 EQUATIONS_61_63 = Claim(WITH_BASIS, "osa.eq-61-63", label="Eqs. (61)-(63), proof of Lemma F.3",
-    statement=r"\|\exp[\mathbf{S}]-\mathbf{I}_{2d_v}\|_2\le\int_0^1\|\mathbf{S}\|_2\|\exp(t[\mathbf{S}])\|_2\,dt\le\|"
-    r"\mathbf{S}\|_2\le\|\mathbf{B}\|_2^2\|\mathbf{S}\|_2",
+    statement=r"""
+        \|\exp[\mathbf{S}]-\mathbf{I}_{2d_v}\|_2\le\int_0^1\|\mathbf{S}\|_2\|\exp(t[\mathbf{S}])\|_2\,dt\le\|\mathbf{S}
+        \|_2\le\|\mathbf{B}\|_2^2\|\mathbf{S}\|_2""",
     assumptions=[FROM_NEWTON_SCHULZ, "exp(t[S]) in SO(2 d_v) for t in [0, 1]"],
     relation=AtMost(), where=small, expects="reading", uses=("osa.eq-60", "osa.ns-sv-at-most-1"),
-    reading="||[S]||_2 in the second and third members: ||exp[S] - I||_2 <= int ||[S]||_2 ||exp(t[S])||_2 dt <="
-    " ||[S]||_2 <= ||B||_2^2 ||S||_2",
-    doubt="The extraction may have dropped square brackets around S in the second and third members.  Eq. (60), of"
-    " which (61) is the norm, has them, and Lemma F.1 is cited for a last step that only they make one.  Without them"
-    " that step, ||S||_2 <= ||B||_2^2 ||S||_2, would need ||B||_2 >= 1, and Newton-Schulz gives ||B||_2 < 1: a mutant"
-    " shows it.",
+    reading="""
+        ||[S]||_2 in the second and third members: ||exp[S] - I||_2 <= int ||[S]||_2 ||exp(t[S])||_2 dt <= ||[S]||_2 <=
+        ||B||_2^2 ||S||_2""",
+    doubt="""
+        The extraction may have dropped square brackets around S in the second and third members. Eq. (60), of which
+        (61) is the norm, has them, and Lemma F.1 is cited for a last step that only they make one. Without them that
+        step, ||S||_2 <= ||B||_2^2 ||S||_2, would need ||B||_2 >= 1, and Newton-Schulz gives ||B||_2 < 1: a mutant
+        shows it.""",
 )  # fmt: skip
 
 

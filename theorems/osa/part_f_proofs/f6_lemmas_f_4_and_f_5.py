@@ -42,14 +42,15 @@ from verify.vocabulary import Assumption, AtMost, Claim, Equal, Shape
 # -- Lemma F.4: from M_0 to B ------------------------------------------------------------------------------------------
 
 LEMMA_F4 = Claim(WITH_BASIS, "osa.lemma-f.4", label="Lemma F.4, Eq. (64)",
-    statement=r"\left\|\frac{\partial\operatorname{vec}\mathbf{B}}{\partial\operatorname{vec}\mathbf{M}_0}\right\|_2"
-    r"\le C",
+    statement=r"""
+        \left\|\frac{\partial\operatorname{vec}\mathbf{B}}{\partial\operatorname{vec}\mathbf{M}_0}\right\|_2\le C""",
     assumptions=[BOUNDED_TOKENS, FROM_NEWTON_SCHULZ],
     relation=AtMost(), sizes={**SIZES, "K": (0, 4)}, where=small, expects="reading", proof=("osa.eq-65-67",),
     reading="C = (3/2)^K for K steps: it depends on K alone, not on X, the weights or eps",
-    note="In singular bases the differential is diagonal in pairs, with factors (g(s) -+ g(t))/(s -+ t) and g(s)/s, g"
-    " the K-fold scalar map: concave on [0, 1], so all are at most g'(0) = (3/2)^K, reached as M_0 tends to 0.  No"
-    " constant serves all K.",
+    note="""
+        In singular bases the differential is diagonal in pairs, with factors (g(s) -+ g(t))/(s -+ t) and g(s)/s, g the
+        K-fold scalar map: concave on [0, 1], so all are at most g'(0) = (3/2)^K, reached as M_0 tends to 0. No
+        constant serves all K.""",
 )  # fmt: skip
 
 
@@ -71,8 +72,9 @@ LEMMA_F4.mutant("3/2 for every K", numerator=3, denominator=2)
 WITH_EPSILON = QUERIES_AND_KEYS.extended(assumptions=["eps > 0"], inputs=initialised_with_epsilon)
 
 EQUATIONS_65_67 = Claim(WITH_EPSILON, "osa.eq-65-67", label="Eqs. (65)-(68), proof of Lemma F.4",
-    statement=r"\|\mathbf{M}_0\|_2\le\tfrac1\epsilon\|\mathbf{M}\|_2\le\tfrac1\epsilon\sqrt{\|\mathbf{X}\mathbf{W}^Q"
-    r"\|_2^2+\|\mathbf{X}\mathbf{W}^K\|_2^2}\le\tfrac{\sqrt2}{\epsilon}\|\mathbf{X}\|_2",
+    statement=r"""
+        \|\mathbf{M}_0\|_2\le\tfrac1\epsilon\|\mathbf{M}\|_2\le\tfrac1\epsilon\sqrt{\|\mathbf{X}\mathbf{W}^Q\|_2^2+\|
+        \mathbf{X}\mathbf{W}^K\|_2^2}\le\tfrac{\sqrt2}{\epsilon}\|\mathbf{X}\|_2""",
     relation=AtMost(),
     note="So C_1 = sqrt 2 R / eps in Eq. (68) for ||X||_2 <= R.  ||M_0||_2 < 1 needs no bound on X.",
 )  # fmt: skip
@@ -105,16 +107,17 @@ EQUATIONS_65_67.mutant("2 epsilon in the first bound", "largest / epsilon -> lar
 # -- Lemma F.5: from X to M_0 ------------------------------------------------------------------------------------------
 
 LEMMA_F5 = Claim(WITH_EPSILON, "osa.lemma-f.5", label="Lemma F.5, Eq. (69)",
-    statement=r"\left\|\frac{\partial\operatorname{vec}\mathbf{M}_0}{\partial\operatorname{vec}\mathbf{X}}\right\|_2"
-    r"\le C",
+    statement=r"""
+        \left\|\frac{\partial\operatorname{vec}\mathbf{M}_0}{\partial\operatorname{vec}\mathbf{X}}\right\|_2\le C""",
     assumptions=[
         BOUNDED_TOKENS,
         Assumption("M nonzero", positive=lambda X, W_Q, W_K: total(_squared_entries(X, W_Q, W_K))),
     ],
     relation=AtMost(), expects="reading", proof=("osa.f5-frobenius", "osa.eq-73", "osa.eq-76", "osa.f5-norms"),
     reading="C = 1/eps; no bound on ||X||_2 is needed.  M = 0, which the lemma does not exclude, is left to the note",
-    note="||dvec M_0/dvec M||_2 = 1/(||M||_F + eps), on directions orthogonal to M, and ||dvec M/dvec X||_2 = 1.  At M"
-    " = 0, where Eq. (76) is undefined, the derivative exists and is I/eps times dvec M/dvec X, of norm 1/eps.",
+    note="""
+        ||dvec M_0/dvec M||_2 = 1/(||M||_F + eps), on directions orthogonal to M, and ||dvec M/dvec X||_2 = 1. At M =
+        0, where Eq. (76) is undefined, the derivative exists and is I/eps times dvec M/dvec X, of norm 1/eps.""",
 )  # fmt: skip
 
 
@@ -175,9 +178,10 @@ FROBENIUS_CORRECTED.mutant("sum of all entries of M^T M", lambda M: total(M.T @ 
 FROBENIUS_CORRECTED.mutant("first diagonal entry dropped", lambda value, M: value - total(M[:, :1] * M[:, :1]))
 
 EQUATION_73 = Claim(OSA, "osa.eq-73", label="Eqs. (71)-(73), proof of Lemma F.5",
-    statement=r"\partial\frac1{\|\mathbf{M}\|_F+\epsilon}=-\frac1{(\|\mathbf{M}\|_F+\epsilon)^2}\frac1{2\|\mathbf{M}"
-    r"\|_F}\operatorname{tr}(\partial\mathbf{M}^\top\mathbf{M}+\mathbf{M}^\top\partial\mathbf{M})=-\frac1{(\|"
-    r"\mathbf{M}\|_F+\epsilon)^2}\frac1{\|\mathbf{M}\|_F}\operatorname{tr}\mathbf{M}^\top\partial\mathbf{M}",
+    statement=r"""
+        \partial\frac1{\|\mathbf{M}\|_F+\epsilon}=-\frac1{(\|\mathbf{M}\|_F+\epsilon)^2}\frac1{2\|\mathbf{M}\|_F}
+        \operatorname{tr}(\partial\mathbf{M}^\top\mathbf{M}+\mathbf{M}^\top\partial\mathbf{M})=-\frac1{(\|\mathbf{M}
+        \|_F+\epsilon)^2}\frac1{\|\mathbf{M}\|_F}\operatorname{tr}\mathbf{M}^\top\partial\mathbf{M}""",
     assumptions=[NONZERO],
     relation=Equal(), sizes={"N": (1, 4), "m": (1, 3)},
 )  # fmt: skip
@@ -225,9 +229,10 @@ EQUATION_73.mutant(
 )
 
 EQUATION_76 = Claim(OSA, "osa.eq-76", label="Eqs. (70), (74)-(76), proof of Lemma F.5",
-    statement=r"\frac{\partial\operatorname{vec}\mathbf{M}_0}{\partial\operatorname{vec}\mathbf{M}}=\frac1{\|"
-    r"\mathbf{M}\|_F+\epsilon}\mathbf{I}-\frac1{(\|\mathbf{M}\|_F+\epsilon)^2}\frac1{\|\mathbf{M}\|_F}"
-    r"\operatorname{vec}\mathbf{M}\,\operatorname{vec}\mathbf{M}^\top",
+    statement=r"""
+        \frac{\partial\operatorname{vec}\mathbf{M}_0}{\partial\operatorname{vec}\mathbf{M}}=\frac1{\|\mathbf{M}\|_F+
+        \epsilon}\mathbf{I}-\frac1{(\|\mathbf{M}\|_F+\epsilon)^2}\frac1{\|\mathbf{M}\|_F}\operatorname{vec}\mathbf{M}\,
+        \operatorname{vec}\mathbf{M}^\top""",
     assumptions=["column-major vec; vec M vec M^T is the outer product", NONZERO],
     relation=Equal(), sizes={"N": (1, 3), "m": (1, 3)}, uses=("osa.eq-73",),
     note="As M tends to 0 the second term vanishes and I/eps is left, the derivative at M = 0.",

@@ -90,15 +90,16 @@ def basis_jacobian(X: Any, W_Q: Any, W_K: Any, epsilon: Any, K: int) -> Any:
 # -- Lemma F.6 ---------------------------------------------------------------------------------------------------------
 
 LEMMA_F6 = Claim(AT_INITIALISATION, "osa.lemma-f.6", label="Lemma F.6, Eq. (77)",
-    statement=r"\left\|\frac{\partial\operatorname{vec}\mathbf{B}}{\partial\operatorname{vec}\mathbf{X}}\right\|_2\le"
-    r" C",
+    statement=r"""
+        \left\|\frac{\partial\operatorname{vec}\mathbf{B}}{\partial\operatorname{vec}\mathbf{X}}\right\|_2\le C""",
     assumptions=[ORTHONORMAL_QUERIES_AND_KEYS, BOUNDED, NEWTON_SCHULZ],
     relation=AtMost(), sizes={**AT_INITIALISATION.sizes, "N": (1, 3)}, expects="reading",
     proof=("osa.lemma-f.4", "osa.lemma-f.5"),
     reading="C = (3/2)^K / eps, whatever X; no smaller one serves all X",
-    note="||dM||_F <= ||dX||_F, as [W^Q, W^K] has orthonormal columns; dM_0 = (I - m m^T / (beta ||M||_F)) dM / beta"
-    " shrinks by beta = ||M||_F + eps > eps; K steps act on singular values in [0, 1] by a concave g with g(0) = 0,"
-    " whose divided differences are at most g'(0) = (3/2)^K.  All three are attained as X tends to 0.",
+    note="""
+        ||dM||_F <= ||dX||_F, as [W^Q, W^K] has orthonormal columns; dM_0 = (I - m m^T / (beta ||M||_F)) dM / beta
+        shrinks by beta = ||M||_F + eps > eps; K steps act on singular values in [0, 1] by a concave g with g(0) = 0,
+        whose divided differences are at most g'(0) = (3/2)^K. All three are attained as X tends to 0.""",
 )  # fmt: skip
 
 
@@ -116,12 +117,14 @@ LEMMA_F6.mutant("eps dropped", lambda epsilon, K: epsilon / epsilon * rational(3
 # -- Lemma F.7: the differential of the exponential --------------------------------------------------------------------
 
 EQUATION_79 = Claim(OSA, "osa.eq-79", label="Eq. (79), proof of Lemma F.7",
-    statement=r"\frac{\partial\operatorname{vec}\exp[\mathbf{S}]}{\partial\operatorname{vec}[\mathbf{S}]}=\int_0^1"
-    r"\exp(s[\mathbf{S}]^\top)\otimes\exp((1-s)[\mathbf{S}])\,ds",
+    statement=r"""
+        \frac{\partial\operatorname{vec}\exp[\mathbf{S}]}{\partial\operatorname{vec}[\mathbf{S}]}=\int_0^1\exp(s[
+        \mathbf{S}]^\top)\otimes\exp((1-s)[\mathbf{S}])\,ds""",
     assumptions=["column-major vec", SKEW],
     relation=Equal(), sizes={"N": (1, 3), "m": (1, 3)}, exact=True,
-    note="The integral is the corner of an exponential: for commuting P = I (x) S, R = S^T (x) I int_0^1 exp((1 - s)"
-    " P) exp(s R) ds is the upper right block of exp [[P, I], [0, R]].",
+    note="""
+        The integral is the corner of an exponential: for commuting P = I (x) S, R = S^T (x) I int_0^1 exp((1 - s) P)
+        exp(s R) ds is the upper right block of exp [[P, I], [0, R]].""",
 )  # fmt: skip
 
 
@@ -162,8 +165,9 @@ EQUATION_79.mutant(
 )
 
 LEMMA_F7 = Claim(OSA, "osa.lemma-f.7", label="Lemma F.7, Eqs. (78), (80)",
-    statement=r"\left\|\frac{\partial\operatorname{vec}\exp[\mathbf{S}]}{\partial\operatorname{vec}[\mathbf{S}]}\right"
-    r"\|_2\le1",
+    statement=r"""
+        \left\|\frac{\partial\operatorname{vec}\exp[\mathbf{S}]}{\partial\operatorname{vec}[\mathbf{S}]}\right\|_2\le1
+    """,
     assumptions=[SKEW, "derivative over all square matrices"],
     relation=AtMost(ascent=False), sizes={"m": (1, 3)}, proof=("osa.eq-79",),
     note="Always an equality: the derivative in the direction of I is exp[S], as long as I.",
@@ -189,8 +193,9 @@ LEMMA_F7.mutant("||S||_2", lambda S: spectral_norm(S))
 # -- Lemma F.8: the skew matrix ----------------------------------------------------------------------------------------
 
 EQUATION_82 = Claim(LAYER_OF_FEW_TOKENS, "osa.eq-82", label="Eq. (82), proof of Lemma F.8",
-    statement=r"\partial\mathbf{S}=\frac\alpha{\sqrt{d_v}}(\partial\mathbf{X}\tilde{\mathbf{W}}\mathbf{X}^\top+"
-    r"\mathbf{X}\partial\tilde{\mathbf{W}}\mathbf{X}^\top+\mathbf{X}\tilde{\mathbf{W}}\partial\mathbf{X}^\top)",
+    statement=r"""
+        \partial\mathbf{S}=\frac\alpha{\sqrt{d_v}}(\partial\mathbf{X}\tilde{\mathbf{W}}\mathbf{X}^\top+\mathbf{X}
+        \partial\tilde{\mathbf{W}}\mathbf{X}^\top+\mathbf{X}\tilde{\mathbf{W}}\partial\mathbf{X}^\top)""",
     assumptions=["X, W^Q and W^K vary"],
     relation=Equal(), exact=True,
 )  # fmt: skip
@@ -225,9 +230,10 @@ EQUATION_82.mutant("W~ held fixed", "X @ dW @ X.T -> 0 * (X @ X.T)")
 EQUATION_82.mutant("left X held fixed", "dX @ W @ X.T -> 0 * (X @ X.T)")
 
 EQUATION_83 = Claim(LAYER_OF_FEW_TOKENS, "osa.eq-83", label="Eq. (83), proof of Lemma F.8",
-    statement=r"\frac{\partial\operatorname{vec}\mathbf{S}}{\partial\operatorname{vec}\mathbf{X}}=\frac\alpha{"
-    r"\sqrt{d_v}}\left((\mathbf{X}\tilde{\mathbf{W}}^\top\otimes\mathbf{I}_N)+(\mathbf{I}_N\otimes\mathbf{X}\tilde{"
-    r"\mathbf{W}})\mathbf{K}\right)",
+    statement=r"""
+        \frac{\partial\operatorname{vec}\mathbf{S}}{\partial\operatorname{vec}\mathbf{X}}=\frac\alpha{\sqrt{d_v}}\left((
+        \mathbf{X}\tilde{\mathbf{W}}^\top\otimes\mathbf{I}_N)+(\mathbf{I}_N\otimes\mathbf{X}\tilde{\mathbf{W}})
+        \mathbf{K}\right)""",
     assumptions=["column-major vec", "K = commutation matrix with vec X^T = K vec X"],
     relation=Equal(), uses=("osa.kron-vec",), proof=("osa.eq-82",), exact=True,
 )  # fmt: skip
@@ -257,14 +263,16 @@ VECTORISED = Setting(
 )
 
 COMMUTATION = Claim(VECTORISED, "osa.commutation", label="Proof of Lemma F.8, text",
-    statement=r"\operatorname{vec}\mathbf{B}^\top=\mathbf{K}\operatorname{vec}\mathbf{B}, \quad \mathbf{K} \text{"
-    r" converts the vectorisation of a transposed matrix to the vectorisation of the original}; \quad \mathbf{K} "
-    r"\text{ orthogonal}",
+    statement=r"""
+        \operatorname{vec}\mathbf{B}^\top=\mathbf{K}\operatorname{vec}\mathbf{B}, \quad \mathbf{K} \text{ converts the
+        vectorisation of a transposed matrix to the vectorisation of the original}; \quad \mathbf{K} \text{ orthogonal}
+    """,
     assumptions=["rectangular B"],
     relation=Equal(), expects="refuted", severity="slip", correction="osa.commutation-corrected",
-    note="The formula and the sentence name inverse matrices, K_{m,n} and K_{n,m} = K_{m,n}^T, equal only for square B"
-    " and for vectors.  Every use in the paper, Eqs. (83), (90) and (95), is that of the formula; the spelling is"
-    " commutation.",
+    note="""
+        The formula and the sentence name inverse matrices, K_{m,n} and K_{n,m} = K_{m,n}^T, equal only for square B
+        and for vectors. Every use in the paper, Eqs. (83), (90) and (95), is that of the formula; the spelling is
+        commutation.""",
 )  # fmt: skip
 
 
@@ -294,8 +302,9 @@ COMMUTATION.counterexample(
 
 COMMUTATION_CORRECTED = Claim(VECTORISED, "osa.commutation-corrected",
     label="Proof of Lemma F.8, text, with two directions",
-    statement=r"\operatorname{vec}\mathbf{B}^\top=\mathbf{K}\operatorname{vec}\mathbf{B}, \quad \operatorname{vec}"
-    r"\mathbf{B}=\mathbf{K}^\top\operatorname{vec}\mathbf{B}^\top, \quad \mathbf{K}^\top\mathbf{K}=\mathbf{I}",
+    statement=r"""
+        \operatorname{vec}\mathbf{B}^\top=\mathbf{K}\operatorname{vec}\mathbf{B}, \quad \operatorname{vec}\mathbf{B}=
+        \mathbf{K}^\top\operatorname{vec}\mathbf{B}^\top, \quad \mathbf{K}^\top\mathbf{K}=\mathbf{I}""",
     relation=Equal(), corrects="osa.commutation", of_project=True,
 )  # fmt: skip
 
@@ -312,13 +321,15 @@ COMMUTATION_CORRECTED.mutant("K there and back, as printed", "K.T -> K")
 COMMUTATION_CORRECTED.mutant("K transposed", "K -> K.T; K.T -> K")
 
 LEMMA_F8 = Claim(QUERIES_AND_KEYS, "osa.lemma-f.8", label="Lemma F.8, Eq. (81)",
-    statement=r"\left\|\frac{\partial\operatorname{vec}\mathbf{S}}{\partial\operatorname{vec}\mathbf{X}}\right\|_2\le"
-    r" C\alpha",
+    statement=r"""
+        \left\|\frac{\partial\operatorname{vec}\mathbf{S}}{\partial\operatorname{vec}\mathbf{X}}\right\|_2\le C\alpha
+    """,
     assumptions=[BOUNDED, "alpha real (Section 2), a small number"],
     relation=AtMost(), where=small, uses=("osa.thm-c.2",), proof=("osa.eq-82", "osa.eq-83", "osa.commutation"),
     expects="reading",
-    reading="C = 2 R / sqrt(d_v) for ||X||_2 <= R, and |alpha| for alpha: for alpha < 0 the printed right-hand side is"
-    " negative",
+    reading="""
+        C = 2 R / sqrt(d_v) for ||X||_2 <= R, and |alpha| for alpha: for alpha < 0 the printed right-hand side is
+        negative""",
     note="Equality for X with orthonormal columns and rows: N = d = 2, X = I, dX = I.",
 )  # fmt: skip
 

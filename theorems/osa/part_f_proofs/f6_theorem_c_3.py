@@ -121,8 +121,9 @@ EQUATION_89 = Claim(
     LAYER,
     "osa.eq-89",
     label="Eq. (89)",
-    statement=r"\mathbf{E}_2=(\mathbf{B}\otimes\mathbf{B}^\top)\frac{\partial\operatorname{vec}(\exp[\mathbf{S}]-"
-    r"\mathbf{I}_{2d_v})}{\partial\operatorname{vec}\mathbf{X}}",
+    statement=r"""
+        \mathbf{E}_2=(\mathbf{B}\otimes\mathbf{B}^\top)\frac{\partial\operatorname{vec}(\exp[\mathbf{S}]-
+        \mathbf{I}_{2d_v})}{\partial\operatorname{vec}\mathbf{X}}""",
     assumptions=["column-major vec", "second term of (86)", "B in R^{N x 2 d_v}", NEWTON_SCHULZ],
     relation=Equal(),
     sizes={"N": (2, 4), "d": (1, 3), "d_v": (1, 2), "K": (0, 2)},
@@ -229,8 +230,9 @@ EQUATION_91 = Claim(
     LAYER,
     "osa.eq-91",
     label="Eq. (91)",
-    statement=r"\|\mathbf{E}_2\|_2\le\|\mathbf{B}\|_2^2\left\|\frac{\partial\operatorname{vec}(\exp[\mathbf{S}]-\mathbf{I}_"
-    r"{2d_v})}{\partial\operatorname{vec}\mathbf{X}}\right\|_2",
+    statement=r"""
+        \|\mathbf{E}_2\|_2\le\|\mathbf{B}\|_2^2\left\|\frac{\partial\operatorname{vec}(\exp[\mathbf{S}]-
+        \mathbf{I}_{2d_v})}{\partial\operatorname{vec}\mathbf{X}}\right\|_2""",
     assumptions=["E_2: the Jacobian in X of the second term of Eq. (86)", NEWTON_SCHULZ],
     relation=AtMost(ascent=False),
     # For N = 1 both sides vanish
@@ -377,11 +379,13 @@ ORDERS = Claim(AT_INITIALISATION, "osa.f6-orders", label="F.6, items 1-3 and (a)
         "osa.eq-88", "osa.eq-89", "osa.eq-90", "osa.eq-91", "osa.eq-92", "osa.eq-95", "osa.eq-96", "osa.eq-97",
         "osa.lemma-f.1", "osa.lemma-f.2", "osa.lemma-f.3", "osa.lemma-f.6", "osa.lemma-f.7", "osa.lemma-f.8",
     ),
-    reading="O(alpha): with u = |alpha| ||X||_2 / sqrt(d_v), at most sqrt 2 u for E_1, E_3 and the first and third"
-    " terms of Eq. (94), 2 u for the second, (2 + 2 sqrt 2) u for E_2, whatever K and eps; the first term is hat E_1"
-    " where (a) prints hat E_2, and E_2 is the Jacobian of the second term of Eq. (86), misprinted in Eq. (89)",
-    note="The lemmas cited give constants that grow like (3/2)^K / eps (Lemma F.6).  As S = alpha / sqrt(d_v) M J M^T,"
-    " every dB meets an M, and ||dB M^T||_F, ||dB^T M||_F <= sqrt 2 ||dX||_F.",
+    reading="""
+        O(alpha): with u = |alpha| ||X||_2 / sqrt(d_v), at most sqrt 2 u for E_1, E_3 and the first and third terms of
+        Eq. (94), 2 u for the second, (2 + 2 sqrt 2) u for E_2, whatever K and eps; the first term is hat E_1 where (a)
+        prints hat E_2, and E_2 is the Jacobian of the second term of Eq. (86), misprinted in Eq. (89)""",
+    note="""
+        The lemmas cited give constants that grow like (3/2)^K / eps (Lemma F.6). As S = alpha / sqrt(d_v) M J M^T,
+        every dB meets an M, and ||dB M^T||_F, ||dB^T M||_F <= sqrt 2 ||dX||_F.""",
 )  # fmt: skip
 
 

@@ -35,9 +35,10 @@ from verify.vocabulary import AtMost, Claim, Equal
 # -- the first term of J: Eq. (84) -------------------------------------------------------------------------------------
 
 EQUATION_84 = Claim(LAYER, "osa.eq-84", label="Eq. (84) and preceding text",
-    statement=r"\|\mathbf{J}_1\|_2\le\|\mathbf{X}\|_2\|\mathbf{W}^V\mathbf{W}^O\|_2\|\mathbf{I}_N\|_2\left\|\frac{"
-    r"\partial\operatorname{vec}\mathbf{A}}{\partial\operatorname{vec}\mathbf{X}}\right\|_2,\qquad\|\mathbf{D}_1"
-    r"\otimes\mathbf{D}_2\|_2\le\|\mathbf{D}_1\|_2\|\mathbf{D}_2\|_2",
+    statement=r"""
+        \|\mathbf{J}_1\|_2\le\|\mathbf{X}\|_2\|\mathbf{W}^V\mathbf{W}^O\|_2\|\mathbf{I}_N\|_2\left\|\frac{\partial
+        \operatorname{vec}\mathbf{A}}{\partial\operatorname{vec}\mathbf{X}}\right\|_2,\qquad\|\mathbf{D}_1\otimes
+        \mathbf{D}_2\|_2\le\|\mathbf{D}_1\|_2\|\mathbf{D}_2\|_2""",
     assumptions=[NEWTON_SCHULZ],
     relation=AtMost(ascent=False),
     sizes={"N": (2, 3), "d": (1, 3), "d_v": (1, 2), "K": (0, 2), "m": (1, 2), "n": (1, 2), "p": (1, 2), "q": (1, 2)},
@@ -110,9 +111,10 @@ EQUATION_84.mutant("half of ||D_1||_2 ||D_2||_2", "product -> product * rational
 # -- differentials of A and [S]: Eqs. (86), (93) -----------------------------------------------------------------------
 
 EQUATION_86 = Claim(OSA, "osa.eq-86", label="Eq. (86)",
-    statement=r"\partial\mathbf{A}=\partial\mathbf{B}(\exp[\mathbf{S}]-\mathbf{I}_{2d_v})\mathbf{B}^\top+\mathbf{B}\,"
-    r"\partial(\exp[\mathbf{S}]-\mathbf{I}_{2d_v})\mathbf{B}^\top+\mathbf{B}(\exp[\mathbf{S}]-\mathbf{I}_{2d_v})"
-    r"\partial\mathbf{B}^\top",
+    statement=r"""
+        \partial\mathbf{A}=\partial\mathbf{B}(\exp[\mathbf{S}]-\mathbf{I}_{2d_v})\mathbf{B}^\top+\mathbf{B}\,\partial(
+        \exp[\mathbf{S}]-\mathbf{I}_{2d_v})\mathbf{B}^\top+\mathbf{B}(\exp[\mathbf{S}]-\mathbf{I}_{2d_v})\partial
+        \mathbf{B}^\top""",
     assumptions=["A = I_N + B (exp[S] - I) B^T", SKEW],
     relation=Equal(), sizes={"N": (1, 4), "m": (1, 4)}, exact=True,
     note="For every B and every skew [S], both varying in any direction.",
@@ -152,8 +154,9 @@ EQUATION_86.mutant("sign of the last term", "dB.T -> -dB.T")
 EQUATION_86.mutant("I not subtracted", lambda value, B, dB: value + dB @ B.T + B @ dB.T)
 
 EQUATION_93 = Claim(OSA, "osa.eq-93", label="Eq. (93)",
-    statement=r"\partial[\mathbf{S}]=\partial\mathbf{B}^\top\mathbf{S}\mathbf{B}+\mathbf{B}^\top\partial\mathbf{S}\,"
-    r"\mathbf{B}+\mathbf{B}^\top\mathbf{S}\,\partial\mathbf{B}",
+    statement=r"""
+        \partial[\mathbf{S}]=\partial\mathbf{B}^\top\mathbf{S}\mathbf{B}+\mathbf{B}^\top\partial\mathbf{S}\,\mathbf{B}+
+        \mathbf{B}^\top\mathbf{S}\,\partial\mathbf{B}""",
     assumptions=["[S] = B^T S B"],
     relation=Equal(), sizes={"N": (1, 4), "m": (1, 4)}, exact=True,
     note="For every B and every square S, both varying in any direction.",

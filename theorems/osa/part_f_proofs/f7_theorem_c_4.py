@@ -67,8 +67,9 @@ Weights = Annotated[Any, Shape("r", "1")]
 # -- J_2 and its singular values ---------------------------------------------------------------------------------------
 
 J2_FORM = Claim(OSA, "osa.f7-j2-form", label="F.7, text",
-    statement=r"\mathbf{J}_2=(\mathbf{W}^V\mathbf{W}^O)\otimes\mathbf{A}(\mathbf{X}), \text{ whose singular values are"
-    r" the products of singular values of } \mathbf{W}^V\mathbf{W}^O \text{ and } \mathbf{A}",
+    statement=r"""
+        \mathbf{J}_2=(\mathbf{W}^V\mathbf{W}^O)\otimes\mathbf{A}(\mathbf{X}), \text{ whose singular values are the
+        products of singular values of } \mathbf{W}^V\mathbf{W}^O \text{ and } \mathbf{A}""",
     assumptions=["J_2 as in Theorem C.1", ORTHONORMAL_VALUES, ORTHONORMAL_OUTPUTS],
     relation=Equal(), sizes={"N": (1, 3), "d": (2, 4), "d_v": (1, 2)}, where=two_heads, expects="refuted",
     severity="slip", correction="osa.f7-j2-form-corrected", exact=True,
@@ -99,10 +100,11 @@ J2_FORM.counterexample(
 )
 
 J2_FORM_CORRECTED = Claim(OSA, "osa.f7-j2-form-corrected", label="F.7, J_2 with the transpose, and its singular values",
-    statement=r"\mathbf{J}_2=(\mathbf{W}^V\mathbf{W}^O)^\top\otimes\mathbf{A}(\mathbf{X}), \text{ and its singular"
-    r" values are the products of those of } \mathbf{W}^V\mathbf{W}^O \text{ and } \mathbf{A}: \quad "
-    r"\operatorname{tr}(\mathbf{J}_2\mathbf{J}_2^\top)^k = \operatorname{tr}(\mathbf{W}\mathbf{W}^\top)^k \, "
-    r"\operatorname{tr}(\mathbf{A}\mathbf{A}^\top)^k, \quad k = 1, \dots, Nd",
+    statement=r"""
+        \mathbf{J}_2=(\mathbf{W}^V\mathbf{W}^O)^\top\otimes\mathbf{A}(\mathbf{X}), \text{ and its singular values are
+        the products of those of } \mathbf{W}^V\mathbf{W}^O \text{ and } \mathbf{A}: \quad \operatorname{tr}(
+        \mathbf{J}_2\mathbf{J}_2^\top)^k = \operatorname{tr}(\mathbf{W}\mathbf{W}^\top)^k \,
+        \operatorname{tr}(\mathbf{A}\mathbf{A}^\top)^k, \quad k = 1, \dots, Nd""",
     assumptions=["J_2 as in Theorem C.1"],
     relation=Equal(), sizes={"N": (1, 2), "d": (1, 3), "d_v": (1, 2)},
     where=lambda sizes: sizes["d_v"] <= sizes["d"] and sizes["N"] * sizes["d"] <= 4, corrects="osa.f7-j2-form",
@@ -148,8 +150,9 @@ J2_FORM_CORRECTED.mutant("not transposed, as printed", "W.T -> W")
 J2_FORM_CORRECTED.mutant("sums of singular values instead of products", combine=lambda w, a: w + a)
 
 EQUATION_98 = Claim(OSA, "osa.eq-98", label="Eq. (98), F.7",
-    statement=r"\text{the non-zero singular values of } \mathbf{J}_2 \text{ satisfy } \sigma_i(\mathbf{J}_2)\in[1-"
-    r"\delta,1+\delta]",
+    statement=r"""
+        \text{the non-zero singular values of } \mathbf{J}_2 \text{ satisfy } \sigma_i(\mathbf{J}_2)\in[1-\delta,1+
+        \delta]""",
     assumptions=[
         ORTHONORMAL_VALUES,
         ORTHONORMAL_OUTPUTS,
@@ -221,18 +224,20 @@ EQUATION_99.mutant("||J_1||_2 / 2", "spectral_norm(J_1) -> spectral_norm(J_1) * 
 EQUATION_99.mutant("C / 10", "absolute(alpha) -> absolute(alpha) * rational(1, 10)")
 
 JACOBIAN_RANGE = Claim(OSA, "osa.f7-range", label="F.7, the range of J",
-    statement=r"\mathbf{J} = (\mathbf{X}\mathbf{W}^V\mathbf{W}^O\otimes\mathbf{I}_N)^\top \partial\mathbf{A} + ("
-    r"\mathbf{W}^V\mathbf{W}^O)^\top\otimes\mathbf{A} = \big((\mathbf{W}^O)^\top\mathbf{W}^O \otimes \mathbf{I}_N\big)"
-    r"\mathbf{J} \text{ for all matrices } \mathbf{A}, \partial\mathbf{A}: \text{ at most } N d_v \text{ of the } N d "
-    r"\text{ singular values of } \mathbf{J} \text{ are not zero}",
+    statement=r"""
+        \mathbf{J} = (\mathbf{X}\mathbf{W}^V\mathbf{W}^O\otimes\mathbf{I}_N)^\top \partial\mathbf{A} +
+        (\mathbf{W}^V\mathbf{W}^O)^\top\otimes\mathbf{A} = \big((\mathbf{W}^O)^\top\mathbf{W}^O \otimes
+        \mathbf{I}_N\big)\mathbf{J} \text{ for all matrices } \mathbf{A}, \partial\mathbf{A}: \text{ at most } N d_v
+        \text{ of the } N d \text{ singular values of } \mathbf{J} \text{ are not zero}""",
     assumptions=[ORTHONORMAL_OUTPUTS],
     where=lambda sizes: (
         sizes["d_v"] <= sizes["d"] and sizes["m"] == sizes["N"] ** 2 and sizes["n"] == sizes["N"] * sizes["d"]
     ),
     relation=Equal(), sizes={"N": (1, 2), "d": (1, 3), "d_v": (1, 2), "m": (1, 4), "n": (1, 6)}, exact=True,
     of_project=True, corrects="osa.f7-perturbation-alone",
-    note="OSA(X) = A X W^V W^O has its rows in the row space of W^O, so J_1 cannot add small singular values to those"
-    " of J_2.",
+    note="""
+        OSA(X) = A X W^V W^O has its rows in the row space of W^O, so J_1 cannot add small singular values to those of
+        J_2.""",
 )  # fmt: skip
 
 
@@ -262,9 +267,10 @@ JACOBIAN_RANGE.mutant(
 )
 
 PERTURBED = Claim(OSA, "osa.f7-perturbation-alone", label="F.7, what Weyl's inequality does not give",
-    statement=r"\text{If the non-zero singular values of } \mathbf{J}_2 \text{ lie in } [1-\delta,1+\delta] \text{ and"
-    r" } \|\mathbf{J}_1\|_2 < 1-\delta, \text{ the non-zero singular values of } \mathbf{J} = \mathbf{J}_1+"
-    r"\mathbf{J}_2 \text{ lie in } [1-\delta-\|\mathbf{J}_1\|_2, 1+\delta+\|\mathbf{J}_1\|_2]",
+    statement=r"""
+        \text{If the non-zero singular values of } \mathbf{J}_2 \text{ lie in } [1-\delta,1+\delta] \text{ and }
+        \|\mathbf{J}_1\|_2 < 1-\delta, \text{ the non-zero singular values of } \mathbf{J} = \mathbf{J}_1+\mathbf{J}_2
+        \text{ lie in } [1-\delta-\|\mathbf{J}_1\|_2, 1+\delta+\|\mathbf{J}_1\|_2]""",
     assumptions=[
         Assumption(
             "J_2 = P diag(s) R^T with orthonormal columns in P and R",
@@ -279,9 +285,10 @@ PERTURBED = Claim(OSA, "osa.f7-perturbation-alone", label="F.7, what Weyl's ineq
     ],
     relation=AtMost(), sizes={"n": (2, 3), "r": (1, 2)}, where=lambda sizes: sizes["r"] < sizes["n"], expects="refuted",
     severity="error", correction="osa.f7-range", of_project=True,
-    note="What F.7 draws from Eqs. (98) and (99).  A small J_1 makes small singular values of those of J_2 that are"
-    " zero, and the effective condition number of Appendix C.1 jumps from that of J_2 to any size.  The J_1 of the"
-    " layer does not, as its range is that of J_2 (osa.f7-range): an argument that the proof needs and does not give.",
+    note="""
+        What F.7 draws from Eqs. (98) and (99). A small J_1 makes small singular values of those of J_2 that are zero,
+        and the effective condition number of Appendix C.1 jumps from that of J_2 to any size. The J_1 of the layer
+        does not, as its range is that of J_2 (osa.f7-range): an argument that the proof needs and does not give.""",
 )  # fmt: skip
 
 
@@ -312,13 +319,15 @@ def small_second_value() -> dict[str, Any]:
 
 
 F7_INTERVAL = Claim(ASSUMED_BY_C4, "osa.f7-interval", label="F.7, last lines",
-    statement=r"\sigma_i(\mathbf{J})\in[1-\delta-C\alpha,1+\delta+C\alpha]; \text{ therefore } \sigma_{\max}("
-    r"\mathbf{J})\le1+\delta+C\alpha,\ \sigma_{\min}(\mathbf{J})\ge1-\delta-C\alpha",
+    statement=r"""
+        \sigma_i(\mathbf{J})\in[1-\delta-C\alpha,1+\delta+C\alpha]; \text{ therefore } \sigma_{\max}(\mathbf{J})\le1+
+        \delta+C\alpha,\ \sigma_{\min}(\mathbf{J})\ge1-\delta-C\alpha""",
     relation=AtMost(ascent=False), uses=("osa.eq-98", "osa.eq-99", "osa.f7-range"),
     presumes=("osa.f7-perturbation-alone",), expects="gap",
-    reading="i runs over the N d_v non-zero singular values of J_2, of which Eq. (98) speaks; the other N (d - d_v)"
-    " singular values of J are zero (osa.f7-range), and sigma_min, which is not defined, is the least non-zero one of"
-    " Appendix C.1, sigma_min>0",
+    reading="""
+        i runs over the N d_v non-zero singular values of J_2, of which Eq. (98) speaks; the other N (d - d_v) singular
+        values of J are zero (osa.f7-range), and sigma_min, which is not defined, is the least non-zero one of Appendix
+        C.1, sigma_min>0""",
     note="For all N d singular values the interval would be wrong: one token, d = 2, d_v = 1 has J = W^T with the singular"
     f" values 1 and 0.  That J has no further, small non-zero ones does not follow from Eqs. (98) and (99).  {LEAST_CONSTANT}",
 )  # fmt: skip

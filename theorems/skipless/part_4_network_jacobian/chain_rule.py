@@ -40,9 +40,11 @@ HiddenOut = Annotated[Any, Shape("d_f", "d")]
 # -- Eq. (7) -----------------------------------------------------------------------------------------------------------
 
 EQ_7 = Claim(SKIPLESS, "skipless.eq-7", label="Eq. (7)",
-    statement=r"\mathbf{K}_\ell=\partial f_{\mathrm{SA}}(\hat{\mathbf{x}}^{(\ell-1)};\theta^{(\ell)})/\partial\hat{"
-    r"\mathbf{x}}^{(\ell-1)}\in\mathbb{R}^{nd\times nd},\quad\hat{\mathbf{K}}_\ell=\partial f_{\mathrm{MLP}}("
-    r"\mathbf{x}^{(\ell)};\hat\theta^{(\ell)})/\partial\mathbf{x}^{(\ell)}\in\mathbb{R}^{nd\times nd}",
+    statement=r"""
+        \mathbf{K}_\ell=\partial f_{\mathrm{SA}}(\hat{\mathbf{x}}^{(\ell-1)};\theta^{(\ell)})/\partial\hat{
+        \mathbf{x}}^{(\ell-1)}\in\mathbb{R}^{nd\times nd},\quad\hat{\mathbf{K}}_\ell=\partial
+        f_{\mathrm{MLP}}(\mathbf{x}^{(\ell)};\hat\theta^{(\ell)})/\partial\mathbf{x}^{(\ell)}\in\mathbb{R}^{nd\times nd}
+    """,
     assumptions=["f_SA and f_MLP are the branches without their skips", "column-major vec"],
     relation=Equal(), sizes={"n": (1, 3), "d": (1, 3), "d_f": (1, 3)}, exact=True,
     note="Checked as: the sub-blocks with their skips have the Jacobians K + I and K-hat + I of order n d.",
@@ -125,10 +127,11 @@ def attention_columns(X: Any, W: Any, U: Any, skip: int) -> Any:
 
 
 EQ_8 = Claim(DEEP, "skipless.eq-8", label="Eq. (8)",
-    statement=r"\frac{\partial f(\mathbf{x};\theta)}{\partial\theta^{(\ell)}}=\prod_{i=L}^{\ell+1}\{(\hat{"
-    r"\mathbf{K}}_i+\mathbf{I}_{nd})(\mathbf{K}_i+\mathbf{I}_{nd})\}(\hat{\mathbf{K}}_\ell+\mathbf{I}_{nd})\frac{"
-    r"\partial f_{\mathrm{SA}}(\hat{\mathbf{x}}^{(\ell-1)};\theta^{(\ell)})}{\partial\theta^{(\ell)}}\in\mathbb{R}^{nd"
-    r"\times p_\ell}",
+    statement=r"""
+        \frac{\partial f(\mathbf{x};\theta)}{\partial\theta^{(\ell)}}=\prod_{i=L}^{\ell+1}\{(\hat{\mathbf{K}}_i+
+        \mathbf{I}_{nd})(\mathbf{K}_i+\mathbf{I}_{nd})\}(\hat{\mathbf{K}}_\ell+\mathbf{I}_{nd})\frac{\partial
+        f_{\mathrm{SA}}(\hat{\mathbf{x}}^{(\ell-1)};\theta^{(\ell)})}{\partial\theta^{(\ell)}}\in\mathbb{R}^{nd\times
+        p_\ell}""",
     assumptions=[*NETWORK.assumptions, PRODUCT],
     relation=Equal(), uses=("skipless.eq-7",),
     note="All l at once, side by side.",
@@ -148,9 +151,10 @@ EQ_8.mutant("factor K-hat_l + I missing", last=False)
 EQ_8.mutant("activations of the network without skips", along=0)
 
 EQ_9 = Claim(DEEP, "skipless.eq-9", label="Eq. (9)",
-    statement=r"\frac{\partial f(\mathbf{x};\theta)}{\partial\theta^{(\ell)}}=\prod_{i=L}^{\ell+1}(\hat{\mathbf{K}}_i"
-    r"\mathbf{K}_i)\,\hat{\mathbf{K}}_\ell\,\frac{\partial f_{\mathrm{SA}}(\hat{\mathbf{x}}^{(\ell-1)};\theta^{("
-    r"\ell)})}{\partial\theta^{(\ell)}}\in\mathbb{R}^{nd\times p_\ell}",
+    statement=r"""
+        \frac{\partial f(\mathbf{x};\theta)}{\partial\theta^{(\ell)}}=\prod_{i=L}^{\ell+1}(\hat{\mathbf{K}}_i
+        \mathbf{K}_i)\,\hat{\mathbf{K}}_\ell\,\frac{\partial f_{\mathrm{SA}}(\hat{\mathbf{x}}^{(\ell-1)};\theta^{(
+        \ell)})}{\partial\theta^{(\ell)}}\in\mathbb{R}^{nd\times p_\ell}""",
     assumptions=["as Eq. (8), with both skips removed from the network", *NETWORK.assumptions[1:], PRODUCT],
     relation=Equal(), uses=("skipless.eq-7",),
     note="The K_i of Eqs. (8) and (9) are taken at the activations of two different networks, and agree at l = 1 only.",

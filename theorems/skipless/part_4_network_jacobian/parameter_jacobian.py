@@ -83,12 +83,14 @@ def whole_jacobian(X: Batch, W: AttentionWeights, U: FeedForwardWeights) -> Any:
 # -- Eq. (5) and the block columns -------------------------------------------------------------------------------------
 
 EQ_5 = Claim(WHOLE_BATCH, "skipless.eq-5-jacobian", label="Eq. (5) and Section 4.1, text",
-    statement=r"F(\theta):=[f(\mathbf{x}_1;\theta);\dots;f(\mathbf{x}_m;\theta)]\in\mathbb{R}^{mnd},\quad\mathbf{J}="
-    r"\partial F/\partial\theta\in\mathbb{R}^{mnd\times p},\quad\kappa(\mathbf{J})=s_{\max}\cdot s_{\min}^{-1}",
+    statement=r"""
+        F(\theta):=[f(\mathbf{x}_1;\theta);\dots;f(\mathbf{x}_m;\theta)]\in\mathbb{R}^{mnd},\quad\mathbf{J}=\partial
+        F/\partial\theta\in\mathbb{R}^{mnd\times p},\quad\kappa(\mathbf{J})=s_{\max}\cdot s_{\min}^{-1}""",
     relation=Equal(),
-    note="J is the Jacobians of the samples on top of each other.  s_min is read as the last of the min(mnd, p)"
-    " singular values; then kappa(J) is infinite as soon as J has at least p rows, whatever the weights"
-    " (skipless.eq-5-null-directions).",
+    note="""
+        J is the Jacobians of the samples on top of each other. s_min is read as the last of the min(mnd, p) singular
+        values; then kappa(J) is infinite as soon as J has at least p rows, whatever the weights
+        (skipless.eq-5-null-directions).""",
 )  # fmt: skip
 
 
@@ -105,9 +107,11 @@ EQ_5.mutant("first sample throughout", "x -> X[0]")
 EQ_5.mutant("without skips", lambda X, W, U: concatenate(stacked_blocks(X, W, U, skip=0), axis=1))
 
 BLOCK_COLUMNS = Claim(WHOLE_BATCH, "skipless.sec4.2-block-columns", label="Section 4.2, first two displays",
-    statement=r"\mathbf{J}=[\mathbf{J}_1,\hat{\mathbf{J}}_1,\dots,\mathbf{J}_L,\hat{\mathbf{J}}_L],\ \mathbf{J}_\ell="
-    r"\partial F/\partial\theta^{(\ell)}\in\mathbb{R}^{mnd\times p_\ell},\ \hat{\mathbf{J}}_\ell=\partial F/\partial"
-    r"\hat\theta^{(\ell)}\in\mathbb{R}^{mnd\times\hat p_\ell},\ \sum_{\ell=1}^L(p_\ell+\hat p_\ell)=\dim(\theta)=p",
+    statement=r"""
+        \mathbf{J}=[\mathbf{J}_1,\hat{\mathbf{J}}_1,\dots,\mathbf{J}_L,\hat{\mathbf{J}}_L],\ \mathbf{J}_\ell=\partial
+        F/\partial\theta^{(\ell)}\in\mathbb{R}^{mnd\times p_\ell},\ \hat{\mathbf{J}}_\ell=\partial
+        F/\partial\hat\theta^{(\ell)}\in\mathbb{R}^{mnd\times\hat p_\ell},\ \sum_{\ell=1}^L(p_\ell+\hat
+        p_\ell)=\dim(\theta)=p""",
     assumptions=["theta is ordered block by block"],
     relation=Equal(),
 )  # fmt: skip
@@ -125,15 +129,17 @@ BLOCK_COLUMNS.mutant("feed-forward blocks before attention blocks", "blocks -> [
 BLOCK_COLUMNS.mutant("J_1 in the place of J_L", "blocks -> [*blocks[:-2], blocks[0], blocks[-1]]")
 
 NULL_DIRECTIONS = Claim(SKIPLESS, "skipless.eq-5-null-directions", label="Null directions of the attention blocks of J",
-    statement=r"\frac{\partial f_{\mathrm{SA}}}{\partial\theta}\,(\mathbf{W}^QS,\,-\mathbf{W}^KS^\top,\,\mathbf{W}^VR,"
-    r"\,-R\mathbf{W}^O)=0\ \text{for all}\ R,S\in\mathbb{R}^{d\times d},\ \text{hence}\ \operatorname{rank}\mathbf{J}_"
-    r"\ell\le2d^2\ \text{where}\ p_\ell=4d^2",
+    statement=r"""
+        \frac{\partial f_{\mathrm{SA}}}{\partial\theta}\,(\mathbf{W}^QS,\,-\mathbf{W}^KS^\top,\,\mathbf{W}^VR,\,-R
+        \mathbf{W}^O)=0\ \text{for all}\ R,S\in\mathbb{R}^{d\times d},\ \text{hence}\ \operatorname{rank}\mathbf{J}_\ell
+        \le2d^2\ \text{where}\ p_\ell=4d^2""",
     assumptions=[NETWORK.assumptions[0], NETWORK.assumptions[2]],
     relation=HasStructure(), sizes={"n": (1, 3), "d": (1, 2)}, exact=True, of_project=True,
     uses=("skipless.sec5-products-only",),
-    note="f_SA is a function of the two products, 2 d^2 numbers.  So kappa(J_l), a quotient of the first and the last"
-    " of min(mnd, 4d^2) singular values, is infinite for mn > 2d; with the blocks of the MLP at hand J can only be of"
-    " full rank while mnd <= p - 2 L d^2.",
+    note="""
+        f_SA is a function of the two products, 2 d^2 numbers. So kappa(J_l), a quotient of the first and the last of
+        min(mnd, 4d^2) singular values, is infinite for mn > 2d; with the blocks of the MLP at hand J can only be of
+        full rank while mnd <= p - 2 L d^2.""",
 )  # fmt: skip
 
 

@@ -51,9 +51,10 @@ EQ_6_UNIVERSAL = Claim(CONDITIONING, "skipless.eq-6-universal", label="Eq. (6) f
     statement=r"\kappa(\mathbf{J})\le\max_\ell\{\kappa(\mathbf{J}_\ell),\kappa(\hat{\mathbf{J}}_\ell)\}",
     relation=AtMost(), sizes={"L": (1, 1), "m": (1, 2), "n": (1, 3), "d": (1, 2), "d_f": (1, 2)}, expects="refuted",
     severity="error", of_project=True, presumes=("skipless.eq-6-blocks",), correction="skipless.eq-6-wide",
-    note="The paper says itself that the assumption 'does not hold universally'.  The counterexample is a transformer"
-    " whose feed-forward network is narrower than its tokens: kappa(J) = 2712, kappa(J_1) = 2086, kappa(J-hat_1) = 91."
-    "  It needs a block with more rows than columns.",
+    note="""
+        The paper says itself that the assumption 'does not hold universally'. The counterexample is a transformer
+        whose feed-forward network is narrower than its tokens: kappa(J) = 2712, kappa(J_1) = 2086, kappa(J-hat_1) =
+        91. It needs a block with more rows than columns.""",
 )  # fmt: skip
 
 EQ_6_UNIVERSAL.formula(flatness_of_network_jacobian)
@@ -77,9 +78,10 @@ EQ_6_BLOCKS = Claim(MATRICES, "skipless.eq-6-blocks", label="Eq. (6) for any blo
     statement=r"\kappa([\mathbf{A}\ \mathbf{B}])\le\max\{\kappa(\mathbf{A}),\kappa(\mathbf{B})\}",
     relation=AtMost(), sizes={"n": (1, 4), "d_1": (1, 3), "d_2": (1, 3)}, expects="refuted", severity="error",
     of_project=True,
-    note="Two blocks of one column have kappa = 1 each, and [A B] any kappa whatever, infinite for parallel columns. "
-    " The reverse inequality fails as well: [A B] is orthogonal for A = (1, 0)^T, B = (0, 1)^T, and blocks of parallel"
-    " columns become well-conditioned by a third.",
+    note="""
+        Two blocks of one column have kappa = 1 each, and [A B] any kappa whatever, infinite for parallel columns. The
+        reverse inequality fails as well: [A B] is orthogonal for A = (1, 0)^T, B = (0, 1)^T, and blocks of parallel
+        columns become well-conditioned by a third.""",
 )  # fmt: skip
 
 
@@ -102,9 +104,10 @@ EQ_6_WIDE = Claim(THREE_WIDE, "skipless.eq-6-wide", label="Eq. (6) for blocks wi
     r"\ \text{with}\ d_i\ge n\ \Rightarrow\ \kappa(\mathbf{M})\le\max_i\kappa(\mathbf{M}_i)",
     assumptions=["d_i >= n for each block; three blocks are tried"],
     relation=AtMost(), of_project=True, corrects="skipless.eq-6-universal",
-    note="M M^T is the sum of the M_i M_i^T, so s_min(M)^2 >= sum s_min(M_i)^2 and s_max(M)^2 <= sum s_max(M_i)^2; a"
-    " quotient of sums is at most the largest quotient.  No coherence, no balance, any number of blocks; attained by"
-    " equal blocks.",
+    note="""
+        M M^T is the sum of the M_i M_i^T, so s_min(M)^2 >= sum s_min(M_i)^2 and s_max(M)^2 <= sum s_max(M_i)^2; a
+        quotient of sums is at most the largest quotient. No coherence, no balance, any number of blocks; attained by
+        equal blocks.""",
 )  # fmt: skip
 
 
@@ -123,12 +126,14 @@ EQ_6 = Claim(CONDITIONING, "skipless.eq-6", label="Eq. (6)",
     assumptions=["d_f >= d, an assumption of the reading, not of the paper"],
     relation=AtMost(), where=lambda sizes: wide_mlp(sizes) and few_entries(sizes), expects="reading",
     uses=("skipless.eq-6-wide", "skipless.eq-5-null-directions"),
-    reading="an assumption which, as printed, 'does not hold universally' (skipless.eq-6-universal); it is a theorem"
-    " for every single-head network with d_f >= d, and needs no incoherence there",
-    note="For mn <= 2d every block has at least as many columns as rows, mnd <= 2 d^2 <= 2 d d_f, 4 d^2.  For mn > 2d"
-    " the rank of J_l, at most 2 d^2, is below min(mnd, 4 d^2): kappa(J_l) is infinite and bounds anything.  With"
-    " heads the bound of the rank is 4 d^2 - 2 d d_h, and d_f >= 2d does.  Batches of training are of the second kind,"
-    " where Eq. (6) says nothing.",
+    reading="""
+        an assumption which, as printed, 'does not hold universally' (skipless.eq-6-universal); it is a theorem for
+        every single-head network with d_f >= d, and needs no incoherence there""",
+    note="""
+        For mn <= 2d every block has at least as many columns as rows, mnd <= 2 d^2 <= 2 d d_f, 4 d^2. For mn > 2d the
+        rank of J_l, at most 2 d^2, is below min(mnd, 4 d^2): kappa(J_l) is infinite and bounds anything. With heads
+        the bound of the rank is 4 d^2 - 2 d d_h, and d_f >= 2d does. Batches of training are of the second kind, where
+        Eq. (6) says nothing.""",
 )  # fmt: skip
 EQ_6.formula(flatness_of_network_jacobian)
 EQ_6.oracle(flatness_of_worst_block)
@@ -182,8 +187,9 @@ def largest_norms(X: Any, W: Any, U: Any) -> Any:
 
 
 JUSTIFICATION = Claim(PAIRS, "skipless.sec4.2-justification", label="Section 4.2, text below Eq. (6)",
-    statement=r"\text{This assumption (Eq. (6)) does not hold universally, but we provide justification for it under"
-    r" mild block-incoherence conditions with balanced blocks (see Section A.4.4)}",
+    statement=r"""
+        \text{This assumption (Eq. (6)) does not hold universally, but we provide justification for it under mild
+        block-incoherence conditions with balanced blocks (see Section A.4.4)}""",
     assumptions=[
         "the blocks are J_1, J-hat_1, ..., J_L, J-hat_L, of which Eq. (6) speaks",
         "a mild condition is one that some blocks meet; the condition is rho < s_min^2, without which the right-hand"
@@ -191,12 +197,13 @@ JUSTIFICATION = Claim(PAIRS, "skipless.sec4.2-justification", label="Section 4.2
     ],
     relation=AtMost(ascent=False), expects="refuted", severity="error", correction="skipless.sec4.2-coherence",
     uses=("skipless.a4.4-relative",),
-    note="The condition is not mild but never met: rho >= s_min^2 for every pair of blocks with an attention block in"
-    " it, in every network.  What is printed, rho -> 0, is met by small blocks, for which nothing follows.  Eq. (6) is"
-    " justified by the shapes of the blocks instead (skipless.eq-6-wide, skipless.eq-6).  In the paper's favour: as an"
-    " implication about matrices A.4.4 stands; and if null directions were left out and kappa taken over nonzero"
-    " singular values, which is not the kappa of Section 4.1, the condition could be met: blocks of orthogonal ranges"
-    " have rho = 0.",
+    note="""
+        The condition is not mild but never met: rho >= s_min^2 for every pair of blocks with an attention block in it,
+        in every network. What is printed, rho -> 0, is met by small blocks, for which nothing follows. Eq. (6) is
+        justified by the shapes of the blocks instead (skipless.eq-6-wide, skipless.eq-6). In the paper's favour: as an
+        implication about matrices A.4.4 stands; and if null directions were left out and kappa taken over nonzero
+        singular values, which is not the kappa of Section 4.1, the condition could be met: blocks of orthogonal ranges
+        have rho = 0.""",
 )  # fmt: skip
 JUSTIFICATION.formula(squared_smallest)
 JUSTIFICATION.oracle(coherences)
@@ -208,13 +215,15 @@ JUSTIFICATION.mutant("s_max^2 instead of s_min^2", lambda X, W, U: largest_norms
 JUSTIFICATION.mutant("s_max instead of s_min^2", lambda X, W, U: largest_norms(X, W, U))
 
 COHERENCE = Claim(PAIRS, "skipless.sec4.2-coherence", label="Coherence of an attention block with any other",
-    statement=r"s_{\min}^2\le\|\mathbf{J}_\ell^\top\mathbf{B}\|_2\ \text{for}\ \mathbf{B}\in\{\hat{\mathbf{J}}_k,"
-    r"\mathbf{J}_k\}",
+    statement=r"""
+        s_{\min}^2\le\|\mathbf{J}_\ell^\top\mathbf{B}\|_2\ \text{for}\ \mathbf{B}\in\{\hat{\mathbf{J}}_k,\mathbf{J}_k\}
+    """,
     relation=AtMost(ascent=False), of_project=True, corrects="skipless.sec4.2-justification",
     uses=("skipless.eq-5-null-directions",),
-    note="As a minimum over unit vectors s_min(J_l) = 0, by its null directions.  As the last singular value it is 0"
-    " unless mnd <= 2 d^2 and J_l is of full row rank, and then |J_l^T B y| >= s_min(J_l) |B y| with y the first"
-    " singular vector of B.  So rho < s_min^2 never holds.",
+    note="""
+        As a minimum over unit vectors s_min(J_l) = 0, by its null directions. As the last singular value it is 0
+        unless mnd <= 2 d^2 and J_l is of full row rank, and then |J_l^T B y| >= s_min(J_l) |B y| with y the first
+        singular vector of B. So rho < s_min^2 never holds.""",
 )  # fmt: skip
 
 COHERENCE.formula(coherences)
@@ -223,19 +232,21 @@ COHERENCE.mutant("quarter of rho", lambda value: value / 4)
 COHERENCE.mutant("smallest singular value of J_l^T B", "spectral_norm(A.T @ B) -> singular_values(A.T @ B)[-1]")
 
 STACKING = Claim(CONDITIONING, "skipless.sec4.3-row-stacking", label="Section 4.3, text after Eq. (9)",
-    statement=r"\mathbf{J}_\ell\in\mathbb{R}^{mnd\times p_\ell}\text{ is the concatenation of }\partial f(\mathbf{x};"
-    r"\theta)/\partial\theta^{(\ell)}\in\mathbb{R}^{nd\times p_\ell}\text{ for }m\text{ samples. By assumption i), we"
-    r" have }\kappa(\mathbf{J}_\ell)\text{ is bounded by the largest }\kappa(\partial f(\mathbf{x};\theta)/\partial"
-    r"\theta^{(\ell)})\text{ for }m\text{ samples}",
+    statement=r"""
+        \mathbf{J}_\ell\in\mathbb{R}^{mnd\times p_\ell}\text{ is the concatenation of }\partial
+        f(\mathbf{x};\theta)/\partial\theta^{(\ell)}\in\mathbb{R}^{nd\times p_\ell}\text{ for }m\text{ samples. By
+        assumption i), we have }\kappa(\mathbf{J}_\ell)\text{ is bounded by the largest }\kappa(\partial
+        f(\mathbf{x};\theta)/\partial\theta^{(\ell)})\text{ for }m\text{ samples}""",
     relation=AtMost(), sizes={"L": (1, 1), "m": (1, 2), "n": (1, 2), "d": (1, 2), "d_f": (1, 1)}, expects="refuted",
     severity="error", uses=("skipless.eq-5-jacobian",), correction="skipless.sec4.3-row-stacking-tall",
-    doubt="The text draws this from 'assumption i)', that is Eq. (6), which it assumes of blocks side by side.  Eq."
-    " (6) is met at both examples, max kappa being infinite there.  If i) is meant of blocks in any arrangement, the"
-    " sentence repeats an assumption, and one that fails for every batch with mn > 2d whose samples have a finite"
-    " kappa.",
-    note="Stacking is vertical, Eq. (6) is about blocks side by side.  Two equal samples make J_l singular, whatever"
-    " the samples' own kappa; and for mn > 2d it always is.  The largest singular value obeys |J_l| <= sqrt(m) max"
-    " |J_l(x)|, the smallest has no lower bound.",
+    doubt="""
+        The text draws this from 'assumption i)', that is Eq. (6), which it assumes of blocks side by side. Eq. (6) is
+        met at both examples, max kappa being infinite there. If i) is meant of blocks in any arrangement, the sentence
+        repeats an assumption, and one that fails for every batch with mn > 2d whose samples have a finite kappa.""",
+    note="""
+        Stacking is vertical, Eq. (6) is about blocks side by side. Two equal samples make J_l singular, whatever the
+        samples' own kappa; and for mn > 2d it always is. The largest singular value obeys |J_l| <= sqrt(m) max
+        |J_l(x)|, the smallest has no lower bound.""",
 )  # fmt: skip
 
 
@@ -273,8 +284,9 @@ TALL = Claim(THREE_WIDE, "skipless.sec4.3-row-stacking-tall",
     r"\text{with}\ n_i\ge p\ \Rightarrow\ \kappa(\mathbf{M})\le\max_i\kappa(\mathbf{M}_i)",
     assumptions=["n_i >= p for each sample; three are tried"],
     relation=AtMost(), of_project=True, corrects="skipless.sec4.3-row-stacking", uses=("skipless.eq-6-wide",),
-    note="Eq. (6) for blocks with at least as many columns as rows, transposed.  The attention blocks of samples with"
-    " nd >= 4 d^2 have an infinite kappa by their null directions, so that it says nothing about them.",
+    note="""
+        Eq. (6) for blocks with at least as many columns as rows, transposed. The attention blocks of samples with nd
+        >= 4 d^2 have an infinite kappa by their null directions, so that it says nothing about them.""",
 )  # fmt: skip
 
 

@@ -37,14 +37,17 @@ THE_SPLIT = Setting(
 )
 
 SPLIT = Claim(THE_SPLIT, "skipless.prop-2-split", label="Proposition 2, definition of B_l and E_l",
-    statement=r"\mathbf{K}_\ell=\mathbf{B}_\ell+\mathbf{E}_\ell\text{ with }\mathbf{E}_\ell=(\hat{\mathbf{X}}_{\ell-1}"
-    r"\mathbf{W}_\ell^V\mathbf{W}_\ell^O\otimes\mathbf{I}_n)^\top\mathbf{A}'_\ell\text{ and }\mathbf{B}_\ell="
-    r"\mathbf{W}_\ell^{O\top}\mathbf{W}_\ell^V\otimes\mathbf{A}_\ell",
+    statement=r"""
+        \mathbf{K}_\ell=\mathbf{B}_\ell+\mathbf{E}_\ell\text{ with }\mathbf{E}_\ell=(\hat{\mathbf{X}}_{\ell-1}
+        \mathbf{W}_\ell^V\mathbf{W}_\ell^O\otimes\mathbf{I}_n)^\top\mathbf{A}'_\ell\text{ and
+        }\mathbf{B}_\ell=\mathbf{W}_\ell^{O\top}\mathbf{W}_\ell^V\otimes\mathbf{A}_\ell""",
     relation=Equal(), expects="refuted", severity="slip", correction="skipless.prop-2-split-corrected",
-    doubt="A transpose on W_V could have been lost in the extraction; the one on W_O in the same product is there, and"
-    " Eq. (12) keeps W_V^T.  The line is taken as it stands.",
-    note="Eq. (10) has (W_V W_O)^T = W_O^T W_V^T in this place.  With W_V = c U, W_O = c V^T both are c^2 times an"
-    " orthogonal matrix, so that kappa(B) does not change, but B + E is not K.",
+    doubt="""
+        A transpose on W_V could have been lost in the extraction; the one on W_O in the same product is there, and Eq.
+        (12) keeps W_V^T. The line is taken as it stands.""",
+    note="""
+        Eq. (10) has (W_V W_O)^T = W_O^T W_V^T in this place. With W_V = c U, W_O = c V^T both are c^2 times an
+        orthogonal matrix, so that kappa(B) does not change, but B + E is not K.""",
 )  # fmt: skip
 
 
@@ -71,8 +74,9 @@ SPLIT.mutant("B subtracted", sign=-1)
 
 SPLIT_CORRECTED = Claim(THE_SPLIT, "skipless.prop-2-split-corrected",
     label="Proposition 2, definition of B_l and E_l, corrected",
-    statement=r"\mathbf{K}_\ell=\mathbf{W}_\ell^{O\top}\mathbf{W}_\ell^{V\top}\otimes\mathbf{A}_\ell+(\hat{"
-    r"\mathbf{X}}_{\ell-1}\mathbf{W}_\ell^V\mathbf{W}_\ell^O\otimes\mathbf{I}_n)^\top\mathbf{A}'_\ell",
+    statement=r"""
+        \mathbf{K}_\ell=\mathbf{W}_\ell^{O\top}\mathbf{W}_\ell^{V\top}\otimes\mathbf{A}_\ell+(\hat{\mathbf{X}}_{\ell-1}
+        \mathbf{W}_\ell^V\mathbf{W}_\ell^O\otimes\mathbf{I}_n)^\top\mathbf{A}'_\ell""",
     relation=Equal(), of_project=True, corrects="skipless.prop-2-split", uses=("skipless.eq-10",),
 )  # fmt: skip
 
@@ -101,13 +105,15 @@ PERTURBED = Setting(
 )
 
 INTUITION = Claim(PERTURBED, "skipless.prop-2-intuition", label="Text after Proposition 2",
-    statement=r"\text{The intuition behind this proposition is that if the largest singular value of perturbation term"
-    r" }\mathbf{E}_\ell\text{ is smaller than the smallest singular value of the dominant term }\mathbf{B}_\ell\text{,"
-    r" then }\kappa(\mathbf{K}_\ell)\approx\kappa(\mathbf{B}_\ell)",
+    statement=r"""
+        \text{The intuition behind this proposition is that if the largest singular value of perturbation term
+        }\mathbf{E}_\ell\text{ is smaller than the smallest singular value of the dominant term }\mathbf{B}_\ell\text{,
+        then }\kappa(\mathbf{K}_\ell)\approx\kappa(\mathbf{B}_\ell)""",
     relation=AtMost(), expects="reading", uses=("skipless.prop-2-intuition-any-r",),
-    reading="'smaller' means by a small ratio r = |E| / s_min(B), for the text calls this the intuition: kappa(K) /"
-    " kappa(B) is between (1 - r / kappa(B)) / (1 + r) and (1 + r / kappa(B)) / (1 - r), which tend to 1 as r -> 0. "
-    " For all r < 1 it is false: no factor serves (skipless.prop-2-intuition-any-r)",
+    reading="""
+        'smaller' means by a small ratio r = |E| / s_min(B), for the text calls this the intuition: kappa(K) / kappa(B)
+        is between (1 - r / kappa(B)) / (1 + r) and (1 + r / kappa(B)) / (1 - r), which tend to 1 as r -> 0. For all r
+        < 1 it is false: no factor serves (skipless.prop-2-intuition-any-r)""",
     note="Weyl's inequalities for the first and last singular value.",
 )  # fmt: skip
 
@@ -139,9 +145,10 @@ ANY_RATIO = Claim(PERTURBED, "skipless.prop-2-intuition-any-r", label="Text afte
     assumptions=["approximately: within a factor of 10", INVERSE],
     relation=AtMost(), expects="refuted", severity="error", of_project=True,
     correction="skipless.prop-2-intuition-corrected",
-    note="|E| < s_min(B) makes K invertible, no more: for r = |E| / s_min(B) near 1 kappa(K) / kappa(B) may be as"
-    " large as (1 + r) / (1 - r).  No factor serves: B = I, E = diag(r, -r).  In the example three tokens have r ="
-    " 0.958 and a factor 14.8.",
+    note="""
+        |E| < s_min(B) makes K invertible, no more: for r = |E| / s_min(B) near 1 kappa(K) / kappa(B) may be as large
+        as (1 + r) / (1 - r). No factor serves: B = I, E = diag(r, -r). In the example three tokens have r = 0.958 and
+        a factor 14.8.""",
 )  # fmt: skip
 
 
@@ -175,8 +182,9 @@ ANY_RATIO.mutant("kappa(B)", lambda X, W, P: flatness(dominant_term(X, W, P)))
 
 INTUITION_CORRECTED = Claim(SKIPLESS, "skipless.prop-2-intuition-corrected",
     label="Condition number of a perturbed matrix",
-    statement=r"r=\frac{\|\mathbf{E}\|_2}{s_{\min}(\mathbf{B})}<1\ \Rightarrow\ \frac{1-r/\kappa(\mathbf{B})}{1+r}\,"
-    r"\kappa(\mathbf{B})\le\kappa(\mathbf{B}+\mathbf{E})\le\frac{1+r/\kappa(\mathbf{B})}{1-r}\,\kappa(\mathbf{B})",
+    statement=r"""
+        r=\frac{\|\mathbf{E}\|_2}{s_{\min}(\mathbf{B})}<1\ \Rightarrow\ \frac{1-r/\kappa(\mathbf{B})}{1+r}\,\kappa(
+        \mathbf{B})\le\kappa(\mathbf{B}+\mathbf{E})\le\frac{1+r/\kappa(\mathbf{B})}{1-r}\,\kappa(\mathbf{B})""",
     assumptions=[Assumption("|E| < s_min(B)", positive=lambda B, E: smallest_singular_value(B) - spectral_norm(E))],
     relation=AtMost(), sizes={"k": (1, 4)}, of_project=True, corrects="skipless.prop-2-intuition-any-r",
     note="Weyl's inequalities for the first and last singular value.  Both attained, by diagonal matrices.",

@@ -38,16 +38,19 @@ HEADS = Setting(
 
 MULTIHEAD = Claim(HEADS, "skipless.eq-11-multihead",
     label="Eq. (11) with the shapes of Section 2 and the models of Sections 6.1-6.2",
-    statement=r"\text{The proposed initialisation }\mathbf{W}^Q\mathbf{W}^{K\top}=\alpha\mathbf{Z}+\beta\mathbf{I}\in"
-    r"\mathbb{R}^{d\times d}\text{ is used for the SA weights of multi-head models, }\mathbf{W}_i^Q,\mathbf{W}_i^K\in"
-    r"\mathbb{R}^{d\times d_h}",
+    statement=r"""
+        \text{The proposed initialisation }\mathbf{W}^Q\mathbf{W}^{K\top}=\alpha\mathbf{Z}+\beta\mathbf{I}\in
+        \mathbb{R}^{d\times d}\text{ is used for the SA weights of multi-head models, }\mathbf{W}_i^Q,\mathbf{W}_i^K\in
+        \mathbb{R}^{d\times d_h}""",
     assumptions=["W_i^Q, W_i^K are the blocks of d_h columns of W^Q, W^K ('divided across h heads')"],
     relation=Equal(), exact=True, expects="reading", uses=("skipless.eq-11-multihead-logits",),
-    reading="the product is that of the undivided W^Q, W^K of shape (d, d), of Section 2: the products W_i^Q W_i^K^T"
-    " of the heads sum to alpha Z + beta I.  As a statement about each head it is false, by rank"
-    " (skipless.eq-11-multihead-per-head); the paper does not say which of the two its models use",
-    note="The analysis of Section 5 is of one head of dimension d.  With the product shared out over heads, or"
-    " approximated by each, it is not about the attention matrices A_i of the models.",
+    reading="""
+        the product is that of the undivided W^Q, W^K of shape (d, d), of Section 2: the products W_i^Q W_i^K^T of the
+        heads sum to alpha Z + beta I. As a statement about each head it is false, by rank
+        (skipless.eq-11-multihead-per-head); the paper does not say which of the two its models use""",
+    note="""
+        The analysis of Section 5 is of one head of dimension d. With the product shared out over heads, or
+        approximated by each, it is not about the attention matrices A_i of the models.""",
 )  # fmt: skip
 
 
@@ -76,14 +79,16 @@ MULTIHEAD.mutant("first head alone", first=1)
 MULTIHEAD.mutant("queries of a head with the keys of the next", shift=1)
 
 PER_HEAD = Claim(HEADS, "skipless.eq-11-multihead-per-head", label="Eq. (11) for each head",
-    statement=r"\mathbf{W}_i^Q\mathbf{W}_i^{K\top}=\alpha\mathbf{Z}+\beta\mathbf{I},\quad\mathbf{W}_i^Q,\mathbf{W}_i^K"
-    r"\in\mathbb{R}^{d\times d_h},\ d_h<d",
+    statement=r"""
+        \mathbf{W}_i^Q\mathbf{W}_i^{K\top}=\alpha\mathbf{Z}+\beta\mathbf{I},\quad\mathbf{W}_i^Q,\mathbf{W}_i^K\in
+        \mathbb{R}^{d\times d_h},\ d_h<d""",
     assumptions=["distance of alpha Z + beta I from the products W_Q_i W_K_i^T in the spectral norm"],
     relation=Equal(), expects="refuted", severity="error", of_project=True, correction="skipless.eq-11-multihead-error",
-    note="W_Q_i W_K_i^T has rank d_h = 64 at most, alpha Z + beta I has rank d = 384 or 768 with probability 1.  The"
-    " best approximation of it by a head has an error of 74 % (d = 384) and 85 % (d = 768) of the Frobenius norm at"
-    " the printed values.  With that and Gaussian tokens the attention matrix of a head need not be dominated by its"
-    " diagonal any more (skipless.eq-11-multihead-logits).",
+    note="""
+        W_Q_i W_K_i^T has rank d_h = 64 at most, alpha Z + beta I has rank d = 384 or 768 with probability 1. The best
+        approximation of it by a head has an error of 74 % (d = 384) and 85 % (d = 768) of the Frobenius norm at the
+        printed values. With that and Gaussian tokens the attention matrix of a head need not be dominated by its
+        diagonal any more (skipless.eq-11-multihead-logits).""",
 )  # fmt: skip
 
 
@@ -116,14 +121,16 @@ PER_HEAD.mutant("beta", lambda Z, beta: beta + 0 * Z[0, 0])
 PER_HEAD.mutant("alpha + 2 beta", lambda alpha, beta: alpha + 2 * beta)
 
 MULTIHEAD_ERROR = Claim(SKIPLESS, "skipless.eq-11-multihead-error", label="Error of Eq. (11) by a head",
-    statement=r"\|\alpha\mathbf{Z}+\beta\mathbf{I}-\mathbf{W}_i^Q\mathbf{W}_i^{K\top}\|_F\ge\Big(\sum_{k>d_h}s_k("
-    r"\alpha\mathbf{Z}+\beta\mathbf{I})^2\Big)^{1/2}\text{ for all }\mathbf{W}_i^Q,\mathbf{W}_i^K\in\mathbb{R}^{d"
-    r"\times d_h}",
+    statement=r"""
+        \|\alpha\mathbf{Z}+\beta\mathbf{I}-\mathbf{W}_i^Q\mathbf{W}_i^{K\top}\|_F\ge\Big(\sum_{k>d_h}s_k(\alpha
+        \mathbf{Z}+\beta\mathbf{I})^2\Big)^{1/2}\text{ for all }\mathbf{W}_i^Q,\mathbf{W}_i^K\in\mathbb{R}^{d\times d_h}
+    """,
     assumptions=["s_k: singular values in descending order"],
     relation=AtMost(), sizes={"d": (2, 4), "d_h": (1, 3)}, where=lambda sizes: sizes["d_h"] < sizes["d"],
     of_project=True, corrects="skipless.eq-11-multihead-per-head",
-    note="The theorem of Eckart, Young and Mirsky; attained by the truncated SVD.  For alpha = 0 the relative error is"
-    " sqrt(1 - 1/h): 91 % for 6 heads, 96 % for 12.",
+    note="""
+        The theorem of Eckart, Young and Mirsky; attained by the truncated SVD. For alpha = 0 the relative error is
+        sqrt(1 - 1/h): 91 % for 6 heads, 96 % for 12.""",
 )  # fmt: skip
 
 
@@ -180,9 +187,10 @@ MULTIHEAD_LOGITS = Claim(SKIPLESS, "skipless.eq-11-multihead-logits",
     r"\text{while}\ \kappa>10^6\ \text{for the best approximation of rank}\ d_h",
     assumptions=["X ~ N(0, I)", "no scale factor 1/sqrt(d_h), as in Eq. (4)"],
     relation=FollowsLaw(samples=REPEATS, instances=1), expects="empirical", of_project=True,
-    observed="n = 197 tokens, (d, h, alpha, beta) = (768, 12, 2, 0.6), 3 draws, float64, all of them: kappa below"
-    " 1.001 for the full product, above 1e6 for its truncated SVD of rank 64.  At (384, 6, 1.8, 1) the latter varies"
-    " from draw to draw, from 1 to 1e8 in fifteen of them",
+    observed="""
+        n = 197 tokens, (d, h, alpha, beta) = (768, 12, 2, 0.6), 3 draws, float64, all of them: kappa below 1.001 for
+        the full product, above 1e6 for its truncated SVD of rank 64. At (384, 6, 1.8, 1) the latter varies from draw
+        to draw, from 1 to 1e8 in fifteen of them""",
 )  # fmt: skip
 
 

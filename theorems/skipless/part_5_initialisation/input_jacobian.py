@@ -13,18 +13,21 @@ from verify.oracles import jacobian
 from verify.vocabulary import Claim, Equal
 
 EQ_10 = Claim(SKIPLESS, "skipless.eq-10", label="Eq. (10)",
-    statement=r"\mathbf{K}_\ell=(\hat{\mathbf{X}}_{\ell-1}\mathbf{W}_\ell^V\mathbf{W}_\ell^O\otimes\mathbf{I}_n)^\top"
-    r"\mathbf{A}'_\ell+(\mathbf{W}_\ell^V\mathbf{W}_\ell^O)^\top\otimes\mathbf{A}_\ell, \text{ with } \mathbf{A}_\ell"
-    r"\in\mathbb{R}^{n\times n} \text{ and } \mathbf{A}'_\ell\in\mathbb{R}^{n^2\times nd} \text{ the derivative of } "
-    r"\mathrm{vec}(\mathbf{A}_\ell) \text{ with respect to } \mathrm{vec}(\hat{\mathbf{X}}_{\ell-1})",
+    statement=r"""
+        \mathbf{K}_\ell=(\hat{\mathbf{X}}_{\ell-1}\mathbf{W}_\ell^V\mathbf{W}_\ell^O\otimes\mathbf{I}_n)^\top
+        \mathbf{A}'_\ell+(\mathbf{W}_\ell^V\mathbf{W}_\ell^O)^\top\otimes\mathbf{A}_\ell, \text{ with }
+        \mathbf{A}_\ell\in\mathbb{R}^{n\times n} \text{ and } \mathbf{A}'_\ell\in\mathbb{R}^{n^2\times nd} \text{ the
+        derivative of } \mathrm{vec}(\mathbf{A}_\ell) \text{ with respect to } \mathrm{vec}(\hat{\mathbf{X}}_{\ell-1})
+    """,
     assumptions=[
         "SA(X) = A X W_V W_O, single head, A = softmax(X W_Q W_K^T X^T)",
         "column-major vec, numerator layout",
     ],
     relation=Equal(), sizes={"n": (1, 4), "d": (1, 3)}, exact=True,
     proof=("skipless.eq-12-line-4", "skipless.eq-13-line-7"),
-    note="Three lines of the derivation in Eq. (13) lack transposes that Eq. (12) before them and Eq. (10) after them"
-    " have, in the extraction at least; the third is a misprint whatever its transposes.",
+    note="""
+        Three lines of the derivation in Eq. (13) lack transposes that Eq. (12) before them and Eq. (10) after them
+        have, in the extraction at least; the third is a misprint whatever its transposes.""",
 )  # fmt: skip
 
 
@@ -48,14 +51,17 @@ EQ_10.mutant("A' under row-major vec", layout=ROW)
 # -- the two products --------------------------------------------------------------------------------------------------
 
 PRODUCTS_ONLY = Claim(SKIPLESS, "skipless.sec5-products-only", label="Section 5, text after Eq. (10)",
-    statement=r"\mathbf{W}_\ell^V\mathbf{W}_\ell^O\text{ appears in both terms of }\mathbf{K}_\ell\text{ and }"
-    r"\mathbf{W}_\ell^Q\mathbf{W}_\ell^{K\top}\text{ appears in }\mathbf{A}_\ell\text{ and }\mathbf{A}'_\ell",
+    statement=r"""
+        \mathbf{W}_\ell^V\mathbf{W}_\ell^O\text{ appears in both terms of }\mathbf{K}_\ell\text{ and
+        }\mathbf{W}_\ell^Q\mathbf{W}_\ell^{K\top}\text{ appears in }\mathbf{A}_\ell\text{ and }\mathbf{A}'_\ell""",
     assumptions=["single-head attention of Eq. (3)"],
     relation=Equal(), sizes={"n": (1, 3), "d": (1, 3)}, exact=True, expects="reading",
-    reading="SA, A, A' and K depend on the four weights through these two products only: they are the same for W_Q G,"
-    " W_K G^-T, W_V H, H^-1 W_O with any invertible G and H",
-    note="With several heads the products are W_Q_i W_K_i^T and W_V_i W_O_i of each head, not those of the d x d"
-    " weights.",
+    reading="""
+        SA, A, A' and K depend on the four weights through these two products only: they are the same for W_Q G, W_K
+        G^-T, W_V H, H^-1 W_O with any invertible G and H""",
+    note="""
+        With several heads the products are W_Q_i W_K_i^T and W_V_i W_O_i of each head, not those of the d x d weights.
+    """,
 )  # fmt: skip
 
 

@@ -78,16 +78,19 @@ DIFFUSE_ROWS = ROWS.extended(
 SMALL_RANGE = Assumption("Delta <= tau", nonnegative=lambda M, tau: tau - row_range(M))
 
 UNIFORM = Claim(DIFFUSE_ROWS, "skipless.prop-1-diffuse-uniform", label="Proposition 1, diffuse rows, first sentence",
-    statement=r"\text{If each row of }\mathbf{M}\text{ has a small range }\Delta\ll\tau\text{, then }S_\tau("
-    r"\mathbf{M})\in\mathbb{R}^{n\times n}\text{ is close to the uniform matrix }\tfrac1n\mathbf{1}\mathbf{1}^\top"
-    r"\text{, which has rank 1}",
+    statement=r"""
+        \text{If each row of }\mathbf{M}\text{ has a small range }\Delta\ll\tau\text{, then
+        }S_\tau(\mathbf{M})\in\mathbb{R}^{n\times n}\text{ is close to the uniform matrix }\tfrac1n\mathbf{1}\mathbf{1}^
+        \top\text{, which has rank 1}""",
     assumptions=["tau > 0"],
     relation=AtMost(), sizes={"n": (1, 5)}, expects="reading",
-    reading=r"|S_tau(M) - 11^T/n|_2 <= |S_tau(M) - 11^T/n|_F <= sinh(Delta / (2 tau)), at most 0.53 Delta / tau for"
-    r" Delta <= tau; the constant depends on Delta / tau only, not on n",
-    note="For a row p with weights w_j in [a, a e^t], t = Delta / tau, n |p - 1/n|^2 = E[w^2] / E[w]^2 - 1 <= (1 +"
-    " e^t)^2 / (4 e^t) - 1 = sinh(t/2)^2 by Kantorovich's inequality; n rows sum to the bound.  Attained as t -> 0 for"
-    " even n, half of each row high and half low.",
+    reading="""
+        |S_tau(M) - 11^T/n|_2 <= |S_tau(M) - 11^T/n|_F <= sinh(Delta / (2 tau)), at most 0.53 Delta / tau for Delta <=
+        tau; the constant depends on Delta / tau only, not on n""",
+    note="""
+        For a row p with weights w_j in [a, a e^t], t = Delta / tau, n |p - 1/n|^2 = E[w^2] / E[w]^2 - 1 <= (1 + e^t)^2
+        / (4 e^t) - 1 = sinh(t/2)^2 by Kantorovich's inequality; n rows sum to the bound. Attained as t -> 0 for even
+        n, half of each row high and half low.""",
 )  # fmt: skip
 
 UNIFORM.formula(spread)
@@ -115,10 +118,12 @@ DIFFUSE = Claim(DIFFUSE_ROWS, "skipless.prop-1-diffuse-kappa", label="Propositio
     statement=r"\text{In this case }\kappa(S_\tau(\mathbf{M}))\gtrsim\tau/\Delta",
     assumptions=[SMALL_RANGE, INVERSE],
     relation=AtMost(), expects="reading", uses=("skipless.prop-1-diffuse-sharp",),
-    reading="kappa(S_tau(M)) >= (19/10) tau / Delta for Delta <= tau and n >= 2, a constant free of n and tau; for n ="
-    " 1, where S = 1 and Delta = 0, there is no such bound",
-    note="t / sinh(t/2) >= 1 / sinh(1/2) > 19/10 for t <= 1.  For n = 2 and M = Delta I, kappa = coth(t/2), so that no"
-    " constant above 2 serves.",
+    reading="""
+        kappa(S_tau(M)) >= (19/10) tau / Delta for Delta <= tau and n >= 2, a constant free of n and tau; for n = 1,
+        where S = 1 and Delta = 0, there is no such bound""",
+    note="""
+        t / sinh(t/2) >= 1 / sinh(1/2) > 19/10 for t <= 1. For n = 2 and M = Delta I, kappa = coth(t/2), so that no
+        constant above 2 serves.""",
 )  # fmt: skip
 
 
@@ -139,9 +144,10 @@ SHARP = Claim(DIFFUSE_ROWS, "skipless.prop-1-diffuse-sharp",
     assumptions=[INVERSE],
     relation=AtMost(), of_project=True, corrects="skipless.prop-1-diffuse-n-pointwise",
     uses=("skipless.prop-1-diffuse-uniform",),
-    note="s_1 >= 1 since S 1 = 1; and (n - 1) s_n^2 <= s_2^2 + ... + s_n^2 <= |S - 11^T/n|_F^2, the squared distance"
-    " from a matrix of rank one being at least the sum of the other squares.  For all Delta and tau.  Attained for n ="
-    " 2 as Delta -> 0.",
+    note="""
+        s_1 >= 1 since S 1 = 1; and (n - 1) s_n^2 <= s_2^2 + ... + s_n^2 <= |S - 11^T/n|_F^2, the squared distance from
+        a matrix of rank one being at least the sum of the other squares. For all Delta and tau. Attained for n = 2 as
+        Delta -> 0.""",
 )  # fmt: skip
 
 
@@ -159,9 +165,10 @@ GROWTH = Claim(DIFFUSE_ROWS, "skipless.prop-1-diffuse-n", label="Proposition 1, 
     statement=r"\text{the conditioning of }S_\tau(\mathbf{M})\text{ worsens as }n\text{ grows (diffuse rows)}",
     assumptions=[SMALL_RANGE, "Delta and tau fixed", INVERSE],
     relation=AtMost(), expects="reading", uses=("skipless.prop-1-diffuse-sharp", "skipless.prop-1-scaled-identity"),
-    reading="the least possible kappa at fixed Delta / tau grows: kappa(S_tau(M)) >= (19/10) sqrt(n - 1) tau / Delta"
-    " for Delta <= tau.  As a statement about one matrix that grows by a token it is false"
-    " (skipless.prop-1-diffuse-n-pointwise)",
+    reading="""
+        the least possible kappa at fixed Delta / tau grows: kappa(S_tau(M)) >= (19/10) sqrt(n - 1) tau / Delta for
+        Delta <= tau. As a statement about one matrix that grows by a token it is false
+        (skipless.prop-1-diffuse-n-pointwise)""",
     note="For M = Delta I the growth is linear, kappa = 1 + n / (e^t - 1).",
 )  # fmt: skip
 
@@ -199,12 +206,14 @@ POINTWISE.mutant("one third added", lambda value: value + rational(1, 3))
 POINTWISE.mutant("last instead of first rows and columns", lambda M, tau: flatness(tempered_softmax(M[1:, 1:], tau)))
 
 IDENTITY_LOGITS = Claim(SKIPLESS, "skipless.prop-1-scaled-identity", label="The softmax of a multiple of the identity",
-    statement=r"\kappa(S_\tau(\gamma\mathbf{I}_n))=\frac{1+(n-1)e^{-\gamma/\tau}}{1-e^{-\gamma/\tau}},\quad\|S_\tau("
-    r"\gamma\mathbf{I}_n)-\mathbf{I}\|_2=\frac{n\,e^{-\gamma/\tau}}{1+(n-1)e^{-\gamma/\tau}}",
+    statement=r"""
+        \kappa(S_\tau(\gamma\mathbf{I}_n))=\frac{1+(n-1)e^{-\gamma/\tau}}{1-e^{-\gamma/\tau}},\quad\|S_\tau(\gamma
+        \mathbf{I}_n)-\mathbf{I}\|_2=\frac{n\,e^{-\gamma/\tau}}{1+(n-1)e^{-\gamma/\tau}}""",
     assumptions=["gamma > 0"],
     relation=Equal(), sizes={"n": (2, 6)}, of_project=True,
-    note="S is symmetric with eigenvalues 1 and, n - 1 times, (1 - x) / (1 + (n - 1) x) for x = e^(-gamma/tau).  At"
-    " fixed gamma/tau kappa grows linearly in n, and |S - I| tends to 1.",
+    note="""
+        S is symmetric with eigenvalues 1 and, n - 1 times, (1 - x) / (1 + (n - 1) x) for x = e^(-gamma/tau). At fixed
+        gamma/tau kappa grows linearly in n, and |S - I| tends to 1.""",
 )  # fmt: skip
 
 
@@ -273,15 +282,18 @@ DOMINANT_ROWS = Setting(
 
 TO_IDENTITY = Claim(DOMINANT_ROWS, "skipless.prop-1-dominance-identity",
     label="Proposition 1, diagonal dominance, first part",
-    statement=r"\text{If }\mathbf{M}_{ii}-\max_{j\ne i}\mathbf{M}_{ij}\ge\gamma>0\text{ for all }i\text{ then }S_\tau("
-    r"\mathbf{M})\text{ is close to an identity matrix}",
+    statement=r"""
+        \text{If }\mathbf{M}_{ii}-\max_{j\ne i}\mathbf{M}_{ij}\ge\gamma>0\text{ for all }i\text{ then
+        }S_\tau(\mathbf{M})\text{ is close to an identity matrix}""",
     relation=AtMost(), expects="reading", uses=("skipless.prop-1-scaled-identity", "skipless.eq-23-gap"),
-    reading="|S_tau(M) - I|_2 <= 2 (n - 1) exp(-gamma / tau): close as gamma / tau grows, at a given n.  No bound by"
-    " gamma / tau alone tends to 0, let alone one for every gamma > 0",
-    note="S - I = N - D with off-diagonal entries N_ij <= e^(-gamma/tau) and D = diag(N 1), both of norm at most (n -"
-    " 1) e^(-gamma/tau).  Attained for n = 2 as gamma -> oo.  At M = gamma I the distance is n x / (1 + (n - 1) x), x"
-    " = e^(-gamma/tau): 1/2 already for n = e^(gamma/tau) - 1, and near 1 for small gamma / tau, where S is near"
-    " uniform.",
+    reading="""
+        |S_tau(M) - I|_2 <= 2 (n - 1) exp(-gamma / tau): close as gamma / tau grows, at a given n. No bound by gamma /
+        tau alone tends to 0, let alone one for every gamma > 0""",
+    note="""
+        S - I = N - D with off-diagonal entries N_ij <= e^(-gamma/tau) and D = diag(N 1), both of norm at most (n - 1)
+        e^(-gamma/tau). Attained for n = 2 as gamma -> oo. At M = gamma I the distance is n x / (1 + (n - 1) x), x =
+        e^(-gamma/tau): 1/2 already for n = e^(gamma/tau) - 1, and near 1 for small gamma / tau, where S is near
+        uniform.""",
 )  # fmt: skip
 
 TO_IDENTITY.formula(off_diagonal_mass)
@@ -291,18 +303,21 @@ TO_IDENTITY.mutant("without the factor two", lambda value: value / 2)
 TO_IDENTITY.mutant("twice the gap", lambda M, gamma, tau: off_diagonal_mass(M, 2 * gamma, tau))
 
 DOMINANT = Claim(DOMINANT_ROWS, "skipless.prop-1-dominance-kappa", label="Proposition 1, diagonal dominance, bound",
-    statement=r"\kappa(S_\tau(\mathbf{M}))\le\frac{1+\varepsilon(\gamma/\tau)}{1-\varepsilon(\gamma/\tau)}\text{ with"
-    r" }\varepsilon(\gamma/\tau)\to0\text{ as }\gamma/\tau\to\infty\text{, whenever }\mathbf{M}_{ii}-\max_{j\ne i}"
-    r"\mathbf{M}_{ij}\ge\gamma>0\text{. Hence }S_\tau(\mathbf{M})\text{ is well-conditioned when diagonal logits are"
-    r" dominant}",
+    statement=r"""
+        \kappa(S_\tau(\mathbf{M}))\le\frac{1+\varepsilon(\gamma/\tau)}{1-\varepsilon(\gamma/\tau)}\text{ with
+        }\varepsilon(\gamma/\tau)\to0\text{ as }\gamma/\tau\to\infty\text{, whenever }\mathbf{M}_{ii}-\max_{j\ne
+        i}\mathbf{M}_{ij}\ge\gamma>0\text{. Hence }S_\tau(\mathbf{M})\text{ is well-conditioned when diagonal logits are
+        dominant}""",
     assumptions=[Assumption("epsilon < 1", positive=lambda M, gamma, tau: 1 - off_diagonal_mass(M, gamma, tau))],
     relation=AtMost(), expects="reading", uses=("skipless.prop-1-dominance-identity", "skipless.a4.3-kappa-gap"),
-    reading="at a given n, with epsilon = 2 (n - 1) exp(-gamma / tau), where that is below 1.  No epsilon that depends"
-    " on gamma / tau alone, as printed, serves for all n (skipless.prop-1-dominance-kappa-free-of-n). "
-    " 'Well-conditioned' is drawn from the bound, so for dominance by far: for a small gamma / tau S may be singular"
-    " (skipless.sec5.2-second-term)",
-    note="1 - epsilon <= |S x| <= 1 + epsilon for unit x.  For n = 2 and M = gamma I the least epsilon is"
-    " e^(-gamma/tau), half of this one.",
+    reading="""
+        at a given n, with epsilon = 2 (n - 1) exp(-gamma / tau), where that is below 1. No epsilon that depends on
+        gamma / tau alone, as printed, serves for all n (skipless.prop-1-dominance-kappa-free-of-n). 'Well-conditioned'
+        is drawn from the bound, so for dominance by far: for a small gamma / tau S may be singular
+        (skipless.sec5.2-second-term)""",
+    note="""
+        1 - epsilon <= |S x| <= 1 + epsilon for unit x. For n = 2 and M = gamma I the least epsilon is e^(-gamma/tau),
+        half of this one.""",
 )  # fmt: skip
 
 
@@ -323,14 +338,16 @@ DOMINANT.mutant("epsilon without n - 1, a quarter of it", lambda gamma, tau: _qu
 
 FREE_OF_N = Claim(SKIPLESS, "skipless.prop-1-dominance-kappa-free-of-n",
     label="Proposition 1, diagonal dominance, with one epsilon for all n",
-    statement=r"\text{For some }\varepsilon<1,\ \kappa(S_\tau(\gamma\mathbf{I}_n))\le\frac{1+\varepsilon}{1-"
-    r"\varepsilon}\text{ for all }n\text{ at one }\gamma/\tau",
+    statement=r"""
+        \text{For some }\varepsilon<1,\ \kappa(S_\tau(\gamma\mathbf{I}_n))\le\frac{1+\varepsilon}{1-\varepsilon}\text{
+        for all }n\text{ at one }\gamma/\tau""",
     assumptions=[Assumption("0 < epsilon < 1", positive=lambda epsilon: column(epsilon, 1 - epsilon)), "gamma > 0"],
     relation=AtMost(), sizes={"n": (2, 6)}, expects="refuted", severity="error", of_project=True,
     correction="skipless.prop-1-dominance-kappa-of-n", uses=("skipless.prop-1-scaled-identity",),
-    note="kappa(S_tau(gamma I_n)) = 1 + n / (e^(gamma/tau) - 1), so that any epsilon < 1 fails from n = 2 epsilon"
-    " (e^(gamma/tau) - 1) / (1 - epsilon) on, at every gamma / tau: the smallest epsilon for all n is 1.  Shown for"
-    " three epsilon at gamma = tau.  kappa is bounded below by |S1| |v| / (|1| |S v|) with v = e_1 - e_2.",
+    note="""
+        kappa(S_tau(gamma I_n)) = 1 + n / (e^(gamma/tau) - 1), so that any epsilon < 1 fails from n = 2 epsilon
+        (e^(gamma/tau) - 1) / (1 - epsilon) on, at every gamma / tau: the smallest epsilon for all n is 1. Shown for
+        three epsilon at gamma = tau. kappa is bounded below by |S1| |v| / (|1| |S v|) with v = e_1 - e_2.""",
 )  # fmt: skip
 
 

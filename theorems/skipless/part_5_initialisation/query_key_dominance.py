@@ -29,17 +29,20 @@ Factor = Annotated[Any, Real(1.125, 4.0)]
 PRINTED = ((768, 2.0, 0.6), (384, 1.8, 1.0), (64, 0.0, 0.5))
 
 BETA_DOMINANCE = Claim(SKIPLESS, "skipless.sec5.2-beta-dominance", label="Section 5.2, text after Eq. (11)",
-    statement=r"\text{The identity term }\beta\mathbf{I}\text{ encourages diagonal dominance in }\mathbf{W}_\ell^Q"
-    r"\mathbf{W}_\ell^{K\top}",
+    statement=r"""
+        \text{The identity term }\beta\mathbf{I}\text{ encourages diagonal dominance in }\mathbf{W}_\ell^Q\mathbf{W}_
+        \ell^{K\top}""",
     assumptions=["Z of Eq. (11), alpha and beta as printed: (2, 0.6) at d = 768, (1.8, 1) at d = 384, (0, 0.5)"],
     relation=FollowsLaw(samples=100, instances=1), expects="reading",
-    reading="dominance as in Proposition 1, W_ii > max_{j != i} W_ij: all rows have it with probability at least 1 - d"
-    " (d - 1)/2 exp(-beta^2 d / (4 alpha^2)), for beta > 0; 0.99 and more at the printed values.  In the usual sense,"
-    " |W_ii| above the sum of the others, no row has it unless alpha is 0 (skipless.sec5.2-beta-dominance-usual)",
-    note="The sentence goes on: 'which in turn helps ensure that the initial attention operator is well-conditioned',"
-    " for which see skipless.a4.3-kappa-a.  W_ii - W_ij is normal of mean beta and variance 2 alpha^2 / d, so negative"
-    " with probability at most exp(-beta^2 d / (4 alpha^2)) / 2; d (d - 1) pairs.  'Ensures', in Proposition 2, is"
-    " true with that probability only: any matrix is a value of alpha Z + beta I.",
+    reading="""
+        dominance as in Proposition 1, W_ii > max_{j != i} W_ij: all rows have it with probability at least 1 - d (d -
+        1)/2 exp(-beta^2 d / (4 alpha^2)), for beta > 0; 0.99 and more at the printed values. In the usual sense,
+        |W_ii| above the sum of the others, no row has it unless alpha is 0 (skipless.sec5.2-beta-dominance-usual)""",
+    note="""
+        The sentence goes on: 'which in turn helps ensure that the initial attention operator is well-conditioned', for
+        which see skipless.a4.3-kappa-a. W_ii - W_ij is normal of mean beta and variance 2 alpha^2 / d, so negative
+        with probability at most exp(-beta^2 d / (4 alpha^2)) / 2; d (d - 1) pairs. 'Ensures', in Proposition 2, is
+        true with that probability only: any matrix is a value of alpha Z + beta I.""",
 )  # fmt: skip
 
 
@@ -92,8 +95,9 @@ USUAL = Claim(SKIPLESS, "skipless.sec5.2-beta-dominance-usual",
     assumptions=[Assumption("beta > 0", positive=lambda beta: beta)],
     relation=AtMost(), sizes={"d": (2, 5)}, expects="refuted", severity="error", of_project=True,
     correction="skipless.sec5.2-beta-dominance-margin",
-    note="E sum_{j != i} |W_ij| = alpha (d - 1) sqrt(2 / (pi d)), 44 at d = 768 and alpha = 2, against |W_ii| near"
-    " 0.6.",
+    note="""
+        E sum_{j != i} |W_ij| = alpha (d - 1) sqrt(2 / (pi d)), 44 at d = 768 and alpha = 2, against |W_ii| near 0.6.
+    """,
 )  # fmt: skip
 
 
@@ -121,8 +125,9 @@ USUAL_MARGIN = Claim(SKIPLESS, "skipless.sec5.2-beta-dominance-margin",
     statement=r"|\mathbf{W}_{ii}|-\sum_{j\ne i}|\mathbf{W}_{ij}|\ge\beta-|\alpha|\sum_j|\mathbf{Z}_{ij}|",
     assumptions=[],
     relation=AtMost(signed=True), sizes={"d": (1, 5)}, of_project=True, corrects="skipless.sec5.2-beta-dominance-usual",
-    note="So beta above alpha times the largest row sum of |Z|, near alpha sqrt(2 d / pi) for Eq. (11), ensures"
-    " dominance.  Attained for Z_ii <= 0 and alpha >= 0.",
+    note="""
+        So beta above alpha times the largest row sum of |Z|, near alpha sqrt(2 d / pi) for Eq. (11), ensures
+        dominance. Attained for Z_ii <= 0 and alpha >= 0.""",
 )  # fmt: skip
 
 
@@ -139,17 +144,19 @@ USUAL_MARGIN.mutant("off-diagonal entries counted twice", "_off_diagonal_sums(W)
 USUAL_MARGIN.mutant("minus beta", lambda value, beta: value - 2 * absolute(beta) - 1)
 
 NOT_AUTOMATIC = Claim(SKIPLESS, "skipless.sec5.2-not-automatic", label="Section 5.2, text",
-    statement=r"\text{Diagonal dominance of }\mathbf{W}_\ell^Q\mathbf{W}_\ell^{K\top}\text{ does not automatically"
-    r" imply that the transformed matrix }\mathbf{X}^\top\mathbf{W}_\ell^Q\mathbf{W}_\ell^{K\top}\mathbf{X}\text{ is"
-    r" also diagonally dominant}",
+    statement=r"""
+        \text{Diagonal dominance of }\mathbf{W}_\ell^Q\mathbf{W}_\ell^{K\top}\text{ does not automatically imply that
+        the transformed matrix }\mathbf{X}^\top\mathbf{W}_\ell^Q\mathbf{W}_\ell^{K\top}\mathbf{X}\text{ is also
+        diagonally dominant}""",
     assumptions=[
         "W = beta I, dominant in either sense; X = (x, s x)^T",
         Assumption("beta > 0, s > 1, x != 0", positive=lambda x, beta, s: column(beta, s - 1, row_sums(x * x)[0, 0])),
     ],
     relation=Equal(), sizes={"d": (1, 4)}, exact=True, expects="reading",
-    reading="X W_Q W_K^T X^T, the logits of the same section, is meant: X^T W X is a product only for n = d.  Examples"
-    " for every d: two tokens x and s x with s > 1 have the margin M_11 - M_12 = -beta (s - 1) |x|^2 < 0 although W ="
-    " beta I",
+    reading="""
+        X W_Q W_K^T X^T, the logits of the same section, is meant: X^T W X is a product only for n = d. Examples for
+        every d: two tokens x and s x with s > 1 have the margin M_11 - M_12 = -beta (s - 1) |x|^2 < 0 although W =
+        beta I""",
 )  # fmt: skip
 
 
@@ -194,19 +201,20 @@ def _crossed(seed: int) -> tuple[Any, Any, Any, Any]:
 
 
 DIFFUSE_AT_START = Claim(SKIPLESS, "skipless.sec5.2-random-init-diffuse", label="Section 5.2, text after Proposition 1",
-    statement=r"\text{At random initialisation the logits }\mathbf{M}\text{ are diffuse, hence the attention matrix }"
-    r"\mathbf{A}\text{ is close to the uniform matrix and thus ill-conditioned, which is the main cause of the"
-    r" ill-conditioned }\kappa(\mathbf{K}_\ell)",
+    statement=r"""
+        \text{At random initialisation the logits }\mathbf{M}\text{ are diffuse, hence the attention matrix
+        }\mathbf{A}\text{ is close to the uniform matrix and thus ill-conditioned, which is the main cause of the
+        ill-conditioned }\kappa(\mathbf{K}_\ell)""",
     assumptions=["truncated normal weights, one head, tokens N(0, I)"],
     relation=FollowsLaw(samples=LAYERS, instances=1), expects="empirical",
     uses=("skipless.a4.1-default-variance-exact", "skipless.default-row-range"),
-    observed="n = 4 tokens of dimension d = 12, weights of standard deviation 0.02, 100 draws; in at least half of"
-    " them |A - 11^T/n|_F is below 0.05, kappa(A) above 100, and W_Q W_K^T = I/2 (alpha = 0, beta = 0.5) brings"
-    " kappa(K) further down than the SVD initialisation of W_V W_O with c = 3 (medians 1e6 at default weights, 5e2 and"
-    " 1e4).  The main cause is a matter of the remedy: with (alpha, beta) = (2, 0.6) kappa(K) does not fall at this d."
-    "  And the logits are diffuse at small d only: without a scale factor their standard deviation grows like d"
-    " sqrt(d), 2.3 at d = 384 and 6.5 at d = 768, where A is far from uniform and kappa(A) between 1e3 and 1e6 all the"
-    " same",
+    observed="""
+        n = 4 tokens of dimension d = 12, weights of standard deviation 0.02, 100 draws; in at least half of them |A -
+        11^T/n|_F is below 0.05, kappa(A) above 100, and W_Q W_K^T = I/2 (alpha = 0, beta = 0.5) brings kappa(K)
+        further down than the SVD initialisation of W_V W_O with c = 3 (medians 1e6 at default weights, 5e2 and 1e4).
+        The main cause is a matter of the remedy: with (alpha, beta) = (2, 0.6) kappa(K) does not fall at this d. And
+        the logits are diffuse at small d only: without a scale factor their standard deviation grows like d sqrt(d),
+        2.3 at d = 384 and 6.5 at d = 768, where A is far from uniform and kappa(A) between 1e3 and 1e6 all the same""",
 )  # fmt: skip
 
 

@@ -35,12 +35,13 @@ def through_attention(X: Any, W_Q: Any, W_K: Any, W_V: Any) -> Any:
 
 
 EQ_12_1 = Claim(SECTION_A3, "skipless.eq-12-line-1", label="Eq. (12), line 1",
-    statement=r"\partial\mathrm{vec}(\mathrm{SA}_\ell(\hat{\mathbf{X}}_{\ell-1}))/\partial\hat{\mathbf{x}}^{(\ell-1)}="
-    r"\partial\mathrm{vec}(\mathbf{A}_\ell(\hat{\mathbf{X}}_{\ell-1})\mathbf{V}_\ell)/\partial\hat{\mathbf{x}}^{("
-    r"\ell-1)}",
+    statement=r"""
+        \partial\mathrm{vec}(\mathrm{SA}_\ell(\hat{\mathbf{X}}_{\ell-1}))/\partial\hat{\mathbf{x}}^{(\ell-1)}=\partial
+        \mathrm{vec}(\mathbf{A}_\ell(\hat{\mathbf{X}}_{\ell-1})\mathbf{V}_\ell)/\partial\hat{\mathbf{x}}^{(\ell-1)}""",
     relation=Equal(), expects="reading",
-    reading="SA means A V in Section A.3, the self-attention of Eq. (3) at W_O = I: Eq. (13) goes on to differentiate"
-    " SA(X) W_O. With the SA of Eq. (3), A V W_O, a factor W_O is missing on the right",
+    reading="""
+        SA means A V in Section A.3, the self-attention of Eq. (3) at W_O = I: Eq. (13) goes on to differentiate SA(X)
+        W_O. With the SA of Eq. (3), A V W_O, a factor W_O is missing on the right""",
 )  # fmt: skip
 
 
@@ -58,9 +59,10 @@ EQ_12_1.mutant(
 EQ_12_1.mutant("row-major vec", layout=ROW)
 
 EQ_12_2 = Claim(SECTION_A3, "skipless.eq-12-line-2", label="Eq. (12), line 2",
-    statement=r"\partial\mathrm{vec}(\mathbf{A}_\ell\mathbf{V}_\ell)/\partial\hat{\mathbf{x}}^{(\ell-1)}=(\mathbf{V}_"
-    r"\ell^\top\otimes\mathbf{I}_n)\mathbf{A}'_\ell+(\mathbf{I}_d\otimes\mathbf{A}_\ell)\,\partial\mathrm{vec}("
-    r"\mathbf{V}_\ell)/\partial\hat{\mathbf{x}}^{(\ell-1)}",
+    statement=r"""
+        \partial\mathrm{vec}(\mathbf{A}_\ell\mathbf{V}_\ell)/\partial\hat{\mathbf{x}}^{(\ell-1)}=(\mathbf{V}_\ell^\top
+        \otimes\mathbf{I}_n)\mathbf{A}'_\ell+(\mathbf{I}_d\otimes\mathbf{A}_\ell)\,\partial\mathrm{vec}(\mathbf{V}_
+        \ell)/\partial\hat{\mathbf{x}}^{(\ell-1)}""",
     relation=Equal(),
 )  # fmt: skip
 
@@ -78,8 +80,9 @@ EQ_12_2.mutant("first term dropped", "through_attention(X, W_Q, W_K, W_V) -> 0 *
 EQ_12_2.mutant("A transposed in the second term", "A -> A.T")
 
 EQ_12_3 = Claim(SECTION_A3, "skipless.eq-12-line-3", label="Eq. (12), line 3",
-    statement=r"\partial\mathrm{vec}(\mathbf{V}_\ell)/\partial\hat{\mathbf{x}}^{(\ell-1)}=\mathbf{W}_\ell^{V\top}"
-    r"\otimes\mathbf{I}_{n\times n}",
+    statement=r"""
+        \partial\mathrm{vec}(\mathbf{V}_\ell)/\partial\hat{\mathbf{x}}^{(\ell-1)}=\mathbf{W}_\ell^{V\top}\otimes
+        \mathbf{I}_{n\times n}""",
     relation=Equal(),
 )  # fmt: skip
 
@@ -95,9 +98,10 @@ EQ_12_3.mutant("W_V not transposed", lambda X, W_V: kron(W_V, eye(X.shape[0])))
 EQ_12_3.mutant("factors exchanged, as for row-major vec", lambda X, W_V: kron(eye(X.shape[0]), W_V.T))
 
 EQ_12_4 = Claim(SECTION_A3, "skipless.eq-12-line-4", label="Eq. (12), line 4",
-    statement=r"(\mathbf{V}_\ell^\top\otimes\mathbf{I}_n)\mathbf{A}'_\ell+(\mathbf{I}_d\otimes\mathbf{A}_\ell)("
-    r"\mathbf{W}_\ell^{V\top}\otimes\mathbf{I}_n)=(\mathbf{V}_\ell^\top\otimes\mathbf{I}_n)\mathbf{A}'_\ell+"
-    r"\mathbf{W}_\ell^{V\top}\otimes\mathbf{A}_\ell",
+    statement=r"""
+        (\mathbf{V}_\ell^\top\otimes\mathbf{I}_n)\mathbf{A}'_\ell+(\mathbf{I}_d\otimes\mathbf{A}_\ell)(\mathbf{W}_
+        \ell^{V\top}\otimes\mathbf{I}_n)=(\mathbf{V}_\ell^\top\otimes\mathbf{I}_n)\mathbf{A}'_\ell+\mathbf{W}_\ell^{V
+        \top}\otimes\mathbf{A}_\ell""",
     relation=Equal(), proof=("skipless.eq-12-line-1", "skipless.eq-12-line-2", "skipless.eq-12-line-3"),
 )  # fmt: skip
 
@@ -134,10 +138,11 @@ def projected(S: Summands, W_O: Weights) -> Any:
 
 
 EQ_13_1 = Claim(SECTION_A3, "skipless.eq-13-lines-1-3", label="Eq. (13), lines 1-3",
-    statement=r"\mathbf{K}_\ell=\frac{\partial\mathrm{vec}(\mathrm{SA}_\ell(\mathbf{X}_{\ell-1})\mathbf{W}_\ell^O)}{"
-    r"\partial\hat{\mathbf{x}}^{(\ell-1)}}=\frac{\partial\mathrm{vec}(\mathrm{SA}_\ell(\mathbf{X}_{\ell-1})\mathbf{W}_"
-    r"\ell^O)}{\partial\mathrm{vec}(\mathrm{SA}_\ell(\mathbf{X}_{\ell-1}))}\frac{\partial\mathrm{vec}(\mathrm{SA}_"
-    r"\ell(\mathbf{X}_{\ell-1}))}{\partial\hat{\mathbf{x}}^{(\ell-1)}}",
+    statement=r"""
+        \mathbf{K}_\ell=\frac{\partial\mathrm{vec}(\mathrm{SA}_\ell(\mathbf{X}_{\ell-1})\mathbf{W}_\ell^O)}{\partial
+        \hat{\mathbf{x}}^{(\ell-1)}}=\frac{\partial\mathrm{vec}(\mathrm{SA}_\ell(\mathbf{X}_{\ell-1})\mathbf{W}_
+        \ell^O)}{\partial\mathrm{vec}(\mathrm{SA}_\ell(\mathbf{X}_{\ell-1}))}\frac{\partial\mathrm{vec}(\mathrm{SA}_
+        \ell(\mathbf{X}_{\ell-1}))}{\partial\hat{\mathbf{x}}^{(\ell-1)}}""",
     relation=Equal(), expects="reading",
     reading="SA means A V here, not the self-attention A V W_O of Eq. (3), of which K_l is the Jacobian",
     note="Introduced as the Jacobian of the attention matrix; it is that of the output of self-attention.",
@@ -159,14 +164,16 @@ EQ_13_1.mutant(
 )
 
 EQ_13_4 = Claim(SECTION_A3, "skipless.eq-13-line-4", label="Eq. (13), line 4",
-    statement=r"\frac{\partial\mathrm{vec}(\mathrm{SA}_\ell\mathbf{W}_\ell^O)}{\partial\mathrm{vec}(\mathrm{SA}_"
-    r"\ell)}=\mathbf{W}_\ell^O\otimes\mathbf{I}_n",
+    statement=r"""
+        \frac{\partial\mathrm{vec}(\mathrm{SA}_\ell\mathbf{W}_\ell^O)}{\partial\mathrm{vec}(\mathrm{SA}_\ell)}=
+        \mathbf{W}_\ell^O\otimes\mathbf{I}_n""",
     relation=Equal(), expects="reading",
     reading="W_O stands for its transpose, as in Eq. (10) and the last line: W_O^T (x) I_n",
     doubt=IN_DOUBT,
-    note="As extracted the line is false, a mutant: at one token with d = 2 and W_O = [[0, 1], [0, 0]] it gives the"
-    " transpose of the derivative. If the paper shows it so, it is a misprint, for the last line has the transpose"
-    " again.",
+    note="""
+        As extracted the line is false, a mutant: at one token with d = 2 and W_O = [[0, 1], [0, 0]] it gives the
+        transpose of the derivative. If the paper shows it so, it is a misprint, for the last line has the transpose
+        again.""",
 )  # fmt: skip
 
 
@@ -181,14 +188,17 @@ EQ_13_4.mutant("W_O not transposed, as extracted", lambda S, W_O: kron(W_O, eye(
 EQ_13_4.mutant("factors exchanged, as for row-major vec", lambda S, W_O: kron(eye(S.shape[0]), W_O.T))
 
 EQ_13_5 = Claim(SECTION_A3, "skipless.eq-13-line-5", label="Eq. (13), line 5",
-    statement=r"\mathbf{K}_\ell=(\mathbf{W}_\ell^O\otimes\mathbf{I}_n)\left((\mathbf{V}_\ell^\top\otimes\mathbf{I}_n)"
-    r"\mathbf{A}'_\ell+\mathbf{W}_\ell^V\otimes\mathbf{A}_\ell\right)",
+    statement=r"""
+        \mathbf{K}_\ell=(\mathbf{W}_\ell^O\otimes\mathbf{I}_n)\left((\mathbf{V}_\ell^\top\otimes\mathbf{I}_n)
+        \mathbf{A}'_\ell+\mathbf{W}_\ell^V\otimes\mathbf{A}_\ell\right)""",
     relation=Equal(), uses=("skipless.eq-12-line-4", "skipless.eq-13-line-4"), expects="reading",
-    reading="W_O and W_V stand for their transposes, as in Eqs. (10) and (12): (W_O^T (x) I_n) ((V^T (x) I_n) A' +"
-    " W_V^T (x) A)",
+    reading="""
+        W_O and W_V stand for their transposes, as in Eqs. (10) and (12): (W_O^T (x) I_n) ((V^T (x) I_n) A' + W_V^T (x)
+        A)""",
     doubt=IN_DOUBT,
-    note="As extracted, or with either transpose missing, the line is false, as mutants show: for one token A = 1, A'"
-    " = 0 and K = (W_V W_O)^T, where W_O W_V stands. If the paper shows it so, it is a misprint.",
+    note="""
+        As extracted, or with either transpose missing, the line is false, as mutants show: for one token A = 1, A' = 0
+        and K = (W_V W_O)^T, where W_O W_V stands. If the paper shows it so, it is a misprint.""",
 )  # fmt: skip
 
 
@@ -205,17 +215,19 @@ EQ_13_5.mutant("W_O not transposed", "W_O.T -> W_O")
 EQ_13_5.mutant("W_V not transposed", "W_V.T -> W_V")
 
 EQ_13_6 = Claim(SECTION_A3, "skipless.eq-13-line-6", label="Eq. (13), line 6",
-    statement=r"\mathbf{K}_\ell=(\mathbf{W}_\ell^O\otimes\mathbf{V}_\ell^\top\otimes\mathbf{I}_n)\mathbf{A}'_\ell+"
-    r"\mathbf{W}_\ell^O\otimes\mathbf{W}_\ell^V\otimes\mathbf{A}_\ell",
+    statement=r"""
+        \mathbf{K}_\ell=(\mathbf{W}_\ell^O\otimes\mathbf{V}_\ell^\top\otimes\mathbf{I}_n)\mathbf{A}'_\ell+\mathbf{W}_
+        \ell^O\otimes\mathbf{W}_\ell^V\otimes\mathbf{A}_\ell""",
     relation=Equal(), sizes={"n": (1, 3), "d": (1, 2)}, expects="refuted", severity="slip",
     correction="skipless.eq-13-line-6-corrected",
     doubt="The brackets are damaged in the extraction; the Kronecker signs between W_O and V^T and between W_O and W_V are"
     " not, and no bracketing makes the line fit. "
     + IN_DOUBT
     + " Sizes alone are judged, which transposes do not change.",
-    note="Ordinary products were meant: (P (x) I)(Q (x) R) = P Q (x) R. As printed the line is no equation between"
-    " matrices but for d = 1: the sizes that have to agree are compared, columns of the first factor with rows of A',"
-    " and both sides of the second term with the sides of K.",
+    note="""
+        Ordinary products were meant: (P (x) I)(Q (x) R) = P Q (x) R. As printed the line is no equation between
+        matrices but for d = 1: the sizes that have to agree are compared, columns of the first factor with rows of A',
+        and both sides of the second term with the sides of K.""",
 )  # fmt: skip
 
 
@@ -247,8 +259,9 @@ EQ_13_6.mutant("one Kronecker factor more", "W_O -> kron(W_O, W_O)")
 EQ_13_6.mutant("W_V (x) W_V (x) W_O in the second term", "kron(W_O, W_V, A) -> kron(W_V, W_V, W_O, A)")
 
 EQ_13_6_CORRECTED = Claim(SECTION_A3, "skipless.eq-13-line-6-corrected", label="Eq. (13), line 6, corrected",
-    statement=r"\mathbf{K}_\ell=(\mathbf{W}_\ell^{O\top}\mathbf{V}_\ell^\top\otimes\mathbf{I}_n)\mathbf{A}'_\ell+"
-    r"\mathbf{W}_\ell^{O\top}\mathbf{W}_\ell^{V\top}\otimes\mathbf{A}_\ell",
+    statement=r"""
+        \mathbf{K}_\ell=(\mathbf{W}_\ell^{O\top}\mathbf{V}_\ell^\top\otimes\mathbf{I}_n)\mathbf{A}'_\ell+\mathbf{W}_
+        \ell^{O\top}\mathbf{W}_\ell^{V\top}\otimes\mathbf{A}_\ell""",
     relation=Equal(), of_project=True, corrects="skipless.eq-13-line-6", uses=("skipless.eq-13-line-5",),
 )  # fmt: skip
 
@@ -266,8 +279,9 @@ EQ_13_6_CORRECTED.mutant("W_V not transposed in the second term", "W_V.T -> W_V"
 EQ_13_6_CORRECTED.mutant("W_V^T W_O^T in the second term", "W_O.T @ W_V.T -> W_V.T @ W_O.T")
 
 EQ_13_7 = Claim(SECTION_A3, "skipless.eq-13-line-7", label="Eq. (13), last line",
-    statement=r"\mathbf{K}_\ell=(\hat{\mathbf{X}}_{\ell-1}\mathbf{W}_\ell^V\mathbf{W}_\ell^O\otimes\mathbf{I}_n)^\top"
-    r"\mathbf{A}'_\ell+(\mathbf{W}_\ell^V\mathbf{W}_\ell^O)^\top\otimes\mathbf{A}_\ell",
+    statement=r"""
+        \mathbf{K}_\ell=(\hat{\mathbf{X}}_{\ell-1}\mathbf{W}_\ell^V\mathbf{W}_\ell^O\otimes\mathbf{I}_n)^\top
+        \mathbf{A}'_\ell+(\mathbf{W}_\ell^V\mathbf{W}_\ell^O)^\top\otimes\mathbf{A}_\ell""",
     relation=Equal(), uses=("skipless.eq-13-line-6-corrected",),
     proof=(
         "skipless.eq-12-line-4", "skipless.eq-13-lines-1-3", "skipless.eq-13-line-4", "skipless.eq-13-line-5",

@@ -31,8 +31,9 @@ PROPER_BETA = Claim(AT_PRINTED_DIMENSIONS, "skipless.a4.1-dominance-proper-beta"
     f" it: at"
     " alpha = 0 the probability does not depend on beta (skipless.dominance-probability), and for given X no beta may serve"
     " (skipless.a4.1-dominance-every-x).",
-    note="The ratio of mean and standard deviation of gamma, beta d / sqrt(alpha^2 (2d + 2) + 3 beta^2 d), tends to"
-    " sqrt(d / 3) as beta grows, and no further.",
+    note="""
+        The ratio of mean and standard deviation of gamma, beta d / sqrt(alpha^2 (2d + 2) + 3 beta^2 d), tends to
+        sqrt(d / 3) as beta grows, and no further.""",
 )  # fmt: skip
 
 PROPER_BETA.formula(query_key_product)
@@ -47,12 +48,15 @@ def laws_of_dominance(formula: Callable[..., Any], generator: torch.Generator, s
 
 PROBABILITY = Claim(SKIPLESS, "skipless.dominance-probability",
     label="Probability that one logit is dominated, alpha = 0",
-    statement=r"P(\gamma>0)=P(T_d<\sqrt d)\text{ for every }\beta>0,\ \alpha=0,\quad T_d\text{ Student's law with }d"
-    r"\text{ degrees of freedom}",
+    statement=r"""
+        P(\gamma>0)=P(T_d<\sqrt d)\text{ for every }\beta>0,\ \alpha=0,\quad T_d\text{ Student's law with }d\text{
+        degrees of freedom}""",
     assumptions=["X ~ N(0, I)", "gamma = C_ii - C_ij with C = beta X X^T, i and j different rows"],
     relation=FollowsLaw(samples=20_000, instances=4), sizes={"d": (1, 8)}, of_project=True,
-    note="gamma > 0 says that the component of the other token along x is below |x|. It is 3/4 at d = 1 and at least 1"
-    " - 2^(-d/2 - 1), whence all rows of n tokens are dominated with probability 1 - n (n - 1) 2^(-d/2 - 1) at least.",
+    note="""
+        gamma > 0 says that the component of the other token along x is below |x|. It is 3/4 at d = 1 and at least 1 -
+        2^(-d/2 - 1), whence all rows of n tokens are dominated with probability 1 - n (n - 1) 2^(-d/2 - 1) at least.
+    """,
 )  # fmt: skip
 
 
@@ -77,8 +81,9 @@ PROBABILITY.mutant("normal law of Eq. (20)", lambda d: 1 - two_sided_p(math.sqrt
 PROBABILITY.mutant("certain dominance", lambda d: 1.0)
 
 CRITERION = Claim(SKIPLESS, "skipless.a4.1-dominance-criterion", label="Dominance of beta X X^T",
-    statement=r"\min_i\min_{j\ne i}(\mathbf{M}_{ii}-\mathbf{M}_{ij})=\beta\,\min_i\min_{j\ne i}\mathbf{x}_i\cdot("
-    r"\mathbf{x}_i-\mathbf{x}_j)\quad\text{for }\mathbf{M}=\beta\mathbf{X}\mathbf{X}^\top,\ \beta>0",
+    statement=r"""
+        \min_i\min_{j\ne i}(\mathbf{M}_{ii}-\mathbf{M}_{ij})=\beta\,\min_i\min_{j\ne i}\mathbf{x}_i\cdot(\mathbf{x}_i-
+        \mathbf{x}_j)\quad\text{for }\mathbf{M}=\beta\mathbf{X}\mathbf{X}^\top,\ \beta>0""",
     assumptions=["beta > 0, alpha = 0"],
     relation=Equal(), sizes={"n": (2, 4), "d": (1, 3)}, of_project=True, corrects="skipless.a4.1-dominance-every-x",
     note="So X alone decides whether the diagonal dominates; beta > 0 scales the gap.",
@@ -98,14 +103,16 @@ CRITERION.mutant("distance of the tokens: |x_i - x_j|^2", "X[i] * (X[j] - X[i]) 
 CRITERION.mutant("beta dropped", lambda X, beta: gap_by_tokens(X, 0 * beta + 1))
 
 EVERY_X = Claim(SKIPLESS, "skipless.a4.1-dominance-every-x", label="Text after Eq. (20), for given tokens",
-    statement=r"\text{for all }\mathbf{X}\text{ with distinct rows and }\alpha=0\text{ there is }\beta>0\text{ for"
-    r" which }\beta\mathbf{X}\mathbf{X}^\top\text{ is dominated: }\min_i\min_{j\ne i}\mathbf{x}_i\cdot(\mathbf{x}_i-"
-    r"\mathbf{x}_j)\ge0",
+    statement=r"""
+        \text{for all }\mathbf{X}\text{ with distinct rows and }\alpha=0\text{ there is }\beta>0\text{ for which
+        }\beta\mathbf{X}\mathbf{X}^\top\text{ is dominated: }\min_i\min_{j\ne i}\mathbf{x}_i\cdot(\mathbf{x}_i-
+        \mathbf{x}_j)\ge0""",
     assumptions=["rows of X are different"],
     relation=AtMost(signed=True), sizes={"n": (2, 3), "d": (1, 2)}, expects="refuted", severity="error",
     of_project=True, correction="skipless.a4.1-dominance-criterion",
-    note="Tokens 1 and 2 on a line: the shorter one prefers the longer at every beta > 0, the more so the larger beta"
-    " is.",
+    note="""
+        Tokens 1 and 2 on a line: the shorter one prefers the longer at every beta > 0, the more so the larger beta is.
+    """,
 )  # fmt: skip
 
 

@@ -34,9 +34,9 @@ LAW = FollowsLaw(samples=10_000, instances=4)
 TOKENS_ALONE = Setting(SKIPLESS, "Section A.4.1", assumptions=[TOKENS], sizes={"d": (1, 8)})
 
 EQ_14 = Claim(TOKENS_ALONE, "skipless.eq-14", label="Eq. (14)",
-    statement=r"\text{For }\mathbf{A}=\mathbf{X}\mathbf{X}^\top,\ \mathbf{X}\in\mathbb{R}^{n\times d}\sim"
-    r"\mathcal{N}(0,\mathbf{I}):\ \mathbf{A}_{ii}\sim\chi_d^2,\ \mathbb{E}[\mathbf{A}_{ii}]=d,\ \mathrm{Var}("
-    r"\mathbf{A}_{ii})=2d",
+    statement=r"""
+        \text{For }\mathbf{A}=\mathbf{X}\mathbf{X}^\top,\ \mathbf{X}\in\mathbb{R}^{n\times d}\sim\mathcal{N}(0,
+        \mathbf{I}):\ \mathbf{A}_{ii}\sim\chi_d^2,\ \mathbb{E}[\mathbf{A}_{ii}]=d,\ \mathrm{Var}(\mathbf{A}_{ii})=2d""",
     relation=LAW, proof=("skipless.logit-moments",),
     note="The text calls chi a 'Wishart distribution'; chi^2_d is the Wishart distribution of one row.",
 )  # fmt: skip
@@ -98,8 +98,9 @@ EQ_16 = Claim(TOKENS_ALONE, "skipless.eq-16", label="Eq. (16)",
     r"\mathbf{I}):\ \mathbb{E}[\mathbf{B}_{ii}]=0,\ \mathrm{Var}(\mathbf{B}_{ii})\approx d+2",
     assumptions=[NOISE],
     relation=LAW, proof=("skipless.logit-moments",),
-    note="The variance is d + 2 exactly, not approximately: the d^2 - d mixed terms contribute 1/d each, the squares"
-    " 3/d.",
+    note="""
+        The variance is d + 2 exactly, not approximately: the d^2 - d mixed terms contribute 1/d each, the squares 3/d.
+    """,
 )  # fmt: skip
 
 
@@ -157,9 +158,10 @@ def moments_of_samples(
 EQ_17 = Claim(LOGITS_OF_NOISE, "skipless.eq-17", label="Eq. (17)",
     statement=r"\mathbb{E}[\mathbf{B}_{ij}]=0,\ \mathrm{Var}(\mathbf{B}_{ij})\approx1\quad(i\ne j)",
     relation=FollowsLaw(), expects="refuted", severity="error", correction="skipless.eq-17-corrected",
-    note="The variance is exactly d. It is 1 at d = 1 only, and Var - 1 = d - 1 grows without bound, so no reading of"
-    " the sign in which the error vanishes or stays bounded saves the statement. The diagonal variance d + 2 of Eq."
-    " (16) is right under the same normalisation of Z, which therefore is not the cause.",
+    note="""
+        The variance is exactly d. It is 1 at d = 1 only, and Var - 1 = d - 1 grows without bound, so no reading of the
+        sign in which the error vanishes or stays bounded saves the statement. The diagonal variance d + 2 of Eq. (16)
+        is right under the same normalisation of Z, which therefore is not the cause.""",
 )  # fmt: skip
 
 

@@ -30,12 +30,14 @@ if TYPE_CHECKING:
     import torch
 
 LOGIT_MOMENTS = Claim(LOGITS, "skipless.logit-moments", label="First and second moments of the logits",
-    statement=r"\mathbb{E}[\mathbf{C}_{ii}]=\beta d,\ \mathbb{E}[\mathbf{C}_{ij}]=0,\ \mathrm{Var}(\mathbf{C}_{ii})="
-    r"\alpha^2(d+2)+2\beta^2d,\ \mathrm{Var}(\mathbf{C}_{ij})=(\alpha^2+\beta^2)d,\ \mathrm{Cov}(\mathbf{C}_{ii},"
-    r"\mathbf{C}_{ij})=0\quad(i\ne j)",
+    statement=r"""
+        \mathbb{E}[\mathbf{C}_{ii}]=\beta d,\ \mathbb{E}[\mathbf{C}_{ij}]=0,\ \mathrm{Var}(\mathbf{C}_{ii})=
+        \alpha^2(d+2)+2\beta^2d,\ \mathrm{Var}(\mathbf{C}_{ij})=(\alpha^2+\beta^2)d,\ \mathrm{Cov}(\mathbf{C}_{ii},
+        \mathbf{C}_{ij})=0\quad(i\ne j)""",
     relation=Equal(), of_project=True,
-    note="(alpha, beta) = (0, 1) gives A, (1, 0) gives B. Cross terms of A and B are odd in Z, and C_ij is odd in row"
-    " j.",
+    note="""
+        (alpha, beta) = (0, 1) gives A, (1, 0) gives B. Cross terms of A and B are odd in Z, and C_ij is odd in row j.
+    """,
 )  # fmt: skip
 
 
@@ -119,9 +121,10 @@ EQ_19 = Claim(LOGITS, "skipless.eq-19", label="Eq. (19)",
     statement=r"\mathbb{E}[\mathbf{C}_{ij}]=0,\ \mathrm{Var}(\mathbf{C}_{ij})\approx\alpha^2+\beta^2d\quad(i\ne j)",
     relation=Equal(), expects="refuted", severity="error", uses=("skipless.eq-15", "skipless.eq-17"),
     correction="skipless.eq-19-corrected",
-    note="Inherited from Eq. (17). The variance is (alpha^2 + beta^2) d; what is printed is short of it by alpha^2 (d"
-    " - 1), which is no small part of it unless alpha is small beside beta: at alpha = 2, beta = 3/5, d = 768 it is"
-    " 280 against 3348. No reading of the sign saves it.",
+    note="""
+        Inherited from Eq. (17). The variance is (alpha^2 + beta^2) d; what is printed is short of it by alpha^2 (d -
+        1), which is no small part of it unless alpha is small beside beta: at alpha = 2, beta = 3/5, d = 768 it is 280
+        against 3348. No reading of the sign saves it.""",
 )  # fmt: skip
 
 
@@ -166,11 +169,13 @@ EQ_19_CORRECTED.mutant("as printed", printed_off_diagonal_moments)
 EQ_19_CORRECTED.mutant("covariance of the two terms not zero", "a + b -> (alpha + beta) * (alpha + beta)")
 
 EQ_20_COVARIANCE = Claim(LOGITS, "skipless.eq-20-covariance", label="Parenthesis after Eq. (20)",
-    statement=r"\text{The covariance between }\mathbf{C}_{ii}\text{ and }\mathbf{C}_{ij}\text{ is close to 0 when }d"
-    r"\text{ is large}",
+    statement=r"""
+        \text{The covariance between }\mathbf{C}_{ii}\text{ and }\mathbf{C}_{ij}\text{ is close to 0 when }d\text{ is
+        large}""",
     relation=Equal(), uses=("skipless.logit-moments-sampled",), expects="reading",
-    reading="close to 0 means 0: the covariance vanishes exactly, at every d, because C_ij is odd in row j and C_ii"
-    " does not contain that row. It follows for any reading of 'close', without d being large.",
+    reading="""
+        close to 0 means 0: the covariance vanishes exactly, at every d, because C_ij is odd in row j and C_ii does not
+        contain that row. It follows for any reading of 'close', without d being large.""",
     note="Uncorrelated, not independent: both contain row i.",
 )  # fmt: skip
 
@@ -203,11 +208,12 @@ EQ_20 = Claim(LOGITS, "skipless.eq-20", label="Eq. (20)",
     assumptions=["beta > 0"],
     relation=Equal(), expects="refuted", severity="error",
     uses=("skipless.eq-18", "skipless.eq-19", "skipless.eq-20-covariance"), correction="skipless.eq-20-corrected",
-    note="The variance adds Eqs. (18) and (19), so it inherits the error of the latter: alpha^2 (2d + 2) + 3 beta^2 d"
-    " is right. Nor is gamma normal at any d: its third central moment 14 beta^3 d + 12 alpha^2 beta (2d + 3) is"
-    " positive. Its standardised law tends to the normal one, with the variance corrected"
-    " (skipless.eq-20-normal-limit); with the printed one, not even that: the two variances keep the ratio (2 alpha^2"
-    " + 3 beta^2) / (alpha^2 + 3 beta^2), 1.79 at (2, 0.6) and 1.52 at (1.8, 1).",
+    note="""
+        The variance adds Eqs. (18) and (19), so it inherits the error of the latter: alpha^2 (2d + 2) + 3 beta^2 d is
+        right. Nor is gamma normal at any d: its third central moment 14 beta^3 d + 12 alpha^2 beta (2d + 3) is
+        positive. Its standardised law tends to the normal one, with the variance corrected
+        (skipless.eq-20-normal-limit); with the printed one, not even that: the two variances keep the ratio (2 alpha^2
+        + 3 beta^2) / (alpha^2 + 3 beta^2), 1.79 at (2, 0.6) and 1.52 at (1.8, 1).""",
 )  # fmt: skip
 
 
@@ -237,8 +243,9 @@ EQ_20.mutant("mean zero", "beta * d -> 0 * beta")
 EQ_20.mutant("variances subtracted", "3 -> 1; 3 * d -> d")
 
 EQ_20_CORRECTED = Claim(LOGITS, "skipless.eq-20-corrected", label="Eq. (20), corrected",
-    statement=r"\mathbb{E}\gamma=\beta d,\ \mathrm{Var}(\gamma)=\alpha^2(2d+2)+3\beta^2d,\ \mathbb{E}(\gamma-\beta"
-    r" d)^3=14\beta^3d+12\alpha^2\beta(2d+3)",
+    statement=r"""
+        \mathbb{E}\gamma=\beta d,\ \mathrm{Var}(\gamma)=\alpha^2(2d+2)+3\beta^2d,\ \mathbb{E}(\gamma-\beta
+        d)^3=14\beta^3d+12\alpha^2\beta(2d+3)""",
     relation=Equal(), of_project=True, corrects="skipless.eq-20", uses=("skipless.eq-20-normal-limit",),
 )  # fmt: skip
 
@@ -265,12 +272,14 @@ AT_LARGE_DIMENSIONS = LOGITS.extended(
 
 NORMAL_LIMIT = Claim(AT_LARGE_DIMENSIONS, "skipless.eq-20-normal-limit",
     label="Eq. (20), the law of gamma at the sizes of the paper",
-    statement=r"\sup_t\left|P\Big(\frac{\gamma-\beta d}{\sqrt{\alpha^2(2d+2)+3\beta^2d}}\le t\Big)-\Phi(t)\right|\le"
-    r"\tfrac1{50}\quad\text{at }d=384\text{ and }768",
+    statement=r"""
+        \sup_t\left|P\Big(\frac{\gamma-\beta d}{\sqrt{\alpha^2(2d+2)+3\beta^2d}}\le t\Big)-\Phi(t)\right|\le\tfrac1{50}
+        \quad\text{at }d=384\text{ and }768""",
     assumptions=["(alpha, beta) = (2, 3/5), (9/5, 1), (0, 1/2)"],
     relation=FollowsLaw(samples=20_000, instances=2), of_project=True,
-    note="A mutant has the printed variance. As beta part and noise are sums of d terms, each less dependent on the"
-    " others than on itself, the law is normal in the limit.",
+    note="""
+        A mutant has the printed variance. As beta part and noise are sums of d terms, each less dependent on the
+        others than on itself, the law is normal in the limit.""",
 )  # fmt: skip
 
 

@@ -89,9 +89,10 @@ def refuted_order(claim: Claim, formula: Callable[..., Any] = printed_order) -> 
 
 
 LEMMA_1 = Claim(OF_ORDER, "skipless.lemma-1", label="Lemma 1",
-    statement=r"\text{Let }\mathbf{A}=\mathrm{softmax}(\mathbf{M}),\ \mathbf{M}=\mathbf{X}\mathbf{W}^Q\mathbf{W}^{K"
-    r"\top}\mathbf{X}^\top.\text{ With the initialisation of Eq. (11), }\left\|\partial\mathrm{vec}(\mathbf{A})/"
-    r"\partial\mathrm{vec}(\mathbf{X})\right\|_2=O(\alpha e^{-\beta})",
+    statement=r"""
+        \text{Let }\mathbf{A}=\mathrm{softmax}(\mathbf{M}),\ \mathbf{M}=\mathbf{X}\mathbf{W}^Q\mathbf{W}^{K\top}
+        \mathbf{X}^\top.\text{ With the initialisation of Eq. (11), }\left\|\partial\mathrm{vec}(\mathbf{A})/\partial
+        \mathrm{vec}(\mathbf{X})\right\|_2=O(\alpha e^{-\beta})""",
     relation=AtMost(ascent=False), expects="refuted", severity="error", correction="skipless.lemma-1-gap",
     proof=(
         "skipless.eq-21", "skipless.eq-22-structure", "skipless.eq-22", "skipless.eq-23", "skipless.eq-24-25",
@@ -121,13 +122,15 @@ refuted_order(EQ_23)
 EQ_23.oracle(lambda X, Z, alpha, beta: attention_given_away(initial_logits(X, Z, alpha, beta)))
 
 EQ_24_25 = Claim(OF_ORDER, "skipless.eq-24-25", label="Eqs. (24)-(25)",
-    statement=r"\text{In the case }j=k:\ (\mathbf{J}_{\mathbf{A},i})_{ii}=\mathbf{A}_{ii}(1-\mathbf{A}_{ii})="
-    r"\mathcal{O}(\alpha e^{-\beta})\text{ if }i=j;\ (\mathbf{J}_{\mathbf{A},i})_{ii}=\mathbf{A}_{ii}(1-"
-    r"\mathbf{A}_{ii})=\mathcal{O}(\alpha e^{-\beta})\text{ if }i\ne j",
+    statement=r"""
+        \text{In the case }j=k:\ (\mathbf{J}_{\mathbf{A},i})_{ii}=\mathbf{A}_{ii}(1-\mathbf{A}_{ii})=\mathcal{O}(\alpha
+        e^{-\beta})\text{ if }i=j;\ (\mathbf{J}_{\mathbf{A},i})_{ii}=\mathbf{A}_{ii}(1-\mathbf{A}_{ii})=\mathcal{O}(
+        \alpha e^{-\beta})\text{ if }i\ne j""",
     relation=AtMost(ascent=False), expects="refuted", severity="error", uses=("skipless.eq-22",),
     correction="skipless.eq-24-25-entries",
-    doubt="Both lines show the same indices. The second must mean (J_{A,i})_{jj} = A_ij (1 - A_ij); all diagonal"
-    " entries are bounded here, so either reading is covered.",
+    doubt="""
+        Both lines show the same indices. The second must mean (J_{A,i})_{jj} = A_ij (1 - A_ij); all diagonal entries
+        are bounded here, so either reading is covered.""",
     note="The first equality of each line is Eq. (22) and holds; the order does not. " + WHY,
 )  # fmt: skip
 
@@ -142,8 +145,9 @@ def diagonals_of_blocks(X: Tokens, Z: Weights, alpha: Alpha, beta: Beta) -> Any:
 
 
 EQ_26 = Claim(OF_ORDER, "skipless.eq-26", label="Eq. (26)",
-    statement=r"\text{In the case }j\ne k:\ (\mathbf{J}_{\mathbf{A},i})_{jk}=-\mathbf{A}_{ij}\mathbf{A}_{ik}="
-    r"\mathcal{O}(\alpha e^{-\beta})",
+    statement=r"""
+        \text{In the case }j\ne k:\ (\mathbf{J}_{\mathbf{A},i})_{jk}=-\mathbf{A}_{ij}\mathbf{A}_{ik}=\mathcal{O}(\alpha
+        e^{-\beta})""",
     relation=AtMost(ascent=False), sizes={"n": (2, 3), "d": (1, 2)}, expects="refuted", severity="error",
     uses=("skipless.eq-22",), correction="skipless.eq-26-entries",
     note="The first equality is Eq. (22) and holds; the order does not. " + WHY,
@@ -160,9 +164,10 @@ def entries_off_the_diagonals_of_blocks(X: Tokens, Z: Weights, alpha: Alpha, bet
 
 
 EQ_27_28 = Claim(AT_INITIALISATION, "skipless.eq-27-28", label="Eqs. (27)-(28)",
-    statement=r"\|\mathbf{J}_{\mathbf{A},i}\|_F=\sqrt{\sum_{j,k=1}^d((\mathbf{J}_{\mathbf{A},i})_{jk})^2}=d\cdot"
-    r"\mathcal{O}(\alpha e^{-\beta}),\qquad \|\mathbf{J}_{\mathbf{A},i}\|_2\le\|\mathbf{J}_{\mathbf{A},i}\|_F="
-    r"\mathcal{O}(\alpha e^{-\beta})",
+    statement=r"""
+        \|\mathbf{J}_{\mathbf{A},i}\|_F=\sqrt{\sum_{j,k=1}^d((\mathbf{J}_{\mathbf{A},i})_{jk})^2}=d\cdot\mathcal{O}(
+        \alpha e^{-\beta}),\qquad \|\mathbf{J}_{\mathbf{A},i}\|_2\le\|\mathbf{J}_{\mathbf{A},i}\|_F=\mathcal{O}(\alpha
+        e^{-\beta})""",
     assumptions=[ORDER + "; the factor d of Eq. (27) is granted to both"],
     relation=AtMost(ascent=False), expects="refuted", severity="error", presumes=("skipless.eq-27-index",),
     correction="skipless.eq-27-28-norms",
@@ -246,8 +251,9 @@ LEFT_OUT = (
 )
 
 EQ_21 = Claim(SCALED, "skipless.eq-21", label="Eq. (21), proof of Lemma 1",
-    statement=r"\left\|\frac{\partial\mathrm{vec}(\mathbf{A})}{\partial\mathrm{vec}(\mathbf{X})}\right\|_2\le\left\|"
-    r"\frac{\partial\mathrm{vec}(\mathbf{A})}{\partial\mathrm{vec}(\mathbf{M})}\right\|_2",
+    statement=r"""
+        \left\|\frac{\partial\mathrm{vec}(\mathbf{A})}{\partial\mathrm{vec}(\mathbf{X})}\right\|_2\le\left\|\frac{
+        \partial\mathrm{vec}(\mathbf{A})}{\partial\mathrm{vec}(\mathbf{M})}\right\|_2""",
     relation=AtMost(ascent=False), expects="refuted", severity="error", correction="skipless.eq-21-chain-rule",
     note=LEFT_OUT + " Eq. (12), cited for it, says nothing of this derivative.",
 )  # fmt: skip
@@ -266,8 +272,9 @@ EQ_21.mutant("with the factor |X W|_2 + |X W^T|_2", lambda value, X, W: value * 
 EQ_21.mutant("with the factor |X|_2 alone", lambda value, X: value * spectral_norm(X))
 
 EQ_29 = Claim(SCALED, "skipless.eq-29", label="Eq. (29)",
-    statement=r"\left\|\frac{\partial\mathrm{vec}(\mathbf{A})}{\partial\mathrm{vec}(\mathbf{X})}\right\|_2=\max_i\|"
-    r"\mathbf{J}_{\mathbf{A},i}\|_2=\mathcal{O}(\alpha e^{-\beta})",
+    statement=r"""
+        \left\|\frac{\partial\mathrm{vec}(\mathbf{A})}{\partial\mathrm{vec}(\mathbf{X})}\right\|_2=\max_i\|\mathbf{J}_{
+        \mathbf{A},i}\|_2=\mathcal{O}(\alpha e^{-\beta})""",
     relation=Equal(), expects="refuted", severity="error", uses=("skipless.eq-27-28",),
     correction="skipless.eq-29-logits",
     note="The first equality is judged here, the order in Lemma 1. The maximum is the norm of the derivative by the logits,"

@@ -139,15 +139,17 @@ EQ_22.mutant("rows of A mixed up with columns", "softmax(M) -> softmax(M).T")
 EQ_22.mutant("rank-one term dropped", "softmax_block(A, i) -> diag(A[i])")
 
 STRUCTURE = Claim(IN_COLUMNS, "skipless.eq-22-structure", label="Text before Eq. (22)",
-    statement=r"\text{Since softmax is a row normalisation, the Jacobian }\mathbf{J}_{\mathbf{A}}=\partial"
-    r"\mathrm{vec}(\mathbf{A})/\partial\mathrm{vec}(\mathbf{M})\in\mathbb{R}^{n^2\times n^2}\text{ is a block diagonal"
-    r" matrix (one block per row }i)",
+    statement=r"""
+        \text{Since softmax is a row normalisation, the Jacobian }\mathbf{J}_{\mathbf{A}}=\partial\mathrm{vec}(
+        \mathbf{A})/\partial\mathrm{vec}(\mathbf{M})\in\mathbb{R}^{n^2\times n^2}\text{ is a block diagonal matrix (one
+        block per row }i)""",
     relation=Equal(), expects="refuted", severity="slip", uses=("skipless.eq-22",),
     correction="skipless.eq-22-structure-rows",
-    note="Under the column-major vec of Eqs. (10)-(13) the entries of one row are n places apart, and no entry (i, j),"
-    " (i, k) lies in a diagonal block. The matrix is block diagonal under row-major vec, to which it is similar by a"
-    " permutation; norms, which is all that the proof takes from it, are the same. The paper defines vec nowhere but"
-    " by these equations.",
+    note="""
+        Under the column-major vec of Eqs. (10)-(13) the entries of one row are n places apart, and no entry (i, j),
+        (i, k) lies in a diagonal block. The matrix is block diagonal under row-major vec, to which it is similar by a
+        permutation; norms, which is all that the proof takes from it, are the same. The paper defines vec nowhere but
+        by these equations.""",
 )  # fmt: skip
 
 
@@ -168,9 +170,10 @@ STRUCTURE.mutant("blocks without the rank-one term", "softmax_block(A, i) -> dia
 STRUCTURE.mutant("blocks of twice the size", lambda value: 2 * value)
 
 BY_ROWS = Claim(IN_COLUMNS, "skipless.eq-22-structure-rows", label="Text before Eq. (22), corrected",
-    statement=r"\mathbf{K}\,\partial\mathrm{vec}(\mathbf{A})/\partial\mathrm{vec}(\mathbf{M})\,\mathbf{K}^\top="
-    r"\mathrm{blockdiag}(\mathbf{J}_{\mathbf{A},1},\dots,\mathbf{J}_{\mathbf{A},n}),\quad\mathbf{K}\text{ the"
-    r" commutation matrix: row-major order}",
+    statement=r"""
+        \mathbf{K}\,\partial\mathrm{vec}(\mathbf{A})/\partial\mathrm{vec}(\mathbf{M})\,\mathbf{K}^\top=
+        \mathrm{blockdiag}(\mathbf{J}_{\mathbf{A},1},\dots,\mathbf{J}_{\mathbf{A},n}),\quad\mathbf{K}\text{ the
+        commutation matrix: row-major order}""",
     relation=Equal(), of_project=True, corrects="skipless.eq-22-structure", uses=("skipless.eq-22",),
 )  # fmt: skip
 
@@ -189,8 +192,9 @@ BY_ROWS.mutant("sign of the rank-one term", "softmax_block(A, i) -> diag(A[i]) +
 
 NORM_OF_BLOCKS = Claim(IN_COLUMNS.extended(sizes=SOFTMAX.sizes, exact=False), "skipless.eq-29-logits",
     label="Eq. (29), by the logits",
-    statement=r"\left\|\frac{\partial\mathrm{vec}(\mathbf{A})}{\partial\mathrm{vec}(\mathbf{M})}\right\|_2=\max_i\|"
-    r"\mathbf{J}_{\mathbf{A},i}\|_2",
+    statement=r"""
+        \left\|\frac{\partial\mathrm{vec}(\mathbf{A})}{\partial\mathrm{vec}(\mathbf{M})}\right\|_2=\max_i\|\mathbf{J}_{
+        \mathbf{A},i}\|_2""",
     relation=Equal(), of_project=True, corrects="skipless.eq-29", uses=("skipless.eq-22-structure-rows",),
 )  # fmt: skip
 

@@ -25,15 +25,17 @@ if TYPE_CHECKING:
     import torch
 
 KAPPA = Claim(AT_PRINTED_DIMENSIONS, "skipless.a4.3-kappa-a", label="Section A.4.3, first sentence of the proof",
-    statement=r"\text{With the proposed initialisation }\mathbf{A}\text{ is well conditioned such that }\kappa("
-    r"\mathbf{A})\approx1",
+    statement=r"""
+        \text{With the proposed initialisation }\mathbf{A}\text{ is well conditioned such that
+        }\kappa(\mathbf{A})\approx1""",
     assumptions=["A = softmax(X W X^T), W = alpha Z + beta I", "X ~ N(0, I), the model of Section A.4.1"],
     relation=FollowsLaw(samples=60, instances=2), expects="reading",
     uses=("skipless.a4.1-dominance-proper-beta", "skipless.a4.3-kappa-gap"),
     reading=f"kappa(A) <= 1.01 with probability 9/10 at least; {PAPER}.  Not for every X: two equal tokens make A singular"
     " (skipless.a4.3-kappa-every-x); nor for Gaussian tokens of small dimension, where rows are not dominated.",
-    note="It is the dimension that counts: of 60 draws at n = d = 8 with (1.8, 1) none had all rows dominated, and the"
-    " median of kappa was about 800; at n = 197, d = 64 with (2, 0.6) A was singular to double precision.",
+    note="""
+        It is the dimension that counts: of 60 draws at n = d = 8 with (1.8, 1) none had all rows dominated, and the
+        median of kappa was about 800; at n = 197, d = 64 with (2, 0.6) A was singular to double precision.""",
 )  # fmt: skip
 
 KAPPA.formula(query_key_product)
@@ -53,13 +55,15 @@ def laws_of_condition(formula: Callable[..., Any], generator: torch.Generator, s
 
 KAPPA_EVERY_X = Claim(SKIPLESS, "skipless.a4.3-kappa-every-x",
     label="Section A.4.3, first sentence of the proof, for every X",
-    statement=r"\kappa(\mathbf{A})\le C\text{ for all }\mathbf{X},\ \mathbf{A}=\mathrm{softmax}(\mathbf{X}(\alpha"
-    r"\mathbf{Z}+\beta\mathbf{I})\mathbf{X}^\top)",
+    statement=r"""
+        \kappa(\mathbf{A})\le C\text{ for all }\mathbf{X},\ \mathbf{A}=\mathrm{softmax}(\mathbf{X}(\alpha\mathbf{Z}+
+        \beta\mathbf{I})\mathbf{X}^\top)""",
     assumptions=["alpha = 0, beta > 0; C any number given"],
     relation=AtMost(ascent=False), sizes={"n": (1, 3), "d": (1, 2)}, expects="refuted", severity="error",
     of_project=True, correction="skipless.a4.3-kappa-gap",
-    note="Equal tokens give equal rows, at any alpha, beta and Z; nearly equal ones an A as ill-conditioned as one"
-    " likes.",
+    note="""
+        Equal tokens give equal rows, at any alpha, beta and Z; nearly equal ones an A as ill-conditioned as one likes.
+    """,
 )  # fmt: skip
 
 
@@ -79,8 +83,9 @@ KAPPA_EVERY_X.mutant(
 )
 
 KAPPA_GAP = Claim(SKIPLESS, "skipless.a4.3-kappa-gap", label="Condition number of a dominated attention matrix",
-    statement=r"\delta=2(n-1)e^{-\gamma}<1\ \Rightarrow\ \kappa(\mathbf{A})-1\le\frac{2\delta}{1-\delta},\quad\gamma="
-    r"\min_i\min_{j\ne i}(\mathbf{M}_{ii}-\mathbf{M}_{ij})",
+    statement=r"""
+        \delta=2(n-1)e^{-\gamma}<1\ \Rightarrow\ \kappa(\mathbf{A})-1\le\frac{2\delta}{1-\delta},\quad\gamma=\min_i
+        \min_{j\ne i}(\mathbf{M}_{ii}-\mathbf{M}_{ij})""",
     assumptions=["A = softmax(M)", Assumption(r"\delta < 1", positive=lambda M: 1 - _delta(M))],
     relation=AtMost(), sizes={"n": (2, 4)}, of_project=True, corrects="skipless.a4.3-kappa-every-x",
     note="Rows and columns of A - I have absolute sums of at most delta, so |A - I|_2 <= delta.",

@@ -69,10 +69,12 @@ EQ_31 = Claim(OF_ORDER, "skipless.eq-31", label="Eq. (31)",
     ],
     relation=AtMost(ascent=False), expects="refuted", severity="error",
     uses=("skipless.lemma-1", "skipless.eq-30", "skipless.a4.3-norm-one"), correction="skipless.eq-31-gap",
-    doubt="|E|_2 is surely meant on the left, as the next sentence has it. The smaller of |W_O W_V|_2 and |E|_2 is"
-    " compared, so that a counterexample breaks both.",
-    note="The printed left-hand side is c^2 whatever alpha and beta. For |E|_2 the bound fails with Lemma 1 that it is"
-    " drawn from: at alpha = 0 it would say E = 0, for Gaussian tokens as for any others.",
+    doubt="""
+        |E|_2 is surely meant on the left, as the next sentence has it. The smaller of |W_O W_V|_2 and |E|_2 is
+        compared, so that a counterexample breaks both.""",
+    note="""
+        The printed left-hand side is c^2 whatever alpha and beta. For |E|_2 the bound fails with Lemma 1 that it is
+        drawn from: at alpha = 0 it would say E = 0, for Gaussian tokens as for any others.""",
 )  # fmt: skip
 
 
@@ -102,9 +104,9 @@ EQ_31.mutant("alpha dropped, twice", "alpha -> 2")
 EQ_31.mutant("polynomial in beta", "exp(-beta) -> 1 / (1 + beta)")
 
 BY_GAP = Claim(BY_WEIGHTS, "skipless.eq-31-gap", label="Eq. (31), for the perturbation and by the gap of the logits",
-    statement=r"\|\mathbf{E}\|_2\le c^2\|\mathbf{X}\|_2\frac{2(n-1)e^{-\gamma}}{1+(n-1)e^{-\gamma}}\left(\|\mathbf{X}"
-    r"\mathbf{W}\|_2+\|\mathbf{X}\mathbf{W}^\top\|_2\right),\quad\gamma=\min_i\min_{j\ne i}(\mathbf{M}_{ii}-"
-    r"\mathbf{M}_{ij})",
+    statement=r"""
+        \|\mathbf{E}\|_2\le c^2\|\mathbf{X}\|_2\frac{2(n-1)e^{-\gamma}}{1+(n-1)e^{-\gamma}}\left(\|\mathbf{X}\mathbf{W}
+        \|_2+\|\mathbf{X}\mathbf{W}^\top\|_2\right),\quad\gamma=\min_i\min_{j\ne i}(\mathbf{M}_{ii}-\mathbf{M}_{ij})""",
     assumptions=[ANY_TOKENS, SPLIT],
     relation=AtMost(), of_project=True, corrects="skipless.eq-31",
     proof=("skipless.eq-30", "skipless.a4.3-norm-scaled", "skipless.lemma-1-gap"),
@@ -137,10 +139,11 @@ def _room(X: Any, W: Any, U: Any, V: Any, c: Any) -> Any:
 
 
 CONCLUSION = Claim(BY_WEIGHTS, "skipless.a4.3-conclusion", label="Section A.4.3, last sentences of the proof",
-    statement=r"\|\mathbf{B}\|_2\approx1,\ \|\mathbf{E}\|_2\le\mathcal{O}(\alpha e^{-\beta}),\text{ and there exist }"
-    r"\alpha\text{ and }\beta\text{ such that }\|\mathbf{E}\|_2\ll\|\mathbf{B}\|_2.\text{ Therefore }\mathbf{E}\text{"
-    r" is a small perturbation of }\mathbf{B}\text{ and }\mathbf{J}\text{ is well-conditioned, }\kappa(\mathbf{J})"
-    r"\approx1",
+    statement=r"""
+        \|\mathbf{B}\|_2\approx1,\ \|\mathbf{E}\|_2\le\mathcal{O}(\alpha e^{-\beta}),\text{ and there exist
+        }\alpha\text{ and }\beta\text{ such that }\|\mathbf{E}\|_2\ll\|\mathbf{B}\|_2.\text{ Therefore }\mathbf{E}\text{
+        is a small perturbation of }\mathbf{B}\text{ and }\mathbf{J}\text{ is well-conditioned,
+        }\kappa(\mathbf{J})\approx1""",
     assumptions=[
         SPLIT + "; J in the text is taken as K, which Proposition 2 is about",
         ANY_TOKENS + ", W = alpha Z + beta I among them",
@@ -149,14 +152,16 @@ CONCLUSION = Claim(BY_WEIGHTS, "skipless.a4.3-conclusion", label="Section A.4.3,
     relation=AtMost(), sizes={"n": (2, 3), "d": (1, 2)}, expects="gap",
     presumes=("skipless.a4.3-norm-one", "skipless.eq-31"),
     uses=("skipless.a4.3-kappa-a", "skipless.a4.3-conclusion-alone"),
-    reading="the inference is drawn with the first sentence of the proof, kappa(A) near 1, and << means a small share"
-    " q = |E|_2 / |B|_2: kappa(K) <= kappa(A) (1 + q) / (1 - q kappa(A)), which tends to 1 with kappa(A) -> 1 and q ->"
-    " 0. Without that first sentence it does not follow (skipless.a4.3-conclusion-alone)",
-    note="sigma_min(B) = |B|_2 / kappa(A), and Weyl's inequalities. The two bounds that the sentence combines do not"
-    " hold: |B|_2 is c^2 |A|_2, between c^2 and c^2 sqrt(n), 9 or more at c = 3, which kappa does not feel; and |E|_2"
-    " has no factor alpha. That alpha and beta exist for which kappa(A) is near 1 and q small is true of Gaussian"
-    " tokens of large dimension (skipless.prop-2-gaussian), and of no alpha and beta for tokens 1 and 2, where"
-    " kappa(K) is above 4 throughout.",
+    reading="""
+        the inference is drawn with the first sentence of the proof, kappa(A) near 1, and << means a small share q =
+        |E|_2 / |B|_2: kappa(K) <= kappa(A) (1 + q) / (1 - q kappa(A)), which tends to 1 with kappa(A) -> 1 and q -> 0.
+        Without that first sentence it does not follow (skipless.a4.3-conclusion-alone)""",
+    note="""
+        sigma_min(B) = |B|_2 / kappa(A), and Weyl's inequalities. The two bounds that the sentence combines do not
+        hold: |B|_2 is c^2 |A|_2, between c^2 and c^2 sqrt(n), 9 or more at c = 3, which kappa does not feel; and |E|_2
+        has no factor alpha. That alpha and beta exist for which kappa(A) is near 1 and q small is true of Gaussian
+        tokens of large dimension (skipless.prop-2-gaussian), and of no alpha and beta for tokens 1 and 2, where
+        kappa(K) is above 4 throughout.""",
 )  # fmt: skip
 
 
@@ -194,10 +199,11 @@ ALONE = Claim(OF_ORDER, "skipless.a4.3-conclusion-alone", label="Section A.4.3, 
     ],
     relation=AtMost(ascent=False), expects="refuted", severity="error", of_project=True,
     correction="skipless.a4.3-conclusion-gap",
-    note="|E| << |B| says nothing about the small singular values of B + E; E must be small beside the smallest"
-    " singular value of B. Such alpha and beta always exist: alpha = beta = 0 gives E = 0, and B = K is singular for n"
-    " >= 2. Large beta does not help for every X: with tokens 1 and 2 both attend to the longer one, E falls like beta"
-    " e^-beta, and so does the smallest singular value.",
+    note="""
+        |E| << |B| says nothing about the small singular values of B + E; E must be small beside the smallest singular
+        value of B. Such alpha and beta always exist: alpha = beta = 0 gives E = 0, and B = K is singular for n >= 2.
+        Large beta does not help for every X: with tokens 1 and 2 both attend to the longer one, E falls like beta
+        e^-beta, and so does the smallest singular value.""",
 )  # fmt: skip
 
 
@@ -244,9 +250,10 @@ WELL_CONDITIONED = Claim(
     BY_WEIGHTS,
     "skipless.a4.3-conclusion-gap",
     label="Proposition 2, under a gap of the logits",
-    statement=r"\delta=2(n-1)e^{-\gamma}\left(1+\|\mathbf{X}\|_2(\|\mathbf{X}\mathbf{W}\|_2+\|\mathbf{X}\mathbf{W}^\top\|_2)\right)<1"
-    r"\ \Rightarrow\ \kappa(\mathbf{K})-1\le\frac{2\delta}{1-\delta},\quad\gamma=\min_i\min_{j\ne "
-    r"i}(\mathbf{M}_{ii}-\mathbf{M}_{ij})",
+    statement=r"""
+        \delta=2(n-1)e^{-\gamma}\left(1+\|\mathbf{X}\|_2(\|\mathbf{X}\mathbf{W}\|_2+\|\mathbf{X}\mathbf{W}^\top\|_2)
+        \right)<1\ \Rightarrow\ \kappa(\mathbf{K})-1\le\frac{2\delta}{1-\delta},\quad\gamma=\min_i\min_{j\ne
+        i}(\mathbf{M}_{ii}-\mathbf{M}_{ij})""",
     assumptions=[ANY_TOKENS, Assumption(r"\delta < 1", positive=lambda X, W: 1 - deviation_from_identity(X, W))],
     relation=AtMost(),
     sizes={"n": (2, 3), "d": (1, 3)},
@@ -255,10 +262,11 @@ WELL_CONDITIONED = Claim(
     of_project=True,
     corrects="skipless.a4.3-conclusion-alone",
     uses=("skipless.eq-31-gap", "skipless.eq-23-gap"),
-    note="|A - I|_2 <= 2 (n - 1) e^-gamma, as its rows and columns have absolute sums of at most that, and |E|_2 <= c^2 |X|_2 2"
-    " (n - 1) e^-gamma (...); so every singular value of K / c^2 is within delta of 1 (Weyl). The scaling c cancels. The factor n"
-    " - 1 and the norm of X are needed in this form: the bound cannot be free of n, and there is no assumption on W alone, such"
-    " as a large beta, under which it is small for all X.",
+    note="""
+        |A - I|_2 <= 2 (n - 1) e^-gamma, as its rows and columns have absolute sums of at most that, and |E|_2 <= c^2
+        |X|_2 2 (n - 1) e^-gamma (...); so every singular value of K / c^2 is within delta of 1 (Weyl). The scaling c
+        cancels. The factor n - 1 and the norm of X are needed in this form: the bound cannot be free of n, and there
+        is no assumption on W alone, such as a large beta, under which it is small for all X.""",
 )
 
 

@@ -70,8 +70,9 @@ def initial_values(U: Any, V: Any, c: Any) -> Any:
 # -- Eq. (30) ----------------------------------------------------------------------------------------------------------
 
 EQ_30 = Claim(SKIPLESS, "skipless.eq-30", label="Eq. (30)",
-    statement=r"\|\mathbf{E}\|_2\le\|\mathbf{W}_\ell^O\|_2\|\mathbf{W}_\ell^V\|_2\|\mathbf{X}_{\ell-1}\|_2\left\|"
-    r"\frac{\partial\,\mathrm{vec}(\mathbf{A}_\ell(\mathbf{X}_{\ell-1}))}{\partial\mathbf{x}^{\ell-1}}\right\|_2",
+    statement=r"""
+        \|\mathbf{E}\|_2\le\|\mathbf{W}_\ell^O\|_2\|\mathbf{W}_\ell^V\|_2\|\mathbf{X}_{\ell-1}\|_2\left\|\frac{\partial
+        \,\mathrm{vec}(\mathbf{A}_\ell(\mathbf{X}_{\ell-1}))}{\partial\mathbf{x}^{\ell-1}}\right\|_2""",
     assumptions=[ANY_TOKENS, SPLIT],
     relation=AtMost(), sizes=SIZES,
     doubt="The exponent of the output weights reads 0 and is taken as O.",
@@ -106,8 +107,9 @@ NORM_ONE = Claim(FACTORS, "skipless.a4.3-norm-one", label="Section A.4.3, text a
     assumptions=["any scaling constant c > 0; c = 3 in Sections 6.1-6.2"],
     relation=Equal(), expects="refuted", severity="error", correction="skipless.a4.3-norm-scaled",
     uses=("skipless.sec5.1-svd-init",),
-    note="The inequality holds; the product of norms is c^2, which is 9 in the paper's experiments and 1 only at c ="
-    " 1.  kappa(K) does not depend on c, so that c = 1 would have lost nothing; it is not said.",
+    note="""
+        The inequality holds; the product of norms is c^2, which is 9 in the paper's experiments and 1 only at c = 1.
+        kappa(K) does not depend on c, so that c = 1 would have lost nothing; it is not said.""",
 )  # fmt: skip
 
 
@@ -149,10 +151,11 @@ BOUNDED = Claim(SKIPLESS, "skipless.a4.3-x-bounded", label="Section A.4.3, text 
     statement=r"\|\mathbf{X}\|_2\text{ is bounded}",
     assumptions=["X of shape (n, d) is the output of layer normalisation, rows of mean 0 and squared norm d"],
     relation=AtMost(), sizes={"n": (1, 6), "d": (2, 6)}, expects="reading", uses=("skipless.a4.3-x-gaussian",),
-    reading="for tokens after the pre-layer norm (Fig. 6) with unit gain, |X|_2 <= sqrt(n d). Equal tokens attain it,"
-    " so no bound is free of n and d: 389 at n = 197, d = 768. For Gaussian tokens, the model of Section A.4.1, no"
-    " constant bounds |X|_2 with certainty, and sqrt(n) + sqrt(d) + t does with probability 1 - e^(-t^2/2)"
-    " (skipless.a4.3-x-gaussian).",
+    reading="""
+        for tokens after the pre-layer norm (Fig. 6) with unit gain, |X|_2 <= sqrt(n d). Equal tokens attain it, so no
+        bound is free of n and d: 389 at n = 197, d = 768. For Gaussian tokens, the model of Section A.4.1, no constant
+        bounds |X|_2 with certainty, and sqrt(n) + sqrt(d) + t does with probability 1 - e^(-t^2/2)
+        (skipless.a4.3-x-gaussian).""",
 )  # fmt: skip
 
 
@@ -187,13 +190,15 @@ BOUNDED.mutant("sqrt(n), free of d", lambda X: sqrt(X.shape[0]))
 BOUNDED.mutant("sqrt((n - 1) d)", lambda X: sqrt((X.shape[0] - 1) * X.shape[1]))
 
 GAUSSIAN = Claim(SKIPLESS, "skipless.a4.3-x-gaussian", label="Norm of Gaussian tokens",
-    statement=r"P(\|\mathbf{X}\|_2>\sqrt n+\sqrt d+t)\le e^{-t^2/2},\quad P(\|\mathbf{X}\|_2<\sqrt{\max(n,d)/2})\le"
-    r" e^{-\max(n,d)/16}",
+    statement=r"""
+        P(\|\mathbf{X}\|_2>\sqrt n+\sqrt d+t)\le e^{-t^2/2},\quad P(\|\mathbf{X}\|_2<\sqrt{\max(n,d)/2})\le
+        e^{-\max(n,d)/16}""",
     assumptions=["X of shape (n, d), entries independent standard normal", "tested at t = 1"],
     relation=FollowsLaw(samples=2_000, instances=4), sizes={"n": (5, 35), "d": (5, 35)},
     where=lambda sizes: sizes["n"] % 15 == 5 and sizes["d"] % 15 == 5 and sizes["n"] != sizes["d"], of_project=True,
-    note="Gordon's bound of the mean and concentration of a 1-Lipschitz function; the lower bound is that of a"
-    " chi-squared law with max(n, d) degrees, the largest row or column. So the norm grows with either size.",
+    note="""
+        Gordon's bound of the mean and concentration of a 1-Lipschitz function; the lower bound is that of a
+        chi-squared law with max(n, d) degrees, the largest row or column. So the norm grows with either size.""",
 )  # fmt: skip
 
 

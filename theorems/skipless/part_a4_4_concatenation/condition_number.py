@@ -106,15 +106,17 @@ BLOCKS = {"orthogonal blocks": orthogonal, "nearly orthogonal blocks": nearly_or
 ANY_BLOCKS = SECTION_A4_4.extended(special_domains={"rho = s_min^2": borderline, **BLOCKS})
 
 EQ_37 = Claim(ANY_BLOCKS, "skipless.eq-37", label="Eq. (37)",
-    statement=r"\kappa(\mathbf{M})=\frac{\sigma_{\max}(\mathbf{M})}{\sigma_{\min}(\mathbf{M})}\le\sqrt{\frac{s_{"
-    r"\max}^2+\rho}{s_{\min}^2-\rho}}\le\sqrt{\frac{1+\rho/s_{\max}^2}{1-\rho/s_{\min}^2}}\cdot\frac{s_{\max}}{s_{"
-    r"\min}}\le\tau\sqrt{\frac{1+\rho/s_{\max}^2}{1-\rho/s_{\min}^2}}\,\kappa_{\max}",
+    statement=r"""
+        \kappa(\mathbf{M})=\frac{\sigma_{\max}(\mathbf{M})}{\sigma_{\min}(\mathbf{M})}\le\sqrt{\frac{s_{\max}^2+
+        \rho}{s_{\min}^2-\rho}}\le\sqrt{\frac{1+\rho/s_{\max}^2}{1-\rho/s_{\min}^2}}\cdot\frac{s_{\max}}{s_{\min}}\le
+        \tau\sqrt{\frac{1+\rho/s_{\max}^2}{1-\rho/s_{\min}^2}}\,\kappa_{\max}""",
     relation=AtMost(), expects="gap", presumes=("skipless.eq-37-defined",),
     proof=("skipless.eq-32-34", "skipless.eq-35", "skipless.eq-36"), correction="skipless.eq-37-incoherent",
-    note=r"Nothing is printed about \rho against s_min^2. Where \rho < s_min^2 every link holds; where \rho >= s_min^2"
-    r" the second to fourth terms are not real numbers, and nothing is said about kappa(M), finite or not. The step"
-    r" from Eq. (36) to Eq. (37) takes the root of a lower bound that may be negative. The printed 'mild incoherence"
-    r" condition', rho close to 0, is named after the chain only.",
+    note=r"""
+        Nothing is printed about \rho against s_min^2. Where \rho < s_min^2 every link holds; where \rho >= s_min^2 the
+        second to fourth terms are not real numbers, and nothing is said about kappa(M), finite or not. The step from
+        Eq. (36) to Eq. (37) takes the root of a lower bound that may be negative. The printed 'mild incoherence
+        condition', rho close to 0, is named after the chain only.""",
 )  # fmt: skip
 
 
@@ -140,8 +142,9 @@ EQ_37.mutant("smaller condition number instead of kappa_max", "maximum -> minimu
 EQ_37.mutant("rho dropped from the second term", "second_term(q, q.rho) -> second_term(q, 0 * q.rho)")
 
 EQ_37_DEFINED = Claim(ANY_BLOCKS, "skipless.eq-37-defined", label="Eq. (37), that its right-hand sides exist",
-    statement=r"\rho\le s_{\min}^2\ \text{for all}\ \mathbf{A},\mathbf{B},\ \text{so that}\ \sqrt{s_{\min}^2-\rho}\ "
-    r"\text{is real}",
+    statement=r"""
+        \rho\le s_{\min}^2\ \text{for all}\ \mathbf{A},\mathbf{B},\ \text{so that}\ \sqrt{s_{\min}^2-\rho}\ \text{is
+        real}""",
     relation=AtMost(), expects="refuted", severity="error", of_project=True,
     note=r"At the counterexample \rho = 2 and s_min = 1, while \kappa(M) = 3 + 2\sqrt{2} is finite.",
 )  # fmt: skip
@@ -175,13 +178,15 @@ INCOHERENT_BLOCKS = SECTION_A4_4.extended(
 )
 
 EQ_37_INCOHERENT = Claim(INCOHERENT_BLOCKS, "skipless.eq-37-incoherent", label="Eq. (37) for incoherent blocks",
-    statement=r"\text{If}\ \rho<s_{\min}^2:\ \kappa(\mathbf{M})\le\sqrt{\frac{s_{\max}^2+\rho}{s_{\min}^2-\rho}}="
-    r"\sqrt{\frac{1+\rho/s_{\max}^2}{1-\rho/s_{\min}^2}}\cdot\frac{s_{\max}}{s_{\min}}\le\tau\sqrt{\frac{1+\rho/s_{"
-    r"\max}^2}{1-\rho/s_{\min}^2}}\,\kappa_{\max}",
+    statement=r"""
+        \text{If}\ \rho<s_{\min}^2:\ \kappa(\mathbf{M})\le\sqrt{\frac{s_{\max}^2+\rho}{s_{\min}^2-\rho}}=\sqrt{\frac{1+
+        \rho/s_{\max}^2}{1-\rho/s_{\min}^2}}\cdot\frac{s_{\max}}{s_{\min}}\le\tau\sqrt{\frac{1+\rho/s_{\max}^2}{1-
+        \rho/s_{\min}^2}}\,\kappa_{\max}""",
     relation=AtMost(), of_project=True, corrects="skipless.eq-37",
     proof=("skipless.eq-35", "skipless.eq-36", "skipless.eq-37-middle"),
-    note="The middle link is an equality and a claim of its own, lest its ratio 1 hide how tight the other two are."
-    " Both are attained: by orthogonal blocks, and by orthogonal blocks of equal singular values.",
+    note="""
+        The middle link is an equality and a claim of its own, lest its ratio 1 hide how tight the other two are. Both
+        are attained: by orthogonal blocks, and by orthogonal blocks of equal singular values.""",
 )  # fmt: skip
 
 
@@ -205,8 +210,9 @@ EQ_37_INCOHERENT.mutant("factor tau dropped", "q.tau * coherence(q, q.rho) -> co
 EQ_37_INCOHERENT.mutant("smaller condition number instead of kappa_max", "maximum -> minimum")
 
 MIDDLE = Claim(INCOHERENT_BLOCKS, "skipless.eq-37-middle", label="Eq. (37), middle link",
-    statement=r"\sqrt{\frac{s_{\max}^2+\rho}{s_{\min}^2-\rho}}=\sqrt{\frac{1+\rho/s_{\max}^2}{1-\rho/s_{\min}^2}}\cdot"
-    r"\frac{s_{\max}}{s_{\min}}\quad\text{if}\ \rho<s_{\min}^2",
+    statement=r"""
+        \sqrt{\frac{s_{\max}^2+\rho}{s_{\min}^2-\rho}}=\sqrt{\frac{1+\rho/s_{\max}^2}{1-\rho/s_{\min}^2}}\cdot\frac{s_{
+        \max}}{s_{\min}}\quad\text{if}\ \rho<s_{\min}^2""",
     relation=Equal(), of_project=True,
 )  # fmt: skip
 
@@ -254,9 +260,9 @@ COLUMNS_AT_MOST_ROWS = TWO_BLOCKS.extended(
 
 FIXED_SCALE = Claim(COLUMNS_AT_MOST_ROWS, "skipless.a4.4-limit-fixed-scale",
     label="Section A.4.4, last sentence, at a fixed s_min",
-    statement=r"\rho\le\delta,\ \tau\le1+\delta,\ s_{\min}\ge s>\sqrt\delta\ \Rightarrow\ \kappa(\mathbf{M})\le(1+"
-    r"\delta)\sqrt{\frac{1+\delta/s^2}{1-\delta/s^2}}\,\kappa_{\max},\text{ which tends to }\kappa_{\max}\text{ as }"
-    r"\delta\to0",
+    statement=r"""
+        \rho\le\delta,\ \tau\le1+\delta,\ s_{\min}\ge s>\sqrt\delta\ \Rightarrow\ \kappa(\mathbf{M})\le(1+\delta)\sqrt{
+        \frac{1+\delta/s^2}{1-\delta/s^2}}\,\kappa_{\max},\text{ which tends to }\kappa_{\max}\text{ as }\delta\to0""",
     assumptions=[
         "delta = max(rho, tau - 1) and s = s_min, or any delta above and s below them",
         Assumption("delta < s^2", positive=lambda delta, s: s * s - delta),
@@ -291,8 +297,9 @@ FIXED_SCALE.mutant("smaller condition number of the two", "maximum -> minimum")
 NEARLY = "small: rho and tau - 1 at most delta; controlled: at most C kappa_max, with delta and C any given numbers"
 
 LIMIT = Claim(TWO_BLOCKS, "skipless.a4.4-limit", label="Section A.4.4, last sentence",
-    statement=r"\text{Under a mild block-incoherence condition (i.e. }\rho\to0)\text{ and balanced blocks }(\tau\to1),"
-    r"\text{ the concatenated condition number is controlled by the worst block condition number }\kappa_{\max}",
+    statement=r"""
+        \text{Under a mild block-incoherence condition (i.e. }\rho\to0)\text{ and balanced blocks }(\tau\to1),\text{ the
+        concatenated condition number is controlled by the worst block condition number }\kappa_{\max}""",
     assumptions=[
         NEARLY,
         Assumption("rho <= delta", nonnegative=lambda A, B, delta: delta - blocks(A, B).rho),
@@ -300,11 +307,13 @@ LIMIT = Claim(TWO_BLOCKS, "skipless.a4.4-limit", label="Section A.4.4, last sent
     ],
     relation=AtMost(ascent=False), sizes={"n": (2, 4), "d_1": (1, 2), "d_2": (1, 2)}, expects="refuted",
     severity="error", uses=("skipless.eq-37",), correction="skipless.a4.4-relative",
-    doubt="Read as a limit at a fixed s_min, which the sentence does not name, it is true"
-    " (skipless.a4.4-limit-fixed-scale).",
-    note="rho is not normalised: A, B -> sA, sB takes rho to s^2 rho and leaves tau and every condition number alone,"
-    " so rho can be made as small as one likes for nearly parallel blocks. Two columns s(1, 0) and s(1, e) have"
-    " kappa_max = 1, rho = s^2, tau = sqrt(1 + e^2) and kappa(M) > 1/e: no delta and no C serve.",
+    doubt="""
+        Read as a limit at a fixed s_min, which the sentence does not name, it is true
+        (skipless.a4.4-limit-fixed-scale).""",
+    note="""
+        rho is not normalised: A, B -> sA, sB takes rho to s^2 rho and leaves tau and every condition number alone, so
+        rho can be made as small as one likes for nearly parallel blocks. Two columns s(1, 0) and s(1, e) have
+        kappa_max = 1, rho = s^2, tau = sqrt(1 + e^2) and kappa(M) > 1/e: no delta and no C serve.""",
 )  # fmt: skip
 
 
@@ -328,8 +337,9 @@ LIMIT.mutant("without the factor C", "C -> 1")
 
 RELATIVE = Claim(COLUMNS_AT_MOST_ROWS, "skipless.a4.4-relative",
     label="Section A.4.4, last sentence, with the incoherence relative to the blocks",
-    statement=r"\text{If }\rho\le r\,s_{\min}^2,\ r<1:\quad\kappa(\mathbf{M})\le\tau\sqrt{\frac{1+r}{1-r}}\,\kappa_{"
-    r"\max},\quad\text{which tends to }\kappa_{\max}\text{ as }r\to0,\ \tau\to1",
+    statement=r"""
+        \text{If }\rho\le r\,s_{\min}^2,\ r<1:\quad\kappa(\mathbf{M})\le\tau\sqrt{\frac{1+r}{1-r}}\,\kappa_{\max},\quad
+        \text{which tends to }\kappa_{\max}\text{ as }r\to0,\ \tau\to1""",
     assumptions=[
         Assumption(
             r"\rho \le r s_min^2, 0 < s_min",

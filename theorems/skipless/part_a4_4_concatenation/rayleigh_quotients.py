@@ -50,15 +50,17 @@ def quotient(A: Any, B: Any, x: Any, y: Any) -> Any:
 
 
 QUOTIENT = Claim(RAYLEIGH, "skipless.eq-32-34", label="Eqs. (32)-(34)",
-    statement=r"\rho:=\|\mathbf{A}^\top\mathbf{B}\|_2,\quad \tau:=\frac{\max\{\|\mathbf{A}\|_2,\|\mathbf{B}\|_2\}}{"
-    r"\min\{\|\mathbf{A}\|_2,\|\mathbf{B}\|_2\}};\quad\frac{\|\mathbf{M}[\mathbf{x};\mathbf{y}]\|^2}{\|[\mathbf{x};"
-    r"\mathbf{y}]\|^2}=\frac{[\mathbf{x};\mathbf{y}]^\top\mathbf{M}^\top\mathbf{M}[\mathbf{x};\mathbf{y}]}{\|"
-    r"\mathbf{x}\|^2+\|\mathbf{y}\|^2}=\frac{\|\mathbf{A}\mathbf{x}\|^2+\|\mathbf{B}\mathbf{y}\|^2+2\langle\mathbf{A}"
-    r"\mathbf{x},\mathbf{B}\mathbf{y}\rangle}{\|\mathbf{x}\|^2+\|\mathbf{y}\|^2}",
+    statement=r"""
+        \rho:=\|\mathbf{A}^\top\mathbf{B}\|_2,\quad \tau:=\frac{\max\{\|\mathbf{A}\|_2,\|\mathbf{B}\|_2\}}{\min\{\|
+        \mathbf{A}\|_2,\|\mathbf{B}\|_2\}};\quad\frac{\|\mathbf{M}[\mathbf{x};\mathbf{y}]\|^2}{\|[\mathbf{x};\mathbf{y}]
+        \|^2}=\frac{[\mathbf{x};\mathbf{y}]^\top\mathbf{M}^\top\mathbf{M}[\mathbf{x};\mathbf{y}]}{\|\mathbf{x}\|^2+\|
+        \mathbf{y}\|^2}=\frac{\|\mathbf{A}\mathbf{x}\|^2+\|\mathbf{B}\mathbf{y}\|^2+2\langle\mathbf{A}\mathbf{x},
+        \mathbf{B}\mathbf{y}\rangle}{\|\mathbf{x}\|^2+\|\mathbf{y}\|^2}""",
     assumptions=["M = [A B] of shape (n, d_1 + d_2)", NONZERO],
     relation=Equal(), exact=True,
-    note="Eqs. (32) and (33) define; the second form of tau replaces a spectral norm by the largest singular value,"
-    " which is its value, and is judged in skipless.eq-33-norms.",
+    note="""
+        Eqs. (32) and (33) define; the second form of tau replaces a spectral norm by the largest singular value, which
+        is its value, and is judged in skipless.eq-33-norms.""",
 )  # fmt: skip
 
 
@@ -86,9 +88,9 @@ QUOTIENT.mutant("cross term dropped", lambda A, B, x, y: _changed_quotient(A, B,
 QUOTIENT.mutant("cross term with the wrong sign", lambda A, B, x, y: _changed_quotient(A, B, x, y, 4))
 
 BALANCE = Claim(RAYLEIGH, "skipless.eq-33-norms", label="Eq. (33), its two forms",
-    statement=r"\frac{\max\{\|\mathbf{A}\|_2,\|\mathbf{B}\|_2\}}{\min\{\|\mathbf{A}\|_2,\|\mathbf{B}\|_2\}}=\frac{\max"
-    r"\{\sigma_{\max}(\mathbf{A}),\sigma_{\max}(\mathbf{B})\}}{\min\{\sigma_{\max}(\mathbf{A}),\sigma_{\max}("
-    r"\mathbf{B})\}}",
+    statement=r"""
+        \frac{\max\{\|\mathbf{A}\|_2,\|\mathbf{B}\|_2\}}{\min\{\|\mathbf{A}\|_2,\|\mathbf{B}\|_2\}}=\frac{\max\{\sigma_{
+        \max}(\mathbf{A}),\sigma_{\max}(\mathbf{B})\}}{\min\{\sigma_{\max}(\mathbf{A}),\sigma_{\max}(\mathbf{B})\}}""",
     assumptions=["A and B are not zero"],
     relation=Equal(), of_project=True,
     note="The right-hand side from eigenvalues of the larger Gram matrices, the left-hand side from singular values.",
@@ -135,17 +137,19 @@ def squared_stretch(A: Any, B: Any, which: int) -> Any:
 
 
 LARGEST = Claim(CHAINS, "skipless.eq-35", label="Eq. (35)",
-    statement=r"\sigma_{\max}(\mathbf{M})^2=\max_{\mathbf{x},\mathbf{y}\ne0}\frac{\|\mathbf{A}\mathbf{x}\|^2+\|"
-    r"\mathbf{B}\mathbf{y}\|^2+2\langle\mathbf{A}\mathbf{x},\mathbf{B}\mathbf{y}\rangle}{\|\mathbf{x}\|^2+\|\mathbf{y}"
-    r"\|^2}\le\max\frac{\sigma_{\max}(\mathbf{A})^2\|\mathbf{x}\|^2+\sigma_{\max}(\mathbf{B})^2\|\mathbf{y}\|^2+2\rho"
-    r"\|\mathbf{x}\|\|\mathbf{y}\|}{\|\mathbf{x}\|^2+\|\mathbf{y}\|^2}\le\max\{\sigma_{\max}(\mathbf{A})^2,\sigma_{"
-    r"\max}(\mathbf{B})^2\}+\max\frac{2\rho\|\mathbf{x}\|\|\mathbf{y}\|}{\|\mathbf{x}\|^2+\|\mathbf{y}\|^2}\le s_{"
-    r"\max}^2+\rho",
+    statement=r"""
+        \sigma_{\max}(\mathbf{M})^2=\max_{\mathbf{x},\mathbf{y}\ne0}\frac{\|\mathbf{A}\mathbf{x}\|^2+\|\mathbf{B}
+        \mathbf{y}\|^2+2\langle\mathbf{A}\mathbf{x},\mathbf{B}\mathbf{y}\rangle}{\|\mathbf{x}\|^2+\|\mathbf{y}\|^2}\le
+        \max\frac{\sigma_{\max}(\mathbf{A})^2\|\mathbf{x}\|^2+\sigma_{\max}(\mathbf{B})^2\|\mathbf{y}\|^2+2\rho\|
+        \mathbf{x}\|\|\mathbf{y}\|}{\|\mathbf{x}\|^2+\|\mathbf{y}\|^2}\le\max\{\sigma_{\max}(\mathbf{A})^2,\sigma_{
+        \max}(\mathbf{B})^2\}+\max\frac{2\rho\|\mathbf{x}\|\|\mathbf{y}\|}{\|\mathbf{x}\|^2+\|\mathbf{y}\|^2}\le
+        s_{\max}^2+\rho""",
     assumptions=["maxima over x, y not both zero", NONZERO],
     relation=AtMost(), uses=("skipless.eq-32-34",),
-    note="The maximum in the second term is the larger eigenvalue of [[sigma_max(A)^2, rho], [rho, sigma_max(B)^2]];"
-    " that of 2 rho st / (s^2 + t^2) is rho, so the last link is an equality. Over x and y both nonzero, as the text"
-    " says, the first maximum need not be attained (orthogonal blocks of different norms); the supremum is the same.",
+    note="""
+        The maximum in the second term is the larger eigenvalue of [[sigma_max(A)^2, rho], [rho, sigma_max(B)^2]]; that
+        of 2 rho st / (s^2 + t^2) is rho, so the last link is an equality. Over x and y both nonzero, as the text says,
+        the first maximum need not be attained (orthogonal blocks of different norms); the supremum is the same.""",
 )  # fmt: skip
 
 
@@ -168,20 +172,23 @@ LARGEST.mutant("half of rho: the factor 2 of the cross term lost", "q.rho -> q.r
 LARGEST.mutant("rho with the wrong sign", "q.s_max * q.s_max + q.rho -> q.s_max * q.s_max - q.rho")
 
 SMALLEST = Claim(CHAINS, "skipless.eq-36", label="Eq. (36)",
-    statement=r"\sigma_{\min}(\mathbf{M})^2=\min_{\mathbf{x},\mathbf{y}\ne0}\frac{\|\mathbf{A}\mathbf{x}\|^2+\|"
-    r"\mathbf{B}\mathbf{y}\|^2+2\langle\mathbf{A}\mathbf{x},\mathbf{B}\mathbf{y}\rangle}{\|\mathbf{x}\|^2+\|\mathbf{y}"
-    r"\|^2}\ge\min\frac{\sigma_{\min}(\mathbf{A})^2\|\mathbf{x}\|^2+\sigma_{\min}(\mathbf{B})^2\|\mathbf{y}\|^2-2\rho"
-    r"\|\mathbf{x}\|\|\mathbf{y}\|}{\|\mathbf{x}\|^2+\|\mathbf{y}\|^2}\ge\min\{\sigma_{\min}(\mathbf{A})^2,\sigma_{"
-    r"\min}(\mathbf{B})^2\}+\min\frac{-2\rho\|\mathbf{x}\|\|\mathbf{y}\|}{\|\mathbf{x}\|^2+\|\mathbf{y}\|^2}\ge s_{"
-    r"\min}^2-\rho",
+    statement=r"""
+        \sigma_{\min}(\mathbf{M})^2=\min_{\mathbf{x},\mathbf{y}\ne0}\frac{\|\mathbf{A}\mathbf{x}\|^2+\|\mathbf{B}
+        \mathbf{y}\|^2+2\langle\mathbf{A}\mathbf{x},\mathbf{B}\mathbf{y}\rangle}{\|\mathbf{x}\|^2+\|\mathbf{y}\|^2}\ge
+        \min\frac{\sigma_{\min}(\mathbf{A})^2\|\mathbf{x}\|^2+\sigma_{\min}(\mathbf{B})^2\|\mathbf{y}\|^2-2\rho\|
+        \mathbf{x}\|\|\mathbf{y}\|}{\|\mathbf{x}\|^2+\|\mathbf{y}\|^2}\ge\min\{\sigma_{\min}(\mathbf{A})^2,\sigma_{
+        \min}(\mathbf{B})^2\}+\min\frac{-2\rho\|\mathbf{x}\|\|\mathbf{y}\|}{\|\mathbf{x}\|^2+\|\mathbf{y}\|^2}\ge
+        s_{\min}^2-\rho""",
     assumptions=[SECTION_A4_4.assumptions[2], "minima over x, y not both zero", NONZERO],
     relation=AtMost(signed=True), uses=("skipless.eq-32-34",), expects="reading",
-    reading="sigma_min is the minimum of |Mx| over unit vectors, as the first equality has it: 0 for more columns than"
-    " rows. With the last of the min(rows, columns) singular values, which a finite kappa of wide Jacobians (Section"
-    " 4.1) needs, it is true for M with at least as many rows as columns, and fails for others",
-    note="With the last singular value, positive for wide blocks, the first equality is false for wide M and the"
-    " second link for wide A: A = (1 0) has |Ax| = 0 at x = (0, 1). The shapes of A, B and M are not restricted. Eq."
-    " (37) is the same in both, for rho < s_min^2 leaves M no more columns than rows.",
+    reading="""
+        sigma_min is the minimum of |Mx| over unit vectors, as the first equality has it: 0 for more columns than rows.
+        With the last of the min(rows, columns) singular values, which a finite kappa of wide Jacobians (Section 4.1)
+        needs, it is true for M with at least as many rows as columns, and fails for others""",
+    note="""
+        With the last singular value, positive for wide blocks, the first equality is false for wide M and the second
+        link for wide A: A = (1 0) has |Ax| = 0 at x = (0, 1). The shapes of A, B and M are not restricted. Eq. (37) is
+        the same in both, for rho < s_min^2 leaves M no more columns than rows.""",
 )  # fmt: skip
 
 

@@ -19,16 +19,18 @@ TABLE_6_SKIP = (105, 149, 135, 104, 106, 154, 125, 125, 103, 157, 121, 137, 102,
 TABLE_6_SKIPLESS_INIT = (1000, 270, 750, 1250, 625, 370, 854, 1920, 625, 384, 1110, 2170, 344, 357, 1430, 2020)
 
 KERNEL = Claim(SKIPLESS, "skipless.a7-kernel-condition", label="Section A.7, text and Tables 5-6",
-    statement=r"\text{Conditioning is tracked as }\kappa(\mathbf{J}\mathbf{J}^\top)\text{ and }\kappa(\mathbf{K}_\ell"
-    r"\mathbf{K}_\ell^\top),\ \kappa((\mathbf{K}_\ell+\mathbf{I})(\mathbf{K}_\ell+\mathbf{I})^\top)\ \text{(values"
-    r" 127..144 for skip and 195..207 for skipless + init; the latter 'of the same order of magnitude' as the former"
-    r" throughout)}",
+    statement=r"""
+        \text{Conditioning is tracked as }\kappa(\mathbf{J}\mathbf{J}^\top)\text{ and }\kappa(\mathbf{K}_\ell\mathbf{K}_
+        \ell^\top),\ \kappa((\mathbf{K}_\ell+\mathbf{I})(\mathbf{K}_\ell+\mathbf{I})^\top)\ \text{(values 127..144 for
+        skip and 195..207 for skipless + init; the latter 'of the same order of magnitude' as the former throughout)}
+    """,
     assumptions=["J of shape (m, p) with m <= p and full rank"],
     relation=Equal(), sizes={"m": (1, 4), "p": (1, 5)}, where=lambda sizes: sizes["m"] <= sizes["p"], expects="reading",
     uses=("skipless.a7-table-5", "skipless.a7-table-6"),
-    reading="the algebra, kappa(J J^T) = kappa(J)^2, so the tables show squares: 11.3 and 14.0 for J at epoch 20.  For"
-    " m > p the kernel is singular and J^T J takes its place.  The printed numbers are judged in skipless.a7-table-5"
-    " and skipless.a7-table-6.",
+    reading="""
+        the algebra, kappa(J J^T) = kappa(J)^2, so the tables show squares: 11.3 and 14.0 for J at epoch 20. For m > p
+        the kernel is singular and J^T J takes its place. The printed numbers are judged in skipless.a7-table-5 and
+        skipless.a7-table-6.""",
 )  # fmt: skip
 
 
@@ -47,12 +49,14 @@ KERNEL.mutant(
 )
 
 TABLE_5 = Claim(SKIPLESS, "skipless.a7-table-5", label="Section A.7, Table 5, 'the same order of magnitude'",
-    statement=r"\tfrac{1}{10}\,\kappa_{\mathrm{skip}}\le\kappa_{\mathrm{skipless+init}}\le10\,\kappa_{\mathrm{skip}}"
-    r"\text{ at every printed epoch}",
+    statement=r"""
+        \tfrac{1}{10}\,\kappa_{\mathrm{skip}}\le\kappa_{\mathrm{skipless+init}}\le10\,\kappa_{\mathrm{skip}}\text{ at
+        every printed epoch}""",
     assumptions=["numbers as extracted from Table 5"],
     relation=AtMost(), of_project=True, expects="empirical",
-    observed="six epochs of one run; seeds, batch and how the Jacobian was formed are not stated.  The ratios are 1.5,"
-    " 4.7, 3.2, 1.7, 1.6 and 1.4, so a factor 5 suffices.",
+    observed="""
+        six epochs of one run; seeds, batch and how the Jacobian was formed are not stated. The ratios are 1.5, 4.7,
+        3.2, 1.7, 1.6 and 1.4, so a factor 5 suffices.""",
 )  # fmt: skip
 
 
@@ -77,9 +81,10 @@ TABLE_6 = Claim(SKIPLESS, "skipless.a7-table-6", label="Section A.7, Table 6, la
     statement=r"\kappa_{\mathrm{skipless+init}}\le20\,\kappa_{\mathrm{skip}}\text{ at every printed layer and epoch}",
     assumptions=["numbers as extracted from Table 6"],
     relation=AtMost(), of_project=True, expects="empirical",
-    observed="four layers at four epochs of one run.  Layer by layer a factor 10 does not suffice: the last layer has"
-    " ratios of 12, 15, 16 and 13, and L7 one of 11 at epoch 300.  The sentence about the order of magnitude speaks of"
-    " Table 5.",
+    observed="""
+        four layers at four epochs of one run. Layer by layer a factor 10 does not suffice: the last layer has ratios
+        of 12, 15, 16 and 13, and L7 one of 11 at epoch 300. The sentence about the order of magnitude speaks of Table
+        5.""",
 )  # fmt: skip
 
 
