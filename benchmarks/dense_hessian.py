@@ -12,8 +12,8 @@ import torch
 from attention_loss import curvlinops_hessian, instance, loss
 from measure import FLOOR, OURS, PEER, Case, Entry, Error, Goal, Topic, breakdown, measure, relative_error
 
-from theorems.hessian.dense import attention_hessian
-from theorems.hessian.full_hessian import full_hessian
+from theorems.hessian.fast.dense import attention_hessian
+from theorems.hessian.part_3_structure.whole_hessian import full_hessian
 from verify.arithmetics import midpoints, precision, to_balls
 
 OURS_NAME, IN_PLACE, FLOOR_NAME = "attention_hessian", "  into a given matrix", "floor: its products and the writing"
@@ -100,7 +100,7 @@ REACH = """
 import resource, sys, torch
 sys.path.insert(0, {folder!r})
 from attention_loss import instance
-from theorems.hessian.dense import attention_hessian
+from theorems.hessian.fast.dense import attention_hessian
 H = attention_hessian(*instance({L}, {d}, {d}, "cpu"))
 assert bool(H[::97].isfinite().all())
 print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20)

@@ -9,8 +9,8 @@ from attention_loss import curvlinops_hessian, instance, loss
 from dense_hessian import conditions
 from measure import FLOOR, OURS, PEER, Case, Entry, Error, Goal, Topic, breakdown, measure, relative_error
 
-from theorems.hessian.full_hessian import full_hessian, full_outer_product_hessian
-from theorems.hessian.operators import AttentionCurvature, curvature_product
+from theorems.hessian.fast.operators import AttentionCurvature, curvature_product
+from theorems.hessian.part_3_structure.whole_hessian import full_hessian, full_outer_product_hessian
 from verify.arithmetics import midpoints, precision, to_balls
 
 BLOCK = 16

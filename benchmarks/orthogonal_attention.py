@@ -6,25 +6,13 @@ import math
 from typing import Any
 
 import torch
-from measure import (
-    FLOOR,
-    OURS,
-    PEER,
-    Case,
-    Entry,
-    Error,
-    Goal,
-    Topic,
-    breakdown,
-    measure,
-    peak_memory,
-    relative_error,
-)
+from measure import FLOOR, OURS, PEER, Case, Entry, Error, Goal, Topic, breakdown, measure, peak_memory, relative_error
 
 from theorems.osa.definitions import queries_and_keys
-from theorems.osa.layers import attention_through_basis, newton_schulz, orthogonal_self_attention
-from theorems.osa.linear_cost import LARGEST_LOSS, linear_cost_attention, push_through_loss
-from theorems.osa.push_through import attention_pushed_through
+from theorems.osa.fast.layers import newton_schulz, orthogonal_self_attention
+from theorems.osa.fast.linear_cost import LARGEST_LOSS, linear_cost_attention, push_through_loss
+from theorems.osa.part_2_4_cost.basis_layer import attention_through_basis
+from theorems.osa.part_2_4_cost.push_through import attention_pushed_through
 from verify.arithmetics import midpoints, precision, to_balls
 
 D = 64

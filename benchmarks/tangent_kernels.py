@@ -7,8 +7,8 @@ from typing import Any
 import torch
 from measure import OURS, PEER, Case, Entry, Error, Goal, Topic, measure, relative_error
 
-from theorems.convergence.kernel import limiting_kernel
-from theorems.convergence.tangent_kernel import POOLINGS, finite_width_tangent_kernel, limiting_tangent_kernel
+from theorems.convergence.fast.tangent_kernel import POOLINGS, finite_width_tangent_kernel, limiting_tangent_kernel
+from theorems.convergence.part_4_main_results.limiting_kernel import limiting_kernel
 from verify.arithmetics import midpoints, precision, to_balls
 
 FINITE, LIMIT = "finite_width_tangent_kernel", "limiting_tangent_kernel"

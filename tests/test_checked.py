@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 import torch
 
-from theorems.hessian.blocks import functional_hessian_query_key, outer_product_hessian_query_key
 from theorems.hessian.definitions import attention
+from theorems.hessian.part_3_structure.functional import functional_hessian_query_key
+from theorems.hessian.part_3_structure.outer_product import outer_product_hessian_query_key
 from verify.arithmetics import to_balls, to_rationals
 from verify.vocabulary import InputError, replaced
 

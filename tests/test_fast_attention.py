@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 import torch
 
-from theorems.osa.exponential import exponential, phi
-from theorems.osa.layers import orthogonal_self_attention
-from theorems.osa.linear_cost import FORMS, LARGEST_LOSS, linear_cost_attention, push_through_loss
-from theorems.osa.push_through import attention_pushed_through
+from theorems.osa.fast.exponential import exponential, phi
+from theorems.osa.fast.layers import orthogonal_self_attention
+from theorems.osa.fast.linear_cost import FORMS, LARGEST_LOSS, linear_cost_attention, push_through_loss
+from theorems.osa.part_2_4_cost.push_through import attention_pushed_through
 from verify.arithmetics import midpoints, to_balls
 from verify.vocabulary import InputError, NotFiniteError
 

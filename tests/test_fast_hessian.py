@@ -9,15 +9,15 @@ import numpy as np
 import pytest
 import torch
 
-from theorems.hessian.contracted_moments import PARTS
-from theorems.hessian.dense import attention_hessian
-from theorems.hessian.full_hessian import (
+from theorems.hessian.fast.contracted_moments import PARTS
+from theorems.hessian.fast.dense import attention_hessian
+from theorems.hessian.fast.operators import AttentionCurvature, curvature_product
+from theorems.hessian.part_3_structure.whole_hessian import (
     FULL_HESSIAN,
     full_functional_hessian,
     full_hessian,
     full_outer_product_hessian,
 )
-from theorems.hessian.operators import AttentionCurvature, curvature_product
 from verify.arithmetics import midpoints, to_balls
 from verify.inputs.generators import applicable_domains, systematic
 from verify.vocabulary import InputError, NotFiniteError
@@ -133,8 +133,8 @@ def test_the_matrix_is_symmetric_and_may_be_written_into_given_memory() -> None:
 def test_long_sequences_are_cut_into_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
     arguments = instance(7, 3, 2)
     whole = {part: ways(arguments, part) for part in PARTS}
-    monkeypatch.setattr("theorems.hessian.contracted_moments.DEVIATIONS", 2 * 7 * 3)
-    monkeypatch.setattr("theorems.hessian.operators.ROWS", 3 * 7)
+    monkeypatch.setattr("theorems.hessian.fast.contracted_moments.DEVIATIONS", 2 * 7 * 3)
+    monkeypatch.setattr("theorems.hessian.fast.operators.ROWS", 3 * 7)
     for part in PARTS:
         for way, found in ways(arguments, part).items():
             assert float((found - whole[part][way]).norm()) <= 1e-14 * float(whole["hessian"]["dense"].norm())

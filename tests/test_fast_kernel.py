@@ -8,9 +8,13 @@ import pytest
 import torch
 
 from theorems.convergence.definitions import tangent_kernel
-from theorems.convergence.gradients import network_jacobian
-from theorems.convergence.kernel import AVERAGE_POOLING, limiting_kernel, limiting_kernel_of_sums
-from theorems.convergence.tangent_kernel import POOLINGS, finite_width_tangent_kernel, limiting_tangent_kernel
+from theorems.convergence.fast.tangent_kernel import POOLINGS, finite_width_tangent_kernel, limiting_tangent_kernel
+from theorems.convergence.part_4_main_results.limiting_kernel import (
+    AVERAGE_POOLING,
+    limiting_kernel,
+    limiting_kernel_of_sums,
+)
+from theorems.convergence.part_d_1_limiting_kernel.gradients import network_jacobian
 from verify.arithmetics import midpoints, radius, to_balls
 from verify.inputs.generators import applicable_domains, systematic
 from verify.vocabulary import InputError, NotFiniteError
@@ -57,7 +61,7 @@ def test_the_closed_form_against_balls(pooling: str, scale: float) -> None:
 def test_pieces_do_not_change_the_kernels(monkeypatch: pytest.MonkeyPatch) -> None:
     arguments = network(7, 3, 4, 5)
     whole = finite_width_tangent_kernel(*arguments, 0.7, 0.4), limiting_tangent_kernel(arguments[0])
-    monkeypatch.setattr("theorems.convergence.tangent_kernel.PIECE", 30)
+    monkeypatch.setattr("theorems.convergence.fast.tangent_kernel.PIECE", 30)
     cut = finite_width_tangent_kernel(*arguments, 0.7, 0.4), limiting_tangent_kernel(arguments[0])
     for found, expected in zip(cut, whole, strict=True):
         assert float((found - expected).abs().max()) <= 1e-14 * float(expected.abs().max())

@@ -56,10 +56,7 @@ WRONG: dict[str, tuple[Callable[..., Any], str]] = {
         lambda X, W_Q, W_K, W_V: torch.softmax(X @ W_Q @ (X @ W_K).T / W_Q.shape[1] ** 0.5, 0) @ X @ W_V,
         "softmax over the wrong axis: columns sum to 1, not rows",
     ),
-    "causal": (
-        lambda X, W_Q, W_K, W_V: sdpa(X @ W_Q, X @ W_K, X @ W_V, is_causal=True),
-        "a causal mask is applied",
-    ),
+    "causal": (lambda X, W_Q, W_K, W_V: sdpa(X @ W_Q, X @ W_K, X @ W_V, is_causal=True), "a causal mask is applied"),
     "exchanged": (lambda X, W_Q, W_K, W_V: right(X, W_K, W_Q, W_V), "W_Q and W_K are exchanged"),
     "factor": (lambda X, W_Q, W_K, W_V: 2 * right(X, W_Q, W_K, W_V), "the result has a constant factor 2"),
     "sign": (lambda X, W_Q, W_K, W_V: -right(X, W_Q, W_K, W_V), "the result has the opposite sign"),

@@ -9,8 +9,13 @@ import pytest
 import torch
 
 from theorems.convergence import CONVERGENCE
-from theorems.osa.complexity import newton_schulz, orthogonal_attention, orthonormal_basis, softmax_attention
 from theorems.osa.definitions import attention
+from theorems.osa.part_2_4_cost.basis_layer import (
+    newton_schulz,
+    orthogonal_attention,
+    orthonormal_basis,
+    softmax_attention,
+)
 from verify.checks import checks_of
 from verify.checks.record import ERROR, UPHELD, VIOLATED, Record
 from verify.checks.settings import settings_for

@@ -14,17 +14,17 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
 from theorems.osa.definitions import attention, queries_and_keys
-from theorems.osa.initialisation import attention_jacobian
-from theorems.osa.layers import (
+from theorems.osa.fast.layers import (
     METHODS,
     Weights,
-    attention_through_basis,
     initialise,
     newton_schulz,
     orthogonal_self_attention,
     orthogonal_self_attention_jacobian,
     polar_basis,
 )
+from theorems.osa.part_2_4_cost.basis_layer import attention_through_basis
+from theorems.osa.part_c_initialisation.c1_jacobian_and_values import attention_jacobian
 from verify.arithmetics import midpoints, to_balls
 from verify.oracles import jacobian
 from verify.vocabulary import InputError

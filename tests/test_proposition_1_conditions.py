@@ -8,8 +8,8 @@ from typing import Any
 import flint
 import torch
 
-from theorems.convergence.convergence_rate import Conditions, proposition_1_conditions
-from theorems.convergence.descent import third_neuron_near_its_kink
+from theorems.convergence.part_c_2_proposition_1.proposition_1 import third_neuron_near_its_kink
+from theorems.convergence.part_c_2_proposition_1.rate import Conditions, proposition_1_conditions
 from verify.checks.evaluation import lifted_to_balls
 
 NAMES = ("X", "y", "W_Q", "W_K", "W_V", "w_O", "tau_0", "tau_1")

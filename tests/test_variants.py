@@ -12,8 +12,8 @@ from verify.checks import checks_of
 from verify.checks.settings import settings_for
 from verify.evidence.runner import problems_of_declaration, run_check
 from verify.oracles import LawTest
-from verify.vocabulary import Claim, Equal, FollowsLaw, Paper, RegistryError, Shape, Size
-from verify.vocabulary.variants import Variant, of_value, with_arguments, with_replacements
+from verify.vocabulary import Claim, Equal, FollowsLaw, Paper, RegistryError, Shape, Size, Variant
+from verify.vocabulary.variants import of_value, with_arguments, with_replacements
 
 PAPER = Paper("toy", "Toy claims", "nobody", "row-major")
 Number = Annotated[int, Size("n")]

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from theorems.hessian import blocks, functional, jacobian, loss, outer_product
+from theorems.hessian.part_3_structure import functional, outer_product, whole_hessian
+from theorems.hessian.part_b_derivatives import jacobians
 from theorems.reference import certified, over_batches
 
 # Dense Kronecker factors make these references to compare with, not functions for long sequences.
@@ -19,7 +20,7 @@ outer_product_hessian_value_query = certified(
     "curvature", "Theorem 3.1, (V, Q)", ["hessian.thm-3.1-vq"], 147_506, (8, 8),
 )  # fmt: skip
 outer_product_hessian_query_key = certified(
-    over_batches(blocks.outer_product_hessian_query_key, ["hessian.thm-3.1-qk"]),
+    over_batches(outer_product.outer_product_hessian_query_key, ["hessian.thm-3.1-qk"]),
     "curvature", "Theorem 3.1, (Q, K)", ["hessian.thm-3.1-qk"], 162_571, (8, 8),
 )  # fmt: skip
 functional_hessian_query = certified(
@@ -31,14 +32,14 @@ functional_hessian_value_query = certified(
     "curvature", "Theorem 3.2, (V, Q)", ["hessian.thm-3.2-vq"], 713_047, (8, 8),
 )  # fmt: skip
 functional_hessian_query_key = certified(
-    over_batches(blocks.functional_hessian_query_key, ["hessian.thm-3.2-qk"]),
+    over_batches(functional.functional_hessian_query_key, ["hessian.thm-3.2-qk"]),
     "curvature", "Theorem 3.2, (Q, K)", ["hessian.thm-3.2-qk"], 6_982_623, (8, 8),
 )  # fmt: skip
 loss_hessian_query_key = certified(
-    over_batches(loss.loss_hessian_query_key, ["hessian.loss-hessian-qk"]),
+    over_batches(whole_hessian.loss_hessian_query_key, ["hessian.loss-hessian-qk"]),
     "curvature", "Eq. (2), (Q, K)", ["hessian.loss-hessian-qk", "hessian.eq-2"], 7_145_263, (8, 8),
 )  # fmt: skip
 attention_jacobian_wrt_key = certified(
-    over_batches(jacobian.attention_jacobian_wrt_key, ["hessian.jacobian-key"]),
+    over_batches(jacobians.attention_jacobian_wrt_key, ["hessian.jacobian-key"]),
     "curvature", "Lemma B.1, key weights", ["hessian.jacobian-key"], 325_899, (8, 8),
 )  # fmt: skip

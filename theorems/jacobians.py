@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from theorems.convergence import softmax
-from theorems.dynamics import normalisation, update_jacobian
-from theorems.osa import initialisation
+from theorems.convergence.part_c_1_lemmas import softmax
+from theorems.dynamics.part_a_proofs import lemmas as dynamics_lemmas
+from theorems.osa.part_c_initialisation import c1_jacobian_and_values as initialisation
 from theorems.reference import certified, over_batches
-from theorems.skipless import jacobian
+from theorems.skipless.part_5_initialisation import input_jacobian
 
 softmax_jacobian = certified(
     over_batches(softmax.softmax_jacobian, ["convergence.lemma-11"]),
     "jacobians", "convergence paper, Lemma 11", ["convergence.lemma-11"], 394, (8, 8),
 )  # fmt: skip
 self_attention_jacobian = certified(
-    over_batches(jacobian.self_attention_jacobian, ["skipless.eq-10"]),
+    over_batches(input_jacobian.self_attention_jacobian, ["skipless.eq-10"]),
     "jacobians", "skipless paper, Eq. (10)", ["skipless.eq-10"], 255_723, (8, 8),
 )  # fmt: skip
 attention_jacobian = certified(
@@ -21,10 +21,10 @@ attention_jacobian = certified(
     "jacobians", "OSA paper, Theorem C.1", ["osa.thm-c.1"], 432_725, (32, 32),
 )  # fmt: skip
 normalisation_jacobian = certified(
-    over_batches(normalisation.normalisation_jacobian, ["dynamics.lemma-a.2"]),
+    over_batches(dynamics_lemmas.normalisation_jacobian, ["dynamics.lemma-a.2"]),
     "jacobians", "dynamics paper, Lemma A.2", ["dynamics.lemma-a.2"], 4_793, (8, 8),
 )  # fmt: skip
 rms_norm_jacobian = certified(
-    over_batches(update_jacobian.rms_norm_jacobian, ["dynamics.lemma-a.3"]),
+    over_batches(dynamics_lemmas.rms_norm_jacobian, ["dynamics.lemma-a.3"]),
     "jacobians", "dynamics paper, Lemma A.3", ["dynamics.lemma-a.3"], 6_202, (8, 8),
 )  # fmt: skip

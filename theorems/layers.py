@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from theorems.osa import initialisation
-from theorems.osa import layers as osa
+from theorems.osa.fast import layers as osa
+from theorems.osa.part_d_sampling import algorithm_1 as initialisation
 from theorems.reference import certified, over_batches
 
 orthogonal_self_attention = certified(

@@ -12,7 +12,9 @@ from typing import Annotated, Any
 from theorems.convergence import definitions as convergence
 from theorems.dynamics import definitions as dynamics
 from theorems.hessian import definitions as hessian
+from theorems.hessian.settings import KeyWeights, Labels, QueryWeights, Tokens, ValueWeights
 from theorems.osa import definitions as osa
+from theorems.osa.shapes import Epsilon
 from verify.gate.profiles import Profile
 from verify.matrix import concatenate, exp, eye, normalize_rows, ones, rational, row_sums, softmax, sqrt
 from verify.oracles import jacobian
@@ -386,23 +388,14 @@ FUNCTIONAL = Profile("hessian.functional_hessian", sizes=BLOCK_SIZES, layout=ROW
 @LOSS_HESSIAN.inputs
 @FUNCTIONAL.inputs
 def block_of_a_hessian(
-    X: hessian.Tokens,
-    W_Q: hessian.QueryWeights,
-    W_K: hessian.KeyWeights,
-    W_V: hessian.ValueWeights,
-    Y: hessian.Labels,
-    block: Annotated[int, Size("block")],
+    X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, Y: Labels, block: Annotated[int, Size("block")]
 ) -> dict[str, Any]:
     return {"X": X, "W_Q": W_Q, "W_K": W_K, "W_V": W_V, "Y": Y, "wrt": BLOCKS[block - 1]}
 
 
 @OUTER.inputs
 def block_without_labels(
-    X: hessian.Tokens,
-    W_Q: hessian.QueryWeights,
-    W_K: hessian.KeyWeights,
-    W_V: hessian.ValueWeights,
-    block: Annotated[int, Size("block")],
+    X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, block: Annotated[int, Size("block")]
 ) -> dict[str, Any]:
     return {"X": X, "W_Q": W_Q, "W_K": W_K, "W_V": W_V, "wrt": BLOCKS[block - 1]}
 
@@ -512,9 +505,7 @@ def iterate_inputs(M: Annotated[Any, Shape("N", "m")], K: Annotated[int, Size("K
 
 
 @BASIS.inputs
-def basis_inputs(
-    M: Annotated[Any, Shape("N", "m")], K: Annotated[int, Size("K")], epsilon: osa.Epsilon
-) -> dict[str, Any]:
+def basis_inputs(M: Annotated[Any, Shape("N", "m")], K: Annotated[int, Size("K")], epsilon: Epsilon) -> dict[str, Any]:
     return {"M": M, "steps": K, "epsilon": epsilon}
 
 
@@ -543,9 +534,7 @@ def _(M: Any, steps: Any, epsilon: Any) -> Any:
 STIEFEL = Profile("osa.stiefel_uniform", layout="samples along the first axis, orthonormal columns of shape (n, m)")
 
 NORMALISATION = Profile(
-    "dynamics.normalisation",
-    layout="rows of Y are normalised to unit norm",
-    without_domains=RMS_NORM.without_domains,
+    "dynamics.normalisation", layout="rows of Y are normalised to unit norm", without_domains=RMS_NORM.without_domains
 )
 
 

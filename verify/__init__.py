@@ -13,15 +13,7 @@ if TYPE_CHECKING:
     from verify.evidence.replay import at_inputs, replay
     from verify.gate import SubjectFailure, SubjectReport, check, parametrize_with_theorems, subjects
 
-__all__ = [
-    "SubjectFailure",
-    "SubjectReport",
-    "at_inputs",
-    "check",
-    "parametrize_with_theorems",
-    "replay",
-    "subjects",
-]
+__all__ = ["SubjectFailure", "SubjectReport", "at_inputs", "check", "parametrize_with_theorems", "replay", "subjects"]
 
 
 def __getattr__(name: str) -> Any:

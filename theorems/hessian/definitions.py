@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
+from theorems.hessian.settings import KeyWeights, Labels, QueryWeights, Tokens, ValueWeights
 from verify.matrix import (
     block_diag,
     commutation_matrix,
@@ -25,16 +26,6 @@ from verify.matrix import (
 )
 from verify.oracles import hessian, jacobian
 from verify.vocabulary import Shape, subject
-
-Tokens = Annotated[Any, Shape("L", "d_V")]
-QueryWeights = Annotated[Any, Shape("d_V", "d_K", role="query")]
-KeyWeights = Annotated[Any, Shape("d_V", "d_K")]
-ValueWeights = Annotated[Any, Shape("d_V", "d_V")]
-Labels = Annotated[Any, Shape("L", "d_V")]
-Logits = Annotated[Any, Shape("L", "L", role="query")]
-
-#: The sizes at which claims are checked: all different where possible, d_K on both sides of d_V.
-SIZES = {"L": (1, 4), "d_V": (1, 3), "d_K": (1, 4)}
 
 
 @subject("hessian.attention_logits")

@@ -1,4 +1,9 @@
-"""Orthogonal Self-Attention.  Claims about attention matrices exp(S) of skew S, their bases and their initialisation."""
+"""Orthogonal Self-Attention: the paper part by part, in its order.
+
+`definitions` (the objects under study), `shapes` and `settings` (what claims are about and what they assume);
+`part_1_introduction` to `part_2_4_cost`, then `part_a_orthogonality_error` to `part_f_proofs`; `fast`, the
+functions that models use.  Section 3, on training, claims nothing that is decided here.
+"""
 
 from verify.vocabulary import Paper
 

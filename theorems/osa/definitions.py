@@ -6,22 +6,14 @@ Column-major vec (Theorem C.1).  N tokens of dimension d, head dimension d_v = d
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any
+from typing import Any
 
 import flint
 
+from theorems.osa.shapes import Alpha, Key, Output, Query, SkewMatrix, Tokens, Value
 from verify.arithmetics import Kind, is_tensor, kind_of
 from verify.matrix import concatenate, expm, eye, frobenius_norm, inverse, rational, singular_values, sqrt
-from verify.vocabulary import ArithmeticUnsupported, Real, Shape, Size, subject
-
-Tokens = Annotated[Any, Shape("N", "d")]
-QueryWeights = Annotated[Any, Shape("d", "d_v", role="query")]
-KeyWeights = Annotated[Any, Shape("d", "d_v")]
-ValueWeights = Annotated[Any, Shape("d", "d_v")]
-OutputWeights = Annotated[Any, Shape("d_v", "d")]
-Alpha = Annotated[Any, Real(-2.0, 2.0)]
-Epsilon = Annotated[Any, Real(2.0**-8, 1.0)]
-Steps = Annotated[int, Size("K")]
+from verify.vocabulary import ArithmeticUnsupported, subject
 
 SHAPES = "X in R^{N x d}; W^Q, W^K, W^V in R^{d x d_v}; W^O in R^{d_v x d}; d_v = d/h"
 
@@ -35,38 +27,41 @@ def whole_heads(sizes: Mapping[str, int]) -> bool:
 
 
 @subject("osa.matrix_exponential")
-def matrix_exponential(S: Annotated[Any, Shape("N", "N")]) -> Any:
+def matrix_exponential(S: SkewMatrix) -> Any:
     """exp(S), shape (N, N) (Eq. (5))."""
     return expm(S)
 
 
 @subject("osa.skew_matrix")
-def skew_matrix(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, alpha: Alpha) -> Any:
+def skew_matrix(X: Tokens, W_Q: Query, W_K: Key, alpha: Alpha) -> Any:
     """S = alpha / sqrt(d_v) (Q K^T - K Q^T) with Q = X W_Q, K = X W_K, shape (N, N) (Eq. (5))."""
     Q, K = X @ W_Q * (alpha / sqrt(W_Q.shape[1])), X @ W_K
     return Q @ K.T - K @ Q.T
 
 
+def dot_products(X: Tokens, W_Q: Query, W_K: Key, alpha: Alpha) -> Any:
+    """alpha / sqrt(d_v) Q K^T, shape (N, N): half of S, and the scores of softmax attention."""
+    return X @ W_Q @ (X @ W_K).T * (alpha / sqrt(W_Q.shape[1]))
+
+
 @subject("osa.attention_matrix")
-def attention_matrix(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, alpha: Alpha) -> Any:
+def attention_matrix(X: Tokens, W_Q: Query, W_K: Key, alpha: Alpha) -> Any:
     """A = exp(S), shape (N, N) (Eq. (5))."""
     return matrix_exponential(skew_matrix(X, W_Q, W_K, alpha))
 
 
 @subject("osa.attention")
-def attention(
-    X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, W_O: OutputWeights, alpha: Alpha
-) -> Any:
+def attention(X: Tokens, W_Q: Query, W_K: Key, W_V: Value, W_O: Output, alpha: Alpha) -> Any:
     """OSA(X) = A X W_V W_O, shape (N, d) (Eq. (5))."""
     return attention_matrix(X, W_Q, W_K, alpha) @ X @ W_V @ W_O
 
 
-def queries_and_keys(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights) -> Any:
+def queries_and_keys(X: Tokens, W_Q: Query, W_K: Key) -> Any:
     """M = [Q, K] = [X W_Q, X W_K], shape (N, 2 d_v) (Section 2.3)."""
     return concatenate([X @ W_Q, X @ W_K], axis=1)
 
 
-def query_key_generator(W_Q: QueryWeights, W_K: KeyWeights) -> Any:
+def query_key_generator(W_Q: Query, W_K: Key) -> Any:
     """W~ = W_Q W_K^T - W_K W_Q^T, shape (d, d): S = alpha / sqrt(d_v) X W~ X^T (Appendix C.2)."""
     return W_Q @ W_K.T - W_K @ W_Q.T
 

@@ -1,4 +1,8 @@
-"""Transformers without skip connections.  Claims about the conditioning of self-attention and its logits."""
+"""Transformers without skip connections.  Claims about the conditioning of self-attention and its logits.
+
+`definitions`: the objects under study.  `settings`, `quantities`, `sampling`: what several parts share.  Then a package for
+each part of the paper, sections before appendices in the paper, each with its labels.
+"""
 
 from verify.vocabulary import Paper
 

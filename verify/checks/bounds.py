@@ -90,10 +90,7 @@ class BoundAttack(Attack[AtMost]):
         return bool(excess > 0)
 
     def checks(self, claim: Claim, settings: Settings) -> list[Check]:
-        checks = [
-            Check("attacked float64", "float64", self.attacked),
-            Check("enclosed", "ball", self.enclosed),
-        ]
+        checks = [Check("attacked float64", "float64", self.attacked), Check("enclosed", "ball", self.enclosed)]
         if claim.scales:
             checks.append(Check("at scale", "ball", self.scaled))
         return checks

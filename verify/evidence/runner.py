@@ -17,6 +17,7 @@ from verify.checks.settings import Settings
 from verify.evidence.store import fingerprint_of_sources
 from verify.vocabulary.claims import Claim
 from verify.vocabulary.errors import RegistryError
+from verify.vocabulary.shapes import parameter_names
 
 #: Checks of few examples that confirm a search; mutants have to die in the searches themselves.
 CONFIRMING = ("enclosed", "exact", "at scale", "proved", "counterexample")
@@ -57,6 +58,11 @@ def fingerprint(claim: Claim) -> str:
     return fingerprint_of_sources([claim.id, *sources_of(ENGINE, DECIDING), *_sources_of_paper(claim.module)])
 
 
+def _input_names(claim: Claim) -> set[str]:
+    """The names that the functions of a claim take, but for its mutants."""
+    return {name for function in claim.named_functions().values() for name in parameter_names(function)}
+
+
 def problems_of_declaration(claim: Claim) -> list[str]:
     """What is missing from a claim before any evidence can count: parts, mutants, an independent oracle."""
     problems = []
@@ -65,11 +71,18 @@ def problems_of_declaration(claim: Claim) -> list[str]:
             _ = claim.the_oracle if part == "oracle" else claim.the_part(part)
         except ValueError as problem:
             problems.append(str(problem))
+    inputs = _input_names(claim)
     for mutant in claim.mutants:
         try:
-            _ = mutant.function
+            found = set(parameter_names(mutant.function)) if isinstance(mutant.variant.given, str) else set()
+            unknown = sorted(found - inputs)
         except RegistryError as problem:
             problems.append(f"{claim.id}: mutant {mutant.name!r}: {problem}")
+        else:
+            if unknown:
+                problems.append(
+                    f"{claim.id}: mutant {mutant.name!r} uses {unknown}, which is neither imported nor an input"
+                )
     if len(claim.mutants) < 2:
         problems.append(f"{claim.id}: a claim declares at least two mutants, this one {len(claim.mutants)}")
     if claim.expects == "refuted" and not claim.counterexamples:

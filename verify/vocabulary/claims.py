@@ -33,6 +33,11 @@ from verify.vocabulary.variants import Variant
 F = TypeVar("F", bound=Callable[..., Any])
 
 
+def unwrapped(text: str) -> str:
+    """Text written over several lines as one line: a line break with its indentation is a space."""
+    return " ".join(text.split())
+
+
 def _declared(function: Any, declare: Callable[[Any], None]) -> Any:
     """Declare `function` and return it, or a decorator that does so where there is none yet."""
 
@@ -210,6 +215,9 @@ class Claim:
             self.setting = Setting(self.setting)
         self.paper = self.setting.paper
         self._take_from_setting(self.setting)
+        for name in ("label", "statement", "observed", "missing", "note", "reading", "doubt"):
+            if isinstance(text := getattr(self, name), str):
+                setattr(self, name, unwrapped(text))
         if self.expects not in VERDICTS:
             raise RegistryError(f"{self.id}: expects is {self.expects!r}, not one of {VERDICTS}")
         if (self.expects == "refuted") != (self.severity is not None):

@@ -1,0 +1,1 @@
+"""Fast functions for users: the tangent kernel and its limit without a Jacobian, certified by claims of the paper."""

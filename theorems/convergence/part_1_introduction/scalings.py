@@ -1,0 +1,144 @@
+"""Section 1: self-attention in its two forms, the scalings tau_0 = d_m^{-1/2} and 1/d_m, and attention as pooling.
+
+At tau_0 = 1/d_m softmax attention tends to the mean over the tokens; at d_m^{-1/2} its logits keep variance 1.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Annotated, Any
+
+from theorems.convergence import CONVERGENCE
+from theorems.convergence.definitions import KeyWeights, QueryWeights, ValueWeights, self_attention
+from theorems.convergence.part_d_1_limiting_kernel.gradients import Tokens, attention_rows
+from theorems.convergence.settings import WIDTHS, Dimension, Scale, Square, Width, standard_normal
+from verify.matrix import concatenate, eye, ones, rational, softmax
+from verify.oracles import LawTest, Moments
+from verify.vocabulary import Claim, Equal, FollowsLaw, PowerRate, Setting, Shape, TendsTo
+
+ValueRows = Annotated[Any, Shape("d_v", "d")]
+
+STANDARD = Setting(CONVERGENCE, "Section 1", assumptions=["entries of W_Q and W_K independent N(0, 1)"])
+
+
+# -- self-attention ----------------------------------------------------------------------------------------------------
+
+TWO_FORMS = Claim(CONVERGENCE, "convergence.sa-two-forms", label="Section 1, display of Self-attention(X)",
+    statement=r"""
+        \sigma_s(\tau_0 (XW_Q^\top)(XW_K^\top)^\top)(XW_V^\top)=\sigma_s(\tau_0 XW_Q^\top W_KX^\top)(XW_V^\top)""",
+    assumptions=["sigma_s is the softmax of each row", "tau_0 > 0"],
+    relation=Equal(), sizes={"d_s": (1, 4), "d": (1, 3), "d_m": (1, 4)}, exact=True,
+)  # fmt: skip
+
+
+@TWO_FORMS.formula
+def attention_by_bilinear_form(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, tau_0: Scale) -> Any:
+    """softmax(tau_0 X W_Q^T W_K X^T) X W_V^T, shape (d_s, d_m) (Section 1)."""
+    return softmax(X @ W_Q.T @ W_K @ X.T * tau_0) @ (X @ W_V.T)
+
+
+TWO_FORMS.oracle(lambda X, W_Q, W_K, W_V, tau_0: self_attention(X, W_Q, W_K, W_V, tau_0))
+TWO_FORMS.mutant("queries and keys exchanged", "W_Q -> W_K; W_K -> W_Q")
+TWO_FORMS.mutant(
+    "softmax of each column", lambda X, W_Q, W_K, W_V, tau_0: softmax(X @ W_K.T @ W_Q @ X.T * tau_0).T @ (X @ W_V.T)
+)
+TWO_FORMS.mutant("scale outside the softmax", "X @ W_Q.T -> X @ W_Q.T / tau_0; X @ W_V.T -> X @ W_V.T * tau_0")
+
+
+# -- tau_0 W_Q^T W_K ---------------------------------------------------------------------------------------------------
+
+HALF_VARIANCE = Claim(STANDARD, "convergence.tau0-half-variance", label="Section 1, first bullet",
+    statement=r"""
+        \tau_0=d_m^{-1/2},\ W_Q,W_K \text{ standard Gaussian: each element of } \tau_0W_Q^\top W_K \text{ has mean
+        }0\text{ and variance }1.""",
+    assumptions=["tau_0 = d_m^{-1/2}"],
+    relation=FollowsLaw(), sizes={"d_m": (1, 12), "d": (1, 3)},
+    note="""
+        The element (i, j) is tau_0 sum_q W_Q^(q,i) W_K^(q,j), a sum of d_m independent products of mean 0 and variance
+        1, at every width.""",
+)  # fmt: skip
+
+
+@HALF_VARIANCE.formula
+def element_moments(d_m: Width, d: Dimension) -> tuple[float, float]:
+    """Mean and variance of an element of d_m^{-1/2} W_Q^T W_K (Section 1)."""
+    return 0.0, 1.0
+
+
+@HALF_VARIANCE.part("laws")
+def moments_of_elements(formula: Any, generator: Any, samples: int, d_m: Width, d: Dimension) -> list[LawTest]:
+    """Both moments of the first diagonal element and of the last one in the first row."""
+    import torch
+
+    W_Q, W_K = torch.randn(2, samples, d_m, d, generator=generator, device=generator.device, dtype=torch.float64)
+    elements = (torch.einsum("sqi,sqj->sij", W_Q, W_K) / math.sqrt(d_m)).cpu()
+    stated = Moments(*formula(d_m, d))
+    return stated.tests("first element", elements[:, 0, 0]) + stated.tests("last of the first row", elements[:, 0, -1])
+
+
+HALF_VARIANCE.mutant("variance d_m, as without tau_0", "1.0 -> float(d_m)")
+HALF_VARIANCE.mutant("variance 1/d_m, as with tau_0 = 1/d_m", "1.0 -> 1 / d_m")
+HALF_VARIANCE.mutant("mean 1, as with W_K = W_Q", "0.0 -> 1.0")
+
+
+LAW_OF_LARGE_NUMBERS = Claim(STANDARD, "convergence.tau0-one-lln", label="Section 1, second bullet",
+    statement=r"\tau_0=d_m^{-1}:\quad \lim_{d_m\to\infty}\tau_0[W_Q^\top W_K]^{(ij)}=0",
+    assumptions=["tau_0 = d_m^{-1}"],
+    relation=TendsTo(WIDTHS, PowerRate(0.5), instances=4), sizes={"d": (1, 3)},
+    uses=("convergence.tau0-half-variance",),
+    note="The deviation of each element is exactly d_m^{-1/2}, by convergence.tau0-half-variance.",
+)  # fmt: skip
+
+
+@LAW_OF_LARGE_NUMBERS.formula
+def limiting_elements(template: Square) -> Any:
+    """The limit of W_Q^T W_K / d_m, shape (d, d); of `template` only the shape matters (Section 1)."""
+    return template * 0
+
+
+@LAW_OF_LARGE_NUMBERS.part("sequence")
+def elements_at_width(template: Square, scale: int, generator: Any) -> Any:
+    d = template.shape[0]
+    return standard_normal(generator, template, scale, d).T @ standard_normal(generator, template, scale, d) / scale
+
+
+LAW_OF_LARGE_NUMBERS.mutant("identity, as with W_K = W_Q", lambda value, template: value + eye(template.shape[0]))
+LAW_OF_LARGE_NUMBERS.mutant("one tenth in every element", "template * 0 -> template * 0 + rational(1, 10)")
+
+
+# -- pooling -----------------------------------------------------------------------------------------------------------
+
+POOLING = Claim(CONVERGENCE, "convergence.softmax-pooling", label="Section 1; Remark after Lemma 1; Section 4.4; C.8",
+    statement=r"""
+        \tau_0=d_m^{-1},\ d_m\to\infty:\ \text{softmax degenerates to pooling, } \text{Self-attention}(X)\to\tfrac1{d_s}
+        \mathbf 1_{d_s\times d_s}XW_V^\top""",
+    assumptions=["NTK initialisation; for LeCun and He the logits have a further factor 1/d or 2/d", "X fixed"],
+    relation=TendsTo(WIDTHS, PowerRate(0.5), instances=4), sizes={"d_s": (2, 4), "d": (1, 3), "d_v": (1, 2)},
+    uses=("convergence.tau0-one-lln",),
+    note="""
+        Checked for the weights themselves and for any fixed rows of W_V. The rate is d_m^{-1/2}. With tau_0 =
+        d_m^{-1/2} the elements of tau_0 W_Q^T W_K keep variance 1, and nothing degenerates.""",
+)  # fmt: skip
+
+
+def _weights_and_values(S: Any, X: Any, W_V: Any) -> Any:
+    """The attention matrix beside its product with the values, shape (d_s, d_s + d_v)."""
+    return concatenate([S, S @ X @ W_V.T], axis=1)
+
+
+@POOLING.formula
+def pooled(X: Tokens, W_V: ValueRows) -> Any:
+    """1/d_s in every entry, and (1/d_s) 1 X W_V^T, side by side, shape (d_s, d_s + d_v)."""
+    d_s = X.shape[0]
+    return _weights_and_values((X @ X.T) * 0 + ones(d_s, d_s) * rational(1, d_s), X, W_V)
+
+
+@POOLING.part("sequence")
+def attention_at_width(X: Tokens, W_V: ValueRows, scale: int, generator: Any) -> Any:
+    W_Q, W_K = (standard_normal(generator, X, scale, X.shape[1]) for _ in range(2))
+    S = concatenate(attention_rows(X, W_Q, W_K, 1 / scale), axis=1).T
+    return _weights_and_values(S, X, W_V)
+
+
+POOLING.mutant("sum in place of mean", "ones(d_s, d_s) * rational(1, d_s) -> ones(d_s, d_s)")
+POOLING.mutant("each token attends to itself", lambda X, W_V: _weights_and_values((X @ X.T) * 0 + eye(len(X)), X, W_V))

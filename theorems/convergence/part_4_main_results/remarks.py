@@ -1,0 +1,139 @@
+"""The remarks after Theorem 1 (its probability) and after Assumption 3 (the exponent c_hat), both refuted."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Annotated, Any
+
+from theorems.convergence import CONVERGENCE
+from theorems.convergence.part_4_main_results.theorems_1_and_2 import Small
+from theorems.convergence.part_c_1_lemmas.constants import stacked
+from theorems.convergence.settings import Length, Positive
+from verify.matrix import exp
+from verify.vocabulary import Assumption, AtMost, Claim, Real
+
+# -- the probability ---------------------------------------------------------------------------------------------------
+
+PROB_SMALL = Claim(CONVERGENCE, "convergence.thm-1-prob-small", label="Remark after Theorem 1",
+    statement=r"""
+        \text{The quantity }\exp(-\Omega((N-1)^{-\hat c}d_s^{-1}))\text{ can be small for a small enough }\hat c\text{
+        as discussed in Assumption 3.}""",
+    assumptions=[
+        "the hidden constant c_0 of Omega is fixed, N >= 2",
+        Assumption("epsilon, c_0 > 0", positive=lambda epsilon, c_0: stacked([epsilon, c_0])),
+    ],
+    relation=AtMost(signed=True), sizes={"d_s": (1, 4)}, expects="refuted", severity="error",
+    correction="convergence.thm-1-prob-bounded-below",
+    note="""
+        Read as: for every epsilon > 0 some c^ > 0 makes it at most epsilon, that is, inf over c^ of it is at most
+        epsilon. (N - 1)^{-c^} is at most 1 for N >= 2, so the infimum, reached as c^ tends to 0, is exp(-c_0 / d_s) >
+        0. Nor does the proof give more: its exp(-t^c^) at a fixed t tends to 1/e as c^ tends to 0. The quantity tends
+        to 1 with d_s, and for any fixed c^ with N: there the stated probability of Theorem 1 is vacuous. A smaller c^
+        does make the quantity smaller, and where c_0 is many times d_s its limit is small; but then c_0 does it, not
+        c^.""",
+)  # fmt: skip
+
+
+@PROB_SMALL.formula
+def any_bound(d_s: Length, c_0: Positive, epsilon: Small) -> Any:
+    """epsilon."""
+    return epsilon
+
+
+@PROB_SMALL.oracle
+def infimum_over_c_hat(d_s: Length, c_0: Positive) -> Any:
+    """The limit of exp(-c_0 (N - 1)^{-c^} / d_s) as c^ tends to 0."""
+    return exp(-c_0 / d_s)
+
+
+PROB_SMALL.mutant("2 epsilon", "epsilon -> 2 * epsilon")
+PROB_SMALL.mutant("1 - epsilon", "epsilon -> 1 - epsilon")
+PROB_SMALL.counterexample(
+    "c_0 = 1, d_s = 2, epsilon = 1/10: the quantity is above 0.6 for every c^ and N",
+    d_s=2,
+    c_0=Fraction(1),
+    epsilon=Fraction(1, 10),
+)
+
+
+PROB_BELOW = Claim(CONVERGENCE, "convergence.thm-1-prob-bounded-below", label="The quantity of Theorem 1, from below",
+    statement=r"\exp(-c_0d_s^{-1})\le\exp(-c_0(N-1)^{-\hat c}d_s^{-1})\quad\forall\hat c>0,\ N\ge2",
+    assumptions=["p = (N - 1)^{-c^} in (0, 1]"],
+    relation=AtMost(), sizes={"d_s": (1, 4)}, corrects="convergence.thm-1-prob-small", of_project=True,
+)  # fmt: skip
+
+
+@PROB_BELOW.formula
+def quantity_of_theorem_1(d_s: Length, c_0: Positive, p: Annotated[Any, Real(0.0625, 1.0)]) -> Any:
+    """exp(-c_0 p / d_s), p = (N - 1)^{-c^}."""
+    return exp(-c_0 * p / d_s)
+
+
+PROB_BELOW.oracle(lambda d_s, c_0: exp(-c_0 / d_s))
+PROB_BELOW.mutant("d_s dropped", lambda c_0, p: exp(-c_0 * p * 1))
+PROB_BELOW.mutant("p doubled", lambda d_s, c_0, p: exp(-c_0 * p * 2 / d_s))
+
+
+# -- Assumption 3 ------------------------------------------------------------------------------------------------------
+
+C_HAT = Claim(CONVERGENCE, "convergence.assumption-3-chat", label="Remark after Assumption 3",
+    statement=r"""
+        \mathbb P(|\langle X_n^\top X_n,X_{n'}^\top X_{n'}\rangle|\ge t)\le\exp(-t^{\hat c}):\ \text{A larger }\hat
+        c\text{ results in less separable data. Our assumption has no requirement on }\hat c\text{ such that }\hat
+        c\text{ can be small enough, which allows for a general data distribution.}""",
+    assumptions=[
+        "c^ in {1/2, 1, 2}, and c^ -> 0, t = r^2",
+        "general data: also a law on one sample alone, <X^T X, X^T X> = t",
+        Assumption("t > 0", positive=lambda r: r),
+    ],
+    relation=AtMost(), expects="refuted", severity="error", correction="convergence.assumption-3-below-one",
+    note="""
+        Read as: the allowed probability of large similarity, exp(-t^c^), grows with c^ for every t. It does for t < 1
+        and falls for t > 1; Lemma 15 needs it for t < 1 only. But no c^ admits general data: exp(-t^c^) < 1 for t > 0,
+        so pairs whose inner product is bounded below by any positive number almost surely are excluded for every c^;
+        as c^ tends to 0 the bound tends to 1/e for all t, so that dissimilar pairs need a probability of at least 1 -
+        1/e at every level. The first sentence can be kept by looking at t < 1 alone, as for normalised data; but there
+        a smaller c^ asks for more, and the second sentence turns into its opposite.""",
+)  # fmt: skip
+
+
+@C_HAT.formula
+def allowed_at_larger_exponents(r: Annotated[Any, Real(0.0625, 3.0)]) -> Any:
+    """exp(-t^c^) at c^ = 1 and 2, t = r^2, and its limit 1/e as c^ -> 0, shape (3,)."""
+    return stacked([exp(-(r**2)), exp(-(r**4)), exp(r * 0 - 1)])
+
+
+@C_HAT.oracle
+def allowed_at_smaller_exponents(r: Annotated[Any, Real(0.0625, 3.0)]) -> Any:
+    """exp(-t^c^) at c^ = 1/2 and 1, and the probability 1 of an inner product t if there is one sample only."""
+    return stacked([exp(-r), exp(-(r**2)), r * 0 + 1])
+
+
+C_HAT.mutant("exp(t^c^)", lambda r: stacked([exp(r**2), exp(r**4), exp(r * 0 + 1)]))
+C_HAT.mutant("exponents doubled", lambda r: stacked([exp(-(r**4)), exp(-(r**8)), exp(r * 0 - 1)]))
+C_HAT.counterexample(
+    "t = 4: exp(-2) at c^ = 1/2, exp(-4) at c^ = 1; equal samples have 1, small c^ allow 1/e", r=Fraction(2)
+)
+
+
+BELOW_ONE = Claim(CONVERGENCE, "convergence.assumption-3-below-one", label="The tail of Assumption 3 for t <= 1",
+    statement=r"""
+        0<t\le1,\ \hat c\le\hat c'\Rightarrow\exp(-t^{\hat c})\le\exp(-t^{\hat c'});\qquad\exp(-t^{\hat
+        c})\le\tfrac1{1+t^{\hat c}}<1\quad\forall t,\hat c>0""",
+    assumptions=["c^ in {1/2, 1, 2}, t = r^2", Assumption("0 < t <= 1", positive=lambda r: r)],
+    relation=AtMost(), corrects="convergence.assumption-3-chat", of_project=True,
+    note="""
+        t^c^ falls with c^ for t <= 1, the range in which Lemma 15 uses Assumption 3; exp(x) >= 1 + x gives the rest.
+    """,
+)  # fmt: skip
+
+
+@BELOW_ONE.formula
+def tails_below_one(r: Annotated[Any, Real(0.0625, 1.0)]) -> Any:
+    """exp(-t^c^) at c^ = 1 and 2, then 1 / (1 + t^c^) at c^ = 1/2, shape (3,)."""
+    return stacked([exp(-(r**2)), exp(-(r**4)), 1 / (1 + r)])
+
+
+BELOW_ONE.oracle(lambda r: stacked([exp(-r), exp(-(r**2)), exp(-r)]))
+BELOW_ONE.mutant("exponents the other way round", lambda r: stacked([exp(-r), exp(-r), 1 / (1 + r)]))
+BELOW_ONE.mutant("1 - t^c^", lambda r: stacked([exp(-(r**2)), exp(-(r**4)), 1 - r]))

@@ -1,0 +1,318 @@
+"""Theorems 1 and 2 (global convergence), why Assumption 3 does not carry them, and what does hold for one token.
+
+Two samples on one direction keep the loss above 0 at any width, and the printed probability does not exclude them.
+"""
+
+from __future__ import annotations
+
+import itertools
+from fractions import Fraction
+from typing import Annotated, Any
+
+import numpy as np
+
+from theorems.convergence import CONVERGENCE
+from theorems.convergence.definitions import (
+    WEIGHTS,
+    KeyWeights,
+    Labels,
+    OutputWeights,
+    QueryWeights,
+    Samples,
+    ValueWeights,
+    outputs,
+    squared_loss,
+)
+from theorems.convergence.part_c_1_lemmas.constants import Scalars, stacked
+from theorems.convergence.part_d_1_limiting_kernel.gradients import Tokens
+from theorems.convergence.settings import Dimension, Positive, SampleCount, Width, drawn
+from verify.matrix import exp, maximum, rational, sqrt, stack_rows
+from verify.vocabulary import Assumption, AtMost, Claim, Real, Setting, Shape
+
+Small = Annotated[Any, Real(0.0078125, 0.125)]
+Errors = Annotated[Any, Shape("2", "1")]
+
+# -- Theorems 1 and 2 --------------------------------------------------------------------------------------------------
+
+EQUAL_SAMPLES = Claim(CONVERGENCE, "convergence.equal-samples-loss", label="Equal samples with different labels",
+    statement=r"X_1=X_2\ \Rightarrow\ \ell(\theta)\ge\tfrac14(y_1-y_2)^2\ \text{for all }\theta",
+    assumptions=["f as in Eqs. (1.1)-(1.2), N = 2 samples, both equal to X"],
+    relation=AtMost(ascent=False), sizes={"d_s": (1, 2), "d": (1, 2), "d_m": (1, 3)}, of_project=True,
+    note="f(X_1) = f(X_2), and ((f - y_1)^2 + (f - y_2)^2) / 2 is least where f is the mean of both labels.",
+)  # fmt: skip
+
+
+def _of_two(X: Any, errors: Any, weights: list[Any], tau_0: Any, tau_1: Any) -> dict[str, Any]:
+    """Two samples and weights, with labels that make `errors` the errors of the outputs."""
+    network = {**dict(zip(WEIGHTS, weights, strict=True)), "tau_0": tau_0, "tau_1": tau_1}
+    return {"X": X, "y": outputs(X, **network) - errors, **network}
+
+
+@EQUAL_SAMPLES.inputs
+def one_sample_twice(
+    X: Tokens, errors: Errors, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, w_O: OutputWeights,
+    tau_0: Positive, tau_1: Positive,
+) -> dict[str, Any]:  # fmt: skip
+    twice = stack_rows([X.reshape(1, -1), X.reshape(1, -1)]).reshape(2, *X.shape)
+    return _of_two(twice, errors, [W_Q, W_K, W_V, w_O], tau_0, tau_1)
+
+
+@EQUAL_SAMPLES.domain("opposite errors")
+def _(arrays: dict[str, Any], sizes: dict[str, int], rng: np.random.Generator) -> None:
+    """Where f is the mean of both labels."""
+    arrays["errors"][:, 1] = -arrays["errors"][:, 0]
+
+
+EQUAL_SAMPLES.oracle(lambda y: (y[0, 0] - y[1, 0]) * (y[0, 0] - y[1, 0]) * rational(1, 4))
+
+PROPORTIONAL = Claim(CONVERGENCE, "convergence.proportional-samples-loss", label="Proportional samples of one token",
+    statement=r"""
+        d_s=1,\ X_2=cX_1,\ c>0\ \Rightarrow\ \ell(\theta)\ge\frac{(cy_1-y_2)^2}{2(1+c^2)}\ \text{for all }\theta""",
+    assumptions=["f as in Eqs. (1.1)-(1.2), N = 2 samples of one token each", "c > 0"],
+    relation=AtMost(ascent=False), sizes={"d": (1, 3), "d_m": (1, 3)}, of_project=True,
+    note="""
+        A single token gets all attention, so that f(c X) = c f(X), and ((f - y_1)^2 + (c f - y_2)^2) / 2 is least at f
+        = (y_1 + c y_2) / (1 + c^2). Independent continuous labels keep it above 0 almost surely.""",
+)  # fmt: skip
+
+
+@PROPORTIONAL.inputs
+def one_sample_and_its_multiple(
+    X: Annotated[Any, Shape("1", "d")], c: Positive, errors: Errors, W_Q: QueryWeights, W_K: KeyWeights,
+    W_V: ValueWeights, w_O: OutputWeights, tau_0: Positive, tau_1: Positive,
+) -> dict[str, Any]:  # fmt: skip
+    both = stack_rows([X, X * c]).reshape(2, *X.shape)
+    return {**_of_two(both, errors, [W_Q, W_K, W_V, w_O], tau_0, tau_1), "c": c}
+
+
+@PROPORTIONAL.domain("where f is best")
+def _(arrays: dict[str, Any], sizes: dict[str, int], rng: np.random.Generator) -> None:
+    """Errors proportional to c and -1."""
+    arrays["errors"][:, 0, 0] = arrays["c"] * arrays["errors"][:, 1, 0]
+    arrays["errors"][:, 1, 0] *= -1
+
+
+@PROPORTIONAL.oracle
+def least_loss_of_proportional_samples(y: Labels, c: Positive) -> Any:
+    gap = c * y[0, 0] - y[1, 0]
+    return gap * gap / (2 * (1 + c * c))
+
+
+def loss_of_two_samples(
+    X: Samples, y: Labels, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, w_O: OutputWeights,
+    tau_0: Positive, tau_1: Positive,
+) -> Any:  # fmt: skip
+    """l(theta), a scalar."""
+    return squared_loss(X, y, W_Q, W_K, W_V, w_O, tau_0, tau_1)
+
+
+for claim in (EQUAL_SAMPLES, PROPORTIONAL):
+    claim.formula(loss_of_two_samples)
+    claim.mutant("half of the loss", lambda value: value * rational(1, 2))
+    claim.mutant("loss of the second sample alone", "X -> X[1:]; y -> y[1:]")
+
+
+def _assumption_3(d: int, s: Any) -> Any:
+    """exp(-s) - 1/d: the pair's inner product is s with probability 1/d, and 0 otherwise."""
+    return exp(-s) - s * 0 - rational(1, d)
+
+
+_PROBABILITY = r"1-8e^{-d_m/2}-\delta-\exp(-\Omega((N-1)^{-\hat c}d_s^{-1}))"
+_DATA: list[str | Assumption] = [
+    "iid samples: X uniform among d orthogonal directions of squared norm sqrt(s), d_s = 1; labels N(0, 1), independent",
+    "Assumption 1 with C_x^2 = sqrt(s); Assumption 2: a nonzero row has full row rank",
+    Assumption("Assumption 3 with c^ = 1: 1/d <= exp(-t) for all t <= s", nonnegative=_assumption_3),
+    "the hidden constant c_0 of Omega positive, d_m >= d as large as one likes",
+]
+_READING_NOTE = (
+    "Read as: with the stated probability the loss tends to 0, as Eq. (4) says wherever alpha > 0. The bound is the"
+    " probability that all samples differ: two equal samples have labels that differ almost surely, and then l >= (y_1 -"
+    " y_2)^2 / 4 at all weights of any width (convergence.equal-samples-loss). With N > d it is 0, while the stated one"
+    " tends to 1 - exp(-c_0 / (N - 1)) > 0 as d_m grows and delta falls, whatever c_0 > 0 is. Nothing hinges on equal samples:"
+    " stretched by independent factors from [1, 1 + epsilon] all samples differ almost surely, and two on one direction keep"
+    " the loss above 0 as well (convergence.proportional-samples-loss). Assumption 3 speaks of one"
+    " pair, and Lemma 15 uses it for all of them without the factor N(N - 1)/2. For N = 1 the term is exp(-infinity); for"
+    " N or d_s large the stated probability is negative and says nothing."
+)
+_READING_DOUBT = (
+    "Taken literally a global minimum may have a positive loss, and with alpha = 0 Eq. (4) forbids nothing but growth: then the"
+    " counterexample, where gradient descent may well reach the best fit, decides nothing. A loss that tends to 0 is what the"
+    " paper means: Proposition 1 has 'converges to a global minimum as follows: (4)', its proof sketch 'will drive the loss to"
+    " zero', and the proof ends with 'the conditions ... are satisfied', which takes alpha > 0 unless l(theta^0) = 0."
+)
+
+
+THEOREMS = Setting(CONVERGENCE, "Theorems 1 and 2", sizes={"N": (2, 3), "d": (2, 3), "d_m": (48, 64)})
+ON_SAMPLES = ("convergence.equal-samples-loss", "convergence.proportional-samples-loss")
+
+THM_1 = Claim(THEOREMS, "convergence.thm-1", label="Theorem 1",
+    statement=r"\text{LeCun/He, Assumptions 1-3, } d_m\ge d,\ \tau_0=d_m^{-1/2},\ d_m=\tilde\Omega(N^3):\ \text{with"
+    r" probability at least }" + _PROBABILITY + r"\text{ for proper }\delta\text{, the GD training of Transformer"
+    r" converges to a global minimum with sufficiently small step size }\gamma\text{ as in (4).}",
+    assumptions=["LeCun or He initialisation", "tau_0 = d_m^{-1/2}", *_DATA],
+    relation=AtMost(signed=True), expects="refuted", severity="error", correction="convergence.thm-1-one-token",
+    uses=ON_SAMPLES,
+    proof=(
+        "convergence.prop-1", "convergence.lemma-15", "convergence.lemma-5", "convergence.eq-45-46",
+        "convergence.eq-47-psd-sum", "convergence.eq-48", "convergence.loss-init-sqrt-n",
+    ),
+    doubt=_READING_DOUBT + " 'Proper delta' is read as any delta in (0, 1), on which the width depends through a"
+    " logarithm, as in the proof; if it may be as large as one likes, nothing is stated.",
+    note=_READING_NOTE,
+)  # fmt: skip
+THM_2 = Claim(THEOREMS, "convergence.thm-2", label="Theorem 2",
+    statement=r"\text{NTK initialisation, Assumptions 1-3, } d_m=\tilde\Omega(N):\ \text{with probability at least }"
+    + _PROBABILITY + r"\text{ GD with sufficiently small }\gamma\text{ converges to a global minimum as in (4).}",
+    assumptions=["NTK initialisation", "tau_0 = d_m^{-1}", *_DATA],
+    relation=AtMost(signed=True), expects="refuted", severity="error", correction="convergence.thm-2-all-pairs",
+    uses=ON_SAMPLES,
+    proof=(
+        "convergence.prop-1", "convergence.lemma-15", "convergence.eq-47-psd-sum", "convergence.eq-57-58",
+        "convergence.eq-60-61",
+    ),
+    doubt=_READING_DOUBT,
+    note=_READING_NOTE + " Besides, Eqs. (60) and (61) have d_m lambda_0 / 4 for alpha^2 although tau_1^2 = 1/d_m: both"
+    " sides of Eqs. (2) and (3) are of order 1 in d_m, and no width makes them hold.",
+)  # fmt: skip
+
+
+def _distinct(N: int, d: int) -> Fraction:
+    """The probability that N uniform draws among d directions all differ, by enumeration."""
+    outcomes = list(itertools.product(range(d), repeat=N))
+    return Fraction(sum(len(set(outcome)) == N for outcome in outcomes), len(outcomes))
+
+
+def _constant(value: Fraction, like: Any) -> Any:
+    return like * 0 + rational(value.numerator, value.denominator)
+
+
+def _stated(N: int, d_m: int, delta: Any, c_0: Any) -> Any:
+    """1 - 8 exp(-d_m / 2) - delta - exp(-c_0 (N - 1)^{-c^} / d_s) with c^ = d_s = 1."""
+    return 1 - exp(delta * 0 - rational(d_m, 2)) * 8 - delta - exp(-c_0 / (N - 1))
+
+
+def _three_samples(delta: Fraction, c_0: Fraction) -> dict[str, Any]:
+    return {"N": 3, "d": 2, "d_m": 64, "s": Fraction(1, 100), "delta": delta, "c_0": c_0}
+
+
+data_of_the_theorems = drawn(N=SampleCount, d=Dimension, d_m=Width, s=Small, delta=Small, c_0=Positive)
+
+
+def attainable_probability(N: SampleCount, d: Dimension, s: Small, delta: Small) -> Any:
+    """P(no two of the N samples are equal), which bounds the probability that the loss tends to 0; a scalar."""
+    return _constant(_distinct(N, d), delta)
+
+
+for claim in (THM_1, THM_2):
+    claim.inputs(data_of_the_theorems)
+    claim.formula(attainable_probability)
+    claim.oracle(lambda N, d_m, delta, c_0: _stated(N, d_m, delta, c_0))
+    claim.mutant("the first two samples differ", N=2)
+    claim.mutant("not all samples are equal", lambda N, d, delta: _constant(1 - Fraction(1, d ** (N - 1)), delta))
+    claim.counterexample(
+        "3 samples from 2 directions: two of them are equal; stated with probability above 0.38",
+        lambda: _three_samples(Fraction(1, 100), Fraction(1)),
+    )
+    claim.counterexample(
+        "the same with c_0 = 1/50, delta = 1/1000: still stated with positive probability",
+        lambda: _three_samples(Fraction(1, 1000), Fraction(1, 50)),
+    )
+
+
+ONE_TOKEN = Claim(CONVERGENCE, "convergence.thm-1-one-token",
+    label="Theorem 1, for one token and given samples: the width that Eqs. (2) and (3) need",
+    statement=r"d_s=1,\ \lambda_0>0,\ \text{LeCun},\ \tau_0=d_m^{-1/2},\ d_m\ge\max\Big(d,\ w_{48},\ \Big("
+    r"\frac{32NC_xmE}{\lambda_0}\Big)^2,\ \frac{(1024N^{3/2}C_x^2BE)^2}{\lambda_0^3}\Big),\ m=\max\Big(\frac4{\sqrt"
+    r" d},\frac{128C_x^2}d\Big),\ B=1+\frac{2048C_x^4}{d^2}\ \Rightarrow\ (2),(3)\text{ with probability at least"
+    r" }1-8e^{-d_m/2}-\delta_1-\delta_2,\text{ and (4) while no ReLU changes its state}",
+    assumptions=[
+        "samples given; for d_s = 1 F_pre is tau_1 relu(Phi W_V^T), for the average as for the sum",
+        "the event of Eq. (44) with the constant 4, which fails with probability at most 8 exp(-d_m/2)",
+        "the event alpha^2 >= d_m lambda_0 / 4 of Eq. (48), which fails with probability at most delta_1 from the"
+        " width w_48 of convergence.eq-48 on, which is at least N",
+        "the event sqrt(2 l(theta^0)) <= sqrt(N) E, E = C_y + (v/delta_2)^{1/2}, which fails with probability at most"
+        " delta_2",
+        "C_Q = C_K = C_V = C_O = 1",
+        Assumption("lambda_0, C_x, E > 0", positive=lambda least, C_x, E: stacked([least, C_x, E])),
+    ],
+    relation=AtMost(), sizes={"N": (1, 4), "d": (1, 4)},
+    uses=("convergence.eq-44", "convergence.eq-48", "convergence.loss-init-sqrt-n", "convergence.prop-1-fixed-pattern"),
+    corrects="convergence.thm-1", of_project=True,
+    note="""
+        Decided on the three events, with every norm at its bound. The width is of order N^3 / lambda_0^3, as the
+        paper's is where lambda_0 does not depend on N; what it cannot have from Assumption 3 is lambda_0 > 0. That
+        gradient descent then converges is known while no ReLU changes its state (convergence.prop-1-fixed-pattern);
+        for more tokens F_pre is no sum of positive semidefinite parts (convergence.eq-47-psd-sum).""",
+)  # fmt: skip
+
+
+def _sufficient_width(N: int, d: int, least: Any, C_x: Any, E: Any) -> Any:
+    """The last two members of the maximum, which Eqs. (2) and (3) ask for."""
+    m = maximum(stacked([4 / sqrt(least * 0 + d), C_x**2 * rational(128, d)]))
+    B = 1 + C_x**4 * rational(2048, d * d)
+    second = (C_x * m * E * (32 * N) / least) ** 2
+    third = (C_x**2 * B * E * 1024) ** 2 * N**3 / least**3
+    return maximum(stacked([second, third]))
+
+
+@ONE_TOKEN.inputs
+def width_for_one_token(
+    N: SampleCount, d: Dimension, least: Positive, C_x: Positive, E: Positive, extra: Annotated[Any, Real(0.0, 2.0)]
+) -> dict[str, Any]:
+    width = maximum(stacked([_sufficient_width(N, d, least, C_x, E), least * 0 + d]))
+    return {"N": N, "d": d, "least": least, "C_x": C_x, "E": E, "d_m": width * (1 + extra)}
+
+
+def _powers_of_alpha(least: Any, d_m: Any, share: Any) -> Any:
+    squared = d_m * least * share
+    return stacked([squared, squared * sqrt(squared)])
+
+
+@ONE_TOKEN.formula
+def least_powers_of_alpha(least: Positive, d_m: Positive) -> Any:
+    """alpha^2 and alpha^3 at alpha^2 = d_m lambda_0 / 4, shape (2,)."""
+    return _powers_of_alpha(least, d_m, rational(1, 4))
+
+
+@ONE_TOKEN.oracle
+def largest_right_sides(N: int, d: int, C_x: Positive, E: Positive, d_m: Positive) -> Any:
+    """The right-hand sides of Eqs. (2) and (3) with the norms of Eq. (44), shape (2,)."""
+    norm, one = 4 * sqrt(d_m / d), C_x * 0 + 1
+    b = Scalars(N, 1, 1 / sqrt(d_m), one, C_x, norm, norm, norm, 4 * one)
+    error = sqrt(one * N) * E
+    return stacked([b.condition_2() * error, b.condition_3(b.Q) * error])
+
+
+ONE_TOKEN.mutant("d_m lambda_0 / 8", share=rational(1, 8))
+ONE_TOKEN.mutant("lambda_0 / 4, as under NTK initialisation", "d_m -> d_m / d_m")
+ONE_TOKEN.mutant("lambda_0^2 for lambda_0", "least -> least * least")
+
+
+THM_2_PAIRS = Claim(CONVERGENCE, "convergence.thm-2-all-pairs",
+    label="Theorems 1 and 2, the probability that Assumption 3 gives for all pairs at once",
+    statement=r"""
+        \mathbb P(\langle X_n^\top X_n,X_{n'}^\top X_{n'}\rangle<t\ \forall n\ne n')\ge1-\tfrac{N(N-1)}2e^{-t^{\hat
+        c}};\ \text{given this event, (2), (3), and no ReLU that changes its state, (4) holds}""",
+    assumptions=["data as in the counterexample to the theorem, t <= s, with P(<.,.> >= t) = 1/d for exp(-t^c^)"],
+    relation=AtMost(signed=True), sizes={"N": (2, 4), "d": (2, 5)}, uses=("convergence.prop-1-fixed-pattern",),
+    corrects="convergence.thm-2", of_project=True,
+    note="""
+        The union bound over pairs, against enumeration; equality for N = 2. What follows deterministically is
+        convergence.prop-1-fixed-pattern; for NTK initialisation no width makes its hypotheses likely
+        (convergence.eq-60-61).""",
+)  # fmt: skip
+
+
+def _union_bound(N: int, d: int, s: Any) -> Any:
+    return _constant(1 - Fraction(N * (N - 1), 2 * d), s)
+
+
+@THM_2_PAIRS.formula
+def probability_of_dissimilar_pairs(N: SampleCount, d: Dimension, s: Small) -> Any:
+    """P(no two of N uniform draws among d directions are equal), by enumeration; a scalar."""
+    return _constant(_distinct(N, d), s)
+
+
+THM_2_PAIRS.oracle(lambda N, d, s: _union_bound(N, d, s))
+THM_2_PAIRS.mutant("one sample more", "_distinct(N, d) -> _distinct(N + 1, d)")
+THM_2_PAIRS.mutant("pairs of equal samples", "_distinct(N, d) -> 1 - _distinct(N, d)")

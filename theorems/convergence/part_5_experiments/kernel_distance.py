@@ -1,0 +1,47 @@
+"""Section 5.1: the distance of two kernels, half the squared distance of their directions."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from theorems.convergence import CONVERGENCE
+from theorems.convergence.part_c_1_lemmas.constants import stacked
+from verify.matrix import frobenius_norm, rational, total, trace
+from verify.vocabulary import Assumption, Claim, Equal, Shape
+
+Factor = Annotated[Any, Shape("N", "p")]
+
+DISTANCE = Claim(CONVERGENCE, "convergence.kernel-distance", label="Section 5.1, Distance(K, K~)",
+    statement=r"""
+        \text{Distance}(K,\tilde K)=1-\frac{\mathrm{Tr}(K\tilde K^\top)}{\sqrt{\mathrm{Tr}(KK^\top)}}\sqrt{\mathrm{Tr}(
+        \tilde K\tilde K^\top)}""",
+    assumptions=["K, K~ PSD", Assumption("K, K~ nonzero", positive=lambda A, B: stacked([total(A * A), total(B * B)]))],
+    relation=Equal(), sizes={"N": (1, 3), "p": (1, 2)}, expects="reading",
+    reading="""
+        both roots below the fraction bar, so that it is a relative rotation, as the text calls it: half the squared
+        Frobenius distance of K / ||K||_F and K~ / ||K~||_F, hence 0 exactly for K~ = c K with c > 0, and at most 1 for
+        PSD kernels""",
+    doubt="""
+        The extraction shows the second root beside the fraction; then Distance(K, K) = 1 - Tr(K K^T), which is no
+        distance.""",
+)  # fmt: skip
+
+
+@DISTANCE.formula
+def kernel_distance(A: Factor, B: Factor) -> Any:
+    """1 - Tr(K K~^T) / (sqrt(Tr(K K^T)) sqrt(Tr(K~ K~^T))) for K = A A^T, K~ = B B^T, a scalar (Section 5.1)."""
+    K, L = A @ A.T, B @ B.T
+    return 1 - trace(K @ L.T) / (frobenius_norm(K) * frobenius_norm(L))
+
+
+@DISTANCE.oracle
+def half_squared_distance_of_directions(A: Factor, B: Factor) -> Any:
+    K, L = A @ A.T, B @ B.T
+    gap = K * (1 / frobenius_norm(K)) - L * (1 / frobenius_norm(L))
+    return total(gap * gap) * rational(1, 2)
+
+
+DISTANCE.mutant(
+    "second root beside the fraction", "frobenius_norm(K) * frobenius_norm(L) -> frobenius_norm(K) / frobenius_norm(L)"
+)
+DISTANCE.mutant("squared cosine", lambda value: 1 - (1 - value) ** 2)

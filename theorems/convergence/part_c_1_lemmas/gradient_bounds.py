@@ -1,0 +1,204 @@
+"""Upper bounds of the gradients of the loss: Lemma 12 with Eqs. (7)-(10), line by line."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Annotated, Any
+
+from theorems.convergence import CONVERGENCE, definitions
+from theorems.convergence.definitions import KeyWeights, Labels, OutputWeights, QueryWeights, Samples, ValueWeights
+from theorems.convergence.part_c_1_lemmas.constants import (
+    ASSUMPTION_1,
+    KINK,
+    NORMS_ONCE,
+    NormBounds,
+    PositiveScale,
+    bounds_at,
+    length,
+    sample_bound,
+    stacked,
+)
+from theorems.convergence.part_c_1_lemmas.extreme_inputs import TIGHT_INPUTS
+from theorems.convergence.part_d_1_limiting_kernel.gradients import (
+    output_weight_gradient,
+    query_gradient,
+    value_gradient,
+)
+from verify.matrix import absolute, frobenius_norm, rational, relu, sqrt, step, total
+from verify.oracles import jacobian
+from verify.vocabulary import AtMost, Claim, Setting, Shape
+
+Error = Annotated[Any, Shape("N", "1")]
+
+
+def _with_error(X: Samples, error: Error, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, w_O: OutputWeights,
+                tau_0: PositiveScale, tau_1: PositiveScale) -> dict[str, Any]:  # fmt: skip
+    """Labels y = f - error, so that vanishing and equal residuals are reached."""
+    y = definitions.outputs(X, W_Q, W_K, W_V, w_O, tau_0, tau_1, "sum") - error
+    return {"X": X, "y": y, "W_Q": W_Q, "W_K": W_K, "W_V": W_V, "w_O": w_O, "tau_0": tau_0, "tau_1": tau_1}
+
+
+LOSS = Setting(
+    CONVERGENCE,
+    "Lemma 12",
+    assumptions=["l = ||f - y||^2 / 2, f with the sum over tokens of Appendix C.2", ASSUMPTION_1, NORMS_ONCE, KINK],
+    sizes={"N": (1, 2), "d_s": (1, 3), "d": (1, 2), "d_m": (1, 2)},
+    inputs=_with_error,
+    special_domains=TIGHT_INPUTS,
+)
+
+
+def loss(X: Samples, y: Labels, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, w_O: OutputWeights,
+         tau_0: Any, tau_1: Any) -> Any:  # fmt: skip
+    """l = ||f - y||^2 / 2 for the sum over tokens, a scalar (Section 3.2, with f of Appendix C.2)."""
+    error = definitions.outputs(X, W_Q, W_K, W_V, w_O, tau_0, tau_1, "sum") - y
+    return total(error * error) * rational(1, 2)
+
+
+def _gradient_norms(names: tuple[str, ...], arguments: tuple[Any, ...]) -> dict[str, Any]:
+    """Norms of the gradients of the loss by differentiation."""
+    return {name: length(jacobian(loss, name)(*arguments), arguments[-1]) for name in names}
+
+
+# -- Lemma 12 ----------------------------------------------------------------------------------------------------------
+
+LEMMA_12 = Claim(LOSS, "convergence.lemma-12", label="Lemma 12",
+    statement=r"\|\nabla_{W_Q}\ell\|_F\le2\rho\tau_0\bar\lambda_K\bar\lambda_V\bar\lambda_Od_sC_x^2\|f-y\|_2,\ \|"
+    r"\nabla_{W_K}\ell\|_F\le2\rho\tau_0\bar\lambda_Q\bar\lambda_V\bar\lambda_Od_sC_x^2\|f-y\|_2,\ \|\nabla_{W_V}\ell"
+    r"\|_F\le\rho\bar\lambda_O\|f-y\|_2,\ \|\nabla_{w_O}\ell\|_2\le\rho\bar\lambda_V\|f-y\|_2",
+    relation=AtMost(ascent=False), proof=("convergence.eq-7-8", "convergence.eq-9-10"),
+    doubt="theta^t is extracted as theta^T, and w_O as w_Q in the hypotheses.",
+    note="""
+        For the average pooling of Eq. (1.2) the left-hand sides are d_s times smaller at the same residual. The bounds
+        in W_V and w_O are attained at d_s = 1; those in W_Q and W_K use ||diag(beta) - beta beta^T|| <= 2 where 1/2 is
+        sharp.""",
+)  # fmt: skip
+
+
+@LEMMA_12.formula
+def loss_gradient_bounds(X: Samples, y: Labels, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights,
+                         w_O: OutputWeights, tau_0: PositiveScale, tau_1: PositiveScale) -> Any:  # fmt: skip
+    """Bounds of the gradients of the loss in W_Q, W_K, W_V, w_O, shape (4,) (Lemma 12)."""
+    speeds = bounds_at(X, W_Q, W_K, W_V, w_O, tau_0, tau_1).speeds()
+    size = frobenius_norm(definitions.outputs(X, W_Q, W_K, W_V, w_O, tau_0, tau_1, "sum") - y)
+    return stacked([speeds[name] * size for name in definitions.WEIGHTS])
+
+
+@LEMMA_12.oracle
+def loss_gradient_norms(X: Any, y: Any, W_Q: Any, W_K: Any, W_V: Any, w_O: Any, tau_0: Any, tau_1: Any) -> Any:
+    return stacked(list(_gradient_norms(definitions.WEIGHTS, (X, y, W_Q, W_K, W_V, w_O, tau_0, tau_1)).values()))
+
+
+LEMMA_12.mutant("d_s in place of d_s^{3/2} in rho", lambda value, X: value / sqrt(X.shape[1]))
+LEMMA_12.mutant("N^{1/2} dropped in rho", lambda value, X: value / sqrt(X.shape[0]))
+LEMMA_12.mutant(
+    "lambda_O and lambda_V exchanged in the last two", lambda value: stacked([value[0], value[1], value[3], value[2]])
+)
+LEMMA_12.mutant(
+    "C_x^2 dropped for W_Q and W_K",
+    lambda value, X: stacked([value[0] / sample_bound(X) ** 2, value[1] / sample_bound(X) ** 2, value[2], value[3]]),
+)
+LEMMA_12.mutant("||f - y|| squared", "speeds[name] * size -> speeds[name] * size ** 2")
+
+
+# -- Eqs. (7)-(10) -----------------------------------------------------------------------------------------------------
+
+EQ_7_8 = Claim(LOSS, "convergence.eq-7-8", label="Eqs. (7), (8)",
+    statement=r"""
+        \nabla_{W_V}\ell:\ \tau_1\|\sum_n(f(X_n)-y_n)\sum_i(w_O\circ\dot\sigma_r(W_VX_n^\top\beta_{i,n}))\beta_{i,n}^
+        \top X_n\|_F\le\tau_1\sum_n|f(X_n)-y_n|d_s^{3/2}\bar\lambda_OC_x\le\rho\bar\lambda_O\|f-y\|_2;\quad
+        \nabla_{w_O}\ell:\ \tau_1\|\sum_n(f(X_n)-y_n)\sum_i\sigma_r(W_VX_n^\top\beta_{i,n})\|_2\le\rho\bar\lambda_V\|f-y
+        \|_2""",
+    relation=AtMost(ascent=False), uses=("convergence.d1-gradients", "convergence.lemma-8"),
+    doubt="""
+        In (7) the extraction draws the square root over d_s^{3/2} lambda_O C_x as well; in (8) it ends before, and so
+        it is read.""",
+    note="""
+        Every line is compared with the next; equalities are compared both ways, so the ratio reported is 1, and Lemma
+        12 says how tight the outer bounds are. The minus sign in front of the sums is misplaced, inside norms.""",
+)  # fmt: skip
+EQ_9_10 = Claim(LOSS, "convergence.eq-9-10", label="Eqs. (9), (10)",
+    statement=r"""
+        \nabla_{W_Q}\ell:\ \tau_0\tau_1\|\sum_n(f(X_n)-y_n)\sum_iW_KX_n^\top(\mathrm{diag}(\beta_{i,n})-\beta_{i,n}
+        \beta_{i,n}^\top)X_nW_V^\top(w_O\circ\dot\sigma_r(W_VX_n^\top\beta_{i,n}))X_n^{(i,:)}\|_F\le2\tau_0\tau_1
+        \sum_n|f(X_n)-y_n|d_s\bar\lambda_K\bar\lambda_V\bar\lambda_O(C_x\sqrt{d_s})^3=2\rho\tau_0\bar\lambda_K\bar
+        \lambda_V\bar\lambda_Od_sC_x^2\|f-y\|_2\text{ (after Cauchy-Schwarz)};\ \ \|\nabla_{W_K}\ell\|_F\le2\rho\tau_0
+        \bar\lambda_Q\bar\lambda_V\bar\lambda_Od_sC_x^2\|f-y\|_2""",
+    relation=AtMost(ascent=False), uses=("convergence.d1-gradients", "convergence.gradient-wk"),
+    doubt="The extraction loses the dot of relu' and prints W_k for W_K, against Appendix D.1.",
+    note="Equalities are compared both ways, so the ratio reported is 1; Lemma 12 says how tight the outer bounds are.",
+)  # fmt: skip
+
+
+def _lines_after(
+    wrt: str, arguments: tuple[Any, ...], gate: Any = step, factor: Callable[[NormBounds], Any] = lambda b: 1
+) -> list[Any]:
+    """The lines of Eqs. (7), (8), (9) or (10) that follow the norm of the gradient.
+
+    They are the norm of its closed form, the bound by sum_n |f(X_n) - y_n|, and the bound by ||f - y||_2; for W_K the last
+    only.  `factor` multiplies the bounds.
+    """
+    X, y, W_Q, W_K, W_V, w_O, tau_0, tau_1 = arguments
+    b = bounds_at(X, W_Q, W_K, W_V, w_O, tau_0, tau_1)
+    error = definitions.outputs(X, W_Q, W_K, W_V, w_O, tau_0, tau_1, "sum") - y
+    speed = b.speeds()[wrt] * factor(b)
+    last = speed * frobenius_norm(error)
+    if wrt == "W_K":
+        return [last]
+    slopes = {
+        "W_V": lambda x: value_gradient(x, W_Q, W_K, W_V, w_O, tau_0, tau_1, gate=gate),
+        "W_Q": lambda x: query_gradient(x, W_Q, W_K, W_V, w_O, tau_0, tau_1, gate=gate),
+        "w_O": lambda x: output_weight_gradient(x, W_Q, W_K, W_V, tau_0, tau_1),
+    }
+    closed = length(sum(slopes[wrt](X[n]) * error[n, 0] for n in range(b.N)), tau_1)
+    return [closed, speed / sqrt(b.N) * total(absolute(error)), last]
+
+
+def _larger(names: tuple[str, ...], arguments: tuple[Any, ...], gate: Any = step, factor: Any = lambda b: 1,
+            root_of_N: bool = True) -> Any:  # fmt: skip
+    """The larger sides: closed form >= gradient, gradient >= closed form, and every line after its predecessor."""
+    gradients, larger = _gradient_norms(names, arguments), []
+    for name in names:
+        *lines, last = _lines_after(name, arguments, gate, factor)
+        larger += [lines[0], gradients[name], *lines[1:]] if lines else []
+        larger.append(last if root_of_N else last / sqrt(arguments[0].shape[0]))
+    return stacked(larger)
+
+
+def _smaller(names: tuple[str, ...], arguments: tuple[Any, ...]) -> Any:
+    """The smaller sides, in the order of `_larger`."""
+    gradients, smaller = _gradient_norms(names, arguments), []
+    for name in names:
+        lines = _lines_after(name, arguments)
+        smaller += [gradients[name], *lines[:1], *lines[:-1]] if len(lines) > 1 else [gradients[name]]
+    return stacked(smaller)
+
+
+@EQ_7_8.formula
+def lines_of_eqs_7_8(X: Samples, y: Labels, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, w_O: OutputWeights,
+                     tau_0: PositiveScale, tau_1: PositiveScale) -> Any:  # fmt: skip
+    """Closed form, gradient and the two bounds for W_V, then for w_O, shape (8,) (Eqs. (7), (8))."""
+    return _larger(("W_V", "w_O"), (X, y, W_Q, W_K, W_V, w_O, tau_0, tau_1))
+
+
+EQ_7_8.oracle(
+    lambda X, y, W_Q, W_K, W_V, w_O, tau_0, tau_1: _smaller(("W_V", "w_O"), (X, y, W_Q, W_K, W_V, w_O, tau_0, tau_1))
+)
+EQ_7_8.mutant("relu for relu' in (7)", gate=relu)
+EQ_7_8.mutant("d_s in place of d_s^{3/2}", factor=lambda b: 1 / sqrt(b.d_s))
+EQ_7_8.mutant("N^{1/2} dropped", root_of_N=False)
+
+
+@EQ_9_10.formula
+def lines_of_eqs_9_10(X: Samples, y: Labels, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, w_O: OutputWeights,
+                      tau_0: PositiveScale, tau_1: PositiveScale) -> Any:  # fmt: skip
+    """Closed form, gradient and the two bounds for W_Q, then the bound for W_K, shape (5,) (Eqs. (9), (10))."""
+    return _larger(("W_Q", "W_K"), (X, y, W_Q, W_K, W_V, w_O, tau_0, tau_1))
+
+
+EQ_9_10.oracle(
+    lambda X, y, W_Q, W_K, W_V, w_O, tau_0, tau_1: _smaller(("W_Q", "W_K"), (X, y, W_Q, W_K, W_V, w_O, tau_0, tau_1))
+)
+EQ_9_10.mutant("relu for relu'", gate=relu)
+EQ_9_10.mutant("C_x for C_x^3", factor=lambda b: 1 / b.C_x**2)
+EQ_9_10.mutant("N^{1/2} dropped", root_of_N=False)

@@ -1,0 +1,180 @@
+"""Appendix C.7, the residual Transformer: its formulas and Lemma 10 for it, and what the connection adds, Eq. (62).
+
+||W_V||_2 does not belong into Eq. (62): the connection moves each pre-activation by its token, whatever the weights.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from theorems.convergence import CONVERGENCE
+from theorems.convergence.definitions import Samples, self_attention
+from theorems.convergence.part_c_1_lemmas.constants import ASSUMPTION_1, PositiveScale, sample_bound, stacked
+from theorems.convergence.part_d_1_limiting_kernel.gradients import attention_rows
+from theorems.convergence.settings import Scale, Square, SquareQuery, Tokens, drawn
+from verify.matrix import absolute, concatenate, frobenius_norm, maximum, ones, relu, spectral_norm, sqrt
+from verify.vocabulary import AtMost, Claim, Setting, Shape
+
+SquareOutput = Annotated[Any, Shape("d", "1")]
+
+# -- the formulas, and Lemma 10 ----------------------------------------------------------------------------------------
+
+C7 = Claim(CONVERGENCE, "convergence.c7-residual", label="C.7, residual formulas and modified Lemma 10",
+    statement=r"A_1=\text{softmax attention}(X)+X,\ f(X)=\tau_1w_O^\top\sum_i\sigma_r(W_VX^\top\beta_i+(X^{(i:)})^"
+    r"\top),\ f_{pre}=\tau_1w_O^\top\sum_i\sigma_r(W_VX^\top\beta_i+(X^{(i:)})^\top);\ \|\tau_1\sum_i"
+    r"\sigma_r(W_V^{t'}X_1^\top\beta_{i,1}^{t'}(X^{(i:)}))\|_2\le\tau_1d_s(\|W_V^{t'}\|_2d_s^{1/2}C_x+C_x)",
+    assumptions=["Assumption 1: ||X||_F <= sqrt(d_s) C_x", "d = d_m, without which A_1 is not defined"],
+    relation=AtMost(), sizes={"d_s": (1, 3), "d": (1, 3)}, expects="reading",
+    reading="""
+        f_pre without w_O^T, a vector of d_m entries as in Table 2, and + between the arguments of sigma_r in the last
+        norm, as in the lines before; the sum over tokens in place of the average""",
+    doubt="""
+        No operator is legible between the arguments of sigma_r in the last norm. f_pre is printed with w_O^T, which
+        makes it f.""",
+    note="""
+        The tokens add d_s C_x together, sum_i |X^{(i,:)}| <= sqrt(d_s) ||X||_F, though one of them may be as long as
+        sqrt(d_s) C_x. The layer formed from the matrix A_1 is compared with the sum over i, entry by entry and in both
+        directions.""",
+)  # fmt: skip
+
+
+def _residual_layers(
+    X: Any, W_Q: Any, W_K: Any, W_V: Any, tau_0: Any, tau_1: Any, tokens: Any = lambda h, x: relu(h + x)
+) -> tuple[Any, Any]:
+    """f_pre from the matrix A_1, and as the sum over i of tau_1 relu(W_V X^T beta_i + X^(i)); rows, shape (1, d_m)."""
+    A_1 = self_attention(X, W_Q, W_K, W_V, tau_0) + X
+    attended = [beta.T @ X @ W_V.T for beta in attention_rows(X, W_Q, W_K, tau_0)]
+    by_tokens = sum(tokens(h, X[i : i + 1]) for i, h in enumerate(attended))
+    return ones(1, X.shape[0]) @ relu(A_1) * tau_1, by_tokens * tau_1
+
+
+def _beside(bound: Any, first: Any, second: Any) -> Any:
+    return concatenate([stacked([bound]).reshape(1, 1), first, second], axis=1)
+
+
+def _residual_bound(X: Any, W_V: Any, tau_1: Any, attended: int = 1, residual: int = 1) -> Any:
+    length = frobenius_norm(X)  # sqrt(d_s) C_x
+    return tau_1 * (spectral_norm(W_V) * length * attended + length / sqrt(X.shape[0]) * residual) * X.shape[0]
+
+
+@C7.formula
+def bound_of_residual_layer(X: Tokens, W_Q: SquareQuery, W_K: Square, W_V: Square, tau_0: Scale, tau_1: Scale) -> Any:
+    """tau_1 d_s (||W_V||_2 sqrt(d_s) C_x + C_x), then f_pre as the sum over i and by A_1; (1, 2 d_m + 1) (Appendix C.7)."""
+    by_matrix, by_tokens = _residual_layers(X, W_Q, W_K, W_V, tau_0, tau_1)
+    return _beside(_residual_bound(X, W_V, tau_1), by_tokens, by_matrix)
+
+
+@C7.oracle
+def norm_of_residual_layer(X: Tokens, W_Q: SquareQuery, W_K: Square, W_V: Square, tau_0: Scale, tau_1: Scale) -> Any:
+    by_matrix, by_tokens = _residual_layers(X, W_Q, W_K, W_V, tau_0, tau_1)
+    return _beside(frobenius_norm(by_matrix), by_matrix, by_tokens)
+
+
+C7.inputs(drawn(X=Tokens, W_Q=SquareQuery, W_K=Square, W_V=Square, tau_0=Scale, tau_1=Scale))
+C7.mutant("without the residual connection", residual=0)
+C7.mutant("the residual connection alone", attended=0)
+C7.mutant("d_s dropped", "_residual_bound(X, W_V, tau_1) -> _residual_bound(X, W_V, tau_1) / X.shape[0]")
+C7.mutant("the token added after the ReLU", tokens=lambda h, x: relu(h) + x)
+
+
+# -- Eq. (62) ----------------------------------------------------------------------------------------------------------
+
+RESIDUAL = Setting(
+    CONVERGENCE, "Eq. (62)",
+    assumptions=[ASSUMPTION_1, "d = d_m", "F_pre^*: the same network without the residual connection"],
+    sizes={"N": (1, 3), "d_s": (1, 3), "d": (1, 3)},
+)  # fmt: skip
+
+EQ_62 = Claim(RESIDUAL, "convergence.eq-62", label="Eq. (62)",
+    statement=r"""
+        \|F_{pre}-F_{pre}^*\|_F\le\sqrt N\|\tau_1w_O^\top\sum_i\sigma_r(W_VX^\top\beta_i+(X^{(i:)})^\top)-\tau_1w_O^\top
+        \sum_i\sigma_r(W_VX^\top\beta_i)\|_2\le\sqrt N\tau_1d_s\|w_O\|_2\|W_V\|_2C_x""",
+    relation=AtMost(ascent=False), expects="refuted", severity="error", correction="convergence.eq-62-without-wv",
+    doubt="""
+        Appendix C.7 writes f_pre with the factor w_O^T, which makes it the output; F_pre is read so, with X the sample
+        that moves most. With F_pre of Table 2 already the first inequality fails where w_O = 0.""",
+    note="""
+        relu is 1-Lipschitz, so the connection changes each pre-activation by its token, whatever W_V: ||W_V||_2 does
+        not belong into the bound. It is too small as soon as ||W_V||_2 is, and to the safe side where ||W_V||_2 >= 1.
+    """,
+)  # fmt: skip
+
+
+def _changes(X: Any, W_Q: Any, W_K: Any, W_V: Any, tau_0: Any, tau_1: Any) -> list[Any]:
+    """The change of the last hidden layer of each sample, shape (d, 1), for the sum over tokens."""
+    changes = []
+    for n in range(X.shape[0]):
+        attended = [W_V @ X[n].T @ beta for beta in attention_rows(X[n], W_Q, W_K, tau_0)]
+        with_residual = sum(relu(a + X[n][i : i + 1].T) for i, a in enumerate(attended))
+        changes.append((with_residual - sum(relu(a) for a in attended)) * tau_1)
+    return changes
+
+
+def _middle(X: Any, W_Q: Any, W_K: Any, W_V: Any, w_O: Any, tau_0: Any, tau_1: Any) -> tuple[Any, Any]:
+    """||F_pre - F_pre^*||_F and its bound sqrt(N) max_n |w_O^T change|."""
+    outputs = stacked([(w_O.T @ change)[0, 0] for change in _changes(X, W_Q, W_K, W_V, tau_0, tau_1)])
+    return frobenius_norm(outputs), maximum(absolute(outputs)) * sqrt(X.shape[0])
+
+
+def _last(X: Any, w_O: Any, tau_1: Any, norm: Any) -> Any:
+    return sqrt(X.shape[0]) * tau_1 * sample_bound(X) * frobenius_norm(w_O) * norm * X.shape[1]
+
+
+@EQ_62.formula
+def printed_residual_bounds(
+    X: Samples, W_Q: SquareQuery, W_K: Square, W_V: Square, w_O: SquareOutput,
+    tau_0: PositiveScale, tau_1: PositiveScale,
+) -> Any:  # fmt: skip
+    """The second and third members, shape (2,) (Eq. (62))."""
+    middle = _middle(X, W_Q, W_K, W_V, w_O, tau_0, tau_1)[1]
+    return stacked([middle, _last(X, w_O, tau_1, spectral_norm(W_V))])
+
+
+EQ_62.oracle(lambda X, W_Q, W_K, W_V, w_O, tau_0, tau_1: stacked(list(_middle(X, W_Q, W_K, W_V, w_O, tau_0, tau_1))))
+EQ_62.mutant("Frobenius norm of W_V squared", "spectral_norm(W_V) -> (W_V * W_V).sum()")
+EQ_62.mutant("without ||W_V||_2", norm=1)
+EQ_62.counterexample(
+    "all sizes 1, W_V = 1/2: the output changes by 1, the bound is 1/2",
+    X=[[[1]]],
+    W_Q=[[0]],
+    W_K=[[0]],
+    W_V=[["1/2"]],
+    w_O=[[1]],
+    tau_0=1,
+    tau_1=1,
+)
+EQ_62.counterexample(
+    "all sizes 1, W_V = 0: the bound is 0", X=[[[1]]], W_Q=[[0]], W_K=[[0]], W_V=[[0]], w_O=[[1]], tau_0=1, tau_1=1
+)
+
+
+WITHOUT_W_V = Claim(RESIDUAL, "convergence.eq-62-without-wv", label="Eq. (62), with the norm of the tokens only",
+    statement=r"""
+        \|F_{pre}-F_{pre}^*\|_F\le\sqrt N\tau_1d_s\|w_O\|_2C_x\text{ with }w_O^\top\text{ in }F_{pre}\text{ as in C.7,
+        }\quad\|F_{pre}-F_{pre}^*\|_F\le\sqrt N\tau_1d_sC_x\text{ for }F_{pre}\text{ of Table 2}""",
+    relation=AtMost(), corrects="convergence.eq-62", of_project=True,
+    note="sum_i ||X^{(i,:)}||_2 <= sqrt(d_s) ||X||_F <= d_s C_x. Attained by equal tokens with nonnegative entries.",
+)  # fmt: skip
+
+
+@WITHOUT_W_V.formula
+def residual_bounds(
+    X: Samples, W_Q: SquareQuery, W_K: Square, W_V: Square, w_O: SquareOutput,
+    tau_0: PositiveScale, tau_1: PositiveScale,
+) -> Any:  # fmt: skip
+    """sqrt(N) tau_1 d_s ||w_O||_2 C_x and sqrt(N) tau_1 d_s C_x, shape (2,)."""
+    return stacked([_last(X, w_O, tau_1, 1), sqrt(X.shape[0]) * tau_1 * sample_bound(X) * X.shape[1]])
+
+
+@WITHOUT_W_V.oracle
+def residual_changes_of_both(
+    X: Samples, W_Q: SquareQuery, W_K: Square, W_V: Square, w_O: SquareOutput,
+    tau_0: PositiveScale, tau_1: PositiveScale,
+) -> Any:  # fmt: skip
+    changes = _changes(X, W_Q, W_K, W_V, tau_0, tau_1)
+    hidden = sqrt(sum((change * change).sum() for change in changes))
+    return stacked([_middle(X, W_Q, W_K, W_V, w_O, tau_0, tau_1)[0], hidden])
+
+
+WITHOUT_W_V.mutant("||W_V||_2 as a factor, as printed", lambda value, W_V: value * spectral_norm(W_V))
+WITHOUT_W_V.mutant("d_s^{1/2} in place of d_s", lambda value, X: value / sqrt(X.shape[1]))

@@ -1,0 +1,306 @@
+"""How far the Gram matrix of the features is from its limit: the last steps of Lemma 16, and the lemma.
+
+Printed bounds lose a factor d_s and a square root of a logarithm; the orders in N and in lambda_* are right.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from theorems.convergence import CONVERGENCE
+from theorems.convergence.definitions import Samples, mean_tokens
+from theorems.convergence.part_b_background.sub_exponential import logarithm
+from theorems.convergence.part_c_1_lemmas.constants import ASSUMPTION_1, TINY, sample_bound, stacked
+from theorems.convergence.part_c_3_theorem_1.minimum_eigenvalue import smallest_eigenvalue
+from theorems.convergence.part_d_2_minimum_eigenvalue.limiting_attention import (
+    EVENT,
+    M_IS,
+    ON_THE_EVENT,
+    TIGHT,
+    WIDE,
+    Logarithm,
+    Product,
+    RealWidth,
+    SmallPositive,
+    entry_bound,
+    features_of_product,
+    gram_shift,
+    product_on_the_event,
+)
+from theorems.convergence.settings import drawn
+from verify.matrix import absolute, frobenius_norm, maximum, rational, sqrt
+from verify.vocabulary import Assumption, AtMost, Claim, Real, Size
+
+# -- entries and Frobenius norm of the change --------------------------------------------------------------------------
+
+ENTRY = Claim(EVENT, "convergence.lemma-16-entry", label="Proof of Lemma 16, entry and Frobenius bounds",
+    statement=r"""
+        |(\Phi\Phi^\top-\Phi^*\Phi^{*\top})^{(n,r)}|\le8\tau_0\eta_{QK}C_x^4d_sd\sqrt{d_m\log(2d^2/\delta')},\qquad\|
+        \Phi\Phi^\top-\Phi^*\Phi^{*\top}\|_F\le8N\tau_0\eta_{QK}C_x^4d_sd\sqrt{d_m\log(2d^2N^2/\delta'')}""",
+    relation=AtMost(ascent=False), sizes={"N": (1, 3), "d_s": (1, 3), "d": (1, 2)}, expects="refuted", severity="error",
+    correction="convergence.lemma-16-entry-squared-length", uses=("convergence.eq-66-68",),
+    note="""
+        Eqs. (65) and (68) have a factor d_s each; one was lost. The bound itself is false, not only its derivation:
+        one token of length 8 among 63 zero tokens has C_x = 1, and attention moves to it long before the bound allows.
+        At fixed d_s the factor is a constant.""",
+)  # fmt: skip
+
+
+def _gram_bounds(X: Any, tau_0: Any, eta_QK: Any, d_m: Any, ell: Any, lengths: Any, power: int = 4) -> Any:
+    single = sample_bound(X) ** power * entry_bound(tau_0, eta_QK, d_m, ell) * X.shape[2] * 4 * lengths
+    return stacked([single, single * X.shape[0]])
+
+
+@ENTRY.formula
+def printed_gram_bounds(X: Samples, tau_0: SmallPositive, eta_QK: SmallPositive, d_m: RealWidth, ell: Logarithm) -> Any:
+    """Bounds of every entry and of the Frobenius norm, shape (2,) (proof of Lemma 16)."""
+    return _gram_bounds(X, tau_0, eta_QK, d_m, ell, X.shape[1])
+
+
+def _gram_sizes(X: Any, M: Any) -> Any:
+    shift = gram_shift(X, M)
+    return stacked([maximum(absolute(shift)), frobenius_norm(shift)])
+
+
+ENTRY.oracle(_gram_sizes)
+ENTRY.mutant("d_s dropped altogether", lengths=1)
+ENTRY.mutant("sqrt(d_s)", "X.shape[1] -> sqrt(X.shape[1])")
+
+
+@ENTRY.counterexample(
+    "N = d = 1, d_s = 64, tokens (8, 0, ..., 0), d_m = 1600, ell = 4, eta_QK = 1, tau_0 = 1/d_m, M = 1/10"
+)
+def _() -> dict[str, Any]:
+    tokens = [[8]] + [[0]] * 63
+    return {"X": [tokens], "M": [["1/10"]], "tau_0": "1/1600", "eta_QK": "1", "d_m": "1600", "ell": "4"}
+
+
+ENTRY_SQUARED = Claim(TIGHT, "convergence.lemma-16-entry-squared-length",
+    label="Proof of Lemma 16, entry and Frobenius bounds with d_s^2",
+    statement=r"""
+        |(\Phi\Phi^\top-\Phi^*\Phi^{*\top})^{(n,r)}|\le8\tau_0\eta_{QK}C_x^4d_s^2d\sqrt{d_m\ell},\qquad\|\Phi\Phi^\top-
+        \Phi^*\Phi^{*\top}\|_F\le8N\tau_0\eta_{QK}C_x^4d_s^2d\sqrt{d_m\ell}""",
+    relation=AtMost(), sizes={"N": (1, 3), "d_s": (1, 3), "d": (1, 3)},
+    uses=("convergence.eq-65-transposed", "convergence.eq-66-68"), corrects="convergence.lemma-16-entry",
+    of_project=True,
+    note="""
+        ell = log(2 d^2/delta) suffices for both: all entries depend on the same d^2 entries of W_Q^T W_K, so the
+        second union bound, over N^2 pairs, is not needed.""",
+)  # fmt: skip
+
+
+@ENTRY_SQUARED.formula
+def gram_bounds(X: Samples, tau_0: SmallPositive, eta_QK: SmallPositive, d_m: RealWidth, ell: Logarithm) -> Any:
+    """Bounds of every entry and of the Frobenius norm, shape (2,)."""
+    return _gram_bounds(X, tau_0, eta_QK, d_m, ell, X.shape[1] ** 2)
+
+
+ENTRY_SQUARED.oracle(_gram_sizes)
+ENTRY_SQUARED.mutant("C_x^2 for C_x^4", power=2)
+ENTRY_SQUARED.mutant("tau_0^2", "tau_0 -> tau_0 * tau_0")
+
+
+# -- the width ---------------------------------------------------------------------------------------------------------
+
+LargeHidden = Annotated[Any, Real(0.0625, 64.0)]
+LongLogarithm = Annotated[Any, Real(1.0, 1024.0)]
+Eigenvalue = Annotated[Any, Real(0.0625, 1.0)]
+Extra = Annotated[Any, Real(0.0, 2.0)]
+
+WIDTH = Claim(CONVERGENCE, "convergence.lemma-16-width", label="Proof of Lemma 16, width",
+    statement=r"""
+        \text{LeCun}:\ d_m=\Omega\Big(\frac{N^2\sqrt{\log(2d^2N^2/\delta'')}}{\lambda_0^2}\Big)\Rightarrow\|\Phi\Phi^
+        \top-\Phi^*\Phi^{*\top}\|_F\le\frac{\lambda_*}4;\quad\lambda_{\min}(\Phi\Phi^\top)\ge\lambda_*-\|\Phi\Phi^\top-
+        \Phi^*\Phi^{*\top}\|_2\ge\tfrac{3\lambda_*}4""",
+    assumptions=[
+        "the bound 8 N tau_0 eta_QK C_x^4 d_s d sqrt(d_m ell) of the previous display, at tau_0 = 1/d_m and eta_QK"
+        " C_x^4 d_s d = 1",
+        Assumption(
+            "d_m >= K N^2 sqrt(ell) / lambda^2, with K the constant hidden in Omega",
+            nonnegative=lambda K, N, ell, eigenvalue, d_m: d_m * eigenvalue**2 - K * sqrt(ell) * N**2,
+        ),
+        "lambda_0 stands for lambda_*",
+    ],
+    relation=AtMost(ascent=False), sizes={"N": (1, 4)}, expects="refuted", severity="slip",
+    correction="convergence.lemma-16-width-squared",
+    note="""
+        8N sqrt(ell/d_m) <= lambda/4 asks for d_m >= 1024 N^2 ell / lambda^2: solving for d_m squares the root of the
+        logarithm as well. Orders in N and in lambda are right, and where logarithms are hidden nothing changes.""",
+)  # fmt: skip
+
+
+@WIDTH.inputs
+def width_of_printed_order(
+    K: LargeHidden, ell: LongLogarithm, eigenvalue: Eigenvalue, extra: Extra, N: Annotated[int, Size("N")]
+) -> dict[str, Any]:
+    d_m = K * sqrt(ell) / (eigenvalue * eigenvalue) * (1 + extra) * N**2
+    return {"K": K, "ell": ell, "eigenvalue": eigenvalue, "d_m": d_m, "N": N}
+
+
+def quarter_of_eigenvalue(eigenvalue: Eigenvalue) -> Any:
+    """lambda_* / 4, a scalar (proof of Lemma 16)."""
+    return eigenvalue * rational(1, 4)
+
+
+WIDTH.formula(quarter_of_eigenvalue)
+WIDTH.oracle(lambda N, ell, d_m: sqrt(ell / d_m) * (8 * N))
+WIDTH.mutant("lambda / 8", denominator=8)
+WIDTH.mutant("lambda^2 / 4", "eigenvalue -> eigenvalue * eigenvalue")
+WIDTH.counterexample(
+    "K = 2^20, ell = 2^40, N = 1, lambda = 1/2, d_m = 2^42: the bound is 4, lambda/4 = 1/8",
+    K=str(2**20),
+    ell=str(2**40),
+    eigenvalue="1/2",
+    d_m=str(2**42),
+    N=1,
+)
+
+
+WIDTH_SQUARED = Claim(CONVERGENCE, "convergence.lemma-16-width-squared", label="Proof of Lemma 16, width, solved",
+    statement=r"""
+        d_m\ge1024N^2(\eta_{QK}C_x^4d_s^2d)^2\ell/\lambda_*^2\ \Rightarrow\ 8N\tau_0\eta_{QK}C_x^4d_s^2d\sqrt{d_m\ell}
+        \le\lambda_*/4\ \text{at }\tau_0=1/d_m""",
+    relation=AtMost(), sizes={"N": (1, 4)}, corrects="convergence.lemma-16-width", of_project=True,
+    note="Equality at the smallest width; a stands for eta_QK C_x^4 d_s^2 d.",
+)  # fmt: skip
+
+
+@WIDTH_SQUARED.inputs
+def width_of_right_order(
+    a: SmallPositive, ell: LongLogarithm, eigenvalue: Eigenvalue, extra: Extra, N: Annotated[int, Size("N")]
+) -> dict[str, Any]:
+    d_m = a * a * ell / (eigenvalue * eigenvalue) * (1 + extra) * (1024 * N**2)
+    return {"a": a, "ell": ell, "eigenvalue": eigenvalue, "d_m": d_m, "N": N}
+
+
+WIDTH_SQUARED.formula(quarter_of_eigenvalue)
+WIDTH_SQUARED.oracle(lambda a, N, ell, d_m: a * sqrt(ell / d_m) * (8 * N))
+WIDTH_SQUARED.mutant("lambda / 8", denominator=8)
+WIDTH_SQUARED.mutant("lambda^2 / 4", "eigenvalue -> eigenvalue * eigenvalue")
+
+
+# -- Lemma 16 ----------------------------------------------------------------------------------------------------------
+
+Half = Annotated[int, Size("k")]
+SmallHidden = Annotated[Any, Real(0.0625, 1.0)]
+LemmaLogarithm = Annotated[Any, Real(1.0, 32.0)]
+
+LEMMA_16 = Claim(CONVERGENCE, "convergence.lemma-16", label="Lemma 16",
+    statement=r"\lambda_*=\lambda_{\min}(\Phi^*\Phi^{*\top}),\ d_m=\Omega\Big(\frac{N^2\sqrt{\log(2d^2N^2/\delta)}}{"
+    r"\lambda_*^2}\Big):\ \text{w.p.}\ge1-\delta:\ \|\Phi\Phi^\top-\Phi^*\Phi^{*\top}\|_F\le\frac{\lambda_*}4,\ "
+    r"\lambda_{\min}(\Phi\Phi^\top)\ge\frac{3\lambda_*}4",
+    assumptions=[
+        "Phi of (53), tau_0 = 1/d_m, LeCun initialisation",
+        "decided for one sample of the two tokens 1 and 0 with d = 1, where lambda_* = 1/4; d_m = 2k, ell ="
+        " log(2/delta)",
+        Assumption(
+            "d_m >= K N^2 sqrt(ell) / lambda_*^2, with K the constant hidden in Omega",
+            nonnegative=lambda K, ell, k: 2 * k - 16 * K * sqrt(ell),
+        ),
+        Assumption("d_m >= 2 ell, as in the proof", nonnegative=lambda ell, k: 2 * k - 2 * ell),
+    ],
+    relation=AtMost(ascent=False, signed=True), sizes={"k": (32, 256)}, expects="refuted", severity="slip",
+    correction="convergence.lemma-16-logarithm",
+    proof=(
+        "convergence.eq-65", "convergence.eq-66-68", "convergence.se-product", "convergence.eq-67",
+        "convergence.lemma-16-entry", "convergence.lemma-16-width",
+    ),
+    note="""
+        The logarithm is needed to the first power: at d_m = K sqrt(ell)/lambda_*^2 the failure probability is of order
+        exp(-const K sqrt(ell)), far above delta = 2 exp(-ell) for small delta. Here W_Q^T W_K is a difference of two
+        Gamma(k) variables G - G', and failure includes G' <= k, G > k + 2k log(sqrt 5/(4 - sqrt 5)). Where only orders
+        in N and lambda_* count, as in Lemma 18, the slip is harmless; for N > d, lambda_* = 0 and no width qualifies.
+    """,
+)  # fmt: skip
+
+
+LEMMA_16.inputs(drawn(K=SmallHidden, ell=LemmaLogarithm, k=Half))
+
+
+@LEMMA_16.formula
+def log_of_printed_failure(ell: LemmaLogarithm) -> Any:
+    """log delta = log 2 - ell, a scalar (Lemma 16)."""
+    return logarithm(ell * 0 + 2) - ell
+
+
+@LEMMA_16.oracle
+def log_of_failure_at_least(K: SmallHidden, ell: LemmaLogarithm, k: Half) -> Any:
+    """log of (1/2) e^{-x} x^{k-1} / (k-1)!, which P(G' <= k) P(G > x) is not below; the median of Gamma(k) is below k."""
+    root = sqrt(ell * 0 + 5)
+    x = k + logarithm(root / (4 - root)) * (2 * k)
+    log_factorial = x * 0 + k
+    log_factorial = log_factorial.lgamma()  # of a tensor or a ball
+    return logarithm(x * 0 + rational(1, 2)) - x + logarithm(x) * (k - 1) - log_factorial
+
+
+LEMMA_16.mutant(
+    "sqrt(ell) for ell: the delta that the printed width does reach", lambda ell: logarithm(ell * 0 + 2) - sqrt(ell)
+)
+LEMMA_16.mutant("delta^2", lambda value: 2 * value)
+LEMMA_16.counterexample(
+    "K = 1, ell = 1000, d_m = 2000: log of the failure probability above -95, log delta below -999",
+    K="1",
+    ell="1000",
+    k=1000,
+)
+LEMMA_16.counterexample("K = 100, ell = 10^5, d_m = 510000", K="100", ell="100000", k=255000)
+
+
+LEMMA_16_LOGARITHM = Claim(CONVERGENCE, "convergence.lemma-16-logarithm",
+    label="Lemma 16, with the logarithm to the first power",
+    statement=r"d_m\ge\max\Big(2\ell,\frac{1024N^2(\eta_{QK}C_x^4d_s^2d)^2\ell}{\lambda_*^2}\Big),\ \ell=\log(2d^2/"
+    r"\delta):\ \text{w.p.}\ge1-\delta:\ \|\Phi\Phi^\top-\Phi^*\Phi^{*\top}\|_F\le\frac{\lambda_*}4,\ \lambda_{\min}("
+    r"\Phi\Phi^\top)\ge\frac{3\lambda_*}4",
+    assumptions=[
+        ASSUMPTION_1,
+        M_IS,
+        "tau_0 = 1/d_m",
+        ON_THE_EVENT,
+        WIDE,
+        Assumption(
+            "the width",
+            nonnegative=lambda X, eta_QK, d_m, ell: (
+                d_m * _limiting_eigenvalue(X) ** 2 - (_width_factor(X, eta_QK) ** 2) * ell
+            ),
+        ),
+        Assumption("lambda_* > 0, hence N <= d", positive=lambda X: stacked([_limiting_eigenvalue(X)])),
+    ],
+    relation=AtMost(ascent=False), sizes={"N": (1, 3), "d_s": (1, 3), "d": (1, 4)},
+    where=lambda sizes: sizes["N"] <= sizes["d"],
+    uses=("convergence.eq-67", "convergence.lemma-16-entry-squared-length", "convergence.lemma-16-width-squared"),
+    corrects="convergence.lemma-16", of_project=True,
+    without_domains={"rank deficient": "tokens of rank below N make lambda_* vanish"},
+    note="Certified on the event of Eq. (67), which has probability at least 1 - delta.",
+)  # fmt: skip
+
+
+def _limiting_eigenvalue(X: Any) -> Any:
+    Phi = mean_tokens(X)
+    return smallest_eigenvalue(Phi @ Phi.T)
+
+
+def _width_factor(X: Any, eta_QK: Any) -> Any:
+    """32 N eta_QK C_x^4 d_s^2 d."""
+    N, d_s, d = X.shape
+    return sample_bound(X) ** 4 * eta_QK * (32 * N * d_s**2 * d)
+
+
+@LEMMA_16_LOGARITHM.inputs
+def wide_enough(X: Samples, share: Product, eta_QK: SmallPositive, ell: Logarithm, extra: Extra) -> dict[str, Any]:
+    least = _limiting_eigenvalue(X)
+    d_m = _width_factor(X, eta_QK) ** 2 * ell / (least * least + TINY) * (1 + extra) + 2 * ell
+    return product_on_the_event(X, share, 1 / d_m, eta_QK, d_m, ell)
+
+
+@LEMMA_16_LOGARITHM.formula
+def quarter_and_smallest(X: Samples, M: Product) -> Any:
+    """lambda_*/4, and lambda_min(Phi Phi^T); shape (2,)."""
+    Phi = features_of_product(X, M)
+    return stacked([_limiting_eigenvalue(X) * rational(1, 4), smallest_eigenvalue(Phi @ Phi.T)])
+
+
+LEMMA_16_LOGARITHM.oracle(
+    lambda X, M: stacked([frobenius_norm(gram_shift(X, M)), _limiting_eigenvalue(X) * rational(3, 4)])
+)
+LEMMA_16_LOGARITHM.mutant("no deviation at all", "rational(1, 4) -> 0")
+LEMMA_16_LOGARITHM.mutant("half the eigenvalue", lambda value: stacked([value[0], value[1] * rational(1, 2)]))

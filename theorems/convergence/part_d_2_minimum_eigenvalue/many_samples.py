@@ -1,0 +1,320 @@
+"""Gram matrices of more samples than dimensions: Lemmas 17 and 18.
+
+A Gram matrix of N > d vectors in R^d is singular, and lambda_0 is bounded in N: neither grows like N/d.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from theorems.convergence import CONVERGENCE
+from theorems.convergence.definitions import Samples, mean_tokens
+from theorems.convergence.part_c_1_lemmas.constants import stacked
+from theorems.convergence.part_c_3_theorem_1.minimum_eigenvalue import expected_gram, lambda_0, smallest_eigenvalue
+from theorems.convergence.settings import Features, Hidden, Square, Support, Variance, drawn
+from verify.matrix import concatenate, rational, smallest_singular_value, stack_rows, symmetric_eigenvalues, trace
+from verify.vocabulary import AtMost, Claim, Equal, PowerRate, Setting, TendsTo
+
+HIDDEN = "c > 0 stands for the constant hidden in Theta or Omega"
+ASSUMPTION_4 = "Assumption 4: Sigma = E[x x^T] is positive definite, x the sum of the tokens"
+
+
+# -- Lemma 17 ----------------------------------------------------------------------------------------------------------
+
+MORE_SAMPLES = Setting(
+    CONVERGENCE, "Lemmas 17-19: N > d", sizes={"N": (2, 6), "d_s": (1, 3), "d": (1, 3)},
+    where=lambda sizes: sizes["N"] > sizes["d"],
+)  # fmt: skip
+MANY = "N > d, as N >= Omega(d^4) has it for large d"
+LAWS = Setting(CONVERGENCE, "Proof of Lemma 17", sizes={"m": (1, 3), "d_s": (1, 3), "d": (1, 3)}, exact=True)
+
+LEMMA_17 = Claim(MORE_SAMPLES, "convergence.lemma-17", label="Lemma 17",
+    statement=r"N\ge\Omega(d^4):\ \text{w.p.}\ge1-e^{-d}:\ \lambda_{\min}(\Phi^*\Phi^{*\top})\ge\Theta(N/d)",
+    assumptions=[MANY, ASSUMPTION_4, HIDDEN],
+    relation=AtMost(ascent=False, signed=True), expects="refuted", severity="error",
+    correction="convergence.lemma-17-gram", proof=("convergence.lemma-17-eig-swap", "convergence.lemma-17-zcov"),
+    doubt="""
+        With the smallest nonzero eigenvalue for lambda_min the statement would be that of convergence.lemma-17-gram;
+        Table 2 has lambda_min as the minimum eigenvalue, and Lemmas 18 and 19 use it as a bound below all N of them.
+    """,
+    note="""
+        Phi^* Phi^{*T} has N rows and rank at most d, so for N > d its smallest eigenvalue is 0 for all data: the event
+        has probability 0. What grows like N is the smallest eigenvalue of the d x d matrix Phi^{*T} Phi^*.""",
+)  # fmt: skip
+
+
+data_and_constant = drawn(X=Samples, c=Hidden)
+LEMMA_17.inputs(data_and_constant)
+
+
+@LEMMA_17.formula
+def eigenvalue_of_mean_tokens(X: Samples) -> Any:
+    """lambda_min(Phi^* Phi^{*T}), which the printed bound may not exceed; a scalar (Lemma 17)."""
+    Phi = mean_tokens(X)
+    return smallest_eigenvalue(Phi @ Phi.T)
+
+
+LEMMA_17.oracle(lambda X, c: c * X.shape[0] / X.shape[2])
+LEMMA_17.mutant("the d x d matrix Phi^{*T} Phi^*", "Phi -> Phi.T; Phi.T -> Phi")
+LEMMA_17.mutant("largest eigenvalue", "smallest_eigenvalue(Phi @ Phi.T) -> symmetric_eigenvalues(Phi @ Phi.T)[-1]")
+LEMMA_17.counterexample(
+    "d = 1, N = 2, samples 1 and -1, which the fair law on {1, -1} gives; hidden constant 10^-9",
+    X=[[[1]], [[-1]]],
+    c="1/1000000000",
+)
+LEMMA_17.counterexample(
+    "d = 2, N = 16 = d^4, samples e_1 and e_2 in turn; hidden constant 10^-9",
+    X=[[[1, 0]], [[0, 1]]] * 8,
+    c="1/1000000000",
+)
+
+
+def _sums(support: Any) -> Any:
+    return stack_rows([support[a].sum(0) for a in range(support.shape[0])])
+
+
+LEMMA_17_GRAM = Claim(CONVERGENCE, "convergence.lemma-17-gram", label="Lemma 17, for the d x d matrix",
+    statement=r"""
+        \tfrac1N\Phi^{*\top}\Phi^*\to\Sigma/d_s^2\ (N\to\infty),\text{ hence }\lambda_{\min}(\Phi^{*\top}\Phi^*)\sim
+        N\lambda_{\min}(\Sigma)/d_s^2""",
+    assumptions=[
+        "Assumption 4: Sigma = E[x x^T], x the sum of the tokens",
+        "samples independent and uniform on the rows of `support`",
+    ],
+    relation=TendsTo((64, 256, 1024, 4096, 16384), PowerRate(0.5), instances=4),
+    sizes={"m": (3, 4), "d_s": (1, 3), "d": (1, 3)}, corrects="convergence.lemma-17", of_project=True,
+    note="N takes the place of the scale. The eigenvalue follows from the matrices by Weyl's inequality.",
+)  # fmt: skip
+
+
+@LEMMA_17_GRAM.formula
+def limiting_second_moment(support: Support) -> Any:
+    """Sigma / d_s^2, shape (d, d)."""
+    m, d_s = support.shape[:2]
+    sums = _sums(support)
+    return sums.T @ sums * rational(1, m * d_s**2)
+
+
+@LEMMA_17_GRAM.part("sequence")
+def empirical_second_moment(support: Support, scale: int, generator: Any) -> Any:
+    import torch
+
+    chosen = torch.randint(support.shape[0], (scale,), generator=generator, device=support.device)
+    Phi = support[chosen].mean(1)
+    return Phi.T @ Phi / scale
+
+
+LEMMA_17_GRAM.mutant("Sigma / d_s, as for independent centred tokens", "d_s ** 2 -> d_s")
+LEMMA_17_GRAM.mutant("square of the mean", "sums -> sums.sum(0).reshape(1, -1); m * d_s ** 2 -> m ** 2 * d_s ** 2")
+
+
+EIG_SWAP = Claim(MORE_SAMPLES, "convergence.lemma-17-eig-swap", label="Proof of Lemma 17, first display",
+    statement=r"""
+        \lambda_{\min}(\Phi^*\Phi^{*\top})=\lambda_{\min}(\Phi^{*\top}\Phi^*)=\lambda_{\min}(\Sigma^{1/2}Z^{*\top}Z^*
+        \Sigma^{1/2\top})\ge\lambda_{\min}(Z^{*\top}Z^*)\lambda_{\min}(\Sigma)\ge\lambda_{\min}(Z^{*\top}Z^*)C_\Sigma
+    """,
+    assumptions=["Phi^* in R^{N x d} with N > d", "Z^* = Phi^* Sigma^{-1/2}"],
+    relation=Equal(), sizes=("N", "d"), expects="refuted", severity="error",
+    correction="convergence.lemma-17-eig-swap-nonzero",
+    note="""
+        The two matrices share their nonzero eigenvalues only. For N > d the first is singular. The inequalities are
+        right for the d x d matrix.""",
+)  # fmt: skip
+
+
+@EIG_SWAP.formula
+def printed_swapped_eigenvalue(Phi: Features) -> Any:
+    """lambda_min(Phi^{*T} Phi^*), a scalar: the second member (proof of Lemma 17)."""
+    return smallest_eigenvalue(Phi.T @ Phi)
+
+
+EIG_SWAP.oracle(lambda Phi: smallest_eigenvalue(Phi @ Phi.T))
+EIG_SWAP.mutant("largest eigenvalue", lambda Phi: symmetric_eigenvalues(Phi.T @ Phi)[-1])
+EIG_SWAP.mutant("singular value for eigenvalue", lambda Phi: smallest_singular_value(Phi))
+EIG_SWAP.counterexample("rows (3, 0), (0, 2), (0, 0): 4 and 0", Phi=[[3, 0], [0, 2], [0, 0]])
+EIG_SWAP.counterexample("Phi = (1, 1)^T: 2 and 0", Phi=[[1], [1]])
+
+
+EIG_SWAP_NONZERO = Claim(CONVERGENCE, "convergence.lemma-17-eig-swap-nonzero",
+    label="Proof of Lemma 17, first display for the d largest eigenvalues",
+    statement=r"""
+        \lambda_d(\Phi^*\Phi^{*\top})=\lambda_{\min}(\Phi^{*\top}\Phi^*)\ge\lambda_{\min}(Z^{*\top}Z^*)\lambda_{\min}(
+        \Sigma),\quad\lambda_1\ge\dots\ge\lambda_N""",
+    assumptions=["N >= d", "Phi^* = Z^* S with S symmetric, Sigma = S^2"],
+    relation=AtMost(), sizes={"N": (1, 4), "d": (1, 3)}, where=lambda sizes: sizes["N"] >= sizes["d"],
+    corrects="convergence.lemma-17-eig-swap", of_project=True,
+)  # fmt: skip
+
+
+@EIG_SWAP_NONZERO.formula
+def smallest_of_the_d_largest(Z: Features, R: Square) -> Any:
+    """lambda_d(Phi^* Phi^{*T}), counted from the largest, a scalar; S = R + R^T."""
+    Phi = Z @ (R + R.T)
+    return symmetric_eigenvalues(Phi @ Phi.T)[Z.shape[0] - Z.shape[1]]
+
+
+@EIG_SWAP_NONZERO.oracle
+def product_of_smallest_eigenvalues(Z: Features, R: Square) -> Any:
+    S = R + R.T
+    return smallest_eigenvalue(Z.T @ Z) * smallest_eigenvalue(S @ S)
+
+
+EIG_SWAP_NONZERO.mutant("halved", lambda value: value * rational(1, 2))
+EIG_SWAP_NONZERO.mutant("smallest of all, as printed", "Z.shape[0] - Z.shape[1] -> 0")
+
+
+ZCOV = Claim(LAWS, "convergence.lemma-17-zcov", label="Proof of Lemma 17 with Assumption 4",
+    statement=r"\text{Assumption 4: }x=\sum_{i=1}^{d_s}(X^{(i,:)})^\top,\ \Sigma=\mathbb E[xx^\top];\ \text{proof:"
+    r" }x=X_n^{(i,:)\top},\ z=\Sigma^{-1/2}x,\ \mathbb E[zz^\top]=I_d;\ \text{rows of }Z^*:\ \tfrac1{d_s}"
+    r"\sum_iX_n^{(i,:)}\Sigma^{-1/2}",
+    assumptions=[
+        "Assumption 4",
+        "X uniform on the rows of `support`",
+        "E[z z^T] = I_d for the rows z of Z^*, as the next step needs it, is E[phi phi^T] = Sigma for the rows phi of"
+        " Phi^*",
+    ],
+    relation=Equal(), expects="refuted", severity="slip", correction="convergence.lemma-17-zcov-mean-tokens",
+    note="""
+        Three vectors are called x: the sum of the tokens, one token, and through Phi^* their mean. With Assumption 4
+        the rows of Z^* have second moment I/d_s^2; with the Sigma of single tokens it is I only where all tokens of a
+        sample agree. The loss is a factor d_s^2. Taken alone, E[z z^T] = I_d is true for the z and Sigma of the proof;
+        but the x recalled is not that of Assumption 4, and the rows of Z^*, for which it is used, are no such z.""",
+)  # fmt: skip
+
+
+def _second_moment(rows: Any) -> Any:
+    return rows.T @ rows * rational(1, rows.shape[0])
+
+
+@ZCOV.formula
+def printed_second_moments_of_rows(support: Support) -> Any:
+    """Sigma by the sum of the tokens, and by single tokens, on top of each other; shape (2d, d) (proof of Lemma 17)."""
+    m, d_s, d = support.shape
+    return concatenate([_second_moment(_sums(support)), _second_moment(support.reshape(m * d_s, d))], axis=0)
+
+
+def _of_rows(support: Any) -> Any:
+    """E[phi phi^T] for phi the mean token, by the mean of outer products, twice; shape (2d, d)."""
+    m, d_s, _ = support.shape
+    means = [support[a].sum(0).reshape(1, -1) * rational(1, d_s) for a in range(m)]
+    moment = sum(mean.T @ mean for mean in means) * rational(1, m)
+    return concatenate([moment, moment], axis=0)
+
+
+ZCOV.oracle(_of_rows)
+ZCOV.mutant("second moment of the sums doubled", "_second_moment(_sums(support)) -> 2 * _second_moment(_sums(support))")
+ZCOV.mutant(
+    "sum over tokens instead of their average",
+    lambda value, support: concatenate([value[: len(value) // 2], value[len(value) // 2 :] * support.shape[1]], axis=0),
+)
+ZCOV.counterexample("one sample of the tokens 1 and 1: Sigma = 4 for the sum, E[phi^2] = 1", support=[[[1], [1]]])
+ZCOV.counterexample(
+    "one sample of the tokens 1 and 0: 1 for the sum, 1/2 for single tokens, E[phi^2] = 1/4", support=[[[1], [0]]]
+)
+
+
+ZCOV_MEANS = Claim(LAWS, "convergence.lemma-17-zcov-mean-tokens",
+    label="Proof of Lemma 17, second moment of the rows of Phi^*",
+    statement=r"""
+        \mathbb E[\phi\phi^\top]=\Sigma/d_s^2\text{ for the rows }\phi\text{ of }\Phi^*,\text{ so }\mathbb
+        E[zz^\top]=I_d/d_s^2\text{ for those of }Z^*""",
+    assumptions=["Assumption 4: Sigma = E[x x^T], x the sum of the tokens", "X uniform on the rows of `support`"],
+    relation=Equal(), corrects="convergence.lemma-17-zcov", of_project=True,
+)  # fmt: skip
+
+
+@ZCOV_MEANS.formula
+def second_moment_of_mean_tokens(support: Support) -> Any:
+    """Sigma / d_s^2 twice, shape (2d, d)."""
+    moment = _second_moment(_sums(support)) * rational(1, support.shape[1] ** 2)
+    return concatenate([moment, moment], axis=0)
+
+
+ZCOV_MEANS.oracle(_of_rows)
+ZCOV_MEANS.mutant("Sigma, as the proof needs it", "support.shape[1] ** 2 -> 1")
+ZCOV_MEANS.mutant("Sigma / d_s", "support.shape[1] ** 2 -> support.shape[1]")
+
+
+# -- Lemma 18 ----------------------------------------------------------------------------------------------------------
+
+#: More than 2d samples from {e_i, -e_i}: two of them are equal, and every kernel of them is singular.
+REPEATING = (
+    ("d = 1, N = 3 samples from {1, -1}, two of them equal; hidden constant 10^-9", [[[1]], [[-1]], [[1]]]),
+    (
+        "d = 2, N = 5 samples from {e_1, -e_1, e_2, -e_2}; hidden constant 10^-9",
+        [[[1, 0]], [[-1, 0]], [[0, 1]], [[0, -1]], [[1, 0]]],
+    ),
+)
+
+LEMMA_18 = Claim(MORE_SAMPLES, "convergence.lemma-18", label="Lemma 18 (and C.8)",
+    statement=r"N\ge\Omega(d^4),\ d_m=\tilde\Omega(N^2\lambda_*^{-2}):\ \text{w.p.}\ge1-\delta-e^{-d}:\ \lambda_0="
+    r"\lambda_{\min}(\mathbb E_{w\sim N(0,\eta_VI_d)}[\sigma_r(\Phi w)\sigma_r(\Phi w)^\top])\ge\Theta(\eta_VN/d)",
+    assumptions=[
+        MANY,
+        ASSUMPTION_4,
+        "Assumption 1",
+        "Phi = Phi^*, the limit of infinite width; for d_s = 1, and in the counterexamples, it is so at every width",
+        HIDDEN,
+    ],
+    relation=AtMost(ascent=False, signed=True), expects="refuted", severity="error",
+    correction="convergence.lemma-18-closest-pair",
+    proof=("convergence.eq-38", "convergence.lemma-16", "convergence.lemma-17"),
+    doubt="""
+        For N > d lambda_* = 0, and no finite width meets d_m = Omega~(N^2 lambda_*^{-2}) literally; it is read with
+        the paper's lambda_* = Theta(N/d), or in the limit, as Appendix C.8 does. Taken literally it speaks of N <= d
+        only, and fails there too: at N = d = d_s = 1 the law uniform on {epsilon, 1} has Sigma > 1/2, lambda_* > 0,
+        and lambda_0 = eta_V epsilon^2/2 with probability 1/2, which exceeds delta + 1/e for small delta. With a
+        constant above 1 hidden in Omega(d^4) the literal lemma is empty; its proof and its uses are not, and for d_s =
+        1 lambda_0 does not depend on d_m at all.""",
+    note="""
+        lambda_0 is at most the mean of the diagonal, hence at most eta_V d_s C_x^2/2 whatever N (Eq. (42)), so it
+        cannot grow with N. For the law uniform on the 2d vectors e_i and -e_i two of N > 2d samples agree and lambda_0
+        = 0 with certainty. Without repetition it still tends to 0 (convergence.lemma-18-closest-pair).""",
+)  # fmt: skip
+
+
+LEMMA_18.inputs(drawn(X=Samples, eta_V=Variance, c=Hidden))
+
+
+@LEMMA_18.formula
+def lambda_0_of_mean_tokens(X: Samples, eta_V: Variance) -> Any:
+    """lambda_0 at Phi = Phi^*, which the printed bound may not exceed; a scalar (Lemma 18)."""
+    return lambda_0(mean_tokens(X), eta_V)
+
+
+LEMMA_18.oracle(lambda X, eta_V, c: c * eta_V * X.shape[0] / X.shape[2])
+LEMMA_18.mutant("trace for smallest eigenvalue", lambda X, eta_V: trace(expected_gram(mean_tokens(X), eta_V)))
+LEMMA_18.mutant("largest eigenvalue", lambda X, eta_V: symmetric_eigenvalues(expected_gram(mean_tokens(X), eta_V))[-1])
+for (title, samples), variance in zip(REPEATING, (1, "1/2"), strict=True):
+    LEMMA_18.counterexample(title, X=samples, eta_V=variance, c="1/1000000000")
+
+
+CLOSEST_PAIR = Claim(CONVERGENCE, "convergence.lemma-18-closest-pair",
+    label="Lemma 18, the bound by the closest pair of samples",
+    statement=r"\lambda_0\le\frac{\eta_V}{4}\min_{n\ne r}\|\phi_n-\phi_r\|_2^2,\quad\phi_n\text{ the rows of }\Phi",
+    relation=AtMost(), sizes={"N": (2, 4), "d": (1, 4)}, corrects="convergence.lemma-18", of_project=True,
+    note="""
+        Along (e_n - e_r)/sqrt 2 the quadratic form is E(relu a - relu b)^2/2 <= E(a - b)^2/4. N points in a ball of
+        R^d come ever closer, so for bounded data at fixed d lambda_0 tends to 0 as N grows, for every width.""",
+)  # fmt: skip
+
+
+def _pairs(Phi: Any) -> list[tuple[int, int]]:
+    return [(n, r) for n in range(Phi.shape[0]) for r in range(n)]
+
+
+@CLOSEST_PAIR.formula
+def quarter_of_squared_distances(Phi: Features, eta_V: Variance) -> Any:
+    """eta_V |phi_n - phi_r|^2 / 4 for all pairs, stacked."""
+    shifts = [Phi[n] - Phi[r] for n, r in _pairs(Phi)]
+    return stacked([(shift * shift).sum() * eta_V * rational(1, 4) for shift in shifts])
+
+
+@CLOSEST_PAIR.oracle
+def lambda_0_for_every_pair(Phi: Features, eta_V: Variance) -> Any:
+    least = lambda_0(Phi, eta_V)
+    return stacked([least for _ in _pairs(Phi)])
+
+
+CLOSEST_PAIR.mutant("1/16", denominator=16)
+CLOSEST_PAIR.mutant("eta_V^2", "(shift * shift).sum() -> (shift * shift).sum() * eta_V")

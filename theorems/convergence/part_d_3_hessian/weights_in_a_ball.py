@@ -1,0 +1,86 @@
+"""Weights in a ball around their initialisation: Lemma 20 and the exact tail behind it."""
+
+from __future__ import annotations
+
+import math
+from typing import Annotated, Any
+
+import flint
+
+from theorems.convergence import CONVERGENCE
+from theorems.convergence.settings import Width
+from verify.arithmetics import is_tensor
+from verify.matrix import exp, rational
+from verify.oracles import LawTest, at_most_probability
+from verify.vocabulary import AtMost, Claim, FollowsLaw, Real
+
+Radius = Annotated[Any, Real(0.0, 8.0)]
+Amount = Annotated[Any, Real(0.0, 8.0)]
+
+LEMMA_20 = Claim(CONVERGENCE, "convergence.lemma-20", label="Lemma 20",
+    statement=r"""
+        w\in\mathbb R^{d_m}\text{ iid }N(0,1),\ \|\tilde w-w\|_2\le R\Rightarrow\text{w.p.}\ge1-2e^{-d_m/2}:\ \|\tilde
+        w\|_2\le R+3\sqrt{d_m}""",
+    assumptions=["entries of w independent standard normal", "R >= 0", "for all w~ in the ball at once"],
+    relation=FollowsLaw(samples=4000, instances=8), sizes={"d_m": (1, 12)},
+    uses=("convergence.lemma-6", "convergence.lemma-20-tail"),
+    note="""
+        Tested at the w~ of the ball that is farthest from 0, w (1 + R/||w||). Far from tight: the exact probability of
+        the exception is that of chi^2 > 9 d_m (convergence.lemma-20-tail). At d_m = 1, where Lemma 6 needs d_m > d,
+        the stated probability is negative and nothing is said.""",
+)  # fmt: skip
+
+
+@LEMMA_20.formula
+def norm_in_the_ball(d_m: Width, R: Radius) -> tuple[float, float]:
+    """R + 3 sqrt(d_m), and the probability 2 exp(-d_m/2) of exceeding it (Lemma 20)."""
+    return R + 3 * math.sqrt(d_m), 2 * math.exp(-d_m / 2)
+
+
+@LEMMA_20.part("laws")
+def leaving_the_ball(formula: Any, generator: Any, samples: int, d_m: Width, R: Radius) -> list[LawTest]:
+    """How often the farthest point of the ball exceeds the bound, at the drawn sizes and at the telling ones."""
+    import torch
+
+    tests = []
+    for width, radius in dict.fromkeys([(d_m, float(R)), (2, 0.0), (3, 8.0), (12, 0.5), (12, 8.0)]):
+        w = torch.randn(samples, width, generator=generator, device=generator.device, dtype=torch.float64)
+        farthest = w * (1 + radius / w.norm(dim=1, keepdim=True))
+        bound, probability = formula(width, radius)
+        failed = farthest.norm(dim=1) > bound
+        tests.append(at_most_probability(f"d_m = {width}, R = {radius}", int(failed.sum()), len(failed), probability))
+    return tests
+
+
+LEMMA_20.mutant("R dropped", "R -> 0")
+LEMMA_20.mutant("sqrt(d_m) without the 3", "3 -> 1")
+LEMMA_20.mutant("maximum in place of the sum", "R + 3 * math.sqrt(d_m) -> max(R, 3 * math.sqrt(d_m))")
+
+
+TAIL = Claim(CONVERGENCE, "convergence.lemma-20-tail", label="Lemma 20, by the exact tail",
+    statement=r"\Pr(\|w\|_2>3\sqrt{d_m})=\Pr(\chi^2_{d_m}>9d_m)\le2e^{-d_m/2}",
+    assumptions=["entries of w independent standard normal"],
+    relation=AtMost(ascent=False), sizes={"d_m": (1, 50)}, of_project=True,
+    note="Chernoff: P(chi^2_k > 9k) <= (9 e^{-8})^{k/2} = e^{-2.9 k}. Widths 1 to 50; the amount only fills the row.",
+)  # fmt: skip
+
+
+def chi_square_tail(degrees: int, threshold: Any) -> Any:
+    """P(chi^2_degrees > threshold), for a tensor or a ball."""
+    if is_tensor(threshold):
+        import torch
+
+        half = torch.full_like(threshold, degrees / 2)
+        return torch.special.gammaincc(half, threshold / 2)
+    return (flint.arb(threshold) / 2).gamma_upper(flint.arb(degrees) / 2, 1)
+
+
+@TAIL.formula
+def stated_probability(d_m: Width, amount: Amount) -> Any:
+    """2 exp(-d_m/2), a scalar (Lemma 20)."""
+    return exp(amount * 0 - rational(d_m, 2)) * 2
+
+
+TAIL.oracle(lambda d_m, amount: chi_square_tail(d_m, amount * 0 + 9 * d_m))
+TAIL.mutant("exp(-4 d_m)", lambda d_m, amount: exp(amount * 0 - 4 * d_m) * 2)
+TAIL.mutant("exp(-d_m^2/2)", lambda d_m, amount: exp(amount * 0 - rational(d_m * d_m, 2)) * 2)

@@ -1,0 +1,167 @@
+"""Eqs. (1), (2), (5), (6): heads concatenated and summed, normalisation, projection, RMSNorm.
+
+Surprising: Eq. (6) is not, gain for gain, the RMSNorm that it cites; the gains differ by the factor sqrt(D).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from theorems.dynamics import DYNAMICS
+from theorems.dynamics.definitions import (
+    Beta,
+    Gain,
+    Heads,
+    QueryWeights,
+    SquareWeights,
+    Tokens,
+    attention_head,
+    multi_head_attention,
+    normalisation,
+    projection,
+    rms_norm,
+    unit_rows,
+)
+from theorems.dynamics.settings import NO_ZERO_ROW, SPHERE, Radii, gain_and_rows, heads_fit, rows_of_rational_norm
+from verify.matrix import concatenate, eye, ones, rational, row_norms, row_sums, sqrt
+from verify.vocabulary import Claim, Equal, HasStructure, Setting
+
+CONCATENATED_HEADS = Claim(DYNAMICS, "dynamics.eq-1-concat", label="Eqs. (1)-(2) with W_h^O of Eqs. (15),(19)",
+    statement=r"""
+        \operatorname{MSA}(X)=\operatorname{Concat}(\operatorname{SA}_1(X),\ldots,\operatorname{SA}_H(X))W^O=
+        \sum_{h=1}^H \operatorname{SA}_h(X)\,W_h^O,\quad \operatorname{SA}_h(X)=\operatorname{softmax}(\beta
+        XW_h^QW_h^{K\top}X^\top)XW_h^V""",
+    assumptions=[
+        "D_H = D/H; softmax acts on rows",
+        "W_h^O is the h-th block of D_H rows of W^O (implicit in Eqs. (15) and (19))",
+    ],
+    relation=Equal(), sizes={"S": (1, 3), "D": (1, 6), "H": (1, 3)}, where=heads_fit, exact=True,
+)  # fmt: skip
+
+
+@CONCATENATED_HEADS.formula
+def summed_heads(
+    X: Tokens, W_Q: QueryWeights, W_K: SquareWeights, W_V: SquareWeights, W_O: SquareWeights, beta: Beta, H: Heads
+) -> Any:
+    """sum_h SA_h(X) W_h^O, shape (S, D) (Eqs. (15), (19))."""
+    width = W_O.shape[0] // H
+    blocks = [slice(h * width, (h + 1) * width) for h in range(H)]
+    heads = [attention_head(X, W_Q[:, h], W_K[:, h], W_V[:, h], beta) for h in blocks]
+    return sum(head @ W_O[h] for h, head in zip(blocks, heads, strict=True))
+
+
+CONCATENATED_HEADS.oracle(multi_head_attention)
+CONCATENATED_HEADS.mutant("the next head's block of W^O", "heads -> heads[-1:] + heads[:-1]")
+CONCATENATED_HEADS.mutant("blocks of columns of W^O, transposed", "W_O[h] -> W_O[:, h].T")
+CONCATENATED_HEADS.mutant("query and key exchanged", "W_Q -> W_K; W_K -> W_Q")
+
+
+# -- Eqs. (5)-(6) ------------------------------------------------------------------------------------------------------
+
+OPERATORS = Claim(SPHERE, "dynamics.eq-5-operators", label="Eq. (5) and text",
+    statement=r"""
+        \Pi(Y)_{[i,:]}=Y_{[i,:]}/\|Y_{[i,:]}\|,\quad \operatorname{Proj}_X(Y)_{[i,:]}=(I_D-X_{[i,:]}X_{[i,:]}^
+        \top)Y_{[i,:]};\quad \|\Pi(Y)_{[i,:]}\|=1,\ \langle X_{[i,:]},\operatorname{Proj}_X(Y)_{[i,:]}\rangle=0""",
+    assumptions=[NO_ZERO_ROW],
+    relation=HasStructure(), sizes={"S": (1, 4), "D": (1, 5)}, exact=True,
+)  # fmt: skip
+
+
+@OPERATORS.inputs
+def unit_tokens_and_rows(tokens: Tokens, directions: Tokens, radii: Radii) -> dict[str, Any]:
+    """Unit tokens X, and Y with rows of rational norm, both (S, D)."""
+    return {"X": unit_rows(tokens), **rows_of_rational_norm(directions, radii)}
+
+
+@OPERATORS.formula
+def normalised_and_projected(X: Tokens, Y: Tokens) -> Any:
+    """[Pi(Y), Proj_X(Y)], shape (S, 2 D) (Eq. (5))."""
+    return concatenate([normalisation(Y), projection(X, Y)], axis=1)
+
+
+@OPERATORS.part("structure")
+def off_the_sphere_and_its_tangent(value: Any, X: Tokens, Y: Tokens) -> Any:
+    """|Pi(Y)_i|^2 - 1 and X_i^T Proj_X(Y)_i, then what is missing from the printed right-hand sides, shape (S, 2 + 2 D)."""
+    S, D = X.shape
+    unit, tangent = value[:, :D], value[:, D:]
+    printed = concatenate([Y[i : i + 1] @ (eye(D) - X[i : i + 1].T @ X[i : i + 1]) for i in range(S)], axis=0)
+    defects = [row_sums(unit * unit) - 1, row_sums(X * tangent), unit * row_norms(Y) - Y, tangent - printed]
+    return concatenate(defects, axis=1)
+
+
+OPERATORS.mutant("normalisation by the squared norm", "normalisation(Y) -> Y / row_sums(Y * Y)")
+OPERATORS.mutant("projection with the sign of the rank-one term", "projection(X, Y) -> 2 * Y - projection(X, Y)")
+OPERATORS.mutant("normalised, but the other way", "normalisation(Y) -> -normalisation(Y)")
+OPERATORS.mutant("projection of half of Y", "projection(X, Y) -> projection(X, Y) * rational(1, 2)")
+OPERATORS.mutant("projection along Y instead of X", "projection(X, Y) -> projection(Y, X)")
+
+
+GAIN_AND_ROWS = Setting(
+    DYNAMICS, "Section 3, RMSNorm", sizes={"S": (1, 3), "D": (1, 5)}, inputs=gain_and_rows, exact=True
+)
+
+
+def root_mean_square_norm(Y: Tokens, gamma: Gain) -> Any:
+    """diag(gamma) Y_i / sqrt(mean of the squares of Y_i), shape (S, D): RMSNorm of Zhang and Sennrich, 2019."""
+    return Y / sqrt(row_sums(Y * Y) * rational(1, Y.shape[1])) * gamma.reshape(1, -1)
+
+
+RMS_NORM = Claim(GAIN_AND_ROWS, "dynamics.eq-6-rmsnorm", label="Eq. (6) and text",
+    statement=r"""
+        \text{RMSNorm (Zhang and Sennrich, 2019): }\operatorname{RMSNorm}(Y)_{[i,:]}=\operatorname{diag}(\gamma)\,
+        \Pi(Y)_{[i,:]};\ \text{it ``rescales each token to have unit norm''; }\Pi\text{ is the special case
+        }\gamma=\mathbf 1""",
+    assumptions=[r"gamma \in R^D trainable; Y \in R^{S x D}", NO_ZERO_ROW],
+    relation=Equal(), expects="reading",
+    reading=r"""
+        the trainable \gamma takes in the factor \sqrt D: Eq. (6) with the gain \gamma is the RMSNorm of Zhang and
+        Sennrich with the gain \gamma/\sqrt D""",
+    note="""
+        Eq. (6) defines what Lemma A.3 and Proposition 5.1 speak of. Gain for gain it is not the normalisation of the
+        work it cites, nor of common libraries, which divide by the root mean square (dynamics.eq-6-root-mean-square):
+        that one has rows of norm sqrt(D) at gamma = 1, and with its gains the bound (14) needs the factor sqrt(D). Pi
+        is its case gamma = 1/sqrt(D).""",
+)  # fmt: skip
+
+
+@RMS_NORM.formula
+def unit_norm_with_gain(Y: Tokens, gamma: Gain) -> Any:
+    """diag(gamma) Pi(Y)_i, then RMSNorm(Y) at gamma = 1, which is to be Pi(Y), shape (S, 2 D) (Eq. (6))."""
+    one = gamma * 0 + 1
+    return concatenate([rms_norm(Y, gamma), rms_norm(Y, one)], axis=1)
+
+
+@RMS_NORM.oracle
+def by_root_mean_square_with_smaller_gain(Y: Tokens, gamma: Gain) -> Any:
+    """The cited RMSNorm with the gain gamma / sqrt(D), and rows divided by their norms."""
+    S, D = Y.shape
+    rows = [Y[i : i + 1] * (ones(1, D) / row_norms(Y)[i, 0]) for i in range(S)]
+    return concatenate([root_mean_square_norm(Y, gamma / sqrt(D)), concatenate(rows, axis=0)], axis=1)
+
+
+RMS_NORM.mutant("the same gain in both", "rms_norm(Y, gamma) -> root_mean_square_norm(Y, gamma)")
+RMS_NORM.mutant("gain squared, sign lost", "rms_norm(Y, gamma) -> rms_norm(Y, gamma * gamma)")
+RMS_NORM.mutant("Pi the special case of unit mean square", "rms_norm(Y, one) -> root_mean_square_norm(Y, one)")
+
+
+RMS_NORM_SCALED = Claim(GAIN_AND_ROWS, "dynamics.eq-6-root-mean-square",
+    label="Eq. (6) gain for gain, with the factor sqrt(D)",
+    statement=r"""
+        \text{RMSNorm (Zhang and Sennrich, 2019): }\operatorname{RMSNorm}(Y)_{[i,:]}=\sqrt D\operatorname{diag}(\gamma)
+        \,\Pi(Y)_{[i,:]}""",
+    assumptions=[NO_ZERO_ROW],
+    relation=Equal(), of_project=True,
+    note="With the same gain Eq. (6) is shorter by the factor sqrt(D) than the normalisation it is named after.",
+)  # fmt: skip
+
+
+@RMS_NORM_SCALED.formula
+def scaled_unit_norm(Y: Tokens, gamma: Gain) -> Any:
+    """sqrt(D) diag(gamma) Pi(Y)_i, shape (S, D)."""
+    return normalisation(Y) @ (eye(Y.shape[1]) * gamma.reshape(1, -1)) * sqrt(Y.shape[1])
+
+
+RMS_NORM_SCALED.oracle(root_mean_square_norm)
+RMS_NORM_SCALED.mutant("factor sqrt(D) dropped, as in Eq. (6)", rms_norm)
+RMS_NORM_SCALED.mutant("factor D", lambda Y, gamma: rms_norm(Y, gamma) * Y.shape[1])
+RMS_NORM_SCALED.mutant("gain dropped", lambda Y: normalisation(Y) * sqrt(Y.shape[1]))

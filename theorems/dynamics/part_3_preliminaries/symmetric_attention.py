@@ -1,0 +1,212 @@
+"""Eqs. (3) and (4): self-attention on the sphere, its energy for symmetric weights, and the stability it is said to ensure.
+
+`energy_loss` is -dE/dt along Eq. (3).  Surprising: a falling energy does not make rest points stable (an antipodal pair).
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import numpy as np
+
+from theorems.dynamics.definitions import (
+    Beta,
+    QueryWeights,
+    SquareWeights,
+    Tokens,
+    attention_head,
+    energy,
+    flow,
+    projection,
+    unit_rows,
+)
+from theorems.dynamics.numerics import eigenvalues, loss_along
+from theorems.dynamics.settings import (
+    ENERGY,
+    SPHERE,
+    SYMMETRIC_ATTENTION,
+    Core,
+    Factor,
+    InverseTemperature,
+    symmetric_weights,
+    unit_tokens_and_values,
+)
+from verify.matrix import block_diag, concatenate, exp, eye, maximum, ones, row_sums, step, zeros
+from verify.oracles import jacobian
+from verify.vocabulary import Assumption, AtMost, Claim, HasStructure, Shape
+
+PlanarTokens = Annotated[Any, Shape("S", "2")]
+PlanarDirection = Annotated[Any, Shape("1", "2")]
+Signs = Annotated[Any, Shape("S", "1", role="gate")]
+Axis = Annotated[Any, Shape("1", "D")]
+
+
+def energy_loss(X: Any, W_Q: Any, W_K: Any, W_V: Any, beta: Any) -> Any:
+    """-dE_single/dt along Eq. (3), and its scale; shape (2, 1)."""
+    return loss_along(lambda X: energy(X, W_Q, W_K, beta), X, flow(X, W_Q, W_K, W_V, beta))
+
+
+SPHERE_INVARIANT = Claim(SPHERE, "dynamics.eq-3-sphere",
+    label="Eq. (3), text 'restricting updates to the tangent space of the sphere'",
+    statement=r"\dot X=\operatorname{Proj}_X\big(\operatorname{softmax}(\beta XW^QW^{K\top}X^\top)XW^V\big)\ "
+    r"\Rightarrow\ \frac{d}{dt}\|X_{[i,:]}\|^2=0",
+    assumptions=["continuous time"],
+    relation=HasStructure(), sizes={"S": (1, 4), "D": (1, 4)}, exact=True, uses=("dynamics.eq-5-operators",),
+)  # fmt: skip
+SPHERE_INVARIANT.inputs(unit_tokens_and_values)
+
+
+@SPHERE_INVARIANT.formula
+def velocity(X: Tokens, W_Q: QueryWeights, W_K: SquareWeights, W_V: SquareWeights, beta: Beta) -> Any:
+    """dX/dt, shape (S, D) (Eq. (3))."""
+    return flow(X, W_Q, W_K, W_V, beta)
+
+
+# d|X_i|^2/dt = 2 X_i^T (dX/dt)_i, shape (S, 1)
+SPHERE_INVARIANT.part("structure", lambda value, X: 2 * row_sums(X * value))
+SPHERE_INVARIANT.mutant("without the projection", "flow -> attention_head")
+SPHERE_INVARIANT.mutant(
+    "projection onto the orthogonal complement of the drive",
+    lambda X, W_Q, W_K, W_V, beta: projection(attention_head(X, W_Q, W_K, W_V, beta), X),
+)
+SPHERE_INVARIANT.mutant(
+    "reflection instead of projection",
+    lambda value, X, W_Q, W_K, W_V, beta: 2 * value - attention_head(X, W_Q, W_K, W_V, beta),
+)
+
+
+CONDITION_4 = Claim(SYMMETRIC_ATTENTION, "dynamics.eq-4-energy", label="Eq. (4) and following text, Section 3",
+    statement=r"""
+        W^QW^{K\top}=W^V=W^{V\top}\ \text{or}\ W^Q=W^K=W^V=I_D\ \Rightarrow\ \frac{d}{dt}\Big(-\sum_{i,j}\exp(\beta
+        X_{[i,:]}^\top W^QW^{K\top}X_{[j,:]})\Big)\le 0\ \text{along (3)}""",
+    assumptions=["W^V = W^Q W^{K T}; any head dimension D_H"],
+    relation=AtMost(signed=True), uses=("dynamics.prop-4.1-rate",),
+    note=r"""
+        With the softmax of Eq. (3) and with the unnormalised one. The second condition is the first with W^Q = W^K =
+        I. For each token the loss is 2 \beta Z_i |P_i \Delta_i|^2, or 2 \beta Z_i^2 |P_i \Delta_i|^2 without
+        normalisation.""",
+)  # fmt: skip
+
+
+@CONDITION_4.inputs
+def symmetric_products(directions: Tokens, factor: Factor, core: Core, beta: InverseTemperature) -> dict[str, Any]:
+    """Unit tokens, and weights whose product is symmetric."""
+    return symmetric_weights(directions, factor, core, beta)
+
+
+@CONDITION_4.formula
+def loss_under_condition_4(X: Tokens, W_Q: Factor, W_K: Factor, beta: InverseTemperature) -> Any:
+    """-dE/dt and its scale, with softmax and with the unnormalised softmax, shape (4, 1)."""
+    W_V = W_Q @ W_K.T
+    unnormalised = projection(X, exp(X @ W_Q @ W_K.T @ X.T * beta) @ X @ W_V)
+    losses = [energy_loss(X, W_Q, W_K, W_V, beta), loss_along(lambda X: energy(X, W_Q, W_K, beta), X, unnormalised)]
+    return concatenate(losses, axis=0)
+
+
+CONDITION_4.oracle(lambda: zeros(4, 1))
+
+
+@CONDITION_4.domain("W^Q = W^K = I where D_H = D")
+def _(arrays: dict[str, Any], sizes: dict[str, int], rng: np.random.Generator) -> None:
+    arrays["factor"][:] = np.eye(sizes["D"], sizes["D_H"])
+    arrays["core"][:] = np.eye(sizes["D_H"]) / 2
+
+
+CONDITION_4.mutant("W^V with the wrong sign", "W_Q @ W_K.T -> -(W_Q @ W_K.T)")
+CONDITION_4.mutant("W^V the identity, W^Q and W^K not", "W_Q @ W_K.T -> eye(X.shape[1])")
+CONDITION_4.mutant("W^V from the keys alone", "W_Q @ W_K.T -> W_K @ W_K.T")
+
+
+# -- Lyapunov stability ------------------------------------------------------------------------------------------------
+
+LYAPUNOV_STABILITY = Claim(ENERGY, "dynamics.sec-3-lyapunov-stability", label="Section 3, text after Eq. (4)",
+    statement=r"""
+        \text{``That is, the dynamics evolve in a way that monotonically decreases the energy, thereby ensuring the
+        Lyapunov stability''}""",
+    assumptions=[
+        "W^Q = W^K = W^V = I, D = 2",
+        Assumption("X is a rest point of (3)", zero=lambda X, beta: flow(X, eye(2), eye(2), eye(2), beta)),
+    ],
+    relation=AtMost(signed=True), sizes={"S": (2, 4)}, expects="refuted", severity="error",
+    correction="dynamics.sec-3-caps", uses=("dynamics.eq-4-energy",),
+    doubt="""
+        Stability of what is not said. It is judged for rest points, as in Section 5.2. That the energy never grows is
+        true, and makes its sublevel sets invariant; it makes a rest point stable only where the energy has a strict
+        minimum, up to rotation. At an antipodal pair it has a maximum. In the paper's favour: of the states of least
+        energy, which Lyapunov's direct method is about, the sentence is true.""",
+    note="A rest point with an eigenvalue of positive real part is not Lyapunov stable.",
+)  # fmt: skip
+
+
+@LYAPUNOV_STABILITY.inputs
+def collinear_tokens(direction: PlanarDirection, signs: Signs, beta: InverseTemperature) -> dict[str, Any]:
+    """Tokens +e or -e, which rest; shape (S, 2)."""
+    return {"X": (2 * step(signs) - 1) @ unit_rows(direction), "beta": beta}
+
+
+@LYAPUNOV_STABILITY.formula
+def decay_of_perturbations(X: PlanarTokens, beta: InverseTemperature) -> Any:
+    """Minus the largest real part of an eigenvalue of the linearisation, a scalar: nonnegative if the rest point is stable."""
+    S, I = X.shape[0], eye(2)
+    tangents = concatenate([-X[:, 1:], X[:, :1]], axis=1)
+    T = block_diag([tangents[i : i + 1].T for i in range(S)])
+    J = T.T @ jacobian(flow, "X")(X, I, I, I, beta) @ T  # in the angles of the tokens, shape (S, S)
+    return -maximum(eigenvalues(J)[:, 0])
+
+
+LYAPUNOV_STABILITY.oracle(lambda X: (X[:1, :1] * 0).reshape(-1))
+
+
+@LYAPUNOV_STABILITY.counterexample("an antipodal pair on the circle, beta = 1")
+def _() -> dict[str, Any]:
+    """By hand: the angle between the tokens leaves pi at the rate 2/(e^2 + 1) = 0.238..."""
+    return {"X": [[1, 0], [-1, 0]], "beta": 1}
+
+
+LYAPUNOV_STABILITY.mutant("flow that increases the energy", "eigenvalues(J) -> eigenvalues(-J)")
+LYAPUNOV_STABILITY.mutant("tokens perturbed one at a time", "eigenvalues(J) -> eigenvalues(J * eye(S))")
+
+
+CAPS = Claim(SPHERE, "dynamics.sec-3-caps", label="Lyapunov stability of consensus",
+    statement=r"""
+        W^V=I,\ \langle u,X_{[i,:]}\rangle\ge0\ \Rightarrow\ \frac{d}{dt}\langle u,X_{[i,:]}\rangle\ge\min_j\langle
+        u,X_{[j,:]}\rangle-\langle u,X_{[i,:]}\rangle:\ \text{a cap }\{x:\langle u,x\rangle\ge c\ge0\}\text{ that holds
+        all tokens keeps them}""",
+    assumptions=[
+        Assumption("u is a unit vector", zero=lambda u: row_sums(u * u) - 1),
+        Assumption(r"\langle u, X_i \rangle \ge 0", nonnegative=lambda X, u: X @ u.T),
+        "W^V = I, any W^Q and W^K",
+    ],
+    relation=AtMost(signed=True), sizes={"S": (1, 4), "D": (2, 4)}, of_project=True,
+    corrects="dynamics.sec-3-lyapunov-stability",
+    note=r"""
+        At the token nearest to the rim of the cap the right-hand side vanishes, so no token leaves. As the cap
+        shrinks, this is Lyapunov stability of X = 1 u^\top. Proof: d<u,x_i>/dt = <u,m_i> - <u,x_i><x_i,m_i> with m_i a
+        convex combination of tokens, <x_i,m_i> at most 1.""",
+)  # fmt: skip
+
+
+@CAPS.inputs
+def tokens_on_one_side(
+    directions: Tokens, axis: Axis, W_Q: QueryWeights, W_K: SquareWeights, beta: InverseTemperature
+) -> dict[str, Any]:
+    """Unit tokens, turned to the side of the unit vector u (1, D)."""
+    X, u = unit_rows(directions), unit_rows(axis)
+    return {"X": X * (2 * step(X @ u.T) - 1), "u": u, "W_Q": W_Q, "W_K": W_K, "beta": beta}
+
+
+@CAPS.formula
+def motion_towards_axis(X: Tokens, u: Axis, W_Q: QueryWeights, W_K: SquareWeights, beta: InverseTemperature) -> Any:
+    """d<u, X_i>/dt for every token, then ones, shape (2 S, 1)."""
+    rates = flow(X, W_Q, W_K, eye(X.shape[1]), beta) @ u.T
+    return concatenate([rates, ones(X.shape[0], 1) + rates * 0], axis=0)
+
+
+@CAPS.oracle
+def height_above_lowest(X: Tokens, u: Axis) -> Any:
+    heights = X @ u.T
+    return concatenate([-maximum(-heights) - heights, heights * 0], axis=0)
+
+
+CAPS.mutant("W^V = -I", "eye(X.shape[1]) -> -eye(X.shape[1])")
+CAPS.mutant("W^V = W^Q W^{K T}", "eye(X.shape[1]) -> W_Q @ W_K.T")

@@ -1,0 +1,334 @@
+"""Sections 5 and 5.1 around Proposition 5.1: linearisation, leaving the sphere, the radius R, suppression.
+
+Surprising: normalisation suppresses the spectral norm for R above max |gamma_j| only, and eigenvalues not even then.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from theorems.dynamics import DYNAMICS
+from theorems.dynamics.definitions import (
+    Beta,
+    Gain,
+    Heads,
+    QueryWeights,
+    SquareWeights,
+    Tokens,
+    attention_head,
+    flow,
+    rms_norm,
+)
+from theorems.dynamics.numerics import spectral_radius
+from theorems.dynamics.part_5_jacobians.normalisation_bound import itrsa_step, squared_radii, updated
+from theorems.dynamics.settings import (
+    SPHERE,
+    UPDATE,
+    Factor,
+    HeadQueries,
+    Step,
+    unit_tokens_and_values,
+    update_as_drawn,
+)
+from verify.matrix import (
+    COLUMN,
+    absolute,
+    concatenate,
+    eye,
+    maximum,
+    ones,
+    rational,
+    row_norms,
+    row_sums,
+    softmax,
+    spectral_norm,
+    unvec_r,
+    vec_r,
+)
+from verify.oracles import jacobian
+from verify.vocabulary import Assumption, AtMost, Claim, Equal, QuadraticRate, Real, TendsTo
+
+NonzeroStep = Annotated[Any, Real(-2.0, 2.0, avoid_zero=True)]
+Scale = Annotated[Any, Real(0.125, 8.0)]
+Radius = Annotated[Any, Real(0.125, 8.0)]
+
+NO_ZERO_INPUT = Assumption(r"no row of X + \eta\Delta X vanishes", positive=squared_radii)
+
+
+# -- linearisation -----------------------------------------------------------------------------------------------------
+
+LINEARISATION = Claim(DYNAMICS, "dynamics.sec-5-linearisation", label="Section 5, text",
+    statement=r"f(x+\Delta x)\approx f(x)+J(x)\Delta x,\quad J:=\partial f/\partial x",
+    assumptions=["f smooth: here f = SA, one head, any head dimension", "numerator layout, row-major vec"],
+    relation=TendsTo(scales=tuple(range(3, 10)), rate=QuadraticRate(), bits=1200),
+    sizes={"S": (1, 3), "D": (1, 3), "D_H": (1, 3)}, expects="reading",
+    reading=r"(f(x + h d) - f(x))/h tends to J d with an error proportional to h, so that the remainder is O(h^2)",
+    note="""
+        h = 2^{-2^k} is squared from one k to the next, and so is the error: observed order 2. The text has J(x_t)
+        beside x.""",
+)  # fmt: skip
+
+
+@LINEARISATION.formula
+def linearised_head(X: Tokens, dX: Tokens, W_Q: HeadQueries, W_K: Factor, W_V: Factor, beta: Beta) -> Any:
+    """J(x) d as a matrix, shape (S, D_H)."""
+    J = jacobian(attention_head, "X")(X, W_Q, W_K, W_V, beta)
+    return unvec_r(J @ vec_r(dX), X.shape[0], W_V.shape[1])
+
+
+@LINEARISATION.part("sequence")
+def difference_quotient(scale: int, X: Any, dX: Any, W_Q: Any, W_K: Any, W_V: Any, beta: Any) -> Any:
+    """(f(x + h d) - f(x)) / h for h = 2^(-2^scale), shape (S, D_H)."""
+    h = rational(1, 2 ** (2**scale))
+    moved = attention_head(X + dX * h, W_Q, W_K, W_V, beta) - attention_head(X, W_Q, W_K, W_V, beta)
+    return moved * rational(2 ** (2**scale))
+
+
+LINEARISATION.mutant("column-major Jacobian", layout=COLUMN)
+LINEARISATION.mutant(
+    "attention weights held fixed", lambda X, dX, W_Q, W_K, W_V, beta: softmax(X @ W_Q @ W_K.T @ X.T * beta) @ dX @ W_V
+)
+LINEARISATION.mutant("sign", lambda value: -value)
+
+
+# -- off the sphere ----------------------------------------------------------------------------------------------------
+
+DEVIATION = Claim(SPHERE, "dynamics.sec-5.1-deviation", label="Section 5.1, text",
+    statement=r"\text{``discretizing state updates causes the state vector to deviate from the hypersphere''}",
+    assumptions=["Euler step of (3)"],
+    relation=Equal(), sizes={"S": (1, 3), "D": (1, 4)}, exact=True, uses=("dynamics.eq-3-sphere",),
+    note=r"""
+        The step is tangent, so |X_i + \eta \dot X_i|^2 = 1 + \eta^2 |\dot X_i|^2: outwards, by an amount of second
+        order, at every token that moves.""",
+)  # fmt: skip
+
+
+@DEVIATION.inputs
+def unit_tokens_and_step(
+    directions: Tokens, W_Q: QueryWeights, W_K: SquareWeights, W_V: SquareWeights, beta: Beta, eta: Step
+) -> dict[str, Any]:
+    """Unit tokens, weights and step as drawn."""
+    return {**unit_tokens_and_values(directions, W_Q, W_K, W_V, beta), "eta": eta}
+
+
+@DEVIATION.formula
+def squared_norms_after_euler_step(
+    X: Tokens, W_Q: QueryWeights, W_K: SquareWeights, W_V: SquareWeights, beta: Beta, eta: Step
+) -> Any:
+    """1 + eta^2 |dX_i/dt|^2 for every token, shape (S, 1)."""
+    velocity = flow(X, W_Q, W_K, W_V, beta)
+    return 1 + row_sums(velocity * velocity) * (eta * eta)
+
+
+@DEVIATION.oracle
+def squared_norms_by_stepping(X: Any, W_Q: Any, W_K: Any, W_V: Any, beta: Any, eta: Any) -> Any:
+    stepped = X + flow(X, W_Q, W_K, W_V, beta) * eta
+    return row_sums(stepped * stepped)
+
+
+DEVIATION.mutant("on the sphere, as in continuous time", lambda X: row_sums(X * X))
+DEVIATION.mutant("first order in eta", "eta * eta -> eta")
+
+
+# -- the radius R ------------------------------------------------------------------------------------------------------
+
+
+def step_matrix(X: Any, C: Any, W_Q: Any, W_K: Any, W_V: Any, W_O: Any, beta: Any, eta: Any, H: int) -> Any:
+    """I + eta J_MSA(X), the Jacobian of the update (9) before its normalisation, shape (S D, S D)."""
+    return jacobian(updated, "X")(X, C, W_Q, W_K, W_V, W_O, beta, eta, H)
+
+
+def normalised_step_matrix(
+    X: Any, C: Any, W_Q: Any, W_K: Any, W_V: Any, W_O: Any, gamma: Any, beta: Any, eta: Any, H: int
+) -> Any:
+    """The Jacobian of the whole update (9), shape (S D, S D)."""
+    return jacobian(itrsa_step, "X")(X, C, W_Q, W_K, W_V, W_O, gamma, beta, eta, H)
+
+
+def _growth(J: Any) -> Any:
+    """Spectral radius and spectral norm of J, shape (2, 1)."""
+    return concatenate([ones(1, 1) * spectral_radius(J), ones(1, 1) * spectral_norm(J)], axis=0)
+
+
+def update_and_scale(
+    X: Tokens, C: Tokens, W_Q: QueryWeights, W_K: SquareWeights, W_V: SquareWeights, W_O: SquareWeights,
+    gamma: Gain, beta: Beta, eta: NonzeroStep, c: Scale, H: Heads,
+) -> dict[str, Any]:  # fmt: skip
+    """Everything as drawn."""
+    return {**update_as_drawn(X, C, W_Q, W_K, W_V, W_O, gamma, beta, eta, H), "c": c}
+
+
+SCALED_UPDATE = UPDATE.extended(
+    "Section 5.1, the update (9) at any scale", sizes={"S": (1, 2), "D": (1, 3), "H": (1, 2)}, inputs=update_and_scale
+)
+
+INVERSE_RADIUS = Claim(SCALED_UPDATE, "dynamics.sec-5.1-inverse-r", label="Section 5.1, text",
+    statement=r"\text{``the spectral norm is inversely proportional to }R\text{''}",
+    assumptions=["update (9), RMSNorm of Eq. (6), R the smallest norm of a row of its input", NO_ZERO_INPUT],
+    relation=Equal(), expects="reading", uses=("dynamics.lemma-a.3", "dynamics.prop-5.1"),
+    reading="""
+        X and the weights fixed, and the whole input of the normalisation scaled by c > 0, through the injected C: R
+        becomes c R and the spectral norm is divided by c. If R changes with the directions of the tokens it is not so,
+        only the bound (14) is then inversely proportional to R (dynamics.sec-5.1-inverse-r-direction)""",
+)  # fmt: skip
+
+
+@INVERSE_RADIUS.formula
+def norm_divided_by_scale(
+    X: Tokens, C: Tokens, W_Q: QueryWeights, W_K: SquareWeights, W_V: SquareWeights, W_O: SquareWeights,
+    gamma: Gain, beta: Beta, eta: NonzeroStep, c: Scale, H: Heads,
+) -> Any:  # fmt: skip
+    """|J|_2 / c, a scalar."""
+    return spectral_norm(normalised_step_matrix(X, C, W_Q, W_K, W_V, W_O, gamma, beta, eta, H)) / c
+
+
+@INVERSE_RADIUS.oracle
+def norm_at_scaled_input(
+    X: Any, C: Any, W_Q: Any, W_K: Any, W_V: Any, W_O: Any, gamma: Any, beta: Any, eta: Any, c: Any, H: int
+) -> Any:
+    """|J|_2 with C' such that X + eta (C' + MSA(X)) is c times what it was."""
+    injected = C + updated(X, C, W_Q, W_K, W_V, W_O, beta, eta, H) * (c - 1) / eta
+    return spectral_norm(normalised_step_matrix(X, injected, W_Q, W_K, W_V, W_O, gamma, beta, eta, H))
+
+
+INVERSE_RADIUS.mutant("independent of R", "c -> 1")
+INVERSE_RADIUS.mutant("inverse square of R", "c -> c * c")
+
+
+DIRECTION = Claim(DYNAMICS, "dynamics.sec-5.1-inverse-r-direction", label="The spectral norm depends on more than R",
+    statement=r"Y=Re_k\ \Rightarrow\ R\,\|\partial\operatorname{RMSNorm}(Y)/\partial Y\|_2=\max_{j\ne k}|\gamma_j|",
+    assumptions=["one token of norm R along a coordinate axis; k = 1 and k = D"],
+    relation=Equal(), sizes={"D": (2, 5)}, of_project=True,
+    note=r"For \gamma = (1, 2) the product of R and the norm is 2 along the first axis and 1 along the second.",
+)  # fmt: skip
+
+
+@DIRECTION.inputs
+def gain_and_radius(gamma: Gain, radius: Radius) -> dict[str, Any]:
+    """Gain and norm of the token as drawn."""
+    return {"gamma": gamma, "radius": radius}
+
+
+@DIRECTION.formula
+def largest_other_gain(gamma: Gain) -> Any:
+    """max_{j > 1} |gamma_j| above max_{j < D} |gamma_j|, shape (2, 1)."""
+    gains = absolute(gamma).reshape(1, -1)
+    return concatenate([ones(1, 1) * maximum(gains[:, 1:]), ones(1, 1) * maximum(gains[:, :-1])], axis=0)
+
+
+@DIRECTION.oracle
+def norm_times_radius(gamma: Gain, radius: Radius) -> Any:
+    D = gamma.shape[0]
+    rows = []
+    for k in (0, D - 1):
+        Y = eye(D)[k : k + 1] * radius
+        rows.append(ones(1, 1) * spectral_norm(jacobian(rms_norm, "Y")(Y, gamma)) * radius)
+    return concatenate(rows, axis=0)
+
+
+DIRECTION.mutant("largest gain of all, as in the bound (14)", lambda gamma: ones(2, 1) * maximum(absolute(gamma)))
+DIRECTION.mutant("largest other gain without the absolute value", "absolute(gamma) -> gamma")
+
+
+# -- suppression -------------------------------------------------------------------------------------------------------
+
+SUPPRESSION = Claim(SCALED_UPDATE, "dynamics.sec-5.1-suppress", label="Section 5.1, text",
+    statement=r"\text{``We find that the normalization operators suppress the Jacobian's eigenvalues''}",
+    assumptions=["update (9), RMSNorm of Eq. (6)", NO_ZERO_INPUT],
+    relation=AtMost(), expects="refuted", severity="error", correction="dynamics.sec-5.1-suppress-norm",
+    doubt=r"""
+        Read without a condition, as printed: normalised, the largest |eigenvalue| and the spectral norm of the step
+        are at most what they are without. Proposition 5.1, which follows, bounds the norm by max|\gamma_j|/R, which
+        suppresses for R above max|\gamma_j| only. The first counterexample has R = 1/2; the second R = 1 =
+        max|\gamma_j|, where the norm cannot grow but the eigenvalue of a non-normal step does. In the paper's favour:
+        the introduction says 'suppress the Jacobian's spectral norm (Proposition 5.1)'.""",
+)  # fmt: skip
+
+
+@SUPPRESSION.formula
+def growth_without(
+    X: Tokens, C: Tokens, W_Q: QueryWeights, W_K: SquareWeights, W_V: SquareWeights, W_O: SquareWeights,
+    beta: Beta, eta: Step, H: Heads,
+) -> Any:  # fmt: skip
+    """Spectral radius and spectral norm of I + eta J_MSA, shape (2, 1)."""
+    J = step_matrix(X, C, W_Q, W_K, W_V, W_O, beta, eta, H)
+    return _growth(J)
+
+
+SUPPRESSION.oracle(
+    lambda X, C, W_Q, W_K, W_V, W_O, gamma, beta, eta, H: _growth(
+        normalised_step_matrix(X, C, W_Q, W_K, W_V, W_O, gamma, beta, eta, H)
+    )
+)
+
+
+@SUPPRESSION.counterexample("one token, no attention, C = -X/2: the eigenvalue grows from 1 to 2")
+def _() -> dict[str, Any]:
+    """By hand: y = x/2, so the normalised step has the Jacobian 2 (I - x x^T)."""
+    nothing = [[0, 0], [0, 0]]
+    return {
+        "X": [[1, 0]], "C": [["-1/2", "0"]], "W_Q": nothing, "W_K": nothing, "W_V": nothing, "W_O": nothing,
+        "gamma": [1, 1], "beta": 1, "eta": 1, "c": 1, "H": 1,
+    }  # fmt: skip
+
+
+@SUPPRESSION.counterexample("one token with R = 1 = max gamma: the eigenvalue grows from 1 to 11/5")
+def _() -> dict[str, Any]:
+    """By hand: the step is [[1, 4], [0, -1]], the output direction (4, 3)/5."""
+    nothing, identity = [[0, 0], [0, 0]], [[1, 0], [0, 1]]
+    return {
+        "X": [[1, 0]], "C": [["-2/5", "-4/5"]], "W_Q": nothing, "W_K": nothing, "W_V": [[0, 0], [4, -2]],
+        "W_O": identity, "gamma": [1, 1], "beta": 1, "eta": 1, "c": 1, "H": 1,
+    }  # fmt: skip
+
+
+SUPPRESSION.mutant(
+    "sign of eta",
+    lambda X, C, W_Q, W_K, W_V, W_O, gamma, beta, eta, H: _growth(
+        normalised_step_matrix(X, C, W_Q, W_K, W_V, W_O, gamma, beta, eta, H) * (-eta)
+    ),
+)
+SUPPRESSION.mutant("step without its identity", "_growth(J) -> _growth(J - eye(J.shape[0]))")
+
+
+SUPPRESSED_NORM = Claim(SCALED_UPDATE, "dynamics.sec-5.1-suppress-norm", label="Suppression of the spectral norm",
+    statement=r"""
+        R\ge\max_j|\gamma_j|\ \Rightarrow\ \Big\|\frac{\partial\operatorname{RMSNorm}(X+\eta\Delta X)}{\partial
+        X}\Big\|_2\le\|I+\eta J_{\text{MSA}}\|_2""",
+    assumptions=[r"update (9); drawn with R = max_j|\gamma_j|, the strongest case", NO_ZERO_INPUT],
+    relation=AtMost(ascent=False), of_project=True, corrects="dynamics.sec-5.1-suppress",
+    uses=("dynamics.eq-71", "dynamics.eq-73-76"),
+    note=r"""
+        Of eigenvalues it says that those of the normalised step are at most \|I + \eta J_{MSA}\|_2, not at most those
+        of the step.""",
+)  # fmt: skip
+
+
+@SUPPRESSED_NORM.inputs
+def gain_as_large_as_radius(
+    X: Tokens, C: Tokens, W_Q: QueryWeights, W_K: SquareWeights, W_V: SquareWeights, W_O: SquareWeights,
+    gamma: Gain, beta: Beta, eta: Step, H: Heads,
+) -> dict[str, Any]:  # fmt: skip
+    """gamma scaled so that max |gamma_j| is the smallest norm of a row of X + eta Delta X."""
+    R = -maximum(-row_norms(updated(X, C, W_Q, W_K, W_V, W_O, beta, eta, H)))
+    gamma = gamma * (R / maximum(absolute(gamma)))
+    return update_as_drawn(X, C, W_Q, W_K, W_V, W_O, gamma, beta, eta, H)
+
+
+@SUPPRESSED_NORM.formula
+def norm_without_normalisation(
+    X: Tokens, C: Tokens, W_Q: QueryWeights, W_K: SquareWeights, W_V: SquareWeights, W_O: SquareWeights,
+    beta: Beta, eta: Step, H: Heads,
+) -> Any:  # fmt: skip
+    """|I + eta J_MSA(X)|_2, a scalar."""
+    J = step_matrix(X, C, W_Q, W_K, W_V, W_O, beta, eta, H)
+    return spectral_norm(J)
+
+
+SUPPRESSED_NORM.oracle(
+    lambda X, C, W_Q, W_K, W_V, W_O, gamma, beta, eta, H: spectral_norm(
+        normalised_step_matrix(X, C, W_Q, W_K, W_V, W_O, gamma, beta, eta, H)
+    )
+)
+SUPPRESSED_NORM.mutant("spectral radius of the step", "spectral_norm -> spectral_radius")
+SUPPRESSED_NORM.mutant("identity dropped", "J -> J - eye(J.shape[0])")

@@ -1,0 +1,305 @@
+"""Stability and eigenvalues on the boundary: what Section 5.2 says in general, where it fails, and what holds.
+
+Surprising: both general sentences are false already for linear systems, by a nilpotent block.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import numpy as np
+
+from theorems.dynamics import DYNAMICS
+from theorems.dynamics.settings import Generator, Row
+from verify.matrix import absolute, expm, eye, inverse, row_norms, row_sums, spectral_norm, sqrt, total
+from verify.oracles import jacobian
+from verify.vocabulary import Assumption, AtMost, Claim, Equal, Real, Setting, Shape
+
+Time = Annotated[Any, Real(0.0, 4.0)]
+Bound = Annotated[Any, Real(1.0, 30.0)]
+Column = Annotated[Any, Shape("D", "1")]
+
+#: Steps after which a discrete orbit is compared with its bound.
+STEPS = 6
+
+NILPOTENT = Assumption(r"N^2 = O, so that every eigenvalue of N is 0", zero=lambda N: N @ N)
+
+GENERALLY = (
+    "'Generally' is taken for 'for every such system'. Taken for 'as a rule', the sentence is right of linear systems, where"
+    " defective eigenvalues on the boundary are the exception; of nonlinear ones it is not, since eigenvalues on the boundary,"
+    " the case that the section is about, decide nothing."
+)
+
+
+def nilpotent(u: Any, v: Any) -> Any:
+    """u w^T with w = (u^T u) v - (u^T v) u orthogonal to u, shape (D, D): its square vanishes."""
+    w = v * total(u * u) - u * total(u * v)
+    return u @ w.T
+
+
+def nilpotent_system(u: Column, v: Column, x: Row, t: Time) -> dict[str, Any]:
+    """N = u w^T with w orthogonal to u; any state."""
+    return {"N": nilpotent(u, v), "x": x, "t": t}
+
+
+NILPOTENT_SYSTEM = Setting(
+    DYNAMICS, "Section 5.2, nilpotent systems", assumptions=[NILPOTENT], sizes={"D": (2, 4)}, inputs=nilpotent_system
+)
+
+# -- continuous time ---------------------------------------------------------------------------------------------------
+
+CONTINUOUS = Claim(NILPOTENT_SYSTEM, "dynamics.sec-5.2-stability-continuous", label="Section 5.2, text",
+    statement=r"""
+        \text{``Generally, in continuous-time systems }\dot x=f(x)\text{, the equilibrium point is Lyapunov stable if
+        all eigenvalues }\lambda_j\text{ of the Jacobian }J(x)\text{ satisfy }\operatorname{Re}(\lambda_j)\le0\text{''}
+    """,
+    assumptions=[r"f(x) = Nx with its equilibrium 0; J = N, and Re(\lambda_j) = 0 for all j"],
+    relation=Equal(), expects="refuted", severity="error", correction="dynamics.sec-5.2-stability-semisimple",
+    doubt=GENERALLY,
+    note=r"""
+        On these systems \exp(tN) x = x + tNx: the velocity never changes, so a bounded orbit, as stability of a linear
+        system demands, has velocity 0. A defective eigenvalue on the imaginary axis is enough to break the statement;
+        for nonlinear f a simple one is (dynamics.sec-5.2-cubic-flow).""",
+)  # fmt: skip
+
+
+@CONTINUOUS.formula
+def velocity_of_bounded_orbit(x: Row) -> Any:
+    """0: an orbit of constant velocity that stays bounded rests, shape (1, D)."""
+    return x * 0
+
+
+CONTINUOUS.oracle(lambda N, x, t: jacobian(lambda t: x @ expm(N.T * t), "t")(t).reshape(1, -1))
+
+
+@CONTINUOUS.counterexample("the nilpotent block [[0, 1], [0, 0]] from (0, 1), after time 3")
+def _() -> dict[str, Any]:
+    """By hand: x(t) = (t, 1)."""
+    return {"N": [[0, 1], [0, 0]], "x": [[0, 1]], "t": 3}
+
+
+CONTINUOUS.mutant("velocity equal to the state", lambda x: x)
+CONTINUOUS.mutant("velocity of the reversed flow", lambda N, x: -x @ N.T)
+
+
+DISCRETE = Claim(NILPOTENT_SYSTEM, "dynamics.sec-5.2-stability-discrete", label="Section 5.2, text",
+    statement=r"""
+        \text{``In contrast, the equilibrium points of discrete-time systems }x^{(t+1)}=f(x^{(t)})\text{ are Lyapunov
+        stable if all eigenvalues }\lambda_j\text{ of the Jacobian satisfy }|\lambda_j|\le1\text{''}""",
+    assumptions=[r"f(x) = (I + N)x with its equilibrium 0; J = I + N, and \lambda_j = 1 for all j"],
+    relation=Equal(), expects="refuted", severity="error", correction="dynamics.sec-5.2-stability-power-bounded",
+    doubt=GENERALLY,
+    note="""
+        On these systems x^{(t)} = x + tNx: the increment never changes, so a bounded orbit has increment 0. The
+        matrices of Eqs. (17) and (18) at equal frequencies are not of this kind, the first being normal, the second a
+        contraction. For nonlinear f a simple eigenvalue 1 is enough (dynamics.sec-5.2-cubic-map).""",
+)  # fmt: skip
+
+
+@DISCRETE.formula
+def increment_of_bounded_orbit(x: Row) -> Any:
+    """0: an orbit of constant increment that stays bounded rests, shape (1, D)."""
+    return x * 0
+
+
+@DISCRETE.oracle
+def increment_after_steps(N: Generator, x: Row) -> Any:
+    for _ in range(STEPS):
+        x = x + x @ N.T
+    return (x + x @ N.T) - x
+
+
+@DISCRETE.counterexample("the Jordan block [[1, 1], [0, 1]] from (0, 1)")
+def _() -> dict[str, Any]:
+    """By hand: x^(t) = (t, 1)."""
+    return {"N": [[0, 1], [0, 0]], "x": [[0, 1]], "t": 0}
+
+
+DISCRETE.mutant("increment equal to the state", lambda x: x)
+DISCRETE.mutant("increment of the inverse map", lambda N, x: -x @ N.T)
+
+
+UNBOUNDED = Claim(NILPOTENT_SYSTEM, "dynamics.sec-5.2-unbounded", label="Growth on a nilpotent block",
+    statement=r"""
+        N^2=O,\ Nx\ne0\ \Rightarrow\ \|\exp(tN)x\|\ge K\|x\|\ \text{at}\ t=(K+1)\|x\|/\|Nx\|,\ \text{for every }K""",
+    assumptions=[Assumption("N x does not vanish", positive=lambda N, x: row_sums((x @ N.T) * (x @ N.T)))],
+    relation=AtMost(), sizes={"D": (2, 3)}, of_project=True,
+    note=r"""
+        No K bounds |\exp(tN)|, so that 0 is not Lyapunov stable although every eigenvalue is 0; for whole t also for I
+        + N.""",
+)  # fmt: skip
+
+
+@UNBOUNDED.inputs
+def nilpotent_system_and_bound(u: Column, v: Column, x: Row, K: Bound) -> dict[str, Any]:
+    """N = u w^T with w orthogonal to u; any state."""
+    return {"N": nilpotent(u, v), "x": x, "K": K}
+
+
+@UNBOUNDED.formula
+def norm_after_that_time(N: Generator, x: Row, K: Bound) -> Any:
+    """|exp(t N) x| at t = (K + 1) |x| / |N x|, shape (1, 1)."""
+    t = (K + 1) * row_norms(x) / row_norms(x @ N.T)
+    return row_norms(x @ expm(N.T * t))
+
+
+UNBOUNDED.oracle(lambda x, K: row_norms(x) * K)
+
+
+@UNBOUNDED.domain("states against the drift")
+def _(arrays: dict[str, Any], sizes: dict[str, int], rng: np.random.Generator) -> None:
+    """x = -s N x / |N x| + small: the drift first leads back through 0, and the bound is nearly attained."""
+    arrays["u"][:] = 0.0
+    arrays["u"][:, 0, 0] = 1.0
+    arrays["v"][:] = 0.0
+    arrays["v"][:, 1, 0] = 1.0
+    arrays["x"][:] = 0.0
+    arrays["x"][:, 0, 0] = -1.0
+    arrays["x"][:, 0, 1] = 2.0**-6
+
+
+UNBOUNDED.mutant("at t = K |x| / |N x|, the way back through 0 forgotten", "K + 1 -> K")
+UNBOUNDED.mutant("orbit at rest", lambda x: row_norms(x))
+
+
+# -- what holds --------------------------------------------------------------------------------------------------------
+
+SEMISIMPLE = Claim(DYNAMICS, "dynamics.sec-5.2-stability-semisimple",
+    label="Stability of linear systems, continuous time",
+    statement=r"J=VMV^{-1},\ M+M^\top\preceq0\ \Rightarrow\ \|\exp(tJ)x\|\le\|V\|_2\|V^{-1}\|_2\|x\|\ (t\ge0)",
+    assumptions=[
+        r"M = \Omega - BB^\top with \Omega anti-symmetric, V regular: these are the real J with Re(\lambda_j) \le 0"
+        r" whose eigenvalues on the imaginary axis are semisimple",
+        Assumption(r"t \ge 0", nonnegative=lambda t: t),
+    ],
+    relation=AtMost(), sizes={"D": (1, 3)}, of_project=True, corrects="dynamics.sec-5.2-stability-continuous",
+    note=r"""
+        A bound independent of t is Lyapunov stability of 0, for linear f. Zero eigenvalues, odd D and non-normal J
+        included. For nonlinear f eigenvalues with Re(\lambda_j) < 0 suffice, those on the axis decide nothing.""",
+)  # fmt: skip
+
+
+@SEMISIMPLE.inputs
+def damped_rotation(G: Generator, B: Generator, W: Generator, x: Row, t: Time) -> dict[str, Any]:
+    """M = G - G^T - B B^T and V = I + W W^T: up to a scale and an orthogonal factor, which M absorbs, every regular V."""
+    return {"M": G - G.T - B @ B.T, "V": eye(G.shape[0]) + W @ W.T, "x": x, "t": t}
+
+
+def _orbit_bound(x: Any, V: Any) -> Any:
+    return row_norms(x) * spectral_norm(V) * spectral_norm(inverse(V))
+
+
+@SEMISIMPLE.formula
+def bound_on_orbit(x: Row, V: Generator) -> Any:
+    """|V| |V^-1| |x|, shape (1, 1)."""
+    return _orbit_bound(x, V)
+
+
+SEMISIMPLE.oracle(lambda M, V, x, t: row_norms(x @ expm(V @ M @ inverse(V) * t).T))
+
+
+@SEMISIMPLE.domain("no damping")
+def _(arrays: dict[str, Any], sizes: dict[str, int], rng: np.random.Generator) -> None:
+    arrays["B"][:] = 0.0
+
+
+SEMISIMPLE.mutant("norm of the state alone, as for normal J", lambda x: row_norms(x))
+SEMISIMPLE.mutant("half the bound", lambda value: value / 2)
+
+
+POWER_BOUNDED = Claim(DYNAMICS, "dynamics.sec-5.2-stability-power-bounded",
+    label="Stability of linear systems, discrete time",
+    statement=r"J=VCV^{-1},\ \|C\|_2\le1\ \Rightarrow\ \|J^tx\|\le\|V\|_2\|V^{-1}\|_2\|x\|\ (t=0,1,2,\ldots)",
+    assumptions=[
+        r"C = (I + M)(I - M)^{-1}, M = \Omega - BB^\top with \Omega anti-symmetric: a contraction; V regular. These"
+        r" are the real J with |\lambda_j| \le 1 whose eigenvalues on the unit circle are semisimple (and not -1, the"
+        r" limit of large M)",
+    ],
+    relation=AtMost(), sizes={"D": (1, 3)}, of_project=True, corrects="dynamics.sec-5.2-stability-discrete",
+    note="Checked after six steps; the bound does not depend on their number.",
+)  # fmt: skip
+
+
+@POWER_BOUNDED.inputs
+def contraction(G: Generator, B: Generator, W: Generator, x: Row) -> dict[str, Any]:
+    """C = (I + M)(I - M)^-1 with M = G - G^T - B B^T, and V = I + W W^T."""
+    M, identity = G - G.T - B @ B.T, eye(G.shape[0])
+    return {"C": (identity + M) @ inverse(identity - M), "V": identity + W @ W.T, "x": x}
+
+
+@POWER_BOUNDED.formula
+def bound_on_iterates(x: Row, V: Generator) -> Any:
+    """|V| |V^-1| |x|, shape (1, 1)."""
+    return _orbit_bound(x, V)
+
+
+@POWER_BOUNDED.oracle
+def norm_of_iterate(C: Generator, V: Generator, x: Row) -> Any:
+    J = V @ C @ inverse(V)
+    for _ in range(STEPS):
+        x = x @ J.T
+    return row_norms(x)
+
+
+POWER_BOUNDED.domain("no damping")(SEMISIMPLE.special_domains["no damping"])
+POWER_BOUNDED.mutant("norm of the state alone, as for normal J", lambda x: row_norms(x))
+POWER_BOUNDED.mutant("half the bound", lambda value: value / 2)
+
+
+# -- nonlinear systems -------------------------------------------------------------------------------------------------
+
+Start = Annotated[Any, Real(-3.0, 3.0, avoid_zero=True)]
+LifeShare = Annotated[Any, Real(0.0, 0.96875)]
+
+CUBIC_FLOW = Claim(DYNAMICS, "dynamics.sec-5.2-cubic-flow", label="A simple eigenvalue 0, continuous time",
+    statement=r"\dot x=x^3\ \text{has}\ x(t)=\frac{x_0}{\sqrt{1-2x_0^2t}}:\ \text{0 is unstable though}\ \lambda=0",
+    assumptions=[Assumption(r"t < 1/(2x_0^2), the end of its life", positive=lambda x, t: 1 - 2 * x * x * t)],
+    relation=Equal(), of_project=True,
+    note="""
+        A second way in which the general statement of Section 5.2 fails: |x(t)| exceeds every bound, however small x_0
+        is.""",
+)  # fmt: skip
+
+
+@CUBIC_FLOW.inputs
+def start_and_time(x: Start, share: LifeShare) -> dict[str, Any]:
+    """x_0, and a share of its life for t."""
+    return {"x": x, "t": share / (2 * x * x)}
+
+
+def _solution(x: Any, t: Any) -> Any:
+    return x / sqrt(1 - 2 * x * x * t)
+
+
+@CUBIC_FLOW.formula
+def cube_of_solution(x: Start, t: Time) -> Any:
+    """x(t)^3, a scalar."""
+    solution = _solution(x, t)
+    return solution * solution * solution
+
+
+CUBIC_FLOW.oracle(lambda x, t: jacobian(_solution, "t")(x, t))
+CUBIC_FLOW.mutant("linear growth law", _solution)
+CUBIC_FLOW.mutant("sign, of a stable equilibrium", "solution * solution -> -solution * solution")
+
+
+CUBIC_MAP = Claim(DYNAMICS, "dynamics.sec-5.2-cubic-map", label="A simple eigenvalue 1, discrete time",
+    statement=r"""
+        x^{(t+1)}=x^{(t)}+(x^{(t)})^3\ \Rightarrow\ |x^{(t)}|\ge|x^{(0)}|(1+t\,(x^{(0)})^2):\ \text{0 is unstable
+        though}\ \lambda=1""",
+    relation=AtMost(), of_project=True,
+    note="Every step multiplies by 1 + x^2, which never falls. Checked after six steps.",
+)  # fmt: skip
+
+
+@CUBIC_MAP.formula
+def iterated_cubic_map(x: Start) -> Any:
+    """|x^(6)|, a scalar."""
+    for _ in range(STEPS):
+        x = x + x * x * x
+    return absolute(x)
+
+
+CUBIC_MAP.oracle(lambda x: absolute(x) * (1 + STEPS * x * x))
+CUBIC_MAP.mutant("identity, the linearised map", lambda x: absolute(x))
+CUBIC_MAP.mutant("two steps", "STEPS -> 2")

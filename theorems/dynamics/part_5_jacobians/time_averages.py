@@ -1,0 +1,275 @@
+"""Sections 5.1 and 5.3: Lyapunov exponents beside time averages of logarithms of singular values.
+
+Surprising: exact only where the singular vectors of one step are those of the next; in general a bound on partial sums.
+"""
+
+from __future__ import annotations
+
+import itertools
+from math import prod
+from typing import Annotated, Any
+
+import numpy as np
+
+from theorems.dynamics import DYNAMICS
+from theorems.dynamics.numerics import spectral_radius
+from theorems.dynamics.settings import Generator
+from theorems.matrices import orthogonal_matrix
+from verify.arithmetics import is_tensor, rational
+from verify.matrix import (
+    concatenate,
+    determinant,
+    eye,
+    frobenius_norm,
+    log,
+    rational,
+    row_sums,
+    singular_values,
+    smallest_singular_value,
+    spectral_norm,
+    trace,
+)
+from verify.vocabulary import Assumption, AtMost, Claim, Equal, Setting, Shape
+
+Jacobian = Annotated[Any, Shape("D", "D")]
+Spectrum = Annotated[Any, Shape("1", "D")]
+
+
+# -- Section 5.1 -------------------------------------------------------------------------------------------------------
+
+
+def handed_on(
+    U_0: Jacobian, U_1: Jacobian, U_2: Jacobian, U_3: Jacobian, s_0: Spectrum, s_1: Spectrum, s_2: Spectrum
+) -> dict[str, Any]:
+    """J_t = Q_{t+1} diag(sigma^(t)) Q_t^T with orthogonal Q_t and descending sigma^(t), sums of squares of entries of s_t."""
+    bases = [orthogonal_matrix(U) for U in (U_0, U_1, U_2, U_3)]
+    jacobians = {}
+    for t, s in enumerate((s_0, s_1, s_2)):
+        squares = s * s
+        sigma = concatenate([row_sums(squares[:, k:]) for k in range(s.shape[1])], axis=1)
+        jacobians[f"J_{t}"] = (bases[t + 1] * sigma) @ bases[t].T
+    return jacobians
+
+
+#: What makes the sentences about time averages true.
+HANDED_ON = [
+    r"J_t = Q_{t+1}\operatorname{diag}(\sigma_1(J_t),\ldots,\sigma_D(J_t))Q_t^\top with orthogonal Q_t: the directions into which"
+    " one step stretches are those that the next one stretches, in the same order",
+    "T = 3; compared without the logarithms",
+]
+
+THREE_STEPS = Setting(DYNAMICS, "Section 5.3, three Jacobians", sizes={"D": (1, 3)})
+SHARED_DIRECTIONS = THREE_STEPS.extended("Section 5.3, where averages are exact", inputs=handed_on)
+
+LYAPUNOV_SINGULAR_VALUES = Claim(SHARED_DIRECTIONS, "dynamics.sec-5.1-lyapunov-sv",
+    label="Section 5.1, text (Fig. 2 discussion)",
+    statement=r"""
+        \text{``This exponent [the maximum Lyapunov exponent] corresponds to a time-averaged maximum singular value of
+        }J\text{, which is further explained and analyzed in Section 5.3''}""",
+    assumptions=HANDED_ON,
+    relation=Equal(), expects="reading",
+    reading=r"""
+        of \ln\sigma_{\max}(J_t), as Section 5.3 has it, which calls the correspondence intuitive: exact where the
+        singular vectors of one step are those of the next, as for a constant positive semi-definite J; in general an
+        upper bound (dynamics.sec-5.1-lyapunov-sv-bound) that can be off by any factor
+        (dynamics.sec-5.1-lyapunov-sv-literal)""",
+    note=r"For normal J, too, if it is constant, since then \sigma_{\max}(J^T) = \sigma_{\max}(J)^T.",
+)  # fmt: skip
+
+
+@LYAPUNOV_SINGULAR_VALUES.formula
+def product_of_handed_on_singular_values(J_0: Jacobian, J_1: Jacobian, J_2: Jacobian) -> Any:
+    """sigma_max(J_0) sigma_max(J_1) sigma_max(J_2), a scalar: the exponential of T times the average of ln sigma_max."""
+    return spectral_norm(J_0) * spectral_norm(J_1) * spectral_norm(J_2)
+
+
+# e^(T lambda_max^(T)): the largest singular value of df^T/dx
+LYAPUNOV_SINGULAR_VALUES.oracle(lambda J_0, J_1, J_2: spectral_norm(J_2 @ J_1 @ J_0))
+LYAPUNOV_SINGULAR_VALUES.mutant("smallest singular values", "spectral_norm -> smallest_singular_value")
+LYAPUNOV_SINGULAR_VALUES.mutant("spectral radii", "spectral_norm -> spectral_radius")
+LYAPUNOV_SINGULAR_VALUES.mutant(
+    "average of the singular values, without the logarithm",
+    lambda J_0, J_1, J_2: prod([sum(spectral_norm(J) for J in (J_0, J_1, J_2)) * rational(1, 3)] * 3),
+)
+
+
+LITERAL = Claim(THREE_STEPS, "dynamics.sec-5.1-lyapunov-sv-literal", label="Section 5.1, an equality for every J",
+    statement=r"e^{\lambda_{\max}}=\sigma_{\max}(J)\text{ for }x\to Jx",
+    assumptions=["definition (89)-(91) for f(x) = Jx, whose Jacobian is J at every time"],
+    relation=Equal(), sizes={"D": (1, 4)}, expects="refuted", severity="error",
+    correction="dynamics.sec-5.1-lyapunov-sv-bound", of_project=True, uses=("dynamics.sec-5.3-average-majorised",),
+    note=r"""
+        Compared are e^{\lambda_{\max}}, by Gelfand's formula the spectral radius of J, and the maximum singular value:
+        of a constant, so whether it or its logarithm is averaged does not matter. The two agree for normal J. The
+        average of \ln\sigma_{\max} is an upper bound only; a contracting map may have singular values above 1 at all
+        times.""",
+)  # fmt: skip
+
+
+@LITERAL.formula
+def averaged_largest_singular_value(J: Jacobian) -> Any:
+    """The largest singular value of J, a scalar: at every time, so on average."""
+    return spectral_norm(J)
+
+
+# e^{lambda_max} of x -> J x
+LITERAL.oracle(lambda J: spectral_radius(J))
+
+
+@LITERAL.counterexample("[[0, 2], [1/2, 0]], whose square is the identity")
+def _() -> dict[str, Any]:
+    """By hand: every orbit has period 2, so lambda_max = 0, while the largest singular value is 2 at all times."""
+    return {"J": [["0", "2"], ["1/2", "0"]]}
+
+
+LITERAL.mutant("smallest singular value", lambda J: smallest_singular_value(J))
+LITERAL.mutant("Frobenius norm", lambda J: frobenius_norm(J))
+
+
+SINGULAR_VALUE_BOUND = Claim(THREE_STEPS, "dynamics.sec-5.1-lyapunov-sv-bound",
+    label="Lyapunov exponent and averaged singular values",
+    statement=r"""
+        \frac1{2T}\log\alpha_{\max}^{(T)}=\frac1T\log\sigma_{\max}(J_{T-1}\cdots J_0)\le\frac1T\sum_t\log\sigma_{
+        \max}(J_t)""",
+    assumptions=["T = 3, any Jacobians; compared without the logarithms"],
+    relation=AtMost(), of_project=True, corrects="dynamics.sec-5.1-lyapunov-sv-literal",
+    note=r"""
+        So \lambda_{\max} is at most the time average of \ln\sigma_{\max}(J_t), hence the logarithm of that of
+        \sigma_{\max}(J_t). Attained for a constant normal J.""",
+)  # fmt: skip
+
+
+@SINGULAR_VALUE_BOUND.formula
+def product_of_largest_singular_values(J_0: Jacobian, J_1: Jacobian, J_2: Jacobian) -> Any:
+    """sigma_max(J_0) sigma_max(J_1) sigma_max(J_2), a scalar."""
+    return spectral_norm(J_0) * spectral_norm(J_1) * spectral_norm(J_2)
+
+
+SINGULAR_VALUE_BOUND.oracle(lambda J_0, J_1, J_2: spectral_norm(J_2 @ J_1 @ J_0))
+SINGULAR_VALUE_BOUND.mutant("spectral radii", "spectral_norm -> spectral_radius")
+SINGULAR_VALUE_BOUND.mutant("first Jacobian cubed", "J_1 -> J_0; J_2 -> J_0")
+
+
+AVERAGE = Claim(SHARED_DIRECTIONS, "dynamics.sec-5.3-average", label="Section 5.3, text",
+    statement=r"""
+        \text{``Intuitively, it [the Lyapunov exponent] corresponds to the time-averaged value of }\ln\sigma_i(J)\text{,
+        where }\sigma_i(J)\text{ denotes the Jacobian's singular values''}""",
+    assumptions=["definition (89)", *HANDED_ON],
+    relation=Equal(), expects="reading", uses=("dynamics.eq-89",),
+    reading="""
+        the text calls it intuitive: exact, exponent by exponent, where the singular vectors of one step are those of
+        the next, as for a constant positive semi-definite J; in general the averages bound the partial sums of the
+        exponents from above (dynamics.sec-5.3-average-majorised) and give the sum of all
+        (dynamics.sec-5.3-average-sum), while single exponents differ from them (dynamics.sec-5.3-average-literal)""",
+    note=r"For a constant normal J as well, since then \sigma_i(J^T) = \sigma_i(J)^T.",
+)  # fmt: skip
+
+
+@AVERAGE.formula
+def products_over_time(J_0: Generator, J_1: Generator, J_2: Generator) -> Any:
+    """prod_t sigma_i(J_t), shape (D,): the exponentials of T times the averages of ln sigma_i (Section 5.3)."""
+    return singular_values(J_0) * singular_values(J_1) * singular_values(J_2)
+
+
+# sqrt(alpha_i^(T)), shape (D,)
+AVERAGE.oracle(lambda J_0, J_1, J_2: singular_values(J_2 @ J_1 @ J_0))
+AVERAGE.mutant("largest singular value for every i", lambda value: value * 0 + value[0])
+AVERAGE.mutant("singular values of the first Jacobian at every time", "J_1 -> J_0; J_2 -> J_0")
+AVERAGE.mutant("squares, as alpha_i would have it without the 1/2", lambda value: value * value)
+
+
+AVERAGE_LITERAL = Claim(THREE_STEPS, "dynamics.sec-5.3-average-literal", label="Section 5.3, an equality for every J",
+    statement=r"\lambda_i=\lim_{T\to\infty}\frac1T\sum_{t<T}\ln\sigma_i(J_t)\text{ for every }i",
+    assumptions=[
+        "definition (89)",
+        Assumption(
+            r"x^{(t+1)} = A x^{(t)} with A^2 = -\det(A) I, so that \Lambda^{(T)} is a multiple of I at every even T and the"
+            r" limit (89) is reached at T = 2",
+            zero=lambda A: A @ A + eye(2) * determinant(A),
+        ),
+        Assumption("A is nonsingular", positive=lambda A: determinant(A) * determinant(A)),
+    ],
+    relation=Equal(), sizes={"D": (2, 2)}, expects="refuted", severity="error",
+    correction="dynamics.sec-5.3-average-majorised", of_project=True, uses=("dynamics.eq-89",),
+    note=r"""
+        What the intuition of Section 5.3 must not be taken for: A = [[0, 2], [1/2, 0]] has A^2 = I, so both exponents
+        are 0, while \ln\sigma_1 and \ln\sigma_2 are \pm\ln 2 at every time. The average bounds the partial sums of the
+        exponents from above, and gives the sum of all; singular values multiply where the singular vectors of one step
+        meet those of the next (dynamics.sec-5.3-average).""",
+)  # fmt: skip
+
+
+@AVERAGE_LITERAL.inputs
+def traceless(G: Annotated[Any, Shape("2", "2")]) -> dict[str, Any]:
+    """A = G - tr(G)/2 I: by Cayley-Hamilton A^2 = -det(A) I."""
+    return {"A": G - eye(2) * (trace(G) * rational(1, 2))}
+
+
+@AVERAGE_LITERAL.formula
+def averaged_log_singular_values(A: Any) -> Any:
+    """ln sigma_i(J) averaged over time, which is its constant value; shape (2,) (Section 5.3)."""
+    return log(singular_values(A))
+
+
+AVERAGE_LITERAL.oracle(lambda A: log(singular_values(A @ A)) / 2)
+AVERAGE_LITERAL.counterexample("a matrix whose square is I, with singular values 2 and 1/2", A=[[0, 2], ["1/2", 0]])
+AVERAGE_LITERAL.mutant("ln of the squares, as alpha_i would have it without the 1/2", lambda value: value * 2)
+AVERAGE_LITERAL.mutant("ln of the largest singular value for every i", lambda value: value * 0 + value[0])
+
+
+MAJORISED = Claim(THREE_STEPS, "dynamics.sec-5.3-average-majorised", label="Section 5.3, partial sums of time averages",
+    statement=r"""
+        \prod_{i\le k}\sigma_i(J_{T-1}\cdots J_0)\le\prod_{t<T}\prod_{i\le k}\sigma_i(J_t),\ \text{so that
+        }\lambda_1+\dots+\lambda_k\le\text{the time average of }\sum_{i\le k}\ln\sigma_i(J)""",
+    assumptions=["T = 3 arbitrary Jacobians, singular ones included; longer products by induction"],
+    relation=AtMost(), of_project=True, corrects="dynamics.sec-5.3-average-literal",
+    note="""
+        Horn's inequality: the spectral norm of compound matrices is submultiplicative. Equality for k = D, which is
+        dynamics.sec-5.3-average-sum, and for a constant normal J. Not for normal J that merely commute: diag(2, 1) and
+        diag(1, 2) have the product 2 I.""",
+)  # fmt: skip
+
+
+def _partial_products(values: Any) -> list[Any]:
+    return list(itertools.accumulate(values, lambda a, b: a * b))
+
+
+def _stacked(values: list[Any]) -> Any:
+    return concatenate([value.reshape(1, 1) if is_tensor(value) else np.array([[value]]) for value in values], axis=0)
+
+
+@MAJORISED.formula
+def products_of_singular_values(J_0: Generator, J_1: Generator, J_2: Generator) -> Any:
+    """prod_t prod_{i <= k} sigma_i(J_t) for k = 1, ..., D, shape (D, 1)."""
+    a, b, c = (_partial_products(singular_values(J)) for J in (J_0, J_1, J_2))
+    return _stacked([x * y * z for x, y, z in zip(a, b, c, strict=True)])
+
+
+MAJORISED.oracle(lambda J_0, J_1, J_2: _stacked(_partial_products(singular_values(J_2 @ J_1 @ J_0))))
+MAJORISED.mutant("smallest singular values instead of largest", "singular_values(J) -> list(singular_values(J))[::-1]")
+MAJORISED.mutant("the first Jacobian at every time", "J_1 -> J_0; J_2 -> J_0")
+
+
+SUM = Claim(THREE_STEPS, "dynamics.sec-5.3-average-sum", label="Section 5.3, sum of the exponents",
+    statement=r"""
+        \prod_i\alpha_i^{(T)}=\prod_{t<T}\prod_i\sigma_i(J_t)^2,\ \text{so that }\sum_i\lambda_i\text{ is the time
+        average of }\sum_i\ln\sigma_i(J)=\ln|\det J|""",
+    assumptions=["T = 3 arbitrary Jacobians"],
+    relation=Equal(), exact=True, of_project=True,
+)  # fmt: skip
+
+
+@SUM.formula
+def product_of_squared_determinants(J_0: Generator, J_1: Generator, J_2: Generator) -> Any:
+    """prod_t det(J_t)^2, a scalar."""
+    return prod(determinant(J) * determinant(J) for J in (J_0, J_1, J_2))
+
+
+@SUM.oracle
+def determinant_of_lambda(J_0: Generator, J_1: Generator, J_2: Generator) -> Any:
+    derivative = J_2 @ J_1 @ J_0
+    return determinant(derivative.T @ derivative)
+
+
+SUM.mutant("determinants not squared", lambda J_0, J_1, J_2: prod(determinant(J) for J in (J_0, J_1, J_2)))
+SUM.mutant("determinant of the last Jacobian left out", "(J_0, J_1, J_2) -> (J_0, J_1)")

@@ -1,0 +1,149 @@
+"""Section 6.3: the pseudo-energy beside the energy of the generalised Kuramoto model.
+
+Surprising: beside an input C the coupling enters the pseudo-energy twice as strongly as it should.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from theorems.dynamics import DYNAMICS
+from theorems.dynamics.definitions import projection, unit_rows
+from theorems.dynamics.numerics import energy_lost, loss_along, no_loss
+from verify.matrix import basis_matrix, frobenius_norm, rational, row_sums, vec_r, zeros
+from verify.vocabulary import Assumption, AtMost, Claim, Setting, Shape
+
+Phases = Annotated[Any, Shape("P", "N")]
+Coupling = Annotated[Any, Shape("n", "n")]
+
+
+# -- the Kuramoto energy -----------------------------------------------------------------------------------------------
+
+SYMMETRIC_COUPLING = Assumption("J is symmetric", zero=lambda J: J - J.T)
+UNIT_PHASES = Assumption("unit oscillators", zero=lambda X: row_sums(X * X) - 1)
+
+
+def symmetric_coupling(directions: Phases, C: Phases, K: Coupling) -> dict[str, Any]:
+    """Unit oscillators, inputs C, and J = K + K^T."""
+    return {"X": unit_rows(directions), "C": C, "J": K + K.T}
+
+
+KURAMOTO = Setting(
+    DYNAMICS,
+    "Section 6.3, the generalised Kuramoto model",
+    assumptions=[
+        SYMMETRIC_COUPLING,
+        UNIT_PHASES,
+        r"\Omega = 0, MSA(X) replaced by JX; x' = Proj(c + Jx) in continuous time",
+    ],
+    sizes={"P": (1, 3), "N": (2, 3), "n": (2, 6)},
+    where=lambda sizes: sizes["n"] == sizes["P"] * sizes["N"],
+    inputs=symmetric_coupling,
+)
+
+
+def drive(X: Any, C: Any, J: Any) -> Any:
+    """c + J x, shape (P, N) like the oscillators X."""
+    return C + (J @ vec_r(X)).reshape(*X.shape)
+
+
+def quadratic_energy(X: Any, C: Any, J: Any, share: Any) -> Any:
+    """-Tr(X^T C) - share x^T J x, shape (1, 1): the Kuramoto energy with share 1/2, E_pseudo with share 1."""
+    return -(vec_r(X).T @ vec_r(C)) - vec_r(X).T @ J @ vec_r(X) * share
+
+
+def kuramoto_energy(X: Any, C: Any, J: Any) -> Any:
+    """E_K = (E_pseudo - Tr(C^T X))/2, shape (1, 1)."""
+    return (quadratic_energy(X, C, J, 1) - vec_r(C).T @ vec_r(X)) * rational(1, 2)
+
+
+KURAMOTO_ENERGY = Claim(KURAMOTO, "dynamics.sec-6.3-kuramoto", label="Section 6.3, text",
+    statement=r"""
+        \text{``Under certain symmetry assumptions without SA, it reduces to the energy function of a generalized
+        Kuramoto model''}""",
+    relation=AtMost(signed=True, ascent=False), expects="refuted", severity="error",
+    correction="dynamics.sec-6.3-kuramoto-energy",
+    reading=r"""
+        an energy function of the flow does not increase along it, whatever its normalisation: dE_{\text{pseudo}}/dt
+        \le 0 for E_{\text{pseudo}} = -\operatorname{Tr}(X^\top(C+JX)), \Delta X as in Eq. (9)""",
+    note=r"""
+        The coupling enters E_pseudo twice as strongly as it should beside C: the Kuramoto energy is -x^T J x / 2 - c^T
+        x. E_pseudo is the energy of a model with the coupling 2J, not of the one that runs. Without C, which is no
+        assumption of symmetry, the two differ by the factor 2 only and the sentence is right. With \Delta X exactly as
+        in Eq. (7) E_pseudo is 0. In the paper's favour: it says 'a' Kuramoto model, and the one with the coupling 2J
+        is one.""",
+)  # fmt: skip
+
+
+@KURAMOTO_ENERGY.formula
+def loss_of_pseudo_energy(X: Phases, C: Phases, J: Coupling) -> Any:
+    """-dE_pseudo/dt along x' = Proj(c + Jx), and its scale; shape (2, 1)."""
+    return loss_along(lambda X: quadratic_energy(X, C, J, 1), X, projection(X, drive(X, C, J)))
+
+
+KURAMOTO_ENERGY.oracle(no_loss)
+
+
+@KURAMOTO_ENERGY.counterexample("one oscillator in the plane")
+def _() -> dict[str, Any]:
+    """By hand, in the tangent direction: drive 3 - 2, gradient -(3 - 4), so dE/dt = 1."""
+    return {"X": [[1, 0]], "C": [[0, 3]], "J": [[0, -2], [-2, 0]]}
+
+
+@KURAMOTO_ENERGY.counterexample("two oscillators that repel each other, without self-coupling")
+def _() -> dict[str, Any]:
+    """By hand, at each of them: drive 3 - 2, gradient -(3 - 4), so dE/dt = 2."""
+    J = [[0, 0, -2, 0], [0, 0, 0, -2], [-2, 0, 0, 0], [0, -2, 0, 0]]
+    return {"X": [[1, 0], [0, 1]], "C": [[0, 3], [3, 0]], "J": J}
+
+
+KURAMOTO_ENERGY.mutant("without C in the energy", "quadratic_energy(X, C, J, 1) -> quadratic_energy(X, C * 0, J, 1)")
+KURAMOTO_ENERGY.mutant("the Kuramoto energy", share=rational(1, 2))
+
+
+KURAMOTO_HALF = Claim(KURAMOTO, "dynamics.sec-6.3-kuramoto-energy",
+    label="Section 6.3, the energy of the generalised Kuramoto model",
+    statement=r"""
+        E_K=-\tfrac12x^\top Jx-c^\top x=\tfrac12\big(E_{\text{pseudo}}-\operatorname{Tr}(C^\top
+        X)\big),\quad\frac{dE_K}{dt}\le0\text{ along }x'=\operatorname{Proj}(c+Jx)""",
+    relation=AtMost(signed=True), of_project=True, corrects="dynamics.sec-6.3-kuramoto",
+    note=r"dE_K/dt = -\|\operatorname{Proj}(c+Jx)\|^2. The energy is evaluated in the second form, from E_pseudo.",
+)  # fmt: skip
+
+
+def _drive_by_asymmetric_coupling(X: Any, C: Any, J: Any) -> Any:
+    return drive(X, C, J + basis_matrix(J.shape[0], J.shape[0], 0, 1))
+
+
+@KURAMOTO_HALF.formula
+def loss_of_kuramoto_energy(X: Phases, C: Phases, J: Coupling) -> Any:
+    """-dE_K/dt along x' = Proj(c + Jx) with E_K = (E_pseudo - Tr(C^T X))/2, and its scale; shape (2, 1)."""
+    return loss_along(lambda X: kuramoto_energy(X, C, J), X, projection(X, drive(X, C, J)))
+
+
+KURAMOTO_HALF.oracle(no_loss)
+KURAMOTO_HALF.mutant("E_pseudo", "kuramoto_energy(X, C, J) -> quadratic_energy(X, C, J, 1)")
+KURAMOTO_HALF.mutant("coupling made asymmetric in the flow", "drive -> _drive_by_asymmetric_coupling")
+
+
+KURAMOTO_INTEGRATED = Claim(KURAMOTO, "dynamics.sec-6.3-kuramoto-integrated",
+    label="Section 6.3, the energy of the generalised Kuramoto model, integrated forward",
+    statement=r"E_K(X(\tau))\le E_K(X(0))+\text{the change when the step is halved}",
+    assumptions=[r"classical Runge-Kutta, 4 and 8 steps, \tau = 1/(1+\|C\|_F+\|J\|_F)"],
+    relation=AtMost(signed=True, ascent=False), sizes={"P": (1, 2), "N": (2, 2), "n": (2, 4)}, of_project=True,
+    uses=("dynamics.sec-6.3-kuramoto-energy",),
+)  # fmt: skip
+
+
+@KURAMOTO_INTEGRATED.formula
+def loss_of_kuramoto_energy_over_time(X: Phases, C: Phases, J: Coupling) -> Any:
+    """E_K(0) - E_K(tau) and the allowance for the step, shape (1, 1)."""
+    time = 1 / (1 + frobenius_norm(C) + frobenius_norm(J))
+    return energy_lost(
+        lambda Y: projection(Y, drive(Y, C, J)), lambda Y: quadratic_energy(Y, C, J, rational(1, 2)), X, time, 4
+    )
+
+
+KURAMOTO_INTEGRATED.oracle(lambda: zeros(1, 1))
+KURAMOTO_INTEGRATED.mutant("E_pseudo", share=1)
+KURAMOTO_INTEGRATED.mutant("the opposite coupling in the energy", share=rational(-1, 2))

@@ -1,0 +1,269 @@
+"""Section 6.2, the regularisers (19) and (20): what they measure, and what follows where they vanish.
+
+Surprising: R_E-multi = 0 leaves single heads asymmetric, and R_Spec sees the largest singular value only.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from theorems.dynamics import DYNAMICS
+from theorems.dynamics.definitions import Heads, SquareWeights, unit_rows
+from theorems.dynamics.settings import heads_fit
+from theorems.matrices import orthogonal_matrix
+from verify.matrix import concatenate, diag, eye, rational, sqrt, trace, vec_r
+from verify.oracles import jacobian
+from verify.vocabulary import Assumption, Claim, Equal, HasStructure, Real, Setting, Shape, subject
+
+Direction = Annotated[Any, Shape("1", "D")]
+Plane = Annotated[Any, Shape("2", "2")]
+Basis = Annotated[Any, Shape("n", "n")]
+Bias = Annotated[Any, Shape("1", "p")]
+
+
+def squared_norm(A: Any) -> Any:
+    """The squared Frobenius norm of A (m, n), shape (1, 1)."""
+    return vec_r(A).T @ vec_r(A)
+
+
+def asymmetry(M: Any) -> Any:
+    """|M - M^T|_F^2 for M (D, D), shape (1, 1): the regularisers (19) and (88) as functions of their product M."""
+    return squared_norm(M - M.T)
+
+
+def head_products(W_V: Any, W_O: Any, H: int) -> list[Any]:
+    """W_h^V W_h^O for h = 1, ..., H, each (D, D): block column h of W^V by block row h of W^O."""
+    width = W_V.shape[1] // H
+    return [W_V[:, h * width : (h + 1) * width] @ W_O[h * width : (h + 1) * width] for h in range(H)]
+
+
+# -- Eq. (19) ----------------------------------------------------------------------------------------------------------
+
+EQ_19_SUM = Claim(DYNAMICS, "dynamics.eq-19-sum", label="Eq. (19) and text",
+    statement=r"""
+        W^V:=[W_1^V,\ldots,W_H^V]\in\mathbb R^{D\times D},\quad W^VW^O=\sum_hW_h^VW_h^O,\quad
+        R_{\text{E-multi}}=\|W^VW^O-(W^VW^O)^\top\|_F^2""",
+    assumptions=["W_h^O the h-th block row of W^O"],
+    relation=Equal(), sizes={"D": (1, 4), "H": (1, 4)}, where=heads_fit, exact=True,
+)  # fmt: skip
+
+
+def _product_and_regulariser(products: list[Any], sign: int = -1) -> Any:
+    """vec of the sum M of `products` above |M + sign M^T|_F^2, shape (D^2 + 1, 1)."""
+    M = sum(products)
+    return concatenate([vec_r(M), squared_norm(M + M.T * sign)], axis=0)
+
+
+@EQ_19_SUM.formula
+def sum_over_heads_and_regulariser(W_V: SquareWeights, W_O: SquareWeights, H: Heads) -> Any:
+    """vec(sum_h W_h^V W_h^O) above R_E-multi, shape (D^2 + 1, 1) (Eq. (19))."""
+    return _product_and_regulariser(head_products(W_V, W_O, H))
+
+
+@EQ_19_SUM.oracle
+def whole_product_and_traces(W_V: SquareWeights, W_O: SquareWeights) -> Any:
+    """|M - M^T|^2 = 2 tr(M^T M) - 2 tr(M M)."""
+    M = W_V @ W_O
+    R = (trace(M.T @ M) - trace(M @ M)) * 2
+    return concatenate([vec_r(M), vec_r(M)[:1] * 0 + R], axis=0)
+
+
+EQ_19_SUM.mutant("block columns of W^O", lambda W_V, W_O, H: _product_and_regulariser(head_products(W_V, W_O.T, H)))
+EQ_19_SUM.mutant("sum in place of the difference", sign=1)
+EQ_19_SUM.mutant(
+    "last head left out", "head_products(W_V, W_O, H) -> [*head_products(W_V, W_O, H)[:-1], 0 * W_V @ W_O]"
+)
+
+
+EQ_19_GRADIENT = Claim(DYNAMICS, "dynamics.eq-19-gradient", label="Eq. (19), gradient",
+    statement=r"\frac{\partial R_{\text{E-multi}}}{\partial M}=4(M-M^\top),\quad M=W^VW^O",
+    relation=Equal(), sizes={"D": (1, 4)}, exact=True, of_project=True,
+)  # fmt: skip
+
+
+@EQ_19_GRADIENT.formula
+def asymmetry_gradient(M: SquareWeights) -> Any:
+    """4 (M - M^T), shape (D, D)."""
+    return (M - M.T) * 4
+
+
+EQ_19_GRADIENT.oracle(lambda M: jacobian(asymmetry, "M")(M))
+EQ_19_GRADIENT.mutant("factor 2: M^T held constant", lambda M: (M - M.T) * 2)
+EQ_19_GRADIENT.mutant("sign", lambda M: (M.T - M) * 4)
+
+
+ORTHOGONAL = Assumption(
+    "W^V and W^O are orthogonal",
+    zero=lambda W_V, W_O: concatenate([W_V.T @ W_V - eye(W_V.shape[0]), W_O.T @ W_O - eye(W_O.shape[0])], axis=0),
+)
+MULTI_VANISHES = Assumption(r"R_{\text{E-multi}} = 0", zero=lambda W_V, W_O: W_V @ W_O - (W_V @ W_O).T)
+
+
+def symmetric_orthogonal_product(G: SquareWeights, direction: Direction, H: Heads) -> dict[str, Any]:
+    """W^V orthogonal and W^O = W^V^T M with M = I - 2 u u^T for a unit u, so that W^V W^O = M is symmetric."""
+    W_V, u = orthogonal_matrix(G), unit_rows(direction)
+    return {"W_V": W_V, "W_O": W_V.T @ (eye(G.shape[0]) - u.T @ u * 2), "H": H}
+
+
+REGULARISED = Setting(
+    DYNAMICS,
+    "Section 6.2, where R_E-multi vanishes",
+    assumptions=[ORTHOGONAL, MULTI_VANISHES],
+    sizes={"D": (2, 4), "H": (1, 4)},
+    where=heads_fit,
+    inputs=symmetric_orthogonal_product,
+)
+
+EQ_19_HEADS = Claim(REGULARISED, "dynamics.eq-19-heads", label="Text after Eq. (19)",
+    statement=r"""
+        R_{\text{E-multi}}=0\ \Rightarrow\ W_h^VW_h^O\text{ becomes symmetric (each }h\text{), as implied by Proposition
+        4.2}""",
+    assumptions=["each W_h^V of the proposition read as W_h^V W_h^O, as the text says"],
+    relation=Equal(), expects="refuted", severity="error", correction="dynamics.eq-19-commutator",
+    presumes=("dynamics.prop-4.2",),
+    note=r"""
+        The regulariser sees the sum of the heads only, and what is asymmetric in one head another can cancel: W^V = I
+        and W^O the exchange of two coordinates, H = 2, leave E_12 and E_21. It is true for H = 1. To make each head
+        symmetric, sum \|W_h^VW_h^O-(W_h^VW_h^O)^\top\|_F^2 over the heads, which by Cauchy-Schwarz is at least
+        R_E-multi / H.""",
+)  # fmt: skip
+
+
+@EQ_19_HEADS.formula
+def transposed_head_products(W_V: SquareWeights, W_O: SquareWeights, H: Heads) -> Any:
+    """(W_h^V W_h^O)^T, stacked, shape (H D, D): equal to W_h^V W_h^O if each head is symmetric."""
+    return concatenate([M.T for M in head_products(W_V, W_O, H)], axis=0)
+
+
+EQ_19_HEADS.oracle(lambda W_V, W_O, H: concatenate(head_products(W_V, W_O, H), axis=0))
+EQ_19_HEADS.counterexample(
+    "identity values, exchange of two coordinates, two heads", W_V=[[1, 0], [0, 1]], W_O=[[0, 1], [1, 0]], H=2
+)
+EQ_19_HEADS.mutant("sum of the heads, which is symmetric", lambda W_V, W_O, H: concatenate([W_V @ W_O] * H, axis=0))
+EQ_19_HEADS.mutant("anti-symmetric heads", "M.T -> -M.T")
+
+
+EQ_19_COMMUTATOR = Claim(REGULARISED, "dynamics.eq-19-commutator",
+    label="Text after Eq. (19), when a head is symmetric",
+    statement=r"""
+        R_{\text{E-multi}}=0\ \Rightarrow\ W_h^VW_h^O-(W_h^VW_h^O)^\top=P_hM-MP_h,\ P_h=W_h^VW_h^{V\top},\ M=W^VW^O""",
+    relation=Equal(), exact=True, of_project=True, corrects="dynamics.eq-19-heads",
+    note="So with R_E-multi = 0 head h is symmetric exactly if the projection P_h commutes with W^V W^O.",
+)  # fmt: skip
+
+
+@EQ_19_COMMUTATOR.formula
+def commutators_with_head_projections(W_V: SquareWeights, W_O: SquareWeights, H: Heads) -> Any:
+    """P_h M - M P_h, stacked, shape (H D, D)."""
+    M, width = W_V @ W_O, W_V.shape[1] // H
+    blocks = [W_V[:, h * width : (h + 1) * width] for h in range(H)]
+    return concatenate([B @ B.T @ M - M @ B @ B.T for B in blocks], axis=0)
+
+
+EQ_19_COMMUTATOR.oracle(lambda W_V, W_O, H: concatenate([M - M.T for M in head_products(W_V, W_O, H)], axis=0))
+EQ_19_COMMUTATOR.mutant("anticommutator", "B @ B.T @ M - M @ B @ B.T -> B @ B.T @ M + M @ B @ B.T")
+EQ_19_COMMUTATOR.mutant("sign", lambda value: -value)
+
+
+# -- Eq. (20) ----------------------------------------------------------------------------------------------------------
+
+EQ_20 = Claim(DYNAMICS, "dynamics.eq-20", label="Eq. (20) and text",
+    statement=r"""
+        R_{\text{Spec}}=\sum_{W}(\sigma^2(W)-1)^2+\sum_b\|b\|_2^4,\ \sigma(W)\text{ the largest singular value;
+        ``encourages the singular values to be close to 1''}""",
+    assumptions=["one weight matrix with two rows, one bias", r"the largest singular value is simple"],
+    relation=Equal(), sizes={"n": (2, 3), "p": (1, 2)}, exact=True, expects="reading",
+    reading=r"""
+        the largest singular value of each W: descent on R_Spec moves it alone, towards 1, along
+        -4\sigma(\sigma^2-1)uv^\top, and the biases along -4\|b\|^2 b""",
+    note=r"""
+        It is false of all singular values of one matrix: the other ones receive no gradient, and R_Spec = 0 whatever
+        they are below 1 (dynamics.eq-20-zero-set). At W = O the gradient vanishes too, although the singular values
+        are 0. A sum over all of them would be \|W^\top W-I\|_F^2.""",
+)  # fmt: skip
+
+
+@subject("dynamics.spectral_regulariser")
+def spectral_regulariser(W: Annotated[Any, Shape("2", "n")], b: Annotated[Any, Shape("1", "p")]) -> Any:
+    """(sigma(W)^2 - 1)^2 + |b|^4 for W (2, n) and b (1, p), shape (1, 1); sigma^2 from the quadratic equation of W W^T."""
+    gram = W @ W.T
+    half = (gram[:1, :1] + gram[1:, 1:]) * rational(1, 2)
+    det = gram[:1, :1] * gram[1:, 1:] - gram[:1, 1:] * gram[1:, :1]
+    excess = half + sqrt(half * half - det) - 1
+    return excess * excess + (b @ b.T) * (b @ b.T)
+
+
+@EQ_20.inputs
+def simple_largest_singular_value(
+    G: Plane, K: Basis, small: Annotated[Any, Real(0.0, 2.0)], gap: Annotated[Any, Real(0.125, 2.0)], b: Bias
+) -> dict[str, Any]:
+    """W = U diag(small + gap, small) V^T with orthonormal columns of U (2, 2) and V (n, 2), all rational."""
+    U, V, sigma = orthogonal_matrix(G), orthogonal_matrix(K)[:, :2], small + gap
+    W = U[:, :1] @ V[:, :1].T * sigma + U[:, 1:] @ V[:, 1:].T * small
+    return {"W": W, "U": U, "V": V, "sigma": sigma, "small": small, "b": b}
+
+
+def _spectral_gradient(U: Any, V: Any, sigma: Any, b: Any, k: int = 0, factor: int = 4, sign: int = 1) -> Any:
+    """(factor sigma (sigma^2 - 1) u_k v_k^T, 4 |b|^2 b) as a row, shape (1, 2 n + p)."""
+    outer = U[:, k : k + 1] @ V[:, k : k + 1].T * (sigma * (sigma * sigma - 1) * factor * sign)
+    return concatenate([vec_r(outer).T, b * (b @ b.T) * 4], axis=1)
+
+
+@EQ_20.formula
+def spectral_regulariser_gradient(U: Any, V: Any, sigma: Any, b: Any) -> Any:
+    """dR/dW = 4 sigma (sigma^2 - 1) u v^T and dR/db = 4 |b|^2 b, as a row of shape (1, 2 n + p) (Eq. (20))."""
+    return _spectral_gradient(U, V, sigma, b)
+
+
+@EQ_20.oracle
+def spectral_regulariser_differentiated(W: Any, b: Any) -> Any:
+    by_W, by_b = jacobian(spectral_regulariser, "W")(W, b), jacobian(spectral_regulariser, "b")(W, b)
+    return concatenate([by_W, by_b], axis=1)
+
+
+EQ_20.mutant("factor 2: the regulariser of sigma - 1 in place of its square", factor=2)
+EQ_20.mutant("singular vectors of the smaller singular value", k=1)
+
+
+@EQ_20.mutant("all singular values moved towards 1")
+def _(U: Any, V: Any, sigma: Any, small: Any, b: Any) -> Any:
+    both = _spectral_gradient(U, V, sigma, b) + _spectral_gradient(U, V, small, b, k=1)
+    return both - concatenate([both[:, : 2 * V.shape[0]] * 0, b * (b @ b.T) * 4], axis=1)
+
+
+EQ_20_ZERO_SET = Claim(DYNAMICS, "dynamics.eq-20-zero-set", label="Eq. (20), where it vanishes",
+    statement=r"""
+        R_{\text{Spec}}=0\text{ and }\nabla R_{\text{Spec}}=0\text{ at }W=U\operatorname{diag}(1,s)V^\top,\ b=0,\text{
+        for every }0\le s<1""",
+    relation=HasStructure(), sizes={"n": (2, 3)}, exact=True, of_project=True, uses=("dynamics.eq-20",),
+)  # fmt: skip
+
+
+@EQ_20_ZERO_SET.inputs
+def largest_singular_value_one(G: Plane, K: Basis, s: Annotated[Any, Real(0.0, 0.875)]) -> dict[str, Any]:
+    """W = U diag(1, s) V^T, shape (2, n)."""
+    U, V = orthogonal_matrix(G), orthogonal_matrix(K)[:, :2]
+    return {"W": U @ diag(U[0] * 0 + 1) @ V.T - U[:, 1:] @ V[:, 1:].T * (1 - s)}
+
+
+def _without_bias(W: Any) -> Any:
+    return spectral_regulariser(W, W[:1] * 0)
+
+
+def _distance_from_isometry(W: Any) -> Any:
+    return squared_norm(W @ W.T - eye(2))
+
+
+def _by_frobenius_norm(W: Any) -> Any:
+    return (squared_norm(W) - 1) * (squared_norm(W) - 1)
+
+
+@EQ_20_ZERO_SET.formula
+def spectral_regulariser_to_first_order(W: Any) -> Any:
+    """R_Spec and its gradient by W at b = 0, as a row of shape (1, 1 + 2 n)."""
+    return concatenate([_without_bias(W), jacobian(_without_bias, "W")(W)], axis=1)
+
+
+EQ_20_ZERO_SET.part("structure", lambda value: value)
+EQ_20_ZERO_SET.mutant("all singular values, |W W^T - I|^2", "_without_bias -> _distance_from_isometry")
+EQ_20_ZERO_SET.mutant("Frobenius norm for the largest singular value", "_without_bias -> _by_frobenius_norm")

@@ -1,0 +1,338 @@
+"""Appendix A.3, Eqs. (48)-(66): the printed proof of Proposition 4.2.
+
+Surprising: the gradient (48) is wrong for the asymmetric heads that the condition demands; the orthogonality (58)-(66) is right.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from theorems.dynamics import DYNAMICS
+from theorems.dynamics.definitions import Beta, Heads, Tokens
+from theorems.dynamics.part_4_energy.multi_head import (
+    AGREES,
+    MULTI_HEAD_ATTENTION,
+    ORTHONORMAL_BLOCKS,
+    READING,
+    SharedBasis,
+    head_outputs,
+    multi_head_energy,
+    multi_head_rate,
+    products,
+    sum_of_squares,
+    symmetric_parts,
+    two_tokens_one_head,
+    two_tokens_two_heads,
+    whole_blocks,
+)
+from theorems.matrices import orthogonal_matrix
+from verify.matrix import concatenate, exp, rational, row_sums, softmax, total, zeros
+from verify.oracles import jacobian
+from verify.vocabulary import Claim, Equal
+
+CONDITION = r"W_h^V = (A_h^\top + A_h)/2"
+
+
+def small_tokens(arrays: dict[str, Any], sizes: dict[str, int], rng: np.random.Generator) -> None:
+    """Exponents of order 1, where float32 has its digits."""
+    arrays["X"][:] = rng.integers(-4, 5, arrays["X"].shape) / 4
+    arrays["beta"][:] = 1.0 + rng.integers(1, 5, len(arrays["beta"])) / 4
+
+
+EXACT_PROOF = MULTI_HEAD_ATTENTION.extended(
+    "Appendix A.3, lines that hold", exact=True, special_domains={"small tokens": small_tokens}
+)
+
+
+def _pairs(X: Any, A: Any, beta: Any, swapped: bool = False) -> Any:
+    """sum_j (E_ij A + E_ij A^T) x_j, or with E_ji in the second term if `swapped`; row i for token i, shape (S, D)."""
+    E = exp(X @ A @ X.T * beta)
+    return E @ X @ A.T + (E.T if swapped else E) @ X @ A
+
+
+def _gradient(X: Any, U: Any, beta: Any, H: int, factor: Any, swapped: bool) -> Any:
+    return sum(_pairs(X, A, beta, swapped) for A in products(U, H)) * factor
+
+
+def _outputs(X: Any, U: Any, beta: Any, H: int) -> list[Any]:
+    return head_outputs(X, products(U, H), symmetric_parts(products(U, H)), beta)
+
+
+def _rate(X: Any, U: Any, beta: Any, H: int) -> Any:
+    """dE_multi/dt along the sum of the heads, differentiated, a scalar."""
+    return multi_head_rate(X, products(U, H), symmetric_parts(products(U, H)), beta)
+
+
+def _sharing_a_block(U: Any) -> list[Any]:
+    """Two heads whose inner blocks are the same: U_1 U_2^T and U_2 U_4^T, each (D, D), which are not orthogonal."""
+    width = U.shape[0] // 4
+    first, second, _third, last = (U[:, k * width : (k + 1) * width] for k in range(4))
+    return [first @ second.T, second @ last.T]
+
+
+def _masses(X: Any, U: Any, beta: Any, H: int) -> list[Any]:
+    """Z_hi, each of shape (S, 1)."""
+    return [row_sums(exp(X @ A @ X.T * beta)) for A in products(U, H)]
+
+
+# -- the gradient ------------------------------------------------------------------------------------------------------
+
+EQ_48 = Claim(MULTI_HEAD_ATTENTION, "dynamics.eq-48", label="Eq. (48), proof of Prop. 4.2",
+    statement=r"""
+        \frac{\partial E_{\text{multi}}}{\partial X_{[i,:]}}=-\sum_h\sum_j\exp(\beta X_{[i,:]}^\top
+        A_hX_{[j,:]})(A_h^\top+A_h)X_{[j,:]}""",
+    relation=Equal(), expects="refuted", severity="error", correction="dynamics.eq-48-corrected",
+    note="""
+        As Eq. (36), wrong for the asymmetric A_h that the condition (47) demands. The counterexample has beta = 1,
+        which the line leaves out.""",
+)  # fmt: skip
+
+
+@EQ_48.formula
+def multi_head_gradient_as_printed(X: Tokens, U: SharedBasis, beta: Beta, H: Heads) -> Any:
+    """The right-hand side of Eq. (48), row i for token i, shape (S, D)."""
+    return _gradient(X, U, beta, H, -1, swapped=False)
+
+
+@EQ_48.oracle
+def multi_head_gradient_by_differentiation(X: Tokens, U: SharedBasis, beta: Beta, H: Heads) -> Any:
+    return jacobian(lambda X: multi_head_energy(X, products(U, H), beta), "X")(X).reshape(*X.shape)
+
+
+EQ_48.counterexample("two tokens, one head, A = E_12")(two_tokens_one_head)
+EQ_48.mutant("sign", factor=1)
+EQ_48.mutant("factor two", factor=-2)
+
+
+EQ_48_CORRECTED = Claim(EXACT_PROOF, "dynamics.eq-48-corrected", label="Eq. (48) for any heads",
+    statement=r"""
+        \frac{\partial E_{\text{multi}}}{\partial X_{[i,:]}}=-\beta\sum_h\sum_j\big(\exp(\beta X_{[i,:]}^\top
+        A_hX_{[j,:]})A_h+\exp(\beta X_{[j,:]}^\top A_hX_{[i,:]})A_h^\top\big)X_{[j,:]}""",
+    relation=Equal(), of_project=True, corrects="dynamics.eq-48",
+)  # fmt: skip
+
+
+@EQ_48_CORRECTED.formula
+def multi_head_gradient(X: Tokens, U: SharedBasis, beta: Beta, H: Heads) -> Any:
+    """dE_multi/dX, row i for token i, shape (S, D)."""
+    return _gradient(X, U, beta, H, -beta, swapped=True)
+
+
+EQ_48_CORRECTED.oracle(multi_head_gradient_by_differentiation)
+EQ_48_CORRECTED.mutant("the same weight in both terms, as Eq. (48) is printed", swapped=False)
+EQ_48_CORRECTED.mutant("without beta", factor=-1)
+
+
+# -- the outputs of the heads ------------------------------------------------------------------------------------------
+
+EQ_49 = Claim(MULTI_HEAD_ATTENTION, "dynamics.eq-49", label="Eq. (49), proof of Prop. 4.2",
+    statement=r"\Delta_{h[i,:]}=\sum_j\frac{\exp(\beta X_{[i,:]}^\top A_hX_{[j,:]})}{Z_{h,i}}(A_h^\top+A_h)X_{[j,:]}/2",
+    assumptions=["condition (47) on W_h^V"],
+    relation=Equal(), exact=True, expects="reading",
+    reading=READING,
+)  # fmt: skip
+
+
+def _explicit_outputs(X: Any, U: Any, beta: Any, H: int, factor: Any, over_keys: bool = True) -> list[Any]:
+    """factor sum_j E_ij / Z_hi (A_h^T + A_h) x_j for every head, each (S, D); E / Z is a softmax, which does not underflow."""
+    results = []
+    for A in products(U, H):
+        weights = softmax(X @ A @ X.T * beta) if over_keys else softmax(X @ A.T @ X.T * beta).T
+        results.append(weights @ X @ (A + A.T) * factor)
+    return results
+
+
+@EQ_49.formula
+def outputs_as_sums(X: Tokens, U: SharedBasis, beta: Beta, H: Heads) -> Any:
+    """Delta_h for every head, on top of each other, shape (H S, D) (Eq. (49))."""
+    return concatenate(_explicit_outputs(X, U, beta, H, rational(1, 2)), axis=0)
+
+
+EQ_49.oracle(lambda X, U, beta, H: concatenate(_outputs(X, U, beta, H), axis=0))
+EQ_49.mutant("factor 1/2 dropped", factor=1)
+EQ_49.mutant("weights normalised over i instead of j", over_keys=False)
+
+
+# -- dE/dt -------------------------------------------------------------------------------------------------------------
+
+EQ_52 = Claim(MULTI_HEAD_ATTENTION, "dynamics.eq-52", label="Eqs. (50)-(52), proof of Prop. 4.2",
+    statement=r"""
+        \frac{dE_{\text{multi}}}{dt}=\frac{dE_{\text{multi}}}{dX}\cdot\frac{dX}{dt}=-\sum_i\Big(\frac{\partial
+        E_{\text{multi}}}{\partial X_{[i,:]}}\cdot\sum_h\Delta_{h[i,:]}\Big)""",
+    assumptions=[r"dX/dt = \sum_h SA_h(X)", CONDITION],
+    relation=Equal(), expects="refuted", severity="slip", correction="dynamics.eq-52-corrected",
+    note="The minus sign of the gradient is put in twice here; Eq. (53) has it once.",
+)  # fmt: skip
+
+
+@EQ_52.formula
+def multi_head_chain_rule_as_printed(X: Tokens, U: SharedBasis, beta: Beta, H: Heads) -> Any:
+    """The right-hand side of Eq. (52), a scalar."""
+    return -total(multi_head_gradient_by_differentiation(X, U, beta, H) * sum(_outputs(X, U, beta, H)))
+
+
+EQ_52.oracle(_rate)
+EQ_52.counterexample("two tokens, one head, A = E_12")(two_tokens_one_head)
+EQ_52.mutant("sign", lambda value: -value)
+EQ_52.mutant("factor two", lambda value: value * 2)
+
+
+EQ_52_CORRECTED = Claim(EXACT_PROOF, "dynamics.eq-52-corrected", label="Eq. (52) without the second minus sign",
+    statement=r"""
+        \frac{dE_{\text{multi}}}{dt}=\sum_i\frac{\partial E_{\text{multi}}}{\partial X_{[i,:]}}\cdot\sum_h
+        \Delta_{h[i,:]}""",
+    assumptions=[r"dX/dt = \sum_h SA_h(X)", CONDITION],
+    relation=Equal(), of_project=True, corrects="dynamics.eq-52",
+)  # fmt: skip
+
+
+@EQ_52_CORRECTED.formula
+def multi_head_chain_rule(X: Tokens, U: SharedBasis, beta: Beta, H: Heads) -> Any:
+    """sum_i dE/dX_i . sum_h Delta_hi, a scalar."""
+    return total(multi_head_gradient_by_differentiation(X, U, beta, H) * sum(_outputs(X, U, beta, H)))
+
+
+EQ_52_CORRECTED.oracle(_rate)
+EQ_52_CORRECTED.mutant("minus, as Eq. (52) is printed", lambda value: -value)
+EQ_52_CORRECTED.mutant("first head only", "_outputs(X, U, beta, H) -> _outputs(X, U, beta, H)[:1]")
+
+
+EQS_53_54 = Claim(EXACT_PROOF, "dynamics.eq-53-54", label="Step (53)->(54)",
+    statement=r"""
+        -\sum_i\Big(\sum_h\sum_j\exp(\beta X_{[i,:]}^\top A_hX_{[j,:]})(A_h^\top+A_h)X_{[j,:]}\cdot\sum_h\Delta_{h[i,:]}
+        \Big)=-2\sum_i\Big(\sum_hZ_{h,i}\Delta_{h[i,:]}\cdot\sum_h\Delta_{h[i,:]}\Big)""",
+    assumptions=[r"\Delta_h as in (49)"],
+    relation=Equal(),
+)  # fmt: skip
+
+
+def _weighted(X: Any, U: Any, beta: Any, H: int, factor: int, weighted: bool = True) -> Any:
+    """factor sum_i (sum_h Z_hi Delta_hi) . (sum_h Delta_hi), a scalar; Z_hi left out unless `weighted`."""
+    outputs = _explicit_outputs(X, U, beta, H, rational(1, 2))
+    masses = _masses(X, U, beta, H)
+    drive = sum(output * Z for output, Z in zip(outputs, masses, strict=True)) if weighted else sum(outputs)
+    return total(drive * sum(outputs)) * factor
+
+
+@EQS_53_54.formula
+def product_of_sums(X: Tokens, U: SharedBasis, beta: Beta, H: Heads) -> Any:
+    """The right-hand side of Eq. (54), a scalar."""
+    return _weighted(X, U, beta, H, -2)
+
+
+# Eq. (53), with Delta_h through the softmax
+EQS_53_54.oracle(
+    lambda X, U, beta, H: -total(sum(_pairs(X, A, beta) for A in products(U, H)) * sum(_outputs(X, U, beta, H)))
+)
+EQS_53_54.mutant("factor 2 dropped", factor=-1)
+EQS_53_54.mutant("Z_hi dropped", weighted=False)
+
+
+EQS_54_56 = Claim(EXACT_PROOF, "dynamics.eq-54-56", label="Step (54)->(55)->(56)",
+    statement=r"""
+        -2\sum_i\Big(\sum_hZ_{h,i}\Delta_{h[i,:]}\cdot\sum_h\Delta_{h[i,:]}\Big)=-2\sum_i\sum_hZ_{h,i}\|\Delta_{h[i,:]}
+        \|^2\le0""",
+    assumptions=[r"\Delta_h as in (49)"],
+    relation=Equal(), uses=("dynamics.eq-66",),
+    note="The right-hand side is minus twice a sum of squares with positive weights; only the equality needs a check.",
+)  # fmt: skip
+
+
+@EQS_54_56.formula
+def squares_of_outputs(X: Tokens, U: SharedBasis, beta: Beta, H: Heads) -> Any:
+    """-2 sum_i sum_h Z_hi |Delta_hi|^2, a scalar (Eq. (56))."""
+    A = products(U, H)
+    return sum_of_squares(X, A, symmetric_parts(A), beta) * -2
+
+
+EQS_54_56.oracle(lambda X, U, beta, H: _weighted(X, U, beta, H, -2))
+EQS_54_56.mutant("Z_hi dropped", normalised=False)
+EQS_54_56.mutant("first head only", "products(U, H) -> products(U, H)[:1]")
+
+
+EQ_56 = Claim(MULTI_HEAD_ATTENTION, "dynamics.eq-56", label="Eq. (56) as the value of dE_multi/dt",
+    statement=r"\frac{dE_{\text{multi}}}{dt}=-2\sum_i\sum_hZ_{h,i}\|\Delta_{h[i,:]}\|^2",
+    assumptions=[r"dX/dt = \sum_h SA_h(X)", "condition (47)"],
+    relation=Equal(), expects="refuted", severity="error", correction="dynamics.eq-56-symmetric",
+    uses=("dynamics.eq-48",),
+    doubt=READING + AGREES,
+)  # fmt: skip
+
+
+@EQ_56.formula
+def multi_head_rate_as_printed(X: Tokens, U: SharedBasis, beta: Beta, H: Heads) -> Any:
+    """The right-hand side of Eq. (56), a scalar."""
+    A = products(U, H)
+    return sum_of_squares(X, A, symmetric_parts(A), beta) * -2
+
+
+EQ_56.oracle(_rate)
+EQ_56.counterexample("two tokens, one head, A = E_12")(two_tokens_one_head)
+EQ_56.counterexample("two tokens, two heads, A_1 = E_12 and A_2 = E_34")(two_tokens_two_heads)
+EQ_56.mutant("sign", "-2 -> 2")
+EQ_56.mutant("Z_hi dropped", normalised=False)
+
+
+# -- orthogonality of the heads ----------------------------------------------------------------------------------------
+
+EQS_58_59 = Claim(DYNAMICS, "dynamics.eq-58-59", label="Eqs. (58)-(59)",
+    statement=r"""
+        A_h^\top A_{h'}=U_{2,h}U_{1,h}^\top U_{1,h'}U_{2,h'}^\top=O,\quad A_hA_{h'}=U_{1,h}U_{2,h}^\top
+        U_{1,h'}U_{2,h'}^\top=O\quad(h\ne h')""",
+    assumptions=[ORTHONORMAL_BLOCKS],
+    relation=Equal(), sizes={"D": (4, 8), "H": (2, 2)}, where=whole_blocks, exact=True,
+)  # fmt: skip
+
+
+@EQS_58_59.inputs
+def orthonormal_blocks_alone(G: SharedBasis, H: Heads) -> dict[str, Any]:
+    """U = [U_11, U_21, U_12, U_22], blocks of D/4 columns, shape (D, D)."""
+    return {"U": orthogonal_matrix(G), "H": H}
+
+
+@EQS_58_59.formula
+def products_of_heads(U: SharedBasis, H: Heads) -> Any:
+    """A_1^T A_2 above A_1 A_2, shape (2 D, D)."""
+    first, second = products(U, H)
+    return concatenate([first.T @ second, first @ second], axis=0)
+
+
+EQS_58_59.oracle(lambda U: zeros(2 * U.shape[0], U.shape[0]))
+EQS_58_59.mutant("a head with itself", "second -> first")
+EQS_58_59.mutant("a block shared by both heads", "products(U, H) -> _sharing_a_block(U)")
+
+
+EQ_66 = Claim(MULTI_HEAD_ATTENTION, "dynamics.eq-66", label="Eqs. (60)-(66)",
+    statement=r"""
+        \Delta_{h[i,:]}\cdot\Delta_{h'[i,:]}=\Big(\sum_j\tfrac{e^{\beta x_i^\top A_hx_j}}{Z_{h,i}}x_j\Big)^\top(A_h^
+        \top+A_h)(A_{h'}+A_{h'}^\top)\Big(\sum_j\tfrac{e^{\beta x_i^\top A_{h'}x_j}}{Z_{h',i}}x_j\Big)/4=0\quad(h\ne h')
+    """,
+    assumptions=[CONDITION],
+    relation=Equal(), sizes={"S": (1, 3), "D": (4, 8), "H": (2, 2)}, exact=True, uses=("dynamics.eq-58-59",),
+)  # fmt: skip
+
+
+def _inner_products(X: Any, A: list[Any], V: list[Any], beta: Any, pair: tuple[int, int] = (0, 1)) -> Any:
+    """Delta_hi . Delta_h'i above m_hi^T (A_h^T + A_h)(A_h' + A_h'^T) m_h'i / 4, m_hi the attended mean; shape (2 S, 1)."""
+    h, k = pair
+    outputs = head_outputs(X, A, V, beta)
+    means = [softmax(X @ B @ X.T * beta) @ X for B in A]
+    middle = (A[h].T + A[h]) @ (A[k] + A[k].T)
+    return concatenate(
+        [row_sums(outputs[h] * outputs[k]), row_sums((means[h] @ middle) * means[k]) * rational(1, 4)], axis=0
+    )
+
+
+@EQ_66.formula
+def products_of_head_outputs(X: Tokens, U: SharedBasis, beta: Beta, H: Heads) -> Any:
+    """Delta_1i . Delta_2i for every token, as it is and as Eqs. (64)-(65) have it, shape (2 S, 1)."""
+    A = products(U, H)
+    return _inner_products(X, A, symmetric_parts(A), beta)
+
+
+EQ_66.oracle(lambda X: zeros(2 * X.shape[0], 1))
+EQ_66.mutant("a head with itself", pair=(0, 0))
+EQ_66.mutant("values shared by the heads", "symmetric_parts(A) -> symmetric_parts(A[:1] * 2)")
+EQ_66.mutant("a block shared by both heads", "products(U, H) -> _sharing_a_block(U)")

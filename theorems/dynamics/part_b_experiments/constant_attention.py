@@ -1,0 +1,290 @@
+"""Appendix B.5, Eq. (94): when may the attention matrix be taken as constant?  Alignment, dominance, drift.
+
+Surprising: perfect alignment of J x with the output says nothing about the derivative of P.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import numpy as np
+
+from theorems.dynamics import DYNAMICS
+from theorems.dynamics.definitions import (
+    Beta,
+    Heads,
+    QueryWeights,
+    SquareWeights,
+    Tokens,
+    attention_head,
+    multi_head_attention,
+    unit_rows,
+)
+from theorems.dynamics.part_b_experiments.attention_jacobian import (
+    ALL_HEADS,
+    attention_weights,
+    head_slices,
+    output_values,
+)
+from theorems.dynamics.settings import POSITIVE_BETA, SPHERE, Factor, HeadQueries
+from verify.matrix import (
+    basis_vector,
+    concatenate,
+    eye,
+    frobenius_norm,
+    hadamard,
+    kron,
+    maximum,
+    rational,
+    row_sums,
+    softmax,
+    spectral_norm,
+    sqrt,
+    vec_r,
+)
+from verify.oracles import jacobian
+from verify.vocabulary import Assumption, AtMost, Claim, Equal, Setting, Shape
+
+Column = Annotated[Any, Shape("S", "1")]
+Direction = Annotated[Any, Shape("D", "1")]
+
+
+# -- what alignment of J x with the output says ------------------------------------------------------------------------
+
+
+def misalignment(X: Any, W_Q: Any, W_K: Any, W_V: Any) -> Any:
+    """J x - vec(SA(X)) for one head with beta = 1/sqrt(D_H), shape (S D, 1)."""
+    beta = rational(1) / sqrt(W_Q.shape[1])
+    J = jacobian(attention_head, "X")(X, W_Q, W_K, W_V, beta)
+    return J @ vec_r(X) - vec_r(attention_head(X, W_Q, W_K, W_V, beta))
+
+
+def output_size(X: Any, W_Q: Any, W_K: Any, W_V: Any) -> Any:
+    """|SA(X)|_F^2, shape (1, 1)."""
+    y = vec_r(attention_head(X, W_Q, W_K, W_V, rational(1) / sqrt(W_Q.shape[1])))
+    return y.T @ y
+
+
+B5_DOMINANCE = Claim(DYNAMICS, "dynamics.b.5-dominance", label="B.5, text",
+    statement=r"""
+        J x\text{ aligns well with }\operatorname{vec}(\operatorname{MSA}(X))\ \text{``implies that in the Jacobian
+        (92), the last term is dominant'', ``the derivative of the attention matrix }P\text{ is small''}""",
+    assumptions=[
+        Assumption(r"Jx = \operatorname{vec}(\operatorname{SA}(X)): they align perfectly", zero=misalignment),
+        Assumption("SA(X) does not vanish", positive=output_size),
+        "one head, W^O = I",
+    ],
+    relation=AtMost(), sizes={"S": (1, 3), "D": (2, 3)}, expects="refuted", severity="error",
+    correction="dynamics.b.5-alignment", uses=("dynamics.eq-92", "dynamics.b.5-vec"),
+    reading=r"""
+        the weakest sense of 'dominant': \|(I_S\otimes W^{V\top}X^\top)\partial P/\partial X\|_2\le\|P\otimes
+        W^{V\top}\|_2""",
+    doubt="""
+        Judged as the implication that is printed, at a single state. The observation is of trained models throughout
+        their iterations, where Figure S.2 looks at (93) itself; that (93) is close there is not denied.""",
+    note="""
+        Jx sees the derivative of P in the single direction x, along which it can vanish while it is as large as one
+        likes across: tokens on one axis and A = K E_12 leave all logits 0, so Jx = vec(SA(X)) for every K, and the
+        first term grows like K.""",
+)  # fmt: skip
+
+
+@B5_DOMINANCE.inputs
+def tokens_on_an_axis(r: Column, v: Direction, W_V: SquareWeights) -> dict[str, Any]:
+    """X = r e_1^T, A = W^Q W^K^T = e_1 v^T with v orthogonal to e_1: nilpotent, and all logits are 0."""
+    D = v.shape[0]
+    e, across = basis_vector(D, 0), v - basis_vector(D, 0) * v[0, 0]
+    return {"X": r @ e.T, "W_Q": v @ e.T * 0 + e @ e.T, "W_K": across @ e.T, "W_V": W_V}
+
+
+@B5_DOMINANCE.formula
+def norm_of_last_term(X: Tokens, W_Q: SquareWeights, W_K: SquareWeights, W_V: SquareWeights) -> Any:
+    """|P (x) W_V^T|_2 = |P|_2 |W_V|_2, a scalar."""
+    P = attention_weights(X, W_Q, W_K, rational(1) / sqrt(W_Q.shape[1]))
+    return spectral_norm(P) * spectral_norm(W_V)
+
+
+@B5_DOMINANCE.oracle
+def norm_of_first_term(X: Any, W_Q: Any, W_K: Any, W_V: Any) -> Any:
+    dP = jacobian(lambda X: softmax(X @ W_Q @ W_K.T @ X.T / sqrt(W_Q.shape[1])), "X")(X)
+    return spectral_norm(kron(eye(X.shape[0]), W_V.T @ X.T) @ dP)
+
+
+@B5_DOMINANCE.counterexample("three unit tokens on an axis, A = 3 E_12")
+def _() -> dict[str, Any]:
+    """By hand: P has the entries 1/3, and the norms of the two terms are 2 and 1.  Unit tokens, as AKOrN has them (N = D)."""
+    return {"X": [[1, 0], [1, 0], [-1, 0]], "W_Q": [[1, 0], [0, 0]], "W_K": [[0, 0], [3, 0]], "W_V": [[1, 0], [0, 1]]}
+
+
+B5_DOMINANCE.mutant("P not normalised: S times as large", lambda value, X: value * X.shape[0])
+B5_DOMINANCE.mutant("largest entry of P for its norm", "spectral_norm(P) -> maximum(P)")
+
+
+B5_ALIGNMENT = Claim(ALL_HEADS, "dynamics.b.5-alignment", label="B.5, what alignment measures",
+    statement=r"""
+        J_{\text{MSA}}x=\operatorname{vec}\sum_h\big[P_h+2P_h\circ(L_h-\ell_h\mathbf 1^\top)\big]XW_h^VW_h^O,\quad
+        L_h=\beta XA_hX^\top,\ \ell_h=\operatorname{rowsum}(P_h\circ L_h)""",
+    relation=Equal(), of_project=True, corrects="dynamics.b.5-dominance",
+    note="""
+        J x is the derivative of MSA(sX) at s = 1, and the logits grow like s^2. So J x is close to MSA(X) exactly when
+        the covariance of logits and values under P is small, which is the case for small logits and for saturated
+        attention.""",
+)  # fmt: skip
+
+
+def jacobian_times_state(
+    X: Any, W_Q: Any, W_K: Any, W_V: Any, W_O: Any, beta: Any, H: int, factor: int = 2, centred: bool = True
+) -> Any:
+    """J_MSA x as a matrix, shape (S, D), by the covariance of logits and values."""
+    result = X * 0
+    values = output_values(W_V, W_O, H)
+    for Q, K, M in zip(head_slices(W_Q, H), head_slices(W_K, H), values, strict=True):
+        L = X @ Q @ K.T @ X.T * beta
+        P = softmax(L)
+        mean = row_sums(hadamard(P, L))
+        result = result + (P + hadamard(P, L - mean if centred else L) * factor) @ X @ M
+    return result
+
+
+@B5_ALIGNMENT.formula
+def jacobian_times_state_by_covariance(
+    X: Tokens, W_Q: QueryWeights, W_K: SquareWeights, W_V: SquareWeights, W_O: SquareWeights, beta: Beta, H: Heads
+) -> Any:
+    """J_MSA x, shape (S D, 1)."""
+    return vec_r(jacobian_times_state(X, W_Q, W_K, W_V, W_O, beta, H))
+
+
+B5_ALIGNMENT.oracle(
+    lambda X, W_Q, W_K, W_V, W_O, beta, H: (
+        jacobian(multi_head_attention, "X")(X, W_Q, W_K, W_V, W_O, beta, H) @ vec_r(X)
+    )
+)
+B5_ALIGNMENT.mutant("logits taken as linear in X: factor 1", factor=1)
+B5_ALIGNMENT.mutant("logits not centred", centred=False)
+B5_ALIGNMENT.mutant("the value part alone, Eq. (93)", factor=0)
+
+
+# -- Eq. (94) ----------------------------------------------------------------------------------------------------------
+
+TWO_STATES = Setting(
+    DYNAMICS, "Appendix B.5, Eq. (94)", assumptions=[POSITIVE_BETA], sizes={"S": (1, 3), "D": (1, 3), "D_H": (1, 3)}
+)
+
+EQ_94 = Claim(TWO_STATES, "dynamics.eq-94", label="Eq. (94) and text",
+    statement=r"""
+        \text{``if the derivative of }P\text{ is sufficiently small over the whole time, the Lipschitz continuity
+        implies that }P\text{ remains close to its initialization''}:\ J_t\approx\sum_hP_h^{(0)}\otimes W_h^{V\top}""",
+    assumptions=["two states X^(0) and X^(t), one head"],
+    relation=AtMost(), expects="reading", presumes=("dynamics.eq-93",),
+    reading=r"""
+        small on the segment between the two states, by the constant \frac12\beta\|A\|_2(\|X^{(t)}\|_2+\|X^{(0)}\|_2)
+        that bounds the derivative there on average: \|P^{(t)}-P^{(0)}\|_F is at most this times \|X^{(t)}-X^{(0)}\|_F;
+        and W_h^V in the formula as W_h^V W_h^O, as for Eq. (93)""",
+    note="""
+        Softmax is 1/2-Lipschitz, and dL = dX A X^T + X A dX^T; the bound is attained in the limit of small opposite
+        tokens. With the derivative small at the visited states only, which is what 'the whole time' means for a
+        discrete iteration, it is false (dynamics.eq-94-visited): between two saturated states P can jump from one
+        token to another. As in Eq. (93), W_h^O is missing. States must also stay at a bounded distance from the first,
+        as unit tokens do.""",
+)  # fmt: skip
+
+
+def _drift(X: Any, Y: Any, W_Q: Any, W_K: Any, beta: Any) -> Any:
+    return frobenius_norm(softmax(Y @ W_Q @ W_K.T @ Y.T * beta) - softmax(X @ W_Q @ W_K.T @ X.T * beta))
+
+
+@EQ_94.formula
+def bound_on_drift_of_weights(X: Tokens, Y: Tokens, W_Q: HeadQueries, W_K: Factor, beta: Beta) -> Any:
+    """beta |A|_2 (|X|_2 + |Y|_2) |X - Y|_F / 2, a scalar."""
+    sizes = spectral_norm(X) + spectral_norm(Y)
+    return spectral_norm(W_Q @ W_K.T) * sizes * frobenius_norm(X - Y) * beta * rational(1, 2)
+
+
+EQ_94.oracle(_drift)
+
+
+@EQ_94.domain("opposite tokens that stretch")
+def _(arrays: dict[str, Any], sizes: dict[str, int], rng: np.random.Generator) -> None:
+    """Small X with rows +-x, and Y = 2 X: the bound is nearly attained by two tokens, weights of rank one along x."""
+    signs = np.where(np.arange(sizes["S"]) % 2, -1.0, 1.0)
+    for name in ("X", "Y", "W_Q", "W_K"):
+        arrays[name][:] = 0.0
+    arrays["X"][:, :, 0] = signs * 2.0**-4
+    arrays["Y"][:] = 2 * arrays["X"]
+    arrays["W_Q"][:, 0, 0] = arrays["W_K"][:, 0, 0] = 2.0 ** -rng.integers(0, 6, len(arrays["X"]))
+
+
+EQ_94.mutant("factor 4/9 for the 1/2 of softmax", numerator=4, denominator=9)
+EQ_94.mutant("the later state only", "spectral_norm(X) + spectral_norm(Y) -> spectral_norm(Y)")
+
+
+EQ_94_VISITED = Claim(SPHERE, "dynamics.eq-94-visited", label="Eq. (94), derivative small at the visited states",
+    statement=r"""
+        \|P(X^{(1)})-P(X^{(0)})\|_F\le\max_{t=0,1}\Big\|\frac{\partial P}{\partial X}(X^{(t)})\Big\|_F\,
+        \|X^{(1)}-X^{(0)}\|_F""",
+    assumptions=[
+        Assumption(r"\|Y_{[i,:]}\| = 1 for every token of the next state Y", zero=lambda Y: row_sums(Y * Y) - 1),
+        POSITIVE_BETA,
+        "discrete iteration",
+    ],
+    relation=AtMost(ascent=False), sizes={"S": (1, 3), "D": (1, 3)}, expects="refuted", severity="error",
+    correction="dynamics.eq-94-logits", of_project=True,
+    note=r"""
+        The two states of the counterexample follow one another under (9) with gamma = 1, eta = 1 and C = X^{(1)} -
+        X^{(0)} - \operatorname{MSA}(X^{(0)}).""",
+)  # fmt: skip
+
+
+@EQ_94_VISITED.inputs
+def two_states_of_unit_tokens(
+    directions: Tokens, others: Tokens, W_Q: QueryWeights, W_K: SquareWeights, beta: Beta
+) -> dict[str, Any]:
+    """Unit tokens X and Y, weights as drawn."""
+    return {"X": unit_rows(directions), "Y": unit_rows(others), "W_Q": W_Q, "W_K": W_K, "beta": beta}
+
+
+@EQ_94_VISITED.formula
+def derivative_at_the_states(X: Tokens, Y: Tokens, W_Q: SquareWeights, W_K: SquareWeights, beta: Beta) -> Any:
+    """max over both states of |dP/dX|_F, times |X - Y|_F, a scalar."""
+    squares = []
+    for Z in (X, Y):
+        dP = vec_r(jacobian(attention_weights, "X")(Z, W_Q, W_K, beta))
+        squares.append(dP.T @ dP)
+    return sqrt(maximum(concatenate(squares, axis=0))) * frobenius_norm(X - Y)
+
+
+EQ_94_VISITED.oracle(_drift)
+
+
+@EQ_94_VISITED.counterexample("two tokens on the axes change places")
+def _() -> dict[str, Any]:
+    """Logits (8, 0) in both rows become (0, 8): P goes from one token to the other."""
+    return {"X": [[1, 0], [0, 1]], "Y": [[0, 1], [1, 0]], "W_Q": [[8, 0], [8, 0]], "W_K": [[1, 0], [0, 1]], "beta": 1}
+
+
+EQ_94_VISITED.mutant("twice the bound", lambda value: value * 2)
+EQ_94_VISITED.mutant("distance squared", lambda value, X, Y: value * frobenius_norm(X - Y))
+
+
+EQ_94_LOGITS = Claim(TWO_STATES, "dynamics.eq-94-logits", label="Eq. (94), from the logits of the two states",
+    statement=r"\|P(X^{(t)})-P(X^{(0)})\|_F\le\tfrac12\|L(X^{(t)})-L(X^{(0)})\|_F,\quad L(X)=\beta XW^QW^{K\top}X^\top",
+    relation=AtMost(), of_project=True, corrects="dynamics.eq-94-visited",
+    note="""
+        Uses both states and nothing between them. The Jacobian of softmax, diag(p) - p p^T, has norm at most 1/2,
+        attained at two equal weights.""",
+)  # fmt: skip
+
+
+@EQ_94_LOGITS.formula
+def half_the_change_of_logits(X: Tokens, Y: Tokens, W_Q: HeadQueries, W_K: Factor, beta: Beta) -> Any:
+    """|L(Y) - L(X)|_F / 2, a scalar."""
+    change = Y @ W_Q @ W_K.T @ Y.T - X @ W_Q @ W_K.T @ X.T
+    return frobenius_norm(change * beta) * rational(1, 2)
+
+
+EQ_94_LOGITS.oracle(_drift)
+EQ_94_LOGITS.domain("opposite tokens that stretch")(EQ_94.special_domains["opposite tokens that stretch"])
+EQ_94_LOGITS.mutant("4/9 for 1/2", numerator=4, denominator=9)
+EQ_94_LOGITS.mutant(
+    "one token moved at a time: change of the left factor only", "change -> (Y - X) @ W_Q @ W_K.T @ X.T"
+)

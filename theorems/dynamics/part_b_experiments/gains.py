@@ -1,0 +1,109 @@
+"""Appendix B.5, Table S.2: the gains of trained RMSNorm layers.
+
+Surprising: one row has max_j |gamma_j| above |gamma|, which no rounding explains.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Annotated, Any
+
+from theorems.dynamics import DYNAMICS
+from theorems.dynamics.definitions import Gain
+from verify.matrix import concatenate, maximum, rational, row_sums
+from verify.vocabulary import Assumption, AtMost, Claim, Real, Size
+
+#: Table S.2: |gamma| and max_j |gamma_j| as printed, for N = 4, 8, ..., 512.
+TABLE_S2 = tuple(
+    (Fraction(norm), Fraction(largest))
+    for norm, largest in (
+        ("0.229", "0.229"),
+        ("0.031", "0.052"),
+        ("0.098", "0.098"),
+        ("0.348", "0.348"),
+        ("0.489", "0.489"),
+        ("0.841", "0.841"),
+        ("0.738", "0.738"),
+        ("0.811", "0.811"),
+    )
+)
+
+Row = Annotated[int, Size("row")]
+Rounding = Annotated[Any, Real(-1.0, 1.0)]
+
+TABLE = Claim(DYNAMICS, "dynamics.table-s2", label="Table S.2 and text",
+    statement=r"(N;\|\gamma\|,\max_j|\gamma_j|):\ (4;0.229,0.229),(8;0.031,0.052),(16;0.098,0.098),(32;0.348,0.348),(6"
+    r"4;0.489,0.489),(128;0.841,0.841),(256;0.738,0.738),(512;0.811,0.811);\ \max_j|\gamma_j|<1",
+    assumptions=[
+        "each entry is right up to the rounding to three digits, drawn as a share of half a unit",
+        Assumption("|gamma| is rounded by at most half a unit", nonnegative=lambda u: 1 - u * u),
+        Assumption("max_j |gamma_j| is rounded by at most half a unit", nonnegative=lambda v: 1 - v * v),
+    ],
+    relation=AtMost(ascent=False), sizes={"row": (1, 8)}, expects="refuted", severity="error",
+    correction="dynamics.table-s2-norms",
+    reading="""
+        the two columns are norms of the same gamma, or averages of them over seeds: the second is then at most the
+        first""",
+    note=r"""
+        The row N = 8 has 0.052 above 0.031; its standard deviations (0.0017 and 0.0000) do not bridge the gap. In the
+        seven other rows the two agree to three digits, so that all other entries of gamma together have a norm of at
+        most \sqrt{0.002\|\gamma\|}, 0.041 for N = 128: one entry dominates, or gamma has a single entry, or the column
+        headings do not say what was measured. A root mean square of the entries is at most the largest and equals it
+        where all are of one size: under that heading all eight rows would be possible. So they would be if one of the
+        two numbers is a misprint; which is not evident. That all maxima are below 1 is as printed.""",
+)  # fmt: skip
+
+
+@TABLE.inputs
+def table_row(row: Row, u: Rounding, v: Rounding) -> dict[str, Any]:
+    """The row of Table S.2 by number, from 1, and the shares of half a unit by which its entries were rounded."""
+    return {"row": row, "u": u, "v": v}
+
+
+@TABLE.formula
+def printed_norm_of_gamma(row: Row, u: Rounding) -> Any:
+    """|gamma| of one row, a scalar, somewhere in the interval that rounds to the printed value."""
+    return _within_rounding(TABLE_S2[row - 1][0], u)
+
+
+TABLE.oracle(lambda row, v: _within_rounding(TABLE_S2[row - 1][1], v))
+
+
+def _within_rounding(value: Fraction, share: Any) -> Any:
+    return share * rational(1, 2000) + rational(value.numerator, value.denominator)
+
+
+TABLE.counterexample("N = 8, rounded in favour of the table", row=2, u=1, v=-1)
+TABLE.mutant("square of the norm", lambda value: value * value)
+TABLE.mutant("columns exchanged", lambda row, u: _within_rounding(TABLE_S2[row - 1][1], u))
+
+
+TABLE_NORMS = Claim(DYNAMICS, "dynamics.table-s2-norms", label="Table S.2, what any gamma satisfies",
+    statement=r"\max_j\gamma_j^2\le\|\gamma\|^2\le D\max_j\gamma_j^2",
+    relation=AtMost(), sizes={"D": (1, 6)}, of_project=True, corrects="dynamics.table-s2",
+)  # fmt: skip
+
+
+def _as_rows(*values: Any) -> Any:
+    return concatenate([value.reshape(1, 1) for value in values], axis=0)
+
+
+def _sum_of_squares(gamma: Any) -> Any:
+    return row_sums((gamma * gamma).reshape(1, -1))
+
+
+def _largest_square(gamma: Any) -> Any:
+    return _sum_of_squares(gamma) * 0 + maximum(gamma * gamma)
+
+
+@TABLE_NORMS.formula
+def bounds_on_gamma(gamma: Gain) -> Any:
+    """(|gamma|^2, D max gamma_j^2), shape (2, 1)."""
+    return _as_rows(_sum_of_squares(gamma), _largest_square(gamma) * gamma.shape[0])
+
+
+TABLE_NORMS.oracle(lambda gamma: concatenate([_largest_square(gamma), _sum_of_squares(gamma)], axis=0))
+TABLE_NORMS.mutant(
+    "mean of the squares", "_sum_of_squares(gamma) -> _sum_of_squares(gamma) * rational(1, gamma.shape[0])"
+)
+TABLE_NORMS.mutant("largest square alone", lambda gamma: _as_rows(_sum_of_squares(gamma), _largest_square(gamma)))

@@ -1,0 +1,200 @@
+"""Appendix B.2, the single-head regulariser (88), and the energy where it vanishes.
+
+Surprising: it does not know W^Q and W^K, so where it vanishes the energy may grow.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from theorems.dynamics import DYNAMICS
+from theorems.dynamics.definitions import Beta, SquareWeights, Tokens, energy, flow, unit_rows
+from theorems.dynamics.numerics import energy_lost, no_loss
+from theorems.dynamics.part_3_preliminaries.symmetric_attention import energy_loss
+from theorems.dynamics.part_4_energy.single_head import printed_values
+from theorems.dynamics.part_6_inference.regularisers import squared_norm
+from theorems.dynamics.settings import ENERGY, SYMMETRIC_ATTENTION, Core, Factor
+from verify.matrix import absolute, concatenate, eye, frobenius_norm, zeros
+from verify.oracles import jacobian
+from verify.vocabulary import Assumption, AtMost, Claim, Equal, Real
+
+Multiple = Annotated[Any, Real(-2.0, 2.0)]
+
+
+# -- Eq. (88) ----------------------------------------------------------------------------------------------------------
+
+SINGLE_VANISHES = Assumption(r"R_{\text{E-single}} = 0", zero=lambda W_V, W_O: W_V @ W_O - (W_V @ W_O).T)
+
+EQ_88 = Claim(DYNAMICS, "dynamics.eq-88", label="Eq. (88) and text",
+    statement=r"""
+        R_{\text{E-single}}=\|W_1^VW_1^O-(W_1^VW_1^O)^\top\|_F^2=0\ \Rightarrow\ W^V=W_1^VW_1^O\text{ satisfies the
+        condition on }W^V\text{ described in Proposition 4.1}""",
+    assumptions=[SINGLE_VANISHES, "H = 1, D_H = D"],
+    relation=Equal(), sizes={"D": (1, 3)}, expects="refuted", severity="error", correction="dynamics.eq-88-regulariser",
+    presumes=("dynamics.prop-4.1",),
+    doubt="""
+        If the symmetry of W^V alone is meant, which the text after Proposition 4.2 asks for, the sentence repeats
+        R_E-single = 0. Proposition 4.1 has no condition but (11), and symmetry does not make its energy fall
+        (dynamics.eq-88-decrease).""",
+    note="""
+        The regulariser does not know W^Q and W^K, which the condition (11) prescribes. For D = 1 it is always 0, and
+        (11) says W_1^V W_1^O = W^Q W^K. Both readings of (11) agree at the counterexamples. At the second the energy
+        even increases along (3) (dynamics.eq-88-decrease).""",
+)  # fmt: skip
+
+
+@EQ_88.inputs
+def symmetric_value_product(
+    L: SquareWeights, N: SquareWeights, W_Q: SquareWeights, W_K: SquareWeights
+) -> dict[str, Any]:
+    """W_1^V = L (N + N^T) and W_1^O = L^T, whose product is symmetric; W^Q and W^K as drawn."""
+    return {"W_V": L @ (N + N.T), "W_O": L.T, "W_Q": W_Q, "W_K": W_K}
+
+
+@EQ_88.formula
+def single_head_value_product(W_V: SquareWeights, W_O: SquareWeights) -> Any:
+    """W_1^V W_1^O, shape (D, D) (Eq. (88))."""
+    return W_V @ W_O
+
+
+EQ_88.oracle(printed_values)
+EQ_88.counterexample("numbers: values 2, queries and keys 1", W_V=[[1]], W_O=[[2]], W_Q=[[1]], W_K=[[1]])
+EQ_88.counterexample(
+    "values with the sign opposite to that of the logits",
+    W_V=[[-1, 0], [0, 0]],
+    W_O=[[1, 0], [0, 1]],
+    W_Q=[[1, 0], [0, 0]],
+    W_K=[[1, 0], [0, 1]],
+)
+EQ_88.mutant("W_1^V alone", lambda W_V: W_V)
+EQ_88.mutant("sign", lambda value: -value)
+
+
+EQ_88_REGULARISER = Claim(DYNAMICS, "dynamics.eq-88-regulariser",
+    label="Eq. (88), a regulariser of the condition itself",
+    statement=r"""
+        \frac{\partial}{\partial M}\Big\|M-\frac{W^{Q\top}W^K+W^QW^{K\top}}2\Big\|_F^2=2\Big(M-\frac{W^{Q
+        \top}W^K+W^QW^{K\top}}2\Big),\ M=W_1^VW_1^O:\text{ it vanishes exactly under the condition (11)}""",
+    relation=Equal(), sizes={"D": (1, 3)}, exact=True, of_project=True, corrects="dynamics.eq-88",
+    note="The condition (11) guarantees a falling energy for symmetric W^Q W^K^T only (dynamics.prop-4.1-symmetric).",
+)  # fmt: skip
+
+
+@EQ_88_REGULARISER.formula
+def distance_from_the_condition_gradient(M: SquareWeights, W_Q: SquareWeights, W_K: SquareWeights) -> Any:
+    """2 M - W_Q^T W_K - W_Q W_K^T, shape (D, D)."""
+    return M * 2 - W_Q.T @ W_K - W_Q @ W_K.T
+
+
+@EQ_88_REGULARISER.oracle
+def distance_from_the_condition_differentiated(M: Any, W_Q: Any, W_K: Any) -> Any:
+    demanded = printed_values(W_Q, W_K)
+    return jacobian(lambda M: squared_norm(M - demanded), "M")(M)
+
+
+EQ_88_REGULARISER.mutant("gradient of (88)", lambda M: (M - M.T) * 4)
+EQ_88_REGULARISER.mutant("condition not halved", lambda M, W_Q, W_K: (M - W_Q.T @ W_K - W_Q @ W_K.T) * 2)
+
+
+EQ_88_DECREASE = Claim(SYMMETRIC_ATTENTION, "dynamics.eq-88-decrease",
+    label="Eq. (88), does the energy decrease where the regulariser vanishes",
+    statement=r"""
+        R_{\text{E-single}}=0,\ A=W^QW^{K\top}=A^\top\ \Rightarrow\ \frac{dE_{\text{single}}}{dt}\le0\text{ along (3)
+        with }W^V=W_1^VW_1^O""",
+    assumptions=[Assumption(r"R_{\text{E-single}} = 0", zero=lambda M: M - M.T)],
+    relation=AtMost(signed=True, ascent=False), sizes={"S": (1, 3), "D": (1, 3)}, expects="refuted", severity="error",
+    correction="dynamics.eq-88-multiple", of_project=True,
+    note="""
+        Even with symmetric A, for which Proposition 4.1 does hold. For D = 1 the rate is 0; one token in the plane
+        suffices.""",
+)  # fmt: skip
+
+
+@EQ_88_DECREASE.inputs
+def symmetric_weights(directions: Tokens, B: SquareWeights, N: SquareWeights, beta: Beta) -> dict[str, Any]:
+    """Unit tokens, W^Q = B + B^T, W^K = I, and M = N + N^T for W_1^V W_1^O."""
+    return {"X": unit_rows(directions), "W_Q": B + B.T, "W_K": B * 0 + eye(B.shape[0]), "M": N + N.T, "beta": beta}
+
+
+@EQ_88_DECREASE.formula
+def energy_loss_with_symmetric_values(
+    X: Tokens, W_Q: SquareWeights, W_K: SquareWeights, M: SquareWeights, beta: Beta
+) -> Any:
+    """-dE/dt along (3) with W^V = M, and its scale; shape (2, 1)."""
+    return energy_loss(X, W_Q, W_K, M, beta)
+
+
+EQ_88_DECREASE.oracle(no_loss)
+
+
+@EQ_88_DECREASE.counterexample("one token in the plane, A = E_11, values -E_11")
+def _() -> dict[str, Any]:
+    """By hand: dE/dt = 2 |P_x A x|^2 e^(9/25) with |P_x A x|^2 = 144/625."""
+    return {"X": [["3/5", "4/5"]], "W_Q": [[1, 0], [0, 0]], "W_K": [[1, 0], [0, 1]], "M": [[-1, 0], [0, 0]], "beta": 1}
+
+
+EQ_88_DECREASE.mutant("values A", "M -> W_Q @ W_K.T")
+EQ_88_DECREASE.mutant("values of twice the size", "M -> M * 2")
+
+
+def symmetric_low_rank(directions: Tokens, F: Factor, G: Core, c: Multiple, beta: Beta) -> dict[str, Any]:
+    """Unit tokens, W^Q = F (G + G^T), W^K = F, a factor c of either sign."""
+    return {"X": unit_rows(directions), "W_Q": F @ (G + G.T), "W_K": F, "c": c, "beta": beta}
+
+
+SYMMETRIC_FACTORS = ENERGY.extended(
+    "Appendix B.2, symmetric A of any rank",
+    assumptions=[r"A = W^QW^{K\top} = FGF^\top with symmetric G, F of shape (D, D_H)"],
+    sizes={"S": (1, 3), "D": (1, 3), "D_H": (1, 3)},
+    inputs=symmetric_low_rank,
+)
+
+EQ_88_MULTIPLE = Claim(SYMMETRIC_FACTORS, "dynamics.eq-88-multiple",
+    label="Eq. (88), values that are a multiple of symmetric A",
+    statement=r"A=W^QW^{K\top}=A^\top,\ W^V=cA\ \Rightarrow\ c\,\frac{dE_{\text{single}}}{dt}\le0\text{ along (3)}",
+    relation=AtMost(signed=True), of_project=True, corrects="dynamics.eq-88-decrease", uses=("dynamics.prop-4.1-rate",),
+    note=r"""
+        The rate is -2\beta c\sum_i Z_i |P_i A m_i|^2 with m_i the attended mean. So the energy falls for c \ge 0 and
+        rises for c < 0. What a regulariser has to make small is therefore
+        \|W_1^VW_1^O-W^QW^{K\top}\|_F^2+\|W^QW^{K\top}-W^KW^{Q\top}\|_F^2. For one token in the plane, W^V symmetric
+        and A no multiple of I, c \ge 0 is also necessary, up to adding a multiple of I to W^V, which moves a single
+        token nowhere.""",
+)  # fmt: skip
+
+
+@EQ_88_MULTIPLE.formula
+def energy_loss_by_sign(X: Tokens, W_Q: Factor, W_K: Factor, c: Multiple, beta: Beta) -> Any:
+    """-c dE/dt along (3) with W^V = c A, and its scale; shape (2, 1)."""
+    A = W_Q @ W_K.T
+    loss = energy_loss(X, W_Q, W_K, A * c, beta)
+    return concatenate([loss[:1] * c, loss[1:]], axis=0)
+
+
+EQ_88_MULTIPLE.oracle(no_loss)
+EQ_88_MULTIPLE.mutant("the square of A", "A -> A @ A")
+EQ_88_MULTIPLE.mutant("c A + I", "A * c -> A * c + eye(X.shape[1])")
+
+
+EQ_88_INTEGRATED = Claim(SYMMETRIC_FACTORS, "dynamics.eq-88-integrated",
+    label="Eq. (88), values that are a multiple of symmetric A, integrated forward",
+    statement=r"""
+        A=A^\top,\ W^V=cA\ \Rightarrow\ c\,(E_{\text{single}}(X(\tau))-E_{\text{single}}(X(0)))\le\text{ the change when
+        the step is halved}""",
+    assumptions=["classical Runge-Kutta, 2 and 4 steps, the step a fixed share of the time on which the field changes"],
+    relation=AtMost(signed=True, ascent=False), sizes={"S": (1, 2), "D": (2, 2), "D_H": (1, 2)}, of_project=True,
+    uses=("dynamics.eq-88-multiple",),
+)  # fmt: skip
+
+
+@EQ_88_INTEGRATED.formula
+def loss_along_the_trajectory(X: Tokens, W_Q: Factor, W_K: Factor, c: Multiple, beta: Beta) -> Any:
+    """c (E(0) - E(tau)) + |change by halving the step|, shape (1, 1); nonnegative if the energy times c falls."""
+    A = W_Q @ W_K.T
+    W_V, size = A * c, frobenius_norm(A)
+    time = 1 / (4 * (1 + absolute(c) * size * (1 + beta * size) * X.shape[0]))
+    return energy_lost(lambda Y: flow(Y, W_Q, W_K, W_V, beta), lambda Y: c * energy(Y, W_Q, W_K, beta), X, time)
+
+
+EQ_88_INTEGRATED.oracle(lambda: zeros(1, 1))
+EQ_88_INTEGRATED.mutant("values of the wrong sign", "W_V -> -W_V")
+EQ_88_INTEGRATED.mutant("identity values", "W_V -> eye(X.shape[1]) + W_V * 0")

@@ -1,0 +1,243 @@
+"""Appendix C.2, Eq. (98): AKOrN's readout, and in which sense it is independent of the phase.
+
+Surprising: not of a common phase of the oscillators, unless the readout matrices are multiples of one isometry.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from theorems.dynamics import DYNAMICS
+from theorems.dynamics.part_c_details.oscillators import Oscillators
+from theorems.matrices import orthogonal_matrix
+from verify.matrix import concatenate, eye, ones, row_sums, vec_r
+from verify.vocabulary import Assumption, Claim, Equal, Shape
+
+Readout = Annotated[Any, Shape("S", "J", "M", "N")]
+Coefficients = Annotated[Any, Shape("S", "J")]
+Rotation = Annotated[Any, Shape("N", "N")]
+TurnOfReadout = Annotated[Any, Shape("M", "M")]
+
+
+# -- Eq. (98) ----------------------------------------------------------------------------------------------------------
+
+
+def readout_terms(X: Any, U: Any) -> list[list[Any]]:
+    """U_ij x_ij for one k as rows (1, M), by token i and index j; X (S, J, N), U (S, J, M, N)."""
+    S, J, N = X.shape
+    return [[X[i, j].reshape(1, N) @ U[i, j].T for j in range(J)] for i in range(S)]
+
+
+def squared_length(z: Any) -> Any:
+    """|z|^2 of a row z (1, M), shape (1, 1)."""
+    return z @ z.T
+
+
+EQ_98_FORM = Claim(DYNAMICS, "dynamics.eq-98-form", label="Eq. (98)",
+    statement=r"C'=g(m)\in\mathbb R^{D\times N},\ m_k=\|z_k\|,\ z_k=\sum_iU_{kij}\tilde X_{i,j}\in\mathbb R^{N'},"
+    r"\ U_{kij}\in\mathbb R^{N'\times N},\ k=1\cdots DN",
+    assumptions=["one k, D/N > 1 oscillators per token", "squares m_k^2 are compared"],
+    relation=Equal(), sizes={"S": (1, 2), "J": (2, 3), "N": (1, 2), "M": (1, 2)}, exact=True, expects="refuted",
+    severity="slip", correction="dynamics.eq-98-summed",
+    doubt="the index j is free on the right in both forms of the extracted text, and absent on the left",
+    note="""
+        The printed sum runs over i only, so m_k has as many values as there are j. A sum over i and j gives it one.
+        The shape D x N of C' is not that of C, S x D, although C' is to take the place of C in the next layer.""",
+)  # fmt: skip
+
+
+@EQ_98_FORM.formula
+def readout_for_each_free_index(X: Oscillators, U: Readout) -> Any:
+    """m_k^2 for j = 1, ..., J, shape (J, 1) (Eq. (98))."""
+    terms = readout_terms(X, U)
+    return concatenate([squared_length(sum(row[j] for row in terms)) for j in range(X.shape[1])], axis=0)
+
+
+@EQ_98_FORM.oracle
+def readout_as_one_number(X: Oscillators, U: Readout) -> Any:
+    """m_k^2 as the left-hand side has it: whatever j, that of j = 1."""
+    z = sum(X[i, 0].reshape(1, -1) @ U[i, 0].T for i in range(X.shape[0]))
+    return ones(X.shape[1], 1) @ (z @ z.T)
+
+
+EQ_98_FORM.counterexample("one token, two oscillators of dimension 1", X=[[[1], [1]]], U=[[[[1]], [[2]]]])
+EQ_98_FORM.mutant("sum over i and j", "row[j] -> sum(row)")
+EQ_98_FORM.mutant(
+    "sum over i of squares, doubled",
+    "squared_length(sum(row[j] for row in terms)) -> 2 * sum(squared_length(row[j]) for row in terms)",
+)
+
+
+EQ_98_SUMMED = Claim(DYNAMICS, "dynamics.eq-98-summed", label="Eq. (98), summed over both indices",
+    statement=r"m_k=\|z_k\|,\ z_k=\sum_{i,j}U_{kij}\tilde X_{i,j}=[U_{k11},U_{k12},\ldots]\operatorname{vec}(X)",
+    relation=Equal(), sizes={"S": (1, 2), "J": (1, 3), "N": (1, 3), "M": (1, 2)}, exact=True, of_project=True,
+    corrects="dynamics.eq-98-form",
+    note="Squares m_k^2 are compared.",
+)  # fmt: skip
+
+
+@EQ_98_SUMMED.formula
+def squared_readout(X: Oscillators, U: Readout) -> Any:
+    """m_k^2 = |sum_ij U_kij x_ij|^2, shape (1, 1)."""
+    return squared_length(sum(term for row in readout_terms(X, U) for term in row))
+
+
+@EQ_98_SUMMED.oracle
+def squared_readout_by_one_matrix(X: Oscillators, U: Readout) -> Any:
+    S, J, _ = X.shape
+    whole = concatenate([U[i, j] for i in range(S) for j in range(J)], axis=1)
+    z = whole @ vec_r(X.reshape(S * J, -1))
+    return z.T @ z
+
+
+EQ_98_SUMMED.mutant("sum over i only", lambda X, U: squared_length(sum(row[0] for row in readout_terms(X, U))))
+EQ_98_SUMMED.mutant(
+    "lengths summed", lambda X, U: sum(squared_length(term) for row in readout_terms(X, U) for term in row)
+)
+
+
+# -- independence of the phase -----------------------------------------------------------------------------------------
+
+ROTATION = Assumption("R is orthogonal", zero=lambda R: R.T @ R - eye(R.shape[0]))
+
+PHASE = Claim(DYNAMICS, "dynamics.c.2-phase", label="C.2, text",
+    statement=r"\text{``AKOrN then uses a readout module to read out patterns independent of the phase'': }m_k=\|z_k\|",
+    assumptions=[
+        Assumption("R' is orthogonal", zero=lambda turn: turn.T @ turn - eye(turn.shape[0])),
+        r"readout (98), summed over i and j, U_{kij} \in R^{N' \times N} arbitrary, as when learned; squares m_k^2"
+        r" are compared",
+    ],
+    relation=Equal(), sizes={"S": (1, 2), "J": (1, 2), "N": (1, 3), "M": (1, 3)}, exact=True, expects="reading",
+    reading="""
+        the phase of z_k, its direction in R^{N'}, which the norm m_k discards: rotating z_k leaves m_k. A common
+        rotation of the oscillators rotates z_k if U_{kij} = u_{kij} Q_k (dynamics.c.2-phase-scalar), but changes m_k
+        for most U_{kij} (dynamics.c.2-phase-common)""",
+)  # fmt: skip
+
+
+@PHASE.inputs
+def readout_and_rotation(X: Oscillators, U: Readout, K: TurnOfReadout) -> dict[str, Any]:
+    """Oscillators, readout matrices, and the rotation R' of R^{N'}, the Cayley transform of K."""
+    return {"X": X, "U": U, "turn": orthogonal_matrix(K)}
+
+
+def _read(X: Any, U: Any) -> Any:
+    """z_k = sum_ij U_kij x_ij as a row, shape (1, M)."""
+    return sum(term for row in readout_terms(X, U) for term in row)
+
+
+@PHASE.formula
+def squared_readout_at_any_phase(X: Oscillators, U: Readout) -> Any:
+    """m_k^2, shape (1, 1)."""
+    return squared_length(_read(X, U))
+
+
+@PHASE.oracle
+def squared_readout_of_turned(X: Oscillators, U: Readout, turn: TurnOfReadout) -> Any:
+    """m_k^2 with R' U_kij in place of U_kij, which turns z_k by R'."""
+    S, J, N = X.shape
+    z = sum(turn @ (U[i, j] @ X[i, j].reshape(N, 1)) for i in range(S) for j in range(J))
+    return z.T @ z
+
+
+PHASE.mutant("one coordinate of z_k", lambda X, U: squared_length(_read(X, U)[:, :1]))
+PHASE.mutant("sum of the coordinates of z_k", lambda X, U: squared_length(row_sums(_read(X, U))))
+PHASE.mutant("lengths summed", lambda X, U: sum(squared_length(term) for row in readout_terms(X, U) for term in row))
+
+
+PHASE_COMMON = Claim(DYNAMICS, "dynamics.c.2-phase-common", label="C.2, a common phase of the oscillators",
+    statement=r"""
+        \|\textstyle\sum_{i,j}U_{kij}R\tilde X_{i,j}\|=\|\sum_{i,j}U_{kij}\tilde X_{i,j}\|\text{ for every rotation
+        }R\text{ and all }U_{kij}""",
+    assumptions=[
+        ROTATION,
+        r"readout (98), summed over i and j, U_{kij} \in R^{N' \times N} arbitrary, as when learned",
+        "a common phase is one rotation R of all oscillators; squares m_k^2 are compared",
+    ],
+    relation=Equal(), sizes={"S": (1, 2), "J": (1, 2), "N": (2, 3), "M": (1, 3)}, expects="refuted", severity="error",
+    correction="dynamics.c.2-phase-scalar", of_project=True,
+    note="""
+        U_{kij} R and R' U_{kij} need not agree for any isometry R'. A readout that looks at one coordinate of one
+        oscillator sees its phase. For N = 2 it is invariant for U_{kij} = Q_k (a_{kij} I + b_{kij} [[0,-1],[1,0]]),
+        Q_k with orthonormal columns; for every N for U_{kij} = u_{kij} Q_k.""",
+)  # fmt: skip
+
+
+@PHASE_COMMON.inputs
+def rotated_oscillators(X: Oscillators, U: Readout, G: Rotation) -> dict[str, Any]:
+    """Oscillators, readout matrices and a rotation R, the Cayley transform of G."""
+    return {"X": X, "U": U, "R": orthogonal_matrix(G)}
+
+
+@PHASE_COMMON.formula
+def squared_readout_of_oscillators(X: Oscillators, U: Readout) -> Any:
+    """m_k^2 at X, shape (1, 1)."""
+    return squared_length(_read(X, U))
+
+
+@PHASE_COMMON.oracle
+def squared_readout_after_rotation(X: Oscillators, U: Readout, R: Rotation) -> Any:
+    S, J, N = X.shape
+    Y = X.reshape(S * J, N) @ R.T
+    z = sum(Y[i * J + j].reshape(1, N) @ U[i, j].T for i in range(S) for j in range(J))
+    return z @ z.T
+
+
+@PHASE_COMMON.counterexample(
+    "one oscillator in the plane, twice whose first coordinate is read, turned by a right angle"
+)
+def _() -> dict[str, Any]:
+    """By hand: m_k is 2 before and 0 after."""
+    return {"X": [[[1, 0]]], "U": [[[[2, 0]]]], "R": [[0, -1], [1, 0]]}
+
+
+PHASE_COMMON.mutant(
+    "oscillators summed without U_kij", lambda X: squared_length(X.reshape(-1, X.shape[2]).sum(0).reshape(1, -1))
+)
+PHASE_COMMON.mutant("sum of the coordinates of z_k, not squared", lambda X, U: row_sums(_read(X, U)))
+
+
+PHASE_SCALAR = Claim(DYNAMICS, "dynamics.c.2-phase-scalar", label="C.2, readouts that are independent of the phase",
+    statement=r"""
+        U_{kij}=u_{kij}Q_k,\ Q_k^\top Q_k=I_N\ \Rightarrow\ m_k\text{ is invariant under a common rotation of all
+        oscillators}""",
+    assumptions=[ROTATION, "N' = N; squares m_k^2 are compared"],
+    relation=Equal(), sizes={"S": (1, 2), "J": (1, 2), "N": (2, 3)}, exact=True, of_project=True,
+    corrects="dynamics.c.2-phase-common",
+)  # fmt: skip
+
+
+@PHASE_SCALAR.inputs
+def scalar_readouts(X: Oscillators, u: Coefficients, G: Rotation, K: Rotation) -> dict[str, Any]:
+    """Oscillators, coefficients u_ij, the isometry Q and the rotation R by Cayley transforms."""
+    return {"X": X, "u": u, "Q": orthogonal_matrix(K), "R": orthogonal_matrix(G)}
+
+
+def _scalar_readout(X: Any, u: Any, Q: Any) -> Any:
+    """|sum_ij u_ij Q x_ij|^2, shape (1, 1)."""
+    z = u.reshape(1, -1) @ X.reshape(-1, X.shape[2]) @ Q.T
+    return z @ z.T
+
+
+@PHASE_SCALAR.formula
+def squared_scalar_readout(X: Oscillators, u: Coefficients, Q: Rotation) -> Any:
+    """m_k^2 at X, shape (1, 1)."""
+    return _scalar_readout(X, u, Q)
+
+
+@PHASE_SCALAR.oracle
+def squared_scalar_readout_after_rotation(X: Oscillators, u: Coefficients, Q: Rotation, R: Rotation) -> Any:
+    S, J, N = X.shape
+    Y = X.reshape(S * J, N) @ R.T
+    z = sum((Q @ Y[i * J + j].reshape(N, 1)) * u[i, j] for i in range(S) for j in range(J))
+    return z.T @ z
+
+
+PHASE_SCALAR.mutant("Q with one row left out", lambda X, u, Q: _scalar_readout(X, u, Q[1:]))
+
+
+@PHASE_SCALAR.mutant("one oscillator turned, the others not")
+def _(X: Oscillators, u: Coefficients, Q: Rotation, R: Rotation) -> Any:
+    S, J, N = X.shape
+    rows = X.reshape(S * J, N)
+    return _scalar_readout(concatenate([rows[:1] @ R.T, rows[1:]], axis=0).reshape(S, J, N), u, Q)

@@ -1,0 +1,304 @@
+"""Products with the Hessian and the Gauss-Newton matrix of the attention loss, without either matrix.
+
+Two ways.  `AttentionCurvature` stores a symmetric matrix of order 2 d_V per token and multiplies any number of vectors in
+O(L d_V^2) each: for spectra, solvers and blocks of vectors.  `curvature_product` differentiates the closed-form gradient
+along one direction in O(L^2 d_V), for a single product, where the moments would not be repaid.
+
+Vectors hold the weights row by row (vec_r), W_Q, W_K and W_V one after the other, as in `attention_hessian`.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from theorems.hessian.fast.contracted_moments import chunks, contracted_moments, require_tensors_and_part
+from theorems.hessian.fast.dense import attention_hessian
+from theorems.hessian.settings import KeyWeights, Labels, QueryWeights, Tokens, ValueWeights
+from verify.vocabulary import InputError, checked
+
+#: Entries of attention that `curvature_product` holds at once, four times: fewer cost more calls, more leave the cache.
+ROWS = 2**18
+#: Changes of logits and values that `AttentionCurvature` holds at once.
+CHANGES = 2**17
+
+
+class AttentionCurvature:
+    """The curvature of ||A X W_V - Y||^2 / (L d_V) over (W_Q, W_K, W_V) as a symmetric linear operator, shape (n, n).
+
+    Parameters
+    ----------
+    X, Y: tokens and labels, shape (L, d_V); W_Q, W_K: shape (d_V, d_K); W_V: shape (d_V, d_V).  Float tensors on any device.
+    part: "hessian"; "outer-product", the Gauss-Newton matrix H_o; "functional", H_f (Eq. (2)).
+
+    `operator @ v` for v of shape (n,) or (n, p), or for a list of three tensors shaped as the weights, with a last axis p
+    or without; `matvec`, `matmat`, `rmatvec`, `rmatmat`, `T`, `H`, `adjoint`, `shape`, `dtype` as in scipy and curvlinops.
+    `to_scipy()` is a scipy LinearOperator for `eigsh`, `cg` and the like.
+
+    Cost: 4 L^2 d_V^2 operations once, 18 L d_V^2 + O(d_V^2 d_K) a vector.  Memory: 2 L d_V^2 numbers.
+    No derivatives are recorded.
+
+    Accuracy: that of the closed form (docs/benchmarks.md).
+
+    Raises InputError, naming the argument, for what does not fit, is not finite or is no tensor.
+
+    Certified by hessian.full-outer-product, hessian.full-functional and hessian.full-gauss-newton.
+    """
+
+    def __init__(self, X: Any, W_Q: Any, W_K: Any, W_V: Any, Y: Any, part: str = "hessian") -> None:
+        _require_loss(X, W_Q, W_K, W_V, Y)
+        require_tensors_and_part(part, X=X, W_Q=W_Q, W_K=W_K, W_V=W_V, Y=Y)
+        import torch
+
+        X, W_Q, W_K, W_V, Y = (value.detach() for value in (X, W_Q, W_K, W_V, Y))
+        (L, d), k = X.shape, W_Q.shape[1]
+        self.part, self.weights, self._loss = part, (W_Q, W_K, W_V), (X, W_Q, W_K, W_V, Y)
+        moments = contracted_moments(X, W_Q, W_K, W_V, Y, part)
+        scale = 2 / (L * d)
+        self._means = torch.cat([moments.mean, moments.residual], dim=1)
+        self._value = moments.mean.T @ moments.mean * scale
+        # Row i of attention turns the changes of its logits and values into [[N_i, C_i], [C_i, 0]] times them.
+        self._rows = torch.cat([moments.core * (scale / k), moments.covariance * (scale / math.sqrt(k))], dim=2)
+        self._core, self._covariance = self._rows[:, :, :d], self._rows[:, :, d:]
+        self._slope = X.T @ torch.einsum("iab,ib->ia", self._covariance, moments.residual @ W_V.T)
+        self.shape = (2 * d * k + d * d,) * 2
+
+    @property
+    def dtype(self) -> Any:
+        return self._core.dtype
+
+    @property
+    def device(self) -> Any:
+        return self._core.device
+
+    def __matmul__(self, vectors: Any) -> Any:
+        """Products in the form of the vectors: (n,), (n, p), or a list of tensors in the shapes of the weights."""
+        if isinstance(vectors, (list, tuple)):
+            return self._of_lists(list(vectors))
+        self._require_vectors(vectors)
+        return self.matmat(vectors[:, None])[:, 0] if vectors.ndim == 1 else self.matmat(vectors)
+
+    def matvec(self, v: Any) -> Any:
+        return self @ v
+
+    def matmat(self, V: Any) -> Any:
+        """Products with the columns of V (n, p)."""
+        self._require_vectors(V)
+        import torch
+
+        V = V.detach()
+        X, W_Q, W_K, W_V, _ = self._loss
+        d, k, p = X.shape[1], W_Q.shape[1], V.shape[1]
+        n = d * k
+        # Vectors stay behind, (., ., p): whatever meets all tokens is then one product, and already in the order of V.
+        D_Q, D_K, D_V = V[:n].reshape(d, k, p), V[n : 2 * n].reshape(d, k, p), V[2 * n :].reshape(d, d, p)
+        to_logits = (W_K @ D_Q + (W_Q @ D_K).transpose(0, 1)).view(d, d * p)
+        to_values = torch.cat([W_V @ D_V, D_V.transpose(0, 1)]).view(2 * d, d * p)
+        of_logits, of_values = V.new_zeros(d, d * p), V.new_zeros(2 * d, d * p)
+        for tokens in chunks(X.shape[0], 2 * d * p, CHANGES):
+            changes = V.new_empty(X[tokens].shape[0], 2 * d, p)
+            torch.mm(X[tokens], to_logits, out=changes.flatten(1)[:, : d * p])
+            torch.mm(self._means[tokens], to_values, out=changes.flatten(1)[:, d * p :])
+            of_logits.addmm_(X[tokens].T, torch.bmm(self._rows[tokens], changes).flatten(1))
+            of_values.addmm_(self._means[tokens].T, torch.bmm(self._covariance[tokens], changes[:, :d]).flatten(1))
+        gradient, of_values = of_logits.view(d, d, p), of_values.view(2 * d, d, p)
+        G_Q, G_K = W_K.T @ gradient, W_Q.T @ gradient.transpose(0, 1)
+        G_V = _product(self._value, D_V) + W_V.T @ of_values[:d]
+        if self.part != "outer-product":
+            G_Q = G_Q + _product(self._slope, D_K)
+            G_K = G_K + _product(self._slope.T, D_Q)
+            G_V = G_V + of_values[d:].transpose(0, 1)
+        return torch.cat([G.reshape(-1, p) for G in (G_Q, G_K, G_V)])
+
+    rmatvec, rmatmat = matvec, matmat
+
+    @property
+    def T(self) -> AttentionCurvature:
+        return self
+
+    @property
+    def H(self) -> AttentionCurvature:
+        return self
+
+    def adjoint(self) -> AttentionCurvature:
+        return self
+
+    def trace(self) -> Any:
+        """The trace, exactly, from L products d_V x d_V: a tensor of shape ()."""
+        X, W_Q, W_K, *_ = self._loss
+        d = X.shape[1]
+        N, S = self._core, X @ W_Q
+        of_queries = ((X * X).sum(1) * ((N @ W_K) * W_K).sum((1, 2))).sum()
+        of_keys = ((S * S).sum(1) * N.diagonal(dim1=1, dim2=2).sum(1)).sum()
+        return of_queries + of_keys + d * self._value.trace()
+
+    def to_dense(self) -> Any:
+        """The matrix, shape (n, n)."""
+        return attention_hessian(*self._loss, part=self.part)
+
+    def spectrum(self) -> Any:
+        """All eigenvalues in ascending order, shape (n,), through the matrix: n^2 memory and O(n^3) operations."""
+        import torch
+
+        return torch.linalg.eigvalsh(self.to_dense())
+
+    def extreme_eigenvalues(self, steps: int = 60, seed: int = 0) -> tuple[float, float]:
+        """Estimates of the smallest and largest eigenvalue from within, by Lanczos with full reorthogonalisation."""
+        import torch
+
+        if not isinstance(steps, int) or isinstance(steps, bool) or steps < 1:
+            raise InputError("steps", "an integer >= 1", repr(steps))
+        steps = min(steps, self.shape[0])
+        generator = torch.Generator().manual_seed(seed)
+        v = torch.randn(self.shape[0], generator=generator, dtype=torch.float64).to(self.device, self.dtype)
+        basis = [v / v.norm()]
+        T = v.new_zeros(steps, steps)
+        for j in range(steps):
+            w, Q = self @ basis[j], torch.stack(basis, dim=1)
+            T[: j + 1, j] = Q.T @ w
+            for _ in range(2):
+                w = w - Q @ (Q.T @ w)
+            size = w.norm()
+            if j + 1 == steps or size <= torch.finfo(self.dtype).eps * T.norm():
+                T = T[: j + 1, : j + 1]
+                break
+            T[j + 1, j] = size
+            basis.append(w / size)
+        ritz = torch.linalg.eigvalsh((T + T.T) / 2)
+        return float(ritz[0]), float(ritz[-1])
+
+    def to_scipy(self) -> Any:
+        """The operator on numpy arrays, a scipy.sparse.linalg.LinearOperator; needs scipy."""
+        import torch
+        from scipy.sparse.linalg import LinearOperator
+
+        def product(V: Any) -> Any:
+            found = self @ torch.as_tensor(V, dtype=self.dtype, device=self.device)
+            return found.detach().cpu().numpy()
+
+        kind = {torch.float64: "float64", torch.float32: "float32"}[self.dtype]
+        return LinearOperator(self.shape, matvec=product, matmat=product, rmatvec=product, rmatmat=product, dtype=kind)
+
+    def _of_lists(self, parts: list[Any]) -> list[Any]:
+        import torch
+
+        shapes = [tuple(W.shape) for W in self.weights]
+        if [tuple(part.shape[:2]) for part in parts] != shapes or len({part.ndim for part in parts}) != 1:
+            got = [tuple(part.shape) for part in parts]
+            raise InputError("vectors", f"a list of tensors of shapes {shapes}, or each with a last axis", f"{got}")
+        flat = torch.cat([part.reshape(shape[0] * shape[1], -1) for part, shape in zip(parts, shapes, strict=True)])
+        found = (self @ flat).split([shape[0] * shape[1] for shape in shapes])
+        return [G.reshape(part.shape) for G, part in zip(found, parts, strict=True)]
+
+    def _require_vectors(self, V: Any) -> None:
+        import torch
+
+        if not isinstance(V, torch.Tensor):
+            raise InputError("vectors", "a torch tensor, or a list of tensors", type(V).__name__)
+        if V.ndim not in (1, 2) or V.shape[0] != self.shape[0] or V.dtype != self.dtype or V.device != self.device:
+            expected = f"shape ({self.shape[0]},) or ({self.shape[0]}, p), {self.dtype} on {self.device}"
+            raise InputError("vectors", expected, f"shape {tuple(V.shape)}, {V.dtype} on {V.device}")
+
+
+def _product(A: Any, stack: Any) -> Any:
+    """A times the first axis of a stack (a, b, p), in one product."""
+    return (A @ stack.reshape(stack.shape[0], -1)).view(A.shape[0], *stack.shape[1:])
+
+
+@checked
+def _require_loss(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, Y: Labels) -> None:
+    """The annotations say what fits."""
+
+
+def curvature_product(X: Any, W_Q: Any, W_K: Any, W_V: Any, Y: Any, v: Any, part: str = "hessian") -> Any:
+    """One product of the Hessian, or of a part of it, with v of shape (n,), as for `AttentionCurvature`.
+
+    The closed-form gradient differentiated along v, rows of attention at a time: eight products of 2 L^2 d operations, four
+    passes over rows of attention beside the softmax, no L x L matrix beyond 512 tokens.  Whatever is multiplied with a row
+    of attention is linear in the tokens, z = X u, so that its mean m_i.u is subtracted from results with d columns, never
+    from rows of L.  Tokens are centred first, so that a common offset costs no digits.  No derivatives are recorded.
+
+    Accuracy: a few roundings times the size of the tokens, where `AttentionCurvature` has their spread under each row of
+    attention: where attention is nearly one-hot on large tokens, products may lose every digit, and sometimes more than
+    automatic differentiation does.  Stored moments do not.
+
+    Raises InputError, naming the argument.  Certified as `AttentionCurvature` is.
+    """
+    import torch
+
+    require_tensors_and_part(part, X=X, W_Q=W_Q, W_K=W_K, W_V=W_V, Y=Y, v=v)
+    _require_loss(X, W_Q, W_K, W_V, Y)
+    (L, d), k = X.shape, W_Q.shape[1]
+    n, root = d * k, math.sqrt(k)
+    if v.shape != (2 * n + d * d,) or v.dtype != X.dtype or v.device != X.device:
+        raise InputError("v", f"shape ({2 * n + d * d},), the dtype and device of X", f"{tuple(v.shape)}, {v.dtype}")
+    X, W_Q, W_K, W_V, Y, v = (value.detach() for value in (X, W_Q, W_K, W_V, Y, v))
+    D_Q, D_K, D_V = v[:n].view(d, k), v[n : 2 * n].view(d, k), v[2 * n :].view(d, d)
+    center = X.mean(0)
+    tokens = X - center
+    both = X @ (torch.cat([W_Q, D_Q], dim=1) / root)
+    to_logits, to_change = both[:, :k] @ W_K.T, both @ torch.cat([D_K, W_K], dim=1).T
+    first, second, G_V = X.new_zeros(d, d), X.new_zeros(d, d), X.new_zeros(d, d)
+    for rows in chunks(L, L, ROWS):
+        along = _Rows(tokens, center, to_logits[rows], to_change[rows], W_V, D_V, Y[rows], 2 / (L * d))
+        pull, d_pull = along.pulls(part)
+        if part != "outer-product":
+            first.addmm_(X[rows].T, pull)
+            G_V.addmm_(along.d_mean.T, along.error)
+        if part != "functional":
+            G_V.addmm_(along.value.T, along.d_error)
+        second.addmm_(X[rows].T, d_pull)
+    G_Q, G_K = torch.mm(second, W_K).addmm_(first, D_K), torch.mm(second.T, W_Q).addmm_(first.T, D_Q)
+    return torch.cat([G_Q.flatten() / root, G_K.flatten() / root, G_V.flatten()])
+
+
+class _Rows:
+    """Some rows of attention, and their derivatives along a direction of the weights.
+
+    With C_i u = sum_j A_ij (x_j.u) x_j - (m_i.u) m_i for a row i, the change of its mean along logits X t_i is C_i t_i.
+    """
+
+    def __init__(
+        self, tokens: Any, center: Any, to_logits: Any, t: Any, W_V: Any, D_V: Any, Y: Any, scale: float
+    ) -> None:
+        import torch
+
+        self.tokens, self.t, self.W_V, self.D_V = tokens, t, W_V, D_V
+        self.room = to_logits @ tokens.T
+        self.A = torch.softmax(self.room, dim=1)
+        self.changed = (t @ tokens.T).mul_(self.A)
+        self.m = self.A @ tokens
+        self.along_t = _dot(t, self.m)
+        self.d_mean = torch.mm(self.changed, tokens).addcmul_(self.along_t, self.m, value=-1)
+        self.value = self.m + center
+        self.error = torch.addmm(Y, self.value, W_V, beta=-scale, alpha=scale)
+        self.d_error = torch.addmm(self.value @ D_V, self.d_mean, W_V, beta=scale, alpha=scale)
+
+    def pulls(self, part: str) -> tuple[Any, Any]:
+        """C_i u_i for u_i = W_V (dl/dF)_i, which multiplies x_i in the gradient over W_Q W_K^T, and its derivative.
+
+        The derivative is sum_j A_ij (x_j.t)(x_j.u) x_j + sum_j A_ij (x_j.w) x_j + a multiple of m_i, with w = du - (m.t) u -
+        (m.u) t: the third moment costs no product of its own.
+        """
+        import torch
+
+        tokens, A, m, t = self.tokens, self.A, self.m, self.t
+        if part == "outer-product":
+            du = self.d_error @ self.W_V.T
+            d_pull = (du @ tokens.T).mul_(A) @ tokens
+            return None, d_pull.addcmul_(_dot(du, m), m, value=-1)
+        u, du = self.error @ self.W_V.T, self.error @ self.D_V.T
+        if part == "hessian":
+            du.addmm_(self.d_error, self.W_V.T)
+        along_u = _dot(u, m)
+        of_mean = _dot(self.d_mean, u) + _dot(du, m) - self.along_t * along_u
+        w = du.addcmul_(self.along_t, u, value=-1).addcmul_(along_u, t, value=-1)
+        pulled = torch.mm(u, tokens.T, out=self.room)
+        d_pulled = (w @ tokens.T).mul_(A).addcmul_(self.changed, pulled)
+        pull = torch.mm(pulled.mul_(A), tokens).addcmul_(along_u, m, value=-1)
+        return pull, torch.mm(d_pulled, tokens).addcmul_(of_mean, m, value=-1)
+
+
+def _dot(u: Any, v: Any) -> Any:
+    """u_i.v_i for every row i, shape (rows, 1)."""
+    return (u * v).sum(1, keepdim=True)

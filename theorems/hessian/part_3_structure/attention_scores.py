@@ -1,0 +1,427 @@
+"""Section 3.2 on attention scores: uniform at initialisation, similar words, dispersed and one-hot attention."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from theorems.hessian import HESSIAN
+from theorems.hessian.definitions import (
+    Z_1,
+    Z_2,
+    attention_logits,
+    outer_product_hessian,
+    second_central_moments,
+    third_central_moments,
+)
+from theorems.hessian.part_3_structure.data_growth import (
+    PAIRS,
+    frozen_functional_hessian,
+    frozen_outer_product_hessian,
+    picked,
+    power,
+)
+from theorems.hessian.part_3_structure.whole_hessian import (
+    all_jacobians_squared,
+    full_outer_product_hessian,
+    functional_blocks,
+    outer_product_blocks,
+    paired_layer_twice_differentiated,
+)
+from theorems.hessian.part_4_design.single_matrix import logit_curvature
+from theorems.hessian.part_a_kronecker_products.products import stacked
+from theorems.hessian.part_d_query_key.split_at_logits import logit_slope
+from theorems.hessian.settings import ATTENTION_LOSS, KeyWeights, Labels, Logits, QueryWeights, Tokens, ValueWeights
+from verify.matrix import (
+    basis_vector,
+    column,
+    commutation_matrix,
+    concatenate,
+    eye,
+    khatri_rao,
+    kron,
+    maximum,
+    ones,
+    rational,
+    row_sums,
+    softmax,
+    total,
+    trace,
+    zeros,
+)
+from verify.oracles import hessian
+from verify.vocabulary import AtMost, Claim, Equal, Real, Shape, Size
+
+# -- logits at initialisation ------------------------------------------------------------------------------------------
+
+Variance = Annotated[Any, Real(0.25, 2.0)]
+SquareQuery = Annotated[Any, Shape("d", "d")]
+TokensOfWidth = Annotated[Any, Shape("L", "d")]
+Width = Annotated[int, Size("d")]
+
+LOGIT_VARIANCE = Claim(HESSIAN, "hessian.logit-variance", label="Section 3.2, variance of the logits at initialisation",
+    statement=r"\operatorname{Var}(T_{ij}) = s^4\,|x_i|^2|x_j|^2 \text{ whatever } d_K",
+    assumptions=["entries of W_Q and W_K independent, of mean 0 and variance s^2", "tokens fixed"],
+    relation=Equal(), sizes={"L": (1, 3), "d_V": (1, 3), "d_K": (1, 4)}, exact=True, of_project=True,
+    note="""
+        T_ij is bilinear in W_Q and W_K, so its variance is s^4 times the sum of its squared coefficients. With s^2 =
+        0.64/d_V (Appendix F) and d_V fixed the logits do not shrink as d_K grows, and the attention does not become
+        uniform.""",
+)  # fmt: skip
+
+
+def _products_of_squares(X: Any, scale: Any) -> Any:
+    squares = row_sums(X * X)
+    return squares @ squares.T * scale
+
+
+@LOGIT_VARIANCE.inputs
+def weights_of_any_value(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, variance: Variance) -> dict[str, Any]:
+    return {"X": X, "W_Q": W_Q, "W_K": W_K, "variance": variance}
+
+
+@LOGIT_VARIANCE.formula
+def logit_variances(X: Tokens, variance: Variance) -> Any:
+    """Var(T_ij) for all i, j, shape (L, L)."""
+    return _products_of_squares(X, variance * variance)
+
+
+def _squared_coefficients(X: Any, W_Q: Any, W_K: Any) -> Any:
+    """The sum of the squared coefficients of T_ij as a bilinear form in W_Q and W_K, shape (L^2, 1)."""
+    H = hessian(attention_logits, ("W_Q", "W_K"))(X, W_Q, W_K)
+    L, n = X.shape[0], W_Q.shape[0] * W_Q.shape[1]
+    return column(*(total(H[i * n : (i + 1) * n] * H[i * n : (i + 1) * n]) for i in range(L * L)))
+
+
+LOGIT_VARIANCE.oracle(lambda X, W_Q, W_K, variance: _squared_coefficients(X, W_Q, W_K) * (variance * variance))
+LOGIT_VARIANCE.mutant(
+    "divided by d_K, as if entries of W_Q W_K^T were averaged", lambda value, W_Q: value / W_Q.shape[1]
+)
+LOGIT_VARIANCE.mutant("norms not squared twice", lambda X, variance: _products_of_squares(X, variance))
+
+UNIFORM_AT_INIT = Claim(HESSIAN, "hessian.sec3.2-uniform-at-init", label="Section 3.2, text",
+    statement=r"""
+        \text{[Attention scores being data-independent] happens almost surely at initialization for large } d_K""",
+    assumptions=["W_Q, W_K with independent entries N(0, 0.64/d_V) (Appendix F)", "tokens fixed"],
+    relation=Equal(), sizes={"L": (1, 3), "d": (1, 4)}, expects="reading", uses=("hessian.logit-variance",), exact=True,
+    reading="""
+        d_V = d_K = d grow together, as in Appendix F, and token norms stay bounded: Var(T_ij) = 0.4096 |x_i|^2
+        |x_j|^2/d^2 is summable over d, so by Chebyshev and Borel-Cantelli all logits tend to 0 almost surely and the
+        attention to 1/L. Not true if d_K alone grows (hessian.logit-variance: the variance does not depend on it), nor
+        for tokens with entries of fixed size, |x|^2 of order d""",
+    note="Which weights and tokens are meant is not said where the sentence stands.",
+)  # fmt: skip
+
+
+@UNIFORM_AT_INIT.inputs
+def square_weights(X: TokensOfWidth, W_Q: SquareQuery, W_K: SquareQuery, d: Width) -> dict[str, Any]:
+    return {"X": X, "W_Q": W_Q, "W_K": W_K, "d": d}
+
+
+@UNIFORM_AT_INIT.formula
+def logit_variances_at_initialisation(X: Any, d: int) -> Any:
+    """Var(T_ij) for d_V = d_K = d and weights N(0, 0.64/d), shape (L, L) (Section 3.2, Appendix F)."""
+    return _products_of_squares(X, rational(64 * 64, 100 * 100 * d * d))
+
+
+@UNIFORM_AT_INIT.oracle
+def squared_coefficients_at_initialisation(X: Any, W_Q: Any, W_K: Any, d: int) -> Any:
+    variance = rational(64, 100 * d)
+    return _squared_coefficients(X, W_Q, W_K) * (variance * variance)
+
+
+UNIFORM_AT_INIT.mutant("variance that does not fall with d", scale=rational(64 * 64, 100 * 100))
+UNIFORM_AT_INIT.mutant("variance that falls like 1/d", "100 * 100 * d -> 100 * 100")
+
+# -- similar words -----------------------------------------------------------------------------------------------------
+
+Common = Annotated[Any, Shape("1", "d_V")]
+Spread = Annotated[Any, Real(0.0625, 1.0)]
+
+SIMILAR_WORDS = Claim(ATTENTION_LOSS, "hessian.sec3.2-similar-words", label="Section 3.2, text",
+    statement=r"""
+        \text{[with data-independent attention scores] sequences with more similar words will result in a lower} \text{
+        contribution of the query-key block}""",
+    assumptions=["attention scores data-independent: A fixed, as under uniform attention", "residual fixed"],
+    relation=Equal(), sizes={"L": (1, 4), "d_V": (1, 2), "d_K": (1, 4)}, expects="reading",
+    uses=("hessian.sec3.2-moment-dependence",),
+    reading="""
+        tokens x + eps e_i with A and the residual fixed: the query-key part of H_o is eps^4 times, its curvature in
+        H_f eps^3 times and its product-rule term eps^2 times an expression that is affine or quadratic in the tokens,
+        with the moments of the e_i in it. All vanish for equal tokens. Lower in this sense of order, not monotonically
+        in eps""",
+)  # fmt: skip
+
+
+@SIMILAR_WORDS.inputs
+def similar_tokens(
+    x: Common, E: Tokens, eps: Spread, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, B: Logits, R: Labels
+) -> dict[str, Any]:
+    X = ones(E.shape[0], 1) @ x + E * eps
+    return {"X": X, "E": E, "eps": eps, "W_Q": W_Q, "W_K": W_K, "W_V": W_V, "B": B, "R": R}
+
+
+@SIMILAR_WORDS.formula
+def query_key_part_of_similar_tokens(X: Any, E: Any, eps: Any, W_Q: Any, W_K: Any, W_V: Any, B: Any, R: Any) -> Any:
+    """(Q,Q), (Q,K), (K,K) of H_o and of H_f from the moments of the deviations, all entries in one column."""
+    A, pairs = softmax(B), PAIRS["outer"][:3]
+    M_2 = [C * power(eps, 2) for C in second_central_moments(A, E)]
+    M_3 = [C * power(eps, 3) for C in third_central_moments(A, E)]
+    outer = outer_product_blocks(A @ X, M_2, X, W_Q, W_K, W_V)
+    bent = functional_blocks(M_2, M_3, X, W_Q, W_K, W_V, R)
+    return stacked(*(outer[pair] for pair in pairs), *(bent[pair] for pair in pairs))
+
+
+@SIMILAR_WORDS.oracle
+def query_key_part_by_differentiation(X: Any, W_Q: Any, W_K: Any, W_V: Any, B: Any, R: Any) -> Any:
+    pairs, n = PAIRS["outer"][:3], W_Q.shape[0] * W_Q.shape[1]
+    outer = picked(frozen_outer_product_hessian(X, W_Q, W_K, W_V, B), pairs, n)
+    return concatenate([outer, picked(frozen_functional_hessian(X, W_Q, W_K, W_V, B, R), pairs, n)], axis=0)
+
+
+SIMILAR_WORDS.mutant("second moment of order eps", "power(eps, 2) -> eps")
+SIMILAR_WORDS.mutant("third moment of order eps^2", "power(eps, 3) -> power(eps, 2)")
+
+# -- dispersed attention -----------------------------------------------------------------------------------------------
+
+DISPERSED = Claim(ATTENTION_LOSS, "hessian.sec3.2-dispersed", label="Section 3.2, text",
+    statement=r"""
+        \text{Considering an orthogonal setting with a fixed input sequence and studying the influence of varying}
+        \text{ attention scores, the query-key outer-product Hessian will dominate if the attention scores are highly}
+        \text{ dispersed across tokens}""",
+    assumptions=["X fixed; the scores as dispersed as can be: uniform attention, from W_Q = 0"],
+    exact=False, relation=AtMost(ascent=False), sizes={"L": (1, 4), "d_V": (1, 2), "d_K": (1, 2)}, expects="refuted",
+    severity="error", correction="hessian.dispersed-corrected",
+    note="""
+        What is dominated is not said. Read as weakly as can be: under uniform attention the query-key part of H_o is
+        at least as large, in the Frobenius norm, as its value block or the query-key part of H_f. No constant in front
+        helps: for sigma X with the residual fixed the ratio to the first is sigma^4 times that at X, and the ratio to
+        the second falls at least like sigma, so for small tokens, the practical case, both are as small as one likes.
+        Nor is uniform attention where the second moment is largest: that is attention to two extremes. If `dominate'
+        only means that this part grows with the dispersion, orthonormal tokens do not save the sentence either: for
+        three, with W_K = W_V = I, a row adds to H_o(W_Q,W_Q) a summand of norm 2/27 times 1/4 with the scores (1/2,
+        1/2, 0), times sqrt(2)/9 with uniform ones. `Orthogonal' may mean `other than the setting of the sentence
+        before' or orthogonal tokens; one of the counterexamples has orthonormal tokens, which are their own labels.
+        Squares are compared, which are rational.""",
+)  # fmt: skip
+
+
+@DISPERSED.inputs
+def labelled_under_uniform_attention(X: Tokens, W_K: KeyWeights, W_V: ValueWeights, Y: Labels) -> dict[str, Any]:
+    return {"X": X, "W_K": W_K, "W_V": W_V, "Y": Y}
+
+
+def _squared(M: Any) -> Any:
+    return total(M * M)
+
+
+@DISPERSED.formula
+def squared_norm_of_query_key_part(X: Any, W_K: Any, W_V: Any) -> Any:
+    """The squared Frobenius norm of the query-key part of H_o under uniform attention, a scalar (Section 3.2)."""
+    n = W_K.shape[0] * W_K.shape[1]
+    return _squared(full_outer_product_hessian(X, 0 * W_K, W_K, W_V)[: 2 * n, : 2 * n])
+
+
+@DISPERSED.oracle
+def smaller_of_the_others_squared(X: Any, W_K: Any, W_V: Any, Y: Any) -> Any:
+    n = W_K.shape[0] * W_K.shape[1]
+    value = _squared(outer_product_hessian(X, 0 * W_K, W_K, W_V, ("W_V", "W_V")))
+    bent = _squared(paired_layer_twice_differentiated(X, 0 * W_K, W_K, W_V, Y)[: 2 * n, : 2 * n])
+    return value + bent - maximum(column(value, bent))
+
+
+DISPERSED.counterexample(
+    "tokens 0 and 1, all weights but W_Q equal to 1, labels 0: 1/256 against 1/4 and 1/32",
+    X=[[0], [1]],
+    W_K=[[1]],
+    W_V=[[1]],
+    Y=[[0], [0]],
+)
+DISPERSED.counterexample(
+    "two orthonormal tokens, which are their own labels: 1/128 against 1/2 and 1/8",
+    X=[[1, 0], [0, 1]],
+    W_K=[[1], [0]],
+    W_V=[[1, 0], [0, 1]],
+    Y=[[1, 0], [0, 1]],
+)
+DISPERSED.mutant("twice the part", lambda value: 4 * value)
+DISPERSED.mutant("the square of the norm", lambda value: value * value)
+
+DISPERSED_CORRECTED = Claim(ATTENTION_LOSS, "hessian.dispersed-corrected",
+    label="Section 3.2, the two parts of H_o under uniform attention",
+    statement=r"""
+        W_Q = 0:\ H_o \text{ has the query block, of norm } \frac{2}{L d_V d_K}\|X^\top X\|_F\|W_K^\top C W_V W_V^\top C
+        W_K\|_F \text{ with } C \text{ the covariance of the tokens, and the value block, of norm }
+        \frac{2}{\sqrt{d_V}}|\bar x|^2""",
+    assumptions=["W_Q = 0, so that attention is uniform and (Q,K), (K,K) vanish"],
+    relation=Equal(), sizes={"L": (1, 5), "d_V": (1, 3), "d_K": (1, 4)}, corrects="hessian.sec3.2-dispersed",
+    uses=("hessian.full-outer-product",), of_project=True,
+    note="""
+        Squares are compared, which are rational. For sigma X the first norm has the degree 6 and the second 2: the
+        query block dominates the value block for large tokens unless W_V^T C W_K = 0, as for equal tokens, and never
+        for small ones unless the mean is 0. The mixed value-query block, of degree 4, remains.""",
+)  # fmt: skip
+
+
+@DISPERSED_CORRECTED.inputs
+def uniform_attention(X: Tokens, W_K: KeyWeights, W_V: ValueWeights) -> dict[str, Any]:
+    return {"X": X, "W_K": W_K, "W_V": W_V}
+
+
+@DISPERSED_CORRECTED.formula
+def squared_norms_under_uniform_attention(X: Any, W_K: Any, W_V: Any) -> Any:
+    """||H_o(W_Q, W_Q)||_F^2 and ||H_o(W_V, W_V)||_F^2 at W_Q = 0, shape (2, 1)."""
+    (L, d_V), d_K = X.shape, W_K.shape[1]
+    mean = ones(1, L) @ X * rational(1, L)
+    covariance = X.T @ X * rational(1, L) - mean.T @ mean
+    inner = W_K.T @ covariance @ W_V
+    query = _squared(X.T @ X) * _squared(inner @ inner.T) * rational(4, (L * d_V * d_K) ** 2)
+    return column(query, total(mean * mean) * total(mean * mean) * rational(4, d_V))
+
+
+@DISPERSED_CORRECTED.oracle
+def squared_norms_by_differentiation(X: Any, W_K: Any, W_V: Any) -> Any:
+    H, n = all_jacobians_squared(X, 0 * W_K, W_K, W_V), W_K.shape[0] * W_K.shape[1]
+    return column(_squared(H[: 2 * n, : 2 * n]), _squared(H[2 * n :, 2 * n :]))
+
+
+DISPERSED_CORRECTED.mutant("second moment not centred", "mean.T @ mean -> 0")
+DISPERSED_CORRECTED.mutant(
+    "covariance with L - 1 in the denominator, off by its square", "covariance -> covariance * rational(L, L + 1)"
+)
+
+# -- one-hot attention -------------------------------------------------------------------------------------------------
+
+Position = Annotated[int, Size("p")]
+
+ONE_HOT = Claim(HESSIAN, "hessian.sec3.2-one-hot", label="Section 3.2, text",
+    statement=r"""
+        \text{if some tokens attend to only one token (attention row is a one-hot vector), the contribution of the}
+        \text{ query-key part of the Hessian diminishes because the second and third central moment matrices of such
+        one-hot} \text{ self-attention distributions equal zero}""",
+    assumptions=["row 1 of A is one-hot, the others are any softmax rows"],
+    relation=Equal(), sizes={"L": (2, 3), "d_V": (1, 3), "p": (0, 2)}, where=lambda sizes: sizes["p"] < sizes["L"],
+    expects="reading", uses=("hessian.rem-3.1-z1", "hessian.rem-3.1-z2"), exact=True,
+    reading="""
+        what diminishes is the share of such a token: Z_1 and Z_2, by their definitions from the softmax derivatives at
+        A, have zero rows for it, so that it adds nothing to the query-key part of H_o and H_f; all rows one-hot leave
+        none. The part as a whole can grow, for in H_f the shares of two tokens may have cancelled:
+        hessian.one-hot-ends-cancellation""",
+    note="""
+        In H_o the shares are positive semidefinite, and its query-key part does become smaller with the other rows as
+        they are. No finite logits give a one-hot row: hessian.nearly-one-hot bounds what is left.""",
+)  # fmt: skip
+
+
+@ONE_HOT.inputs
+def first_row_one_hot(X: Tokens, T: Logits, p: Position) -> dict[str, Any]:
+    A = concatenate([basis_vector(X.shape[0], p).T, softmax(T)[1:]], axis=0)
+    return {"X": X, "A": A}
+
+
+def _from_row(X: Any, A: Any, first: int, centre: bool = True) -> Any:
+    """Z_1 and Z_2 from central moments in the rows of tokens `first`, ..., L - 1 and zero above, in one column."""
+    L, d_V = X.shape
+    tokens = [X[i : i + 1] for i in range(first, L)]
+    origin = 1 if centre else 0
+    shifted = [X - ones(L, 1) @ (A[i : i + 1] @ X) * origin for i in range(first, L)]
+    second, third = [], []
+    for i, D in enumerate(shifted, start=first):
+        second.append(sum(D[j : j + 1].T @ D[j : j + 1] * A[i, j] for j in range(L)))
+        third.append(sum(kron(D[j : j + 1].T, D[j : j + 1].T @ D[j : j + 1]) * A[i, j] for j in range(L)))
+    swap = kron(commutation_matrix(d_V, d_V), eye(d_V))
+    outer = [swap @ kron(x, x.T, M) for x, M in zip(tokens, third, strict=True)]
+    above = [zeros(first * d_V * d_V**2, 1), zeros(first * d_V**3 * d_V**2, 1)]
+    return concatenate([above[0], stacked(khatri_rao(tokens, second)), above[1], stacked(*outer)], axis=0)
+
+
+@ONE_HOT.formula
+def derivatives_with_a_one_hot_row(X: Any, A: Any) -> Any:
+    """Z_1 and Z_2 with zeros in the rows of the first token, all entries in one column (Section 3.2)."""
+    return _from_row(X, A, first=1)
+
+
+ONE_HOT.oracle(lambda X, A: stacked(Z_1(A, X), Z_2(A, X)))
+ONE_HOT.mutant("moments not centred, which leaves the first token in", first=0, centre=False)
+ONE_HOT.mutant(
+    "the first two tokens left out", lambda value, X, A: _from_row(X, A, first=2) if X.shape[0] > 2 else value * 2
+)
+
+ENDS_CANCELLATION = Claim(HESSIAN, "hessian.one-hot-ends-cancellation",
+    label="Section 3.2, a one-hot row after which the query-key part is larger",
+    statement=r"""
+        X = \begin{bmatrix}1\\2\end{bmatrix},\ A_{2,:} = (\tfrac34, \tfrac14),\ F - Y = \tfrac{15}{16}v\begin{bmatrix}2
+        \\-1\end{bmatrix},\ d_V = d_K = 1,\ W_Q = q, W_K = k, W_V = v:\ \text{the query-key part of } H \text{ is } 0
+        \text{ for } A_{1,:} = A_{2,:} \text{ and } -\tfrac{v^2}{128}\begin{bmatrix}27k^2&27qk+45\\27qk+45&27q^2
+        \end{bmatrix} \text{ for } A_{1,:} = (1, 0)""",
+    assumptions=[
+        "A is free of the weights, as where scores are varied for a fixed sequence; the labels leave the residual"
+        " given",
+    ],
+    relation=Equal(), sizes={}, uses=("hessian.rem-D.1-corrected", "hessian.rem-3.1-z1", "hessian.rem-3.1-z2"),
+    exact=True, of_project=True,
+    note="""
+        Row 1 has variance 3/16 and third moment 3/32, as has row 2. The residual of row 1 does not matter once it is
+        one-hot.""",
+)  # fmt: skip
+
+Weight = Annotated[Any, Real(0.5, 2.0)]
+Token = Annotated[Any, Shape("1", "1")]
+
+
+@ENDS_CANCELLATION.inputs
+def weights_of_one_feature(q: Weight, k: Weight, v: Weight, unit: Token) -> dict[str, Any]:
+    return {"q": q, "k": k, "v": v, "zero": 0 * unit}
+
+
+@ENDS_CANCELLATION.formula
+def query_key_part_before_and_after(q: Any, k: Any, v: Any, zero: Any) -> Any:
+    """(Q,Q), (Q,K), (K,K) of H with A_1 = A_2, then with A_1 one-hot, shape (6, 1)."""
+    bend, slope = v * v * rational(-27, 128), v * v * rational(-45, 128)
+    after = [k * k * bend, q * k * bend + slope, q * q * bend]
+    return concatenate([zero, zero, zero, *(zero + block for block in after)], axis=0)
+
+
+@ENDS_CANCELLATION.oracle
+def query_key_part_from_softmax_derivatives(q: Any, k: Any, v: Any, zero: Any) -> Any:
+    """V^T U V / d_K and B / sqrt(d_K) of Remark D.1, times 2/(L d_V) = 1, Z_1 and Z_2 by definition."""
+    X, W_V = concatenate([zero + 1, zero + 2], axis=0), zero + v
+    R = concatenate([zero + v * rational(15, 8), zero - v * rational(15, 16)], axis=0)
+    even = concatenate([zero + rational(3, 4), zero + rational(1, 4)], axis=1)
+    blocks = []
+    for first in (even, concatenate([zero + 1, zero], axis=1)):
+        A = concatenate([first, even], axis=0)
+        U, B = logit_curvature(X, A, W_V, R), logit_slope(X, A, W_V, R)
+        blocks += [U * (k * k), U * (q * k) + B, U * (q * q)]
+    return concatenate(blocks, axis=0)
+
+
+ENDS_CANCELLATION.mutant("the second row left out as well", "bend -> 0 * bend; slope -> 0 * slope")
+ENDS_CANCELLATION.mutant("the functional part alone", "bend -> slope")
+
+NEARLY_ONE_HOT = Claim(HESSIAN, "hessian.nearly-one-hot", label="Section 3.2, rows that are nearly one-hot",
+    statement=r"\operatorname{tr} M_{2,i} \le (1 - A_{ip})\max_j|x_j - x_p|^2 \text{ for every } i, p",
+    assumptions=["A = softmax(T), row-wise"],
+    relation=AtMost(), sizes={"L": (2, 4), "d_V": (1, 3), "p": (0, 2)}, where=lambda sizes: sizes["p"] < sizes["L"],
+    of_project=True,
+    note="""
+        The variance is at most the mean squared distance from any point, here from x_p. As a row becomes one-hot the
+        query-key part of H_o that belongs to its token falls with the square of this bound.""",
+)  # fmt: skip
+
+
+@NEARLY_ONE_HOT.inputs
+def tokens_and_logits(X: Tokens, T: Logits, p: Position) -> dict[str, Any]:
+    return {"X": X, "T": T, "p": p}
+
+
+@NEARLY_ONE_HOT.formula
+def variance_bounds(X: Any, T: Any, p: int) -> Any:
+    """(1 - A_ip) max_j |x_j - x_p|^2 for every row i, shape (L, 1)."""
+    L, distance = X.shape[0], X - ones(X.shape[0], 1) @ X[p : p + 1]
+    rest = softmax(T) @ (ones(L, 1) - basis_vector(L, p))
+    return rest * maximum(row_sums(distance * distance))
+
+
+NEARLY_ONE_HOT.oracle(lambda X, T: column(*(trace(C) for C in second_central_moments(softmax(T), X))))
+NEARLY_ONE_HOT.mutant("square of 1 - A_ip", "rest -> rest * rest")
+NEARLY_ONE_HOT.mutant("half of the bound", lambda value: value * rational(1, 2))

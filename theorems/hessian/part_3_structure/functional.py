@@ -1,0 +1,288 @@
+"""The functional Hessian: Theorem 3.2, its layout matrices, and the blocks in the key weights that the paper omits."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from theorems.hessian.definitions import (
+    Z_1,
+    Z_2,
+    attention,
+    attention_matrix,
+    duplicated_residual,
+    functional_hessian,
+    outer_product_hessian,
+    shuffling_matrix,
+    square_loss,
+)
+from theorems.hessian.part_3_structure.outer_product import KEY_NOTE
+from theorems.hessian.settings import (
+    ATTENTION_LOSS,
+    SECOND_DERIVATIVES,
+    SOFTMAX_OF_T,
+    KeyWeights,
+    Labels,
+    QueryWeights,
+    Tokens,
+    ValueWeights,
+)
+from verify.matrix import (
+    column,
+    commutation_matrix,
+    concatenate,
+    eye,
+    kron,
+    kron_matmul,
+    rational,
+    softmax,
+    sqrt,
+    vec_r,
+)
+from verify.oracles import hessian
+from verify.vocabulary import Claim, Equal, HasStructure
+
+#: Second derivatives of the layer have L^2 d_V^2 d_K^2 entries and more.
+# -- the value block ---------------------------------------------------------------------------------------------------
+
+THEOREM_32_VV = Claim(ATTENTION_LOSS, "hessian.thm-3.2-vv", label="Theorem 3.2, value block",
+    statement=r"H_f(W_V,W_V) = 0",
+    relation=HasStructure(), uses=("hessian.eq-2",),
+)  # fmt: skip
+
+
+def _loss(X: Any, W_Q: Any, W_K: Any, W_V: Any, Y: Any) -> Any:
+    return square_loss(attention(X, W_Q, W_K, W_V), Y)
+
+
+def _functional_twice(X: Any, W_Q: Any, W_K: Any, W_V: Any, Y: Any, wrt: tuple[str, str], weight: Any = 1) -> Any:
+    """A block of H_f by itself, on top of the same block as the loss Hessian less `weight` times H_o.
+
+    F is linear in W_V, so by itself H_f(W_V, W_V) is an exact zero in every arithmetic, at which nothing can be
+    measured; the difference is subject to rounding.
+    """
+    difference = hessian(_loss, wrt)(X, W_Q, W_K, W_V, Y) - outer_product_hessian(X, W_Q, W_K, W_V, wrt) * weight
+    return concatenate([functional_hessian(X, W_Q, W_K, W_V, Y, wrt), difference], axis=0)
+
+
+@THEOREM_32_VV.formula
+def functional_hessian_value(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, Y: Labels) -> Any:
+    """H_f(W_V, W_V) by its definition and by Eq. (2), shape (2 d_V^2, d_V^2): zero by Theorem 3.2."""
+    return _functional_twice(X, W_Q, W_K, W_V, Y, wrt=("W_V", "W_V"))
+
+
+THEOREM_32_VV.part("structure", lambda value: value)
+THEOREM_32_VV.mutant("the query block, which does not vanish", wrt=("W_Q", "W_Q"))
+THEOREM_32_VV.mutant("the mixed value-query block, which does not vanish", wrt=("W_V", "W_Q"))
+THEOREM_32_VV.mutant("half of the outer product subtracted, as Appendix B.1 scales it", weight=rational(1, 2))
+
+# -- the query block ---------------------------------------------------------------------------------------------------
+
+THEOREM_32_QQ = Claim(SECOND_DERIVATIVES, "hessian.thm-3.2-qq", label="Theorem 3.2, query block",
+    statement=r"""
+        H_f(W_Q,W_Q) = \frac{2}{L d_V d_K} R_{d_V d_K}(I_L\otimes W_V^\top\otimes I_{d_V}\otimes W_K^\top) Z_2
+        (I_{d_V}\otimes W_K)""",
+    assumptions=["R_m = vec_r(F - Y)^T (x) I_m", "Z_2 as in Appendix B.1"],
+    relation=Equal(), uses=("hessian.thm-3.2-z2-appendix",), proof=("hessian.thm-3.2-proof-qq",),
+)  # fmt: skip
+
+
+def _curvature(X: Any, W_Q: Any, W_K: Any, W_V: Any, Y: Any, left: Any, right: Any) -> Any:
+    """2 / (L d_V d_K) R (I_L (x) W_V^T (x) `left`) Z_2 `right`."""
+    L, d_V, d_K = X.shape[0], X.shape[1], W_Q.shape[1]
+    A = attention_matrix(X, W_Q, W_K)
+    R = duplicated_residual(attention(X, W_Q, W_K, W_V) - Y, d_V * d_K)
+    return R @ kron(eye(L), W_V.T, left) @ Z_2(A, X) @ right * rational(2, L * d_V * d_K)
+
+
+@THEOREM_32_QQ.formula
+def functional_hessian_query(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, Y: Labels) -> Any:
+    """H_f(W_Q, W_Q), shape (d_V d_K, d_V d_K) (Theorem 3.2)."""
+    d_V = X.shape[1]
+    return _curvature(X, W_Q, W_K, W_V, Y, left=kron(eye(d_V), W_K.T), right=kron(eye(d_V), W_K))
+
+
+THEOREM_32_QQ.oracle(lambda X, W_Q, W_K, W_V, Y: functional_hessian(X, W_Q, W_K, W_V, Y, wrt=("W_Q", "W_Q")))
+THEOREM_32_QQ.mutant("residual with the wrong sign", lambda value: -value)
+THEOREM_32_QQ.mutant("query instead of key weights", "W_K.T -> W_Q.T; kron(eye(d_V), W_K) -> kron(eye(d_V), W_Q)")
+THEOREM_32_QQ.mutant("labels left out of the residual", "Y -> 0 * Y")
+THEOREM_32_QQ.mutant("1/sqrt(d_K) instead of 1/d_K", lambda value, W_K: value * sqrt(W_K.shape[1]))
+
+# -- the mixed value-query block ---------------------------------------------------------------------------------------
+
+THEOREM_32_VQ = Claim(ATTENTION_LOSS, "hessian.thm-3.2-vq", label="Theorem 3.2, mixed value-query block",
+    statement=r"H_f(W_V,W_Q) = \frac{2}{L d_V\sqrt{d_K}} R_{d_V^2}(I_L\otimes S) Z_1 (I_{d_V}\otimes W_K)",
+    assumptions=["R_m = vec_r(F - Y)^T (x) I_m; S = (I (x) K_{d_V,d_V})(vec_r I (x) I)"],
+    relation=Equal(), uses=("hessian.lem-B.1", "hessian.lem-B.2", "hessian.eq-16-17"),
+    proof=("hessian.thm-3.2-proof-vq",),
+)  # fmt: skip
+
+
+def _slope(X: Any, W_Q: Any, W_K: Any, W_V: Any, Y: Any, right: Any, S: Any = shuffling_matrix) -> Any:
+    """2 / (L d_V sqrt(d_K)) R_{d_V^2} (I_L (x) S) Z_1 `right`; a mutant has another S(d_V)."""
+    L, d_V, d_K = X.shape[0], X.shape[1], W_Q.shape[1]
+    R = duplicated_residual(attention(X, W_Q, W_K, W_V) - Y, d_V**2)
+    return R @ kron(eye(L), S(d_V)) @ Z_1(attention_matrix(X, W_Q, W_K), X) @ right * (rational(2, L * d_V) / sqrt(d_K))
+
+
+@THEOREM_32_VQ.formula
+def functional_hessian_value_query(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, Y: Labels) -> Any:
+    """H_f(W_V, W_Q), shape (d_V^2, d_V d_K) (Theorem 3.2)."""
+    return _slope(X, W_Q, W_K, W_V, Y, right=kron(eye(X.shape[1]), W_K))
+
+
+THEOREM_32_VQ.oracle(lambda X, W_Q, W_K, W_V, Y: functional_hessian(X, W_Q, W_K, W_V, Y, wrt=("W_V", "W_Q")))
+THEOREM_32_VQ.mutant("S without its commutation matrix", S=lambda d: kron(vec_r(eye(d)), eye(d)))
+THEOREM_32_VQ.mutant("query instead of key weights", "kron(eye(X.shape[1]), W_K) -> kron(eye(X.shape[1]), W_Q)")
+THEOREM_32_VQ.mutant("residual with the wrong sign", lambda value: -value)
+
+THEOREM_32_QK = Claim(SECOND_DERIVATIVES, "hessian.thm-3.2-qk", label="Theorem 3.2, mixed query-key block",
+    statement=r"""
+        H_f(W_Q,W_K) = \frac{2}{L d_V d_K} R_{d_V d_K}(I_L\otimes W_V^\top\otimes I_{d_V}\otimes W_K^\top) Z_2
+        (W_Q\otimes I_{d_V}) K_{d_K,d_V} + \frac{2}{L d_V\sqrt{d_K}} R_{d_V}(I_L\otimes W_V^\top\otimes
+        I_{d_V})(Z_1\otimes I_{d_V}) S\otimes I_{d_K}""",
+    assumptions=[
+        "R_m = vec_r(F - Y)^T (x) I_m; S = (I (x) K_{d_V,d_V})(vec_r I (x) I)",
+        "Z_2 = (I_L (x) X^T (x) X^T (x) X^T)(d^2A/dT^2)(X (x) X), of shape (L d_V^3, d_V^2)",
+        "matrix products bind tighter than the final (x) I_{d_K}, the only reading with matching sizes",
+    ],
+    relation=Equal(), uses=("hessian.thm-3.2-z2-appendix", "hessian.lem-B.2", "hessian.lem-B.3"),
+    proof=("hessian.eq-21", "hessian.eq-21-dF2"),
+    doubt="""
+        In Section 3 the extraction of Z_2 shows four factors X^T after I_L; the size printed beside it and Appendix
+        B.1 have three, which is the reading taken.""",
+)  # fmt: skip
+
+
+@THEOREM_32_QK.formula
+def functional_hessian_query_key(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, Y: Labels) -> Any:
+    """H_f(W_Q, W_K), shape (d_V d_K, d_V d_K) (Theorem 3.2)."""
+    (L, d_V), d_K, A = X.shape, W_Q.shape[1], attention_matrix(X, W_Q, W_K)
+    residual = attention(X, W_Q, W_K, W_V) - Y
+    curvature = (
+        duplicated_residual(residual, d_V * d_K)
+        @ kron_matmul([eye(L), W_V.T, eye(d_V), W_K.T], Z_2(A, X))
+        @ kron(W_Q, eye(d_V))
+        @ commutation_matrix(d_K, d_V)
+    )
+    slope = (
+        duplicated_residual(residual, d_V)
+        @ kron_matmul([eye(L), W_V.T, eye(d_V)], kron(Z_1(A, X), eye(d_V)))
+        @ shuffling_matrix(d_V)
+    )
+    second = kron(slope, eye(d_K)) * (rational(2, L * d_V) / sqrt(d_K))
+    return curvature * rational(2, L * d_V * d_K) + second
+
+
+THEOREM_32_QK.oracle(lambda X, W_Q, W_K, W_V, Y: functional_hessian(X, W_Q, W_K, W_V, Y, wrt=("W_Q", "W_K")))
+THEOREM_32_QK.mutant("product-rule term dropped", "second -> 0 * second")
+THEOREM_32_QK.mutant("product-rule term with the wrong sign", "second -> -second")
+THEOREM_32_QK.mutant("I_{d_K} on the left of the last product", "kron(slope, eye(d_K)) -> kron(eye(d_K), slope)")
+THEOREM_32_QK.mutant("no commutation matrix", "commutation_matrix(d_K, d_V) -> eye(d_V * d_K)")
+THEOREM_32_QK.mutant("residual with the wrong sign", "Y -> 2 * attention(X, W_Q, W_K, W_V) - Y")
+
+# -- sizes of the layout matrices --------------------------------------------------------------------------------------
+
+THEOREM_32_SIZES = Claim(SECOND_DERIVATIVES, "hessian.thm-3.2-sizes", label="Theorem 3.2, sizes of R_m, S, Z_1",
+    statement=r"""
+        R_m := \operatorname{vec}_r(F(X)-Y)^\top\otimes I_m \in \mathbb{R}^{m\times m L d_V},\quad S := (I_{d_V}\otimes
+        K_{d_V,d_V})(\operatorname{vec}_r I_{d_V}\otimes I_{d_V}) \in \mathbb{R}^{d_V^3\times d_V},\quad Z_1 \in
+        \mathbb{R}^{L d_V\times d_V^2},\ \text{and the products of Theorem 3.2 exist}""",
+    relation=Equal(), uses=("hessian.thm-3.2-qq", "hessian.thm-3.2-vq", "hessian.thm-3.2-qk"),
+    note="That the products exist is seen by forming them: the blocks that this claim uses.",
+)  # fmt: skip
+
+
+@THEOREM_32_SIZES.formula
+def printed_sizes(X: Tokens, W_Q: QueryWeights) -> Any:
+    """Rows and columns of R_m for m = d_V d_K, d_V^2, d_V, of S and of Z_1, shape (10, 1) (Theorem 3.2)."""
+    L, d_V, d_K = X.shape[0], X.shape[1], W_Q.shape[1]
+    residuals = [size for m in (d_V * d_K, d_V**2, d_V) for size in (m, m * L * d_V)]
+    return column(*residuals, d_V**3, d_V, L * d_V, d_V**2)
+
+
+@THEOREM_32_SIZES.oracle
+def sizes_of_the_matrices(X: Tokens, W_Q: QueryWeights) -> Any:
+    d_V, d_K = W_Q.shape
+    residuals = [duplicated_residual(X, m) for m in (d_V * d_K, d_V**2, d_V)]
+    every = [*residuals, shuffling_matrix(d_V), Z_1(softmax(X @ X.T), X)]
+    return column(*(size for matrix in every for size in matrix.shape))
+
+
+THEOREM_32_SIZES.mutant("S of shape (d_V^2, d_V)", "3 -> 2")
+THEOREM_32_SIZES.mutant("R_m of shape (m, L d_V)", "m * L -> L")
+
+# -- Z_2, in the main text and in the appendix -------------------------------------------------------------------------
+
+THEOREM_32_Z2_MAIN = Claim(SOFTMAX_OF_T, "hessian.thm-3.2-z2-main", label="Theorem 3.2 (Section 3), definition of Z_2",
+    statement=r"""
+        Z_2 := (I_L\otimes X^\top\otimes X^\top\otimes X^\top)(\partial^2 A/\partial T^2)(X\otimes X) \in \mathbb{R}^{L
+        d_V^3\times d_V^2}""",
+    assumptions=["d^2A/dT^2 in the layout of Eq. (4), of shape (L^4, L^2)"],
+    relation=Equal(),
+    doubt="""
+        The extraction shows four factors X^T after I_L. The size printed beside it, the shape of d^2A/dT^2 and
+        Appendix B.1 have three, which is the reading taken.""",
+)  # fmt: skip
+
+
+@THEOREM_32_Z2_MAIN.formula
+def sizes_around_second_softmax_derivative(X: Tokens) -> Any:
+    """Columns of the left factor, and the size of Z_2, shape (3, 1) (Theorem 3.2)."""
+    left = kron(eye(X.shape[0]), X.T, X.T, X.T)
+    return column(left.shape[1], left.shape[0], kron(X, X).shape[1])
+
+
+@THEOREM_32_Z2_MAIN.oracle
+def sizes_required(X: Tokens) -> Any:
+    L, d_V = X.shape
+    return column(hessian(softmax, ("T", "T"))(X @ X.T).shape[0], L * d_V**3, d_V**2)
+
+
+THEOREM_32_Z2_MAIN.mutant("four factors X^T, as extracted", "left -> kron(left, X.T)")
+THEOREM_32_Z2_MAIN.mutant("two factors X^T", "left -> kron(eye(X.shape[0]), X.T, X.T)")
+
+# -- the key blocks, which the paper omits -----------------------------------------------------------------------------
+
+FUNCTIONAL_KK = Claim(SECOND_DERIVATIVES, "hessian.functional-key-key", label="Theorem 3.2, key block",
+    statement=r"""
+        H_f(W_K,W_K) = \frac{2}{L d_V d_K} R_{d_V d_K}\big(I_L\otimes W_V^\top\otimes K_{d_V,d_K}(W_Q^\top\otimes
+        I_{d_V})\big) Z_2 (W_Q\otimes I_{d_V}) K_{d_K,d_V}""",
+    relation=Equal(), uses=("hessian.jacobian-key", "hessian.thm-3.2-z2-appendix"), of_project=True,
+    note=KEY_NOTE,
+)  # fmt: skip
+
+
+@FUNCTIONAL_KK.formula
+def functional_hessian_key(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, Y: Labels) -> Any:
+    """H_f(W_K, W_K), shape (d_V d_K, d_V d_K)."""
+    d_V, d_K = W_Q.shape
+    right = kron(W_Q, eye(d_V)) @ commutation_matrix(d_K, d_V)
+    return _curvature(X, W_Q, W_K, W_V, Y, left=right.T, right=right)
+
+
+FUNCTIONAL_KK.oracle(lambda X, W_Q, W_K, W_V, Y: functional_hessian(X, W_Q, W_K, W_V, Y, wrt=("W_K", "W_K")))
+FUNCTIONAL_KK.mutant("commutation matrix on the right only", "right.T -> kron(W_Q, eye(d_V)).T")
+FUNCTIONAL_KK.mutant(
+    "the query block with query weights in it",
+    "kron(W_Q, eye(d_V)) @ commutation_matrix(d_K, d_V) -> kron(eye(d_V), W_Q)",
+)
+FUNCTIONAL_KK.mutant("labels left out of the residual", "Y -> 0 * Y")
+
+FUNCTIONAL_VK = Claim(ATTENTION_LOSS, "hessian.functional-value-key", label="Theorem 3.2, mixed value-key block",
+    statement=r"H_f(W_V,W_K) = \frac{2}{L d_V\sqrt{d_K}} R_{d_V^2}(I_L\otimes S) Z_1 (W_Q\otimes I_{d_V}) K_{d_K,d_V}",
+    relation=Equal(), uses=("hessian.jacobian-key", "hessian.lem-B.2", "hessian.eq-16-17"), of_project=True,
+    note="Appendix B.1 says of this block that it 'can be derived in the same way' and states no formula.",
+)  # fmt: skip
+
+
+@FUNCTIONAL_VK.formula
+def functional_hessian_value_key(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, Y: Labels) -> Any:
+    """H_f(W_V, W_K), shape (d_V^2, d_V d_K)."""
+    d_V, d_K = W_Q.shape
+    return _slope(X, W_Q, W_K, W_V, Y, right=kron(W_Q, eye(d_V)) @ commutation_matrix(d_K, d_V))
+
+
+FUNCTIONAL_VK.oracle(lambda X, W_Q, W_K, W_V, Y: functional_hessian(X, W_Q, W_K, W_V, Y, wrt=("W_V", "W_K")))
+FUNCTIONAL_VK.mutant("no commutation matrix", "commutation_matrix(d_K, d_V) -> eye(d_V * d_K)")
+FUNCTIONAL_VK.mutant("S without its commutation matrix", S=lambda d: kron(vec_r(eye(d)), eye(d)))
+FUNCTIONAL_VK.mutant("residual with the wrong sign", lambda value: -value)

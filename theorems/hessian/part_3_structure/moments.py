@@ -1,0 +1,156 @@
+"""Attention moments: Definition 3.1, and Z_1 and Z_2 as functions of them (Remark 3.1)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from theorems.hessian.definitions import Z_1, first_moment, second_central_moments, third_central_moments
+from theorems.hessian.settings import SOFTMAX_OF_T, Logits, Tokens
+from verify.matrix import commutation_matrix, concatenate, eye, khatri_rao, kron, softmax
+from verify.oracles import hessian
+from verify.vocabulary import Claim, Equal
+
+
+def row(X: Any, i: int) -> Any:
+    """X_{i,:} in column format, shape (d_V, 1)."""
+    return X[i].reshape(-1, 1)
+
+
+# -- Definition 3.1 ----------------------------------------------------------------------------------------------------
+
+DEFINITION_31 = Claim(SOFTMAX_OF_T, "hessian.def-3.1", label="Definition 3.1",
+    statement=r"""
+        M_1 := AX = [A_{i,:}^\top X]_{1\le i\le L} \in \mathbb{R}^{L\times d_V};\quad M_2 := \Big[\sum_j
+        A_{i,j}(X_{j,:}-[M_1]_{i,:})(X_{j,:}-[M_1]_{i,:})^\top\Big]_{1\le i\le L} \in \mathbb{R}^{L d_V\times d_V};\quad
+        M_3 := \Big[\sum_j A_{i,j}(X_{j,:}-[M_1]_{i,:})\otimes(X_{j,:}-[M_1]_{i,:})(X_{j,:}-[M_1]_{i,:})^\top\Big]_{1\le
+        i\le L} \in \mathbb{R}^{L d_V^2\times d_V}""",
+    assumptions=["X_{j,:} and [M_1]_{i,:} are column vectors"],
+    relation=Equal(),
+    note="""
+        Checked to be the first moment and the second and third central moments of token j with probability A_{i,j},
+        flattened with the last index as the column.""",
+)  # fmt: skip
+
+
+@DEFINITION_31.formula
+def attention_moments(X: Tokens, T: Logits) -> Any:
+    """M_1, M_2 and M_3 on top of each other, shape (L (1 + d_V + d_V^2), d_V) (Definition 3.1)."""
+    A = softmax(T)
+    return concatenate([first_moment(A, X), *second_central_moments(A, X), *third_central_moments(A, X)], axis=0)
+
+
+def _raw(A: Any, X: Any, i: int, *indices: int) -> Any:
+    """E[x_a x_b ...] for the token x under row i of A, shape (1, 1)."""
+    product = X[:, indices[0] : indices[0] + 1]
+    for index in indices[1:]:
+        product = product * X[:, index : index + 1]
+    return A[i : i + 1] @ product
+
+
+def covariance(A: Any, X: Any, i: int) -> Any:
+    """E[x_a x_b] - E[x_a] E[x_b], shape (d_V, d_V)."""
+    d = range(X.shape[1])
+
+    def E(*indices: int) -> Any:
+        return _raw(A, X, i, *indices)
+
+    return concatenate([concatenate([E(a, b) - E(a) * E(b) for b in d], axis=1) for a in d], axis=0)
+
+
+def third_cumulant(A: Any, X: Any, i: int) -> Any:
+    """E[x_a x_b x_c] - (three products of a mean and a second moment) + 2 E[x_a] E[x_b] E[x_c], shape (d_V^2, d_V)."""
+    d = range(X.shape[1])
+
+    def entry(a: int, b: int, c: int) -> Any:
+        def E(*indices: int) -> Any:
+            return _raw(A, X, i, *indices)
+
+        return E(a, b, c) - E(a) * E(b, c) - E(b) * E(a, c) - E(c) * E(a, b) + 2 * E(a) * E(b) * E(c)
+
+    return concatenate([concatenate([entry(a, b, c) for c in d], axis=1) for a in d for b in d], axis=0)
+
+
+@DEFINITION_31.oracle
+def cumulants_from_raw_moments(X: Tokens, T: Logits) -> Any:
+    A, (L, d) = softmax(T), X.shape
+    means = [concatenate([_raw(A, X, i, a) for a in range(d)], axis=1) for i in range(L)]
+    seconds = [covariance(A, X, i) for i in range(L)]
+    return concatenate([*means, *seconds, *(third_cumulant(A, X, i) for i in range(L))], axis=0)
+
+
+def _with_third(X: Any, T: Any, third: Any) -> Any:
+    """The moments with A_{i,j} `third(X_j, X_j - [M_1]_i)` summed to M_3."""
+    A, L = softmax(T), X.shape[0]
+    mean = A @ X
+    blocks = [sum(third(row(X, j), row(X, j) - row(mean, i)) * A[i, j] for j in range(L)) for i in range(L)]
+    return concatenate([mean, *second_central_moments(A, X), *blocks], axis=0)
+
+
+DEFINITION_31.mutant(
+    "third moment with one factor not centred", lambda X, T: _with_third(X, T, lambda x, y: kron(x, y @ y.T))
+)
+DEFINITION_31.mutant("third moment with the wrong sign", lambda X, T: _with_third(X, T, lambda x, y: -kron(y, y @ y.T)))
+DEFINITION_31.mutant("attention transposed", lambda X, T: attention_moments(X, T.T))
+
+REMARK_31_Z1 = Claim(SOFTMAX_OF_T, "hessian.rem-3.1-z1", label="Remark 3.1, Z_1",
+    statement=r"""
+        Z_1 = X * M_2, \text{ with } * \text{ the Khatri-Rao product of } X \text{ split row-wise} \text{ and } M_2
+        \text{ split block-row-wise}""",
+    assumptions=["M_2 holds the second central moments of Definition 3.1"],
+    relation=Equal(), sizes={"L": (1, 4), "d_V": (1, 3)},
+)  # fmt: skip
+
+
+@REMARK_31_Z1.formula
+def Z_1_by_moments(X: Tokens, T: Logits) -> Any:
+    """X * M_2, shape (L d_V, d_V^2) (Remark 3.1)."""
+    tokens, M_2 = [X[i : i + 1] for i in range(X.shape[0])], second_central_moments(softmax(T), X)
+    return khatri_rao(tokens, M_2)
+
+
+REMARK_31_Z1.oracle(lambda X, T: Z_1(softmax(T), X))
+REMARK_31_Z1.mutant("moments not centred", "M_2 -> [(X.T * a) @ X for a in softmax(T)]")
+REMARK_31_Z1.mutant("factors of the Kronecker products exchanged", "tokens -> M_2; M_2 -> tokens")
+REMARK_31_Z1.mutant("attention transposed", "T -> T.T")
+
+# -- Z_2 ---------------------------------------------------------------------------------------------------------------
+
+REMARK_31_Z2 = Claim(SOFTMAX_OF_T, "hessian.rem-3.1-z2", label="Remark 3.1, Z_2",
+    statement=r"Z_2 = (I_L\otimes K_{d_V,d_V}\otimes I_{d_V})(X * X^\top * M_3)",
+    assumptions=["M_3 holds the third central moments of Definition 3.1", "X split row-wise, M_3 block-row-wise"],
+    relation=Equal(), expects="reading", uses=("hessian.def-3.1", "hessian.lem-C.1-structure", "hessian.eq-14"),
+    proof=(
+        "hessian.rem-3.1-proof-z2i", "hessian.rem-3.1-proof-step", "hessian.rem-3.1-proof-moment",
+        "hessian.rem-3.1-proof-size",
+    ),
+    reading="""
+        block i of X * X^T * M_3 is X_i X_i^T (x) M_{3,i}, as the last display of Appendix C.2 has it: X^T enters by
+        its columns, one under the other, and not as a block row, which Definition A.2 could not pair with the others
+    """,
+)  # fmt: skip
+
+
+def _z2_from(X: Any, thirds: list[Any], K: Any, product: Any = kron) -> Any:
+    """(I_L (x) `K` (x) I)[X_i X_i^T (x) block i of `thirds`]_i; a mutant takes another `product`."""
+    L, d = X.shape
+    squares = khatri_rao([X[i : i + 1] for i in range(L)], [row(X, i) for i in range(L)])
+    blocks = [product(squares[i * d : (i + 1) * d], thirds[i]) for i in range(L)]
+    return kron(eye(L), K, eye(d)) @ concatenate(blocks, axis=0)
+
+
+@REMARK_31_Z2.formula
+def Z_2_by_moments(X: Tokens, T: Logits) -> Any:
+    """(I_L (x) K (x) I)(X * X^T * M_3), shape (L d_V^3, d_V^2) (Remark 3.1)."""
+    d = X.shape[1]
+    return _z2_from(X, third_central_moments(softmax(T), X), commutation_matrix(d, d))
+
+
+def Z_2_by_differentiation(X: Any, T: Any) -> Any:
+    """Z_2 with d^2A/dT^2 by differentiation, shape (L d_V^3, d_V^2)."""
+    return kron(eye(X.shape[0]), X.T, X.T, X.T) @ hessian(softmax, ("T", "T"))(T) @ kron(X, X)
+
+
+REMARK_31_Z2.oracle(lambda X, T: Z_2_by_differentiation(X, T))
+REMARK_31_Z2.mutant("no commutation matrix", "commutation_matrix(d, d) -> eye(d * d)")
+REMARK_31_Z2.mutant("factors of the Kronecker products exchanged", product=lambda square, third: kron(third, square))
+REMARK_31_Z2.mutant("attention transposed", "T -> T.T")

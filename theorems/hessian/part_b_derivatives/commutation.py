@@ -1,0 +1,85 @@
+"""Two identities of the commutation matrix that give the two forms of S: Lemma B.2 with Eq. (20), and Lemma B.3."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from theorems.hessian.part_a_kronecker_products.products import Column as ColumnVector
+from theorems.hessian.part_a_kronecker_products.products import MbyN, OtherColumn
+from theorems.hessian.settings import IDENTITIES
+from verify.matrix import commutation_matrix, concatenate, eye, kron, stack_rows, vec_r
+from verify.vocabulary import Claim, Equal
+
+# -- Lemmas B.2 and B.3 ------------------------------------------------------------------------------------------------
+
+LEMMA_B2 = Claim(IDENTITIES, "hessian.lem-B.2", label="Lemma B.2, eq. (20), with the index formula of its proof",
+    statement=r"""
+        (I_M\otimes K_{N,M})(\operatorname{vec}_r I_M\otimes I_N) = (K_{M,N}\otimes I_M)(I_N\otimes\operatorname{vec}_r
+        I_M),\ \text{both with entries } \delta_{m_1,m_2}\delta_{n_1,n_2} \text{ at } ((m_1,n_1,m_2),n_2)""",
+    assumptions=["K_{N,M} in R^{MN x MN} is the commutation matrix"],
+    relation=Equal(), sizes={"n": (1, 4), "m": (1, 4)}, uses=("hessian.eq-18",),
+    note="""
+        Both matrices are applied to an arbitrary vector of length N, which is as much as comparing them. M = N gives
+        the two forms of S.""",
+)  # fmt: skip
+
+
+@LEMMA_B2.inputs
+def vector_and_size(b: OtherColumn, a: ColumnVector) -> dict[str, Any]:
+    return {"b": b, "M": a.shape[0]}
+
+
+@LEMMA_B2.formula
+def shuffled_diagonals(b: Any, M: int) -> Any:
+    """Both sides of Eq. (20) applied to b, shape (2 M^2 N, 1) (Lemma B.2)."""
+    N, diagonal = b.shape[0], vec_r(eye(M))
+    K, J = commutation_matrix(N, M), commutation_matrix(M, N)
+    left, right = kron(eye(M), K) @ kron(diagonal, eye(N)), kron(J, eye(M)) @ kron(eye(N), diagonal)
+    return concatenate([left @ b, right @ b], axis=0)
+
+
+@LEMMA_B2.oracle
+def deltas_applied(b: Any, M: int) -> Any:
+    rows = [b[n : n + 1] for n in range(b.shape[0])]
+    side = concatenate([row if i == j else 0 * row for i in range(M) for row in rows for j in range(M)], axis=0)
+    return concatenate([side, side], axis=0)
+
+
+LEMMA_B2.mutant("commutation matrices transposed", "K -> J; J -> K")
+LEMMA_B2.mutant("no commutation matrix on the left", "K -> eye(M * N)")
+
+LEMMA_B3 = Claim(IDENTITIES, "hessian.lem-B.3", label="Lemma B.3 and its chain",
+    statement=r"""
+        (I_m\otimes K_{m,n})(\operatorname{vec}_r A\otimes A) = (I_m\otimes K_{m,n})(A\otimes I_n\otimes
+        A)(\operatorname{vec}_r I_n\otimes I_n) = (A\otimes K_{m,n}(I_n\otimes A))(\operatorname{vec}_r I_n\otimes I_n)
+        = (A\otimes(A\otimes I_n) K_{n,n})(\operatorname{vec}_r I_n\otimes I_n) = (A\otimes A\otimes I_n)(I_n\otimes
+        K_{n,n})(\operatorname{vec}_r I_n\otimes I_n)""",
+    assumptions=["A in R^{m x n}"],
+    relation=Equal(), sizes={"m": (1, 4), "n": (1, 3)}, uses=("hessian.eq-13", "hessian.eq-6-10", "hessian.eq-18"),
+)  # fmt: skip
+
+
+@LEMMA_B3.formula
+def shuffled_square(A: MbyN) -> Any:
+    """The members of the chain on top of each other, shape (5 m^2 n, n) (Lemma B.3)."""
+    (m, n), K, square = A.shape, commutation_matrix(*A.shape), commutation_matrix(A.shape[1], A.shape[1])
+    diagonal = kron(vec_r(eye(n)), eye(n))
+    members = [
+        kron(eye(m), K) @ kron(vec_r(A), A),
+        kron(eye(m), K) @ kron(A, eye(n), A) @ diagonal,
+        kron(A, K @ kron(eye(n), A)) @ diagonal,
+        kron(A, kron(A, eye(n)) @ square) @ diagonal,
+        kron(A, A, eye(n)) @ kron(eye(n), square) @ diagonal,
+    ]
+    return concatenate(members, axis=0)
+
+
+@LEMMA_B3.oracle
+def products_of_entries(A: MbyN) -> Any:
+    m, n = A.shape
+    member = stack_rows([A[j] * A[i, k] for i in range(m) for j in range(m) for k in range(n)])
+    return concatenate([member] * 5, axis=0)
+
+
+LEMMA_B3.mutant("K_{n,m} instead of K_{m,n}", "K -> commutation_matrix(n, m)")
+LEMMA_B3.mutant("no K_{n,n}", "square -> eye(n * n)")

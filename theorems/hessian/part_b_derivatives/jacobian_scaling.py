@@ -1,0 +1,100 @@
+"""How the Jacobians of the layer scale with the tokens (Appendix B.1.1)."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from theorems.hessian.definitions import attention_logits, attention_matrix, first_moment, second_central_moments
+from theorems.hessian.part_a_kronecker_products.products import stacked
+from theorems.hessian.settings import ATTENTION, KeyWeights, QueryWeights, Tokens, ValueWeights
+from verify.matrix import commutation_matrix, concatenate, eye, frobenius_norm, khatri_rao, kron, softmax, sqrt
+from verify.oracles import jacobian
+from verify.vocabulary import Claim, Equal, Real
+
+Magnitude = Annotated[Any, Real(0.125, 4.0)]
+
+
+def _frozen_output(T: Any, X: Any, W_V: Any) -> Any:
+    return softmax(T) @ X @ W_V
+
+
+def frozen_jacobians(X: Any, W_Q: Any, W_K: Any, W_V: Any, s: Any) -> list[Any]:
+    """dF/dW_Q, dF/dW_K and dF/dW_V at the tokens s X with A as at X, by differentiation."""
+    T, scaled = attention_logits(X, W_Q, W_K), X * s
+    through = jacobian(_frozen_output, "T")(T, scaled, W_V)
+    logits = [through @ jacobian(attention_logits, name)(scaled, W_Q, W_K) for name in ("W_Q", "W_K")]
+    return [*logits, jacobian(_frozen_output, "W_V")(T, scaled, W_V)]
+
+
+TOKENS_SCALED = ATTENTION.extended(
+    "Appendix B.1.1",
+    assumptions=[
+        "the magnitude s of s X as it stands in the formulas of Lemma B.1: A keeps its value at X"
+        " (Section 3 ignores softmax entries)"
+    ],
+    sizes={"L": (1, 6)},
+    where=lambda sizes: sizes["L"] * sizes["d_V"] * sizes["d_K"] <= 24,
+)
+
+SCALING = Claim(TOKENS_SCALED, "hessian.sec-B.1.1-scaling", label="Appendix B.1.1, text",
+    statement=r"""
+        \|\partial F/\partial W_V\|_F \text{ (`the Jacobian w.r.t. the value parameter') scales cubically}\text{ with
+        the magnitude}\text{ of } X,\text{ `whereas the Jacobian w.r.t. the value parameter only linearly'};\text{ the
+        value Jacobian}\text{ depends on the first}\text{ moment of attention, the query and key Jacobians on the second
+        moment matrix}""",
+    exact=False, relation=Equal(), expects="refuted", severity="slip", correction="hessian.sec-B.1.1-scaling-corrected",
+    note="""
+        'Value' stands twice; the first is to read 'query' (or key), as in Section 3.1 and in the sentence on moments
+        that follows.""",
+)  # fmt: skip
+
+
+@SCALING.formula
+def value_jacobian_norm_as_printed(
+    X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, s: Magnitude
+) -> Any:
+    """||dF/dW_V||_F at s X as s^3 and as s times that at X, shape (2, 1) (Appendix B.1.1)."""
+    size = frobenius_norm(kron(attention_matrix(X, W_Q, W_K) @ X, eye(X.shape[1]))) * eye(1)
+    return concatenate([size * (s * s * s), size * s], axis=0)
+
+
+@SCALING.oracle
+def value_jacobian_norm(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, s: Magnitude) -> Any:
+    size = frobenius_norm(frozen_jacobians(X, W_Q, W_K, W_V, s)[2]) * eye(1)
+    return concatenate([size, size], axis=0)
+
+
+SCALING.mutant("quadratically and linearly", "s * s -> s")
+SCALING.mutant("linearly, twice", "s * s * s -> s")
+SCALING.counterexample(
+    "one token 1 and s = 2: the norm goes from 1 to 2, not to 8", X=[[1]], W_Q=[[0]], W_K=[[0]], W_V=[[1]], s=2
+)
+
+SCALING_CORRECTED = Claim(TOKENS_SCALED, "hessian.sec-B.1.1-scaling-corrected",
+    label="Appendix B.1.1, query and key cubically, value linearly",
+    statement=r"\frac{\partial F}{\partial W_Q}(sX) = \frac{s^3}{\sqrt{d_K}}(I_L\otimes W_V^\top)(X*M_2)(I_{d_V}"
+    r"\otimes W_K),\ \frac{\partial F}{\partial W_K}(sX) = \frac{s^3}{\sqrt{d_K}}(I_L\otimes W_V^\top)(X*M_2)(W_Q"
+    r"\otimes I_{d_V})K_{d_K,d_V},\ \frac{\partial F}{\partial W_V}(sX) = s M_1\otimes I_{d_V} \text{ for fixed } A",
+    relation=Equal(), uses=("hessian.lem-B.1", "hessian.jacobian-key", "hessian.rem-3.1-z1"),
+    corrects="hessian.sec-B.1.1-scaling", of_project=True,
+    note="""
+        So the Frobenius norms scale like s^3, s^3 and s. The first moment enters the value Jacobian, the second
+        central moments those in the query and key weights. So do W_V and one of W_K and W_Q, while no weight enters
+        the value Jacobian but through A: the heterogeneous dependence on the weights with which the paragraph ends.""",
+)  # fmt: skip
+
+
+@SCALING_CORRECTED.formula
+def jacobians_by_moments(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, s: Magnitude) -> Any:
+    """dF/dW_Q, dF/dW_K and dF/dW_V at s X for fixed A, all entries in one column."""
+    (L, d_V), d_K, A, cubic, linear = X.shape, W_Q.shape[1], attention_matrix(X, W_Q, W_K), s * s * s, s
+    Z = khatri_rao([X[i : i + 1] for i in range(L)], second_central_moments(A, X))
+    left = kron(eye(L), W_V.T) @ Z / sqrt(d_K) * cubic
+    key = kron(W_Q, eye(d_V)) @ commutation_matrix(d_K, d_V)
+    return stacked(left @ kron(eye(d_V), W_K), left @ key, kron(first_moment(A, X), eye(d_V)) * linear)
+
+
+SCALING_CORRECTED.oracle(lambda X, W_Q, W_K, W_V, s: stacked(*frozen_jacobians(X, W_Q, W_K, W_V, s)))
+SCALING_CORRECTED.mutant("all linearly", "cubic -> linear")
+SCALING_CORRECTED.mutant("all cubically", "linear -> cubic")
+SCALING_CORRECTED.mutant("queries and keys exchanged", "W_Q -> W_K; W_K -> W_Q")

@@ -1,0 +1,339 @@
+"""The orthogonality error of an unconverged basis: Theorem A.1, Eqs. (10) and (11), and what the text says they show."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Annotated, Any
+
+from theorems.osa import OSA
+from theorems.osa.definitions import (
+    cayley,
+    exponential_minus_identity,
+    newton_schulz_basis,
+    queries_and_keys,
+    skew_matrix,
+    whole_heads,
+)
+from theorems.osa.part_2_3_bases.bases import stacked
+from theorems.osa.part_e_experiments.untrained import decided_at_the_experiments
+from theorems.osa.settings import FROM_NEWTON_SCHULZ
+from theorems.osa.shapes import (
+    Epsilon,
+    Factor,
+    Key,
+    Query,
+    SkewMatrix,
+    Square,
+    Steps,
+    TokenFrame,
+    Tokens,
+    UnitInterval,
+    Values,
+)
+from verify.arithmetics import exp
+from verify.matrix import (
+    absolute,
+    concatenate,
+    diag,
+    exp,
+    eye,
+    frobenius_norm,
+    maximum,
+    rational,
+    singular_values,
+    spectral_norm,
+)
+from verify.vocabulary import Assumption, AtMost, Claim, Real, Setting
+
+LogNorm = Annotated[Any, Real(-18.0, 1.5)]
+
+Growth = Annotated[Any, Real(1.0, 2.0)]
+
+SKEW = Assumption("S is skew-symmetric", zero=lambda S: S + S.T)
+
+
+def smallest_dimension(sizes: Any) -> bool:
+    """Whether k = min(N, m), the number of singular values of an N x m matrix."""
+    return bool(sizes["k"] == min(sizes["N"], sizes["m"]))
+
+
+def diagonal(s: Any, N: int, m: int) -> Any:
+    """The N x m matrix with the entries of s (min(N, m), 1) on its diagonal."""
+    k = s.shape[0]
+    return eye(N)[:, :k] @ diag(s) @ eye(m)[:k, :]
+
+
+def excess(B: Any) -> Any:
+    """E = B^T B - I, shape (m, m)."""
+    return B.T @ B - eye(B.shape[1])
+
+
+def growth_of_norm(S: Any) -> Any:
+    """e^{||S||_2} - 1, a scalar, without cancellation for small S."""
+    return exponential_minus_identity(eye(1) * spectral_norm(S))[0, 0]
+
+
+def decomposition(left: Any, right: Any, s: Any, S: Any) -> dict[str, Any]:
+    """U, Sigma, V and B = U Sigma V^T with s (k, 1) on the diagonal of Sigma; a sign of s moves into a singular vector."""
+    U, V = cayley(left), cayley(right)
+    Sigma = diagonal(s, U.shape[0], V.shape[0])
+    return {"U": U, "Sigma": Sigma, "V": V, "B": U @ Sigma @ V.T, "S": S}
+
+
+def decomposed_factor_within_the_unit_ball(
+    left: TokenFrame, right: Square, y: Values, direction: TokenFrame, log_norm: LogNorm
+) -> Any:
+    """Singular values in [0, 1], ||S||_F up to e^1.5."""
+    # The offset keeps the last singular value off 0 and 1: with all of them there both sides vanish and no ratio exists.
+    y = concatenate([y[:-1], y[-1:] + rational(1, 3)], axis=0)
+    S = direction - direction.T
+    return decomposition(left, right, 2 * y / (1 + y * y), S * (exp(log_norm) / (frobenius_norm(S) + rational(1, 256))))
+
+
+#: k singular values of an N x m matrix.
+SINGULAR_VALUES = Setting(OSA, "Appendix A", sizes={"N": (2, 3), "m": (1, 3), "k": (1, 3)}, where=smallest_dimension)
+AT_MOST_ONE = Assumption("the singular values of B lie in [0, 1]", nonnegative=lambda B: 1 - spectral_norm(B))
+
+# -- Theorem A.1, Eq. (10) ---------------------------------------------------------------------------------------------
+
+#: B from Newton-Schulz, S of any size.  For N = 1 or d = 1 both sides of the bounds vanish, since S = 0.
+UNCONVERGED = Setting(
+    OSA,
+    "Appendix A",
+    assumptions=[
+        "Y = I_N + B (exp[S] - I_r) B^T, [S] = B^T S B, S skew-symmetric",
+        f"{FROM_NEWTON_SCHULZ} (context of Appendix A)",
+    ],
+    sizes={"N": (1, 4), "d": (1, 4), "d_v": (1, 2), "K": (0, 6)},
+    where=whole_heads,
+)
+
+EQUATION_10 = Claim(UNCONVERGED, "osa.thm-a.1-eq-10", label="Theorem A.1, Eq. (10)/(46)",
+    statement=r"""
+        \|\mathbf{Y}^\top\mathbf{Y}-\mathbf{I}_N\|_2 \le \left(e^{\|\mathbf{S}\|_2}-1\right)^2\max_i|\sigma_i(
+        \mathbf{B})^2(\sigma_i(\mathbf{B})^2-1)|""",
+    relation=AtMost(),
+    proof=(
+        "osa.eq-22", "osa.eq-28", "osa.eq-31-34", "osa.eq-38", "osa.eq-39", "osa.eq-41", "osa.ns-sv-at-most-1",
+        "osa.eq-44", "osa.eq-45",
+    ),
+    note="""
+        The theorem prints I_r for the identity of the size of [S], which is 2 d_v, as in F.3, whatever the rank of S.
+    """,
+)  # fmt: skip
+decided_at_the_experiments(EQUATION_10)
+
+
+@EQUATION_10.inputs
+def newton_schulz_basis_of_tokens(
+    X: Tokens, W_Q: Query, W_K: Key, log_norm: LogNorm, epsilon: Epsilon, K: Steps
+) -> Any:
+    B = newton_schulz_basis(queries_and_keys(X, W_Q, W_K), K, epsilon)
+    # the free scalar alpha sets the norm of S, which a drawn alpha would leave to the scale of X and the weights
+    unscaled = skew_matrix(X, W_Q, W_K, 1)
+    return {"B": B, "S": unscaled * (exp(log_norm) / (frobenius_norm(unscaled) + epsilon))}
+
+
+def _bound(B: Any, S: Any, deviation: Any) -> Any:
+    """(e^{||S||_2} - 1)^2 max_i deviation(sigma_i(B)^2), the bound's shape, with the part in which its mutants differ."""
+    s, g = singular_values(B), growth_of_norm(S)
+    return g * g * maximum(absolute(deviation(s * s)))
+
+
+@EQUATION_10.formula
+def orthogonality_error_bound(B: Factor, S: SkewMatrix) -> Any:
+    """(e^{||S||_2} - 1)^2 max_i |sigma_i^2 (sigma_i^2 - 1)| for B (N, m) and skew S (N, N), a scalar (Eq. (10))."""
+    return _bound(B, S, lambda x: x * (x - 1))
+
+
+@EQUATION_10.oracle
+def orthogonality_error(B: Factor, S: SkewMatrix) -> Any:
+    """||Y^T Y - I||_2 with Y = I + D, expanded to D + D^T + D^T D so that I need not be cancelled."""
+    D = B @ exponential_minus_identity(B.T @ S @ B) @ B.T
+    return spectral_norm(D + D.T + D.T @ D)
+
+
+EQUATION_10_GENERAL = Claim(
+    OSA,
+    "osa.thm-a.1-eq-10-any-factor",
+    label="Theorem A.1, Eq. (10), for any B with singular values in [0, 1]",
+    statement=r"""
+        \|\mathbf{Y}^\top\mathbf{Y}-\mathbf{I}_N\|_2 \le \left(e^{\|\mathbf{S}\|_2}-1\right)^2\max_i|\sigma_i(
+        \mathbf{B})^2(\sigma_i(\mathbf{B})^2-1)| \text{ for skew } \mathbf{S} \text{ and } \sigma_i(\mathbf{B}) \in [0,
+        1]""",
+    assumptions=[
+        "Y = I_N + B (exp[S] - I_r) B^T, [S] = B^T S B",
+        SKEW,
+        # zeros of the singular values included, so that only <= 1 needs a test
+        AT_MOST_ONE,
+    ],
+    relation=AtMost(),
+    # for N = 1 both sides vanish, since S = 0
+    sizes={"N": (1, 4), "m": (1, 4), "k": (1, 4)},
+    where=lambda sizes: sizes["k"] == min(sizes["N"], sizes["m"]),
+    of_project=True,
+    note="What the proof in Appendix F.3 uses of Newton-Schulz: tight as S tends to 0 for N = 2, B = diag(1, b).",
+)
+EQUATION_10_GENERAL.inputs(decomposed_factor_within_the_unit_ball)
+
+
+@EQUATION_10_GENERAL.formula
+def orthogonality_error_bound_of_factor(B: Factor, S: SkewMatrix) -> Any:
+    """(e^{||S||_2} - 1)^2 max_i |sigma_i^2 (sigma_i^2 - 1)| for any B (N, m) with ||B||_2 <= 1, a scalar."""
+    return orthogonality_error_bound(B, S)
+
+
+EQUATION_10_GENERAL.oracle(lambda B, S: orthogonality_error(B, S))
+
+for claim in (EQUATION_10, EQUATION_10_GENERAL):
+    claim.mutant("halved", lambda value: value * rational(1, 2))
+    claim.mutant("e^{||S||} - 1 cubed", lambda value, S: value * growth_of_norm(S))
+    claim.mutant("sigma^4 instead of sigma^2", lambda B, S: _bound(B, S, lambda x: x * x * (x - 1)))
+    claim.mutant("(sigma^2 - 1)^2 instead of sigma^2 - 1", lambda B, S: _bound(B, S, lambda x: x * (x - 1) * (x - 1)))
+
+# -- Theorem A.1, Eq. (11) ---------------------------------------------------------------------------------------------
+
+EQUATION_11 = Claim(
+    UNCONVERGED,
+    "osa.thm-a.1-eq-11",
+    label="Theorem A.1, Eq. (11)",
+    statement=r"""
+        \left(e^{\|\mathbf{S}\|_2}-1\right)^2\max_i|\sigma_i(\mathbf{B})^2(\sigma_i(\mathbf{B})^2-1)| \le
+        \tfrac14\left(e^{\|\mathbf{S}\|_2}-1\right)^2""",
+    relation=AtMost(),
+    # for N = 1 or d = 1 both sides vanish, since S = 0
+    sizes={"N": (2, 4), "d": (2, 4), "d_v": (1, 2), "K": (0, 6)},
+    where=lambda sizes: sizes["d"] % sizes["d_v"] == 0,
+    uses=("osa.ns-sv-at-most-1",),
+    proof=("osa.max-quarter",),
+    note="Y^T Y - I is at most 4 in norm whatever S (osa.a1-saturation), so the bound says something for ||S||_2 < log 5.",
+)
+EQUATION_11.inputs(newton_schulz_basis_of_tokens)
+
+
+@EQUATION_11.formula
+def orthogonality_error_limit(S: SkewMatrix) -> Any:
+    """(e^{||S||_2} - 1)^2 / 4, a scalar, whatever the basis (Eq. (11))."""
+    return growth_of_norm(S) ** 2 * rational(1, 4)
+
+
+EQUATION_11.oracle(lambda B, S: orthogonality_error_bound(B, S))
+EQUATION_11.mutant("1/5 instead of 1/4", denominator=5)
+EQUATION_11.mutant("||S||_2 instead of e^{||S||_2} - 1", lambda S: spectral_norm(S) ** 2 * rational(1, 4))
+
+# -- what the bound is said to show ------------------------------------------------------------------------------------
+
+ROBUST = Claim(SINGULAR_VALUES, "osa.a1-robust", label="Appendix A, text after Theorem A.1",
+    statement=r"""
+        \text{the bound shows that the orthogonality error is robust to very small singular values of } \mathbf{B}
+        \text{ and that larger rotations incur a higher error if } \mathbf{B} \text{ has not converged well}""",
+    assumptions=["0 <= delta <= 1 is a singular value of B, the others in [0, 1]", "t >= 1", SKEW],
+    relation=AtMost(), expects="reading", uses=("osa.thm-a.1-eq-10",),
+    reading="""
+        of the bound (10): a singular value delta adds at most delta^2 (e^{||S||_2} - 1)^2 to it, and for a fixed B it
+        does not decrease as S is scaled up""",
+    note="""
+        Of the error itself, which the sentence names, only the first half is true: it stops growing with S
+        (osa.a1-larger-rotations), and no upper bound could show that an error is incurred.""",
+)  # fmt: skip
+
+
+@ROBUST.inputs
+def factor_with_one_small_singular_value(
+    left: TokenFrame, right: Square, y: Values, direction: TokenFrame, log_norm: LogNorm, delta: UnitInterval, t: Growth
+) -> Any:
+    s = 2 * y[:-1] / (1 + y[:-1] * y[:-1])
+    s = concatenate([s, eye(1) * delta], axis=0)
+    S = direction - direction.T
+    S = S * (exp(log_norm) / (frobenius_norm(S) + rational(1, 256)))
+    return {**decomposition(left, right, s, S), "s": s, "delta": delta, "t": t}
+
+
+@ROBUST.formula
+def bound_without_small_singular_value(B: Factor, S: SkewMatrix, s: Values, delta: UnitInterval, t: Growth) -> Any:
+    """(e^{||S||} - 1)^2 max(max_i |s_i^2 (s_i^2 - 1)|, delta^2) without s_k = delta, and the bound (10) for t S, shape (2,)."""
+    return stacked(growth_of_norm(S) ** 2 * _largest_with(s, delta * delta), orthogonality_error_bound(B, S * t))
+
+
+def _largest_with(s: Any, last: Any) -> Any:
+    """max(max_{i < k} |s_i^2 (s_i^2 - 1)|, last), a scalar."""
+    x = s[:-1] * s[:-1]
+    return maximum(concatenate([absolute(x * (x - 1)), eye(1) * last], axis=0))
+
+
+@ROBUST.oracle
+def bound_with_small_singular_value(B: Factor, S: SkewMatrix) -> Any:
+    bound = orthogonality_error_bound(B, S)
+    return stacked(bound, bound)
+
+
+ROBUST.mutant("delta^3 instead of delta^2", "delta * delta -> delta * delta * delta")
+ROBUST.mutant("smaller for larger S", "S * t -> S / t")
+
+LARGER_ROTATIONS = Claim(SINGULAR_VALUES, "osa.a1-larger-rotations",
+    label="Appendix A, text after Theorem A.1, of the error itself",
+    statement=r"\|\mathbf{Y}^\top\mathbf{Y}-\mathbf{I}_N\|_2 \text{ for } \mathbf{S} \text{ is at most that for } t"
+    r"\mathbf{S},\ t \ge 1",
+    assumptions=[SKEW, AT_MOST_ONE, Assumption("t >= 1", nonnegative=lambda t: t - 1)],
+    relation=AtMost(), sizes={"N": (2, 3), "m": (2, 3), "k": (2, 3)}, expects="refuted", severity="error",
+    correction="osa.a1-saturation", of_project=True,
+    note="For N = 2, B = b I and S = theta J the error is 4 b^2 (1 - b^2) sin^2(b^2 theta / 2), periodic in theta.",
+)  # fmt: skip
+
+
+@LARGER_ROTATIONS.inputs
+def two_rotations(
+    left: TokenFrame, right: Square, y: Values, direction: TokenFrame, log_norm: LogNorm, t: Growth
+) -> Any:
+    return {**decomposed_factor_within_the_unit_ball(left, right, y, direction, log_norm), "t": t}
+
+
+@LARGER_ROTATIONS.formula
+def error_of_larger_rotation(B: Factor, S: SkewMatrix, t: Growth) -> Any:
+    """||Y^T Y - I||_2 for t S, a scalar."""
+    return orthogonality_error(B, S * t)
+
+
+LARGER_ROTATIONS.oracle(lambda B, S: orthogonality_error(B, S))
+LARGER_ROTATIONS.mutant("half the error", lambda value: value * rational(1, 2))
+LARGER_ROTATIONS.mutant("S divided by t", lambda B, S, t: orthogonality_error(B, S / t))
+
+
+@LARGER_ROTATIONS.counterexample("B = I/2 in the plane: a rotation by nearly 2 pi / b^2 errs less than a small one")
+def nearly_a_full_turn() -> dict[str, Any]:
+    half = Fraction(1, 2)
+    return {"B": [[half, 0], [0, half]], "S": [[0, 5], [-5, 0]], "t": 5}
+
+
+SATURATION = Claim(SINGULAR_VALUES, "osa.a1-saturation",
+    label="Theorem A.1, a bound that large rotations do not outgrow",
+    statement=r"""
+        \|\mathbf{Y}^\top\mathbf{Y}-\mathbf{I}_N\|_2 \le \|\mathbf{B}\|_2^2\,\|\mathbf{B}^\top\mathbf{B}-\mathbf{I}\|_2
+        \,\min(2, \|[\mathbf{S}]\|_2)^2 \le 4 \text{ for } \|\mathbf{B}\|_2 \le 1""",
+    assumptions=[SKEW, AT_MOST_ONE],
+    relation=AtMost(), sizes={"N": (2, 3), "m": (2, 3), "k": (2, 3)}, corrects="osa.a1-larger-rotations",
+    uses=("osa.eq-28",), of_project=True,
+    note="""
+        From Eq. (28) and ||exp[S] - I||_2 <= min(2, ||[S]||_2). Quadratic in S where Eq. (10) is exponential; Eq. (10)
+        is the better one where S is small and B has tiny singular values beside converged ones.""",
+)  # fmt: skip
+SATURATION.inputs(decomposed_factor_within_the_unit_ball)
+
+
+@SATURATION.formula
+def saturating_bounds(B: Factor, S: SkewMatrix) -> Any:
+    """||B||^2 ||B^T B - I|| min(2, ||B^T S B||)^2 and 4, shape (2,)."""
+    bound = _saturating(B, S)
+    return stacked(bound, 0 * bound + 4)
+
+
+def _saturating(B: Any, S: Any, ceiling: Any = 2, power: int = 2) -> Any:
+    """||B||_2^power ||B^T B - I||_2 min(ceiling, ||B^T S B||_2)^2, a scalar."""
+    size = spectral_norm(B.T @ S @ B)
+    least = -maximum(stacked(-size, 0 * size - ceiling))
+    return spectral_norm(B) ** power * spectral_norm(excess(B)) * least**2
+
+
+SATURATION.oracle(lambda B, S: stacked(orthogonality_error(B, S), _saturating(B, S)))
+SATURATION.mutant("ceiling 1/2 instead of 2", ceiling=rational(1, 2))
+SATURATION.mutant("||B||^4 instead of ||B||^2", power=4)

@@ -1,0 +1,245 @@
+"""The weights of queries and keys: Theorem C.2, and the W~ through which the layer sees them (Appendix C.2).
+
+The Jacobian of exp(S) depends on them through W~ alone; that of the A of Theorem C.3 does only for orthonormal [W^Q, W^K].
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from theorems.osa import OSA
+from theorems.osa.definitions import attention, cayley, orthonormal_columns, query_key_generator, whole_heads
+from theorems.osa.part_e_experiments.untrained import decided_at_the_experiments
+from theorems.osa.settings import (
+    HEADS,
+    LAYER,
+    ORTHONORMAL_QUERIES_AND_KEYS,
+    gram_defect,
+    layer,
+    newton_schulz_jacobian,
+    orthonormal_queries_and_keys,
+    two_heads,
+)
+from theorems.osa.shapes import Alpha, Epsilon, Frame, Key, Output, Query, Steps, Tokens, Value
+from verify.matrix import COLUMN, concatenate, expm, eye, ones, rational, sqrt, total
+from verify.oracles import jacobian
+from verify.vocabulary import Assumption, AtMost, Claim, Equal, HasStructure, Shape
+
+# -- query and key weights ---------------------------------------------------------------------------------------------
+
+C2_DIMS = Claim(OSA, "osa.c2-dims", label="Appendix C.2, text",
+    statement=r"2d_v\le d \text{ is satisfied for } h>1",
+    assumptions=["d_v = d/h, h divides d"],
+    relation=AtMost(), sizes={"d": (2, 9), "d_v": (1, 4)},
+    where=lambda sizes: whole_heads(sizes) and sizes["d_v"] < sizes["d"],
+    note="For h = 1, d_v = d and the scheme of Appendix C.2 does not exist: no 2 d columns of R^d are orthonormal.",
+)  # fmt: skip
+
+
+@C2_DIMS.inputs
+def query_and_key_weights(W_Q: Query, W_K: Key) -> Any:
+    return {"W_Q": W_Q, "W_K": W_K}
+
+
+@C2_DIMS.formula
+def token_dimension(W_Q: Query) -> Any:
+    """d, a scalar."""
+    return W_Q.shape[0]
+
+
+C2_DIMS.oracle(lambda W_Q, W_K: W_Q.shape[1] + W_K.shape[1])
+C2_DIMS.mutant("d - d_v, as for h > 2", lambda value, W_Q: value - W_Q.shape[1])
+C2_DIMS.mutant("d - 1", lambda value: value - 1)
+
+THEOREM_C2 = Claim(OSA, "osa.thm-c.2", label="Theorem C.2, Eq. (14)",
+    statement=r"""
+        \kappa(\tilde{\mathbf{W}})=1; \text{ the non-zero singular values of } \tilde{\mathbf{W}} \text{ are } 1""",
+    assumptions=[
+        "2 d_v <= d",
+        Assumption(
+            "[W^Q, W^K] in R^{d x 2 d_v} has orthonormal columns",
+            zero=lambda W_Q, W_K: (
+                concatenate([W_Q, W_K], axis=1).T @ concatenate([W_Q, W_K], axis=1) - eye(2 * W_Q.shape[1])
+            ),
+        ),
+    ],
+    relation=HasStructure(), sizes={"d": (2, 6), "d_v": (1, 3)}, where=lambda sizes: 2 * sizes["d_v"] <= sizes["d"],
+    proof=("osa.eq-53",), exact=True,
+)  # fmt: skip
+decided_at_the_experiments(THEOREM_C2)
+THEOREM_C2.inputs(orthonormal_queries_and_keys)
+
+
+@THEOREM_C2.formula
+def query_key_matrix(W_Q: Query, W_K: Key) -> Any:
+    """W~ = W_Q W_K^T - W_K W_Q^T, shape (d, d) (Theorem C.2)."""
+    return query_key_generator(W_Q, W_K)
+
+
+@THEOREM_C2.part("structure")
+def nonzero_singular_values_are_one(value: Any, W_Q: Query) -> Any:
+    """W W^T W - W vanishes exactly if every nonzero singular value of W is 1; ||W||_F^2 then counts them.
+
+    The count, 2 d_v, is what Eqs. (51)-(53) give; without it W = 0, which has no condition number, would pass.
+    """
+    cube = value @ value.T @ value - value
+    excess = total(value * value) - 2 * W_Q.shape[1]
+    return concatenate([cube, ones(1, value.shape[1]) * excess], axis=0)
+
+
+THEOREM_C2.mutant("skew part with its factor 1/2", lambda W_Q, W_K: (W_Q @ W_K.T - W_K @ W_Q.T) * rational(1, 2))
+THEOREM_C2.mutant("second product dropped", lambda W_Q, W_K: W_Q @ W_K.T)
+THEOREM_C2.mutant("key instead of query in the first product", lambda W_Q, W_K: W_K @ W_K.T - W_K @ W_Q.T)
+
+VIA_GENERATOR = Claim(HEADS, "osa.c2-via-wtilde", label="Appendix C.2, text",
+    statement=r"""
+        \text{the query, key weights only affect the Jacobian via } \tilde{\mathbf{W}}=\mathbf{W}^Q(\mathbf{W}^K)^\top-
+        \mathbf{W}^K(\mathbf{W}^Q)^\top;\ \text{the proof of Theorem C.3 shows that the Jacobian of }
+        \mathbf{A}(\mathbf{X}) \text{ is a function of } \tilde{\mathbf{W}}""",
+    assumptions=["from Eq. (13), A = exp(S) (Eq. (5))", "proof of C.3 uses B from Newton-Schulz"],
+    relation=Equal(), sizes={"N": (1, 3), "d": (1, 3), "d_v": (1, 3)}, expects="gap", uses=("osa.thm-c.1",),
+    proof=("osa.c2-via-wtilde-newton-schulz",), exact=True,
+    note="""
+        True of A = exp(S). The proof of Theorem C.3 speaks of another A, made from Newton-Schulz iterates of [X W^Q, X
+        W^K], which is a function of W~ only where [W^Q, W^K] has orthonormal columns. The author would say that the
+        theorem assumes just that (osa.c2-via-wtilde-orthonormal); but its proof does not show it there, and the
+        sentence, from which the initialisation is derived, is about weights not yet chosen.""",
+)  # fmt: skip
+
+
+@VIA_GENERATOR.inputs
+def any_layer(X: Tokens, W_Q: Query, W_K: Key, W_V: Value, W_O: Output, alpha: Alpha) -> Any:
+    return layer(X, W_Q, W_K, W_V, W_O, alpha)
+
+
+def _generated(X: Any, W: Any, W_V: Any, W_O: Any, alpha: Any) -> Any:
+    """The Jacobian of exp(alpha / sqrt(d_v) X W X^T) X W_V W_O, which knows the query and key weights through W alone."""
+    scale = alpha / sqrt(W_V.shape[1])
+
+    def head(X: Any) -> Any:
+        return expm(X * scale @ W @ X.T) @ X @ W_V @ W_O
+
+    return jacobian(head, "X", COLUMN)(X)
+
+
+@VIA_GENERATOR.formula
+def jacobian_through_generator(X: Tokens, W_Q: Query, W_K: Key, W_V: Value, W_O: Output, alpha: Alpha) -> Any:
+    """J as a function of W~ = W_Q W_K^T - W_K W_Q^T, shape (N d, N d), column-major."""
+    return _generated(X, query_key_generator(W_Q, W_K), W_V, W_O, alpha)
+
+
+VIA_GENERATOR.oracle(
+    lambda X, W_Q, W_K, W_V, W_O, alpha: jacobian(attention, "X", COLUMN)(X, W_Q, W_K, W_V, W_O, alpha)
+)
+VIA_GENERATOR.mutant("through W_Q W_K^T alone", "query_key_generator(W_Q, W_K) -> W_Q @ W_K.T")
+VIA_GENERATOR.mutant("through the symmetric part", "query_key_generator(W_Q, W_K) -> W_Q @ W_K.T + W_K @ W_Q.T")
+VIA_GENERATOR.mutant("sign reversed", "W_Q -> W_K; W_K -> W_Q")
+
+SAME_GENERATOR = Assumption(
+    "[W^Q, W^K] and [P^Q, P^K] have the same W~",
+    zero=lambda W_Q, W_K, P_Q, P_K: query_key_generator(W_Q, W_K) - query_key_generator(P_Q, P_K),
+)
+
+VIA_GENERATOR_NEWTON_SCHULZ = Claim(LAYER, "osa.c2-via-wtilde-newton-schulz",
+    label="Appendix C.2, text, for the A of the proof of Theorem C.3",
+    statement=r"""
+        \mathbf{A} = \mathbf{I}_N + \mathbf{B}(\exp[\mathbf{S}] - \mathbf{I}_{2d_v})\mathbf{B}^\top, \mathbf{B} \text{
+        from Newton-Schulz: the Jacobian of } \mathbf{A}(\mathbf{X}) \text{ is a function of } \tilde{\mathbf{W}}""",
+    assumptions=[SAME_GENERATOR],
+    relation=Equal(), sizes={"N": (1, 3), "d": (2, 3), "d_v": (1, 2), "K": (0, 2)}, expects="refuted", severity="error",
+    correction="osa.c2-via-wtilde-orthonormal", of_project=True,
+    note="The iterates start from [X W^Q, X W^K], whose singular values W~ does not determine.",
+)  # fmt: skip
+
+
+@VIA_GENERATOR_NEWTON_SCHULZ.inputs
+def sheared_weights(
+    X: Tokens,
+    W_Q: Query,
+    W_K: Key,
+    shear: Annotated[Any, Shape("d_v", "d_v")],
+    alpha: Alpha,
+    epsilon: Epsilon,
+    K: Steps,
+) -> Any:
+    # W_Q (W_K + W_Q H)^T - (W_K + W_Q H) W_Q^T = W~ for symmetric H
+    P_K = W_K + W_Q @ (shear + shear.T)
+    return {"X": X, "W_Q": W_Q, "W_K": W_K, "P_Q": W_Q, "P_K": P_K, "alpha": alpha, "epsilon": epsilon, "K": K}
+
+
+@VIA_GENERATOR_NEWTON_SCHULZ.formula
+def newton_schulz_jacobian_of_weights(X: Tokens, W_Q: Query, W_K: Key, alpha: Alpha, epsilon: Epsilon, K: Steps) -> Any:
+    """dvec A/dvec X, shape (N^2, N d), column-major, for A from K Newton-Schulz steps."""
+    return newton_schulz_jacobian(X, W_Q, W_K, alpha, epsilon, K)
+
+
+VIA_GENERATOR_NEWTON_SCHULZ.oracle(
+    lambda X, P_Q, P_K, alpha, epsilon, K: newton_schulz_jacobian(X, P_Q, P_K, alpha, epsilon, K)
+)
+VIA_GENERATOR_NEWTON_SCHULZ.mutant("halved", lambda value: value * rational(1, 2))
+VIA_GENERATOR_NEWTON_SCHULZ.mutant("queries and keys exchanged", "W_Q -> W_K; W_K -> W_Q")
+
+
+@VIA_GENERATOR_NEWTON_SCHULZ.counterexample("queries doubled, keys halved, no Newton-Schulz step")
+def queries_doubled() -> dict[str, Any]:
+    columns = {"W_Q": [[1], [0]], "W_K": [[0], [1]], "P_Q": [[2], [0]], "P_K": [[0], ["1/2"]]}
+    return {"X": [[1, 0], [0, 1]], **columns, "alpha": 1, "epsilon": 1, "K": 0}
+
+
+VIA_GENERATOR_NEWTON_SCHULZ.counterexample("the same after two steps", lambda: {**queries_doubled(), "K": 2})
+
+VIA_GENERATOR_ORTHONORMAL = Claim(OSA, "osa.c2-via-wtilde-orthonormal",
+    label="Appendix C.2, text, for Newton-Schulz and orthonormal [W^Q, W^K]",
+    statement=r"""
+        [\mathbf{W}^Q, \mathbf{W}^K] \text{ and } [\mathbf{P}^Q, \mathbf{P}^K] \text{ with orthonormal columns and the
+        same } \tilde{\mathbf{W}} \text{ give the same } \mathbf{A}(\mathbf{X}) \text{ from Newton-Schulz, for every }
+        K, \text{ hence the same Jacobian: } [\mathbf{P}^Q, \mathbf{P}^K] = [\mathbf{W}^Q, \mathbf{W}^K]\mathbf{R}
+        \text{ with } \mathbf{R} \text{ orthogonal and symplectic}""",
+    assumptions=[
+        ORTHONORMAL_QUERIES_AND_KEYS,
+        Assumption(
+            "[P^Q, P^K] has orthonormal columns", zero=lambda P_Q, P_K: gram_defect(concatenate([P_Q, P_K], axis=1))
+        ),
+        SAME_GENERATOR,
+    ],
+    relation=Equal(), sizes={"N": (1, 3), "d": (2, 4), "d_v": (1, 2), "K": (0, 2)},
+    where=lambda sizes: two_heads(sizes) and sizes["N"] * sizes["d"] <= 8, corrects="osa.c2-via-wtilde-newton-schulz",
+    of_project=True,
+)  # fmt: skip
+
+
+@VIA_GENERATOR_ORTHONORMAL.inputs
+def rotated_weights(
+    X: Tokens,
+    frame: Frame,
+    turn: Annotated[Any, Shape("d_v", "d_v")],
+    mix: Annotated[Any, Shape("d_v", "d_v")],
+    alpha: Alpha,
+    epsilon: Epsilon,
+    K: Steps,
+) -> Any:
+    d_v = turn.shape[0]
+    W = orthonormal_columns(frame, 2 * d_v)
+    # the Cayley transform of a skew matrix that commutes with [[0, I], [-I, 0]] does so too
+    blocks = [concatenate([turn, mix], axis=1), concatenate([-mix, turn], axis=1)]
+    P = W @ cayley(concatenate(blocks, axis=0))
+    weights = {"W_Q": W[:, :d_v], "W_K": W[:, d_v:], "P_Q": P[:, :d_v], "P_K": P[:, d_v:]}
+    return {"X": X, **weights, "alpha": alpha * rational(1, 3), "epsilon": epsilon, "K": K}
+
+
+@VIA_GENERATOR_ORTHONORMAL.formula
+def newton_schulz_jacobian_of_orthonormal(
+    X: Tokens, W_Q: Query, W_K: Key, alpha: Alpha, epsilon: Epsilon, K: Steps
+) -> Any:
+    """dvec A/dvec X, shape (N^2, N d), column-major, for A from K Newton-Schulz steps and orthonormal [W_Q, W_K]."""
+    return newton_schulz_jacobian(X, W_Q, W_K, alpha, epsilon, K)
+
+
+VIA_GENERATOR_ORTHONORMAL.oracle(
+    lambda X, P_Q, P_K, alpha, epsilon, K: newton_schulz_jacobian(X, P_Q, P_K, alpha, epsilon, K)
+)
+VIA_GENERATOR_ORTHONORMAL.mutant(
+    "queries times 8 and keys over 8, which keeps W~", "W_Q -> W_Q * 8; W_K -> W_K * rational(1, 8)"
+)
+VIA_GENERATOR_ORTHONORMAL.mutant("queries and keys exchanged", "W_Q -> W_K; W_K -> W_Q")
+VIA_GENERATOR_ORTHONORMAL.mutant("one more Newton-Schulz step", "K -> K + 1")

@@ -1,0 +1,320 @@
+"""Theorem C.4, the condition numbers of J and J_2, and QR instead of Newton-Schulz: footnote 4, Remark C.5 (Appendix C.3)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from theorems.osa import OSA
+from theorems.osa.part_2_1_low_rank_exponential.theorem_2_1 import attention_matrix_in_any_basis
+from theorems.osa.part_c_initialisation.c3_theorem_c_3 import (
+    INITIALISED,
+    NEWTON_SCHULZ,
+    condition_excess,
+    delta_of,
+    first_jacobian_term,
+    initialised_with_moderate_alpha,
+    initialised_with_small_alpha,
+    layer_jacobian,
+    linear_bound,
+    orthonormal_weights,
+    second_jacobian_term,
+    squared,
+    unit_of_bounds,
+)
+from theorems.osa.settings import CONTAINS_QUERIES_AND_KEYS, ORTHONORMAL, POSITIVE_ALPHA, tokens_with_wide_basis
+from theorems.osa.shapes import (
+    Alpha,
+    Basis,
+    Decay,
+    Epsilon,
+    Frame,
+    HeadSize,
+    Key,
+    Output,
+    PositiveAlpha,
+    Query,
+    Share,
+    Steps,
+    Tokens,
+    Value,
+)
+from verify.matrix import (
+    absolute,
+    column,
+    concatenate,
+    effective_condition_number,
+    exp,
+    eye,
+    frobenius_norm,
+    rational,
+    spectral_norm,
+    sqrt,
+)
+from verify.vocabulary import Assumption, AtMost, Claim, HasStructure
+
+C3_KAPPA_J2 = Claim(INITIALISED, "osa.c3-kappa-j2", label="Appendix C.3, text",
+    statement=r"\text{the condition number of } \mathbf{J}_2 \text{ is very close to (or exactly) } 1",
+    assumptions=[
+        "effective condition number",
+        NEWTON_SCHULZ,
+        Assumption(
+            "delta = max_i |sigma_i(A) - 1| < 1",
+            positive=lambda X, W_Q, W_K, alpha, epsilon, K: 1 - delta_of(X, W_Q, W_K, alpha, epsilon, K),
+        ),
+    ],
+    relation=AtMost(ascent=False), uses=("osa.c1-kappa", "osa.f7-j2-form-corrected"), expects="reading",
+    reading="""
+        very close: kappa(J_2) <= (1 + delta)/(1 - delta) with |sigma_i(A) - 1| <= delta; exactly 1 for orthogonal A,
+        where delta = 0""",
+)  # fmt: skip
+
+
+@C3_KAPPA_J2.formula
+def second_term_condition_bound(X: Tokens, W_Q: Query, W_K: Key, alpha: Alpha, epsilon: Epsilon, K: Steps) -> Any:
+    """(1 + delta) / (1 - delta) - 1 with delta = max_i |sigma_i(A) - 1|, a scalar: what bounds kappa(J_2) - 1."""
+    delta = delta_of(X, W_Q, W_K, alpha, epsilon, K)
+    return condition_excess(delta)
+
+
+@C3_KAPPA_J2.oracle
+def second_term_condition_number(
+    X: Any, W_Q: Any, W_K: Any, W_V: Any, W_O: Any, alpha: Any, epsilon: Any, K: int
+) -> Any:
+    J_2 = second_jacobian_term(X, W_Q, W_K, W_V, W_O, alpha, epsilon, K)
+    return effective_condition_number(J_2, X.shape[0] * W_V.shape[1]) - 1
+
+
+C3_KAPPA_J2.mutant("delta / 2", "condition_excess(delta) -> condition_excess(delta * rational(1, 2))")
+C3_KAPPA_J2.mutant("delta^2", "condition_excess(delta) -> condition_excess(delta * delta)")
+
+
+def _first_norm(X: Any, W_Q: Any, W_K: Any, W_V: Any, W_O: Any, alpha: Any, epsilon: Any, K: int) -> Any:
+    """||J_1||_2, the least that C alpha can be (Theorem C.3)."""
+    return spectral_norm(first_jacobian_term(X, W_Q, W_K, W_V, W_O, alpha, epsilon, K))
+
+
+def interval_half_width(
+    X: Any, W_Q: Any, W_K: Any, W_V: Any, W_O: Any, alpha: Any, epsilon: Any, K: int, C: Any = 1, d: Any = 1
+) -> Any:
+    """delta + C alpha with C alpha = ||J_1||_2, each with a weight in which mutants differ."""
+    delta = delta_of(X, W_Q, W_K, alpha, epsilon, K)
+    return delta * d + _first_norm(X, W_Q, W_K, W_V, W_O, alpha, epsilon, K) * C
+
+
+ASSUMED_BY_C4 = INITIALISED.extended(
+    "Theorem C.4",
+    assumptions=[
+        NEWTON_SCHULZ,
+        "|sigma_i(A) - 1| <= delta, delta in [0, 1)",
+        POSITIVE_ALPHA,
+        Assumption(
+            "1 - delta - C alpha > 0",
+            positive=lambda X, W_Q, W_K, W_V, W_O, alpha, epsilon, K: (
+                1 - interval_half_width(X, W_Q, W_K, W_V, W_O, alpha, epsilon, K)
+            ),
+        ),
+    ],
+    inputs=initialised_with_moderate_alpha,
+)
+LEAST_CONSTANT = (
+    "Checked with C alpha = ||J_1||_2 and delta = max_i |sigma_i(A) - 1|, the least that Eq. (15) and the assumption allow;"
+    " both sides of what is claimed only move apart for larger ones."
+)
+
+THEOREM_C4 = Claim(ASSUMED_BY_C4, "osa.thm-c.4", label="Theorem C.4, Eq. (16)",
+    statement=r"""
+        1\le\kappa(\mathbf{J}(\mathbf{X}))\le\frac{1+\delta+C\alpha}{1-\delta-C\alpha} \text{ for any } \alpha>0 \text{
+        such that } 1-\delta-C\alpha>0""",
+    assumptions=["kappa = effective condition number of Appendix C.1"],
+    relation=AtMost(ascent=False), uses=("osa.thm-c.3", "osa.f7-range"), presumes=("osa.f7-perturbation-alone",),
+    proof=("osa.f7-j2-form", "osa.eq-98", "osa.eq-99", "osa.f7-interval"), expects="gap",
+    note=f"{LEAST_CONSTANT}  The theorem stands; kappa takes the least non-zero singular value, and the printed proof, by Weyl's"
+    " inequality, leaves out why J has no small ones where those of J_2 are zero: osa.f7-range supplies it.  The author would"
+    " call that evident, as A X W^V W^O has its rows in the row space of W^O.",
+)  # fmt: skip
+
+
+def jacobian_condition_number(
+    X: Any, W_Q: Any, W_K: Any, W_V: Any, W_O: Any, alpha: Any, epsilon: Any, K: int | None
+) -> Any:
+    """sigma_max(J) over the N d_v-th singular value of J, the last that is not zero (osa.f7-range)."""
+    J = layer_jacobian(X, W_Q, W_K, W_V, W_O, alpha, epsilon, K)
+    return effective_condition_number(J, X.shape[0] * W_V.shape[1])
+
+
+@THEOREM_C4.formula
+def condition_number_bounds(
+    X: Tokens, W_Q: Query, W_K: Key, W_V: Value, W_O: Output, alpha: PositiveAlpha, epsilon: Epsilon, K: Steps
+) -> Any:
+    """(1 + delta + C alpha) / (1 - delta - C alpha) - 1 and 0, what bounds kappa - 1 and 1 - kappa (Eq. (16))."""
+    t = interval_half_width(X, W_Q, W_K, W_V, W_O, alpha, epsilon, K)
+    return column(condition_excess(t), 0)
+
+
+@THEOREM_C4.oracle
+def condition_number_of_jacobian(
+    X: Any, W_Q: Any, W_K: Any, W_V: Any, W_O: Any, alpha: Any, epsilon: Any, K: int
+) -> Any:
+    kappa = jacobian_condition_number(X, W_Q, W_K, W_V, W_O, alpha, epsilon, K)
+    return column(kappa - 1, 1 - kappa)
+
+
+THEOREM_C4.mutant("C alpha dropped", C=0)
+THEOREM_C4.mutant("C / 4", C=rational(1, 4))
+THEOREM_C4.mutant("delta dropped", d=0)
+THEOREM_C4.mutant("(delta + C alpha)^2", "condition_excess(t) -> condition_excess(t * t)")
+
+ARBITRARILY_CLOSE = Claim(INITIALISED, "osa.c3-arbitrarily-close",
+    label="Appendix C.3, text before Theorem C.4 and after Remark C.5",
+    statement=r"""
+        \text{under our initialisation (Newton-Schulz converged well enough, } \alpha \text{ small, } K \text{ large
+        enough) the condition number of the Jacobian can be made arbitrarily close to } 1""",
+    assumptions=[
+        NEWTON_SCHULZ,
+        "single head",
+        "effective condition number",
+        POSITIVE_ALPHA,
+        Assumption("t < 1", positive=lambda X, W_V, alpha: 1 - _total_perturbation(X, W_V, alpha)),
+    ],
+    relation=AtMost(ascent=False), uses=("osa.thm-c.3", "osa.c3-near-identity", "osa.c1-kappa", "osa.f7-range"),
+    expects="reading",
+    reading="""
+        kappa(J) <= (1 + t)/(1 - t) with t = (3 + 4 sqrt 2) ||X||_2^2 alpha / sqrt(d_v) < 1: for bounded ||X||_2 and
+        any K a small enough alpha brings kappa(J) as close to 1 as wanted, whether Newton-Schulz has converged or not
+    """,
+    note="J = W^T (x) I + (J_1 + W^T (x) (A - I)), and the non-zero singular values of W^T (x) I are 1.",
+)  # fmt: skip
+ARBITRARILY_CLOSE.inputs(initialised_with_small_alpha)
+
+
+def _total_perturbation(X: Any, W_V: Any, alpha: Any) -> Any:
+    """(3 + 4 sqrt 2) ||X||_2^2 alpha / sqrt(d_v), at least ||J_1||_2 + ||A - I||_2."""
+    return linear_bound(X, W_V, alpha) + unit_of_bounds(X, W_V, alpha)
+
+
+@ARBITRARILY_CLOSE.formula
+def condition_number_excess_without_delta(X: Tokens, W_V: Value, alpha: PositiveAlpha) -> Any:
+    """(1 + t) / (1 - t) - 1 with t = (3 + 4 sqrt 2) ||X||_2^2 alpha / sqrt(d_v), a scalar: what bounds kappa(J) - 1."""
+    t = _total_perturbation(X, W_V, alpha)
+    return condition_excess(t)
+
+
+ARBITRARILY_CLOSE.oracle(
+    lambda X, W_Q, W_K, W_V, W_O, alpha, epsilon, K: (
+        jacobian_condition_number(X, W_Q, W_K, W_V, W_O, alpha, epsilon, K) - 1
+    )
+)
+ARBITRARILY_CLOSE.mutant("t^2", "condition_excess(t) -> condition_excess(t * t)")
+ARBITRARILY_CLOSE.mutant("t / 100", "condition_excess(t) -> condition_excess(t * rational(1, 100))")
+
+# -- QR instead of Newton-Schulz: footnote 4 and Remark C.5 ------------------------------------------------------------
+
+# -- QR instead of Newton-Schulz: footnote 4 and Remark C.5 ------------------------------------------------------------
+
+FOOTNOTE_4 = Claim(OSA, "osa.fn-4", label="Footnote 4",
+    statement=r"\text{if QR is used, } \sigma_i(\mathbf{A})=1 \text{ for all } i",
+    assumptions=["B from reduced QR of M", ORTHONORMAL, CONTAINS_QUERIES_AND_KEYS],
+    relation=HasStructure(), sizes={"N": (1, 4), "d": (1, 4), "d_v": (1, 2), "r": (1, 4)},
+    where=lambda sizes: sizes["r"] <= sizes["N"] and sizes["d_v"] <= sizes["d"], uses=("osa.thm-2.1-any-basis",),
+    note="Whatever orthonormal columns QR returns where those of M are dependent.",
+)  # fmt: skip
+FOOTNOTE_4.inputs(tokens_with_wide_basis)
+
+
+@FOOTNOTE_4.formula
+def attention_matrix_through_qr(X: Tokens, W_Q: Query, W_K: Key, alpha: Alpha, B: Basis) -> Any:
+    """A = I_N + B (exp(B^T S B) - I_r) B^T, shape (N, N), for the B (N, r) of a reduced QR of [Q, K]."""
+    return attention_matrix_in_any_basis(X, W_Q, W_K, alpha, B)
+
+
+@FOOTNOTE_4.part("structure")
+def all_singular_values_are_one(value: Any) -> Any:
+    """A^T A - I."""
+    return value.T @ value - eye(value.shape[0])
+
+
+FOOTNOTE_4.mutant("I_r not subtracted", lambda value, B: value + B @ B.T)
+FOOTNOTE_4.mutant(
+    "first column of B doubled",
+    lambda X, W_Q, W_K, alpha, B: attention_matrix_in_any_basis(
+        X, W_Q, W_K, alpha, concatenate([B[:, :1] * 2, B[:, 1:]], axis=1)
+    ),
+)
+
+REMARK_C5 = Claim(INITIALISED, "osa.rem-c.5", label="Remark C.5",
+    statement=r"""
+        \text{a similar result should be available when } \mathbf{B} \text{ is computed using QR but would require more
+        assumptions on the properties of } \mathbf{M}""",
+    assumptions=["||X||_2 bounded", "A = exp(S), which every QR basis gives (Theorem 2.1)"],
+    relation=AtMost(), sizes=("N", "d", "d_v"),
+    uses=("osa.thm-2.1-any-basis", "osa.fn-4", "osa.thm-c.1", "osa.thm-c.2", "osa.c1-kappa"), expects="reading",
+    reading="""
+        similar result: (15) with C = 2 R^2 / sqrt(d_v) for ||X||_2 <= R and |alpha| for alpha, and (16) with delta = 0
+        (osa.rem-c.5-condition-number); more assumptions: that M has full column rank, where a QR basis can be
+        differentiated at all. Nothing else is needed, and C does not depend on how close to rank deficient M is""",
+    note="""
+        Checked for every M, of the function A(X) = exp(S): it does not depend on B, ||dvec A/dvec S||_2 <= 1 and
+        ||dvec S/dvec X||_2 <= 2 |alpha| ||X||_2 / sqrt(d_v). So the result itself needs no assumption on M; its
+        computation by differentiating a QR does (osa.gradient-through-qr-rank-deficient).""",
+)  # fmt: skip
+
+
+@REMARK_C5.inputs
+def initialised_without_basis(
+    X: Tokens, pair: Frame, left: Frame, right: Frame, alpha: Alpha, decay: Decay, d_v: HeadSize
+) -> Any:
+    return {"X": X, **orthonormal_weights(pair, left, right, d_v), "alpha": alpha * exp(-decay)}
+
+
+@REMARK_C5.formula
+def first_term_bound_for_qr(X: Tokens, W_V: Value, alpha: Alpha) -> Any:
+    """2 ||X||_2^2 |alpha| / sqrt(d_v), a scalar."""
+    return unit_of_bounds(X, W_V, absolute(alpha)) * 2
+
+
+REMARK_C5.oracle(lambda X, W_Q, W_K, W_V, W_O, alpha: spectral_norm(first_jacobian_term(X, W_Q, W_K, W_V, W_O, alpha)))
+REMARK_C5.mutant("C halved", lambda value: value * rational(1, 2))
+REMARK_C5.mutant("quadratic in alpha", lambda X, W_V, alpha: first_term_bound_for_qr(X, W_V, alpha * alpha))
+REMARK_C5.mutant("linear in ||X||_2", lambda value, X: value / spectral_norm(X))
+
+REMARK_C5_CONDITION = Claim(INITIALISED, "osa.rem-c.5-condition-number", label="Remark C.5, Theorem C.4 for QR",
+    statement=r"""
+        \mathbf{A} = \exp(\mathbf{S}): \quad 1 \le \kappa(\mathbf{J}(\mathbf{X})) \le \frac{1 + C\alpha}{1 - C\alpha}
+        \text{ for } \alpha > 0,\ C\alpha < 1, \quad C = 2\|\mathbf{X}\|_2^2/\sqrt{d_v}""",
+    assumptions=[
+        POSITIVE_ALPHA,
+        Assumption("C alpha < 1", positive=lambda X, W_V, alpha: 1 - _linear_for_qr(X, W_V, alpha)),
+    ],
+    relation=AtMost(ascent=False), sizes=("N", "d", "d_v"), uses=("osa.rem-c.5", "osa.fn-4", "osa.f7-range"),
+    of_project=True,
+)  # fmt: skip
+
+
+def _linear_for_qr(X: Any, W_V: Any, alpha: Any) -> Any:
+    """C alpha = 2 ||X||_2^2 alpha / sqrt(d_v)."""
+    return unit_of_bounds(X, W_V, alpha) * 2
+
+
+@REMARK_C5_CONDITION.inputs
+def initialised_with_small_alpha_for_qr(
+    X: Tokens, pair: Frame, left: Frame, right: Frame, share: Share, d_v: HeadSize
+) -> Any:
+    alpha = share * (sqrt(d_v) / 2) / (squared(frobenius_norm(X)) + rational(1, 256))
+    return {"X": X, **orthonormal_weights(pair, left, right, d_v), "alpha": alpha}
+
+
+@REMARK_C5_CONDITION.formula
+def condition_number_excess_for_qr(X: Tokens, W_V: Value, alpha: PositiveAlpha) -> Any:
+    """(1 + C alpha) / (1 - C alpha) - 1 with C = 2 ||X||_2^2 / sqrt(d_v), a scalar: what bounds kappa(J) - 1."""
+    return condition_excess(_linear_for_qr(X, W_V, alpha))
+
+
+REMARK_C5_CONDITION.oracle(
+    lambda X, W_Q, W_K, W_V, W_O, alpha: jacobian_condition_number(X, W_Q, W_K, W_V, W_O, alpha, None, None) - 1
+)
+REMARK_C5_CONDITION.mutant(
+    "C / 4", lambda X, W_V, alpha: condition_excess(_linear_for_qr(X, W_V, alpha) * rational(1, 4))
+)
+REMARK_C5_CONDITION.mutant(
+    "(C alpha)^2", lambda X, W_V, alpha: condition_excess(squared(_linear_for_qr(X, W_V, alpha)))
+)

@@ -1,0 +1,181 @@
+"""A network of blocks: footnote 2, whose bound holds for Jacobians side by side and not for their product."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from theorems.osa import OSA
+from theorems.osa.definitions import cayley, orthonormal_columns
+from theorems.osa.settings import gram_defect
+from verify.matrix import (
+    absolute,
+    column,
+    concatenate,
+    diag,
+    effective_condition_number,
+    rational,
+    smallest_singular_value,
+    sqrt,
+)
+from verify.vocabulary import Assumption, AtMost, Claim, Setting, Shape
+
+Columns = Annotated[Any, Shape("n", "r")]
+Square = Annotated[Any, Shape("n", "n")]
+Weights = Annotated[Any, Shape("r", "1")]
+
+BLOCKS = [
+    Assumption(
+        "J_l = U_l diag(s_l) V_l^T with orthonormal columns",
+        zero=lambda U_2, V_2, U_1, V_1: concatenate([gram_defect(F) for F in (U_2, V_2, U_1, V_1)], axis=0),
+    ),
+    Assumption("s_l > 0", positive=lambda s_2, s_1: concatenate([s_2, s_1], axis=0)),
+    Assumption("J_2 J_1 has the rank of its factors", positive=lambda V_2, U_1: smallest_singular_value(V_2.T @ U_1)),
+]
+
+SIDE_BY_SIDE = Claim(OSA, "osa.fn-2-side-by-side", label="Footnote 2, of sub-blocks side by side",
+    statement=r"\operatorname{rank}\mathbf{J}_1 = \operatorname{rank}\mathbf{J}_2 = n: \quad \kappa([\mathbf{J}_1\ "
+    r"\mathbf{J}_2]) \le \max_l \kappa(\mathbf{J}_l)",
+    assumptions=[
+        "Jacobians by the parameters, as in Ji et al.: the network's has those of its sub-blocks side by side",
+        Assumption(
+            "the sub-blocks have full row rank",
+            positive=lambda J_1, J_2: column(smallest_singular_value(J_1), smallest_singular_value(J_2)),
+        ),
+    ],
+    relation=AtMost(), sizes={"n": (1, 3), "p": (1, 4), "q": (1, 4)},
+    where=lambda sizes: sizes["n"] <= min(sizes["p"], sizes["q"]), of_project=True,
+    note="""
+        Without full row rank it fails there too; Ji et al. say that it 'does not hold universally' (skipless.eq-6,
+        skipless.eq-6-universal).""",
+)  # fmt: skip
+
+WideBlock = Annotated[Any, Shape("n", "p")]
+OtherWideBlock = Annotated[Any, Shape("n", "q")]
+RowWeights = Annotated[Any, Shape("n", "1")]
+
+
+@SIDE_BY_SIDE.inputs
+def blocks_of_full_row_rank(
+    first: Square,
+    second: Square,
+    third: Annotated[Any, Shape("p", "p")],
+    fourth: Annotated[Any, Shape("q", "q")],
+    s_1: RowWeights,
+    s_2: RowWeights,
+) -> Any:
+    def block(left: Any, s: Any, right: Any) -> Any:
+        return cayley(left) @ diag(s * s + rational(1, 4)) @ orthonormal_columns(right, s.shape[0]).T
+
+    return {"J_1": block(first, s_1, third), "J_2": block(second, s_2, fourth)}
+
+
+@SIDE_BY_SIDE.formula
+def worse_of_two_blocks(J_1: WideBlock, J_2: OtherWideBlock) -> Any:
+    """max(kappa(J_1), kappa(J_2)), a scalar, for J_1 (n, p) and J_2 (n, q) of rank n."""
+    n = J_1.shape[0]
+    return _larger(effective_condition_number(J_1, n), effective_condition_number(J_2, n))
+
+
+SIDE_BY_SIDE.oracle(lambda J_1, J_2: effective_condition_number(concatenate([J_1, J_2], axis=1), J_1.shape[0]))
+SIDE_BY_SIDE.mutant("the better conditioned block", "_larger -> _smaller")
+SIDE_BY_SIDE.mutant("its square root", lambda value: sqrt(value))
+
+
+def two_blocks(first: Square, second: Square, third: Square, fourth: Square, s_2: Weights, s_1: Weights) -> Any:
+    """Four frames and two positive diagonals from free parameters."""
+    r = s_1.shape[0]
+    frames = [orthonormal_columns(frame, r) for frame in (first, second, third, fourth)]
+    names = dict(zip(("U_2", "V_2", "U_1", "V_1"), frames, strict=True))
+    return {**names, "s_2": s_2 * s_2 + rational(1, 4), "s_1": s_1 * s_1 + rational(1, 4)}
+
+
+TWO_BLOCKS = Setting(
+    OSA, "Footnote 2", sizes={"n": (1, 3), "r": (1, 3)}, where=lambda sizes: sizes["r"] <= sizes["n"], inputs=two_blocks
+)
+
+FOOTNOTE_2 = Claim(TWO_BLOCKS, "osa.fn-2", label="Footnote 2",
+    statement=r"""
+        \text{Following the justification of Ji et al. (i.e. the conditioning of the full network Jacobian is bounded by
+        the worse-conditioned sub-block), it is reasonable to assume that this will improve the trainability and
+        performance}""",
+    assumptions=[
+        "Jacobians by the input, as that of Theorem C.1: the network's is the product of its sub-blocks'",
+        *BLOCKS,
+    ],
+    relation=AtMost(), expects="refuted", severity="error", correction="osa.fn-2-product",
+    doubt="""
+        Section 1 calls it an assumption, of Ji et al., whose network Jacobian, by the parameters, has its sub-blocks
+        side by side: there it is a theorem for full row rank (osa.fn-2-side-by-side). That theirs is meant is not
+        said; every other Jacobian of the paper is by the input.""",
+    note="""
+        With the effective condition number of Appendix C.1. Where blocks have low rank, as for h > 1, no function of
+        the kappa(J_l) bounds kappa(J_2 J_1): two with kappa = 1 can have a product with any.""",
+)  # fmt: skip
+
+
+def _block_condition(U: Any, s: Any, V: Any) -> Any:
+    return effective_condition_number(U @ diag(s) @ V.T, s.shape[0])
+
+
+def _larger(a: Any, b: Any) -> Any:
+    return (a + b + absolute(a - b)) * rational(1, 2)
+
+
+def _smaller(a: Any, b: Any) -> Any:
+    return a + b - _larger(a, b)
+
+
+@FOOTNOTE_2.formula
+def worse_condition_number(U_2: Columns, s_2: Weights, V_2: Columns, U_1: Columns, s_1: Weights, V_1: Columns) -> Any:
+    """max_l kappa(J_l), a scalar, for J_l = U_l diag(s_l) V_l^T."""
+    return _larger(_block_condition(U_2, s_2, V_2), _block_condition(U_1, s_1, V_1))
+
+
+@FOOTNOTE_2.oracle
+def condition_number_of_product(U_2: Any, s_2: Any, V_2: Any, U_1: Any, s_1: Any, V_1: Any) -> Any:
+    product = (U_2 @ diag(s_2) @ V_2.T) @ (U_1 @ diag(s_1) @ V_1.T)
+    return effective_condition_number(product, s_1.shape[0])
+
+
+FOOTNOTE_2.mutant("the better conditioned block", "_larger -> _smaller")
+FOOTNOTE_2.mutant("its square root", lambda value: sqrt(value))
+
+
+@FOOTNOTE_2.counterexample("J_1 = J_2 = diag(2, 1): the product has condition number 4")
+def same_direction_twice() -> dict[str, Any]:
+    identity = [[1, 0], [0, 1]]
+    frames = {"U_2": identity, "V_2": identity, "U_1": identity, "V_1": identity}
+    return {**frames, "s_2": [[2], [1]], "s_1": [[2], [1]]}
+
+
+@FOOTNOTE_2.counterexample("two blocks of rank 2 with condition number 1: the product has condition number 5/3")
+def tilted_planes() -> dict[str, Any]:
+    plane, tilted = [[1, 0], [0, 1], [0, 0]], [[1, 0], [0, "3/5"], [0, "4/5"]]
+    frames = {"U_2": plane, "V_2": plane, "U_1": tilted, "V_1": plane}
+    return {**frames, "s_2": [[1], [1]], "s_1": [[1], [1]]}
+
+
+FOOTNOTE_2_PRODUCT = Claim(TWO_BLOCKS, "osa.fn-2-product", label="Footnote 2, with all that conditions the product",
+    statement=r"""
+        \mathbf{J}_l = \mathbf{U}_l\operatorname{diag}(s_l)\mathbf{V}_l^\top \text{ of rank } r: \quad
+        \kappa(\mathbf{J}_2\mathbf{J}_1) \le \kappa(\mathbf{J}_2)\,\kappa(\mathbf{V}_2^\top\mathbf{U}_1)\,\kappa(
+        \mathbf{J}_1); \text{ the middle factor, of the angles between what one block reads and the other writes, is } 1
+        \text{ for nonsingular blocks}""",
+    assumptions=["network Jacobian = product of sub-block Jacobians", *BLOCKS],
+    relation=AtMost(), corrects="osa.fn-2", of_project=True,
+)  # fmt: skip
+
+
+@FOOTNOTE_2_PRODUCT.formula
+def product_of_condition_numbers(
+    U_2: Columns, s_2: Weights, V_2: Columns, U_1: Columns, s_1: Weights, V_1: Columns
+) -> Any:
+    """kappa(J_2) kappa(V_2^T U_1) kappa(J_1), a scalar."""
+    angles = effective_condition_number(V_2.T @ U_1, s_1.shape[0])
+    second, first = _block_condition(U_2, s_2, V_2), _block_condition(U_1, s_1, V_1)
+    return first * second * angles
+
+
+FOOTNOTE_2_PRODUCT.oracle(condition_number_of_product)
+FOOTNOTE_2_PRODUCT.mutant("angles ignored", "angles -> 1")
+FOOTNOTE_2_PRODUCT.mutant("the worse block instead of the product", "first * second -> _larger(first, second)")

@@ -1,0 +1,179 @@
+"""Theorems C.3 and C.4 for the untrained network of Appendix E: whole Jacobians of one head, in float64.
+
+W^O is left out where only singular values matter: its rows are orthonormal.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from theorems.osa import OSA
+from theorems.osa.part_c_initialisation.c3_theorem_c_3 import first_term_bound
+from theorems.osa.part_d_sampling.algorithm_1 import stiefel_uniform
+from theorems.osa.part_e_experiments.untrained import VALUES
+from theorems.osa.settings import newton_schulz_attention_matrix
+from theorems.osa.shapes import HeadSize, Length, Steps, Width
+from verify.matrix import eye, kron, singular_values, spectral_norm
+from verify.oracles import SMALLEST_P, LawTest
+from verify.vocabulary import Claim, FollowsLaw, Setting
+
+if TYPE_CHECKING:
+    import torch
+
+#: Standard deviation of the learnable embeddings.
+EMBEDDINGS = 0.02
+
+
+@dataclass(frozen=True)
+class Head:
+    """One untrained head on tokens X (N, d) with independent normal entries: Y -> A(Y), W^V, and C alpha of Theorem C.3."""
+
+    X: torch.Tensor
+    attention: Callable[[torch.Tensor], torch.Tensor]
+    W_V: torch.Tensor
+    bound: float
+
+    @property
+    def A(self) -> torch.Tensor:
+        """A(X), shape (N, N)."""
+        return self.attention(self.X)
+
+    def norm_of_first_term(self) -> float:
+        """||J_1||_2 from below, by power iteration on J_1^T J_1."""
+        import torch
+
+        def first_factor(Y: torch.Tensor) -> torch.Tensor:
+            return self.attention(Y) @ self.X @ self.W_V
+
+        direction = torch.ones_like(self.X)
+        for _ in range(12):
+            image = torch.func.jvp(first_factor, (self.X,), (direction / direction.norm(),))[1]
+            (direction,) = torch.func.vjp(first_factor, self.X)[1](image)
+        return float(image.norm())
+
+    def jacobian(self) -> torch.Tensor:
+        """J of A(X) X W^V, shape (N d_v, N d), column-major."""
+        import torch
+
+        def values(Y: torch.Tensor) -> torch.Tensor:
+            return (self.attention(Y) @ Y @ self.W_V).T.reshape(-1)
+
+        return torch.func.jacrev(values, chunk_size=50)(self.X).transpose(1, 2).flatten(1)
+
+
+def untrained_head(generator: torch.Generator, N: int, d: int, d_v: int, K: int, alpha: float, scale: float) -> Head:
+    """Weights as in Appendices C.1 and C.2, token entries of standard deviation `scale`."""
+    import torch
+
+    X = scale * torch.randn(N, d, generator=generator, dtype=torch.float64, device=generator.device)
+    pair, W_V = stiefel_uniform(d, 2 * d_v, generator)[0], stiefel_uniform(d, d_v, generator)[0]
+    weight = torch.as_tensor(alpha, dtype=X.dtype, device=X.device)
+
+    def attention(Y: torch.Tensor) -> torch.Tensor:
+        return newton_schulz_attention_matrix(Y, pair[:, :d_v], pair[:, d_v:], weight, VALUES["epsilon"], K)
+
+    return Head(X, attention, W_V, float(first_term_bound(X, W_V, weight)))
+
+
+def _test(name: str, holds: bool) -> LawTest:
+    return LawTest(name, 1.0 if holds else SMALLEST_P, 1)
+
+
+def sizes_of_the_experiments(N: Length, d: Width, d_v: HeadSize, K: Steps) -> dict[str, int]:
+    """The sizes alone: weights and tokens are drawn inside."""
+    return {"N": N, "d": d, "d_v": d_v, "K": K}
+
+
+EXPERIMENTS = Setting(
+    OSA,
+    "Appendix E",
+    assumptions=["weights initialised as in Appendices C.1, C.2"],
+    sizes={"N": (50, 50), "d": (64, 64), "d_v": (16, 16), "K": (6, 6)},
+    inputs=sizes_of_the_experiments,
+)
+
+PAPER_SCALE = Claim(EXPERIMENTS, "osa.c3-paper-scale", label="Appendix C.3 at the sizes of Appendix E",
+    statement=r"""
+        N = 50,\ d = 64,\ h = 4,\ K = 6,\ \alpha = 0.1,\ \mathbf{X} \text{ with independent standard normal entries: }
+        \|\mathbf{J}_1\|_2 > 1, \text{ so that no } C \text{ of Eq. (15) satisfies } 1 - \delta - C\alpha > 0 \text{ and
+        Theorem C.4 says nothing; and } \|\mathbf{A} - \mathbf{I}\|_2 > 1""",
+    relation=FollowsLaw(samples=2, instances=1), uses=("osa.thm-c.3", "osa.thm-c.4", "osa.c3-near-identity"),
+    expects="empirical", of_project=True,
+    observed="""
+        one head, two seeds, eps = 1e-7. The paper states neither eps nor the scale of the tokens that reach a layer;
+        osa.c4-paper-scale has tokens as small as its learnable embeddings""",
+)  # fmt: skip
+
+
+def _norms(head: Head) -> tuple[float, float]:
+    """||J_1||_2 and ||A - I||_2."""
+    return head.norm_of_first_term(), float(spectral_norm(head.A - eye(head.X.shape[0])))
+
+
+@PAPER_SCALE.formula
+def norms_at_paper_scale(generator: Any, N: int, d: int, d_v: int, K: int) -> tuple[float, float]:
+    """||J_1||_2 (from below) and ||A - I||_2 for one random head with alpha = 0.1 and standard normal tokens."""
+    return _norms(untrained_head(generator, N, d, d_v, K, VALUES["alpha"], 1.0))
+
+
+@PAPER_SCALE.part("laws")
+def both_above_one(formula: Any, generator: Any, samples: int, N: int, d: int, d_v: int, K: int) -> list[LawTest]:
+    found = [formula(generator, N, d, d_v, K) for _ in range(samples)]
+    return [
+        _test(f"{name} above 1", min(values) > 1)
+        for name, values in zip(("||J_1||", "||A - I||"), zip(*found, strict=True), strict=True)
+    ]
+
+
+PAPER_SCALE.mutant("alpha = 0.001", alpha=0.001)
+PAPER_SCALE.mutant("tokens with standard deviation 0.02", scale=EMBEDDINGS)
+
+SMALL_TOKENS = Claim(EXPERIMENTS, "osa.c4-paper-scale",
+    label="Theorems C.3 and C.4 at the sizes of Appendix E, small tokens",
+    statement=r"""
+        N = 50,\ d = 64,\ h = 4,\ K = 6,\ \alpha = 0.1,\ \mathbf{X} \text{ with normal entries of standard deviation }
+        0.02: \quad \|\mathbf{J}_1\|_2 \le C\alpha < \tfrac1{20}, \quad 1-\delta-C\alpha \le \sigma_i(\mathbf{J}) \le
+        1+\delta+C\alpha \text{ for the } N d_v \text{ non-zero singular values}, \quad \kappa(\mathbf{J}) \le
+        \frac{1+\delta+C\alpha}{1-\delta-C\alpha}""",
+    relation=FollowsLaw(samples=1, instances=1), uses=("osa.thm-c.3", "osa.thm-c.4", "osa.f7-range"),
+    expects="empirical", of_project=True,
+    observed="""
+        one head, one seed, eps = 1e-7, C = (2 + 4 sqrt 2) ||X||_2^2 / sqrt(d_v); 0.02 is the standard deviation of the
+        paper's learnable embeddings""",
+)  # fmt: skip
+
+
+@SMALL_TOKENS.formula
+def perturbation_at_paper_scale(head: Head) -> tuple[float, float]:
+    """C alpha and delta = max |sigma_i(A) - 1|, which bound ||J_1||_2 and together |sigma_i(J) - 1|."""
+    return head.bound, float((singular_values(head.A) - 1).abs().max())
+
+
+@SMALL_TOKENS.part("laws")
+def singular_values_in_the_interval(
+    formula: Any, generator: Any, samples: int, N: int, d: int, d_v: int, K: int
+) -> list[LawTest]:
+    import torch
+
+    tests = []
+    for _ in range(samples):
+        head = untrained_head(generator, N, d, d_v, K, VALUES["alpha"], EMBEDDINGS)
+        bound, delta = formula(head)
+        J = head.jacobian()
+        J_1 = J - kron(head.W_V.T, head.A)
+        # as square roots of eigenvalues: 30 times faster than an SVD, and the values sought are near 1
+        s = torch.linalg.eigvalsh(J @ J.T).sqrt()
+        first = float(torch.linalg.eigvalsh(J_1 @ J_1.T)[-1].sqrt())
+        t, smallest, largest = bound + delta, float(s[0]), float(s[-1])
+        tests += [
+            _test("||J_1|| <= C alpha < 1/20", first <= bound < 0.05),
+            _test("singular values in the interval", 1 - t <= smallest and largest <= 1 + t),
+            _test("condition number", largest / smallest <= (1 + t) / (1 - t)),
+        ]
+    return tests
+
+
+SMALL_TOKENS.mutant("C alpha^2", 'head.bound -> head.bound * VALUES["alpha"]')
+SMALL_TOKENS.mutant("C / 20", lambda head: (head.bound / 20, float((singular_values(head.A) - 1).abs().max())))

@@ -1,0 +1,187 @@
+"""F.1, the proof of Theorem 2.1, Eqs. (17) and (18): the image of S, its restriction, powers and the series."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from typing import Annotated, Any
+
+from theorems.osa.definitions import queries_and_keys, rank, skew_matrix
+from theorems.osa.part_2_1_low_rank_exponential.theorem_2_1 import symplectic
+from theorems.osa.settings import BASIS, INDEPENDENT, LAYER, NONZERO_ALPHA
+from theorems.osa.shapes import Alpha, Basis, Key, NonzeroAlpha, Query, Tokens
+from verify.matrix import concatenate, expm, eye, rational, sqrt, total
+from verify.vocabulary import Assumption, Claim, Equal, HasStructure, Shape
+
+# -- the steps of the proof of Theorem 2.1 -----------------------------------------------------------------------------
+
+IMAGE = Claim(LAYER, "osa.f1-image", label="F.1, first paragraph",
+    statement=r"""
+        \text{Let } U \text{ be the image of } \mathbf{S}\text{. This is spanned by the column space of } \mathbf{Q}
+        \text{ and } \mathbf{K};\ \dim U = r""",
+    assumptions=["r = rank S", NONZERO_ALPHA],
+    relation=Equal(), expects="refuted", severity="error", correction="osa.f1-image-independent",
+    note="""
+        The image of S lies in the span of Q and K but may be smaller: S has even rank, and vanishes for Q parallel to
+        K. The proof needs only the inclusion: osa.f1-restrict. With h > 1 and 2 d_v <= N, the usual case, almost all
+        inputs satisfy it; with h = 1 and odd d <= N, or odd N below both d and 2 d_v, no input with [Q, K] of the
+        largest rank does.""",
+)  # fmt: skip
+
+
+@IMAGE.formula
+def dimension_of_image(X: Tokens, W_Q: Query, W_K: Key, alpha: NonzeroAlpha) -> Any:
+    """dim U = rank S, a scalar (Appendix F.1)."""
+    return rank(skew_matrix(X, W_Q, W_K, alpha))
+
+
+@IMAGE.oracle
+def dimension_of_image_with_queries_and_keys(X: Tokens, W_Q: Query, W_K: Key, alpha: NonzeroAlpha) -> Any:
+    """dim of the span of U, Q and K together, which exceeds dim U unless Q and K lie in U."""
+    return rank(concatenate([skew_matrix(X, W_Q, W_K, alpha), queries_and_keys(X, W_Q, W_K)], axis=1))
+
+
+IMAGE.mutant("rank of Q K^T alone", lambda X, W_Q, W_K: rank(X @ W_Q @ (X @ W_K).T))
+IMAGE.mutant("columns of Q and K counted", lambda W_Q, W_K: W_Q.shape[1] + W_K.shape[1])
+IMAGE.counterexample("one token: S = 0, but Q = K = 1 spans a line", X=[[1]], W_Q=[[1]], W_K=[[1]], alpha=1)
+
+
+@IMAGE.counterexample("one head in R^4, three tokens: dim U = 2, but Q and K span R^3")
+def image_of_three_tokens() -> dict[str, Any]:
+    X = [[1, 0, 0, 0], [0, 1, 0, 0], [0, 0, 1, 0]]
+    W_Q = [[1, 0, 0, 0], [0, 1, 0, 0], [0, 0, 1, 0], [0, 0, 0, 0]]
+    W_K = [[0, 0, 0, 1], [1, 0, 0, 0], [0, 2, 0, 0], [0, 0, 0, 0]]
+    return {"X": X, "W_Q": W_Q, "W_K": W_K, "alpha": 1}
+
+
+IMAGE_INDEPENDENT = Claim(INDEPENDENT, "osa.f1-image-independent",
+    label="F.1, the image of S where [Q, K] has independent columns",
+    statement=r"""
+        \mathbf{S}\mathbf{M} = \tfrac{\alpha}{\sqrt{d_v}}\,\mathbf{M}\begin{pmatrix}0 & \mathbf{I}\\ -\mathbf{I} &
+        0\end{pmatrix}\mathbf{M}^\top\mathbf{M} \text{ for } \mathbf{M} = [\mathbf{Q},\mathbf{K}]. \text{ If the columns
+        of } \mathbf{M} \text{ are linearly independent, the factors of } \mathbf{M} \text{ on the right are
+        nonsingular, so } \mathbf{Q}, \mathbf{K} \text{ lie in the image of } \mathbf{S} \text{ and span it}""",
+    relation=Equal(), corrects="osa.f1-image", uses=("osa.f1-restrict",), of_project=True,
+)  # fmt: skip
+
+
+@IMAGE_INDEPENDENT.formula
+def image_of_queries_and_keys(X: Tokens, W_Q: Query, W_K: Key, alpha: NonzeroAlpha) -> Any:
+    """alpha / sqrt(d_v) M [[0, I], [-I, 0]] M^T M for M = [Q, K], shape (N, 2 d_v)."""
+    M, n = queries_and_keys(X, W_Q, W_K), W_Q.shape[1]
+    return M @ symplectic(n) @ (M.T @ M) * (alpha / sqrt(n))
+
+
+IMAGE_INDEPENDENT.oracle(lambda X, W_Q, W_K, alpha: skew_matrix(X, W_Q, W_K, alpha) @ queries_and_keys(X, W_Q, W_K))
+IMAGE_INDEPENDENT.mutant("sign of the scale reversed", lambda value: -value)
+IMAGE_INDEPENDENT.mutant("symmetric instead of skew", sign=1)
+
+RESTRICTION = Claim(LAYER, "osa.f1-restrict", label="F.1, first paragraph",
+    statement=r"""
+        x \in U^\perp \Rightarrow \mathbf{S}x = 0, \qquad \mathbf{S}: U \to U \quad (U = \operatorname{span}\{
+        \text{columns of } \mathbf{Q},\mathbf{K}\})""",
+    assumptions=[
+        Assumption(
+            "x is orthogonal to the columns of Q and K", zero=lambda X, W_Q, W_K, x: queries_and_keys(X, W_Q, W_K).T @ x
+        ),
+    ],
+    relation=HasStructure(), exact=True,
+    note="S maps into U, as every x orthogonal to U is orthogonal to the image: x^T S = 0.",
+)  # fmt: skip
+
+Vector = Annotated[Any, Shape("N", "1")]
+Direction = Annotated[Any, Shape("d", "1")]
+
+
+@RESTRICTION.inputs
+def tokens_with_orthogonal_vector(
+    X: Tokens, W_Q: Query, W_K: Key, alpha: Alpha, x: Vector, y: Direction
+) -> dict[str, Any]:
+    """Tokens with X^T x = y, and weights orthogonal to y: x is orthogonal to Q and K, not to the tokens."""
+
+    def across(A: Any, b: Any) -> Any:
+        """A (m, n) without its part along b (m, 1)."""
+        return A - b @ (b.T @ A) / total(b * b)
+
+    along = x @ y.T / total(x * x)
+    return {"X": across(X, x) + along, "W_Q": across(W_Q, y), "W_K": across(W_K, y), "alpha": alpha, "x": x}
+
+
+@RESTRICTION.formula
+def restricted_scores(X: Tokens, W_Q: Query, W_K: Key, alpha: Alpha) -> Any:
+    """S, shape (N, N)."""
+    return skew_matrix(X, W_Q, W_K, alpha)
+
+
+@RESTRICTION.part("structure")
+def image_of_orthogonal_vector(value: Any, x: Vector) -> Any:
+    """[S x, S^T x], shape (N, 2)."""
+    return concatenate([value @ x, value.T @ x], axis=1)
+
+
+RESTRICTION.mutant("Gram matrix of the tokens added", lambda value, X: value + X @ X.T)
+RESTRICTION.mutant("exp(S) instead of S", lambda value: expm(value))
+
+POWERS = Claim(BASIS, "osa.eq-17", label="Eq. (17), F.1",
+    statement=r"""
+        \mathbf{S} = \mathbf{B}[\mathbf{S}]\mathbf{B}^\top \implies \mathbf{S}^n = \mathbf{B}[\mathbf{S}]^n\mathbf{B}^
+        \top""",
+    relation=Equal(), uses=("osa.f1-restrict",), expects="reading",
+    reading="""
+        n >= 1, which is all that Eq. (18) uses; checked for n = 1, ..., 5. At n = 0 the left side is I_N and the right
+        B B^T, which differ for r < N.""",
+)  # fmt: skip
+POWER_LIMIT = 5
+
+
+def _powers(S: Any) -> list[Any]:
+    """S, S^2, ..., S^5."""
+    return list(itertools.accumulate([S] * POWER_LIMIT, lambda left, right: left @ right))
+
+
+@POWERS.formula
+def powers_through_basis(X: Tokens, W_Q: Query, W_K: Key, alpha: Alpha, B: Basis) -> Any:
+    """B [S]^n B^T for n = 1, ..., 5 on top of each other, shape (5 N, N) (Eq. (17))."""
+    reduced = B.T @ skew_matrix(X, W_Q, W_K, alpha) @ B
+    return concatenate([B @ power @ B.T for power in _powers(reduced)], axis=0)
+
+
+POWERS.oracle(lambda X, W_Q, W_K, alpha: concatenate(_powers(skew_matrix(X, W_Q, W_K, alpha)), axis=0))
+POWERS.mutant("B [S]^(n-1) B^T, so B B^T at n = 1", "_powers(reduced) -> [eye(B.shape[1]), *_powers(reduced)[:-1]]")
+POWERS.mutant("[S] transposed", "alpha -> -alpha")
+
+SERIES = Claim(BASIS, "osa.eq-18", label="Eq. (18), F.1",
+    statement=r"""
+        \exp(\mathbf{S}) = \sum_{n=0}^\infty \frac{\mathbf{S}^n}{n!} = \mathbf{I}_N + \sum_{n=1}^\infty
+        \frac{\mathbf{B}[\mathbf{S}]^n\mathbf{B}^\top}{n!} = \mathbf{I}_N + \mathbf{B}(\exp[\mathbf{S}]-\mathbf{I}_r)
+        \mathbf{B}^\top""",
+    relation=Equal(), uses=("osa.eq-17",),
+    note="""
+        Two comparisons: the partial sums to n = 5 of both series, term by term; and the two ends of the chain. That
+        exp is the sum of the series is its definition.""",
+)  # fmt: skip
+
+
+def _partial_sums(S: Any) -> list[Any]:
+    """S, S + S^2 / 2, ..., up to S^5 / 5!."""
+    terms = [power * rational(1, math.factorial(n)) for n, power in enumerate(_powers(S), start=1)]
+    return list(itertools.accumulate(terms, lambda left, right: left + right))
+
+
+@SERIES.formula
+def series_through_basis(X: Tokens, W_Q: Query, W_K: Key, alpha: Alpha, B: Basis) -> Any:
+    """I_N + sum_{n=1}^k B [S]^n B^T / n! for k = 1, ..., 5, then I_N + B (exp[S] - I_r) B^T, shape (6 N, N) (Eq. (18))."""
+    reduced = B.T @ skew_matrix(X, W_Q, W_K, alpha) @ B
+    members = [*_partial_sums(reduced), expm(reduced) - eye(B.shape[1])]
+    return concatenate([eye(B.shape[0]) + B @ member @ B.T for member in members], axis=0)
+
+
+@SERIES.oracle
+def series_of_scores(X: Tokens, W_Q: Query, W_K: Key, alpha: Alpha) -> Any:
+    S = skew_matrix(X, W_Q, W_K, alpha)
+    return concatenate([*(eye(S.shape[0]) + partial for partial in _partial_sums(S)), expm(S)], axis=0)
+
+
+SERIES.mutant("I_N dropped", "eye(B.shape[0]) -> 0")
+SERIES.mutant("I_r not subtracted", "eye(B.shape[1]) -> 0")
+SERIES.mutant("[S] transposed", "alpha -> -alpha")

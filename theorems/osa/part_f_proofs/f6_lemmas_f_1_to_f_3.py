@@ -1,0 +1,452 @@
+"""F.6, Lemmas F.1 - F.3, Eqs. (54)-(63): norms of the basis B, of S and of exp[S] - I.
+
+The lemmas assert that some constant exists.  Here each constant is named and is the best for the quantities it names:
+no smaller multiple will do, as the tightest ratios, near 1, show.  M = [X W^Q, X W^K], M_0 = M / (||M||_F + eps), B = M_K.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from theorems.osa import OSA
+from theorems.osa.definitions import (
+    newton_schulz_basis,
+    newton_schulz_iterate,
+    queries_and_keys,
+    query_key_generator,
+    skew_matrix,
+)
+from theorems.osa.part_2_3_bases.bases import stacked
+from theorems.osa.settings import (
+    FROM_NEWTON_SCHULZ,
+    LAYER,
+    LAYER_OF_FEW_TOKENS,
+    ORTHONORMAL_QUERIES_AND_KEYS,
+    POSITIVE_ALPHA,
+    orthonormal_queries_and_keys,
+    tokens_and_weights,
+    two_heads,
+)
+from theorems.osa.shapes import (
+    Alpha,
+    Decay,
+    Entry,
+    Epsilon,
+    Frame,
+    HeadSize,
+    Key,
+    PositiveAlpha,
+    Query,
+    Square,
+    Steps,
+    Tokens,
+    UnitInterval,
+)
+from verify.matrix import (
+    absolute,
+    concatenate,
+    exp,
+    expm,
+    eye,
+    frobenius_norm,
+    rational,
+    spectral_norm,
+    sqrt,
+    total,
+    unvec_r,
+)
+from verify.oracles import jacobian
+from verify.vocabulary import Assumption, AtMost, Claim, Equal, Real, Setting
+
+BOUNDED_TOKENS = "||X||_2 <= R"
+NONZERO = Assumption("M nonzero", positive=lambda M: total(M * M))
+LINEAR_IN_ALPHA = "C = R^2 / sqrt(d_v) for ||X||_2 <= R; alpha >= 0, or |alpha| in its place"
+
+SIZES = {"N": (1, 3), "d": (2, 4), "d_v": (1, 2)}
+
+
+def small(sizes: Any) -> bool:
+    """Sizes with 2 d_v <= d at which norms of Jacobians and exponentials are enclosed quickly."""
+    return two_heads(sizes) and sizes["N"] * sizes["d_v"] <= 4
+
+
+def initialised(
+    X: Tokens, frame: Frame, alpha: Alpha, decay: Decay, epsilon: Epsilon, K: Steps, d_v: HeadSize
+) -> dict[str, Any]:
+    """Tokens and initialised weights; alpha of either sign and of all sizes up to 2."""
+    return {
+        "X": X,
+        **orthonormal_queries_and_keys(frame, d_v),
+        "alpha": alpha * exp(-decay),
+        "epsilon": epsilon,
+        "K": K,
+    }
+
+
+def initialised_without_steps(X: Tokens, frame: Frame, alpha: Alpha, decay: Decay, d_v: HeadSize) -> dict[str, Any]:
+    """The same where no basis is formed."""
+    return {"X": X, **orthonormal_queries_and_keys(frame, d_v), "alpha": alpha * exp(-decay)}
+
+
+def initialised_with_epsilon(X: Tokens, frame: Frame, epsilon: Epsilon, d_v: HeadSize) -> dict[str, Any]:
+    """Tokens and initialised weights where M_0 is all that is formed."""
+    return {"X": X, **orthonormal_queries_and_keys(frame, d_v), "epsilon": epsilon}
+
+
+def squared_norm(M: Any) -> Any:
+    """||M||_2^2."""
+    norm = spectral_norm(M)
+    return norm * norm
+
+
+def column_slope(curve: Any, like: Any) -> Any:
+    """d curve / dt at t = 0 as a column (row-major), in the arithmetic of `like`."""
+    return jacobian(curve, "t")(like[:1, :1] * 0)
+
+
+QUERIES_AND_KEYS = Setting(
+    OSA,
+    "Appendix F.6",
+    assumptions=[ORTHONORMAL_QUERIES_AND_KEYS],
+    sizes=SIZES,
+    where=two_heads,
+    inputs=initialised_without_steps,
+)
+#: With a basis from K Newton-Schulz steps.
+WITH_BASIS = QUERIES_AND_KEYS.extended(sizes={"K": (0, 3)}, inputs=initialised)
+
+# -- Lemma F.1: the basis ----------------------------------------------------------------------------------------------
+
+LEMMA_F1 = Claim(LAYER, "osa.lemma-f.1", label="Lemma F.1, Eq. (54)",
+    statement=r"\|\mathbf{B}\|_2\le C",
+    assumptions=[FROM_NEWTON_SCHULZ],
+    relation=AtMost(), sizes={**SIZES, "K": (0, 5)}, uses=("osa.ns-sv-at-most-1",),
+    proof=("osa.ns-prenorm", "osa.fn-6"),
+    note="With C = 1, whatever X, the weights, eps and K.  Footnote 6 alone would give sqrt 3.",
+)  # fmt: skip
+
+
+@LEMMA_F1.inputs
+def weights_and_steps(X: Tokens, W_Q: Query, W_K: Key, epsilon: Epsilon, K: Steps) -> dict[str, Any]:
+    return {"X": X, "W_Q": W_Q, "W_K": W_K, "epsilon": epsilon, "K": K}
+
+
+@LEMMA_F1.formula
+def basis_bound(X: Tokens) -> Any:
+    """1, a scalar."""
+    return 1
+
+
+@LEMMA_F1.oracle
+def norm_of_basis(X: Any, W_Q: Any, W_K: Any, epsilon: Any, K: int) -> Any:
+    return spectral_norm(newton_schulz_basis(queries_and_keys(X, W_Q, W_K), K, epsilon))
+
+
+LEMMA_F1.mutant("1/2", lambda: rational(1, 2))
+LEMMA_F1.mutant(
+    "||M_0||_2, as if the steps did not increase it",
+    lambda X, W_Q, W_K, epsilon: norm_of_basis(X, W_Q, W_K, epsilon, 0),
+)
+
+FOOTNOTE_6 = Claim(OSA, "osa.fn-6", label="Footnote 6 and proof of Lemma F.1",
+    statement=r"""
+        \text{Newton-Schulz cannot increase the singular values greater than } \sqrt3; \text{ the scalar polynomial has
+        a fixed point at } 1 \text{ for values in } (0,\sqrt3)""",
+    assumptions=[
+        "g(s) = s (3 - s^2)/2",
+        Assumption("s > 0", positive=lambda s: s),
+        Assumption("s < sqrt 3", positive=lambda s: 3 - s * s),
+    ],
+    relation=AtMost(), sizes={"K": (1, 6)},
+    note="""
+        The fixed point attracts all of (0, sqrt 3): with s_1 = g(s) in (0, 1] and q = 1 - s_1 (1 + s_1)/2 < 1, |1 -
+        g^K(s)| <= q^{K-1} (1 - s_1), which tends to 0. After one step no value exceeds 1.""",
+)  # fmt: skip
+
+
+@FOOTNOTE_6.inputs
+def starting_value(y: Entry, K: Steps) -> dict[str, Any]:
+    # sqrt 3 t with t = (1 + y / (1 + |y|)) / 2 covers (0, sqrt 3)
+    t = (1 + y / (1 + absolute(y))) * rational(1, 2)
+    return {"s": t * sqrt(3), "K": K}
+
+
+def _scalar_step(s: Any) -> Any:
+    """g(s) = s (3 - s^2) / 2."""
+    return s * (3 - s * s) * rational(1, 2)
+
+
+def _contracted(s: Any, powers: int) -> Any:
+    """q^powers (1 - s_1) with s_1 = g(s), q = 1 - s_1 (1 + s_1) / 2, shape (1, 1)."""
+    s = _scalar_step(s)
+    error = 1 - s
+    for _ in range(powers):
+        error = error * (1 - s * (1 + s) * rational(1, 2))
+    return error
+
+
+@FOOTNOTE_6.formula
+def scalar_limits(s: Entry, K: Steps) -> Any:
+    """sqrt 3 and q^{K-1} (1 - s_1), shape (2, 1): they bound g^K(s) and |1 - g^K(s)|."""
+    return concatenate([s * 0 + sqrt(3), _contracted(s, K - 1)], axis=0)
+
+
+@FOOTNOTE_6.oracle
+def iterated_value(s: Entry, K: Steps) -> Any:
+    value = newton_schulz_iterate(s, K)
+    return concatenate([value, absolute(1 - value)], axis=0)
+
+
+FOOTNOTE_6.mutant("values stay below 1/sqrt 3", "sqrt(3) -> sqrt(3) / 3")
+FOOTNOTE_6.mutant("one step fewer", "K - 1 -> K")
+
+
+@FOOTNOTE_6.mutant("(1 - s)^2 / 2 after each step")
+def _(s: Entry, K: Steps) -> Any:
+    error = absolute(1 - s)
+    for _ in range(K):
+        error = error * error * rational(1, 2)
+    return concatenate([s * 0 + sqrt(3), error], axis=0)
+
+
+# -- Lemma F.2: the skew matrix ----------------------------------------------------------------------------------------
+
+FACTORED = Claim(LAYER_OF_FEW_TOKENS, "osa.s-factor", label="Proof of Lemma F.2",
+    statement=r"\mathbf{S}=\frac{\alpha}{\sqrt{d_v}}\mathbf{X}\tilde{\mathbf{W}}\mathbf{X}^\top",
+    relation=Equal(), exact=True,
+)  # fmt: skip
+FACTORED.inputs(tokens_and_weights)
+
+
+@FACTORED.formula
+def skew_matrix_through_generator(X: Tokens, W_Q: Query, W_K: Key, alpha: Alpha) -> Any:
+    """alpha / sqrt(d_v) X W~ X^T, shape (N, N), with W~ = W_Q W_K^T - W_K W_Q^T (proof of Lemma F.2)."""
+    return X * (alpha / sqrt(W_Q.shape[1])) @ query_key_generator(W_Q, W_K) @ X.T
+
+
+FACTORED.oracle(lambda X, W_Q, W_K, alpha: skew_matrix(X, W_Q, W_K, alpha))
+FACTORED.mutant("W~ transposed", "query_key_generator(W_Q, W_K) -> query_key_generator(W_Q, W_K).T")
+FACTORED.mutant("sqrt(d) instead of sqrt(d_v)", "W_Q.shape -> X.shape")
+FACTORED.mutant("W_Q W_K^T instead of W~", "query_key_generator(W_Q, W_K) -> (W_Q @ W_K.T)")
+
+LEMMA_F2 = Claim(QUERIES_AND_KEYS, "osa.lemma-f.2", label="Lemma F.2, Eq. (55)",
+    statement=r"\|\mathbf{S}\|_2\le C\alpha",
+    assumptions=[BOUNDED_TOKENS],
+    relation=AtMost(), expects="reading", uses=("osa.thm-c.2",), proof=("osa.s-factor", "osa.eq-56", "osa.eq-57"),
+    reading=LINEAR_IN_ALPHA,
+    note="Equality for X = I.",
+)  # fmt: skip
+
+
+def _unit(X: Any, W_Q: Any, alpha: Any) -> Any:
+    """||X||_2^2 alpha / sqrt(d_v)."""
+    return squared_norm(X) * (alpha / sqrt(W_Q.shape[1]))
+
+
+@LEMMA_F2.formula
+def skew_matrix_bound(X: Tokens, W_Q: Query, alpha: Alpha) -> Any:
+    """||X||_2^2 |alpha| / sqrt(d_v), a scalar."""
+    return _unit(X, W_Q, absolute(alpha))
+
+
+LEMMA_F2.oracle(lambda X, W_Q, W_K, alpha: spectral_norm(skew_matrix(X, W_Q, W_K, alpha)))
+LEMMA_F2.mutant("halved", lambda value: value * rational(1, 2))
+LEMMA_F2.mutant("quadratic in alpha", "absolute(alpha) -> alpha * alpha")
+
+
+def any_weights(X: Tokens, W_Q: Query, W_K: Key, alpha: PositiveAlpha) -> dict[str, Any]:
+    """Tokens and weights, alpha > 0."""
+    return {"X": X, "W_Q": W_Q, "W_K": W_K, "alpha": alpha}
+
+
+ANY_WEIGHTS = LAYER.extended("Eq. (56)", assumptions=[POSITIVE_ALPHA], sizes=SIZES, inputs=any_weights)
+
+EQUATION_56 = Claim(ANY_WEIGHTS, "osa.eq-56", label="Eq. (56), proof of Lemma F.2",
+    statement=r"\|\mathbf{S}\|_2\le\frac{\alpha}{\sqrt{d_v}}\|\mathbf{X}\|_2\|\tilde{\mathbf{W}}\|_2",
+    relation=AtMost(), expects="refuted", severity="slip", correction="osa.eq-56-corrected", uses=("osa.s-factor",),
+    note="The square of ||X||_2, which the next line has, is missing.",
+)  # fmt: skip
+
+
+def _through_generator(W_Q: Any, W_K: Any, alpha: Any) -> Any:
+    """alpha / sqrt(d_v) ||W~||_2."""
+    return spectral_norm(query_key_generator(W_Q, W_K)) * (alpha / sqrt(W_Q.shape[1]))
+
+
+@EQUATION_56.formula
+def skew_matrix_bound_as_printed(X: Tokens, W_Q: Query, W_K: Key, alpha: PositiveAlpha) -> Any:
+    """alpha / sqrt(d_v) ||X||_2 ||W~||_2, a scalar (Eq. (56))."""
+    return spectral_norm(X) * _through_generator(W_Q, W_K, alpha)
+
+
+EQUATION_56.oracle(lambda X, W_Q, W_K, alpha: spectral_norm(skew_matrix(X, W_Q, W_K, alpha)))
+EQUATION_56.mutant("halved", lambda value: value * rational(1, 2))
+EQUATION_56.mutant("no ||X||_2 at all", lambda W_Q, W_K, alpha: _through_generator(W_Q, W_K, alpha))
+EQUATION_56.counterexample(
+    "X = 2 I, W^Q = e_1, W^K = e_2: 4 against 2", X=[[2, 0], [0, 2]], W_Q=[[1], [0]], W_K=[[0], [1]], alpha=1
+)
+
+EQUATION_56_CORRECTED = Claim(ANY_WEIGHTS, "osa.eq-56-corrected", label="Eq. (56), with the square",
+    statement=r"\|\mathbf{S}\|_2\le\frac{\alpha}{\sqrt{d_v}}\|\mathbf{X}\|_2^2\|\tilde{\mathbf{W}}\|_2",
+    relation=AtMost(), corrects="osa.eq-56", uses=("osa.s-factor",), of_project=True,
+)  # fmt: skip
+
+
+@EQUATION_56_CORRECTED.formula
+def skew_matrix_bound_with_generator(X: Tokens, W_Q: Query, W_K: Key, alpha: PositiveAlpha) -> Any:
+    """alpha / sqrt(d_v) ||X||_2^2 ||W~||_2, a scalar."""
+    return squared_norm(X) * _through_generator(W_Q, W_K, alpha)
+
+
+EQUATION_56_CORRECTED.oracle(lambda X, W_Q, W_K, alpha: spectral_norm(skew_matrix(X, W_Q, W_K, alpha)))
+EQUATION_56_CORRECTED.mutant("linear in ||X||_2, as printed", "squared_norm -> spectral_norm")
+EQUATION_56_CORRECTED.mutant("halved", lambda value: value * rational(1, 2))
+
+EQUATION_57 = Claim(QUERIES_AND_KEYS, "osa.eq-57", label="Eq. (57), proof of Lemma F.2",
+    statement=r"\|\mathbf{S}\|_2\le\frac{\alpha}{\sqrt{d_v}}\|\mathbf{X}\|_2^2",
+    assumptions=["alpha real (Section 2)"],
+    relation=AtMost(), expects="reading", uses=("osa.thm-c.2", "osa.eq-56-corrected"),
+    reading="alpha >= 0, or |alpha| in its place: for alpha < 0 the printed right-hand side is negative",
+    note="Of S itself: from the right-hand side printed in Eq. (56), ||X||_2 <= ||X||_2^2 would be needed.",
+)  # fmt: skip
+
+
+@EQUATION_57.formula
+def skew_matrix_bound_at_initialisation(X: Tokens, W_Q: Query, alpha: Alpha) -> Any:
+    """|alpha| / sqrt(d_v) ||X||_2^2, a scalar (Eq. (57))."""
+    return _unit(X, W_Q, absolute(alpha))
+
+
+EQUATION_57.oracle(lambda X, W_Q, W_K, alpha: spectral_norm(skew_matrix(X, W_Q, W_K, alpha)))
+EQUATION_57.mutant("linear in ||X||_2", lambda X, W_Q, alpha: spectral_norm(X) * (absolute(alpha) / sqrt(W_Q.shape[1])))
+EQUATION_57.mutant("halved", lambda value: value * rational(1, 2))
+
+# -- Lemma F.3: the reduced exponential --------------------------------------------------------------------------------
+
+LEMMA_F3 = Claim(WITH_BASIS, "osa.lemma-f.3", label="Lemma F.3, Eq. (58)",
+    statement=r"\|\exp[\mathbf{S}]-\mathbf{I}_{2d_v}\|_2\le C\alpha",
+    assumptions=[BOUNDED_TOKENS, FROM_NEWTON_SCHULZ],
+    relation=AtMost(), expects="reading", uses=("osa.lemma-f.1", "osa.lemma-f.2"), proof=("osa.eq-60", "osa.eq-61-63"),
+    reading=LINEAR_IN_ALPHA,
+    note="||exp[S] - I||_2 = 2 sin(||[S]||_2 / 2) where ||[S]||_2 <= pi.",
+)  # fmt: skip
+
+
+def _reduced(X: Any, W_Q: Any, W_K: Any, alpha: Any, epsilon: Any, K: int) -> tuple[Any, Any, Any]:
+    """S (N, N), B (N, 2 d_v) and [S] = B^T S B (2 d_v, 2 d_v)."""
+    S, B = skew_matrix(X, W_Q, W_K, alpha), newton_schulz_basis(queries_and_keys(X, W_Q, W_K), K, epsilon)
+    return S, B, B.T @ S @ B
+
+
+def _distance_from_identity(D: Any) -> Any:
+    """||exp(D) - I||_2."""
+    return spectral_norm(expm(D) - eye(D.shape[0]))
+
+
+@LEMMA_F3.formula
+def reduced_exponential_bound(X: Tokens, W_Q: Query, alpha: Alpha) -> Any:
+    """||X||_2^2 |alpha| / sqrt(d_v), a scalar."""
+    return _unit(X, W_Q, absolute(alpha))
+
+
+LEMMA_F3.oracle(
+    lambda X, W_Q, W_K, alpha, epsilon, K: _distance_from_identity(_reduced(X, W_Q, W_K, alpha, epsilon, K)[2])
+)
+LEMMA_F3.mutant("halved", lambda value: value * rational(1, 2))
+LEMMA_F3.mutant("quadratic in alpha", "absolute(alpha) -> alpha * alpha")
+
+EQUATION_60 = Claim(OSA, "osa.eq-60", label="Eqs. (59)-(60), proof of Lemma F.3",
+    statement=r"""
+        \frac{\partial}{\partial t}\exp(t\mathbf{D})=\mathbf{D}\exp(t\mathbf{D}),\qquad\int_0^1[\mathbf{S}]\exp(t[
+        \mathbf{S}])\,dt=\exp[\mathbf{S}]-\mathbf{I}_{2d_v}""",
+    assumptions=["D any square matrix", Assumption("[S] skew-symmetric", zero=lambda S: S + S.T)],
+    relation=Equal(), sizes={"m": (2, 4)},
+    note="The integral of exp(t [S]) is a block of exp [[[S], I], [0, 0]] (Van Loan).",
+)  # fmt: skip
+
+
+@EQUATION_60.inputs
+def generators_and_time(D: Square, G: Square, size: Annotated[Any, Real(0.0, 4.0)], t: UnitInterval) -> dict[str, Any]:
+    return {"D": _resized(D, size), "S": _resized(G - G.T, size), "t": t * rational(1, 3)}
+
+
+def _resized(A: Any, size: Any) -> Any:
+    """A with Frobenius norm just below `size`, or 0."""
+    return A * (size / (frobenius_norm(A) + rational(1, 256)))
+
+
+def _integral(D: Any) -> Any:
+    """The integral of exp(t D) over t in [0, 1], shape (n, n)."""
+    n = D.shape[0]
+    block = concatenate([concatenate([D, D * 0 + eye(n)], axis=1), concatenate([D * 0, D * 0], axis=1)], axis=0)
+    return expm(block)[:n, n:]
+
+
+# The identity of Eq. (60) stands on the side of the integral: exp[S] - I of a small [S] would lose its digits in floats.
+def _derivative_and_exponential(D: Any, t: Any, integral: Any) -> Any:
+    return concatenate([D @ expm(D * t), integral + eye(D.shape[0])], axis=0)
+
+
+@EQUATION_60.formula
+def derivative_and_integral(D: Square, S: Square, t: UnitInterval) -> Any:
+    """D exp(t D), and I plus the integral of [S] exp(t [S]) over t in [0, 1], shape (2 m, m) (Eqs. (59)-(60))."""
+    return _derivative_and_exponential(D, t, S @ _integral(S))
+
+
+@EQUATION_60.oracle
+def slope_and_exponential(D: Square, S: Square, t: UnitInterval) -> Any:
+    m, start = D.shape[0], t
+
+    def at(t: Any) -> Any:
+        return expm(D * (start + t))
+
+    return concatenate([unvec_r(column_slope(at, D), m, m), expm(S)], axis=0)
+
+
+EQUATION_60.mutant("[S] dropped under the integral", lambda D, S, t: _derivative_and_exponential(D, t, _integral(S)))
+EQUATION_60.mutant("end point instead of the integral", lambda D, S, t: _derivative_and_exponential(D, t, S @ expm(S)))
+EQUATION_60.mutant("time reversed", lambda D, S, t: _derivative_and_exponential(D, -t, S @ _integral(S)))
+
+EQUATIONS_61_63 = Claim(WITH_BASIS, "osa.eq-61-63", label="Eqs. (61)-(63), proof of Lemma F.3",
+    statement=r"""
+        \|\exp[\mathbf{S}]-\mathbf{I}_{2d_v}\|_2\le\int_0^1\|\mathbf{S}\|_2\|\exp(t[\mathbf{S}])\|_2\,dt\le\|\mathbf{S}
+        \|_2\le\|\mathbf{B}\|_2^2\|\mathbf{S}\|_2""",
+    assumptions=[FROM_NEWTON_SCHULZ, "exp(t[S]) in SO(2 d_v) for t in [0, 1]"],
+    relation=AtMost(), where=small, expects="reading", uses=("osa.eq-60", "osa.ns-sv-at-most-1"),
+    reading="""
+        ||[S]||_2 in the second and third members: ||exp[S] - I||_2 <= int ||[S]||_2 ||exp(t[S])||_2 dt <= ||[S]||_2 <=
+        ||B||_2^2 ||S||_2""",
+    doubt="""
+        The extraction may have dropped square brackets around S in the second and third members. Eq. (60), of which
+        (61) is the norm, has them, and Lemma F.1 is cited for a last step that only they make one. Without them that
+        step, ||S||_2 <= ||B||_2^2 ||S||_2, would need ||B||_2 >= 1, and Newton-Schulz gives ||B||_2 < 1: a mutant
+        shows it.""",
+)  # fmt: skip
+
+
+def _mean_norm(D: Any) -> Any:
+    """The integral of ||exp(t D)||_2 over t in [0, 1], by the midpoint rule: exact for the constant that it is, D skew."""
+    return spectral_norm(expm(D * rational(1, 2)))
+
+
+@EQUATIONS_61_63.formula
+def chain_of_reduced_exponential(X: Tokens, W_Q: Query, W_K: Key, alpha: Alpha, epsilon: Epsilon, K: Steps) -> Any:
+    """The right-hand sides, ||[S]||_2 times the mean of ||exp(t[S])||_2, ||[S]||_2 and ||B||_2^2 ||S||_2, shape (3,)."""
+    S, B, reduced = _reduced(X, W_Q, W_K, alpha, epsilon, K)
+    size = spectral_norm(reduced)
+    return stacked(size * _mean_norm(reduced), size, squared_norm(B) * spectral_norm(S))
+
+
+@EQUATIONS_61_63.oracle
+def left_hand_sides(X: Tokens, W_Q: Query, W_K: Key, alpha: Alpha, epsilon: Epsilon, K: Steps) -> Any:
+    reduced = _reduced(X, W_Q, W_K, alpha, epsilon, K)[2]
+    size = spectral_norm(reduced)
+    return stacked(_distance_from_identity(reduced), size * _mean_norm(reduced), size)
+
+
+EQUATIONS_61_63.mutant("no brackets: ||B||_2^2 relates a norm to itself", "spectral_norm(S) -> size")
+EQUATIONS_61_63.mutant("||B||_2^2 ||S||_2 halved", "spectral_norm(S) -> spectral_norm(S) * rational(1, 2)")
+EQUATIONS_61_63.mutant("||B||_2^4 ||S||_2", "squared_norm(B) -> squared_norm(B) * squared_norm(B)")
+EQUATIONS_61_63.mutant(
+    "integrand averaged to 1/2", "size * _mean_norm(reduced) -> size * _mean_norm(reduced) * rational(1, 2)"
+)

@@ -1,0 +1,298 @@
+"""F.6, Lemmas F.4 and F.5, Eqs. (64)-(76): the first links of dvec B / dvec X, from X to M_0 and from M_0 to B."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from theorems.osa import OSA
+from theorems.osa.definitions import newton_schulz_basis, newton_schulz_iterate, orthonormal_columns, queries_and_keys
+from theorems.osa.part_2_3_bases.bases import stacked
+from theorems.osa.part_f_proofs.f6_lemmas_f_1_to_f_3 import (
+    BOUNDED_TOKENS,
+    NONZERO,
+    QUERIES_AND_KEYS,
+    SIZES,
+    WITH_BASIS,
+    column_slope,
+    initialised_with_epsilon,
+    small,
+    squared_norm,
+)
+from theorems.osa.settings import FROM_NEWTON_SCHULZ
+from theorems.osa.shapes import Epsilon, Factor, Key, Query, Rank, Square, Steps, TokenFrame, Tokens
+from verify.matrix import (
+    COLUMN,
+    concatenate,
+    diag,
+    eye,
+    frobenius_norm,
+    ones,
+    rational,
+    spectral_norm,
+    sqrt,
+    total,
+    trace,
+    unvec_r,
+    vec_c,
+    vec_r,
+)
+from verify.oracles import jacobian
+from verify.vocabulary import Assumption, AtMost, Claim, Equal, Shape
+
+# -- Lemma F.4: from M_0 to B ------------------------------------------------------------------------------------------
+
+LEMMA_F4 = Claim(WITH_BASIS, "osa.lemma-f.4", label="Lemma F.4, Eq. (64)",
+    statement=r"""
+        \left\|\frac{\partial\operatorname{vec}\mathbf{B}}{\partial\operatorname{vec}\mathbf{M}_0}\right\|_2\le C""",
+    assumptions=[BOUNDED_TOKENS, FROM_NEWTON_SCHULZ],
+    relation=AtMost(), sizes={**SIZES, "K": (0, 4)}, where=small, expects="reading", proof=("osa.eq-65-67",),
+    reading="C = (3/2)^K for K steps: it depends on K alone, not on X, the weights or eps",
+    note="""
+        In singular bases the differential is diagonal in pairs, with factors (g(s) -+ g(t))/(s -+ t) and g(s)/s, g the
+        K-fold scalar map: concave on [0, 1], so all are at most g'(0) = (3/2)^K, reached as M_0 tends to 0. No
+        constant serves all K.""",
+)  # fmt: skip
+
+
+@LEMMA_F4.formula
+def basis_jacobian_bound(X: Tokens, K: Steps) -> Any:
+    """(3/2)^K, a scalar."""
+    return rational(3**K, 2**K)
+
+
+@LEMMA_F4.oracle
+def norm_of_basis_jacobian(X: Tokens, W_Q: Query, W_K: Key, epsilon: Epsilon, K: Steps) -> Any:
+    M_0 = newton_schulz_basis(queries_and_keys(X, W_Q, W_K), 0, epsilon)
+    return spectral_norm(jacobian(lambda M: newton_schulz_iterate(M, K), "M", COLUMN)(M_0))
+
+
+LEMMA_F4.mutant("(5/4)^K", lambda K: rational(5**K, 4**K))
+LEMMA_F4.mutant("3/2 for every K", numerator=3, denominator=2)
+
+WITH_EPSILON = QUERIES_AND_KEYS.extended(assumptions=["eps > 0"], inputs=initialised_with_epsilon)
+
+EQUATIONS_65_67 = Claim(WITH_EPSILON, "osa.eq-65-67", label="Eqs. (65)-(68), proof of Lemma F.4",
+    statement=r"""
+        \|\mathbf{M}_0\|_2\le\tfrac1\epsilon\|\mathbf{M}\|_2\le\tfrac1\epsilon\sqrt{\|\mathbf{X}\mathbf{W}^Q\|_2^2+\|
+        \mathbf{X}\mathbf{W}^K\|_2^2}\le\tfrac{\sqrt2}{\epsilon}\|\mathbf{X}\|_2""",
+    relation=AtMost(),
+    note="So C_1 = sqrt 2 R / eps in Eq. (68) for ||X||_2 <= R.  ||M_0||_2 < 1 needs no bound on X.",
+)  # fmt: skip
+
+
+def _root_sum(X: Any, W_Q: Any, W_K: Any) -> Any:
+    """sqrt(||X W_Q||^2 + ||X W_K||^2), spectral norms."""
+    q, k = spectral_norm(X @ W_Q), spectral_norm(X @ W_K)
+    return sqrt(q * q + k * k)
+
+
+@EQUATIONS_65_67.formula
+def norm_chain(X: Tokens, W_Q: Query, W_K: Key, epsilon: Epsilon) -> Any:
+    """||M||_2, sqrt(||X W_Q||_2^2 + ||X W_K||_2^2) and sqrt 2 ||X||_2, over epsilon, shape (3,) (Eqs. (65)-(67))."""
+    largest = spectral_norm(queries_and_keys(X, W_Q, W_K))
+    return stacked(largest / epsilon, _root_sum(X, W_Q, W_K) / epsilon, spectral_norm(X) * sqrt(2) / epsilon)
+
+
+@EQUATIONS_65_67.oracle
+def norm_chain_from_below(X: Tokens, W_Q: Query, W_K: Key, epsilon: Epsilon) -> Any:
+    M = queries_and_keys(X, W_Q, W_K)
+    M_0 = newton_schulz_basis(M, 0, epsilon)
+    return stacked(spectral_norm(M_0), spectral_norm(M) / epsilon, _root_sum(X, W_Q, W_K) / epsilon)
+
+
+EQUATIONS_65_67.mutant("sqrt 2 dropped", "spectral_norm(X) * sqrt(2) -> spectral_norm(X)")
+EQUATIONS_65_67.mutant("norm of the queries alone", "_root_sum(X, W_Q, W_K) -> spectral_norm(X @ W_Q)")
+EQUATIONS_65_67.mutant("2 epsilon in the first bound", "largest / epsilon -> largest / (2 * epsilon)")
+
+# -- Lemma F.5: from X to M_0 ------------------------------------------------------------------------------------------
+
+LEMMA_F5 = Claim(WITH_EPSILON, "osa.lemma-f.5", label="Lemma F.5, Eq. (69)",
+    statement=r"""
+        \left\|\frac{\partial\operatorname{vec}\mathbf{M}_0}{\partial\operatorname{vec}\mathbf{X}}\right\|_2\le C""",
+    assumptions=[
+        BOUNDED_TOKENS,
+        Assumption("M nonzero", positive=lambda X, W_Q, W_K: total(_squared_entries(X, W_Q, W_K))),
+    ],
+    relation=AtMost(), expects="reading", proof=("osa.f5-frobenius", "osa.eq-73", "osa.eq-76", "osa.f5-norms"),
+    reading="C = 1/eps; no bound on ||X||_2 is needed.  M = 0, which the lemma does not exclude, is left to the note",
+    note="""
+        ||dvec M_0/dvec M||_2 = 1/(||M||_F + eps), on directions orthogonal to M, and ||dvec M/dvec X||_2 = 1. At M =
+        0, where Eq. (76) is undefined, the derivative exists and is I/eps times dvec M/dvec X, of norm 1/eps.""",
+)  # fmt: skip
+
+
+def _squared_entries(X: Any, W_Q: Any, W_K: Any) -> Any:
+    M = queries_and_keys(X, W_Q, W_K)
+    return M * M
+
+
+def _normalised(X: Any, W_Q: Any, W_K: Any, epsilon: Any) -> Any:
+    """M_0, shape (N, 2 d_v)."""
+    return newton_schulz_basis(queries_and_keys(X, W_Q, W_K), 0, epsilon)
+
+
+@LEMMA_F5.formula
+def normalisation_jacobian_bound(X: Tokens, epsilon: Epsilon) -> Any:
+    """1 / epsilon, a scalar."""
+    return 1 / epsilon
+
+
+LEMMA_F5.oracle(lambda X, W_Q, W_K, epsilon: spectral_norm(jacobian(_normalised, "X", COLUMN)(X, W_Q, W_K, epsilon)))
+LEMMA_F5.mutant("1 / (2 epsilon)", lambda epsilon: 1 / (2 * epsilon))
+LEMMA_F5.mutant("1, whatever epsilon", lambda: 1)
+
+FROBENIUS = Claim(OSA, "osa.f5-frobenius", label="Proof of Lemma F.5, text before Eq. (71)",
+    statement=r"\|\mathbf{M}\|_F=\operatorname{tr}(\mathbf{M}^\top\mathbf{M})",
+    relation=Equal(), sizes={"N": (1, 4), "m": (1, 4)}, expects="refuted", severity="slip",
+    correction="osa.f5-frobenius-corrected",
+    note="The square is missing.  Eq. (71) differentiates the square root, rightly.",
+)  # fmt: skip
+
+
+@FROBENIUS.formula
+def gram_trace(M: Factor) -> Any:
+    """tr(M^T M), a scalar (proof of Lemma F.5)."""
+    return trace(M.T @ M)
+
+
+FROBENIUS.oracle(lambda M: frobenius_norm(M))
+FROBENIUS.mutant("halved", lambda value: value * rational(1, 2))
+FROBENIUS.mutant("||M||_2^2", lambda M: squared_norm(M))
+FROBENIUS.counterexample("M = diag(3, 4): 5 against 25", M=[[3, 0], [0, 4]])
+
+FROBENIUS_CORRECTED = Claim(OSA, "osa.f5-frobenius-corrected",
+    label="Proof of Lemma F.5, text before Eq. (71), with the square",
+    statement=r"\|\mathbf{M}\|_F^2=\operatorname{tr}(\mathbf{M}^\top\mathbf{M})",
+    relation=Equal(), sizes={"N": (1, 4), "m": (1, 4)}, corrects="osa.f5-frobenius", of_project=True, exact=True,
+)  # fmt: skip
+
+
+@FROBENIUS_CORRECTED.formula
+def gram_trace_again(M: Factor) -> Any:
+    """tr(M^T M), a scalar."""
+    return trace(M.T @ M)
+
+
+FROBENIUS_CORRECTED.oracle(lambda M: total(M * M))
+FROBENIUS_CORRECTED.mutant("sum of all entries of M^T M", lambda M: total(M.T @ M))
+FROBENIUS_CORRECTED.mutant("first diagonal entry dropped", lambda value, M: value - total(M[:, :1] * M[:, :1]))
+
+EQUATION_73 = Claim(OSA, "osa.eq-73", label="Eqs. (71)-(73), proof of Lemma F.5",
+    statement=r"""
+        \partial\frac1{\|\mathbf{M}\|_F+\epsilon}=-\frac1{(\|\mathbf{M}\|_F+\epsilon)^2}\frac1{2\|\mathbf{M}\|_F}
+        \operatorname{tr}(\partial\mathbf{M}^\top\mathbf{M}+\mathbf{M}^\top\partial\mathbf{M})=-\frac1{(\|\mathbf{M}
+        \|_F+\epsilon)^2}\frac1{\|\mathbf{M}\|_F}\operatorname{tr}\mathbf{M}^\top\partial\mathbf{M}""",
+    assumptions=[NONZERO],
+    relation=Equal(), sizes={"N": (1, 4), "m": (1, 3)},
+)  # fmt: skip
+
+
+@EQUATION_73.inputs
+def matrix_and_direction(M: Factor, D: Factor, epsilon: Epsilon) -> dict[str, Any]:
+    # thirds are rounded by balls too, which then see the cancellation in tr(M^T D) that floats suffer
+    return {"M": M, "D": D * rational(1, 3), "epsilon": epsilon}
+
+
+def _factor(M: Any, epsilon: Any) -> Any:
+    """1 / ((||M||_F + epsilon)^2 ||M||_F)."""
+    size = frobenius_norm(M)
+    return 1 / ((size + epsilon) * (size + epsilon) * size)
+
+
+def _three_members(M: Any, D: Any, epsilon: Any, factor: Any) -> Any:
+    """Eqs. (71), (72), (73) with a given factor, shape (3, 1)."""
+    growth = column_slope(lambda t: trace((M + t * D).T @ (M + t * D)), M)
+    traces = trace(D.T @ M + M.T @ D), trace(M.T @ D)
+    members = [growth * rational(1, 2), ones(1, 1) * traces[0] * rational(1, 2), ones(1, 1) * traces[1]]
+    return concatenate(members, axis=0) * -factor
+
+
+@EQUATION_73.formula
+def reciprocal_differential(M: Factor, D: Factor, epsilon: Epsilon) -> Any:
+    """The right-hand sides of Eqs. (71), (72) and (73) along dM = D, shape (3, 1)."""
+    return _three_members(M, D, epsilon, _factor(M, epsilon))
+
+
+@EQUATION_73.oracle
+def reciprocal_slope(M: Factor, D: Factor, epsilon: Epsilon) -> Any:
+    slope = column_slope(lambda t: 1 / (frobenius_norm(M + t * D) + epsilon), M)
+    return concatenate([slope, slope, slope], axis=0)
+
+
+EQUATION_73.mutant("sign reversed", lambda value: -value)
+EQUATION_73.mutant(
+    "1/||M||_F dropped, as ||M||_F = tr(M^T M) would have it",
+    lambda M, D, epsilon: _three_members(M, D, epsilon, _factor(M, epsilon) * frobenius_norm(M)),
+)
+EQUATION_73.mutant(
+    "||M||_F + epsilon not squared", "_factor(M, epsilon) -> _factor(M, epsilon) * (frobenius_norm(M) + epsilon)"
+)
+
+EQUATION_76 = Claim(OSA, "osa.eq-76", label="Eqs. (70), (74)-(76), proof of Lemma F.5",
+    statement=r"""
+        \frac{\partial\operatorname{vec}\mathbf{M}_0}{\partial\operatorname{vec}\mathbf{M}}=\frac1{\|\mathbf{M}\|_F+
+        \epsilon}\mathbf{I}-\frac1{(\|\mathbf{M}\|_F+\epsilon)^2}\frac1{\|\mathbf{M}\|_F}\operatorname{vec}\mathbf{M}\,
+        \operatorname{vec}\mathbf{M}^\top""",
+    assumptions=["column-major vec; vec M vec M^T is the outer product", NONZERO],
+    relation=Equal(), sizes={"N": (1, 3), "m": (1, 3)}, uses=("osa.eq-73",),
+    note="As M tends to 0 the second term vanishes and I/eps is left, the derivative at M = 0.",
+)  # fmt: skip
+EQUATION_76.inputs(matrix_and_direction)
+
+
+def _jacobian_and_differential(M: Any, D: Any, epsilon: Any, v: Any, factor: Any, sign: int = -1) -> Any:
+    """Eq. (76) for vec M = v, and vec of Eqs. (70) and (74) along D, side by side."""
+    size = frobenius_norm(M) + epsilon
+    J = eye(M.shape[0] * M.shape[1]) / size + v @ v.T * (factor * sign)
+    product_rule = D / size + M * column_slope(lambda t: 1 / (frobenius_norm(M + t * D) + epsilon), M)
+    differential = D / size + M * (trace(M.T @ D) * factor * sign)
+    return concatenate([J, vec_c(product_rule), vec_c(differential)], axis=1)
+
+
+@EQUATION_76.formula
+def normalisation_jacobian(M: Factor, D: Factor, epsilon: Epsilon) -> Any:
+    """The Jacobian (76) and, as two more columns, vec dM_0 of (70) and (74) along dM = D, shape (N m, N m + 2)."""
+    return _jacobian_and_differential(M, D, epsilon, vec_c(M), _factor(M, epsilon))
+
+
+@EQUATION_76.oracle
+def jacobian_and_slope(M: Factor, D: Factor, epsilon: Epsilon) -> Any:
+    J = jacobian(lambda M: newton_schulz_basis(M, 0, epsilon), "M", COLUMN)(M)
+    slope = vec_c(unvec_r(column_slope(lambda t: newton_schulz_basis(M + t * D, 0, epsilon), M), *M.shape))
+    return concatenate([J, slope, slope], axis=1)
+
+
+EQUATION_76.mutant(
+    "rows stacked instead of columns",
+    lambda M, D, epsilon: _jacobian_and_differential(M, D, epsilon, vec_r(M), _factor(M, epsilon)),
+)
+EQUATION_76.mutant("sum instead of difference", sign=1)
+EQUATION_76.mutant("1/||M||_F dropped", "_factor(M, epsilon) -> _factor(M, epsilon) * frobenius_norm(M)")
+
+NORMS = Claim(OSA, "osa.f5-norms", label="Proof of Lemma F.5, last lines",
+    statement=r"\|\mathbf{M}\|_2\le\|\mathbf{M}\|_F\le\sqrt{\operatorname{rank}(\mathbf{M})}\,\|\mathbf{M}\|_2",
+    assumptions=["rank M = r: M = U diag(s) V^T with orthonormal columns", Assumption("s > 0", positive=lambda s: s)],
+    relation=AtMost(), sizes={"N": (1, 4), "m": (1, 4), "r": (1, 3)},
+    where=lambda sizes: sizes["r"] <= min(sizes["N"], sizes["m"]),
+    note="Every matrix of rank r >= 1 has this form; for M = 0 all members vanish.",
+)  # fmt: skip
+
+
+@NORMS.inputs
+def matrix_of_known_rank(
+    left: TokenFrame, right: Square, y: Annotated[Any, Shape("r", "1")], r: Rank
+) -> dict[str, Any]:
+    s = y * y + rational(1, 256)
+    return {"M": orthonormal_columns(left, r) @ diag(s) @ orthonormal_columns(right, r).T, "s": s, "r": r}
+
+
+@NORMS.formula
+def norm_equivalence(M: Factor, r: int) -> Any:
+    """||M||_F and sqrt(r) ||M||_2, shape (2,), for M of rank r."""
+    return stacked(frobenius_norm(M), spectral_norm(M) * sqrt(r))
+
+
+NORMS.oracle(lambda M: stacked(spectral_norm(M), frobenius_norm(M)))
+NORMS.mutant("fourth root of the rank", lambda M, r: stacked(frobenius_norm(M), sqrt(squared_norm(M) * sqrt(r))))
+NORMS.mutant("1 / 100 less where the rank is not 1", "sqrt(r) -> sqrt(r) * (rational(99, 100) if r > 1 else 1)")
+NORMS.mutant("||M||_F over the root of the rank", "frobenius_norm(M) -> frobenius_norm(M) / sqrt(r)")

@@ -1,0 +1,351 @@
+"""F.6, Lemmas F.6 - F.8, Eqs. (77)-(83): Jacobians of the basis, of the exponential and of S.
+
+Column-major vec.  Where a lemma speaks of "some constant", the formula names one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from theorems.osa import OSA
+from theorems.osa.definitions import newton_schulz_basis, queries_and_keys, query_key_generator, skew_matrix
+from theorems.osa.part_c_initialisation.c3_theorem_c_3 import AT_INITIALISATION, NEWTON_SCHULZ, small
+from theorems.osa.part_f_proofs.f6_lemmas_f_1_to_f_3 import QUERIES_AND_KEYS
+from theorems.osa.settings import LAYER_OF_FEW_TOKENS, ORTHONORMAL_QUERIES_AND_KEYS, tokens_and_weights
+from theorems.osa.shapes import (
+    Alpha,
+    AttentionMatrix,
+    Epsilon,
+    Factor,
+    HeadWeights,
+    Key,
+    Query,
+    Rectangle,
+    Square,
+    Steps,
+    Tokens,
+)
+from verify.matrix import (
+    COLUMN,
+    absolute,
+    commutation_matrix,
+    concatenate,
+    exp,
+    expm,
+    eye,
+    kron,
+    rational,
+    spectral_norm,
+    sqrt,
+    total,
+    unvec_r,
+    vec_c,
+    vec_r,
+    zeros,
+)
+from verify.oracles import jacobian
+from verify.vocabulary import Assumption, AtMost, Claim, Equal, Setting
+
+BOUNDED = "||X||_2 bounded"
+SKEW = Assumption("[S] skew-symmetric", zero=lambda S: S + S.T)
+
+
+def slope(curve: Callable[[Any], Any], like: Any) -> Any:
+    """d curve / dt at t = 0, of the shape of its value, for a matrix-valued curve in the arithmetic of `like`."""
+    shape = curve(like[:1, :1] * 0).shape
+    return unvec_r(jacobian(curve, "t")(like[:1, :1] * 0), *shape)
+
+
+def basis_of(X: Any, W_Q: Any, W_K: Any, epsilon: Any, K: int) -> Any:
+    """B (N, 2 d_v) from K Newton-Schulz steps."""
+    return newton_schulz_basis(queries_and_keys(X, W_Q, W_K), K, epsilon)
+
+
+def reduced_matrix(X: Any, W_Q: Any, W_K: Any, alpha: Any, epsilon: Any, K: int) -> Any:
+    """[S] = B^T S B, shape (2 d_v, 2 d_v)."""
+    B = basis_of(X, W_Q, W_K, epsilon, K)
+    return B.T @ skew_matrix(X, W_Q, W_K, alpha) @ B
+
+
+def reduced_growth(X: Any, W_Q: Any, W_K: Any, alpha: Any, epsilon: Any, K: int) -> Any:
+    """exp[S] - I, shape (2 d_v, 2 d_v)."""
+    return expm(reduced_matrix(X, W_Q, W_K, alpha, epsilon, K)) - eye(2 * W_Q.shape[1])
+
+
+def jacobian_in_tokens(function: Callable[[Any], Any], X: Any) -> Any:
+    """dvec function(X) / dvec X, column-major."""
+
+    def at(X: Any) -> Any:
+        return function(X)
+
+    return jacobian(at, "X", COLUMN)(X)
+
+
+def basis_jacobian(X: Any, W_Q: Any, W_K: Any, epsilon: Any, K: int) -> Any:
+    """dvec B / dvec X, shape (2 N d_v, N d)."""
+    return jacobian_in_tokens(lambda X: basis_of(X, W_Q, W_K, epsilon, K), X)
+
+
+# -- Lemma F.6 ---------------------------------------------------------------------------------------------------------
+
+LEMMA_F6 = Claim(AT_INITIALISATION, "osa.lemma-f.6", label="Lemma F.6, Eq. (77)",
+    statement=r"""
+        \left\|\frac{\partial\operatorname{vec}\mathbf{B}}{\partial\operatorname{vec}\mathbf{X}}\right\|_2\le C""",
+    assumptions=[ORTHONORMAL_QUERIES_AND_KEYS, BOUNDED, NEWTON_SCHULZ],
+    relation=AtMost(), sizes={**AT_INITIALISATION.sizes, "N": (1, 3)}, expects="reading",
+    proof=("osa.lemma-f.4", "osa.lemma-f.5"),
+    reading="C = (3/2)^K / eps, whatever X; no smaller one serves all X",
+    note="""
+        ||dM||_F <= ||dX||_F, as [W^Q, W^K] has orthonormal columns; dM_0 = (I - m m^T / (beta ||M||_F)) dM / beta
+        shrinks by beta = ||M||_F + eps > eps; K steps act on singular values in [0, 1] by a concave g with g(0) = 0,
+        whose divided differences are at most g'(0) = (3/2)^K. All three are attained as X tends to 0.""",
+)  # fmt: skip
+
+
+@LEMMA_F6.formula
+def basis_jacobian_bound(epsilon: Epsilon, K: Steps) -> Any:
+    """(3/2)^K / eps, a scalar."""
+    return 1 / epsilon * rational(3**K, 2**K)
+
+
+LEMMA_F6.oracle(lambda X, W_Q, W_K, epsilon, K: spectral_norm(basis_jacobian(X, W_Q, W_K, epsilon, K)))
+LEMMA_F6.mutant("1 / eps, whatever K", lambda epsilon: 1 / epsilon)
+LEMMA_F6.mutant("one step fewer", lambda epsilon, K: 1 / epsilon * rational(2 * 3**K, 3 * 2**K))
+LEMMA_F6.mutant("eps dropped", lambda epsilon, K: epsilon / epsilon * rational(3**K, 2**K))
+
+# -- Lemma F.7: the differential of the exponential --------------------------------------------------------------------
+
+EQUATION_79 = Claim(OSA, "osa.eq-79", label="Eq. (79), proof of Lemma F.7",
+    statement=r"""
+        \frac{\partial\operatorname{vec}\exp[\mathbf{S}]}{\partial\operatorname{vec}[\mathbf{S}]}=\int_0^1\exp(s[
+        \mathbf{S}]^\top)\otimes\exp((1-s)[\mathbf{S}])\,ds""",
+    assumptions=["column-major vec", SKEW],
+    relation=Equal(), sizes={"N": (1, 3), "m": (1, 3)}, exact=True,
+    note="""
+        The integral is the corner of an exponential: for commuting P = I (x) S, R = S^T (x) I int_0^1 exp((1 - s) P)
+        exp(s R) ds is the upper right block of exp [[P, I], [0, R]].""",
+)  # fmt: skip
+
+
+def within_unit_ball(F: Any) -> Any:
+    """2 F / (1 + ||F||_F^2), of norm at most 1 as B is (Lemma F.1): rational where F is."""
+    return F * 2 / (1 + total(F * F))
+
+
+@EQUATION_79.inputs
+def reduced_generator(F: Factor, G: AttentionMatrix) -> Any:
+    B = within_unit_ball(F)
+    return {"S": B.T @ (G - G.T) @ B * rational(1, 3)}
+
+
+def _integral(P: Any, R: Any) -> Any:
+    """int_0^1 exp((1 - s) P) exp(s R) ds, shape that of P and R (n, n)."""
+    n = P.shape[0]
+    upper, lower = concatenate([P, eye(n)], axis=1), concatenate([zeros(n, n), R], axis=1)
+    return expm(concatenate([upper, lower], axis=0))[:n, n:]
+
+
+@EQUATION_79.formula
+def exponential_jacobian(S: Square) -> Any:
+    """int_0^1 exp(s S^T) (x) exp((1 - s) S) ds, shape (m^2, m^2), column-major (Eq. (79))."""
+    identity = eye(S.shape[0])
+    return _integral(kron(identity, S), kron(S.T, identity))
+
+
+EQUATION_79.oracle(lambda S: jacobian(expm, "A", COLUMN)(S))
+EQUATION_79.mutant("S not transposed", "S.T -> S")
+EQUATION_79.mutant(
+    "factors exchanged, as for row-major vec",
+    "kron(identity, S) -> kron(S, identity); kron(S.T, identity) -> kron(identity, S.T)",
+)
+EQUATION_79.mutant(
+    "exp(S) in place of exp((1 - s) S)",
+    lambda S: kron(eye(len(S)), expm(S)) @ _integral(kron(eye(len(S)), S * 0), kron(S.T, eye(len(S)))),
+)
+
+LEMMA_F7 = Claim(OSA, "osa.lemma-f.7", label="Lemma F.7, Eqs. (78), (80)",
+    statement=r"""
+        \left\|\frac{\partial\operatorname{vec}\exp[\mathbf{S}]}{\partial\operatorname{vec}[\mathbf{S}]}\right\|_2\le1
+    """,
+    assumptions=[SKEW, "derivative over all square matrices"],
+    relation=AtMost(ascent=False), sizes={"m": (1, 3)}, proof=("osa.eq-79",),
+    note="Always an equality: the derivative in the direction of I is exp[S], as long as I.",
+)  # fmt: skip
+
+
+@LEMMA_F7.inputs
+def skew_square(G: Square) -> Any:
+    return {"S": (G - G.T) * rational(1, 3)}
+
+
+@LEMMA_F7.formula
+def exponential_jacobian_bound(S: Square) -> Any:
+    """1, a scalar."""
+    return 1
+
+
+LEMMA_F7.oracle(lambda S: spectral_norm(jacobian(expm, "A", COLUMN)(S)))
+LEMMA_F7.mutant("1 / 2", lambda S: spectral_norm(S) * 0 + rational(1, 2))
+LEMMA_F7.mutant("decaying with ||S||_2", lambda S: exp(-spectral_norm(S)))
+LEMMA_F7.mutant("||S||_2", lambda S: spectral_norm(S))
+
+# -- Lemma F.8: the skew matrix ----------------------------------------------------------------------------------------
+
+EQUATION_82 = Claim(LAYER_OF_FEW_TOKENS, "osa.eq-82", label="Eq. (82), proof of Lemma F.8",
+    statement=r"""
+        \partial\mathbf{S}=\frac\alpha{\sqrt{d_v}}(\partial\mathbf{X}\tilde{\mathbf{W}}\mathbf{X}^\top+\mathbf{X}
+        \partial\tilde{\mathbf{W}}\mathbf{X}^\top+\mathbf{X}\tilde{\mathbf{W}}\partial\mathbf{X}^\top)""",
+    assumptions=["X, W^Q and W^K vary"],
+    relation=Equal(), exact=True,
+)  # fmt: skip
+
+
+@EQUATION_82.inputs
+def weights_and_directions(
+    X: Tokens, W_Q: Query, W_K: Key, alpha: Alpha, dX: Tokens, dW_Q: HeadWeights, dW_K: HeadWeights
+) -> Any:
+    moving = {"dX": dX, "dW_Q": dW_Q, "dW_K": dW_K}
+    return {"X": X, "W_Q": W_Q, "W_K": W_K, "alpha": alpha * rational(1, 3), **moving}
+
+
+@EQUATION_82.formula
+def skew_differential(
+    X: Tokens, W_Q: Query, W_K: Key, alpha: Alpha, dX: Tokens, dW_Q: HeadWeights, dW_K: HeadWeights
+) -> Any:
+    """alpha / sqrt(d_v) (dX W~ X^T + X dW~ X^T + X W~ dX^T), shape (N, N) (Eq. (82))."""
+    W = query_key_generator(W_Q, W_K)
+    dW = query_key_generator(dW_Q, W_K) + query_key_generator(W_Q, dW_K)
+    terms = dX @ W @ X.T + X @ dW @ X.T + X @ W @ dX.T
+    return terms * (alpha / sqrt(W_Q.shape[1]))
+
+
+@EQUATION_82.oracle
+def skew_matrix_along_a_line(X: Any, W_Q: Any, W_K: Any, alpha: Any, dX: Any, dW_Q: Any, dW_K: Any) -> Any:
+    return slope(lambda t: skew_matrix(X + t * dX, W_Q + t * dW_Q, W_K + t * dW_K, alpha), X)
+
+
+EQUATION_82.mutant("sign of the last term", "X @ W @ dX.T -> -(X @ W @ dX.T)")
+EQUATION_82.mutant("W~ held fixed", "X @ dW @ X.T -> 0 * (X @ X.T)")
+EQUATION_82.mutant("left X held fixed", "dX @ W @ X.T -> 0 * (X @ X.T)")
+
+EQUATION_83 = Claim(LAYER_OF_FEW_TOKENS, "osa.eq-83", label="Eq. (83), proof of Lemma F.8",
+    statement=r"""
+        \frac{\partial\operatorname{vec}\mathbf{S}}{\partial\operatorname{vec}\mathbf{X}}=\frac\alpha{\sqrt{d_v}}\left((
+        \mathbf{X}\tilde{\mathbf{W}}^\top\otimes\mathbf{I}_N)+(\mathbf{I}_N\otimes\mathbf{X}\tilde{\mathbf{W}})
+        \mathbf{K}\right)""",
+    assumptions=["column-major vec", "K = commutation matrix with vec X^T = K vec X"],
+    relation=Equal(), uses=("osa.kron-vec",), proof=("osa.eq-82",), exact=True,
+)  # fmt: skip
+EQUATION_83.inputs(tokens_and_weights)
+
+
+def _skew_factor(left: Any, right: Any, swap: Any, alpha: Any, d_v: int) -> Any:
+    """alpha / sqrt(d_v) (left (x) I + (I (x) right) swap)."""
+    identity = eye(left.shape[0])
+    return (kron(left, identity) + kron(identity, right) @ swap) * (alpha / sqrt(d_v))
+
+
+@EQUATION_83.formula
+def skew_jacobian(X: Tokens, W_Q: Query, W_K: Key, alpha: Alpha) -> Any:
+    """alpha / sqrt(d_v) (X W~^T (x) I_N + (I_N (x) X W~) K), shape (N^2, N d), column-major (Eq. (83))."""
+    W = query_key_generator(W_Q, W_K)
+    return _skew_factor(X @ W.T, X @ W, commutation_matrix(*X.shape), alpha, W_Q.shape[1])
+
+
+EQUATION_83.oracle(lambda X, W_Q, W_K, alpha: jacobian(skew_matrix, "X", COLUMN)(X, W_Q, W_K, alpha))
+EQUATION_83.mutant("W~ not transposed in the first term", "W.T -> W")
+EQUATION_83.mutant("K transposed", "commutation_matrix(*X.shape) -> commutation_matrix(*X.shape).T")
+EQUATION_83.mutant("K dropped", "commutation_matrix(*X.shape) -> eye(X.shape[0] * X.shape[1])")
+
+VECTORISED = Setting(
+    OSA, "Lemma F.8, K", assumptions=["column-major vec"], sizes={"m": (1, 4), "n": (1, 4)}, exact=True
+)
+
+COMMUTATION = Claim(VECTORISED, "osa.commutation", label="Proof of Lemma F.8, text",
+    statement=r"""
+        \operatorname{vec}\mathbf{B}^\top=\mathbf{K}\operatorname{vec}\mathbf{B}, \quad \mathbf{K} \text{ converts the
+        vectorisation of a transposed matrix to the vectorisation of the original}; \quad \mathbf{K} \text{ orthogonal}
+    """,
+    assumptions=["rectangular B"],
+    relation=Equal(), expects="refuted", severity="slip", correction="osa.commutation-corrected",
+    note="""
+        The formula and the sentence name inverse matrices, K_{m,n} and K_{n,m} = K_{m,n}^T, equal only for square B
+        and for vectors. Every use in the paper, Eqs. (83), (90) and (95), is that of the formula; the spelling is
+        commutation.""",
+)  # fmt: skip
+
+
+def _there_and_back(B: Any, there: Any, back: Any) -> Any:
+    """`there` vec B, `back` vec B^T, and vec (there^T there), in a column."""
+    return concatenate([there @ vec_c(B), back @ vec_c(B.T), vec_r(there.T @ there)], axis=0)
+
+
+def _transposed_and_original(B: Any) -> Any:
+    """vec B^T, vec B and vec I, in a column."""
+    return concatenate([vec_c(B.T), vec_c(B), vec_r(eye(B.shape[0] * B.shape[1]))], axis=0)
+
+
+@COMMUTATION.formula
+def one_commutation_matrix(B: Rectangle) -> Any:
+    """K vec B, K vec B^T and vec (K^T K) with one K = K_{m,n}, shape (2 m n + (m n)^2, 1)."""
+    K = commutation_matrix(*B.shape)
+    return _there_and_back(B, K, K)
+
+
+COMMUTATION.oracle(lambda B: _transposed_and_original(B))
+COMMUTATION.mutant("K doubled", "_there_and_back(B, K, K) -> _there_and_back(B, K + K, K)")
+COMMUTATION.mutant("K = I", "commutation_matrix(*B.shape) -> eye(B.shape[0] * B.shape[1])")
+COMMUTATION.counterexample(
+    "B = e_1 e_2^T, 2 x 3: K e_3 = e_2 is vec B^T, but K e_2 = e_4 is not vec B = e_3", B=[[0, 1, 0], [0, 0, 0]]
+)
+
+COMMUTATION_CORRECTED = Claim(VECTORISED, "osa.commutation-corrected",
+    label="Proof of Lemma F.8, text, with two directions",
+    statement=r"""
+        \operatorname{vec}\mathbf{B}^\top=\mathbf{K}\operatorname{vec}\mathbf{B}, \quad \operatorname{vec}\mathbf{B}=
+        \mathbf{K}^\top\operatorname{vec}\mathbf{B}^\top, \quad \mathbf{K}^\top\mathbf{K}=\mathbf{I}""",
+    relation=Equal(), corrects="osa.commutation", of_project=True,
+)  # fmt: skip
+
+
+@COMMUTATION_CORRECTED.formula
+def commutation_there_and_back(B: Rectangle) -> Any:
+    """K vec B, K^T vec B^T and vec (K^T K) with K = K_{m,n}, shape (2 m n + (m n)^2, 1)."""
+    K = commutation_matrix(*B.shape)
+    return _there_and_back(B, K, K.T)
+
+
+COMMUTATION_CORRECTED.oracle(lambda B: _transposed_and_original(B))
+COMMUTATION_CORRECTED.mutant("K there and back, as printed", "K.T -> K")
+COMMUTATION_CORRECTED.mutant("K transposed", "K -> K.T; K.T -> K")
+
+LEMMA_F8 = Claim(QUERIES_AND_KEYS, "osa.lemma-f.8", label="Lemma F.8, Eq. (81)",
+    statement=r"""
+        \left\|\frac{\partial\operatorname{vec}\mathbf{S}}{\partial\operatorname{vec}\mathbf{X}}\right\|_2\le C\alpha
+    """,
+    assumptions=[BOUNDED, "alpha real (Section 2), a small number"],
+    relation=AtMost(), where=small, uses=("osa.thm-c.2",), proof=("osa.eq-82", "osa.eq-83", "osa.commutation"),
+    expects="reading",
+    reading="""
+        C = 2 R / sqrt(d_v) for ||X||_2 <= R, and |alpha| for alpha: for alpha < 0 the printed right-hand side is
+        negative""",
+    note="Equality for X with orthonormal columns and rows: N = d = 2, X = I, dX = I.",
+)  # fmt: skip
+
+
+def step_bound(X: Any, W_Q: Any, alpha: Any) -> Any:
+    """||X||_2 |alpha| / sqrt(d_v), the unit in which the bounds of this chain are multiples."""
+    return spectral_norm(X) * absolute(alpha) * (1 / sqrt(W_Q.shape[1]))
+
+
+@LEMMA_F8.formula
+def skew_jacobian_bound(X: Tokens, W_Q: Query, alpha: Alpha) -> Any:
+    """2 ||X||_2 |alpha| / sqrt(d_v), a scalar."""
+    return step_bound(X, W_Q, alpha) * 2
+
+
+LEMMA_F8.oracle(lambda X, W_Q, W_K, alpha: spectral_norm(jacobian(skew_matrix, "X", COLUMN)(X, W_Q, W_K, alpha)))
+LEMMA_F8.mutant("C halved", lambda X, W_Q, alpha: step_bound(X, W_Q, alpha))
+LEMMA_F8.mutant("quadratic in alpha", lambda X, W_Q, alpha: step_bound(X, W_Q, alpha * alpha) * 2)
+LEMMA_F8.mutant("d_v^{5/2} instead of sqrt(d_v)", lambda value, W_Q: value / (W_Q.shape[1] * W_Q.shape[1]))

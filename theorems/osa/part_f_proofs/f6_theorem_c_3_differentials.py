@@ -1,0 +1,180 @@
+"""F.6, the proof of Theorem C.3, Eqs. (84), (86) and (93): a bound of J_1, and the differentials of A and of [S].
+
+Column-major vec.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from theorems.osa import OSA
+from theorems.osa.definitions import whole_heads
+from theorems.osa.part_c_initialisation.c3_theorem_c_3 import NEWTON_SCHULZ
+from theorems.osa.part_f_proofs.f6_lemmas_f_6_to_f_8 import SKEW, jacobian_in_tokens, slope, within_unit_ball
+from theorems.osa.settings import LAYER, newton_schulz_attention_matrix, newton_schulz_jacobian
+from theorems.osa.shapes import (
+    Alpha,
+    AttentionMatrix,
+    Decay,
+    Epsilon,
+    Factor,
+    Key,
+    OtherRectangle,
+    Output,
+    Query,
+    Rectangle,
+    SkewMatrix,
+    Square,
+    Steps,
+    Tokens,
+    Value,
+)
+from verify.matrix import column, exp, expm, eye, kron, rational, spectral_norm
+from verify.vocabulary import AtMost, Claim, Equal
+
+# -- the first term of J: Eq. (84) -------------------------------------------------------------------------------------
+
+EQUATION_84 = Claim(LAYER, "osa.eq-84", label="Eq. (84) and preceding text",
+    statement=r"""
+        \|\mathbf{J}_1\|_2\le\|\mathbf{X}\|_2\|\mathbf{W}^V\mathbf{W}^O\|_2\|\mathbf{I}_N\|_2\left\|\frac{\partial
+        \operatorname{vec}\mathbf{A}}{\partial\operatorname{vec}\mathbf{X}}\right\|_2,\qquad\|\mathbf{D}_1\otimes
+        \mathbf{D}_2\|_2\le\|\mathbf{D}_1\|_2\|\mathbf{D}_2\|_2""",
+    assumptions=[NEWTON_SCHULZ],
+    relation=AtMost(ascent=False),
+    sizes={"N": (2, 3), "d": (1, 3), "d_v": (1, 2), "K": (0, 2), "m": (1, 2), "n": (1, 2), "p": (1, 2), "q": (1, 2)},
+    where=lambda sizes: whole_heads(sizes) and sizes["N"] * sizes["d"] <= 6, uses=("osa.thm-c.1",),
+    note="The second is an equality.",
+)  # fmt: skip
+
+
+@EQUATION_84.inputs
+def layer_and_kronecker_factors(
+    X: Tokens,
+    W_Q: Query,
+    W_K: Key,
+    W_V: Value,
+    W_O: Output,
+    alpha: Alpha,
+    decay: Decay,
+    epsilon: Epsilon,
+    K: Steps,
+    D_1: Rectangle,
+    D_2: OtherRectangle,
+) -> Any:
+    weights = {"W_Q": W_Q, "W_K": W_K, "W_V": W_V, "W_O": W_O}
+    return {"X": X, **weights, "alpha": alpha * exp(-decay), "epsilon": epsilon, "K": K, "D_1": D_1, "D_2": D_2}
+
+
+def _factors_of_84(
+    X: Any, W_Q: Any, W_K: Any, W_V: Any, W_O: Any, alpha: Any, epsilon: Any, K: int, D_1: Any, D_2: Any
+) -> tuple[Any, Any, Any, Any]:
+    """||X||_2, ||W_V W_O||_2 ||I_N||_2, ||dvec A / dvec X||_2 and ||D_1||_2 ||D_2||_2."""
+    dA = newton_schulz_jacobian(X, W_Q, W_K, alpha, epsilon, K)
+    identity = eye(X.shape[0]).adapt(X)
+    heads = spectral_norm(W_V @ W_O) * spectral_norm(identity)
+    return spectral_norm(X), heads, spectral_norm(dA), spectral_norm(D_1) * spectral_norm(D_2)
+
+
+@EQUATION_84.formula
+def submultiplicative_bounds(
+    X: Tokens,
+    W_Q: Query,
+    W_K: Key,
+    W_V: Value,
+    W_O: Output,
+    alpha: Alpha,
+    epsilon: Epsilon,
+    K: Steps,
+    D_1: Rectangle,
+    D_2: OtherRectangle,
+) -> Any:
+    """||X||_2 ||W_V W_O||_2 ||I_N||_2 ||dvec A / dvec X||_2 and ||D_1||_2 ||D_2||_2, shape (2, 1) (Eq. (84))."""
+    tokens, heads, attention, product = _factors_of_84(X, W_Q, W_K, W_V, W_O, alpha, epsilon, K, D_1, D_2)
+    return column(tokens * heads * attention, product)
+
+
+@EQUATION_84.oracle
+def norms_of_first_term_and_kronecker_product(
+    X: Any, W_Q: Any, W_K: Any, W_V: Any, W_O: Any, alpha: Any, epsilon: Any, K: int, D_1: Any, D_2: Any
+) -> Any:
+    # the part of J in which A varies: X is held fixed in A(X) X W_V W_O outside A
+    J_1 = jacobian_in_tokens(
+        lambda Y: newton_schulz_attention_matrix(Y, W_Q, W_K, alpha, epsilon, K) @ X @ W_V @ W_O, X
+    )
+    return column(spectral_norm(J_1), spectral_norm(kron(D_1, D_2)))
+
+
+EQUATION_84.mutant("||X||_2 dropped", "tokens * heads * attention -> heads * attention")
+EQUATION_84.mutant("||W_V W_O||_2 dropped", "tokens * heads * attention -> tokens * attention")
+EQUATION_84.mutant("half of ||D_1||_2 ||D_2||_2", "product -> product * rational(1, 2)")
+
+# -- differentials of A and [S]: Eqs. (86), (93) -----------------------------------------------------------------------
+
+EQUATION_86 = Claim(OSA, "osa.eq-86", label="Eq. (86)",
+    statement=r"""
+        \partial\mathbf{A}=\partial\mathbf{B}(\exp[\mathbf{S}]-\mathbf{I}_{2d_v})\mathbf{B}^\top+\mathbf{B}\,\partial(
+        \exp[\mathbf{S}]-\mathbf{I}_{2d_v})\mathbf{B}^\top+\mathbf{B}(\exp[\mathbf{S}]-\mathbf{I}_{2d_v})\partial
+        \mathbf{B}^\top""",
+    assumptions=["A = I_N + B (exp[S] - I) B^T", SKEW],
+    relation=Equal(), sizes={"N": (1, 4), "m": (1, 4)}, exact=True,
+    note="For every B and every skew [S], both varying in any direction.",
+)  # fmt: skip
+
+
+@EQUATION_86.inputs
+def basis_and_generator(B: Factor, S: Square, dB: Factor, dS: Square) -> Any:
+    # both sides are linear in the directions; torch differentiates expm with errors in proportion to their length
+    return {
+        "B": within_unit_ball(B),
+        "S": (S - S.T) * rational(1, 3),
+        "dB": within_unit_ball(dB),
+        "dS": within_unit_ball(dS),
+    }
+
+
+@EQUATION_86.formula
+def attention_matrix_differential(B: Factor, S: Square, dB: Factor, dS: Square) -> Any:
+    """dB (exp S - I) B^T + B d(exp S) B^T + B (exp S - I) dB^T, shape (N, N), for S = [S] (m, m) (Eq. (86))."""
+    growth, change = expm(S) - eye(S.shape[0]), slope(lambda t: expm(S + t * dS), S)
+    return dB @ growth @ B.T + B @ change @ B.T + B @ growth @ dB.T
+
+
+@EQUATION_86.oracle
+def attention_matrix_along_a_line(B: Factor, S: Square, dB: Factor, dS: Square) -> Any:
+    def attention_at(t: Any) -> Any:
+        moved = B + t * dB
+        return eye(B.shape[0]) + moved @ (expm(S + t * dS) - eye(S.shape[0])) @ moved.T
+
+    return slope(attention_at, B)
+
+
+EQUATION_86.mutant("exp[S] held fixed", "change -> (0 * change)")
+EQUATION_86.mutant("right B held fixed", "dB.T -> (0 * B.T)")
+EQUATION_86.mutant("sign of the last term", "dB.T -> -dB.T")
+EQUATION_86.mutant("I not subtracted", lambda value, B, dB: value + dB @ B.T + B @ dB.T)
+
+EQUATION_93 = Claim(OSA, "osa.eq-93", label="Eq. (93)",
+    statement=r"""
+        \partial[\mathbf{S}]=\partial\mathbf{B}^\top\mathbf{S}\mathbf{B}+\mathbf{B}^\top\partial\mathbf{S}\,\mathbf{B}+
+        \mathbf{B}^\top\mathbf{S}\,\partial\mathbf{B}""",
+    assumptions=["[S] = B^T S B"],
+    relation=Equal(), sizes={"N": (1, 4), "m": (1, 4)}, exact=True,
+    note="For every B and every square S, both varying in any direction.",
+)  # fmt: skip
+
+
+@EQUATION_93.inputs
+def basis_and_skew_matrix(B: Factor, S: AttentionMatrix, dB: Factor, dS: SkewMatrix) -> Any:
+    return {"B": B, "S": S * rational(1, 3), "dB": dB, "dS": dS}
+
+
+@EQUATION_93.formula
+def reduced_differential(B: Factor, S: AttentionMatrix, dB: Factor, dS: SkewMatrix) -> Any:
+    """dB^T S B + B^T dS B + B^T S dB, shape (m, m) (Eq. (93))."""
+    return dB.T @ S @ B + B.T @ dS @ B + B.T @ S @ dB
+
+
+EQUATION_93.oracle(lambda B, S, dB, dS: slope(lambda t: (B + t * dB).T @ (S + t * dS) @ (B + t * dB), B))
+EQUATION_93.mutant("S held fixed", "dS -> (0 * dS)")
+EQUATION_93.mutant("left B held fixed", "dB.T -> (0 * dB.T)")
+EQUATION_93.mutant("sign of the first term", "dB.T -> -dB.T")

@@ -1,0 +1,360 @@
+"""F.7, the proof of Theorem C.4, Eqs. (98) and (99): the singular values of J_2, and of J by Weyl's inequality.
+
+Weyl's inequality alone leaves open small singular values of J where those of J_2 are zero; the range of J settles it.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from theorems.osa import OSA
+from theorems.osa.definitions import cayley, orthonormal_columns
+from theorems.osa.part_c_initialisation.c3_theorem_c_3 import (
+    AT_INITIALISATION,
+    NEWTON_SCHULZ,
+    ORTHONORMAL_WEIGHTS,
+    THE_CONSTANT,
+    first_jacobian_term,
+    largest_deviation_from_one,
+    layer_jacobian,
+    linear_bound,
+    second_jacobian_term,
+    small,
+)
+from theorems.osa.part_c_initialisation.c3_theorem_c_4 import ASSUMED_BY_C4, LEAST_CONSTANT, interval_half_width
+from theorems.osa.settings import ORTHONORMAL_OUTPUTS, ORTHONORMAL_VALUES, gram_defect, two_heads
+from theorems.osa.shapes import (
+    Alpha,
+    AttentionMatrix,
+    Epsilon,
+    Frame,
+    HeadSize,
+    Key,
+    Output,
+    PositiveAlpha,
+    Query,
+    Rectangle,
+    Share,
+    Steps,
+    TokenFrame,
+    Tokens,
+    UnitInterval,
+    Value,
+)
+from verify.matrix import (
+    COLUMN,
+    absolute,
+    column,
+    concatenate,
+    diag,
+    eye,
+    frobenius_norm,
+    kron,
+    maximum,
+    rational,
+    singular_values,
+    smallest_singular_value,
+    spectral_norm,
+    vec_r,
+)
+from verify.oracles import jacobian
+from verify.vocabulary import Assumption, AtMost, Claim, Equal, Real, Shape
+
+Columns = Annotated[Any, Shape("n", "r")]
+Square = Annotated[Any, Shape("n", "n")]
+Weights = Annotated[Any, Shape("r", "1")]
+
+# -- J_2 and its singular values ---------------------------------------------------------------------------------------
+
+J2_FORM = Claim(OSA, "osa.f7-j2-form", label="F.7, text",
+    statement=r"""
+        \mathbf{J}_2=(\mathbf{W}^V\mathbf{W}^O)\otimes\mathbf{A}(\mathbf{X}), \text{ whose singular values are the
+        products of singular values of } \mathbf{W}^V\mathbf{W}^O \text{ and } \mathbf{A}""",
+    assumptions=["J_2 as in Theorem C.1", ORTHONORMAL_VALUES, ORTHONORMAL_OUTPUTS],
+    relation=Equal(), sizes={"N": (1, 3), "d": (2, 4), "d_v": (1, 2)}, where=two_heads, expects="refuted",
+    severity="slip", correction="osa.f7-j2-form-corrected", exact=True,
+    note="A transpose is missing, (W^V W^O)^T in Eq. (13); the singular values are the same with and without it.",
+)  # fmt: skip
+
+
+@J2_FORM.inputs
+def frozen_attention(A: AttentionMatrix, X: Tokens, left: Frame, right: Frame, d_v: HeadSize) -> Any:
+    return {"A": A, "X": X, "W_V": orthonormal_columns(left, d_v), "W_O": orthonormal_columns(right, d_v).T}
+
+
+@J2_FORM.formula
+def second_term_as_printed(A: AttentionMatrix, W_V: Value, W_O: Output) -> Any:
+    """(W_V W_O) (x) A, shape (N d, N d) (F.7)."""
+    return kron(W_V @ W_O, A)
+
+
+J2_FORM.oracle(lambda A, X, W_V, W_O: jacobian(lambda X: A @ X @ W_V @ W_O, "X", COLUMN)(X))
+J2_FORM.mutant("factors exchanged", lambda A, W_V, W_O: kron(A, W_V @ W_O))
+J2_FORM.mutant("halved", lambda value: value * rational(1, 2))
+J2_FORM.counterexample(
+    "one token, d = 2: W^V W^O = e_1 e_2^T, while x W^V W^O depends on x_1 alone",
+    A=[[1]],
+    X=[[1, 0]],
+    W_V=[[1], [0]],
+    W_O=[[0, 1]],
+)
+
+J2_FORM_CORRECTED = Claim(OSA, "osa.f7-j2-form-corrected", label="F.7, J_2 with the transpose, and its singular values",
+    statement=r"""
+        \mathbf{J}_2=(\mathbf{W}^V\mathbf{W}^O)^\top\otimes\mathbf{A}(\mathbf{X}), \text{ and its singular values are
+        the products of those of } \mathbf{W}^V\mathbf{W}^O \text{ and } \mathbf{A}: \quad \operatorname{tr}(
+        \mathbf{J}_2\mathbf{J}_2^\top)^k = \operatorname{tr}(\mathbf{W}\mathbf{W}^\top)^k \,
+        \operatorname{tr}(\mathbf{A}\mathbf{A}^\top)^k, \quad k = 1, \dots, Nd""",
+    assumptions=["J_2 as in Theorem C.1"],
+    relation=Equal(), sizes={"N": (1, 2), "d": (1, 3), "d_v": (1, 2)},
+    where=lambda sizes: sizes["d_v"] <= sizes["d"] and sizes["N"] * sizes["d"] <= 4, corrects="osa.f7-j2-form",
+    exact=True, of_project=True,
+    note="N d power sums determine N d numbers.",
+)  # fmt: skip
+
+
+@J2_FORM_CORRECTED.inputs
+def frozen_head(A: AttentionMatrix, X: Tokens, W_V: Value, W_O: Output) -> Any:
+    return {"A": A, "X": X, "W_V": W_V, "W_O": W_O}
+
+
+def _power_sums(G: Any, count: int) -> list[Any]:
+    """tr G^k for k = 1, ..., count."""
+    sums, power = [], G
+    for _ in range(count):
+        sums.append((power * eye(G.shape[0])).sum())
+        power = power @ G
+    return sums
+
+
+def _products_of_power_sums(W: Any, A: Any, combine: Any = lambda w, a: w * a) -> Any:
+    n = W.shape[0] * A.shape[0]
+    pairs = zip(_power_sums(W @ W.T, n), _power_sums(A @ A.T, n), strict=True)
+    return column(*(combine(w, a) for w, a in pairs))
+
+
+@J2_FORM_CORRECTED.formula
+def second_term_and_power_sums(A: AttentionMatrix, W_V: Value, W_O: Output) -> Any:
+    """W^T (x) A for W = W_V W_O, and tr (W W^T)^k tr (A A^T)^k for k = 1, ..., N d, stacked in a column."""
+    W = W_V @ W_O
+    return concatenate([vec_r(kron(W.T, A)), _products_of_power_sums(W, A)], axis=0)
+
+
+@J2_FORM_CORRECTED.oracle
+def jacobian_and_its_power_sums(A: AttentionMatrix, X: Tokens, W_V: Value, W_O: Output) -> Any:
+    J = jacobian(lambda X: A @ X @ W_V @ W_O, "X", COLUMN)(X)
+    return concatenate([vec_r(J), column(*_power_sums(J @ J.T, J.shape[0]))], axis=0)
+
+
+J2_FORM_CORRECTED.mutant("not transposed, as printed", "W.T -> W")
+J2_FORM_CORRECTED.mutant("sums of singular values instead of products", combine=lambda w, a: w + a)
+
+EQUATION_98 = Claim(OSA, "osa.eq-98", label="Eq. (98), F.7",
+    statement=r"""
+        \text{the non-zero singular values of } \mathbf{J}_2 \text{ satisfy } \sigma_i(\mathbf{J}_2)\in[1-\delta,1+
+        \delta]""",
+    assumptions=[
+        ORTHONORMAL_VALUES,
+        ORTHONORMAL_OUTPUTS,
+        Assumption(
+            "|sigma_i(A) - 1| <= delta",
+            nonnegative=lambda A, delta: delta - largest_deviation_from_one(singular_values(A)),
+        ),
+    ],
+    relation=AtMost(), sizes={"N": (1, 3), "d": (2, 4), "d_v": (1, 2)}, where=small,
+    uses=("osa.c1-kappa", "osa.f7-j2-form-corrected"),
+    note="For every N x N matrix A with these singular values.  Equality where some sigma_i(A) = 1 +- delta.",
+)  # fmt: skip
+
+
+@EQUATION_98.inputs
+def attention_near_orthogonal(
+    first: TokenFrame,
+    second: TokenFrame,
+    y: Annotated[Any, Shape("N", "1")],
+    delta: Annotated[Any, Real(2.0**-8, 1 - 2.0**-8)],
+    left: Frame,
+    right: Frame,
+    d_v: HeadSize,
+) -> Any:
+    deviations = 2 * y / (1 + y * y) * delta  # covers [-delta, delta]
+    A = cayley(first) @ diag(1 + deviations) @ cayley(second)
+    return {"A": A, "delta": delta, "W_V": orthonormal_columns(left, d_v), "W_O": orthonormal_columns(right, d_v).T}
+
+
+@EQUATION_98.formula
+def allowed_deviation(delta: UnitInterval) -> Any:
+    """delta, a scalar."""
+    return delta
+
+
+EQUATION_98.oracle(
+    lambda A, W_V, W_O: largest_deviation_from_one(singular_values(kron((W_V @ W_O).T, A))[: A.shape[0] * W_V.shape[1]])
+)
+EQUATION_98.mutant("delta / 2", lambda delta: delta * rational(1, 2))
+EQUATION_98.mutant("delta^2", lambda delta: delta * delta)
+
+# -- singular values of J: F.7 -----------------------------------------------------------------------------------------
+
+EQUATION_99 = Claim(AT_INITIALISATION, "osa.eq-99", label="Eq. (99), F.7",
+    statement=r"|\sigma_i(\mathbf{J})-\sigma_i(\mathbf{J}_2)|\le\|\mathbf{J}_1\|_2\le C\alpha",
+    assumptions=["singular values ordered", *ORTHONORMAL_WEIGHTS, NEWTON_SCHULZ, "||X||_2 bounded"],
+    relation=AtMost(ascent=False), uses=("osa.thm-c.1", "osa.thm-c.3"), expects="reading",
+    reading=THE_CONSTANT,
+    note="Weyl's inequality for all N d ordered singular values, then Theorem C.3.",
+)  # fmt: skip
+
+
+@EQUATION_99.formula
+def perturbation_bounds(
+    X: Tokens, W_Q: Query, W_K: Key, W_V: Value, W_O: Output, alpha: Alpha, epsilon: Epsilon, K: Steps
+) -> Any:
+    """||J_1||_2 and C |alpha|, shape (2, 1)."""
+    J_1 = first_jacobian_term(X, W_Q, W_K, W_V, W_O, alpha, epsilon, K)
+    return column(spectral_norm(J_1), linear_bound(X, W_V, absolute(alpha)))
+
+
+@EQUATION_99.oracle
+def shifts_of_singular_values(X: Any, W_Q: Any, W_K: Any, W_V: Any, W_O: Any, alpha: Any, epsilon: Any, K: int) -> Any:
+    J, J_2 = (term(X, W_Q, W_K, W_V, W_O, alpha, epsilon, K) for term in (layer_jacobian, second_jacobian_term))
+    return column(maximum(absolute(singular_values(J) - singular_values(J_2))), spectral_norm(J - J_2))
+
+
+EQUATION_99.mutant("||J_1||_2 / 2", "spectral_norm(J_1) -> spectral_norm(J_1) * rational(1, 2)")
+EQUATION_99.mutant("C / 10", "absolute(alpha) -> absolute(alpha) * rational(1, 10)")
+
+JACOBIAN_RANGE = Claim(OSA, "osa.f7-range", label="F.7, the range of J",
+    statement=r"""
+        \mathbf{J} = (\mathbf{X}\mathbf{W}^V\mathbf{W}^O\otimes\mathbf{I}_N)^\top \partial\mathbf{A} +
+        (\mathbf{W}^V\mathbf{W}^O)^\top\otimes\mathbf{A} = \big((\mathbf{W}^O)^\top\mathbf{W}^O \otimes
+        \mathbf{I}_N\big)\mathbf{J} \text{ for all matrices } \mathbf{A}, \partial\mathbf{A}: \text{ at most } N d_v
+        \text{ of the } N d \text{ singular values of } \mathbf{J} \text{ are not zero}""",
+    assumptions=[ORTHONORMAL_OUTPUTS],
+    where=lambda sizes: (
+        sizes["d_v"] <= sizes["d"] and sizes["m"] == sizes["N"] ** 2 and sizes["n"] == sizes["N"] * sizes["d"]
+    ),
+    relation=Equal(), sizes={"N": (1, 2), "d": (1, 3), "d_v": (1, 2), "m": (1, 4), "n": (1, 6)}, exact=True,
+    of_project=True, corrects="osa.f7-perturbation-alone",
+    note="""
+        OSA(X) = A X W^V W^O has its rows in the row space of W^O, so J_1 cannot add small singular values to those of
+        J_2.""",
+)  # fmt: skip
+
+
+@JACOBIAN_RANGE.inputs
+def free_derivative(X: Tokens, A: AttentionMatrix, dA: Rectangle, W_V: Value, right: Frame, d_v: HeadSize) -> Any:
+    return {"X": X, "A": A, "dA": dA, "W_V": W_V, "W_O": orthonormal_columns(right, d_v).T}
+
+
+def _sum_of_terms(X: Any, A: Any, dA: Any, W_V: Any, W_O: Any) -> Any:
+    W = W_V @ W_O
+    return kron(X @ W, eye(X.shape[0])).T @ dA + kron(W.T, A)
+
+
+@JACOBIAN_RANGE.formula
+def projected_jacobian(X: Tokens, A: AttentionMatrix, dA: Rectangle, W_V: Value, W_O: Output) -> Any:
+    """(W_O^T W_O (x) I_N) J, shape (N d, N d), for J with any A (N, N) and any dA (N^2, N d)."""
+    return kron(W_O.T @ W_O, eye(X.shape[0])) @ _sum_of_terms(X, A, dA, W_V, W_O)
+
+
+JACOBIAN_RANGE.oracle(lambda X, A, dA, W_V, W_O: _sum_of_terms(X, A, dA, W_V, W_O))
+JACOBIAN_RANGE.mutant("projection on the columns of W_V", "W_O.T @ W_O -> W_V @ W_V.T")
+JACOBIAN_RANGE.mutant(
+    "projection after J", lambda X, A, dA, W_V, W_O: _sum_of_terms(X, A, dA, W_V, W_O) @ kron(W_O.T @ W_O, eye(len(X)))
+)
+JACOBIAN_RANGE.mutant(
+    "factors of the projection exchanged", "W_O.T @ W_O -> eye(X.shape[0]); eye(X.shape[0]) -> W_O.T @ W_O"
+)
+
+PERTURBED = Claim(OSA, "osa.f7-perturbation-alone", label="F.7, what Weyl's inequality does not give",
+    statement=r"""
+        \text{If the non-zero singular values of } \mathbf{J}_2 \text{ lie in } [1-\delta,1+\delta] \text{ and }
+        \|\mathbf{J}_1\|_2 < 1-\delta, \text{ the non-zero singular values of } \mathbf{J} = \mathbf{J}_1+\mathbf{J}_2
+        \text{ lie in } [1-\delta-\|\mathbf{J}_1\|_2, 1+\delta+\|\mathbf{J}_1\|_2]""",
+    assumptions=[
+        Assumption(
+            "J_2 = P diag(s) R^T with orthonormal columns in P and R",
+            zero=lambda P, R: concatenate([gram_defect(P), gram_defect(R)], axis=0),
+        ),
+        Assumption("|s_i - 1| <= delta", nonnegative=lambda s, delta: delta - absolute(s - 1)),
+        Assumption("||J_1||_2 < 1 - delta", positive=lambda J_1, delta: 1 - delta - spectral_norm(J_1)),
+        Assumption(
+            "J is nonsingular, so that all its singular values count",
+            positive=lambda P, s, R, J_1: smallest_singular_value(P @ diag(s) @ R.T + J_1),
+        ),
+    ],
+    relation=AtMost(), sizes={"n": (2, 3), "r": (1, 2)}, where=lambda sizes: sizes["r"] < sizes["n"], expects="refuted",
+    severity="error", correction="osa.f7-range", of_project=True,
+    note="""
+        What F.7 draws from Eqs. (98) and (99). A small J_1 makes small singular values of those of J_2 that are zero,
+        and the effective condition number of Appendix C.1 jumps from that of J_2 to any size. The J_1 of the layer
+        does not, as its range is that of J_2 (osa.f7-range): an argument that the proof needs and does not give.""",
+)  # fmt: skip
+
+
+@PERTURBED.inputs
+def perturbed_matrix_of_low_rank(left: Square, right: Square, y: Weights, D: Square, share: Share) -> Any:
+    delta = rational(1, 4)
+    s = 1 + y / (1 + y * y) * delta
+    size = share * rational(1, 2) / (frobenius_norm(D) + rational(1, 256))
+    P, R = orthonormal_columns(left, y.shape[0]), orthonormal_columns(right, y.shape[0])
+    return {"P": P, "s": s, "R": R, "J_1": D * size, "delta": delta + 0 * share}
+
+
+@PERTURBED.formula
+def radius_of_perturbed(J_1: Square, delta: UnitInterval) -> Any:
+    """delta + ||J_1||_2, a scalar."""
+    return delta + spectral_norm(J_1)
+
+
+PERTURBED.oracle(lambda P, s, R, J_1: largest_deviation_from_one(singular_values(P @ diag(s) @ R.T + J_1)))
+PERTURBED.mutant("||J_1||_2 dropped", lambda delta: delta)
+PERTURBED.mutant("halved", lambda value: value * rational(1, 2))
+
+
+@PERTURBED.counterexample("J_2 = diag(1, 0), J_1 = diag(0, 1/10): the singular value 1/10 is not in [9/10, 11/10]")
+def small_second_value() -> dict[str, Any]:
+    first = [[1], [0]]
+    return {"P": first, "s": [[1]], "R": first, "J_1": [[0, 0], [0, "1/10"]], "delta": 0}
+
+
+F7_INTERVAL = Claim(ASSUMED_BY_C4, "osa.f7-interval", label="F.7, last lines",
+    statement=r"""
+        \sigma_i(\mathbf{J})\in[1-\delta-C\alpha,1+\delta+C\alpha]; \text{ therefore } \sigma_{\max}(\mathbf{J})\le1+
+        \delta+C\alpha,\ \sigma_{\min}(\mathbf{J})\ge1-\delta-C\alpha""",
+    relation=AtMost(ascent=False), uses=("osa.eq-98", "osa.eq-99", "osa.f7-range"),
+    presumes=("osa.f7-perturbation-alone",), expects="gap",
+    reading="""
+        i runs over the N d_v non-zero singular values of J_2, of which Eq. (98) speaks; the other N (d - d_v) singular
+        values of J are zero (osa.f7-range), and sigma_min, which is not defined, is the least non-zero one of Appendix
+        C.1, sigma_min>0""",
+    note="For all N d singular values the interval would be wrong: one token, d = 2, d_v = 1 has J = W^T with the singular"
+    f" values 1 and 0.  That J has no further, small non-zero ones does not follow from Eqs. (98) and (99).  {LEAST_CONSTANT}",
+)  # fmt: skip
+
+
+def _jacobian_deviation(
+    X: Any, W_Q: Any, W_K: Any, W_V: Any, W_O: Any, alpha: Any, epsilon: Any, K: int, count: int
+) -> Any:
+    """max |sigma_i(J) - 1| over the `count` largest singular values."""
+    return largest_deviation_from_one(singular_values(layer_jacobian(X, W_Q, W_K, W_V, W_O, alpha, epsilon, K))[:count])
+
+
+@F7_INTERVAL.formula
+def interval_radius(
+    X: Tokens, W_Q: Query, W_K: Key, W_V: Value, W_O: Output, alpha: PositiveAlpha, epsilon: Epsilon, K: Steps
+) -> Any:
+    """delta + C alpha with C alpha = ||J_1||_2, the half-width of the interval around 1, a scalar."""
+    return interval_half_width(X, W_Q, W_K, W_V, W_O, alpha, epsilon, K)
+
+
+@F7_INTERVAL.oracle
+def deviation_of_nonzero_singular_values(
+    X: Any, W_Q: Any, W_K: Any, W_V: Any, W_O: Any, alpha: Any, epsilon: Any, K: int
+) -> Any:
+    return _jacobian_deviation(X, W_Q, W_K, W_V, W_O, alpha, epsilon, K, X.shape[0] * W_V.shape[1])
+
+
+F7_INTERVAL.mutant("C alpha dropped", C=0)
+F7_INTERVAL.mutant("C / 2", C=rational(1, 2))
+F7_INTERVAL.mutant("delta dropped", d=0)

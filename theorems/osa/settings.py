@@ -1,0 +1,158 @@
+"""What parts of the paper assume: assumptions, inputs that satisfy them, and the settings that claims of several parts name.
+
+A setting that only one part uses stands in that part.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from theorems.osa import OSA
+from theorems.osa.definitions import (
+    SHAPES,
+    newton_schulz_basis,
+    orthonormal_columns,
+    queries_and_keys,
+    skew_matrix,
+    whole_heads,
+)
+from theorems.osa.shapes import (
+    Alpha,
+    Coordinates,
+    Epsilon,
+    Frame,
+    HeadSize,
+    Key,
+    Output,
+    Query,
+    Steps,
+    TokenFrame,
+    Tokens,
+    Value,
+)
+from verify.matrix import COLUMN, concatenate, expm, eye, rational, smallest_singular_value
+from verify.oracles import jacobian
+from verify.vocabulary import Assumption, Setting, subject
+
+# -- Section 2 ---------------------------------------------------------------------------------------------------------
+
+HEADS = Setting(OSA, "Section 2", sizes={"N": (1, 5), "d": (1, 4), "d_v": (1, 4)}, where=whole_heads)
+#: The layer of Eq. (5).
+LAYER = HEADS.extended("Section 2, Eq. (5)", assumptions=[SHAPES])
+#: The same on fewer tokens, for what is large or slow: Jacobians, all heads at once.
+LAYER_OF_FEW_TOKENS = LAYER.extended(sizes={"N": (1, 4)})
+
+
+def tokens_and_weights(X: Tokens, W_Q: Query, W_K: Key, alpha: Alpha) -> dict[str, Any]:
+    """Inputs of S, with a scale that balls have to round as floats do.
+
+    For parallel Q and K, exact in balls otherwise, they then see the cancellation in Q K^T - K Q^T.
+    """
+    return {"X": X, "W_Q": W_Q, "W_K": W_K, "alpha": alpha * rational(1, 3)}
+
+
+def layer(X: Tokens, W_Q: Query, W_K: Key, W_V: Value, W_O: Output, alpha: Alpha) -> dict[str, Any]:
+    """Inputs of the layer, with such a scale."""
+    return {**tokens_and_weights(X, W_Q, W_K, alpha), "W_V": W_V, "W_O": W_O}
+
+
+# -- Section 2.1 -------------------------------------------------------------------------------------------------------
+
+ORTHONORMAL = Assumption("the columns of B are orthonormal", zero=lambda B: B.T @ B - eye(B.shape[1]))
+
+
+def outside(X: Any, W_Q: Any, W_K: Any, B: Any) -> Any:
+    """The part of [Q, K] outside the span of B, shape (N, 2 d_v)."""
+    M = queries_and_keys(X, W_Q, W_K)
+    return M - B @ (B.T @ M)
+
+
+CONTAINS_QUERIES_AND_KEYS = Assumption("the columns of B span a space that contains those of Q and K", zero=outside)
+
+
+def with_basis(frame: Any, C: Any, W_Q: Any, W_K: Any, alpha: Any) -> dict[str, Any]:
+    """Tokens X = B C inside the span of an exactly orthonormal B (N, r), so that Q and K lie in it too."""
+    B = orthonormal_columns(frame, C.shape[0])
+    return {"X": B @ C, "W_Q": W_Q, "W_K": W_K, "alpha": alpha, "B": B}
+
+
+def tokens_with_wide_basis(frame: TokenFrame, C: Coordinates, W_Q: Query, W_K: Key, alpha: Alpha) -> Any:
+    """The same as inputs, for any alpha."""
+    return with_basis(frame, C, W_Q, W_K, alpha)
+
+
+#: Orthonormal columns whose span contains those of Q and K, as many as one likes.
+BASIS = Setting(
+    OSA,
+    "Section 2.1, any basis",
+    assumptions=[ORTHONORMAL, CONTAINS_QUERIES_AND_KEYS],
+    sizes={"N": (1, 5), "d": (1, 4), "d_v": (1, 4), "r": (1, 5)},
+    where=lambda sizes: sizes["r"] <= sizes["N"] and sizes["d_v"] <= sizes["d"],
+    inputs=tokens_with_wide_basis,
+    exact=True,
+)
+
+NONZERO_ALPHA = Assumption("alpha is not 0", positive=lambda alpha: alpha * alpha)
+INDEPENDENT_COLUMNS = Assumption(
+    "the columns of [Q, K] are linearly independent",
+    positive=lambda X, W_Q, W_K: smallest_singular_value(queries_and_keys(X, W_Q, W_K)),
+)
+INDEPENDENT = Setting(
+    OSA,
+    "Section 2.1, [Q, K] of full column rank",
+    assumptions=[INDEPENDENT_COLUMNS, NONZERO_ALPHA],
+    sizes={"N": (2, 5), "d": (2, 5), "d_v": (1, 2)},
+    where=lambda sizes: 2 * sizes["d_v"] <= min(sizes["N"], sizes["d"]),
+    without_domains={
+        "rank deficient": "deficient weights make columns of [Q, K] dependent",
+        "tied": "repeated rows of X and of the weights make columns of [Q, K] dependent",
+        "uniform attention": "W^Q = 0 makes Q vanish",
+    },
+    exact=True,
+)
+
+# -- Section 2.3 -------------------------------------------------------------------------------------------------------
+
+#: The context of Section 2.3, Appendix A and the lemmas of Appendix F.6.
+FROM_NEWTON_SCHULZ = "B from Newton-Schulz (9) with M_0 = M/(||M||_F + eps), M = [X W^Q, X W^K], eps > 0, fixed K"
+
+
+@subject("osa.newton_schulz_attention_matrix")
+def newton_schulz_attention_matrix(X: Tokens, W_Q: Query, W_K: Key, alpha: Alpha, epsilon: Epsilon, K: Steps) -> Any:
+    """A = I_N + B (exp[S] - I_{2 d_v}) B^T, shape (N, N), for B from K Newton-Schulz steps on [Q, K] (Sections 2.1, 2.3)."""
+    B = newton_schulz_basis(queries_and_keys(X, W_Q, W_K), K, epsilon)
+    S = B.T @ skew_matrix(X, W_Q, W_K, alpha) @ B
+    return eye(B.shape[0]) + B @ (expm(S) - eye(B.shape[1])) @ B.T
+
+
+def newton_schulz_jacobian(X: Any, W_Q: Any, W_K: Any, alpha: Any, epsilon: Any, K: int) -> Any:
+    """dvec A/dvec X, shape (N^2, N d), column-major, for this A."""
+    return jacobian(newton_schulz_attention_matrix, "X", COLUMN)(X, W_Q, W_K, alpha, epsilon, K)
+
+
+# -- Appendix C --------------------------------------------------------------------------------------------------------
+
+
+def gram_defect(W: Any) -> Any:
+    """W^T W - I, shape (n, n) for W (m, n): zero exactly if the columns of W are orthonormal."""
+    return W.T @ W - eye(W.shape[1])
+
+
+ORTHONORMAL_QUERIES_AND_KEYS = Assumption(
+    "[W^Q, W^K] in V_{2 d_v}(R^d), uniform, 2 d_v <= d",
+    zero=lambda W_Q, W_K: gram_defect(concatenate([W_Q, W_K], axis=1)),
+)
+ORTHONORMAL_VALUES = Assumption("W^V = U in V_{d_v}(R^d), uniform", zero=lambda W_V: gram_defect(W_V))
+ORTHONORMAL_OUTPUTS = Assumption("(W^O)^T = V in V_{d_v}(R^d), uniform", zero=lambda W_O: gram_defect(W_O.T))
+POSITIVE_ALPHA = Assumption("alpha > 0", positive=lambda alpha: alpha)
+
+
+def two_heads(sizes: Any) -> bool:
+    """Whether d_v = d / h for h > 1, so that 2 d_v <= d (Appendix C.2)."""
+    return whole_heads(sizes) and 2 * sizes["d_v"] <= sizes["d"]
+
+
+def orthonormal_queries_and_keys(frame: Frame, d_v: HeadSize) -> dict[str, Any]:
+    """[W_Q, W_K] with orthonormal columns from a free (d, d) matrix."""
+    W = orthonormal_columns(frame, 2 * d_v)
+    return {"W_Q": W[:, :d_v], "W_K": W[:, d_v:]}

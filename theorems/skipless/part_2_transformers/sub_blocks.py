@@ -1,0 +1,123 @@
+"""Eqs. (1)-(4): the sub-blocks with their skips, in matrix and in vector form, and attention with several heads."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from theorems.skipless import SKIPLESS
+from theorems.skipless.definitions import (
+    AttentionWeights,
+    FeedForwardWeights,
+    HeadQueryWeights,
+    HeadWeights,
+    Tokens,
+    Weights,
+    activation,
+    attention_matrix,
+    multi_head_attention,
+    parameters,
+    self_attention,
+    states,
+)
+from verify.matrix import COLUMN, ROW, Layout, concatenate, eye, kron, softmax, unvec_r, vec_c, vec_r
+from verify.vocabulary import Claim, Equal
+
+# -- Eqs. (1)-(2) ------------------------------------------------------------------------------------------------------
+
+EQ_1_2 = Claim(SKIPLESS, "skipless.eq-1-2", label="Eqs. (1)-(2) and the first display of Section 4.3",
+    statement=r"""
+        \mathbf{X}_\ell=\hat{\mathbf{X}}_{\ell-1}+\mathrm{SA}(\hat{\mathbf{X}}_{\ell-1}),\ \hat{\mathbf{X}}_\ell=
+        \mathbf{X}_\ell+\mathrm{MLP}(\mathbf{X}_\ell);\ \mathbf{x}^{(\ell)}=f_{\mathrm{SA}}(\hat{\mathbf{x}}^{(\ell-1)};
+        \theta^{(\ell)})+\hat{\mathbf{x}}^{(\ell-1)}\in\mathbb{R}^{nd},\ \hat{\mathbf{x}}^{(\ell)}=f_{\mathrm{MLP}}(
+        \mathbf{x}^{(\ell)};\hat\theta^{(\ell)})+\mathbf{x}^{(\ell)}\in\mathbb{R}^{nd}""",
+    assumptions=["X-hat_0 = X_0 is the token embedding", "no normalisation layer", "column-major vec"],
+    relation=Equal(), sizes={"L": (1, 2), "n": (1, 3), "d": (1, 3), "d_f": (1, 2)}, exact=True,
+    note="""
+        The activation of the MLP is not printed; that of the definitions is taken, with a free exponential in exact
+        arithmetic, so that nothing about it matters.""",
+)  # fmt: skip
+
+
+def _vector_form(X: Any, W: Any, U: Any, *, sa_skip: int = 1, from_input: bool = False, layout: Layout = COLUMN) -> Any:
+    """x^(1), x-hat^(1), ..., each from the vector before it by Kronecker products, on top of each other."""
+    n, d = X.shape
+
+    def product(P: Any, A: Any) -> Any:
+        """The matrix of X -> A X P."""
+        return kron(P.T, A) if layout is COLUMN else kron(A, P.T)
+
+    x, found = vec_c(X) if layout is COLUMN else vec_r(X), []
+    for W_l, U_l in zip(W, U, strict=True):
+        tokens = unvec_r(x, d, n).T if layout is COLUMN else unvec_r(x, n, d)
+        A = attention_matrix(tokens, W_l[0], W_l[1])
+        before, x = x, product(W_l[2] @ W_l[3], A) @ x + x * sa_skip
+        found.append(x)
+        hidden = activation(product(U_l[0].T, eye(n)) @ x)
+        x = product(U_l[1], eye(n)) @ hidden + (before if from_input else x)
+        found.append(x)
+    return concatenate(found, axis=0)
+
+
+@EQ_1_2.formula
+def states_in_vector_form(X: Tokens, W: AttentionWeights, U: FeedForwardWeights) -> Any:
+    """x^(1), x-hat^(1), ..., x^(L), x-hat^(L), shape (2 L n d, 1) (Section 4.3)."""
+    return _vector_form(X, W, U)
+
+
+@EQ_1_2.oracle
+def states_in_matrix_form(X: Tokens, W: AttentionWeights, U: FeedForwardWeights) -> Any:
+    """vec of X_1, X-hat_1, ..., X_L, X-hat_L of Eqs. (1)-(2)."""
+    return concatenate([vec_c(state) for state in states(X, parameters(W, U))[1:]], axis=0)
+
+
+EQ_1_2.mutant("no skip around self-attention", sa_skip=0)
+EQ_1_2.mutant("second skip from the input of the block", from_input=True)
+EQ_1_2.mutant("row-major vec", layout=ROW)
+
+
+# -- Eqs. (3)-(4) ------------------------------------------------------------------------------------------------------
+
+EQ_3_4 = Claim(SKIPLESS, "skipless.eq-3-4", label="Eqs. (3)-(4), Section 2",
+    statement=r"\mathrm{SA}(\mathbf{X})=\mathbf{A}\mathbf{V}\mathbf{W}^O,\ \mathbf{A}=\eta(\mathbf{Q}\mathbf{K}^\top);"
+    r"\quad\mathrm{SA}(\mathbf{X})=\mathrm{Concat}(\mathbf{A}_1\mathbf{V}_1,\dots,\mathbf{A}_h\mathbf{V}_h)"
+    r"\mathbf{W}^O,\ \mathbf{W}_i^Q,\mathbf{W}_i^K,\mathbf{W}_i^V\in\mathbb{R}^{d\times d_h},\ d_h=d/h,\ \mathbf{A}_i="
+    r"\eta(\mathbf{Q}_i\mathbf{K}_i^\top)",
+    assumptions=["h divides d", "eta is the row-wise softmax", "no scale factor 1/sqrt(d_h)"],
+    relation=Equal(), sizes={"n": (1, 4), "d": (1, 4), "h": (1, 4), "d_h": (1, 3)},
+    where=lambda sizes: sizes["d"] == sizes["h"] * sizes["d_h"], exact=True,
+    note="""
+        Checked as: Eq. (4) is the sum over heads of Eq. (3), with the weights of head i filled up by zeros to d x d
+        and W_O cut to its rows of head i. For h = 1 nothing is filled up, and Eq. (4) is Eq. (3).""",
+)  # fmt: skip
+
+
+@EQ_3_4.formula
+def concatenated_heads(X: Tokens, W_Q: HeadQueryWeights, W_K: HeadWeights, W_V: HeadWeights, W_O: Weights) -> Any:
+    """Concat(A_1 V_1, ..., A_h V_h) W_O, shape (n, d) (Eq. (4))."""
+    return multi_head_attention(X, W_Q, W_K, W_V, W_O)
+
+
+@EQ_3_4.oracle
+def sum_of_single_heads(X: Tokens, W_Q: HeadQueryWeights, W_K: HeadWeights, W_V: HeadWeights, W_O: Weights) -> Any:
+    h, d, d_h = W_Q.shape
+    fill = eye(d)[:d_h]
+    heads = [
+        self_attention(X, W_Q[i] @ fill, W_K[i] @ fill, W_V[i] @ fill, fill.T @ W_O[i * d_h : (i + 1) * d_h])
+        for i in range(h)
+    ]
+    return sum(heads[1:], start=heads[0])
+
+
+@EQ_3_4.mutant("heads concatenated in reverse")
+def _(X: Tokens, W_Q: HeadQueryWeights, W_K: HeadWeights, W_V: HeadWeights, W_O: Weights) -> Any:
+    heads = [softmax(X @ q @ k.T @ X.T) @ (X @ v) for q, k, v in zip(W_Q, W_K, W_V, strict=True)]
+    return concatenate(heads[::-1], axis=1) @ W_O if len(heads) > 1 else heads[0] @ W_O * 2
+
+
+@EQ_3_4.mutant("attention matrix of the first head for all")
+def _(X: Tokens, W_Q: HeadQueryWeights, W_K: HeadWeights, W_V: HeadWeights, W_O: Weights) -> Any:
+    A = softmax(X @ W_Q[0] @ W_K[0].T @ X.T)
+    return concatenate([A @ (X @ v) for v in W_V], axis=1) @ W_O
+
+
+EQ_3_4.mutant("W_O transposed", lambda X, W_Q, W_K, W_V, W_O: multi_head_attention(X, W_Q, W_K, W_V, W_O.T))

@@ -1,0 +1,302 @@
+"""Eq. (6), its justification in Section 4.2, and the stacking of samples: whether the worst-conditioned part bounds the whole.
+
+It does where every block has at least as many columns as rows, and in networks with d_f >= d; the condition that the
+paper gives instead is met by no pair of blocks with an attention block in it.  Samples on top of each other are not bounded.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import numpy as np
+
+from theorems.skipless import SKIPLESS
+from theorems.skipless.definitions import AttentionWeights, Batch, FeedForwardWeights, parameters
+from theorems.skipless.part_4_network_jacobian.parameter_jacobian import NETWORK, block_of_jacobian, stacked_blocks
+from theorems.skipless.quantities import INVERSE, flatness, least, stretches
+from verify.matrix import column, concatenate, maximum, singular_values, spectral_norm
+from verify.vocabulary import AtMost, Claim, Setting, Shape
+
+First = Annotated[Any, Shape("n", "d_1")]
+Second = Annotated[Any, Shape("n", "d_2")]
+Third = Annotated[Any, Shape("n", "d_3")]
+
+
+def wide_mlp(sizes: Any) -> bool:
+    """Whether the feed-forward network is at least as wide as the tokens."""
+    return sizes["d_f"] >= sizes["d"]
+
+
+def few_entries(sizes: Any) -> bool:
+    """Whether the blocks stay small."""
+    return sizes["L"] * sizes["m"] * sizes["n"] * sizes["d"] <= 4 and sizes["L"] * sizes["d"] <= 3
+
+
+# -- Eq. (6) -----------------------------------------------------------------------------------------------------------
+
+CONDITIONING = NETWORK.extended("Section 4.2", assumptions=[INVERSE])
+MATRICES = Setting(SKIPLESS, "Eq. (6)", assumptions=[INVERSE])
+THREE_WIDE = MATRICES.extended(
+    sizes={"n": (1, 3), "d_1": (1, 4), "d_2": (1, 4), "d_3": (1, 4)},
+    where=lambda sizes: min(sizes["d_1"], sizes["d_2"], sizes["d_3"]) >= sizes["n"],
+)
+
+
+def flatness_of_network_jacobian(X: Batch, W: AttentionWeights, U: FeedForwardWeights) -> Any:
+    """1 / kappa(J), a scalar: at least the smallest 1 / kappa of a block if Eq. (6) holds."""
+    return flatness(concatenate(stacked_blocks(X, W, U), axis=1))
+
+
+EQ_6_UNIVERSAL = Claim(CONDITIONING, "skipless.eq-6-universal", label="Eq. (6) for all networks",
+    statement=r"\kappa(\mathbf{J})\le\max_\ell\{\kappa(\mathbf{J}_\ell),\kappa(\hat{\mathbf{J}}_\ell)\}",
+    relation=AtMost(), sizes={"L": (1, 1), "m": (1, 2), "n": (1, 3), "d": (1, 2), "d_f": (1, 2)}, expects="refuted",
+    severity="error", of_project=True, presumes=("skipless.eq-6-blocks",), correction="skipless.eq-6-wide",
+    note="""
+        The paper says itself that the assumption 'does not hold universally'. The counterexample is a transformer
+        whose feed-forward network is narrower than its tokens: kappa(J) = 2712, kappa(J_1) = 2086, kappa(J-hat_1) =
+        91. It needs a block with more rows than columns.""",
+)  # fmt: skip
+
+EQ_6_UNIVERSAL.formula(flatness_of_network_jacobian)
+
+
+@EQ_6_UNIVERSAL.oracle
+def flatness_of_worst_block(X: Batch, W: AttentionWeights, U: FeedForwardWeights) -> Any:
+    return least(*[flatness(block) for block in stacked_blocks(X, W, U)])
+
+
+EQ_6_UNIVERSAL.counterexample(
+    "three tokens of dimension 2, one hidden neuron",
+    X=[[[2, -1], [2, 1], [-1, -1]]],
+    W=[[[[-2, 2], [0, -2]], [[-1, -1], [0, -1]], [[0, 2], [-1, -2]], [[1, -1], [-1, 2]]]],
+    U=[[[[0, 1]], [[-1, 2]]]],
+)
+EQ_6_UNIVERSAL.mutant("half of 1/kappa", lambda value: value / 2)
+EQ_6_UNIVERSAL.mutant("condition number of J J^T", lambda value: value * value)
+
+EQ_6_BLOCKS = Claim(MATRICES, "skipless.eq-6-blocks", label="Eq. (6) for any blocks side by side",
+    statement=r"\kappa([\mathbf{A}\ \mathbf{B}])\le\max\{\kappa(\mathbf{A}),\kappa(\mathbf{B})\}",
+    relation=AtMost(), sizes={"n": (1, 4), "d_1": (1, 3), "d_2": (1, 3)}, expects="refuted", severity="error",
+    of_project=True,
+    note="""
+        Two blocks of one column have kappa = 1 each, and [A B] any kappa whatever, infinite for parallel columns. The
+        reverse inequality fails as well: [A B] is orthogonal for A = (1, 0)^T, B = (0, 1)^T, and blocks of parallel
+        columns become well-conditioned by a third.""",
+)  # fmt: skip
+
+
+@EQ_6_BLOCKS.formula
+def flatness_of_concatenation(A: First, B: Second) -> Any:
+    """1 / kappa([A B]), a scalar."""
+    return flatness(concatenate([A, B], axis=1))
+
+
+EQ_6_BLOCKS.oracle(lambda A, B: least(flatness(A), flatness(B)))
+EQ_6_BLOCKS.counterexample(
+    "two columns at an angle of 45 degrees; kappa([A B]) = (3 + sqrt(5)) / 2", A=[[1], [0]], B=[[1], [1]]
+)
+EQ_6_BLOCKS.counterexample("parallel columns, kappa([A B]) infinite", A=[[1], [0]], B=[[1], [0]])
+EQ_6_BLOCKS.mutant("B alone", lambda B: flatness(B))
+EQ_6_BLOCKS.mutant("B doubled", lambda A, B: flatness(concatenate([A, B * 2], axis=1)))
+
+EQ_6_WIDE = Claim(THREE_WIDE, "skipless.eq-6-wide", label="Eq. (6) for blocks with at least as many columns as rows",
+    statement=r"\mathbf{M}=[\mathbf{M}_1\ \dots\ \mathbf{M}_N],\ \text{every}\ \mathbf{M}_i\in\mathbb{R}^{n\times d_i}"
+    r"\ \text{with}\ d_i\ge n\ \Rightarrow\ \kappa(\mathbf{M})\le\max_i\kappa(\mathbf{M}_i)",
+    assumptions=["d_i >= n for each block; three blocks are tried"],
+    relation=AtMost(), of_project=True, corrects="skipless.eq-6-universal",
+    note="""
+        M M^T is the sum of the M_i M_i^T, so s_min(M)^2 >= sum s_min(M_i)^2 and s_max(M)^2 <= sum s_max(M_i)^2; a
+        quotient of sums is at most the largest quotient. No coherence, no balance, any number of blocks; attained by
+        equal blocks.""",
+)  # fmt: skip
+
+
+@EQ_6_WIDE.formula
+def flatness_of_three(A: First, B: Second, C: Third) -> Any:
+    """1 / kappa([A B C]), a scalar."""
+    return flatness(concatenate([A, B, C], axis=1))
+
+
+EQ_6_WIDE.oracle(lambda A, B, C: least(flatness(A), flatness(B), flatness(C)))
+EQ_6_WIDE.mutant("condition number of J J^T", lambda value: value * value)
+EQ_6_WIDE.mutant("half of 1/kappa", lambda value: value / 2)
+
+EQ_6 = Claim(CONDITIONING, "skipless.eq-6", label="Eq. (6)",
+    statement=r"\kappa(\mathbf{J})\le\max_\ell\{\kappa(\mathbf{J}_\ell),\kappa(\hat{\mathbf{J}}_\ell)\}",
+    assumptions=["d_f >= d, an assumption of the reading, not of the paper"],
+    relation=AtMost(), where=lambda sizes: wide_mlp(sizes) and few_entries(sizes), expects="reading",
+    uses=("skipless.eq-6-wide", "skipless.eq-5-null-directions"),
+    reading="""
+        an assumption which, as printed, 'does not hold universally' (skipless.eq-6-universal); it is a theorem for
+        every single-head network with d_f >= d, and needs no incoherence there""",
+    note="""
+        For mn <= 2d every block has at least as many columns as rows, mnd <= 2 d^2 <= 2 d d_f, 4 d^2. For mn > 2d the
+        rank of J_l, at most 2 d^2, is below min(mnd, 4 d^2): kappa(J_l) is infinite and bounds anything. With heads
+        the bound of the rank is 4 d^2 - 2 d d_h, and d_f >= 2d does. Batches of training are of the second kind, where
+        Eq. (6) says nothing.""",
+)  # fmt: skip
+EQ_6.formula(flatness_of_network_jacobian)
+EQ_6.oracle(flatness_of_worst_block)
+EQ_6.mutant("condition number of J J^T", lambda value: value * value)
+EQ_6.mutant("half of 1/kappa", lambda value: value / 2)
+
+
+# -- the justification of Eq. (6) --------------------------------------------------------------------------------------
+
+
+def balanced(arrays: dict[str, Any], sizes: dict[str, int], rng: np.random.Generator) -> None:
+    """Blocks of comparable size: the hidden layer at its linear part, weights of order one."""
+    arrays["U"] *= rng.choice([0.25, 1.0, 2.0], (len(arrays["U"]), 1, 1, 1, 1))
+
+
+BOTH = "s_min of both readings: the minimum of |Mx| over unit vectors x, as in Eq. (36), and the last singular value"
+
+PAIRS = NETWORK.extended(
+    "Section 4.2, text below Eq. (6)",
+    assumptions=[BOTH],
+    sizes={"m": (1, 2), "d_f": (1, 2)},
+    where=few_entries,
+    special_domains={"balanced blocks": balanced},
+)
+
+
+def _pairs(X: Any, W: Any, U: Any) -> list[tuple[Any, Any]]:
+    """J_1 with each other block."""
+    first, *others = stacked_blocks(X, W, U)
+    return [(first, other) for other in others]
+
+
+def coherences(X: Batch, W: AttentionWeights, U: FeedForwardWeights) -> Any:
+    """rho = |J_1^T B| for the other blocks B, each twice, shape (2 (2 L - 1), 1)."""
+    return column(*[spectral_norm(A.T @ B) for A, B in _pairs(X, W, U) for _ in range(2)])
+
+
+def squared_smallest(X: Batch, W: AttentionWeights, U: FeedForwardWeights) -> Any:
+    """s_min^2 of J_1 with each other block, in both readings, shape (2 (2 L - 1), 1)."""
+    values = []
+    for A, B in _pairs(X, W, U):
+        by_columns = least(stretches(A)[-1, 0], stretches(B)[-1, 0])
+        by_singular_values = least(singular_values(A)[-1], singular_values(B)[-1])
+        values += [by_columns * by_columns, by_singular_values * by_singular_values]
+    return column(*values)
+
+
+def largest_norms(X: Any, W: Any, U: Any) -> Any:
+    """s_max of J_1 with each other block, each twice, shape (2 (2 L - 1), 1)."""
+    return column(*[maximum(column(spectral_norm(A), spectral_norm(B))) for A, B in _pairs(X, W, U) for _ in range(2)])
+
+
+JUSTIFICATION = Claim(PAIRS, "skipless.sec4.2-justification", label="Section 4.2, text below Eq. (6)",
+    statement=r"""
+        \text{This assumption (Eq. (6)) does not hold universally, but we provide justification for it under mild
+        block-incoherence conditions with balanced blocks (see Section A.4.4)}""",
+    assumptions=[
+        "the blocks are J_1, J-hat_1, ..., J_L, J-hat_L, of which Eq. (6) speaks",
+        "a mild condition is one that some blocks meet; the condition is rho < s_min^2, without which the right-hand"
+        " sides of Eq. (37) are not real numbers",
+    ],
+    relation=AtMost(ascent=False), expects="refuted", severity="error", correction="skipless.sec4.2-coherence",
+    uses=("skipless.a4.4-relative",),
+    note="""
+        The condition is not mild but never met: rho >= s_min^2 for every pair of blocks with an attention block in it,
+        in every network. What is printed, rho -> 0, is met by small blocks, for which nothing follows. Eq. (6) is
+        justified by the shapes of the blocks instead (skipless.eq-6-wide, skipless.eq-6). In the paper's favour: as an
+        implication about matrices A.4.4 stands; and if null directions were left out and kappa taken over nonzero
+        singular values, which is not the kappa of Section 4.1, the condition could be met: blocks of orthogonal ranges
+        have rho = 0.""",
+)  # fmt: skip
+JUSTIFICATION.formula(squared_smallest)
+JUSTIFICATION.oracle(coherences)
+JUSTIFICATION.counterexample(
+    "all sizes 1, all weights 1", X=[[[1]]], W=[[[[1]], [[1]], [[1]], [[1]]]], U=[[[[1]], [[1]]]]
+)
+
+JUSTIFICATION.mutant("s_max^2 instead of s_min^2", lambda X, W, U: largest_norms(X, W, U) * largest_norms(X, W, U))
+JUSTIFICATION.mutant("s_max instead of s_min^2", lambda X, W, U: largest_norms(X, W, U))
+
+COHERENCE = Claim(PAIRS, "skipless.sec4.2-coherence", label="Coherence of an attention block with any other",
+    statement=r"""
+        s_{\min}^2\le\|\mathbf{J}_\ell^\top\mathbf{B}\|_2\ \text{for}\ \mathbf{B}\in\{\hat{\mathbf{J}}_k,\mathbf{J}_k\}
+    """,
+    relation=AtMost(ascent=False), of_project=True, corrects="skipless.sec4.2-justification",
+    uses=("skipless.eq-5-null-directions",),
+    note="""
+        As a minimum over unit vectors s_min(J_l) = 0, by its null directions. As the last singular value it is 0
+        unless mnd <= 2 d^2 and J_l is of full row rank, and then |J_l^T B y| >= s_min(J_l) |B y| with y the first
+        singular vector of B. So rho < s_min^2 never holds.""",
+)  # fmt: skip
+
+COHERENCE.formula(coherences)
+COHERENCE.oracle(squared_smallest)
+COHERENCE.mutant("quarter of rho", lambda value: value / 4)
+COHERENCE.mutant("smallest singular value of J_l^T B", "spectral_norm(A.T @ B) -> singular_values(A.T @ B)[-1]")
+
+STACKING = Claim(CONDITIONING, "skipless.sec4.3-row-stacking", label="Section 4.3, text after Eq. (9)",
+    statement=r"""
+        \mathbf{J}_\ell\in\mathbb{R}^{mnd\times p_\ell}\text{ is the concatenation of }\partial
+        f(\mathbf{x};\theta)/\partial\theta^{(\ell)}\in\mathbb{R}^{nd\times p_\ell}\text{ for }m\text{ samples. By
+        assumption i), we have }\kappa(\mathbf{J}_\ell)\text{ is bounded by the largest }\kappa(\partial
+        f(\mathbf{x};\theta)/\partial\theta^{(\ell)})\text{ for }m\text{ samples}""",
+    relation=AtMost(), sizes={"L": (1, 1), "m": (1, 2), "n": (1, 2), "d": (1, 2), "d_f": (1, 1)}, expects="refuted",
+    severity="error", uses=("skipless.eq-5-jacobian",), correction="skipless.sec4.3-row-stacking-tall",
+    doubt="""
+        The text draws this from 'assumption i)', that is Eq. (6), which it assumes of blocks side by side. Eq. (6) is
+        met at both examples, max kappa being infinite there. If i) is meant of blocks in any arrangement, the sentence
+        repeats an assumption, and one that fails for every batch with mn > 2d whose samples have a finite kappa.""",
+    note="""
+        Stacking is vertical, Eq. (6) is about blocks side by side. Two equal samples make J_l singular, whatever the
+        samples' own kappa; and for mn > 2d it always is. The largest singular value obeys |J_l| <= sqrt(m) max
+        |J_l(x)|, the smallest has no lower bound.""",
+)  # fmt: skip
+
+
+def _samples(X: Any, W: Any, U: Any) -> list[Any]:
+    """df(x)/dtheta^(1) of each sample."""
+    return [block_of_jacobian(x, parameters(W, U), 0) for x in X]
+
+
+@STACKING.formula
+def flatness_of_stack(X: Batch, W: AttentionWeights, U: FeedForwardWeights) -> Any:
+    """1 / kappa(J_1), a scalar."""
+    return flatness(concatenate(_samples(X, W, U), axis=0))
+
+
+STACKING.oracle(lambda X, W, U: least(*[flatness(J) for J in _samples(X, W, U)]))
+STACKING.counterexample(
+    "two samples, one token of dimension 1: a 2 x 4 matrix of rank 1, rows with kappa = 1",
+    X=[[[1]], [[2]]],
+    W=[[[[1]], [[1]], [[1]], [[1]]]],
+    U=[[[[1]], [[1]]]],
+)
+
+STACKING.counterexample(
+    "mn <= 2d, finite: kappa = 1 for both samples, (3 + sqrt(5)) / 2 for the stack",
+    X=[[[1, 0]], [[1, 1]]],
+    W=[[[[0, 0], [0, 0]], [[0, 0], [0, 0]], [[1, 0], [0, 1]], [[1, 0], [0, 1]]]],
+    U=[[[[1, 0]], [[0, 0]]]],
+)
+STACKING.mutant("first sample alone", lambda X, W, U: flatness(_samples(X, W, U)[0]))
+STACKING.mutant("samples side by side", axis=1)
+
+TALL = Claim(THREE_WIDE, "skipless.sec4.3-row-stacking-tall",
+    label="Stacking of matrices with at least as many rows as columns",
+    statement=r"\mathbf{M}=[\mathbf{M}_1;\dots;\mathbf{M}_m],\ \text{every}\ \mathbf{M}_i\in\mathbb{R}^{n_i\times p}\ "
+    r"\text{with}\ n_i\ge p\ \Rightarrow\ \kappa(\mathbf{M})\le\max_i\kappa(\mathbf{M}_i)",
+    assumptions=["n_i >= p for each sample; three are tried"],
+    relation=AtMost(), of_project=True, corrects="skipless.sec4.3-row-stacking", uses=("skipless.eq-6-wide",),
+    note="""
+        Eq. (6) for blocks with at least as many columns as rows, transposed. The attention blocks of samples with nd
+        >= 4 d^2 have an infinite kappa by their null directions, so that it says nothing about them.""",
+)  # fmt: skip
+
+
+@TALL.formula
+def flatness_of_tall_stack(A: First, B: Second, C: Third) -> Any:
+    """1 / kappa of A^T, B^T, C^T on top of each other, a scalar."""
+    return flatness(concatenate([A.T, B.T, C.T], axis=0))
+
+
+TALL.oracle(lambda A, B, C: least(flatness(A.T), flatness(B.T), flatness(C.T)))
+
+TALL.mutant("condition number of J^T J", lambda value: value * value)
+TALL.mutant("half of 1/kappa", lambda value: value / 2)

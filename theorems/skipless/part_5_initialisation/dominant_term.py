@@ -1,0 +1,228 @@
+"""Proposition 2: the split K = B + E, and the text after it, on what a small E says about kappa(K).
+
+W_V lacks a transpose in the printed B; |E| < s_min(B) alone bounds no kappa.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import numpy as np
+
+from theorems.skipless import SKIPLESS
+from theorems.skipless.definitions import QueryWeights, Tokens, Weights, attention_matrix
+from theorems.skipless.quantities import INVERSE, attention_slope, flatness, input_jacobian, jacobian_by_products
+from verify.matrix import (
+    column,
+    condition_number,
+    eye,
+    kron,
+    rational,
+    singular_values,
+    smallest_singular_value,
+    spectral_norm,
+)
+from verify.vocabulary import Assumption, AtMost, Claim, Equal, Setting, Shape
+
+AnyB = Annotated[Any, Shape("k", "k")]
+
+# -- Proposition 2, the split ------------------------------------------------------------------------------------------
+
+THE_SPLIT = Setting(
+    SKIPLESS,
+    "Proposition 2",
+    assumptions=["column-major vec, numerator layout"],
+    sizes={"n": (1, 3), "d": (1, 3)},
+    exact=True,
+)
+
+SPLIT = Claim(THE_SPLIT, "skipless.prop-2-split", label="Proposition 2, definition of B_l and E_l",
+    statement=r"""
+        \mathbf{K}_\ell=\mathbf{B}_\ell+\mathbf{E}_\ell\text{ with }\mathbf{E}_\ell=(\hat{\mathbf{X}}_{\ell-1}
+        \mathbf{W}_\ell^V\mathbf{W}_\ell^O\otimes\mathbf{I}_n)^\top\mathbf{A}'_\ell\text{ and
+        }\mathbf{B}_\ell=\mathbf{W}_\ell^{O\top}\mathbf{W}_\ell^V\otimes\mathbf{A}_\ell""",
+    relation=Equal(), expects="refuted", severity="slip", correction="skipless.prop-2-split-corrected",
+    doubt="""
+        A transpose on W_V could have been lost in the extraction; the one on W_O in the same product is there, and Eq.
+        (12) keeps W_V^T. The line is taken as it stands.""",
+    note="""
+        Eq. (10) has (W_V W_O)^T = W_O^T W_V^T in this place. With W_V = c U, W_O = c V^T both are c^2 times an
+        orthogonal matrix, so that kappa(B) does not change, but B + E is not K.""",
+)  # fmt: skip
+
+
+def _sum(X: Any, W_Q: Any, W_K: Any, W_V: Any, W_O: Any, product: Any, sign: int = 1) -> Any:
+    """E plus sign (product (x) A)."""
+    E = kron(X @ W_V @ W_O, eye(X.shape[0])).T @ attention_slope(X, W_Q, W_K)
+    return E + kron(product, attention_matrix(X, W_Q, W_K)) * sign
+
+
+@SPLIT.formula
+def split_as_printed(X: Tokens, W_Q: QueryWeights, W_K: Weights, W_V: Weights, W_O: Weights) -> Any:
+    """W_O^T W_V (x) A + E, shape (n d, n d) (Proposition 2)."""
+    return _sum(X, W_Q, W_K, W_V, W_O, W_O.T @ W_V)
+
+
+SPLIT.oracle(input_jacobian)
+ZERO = [[0, 0], [0, 0]]
+SPLIT.counterexample(
+    "one token: K = (W_V W_O)^T, and B = W_O^T W_V",
+    X=[[1, 1]], W_Q=ZERO, W_K=ZERO, W_V=[[0, 1], [0, 0]], W_O=[[1, 0], [0, 1]],
+)  # fmt: skip
+SPLIT.mutant("W_V W_O", lambda X, W_Q, W_K, W_V, W_O: _sum(X, W_Q, W_K, W_V, W_O, 2 * W_V @ W_O))
+SPLIT.mutant("B subtracted", sign=-1)
+
+SPLIT_CORRECTED = Claim(THE_SPLIT, "skipless.prop-2-split-corrected",
+    label="Proposition 2, definition of B_l and E_l, corrected",
+    statement=r"""
+        \mathbf{K}_\ell=\mathbf{W}_\ell^{O\top}\mathbf{W}_\ell^{V\top}\otimes\mathbf{A}_\ell+(\hat{\mathbf{X}}_{\ell-1}
+        \mathbf{W}_\ell^V\mathbf{W}_\ell^O\otimes\mathbf{I}_n)^\top\mathbf{A}'_\ell""",
+    relation=Equal(), of_project=True, corrects="skipless.prop-2-split", uses=("skipless.eq-10",),
+)  # fmt: skip
+
+
+@SPLIT_CORRECTED.formula
+def split_of_input_jacobian(X: Tokens, W_Q: QueryWeights, W_K: Weights, W_V: Weights, W_O: Weights) -> Any:
+    """W_O^T W_V^T (x) A + E, shape (n d, n d)."""
+    return _sum(X, W_Q, W_K, W_V, W_O, W_O.T @ W_V.T)
+
+
+SPLIT_CORRECTED.oracle(input_jacobian)
+SPLIT_CORRECTED.mutant("W_V not transposed, as printed", "W_V.T -> W_V")
+SPLIT_CORRECTED.mutant("factors in the other order", "W_O.T -> W_V.T; W_V.T -> W_O.T")
+
+
+# -- the intuition -----------------------------------------------------------------------------------------------------
+
+PARTS = "B = (W_V W_O)^T (x) A, E = K - B; W = W_Q W_K^T, P = W_V W_O"
+SMALLER = Assumption(
+    "|E| < s_min(B)",
+    positive=lambda X, W, P: smallest_singular_value(dominant_term(X, W, P)) - spectral_norm(remainder(X, W, P)),
+)
+
+PERTURBED = Setting(
+    SKIPLESS, "Text after Proposition 2", assumptions=[PARTS, SMALLER], sizes={"n": (1, 3), "d": (1, 2)}
+)
+
+INTUITION = Claim(PERTURBED, "skipless.prop-2-intuition", label="Text after Proposition 2",
+    statement=r"""
+        \text{The intuition behind this proposition is that if the largest singular value of perturbation term
+        }\mathbf{E}_\ell\text{ is smaller than the smallest singular value of the dominant term }\mathbf{B}_\ell\text{,
+        then }\kappa(\mathbf{K}_\ell)\approx\kappa(\mathbf{B}_\ell)""",
+    relation=AtMost(), expects="reading", uses=("skipless.prop-2-intuition-any-r",),
+    reading="""
+        'smaller' means by a small ratio r = |E| / s_min(B), for the text calls this the intuition: kappa(K) / kappa(B)
+        is between (1 - r / kappa(B)) / (1 + r) and (1 + r / kappa(B)) / (1 - r), which tend to 1 as r -> 0. For all r
+        < 1 it is false: no factor serves (skipless.prop-2-intuition-any-r)""",
+    note="Weyl's inequalities for the first and last singular value.",
+)  # fmt: skip
+
+
+def _attention_brackets(X: Any, W: Any, P: Any, weight: Any) -> tuple[Any, Any]:
+    """(s_max(B) -+ weight |E|) / (s_min(B) +- weight |E|)."""
+    return _brackets(dominant_term(X, W, P), remainder(X, W, P), weight)
+
+
+@INTUITION.formula
+def brackets_of_attention(X: Tokens, W: QueryWeights, P: Weights) -> Any:
+    """kappa(K), and (1 + r / kappa(B)) / (1 - r) kappa(B), shape (2, 1)."""
+    return column(condition_number(jacobian_by_products(X, W, P)), _attention_brackets(X, W, P, 1)[1])
+
+
+@INTUITION.oracle
+def bracketed_by_attention(X: Tokens, W: QueryWeights, P: Weights) -> Any:
+    """(1 - r / kappa(B)) / (1 + r) kappa(B), and kappa(K), shape (2, 1)."""
+    return column(_attention_brackets(X, W, P, 1)[0], condition_number(jacobian_by_products(X, W, P)))
+
+
+INTUITION.mutant("a quarter of the perturbation", weight=rational(1, 4))
+INTUITION.mutant(
+    "kappa(K) = kappa(B)", "_attention_brackets(X, W, P, 1)[1] -> condition_number(dominant_term(X, W, P))"
+)
+
+ANY_RATIO = Claim(PERTURBED, "skipless.prop-2-intuition-any-r", label="Text after Proposition 2, for every smaller E",
+    statement=r"\|\mathbf{E}\|_2<s_{\min}(\mathbf{B})\ \Rightarrow\ \kappa(\mathbf{K})\le10\,\kappa(\mathbf{B})",
+    assumptions=["approximately: within a factor of 10", INVERSE],
+    relation=AtMost(), expects="refuted", severity="error", of_project=True,
+    correction="skipless.prop-2-intuition-corrected",
+    note="""
+        |E| < s_min(B) makes K invertible, no more: for r = |E| / s_min(B) near 1 kappa(K) / kappa(B) may be as large
+        as (1 + r) / (1 - r). No factor serves: B = I, E = diag(r, -r). In the example three tokens have r = 0.958 and
+        a factor 14.8.""",
+)  # fmt: skip
+
+
+def dominant_term(X: Any, W: Any, P: Any) -> Any:
+    """B = P^T (x) A, shape (n d, n d)."""
+    return kron(P.T, attention_matrix(X, W, 0 * W + eye(W.shape[0])))
+
+
+def remainder(X: Any, W: Any, P: Any) -> Any:
+    """E = K - B, shape (n d, n d)."""
+    return jacobian_by_products(X, W, P) - dominant_term(X, W, P)
+
+
+@ANY_RATIO.formula
+def flatness_of_sum(X: Tokens, W: QueryWeights, P: Weights) -> Any:
+    """1 / kappa(K), a scalar."""
+    return flatness(jacobian_by_products(X, W, P))
+
+
+ANY_RATIO.oracle(lambda X, W, P: flatness(dominant_term(X, W, P)) * rational(1, 10))
+
+
+@ANY_RATIO.counterexample("three tokens of dimension 2")
+def _() -> dict[str, Any]:
+    X, W, P = [[4, -68], [26, -3], [-55, -42]], [[-121, -46], [-17, 24]], [[32, -7], [6, 38]]
+    return {name: [[f"{x}/32" for x in row] for row in M] for name, M in (("X", X), ("W", W), ("P", P))}
+
+
+ANY_RATIO.mutant("kappa(B - E)", lambda X, W, P: flatness(dominant_term(X, W, P) - remainder(X, W, P)))
+ANY_RATIO.mutant("kappa(B)", lambda X, W, P: flatness(dominant_term(X, W, P)))
+
+INTUITION_CORRECTED = Claim(SKIPLESS, "skipless.prop-2-intuition-corrected",
+    label="Condition number of a perturbed matrix",
+    statement=r"""
+        r=\frac{\|\mathbf{E}\|_2}{s_{\min}(\mathbf{B})}<1\ \Rightarrow\ \frac{1-r/\kappa(\mathbf{B})}{1+r}\,\kappa(
+        \mathbf{B})\le\kappa(\mathbf{B}+\mathbf{E})\le\frac{1+r/\kappa(\mathbf{B})}{1-r}\,\kappa(\mathbf{B})""",
+    assumptions=[Assumption("|E| < s_min(B)", positive=lambda B, E: smallest_singular_value(B) - spectral_norm(E))],
+    relation=AtMost(), sizes={"k": (1, 4)}, of_project=True, corrects="skipless.prop-2-intuition-any-r",
+    note="Weyl's inequalities for the first and last singular value.  Both attained, by diagonal matrices.",
+)  # fmt: skip
+
+
+def _brackets(B: Any, E: Any, weight: Any) -> tuple[Any, Any]:
+    values, norm = singular_values(B), spectral_norm(E) * weight
+    return (values[0] - norm) / (values[-1] + norm), (values[0] + norm) / (values[-1] - norm)
+
+
+@INTUITION_CORRECTED.formula
+def upper_brackets(B: AnyB, E: AnyB) -> Any:
+    """kappa(B + E), and (1 + r / kappa(B)) / (1 - r) kappa(B), shape (2, 1)."""
+    return column(condition_number(B + E), _brackets(B, E, 1)[1])
+
+
+@INTUITION_CORRECTED.oracle
+def lower_brackets(B: AnyB, E: AnyB) -> Any:
+    """(1 - r / kappa(B)) / (1 + r) kappa(B), and kappa(B + E), shape (2, 1)."""
+    return column(_brackets(B, E, 1)[0], condition_number(B + E))
+
+
+@INTUITION_CORRECTED.inputs
+def perturbed(B: AnyB, E: AnyB) -> dict[str, Any]:
+    """Both as drawn; E an eighth of it."""
+    return {"B": B, "E": E * rational(1, 8)}
+
+
+INTUITION_CORRECTED.mutant("half the perturbation", weight=rational(1, 2))
+INTUITION_CORRECTED.mutant("kappa(B)", lambda B, E: column(condition_number(B + E), condition_number(B)))
+
+
+@INTUITION_CORRECTED.domain("diagonal")
+def diagonal(arrays: dict[str, Any], sizes: dict[str, int], rng: np.random.Generator) -> None:
+    """B = diag(3, ..., 1), E = diag(e, ..., -e)."""
+    k = sizes["k"]
+    B, E = arrays["B"], arrays["E"]
+    B[:], E[:] = np.diag(np.linspace(3, 1, k).round(2)), 0.0
+    E[:, 0, 0] = rng.integers(1, 8, len(E))
+    E[:, -1, -1] = -E[:, 0, 0]

@@ -1,0 +1,233 @@
+"""The default initialisation that Section A.4.1 compares with: its alpha, and the variance and range of its logits.
+
+Its alpha is not O(1/d) in any of the usual normalisations, and at the stated 0.04 its logits are not diffuse.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from fractions import Fraction
+from typing import TYPE_CHECKING, Annotated, Any
+
+import numpy as np
+
+from theorems.skipless import SKIPLESS
+from theorems.skipless.part_a4_1_logits.dominance import Tolerance
+from theorems.skipless.part_a4_1_logits.enumeration import Polynomial, Scale, expectation_by_power, product_of
+from theorems.skipless.settings import AT_PRINTED_DIMENSIONS, LENGTH, Dimension
+from verify.matrix import absolute, column, rational
+from verify.oracles import LawTest, at_least_probability
+from verify.vocabulary import Assumption, AtMost, Claim, Equal, FollowsLaw, Real, Size
+
+if TYPE_CHECKING:
+    import torch
+
+Inner = Annotated[int, Size("d_in")]
+DefaultAlpha = Annotated[Any, Real(0.035, 0.045)]
+Variance = Annotated[Any, Real(0.00390625, 1.0)]
+
+ORDER_OF_ALPHA = (
+    "alpha is that of the entries of W_Q W_K^T: alpha^2 = d Var = sigma^4 d d_in for entries of W_Q, W_K of standard deviation"
+    " sigma and inner dimension d_in, over the square of a scale of the logits, t, if any"
+)
+
+DEFAULT_ALPHA = Claim(SKIPLESS, "skipless.a4.1-default-alpha", label="Section A.4.1, text after Eq. (19)",
+    statement=r"""
+        \text{The default initialization is equivalent to }\beta=0\text{ (no diagonal dominance in weight
+        initialization) and }\alpha=\mathcal{O}(1/d)\text{ (usually around }0.04)""",
+    assumptions=[ORDER_OF_ALPHA, "O(1/d): alpha <= C / d, C any number given"],
+    relation=AtMost(ascent=False), sizes={"d": (1, 64), "d_in": (1, 64)}, expects="refuted", severity="error",
+    uses=("skipless.a4.1-default-alpha-exact",), correction="skipless.a4.1-default-alpha-exact",
+    note="""
+        Neither sigma nor d_in is printed. With sigma = 0.02 (the ViT default) alpha grows with d: like d for d_in = d,
+        like sqrt(d) for heads of 64. With sigma^2 = 1/d it is 1, or sqrt(64/d), and the like for any sigma^2
+        proportional to 1/d; with logits divided by sqrt(64) as well, 1/sqrt(d), which is 0.036 at d = 768, and 0.038
+        with sigma = 0.02 and d_in = d = 768: that may be the 0.04. In none of these cases is it O(1/d); the
+        counterexamples take C = 384 x 0.04, for which alpha = 0.04 at d = 384. That beta = 0 is right on average, but
+        for d_in < d the product has rank d_in, which alpha Z has not.""",
+)  # fmt: skip
+
+
+@DEFAULT_ALPHA.formula
+def squared_order(d: Dimension, C: Tolerance) -> Any:
+    """C^2 / d^2, a scalar."""
+    return C * C / (d * d)
+
+
+@DEFAULT_ALPHA.inputs
+def default_weights(d: Dimension, d_in: Inner, variance: Variance, t: Tolerance, C: Tolerance) -> dict[str, Any]:
+    return {"d": d, "d_in": d_in, "variance": variance, "t": t, "C": C}
+
+
+@DEFAULT_ALPHA.oracle
+def squared_alpha(d: int, d_in: int, variance: Any, t: Any) -> Any:
+    """alpha^2 = variance^2 d d_in / t^2, a scalar."""
+    return variance * variance * (d * d_in) / (t * t)
+
+
+FIXED = Fraction(1, 2500)
+for _title, (_d, _d_in, _variance, _t) in {
+    "sigma = 0.02, d = d_in = 768": (768, 768, FIXED, 1),
+    "sigma = 0.02, d = 768, heads of 64": (768, 64, FIXED, 1),
+    "sigma = 0.02, d = 1536, heads of 64, logits over 8": (1536, 64, FIXED, 8),
+    "sigma = 0.02, d = d_in = 768, logits over 8": (768, 768, FIXED, 8),
+    "sigma^2 = 1/d, d = d_in = 768": (768, 768, Fraction(1, 768), 1),
+    "sigma^2 = 1/d, d = 768, heads of 64": (768, 64, Fraction(1, 768), 1),
+    "sigma^2 = 1/d, d = 768, heads of 64, logits over 8": (768, 64, Fraction(1, 768), 8),
+}.items():
+    DEFAULT_ALPHA.counterexample(_title, d=_d, d_in=_d_in, variance=_variance, t=Fraction(_t), C=Fraction(384 * 4, 100))
+
+DEFAULT_ALPHA.mutant("O(1)", lambda C: C * C)
+DEFAULT_ALPHA.mutant("O(1 / sqrt(d))", lambda d, C: C * C / d)
+
+ALPHA_EXACT = Claim(SKIPLESS, "skipless.a4.1-default-alpha-exact", label="The default product of query and key weights",
+    statement=r"""
+        \mathbb{E}(\mathbf{W}^Q\mathbf{W}^{K\top})_{kl}=0,\ d\,\mathrm{Var}(\mathbf{W}^Q\mathbf{W}^{K\top})_{kl}=
+        \sigma^4dd_{in}=\alpha^2,\ \text{entries uncorrelated}""",
+    assumptions=["W_Q, W_K of shape (d, d_in), independent normal entries of mean 0 and standard deviation sigma"],
+    relation=Equal(), sizes={"d": (1, 4), "d_in": (1, 4)}, exact=True, of_project=True,
+    corrects="skipless.a4.1-default-alpha",
+    note="Only variances enter, so truncation matters through sigma alone.",
+)  # fmt: skip
+
+
+def _product_entry(k: int, l: int, d_in: int) -> Polynomial:
+    return Polynomial({(("k", l, m), ("q", k, m)): 1 for m in range(d_in)})
+
+
+@ALPHA_EXACT.formula
+def default_product_moments(sigma: Scale, d: Dimension, d_in: Inner) -> Any:
+    """Mean, alpha^2 and covariance of two entries of a row, shape (3, 1)."""
+    fourth = sigma * sigma * sigma * sigma
+    return column(0 * sigma, fourth * (d * d_in), 0 * sigma)
+
+
+@ALPHA_EXACT.oracle
+def default_product_enumerated(sigma: Scale, d: Dimension, d_in: Inner) -> Any:
+    first, second = _product_entry(0, 0, d_in), _product_entry(0, 1, d_in)
+    square = sigma * sigma
+    moments = [expectation_by_power(p).get(0, 0) for p in (first, product_of(first, first), product_of(first, second))]
+    return column(square * moments[0], square * square * (moments[1] * d), square * square * (moments[2] * d))
+
+
+ALPHA_EXACT.mutant("sigma^2 instead of sigma^4", "fourth -> sigma * sigma")
+ALPHA_EXACT.mutant("d_in dropped", "d * d_in -> d")
+
+DEFAULT_VARIANCE = Claim(AT_PRINTED_DIMENSIONS, "skipless.a4.1-default-variance",
+    label="Section A.4.1, text after Eq. (19)",
+    statement=r"""
+        \text{(The default initialization is equivalent to }\beta=0\text{ and }\alpha=\mathcal{O}(1/d)\text{, usually
+        around }0.04.)\text{ All the values in the attention map are mean }0\text{ with a variance much smaller than
+        }1\text{, which satisfy the diffuse condition}""",
+    assumptions=[
+        "X ~ N(0, I), C = alpha X Z X^T",
+        "d = 384 or 768, as in the experiments",
+        "much smaller than 1 is read as generously as possible: at most 1",
+        Assumption(
+            "alpha within 1/200 of 0.04", nonnegative=lambda alpha: rational(1, 200) - absolute(alpha - rational(1, 25))
+        ),
+    ],
+    relation=AtMost(ascent=False), expects="refuted", severity="error", uses=("skipless.logit-moments",),
+    correction="skipless.a4.1-default-variance-exact",
+    note="""
+        The means are 0. The variances are alpha^2 (d + 2) and alpha^2 d: 0.62 at d = 384, 1.23 at d = 768, by the
+        paper's own Eq. (18). For alpha = O(1/d) they would vanish as d grows, but 0.04 is far above 1/d. Nor are the
+        rows diffuse for a softmax without temperature: their range is 4 to 6 (skipless.default-row-range); over 8 =
+        sqrt(64) it is below 1.""",
+)  # fmt: skip
+
+
+@DEFAULT_VARIANCE.formula
+def one(alpha: DefaultAlpha) -> Any:
+    """1, a scalar."""
+    return 0 * alpha + 1
+
+
+@DEFAULT_VARIANCE.inputs
+def alpha_and_dimension(alpha: DefaultAlpha, d: Dimension) -> dict[str, Any]:
+    return {"alpha": alpha, "d": d}
+
+
+@DEFAULT_VARIANCE.oracle
+def default_logit_variances(alpha: Any, d: int) -> Any:
+    """Var C_ii and Var C_ij at beta = 0, shape (2, 1)."""
+    return column(alpha * alpha * (d + 2), alpha * alpha * d)
+
+
+DEFAULT_VARIANCE.counterexample(
+    "alpha = 0.04, d = 768: 1.232 on the diagonal, 1.2288 off it", alpha=Fraction(1, 25), d=768
+)
+DEFAULT_VARIANCE.mutant("at most 1/10", lambda value: value / 10)
+DEFAULT_VARIANCE.mutant("at most 2", lambda alpha: 0 * alpha + 2)
+
+VARIANCE_EXACT = Claim(SKIPLESS, "skipless.a4.1-default-variance-exact",
+    label="Variance of the logits at default initialisation",
+    statement=r"""
+        \mathrm{Var}(\mathbf{C}_{ii})=\sigma^4d_{in}d(d+2),\ \mathrm{Var}(\mathbf{C}_{ij})=\sigma^4d_{in}d^2\quad(i\ne
+        j)""",
+    assumptions=[
+        "X ~ N(0, I), C = X W_Q W_K^T X^T, W_Q and W_K of shape (d, d_in), entries of standard deviation sigma",
+    ],
+    relation=Equal(), sizes={"d": (1, 2), "d_in": (1, 3)}, exact=True, of_project=True,
+    corrects="skipless.a4.1-default-variance",
+    note="""
+        alpha^2 (d + 2) and alpha^2 d with alpha^2 = sigma^4 d d_in. At sigma = 0.02 and heads of 64: 1.5 at d = 384,
+        6.0 at d = 768; over 8 (a temperature not printed): 0.02 and 0.09.""",
+)  # fmt: skip
+
+
+def _default_logit(i: str, j: str, d: int, d_in: int) -> Polynomial:
+    terms = [((i, k), ("k", l, m), ("q", k, m), (j, l)) for k in range(d) for l in range(d) for m in range(d_in)]
+    return Polynomial(tuple(sorted(term, key=str)) for term in terms)
+
+
+@VARIANCE_EXACT.formula
+def default_variances(sigma: Scale, d: Dimension, d_in: Inner) -> Any:
+    """Var C_ii and Var C_ij, shape (2, 1)."""
+    fourth = sigma * sigma * sigma * sigma
+    return column(fourth * (d_in * d * (d + 2)), fourth * (d_in * d * d))
+
+
+@VARIANCE_EXACT.oracle
+def default_variances_enumerated(sigma: Scale, d: Dimension, d_in: Inner) -> Any:
+    fourth = sigma * sigma * sigma * sigma
+    squares = [
+        expectation_by_power(product_of(entry, entry)).get(0, 0)
+        for entry in (_default_logit("i", "i", d, d_in), _default_logit("i", "j", d, d_in))
+    ]
+    return column(fourth * squares[0], fourth * squares[1])
+
+
+VARIANCE_EXACT.mutant("diagonal without the 2", "d + 2 -> d")
+VARIANCE_EXACT.mutant("d for d^2 off the diagonal", "d_in * d * d -> d_in * d")
+
+ROW_RANGE = Claim(AT_PRINTED_DIMENSIONS, "skipless.default-row-range",
+    label="Range of a row of logits at default initialisation",
+    statement=r"P\Big(\max_j\mathbf{C}_{ij}-\min_j\mathbf{C}_{ij}>3\Big)\ge\tfrac9{10}\quad\text{at }\alpha=0.04,\ "
+    r"\beta=0,\ d=384\text{ and }768",
+    assumptions=[f"X ~ N(0, I) with n = {LENGTH} rows, the diagonal left out"],
+    relation=FollowsLaw(samples=400, instances=2), of_project=True,
+    note="So the range is not small beside a temperature of 1. A mutant takes alpha = 1/d, for which it is.",
+)  # fmt: skip
+
+
+@ROW_RANGE.formula
+def stated_alpha(d: int) -> float:
+    """0.04 (Section A.4.1)."""
+    return 0.04
+
+
+@ROW_RANGE.part("laws")
+def laws_of_range(formula: Callable[..., float], generator: torch.Generator, samples: int, d: int) -> list[LawTest]:
+    """Given row x, the entries of the row are independent normal of variance alpha^2 |x|^2 |g|^2 / d, g = Z^T x sqrt(d) / |x|."""
+    import torch
+
+    rng = np.random.default_rng(int(torch.randint(2**62, (1,), generator=generator, device=generator.device)))
+    spread = formula(d) * np.sqrt(rng.chisquare(d, samples) * rng.chisquare(d, samples) / d)
+    row = rng.standard_normal((samples, LENGTH - 1)) * spread[:, None]
+    wide = int((row.max(1) - row.min(1) > 3).sum())
+    return [at_least_probability(f"range above 3, d = {d}", wide, samples, 0.9)]
+
+
+ROW_RANGE.mutant("alpha = 1/d", lambda d: 1 / d)
+ROW_RANGE.mutant("logits over 8", lambda d: 0.04 / 8)

@@ -1,0 +1,294 @@
+"""Lemma 1 and the lines of its proof that are bounds O(alpha e^-beta): Eqs. (21), (23)-(29), all of them refuted.
+
+What holds in their place is in `bounds_by_gap`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from fractions import Fraction
+from typing import Annotated, Any
+
+from theorems.skipless import SKIPLESS
+from theorems.skipless.definitions import Tokens, Weights
+from theorems.skipless.part_a4_2_softmax_jacobian.bounds_by_gap import attention_given_away
+from theorems.skipless.part_a4_2_softmax_jacobian.softmax_jacobian import (
+    Product,
+    attention,
+    differentiated_blocks,
+    largest_block_norm,
+    norm_by_tokens,
+    printed_blocks,
+    slope_by_logits,
+    weights_norm,
+)
+from theorems.skipless.quantities import initial_product
+from verify.matrix import absolute, column, exp, frobenius_norm, softmax, spectral_norm
+from verify.vocabulary import AtMost, Claim, Equal, Real, Setting
+
+Alpha = Annotated[Any, Real(0.0, 2.0)]
+Beta = Annotated[Any, Real(0.0, 8.0)]
+Constant = Annotated[Any, Real(1.0, 64.0)]
+
+AT_INITIALISATION = Setting(
+    SKIPLESS,
+    "Lemma 1",
+    assumptions=[
+        "A = softmax(M), M = X W X^T, W = W_Q W_K^T = alpha Z + beta I (Eq. (11)), Z of shape (d, d) with normal entries",
+        "nothing is assumed of X; at alpha = 0 what is printed fails for the Gaussian tokens of Section A.4.1 with probability 1",
+    ],
+    sizes={"n": (1, 3), "d": (1, 2)},
+)
+ORDER = "O(x) means: at most C x, with a constant C that does not depend on alpha and beta; here C is any number given"
+OF_ORDER = AT_INITIALISATION.extended(assumptions=[ORDER])
+WHY = (
+    "At alpha = 0, the choice of Section A.8, the right-hand side is 0 for every constant and every X, well separated tokens"
+    " included, and the left-hand side is not: it does not tend to 0 with alpha. For alpha > 0 it does not decay like e^-beta"
+    " either: equal tokens attend to each other equally at any beta."
+)
+
+
+def initial_logits(X: Any, Z: Any, alpha: Any, beta: Any) -> Any:
+    """X (alpha Z + beta I) X^T, shape (n, n)."""
+    return X @ initial_product(Z, alpha, beta) @ X.T
+
+
+BIG = Fraction(10**6)
+#: Equal tokens attend uniformly at any beta; orthonormal ones are well separated, at the alpha and beta of Section A.8;
+#: of the last two the shorter attends to the longer, and the gap grows like beta / 4.
+EXAMPLES: dict[str, dict[str, Any]] = {
+    "two equal tokens, alpha = 1, beta = 24, C = 10^6": {
+        "X": [[1], [1]], "Z": [[1]], "alpha": Fraction(1), "beta": Fraction(24), "C": BIG,
+    },
+    "two orthonormal tokens, alpha = 0, beta = 1/2, C = 10^6": {
+        "X": [[1, 0], [0, 1]], "Z": [[1, 0], [0, 1]], "alpha": Fraction(0), "beta": Fraction(1, 2), "C": BIG,
+    },
+    "tokens 1/2 and 1, alpha = 1, beta = 40, C = 10^6": {
+        "X": [[Fraction(1, 2)], [1]], "Z": [[0]], "alpha": Fraction(1), "beta": Fraction(40), "C": BIG,
+    },
+}  # fmt: skip
+
+
+def printed_order(X: Tokens, Z: Weights, alpha: Alpha, beta: Beta, C: Constant) -> Any:
+    """C alpha e^-beta, shape (1, 1) (Lemma 1 and Eqs. (23)-(26))."""
+    return column(C * alpha * exp(-beta))
+
+
+def printed_order_with_dimension(X: Tokens, Z: Weights, alpha: Alpha, beta: Beta, C: Constant) -> Any:
+    """C d alpha e^-beta, shape (1, 1) (Eq. (27))."""
+    return column(C * alpha * exp(-beta) * X.shape[1])
+
+
+def refuted_order(claim: Claim, formula: Callable[..., Any] = printed_order) -> None:
+    """What the claims of order alpha e^-beta share: formula, counterexamples and mutants."""
+    claim.formula(formula)
+    for title, inputs in EXAMPLES.items():
+        claim.counterexample(title, **inputs)
+    claim.mutant("alpha dropped: e^-beta", "alpha -> 2")
+    claim.mutant("polynomial in beta: alpha / (1 + beta)", "exp(-beta) -> 1 / (1 + beta)")
+
+
+LEMMA_1 = Claim(OF_ORDER, "skipless.lemma-1", label="Lemma 1",
+    statement=r"""
+        \text{Let }\mathbf{A}=\mathrm{softmax}(\mathbf{M}),\ \mathbf{M}=\mathbf{X}\mathbf{W}^Q\mathbf{W}^{K\top}
+        \mathbf{X}^\top.\text{ With the initialisation of Eq. (11), }\left\|\partial\mathrm{vec}(\mathbf{A})/\partial
+        \mathrm{vec}(\mathbf{X})\right\|_2=O(\alpha e^{-\beta})""",
+    relation=AtMost(ascent=False), expects="refuted", severity="error", correction="skipless.lemma-1-gap",
+    proof=(
+        "skipless.eq-21", "skipless.eq-22-structure", "skipless.eq-22", "skipless.eq-23", "skipless.eq-24-25",
+        "skipless.eq-26", "skipless.eq-27-28", "skipless.eq-29",
+    ),
+    note=WHY
+    + " For equal tokens the norm even grows, like beta. What does hold has the smallest gap of the logits in the exponent; for"
+    " Gaussian tokens of large dimension that is near beta d, so the norm is then far smaller than e^-beta, but alpha is still no"
+    " factor of it. In the paper's favour: at a fixed alpha > 0, where that factor is a constant, and for given tokens with"
+    " x_i.(x_i - x_j) > 1, as Gaussian ones of large dimension have, the norm is O(e^-beta) as beta grows. The Lemma states"
+    " neither.",
+)  # fmt: skip
+
+refuted_order(LEMMA_1)
+LEMMA_1.oracle(lambda X, Z, alpha, beta: norm_by_tokens(X, initial_product(Z, alpha, beta)))
+
+EQ_23 = Claim(OF_ORDER, "skipless.eq-23", label="Eq. (23)",
+    statement=r"\mathbf{A}_{ii}=1-\mathcal{O}(\alpha e^{-\beta})\text{ and }\mathbf{A}_{ij}=\mathcal{O}(\alpha e^{-"
+    r"\beta})\ (i\ne j)\text{ under the proposed initialisation (larger }\beta\text{ leads to more diagonally"
+    r" dominant)}",
+    relation=AtMost(ascent=False), expects="refuted", severity="error", correction="skipless.eq-23-gap",
+    note=WHY
+    + " Nor does larger beta always lead to more dominance: where x_i.x_j > |x_i|^2 it takes attention away from the diagonal.",
+)  # fmt: skip
+
+refuted_order(EQ_23)
+EQ_23.oracle(lambda X, Z, alpha, beta: attention_given_away(initial_logits(X, Z, alpha, beta)))
+
+EQ_24_25 = Claim(OF_ORDER, "skipless.eq-24-25", label="Eqs. (24)-(25)",
+    statement=r"""
+        \text{In the case }j=k:\ (\mathbf{J}_{\mathbf{A},i})_{ii}=\mathbf{A}_{ii}(1-\mathbf{A}_{ii})=\mathcal{O}(\alpha
+        e^{-\beta})\text{ if }i=j;\ (\mathbf{J}_{\mathbf{A},i})_{ii}=\mathbf{A}_{ii}(1-\mathbf{A}_{ii})=\mathcal{O}(
+        \alpha e^{-\beta})\text{ if }i\ne j""",
+    relation=AtMost(ascent=False), expects="refuted", severity="error", uses=("skipless.eq-22",),
+    correction="skipless.eq-24-25-entries",
+    doubt="""
+        Both lines show the same indices. The second must mean (J_{A,i})_{jj} = A_ij (1 - A_ij); all diagonal entries
+        are bounded here, so either reading is covered.""",
+    note="The first equality of each line is Eq. (22) and holds; the order does not. " + WHY,
+)  # fmt: skip
+
+refuted_order(EQ_24_25)
+
+
+@EQ_24_25.oracle
+def diagonals_of_blocks(X: Tokens, Z: Weights, alpha: Alpha, beta: Beta) -> Any:
+    """(J_{A,i})_{jj} for all i and j by differentiation, shape (n^2, 1)."""
+    blocks = differentiated_blocks(initial_logits(X, Z, alpha, beta))
+    return column(*(block[j, j] for block in blocks for j in range(X.shape[0])))
+
+
+EQ_26 = Claim(OF_ORDER, "skipless.eq-26", label="Eq. (26)",
+    statement=r"""
+        \text{In the case }j\ne k:\ (\mathbf{J}_{\mathbf{A},i})_{jk}=-\mathbf{A}_{ij}\mathbf{A}_{ik}=\mathcal{O}(\alpha
+        e^{-\beta})""",
+    relation=AtMost(ascent=False), sizes={"n": (2, 3), "d": (1, 2)}, expects="refuted", severity="error",
+    uses=("skipless.eq-22",), correction="skipless.eq-26-entries",
+    note="The first equality is Eq. (22) and holds; the order does not. " + WHY,
+)  # fmt: skip
+
+refuted_order(EQ_26)
+
+
+@EQ_26.oracle
+def entries_off_the_diagonals_of_blocks(X: Tokens, Z: Weights, alpha: Alpha, beta: Beta) -> Any:
+    """|(J_{A,i})_{jk}| for all i and j != k by differentiation, shape (n^2 (n - 1), 1)."""
+    blocks, n = [absolute(block) for block in differentiated_blocks(initial_logits(X, Z, alpha, beta))], X.shape[0]
+    return column(*(block[j, k] for block in blocks for j in range(n) for k in range(n) if j != k))
+
+
+EQ_27_28 = Claim(AT_INITIALISATION, "skipless.eq-27-28", label="Eqs. (27)-(28)",
+    statement=r"""
+        \|\mathbf{J}_{\mathbf{A},i}\|_F=\sqrt{\sum_{j,k=1}^d((\mathbf{J}_{\mathbf{A},i})_{jk})^2}=d\cdot\mathcal{O}(
+        \alpha e^{-\beta}),\qquad \|\mathbf{J}_{\mathbf{A},i}\|_2\le\|\mathbf{J}_{\mathbf{A},i}\|_F=\mathcal{O}(\alpha
+        e^{-\beta})""",
+    assumptions=[ORDER + "; the factor d of Eq. (27) is granted to both"],
+    relation=AtMost(ascent=False), expects="refuted", severity="error", presumes=("skipless.eq-27-index",),
+    correction="skipless.eq-27-28-norms",
+    note="The order fails even with the factor d that Eq. (28) drops. The sum runs to d, but the block has n rows"
+    " (skipless.eq-27-index). |J|_2 <= |J|_F holds. " + WHY,
+)  # fmt: skip
+
+refuted_order(EQ_27_28, printed_order_with_dimension)
+
+
+@EQ_27_28.oracle
+def frobenius_norms_of_blocks(X: Tokens, Z: Weights, alpha: Alpha, beta: Beta) -> Any:
+    """|J_{A,i}|_F for all i by differentiation, shape (n, 1)."""
+    return column(*map(frobenius_norm, differentiated_blocks(initial_logits(X, Z, alpha, beta))))
+
+
+BLOCK_OF_TOKENS = Setting(
+    SKIPLESS,
+    "Eq. (27)",
+    assumptions=["A = softmax(X W X^T), X of shape (n, d), so J_{A,i} has n rows and columns"],
+    sizes={"n": (1, 4), "d": (1, 3)},
+)
+
+INDEX = Claim(BLOCK_OF_TOKENS, "skipless.eq-27-index", label="Eq. (27), the range of its sum",
+    statement=r"\|\mathbf{J}_{\mathbf{A},i}\|_F=\sqrt{\textstyle\sum_{j,k=1}^d((\mathbf{J}_{\mathbf{A},i})_{jk})^2}",
+    relation=Equal(), expects="refuted", severity="slip", of_project=True, correction="skipless.eq-27-index-corrected",
+    note="For d > n the sum has terms that do not exist, which are left out here.",
+)  # fmt: skip
+
+
+def _root_of_sum(X: Any, W: Any, rows: int, columns: int) -> Any:
+    """The root of the sum over j up to `rows` and k up to `columns`, as far as they exist, for all i; shape (n, 1)."""
+    return column(*(frobenius_norm(block[:rows, :columns]) for block in printed_blocks(attention(X, W))))
+
+
+@INDEX.formula
+def root_of_sum_to_dimension(X: Tokens, W: Product) -> Any:
+    """The printed sum for all i, shape (n, 1)."""
+    return _root_of_sum(X, W, X.shape[1], X.shape[1])
+
+
+@INDEX.oracle
+def frobenius_norms(X: Tokens, W: Product) -> Any:
+    return column(*map(frobenius_norm, differentiated_blocks(X @ W @ X.T)))
+
+
+INDEX.counterexample("n = 2, d = 1, a token 0 and a token 1", X=[[0], [1]], W=[[1]])
+INDEX.mutant("one index to d only", lambda X, W: _root_of_sum(X, W, X.shape[0], X.shape[1]))
+INDEX.mutant("up to n", lambda X, W: _root_of_sum(X, W, X.shape[0], X.shape[0]))
+
+INDEX_CORRECTED = Claim(BLOCK_OF_TOKENS, "skipless.eq-27-index-corrected", label="Eq. (27), its sum corrected",
+    statement=r"\|\mathbf{J}_{\mathbf{A},i}\|_F=\sqrt{\textstyle\sum_{j,k=1}^n((\mathbf{J}_{\mathbf{A},i})_{jk})^2}",
+    relation=Equal(), of_project=True, corrects="skipless.eq-27-index", uses=("skipless.eq-22",),
+)  # fmt: skip
+
+
+@INDEX_CORRECTED.formula
+def root_of_sum_to_length(X: Tokens, W: Product) -> Any:
+    """The sum over j, k = 1..n for all i, shape (n, 1)."""
+    return _root_of_sum(X, W, X.shape[0], X.shape[0])
+
+
+INDEX_CORRECTED.oracle(frobenius_norms)
+INDEX_CORRECTED.mutant("up to d, as printed", root_of_sum_to_dimension)
+INDEX_CORRECTED.mutant("one index to d only", lambda X, W: _root_of_sum(X, W, X.shape[0], X.shape[1]))
+
+
+# -- the derivative of the logits, left out ----------------------------------------------------------------------------
+
+SCALED = Setting(
+    SKIPLESS,
+    "Eq. (21), proof of Lemma 1",
+    assumptions=[
+        "A = softmax(M), M = X W X^T, W = alpha Z + beta I; alpha = 0 and any beta are among the choices of Eq. (11)"
+    ],
+    sizes=AT_INITIALISATION.sizes,
+)
+LEFT_OUT = (
+    "The factor d vec M / d vec X is missing: W -> W / s^2, X -> s X leaves M and the right-hand side as they are and"
+    " multiplies the left-hand side by 1 / s."
+)
+
+EQ_21 = Claim(SCALED, "skipless.eq-21", label="Eq. (21), proof of Lemma 1",
+    statement=r"""
+        \left\|\frac{\partial\mathrm{vec}(\mathbf{A})}{\partial\mathrm{vec}(\mathbf{X})}\right\|_2\le\left\|\frac{
+        \partial\mathrm{vec}(\mathbf{A})}{\partial\mathrm{vec}(\mathbf{M})}\right\|_2""",
+    relation=AtMost(ascent=False), expects="refuted", severity="error", correction="skipless.eq-21-chain-rule",
+    note=LEFT_OUT + " Eq. (12), cited for it, says nothing of this derivative.",
+)  # fmt: skip
+
+
+@EQ_21.formula
+def norm_by_logits(X: Tokens, W: Product) -> Any:
+    """|d vec A / d vec M|_2, a scalar."""
+    return spectral_norm(slope_by_logits(X @ W @ X.T))
+
+
+EQ_21.oracle(norm_by_tokens)
+TWO_TOKENS: dict[str, Any] = {"X": [[1], [1]], "W": [[4]]}
+EQ_21.counterexample("two tokens 1 of dimension 1, alpha = 0, beta = 4: 2 sqrt(2) against 1/2", **TWO_TOKENS)
+EQ_21.mutant("with the factor |X W|_2 + |X W^T|_2", lambda value, X, W: value * weights_norm(X, W))
+EQ_21.mutant("with the factor |X|_2 alone", lambda value, X: value * spectral_norm(X))
+
+EQ_29 = Claim(SCALED, "skipless.eq-29", label="Eq. (29)",
+    statement=r"""
+        \left\|\frac{\partial\mathrm{vec}(\mathbf{A})}{\partial\mathrm{vec}(\mathbf{X})}\right\|_2=\max_i\|\mathbf{J}_{
+        \mathbf{A},i}\|_2=\mathcal{O}(\alpha e^{-\beta})""",
+    relation=Equal(), expects="refuted", severity="error", uses=("skipless.eq-27-28",),
+    correction="skipless.eq-29-logits",
+    note="The first equality is judged here, the order in Lemma 1. The maximum is the norm of the derivative by the logits,"
+    " not by the tokens; Eq. (21) had an inequality between the two. " + LEFT_OUT,
+)  # fmt: skip
+
+
+@EQ_29.formula
+def largest_norm_of_blocks(X: Tokens, W: Product) -> Any:
+    """max_i |J_{A,i}|_2, a scalar."""
+    return largest_block_norm(X @ W @ X.T)
+
+
+EQ_29.oracle(norm_by_tokens)
+EQ_29.counterexample("two tokens 1 of dimension 1, alpha = 0, beta = 4: 2 sqrt(2) against 1/2", **TWO_TOKENS)
+EQ_29.mutant("sum over the rows", lambda X, W: sum(map(spectral_norm, differentiated_blocks(X @ W @ X.T))))
+EQ_29.mutant("norm of A", lambda X, W: spectral_norm(softmax(X @ W @ X.T)))
