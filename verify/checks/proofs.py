@@ -248,7 +248,8 @@ def spot_sizes(claim: Claim, seed: int) -> list[dict[str, int]]:
 def proved(claim: Claim, settings: Settings) -> Record:
     """Both sides to one normal form, for all sizes; only the spot check depends on the seed."""
     proof = prove_claim(claim)
-    spots = [spot_check(claim, proof, sizes, settings.seed) for sizes in spot_sizes(claim, settings.seed)]
+    chosen = spot_sizes(claim, settings.seed) if proof.proved else []
+    spots = [spot_check(claim, proof, sizes, settings.seed) for sizes in chosen]
     problem = proof.reason if not proof.proved else _problem(claim, proof, spots)
     worst = max((spot.worst for spot in spots), default=np.inf) / ROUNDING
     gaps = {

@@ -7,12 +7,7 @@ from fractions import Fraction
 
 from verify.arithmetics.symbols.canonical import Factor
 from verify.arithmetics.symbols.exponential import exponential_of_matrix
-from verify.arithmetics.symbols.functions import (
-    inverse_of,
-    of_entries,
-    power,
-    softmax_of,
-)
+from verify.arithmetics.symbols.functions import inverse_of, of_entries, power, softmax_of
 from verify.arithmetics.symbols.heads import Head, delta
 from verify.arithmetics.symbols.scalars import ONE, rational_scalar
 from verify.arithmetics.symbols.sums import Sum, contract, note_rule, single

@@ -9,7 +9,8 @@ import sympy
 
 from verify.arithmetics.symbols.blocks import Blocks
 from verify.arithmetics.symbols.heads import Head
-from verify.arithmetics.symbols.operand import Index, Indexed, lifted
+from verify.arithmetics.symbols.operand import Index, Indexed
+from verify.arithmetics.symbols.proof import parts_of
 from verify.arithmetics.symbols.scalars import Scalar
 from verify.arithmetics.symbols.sums import Sum
 
@@ -42,19 +43,8 @@ def sum_latex(value: Sum) -> str:
 
 
 def normal_form_latex(value: Any, longest: int) -> str:
-    """All terms of a side, the entries of several matrices one after the other; cut after whole terms at `longest` characters."""
-    parts = (
-        [value]
-        if isinstance(value, (Indexed, Blocks))
-        else list(value)
-        if isinstance(value, (list, tuple))
-        else [lifted(value)]
-    )
-    sums = [
-        block.value
-        for part in parts
-        for block in ([block for row in part.grid for block in row] if isinstance(part, Blocks) else [lifted(part)])
-    ]
+    """All terms of a side, several matrices one after the other, cut after whole terms at about `longest` characters."""
+    sums = [part.value for part in parts_of(value)]
     shown, length = [], 0
     for item in sums:
         text = _sum_within(item, longest - length)
