@@ -49,11 +49,12 @@ def last_hidden_layer(
 ) -> Any:
     """F_pre, shape (N, d_m): row n is a_3 = phi(tau_1 relu(A_1)) of sample n, with W_H = I (Eq. (1.2))."""
     d_s = X.shape[1]
-    pooled = [
-        ones(1, d_s) @ relu(self_attention(X[n], W_Q, W_K, W_V, tau_0)) * tau_1 * pooling_weight(pooling, d_s)
-        for n in range(X.shape[0])
-    ]
-    return stack_rows(pooled)
+
+    def pooled(n: int) -> Any:
+        hidden = relu(self_attention(X[n], W_Q, W_K, W_V, tau_0))
+        return ones(1, d_s) @ hidden * tau_1 * pooling_weight(pooling, d_s)
+
+    return stack_rows(each(X.shape[0], pooled))
 
 
 def outputs(
@@ -192,4 +193,4 @@ def expected_step_products(A: Any, B: Any) -> Any:
 def mean_tokens(X: Samples) -> Any:
     """Phi^* = [X_1^T 1 / d_s, ..., X_N^T 1 / d_s]^T, shape (N, d) (Lemma 1)."""
     N, d_s = X.shape[0], X.shape[1]
-    return stack_rows([X[n].sum(0) for n in range(N)]) * rational(1, d_s)
+    return stack_rows(each(N, lambda n: X[n].sum(0))) * rational(1, d_s)

@@ -60,8 +60,7 @@ def square_loss(F: Labels, Y: Labels) -> Any:
 
 def softmax_jacobian(A: Any) -> Any:
     """dA/dT = blockdiag(diag(A_i) - A_i A_i^T) of the row softmax, shape (L^2, L^2) (Lemma B.1, Eq. (19))."""
-    rows = [A[i].reshape(-1, 1) for i in range(A.shape[0])]
-    return block_diag([diag(a) - a @ a.T for a in rows])
+    return indexed("ij,jk->(i j)(i k)", A, eye(A.shape[1])) - indexed("ij,ik->(i j)(i k)", A, A)
 
 
 def softmax_second_derivative(A: Any) -> Any:
@@ -69,19 +68,10 @@ def softmax_second_derivative(A: Any) -> Any:
 
     The Hessian of A_ij lives in the rows and columns of T_i: it is A_ij ((e_j - A_i)(e_j - A_i)^T - dA_i/dT_i).
     """
-    L = A.shape[0]
-    blocks = []
-    for i in range(L):
-        a = A[i].reshape(-1, 1)
-        covariance = diag(a) - a @ a.T
-        deviations = eye(L) - ones(L, 1) @ a.T  # row j is e_j - A_i
-        curvatures = (deviations[:, :, None] * deviations[:, None, :] - covariance) * A[i].reshape(L, 1, 1)
-        # zeros left and right of T_i's columns, then above and below its rows in each Hessian
-        middle = curvatures.reshape(L * L, L)
-        wide = concatenate([zeros(L * L, i * L), middle, zeros(L * L, (L - 1 - i) * L)], axis=1).reshape(L, L**3)
-        tall = concatenate([zeros(L, i * L**3), wide, zeros(L, (L - 1 - i) * L**3)], axis=1)
-        blocks.append(tall.reshape(L**3, L * L))
-    return concatenate(blocks, axis=0)
+    I = eye(A.shape[1])
+    same = indexed("ij,jk,jl->(i j i k)(i l)", A, I, I) - indexed("ij,ik,kl->(i j i k)(i l)", A, A, I)
+    mixed = indexed("ij,jk,il->(i j i k)(i l)", A, I, A) + indexed("ij,jl,ik->(i j i k)(i l)", A, I, A)
+    return same - mixed + 2 * indexed("ij,ik,il->(i j i k)(i l)", A, A, A)
 
 
 def first_moment(A: Any, X: Tokens) -> Any:
@@ -91,22 +81,20 @@ def first_moment(A: Any, X: Tokens) -> Any:
 
 def second_central_moments(A: Any, X: Tokens) -> list[Any]:
     """The L blocks of M_2, each (d_V, d_V): covariance of the tokens under row i of A (Definition 3.1)."""
-    L, mean = X.shape[0], A @ X
-    blocks = []
-    for i in range(L):
-        deviations = [(X[j] - mean[i]).reshape(-1, 1) for j in range(L)]
-        blocks.append(sum(deviations[j] @ deviations[j].T * A[i, j] for j in range(L)))
-    return blocks
+    def block(i: Any) -> Any:
+        Y = _deviations(A, X, i)
+        return Y.T @ diag(A[i]) @ Y
+
+    return each(X.shape[0], block)
 
 
 def third_central_moments(A: Any, X: Tokens) -> list[Any]:
     """The L blocks of M_3, each (d_V^2, d_V): third central moments of the tokens under row i of A (Definition 3.1)."""
-    L, mean = X.shape[0], A @ X
-    blocks = []
-    for i in range(L):
-        deviations = [(X[j] - mean[i]).reshape(-1, 1) for j in range(L)]
-        blocks.append(sum(kron(deviations[j], deviations[j] @ deviations[j].T) * A[i, j] for j in range(L)))
-    return blocks
+    def block(i: Any) -> Any:
+        Y = _deviations(A, X, i)
+        return indexed("j,ja,jb,jc->(a b)(c)", A[i], Y, Y, Y)
+
+    return each(X.shape[0], block)
 
 
 def Z_1(A: Any, X: Tokens) -> Any:

@@ -38,7 +38,8 @@ def output_as_sum(
     X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, w_O: OutputWeights, tau_0: Scale, tau_1: Scale
 ) -> Any:
     """tau_1 w_O^T sum_i relu(W_V X^T beta_i), shape (1, 1): the network as Appendices C and D write it (Appendix C.2)."""
-    return w_O.T @ sum(relu(W_V @ X.T @ beta) for beta in attention_rows(X, W_Q, W_K, tau_0)) * tau_1
+    betas = attention_rows(X, W_Q, W_K, tau_0)
+    return w_O.T @ summed(X.shape[0], lambda i: relu(W_V @ X.T @ betas[i])) * tau_1
 
 
 REFORMULATION.oracle(

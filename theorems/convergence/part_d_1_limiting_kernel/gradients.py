@@ -36,7 +36,7 @@ def attention_row(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, tau_0: Any, i: 
 
 def attention_rows(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, tau_0: Any) -> list[Any]:
     """beta_1, ..., beta_{d_s}, each of shape (d_s, 1) (Table 2)."""
-    return [attention_row(X, W_Q, W_K, tau_0, i) for i in range(X.shape[0])]
+    return each(X.shape[0], lambda i: attention_row(X, W_Q, W_K, tau_0, i))
 
 
 def softmax_covariance(beta: Any) -> Any:
@@ -52,17 +52,20 @@ def gated_output_weights(w_O: OutputWeights, pre_activation: Any, gate: Gate = s
 def output_weight_gradient(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, tau_0: Any, tau_1: Any,
                            pooling: str = "sum", activation: Gate = relu) -> Any:  # fmt: skip
     """df/dw_O = tau_1 sum_i relu(W_V X^T beta_i), shape (d_m, 1): the last hidden layer (Appendix D.1)."""
-    hidden = sum(activation(W_V @ X.T @ beta) for beta in attention_rows(X, W_Q, W_K, tau_0))
+    betas = attention_rows(X, W_Q, W_K, tau_0)
+    hidden = summed(X.shape[0], lambda i: activation(W_V @ X.T @ betas[i]))
     return hidden * tau_1 * pooling_weight(pooling, X.shape[0])
 
 
 def value_gradient(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, w_O: OutputWeights, tau_0: Any,
                    tau_1: Any, pooling: str = "sum", gate: Gate = step) -> Any:  # fmt: skip
     """df/dW_V = tau_1 sum_i (w_O o relu'(W_V X^T beta_i)) beta_i^T X, shape (d_m, d) (Appendix D.1)."""
-    terms = (
-        gated_output_weights(w_O, W_V @ X.T @ beta, gate) @ beta.T @ X for beta in attention_rows(X, W_Q, W_K, tau_0)
-    )
-    return sum(terms) * tau_1 * pooling_weight(pooling, X.shape[0])
+    betas = attention_rows(X, W_Q, W_K, tau_0)
+
+    def term(i: int) -> Any:
+        return gated_output_weights(w_O, W_V @ X.T @ betas[i], gate) @ betas[i].T @ X
+
+    return summed(X.shape[0], term) * tau_1 * pooling_weight(pooling, X.shape[0])
 
 
 def query_gradient(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, w_O: OutputWeights, tau_0: Any,
@@ -72,11 +75,13 @@ def query_gradient(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeig
 
     tau_0 tau_1 sum_i W_K X^T (diag(beta_i) - beta_i beta_i^T) X W_V^T (w_O o relu'(W_V X^T beta_i)) X^{(i,:)}.
     """
-    terms = (
-        W_K @ X.T @ covariance(beta) @ X @ W_V.T @ gated_output_weights(w_O, W_V @ X.T @ beta, gate) @ X[i : i + 1]
-        for i, beta in enumerate(attention_rows(X, W_Q, W_K, tau_0))
-    )
-    return sum(terms) * tau_0 * tau_1 * pooling_weight(pooling, X.shape[0])
+    betas = attention_rows(X, W_Q, W_K, tau_0)
+
+    def term(i: int) -> Any:
+        gated = gated_output_weights(w_O, W_V @ X.T @ betas[i], gate)
+        return W_K @ X.T @ covariance(betas[i]) @ X @ W_V.T @ gated @ X[i : i + 1]
+
+    return summed(X.shape[0], term) * tau_0 * tau_1 * pooling_weight(pooling, X.shape[0])
 
 
 def key_gradient(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, w_O: OutputWeights, tau_0: Any,
@@ -86,11 +91,13 @@ def key_gradient(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeight
 
     tau_0 tau_1 sum_i W_Q X^{(i,:)T} (w_O o relu'(W_V X^T beta_i))^T W_V X^T (diag(beta_i) - beta_i beta_i^T) X.
     """
-    terms = (
-        W_Q @ X[i : i + 1].T @ gated_output_weights(w_O, W_V @ X.T @ beta, gate).T @ W_V @ X.T @ covariance(beta) @ X
-        for i, beta in enumerate(attention_rows(X, W_Q, W_K, tau_0))
-    )
-    return sum(terms) * tau_0 * tau_1 * pooling_weight(pooling, X.shape[0])
+    betas = attention_rows(X, W_Q, W_K, tau_0)
+
+    def term(i: int) -> Any:
+        gated = gated_output_weights(w_O, W_V @ X.T @ betas[i], gate)
+        return W_Q @ X[i : i + 1].T @ gated.T @ W_V @ X.T @ covariance(betas[i]) @ X
+
+    return summed(X.shape[0], term) * tau_0 * tau_1 * pooling_weight(pooling, X.shape[0])
 
 
 def network_gradients(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, w_O: OutputWeights, tau_0: Any,

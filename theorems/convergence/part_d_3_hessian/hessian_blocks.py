@@ -60,7 +60,7 @@ def block(first: str, second: str) -> Callable[..., Any]:
 
 def scalar_attention(x: ScalarTokens, w_Q: Queries, w_K: Weights, tau_0: Any) -> list[Any]:
     """beta_1, ..., beta_{d_s}, each of shape (d_s, 1), at d = 1 (Table 2)."""
-    return [softmax(x[i : i + 1] @ w_Q.T @ w_K @ x.T * tau_0).T for i in range(x.shape[0])]
+    return each(x.shape[0], lambda i: softmax(x[i : i + 1] @ w_Q.T @ w_K @ x.T * tau_0).T)
 
 
 def covariance(beta: Any) -> Any:
@@ -99,11 +99,12 @@ def logit_slope(
 def logit_curvature(x: Any, w_Q: Any, w_K: Any, w_V: Any, w_O: Any, tau_0: Any, tau_1: Any,
                     Gamma: Callable[[Any, Any], Any] = covariance_slope) -> Any:  # fmt: skip
     """d^2 f / d(w_Q . w_K)^2, shape (1, 1): tau_0^2 tau_1 sum_i x_i^2 w_V^T (w_O o relu') x^T Gamma_i x."""
-    terms = (
-        x[i : i + 1] ** 2 * (w_V.T @ hadamard(w_O, active(w_V, x.T @ beta))) * (x.T @ Gamma(beta, x) @ x)
-        for i, beta in enumerate(scalar_attention(x, w_Q, w_K, tau_0))
-    )
-    return sum(terms) * tau_0 * tau_0 * tau_1
+    betas = scalar_attention(x, w_Q, w_K, tau_0)
+
+    def term(i: int) -> Any:
+        return x[i : i + 1] ** 2 * (w_V.T @ hadamard(w_O, active(w_V, x.T @ betas[i]))) * (x.T @ Gamma(betas[i], x) @ x)
+
+    return summed(x.shape[0], term) * tau_0 * tau_0 * tau_1
 
 
 def mixed_factor(x: Any, w_Q: Any, w_K: Any, w_V: Any, kept: Any, tau_0: Any, tau_1: Any) -> Any:
@@ -111,11 +112,12 @@ def mixed_factor(x: Any, w_Q: Any, w_K: Any, w_V: Any, kept: Any, tau_0: Any, ta
 
     The derivative of df / d(w_Q . w_K) in w_V where kept = w_O, in w_O where kept = w_V.
     """
-    terms = (
-        hadamard(kept, active(w_V, x.T @ beta)) @ (x[i : i + 1] * (x.T @ covariance(beta) @ x))
-        for i, beta in enumerate(scalar_attention(x, w_Q, w_K, tau_0))
-    )
-    return sum(terms) * tau_0 * tau_1
+    betas = scalar_attention(x, w_Q, w_K, tau_0)
+
+    def term(i: int) -> Any:
+        return hadamard(kept, active(w_V, x.T @ betas[i])) @ (x[i : i + 1] * (x.T @ covariance(betas[i]) @ x))
+
+    return summed(x.shape[0], term) * tau_0 * tau_1
 
 
 # -- Eqs. (71) and (73) ------------------------------------------------------------------------------------------------
@@ -136,8 +138,10 @@ EQ_71 = Claim(SCALAR, "convergence.eq-71", label="Eq. (71)",
 
 def _scalar_output(x: Any, w_Q: Any, w_K: Any, w_V: Any, w_O: Any, inner: Any, outer: Any) -> Any:
     """outer sum_i relu(softmax(inner x_i w_Q^T w_K x^T) (w_V x^T)^T) w_O, shape (1, 1)."""
-    rows = (relu(softmax(x[i : i + 1] @ w_Q.T @ w_K @ x.T * inner) @ x @ w_V.T) for i in range(x.shape[0]))
-    return sum(rows) @ w_O * outer
+    def row(i: int) -> Any:
+        return relu(softmax(x[i : i + 1] @ w_Q.T @ w_K @ x.T * inner) @ x @ w_V.T)
+
+    return summed(x.shape[0], row) @ w_O * outer
 
 
 @EQ_71.formula
@@ -224,7 +228,8 @@ KINKS = Claim(PROVED, "convergence.hessian-misses-kinks", label="D.3, the jump o
 
 def _jump(x: Any, w_Q: Any, w_K: Any, w_V: Any, w_O: Any, tau_0: Any, tau_1: Any, size: Callable[[Any], Any]) -> Any:
     """tau_1 w_O o sign(w_V) sum_i size(x^T beta_i), shape (1, d_m)."""
-    sizes = sum(size(x.T @ beta) for beta in scalar_attention(x, w_Q, w_K, tau_0))
+    betas = scalar_attention(x, w_Q, w_K, tau_0)
+    sizes = summed(x.shape[0], lambda i: size(x.T @ betas[i]))
     return (hadamard(w_O, step(w_V) - step(-w_V)) @ sizes * tau_1).T
 
 

@@ -187,8 +187,8 @@ H_OV = Claim(DERIVATIVES, "convergence.h-ov", label="D.3, entries of H_OV",
 
 def output_value_entries(x: Any, w_Q: Any, w_K: Any, w_V: Any, tau_0: Any, tau_1: Any, gate: Any = active) -> Any:
     """The diagonal of H_{O,V}: tau_1 sum_i relu'(w_V beta_i^T x) x^T beta_i, shape (d_m, 1)."""
-    means = (x.T @ beta for beta in scalar_attention(x, w_Q, w_K, tau_0))
-    return sum(gate(w_V, mean) @ mean for mean in means) * tau_1
+    betas = scalar_attention(x, w_Q, w_K, tau_0)
+    return summed(x.shape[0], lambda i: gate(w_V, x.T @ betas[i]) @ (x.T @ betas[i])) * tau_1
 
 
 @H_OV.formula

@@ -32,7 +32,7 @@ LEMMA_A2.inputs(rows_of_rational_norm)
 def _block_diagonal(Y: Any, block: Callable[[Any, Any], Any]) -> Any:
     """blockdiag of `block(y, |y|)` over the rows y of Y, taken as columns (D, 1)."""
     norms = row_norms(Y)
-    return block_diag([block(Y[i].reshape(-1, 1), norms[i, 0]) for i in range(Y.shape[0])])
+    return block_diag(each(Y.shape[0], lambda i: block(Y[i].reshape(-1, 1), norms[i, 0])))
 
 
 @LEMMA_A2.formula

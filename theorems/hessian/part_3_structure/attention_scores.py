@@ -88,8 +88,7 @@ def logit_variances(X: Tokens, variance: Variance) -> Any:
 def _squared_coefficients(X: Any, W_Q: Any, W_K: Any) -> Any:
     """The sum of the squared coefficients of T_ij as a bilinear form in W_Q and W_K, shape (L^2, 1)."""
     H = hessian(attention_logits, ("W_Q", "W_K"))(X, W_Q, W_K)
-    L, n = X.shape[0], W_Q.shape[0] * W_Q.shape[1]
-    return column(*(total(H[i * n : (i + 1) * n] * H[i * n : (i + 1) * n]) for i in range(L * L)))
+    return row_sums((H * H).reshape(X.shape[0] ** 2, -1))
 
 
 LOGIT_VARIANCE.oracle(lambda X, W_Q, W_K, variance: _squared_coefficients(X, W_Q, W_K) * (variance * variance))

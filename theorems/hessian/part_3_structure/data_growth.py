@@ -148,7 +148,7 @@ def bounds_free_of_softmax(X: Tokens) -> Any:
 
 @LANDAU.oracle
 def largest_entries(X: Tokens, T: Logits) -> Any:
-    A, tokens = softmax(T), [X[i : i + 1] for i in range(X.shape[0])]
+    A, tokens = softmax(T), each(X.shape[0], lambda i: X[i : i + 1])
     squares = [x.T @ x for x in tokens]
     Z_1 = khatri_rao(tokens, second_central_moments(A, X))
     Z_2 = khatri_rao(squares, third_central_moments(A, X))

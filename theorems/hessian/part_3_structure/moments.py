@@ -49,33 +49,36 @@ def _raw(A: Any, X: Any, i: int, *indices: int) -> Any:
 
 def covariance(A: Any, X: Any, i: int) -> Any:
     """E[x_a x_b] - E[x_a] E[x_b], shape (d_V, d_V)."""
-    d = range(X.shape[1])
+    d = X.shape[1]
 
-    def E(*indices: int) -> Any:
+    def E(*indices: int) -> Matrix:
         return _raw(A, X, i, *indices)
 
-    return concatenate([concatenate([E(a, b) - E(a) * E(b) for b in d], axis=1) for a in d], axis=0)
+    return concatenate(each(d, lambda a: concatenate(each(d, lambda b: E(a, b) - E(a) * E(b)), axis=1)), axis=0)
 
 
 def third_cumulant(A: Any, X: Any, i: int) -> Any:
     """E[x_a x_b x_c] - (three products of a mean and a second moment) + 2 E[x_a] E[x_b] E[x_c], shape (d_V^2, d_V)."""
-    d = range(X.shape[1])
+    d = X.shape[1]
 
-    def entry(a: int, b: int, c: int) -> Any:
-        def E(*indices: int) -> Any:
+    def entry(a: int, b: int, c: int) -> Matrix:
+        def E(*indices: int) -> Matrix:
             return _raw(A, X, i, *indices)
 
         return E(a, b, c) - E(a) * E(b, c) - E(b) * E(a, c) - E(c) * E(a, b) + 2 * E(a) * E(b) * E(c)
 
-    return concatenate([concatenate([entry(a, b, c) for c in d], axis=1) for a in d for b in d], axis=0)
+    def row_of(a: int, b: int) -> Matrix:
+        return concatenate(each(d, lambda c: entry(a, b, c)), axis=1)
+
+    return concatenate(each(d, lambda a: concatenate(each(d, lambda b: row_of(a, b)), axis=0)), axis=0)
 
 
 @DEFINITION_31.oracle
 def cumulants_from_raw_moments(X: Tokens, T: Logits) -> Any:
     A, (L, d) = softmax(T), X.shape
-    means = [concatenate([_raw(A, X, i, a) for a in range(d)], axis=1) for i in range(L)]
-    seconds = [covariance(A, X, i) for i in range(L)]
-    return concatenate([*means, *seconds, *(third_cumulant(A, X, i) for i in range(L))], axis=0)
+    means = each(L, lambda i: concatenate(each(d, lambda a: _raw(A, X, i, a)), axis=1))
+    seconds = each(L, lambda i: covariance(A, X, i))
+    return concatenate([means, seconds, each(L, lambda i: third_cumulant(A, X, i))], axis=0)
 
 
 def _with_third(X: Any, T: Any, third: Any) -> Any:
@@ -133,8 +136,7 @@ REMARK_31_Z2 = Claim(SOFTMAX_OF_T, "hessian.rem-3.1-z2", label="Remark 3.1, Z_2"
 def _z2_from(X: Any, thirds: list[Any], K: Any, product: Any = kron) -> Any:
     """(I_L (x) `K` (x) I)[X_i X_i^T (x) block i of `thirds`]_i; a mutant takes another `product`."""
     L, d = X.shape
-    squares = khatri_rao([X[i : i + 1] for i in range(L)], [row(X, i) for i in range(L)])
-    blocks = [product(squares[i * d : (i + 1) * d], thirds[i]) for i in range(L)]
+    blocks = each(L, lambda i: product(kron(X[i : i + 1], row(X, i)), thirds[i]))
     return kron(eye(L), K, eye(d)) @ concatenate(blocks, axis=0)
 
 

@@ -61,9 +61,9 @@ def outer_product_blocks(M_1: Any, M_2: list[Any], X: Any, W_Q: Any, W_K: Any, W
     """
     (L, d_V), d_K = X.shape, W_Q.shape[1]
     factor, W = logit_factors(W_Q, W_K), W_V @ W_V.T
-    rows = [(X[i : i + 1], M_1[i : i + 1], M_2[i]) for i in range(L)]
-    core = sum(kron(x.T @ x, C @ W @ C) for x, _, C in rows) * rational(2, L * d_V * d_K)
-    mixed = sum(kron(m.T @ x, W_V.T @ C) for x, m, C in rows) * (rational(2, L * d_V) / sqrt(d_K))
+    x, m = _rows_of(X), _rows_of(M_1)
+    core = summed(L, lambda i: kron(x(i).T @ x(i), M_2[i] @ W @ M_2[i])) * rational(2, L * d_V * d_K)
+    mixed = summed(L, lambda i: kron(m(i).T @ x(i), W_V.T @ M_2[i])) * (rational(2, L * d_V) / sqrt(d_K))
     blocks = {(i, j): factor[i].T @ core @ factor[j] for i in "QK" for j in "QK"}
     blocks |= {("V", j): mixed @ factor[j] for j in "QK"}
     return blocks | {("V", "V"): kron(M_1.T @ M_1, eye(d_V)) * rational(2, L * d_V)}
@@ -75,9 +75,9 @@ def curvature_and_slope(M_2: list[Any], M_3: list[Any], X: Any, W_Q: Any, W_V: A
     R = F - Y, of shape (L, d_V).  Tokens enter twice and the third moment once, tokens once and the second moment once.
     """
     (L, d_V), d_K = X.shape, W_Q.shape[1]
-    rows = [(X[i : i + 1], W_V @ R[i : i + 1].T, M_2[i], M_3[i]) for i in range(L)]
-    curvature = sum(kron(x.T @ x, kron(v.T, eye(d_V)) @ M) for x, v, _, M in rows)
-    slope = sum(x.T @ (C @ v).T for x, v, C, _ in rows)
+    x, r = _rows_of(X), _rows_of(R)
+    curvature = summed(L, lambda i: kron(x(i).T @ x(i), kron(r(i) @ W_V.T, eye(d_V)) @ M_3[i]))
+    slope = summed(L, lambda i: x(i).T @ (M_2[i] @ W_V @ r(i).T).T)
     return curvature * rational(2, L * d_V * d_K), slope * (rational(2, L * d_V) / sqrt(d_K))
 
 
@@ -87,13 +87,13 @@ def functional_blocks(M_2: list[Any], M_3: list[Any], X: Any, W_Q: Any, W_K: Any
     factor = logit_factors(W_Q, W_K)
     curvature, slope = curvature_and_slope(M_2, M_3, X, W_Q, W_V, R)
     scale = rational(2, L * d_V) / sqrt(d_K)
-    rows = [(X[i : i + 1], R[i : i + 1], M_2[i]) for i in range(L)]
+    x, r = _rows_of(X), _rows_of(R)
     return {
         ("Q", "Q"): factor["Q"].T @ curvature @ factor["Q"],
         ("Q", "K"): factor["Q"].T @ curvature @ factor["K"] + kron(slope, eye(d_K)),
         ("K", "K"): factor["K"].T @ curvature @ factor["K"],
-        ("Q", "V"): sum(kron(x.T, W_K.T @ C, r) for x, r, C in rows) * scale,
-        ("K", "V"): sum(kron(C, (x @ W_Q).T, r) for x, r, C in rows) * scale,
+        ("Q", "V"): summed(L, lambda i: kron(x(i).T, W_K.T @ M_2[i], r(i))) * scale,
+        ("K", "V"): summed(L, lambda i: kron(M_2[i], (x(i) @ W_Q).T, r(i))) * scale,
         ("V", "V"): zeros(d_V * d_V, d_V * d_V),
     }
 

@@ -96,15 +96,7 @@ EQUATION_18 = Claim(DERIVATIVES, "hessian.eq-18", label="Eq. (18) and commutatio
 
 def _by_deltas(N: int, M: int) -> Any:
     """K_{N,M} from its entries delta_{n,n'} delta_{m,m'} at ((n, m), (m', n')), shape (M N, M N)."""
-    one, none = eye(1), zeros(1, 1)
-    return concatenate(
-        [
-            concatenate([one if (n, m) == (k, i) else none for i in range(M) for k in range(N)], axis=1)
-            for n in range(N)
-            for m in range(M)
-        ],
-        axis=0,
-    )
+    return indexed("nk,mi->(n m)(i k)", eye(N), eye(M))
 
 
 @EQUATION_18.formula
@@ -116,7 +108,7 @@ def transposition_matrix(A: MbyN) -> Any:
 
 @EQUATION_18.oracle
 def transposition_differentiated(A: MbyN) -> Any:
-    by_columns = concatenate([A[:, j].reshape(1, -1) for j in range(A.shape[1])], axis=1)
+    by_columns = concatenate(each(A.shape[1], lambda j: A[:, j].reshape(1, -1)), axis=1)
     return concatenate([jacobian(transpose, "A")(A), jacobian(transpose, "A")(A), by_columns], axis=0)
 
 

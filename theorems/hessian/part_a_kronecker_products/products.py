@@ -22,7 +22,7 @@ def stacked(*parts: Any) -> Any:
 
 def by_entries(A: Any, B: Any) -> Any:
     """A (x) B assembled from its blocks a_ij B (Definition A.1)."""
-    rows = [concatenate([B * A[i, j] for j in range(A.shape[1])], axis=1) for i in range(A.shape[0])]
+    rows = each(A.shape[0], lambda i: concatenate(each(A.shape[1], lambda j: B * A[i, j]), axis=1))
     return concatenate(rows, axis=0)
 
 
@@ -94,8 +94,8 @@ def vector_kronecker_rules(a: Column, b: OtherColumn, A: MbyN, B: NbyR) -> Any:
 
 @EQUATIONS_11_12.oracle
 def vector_rules_by_entries(a: Column, b: OtherColumn, A: MbyN, B: NbyR) -> Any:
-    products = stack_rows([a.reshape(-1) * b[i, 0] for i in range(b.shape[0])])
-    spread = concatenate([A @ B * a[i, 0] for i in range(a.shape[0])], axis=1)
+    products = stack_rows(each(b.shape[0], lambda i: a.reshape(-1) * b[i, 0]))
+    spread = concatenate(each(a.shape[0], lambda i: A @ B * a[i, 0]), axis=1)
     return stacked(products, products, products, spread, spread, spread)
 
 
@@ -131,8 +131,8 @@ def vectorisations(A: MbyN, B: PbyQ) -> Any:
 
 @EQUATION_13.oracle
 def entries_in_order(A: MbyN, B: PbyQ) -> Any:
-    by_rows = concatenate([A[i].reshape(-1, 1) for i in range(A.shape[0])], axis=0)
-    by_columns = concatenate([B[:, j].reshape(-1, 1) for j in range(B.shape[1])], axis=0)
+    by_rows = concatenate(each(A.shape[0], lambda i: A[i].reshape(-1, 1)), axis=0)
+    by_columns = concatenate(each(B.shape[1], lambda j: B[:, j].reshape(-1, 1)), axis=0)
     return concatenate([by_rows, by_columns, by_rows, by_rows, by_rows], axis=0)
 
 
@@ -166,7 +166,7 @@ def block_rows(A: Blocks, B: MbyN, C: RbyT) -> Any:
 
 @EQUATION_14.oracle
 def block_diagonal_times_kronecker(A: Blocks, B: MbyN, C: RbyT) -> Any:
-    product = block_diag([A[i] for i in range(B.shape[0])]) @ by_entries(B, C)
+    product = block_diag(each(B.shape[0], lambda i: A[i])) @ by_entries(B, C)
     return concatenate([product, product], axis=0)
 
 

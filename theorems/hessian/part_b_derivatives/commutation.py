@@ -40,8 +40,7 @@ def shuffled_diagonals(b: Any, M: int) -> Any:
 
 @LEMMA_B2.oracle
 def deltas_applied(b: Any, M: int) -> Any:
-    rows = [b[n : n + 1] for n in range(b.shape[0])]
-    side = concatenate([row if i == j else 0 * row for i in range(M) for row in rows for j in range(M)], axis=0)
+    side = indexed("n,ij->(i n j)()", b.reshape(-1), eye(M))
     return concatenate([side, side], axis=0)
 
 
@@ -76,8 +75,7 @@ def shuffled_square(A: MbyN) -> Any:
 
 @LEMMA_B3.oracle
 def products_of_entries(A: MbyN) -> Any:
-    m, n = A.shape
-    member = stack_rows([A[j] * A[i, k] for i in range(m) for j in range(m) for k in range(n)])
+    member = indexed("ik,jl->(i j k)(l)", A, A)
     return concatenate([member] * 5, axis=0)
 
 

@@ -75,13 +75,15 @@ LEMMA_C1_STRUCTURE = Claim(SOFTMAX_OF_T, "hessian.lem-C.1-structure", label="Lem
 def _both_forms(T: Any, unit: Any, product: Any = kron) -> Any:
     """blockdiag D_i from the D_{i,j} on top of that from Eq. (23); `unit(i, j)` is the index of the unit vector."""
     A, L = softmax(T), T.shape[0]
-    stacks, products = [], []
-    for i in range(L):
-        curved = [entry_hessian(row(A, i), j) for j in range(L)]
-        stacks.append(concatenate([product(basis_vector(L, unit(i, j)), curved[j]) for j in range(L)], axis=0))
-        units = kron(ones(L, 1), basis_vector(L, unit(i, 0)))
-        products.append(khatri_rao([units[j * L : (j + 1) * L] for j in range(L)], curved))
-    return concatenate([block_diag(stacks), block_diag(products)], axis=0)
+
+    def stack(i: Any) -> Matrix:
+        return concatenate(each(L, lambda j: product(basis_vector(L, unit(i, j)), entry_hessian(row(A, i), j))), axis=0)
+
+    def khatri_rao_product(i: Any) -> Matrix:
+        units = each(L, lambda j: basis_vector(L, unit(i, 0)))
+        return khatri_rao(units, each(L, lambda j: entry_hessian(row(A, i), j)))
+
+    return concatenate([block_diag(each(L, stack)), block_diag(each(L, khatri_rao_product))], axis=0)
 
 
 @LEMMA_C1_STRUCTURE.formula

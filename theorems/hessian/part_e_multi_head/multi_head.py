@@ -29,7 +29,7 @@ Heads = Annotated[int, Size("H")]
 @subject("hessian.multi_head_attention")
 def multi_head_attention(X: Tokens, W_Q: HeadQueries, W_K: HeadKeys, W_V: HeadValues) -> Any:
     """F = sum_h F^h, shape (L, d_V); weights of the heads on top of each other, first index h (Appendix E)."""
-    return sum(attention(X, W_Q[h], W_K[h], W_V[h]) for h in range(W_Q.shape[0]))
+    return summed(W_Q.shape[0], lambda h: attention(X, W_Q[h], W_K[h], W_V[h]))
 
 
 # -- Remark E.1 --------------------------------------------------------------------------------------------------------
@@ -72,7 +72,7 @@ def _head_jacobians(
 @REMARK_E1.formula
 def multi_head_jacobians(X: Tokens, W_Q: HeadQueries, W_K: HeadKeys, W_V: HeadValues) -> Any:
     """dF/dW_V^h, dF^h/dW_V^h, dF/dW_Q^h, dF^h/dW_Q^h for every head, all entries in one column (Remark E.1)."""
-    return concatenate([_head_jacobians(X, W_Q, W_K, W_V, h) for h in range(W_Q.shape[0])], axis=0)
+    return concatenate(each(W_Q.shape[0], lambda h: _head_jacobians(X, W_Q, W_K, W_V, h)), axis=0)
 
 
 @REMARK_E1.oracle

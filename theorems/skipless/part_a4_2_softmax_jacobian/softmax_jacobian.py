@@ -126,7 +126,7 @@ EQ_22 = Claim(EXACTLY, "skipless.eq-22", label="Eq. (22)",
 def softmax_blocks(M: Logits) -> Any:
     """All blocks on top of each other, shape (n^2, n) (Eq. (22))."""
     A = softmax(M)
-    return concatenate([softmax_block(A, i) for i in range(A.shape[0])], axis=0)
+    return concatenate(each(A.shape[0], lambda i: softmax_block(A, i)), axis=0)
 
 
 @EQ_22.oracle
@@ -157,7 +157,7 @@ STRUCTURE = Claim(IN_COLUMNS, "skipless.eq-22-structure", label="Text before Eq.
 def block_diagonal_jacobian(M: Logits) -> Any:
     """block_diag(J_{A,1}, ..., J_{A,n}), shape (n^2, n^2)."""
     A = softmax(M)
-    return block_diag([softmax_block(A, i) for i in range(A.shape[0])])
+    return block_diag(each(A.shape[0], lambda i: softmax_block(A, i)))
 
 
 @STRUCTURE.oracle
