@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 import sympy
 import torch
-from verify.checks.proofs import float_values
 
 import verify.arithmetics.symbols  # noqa: F401  (gives the primitives their forms)
 from verify.arithmetics.symbols.evaluation import Point
 from verify.arithmetics.symbols.operand import named
+from verify.checks.proofs import float_values
 from verify.matrix import (
     absolute,
     basis_vector,

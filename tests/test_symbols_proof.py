@@ -6,11 +6,10 @@ from typing import Annotated, Any
 
 import pytest
 import sympy
-from verify.checks.proofs import prove, prove_claim, spot_check
-
-from tests.symbolic_cases import SIZES
 from theorems.hessian.blocks import THEOREM_32_QK
 from theorems.hessian.outer_product import THEOREM_31_APPENDIX_VV
+
+from tests.symbolic_cases import SIZES
 from verify.arithmetics.symbols import named
 from verify.arithmetics.symbols.expectation import expectation
 from verify.arithmetics.symbols.hypotheses import (
@@ -22,6 +21,7 @@ from verify.arithmetics.symbols.hypotheses import (
     unit_rows,
 )
 from verify.arithmetics.symbols.latex import read_back, sum_latex
+from verify.checks.proofs import prove, prove_claim, spot_check
 from verify.matrix import commutation_matrix, determinant, eye, kron, ones, row_sums, softmax, trace, vec_r, zeros
 from verify.vocabulary.claims import Claim, Paper
 from verify.vocabulary.errors import ArithmeticUnsupported, InputError

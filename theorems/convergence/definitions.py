@@ -11,7 +11,7 @@ import flint
 import numpy as np
 
 from verify.arithmetics import is_tensor
-from verify.matrix import concatenate, ones, rational, relu, softmax, stack_rows, total
+from verify.matrix import concatenate, each, ones, rational, relu, softmax, stack_rows, total
 from verify.oracles import jacobian
 from verify.vocabulary import ArithmeticUnsupported, Shape, subject
 

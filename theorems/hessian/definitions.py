@@ -9,20 +9,18 @@ from typing import Annotated, Any
 
 from theorems.hessian.settings import KeyWeights, Labels, QueryWeights, Tokens, ValueWeights
 from verify.matrix import (
-    block_diag,
     commutation_matrix,
-    concatenate,
     diag,
+    each,
     eye,
+    indexed,
     kron,
     kron_matmul,
-    ones,
     rational,
     softmax,
     sqrt,
     total,
     vec_r,
-    zeros,
 )
 from verify.oracles import hessian, jacobian
 from verify.vocabulary import Shape, subject
@@ -79,8 +77,14 @@ def first_moment(A: Any, X: Tokens) -> Any:
     return A @ X
 
 
-def second_central_moments(A: Any, X: Tokens) -> list[Any]:
+def _deviations(A: Any, X: Any, i: Any) -> Any:
+    """X_j - [M_1]_i in row j, shape (L, d_V)."""
+    return X - (A @ X)[i : i + 1]
+
+
+def second_central_moments(A: Any, X: Tokens) -> Any:
     """The L blocks of M_2, each (d_V, d_V): covariance of the tokens under row i of A (Definition 3.1)."""
+
     def block(i: Any) -> Any:
         Y = _deviations(A, X, i)
         return Y.T @ diag(A[i]) @ Y
@@ -88,8 +92,9 @@ def second_central_moments(A: Any, X: Tokens) -> list[Any]:
     return each(X.shape[0], block)
 
 
-def third_central_moments(A: Any, X: Tokens) -> list[Any]:
+def third_central_moments(A: Any, X: Tokens) -> Any:
     """The L blocks of M_3, each (d_V^2, d_V): third central moments of the tokens under row i of A (Definition 3.1)."""
+
     def block(i: Any) -> Any:
         Y = _deviations(A, X, i)
         return indexed("j,ja,jb,jc->(a b)(c)", A[i], Y, Y, Y)

@@ -7,7 +7,7 @@ from typing import Any
 from theorems.convergence import CONVERGENCE
 from theorems.convergence.definitions import KeyWeights, OutputWeights, QueryWeights, ValueWeights, outputs
 from theorems.convergence.part_d_1_limiting_kernel.gradients import Scale, Tokens, attention_rows
-from verify.matrix import concatenate, rational, relu
+from verify.matrix import concatenate, rational, relu, summed
 from verify.vocabulary import Claim, Equal, Setting
 
 NETWORK = Setting(CONVERGENCE, "Appendix C.2", sizes={"d_s": (1, 4), "d": (1, 3), "d_m": (1, 4)})

@@ -18,7 +18,7 @@ from theorems.convergence.definitions import (
     outputs,
     pooling_weight,
 )
-from verify.matrix import basis_matrix, concatenate, diag, hadamard, relu, softmax, stack_rows, step
+from verify.matrix import basis_matrix, concatenate, diag, each, hadamard, relu, softmax, stack_rows, step, summed
 from verify.oracles import jacobian
 from verify.vocabulary import Claim, Equal, Real, Setting, Shape
 
@@ -154,22 +154,26 @@ D1_GRADIENTS = Claim(GRADIENTS, "convergence.d1-gradients", label="D.1, gradient
 
 
 def _entries(X: Any, W_Q: Any, W_K: Any, W_V: Any, w_O: Any, tau_0: Any, tau_1: Any, pooling: str = "sum",
-             gate: Gate = step, covariance: Gate = softmax_covariance) -> tuple[list[Any], list[Any]]:  # fmt: skip
-    """The printed entries (p, q) of the gradients in W_Q and in W_V, with e_p e_q^T written out."""
-    d_m, d = W_Q.shape
+             gate: Gate = step, covariance: Gate = softmax_covariance) -> tuple[Any, Any]:  # fmt: skip
+    """The printed entries (p, q) of the gradients in W_Q and in W_V, each in a column, with e_p e_q^T written out."""
+    (d_m, d), d_s = W_Q.shape, X.shape[0]
     betas = attention_rows(X, W_Q, W_K, tau_0)
-    gated = [gated_output_weights(w_O, W_V @ X.T @ beta, gate) for beta in betas]
-    units = [basis_matrix(d_m, d, p, q) for p in range(d_m) for q in range(d)]
-    scale = tau_1 * pooling_weight(pooling, X.shape[0])
-    of_queries = [
-        sum(
-            g.T @ W_V @ X.T @ covariance(beta) @ X @ W_K.T @ (E @ X[i : i + 1].T)
-            for i, (beta, g) in enumerate(zip(betas, gated, strict=True))
-        )
-        for E in units
-    ]
-    of_values = [sum(g.T @ (E @ (X.T @ beta)) for beta, g in zip(betas, gated, strict=True)) for E in units]
-    return [entry * tau_0 * scale for entry in of_queries], [entry * scale for entry in of_values]
+    scale = tau_1 * pooling_weight(pooling, d_s)
+
+    def gated(i: int) -> Any:
+        return gated_output_weights(w_O, W_V @ X.T @ betas[i], gate)
+
+    def of_query(E: Any, i: int) -> Any:
+        return gated(i).T @ W_V @ X.T @ covariance(betas[i]) @ X @ W_K.T @ (E @ X[i : i + 1].T)
+
+    def in_order(term: Callable[[Any, int], Any]) -> Any:
+        def entry(p: int, q: int) -> Any:
+            return summed(d_s, lambda i: term(basis_matrix(d_m, d, p, q), i))
+
+        return concatenate(each(d_m, lambda p: concatenate(each(d, lambda q: entry(p, q)), axis=0)), axis=0)
+
+    of_values = in_order(lambda E, i: gated(i).T @ (E @ (X.T @ betas[i])))
+    return in_order(of_query) * tau_0 * scale, of_values * scale
 
 
 @D1_GRADIENTS.formula
@@ -180,7 +184,7 @@ def printed_gradients(
     of_queries, of_values = _entries(X, W_Q, W_K, W_V, w_O, tau_0, tau_1)
     hidden = output_weight_gradient(X, W_Q, W_K, W_V, tau_0, tau_1)
     queries = query_gradient(X, W_Q, W_K, W_V, w_O, tau_0, tau_1)
-    return _row(hidden, *of_queries, queries, *of_values, value_gradient(X, W_Q, W_K, W_V, w_O, tau_0, tau_1))
+    return _row(hidden, of_queries, queries, of_values, value_gradient(X, W_Q, W_K, W_V, w_O, tau_0, tau_1))
 
 
 @D1_GRADIENTS.oracle

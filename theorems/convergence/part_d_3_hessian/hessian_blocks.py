@@ -13,7 +13,7 @@ import numpy as np
 
 from theorems.convergence import CONVERGENCE
 from theorems.convergence.definitions import outputs
-from verify.matrix import absolute, diag, hadamard, relu, softmax, step
+from verify.matrix import absolute, diag, each, hadamard, relu, softmax, step, summed
 from verify.oracles import hessian, jacobian
 from verify.vocabulary import Claim, Equal, Real, Setting, Shape
 
@@ -89,11 +89,12 @@ def logit_slope(
     x: Any, w_Q: Any, w_K: Any, w_V: Any, w_O: Any, tau_0: Any, tau_1: Any, gate: Callable[[Any, Any], Any] = active
 ) -> Any:
     """df / d(w_Q . w_K), shape (1, 1): tau_0 tau_1 sum_i x_i w_V^T (w_O o relu') x^T (diag(beta_i) - beta_i beta_i^T) x."""
-    terms = (
-        x[i : i + 1] * (w_V.T @ hadamard(w_O, gate(w_V, x.T @ beta))) * (x.T @ covariance(beta) @ x)
-        for i, beta in enumerate(scalar_attention(x, w_Q, w_K, tau_0))
-    )
-    return sum(terms) * tau_0 * tau_1
+    betas = scalar_attention(x, w_Q, w_K, tau_0)
+
+    def term(i: int) -> Any:
+        return x[i : i + 1] * (w_V.T @ hadamard(w_O, gate(w_V, x.T @ betas[i]))) * (x.T @ covariance(betas[i]) @ x)
+
+    return summed(x.shape[0], term) * tau_0 * tau_1
 
 
 def logit_curvature(x: Any, w_Q: Any, w_K: Any, w_V: Any, w_O: Any, tau_0: Any, tau_1: Any,
@@ -138,6 +139,7 @@ EQ_71 = Claim(SCALAR, "convergence.eq-71", label="Eq. (71)",
 
 def _scalar_output(x: Any, w_Q: Any, w_K: Any, w_V: Any, w_O: Any, inner: Any, outer: Any) -> Any:
     """outer sum_i relu(softmax(inner x_i w_Q^T w_K x^T) (w_V x^T)^T) w_O, shape (1, 1)."""
+
     def row(i: int) -> Any:
         return relu(softmax(x[i : i + 1] @ w_Q.T @ w_K @ x.T * inner) @ x @ w_V.T)
 

@@ -22,7 +22,7 @@ from theorems.convergence.part_d_3_hessian.hessian_blocks import (
     scalar_attention,
     slope_as_printed,
 )
-from verify.matrix import concatenate, diag, eye, relu
+from verify.matrix import concatenate, diag, eye, relu, summed
 from verify.vocabulary import Claim, Equal
 
 GAMMA_READING = "the third term of Gamma_i without its last x, the only form in which Gamma_i is a matrix"

@@ -11,7 +11,7 @@ import numpy as np
 
 from theorems.dynamics.definitions import Beta, QueryWeights, SquareWeights, Tokens, energy
 from theorems.dynamics.settings import ENERGY, on_the_sphere
-from verify.matrix import concatenate, diag, diag_part, exp, eye, kron, ones
+from verify.matrix import concatenate, diag, diag_part, each, exp, eye, kron, ones, summed
 from verify.oracles import jacobian
 from verify.vocabulary import Claim, Equal
 
@@ -50,17 +50,21 @@ def pair_exponential(x: Any, y: Any, W_Q: Any, W_K: Any, beta: Any) -> Any:
 def derivatives_of_pairs(X: Any, W_Q: Any, W_K: Any, beta: Any) -> Any:
     """Row i: -sum_{j != i} (d exp(beta x_i^T A x_j) + d exp(beta x_j^T A x_i)) / dx_i, shape (S, D): the left of Eq. (34)."""
     as_left, as_right = jacobian(pair_exponential, "x"), jacobian(pair_exponential, "y")
-    tokens, rows = [X[i : i + 1] for i in range(X.shape[0])], []
-    for x in tokens:
-        pairs = [as_left(x, y, W_Q, W_K, beta) + as_right(y, x, W_Q, W_K, beta) for y in tokens if y is not x]
-        rows.append(sum(pairs, x * 0))
-    return -concatenate(rows, axis=0)
+    S = X.shape[0]
+    others = ones(S, S) - eye(S)
+
+    def slope(i: int, j: int) -> Any:
+        x, y = X[i : i + 1], X[j : j + 1]
+        both = as_left(x, y, W_Q, W_K, beta) + as_right(y, x, W_Q, W_K, beta)
+        return both * others[i : i + 1, j : j + 1]
+
+    return -concatenate(each(S, lambda i: summed(S, lambda j: slope(i, j))), axis=0)
 
 
 def derivatives_of_own(X: Any, W_Q: Any, W_K: Any, beta: Any) -> Any:
     """Row i: -d exp(beta x_i^T A x_i) / dx_i, shape (S, D): the left of Eq. (35)."""
     own = jacobian(lambda x: pair_exponential(x, x, W_Q, W_K, beta), "x")
-    return -concatenate([own(X[i : i + 1]) for i in range(X.shape[0])], axis=0)
+    return -concatenate(each(X.shape[0], lambda i: own(X[i : i + 1])), axis=0)
 
 
 def exponentials(X: Any, W_Q: Any, W_K: Any, beta: Any) -> Any:

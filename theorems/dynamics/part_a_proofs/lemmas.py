@@ -11,7 +11,7 @@ from typing import Annotated, Any
 from theorems.dynamics import DYNAMICS
 from theorems.dynamics.definitions import Gain, Tokens, normalisation, rms_norm, unit_rows
 from theorems.dynamics.settings import NO_ZERO_ROW, Row, gain_and_rows, rows_of_rational_norm
-from verify.matrix import absolute, block_diag, concatenate, diag, eye, kron, row_norms, row_sums
+from verify.matrix import absolute, block_diag, concatenate, diag, each, eye, kron, row_norms, row_sums
 from verify.oracles import jacobian
 from verify.vocabulary import Assumption, Claim, Equal, Real, Shape
 
@@ -101,15 +101,15 @@ def rows_of(Y: Any) -> list[Any]:
 @LEMMA_A3.formula
 def rms_norm_jacobian(Y: Tokens, gamma: Gain) -> Any:
     """dRMSNorm/dY, shape (S D, S D) (Lemma A.3)."""
-    return block_diag([row_block(y, gamma) for y in rows_of(Y)])
+    return block_diag(each(Y.shape[0], lambda i: row_block(Y[i : i + 1], gamma)))
 
 
 LEMMA_A3.oracle(lambda Y, gamma: jacobian(rms_norm, "Y")(Y, gamma))
-LEMMA_A3.mutant("diag(gamma) on the right", "row_block(y, gamma) -> row_block(y, gamma * 0 + 1) @ diag(gamma)")
-LEMMA_A3.mutant("diag(gamma) dropped", lambda Y, gamma: block_diag([row_block(y, gamma * 0 + 1) for y in rows_of(Y)]))
 LEMMA_A3.mutant(
-    "gain in absolute value", lambda Y, gamma: block_diag([row_block(y, absolute(gamma)) for y in rows_of(Y)])
+    "diag(gamma) on the right", "row_block(Y[i : i + 1], gamma) -> row_block(Y[i : i + 1], gamma * 0 + 1) @ diag(gamma)"
 )
+LEMMA_A3.mutant("diag(gamma) dropped", lambda Y, gamma: rms_norm_jacobian(Y, gamma * 0 + 1))
+LEMMA_A3.mutant("gain in absolute value", lambda Y, gamma: rms_norm_jacobian(Y, absolute(gamma)))
 
 
 EQS_24_27 = Claim(DYNAMICS, "dynamics.eq-25-26", label="Eqs. (24)-(27)",

@@ -34,6 +34,7 @@ from verify.matrix import (
     absolute,
     column,
     concatenate,
+    each,
     eye,
     khatri_rao,
     kron,

@@ -6,7 +6,7 @@ from typing import Any
 
 from theorems.hessian.definitions import Z_1, first_moment, second_central_moments, third_central_moments
 from theorems.hessian.settings import SOFTMAX_OF_T, Logits, Tokens
-from verify.matrix import commutation_matrix, concatenate, eye, khatri_rao, kron, softmax
+from verify.matrix import commutation_matrix, concatenate, each, eye, khatri_rao, kron, softmax, summed
 from verify.oracles import hessian
 from verify.vocabulary import Claim, Equal
 
@@ -36,7 +36,7 @@ DEFINITION_31 = Claim(SOFTMAX_OF_T, "hessian.def-3.1", label="Definition 3.1",
 def attention_moments(X: Tokens, T: Logits) -> Any:
     """M_1, M_2 and M_3 on top of each other, shape (L (1 + d_V + d_V^2), d_V) (Definition 3.1)."""
     A = softmax(T)
-    return concatenate([first_moment(A, X), *second_central_moments(A, X), *third_central_moments(A, X)], axis=0)
+    return concatenate([first_moment(A, X), second_central_moments(A, X), third_central_moments(A, X)], axis=0)
 
 
 def _raw(A: Any, X: Any, i: int, *indices: int) -> Any:
@@ -51,7 +51,7 @@ def covariance(A: Any, X: Any, i: int) -> Any:
     """E[x_a x_b] - E[x_a] E[x_b], shape (d_V, d_V)."""
     d = X.shape[1]
 
-    def E(*indices: int) -> Matrix:
+    def E(*indices: int) -> Any:
         return _raw(A, X, i, *indices)
 
     return concatenate(each(d, lambda a: concatenate(each(d, lambda b: E(a, b) - E(a) * E(b)), axis=1)), axis=0)
@@ -61,13 +61,13 @@ def third_cumulant(A: Any, X: Any, i: int) -> Any:
     """E[x_a x_b x_c] - (three products of a mean and a second moment) + 2 E[x_a] E[x_b] E[x_c], shape (d_V^2, d_V)."""
     d = X.shape[1]
 
-    def entry(a: int, b: int, c: int) -> Matrix:
-        def E(*indices: int) -> Matrix:
+    def entry(a: int, b: int, c: int) -> Any:
+        def E(*indices: int) -> Any:
             return _raw(A, X, i, *indices)
 
         return E(a, b, c) - E(a) * E(b, c) - E(b) * E(a, c) - E(c) * E(a, b) + 2 * E(a) * E(b) * E(c)
 
-    def row_of(a: int, b: int) -> Matrix:
+    def row_of(a: int, b: int) -> Any:
         return concatenate(each(d, lambda c: entry(a, b, c)), axis=1)
 
     return concatenate(each(d, lambda a: concatenate(each(d, lambda b: row_of(a, b)), axis=0)), axis=0)
@@ -85,8 +85,8 @@ def _with_third(X: Any, T: Any, third: Any) -> Any:
     """The moments with A_{i,j} `third(X_j, X_j - [M_1]_i)` summed to M_3."""
     A, L = softmax(T), X.shape[0]
     mean = A @ X
-    blocks = [sum(third(row(X, j), row(X, j) - row(mean, i)) * A[i, j] for j in range(L)) for i in range(L)]
-    return concatenate([mean, *second_central_moments(A, X), *blocks], axis=0)
+    blocks = each(L, lambda i: summed(L, lambda j: third(row(X, j), row(X, j) - row(mean, i)) * A[i, j]))
+    return concatenate([mean, second_central_moments(A, X), blocks], axis=0)
 
 
 DEFINITION_31.mutant(
@@ -107,7 +107,7 @@ REMARK_31_Z1 = Claim(SOFTMAX_OF_T, "hessian.rem-3.1-z1", label="Remark 3.1, Z_1"
 @REMARK_31_Z1.formula
 def Z_1_by_moments(X: Tokens, T: Logits) -> Any:
     """X * M_2, shape (L d_V, d_V^2) (Remark 3.1)."""
-    tokens, M_2 = [X[i : i + 1] for i in range(X.shape[0])], second_central_moments(softmax(T), X)
+    tokens, M_2 = each(X.shape[0], lambda i: X[i : i + 1]), second_central_moments(softmax(T), X)
     return khatri_rao(tokens, M_2)
 
 

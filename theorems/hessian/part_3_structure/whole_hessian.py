@@ -5,7 +5,7 @@ Also the mixed query-key block of the loss from Theorems 3.1 and 3.2, and batche
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from theorems.hessian.definitions import (
@@ -34,7 +34,7 @@ from theorems.hessian.part_3_structure.outer_product import (
 )
 from theorems.hessian.part_a_kronecker_products.products import stacked
 from theorems.hessian.settings import ATTENTION_LOSS, KeyWeights, Labels, QueryWeights, Tokens, ValueWeights
-from verify.matrix import commutation_matrix, concatenate, eye, kron, rational, sqrt, total, vec_r, zeros
+from verify.matrix import commutation_matrix, concatenate, eye, kron, rational, sqrt, summed, total, vec_r, zeros
 from verify.oracles import hessian, jacobian
 from verify.vocabulary import Claim, Equal, HasStructure
 
@@ -51,6 +51,11 @@ def logit_factors(W_Q: Any, W_K: Any) -> dict[str, Any]:
     """d vec_r(W_Q W_K^T) in W_Q, I (x) W_K, and in W_K, (W_Q (x) I) K_{d_K,d_V}; each of shape (d_V^2, d_V d_K)."""
     d_V, d_K = W_Q.shape
     return {"Q": kron(eye(d_V), W_K), "K": kron(W_Q, eye(d_V)) @ commutation_matrix(d_K, d_V)}
+
+
+def _rows_of(A: Any) -> Callable[[int], Any]:
+    """Row i of A as a matrix with one row."""
+    return lambda i: A[i : i + 1]
 
 
 def outer_product_blocks(M_1: Any, M_2: list[Any], X: Any, W_Q: Any, W_K: Any, W_V: Any) -> Blocks:

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 from theorems.hessian.part_a_kronecker_products.products import MbyN, NbyR, RbyT, stacked
 from theorems.hessian.settings import IDENTITIES, LAYOUT
-from verify.matrix import COLUMN, commutation_matrix, concatenate, eye, kron, transpose, vec_c, vec_r, zeros
+from verify.matrix import COLUMN, commutation_matrix, concatenate, each, eye, indexed, kron, transpose, vec_c, vec_r
 from verify.oracles import jacobian
 from verify.vocabulary import Claim, Equal, Shape
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Annotated, Any
 
 from theorems.hessian.settings import IDENTITIES
-from verify.matrix import block_diag, commutation_matrix, concatenate, eye, kron, stack_rows, vec_c, vec_r
+from verify.matrix import block_diag, commutation_matrix, concatenate, each, eye, kron, stack_rows, vec_c, vec_r
 from verify.vocabulary import Claim, Equal, Real, Shape
 
 MbyN = Annotated[Any, Shape("m", "n")]
@@ -159,9 +159,9 @@ EQUATION_14 = Claim(IDENTITIES, "hessian.eq-14", label="Eq. (14)",
 @EQUATION_14.formula
 def block_rows(A: Blocks, B: MbyN, C: RbyT) -> Any:
     """[A_i (B_i^T (x) C)]_i on top of [B_i^T (x) A_i C]_i, shape (2 m q, n t) (Eq. (14))."""
-    indices = range(B.shape[0])
-    left = [A[i] @ kron(B[i : i + 1], C) for i in indices]
-    return concatenate([*left, *(kron(B[i : i + 1], A[i] @ C) for i in indices)], axis=0)
+    m = B.shape[0]
+    left = each(m, lambda i: A[i] @ kron(B[i : i + 1], C))
+    return concatenate([left, each(m, lambda i: kron(B[i : i + 1], A[i] @ C))], axis=0)
 
 
 @EQUATION_14.oracle

@@ -7,7 +7,7 @@ from typing import Any
 from theorems.hessian.part_a_kronecker_products.products import Column as ColumnVector
 from theorems.hessian.part_a_kronecker_products.products import MbyN, OtherColumn
 from theorems.hessian.settings import IDENTITIES
-from verify.matrix import commutation_matrix, concatenate, eye, kron, stack_rows, vec_r
+from verify.matrix import commutation_matrix, concatenate, eye, indexed, kron, vec_r
 from verify.vocabulary import Claim, Equal
 
 # -- Lemmas B.2 and B.3 ------------------------------------------------------------------------------------------------

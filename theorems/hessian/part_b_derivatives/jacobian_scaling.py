@@ -7,7 +7,7 @@ from typing import Annotated, Any
 from theorems.hessian.definitions import attention_logits, attention_matrix, first_moment, second_central_moments
 from theorems.hessian.part_a_kronecker_products.products import stacked
 from theorems.hessian.settings import ATTENTION, KeyWeights, QueryWeights, Tokens, ValueWeights
-from verify.matrix import commutation_matrix, concatenate, eye, frobenius_norm, khatri_rao, kron, softmax, sqrt
+from verify.matrix import commutation_matrix, concatenate, each, eye, frobenius_norm, khatri_rao, kron, softmax, sqrt
 from verify.oracles import jacobian
 from verify.vocabulary import Claim, Equal, Real
 
@@ -88,7 +88,7 @@ SCALING_CORRECTED = Claim(TOKENS_SCALED, "hessian.sec-B.1.1-scaling-corrected",
 def jacobians_by_moments(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, s: Magnitude) -> Any:
     """dF/dW_Q, dF/dW_K and dF/dW_V at s X for fixed A, all entries in one column."""
     (L, d_V), d_K, A, cubic, linear = X.shape, W_Q.shape[1], attention_matrix(X, W_Q, W_K), s * s * s, s
-    Z = khatri_rao([X[i : i + 1] for i in range(L)], second_central_moments(A, X))
+    Z = khatri_rao(each(L, lambda i: X[i : i + 1]), second_central_moments(A, X))
     left = kron(eye(L), W_V.T) @ Z / sqrt(d_K) * cubic
     key = kron(W_Q, eye(d_V)) @ commutation_matrix(d_K, d_V)
     return stacked(left @ kron(eye(d_V), W_K), left @ key, kron(first_moment(A, X), eye(d_V)) * linear)

@@ -7,7 +7,7 @@ from typing import Any
 from theorems.hessian.definitions import attention, attention_logits, attention_matrix, softmax_jacobian
 from theorems.hessian.part_a_kronecker_products.products import stacked
 from theorems.hessian.settings import ATTENTION, KeyWeights, QueryWeights, Tokens, ValueWeights
-from verify.matrix import block_diag, commutation_matrix, diag, eye, kron, softmax, sqrt
+from verify.matrix import block_diag, commutation_matrix, diag, each, eye, kron, softmax, sqrt
 from verify.oracles import jacobian
 from verify.vocabulary import Claim, Equal, checked
 
@@ -53,7 +53,7 @@ def attention_jacobians(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: Valu
 
 def _slopes_alone(A: Any) -> Any:
     """dA/dT without the rank-one terms of its blocks, as a mutant has it."""
-    return block_diag([diag(A[i]) for i in range(A.shape[0])])
+    return block_diag(each(A.shape[0], lambda i: diag(A[i])))
 
 
 @LEMMA_B1.oracle

@@ -19,11 +19,13 @@ from verify.matrix import (
     commutation_matrix,
     concatenate,
     diag,
+    each,
     eye,
     khatri_rao,
     kron,
     softmax,
     stack_rows,
+    summed,
 )
 from verify.oracles import jacobian
 from verify.vocabulary import Claim, Equal, Setting, Shape
@@ -47,10 +49,10 @@ def _slope(a: Any) -> Any:
 def members_for_z1(X: Tokens, T: Logits) -> Any:
     """The last three members for Z_1, shape (3 L d_V, d_V^2) (Appendix C.2)."""
     A, L = softmax(T), X.shape[0]
-    slopes, tokens = [_slope(row(A, i)) for i in range(L)], [X[i : i + 1] for i in range(L)]
+    slopes, tokens = each(L, lambda i: _slope(row(A, i))), each(L, lambda i: X[i : i + 1])
     members = [
-        block_diag([X.T @ S for S in slopes]) @ kron(X, X),
-        *(kron(x, X.T @ S @ X) for x, S in zip(tokens, slopes, strict=True)),
+        block_diag(each(L, lambda i: X.T @ slopes[i])) @ kron(X, X),
+        each(L, lambda i: kron(tokens[i], X.T @ slopes[i] @ X)),
         khatri_rao(tokens, second_central_moments(A, X)),
     ]
     return concatenate(members, axis=0)
@@ -63,7 +65,7 @@ def z1_by_differentiation(X: Tokens, T: Logits) -> Any:
 
 
 PROOF_Z1.mutant("dA_i/dT_i without its rank-one term", "_slope -> diag")
-PROOF_Z1.mutant("moments not centred", "second_central_moments(A, X) -> [X.T @ diag(a) @ X for a in A]")
+PROOF_Z1.mutant("moments not centred", "second_central_moments(A, X) -> each(L, lambda i: X.T @ diag(A[i]) @ X)")
 
 # -- the steps of the proof for Z_2 ------------------------------------------------------------------------------------
 
@@ -81,16 +83,25 @@ PROOF_Z2I = Claim(SOFTMAX_OF_T, "hessian.rem-3.1-proof-z2i", label="Appendix C.2
 def members_for_z2(X: Tokens, T: Logits) -> Any:
     """The three members, each for every i, shape (3 L d_V^3, d_V^2) (Appendix C.2)."""
     A, (L, d) = softmax(T), X.shape
-    first, second, third = [], [], []
-    for i in range(L):
-        curved = [entry_hessian(row(A, i), j) for j in range(L)]
-        D_i = concatenate([kron(basis_vector(L, i), curved[j]) for j in range(L)], axis=0)
-        square = row(X, i) @ row(X, i).T
-        first.append(kron(X.T, X.T, X.T) @ D_i @ kron(X[i : i + 1], X))
-        second.append(sum(kron(row(X, j), square, X.T @ curved[j] @ X) for j in range(L)))
-        inner = sum(kron(row(X, j), X.T @ curved[j] @ X) for j in range(L))
-        third.append(kron(commutation_matrix(d, d), eye(d)) @ kron(square, inner))
-    return concatenate([*first, *second, *third], axis=0)
+
+    def square(i: int) -> Any:
+        return row(X, i) @ row(X, i).T
+
+    def curved(i: int, j: int) -> Any:
+        return entry_hessian(row(A, i), j)
+
+    def first(i: int) -> Any:
+        D_i = concatenate(each(L, lambda j: kron(basis_vector(L, i), curved(i, j))), axis=0)
+        return kron(X.T, X.T, X.T) @ D_i @ kron(X[i : i + 1], X)
+
+    def second(i: int) -> Any:
+        return summed(L, lambda j: kron(row(X, j), square(i), X.T @ curved(i, j) @ X))
+
+    def third(i: int) -> Any:
+        inner = summed(L, lambda j: kron(row(X, j), X.T @ curved(i, j) @ X))
+        return kron(commutation_matrix(d, d), eye(d)) @ kron(square(i), inner)
+
+    return concatenate([each(L, first), each(L, second), each(L, third)], axis=0)
 
 
 PROOF_Z2I.oracle(lambda X, T: concatenate([Z_2_by_differentiation(X, T)] * 3, axis=0))
@@ -159,7 +170,7 @@ def _step(x: Any, X: Any, i: int, third: Any = kron) -> Any:
 @PROOF_STEP_CORRECTED.formula
 def mixed_product_step(x: Token, X: Tokens) -> Any:
     """The four members for every i, shape (4 L d_V^2, d_V); x is an arbitrary X_{j,:}."""
-    return concatenate([_step(x, X, i) for i in range(X.shape[0])], axis=0)
+    return concatenate(each(X.shape[0], lambda i: _step(x, X, i)), axis=0)
 
 
 @PROOF_STEP_CORRECTED.oracle

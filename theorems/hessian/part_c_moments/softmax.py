@@ -17,9 +17,9 @@ from verify.matrix import (
     block_diag,
     concatenate,
     diag,
+    each,
     khatri_rao,
     kron,
-    ones,
     softmax,
     zeros,
 )
@@ -39,9 +39,13 @@ LEMMA_C1_ENTRY = Claim(SOFTMAX_OF_T, "hessian.lem-C.1-entry", label="Lemma C.1, 
 @LEMMA_C1_ENTRY.formula
 def softmax_entry_hessians(t: Row) -> Any:
     """Hessians of the entries of softmax(t), t of shape (1, L), stacked to shape (L^2, L) (Lemma C.1)."""
-    a, units = softmax(t).T, [basis_vector(t.shape[1], j) for j in range(t.shape[1])]
-    hessians = [2 * (a @ a.T) + e @ e.T - diag(a) - e @ a.T - a @ e.T for e in units]
-    return concatenate([H * a[j, 0] for j, H in enumerate(hessians)], axis=0)
+    a, L = softmax(t).T, t.shape[1]
+
+    def of_entry(j: int) -> Any:
+        e = basis_vector(L, j)
+        return (2 * (a @ a.T) + e @ e.T - diag(a) - e @ a.T - a @ e.T) * a[j, 0]
+
+    return concatenate(each(L, of_entry), axis=0)
 
 
 LEMMA_C1_ENTRY.oracle(lambda t: hessian(row_softmax, ("T", "T"))(t))
@@ -76,10 +80,10 @@ def _both_forms(T: Any, unit: Any, product: Any = kron) -> Any:
     """blockdiag D_i from the D_{i,j} on top of that from Eq. (23); `unit(i, j)` is the index of the unit vector."""
     A, L = softmax(T), T.shape[0]
 
-    def stack(i: Any) -> Matrix:
+    def stack(i: Any) -> Any:
         return concatenate(each(L, lambda j: product(basis_vector(L, unit(i, j)), entry_hessian(row(A, i), j))), axis=0)
 
-    def khatri_rao_product(i: Any) -> Matrix:
+    def khatri_rao_product(i: Any) -> Any:
         units = each(L, lambda j: basis_vector(L, unit(i, 0)))
         return khatri_rao(units, each(L, lambda j: entry_hessian(row(A, i), j)))
 
@@ -110,12 +114,13 @@ LEMMA_C1_PROOF = Claim(SOFTMAX_OF_T, "hessian.lem-C.1-proof",
 @LEMMA_C1_PROOF.formula
 def derivative_steps(t: Row) -> Any:
     """First derivatives, then both forms of the second, for a row t of shape (1, L); shape (L + 2 L^2, L)."""
-    a, units = softmax(t).T, [basis_vector(t.shape[1], j) for j in range(t.shape[1])]
-    first = [(e - a).T * a[j, 0] for j, e in enumerate(units)]
+    a, L = softmax(t).T, t.shape[1]
+    units = each(L, lambda j: basis_vector(L, j))
+    first = each(L, lambda j: (basis_vector(L, j) - a).T * a[j, 0])
     slope = concatenate(first, axis=0)
-    chained = [(units[j] - a) @ first[j] - slope * a[j, 0] for j in range(len(units))]
-    plugged = [((x - a) @ (x - a).T - (diag(a) - a @ a.T)) * a[j, 0] for j, x in enumerate(units)]
-    return concatenate([*first, *chained, *plugged], axis=0)
+    chained = each(L, lambda j: (units[j] - a) @ first[j] - slope * a[j, 0])
+    plugged = each(L, lambda j: ((units[j] - a) @ (units[j] - a).T - (diag(a) - a @ a.T)) * a[j, 0])
+    return concatenate([first, chained, plugged], axis=0)
 
 
 @LEMMA_C1_PROOF.oracle
@@ -124,9 +129,9 @@ def derivatives_of_the_row(t: Row) -> Any:
     return concatenate([jacobian(row_softmax, "T")(t), second, second], axis=0)
 
 
-LEMMA_C1_PROOF.mutant("first derivative with the wrong sign", "e - a -> a - e")
+LEMMA_C1_PROOF.mutant("first derivative with the wrong sign", "basis_vector(L, j) - a -> a - basis_vector(L, j)")
 LEMMA_C1_PROOF.mutant("product rule with the wrong sign", "units[j] - a -> a - units[j]")
-LEMMA_C1_PROOF.mutant("A_{i,:} missing in the first derivative", "e - a -> e")
+LEMMA_C1_PROOF.mutant("A_{i,:} missing in the first derivative", "basis_vector(L, j) - a -> basis_vector(L, j)")
 
 # -- columns of the stacked Hessians -----------------------------------------------------------------------------------
 

@@ -14,7 +14,7 @@ from theorems.hessian.part_a_kronecker_products.products import stacked
 from theorems.hessian.part_b_derivatives.jacobians import attention_jacobian_wrt_query, attention_jacobian_wrt_value
 from theorems.hessian.settings import LAYOUT, Labels, Tokens
 from verify.arithmetics import Constant, is_tensor
-from verify.matrix import concatenate, eye, kron, rational, softmax, sqrt, total, zeros
+from verify.matrix import concatenate, each, eye, kron, rational, softmax, sqrt, summed, total, zeros
 from verify.oracles import hessian, jacobian
 from verify.vocabulary import Claim, Equal, Setting, Shape, Size, subject
 

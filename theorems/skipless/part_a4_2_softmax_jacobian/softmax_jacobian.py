@@ -17,6 +17,7 @@ from verify.matrix import (
     commutation_matrix,
     concatenate,
     diag,
+    each,
     exp,
     frobenius_norm,
     maximum,
@@ -76,12 +77,12 @@ def differentiated_block(M: Any, i: int) -> Any:
 
 def printed_blocks(A: Any) -> list[Any]:
     """J_{A,i} of Eq. (22) for all i, each of shape (n, n)."""
-    return [softmax_block(A, i) for i in range(A.shape[0])]
+    return each(A.shape[0], lambda i: softmax_block(A, i))
 
 
 def differentiated_blocks(M: Any) -> list[Any]:
     """J_{A,i} for all i by differentiation, each of shape (n, n)."""
-    return [differentiated_block(M, i) for i in range(M.shape[0])]
+    return each(M.shape[0], lambda i: differentiated_block(M, i))
 
 
 def largest_block_norm(M: Logits) -> Any:
@@ -182,7 +183,7 @@ BY_ROWS = Claim(IN_COLUMNS, "skipless.eq-22-structure-rows", label="Text before 
 def softmax_jacobian_in_columns(M: Logits) -> Any:
     """d vec A / d vec M = K^T block_diag(J_{A,1}, ..., J_{A,n}) K, shape (n^2, n^2), column-major vec."""
     A, K = softmax(M), commutation_matrix(*M.shape)
-    return K.T @ block_diag([softmax_block(A, i) for i in range(A.shape[0])]) @ K
+    return K.T @ block_diag(each(A.shape[0], lambda i: softmax_block(A, i))) @ K
 
 
 BY_ROWS.oracle(jacobian_in_columns)
