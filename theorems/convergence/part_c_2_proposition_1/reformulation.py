@@ -7,7 +7,7 @@ from typing import Any
 from theorems.convergence import CONVERGENCE
 from theorems.convergence.definitions import KeyWeights, OutputWeights, QueryWeights, ValueWeights, outputs
 from theorems.convergence.part_d_1_limiting_kernel.gradients import Scale, Tokens, attention_rows
-from verify.matrix import concatenate, rational, relu, summed
+from verify.matrix import concatenate, each, rational, relu, summed
 from verify.vocabulary import Claim, Equal, Setting
 
 NETWORK = Setting(CONVERGENCE, "Appendix C.2", sizes={"d_s": (1, 4), "d": (1, 3), "d_m": (1, 4)})
@@ -46,7 +46,7 @@ REFORMULATION.oracle(
     lambda X, W_Q, W_K, W_V, w_O, tau_0, tau_1: _output_of_one(X, W_Q, W_K, W_V, w_O, tau_0, tau_1, "average")
 )
 REFORMULATION.mutant("tau_1 dropped", lambda value, tau_1: value / tau_1)
-REFORMULATION.mutant("first token only", "attention_rows(X, W_Q, W_K, tau_0) -> attention_rows(X, W_Q, W_K, tau_0)[:1]")
+REFORMULATION.mutant("first token only", "X.shape[0] -> 1")
 
 
 def _constant_tokens(tau_1: int, d_s: int) -> dict[str, Any]:
@@ -74,8 +74,9 @@ def output_as_average(
     X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, w_O: OutputWeights, tau_0: Scale, tau_1: Scale
 ) -> Any:
     """(tau_1 / d_s) w_O^T sum_i relu(W_V X^T beta_i), shape (1, 1)."""
-    hidden = [W_V @ X.T @ beta for beta in attention_rows(X, W_Q, W_K, tau_0)]
-    return w_O.T @ sum(relu(h) for h in hidden) * tau_1 * rational(1, X.shape[0])
+    betas, d_s = attention_rows(X, W_Q, W_K, tau_0), X.shape[0]
+    hidden = each(d_s, lambda i: W_V @ X.T @ betas[i])
+    return w_O.T @ summed(d_s, lambda i: relu(hidden[i])) * tau_1 * rational(1, d_s)
 
 
 AVERAGE.oracle(
@@ -85,9 +86,9 @@ AVERAGE.oracle(
 
 def _attention_columns(X: Any, W_Q: Any, W_K: Any, tau_0: Any) -> list[Any]:
     received = concatenate(attention_rows(X, W_Q, W_K, tau_0), axis=1).T
-    return [received[:, i : i + 1] for i in range(X.shape[0])]
+    return each(X.shape[0], lambda i: received[:, i : i + 1])
 
 
-AVERAGE.mutant("sum over tokens, as printed", "rational(1, X.shape[0]) -> 1")
-AVERAGE.mutant("ReLU after pooling", "sum(relu(h) for h in hidden) -> relu(sum(hidden))")
+AVERAGE.mutant("sum over tokens, as printed", "rational(1, d_s) -> 1")
+AVERAGE.mutant("ReLU after pooling", "summed(d_s, lambda i: relu(hidden[i])) -> relu(summed(d_s, lambda i: hidden[i]))")
 AVERAGE.mutant("columns of the attention matrix in place of its rows", "attention_rows -> _attention_columns")

@@ -181,7 +181,7 @@ def products_of_three_entries(x: Token, X: Tokens) -> Any:
 
 
 PROOF_STEP_CORRECTED.mutant("factors exchanged in the third member", third=lambda a, b: kron(b, a))
-PROOF_STEP_CORRECTED.mutant("another unit vector", "range -> reversed; X.shape[0] -> range(X.shape[0])")
+PROOF_STEP_CORRECTED.mutant("another unit vector", "_step(x, X, i) -> _step(x, X, X.shape[0] - 1 - i)")
 
 # -- N = M_3 -----------------------------------------------------------------------------------------------------------
 

@@ -188,7 +188,7 @@ def softmax_jacobian_in_columns(M: Logits) -> Any:
 
 BY_ROWS.oracle(jacobian_in_columns)
 BY_ROWS.mutant("without reordering, as printed", block_diagonal_jacobian)
-BY_ROWS.mutant("blocks in reverse order", "range -> reversed; A.shape[0] -> range(A.shape[0])")
+BY_ROWS.mutant("blocks in reverse order", "softmax_block(A, i) -> softmax_block(A, A.shape[0] - 1 - i)")
 BY_ROWS.mutant("sign of the rank-one term", "softmax_block(A, i) -> diag(A[i]) + A[i:i + 1].T @ A[i:i + 1]")
 
 NORM_OF_BLOCKS = Claim(IN_COLUMNS.extended(sizes=SOFTMAX.sizes, exact=False), "skipless.eq-29-logits",
