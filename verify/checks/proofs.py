@@ -7,8 +7,9 @@ values of the very functions that users import, and what every comparable mutant
 from __future__ import annotations
 
 import itertools
+import typing
 import zlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,14 +23,14 @@ from verify.arithmetics.symbols.evaluation import Point
 from verify.arithmetics.symbols.hypotheses import hypothesis_on
 from verify.arithmetics.symbols.latex import normal_form_latex, read_back
 from verify.arithmetics.symbols.operand import Indexed, named
-from verify.arithmetics.symbols.proof import Proof, Side, float_values, prove
+from verify.arithmetics.symbols.proof import Proof, Side, float_values, parts_of, prove
 from verify.checks.evaluation import defect_of
 from verify.checks.record import SEPARATION, UPHELD, VIOLATED, Record, blank, scored, separation_of
 from verify.checks.settings import Settings
 from verify.vocabulary.claims import PROVABLE, Claim
 from verify.vocabulary.errors import InputError
 from verify.vocabulary.relations import HasStructure
-from verify.vocabulary.shapes import Real, Shape, Size, Spec, parameter_specs
+from verify.vocabulary.shapes import Real, Shape, Size, Spec, parameter_names
 
 #: How far a normal form may be from the functions in floats, relative to the largest entry (or to 1).
 AGREEMENT = 1e-8
@@ -37,6 +38,8 @@ AGREEMENT = 1e-8
 ROUNDING = 2.0**-53
 #: Random assignments of sizes for the spot check; the smallest sizes come on top.
 SPOTS = 2
+#: The smallest of those with different values are drawn from.
+MOST_TELLING = 6
 #: Attempts at a point where both sides have finite values.
 TRIES = 20
 #: Longest LaTeX that a record keeps.
@@ -71,15 +74,62 @@ def symbolic_operands(parameters: Mapping[str, Spec]) -> dict[str, Any]:
     return found
 
 
-def parameters_of(claim: Claim) -> dict[str, Spec]:
-    """What the operands are made of: the formula's own parameters where hypotheses are given, those drawn otherwise."""
-    return parameter_specs(claim.the_formula) if claim.hypotheses else claim.parameters
+def free_parameters(claim: Claim) -> dict[str, Spec]:
+    """The inputs that stand in the proof as they do in the statement: those that the claim's own functions annotate.
+
+    Where a claim prepares its inputs (unit rows, a skew matrix), the preparation says how examples are made, and the proof
+    may not depend on it: it takes any matrix, or what the declared hypotheses say of it.
+    """
+    if not claim.prepares_inputs:
+        return dict(claim.parameters)
+    found: dict[str, Spec] = {}
+    for name, function in claim.named_functions().items():
+        if name != "inputs":
+            found = {**_annotated(function), **found}
+    return found
+
+
+def _annotated(function: Callable[..., Any]) -> dict[str, Spec]:
+    """The parameters of a function that are annotated with a shape, a range or a size."""
+    try:
+        hints = typing.get_type_hints(function, include_extras=True)
+    except (NameError, TypeError):
+        return {}
+    found = {}
+    for name in parameter_names(function):
+        spec = next((x for x in getattr(hints.get(name), "__metadata__", ()) if isinstance(x, Spec)), None)
+        if spec is not None:
+            found[name] = spec
+    return found
 
 
 def inputs_of(claim: Claim) -> dict[str, Any]:
-    """The symbolic inputs of the claim's functions."""
-    operands = symbolic_operands(parameters_of(claim))
-    return operands if claim.hypotheses else claim.prepare(operands)
+    """The symbolic inputs of the claim's functions; raises `InputError` for one that is prepared and not annotated."""
+    free = symbolic_operands(free_parameters(claim))
+    if not claim.prepares_inputs:
+        return free
+    deciding = [part for role, part in claim.named_functions().items() if role != "inputs"]
+    needed = {name for part in deciding for name in parameter_names(part)} - {"value"}
+    if needed <= free.keys():
+        return free
+    raw = symbolic_operands(claim.parameters)
+    for name, value in claim.prepare(raw).items():
+        if name in free:
+            continue
+        if _is_as_drawn(value, name, raw):
+            free[name] = value
+        elif name in needed:
+            raise InputError(name, "an annotation, since the proof may not rest on how it is prepared", "none")
+    return free
+
+
+def _is_as_drawn(value: Any, name: str, raw: Mapping[str, Any]) -> bool:
+    """Whether a prepared input is the drawn parameter of its name, a size, or a matrix of given numbers."""
+    if name in raw and value is raw[name]:
+        return True
+    if isinstance(value, sympy.Symbol):
+        return bool(value.is_integer)
+    return isinstance(value, Indexed) and not any(part.value.heads() for part in parts_of(value))
 
 
 # -- proving -----------------------------------------------------------------------------------------------------------
@@ -103,7 +153,7 @@ def prove_claim(claim: Claim) -> Proof:
         raise InputError("claim", f"one of kind {' or '.join(PROVABLE)}", f"{claim.id}, {claim.relation.kind}")
     formula, oracle, mutants = sides_of(claim)
     try:
-        operands = symbolic_operands(parameters_of(claim))
+        operands = inputs_of(claim)
         given = [hypothesis_on(item.of, item.property, _tensor_sizes(operands, item.of)) for item in claim.hypotheses]
     except ValueError as error:
         return Proof(False, f"{type(error).__name__}: {error}")
@@ -201,13 +251,13 @@ def _random_point(claim: Claim, sizes: Mapping[str, int], rng: np.random.Generat
         else:
             raw[name] = torch.as_tensor(rng.standard_normal(spec.resolve(sizes)))
     inputs = claim.prepare(raw)
-    values = inputs if claim.hypotheses else raw
     arrays = {}
-    for name, spec in parameters_of(claim).items():
-        if isinstance(spec, Shape):
-            arrays[name] = _floats(values[name])
-        elif isinstance(spec, Real):
-            scalars[real_symbol(name, spec)] = float(values[name])
+    for name, spec in {**claim.parameters, **free_parameters(claim)}.items():
+        value = inputs.get(name, raw.get(name))
+        if value is not None and isinstance(spec, Shape):
+            arrays[name] = _floats(value)
+        elif value is not None and isinstance(spec, Real):
+            scalars[real_symbol(name, spec)] = float(value)
     return Point(scalars, arrays), inputs
 
 
@@ -235,8 +285,10 @@ def spot_sizes(claim: Claim, seed: int) -> list[dict[str, int]]:
     admitted = admitted_sizes(claim)
     if not admitted:
         return []
-    ones = min(sum(value == 1 for value in sizes.values()) for sizes in admitted)
-    telling = [sizes for sizes in admitted if sum(value == 1 for value in sizes.values()) == ones]
+    # few ones, and as many different values as there are: what holds for equal sizes only shows
+    rank = {id(sizes): (sum(v == 1 for v in sizes.values()), -len(set(sizes.values()))) for sizes in admitted}
+    least = min(rank.values())
+    telling = [sizes for sizes in admitted if rank[id(sizes)] == least][:MOST_TELLING]
     rng = np.random.default_rng([seed, zlib.crc32(claim.id.encode())])
     chosen = [telling[int(rng.integers(len(telling)))] for _ in range(SPOTS)]
     return [*chosen, admitted[0]]
@@ -293,7 +345,7 @@ def details_of(claim: Claim, proof: Proof, spots: list[SpotCheck]) -> dict[str, 
         "rules": proof.rules,
         "hypotheses": proof.hypotheses,
         "conditions": [str(condition) for condition in proof.conditions],
-        "positive": [name for name, spec in parameters_of(claim).items() if isinstance(spec, Real) and spec.low > 0],
+        "positive": [name for name, spec in free_parameters(claim).items() if isinstance(spec, Real) and spec.low > 0],
         "seconds": proof.seconds,
         "remains": proof.remaining[:1],
         "left by mutants": {

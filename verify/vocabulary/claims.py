@@ -178,8 +178,7 @@ class Claim:
     missing: for a gap, the hypothesis that is nowhere in force and that the claim presupposes; `presumes` names the
         refuted claim without it.
     all_sizes: proved for all sizes; a run in which both sides no longer reduce to the same normal form fails.
-    hypotheses: what assumptions say of single inputs, besides those of the setting, for the proof for all sizes; with any,
-        both sides are taken at the formula's own parameters instead of prepared inputs.
+    hypotheses: what assumptions say of single inputs, besides those of the setting, for the proof for all sizes.
     """
 
     setting: Setting | Paper
@@ -356,6 +355,11 @@ class Claim:
         if name not in self._parts:
             raise RegistryError(f"{self.id}: relation {self.relation.kind!r} needs a part called {name!r}")
         return self._parts[name]
+
+    @property
+    def prepares_inputs(self) -> bool:
+        """Whether the formula's inputs are made from others, which are drawn."""
+        return self._inputs is not None
 
     @property
     def parameters(self) -> dict[str, Spec]:
