@@ -13,15 +13,7 @@ errors     one type per cause
 
 from verify.vocabulary.claims import VERDICTS, Assumption, Claim, Counterexample, Mutant, Paper, Scale, Setting
 from verify.vocabulary.errors import ArithmeticUnsupported, InputError, NotFiniteError, RegistryError
-from verify.vocabulary.hypotheses import (
-    Hypothesis,
-    idempotent,
-    orthonormal_columns,
-    orthonormal_rows,
-    skew,
-    symmetric,
-    unit_rows,
-)
+from verify.vocabulary.hypotheses import Hypothesis
 from verify.vocabulary.judgements import Doubt, Reading
 from verify.vocabulary.registry import Registry, claims_in, load, modules_of
 from verify.vocabulary.relations import (
@@ -72,20 +64,14 @@ __all__ = [
     "checked",
     "claims_in",
     "definition_of",
-    "idempotent",
     "is_dispatcher",
     "load",
     "modules_of",
     "name_of",
-    "orthonormal_columns",
-    "orthonormal_rows",
     "parameter_names",
     "parameter_specs",
     "public_name_of",
     "replaced",
     "require_fit",
-    "skew",
     "subject",
-    "symmetric",
-    "unit_rows",
 ]

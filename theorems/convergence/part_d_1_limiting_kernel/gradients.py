@@ -200,7 +200,7 @@ D1_GRADIENTS.mutant("relu for relu', as the extraction prints it", gate=relu)
 D1_GRADIENTS.mutant("rank-one term of the softmax Jacobian dropped", covariance=diag)
 D1_GRADIENTS.mutant("1/d_s of average pooling", pooling="average")
 D1_GRADIENTS.mutant(
-    "tau_0 dropped", "queries -> queries / tau_0; of_queries -> [entry / tau_0 for entry in of_queries]"
+    "tau_0 dropped", "queries -> queries / tau_0; of_queries -> of_queries / tau_0"
 )
 
 

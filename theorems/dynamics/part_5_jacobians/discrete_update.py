@@ -47,6 +47,7 @@ from verify.matrix import (
 )
 from verify.oracles import jacobian
 from verify.vocabulary import Assumption, AtMost, Claim, Equal, QuadraticRate, Real, TendsTo
+from verify.vocabulary.hypotheses import unit_rows
 
 NonzeroStep = Annotated[Any, Real(-2.0, 2.0, avoid_zero=True)]
 Scale = Annotated[Any, Real(0.125, 8.0)]
@@ -97,6 +98,7 @@ DEVIATION = Claim(SPHERE, "dynamics.sec-5.1-deviation", label="Section 5.1, text
     statement=r"\text{``discretizing state updates causes the state vector to deviate from the hypersphere''}",
     assumptions=["Euler step of (3)"],
     relation=Equal(), sizes={"S": (1, 3), "D": (1, 4)}, exact=True, uses=("dynamics.eq-3-sphere",),
+    hypotheses=(unit_rows("X", stated=r"\|X_{[i,:]}\| = 1 for every token i"),),
     note=r"""
         The step is tangent, so |X_i + \eta \dot X_i|^2 = 1 + \eta^2 |\dot X_i|^2: outwards, by an amount of second
         order, at every token that moves.""",
