@@ -1,4 +1,4 @@
-"""The command line: list, show, run, report; subjects and check for other people's implementations.
+"""The command line: list, show, run, prove, report; subjects and check for other people's implementations.
 
 Exit status: 0 when every verdict is as the source expects, 1 when one is not, 2 for wrong usage, 130 after Ctrl-C.
 """
@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TextIO
 
 from verify.gate.command import add_gate_commands
-from verify.vocabulary.claims import VERDICTS, Claim
+from verify.vocabulary.claims import PROVABLE, VERDICTS, Claim
 from verify.vocabulary.errors import InputError, RegistryError
 from verify.vocabulary.registry import Registry, load
 
@@ -67,6 +67,10 @@ def _parser() -> argparse.ArgumentParser:
     running.add_argument("--dtype", action="append", help="float64 or float32 (default: both)")
     running.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="worker processes (default: all cores)")
     running.set_defaults(command=_run)
+
+    proving = commands.add_parser("prove", help="prove an identity for all sizes, or say what stops the proof")
+    proving.add_argument("claims", metavar="ID|GLOB", help="one claim in full, or a line for each that matches")
+    proving.set_defaults(command=_prove)
 
     reporting = commands.add_parser(
         "report", help="write the report from the evidence: a web site, JSON, Markdown, JUnit"
@@ -191,6 +195,31 @@ def _run(options: argparse.Namespace) -> int:
     for line in wrong:
         print(f"DISAGREES  {line}")
     return 1 if wrong or failures else 0
+
+
+def _prove(options: argparse.Namespace) -> int:
+    from verify.checks.proofs import proved
+    from verify.checks.record import UPHELD
+    from verify.checks.settings import Settings
+    from verify.report.proofs import headline, proof_text
+
+    registry = load(options.package)
+    if options.claims in registry:
+        claim = registry[options.claims]
+        record = proved(claim, Settings())
+        print(proof_text(claim, record))
+        return 0 if record.outcome == UPHELD else 1
+    chosen = [claim for claim in registry.matching(options.claims) if claim.relation.kind in PROVABLE]
+    if not chosen:
+        raise InputError("claims", f"a claim of kind {' or '.join(PROVABLE)}", repr(options.claims))
+    number, seconds = 0, 0.0
+    for claim in chosen:
+        record = proved(claim, Settings())
+        number, seconds = number + (record.outcome == UPHELD), seconds + record.details["seconds"]
+        mark = "!" if claim.all_sizes and record.outcome != UPHELD else " "
+        print(f"{mark} {record.details['seconds']:6.2f} s  {claim.id}  {headline(record):.160}")
+    print(f"{number} of {len(chosen)} proved for all sizes in {seconds:.1f} s")
+    return 0 if number == len(chosen) else 1
 
 
 def _report(options: argparse.Namespace) -> int:

@@ -27,6 +27,7 @@ from verify.report.baseline import Change
 from verify.report.errata import Erratum, Witness, errata, errata_markdown, of_paper, witnesses_of
 from verify.report.files import replace_file
 from verify.report.model import KINDS_OF_VERDICT, Report, Shortfall, quality, status_of
+from verify.report.proofs import headline
 from verify.report.weights import WEIGHTS
 from verify.site import code, graph, mathematics
 from verify.site.badge import badge
@@ -146,6 +147,7 @@ class Site:
             witnesses=[self.witness(item) for item in witnesses_of(report, claim)],
             violations=[self.violation(claim, record) for record in records if record.details.get("inputs")],
             tracebacks=[record for record in records if record.details.get("traceback")],
+            all_sizes=self.for_all_sizes(records),
             mutants=self.mutants(claim, records),
             sources=self.sources(claim),
             links=self.links(claim),
@@ -252,6 +254,18 @@ class Site:
                 self.written.add(self.folder / name)
             self.progress(done, self.drawn + self.pages)
         return shown
+
+    def for_all_sizes(self, records: list[Record]) -> dict[str, Any] | None:
+        """The proof for all sizes, if there is one: its headline, and the formulas typeset."""
+        record = next((record for record in records if record.check == "proved"), None)
+        if record is None or "terms" not in record.details:
+            return None
+        formulas = {
+            title: self.typesetter.display(record.details[name])
+            for title, name in (("The formula, read back from the code", "formula"), ("Normal form", "normal form"))
+            if record.details.get(name)
+        }
+        return {"headline": headline(record), "details": record.details, "formulas": formulas, "record": record}
 
     def mutants(self, claim: Claim, records: list[Record]) -> list[dict[str, Any]]:
         """Per mutant: what each check measured, and the checks that killed it."""

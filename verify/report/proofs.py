@@ -1,0 +1,46 @@
+"""A proof for all sizes as text: what was claimed, what the code says, what both sides reduce to, and by which rules."""
+
+from __future__ import annotations
+
+import textwrap
+
+from verify.checks.record import UPHELD, Record
+from verify.vocabulary.claims import Claim
+
+
+def headline(record: Record) -> str:
+    """One sentence: "both sides reduce to the same 14 terms", or what stopped the proof."""
+    if record.outcome != UPHELD:
+        return f"not proved: {record.message}"
+    left, right = (record.details["terms"][side] for side in ("left", "right"))
+    if left == right:
+        terms = "the same term" if left == 1 else f"the same {left} terms" if left else "zero"
+    else:
+        terms = f"{left} and {right} terms, whose difference vanishes"
+    return f"proved for all sizes: both sides reduce to {terms}"
+
+
+def proof_text(claim: Claim, record: Record) -> str:
+    """Everything that a record of the check `proved` holds, for the shell."""
+    details = record.details
+    lines = [f"{claim.label}  [{claim.id}]", textwrap.indent(claim.statement, "  "), "", headline(record)]
+    if record.outcome != UPHELD and details.get("remains"):
+        lines.append(f"  first term left: {details['remains'][0]}")
+    shown = {"formula read back from the code": "formula", "normal form (repeated indices are summed)": "normal form"}
+    for title, name in shown.items():
+        if details.get(name):
+            lines += [f"\n{title}:", f"  {details[name]}"]
+    listed = {
+        "rules": "rules", "hypotheses": "hypotheses", "conditions": "conditions", "taken as positive": "positive",
+    }  # fmt: skip
+    lines.append("")
+    for title, name in listed.items():
+        if details.get(name):
+            lines.append(f"{title}: {'; '.join(details[name])}")
+    for spot in details.get("spots", []):
+        sizes = ", ".join(f"{name} = {value}" for name, value in spot["sizes"].items()) or "no sizes"
+        lines.append(f"normal forms against the functions at {sizes}: {float(spot['worst']):.1e} apart")
+    for name, left in details.get("left by mutants", {}).items():
+        lines.append(f"mutant {name}: {f'{left} terms left' if isinstance(left, int) else left}")
+    lines.append(f"{details['seconds']:.2f} s")
+    return "\n".join(lines)
