@@ -42,7 +42,7 @@ SPOTS = 2
 MOST_TELLING = 6
 #: Attempts at a point where both sides have finite values.
 TRIES = 20
-#: Longest LaTeX that a record keeps.
+#: Longest normal form that a record keeps, as LaTeX; the formula may be twice as long.
 LONGEST = 1500
 
 
@@ -290,7 +290,9 @@ def spot_sizes(claim: Claim, seed: int) -> list[dict[str, int]]:
     least = min(rank.values())
     telling = [sizes for sizes in admitted if rank[id(sizes)] == least][:MOST_TELLING]
     rng = np.random.default_rng([seed, zlib.crc32(claim.id.encode())])
-    chosen = [telling[int(rng.integers(len(telling)))] for _ in range(SPOTS)]
+    chosen = [telling[int(k)] for k in rng.permutation(len(telling))[:SPOTS]]
+    while len(chosen) < SPOTS:
+        chosen.append(admitted[int(rng.integers(len(admitted)))])
     return [*chosen, admitted[0]]
 
 
@@ -363,4 +365,4 @@ def details_of(claim: Claim, proof: Proof, spots: list[SpotCheck]) -> dict[str, 
 
 
 def _bounded(text: str) -> str:
-    return text if len(text) <= LONGEST else ""
+    return text if len(text) <= 2 * LONGEST else ""

@@ -309,7 +309,9 @@ class Indexed(Formal):
             start += count
         if start != sum(found.axes):
             raise InputError("shape", f"as many entries as {self.shape}", str(dims))
-        return Indexed(found.value, axes, self.bound, ("vec", self.tree) if dims == (-1, 1) else ("reshape", self.tree))
+        return Indexed(
+            found.value, axes, self.bound, ("vec" if dims == (-1, 1) and self.ndim == 2 else "reshape", self.tree)
+        )
 
     def _consumed(self, start: int, wanted: Size) -> tuple[Indexed, int]:
         """How many slots from `start` make up the size `wanted`; an index of a product size is split where needed."""
@@ -448,7 +450,16 @@ def renamed(operand: Indexed, old: Index, new: Index) -> Indexed:
     order = sorted(kept)
     value = contract([(operand.value, [*range(start), *moved])], [*range(start), *(kept[number] for number in order)])
     assert count == start + len(moved)
-    return Indexed(value, operand.axes, [indices[number] for number in order], operand.tree)
+    return Indexed(value, operand.axes, [indices[number] for number in order], _tree_at(operand.tree, old, new))
+
+
+def _tree_at(tree: Tree, old: Index, new: Index) -> Tree:
+    """An expression with one summation index in place of another."""
+    if tree is old:
+        return new
+    if isinstance(tree, slice):
+        return slice(_tree_at(tree.start, old, new), tree.stop)
+    return tuple(_tree_at(part, old, new) for part in tree) if isinstance(tree, tuple) else tree
 
 
 # -- two operands ------------------------------------------------------------------------------------------------------
