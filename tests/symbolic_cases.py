@@ -13,7 +13,7 @@ import torch
 import verify.arithmetics.symbols  # noqa: F401  (gives the primitives their forms)
 from verify.arithmetics.symbols.evaluation import Point
 from verify.arithmetics.symbols.operand import named
-from verify.checks.proofs import float_values
+from verify.arithmetics.symbols.proof import float_values
 from verify.matrix import (
     absolute,
     basis_vector,

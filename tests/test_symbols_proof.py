@@ -6,10 +6,10 @@ from typing import Annotated, Any
 
 import pytest
 import sympy
-from theorems.hessian.blocks import THEOREM_32_QK
-from theorems.hessian.outer_product import THEOREM_31_APPENDIX_VV
 
 from tests.symbolic_cases import SIZES
+from theorems.hessian.part_3_structure.functional import THEOREM_32_QK
+from theorems.hessian.part_b_derivatives.outer_product_proof import THEOREM_31_APPENDIX_VV
 from verify.arithmetics.symbols import named
 from verify.arithmetics.symbols.expectation import expectation
 from verify.arithmetics.symbols.hypotheses import (
@@ -21,7 +21,8 @@ from verify.arithmetics.symbols.hypotheses import (
     unit_rows,
 )
 from verify.arithmetics.symbols.latex import read_back, sum_latex
-from verify.checks.proofs import prove, prove_claim, spot_check
+from verify.arithmetics.symbols.proof import prove
+from verify.checks.proofs import prove_claim, spot_check
 from verify.matrix import commutation_matrix, determinant, eye, kron, ones, row_sums, softmax, trace, vec_r, zeros
 from verify.vocabulary.claims import Claim, Paper
 from verify.vocabulary.errors import ArithmeticUnsupported, InputError
@@ -47,7 +48,7 @@ def test_theorem_32_is_proved_and_its_mutants_are_not() -> None:
 def test_a_refuted_claim_is_not_proved() -> None:
     proof = prove_claim(THEOREM_31_APPENDIX_VV)
     assert not proof.proved
-    assert proof.reason == "1 terms remain"
+    assert proof.reason is not None and proof.reason.startswith("1 terms remain")
     assert proof.remaining
 
 
@@ -204,4 +205,4 @@ def test_a_made_up_claim() -> None:
     def reversed_product(A: Any, B: Any) -> Any:
         return B @ A
 
-    assert prove_claim(claim).reason == "2 terms remain"
+    assert (prove_claim(claim).reason or "").startswith("2 terms remain")
