@@ -27,7 +27,7 @@ TWO_FORMS = Claim(CONVERGENCE, "convergence.sa-two-forms", label="Section 1, dis
     statement=r"""
         \sigma_s(\tau_0 (XW_Q^\top)(XW_K^\top)^\top)(XW_V^\top)=\sigma_s(\tau_0 XW_Q^\top W_KX^\top)(XW_V^\top)""",
     assumptions=["sigma_s is the softmax of each row", "tau_0 > 0"],
-    relation=Equal(), sizes={"d_s": (1, 4), "d": (1, 3), "d_m": (1, 4)}, exact=True,
+    relation=Equal(), all_sizes=True, sizes={"d_s": (1, 4), "d": (1, 3), "d_m": (1, 4)}, exact=True,
 )  # fmt: skip
 
 

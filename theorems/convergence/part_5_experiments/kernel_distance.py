@@ -16,7 +16,7 @@ DISTANCE = Claim(CONVERGENCE, "convergence.kernel-distance", label="Section 5.1,
         \text{Distance}(K,\tilde K)=1-\frac{\mathrm{Tr}(K\tilde K^\top)}{\sqrt{\mathrm{Tr}(KK^\top)}}\sqrt{\mathrm{Tr}(
         \tilde K\tilde K^\top)}""",
     assumptions=["K, K~ PSD", Assumption("K, K~ nonzero", positive=lambda A, B: stacked([total(A * A), total(B * B)]))],
-    relation=Equal(), sizes={"N": (1, 3), "p": (1, 2)}, expects="reading",
+    relation=Equal(), all_sizes=True, sizes={"N": (1, 3), "p": (1, 2)}, expects="reading",
     reading="""
         both roots below the fraction bar, so that it is a relative rotation, as the text calls it: half the squared
         Frobenius distance of K / ||K||_F and K~ / ||K~||_F, hence 0 exactly for K~ = c K with c > 0, and at most 1 for

@@ -31,7 +31,7 @@ EQ_5 = Claim(CONVERGENCE, "convergence.eq-5", label="Eq. (5), B.1",
         \frac{df(\theta^t)}{dt}=-K^t(f(\theta^t)-y),\quad K^t=\Big(\frac{\partial f(\theta^t)}{\partial\theta}\Big)\Big(
         \frac{\partial f(\theta^t)}{\partial\theta}\Big)^\top""",
     assumptions=["gradient flow d theta/dt = -grad l, l = |f - y|^2 / 2", "f differentiable at theta (relu'(0) = 0)"],
-    relation=Equal(), sizes={"N": (1, 3), "d_s": (1, 2), "d": (1, 2), "d_m": (1, 2)}, exact=True,
+    relation=Equal(), all_sizes=True, sizes={"N": (1, 3), "d_s": (1, 2), "d": (1, 2), "d_m": (1, 2)}, exact=True,
 )  # fmt: skip
 
 

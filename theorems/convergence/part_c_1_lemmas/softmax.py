@@ -60,7 +60,7 @@ LEMMA_8.mutant("the norm of equal weights as an upper bound", "norm * 0 + 1 -> n
 
 LEMMA_11 = Claim(SOFTMAX, "convergence.lemma-11", label="Lemma 11",
     statement=r"v=\mathrm{Softmax}(u)\Rightarrow\frac{\partial v}{\partial u}=\mathrm{diag}(v)-vv^\top",
-    relation=Equal(), exact=True,
+    relation=Equal(), all_sizes=True, exact=True,
     doubt="""
         In the proof, the numerator of the case j != k reads -exp(u^(j)) - exp(u^(k)), where the quotient rule gives
         the product; the second minus sign may be a lost dot. The lemma does not depend on it.""",

@@ -49,7 +49,7 @@ PROP_1_Z = Claim(CONVERGENCE, "convergence.prop-1-z",
     r"\lambda_K^2))\ [\text{Table 2}];\quad \rho^2\bar\lambda_O[1+4\tau_0^2C_x^4d_s^2\bar\lambda_V^2(\bar\lambda_Q^2+"
     r"\bar\lambda_K^2)]=\rho^2 z/\bar\lambda_O\ [\text{C.2}]",
     assumptions=["all lambdas positive"],
-    relation=Equal(), sizes={"N": (1, 4), "d_s": (1, 4)}, expects="reading",
+    relation=Equal(), all_sizes=True, sizes={"N": (1, 4), "d_s": (1, 4)}, expects="reading",
     reading="lambda_Q^2 in the inner bracket, as in Table 2 and C.2, and C_x^4, as in Proposition 1 and C.2",
     doubt="""
         Proposition 1 shows lambda_O^2 in its inner bracket and Table 2 C_x^2. The extraction takes O for Q elsewhere,

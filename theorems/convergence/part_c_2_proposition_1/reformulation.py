@@ -65,7 +65,7 @@ REFORMULATION.counterexample("three equal tokens: 2 and 6", lambda: _constant_to
 AVERAGE = Claim(NETWORK, "convergence.c2-reformulation-average", label="Eq. (1.2) written out token by token",
     statement=r"f(X)=\frac{\tau_1}{d_s}w_O^\top\sum_{i=1}^{d_s}\sigma_r(W_VX^\top\beta_i)=w_O^\top a_3(X)",
     assumptions=["f as in Eqs. (1.1)-(1.2)"],
-    relation=Equal(), exact=True, corrects="convergence.c2-reformulation", of_project=True,
+    relation=Equal(), all_sizes=True, exact=True, corrects="convergence.c2-reformulation", of_project=True,
 )  # fmt: skip
 
 

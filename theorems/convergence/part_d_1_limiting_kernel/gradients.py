@@ -145,7 +145,7 @@ D1_GRADIENTS = Claim(GRADIENTS, "convergence.d1-gradients", label="D.1, gradient
         \top\beta_i))X^{(i,:)};\ \frac{\partial f}{\partial W_V^{(p,q)}}=\tau_1\sum_i(w_O\circ\dot\sigma_r)^\top
         e_pe_q^\topX^\top\beta_i,\ \frac{\partial f}{\partial W_V}=\tau_1\sum_i(w_O\circ\dot\sigma_r(W_VX^\top\beta_i))
         \beta_i^\top X""",
-    relation=Equal(), uses=("convergence.lemma-11",),
+    relation=Equal(), all_sizes=True, uses=("convergence.lemma-11",),
     doubt="""
         The extraction loses the dot of relu' in the matrix form of the gradient in W_V, which the entry above it has;
         it prints W_k for W_K, and W_O for W_Q where beta_i is introduced, against Table 2.""",
@@ -199,9 +199,7 @@ def gradients_by_differentiation(X: Any, W_Q: Any, W_K: Any, W_V: Any, w_O: Any,
 D1_GRADIENTS.mutant("relu for relu', as the extraction prints it", gate=relu)
 D1_GRADIENTS.mutant("rank-one term of the softmax Jacobian dropped", covariance=diag)
 D1_GRADIENTS.mutant("1/d_s of average pooling", pooling="average")
-D1_GRADIENTS.mutant(
-    "tau_0 dropped", "queries -> queries / tau_0; of_queries -> of_queries / tau_0"
-)
+D1_GRADIENTS.mutant("tau_0 dropped", "queries -> queries / tau_0; of_queries -> of_queries / tau_0")
 
 
 @D1_GRADIENTS.mutant("gradient in W_K in place of that in W_Q")
@@ -216,7 +214,7 @@ GRADIENT_IN_W_K = Claim(GRADIENTS, "convergence.gradient-wk", label="The gradien
     statement=r"""
         \frac{\partial f}{\partial W_K}=\tau_0\tau_1\sum_iW_QX^{(i,:)\top}(w_O\circ\dot\sigma_r(W_VX^\top\beta_i))^\top
         W_VX^\top(\mathrm{diag}(\beta_i)-\beta_i\beta_i^\top)X""",
-    relation=Equal(), uses=("convergence.lemma-11",), of_project=True,
+    relation=Equal(), all_sizes=True, uses=("convergence.lemma-11",), of_project=True,
     note="Eqs. (10) and (24) and the last limit of Appendix D.1 speak of this gradient without giving it.",
 )  # fmt: skip
 

@@ -170,7 +170,7 @@ EQ_71.counterexample(
 EQ_71_SCALES = Claim(PROVED, "convergence.eq-71-scales", label="Eq. (71), with tau_0 and tau_1 in their places",
     statement=r"""
         f(x)=\tau_1\sum_{i=1}^{d_s}\sigma_r\Big(\sigma_s(\tau_0x^{(i)}w_Q^\top w_Kx^\top)(w_Vx^\top)^\top\Big)w_O""",
-    relation=Equal(), corrects="convergence.eq-71", of_project=True,
+    relation=Equal(), all_sizes=True, corrects="convergence.eq-71", of_project=True,
 )  # fmt: skip
 
 
@@ -191,7 +191,7 @@ EQ_73 = Claim(DERIVATIVES, "convergence.eq-73", label="Eq. (73)",
     statement=r"""
         \frac{\partial f(x)}{\partial w_Q^{(j)}}=\tau_0\tau_1\sum_ix^{(i)}w_K^{(j)}w_V^\top(w_O\circ\dot\sigma_r(w_Vx^
         \top\beta_i))x^\top(\mathrm{diag}(\beta_i)-\beta_i\beta_i^\top)x""",
-    relation=Equal(), uses=("convergence.eq-71-scales",),
+    relation=Equal(), all_sizes=True, uses=("convergence.eq-71-scales",),
     doubt=LOST_DOT,
 )  # fmt: skip
 

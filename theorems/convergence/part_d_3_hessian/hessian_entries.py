@@ -38,6 +38,7 @@ H_QQ = Claim(
         H_{Q,Q}^{(j,p)}=\tau_0^2\tau_1\sum_iw_K^{(j)}w_K^{(p)}(x^{(i)})^2w_V^\top(w_O\circ\dot\sigma_r(w_Vx^\top
         \beta_i))x^\top\Gamma_ix""",
     relation=Equal(),
+    all_sizes=True,
     sizes={"d_s": (1, 4), "d_m": (3, 5)},  # with fewer neurons, all ReLUs are often off and the block is 0
     uses=("convergence.gamma-def-matrix",),
     presumes=("convergence.gamma-def",),
@@ -104,7 +105,7 @@ PRODUCT_RULE = Claim(DERIVATIVES, "convergence.h-qk-product-rule",
         \beta_i))x^\top\Gamma_ix+\mathbb 1_{\{j=p\}}\tau_0\tau_1\sum_ix^{(i)}w_V^\top(w_O\circ\dot\sigma_r(w_Vx^\top
         \beta_i))x^\top(\mathrm{diag}(\beta_i)-\beta_i\beta_i^\top)x""",
     assumptions=["Gamma_i with its third term as a matrix"],
-    relation=Equal(), corrects="convergence.h-qk", of_project=True,
+    relation=Equal(), all_sizes=True, corrects="convergence.h-qk", of_project=True,
 )  # fmt: skip
 
 
@@ -130,7 +131,7 @@ H_QV = Claim(DERIVATIVES, "convergence.h-qv", label="D.3, entries of H_QV",
     statement=r"""
         H_{Q,V}^{(j,p)}=\tau_0\tau_1\sum_iw_K^{(j)}x^{(i)}w_O^{(p)}\dot\sigma_r(w_V^{(p)}x^\top\beta_i)x^\top(
         \mathrm{diag}(\beta_i)-\beta_i\beta_i^\top)x""",
-    relation=Equal(),
+    relation=Equal(), all_sizes=True,
 )  # fmt: skip
 
 
@@ -153,7 +154,7 @@ H_QO = Claim(DERIVATIVES, "convergence.h-qo", label="D.3, entries of H_QO",
         H_{Q,O}^{(j,p)}=\frac{\partial^2f}{\partial w_Q^{(j)}\partial w_V^{(p)}}=\tau_0\tau_1
         \sum_iw_K^{(j)}x^{(i)}w_V^{(p)}\dot\sigma_r(w_V^{(p)}x^\top\beta_i)x^\top(\mathrm{diag}(\beta_i)-\beta_i\beta_i^
         \top)x""",
-    relation=Equal(), expects="reading",
+    relation=Equal(), all_sizes=True, expects="reading",
     reading="w_O in the denominator, as the name of the block says",
     doubt="""
         The denominator shows w_V; V and O are easily confused in the extraction. With w_V the left side would be
@@ -179,7 +180,7 @@ H_OV = Claim(DERIVATIVES, "convergence.h-ov", label="D.3, entries of H_OV",
     statement=r"""
         H_{O,V}^{(p,j)}=\frac{\partial^2f(x)}{\partial w_O^{(p)}\partial w_V^{(j)}}=\tau_1\sum_i\sigma_r(w_V^{(p)}
         \beta_i^\top x)x^\top\beta_i\mathbb 1_{\{j=p\}}""",
-    relation=Equal(), expects="reading",
+    relation=Equal(), all_sizes=True, expects="reading",
     reading="the derivative of relu in place of relu",
     doubt=LOST_DOT + " With relu itself the entry would be quadratic in beta_i, as a mutant shows.",
 )  # fmt: skip
@@ -211,7 +212,7 @@ KEY_BLOCKS = Claim(DERIVATIVES, "convergence.hessian-key-blocks", label="D.3, th
         H_{K,K}=H_{Q,Q}|_{w_Q\leftrightarrow w_K},\quad H_{K,V}=H_{Q,V}|_{w_Q\leftrightarrow w_K},\quad
         H_{K,O}=H_{Q,O}|_{w_Q\leftrightarrow w_K},\quad H_{K,Q}=H_{Q,K}^\top""",
     assumptions=["Gamma_i with its third term as a matrix"],
-    relation=Equal(),
+    relation=Equal(), all_sizes=True,
     uses=("convergence.h-qq", "convergence.h-qk-product-rule", "convergence.h-qv", "convergence.h-qo"), of_project=True,
     note="What the last step of the proof calls the symmetry of w_K and w_Q: only w_Q . w_K enters f.",
 )  # fmt: skip

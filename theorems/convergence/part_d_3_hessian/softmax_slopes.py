@@ -76,7 +76,8 @@ GAMMA_MATRIX = Claim(CONVERGENCE, "convergence.gamma-def-matrix", label="D.3, Ga
         \Gamma_i=\mathrm{diag}(\beta_i\circ x-\beta_i\beta_i^\top x)-(\mathrm{diag}(\beta_i)-\beta_i\beta_i^\top)x
         \beta_i^\top-\beta_ix^\top(\mathrm{diag}(\beta_i)-\beta_i\beta_i^\top)""",
     assumptions=["beta_i = Softmax(u)^T", "the derivative of diag(beta) - beta beta^T along u' = x"],
-    relation=Equal(), sizes={"d_s": (1, 5)}, exact=True, corrects="convergence.gamma-def", of_project=True,
+    relation=Equal(), all_sizes=True,
+    sizes={"d_s": (1, 5)}, exact=True, corrects="convergence.gamma-def", of_project=True,
 )  # fmt: skip
 
 
@@ -95,7 +96,7 @@ GAMMA_MATRIX.mutant("third term missing", lambda value, x, u: value + _second_te
 THIRD_MOMENT = Claim(CONVERGENCE, "convergence.gamma-third-moment", label="D.3, x^T Gamma_i x",
     statement=r"x^\top\Gamma_ix=\sum_k\beta_i^{(k)}(x^{(k)}-x^\top\beta_i)^3",
     assumptions=["Gamma_i with its third term as a matrix"],
-    relation=Equal(), sizes={"d_s": (1, 5)}, exact=True, of_project=True,
+    relation=Equal(), all_sizes=True, sizes={"d_s": (1, 5)}, exact=True, of_project=True,
     note="""
         The third central moment of the tokens under beta_i. It has either sign, and vanishes for two tokens of equal
         weight; its size is at most (max x - min x)^3 / (6 sqrt 3), attained by two tokens with weights (1 -+ 1/sqrt 3)

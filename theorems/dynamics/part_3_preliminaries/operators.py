@@ -150,7 +150,7 @@ RMS_NORM_SCALED = Claim(GAIN_AND_ROWS, "dynamics.eq-6-root-mean-square",
         \text{RMSNorm (Zhang and Sennrich, 2019): }\operatorname{RMSNorm}(Y)_{[i,:]}=\sqrt D\operatorname{diag}(\gamma)
         \,\Pi(Y)_{[i,:]}""",
     assumptions=[NO_ZERO_ROW],
-    relation=Equal(), of_project=True,
+    relation=Equal(), all_sizes=True, of_project=True,
     note="With the same gain Eq. (6) is shorter by the factor sqrt(D) than the normalisation it is named after.",
 )  # fmt: skip
 

@@ -259,7 +259,7 @@ EQ_13_SYMMETRISED = Claim(DYNAMICS, "dynamics.eq-13-symmetrised", label="Eq. (13
     statement=r"W_h^V=(W_h^QW_h^{K\top}+W_h^KW_h^{Q\top})/2\in\mathbb R^{D\times D}\ \text{is symmetric, so that}"
     r"\ SA_h(X)\in\mathbb R^{S\times D}",
     assumptions=[r"W_h^Q, W_h^K \in R^{D x D_H}, D_H = D/H, H \ge 1"],
-    relation=HasStructure(), sizes={"D": (2, 4), "D_H": (1, 4), "H": (1, 4)},
+    relation=HasStructure(), all_sizes=True, sizes={"D": (2, 4), "D_H": (1, 4), "H": (1, 4)},
     where=lambda sizes: sizes["D"] == sizes["D_H"] * sizes["H"], exact=True, of_project=True,
     corrects="dynamics.eq-13-form",
 )  # fmt: skip

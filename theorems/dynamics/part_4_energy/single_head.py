@@ -199,7 +199,7 @@ EQ_11_SYMMETRISED = Claim(DYNAMICS, "dynamics.eq-11-symmetrised", label="Eq. (11
     statement=r"""
         W^V=(W^QW^{K\top}+W^KW^{Q\top})/2\in\mathbb R^{D\times D}\ \text{is symmetric for }W^Q,W^K\in\mathbb R^{D\times
         D_H}""",
-    relation=HasStructure(), sizes={"D": (2, 4), "D_H": (1, 4)}, exact=True, of_project=True,
+    relation=HasStructure(), all_sizes=True, sizes={"D": (2, 4), "D_H": (1, 4)}, exact=True, of_project=True,
     corrects="dynamics.eq-11-form",
 )  # fmt: skip
 

@@ -97,7 +97,7 @@ LINEARISATION.mutant("sign", lambda value: -value)
 DEVIATION = Claim(SPHERE, "dynamics.sec-5.1-deviation", label="Section 5.1, text",
     statement=r"\text{``discretizing state updates causes the state vector to deviate from the hypersphere''}",
     assumptions=["Euler step of (3)"],
-    relation=Equal(), sizes={"S": (1, 3), "D": (1, 4)}, exact=True, uses=("dynamics.eq-3-sphere",),
+    relation=Equal(), all_sizes=True, sizes={"S": (1, 3), "D": (1, 4)}, exact=True, uses=("dynamics.eq-3-sphere",),
     hypotheses=(unit_rows("X", stated=r"\|X_{[i,:]}\| = 1 for every token i"),),
     note=r"""
         The step is tangent, so |X_i + \eta \dot X_i|^2 = 1 + \eta^2 |\dot X_i|^2: outwards, by an amount of second

@@ -127,7 +127,7 @@ JACOBIAN_WITH_ETA.mutant("Jacobian of the discrete step", lambda value, Omega: v
 
 JACOBIAN_OF_FLOW = Claim(OSCILLATION, "dynamics.sec-5.2-jacobian-of-flow", label="Section 5.2 without eta",
     statement=r"\text{in Eq. (16), }J(x)=\Omega",
-    relation=Equal(), exact=True, of_project=True, corrects="dynamics.sec-5.2-jacobian-eta",
+    relation=Equal(), all_sizes=True, exact=True, of_project=True, corrects="dynamics.sec-5.2-jacobian-eta",
 )  # fmt: skip
 JACOBIAN_OF_FLOW.inputs(rotating_state_and_step)
 

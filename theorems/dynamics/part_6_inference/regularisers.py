@@ -77,7 +77,7 @@ EQ_19_SUM.mutant(
 
 EQ_19_GRADIENT = Claim(DYNAMICS, "dynamics.eq-19-gradient", label="Eq. (19), gradient",
     statement=r"\frac{\partial R_{\text{E-multi}}}{\partial M}=4(M-M^\top),\quad M=W^VW^O",
-    relation=Equal(), sizes={"D": (1, 4)}, exact=True, of_project=True,
+    relation=Equal(), all_sizes=True, sizes={"D": (1, 4)}, exact=True, of_project=True,
 )  # fmt: skip
 
 

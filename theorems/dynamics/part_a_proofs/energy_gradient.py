@@ -84,7 +84,7 @@ EQ_33 = Claim(EXACT_PROOF, "dynamics.eq-33", label="Eqs. (32)-(33), proof of Pro
         \frac{dE}{dX_{[i,:]}}=-\sum_{j\ne i}\frac{d\exp(\beta X_{[i,:]}^\top AX_{[j,:]})}{dX_{[i,:]}}-\sum_{j\ne
         i}\frac{d\exp(\beta X_{[j,:]}^\top AX_{[i,:]})}{dX_{[i,:]}}-\frac{d\exp(\beta X_{[i,:]}^\top
         AX_{[i,:]})}{dX_{[i,:]}}""",
-    relation=Equal(),
+    relation=Equal(), all_sizes=True,
 )  # fmt: skip
 
 
@@ -145,7 +145,7 @@ EQ_34_CORRECTED = Claim(EXACT_PROOF, "dynamics.eq-34-corrected", label="Eq. (34)
         -\sum_{j\ne i}\frac{d\exp(\beta X_{[i,:]}^\top AX_{[j,:]})}{dX_{[i,:]}}-\sum_{j\ne i}\frac{d\exp(\beta
         X_{[j,:]}^\top AX_{[i,:]})}{dX_{[i,:]}}=-\beta\sum_{j\ne i}\big(\exp(\beta X_{[i,:]}^\top
         AX_{[j,:]})A+\exp(\beta X_{[j,:]}^\top AX_{[i,:]})A^\top\big)X_{[j,:]}""",
-    relation=Equal(), of_project=True, corrects="dynamics.eq-34",
+    relation=Equal(), all_sizes=True, of_project=True, corrects="dynamics.eq-34",
 )  # fmt: skip
 
 
@@ -194,7 +194,7 @@ EQ_35_CORRECTED = Claim(EXACT_PROOF, "dynamics.eq-35-corrected", label="Eq. (35)
     statement=r"""
         -\frac{d\exp(\beta X_{[i,:]}^\top AX_{[i,:]})}{dX_{[i,:]}}=-\beta\exp(\beta X_{[i,:]}^\top
         AX_{[i,:]})(A^\top+A)X_{[i,:]}""",
-    relation=Equal(), of_project=True, corrects="dynamics.eq-35",
+    relation=Equal(), all_sizes=True, of_project=True, corrects="dynamics.eq-35",
 )  # fmt: skip
 
 
@@ -242,7 +242,7 @@ EQ_36_CORRECTED = Claim(EXACT_PROOF, "dynamics.eq-36-corrected", label="Eq. (36)
     statement=r"""
         \frac{dE_{\text{single}}(X)}{dX_{[i,:]}}=-\beta\sum_j\big(\exp(\beta X_{[i,:]}^\top AX_{[j,:]})A+\exp(\beta
         X_{[j,:]}^\top AX_{[i,:]})A^\top\big)X_{[j,:]}""",
-    relation=Equal(), of_project=True, corrects="dynamics.eq-36",
+    relation=Equal(), all_sizes=True, of_project=True, corrects="dynamics.eq-36",
     proof=("dynamics.eq-33", "dynamics.eq-34-corrected", "dynamics.eq-35-corrected"),
 )  # fmt: skip
 

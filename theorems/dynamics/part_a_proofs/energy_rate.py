@@ -79,7 +79,7 @@ EQ_37_CORRECTED = Claim(EXACT_PROOF, "dynamics.eq-37-corrected", label="Eq. (37)
         W^V=(A^\top+A)/2\ \Rightarrow\ \Delta_{[i,:]}=\big(\operatorname{softmax}(\beta XAX^\top)_{[i,:]}X(A^\top+A)
         \big)^\top/2""",
     assumptions=[r"\Delta = softmax(\beta X W^Q W^{K\top} X^\top) X W^V"],
-    relation=Equal(), of_project=True, corrects="dynamics.eq-37",
+    relation=Equal(), all_sizes=True, of_project=True, corrects="dynamics.eq-37",
 )  # fmt: skip
 
 
@@ -102,7 +102,7 @@ EQ_38 = Claim(EXACT_PROOF, "dynamics.eq-38", label="Eq. (38), proof of Prop. 4.1
         \Delta_{[i,:]}=\sum_j\frac{\exp(\beta X_{[i,:]}^\top AX_{[j,:]})}{Z_i}(A^\top+A)X_{[j,:]}/2,\quad
         Z_i=\sum_{j'}\exp(\beta X_{[i,:]}^\top AX_{[j',:]})""",
     assumptions=["condition (31) on W^V"],
-    relation=Equal(), expects="reading",
+    relation=Equal(), all_sizes=True, expects="reading",
     reading=SYMMETRISED,
 )  # fmt: skip
 
@@ -164,7 +164,7 @@ EQ_41.mutant("sign", lambda value: -value)
 EQ_41_CORRECTED = Claim(EXACT_PROOF, "dynamics.eq-41-corrected", label="Eq. (41) without the second minus sign",
     statement=r"\frac{dE}{dt}=\sum_i\frac{dE}{dX_{[i,:]}}\cdot(I_D-X_{[i,:]}X_{[i,:]}^\top)\Delta_{[i,:]}",
     assumptions=["dynamics (3)"],
-    relation=Equal(), of_project=True, corrects="dynamics.eq-41",
+    relation=Equal(), all_sizes=True, of_project=True, corrects="dynamics.eq-41",
 )  # fmt: skip
 EQ_41_CORRECTED.inputs(unit_tokens_and_values)
 
@@ -216,7 +216,7 @@ EQ_42_CORRECTED = Claim(EXACT_PROOF, "dynamics.eq-42-corrected", label="Eq. (42)
         \frac{dE}{dt}=-\beta\sum_i\Big(\sum_j\big(\exp(\beta X_{[i,:]}^\top AX_{[j,:]})A+\exp(\beta X_{[j,:]}^\top
         AX_{[i,:]})A^\top\big)X_{[j,:]}\cdot(I_D-X_{[i,:]}X_{[i,:]}^\top)\Delta_{[i,:]}\Big)""",
     assumptions=["dynamics (3), any W^V"],
-    relation=Equal(), of_project=True, corrects="dynamics.eq-42",
+    relation=Equal(), all_sizes=True, of_project=True, corrects="dynamics.eq-42",
     proof=("dynamics.eq-36-corrected", "dynamics.eq-41-corrected"),
 )  # fmt: skip
 EQ_42_CORRECTED.inputs(unit_tokens_and_values)

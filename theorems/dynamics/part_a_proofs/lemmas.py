@@ -23,7 +23,7 @@ LEMMA_A2 = Claim(DYNAMICS, "dynamics.lemma-a.2", label="Lemma A.2, Eqs. (22)-(23
         r"Y \in R^{S x D}, row-major vec, numerator layout",
         Assumption("no row of Y vanishes, so that Pi is defined", positive=lambda Y: row_sums(Y * Y)),
     ],
-    relation=Equal(), sizes={"S": (1, 4), "D": (1, 4)}, exact=True, proof=("dynamics.eq-25-26",),
+    relation=Equal(), all_sizes=True, sizes={"S": (1, 4), "D": (1, 4)}, exact=True, proof=("dynamics.eq-25-26",),
     note="Rows are drawn as radius times unit vector: their norms are then rational, and exact arithmetic decides.",
 )  # fmt: skip
 LEMMA_A2.inputs(rows_of_rational_norm)
@@ -60,7 +60,7 @@ Radius = Annotated[Any, Real(0.125, 4.0)]
 LEMMA_A1 = Claim(DYNAMICS, "dynamics.lemma-a.1", label="Lemma A.1, Eq. (21)",
     statement=r"\frac{\partial AXB}{\partial X}=A\otimes B^\top",
     assumptions=["numerator layout; row-major vec"],
-    relation=Equal(), sizes={"m": (1, 4), "n": (1, 4), "p": (1, 4), "q": (1, 4)}, exact=True,
+    relation=Equal(), all_sizes=True, sizes={"m": (1, 4), "n": (1, 4), "p": (1, 4), "q": (1, 4)}, exact=True,
 )  # fmt: skip
 
 
@@ -83,7 +83,7 @@ LEMMA_A3 = Claim(DYNAMICS, "dynamics.lemma-a.3", label="Lemma A.3, Eqs. (28)-(29
         \frac{\partial\operatorname{RMSNorm}(Y)}{\partial Y}=\operatorname{blockdiag}\Big(\Big\{\tfrac1{\|Y_{[i,:]}\|}
         \operatorname{diag}(\gamma)\big(I_D-\tfrac{Y_{[i,:]}Y_{[i,:]}^\top}{\|Y_{[i,:]}\|^2}\big)\Big\}_{i=1}^S\Big)""",
     assumptions=["RMSNorm as in Eq. (6)", "row-major vec", NO_ZERO_ROW],
-    relation=Equal(), sizes={"S": (1, 4), "D": (1, 4)}, exact=True, proof=("dynamics.lemma-a.2",),
+    relation=Equal(), all_sizes=True, sizes={"S": (1, 4), "D": (1, 4)}, exact=True, proof=("dynamics.lemma-a.2",),
 )  # fmt: skip
 LEMMA_A3.inputs(gain_and_rows)
 
@@ -118,7 +118,7 @@ EQS_24_27 = Claim(DYNAMICS, "dynamics.eq-25-26", label="Eqs. (24)-(27)",
         Y_{[i,:]}}{\partial Y_{[i,:]}}+Y_{[i,:]}\frac{\partial\,1/\|Y_{[i,:]}\|}{\partial Y_{[i,:]}}=\frac1{\|Y_{[i,:]}
         \|}I_D-Y_{[i,:]}\frac{Y_{[i,:]}^\top}{\|Y_{[i,:]}\|^3}""",
     assumptions=[NO_ZERO_ROW],
-    relation=Equal(), sizes={"D": (1, 5)}, exact=True,
+    relation=Equal(), all_sizes=True, sizes={"D": (1, 5)}, exact=True,
 )  # fmt: skip
 
 

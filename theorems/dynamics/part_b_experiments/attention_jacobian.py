@@ -55,7 +55,7 @@ EQ_92 = Claim(DYNAMICS, "dynamics.eq-92", label="Eq. (92) (Noci et al., Lemma A.
         J=\frac{\partial\operatorname{SA}(X)}{\partial X}=(I_S\otimes W^{V\top}X^\top)\frac{\partial P}{\partial
         X}+P\otimes W^{V\top},\quad P=\operatorname{softmax}(XW^QW^{K\top}X^\top/\sqrt{D_H})""",
     assumptions=["row-major vec, numerator layout"],
-    relation=Equal(), sizes={"S": (1, 3), "D": (1, 3), "D_H": (1, 4)}, exact=True,
+    relation=Equal(), all_sizes=True, sizes={"S": (1, 3), "D": (1, 3), "D_H": (1, 4)}, exact=True,
     where=lambda sizes: sizes["D_H"] != 3,
     note="Exact arithmetic decides at D_H = 1 and 4, where the root is rational.",
 )  # fmt: skip
@@ -78,7 +78,7 @@ EQ_92.mutant("column-major order in the value term", "kron(P, W_V.T) -> kron(W_V
 B5_VEC = Claim(DYNAMICS, "dynamics.b.5-vec", label="B.5, text",
     statement=r"\operatorname{vec}(\operatorname{SA}(X))=(P\otimes W^{V\top})x",
     assumptions=["row-major vec"],
-    relation=Equal(), sizes={"S": (1, 4), "D": (1, 3), "D_H": (1, 3)}, exact=True,
+    relation=Equal(), all_sizes=True, sizes={"S": (1, 4), "D": (1, 3), "D_H": (1, 3)}, exact=True,
 )  # fmt: skip
 
 

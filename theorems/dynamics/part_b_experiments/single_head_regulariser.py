@@ -75,7 +75,7 @@ EQ_88_REGULARISER = Claim(DYNAMICS, "dynamics.eq-88-regulariser",
     statement=r"""
         \frac{\partial}{\partial M}\Big\|M-\frac{W^{Q\top}W^K+W^QW^{K\top}}2\Big\|_F^2=2\Big(M-\frac{W^{Q
         \top}W^K+W^QW^{K\top}}2\Big),\ M=W_1^VW_1^O:\text{ it vanishes exactly under the condition (11)}""",
-    relation=Equal(), sizes={"D": (1, 3)}, exact=True, of_project=True, corrects="dynamics.eq-88",
+    relation=Equal(), all_sizes=True, sizes={"D": (1, 3)}, exact=True, of_project=True, corrects="dynamics.eq-88",
     note="The condition (11) guarantees a falling energy for symmetric W^Q W^K^T only (dynamics.prop-4.1-symmetric).",
 )  # fmt: skip
 

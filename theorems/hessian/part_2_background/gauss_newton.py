@@ -132,7 +132,7 @@ EQUATION_4 = Claim(ATTENTION, "hessian.eq-4-layout", label="Eq. (4) and Figure 2
         \frac{\partial\operatorname{vec}_r\frac{\partial F}{\partial W_i}}{\partial\operatorname{vec}_r W_j} \in
         \mathbb{R}^{L d_V p_i q_i\times p_j q_j},\ \text{the second derivatives of the entries of } F \text{, stacked}
     """,
-    relation=Equal(), sizes={"L": (1, 3), "d_V": (1, 2), "d_K": (1, 3)},
+    relation=Equal(), all_sizes=True, sizes={"L": (1, 3), "d_V": (1, 2), "d_K": (1, 3)},
     uses=("hessian.lem-B.1", "hessian.jacobian-key"),
     note="""
         The Jacobian that is flattened and differentiated is the closed form of Lemma B.1; the entries of F are those
@@ -179,7 +179,7 @@ LOSS_DERIVATIVES = Claim(HESSIAN, "hessian.sec2-loss-derivatives", label="Sectio
         \partial^2\ell/\partial F^2 = 2 I_{L d_V}/(L d_V) \in \mathbb{R}^{L d_V\times L d_V} \text{ for } \ell(F,Y) =
         \|F-Y\|_F^2/(L d_V)""",
     assumptions=[SQUARE_LOSS, LAYOUT],
-    relation=Equal(), sizes={"L": (1, 4), "d_V": (1, 3)}, exact=True,
+    relation=Equal(), all_sizes=True, sizes={"L": (1, 4), "d_V": (1, 3)}, exact=True,
 )  # fmt: skip
 
 

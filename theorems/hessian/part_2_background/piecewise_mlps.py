@@ -42,7 +42,8 @@ PIECEWISE = Claim(HESSIAN, "hessian.sec2-piecewise", label="Section 2, text",
         \text{[zero diagonal blocks of the functional Hessian] also extends to any piecewise nonlinearity in the sense
         of} \text{ almost everywhere}""",
     assumptions=["three layers with an elementwise nonlinearity after the first two", AWAY],
-    relation=HasStructure(), sizes={"N": (1, 3), "h_0": (1, 2), "h_1": (1, 3), "h_2": (1, 2), "h_3": (1, 2)},
+    relation=HasStructure(),
+    sizes={"N": (1, 3), "h_0": (1, 2), "h_1": (1, 3), "h_2": (1, 2), "h_3": (1, 2)},
     expects="reading", exact=True,
     reading="""
         piecewise means piecewise linear, like ReLU: on each cell of fixed signs F is linear in every W_i, and where

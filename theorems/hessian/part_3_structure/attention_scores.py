@@ -61,7 +61,7 @@ Width = Annotated[int, Size("d")]
 LOGIT_VARIANCE = Claim(HESSIAN, "hessian.logit-variance", label="Section 3.2, variance of the logits at initialisation",
     statement=r"\operatorname{Var}(T_{ij}) = s^4\,|x_i|^2|x_j|^2 \text{ whatever } d_K",
     assumptions=["entries of W_Q and W_K independent, of mean 0 and variance s^2", "tokens fixed"],
-    relation=Equal(), sizes={"L": (1, 3), "d_V": (1, 3), "d_K": (1, 4)}, exact=True, of_project=True,
+    relation=Equal(), all_sizes=True, sizes={"L": (1, 3), "d_V": (1, 3), "d_K": (1, 4)}, exact=True, of_project=True,
     note="""
         T_ij is bilinear in W_Q and W_K, so its variance is s^4 times the sum of its squared coefficients. With s^2 =
         0.64/d_V (Appendix F) and d_V fixed the logits do not shrink as d_K grows, and the attention does not become
@@ -101,7 +101,8 @@ UNIFORM_AT_INIT = Claim(HESSIAN, "hessian.sec3.2-uniform-at-init", label="Sectio
     statement=r"""
         \text{[Attention scores being data-independent] happens almost surely at initialization for large } d_K""",
     assumptions=["W_Q, W_K with independent entries N(0, 0.64/d_V) (Appendix F)", "tokens fixed"],
-    relation=Equal(), sizes={"L": (1, 3), "d": (1, 4)}, expects="reading", uses=("hessian.logit-variance",), exact=True,
+    relation=Equal(), all_sizes=True,
+    sizes={"L": (1, 3), "d": (1, 4)}, expects="reading", uses=("hessian.logit-variance",), exact=True,
     reading="""
         d_V = d_K = d grow together, as in Appendix F, and token norms stay bounded: Var(T_ij) = 0.4096 |x_i|^2
         |x_j|^2/d^2 is summable over d, so by Chebyshev and Borel-Cantelli all logits tend to 0 almost surely and the
@@ -252,7 +253,8 @@ DISPERSED_CORRECTED = Claim(ATTENTION_LOSS, "hessian.dispersed-corrected",
         W_K\|_F \text{ with } C \text{ the covariance of the tokens, and the value block, of norm }
         \frac{2}{\sqrt{d_V}}|\bar x|^2""",
     assumptions=["W_Q = 0, so that attention is uniform and (Q,K), (K,K) vanish"],
-    relation=Equal(), sizes={"L": (1, 5), "d_V": (1, 3), "d_K": (1, 4)}, corrects="hessian.sec3.2-dispersed",
+    relation=Equal(), all_sizes=True,
+    sizes={"L": (1, 5), "d_V": (1, 3), "d_K": (1, 4)}, corrects="hessian.sec3.2-dispersed",
     uses=("hessian.full-outer-product",), of_project=True,
     note="""
         Squares are compared, which are rational. For sigma X the first norm has the degree 6 and the second 2: the

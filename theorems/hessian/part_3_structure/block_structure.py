@@ -40,7 +40,7 @@ KEY_BLOCKS = Claim(SECOND_DERIVATIVES, "hessian.sec3-key-blocks", label="Section
     statement=r"""
         \text{The blocks w.r.t. the key weight matrix } [H_o(W_K,W_K), H_o(W_V,W_K), H_f(W_K,W_K), H_f(W_V,W_K)] \text{
         are essentially symmetric to the ones w.r.t. the query weight matrix (modulo differences in arrangement)}""",
-    relation=Equal(), expects="reading",
+    relation=Equal(), all_sizes=True, expects="reading",
     uses=(
         "hessian.outer-key-key", "hessian.outer-value-key", "hessian.functional-key-key",
         "hessian.functional-value-key",
@@ -86,7 +86,7 @@ MOMENT_DEPENDENCE = Claim(ATTENTION_LOSS, "hessian.sec3.2-moment-dependence", la
         \text{The value outer-product Hessian depends on the first attention moment, the query-key outer-product} \text{
         Hessians are influenced by the second central moment, and the query-key functional Hessian exhibits a} \text{
         dependency on the third central moment}""",
-    relation=Equal(), sizes={"L": (1, 3), "d_V": (1, 2), "d_K": (1, 4)}, expects="reading",
+    relation=Equal(), all_sizes=True, sizes={"L": (1, 3), "d_V": (1, 2), "d_K": (1, 4)}, expects="reading",
     uses=("hessian.rem-3.1-z1",),
     reading="""
         apart from tokens, weights and residual, H_o(V,V) is a function of M_1, the query-key blocks of H_o of M_2,

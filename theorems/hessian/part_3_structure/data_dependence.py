@@ -267,7 +267,7 @@ DELTA = Claim(HESSIAN, "hessian.delta-definition",
         := \operatorname{vec}_r(F(X)-Y), \text{ with } \delta_{XY}^\top \text{ in the formulas of Remark 4.1, Lemma 4.1
         and Remark D.1}""",
     assumptions=["S of Theorem 3.2"],
-    relation=Equal(), sizes={"L": (1, 4), "d_V": (1, 3)}, expects="reading", exact=True,
+    relation=Equal(), all_sizes=True, sizes={"L": (1, 4), "d_V": (1, 3)}, expects="reading", exact=True,
     reading="""
         each definition where it stands: Section 3.1 names the residual and has it in no formula; Remarks 4.1 and D.1,
         to which Lemma 4.1 refers, define the column that their formulas transpose, and the products (delta_XY^T (x)

@@ -195,7 +195,7 @@ EQUATION_5_OUTER = Claim(SOFTMAX_FROZEN, "hessian.eq-5-outer", label="Eq. (5), H
         H_o\in\begin{bmatrix}O(X^6)&O(X^6)&O(X^4)\\\cdot&O(X^6)&O(X^4)\\\cdot&\cdot&O(X^2)\end{bmatrix} \text{ in the
         order } Q,K,V; \text{ each key and query weight contributes a cubic dependence on } X \text{ while } W_V \text{
         brings a linear dependence}""",
-    relation=Equal(), expects="reading", uses=("hessian.full-outer-product", "hessian.sec3-landau"),
+    relation=Equal(), all_sizes=True, expects="reading", uses=("hessian.full-outer-product", "hessian.sec3-landau"),
     reading="""
         with A frozen each block is homogeneous in X of exactly the printed degree: H(sigma X) = sigma^k H(X). With the
         softmax as it is the k are upper bounds, max|H| <= C max|X|^k, with the constants of hessian.eq-5-outer-bound
@@ -296,7 +296,7 @@ EQUATION_5_FUNCTIONAL = Claim(SOFTMAX_FROZEN, "hessian.eq-5-functional",
         H_f\in\begin{bmatrix}O(X^5)&O(X^5+X^3)&O(X^3)\\\cdot&O(X^5)&O(X^3)\\\cdot&\cdot&\cdot\end{bmatrix} \text{ in the
         order } Q,K,V, \text{ omitting the dependence on the residual } \delta_{XY}""",
     assumptions=["residual frozen: F - Y is a fixed matrix while X is scaled"],
-    relation=Equal(), expects="reading", uses=("hessian.full-functional", "hessian.sec3-landau"),
+    relation=Equal(), all_sizes=True, expects="reading", uses=("hessian.full-functional", "hessian.sec3-landau"),
     reading="""
         with A and the residual frozen the blocks (Q,Q), (K,K) are homogeneous in X of degree 5, (V,Q), (V,K) of degree
         3, and (Q,K) is the sum of its curvature, of degree 5, and its product-rule term, of degree 3. With the softmax
@@ -400,7 +400,7 @@ FUNCTIONAL_BOUND.mutant("4/5 of the bounds of the mixed value blocks", less=(1, 
 
 EQUATION_5_VV = Claim(ATTENTION_LOSS, "hessian.eq-5-vv-corner", label="Eq. (5), V,V corner of H_f",
     statement=r"H_f(W_V,W_V)\in O(X^2)",
-    relation=HasStructure(), expects="reading", uses=("hessian.thm-3.2-vv",),
+    relation=HasStructure(), all_sizes=True, expects="reading", uses=("hessian.thm-3.2-vv",),
     reading="""
         an upper bound, and then true with the constant 0: the block vanishes (Theorem 3.2). As a rate of growth it
         would be false, there is nothing that grows""",

@@ -46,7 +46,7 @@ from verify.vocabulary import Claim, Equal, HasStructure
 
 THEOREM_32_VV = Claim(ATTENTION_LOSS, "hessian.thm-3.2-vv", label="Theorem 3.2, value block",
     statement=r"H_f(W_V,W_V) = 0",
-    relation=HasStructure(), uses=("hessian.eq-2",),
+    relation=HasStructure(), all_sizes=True, uses=("hessian.eq-2",),
 )  # fmt: skip
 
 
@@ -82,7 +82,7 @@ THEOREM_32_QQ = Claim(SECOND_DERIVATIVES, "hessian.thm-3.2-qq", label="Theorem 3
         H_f(W_Q,W_Q) = \frac{2}{L d_V d_K} R_{d_V d_K}(I_L\otimes W_V^\top\otimes I_{d_V}\otimes W_K^\top) Z_2
         (I_{d_V}\otimes W_K)""",
     assumptions=["R_m = vec_r(F - Y)^T (x) I_m", "Z_2 as in Appendix B.1"],
-    relation=Equal(), uses=("hessian.thm-3.2-z2-appendix",), proof=("hessian.thm-3.2-proof-qq",),
+    relation=Equal(), all_sizes=True, uses=("hessian.thm-3.2-z2-appendix",), proof=("hessian.thm-3.2-proof-qq",),
 )  # fmt: skip
 
 
@@ -112,7 +112,7 @@ THEOREM_32_QQ.mutant("1/sqrt(d_K) instead of 1/d_K", lambda value, W_K: value * 
 THEOREM_32_VQ = Claim(ATTENTION_LOSS, "hessian.thm-3.2-vq", label="Theorem 3.2, mixed value-query block",
     statement=r"H_f(W_V,W_Q) = \frac{2}{L d_V\sqrt{d_K}} R_{d_V^2}(I_L\otimes S) Z_1 (I_{d_V}\otimes W_K)",
     assumptions=["R_m = vec_r(F - Y)^T (x) I_m; S = (I (x) K_{d_V,d_V})(vec_r I (x) I)"],
-    relation=Equal(), uses=("hessian.lem-B.1", "hessian.lem-B.2", "hessian.eq-16-17"),
+    relation=Equal(), all_sizes=True, uses=("hessian.lem-B.1", "hessian.lem-B.2", "hessian.eq-16-17"),
     proof=("hessian.thm-3.2-proof-vq",),
 )  # fmt: skip
 
@@ -145,7 +145,7 @@ THEOREM_32_QK = Claim(SECOND_DERIVATIVES, "hessian.thm-3.2-qk", label="Theorem 3
         "Z_2 = (I_L (x) X^T (x) X^T (x) X^T)(d^2A/dT^2)(X (x) X), of shape (L d_V^3, d_V^2)",
         "matrix products bind tighter than the final (x) I_{d_K}, the only reading with matching sizes",
     ],
-    relation=Equal(), uses=("hessian.thm-3.2-z2-appendix", "hessian.lem-B.2", "hessian.lem-B.3"),
+    relation=Equal(), all_sizes=True, uses=("hessian.thm-3.2-z2-appendix", "hessian.lem-B.2", "hessian.lem-B.3"),
     proof=("hessian.eq-21", "hessian.eq-21-dF2"),
     doubt="""
         In Section 3 the extraction of Z_2 shows four factors X^T after I_L; the size printed beside it and Appendix
@@ -187,7 +187,7 @@ THEOREM_32_SIZES = Claim(SECOND_DERIVATIVES, "hessian.thm-3.2-sizes", label="The
         R_m := \operatorname{vec}_r(F(X)-Y)^\top\otimes I_m \in \mathbb{R}^{m\times m L d_V},\quad S := (I_{d_V}\otimes
         K_{d_V,d_V})(\operatorname{vec}_r I_{d_V}\otimes I_{d_V}) \in \mathbb{R}^{d_V^3\times d_V},\quad Z_1 \in
         \mathbb{R}^{L d_V\times d_V^2},\ \text{and the products of Theorem 3.2 exist}""",
-    relation=Equal(), uses=("hessian.thm-3.2-qq", "hessian.thm-3.2-vq", "hessian.thm-3.2-qk"),
+    relation=Equal(), all_sizes=True, uses=("hessian.thm-3.2-qq", "hessian.thm-3.2-vq", "hessian.thm-3.2-qk"),
     note="That the products exist is seen by forming them: the blocks that this claim uses.",
 )  # fmt: skip
 
@@ -218,7 +218,7 @@ THEOREM_32_Z2_MAIN = Claim(SOFTMAX_OF_T, "hessian.thm-3.2-z2-main", label="Theor
         Z_2 := (I_L\otimes X^\top\otimes X^\top\otimes X^\top)(\partial^2 A/\partial T^2)(X\otimes X) \in \mathbb{R}^{L
         d_V^3\times d_V^2}""",
     assumptions=["d^2A/dT^2 in the layout of Eq. (4), of shape (L^4, L^2)"],
-    relation=Equal(),
+    relation=Equal(), all_sizes=True,
     doubt="""
         The extraction shows four factors X^T after I_L. The size printed beside it, the shape of d^2A/dT^2 and
         Appendix B.1 have three, which is the reading taken.""",
@@ -247,7 +247,7 @@ FUNCTIONAL_KK = Claim(SECOND_DERIVATIVES, "hessian.functional-key-key", label="T
     statement=r"""
         H_f(W_K,W_K) = \frac{2}{L d_V d_K} R_{d_V d_K}\big(I_L\otimes W_V^\top\otimes K_{d_V,d_K}(W_Q^\top\otimes
         I_{d_V})\big) Z_2 (W_Q\otimes I_{d_V}) K_{d_K,d_V}""",
-    relation=Equal(), uses=("hessian.jacobian-key", "hessian.thm-3.2-z2-appendix"), of_project=True,
+    relation=Equal(), all_sizes=True, uses=("hessian.jacobian-key", "hessian.thm-3.2-z2-appendix"), of_project=True,
     note=KEY_NOTE,
 )  # fmt: skip
 
@@ -270,7 +270,8 @@ FUNCTIONAL_KK.mutant("labels left out of the residual", "Y -> 0 * Y")
 
 FUNCTIONAL_VK = Claim(ATTENTION_LOSS, "hessian.functional-value-key", label="Theorem 3.2, mixed value-key block",
     statement=r"H_f(W_V,W_K) = \frac{2}{L d_V\sqrt{d_K}} R_{d_V^2}(I_L\otimes S) Z_1 (W_Q\otimes I_{d_V}) K_{d_K,d_V}",
-    relation=Equal(), uses=("hessian.jacobian-key", "hessian.lem-B.2", "hessian.eq-16-17"), of_project=True,
+    relation=Equal(), all_sizes=True,
+    uses=("hessian.jacobian-key", "hessian.lem-B.2", "hessian.eq-16-17"), of_project=True,
     note="Appendix B.1 says of this block that it 'can be derived in the same way' and states no formula.",
 )  # fmt: skip
 

@@ -25,7 +25,7 @@ DEFINITION_31 = Claim(SOFTMAX_OF_T, "hessian.def-3.1", label="Definition 3.1",
         M_3 := \Big[\sum_j A_{i,j}(X_{j,:}-[M_1]_{i,:})\otimes(X_{j,:}-[M_1]_{i,:})(X_{j,:}-[M_1]_{i,:})^\top\Big]_{1\le
         i\le L} \in \mathbb{R}^{L d_V^2\times d_V}""",
     assumptions=["X_{j,:} and [M_1]_{i,:} are column vectors"],
-    relation=Equal(),
+    relation=Equal(), all_sizes=True,
     note="""
         Checked to be the first moment and the second and third central moments of token j with probability A_{i,j},
         flattened with the last index as the column.""",
@@ -100,7 +100,7 @@ REMARK_31_Z1 = Claim(SOFTMAX_OF_T, "hessian.rem-3.1-z1", label="Remark 3.1, Z_1"
         Z_1 = X * M_2, \text{ with } * \text{ the Khatri-Rao product of } X \text{ split row-wise} \text{ and } M_2
         \text{ split block-row-wise}""",
     assumptions=["M_2 holds the second central moments of Definition 3.1"],
-    relation=Equal(), sizes={"L": (1, 4), "d_V": (1, 3)},
+    relation=Equal(), all_sizes=True, sizes={"L": (1, 4), "d_V": (1, 3)},
 )  # fmt: skip
 
 
@@ -121,7 +121,8 @@ REMARK_31_Z1.mutant("attention transposed", "T -> T.T")
 REMARK_31_Z2 = Claim(SOFTMAX_OF_T, "hessian.rem-3.1-z2", label="Remark 3.1, Z_2",
     statement=r"Z_2 = (I_L\otimes K_{d_V,d_V}\otimes I_{d_V})(X * X^\top * M_3)",
     assumptions=["M_3 holds the third central moments of Definition 3.1", "X split row-wise, M_3 block-row-wise"],
-    relation=Equal(), expects="reading", uses=("hessian.def-3.1", "hessian.lem-C.1-structure", "hessian.eq-14"),
+    relation=Equal(), all_sizes=True,
+    expects="reading", uses=("hessian.def-3.1", "hessian.lem-C.1-structure", "hessian.eq-14"),
     proof=(
         "hessian.rem-3.1-proof-z2i", "hessian.rem-3.1-proof-step", "hessian.rem-3.1-proof-moment",
         "hessian.rem-3.1-proof-size",

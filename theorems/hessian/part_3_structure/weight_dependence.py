@@ -59,7 +59,7 @@ WEIGHTS_OUTER = Claim(SCORES_FIXED, "hessian.sec3.3-weights-outer", label="Secti
         the} \text{ weights beyond the attention scores: on both } W_V \text{ and one of } W_K, W_Q. \text{ The mixed
         query-key terms depend} \text{ linearly on } W_K, W_Q \text{ and quadratically on } W_V. \text{ The mixed terms
         involving values depend linearly on the} \text{ selected weight matrices}""",
-    relation=Equal(), uses=("hessian.full-outer-product",),
+    relation=Equal(), all_sizes=True, uses=("hessian.full-outer-product",),
     note="""
         A degree is read off by scaling: W_Q -> q W_Q, W_K -> k W_K, W_V -> v W_V multiplies a block by q^a k^b v^c.
         'Selected' in the mixed value terms: W_V and W_K for (V,Q), W_V and W_Q for (V,K).""",
@@ -91,7 +91,7 @@ WEIGHTS_FUNCTIONAL = Claim(SCORES_FIXED, "hessian.sec3.3-weights-functional",
     statement=r"""
         \text{The diagonal value functional block is always zero; the diagonal query block depends quadratically on }
         W_K \text{ and linearly on } W_V; \text{ the mixed value-query block depends only linearly on } W_K""",
-    relation=Equal(), expects="reading", uses=("hessian.full-functional", "hessian.thm-3.2-vv"),
+    relation=Equal(), all_sizes=True, expects="reading", uses=("hessian.full-functional", "hessian.thm-3.2-vv"),
     reading="""
         the residual F - Y is held fixed with the attention matrix, as Eq. (5) omits 'the dependence of all the
         functional Hessian blocks on the residual'; F = A X W_V in it would add terms of one degree more in W_V to all

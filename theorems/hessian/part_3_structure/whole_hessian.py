@@ -148,7 +148,8 @@ FULL_OUTER = Claim(ALL_BLOCKS, "hessian.full-outer-product", label="Eq. (3), the
         d_V\sqrt{d_K}}\Big(\sum_l m_l x_l^\top\otimes W_V^\top M_{2,l}\Big)E_j,\ E_Q = I_{d_V}\otimes W_K,\ E_K =
         (W_Q\otimes I_{d_V})K_{d_K,d_V}""",
     assumptions=["x_l token l, m_l and M_{2,l} mean and covariance of the tokens under row l of A"],
-    relation=Equal(), uses=("hessian.outer-key-key", "hessian.outer-value-key", "hessian.rem-3.1-z1"), of_project=True,
+    relation=Equal(), all_sizes=True,
+    uses=("hessian.outer-key-key", "hessian.outer-value-key", "hessian.rem-3.1-z1"), of_project=True,
 )  # fmt: skip
 
 
@@ -180,7 +181,8 @@ FULL_FUNCTIONAL = Claim(ALL_BLOCKS, "hessian.full-functional", label="Eq. (3), t
         x_l\otimes\delta_l^\top;\ C = \frac{2}{L d_V d_K}\sum_l x_l x_l^\top\otimes\big((W_V\delta_l)^\top\otimes
         I_{d_V}\big)M_{3,l},\ B = \frac{2}{L d_V\sqrt{d_K}}\sum_l x_l\delta_l^\top W_V^\top M_{2,l}""",
     assumptions=["delta_l row l of F - Y as a column; E_Q, E_K, x_l, M_{2,l}, M_{3,l} as for H_o"],
-    relation=Equal(), uses=("hessian.functional-key-key", "hessian.functional-value-key", "hessian.thm-3.2-vv"),
+    relation=Equal(), all_sizes=True,
+    uses=("hessian.functional-key-key", "hessian.functional-value-key", "hessian.thm-3.2-vv"),
     of_project=True,
 )  # fmt: skip
 
@@ -221,7 +223,8 @@ FULL_HESSIAN = Claim(ALL_BLOCKS, "hessian.full-gauss-newton", label="Eq. (2) for
     statement=r"""
         \frac{\partial^2(\ell\circ F)}{\partial(W_Q,W_K,W_V)^2} = H_o + H_f \text{ with the closed forms of all blocks}
     """,
-    relation=Equal(), uses=("hessian.full-outer-product", "hessian.full-functional", "hessian.eq-2"), of_project=True,
+    relation=Equal(), all_sizes=True,
+    uses=("hessian.full-outer-product", "hessian.full-functional", "hessian.eq-2"), of_project=True,
 )  # fmt: skip
 
 
@@ -242,7 +245,7 @@ FULL_HESSIAN.mutant(
 FULL_SYMMETRY = Claim(ATTENTION_LOSS, "hessian.full-symmetry", label="Eq. (3), text below, for the closed forms",
     statement=r"""
         H_o = H_o^\top,\ H_f = H_f^\top \text{ for the matrices assembled from the closed forms of all nine blocks}""",
-    relation=HasStructure(), sizes={"L": (1, 3), "d_V": (1, 2), "d_K": (1, 4)},
+    relation=HasStructure(), all_sizes=True, sizes={"L": (1, 3), "d_V": (1, 2), "d_K": (1, 4)},
     uses=("hessian.eq-3-symmetry", "hessian.full-outer-product", "hessian.full-functional"), of_project=True,
     note="""
         No block is filled in by transposition. On and to one side of the diagonal stand the formulas of Theorems 3.1
@@ -302,7 +305,7 @@ FULL_SYMMETRY.mutant("value-query block with the wrong sign", sign=-1)
 LOSS_HESSIAN = Claim(ATTENTION_LOSS, "hessian.loss-hessian-qk",
     label="Eq. (2) with Theorems 3.1 and 3.2, mixed query-key block of the loss",
     statement=r"\frac{\partial^2(\ell\circ F)}{\partial W_Q\partial W_K} = H_o(W_Q,W_K) + H_f(W_Q,W_K)",
-    relation=Equal(), sizes={"L": (1, 3), "d_V": (1, 3), "d_K": (1, 3)},
+    relation=Equal(), all_sizes=True, sizes={"L": (1, 3), "d_V": (1, 3), "d_K": (1, 3)},
     uses=("hessian.eq-2", "hessian.thm-3.1-qk", "hessian.thm-3.2-qk"), of_project=True,
 )  # fmt: skip
 

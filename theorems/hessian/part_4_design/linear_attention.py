@@ -84,7 +84,7 @@ OUTER_BLOCKS = Claim(LINEAR_ATTENTION, "hessian.rem-4.1-outer", label="Remark 4.
         \frac{2L^2}{d_V d_K}\Sigma\otimes W_K^\top\Sigma W_V W_V^\top\Sigma W_K,\ H_o(W_V,W_Q) = \frac{2L^2}{d_V
         d_K}(\Sigma W_K W_Q^\top\Sigma\otimes W_V^\top\Sigma W_K),\ H_o(W_Q,W_K) = \frac{2L^2}{d_V d_K}(\Sigma
         W_Q\otimes W_K^\top\Sigma W_V W_V^\top\Sigma) K_{d_K,d_V},\quad \Sigma = \Sigma_{XX} = X^\top X/L""",
-    relation=Equal(), uses=("hessian.eq-2",),
+    relation=Equal(), all_sizes=True, uses=("hessian.eq-2",),
 )  # fmt: skip
 
 
@@ -114,7 +114,7 @@ FUNCTIONAL_VQ = Claim(WITH_RESIDUAL, "hessian.rem-4.1-functional-vq", label="Rem
     statement=r"""
         H_f(W_V,W_Q) = \frac{2}{d_V\sqrt{d_K}}(\delta_{XY}^\top\otimes I_{d_V^2})(I_L\otimes S)(X\otimes\Sigma_{XX}W_K)
     """,
-    relation=Equal(), uses=("hessian.eq-2", "hessian.eq-16-17"),
+    relation=Equal(), all_sizes=True, uses=("hessian.eq-2", "hessian.eq-16-17"),
 )  # fmt: skip
 
 
@@ -139,7 +139,7 @@ FUNCTIONAL_QK = Claim(WITH_RESIDUAL, "hessian.rem-4.1-functional-qk", label="Rem
         H_f(W_Q,W_K) = \frac{2}{d_V\sqrt{d_K}}\big(\delta_{XY}^\top(X\otimes W_V^\top\Sigma_{XX})\otimes I_{d_V}\big)
         S\otimes I_{d_K}""",
     assumptions=["matrix products bind tighter than the final (x) I_{d_K}, the only reading with matching sizes"],
-    relation=Equal(), uses=("hessian.eq-2", "hessian.thm-3.2-qk"),
+    relation=Equal(), all_sizes=True, uses=("hessian.eq-2", "hessian.thm-3.2-qk"),
 )  # fmt: skip
 
 
@@ -166,7 +166,7 @@ HOLLOW = Claim(WITH_RESIDUAL, "hessian.rem-4.1-hollow-psd", label="Remark 4.1 an
         \partial A/\partial T = I_{L^2},\ \partial^2 A/\partial T^2 = 0;\ H_f(W_i,W_i) = 0 \text{ for }
         i\in\{Q,K,V\},\text{ so that the diagonal blocks are those of the outer-product Hessian, and
         positive-semidefinite}""",
-    relation=Equal(), where=lambda sizes: sizes["L"] * sizes["d_V"] * sizes["d_K"] <= 8,
+    relation=Equal(), all_sizes=True, where=lambda sizes: sizes["L"] * sizes["d_V"] * sizes["d_K"] <= 8,
     uses=("hessian.rem-4.1-outer",),
     doubt="The extraction shows I_{d_L^2}^2 for the derivative of the activation, read as I_{L^2}.",
     note="""

@@ -47,7 +47,7 @@ TABLE_1 = Claim(WITHOUT_SOFTMAX, "hessian.table-1", label="Table 1",
         H_o:\ \text{MLP/CNN } O(\Sigma_{XX}),\ \text{Transformer } O(\Sigma_{XX}^3);\quad H_f:\ \text{MLP/CNN }
         O(\Omega_{xy}),\ \text{Transformer } O(\Omega_{xy}\Sigma_{XX}),\quad \Omega_{xy} := \tfrac1L X^\top(F(X)-Y)""",
     assumptions=["MLP column: the linear MLP of Section 2"],
-    relation=Equal(), expects="reading",
+    relation=Equal(), all_sizes=True, expects="reading",
     uses=(
         "hessian.sec2-mlp-outer", "hessian.sec2-mlp-hollow", "hessian.eq-18", "hessian.rem-4.1-outer",
         "hessian.rem-4.1-functional-vq", "hessian.rem-4.1-functional-qk",
@@ -125,7 +125,7 @@ UNIFORM_DEPENDENCE = Claim(WITHOUT_SOFTMAX, "hessian.sec4.1-uniform-dependence",
         \text{All blocks of the outer-product Hessian depend cubically on } \Sigma_{XX} \text{, the non-zero functional
         blocks} \text{ linearly on } X\otimes\Sigma_{XX}; \text{ the number of weight matrices is the same for the
         outer-product Hessian and} \text{ across non-zero blocks of the functional Hessian}""",
-    relation=Equal(), expects="reading",
+    relation=Equal(), all_sizes=True, expects="reading",
     uses=("hessian.table-1", "hessian.rem-4.1-outer", "hessian.rem-4.1-functional-vq", "hessian.rem-4.1-functional-qk"),
     reading="""
         of the expressions in Remark 4.1, in which the residual delta_XY is a symbol of its own: it is held fixed,

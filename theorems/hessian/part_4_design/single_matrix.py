@@ -108,7 +108,8 @@ LEMMA_41_CORRECTED = Claim(SINGLE_MATRIX, "hessian.lem-4.1-corrected", label="Le
     statement=r"""
         H(W_{QK},W_{QK}) = \frac{2}{L d_V}\Big(Z_1^\top(I_L\otimes W_V W_V^\top) Z_1 + \big(\delta_{XY}^\top(I_L\otimes
         W_V^\top)\otimes I_{d_V^2}\big) Z_2\Big), \text{ the summands being } H_o \text{ and } H_f""",
-    relation=Equal(), uses=("hessian.lem-4.1-eq-22", "hessian.eq-2"), corrects="hessian.lem-4.1", of_project=True,
+    relation=Equal(), all_sizes=True,
+    uses=("hessian.lem-4.1-eq-22", "hessian.eq-2"), corrects="hessian.lem-4.1", of_project=True,
 )  # fmt: skip
 
 
@@ -141,7 +142,7 @@ EQUATION_22 = Claim(HESSIAN, "hessian.lem-4.1-eq-22",
         X);\quad\frac{\partial^2 F}{\partial W_{QK}\partial W_{QK}} = (I_L\otimes W_V^\top X^\top\otimes X^\top\otimes
         X^\top)\frac{\partial^2 A}{\partial T\partial T}(X\otimes X)""",
     assumptions=[SINGLE[0], SINGLE[2]],
-    relation=Equal(), sizes=SIZES, where=few_products,
+    relation=Equal(), all_sizes=True, sizes=SIZES, where=few_products,
     uses=("hessian.lem-B.1", "hessian.eq-15", "hessian.lem-C.1-structure"), exact=True,
 )  # fmt: skip
 

@@ -64,7 +64,7 @@ SCALING = Claim(TEMPERATURE, "hessian.sec4.3-temperature-scaling", label="Sectio
     statement=r"""
         T(X) = XW_QW_K^\top X^\top/(t\sqrt{d_K}):\ H_o^T \text{ will be scaled by } 1/t^2 \text{ and } H_f^T \text{ by }
         1/t,\text{ since the formulas depend on } 1/\sqrt{d_K} \text{ quadratically and linearly}""",
-    relation=Equal(), expects="reading", uses=("hessian.rem-D.1-corrected",), exact=True,
+    relation=Equal(), all_sizes=True, expects="reading", uses=("hessian.rem-D.1-corrected",), exact=True,
     reading="of the prefactors, as the reason given has it: A and the residual stay at their values for t = 1",
     note="""
         In the model itself A = softmax(T) follows t, and neither part is scaled by a power of t: see
@@ -124,7 +124,8 @@ AS_WEIGHTS = Claim(TEMPERATURE, "hessian.temperature-as-weights",
     statement=r"""
         H_o^T(t; W_Q, W_K) = D H_o^T(1; W_Q/t, W_K) D,\ H_f^T(t; W_Q, W_K) = D H_f^T(1; W_Q/t, W_K) D,\ D =
         \operatorname{diag}(I, I/t) \text{ for the weights } [W_K; W_Q]""",
-    relation=Equal(), uses=("hessian.rem-D.1-corrected",), corrects="hessian.temperature-scaling-following-a",
+    relation=Equal(), all_sizes=True,
+    uses=("hessian.rem-D.1-corrected",), corrects="hessian.temperature-scaling-following-a",
     exact=True, of_project=True,
     note="The logits at temperature t are those of the query weights W_Q / t at temperature 1.",
 )  # fmt: skip

@@ -81,7 +81,7 @@ EQUATIONS_11_12 = Claim(IDENTITIES, "hessian.eq-11-12", label="Eqs. (11), (12)",
         a^\top\otimes b = b a^\top = b\otimes a^\top;\qquad A(v^\top\otimes B) = (1\otimes A)(v^\top\otimes B) =
         (v^\top\otimes AB)""",
     assumptions=["a, b, v are column vectors", "A and B can be multiplied"],
-    relation=Equal(), sizes={"m": (1, 4), "n": (1, 4), "r": (1, 3)}, uses=("hessian.eq-6-10",),
+    relation=Equal(), all_sizes=True, sizes={"m": (1, 4), "n": (1, 4), "r": (1, 3)}, uses=("hessian.eq-6-10",),
 )  # fmt: skip
 
 
@@ -111,7 +111,7 @@ EQUATION_13 = Claim(IDENTITIES, "hessian.eq-13", label="Eq. (13) with proof",
         A)\operatorname{vec}_c I_n = (A\otimes I_n) K_{n,n}\operatorname{vec}_c I_n = (A\otimes I_n)\operatorname{vec}_r
         I_n""",
     assumptions=["A in R^{m x n}, B in R^{p x q}"],
-    relation=Equal(), sizes={"m": (1, 4), "n": (1, 4), "p": (1, 3), "q": (1, 3)},
+    relation=Equal(), all_sizes=True, sizes={"m": (1, 4), "n": (1, 4), "p": (1, 3), "q": (1, 3)},
 )  # fmt: skip
 
 
@@ -147,7 +147,7 @@ EQUATION_14 = Claim(IDENTITIES, "hessian.eq-14", label="Eq. (14)",
     r"\\ A_m(B_{m,:}^\top\otimes C)\end{bmatrix} = \begin{bmatrix}B_{1,:}^\top\otimes A_1 C\\ \vdots\\ B_{m,:}^\top"
     r"\otimes A_m C\end{bmatrix}",
     assumptions=["A_i in R^{q x r} for i = 1..m, B in R^{m x n}, C in R^{r x t}; B_{i,:} the i-th row as a column"],
-    relation=Equal(), sizes={"m": (1, 3), "n": (1, 3), "q": (1, 3), "r": (1, 3), "t": (1, 2)},
+    relation=Equal(), all_sizes=True, sizes={"m": (1, 3), "n": (1, 3), "q": (1, 3), "r": (1, 3), "t": (1, 2)},
     uses=("hessian.eq-11-12",),
     doubt="""
         The display is damaged: stacks are repeated, one row shows A_m(B_{1,:}^T (x) C), and the last stack has lost

@@ -17,7 +17,7 @@ LEMMA_B2 = Claim(IDENTITIES, "hessian.lem-B.2", label="Lemma B.2, eq. (20), with
         (I_M\otimes K_{N,M})(\operatorname{vec}_r I_M\otimes I_N) = (K_{M,N}\otimes I_M)(I_N\otimes\operatorname{vec}_r
         I_M),\ \text{both with entries } \delta_{m_1,m_2}\delta_{n_1,n_2} \text{ at } ((m_1,n_1,m_2),n_2)""",
     assumptions=["K_{N,M} in R^{MN x MN} is the commutation matrix"],
-    relation=Equal(), sizes={"n": (1, 4), "m": (1, 4)}, uses=("hessian.eq-18",),
+    relation=Equal(), all_sizes=True, sizes={"n": (1, 4), "m": (1, 4)}, uses=("hessian.eq-18",),
     note="""
         Both matrices are applied to an arbitrary vector of length N, which is as much as comparing them. M = N gives
         the two forms of S.""",
@@ -54,7 +54,8 @@ LEMMA_B3 = Claim(IDENTITIES, "hessian.lem-B.3", label="Lemma B.3 and its chain",
         = (A\otimes(A\otimes I_n) K_{n,n})(\operatorname{vec}_r I_n\otimes I_n) = (A\otimes A\otimes I_n)(I_n\otimes
         K_{n,n})(\operatorname{vec}_r I_n\otimes I_n)""",
     assumptions=["A in R^{m x n}"],
-    relation=Equal(), sizes={"m": (1, 4), "n": (1, 3)}, uses=("hessian.eq-13", "hessian.eq-6-10", "hessian.eq-18"),
+    relation=Equal(), all_sizes=True,
+    sizes={"m": (1, 4), "n": (1, 3)}, uses=("hessian.eq-13", "hessian.eq-6-10", "hessian.eq-18"),
 )  # fmt: skip
 
 

@@ -43,7 +43,7 @@ PROOF_VQ = Claim(PROOF, "hessian.thm-3.2-proof-vq", label="Appendix B.1, proof o
     r" I_{d_V}) = I_L\otimes S;\ \frac{\partial F_2}{\partial W_Q} = (I_L\otimes X^\top)\frac{\partial A}{\partial T}"
     r"\Big(\frac{X\otimes XW_K}{\sqrt{d_K}}\Big);\ F_2 \text{ differs from } F \text{ only by } W_V;\ \frac{"
     r"\partial^2F}{\partial W_V\partial W_Q} = \frac{\partial F_1}{\partial F_2}\frac{\partial F_2}{\partial W_Q}",
-    relation=Equal(), uses=("hessian.eq-16-17", "hessian.lem-B.1", "hessian.lem-B.3"),
+    relation=Equal(), all_sizes=True, uses=("hessian.eq-16-17", "hessian.lem-B.1", "hessian.lem-B.3"),
     doubt="""
         'F_2 differs from A only by the presence of matrix W_V', as extracted, names A, which holds no W_V and is no L
         x d_V matrix; it is read as F = F_2 W_V, which the step uses. With A as it stands the remark is a misprint, on
@@ -90,7 +90,7 @@ PROOF_QQ = Claim(PROOF, "hessian.thm-3.2-proof-qq", label="Appendix B.1, proof o
         G}{\partial T} = \frac{\partial^2A}{\partial T\partial T},\ \frac{\partial^2F}{\partial W_Q\partial W_Q} =
         \frac{\partial F_1}{\partial G}\frac{\partial G}{\partial T}\frac{\partial T}{\partial W_Q}""",
     assumptions=["F_1 = (I_L (x) W_V^T X^T) G (X (x) X W_K) / sqrt(d_K), G = dA/dT"],
-    relation=Equal(), sizes={"L": (1, 3), "d_V": (1, 3), "d_K": (1, 4)},
+    relation=Equal(), all_sizes=True, sizes={"L": (1, 3), "d_V": (1, 3), "d_K": (1, 4)},
     where=lambda sizes: affordable(sizes) and sizes["L"] * sizes["d_V"] <= 6,
     uses=("hessian.eq-15", "hessian.eq-6-10", "hessian.lem-B.1", "hessian.lem-C.1-structure"),
 )  # fmt: skip
@@ -137,7 +137,8 @@ EQUATION_21 = Claim(PROOF, "hessian.eq-21",
         (F_1G\otimes I_{d_Vd_K})\frac{\partial F_2}{\partial W_K},\ F_1 = I_L\otimes W_V^\top X^\top,\ F_2 = (X\otimes
         XW_K)/\sqrt{d_K};\quad \frac{\partial G}{\partial W_K} = \frac{\partial^2A}{\partial T\partial
         T}\Big(\frac{XW_Q\otimes X}{\sqrt{d_K}}\Big)K_{d_K,d_V}""",
-    relation=Equal(), where=lambda sizes: affordable(sizes) and sizes["L"] * sizes["d_V"] * sizes["d_K"] <= 12,
+    relation=Equal(), all_sizes=True,
+    where=lambda sizes: affordable(sizes) and sizes["L"] * sizes["d_V"] * sizes["d_K"] <= 12,
     uses=("hessian.eq-15", "hessian.eq-18", "hessian.eq-21-dF2", "hessian.lem-C.1-structure"),
 )  # fmt: skip
 
@@ -183,7 +184,7 @@ EQUATION_21_DF2 = Claim(PROOF, "hessian.eq-21-dF2", label="Appendix B.1, chain f
         \frac{1}{\sqrt{d_K}}(X\otimes X\otimes I_{d_V})(K_{d_V,d_V}\otimes I_{d_V})(I_{d_V}\otimes
         \operatorname{vec}_rI_{d_V})\otimes I_{d_K}""",
     assumptions=["matrix products bind tighter than the final (x) I_{d_K}"],
-    relation=Equal(), where=lambda sizes: sizes["L"] ** 2 * sizes["d_V"] * sizes["d_K"] <= 72,
+    relation=Equal(), all_sizes=True, where=lambda sizes: sizes["L"] ** 2 * sizes["d_V"] * sizes["d_K"] <= 72,
     uses=("hessian.eq-16-17", "hessian.eq-6-10", "hessian.lem-B.2", "hessian.lem-B.3"),
 )  # fmt: skip
 
@@ -214,7 +215,8 @@ THEOREM_32_Z2_APPENDIX = Claim(HESSIAN, "hessian.thm-3.2-z2-appendix",
         Z_2 := (I_L\otimes X^\top\otimes X^\top\otimes X^\top)(\partial^2 A/\partial T^2)(X\otimes X) \in \mathbb{R}^{L
         d_V^3\times d_V^2}""",
     assumptions=["A is the row-wise softmax of T = X G X^T", "d^2A/dT^2 as in Lemma C.1"],
-    relation=Equal(), sizes={"L": (1, 3), "d_V": (1, 3)}, uses=("hessian.lem-C.1-structure",), exact=True,
+    relation=Equal(), all_sizes=True,
+    sizes={"L": (1, 3), "d_V": (1, 3)}, uses=("hessian.lem-C.1-structure",), exact=True,
     note="A definition is checked by what it is for: Z_2 is the second derivative of G -> softmax(X G X^T) X.",
 )  # fmt: skip
 

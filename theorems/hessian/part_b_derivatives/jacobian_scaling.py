@@ -75,7 +75,7 @@ SCALING_CORRECTED = Claim(TOKENS_SCALED, "hessian.sec-B.1.1-scaling-corrected",
     statement=r"\frac{\partial F}{\partial W_Q}(sX) = \frac{s^3}{\sqrt{d_K}}(I_L\otimes W_V^\top)(X*M_2)(I_{d_V}"
     r"\otimes W_K),\ \frac{\partial F}{\partial W_K}(sX) = \frac{s^3}{\sqrt{d_K}}(I_L\otimes W_V^\top)(X*M_2)(W_Q"
     r"\otimes I_{d_V})K_{d_K,d_V},\ \frac{\partial F}{\partial W_V}(sX) = s M_1\otimes I_{d_V} \text{ for fixed } A",
-    relation=Equal(), uses=("hessian.lem-B.1", "hessian.jacobian-key", "hessian.rem-3.1-z1"),
+    relation=Equal(), all_sizes=True, uses=("hessian.lem-B.1", "hessian.jacobian-key", "hessian.rem-3.1-z1"),
     corrects="hessian.sec-B.1.1-scaling", of_project=True,
     note="""
         So the Frobenius norms scale like s^3, s^3 and s. The first moment enters the value Jacobian, the second

@@ -37,7 +37,8 @@ PROOF_Z1 = Claim(SOFTMAX_OF_T, "hessian.rem-3.1-proof-z1", label="Appendix C.2, 
         Z_1 = (I_L\otimes X^\top)\frac{\partial A}{\partial T}(X\otimes X) = \operatorname{blockdiag}\Big(X^\top\frac{
         \partial A_{i,:}}{\partial T_{i,:}}\Big)(X\otimes X) = \Big[X_{i,:}^\top\otimes X^\top\frac{\partial
         A_{i,:}}{\partial T_{i,:}} X\Big]_i = X * M_2""",
-    relation=Equal(), sizes={"L": (1, 4), "d_V": (1, 3)}, uses=("hessian.lem-B.1", "hessian.eq-14", "hessian.def-3.1"),
+    relation=Equal(), all_sizes=True,
+    sizes={"L": (1, 4), "d_V": (1, 3)}, uses=("hessian.lem-B.1", "hessian.eq-14", "hessian.def-3.1"),
 )  # fmt: skip
 
 
@@ -75,7 +76,7 @@ PROOF_Z2I = Claim(SOFTMAX_OF_T, "hessian.rem-3.1-proof-z2i", label="Appendix C.2
         X_{i,:}X_{i,:}^\top\otimes X^\top\frac{\partial^2 A_{i,j}}{\partial T_{i,:}\partial T_{i,:}} X =
         (K_{d_V,d_V}\otimes I_{d_V})\Big(X_{i,:}X_{i,:}^\top\otimes\sum_j X_{j,:}\otimes X^\top\frac{\partial^2
         A_{i,j}}{\partial T_{i,:}\partial T_{i,:}} X\Big)""",
-    relation=Equal(), uses=("hessian.eq-14", "hessian.lem-C.1-structure", "hessian.lem-C.1-entry"),
+    relation=Equal(), all_sizes=True, uses=("hessian.eq-14", "hessian.lem-C.1-structure", "hessian.lem-C.1-entry"),
 )  # fmt: skip
 
 

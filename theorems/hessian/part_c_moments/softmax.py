@@ -32,7 +32,7 @@ LEMMA_C1_ENTRY = Claim(SOFTMAX_OF_T, "hessian.lem-C.1-entry", label="Lemma C.1, 
     statement=r"""
         \frac{\partial^2 A_{i,j}}{\partial T_{i,:}\partial T_{i,:}} = A_{i,j}\big(2A_{i,:}A_{i,:}^\top + E_{j,j}^{L,L} -
         \operatorname{diag}(A_{i,:}) - e_j A_{i,:}^\top - A_{i,:}e_j^\top\big) \in \mathbb{R}^{L\times L}""",
-    relation=Equal(), sizes={"L": (1, 5)},
+    relation=Equal(), all_sizes=True, sizes={"L": (1, 5)},
 )  # fmt: skip
 
 
@@ -68,7 +68,7 @@ LEMMA_C1_STRUCTURE = Claim(SOFTMAX_OF_T, "hessian.lem-C.1-structure", label="Lem
         e_i\otimes\frac{\partial^2 A_{i,j}}{\partial T_{i,:}\partial T_{i,:}};\ D_i = \Big((\mathbb{1}_{L,1}\otimes e_i)
         *\frac{\partial^2 A_{i,:}}{\partial T_{i,:}\partial T_{i,:}}\Big)""",
     assumptions=["second derivatives in the layout of Eq. (4)"],
-    relation=Equal(), sizes=("L",), uses=("hessian.lem-C.1-entry", "hessian.eq-4-layout"),
+    relation=Equal(), all_sizes=True, sizes=("L",), uses=("hessian.lem-C.1-entry", "hessian.eq-4-layout"),
     proof=("hessian.lem-C.1-proof", "hessian.lem-C.1-proof-columns"),
     doubt="""
         The lemma writes d^2F/dT dT for the second derivative of the softmax; its proof says that A is differentiated.
@@ -107,7 +107,7 @@ LEMMA_C1_PROOF = Claim(SOFTMAX_OF_T, "hessian.lem-C.1-proof",
         A_{i,j}}{\partial T_{i,:}\partial T_{i,:}} = -\frac{\partial A_{i,:}}{\partial T_{i,:}}A_{i,j} + (e_j -
         A_{i,:})\frac{\partial A_{i,j}}{\partial T_{i,:}} = -(\operatorname{diag}(A_{i,:}) - A_{i,:}A_{i,:}^\top)A_{i,j}
         + (e_j - A_{i,:})(e_j - A_{i,:})^\top A_{i,j}""",
-    relation=Equal(), sizes={"L": (1, 5)}, uses=("hessian.lem-B.1",),
+    relation=Equal(), all_sizes=True, sizes={"L": (1, 5)}, uses=("hessian.lem-B.1",),
 )  # fmt: skip
 
 

@@ -115,7 +115,7 @@ BULK = Claim(SPLIT_ANYWHERE, "hessian.sec-D-bulk", label="Appendix D, text",
         \text{the block-hollow structure of } H_f^T \text{ makes it responsible for the bulk eigenvalues of the
         query-key}\text{ Hessian}""",
     assumptions=["M in R^{d_K x d_K} is arbitrary"],
-    relation=Equal(), expects="reading", presumes=("hessian.rem-D.1",),
+    relation=Equal(), all_sizes=True, expects="reading", presumes=("hessian.rem-D.1",),
     uses=("hessian.rem-D.1-corrected", "hessian.lem-D.2-rank-of-v"),
     reading="""
         on the null space of V, which the directions [-W_K M^T; W_Q M] that leave T unchanged make up, the query-key

@@ -180,7 +180,8 @@ REMARK_D1_CORRECTED = Claim(SPLIT_ANYWHERE, "hessian.rem-D.1-corrected",
         \frac{\partial^2(\ell\circ F)}{\partial W\partial W} = \frac{2}{L d_V}\Big(\frac{1}{d_K}V^\top U V +
         \frac{1}{\sqrt{d_K}}\begin{bmatrix}0&B^\top\\B&0\end{bmatrix}\otimes I_{d_K}\Big),\quad W =
         \begin{bmatrix}W_K\\W_Q\end{bmatrix}""",
-    relation=Equal(), uses=("hessian.thm-3.1-qq", "hessian.thm-3.1-qk", "hessian.thm-3.2-qq", "hessian.thm-3.2-qk"),
+    relation=Equal(), all_sizes=True,
+    uses=("hessian.thm-3.1-qq", "hessian.thm-3.1-qk", "hessian.thm-3.2-qq", "hessian.thm-3.2-qk"),
     corrects="hessian.rem-D.1", of_project=True,
 )  # fmt: skip
 
@@ -221,7 +222,7 @@ AT_LOGITS = Claim(SPLIT_ANYWHERE, "hessian.rem-D.1-gn-at-T", label="Remark D.1, 
         H_o^T + H_f^T \text{ is the Gauss-Newton decomposition of } \ell\circ(A\mapsto AXW_V)\circ a\circ T \text{
         split}\text{ at } T(X) = XW_QW_K^\top X^\top/\sqrt{d_K};\text{ the mixed query-key block has three summands, one
         from the } F\text{-outer-product and two from the } F\text{-functional Hessian}""",
-    relation=Equal(), presumes=("hessian.rem-D.1",),
+    relation=Equal(), all_sizes=True, presumes=("hessian.rem-D.1",),
     uses=("hessian.rem-D.1-corrected", "hessian.thm-3.1-qk", "hessian.thm-3.2-qk"),
     note="""
         With the factor 2/(L d_V) and in the order [W_K; W_Q]. The first two of the three summands make the mixed block

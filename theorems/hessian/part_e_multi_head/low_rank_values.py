@@ -58,7 +58,7 @@ STRUCTURE = Claim(LOW_RANK_VALUES, "hessian.sec-E.1-structure", label="Appendix 
         block}\text{ resembles that of a two-layer linear MLP with input } M_1:\text{ its diagonal consists entirely of
         outer-product}\text{ entries, and the outer-product block depends quadratically on the value matrices and on }
         M_1""",
-    relation=Equal(), sizes={"L": (1, 3), "d_V": (1, 2), "d_K": (1, 2)},
+    relation=Equal(), all_sizes=True, sizes={"L": (1, 3), "d_V": (1, 2), "d_K": (1, 2)},
     where=lambda sizes: sizes["L"] * sizes["d_V"] * sizes["d_K"] <= 8,
     uses=(
         "hessian.eq-2", "hessian.thm-3.1-qq", "hessian.thm-3.1-qk", "hessian.thm-3.2-qq", "hessian.thm-3.2-qk",
@@ -120,7 +120,7 @@ FUNCTIONAL = Claim(LOW_RANK_VALUES, "hessian.sec-E.1-functional-m1", label="Appe
         \text{for the MSE loss the functional part of the mixed blocks w.r.t. } W_O, W_U \text{ has a quadratic
         dependence}\text{ on } M_1 \text{, as } \partial\ell/\partial F \text{ and } \partial^2F^h/\partial W_O\partial
         W_U \text{ depend on it}\text{ linearly}""",
-    relation=Equal(), sizes={"L": (1, 6), "d_V": (1, 3), "d_K": (1, 4)},
+    relation=Equal(), all_sizes=True, sizes={"L": (1, 6), "d_V": (1, 3), "d_K": (1, 4)},
     where=lambda sizes: sizes["L"] * sizes["d_V"] * sizes["d_K"] <= 24, expects="reading",
     uses=("hessian.eq-2", "hessian.sec2-loss-derivatives"),
     reading="""

@@ -25,7 +25,7 @@ REPRESENTATION_RANK = Claim(HEADS, "osa.intro-rank", label="Section 1, text",
     statement=r"""
         \text{by enforcing the attention matrix to be orthogonal in OSA, we preserve the rank of representation}""",
     assumptions=["which object is the representation, A X or the whole head A X W^V W^O, is not stated"],
-    relation=Equal(), uses=("osa.so-n",), expects="reading",
+    relation=Equal(), all_sizes=True, uses=("osa.so-n",), expects="reading",
     reading="""
         attention alone, A X against X: they have the same Gram matrix (A X)^T A X = X^T X, hence the same rank and
         singular values. A head A X W^V W^O does not preserve the rank: see osa.intro-rank-head.""",
@@ -86,7 +86,7 @@ HEAD_GRAM = Claim(LAYER_OF_FEW_TOKENS, "osa.intro-rank-head-gram", label="Sectio
         \mathrm{OSA}(\mathbf{X})^\top\mathrm{OSA}(\mathbf{X}) = \mathbf{W}^\top\mathbf{X}^\top\mathbf{X}\mathbf{W}
         \text{ for } \mathbf{W} = \mathbf{W}^V\mathbf{W}^O, \text{ so } \operatorname{rank}\mathrm{OSA}(\mathbf{X}) =
         \operatorname{rank}(\mathbf{X}\mathbf{W}) \le \min(\operatorname{rank}\mathbf{X}, d_v)""",
-    relation=Equal(), uses=("osa.so-n",), of_project=True, corrects="osa.intro-rank-head",
+    relation=Equal(), all_sizes=True, uses=("osa.so-n",), of_project=True, corrects="osa.intro-rank-head",
 )  # fmt: skip
 
 

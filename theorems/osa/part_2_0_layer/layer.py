@@ -30,7 +30,7 @@ SKEW = Claim(LAYER, "osa.eq-5-skew", label="Eq. (5) and text below",
         \mathbf{S} = \frac{\alpha}{\sqrt{d_v}}(\mathbf{Q}\mathbf{K}^\top - \mathbf{K}\mathbf{Q}^\top) \text{ is
         skew-symmetric}""",
     assumptions=["alpha real"],
-    relation=HasStructure(), exact=True,
+    relation=HasStructure(), all_sizes=True, exact=True,
 )  # fmt: skip
 
 

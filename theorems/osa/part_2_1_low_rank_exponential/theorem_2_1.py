@@ -174,7 +174,7 @@ THEOREM_21_RANK_INDEPENDENT = Claim(INDEPENDENT, "osa.thm-2.1-rank-independent",
         \mathbf{I}\\ -\mathbf{I} & 0\end{pmatrix}\mathbf{M}^\top\mathbf{M} \text{ for } \mathbf{M} =
         [\mathbf{Q},\mathbf{K}]. \text{ If the columns of } \mathbf{M} \text{ are linearly independent, this is
         nonsingular, so } \operatorname{rank}\mathbf{S} = 2d_v = \dim\operatorname{span}[\mathbf{Q},\mathbf{K}]""",
-    relation=Equal(), corrects="osa.thm-2.1-rank", of_project=True,
+    relation=Equal(), all_sizes=True, corrects="osa.thm-2.1-rank", of_project=True,
 )  # fmt: skip
 
 

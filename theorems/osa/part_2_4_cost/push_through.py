@@ -36,7 +36,7 @@ PUSH_THROUGH = Claim(OSA, "osa.push-through", label="Push-through identity",
         \text{ for every } \mathbf{X} \in \mathbb{R}^{N\times d} \text{ and skew } \mathbf{W} \in \mathbb{R}^{d\times d}
     """,
     assumptions=["X in R^{N x d}, of any rank", SKEW],
-    relation=Equal(), sizes={"N": (1, 5), "d": (1, 4)}, exact=True, of_project=True,
+    relation=Equal(), all_sizes=True, sizes={"N": (1, 5), "d": (1, 4)}, exact=True, of_project=True,
     note="""
         Term by term, (X W X^T)^k X = X (W X^T X)^k: true of every power series and of every W. Skew W are those of the
         layer; at eigenvalues far left of 0, which other W bring, torch's Taylor exponential loses digits.""",
@@ -78,7 +78,7 @@ PUSHED_THROUGH = Claim(LAYER, "osa.push-through-layer", label="Eq. (5) through d
         \mathrm{OSA}(\mathbf{X}) = \mathbf{X}\,\big[\exp(\mathbf{W}\mathbf{G})\,\mathbf{W}^V\mathbf{W}^O\big],\quad
         \mathbf{W} = \tfrac{\alpha}{\sqrt{d_v}}\big(\mathbf{W}^Q(\mathbf{W}^K)^\top - \mathbf{W}^K(\mathbf{W}^Q)^\top
         \big),\quad \mathbf{G} = \mathbf{X}^\top\mathbf{X}""",
-    relation=Equal(), uses=("osa.push-through",), exact=True, of_project=True,
+    relation=Equal(), all_sizes=True, uses=("osa.push-through",), exact=True, of_project=True,
     note="No basis, any rank: O(N d^2 + d^3) work and O(N d + d^2) memory.",
 )  # fmt: skip
 decided_at_the_experiments(PUSHED_THROUGH)

@@ -61,7 +61,7 @@ IMAGE_INDEPENDENT = Claim(INDEPENDENT, "osa.f1-image-independent",
         0\end{pmatrix}\mathbf{M}^\top\mathbf{M} \text{ for } \mathbf{M} = [\mathbf{Q},\mathbf{K}]. \text{ If the columns
         of } \mathbf{M} \text{ are linearly independent, the factors of } \mathbf{M} \text{ on the right are
         nonsingular, so } \mathbf{Q}, \mathbf{K} \text{ lie in the image of } \mathbf{S} \text{ and span it}""",
-    relation=Equal(), corrects="osa.f1-image", uses=("osa.f1-restrict",), of_project=True,
+    relation=Equal(), all_sizes=True, corrects="osa.f1-image", uses=("osa.f1-restrict",), of_project=True,
 )  # fmt: skip
 
 

@@ -78,7 +78,7 @@ EQUATION_47.mutant("sign of the first term", "dA @ X @ W -> -(dA @ X @ W)")
 KRON_VEC = Claim(OSA, "osa.kron-vec", label="F.4, text",
     statement=r"(A\otimes B)\operatorname{vec}C=\operatorname{vec}(BCA^\top)",
     assumptions=["column-major vec"],
-    relation=Equal(), sizes={"m": (1, 3), "n": (1, 3), "p": (1, 3), "q": (1, 3)}, exact=True,
+    relation=Equal(), all_sizes=True, sizes={"m": (1, 3), "n": (1, 3), "p": (1, 3), "q": (1, 3)}, exact=True,
 )  # fmt: skip
 
 Middle = Annotated[Any, Shape("q", "n")]
@@ -103,7 +103,7 @@ EQUATION_48 = Claim(VECTORISED, "osa.eq-48", label="Eq. (48), F.4",
         \partial\operatorname{vec}\mathrm{OSA}=((\mathbf{X}\mathbf{W}^V\mathbf{W}^O)^\top\otimes\mathbf{I}_N)\partial
         \operatorname{vec}\mathbf{A}+((\mathbf{W}^V\mathbf{W}^O)^\top\otimes\mathbf{A})\partial\operatorname{vec}
         \mathbf{X}+\cdots""",
-    relation=Equal(), uses=("osa.kron-vec",),
+    relation=Equal(), all_sizes=True, uses=("osa.kron-vec",),
 )  # fmt: skip
 
 
@@ -173,7 +173,7 @@ EQUATION_49_CORRECTED = Claim(VECTORISED, "osa.eq-49-corrected", label="Eq. (49)
     statement=r"""
         \partial\operatorname{vec}\mathrm{OSA}=\cdots+(\mathbf{I}_d\otimes\mathbf{A}(\mathbf{X})\mathbf{X})\,\partial
         \operatorname{vec}(\mathbf{W}^V\mathbf{W}^O)""",
-    relation=Equal(), uses=("osa.kron-vec",), corrects="osa.eq-49", of_project=True,
+    relation=Equal(), all_sizes=True, uses=("osa.kron-vec",), corrects="osa.eq-49", of_project=True,
 )  # fmt: skip
 EQUATION_49_CORRECTED.inputs(frozen_head)
 

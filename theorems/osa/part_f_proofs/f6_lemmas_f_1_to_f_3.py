@@ -213,7 +213,7 @@ def _(s: Entry, K: Steps) -> Any:
 
 FACTORED = Claim(LAYER_OF_FEW_TOKENS, "osa.s-factor", label="Proof of Lemma F.2",
     statement=r"\mathbf{S}=\frac{\alpha}{\sqrt{d_v}}\mathbf{X}\tilde{\mathbf{W}}\mathbf{X}^\top",
-    relation=Equal(), exact=True,
+    relation=Equal(), all_sizes=True, exact=True,
 )  # fmt: skip
 FACTORED.inputs(tokens_and_weights)
 

@@ -163,7 +163,8 @@ FROBENIUS.counterexample("M = diag(3, 4): 5 against 25", M=[[3, 0], [0, 4]])
 FROBENIUS_CORRECTED = Claim(OSA, "osa.f5-frobenius-corrected",
     label="Proof of Lemma F.5, text before Eq. (71), with the square",
     statement=r"\|\mathbf{M}\|_F^2=\operatorname{tr}(\mathbf{M}^\top\mathbf{M})",
-    relation=Equal(), sizes={"N": (1, 4), "m": (1, 4)}, corrects="osa.f5-frobenius", of_project=True, exact=True,
+    relation=Equal(), all_sizes=True,
+    sizes={"N": (1, 4), "m": (1, 4)}, corrects="osa.f5-frobenius", of_project=True, exact=True,
 )  # fmt: skip
 
 

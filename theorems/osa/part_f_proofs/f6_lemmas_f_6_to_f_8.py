@@ -197,7 +197,7 @@ EQUATION_82 = Claim(LAYER_OF_FEW_TOKENS, "osa.eq-82", label="Eq. (82), proof of 
         \partial\mathbf{S}=\frac\alpha{\sqrt{d_v}}(\partial\mathbf{X}\tilde{\mathbf{W}}\mathbf{X}^\top+\mathbf{X}
         \partial\tilde{\mathbf{W}}\mathbf{X}^\top+\mathbf{X}\tilde{\mathbf{W}}\partial\mathbf{X}^\top)""",
     assumptions=["X, W^Q and W^K vary"],
-    relation=Equal(), exact=True,
+    relation=Equal(), all_sizes=True, exact=True,
 )  # fmt: skip
 
 
@@ -235,7 +235,7 @@ EQUATION_83 = Claim(LAYER_OF_FEW_TOKENS, "osa.eq-83", label="Eq. (83), proof of 
         \mathbf{X}\tilde{\mathbf{W}}^\top\otimes\mathbf{I}_N)+(\mathbf{I}_N\otimes\mathbf{X}\tilde{\mathbf{W}})
         \mathbf{K}\right)""",
     assumptions=["column-major vec", "K = commutation matrix with vec X^T = K vec X"],
-    relation=Equal(), uses=("osa.kron-vec",), proof=("osa.eq-82",), exact=True,
+    relation=Equal(), all_sizes=True, uses=("osa.kron-vec",), proof=("osa.eq-82",), exact=True,
 )  # fmt: skip
 EQUATION_83.inputs(tokens_and_weights)
 
@@ -305,7 +305,7 @@ COMMUTATION_CORRECTED = Claim(VECTORISED, "osa.commutation-corrected",
     statement=r"""
         \operatorname{vec}\mathbf{B}^\top=\mathbf{K}\operatorname{vec}\mathbf{B}, \quad \operatorname{vec}\mathbf{B}=
         \mathbf{K}^\top\operatorname{vec}\mathbf{B}^\top, \quad \mathbf{K}^\top\mathbf{K}=\mathbf{I}""",
-    relation=Equal(), corrects="osa.commutation", of_project=True,
+    relation=Equal(), all_sizes=True, corrects="osa.commutation", of_project=True,
 )  # fmt: skip
 
 

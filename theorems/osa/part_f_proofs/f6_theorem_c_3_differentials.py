@@ -158,7 +158,7 @@ EQUATION_93 = Claim(OSA, "osa.eq-93", label="Eq. (93)",
         \partial[\mathbf{S}]=\partial\mathbf{B}^\top\mathbf{S}\mathbf{B}+\mathbf{B}^\top\partial\mathbf{S}\,\mathbf{B}+
         \mathbf{B}^\top\mathbf{S}\,\partial\mathbf{B}""",
     assumptions=["[S] = B^T S B"],
-    relation=Equal(), sizes={"N": (1, 4), "m": (1, 4)}, exact=True,
+    relation=Equal(), all_sizes=True, sizes={"N": (1, 4), "m": (1, 4)}, exact=True,
     note="For every B and every square S, both varying in any direction.",
 )  # fmt: skip
 

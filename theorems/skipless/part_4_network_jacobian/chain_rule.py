@@ -46,7 +46,7 @@ EQ_7 = Claim(SKIPLESS, "skipless.eq-7", label="Eq. (7)",
         f_{\mathrm{MLP}}(\mathbf{x}^{(\ell)};\hat\theta^{(\ell)})/\partial\mathbf{x}^{(\ell)}\in\mathbb{R}^{nd\times nd}
     """,
     assumptions=["f_SA and f_MLP are the branches without their skips", "column-major vec"],
-    relation=Equal(), sizes={"n": (1, 3), "d": (1, 3), "d_f": (1, 3)}, exact=True,
+    relation=Equal(), all_sizes=True, sizes={"n": (1, 3), "d": (1, 3), "d_f": (1, 3)}, exact=True,
     note="Checked as: the sub-blocks with their skips have the Jacobians K + I and K-hat + I of order n d.",
 )  # fmt: skip
 

@@ -77,7 +77,7 @@ SPLIT_CORRECTED = Claim(THE_SPLIT, "skipless.prop-2-split-corrected",
     statement=r"""
         \mathbf{K}_\ell=\mathbf{W}_\ell^{O\top}\mathbf{W}_\ell^{V\top}\otimes\mathbf{A}_\ell+(\hat{\mathbf{X}}_{\ell-1}
         \mathbf{W}_\ell^V\mathbf{W}_\ell^O\otimes\mathbf{I}_n)^\top\mathbf{A}'_\ell""",
-    relation=Equal(), of_project=True, corrects="skipless.prop-2-split", uses=("skipless.eq-10",),
+    relation=Equal(), all_sizes=True, of_project=True, corrects="skipless.prop-2-split", uses=("skipless.eq-10",),
 )  # fmt: skip
 
 

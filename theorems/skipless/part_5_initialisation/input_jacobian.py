@@ -23,7 +23,7 @@ EQ_10 = Claim(SKIPLESS, "skipless.eq-10", label="Eq. (10)",
         "SA(X) = A X W_V W_O, single head, A = softmax(X W_Q W_K^T X^T)",
         "column-major vec, numerator layout",
     ],
-    relation=Equal(), sizes={"n": (1, 4), "d": (1, 3)}, exact=True,
+    relation=Equal(), all_sizes=True, sizes={"n": (1, 4), "d": (1, 3)}, exact=True,
     proof=("skipless.eq-12-line-4", "skipless.eq-13-line-7"),
     note="""
         Three lines of the derivation in Eq. (13) lack transposes that Eq. (12) before them and Eq. (10) after them

@@ -218,7 +218,7 @@ REPEATED = Claim(SKIPLESS, "skipless.prop-2-repeated-tokens", label="Jacobian of
     statement=r"\mathbf{X}=\mathbf{1}x^\top\in\mathbb{R}^{2\times d}\ \Rightarrow\ \mathbf{K}\,(u\otimes(1,-1)^\top)=0"
     r"\ \text{for all}\ u\ \text{and all weights}",
     assumptions=["n = 2, equal tokens"],
-    relation=HasStructure(), sizes={"d": (1, 3)}, exact=True, of_project=True,
+    relation=HasStructure(), all_sizes=True, sizes={"d": (1, 3)}, exact=True, of_project=True,
     note="""
         Moving the two tokens apart moves neither mean of the values. With n tokens two of which are equal, K is still
         singular for n <= d + 1: apart from them the n - 1 distinct tokens leave a covariance of rank at most n - 2 <

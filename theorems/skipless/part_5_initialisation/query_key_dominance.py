@@ -152,7 +152,7 @@ NOT_AUTOMATIC = Claim(SKIPLESS, "skipless.sec5.2-not-automatic", label="Section 
         "W = beta I, dominant in either sense; X = (x, s x)^T",
         Assumption("beta > 0, s > 1, x != 0", positive=lambda x, beta, s: column(beta, s - 1, row_sums(x * x)[0, 0])),
     ],
-    relation=Equal(), sizes={"d": (1, 4)}, exact=True, expects="reading",
+    relation=Equal(), all_sizes=True, sizes={"d": (1, 4)}, exact=True, expects="reading",
     reading="""
         X W_Q W_K^T X^T, the logits of the same section, is meant: X^T W X is a product only for n = d. Examples for
         every d: two tokens x and s x with s > 1 have the margin M_11 - M_12 = -beta (s - 1) |x|^2 < 0 although W =

@@ -38,7 +38,7 @@ EQ_12_1 = Claim(SECTION_A3, "skipless.eq-12-line-1", label="Eq. (12), line 1",
     statement=r"""
         \partial\mathrm{vec}(\mathrm{SA}_\ell(\hat{\mathbf{X}}_{\ell-1}))/\partial\hat{\mathbf{x}}^{(\ell-1)}=\partial
         \mathrm{vec}(\mathbf{A}_\ell(\hat{\mathbf{X}}_{\ell-1})\mathbf{V}_\ell)/\partial\hat{\mathbf{x}}^{(\ell-1)}""",
-    relation=Equal(), expects="reading",
+    relation=Equal(), all_sizes=True, expects="reading",
     reading="""
         SA means A V in Section A.3, the self-attention of Eq. (3) at W_O = I: Eq. (13) goes on to differentiate SA(X)
         W_O. With the SA of Eq. (3), A V W_O, a factor W_O is missing on the right""",
@@ -63,7 +63,7 @@ EQ_12_2 = Claim(SECTION_A3, "skipless.eq-12-line-2", label="Eq. (12), line 2",
         \partial\mathrm{vec}(\mathbf{A}_\ell\mathbf{V}_\ell)/\partial\hat{\mathbf{x}}^{(\ell-1)}=(\mathbf{V}_\ell^\top
         \otimes\mathbf{I}_n)\mathbf{A}'_\ell+(\mathbf{I}_d\otimes\mathbf{A}_\ell)\,\partial\mathrm{vec}(\mathbf{V}_
         \ell)/\partial\hat{\mathbf{x}}^{(\ell-1)}""",
-    relation=Equal(),
+    relation=Equal(), all_sizes=True,
 )  # fmt: skip
 
 
@@ -83,7 +83,7 @@ EQ_12_3 = Claim(SECTION_A3, "skipless.eq-12-line-3", label="Eq. (12), line 3",
     statement=r"""
         \partial\mathrm{vec}(\mathbf{V}_\ell)/\partial\hat{\mathbf{x}}^{(\ell-1)}=\mathbf{W}_\ell^{V\top}\otimes
         \mathbf{I}_{n\times n}""",
-    relation=Equal(),
+    relation=Equal(), all_sizes=True,
 )  # fmt: skip
 
 
@@ -102,7 +102,7 @@ EQ_12_4 = Claim(SECTION_A3, "skipless.eq-12-line-4", label="Eq. (12), line 4",
         (\mathbf{V}_\ell^\top\otimes\mathbf{I}_n)\mathbf{A}'_\ell+(\mathbf{I}_d\otimes\mathbf{A}_\ell)(\mathbf{W}_
         \ell^{V\top}\otimes\mathbf{I}_n)=(\mathbf{V}_\ell^\top\otimes\mathbf{I}_n)\mathbf{A}'_\ell+\mathbf{W}_\ell^{V
         \top}\otimes\mathbf{A}_\ell""",
-    relation=Equal(), proof=("skipless.eq-12-line-1", "skipless.eq-12-line-2", "skipless.eq-12-line-3"),
+    relation=Equal(), all_sizes=True, proof=("skipless.eq-12-line-1", "skipless.eq-12-line-2", "skipless.eq-12-line-3"),
 )  # fmt: skip
 
 
@@ -143,7 +143,7 @@ EQ_13_1 = Claim(SECTION_A3, "skipless.eq-13-lines-1-3", label="Eq. (13), lines 1
         \hat{\mathbf{x}}^{(\ell-1)}}=\frac{\partial\mathrm{vec}(\mathrm{SA}_\ell(\mathbf{X}_{\ell-1})\mathbf{W}_
         \ell^O)}{\partial\mathrm{vec}(\mathrm{SA}_\ell(\mathbf{X}_{\ell-1}))}\frac{\partial\mathrm{vec}(\mathrm{SA}_
         \ell(\mathbf{X}_{\ell-1}))}{\partial\hat{\mathbf{x}}^{(\ell-1)}}""",
-    relation=Equal(), expects="reading",
+    relation=Equal(), all_sizes=True, expects="reading",
     reading="SA means A V here, not the self-attention A V W_O of Eq. (3), of which K_l is the Jacobian",
     note="Introduced as the Jacobian of the attention matrix; it is that of the output of self-attention.",
 )  # fmt: skip
@@ -167,7 +167,7 @@ EQ_13_4 = Claim(SECTION_A3, "skipless.eq-13-line-4", label="Eq. (13), line 4",
     statement=r"""
         \frac{\partial\mathrm{vec}(\mathrm{SA}_\ell\mathbf{W}_\ell^O)}{\partial\mathrm{vec}(\mathrm{SA}_\ell)}=
         \mathbf{W}_\ell^O\otimes\mathbf{I}_n""",
-    relation=Equal(), expects="reading",
+    relation=Equal(), all_sizes=True, expects="reading",
     reading="W_O stands for its transpose, as in Eq. (10) and the last line: W_O^T (x) I_n",
     doubt=IN_DOUBT,
     note="""
@@ -191,7 +191,7 @@ EQ_13_5 = Claim(SECTION_A3, "skipless.eq-13-line-5", label="Eq. (13), line 5",
     statement=r"""
         \mathbf{K}_\ell=(\mathbf{W}_\ell^O\otimes\mathbf{I}_n)\left((\mathbf{V}_\ell^\top\otimes\mathbf{I}_n)
         \mathbf{A}'_\ell+\mathbf{W}_\ell^V\otimes\mathbf{A}_\ell\right)""",
-    relation=Equal(), uses=("skipless.eq-12-line-4", "skipless.eq-13-line-4"), expects="reading",
+    relation=Equal(), all_sizes=True, uses=("skipless.eq-12-line-4", "skipless.eq-13-line-4"), expects="reading",
     reading="""
         W_O and W_V stand for their transposes, as in Eqs. (10) and (12): (W_O^T (x) I_n) ((V^T (x) I_n) A' + W_V^T (x)
         A)""",
@@ -262,7 +262,8 @@ EQ_13_6_CORRECTED = Claim(SECTION_A3, "skipless.eq-13-line-6-corrected", label="
     statement=r"""
         \mathbf{K}_\ell=(\mathbf{W}_\ell^{O\top}\mathbf{V}_\ell^\top\otimes\mathbf{I}_n)\mathbf{A}'_\ell+\mathbf{W}_
         \ell^{O\top}\mathbf{W}_\ell^{V\top}\otimes\mathbf{A}_\ell""",
-    relation=Equal(), of_project=True, corrects="skipless.eq-13-line-6", uses=("skipless.eq-13-line-5",),
+    relation=Equal(), all_sizes=True,
+    of_project=True, corrects="skipless.eq-13-line-6", uses=("skipless.eq-13-line-5",),
 )  # fmt: skip
 
 
@@ -282,7 +283,7 @@ EQ_13_7 = Claim(SECTION_A3, "skipless.eq-13-line-7", label="Eq. (13), last line"
     statement=r"""
         \mathbf{K}_\ell=(\hat{\mathbf{X}}_{\ell-1}\mathbf{W}_\ell^V\mathbf{W}_\ell^O\otimes\mathbf{I}_n)^\top
         \mathbf{A}'_\ell+(\mathbf{W}_\ell^V\mathbf{W}_\ell^O)^\top\otimes\mathbf{A}_\ell""",
-    relation=Equal(), uses=("skipless.eq-13-line-6-corrected",),
+    relation=Equal(), all_sizes=True, uses=("skipless.eq-13-line-6-corrected",),
     proof=(
         "skipless.eq-12-line-4", "skipless.eq-13-lines-1-3", "skipless.eq-13-line-4", "skipless.eq-13-line-5",
         "skipless.eq-13-line-6",

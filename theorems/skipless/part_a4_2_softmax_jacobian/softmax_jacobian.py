@@ -119,7 +119,7 @@ def lost_by_gap(M: Any, others: int, decay: int = 1) -> Any:
 EQ_22 = Claim(EXACTLY, "skipless.eq-22", label="Eq. (22)",
     statement=r"(\mathbf{J}_{\mathbf{A},i})_{jk}=\mathbf{A}_{ij}(\delta_{jk}-\mathbf{A}_{ik})",
     assumptions=[r"(J_{A,i})_{jk} = \partial A_{ij} / \partial M_{ik}"],
-    relation=Equal(),
+    relation=Equal(), all_sizes=True,
 )  # fmt: skip
 
 
@@ -175,7 +175,7 @@ BY_ROWS = Claim(IN_COLUMNS, "skipless.eq-22-structure-rows", label="Text before 
         \mathbf{K}\,\partial\mathrm{vec}(\mathbf{A})/\partial\mathrm{vec}(\mathbf{M})\,\mathbf{K}^\top=
         \mathrm{blockdiag}(\mathbf{J}_{\mathbf{A},1},\dots,\mathbf{J}_{\mathbf{A},n}),\quad\mathbf{K}\text{ the
         commutation matrix: row-major order}""",
-    relation=Equal(), of_project=True, corrects="skipless.eq-22-structure", uses=("skipless.eq-22",),
+    relation=Equal(), all_sizes=True, of_project=True, corrects="skipless.eq-22-structure", uses=("skipless.eq-22",),
 )  # fmt: skip
 
 

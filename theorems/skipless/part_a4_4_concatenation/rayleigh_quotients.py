@@ -57,7 +57,7 @@ QUOTIENT = Claim(RAYLEIGH, "skipless.eq-32-34", label="Eqs. (32)-(34)",
         \mathbf{y}\|^2}=\frac{\|\mathbf{A}\mathbf{x}\|^2+\|\mathbf{B}\mathbf{y}\|^2+2\langle\mathbf{A}\mathbf{x},
         \mathbf{B}\mathbf{y}\rangle}{\|\mathbf{x}\|^2+\|\mathbf{y}\|^2}""",
     assumptions=["M = [A B] of shape (n, d_1 + d_2)", NONZERO],
-    relation=Equal(), exact=True,
+    relation=Equal(), all_sizes=True, exact=True,
     note="""
         Eqs. (32) and (33) define; the second form of tau replaces a spectral norm by the largest singular value, which
         is its value, and is judged in skipless.eq-33-norms.""",
