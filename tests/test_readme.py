@@ -6,6 +6,9 @@ import re
 from collections import Counter
 from pathlib import Path
 
+import pytest
+
+from verify.report.contents import contents_markdown
 from verify.vocabulary import load
 
 README = (Path(__file__).resolve().parents[1] / "README.md").read_text(encoding="utf-8")
@@ -35,6 +38,13 @@ def test_the_table_of_papers_is_the_registrys() -> None:
         assert [int(number) for number in numbers] == [len(printed), *(kinds[kind] for kind in order)]
     own = sum(claim.of_project for claim in registry.values())
     assert f"A further {own} claims of this project's own" in README
+
+
+@pytest.mark.parametrize("key", sorted({claim.paper.key for claim in load().values()}))
+def test_the_papers_page_says_where_a_label_lives(key: str) -> None:
+    page = (Path(__file__).resolve().parents[1] / "docs" / "papers" / f"{key}.md").read_text(encoding="utf-8")
+    table = page.split("<!-- contents -->")[1].split("<!-- end -->")[0].strip()
+    assert table == "\n".join(contents_markdown(claim for claim in load().values() if claim.paper.key == key))
 
 
 def test_the_example_runs() -> None:

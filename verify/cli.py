@@ -1,4 +1,4 @@
-"""The command line: list, show, run, prove, report; subjects and check for other people's implementations.
+"""The command line: list, show, contents, run, prove, report; subjects and check for other people's implementations.
 
 Exit status: 0 when every verdict is as the source expects, 1 when one is not, 2 for wrong usage, 130 after Ctrl-C.
 """
@@ -59,6 +59,10 @@ def _parser() -> argparse.ArgumentParser:
     showing.add_argument("id")
     showing.set_defaults(command=_show)
 
+    contents = commands.add_parser("contents", help="where the labels of a paper live")
+    contents.add_argument("paper", help="the paper's key, e.g. hessian")
+    contents.set_defaults(command=_contents)
+
     running = commands.add_parser("run", help="check claims and record evidence")
     running.add_argument("claims", nargs="?", default="*", metavar="GLOB", help="only ids that match")
     running.add_argument("--effort", default="ci", help="quick, ci or deep (default: ci)")
@@ -112,6 +116,15 @@ def _list(options: argparse.Namespace) -> int:
     return 0
 
 
+def _contents(options: argparse.Namespace) -> int:
+    from verify.report.contents import contents_markdown
+
+    registry = load(options.package)
+    _one_of("paper", options.paper, {claim.paper.key for claim in registry.values()})
+    print("\n".join(contents_markdown(claim for claim in registry.values() if claim.paper.key == options.paper)))
+    return 0
+
+
 def _one_of(option: str, value: str | None, allowed: set[str]) -> None:
     if value is not None and value not in allowed:
         raise InputError(option, f"one of {sorted(allowed)}", repr(value))
@@ -124,7 +137,8 @@ def _show(options: argparse.Namespace) -> int:
     claim = registry[options.id]
     report = build(registry, options.evidence)
     verdict = report.verdicts[claim.id]
-    print(f"{claim.label}  [{claim.id}]\n{claim.paper.title} ({claim.paper.citation})\n")
+    print(f"{claim.label}  [{claim.id}]\n{claim.paper.title} ({claim.paper.citation})")
+    print(f"in {claim.module.replace('.', '/')}.py\n")
     print(textwrap.indent(claim.statement, "  "))
     for text in claim.assumption_texts:
         print(f"  given: {text}")

@@ -75,11 +75,11 @@ def ascending(row: Any) -> Any:
 
 
 def loss_along(energy_of: Callable[[Any], Any], X: Any, velocity: Any) -> Any:
-    """(-dE/dt, sum_k |(dE/dX)_k (dX/dt)_k|) along a velocity of the shape of X, shape (2, 1).
+    """(-dE/dt, sum_k |(dE/dX)_k (dX/dt)_k|) along a velocity of the shape of X, shape (2, 1); `energy_of` takes X by its name.
 
     The second entry, never negative, gives the first a scale: an attack on "-dE/dt >= 0" climbs their quotient.
     """
-    terms = jacobian(lambda X: energy_of(X), "X")(X) * vec_r(velocity).T
+    terms = jacobian(energy_of, "X")(X) * vec_r(velocity).T
     return concatenate([-row_sums(terms), row_sums(absolute(terms))], axis=0)
 
 

@@ -27,7 +27,7 @@ from verify.vocabulary.errors import RegistryError
 from verify.vocabulary.hypotheses import Hypothesis
 from verify.vocabulary.judgements import Doubt, Reading
 from verify.vocabulary.relations import Equal, HasStructure, Relation
-from verify.vocabulary.shapes import Spec, checked, parameter_names, parameter_specs, trusted_arguments
+from verify.vocabulary.shapes import Spec, checked, parameter_names, parameter_specs, plain, trusted_arguments
 from verify.vocabulary.variants import Variant
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -267,8 +267,8 @@ class Claim:
         """
         if self._formula is not None:
             raise RegistryError(f"{self.id}: the formula is declared twice")
-        self._formula = function
-        return checked(function)
+        self._formula = plain(function)
+        return checked(self._formula)
 
     def oracle(self, function: F) -> F:
         """Declare the independent way to the same quantity (for a bound, the quantity bounded)."""

@@ -15,6 +15,7 @@ import inspect
 import math
 import sys
 import typing
+import weakref
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeVar
@@ -119,6 +120,10 @@ def trusted_arguments() -> Iterator[None]:
         _trusted.reset(token)
 
 
+#: What `checked` returned.
+_checked: weakref.WeakSet[Any] = weakref.WeakSet()
+
+
 def checked(function: F) -> F:
     """`function`, raising `InputError` for arguments whose shapes, dtypes, devices or values do not fit its annotations.
 
@@ -133,7 +138,13 @@ def checked(function: F) -> F:
         require_fit(_annotated(function), signature.bind(*args, **kwargs).arguments)
         return function(*args, **kwargs)
 
+    _checked.add(wrapper)
     return wrapper  # type: ignore[return-value]
+
+
+def plain(function: F) -> F:
+    """`function` without the checks that `checked` put around it."""
+    return function.__wrapped__ if function in _checked else function  # type: ignore[attr-defined, no-any-return]
 
 
 @functools.cache

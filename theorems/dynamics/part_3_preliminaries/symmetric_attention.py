@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Annotated, Any
 
 import numpy as np
@@ -43,7 +44,7 @@ Axis = Annotated[Any, Shape("1", "D")]
 
 def energy_loss(X: Any, W_Q: Any, W_K: Any, W_V: Any, beta: Any) -> Any:
     """-dE_single/dt along Eq. (3), and its scale; shape (2, 1)."""
-    return loss_along(lambda X: energy(X, W_Q, W_K, beta), X, flow(X, W_Q, W_K, W_V, beta))
+    return loss_along(partial(energy, W_Q=W_Q, W_K=W_K, beta=beta), X, flow(X, W_Q, W_K, W_V, beta))
 
 
 SPHERE_INVARIANT = Claim(SPHERE, "dynamics.eq-3-sphere",
@@ -99,7 +100,10 @@ def loss_under_condition_4(X: Tokens, W_Q: Factor, W_K: Factor, beta: InverseTem
     """-dE/dt and its scale, with softmax and with the unnormalised softmax, shape (4, 1)."""
     W_V = W_Q @ W_K.T
     unnormalised = projection(X, exp(X @ W_Q @ W_K.T @ X.T * beta) @ X @ W_V)
-    losses = [energy_loss(X, W_Q, W_K, W_V, beta), loss_along(lambda X: energy(X, W_Q, W_K, beta), X, unnormalised)]
+    losses = [
+        energy_loss(X, W_Q, W_K, W_V, beta),
+        loss_along(partial(energy, W_Q=W_Q, W_K=W_K, beta=beta), X, unnormalised),
+    ]
     return concatenate(losses, axis=0)
 
 

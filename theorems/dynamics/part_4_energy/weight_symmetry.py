@@ -6,6 +6,7 @@ Surprising: under condition (11) four tokens can turn round for ever, so no ener
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Annotated, Any
 
 import numpy as np
@@ -183,7 +184,7 @@ def loss_of_transposed_heads(X: Tokens, W_Q: Factor, W_K: Factor, beta: InverseT
     A = W_Q @ W_K.T
     E = exp(X @ A @ X.T * beta)
     drive = E @ X @ A.T + E.T @ X @ A
-    return loss_along(lambda X: energy(X, W_Q, W_K, beta), X, projection(X, drive / row_sums(E + E.T)))
+    return loss_along(partial(energy, W_Q=W_Q, W_K=W_K, beta=beta), X, projection(X, drive / row_sums(E + E.T)))
 
 
 TRANSPOSED_HEADS.oracle(no_loss)

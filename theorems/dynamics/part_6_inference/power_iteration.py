@@ -137,7 +137,7 @@ def smallest_cosines(formula: Any, generator: Any, samples: int, S: int, D: Any,
         lowest = X.new_ones(())
         for _ in range(16):
             out = (X @ W_Q @ W_K.T @ X.T * beta).softmax(-1) @ X @ M
-            Jx = formula(X, W_Q, W_K, M, beta)
+            Jx = formula(X=X, W_Q=W_Q, W_K=W_K, M=M, beta=beta)
             lowest = torch.minimum(lowest, (out * Jx).sum() / (out.norm() * Jx.norm()))
             X = unit(X + akorn_increment(X, C, Omega, out, N))
         return lowest

@@ -1,0 +1,36 @@
+"""A paper's table of contents in the code: its parts, their modules, and the labels that each module holds."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Iterable
+
+from verify.vocabulary.claims import Claim
+
+
+def contents_markdown(claims: Iterable[Claim]) -> list[str]:
+    """Lines of Markdown for the claims of one paper: a table of modules in the order of the listing, parts as headings."""
+    by_module: dict[str, list[Claim]] = {}
+    for claim in claims:
+        by_module.setdefault(claim.module, []).append(claim)
+    lines: list[str] = []
+    part = None
+    for module in sorted(by_module):
+        package = module.rpartition(".")[0]
+        if package != part:
+            part = package
+            lines += [
+                "",
+                f"**{_summary(package)}** `{package.replace('.', '/')}/`",
+                "",
+                "| module | labels |",
+                "|---|---|",
+            ]
+        labels = [claim.label.replace("|", r"\|") for claim in by_module[module] if not claim.of_project]
+        lines.append(f"| `{module.rpartition('.')[2]}` | {'; '.join(labels) or 'claims of this project'} |")
+    return lines[1:]
+
+
+def _summary(module: str) -> str:
+    """The first line of a module's docstring."""
+    return (importlib.import_module(module).__doc__ or module).strip().splitlines()[0]
