@@ -17,7 +17,7 @@ from theorems.convergence.definitions import (
     squared_loss,
 )
 from theorems.convergence.part_d_1_limiting_kernel.gradients import Scale, network_gradients
-from verify.matrix import concatenate, ones, rational, sqrt, stack_rows, total
+from verify.matrix import concatenate, ones, rational, sqrt, stack_rows, summed, total
 from verify.oracles import jacobian
 from verify.vocabulary import Claim, Equal, Real, Shape
 
@@ -49,7 +49,7 @@ def _after_one_step(X: Any, y: Any, theta: dict[str, Any], tau_0: Any, tau_1: An
         if source is None:
             moved.append(W)
             continue
-        gradient = sum(slopes[n][source] * error[n, 0] for n in range(X.shape[0]))
+        gradient = summed(X.shape[0], lambda n: slopes[n][source] * error[n, 0])
         moved.append(W - gradient * gamma)
     return concatenate([W.reshape(1, -1) for W in moved], axis=1)
 
@@ -136,7 +136,7 @@ def moments_of_the_schemes(x: Token, h: HiddenRow) -> Any:
     """What the names mean: gain times the mean square of the inputs; for NTK the weights are standard normal."""
     mean_x, mean_h = total(x * x) * rational(1, x.shape[1]), total(h * h) * rational(1, h.shape[1])
     rows = [[mean_x, mean_x, mean_x, mean_h], [mean_x * 2, mean_x * 2, mean_x * 2, mean_h * 2]]
-    rows.append([*[sum(x[0, j] * x[0, j] for j in range(x.shape[1]))] * 3, mean_h])
+    rows.append([*[summed(x.shape[1], lambda j: x[0, j] * x[0, j])] * 3, mean_h])
     return stack_rows([concatenate([ones(1, 1) * moment for moment in row], axis=1) for row in rows])
 
 
