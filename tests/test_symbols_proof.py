@@ -53,9 +53,10 @@ def test_a_refuted_claim_is_not_proved() -> None:
 
 
 def proof_of(left: Any, right: Any, *hypotheses: Any, mutants: Any = None) -> Any:
-    X, W, G = named("X", n, d), named("W", d, k), named("G", d, d)
-    inputs = {"X": X, "W": W, "G": G}
-    return prove(lambda given: left(**given), lambda given: right(**given), lambda: inputs, mutants, hypotheses)
+    def inputs() -> dict[str, Any]:
+        return {"X": named("X", n, d), "W": named("W", d, k), "G": named("G", d, d)}
+
+    return prove(lambda given: left(**given), lambda given: right(**given), inputs, mutants, hypotheses)
 
 
 def test_an_error_is_never_a_proof() -> None:
@@ -107,7 +108,7 @@ def test_mutants_that_do_not_fit_are_told_from_those_that_leave_terms() -> None:
         (lambda X, W, G: row_sums(X * X), lambda X, W, G: ones(n, 1), unit_rows("X")),
         (lambda X, W, G: G @ W, lambda X, W, G: G.T @ W, symmetric("G")),
         (lambda X, W, G: G @ G + G.T @ G, lambda X, W, G: 0 * G, skew("G")),
-        (lambda X, W, G: G @ G @ G, lambda X, W, G: G, idempotent("G", d)),
+        (lambda X, W, G: G @ G @ G, lambda X, W, G: G, idempotent("G")),
         (lambda X, W, G: softmax(X @ G @ X.T), lambda X, W, G: softmax(X @ G.T @ X.T), symmetric("G")),
     ],
 )
@@ -120,7 +121,7 @@ def test_a_hypothesis_proves_only_where_it_is_given(left: Any, right: Any, hypot
 
 
 def test_an_unused_hypothesis_is_not_in_the_record() -> None:
-    assert proof_of(lambda X, W, G: X @ W, lambda X, W, G: X @ W, symmetric("G")).hypotheses == []
+    assert proof_of(lambda X, W, G: X @ W, lambda X, W, G: X @ W, orthonormal_columns("W", k)).hypotheses == []
 
 
 def test_covariance_of_all_logits() -> None:

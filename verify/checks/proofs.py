@@ -151,11 +151,11 @@ def prove_claim(claim: Claim) -> Proof:
     """Try to prove a claim of relation *equal* or *structure*, by the hypotheses that it declares."""
     if claim.relation.kind not in PROVABLE:
         raise InputError("claim", f"one of kind {' or '.join(PROVABLE)}", f"{claim.id}, {claim.relation.kind}")
-    formula, oracle, mutants = sides_of(claim)
     try:
+        formula, oracle, mutants = sides_of(claim)
         operands = inputs_of(claim)
         given = [hypothesis_on(item.of, item.property, _tensor_sizes(operands, item.of)) for item in claim.hypotheses]
-    except ValueError as error:
+    except Exception as error:  # whatever goes wrong, it is not proved
         return Proof(False, f"{type(error).__name__}: {error}")
     proof = prove(
         formula, oracle or (lambda prepared: _zero_like(formula(prepared))), lambda: inputs_of(claim), mutants, given

@@ -35,6 +35,7 @@ from theorems.dynamics.settings import (
 from verify.matrix import block_diag, concatenate, exp, eye, maximum, ones, row_sums, step, zeros
 from verify.oracles import jacobian
 from verify.vocabulary import Assumption, AtMost, Claim, HasStructure, Shape
+from verify.vocabulary.hypotheses import unit_rows as has_unit_rows
 
 PlanarTokens = Annotated[Any, Shape("S", "2")]
 PlanarDirection = Annotated[Any, Shape("1", "2")]
@@ -53,6 +54,7 @@ SPHERE_INVARIANT = Claim(SPHERE, "dynamics.eq-3-sphere",
     r"\Rightarrow\ \frac{d}{dt}\|X_{[i,:]}\|^2=0",
     assumptions=["continuous time"],
     relation=HasStructure(), sizes={"S": (1, 4), "D": (1, 4)}, exact=True, uses=("dynamics.eq-5-operators",),
+    all_sizes=True, hypotheses=(has_unit_rows("X", stated=r"\|X_{[i,:]}\| = 1 for every token i"),),
 )  # fmt: skip
 SPHERE_INVARIANT.inputs(unit_tokens_and_values)
 

@@ -6,8 +6,9 @@ that factors compare fast.  A size is a sympy expression or an integer.
 
 from __future__ import annotations
 
+import contextlib
 import itertools
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -48,6 +49,19 @@ class Head:
 
 
 _heads: dict[Hashable, Head] = {}
+_count = itertools.count()  # no two heads ever have one number, or normal forms could take them for each other
+
+
+@contextlib.contextmanager
+def met_afresh() -> Iterator[None]:
+    """Meet all heads anew inside the block: in the order of their numbers, normal forms do not depend on earlier proofs."""
+    kept = dict(_heads)
+    _heads.clear()
+    try:
+        yield
+    finally:
+        _heads.clear()
+        _heads.update(kept)
 
 
 def head(
@@ -63,7 +77,7 @@ def head(
     group = tuple(sorted({(tuple(range(len(sizes))), 1), *symmetries}))
     key = (kind, name, sizes, group, inner.key if inner is not None else None, parameter)
     if key not in _heads:
-        _heads[key] = Head(kind, name, sizes, group, inner, parameter, len(_heads))
+        _heads[key] = Head(kind, name, sizes, group, inner, parameter, next(_count))
     return _heads[key]
 
 

@@ -24,7 +24,7 @@ class Hypothesis:
 
 
 #: Given the positions in a product of two factors of the tensor, whose indices are given too, and how often each index
-#: occurs: the factors in their place and the summed indices that disappear, or None.
+#: occurs: the factors in their place (None for the tensor itself) and the summed indices that disappear, or None.
 Pair = Callable[[tuple[int, ...], tuple[int, ...], Callable[[int], bool]], tuple[list, set[int]] | None]  # type: ignore[type-arg]
 
 
@@ -47,6 +47,7 @@ def _on_pairs(name: str, rewrite: Pair) -> Rule:
                 if found is not None:
                     rest = [factor for k, factor in enumerate(factors) if k not in (one, other)]
                     new, gone = found
+                    new = [(made or factors[one][0], indices) for made, indices in new]
                     return [(coefficient, rest + new, {i: size for i, size in summed.items() if i not in gone})]
         return None
 
@@ -84,12 +85,12 @@ def unit_rows(name: str) -> Hypothesis:
     return Hypothesis(f"{name} has unit rows", _on_pairs(name, rewrite))  # type: ignore[arg-type]
 
 
-def idempotent(name: str, size: object) -> Hypothesis:
-    """P P = P for P of shape (n, n) with n = `size`."""
+def idempotent(name: str) -> Hypothesis:
+    """P P = P."""
 
     def rewrite(one: tuple[int, ...], other: tuple[int, ...], private: Callable[[int], bool]) -> object:
         if one[1] == other[0] and private(one[1]):
-            return [(tensor(name, (size, size)), (one[0], other[1]))], {one[1]}
+            return [(None, (one[0], other[1]))], {one[1]}
         return None
 
     return Hypothesis(f"{name} is idempotent", _on_pairs(name, rewrite))  # type: ignore[arg-type]
@@ -128,7 +129,7 @@ def hypothesis_on(name: str, wanted: str, sizes: Sequence[Size]) -> Hypothesis:
         "has unit rows": lambda: unit_rows(name),
         "is symmetric": lambda: symmetric(name),
         "is skew": lambda: skew(name),
-        "is idempotent": lambda: idempotent(name, sizes[0]),
+        "is idempotent": lambda: idempotent(name),
     }
     if wanted not in known:
         raise ArithmeticUnsupported(f"the hypothesis that {name} {wanted} has no rule")

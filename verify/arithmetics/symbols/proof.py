@@ -13,6 +13,7 @@ import sympy
 from verify.arithmetics.symbols.blocks import Blocks, from_numbers
 from verify.arithmetics.symbols.conditions import Condition, recording_conditions
 from verify.arithmetics.symbols.evaluation import Point
+from verify.arithmetics.symbols.heads import met_afresh
 from verify.arithmetics.symbols.hypotheses import Hypothesis
 from verify.arithmetics.symbols.operand import Indexed, lifted
 from verify.arithmetics.symbols.sums import Sum, extra_rules, recording_rules
@@ -120,7 +121,7 @@ def prove(
     """
     start = time.perf_counter()
     rules = [rule for hypothesis in hypotheses for rule in hypothesis.rules()]
-    with recording_rules() as used, extra_rules(rules), recording_conditions() as conditions:
+    with met_afresh(), recording_rules() as used, extra_rules(rules), recording_conditions() as conditions:
         proof = _both_sides(formula, oracle, inputs)
         # what the mutants use is not what the proof rests on
         names = [hypothesis.name for hypothesis in hypotheses]

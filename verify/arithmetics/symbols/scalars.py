@@ -25,11 +25,9 @@ _names: dict[sympy.Expr, str] = {}
 
 
 def _name(base: sympy.Expr) -> str:
-    """A name that no other base has: two symbols of one name but different assumptions stay apart."""
+    """A name that no other base has: it tells symbols of one name but different assumptions apart."""
     if base not in _names:
-        name = str(base)
-        while name in _bases:
-            name += "'"
+        name = f"{base} {sympy.srepr(base)}"
         _names[base], _bases[name] = name, base
     return _names[base]
 
