@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -16,10 +17,13 @@ from verify.checks.record import UPHELD, VIOLATED, Record
 from verify.checks.settings import EFFORTS, Settings
 from verify.cli import main
 from verify.evidence.runner import judge, run_check
+from verify.evidence.store import Recorder
 from verify.evidence.verdicts import judge_alone
 from verify.matrix import determinant, diag, eye, softmax, trace
 from verify.oracles import jacobian
-from verify.vocabulary import AtMost, Claim, Equal, HasStructure, Real, RegistryError, Shape
+from verify.report import build, write
+from verify.site import write_site
+from verify.vocabulary import AtMost, Claim, Equal, HasStructure, Real, Registry, RegistryError, Shape, load
 from verify.vocabulary.hypotheses import orthonormal_columns, skew, symmetric
 
 Left = Annotated[Any, Shape("m", "n")]
@@ -311,7 +315,7 @@ def test_only_the_spot_check_depends_on_the_seed() -> None:
     assert one.worst_residual != other.worst_residual or one.details["spots"] != other.details["spots"]
 
 
-def test_the_command_prints_the_proof(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+def test_the_command_prints_the_proof(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["prove", "dynamics.lemma-a.1"]) == 0
     printed = capsys.readouterr().out
     assert "proved for all sizes: both sides reduce to the same term" in printed
@@ -321,3 +325,46 @@ def test_the_command_prints_the_proof(capsys: pytest.CaptureFixture[str], tmp_pa
     assert main(["prove", "dynamics.lemma-a.*"]) == 0
     assert "3 of 3 proved for all sizes" in capsys.readouterr().out
     assert main(["prove", "nothing.*"]) == 2
+
+
+# -- what is shown -----------------------------------------------------------------------------------------------------
+
+
+def test_the_page_of_a_claim_shows_its_proof(tmp_path: Path) -> None:
+    claims = load()
+    claim = claims["dynamics.lemma-a.1"]
+    recorder = Recorder(tmp_path / "evidence")
+    recorder.append(check_of(claim))
+    report = build(Registry([claim]), recorder.folder)
+    write(report, tmp_path)
+    write_site(report, tmp_path)
+    page = (tmp_path / "claims" / "dynamics.lemma-a.1.html").read_text(encoding="utf-8")
+    assert "Proved for all sizes: both sides reduce to the same term" in page
+    assert "The formula, read back from the code" in page
+    assert page.count("<math") >= 3  # statement, formula and normal form
+    assert "sums over Kronecker deltas" in page
+    assert '"normal form"' in (tmp_path / "report.json").read_text(encoding="utf-8")
+
+
+def test_the_list_of_what_is_not_proved_agrees_with_the_registry() -> None:
+    page = (Path(__file__).parents[1] / "docs" / "all-sizes.md").read_text(encoding="utf-8")
+    identities = [
+        claim
+        for claim in load().values()
+        if claim.relation.kind in ("equal", "structure") and claim.expects in ("holds", "reading")
+    ]
+    listed = re.findall(r"`(\w+\.[^`]+)`[,.]", page)
+    assert len(listed) == len(set(listed))
+    assert set(listed) == {claim.id for claim in identities if not claim.all_sizes}
+    proved = sum(claim.all_sizes for claim in identities)
+    assert f"Of the {len(identities)} claims" in page and f"{proved} are proved for all sizes" in page
+    for paper in sorted({claim.paper.key for claim in identities}):
+        own = [claim for claim in identities if claim.paper.key == paper]
+        assert f"| {paper} | {sum(claim.all_sizes for claim in own)} | {len(own)} |" in page
+    for heading, count in re.findall(r"## (.*) \((\d+)\)", page):
+        section = page.split(f"## {heading} (")[1].split("\n## ")[0]
+        assert len(re.findall(r"`(\w+\.[^`]+)`[,.]", section)) == int(count)
+
+
+def test_observations_and_refuted_claims_are_not_marked() -> None:
+    assert all(claim.expects in ("holds", "reading") for claim in load().values() if claim.all_sizes)

@@ -95,7 +95,7 @@ TABLE_1 = Claim(CONVERGENCE, "convergence.table-1", label="Table 1",
         "LeCun and He: the second moment of an output unit is 1 and 2 times the mean square of its inputs",
         "NTK: standard normal weights, and the second moment of f is the mean square of the last hidden layer",
     ],
-    relation=Equal(), sizes={"d": (1, 5), "d_m": (1, 5)}, exact=True,
+    relation=Equal(), all_sizes=True, sizes={"d": (1, 5), "d_m": (1, 5)}, exact=True,
     note="""
         E[f^2] given the last hidden layer is eta_O tau_1^2 |relu(...)|^2, which stays of order 1 as d_m grows in all
         three rows; tau_1 of the NTK row is determined by this.""",

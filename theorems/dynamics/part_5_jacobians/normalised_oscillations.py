@@ -43,7 +43,7 @@ EQ_18 = Claim(OSCILLATION, "dynamics.eq-18", label="Eq. (18) (= (77))",
             r"y \ne 0", positive=lambda x, Omega, eta: total(euler_step(x, Omega, eta) * euler_step(x, Omega, eta))
         ),
     ],
-    relation=Equal(), exact=True, uses=("dynamics.lemma-a.2",),
+    relation=Equal(), all_sizes=True, exact=True, uses=("dynamics.lemma-a.2",),
 )  # fmt: skip
 EQ_18.inputs(state_with_rational_step)
 
