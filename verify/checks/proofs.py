@@ -32,10 +32,10 @@ from verify.vocabulary.errors import InputError
 from verify.vocabulary.relations import HasStructure
 from verify.vocabulary.shapes import Real, Shape, Size, Spec, parameter_names
 
-#: How far a normal form may be from the functions in floats, relative to the largest entry (or to 1).
+#: How far a normal form may be from the functions in floats, relative to the largest entry; the unit of all residuals here.
 AGREEMENT = 1e-8
-#: What a difference in floats is counted in.
-ROUNDING = 2.0**-53
+#: Where every entry is smaller, both sides count as zero, and differences are taken as they are.
+SMALLEST = 1e-5
 #: Random assignments of sizes for the spot check; the smallest sizes come on top.
 SPOTS = 2
 #: The smallest of those with different values are drawn from.
@@ -224,7 +224,8 @@ def spot_check(claim: Claim, proof: Proof, sizes: Mapping[str, int], seed: int) 
         right = _floats(oracle(inputs)) if oracle is not None else np.zeros_like(left)
         if not (np.isfinite(left).all() and np.isfinite(right).all()):
             continue
-        scale = max(1.0, float(np.abs(left).max(initial=0.0)), float(np.abs(right).max(initial=0.0)))
+        largest = max(float(np.abs(left).max(initial=0.0)), float(np.abs(right).max(initial=0.0)))
+        scale = largest if largest > SMALLEST else 1.0
         found.worst = max(
             _distance(left, float_values(proof.left, point)), _distance(right, float_values(proof.right, point))
         )
@@ -305,9 +306,9 @@ def proved(claim: Claim, settings: Settings) -> Record:
     chosen = spot_sizes(claim, settings.seed) if proof.proved else []
     spots = [spot_check(claim, proof, sizes, settings.seed) for sizes in chosen]
     problem = proof.reason if not proof.proved else _problem(claim, proof, spots)
-    worst = max((spot.worst for spot in spots), default=np.inf) / ROUNDING
+    worst = max((spot.worst for spot in spots), default=np.inf) / AGREEMENT
     gaps = {
-        name: max((spot.mutants.get(name, 0.0) for spot in spots), default=0.0) / ROUNDING
+        name: max((spot.mutants.get(name, 0.0) for spot in spots), default=0.0) / AGREEMENT
         for name, remains in proof.mutants.items()
         if remains.terms is not None
     }

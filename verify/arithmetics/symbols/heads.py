@@ -9,12 +9,11 @@ from __future__ import annotations
 import contextlib
 import itertools
 from collections.abc import Hashable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from verify.arithmetics.symbols.sums import Sum
+from typing import Any
 
 Size = Any
+#: The sum that a function is applied to; sums are made of heads, so that they are not named here.
+Inner = Any
 #: A permutation of the slots of a head under which its entries keep their value, up to the sign.
 Symmetry = tuple[tuple[int, ...], int]
 
@@ -35,7 +34,7 @@ class Head:
         name: str,
         sizes: tuple[Size, ...],
         symmetries: tuple[Symmetry, ...],
-        inner: Sum | None,
+        inner: Inner | None,
         parameter: Any,
         number: int,
     ) -> None:
@@ -69,7 +68,7 @@ def head(
     name: str,
     sizes: Sequence[Size],
     symmetries: Sequence[Symmetry] = (),
-    inner: Sum | None = None,
+    inner: Inner | None = None,
     parameter: Hashable = None,
 ) -> Head:
     """The one head with these attributes."""

@@ -123,6 +123,8 @@ def hypothesis_on(name: str, wanted: str, sizes: Sequence[Size]) -> Hypothesis:
     """The hypothesis that the tensor `name` with these sizes has the property `wanted`, such as "is skew"."""
     if len(sizes) != 2:
         raise InputError(name, f"two indices, for that it {wanted}", f"sizes {tuple(sizes)}")
+    if wanted in ("is symmetric", "is skew", "is idempotent") and sizes[0] != sizes[1]:
+        raise InputError(name, f"a square matrix, for that it {wanted}", f"sizes {tuple(sizes)}")
     known: dict[str, Callable[[], Hypothesis]] = {
         "has orthonormal columns": lambda: orthonormal_columns(name, sizes[1]),
         "has orthonormal rows": lambda: orthonormal_rows(name, sizes[0]),
