@@ -49,7 +49,7 @@ def _after_one_step(X: Any, y: Any, theta: dict[str, Any], tau_0: Any, tau_1: An
         if source is None:
             moved.append(W)
             continue
-        gradient = summed(X.shape[0], lambda n, source=source: slopes[n][source] * error[n, 0])
+        gradient = sum(slopes[n][source] * error[n, 0] for n in range(X.shape[0]))
         moved.append(W - gradient * gamma)
     return concatenate([W.reshape(1, -1) for W in moved], axis=1)
 
