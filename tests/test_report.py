@@ -112,7 +112,7 @@ def test_changed_verdicts_come_first_with_both_reasons(full_report: Report) -> N
     assert [change.verdict for change in found] == [True, True, True, False, False]
     assert texts["osa.alg-1"] == "osa.alg-1: open -> holds; before: no evidence; now: upheld by every check"
     assert "refuted (slip) -> refuted (error)" in texts["skipless.eq-17"]
-    assert "grade sampled -> exact" in texts["convergence.lemma-11"]
+    assert "grade sampled -> all sizes" in texts["convergence.lemma-11"]
     assert texts["dynamics.prop-5.1"] == "dynamics.prop-5.1: new, holds" and "no claim any more" in texts["osa.gone"]
 
 
