@@ -119,6 +119,7 @@ def _loss(X: Any, products: list[Any], values: list[Any], beta: Any) -> Any:
 
 # -- Proposition 4.2 ---------------------------------------------------------------------------------------------------
 
+
 def opposite_tokens(arrays: dict[str, Any], sizes: dict[str, int], rng: np.random.Generator) -> None:
     """U = Q = I, tokens near (-4, 1) and (1, 1) in the plane of the first head, beta = 1: there (13) lets the energy grow."""
     for name in ("G", "K"):

@@ -20,12 +20,7 @@ from theorems.dynamics.definitions import (
     projection,
     rate_along,
 )
-from theorems.dynamics.part_4_energy.single_head import (
-    AGREES,
-    climbing_weights,
-    printed_values,
-    symmetrised_values,
-)
+from theorems.dynamics.part_4_energy.single_head import AGREES, climbing_weights, printed_values, symmetrised_values
 from theorems.dynamics.part_a_proofs.energy_gradient import (
     EXACT_PROOF,
     PROOF,
