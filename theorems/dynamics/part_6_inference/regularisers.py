@@ -13,7 +13,7 @@ from theorems.dynamics.settings import heads_fit
 from theorems.matrices import orthogonal_matrix
 from verify.matrix import concatenate, diag, eye, rational, sqrt, trace, vec_r
 from verify.oracles import jacobian
-from verify.vocabulary import Assumption, Claim, Equal, HasStructure, Real, Setting, Shape, subject
+from verify.vocabulary import Assumption, Claim, Equal, HasStructure, Reading, Real, Setting, Shape, subject
 
 Direction = Annotated[Any, Shape("1", "D")]
 Plane = Annotated[Any, Shape("2", "2")]
@@ -173,9 +173,11 @@ EQ_20 = Claim(DYNAMICS, "dynamics.eq-20", label="Eq. (20) and text",
         ``encourages the singular values to be close to 1''}""",
     assumptions=["one weight matrix with two rows, one bias", r"the largest singular value is simple"],
     relation=Equal(), sizes={"n": (2, 3), "p": (1, 2)}, exact=True, expects="reading",
-    reading=r"""
-        the largest singular value of each W: descent on R_Spec moves it alone, towards 1, along
-        -4\sigma(\sigma^2-1)uv^\top, and the biases along -4\|b\|^2 b""",
+    reading=Reading(
+        "encourages the singular values to be close to",
+        r"those just named, the largest of each W: descent on R_Spec moves it alone, towards 1, along"
+        r" -4\sigma(\sigma^2-1)uv^\top, and the biases along -4\|b\|^2 b",
+    ),
     note=r"""
         It is false of all singular values of one matrix: the other ones receive no gradient, and R_Spec = 0 whatever
         they are below 1 (dynamics.eq-20-zero-set). At W = O the gradient vanishes too, although the singular values
