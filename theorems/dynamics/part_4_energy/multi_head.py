@@ -111,7 +111,7 @@ def multi_head_rate(X: Any, products: list[Any], values: list[Any], beta: Any) -
     return rate_along(lambda X: multi_head_energy(X, products, beta), X, velocity, beta * 0)
 
 
-def _loss(X: Any, products: list[Any], values: list[Any], beta: Any) -> Any:
+def multi_head_loss_of(X: Any, products: list[Any], values: list[Any], beta: Any) -> Any:
     """-dE_multi/dt and its scale, shape (2, 1)."""
     velocity = sum(head_outputs(X, products, values, beta))
     return loss_along(lambda X: multi_head_energy(X, products, beta), X, velocity)
@@ -157,7 +157,7 @@ PROPOSITION_42 = Claim(PRINTED_VALUES, "dynamics.prop-4.2",
 def multi_head_loss(X: Tokens, U: SharedBasis, Q: SharedBasis, beta: Beta, H: Heads) -> Any:
     """-dE_multi/dt with W_h^V of (13) for W_h^Q = A_h Q, W_h^K = Q, and its scale; shape (2, 1)."""
     A = products(U, H)
-    return _loss(X, A, printed_head_values(A, Q), beta)
+    return multi_head_loss_of(X, A, printed_head_values(A, Q), beta)
 
 
 PROPOSITION_42.oracle(no_loss)
@@ -228,7 +228,7 @@ def orthogonal_products(U: Any, N: Any, H: int) -> list[Any]:
 def symmetric_heads_loss(X: Tokens, U: SharedBasis, N: SharedBasis, beta: Beta, H: Heads) -> Any:
     """-dE_multi/dt for symmetric heads, and its scale; shape (2, 1)."""
     A = values = orthogonal_products(U, N, H)
-    return _loss(X, A, values, beta)
+    return multi_head_loss_of(X, A, values, beta)
 
 
 PROPOSITION_42_SYMMETRIC.oracle(no_loss)

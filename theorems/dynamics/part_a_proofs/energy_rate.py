@@ -166,7 +166,8 @@ def _unprojected(X: Any, W_Q: Any, W_K: Any, W_V: Any, beta: Any) -> Any:
 
 EQ_41 = Claim(PROOF, "dynamics.eq-41", label="Eqs. (39)-(41), proof of Prop. 4.1",
     statement=r"""
-        \frac{dE}{dt}=\frac{dE}{dX}\cdot\frac{dX}{dt}=-\sum_i\Big(\frac{dE}{dX_{[i,:]}}\cdot(I_D-X_{[i,:]}X_{[i,:]}^
+        \frac{dE_{\text{single}}(X)}{dt}=\frac{dE_{\text{single}}(X)}{dX}\cdot\frac{dX}{dt}=-\sum_i\Big(\frac{dE_{
+        \text{single}}(X)}{dX_{[i,:]}}\cdot(I_D-X_{[i,:]}X_{[i,:]}^
         \top)\Delta_{[i,:]}\Big)""",
     assumptions=["dynamics (3)"],
     relation=Equal(), expects="refuted", severity="slip", correction="dynamics.eq-41-corrected",
@@ -211,7 +212,7 @@ EQ_41_CORRECTED.mutant("projection dropped", _unprojected)
 
 EQ_42 = Claim(PROOF, "dynamics.eq-42", label="Eq. (42), proof of Prop. 4.1",
     statement=r"""
-        \frac{dE}{dt}=-\sum_i\Big(\sum_j\exp(\beta X_{[i,:]}^\top AX_{[j,:]})(A^\top+A)X_{[j,:]}
+        \frac{dE_{\text{single}}(X)}{dt}=-\sum_i\Big(\sum_j\exp(\beta X_{[i,:]}^\top AX_{[j,:]})(A^\top+A)X_{[j,:]}
         \cdot(I_D-X_{[i,:]}X_{[i,:]}^\top)\Delta_{[i,:]}\Big)""",
     assumptions=["dynamics (3), condition (31)"],
     relation=Equal(), expects="refuted", severity="error", correction="dynamics.eq-42-corrected",
@@ -266,9 +267,9 @@ EQ_42_CORRECTED.mutant("projection dropped", projected=False)
 
 EQS_43_44 = Claim(EXACT_PROOF, "dynamics.eq-43-44", label="Step (42)->(43)->(44), proof of Prop. 4.1",
     statement=r"""
-        -\sum_i\Big(\sum_j\exp(\beta X_{[i,:]}^\top AX_{[j,:]})(A^\top+A)X_{[j,:]}\cdot P_i\Delta_{[i,:]}\Big)=-2
-        \sum_iZ_i\,\Delta_{[i,:]}^\top(I_D-X_{[i,:]}X_{[i,:]}^\top)\Delta_{[i,:]}""",
-    assumptions=[r"\Delta as in (38); P_i = I - X_i X_i^\top"],
+        -\sum_i\Big(\sum_j\exp(\beta X_{[i,:]}^\top AX_{[j,:]})(A^\top+A)X_{[j,:]}\cdot(I_D-X_{[i,:]}X_{[i,:]}^\top)
+        \Delta_{[i,:]}\Big)=-2\sum_i\Big(Z_i\Delta_{[i,:]}\cdot(I_D-X_{[i,:]}X_{[i,:]}^\top)\Delta_{[i,:]}\Big)=-2\sum_iZ_i\,\Delta_{[i,:]}^\top(I_D-X_{[i,:]}X_{[i,:]}^\top)\Delta_{[i,:]}""",
+    assumptions=[r"\Delta as in (38)"],
     relation=Equal(), uses=("dynamics.eq-38",),
 )  # fmt: skip
 
@@ -306,7 +307,7 @@ EQS_43_44.mutant(
 
 EQ_44 = Claim(PROOF, "dynamics.eq-44", label="Eq. (44) as the value of dE/dt",
     statement=r"""
-        \frac{dE_{\text{single}}}{dt}=-2\sum_iZ_i\,\Delta_{[i,:]}^\top(I_D-X_{[i,:]}X_{[i,:]}^\top)\Delta_{[i,:]}""",
+        \frac{dE_{\text{single}}(X)}{dt}=-2\sum_iZ_i\,\Delta_{[i,:]}^\top(I_D-X_{[i,:]}X_{[i,:]}^\top)\Delta_{[i,:]}""",
     assumptions=["dynamics (3), condition (31)"],
     relation=Equal(), expects="refuted", severity="error", correction="dynamics.prop-4.1-rate",
     uses=("dynamics.eq-42",),
