@@ -349,8 +349,9 @@ EQS_58_59.mutant("a block shared by both heads", "products(U, H) -> _sharing_a_b
 
 EQ_66 = Claim(MULTI_HEAD_ATTENTION, "dynamics.eq-66", label="Eqs. (60)-(66)",
     statement=r"""
-        \Delta_{h[i,:]}\cdot\Delta_{h'[i,:]}=\Big(\sum_j\tfrac{e^{\beta x_i^\top A_hx_j}}{Z_{h,i}}x_j\Big)^\top(A_h^
-        \top+A_h)(A_{h'}+A_{h'}^\top)\Big(\sum_j\tfrac{e^{\beta x_i^\top A_{h'}x_j}}{Z_{h',i}}x_j\Big)/4=0\quad(h\ne h')
+        \Delta_{h[i,:]}\cdot\Delta_{h'[i,:]}=\Delta_{h[i,:]}^\top\Delta_{h'[i,:]}=\Big(\sum_j\frac{\exp(\beta
+        X_{[i,:]}^\top A_hX_{[j,:]})}{Z_{h,i}}X_{[j,:]}\Big)^\top(A_h^\top+A_h)(A_{h'}+A_{h'}^\top)
+        \sum_j\frac{\exp(\beta X_{[i,:]}^\top A_{h'}X_{[j,:]})}{Z_{h',i}}X_{[j,:]}/4=0\quad(h\ne h')
     """,
     assumptions=[CONDITION],
     relation=Equal(), sizes={"S": (1, 3), "D": (4, 8), "H": (2, 2)}, exact=True,

@@ -165,6 +165,7 @@ EQ_71.mutant("the largest norm of a token for R", lambda Y, gamma: maximum(absol
 EQS_72_76 = Claim(UPDATE, "dynamics.eq-73-76", label="Eqs. (72)-(76)",
     statement=r"""
         \Big\|\frac{\partial\operatorname{RMSNorm}(Y)}{\partial Y}\frac{\partial Y}{\partial
+        X}\Big\|_2\le\Big\|\frac{\partial\operatorname{RMSNorm}(Y)}{\partial Y}\Big\|_2\Big\|\frac{\partial Y}{\partial
         X}\Big\|_2\le\frac{\max_j|\gamma_j|}R\|I_{SD}+\eta J_{\text{MSA}}\|_2\le\frac{\max_j|\gamma_j|}R(1+|\eta|\|J_{
         \text{MSA}}\|_2)""",
     assumptions=[
