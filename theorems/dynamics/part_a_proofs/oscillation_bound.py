@@ -26,7 +26,8 @@ from verify.vocabulary import AtMost, Claim, Equal, HasStructure
 
 EQ_81 = Claim(OSCILLATION, "dynamics.eq-81", label="Eqs. (78)-(81)",
     statement=r"""
-        \|y\|^2=\|(I_D+\eta\Omega)x\|^2=x^\top(I_D+\eta\Omega^\top)(I_D+\eta\Omega)x=x^\top x+\eta x^\top\Omega x+\eta x^\top\Omega^\top x+\eta^2x^\top\Omega^\top\Omega x=1+\eta^2\|\Omega
+        \|y\|^2=\|(I_D+\eta\Omega)x\|^2=x^\top(I_D+\eta\Omega^\top)(I_D+\eta\Omega)x
+        =x^\top x+\eta x^\top\Omega x+\eta x^\top\Omega^\top x+\eta^2x^\top\Omega^\top\Omega x=1+\eta^2\|\Omega
         x\|^2""",
     assumptions=[UNIT_STATE, r"y = (I + \eta\Omega) x"],
     relation=Equal(), sizes={"D": (1, 5)}, exact=True,
