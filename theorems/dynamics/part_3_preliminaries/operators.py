@@ -23,7 +23,7 @@ from theorems.dynamics.definitions import (
     unit_rows,
 )
 from theorems.dynamics.settings import NO_ZERO_ROW, SPHERE, Radii, gain_and_rows, heads_fit, rows_of_rational_norm
-from verify.matrix import concatenate, eye, ones, rational, row_norms, row_sums, sqrt
+from verify.matrix import concatenate, eye, rational, row_norms, row_sums, sqrt
 from verify.vocabulary import Claim, Equal, HasStructure, Setting
 
 CONCATENATED_HEADS = Claim(DYNAMICS, "dynamics.eq-1-concat", label="Eqs. (1)-(2) with W_h^O of Eqs. (15),(19)",
@@ -112,45 +112,43 @@ RMS_NORM = Claim(GAIN_AND_ROWS, "dynamics.eq-6-rmsnorm", label="Eq. (6) and text
         \Pi(Y)_{[i,:]};\ \text{it ``rescales each token to have unit norm''; }\Pi\text{ is the special case
         }\gamma=\mathbf 1""",
     assumptions=[r"gamma \in R^D trainable; Y \in R^{S x D}", NO_ZERO_ROW],
-    relation=Equal(), expects="reading",
-    reading=r"""
-        the trainable \gamma takes in the factor \sqrt D: Eq. (6) with the gain \gamma is the RMSNorm of Zhang and
-        Sennrich with the gain \gamma/\sqrt D""",
+    relation=Equal(), expects="refuted", severity="slip", correction="dynamics.eq-6-root-mean-square",
     note="""
-        Eq. (6) defines what Lemma A.3 and Proposition 5.1 speak of. Gain for gain it is not the normalisation of the
-        work it cites, nor of common libraries, which divide by the root mean square (dynamics.eq-6-root-mean-square):
-        that one has rows of norm sqrt(D) at gamma = 1, and with its gains the bound (14) needs the factor sqrt(D). Pi
-        is its case gamma = 1/sqrt(D).""",
+        The RMSNorm of Zhang and Sennrich, that of common libraries, divides by the root mean square: at gamma = 1 its
+        rows have norm sqrt(D), not 1, and Pi is its case gamma = 1/sqrt(D). In the paper's favour: as a definition of
+        its own Eq. (6) is consistent, and Lemma A.3 and Proposition 5.1 are about it; a trained gamma can take in the
+        factor. But gains do not carry over, nor does the bound (14): with the cited normalisation it needs the factor
+        sqrt(D).""",
 )  # fmt: skip
 
 
 @RMS_NORM.formula
 def unit_norm_with_gain(Y: Tokens, gamma: Gain) -> Any:
-    """diag(gamma) Pi(Y)_i, then RMSNorm(Y) at gamma = 1, which is to be Pi(Y), shape (S, 2 D) (Eq. (6))."""
-    one = gamma * 0 + 1
-    return concatenate([rms_norm(Y, gamma), rms_norm(Y, one)], axis=1)
+    """diag(gamma) Pi(Y)_i, shape (S, D) (Eq. (6))."""
+    return rms_norm(Y, gamma)
 
 
-@RMS_NORM.oracle
-def by_root_mean_square_with_smaller_gain(Y: Tokens, gamma: Gain) -> Any:
-    """The cited RMSNorm with the gain gamma / sqrt(D), and rows divided by their norms."""
-    S, D = Y.shape
-    rows = [Y[i : i + 1] * (ones(1, D) / row_norms(Y)[i, 0]) for i in range(S)]
-    return concatenate([root_mean_square_norm(Y, gamma / sqrt(D)), concatenate(rows, axis=0)], axis=1)
+RMS_NORM.oracle(root_mean_square_norm)
 
 
-RMS_NORM.mutant("the same gain in both", "rms_norm(Y, gamma) -> root_mean_square_norm(Y, gamma)")
+@RMS_NORM.counterexample("the row (3, 4) with gamma = 1")
+def _() -> dict[str, Any]:
+    """By hand: (3/5, 4/5), of norm 1, against sqrt(2) times that."""
+    return {"Y": [[3, 4]], "gamma": [1, 1]}
+
+
 RMS_NORM.mutant("gain squared, sign lost", "rms_norm(Y, gamma) -> rms_norm(Y, gamma * gamma)")
-RMS_NORM.mutant("Pi the special case of unit mean square", "rms_norm(Y, one) -> root_mean_square_norm(Y, one)")
+RMS_NORM.mutant("half the gain", "rms_norm(Y, gamma) -> rms_norm(Y, gamma) * rational(1, 2)")
 
 
 RMS_NORM_SCALED = Claim(GAIN_AND_ROWS, "dynamics.eq-6-root-mean-square",
     label="Eq. (6) gain for gain, with the factor sqrt(D)",
     statement=r"""
-        \text{RMSNorm (Zhang and Sennrich, 2019): }\operatorname{RMSNorm}(Y)_{[i,:]}=\sqrt D\operatorname{diag}(\gamma)
-        \,\Pi(Y)_{[i,:]}""",
+        \text{RMSNorm (Zhang and Sennrich, 2019): }\operatorname{RMSNorm}(Y)_{[i,:]}=\operatorname{diag}(\gamma)
+        \,Y_{[i,:]}/\sqrt{\|Y_{[i,:]}\|^2/D}=\sqrt D\operatorname{diag}(\gamma)\,\Pi(Y)_{[i,:]};\ \Pi\text{ is
+        the special case }\gamma=\mathbf 1/\sqrt D""",
     assumptions=[NO_ZERO_ROW],
-    relation=Equal(), all_sizes=True, of_project=True,
+    relation=Equal(), all_sizes=True, of_project=True, corrects="dynamics.eq-6-rmsnorm",
     note="With the same gain Eq. (6) is shorter by the factor sqrt(D) than the normalisation it is named after.",
 )  # fmt: skip
 

@@ -34,7 +34,7 @@ from theorems.dynamics.settings import (
 )
 from verify.matrix import block_diag, concatenate, exp, eye, maximum, ones, row_sums, step, zeros
 from verify.oracles import jacobian
-from verify.vocabulary import Assumption, AtMost, Claim, HasStructure, Shape
+from verify.vocabulary import Assumption, AtMost, Claim, Equal, HasStructure, Reading, Shape
 from verify.vocabulary.hypotheses import unit_rows as has_unit_rows
 
 PlanarTokens = Annotated[Any, Shape("S", "2")]
@@ -134,13 +134,14 @@ LYAPUNOV_STABILITY = Claim(ENERGY, "dynamics.sec-3-lyapunov-stability", label="S
         Assumption("X is a rest point of (3)", zero=lambda X, beta: flow(X, eye(2), eye(2), eye(2), beta)),
     ],
     relation=AtMost(signed=True), sizes={"S": (2, 4)}, expects="refuted", severity="error",
-    correction="dynamics.sec-3-caps", uses=("dynamics.eq-4-energy",),
-    doubt="""
-        Stability of what is not said. It is judged for rest points, as in Section 5.2. That the energy never grows is
-        true, and makes its sublevel sets invariant; it makes a rest point stable only where the energy has a strict
-        minimum, up to rotation. At an antipodal pair it has a maximum. In the paper's favour: of the states of least
-        energy, which Lyapunov's direct method is about, the sentence is true.""",
-    note="A rest point with an eigenvalue of positive real part is not Lyapunov stable.",
+    correction="dynamics.sec-3-minima", uses=("dynamics.eq-4-energy",),
+    reading=Reading("the Lyapunov stability", "of rest points, as in Section 5.2; the sentence does not say of what"),
+    note="""
+        A rest point with an eigenvalue of positive real part is not Lyapunov stable. That the energy never grows is
+        true, and makes its sublevel sets invariant; it makes a rest point stable where the energy has a local minimum
+        (dynamics.sec-3-minima). At an antipodal pair it has a maximum. In the paper's favour: of the states of least
+        energy, which Lyapunov's direct method is about, the sentence is true. With W^V = I alone a cap of at most 90
+        degrees that holds all tokens keeps them (dynamics.sec-3-caps).""",
 )  # fmt: skip
 
 
@@ -173,6 +174,42 @@ LYAPUNOV_STABILITY.mutant("flow that increases the energy", "eigenvalues(J) -> e
 LYAPUNOV_STABILITY.mutant("tokens perturbed one at a time", "eigenvalues(J) -> eigenvalues(J * eye(S))")
 
 
+MINIMA = Claim(SYMMETRIC_ATTENTION, "dynamics.sec-3-minima", label="Lyapunov stability of local minima of the energy",
+    statement=r"""
+        A=W^QW^{K\top}=A^\top=W^V\ \Rightarrow\ \frac{dX_{[i,:]}}{dt}=-\frac1{2\beta Z_i}\big(I_D-X_{[i,:]}X_{[i,:]}^\top
+        \big)\frac{\partial E_{\text{single}}}{\partial X_{[i,:]}}\text{ along (3)},\ Z_i=\sum_j\exp(\beta X_{[i,:]}^\top
+        AX_{[j,:]}):\ \text{every local minimum of }E_{\text{single}}\text{ is Lyapunov stable}""",
+    assumptions=["A = W^Q W^{K T} = W^V, any head dimension D_H"],
+    relation=Equal(), exact=True, of_project=True, corrects="dynamics.sec-3-lyapunov-stability",
+    note="""
+        Checked is the identity. It makes (3) the gradient flow of an analytic function, on a product of spheres, in a
+        metric rescaled token by token by the positive 2 beta Z_i; local minima of an analytic function, strict or not, are
+        stable under its gradient flow (Absil and Kurdyka, 2006). Other rest points are saddles or maxima and need not be.
+        For W^V = A = I all tokens at one place are a global minimum.""",
+)  # fmt: skip
+
+
+@MINIMA.domain("weak weights")
+def _(arrays: dict[str, Any], sizes: dict[str, int], rng: np.random.Generator) -> None:
+    """Exponentials near 1, where float32 has its digits."""
+    arrays["core"] *= 2.0**-4
+    arrays["beta"][:] = 1.0 + rng.integers(0, 5, len(arrays["beta"])) / 4
+
+
+@MINIMA.formula
+def rescaled_gradient_flow(X: Tokens, W_Q: Factor, W_K: Factor, beta: Beta) -> Any:
+    """-P_i dE/dX_i / (2 beta Z_i), row i for token i, shape (S, D)."""
+    Z = row_sums(exp(X @ W_Q @ W_K.T @ X.T * beta))
+    gradient = jacobian(energy, "X")(X, W_Q, W_K, beta).reshape(*X.shape)
+    return -projection(X, gradient) / (2 * beta * Z)
+
+
+MINIMA.oracle(lambda X, W_Q, W_K, beta: flow(X, W_Q, W_K, W_Q @ W_K.T, beta))
+MINIMA.mutant("factor 2 dropped", "2 * beta -> beta")
+MINIMA.mutant("sign", lambda value: -value)
+MINIMA.mutant("not rescaled", "(2 * beta * Z) -> (2 * beta)")
+
+
 CAPS = Claim(SPHERE, "dynamics.sec-3-caps", label="Lyapunov stability of consensus",
     statement=r"""
         W^V=I,\ \langle u,X_{[i,:]}\rangle\ge0\ \Rightarrow\ \frac{d}{dt}\langle u,X_{[i,:]}\rangle\ge\min_j\langle
@@ -184,7 +221,6 @@ CAPS = Claim(SPHERE, "dynamics.sec-3-caps", label="Lyapunov stability of consens
         "W^V = I, any W^Q and W^K",
     ],
     relation=AtMost(signed=True), sizes={"S": (1, 4), "D": (2, 4)}, of_project=True,
-    corrects="dynamics.sec-3-lyapunov-stability",
     note=r"""
         At the token nearest to the rim of the cap the right-hand side vanishes, so no token leaves. As the cap
         shrinks, this is Lyapunov stability of X = 1 u^\top. Proof: d<u,x_i>/dt = <u,m_i> - <u,x_i><x_i,m_i> with m_i a

@@ -41,13 +41,12 @@ PROPOSITION_41 = Claim(ENERGY, "dynamics.prop-4.1", label="Proposition 4.1 (Eqs.
         "dynamics.eq-33", "dynamics.eq-34", "dynamics.eq-35", "dynamics.eq-36", "dynamics.eq-37", "dynamics.eq-38",
         "dynamics.eq-41", "dynamics.eq-42", "dynamics.eq-43-44", "dynamics.eq-44", "dynamics.eq-45",
     ),
-    doubt=r"""
-        W^{Q\top}W^K in the condition may be meant as W^K W^{Q\top}, which would symmetrise W^Q W^{K\top} and agree
-        with the text, where W^V 'should remain symmetric'; Eqs. (11) and (31) both have the former, which is taken as
-        printed. The counterexamples have W^K = I, where both readings give the same W^V. If the 'A = A^\top' of Eq.
-        (37) is an assumption, the proposition is dynamics.prop-4.1-symmetric; but it is said to relax the symmetry of
-        Eq. (4).""",
     note=r"""
+        W^{Q\top}W^K in the condition, which (11) and (31) have alike, is taken as printed. W^K W^{Q\top} would symmetrise
+        W^Q W^{K\top} and agree with the text, where W^V 'should remain symmetric'; the counterexamples have W^K = I,
+        where both give the same W^V. With the 'A = A^\top' of Eq. (37) as an assumption the proposition is
+        dynamics.prop-4.1-symmetric, which is the first alternative of Eq. (4) and relaxes nothing. For asymmetric A the
+        replacement is another update, dynamics.sec-4-transposed-heads: two heads with queries and keys exchanged.
         The printed proof breaks at Eq. (34): its second sum, the derivative of \exp(\beta X_j^\top A X_i) by X_i, is
         printed with the weights \exp(\beta X_i^\top A X_j), which agrees only when A is symmetric; Eq. (37) then
         writes \operatorname{softmax}(\beta X W^V X^\top) for \operatorname{softmax}(\beta X A X^\top) and appeals to A
@@ -95,6 +94,10 @@ SYMMETRIC_ENERGY = Claim(SYMMETRIC_ATTENTION, "dynamics.prop-4.1-symmetric",
     assumptions=["any head dimension D_H"],
     relation=AtMost(signed=True), sizes={"S": (1, 4), "D": (2, 4), "D_H": (1, 4)}, of_project=True,
     corrects="dynamics.prop-4.1", proof=("dynamics.prop-4.1-rate",),
+    note=r"""
+        This is the first alternative of Eq. (4): no relaxation of the symmetry is left. What has a falling energy for
+        asymmetric A = W^Q W^{K\top} is not (3) but two heads with the values A and A^\top
+        (dynamics.sec-4-transposed-heads); for a single token any A will do (dynamics.sec-4-one-token).""",
 )  # fmt: skip
 
 
@@ -142,7 +145,7 @@ SYMMETRIC_RATE.mutant("factor 2 dropped", "-2 -> -1")
 SYMMETRIC_RATE.mutant("projection dropped", "projection(X, step) -> step")
 SYMMETRIC_RATE.mutant("normalisation Z_i dropped", "Z -> 1")
 
-SYMMETRISED = r"W^{Q\top}W^K in (11) and (31) is read as W^K W^{Q\top}, so that W^V = (A^\top + A)/2"
+AGREES = r"The counterexample has W^K = I, where W^{Q\top}W^K of (11) and (31) is W^K W^{Q\top}, so that W^V = (A^\top + A)/2."
 
 
 def printed_values(W_Q: Any, W_K: Any) -> Any:

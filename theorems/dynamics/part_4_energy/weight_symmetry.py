@@ -18,6 +18,7 @@ from theorems.dynamics.part_3_preliminaries.symmetric_attention import PlanarDir
 from theorems.dynamics.part_4_energy.multi_head import (
     ORTHONORMAL_BLOCKS,
     SharedBasis,
+    multi_head_loss_of,
     multi_head_rate,
     products,
     symmetric_parts,
@@ -270,12 +271,13 @@ LOW_RANK = Claim(DYNAMICS, "dynamics.sec-4-low-rank", label="Text after Proposit
         }\operatorname{rank}(W_h^QW_h^{K\top})=D/(2H)\le D_H""",
     assumptions=[ORTHONORMAL_BLOCKS, r"W_h^QW_h^{K\top} = U_{1,h}U_{2,h}^\top, D_H = D/H"],
     relation=HasStructure(), sizes={"D": (2, 6), "H": (1, 3)}, where=whole_blocks, exact=True, expects="gap",
-    presumes=("dynamics.prop-4.2",), uses=("dynamics.eq-13-orthogonality",),
+    presumes=("dynamics.prop-4.2",), uses=("dynamics.eq-13-orthogonality",), correction="dynamics.sec-4-equal-heads",
     note=r"""
         A_hA_h^\top is a projection of trace D/(2H), the rank of A_h; (A_h + A_h^\top)^2 one of trace D/H, so that the
         values have the full rank D_H of a head. The ranks are as stated. That an energy requires them rests on
-        Proposition 4.2, which fails; symmetric heads with A_h A_h' = O, for which it holds, have ranks of sum at most
-        D.""",
+        Proposition 4.2, which fails. Symmetric heads with A_h A_h' = O, for which it holds, have ranks of sum at most
+        D; but even that is not required: equal symmetric heads of any rank have a falling energy
+        (dynamics.sec-4-equal-heads), A_h = diag(1, 1, 0, 0) for two heads, say, of rank 2 > D/(2H) = 1.""",
 )  # fmt: skip
 
 
@@ -307,6 +309,45 @@ def distance_from_ranks(value: Any, H: Heads) -> Any:
 LOW_RANK.mutant("heads symmetrised", lambda U, H: concatenate(symmetric_parts(products(U, H)), axis=0))
 LOW_RANK.mutant("full rank", lambda U, H: concatenate([U] * H, axis=0))
 LOW_RANK.mutant("blocks not normalised", lambda U, H: concatenate([A * 2 for A in products(U, H)], axis=0))
+
+
+EQUAL_HEADS = Claim(DYNAMICS, "dynamics.sec-4-equal-heads", label="Energy for equal heads of any rank",
+    statement=r"""
+        A_1=\dots=A_H=A=A^\top=W_h^V\ \Rightarrow\ \frac{dE_{\text{multi}}}{dt}\le0\text{ along }dX/dt=\sum_hSA_h(X)\text{
+        for every rank of }A""",
+    assumptions=[POSITIVE_BETA, "A symmetric, no constraint on the tokens"],
+    relation=AtMost(signed=True), sizes={"S": (1, 3), "D": (2, 4), "H": (1, 3)}, of_project=True,
+    corrects="dynamics.sec-4-low-rank",
+    note="""
+        So no low rank is required for an energy. What is known to suffice: symmetric heads with A_h A_h' = O
+        (dynamics.prop-4.2-symmetric), and equal ones.""",
+)  # fmt: skip
+
+
+@EQUAL_HEADS.inputs
+def one_symmetric_product(X: Tokens, G: SharedBasis, beta: InverseTemperature, H: Heads) -> dict[str, Any]:
+    """Tokens as drawn, A = G + G^T."""
+    return {"X": X, "A": G + G.T, "beta": beta, "H": H}
+
+
+@EQUAL_HEADS.formula
+def loss_of_equal_heads(X: Tokens, A: SharedBasis, beta: InverseTemperature, H: Heads) -> Any:
+    """-dE_multi/dt and its scale, shape (2, 1)."""
+    heads = values = [A] * H
+    return multi_head_loss_of(X, heads, values, beta)
+
+
+EQUAL_HEADS.oracle(no_loss)
+
+
+@EQUAL_HEADS.domain("small tokens")
+def _(arrays: dict[str, Any], sizes: dict[str, int], rng: np.random.Generator) -> None:
+    arrays["X"][:] = rng.integers(-3, 4, arrays["X"].shape) / 4
+    arrays["G"][:] = rng.integers(-2, 3, arrays["G"].shape) / 2
+
+
+EQUAL_HEADS.mutant("sign of W_h^V", "values -> [-A] * H")
+EQUAL_HEADS.mutant("W_h^V the identity", "values -> [eye(A.shape[0])] * H")
 
 
 # -- any A, with transposed heads --------------------------------------------------------------------------------------

@@ -23,9 +23,21 @@ from theorems.dynamics.definitions import (
     normalisation,
 )
 from theorems.dynamics.settings import heads_fit
-from verify.matrix import concatenate, exp, eye, maximum, ones, row_sums, spectral_norm, sqrt, zeros
+from verify.matrix import (
+    concatenate,
+    determinant,
+    exp,
+    eye,
+    maximum,
+    ones,
+    rational,
+    row_sums,
+    spectral_norm,
+    sqrt,
+    zeros,
+)
 from verify.oracles import LawTest, at_least_probability, jacobian
-from verify.vocabulary import AtMost, Claim, Equal, FollowsLaw, Real, Setting, Size
+from verify.vocabulary import Assumption, AtMost, Claim, Equal, FollowsLaw, Real, Setting, Size
 
 Scale = Annotated[Any, Real(0.125, 16.0)]
 Length = Annotated[int, Size("S")]
@@ -73,6 +85,18 @@ def balanced_logits(arrays: dict[str, Any], sizes: dict[str, int], rng: np.rando
     arrays["W_V"][:] = arrays["W_O"][:] = np.eye(D)
 
 
+def opposite_pair(arrays: dict[str, Any], sizes: dict[str, int], rng: np.random.Generator) -> None:
+    """Tokens of alternating sign and, in two dimensions, A = a (E_12 + E_21): with a ~ 4 two thirds of the bound (15)^2."""
+    D = sizes["D"]
+    arrays["X"][:] = 0.0
+    arrays["X"][:, ::2, 0], arrays["X"][:, 1::2, 0] = 1.0, -1.0
+    arrays["W_K"][:] = arrays["W_V"][:] = arrays["W_O"][:] = np.eye(D)
+    arrays["W_Q"][:] = 0.0
+    if D > 1:
+        arrays["W_Q"][:, 0, 1] = arrays["W_Q"][:, 1, 0] = rng.integers(2, 65, len(arrays["X"]))
+    arrays["beta"][:] = 1.0
+
+
 def steep_balanced_logits(arrays: dict[str, Any], sizes: dict[str, int], rng: np.random.Generator) -> None:
     """The same with tokens of alternating sign and |A| = 2^10."""
     balanced_logits(arrays, sizes, rng)
@@ -87,11 +111,9 @@ EQ_15 = Claim(BOUNDED_TOKENS, "dynamics.eq-15", label="Eq. (15) (Castin et al., 
         \|J_{\text{MSA}}(X)\|_2\le\sum_{h=1}^H\sqrt3\,\|W_h^O\|_2\|W_h^V\|_2\sqrt{\|\beta W_h^QW_h^{K\top}\|_2
         \,r^4(S+1)+S}""",
     relation=AtMost(), expects="refuted", severity="slip", correction="dynamics.eq-15-squared",
-    doubt=r"""
-        All copies of the formula have \|\beta W_h^QW_h^{K\top}\|_2 to the first power. The formula itself shows that
-        its square is meant: J does not change under X \to cX, A \to A/c^2, and neither does \|\beta A\|_2^2 r^4, while
-        \|\beta A\|_2 r^4 does.""",
     note=r"""
+        The formula itself shows that the square of \|\beta W_h^QW_h^{K\top}\|_2 is meant: J does not change under X \to
+        cX, A \to A/c^2, and neither does \|\beta A\|_2^2 r^4, while \|\beta A\|_2 r^4 does.
         Logits that are steep yet balanced break it, by a factor that grows like \sqrt{\|A\|}; random weights hardly
         ever do. With the square it holds, with S + 1 and no larger factor.""",
 )  # fmt: skip
@@ -112,6 +134,7 @@ def jacobian_bound_as_printed(
 EQ_15.oracle(jacobian_norm)
 EQ_15.domain("balanced logits")(balanced_logits)
 EQ_15.domain("steep balanced logits")(steep_balanced_logits)
+EQ_15.domain("an opposite pair")(opposite_pair)
 
 
 @EQ_15.counterexample("two opposite tokens, A = 100 E_21, the other weights I, beta = 1")
@@ -137,7 +160,8 @@ EQ_15_SQUARED = Claim(BOUNDED_TOKENS, "dynamics.eq-15-squared", label="Eq. (15) 
         Proof, one head with W^V = W^O = I, a = \|\beta A\|_2, m_i = \sum_j P_{ij}x_j: row i of Jh is \sum_j P_{ij}h_j
         + \beta\sum_j P_{ij}(x_j - m_i)(h_i^\top Ax_j) + \beta\sum_j P_{ij}(x_j - m_i)(x_i^\top Ah_j). The second is at
         most a r^2 |h_i|, a covariance; the third at most a r^2 (\sum_j P_{ij}|h_j|^2)^{1/2} by Cauchy and Schwarz;
-        columns of P sum to at most S. So |Jh|^2 \le 3(S + a^2r^4 + a^2r^4S)|h|^2.""",
+        columns of P sum to at most S. So |Jh|^2 \le 3(S + a^2r^4 + a^2r^4S)|h|^2. For X = (e_1, -e_1) and A = a(E_{12} +
+        E_{21}) the norm tends to 2/3 of the bound as a grows.""",
 )  # fmt: skip
 
 
@@ -157,7 +181,9 @@ def jacobian_bound(
 EQ_15_SQUARED.oracle(jacobian_norm)
 EQ_15_SQUARED.domain("balanced logits")(balanced_logits)
 EQ_15_SQUARED.domain("steep balanced logits")(steep_balanced_logits)
+EQ_15_SQUARED.domain("an opposite pair")(opposite_pair)
 EQ_15_SQUARED.mutant("first power, as printed", inner=_first_power)
+EQ_15_SQUARED.mutant("factor sqrt(3) dropped", inner=lambda a, r2, S: _squared(a, r2, S) / 3)
 EQ_15_SQUARED.mutant("without the term of the logits", inner=lambda a, r2, S: r2 * 0 + S)
 
 
@@ -165,7 +191,7 @@ UNIFORM = Claim(BOUNDED_TOKENS, "dynamics.eq-15-any-length", label="A bound with
     statement=r"""
         \|J_{\text{MSA}}(X)\|_2\le\sum_{h=1}^H\sqrt3\,\|W_h^O\|_2\|W_h^V\|_2\sqrt{a_h^2+(a_h^2+1)e^{2a_h}},\quad
         a_h=\|\beta W_h^QW_h^{K\top}\|_2\,r^2""",
-    relation=AtMost(), of_project=True,
+    relation=AtMost(), of_project=True, corrects="dynamics.eq-15-growth",
     note=r"""
         The proof of dynamics.eq-15-squared, with the columns of P: logits lie in [-a, a], so P_{ij} \le e^{2a}/S and
         each column sums to at most e^{2a}. With weights and r fixed the norm stays bounded as S grows.""",
@@ -201,18 +227,19 @@ UNIFORM.mutant("term of the weights alone", inner=lambda a, r2, S: a * r2 * a * 
 
 GROWTH = Claim(DYNAMICS, "dynamics.eq-15-growth", label="Section 5.1, text after Eq. (15)",
     statement=r"""
-        \text{``This inequality implies that when the norms of the weight matrices or the number of tokens }S\text{
-        becomes large, the spectral norm can also become large''}""",
+        \text{``This inequality implies that when the norms of the weight matrices }\|W_h^O\|_2,\|W_h^V\|_2\text{, or
+        }\|W_h^QW_h^{K\top}\|_2\text{, or the number of tokens }S\text{ becomes large, the spectral norm can also become
+        large''}""",
     assumptions=["Eq. (15)"],
-    relation=AtMost(ascent=False), sizes={"S": (2, 5)}, expects="reading", presumes=("dynamics.eq-15",),
-    reading=r"""
-        can: there are families in which it does. (An upper bound implies no growth.) It grows like |W^V|, |W^O| and
-        |A|, the rest fixed, S = 2; and like \sqrt S with logits of order S. With weights and r fixed it stays bounded
-        as S grows (dynamics.eq-15-any-length)""",
+    relation=AtMost(ascent=False), sizes={"S": (2, 5)}, expects="gap",
+    presumes=("dynamics.eq-15", "dynamics.eq-15-growth-implied"), correction="dynamics.eq-15-any-length",
     note=r"""
-        First family: two opposite tokens, A = aE_{21}: attention is uniform and \|J\|_2 = |vo|(a + \sqrt{a^2+4})/2,
-        which is the lower bound. Second: tokens e_1 and S - 1 times e_1/2, A = 4(S-1)E_{11}: P_{i1} \ge 1/2 for all i,
-        since e^{S-1} \ge S - 1; moving token 1 along e_2 gives \|J\|_2 \ge \sqrt S/2.""",
+        What is said to follow is true by examples, but it does not follow: an upper bound implies no growth
+        (dynamics.eq-15-growth-implied), and Eq. (15) is refuted as printed. First family: two opposite tokens, A =
+        aE_{21}: attention is uniform and \|J\|_2 = |vo|(a + \sqrt{a^2+4})/2, which is the lower bound. Second: tokens e_1
+        and S - 1 times e_1/2, A = 4(S-1)E_{11}: P_{i1} \ge 1/2 for all i, since e^{S-1} \ge S - 1; moving token 1 along
+        e_2 gives \|J\|_2 \ge \sqrt S/2; logits of order \log S suffice for that. With weights and r fixed the norm stays
+        bounded as S grows (dynamics.eq-15-any-length).""",
 )  # fmt: skip
 
 
@@ -256,6 +283,40 @@ def growing_lower_bounds(a: Scale, v: Scale, o: Scale, S: Length) -> Any:
 GROWTH.mutant("independent of A", "a -> a * 0")
 GROWTH.mutant("independent of W^V", "v -> v * 0 + 1")
 GROWTH.mutant("one token, whatever their number", "attended_first_token(v, o, S) -> ones(1, 1) * v * o / 2")
+
+
+GROWTH_IMPLIED = Claim(DYNAMICS, "dynamics.eq-15-growth-implied", label="Growth of a bound taken for growth",
+    statement=r"""
+        \text{the bound (15) of the weights }(cW^Q,cW^K,W^V,W^O)\text{ grows with }c\ \Rightarrow\ \|J_{
+        \text{MSA}}(X)\|_2\text{ at }2c\text{ exceeds that at }c\ge1\text{ by a factor of at least }1+2^{-20}""",
+    assumptions=[
+        "one head, D_H = D",
+        Assumption("W^V and W^O are regular", positive=lambda W_V, W_O: determinant(W_V @ W_O) * determinant(W_V @ W_O)),
+    ],
+    relation=AtMost(ascent=False), sizes={"S": (1, 3), "D": (1, 3)}, expects="refuted", severity="error",
+    of_project=True,
+    note="""
+        What the inequality alone would have to imply. A bound from above says nothing of how large a quantity is: for
+        one token the Jacobian does not depend on W^Q and W^K at all.""",
+)  # fmt: skip
+
+
+@GROWTH_IMPLIED.formula
+def norm_at_doubled_weights(
+    X: Tokens, W_Q: QueryWeights, W_K: SquareWeights, W_V: SquareWeights, W_O: SquareWeights, beta: Beta
+) -> Any:
+    """|J| with W_Q and W_K doubled, a scalar."""
+    return jacobian_norm(X, W_Q * 2, W_K * 2, W_V, W_O, beta, 1)
+
+
+GROWTH_IMPLIED.oracle(
+    lambda X, W_Q, W_K, W_V, W_O, beta: jacobian_norm(X, W_Q, W_K, W_V, W_O, beta, 1) * rational(2**20 + 1, 2**20)
+)
+GROWTH_IMPLIED.counterexample(
+    "one token: J = W^V W^O, whatever W^Q and W^K are", X=[[1]], W_Q=[[1]], W_K=[[1]], W_V=[[1]], W_O=[[1]], beta=1
+)
+GROWTH_IMPLIED.mutant("weights halved", "W_Q * 2 -> W_Q * 0; W_K * 2 -> W_K * 0")
+GROWTH_IMPLIED.mutant("half the norm", lambda value: value / 2)
 
 
 # -- Figure 1 ----------------------------------------------------------------------------------------------------------

@@ -46,7 +46,7 @@ from verify.matrix import (
     vec_r,
 )
 from verify.oracles import jacobian
-from verify.vocabulary import Assumption, AtMost, Claim, Equal, QuadraticRate, Real, TendsTo
+from verify.vocabulary import Assumption, AtMost, Claim, Equal, QuadraticRate, Reading, Real, TendsTo
 from verify.vocabulary.hypotheses import unit_rows
 
 NonzeroStep = Annotated[Any, Real(-2.0, 2.0, avoid_zero=True)]
@@ -59,14 +59,16 @@ NO_ZERO_INPUT = Assumption(r"no row of X + \eta\Delta X vanishes", positive=squa
 # -- linearisation -----------------------------------------------------------------------------------------------------
 
 LINEARISATION = Claim(DYNAMICS, "dynamics.sec-5-linearisation", label="Section 5, text",
-    statement=r"f(x+\Delta x)\approx f(x)+J(x)\Delta x,\quad J:=\partial f/\partial x",
+    statement=r"f(x+\Delta x)\approx f(x)+J(x_t)\Delta x,\quad J:=\partial f/\partial x",
     assumptions=["f smooth: here f = SA, one head, any head dimension", "numerator layout, row-major vec"],
     relation=TendsTo(scales=tuple(range(3, 10)), rate=QuadraticRate(), bits=1200),
     sizes={"S": (1, 3), "D": (1, 3), "D_H": (1, 3)}, expects="reading",
-    reading=r"(f(x + h d) - f(x))/h tends to J d with an error proportional to h, so that the remainder is O(h^2)",
+    reading=Reading(
+        r"\approx", "(f(x + h d) - f(x))/h tends to J d with an error proportional to h, so that the remainder is O(h^2)"
+    ),
     note="""
-        h = 2^{-2^k} is squared from one k to the next, and so is the error: observed order 2. The text has J(x_t)
-        beside x.""",
+        h = 2^{-2^k} is squared from one k to the next, and so is the error: observed order 2. x_t is the state x at the
+        present time.""",
 )  # fmt: skip
 
 
@@ -168,10 +170,14 @@ INVERSE_RADIUS = Claim(SCALED_UPDATE, "dynamics.sec-5.1-inverse-r", label="Secti
     statement=r"\text{``the spectral norm is inversely proportional to }R\text{''}",
     assumptions=["update (9), RMSNorm of Eq. (6), R the smallest norm of a row of its input", NO_ZERO_INPUT],
     relation=Equal(), expects="reading", uses=("dynamics.lemma-a.3", "dynamics.prop-5.1"),
-    reading="""
-        X and the weights fixed, and the whole input of the normalisation scaled by c > 0, through the injected C: R
-        becomes c R and the spectral norm is divided by c. If R changes with the directions of the tokens it is not so,
-        only the bound (14) is then inversely proportional to R (dynamics.sec-5.1-inverse-r-direction)""",
+    reading=Reading(
+        "inversely proportional to",
+        "all else equal, as the words leave open: X and the weights are what they were, and the whole input of the"
+        " normalisation is scaled by c > 0, through the injected C; R becomes c R and the spectral norm is divided by c",
+    ),
+    note="""
+        If R changes with the directions of the tokens it is not so, only the bound (14) is then inversely proportional
+        to R (dynamics.sec-5.1-inverse-r-direction).""",
 )  # fmt: skip
 
 
@@ -238,8 +244,8 @@ SUPPRESSION = Claim(SCALED_UPDATE, "dynamics.sec-5.1-suppress", label="Section 5
     statement=r"\text{``We find that the normalization operators suppress the Jacobian's eigenvalues''}",
     assumptions=["update (9), RMSNorm of Eq. (6)", NO_ZERO_INPUT],
     relation=AtMost(), expects="refuted", severity="error", correction="dynamics.sec-5.1-suppress-norm",
-    doubt=r"""
-        Read without a condition, as printed: normalised, the largest |eigenvalue| and the spectral norm of the step
+    note=r"""
+        Without a condition, as printed: normalised, the largest |eigenvalue| and the spectral norm of the step
         are at most what they are without. Proposition 5.1, which follows, bounds the norm by max|\gamma_j|/R, which
         suppresses for R above max|\gamma_j| only. The first counterexample has R = 1/2; the second R = 1 =
         max|\gamma_j|, where the norm cannot grow but the eigenvalue of a non-normal step does. In the paper's favour:
@@ -285,7 +291,7 @@ def _() -> dict[str, Any]:
 
 
 SUPPRESSION.mutant(
-    "sign of eta",
+    "the normalised Jacobian times -eta",
     lambda X, C, W_Q, W_K, W_V, W_O, gamma, beta, eta, H: _growth(
         normalised_step_matrix(X, C, W_Q, W_K, W_V, W_O, gamma, beta, eta, H) * (-eta)
     ),

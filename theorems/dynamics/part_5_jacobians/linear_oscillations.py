@@ -15,9 +15,9 @@ from theorems.dynamics.numerics import ascending, eigenvalues, spectral_radius
 from theorems.dynamics.part_5_jacobians.normalised_oscillations import euler_step, normalised_step
 from theorems.dynamics.settings import OSCILLATION, UNIT_STATE, Generator, Row, Step, unit_state
 from theorems.matrices import orthogonal_matrix
-from verify.matrix import concatenate, expm, eye, ones, row_norms, row_sums, spectral_norm, sqrt, total, zeros
+from verify.matrix import concatenate, expm, eye, ones, row_norms, row_sums, spectral_norm, sqrt, step, total, zeros
 from verify.oracles import jacobian
-from verify.vocabulary import Assumption, AtMost, Claim, Equal, HasStructure, Real, Setting, Shape
+from verify.vocabulary import Assumption, AtMost, Claim, Equal, HasStructure, Reading, Real, Setting, Shape
 
 Basis = Annotated[Any, Shape("D", "D")]
 Frequencies = Annotated[Any, Shape("1", "m")]
@@ -176,21 +176,84 @@ EQ_17.mutant("eigenvalues 1 +- i omega_j", "omega * eta -> omega")
 #: Number of iterations in which the growth law of Eq. (17) is checked.
 ITERATIONS = 5
 
+UNSTABLE = r"\text{unstable: }\sup_t\|(I_D+\eta\Omega)^t\|_2=\infty\text{, that is }\max_j|\lambda_j|>1"
+
 EULER_UNSTABLE = Claim(PLANES, "dynamics.sec-5.2-euler-unstable", label="Section 5.2, text",
     statement=r"|\lambda_j|\ge1\ \Rightarrow\ \text{``Therefore, the system [(17)] becomes unstable''}",
-    assumptions=[r"\Omega = Q blockdiag(\omega_j K, 0) Q^\top", "eta a step size"],
-    relation=Equal(), exact=True, expects="reading", uses=("dynamics.eq-17",),
-    reading=r"""
-        \eta\Omega \ne O: some |\lambda_j| > 1. (From |\lambda_j| >= 1 alone nothing follows: for \eta\Omega = O, which
-        the text admits with its omega_j >= 0, the step is the identity and every state rests.)""",
+    assumptions=[
+        r"\Omega = Q blockdiag(\omega_j K, 0) Q^\top",
+        "eta a step size",
+        Assumption(r"\eta\Omega \ne O", positive=lambda omega, eta: row_sums(omega * omega) * (eta * eta)),
+    ],
+    relation=Equal(), expects="gap", missing=r"\eta\Omega \ne O", presumes=("dynamics.sec-5.2-euler-unstable-any",),
+    correction="dynamics.sec-5.2-euler-growth", uses=("dynamics.eq-17",),
     note=r"""
-        |x^{(t)}|^2 = \sum_j (1 + \eta^2\omega_j^2)^t |\Pi_j x|^2 + |\Pi_0 x|^2 with the planes \Pi_j of \Omega and its
-        kernel \Pi_0: every state off the kernel grows without bound when \eta is not 0, those in it rest. Checked for
-        t = 5.""",
+        (17) is normal, so it is unstable exactly if some |\lambda_j| > 1; compared are 1 and whether that is so. From
+        |\lambda_j| \ge 1 alone nothing follows: for \eta\Omega = O, which the text admits with its \omega_j \ge 0, the
+        step is the identity and every state rests.""",
 )  # fmt: skip
 
 
 @EULER_UNSTABLE.formula
+def euler_step_is_unstable(x: Row) -> Any:
+    """1: yes."""
+    return row_sums(x * 0) + 1
+
+
+def _grows(omega: Any, eta: Any) -> Any:
+    """1 if some |lambda_j|^2 = 1 + eta^2 omega_j^2 exceeds 1, else 0, shape (1, 1)."""
+    return step(row_sums(omega * omega) * (eta * eta))
+
+
+EULER_UNSTABLE.oracle(lambda omega, eta: _grows(omega, eta))
+EULER_UNSTABLE.mutant("stable, as in continuous time", lambda x: row_sums(x * 0))
+EULER_UNSTABLE.mutant("unstable for eta > 1 only", lambda x, eta: row_sums(x * 0) + step(eta - 1))
+
+
+EULER_UNSTABLE_ANY = Claim(PLANES, "dynamics.sec-5.2-euler-unstable-any", label="Instability of (17) without exception",
+    statement=r"\Omega=-\Omega^\top\ \Rightarrow\ x^{(t+1)}=(I_D+\eta\Omega)x^{(t)}\text{ is }" + UNSTABLE,
+    assumptions=[r"\Omega = Q blockdiag(\omega_j K, 0) Q^\top: every anti-symmetric matrix has this form"],
+    relation=Equal(), expects="refuted", severity="error", of_project=True,
+)  # fmt: skip
+
+
+@EULER_UNSTABLE_ANY.formula
+def any_euler_step_is_unstable(x: Row) -> Any:
+    """1: yes."""
+    return row_sums(x * 0) + 1
+
+
+EULER_UNSTABLE_ANY.oracle(lambda omega, eta: _grows(omega, eta))
+
+
+@EULER_UNSTABLE_ANY.domain("no rotation")
+def _(arrays: dict[str, Any], sizes: dict[str, int], rng: np.random.Generator) -> None:
+    arrays["omega"][:] = 0.0
+
+
+@EULER_UNSTABLE_ANY.counterexample("Omega = O: the step is the identity")
+def _() -> dict[str, Any]:
+    """By hand: every state rests."""
+    return {"Q": [[1, 0], [0, 1]], "omega": [[0]], "x": [[1, 0]], "eta": 1}
+
+
+EULER_UNSTABLE_ANY.mutant("half", lambda value: value / 2)
+EULER_UNSTABLE_ANY.mutant("twice", lambda value: value * 2)
+
+
+EULER_GROWTH = Claim(PLANES, "dynamics.sec-5.2-euler-growth", label="Section 5.2, growth under (17)",
+    statement=r"""
+        \|x^{(t)}\|^2=\sum_j(1+\eta^2\omega_j^2)^t\|\Pi_jx^{(0)}\|^2+\|\Pi_0x^{(0)}\|^2\text{ under (17), }\Pi_j\text{
+        the projections onto the planes of }\Omega\text{ with frequencies }\omega_j,\ \Pi_0\text{ onto its kernel}""",
+    assumptions=[r"\Omega = Q blockdiag(\omega_j K, 0) Q^\top"],
+    relation=Equal(), exact=True, of_project=True, corrects="dynamics.sec-5.2-euler-unstable",
+    note=r"""
+        So every state off the kernel grows without bound when \eta is not 0, and those in it rest. Checked for t = 5.
+    """,
+)  # fmt: skip
+
+
+@EULER_GROWTH.formula
 def squared_norm_after_iterations(Q: Basis, omega: Frequencies, x: Row, eta: Step) -> Any:
     """|x^(t)|^2 for t = 5, a scalar."""
     m, squares = omega.shape[1], (x @ Q) * (x @ Q)
@@ -199,7 +262,7 @@ def squared_norm_after_iterations(Q: Basis, omega: Frequencies, x: Row, eta: Ste
     return total(turning) + (total(squares[:, 2 * m :]) if 2 * m < Q.shape[0] else 0)
 
 
-@EULER_UNSTABLE.oracle
+@EULER_GROWTH.oracle
 def iterated_squared_norm(Q: Basis, omega: Frequencies, x: Row, eta: Step) -> Any:
     Omega = rotations(Q, omega)
     for _ in range(ITERATIONS):
@@ -207,9 +270,9 @@ def iterated_squared_norm(Q: Basis, omega: Frequencies, x: Row, eta: Step) -> An
     return total(x * x)
 
 
-EULER_UNSTABLE.mutant("one step less", "ITERATIONS -> ITERATIONS - 1")
-EULER_UNSTABLE.mutant("norm preserved, as in continuous time", lambda x: total(x * x))
-EULER_UNSTABLE.mutant("decay instead of growth", "1 + omega * omega * eta * eta -> 1 - omega * omega * eta * eta")
+EULER_GROWTH.mutant("one step less", "ITERATIONS -> ITERATIONS - 1")
+EULER_GROWTH.mutant("norm preserved, as in continuous time", lambda x: total(x * x))
+EULER_GROWTH.mutant("decay instead of growth", "1 + omega * omega * eta * eta -> 1 - omega * omega * eta * eta")
 
 
 # -- diffusion ---------------------------------------------------------------------------------------------------------
@@ -232,13 +295,11 @@ DIFFUSION = Claim(OSCILLATION, "dynamics.sec-5.2-diffusion",
             nonnegative=lambda Omega, gamma, eta: 2 * gamma - eta * (gamma * gamma + spectral_norm(Omega @ Omega)),
         ),
     ],
-    relation=AtMost(), expects="reading",
-    reading=r"""
-        \gamma within \eta(\gamma^2 + \omega_j^2) \le 2\gamma for all j; a positive \gamma alone is not enough, and for
-        \eta\omega_j > 1 none is (dynamics.sec-5.2-diffusion-limit)""",
+    relation=AtMost(), expects="gap", missing=r"\eta(\gamma^2 + \omega_j^2) \le 2\gamma for all j",
+    presumes=("dynamics.sec-5.2-diffusion-any",), correction="dynamics.sec-5.2-diffusion-modulus",
     note=r"""
-        |\lambda_j|^2 = (1 - \eta\gamma)^2 + \eta^2\omega_j^2, at most 1 exactly under the reading. Spectral radius and
-        spectral norm of the step agree, since it is normal.""",
+        A positive \gamma alone is not enough, and for \eta\omega_j > 1 none is (dynamics.sec-5.2-diffusion-limit).
+        Spectral radius and spectral norm of the step agree, since it is normal.""",
 )  # fmt: skip
 
 
@@ -261,6 +322,80 @@ def no_growth_of_diffused_step(x: Row) -> Any:
 DIFFUSION.oracle(lambda x, Omega, gamma, eta: spectral_norm(jacobian(diffused_step, "x")(x, Omega, gamma, eta)))
 DIFFUSION.mutant("1 - eta gamma, as if nothing turned", lambda value, gamma, eta: value - eta * gamma)
 DIFFUSION.mutant("1 - eta gamma / 2", lambda value, gamma, eta: value - eta * gamma / 2)
+
+
+DIFFUSION_ANY = Claim(OSCILLATION, "dynamics.sec-5.2-diffusion-any", label="Diffusion of any size",
+    statement=r"\eta>0,\ \gamma>0\ \Rightarrow\ \|I_D+\eta(\Omega-\gamma I_D)\|_2=\max_j|\lambda_j|\le1",
+    assumptions=[
+        Assumption(r"\gamma > 0", positive=lambda gamma: gamma),
+        Assumption(r"\eta > 0", positive=lambda eta: eta),
+    ],
+    relation=AtMost(), sizes={"D": (2, 4)}, expects="refuted", severity="error", of_project=True,
+)  # fmt: skip
+
+
+@DIFFUSION_ANY.inputs
+def damping_and_step(G: Generator, x: Row, gamma: Damping, eta: PositiveStep) -> dict[str, Any]:
+    """Omega = G - G^T, damping and step as drawn."""
+    return {"Omega": G - G.T, "x": x, "gamma": gamma, "eta": eta}
+
+
+@DIFFUSION_ANY.formula
+def no_growth_under_any_diffusion(x: Row) -> Any:
+    """1."""
+    return row_sums(x * 0) + 1
+
+
+DIFFUSION_ANY.oracle(lambda x, Omega, gamma, eta: spectral_norm(jacobian(diffused_step, "x")(x, Omega, gamma, eta)))
+
+
+@DIFFUSION_ANY.counterexample("frequency 2, gamma = eta = 1")
+def _() -> dict[str, Any]:
+    """By hand: the eigenvalues are 2i and -2i."""
+    return {"Omega": [[0, 2], [-2, 0]], "x": [[1, 0]], "gamma": 1, "eta": 1}
+
+
+DIFFUSION_ANY.mutant("1/2", lambda value: value / 2)
+DIFFUSION_ANY.mutant("1/4", lambda value: value / 4)
+
+
+DIFFUSION_MODULUS = Claim(PLANES, "dynamics.sec-5.2-diffusion-modulus", label="Section 5.2, the step with diffusion",
+    statement=r"""
+        J^\top J=Q\operatorname{diag}(|\lambda_j|^2)Q^\top,\ |\lambda_j|^2=(1-\eta\gamma)^2+\eta^2\omega_j^2\text{ for }
+        J=I_D+\eta(\Omega-\gamma I_D):\ \text{all }|\lambda_j|\le1\text{ exactly if }\eta(\gamma^2+\omega_j^2)\le2\gamma
+        \text{ for all }j\ (\eta>0)""",
+    assumptions=[r"\Omega = Q blockdiag(\omega_j K, 0) Q^\top with frequencies \omega_j, 0 among them for odd D"],
+    relation=Equal(), exact=True, of_project=True, corrects="dynamics.sec-5.2-diffusion",
+    note=r"""
+        J is normal, so that the step is stable exactly in that case; for \eta\omega_j > 1 no \gamma is large or small
+        enough (dynamics.sec-5.2-diffusion-limit). The best is \gamma = 1/\eta, with |\lambda_j| = \eta\omega_j.""",
+)  # fmt: skip
+
+
+@DIFFUSION_MODULUS.inputs
+def rotations_and_damping(G: Basis, omega: Frequencies, x: Row, gamma: Damping, eta: Step) -> dict[str, Any]:
+    """Q the Cayley transform of G; the rest as drawn."""
+    return {**rotations_and_step(G, omega, x, eta), "gamma": gamma}
+
+
+@DIFFUSION_MODULUS.formula
+def squared_moduli_in_planes(Q: Basis, omega: Frequencies, gamma: Damping, eta: Step) -> Any:
+    """Q diag(|lambda_j|^2) Q^T, shape (D, D)."""
+    D, m = Q.shape[0], omega.shape[1]
+    squares = omega * omega
+    frequencies = [squares[:, j // 2 : j // 2 + 1] if j < 2 * m else squares[:, :1] * 0 for j in range(D)]
+    shrinking = 1 - eta * gamma
+    return (Q * (concatenate(frequencies, axis=1) * (eta * eta) + shrinking * shrinking)) @ Q.T
+
+
+@DIFFUSION_MODULUS.oracle
+def gram_matrix_of_diffused_step(Q: Basis, omega: Frequencies, x: Row, gamma: Damping, eta: Step) -> Any:
+    J = jacobian(diffused_step, "x")(x, rotations(Q, omega), gamma, eta)
+    return J.T @ J
+
+
+DIFFUSION_MODULUS.mutant("diffusion without the step size", "1 - eta * gamma -> 1 - gamma")
+DIFFUSION_MODULUS.mutant("frequencies not squared", "omega * omega -> omega")
 
 
 DIFFUSION_LIMIT = Claim(OSCILLATION, "dynamics.sec-5.2-diffusion-limit", label="Diffusion and large steps",
@@ -303,11 +438,14 @@ MITIGATE = Claim(OSCILLATION, "dynamics.sec-5.2-mitigate", label="Section 5.2, t
     statement=r"\text{``a normalization layer (18) serves as an alternative way to mitigate this instability''}",
     assumptions=[UNIT_STATE, "frequencies of any kind"],
     relation=AtMost(), expects="reading", uses=("dynamics.eq-17", "dynamics.eq-18", "dynamics.eq-81", "dynamics.a.5"),
-    reading=r"""
-        mitigate, not remove: states stay on the unit sphere, and at every state \max_j|\lambda_j| of (18) is at most
-        that of (17) over |y|, |y| >= 1. For equal frequencies it is at most 1 (dynamics.a.5); for unequal ones it may
-        exceed 1, at rest points too (dynamics.sec-5.2-mitigate-kernel)""",
+    reading=Reading(
+        "mitigate this instability",
+        r"lessen, not remove: states stay on the unit sphere, and at every state \max_j|\lambda_j| of (18) is at most that"
+        r" of (17) over |y|, |y| >= 1",
+    ),
     note=r"""
+        For equal frequencies \max_j|\lambda_j| is at most 1 (dynamics.a.5); for unequal ones it may exceed 1, at rest
+        points too (dynamics.sec-5.2-mitigate-kernel).
         (17) is normal, so \max_j|\lambda_j| = |I + \eta\Omega|_2. Three lines: spectral radius of (18) against |I +
         \eta\Omega|_2 / |y|, this against |I + \eta\Omega|_2, and the norm of the next state against 1.""",
 )  # fmt: skip

@@ -72,10 +72,10 @@ A5 = Claim(TURNING_STATE, "dynamics.a.5", label="Section 5.2 / A.5, main claim",
         "dynamics.eq-85-87",
     ),
     note=r"""
-        Attained for D = 4, where J rotates the plane orthogonal to x and Omega x. There the eigenvalue enclosures
-        contain 1. That \|x\| = 1 is used without a word in Eq. (81); it is the spherical constraint of Section 3,
-        which every state of (18) but the first meets by itself. For any other x the bound is 1/|x|. For odd D equal
-        frequencies are all 0.""",
+        Attained for D = 4, where J rotates the plane orthogonal to x and Omega x; for D = 2 the eigenvalues are 0 and
+        1/|y| (dynamics.a.5-eigenvalues). Where it is attained the eigenvalue enclosures contain 1. That \|x\| = 1 is
+        used without a word in Eq. (81); it is the spherical constraint of Section 3, which every state of (18) but the
+        first meets by itself. For any other x the bound is 1/|x|. For odd D equal frequencies are all 0.""",
 )  # fmt: skip
 
 

@@ -11,13 +11,14 @@ import numpy as np
 
 from theorems.dynamics import DYNAMICS
 from theorems.dynamics.settings import Generator, Row
-from verify.matrix import absolute, expm, eye, inverse, row_norms, row_sums, spectral_norm, sqrt, total
+from verify.matrix import absolute, expm, eye, inverse, row_norms, row_sums, spectral_norm, sqrt, step, total
 from verify.oracles import jacobian
-from verify.vocabulary import Assumption, AtMost, Claim, Equal, Real, Setting, Shape
+from verify.vocabulary import Assumption, AtMost, Claim, Equal, Reading, Real, Setting, Shape
 
 Time = Annotated[Any, Real(0.0, 4.0)]
 Bound = Annotated[Any, Real(1.0, 30.0)]
 Column = Annotated[Any, Shape("D", "1")]
+Signs = Annotated[Any, Shape("D", "1", role="gate")]
 
 #: Steps after which a discrete orbit is compared with its bound.
 STEPS = 6
@@ -25,9 +26,9 @@ STEPS = 6
 NILPOTENT = Assumption(r"N^2 = O, so that every eigenvalue of N is 0", zero=lambda N: N @ N)
 
 GENERALLY = (
-    "'Generally' is taken for 'for every such system'. Taken for 'as a rule', the sentence is right of linear systems, where"
-    " defective eigenvalues on the boundary are the exception; of nonlinear ones it is not, since eigenvalues on the boundary,"
-    " the case that the section is about, decide nothing."
+    "Taken for 'as a rule' the sentence is right of linear systems, where defective eigenvalues on the boundary are the"
+    " exception; of nonlinear ones it is not, since eigenvalues on the boundary, the case that the section is about, decide"
+    " nothing."
 )
 
 
@@ -55,11 +56,12 @@ CONTINUOUS = Claim(NILPOTENT_SYSTEM, "dynamics.sec-5.2-stability-continuous", la
     """,
     assumptions=[r"f(x) = Nx with its equilibrium 0; J = N, and Re(\lambda_j) = 0 for all j"],
     relation=Equal(), expects="refuted", severity="error", correction="dynamics.sec-5.2-stability-semisimple",
-    doubt=GENERALLY,
+    reading=Reading("Generally, in continuous-time systems", "in every such system"),
     note=r"""
         On these systems \exp(tN) x = x + tNx: the velocity never changes, so a bounded orbit, as stability of a linear
         system demands, has velocity 0. A defective eigenvalue on the imaginary axis is enough to break the statement;
-        for nonlinear f a simple one is (dynamics.sec-5.2-cubic-flow).""",
+        for nonlinear f a simple one is (dynamics.sec-5.2-cubic-flow). """
+    + GENERALLY,
 )  # fmt: skip
 
 
@@ -88,11 +90,11 @@ DISCRETE = Claim(NILPOTENT_SYSTEM, "dynamics.sec-5.2-stability-discrete", label=
         stable if all eigenvalues }\lambda_j\text{ of the Jacobian satisfy }|\lambda_j|\le1\text{''}""",
     assumptions=[r"f(x) = (I + N)x with its equilibrium 0; J = I + N, and \lambda_j = 1 for all j"],
     relation=Equal(), expects="refuted", severity="error", correction="dynamics.sec-5.2-stability-power-bounded",
-    doubt=GENERALLY,
     note="""
         On these systems x^{(t)} = x + tNx: the increment never changes, so a bounded orbit has increment 0. The
         matrices of Eqs. (17) and (18) at equal frequencies are not of this kind, the first being normal, the second a
-        contraction. For nonlinear f a simple eigenvalue 1 is enough (dynamics.sec-5.2-cubic-map).""",
+        contraction. For nonlinear f a simple eigenvalue 1 is enough (dynamics.sec-5.2-cubic-map). """
+    + GENERALLY,
 )  # fmt: skip
 
 
@@ -211,9 +213,9 @@ POWER_BOUNDED = Claim(DYNAMICS, "dynamics.sec-5.2-stability-power-bounded",
     label="Stability of linear systems, discrete time",
     statement=r"J=VCV^{-1},\ \|C\|_2\le1\ \Rightarrow\ \|J^tx\|\le\|V\|_2\|V^{-1}\|_2\|x\|\ (t=0,1,2,\ldots)",
     assumptions=[
-        r"C = (I + M)(I - M)^{-1}, M = \Omega - BB^\top with \Omega anti-symmetric: a contraction; V regular. These"
-        r" are the real J with |\lambda_j| \le 1 whose eigenvalues on the unit circle are semisimple (and not -1, the"
-        r" limit of large M)",
+        r"C = \sigma(I + M)(I - M)^{-1}, M = \Omega - BB^\top with \Omega anti-symmetric and \sigma = \pm1 for each row:"
+        r" a contraction; V regular. These include the real J with |\lambda_j| \le 1 whose eigenvalues on the unit circle,"
+        r" -1 among them, are semisimple",
     ],
     relation=AtMost(), sizes={"D": (1, 3)}, of_project=True, corrects="dynamics.sec-5.2-stability-discrete",
     note="Checked after six steps; the bound does not depend on their number.",
@@ -221,10 +223,11 @@ POWER_BOUNDED = Claim(DYNAMICS, "dynamics.sec-5.2-stability-power-bounded",
 
 
 @POWER_BOUNDED.inputs
-def contraction(G: Generator, B: Generator, W: Generator, x: Row) -> dict[str, Any]:
-    """C = (I + M)(I - M)^-1 with M = G - G^T - B B^T, and V = I + W W^T."""
+def contraction(G: Generator, B: Generator, W: Generator, x: Row, signs: Signs) -> dict[str, Any]:
+    """C = diag(+-1) (I + M)(I - M)^-1 with M = G - G^T - B B^T, and V = I + W W^T; signs +1 or -1 by those of `signs`."""
     M, identity = G - G.T - B @ B.T, eye(G.shape[0])
-    return {"C": (identity + M) @ inverse(identity - M), "V": identity + W @ W.T, "x": x}
+    C = (identity + M) @ inverse(identity - M) * (2 * step(signs) - 1)
+    return {"C": C, "V": identity + W @ W.T, "x": x}
 
 
 @POWER_BOUNDED.formula

@@ -60,70 +60,52 @@ HANDED_ON = [
 
 THREE_STEPS = Setting(DYNAMICS, "Section 5.3, three Jacobians", sizes={"D": (1, 3)})
 SHARED_DIRECTIONS = THREE_STEPS.extended("Section 5.3, where averages are exact", inputs=handed_on)
+REGULAR = Assumption(
+    "J is regular, so that the exponents are finite", positive=lambda J: determinant(J) * determinant(J)
+)
 
-LYAPUNOV_SINGULAR_VALUES = Claim(SHARED_DIRECTIONS, "dynamics.sec-5.1-lyapunov-sv",
+LYAPUNOV_SINGULAR_VALUES = Claim(DYNAMICS, "dynamics.sec-5.1-lyapunov-sv",
     label="Section 5.1, text (Fig. 2 discussion)",
     statement=r"""
-        \text{``This exponent [the maximum Lyapunov exponent] corresponds to a time-averaged maximum singular value of
+        \text{``This exponent [the maximum Lyapunov exponent] corresponds to a time-averaged maximum singular vale of
         }J\text{, which is further explained and analyzed in Section 5.3''}""",
-    assumptions=HANDED_ON,
-    relation=Equal(), expects="reading",
-    reading=r"""
-        of \ln\sigma_{\max}(J_t), as Section 5.3 has it, which calls the correspondence intuitive: exact where the
-        singular vectors of one step are those of the next, as for a constant positive semi-definite J; in general an
-        upper bound (dynamics.sec-5.1-lyapunov-sv-bound) that can be off by any factor
-        (dynamics.sec-5.1-lyapunov-sv-literal)""",
-    note=r"For normal J, too, if it is constant, since then \sigma_{\max}(J^T) = \sigma_{\max}(J)^T.",
+    assumptions=["definition (89)-(91) for f(x) = Jx, whose Jacobian is J at every time", REGULAR],
+    relation=Equal(), sizes={"D": (1, 4)}, expects="refuted", severity="error",
+    correction="dynamics.sec-5.1-lyapunov-sv-bound", uses=("dynamics.eq-89",),
+    note=r"""
+        Compared are \lambda_{\max}, here the logarithm of the spectral radius of J (Gelfand), and the average of a
+        constant. The first counterexample lacks only the logarithm, which Section 5.3 has. With it the sentence is still
+        false: at the second \lambda_{\max} = 0, while \ln\sigma_{\max} is \ln 2 at every time; a contracting map may have
+        singular values above 1 at all times. The average of \ln\sigma_{\max} is an upper bound. It is the exponent where
+        the singular vectors of one step are those of the next (dynamics.sec-5.3-average-aligned), and for a constant
+        normal J.""",
 )  # fmt: skip
 
 
 @LYAPUNOV_SINGULAR_VALUES.formula
-def product_of_handed_on_singular_values(J_0: Jacobian, J_1: Jacobian, J_2: Jacobian) -> Any:
-    """sigma_max(J_0) sigma_max(J_1) sigma_max(J_2), a scalar: the exponential of T times the average of ln sigma_max."""
-    return spectral_norm(J_0) * spectral_norm(J_1) * spectral_norm(J_2)
-
-
-# e^(T lambda_max^(T)): the largest singular value of df^T/dx
-LYAPUNOV_SINGULAR_VALUES.oracle(lambda J_0, J_1, J_2: spectral_norm(J_2 @ J_1 @ J_0))
-LYAPUNOV_SINGULAR_VALUES.mutant("smallest singular values", "spectral_norm -> smallest_singular_value")
-LYAPUNOV_SINGULAR_VALUES.mutant("spectral radii", "spectral_norm -> spectral_radius")
-LYAPUNOV_SINGULAR_VALUES.mutant(
-    "average of the singular values, without the logarithm",
-    lambda J_0, J_1, J_2: prod([sum(spectral_norm(J) for J in (J_0, J_1, J_2)) * rational(1, 3)] * 3),
-)
-
-
-LITERAL = Claim(THREE_STEPS, "dynamics.sec-5.1-lyapunov-sv-literal", label="Section 5.1, an equality for every J",
-    statement=r"e^{\lambda_{\max}}=\sigma_{\max}(J)\text{ for }x\to Jx",
-    assumptions=["definition (89)-(91) for f(x) = Jx, whose Jacobian is J at every time"],
-    relation=Equal(), sizes={"D": (1, 4)}, expects="refuted", severity="error",
-    correction="dynamics.sec-5.1-lyapunov-sv-bound", of_project=True, uses=("dynamics.sec-5.3-average-majorised",),
-    note=r"""
-        Compared are e^{\lambda_{\max}}, by Gelfand's formula the spectral radius of J, and the maximum singular value:
-        of a constant, so whether it or its logarithm is averaged does not matter. The two agree for normal J. The
-        average of \ln\sigma_{\max} is an upper bound only; a contracting map may have singular values above 1 at all
-        times.""",
-)  # fmt: skip
-
-
-@LITERAL.formula
 def averaged_largest_singular_value(J: Jacobian) -> Any:
     """The largest singular value of J, a scalar: at every time, so on average."""
     return spectral_norm(J)
 
 
-# e^{lambda_max} of x -> J x
-LITERAL.oracle(lambda J: spectral_radius(J))
+# lambda_max of x -> J x
+LYAPUNOV_SINGULAR_VALUES.oracle(lambda J: log(spectral_radius(J)))
 
 
-@LITERAL.counterexample("[[0, 2], [1/2, 0]], whose square is the identity")
+@LYAPUNOV_SINGULAR_VALUES.counterexample("numbers: x -> x/2")
+def _() -> dict[str, Any]:
+    """By hand: the exponent is -ln 2 = -0.693..., the average 1/2."""
+    return {"J": [["1/2"]]}
+
+
+@LYAPUNOV_SINGULAR_VALUES.counterexample("[[0, 2], [1/2, 0]], whose square is the identity")
 def _() -> dict[str, Any]:
     """By hand: every orbit has period 2, so lambda_max = 0, while the largest singular value is 2 at all times."""
     return {"J": [["0", "2"], ["1/2", "0"]]}
 
 
-LITERAL.mutant("smallest singular value", lambda J: smallest_singular_value(J))
-LITERAL.mutant("Frobenius norm", lambda J: frobenius_norm(J))
+LYAPUNOV_SINGULAR_VALUES.mutant("smallest singular value", lambda J: smallest_singular_value(J))
+LYAPUNOV_SINGULAR_VALUES.mutant("Frobenius norm, sign lost", lambda J: -frobenius_norm(J))
 
 
 SINGULAR_VALUE_BOUND = Claim(THREE_STEPS, "dynamics.sec-5.1-lyapunov-sv-bound",
@@ -132,7 +114,7 @@ SINGULAR_VALUE_BOUND = Claim(THREE_STEPS, "dynamics.sec-5.1-lyapunov-sv-bound",
         \frac1{2T}\log\alpha_{\max}^{(T)}=\frac1T\log\sigma_{\max}(J_{T-1}\cdots J_0)\le\frac1T\sum_t\log\sigma_{
         \max}(J_t)""",
     assumptions=["T = 3, any Jacobians; compared without the logarithms"],
-    relation=AtMost(), of_project=True, corrects="dynamics.sec-5.1-lyapunov-sv-literal",
+    relation=AtMost(), of_project=True, corrects="dynamics.sec-5.1-lyapunov-sv",
     note=r"""
         So \lambda_{\max} is at most the time average of \ln\sigma_{\max}(J_t), hence the logarithm of that of
         \sigma_{\max}(J_t). Attained for a constant normal J.""",
@@ -150,36 +132,10 @@ SINGULAR_VALUE_BOUND.mutant("spectral radii", "spectral_norm -> spectral_radius"
 SINGULAR_VALUE_BOUND.mutant("first Jacobian cubed", "J_1 -> J_0; J_2 -> J_0")
 
 
-AVERAGE = Claim(SHARED_DIRECTIONS, "dynamics.sec-5.3-average", label="Section 5.3, text",
+AVERAGE = Claim(DYNAMICS, "dynamics.sec-5.3-average", label="Section 5.3, text",
     statement=r"""
         \text{``Intuitively, it [the Lyapunov exponent] corresponds to the time-averaged value of }\ln\sigma_i(J)\text{,
         where }\sigma_i(J)\text{ denotes the Jacobian's singular values''}""",
-    assumptions=["definition (89)", *HANDED_ON],
-    relation=Equal(), expects="reading", uses=("dynamics.eq-89",),
-    reading="""
-        the text calls it intuitive: exact, exponent by exponent, where the singular vectors of one step are those of
-        the next, as for a constant positive semi-definite J; in general the averages bound the partial sums of the
-        exponents from above (dynamics.sec-5.3-average-majorised) and give the sum of all
-        (dynamics.sec-5.3-average-sum), while single exponents differ from them (dynamics.sec-5.3-average-literal)""",
-    note=r"For a constant normal J as well, since then \sigma_i(J^T) = \sigma_i(J)^T.",
-)  # fmt: skip
-
-
-@AVERAGE.formula
-def products_over_time(J_0: Generator, J_1: Generator, J_2: Generator) -> Any:
-    """prod_t sigma_i(J_t), shape (D,): the exponentials of T times the averages of ln sigma_i (Section 5.3)."""
-    return singular_values(J_0) * singular_values(J_1) * singular_values(J_2)
-
-
-# sqrt(alpha_i^(T)), shape (D,)
-AVERAGE.oracle(lambda J_0, J_1, J_2: singular_values(J_2 @ J_1 @ J_0))
-AVERAGE.mutant("largest singular value for every i", lambda value: value * 0 + value[0])
-AVERAGE.mutant("singular values of the first Jacobian at every time", "J_1 -> J_0; J_2 -> J_0")
-AVERAGE.mutant("squares, as alpha_i would have it without the 1/2", lambda value: value * value)
-
-
-AVERAGE_LITERAL = Claim(THREE_STEPS, "dynamics.sec-5.3-average-literal", label="Section 5.3, an equality for every J",
-    statement=r"\lambda_i=\lim_{T\to\infty}\frac1T\sum_{t<T}\ln\sigma_i(J_t)\text{ for every }i",
     assumptions=[
         "definition (89)",
         Assumption(
@@ -190,31 +146,57 @@ AVERAGE_LITERAL = Claim(THREE_STEPS, "dynamics.sec-5.3-average-literal", label="
         Assumption("A is nonsingular", positive=lambda A: determinant(A) * determinant(A)),
     ],
     relation=Equal(), sizes={"D": (2, 2)}, expects="refuted", severity="error",
-    correction="dynamics.sec-5.3-average-majorised", of_project=True, uses=("dynamics.eq-89",),
+    correction="dynamics.sec-5.3-average-majorised", uses=("dynamics.eq-89",),
     note=r"""
-        What the intuition of Section 5.3 must not be taken for: A = [[0, 2], [1/2, 0]] has A^2 = I, so both exponents
-        are 0, while \ln\sigma_1 and \ln\sigma_2 are \pm\ln 2 at every time. The average bounds the partial sums of the
-        exponents from above, and gives the sum of all; singular values multiply where the singular vectors of one step
-        meet those of the next (dynamics.sec-5.3-average).""",
+        A = [[0, 2], [1/2, 0]] has A^2 = I, so both exponents are 0, while \ln\sigma_1 and \ln\sigma_2 are \pm\ln 2 at
+        every time. 'Intuitively' says how the sentence is meant, but not when it is true: where the singular vectors of
+        one step are those of the next (dynamics.sec-5.3-average-aligned), and for a constant normal J. For every J the
+        averages bound the partial sums of the exponents from above, and give the sum of all
+        (dynamics.sec-5.3-average-sum).""",
 )  # fmt: skip
 
 
-@AVERAGE_LITERAL.inputs
+@AVERAGE.inputs
 def traceless(G: Annotated[Any, Shape("2", "2")]) -> dict[str, Any]:
     """A = G - tr(G)/2 I: by Cayley-Hamilton A^2 = -det(A) I."""
     return {"A": G - eye(2) * (trace(G) * rational(1, 2))}
 
 
-@AVERAGE_LITERAL.formula
+@AVERAGE.formula
 def averaged_log_singular_values(A: Any) -> Any:
     """ln sigma_i(J) averaged over time, which is its constant value; shape (2,) (Section 5.3)."""
     return log(singular_values(A))
 
 
-AVERAGE_LITERAL.oracle(lambda A: log(singular_values(A @ A)) / 2)
-AVERAGE_LITERAL.counterexample("a matrix whose square is I, with singular values 2 and 1/2", A=[[0, 2], ["1/2", 0]])
-AVERAGE_LITERAL.mutant("ln of the squares, as alpha_i would have it without the 1/2", lambda value: value * 2)
-AVERAGE_LITERAL.mutant("ln of the largest singular value for every i", lambda value: value * 0 + value[0])
+AVERAGE.oracle(lambda A: log(singular_values(A @ A)) / 2)
+AVERAGE.counterexample("a matrix whose square is I, with singular values 2 and 1/2", A=[[0, 2], ["1/2", 0]])
+AVERAGE.mutant("ln of the squares, as alpha_i would have it without the 1/2", lambda value: value * 2)
+AVERAGE.mutant("ln of the largest singular value for every i", lambda value: value * 0 + value[0])
+
+
+ALIGNED = Claim(SHARED_DIRECTIONS, "dynamics.sec-5.3-average-aligned", label="Section 5.3, where averages are exact",
+    statement=r"""
+        J_t=Q_{t+1}\operatorname{diag}(\sigma_1(J_t),\ldots,\sigma_D(J_t))Q_t^\top,\ Q_t\text{ orthogonal}\ \Rightarrow\
+        \tfrac1{2T}\log\alpha_i^{(T)}=\tfrac1T\sum_{t<T}\ln\sigma_i(J_t)\text{ for every }i""",
+    assumptions=HANDED_ON,
+    relation=Equal(), of_project=True,
+    note=r"""
+        Exponent by exponent, the maximum among them. For a constant positive semi-definite J it is so; for a constant
+        normal J as well, since then \sigma_i(J^T) = \sigma_i(J)^T.""",
+)  # fmt: skip
+
+
+@ALIGNED.formula
+def products_over_time(J_0: Generator, J_1: Generator, J_2: Generator) -> Any:
+    """prod_t sigma_i(J_t), shape (D,): the exponentials of T times the averages of ln sigma_i (Section 5.3)."""
+    return singular_values(J_0) * singular_values(J_1) * singular_values(J_2)
+
+
+# sqrt(alpha_i^(T)), shape (D,)
+ALIGNED.oracle(lambda J_0, J_1, J_2: singular_values(J_2 @ J_1 @ J_0))
+ALIGNED.mutant("largest singular value for every i", lambda value: value * 0 + value[0])
+ALIGNED.mutant("singular values of the first Jacobian at every time", "J_1 -> J_0; J_2 -> J_0")
+ALIGNED.mutant("squares, as alpha_i would have it without the 1/2", lambda value: value * value)
 
 
 MAJORISED = Claim(THREE_STEPS, "dynamics.sec-5.3-average-majorised", label="Section 5.3, partial sums of time averages",
@@ -222,7 +204,7 @@ MAJORISED = Claim(THREE_STEPS, "dynamics.sec-5.3-average-majorised", label="Sect
         \prod_{i\le k}\sigma_i(J_{T-1}\cdots J_0)\le\prod_{t<T}\prod_{i\le k}\sigma_i(J_t),\ \text{so that
         }\lambda_1+\dots+\lambda_k\le\text{the time average of }\sum_{i\le k}\ln\sigma_i(J)""",
     assumptions=["T = 3 arbitrary Jacobians, singular ones included; longer products by induction"],
-    relation=AtMost(), of_project=True, corrects="dynamics.sec-5.3-average-literal",
+    relation=AtMost(), of_project=True, corrects="dynamics.sec-5.3-average",
     note="""
         Horn's inequality: the spectral norm of compound matrices is submultiplicative. Equality for k = D, which is
         dynamics.sec-5.3-average-sum, and for a constant normal J. Not for normal J that merely commute: diag(2, 1) and

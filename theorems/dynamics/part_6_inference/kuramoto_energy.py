@@ -11,7 +11,7 @@ from theorems.dynamics import DYNAMICS
 from theorems.dynamics.definitions import projection, unit_rows
 from theorems.dynamics.numerics import energy_lost, loss_along, no_loss
 from verify.matrix import basis_matrix, frobenius_norm, rational, row_sums, vec_r, zeros
-from verify.vocabulary import Assumption, AtMost, Claim, Setting, Shape
+from verify.vocabulary import Assumption, AtMost, Claim, Reading, Setting, Shape
 
 Phases = Annotated[Any, Shape("P", "N")]
 Coupling = Annotated[Any, Shape("n", "n")]
@@ -61,44 +61,74 @@ KURAMOTO_ENERGY = Claim(KURAMOTO, "dynamics.sec-6.3-kuramoto", label="Section 6.
     statement=r"""
         \text{``Under certain symmetry assumptions without SA, it reduces to the energy function of a generalized
         Kuramoto model''}""",
-    relation=AtMost(signed=True, ascent=False), expects="refuted", severity="error",
-    correction="dynamics.sec-6.3-kuramoto-energy",
-    reading=r"""
-        an energy function of the flow does not increase along it, whatever its normalisation: dE_{\text{pseudo}}/dt
-        \le 0 for E_{\text{pseudo}} = -\operatorname{Tr}(X^\top(C+JX)), \Delta X as in Eq. (9)""",
+    assumptions=[Assumption("C = O", zero=lambda C: C)],
+    relation=AtMost(signed=True, ascent=False), expects="gap", missing="C = O",
+    presumes=("dynamics.sec-6.3-kuramoto-input",), correction="dynamics.sec-6.3-kuramoto-energy",
+    reading=Reading(
+        "the energy function of a generalized Kuramoto model",
+        r"an energy function of the flow does not increase along it, whatever its normalisation: dE_{\text{pseudo}}/dt \le 0"
+        r" for E_{\text{pseudo}} = -\operatorname{Tr}(X^\top(C+JX)), \Delta X as in Eq. (9)",
+    ),
     note=r"""
-        The coupling enters E_pseudo twice as strongly as it should beside C: the Kuramoto energy is -x^T J x / 2 - c^T
-        x. E_pseudo is the energy of a model with the coupling 2J, not of the one that runs. Without C, which is no
-        assumption of symmetry, the two differ by the factor 2 only and the sentence is right. With \Delta X exactly as
-        in Eq. (7) E_pseudo is 0. In the paper's favour: it says 'a' Kuramoto model, and the one with the coupling 2J
-        is one.""",
+        The Kuramoto energy is -x^T J x / 2 - c^T x. Without C, which is no assumption of symmetry, E_pseudo is twice that.
+        With C the coupling enters E_pseudo twice as strongly as it should: it is the energy of a model with the coupling
+        2J, literally, but not of the one that runs (dynamics.sec-6.3-kuramoto-input). With \Delta X exactly as in Eq.
+        (7) E_pseudo is 0.""",
 )  # fmt: skip
 
 
+@KURAMOTO_ENERGY.inputs
+def symmetric_coupling_without_input(directions: Phases, C: Phases, K: Coupling) -> dict[str, Any]:
+    """Unit oscillators, no input, and J = K + K^T."""
+    return symmetric_coupling(directions, C * 0, K)
+
+
 @KURAMOTO_ENERGY.formula
+def loss_of_pseudo_energy_without_input(X: Phases, C: Phases, J: Coupling) -> Any:
+    """-dE_pseudo/dt along x' = Proj(Jx), and its scale; shape (2, 1)."""
+    return loss_along(lambda X: quadratic_energy(X, C, J, 1), X, projection(X, drive(X, C, J)))
+
+
+KURAMOTO_ENERGY.oracle(no_loss)
+KURAMOTO_ENERGY.mutant(
+    "sign of the coupling in the energy", "quadratic_energy(X, C, J, 1) -> quadratic_energy(X, C, J, -1)"
+)
+KURAMOTO_ENERGY.mutant("coupling made asymmetric in the flow", "drive -> _drive_by_asymmetric_coupling")
+
+
+KURAMOTO_INPUT = Claim(KURAMOTO, "dynamics.sec-6.3-kuramoto-input", label="Section 6.3, E_pseudo of a model with input",
+    statement=r"""
+        \frac{d}{dt}\big(-\operatorname{Tr}(X^\top(C+JX))\big)\le0\text{ along }x'=\operatorname{Proj}(c+Jx),\
+        J=J^\top,\text{ for every input }C""",
+    relation=AtMost(signed=True, ascent=False), expects="refuted", severity="error", of_project=True,
+    note="The coupling counts twice: it is the energy of the model with the coupling 2J.",
+)  # fmt: skip
+
+
+@KURAMOTO_INPUT.formula
 def loss_of_pseudo_energy(X: Phases, C: Phases, J: Coupling) -> Any:
     """-dE_pseudo/dt along x' = Proj(c + Jx), and its scale; shape (2, 1)."""
     return loss_along(lambda X: quadratic_energy(X, C, J, 1), X, projection(X, drive(X, C, J)))
 
 
-KURAMOTO_ENERGY.oracle(no_loss)
+KURAMOTO_INPUT.oracle(no_loss)
 
 
-@KURAMOTO_ENERGY.counterexample("one oscillator in the plane")
+@KURAMOTO_INPUT.counterexample("one oscillator in the plane")
 def _() -> dict[str, Any]:
     """By hand, in the tangent direction: drive 3 - 2, gradient -(3 - 4), so dE/dt = 1."""
     return {"X": [[1, 0]], "C": [[0, 3]], "J": [[0, -2], [-2, 0]]}
 
 
-@KURAMOTO_ENERGY.counterexample("two oscillators that repel each other, without self-coupling")
+@KURAMOTO_INPUT.counterexample("two oscillators that repel each other, without self-coupling")
 def _() -> dict[str, Any]:
     """By hand, at each of them: drive 3 - 2, gradient -(3 - 4), so dE/dt = 2."""
     J = [[0, 0, -2, 0], [0, 0, 0, -2], [-2, 0, 0, 0], [0, -2, 0, 0]]
     return {"X": [[1, 0], [0, 1]], "C": [[0, 3], [3, 0]], "J": J}
 
 
-KURAMOTO_ENERGY.mutant("without C in the energy", "quadratic_energy(X, C, J, 1) -> quadratic_energy(X, C * 0, J, 1)")
-KURAMOTO_ENERGY.mutant("the Kuramoto energy", share=rational(1, 2))
+KURAMOTO_INPUT.mutant("without C in the energy", "quadratic_energy(X, C, J, 1) -> quadratic_energy(X, C * 0, J, 1)")
+KURAMOTO_INPUT.mutant("the Kuramoto energy", share=rational(1, 2))
 
 
 KURAMOTO_HALF = Claim(KURAMOTO, "dynamics.sec-6.3-kuramoto-energy",

@@ -15,7 +15,7 @@ from theorems.dynamics.part_b_experiments.constant_attention import jacobian_tim
 from theorems.dynamics.part_c_details.oscillators import oscillator_normalisation
 from verify.matrix import absolute, concatenate, diag, hadamard, maximum, rational, row_sums, softmax, vec_r, zeros
 from verify.oracles import LawTest, at_least_probability, jacobian
-from verify.vocabulary import Assumption, AtMost, Claim, FollowsLaw, Real, Shape, Size
+from verify.vocabulary import Assumption, AtMost, Claim, FollowsLaw, Reading, Real, Shape, Size
 
 Coupling = Annotated[Any, Shape("n", "n")]
 Eigenvalues = Annotated[Any, Shape("1", "n")]
@@ -48,9 +48,11 @@ POWER = Claim(DYNAMICS, "dynamics.sec-6.3-power-iteration", label="Section 6.3, 
         Assumption("x does not vanish", positive=lambda x: x.T @ x),
     ],
     relation=AtMost(), sizes={"n": (2, 4), "k": (1, 3)}, where=lambda sizes: sizes["k"] < sizes["n"], expects="reading",
-    reading="""
-        for a constant symmetric drive and one normalisation of the whole state, the share of the state in the top k
-        eigenspace never falls in one step; the 40 % of a trained model are not checked""",
+    reading=Reading(
+        "effectively performs a computation analogous to power iteration",
+        "for a constant symmetric drive and one normalisation of the whole state, the share of the state in the top k"
+        " eigenspace never falls in one step; the 40 % of a trained model are not checked",
+    ),
     note=r"""
         Coefficients are multiplied by 1+\eta\lambda_i. What power iteration selects is the largest |1+\eta\lambda_i|:
         with eigenvalues 1 and -5 and \eta = 1 the factors are 2 and -4, and the share of the top eigenvector falls.

@@ -31,7 +31,7 @@ from theorems.dynamics.settings import heads_fit
 from theorems.matrices import orthogonal_matrix
 from verify.matrix import concatenate, diag, hadamard, rational, row_sums, trace, vec_r
 from verify.oracles import jacobian
-from verify.vocabulary import Assumption, AtMost, Claim, Equal, HasStructure, Real, Setting, Shape
+from verify.vocabulary import Assumption, AtMost, Claim, Equal, HasStructure, Reading, Real, Setting, Shape
 
 Step = Annotated[Any, Real(0.0, 2.0)]
 Coupling = Annotated[Any, Shape("n", "n")]
@@ -74,16 +74,18 @@ PSEUDO = Claim(AKORN, "dynamics.sec-6.3-pseudo", label="Section 6.3, definition"
         (7)-(8)) approximately decreases}""",
     assumptions=[Assumption(r"\eta > 0", positive=lambda eta: eta)],
     relation=AtMost(signed=True, ascent=False), expects="refuted", severity="slip",
-    correction="dynamics.sec-6.3-pseudo-zero",
-    reading=r"""
-        a quantity that the update decreases falls in steps that move the state: E(t+1) \le E(t) -
-        \kappa\|X^{(t+1)}-X^{(t)}\|_F^2 for some \kappa > 0, tested at 2^{-20}""",
+    correction="dynamics.sec-6.3-pseudo-drive",
+    reading=Reading(
+        "approximately decreases",
+        r"falls in steps that move the state: E(t+1) \le E(t) - \kappa\|X^{(t+1)}-X^{(t)}\|_F^2 for some \kappa > 0, tested"
+        r" at 2^{-20}",
+    ),
     note=r"""
         With \Delta X of Eq. (7) the quantity is 0 at every state (dynamics.sec-6.3-pseudo-zero): Omg and Proj both
-        produce tangent vectors, orthogonal to the unit oscillators. The text goes on with -Tr(X^T MSA(X)), 'neglecting
-        a constant term C', so \Delta X is meant as in Eq. (9), C + MSA(X), without Omg and Proj. That this falls is
-        reported of trained models; it need not: at the state of dynamics.sec-6.3-kuramoto, AKOrN with one token, it
-        rises.""",
+        produce tangent vectors, orthogonal to the unit oscillators. The text goes on with -Tr(X^T MSA(X)),
+        'neglecting a constant term C', so \Delta X is meant as in Eq. (9), C + MSA(X), without Omg and Proj. That
+        this falls is reported of trained models; it need not: at the state of dynamics.sec-6.3-kuramoto, AKOrN with
+        one token, it rises.""",
 )  # fmt: skip
 
 
@@ -148,7 +150,7 @@ PSEUDO_ZERO = Claim(AKORN, "dynamics.sec-6.3-pseudo-zero",
     statement=r"""
         E_{\text{pseudo}}(t)=-\operatorname{Tr}(X^{(t)\top}\Delta X^{(t)})=0\ \text{at every state of unit oscillators}
     """,
-    relation=HasStructure(), exact=True, of_project=True, corrects="dynamics.sec-6.3-pseudo", uses=("dynamics.eq-97",),
+    relation=HasStructure(), exact=True, of_project=True, uses=("dynamics.eq-97",),
 )  # fmt: skip
 
 
@@ -174,22 +176,124 @@ PSEUDO_ZERO.mutant(
 )
 
 
+PSEUDO_DRIVE = Claim(AKORN, "dynamics.sec-6.3-pseudo-drive", label="Section 6.3, the pseudo-energy without Proj",
+    statement=r"""
+        E(X):=-\operatorname{Tr}\big(X^\top(C+\operatorname{MSA}(X))\big)\ \Rightarrow\ \frac{dE}{dt}=-\operatorname{
+        Tr}\big((C+\operatorname{MSA}(X)+J^\top X)^\top\Delta X\big)\text{ along }\Delta X\text{ of (7)},\
+        J=\partial\operatorname{MSA}/\partial X""",
+    relation=Equal(), of_project=True, corrects="dynamics.sec-6.3-pseudo",
+    note=r"""
+        This E, with \Delta X as in Eq. (9), is the quantity that the text goes on with. It is not 0, and it can rise: it
+        falls where J^\top X = MSA(X) and \Omega = O, up to the factor 2 that C lacks (dynamics.sec-6.3-kuramoto-input),
+        and at the state X = (1, 0), C = (0, 3), J = [[0, -2], [-2, 0]] of one token its rate is 1. No energy of AKOrN
+        with attention is known.""",
+)  # fmt: skip
+
+
+@PSEUDO_DRIVE.formula
+def rate_of_unprojected_pseudo_energy(
+    X: Tokens, C: Tokens, Omega: Any, W_Q: QueryWeights, W_K: SquareWeights, W_V: SquareWeights, W_O: SquareWeights,
+    beta: Beta, H: Heads, N: int,
+) -> Any:  # fmt: skip
+    """-Tr((C + MSA(X) + J^T X)^T Delta X), shape (1, 1)."""
+    attended = multi_head_attention(X, W_Q, W_K, W_V, W_O, beta, H)
+    J = jacobian(multi_head_attention, "X")(X, W_Q, W_K, W_V, W_O, beta, H)
+    return -(vec_r(C + attended) + J.T @ vec_r(X)).T @ vec_r(akorn_increment(X, C, Omega, attended, N))
+
+
+@PSEUDO_DRIVE.oracle
+def rate_by_differentiation(
+    X: Any, C: Any, Omega: Any, W_Q: Any, W_K: Any, W_V: Any, W_O: Any, beta: Any, H: int, N: int
+) -> Any:
+    increment = akorn_increment(X, C, Omega, multi_head_attention(X, W_Q, W_K, W_V, W_O, beta, H), N)
+
+    def moved(s: Any) -> Any:
+        Y = X + increment * s
+        return pseudo_energy(Y, C + multi_head_attention(Y, W_Q, W_K, W_V, W_O, beta, H))
+
+    return jacobian(moved, "s")(beta * 0).reshape(1, 1)
+
+
+PSEUDO_DRIVE.mutant("J^T X left out", "J.T @ vec_r(X) -> 0 * vec_r(X)")
+PSEUDO_DRIVE.mutant("J not transposed", "J.T -> J")
+
+
 # -- as a quadratic form -----------------------------------------------------------------------------------------------
 
-QUADRATIC = Claim(DYNAMICS, "dynamics.sec-6.3-quadratic", label="Section 6.3, text",
+QUADRATIC = Claim(AKORN, "dynamics.sec-6.3-quadratic", label="Section 6.3, text",
     statement=r"\operatorname{vec}(\operatorname{MSA}(X))\approx J_tx_t,\ C\text{ neglected}\ \Rightarrow\ E_{"
     r"\text{pseudo}}=-x_t^\top S_tx_t/2,\ S_t=J_t+J_t^\top",
-    assumptions=[r"the approximation taken as an equality: vec(\Delta X) = J_t x_t"],
-    relation=Equal(), sizes={"S": (1, 3), "D": (1, 4), "H": (1, 2)}, where=heads_fit, exact=True, expects="reading",
-    presumes=("dynamics.sec-6.3-pseudo",),
-    reading=r"""
-        \Delta X = C + MSA(X) as in Eq. (9), without Omg and Proj, which leaves MSA(X) where C is neglected. With
-        \Delta X of Eq. (7), that of AKOrN, E_pseudo is 0 with or without C (dynamics.sec-6.3-pseudo-zero)""",
+    assumptions=[
+        Assumption(
+            r"the approximation is an equality: vec(MSA(X)) = J_t x_t",
+            zero=lambda X, W_Q, W_K, W_V, W_O, beta, H: _misalignment(X, W_Q, W_K, W_V, W_O, beta, H),
+        ),
+        Assumption("C neglected: C = O", zero=lambda C: C),
+    ],
+    relation=Equal(), expects="refuted", severity="slip",
+    correction="dynamics.sec-6.3-quadratic-drive", presumes=("dynamics.sec-6.3-pseudo",),
+    note=r"""
+        With \Delta X of Eq. (7), that of AKOrN, E_pseudo is 0 with or without C (dynamics.sec-6.3-pseudo-zero), the form
+        is not. That C is 'a constant term in \Delta X' shows that \Delta X is meant as in Eq. (9), without Omg and Proj.
+        Drawn with W^Q = O, for which MSA is linear and the approximation exact.""",
+)  # fmt: skip
+
+
+@QUADRATIC.inputs
+def akorn_without_input(
+    directions: Tokens, C: Tokens, G: Frequencies, W_Q: QueryWeights, W_K: SquareWeights, W_V: SquareWeights,
+    W_O: SquareWeights, beta: Beta, eta: Step, H: Heads,
+) -> dict[str, Any]:  # fmt: skip
+    """As in `akorn`, with C = O and W_Q = O: uniform attention, which is linear."""
+    return akorn(directions, C * 0, G, W_Q * 0, W_K, W_V, W_O, beta, eta, H)
+
+
+def _misalignment(X: Any, *weights: Any) -> Any:
+    """vec(MSA(X)) - J x, shape (S D, 1)."""
+    J = jacobian(multi_head_attention, "X")(X, *weights)
+    return vec_r(multi_head_attention(X, *weights)) - J @ vec_r(X)
+
+
+@QUADRATIC.formula
+def quadratic_form_of_the_jacobian(
+    X: Tokens, W_Q: QueryWeights, W_K: SquareWeights, W_V: SquareWeights, W_O: SquareWeights, beta: Beta, H: Heads
+) -> Any:
+    """-x^T (J + J^T) x / 2, shape (1, 1)."""
+    J, x = jacobian(multi_head_attention, "X")(X, W_Q, W_K, W_V, W_O, beta, H), vec_r(X)
+    return -(x.T @ (J + J.T) @ x) * rational(1, 2)
+
+
+QUADRATIC.oracle(
+    lambda X, C, Omega, W_Q, W_K, W_V, W_O, beta, H, N: pseudo_energy(
+        X, akorn_increment(X, C, Omega, multi_head_attention(X, W_Q, W_K, W_V, W_O, beta, H), N)
+    )
+)
+
+
+@QUADRATIC.counterexample("one oscillator in the plane, all weights I")
+def _() -> dict[str, Any]:
+    """By hand: MSA(X) = X, J = I and the form is -1; Proj removes X, so that E_pseudo = 0."""
+    O, identity = [[0, 0], [0, 0]], [[1, 0], [0, 1]]
+    weights = {"W_Q": identity, "W_K": identity, "W_V": identity, "W_O": identity, "beta": 1, "H": 1}
+    return {"X": [[1, 0]], "C": [[0, 0]], "Omega": O, "eta": 1, "N": 2, **weights}
+
+
+QUADRATIC.mutant("without one half", numerator=2)
+QUADRATIC.mutant("sign", lambda value: -value)
+
+
+QUADRATIC_DRIVE = Claim(DYNAMICS, "dynamics.sec-6.3-quadratic-drive",
+    label="Section 6.3, the quadratic form of -Tr(X^T MSA(X))",
+    statement=r"\operatorname{vec}(\operatorname{MSA}(X))=J_tx_t\ \Rightarrow\ -\operatorname{Tr}(X^\top"
+    r"\operatorname{MSA}(X))=-x_t^\top S_tx_t/2,\ S_t=J_t+J_t^\top,\ J_t=\partial\operatorname{MSA}(X)/\partial X",
+    assumptions=[r"the approximation taken as an equality: MSA(X) replaced by J_t x_t; \Delta X = MSA(X), Eq. (9) without C"],
+    relation=Equal(), sizes={"S": (1, 3), "D": (1, 4), "H": (1, 2)}, where=heads_fit, exact=True, of_project=True,
+    corrects="dynamics.sec-6.3-quadratic",
     note="How good the approximation is: dynamics.b.5-alignment gives J x - vec(MSA(X)) exactly.",
 )  # fmt: skip
 
 
-@QUADRATIC.formula
+@QUADRATIC_DRIVE.formula
 def pseudo_energy_as_quadratic_form(
     X: Tokens, W_Q: QueryWeights, W_K: SquareWeights, W_V: SquareWeights, W_O: SquareWeights, beta: Beta, H: Heads
 ) -> Any:
@@ -198,16 +302,16 @@ def pseudo_energy_as_quadratic_form(
     return -(x.T @ (J + J.T) @ x) * rational(1, 2)
 
 
-@QUADRATIC.oracle
+@QUADRATIC_DRIVE.oracle
 def pseudo_energy_of_the_linearisation(X: Any, W_Q: Any, W_K: Any, W_V: Any, W_O: Any, beta: Any, H: int) -> Any:
     """-Tr(X^T Delta X) with Delta X the derivative of MSA along X."""
     along = jacobian(lambda s: multi_head_attention(X + X * s, W_Q, W_K, W_V, W_O, beta, H), "s")(beta * 0)
     return vec_r(X)[:1] * 0 - trace(X.T @ along.reshape(*X.shape))
 
 
-QUADRATIC.mutant("without one half", numerator=2)
-QUADRATIC.mutant("anti-symmetric part", "J + J.T -> J - J.T")
-QUADRATIC.mutant(
+QUADRATIC_DRIVE.mutant("without one half", numerator=2)
+QUADRATIC_DRIVE.mutant("anti-symmetric part", "J + J.T -> J - J.T")
+QUADRATIC_DRIVE.mutant(
     "MSA(X) itself",
     lambda X, W_Q, W_K, W_V, W_O, beta, H: pseudo_energy(X, multi_head_attention(X, W_Q, W_K, W_V, W_O, beta, H)),
 )

@@ -8,14 +8,14 @@ from __future__ import annotations
 from typing import Annotated, Any
 
 from theorems.dynamics import DYNAMICS
-from theorems.dynamics.definitions import Heads, SquareWeights, unit_rows
+from theorems.dynamics.definitions import Heads, SquareWeights
 from theorems.dynamics.settings import heads_fit
 from theorems.matrices import orthogonal_matrix
-from verify.matrix import concatenate, diag, eye, rational, sqrt, trace, vec_r
+from verify.matrix import concatenate, diag, eye, rational, sqrt, step, trace, vec_r
 from verify.oracles import jacobian
-from verify.vocabulary import Assumption, Claim, Equal, HasStructure, Real, Setting, Shape, subject
+from verify.vocabulary import Assumption, Claim, Equal, HasStructure, Reading, Real, Setting, Shape, subject
 
-Direction = Annotated[Any, Shape("1", "D")]
+Signs = Annotated[Any, Shape("1", "D", role="gate")]
 Plane = Annotated[Any, Shape("2", "2")]
 Basis = Annotated[Any, Shape("n", "n")]
 Bias = Annotated[Any, Shape("1", "p")]
@@ -99,10 +99,10 @@ ORTHOGONAL = Assumption(
 MULTI_VANISHES = Assumption(r"R_{\text{E-multi}} = 0", zero=lambda W_V, W_O: W_V @ W_O - (W_V @ W_O).T)
 
 
-def symmetric_orthogonal_product(G: SquareWeights, direction: Direction, H: Heads) -> dict[str, Any]:
-    """W^V orthogonal and W^O = W^V^T M with M = I - 2 u u^T for a unit u, so that W^V W^O = M is symmetric."""
-    W_V, u = orthogonal_matrix(G), unit_rows(direction)
-    return {"W_V": W_V, "W_O": W_V.T @ (eye(G.shape[0]) - u.T @ u * 2), "H": H}
+def symmetric_orthogonal_product(G: SquareWeights, K: SquareWeights, signs: Signs, H: Heads) -> dict[str, Any]:
+    """W^V orthogonal and W^O = W^V^T M with M = B diag(+-1) B^T for an orthogonal B, so that W^V W^O = M is symmetric."""
+    W_V, B = orthogonal_matrix(G), orthogonal_matrix(K)
+    return {"W_V": W_V, "W_O": W_V.T @ (B * (2 * step(signs) - 1)) @ B.T, "H": H}
 
 
 REGULARISED = Setting(
@@ -119,13 +119,12 @@ EQ_19_HEADS = Claim(REGULARISED, "dynamics.eq-19-heads", label="Text after Eq. (
         R_{\text{E-multi}}=0\ \Rightarrow\ W_h^VW_h^O\text{ becomes symmetric (each }h\text{), as implied by Proposition
         4.2}""",
     assumptions=["each W_h^V of the proposition read as W_h^V W_h^O, as the text says"],
-    relation=Equal(), expects="refuted", severity="error", correction="dynamics.eq-19-commutator",
+    relation=Equal(), expects="refuted", severity="error", correction="dynamics.eq-19-per-head",
     presumes=("dynamics.prop-4.2",),
     note=r"""
         The regulariser sees the sum of the heads only, and what is asymmetric in one head another can cancel: W^V = I
-        and W^O the exchange of two coordinates, H = 2, leave E_12 and E_21. It is true for H = 1. To make each head
-        symmetric, sum \|W_h^VW_h^O-(W_h^VW_h^O)^\top\|_F^2 over the heads, which by Cauchy-Schwarz is at least
-        R_E-multi / H.""",
+        and W^O the exchange of two coordinates, H = 2, leave E_12 and E_21. It is true for H = 1. Head h is
+        symmetric exactly if the projection W_h^VW_h^{V\top} commutes with W^VW^O (dynamics.eq-19-commutator).""",
 )  # fmt: skip
 
 
@@ -147,7 +146,7 @@ EQ_19_COMMUTATOR = Claim(REGULARISED, "dynamics.eq-19-commutator",
     label="Text after Eq. (19), when a head is symmetric",
     statement=r"""
         R_{\text{E-multi}}=0\ \Rightarrow\ W_h^VW_h^O-(W_h^VW_h^O)^\top=P_hM-MP_h,\ P_h=W_h^VW_h^{V\top},\ M=W^VW^O""",
-    relation=Equal(), exact=True, of_project=True, corrects="dynamics.eq-19-heads",
+    relation=Equal(), exact=True, of_project=True,
     note="So with R_E-multi = 0 head h is symmetric exactly if the projection P_h commutes with W^V W^O.",
 )  # fmt: skip
 
@@ -165,17 +164,51 @@ EQ_19_COMMUTATOR.mutant("anticommutator", "B @ B.T @ M - M @ B @ B.T -> B @ B.T 
 EQ_19_COMMUTATOR.mutant("sign", lambda value: -value)
 
 
+EQ_19_PER_HEAD = Claim(DYNAMICS, "dynamics.eq-19-per-head", label="Eq. (19), head by head",
+    statement=r"""
+        R=\sum_{h=1}^H\|M_h-M_h^\top\|_F^2,\ M_h=W_h^VW_h^O:\quad\frac{\partial R}{\partial M_h}=4(M_h-M_h^\top);\ R=0
+        \text{ exactly if every }W_h^VW_h^O\text{ is symmetric};\ R\ge R_{\text{E-multi}}/H""",
+    assumptions=["W_h^O the h-th block row of W^O; any W^V, W^O"],
+    relation=Equal(), sizes={"D": (1, 4), "H": (1, 4)}, where=heads_fit, exact=True, of_project=True,
+    corrects="dynamics.eq-19-heads",
+    note=r"""
+        Compared is R with \sum_h 2\operatorname{tr}(M_h^\top M_h) - 2\operatorname{tr}(M_h^2); the gradient is
+        dynamics.eq-19-gradient for each head, the inequality Cauchy-Schwarz. Symmetric heads alone do not make
+        E_multi fall: that needs W_h^VW_h^O = A_h = A_h^\top and A_hA_{h'} = O (dynamics.prop-4.2-symmetric).""",
+)  # fmt: skip
+
+
+@EQ_19_PER_HEAD.formula
+def asymmetry_of_heads(W_V: SquareWeights, W_O: SquareWeights, H: Heads) -> Any:
+    """sum_h |M_h - M_h^T|_F^2, shape (1, 1)."""
+    return sum(asymmetry(M) for M in head_products(W_V, W_O, H))
+
+
+@EQ_19_PER_HEAD.oracle
+def asymmetry_by_traces(W_V: SquareWeights, W_O: SquareWeights, H: Heads) -> Any:
+    products = head_products(W_V, W_O, H)
+    R = sum((trace(M.T @ M) - trace(M @ M)) * 2 for M in products)
+    return vec_r(W_V)[:1] * 0 + R
+
+
+EQ_19_PER_HEAD.mutant("of the sum of the heads, Eq. (19)", lambda W_V, W_O: asymmetry(W_V @ W_O))
+EQ_19_PER_HEAD.mutant("block columns of W^O", "W_O -> W_O.T")
+
+
 # -- Eq. (20) ----------------------------------------------------------------------------------------------------------
 
 EQ_20 = Claim(DYNAMICS, "dynamics.eq-20", label="Eq. (20) and text",
     statement=r"""
-        R_{\text{Spec}}=\sum_{W}(\sigma^2(W)-1)^2+\sum_b\|b\|_2^4,\ \sigma(W)\text{ the largest singular value;
+        R_{\text{Spec}}=\sum\nolimits_{W\in\operatorname{SA}}\left(\sigma^2(W)-1\right)^2+\sum\nolimits_{b\in
+        \operatorname{SA}}\|b\|_2^4,\ \sigma(W)\text{ the largest singular value;
         ``encourages the singular values to be close to 1''}""",
     assumptions=["one weight matrix with two rows, one bias", r"the largest singular value is simple"],
     relation=Equal(), sizes={"n": (2, 3), "p": (1, 2)}, exact=True, expects="reading",
-    reading=r"""
-        the largest singular value of each W: descent on R_Spec moves it alone, towards 1, along
-        -4\sigma(\sigma^2-1)uv^\top, and the biases along -4\|b\|^2 b""",
+    reading=Reading(
+        "encourages the singular values to be close to",
+        r"those just named, the largest of each W: descent on R_Spec moves it alone, towards 1, along"
+        r" -4\sigma(\sigma^2-1)uv^\top, and the biases along -4\|b\|^2 b",
+    ),
     note=r"""
         It is false of all singular values of one matrix: the other ones receive no gradient, and R_Spec = 0 whatever
         they are below 1 (dynamics.eq-20-zero-set). At W = O the gradient vanishes too, although the singular values

@@ -13,7 +13,7 @@ from theorems.dynamics.part_3_preliminaries.symmetric_attention import energy_lo
 from theorems.dynamics.part_5_jacobians.normalisation_bound import update_jacobian_bound, update_jacobian_norm
 from theorems.dynamics.settings import ENERGY
 from verify.matrix import absolute, eye, rational, zeros
-from verify.vocabulary import AtMost, Claim, Equal, Real, Shape
+from verify.vocabulary import AtMost, Claim, Equal, Reading, Real, Shape
 
 # -- Limitations -------------------------------------------------------------------------------------------------------
 
@@ -24,9 +24,11 @@ REFERENCE = Claim(ENERGY, "dynamics.sec-7-reference", label="Limitations, text",
     assumptions=["W^V = W^Q symmetric, W^K = I: the case of Proposition 4.1 that holds"],
     relation=AtMost(signed=True, ascent=False), sizes={"S": (1, 2), "D": (1, 3)}, expects="refuted", severity="slip",
     correction="dynamics.sec-7-looseness", presumes=("dynamics.prop-4.1",),
-    reading=r"""
-        the only upper bound in Proposition 4.1 is dE/dt \le 0; loose would mean that it is never attained, dE/dt <
-        -\kappa with some \kappa > 0, tested at 10^{-6}""",
+    reading=Reading(
+        "a conservative upper bound that is looser than empirical observations",
+        r"the only upper bound in Proposition 4.1 is dE/dt \le 0; loose would mean that it is never attained, dE/dt <"
+        r" -\kappa with some \kappa > 0, tested at 10^{-6}",
+    ),
     note="""
         Proposition 4.1 bounds no Jacobian. Its 0 is attained at every fixed point, so it is not loose. The sentence
         goes on with 'existing analyses of SA's Jacobians without normalization', that is Eq. (15), beside which stands

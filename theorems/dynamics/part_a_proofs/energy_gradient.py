@@ -81,7 +81,7 @@ def _hollow(E: Any) -> Any:
 
 EQ_33 = Claim(EXACT_PROOF, "dynamics.eq-33", label="Eqs. (32)-(33), proof of Prop. 4.1",
     statement=r"""
-        \frac{dE}{dX_{[i,:]}}=-\sum_{j\ne i}\frac{d\exp(\beta X_{[i,:]}^\top AX_{[j,:]})}{dX_{[i,:]}}-\sum_{j\ne
+        \frac{dE_{\text{single}}(X)}{dX_{[i,:]}}=-\sum_{j\ne i}\frac{d\exp(\beta X_{[i,:]}^\top AX_{[j,:]})}{dX_{[i,:]}}-\sum_{j\ne
         i}\frac{d\exp(\beta X_{[j,:]}^\top AX_{[i,:]})}{dX_{[i,:]}}-\frac{d\exp(\beta X_{[i,:]}^\top
         AX_{[i,:]})}{dX_{[i,:]}}""",
     relation=Equal(), all_sizes=True,

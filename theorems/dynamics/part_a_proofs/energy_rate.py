@@ -1,6 +1,7 @@
 """Appendix A.2, Eqs. (37)-(45) of the printed proof of Proposition 4.1: the update Delta, and the rate of the energy.
 
-Surprising: the minus sign of the gradient is put in twice in Eq. (41); Eqs. (42) and (44) inherit the error of Eq. (34).
+Surprising: the minus sign of the gradient is put in twice in Eq. (41); Eqs. (42) and (44) inherit the error of Eq. (34), and
+Eq. (38) holds with other values than the condition (31) prescribes.
 """
 
 from __future__ import annotations
@@ -19,12 +20,7 @@ from theorems.dynamics.definitions import (
     projection,
     rate_along,
 )
-from theorems.dynamics.part_4_energy.single_head import (
-    SYMMETRISED,
-    climbing_weights,
-    printed_values,
-    symmetrised_values,
-)
+from theorems.dynamics.part_4_energy.single_head import AGREES, climbing_weights, printed_values, symmetrised_values
 from theorems.dynamics.part_a_proofs.energy_gradient import (
     EXACT_PROOF,
     PROOF,
@@ -44,12 +40,11 @@ EQ_37 = Claim(PROOF, "dynamics.eq-37", label="Eq. (37), proof of Prop. 4.1",
         \operatorname{softmax}(\beta XW^VX^\top)_{[i,:]}X(A^\top+A)\big)^\top/2""",
     assumptions=[r"\Delta = softmax(\beta X W^Q W^{K\top} X^\top) X W^V", "condition (11)/(31) on W^V"],
     relation=Equal(), expects="refuted", severity="slip", correction="dynamics.eq-37-corrected",
-    doubt=r"""
-        'A = A^\top' may be an extra assumption rather than a consequence of (31), which it is not. The first
-        counterexample has W^K = I, where W^{Q\top}W^K and W^K W^{Q\top} agree; the second has W^Q = W^K, where A is
-        symmetric. With A = A^\top assumed and W^K W^{Q\top} read, W^V = A and the line is right; the text wants A
-        asymmetric.""",
-    note="Eq. (38) shows that W^V inside the softmax is a misprint for A.",
+    note=r"""
+        Eq. (38) shows that W^V inside the softmax is a misprint for A. 'A = A^\top' does not follow from (31); as a
+        further assumption it would not help: the first counterexample has W^K = I, where W^{Q\top}W^K and W^K
+        W^{Q\top} agree; the second has W^Q = W^K, where A is symmetric. With A = A^\top assumed and W^K W^{Q\top} for
+        W^{Q\top}W^K, W^V = A and the line is right; the text wants A asymmetric.""",
 )  # fmt: skip
 
 
@@ -97,13 +92,16 @@ EQ_37_CORRECTED.mutant(
 EQ_37_CORRECTED.mutant("A not symmetrised", "A.T + A -> A + A")
 
 
-EQ_38 = Claim(EXACT_PROOF, "dynamics.eq-38", label="Eq. (38), proof of Prop. 4.1",
+EQ_38 = Claim(PROOF, "dynamics.eq-38", label="Eq. (38), proof of Prop. 4.1",
     statement=r"""
         \Delta_{[i,:]}=\sum_j\frac{\exp(\beta X_{[i,:]}^\top AX_{[j,:]})}{Z_i}(A^\top+A)X_{[j,:]}/2,\quad
         Z_i=\sum_{j'}\exp(\beta X_{[i,:]}^\top AX_{[j',:]})""",
-    assumptions=["condition (31) on W^V"],
-    relation=Equal(), all_sizes=True, expects="reading",
-    reading=SYMMETRISED,
+    assumptions=[r"\Delta = softmax(\beta X W^Q W^{K\top} X^\top) X W^V", "condition (31) on W^V"],
+    relation=Equal(), expects="refuted", severity="slip", correction="dynamics.eq-38-corrected",
+    presumes=("dynamics.eq-11-form",),
+    note=r"""
+        With W^V of (31) as printed the values are (W^{Q\top}W^K + A)/2. The line itself, which has (A^\top + A)/2, shows
+        that W^K W^{Q\top} is meant. At the counterexample A is symmetric.""",
 )  # fmt: skip
 
 
@@ -117,10 +115,41 @@ def update_of_token(X: Tokens, W_Q: QueryWeights, W_K: SquareWeights, beta: Beta
     return softmax(X @ A @ X.T * beta) @ X @ (A + A.T) * rational(1, 2)
 
 
-EQ_38.oracle(lambda X, W_Q, W_K, beta: attention_head(X, W_Q, W_K, symmetrised_values(W_Q, W_K), beta))
+EQ_38.oracle(lambda X, W_Q, W_K, beta: attention_head(X, W_Q, W_K, printed_values(W_Q, W_K), beta))
+
+
+@EQ_38.counterexample("two tokens on the axes, W^Q = W^K = [[1, 1], [0, 1]]")
+def _() -> dict[str, Any]:
+    """Rounded: [[1.366, 1.134], [1.25, 1.25]] on the left, [[1.731, 1], [1.5, 1]] on the right."""
+    return {"X": [[1, 0], [0, 1]], "W_Q": [[1, 1], [0, 1]], "W_K": [[1, 1], [0, 1]], "beta": 1}
+
+
 EQ_38.mutant("weights normalised over i instead of j", "softmax(X @ A @ X.T * beta) -> softmax(X @ A.T @ X.T * beta).T")
 EQ_38.mutant("factor 1/2 dropped", lambda value: value * 2)
-EQ_38.mutant("weights exp(beta x_j^T A x_i)", "X @ A @ X.T -> X @ A.T @ X.T")
+
+
+EQ_38_CORRECTED = Claim(EXACT_PROOF, "dynamics.eq-38-corrected", label="Eq. (38) with symmetrised values",
+    statement=r"""
+        W^V=(A^\top+A)/2\ \Rightarrow\ \Delta_{[i,:]}=\sum_j\frac{\exp(\beta X_{[i,:]}^\top AX_{[j,:]})}{Z_i}
+        (A^\top+A)X_{[j,:]}/2,\quad Z_i=\sum_{j'}\exp(\beta X_{[i,:]}^\top AX_{[j',:]})""",
+    assumptions=[r"\Delta = softmax(\beta X W^Q W^{K\top} X^\top) X W^V"],
+    relation=Equal(), of_project=True, corrects="dynamics.eq-38",
+)  # fmt: skip
+
+
+@EQ_38_CORRECTED.formula
+def update_by_exponentials(X: Tokens, W_Q: QueryWeights, W_K: SquareWeights, beta: Beta) -> Any:
+    """sum_j E_ij / Z_i (A^T + A) x_j / 2, row i for token i, shape (S, D), with E_ij / Z_i as a softmax."""
+    A = W_Q @ W_K.T
+    return softmax(X @ A @ X.T * beta) @ X @ (A + A.T) * rational(1, 2)
+
+
+EQ_38_CORRECTED.oracle(lambda X, W_Q, W_K, beta: attention_head(X, W_Q, W_K, symmetrised_values(W_Q, W_K), beta))
+EQ_38_CORRECTED.mutant(
+    "weights normalised over i instead of j", "softmax(X @ A @ X.T * beta) -> softmax(X @ A.T @ X.T * beta).T"
+)
+EQ_38_CORRECTED.mutant("factor 1/2 dropped", lambda value: value * 2)
+EQ_38_CORRECTED.mutant("weights exp(beta x_j^T A x_i)", "X @ A @ X.T -> X @ A.T @ X.T")
 
 
 def energy_rate(X: Any, W_Q: Any, W_K: Any, W_V: Any, beta: Any) -> Any:
@@ -137,7 +166,8 @@ def _unprojected(X: Any, W_Q: Any, W_K: Any, W_V: Any, beta: Any) -> Any:
 
 EQ_41 = Claim(PROOF, "dynamics.eq-41", label="Eqs. (39)-(41), proof of Prop. 4.1",
     statement=r"""
-        \frac{dE}{dt}=\frac{dE}{dX}\cdot\frac{dX}{dt}=-\sum_i\Big(\frac{dE}{dX_{[i,:]}}\cdot(I_D-X_{[i,:]}X_{[i,:]}^
+        \frac{dE_{\text{single}}(X)}{dt}=\frac{dE_{\text{single}}(X)}{dX}\cdot\frac{dX}{dt}=-\sum_i\Big(\frac{dE_{
+        \text{single}}(X)}{dX_{[i,:]}}\cdot(I_D-X_{[i,:]}X_{[i,:]}^
         \top)\Delta_{[i,:]}\Big)""",
     assumptions=["dynamics (3)"],
     relation=Equal(), expects="refuted", severity="slip", correction="dynamics.eq-41-corrected",
@@ -182,12 +212,12 @@ EQ_41_CORRECTED.mutant("projection dropped", _unprojected)
 
 EQ_42 = Claim(PROOF, "dynamics.eq-42", label="Eq. (42), proof of Prop. 4.1",
     statement=r"""
-        \frac{dE}{dt}=-\sum_i\Big(\sum_j\exp(\beta X_{[i,:]}^\top AX_{[j,:]})(A^\top+A)X_{[j,:]}
+        \frac{dE_{\text{single}}(X)}{dt}=-\sum_i\Big(\sum_j\exp(\beta X_{[i,:]}^\top AX_{[j,:]})(A^\top+A)X_{[j,:]}
         \cdot(I_D-X_{[i,:]}X_{[i,:]}^\top)\Delta_{[i,:]}\Big)""",
     assumptions=["dynamics (3), condition (31)"],
     relation=Equal(), expects="refuted", severity="error", correction="dynamics.eq-42-corrected",
     uses=("dynamics.eq-36",),
-    doubt=SYMMETRISED + "; the counterexample has W^K = I, where both agree.",
+    note=AGREES,
 )  # fmt: skip
 
 
@@ -237,10 +267,10 @@ EQ_42_CORRECTED.mutant("projection dropped", projected=False)
 
 EQS_43_44 = Claim(EXACT_PROOF, "dynamics.eq-43-44", label="Step (42)->(43)->(44), proof of Prop. 4.1",
     statement=r"""
-        -\sum_i\Big(\sum_j\exp(\beta X_{[i,:]}^\top AX_{[j,:]})(A^\top+A)X_{[j,:]}\cdot P_i\Delta_{[i,:]}\Big)=-2
-        \sum_iZ_i\,\Delta_{[i,:]}^\top(I_D-X_{[i,:]}X_{[i,:]}^\top)\Delta_{[i,:]}""",
-    assumptions=[r"\Delta as in (38); P_i = I - X_i X_i^\top"],
-    relation=Equal(),
+        -\sum_i\Big(\sum_j\exp(\beta X_{[i,:]}^\top AX_{[j,:]})(A^\top+A)X_{[j,:]}\cdot(I_D-X_{[i,:]}X_{[i,:]}^\top)
+        \Delta_{[i,:]}\Big)=-2\sum_i\Big(Z_i\Delta_{[i,:]}\cdot(I_D-X_{[i,:]}X_{[i,:]}^\top)\Delta_{[i,:]}\Big)=-2\sum_iZ_i\,\Delta_{[i,:]}^\top(I_D-X_{[i,:]}X_{[i,:]}^\top)\Delta_{[i,:]}""",
+    assumptions=[r"\Delta as in (38)"],
+    relation=Equal(), uses=("dynamics.eq-38",),
 )  # fmt: skip
 
 
@@ -277,11 +307,11 @@ EQS_43_44.mutant(
 
 EQ_44 = Claim(PROOF, "dynamics.eq-44", label="Eq. (44) as the value of dE/dt",
     statement=r"""
-        \frac{dE_{\text{single}}}{dt}=-2\sum_iZ_i\,\Delta_{[i,:]}^\top(I_D-X_{[i,:]}X_{[i,:]}^\top)\Delta_{[i,:]}""",
+        \frac{dE_{\text{single}}(X)}{dt}=-2\sum_iZ_i\,\Delta_{[i,:]}^\top(I_D-X_{[i,:]}X_{[i,:]}^\top)\Delta_{[i,:]}""",
     assumptions=["dynamics (3), condition (31)"],
     relation=Equal(), expects="refuted", severity="error", correction="dynamics.prop-4.1-rate",
     uses=("dynamics.eq-42",),
-    doubt=SYMMETRISED + "; the counterexample has W^K = I, where both agree.",
+    note=AGREES,
 )  # fmt: skip
 
 

@@ -12,14 +12,14 @@ import numpy as np
 from theorems.dynamics import DYNAMICS
 from theorems.dynamics.definitions import Beta, Heads, Tokens
 from theorems.dynamics.part_4_energy.multi_head import (
-    AGREES,
     MULTI_HEAD_ATTENTION,
     ORTHONORMAL_BLOCKS,
-    READING,
+    PRINTED_VALUES,
     SharedBasis,
     head_outputs,
     multi_head_energy,
     multi_head_rate,
+    printed_head_values,
     products,
     sum_of_squares,
     symmetric_parts,
@@ -32,7 +32,7 @@ from verify.matrix import concatenate, exp, rational, row_sums, softmax, total, 
 from verify.oracles import jacobian
 from verify.vocabulary import Claim, Equal
 
-CONDITION = r"W_h^V = (A_h^\top + A_h)/2"
+CONDITION = r"\Delta_h as in (49), with the values W_h^V = (A_h^\top + A_h)/2"
 
 
 def small_tokens(arrays: dict[str, Any], sizes: dict[str, int], rng: np.random.Generator) -> None:
@@ -127,11 +127,14 @@ EQ_48_CORRECTED.mutant("without beta", factor=-1)
 
 # -- the outputs of the heads ------------------------------------------------------------------------------------------
 
-EQ_49 = Claim(MULTI_HEAD_ATTENTION, "dynamics.eq-49", label="Eq. (49), proof of Prop. 4.2",
+EQ_49 = Claim(PRINTED_VALUES, "dynamics.eq-49", label="Eq. (49), proof of Prop. 4.2",
     statement=r"\Delta_{h[i,:]}=\sum_j\frac{\exp(\beta X_{[i,:]}^\top A_hX_{[j,:]})}{Z_{h,i}}(A_h^\top+A_h)X_{[j,:]}/2",
     assumptions=["condition (47) on W_h^V"],
-    relation=Equal(), exact=True, expects="reading",
-    reading=READING,
+    relation=Equal(), expects="refuted", severity="slip", correction="dynamics.eq-49-corrected",
+    presumes=("dynamics.eq-13-form",),
+    note=r"""
+        With W_h^V of (47) as printed the values are (W_h^{Q\top}W_h^K + A_h)/2. As in Eq. (38) the line itself, which
+        has (A_h^\top + A_h)/2, shows that W_h^KW_h^{Q\top} is meant.""",
 )  # fmt: skip
 
 
@@ -150,9 +153,42 @@ def outputs_as_sums(X: Tokens, U: SharedBasis, beta: Beta, H: Heads) -> Any:
     return concatenate(_explicit_outputs(X, U, beta, H, rational(1, 2)), axis=0)
 
 
-EQ_49.oracle(lambda X, U, beta, H: concatenate(_outputs(X, U, beta, H), axis=0))
+@EQ_49.oracle
+def outputs_with_printed_values(X: Tokens, U: SharedBasis, Q: SharedBasis, beta: Beta, H: Heads) -> Any:
+    A = products(U, H)
+    return concatenate(head_outputs(X, A, printed_head_values(A, Q), beta), axis=0)
+
+
+@EQ_49.counterexample("two tokens on the axes, one head, A = E_12, W^Q = A Q and W^K = Q for a quarter turn Q")
+def _() -> dict[str, Any]:
+    """By hand: W^QT W^K = Q^T A^T Q = -A, so that W^V = O and the left side vanishes."""
+    identity = [[1, 0], [0, 1]]
+    return {"X": identity, "U": identity, "Q": [[0, 1], [-1, 0]], "beta": 1, "H": 1}
+
+
 EQ_49.mutant("factor 1/2 dropped", factor=1)
 EQ_49.mutant("weights normalised over i instead of j", over_keys=False)
+
+
+EQ_49_CORRECTED = Claim(EXACT_PROOF, "dynamics.eq-49-corrected", label="Eq. (49) with symmetrised values",
+    statement=r"""
+        W_h^V=(A_h^\top+A_h)/2\ \Rightarrow\ \Delta_{h[i,:]}=\sum_j\frac{\exp(\beta X_{[i,:]}^\top
+        A_hX_{[j,:]})}{Z_{h,i}}(A_h^\top+A_h)X_{[j,:]}/2,\quad Z_{h,i}=\sum_{j'}\exp(\beta X_{[i,:]}^\top
+        A_hX_{[j',:]})""",
+    assumptions=[r"\Delta_h = softmax(\beta X A_h X^\top) X W_h^V"],
+    relation=Equal(), of_project=True, corrects="dynamics.eq-49",
+)  # fmt: skip
+
+
+@EQ_49_CORRECTED.formula
+def outputs_by_exponentials(X: Tokens, U: SharedBasis, beta: Beta, H: Heads) -> Any:
+    """sum_j E_ij / Z_hi (A_h^T + A_h) x_j / 2 for every head, on top of each other, shape (H S, D)."""
+    return concatenate(_explicit_outputs(X, U, beta, H, rational(1, 2)), axis=0)
+
+
+EQ_49_CORRECTED.oracle(lambda X, U, beta, H: concatenate(_outputs(X, U, beta, H), axis=0))
+EQ_49_CORRECTED.mutant("factor 1/2 dropped", factor=1)
+EQ_49_CORRECTED.mutant("weights normalised over i instead of j", over_keys=False)
 
 
 # -- dE/dt -------------------------------------------------------------------------------------------------------------
@@ -204,7 +240,7 @@ EQS_53_54 = Claim(EXACT_PROOF, "dynamics.eq-53-54", label="Step (53)->(54)",
         -\sum_i\Big(\sum_h\sum_j\exp(\beta X_{[i,:]}^\top A_hX_{[j,:]})(A_h^\top+A_h)X_{[j,:]}\cdot\sum_h\Delta_{h[i,:]}
         \Big)=-2\sum_i\Big(\sum_hZ_{h,i}\Delta_{h[i,:]}\cdot\sum_h\Delta_{h[i,:]}\Big)""",
     assumptions=[r"\Delta_h as in (49)"],
-    relation=Equal(),
+    relation=Equal(), uses=("dynamics.eq-49",),
 )  # fmt: skip
 
 
@@ -235,7 +271,7 @@ EQS_54_56 = Claim(EXACT_PROOF, "dynamics.eq-54-56", label="Step (54)->(55)->(56)
         -2\sum_i\Big(\sum_hZ_{h,i}\Delta_{h[i,:]}\cdot\sum_h\Delta_{h[i,:]}\Big)=-2\sum_i\sum_hZ_{h,i}\|\Delta_{h[i,:]}
         \|^2\le0""",
     assumptions=[r"\Delta_h as in (49)"],
-    relation=Equal(), uses=("dynamics.eq-66",),
+    relation=Equal(), uses=("dynamics.eq-49", "dynamics.eq-66"),
     note="The right-hand side is minus twice a sum of squares with positive weights; only the equality needs a check.",
 )  # fmt: skip
 
@@ -252,23 +288,30 @@ EQS_54_56.mutant("Z_hi dropped", normalised=False)
 EQS_54_56.mutant("first head only", "products(U, H) -> products(U, H)[:1]")
 
 
-EQ_56 = Claim(MULTI_HEAD_ATTENTION, "dynamics.eq-56", label="Eq. (56) as the value of dE_multi/dt",
+EQ_56 = Claim(PRINTED_VALUES, "dynamics.eq-56", label="Eq. (56) as the value of dE_multi/dt",
     statement=r"\frac{dE_{\text{multi}}}{dt}=-2\sum_i\sum_hZ_{h,i}\|\Delta_{h[i,:]}\|^2",
     assumptions=[r"dX/dt = \sum_h SA_h(X)", "condition (47)"],
     relation=Equal(), expects="refuted", severity="error", correction="dynamics.eq-56-symmetric",
     uses=("dynamics.eq-48",),
-    doubt=READING + AGREES,
+    note=r"""
+        The values are those of (47) as printed; the counterexamples have W_h^K = I, where they are (A_h^\top + A_h)/2.
+    """,
 )  # fmt: skip
 
 
 @EQ_56.formula
-def multi_head_rate_as_printed(X: Tokens, U: SharedBasis, beta: Beta, H: Heads) -> Any:
+def multi_head_rate_as_printed(X: Tokens, U: SharedBasis, Q: SharedBasis, beta: Beta, H: Heads) -> Any:
     """The right-hand side of Eq. (56), a scalar."""
     A = products(U, H)
-    return sum_of_squares(X, A, symmetric_parts(A), beta) * -2
+    return sum_of_squares(X, A, printed_head_values(A, Q), beta) * -2
 
 
-EQ_56.oracle(_rate)
+@EQ_56.oracle
+def rate_with_printed_values(X: Tokens, U: SharedBasis, Q: SharedBasis, beta: Beta, H: Heads) -> Any:
+    A = products(U, H)
+    return multi_head_rate(X, A, printed_head_values(A, Q), beta)
+
+
 EQ_56.counterexample("two tokens, one head, A = E_12")(two_tokens_one_head)
 EQ_56.counterexample("two tokens, two heads, A_1 = E_12 and A_2 = E_34")(two_tokens_two_heads)
 EQ_56.mutant("sign", "-2 -> 2")
@@ -306,11 +349,13 @@ EQS_58_59.mutant("a block shared by both heads", "products(U, H) -> _sharing_a_b
 
 EQ_66 = Claim(MULTI_HEAD_ATTENTION, "dynamics.eq-66", label="Eqs. (60)-(66)",
     statement=r"""
-        \Delta_{h[i,:]}\cdot\Delta_{h'[i,:]}=\Big(\sum_j\tfrac{e^{\beta x_i^\top A_hx_j}}{Z_{h,i}}x_j\Big)^\top(A_h^
-        \top+A_h)(A_{h'}+A_{h'}^\top)\Big(\sum_j\tfrac{e^{\beta x_i^\top A_{h'}x_j}}{Z_{h',i}}x_j\Big)/4=0\quad(h\ne h')
+        \Delta_{h[i,:]}\cdot\Delta_{h'[i,:]}=\Delta_{h[i,:]}^\top\Delta_{h'[i,:]}=\Big(\sum_j\frac{\exp(\beta
+        X_{[i,:]}^\top A_hX_{[j,:]})}{Z_{h,i}}X_{[j,:]}\Big)^\top(A_h^\top+A_h)(A_{h'}+A_{h'}^\top)
+        \sum_j\frac{\exp(\beta X_{[i,:]}^\top A_{h'}X_{[j,:]})}{Z_{h',i}}X_{[j,:]}/4=0\quad(h\ne h')
     """,
     assumptions=[CONDITION],
-    relation=Equal(), sizes={"S": (1, 3), "D": (4, 8), "H": (2, 2)}, exact=True, uses=("dynamics.eq-58-59",),
+    relation=Equal(), sizes={"S": (1, 3), "D": (4, 8), "H": (2, 2)}, exact=True,
+    uses=("dynamics.eq-49", "dynamics.eq-58-59"),
 )  # fmt: skip
 
 

@@ -18,7 +18,7 @@ from theorems.dynamics.settings import (
     unit_state,
 )
 from verify.arithmetics import is_tensor
-from verify.matrix import concatenate, eye, ones, row_norms, row_sums, spectral_norm, sqrt, total
+from verify.matrix import concatenate, eye, ones, row_norms, row_sums, spectral_norm, sqrt, total, trace
 from verify.oracles import jacobian
 from verify.vocabulary import AtMost, Claim, Equal, HasStructure
 
@@ -26,13 +26,15 @@ from verify.vocabulary import AtMost, Claim, Equal, HasStructure
 
 EQ_81 = Claim(OSCILLATION, "dynamics.eq-81", label="Eqs. (78)-(81)",
     statement=r"""
-        \|y\|^2=x^\top x+\eta x^\top\Omega x+\eta x^\top\Omega^\top x+\eta^2x^\top\Omega^\top\Omega x=1+\eta^2\|\Omega
+        \|y\|^2=\|(I_D+\eta\Omega)x\|^2=x^\top(I_D+\eta\Omega^\top)(I_D+\eta\Omega)x
+        =x^\top x+\eta x^\top\Omega x+\eta x^\top\Omega^\top x+\eta^2x^\top\Omega^\top\Omega x=1+\eta^2\|\Omega
         x\|^2""",
     assumptions=[UNIT_STATE, r"y = (I + \eta\Omega) x"],
     relation=Equal(), sizes={"D": (1, 5)}, exact=True,
     note="""
-        Lines (79)-(80) need no assumption, and two of their terms vanish under these; so they are compared for any
-        matrix and state as well.""",
+        |x| = 1, which Eq. (81) uses without a word, is not printed here; it is the spherical constraint of Section 3,
+        which every state of (18) but the first meets by itself. Lines (79)-(80) need no assumption, and two of their
+        terms vanish under these; so they are compared for any matrix and state as well.""",
 )  # fmt: skip
 
 
@@ -135,6 +137,38 @@ def norm_bounds(x: Row, Omega: Generator, eta: Step) -> Any:
 EQS_85_87.oracle(lambda x, Omega, eta: ones(2, 1) * spectral_norm(jacobian(normalised_step, "x")(x, Omega, eta)))
 EQS_85_87.mutant("square of |y|", "norm / r -> norm / (r * r)")
 EQS_85_87.mutant("1/|y| in place of 1", "r * 0 + 1 -> 1 / r")
+
+
+NORMALISED_SPECTRUM = Claim(TURNING_STATE, "dynamics.a.5-eigenvalues", label="A.5, the eigenvalues themselves",
+    statement=r"""
+        J(J-\cos\theta\,I_D)(J^2-2\cos\theta\,J+I_D)=O,\ \operatorname{tr}J=(D-1)\cos\theta,\ \theta=\arctan(\eta\omega):
+        \ \text{the eigenvalues of }J(x)\text{ are }0,\ \cos\theta\text{ and }e^{\pm i\theta},\ (D-2)/2\text{ times
+        each}""",
+    relation=HasStructure(), of_project=True, uses=("dynamics.eq-82",),
+    note=r"""
+        So for D = 2 all eigenvalues lie strictly inside the unit circle unless \eta\omega = 0, and for D \ge 4 the largest
+        modulus is 1, at every state. J = (I - yy^\top/|y|^2)Q with the rotation Q = (I + \eta\Omega)/|y| by \theta: J x =
+        0, x turned by a right angle is stretched by \cos\theta up to a multiple of x, and the rest rotates.""",
+)  # fmt: skip
+
+
+@NORMALISED_SPECTRUM.formula
+def jacobian_of_normalised_step(x: Row, Omega: Generator, eta: Step) -> Any:
+    """J(x), shape (D, D)."""
+    return jacobian(normalised_step, "x")(x, Omega, eta)
+
+
+@NORMALISED_SPECTRUM.part("structure")
+def defects_of_eigenvalues(value: Any, omega: Frequency, eta: Step) -> Any:
+    """The polynomial at J, and its trace beside (D - 1) cos theta, shape (D + 1, D)."""
+    D = value.shape[0]
+    cosine, identity = 1 / sqrt(1 + eta * eta * omega * omega), eye(D)
+    polynomial = value @ (value - identity * cosine) @ (value @ value - value * (2 * cosine) + identity)
+    return concatenate([polynomial, ones(1, D) * (trace(value) - (D - 1) * cosine)], axis=0)
+
+
+NORMALISED_SPECTRUM.mutant("twice the Jacobian", lambda value: value * 2)
+NORMALISED_SPECTRUM.mutant("before the normalisation", lambda Omega, eta: eye(Omega.shape[0]) + Omega * eta)
 
 
 # -- the spectrum ------------------------------------------------------------------------------------------------------

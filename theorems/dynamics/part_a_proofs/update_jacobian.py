@@ -89,11 +89,10 @@ EQS_69_70 = Claim(DYNAMICS, "dynamics.eq-69-70", label="Eqs. (69)-(70)",
     ],
     relation=Equal(), sizes={"S": (1, 2), "D": (2, 4), "N": (1, 4)}, where=lambda sizes: sizes["D"] % sizes["N"] == 0,
     expects="refuted", severity="slip", correction="dynamics.eq-70-tokens",
-    doubt="""
+    note="""
         diag(gamma) and I_D do not fit blocks of size N < D; the part of gamma that belongs to the oscillator is taken.
         The counterexample has gamma = 1. For N = D, which is ItrSA and the only case in which I_D fits, the line is
-        right.""",
-    note="""
+        right.
         The superscript (osc) and the oscillators belong to another setting: Lemma A.3, which the line quotes, and
         Proposition 5.1, which it proves, normalise whole tokens. With N < D oscillators are shorter than tokens, and
         the left side is larger.""",
@@ -166,6 +165,7 @@ EQ_71.mutant("the largest norm of a token for R", lambda Y, gamma: maximum(absol
 EQS_72_76 = Claim(UPDATE, "dynamics.eq-73-76", label="Eqs. (72)-(76)",
     statement=r"""
         \Big\|\frac{\partial\operatorname{RMSNorm}(Y)}{\partial Y}\frac{\partial Y}{\partial
+        X}\Big\|_2\le\Big\|\frac{\partial\operatorname{RMSNorm}(Y)}{\partial Y}\Big\|_2\Big\|\frac{\partial Y}{\partial
         X}\Big\|_2\le\frac{\max_j|\gamma_j|}R\|I_{SD}+\eta J_{\text{MSA}}\|_2\le\frac{\max_j|\gamma_j|}R(1+|\eta|\|J_{
         \text{MSA}}\|_2)""",
     assumptions=[

@@ -26,7 +26,7 @@ from theorems.dynamics.part_b_experiments.attention_jacobian import (
     head_slices,
     output_values,
 )
-from theorems.dynamics.settings import POSITIVE_BETA, SPHERE, Factor, HeadQueries
+from theorems.dynamics.settings import POSITIVE_BETA, SPHERE, Factor, HeadQueries, heads_fit
 from verify.matrix import (
     basis_vector,
     concatenate,
@@ -35,6 +35,7 @@ from verify.matrix import (
     hadamard,
     kron,
     maximum,
+    ones,
     rational,
     row_sums,
     softmax,
@@ -43,7 +44,7 @@ from verify.matrix import (
     vec_r,
 )
 from verify.oracles import jacobian
-from verify.vocabulary import Assumption, AtMost, Claim, Equal, Setting, Shape
+from verify.vocabulary import Assumption, AtMost, Claim, Equal, Reading, Setting, Shape
 
 Column = Annotated[Any, Shape("S", "1")]
 Direction = Annotated[Any, Shape("D", "1")]
@@ -76,13 +77,13 @@ B5_DOMINANCE = Claim(DYNAMICS, "dynamics.b.5-dominance", label="B.5, text",
     ],
     relation=AtMost(), sizes={"S": (1, 3), "D": (2, 3)}, expects="refuted", severity="error",
     correction="dynamics.b.5-alignment", uses=("dynamics.eq-92", "dynamics.b.5-vec"),
-    reading=r"""
-        the weakest sense of 'dominant': \|(I_S\otimes W^{V\top}X^\top)\partial P/\partial X\|_2\le\|P\otimes
-        W^{V\top}\|_2""",
-    doubt="""
-        Judged as the implication that is printed, at a single state. The observation is of trained models throughout
-        their iterations, where Figure S.2 looks at (93) itself; that (93) is close there is not denied.""",
+    reading=Reading(
+        "the last term is dominant",
+        r"in the weakest sense: \|(I_S\otimes W^{V\top}X^\top)\partial P/\partial X\|_2\le\|P\otimes W^{V\top}\|_2",
+    ),
     note="""
+        Judged as the implication that is printed, at a single state. The observation is of trained models throughout
+        their iterations, where Figure S.2 looks at (93) itself; that (93) is close there is not denied.
         Jx sees the derivative of P in the single direction x, along which it can vanish while it is as large as one
         likes across: tokens on one axis and A = K E_12 leave all logits 0, so Jx = vec(SA(X)) for every K, and the
         first term grows like K.""",
@@ -170,22 +171,103 @@ TWO_STATES = Setting(
     DYNAMICS, "Appendix B.5, Eq. (94)", assumptions=[POSITIVE_BETA], sizes={"S": (1, 3), "D": (1, 3), "D_H": (1, 3)}
 )
 
-EQ_94 = Claim(TWO_STATES, "dynamics.eq-94", label="Eq. (94) and text",
+EQ_94 = Claim(SPHERE, "dynamics.eq-94", label="Eq. (94) and text",
     statement=r"""
-        \text{``if the derivative of }P\text{ is sufficiently small over the whole time, the Lipschitz continuity
-        implies that }P\text{ remains close to its initialization''}:\ J_t\approx\sum_hP_h^{(0)}\otimes W_h^{V\top}""",
-    assumptions=["two states X^(0) and X^(t), one head"],
-    relation=AtMost(), expects="reading", presumes=("dynamics.eq-93",),
-    reading=r"""
-        small on the segment between the two states, by the constant \frac12\beta\|A\|_2(\|X^{(t)}\|_2+\|X^{(0)}\|_2)
-        that bounds the derivative there on average: \|P^{(t)}-P^{(0)}\|_F is at most this times \|X^{(t)}-X^{(0)}\|_F;
-        and W_h^V in the formula as W_h^V W_h^O, as for Eq. (93)""",
-    note="""
-        Softmax is 1/2-Lipschitz, and dL = dX A X^T + X A dX^T; the bound is attained in the limit of small opposite
-        tokens. With the derivative small at the visited states only, which is what 'the whole time' means for a
-        discrete iteration, it is false (dynamics.eq-94-visited): between two saturated states P can jump from one
-        token to another. As in Eq. (93), W_h^O is missing. States must also stay at a bounded distance from the first,
-        as unit tokens do.""",
+        \text{``if the derivative of the attention matrix }P\text{ is sufficiently small over the whole time, the Lipschitz
+        continuity implies that }P\text{ remains close to its initialization''}:\ J_t\approx\sum_{h=1}^HP_h^{(0)}\otimes
+        W_h^{V\top}""",
+    assumptions=[
+        "the whole time of a discrete iteration is its visited states: here X, and the next one Y",
+        Assumption(r"\|Y_{[i,:]}\| = 1 for every token of the next state Y", zero=lambda Y: row_sums(Y * Y) - 1),
+        POSITIVE_BETA,
+        r"H heads, D_H = D/H, W_h^V \in R^{D x D_H}; for H = 1 the text, for H > 1 the shapes of the display",
+    ],
+    relation=AtMost(ascent=False), sizes={"S": (1, 3), "D": (1, 4), "H": (1, 2)}, where=heads_fit, expects="refuted",
+    severity="error", correction="dynamics.eq-94-segment", uses=("dynamics.eq-93",),
+    note=r"""
+        Encoded: \|P(Y)-P(X)\|_F\le\max\big(\|\partial P/\partial X\|_F(X),\|\partial P/\partial X\|_F(Y)\big)\|Y-X\|_F for
+        each head, and that both sides of the display have SD rows. Between two saturated states P can jump from one token
+        to another: at the first counterexample \|\partial P/\partial X\|_F is 0.0107 at both states, and P moves by
+        1.9987. The two states follow one another under (9) with \gamma = 1, \eta = 1 and C = Y - X -
+        \operatorname{MSA}(X). What holds needs a small derivative on the segment between the states. The display lacks
+        W_h^O, as Eq. (93) does.""",
+)  # fmt: skip
+
+
+@EQ_94.inputs
+def two_states_of_unit_tokens(
+    directions: Tokens, others: Tokens, W_Q: QueryWeights, W_K: SquareWeights, beta: Beta, H: Heads
+) -> dict[str, Any]:
+    """Unit tokens X and Y, weights of all heads as drawn."""
+    return {"X": unit_rows(directions), "Y": unit_rows(others), "W_Q": W_Q, "W_K": W_K, "beta": beta, "H": H}
+
+
+@EQ_94.formula
+def derivative_at_the_states(X: Tokens, Y: Tokens, W_Q: SquareWeights, W_K: SquareWeights, beta: Beta, H: Heads) -> Any:
+    """max over both states of |dP_h/dX|_F times |X - Y|_F for each head, then the rows of the display, shape (H + 1, 1)."""
+    rows = []
+    for Q, K in zip(head_slices(W_Q, H), head_slices(W_K, H), strict=True):
+        derivatives = [vec_r(jacobian(attention_weights, "X")(Z, Q, K, beta)) for Z in (X, Y)]
+        squares = concatenate([dP.T @ dP for dP in derivatives], axis=0)
+        rows.append(ones(1, 1) * (sqrt(maximum(squares)) * frobenius_norm(X - Y)))
+    return concatenate([*rows, ones(1, 1) * (beta * 0 + X.shape[0] * X.shape[1] // H)], axis=0)
+
+
+@EQ_94.oracle
+def drift_and_rows(X: Tokens, Y: Tokens, W_Q: SquareWeights, W_K: SquareWeights, beta: Beta, H: Heads) -> Any:
+    """|P_h(Y) - P_h(X)|_F for each head, then S D, shape (H + 1, 1)."""
+    heads = zip(head_slices(W_Q, H), head_slices(W_K, H), strict=True)
+    drifts = [ones(1, 1) * _drift(X, Y, Q, K, beta) for Q, K in heads]
+    return concatenate([*drifts, ones(1, 1) * (beta * 0 + X.shape[0] * X.shape[1])], axis=0)
+
+
+@EQ_94.counterexample("two tokens on the axes change places")
+def _() -> dict[str, Any]:
+    """Logits (8, 0) in both rows become (0, 8): P goes from one token to the other."""
+    identity, exchanged = [[1, 0], [0, 1]], [[0, 1], [1, 0]]
+    return {"X": identity, "Y": exchanged, "W_Q": [[8, 0], [8, 0]], "W_K": identity, "beta": 1, "H": 1}
+
+
+@EQ_94.counterexample("one token of dimension 2, two heads: the display has one row, J_t two")
+def _() -> dict[str, Any]:
+    identity = [[1, 0], [0, 1]]
+    return {"X": [[1, 0]], "Y": [[0, 1]], "W_Q": identity, "W_K": identity, "beta": 1, "H": 2}
+
+
+@EQ_94.domain("saturated states that change places")
+def _(arrays: dict[str, Any], sizes: dict[str, int], rng: np.random.Generator) -> None:
+    """Two tokens near the axes that change places, logits about 8."""
+    D = sizes["D"]
+    noise = rng.integers(-1, 2, arrays["directions"].shape) / 64
+    # unit_rows reflects e_1: the direction e_1 - e_2 gives e_2, and e_1 gives -e_1
+    for name, shift in (("directions", 0), ("others", 1)):
+        arrays[name][:] = noise
+        arrays[name][:, :, 0] += 1.0
+        if D > 1:
+            arrays[name][:, shift::2, 1] -= 1.0
+    arrays["W_Q"][:] = 0.0
+    arrays["W_Q"][:, :2, 0] = 8.0
+    arrays["W_Q"][:, :1, 0] = -8.0
+    arrays["W_K"][:] = np.eye(D)
+    arrays["beta"][:] = 1.0
+
+
+EQ_94.mutant("half the bound", lambda value: value / 2)
+EQ_94.mutant("no distance", lambda value: value * 0)
+
+
+EQ_94_SEGMENT = Claim(TWO_STATES, "dynamics.eq-94-segment", label="Eq. (94), derivative along the segment",
+    statement=r"""
+        \|P(X^{(t)})-P(X^{(0)})\|_F\le\int_0^1\Big\|\frac{\partial P}{\partial X}(X^{(0)}+s(X^{(t)}-X^{(0)}))\Big\|_2ds\,
+        \|X^{(t)}-X^{(0)}\|_F\le\tfrac12\beta\|A\|_2\big(\|X^{(t)}\|_2+\|X^{(0)}\|_2\big)\|X^{(t)}-X^{(0)}\|_F,\quad
+        P(X)=\operatorname{softmax}(\beta XAX^\top),\ A=W^QW^{K\top}""",
+    assumptions=["two states X^(0) and X^(t), one head; checked between the two ends"],
+    relation=AtMost(), of_project=True, corrects="dynamics.eq-94",
+    note=r"""
+        The derivative has to be small on the segment between the states, not only at them; its average there is at most
+        the constant on the right. Softmax is 1/2-Lipschitz, and dL = dX A X^T + X A dX^T; the bound is attained in the
+        limit of small opposite tokens. Then J_t \approx \sum_h P_h^{(0)} \otimes (W_h^V W_h^O)^\top, with the output
+        weights (dynamics.eq-93-output), wherever the derivative of P is small at X^{(t)} too.""",
 )  # fmt: skip
 
 
@@ -193,17 +275,17 @@ def _drift(X: Any, Y: Any, W_Q: Any, W_K: Any, beta: Any) -> Any:
     return frobenius_norm(softmax(Y @ W_Q @ W_K.T @ Y.T * beta) - softmax(X @ W_Q @ W_K.T @ X.T * beta))
 
 
-@EQ_94.formula
+@EQ_94_SEGMENT.formula
 def bound_on_drift_of_weights(X: Tokens, Y: Tokens, W_Q: HeadQueries, W_K: Factor, beta: Beta) -> Any:
     """beta |A|_2 (|X|_2 + |Y|_2) |X - Y|_F / 2, a scalar."""
     sizes = spectral_norm(X) + spectral_norm(Y)
     return spectral_norm(W_Q @ W_K.T) * sizes * frobenius_norm(X - Y) * beta * rational(1, 2)
 
 
-EQ_94.oracle(_drift)
+EQ_94_SEGMENT.oracle(_drift)
 
 
-@EQ_94.domain("opposite tokens that stretch")
+@EQ_94_SEGMENT.domain("opposite tokens that stretch")
 def _(arrays: dict[str, Any], sizes: dict[str, int], rng: np.random.Generator) -> None:
     """Small X with rows +-x, and Y = 2 X: the bound is nearly attained by two tokens, weights of rank one along x."""
     signs = np.where(np.arange(sizes["S"]) % 2, -1.0, 1.0)
@@ -214,61 +296,13 @@ def _(arrays: dict[str, Any], sizes: dict[str, int], rng: np.random.Generator) -
     arrays["W_Q"][:, 0, 0] = arrays["W_K"][:, 0, 0] = 2.0 ** -rng.integers(0, 6, len(arrays["X"]))
 
 
-EQ_94.mutant("factor 4/9 for the 1/2 of softmax", numerator=4, denominator=9)
-EQ_94.mutant("the later state only", "spectral_norm(X) + spectral_norm(Y) -> spectral_norm(Y)")
-
-
-EQ_94_VISITED = Claim(SPHERE, "dynamics.eq-94-visited", label="Eq. (94), derivative small at the visited states",
-    statement=r"""
-        \|P(X^{(1)})-P(X^{(0)})\|_F\le\max_{t=0,1}\Big\|\frac{\partial P}{\partial X}(X^{(t)})\Big\|_F\,
-        \|X^{(1)}-X^{(0)}\|_F""",
-    assumptions=[
-        Assumption(r"\|Y_{[i,:]}\| = 1 for every token of the next state Y", zero=lambda Y: row_sums(Y * Y) - 1),
-        POSITIVE_BETA,
-        "discrete iteration",
-    ],
-    relation=AtMost(ascent=False), sizes={"S": (1, 3), "D": (1, 3)}, expects="refuted", severity="error",
-    correction="dynamics.eq-94-logits", of_project=True,
-    note=r"""
-        The two states of the counterexample follow one another under (9) with gamma = 1, eta = 1 and C = X^{(1)} -
-        X^{(0)} - \operatorname{MSA}(X^{(0)}).""",
-)  # fmt: skip
-
-
-@EQ_94_VISITED.inputs
-def two_states_of_unit_tokens(
-    directions: Tokens, others: Tokens, W_Q: QueryWeights, W_K: SquareWeights, beta: Beta
-) -> dict[str, Any]:
-    """Unit tokens X and Y, weights as drawn."""
-    return {"X": unit_rows(directions), "Y": unit_rows(others), "W_Q": W_Q, "W_K": W_K, "beta": beta}
-
-
-@EQ_94_VISITED.formula
-def derivative_at_the_states(X: Tokens, Y: Tokens, W_Q: SquareWeights, W_K: SquareWeights, beta: Beta) -> Any:
-    """max over both states of |dP/dX|_F, times |X - Y|_F, a scalar."""
-    squares = []
-    for Z in (X, Y):
-        dP = vec_r(jacobian(attention_weights, "X")(Z, W_Q, W_K, beta))
-        squares.append(dP.T @ dP)
-    return sqrt(maximum(concatenate(squares, axis=0))) * frobenius_norm(X - Y)
-
-
-EQ_94_VISITED.oracle(_drift)
-
-
-@EQ_94_VISITED.counterexample("two tokens on the axes change places")
-def _() -> dict[str, Any]:
-    """Logits (8, 0) in both rows become (0, 8): P goes from one token to the other."""
-    return {"X": [[1, 0], [0, 1]], "Y": [[0, 1], [1, 0]], "W_Q": [[8, 0], [8, 0]], "W_K": [[1, 0], [0, 1]], "beta": 1}
-
-
-EQ_94_VISITED.mutant("twice the bound", lambda value: value * 2)
-EQ_94_VISITED.mutant("distance squared", lambda value, X, Y: value * frobenius_norm(X - Y))
+EQ_94_SEGMENT.mutant("factor 4/9 for the 1/2 of softmax", numerator=4, denominator=9)
+EQ_94_SEGMENT.mutant("the later state only", "spectral_norm(X) + spectral_norm(Y) -> spectral_norm(Y)")
 
 
 EQ_94_LOGITS = Claim(TWO_STATES, "dynamics.eq-94-logits", label="Eq. (94), from the logits of the two states",
     statement=r"\|P(X^{(t)})-P(X^{(0)})\|_F\le\tfrac12\|L(X^{(t)})-L(X^{(0)})\|_F,\quad L(X)=\beta XW^QW^{K\top}X^\top",
-    relation=AtMost(), of_project=True, corrects="dynamics.eq-94-visited",
+    relation=AtMost(), of_project=True,
     note="""
         Uses both states and nothing between them. The Jacobian of softmax, diag(p) - p p^T, has norm at most 1/2,
         attained at two equal weights.""",
@@ -283,7 +317,7 @@ def half_the_change_of_logits(X: Tokens, Y: Tokens, W_Q: HeadQueries, W_K: Facto
 
 
 EQ_94_LOGITS.oracle(_drift)
-EQ_94_LOGITS.domain("opposite tokens that stretch")(EQ_94.special_domains["opposite tokens that stretch"])
+EQ_94_LOGITS.domain("opposite tokens that stretch")(EQ_94_SEGMENT.special_domains["opposite tokens that stretch"])
 EQ_94_LOGITS.mutant("4/9 for 1/2", numerator=4, denominator=9)
 EQ_94_LOGITS.mutant(
     "one token moved at a time: change of the left factor only", "change -> (Y - X) @ W_Q @ W_K.T @ X.T"

@@ -41,10 +41,8 @@ TABLE = Claim(DYNAMICS, "dynamics.table-s2", label="Table S.2 and text",
     ],
     relation=AtMost(ascent=False), sizes={"row": (1, 8)}, expects="refuted", severity="error",
     correction="dynamics.table-s2-norms",
-    reading="""
-        the two columns are norms of the same gamma, or averages of them over seeds: the second is then at most the
-        first""",
     note=r"""
+        The two columns are norms of the same gamma, or averages of them over seeds; the second is then at most the first.
         The row N = 8 has 0.052 above 0.031; its standard deviations (0.0017 and 0.0000) do not bridge the gap. In the
         seven other rows the two agree to three digits, so that all other entries of gamma together have a norm of at
         most \sqrt{0.002\|\gamma\|}, 0.041 for N = 128: one entry dominates, or gamma has a single entry, or the column

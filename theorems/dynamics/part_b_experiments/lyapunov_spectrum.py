@@ -30,7 +30,7 @@ from verify.matrix import (
     total,
 )
 from verify.oracles import jacobian
-from verify.vocabulary import Assumption, Claim, Equal, InputError, PowerRate, Shape, TendsTo
+from verify.vocabulary import Assumption, Claim, Equal, InputError, PowerRate, Reading, Shape, TendsTo
 
 
 def orthonormalised(M: Any) -> tuple[Any, Any]:
@@ -165,10 +165,12 @@ EQ_89 = Claim(DYNAMICS, "dynamics.eq-89", label="Eqs. (89)-(91)",
     ],
     relation=TendsTo(scales=tuple(4**k for k in range(15, 20)), rate=PowerRate(1.0, deterministic=True), bits=6000),
     sizes={"D": (1, 3)}, expects="reading",
-    reading=r"""
-        a definition, judged on linear systems x -> A x: the limit exists there and is \ln|eig_i(A)|, for non-normal
-        and defective A too, and for (17), with unequal or vanishing frequencies too, it is
-        \frac12\ln(1+\eta^2\omega_j^2)""",
+    reading=Reading(
+        "quantifies the exponential rate at which nearby trajectories",
+        r"where rates are known, in linear systems x -> A x, the definition returns them: the limit exists there and is"
+        r" \ln|eig_i(A)|, for non-normal and defective A too, and for (17), with unequal or vanishing frequencies too, it is"
+        r" \frac12\ln(1+\eta^2\omega_j^2)",
+    ),
     note=r"""
         The error falls like 1/T, like log(T)/T for defective A; observed for T from 4^15 to 4^19. For a singular
         Jacobian alpha = 0 and the exponent is -infinity, which is the case of every normalised update

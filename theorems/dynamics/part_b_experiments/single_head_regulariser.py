@@ -32,14 +32,12 @@ EQ_88 = Claim(DYNAMICS, "dynamics.eq-88", label="Eq. (88) and text",
     assumptions=[SINGLE_VANISHES, "H = 1, D_H = D"],
     relation=Equal(), sizes={"D": (1, 3)}, expects="refuted", severity="error", correction="dynamics.eq-88-regulariser",
     presumes=("dynamics.prop-4.1",),
-    doubt="""
-        If the symmetry of W^V alone is meant, which the text after Proposition 4.2 asks for, the sentence repeats
-        R_E-single = 0. Proposition 4.1 has no condition but (11), and symmetry does not make its energy fall
-        (dynamics.eq-88-decrease).""",
-    note="""
+    note=r"""
         The regulariser does not know W^Q and W^K, which the condition (11) prescribes. For D = 1 it is always 0, and
-        (11) says W_1^V W_1^O = W^Q W^K. Both readings of (11) agree at the counterexamples. At the second the energy
-        even increases along (3) (dynamics.eq-88-decrease).""",
+        (11) says W_1^V W_1^O = W^Q W^K. W^{Q\top}W^K and W^KW^{Q\top} agree at the counterexamples. At the second the
+        energy even increases along (3) (dynamics.eq-88-decrease). If the symmetry of W^V alone is meant, which the text
+        after Proposition 4.2 asks for, the sentence repeats R_E-single = 0; Proposition 4.1 has no condition but (11).
+    """,
 )  # fmt: skip
 
 
@@ -71,29 +69,44 @@ EQ_88.mutant("sign", lambda value: -value)
 
 
 EQ_88_REGULARISER = Claim(DYNAMICS, "dynamics.eq-88-regulariser",
-    label="Eq. (88), a regulariser of the condition itself",
+    label="Eq. (88), a regulariser that the energy knows",
     statement=r"""
-        \frac{\partial}{\partial M}\Big\|M-\frac{W^{Q\top}W^K+W^QW^{K\top}}2\Big\|_F^2=2\Big(M-\frac{W^{Q
-        \top}W^K+W^QW^{K\top}}2\Big),\ M=W_1^VW_1^O:\text{ it vanishes exactly under the condition (11)}""",
+        R=\|M-A\|_F^2+\|A-A^\top\|_F^2,\ M=W_1^VW_1^O,\ A=W^QW^{K\top}:\quad\frac{\partial R}{\partial M}=2(M-A),\
+        \frac{\partial R}{\partial A}=2(A-M)+4(A-A^\top);\ R=0\text{ exactly if }M=A=A^\top\text{, where
+        }E_{\text{single}}\text{ falls along (3)}""",
+    assumptions=["one head; W^V = M"],
     relation=Equal(), all_sizes=True, sizes={"D": (1, 3)}, exact=True, of_project=True, corrects="dynamics.eq-88",
-    note="The condition (11) guarantees a falling energy for symmetric W^Q W^K^T only (dynamics.prop-4.1-symmetric).",
+    uses=("dynamics.prop-4.1-symmetric",),
+    note=r"""
+        The condition (11) itself, \|M - (W^{Q\top}W^K + W^QW^{K\top})/2\|_F = 0, would not do: for asymmetric A the energy
+        may grow under it (dynamics.prop-4.1). A multiple cA with c \ge 0 of a symmetric A will do as well
+        (dynamics.eq-88-multiple).""",
 )  # fmt: skip
 
 
+def _distance_from_falling_energy(M: Any, A: Any) -> Any:
+    """|M - A|_F^2 + |A - A^T|_F^2, shape (1, 1)."""
+    return squared_norm(M - A) + squared_norm(A - A.T)
+
+
 @EQ_88_REGULARISER.formula
-def distance_from_the_condition_gradient(M: SquareWeights, W_Q: SquareWeights, W_K: SquareWeights) -> Any:
-    """2 M - W_Q^T W_K - W_Q W_K^T, shape (D, D)."""
-    return M * 2 - W_Q.T @ W_K - W_Q @ W_K.T
+def gradients_of_the_regulariser(M: SquareWeights, W_Q: SquareWeights, W_K: SquareWeights) -> Any:
+    """2 (M - A) above 2 (A - M) + 4 (A - A^T), shape (2 D, D)."""
+    A = W_Q @ W_K.T
+    return concatenate([(M - A) * 2, (A - M) * 2 + (A - A.T) * 4], axis=0)
 
 
 @EQ_88_REGULARISER.oracle
-def distance_from_the_condition_differentiated(M: Any, W_Q: Any, W_K: Any) -> Any:
-    demanded = printed_values(W_Q, W_K)
-    return jacobian(lambda M: squared_norm(M - demanded), "M")(M)
+def regulariser_differentiated(M: Any, W_Q: Any, W_K: Any) -> Any:
+    A = W_Q @ W_K.T
+    parts = [jacobian(_distance_from_falling_energy, name)(M, A).reshape(*M.shape) for name in ("M", "A")]
+    return concatenate(parts, axis=0)
 
 
-EQ_88_REGULARISER.mutant("gradient of (88)", lambda M: (M - M.T) * 4)
-EQ_88_REGULARISER.mutant("condition not halved", lambda M, W_Q, W_K: (M - W_Q.T @ W_K - W_Q @ W_K.T) * 2)
+EQ_88_REGULARISER.mutant(
+    "gradient of (88) by M, as if A were not there", lambda M: concatenate([(M - M.T) * 4, M * 0], axis=0)
+)
+EQ_88_REGULARISER.mutant("A^T held constant", "(A - A.T) * 4 -> (A - A.T) * 2")
 
 
 EQ_88_DECREASE = Claim(SYMMETRIC_ATTENTION, "dynamics.eq-88-decrease",

@@ -11,7 +11,7 @@ from theorems.dynamics import DYNAMICS
 from theorems.dynamics.part_c_details.oscillators import Oscillators
 from theorems.matrices import orthogonal_matrix
 from verify.matrix import concatenate, eye, ones, row_sums, vec_r
-from verify.vocabulary import Assumption, Claim, Equal, Shape
+from verify.vocabulary import Assumption, Claim, Equal, Reading, Shape
 
 Readout = Annotated[Any, Shape("S", "J", "M", "N")]
 Coefficients = Annotated[Any, Shape("S", "J")]
@@ -39,7 +39,6 @@ EQ_98_FORM = Claim(DYNAMICS, "dynamics.eq-98-form", label="Eq. (98)",
     assumptions=["one k, D/N > 1 oscillators per token", "squares m_k^2 are compared"],
     relation=Equal(), sizes={"S": (1, 2), "J": (2, 3), "N": (1, 2), "M": (1, 2)}, exact=True, expects="refuted",
     severity="slip", correction="dynamics.eq-98-summed",
-    doubt="the index j is free on the right in both forms of the extracted text, and absent on the left",
     note="""
         The printed sum runs over i only, so m_k has as many values as there are j. A sum over i and j gives it one.
         The shape D x N of C' is not that of C, S x D, although C' is to take the place of C in the next layer.""",
@@ -108,10 +107,13 @@ PHASE = Claim(DYNAMICS, "dynamics.c.2-phase", label="C.2, text",
         r" are compared",
     ],
     relation=Equal(), sizes={"S": (1, 2), "J": (1, 2), "N": (1, 3), "M": (1, 3)}, exact=True, expects="reading",
-    reading="""
-        the phase of z_k, its direction in R^{N'}, which the norm m_k discards: rotating z_k leaves m_k. A common
-        rotation of the oscillators rotates z_k if U_{kij} = u_{kij} Q_k (dynamics.c.2-phase-scalar), but changes m_k
-        for most U_{kij} (dynamics.c.2-phase-common)""",
+    reading=Reading(
+        "independent of the phase",
+        "the phase of z_k, its direction in R^{N'}, which the norm m_k discards: rotating z_k leaves m_k",
+    ),
+    note="""
+        A common rotation of the oscillators rotates z_k if U_{kij} = u_{kij} Q_k (dynamics.c.2-phase-scalar), but changes
+        m_k for most U_{kij} (dynamics.c.2-phase-common).""",
 )  # fmt: skip
 
 
