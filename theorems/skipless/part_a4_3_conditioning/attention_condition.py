@@ -35,9 +35,9 @@ KAPPA = Claim(AT_PRINTED_DIMENSIONS, "skipless.a4.3-kappa-a", label="Section A.4
         the tokens are Gaussian, of large dimension, and 'is' means with probability 9/10; {PAPER}""",
     note="""
         None of this is printed beside the sentence; Section A.4.1 speaks of 'our assumption' X ~ N(0, I) for its
-        moments. Two equal tokens make A singular at any alpha and beta. It is the dimension that counts: of 60 draws at n = d = 8 with (1.8, 1) none had all rows dominated, and the
-        median of kappa was about 800; at n = 197, d = 64 with (2, 0.6) A was singular to double precision. For given tokens use
-        skipless.a4.3-kappa-gap.""",
+        moments. Two equal tokens make A singular at any alpha and beta. It is the dimension that counts: of 60 draws at
+        n = d = 8 with (1.8, 1) none had all rows dominated, and the median of kappa was about 800; at n = 197, d = 64
+        with (2, 0.6) A was singular to double precision. For given tokens use skipless.a4.3-kappa-gap.""",
 )  # fmt: skip
 
 KAPPA.formula(query_key_product)

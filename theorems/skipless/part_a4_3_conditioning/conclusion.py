@@ -72,8 +72,9 @@ EQ_31 = Claim(OF_ORDER, "skipless.eq-31", label="Eq. (31)",
     uses=("skipless.lemma-1", "skipless.eq-30", "skipless.a4.3-norm-one"), correction="skipless.eq-31-gap",
     note="""
         |E|_2 is meant on the left, as the next sentence has it, and the statement is false of either: the smaller of
-        |W_O W_V|_2 and |E|_2 is compared, so that a counterexample breaks both. The printed left-hand side is c^2 whatever alpha and beta. For |E|_2 the bound fails with Lemma 1 that it is
-        drawn from: at alpha = 0 it would say E = 0, for Gaussian tokens as for any others.""",
+        |W_O W_V|_2 and |E|_2 is compared, so that a counterexample breaks both. The printed left-hand side is c^2
+        whatever alpha and beta. For |E|_2 the bound fails with Lemma 1 that it is drawn from: at alpha = 0 it would say
+        E = 0, for Gaussian tokens as for any others.""",
 )  # fmt: skip
 
 
