@@ -32,6 +32,11 @@ def few_entries(sizes: Any) -> bool:
     return sizes["L"] * sizes["m"] * sizes["n"] * sizes["d"] <= 4 and sizes["L"] * sizes["d"] <= 3
 
 
+def mostly_several_tokens(sizes: Any) -> bool:
+    """Small blocks; one token, where softmax is constant and blocks are rows, only with everything else of size 1 too."""
+    return few_entries(sizes) and (sizes["n"] > 1 or sizes["L"] == sizes["m"] == sizes["d"] == 1)
+
+
 def all_of_full_rank(sizes: Any) -> bool:
     """Whether d_f >= d and mn <= 2d, where the blocks may be of full rank; small ones."""
     return wide_mlp(sizes) and sizes["m"] * sizes["n"] <= 2 * sizes["d"] and sizes["m"] * sizes["n"] * sizes["d"] <= 6
@@ -187,8 +192,8 @@ BOTH = "s_min of both readings: the minimum of |Mx| over unit vectors x, as in E
 PAIRS = NETWORK.extended(
     "Section 4.2, text below Eq. (6)",
     assumptions=[BOTH],
-    sizes={"m": (1, 2), "n": (2, 4), "d_f": (1, 2)},
-    where=few_entries,
+    sizes={"m": (1, 2), "n": (1, 4), "d_f": (1, 2)},
+    where=mostly_several_tokens,
     special_domains={"balanced blocks": balanced},
 )
 

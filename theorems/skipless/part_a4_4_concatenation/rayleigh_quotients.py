@@ -29,7 +29,7 @@ from verify.matrix import (
     symmetric_eigenvalues,
     total,
 )
-from verify.vocabulary import Assumption, AtMost, Claim, Equal, Setting, Shape
+from verify.vocabulary import Assumption, AtMost, Claim, Equal, Reading, Setting, Shape
 
 Upper = Annotated[Any, Shape("d_1", "1")]
 Lower = Annotated[Any, Shape("d_2", "1")]
@@ -181,10 +181,12 @@ SMALLEST = Claim(CHAINS, "skipless.eq-36", label="Eq. (36)",
         s_{\min}^2-\rho""",
     assumptions=[SECTION_A4_4.assumptions[2], "minima over x, y not both zero", NONZERO],
     relation=AtMost(signed=True), uses=("skipless.eq-32-34",), expects="reading",
-    reading="""
-        sigma_min is the minimum of |Mx| over unit vectors, as the first equality has it: 0 for more columns than rows.
-        With the last of the min(rows, columns) singular values, which a finite kappa of wide Jacobians (Section 4.1)
-        needs, it is true for M with at least as many rows as columns, and fails for others""",
+    reading=Reading(
+        "minimal singular values",
+        "sigma_min is the minimum of |Mx| over unit vectors, as the first equality has it: 0 for more columns than rows. With the"
+        " last of the min(rows, columns) singular values, which a finite kappa of wide Jacobians (Section 4.1) needs, the chain"
+        " fails for M with more columns than rows",
+    ),
     note="""
         With the last singular value, positive for wide blocks, the first equality is false for wide M and the second
         link for wide A: A = (1 0) has |Ax| = 0 at x = (0, 1). The shapes of A, B and M are not restricted. Eq. (37) is
