@@ -87,19 +87,30 @@ def orthogonal(arrays: dict[str, Any], sizes: dict[str, int], rng: np.random.Gen
 
 def borderline(arrays: dict[str, Any], sizes: dict[str, int], rng: np.random.Generator) -> None:
     """Orthonormal columns, but for the first of B to which the first of A is added: rho = s_min^2 = 1."""
-        for name, offset in (("A", 0), ("B", sizes["d_1"])): arrays[name][:] = np.eye(sizes["n"], arrays[name].shape[2],
-        -offset) arrays["B"][:, 0, 0] = 1.0   SECTION_A4_4 = Setting( SKIPLESS, "Section A.4.4", assumptions=[ r"M = [A
-        B]; s_max, s_min: largest and smallest of the singular values of A and B; \rho = \|A^T B\|_2 (Eq. (32))", r"\tau
-        = \max(\|A\|_2, \|B\|_2) / \min(\|A\|_2, \|B\|_2) (Eq. (33)); \kappa_max: the larger condition number of A and
-        B", "smallest singular values are minima of |Mx| over unit vectors x (Eq. (36)): 0 for more columns than rows",
-        ], sizes={"n": (1, 7), "d_1": (1, 3), "d_2": (1, 2)}, ) BLOCKS = {"orthogonal blocks": orthogonal, "nearly
-        orthogonal blocks": nearly_orthogonal} ANY_BLOCKS = SECTION_A4_4.extended(special_domains={"rho = s_min^2":
-        borderline, **BLOCKS})  EQ_37 = Claim(ANY_BLOCKS, "skipless.eq-37", label="Eq. (37)", statement=r"""
+    for name, offset in (("A", 0), ("B", sizes["d_1"])):
+        arrays[name][:] = np.eye(sizes["n"], arrays[name].shape[2], -offset)
+    arrays["B"][:, 0, 0] = 1.0
+
+
+SECTION_A4_4 = Setting(
+    SKIPLESS,
+    "Section A.4.4",
+    assumptions=[
+        r"M = [A B]; s_max, s_min: largest and smallest of the singular values of A and B; \rho = \|A^T B\|_2 (Eq. (32))",
+        r"\tau = \max(\|A\|_2, \|B\|_2) / \min(\|A\|_2, \|B\|_2) (Eq. (33)); \kappa_max: the larger condition number of A and B",
+        "smallest singular values are minima of |Mx| over unit vectors x (Eq. (36)): 0 for more columns than rows",
+    ],
+    sizes={"n": (1, 7), "d_1": (1, 3), "d_2": (1, 2)},
+)
+BLOCKS = {"orthogonal blocks": orthogonal, "nearly orthogonal blocks": nearly_orthogonal}
+ANY_BLOCKS = SECTION_A4_4.extended(special_domains={"rho = s_min^2": borderline, **BLOCKS})
+
+EQ_37 = Claim(ANY_BLOCKS, "skipless.eq-37", label="Eq. (37)",
+    statement=r"""
         \kappa(\mathbf{M})=\frac{\sigma_{\max}(\mathbf{M})}{\sigma_{\min}(\mathbf{M})}\le\sqrt{\frac{s_{\max}^2+
         \rho}{s_{\min}^2-\rho}}\le\sqrt{\frac{1+\rho/s_{\max}^2}{1-\rho/s_{\min}^2}}\cdot\frac{s_{\max}}{s_{\min}}\le
         \tau\sqrt{\frac{1+\rho/s_{\max}^2}{1-\rho/s_{\min}^2}}\,\kappa_{\max}""",
-    relation=AtMost(), expects="gap", presumes=("skipless.eq-37-defined",),
-    missing=r"\rho < s_min^2",
+    relation=AtMost(), expects="gap", presumes=("skipless.eq-37-defined",), missing=r"\rho < s_min^2",
     proof=("skipless.eq-32-34", "skipless.eq-35", "skipless.eq-36"), correction="skipless.eq-37-incoherent",
     note=r"""
         Nothing is printed about \rho against s_min^2. Where \rho < s_min^2 every link holds; where \rho >= s_min^2 the
