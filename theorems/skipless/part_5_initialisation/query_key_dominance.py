@@ -162,10 +162,10 @@ NOT_AUTOMATIC = Claim(SKIPLESS, "skipless.sec5.2-not-automatic", label="Section 
 @NOT_AUTOMATIC.formula
 def inner_sizes_as_printed(X: Tokens, W: Weights) -> Any:
     """Columns of X^T, and rows of X, shape (2, 1)."""
-    return column(X.T.shape[1], X.shape[0])
+    return column(X.T.shape[1] + 0 * X[0, 0], X.shape[0] + 0 * X[0, 0])
 
 
-NOT_AUTOMATIC.oracle(lambda X, W: column(*W.shape))
+NOT_AUTOMATIC.oracle(lambda X, W: column(*(size + 0 * W[0, 0] for size in W.shape)))
 NOT_AUTOMATIC.counterexample("two tokens of dimension 1", X=[[1], [2]], W=[[1]])
 NOT_AUTOMATIC.mutant("one token more", lambda value: value + 1)
 NOT_AUTOMATIC.mutant("twice the tokens", lambda value: 2 * value)
