@@ -88,7 +88,7 @@ SECOND_TERM = Claim(SKIPLESS, "skipless.sec5.2-second-term", label="Section 5.2,
         "well-conditioned: kappa <= n / min_i (A_ii - max_{j != i} A_ij), or any other bound",
         INVERSE,
     ],
-    relation=AtMost(), sizes={"n": (2, 4), "d": (1, 2)}, expects="refuted", severity="error",
+    relation=AtMost(), sizes={"n": (2, 4), "d": (2, 2)}, expects="refuted", severity="error",
     correction="skipless.sec5.2-second-term-margin",
     uses=("skipless.a4.3-kappa-gap", "skipless.prop-1-dominance-kappa"),
     note="""
