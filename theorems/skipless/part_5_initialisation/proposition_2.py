@@ -92,7 +92,8 @@ SECOND_TERM = Claim(SKIPLESS, "skipless.sec5.2-second-term", label="Section 5.2,
     correction="skipless.sec5.2-second-term-margin",
     uses=("skipless.a4.3-kappa-gap", "skipless.prop-1-dominance-kappa"),
     note="""
-        The sense of dominance is the one that the paper defines, in Proposition 1. In the paper's favour: as the
+        The sense of dominance is the one that the paper defines, in Proposition 1, whose bound needs gamma / tau > ln 2 (n - 1)
+        (skipless.prop-1-dominance-kappa). In the paper's favour: as the
         margin of A tends to 1, so does kappa, and a reader may take dominance as strong, as Proposition 1 does by
         gamma / tau -> infinity; here nothing tends, and 'guarantee' is said. kappa(P^T (x) A) = kappa(A). In the
         example A is a softmax of logits whose diagonal dominates, and is singular, so that no bound by the margin

@@ -140,9 +140,9 @@ LARGEST = Claim(CHAINS, "skipless.eq-35", label="Eq. (35)",
     statement=r"""
         \sigma_{\max}(\mathbf{M})^2=\max_{\mathbf{x},\mathbf{y}\ne0}\frac{\|\mathbf{A}\mathbf{x}\|^2+\|\mathbf{B}
         \mathbf{y}\|^2+2\langle\mathbf{A}\mathbf{x},\mathbf{B}\mathbf{y}\rangle}{\|\mathbf{x}\|^2+\|\mathbf{y}\|^2}\le
-        \max\frac{\sigma_{\max}(\mathbf{A})^2\|\mathbf{x}\|^2+\sigma_{\max}(\mathbf{B})^2\|\mathbf{y}\|^2+2\rho\|
+        \max_{\mathbf{x},\mathbf{y}\ne0}\frac{\sigma_{\max}(\mathbf{A})^2\|\mathbf{x}\|^2+\sigma_{\max}(\mathbf{B})^2\|\mathbf{y}\|^2+2\rho\|
         \mathbf{x}\|\|\mathbf{y}\|}{\|\mathbf{x}\|^2+\|\mathbf{y}\|^2}\le\max\{\sigma_{\max}(\mathbf{A})^2,\sigma_{
-        \max}(\mathbf{B})^2\}+\max\frac{2\rho\|\mathbf{x}\|\|\mathbf{y}\|}{\|\mathbf{x}\|^2+\|\mathbf{y}\|^2}\le
+        \max}(\mathbf{B})^2\}+\max_{\mathbf{x},\mathbf{y}\ne0}\frac{2\rho\|\mathbf{x}\|\|\mathbf{y}\|}{\|\mathbf{x}\|^2+\|\mathbf{y}\|^2}\le
         s_{\max}^2+\rho""",
     assumptions=["maxima over x, y not both zero", NONZERO],
     relation=AtMost(), uses=("skipless.eq-32-34",),
@@ -175,9 +175,9 @@ SMALLEST = Claim(CHAINS, "skipless.eq-36", label="Eq. (36)",
     statement=r"""
         \sigma_{\min}(\mathbf{M})^2=\min_{\mathbf{x},\mathbf{y}\ne0}\frac{\|\mathbf{A}\mathbf{x}\|^2+\|\mathbf{B}
         \mathbf{y}\|^2+2\langle\mathbf{A}\mathbf{x},\mathbf{B}\mathbf{y}\rangle}{\|\mathbf{x}\|^2+\|\mathbf{y}\|^2}\ge
-        \min\frac{\sigma_{\min}(\mathbf{A})^2\|\mathbf{x}\|^2+\sigma_{\min}(\mathbf{B})^2\|\mathbf{y}\|^2-2\rho\|
+        \min_{\mathbf{x},\mathbf{y}\ne0}\frac{\sigma_{\min}(\mathbf{A})^2\|\mathbf{x}\|^2+\sigma_{\min}(\mathbf{B})^2\|\mathbf{y}\|^2-2\rho\|
         \mathbf{x}\|\|\mathbf{y}\|}{\|\mathbf{x}\|^2+\|\mathbf{y}\|^2}\ge\min\{\sigma_{\min}(\mathbf{A})^2,\sigma_{
-        \min}(\mathbf{B})^2\}+\min\frac{-2\rho\|\mathbf{x}\|\|\mathbf{y}\|}{\|\mathbf{x}\|^2+\|\mathbf{y}\|^2}\ge
+        \min}(\mathbf{B})^2\}+\min_{\mathbf{x},\mathbf{y}\ne0}\frac{-2\rho\|\mathbf{x}\|\|\mathbf{y}\|}{\|\mathbf{x}\|^2+\|\mathbf{y}\|^2}\ge
         s_{\min}^2-\rho""",
     assumptions=[SECTION_A4_4.assumptions[2], "minima over x, y not both zero", NONZERO],
     relation=AtMost(signed=True), uses=("skipless.eq-32-34",), expects="reading",
