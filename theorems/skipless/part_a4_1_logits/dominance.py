@@ -28,7 +28,7 @@ PROPER_BETA = Claim(AT_PRINTED_DIMENSIONS, "skipless.a4.1-dominance-proper-beta"
     relation=FollowsLaw(samples=60, instances=2), expects="reading",
     uses=("skipless.dominance-probability", "skipless.a4.1-dominance-criterion"),
     reading=Reading(
-        r"satisfy the diagonal dominant condition with a proper $\beta$",
+        "satisfy the diagonal dominant condition with a proper",
         f"all rows are dominated with probability 9/10 at least; {PAPER}. It is the dimension, not beta, that does it: at alpha ="
         " 0 the probability does not depend on beta (skipless.dominance-probability), and for given X no beta may serve"
         " (skipless.a4.1-dominance-every-x)",
