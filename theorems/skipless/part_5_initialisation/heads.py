@@ -20,7 +20,7 @@ from theorems.skipless.quantities import initial_product
 from theorems.skipless.sampling import conditions, normal
 from verify.matrix import frobenius_norm, inverse, singular_values, spectral_norm, sqrt, total
 from verify.oracles import SMALLEST_P, LawTest
-from verify.vocabulary import AtMost, Claim, Equal, FollowsLaw, Setting, Shape, Size
+from verify.vocabulary import AtMost, Claim, Equal, FollowsLaw, Reading, Setting, Shape, Size
 
 if TYPE_CHECKING:
     import torch
@@ -44,10 +44,12 @@ MULTIHEAD = Claim(HEADS, "skipless.eq-11-multihead",
         \mathbb{R}^{d\times d_h}""",
     assumptions=["W_i^Q, W_i^K are the blocks of d_h columns of W^Q, W^K ('divided across h heads')"],
     relation=Equal(), exact=True, expects="reading", uses=("skipless.eq-11-multihead-logits",),
-    reading="""
-        the product is that of the undivided W^Q, W^K of shape (d, d), of Section 2: the products W_i^Q W_i^K^T of the
-        heads sum to alpha Z + beta I. As a statement about each head it is false, by rank
-        (skipless.eq-11-multihead-per-head); the paper does not say which of the two its models use""",
+    reading=Reading(
+        ("divided across h heads", "use the proposed initialization for the SA weights"),
+        "the product is that of the undivided W^Q, W^K of shape (d, d): the products W_i^Q W_i^K^T of the heads sum to alpha Z"
+        " + beta I. The paper does not say which product its models initialise; of each head Eq. (11) is false, by rank"
+        " (skipless.eq-11-multihead-per-head)",
+    ),
     note="""
         The analysis of Section 5 is of one head of dimension d. With the product shared out over heads, or
         approximated by each, it is not about the attention matrices A_i of the models.""",

@@ -67,8 +67,8 @@ def exactly(name: str, error: Any, scale: float, count: int) -> LawTest:
 
 KAPPA_ONE = Claim(SKIPLESS, "skipless.sec5.1-kappa-one", label="Section 5.1, text",
     statement=r"""
-        \text{The best case is when }\mathbf{W}_\ell^V\mathbf{W}_\ell^O\text{ is a (scaled) orthonormal matrix, because
-        then all its singular values are equal, so that }\kappa(\mathbf{W}_\ell^V\mathbf{W}_\ell^O)=1""",
+        \text{The best-case scenario is when it is a (scaled) orthonormal matrix, because in that case all of its
+        singular values are equal, so that }\kappa(\mathbf{W}_\ell^V\mathbf{W}_\ell^O)=1""",
     assumptions=["W_V W_O = c Q with Q orthogonal, c > 0"],
     relation=Equal(), sizes={"d": (1, 4)},
     note="1 is the least kappa, and no other matrices have it (skipless.sec5.1-kappa-one-converse).",

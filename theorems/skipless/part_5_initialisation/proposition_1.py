@@ -29,7 +29,7 @@ from verify.matrix import (
     spectral_norm,
     sqrt,
 )
-from verify.vocabulary import Assumption, AtMost, Claim, Equal, Real, Setting, Shape, Size
+from verify.vocabulary import Assumption, AtMost, Claim, Equal, Reading, Real, Setting, Shape, Size
 
 Logits = Annotated[Any, Shape("n", "n")]
 Temperature = Annotated[Any, Real(0.125, 4.0)]
@@ -79,14 +79,16 @@ SMALL_RANGE = Assumption("Delta <= tau", nonnegative=lambda M, tau: tau - row_ra
 
 UNIFORM = Claim(DIFFUSE_ROWS, "skipless.prop-1-diffuse-uniform", label="Proposition 1, diffuse rows, first sentence",
     statement=r"""
-        \text{If each row of }\mathbf{M}\text{ has a small range }\Delta\ll\tau\text{, then
-        }S_\tau(\mathbf{M})\in\mathbb{R}^{n\times n}\text{ is close to the uniform matrix }\tfrac1n\mathbf{1}\mathbf{1}^
-        \top\text{, which has rank 1}""",
+        \text{If each row of }\mathbf{M}_\ell\text{ has a small range (difference between maximum and minimum)
+        }\Delta\ll\tau\text{, then }S_\tau(\mathbf{M}_\ell)\text{ is close to the uniform matrix }\tfrac1n\mathbf{1}
+        \mathbf{1}^\top\text{, which has rank 1}""",
     assumptions=["tau > 0"],
     relation=AtMost(), sizes={"n": (1, 5)}, expects="reading",
-    reading="""
-        |S_tau(M) - 11^T/n|_2 <= |S_tau(M) - 11^T/n|_F <= sinh(Delta / (2 tau)), at most 0.53 Delta / tau for Delta <=
-        tau; the constant depends on Delta / tau only, not on n""",
+    reading=Reading(
+        (r"\Delta \ll \tau", "is close to the uniform matrix"),
+        "|S_tau(M) - 11^T/n|_2 <= |S_tau(M) - 11^T/n|_F <= sinh(Delta / (2 tau)), at most 0.53 Delta / tau for Delta <= tau; the"
+        " constant depends on Delta / tau only, not on n",
+    ),
     note="""
         For a row p with weights w_j in [a, a e^t], t = Delta / tau, n |p - 1/n|^2 = E[w^2] / E[w]^2 - 1 <= (1 + e^t)^2
         / (4 e^t) - 1 = sinh(t/2)^2 by Kantorovich's inequality; n rows sum to the bound. Attained as t -> 0 for even
@@ -115,12 +117,14 @@ UNIFORM.mutant("divided by the root of n", lambda value, M: value / sqrt(M.shape
 UNIFORM.mutant("Delta / (2 tau) without sinh and half of it", lambda M, tau: row_range(M) / (4 * tau))
 
 DIFFUSE = Claim(DIFFUSE_ROWS, "skipless.prop-1-diffuse-kappa", label="Proposition 1, diffuse rows, bound",
-    statement=r"\text{In this case }\kappa(S_\tau(\mathbf{M}))\gtrsim\tau/\Delta",
+    statement=r"\text{In this case }\kappa(S_\tau(\mathbf{M}_\ell))\gtrsim\frac\tau\Delta",
     assumptions=[SMALL_RANGE, INVERSE],
     relation=AtMost(), expects="reading", uses=("skipless.prop-1-diffuse-sharp",),
-    reading="""
-        kappa(S_tau(M)) >= (19/10) tau / Delta for Delta <= tau and n >= 2, a constant free of n and tau; for n = 1,
-        where S = 1 and Delta = 0, there is no such bound""",
+    reading=Reading(
+        (r"\Delta \ll \tau", r"\gtrsim"),
+        "Delta <= tau, and at least (19/10) tau / Delta: a constant free of n and tau. For n = 1 Delta is 0 and the quotient is"
+        " not defined",
+    ),
     note="""
         t / sinh(t/2) >= 1 / sinh(1/2) > 19/10 for t <= 1. For n = 2 and M = Delta I, kappa = coth(t/2), so that no
         constant above 2 serves.""",
@@ -162,13 +166,14 @@ SHARP.mutant("n - 1 without the root", lambda M, tau: spread(M, tau) / (M.shape[
 SHARP.mutant("nine tenths of it", lambda value: value * rational(9, 10))
 
 GROWTH = Claim(DIFFUSE_ROWS, "skipless.prop-1-diffuse-n", label="Proposition 1, diffuse rows, dependence on n",
-    statement=r"\text{the conditioning of }S_\tau(\mathbf{M})\text{ worsens as }n\text{ grows (diffuse rows)}",
+    statement=r"\text{(Diffuse rows) and the conditioning worsens as }n\text{ grows}",
     assumptions=[SMALL_RANGE, "Delta and tau fixed", INVERSE],
     relation=AtMost(), expects="reading", uses=("skipless.prop-1-diffuse-sharp", "skipless.prop-1-scaled-identity"),
-    reading="""
-        the least possible kappa at fixed Delta / tau grows: kappa(S_tau(M)) >= (19/10) sqrt(n - 1) tau / Delta for
-        Delta <= tau. As a statement about one matrix that grows by a token it is false
-        (skipless.prop-1-diffuse-n-pointwise)""",
+    reading=Reading(
+        "the conditioning worsens as n grows",
+        "the least possible kappa at fixed Delta / tau grows: kappa(S_tau(M)) >= (19/10) sqrt(n - 1) tau / Delta for Delta <="
+        " tau. Of one matrix that grows by a token it is false (skipless.prop-1-diffuse-n-pointwise)",
+    ),
     note="For M = Delta I the growth is linear, kappa = 1 + n / (e^t - 1).",
 )  # fmt: skip
 
@@ -283,12 +288,15 @@ DOMINANT_ROWS = Setting(
 TO_IDENTITY = Claim(DOMINANT_ROWS, "skipless.prop-1-dominance-identity",
     label="Proposition 1, diagonal dominance, first part",
     statement=r"""
-        \text{If }\mathbf{M}_{ii}-\max_{j\ne i}\mathbf{M}_{ij}\ge\gamma>0\text{ for all }i\text{ then
-        }S_\tau(\mathbf{M})\text{ is close to an identity matrix}""",
+        \text{If }\mathbf{M}_\ell\text{ is diagonal dominant, i.e. }\mathbf{M}_{ii}-\max_{j\ne i}\mathbf{M}_{ij}\ge
+        \gamma>0\text{, then }S_\tau(\mathbf{M}_\ell)\text{ is close to an identity matrix}""",
     relation=AtMost(), expects="reading", uses=("skipless.prop-1-scaled-identity", "skipless.eq-23-gap"),
-    reading="""
-        |S_tau(M) - I|_2 <= 2 (n - 1) exp(-gamma / tau): close as gamma / tau grows, at a given n. No bound by gamma /
-        tau alone tends to 0, let alone one for every gamma > 0""",
+    reading=Reading(
+        "is close to an identity matrix",
+        "not for every gamma > 0, for with a small gamma / tau S is near the uniform matrix, nor by gamma / tau alone, for at a"
+        " given one |S - I| tends to 1 as n grows: close as gamma / tau grows, at a given n, |S_tau(M) - I|_2 <= 2 (n - 1)"
+        " exp(-gamma / tau)",
+    ),
     note="""
         S - I = N - D with off-diagonal entries N_ij <= e^(-gamma/tau) and D = diag(N 1), both of norm at most (n - 1)
         e^(-gamma/tau). Attained for n = 2 as gamma -> oo. At M = gamma I the distance is n x / (1 + (n - 1) x), x =
@@ -304,17 +312,17 @@ TO_IDENTITY.mutant("twice the gap", lambda M, gamma, tau: off_diagonal_mass(M, 2
 
 DOMINANT = Claim(DOMINANT_ROWS, "skipless.prop-1-dominance-kappa", label="Proposition 1, diagonal dominance, bound",
     statement=r"""
-        \kappa(S_\tau(\mathbf{M}))\le\frac{1+\varepsilon(\gamma/\tau)}{1-\varepsilon(\gamma/\tau)}\text{ with
-        }\varepsilon(\gamma/\tau)\to0\text{ as }\gamma/\tau\to\infty\text{, whenever }\mathbf{M}_{ii}-\max_{j\ne
-        i}\mathbf{M}_{ij}\ge\gamma>0\text{. Hence }S_\tau(\mathbf{M})\text{ is well-conditioned when diagonal logits are
-        dominant}""",
+        \kappa(S_\tau(\mathbf{M}_\ell))\le\frac{1+\varepsilon(\gamma/\tau)}{1-\varepsilon(\gamma/\tau)},\text{ with
+        }\varepsilon(\gamma/\tau)\to0\text{ as }\gamma/\tau\to\infty\text{. Hence }S_\tau(\mathbf{M}_\ell)\text{ is
+        well-conditioned when diagonal logits are dominant}""",
     assumptions=[Assumption("epsilon < 1", positive=lambda M, gamma, tau: 1 - off_diagonal_mass(M, gamma, tau))],
     relation=AtMost(), expects="reading", uses=("skipless.prop-1-dominance-identity", "skipless.a4.3-kappa-gap"),
-    reading="""
-        at a given n, with epsilon = 2 (n - 1) exp(-gamma / tau), where that is below 1. No epsilon that depends on
-        gamma / tau alone, as printed, serves for all n (skipless.prop-1-dominance-kappa-free-of-n). 'Well-conditioned'
-        is drawn from the bound, so for dominance by far: for a small gamma / tau S may be singular
-        (skipless.sec5.2-second-term)""",
+    reading=Reading(
+        "is well-conditioned when diagonal logits are dominant",
+        "where gamma / tau > ln 2 (n - 1): there epsilon = 2 (n - 1) exp(-gamma / tau) is below 1 and serves in the bound, at a"
+        " given n. For a smaller gamma / tau S may be singular (skipless.sec5.2-second-term), and no epsilon that depends on"
+        " gamma / tau alone serves for all n (skipless.prop-1-dominance-kappa-free-of-n)",
+    ),
     note="""
         1 - epsilon <= |S x| <= 1 + epsilon for unit x. For n = 2 and M = gamma I the least epsilon is e^(-gamma/tau),
         half of this one.""",

@@ -11,14 +11,14 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Annotated, Any
 
 from theorems.skipless import SKIPLESS
-from theorems.skipless.definitions import Weights
+from theorems.skipless.definitions import Tokens, Weights
 from theorems.skipless.part_5_initialisation.initialisation import Alpha, Beta, value_output_weights
 from theorems.skipless.part_5_initialisation.proposition_2 import OneToken
 from theorems.skipless.quantities import initial_product
 from theorems.skipless.sampling import at_least_half, batched_input_jacobian, conditions, normal, truncated_normal
 from verify.matrix import absolute, column, concatenate, eye, row_sums
 from verify.oracles import LawTest, at_least_probability
-from verify.vocabulary import Assumption, AtMost, Claim, Equal, FollowsLaw, Real
+from verify.vocabulary import Assumption, AtMost, Claim, Equal, FollowsLaw, Reading, Real
 
 if TYPE_CHECKING:
     import torch
@@ -34,10 +34,12 @@ BETA_DOMINANCE = Claim(SKIPLESS, "skipless.sec5.2-beta-dominance", label="Sectio
         \ell^{K\top}""",
     assumptions=["Z of Eq. (11), alpha and beta as printed: (2, 0.6) at d = 768, (1.8, 1) at d = 384, (0, 0.5)"],
     relation=FollowsLaw(samples=100, instances=1), expects="reading",
-    reading="""
-        dominance as in Proposition 1, W_ii > max_{j != i} W_ij: all rows have it with probability at least 1 - d (d -
-        1)/2 exp(-beta^2 d / (4 alpha^2)), for beta > 0; 0.99 and more at the printed values. In the usual sense,
-        |W_ii| above the sum of the others, no row has it unless alpha is 0 (skipless.sec5.2-beta-dominance-usual)""",
+    reading=Reading(
+        "encourages diagonal dominance",
+        "dominance as in Proposition 1, W_ii > max_{j != i} W_ij: all rows have it with probability at least 1 - d (d - 1)/2"
+        " exp(-beta^2 d / (4 alpha^2)), for beta > 0; 0.99 and more at the printed values. In the usual sense, |W_ii| above the"
+        " sum of the others, no row has it unless alpha is 0 (skipless.sec5.2-beta-dominance-usual)",
+    ),
     note="""
         The sentence goes on: 'which in turn helps ensure that the initial attention operator is well-conditioned', for
         which see skipless.a4.3-kappa-a. W_ii - W_ij is normal of mean beta and variance 2 alpha^2 / d, so negative
@@ -148,33 +150,56 @@ NOT_AUTOMATIC = Claim(SKIPLESS, "skipless.sec5.2-not-automatic", label="Section 
         \text{Diagonal dominance of }\mathbf{W}_\ell^Q\mathbf{W}_\ell^{K\top}\text{ does not automatically imply that
         the transformed matrix }\mathbf{X}^\top\mathbf{W}_\ell^Q\mathbf{W}_\ell^{K\top}\mathbf{X}\text{ is also
         diagonally dominant}""",
-    assumptions=[
-        "W = beta I, dominant in either sense; X = (x, s x)^T",
-        Assumption("beta > 0, s > 1, x != 0", positive=lambda x, beta, s: column(beta, s - 1, row_sums(x * x)[0, 0])),
-    ],
-    relation=Equal(), all_sizes=True, sizes={"d": (1, 4)}, exact=True, expects="reading",
-    reading="""
-        X W_Q W_K^T X^T, the logits of the same section, is meant: X^T W X is a product only for n = d. Examples for
-        every d: two tokens x and s x with s > 1 have the margin M_11 - M_12 = -beta (s - 1) |x|^2 < 0 although W =
-        beta I""",
+    assumptions=["X of shape (n, d), W = W_Q W_K^T of shape (d, d), as in Section 2"],
+    relation=Equal(), sizes={"n": (1, 4), "d": (1, 4)}, exact=True, expects="refuted", severity="slip",
+    correction="skipless.sec5.2-not-automatic-corrected",
+    note="""
+        The logits of the same section are X W X^T, which is meant; X^T W X is a product only for n = d. The sizes that
+        have to agree are compared: columns of X^T with rows of W, columns of W with rows of X.""",
 )  # fmt: skip
 
 
 @NOT_AUTOMATIC.formula
+def inner_sizes_as_printed(X: Tokens, W: Weights) -> Any:
+    """Columns of X^T, and rows of X, shape (2, 1)."""
+    return column(X.T.shape[1] + 0 * X[0, 0], X.shape[0] + 0 * X[0, 0])
+
+
+NOT_AUTOMATIC.oracle(lambda X, W: column(*(size + 0 * W[0, 0] for size in W.shape)))
+NOT_AUTOMATIC.counterexample("two tokens of dimension 1", X=[[1], [2]], W=[[1]])
+NOT_AUTOMATIC.mutant("one token more", lambda value: value + 1)
+NOT_AUTOMATIC.mutant("twice the tokens", lambda value: 2 * value)
+
+NOT_AUTOMATIC_CORRECTED = Claim(SKIPLESS, "skipless.sec5.2-not-automatic-corrected",
+    label="Section 5.2, text, for the logits X W X^T",
+    statement=r"""
+        \text{Diagonal dominance of }\mathbf{W}=\mathbf{W}^Q\mathbf{W}^{K\top}\text{ does not imply that of }\mathbf{M}=
+        \mathbf{X}\mathbf{W}\mathbf{X}^\top:\ \mathbf{M}_{11}-\mathbf{M}_{12}=-\beta(s-1)\|x\|^2<0\text{ for }\mathbf{W}
+        =\beta\mathbf{I},\ \mathbf{X}=(x,\,sx)^\top""",
+    assumptions=[
+        "W = beta I, dominant in either sense",
+        Assumption("beta > 0, s > 1, x != 0", positive=lambda x, beta, s: column(beta, s - 1, row_sums(x * x)[0, 0])),
+    ],
+    relation=Equal(), sizes={"d": (1, 4)}, exact=True, of_project=True, corrects="skipless.sec5.2-not-automatic",
+    note="An example for every dimension d.",
+)  # fmt: skip
+
+
+@NOT_AUTOMATIC_CORRECTED.formula
 def margin_of_shorter_token(x: OneToken, beta: Alpha, s: Factor) -> Any:
     """-beta (s - 1) |x|^2, shape (1, 1)."""
     return row_sums(x * x) * (1 - s) * beta
 
 
-@NOT_AUTOMATIC.oracle
+@NOT_AUTOMATIC_CORRECTED.oracle
 def margin_of_first_row(x: OneToken, beta: Alpha, s: Factor) -> Any:
     X = concatenate([x, x * s], axis=0)
     M = X @ (eye(x.shape[1]) * beta) @ X.T
     return M[:1, :1] - M[:1, 1:]
 
 
-NOT_AUTOMATIC.mutant("margin of the longer token", lambda x, beta, s: row_sums(x * x) * (s * s - s) * beta)
-NOT_AUTOMATIC.mutant("s^2 in the place of s", lambda x, beta, s: row_sums(x * x) * (1 - s * s) * beta)
+NOT_AUTOMATIC_CORRECTED.mutant("margin of the longer token", lambda x, beta, s: row_sums(x * x) * (s * s - s) * beta)
+NOT_AUTOMATIC_CORRECTED.mutant("s^2 in the place of s", lambda x, beta, s: row_sums(x * x) * (1 - s * s) * beta)
 
 
 # -- what the default does ---------------------------------------------------------------------------------------------

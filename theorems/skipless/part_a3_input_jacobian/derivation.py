@@ -1,7 +1,7 @@
 """Eqs. (12) and (13), line by line: the Jacobian K of self-attention by its input, up to Eq. (10).
 
-Section A.3 calls A V, without W_O, SA(X).  The products of line 6 of Eq. (13) do not fit together, whatever its
-transposes; the last line repeats Eq. (10) and is right.
+Section A.3 calls A V, without W_O, SA(X), against Eq. (3); lines 4 to 6 of Eq. (13) lack six transposes, and the products of
+line 6 do not fit together whatever its transposes.  The last line repeats Eq. (10) and is right.
 """
 
 from __future__ import annotations
@@ -36,27 +36,54 @@ def through_attention(X: Any, W_Q: Any, W_K: Any, W_V: Any) -> Any:
 
 EQ_12_1 = Claim(SECTION_A3, "skipless.eq-12-line-1", label="Eq. (12), line 1",
     statement=r"""
-        \partial\mathrm{vec}(\mathrm{SA}_\ell(\hat{\mathbf{X}}_{\ell-1}))/\partial\hat{\mathbf{x}}^{(\ell-1)}=\partial
-        \mathrm{vec}(\mathbf{A}_\ell(\hat{\mathbf{X}}_{\ell-1})\mathbf{V}_\ell)/\partial\hat{\mathbf{x}}^{(\ell-1)}""",
-    relation=Equal(), all_sizes=True, expects="reading",
-    reading="""
-        SA means A V in Section A.3, the self-attention of Eq. (3) at W_O = I: Eq. (13) goes on to differentiate SA(X)
-        W_O. With the SA of Eq. (3), A V W_O, a factor W_O is missing on the right""",
+        \frac{\partial\mathrm{vec}\left(\mathrm{SA}_\ell(\hat{\mathbf{X}}_{\ell-1})\right)}{\partial\hat{\mathbf{x}}^{(
+        \ell-1)}}=\frac{\partial\mathrm{vec}\left(\mathbf{A}_\ell(\hat{\mathbf{X}}_{\ell-1})\mathbf{V}_\ell\right)}{
+        \partial\hat{\mathbf{x}}^{(\ell-1)}}""",
+    assumptions=["SA(X) = A V W_O, Eq. (3)"],
+    relation=Equal(), expects="refuted", severity="slip", correction="skipless.eq-12-line-1-corrected",
+    note="""
+        By Eq. (3) a factor W_O is missing on the right. Eq. (13) goes on to differentiate SA(X) W_O, so that SA stands
+        for A V in Section A.3; with that the line is SA = A V, a tautology.""",
 )  # fmt: skip
 
 
 @EQ_12_1.formula
-def attended_values_jacobian(X: Tokens, W_Q: QueryWeights, W_K: Weights, W_V: Weights) -> Any:
-    """d vec(A V) / d vec X, shape (n d, n d)."""
+def attended_values_jacobian(X: Tokens, W_Q: QueryWeights, W_K: Weights, W_V: Weights, W_O: Weights) -> Any:
+    """d vec(A V) / d vec X, shape (n d, n d) (Eq. (12), line 1)."""
     return jacobian(attended_values, "X", COLUMN)(X, W_Q, W_K, W_V)
 
 
-EQ_12_1.oracle(lambda X, W_Q, W_K, W_V: input_jacobian(X, W_Q, W_K, W_V, eye(X.shape[1])))
-EQ_12_1.mutant("values taken as constant", through_attention)
+EQ_12_1.oracle(input_jacobian)
+ZERO, ONE = [[0, 0], [0, 0]], [[1, 0], [0, 1]]
+TURN = [[0, 1], [-1, 0]]
+EQ_12_1.counterexample(
+    "two tokens, uniform attention, W_O a rotation: the right-hand side is symmetric, the left-hand side is not",
+    X=[[1, 0], [0, 2]], W_Q=ZERO, W_K=ZERO, W_V=ONE, W_O=TURN,
+)  # fmt: skip
+EQ_12_1.mutant("values taken as constant", lambda X, W_Q, W_K, W_V: 2 * through_attention(X, W_Q, W_K, W_V))
 EQ_12_1.mutant(
-    "attention matrix taken as constant", lambda X, W_Q, W_K, W_V: kron(W_V.T, attention_matrix(X, W_Q, W_K))
+    "attention matrix taken as constant", lambda X, W_Q, W_K, W_V: 2 * kron(W_V, attention_matrix(X, W_Q, W_K))
 )
-EQ_12_1.mutant("row-major vec", layout=ROW)
+
+EQ_12_1_CORRECTED = Claim(SECTION_A3, "skipless.eq-12-line-1-corrected", label="Eq. (12), line 1, corrected",
+    statement=r"""
+        \frac{\partial\mathrm{vec}(\mathrm{SA}(\mathbf{X}))}{\partial\mathrm{vec}(\mathbf{X})}=(\mathbf{W}^{O\top}
+        \otimes\mathbf{I}_n)\frac{\partial\mathrm{vec}(\mathbf{A}\mathbf{V})}{\partial\mathrm{vec}(\mathbf{X})},\quad
+        \mathrm{SA}(\mathbf{X})=\mathbf{A}\mathbf{V}\mathbf{W}^O""",
+    relation=Equal(), of_project=True, corrects="skipless.eq-12-line-1",
+)  # fmt: skip
+
+
+@EQ_12_1_CORRECTED.formula
+def projected_attended_values_jacobian(X: Tokens, W_Q: QueryWeights, W_K: Weights, W_V: Weights, W_O: Weights) -> Any:
+    """(W_O^T (x) I_n) d vec(A V) / d vec X, shape (n d, n d)."""
+    return kron(W_O.T, eye(X.shape[0])) @ jacobian(attended_values, "X", COLUMN)(X, W_Q, W_K, W_V)
+
+
+EQ_12_1_CORRECTED.oracle(input_jacobian)
+EQ_12_1_CORRECTED.mutant("without W_O, as printed", attended_values_jacobian)
+EQ_12_1_CORRECTED.mutant("W_O not transposed", "W_O.T -> W_O")
+EQ_12_1_CORRECTED.mutant("row-major vec", layout=ROW)
 
 EQ_12_2 = Claim(SECTION_A3, "skipless.eq-12-line-2", label="Eq. (12), line 2",
     statement=r"""
@@ -81,9 +108,10 @@ EQ_12_2.mutant("A transposed in the second term", "A -> A.T")
 
 EQ_12_3 = Claim(SECTION_A3, "skipless.eq-12-line-3", label="Eq. (12), line 3",
     statement=r"""
-        \partial\mathrm{vec}(\mathbf{V}_\ell)/\partial\hat{\mathbf{x}}^{(\ell-1)}=\mathbf{W}_\ell^{V\top}\otimes
-        \mathbf{I}_{n\times n}""",
-    relation=Equal(), all_sizes=True,
+        (\mathbf{V}_\ell^\top\otimes\mathbf{I}_n)\mathbf{A}'_\ell+(\mathbf{I}_d\otimes\mathbf{A}_\ell)\frac{\partial
+        \mathrm{vec}(\mathbf{V}_\ell)}{\partial\hat{\mathbf{x}}^{(\ell-1)}}=(\mathbf{V}_\ell^\top\otimes\mathbf{I}_n)
+        \mathbf{A}'_\ell+(\mathbf{I}_d\otimes\mathbf{A}_\ell)(\mathbf{W}_\ell^{V\top}\otimes\mathbf{I}_{n\times n})""",
+    relation=Equal(), all_sizes=True, note="Checked as dvec V / dvec X = W_V^T (x) I_n, the factor in which the two sides differ.",
 )  # fmt: skip
 
 
@@ -100,8 +128,8 @@ EQ_12_3.mutant("factors exchanged, as for row-major vec", lambda X, W_V: kron(ey
 EQ_12_4 = Claim(SECTION_A3, "skipless.eq-12-line-4", label="Eq. (12), line 4",
     statement=r"""
         (\mathbf{V}_\ell^\top\otimes\mathbf{I}_n)\mathbf{A}'_\ell+(\mathbf{I}_d\otimes\mathbf{A}_\ell)(\mathbf{W}_
-        \ell^{V\top}\otimes\mathbf{I}_n)=(\mathbf{V}_\ell^\top\otimes\mathbf{I}_n)\mathbf{A}'_\ell+\mathbf{W}_\ell^{V
-        \top}\otimes\mathbf{A}_\ell""",
+        \ell^{V\top}\otimes\mathbf{I}_{n\times n})=(\mathbf{V}_\ell^\top\otimes\mathbf{I}_n)\mathbf{A}'_\ell+\mathbf{W}_
+        \ell^{V\top}\otimes\mathbf{A}_\ell""",
     relation=Equal(), all_sizes=True, proof=("skipless.eq-12-line-1", "skipless.eq-12-line-2", "skipless.eq-12-line-3"),
 )  # fmt: skip
 
@@ -126,9 +154,10 @@ EQ_12_4.mutant("factors exchanged", "kron(W_V.T, A) -> kron(A, W_V.T)")
 
 Summands = Annotated[Any, Shape("n", "d")]
 
-IN_DOUBT = (
-    "Transposes on W_O and W_V may have been lost in the extraction: none is left in three lines, while V^T beside them, Eq. (12)"
-    " before and the last line have theirs."
+#: What lines 4-6 of Eq. (13) share.
+NO_TRANSPOSES = (
+    "Lines 4 to 6 lack six transposes on W_O and W_V, while V^T beside them, Eq. (12) before and the last line after them have"
+    " theirs."
 )
 
 
@@ -139,95 +168,171 @@ def projected(S: Summands, W_O: Weights) -> Any:
 
 EQ_13_1 = Claim(SECTION_A3, "skipless.eq-13-lines-1-3", label="Eq. (13), lines 1-3",
     statement=r"""
-        \mathbf{K}_\ell=\frac{\partial\mathrm{vec}(\mathrm{SA}_\ell(\mathbf{X}_{\ell-1})\mathbf{W}_\ell^O)}{\partial
-        \hat{\mathbf{x}}^{(\ell-1)}}=\frac{\partial\mathrm{vec}(\mathrm{SA}_\ell(\mathbf{X}_{\ell-1})\mathbf{W}_
-        \ell^O)}{\partial\mathrm{vec}(\mathrm{SA}_\ell(\mathbf{X}_{\ell-1}))}\frac{\partial\mathrm{vec}(\mathrm{SA}_
-        \ell(\mathbf{X}_{\ell-1}))}{\partial\hat{\mathbf{x}}^{(\ell-1)}}""",
-    relation=Equal(), all_sizes=True, expects="reading",
-    reading="SA means A V here, not the self-attention A V W_O of Eq. (3), of which K_l is the Jacobian",
-    note="Introduced as the Jacobian of the attention matrix; it is that of the output of self-attention.",
+        \mathbf{K}_\ell=\frac{\partial f_{\mathrm{SA}}(\hat{\mathbf{x}}^{(\ell-1)};\theta^{(\ell)})}{\partial\hat{
+        \mathbf{x}}^{(\ell-1)}}\in\mathbb{R}^{nd\times nd},\ =\frac{\partial\mathrm{vec}(\mathrm{SA}_\ell(\mathbf{X}_{
+        \ell-1})\mathbf{W}_\ell^O)}{\partial\hat{\mathbf{x}}^{(\ell-1)}}=\frac{\partial\mathrm{vec}(\mathrm{SA}_\ell(
+        \mathbf{X}_{\ell-1})\mathbf{W}_\ell^O)}{\partial\mathrm{vec}(\mathrm{SA}_\ell(\mathbf{X}_{\ell-1}))}\frac{
+        \partial\mathrm{vec}(\mathrm{SA}_\ell(\mathbf{X}_{\ell-1}))}{\partial\hat{\mathbf{x}}^{(\ell-1)}}""",
+    assumptions=["SA(X) = A V W_O, Eq. (3), of which K_l is the Jacobian, Eq. (7)"],
+    relation=Equal(), expects="refuted", severity="slip", correction="skipless.eq-13-lines-1-3-corrected",
+    uses=("skipless.eq-12-line-1",),
+    note="""
+        The misprint of Eq. (12), line 1: SA stands for A V in Section A.3; with Eq. (3) W_O is applied twice.
+        Introduced as the Jacobian of the attention matrix; it is that of the output of self-attention.""",
 )  # fmt: skip
 
 
-@EQ_13_1.formula
-def chain_rule(X: Tokens, W_Q: QueryWeights, W_K: Weights, W_V: Weights, W_O: Weights) -> Any:
-    """dvec(S W_O)/dvec S at S = A V, times dvec S/dvec X, shape (n d, n d) (Eq. (13), line 3)."""
+def _chain(X: Any, W_Q: Any, W_K: Any, W_V: Any, W_O: Any) -> Any:
+    """dvec(S W_O)/dvec S at S = A X W_V, times dvec S/dvec X."""
     S = attended_values(X, W_Q, W_K, W_V)
     outer, inner = jacobian(projected, "S", COLUMN), jacobian(attended_values, "X", COLUMN)
     return outer(S, W_O) @ inner(X, W_Q, W_K, W_V)
 
 
+@EQ_13_1.formula
+def chain_rule_as_printed(X: Tokens, W_Q: QueryWeights, W_K: Weights, W_V: Weights, W_O: Weights) -> Any:
+    """dvec(S W_O)/dvec S at S = A V W_O, times dvec S/dvec X, shape (n d, n d) (Eq. (13), line 3)."""
+    return _chain(X, W_Q, W_K, W_V @ W_O, W_O)
+
+
 EQ_13_1.oracle(input_jacobian)
-EQ_13_1.mutant("SA of Eq. (3), with W_O in both factors", "W_V -> W_V @ W_O")
+EQ_13_1.counterexample(
+    "two tokens, uniform attention, W_O a quarter turn, applied twice",
+    X=[[1, 0], [0, 2]], W_Q=ZERO, W_K=ZERO, W_V=ONE, W_O=TURN,
+)  # fmt: skip
+EQ_13_1.mutant("W_O three times", "W_V @ W_O -> W_V @ W_O @ W_O")
 EQ_13_1.mutant(
-    "factors exchanged", "outer(S, W_O) -> inner(X, W_Q, W_K, W_V); inner(X, W_Q, W_K, W_V) -> outer(S, W_O)"
+    "attention matrix taken as constant", lambda X, W_Q, W_K, W_V, W_O: 2 * kron(W_V, attention_matrix(X, W_Q, W_K))
 )
+
+EQ_13_1_CORRECTED = Claim(SECTION_A3, "skipless.eq-13-lines-1-3-corrected", label="Eq. (13), lines 1-3, corrected",
+    statement=r"""
+        \mathbf{K}=\frac{\partial\mathrm{vec}(\mathbf{A}\mathbf{V}\mathbf{W}^O)}{\partial\mathrm{vec}(\mathbf{X})}=\frac{
+        \partial\mathrm{vec}(\mathbf{A}\mathbf{V}\mathbf{W}^O)}{\partial\mathrm{vec}(\mathbf{A}\mathbf{V})}\frac{
+        \partial\mathrm{vec}(\mathbf{A}\mathbf{V})}{\partial\mathrm{vec}(\mathbf{X})}""",
+    relation=Equal(), of_project=True, corrects="skipless.eq-13-lines-1-3",
+)  # fmt: skip
+
+
+@EQ_13_1_CORRECTED.formula
+def chain_rule(X: Tokens, W_Q: QueryWeights, W_K: Weights, W_V: Weights, W_O: Weights) -> Any:
+    """dvec(S W_O)/dvec S at S = A V, times dvec S/dvec X, shape (n d, n d)."""
+    return _chain(X, W_Q, W_K, W_V, W_O)
+
+
+EQ_13_1_CORRECTED.oracle(input_jacobian)
+EQ_13_1_CORRECTED.mutant("SA of Eq. (3), with W_O in both factors", chain_rule_as_printed)
+EQ_13_1_CORRECTED.mutant("W_O transposed", lambda X, W_Q, W_K, W_V, W_O: _chain(X, W_Q, W_K, W_V, W_O.T))
 
 EQ_13_4 = Claim(SECTION_A3, "skipless.eq-13-line-4", label="Eq. (13), line 4",
     statement=r"""
-        \frac{\partial\mathrm{vec}(\mathrm{SA}_\ell\mathbf{W}_\ell^O)}{\partial\mathrm{vec}(\mathrm{SA}_\ell)}=
-        \mathbf{W}_\ell^O\otimes\mathbf{I}_n""",
-    relation=Equal(), all_sizes=True, expects="reading",
-    reading="W_O stands for its transpose, as in Eq. (10) and the last line: W_O^T (x) I_n",
-    doubt=IN_DOUBT,
-    note="""
-        As extracted the line is false, a mutant: at one token with d = 2 and W_O = [[0, 1], [0, 0]] it gives the
-        transpose of the derivative. If the paper shows it so, it is a misprint, for the last line has the transpose
-        again.""",
+        \mathbf{K}_\ell=(\mathbf{W}_\ell^O\otimes\mathbf{I}_n)\frac{\partial\mathrm{vec}(\mathrm{SA}_\ell(\mathbf{X}_{
+        \ell-1}))}{\partial\hat{\mathbf{x}}^{(\ell-1)}}""",
+    assumptions=["SA = A V, as Eq. (12), line 1, has it"],
+    relation=Equal(), expects="refuted", severity="slip", correction="skipless.eq-13-line-4-corrected",
+    note=NO_TRANSPOSES + " Here W_O stands for W_O^T.",
 )  # fmt: skip
 
 
 @EQ_13_4.formula
+def line_four_as_printed(X: Tokens, W_Q: QueryWeights, W_K: Weights, W_V: Weights, W_O: Weights) -> Any:
+    """(W_O (x) I_n) d vec(A V) / d vec X, shape (n d, n d) (Eq. (13), line 4)."""
+    return kron(W_O, eye(X.shape[0])) @ jacobian(attended_values, "X", COLUMN)(X, W_Q, W_K, W_V)
+
+
+EQ_13_4.oracle(input_jacobian)
+EQ_13_4.counterexample(
+    "two tokens, uniform attention, W_O a quarter turn, whose transpose is its opposite",
+    X=[[1, 0], [0, 2]], W_Q=ZERO, W_K=ZERO, W_V=ONE, W_O=TURN,
+)  # fmt: skip
+EQ_13_4.mutant("factors exchanged, as for row-major vec", "kron(W_O, eye(X.shape[0])) -> kron(eye(X.shape[0]), W_O)")
+EQ_13_4.mutant("W_O twice", "kron(W_O, eye(X.shape[0])) -> kron(2 * W_O, eye(X.shape[0]))")
+
+EQ_13_4_CORRECTED = Claim(SECTION_A3, "skipless.eq-13-line-4-corrected", label="Eq. (13), line 4, corrected",
+    statement=r"\frac{\partial\mathrm{vec}(\mathbf{S}\mathbf{W}^O)}{\partial\mathrm{vec}(\mathbf{S})}="
+    r"\mathbf{W}^{O\top}\otimes\mathbf{I}_n\ \text{for}\ \mathbf{S}\in\mathbb{R}^{n\times d},\ \text{hence}\ \mathbf{K}="
+    r"(\mathbf{W}^{O\top}\otimes\mathbf{I}_n)\frac{\partial\mathrm{vec}(\mathbf{A}\mathbf{V})}{\partial\mathrm{vec}("
+    r"\mathbf{X})}",
+    relation=Equal(), of_project=True, corrects="skipless.eq-13-line-4",
+)  # fmt: skip
+
+
+@EQ_13_4_CORRECTED.formula
 def projection_jacobian(S: Summands, W_O: Weights) -> Any:
-    """W_O^T (x) I_n, shape (n d, n d) (Eq. (13), line 4)."""
+    """W_O^T (x) I_n, shape (n d, n d)."""
     return kron(W_O.T, eye(S.shape[0]))
 
 
-EQ_13_4.oracle(lambda S, W_O: jacobian(projected, "S", COLUMN)(S, W_O))
-EQ_13_4.mutant("W_O not transposed, as extracted", lambda S, W_O: kron(W_O, eye(S.shape[0])))
-EQ_13_4.mutant("factors exchanged, as for row-major vec", lambda S, W_O: kron(eye(S.shape[0]), W_O.T))
+EQ_13_4_CORRECTED.oracle(lambda S, W_O: jacobian(projected, "S", COLUMN)(S, W_O))
+EQ_13_4_CORRECTED.mutant("W_O not transposed, as printed", "W_O.T -> W_O")
+EQ_13_4_CORRECTED.mutant("factors exchanged, as for row-major vec", lambda S, W_O: kron(eye(S.shape[0]), W_O.T))
 
 EQ_13_5 = Claim(SECTION_A3, "skipless.eq-13-line-5", label="Eq. (13), line 5",
     statement=r"""
         \mathbf{K}_\ell=(\mathbf{W}_\ell^O\otimes\mathbf{I}_n)\left((\mathbf{V}_\ell^\top\otimes\mathbf{I}_n)
         \mathbf{A}'_\ell+\mathbf{W}_\ell^V\otimes\mathbf{A}_\ell\right)""",
-    relation=Equal(), all_sizes=True, uses=("skipless.eq-12-line-4", "skipless.eq-13-line-4"), expects="reading",
-    reading="""
-        W_O and W_V stand for their transposes, as in Eqs. (10) and (12): (W_O^T (x) I_n) ((V^T (x) I_n) A' + W_V^T (x)
-        A)""",
-    doubt=IN_DOUBT,
-    note="""
-        As extracted, or with either transpose missing, the line is false, as mutants show: for one token A = 1, A' = 0
-        and K = (W_V W_O)^T, where W_O W_V stands. If the paper shows it so, it is a misprint.""",
+    relation=Equal(), expects="refuted", severity="slip", correction="skipless.eq-13-line-5-corrected",
+    note=NO_TRANSPOSES
+    + " With either one of the two alone restored the line is still false, as mutants of its correction show: for one token A ="
+    " 1, A' = 0 and K = (W_V W_O)^T, where W_O W_V stands.",
 )  # fmt: skip
 
 
-@EQ_13_5.formula
-def line_five(X: Tokens, W_Q: QueryWeights, W_K: Weights, W_V: Weights, W_O: Weights) -> Any:
-    """(W_O^T (x) I_n) ((V^T (x) I_n) A' + W_V^T (x) A), shape (n d, n d) (Eq. (13), line 5)."""
+def _line_five(X: Any, W_Q: Any, W_K: Any, W_V: Any, outer: Any, inner: Any) -> Any:
     A, I_n = attention_matrix(X, W_Q, W_K), eye(X.shape[0])
-    return kron(W_O.T, I_n) @ (kron((X @ W_V).T, I_n) @ attention_slope(X, W_Q, W_K) + kron(W_V.T, A))
+    return kron(outer, I_n) @ (kron((X @ W_V).T, I_n) @ attention_slope(X, W_Q, W_K) + kron(inner, A))
+
+
+@EQ_13_5.formula
+def line_five_as_printed(X: Tokens, W_Q: QueryWeights, W_K: Weights, W_V: Weights, W_O: Weights) -> Any:
+    """(W_O (x) I_n) ((V^T (x) I_n) A' + W_V (x) A), shape (n d, n d) (Eq. (13), line 5)."""
+    return _line_five(X, W_Q, W_K, W_V, W_O, W_V)
 
 
 EQ_13_5.oracle(input_jacobian)
-EQ_13_5.mutant("neither transposed, as extracted", "W_O.T -> W_O; W_V.T -> W_V")
-EQ_13_5.mutant("W_O not transposed", "W_O.T -> W_O")
-EQ_13_5.mutant("W_V not transposed", "W_V.T -> W_V")
+EQ_13_5.counterexample(
+    "one token: K = (W_V W_O)^T, and W_O W_V stands there",
+    X=[[1, 1]], W_Q=ZERO, W_K=ZERO, W_V=[[0, 1], [0, 0]], W_O=ONE,
+)  # fmt: skip
+EQ_13_5.counterexample(
+    "two tokens, uniform attention, W_V a quarter turn",
+    X=[[1, 0], [0, 2]], W_Q=ZERO, W_K=ZERO, W_V=TURN, W_O=ONE,
+)  # fmt: skip
+EQ_13_5.mutant("W_V twice in the second term", lambda X, W_Q, W_K, W_V, W_O: _line_five(X, W_Q, W_K, W_V, W_O, 2 * W_V))
+EQ_13_5.mutant("W_O twice", lambda X, W_Q, W_K, W_V, W_O: _line_five(X, W_Q, W_K, W_V, 2 * W_O, W_V))
+
+EQ_13_5_CORRECTED = Claim(SECTION_A3, "skipless.eq-13-line-5-corrected", label="Eq. (13), line 5, corrected",
+    statement=r"""
+        \mathbf{K}=(\mathbf{W}^{O\top}\otimes\mathbf{I}_n)\left((\mathbf{V}^\top\otimes\mathbf{I}_n)\mathbf{A}'+
+        \mathbf{W}^{V\top}\otimes\mathbf{A}\right),\quad\mathbf{A}'=\frac{\partial\mathrm{vec}(\mathbf{A})}{\partial
+        \mathrm{vec}(\mathbf{X})}""",
+    relation=Equal(), of_project=True, corrects="skipless.eq-13-line-5",
+    uses=("skipless.eq-12-line-4", "skipless.eq-13-line-4-corrected"),
+)  # fmt: skip
+
+
+@EQ_13_5_CORRECTED.formula
+def line_five(X: Tokens, W_Q: QueryWeights, W_K: Weights, W_V: Weights, W_O: Weights) -> Any:
+    """(W_O^T (x) I_n) ((V^T (x) I_n) A' + W_V^T (x) A), shape (n d, n d)."""
+    return _line_five(X, W_Q, W_K, W_V, W_O.T, W_V.T)
+
+
+EQ_13_5_CORRECTED.oracle(input_jacobian)
+EQ_13_5_CORRECTED.mutant("neither transposed, as printed", line_five_as_printed)
+EQ_13_5_CORRECTED.mutant("W_O not transposed", "W_O.T -> W_O")
+EQ_13_5_CORRECTED.mutant("W_V not transposed", "W_V.T -> W_V")
 
 EQ_13_6 = Claim(SECTION_A3, "skipless.eq-13-line-6", label="Eq. (13), line 6",
     statement=r"""
-        \mathbf{K}_\ell=(\mathbf{W}_\ell^O\otimes\mathbf{V}_\ell^\top\otimes\mathbf{I}_n)\mathbf{A}'_\ell+\mathbf{W}_
-        \ell^O\otimes\mathbf{W}_\ell^V\otimes\mathbf{A}_\ell""",
+        \mathbf{K}_\ell=((\mathbf{W}_\ell^O\otimes\mathbf{V}_\ell^\top\otimes\mathbf{I}_n)\mathbf{A}'_\ell+\mathbf{W}_
+        \ell^O\otimes\mathbf{W}_\ell^V\otimes\mathbf{A}_\ell)""",
     relation=Equal(), sizes={"n": (1, 3), "d": (1, 2)}, expects="refuted", severity="slip",
     correction="skipless.eq-13-line-6-corrected",
-    doubt="The brackets are damaged in the extraction; the Kronecker signs between W_O and V^T and between W_O and W_V are"
-    " not, and no bracketing makes the line fit. "
-    + IN_DOUBT
-    + " Sizes alone are judged, which transposes do not change.",
     note="""
         Ordinary products were meant: (P (x) I)(Q (x) R) = P Q (x) R. As printed the line is no equation between
         matrices but for d = 1: the sizes that have to agree are compared, columns of the first factor with rows of A',
-        and both sides of the second term with the sides of K.""",
+        and both sides of the second term with the sides of K. Transposes, of which the line lacks three, change no
+        size.""",
 )  # fmt: skip
 
 
@@ -250,7 +355,6 @@ def sizes_required(X: Tokens, W_Q: QueryWeights, W_K: Weights, W_V: Weights, W_O
     return _sizes_of(attention_slope(X, W_Q, W_K).shape[0], *input_jacobian(X, W_Q, W_K, W_V, W_O).shape)
 
 
-ZERO, ONE = [[0, 0], [0, 0]], [[1, 0], [0, 1]]
 EQ_13_6.counterexample(
     "n = 1, d = 2: a factor with 2 columns before A' with 1 row, a 4 x 4 term in the 2 x 2 matrix K",
     X=[[1, 0]], W_Q=ZERO, W_K=ZERO, W_V=ONE, W_O=ONE,
@@ -262,8 +366,8 @@ EQ_13_6_CORRECTED = Claim(SECTION_A3, "skipless.eq-13-line-6-corrected", label="
     statement=r"""
         \mathbf{K}_\ell=(\mathbf{W}_\ell^{O\top}\mathbf{V}_\ell^\top\otimes\mathbf{I}_n)\mathbf{A}'_\ell+\mathbf{W}_
         \ell^{O\top}\mathbf{W}_\ell^{V\top}\otimes\mathbf{A}_\ell""",
-    relation=Equal(), all_sizes=True,
-    of_project=True, corrects="skipless.eq-13-line-6", uses=("skipless.eq-13-line-5",),
+    relation=Equal(), all_sizes=True, of_project=True, corrects="skipless.eq-13-line-6",
+    uses=("skipless.eq-13-line-5-corrected",),
 )  # fmt: skip
 
 

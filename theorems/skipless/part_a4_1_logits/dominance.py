@@ -14,7 +14,7 @@ from theorems.skipless.sampling import drawn_logits, gap_of_logits, query_key_pr
 from theorems.skipless.settings import AT_PRINTED_DIMENSIONS, PAPER, Dimension
 from verify.matrix import column, maximum, rational
 from verify.oracles import LawTest, at_least_probability, proportion_test, two_sided_p
-from verify.vocabulary import AtMost, Claim, Equal, FollowsLaw, Real
+from verify.vocabulary import AtMost, Claim, Equal, FollowsLaw, Reading, Real
 
 if TYPE_CHECKING:
     import torch
@@ -27,10 +27,12 @@ PROPER_BETA = Claim(AT_PRINTED_DIMENSIONS, "skipless.a4.1-dominance-proper-beta"
     assumptions=["X ~ N(0, I)", "diagonal dominance as in Proposition 1, for all rows"],
     relation=FollowsLaw(samples=60, instances=2), expects="reading",
     uses=("skipless.dominance-probability", "skipless.a4.1-dominance-criterion"),
-    reading=f"all rows are dominated with probability 9/10 at least; {PAPER}.  It is the dimension, not beta, that does"
-    f" it: at"
-    " alpha = 0 the probability does not depend on beta (skipless.dominance-probability), and for given X no beta may serve"
-    " (skipless.a4.1-dominance-every-x).",
+    reading=Reading(
+        "satisfy the diagonal dominant condition with a proper",
+        f"all rows are dominated with probability 9/10 at least; {PAPER}. It is the dimension, not beta, that does it: at alpha ="
+        " 0 the probability does not depend on beta (skipless.dominance-probability), and for given X no beta may serve"
+        " (skipless.a4.1-dominance-every-x)",
+    ),
     note="""
         The ratio of mean and standard deviation of gamma, beta d / sqrt(alpha^2 (2d + 2) + 3 beta^2 d), tends to
         sqrt(d / 3) as beta grows, and no further.""",

@@ -36,9 +36,10 @@ TOKENS_ALONE = Setting(SKIPLESS, "Section A.4.1", assumptions=[TOKENS], sizes={"
 EQ_14 = Claim(TOKENS_ALONE, "skipless.eq-14", label="Eq. (14)",
     statement=r"""
         \text{For }\mathbf{A}=\mathbf{X}\mathbf{X}^\top,\ \mathbf{X}\in\mathbb{R}^{n\times d}\sim\mathcal{N}(0,
-        \mathbf{I}):\ \mathbf{A}_{ii}\sim\chi_d^2,\ \mathbb{E}[\mathbf{A}_{ii}]=d,\ \mathrm{Var}(\mathbf{A}_{ii})=2d""",
+        \mathbf{I}):\ \mathbf{A}_{ii}\sim\chi_d^2,\ \mathbb{E}[\mathbf{A}_{ii}]=d,\ \mathrm{Var}(\mathbf{A}_{ii})=2d\text{,
+        where }\chi\text{ is Wishart distribution}""",
     relation=LAW, proof=("skipless.logit-moments",),
-    note="The text calls chi a 'Wishart distribution'; chi^2_d is the Wishart distribution of one row.",
+    note="chi^2_d is the Wishart distribution of dimension 1 with d degrees of freedom.",
 )  # fmt: skip
 
 

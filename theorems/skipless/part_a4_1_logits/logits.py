@@ -172,11 +172,10 @@ EQ_20_COVARIANCE = Claim(LOGITS, "skipless.eq-20-covariance", label="Parenthesis
     statement=r"""
         \text{The covariance between }\mathbf{C}_{ii}\text{ and }\mathbf{C}_{ij}\text{ is close to 0 when }d\text{ is
         large}""",
-    relation=Equal(), uses=("skipless.logit-moments-sampled",), expects="reading",
-    reading="""
-        close to 0 means 0: the covariance vanishes exactly, at every d, because C_ij is odd in row j and C_ii does not
-        contain that row. It follows for any reading of 'close', without d being large.""",
-    note="Uncorrelated, not independent: both contain row i.",
+    relation=Equal(), uses=("skipless.logit-moments-sampled",),
+    note="""
+        It is 0, at every d, because C_ij is odd in row j and C_ii does not contain that row: close in any sense.
+        Uncorrelated, not independent: both contain row i.""",
 )  # fmt: skip
 
 

@@ -141,9 +141,9 @@ EQ_22.mutant("rank-one term dropped", "softmax_block(A, i) -> diag(A[i])")
 
 STRUCTURE = Claim(IN_COLUMNS, "skipless.eq-22-structure", label="Text before Eq. (22)",
     statement=r"""
-        \text{Since softmax is a row normalisation, the Jacobian }\mathbf{J}_{\mathbf{A}}=\partial\mathrm{vec}(
-        \mathbf{A})/\partial\mathrm{vec}(\mathbf{M})\in\mathbb{R}^{n^2\times n^2}\text{ is a block diagonal matrix (one
-        block per row }i)""",
+        \text{Since softmax is a row normalization, the Jacobian }\mathbf{J}_{\mathbf{A}}=\partial\mathrm{vec}(
+        \mathbf{A})/\partial\mathrm{vec}(\mathbf{M})\in\mathbb{R}^{n^2\times n^2}\text{ is a block diagonal
+        matrix}""",
     relation=Equal(), expects="refuted", severity="slip", uses=("skipless.eq-22",),
     correction="skipless.eq-22-structure-rows",
     note="""

@@ -1,4 +1,4 @@
-"""First sentence of the proof in Section A.4.3: kappa(A) is near 1 for Gaussian tokens of the printed dimensions.
+"""First sentence of the proof in Section A.4.3: kappa(A) is near 1 for Gaussian tokens of the printed dimensions, a gap.
 
 It is not for every X, since equal tokens make A singular; what holds for any X is a bound by the gap of the logits.
 """
@@ -28,14 +28,16 @@ KAPPA = Claim(AT_PRINTED_DIMENSIONS, "skipless.a4.3-kappa-a", label="Section A.4
     statement=r"""
         \text{With the proposed initialisation }\mathbf{A}\text{ is well conditioned such that
         }\kappa(\mathbf{A})\approx1""",
-    assumptions=["A = softmax(X W X^T), W = alpha Z + beta I", "X ~ N(0, I), the model of Section A.4.1"],
-    relation=FollowsLaw(samples=60, instances=2), expects="reading",
+    assumptions=["A = softmax(X W X^T), W = alpha Z + beta I", "kappa near 1: at most 1.01"],
+    relation=FollowsLaw(samples=60, instances=2), expects="gap", presumes=("skipless.a4.3-kappa-every-x",),
     uses=("skipless.a4.1-dominance-proper-beta", "skipless.a4.3-kappa-gap"),
-    reading=f"kappa(A) <= 1.01 with probability 9/10 at least; {PAPER}.  Not for every X: two equal tokens make A singular"
-    " (skipless.a4.3-kappa-every-x); nor for Gaussian tokens of small dimension, where rows are not dominated.",
+    missing=f"""
+        the tokens are Gaussian, of large dimension, and 'is' means with probability 9/10; {PAPER}""",
     note="""
-        It is the dimension that counts: of 60 draws at n = d = 8 with (1.8, 1) none had all rows dominated, and the
-        median of kappa was about 800; at n = 197, d = 64 with (2, 0.6) A was singular to double precision.""",
+        None of this is printed beside the sentence; Section A.4.1 speaks of 'our assumption' X ~ N(0, I) for its
+        moments. Two equal tokens make A singular at any alpha and beta. It is the dimension that counts: of 60 draws at
+        n = d = 8 with (1.8, 1) none had all rows dominated, and the median of kappa was about 800; at n = 197, d = 64
+        with (2, 0.6) A was singular to double precision. For given tokens use skipless.a4.3-kappa-gap.""",
 )  # fmt: skip
 
 KAPPA.formula(query_key_product)

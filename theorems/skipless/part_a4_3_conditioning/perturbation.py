@@ -19,7 +19,7 @@ from theorems.skipless.part_a4_2_softmax_jacobian.bounds_by_gap import collinear
 from theorems.skipless.part_a4_2_softmax_jacobian.softmax_jacobian import Product, attention, slope_by_tokens
 from verify.matrix import COLUMN, column, eye, kron, normalize_rows, row_sums, spectral_norm, sqrt
 from verify.oracles import LawTest, at_most_probability, jacobian
-from verify.vocabulary import Assumption, AtMost, Claim, Equal, FollowsLaw, Real, Setting, Shape, Size
+from verify.vocabulary import Assumption, AtMost, Claim, Doubt, Equal, FollowsLaw, Real, Setting, Shape, Size
 
 if TYPE_CHECKING:
     import torch
@@ -71,11 +71,15 @@ def initial_values(U: Any, V: Any, c: Any) -> Any:
 
 EQ_30 = Claim(SKIPLESS, "skipless.eq-30", label="Eq. (30)",
     statement=r"""
-        \|\mathbf{E}\|_2\le\|\mathbf{W}_\ell^O\|_2\|\mathbf{W}_\ell^V\|_2\|\mathbf{X}_{\ell-1}\|_2\left\|\frac{\partial
+        \|\mathbf{E}\|_2\le\|\mathbf{W}_\ell^0\|_2\|\mathbf{W}_\ell^V\|_2\|\mathbf{X}_{\ell-1}\|_2\left\|\frac{\partial
         \,\mathrm{vec}(\mathbf{A}_\ell(\mathbf{X}_{\ell-1}))}{\partial\mathbf{x}^{\ell-1}}\right\|_2""",
     assumptions=[ANY_TOKENS, SPLIT],
     relation=AtMost(), sizes=SIZES,
-    doubt="The exponent of the output weights reads 0 and is taken as O.",
+    doubt=Doubt(
+        r"\mathbf{W}_\ell^0",
+        "the exponent reads 0, here, in the next line and in Eq. (31); Eqs. (3), (10) and (13) print these weights with O, which"
+        " is taken.",
+    ),
 )  # fmt: skip
 
 
@@ -103,8 +107,8 @@ def orthonormal_factors(G: Rotation, H: Rotation, c: Scaling) -> dict[str, Any]:
 FACTORS = Setting(SKIPLESS, "Section 5.1", assumptions=[ORTHONORMAL], sizes={"d": (1, 3)}, inputs=orthonormal_factors)
 
 NORM_ONE = Claim(FACTORS, "skipless.a4.3-norm-one", label="Section A.4.3, text after Eq. (30)",
-    statement=r"\|\mathbf{W}_\ell^O\mathbf{W}_\ell^V\|_2\le\|\mathbf{W}_\ell^O\|_2\|\mathbf{W}_\ell^V\|_2=1",
-    assumptions=["any scaling constant c > 0; c = 3 in Sections 6.1-6.2"],
+    statement=r"\|\mathbf{W}_\ell^0\mathbf{W}_\ell^V\|_2\le\|\mathbf{W}_\ell^0\|_2\|\mathbf{W}_\ell^V\|_2=1",
+    assumptions=["W^0 is W^O, as in skipless.eq-30", "any scaling constant c > 0; c = 3 in Sections 6.1-6.2"],
     relation=Equal(), expects="refuted", severity="error", correction="skipless.a4.3-norm-scaled",
     uses=("skipless.sec5.1-svd-init",),
     note="""
@@ -150,12 +154,13 @@ NORM_SCALED.mutant("c", lambda c: column(c, c))
 BOUNDED = Claim(SKIPLESS, "skipless.a4.3-x-bounded", label="Section A.4.3, text after Eq. (30)",
     statement=r"\|\mathbf{X}\|_2\text{ is bounded}",
     assumptions=["X of shape (n, d) is the output of layer normalisation, rows of mean 0 and squared norm d"],
-    relation=AtMost(), sizes={"n": (1, 6), "d": (2, 6)}, expects="reading", uses=("skipless.a4.3-x-gaussian",),
-    reading="""
-        for tokens after the pre-layer norm (Fig. 6) with unit gain, |X|_2 <= sqrt(n d). Equal tokens attain it, so no
-        bound is free of n and d: 389 at n = 197, d = 768. For Gaussian tokens, the model of Section A.4.1, no constant
-        bounds |X|_2 with certainty, and sqrt(n) + sqrt(d) + t does with probability 1 - e^(-t^2/2)
-        (skipless.a4.3-x-gaussian).""",
+    relation=AtMost(), sizes={"n": (1, 6), "d": (2, 6)}, expects="gap", presumes=("skipless.a4.3-x-bounded-any",),
+    missing="X is the output of a layer normalisation of unit gain",
+    note="""
+        Then |X|_2 <= sqrt(n d). Fig. 6 shows tokens 'after the pre-layer norm'; no layer normalisation is in the
+        transformers of Section 2 or in the proof. Equal tokens attain the bound, so none is free of n and d: 389 at n
+        = 197, d = 768. For Gaussian tokens, the model of Section A.4.1, no constant bounds |X|_2 with certainty, and
+        sqrt(n) + sqrt(d) + t does with probability 1 - e^(-t^2/2) (skipless.a4.3-x-gaussian).""",
 )  # fmt: skip
 
 
@@ -189,6 +194,28 @@ BOUNDED.mutant("sqrt(d), free of n", lambda X: sqrt(X.shape[1]))
 BOUNDED.mutant("sqrt(n), free of d", lambda X: sqrt(X.shape[0]))
 BOUNDED.mutant("sqrt((n - 1) d)", lambda X: sqrt((X.shape[0] - 1) * X.shape[1]))
 
+ANY = Claim(SKIPLESS, "skipless.a4.3-x-bounded-any", label="Section A.4.3, text after Eq. (30), for any tokens",
+    statement=r"\text{There is a }C\text{ with }\|\mathbf{X}\|_2\le C\text{ for all }\mathbf{X}\in\mathbb{R}^{n\times d}",
+    assumptions=["C any number given"],
+    relation=AtMost(ascent=False), sizes={"n": (1, 4), "d": (1, 4)}, expects="refuted", severity="error",
+    of_project=True, correction="skipless.a4.3-x-gaussian",
+    note="""
+        Gaussian tokens exceed any C with positive probability. No layer of Eqs. (1)-(2) bounds its output either: the
+        weights scale it.""",
+)  # fmt: skip
+
+
+@ANY.formula
+def stated_bound(X: Tokens, C: Scaling) -> Any:
+    """C, a scalar."""
+    return C + 0 * X[0, 0]
+
+
+ANY.oracle(lambda X: spectral_norm(X))
+ANY.counterexample("two tokens of dimension 2, C = 4", X=[[3, 4], [4, -3]], C=Fraction(4))
+ANY.mutant("C / 2", lambda value: value / 2)
+ANY.mutant("C less the number of tokens", lambda value, X: value - X.shape[0])
+
 GAUSSIAN = Claim(SKIPLESS, "skipless.a4.3-x-gaussian", label="Norm of Gaussian tokens",
     statement=r"""
         P(\|\mathbf{X}\|_2>\sqrt n+\sqrt d+t)\le e^{-t^2/2},\quad P(\|\mathbf{X}\|_2<\sqrt{\max(n,d)/2})\le
@@ -196,6 +223,7 @@ GAUSSIAN = Claim(SKIPLESS, "skipless.a4.3-x-gaussian", label="Norm of Gaussian t
     assumptions=["X of shape (n, d), entries independent standard normal", "tested at t = 1"],
     relation=FollowsLaw(samples=2_000, instances=4), sizes={"n": (5, 35), "d": (5, 35)},
     where=lambda sizes: sizes["n"] % 15 == 5 and sizes["d"] % 15 == 5 and sizes["n"] != sizes["d"], of_project=True,
+    corrects="skipless.a4.3-x-bounded-any",
     note="""
         Gordon's bound of the mean and concentration of a 1-Lipschitz function; the lower bound is that of a
         chi-squared law with max(n, d) degrees, the largest row or column. So the norm grows with either size.""",

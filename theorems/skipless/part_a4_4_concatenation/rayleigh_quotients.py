@@ -29,7 +29,7 @@ from verify.matrix import (
     symmetric_eigenvalues,
     total,
 )
-from verify.vocabulary import Assumption, AtMost, Claim, Equal, Setting, Shape
+from verify.vocabulary import Assumption, AtMost, Claim, Equal, Reading, Setting, Shape
 
 Upper = Annotated[Any, Shape("d_1", "1")]
 Lower = Annotated[Any, Shape("d_2", "1")]
@@ -140,9 +140,9 @@ LARGEST = Claim(CHAINS, "skipless.eq-35", label="Eq. (35)",
     statement=r"""
         \sigma_{\max}(\mathbf{M})^2=\max_{\mathbf{x},\mathbf{y}\ne0}\frac{\|\mathbf{A}\mathbf{x}\|^2+\|\mathbf{B}
         \mathbf{y}\|^2+2\langle\mathbf{A}\mathbf{x},\mathbf{B}\mathbf{y}\rangle}{\|\mathbf{x}\|^2+\|\mathbf{y}\|^2}\le
-        \max\frac{\sigma_{\max}(\mathbf{A})^2\|\mathbf{x}\|^2+\sigma_{\max}(\mathbf{B})^2\|\mathbf{y}\|^2+2\rho\|
+        \max_{\mathbf{x},\mathbf{y}\ne0}\frac{\sigma_{\max}(\mathbf{A})^2\|\mathbf{x}\|^2+\sigma_{\max}(\mathbf{B})^2\|\mathbf{y}\|^2+2\rho\|
         \mathbf{x}\|\|\mathbf{y}\|}{\|\mathbf{x}\|^2+\|\mathbf{y}\|^2}\le\max\{\sigma_{\max}(\mathbf{A})^2,\sigma_{
-        \max}(\mathbf{B})^2\}+\max\frac{2\rho\|\mathbf{x}\|\|\mathbf{y}\|}{\|\mathbf{x}\|^2+\|\mathbf{y}\|^2}\le
+        \max}(\mathbf{B})^2\}+\max_{\mathbf{x},\mathbf{y}\ne0}\frac{2\rho\|\mathbf{x}\|\|\mathbf{y}\|}{\|\mathbf{x}\|^2+\|\mathbf{y}\|^2}\le
         s_{\max}^2+\rho""",
     assumptions=["maxima over x, y not both zero", NONZERO],
     relation=AtMost(), uses=("skipless.eq-32-34",),
@@ -175,16 +175,18 @@ SMALLEST = Claim(CHAINS, "skipless.eq-36", label="Eq. (36)",
     statement=r"""
         \sigma_{\min}(\mathbf{M})^2=\min_{\mathbf{x},\mathbf{y}\ne0}\frac{\|\mathbf{A}\mathbf{x}\|^2+\|\mathbf{B}
         \mathbf{y}\|^2+2\langle\mathbf{A}\mathbf{x},\mathbf{B}\mathbf{y}\rangle}{\|\mathbf{x}\|^2+\|\mathbf{y}\|^2}\ge
-        \min\frac{\sigma_{\min}(\mathbf{A})^2\|\mathbf{x}\|^2+\sigma_{\min}(\mathbf{B})^2\|\mathbf{y}\|^2-2\rho\|
+        \min_{\mathbf{x},\mathbf{y}\ne0}\frac{\sigma_{\min}(\mathbf{A})^2\|\mathbf{x}\|^2+\sigma_{\min}(\mathbf{B})^2\|\mathbf{y}\|^2-2\rho\|
         \mathbf{x}\|\|\mathbf{y}\|}{\|\mathbf{x}\|^2+\|\mathbf{y}\|^2}\ge\min\{\sigma_{\min}(\mathbf{A})^2,\sigma_{
-        \min}(\mathbf{B})^2\}+\min\frac{-2\rho\|\mathbf{x}\|\|\mathbf{y}\|}{\|\mathbf{x}\|^2+\|\mathbf{y}\|^2}\ge
+        \min}(\mathbf{B})^2\}+\min_{\mathbf{x},\mathbf{y}\ne0}\frac{-2\rho\|\mathbf{x}\|\|\mathbf{y}\|}{\|\mathbf{x}\|^2+\|\mathbf{y}\|^2}\ge
         s_{\min}^2-\rho""",
     assumptions=[SECTION_A4_4.assumptions[2], "minima over x, y not both zero", NONZERO],
     relation=AtMost(signed=True), uses=("skipless.eq-32-34",), expects="reading",
-    reading="""
-        sigma_min is the minimum of |Mx| over unit vectors, as the first equality has it: 0 for more columns than rows.
-        With the last of the min(rows, columns) singular values, which a finite kappa of wide Jacobians (Section 4.1)
-        needs, it is true for M with at least as many rows as columns, and fails for others""",
+    reading=Reading(
+        "minimal singular values",
+        "sigma_min is the minimum of |Mx| over unit vectors, as the first equality has it: 0 for more columns than rows. With the"
+        " last of the min(rows, columns) singular values, which a finite kappa of wide Jacobians (Section 4.1) needs, the chain"
+        " fails for M with more columns than rows",
+    ),
     note="""
         With the last singular value, positive for wide blocks, the first equality is false for wide M and the second
         link for wide A: A = (1 0) has |Ax| = 0 at x = (0, 1). The shapes of A, B and M are not restricted. Eq. (37) is
