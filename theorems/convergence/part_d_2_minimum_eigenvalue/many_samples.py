@@ -173,7 +173,7 @@ ZCOV = Claim(LAWS, "convergence.lemma-17-zcov", label="Proof of Lemma 17 with As
         "E[z z^T] = I_d for the rows z of Z^*, as the next step needs it, is E[phi phi^T] = Sigma for the rows phi of"
         " Phi^*",
     ],
-    relation=Equal(), expects="refuted", severity="slip", correction="convergence.lemma-17-zcov-mean-tokens",
+    relation=Equal(), expects="refuted", severity="error", correction="convergence.lemma-17-zcov-mean-tokens",
     note="""
         Three vectors are called x: the sum of the tokens, one token, and through Phi^* their mean. With Assumption 4
         the rows of Z^* have second moment I/d_s^2; with the Sigma of single tokens it is I only where all tokens of a
