@@ -134,8 +134,8 @@ _READING_NOTE = (
     " pair, and Lemma 15 uses it for all of them without the factor N(N - 1)/2. For N = 1 the term is exp(-infinity); for"
     " N or d_s large the stated probability is negative and says nothing."
 )
-_READING_DOUBT = (
-    "Taken literally a global minimum may have a positive loss, and with alpha = 0 Eq. (4) forbids nothing but growth: then the"
+_CONVERGES = (
+    " Taken literally a global minimum may have a positive loss, and with alpha = 0 Eq. (4) forbids nothing but growth: then the"
     " counterexample, where gradient descent may well reach the best fit, decides nothing. A loss that tends to 0 is what the"
     " paper means: Proposition 1 has 'converges to a global minimum as follows: (4)', its proof sketch 'will drive the loss to"
     " zero', and the proof ends with 'the conditions ... are satisfied', which takes alpha > 0 unless l(theta^0) = 0."
@@ -156,9 +156,8 @@ THM_1 = Claim(THEOREMS, "convergence.thm-1", label="Theorem 1",
         "convergence.prop-1", "convergence.lemma-15", "convergence.lemma-5", "convergence.eq-45-46",
         "convergence.eq-47-psd-sum", "convergence.eq-48", "convergence.loss-init-sqrt-n",
     ),
-    doubt=_READING_DOUBT + " 'Proper delta' is read as any delta in (0, 1), on which the width depends through a"
+    note=_READING_NOTE + _CONVERGES + " 'Proper delta' is any delta in (0, 1), on which the width depends through a"
     " logarithm, as in the proof; if it may be as large as one likes, nothing is stated.",
-    note=_READING_NOTE,
 )  # fmt: skip
 THM_2 = Claim(THEOREMS, "convergence.thm-2", label="Theorem 2",
     statement=r"\text{NTK initialisation, Assumptions 1-3, } d_m=\tilde\Omega(N):\ \text{with probability at least }"
@@ -170,9 +169,8 @@ THM_2 = Claim(THEOREMS, "convergence.thm-2", label="Theorem 2",
         "convergence.prop-1", "convergence.lemma-15", "convergence.eq-47-psd-sum", "convergence.eq-57-58",
         "convergence.eq-60-61",
     ),
-    doubt=_READING_DOUBT,
-    note=_READING_NOTE + " Besides, Eqs. (60) and (61) have d_m lambda_0 / 4 for alpha^2 although tau_1^2 = 1/d_m: both"
-    " sides of Eqs. (2) and (3) are of order 1 in d_m, and no width makes them hold.",
+    note=_READING_NOTE + _CONVERGES + " Besides, Eqs. (60) and (61) have d_m lambda_0 / 4 for alpha^2 although tau_1^2 ="
+    " 1/d_m: both sides of Eqs. (2) and (3) are of order 1 in d_m, and no width makes them hold.",
 )  # fmt: skip
 
 

@@ -29,14 +29,12 @@ COR_1 = Claim(CONVERGENCE, "convergence.cor-1", label="Corollary 1",
     ],
     relation=AtMost(ascent=False, signed=True), sizes={"N": (2, 3), "d_s": (2, 3), "d_m": (3, 4)}, expects="refuted",
     severity="error", correction="convergence.cor-1-rank-two",
-    doubt="""
-        Nothing is printed about N. The author may have three samples or more in mind, from which on the second half is
-        true.""",
     note="""
-        Judged is the second half, over all weights that Gaussian initialisation can produce. With one or two samples
-        alpha can be positive at d = 1, and labels close to the outputs then meet Eqs. (2) and (3): a set of positive
-        probability. From three samples on F_pre has rank at most 2, alpha = 0, and both conditions fail unless
-        l(theta^0) = 0. The first half says 'can': labels near the outputs meet both conditions wherever alpha > 0.""",
+        True for N >= 3; nothing is printed about N. Judged is the second half, over all weights that Gaussian
+        initialisation can produce. With one or two samples alpha can be positive at d = 1, and labels close to the
+        outputs then meet Eqs. (2) and (3): a set of positive probability. From three samples on F_pre has rank at most
+        2, alpha = 0, and both conditions fail unless l(theta^0) = 0. The first half says 'can': labels near the
+        outputs meet both conditions wherever alpha > 0.""",
 )  # fmt: skip
 
 

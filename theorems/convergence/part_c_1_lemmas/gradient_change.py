@@ -37,7 +37,7 @@ from theorems.convergence.part_c_1_lemmas.extreme_inputs import (
 from theorems.convergence.part_d_1_limiting_kernel.gradients import Tokens, attention_rows, gated_output_weights
 from verify.matrix import frobenius_norm, maximum, spectral_norm, sqrt
 from verify.oracles import jacobian
-from verify.vocabulary import Assumption, AtMost, Claim, Setting
+from verify.vocabulary import Assumption, AtMost, Claim, Doubt, Setting
 
 
 def _two_ends(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, w_O: OutputWeights,
@@ -160,7 +160,12 @@ EQ_17_18 = Claim(ONE_SAMPLE, "convergence.eq-17-18", label="Eqs. (17), (18)",
         \sigma_r\|_2],\quad\|\beta_{i,n}^{t'}-\beta_{i,n}^t\|_2\le2\tau_0C_x^2d_s(\bar\lambda_Q\|W_K^{t'}-W_K^t\|_2+\bar
         \lambda_K\|W_Q^{t'}-W_Q^t\|_2)\le z\|\theta^{t'}-\theta^t\|_2""",
     relation=AtMost(ascent=False), uses=("convergence.lemma-7",),
-    doubt="The dots of relu' are lost in the display of (17); the gradient has them.",
+    doubt=Doubt(
+        r"\boldsymbol{w}_{O}^{t'} \circ \boldsymbol{\sigma}_{r} \left( \boldsymbol{W}_{V}^{t'} "
+        r"\boldsymbol{X}_{n}^{\top} \boldsymbol{\beta}_{i,n}^{t'} \right) \right) "
+        r"\boldsymbol{\beta}_{i,n}^{t'} \boldsymbol{X}_{n}",
+        "The dots of relu' are lost in Eq. (17); the gradient (Eq. (7)) and the sentence after Eq. (18) have them.",
+    ),
 )  # fmt: skip
 
 
@@ -206,9 +211,14 @@ EQ_19 = Claim(ONE_SAMPLE, "convergence.eq-19", label="Eq. (19)",
         \|_2\le\bar\lambda_O\|W_V^{t'}X_n^\top\beta_{i,n}^{t'}-W_V^tX_n^\top\beta_{i,n}^t\|_2+\|w_O^{t'}-w_O^t\|_2\le[
         \bar\lambda_OC_x\sqrt{d_s}(1+\bar\lambda_Vz)+1]\|\theta^{t'}-\theta^t\|_2""",
     relation=AtMost(ascent=False), expects="refuted", severity="error", correction="convergence.eq-19-fixed-pattern",
-    doubt="""
-        The display has lost the dots of relu' that the sentence before it has. Without them it would fail too: relu is
-        not bounded by 1, which the last step needs.""",
+    doubt=Doubt(
+        r"\left\| \boldsymbol{w}_{O}^{t'} \circ \boldsymbol{\sigma}_{r} \left( \boldsymbol{W}_{V}^{t'} "
+        r"\boldsymbol{X}_{n}^{\top} \boldsymbol{\beta}_{i,n}^{t'} \right) - \boldsymbol{w}_{O}^{t} \circ "
+        r"\boldsymbol{\sigma}_{r}",
+        """
+            The display has lost the dots of relu' that the sentence before it has. Without them it would fail too:
+            relu is not bounded by 1, which the last step needs.""",
+    ),
     note="""
         relu' is no Lipschitz function: it jumps by 1 at 0, whatever the distance of the pre-activations. This is the
         step on which Lemma 14, Eq. (37) and Proposition 1 fall.""",

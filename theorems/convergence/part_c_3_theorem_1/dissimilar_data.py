@@ -295,13 +295,12 @@ EQ_41 = Claim(SAMPLES, "convergence.eq-41", label="Eq. (41)",
     assumptions=[SIMILARITY, "c > 0 stands for the constant hidden in Theta"],
     relation=AtMost(ascent=False, signed=True), expects="refuted", severity="error",
     correction="convergence.eq-41-halved",
-    doubt="""
-        C_lambda is 'some positive constant' below all lambda_min(X_k X_k^T). Chosen below them by a margin, say half
-        of the least, it makes the step right; nothing printed asks for the margin.""",
     note="""
         lambda_min(X_k X_k^T) - C_lambda may be 0, since C_lambda is nothing but a lower bound of it. Two equal unit
         vectors with C_lambda = 1 meet everything that is assumed, and Phi Phi^T is singular. A smaller t, such as a
-        quarter of the printed one, repairs the step.""",
+        quarter of the printed one, repairs the step. C_lambda is 'some positive constant' below all lambda_min(X_k
+        X_k^T). Chosen below them by a margin, say half of the least, it makes the step right; nothing printed asks for
+        the margin.""",
 )  # fmt: skip
 
 

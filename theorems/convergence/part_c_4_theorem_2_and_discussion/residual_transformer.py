@@ -100,7 +100,7 @@ C7_VECTOR = Claim(CONVERGENCE, "convergence.c7-residual-vector",
 
 @C7_VECTOR.formula
 def bound_of_residual_layer(X: Tokens, W_Q: SquareQuery, W_K: Square, W_V: Square, tau_0: Scale, tau_1: Scale) -> Any:
-    """tau_1 d_s (||W_V||_2 sqrt(d_s) C_x + C_x), then f_pre as the sum over i and by A_1; (1, 2 d_m + 1) """
+    """tau_1 d_s (||W_V||_2 sqrt(d_s) C_x + C_x), then f_pre as the sum over i and by A_1; (1, 2 d_m + 1)"""
     by_matrix, by_tokens = _residual_layers(X, W_Q, W_K, W_V, tau_0, tau_1)
     return _beside(_residual_bound(X, W_V, tau_1), by_tokens, by_matrix)
 

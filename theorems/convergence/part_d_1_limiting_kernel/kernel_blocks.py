@@ -16,7 +16,7 @@ from theorems.convergence.part_d_1_limiting_kernel.gradients import Tokens, outp
 from theorems.convergence.settings import WIDTHS, Width, standard_normal
 from verify.matrix import hadamard, ones, rational
 from verify.oracles import SMALLEST_P, LawTest, moment_test, two_sided_p
-from verify.vocabulary import Claim, FollowsLaw, PowerRate, Setting, TendsTo
+from verify.vocabulary import Claim, Doubt, FollowsLaw, PowerRate, Setting, TendsTo
 
 NTK = "NTK initialisation (Table 1): standard normal weights, tau_1 = d_m^{-1/2}"
 SIZES = {"d_s": (1, 3), "d": (1, 3)}
@@ -181,9 +181,12 @@ EQ_64 = Claim(VALUE_BLOCK, "convergence.eq-64", label="Eq. (64)",
     assumptions=[SUMS],
     relation=TendsTo(WIDTHS, PowerRate(0.5), instances=3), expects="refuted", severity="slip",
     correction="convergence.eq-64-mean-tokens",
-    doubt="""
-        The extraction shows no dots on sigma_r here; with relu instead of relu' already the first equality would fail.
-    """,
+    doubt=Doubt(
+        r"(\boldsymbol{w}_{O}^{(k)})^{2} \boldsymbol{\sigma}_{r} \left(\boldsymbol{W}_{V}^{(k,:)}",
+        """
+            The dots of sigma_r are lost, which Lemma 1 has; with relu instead of relu' already the first equality
+            would fail.""",
+    ),
     note="""
         beta_i tends to 1/d_s in every entry, so 1_{d_s}^T X X'^T 1_{d_s} stands for d_s^2 times the product of the
         mean tokens: the line is d_s^2 too large. Lemma 1, with Phi^* made of X^T 1/d_s, has it right. Were 1_{d_s} the

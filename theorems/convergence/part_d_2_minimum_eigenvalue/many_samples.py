@@ -33,13 +33,11 @@ LEMMA_17 = Claim(MORE_SAMPLES, "convergence.lemma-17", label="Lemma 17",
     assumptions=[MANY, ASSUMPTION_4, HIDDEN],
     relation=AtMost(ascent=False, signed=True), expects="refuted", severity="error",
     correction="convergence.lemma-17-gram", proof=("convergence.lemma-17-eig-swap", "convergence.lemma-17-zcov"),
-    doubt="""
-        With the smallest nonzero eigenvalue for lambda_min the statement would be that of convergence.lemma-17-gram;
-        Table 2 has lambda_min as the minimum eigenvalue, and Lemmas 18 and 19 use it as a bound below all N of them.
-    """,
     note="""
         Phi^* Phi^{*T} has N rows and rank at most d, so for N > d its smallest eigenvalue is 0 for all data: the event
-        has probability 0. What grows like N is the smallest eigenvalue of the d x d matrix Phi^{*T} Phi^*.""",
+        has probability 0. What grows like N is the smallest eigenvalue of the d x d matrix Phi^{*T} Phi^*. With the
+        smallest nonzero eigenvalue for lambda_min the statement would be that of convergence.lemma-17-gram; Table 2
+        has lambda_min as the minimum eigenvalue, and Lemmas 18 and 19 use it as a bound below all N of them.""",
 )  # fmt: skip
 
 
@@ -259,17 +257,16 @@ LEMMA_18 = Claim(MORE_SAMPLES, "convergence.lemma-18", label="Lemma 18 (and C.8)
     relation=AtMost(ascent=False, signed=True), expects="refuted", severity="error",
     correction="convergence.lemma-18-closest-pair",
     proof=("convergence.eq-38", "convergence.lemma-16", "convergence.lemma-17"),
-    doubt="""
-        For N > d lambda_* = 0, and no finite width meets d_m = Omega~(N^2 lambda_*^{-2}) literally; it is read with
-        the paper's lambda_* = Theta(N/d), or in the limit, as Appendix C.8 does. Taken literally it speaks of N <= d
-        only, and fails there too: at N = d = d_s = 1 the law uniform on {epsilon, 1} has Sigma > 1/2, lambda_* > 0,
-        and lambda_0 = eta_V epsilon^2/2 with probability 1/2, which exceeds delta + 1/e for small delta. With a
-        constant above 1 hidden in Omega(d^4) the literal lemma is empty; its proof and its uses are not, and for d_s =
-        1 lambda_0 does not depend on d_m at all.""",
     note="""
         lambda_0 is at most the mean of the diagonal, hence at most eta_V d_s C_x^2/2 whatever N (Eq. (42)), so it
         cannot grow with N. For the law uniform on the 2d vectors e_i and -e_i two of N > 2d samples agree and lambda_0
-        = 0 with certainty. Without repetition it still tends to 0 (convergence.lemma-18-closest-pair).""",
+        = 0 with certainty. Without repetition it still tends to 0 (convergence.lemma-18-closest-pair). For N > d
+        lambda_* = 0, and no finite width meets d_m = Omega~(N^2 lambda_*^{-2}) literally; it is read with the paper's
+        lambda_* = Theta(N/d), or in the limit, as Appendix C.8 does. Taken literally it speaks of N <= d only, and
+        fails there too: at N = d = d_s = 1 the law uniform on {epsilon, 1} has Sigma > 1/2, lambda_* > 0, and lambda_0
+        = eta_V epsilon^2/2 with probability 1/2, which exceeds delta + 1/e for small delta. With a constant above 1
+        hidden in Omega(d^4) the literal lemma is empty; its proof and its uses are not, and for d_s = 1 lambda_0 does
+        not depend on d_m at all.""",
 )  # fmt: skip
 
 

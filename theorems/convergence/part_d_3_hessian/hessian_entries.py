@@ -189,7 +189,7 @@ H_QO_RIGHT = Claim(DERIVATIVES, "convergence.h-qo-output-weight", label="D.3, en
 def query_output_block(
     x: ScalarTokens, w_Q: Queries, w_K: Weights, w_V: Weights, w_O: Weights, tau_0: Scale, tau_1: Scale
 ) -> Any:
-    """H_{Q,O}, of rank one, shape (d_m, d_m) """
+    """H_{Q,O}, of rank one, shape (d_m, d_m)"""
     kept = w_V
     return w_K @ mixed_factor(x, w_Q, w_K, w_V, kept, tau_0, tau_1).T
 
