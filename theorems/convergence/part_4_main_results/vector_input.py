@@ -5,6 +5,8 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import Annotated, Any
 
+import numpy as np
+
 from theorems.convergence import CONVERGENCE
 from theorems.convergence.definitions import Labels, last_hidden_layer, outputs
 from theorems.convergence.part_c_1_lemmas.constants import Bounds, sample_bound, stacked
@@ -57,6 +59,16 @@ def _at_d_1(X: Any, y: Any, W_Q: Any, W_K: Any, W_V: Any, w_O: Any) -> tuple[Bou
     tau_1 = w_O[0, 0] * 0 + 1
     b = Bounds(X, W_Q, W_K, W_V, w_O, tau_0, tau_1, sample_bound(X))
     return b, frobenius_norm(outputs(X, W_Q, W_K, W_V, w_O, tau_0, tau_1) - y)
+
+
+@COR_1.domain("opposite samples, labels near the outputs")
+def _(arrays: dict[str, Any], sizes: dict[str, int], rng: np.random.Generator) -> None:
+    """Samples of opposite signs, one neuron for each: both conditions hold for two samples, neither for three."""
+    for name in ("X", "W_Q", "W_K", "W_V", "w_O"):
+        arrays[name][:] = 0.0
+    arrays["X"][:, ::2], arrays["X"][:, 1::2] = 1.0, -1.0
+    arrays["W_V"][:, 0, 0], arrays["W_V"][:, 1, 0] = 1.0, -1.0
+    arrays["y"][:] = 2.0**-20
 
 
 COR_1.mutant("no z in (3)", "b.condition_3(b.Q) -> b.rho ** 2 * 32")

@@ -224,7 +224,7 @@ def probability_within_printed_deviation(level: Level) -> Any:
 ANY_PARAMETERS.oracle(lambda level: 1 - exp(-level))
 ANY_PARAMETERS.mutant("<= for <", lambda level: level * 0 + 1)
 ANY_PARAMETERS.mutant("a fair coin", lambda level: level * 0 + rational(1, 2))
-ANY_PARAMETERS.counterexample("X = 0, delta = 1/e: the event has probability 0", level=1)
+ANY_PARAMETERS.counterexample("X = 0, delta = 1/e: the event has probability 0", level="1")
 
 
 WITH_EQUALITY = Claim(SUB_EXPONENTIAL, "convergence.lemma-4-with-equality", label="Lemma 4, with <= for <",

@@ -29,10 +29,12 @@ from theorems.convergence.part_c_1_lemmas.constants import (
     two_ends,
 )
 from theorems.convergence.part_c_1_lemmas.extreme_inputs import (
+    across_a_kink,
     close_pairs,
     dominating_token,
     equal_ends,
     opposite_tokens,
+    value_crosses_zero,
 )
 from theorems.convergence.part_d_1_limiting_kernel.gradients import Tokens, attention_rows, gated_output_weights
 from verify.matrix import frobenius_norm, maximum, spectral_norm, sqrt
@@ -144,6 +146,8 @@ def hidden_layer_change(X: Tokens, theta: Theta, theta_0: Theta, tau_0: Any, tau
     return stacked([q.gradient_change("w_O"), _lines_16(q)[0]])
 
 
+EQ_16.domain("value crosses zero")(value_crosses_zero)
+EQ_16.domain("across a kink")(across_a_kink)
 EQ_16.mutant("d_s in place of d_s^{3/2}", lambda value, X: value / sqrt(X.shape[0]))
 EQ_16.mutant("change of attention dropped", attention=0)
 EQ_16.mutant("change of W_V dropped", values=0)
@@ -248,6 +252,8 @@ def gate_change(X: Tokens, theta: Theta, theta_0: Theta, tau_0: Any, tau_1: Any)
     return stacked(_gates(q) + _lines_19(q))
 
 
+EQ_19.domain("value crosses zero")(value_crosses_zero)
+EQ_19.domain("across a kink")(across_a_kink)
 EQ_19.mutant("w_O taken as fixed", "q.gate_constant() -> q.gate_constant() - 1")
 EQ_19.mutant("constant of relu' without lambda_O", "q.gate_constant() * q.distance -> q.distance")
 EQ_19.counterexample(
@@ -298,6 +304,8 @@ def value_gradient_lipschitz_bound(X: Tokens, theta: Theta, theta_0: Theta, tau_
 
 
 EQ_20.oracle(gradient_change_in("W_V"))
+EQ_20.domain("value crosses zero")(value_crosses_zero)
+EQ_20.domain("across a kink")(across_a_kink)
 EQ_20.mutant("constant of a fixed pattern", "q.gate_constant() -> 1")
 EQ_20.mutant("w_O taken as fixed", "q.b.O * q.b.slope + q.gate_constant() -> q.b.O * q.b.slope + q.gate_constant() - 1")
 EQ_20.counterexample(

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from theorems.convergence.part_c_1_lemmas.constants import Theta, stacked
-from theorems.convergence.part_c_1_lemmas.extreme_inputs import equal_ends, opposite_tokens
+from theorems.convergence.part_c_1_lemmas.extreme_inputs import across_a_kink, equal_ends, opposite_tokens
 from theorems.convergence.part_c_1_lemmas.gradient_change import ONE_SAMPLE, SAME_PATTERN, Pair, gradient_change_in
 from theorems.convergence.part_d_1_limiting_kernel.gradients import Tokens, softmax_covariance
 from verify.matrix import absolute, frobenius_norm, maximum, spectral_norm
@@ -318,6 +318,7 @@ def query_gradient_lipschitz_bound(X: Tokens, theta: Theta, theta_0: Theta, tau_
 
 
 EQ_23.oracle(gradient_change_in("W_Q"))
+EQ_23.domain("across a kink")(across_a_kink)
 EQ_23.mutant("change of U dropped", mixed=0)
 EQ_23.mutant("gate taken as fixed", gate=0)
 EQ_23.counterexample(
@@ -334,6 +335,7 @@ def key_gradient_lipschitz_bound(X: Tokens, theta: Theta, theta_0: Theta, tau_0:
 
 
 EQ_24.oracle(gradient_change_in("W_K"))
+EQ_24.domain("across a kink")(across_a_kink)
 EQ_24.mutant("change of U dropped", mixed=0)
 EQ_24.mutant("gate taken as fixed", gate=0)
 EQ_24.counterexample(

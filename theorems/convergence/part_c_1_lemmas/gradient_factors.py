@@ -19,7 +19,13 @@ from theorems.convergence.part_c_1_lemmas.constants import (
     distance,
     stacked,
 )
-from theorems.convergence.part_c_1_lemmas.extreme_inputs import balanced_attention, close_pairs, zero_pre_activations
+from theorems.convergence.part_c_1_lemmas.extreme_inputs import (
+    across_a_kink,
+    balanced_attention,
+    close_pairs,
+    value_crosses_zero,
+    zero_pre_activations,
+)
 from theorems.convergence.part_c_1_lemmas.gradient_lipschitz import SAME_SIGNS
 from theorems.convergence.part_d_1_limiting_kernel.gradients import (
     Tokens,
@@ -128,6 +134,8 @@ def changes_of_h(
     return stacked([frobenius_norm(a - b) for a, b in zip(h, h_0, strict=True)])
 
 
+H_DIFFERENCE.domain("value crosses zero")(value_crosses_zero)
+H_DIFFERENCE.domain("across a kink")(across_a_kink)
 H_DIFFERENCE.mutant("term of relu' dropped", gate=0)
 H_DIFFERENCE.mutant("last lambda_O dropped", output=0)
 

@@ -149,7 +149,7 @@ PROP_1 = Claim(PRINTED_STEP, "convergence.prop-1", label="Proposition 1, Eqs. (2
         \bar\lambda_O,\ell(\theta^0),\rho,\tau_0),\text{ then }\ell(\theta^t)\le(1-\gamma\tfrac{\alpha^2}{2})^t\ell(
         \theta^0)\ \forall t\ge0\ (4)""",
     relation=AtMost(ascent=False), sizes={"N": (2, 2), "d_s": (1, 2), "d": (1, 2), "d_m": (3, 5)}, expects="refuted",
-    severity="error", correction="convergence.prop-1-fixed-pattern",
+    severity="error", correction="convergence.prop-1-initial-margin",
     proof=(
         "convergence.eq-26-34", "convergence.fpre-chain", "convergence.eq-35", "convergence.eq-36",
         "convergence.eq-37", "convergence.descent-chain", "convergence.rate-last-line",
@@ -260,7 +260,7 @@ FIXED_PATTERN = Claim(FIXED_STEP, "convergence.prop-1-fixed-pattern",
         \alpha^2}{2})^t\ell(\theta^0)\ \forall t\ge0""",
     assumptions=NO_KINKS,
     relation=AtMost(ascent=False), sizes={"N": (1, 3), "d_s": (1, 2), "d": (1, 2), "d_m": (1, 4)},
-    corrects="convergence.prop-1", of_project=True,
+    of_project=True,
     uses=(
         "convergence.eq-37-fixed-pattern", "convergence.descent-chain-fixed-pattern",
         "convergence.rate-from-condition-3",

@@ -14,8 +14,8 @@ import numpy as np
 from theorems.convergence import CONVERGENCE
 from theorems.convergence.definitions import WEIGHTS, KeyWeights, OutputWeights, QueryWeights, ValueWeights, outputs
 from theorems.convergence.part_c_1_lemmas.constants import Theta, joined, split, stacked
+from theorems.convergence.part_c_1_lemmas.extreme_inputs import value_crosses_zero
 from theorems.convergence.part_d_1_limiting_kernel.gradients import Tokens
-from theorems.convergence.settings import drawn
 from verify.matrix import absolute, concatenate, frobenius_norm, maximum, rational, spectral_norm, sqrt
 from verify.oracles import hessian, jacobian
 from verify.vocabulary import Assumption, AtMost, Claim, Reading, Real, Setting, Shape
@@ -172,9 +172,9 @@ ANY_INITIALISATION = Claim(CONVERGENCE, "convergence.thm-3-any-initialisation",
         "LeCun or He initialisation: tau_1 = 1; theta^t = theta^0, d = d_s = 1",
         Assumption(
             "some value weight is positive, which fails with probability 2^{-d_m} < 1 - 8 exp(-d_m/2) from d_m = 5 on",
-            positive=lambda w_V: maximum(w_V),
+            positive=lambda theta: stacked([maximum(split(theta)["W_V"])]),
         ),
-        Assumption("d_m > A^2, the width as large as one likes", positive=lambda w_V, A: w_V.shape[0] - A * A),
+        Assumption("d_m > A^2, the width as large as one likes", positive=lambda theta, A: stacked([theta.shape[0] - A * A])),
     ],
     relation=AtMost(ascent=False), sizes={"d_m": (5, 6)}, expects="refuted", severity="error", of_project=True,
     note="""
@@ -183,31 +183,34 @@ ANY_INITIALISATION = Claim(CONVERGENCE, "convergence.thm-3-any-initialisation",
 )  # fmt: skip
 
 
-def _lecun_network(w: Column) -> Any:
-    """f at one token 1 with tau_0 = 1/d_m, tau_1 = 1; the columns of w are w_Q, w_K, w_V, w_O; shape (1, 1)."""
-    one = w.sum() * 0 + 1
-    W_Q, W_K, W_V, w_O = (w[:, k : k + 1] for k in range(4))
-    return outputs(one.reshape(1, 1, 1), W_Q, W_K, W_V, w_O, one / w.shape[0], one)
+def _lecun_network(X: Any, theta: Any) -> Any:
+    """f at one sample, shape (1, 1), with tau_0 = 1/d_m and tau_1 = 1."""
+    zero = X.sum() * 0
+    tau_0, tau_1 = zero + rational(1, theta.shape[0]), zero + 1
+    return outputs(X.reshape(1, *X.shape), **split(theta), tau_0=tau_0, tau_1=tau_1)
+
+
+@ANY_INITIALISATION.inputs
+def one_token_at_lecun(w_Q: Column, w_K: Column, w_V: Column, w_O: Column, A: Constant) -> dict[str, Any]:
+    return {"X": w_V[:1] * 0 + 1, "theta": joined(w_Q, w_K, w_V, w_O), "A": A}
 
 
 @ANY_INITIALISATION.formula
-def bound_of_any_initialisation(w_V: Column, A: Constant) -> Any:
+def bound_of_any_initialisation(theta: Theta, A: Constant) -> Any:
     """A / sqrt(d_m), a scalar."""
-    return A / sqrt(w_V.shape[0])
+    return A / sqrt(theta.shape[0])
 
 
 @ANY_INITIALISATION.oracle
-def hessian_norm_of_lecun(w_Q: Column, w_K: Column, w_V: Column, w_O: Column) -> Any:
-    w = concatenate([w_Q, w_K, w_V, w_O], axis=1)
-    return spectral_norm(hessian(_lecun_network, ("w", "w"))(w) + w.sum() * 0)
+def hessian_norm_of_lecun(X: Tokens, theta: Theta) -> Any:
+    return spectral_norm(hessian(_lecun_network, ("theta", "theta"))(X, theta) + X.sum() * 0)
 
 
-ANY_INITIALISATION.inputs(drawn(w_Q=Column, w_K=Column, w_V=Column, w_O=Column, A=Constant))
-ANY_INITIALISATION.mutant("A / d_m", lambda value, w_V: value / sqrt(w_V.shape[0]))
-ANY_INITIALISATION.mutant("A / sqrt(d_m) twice", lambda value: 2 * value)
+ANY_INITIALISATION.mutant("A / d_m", "sqrt(theta.shape[0]) -> theta.shape[0]")
+ANY_INITIALISATION.mutant("twice the bound", lambda value: 2 * value)
 ANY_INITIALISATION.counterexample(
     "one token 1, five neurons, A = 1: the norm is at least 1, the bound below 1/2",
-    w_Q=[[0]] * 5, w_K=[[0]] * 5, w_V=[[1], [-1], [1], [-1], [1]], w_O=[[1]] * 5, A=1,
+    X=[[1]], theta=[[0, 0, sign, 1] for sign in (1, -1, 1, -1, 1)], A="1",
 )  # fmt: skip
 
 
@@ -256,6 +259,7 @@ def kernel_change_allowed_by_hessian(X: Tokens, theta: Theta, theta_0: Theta, R:
 
 
 REMARK.oracle(lambda X, theta, theta_0: _kernel_change(*_gradients(X, theta, theta_0)))
+REMARK.domain("value crosses zero")(value_crosses_zero)
 REMARK.mutant("bound times d_m^{-1/2}", lambda value, theta: value / sqrt(theta.shape[0]))
 REMARK.mutant("||theta - theta^0||^2", power=2)
 
