@@ -11,7 +11,7 @@ from theorems.convergence import CONVERGENCE
 from theorems.convergence.definitions import Labels, last_hidden_layer, outputs
 from theorems.convergence.part_c_1_lemmas.constants import Bounds, sample_bound, stacked
 from theorems.convergence.settings import Positive
-from verify.matrix import frobenius_norm, rational, relu, softmax, stack_rows, total
+from verify.matrix import concatenate, frobenius_norm, rational, relu, softmax, stack_rows, total
 from verify.vocabulary import Assumption, AtMost, Claim, Equal, Shape
 
 ScalarTokens = Annotated[Any, Shape("N", "d_s", "1")]
@@ -96,7 +96,8 @@ RANK_TWO = Claim(CONVERGENCE, "convergence.cor-1-rank-two", label="Corollary 1, 
     relation=Equal(), sizes={"N": (1, 4), "d_s": (1, 3), "d_m": (1, 4)}, corrects="convergence.cor-1", of_project=True,
     exact=True,
     note="""
-        relu(m v) = relu(m) relu(v) + relu(-m) relu(-v). The right-hand sides of (2) and (3) are positive multiples of
+        relu(m v) = relu(m) relu(v) + relu(-m) relu(-v). Beside the identity the determinant of F_pre F_pre^T of three
+        samples is computed, which is 0: then alpha = 0 for N >= 3. The right-hand sides of (2) and (3) are positive multiples of
         sqrt(2 l(theta^0)).""",
 )  # fmt: skip
 
@@ -118,11 +119,23 @@ def _two_terms(
 def two_rank_one_terms(
     X: ScalarTokens, W_Q: QueryColumn, W_K: Column, W_V: Column, tau_0: Positive, tau_1: Positive
 ) -> Any:
-    """F_pre (N, d_m) as a sum of two matrices of rank one."""
-    return _two_terms(X, W_Q, W_K, W_V, tau_0, tau_1)
+    """F_pre as a sum of two matrices of rank one, in one row, then 0 for N >= 3; shape (1, N d_m + 1)."""
+    F = _two_terms(X, W_Q, W_K, W_V, tau_0, tau_1)
+    return concatenate([F.reshape(1, -1), F[:1, :1] * 0], axis=1)
 
 
-RANK_TWO.oracle(lambda X, W_Q, W_K, W_V, tau_0, tau_1: last_hidden_layer(X, W_Q, W_K, W_V, tau_0, tau_1))
+@RANK_TWO.oracle
+def hidden_layer_and_gram_determinant(X: Any, W_Q: Any, W_K: Any, W_V: Any, tau_0: Any, tau_1: Any) -> Any:
+    """F_pre, then the determinant of F_pre F_pre^T of the first three samples, which makes alpha vanish."""
+    F = last_hidden_layer(X, W_Q, W_K, W_V, tau_0, tau_1)
+    G = F[:3] @ F[:3].T
+    determinant = F[:1, :1] * 0
+    if X.shape[0] >= 3:
+        minors = [G[1, (k + 1) % 3] * G[2, (k + 2) % 3] - G[1, (k + 2) % 3] * G[2, (k + 1) % 3] for k in range(3)]
+        determinant = determinant + sum(G[0, k] * minors[k] for k in range(3))
+    return concatenate([F.reshape(1, -1), determinant], axis=1)
+
+
 RANK_TWO.mutant("rank one: negative parts dropped", negative=0)
 RANK_TWO.mutant("sign of the negative parts", negative=-1)
 RANK_TWO.mutant("sum pooling", pooling=False)

@@ -128,8 +128,8 @@ EQ_7_8 = Claim(LOSS, "convergence.eq-7-8", label="Eqs. (7), (8)",
 )  # fmt: skip
 EQ_9_10 = Claim(LOSS, "convergence.eq-9-10", label="Eqs. (9), (10)",
     statement=r"""
-        \nabla_{W_Q}\ell:\ \tau_0\tau_1\|\sum_n(f(X_n)-y_n)\sum_iW_KX_n^\top(\mathrm{diag}(\beta_{i,n})-\beta_{i,n}
-        \beta_{i,n}^\top)X_nW_V^\top(w_O\circ\dot\sigma_r(W_VX_n^\top\beta_{i,n}))X_n^{(i,:)}\|_F\le2\tau_0\tau_1
+        \nabla_{W_Q}\ell:\ \tau_0\tau_1\|\sum_n(f(X_n)-y_n)\sum_iW_kX_n^\top(\mathrm{diag}(\beta_{i,n})-\beta_{i,n}
+        \beta_{i,n}^\top)X_nW_V^\top(w_O\circ\sigma_r(W_VX_n^\top\beta_{i,n}))X_n^{(i,:)}\|_F\le2\tau_0\tau_1
         \sum_n|f(X_n)-y_n|d_s\bar\lambda_K\bar\lambda_V\bar\lambda_O(C_x\sqrt{d_s})^3=2\rho\tau_0\bar\lambda_K\bar
         \lambda_V\bar\lambda_Od_sC_x^2\|f-y\|_2\text{ (after Cauchy-Schwarz)};\ \ \|\nabla_{W_K}\ell\|_F\le2\rho\tau_0
         \bar\lambda_Q\bar\lambda_V\bar\lambda_Od_sC_x^2\|f-y\|_2""",

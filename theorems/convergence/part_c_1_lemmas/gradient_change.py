@@ -157,11 +157,9 @@ EQ_16.mutant("change of W_V dropped", values=0)
 
 EQ_17_18 = Claim(ONE_SAMPLE, "convergence.eq-17-18", label="Eqs. (17), (18)",
     statement=r"""
-        \|\nabla_{W_V}f^{t'}-\nabla_{W_V}f^t\|_F\le\tau_1C_x\sqrt{d_s}\sum_i[\|w_O^{t'}\circ\dot\sigma_r(W_V^{t'}X_n^
-        \top\beta_{i,n}^{t'})\|_2\|\beta_{i,n}^{t'}-\beta_{i,n}^t\|_2+\|\beta_{i,n}^t\|_2\|w_O^{t'}\circ\dot
-        \sigma_r(W_V^{t'}X_n^\top\beta_{i,n}^{t'})-w_O^t\circ\dot\sigma_r(W_V^tX_n^\top\beta_{i,n}^t)\|_2]\le\tau_1C_x
-        \sqrt{d_s}\sum_i[\bar\lambda_O\|\beta_{i,n}^{t'}-\beta_{i,n}^t\|_2+\|w_O^{t'}\circ\dot\sigma_r-w_O^t\circ\dot
-        \sigma_r\|_2],\quad\|\beta_{i,n}^{t'}-\beta_{i,n}^t\|_2\le2\tau_0C_x^2d_s(\bar\lambda_Q\|W_K^{t'}-W_K^t\|_2+\bar
+        \|\nabla_{W_V}f^{t'}-\nabla_{W_V}f^t\|_F\le\tau_1C_x\sqrt{d_s}\sum_i[\|w_O^{t'}\circ\sigma_r(W_V^{t'}X_n^
+        \top\beta_{i,n}^{t'})\|_2\|\beta_{i,n}^{t'}-\beta_{i,n}^t\|_2+\|\beta_{i,n}^t\|_2\|w_O^{t'}\circ\sigma_r(W_V^{t'}X_n^\top\beta_{i,n}^{t'})-w_O^t\circ\sigma_r(W_V^tX_n^\top\beta_{i,n}^t)\|_2]\le\tau_1C_x
+        \sqrt{d_s}\sum_i[\bar\lambda_O\|\beta_{i,n}^{t'}-\beta_{i,n}^t\|_2+\|w_O^{t'}\circ\sigma_r-w_O^t\circ\sigma_r\|_2],\quad\|\beta_{i,n}^{t'}-\beta_{i,n}^t\|_2\le2\tau_0C_x^2d_s(\bar\lambda_Q\|W_K^{t'}-W_K^t\|_2+\bar
         \lambda_K\|W_Q^{t'}-W_Q^t\|_2)\le z\|\theta^{t'}-\theta^t\|_2""",
     relation=AtMost(ascent=False), uses=("convergence.lemma-7",),
     doubt=Doubt(
@@ -211,7 +209,7 @@ EQ_17_18.mutant("C_x in place of C_x^2 in (18)", "_lines_17_18(q) -> _lines_17_1
 
 EQ_19 = Claim(ONE_SAMPLE, "convergence.eq-19", label="Eq. (19)",
     statement=r"""
-        \|w_O^{t'}\circ\dot\sigma_r(W_V^{t'}X_n^\top\beta_{i,n}^{t'})-w_O^t\circ\dot\sigma_r(W_V^tX_n^\top\beta_{i,n}^t)
+        \|w_O^{t'}\circ\sigma_r(W_V^{t'}X_n^\top\beta_{i,n}^{t'})-w_O^t\circ\sigma_r(W_V^tX_n^\top\beta_{i,n}^t)
         \|_2\le\bar\lambda_O\|W_V^{t'}X_n^\top\beta_{i,n}^{t'}-W_V^tX_n^\top\beta_{i,n}^t\|_2+\|w_O^{t'}-w_O^t\|_2\le[
         \bar\lambda_OC_x\sqrt{d_s}(1+\bar\lambda_Vz)+1]\|\theta^{t'}-\theta^t\|_2""",
     relation=AtMost(ascent=False), expects="refuted", severity="error", correction="convergence.eq-19-fixed-pattern",

@@ -148,7 +148,7 @@ EQ_21_TOKENS.mutant("change of h dropped", "q.split_change() -> q.split_change(w
 
 EQ_22 = Claim(TWO_TOKENS, "convergence.eq-22", label="Eq. (22)",
     statement=r"""
-        \|U_{i,n}^{t'}-U_{i,n}^t\|_2\le\|W_K^{t'}X_n^\top D_{i,n}^{t'}-W_K^tX_n^\top D_{i,n}^t\|_2\|X_n\|_2\leC_x
+        \|U_{i,n}^{t'}-U_{i,n}^t\|_2\le\|W_K^{t'}X_n^\top D_{i,n}^{t'}-W_K^tX_n^\top D_{i,n}^t\|_2\|X_n\|_2\le C_x
         \sqrt{d_s}[\|W_K^{t'}-W_K^t\|_2\|X_n\|_2\|D_{i,n}^{t'}\|_2+\|W_K^t\|_2\|X_n\|_2\|D_{i,n}^{t'}-D_{i,n}^t\|_2]\le
         C_x^2d_s[\|\theta^{t'}-\theta^t\|_2+\bar\lambda_K(\|\beta_{i,n}^{t'}-\beta_{i,n}^t\|_\infty+\|\beta_{i,n}^{t'}
         \beta_{i,n}^{t'\top}-\beta_{i,n}^t\beta_{i,n}^{t\top}\|_2)]\le C_x^2d_s[\|\theta^{t'}-\theta^t\|_2+3\bar

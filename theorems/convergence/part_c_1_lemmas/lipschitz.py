@@ -70,7 +70,8 @@ LEMMA_7 = Claim(TWO_ENDS, "convergence.lemma-7", label="Lemma 7",
     note="""
         Far from tight: the sharp constant of the softmax is 1/2 of the one used in the 1-norm, and the largest
         products of two tokens are half of d_s C_x^2 where they differ. The scalar tokens 1 and 1 - sqrt 2 at equal
-        weights reach (2 + sqrt 2)/16 = 0.213 of the bound.""",
+        weights reach (2 + sqrt 2)/16 = 0.213 of the bound. A quarter of the bound holds: ||diag(beta) - beta
+        beta^T||_2 <= 1/2, and the logits move by at most tau_0 d_s C_x^2 ||d(W_Q^T W_K)||_2 in the 2-norm.""",
 )  # fmt: skip
 
 

@@ -117,7 +117,10 @@ LEMMA_15 = Claim(FINITE, "convergence.lemma-15", label="Lemma 15",
         bounds similarities of pairs at a fixed scale, and the proof needs N - 1 of them of size 1/N^2 at once. The
         stated probability itself tends to 0 as N grows, at fixed c_hat and d_s, so the statement is empty in the
         limit. Nothing hinges on equal samples: those on one direction, of lengths in [1, 1 + 1/50], meet Assumption 3
-        with c_hat = 1 as well, and relu(u phi.w) = u relu(phi.w), u > 0, makes the matrix singular.""",
+        with c_hat = 1 as well, and relu(u phi.w) = u relu(phi.w), u > 0, makes the matrix singular. Nor does the
+        example need a finite law: with d = d_s = 1 and X = sqrt(U) or -sqrt(U), U uniform on [0, 1], P(U U' >= t) = 1
+        - t + t log t <= exp(-t), all samples differ almost surely, and of three two have one sign: lambda_0 = 0
+        (convergence.three-samples-loss).""",
 )  # fmt: skip
 
 

@@ -134,9 +134,9 @@ D1_GRADIENTS = Claim(GRADIENTS, "convergence.d1-gradients", label="D.1, gradient
         \frac{\partial f}{\partial w_O}=\tau_1\sum_i\sigma_r(W_VX^\top\beta_i);\ \frac{\partial f}{\partial
         W_Q^{(p,q)}}=\tau_0\tau_1\sum_i(w_O\circ\dot\sigma_r(W_VX^\top\beta_i))^\top W_VX^\top(\mathrm{diag}(\beta_i)-
         \beta_i\beta_i^\top)XW_K^\top e_pe_q^\top X^{(i,:)\top};\ \frac{\partial f}{\partial
-        W_Q}=\tau_0\tau_1\sum_iW_KX^\top(\mathrm{diag}(\beta_i)-\beta_i\beta_i^\top)XW_V^\top(w_O\circ\dot\sigma_r(W_VX^
+        W_Q}=\tau_0\tau_1\sum_iW_kX^\top(\mathrm{diag}(\beta_i)-\beta_i\beta_i^\top)XW_V^\top(w_O\circ\dot\sigma_r(W_VX^
         \top\beta_i))X^{(i,:)};\ \frac{\partial f}{\partial W_V^{(p,q)}}=\tau_1\sum_i(w_O\circ\dot\sigma_r)^\top
-        e_pe_q^\topX^\top\beta_i,\ \frac{\partial f}{\partial W_V}=\tau_1\sum_i(w_O\circ\dot\sigma_r(W_VX^\top\beta_i))
+        e_pe_q^\top X^\top\beta_i,\ \frac{\partial f}{\partial W_V}=\tau_1\sum_i(w_O\circ\sigma_r(W_VX^\top\beta_i))
         \beta_i^\top X""",
     relation=Equal(), uses=("convergence.lemma-11",),
     doubt=Doubt(

@@ -175,9 +175,9 @@ VANISHING_BLOCKS.mutant("d_m^{-2} for the gradients", "8 * d_m -> 8 * d_m ** 2")
 EQ_64 = Claim(VALUE_BLOCK, "convergence.eq-64", label="Eq. (64)",
     statement=r"""
         \lim\Big\langle\frac{\partial f(X)}{\partial W_V},\frac{\partial f(X')}{\partial W_V}\Big\rangle=\lim\tau_1^2
-        \sum_{i,j}\sum_{k=1}^{d_m}(w_O^{(k)})^2\dot\sigma_r(W_V^{(k,:)}X'^\top\beta'_j)\dot\sigma_r(W_V^{(k,:)}X^\top
-        \beta_i)\beta_i^\top XX'^\top\beta'_j=d_s^2\,\mathbb E_w(\dot\sigma_r(w^\top X'^\top\mathbf
-        1_{d_s}))(\dot\sigma_r(w^\top X^\top\mathbf 1_{d_s}))(\mathbf 1_{d_s}^\top XX'^\top\mathbf 1_{d_s})""",
+        \sum_{i,j}\sum_{k=1}^{d_m}(w_O^{(k)})^2\sigma_r(W_V^{(k,:)}X'^\top\beta'_j)\sigma_r(W_V^{(k,:)}X^\top
+        \beta_i)\beta_i^\top XX'^\top\beta'_j=d_s^2\,\mathbb E_w(\sigma_r(w^\top X'^\top\mathbf
+        1_{d_s}))(\sigma_r(w^\top X^\top\mathbf 1_{d_s}))(\mathbf 1_{d_s}^\top XX'^\top\mathbf 1_{d_s})""",
     assumptions=[SUMS],
     relation=TendsTo(WIDTHS, PowerRate(0.5), instances=3), expects="refuted", severity="slip",
     correction="convergence.eq-64-mean-tokens",

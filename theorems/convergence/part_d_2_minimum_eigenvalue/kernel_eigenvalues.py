@@ -255,8 +255,9 @@ NUMERIC = Claim(CONVERGENCE, "convergence.lemma-19-numeric", label="Proof of Lem
     relation=AtMost(ascent=False, signed=True), sizes={"d": (1, 4)}, expects="refuted", severity="error",
     correction="convergence.lemma-19-numeric-order", presumes=("convergence.lemma-17",),
     note="""
-        The bound is negative, and empty, for N <= 729 d^4, and beyond that it outgrows the diagonal of K: from t = 10
-        on it is at least 25 d^3. The arithmetic alone is right (convergence.lemma-19-numeric-order).""",
+        Use convergence.lemma-19-two-sided in its place; the linked form keeps the arithmetic alone. The bound is
+        negative, and empty, for N <= 729 d^4, and beyond that it outgrows the diagonal of K: from t = 10 on it is at
+        least 25 d^3. The arithmetic alone is right (convergence.lemma-19-numeric-order).""",
 )  # fmt: skip
 
 Ratio = Annotated[Any, Real(1.0, 12.0)]

@@ -182,7 +182,7 @@ EQ_71_SCALES.mutant("w_Q and w_V exchanged", "w_Q -> w_V; w_V -> w_Q")
 
 EQ_73 = Claim(DERIVATIVES, "convergence.eq-73", label="Eq. (73)",
     statement=r"""
-        \frac{\partial f(x)}{\partial w_Q^{(j)}}=\tau_0\tau_1\sum_ix^{(i)}w_K^{(j)}w_V^\top(w_O\circ\dot\sigma_r(w_Vx^
+        \frac{\partial f(x)}{\partial w_Q^{(j)}}=\tau_0\tau_1\sum_ix^{(i)}w_K^{(j)}w_V^\top(w_O\circ\sigma_r(w_Vx^
         \top\beta_i))x^\top(\mathrm{diag}(\beta_i)-\beta_i\beta_i^\top)x""",
     relation=Equal(), uses=("convergence.eq-71-scales",),
     doubt=Doubt(

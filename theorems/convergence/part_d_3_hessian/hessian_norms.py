@@ -118,7 +118,7 @@ def scales(w: Any) -> tuple[Any, Any]:
 
 QQ_NORM = Claim(NTK, "convergence.h-qq-norm", label="D.3, norm of H_QQ",
     statement=r"""
-        \|H_{Q,Q}\|_2\le|\tau_0^2\tau_1\sum_i(x^{(i)})^2w_V^\top(w_O\circ\dot\sigma_r(w_Vx^\top\beta_i))x^\top\Gamma_ix|
+        \|H_{Q,Q}\|_2\le|\tau_0^2\tau_1\sum_i(x^{(i)})^2w_V^\top(w_O\circ\sigma_r(w_Vx^\top\beta_i))x^\top\Gamma_ix|
         \|w_Kw_K^\top\|_2\le|\tau_0^2\tau_1\sum_i(x^{(i)})^2x^\top\Gamma_ix|\|w_O\|_2\|w_V\|_2\|w_K\|_2^2\le\cdots(3
         \sqrt{\eta_Od_m}+R)(3\sqrt{\eta_Vd_m}+R)(3\sqrt{\eta_Qd_m}+R)(3\sqrt{\eta_Kd_m}+R)=\mathcal O(1/\sqrt{d_m})""",
     relation=AtMost(signed=True), expects="refuted", severity="error", correction="convergence.h-qq-norm-absolute",

@@ -74,8 +74,8 @@ TWO_POINTS = NTK.extended(
 
 THM_3 = Claim(NTK, "convergence.thm-3", label="Theorem 3",
     statement=r"""
-        \text{Assumption 1, }\tau_0=d_m^{-1},\ R>0\text{ fixed, }\theta^t\in B(\theta^0,R):\ \text{with probability at
-        least }1-8e^{-d_m/2}:\ \|H(\theta^t)\|_2\le\mathcal O(d_m^{-1/2})""",
+        \text{Assumption 1, }\tau_0=d_m^{-1},\ R>0\text{ fixed, }\theta^t\in B(\theta,R):=\{\theta:\|\theta-\theta^0\|_2\le
+        R\}:\ \text{with probability at least }1-8e^{-d_m/2}:\ \|H(\theta^t)\|_2\le\mathcal O(d_m^{-1/2})""",
     assumptions=[Assumption("R > 0", positive=lambda R: stacked([R]))],
     relation=AtMost(ascent=False), expects="gap",
     uses=("convergence.hessian-block-bounds", "convergence.hessian-block-limits"),
