@@ -405,6 +405,19 @@ def hidden_layer_movement(X: Samples, theta: Theta, theta_0: Theta, tau_0: Any, 
     return h.lefts(h.b.kappa / X.shape[1])
 
 
+@FPRE_CHAIN.at_scale("146 tokens, two of them opposite and large", N=1, d_s=146, d=2, d_m=1)
+def _(arrays: dict[str, Any], sizes: dict[str, int], rng: np.random.Generator) -> None:
+    """All tokens attend to the large pair, and W_K moves by 1/1000; short sequences cannot show it."""
+    X = arrays["X"]
+    X[..., 0], X[..., 1] = 1.0, 0.0
+    X[:, :, 0], X[:, :, 1] = (12.0, 0.001), (-12.0, 0.001)
+    for suffix, moved in (("", 0.001), ("_0", 0.0)):
+        for name, row in (("W_Q", (1.0, 0.0)), ("W_K", (moved, 20000.0)), ("W_V", (1.0, 0.1))):
+            arrays[name + suffix][:, 0] = row
+        arrays["w_O" + suffix][:] = 1.0
+    arrays["tau_0"][:] = arrays["tau_1"][:] = 1.0
+
+
 FPRE_CHAIN.mutant("no attention", "h.b.kappa / X.shape[1] -> 0")
 FPRE_CHAIN.mutant("d_s kept", "h.b.kappa / X.shape[1] -> h.b.kappa")
 

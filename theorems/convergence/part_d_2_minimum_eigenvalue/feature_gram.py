@@ -63,6 +63,18 @@ def _gram_sizes(X: Any, M: Any) -> Any:
 
 
 ENTRY.oracle(_gram_sizes)
+
+
+@ENTRY.at_scale("one long token among 63 zeros", N=1, d_s=64, d=1)
+def _(arrays: dict[str, Any], sizes: dict[str, int], rng: Any) -> None:
+    """The first token, of length 8, attends to itself; the shortest sequences cannot show it."""
+    arrays["X"][:] = 0.0
+    arrays["X"][:, :, 0] = 8.0
+    arrays["share"][:] = 1.0
+    for name, value in (("tau_0", 2.0**-8), ("eta_QK", 0.5), ("d_m", 256.0), ("ell", 2.5)):
+        arrays[name][:] = value
+
+
 ENTRY.mutant("d_s dropped altogether", lengths=1)
 ENTRY.mutant("sqrt(d_s)", "X.shape[1] -> sqrt(X.shape[1])")
 

@@ -110,6 +110,7 @@ def weights_as_one(
     return {"X": X, "theta": joined(W_Q, W_K, W_V, w_O), "R": R}
 
 
+@THM_3.formula
 def hessian_bound(X: Tokens, theta: Theta, R: Radius) -> Any:
     """hessian_constant / sqrt(d_m), a scalar."""
     return hessian_constant(X, R) / sqrt(theta.shape[0])
@@ -147,9 +148,15 @@ THM_3_NTK = Claim(NTK, "convergence.thm-3-ntk", label="Theorem 3, under NTK init
     note="Derived as in the note of convergence.thm-3. For the average pooling of Eq. (1.2) the Hessian is d_s times smaller.",
 )  # fmt: skip
 
+
+@THM_3_NTK.formula
+def hessian_bound_under_ntk(X: Tokens, theta: Theta, R: Radius) -> Any:
+    """hessian_constant / sqrt(d_m), a scalar."""
+    return hessian_constant(X, R) / sqrt(theta.shape[0])
+
+
 for claim in (THM_3, THM_3_NTK):
     claim.inputs(weights_as_one)
-    claim.formula(hessian_bound)
     claim.oracle(hessian_norm)
     claim.domain("small tokens")(_small_tokens)
     claim.domain("attention of large weights")(_large_attention)
