@@ -269,7 +269,8 @@ FIXED_PATTERN = Claim(FIXED_STEP, "convergence.prop-1-fixed-pattern",
         On a fixed pattern f is smooth along each segment, c_3' is a true Lipschitz constant of its Jacobian, and the
         induction of Appendix C.2 goes through. Eq. (3) keeps F_pre within alpha/8 of its start, so that
         sigma_min(F_pre^t) >= 7 alpha / 8, which gives the printed rate alpha^2/2; the alpha/2 of the induction would
-        give alpha^2/4.""",
+        give alpha^2/4. Three steps are followed, with the average over tokens; convergence.prop-1-initial-margin
+        follows ten, with the sum.""",
 )  # fmt: skip
 
 

@@ -32,7 +32,8 @@ H_QQ = Claim(
     "convergence.h-qq",
     label="D.3, entries of H_QQ",
     statement=r"""
-        H_{Q,Q}^{(j,p)}=\tau_0^2\tau_1\sum_iw_K^{(j)}w_K^{(p)}(x^{(i)})^2w_V^\top(w_O\circ\dot\sigma_r(w_Vx^\top
+        H_{Q,Q}^{(j,p)}=\frac{\partial^2f(x)}{\partial w_Q^{(j)}\partial w_Q^{(p)}}=
+        \tau_0^2\tau_1\sum_iw_K^{(j)}w_K^{(p)}(x^{(i)})^2w_V^\top(w_O\circ\dot\sigma_r(w_Vx^\top
         \beta_i))x^\top\Gamma_ix""",
     relation=Equal(),
     sizes={"d_s": (1, 4), "d_m": (3, 5)},  # with fewer neurons, all ReLUs are often off and the block is 0
@@ -125,7 +126,8 @@ PRODUCT_RULE.mutant("second term in every entry", "eye(d_m) -> 1")
 
 H_QV = Claim(DERIVATIVES, "convergence.h-qv", label="D.3, entries of H_QV",
     statement=r"""
-        H_{Q,V}^{(j,p)}=\tau_0\tau_1\sum_iw_K^{(j)}x^{(i)}w_O^{(p)}\dot\sigma_r(w_V^{(p)}x^\top\beta_i)x^\top(
+        H_{Q,V}^{(j,p)}=\frac{\partial^2f}{\partial w_Q^{(j)}\partial w_V^{(p)}}=
+        \tau_0\tau_1\sum_iw_K^{(j)}x^{(i)}w_O^{(p)}\dot\sigma_r(w_V^{(p)}x^\top\beta_i)x^\top(
         \mathrm{diag}(\beta_i)-\beta_i\beta_i^\top)x""",
     relation=Equal(),
 )  # fmt: skip
