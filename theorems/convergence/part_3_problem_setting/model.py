@@ -19,7 +19,7 @@ from theorems.convergence.definitions import (
 from theorems.convergence.part_d_1_limiting_kernel.gradients import Scale, network_gradients
 from verify.matrix import concatenate, ones, rational, sqrt, stack_rows, summed, total
 from verify.oracles import jacobian
-from verify.vocabulary import Claim, Equal, Real, Shape
+from verify.vocabulary import Claim, Doubt, Equal, Real, Shape
 
 # -- Algorithm 1 -------------------------------------------------------------------------------------------------------
 
@@ -30,12 +30,17 @@ ALGORITHM_1 = Claim(CONVERGENCE, "convergence.algorithm-1", label="Algorithm 1",
     r"\ W_V^{t+1}=W_V^t-\gamma\nabla_{W_V}\ell(\theta^t),\ W_Q^{t+1}=W_Q^t-\gamma\nabla_{W_Q}\ell(\theta^t)\ ["
     r"\text{last line repeated}]",
     assumptions=["standard gradient descent on all of W_Q, W_K, W_V, w_O (Section 3.2)", "f as in Eq. (1.2)"],
-    relation=Equal(), sizes={"N": (1, 2), "d_s": (1, 2), "d": (1, 2), "d_m": (1, 3)}, expects="reading",
+    relation=Equal(), sizes={"N": (1, 2), "d_s": (1, 2), "d": (1, 2), "d_m": (1, 3)},
     uses=("convergence.d1-gradients", "convergence.gradient-wk"), exact=True,
-    reading="each weight moves along its own gradient, all four at theta^t, as the text around the algorithm says",
-    doubt="""
-        The box is damaged: its last lines repeat that of W_Q, that of w_O is missing, and W_K moves along the gradient
-        in W_V. Taken literally it would leave w_O alone; two mutants show that it is then no gradient descent.""",
+    doubt=Doubt(
+        r"$\boldsymbol{W}_K^{t+1} = \boldsymbol{W}_K^t - \gamma \cdot \nabla_{\boldsymbol{W}_V} "
+        r"\ell(\boldsymbol{\theta}^t)$",
+        """
+            The box is damaged: its last lines repeat that of W_Q several times, that of w_O is missing, and W_K moves
+            along the gradient in W_V. Each weight moves along its own gradient, as 'standard gradient descent (GD)
+            training of Transformer' in the text beside the box has it; two mutants show that the lines of the
+            extraction are no gradient descent.""",
+    ),
 )  # fmt: skip
 
 

@@ -15,7 +15,7 @@ from theorems.convergence.definitions import (
 )
 from theorems.convergence.settings import WIDTHS, standard_normal
 from verify.matrix import hadamard
-from verify.vocabulary import Claim, PowerRate, Setting, TendsTo
+from verify.vocabulary import Claim, Doubt, PowerRate, Setting, TendsTo
 
 SUMS = Setting(
     CONVERGENCE,
@@ -61,9 +61,12 @@ LEMMA_1 = Claim(MEANS, "convergence.lemma-1", label="Lemma 1",
         N(0,I)}(\dot\sigma_r(\Phi^*w)\dot\sigma_r(\Phi^*w)^\top)(\Phi^*\Phi^{*\top})""",
     relation=RATE, expects="refuted", severity="error", correction="convergence.lemma-1-average-pooling",
     proof=("convergence.c2-reformulation", "convergence.eq-63", "convergence.d1-limit-wq", "convergence.eq-64"),
-    doubt="""
-        No operator is legible between the last two factors; the derivation in Appendix D.1 (Eq. (64)) makes it the
-        entrywise product. The counterexamples have N = 1, where both readings agree.""",
+    doubt=Doubt(
+        r"\right) \left(\boldsymbol{\Phi}^* \boldsymbol{\Phi}^{*\top} \right)",
+        """
+            No operator is legible between the last two factors; the derivation in Appendix D.1 (Eq. (64)) makes it the
+            entrywise product. The counterexamples have N = 1, where both readings agree.""",
+    ),
     note="""
         A clash of normalisations: Eq. (1.2) pools by the average, the proofs (C.2, D.1) by the sum. For the average
         the kernel is 1/d_s^2 times the printed one; for the sum the printed one is right

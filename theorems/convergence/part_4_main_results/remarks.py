@@ -88,12 +88,12 @@ C_HAT = Claim(CONVERGENCE, "convergence.assumption-3-chat", label="Remark after 
     ],
     relation=AtMost(), expects="refuted", severity="error", correction="convergence.assumption-3-below-one",
     note="""
-        Read as: the allowed probability of large similarity, exp(-t^c^), grows with c^ for every t. It does for t < 1
-        and falls for t > 1; Lemma 15 needs it for t < 1 only. But no c^ admits general data: exp(-t^c^) < 1 for t > 0,
-        so pairs whose inner product is bounded below by any positive number almost surely are excluded for every c^;
-        as c^ tends to 0 the bound tends to 1/e for all t, so that dissimilar pairs need a probability of at least 1 -
-        1/e at every level. The first sentence can be kept by looking at t < 1 alone, as for normalised data; but there
-        a smaller c^ asks for more, and the second sentence turns into its opposite.""",
+        exp(-t^c^) falls in c^ for t > 1 and rises for t < 1: no single range of t keeps both sentences. For t < 1,
+        where Lemma 15 uses the assumption and normalised data live, a larger c^ does allow more similar data, and a
+        smaller one asks for more: the second sentence turns into its opposite. For t > 1 the first is false. Nor does
+        any c^ admit general data: exp(-t^c^) < 1 for t > 0, so pairs whose inner product is bounded below by any
+        positive number almost surely are excluded for every c^; as c^ tends to 0 the bound tends to 1/e for all t, so
+        that dissimilar pairs need a probability of at least 1 - 1/e at every level.""",
 )  # fmt: skip
 
 

@@ -8,7 +8,7 @@ from theorems.convergence import CONVERGENCE
 from theorems.convergence.part_c_1_lemmas.constants import Scalars, stacked
 from theorems.convergence.settings import Dimension, Length, Positive, SampleCount, Width
 from verify.matrix import maximum, rational, sqrt
-from verify.vocabulary import AtMost, Claim, Real
+from verify.vocabulary import AtMost, Claim, Reading, Real
 
 Middle = Annotated[Any, Real(0.5, 3.0)]
 
@@ -23,20 +23,21 @@ INIT_STEPSIZE = Claim(CONVERGENCE, "convergence.init-stepsize", label="Section 4
         " d_m",
     ],
     relation=AtMost(), sizes={"N": (1, 4), "d_s": (1, 3), "d": (1, 4)}, expects="reading", uses=("convergence.eq-44",),
-    reading="""
-        the largest step that Eq. (37) allows, gamma = 1/C, for wide networks at tau_0 = 1/d_m: C under NTK
-        initialisation is at most C under LeCun and under He initialisation with the same Gaussian draws, C_Q = C_K =
-        C_V = C_O = 1""",
-    doubt="""
-        The sentence names neither tau_0 nor a width. At tau_0 = d_m^{-1/2} for all three, as Figure 5 seems to have
-        it, 1/C can be the larger under LeCun and He: eta = 1/d makes their logits smaller. At N = d_s = C_x =
-        l(theta^0) = 1, norms sqrt(d_m) + sqrt(d) and widths from 100 to 10^7 it is under LeCun from d = 2 on, under He
-        from d = 4 on. At d = 1 NTK has the larger one at every width and tau_0
-        (convergence.init-stepsize-one-dimension).""",
+    reading=Reading(
+        "allows for a larger step size than LeCun/He initialization for training",
+        """
+            the largest step that Eq. (37) allows, gamma = 1/C, is larger for wide networks at tau_0 = 1/d_m, the
+            scaling of Section 4.3: C under NTK initialisation is at most C under LeCun and under He initialisation
+            with the same Gaussian draws, C_Q = C_K = C_V = C_O = 1""",
+    ),
     note="""
         tau_1 = d_m^{-1/2} against 1: at tau_0 = 1/d_m C stays bounded under NTK as d_m grows, by A, and is at least
         c_1 c_2 >= rho^2 lambda_V^2, of order d_m / d, under LeCun and He. That 1/C is an admissible step at all is
-        what Eq. (37) fails to give.""",
+        what Eq. (37) fails to give. The sentence names neither tau_0 nor a width. At tau_0 = d_m^{-1/2} for all three,
+        as Figure 5 seems to have it, 1/C can be the larger under LeCun and He: eta = 1/d makes their logits smaller.
+        At N = d_s = C_x = l(theta^0) = 1, norms sqrt(d_m) + sqrt(d) and widths from 100 to 10^7 it is under LeCun from
+        d = 2 on, under He from d = 4 on. At d = 1 NTK has the larger one at every width and tau_0
+        (convergence.init-stepsize-one-dimension).""",
 )  # fmt: skip
 
 

@@ -23,10 +23,11 @@ from theorems.convergence.definitions import (
     outputs,
     squared_loss,
 )
-from theorems.convergence.part_c_1_lemmas.constants import Scalars, stacked
+from theorems.convergence.part_b_background.sub_exponential import logarithm
+from theorems.convergence.part_c_1_lemmas.constants import TINY, Bounds, Scalars, sample_bound, stacked
 from theorems.convergence.part_d_1_limiting_kernel.gradients import Tokens
 from theorems.convergence.settings import Dimension, Positive, SampleCount, Width, drawn
-from verify.matrix import exp, maximum, rational, sqrt, stack_rows
+from verify.matrix import exp, maximum, rational, spectral_norm, sqrt, stack_rows
 from verify.vocabulary import Assumption, AtMost, Claim, Real, Setting, Shape
 
 Small = Annotated[Any, Real(0.0078125, 0.125)]
@@ -106,44 +107,87 @@ def loss_of_two_samples(
     return squared_loss(X, y, W_Q, W_K, W_V, w_O, tau_0, tau_1)
 
 
-for claim in (EQUAL_SAMPLES, PROPORTIONAL):
+THREE_SAMPLES = Claim(CONVERGENCE, "convergence.three-samples-loss", label="Three samples in one dimension",
+    statement=r"""
+        d=d_s=1,\ N=3,\ x_1,x_2>0>x_3\ \Rightarrow\ f(x)=a\sigma_r(x)+b\sigma_r(-x),\ \ell(\theta)\ge\frac{(x_2y_1-
+        x_1y_2)^2}{2(x_1^2+x_2^2)}\ \text{for all }\theta\text{ of any width}""",
+    assumptions=["f as in Eqs. (1.1)-(1.2)", "x_1, x_2, -x_3 > 0"],
+    relation=AtMost(ascent=False), sizes={"d_m": (1, 4)}, of_project=True,
+    note="""
+        A single token gets all attention and relu(m v) = relu(m) relu(v) + relu(-m) relu(-v), so that f(x_1)/x_1 =
+        f(x_2)/x_2. For 9/10, 1/2, -2/5 with labels 1, -1, 3/10 the bound is 49/53.""",
+)  # fmt: skip
+
+
+@THREE_SAMPLES.inputs
+def two_positive_and_one_negative(
+    first: Positive, second: Positive, third: Positive, errors: Annotated[Any, Shape("3", "1")],
+    W_Q: Annotated[Any, Shape("d_m", "1")], W_K: Annotated[Any, Shape("d_m", "1")],
+    W_V: Annotated[Any, Shape("d_m", "1")], w_O: OutputWeights, tau_0: Positive, tau_1: Positive,
+) -> dict[str, Any]:  # fmt: skip
+    return _of_two(stacked([first, second, -third]).reshape(3, 1, 1), errors, [W_Q, W_K, W_V, w_O], tau_0, tau_1)
+
+
+@THREE_SAMPLES.domain("where f is best")
+def _(arrays: dict[str, Any], sizes: dict[str, int], rng: np.random.Generator) -> None:
+    """Errors proportional to x_2 and -x_1, none at the third sample."""
+    arrays["errors"][:, 0, 0] = arrays["second"]
+    arrays["errors"][:, 1, 0] = -arrays["first"]
+    arrays["errors"][:, 2, 0] = 0.0
+
+
+@THREE_SAMPLES.oracle
+def least_loss_of_three_samples(X: Samples, y: Labels) -> Any:
+    first, second = X[0, 0, 0], X[1, 0, 0]
+    gap = second * y[0, 0] - first * y[1, 0]
+    return gap * gap / (2 * (first * first + second * second))
+
+
+for claim in (EQUAL_SAMPLES, PROPORTIONAL, THREE_SAMPLES):
     claim.formula(loss_of_two_samples)
     claim.mutant("half of the loss", lambda value: value * rational(1, 2))
-    claim.mutant("loss of the second sample alone", "X -> X[1:]; y -> y[1:]")
+    claim.mutant("loss of the other samples than the first", "X -> X[1:]; y -> y[1:]")
 
 
-def _assumption_3(d: int, s: Any) -> Any:
-    """exp(-s) - 1/d: the pair's inner product is s with probability 1/d, and 0 otherwise."""
-    return exp(-s) - s * 0 - rational(1, d)
+def _assumption_3(s: Any) -> Any:
+    """exp(-s) - P(U U' >= s) at a level 0 < s < 1."""
+    return exp(-s) - (1 - s + s * logarithm(s))
 
 
 _PROBABILITY = r"1-8e^{-d_m/2}-\delta-\exp(-\Omega((N-1)^{-\hat c}d_s^{-1}))"
 _DATA: list[str | Assumption] = [
-    "iid samples: X uniform among d orthogonal directions of squared norm sqrt(s), d_s = 1; labels N(0, 1), independent",
-    "Assumption 1 with C_x^2 = sqrt(s); Assumption 2: a nonzero row has full row rank",
-    Assumption("Assumption 3 with c^ = 1: 1/d <= exp(-t) for all t <= s", nonnegative=_assumption_3),
+    "iid samples: d = d_s = 1, X = sqrt(U) or -sqrt(U) with equal probability, U uniform on [0, 1]; labels N(0, 1), independent",
+    "Assumption 1 with C_x = 1; Assumption 2: X vanishes with probability 0",
+    Assumption(
+        "Assumption 3 with c^ = 1: <X^T X, X'^T X'> = U U', and P(U U' >= s) = 1 - s + s log s <= exp(-s)",
+        nonnegative=_assumption_3,
+    ),
     "the hidden constant c_0 of Omega positive, d_m >= d as large as one likes",
 ]
 _READING_NOTE = (
-    "Read as: with the stated probability the loss tends to 0, as Eq. (4) says wherever alpha > 0. The bound is the"
-    " probability that all samples differ: two equal samples have labels that differ almost surely, and then l >= (y_1 -"
-    " y_2)^2 / 4 at all weights of any width (convergence.equal-samples-loss). With N > d it is 0, while the stated one"
-    " tends to 1 - exp(-c_0 / (N - 1)) > 0 as d_m grows and delta falls, whatever c_0 > 0 is. Nothing hinges on equal samples:"
-    " stretched by independent factors from [1, 1 + epsilon] all samples differ almost surely, and two on one direction keep"
-    " the loss above 0 as well (convergence.proportional-samples-loss). Assumption 3 speaks of one"
+    "With the stated probability the loss tends to 0, as Eq. (4) says wherever alpha > 0. The bound is the"
+    " probability that no two samples have one sign, 0 from N = 3 on: f(x) = a relu(x) + b relu(-x) at every width, so two"
+    " samples x_1, x_2 of one sign keep l >= (x_2 y_1 - x_1 y_2)^2 / (2 (x_1^2 + x_2^2)) at all weights"
+    " (convergence.three-samples-loss), and labels that are independent of them make this positive almost surely: 49/53 for the"
+    " samples 9/10, 1/2, -2/5 and labels 1, -1, 3/10. No two samples coincide. The stated probability"
+    " tends to 1 - exp(-c_0 / (N - 1)) > 0 as d_m grows and delta falls, whatever c_0 > 0 is. In d dimensions one token"
+    " stretched at random along d orthogonal directions does the same from N = d + 1 on"
+    " (convergence.proportional-samples-loss), and so do equal samples (convergence.equal-samples-loss). Assumption 3 speaks of one"
     " pair, and Lemma 15 uses it for all of them without the factor N(N - 1)/2. For N = 1 the term is exp(-infinity); for"
     " N or d_s large the stated probability is negative and says nothing."
 )
-_READING_DOUBT = (
-    "Taken literally a global minimum may have a positive loss, and with alpha = 0 Eq. (4) forbids nothing but growth: then the"
+_CONVERGES = (
+    " Taken literally a global minimum may have a positive loss, and with alpha = 0 Eq. (4) forbids nothing but growth: then the"
     " counterexample, where gradient descent may well reach the best fit, decides nothing. A loss that tends to 0 is what the"
     " paper means: Proposition 1 has 'converges to a global minimum as follows: (4)', its proof sketch 'will drive the loss to"
     " zero', and the proof ends with 'the conditions ... are satisfied', which takes alpha > 0 unless l(theta^0) = 0."
 )
 
 
-THEOREMS = Setting(CONVERGENCE, "Theorems 1 and 2", sizes={"N": (2, 3), "d": (2, 3), "d_m": (48, 64)})
-ON_SAMPLES = ("convergence.equal-samples-loss", "convergence.proportional-samples-loss")
+THEOREMS = Setting(CONVERGENCE, "Theorems 1 and 2", sizes={"N": (2, 4), "d_m": (48, 64)})
+ON_SAMPLES = (
+    "convergence.three-samples-loss", "convergence.equal-samples-loss", "convergence.proportional-samples-loss",
+)  # fmt: skip
 
 THM_1 = Claim(THEOREMS, "convergence.thm-1", label="Theorem 1",
     statement=r"\text{LeCun/He, Assumptions 1-3, } d_m\ge d,\ \tau_0=d_m^{-1/2},\ d_m=\tilde\Omega(N^3):\ \text{with"
@@ -156,23 +200,21 @@ THM_1 = Claim(THEOREMS, "convergence.thm-1", label="Theorem 1",
         "convergence.prop-1", "convergence.lemma-15", "convergence.lemma-5", "convergence.eq-45-46",
         "convergence.eq-47-psd-sum", "convergence.eq-48", "convergence.loss-init-sqrt-n",
     ),
-    doubt=_READING_DOUBT + " 'Proper delta' is read as any delta in (0, 1), on which the width depends through a"
+    note=_READING_NOTE + _CONVERGES + " 'Proper delta' is any delta in (0, 1), on which the width depends through a"
     " logarithm, as in the proof; if it may be as large as one likes, nothing is stated.",
-    note=_READING_NOTE,
 )  # fmt: skip
 THM_2 = Claim(THEOREMS, "convergence.thm-2", label="Theorem 2",
     statement=r"\text{NTK initialisation, Assumptions 1-3, } d_m=\tilde\Omega(N):\ \text{with probability at least }"
     + _PROBABILITY + r"\text{ GD with sufficiently small }\gamma\text{ converges to a global minimum as in (4).}",
     assumptions=["NTK initialisation", "tau_0 = d_m^{-1}", *_DATA],
-    relation=AtMost(signed=True), expects="refuted", severity="error", correction="convergence.thm-2-all-pairs",
+    relation=AtMost(signed=True), expects="refuted", severity="error", correction="convergence.thm-2-one-token",
     uses=ON_SAMPLES,
     proof=(
         "convergence.prop-1", "convergence.lemma-15", "convergence.eq-47-psd-sum", "convergence.eq-57-58",
         "convergence.eq-60-61",
     ),
-    doubt=_READING_DOUBT,
-    note=_READING_NOTE + " Besides, Eqs. (60) and (61) have d_m lambda_0 / 4 for alpha^2 although tau_1^2 = 1/d_m: both"
-    " sides of Eqs. (2) and (3) are of order 1 in d_m, and no width makes them hold.",
+    note=_READING_NOTE + _CONVERGES + " Besides, Eqs. (60) and (61) have d_m lambda_0 / 4 for alpha^2 although tau_1^2 ="
+    " 1/d_m: both sides of Eqs. (2) and (3) are of order 1 in d_m, and no width makes them hold.",
 )  # fmt: skip
 
 
@@ -192,25 +234,26 @@ def _stated(N: int, d_m: int, delta: Any, c_0: Any) -> Any:
 
 
 def _three_samples(delta: Fraction, c_0: Fraction) -> dict[str, Any]:
-    return {"N": 3, "d": 2, "d_m": 64, "s": Fraction(1, 100), "delta": delta, "c_0": c_0}
+    return {"N": 3, "d_m": 64, "s": Fraction(1, 100), "delta": delta, "c_0": c_0}
 
 
-data_of_the_theorems = drawn(N=SampleCount, d=Dimension, d_m=Width, s=Small, delta=Small, c_0=Positive)
+Inside = Annotated[Any, Real(0.0078125, 0.9921875)]
+data_of_the_theorems = drawn(N=SampleCount, d_m=Width, s=Inside, delta=Small, c_0=Positive)
 
 
-def attainable_probability(N: SampleCount, d: Dimension, s: Small, delta: Small) -> Any:
-    """P(no two of the N samples are equal), which bounds the probability that the loss tends to 0; a scalar."""
-    return _constant(_distinct(N, d), delta)
+def attainable_probability(N: SampleCount, delta: Small) -> Any:
+    """P(no two of the N samples have one sign), which bounds the probability that the loss tends to 0; a scalar."""
+    return _constant(_distinct(N, 2), delta)
 
 
 for claim in (THM_1, THM_2):
     claim.inputs(data_of_the_theorems)
     claim.formula(attainable_probability)
     claim.oracle(lambda N, d_m, delta, c_0: _stated(N, d_m, delta, c_0))
-    claim.mutant("the first two samples differ", N=2)
-    claim.mutant("not all samples are equal", lambda N, d, delta: _constant(1 - Fraction(1, d ** (N - 1)), delta))
+    claim.mutant("the first two samples have different signs", N=2)
+    claim.mutant("not all samples have one sign", lambda N, delta: _constant(1 - Fraction(1, 2 ** (N - 1)), delta))
     claim.counterexample(
-        "3 samples from 2 directions: two of them are equal; stated with probability above 0.38",
+        "3 samples of R: two of them have one sign; stated with probability above 0.38",
         lambda: _three_samples(Fraction(1, 100), Fraction(1)),
     )
     claim.counterexample(
@@ -220,7 +263,7 @@ for claim in (THM_1, THM_2):
 
 
 ONE_TOKEN = Claim(CONVERGENCE, "convergence.thm-1-one-token",
-    label="Theorem 1, for one token and given samples: the width that Eqs. (2) and (3) need",
+    label="Theorem 1 under LeCun initialisation, for one token and given samples: the width that Eqs. (2) and (3) need",
     statement=r"d_s=1,\ \lambda_0>0,\ \text{LeCun},\ \tau_0=d_m^{-1/2},\ d_m\ge\max\Big(d,\ w_{48},\ \Big("
     r"\frac{32NC_xmE}{\lambda_0}\Big)^2,\ \frac{(1024N^{3/2}C_x^2BE)^2}{\lambda_0^3}\Big),\ m=\max\Big(\frac4{\sqrt"
     r" d},\frac{128C_x^2}d\Big),\ B=1+\frac{2048C_x^4}{d^2}\ \Rightarrow\ (2),(3)\text{ with probability at least"
@@ -293,9 +336,11 @@ THM_2_PAIRS = Claim(CONVERGENCE, "convergence.thm-2-all-pairs",
     statement=r"""
         \mathbb P(\langle X_n^\top X_n,X_{n'}^\top X_{n'}\rangle<t\ \forall n\ne n')\ge1-\tfrac{N(N-1)}2e^{-t^{\hat
         c}};\ \text{given this event, (2), (3), and no ReLU that changes its state, (4) holds}""",
-    assumptions=["data as in the counterexample to the theorem, t <= s, with P(<.,.> >= t) = 1/d for exp(-t^c^)"],
+    assumptions=[
+        "one token uniform on d orthogonal directions of squared norm sqrt(s), t <= s, with P(<.,.> >= t) = 1/d for exp(-t^c^)"
+    ],
     relation=AtMost(signed=True), sizes={"N": (2, 4), "d": (2, 5)}, uses=("convergence.prop-1-fixed-pattern",),
-    corrects="convergence.thm-2", of_project=True,
+    of_project=True,
     note="""
         The union bound over pairs, against enumeration; equality for N = 2. What follows deterministically is
         convergence.prop-1-fixed-pattern; for NTK initialisation no width makes its hypotheses likely
@@ -316,3 +361,108 @@ def probability_of_dissimilar_pairs(N: SampleCount, d: Dimension, s: Small) -> A
 THM_2_PAIRS.oracle(lambda N, d, s: _union_bound(N, d, s))
 THM_2_PAIRS.mutant("one sample more", "_distinct(N, d) -> _distinct(N + 1, d)")
 THM_2_PAIRS.mutant("pairs of equal samples", "_distinct(N, d) -> 1 - _distinct(N, d)")
+
+
+# -- NTK initialisation ------------------------------------------------------------------------------------------------
+
+NTK_ONE_TOKEN = Claim(CONVERGENCE, "convergence.thm-2-one-token",
+    label="Theorem 2, for one token and given samples: the initial loss that Eqs. (2) and (3) allow",
+    statement=r"d_s=1,\ \lambda_0>0,\ \text{NTK},\ \tau_0=d_m^{-1},\ d_m\ge\max(d,w_{48}),\ \sqrt{2\ell(\theta^0)}\le"
+    r"\min\Big(\frac{\lambda_0}{128\sqrt NC_x\max(1,32C_x^2)},\ \frac{(\lambda_0/4)^{3/2}\sqrt{d_m}}{128NC_x^2(1+"
+    r"2048C_x^4)}\Big)\ \Rightarrow\ (2),(3)\text{ with probability at least }1-8e^{-d_m/2}-\delta_1,\text{ and (4)"
+    r" while no ReLU changes its state}",
+    assumptions=[
+        "samples given; for d_s = 1 F_pre is tau_1 relu(Phi W_V^T), for the average as for the sum; lambda_0 at eta_V = 1",
+        "the event of Lemma 6: the four weights have norms at most 3 sqrt(d_m), hence lambda <= 4 sqrt(d_m)",
+        "the event alpha^2 >= lambda_0 / 4, which fails with probability at most delta_1 from the width w_48 of"
+        " convergence.eq-60-61-scaled on",
+        "C_Q = C_K = C_V = C_O = 1",
+        Assumption("lambda_0, C_x > 0", positive=lambda least, C_x: stacked([least, C_x])),
+    ],
+    relation=AtMost(), sizes={"N": (1, 4), "d_m": (1, 6)},
+    uses=("convergence.eq-60-61-scaled", "convergence.prop-1-initial-margin"), corrects="convergence.thm-2", of_project=True,
+    note="""
+        Decided on the two events, with every norm at its bound. Unlike under LeCun initialisation no width brings (2)
+        about: it bounds the initial loss whatever the width (convergence.thm-2-loss-allowed), while labels of order 1
+        give sqrt(2 l) of order sqrt(N).""",
+)  # fmt: skip
+
+
+@NTK_ONE_TOKEN.inputs
+def loss_for_one_token(
+    N: SampleCount, d_m: Width, least: Positive, C_x: Positive, share: Annotated[Any, Real(0.5, 1.0)]
+) -> dict[str, Any]:
+    one = least * 0 + 1
+    first = least / (C_x * maximum(stacked([one, 32 * C_x**2])) * sqrt(one * N) * 128)
+    quarter = least * rational(1, 4)
+    second = quarter * sqrt(quarter) * sqrt(one * d_m) / (C_x**2 * (1 + 2048 * C_x**4) * (128 * N))
+    return {"N": N, "d_m": d_m, "least": least, "C_x": C_x, "error": -maximum(stacked([-first, -second])) * share}
+
+
+@NTK_ONE_TOKEN.formula
+def least_powers_of_alpha_ntk(least: Positive) -> Any:
+    """alpha^2 and alpha^3 at alpha^2 = lambda_0 / 4, shape (2,)."""
+    return _powers_of_alpha(least, 1, rational(1, 4))
+
+
+@NTK_ONE_TOKEN.oracle
+def right_sides_of_ntk(N: int, d_m: int, C_x: Positive, error: Positive) -> Any:
+    """The right-hand sides of Eqs. (2) and (3) with all norms at 4 sqrt(d_m), shape (2,)."""
+    one = C_x * 0 + 1
+    norm = 4 * sqrt(one * d_m)
+    b = Scalars(N, 1, one / d_m, 1 / sqrt(one * d_m), C_x, norm, norm, norm, norm)
+    return stacked([b.condition_2() * error, b.condition_3(b.Q) * error])
+
+
+NTK_ONE_TOKEN.mutant("lambda_0 / 8", share=rational(1, 8))
+NTK_ONE_TOKEN.mutant("lambda_0^2", "least -> least * least / 4")
+
+
+LOSS_ALLOWED = Claim(CONVERGENCE, "convergence.thm-2-loss-allowed",
+    label="Eq. (2) under NTK initialisation bounds the initial loss at every width",
+    statement=r"""
+        \tau_1=d_m^{-1/2},\ C_O=1,\ d_m\ge N:\quad(2)\ \Rightarrow\ \sqrt{2\ell(\theta^0)}\le\frac{d_s^{3/2}C_x}{8\sqrt
+        N}\frac{\|W_V^0\|_2}{\sqrt{d_m}}""",
+    assumptions=["tau_0 = 1/d_m, tau_1 = d_m^{-1/2}", "C_Q = C_K = C_V = C_O = 1", "d_m >= N"],
+    relation=AtMost(), sizes={"N": (1, 3), "d_s": (1, 2), "d": (1, 2), "d_m": (1, 4)},
+    where=lambda sizes: sizes["d_m"] >= sizes["N"], of_project=True,
+    note="""
+        N alpha^2 <= ||F_pre||_F^2 <= (rho ||W_V||_2)^2, and lambda_V > ||W_V||_2; ||W_V||_2 <= 3 sqrt(d_m) by Lemma 6.
+        For the sum over tokens; the average leaves d_s^2 less.""",
+)  # fmt: skip
+
+
+@LOSS_ALLOWED.formula
+def loss_that_condition_2_may_allow(X: Samples, W_V: ValueWeights) -> Any:
+    """d_s^{3/2} C_x ||W_V||_2 / (8 sqrt(N d_m)), a scalar."""
+    N, d_s = X.shape[:2]
+    return (
+        sample_bound(X) * spectral_norm(W_V) * sqrt(X.sum() * 0 + d_s**3) / (8 * sqrt(X.sum() * 0 + N * W_V.shape[0]))
+    )
+
+
+@LOSS_ALLOWED.oracle
+def loss_that_condition_2_allows(
+    X: Samples, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, w_O: OutputWeights
+) -> Any:
+    """alpha^2 over the factor of sqrt(2 l) in Eq. (2), alpha for the sum over tokens."""
+    one = X.sum() * 0 + 1
+    b = Bounds(X, W_Q, W_K, W_V, w_O, one / W_V.shape[0], 1 / sqrt(one * W_V.shape[0]), sample_bound(X) + TINY)
+    return (b.alpha * X.shape[1]) ** 2 / b.condition_2()
+
+
+LOSS_ALLOWED.inputs(drawn(X=Samples, W_Q=QueryWeights, W_K=KeyWeights, W_V=ValueWeights, w_O=OutputWeights))
+
+
+@LOSS_ALLOWED.domain("one large active neuron")
+def _(arrays: dict[str, Any], sizes: dict[str, int], rng: np.random.Generator) -> None:
+    """One sample of one token and one neuron of large weight, where the bound is nearly attained."""
+    arrays["X"][:] = 0.0
+    arrays["X"][..., 0] = 2.0**-6
+    for name in ("W_Q", "W_K", "W_V", "w_O"):
+        arrays[name][:] = 0.0
+    arrays["W_V"][:, 0, 0] = rng.choice([64.0, 256.0], len(arrays["X"]))
+
+
+LOSS_ALLOWED.mutant("half", lambda value: value * rational(1, 2))
+LOSS_ALLOWED.mutant("16 for 8", "8 -> 16")

@@ -5,11 +5,13 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import Annotated, Any
 
+import numpy as np
+
 from theorems.convergence import CONVERGENCE
 from theorems.convergence.definitions import Labels, last_hidden_layer, outputs
 from theorems.convergence.part_c_1_lemmas.constants import Bounds, sample_bound, stacked
 from theorems.convergence.settings import Positive
-from verify.matrix import frobenius_norm, rational, relu, softmax, stack_rows, total
+from verify.matrix import concatenate, frobenius_norm, rational, relu, softmax, stack_rows, total
 from verify.vocabulary import Assumption, AtMost, Claim, Equal, Shape
 
 ScalarTokens = Annotated[Any, Shape("N", "d_s", "1")]
@@ -29,14 +31,12 @@ COR_1 = Claim(CONVERGENCE, "convergence.cor-1", label="Corollary 1",
     ],
     relation=AtMost(ascent=False, signed=True), sizes={"N": (2, 3), "d_s": (2, 3), "d_m": (3, 4)}, expects="refuted",
     severity="error", correction="convergence.cor-1-rank-two",
-    doubt="""
-        Nothing is printed about N. The author may have three samples or more in mind, from which on the second half is
-        true.""",
     note="""
-        Judged is the second half, over all weights that Gaussian initialisation can produce. With one or two samples
-        alpha can be positive at d = 1, and labels close to the outputs then meet Eqs. (2) and (3): a set of positive
-        probability. From three samples on F_pre has rank at most 2, alpha = 0, and both conditions fail unless
-        l(theta^0) = 0. The first half says 'can': labels near the outputs meet both conditions wherever alpha > 0.""",
+        True for N >= 3; nothing is printed about N. Judged is the second half, over all weights that Gaussian
+        initialisation can produce. With one or two samples alpha can be positive at d = 1, and labels close to the
+        outputs then meet Eqs. (2) and (3): a set of positive probability. From three samples on F_pre has rank at most
+        2, alpha = 0, and both conditions fail unless l(theta^0) = 0. The first half says 'can': labels near the
+        outputs meet both conditions wherever alpha > 0.""",
 )  # fmt: skip
 
 
@@ -59,6 +59,16 @@ def _at_d_1(X: Any, y: Any, W_Q: Any, W_K: Any, W_V: Any, w_O: Any) -> tuple[Bou
     tau_1 = w_O[0, 0] * 0 + 1
     b = Bounds(X, W_Q, W_K, W_V, w_O, tau_0, tau_1, sample_bound(X))
     return b, frobenius_norm(outputs(X, W_Q, W_K, W_V, w_O, tau_0, tau_1) - y)
+
+
+@COR_1.domain("opposite samples, labels near the outputs")
+def _(arrays: dict[str, Any], sizes: dict[str, int], rng: np.random.Generator) -> None:
+    """Samples of opposite signs, one neuron for each: both conditions hold for two samples, neither for three."""
+    for name in ("X", "W_Q", "W_K", "W_V", "w_O"):
+        arrays[name][:] = 0.0
+    arrays["X"][:, ::2], arrays["X"][:, 1::2] = 1.0, -1.0
+    arrays["W_V"][:, 0, 0], arrays["W_V"][:, 1, 0] = 1.0, -1.0
+    arrays["y"][:] = 2.0**-20
 
 
 COR_1.mutant("no z in (3)", "b.condition_3(b.Q) -> b.rho ** 2 * 32")
@@ -86,7 +96,8 @@ RANK_TWO = Claim(CONVERGENCE, "convergence.cor-1-rank-two", label="Corollary 1, 
     relation=Equal(), sizes={"N": (1, 4), "d_s": (1, 3), "d_m": (1, 4)}, corrects="convergence.cor-1", of_project=True,
     exact=True,
     note="""
-        relu(m v) = relu(m) relu(v) + relu(-m) relu(-v). The right-hand sides of (2) and (3) are positive multiples of
+        relu(m v) = relu(m) relu(v) + relu(-m) relu(-v). Beside the identity the determinant of F_pre F_pre^T of three
+        samples is computed, which is 0: then alpha = 0 for N >= 3. The right-hand sides of (2) and (3) are positive multiples of
         sqrt(2 l(theta^0)).""",
 )  # fmt: skip
 
@@ -108,11 +119,23 @@ def _two_terms(
 def two_rank_one_terms(
     X: ScalarTokens, W_Q: QueryColumn, W_K: Column, W_V: Column, tau_0: Positive, tau_1: Positive
 ) -> Any:
-    """F_pre (N, d_m) as a sum of two matrices of rank one."""
-    return _two_terms(X, W_Q, W_K, W_V, tau_0, tau_1)
+    """F_pre as a sum of two matrices of rank one, in one row, then 0 for N >= 3; shape (1, N d_m + 1)."""
+    F = _two_terms(X, W_Q, W_K, W_V, tau_0, tau_1)
+    return concatenate([F.reshape(1, -1), F[:1, :1] * 0], axis=1)
 
 
-RANK_TWO.oracle(lambda X, W_Q, W_K, W_V, tau_0, tau_1: last_hidden_layer(X, W_Q, W_K, W_V, tau_0, tau_1))
+@RANK_TWO.oracle
+def hidden_layer_and_gram_determinant(X: Any, W_Q: Any, W_K: Any, W_V: Any, tau_0: Any, tau_1: Any) -> Any:
+    """F_pre, then the determinant of F_pre F_pre^T of the first three samples, which makes alpha vanish."""
+    F = last_hidden_layer(X, W_Q, W_K, W_V, tau_0, tau_1)
+    G = F[:3] @ F[:3].T
+    determinant = F[:1, :1] * 0
+    if X.shape[0] >= 3:
+        minors = [G[1, (k + 1) % 3] * G[2, (k + 2) % 3] - G[1, (k + 2) % 3] * G[2, (k + 1) % 3] for k in range(3)]
+        determinant = determinant + sum(G[0, k] * minors[k] for k in range(3))
+    return concatenate([F.reshape(1, -1), determinant], axis=1)
+
+
 RANK_TWO.mutant("rank one: negative parts dropped", negative=0)
 RANK_TWO.mutant("sign of the negative parts", negative=-1)
 RANK_TWO.mutant("sum pooling", pooling=False)

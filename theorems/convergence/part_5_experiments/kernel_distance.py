@@ -7,7 +7,7 @@ from typing import Annotated, Any
 from theorems.convergence import CONVERGENCE
 from theorems.convergence.part_c_1_lemmas.constants import stacked
 from verify.matrix import frobenius_norm, rational, total, trace
-from verify.vocabulary import Assumption, Claim, Equal, Shape
+from verify.vocabulary import Assumption, Claim, Doubt, Equal, Shape
 
 Factor = Annotated[Any, Shape("N", "p")]
 
@@ -16,14 +16,17 @@ DISTANCE = Claim(CONVERGENCE, "convergence.kernel-distance", label="Section 5.1,
         \text{Distance}(K,\tilde K)=1-\frac{\mathrm{Tr}(K\tilde K^\top)}{\sqrt{\mathrm{Tr}(KK^\top)}}\sqrt{\mathrm{Tr}(
         \tilde K\tilde K^\top)}""",
     assumptions=["K, K~ PSD", Assumption("K, K~ nonzero", positive=lambda A, B: stacked([total(A * A), total(B * B)]))],
-    relation=Equal(), all_sizes=True, sizes={"N": (1, 3), "p": (1, 2)}, expects="reading",
-    reading="""
-        both roots below the fraction bar, so that it is a relative rotation, as the text calls it: half the squared
-        Frobenius distance of K / ||K||_F and K~ / ||K~||_F, hence 0 exactly for K~ = c K with c > 0, and at most 1 for
-        PSD kernels""",
-    doubt="""
-        The extraction shows the second root beside the fraction; then Distance(K, K) = 1 - Tr(K K^T), which is no
-        distance.""",
+    relation=Equal(), all_sizes=True, sizes={"N": (1, 3), "p": (1, 2)},
+    doubt=Doubt(
+        r"}{\sqrt{\operatorname{Tr}\left(\boldsymbol{K}\boldsymbol{K}^{\top}\right)}}\sqrt{\operatorname{Tr}\left(\widetilde{\boldsymbol{K}}\widetilde{\boldsymbol{K}}^{\top}\right)}",
+        """
+            The second root stands beside the fraction, where Distance(K, K) would be 1 - Tr(K K^T), no distance; the
+            extraction has the scope of roots and fractions wrong elsewhere (Eq. (7)). With both roots below the bar it
+            is the relative rotation that the text calls it.""",
+    ),
+    note="""
+        Half the squared Frobenius distance of K / ||K||_F and K~ / ||K~||_F, hence 0 exactly for K~ = c K with c > 0,
+        and at most 1 for PSD kernels.""",
 )  # fmt: skip
 
 

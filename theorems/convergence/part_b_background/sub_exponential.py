@@ -149,8 +149,8 @@ LEMMA_4 = Claim(SUB_EXPONENTIAL, "convergence.lemma-4", label="Lemma 4",
     statement=r"X\sim SE(\nu,\alpha),\ \mathbb EX=\mu:\ \text{with probability at least }1-\delta:\ |X-\mu|<\max\big("
     r"\nu\sqrt{2\log\tfrac2\delta},\,2\alpha\log\tfrac2\delta\big)",
     assumptions=["delta = exp(-level) in (0, 1)"],
-    relation=AtMost(ascent=False), expects="reading",
-    reading="nu and alpha are not both 0",
+    relation=AtMost(ascent=False), expects="gap", missing="nu and alpha are not both 0",
+    presumes=("convergence.lemma-4-any-parameters",), correction="convergence.lemma-4-with-equality",
     note="""
         With t the printed maximum, Chernoff's bound gives P(|X - mu| >= t) <= 2 max(exp(-t^2/(2 nu^2)), exp(-t/(2
         alpha))) in its two regimes, hence <= delta. A constant is SE(0, 0), where 1/0 is taken as infinite, and then
@@ -202,3 +202,51 @@ def quantiles(b: Spread, excess: Excess, level: Level) -> Any:
 LEMMA_4.mutant("log(1/delta) for log(2/delta)", two=1)
 LEMMA_4.mutant("square root of log(2/delta) without the 2", root=1)
 LEMMA_4.mutant("minimum for maximum", least=True)
+
+
+ANY_PARAMETERS = Claim(CONVERGENCE, "convergence.lemma-4-any-parameters",
+    label="Lemma 4, for all nonnegative nu and alpha",
+    statement=r"""
+        X\sim SE(\nu,\alpha),\ \nu,\alpha\ge0,\ \mathbb EX=\mu:\ P\Big(|X-\mu|<\max\big(\nu\sqrt{2\log\tfrac2\delta},\,2
+        \alpha\log\tfrac2\delta\big)\Big)\ge1-\delta""",
+    assumptions=[DEFINITION, "X constant, which is SE(0, 0)", "delta = exp(-level) in (0, 1)"],
+    relation=AtMost(ascent=False, signed=True), expects="refuted", severity="error", of_project=True,
+    note="The definition allows 'non-negative parameters'. |X - mu| < 0 never happens.",
+)  # fmt: skip
+
+
+@ANY_PARAMETERS.formula
+def probability_within_printed_deviation(level: Level) -> Any:
+    """P(|X - mu| < 0) for a constant X with nu = alpha = 0, a scalar."""
+    return level * 0
+
+
+ANY_PARAMETERS.oracle(lambda level: 1 - exp(-level))
+ANY_PARAMETERS.mutant("<= for <", lambda level: level * 0 + 1)
+ANY_PARAMETERS.mutant("a fair coin", lambda level: level * 0 + rational(1, 2))
+ANY_PARAMETERS.counterexample("X = 0, delta = 1/e: the event has probability 0", level="1")
+
+
+WITH_EQUALITY = Claim(SUB_EXPONENTIAL, "convergence.lemma-4-with-equality", label="Lemma 4, with <= for <",
+    statement=r"""
+        X\sim SE(\nu,\alpha),\ \nu,\alpha\ge0,\ \mathbb EX=\mu:\ \text{with probability at least }1-\delta:\ |X-\mu|\le
+        \max\big(\nu\sqrt{2\log\tfrac2\delta},\,2\alpha\log\tfrac2\delta\big)""",
+    assumptions=["delta = exp(-level) in (0, 1)"],
+    relation=AtMost(ascent=False), corrects="convergence.lemma-4", of_project=True,
+    note="For nu = alpha = 0 X is constant and both sides are 0; otherwise Chernoff's bound, as for Lemma 4.",
+)  # fmt: skip
+
+
+@WITH_EQUALITY.formula
+def deviation_with_constants(b: Spread, excess: Excess, level: Level) -> Any:
+    """The printed maximum for the four laws, and 0 for a constant, shape (5,)."""
+    return _with_a_constant(_thresholds(b, excess, level))
+
+
+def _with_a_constant(values: Any) -> Any:
+    return stacked([*(values[k] for k in range(4)), values[0] * 0])
+
+
+WITH_EQUALITY.oracle(lambda b, excess, level: _with_a_constant(quantiles(b, excess, level)))
+WITH_EQUALITY.mutant("log(1/delta) for log(2/delta)", two=1)
+WITH_EQUALITY.mutant("square root of log(2/delta) without the 2", root=1)

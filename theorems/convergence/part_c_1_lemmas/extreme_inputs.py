@@ -92,6 +92,39 @@ def close_pairs(arrays: Arrays, sizes: Sizes, rng: np.random.Generator) -> None:
         arrays[f"{name}_0"][:] = start + direction * along(moves, direction)
 
 
+def value_crosses_zero(arrays: Arrays, sizes: Sizes, rng: np.random.Generator) -> None:
+    """Equal tokens, no attention, and one value weight that moves from below zero to above it: every ReLU switches."""
+    for name in ("X", *WEIGHTS):
+        arrays[name][:] = 0.0
+    arrays["X"][..., 0] = 1.0
+    arrays["w_O"][:, 0, 0] = rng.choice([1.0, 2.0], len(arrays["X"]))
+    equal_ends(arrays)
+    e = 2.0 ** -rng.integers(8, 20, len(arrays["X"]))
+    arrays["W_V"][:, 0, 0], arrays["W_V_0"][:, 0, 0] = e, -e
+
+
+def across_a_kink(arrays: Arrays, sizes: Sizes, rng: np.random.Generator) -> None:
+    """Opposite tokens whose pre-activation crosses zero, while the gradients in W_Q or in W_K do not vanish."""
+    batch = len(arrays["X"])
+    e = 2.0 ** -rng.integers(8, 20, batch)
+    for name in ("X", *WEIGHTS):
+        arrays[name][:] = 0.0
+    if sizes["d_s"] > 1:
+        arrays["X"][..., 0, 0], arrays["X"][..., 1, 0] = 1.0, -1.0
+    of_queries = rng.random(batch) < 0.5
+    arrays["w_O"][:, 0, 0] = arrays["W_V"][:, 0, 0] = 1.0
+    if sizes["d"] > 1:  # a constant second feature, along which the value weight crosses zero
+        arrays["X"][..., 1] = 1.0
+        arrays["W_K"][of_queries, 0, 0], arrays["W_Q"][~of_queries, 0, 0] = 1.0, 1.0
+        equal_ends(arrays)
+        arrays["W_V"][:, 0, 1], arrays["W_V_0"][:, 0, 1] = e, -e
+    else:  # each token turns from the other one to itself
+        arrays["W_K"][:, 0, 0] = arrays["W_Q"][:, 0, 0] = 1.0
+        equal_ends(arrays)
+        for chosen, name in ((of_queries, "W_Q"), (~of_queries, "W_K")):
+            arrays[name][chosen, 0, 0], arrays[f"{name}_0"][chosen, 0, 0] = e[chosen], -e[chosen]
+
+
 def balanced_attention(arrays: Arrays, sizes: Sizes, rng: np.random.Generator) -> None:
     """Every other token large, equal logits, one of W_Q and W_K large: where the gradient in the other one dominates."""
     X, batch = arrays["X"], len(arrays["X"])

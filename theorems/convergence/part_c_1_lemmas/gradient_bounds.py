@@ -26,7 +26,7 @@ from theorems.convergence.part_d_1_limiting_kernel.gradients import (
 )
 from verify.matrix import absolute, frobenius_norm, rational, relu, sqrt, step, total
 from verify.oracles import jacobian
-from verify.vocabulary import AtMost, Claim, Setting, Shape
+from verify.vocabulary import AtMost, Claim, Doubt, Setting, Shape
 
 Error = Annotated[Any, Shape("N", "1")]
 
@@ -67,7 +67,15 @@ LEMMA_12 = Claim(LOSS, "convergence.lemma-12", label="Lemma 12",
     r"\nabla_{W_K}\ell\|_F\le2\rho\tau_0\bar\lambda_Q\bar\lambda_V\bar\lambda_Od_sC_x^2\|f-y\|_2,\ \|\nabla_{W_V}\ell"
     r"\|_F\le\rho\bar\lambda_O\|f-y\|_2,\ \|\nabla_{w_O}\ell\|_2\le\rho\bar\lambda_V\|f-y\|_2",
     relation=AtMost(ascent=False), proof=("convergence.eq-7-8", "convergence.eq-9-10"),
-    doubt="theta^t is extracted as theta^T, and w_O as w_Q in the hypotheses.",
+    doubt=Doubt(
+        (
+            r"\|\boldsymbol{w}_Q^t\|_2 \leq \bar{\lambda}_Q",
+            r"\ell(\boldsymbol{\theta}^{\top})",
+        ),
+        """
+            The hypotheses on W_Q and w_O are extracted alike; Lemma 13 has ||w_O^t|| <= lambda_O. theta^T stands for
+            theta^t throughout.""",
+    ),
     note="""
         For the average pooling of Eq. (1.2) the left-hand sides are d_s times smaller at the same residual. The bounds
         in W_V and w_O are attained at d_s = 1; those in W_Q and W_K use ||diag(beta) - beta beta^T|| <= 2 where 1/2 is
@@ -110,22 +118,30 @@ EQ_7_8 = Claim(LOSS, "convergence.eq-7-8", label="Eqs. (7), (8)",
         \nabla_{w_O}\ell:\ \tau_1\|\sum_n(f(X_n)-y_n)\sum_i\sigma_r(W_VX_n^\top\beta_{i,n})\|_2\le\rho\bar\lambda_V\|f-y
         \|_2""",
     relation=AtMost(ascent=False), uses=("convergence.d1-gradients", "convergence.lemma-8"),
-    doubt="""
-        In (7) the extraction draws the square root over d_s^{3/2} lambda_O C_x as well; in (8) it ends before, and so
-        it is read.""",
+    doubt=Doubt(
+        r"\sqrt{N\sum_{n=1}^{N}\left|\left(f(\boldsymbol{X}_{n})-y_{n}\right)\right|^{2}d_{s}^{3/2}\bar{\lambda}_{O}C_{x}}",
+        "The root is drawn over d_s^{3/2} lambda_O C_x as well; in Eq. (8) it ends before, and so it is taken.",
+    ),
     note="""
         Every line is compared with the next; equalities are compared both ways, so the ratio reported is 1, and Lemma
         12 says how tight the outer bounds are. The minus sign in front of the sums is misplaced, inside norms.""",
 )  # fmt: skip
 EQ_9_10 = Claim(LOSS, "convergence.eq-9-10", label="Eqs. (9), (10)",
     statement=r"""
-        \nabla_{W_Q}\ell:\ \tau_0\tau_1\|\sum_n(f(X_n)-y_n)\sum_iW_KX_n^\top(\mathrm{diag}(\beta_{i,n})-\beta_{i,n}
-        \beta_{i,n}^\top)X_nW_V^\top(w_O\circ\dot\sigma_r(W_VX_n^\top\beta_{i,n}))X_n^{(i,:)}\|_F\le2\tau_0\tau_1
+        \nabla_{W_Q}\ell:\ \tau_0\tau_1\|\sum_n(f(X_n)-y_n)\sum_iW_kX_n^\top(\mathrm{diag}(\beta_{i,n})-\beta_{i,n}
+        \beta_{i,n}^\top)X_nW_V^\top(w_O\circ\sigma_r(W_VX_n^\top\beta_{i,n}))X_n^{(i,:)}\|_F\le2\tau_0\tau_1
         \sum_n|f(X_n)-y_n|d_s\bar\lambda_K\bar\lambda_V\bar\lambda_O(C_x\sqrt{d_s})^3=2\rho\tau_0\bar\lambda_K\bar
         \lambda_V\bar\lambda_Od_sC_x^2\|f-y\|_2\text{ (after Cauchy-Schwarz)};\ \ \|\nabla_{W_K}\ell\|_F\le2\rho\tau_0
         \bar\lambda_Q\bar\lambda_V\bar\lambda_Od_sC_x^2\|f-y\|_2""",
     relation=AtMost(ascent=False), uses=("convergence.d1-gradients", "convergence.gradient-wk"),
-    doubt="The extraction loses the dot of relu' and prints W_k for W_K, against Appendix D.1.",
+    doubt=Doubt(
+        (
+            r"\boldsymbol{W}_{k} \boldsymbol{X}_{n}^{\top}",
+            r"\boldsymbol{w}_{O} \circ \boldsymbol{\sigma}_{r} \left( \boldsymbol{W}_{V} "
+        r"\boldsymbol{X}_{n}^{\top} \boldsymbol{\beta}_{i,n} \right) \right) \boldsymbol{X}_{n}^{(i,:)}",
+        ),
+        "The dot of relu' is lost, and W_k stands for W_K; Appendix D.1 has the dot for this gradient.",
+    ),
     note="Equalities are compared both ways, so the ratio reported is 1; Lemma 12 says how tight the outer bounds are.",
 )  # fmt: skip
 

@@ -29,15 +29,17 @@ from theorems.convergence.part_c_1_lemmas.constants import (
     two_ends,
 )
 from theorems.convergence.part_c_1_lemmas.extreme_inputs import (
+    across_a_kink,
     close_pairs,
     dominating_token,
     equal_ends,
     opposite_tokens,
+    value_crosses_zero,
 )
 from theorems.convergence.part_d_1_limiting_kernel.gradients import Tokens, attention_rows, gated_output_weights
 from verify.matrix import frobenius_norm, maximum, spectral_norm, sqrt
 from verify.oracles import jacobian
-from verify.vocabulary import Assumption, AtMost, Claim, Setting
+from verify.vocabulary import Assumption, AtMost, Claim, Doubt, Setting
 
 
 def _two_ends(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, w_O: OutputWeights,
@@ -144,6 +146,8 @@ def hidden_layer_change(X: Tokens, theta: Theta, theta_0: Theta, tau_0: Any, tau
     return stacked([q.gradient_change("w_O"), _lines_16(q)[0]])
 
 
+EQ_16.domain("value crosses zero")(value_crosses_zero)
+EQ_16.domain("across a kink")(across_a_kink)
 EQ_16.mutant("d_s in place of d_s^{3/2}", lambda value, X: value / sqrt(X.shape[0]))
 EQ_16.mutant("change of attention dropped", attention=0)
 EQ_16.mutant("change of W_V dropped", values=0)
@@ -153,14 +157,17 @@ EQ_16.mutant("change of W_V dropped", values=0)
 
 EQ_17_18 = Claim(ONE_SAMPLE, "convergence.eq-17-18", label="Eqs. (17), (18)",
     statement=r"""
-        \|\nabla_{W_V}f^{t'}-\nabla_{W_V}f^t\|_F\le\tau_1C_x\sqrt{d_s}\sum_i[\|w_O^{t'}\circ\dot\sigma_r(W_V^{t'}X_n^
-        \top\beta_{i,n}^{t'})\|_2\|\beta_{i,n}^{t'}-\beta_{i,n}^t\|_2+\|\beta_{i,n}^t\|_2\|w_O^{t'}\circ\dot
-        \sigma_r(W_V^{t'}X_n^\top\beta_{i,n}^{t'})-w_O^t\circ\dot\sigma_r(W_V^tX_n^\top\beta_{i,n}^t)\|_2]\le\tau_1C_x
-        \sqrt{d_s}\sum_i[\bar\lambda_O\|\beta_{i,n}^{t'}-\beta_{i,n}^t\|_2+\|w_O^{t'}\circ\dot\sigma_r-w_O^t\circ\dot
-        \sigma_r\|_2],\quad\|\beta_{i,n}^{t'}-\beta_{i,n}^t\|_2\le2\tau_0C_x^2d_s(\bar\lambda_Q\|W_K^{t'}-W_K^t\|_2+\bar
+        \|\nabla_{W_V}f^{t'}-\nabla_{W_V}f^t\|_F\le\tau_1C_x\sqrt{d_s}\sum_i[\|w_O^{t'}\circ\sigma_r(W_V^{t'}X_n^
+        \top\beta_{i,n}^{t'})\|_2\|\beta_{i,n}^{t'}-\beta_{i,n}^t\|_2+\|\beta_{i,n}^t\|_2\|w_O^{t'}\circ\sigma_r(W_V^{t'}X_n^\top\beta_{i,n}^{t'})-w_O^t\circ\sigma_r(W_V^tX_n^\top\beta_{i,n}^t)\|_2]\le\tau_1C_x
+        \sqrt{d_s}\sum_i[\bar\lambda_O\|\beta_{i,n}^{t'}-\beta_{i,n}^t\|_2+\|w_O^{t'}\circ\sigma_r-w_O^t\circ\sigma_r\|_2],\quad\|\beta_{i,n}^{t'}-\beta_{i,n}^t\|_2\le2\tau_0C_x^2d_s(\bar\lambda_Q\|W_K^{t'}-W_K^t\|_2+\bar
         \lambda_K\|W_Q^{t'}-W_Q^t\|_2)\le z\|\theta^{t'}-\theta^t\|_2""",
     relation=AtMost(ascent=False), uses=("convergence.lemma-7",),
-    doubt="The dots of relu' are lost in the display of (17); the gradient has them.",
+    doubt=Doubt(
+        r"\boldsymbol{w}_{O}^{t'} \circ \boldsymbol{\sigma}_{r} \left( \boldsymbol{W}_{V}^{t'} "
+        r"\boldsymbol{X}_{n}^{\top} \boldsymbol{\beta}_{i,n}^{t'} \right) \right) "
+        r"\boldsymbol{\beta}_{i,n}^{t'} \boldsymbol{X}_{n}",
+        "The dots of relu' are lost in Eq. (17); the gradient (Eq. (7)) and the sentence after Eq. (18) have them.",
+    ),
 )  # fmt: skip
 
 
@@ -202,13 +209,18 @@ EQ_17_18.mutant("C_x in place of C_x^2 in (18)", "_lines_17_18(q) -> _lines_17_1
 
 EQ_19 = Claim(ONE_SAMPLE, "convergence.eq-19", label="Eq. (19)",
     statement=r"""
-        \|w_O^{t'}\circ\dot\sigma_r(W_V^{t'}X_n^\top\beta_{i,n}^{t'})-w_O^t\circ\dot\sigma_r(W_V^tX_n^\top\beta_{i,n}^t)
+        \|w_O^{t'}\circ\sigma_r(W_V^{t'}X_n^\top\beta_{i,n}^{t'})-w_O^t\circ\sigma_r(W_V^tX_n^\top\beta_{i,n}^t)
         \|_2\le\bar\lambda_O\|W_V^{t'}X_n^\top\beta_{i,n}^{t'}-W_V^tX_n^\top\beta_{i,n}^t\|_2+\|w_O^{t'}-w_O^t\|_2\le[
         \bar\lambda_OC_x\sqrt{d_s}(1+\bar\lambda_Vz)+1]\|\theta^{t'}-\theta^t\|_2""",
     relation=AtMost(ascent=False), expects="refuted", severity="error", correction="convergence.eq-19-fixed-pattern",
-    doubt="""
-        The display has lost the dots of relu' that the sentence before it has. Without them it would fail too: relu is
-        not bounded by 1, which the last step needs.""",
+    doubt=Doubt(
+        r"\left\| \boldsymbol{w}_{O}^{t'} \circ \boldsymbol{\sigma}_{r} \left( \boldsymbol{W}_{V}^{t'} "
+        r"\boldsymbol{X}_{n}^{\top} \boldsymbol{\beta}_{i,n}^{t'} \right) - \boldsymbol{w}_{O}^{t} \circ "
+        r"\boldsymbol{\sigma}_{r}",
+        """
+            The display has lost the dots of relu' that the sentence before it has. Without them it would fail too:
+            relu is not bounded by 1, which the last step needs.""",
+    ),
     note="""
         relu' is no Lipschitz function: it jumps by 1 at 0, whatever the distance of the pre-activations. This is the
         step on which Lemma 14, Eq. (37) and Proposition 1 fall.""",
@@ -238,6 +250,8 @@ def gate_change(X: Tokens, theta: Theta, theta_0: Theta, tau_0: Any, tau_1: Any)
     return stacked(_gates(q) + _lines_19(q))
 
 
+EQ_19.domain("value crosses zero")(value_crosses_zero)
+EQ_19.domain("across a kink")(across_a_kink)
 EQ_19.mutant("w_O taken as fixed", "q.gate_constant() -> q.gate_constant() - 1")
 EQ_19.mutant("constant of relu' without lambda_O", "q.gate_constant() * q.distance -> q.distance")
 EQ_19.counterexample(
@@ -288,6 +302,8 @@ def value_gradient_lipschitz_bound(X: Tokens, theta: Theta, theta_0: Theta, tau_
 
 
 EQ_20.oracle(gradient_change_in("W_V"))
+EQ_20.domain("value crosses zero")(value_crosses_zero)
+EQ_20.domain("across a kink")(across_a_kink)
 EQ_20.mutant("constant of a fixed pattern", "q.gate_constant() -> 1")
 EQ_20.mutant("w_O taken as fixed", "q.b.O * q.b.slope + q.gate_constant() -> q.b.O * q.b.slope + q.gate_constant() - 1")
 EQ_20.counterexample(

@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 
 from theorems.convergence.part_c_1_lemmas.constants import Theta, stacked
-from theorems.convergence.part_c_1_lemmas.extreme_inputs import equal_ends, opposite_tokens
+from theorems.convergence.part_c_1_lemmas.extreme_inputs import across_a_kink, equal_ends, opposite_tokens
 from theorems.convergence.part_c_1_lemmas.gradient_change import ONE_SAMPLE, SAME_PATTERN, Pair, gradient_change_in
 from theorems.convergence.part_d_1_limiting_kernel.gradients import Tokens, softmax_covariance
 from verify.matrix import absolute, frobenius_norm, maximum, spectral_norm
-from verify.vocabulary import AtMost, Claim
+from verify.vocabulary import AtMost, Claim, Doubt
 
 TWO_TOKENS = ONE_SAMPLE.extended(sizes={"d_s": (1, 2)})
 
@@ -148,7 +148,7 @@ EQ_21_TOKENS.mutant("change of h dropped", "q.split_change() -> q.split_change(w
 
 EQ_22 = Claim(TWO_TOKENS, "convergence.eq-22", label="Eq. (22)",
     statement=r"""
-        \|U_{i,n}^{t'}-U_{i,n}^t\|_2\le\|W_K^{t'}X_n^\top D_{i,n}^{t'}-W_K^tX_n^\top D_{i,n}^t\|_2\|X_n\|_2\leC_x
+        \|U_{i,n}^{t'}-U_{i,n}^t\|_2\le\|W_K^{t'}X_n^\top D_{i,n}^{t'}-W_K^tX_n^\top D_{i,n}^t\|_2\|X_n\|_2\le C_x
         \sqrt{d_s}[\|W_K^{t'}-W_K^t\|_2\|X_n\|_2\|D_{i,n}^{t'}\|_2+\|W_K^t\|_2\|X_n\|_2\|D_{i,n}^{t'}-D_{i,n}^t\|_2]\le
         C_x^2d_s[\|\theta^{t'}-\theta^t\|_2+\bar\lambda_K(\|\beta_{i,n}^{t'}-\beta_{i,n}^t\|_\infty+\|\beta_{i,n}^{t'}
         \beta_{i,n}^{t'\top}-\beta_{i,n}^t\beta_{i,n}^{t\top}\|_2)]\le C_x^2d_s[\|\theta^{t'}-\theta^t\|_2+3\bar
@@ -157,9 +157,14 @@ EQ_22 = Claim(TWO_TOKENS, "convergence.eq-22", label="Eq. (22)",
         \lambda_Kz]\|\theta^{t'}-\theta^t\|_2,\quad D=\mathrm{diag}(\beta)-\beta\beta^\top""",
     relation=AtMost(ascent=False), expects="refuted", severity="error", uses=("convergence.lemma-11",),
     correction="convergence.eq-22-all-factors",
-    doubt="""
-        The transposes of beta beta^T are lost, and D^{t'} - D^t shows a minus before its last term, which is read as
-        the plus that the next line needs.""",
+    doubt=Doubt(
+        r"\boldsymbol{\beta}_{i,n}^{t'} \boldsymbol{\beta}_{i,n}^{t'} - "
+        r"\operatorname{diag}(\boldsymbol{\beta}_{i,n}^{t}) - \boldsymbol{\beta}_{i,n}^{t} "
+        r"\boldsymbol{\beta}_{i,n}^{t}",
+        """
+            The transposes of beta beta^T are lost, and D^{t'} - D^t shows a minus before its last term, where the next
+            line needs a plus.""",
+    ),
     note="""
         The last line has lost the factor C_x^2 d_s of its second term. It is no misprint: Eqs. (23), (24) and c_3 in
         Eq. (14) carry the loss on. Every line before it holds.""",
@@ -280,8 +285,9 @@ EQ_24 = Claim(TWO_TOKENS, "convergence.eq-24", label="Eq. (24)",
     statement=_STATEMENT.format(weight="K", other="Q"),
     relation=AtMost(ascent=False), expects="refuted", severity="error", uses=("convergence.gradient-wk",),
     proof=("convergence.eq-19", "convergence.eq-21", "convergence.eq-22"), correction="convergence.eq-24-fixed-pattern",
-    doubt="The lambda_K of 3 lambda_K z may be a damaged lambda_Q; both counterexamples break either reading.",
-    note="As Eq. (23), and W_K appears as 3 lambda_K z where the gradient in W_K has W_Q.",
+    note="""
+        As Eq. (23), and W_K appears as 3 lambda_K z where the gradient in W_K has W_Q. Both counterexamples break the
+        line with lambda_Q in that place as well.""",
 )  # fmt: skip
 EQ_23_FIXED = Claim(TWO_TOKENS, "convergence.eq-23-fixed-pattern", label="Eq. (23), while no ReLU differs in state",
     statement=_CORRECTED.format(weight="Q", other="K"),
@@ -312,6 +318,7 @@ def query_gradient_lipschitz_bound(X: Tokens, theta: Theta, theta_0: Theta, tau_
 
 
 EQ_23.oracle(gradient_change_in("W_Q"))
+EQ_23.domain("across a kink")(across_a_kink)
 EQ_23.mutant("change of U dropped", mixed=0)
 EQ_23.mutant("gate taken as fixed", gate=0)
 EQ_23.counterexample(
@@ -328,6 +335,7 @@ def key_gradient_lipschitz_bound(X: Tokens, theta: Theta, theta_0: Theta, tau_0:
 
 
 EQ_24.oracle(gradient_change_in("W_K"))
+EQ_24.domain("across a kink")(across_a_kink)
 EQ_24.mutant("change of U dropped", mixed=0)
 EQ_24.mutant("gate taken as fixed", gate=0)
 EQ_24.counterexample(

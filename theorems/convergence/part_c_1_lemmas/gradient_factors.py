@@ -19,7 +19,13 @@ from theorems.convergence.part_c_1_lemmas.constants import (
     distance,
     stacked,
 )
-from theorems.convergence.part_c_1_lemmas.extreme_inputs import balanced_attention, close_pairs, zero_pre_activations
+from theorems.convergence.part_c_1_lemmas.extreme_inputs import (
+    across_a_kink,
+    balanced_attention,
+    close_pairs,
+    value_crosses_zero,
+    zero_pre_activations,
+)
 from theorems.convergence.part_c_1_lemmas.gradient_lipschitz import SAME_SIGNS
 from theorems.convergence.part_d_1_limiting_kernel.gradients import (
     Tokens,
@@ -28,7 +34,7 @@ from theorems.convergence.part_d_1_limiting_kernel.gradients import (
     softmax_covariance,
 )
 from verify.matrix import frobenius_norm, spectral_norm, sqrt
-from verify.vocabulary import AtMost, Claim, Setting
+from verify.vocabulary import AtMost, Claim, Doubt, Setting
 
 ONE_SAMPLE = Setting(
     CONVERGENCE,
@@ -53,7 +59,13 @@ U_AND_H = Claim(ONE_SAMPLE, "convergence.lemma-14-u-h", label="Proof of Lemma 14
         \|U_{i,n}^{t'}\|_2\le\|W_K^{t'}\|_2\|X_n\|_2^2\|\mathrm{diag}(\beta)-\beta\beta^\top\|_2\le2\bar
         \lambda_Kd_sC_x^2,\qquad \|h_{i,n}^t\|_2\le\|W_V^t\|_2\|w_O^t\|_2\le\bar\lambda_V\bar\lambda_O""",
     relation=AtMost(ascent=False), uses=("convergence.lemma-8",),
-    doubt="The dot of relu' is lost where U and h are introduced; with relu in its place h would have no such bound.",
+    doubt=Doubt(
+        r"\boldsymbol{h}_{i,n}^{t} &= \boldsymbol{W}_{V}^{t^{\top}} \left( \boldsymbol{w}_{O}^{t} \circ "
+        r"\boldsymbol{\sigma}_{r} \left(",
+        """
+            The dot of relu' is lost where h is introduced; the bound on the change of h has it, and with relu in its
+            place h would have no such bound.""",
+    ),
     note="||diag(beta) - beta beta^T||_2 <= 1/2 is sharp where the proof uses 2; h reaches its bound.",
 )  # fmt: skip
 U_AND_H.domain("all pre-activations zero", zero_pre_activations)
@@ -122,6 +134,8 @@ def changes_of_h(
     return stacked([frobenius_norm(a - b) for a, b in zip(h, h_0, strict=True)])
 
 
+H_DIFFERENCE.domain("value crosses zero")(value_crosses_zero)
+H_DIFFERENCE.domain("across a kink")(across_a_kink)
 H_DIFFERENCE.mutant("term of relu' dropped", gate=0)
 H_DIFFERENCE.mutant("last lambda_O dropped", output=0)
 

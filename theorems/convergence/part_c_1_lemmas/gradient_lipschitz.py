@@ -21,7 +21,13 @@ from theorems.convergence.part_c_1_lemmas.constants import (
     distance,
     same_pattern,
 )
-from theorems.convergence.part_c_1_lemmas.extreme_inputs import close_pairs, equal_ends, opposite_tokens
+from theorems.convergence.part_c_1_lemmas.extreme_inputs import (
+    across_a_kink,
+    close_pairs,
+    equal_ends,
+    opposite_tokens,
+    value_crosses_zero,
+)
 from theorems.convergence.part_c_1_lemmas.jacobian_bounds import jacobian_by_differentiation
 from verify.matrix import spectral_norm, sqrt
 from verify.vocabulary import Assumption, AtMost, Claim, Setting
@@ -80,6 +86,8 @@ def change_of_the_jacobian(X: Any, W_Q: Any, W_K: Any, W_V: Any, w_O: Any, W_Q_0
     return spectral_norm(J - J_0 + tau_1 * 0)
 
 
+LEMMA_14.domain("value crosses zero")(value_crosses_zero)
+LEMMA_14.domain("across a kink")(across_a_kink)
 LEMMA_14.mutant("constant of a fixed pattern", "b.c_3() -> b.c_3_of_fixed_pattern()")
 LEMMA_14.mutant("c_3^2 in place of c_3", "b.c_3() -> b.c_3() ** 2")
 

@@ -92,39 +92,77 @@ SUMS = Claim(NETWORK, "convergence.lemma-13-sums", label="Proof of Lemma 13, fou
         \lambda_K\bar\lambda_V\bar\lambda_Od_sC_x^2)^2,\ \sum_n\|\nabla_{w_O}f(X_n)\|_F\le(2\rho\tau_0\bar\lambda_K\bar
         \lambda_V\bar\lambda_Od_sC_x^2)^2,\ \sum_n\|\nabla_{w_O}f(X_n)\|_F\le(2\rho\tau_0\bar\lambda_Q\bar\lambda_V\bar
         \lambda_Od_sC_x^2)^2""",
-    relation=AtMost(ascent=False), expects="reading",
-    reading="""
-        sums of squares for W_V, w_O, W_Q and W_K in turn, the second bounded by (rho lambda_V)^2, as Eqs. (8) and (11)
-        have it: the bounds of Eqs. (7) to (10), which the sentence before the display names""",
-    doubt="""
-        The display is damaged: three lines in a row name w_O, without the squares that Eq. (12) has, and the
-        right-hand side of the second is that of the third less a factor 2, where Eq. (11) has lambda_V^2. As it stands
-        the second line is false: all sizes and weights 1 and tau_0 = 1/2 give 1 against 1/4. If that is how it was
-        printed, it is a misprint.""",
+    relation=AtMost(ascent=False), expects="refuted", severity="slip",
+    correction="convergence.lemma-13-sums-of-squares",
+    note="""
+        Eq. (12) sums squares over w_O, W_Q, W_K and W_V; here three lines in a row name w_O, without squares, and the
+        right-hand side of the second is that of the third less a factor 2, where Eqs. (8) and (11) have (rho
+        lambda_V)^2. Nothing of lambda_V alone bounds the gradient in w_O as printed: the second bound vanishes with
+        lambda_K, the gradient in w_O does not. Lemma 13 itself uses the right sums.""",
 )  # fmt: skip
 
 
 @SUMS.formula
+def printed_bounds_of_block_sums(X: Samples, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, w_O: OutputWeights,
+                                 tau_0: PositiveScale, tau_1: PositiveScale) -> Any:  # fmt: skip
+    """The four printed right-hand sides, shape (4,) (proof of Lemma 13)."""
+    speeds = bounds_at(X, W_Q, W_K, W_V, w_O, tau_0, tau_1).speeds()
+    return stacked([speeds["W_V"] ** 2, speeds["W_Q"] ** 2 * rational(1, 4), speeds["W_Q"] ** 2, speeds["W_K"] ** 2])
+
+
+@SUMS.oracle
+def printed_block_sums(X: Any, W_Q: Any, W_K: Any, W_V: Any, w_O: Any, tau_0: Any, tau_1: Any) -> Any:
+    """sum_n ||grad_{W_V} f(X_n)||_F^2, and three times sum_n ||grad_{w_O} f(X_n)||_F, by differentiation."""
+    J = jacobian_blocks(X, by_name(W_Q, W_K, W_V, w_O), tau_0, tau_1)
+    output = sum(length(J["w_O"][n : n + 1], tau_1) for n in range(X.shape[0]))
+    return stacked([(J["W_V"] * J["W_V"]).sum() + tau_1 * 0, output, output, output])
+
+
+SUMS.mutant("lambda_V for lambda_O in the first line", 'speeds["W_V"] -> speeds["w_O"]')
+SUMS.mutant("no factor 2 in the last two lines", lambda value: value * rational(1, 4))
+SUMS.counterexample(
+    "all sizes and weights 1, tau_0 = 1/2: the gradient in w_O is 1, the second bound 1/4",
+    X=[[[1]]], W_Q=[[1]], W_K=[[1]], W_V=[[1]], w_O=[[1]], tau_0="1/2", tau_1=1,
+)  # fmt: skip
+SUMS.counterexample(
+    "the same with w_K = 0: the second and third bound are 0",
+    X=[[[1]]], W_Q=[[1]], W_K=[[0]], W_V=[[1]], w_O=[[1]], tau_0="1/2", tau_1=1,
+)  # fmt: skip
+
+
+SQUARES = Claim(NETWORK, "convergence.lemma-13-sums-of-squares",
+    label="Proof of Lemma 13, the four sums that Eqs. (7) to (10) bound",
+    statement=r"""
+        \sum_n\|\nabla_{W_V}f(X_n)\|_F^2\le(\rho\bar\lambda_O)^2,\ \sum_n\|\nabla_{w_O}f(X_n)\|_2^2\le(\rho\bar
+        \lambda_V)^2,\ \sum_n\|\nabla_{W_Q}f(X_n)\|_F^2\le(2\rho\tau_0\bar\lambda_K\bar\lambda_V\bar
+        \lambda_Od_sC_x^2)^2,\ \sum_n\|\nabla_{W_K}f(X_n)\|_F^2\le(2\rho\tau_0\bar\lambda_Q\bar\lambda_V\bar
+        \lambda_Od_sC_x^2)^2""",
+    relation=AtMost(ascent=False), corrects="convergence.lemma-13-sums", of_project=True,
+    note="The squares of the bounds of Lemma 12 per unit of residual; their sum is c_2^2 of Eq. (11).",
+)  # fmt: skip
+
+
+@SQUARES.formula
 def squares_of_block_bounds(X: Samples, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, w_O: OutputWeights,
                             tau_0: PositiveScale, tau_1: PositiveScale) -> Any:  # fmt: skip
-    """The four right-hand sides for W_V, w_O, W_Q, W_K, shape (4,) (proof of Lemma 13)."""
+    """The four right-hand sides for W_V, w_O, W_Q, W_K, shape (4,) (Eqs. (7) to (10))."""
     bounds = bounds_at(X, W_Q, W_K, W_V, w_O, tau_0, tau_1).speeds()
     return stacked([bounds[name] ** 2 for name in ("W_V", "w_O", "W_Q", "W_K")])
 
 
-@SUMS.oracle
+@SQUARES.oracle
 def block_sums(X: Any, W_Q: Any, W_K: Any, W_V: Any, w_O: Any, tau_0: Any, tau_1: Any) -> Any:
     """sum_n ||grad f(X_n)||_F^2 for each weight, by differentiation."""
     J = jacobian_blocks(X, by_name(W_Q, W_K, W_V, w_O), tau_0, tau_1)
     return stacked([(J[name] * J[name]).sum() + tau_1 * 0 for name in ("W_V", "w_O", "W_Q", "W_K")])
 
 
-SUMS.mutant(
-    "a quarter of the bound of W_Q for w_O, as the extraction shows",
+SQUARES.mutant(
+    "a quarter of the bound of W_Q for w_O, as printed",
     lambda value: stacked([value[0], value[2] * rational(1, 4), value[2], value[3]]),
 )
-SUMS.mutant("lambda_O and lambda_V exchanged", '"W_V" -> "w_O"; "w_O" -> "W_V"')
-SUMS.mutant(
+SQUARES.mutant("lambda_O and lambda_V exchanged", '"W_V" -> "w_O"; "w_O" -> "W_V"')
+SQUARES.mutant(
     "C_x^2 dropped for W_Q and W_K",
     lambda value, X: stacked([value[0], value[1], value[2] / sample_bound(X) ** 4, value[3] / sample_bound(X) ** 4]),
 )

@@ -37,7 +37,7 @@ from theorems.convergence.part_c_1_lemmas.extreme_inputs import (
 )
 from theorems.convergence.part_d_1_limiting_kernel.gradients import Tokens, attention_rows
 from verify.matrix import frobenius_norm, rational, relu, spectral_norm, sqrt
-from verify.vocabulary import AtMost, Claim, Setting
+from verify.vocabulary import AtMost, Claim, Doubt, Setting
 
 SUM = "F_pre with the sum over tokens, as in the proof; the average of Eq. (1.2) is d_s times smaller"
 SIZES = {"N": (1, 3), "d_s": (1, 3), "d": (1, 3), "d_m": (1, 3)}
@@ -70,7 +70,8 @@ LEMMA_7 = Claim(TWO_ENDS, "convergence.lemma-7", label="Lemma 7",
     note="""
         Far from tight: the sharp constant of the softmax is 1/2 of the one used in the 1-norm, and the largest
         products of two tokens are half of d_s C_x^2 where they differ. The scalar tokens 1 and 1 - sqrt 2 at equal
-        weights reach (2 + sqrt 2)/16 = 0.213 of the bound.""",
+        weights reach (2 + sqrt 2)/16 = 0.213 of the bound. A quarter of the bound holds: ||diag(beta) - beta
+        beta^T||_2 <= 1/2, and the logits move by at most tau_0 d_s C_x^2 ||d(W_Q^T W_K)||_2 in the 2-norm.""",
 )  # fmt: skip
 
 
@@ -169,12 +170,15 @@ SPLIT = Claim(CONVERGENCE, "convergence.lemma-9-split", label="Proof of Lemma 9,
         \le\tau_1\sum_{i=1}^{d_s}\Big(\|(W_V^{t'}-W_V^t)X^\top\beta_i^{t'}\|_2+\|W_V^tX(\beta_i^{t'}-\beta_i^t)\|_2\Big)
     """,
     assumptions=["X in R^{d_s x d}, beta_i in R^{d_s}, W_V in R^{d_m x d}"],
-    relation=AtMost(), sizes={"d_s": (1, 3), "d": (1, 3), "d_m": (1, 3)}, expects="reading",
-    reading="X^T in the second term, as everywhere else in the display",
-    doubt="""
-        The second term shows X without its transpose. W_V X (beta' - beta) then exists for d = d_s only, and the
-        inequality fails there: for X = [[1, 1], [0, 0]] and W_V = [1 0] at both ends the third line is 0, as X (beta'
-        - beta) is, and the first is not. A mutant shows it.""",
+    relation=AtMost(), sizes={"d_s": (1, 3), "d": (1, 3), "d_m": (1, 3)},
+    doubt=Doubt(
+        r"\left\| \boldsymbol{W}_{V}^{t} \boldsymbol{X} "
+        r"(\boldsymbol{\beta}_{i}^{t'}-\boldsymbol{\beta}_{i}^{t}) \right\|_{2}",
+        """
+            X has lost its transpose, which all other factors of the display have. W_V X (beta' - beta) exists for d =
+            d_s only, and the inequality fails there: for X = [[1, 1], [0, 0]] and W_V = [1 0] at both ends the third
+            line is 0, as X (beta' - beta) is, and the first is not. A mutant shows it.""",
+    ),
     note="The two lines before it, the definition of f_pre and the Lipschitz continuity of relu, are checked with it.",
 )  # fmt: skip
 SPLIT.domain("weights zero at t", from_zero)
@@ -227,7 +231,10 @@ LEMMA_10 = Claim(SUMMED, "convergence.lemma-10", label="Lemma 10",
     statement=r"\|f^{t'}-f^t\|_2\le\rho\bar\lambda_V\|w_O^{t'}-w_O^t\|_2+\bar\lambda_O\|F_{pre}^{t'}-F_{pre}^t\|_F",
     relation=AtMost(), proof=("convergence.lemma-10-fnorm",),
     note="Checked for the sum over tokens and for the average of Eq. (1.2) side by side, F_pre and f taken alike.",
-    doubt="The hypothesis shows ||w_Q|| <= lambda_O; it is read as ||w_O||.",
+    doubt=Doubt(
+        r"\max(\|\boldsymbol{w}_Q^t\|_2, \|\boldsymbol{w}_Q^{t'}\|_2) \leq \bar{\lambda}_O",
+        "w_Q stands for w_O, whose bound lambda_O is.",
+    ),
 )  # fmt: skip
 
 

@@ -24,7 +24,7 @@ from verify.matrix import (
     total,
 )
 from verify.oracles import jacobian
-from verify.vocabulary import AtMost, Claim, Equal, Setting
+from verify.vocabulary import AtMost, Claim, Doubt, Equal, Setting
 
 SOFTMAX = Setting(CONVERGENCE, "Softmax(u)", assumptions=["u in R^{d_s}"], sizes={"d_s": (1, 6)})
 
@@ -61,9 +61,12 @@ LEMMA_8.mutant("the norm of equal weights as an upper bound", "norm * 0 + 1 -> n
 LEMMA_11 = Claim(SOFTMAX, "convergence.lemma-11", label="Lemma 11",
     statement=r"v=\mathrm{Softmax}(u)\Rightarrow\frac{\partial v}{\partial u}=\mathrm{diag}(v)-vv^\top",
     relation=Equal(), all_sizes=True, exact=True,
-    doubt="""
-        In the proof, the numerator of the case j != k reads -exp(u^(j)) - exp(u^(k)), where the quotient rule gives
-        the product; the second minus sign may be a lost dot. The lemma does not depend on it.""",
+    doubt=Doubt(
+        r"-\exp\left(\boldsymbol{u}^{(j)}\right) - \exp\left(\boldsymbol{u}^{(k)}\right)",
+        """
+            In the proof, a minus sign where the quotient rule gives the product; it may be a lost dot. The lemma does
+            not depend on it.""",
+    ),
 )  # fmt: skip
 
 
@@ -85,11 +88,14 @@ QUOTIENT = Claim(SOFTMAX, "convergence.lemma-11-quotient", label="Proof of Lemma
     statement=r"""
         \frac{\partial v^{(j)}}{\partial u^{(k)}}=\frac{-\exp(u^{(j)})-\exp(u^{(k)})}{(\sum_{i=1}^{d_s}\exp(u^{(i)}))^2}
         \ (j\ne k),\qquad \frac{\exp(u^{(k)})\sum_i\exp(u^{(i)})-(\exp(u^{(k)}))^2}{(\sum_i\exp(u^{(i)}))^2}\ (j=k)""",
-    relation=Equal(), sizes={"d_s": (1, 5)}, expects="reading", exact=True,
-    reading="the numerator for j != k is the product -exp(u^(j)) exp(u^(k))",
-    doubt="""
-        The extraction shows a second minus sign between the two exponentials, where a centred dot may have stood. With
-        a minus sign the entry would be false: at two equal logits it is -1/2, the derivative -1/4.""",
+    relation=Equal(), sizes={"d_s": (1, 5)}, exact=True,
+    doubt=Doubt(
+        r"-\exp\left(\boldsymbol{u}^{(j)}\right) - \exp\left(\boldsymbol{u}^{(k)}\right)",
+        """
+            A second minus sign stands where the product has its dot; the line after it, -v^(j) v^(k), is that of the
+            product. With a minus sign the entry would be false: at two equal logits it is -1/2, the derivative -1/4.
+        """,
+    ),
     note="The next line of the proof, -v^(j) v^(k) and v^(k) - v^(j) v^(k), is checked with it.",
 )  # fmt: skip
 

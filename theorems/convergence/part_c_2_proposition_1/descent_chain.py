@@ -19,7 +19,7 @@ from theorems.convergence.part_c_2_proposition_1.proposition_1 import (
 )
 from theorems.convergence.part_c_2_proposition_1.smoothness import OneStep
 from verify.matrix import rational, smallest_singular_value, spectral_norm, sqrt, total
-from verify.vocabulary import AtMost, Claim
+from verify.vocabulary import AtMost, Claim, Doubt
 
 HALF = rational(1, 2)
 
@@ -71,14 +71,22 @@ DESCENT_CHAIN = Claim(PRINTED_STEP, "convergence.descent-chain", label="C.2, fin
     assumptions=["t = 0"],
     relation=AtMost(ascent=False, signed=True), expects="refuted", severity="error", proof=("convergence.eq-37",),
     correction="convergence.descent-chain-fixed-pattern",
-    doubt="""
-        c_1 in C is the first right-hand side of Eq. (36), the larger one since lambda_O >= 1. Read as an implication,
-        the chain follows from Eq. (37) for any C that makes it true; judged is what it asserts, for the C that is
-        defined.""",
+    doubt=Doubt(
+        (
+            r"\rho \bar{\lambda}_{O} (1 + \bar{\lambda}_{V} 2\tau_{0} C_{x}^{2} d_{s} (\bar{\lambda}_{Q} + "
+        r"\bar{\lambda}_{K}))",
+            r"\rho (\bar{\lambda}_{V} + \bar{\lambda}_{O} + \bar{\lambda}_{V} 2\tau_{0} C_{x}^{2} d_{s} "
+        r"(\bar{\lambda}_{Q} + \bar{\lambda}_{K}))",
+        ),
+        """
+            Eq. (36) prints c_1 in two ways that differ by a factor lambda_O; the first, the larger one since lambda_O
+            >= 1, is taken in C.""",
+    ),
     note="""
         Each side is taken as its change l(.) - l(theta^t). The first inequality is that of Eq. (37), integrated, and
         fails with it: in the counterexamples of Proposition 1 l(theta^1) exceeds l(theta^0), while every other member
-        of the chain is below l(theta^0). All other steps hold.""",
+        of the chain is below l(theta^0). All other steps hold. Read as an implication, the chain follows from Eq. (37)
+        for any C that makes it true; judged is what it asserts, for the C that is defined.""",
 )  # fmt: skip
 
 

@@ -31,7 +31,7 @@ from theorems.convergence.part_c_1_lemmas.constants import (
 from theorems.convergence.part_c_1_lemmas.extreme_inputs import close_pairs, dominating_token, equal_samples
 from theorems.convergence.part_d_1_limiting_kernel.gradients import network_jacobian
 from verify.matrix import frobenius_norm, maximum, rational, smallest_singular_value, spectral_norm, sqrt
-from verify.vocabulary import Assumption, AtMost, Claim, Equal, Real, Setting, Size
+from verify.vocabulary import Assumption, AtMost, Claim, Doubt, Equal, Real, Setting, Size
 
 Count = Annotated[int, Size("N")]
 Length = Annotated[int, Size("d_s")]
@@ -49,12 +49,18 @@ PROP_1_Z = Claim(CONVERGENCE, "convergence.prop-1-z",
     r"\lambda_K^2))\ [\text{Table 2}];\quad \rho^2\bar\lambda_O[1+4\tau_0^2C_x^4d_s^2\bar\lambda_V^2(\bar\lambda_Q^2+"
     r"\bar\lambda_K^2)]=\rho^2 z/\bar\lambda_O\ [\text{C.2}]",
     assumptions=["all lambdas positive"],
-    relation=Equal(), all_sizes=True, sizes={"N": (1, 4), "d_s": (1, 4)}, expects="reading",
-    reading="lambda_Q^2 in the inner bracket, as in Table 2 and C.2, and C_x^4, as in Proposition 1 and C.2",
-    doubt="""
-        Proposition 1 shows lambda_O^2 in its inner bracket and Table 2 C_x^2. The extraction takes O for Q elsewhere,
-        and the rows of Table 2 beside z are damaged (W_O for W_Q, a squared norm in lambda_V): no refutation rests on
-        these glyphs.""",
+    relation=Equal(), all_sizes=True, sizes={"N": (1, 4), "d_s": (1, 4)},
+    doubt=Doubt(
+        (
+            r"\bar{\lambda}_V^2 \left(\bar{\lambda}_O^2 + \bar{\lambda}_K^2 \right)",
+            r"4\tau_0^2 C_x^2 d_s^2 \bar{\lambda}_V^2 \left(\bar{\lambda}_Q^2 + \bar{\lambda}_K^2",
+        ),
+        """
+            Proposition 1 shows lambda_O^2 in its inner bracket, Table 2 and Appendix C.2 lambda_Q^2; Table 2 shows
+            C_x^2, Proposition 1 and Appendix C.2 C_x^4. Taken is lambda_Q^2 with C_x^4, as the proof writes z out. The
+            extraction takes O for Q elsewhere, and the rows of Table 2 beside z are damaged (W_O for W_Q, a squared
+            norm in lambda_V).""",
+    ),
     note="""
         The bounds (26), (33), (34) on the weights put into Lemma 9, each per unit of gamma sum_s sqrt(2 l(theta^s)),
         give rho^2 z / lambda_O with this z and with neither of the other two.""",
@@ -99,7 +105,15 @@ STEPSIZE = Claim(CONVERGENCE, "convergence.prop-1-stepsize", label="Remark after
     ],
     relation=Equal(), sizes={"N": (1, 4), "d_s": (1, 3)}, expects="refuted", severity="error",
     correction="convergence.prop-1-stepsize-exponent",
-    doubt="c_1 is the first right-hand side of Eq. (36); both have the same power of N.",
+    doubt=Doubt(
+        (
+            r"\rho \bar{\lambda}_{O} (1 + \bar{\lambda}_{V} 2\tau_{0} C_{x}^{2} d_{s} (\bar{\lambda}_{Q} + "
+        r"\bar{\lambda}_{K}))",
+            r"\rho (\bar{\lambda}_{V} + \bar{\lambda}_{O} + \bar{\lambda}_{V} 2\tau_{0} C_{x}^{2} d_{s} "
+        r"(\bar{\lambda}_{Q} + \bar{\lambda}_{K}))",
+        ),
+        "Eq. (36) prints c_1 in two ways; both have the same power of N.",
+    ),
     note="""
         Read as C(4N) = 2 C(N). c_1 and c_2 each carry N^{1/2}, so c_1 c_2 is proportional to N and gamma at best to
         1/N; where l(theta^0) itself grows like N, as for labels of fixed size, c_3 l(theta^0) grows like N^{3/2}.""",
@@ -222,9 +236,10 @@ EQ_26_34 = Claim(CONVERGENCE, "convergence.eq-26-34", label="Eqs. (26)-(29), (31
     ],
     relation=AtMost(ascent=False), sizes=SMALL,
     uses=("convergence.d1-gradients", "convergence.gradient-wk", "convergence.lemma-12"),
-    doubt="""
-        Eq. (31) has Phi(W^s), a letter for other things in this paper, where the loss l(theta^s) belongs; so it is
-        read.""",
+    doubt=Doubt(
+        r"\nabla_{\boldsymbol{w}_{O}} \Phi(\boldsymbol{W}^{s})",
+        "Eq. (26) has the loss l(theta^s) in this place; Phi is another thing in this paper.",
+    ),
     note="""
         The induction hypothesis is what Proposition 1 fails to establish (Eq. (37)); granted it, these lines hold,
         with a factor 2 to spare in Eq. (29).""",
@@ -353,7 +368,16 @@ FPRE_CHAIN = Claim(GRANTED, "convergence.fpre-chain", label="C.2, chain bounding
     statement=_CHAIN % "",
     relation=AtMost(ascent=False, signed=True), expects="refuted", severity="slip",
     correction="convergence.fpre-chain-with-d-s", uses=("convergence.lemma-9", "convergence.lemma-12"),
-    doubt="z is read as C.2 itself writes it out. The first line shows no trace of damage where d_s is missing.",
+    doubt=Doubt(
+        (
+            r"\bar{\lambda}_V^2 \left(\bar{\lambda}_O^2 + \bar{\lambda}_K^2 \right)",
+            r"\bar{\lambda}_{V}^{2} \left( \bar{\lambda}_{Q}^{2} + \bar{\lambda}_{K}^{2} \right) \right] "
+        r"\frac{16}{\alpha^{2}}",
+        ),
+        """
+            z is taken as Appendix C.2 writes it out; Proposition 1 shows lambda_O^2 in its inner bracket. The first
+            line shows no trace of damage where d_s is missing.""",
+    ),
     note="""
         Lemma 9, which the first line quotes, has d_s there, and so have the second line and Eq. (36). Without it the
         line is false for long sequences only: one large pair of opposite tokens, to which all others attend, moves
@@ -379,6 +403,19 @@ def hidden_layer_movement_bounds(X: Samples, theta: Theta, theta_0: Theta, tau_0
 def hidden_layer_movement(X: Samples, theta: Theta, theta_0: Theta, tau_0: Any, tau_1: Any) -> Any:
     h = Hidden(X, theta, theta_0, tau_0, tau_1)
     return h.lefts(h.b.kappa / X.shape[1])
+
+
+@FPRE_CHAIN.at_scale("146 tokens, two of them opposite and large", N=1, d_s=146, d=2, d_m=1)
+def _(arrays: dict[str, Any], sizes: dict[str, int], rng: np.random.Generator) -> None:
+    """All tokens attend to the large pair, and W_K moves by 1/1000; short sequences cannot show it."""
+    X = arrays["X"]
+    X[..., 0], X[..., 1] = 1.0, 0.0
+    X[:, :, 0], X[:, :, 1] = (12.0, 0.001), (-12.0, 0.001)
+    for suffix, moved in (("", 0.001), ("_0", 0.0)):
+        for name, row in (("W_Q", (1.0, 0.0)), ("W_K", (moved, 20000.0)), ("W_V", (1.0, 0.1))):
+            arrays[name + suffix][:, 0] = row
+        arrays["w_O" + suffix][:] = 1.0
+    arrays["tau_0"][:] = arrays["tau_1"][:] = 1.0
 
 
 FPRE_CHAIN.mutant("no attention", "h.b.kappa / X.shape[1] -> 0")

@@ -17,7 +17,7 @@ from theorems.convergence import CONVERGENCE, definitions
 from theorems.convergence.definitions import KeyWeights, Labels, OutputWeights, QueryWeights, Samples, ValueWeights
 from theorems.convergence.part_c_1_lemmas.constants import ASSUMPTION_1, TINY, Bounds, sample_bound, stacked
 from verify.matrix import absolute, frobenius_norm, smallest_singular_value, spectral_norm, sqrt, total
-from verify.vocabulary import Assumption, AtMost, Claim, Real, Setting, Shape
+from verify.vocabulary import Assumption, AtMost, Claim, Doubt, Real, Setting, Shape
 
 Positive = Annotated[Any, Real(0.0625, 1.0)]
 Share = Annotated[Any, Real(0.0625, 0.9375)]
@@ -149,19 +149,23 @@ PROP_1 = Claim(PRINTED_STEP, "convergence.prop-1", label="Proposition 1, Eqs. (2
         \bar\lambda_O,\ell(\theta^0),\rho,\tau_0),\text{ then }\ell(\theta^t)\le(1-\gamma\tfrac{\alpha^2}{2})^t\ell(
         \theta^0)\ \forall t\ge0\ (4)""",
     relation=AtMost(ascent=False), sizes={"N": (2, 2), "d_s": (1, 2), "d": (1, 2), "d_m": (3, 5)}, expects="refuted",
-    severity="error", correction="convergence.prop-1-fixed-pattern",
+    severity="error", correction="convergence.prop-1-initial-margin",
     proof=(
         "convergence.eq-26-34", "convergence.fpre-chain", "convergence.eq-35", "convergence.eq-36",
         "convergence.eq-37", "convergence.descent-chain", "convergence.rate-last-line",
     ),
-    doubt="""
-        z shows lambda_O^2 in its inner bracket, Table 2 and Appendix C.2 lambda_Q^2; Eq. (3) is required in both
-        readings. The updates printed in Algorithm 1 are damaged; plain gradient descent on all weights is taken, as
-        the text says. The two right-hand sides of Eq. (36) differ by a factor lambda_O; c_1 is the larger. Section 4.1
-        says that the proposition 'holds with high probability under some conditions', to be validated in Sections 4.2
-        and 4.3; what is validated there is (2) and (3), so that, given these, the proposition is taken as it stands.
-        That (4) holds with high probability over a Gaussian start at large width, where few neurons come near to their
-        kinks, is not denied.""",
+    doubt=Doubt(
+        (
+            r"\bar{\lambda}_V^2 \left(\bar{\lambda}_O^2 + \bar{\lambda}_K^2 \right)",
+            r"\rho \bar{\lambda}_{O} (1 + \bar{\lambda}_{V} 2\tau_{0} C_{x}^{2} d_{s} (\bar{\lambda}_{Q} + "
+        r"\bar{\lambda}_{K}))",
+            r"\rho (\bar{\lambda}_{V} + \bar{\lambda}_{O} + \bar{\lambda}_{V} 2\tau_{0} C_{x}^{2} d_{s} "
+        r"(\bar{\lambda}_{Q} + \bar{\lambda}_{K}))",
+        ),
+        """
+            z shows lambda_O^2 in its inner bracket, Table 2 and Appendix C.2 lambda_Q^2: Eq. (3) is required in both
+            forms. Of the two right-hand sides of Eq. (36) the larger is c_1.""",
+    ),
     note="""
         Eq. (19) bounds the change of relu' as if relu' were Lipschitz; it jumps. In the counterexample the third
         neuron sits just above its kink on the first sample: one step carries it below, where it stops lowering f(X_1)
@@ -169,7 +173,11 @@ PROP_1 = Claim(PRINTED_STEP, "convergence.prop-1", label="Proposition 1, Eqs. (2
         -1, e) the relative loss after one step tends to 1 + 2 gamma + 5 gamma^2 as e -> 0, for every gamma > 0. With
         (a, -a, e), 2 a^2 + e^2 = 2, and labels that keep l(theta^0), all that C may depend on is the same for every e.
         Eqs. (2), (3) and the violation are strict and no pre-activation is zero, so a neighbourhood of these weights
-        breaks (4), and Gaussian initialisation meets it with positive probability.""",
+        breaks (4), and Gaussian initialisation meets it with positive probability. Section 4.1 says that the
+        proposition 'holds with high probability under some conditions', to be validated in Sections 4.2 and 4.3; what
+        is validated there is (2) and (3), so that, given these, the proposition is taken as it stands. That (4) holds
+        with high probability over a Gaussian start at large width, where few neurons come near to their kinks, is not
+        denied.""",
 )  # fmt: skip
 
 
@@ -252,7 +260,7 @@ FIXED_PATTERN = Claim(FIXED_STEP, "convergence.prop-1-fixed-pattern",
         \alpha^2}{2})^t\ell(\theta^0)\ \forall t\ge0""",
     assumptions=NO_KINKS,
     relation=AtMost(ascent=False), sizes={"N": (1, 3), "d_s": (1, 2), "d": (1, 2), "d_m": (1, 4)},
-    corrects="convergence.prop-1", of_project=True,
+    of_project=True,
     uses=(
         "convergence.eq-37-fixed-pattern", "convergence.descent-chain-fixed-pattern",
         "convergence.rate-from-condition-3",
@@ -261,7 +269,8 @@ FIXED_PATTERN = Claim(FIXED_STEP, "convergence.prop-1-fixed-pattern",
         On a fixed pattern f is smooth along each segment, c_3' is a true Lipschitz constant of its Jacobian, and the
         induction of Appendix C.2 goes through. Eq. (3) keeps F_pre within alpha/8 of its start, so that
         sigma_min(F_pre^t) >= 7 alpha / 8, which gives the printed rate alpha^2/2; the alpha/2 of the induction would
-        give alpha^2/4.""",
+        give alpha^2/4. Three steps are followed, with the average over tokens; convergence.prop-1-initial-margin
+        follows ten, with the sum.""",
 )  # fmt: skip
 
 

@@ -15,7 +15,7 @@ from theorems.convergence.definitions import KeyWeights, Labels, OutputWeights, 
 from theorems.convergence.part_c_1_lemmas.constants import Bounds, PositiveScale, by_name, joined, sample_bound, stacked
 from verify.matrix import frobenius_norm, rational, smallest_singular_value, total
 from verify.oracles import jacobian
-from verify.vocabulary import Assumption, AtMost, Claim, Real
+from verify.vocabulary import Assumption, AtMost, Claim, Doubt, Real
 
 Share = Annotated[Any, Real(0.0625, 1.0)]
 
@@ -71,9 +71,11 @@ PL = Claim(CONVERGENCE, "convergence.pl-inequality", label="Section 4.1, proof s
     assumptions=["K the tangent kernel over all weights", "f as in Eqs. (1.1)-(1.2)", "d_m >= N"],
     relation=AtMost(ascent=False), sizes={"N": (1, 2), "d_s": (1, 2), "d": (1, 2), "d_m": (1, 2)},
     where=lambda sizes: sizes["d_m"] >= sizes["N"],
-    doubt="""
-        The extraction repeats 2 lambda_min(K); the second one is read as 2 lambda_min(F_pre F_pre^T), as the text
-        says.""",
+    doubt=Doubt(
+        r"2\lambda_{\min}(K)\ell(\theta) \ge 2\lambda_{\min}(K)$ "
+        r"$2\lambda_{\min}(\mathbf{F}_{\text{pre}}\mathbf{F}_{\text{pre}}^{\top})\ell(\boldsymbol{\theta})",
+        "The extraction repeats 2 lambda_min(K).",
+    ),
 )  # fmt: skip
 
 
@@ -135,7 +137,10 @@ LAST_LINE = Claim(CONVERGENCE, "convergence.rate-last-line", label="C.2, last li
         Assumption("l, gamma, alpha > 0", positive=lambda loss, gamma, alpha: stacked([loss, gamma, alpha])),
     ],
     relation=AtMost(signed=True), expects="refuted", severity="error", correction="convergence.rate-from-condition-3",
-    doubt="alpha / 2 may be a damaged alpha^2 / 2; the counterexample breaks both.",
+    doubt=Doubt(
+        r"(1 - \gamma \frac{\alpha}{2}) \ell",
+        "Eqs. (4) and (25) have alpha^2/2 in this place; the counterexample breaks both.",
+    ),
     note="""
         sigma_min >= alpha/2 gives the factor 1 - gamma alpha^2 / 4, not 1 - gamma alpha^2 / 2. The printed alpha/2
         would need alpha >= 2. Eq. (4) can be saved: Eq. (3) has room for sigma_min >= 7 alpha / 8

@@ -37,7 +37,7 @@ from theorems.convergence.part_c_2_proposition_1.proposition_1 import (
 )
 from verify.matrix import concatenate, frobenius_norm, rational, spectral_norm, sqrt, total
 from verify.oracles import jacobian
-from verify.vocabulary import Assumption, AtMost, Claim, Setting
+from verify.vocabulary import Assumption, AtMost, Claim, Doubt, Setting
 
 
 class Ends:
@@ -195,7 +195,12 @@ EQ_36 = Claim(OUTPUTS_MOVE, "convergence.eq-36", label="Eq. (36)",
     r"\|\theta^{t+\phi}-\theta^t\|_2\triangleq c_1\|\theta^{t+\phi}-\theta^t\|_2",
     relation=AtMost(ascent=False), expects="refuted", severity="slip", correction="convergence.eq-36-with-lambda-o",
     proof=("convergence.lemma-9", "convergence.lemma-10"),
-    doubt="The extraction repeats a product in the second inequality; the line that defines c_1 shows no damage.",
+    doubt=Doubt(
+        r"\left\| \boldsymbol{W}_{Q}^{t+\phi} - \boldsymbol{W}_{K}^{t} \right\|_{2} + \left\| "
+        r"\boldsymbol{W}_{K}^{t} \right\|_{2} \left\| \boldsymbol{W}_{Q}^{t+\phi} - \boldsymbol{W}_{Q}^{t} "
+        r"\right\|_{2}",
+        "The extraction repeats a product in the second inequality; the line that defines c_1 shows no damage.",
+    ),
     note="""
         Taking out rho, the line defining c_1 drops lambda_O from its last term. Read literally this c_1 is no
         Lipschitz constant of f (second counterexample); with lambda_O, as on the line before, it is.""",
@@ -331,7 +336,15 @@ EQ_37 = Claim(PRINTED_STEP, "convergence.eq-37", label="Eq. (37)",
     relation=AtMost(ascent=False), expects="refuted", severity="error",
     proof=("convergence.eq-35", "convergence.eq-36", "convergence.lemma-13", "convergence.lemma-14"),
     correction="convergence.eq-37-fixed-pattern",
-    doubt="c_1 is the first right-hand side of Eq. (36), the larger one since lambda_O >= 1.",
+    doubt=Doubt(
+        (
+            r"\rho \bar{\lambda}_{O} (1 + \bar{\lambda}_{V} 2\tau_{0} C_{x}^{2} d_{s} (\bar{\lambda}_{Q} + "
+        r"\bar{\lambda}_{K}))",
+            r"\rho (\bar{\lambda}_{V} + \bar{\lambda}_{O} + \bar{\lambda}_{V} 2\tau_{0} C_{x}^{2} d_{s} "
+        r"(\bar{\lambda}_{Q} + \bar{\lambda}_{K}))",
+        ),
+        "Eq. (36) prints c_1 in two ways; the first, the larger one since lambda_O >= 1, is taken.",
+    ),
     note="""
         The counterexamples are those of Proposition 1: all its conditions hold, one step carries a neuron across its
         kink, and the gradient of the loss jumps. The jump does not shrink with the step, so no C can do.""",

@@ -117,7 +117,10 @@ LEMMA_15 = Claim(FINITE, "convergence.lemma-15", label="Lemma 15",
         bounds similarities of pairs at a fixed scale, and the proof needs N - 1 of them of size 1/N^2 at once. The
         stated probability itself tends to 0 as N grows, at fixed c_hat and d_s, so the statement is empty in the
         limit. Nothing hinges on equal samples: those on one direction, of lengths in [1, 1 + 1/50], meet Assumption 3
-        with c_hat = 1 as well, and relu(u phi.w) = u relu(phi.w), u > 0, makes the matrix singular.""",
+        with c_hat = 1 as well, and relu(u phi.w) = u relu(phi.w), u > 0, makes the matrix singular. Nor does the
+        example need a finite law: with d = d_s = 1 and X = sqrt(U) or -sqrt(U), U uniform on [0, 1], P(U U' >= t) = 1
+        - t + t log t <= exp(-t), all samples differ almost surely, and of three two have one sign: lambda_0 = 0
+        (convergence.three-samples-loss).""",
 )  # fmt: skip
 
 
@@ -295,13 +298,12 @@ EQ_41 = Claim(SAMPLES, "convergence.eq-41", label="Eq. (41)",
     assumptions=[SIMILARITY, "c > 0 stands for the constant hidden in Theta"],
     relation=AtMost(ascent=False, signed=True), expects="refuted", severity="error",
     correction="convergence.eq-41-halved",
-    doubt="""
-        C_lambda is 'some positive constant' below all lambda_min(X_k X_k^T). Chosen below them by a margin, say half
-        of the least, it makes the step right; nothing printed asks for the margin.""",
     note="""
         lambda_min(X_k X_k^T) - C_lambda may be 0, since C_lambda is nothing but a lower bound of it. Two equal unit
         vectors with C_lambda = 1 meet everything that is assumed, and Phi Phi^T is singular. A smaller t, such as a
-        quarter of the printed one, repairs the step.""",
+        quarter of the printed one, repairs the step. C_lambda is 'some positive constant' below all lambda_min(X_k
+        X_k^T). Chosen below them by a margin, say half of the least, it makes the step right; nothing printed asks for
+        the margin.""",
 )  # fmt: skip
 
 

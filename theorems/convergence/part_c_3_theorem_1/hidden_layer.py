@@ -15,7 +15,7 @@ from theorems.convergence.part_d_1_limiting_kernel.gradients import attention_ro
 from theorems.convergence.settings import Features, SampleCount, Scale, Variance, Width, drawn
 from verify.matrix import relu, smallest_singular_value, spectral_norm, stack_rows, symmetric_eigenvalues, trace
 from verify.oracles import LawTest, at_most_probability
-from verify.vocabulary import AtMost, Claim, Equal, FollowsLaw, Setting
+from verify.vocabulary import AtMost, Claim, Equal, FollowsLaw, Reading, Setting
 
 # -- the sum over tokens -----------------------------------------------------------------------------------------------
 
@@ -171,7 +171,12 @@ EQ_48 = Claim(CONDITIONED, "convergence.eq-48", label="Eq. (48)",
         }d_m\ge\tilde\Omega(N/\lambda_0)""",
     assumptions=["LeCun/He (tau_1 = 1)", "Phi fixed"],
     relation=FollowsLaw(samples=100, instances=2), domains=[], expects="reading",
-    reading=CHERNOFF,
+    reading=Reading(
+        r"d_m \geq \tilde{\Omega}(N/\lambda_0)",
+        """
+            d_m >= 105 (S/lambda_0) log(23 S/lambda_0) log(N/delta), S = eta_V ||Phi||_F^2 <= eta_V N d_s C_x^2: the
+            hidden constant depends on eta_V d_s C_x^2""",
+    ),
     note="""
         With a constant that depends on nothing else it is false: lambda_0 grows with the square of the data, so for
         large C_x N/lambda_0 falls below 1, and at d_m < N the matrix is singular (convergence.eq-48-narrow). Proof of
@@ -237,14 +242,11 @@ LOSS = Claim(CONVERGENCE, "convergence.loss-init-sqrt-n", label="C.3, C.4",
     statement=r"\text{w.p. at least }1-\delta:\ \sqrt{2\ell(\theta^0)}\le\tilde{\mathcal O}(\sqrt N)",
     assumptions=["initialisations of Table 1", "labels bounded by C_y"],
     relation=FollowsLaw(samples=400, instances=10), sizes={"N": (16, 24), "d_s": (1, 2), "d": (1, 3), "d_m": (4, 8)},
-    expects="reading",
-    reading="""
-        sqrt(2 l) <= sqrt(N) (C_y + (v/delta)^{1/2}) with v = eta_O eta_V tau_1^2 d_m d_s^3 C_x^2/2, which depends on
-        d_s, C_x and, for LeCun and He, on d""",
     note="""
-        E f(X)^2 <= v for the sum over tokens (w_O is centred, E relu^2 is half the second moment, |X^T beta|^2 <= d_s
-        C_x^2), then Markov. The paper's Lipschitz argument gives log(1/delta) in place of 1/delta. Tested at delta =
-        1/2.""",
+        The hidden constant: sqrt(2 l) <= sqrt(N) (C_y + (v/delta)^{1/2}) with v = eta_O eta_V tau_1^2 d_m d_s^3
+        C_x^2/2, which depends on delta, d_s, C_x and, for LeCun and He, on d. E f(X)^2 <= v for the sum over tokens
+        (w_O is centred, E relu^2 is half the second moment, |X^T beta|^2 <= d_s C_x^2), then Markov. The paper's
+        Lipschitz argument gives log(1/delta) in place of 1/delta. Tested at delta = 1/2.""",
 )  # fmt: skip
 
 

@@ -28,7 +28,7 @@ from verify.matrix import (
     symmetric_eigenvalues,
     trace,
 )
-from verify.vocabulary import ArithmeticUnsupported, AtMost, Claim, Equal, Setting, Shape
+from verify.vocabulary import ArithmeticUnsupported, AtMost, Claim, Equal, Reading, Setting, Shape
 
 DATA = Setting(CONVERGENCE, "Lemma 15", sizes={"N": (1, 4), "d_s": (1, 3), "d": (1, 4), "d_m": (1, 2)})
 ROWS = Setting(CONVERGENCE, "Eq. (43)", assumptions=["w ~ N(0, eta_V I)"], sizes={"N": (1, 3), "d": (1, 4)}, exact=True)
@@ -356,7 +356,10 @@ EQ_42 = Claim(DATA, "convergence.eq-42", label="Eq. (42) and the upper bound aft
     r"\eta_Vd_sC_x^2\le\mathcal O(1);\ \text{upper and lower bounds match}",
     assumptions=["Assumption 1: ||X||_F <= sqrt(d_s) C_x", r"Phi^{(n,:)} = beta_{1,n}^T X_n"],
     relation=AtMost(), uses=("convergence.eq-43-with-variance",), presumes=("convergence.lemma-15",), expects="gap",
-    reading="d_s, C_x and eta_V are fixed, so that the match is one of orders in N and d_m",
+    reading=Reading(
+        "tight as its upper and lower bounds match with each other",
+        "the bounds match in N and d_m, while d_s, C_x and eta_V are fixed",
+    ),
     note="""
         The inequalities hold, with 1/2 to spare. The match presupposes the lower bound of Lemma 15, which is false: at
         fixed d lambda_0 tends to 0 as N grows. As printed the two differ by the factor d_s^2 C_x^2, so in d_s they

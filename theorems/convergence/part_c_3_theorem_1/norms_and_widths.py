@@ -13,7 +13,7 @@ from typing import Annotated, Any
 from theorems.convergence import CONVERGENCE
 from theorems.convergence.settings import Dimension, Length, SampleCount, Width
 from verify.oracles import LawTest, at_most_probability
-from verify.vocabulary import Claim, FollowsLaw, OrderOfGrowth, Setting, Size
+from verify.vocabulary import Claim, FollowsLaw, OrderOfGrowth, Reading, Setting, Size
 
 Bound = Annotated[int, Size("C_x")]
 
@@ -30,13 +30,13 @@ EQ_44 = Claim(WIDE, "convergence.eq-44", label="Eq. (44)",
     statement=r"\text{LeCun},\ C_\bullet=1:\ \text{w.p.}\ge1-8e^{-d_m/2}:\ \bar\lambda_V=\mathcal O(\sqrt{d_m/d}),\ "
     r"\bar\lambda_O=\mathcal O(1),\ \bar\lambda_Q=\mathcal O(\sqrt{d_m/d}),\ \bar\lambda_K=\mathcal O(\sqrt{d_m/d})",
     assumptions=["d_m >= d", CONSTANTS],
-    relation=FollowsLaw(samples=4000, instances=5), sizes={"d_m": (12, 20), "d": (1, 4)}, expects="reading",
+    relation=FollowsLaw(samples=4000, instances=5), sizes={"d_m": (12, 20), "d": (1, 4)},
     uses=("convergence.lemma-5", "convergence.lemma-6"),
-    reading="with the constant 4 in all four orders",
     note="""
-        Lemma 5 with zeta = sqrt(d_m) gives ||W|| <= 3 sqrt(d_m) for standard normal W, also for the column w_O; the
-        variances divide by sqrt(d) and sqrt(d_m), and 1 <= sqrt(d_m/d) takes the added C = 1. Four events fail with at
-        most 2 exp(-d_m/2) each. For d_m <= 4 the probability is empty, 8 exp(-d_m/2) > 1.""",
+        Proved with the constant 4 in all four orders. Lemma 5 with zeta = sqrt(d_m) gives ||W|| <= 3 sqrt(d_m) for
+        standard normal W, also for the column w_O; the variances divide by sqrt(d) and sqrt(d_m), and 1 <= sqrt(d_m/d)
+        takes the added C = 1. Four events fail with at most 2 exp(-d_m/2) each. For d_m <= 4 the probability is empty,
+        8 exp(-d_m/2) > 1.""",
 )  # fmt: skip
 
 
@@ -97,15 +97,21 @@ EQ_45_46 = Claim(LECUN, "convergence.eq-45-46", label="Eqs. (45), (46) (and (51)
     r"\ \alpha^3\ge\mathcal O(Nd_s^3C_x^2(1+4C_x^4d_s^2d^{-2}))\sqrt{2\ell(\theta^0)}\ [\tau_0=d_m^{-1}]\quad"
     r"\text{suffice for (2), (3)}",
     relation=OrderOfGrowth(along=("N", "d_m", "N d_m")), uses=("convergence.eq-44",), expects="reading",
-    reading="O hides d_s, C_x and d; N and d_m grow",
-    doubt="""
-        The orders display d_s, C_x and d, and (57) keeps these factors of the largest member of (2): read with
-        constants that depend on nothing, (45) and (51) do not suffice. The conclusion drawn from them is an order in N
-        alone.""",
+    reading=Reading(
+        (
+            r"\alpha^2 \ge \mathcal{O}\left(\sqrt{N}d_s^{3/2}C_x\sqrt{d_m/d}\right)",
+            r"\mathcal{O}\left(Nd_{s}^{3}C_{x}^{2}(1+4C_{x}^{4}d_{s}^{2}d^{-2})\right)",
+        ),
+        """
+            a lower bound by O(.) in several variables: a constant times it, the constant depending on d_s, C_x and d,
+            while N and d_m grow""",
+    ),
     note="""
         In d_s and C_x, which the orders display, (45) is too weak: the third and fourth member of the maximum in (2),
         2 C_x^2 d_s tau_0 lambda^2 lambda_O, have a factor C_x^2 d_s more than the first. See
-        convergence.eq-45-in-all-sizes.""",
+        convergence.eq-45-in-all-sizes. With constants that depend on nothing (45) and (51) do not suffice, though the
+        orders display d_s, C_x and d, and (57) keeps these factors of the largest member of (2); the conclusion drawn
+        from them is an order in N alone.""",
 )  # fmt: skip
 
 
@@ -160,9 +166,15 @@ C3_WIDTHS = Claim(CONVERGENCE, "convergence.c3-widths", label="C.3, (49)-(50), (
     assumptions=["lambda_0 >= Theta(1/(d d_s))", "d, d_s, C_x constants"],
     relation=OrderOfGrowth(along=("N",)), sizes={"N": (2, 5), "d_s": (1, 3), "C_x": (1, 2), "d": (1, 3)},
     presumes=("convergence.lemma-15",), expects="gap",
-    reading="""
-        hidden constants 1 and lambda_0 = 1/(d d_s); the smallest width that meets both inequalities is O(N^3), or
-        O(N^2)""",
+    reading=Reading(
+        (
+            r"d_m \ge \tilde{\Omega}(N^3)",
+            r"d_m \ge \tilde{\Omega}(N^2)",
+        ),
+        """
+            hidden constants 1 and lambda_0 = 1/(d d_s); the smallest width that meets both inequalities is O(N^3), or
+            O(N^2)""",
+    ),
     note="""
         The exponents are right: (50) decides at tau_0 = d_m^{-1/2}, (54) at 1/d_m. But lambda_0 >= Theta(1/(d d_s))
         for every N is Lemma 15, which is false: at fixed d and d_s lambda_0 tends to 0 as N grows.""",

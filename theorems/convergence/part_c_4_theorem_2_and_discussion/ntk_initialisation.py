@@ -15,7 +15,7 @@ from theorems.convergence.part_c_3_theorem_1.norms_and_widths import CONSTANTS, 
 from theorems.convergence.settings import Dimension, Features, Length, SampleCount, Variance, Width, drawn
 from verify.matrix import rational
 from verify.oracles import LawTest
-from verify.vocabulary import AtMost, Claim, FollowsLaw, OrderOfGrowth, Real
+from verify.vocabulary import AtMost, Claim, FollowsLaw, OrderOfGrowth, Reading, Real
 
 EQ_57_58 = Claim(ORDERS, "convergence.eq-57-58", label="Eqs. (56)-(58)",
     statement=r"\text{NTK}:\ \bar\lambda_V,\bar\lambda_Q,\bar\lambda_K=\mathcal O(\sqrt{d_m}+\sqrt d),\ \bar\lambda_O="
@@ -23,10 +23,16 @@ EQ_57_58 = Claim(ORDERS, "convergence.eq-57-58", label="Eqs. (56)-(58)",
     r"\ (58)\ \alpha^3\ge\mathcal O(Nd_s^3C_x^2(1+4C_x^4d_s^2))\sqrt{2\ell(\theta^0)}\ \text{suffice for (2),(3)}",
     assumptions=["tau_0 = 1/d_m, tau_1 = d_m^{-1/2}", CONSTANTS],
     relation=OrderOfGrowth(along=("N", "d_s", "C_x", "d_m", "d d_m")), expects="reading",
-    reading="C_x >= 1, which Assumption 1 always allows; all four norms at 4 sqrt(d_m), by Lemma 5 as for Eq. (44)",
+    reading=Reading(
+        r"\alpha^2 \ge \mathcal{O}(\sqrt{N}d_s^{5/2}C_x^3)\sqrt{2\ell(\boldsymbol{\theta}^0)}",
+        """
+            a lower bound by O(.) in several variables: an absolute constant times it, for N, d_s, C_x, d, d_m from 1
+            on, as they grow""",
+    ),
     note="""
-        For C_x^2 d_s < 1/2 the first member of the maximum in (2) is the largest, and C_x^3 is too small. (58) could
-        carry a further d_m^{-1/2}: rho^2 has 1/d_m, lambda_O only sqrt(d_m).""",
+        With all four norms at 4 sqrt(d_m), by Lemma 5 as for Eq. (44). Assumption 1 allows any larger C_x, so C_x >= 1
+        is no loss. For C_x^2 d_s < 1/2 the first member of the maximum in (2) is the largest, and C_x^3 is too small.
+        (58) could carry a further d_m^{-1/2}: rho^2 has 1/d_m, lambda_O only sqrt(d_m).""",
 )  # fmt: skip
 
 

@@ -13,7 +13,7 @@ from theorems.convergence.part_c_1_lemmas.constants import ASSUMPTION_1, Positiv
 from theorems.convergence.part_d_1_limiting_kernel.gradients import attention_rows
 from theorems.convergence.settings import Scale, Square, SquareQuery, Tokens, drawn
 from verify.matrix import absolute, concatenate, frobenius_norm, maximum, ones, relu, spectral_norm, sqrt
-from verify.vocabulary import AtMost, Claim, Setting, Shape
+from verify.vocabulary import AtMost, Claim, Doubt, Setting, Shape
 
 SquareOutput = Annotated[Any, Shape("d", "1")]
 
@@ -24,17 +24,16 @@ C7 = Claim(CONVERGENCE, "convergence.c7-residual", label="C.7, residual formulas
     r"\top),\ f_{pre}=\tau_1w_O^\top\sum_i\sigma_r(W_VX^\top\beta_i+(X^{(i:)})^\top);\ \|\tau_1\sum_i"
     r"\sigma_r(W_V^{t'}X_1^\top\beta_{i,1}^{t'}(X^{(i:)}))\|_2\le\tau_1d_s(\|W_V^{t'}\|_2d_s^{1/2}C_x+C_x)",
     assumptions=["Assumption 1: ||X||_F <= sqrt(d_s) C_x", "d = d_m, without which A_1 is not defined"],
-    relation=AtMost(), sizes={"d_s": (1, 3), "d": (1, 3)}, expects="reading",
-    reading="""
-        f_pre without w_O^T, a vector of d_m entries as in Table 2, and + between the arguments of sigma_r in the last
-        norm, as in the lines before; the sum over tokens in place of the average""",
-    doubt="""
-        No operator is legible between the arguments of sigma_r in the last norm. f_pre is printed with w_O^T, which
-        makes it f.""",
+    relation=AtMost(), sizes={"d_s": (1, 3), "d": (1, 3)}, expects="refuted", severity="slip",
+    correction="convergence.c7-residual-vector",
+    doubt=Doubt(
+        r"\boldsymbol{\beta}_{i,1}^{t'} (\boldsymbol{X}^{(i:)})",
+        "no operator is legible before the token; the formulas of f and f_pre above it have +",
+    ),
     note="""
-        The tokens add d_s C_x together, sum_i |X^{(i,:)}| <= sqrt(d_s) ||X||_F, though one of them may be as long as
-        sqrt(d_s) C_x. The layer formed from the matrix A_1 is compared with the sum over i, entry by entry and in both
-        directions.""",
+        f_pre is printed with w_O^T, which makes it the output f; Table 2 has f_pre = a_3(X), a vector of d_m entries,
+        and the norm of Lemma 10 that follows is that of the vector. Eq. (62) repeats the factor. A number where a
+        vector is due is compared with every entry. The sum over tokens stands for the average, as in Appendix C.2.""",
 )  # fmt: skip
 
 
@@ -58,23 +57,65 @@ def _residual_bound(X: Any, W_V: Any, tau_1: Any, attended: int = 1, residual: i
 
 
 @C7.formula
+def printed_residual_formulas(
+    X: Tokens, W_Q: SquareQuery, W_K: Square, W_V: Square, w_O: SquareOutput, tau_0: Scale, tau_1: Scale
+) -> Any:
+    """tau_1 d_s (||W_V||_2 sqrt(d_s) C_x + C_x), then f_pre by A_1 and as printed, with w_O^T; (1, 2 d_m + 1)."""
+    by_matrix, by_tokens = _residual_layers(X, W_Q, W_K, W_V, tau_0, tau_1)
+    printed = by_matrix * 0 + (by_tokens @ w_O)[0, 0]
+    return _beside(_residual_bound(X, W_V, tau_1), by_matrix, printed)
+
+
+@C7.oracle
+def residual_layer_and_printed(
+    X: Tokens, W_Q: SquareQuery, W_K: Square, W_V: Square, w_O: SquareOutput, tau_0: Scale, tau_1: Scale
+) -> Any:
+    by_matrix, by_tokens = _residual_layers(X, W_Q, W_K, W_V, tau_0, tau_1)
+    printed = by_matrix * 0 + (by_tokens @ w_O)[0, 0]
+    return _beside(frobenius_norm(by_matrix), printed, by_matrix)
+
+
+C7.inputs(drawn(X=Tokens, W_Q=SquareQuery, W_K=Square, W_V=Square, w_O=SquareOutput, tau_0=Scale, tau_1=Scale))
+C7.mutant("without the residual connection", residual=0)
+C7.mutant("the residual connection alone", attended=0)
+C7.counterexample(
+    "all sizes 1, X = W_V = 1, w_O = 2: the last hidden layer is 2, the printed f_pre 4",
+    X=[[1]], W_Q=[[0]], W_K=[[0]], W_V=[[1]], w_O=[[2]], tau_0=1, tau_1=1,
+)  # fmt: skip
+
+
+C7_VECTOR = Claim(CONVERGENCE, "convergence.c7-residual-vector",
+    label="C.7, the residual formulas with f_pre a vector",
+    statement=r"""
+        f(X)=w_O^\top f_{pre},\quad f_{pre}=\tau_1\sum_i\sigma_r(W_VX^\top\beta_i+(X^{(i,:)})^\top)\in\mathbb
+        R^{d_m},\quad\|f_{pre}\|_2\le\tau_1d_s(\|W_V\|_2d_s^{1/2}C_x+C_x)""",
+    assumptions=["Assumption 1: ||X||_F <= sqrt(d_s) C_x", "d = d_m, without which A_1 is not defined"],
+    relation=AtMost(), sizes={"d_s": (1, 3), "d": (1, 3)}, corrects="convergence.c7-residual", of_project=True,
+    note="""
+        The tokens add d_s C_x together, sum_i |X^{(i,:)}| <= sqrt(d_s) ||X||_F, though one of them may be as long as
+        sqrt(d_s) C_x. The layer formed from the matrix A_1 is compared with the sum over i, entry by entry and in both
+        directions.""",
+)  # fmt: skip
+
+
+@C7_VECTOR.formula
 def bound_of_residual_layer(X: Tokens, W_Q: SquareQuery, W_K: Square, W_V: Square, tau_0: Scale, tau_1: Scale) -> Any:
-    """tau_1 d_s (||W_V||_2 sqrt(d_s) C_x + C_x), then f_pre as the sum over i and by A_1; (1, 2 d_m + 1) (Appendix C.7)."""
+    """tau_1 d_s (||W_V||_2 sqrt(d_s) C_x + C_x), then f_pre as the sum over i and by A_1; (1, 2 d_m + 1)"""
     by_matrix, by_tokens = _residual_layers(X, W_Q, W_K, W_V, tau_0, tau_1)
     return _beside(_residual_bound(X, W_V, tau_1), by_tokens, by_matrix)
 
 
-@C7.oracle
+@C7_VECTOR.oracle
 def norm_of_residual_layer(X: Tokens, W_Q: SquareQuery, W_K: Square, W_V: Square, tau_0: Scale, tau_1: Scale) -> Any:
     by_matrix, by_tokens = _residual_layers(X, W_Q, W_K, W_V, tau_0, tau_1)
     return _beside(frobenius_norm(by_matrix), by_matrix, by_tokens)
 
 
-C7.inputs(drawn(X=Tokens, W_Q=SquareQuery, W_K=Square, W_V=Square, tau_0=Scale, tau_1=Scale))
-C7.mutant("without the residual connection", residual=0)
-C7.mutant("the residual connection alone", attended=0)
-C7.mutant("d_s dropped", "_residual_bound(X, W_V, tau_1) -> _residual_bound(X, W_V, tau_1) / X.shape[0]")
-C7.mutant("the token added after the ReLU", tokens=lambda h, x: relu(h) + x)
+C7_VECTOR.inputs(drawn(X=Tokens, W_Q=SquareQuery, W_K=Square, W_V=Square, tau_0=Scale, tau_1=Scale))
+C7_VECTOR.mutant("without the residual connection", residual=0)
+C7_VECTOR.mutant("the residual connection alone", attended=0)
+C7_VECTOR.mutant("d_s dropped", "_residual_bound(X, W_V, tau_1) -> _residual_bound(X, W_V, tau_1) / X.shape[0]")
+C7_VECTOR.mutant("the token added after the ReLU", tokens=lambda h, x: relu(h) + x)
 
 
 # -- Eq. (62) ----------------------------------------------------------------------------------------------------------
@@ -90,10 +131,10 @@ EQ_62 = Claim(RESIDUAL, "convergence.eq-62", label="Eq. (62)",
         \|F_{pre}-F_{pre}^*\|_F\le\sqrt N\|\tau_1w_O^\top\sum_i\sigma_r(W_VX^\top\beta_i+(X^{(i:)})^\top)-\tau_1w_O^\top
         \sum_i\sigma_r(W_VX^\top\beta_i)\|_2\le\sqrt N\tau_1d_s\|w_O\|_2\|W_V\|_2C_x""",
     relation=AtMost(ascent=False), expects="refuted", severity="error", correction="convergence.eq-62-without-wv",
-    doubt="""
-        Appendix C.7 writes f_pre with the factor w_O^T, which makes it the output; F_pre is read so, with X the sample
-        that moves most. With F_pre of Table 2 already the first inequality fails where w_O = 0.""",
     note="""
+        F_pre is taken with the factor w_O^T, as Appendix C.7 prints f_pre (convergence.c7-residual) and as the second
+        member has it, X being the sample that moves most; with F_pre of Table 2 already the first inequality fails
+        where w_O = 0.
         relu is 1-Lipschitz, so the connection changes each pre-activation by its token, whatever W_V: ||W_V||_2 does
         not belong into the bound. It is too small as soon as ||W_V||_2 is, and to the safe side where ||W_V||_2 >= 1.
     """,

@@ -20,7 +20,7 @@ from theorems.convergence.definitions import (
 )
 from verify.matrix import basis_matrix, concatenate, diag, each, hadamard, relu, softmax, stack_rows, step, summed
 from verify.oracles import jacobian
-from verify.vocabulary import Claim, Equal, Real, Setting, Shape
+from verify.vocabulary import Claim, Doubt, Equal, Real, Setting, Shape
 
 Tokens = Annotated[Any, Shape("d_s", "d")]
 Scale = Annotated[Any, Real(0.0625, 2.0)]
@@ -141,14 +141,22 @@ D1_GRADIENTS = Claim(GRADIENTS, "convergence.d1-gradients", label="D.1, gradient
         \frac{\partial f}{\partial w_O}=\tau_1\sum_i\sigma_r(W_VX^\top\beta_i);\ \frac{\partial f}{\partial
         W_Q^{(p,q)}}=\tau_0\tau_1\sum_i(w_O\circ\dot\sigma_r(W_VX^\top\beta_i))^\top W_VX^\top(\mathrm{diag}(\beta_i)-
         \beta_i\beta_i^\top)XW_K^\top e_pe_q^\top X^{(i,:)\top};\ \frac{\partial f}{\partial
-        W_Q}=\tau_0\tau_1\sum_iW_KX^\top(\mathrm{diag}(\beta_i)-\beta_i\beta_i^\top)XW_V^\top(w_O\circ\dot\sigma_r(W_VX^
+        W_Q}=\tau_0\tau_1\sum_iW_kX^\top(\mathrm{diag}(\beta_i)-\beta_i\beta_i^\top)XW_V^\top(w_O\circ\dot\sigma_r(W_VX^
         \top\beta_i))X^{(i,:)};\ \frac{\partial f}{\partial W_V^{(p,q)}}=\tau_1\sum_i(w_O\circ\dot\sigma_r)^\top
-        e_pe_q^\topX^\top\beta_i,\ \frac{\partial f}{\partial W_V}=\tau_1\sum_i(w_O\circ\dot\sigma_r(W_VX^\top\beta_i))
+        e_pe_q^\top X^\top\beta_i,\ \frac{\partial f}{\partial W_V}=\tau_1\sum_i(w_O\circ\sigma_r(W_VX^\top\beta_i))
         \beta_i^\top X""",
     relation=Equal(), all_sizes=True, uses=("convergence.lemma-11",),
-    doubt="""
-        The extraction loses the dot of relu' in the matrix form of the gradient in W_V, which the entry above it has;
-        it prints W_k for W_K, and W_O for W_Q where beta_i is introduced, against Table 2.""",
+    doubt=Doubt(
+        (
+            r"\left(\boldsymbol{w}_{O} \circ \boldsymbol{\sigma}_{r} \left(\boldsymbol{W}_{V} "
+        r"\boldsymbol{X}^{\top} \boldsymbol{\beta}_{i} \right) \right) \boldsymbol{\beta}_{i}^{\top} "
+        r"\boldsymbol{X} \,.",
+            r"\mathbf{W}_O^\top \mathbf{W}_K \mathbf{X}^\top",
+        ),
+        """
+            The dot of relu' is lost in the matrix form of the gradient in W_V, which the entry above it has; W_k
+            stands for W_K, and W_O for W_Q where beta_i is introduced, against Table 2.""",
+    ),
     note="For the average pooling of Eq. (1.2) every gradient is 1/d_s times this one.",
 )  # fmt: skip
 

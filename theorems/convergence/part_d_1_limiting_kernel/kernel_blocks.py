@@ -16,7 +16,7 @@ from theorems.convergence.part_d_1_limiting_kernel.gradients import Tokens, outp
 from theorems.convergence.settings import WIDTHS, Width, standard_normal
 from verify.matrix import hadamard, ones, rational
 from verify.oracles import SMALLEST_P, LawTest, moment_test, two_sided_p
-from verify.vocabulary import Claim, FollowsLaw, PowerRate, Setting, TendsTo
+from verify.vocabulary import Claim, Doubt, FollowsLaw, PowerRate, Setting, TendsTo
 
 NTK = "NTK initialisation (Table 1): standard normal weights, tau_1 = d_m^{-1/2}"
 SIZES = {"d_s": (1, 3), "d": (1, 3)}
@@ -175,15 +175,18 @@ VANISHING_BLOCKS.mutant("d_m^{-2} for the gradients", "8 * d_m -> 8 * d_m ** 2")
 EQ_64 = Claim(VALUE_BLOCK, "convergence.eq-64", label="Eq. (64)",
     statement=r"""
         \lim\Big\langle\frac{\partial f(X)}{\partial W_V},\frac{\partial f(X')}{\partial W_V}\Big\rangle=\lim\tau_1^2
-        \sum_{i,j}\sum_{k=1}^{d_m}(w_O^{(k)})^2\dot\sigma_r(W_V^{(k,:)}X'^\top\beta'_j)\dot\sigma_r(W_V^{(k,:)}X^\top
-        \beta_i)\beta_i^\top XX'^\top\beta'_j=d_s^2\,\mathbb E_w(\dot\sigma_r(w^\top X'^\top\mathbf
-        1_{d_s}))(\dot\sigma_r(w^\top X^\top\mathbf 1_{d_s}))(\mathbf 1_{d_s}^\top XX'^\top\mathbf 1_{d_s})""",
+        \sum_{i,j}\sum_{k=1}^{d_m}(w_O^{(k)})^2\sigma_r(W_V^{(k,:)}X'^\top\beta'_j)\sigma_r(W_V^{(k,:)}X^\top
+        \beta_i)\beta_i^\top XX'^\top\beta'_j=d_s^2\,\mathbb E_w(\sigma_r(w^\top X'^\top\mathbf
+        1_{d_s}))(\sigma_r(w^\top X^\top\mathbf 1_{d_s}))(\mathbf 1_{d_s}^\top XX'^\top\mathbf 1_{d_s})""",
     assumptions=[SUMS],
     relation=TendsTo(WIDTHS, PowerRate(0.5), instances=3), expects="refuted", severity="slip",
     correction="convergence.eq-64-mean-tokens",
-    doubt="""
-        The extraction shows no dots on sigma_r here; with relu instead of relu' already the first equality would fail.
-    """,
+    doubt=Doubt(
+        r"(\boldsymbol{w}_{O}^{(k)})^{2} \boldsymbol{\sigma}_{r} \left(\boldsymbol{W}_{V}^{(k,:)}",
+        """
+            The dots of sigma_r are lost, which Lemma 1 has; with relu instead of relu' already the first equality
+            would fail.""",
+    ),
     note="""
         beta_i tends to 1/d_s in every entry, so 1_{d_s}^T X X'^T 1_{d_s} stands for d_s^2 times the product of the
         mean tokens: the line is d_s^2 too large. Lemma 1, with Phi^* made of X^T 1/d_s, has it right. Were 1_{d_s} the

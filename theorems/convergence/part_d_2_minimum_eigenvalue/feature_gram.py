@@ -63,6 +63,18 @@ def _gram_sizes(X: Any, M: Any) -> Any:
 
 
 ENTRY.oracle(_gram_sizes)
+
+
+@ENTRY.at_scale("one long token among 63 zeros", N=1, d_s=64, d=1)
+def _(arrays: dict[str, Any], sizes: dict[str, int], rng: Any) -> None:
+    """The first token, of length 8, attends to itself; the shortest sequences cannot show it."""
+    arrays["X"][:] = 0.0
+    arrays["X"][:, :, 0] = 8.0
+    arrays["share"][:] = 1.0
+    for name, value in (("tau_0", 2.0**-8), ("eta_QK", 0.5), ("d_m", 256.0), ("ell", 2.5)):
+        arrays[name][:] = value
+
+
 ENTRY.mutant("d_s dropped altogether", lengths=1)
 ENTRY.mutant("sqrt(d_s)", "X.shape[1] -> sqrt(X.shape[1])")
 
@@ -121,7 +133,7 @@ WIDTH = Claim(CONVERGENCE, "convergence.lemma-16-width", label="Proof of Lemma 1
         ),
         "lambda_0 stands for lambda_*",
     ],
-    relation=AtMost(ascent=False), sizes={"N": (1, 4)}, expects="refuted", severity="slip",
+    relation=AtMost(ascent=False), sizes={"N": (1, 4)}, expects="refuted", severity="error",
     correction="convergence.lemma-16-width-squared",
     note="""
         8N sqrt(ell/d_m) <= lambda/4 asks for d_m >= 1024 N^2 ell / lambda^2: solving for d_m squares the root of the
@@ -199,7 +211,7 @@ LEMMA_16 = Claim(CONVERGENCE, "convergence.lemma-16", label="Lemma 16",
         ),
         Assumption("d_m >= 2 ell, as in the proof", nonnegative=lambda ell, k: 2 * k - 2 * ell),
     ],
-    relation=AtMost(ascent=False, signed=True), sizes={"k": (32, 256)}, expects="refuted", severity="slip",
+    relation=AtMost(ascent=False, signed=True), sizes={"k": (32, 256)}, expects="refuted", severity="error",
     correction="convergence.lemma-16-logarithm",
     proof=(
         "convergence.eq-65", "convergence.eq-66-68", "convergence.se-product", "convergence.eq-67",
@@ -209,7 +221,7 @@ LEMMA_16 = Claim(CONVERGENCE, "convergence.lemma-16", label="Lemma 16",
         The logarithm is needed to the first power: at d_m = K sqrt(ell)/lambda_*^2 the failure probability is of order
         exp(-const K sqrt(ell)), far above delta = 2 exp(-ell) for small delta. Here W_Q^T W_K is a difference of two
         Gamma(k) variables G - G', and failure includes G' <= k, G > k + 2k log(sqrt 5/(4 - sqrt 5)). Where only orders
-        in N and lambda_* count, as in Lemma 18, the slip is harmless; for N > d, lambda_* = 0 and no width qualifies.
+        in N and lambda_* count, as in Lemma 18, the root is harmless; for N > d, lambda_* = 0 and no width qualifies.
     """,
 )  # fmt: skip
 

@@ -255,8 +255,9 @@ NUMERIC = Claim(CONVERGENCE, "convergence.lemma-19-numeric", label="Proof of Lem
     relation=AtMost(ascent=False, signed=True), sizes={"d": (1, 4)}, expects="refuted", severity="error",
     correction="convergence.lemma-19-numeric-order", presumes=("convergence.lemma-17",),
     note="""
-        The bound is negative, and empty, for N <= 729 d^4, and beyond that it outgrows the diagonal of K: from t = 10
-        on it is at least 25 d^3. The arithmetic alone is right (convergence.lemma-19-numeric-order).""",
+        Use convergence.lemma-19-two-sided in its place; the linked form keeps the arithmetic alone. The bound is
+        negative, and empty, for N <= 729 d^4, and beyond that it outgrows the diagonal of K: from t = 10 on it is at
+        least 25 d^3. The arithmetic alone is right (convergence.lemma-19-numeric-order).""",
 )  # fmt: skip
 
 Ratio = Annotated[Any, Real(1.0, 12.0)]
@@ -309,16 +310,12 @@ REMARK_ALPHA = Claim(CONVERGENCE, "convergence.remark-alpha", label="Remark afte
         the empirical NTK with respect to the output-layer weight},\ \alpha=\sigma_{\min}(F_{pre}^0)""",
     assumptions=["F_pre in R^{N x d_m}", "d_m >= N"],
     relation=Equal(), sizes={"N": (1, 3), "d_s": (1, 2), "d": (1, 3), "d_m": (1, 4)},
-    where=lambda sizes: sizes["d_m"] >= sizes["N"], expects="reading",
-    reading="""
-        the N x N product of the two, which is F_pre F_pre^T for the N x d_m matrix F_pre of Section 3.2 and F_pre^T
-        F_pre for the d_m x N matrix [f_pre(X_1), ..., f_pre(X_N)] of Appendix C.7""",
-    doubt="""
-        The place of the transpose is uncertain in the extraction. The other product, d_m x d_m, is singular for d_m >
-        N.""",
+    where=lambda sizes: sizes["d_m"] >= sizes["N"], expects="refuted", severity="slip",
+    correction="convergence.remark-alpha-transposed",
     note="""
-        All squared singular values are compared with the eigenvalues, which gives the least of them the rounding of
-        the largest; the kernel is formed from the derivatives of all outputs in w_O.""",
+        The transpose belongs to the second factor: F_pre is N x d_m (Section 3.2, Table 2), F_pre^T F_pre is d_m x d_m
+        and singular for d_m > N, where the lemma speaks of d_m >= N; Appendix C.3 writes F_pre F_pre^T. Right for the
+        d_m x N matrix [f_pre(X_1), ..., f_pre(X_N)] of Appendix C.7, and for d_m = N.""",
 )  # fmt: skip
 
 
@@ -328,15 +325,62 @@ def _descending(B: Any) -> Any:
 
 
 @REMARK_ALPHA.formula
+def smallest_eigenvalue_as_printed(
+    X: Samples, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, tau_0: Scale, tau_1: Scale
+) -> Any:
+    """lambda_min(F_pre^T F_pre) of the d_m x d_m matrix, beside alpha^2 and beside the kernel; shape (2,)."""
+    F = last_hidden_layer(X, W_Q, W_K, W_V, tau_0, tau_1)
+    least = _descending(F.T @ F)[-1]
+    return stacked([least, least])
+
+
+@REMARK_ALPHA.oracle
+def alpha_squared_and_output_kernel(
+    X: Samples, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, w_O: OutputWeights, tau_0: Scale, tau_1: Scale
+) -> Any:
+    """sigma_min(F_pre)^2, and the smallest eigenvalue of the kernel of the output weights."""
+    J = jacobian(outputs, "w_O")(X, W_Q, W_K, W_V, w_O, tau_0, tau_1)
+    alpha = singular_values(last_hidden_layer(X, W_Q, W_K, W_V, tau_0, tau_1))[-1]
+    return stacked([alpha * alpha, _descending(J @ J.T)[-1]])
+
+
+weights_and_samples = drawn(
+    X=Samples, W_Q=QueryWeights, W_K=KeyWeights, W_V=ValueWeights, w_O=OutputWeights, tau_0=Scale, tau_1=Scale
+)
+REMARK_ALPHA.inputs(weights_and_samples)
+REMARK_ALPHA.mutant("largest eigenvalue", "_descending(F.T @ F)[-1] -> _descending(F.T @ F)[0]")
+REMARK_ALPHA.mutant("trace", "_descending(F.T @ F)[-1] -> (F * F).sum()")
+REMARK_ALPHA.counterexample(
+    "F_pre = [[1, 0, 0], [0, 2, 0]]: alpha^2 = 1, the smallest eigenvalue of F_pre^T F_pre is 0",
+    X=[[[1, 0]], [[0, 1]]], W_Q=[[0, 0]] * 3, W_K=[[0, 0]] * 3, W_V=[[1, 0], [0, 2], [0, 0]], w_O=[[1], [1], [1]],
+    tau_0=1, tau_1=1,
+)  # fmt: skip
+
+
+ALPHA_TRANSPOSED = Claim(CONVERGENCE, "convergence.remark-alpha-transposed",
+    label="Remark after Lemma 19, with the transpose on the second factor",
+    statement=r"""
+        d_m\ge N:\ \alpha^2=\sigma_{\min}(F_{pre}^0)^2=\lambda_{\min}(F_{pre}^0(F_{pre}^0)^\top),\ F_{pre}\in\mathbb
+        R^{N\times d_m},\text{ the minimum eigenvalue of the empirical NTK with respect to }w_O""",
+    assumptions=["F_pre in R^{N x d_m}", "d_m >= N"],
+    relation=Equal(), sizes={"N": (1, 3), "d_s": (1, 2), "d": (1, 3), "d_m": (1, 4)},
+    where=lambda sizes: sizes["d_m"] >= sizes["N"], corrects="convergence.remark-alpha", of_project=True,
+    note="""
+        All squared singular values are compared with the eigenvalues, which gives the least of them the rounding of
+        the largest; the kernel is formed from the derivatives of all outputs in w_O.""",
+)  # fmt: skip
+
+
+@ALPHA_TRANSPOSED.formula
 def squared_singular_values(
     X: Samples, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, tau_0: Scale, tau_1: Scale
 ) -> Any:
-    """The squared singular values of F_pre, descending, alpha^2 the last; shape (N,) (Remark after Lemma 19)."""
+    """The squared singular values of F_pre, descending, alpha^2 the last; shape (N,) (after Lemma 19)."""
     F = last_hidden_layer(X, W_Q, W_K, W_V, tau_0, tau_1)
     return singular_values(F) ** 2
 
 
-@REMARK_ALPHA.oracle
+@ALPHA_TRANSPOSED.oracle
 def eigenvalues_of_output_kernel(
     X: Samples, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, w_O: OutputWeights, tau_0: Scale, tau_1: Scale
 ) -> Any:
@@ -344,10 +388,8 @@ def eigenvalues_of_output_kernel(
     return _descending(J @ J.T)
 
 
-REMARK_ALPHA.inputs(
-    drawn(X=Samples, W_Q=QueryWeights, W_K=KeyWeights, W_V=ValueWeights, w_O=OutputWeights, tau_0=Scale, tau_1=Scale)
-)
-REMARK_ALPHA.mutant("alpha instead of alpha^2", "singular_values(F) ** 2 -> singular_values(F)")
-REMARK_ALPHA.mutant(
+ALPHA_TRANSPOSED.inputs(weights_and_samples)
+ALPHA_TRANSPOSED.mutant("alpha instead of alpha^2", "singular_values(F) ** 2 -> singular_values(F)")
+ALPHA_TRANSPOSED.mutant(
     "transposed: the d_m x d_m matrix", "singular_values(F) ** 2 -> _descending(F.T @ F)[F.shape[1] - F.shape[0]:]"
 )

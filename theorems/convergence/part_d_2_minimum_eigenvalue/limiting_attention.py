@@ -211,7 +211,7 @@ EQ_66_68.mutant("C_x for C_x^2", power=1)
 
 SE_PRODUCT = Claim(CONVERGENCE, "convergence.se-product", label="Proof of Lemma 16, before (67)",
     statement=r"""
-        W_Q^{(q,i)}W_K^{(q,j)}\sim SE(\sqrt2\eta_{QK},\sqrt2\eta_{QK}),\quad\tau_0\sum_{q=1}^{d_m}W_Q^{(q,i)}W_K^{(q,j)}
+        W_Q^{(q,i)}W_k^{(q,j)}\sim SE(\sqrt2\eta_{QK},\sqrt2\eta_{QK}),\quad\tau_0\sum_{q=1}^{d_m}W_Q^{(q,i)}W_k^{(q,j)}
         \sim SE(\tau_0\eta_{QK}\sqrt{2d_m},\sqrt2\tau_0\eta_{QK})""",
     assumptions=[
         "W_Q, W_K independent N(0, eta_QK)",
@@ -253,7 +253,7 @@ SE_PRODUCT.mutant("nu of the sum without sqrt(d_m)", x=2)
 
 EQ_67 = Claim(CONVERGENCE, "convergence.eq-67", label="Eq. (67)",
     statement=r"""
-        d_m\ge2\log(2/\delta):\ \Big|\tau_0\sum_qW_Q^{(q,i)}W_K^{(q,j)}-\tau_0\sum_qW_Q^{*(q,i)}W_K^{*(q,j)}\Big|\le2
+        d_m\ge2\log(2/\delta):\ \Big|\tau_0\sum_qW_Q^{(q,i)}W_k^{(q,j)}-\tau_0\sum_qW_Q^{*(q,i)}W_k^{*(q,j)}\Big|\le2
         \tau_0\eta_{QK}\sqrt{d_m\log(2/\delta)}\ \text{w.p.}\ge1-\delta""",
     assumptions=["starred sum read as its mean 0", "W_Q, W_K independent N(0, eta_QK)"],
     relation=FollowsLaw(instances=6), sizes={"d_m": (10, 20), "level": (6, 8)},

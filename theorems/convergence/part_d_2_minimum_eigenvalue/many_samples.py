@@ -5,6 +5,7 @@ A Gram matrix of N > d vectors in R^d is singular, and lambda_0 is bounded in N:
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from theorems.convergence import CONVERGENCE
@@ -13,7 +14,8 @@ from theorems.convergence.part_c_1_lemmas.constants import stacked
 from theorems.convergence.part_c_3_theorem_1.minimum_eigenvalue import expected_gram, lambda_0, smallest_eigenvalue
 from theorems.convergence.settings import Features, Hidden, Square, Support, Variance, drawn
 from verify.matrix import concatenate, rational, smallest_singular_value, stack_rows, symmetric_eigenvalues, trace
-from verify.vocabulary import AtMost, Claim, Equal, PowerRate, Setting, TendsTo
+from verify.oracles import LawTest, at_most_probability
+from verify.vocabulary import AtMost, Claim, Equal, FollowsLaw, PowerRate, Setting, TendsTo
 
 HIDDEN = "c > 0 stands for the constant hidden in Theta or Omega"
 ASSUMPTION_4 = "Assumption 4: Sigma = E[x x^T] is positive definite, x the sum of the tokens"
@@ -32,14 +34,12 @@ LEMMA_17 = Claim(MORE_SAMPLES, "convergence.lemma-17", label="Lemma 17",
     statement=r"N\ge\Omega(d^4):\ \text{w.p.}\ge1-e^{-d}:\ \lambda_{\min}(\Phi^*\Phi^{*\top})\ge\Theta(N/d)",
     assumptions=[MANY, ASSUMPTION_4, HIDDEN],
     relation=AtMost(ascent=False, signed=True), expects="refuted", severity="error",
-    correction="convergence.lemma-17-gram", proof=("convergence.lemma-17-eig-swap", "convergence.lemma-17-zcov"),
-    doubt="""
-        With the smallest nonzero eigenvalue for lambda_min the statement would be that of convergence.lemma-17-gram;
-        Table 2 has lambda_min as the minimum eigenvalue, and Lemmas 18 and 19 use it as a bound below all N of them.
-    """,
+    correction="convergence.lemma-17-chernoff", proof=("convergence.lemma-17-eig-swap", "convergence.lemma-17-zcov"),
     note="""
         Phi^* Phi^{*T} has N rows and rank at most d, so for N > d its smallest eigenvalue is 0 for all data: the event
-        has probability 0. What grows like N is the smallest eigenvalue of the d x d matrix Phi^{*T} Phi^*.""",
+        has probability 0. What grows like N is the smallest eigenvalue of the d x d matrix Phi^{*T} Phi^*. With the
+        smallest nonzero eigenvalue for lambda_min the statement would be that of convergence.lemma-17-gram; Table 2
+        has lambda_min as the minimum eigenvalue, and Lemmas 18 and 19 use it as a bound below all N of them.""",
 )  # fmt: skip
 
 
@@ -82,7 +82,7 @@ LEMMA_17_GRAM = Claim(CONVERGENCE, "convergence.lemma-17-gram", label="Lemma 17,
         "samples independent and uniform on the rows of `support`",
     ],
     relation=TendsTo((64, 256, 1024, 4096, 16384), PowerRate(0.5), instances=4),
-    sizes={"m": (3, 4), "d_s": (1, 3), "d": (1, 3)}, corrects="convergence.lemma-17", of_project=True,
+    sizes={"m": (3, 4), "d_s": (1, 3), "d": (1, 3)}, of_project=True,
     note="N takes the place of the scale. The eigenvalue follows from the matrices by Weyl's inequality.",
 )  # fmt: skip
 
@@ -106,6 +106,62 @@ def empirical_second_moment(support: Support, scale: int, generator: Any) -> Any
 
 LEMMA_17_GRAM.mutant("Sigma / d_s, as for independent centred tokens", "d_s ** 2 -> d_s")
 LEMMA_17_GRAM.mutant("square of the mean", "sums -> sums.sum(0).reshape(1, -1); m * d_s ** 2 -> m ** 2 * d_s ** 2")
+
+
+def spanning_support(arrays: dict[str, Any], sizes: dict[str, int], rng: Any) -> None:
+    """Tokens near to one unit vector for each row of the support, so that Sigma is well conditioned."""
+    support = arrays["support"]
+    support[:] = rng.integers(-2, 3, support.shape) / 16
+    for a in range(sizes["m"]):
+        support[:, a, :, a % sizes["d"]] += 1
+
+
+LAW_DELTA = 1 / 4
+
+CHERNOFF_17 = Claim(CONVERGENCE, "convergence.lemma-17-chernoff",
+    label="Lemma 17, for the d x d matrix and finitely many samples",
+    statement=r"""
+        P\Big(\lambda_{\min}(\Phi^{*\top}\Phi^*)<\frac{N\lambda_{\min}(\Sigma)}{2d_s^2}\Big)\le d\exp\Big(-\frac{N\lambda_{
+        \min}(\Sigma)}{8d_s^2C_x^2}\Big),\quad\Sigma=\mathbb E[xx^\top],\ x=\sum_{i=1}^{d_s}(X^{(i,:)})^\top,\ \|X\|_F\le
+        \sqrt{d_s}C_x,\ \Phi^*=[\tfrac1{d_s}X_1^\top\mathbf 1,\dots,\tfrac1{d_s}X_N^\top\mathbf 1]^\top""",
+    assumptions=[
+        "X_1, ..., X_N independent and uniform on the rows of `support`",
+        "N the least number for which the right-hand side is at most 1/4",
+    ],
+    relation=FollowsLaw(samples=200, instances=3), domains=[], sizes={"m": (3, 4), "d_s": (1, 2), "d": (1, 3)},
+    corrects="convergence.lemma-17", of_project=True,
+    note="""
+        The matrix Chernoff bound at half of the mean: N matrices phi phi^T of norm at most C_x^2, with the mean Sigma /
+        d_s^2. It holds for any law of bounded samples. The N x N matrix of the lemma has the same nonzero eigenvalues.""",
+)  # fmt: skip
+
+
+@CHERNOFF_17.formula
+def half_of_expected_eigenvalue(N: int, least: float, d_s: int) -> float:
+    """N lambda_min(Sigma) / (2 d_s^2)."""
+    return N * least / (2 * d_s**2)
+
+
+@CHERNOFF_17.part("laws")
+def eigenvalues_of_samples(formula: Any, generator: Any, samples: int, support: Support) -> list[LawTest]:
+    """Whether lambda_min(Phi^{*T} Phi^*) falls below the bound too often."""
+    import torch
+
+    support = torch.as_tensor(support, dtype=torch.float64)
+    m, d_s, d = support.shape
+    sums = support.sum(1)
+    least = float(torch.linalg.eigvalsh(sums.T @ sums / m)[0])
+    bound = float((support * support).sum((1, 2)).max() / d_s)  # C_x^2
+    N = math.ceil(8 * d_s**2 * bound / least * math.log(d / LAW_DELTA))
+    Phi = support[torch.randint(m, (samples, N), generator=generator)].mean(2)
+    below = torch.linalg.eigvalsh(Phi.mT @ Phi)[:, 0] < formula(N, least, d_s)
+    return [at_most_probability(f"below the bound at N = {N}", int(below.sum()), samples, LAW_DELTA)]
+
+
+CHERNOFF_17.inputs(drawn(support=Support))
+CHERNOFF_17.domain("spanning support", spanning_support)
+CHERNOFF_17.mutant("twice the mean", "2 * d_s ** 2 -> d_s ** 2 / 2")
+CHERNOFF_17.mutant("3/2 of the mean", "2 * d_s ** 2 -> d_s ** 2 * 2 / 3")
 
 
 EIG_SWAP = Claim(MORE_SAMPLES, "convergence.lemma-17-eig-swap", label="Proof of Lemma 17, first display",
@@ -173,7 +229,7 @@ ZCOV = Claim(LAWS, "convergence.lemma-17-zcov", label="Proof of Lemma 17 with As
         "E[z z^T] = I_d for the rows z of Z^*, as the next step needs it, is E[phi phi^T] = Sigma for the rows phi of"
         " Phi^*",
     ],
-    relation=Equal(), expects="refuted", severity="slip", correction="convergence.lemma-17-zcov-mean-tokens",
+    relation=Equal(), expects="refuted", severity="error", correction="convergence.lemma-17-zcov-mean-tokens",
     note="""
         Three vectors are called x: the sum of the tokens, one token, and through Phi^* their mean. With Assumption 4
         the rows of Z^* have second moment I/d_s^2; with the Sigma of single tokens it is I only where all tokens of a
@@ -259,17 +315,17 @@ LEMMA_18 = Claim(MORE_SAMPLES, "convergence.lemma-18", label="Lemma 18 (and C.8)
     relation=AtMost(ascent=False, signed=True), expects="refuted", severity="error",
     correction="convergence.lemma-18-closest-pair",
     proof=("convergence.eq-38", "convergence.lemma-16", "convergence.lemma-17"),
-    doubt="""
-        For N > d lambda_* = 0, and no finite width meets d_m = Omega~(N^2 lambda_*^{-2}) literally; it is read with
-        the paper's lambda_* = Theta(N/d), or in the limit, as Appendix C.8 does. Taken literally it speaks of N <= d
-        only, and fails there too: at N = d = d_s = 1 the law uniform on {epsilon, 1} has Sigma > 1/2, lambda_* > 0,
-        and lambda_0 = eta_V epsilon^2/2 with probability 1/2, which exceeds delta + 1/e for small delta. With a
-        constant above 1 hidden in Omega(d^4) the literal lemma is empty; its proof and its uses are not, and for d_s =
-        1 lambda_0 does not depend on d_m at all.""",
     note="""
-        lambda_0 is at most the mean of the diagonal, hence at most eta_V d_s C_x^2/2 whatever N (Eq. (42)), so it
-        cannot grow with N. For the law uniform on the 2d vectors e_i and -e_i two of N > 2d samples agree and lambda_0
-        = 0 with certainty. Without repetition it still tends to 0 (convergence.lemma-18-closest-pair).""",
+        What holds is an upper bound only (convergence.lemma-18-closest-pair); a lower bound for given separated
+        samples, N <= d, is convergence.lemma-15-separated, and none grows with N. lambda_0 is at most the mean of the
+        diagonal, hence at most eta_V d_s C_x^2/2 whatever N (Eq. (42)), so it cannot grow with N. For the law uniform
+        on the 2d vectors e_i and -e_i two of N > 2d samples agree and lambda_0 = 0 with certainty. Without repetition
+        it still tends to 0 (convergence.lemma-18-closest-pair). For N > d lambda_* = 0, and no finite width meets d_m
+        = Omega~(N^2 lambda_*^{-2}) literally; it is read with the paper's lambda_* = Theta(N/d), or in the limit, as
+        Appendix C.8 does. Taken literally it speaks of N <= d only, and fails there too: at N = d = d_s = 1 the law
+        uniform on {epsilon, 1} has Sigma > 1/2, lambda_* > 0, and lambda_0 = eta_V epsilon^2/2 with probability 1/2,
+        which exceeds delta + 1/e for small delta. With a constant above 1 hidden in Omega(d^4) the literal lemma is
+        empty; its proof and its uses are not, and for d_s = 1 lambda_0 does not depend on d_m at all.""",
 )  # fmt: skip
 
 

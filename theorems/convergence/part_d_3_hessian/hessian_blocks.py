@@ -15,7 +15,7 @@ from theorems.convergence import CONVERGENCE
 from theorems.convergence.definitions import outputs
 from verify.matrix import absolute, diag, each, hadamard, relu, softmax, step, summed
 from verify.oracles import hessian, jacobian
-from verify.vocabulary import Claim, Equal, Real, Setting, Shape
+from verify.vocabulary import Claim, Doubt, Equal, Real, Setting, Shape
 
 ScalarTokens = Annotated[Any, Shape("d_s", "1")]
 Queries = Annotated[Any, Shape("d_m", "1", role="query")]
@@ -128,12 +128,11 @@ EQ_71 = Claim(SCALAR, "convergence.eq-71", label="Eq. (71)",
         f(x)=\tau_0\sum_{i=1}^{d_s}\sigma_r\Big(\sigma_s(\tau_1x^{(i)}w_Q^\top w_Kx^\top)(w_Vx^\top)\Big)^\top w_O""",
     assumptions=["f of Eqs. (1.1)-(1.2)"],
     relation=Equal(), expects="refuted", severity="slip", correction="convergence.eq-71-scales",
-    doubt="""
-        The printed factors do not conform; the only arrangement that does is taken, softmax times (w_V x^T)^T. This
-        does not matter in the counterexamples, where all sizes are 1.""",
     note="""
         tau_0 and tau_1 have changed places: Eqs. (1.1)-(1.2), (73) and the entries of H have tau_0 inside the softmax
-        and tau_1 outside. The sum over tokens stands for the average of Eq. (1.2), as everywhere in the proofs.""",
+        and tau_1 outside. The sum over tokens stands for the average of Eq. (1.2), as everywhere in the proofs. The
+        printed factors do not conform; the only arrangement that does is taken, softmax times (w_V x^T)^T. This does
+        not matter in the counterexamples, where all sizes are 1.""",
 )  # fmt: skip
 
 
@@ -189,10 +188,14 @@ EQ_71_SCALES.mutant("w_Q and w_V exchanged", "w_Q -> w_V; w_V -> w_Q")
 
 EQ_73 = Claim(DERIVATIVES, "convergence.eq-73", label="Eq. (73)",
     statement=r"""
-        \frac{\partial f(x)}{\partial w_Q^{(j)}}=\tau_0\tau_1\sum_ix^{(i)}w_K^{(j)}w_V^\top(w_O\circ\dot\sigma_r(w_Vx^
+        \frac{\partial f(x)}{\partial w_Q^{(j)}}=\tau_0\tau_1\sum_ix^{(i)}w_K^{(j)}w_V^\top(w_O\circ\sigma_r(w_Vx^
         \top\beta_i))x^\top(\mathrm{diag}(\beta_i)-\beta_i\beta_i^\top)x""",
     relation=Equal(), all_sizes=True, uses=("convergence.eq-71-scales",),
-    doubt=LOST_DOT,
+    doubt=Doubt(
+        r"\boldsymbol{w}_O \circ \boldsymbol{\sigma}_r \left( \boldsymbol{w}_V \boldsymbol{x}^\top "
+        r"\boldsymbol{\beta}_i \right) \right) \boldsymbol{x}^\top \left( \operatorname{diag}",
+        "The dot of relu' is lost; the entries of H_QQ, derived from it, have it.",
+    ),
 )  # fmt: skip
 
 

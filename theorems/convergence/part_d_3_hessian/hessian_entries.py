@@ -22,11 +22,8 @@ from theorems.convergence.part_d_3_hessian.hessian_blocks import (
     scalar_attention,
     slope_as_printed,
 )
-from verify.matrix import concatenate, diag, eye, relu, summed
-from verify.vocabulary import Claim, Equal
-
-GAMMA_READING = "the third term of Gamma_i without its last x, the only form in which Gamma_i is a matrix"
-
+from verify.matrix import concatenate, diag, eye, relu
+from verify.vocabulary import Claim, Doubt, Equal
 
 # -- H_{Q,Q} and H_{Q,K} -----------------------------------------------------------------------------------------------
 
@@ -35,16 +32,17 @@ H_QQ = Claim(
     "convergence.h-qq",
     label="D.3, entries of H_QQ",
     statement=r"""
-        H_{Q,Q}^{(j,p)}=\tau_0^2\tau_1\sum_iw_K^{(j)}w_K^{(p)}(x^{(i)})^2w_V^\top(w_O\circ\dot\sigma_r(w_Vx^\top
+        H_{Q,Q}^{(j,p)}=\frac{\partial^2f(x)}{\partial w_Q^{(j)}\partial w_Q^{(p)}}=
+        \tau_0^2\tau_1\sum_iw_K^{(j)}w_K^{(p)}(x^{(i)})^2w_V^\top(w_O\circ\dot\sigma_r(w_Vx^\top
         \beta_i))x^\top\Gamma_ix""",
     relation=Equal(),
     all_sizes=True,
     sizes={"d_s": (1, 4), "d_m": (3, 5)},  # with fewer neurons, all ReLUs are often off and the block is 0
     uses=("convergence.gamma-def-matrix",),
     presumes=("convergence.gamma-def",),
-    expects="reading",
-    reading=GAMMA_READING,
-    note="A multiple of w_K w_K^T: f depends on w_Q through w_Q . w_K alone.",
+    note="""
+        A multiple of w_K w_K^T: f depends on w_Q through w_Q . w_K alone. Gamma_i is the matrix of
+        convergence.gamma-def-matrix; its definition beside the display is misprinted (convergence.gamma-def).""",
 )
 
 
@@ -129,7 +127,8 @@ PRODUCT_RULE.mutant("second term in every entry", "eye(d_m) -> 1")
 
 H_QV = Claim(DERIVATIVES, "convergence.h-qv", label="D.3, entries of H_QV",
     statement=r"""
-        H_{Q,V}^{(j,p)}=\tau_0\tau_1\sum_iw_K^{(j)}x^{(i)}w_O^{(p)}\dot\sigma_r(w_V^{(p)}x^\top\beta_i)x^\top(
+        H_{Q,V}^{(j,p)}=\frac{\partial^2f}{\partial w_Q^{(j)}\partial w_V^{(p)}}=
+        \tau_0\tau_1\sum_iw_K^{(j)}x^{(i)}w_O^{(p)}\dot\sigma_r(w_V^{(p)}x^\top\beta_i)x^\top(
         \mathrm{diag}(\beta_i)-\beta_i\beta_i^\top)x""",
     relation=Equal(), all_sizes=True,
 )  # fmt: skip
@@ -154,35 +153,64 @@ H_QO = Claim(DERIVATIVES, "convergence.h-qo", label="D.3, entries of H_QO",
         H_{Q,O}^{(j,p)}=\frac{\partial^2f}{\partial w_Q^{(j)}\partial w_V^{(p)}}=\tau_0\tau_1
         \sum_iw_K^{(j)}x^{(i)}w_V^{(p)}\dot\sigma_r(w_V^{(p)}x^\top\beta_i)x^\top(\mathrm{diag}(\beta_i)-\beta_i\beta_i^
         \top)x""",
-    relation=Equal(), all_sizes=True, expects="reading",
-    reading="w_O in the denominator, as the name of the block says",
-    doubt="""
-        The denominator shows w_V; V and O are easily confused in the extraction. With w_V the left side would be
-        H_{Q,V}, which the right side is not, as a mutant shows.""",
+    assumptions=[AT_KINKS],
+    relation=Equal(), expects="refuted", severity="slip", correction="convergence.h-qo-output-weight",
+    note="""
+        The denominator has w_V where the name of the block and the right side have w_O: with w_V it is H_{Q,V}, which
+        is printed above with w_O^(p) in the place of w_V^(p). The line after it names H_{Q,V} as well and bounds
+        H_{Q,O}. O and Q change places in the extraction, O and V nowhere else.""",
 )  # fmt: skip
 
 
 @H_QO.formula
+def printed_query_output_block(
+    x: ScalarTokens, w_Q: Queries, w_K: Weights, w_V: Weights, w_O: Weights, tau_0: Scale, tau_1: Scale
+) -> Any:
+    """The printed right side, shape (d_m, d_m), which is to be the derivative in w_Q and w_V (Appendix D.3)."""
+    return w_K @ mixed_factor(x, w_Q, w_K, w_V, w_V, tau_0, tau_1).T
+
+
+H_QO.oracle(block("w_Q", "w_V"))
+H_QO.mutant("transposed", lambda value: value.T * 2)
+H_QO.mutant("tau_0^2 tau_1", lambda value, tau_0: value * tau_0)
+H_QO.counterexample(
+    "two tokens 0 and 1, w_Q = w_K = w_V = tau_1 = 1, w_O = 2, tau_0 = 1/2",
+    x=[[0], [1]], w_Q=[[1]], w_K=[[1]], w_V=[[1]], w_O=[[2]], tau_0="1/2", tau_1=1,
+)  # fmt: skip
+
+
+H_QO_RIGHT = Claim(DERIVATIVES, "convergence.h-qo-output-weight", label="D.3, entries of H_QO, the derivative in w_O",
+    statement=r"""
+        H_{Q,O}^{(j,p)}=\frac{\partial^2f}{\partial w_Q^{(j)}\partial w_O^{(p)}}=\tau_0\tau_1
+        \sum_iw_K^{(j)}x^{(i)}w_V^{(p)}\dot\sigma_r(w_V^{(p)}x^\top\beta_i)x^\top(\mathrm{diag}(\beta_i)-\beta_i\beta_i^
+        \top)x""",
+    relation=Equal(), corrects="convergence.h-qo", of_project=True,
+)  # fmt: skip
+
+
+@H_QO_RIGHT.formula
 def query_output_block(
     x: ScalarTokens, w_Q: Queries, w_K: Weights, w_V: Weights, w_O: Weights, tau_0: Scale, tau_1: Scale
 ) -> Any:
-    """H_{Q,O}, of rank one, shape (d_m, d_m) (Appendix D.3)."""
+    """H_{Q,O}, of rank one, shape (d_m, d_m)"""
     kept = w_V
     return w_K @ mixed_factor(x, w_Q, w_K, w_V, kept, tau_0, tau_1).T
 
 
-H_QO.oracle(block("w_Q", "w_O"))
-H_QO.mutant("the block of w_V", block("w_Q", "w_V"))
-H_QO.mutant("w_O for w_V", "kept -> w_O")
+H_QO_RIGHT.oracle(block("w_Q", "w_O"))
+H_QO_RIGHT.mutant("the block of w_V", block("w_Q", "w_V"))
+H_QO_RIGHT.mutant("w_O for w_V", "kept -> w_O")
 
 
 H_OV = Claim(DERIVATIVES, "convergence.h-ov", label="D.3, entries of H_OV",
     statement=r"""
         H_{O,V}^{(p,j)}=\frac{\partial^2f(x)}{\partial w_O^{(p)}\partial w_V^{(j)}}=\tau_1\sum_i\sigma_r(w_V^{(p)}
         \beta_i^\top x)x^\top\beta_i\mathbb 1_{\{j=p\}}""",
-    relation=Equal(), all_sizes=True, expects="reading",
-    reading="the derivative of relu in place of relu",
-    doubt=LOST_DOT + " With relu itself the entry would be quadratic in beta_i, as a mutant shows.",
+    relation=Equal(), all_sizes=True,
+    doubt=Doubt(
+        r"\sigma_r \left( w_V^{(p)} \boldsymbol{\beta}_i^\top \boldsymbol{x} \right) \boldsymbol{x}^\top",
+        LOST_DOT + " With relu itself the entry would be quadratic in beta_i, as a mutant shows.",
+    ),
 )  # fmt: skip
 
 
@@ -213,7 +241,8 @@ KEY_BLOCKS = Claim(DERIVATIVES, "convergence.hessian-key-blocks", label="D.3, th
         H_{K,O}=H_{Q,O}|_{w_Q\leftrightarrow w_K},\quad H_{K,Q}=H_{Q,K}^\top""",
     assumptions=["Gamma_i with its third term as a matrix"],
     relation=Equal(), all_sizes=True,
-    uses=("convergence.h-qq", "convergence.h-qk-product-rule", "convergence.h-qv", "convergence.h-qo"), of_project=True,
+    uses=("convergence.h-qq", "convergence.h-qk-product-rule", "convergence.h-qv", "convergence.h-qo-output-weight"),
+    of_project=True,
     note="What the last step of the proof calls the symmetry of w_K and w_Q: only w_Q . w_K enters f.",
 )  # fmt: skip
 

@@ -21,7 +21,7 @@ from theorems.convergence.part_d_3_hessian.hessian_blocks import (
 )
 from theorems.convergence.part_d_3_hessian.hessian_entries import output_value_entries
 from verify.matrix import absolute, concatenate, frobenius_norm, maximum, rational, spectral_norm, sqrt, total
-from verify.vocabulary import AtMost, Claim, Real, Setting, Shape
+from verify.vocabulary import AtMost, Claim, Doubt, Real, Setting, Shape
 
 Radius = Annotated[Any, Real(0.0, 8.0)]
 BlockMatrix = Annotated[Any, Shape("16", "d_m", "d_m")]
@@ -118,17 +118,20 @@ def scales(w: Any) -> tuple[Any, Any]:
 
 QQ_NORM = Claim(NTK, "convergence.h-qq-norm", label="D.3, norm of H_QQ",
     statement=r"""
-        \|H_{Q,Q}\|_2\le|\tau_0^2\tau_1\sum_i(x^{(i)})^2w_V^\top(w_O\circ\dot\sigma_r(w_Vx^\top\beta_i))x^\top\Gamma_ix|
+        \|H_{Q,Q}\|_2\le|\tau_0^2\tau_1\sum_i(x^{(i)})^2w_V^\top(w_O\circ\sigma_r(w_Vx^\top\beta_i))x^\top\Gamma_ix|
         \|w_Kw_K^\top\|_2\le|\tau_0^2\tau_1\sum_i(x^{(i)})^2x^\top\Gamma_ix|\|w_O\|_2\|w_V\|_2\|w_K\|_2^2\le\cdots(3
         \sqrt{\eta_Od_m}+R)(3\sqrt{\eta_Vd_m}+R)(3\sqrt{\eta_Qd_m}+R)(3\sqrt{\eta_Kd_m}+R)=\mathcal O(1/\sqrt{d_m})""",
     relation=AtMost(signed=True), expects="refuted", severity="error", correction="convergence.h-qq-norm-absolute",
-    doubt="The extraction loses the dot of relu'; Gamma_i is taken without the last x of its third term.",
+    doubt=Doubt(
+        r"\boldsymbol{w}_{O}\circ\boldsymbol{\sigma}_{r}\left(\boldsymbol{w}_{V}\boldsymbol{x}^{\top}\boldsymbol{\beta}_{i}\right)\right)\boldsymbol{x}^{\top}\boldsymbol{\Gamma}_{i}\boldsymbol{x}",
+        "The dot of relu' is lost; the entries of H_QQ have it.",
+    ),
     note="""
         The Cauchy-Schwarz step takes w_V^T (w_O o relu') out of the sum, but it depends on i through the ReLU, and the
         x^T Gamma_i x have either sign. For tokens 1 and -1 they cancel, as beta_2 is beta_1 reversed, while each
         neuron is on for one of the two: the bound is 0 for all weights, at every width, and the norm almost surely is
         not. With |x^T Gamma_i x| inside the sum the order is right. The bound of ||w_Q||_2 for a factor ||w_K||_2 is
-        right where eta_Q = eta_K, as in Table 1.""",
+        right where eta_Q = eta_K, as in Table 1. Gamma_i is the matrix of convergence.gamma-def-matrix.""",
 )  # fmt: skip
 
 

@@ -52,14 +52,13 @@ QV_QO_NORM = Claim(AT_START, "convergence.h-qv-qo-norm", label="D.3, norms of H_
         \|_2^2(3\sqrt{\eta_{QK}d_m}+R)(3\sqrt{\eta_Vd_m}+R)=\mathcal O(1/d_m)""",
     relation=TendsTo(WIDTHS, PowerRate(0.5), instances=4), domains=("generic", "integers"), expects="refuted",
     severity="error", correction="convergence.h-qv-qo-norm-explicit",
-    doubt="""
-        A lost root, O(1/sqrt(d_m)), would make both orders right. The extraction keeps it for H_QQ, H_QK and H, and
-        shows 1/d_m for H_QV, H_QO and H_OV alike.""",
     note="""
         The powers are d_m^{-3/2} d_m = d_m^{-1/2}: both inequalities hold, both orders do not. Judged by what O(1/d_m)
         with probability 1 - 8 exp(-d_m/2) implies, that sqrt(d_m) times the norm tends to 0 in probability; it tends
         to |sum_i x_i| Var(x) / sqrt 2, so that O(d_m^{-1/2}) is sharp. Theorem 3 needs no more. In the lines between,
-        a factor relu'(w_V^(p) x^T beta_i) with a free index p stands outside the vectors.""",
+        a factor relu'(w_V^(p) x^T beta_i) with a free index p stands outside the vectors. A lost root, O(1/sqrt(d_m)),
+        would make both orders right. The extraction keeps it for H_QQ, H_QK and H, and shows 1/d_m for H_QV, H_QO and
+        H_OV alike.""",
 )  # fmt: skip
 
 
@@ -249,14 +248,12 @@ OO_VV = Claim(IN_THE_BALL, "convergence.h-oo-vv", label="D.3",
         "convergence.h-qo", "convergence.h-qv-qo-norm", "convergence.diag-bound", "convergence.h-ov",
         "convergence.h-ov-norm", "convergence.lemma-20",
     ),
-    reading="""
-        O(1/sqrt(d_m)) is (sqrt(6)/3 B^5 omega^4 + 5/2 sqrt(d_s) B^3 omega^2 + d_s B) / sqrt(d_m) with B = sqrt(d_s)
-        C_x and omega = 3 + R / sqrt(d_m) <= 3 + R""",
     note="""
-        At points of differentiability; where a pre-activation vanishes, relu'' = 0 by convention, and the jump of the
-        gradient there is in no Hessian. The constant adds H_QQ, H_KK and one of each pair of off-diagonal blocks
-        (convergence.hessian-block-bounds). It is attained as the tokens tend to 0 at d_s = 1, so the order is sharp.
-    """,
+        O(1/sqrt(d_m)) is (sqrt(6)/3 B^5 omega^4 + 5/2 sqrt(d_s) B^3 omega^2 + d_s B) / sqrt(d_m) with B = sqrt(d_s)
+        C_x and omega = 3 + R / sqrt(d_m) <= 3 + R. At points of differentiability; where a pre-activation vanishes,
+        relu'' = 0 by convention, and the jump of the gradient there is in no Hessian. The constant adds H_QQ, H_KK and
+        one of each pair of off-diagonal blocks (convergence.hessian-block-bounds). It is attained as the tokens tend
+        to 0 at d_s = 1, so the order is sharp.""",
 )  # fmt: skip
 
 

@@ -14,12 +14,15 @@ import numpy as np
 from theorems.convergence import CONVERGENCE
 from theorems.convergence.definitions import WEIGHTS, KeyWeights, OutputWeights, QueryWeights, ValueWeights, outputs
 from theorems.convergence.part_c_1_lemmas.constants import Theta, joined, split, stacked
+from theorems.convergence.part_c_1_lemmas.extreme_inputs import value_crosses_zero
 from theorems.convergence.part_d_1_limiting_kernel.gradients import Tokens
-from verify.matrix import absolute, concatenate, frobenius_norm, rational, spectral_norm, sqrt
+from verify.matrix import absolute, concatenate, frobenius_norm, maximum, rational, spectral_norm, sqrt
 from verify.oracles import hessian, jacobian
-from verify.vocabulary import Assumption, AtMost, Claim, Real, Setting
+from verify.vocabulary import Assumption, AtMost, Claim, Reading, Real, Setting, Shape
 
 Radius = Annotated[Any, Real(0.0625, 4.0)]
+Constant = Annotated[Any, Real(0.0625, 2.0)]
+Column = Annotated[Any, Shape("d_m", "1")]
 
 
 def network(X: Tokens, theta: Theta) -> Any:
@@ -71,8 +74,8 @@ TWO_POINTS = NTK.extended(
 
 THM_3 = Claim(NTK, "convergence.thm-3", label="Theorem 3",
     statement=r"""
-        \text{Assumption 1, }\tau_0=d_m^{-1},\ R>0\text{ fixed, }\theta^t\in B(\theta^0,R):\ \text{with probability at
-        least }1-8e^{-d_m/2}:\ \|H(\theta^t)\|_2\le\mathcal O(d_m^{-1/2})""",
+        \text{Assumption 1, }\tau_0=d_m^{-1},\ R>0\text{ fixed, }\theta^t\in B(\theta,R):=\{\theta:\|\theta-\theta^0\|_2\le
+        R\}:\ \text{with probability at least }1-8e^{-d_m/2}:\ \|H(\theta^t)\|_2\le\mathcal O(d_m^{-1/2})""",
     assumptions=[Assumption("R > 0", positive=lambda R: stacked([R]))],
     relation=AtMost(ascent=False), expects="gap",
     uses=("convergence.hessian-block-bounds", "convergence.hessian-block-limits"),
@@ -80,22 +83,27 @@ THM_3 = Claim(NTK, "convergence.thm-3", label="Theorem 3",
         "convergence.lemma-20", "convergence.h-qq-norm", "convergence.h-qv-qo-norm", "convergence.h-ov-norm",
         "convergence.h-oo-vv",
     ),
-    reading="""
-        NTK initialisation (Section 4.3), and the Hessian where f is twice differentiable (no pre-activation is 0;
-        relu'' = 0); O(d_m^{-1/2}) with the explicit constant 2 c^4 B^5 + (1/2 + sqrt 2) c^2 sqrt(d_s) B^3 + d_s B, c =
-        3 + R, B = ||X||_F <= sqrt(d_s) C_x, on the event of probability 1 - 8 exp(-d_m/2) that the proof uses""",
+    reading=Reading(
+        "the Hessian spectral norm of Transformer",
+        "the Hessian where f is twice differentiable: no pre-activation is 0, and relu'' = 0",
+    ),
+    presumes=("convergence.thm-3-any-initialisation",),
+    missing="NTK initialisation (tau_1 = d_m^{-1/2}, eta_O = eta_V = eta_Q = eta_K = 1)",
+    correction="convergence.thm-3-ntk",
     note="""
-        For any d; the proof has d = 1. With M = W_Q^T W_K, f = tau_1 sum_i h_i^T m_i(M), |h_i| <= |w_O||W_V|, dm_i =
-        tau_0 Cov_i dM^T x_i, d^2m_i = tau_0^2 kappa_i(dM^T x_i, dM^T x_i), where Cov_i and kappa_i, second and third
-        cumulants of the tokens, are at most B^2/2 and B^3. With |dM| <= c sqrt(d_m) (|dW_Q| + |dW_K|) and d^2M = 2
-        dW_Q^T dW_K, the blocks of Q and K give 2 c^4 B^5 + c^2 sqrt(d_s) B^3 / 2, those with V and O at most sqrt(2)
-        c^2 sqrt(d_s) B^3, O with V d_s B, each over sqrt(d_m). Under LeCun and He initialisation tau_1 = 1, and the
-        block of O and V is of order 1: there the statement fails. At a kink f has no Hessian, and every ball of fixed
-        radius holds kinks.""",
+        O(d_m^{-1/2}) with the explicit constant 2 c^4 B^5 + (1/2 + sqrt 2) c^2 sqrt(d_s) B^3 + d_s B, c = 3 + R, B =
+        ||X||_F <= sqrt(d_s) C_x, on the event of probability 1 - 8 exp(-d_m/2) that the proof uses. For any d; the
+        proof has d = 1. With M = W_Q^T W_K, f = tau_1 sum_i h_i^T m_i(M), |h_i| <= |w_O||W_V|, dm_i = tau_0 Cov_i dM^T
+        x_i, d^2m_i = tau_0^2 kappa_i(dM^T x_i, dM^T x_i), where Cov_i and kappa_i, second and third cumulants of the
+        tokens, are at most B^2/2 and B^3. With |dM| <= c sqrt(d_m) (|dW_Q| + |dW_K|) and d^2M = 2 dW_Q^T dW_K, the
+        blocks of Q and K give 2 c^4 B^5 + c^2 sqrt(d_s) B^3 / 2, those with V and O at most sqrt(2) c^2 sqrt(d_s) B^3,
+        O with V d_s B, each over sqrt(d_m). The statement names no initialisation; NTK stands in the title of Section
+        4.3 only. Under LeCun and He initialisation tau_1 = 1, and the block of O and V is of order 1
+        (convergence.thm-3-any-initialisation). At a kink f has no Hessian, and every ball of fixed radius holds kinks.
+    """,
 )  # fmt: skip
 
 
-@THM_3.inputs
 def weights_as_one(
     X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, w_O: OutputWeights, R: Radius
 ) -> dict[str, Any]:
@@ -108,22 +116,19 @@ def hessian_bound(X: Tokens, theta: Theta, R: Radius) -> Any:
     return hessian_constant(X, R) / sqrt(theta.shape[0])
 
 
-@THM_3.oracle
 def hessian_norm(X: Tokens, theta: Theta) -> Any:
     """||H||_2 by differentiation."""
     return spectral_norm(hessian(network, ("theta", "theta"))(X, theta) + X.sum() * 0)
 
 
-@THM_3.domain("small tokens")
-def _(arrays: dict[str, Any], sizes: dict[str, int], rng: np.random.Generator) -> None:
+def _small_tokens(arrays: dict[str, Any], sizes: dict[str, int], rng: np.random.Generator) -> None:
     """Equal small tokens, all neurons active: the block of O and V rules, and at d_s = 1 attains the bound."""
     arrays["X"][:] = 2.0**-12
     for name in WEIGHTS:
         arrays[name][:] = np.abs(arrays[name]) + 2.0**-8
 
 
-@THM_3.domain("attention of large weights")
-def _(arrays: dict[str, Any], sizes: dict[str, int], rng: np.random.Generator) -> None:
+def _large_attention(arrays: dict[str, Any], sizes: dict[str, int], rng: np.random.Generator) -> None:
     """Large constant weights and moderate tokens: the blocks of Q and K rule."""
     arrays["X"][:] *= rng.choice([0.25, 0.5, 1.0], (len(arrays["X"]), 1, 1))
     for name in ("W_Q", "W_K"):
@@ -132,12 +137,88 @@ def _(arrays: dict[str, Any], sizes: dict[str, int], rng: np.random.Generator) -
         arrays[name][:] = 3.0
 
 
-THM_3.mutant("1/d_m, as the proof has it for the block of O and V", "sqrt(theta.shape[0]) -> theta.shape[0]")
-THM_3.mutant(
-    "tau_1 d_s B dropped: no block of O and V",
-    "hessian_constant(X, R) -> hessian_constant(X, R) - frobenius_norm(X) * X.shape[0]",
-)
-THM_3.mutant("no blocks but that of O and V", lambda X, theta: frobenius_norm(X) * X.shape[0] / sqrt(theta.shape[0]))
+THM_3_NTK = Claim(NTK, "convergence.thm-3-ntk", label="Theorem 3, under NTK initialisation, with its constant",
+    statement=r"""
+        \eta_O=\eta_V=\eta_Q=\eta_K=1,\ \tau_1=d_m^{-1/2},\ \tau_0=d_m^{-1},\ \|\theta^t-\theta^0\|_2\le R:\ \text{with
+        probability at least }1-8e^{-d_m/2},\text{ wherever }f\text{ is twice differentiable},\ \|H(\theta^t)\|_2\le
+        d_m^{-1/2}\big(2c^4B^5+(\tfrac12+\sqrt2)c^2\sqrt{d_s}B^3+d_sB\big),\ c=3+R,\ B=\|X\|_F\le\sqrt{d_s}C_x""",
+    assumptions=[Assumption("R > 0", positive=lambda R: stacked([R]))],
+    relation=AtMost(ascent=False), sizes={"d_s": (1, 3), "d": (1, 2), "d_m": (1, 4)},
+    corrects="convergence.thm-3", of_project=True,
+    note="Derived as in the note of convergence.thm-3. For the average pooling of Eq. (1.2) the Hessian is d_s times smaller.",
+)  # fmt: skip
+
+
+@THM_3_NTK.formula
+def hessian_bound_under_ntk(X: Tokens, theta: Theta, R: Radius) -> Any:
+    """hessian_constant / sqrt(d_m), a scalar."""
+    return hessian_constant(X, R) / sqrt(theta.shape[0])
+
+
+for claim in (THM_3, THM_3_NTK):
+    claim.inputs(weights_as_one)
+    claim.oracle(hessian_norm)
+    claim.domain("small tokens")(_small_tokens)
+    claim.domain("attention of large weights")(_large_attention)
+    claim.mutant("1/d_m, as the proof has it for the block of O and V", "sqrt(theta.shape[0]) -> theta.shape[0]")
+    claim.mutant(
+        "tau_1 d_s B dropped: no block of O and V",
+        "hessian_constant(X, R) -> hessian_constant(X, R) - frobenius_norm(X) * X.shape[0]",
+    )
+    claim.mutant(
+        "no blocks but that of O and V", lambda X, theta: frobenius_norm(X) * X.shape[0] / sqrt(theta.shape[0])
+    )
+
+
+ANY_INITIALISATION = Claim(CONVERGENCE, "convergence.thm-3-any-initialisation",
+    label="Theorem 3, for every initialisation of Table 1",
+    statement=r"""
+        \text{Assumption 1, }\tau_0=d_m^{-1},\text{ any row of Table 1, }\theta^t\in B(\theta^0,R):\ \text{with probability
+        at least }1-8e^{-d_m/2}:\ \|H(\theta^t)\|_2\le Ad_m^{-1/2},\ A\text{ independent of }d_m""",
+    assumptions=[
+        "LeCun or He initialisation: tau_1 = 1; theta^t = theta^0, d = d_s = 1",
+        Assumption(
+            "some value weight is positive, which fails with probability 2^{-d_m} < 1 - 8 exp(-d_m/2) from d_m = 5 on",
+            positive=lambda theta: stacked([maximum(split(theta)["W_V"])]),
+        ),
+        Assumption("d_m > A^2, the width as large as one likes", positive=lambda theta, A: stacked([theta.shape[0] - A * A])),
+    ],
+    relation=AtMost(ascent=False), sizes={"d_m": (5, 6)}, expects="refuted", severity="error", of_project=True,
+    note="""
+        d^2 f / dw_O dw_V is diag(relu'(w_V x) x), of norm 1 at x = 1 at every width, as tau_1 = 1. With tau_1 =
+        d_m^{-1/2} the theorem holds (convergence.thm-3-ntk).""",
+)  # fmt: skip
+
+
+def _lecun_network(X: Any, theta: Any) -> Any:
+    """f at one sample, shape (1, 1), with tau_0 = 1/d_m and tau_1 = 1."""
+    zero = X.sum() * 0
+    tau_0, tau_1 = zero + rational(1, theta.shape[0]), zero + 1
+    return outputs(X.reshape(1, *X.shape), **split(theta), tau_0=tau_0, tau_1=tau_1)
+
+
+@ANY_INITIALISATION.inputs
+def one_token_at_lecun(w_Q: Column, w_K: Column, w_V: Column, w_O: Column, A: Constant) -> dict[str, Any]:
+    return {"X": w_V[:1] * 0 + 1, "theta": joined(w_Q, w_K, w_V, w_O), "A": A}
+
+
+@ANY_INITIALISATION.formula
+def bound_of_any_initialisation(theta: Theta, A: Constant) -> Any:
+    """A / sqrt(d_m), a scalar."""
+    return A / sqrt(theta.shape[0])
+
+
+@ANY_INITIALISATION.oracle
+def hessian_norm_of_lecun(X: Tokens, theta: Theta) -> Any:
+    return spectral_norm(hessian(_lecun_network, ("theta", "theta"))(X, theta) + X.sum() * 0)
+
+
+ANY_INITIALISATION.mutant("A / d_m", "sqrt(theta.shape[0]) -> theta.shape[0]")
+ANY_INITIALISATION.mutant("twice the bound", lambda value: 2 * value)
+ANY_INITIALISATION.counterexample(
+    "one token 1, five neurons, A = 1: the norm is at least 1, the bound below 1/2",
+    X=[[1]], theta=[[0, 0, sign, 1] for sign in (1, -1, 1, -1, 1)], A="1",
+)  # fmt: skip
 
 
 # -- the remark --------------------------------------------------------------------------------------------------------
@@ -148,16 +229,15 @@ REMARK = Claim(TWO_POINTS, "convergence.thm-3-remark", label="Remark after Theor
         of NTK. Thus, Theorem 3 can be an indicator for the stability of NTK.}""",
     relation=AtMost(ascent=False), expects="refuted", severity="error",
     correction="convergence.thm-3-remark-fixed-pattern", uses=("convergence.hessian-misses-kinks",),
-    doubt="""
-        The cited proposition is right for models that are twice differentiable, and 'can be an indicator' claims
-        little. Judged is the sentence about this network, whose Hessian Theorem 3 bounds where it exists.""",
     note="""
         Read as that proposition: a Hessian norm of at most epsilon on the ball bounds the change of the gradient by
         epsilon ||theta - theta^0||, hence that of the kernel K = ||grad f||^2 by as much times the sum of both
         gradients' norms. It is the mean value theorem, which needs a gradient without jumps. For ReLU the Hessian is
         small wherever it exists, and the gradient in W_V still jumps by tau_1 |w_O| |m| at every kink, at any width.
         That the kernel of a wide ReLU network moves little from a Gaussian start needs another reason: that few
-        neurons reach their kinks.""",
+        neurons reach their kinks. The cited proposition is right for models that are twice differentiable, and 'can be
+        an indicator' claims little. Judged is the sentence about this network, whose Hessian Theorem 3 bounds where it
+        exists.""",
 )  # fmt: skip
 
 
@@ -186,6 +266,7 @@ def kernel_change_allowed_by_hessian(X: Tokens, theta: Theta, theta_0: Theta, R:
 
 
 REMARK.oracle(lambda X, theta, theta_0: _kernel_change(*_gradients(X, theta, theta_0)))
+REMARK.domain("value crosses zero")(value_crosses_zero)
 REMARK.mutant("bound times d_m^{-1/2}", lambda value, theta: value / sqrt(theta.shape[0]))
 REMARK.mutant("||theta - theta^0||^2", power=2)
 
@@ -199,12 +280,12 @@ def _values_cross(crossing: int) -> dict[str, Any]:
 
 
 REMARK.counterexample(
-    "one token 1, five neurons: one value weight moves from -10^-6 to 10^-6, the kernel by 1/5",
-    lambda: _values_cross(1),
-)
-REMARK.counterexample(
     "one token 1, five neurons: all value weights move from -10^-6 to 10^-6, the kernel from 0 to 1",
     lambda: _values_cross(5),
+)
+REMARK.counterexample(
+    "one token 1, five neurons: one value weight moves from -10^-6 to 10^-6, the kernel by 1/5",
+    lambda: _values_cross(1),
 )
 
 

@@ -31,11 +31,11 @@ GAMMA = Claim(CONVERGENCE, "convergence.gamma-def", label="D.3, definition of Ga
     assumptions=["beta_i = Softmax(u)^T", "Gamma_i is what stands for d(diag(beta_i) - beta_i beta_i^T)/ds in H_{Q,Q}"],
     relation=Equal(), sizes={"d_s": (1, 4)}, expects="refuted", severity="slip",
     correction="convergence.gamma-def-matrix",
-    doubt="""
-        The last x is no damage: it recurs twice in Eq. (74), and the bound given there for the third term needs it.""",
     note="""
         The third term is a column, of degree two in x beside terms of degree one; a matrix only without its last x. To
-        give the sum a value, the column is added to every column, as array libraries do without complaint.""",
+        give the sum a value, the column is added to every column, as array libraries do without complaint. The last x
+        is no damage: it recurs twice in Eq. (74), and the bound given there for the third term needs it. A misprint
+        although it recurs: added to d_s x d_s matrices, the term shows its own last x to be one too many.""",
 )  # fmt: skip
 
 
