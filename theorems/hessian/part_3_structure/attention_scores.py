@@ -300,7 +300,7 @@ ONE_HOT = Claim(HESSIAN, "hessian.sec3.2-one-hot", label="Section 3.2, text",
         one-hot} \text{ self-attention distributions equal zero}""",
     assumptions=["row 1 of A is one-hot, the others are any softmax rows"],
     relation=Equal(), sizes={"L": (2, 3), "d_V": (1, 3), "p": (0, 2)}, where=lambda sizes: sizes["p"] < sizes["L"],
-    expects="reading", uses=("hessian.rem-3.1-z1", "hessian.rem-3.1-z2"), exact=True,
+    expects="reading", uses=("hessian.rem-3.1-z1", "hessian.rem-3.1-z2-corrected"), exact=True,
     reading="""
         what diminishes is the share of such a token: Z_1 and Z_2, by their definitions from the softmax derivatives at
         A, have zero rows for it, so that it adds nothing to the query-key part of H_o and H_f; all rows one-hot leave
@@ -357,7 +357,7 @@ ENDS_CANCELLATION = Claim(HESSIAN, "hessian.one-hot-ends-cancellation",
         "A is free of the weights, as where scores are varied for a fixed sequence; the labels leave the residual"
         " given",
     ],
-    relation=Equal(), sizes={}, uses=("hessian.rem-D.1-corrected", "hessian.rem-3.1-z1", "hessian.rem-3.1-z2"),
+    relation=Equal(), sizes={}, uses=("hessian.rem-D.1-corrected", "hessian.rem-3.1-z1", "hessian.rem-3.1-z2-corrected"),
     exact=True, of_project=True,
     note="""
         Row 1 has variance 3/16 and third moment 3/32, as has row 2. The residual of row 1 does not matter once it is

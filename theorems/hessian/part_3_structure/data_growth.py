@@ -122,7 +122,7 @@ LANDAU = Claim(HESSIAN, "hessian.sec3-landau", label="Section 3, Landau notation
         to} \text{ their boundedness to } [0,1] \text{, we can ignore the softmax expressions}""",
     assumptions=["A = softmax(T), row-wise, for any T"],
     relation=AtMost(), sizes={"L": (1, 4), "d_V": (1, 3)}, expects="reading",
-    uses=("hessian.rem-3.1-z1", "hessian.rem-3.1-z2"),
+    uses=("hessian.rem-3.1-z1", "hessian.rem-3.1-z2-corrected"),
     reading="""
         f in O(X^k) means that every entry of f is at most C max|X|^k with C free of X; ignoring the softmax then costs
         nothing: max|M_1| <= max|X|, max|Z_1| <= max|X|^3, max|Z_2| <= max|X|^5 for every attention matrix. Not true if

@@ -142,7 +142,7 @@ EQUATION_22 = Claim(HESSIAN, "hessian.lem-4.1-eq-22",
         X^\top)\frac{\partial^2 A}{\partial T\partial T}(X\otimes X)""",
     assumptions=[SINGLE[0], SINGLE[2]],
     relation=Equal(), sizes=SIZES, where=few_products,
-    uses=("hessian.lem-B.1", "hessian.eq-15", "hessian.lem-C.1-structure"), exact=True,
+    uses=("hessian.lem-B.1", "hessian.eq-15", "hessian.lem-C.1-structure-corrected"), exact=True,
 )  # fmt: skip
 
 

@@ -141,7 +141,7 @@ PROOF_QQ = Claim(PROOF, "hessian.thm-3.2-proof-qq", label="Appendix B.1, proof o
     assumptions=["F_1 = (I_L (x) W_V^T X^T) G (X (x) X W_K) / sqrt(d_K), G = dA/dT"],
     relation=Equal(), sizes={"L": (1, 3), "d_V": (1, 3), "d_K": (1, 4)},
     where=lambda sizes: affordable(sizes) and sizes["L"] * sizes["d_V"] <= 6,
-    uses=("hessian.eq-15", "hessian.eq-6-10", "hessian.lem-B.1", "hessian.lem-C.1-structure"),
+    uses=("hessian.eq-15", "hessian.eq-6-10", "hessian.lem-B.1", "hessian.lem-C.1-structure-corrected"),
 )  # fmt: skip
 
 
@@ -187,7 +187,7 @@ EQUATION_21 = Claim(PROOF, "hessian.eq-21",
         XW_K)/\sqrt{d_K};\quad \frac{\partial G}{\partial W_K} = \frac{\partial^2A}{\partial T\partial
         T}\Big(\frac{XW_Q\otimes X}{\sqrt{d_K}}\Big)K_{d_K,d_V}""",
     relation=Equal(), where=lambda sizes: affordable(sizes) and sizes["L"] * sizes["d_V"] * sizes["d_K"] <= 12,
-    uses=("hessian.eq-15", "hessian.eq-18", "hessian.eq-21-dF2", "hessian.lem-C.1-structure"),
+    uses=("hessian.eq-15", "hessian.eq-18", "hessian.eq-21-dF2", "hessian.lem-C.1-structure-corrected"),
 )  # fmt: skip
 
 
@@ -263,7 +263,7 @@ THEOREM_32_Z2_APPENDIX = Claim(HESSIAN, "hessian.thm-3.2-z2-appendix",
         Z_2 := (I_L\otimes X^\top\otimes X^\top\otimes X^\top)(\partial^2 A/\partial T^2)(X\otimes X) \in \mathbb{R}^{L
         d_V^3\times d_V^2}""",
     assumptions=["A is the row-wise softmax of T = X G X^T", "d^2A/dT^2 as in Lemma C.1"],
-    relation=Equal(), sizes={"L": (1, 3), "d_V": (1, 3)}, uses=("hessian.lem-C.1-structure",), exact=True,
+    relation=Equal(), sizes={"L": (1, 3), "d_V": (1, 3)}, uses=("hessian.lem-C.1-structure-corrected",), exact=True,
     note="A definition is checked by what it is for: Z_2 is the second derivative of G -> softmax(X G X^T) X.",
 )  # fmt: skip
 
