@@ -20,7 +20,7 @@ from theorems.hessian.settings import (
 )
 from verify.matrix import commutation_matrix, concatenate, eye, kron, rational, total, vec_r
 from verify.oracles import hessian, jacobian
-from verify.vocabulary import Claim, Equal, Real, Shape
+from verify.vocabulary import Claim, Doubt, Equal, Real, Shape
 
 #: W_Q, W_K and W_V side by side, so that one derivative holds every block.
 AllWeights = Annotated[Any, Shape("d_V", "all", role="query")]
@@ -39,7 +39,11 @@ EQUATION_2 = Claim(ATTENTION, "hessian.eq-2", label="Eq. (2), Gauss-Newton decom
     ],
     relation=Equal(), sizes={"L": (1, 3), "d_V": (1, 2), "all": (3, 6)},
     where=lambda sizes: sizes["all"] > sizes["d_V"] and (sizes["all"] - sizes["d_V"]) % 2 == 0,
-    doubt="The extraction prints the second summand twice, with two different underbraces; it stands once.",
+    doubt=Doubt(
+        r"\underbrace{\left(\frac{\partial \ell}{\partial \mathbf{F}}(\mathbf{F}(\cdot)) \otimes \mathbf{I}_{p_{i}q_{i}}\right) \frac{\partial^{2} \mathbf{F}}{\partial \mathbf{W}_{i} \partial \mathbf{W}_{j}}(\cdot)}_{\mathbf{H}_{f}(\mathbf{W}_{i},\mathbf{W}_{j})}",
+        """
+        The extraction prints the second summand twice, with two different underbraces; it stands once.""",
+    ),
     note="Formed for W = [W_Q, W_K, W_V], whose Hessian holds the entries of all nine blocks.",
 )  # fmt: skip
 

@@ -202,5 +202,7 @@ def Z_2_by_differentiation(X: Any, T: Any) -> Any:
 
 REMARK_31_Z2_CORRECTED.oracle(lambda X, T: Z_2_by_differentiation(X, T))
 REMARK_31_Z2_CORRECTED.mutant("no commutation matrix", "commutation_matrix(d, d) -> eye(d * d)")
-REMARK_31_Z2_CORRECTED.mutant("factors of the Kronecker products exchanged", product=lambda square, third: kron(third, square))
+REMARK_31_Z2_CORRECTED.mutant(
+    "factors of the Kronecker products exchanged", product=lambda square, third: kron(third, square)
+)
 REMARK_31_Z2_CORRECTED.mutant("attention transposed", "T -> T.T")

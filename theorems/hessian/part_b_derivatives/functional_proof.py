@@ -102,7 +102,9 @@ def attention_times_values(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: V
 REMARK_VQ.oracle(lambda X, W_Q, W_K: softmax(attention_logits(X, W_Q, W_K)) @ X)
 REMARK_VQ.mutant("W_V on the left", "attention_matrix(X, W_Q, W_K) @ W_V -> W_V @ attention_matrix(X, W_Q, W_K)")
 REMARK_VQ.mutant("W_V twice", "W_V -> W_V @ W_V")
-REMARK_VQ.counterexample("one token 2 in one dimension, W_V = 1: A = 1, F_2 = 2", X=[[2]], W_Q=[[1]], W_K=[[1]], W_V=[[1]])
+REMARK_VQ.counterexample(
+    "one token 2 in one dimension, W_V = 1: A = 1, F_2 = 2", X=[[2]], W_Q=[[1]], W_K=[[1]], W_V=[[1]]
+)
 
 REMARK_VQ_CORRECTED = Claim(PROOF, "hessian.thm-3.2-proof-vq-remark-corrected",
     label="Appendix B.1, proof of Theorem 3.2 (W_V & W_Q), F = F_2 W_V",

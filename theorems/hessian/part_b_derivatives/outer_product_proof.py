@@ -38,7 +38,9 @@ def value_block_as_restated(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: 
 THEOREM_31_APPENDIX_VV.oracle(lambda X, W_Q, W_K, W_V: outer_product_hessian(X, W_Q, W_K, W_V, wrt=("W_V", "W_V")))
 THEOREM_31_APPENDIX_VV.mutant("a factor 1/L less", "L * d_V -> d_V")
 THEOREM_31_APPENDIX_VV.mutant("tokens instead of their first moment", "M_1 -> X")
-THEOREM_31_APPENDIX_VV.mutant("factors of the Kronecker product exchanged", "kron(M_1.T @ M_1, eye(d_V)) -> kron(eye(d_V), M_1.T @ M_1)")
+THEOREM_31_APPENDIX_VV.mutant(
+    "factors of the Kronecker product exchanged", "kron(M_1.T @ M_1, eye(d_V)) -> kron(eye(d_V), M_1.T @ M_1)"
+)
 
 # -- the displayed proof -----------------------------------------------------------------------------------------------
 

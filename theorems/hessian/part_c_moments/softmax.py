@@ -64,7 +64,8 @@ LEMMA_C1_STRUCTURE = Claim(SOFTMAX_OF_T, "hessian.lem-C.1-structure", label="Lem
         \begin{bmatrix}D_{i,1}\\ \vdots\\ D_{i,L}\end{bmatrix} \in \mathbb{R}^{L^3\times L},\ D_{i,j} =
         e_i\otimes\frac{\partial^2 A_{i,j}}{\partial T_{i,:}\partial T_{i,:}};\quad \frac{\partial^2
         A_{i,:}}{\partial T_{i,:}\partial T_{i,:}} = \Big[\frac{\partial^2 A_{i,1}}{\partial T_{i,:}\partial
-        T_{i,:}},\dots,\frac{\partial^2 A_{i,L}}{\partial T_{i,:}\partial T_{i,:}}\Big]^\top,\ D_i = \Big((\mathbb{1}_{L,1}\otimes e_i)
+        T_{i,:}},\dots,\frac{\partial^2 A_{i,L}}{\partial T_{i,:}\partial
+        T_{i,:}}\Big]^\top,\ D_i = \Big((\mathbb{1}_{L,1}\otimes e_i)
         *\frac{\partial^2 A_{i,:}}{\partial T_{i,:}\partial T_{i,:}}\Big)""",
     assumptions=[
         "second derivatives in the layout of Eq. (4)",

@@ -92,7 +92,8 @@ JACOBIAN_CORRECTED.mutant("the wrong sign at (4, 3)", lower=lambda c, d: c * d)
 
 SECOND = Claim(TWO_TOKENS, "hessian.rem-C.1-second", label="Remark C.1, second derivative for L=2",
     statement=r"""
-        b_{i,j} := 1-2a_{i,j}:\ \frac{\partial^2 F}{\partial T\partial T} = \begin{bmatrix}(a_{11}-a_{11}^2)b_{11}&-a_{11}a_{12}b_{11}
+        b_{i,j} := 1-2a_{i,j}:\ \frac{\partial^2 F}{\partial T\partial T} =
+        \begin{bmatrix}(a_{11}-a_{11}^2)b_{11}&-a_{11}a_{12}b_{11}
         \\-a_{11}a_{12}b_{11}&-a_{11}a_{12}b_{12}\end{bmatrix},\ \begin{bmatrix}-a_{11}a_{12}b_{11}&-a_{11}a_{12}b_{12}
         \\-a_{11}a_{12}b_{12}&(a_{12}-a_{12}^2)b_{12}\end{bmatrix} \text{ in columns 1, 2, then }
         \begin{bmatrix}(a_{21}-a_{21}^2)b_{21}&-a_{21}a_{22}b_{21}\\-a_{21}a_{22}b_{21}&-a_{21}a_{22}b_{22}
