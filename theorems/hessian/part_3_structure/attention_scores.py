@@ -133,7 +133,10 @@ UNIFORM_ANYWHERE = Claim(HESSIAN, "hessian.uniform-at-init-any-tokens",
     statement=r"""
         \operatorname{Var}(T_{ij}) \to 0 \text{ as } d_V = d_K = d \text{ grows, whatever the tokens: for entries in }
         [-1,1],\ \operatorname{Var}(T_{ij}) \le 0.4096/d""",
-    assumptions=["W_Q, W_K with independent entries N(0, 0.64/d)", Assumption("tokens with entries in [-1, 1]", nonnegative=_below_one)],
+    assumptions=[
+        "W_Q, W_K with independent entries N(0, 0.64/d)",
+        Assumption("tokens with entries in [-1, 1]", nonnegative=_below_one),
+    ],
     relation=AtMost(ascent=False), sizes={"L": (1, 3), "d": (1, 4)}, expects="refuted", severity="error",
     correction="hessian.logit-variance", exact=True, of_project=True,
     note="""
@@ -294,7 +297,7 @@ DISPERSED_CORRECTED = Claim(ATTENTION_LOSS, "hessian.dispersed-corrected",
         X_{i,:},\ r_i \text{ row } i \text{ of } F-Y:\ \text{the query-key part of } H_o \text{ in } [W_K;W_Q] \text{ is }
         \frac{2}{Ld_Vd_K}V^\top\Big(\sum_i x_ix_i^\top\otimes M_{2,i}W_VW_V^\top M_{2,i}\Big)V,\ V =
         [(W_Q\otimes I_{d_V})K_{d_K,d_V},\ I_{d_V}\otimes W_K];\ H_o(W_V,W_V) =
-        \frac{2}{Ld_V}A X\text{'s Gram matrix } M_1^\top M_1\otimes I_{d_V};\ \text{the first-derivative term of }
+        \frac{2}{Ld_V}M_1^\top M_1\otimes I_{d_V},\ M_1 = AX;\ \text{the first-derivative term of }
         H_f(W_Q,W_K) \text{ is } \frac{2}{Ld_V\sqrt{d_K}}B\otimes I_{d_K},\ B = \sum_i x_i(M_{2,i}W_Vr_i)^\top""",
     assumptions=["any attention matrix, weights and residual"],
     relation=Equal(), sizes={"L": (1, 4), "d_V": (1, 2), "d_K": (1, 3)}, corrects="hessian.sec3.2-dispersed",

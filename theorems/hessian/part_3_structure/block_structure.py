@@ -92,7 +92,8 @@ MOMENT_DEPENDENCE = Claim(ATTENTION_LOSS, "hessian.sec3.2-moment-dependence", la
     relation=Equal(), sizes={"L": (1, 3), "d_V": (1, 2), "d_K": (1, 4)},
     uses=("hessian.rem-3.1-z1",),
     note="""
-        In the strongest sense: apart from tokens, weights and residual, H_o(V,V) is a function of M_1, the query-key blocks of H_o of M_2,
+        In the strongest sense: apart from tokens, weights and
+        residual, H_o(V,V) is a function of M_1, the query-key blocks of H_o of M_2,
         those of H_f of M_3 and, for (Q,K) alone, M_2; no other property of the attention matrix enters.""",
 )  # fmt: skip
 

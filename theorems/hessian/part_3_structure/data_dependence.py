@@ -50,7 +50,8 @@ JACOBIAN_GROWTH = Claim(ATTENTION, "hessian.sec3.1-jacobian-growth", label="Sect
     exact=False, relation=AtMost(), sizes={"L": (1, 4), "d_V": (1, 3), "d_K": (1, 3)},
     uses=("hessian.lem-B.1", "hessian.jacobian-key"),
     note="""
-        With these constants: ||dF/dW_V||_F <= sqrt(L d_V) ||X||_F, ||dF/dW_Q||_F <= ||W_V||_F ||W_K||_F ||X||_F^3/(2 sqrt(d_K)), and the
+        With these constants:
+        ||dF/dW_V||_F <= sqrt(L d_V) ||X||_F, ||dF/dW_Q||_F <= ||W_V||_F ||W_K||_F ||X||_F^3/(2 sqrt(d_K)), and the
         same for W_K with ||W_Q||_F, for every X; they depend on the sizes and on the weights, not on X. Squares are
         compared.
 

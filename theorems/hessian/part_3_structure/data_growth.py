@@ -199,7 +199,7 @@ EQUATION_5_OUTER = Claim(SOFTMAX_FROZEN, "hessian.eq-5-outer", label="Eq. (5), H
         brings a linear dependence}""",
     relation=Equal(), expects="reading", uses=("hessian.full-outer-product", "hessian.sec3-landau"),
     reading=Reading(
-        (r"\mathcal{O}(\mathbf{X}^6)", "cubic dependence"),
+        (r"\mathcal{O}(\mathbf{X}^{6})", "cubic dependence"),
         """
         with A frozen each block is homogeneous in X of exactly the printed degree: H(sigma X) = sigma^k H(X). With the
         softmax as it is the k are upper bounds, max|H| <= C max|X|^k, with the constants of hessian.eq-5-outer-bound""",
@@ -302,7 +302,10 @@ EQUATION_5_FUNCTIONAL = Claim(SOFTMAX_FROZEN, "hessian.eq-5-functional",
     assumptions=["residual frozen: F - Y is a fixed matrix while X is scaled"],
     relation=Equal(), expects="reading", uses=("hessian.full-functional", "hessian.sec3-landau"),
     reading=Reading(
-        (r"\mathcal{O}(\mathbf{X}^5 + \mathbf{X}^3)", "omitting the dependence of all the functional Hessian blocks on the residual"),
+        (
+            r"\mathcal{O}(\mathbf{X}^{5} + \mathbf{X}^{3})",
+            "omitting the dependence of all the functional Hessian blocks on the residual",
+        ),
         """
         with A and the residual frozen the blocks (Q,Q), (K,K) are homogeneous in X of degree 5, (V,Q), (V,K) of degree
         3, and (Q,K) is the sum of its curvature, of degree 5, and its product-rule term, of degree 3. With the softmax

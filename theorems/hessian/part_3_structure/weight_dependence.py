@@ -93,7 +93,10 @@ WEIGHTS_FUNCTIONAL = Claim(SCORES_FIXED, "hessian.sec3.3-weights-functional",
         W_K \text{ and linearly on } W_V; \text{ the mixed value-query block depends only linearly on } W_K""",
     relation=Equal(), expects="reading", uses=("hessian.full-functional", "hessian.thm-3.2-vv"),
     reading=Reading(
-        ("depends quadratically on the key weight matrix and linearly on the value weight matrix", "depends only linearly on the key weight matrix"),
+        (
+            "depends quadratically on the key weight matrix and linearly on the value weight matrix",
+            "depends only linearly on the key weight matrix",
+        ),
         """
         the residual F - Y is held fixed with the attention matrix, as Eq. (5) omits 'the dependence of all the
         functional Hessian blocks on the residual'; F = A X W_V in it would add terms of one degree more in W_V to all

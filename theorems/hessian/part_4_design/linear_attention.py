@@ -169,7 +169,7 @@ HOLLOW = Claim(WITH_RESIDUAL, "hessian.rem-4.1-hollow-psd", label="Remark 4.1 an
     relation=Equal(), where=lambda sizes: sizes["L"] * sizes["d_V"] * sizes["d_K"] <= 8,
     uses=("hessian.rem-4.1-outer",),
     doubt=Doubt(
-        r"\mathbf{I}_{d_L^2}^2",
+        r"\mathbf{I}_{d_{L}^{2}}^{2}",
         """
         Damaged: the derivative of the activation id on L x L matrices is I_{L^2}, which eq. (4) gives the size L^2 x L^2
         and which is taken.""",

@@ -150,7 +150,7 @@ EQUATION_14 = Claim(IDENTITIES, "hessian.eq-14", label="Eq. (14)",
     relation=Equal(), sizes={"m": (1, 3), "n": (1, 3), "q": (1, 3), "r": (1, 3), "t": (1, 2)},
     uses=("hessian.eq-11-12",),
     doubt=Doubt(
-        r"\mathbf{A}_m (\mathbf{B}_{1,:}^{\top} \otimes \mathbf{C})",
+        r"\mathbf{A}_{m} (\mathbf{B}_{1,:}^{\top} \otimes \mathbf{C})",
         """
         The display is damaged: stacks are repeated, one row shows A_m(B_{1,:}^T (x) C), and the last stack has lost
         its A_i. The index that follows the rows, and the A_i that Eq. (12), named beside it, carries into the product,

@@ -19,7 +19,7 @@ THEOREM_31_APPENDIX_VV = Claim(ATTENTION_LOSS, "hessian.thm-3.1-appendix-vv",
     assumptions=["M_1 = A X"],
     relation=Equal(), uses=("hessian.lem-B.1",),
     doubt=Doubt(
-        r"\frac{1}{Ld_V}\mathbf{M}_1^{\top}\mathbf{M}_1\otimes\mathbf{I}_{d_V}",
+        r"\frac{1}{Ld_{V}}\mathbf{M}_{1}^{\top}\mathbf{M}_{1}\otimes\mathbf{I}_{d_{V}}",
         """
         Theorem 3.1 is printed twice, word for word but for this digit: Section 3 has 2 / (L d_V), and so have the other
         blocks here and the proof below, which scales every block by 2 / (L d_V). Taken as 2; as 1 the block would be
@@ -45,7 +45,7 @@ THEOREM_31_APPENDIX_VV.mutant(
 # -- the displayed proof -----------------------------------------------------------------------------------------------
 
 PROOF_DOUBT = Doubt(
-    r"\mathbf{T}_1^{\top} \otimes \mathbf{W}_V^{\top}",
+    r"\mathbf{T}_{1}^{\top} \otimes \mathbf{W}_{V}^{\top}",
     "T_1 is defined nowhere; Theorem 3.1 prints the same expression with M_1 in its place, which is taken.",
 )
 
