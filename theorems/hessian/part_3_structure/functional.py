@@ -99,12 +99,15 @@ def _curvature(X: Any, W_Q: Any, W_K: Any, W_V: Any, Y: Any, left: Any, right: A
     return R @ kron(eye(L), W_V.T, left) @ Z_2(A, X) @ right * rational(2, L * d_V * d_K)
 
 
-def _curvature_with(X: Any, W_Q: Any, W_K: Any, W_V: Any, Y: Any, values: Any, left_sided: bool = True) -> Any:
-    """The query block with `values` in the place of W_V^T, or with I_m (x) vec_r(F - Y)^T for R_m; mutants take these."""
+def _curvature_with(
+    X: Any, W_Q: Any, W_K: Any, W_V: Any, Y: Any, values: Any, left_sided: bool = True, swapped: bool = False
+) -> Any:
+    """The query block for mutants: `values` for W_V^T, I_m (x) vec_r(F - Y)^T for R_m, or Z_2 with two indices exchanged."""
     (L, d_V), d_K = X.shape, W_Q.shape[1]
-    row, unit = vec_r(attention(X, W_Q, W_K, W_V) - Y).T, eye(d_V * d_K)
+    row, unit, second = vec_r(attention(X, W_Q, W_K, W_V) - Y).T, eye(d_V * d_K), Z_2(attention_matrix(X, W_Q, W_K), X)
     R = kron(row, unit) if left_sided else kron(unit, row)
-    middle = kron(eye(L), values, eye(d_V), W_K.T) @ Z_2(attention_matrix(X, W_Q, W_K), X)
+    order = kron(eye(L), commutation_matrix(d_V, d_V), eye(d_V)) if swapped else eye(L * d_V**3)
+    middle = kron(eye(L), values, eye(d_V), W_K.T) @ order @ second
     return R @ middle @ kron(eye(d_V), W_K) * rational(2, L * d_V * d_K)
 
 
@@ -123,6 +126,10 @@ THEOREM_32_QQ.mutant(
 THEOREM_32_QQ.mutant(
     "residual on the right of the identity in R_m",
     lambda X, W_Q, W_K, W_V, Y: _curvature_with(X, W_Q, W_K, W_V, Y, values=W_V.T, left_sided=False),
+)
+THEOREM_32_QQ.mutant(
+    "Z_2 without its commutation matrix",
+    lambda X, W_Q, W_K, W_V, Y: _curvature_with(X, W_Q, W_K, W_V, Y, values=W_V.T, swapped=True),
 )
 THEOREM_32_QQ.mutant("query instead of key weights", "W_K.T -> W_Q.T; kron(eye(d_V), W_K) -> kron(eye(d_V), W_Q)")
 THEOREM_32_QQ.mutant("labels left out of the residual", "Y -> 0 * Y")

@@ -69,8 +69,8 @@ SCALING = Claim(TEMPERATURE, "hessian.sec4.3-temperature-scaling", label="Sectio
     note="""
         A = softmax(T) follows t, and with it Z_1, Z_2 and the residual, so that neither part is scaled by a power of t.
         What is scaled so are the prefactors, with A held. How the parts do depend on t: hessian.temperature-as-weights.
-        For tokens 0 and 1, unit weights and labels 0, from t = 1 to t = 2 H_o^T changes by the factor 1/-5.725 (its
-        sign changes), H_f^T by 1/1.965.""",
+        For tokens 0 and 1, unit weights and labels 0, H_o^T at t = 1 is -5.725 times that at t = 2 (claimed: 4), and
+        H_f^T 1.965 times (claimed: 2).""",
 )  # fmt: skip
 
 
@@ -348,7 +348,7 @@ LARGE_T, SMALL_T = 2**10, rational(1, 2**10)
 
 
 def outputs_as_labels(arrays: dict[str, Any], sizes: Any, rng: Any) -> None:
-    """Labels equal to the outputs under uniform attention: W_Q = 0 and all tokens given, so the mean is exact enough."""
+    """Labels equal to the outputs under uniform attention, up to rounding."""
     arrays["Y"][:] = arrays["X"].mean(axis=0, keepdims=True) @ arrays["W_V"]
 
 

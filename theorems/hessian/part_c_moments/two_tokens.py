@@ -73,7 +73,10 @@ JACOBIAN.counterexample("second row of T = (1, 0), so that a_21 is not a_22", T=
 
 JACOBIAN_CORRECTED = Claim(TWO_TOKENS, "hessian.rem-C.1-jacobian-corrected",
     label="Remark C.1, Jacobian for L=2, entry (4, 3)",
-    statement=r"\Big[\frac{\partial A}{\partial T}\Big]_{4,3} = -a_{2,1}a_{2,2},\text{ all other entries as printed}",
+    statement=r"""
+        \frac{\partial A}{\partial T} = \begin{bmatrix}a_{1,1}-a_{1,1}^2&-a_{1,1}a_{1,2}&0&0
+        \\-a_{1,1}a_{1,2}&a_{1,2}-a_{1,2}^2&0&0\\0&0&a_{2,1}-a_{2,1}^2&-a_{2,1}a_{2,2}
+        \\0&0&-a_{2,1}a_{2,2}&a_{2,2}-a_{2,2}^2\end{bmatrix}""",
     relation=Equal(), uses=("hessian.lem-B.1",), corrects="hessian.rem-C.1-jacobian", of_project=True,
 )  # fmt: skip
 
