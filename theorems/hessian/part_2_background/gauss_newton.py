@@ -20,7 +20,7 @@ from theorems.hessian.settings import (
 )
 from verify.matrix import commutation_matrix, concatenate, eye, kron, rational, total, vec_r
 from verify.oracles import hessian, jacobian
-from verify.vocabulary import Claim, Equal, Real, Shape
+from verify.vocabulary import Claim, Doubt, Equal, Real, Shape
 
 #: W_Q, W_K and W_V side by side, so that one derivative holds every block.
 AllWeights = Annotated[Any, Shape("d_V", "all", role="query")]
@@ -39,7 +39,11 @@ EQUATION_2 = Claim(ATTENTION, "hessian.eq-2", label="Eq. (2), Gauss-Newton decom
     ],
     relation=Equal(), sizes={"L": (1, 3), "d_V": (1, 2), "all": (3, 6)},
     where=lambda sizes: sizes["all"] > sizes["d_V"] and (sizes["all"] - sizes["d_V"]) % 2 == 0,
-    doubt="The extraction prints the second summand twice, with two different underbraces; it stands once.",
+    doubt=Doubt(
+        r"\frac{\partial^{2} \mathbf{F}}{\partial \mathbf{W}_{i} \partial \mathbf{W}_{j}}(\cdot)}_{\mathbf{H}_{f}(\mathbf{W}_{i}",
+        """
+        The extraction prints the second summand twice, with two different underbraces; it stands once.""",
+    ),
     note="Formed for W = [W_Q, W_K, W_V], whose Hessian holds the entries of all nine blocks.",
 )  # fmt: skip
 
@@ -99,6 +103,7 @@ EQUATION_3 = Claim(ATTENTION_LOSS, "hessian.eq-3-symmetry", label="Eq. (3), text
     statement=r"H_\bullet(W_i,W_j) = (H_\bullet(W_j,W_i))^\top,\ \bullet\in\{o,f\},\ i,j\in\{Q,K,V\}",
     relation=Equal(), sizes={"L": (1, 3), "d_V": (1, 2), "all": (3, 6)},
     where=lambda sizes: sizes["all"] > sizes["d_V"] and (sizes["all"] - sizes["d_V"]) % 2 == 0,
+    doubt=Doubt(r"\bullet \in \{0, f\}", "The o of H_o is extracted as 0, here and in H_0 before the display."),
     note="""
         For the weights side by side: the blocks (i, j) and (j, i) lie across the diagonal. Reverse differentiation
         computes the two by different routes.""",
@@ -134,6 +139,10 @@ EQUATION_4 = Claim(ATTENTION, "hessian.eq-4-layout", label="Eq. (4) and Figure 2
     """,
     relation=Equal(), all_sizes=True, sizes={"L": (1, 3), "d_V": (1, 2), "d_K": (1, 3)},
     uses=("hessian.lem-B.1", "hessian.jacobian-key"),
+    doubt=Doubt(
+        r"\frac{\partial \operatorname{vec}_{r} \overline{\partial \mathbf{W}_{i}}}",
+        "Damaged: a fraction bar has lost its numerator, which stands before the display: dF/dW_i, as the size says.",
+    ),
     note="""
         The Jacobian that is flattened and differentiated is the closed form of Lemma B.1; the entries of F are those
         of the layer itself. Checked for (Q, K) and (K, V), which are not symmetric.""",
@@ -176,7 +185,7 @@ EQUATION_4.mutant("denominator layout of the second derivative", turned=True)
 LOSS_DERIVATIVES = Claim(HESSIAN, "hessian.sec2-loss-derivatives", label="Section 2, text after eq. (4)",
     statement=r"""
         \partial\ell/\partial F = 2\operatorname{vec}_r(F-Y)^\top/(L d_V) \in \mathbb{R}^{1\times L d_V},\quad
-        \partial^2\ell/\partial F^2 = 2 I_{L d_V}/(L d_V) \in \mathbb{R}^{L d_V\times L d_V} \text{ for } \ell(F,Y) =
+        \partial^2\ell/\partial^2 F = 2 I_{L d_V}/(L d_V) \in \mathbb{R}^{L d_V\times L d_V} \text{ for } \ell(F,Y) =
         \|F-Y\|_F^2/(L d_V)""",
     assumptions=[SQUARE_LOSS, LAYOUT],
     relation=Equal(), all_sizes=True, sizes={"L": (1, 4), "d_V": (1, 3)}, exact=True,

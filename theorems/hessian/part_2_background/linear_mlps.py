@@ -22,6 +22,7 @@ ThirdWeights = Annotated[Any, Shape("h_3", "h_2")]
 FourthWeights = Annotated[Any, Shape("h_4", "h_3")]
 #: The first h_D columns are the labels of a network of depth D.
 Targets = Annotated[Any, Shape("N", "h_all")]
+TwoLayerTargets = Annotated[Any, Shape("N", "h_2")]
 Depth = Annotated[int, Size("D")]
 WIDTHS = {
     "h_0": (1, 3),
@@ -100,11 +101,12 @@ MLP_OUTER = Claim(LINEAR_MLP, "hessian.sec2-mlp-outer", label="Section 2, displa
         H_o(W_i,W_i) = W_{i+1}^\top\cdots W_L^\top W_L\cdots W_{i+1}\otimes W_{i-1}\cdots W_1\Sigma_{xx}W_1^\top\cdots
         W_{i-1}^\top,\ \Sigma_{xx} = E[xx^\top]""",
     assumptions=[LAYOUT],
-    relation=Equal(), expects="reading", uses=("hessian.eq-15",),
-    reading="""
-        the loss is half the mean of |F(x) - y|^2 over the data set, as in Singh et al. (2021); the paper restates no
-        normalisation here. With the square loss of Section 2 the block is 2/h_D times this:
-        hessian.mlp-outer-square-loss""",
+    relation=Equal(), expects="gap", uses=("hessian.eq-15",),
+    missing="the loss is half the mean of |F(x) - y|^2 over the data set",
+    presumes=("hessian.mlp-outer-section-2-loss",),
+    note="""
+        The display recalls Singh et al. (2021), whose loss this is; the only loss that the paper states is the square
+        loss of Section 2, with which the block is 2/h_D times this (hessian.mlp-outer-square-loss).""",
 )  # fmt: skip
 
 
@@ -138,7 +140,8 @@ MLP_OUTER_SQUARE_LOSS = Claim(LINEAR_MLP, "hessian.mlp-outer-square-loss",
         H_o(W_i,W_i) = \frac{2}{h_D}\, W_{i+1}^\top\cdots W_D^\top W_D\cdots W_{i+1}\otimes W_{i-1}\cdots
         W_1\Sigma_{xx}W_1^\top\cdots W_{i-1}^\top \text{ for } \ell = \|F - Y\|_F^2/(N h_D)""",
     assumptions=[LAYOUT, "h_D the width of the output"],
-    relation=Equal(), uses=("hessian.eq-15", "hessian.sec2-loss-derivatives"), of_project=True,
+    relation=Equal(), uses=("hessian.eq-15", "hessian.sec2-loss-derivatives"),
+    corrects="hessian.mlp-outer-section-2-loss", of_project=True,
 )  # fmt: skip
 
 
@@ -157,6 +160,43 @@ MLP_OUTER_SQUARE_LOSS.oracle(
 )
 MLP_OUTER_SQUARE_LOSS.mutant("no factor, as displayed", scale=rational(1))
 MLP_OUTER_SQUARE_LOSS.mutant("not divided by the width of the output", scale=rational(2))
+
+TWO_LAYERS = Setting(HESSIAN, "Section 2, linear MLPs", assumptions=[LINEAR, LAYOUT], sizes=WIDTHS, exact=True)
+
+MLP_OUTER_SECTION_2 = Claim(TWO_LAYERS, "hessian.mlp-outer-section-2-loss",
+    label="Section 2, displayed MLP outer-product block, with the loss of Section 2",
+    statement=r"""
+        H_o(W_i,W_i) = W_{i+1}^\top\cdots W_L^\top W_L\cdots W_{i+1}\otimes W_{i-1}\cdots W_1\Sigma_{xx}W_1^\top\cdots
+        W_{i-1}^\top \text{ for } \ell = \|F - Y\|_F^2/(N h_D)""",
+    assumptions=["two layers"],
+    relation=Equal(), sizes=("N", "h_0", "h_1", "h_2"), expects="refuted", severity="error",
+    correction="hessian.mlp-outer-square-loss", of_project=True,
+    note="The display without its hypothesis on the loss: the factor 2/h_D is missing, which is 1 for h_D = 2 alone.",
+)  # fmt: skip
+
+
+@MLP_OUTER_SECTION_2.formula
+def mlp_outer_product_blocks_without_factor(
+    X: Inputs, W_1: FirstWeights, W_2: SecondWeights, Y: TwoLayerTargets
+) -> Any:
+    """The displayed blocks for W_1 and W_2, all entries in one column."""
+    return _outer_blocks(X, [W_1, W_2], rational(1))
+
+
+@MLP_OUTER_SECTION_2.oracle
+def two_layer_gauss_newton(X: Inputs, W_1: FirstWeights, W_2: SecondWeights, Y: TwoLayerTargets) -> Any:
+    return stacked(*(gauss_newton([W_1, W_2], X, Y, i, _square_loss) for i in range(2)))
+
+
+MLP_OUTER_SECTION_2.mutant("factors of the Kronecker product exchanged", product=lambda A, B: kron(B, A))
+MLP_OUTER_SECTION_2.mutant("half of it", lambda value: value * rational(1, 2))
+MLP_OUTER_SECTION_2.counterexample(
+    "one input (1, 2), one output, weights (1, 0) and 3: half of the blocks",
+    X=[[1, 2]],
+    W_1=[[1, 0]],
+    W_2=[[3]],
+    Y=[[0]],
+)
 
 # -- the functional Hessian --------------------------------------------------------------------------------------------
 

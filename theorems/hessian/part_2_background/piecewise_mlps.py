@@ -9,7 +9,7 @@ from theorems.hessian.part_2_background.linear_mlps import FirstWeights, Inputs,
 from theorems.hessian.part_a_kronecker_products.products import stacked
 from verify.matrix import concatenate, rational, relu, total
 from verify.oracles import hessian, jacobian
-from verify.vocabulary import Assumption, Claim, Equal, HasStructure, Real, Shape
+from verify.vocabulary import Assumption, Claim, Equal, HasStructure, Reading, Real, Shape
 
 #: An elementwise activation a t + b max(t - k, 0), piecewise linear with its kink at k.
 Slope = Annotated[Any, Real(-1.5, 1.5)]
@@ -45,10 +45,13 @@ PIECEWISE = Claim(HESSIAN, "hessian.sec2-piecewise", label="Section 2, text",
     relation=HasStructure(),
     sizes={"N": (1, 3), "h_0": (1, 2), "h_1": (1, 3), "h_2": (1, 2), "h_3": (1, 2)},
     expects="reading", exact=True,
-    reading="""
+    reading=Reading(
+        "piecewise nonlinearity",
+        """
         piecewise means piecewise linear, like ReLU: on each cell of fixed signs F is linear in every W_i, and where
         units stay at their kink on an open set of weights, F does not depend on what feeds them. For pieces that bend,
         such as max(t, 0)^2, the blocks do not vanish: hessian.piecewise-quadratic-not-hollow""",
+    ),
     note="""
         Checked for a t + b max(t - k, 0) with any a, b, k. The cells leave out a null set but for k = 0, where inputs
         x = 0 keep the first layer at its kink, and for ReLU a first layer without an active unit the second; F is

@@ -5,31 +5,19 @@ from __future__ import annotations
 from typing import Annotated, Any
 
 from theorems.hessian import HESSIAN
-from theorems.hessian.definitions import (
-    Z_1,
-    Z_2,
-    attention_logits,
-    outer_product_hessian,
-    second_central_moments,
-    third_central_moments,
-)
+from theorems.hessian.definitions import Z_1, Z_2, attention_logits, second_central_moments, third_central_moments
 from theorems.hessian.part_3_structure.data_growth import (
     PAIRS,
     frozen_functional_hessian,
+    frozen_outer_blocks,
     frozen_outer_product_hessian,
     picked,
     power,
 )
-from theorems.hessian.part_3_structure.whole_hessian import (
-    all_jacobians_squared,
-    full_outer_product_hessian,
-    functional_blocks,
-    outer_product_blocks,
-    paired_layer_twice_differentiated,
-)
+from theorems.hessian.part_3_structure.whole_hessian import functional_blocks, outer_product_blocks
 from theorems.hessian.part_4_design.single_matrix import logit_curvature
 from theorems.hessian.part_a_kronecker_products.products import stacked
-from theorems.hessian.part_d_query_key.split_at_logits import logit_slope
+from theorems.hessian.part_d_query_key.split_at_logits import V_matrix, logit_slope
 from theorems.hessian.settings import ATTENTION_LOSS, KeyWeights, Labels, Logits, QueryWeights, Tokens, ValueWeights
 from verify.matrix import (
     basis_vector,
@@ -44,12 +32,13 @@ from verify.matrix import (
     rational,
     row_sums,
     softmax,
+    sqrt,
     total,
     trace,
     zeros,
 )
-from verify.oracles import hessian
-from verify.vocabulary import AtMost, Claim, Equal, Real, Shape, Size
+from verify.oracles import hessian, jacobian
+from verify.vocabulary import Assumption, AtMost, Claim, Equal, Reading, Real, Shape, Size
 
 # -- logits at initialisation ------------------------------------------------------------------------------------------
 
@@ -58,10 +47,16 @@ SquareQuery = Annotated[Any, Shape("d", "d")]
 TokensOfWidth = Annotated[Any, Shape("L", "d")]
 Width = Annotated[int, Size("d")]
 
+
+def _below_one(X: TokensOfWidth) -> Any:
+    return 1 - X * X
+
+
 LOGIT_VARIANCE = Claim(HESSIAN, "hessian.logit-variance", label="Section 3.2, variance of the logits at initialisation",
     statement=r"\operatorname{Var}(T_{ij}) = s^4\,|x_i|^2|x_j|^2 \text{ whatever } d_K",
     assumptions=["entries of W_Q and W_K independent, of mean 0 and variance s^2", "tokens fixed"],
     relation=Equal(), all_sizes=True, sizes={"L": (1, 3), "d_V": (1, 3), "d_K": (1, 4)}, exact=True, of_project=True,
+    corrects="hessian.uniform-at-init-any-tokens",
     note="""
         T_ij is bilinear in W_Q and W_K, so its variance is s^4 times the sum of its squared coefficients. With s^2 =
         0.64/d_V (Appendix F) and d_V fixed the logits do not shrink as d_K grows, and the attention does not become
@@ -100,15 +95,15 @@ LOGIT_VARIANCE.mutant("norms not squared twice", lambda X, variance: _products_o
 UNIFORM_AT_INIT = Claim(HESSIAN, "hessian.sec3.2-uniform-at-init", label="Section 3.2, text",
     statement=r"""
         \text{[Attention scores being data-independent] happens almost surely at initialization for large } d_K""",
-    assumptions=["W_Q, W_K with independent entries N(0, 0.64/d_V) (Appendix F)", "tokens fixed"],
-    relation=Equal(), all_sizes=True,
-    sizes={"L": (1, 3), "d": (1, 4)}, expects="reading", uses=("hessian.logit-variance",), exact=True,
-    reading="""
-        d_V = d_K = d grow together, as in Appendix F, and token norms stay bounded: Var(T_ij) = 0.4096 |x_i|^2
-        |x_j|^2/d^2 is summable over d, so by Chebyshev and Borel-Cantelli all logits tend to 0 almost surely and the
-        attention to 1/L. Not true if d_K alone grows (hessian.logit-variance: the variance does not depend on it), nor
-        for tokens with entries of fixed size, |x|^2 of order d""",
-    note="Which weights and tokens are meant is not said where the sentence stands.",
+    assumptions=["W_Q, W_K with independent entries N(0, 0.64/d_V), d_V = d_K = d (Appendix F)", "tokens fixed"],
+    relation=Equal(), all_sizes=True, sizes={"L": (1, 3), "d": (1, 4)}, expects="gap", uses=("hessian.logit-variance",), exact=True,
+    missing="the norms of the tokens stay bounded as d_V = d_K = d grows",
+    presumes=("hessian.uniform-at-init-any-tokens",),
+    note="""
+        With the hypothesis: Var(T_ij) = 0.4096 |x_i|^2 |x_j|^2/d^2 is summable over d, so by Chebyshev and
+        Borel-Cantelli all logits tend to 0 almost surely and the attention to 1/L. Not true if d_K alone grows
+        (hessian.logit-variance: the variance does not depend on it), nor for tokens with entries of fixed size, |x|^2 of
+        order d. Which weights and tokens are meant is not said where the sentence stands.""",
 )  # fmt: skip
 
 
@@ -132,6 +127,41 @@ def squared_coefficients_at_initialisation(X: Any, W_Q: Any, W_K: Any, d: int) -
 UNIFORM_AT_INIT.mutant("variance that does not fall with d", scale=rational(64 * 64, 100 * 100))
 UNIFORM_AT_INIT.mutant("variance that falls like 1/d", "100 * 100 * d -> 100 * 100")
 
+UNIFORM_ANYWHERE = Claim(HESSIAN, "hessian.uniform-at-init-any-tokens",
+    label="Section 3.2, logits at initialisation for tokens of any norm",
+    statement=r"""
+        \operatorname{Var}(T_{ij}) \to 0 \text{ as } d_V = d_K = d \text{ grows, whatever the tokens: for entries in }
+        [-1,1],\ \operatorname{Var}(T_{ij}) \le 0.4096/d""",
+    assumptions=[
+        "W_Q, W_K with independent entries N(0, 0.64/d)",
+        Assumption("tokens with entries in [-1, 1]", nonnegative=_below_one),
+    ],
+    relation=AtMost(ascent=False), sizes={"L": (1, 3), "d": (1, 4)}, expects="refuted", severity="error",
+    correction="hessian.logit-variance", exact=True, of_project=True,
+    note="""
+        Tokens with all entries 1 have the variance 0.4096 at every d, so that no bound which tends to 0 holds; 1/d stands
+        for all of them.""",
+)  # fmt: skip
+
+
+@UNIFORM_ANYWHERE.formula
+def vanishing_variance(X: TokensOfWidth) -> Any:
+    """0.4096/d, a scalar."""
+    return rational(4096, 10000 * X.shape[1]) + 0 * X[0, 0]
+
+
+UNIFORM_ANYWHERE.oracle(lambda X: maximum(_products_of_squares(X, rational(64 * 64, 100 * 100 * X.shape[1] ** 2))))
+UNIFORM_ANYWHERE.mutant("twice the bound", lambda value: 2 * value)
+UNIFORM_ANYWHERE.mutant("1/d^2", lambda value, X: value * rational(1, X.shape[1] + 1))
+
+
+@UNIFORM_ANYWHERE.domain("entries of fixed size")
+def _(arrays: dict[str, Any], sizes: Any, rng: Any) -> None:
+    arrays["X"][:] = 1
+
+
+UNIFORM_ANYWHERE.counterexample("a token (1, 1): the variance is 0.4096, not 0.2048", X=[[1, 1]])
+
 # -- similar words -----------------------------------------------------------------------------------------------------
 
 Common = Annotated[Any, Shape("1", "d_V")]
@@ -144,11 +174,14 @@ SIMILAR_WORDS = Claim(ATTENTION_LOSS, "hessian.sec3.2-similar-words", label="Sec
     assumptions=["attention scores data-independent: A fixed, as under uniform attention", "residual fixed"],
     relation=Equal(), sizes={"L": (1, 4), "d_V": (1, 2), "d_K": (1, 4)}, expects="reading",
     uses=("hessian.sec3.2-moment-dependence",),
-    reading="""
+    reading=Reading(
+        ("more similar words", "lower contribution"),
+        """
         tokens x + eps e_i with A and the residual fixed: the query-key part of H_o is eps^4 times, its curvature in
         H_f eps^3 times and its product-rule term eps^2 times an expression that is affine or quadratic in the tokens,
         with the moments of the e_i in it. All vanish for equal tokens. Lower in this sense of order, not monotonically
         in eps""",
+    ),
 )  # fmt: skip
 
 
@@ -188,11 +221,11 @@ DISPERSED = Claim(ATTENTION_LOSS, "hessian.sec3.2-dispersed", label="Section 3.2
         \text{Considering an orthogonal setting with a fixed input sequence and studying the influence of varying}
         \text{ attention scores, the query-key outer-product Hessian will dominate if the attention scores are highly}
         \text{ dispersed across tokens}""",
-    assumptions=["X fixed; the scores as dispersed as can be: uniform attention, from W_Q = 0"],
+    assumptions=["X, weights and residual fixed; the scores as dispersed as can be: A = 1/L, whatever the weights"],
     exact=False, relation=AtMost(ascent=False), sizes={"L": (1, 4), "d_V": (1, 2), "d_K": (1, 2)}, expects="refuted",
     severity="error", correction="hessian.dispersed-corrected",
     note="""
-        What is dominated is not said. Read as weakly as can be: under uniform attention the query-key part of H_o is
+        What is dominated is not said. Decided as weakly as can be: under uniform attention the query-key part of H_o is
         at least as large, in the Frobenius norm, as its value block or the query-key part of H_f. No constant in front
         helps: for sigma X with the residual fixed the ratio to the first is sigma^4 times that at X, and the ratio to
         the second falls at least like sigma, so for small tokens, the practical case, both are as small as one likes.
@@ -200,45 +233,55 @@ DISPERSED = Claim(ATTENTION_LOSS, "hessian.sec3.2-dispersed", label="Section 3.2
         only means that this part grows with the dispersion, orthonormal tokens do not save the sentence either: for
         three, with W_K = W_V = I, a row adds to H_o(W_Q,W_Q) a summand of norm 2/27 times 1/4 with the scores (1/2,
         1/2, 0), times sqrt(2)/9 with uniform ones. `Orthogonal' may mean `other than the setting of the sentence
-        before' or orthogonal tokens; one of the counterexamples has orthonormal tokens, which are their own labels.
-        Squares are compared, which are rational.""",
+        before' or orthogonal tokens; one of the counterexamples has orthonormal tokens, which are their own labels. W_Q =
+        0, which makes A uniform by itself, is not needed, and does not help: the first counterexample then has 1/256
+        against 1/4 and 1/32. Squares are compared, which are rational.""",
 )  # fmt: skip
 
 
 @DISPERSED.inputs
-def labelled_under_uniform_attention(X: Tokens, W_K: KeyWeights, W_V: ValueWeights, Y: Labels) -> dict[str, Any]:
-    return {"X": X, "W_K": W_K, "W_V": W_V, "Y": Y}
+def labelled_under_uniform_attention(
+    X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, Y: Labels
+) -> dict[str, Any]:
+    return {"X": X, "W_Q": W_Q, "W_K": W_K, "W_V": W_V, "Y": Y}
 
 
 def _squared(M: Any) -> Any:
     return total(M * M)
 
 
+def _uniform_logits(X: Any) -> Any:
+    return zeros(X.shape[0], X.shape[0]) + 0 * X[:1, :1]
+
+
 @DISPERSED.formula
-def squared_norm_of_query_key_part(X: Any, W_K: Any, W_V: Any) -> Any:
+def squared_norm_of_query_key_part(X: Any, W_Q: Any, W_K: Any, W_V: Any) -> Any:
     """The squared Frobenius norm of the query-key part of H_o under uniform attention, a scalar (Section 3.2)."""
-    n = W_K.shape[0] * W_K.shape[1]
-    return _squared(full_outer_product_hessian(X, 0 * W_K, W_K, W_V)[: 2 * n, : 2 * n])
+    blocks = frozen_outer_blocks(X, W_Q, W_K, W_V, softmax(_uniform_logits(X)))
+    return sum(_squared(blocks[i, j]) for i in "QK" for j in "QK")
 
 
 @DISPERSED.oracle
-def smaller_of_the_others_squared(X: Any, W_K: Any, W_V: Any, Y: Any) -> Any:
-    n = W_K.shape[0] * W_K.shape[1]
-    value = _squared(outer_product_hessian(X, 0 * W_K, W_K, W_V, ("W_V", "W_V")))
-    bent = _squared(paired_layer_twice_differentiated(X, 0 * W_K, W_K, W_V, Y)[: 2 * n, : 2 * n])
+def smaller_of_the_others_squared(X: Any, W_Q: Any, W_K: Any, W_V: Any, Y: Any) -> Any:
+    n, B = W_K.shape[0] * W_K.shape[1], _uniform_logits(X)
+    residual = softmax(B) @ X @ W_V - Y
+    value = _squared(frozen_outer_product_hessian(X, W_Q, W_K, W_V, B)[2 * n :, 2 * n :])
+    bent = _squared(frozen_functional_hessian(X, W_Q, W_K, W_V, B, residual)[: 2 * n, : 2 * n])
     return value + bent - maximum(column(value, bent))
 
 
 DISPERSED.counterexample(
-    "tokens 0 and 1, all weights but W_Q equal to 1, labels 0: 1/256 against 1/4 and 1/32",
+    "tokens 0 and 1, all weights 1, labels 0: 1/64 against 1/4 and 1/32",
     X=[[0], [1]],
+    W_Q=[[1]],
     W_K=[[1]],
     W_V=[[1]],
     Y=[[0], [0]],
 )
 DISPERSED.counterexample(
-    "two orthonormal tokens, which are their own labels: 1/128 against 1/2 and 1/8",
+    "two orthonormal tokens, which are their own labels, W_Q = 0: 1/128 against 1/2 and 1/8",
     X=[[1, 0], [0, 1]],
+    W_Q=[[0], [0]],
     W_K=[[1], [0]],
     W_V=[[1, 0], [0, 1]],
     Y=[[1, 0], [0, 1]],
@@ -247,48 +290,65 @@ DISPERSED.mutant("twice the part", lambda value: 4 * value)
 DISPERSED.mutant("the square of the norm", lambda value: value * value)
 
 DISPERSED_CORRECTED = Claim(ATTENTION_LOSS, "hessian.dispersed-corrected",
-    label="Section 3.2, the two parts of H_o under uniform attention",
+    label="Section 3.2, how the parts of the Hessian depend on any attention scores",
     statement=r"""
-        W_Q = 0:\ H_o \text{ has the query block, of norm } \frac{2}{L d_V d_K}\|X^\top X\|_F\|W_K^\top C W_V W_V^\top C
-        W_K\|_F \text{ with } C \text{ the covariance of the tokens, and the value block, of norm }
-        \frac{2}{\sqrt{d_V}}|\bar x|^2""",
-    assumptions=["W_Q = 0, so that attention is uniform and (Q,K), (K,K) vanish"],
-    relation=Equal(), all_sizes=True,
-    sizes={"L": (1, 5), "d_V": (1, 3), "d_K": (1, 4)}, corrects="hessian.sec3.2-dispersed",
-    uses=("hessian.full-outer-product",), of_project=True,
+        \text{for any } A, \text{ with } M_{2,i} \text{ the covariance of the tokens under row } i \text{ of } A,\ x_i =
+        X_{i,:},\ r_i \text{ row } i \text{ of } F-Y:\ \text{the query-key part of } H_o \text{ in } [W_K;W_Q] \text{ is }
+        \frac{2}{Ld_Vd_K}V^\top\Big(\sum_i x_ix_i^\top\otimes M_{2,i}W_VW_V^\top M_{2,i}\Big)V,\ V =
+        [(W_Q\otimes I_{d_V})K_{d_K,d_V},\ I_{d_V}\otimes W_K];\ H_o(W_V,W_V) =
+        \frac{2}{Ld_V}M_1^\top M_1\otimes I_{d_V},\ M_1 = AX;\ \text{the first-derivative term of }
+        H_f(W_Q,W_K) \text{ is } \frac{2}{Ld_V\sqrt{d_K}}B\otimes I_{d_K},\ B = \sum_i x_i(M_{2,i}W_Vr_i)^\top""",
+    assumptions=["any attention matrix, weights and residual"],
+    relation=Equal(), all_sizes=True, sizes={"L": (1, 4), "d_V": (1, 2), "d_K": (1, 3)}, corrects="hessian.sec3.2-dispersed",
+    uses=("hessian.full-outer-product", "hessian.full-functional"), of_project=True,
     note="""
-        Squares are compared, which are rational. For sigma X the first norm has the degree 6 and the second 2: the
-        query block dominates the value block for large tokens unless W_V^T C W_K = 0, as for equal tokens, and never
-        for small ones unless the mean is 0. The mixed value-query block, of degree 4, remains.""",
+        The first grows with the square of the second moments, the last with the moments themselves, and the value block
+        with the means. For sigma X with A and the residual held they have the degrees 6, 3 and 2: for small tokens the
+        value block is the largest, for large ones the query-key part of H_o unless it vanishes, whatever the
+        dispersion. Under uniform attention all M_{2,i} are the covariance of the tokens, and with W_Q = 0 the norms are
+        2/(L d_V d_K) ||X^T X|| ||W_K^T C W_V W_V^T C W_K|| and 2/sqrt(d_V) |mean|^2.""",
 )  # fmt: skip
 
 
 @DISPERSED_CORRECTED.inputs
-def uniform_attention(X: Tokens, W_K: KeyWeights, W_V: ValueWeights) -> dict[str, Any]:
-    return {"X": X, "W_K": W_K, "W_V": W_V}
+def any_attention(
+    X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, T: Logits, R: Labels
+) -> dict[str, Any]:
+    return {"X": X, "W_Q": W_Q, "W_K": W_K, "W_V": W_V, "T": T, "R": R}
 
 
 @DISPERSED_CORRECTED.formula
-def squared_norms_under_uniform_attention(X: Any, W_K: Any, W_V: Any) -> Any:
-    """||H_o(W_Q, W_Q)||_F^2 and ||H_o(W_V, W_V)||_F^2 at W_Q = 0, shape (2, 1)."""
-    (L, d_V), d_K = X.shape, W_K.shape[1]
-    mean = ones(1, L) @ X * rational(1, L)
-    covariance = X.T @ X * rational(1, L) - mean.T @ mean
-    inner = W_K.T @ covariance @ W_V
-    query = _squared(X.T @ X) * _squared(inner @ inner.T) * rational(4, (L * d_V * d_K) ** 2)
-    return column(query, total(mean * mean) * total(mean * mean) * rational(4, d_V))
+def parts_from_the_second_moments(X: Any, W_Q: Any, W_K: Any, W_V: Any, T: Any, R: Any) -> Any:
+    """The query-key part of H_o, H_o(W_V, W_V) and the first-derivative term, all entries in one column."""
+    (L, d_V), d_K, A = X.shape, W_K.shape[1], softmax(T)
+    rows = [(X[i : i + 1].T, C, R[i : i + 1].T) for i, C in enumerate(second_central_moments(A, X))]
+    V = V_matrix(W_Q, W_K)
+    core = sum(kron(x @ x.T, C @ W_V @ W_V.T @ C) for x, C, _ in rows) * rational(2, L * d_V * d_K)
+    slope = sum(x @ (C @ W_V @ r).T for x, C, r in rows) * (rational(2, L * d_V) / sqrt(d_K))
+    value = kron((A @ X).T @ (A @ X), eye(d_V)) * rational(2, L * d_V)
+    return stacked(V.T @ core @ V, value, kron(slope, eye(d_K)))
+
+
+def _loss_slope(T: Any, X: Any, W_V: Any, R: Any) -> Any:
+    """<2 R / (L d_V), F> as a function of the logits, R fixed."""
+    return total(R * (softmax(T) @ X @ W_V)) * rational(2, X.shape[0] * X.shape[1])
 
 
 @DISPERSED_CORRECTED.oracle
-def squared_norms_by_differentiation(X: Any, W_K: Any, W_V: Any) -> Any:
-    H, n = all_jacobians_squared(X, 0 * W_K, W_K, W_V), W_K.shape[0] * W_K.shape[1]
-    return column(_squared(H[: 2 * n, : 2 * n]), _squared(H[2 * n :, 2 * n :]))
+def parts_by_differentiation(X: Any, W_Q: Any, W_K: Any, W_V: Any, T: Any, R: Any) -> Any:
+    H, n = frozen_outer_product_hessian(X, W_Q, W_K, W_V, T), W_K.shape[0] * W_K.shape[1]
+    keys_first = [slice(n, 2 * n), slice(0, n)]
+    part = concatenate([concatenate([H[i, j] for j in keys_first], axis=1) for i in keys_first], axis=0)
+    gradient = jacobian(_loss_slope, "T")(T, X, W_V, R).reshape(*T.shape)
+    slope = X.T @ gradient @ X / sqrt(W_K.shape[1])
+    return stacked(part, H[2 * n :, 2 * n :], kron(slope, eye(W_K.shape[1])))
 
 
-DISPERSED_CORRECTED.mutant("second moment not centred", "mean.T @ mean -> 0")
 DISPERSED_CORRECTED.mutant(
-    "covariance with L - 1 in the denominator, off by its square", "covariance -> covariance * rational(L, L + 1)"
+    "second moments not centred", "second_central_moments(A, X) -> [X.T @ (X * a.reshape(-1, 1)) for a in A]"
 )
+DISPERSED_CORRECTED.mutant("attention transposed", "softmax(T) -> softmax(T).T")
+DISPERSED_CORRECTED.mutant("W_V not transposed", "C @ W_V @ r -> C @ W_V.T @ r")
 
 # -- one-hot attention -------------------------------------------------------------------------------------------------
 
@@ -301,12 +361,15 @@ ONE_HOT = Claim(HESSIAN, "hessian.sec3.2-one-hot", label="Section 3.2, text",
         one-hot} \text{ self-attention distributions equal zero}""",
     assumptions=["row 1 of A is one-hot, the others are any softmax rows"],
     relation=Equal(), sizes={"L": (2, 3), "d_V": (1, 3), "p": (0, 2)}, where=lambda sizes: sizes["p"] < sizes["L"],
-    expects="reading", uses=("hessian.rem-3.1-z1", "hessian.rem-3.1-z2"), exact=True,
-    reading="""
+    expects="reading", uses=("hessian.rem-3.1-z1", "hessian.rem-3.1-z2-corrected"), exact=True,
+    reading=Reading(
+        "the contribution of the query-key part of the Hessian diminishes",
+        """
         what diminishes is the share of such a token: Z_1 and Z_2, by their definitions from the softmax derivatives at
         A, have zero rows for it, so that it adds nothing to the query-key part of H_o and H_f; all rows one-hot leave
         none. The part as a whole can grow, for in H_f the shares of two tokens may have cancelled:
         hessian.one-hot-ends-cancellation""",
+    ),
     note="""
         In H_o the shares are positive semidefinite, and its query-key part does become smaller with the other rows as
         they are. No finite logits give a one-hot row: hessian.nearly-one-hot bounds what is left.""",
@@ -358,7 +421,7 @@ ENDS_CANCELLATION = Claim(HESSIAN, "hessian.one-hot-ends-cancellation",
         "A is free of the weights, as where scores are varied for a fixed sequence; the labels leave the residual"
         " given",
     ],
-    relation=Equal(), sizes={}, uses=("hessian.rem-D.1-corrected", "hessian.rem-3.1-z1", "hessian.rem-3.1-z2"),
+    relation=Equal(), sizes={}, uses=("hessian.rem-D.1-corrected", "hessian.rem-3.1-z1", "hessian.rem-3.1-z2-corrected"),
     exact=True, of_project=True,
     note="""
         Row 1 has variance 3/16 and third moment 3/32, as has row 2. The residual of row 1 does not matter once it is

@@ -32,7 +32,7 @@ from theorems.hessian.settings import (
     ValueWeights,
 )
 from verify.matrix import commutation_matrix, eye, kron, rational, sqrt
-from verify.vocabulary import Claim, Equal
+from verify.vocabulary import Claim, Equal, Reading
 
 # -- 'essentially symmetric to the ones w.r.t. the query weight matrix' -------------------------------------------------
 
@@ -45,10 +45,13 @@ KEY_BLOCKS = Claim(SECOND_DERIVATIVES, "hessian.sec3-key-blocks", label="Section
         "hessian.outer-key-key", "hessian.outer-value-key", "hessian.functional-key-key",
         "hessian.functional-value-key",
     ),
-    reading="""
+    reading=Reading(
+        "essentially symmetric to the ones w.r.t. the query weight matrix (modulo differences in arrangement)",
+        """
         each of the four key blocks is the printed query block with (W_Q (x) I_{d_V}) K_{d_K,d_V} in the place of
         I_{d_V} (x) W_K, on either side. Not symmetric in the sense that exchanging the values of W_Q and W_K would
         turn one into the other: the softmax acts on rows, so logits transposed give another attention matrix""",
+    ),
 )  # fmt: skip
 
 
@@ -86,11 +89,12 @@ MOMENT_DEPENDENCE = Claim(ATTENTION_LOSS, "hessian.sec3.2-moment-dependence", la
         \text{The value outer-product Hessian depends on the first attention moment, the query-key outer-product} \text{
         Hessians are influenced by the second central moment, and the query-key functional Hessian exhibits a} \text{
         dependency on the third central moment}""",
-    relation=Equal(), all_sizes=True, sizes={"L": (1, 3), "d_V": (1, 2), "d_K": (1, 4)}, expects="reading",
+    relation=Equal(), all_sizes=True, sizes={"L": (1, 3), "d_V": (1, 2), "d_K": (1, 4)},
     uses=("hessian.rem-3.1-z1",),
-    reading="""
-        apart from tokens, weights and residual, H_o(V,V) is a function of M_1, the query-key blocks of H_o of M_2,
-        those of H_f of M_3 and, for (Q,K) alone, M_2; no other property of the attention matrix enters""",
+    note="""
+        In the strongest sense: apart from tokens, weights and
+        residual, H_o(V,V) is a function of M_1, the query-key blocks of H_o of M_2,
+        those of H_f of M_3 and, for (Q,K) alone, M_2; no other property of the attention matrix enters.""",
 )  # fmt: skip
 
 
@@ -147,12 +151,15 @@ VALUE_BLOCK_MLP = Claim(ATTENTION_LOSS, "hessian.sec3-value-block-mlp", label="S
         \text{ diagonal and the mixed query-key blocks display similar Kronecker structures, but with varying weight
         matrices}""",
     relation=Equal(), expects="reading", uses=("hessian.thm-3.1-vv", "hessian.thm-3.1-qq", "hessian.thm-3.1-qk"),
-    reading="""
+    reading=Reading(
+        ("structurally identical", "similar Kronecker structures"),
+        """
         H_o(V,V) is, for W_V stacked by columns, the outer-product Hessian (2/d_V) I (x) Sigma of the one-layer network
         m -> W_V^T m on the L inputs m_i, the rows of M_1, with Sigma = M_1^T M_1/L. The other two are sums over
         tokens, sum_i x_i x_i^T (x) W_K^T N_i W_K and sum_i (x_i x_i^T W_Q (x) W_K^T N_i) K_{d_K,d_V} with N_i =
         M_{2,i} W_V W_V^T M_{2,i}, of Kronecker products; a single product like the MLP's only if N_i does not depend
         on i, as under uniform attention""",
+    ),
 )  # fmt: skip
 
 

@@ -39,7 +39,7 @@ from verify.matrix import (
     zeros,
 )
 from verify.oracles import jacobian
-from verify.vocabulary import Assumption, AtMost, Claim, Equal, Real, Shape
+from verify.vocabulary import Assumption, AtMost, Claim, Doubt, Equal, Reading, Real, Shape
 
 # -- Jacobians ---------------------------------------------------------------------------------------------------------
 
@@ -47,12 +47,14 @@ JACOBIAN_GROWTH = Claim(ATTENTION, "hessian.sec3.1-jacobian-growth", label="Sect
     statement=r"""
         \|\partial F/\partial W_V\|_F\in O(\|X\|_F),\quad \|\partial F/\partial W_K\|_F,\ \|\partial F/\partial
         W_Q\|_F\in O(\|X\|_F^3)""",
-    exact=False, relation=AtMost(), sizes={"L": (1, 4), "d_V": (1, 3), "d_K": (1, 3)}, expects="reading",
+    exact=False, relation=AtMost(), sizes={"L": (1, 4), "d_V": (1, 3), "d_K": (1, 3)},
     uses=("hessian.lem-B.1", "hessian.jacobian-key"),
-    reading="""
-        ||dF/dW_V||_F <= sqrt(L d_V) ||X||_F, ||dF/dW_Q||_F <= ||W_V||_F ||W_K||_F ||X||_F^3/(2 sqrt(d_K)), and the
-        same for W_K with ||W_Q||_F, for every X; no constant is printed. Squares are compared""",
     note="""
+        With these constants:
+        ||dF/dW_V||_F <= sqrt(L d_V) ||X||_F, ||dF/dW_Q||_F <= ||W_V||_F ||W_K||_F ||X||_F^3/(2 sqrt(d_K)), and the
+        same for W_K with ||W_Q||_F, for every X; they depend on the sizes and on the weights, not on X. Squares are
+        compared.
+
         dF/dW_Q has the squared norm sum_i |x_i|^2 ||W_V^T M_{2,i} W_K||_F^2/d_K, and ||M_{2,i}||_F <= tr M_{2,i} <=
         ||X||_F^2/2 because diag(a) - a a^T has no eigenvalue above 1/2. Attained by two opposite tokens under uniform
         attention; the first bound is approached by one large token to which all attend.""",
@@ -100,12 +102,15 @@ OUTER_DOMINATES = Claim(SOFTMAX_FROZEN, "hessian.sec3.1-outer-dominates", label=
     assumptions=["residual frozen", "sigma >= 1"],
     exact=False, relation=AtMost(ascent=False), sizes={"L": (1, 3), "d_V": (1, 2), "d_K": (1, 3)}, expects="reading",
     uses=("hessian.eq-5-outer", "hessian.eq-5-functional"),
-    reading="""
+    reading=Reading(
+        "dominates the Hessian for large",
+        """
         with A and the residual frozen, ||H_o||_F/||H_f||_F grows at least by the factor sigma when X becomes sigma X,
         in every block and in the whole matrix (there with the query-key part of H_o at X, and with H_f at X counted by
         its summands). So H_o wins in the end where its query-key part at X is not zero. Where it is zero H_f wins
         (hessian.outer-vanishes-functional-grows), and with the softmax as it is H_f can win in the query block,
         exponentially (hessian.outer-loses-under-softmax)""",
+    ),
 )  # fmt: skip
 
 
@@ -267,15 +272,14 @@ DELTA = Claim(HESSIAN, "hessian.delta-definition",
         := \operatorname{vec}_r(F(X)-Y), \text{ with } \delta_{XY}^\top \text{ in the formulas of Remark 4.1, Lemma 4.1
         and Remark D.1}""",
     assumptions=["S of Theorem 3.2"],
-    relation=Equal(), all_sizes=True, sizes={"L": (1, 4), "d_V": (1, 3)}, expects="reading", exact=True,
-    reading="""
-        each definition where it stands: Section 3.1 names the residual and has it in no formula; Remarks 4.1 and D.1,
-        to which Lemma 4.1 refers, define the column that their formulas transpose, and the products (delta_XY^T (x)
-        I_{d_V^2})(I_L (x) S) and delta_XY^T (I_L (x) W_V^T) exist. Not true of one vector throughout: for the row of
-        Section 3.1 neither exists unless L d_V = 1""",
-    note="""
-        The two definitions are each other's transposes; who holds that one symbol must stand for one vector will call
-        the transpose in Section 3.1 a misprint.""",
+    relation=Equal(), all_sizes=True, sizes={"L": (1, 4), "d_V": (1, 3)}, exact=True,
+    doubt=Doubt(
+        r"\delta_{\mathbf{XY}} := \operatorname{vec}_r (\mathbf{F}(\mathbf{X}) - \mathbf{Y})^\top",
+        """
+        Section 3.1 defines the row, Remarks 4.1 and D.1 the column, which their formulas transpose. Section 3.1 has the
+        symbol in no formula; the column is taken, for which the products (delta_XY^T (x) I_{d_V^2})(I_L (x) S) and
+        delta_XY^T (I_L (x) W_V^T) exist. For the row neither exists unless L d_V = 1.""",
+    ),
 )  # fmt: skip
 
 
@@ -292,5 +296,5 @@ def rows_of_both_partners(R: Labels) -> Any:
     return column(kron(eye(L), shuffling_matrix(d_V)).shape[0], kron(eye(L), eye(d_V)).shape[0])
 
 
-DELTA.mutant("the row vector of Section 3.1", "vec_r(R) -> vec_r(R).T")
+DELTA.mutant("the residual of one token", "vec_r(R) -> vec_r(R[:1])")
 DELTA.mutant("I_{d_V} in the place of I_{d_V^2}", "d_V ** 2 -> d_V")

@@ -46,7 +46,7 @@ from verify.matrix import (
     total,
 )
 from verify.oracles import hessian, jacobian
-from verify.vocabulary import AtMost, Claim, Equal, HasStructure, Real
+from verify.vocabulary import AtMost, Claim, Equal, HasStructure, Reading, Real
 
 Scale = Annotated[Any, Real(0.25, 3.0)]
 LargeScale = Annotated[Any, Real(1.0, 8.0)]
@@ -123,11 +123,14 @@ LANDAU = Claim(HESSIAN, "hessian.sec3-landau", label="Section 3, Landau notation
         to} \text{ their boundedness to } [0,1] \text{, we can ignore the softmax expressions}""",
     assumptions=["A = softmax(T), row-wise, for any T"],
     relation=AtMost(), sizes={"L": (1, 4), "d_V": (1, 3)}, expects="reading",
-    uses=("hessian.rem-3.1-z1", "hessian.rem-3.1-z2"),
-    reading="""
+    uses=("hessian.rem-3.1-z1", "hessian.rem-3.1-z2-corrected"),
+    reading=Reading(
+        (r"are $\mathcal{O}(A_{i,j}B_{k,l})$ for any i, j, k, l", "ignore the softmax expressions"),
+        """
         f in O(X^k) means that every entry of f is at most C max|X|^k with C free of X; ignoring the softmax then costs
         nothing: max|M_1| <= max|X|, max|Z_1| <= max|X|^3, max|Z_2| <= max|X|^5 for every attention matrix. Not true if
         any entry of X may stand in the bound, for X may have a zero entry where f has none""",
+    ),
     note="""
         For a in [-m, m] the variance and E|a - Ea|^3 are largest for two equally likely values -m and m, where they
         are m^2 and m^3; mixed moments by Cauchy-Schwarz and Hoelder. All three are attained: the last for four tokens
@@ -196,10 +199,12 @@ EQUATION_5_OUTER = Claim(SOFTMAX_FROZEN, "hessian.eq-5-outer", label="Eq. (5), H
         order } Q,K,V; \text{ each key and query weight contributes a cubic dependence on } X \text{ while } W_V \text{
         brings a linear dependence}""",
     relation=Equal(), all_sizes=True, expects="reading", uses=("hessian.full-outer-product", "hessian.sec3-landau"),
-    reading="""
+    reading=Reading(
+        (r"\mathcal{O}(\mathbf{X}^{6})", "cubic dependence"),
+        """
         with A frozen each block is homogeneous in X of exactly the printed degree: H(sigma X) = sigma^k H(X). With the
-        softmax as it is the k are upper bounds, max|H| <= C max|X|^k, with the constants of hessian.eq-5-outer-bound
-    """,
+        softmax as it is the k are upper bounds, max|H| <= C max|X|^k, with the constants of hessian.eq-5-outer-bound""",
+    ),
     note="""
         The derivative at frozen A is that of the layer with a bias added to its logits that restores the wanted
         attention matrix, so that nothing but the definition is differentiated.""",
@@ -297,10 +302,16 @@ EQUATION_5_FUNCTIONAL = Claim(SOFTMAX_FROZEN, "hessian.eq-5-functional",
         order } Q,K,V, \text{ omitting the dependence on the residual } \delta_{XY}""",
     assumptions=["residual frozen: F - Y is a fixed matrix while X is scaled"],
     relation=Equal(), all_sizes=True, expects="reading", uses=("hessian.full-functional", "hessian.sec3-landau"),
-    reading="""
+    reading=Reading(
+        (
+            r"\mathcal{O}(\mathbf{X}^{5} + \mathbf{X}^{3})",
+            "omitting the dependence of all the functional Hessian blocks on the residual",
+        ),
+        """
         with A and the residual frozen the blocks (Q,Q), (K,K) are homogeneous in X of degree 5, (V,Q), (V,K) of degree
         3, and (Q,K) is the sum of its curvature, of degree 5, and its product-rule term, of degree 3. With the softmax
         as it is the degrees are upper bounds, with the constants of hessian.eq-5-functional-bound""",
+    ),
 )  # fmt: skip
 
 
@@ -400,12 +411,10 @@ FUNCTIONAL_BOUND.mutant("4/5 of the bounds of the mixed value blocks", less=(1, 
 
 EQUATION_5_VV = Claim(ATTENTION_LOSS, "hessian.eq-5-vv-corner", label="Eq. (5), V,V corner of H_f",
     statement=r"H_f(W_V,W_V)\in O(X^2)",
-    relation=HasStructure(), all_sizes=True, expects="reading", uses=("hessian.thm-3.2-vv",),
-    reading="""
-        an upper bound, and then true with the constant 0: the block vanishes (Theorem 3.2). As a rate of growth it
-        would be false, there is nothing that grows""",
-    doubt="The extraction may have put the corner of H_o into H_f; a dot or a 0 may be printed.",
-    note="The loss Hessian in W_V is entirely the corner of H_o, (2/(L d_V)) M_1^T M_1 (x) I, of degree 2.",
+    relation=HasStructure(), all_sizes=True, uses=("hessian.thm-3.2-vv",),
+    note="""
+        O is an upper bound, true with the constant 0: the block vanishes (Theorem 3.2), and nothing grows. The loss
+        Hessian in W_V is entirely the corner of H_o, (2/(L d_V)) M_1^T M_1 (x) I, of degree 2.""",
 )  # fmt: skip
 
 

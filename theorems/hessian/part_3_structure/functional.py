@@ -39,9 +39,14 @@ from verify.matrix import (
     vec_r,
 )
 from verify.oracles import hessian
-from verify.vocabulary import Claim, Equal, HasStructure
+from verify.vocabulary import Claim, Doubt, Equal, HasStructure
 
-#: Second derivatives of the layer have L^2 d_V^2 d_K^2 entries and more.
+FOUR_FACTORS = Doubt(
+    r"(\mathbf{I}_L \otimes \mathbf{X}^\top \otimes \mathbf{X}^\top \otimes \mathbf{X}^\top \otimes \mathbf{X}^\top)",
+    """
+    Four factors X^T in Section 3 only; the theorem as restated in Appendix B.1, its proof there and the proof of Remark
+    3.1 have three, and so have the size printed beside it and the L^4 rows of d^2A/dT^2. Taken as three.""",
+)
 # -- the value block ---------------------------------------------------------------------------------------------------
 
 THEOREM_32_VV = Claim(ATTENTION_LOSS, "hessian.thm-3.2-vv", label="Theorem 3.2, value block",
@@ -94,6 +99,18 @@ def _curvature(X: Any, W_Q: Any, W_K: Any, W_V: Any, Y: Any, left: Any, right: A
     return R @ kron(eye(L), W_V.T, left) @ Z_2(A, X) @ right * rational(2, L * d_V * d_K)
 
 
+def _curvature_with(
+    X: Any, W_Q: Any, W_K: Any, W_V: Any, Y: Any, values: Any, left_sided: bool = True, swapped: bool = False
+) -> Any:
+    """The query block for mutants: `values` for W_V^T, I_m (x) vec_r(F - Y)^T for R_m, or Z_2 with two indices exchanged."""
+    (L, d_V), d_K = X.shape, W_Q.shape[1]
+    row, unit, second = vec_r(attention(X, W_Q, W_K, W_V) - Y).T, eye(d_V * d_K), Z_2(attention_matrix(X, W_Q, W_K), X)
+    R = kron(row, unit) if left_sided else kron(unit, row)
+    order = kron(eye(L), commutation_matrix(d_V, d_V), eye(d_V)) if swapped else eye(L * d_V**3)
+    middle = kron(eye(L), values, eye(d_V), W_K.T) @ order @ second
+    return R @ middle @ kron(eye(d_V), W_K) * rational(2, L * d_V * d_K)
+
+
 @THEOREM_32_QQ.formula
 def functional_hessian_query(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, Y: Labels) -> Any:
     """H_f(W_Q, W_Q), shape (d_V d_K, d_V d_K) (Theorem 3.2)."""
@@ -103,6 +120,17 @@ def functional_hessian_query(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V:
 
 THEOREM_32_QQ.oracle(lambda X, W_Q, W_K, W_V, Y: functional_hessian(X, W_Q, W_K, W_V, Y, wrt=("W_Q", "W_Q")))
 THEOREM_32_QQ.mutant("residual with the wrong sign", lambda value: -value)
+THEOREM_32_QQ.mutant(
+    "W_V instead of W_V^T", lambda X, W_Q, W_K, W_V, Y: _curvature_with(X, W_Q, W_K, W_V, Y, values=W_V)
+)
+THEOREM_32_QQ.mutant(
+    "residual on the right of the identity in R_m",
+    lambda X, W_Q, W_K, W_V, Y: _curvature_with(X, W_Q, W_K, W_V, Y, values=W_V.T, left_sided=False),
+)
+THEOREM_32_QQ.mutant(
+    "Z_2 without its commutation matrix",
+    lambda X, W_Q, W_K, W_V, Y: _curvature_with(X, W_Q, W_K, W_V, Y, values=W_V.T, swapped=True),
+)
 THEOREM_32_QQ.mutant("query instead of key weights", "W_K.T -> W_Q.T; kron(eye(d_V), W_K) -> kron(eye(d_V), W_Q)")
 THEOREM_32_QQ.mutant("labels left out of the residual", "Y -> 0 * Y")
 THEOREM_32_QQ.mutant("1/sqrt(d_K) instead of 1/d_K", lambda value, W_K: value * sqrt(W_K.shape[1]))
@@ -117,10 +145,17 @@ THEOREM_32_VQ = Claim(ATTENTION_LOSS, "hessian.thm-3.2-vq", label="Theorem 3.2, 
 )  # fmt: skip
 
 
-def _slope(X: Any, W_Q: Any, W_K: Any, W_V: Any, Y: Any, right: Any, S: Any = shuffling_matrix) -> Any:
-    """2 / (L d_V sqrt(d_K)) R_{d_V^2} (I_L (x) S) Z_1 `right`; a mutant has another S(d_V)."""
+def _left_sided(row: Any, m: int) -> Any:
+    """`row` (x) I_m, shape (m, m L d_V) for a residual in one row."""
+    return kron(row, eye(m))
+
+
+def _slope(
+    X: Any, W_Q: Any, W_K: Any, W_V: Any, Y: Any, right: Any, S: Any = shuffling_matrix, residual: Any = None
+) -> Any:
+    """2 / (L d_V sqrt(d_K)) R_{d_V^2} (I_L (x) S) Z_1 `right`; a mutant has another S(d_V) or R."""
     L, d_V, d_K = X.shape[0], X.shape[1], W_Q.shape[1]
-    R = duplicated_residual(attention(X, W_Q, W_K, W_V) - Y, d_V**2)
+    R = (residual or _left_sided)(vec_r(attention(X, W_Q, W_K, W_V) - Y).T, d_V**2)
     return R @ kron(eye(L), S(d_V)) @ Z_1(attention_matrix(X, W_Q, W_K), X) @ right * (rational(2, L * d_V) / sqrt(d_K))
 
 
@@ -134,6 +169,7 @@ THEOREM_32_VQ.oracle(lambda X, W_Q, W_K, W_V, Y: functional_hessian(X, W_Q, W_K,
 THEOREM_32_VQ.mutant("S without its commutation matrix", S=lambda d: kron(vec_r(eye(d)), eye(d)))
 THEOREM_32_VQ.mutant("query instead of key weights", "kron(eye(X.shape[1]), W_K) -> kron(eye(X.shape[1]), W_Q)")
 THEOREM_32_VQ.mutant("residual with the wrong sign", lambda value: -value)
+THEOREM_32_VQ.mutant("residual on the right of the identity in R_m", residual=lambda row, m: kron(eye(m), row))
 
 THEOREM_32_QK = Claim(SECOND_DERIVATIVES, "hessian.thm-3.2-qk", label="Theorem 3.2, mixed query-key block",
     statement=r"""
@@ -147,9 +183,7 @@ THEOREM_32_QK = Claim(SECOND_DERIVATIVES, "hessian.thm-3.2-qk", label="Theorem 3
     ],
     relation=Equal(), all_sizes=True, uses=("hessian.thm-3.2-z2-appendix", "hessian.lem-B.2", "hessian.lem-B.3"),
     proof=("hessian.eq-21", "hessian.eq-21-dF2"),
-    doubt="""
-        In Section 3 the extraction of Z_2 shows four factors X^T after I_L; the size printed beside it and Appendix
-        B.1 have three, which is the reading taken.""",
+    doubt=FOUR_FACTORS,
 )  # fmt: skip
 
 
@@ -188,16 +222,17 @@ THEOREM_32_SIZES = Claim(SECOND_DERIVATIVES, "hessian.thm-3.2-sizes", label="The
         K_{d_V,d_V})(\operatorname{vec}_r I_{d_V}\otimes I_{d_V}) \in \mathbb{R}^{d_V^3\times d_V},\quad Z_1 \in
         \mathbb{R}^{L d_V\times d_V^2},\ \text{and the products of Theorem 3.2 exist}""",
     relation=Equal(), all_sizes=True, uses=("hessian.thm-3.2-qq", "hessian.thm-3.2-vq", "hessian.thm-3.2-qk"),
-    note="That the products exist is seen by forming them: the blocks that this claim uses.",
+    note="That the products exist is seen by forming them; the blocks have the sizes of the weights.",
 )  # fmt: skip
 
 
 @THEOREM_32_SIZES.formula
 def printed_sizes(X: Tokens, W_Q: QueryWeights) -> Any:
-    """Rows and columns of R_m for m = d_V d_K, d_V^2, d_V, of S and of Z_1, shape (10, 1) (Theorem 3.2)."""
+    """Rows and columns of R_m for m = d_V d_K, d_V^2, d_V, of S, Z_1 and the three blocks, shape (16, 1) (Theorem 3.2)."""
     L, d_V, d_K = X.shape[0], X.shape[1], W_Q.shape[1]
     residuals = [size for m in (d_V * d_K, d_V**2, d_V) for size in (m, m * L * d_V)]
-    return column(*residuals, d_V**3, d_V, L * d_V, d_V**2)
+    n, values = d_V * d_K, d_V * d_V
+    return column(*residuals, d_V**3, d_V, L * d_V, d_V**2, n, n, values, n, n, n)
 
 
 @THEOREM_32_SIZES.oracle
@@ -205,11 +240,14 @@ def sizes_of_the_matrices(X: Tokens, W_Q: QueryWeights) -> Any:
     d_V, d_K = W_Q.shape
     residuals = [duplicated_residual(X, m) for m in (d_V * d_K, d_V**2, d_V)]
     every = [*residuals, shuffling_matrix(d_V), Z_1(softmax(X @ X.T), X)]
-    return column(*(size for matrix in every for size in matrix.shape))
+    arguments = (X, W_Q, W_Q, eye(d_V) + 0 * X[:1, :1], X)
+    blocks = (functional_hessian_query, functional_hessian_value_query, functional_hessian_query_key)
+    return column(*(size for matrix in [*every, *(block(*arguments) for block in blocks)] for size in matrix.shape))
 
 
 THEOREM_32_SIZES.mutant("S of shape (d_V^2, d_V)", "3 -> 2")
 THEOREM_32_SIZES.mutant("R_m of shape (m, L d_V)", "m * L -> L")
+THEOREM_32_SIZES.mutant("value-query block transposed", "values -> n; n -> values")
 
 # -- Z_2, in the main text and in the appendix -------------------------------------------------------------------------
 
@@ -219,9 +257,7 @@ THEOREM_32_Z2_MAIN = Claim(SOFTMAX_OF_T, "hessian.thm-3.2-z2-main", label="Theor
         d_V^3\times d_V^2}""",
     assumptions=["d^2A/dT^2 in the layout of Eq. (4), of shape (L^4, L^2)"],
     relation=Equal(), all_sizes=True,
-    doubt="""
-        The extraction shows four factors X^T after I_L. The size printed beside it, the shape of d^2A/dT^2 and
-        Appendix B.1 have three, which is the reading taken.""",
+    doubt=FOUR_FACTORS,
 )  # fmt: skip
 
 
@@ -238,7 +274,7 @@ def sizes_required(X: Tokens) -> Any:
     return column(hessian(softmax, ("T", "T"))(X @ X.T).shape[0], L * d_V**3, d_V**2)
 
 
-THEOREM_32_Z2_MAIN.mutant("four factors X^T, as extracted", "left -> kron(left, X.T)")
+THEOREM_32_Z2_MAIN.mutant("one factor X^T", "left -> kron(eye(X.shape[0]), X.T)")
 THEOREM_32_Z2_MAIN.mutant("two factors X^T", "left -> kron(eye(X.shape[0]), X.T, X.T)")
 
 # -- the key blocks, which the paper omits -----------------------------------------------------------------------------

@@ -6,7 +6,7 @@ from typing import Any
 
 from theorems.hessian.definitions import Z_1, first_moment, second_central_moments, third_central_moments
 from theorems.hessian.settings import SOFTMAX_OF_T, Logits, Tokens
-from verify.matrix import commutation_matrix, concatenate, each, eye, khatri_rao, kron, softmax, summed
+from verify.matrix import column, commutation_matrix, concatenate, each, eye, khatri_rao, kron, softmax, summed
 from verify.oracles import hessian
 from verify.vocabulary import Claim, Equal
 
@@ -121,16 +121,65 @@ REMARK_31_Z1.mutant("attention transposed", "T -> T.T")
 REMARK_31_Z2 = Claim(SOFTMAX_OF_T, "hessian.rem-3.1-z2", label="Remark 3.1, Z_2",
     statement=r"Z_2 = (I_L\otimes K_{d_V,d_V}\otimes I_{d_V})(X * X^\top * M_3)",
     assumptions=["M_3 holds the third central moments of Definition 3.1", "X split row-wise, M_3 block-row-wise"],
-    relation=Equal(), all_sizes=True,
-    expects="reading", uses=("hessian.def-3.1", "hessian.lem-C.1-structure", "hessian.eq-14"),
+    relation=Equal(), expects="refuted", severity="slip", correction="hessian.rem-3.1-z2-corrected",
+    uses=("hessian.def-3.1",),
     proof=(
         "hessian.rem-3.1-proof-z2i", "hessian.rem-3.1-proof-step", "hessian.rem-3.1-proof-moment",
         "hessian.rem-3.1-proof-size",
     ),
-    reading="""
-        block i of X * X^T * M_3 is X_i X_i^T (x) M_{3,i}, as the last display of Appendix C.2 has it: X^T enters by
-        its columns, one under the other, and not as a block row, which Definition A.2 could not pair with the others
-    """,
+    note="""
+        Judged by sizes. Definition A.2 pairs the L blocks of X and of M_3 with L blocks of X^T, one under the other;
+        however its d_V rows are cut, the product is d_V^3 x L d_V^2 (block i has r_i d_V^2 rows, the r_i add up to d_V).
+        Z_2 is L d_V^3 x d_V^2, and the left factor has L d_V^3 columns: for L >= 2 the right side does not exist. The
+        last display of Appendix C.2 shows what was meant, blocks X_i X_i^T (x) M_{3,i}: the columns of X^T, one under
+        the other, in the place of X^T. At L = 1 the two agree.""",
+)  # fmt: skip
+
+
+def _pieces(M: Any, number: int) -> list[Any]:
+    """The rows of M cut into `number` parts as even as can be, empty ones left out, with the index of each part."""
+    n = M.shape[0]
+    cuts = [k * n // number for k in range(number + 1)]
+    return [(k, M[cuts[k] : cuts[k + 1]]) for k in range(number) if cuts[k] < cuts[k + 1]]
+
+
+def _khatri_rao_sizes(X: Any, T: Any, copies: int = 1, centred: bool = True) -> Any:
+    """Columns of I_L (x) K (x) I and of Z_2 for the Khatri-Rao product with X^T in L block rows, shape (2, 1)."""
+    moments = third_central_moments(softmax(T), X) if centred else second_central_moments(softmax(T), X)
+    blocks = [kron(X[i : i + 1], *[piece] * copies, moments[i]) for i, piece in _pieces(X.T, X.shape[0])]
+    return column(*concatenate(blocks, axis=0).shape)
+
+
+@REMARK_31_Z2.formula
+def size_of_the_product_as_printed(X: Tokens, T: Logits) -> Any:
+    """Rows and columns of X * X^T * M_3 by Definition A.2, X^T cut into L block rows, shape (2, 1) (Remark 3.1)."""
+    return _khatri_rao_sizes(X, T)
+
+
+@REMARK_31_Z2.oracle
+def size_required_of_the_product(X: Tokens, T: Logits) -> Any:
+    L, d = X.shape
+    left = kron(eye(L), commutation_matrix(d, d), eye(d))
+    return column(left.shape[1], Z_2_by_differentiation(X, T).shape[1])
+
+
+REMARK_31_Z2.mutant("X^T twice", copies=2)
+REMARK_31_Z2.mutant("the second moment", centred=False)
+REMARK_31_Z2.counterexample(
+    "two tokens on a line: X * X^T * M_3 is 1 x 2, where 2 x 1 is needed", X=[[0], [1]], T=[[0, 0], [0, 0]]
+)
+
+REMARK_31_Z2_CORRECTED = Claim(SOFTMAX_OF_T, "hessian.rem-3.1-z2-corrected",
+    label="Remark 3.1, Z_2, with the tokens as columns in the place of X^T",
+    statement=r"""
+        Z_2 = (I_L\otimes K_{d_V,d_V}\otimes I_{d_V})(X * \operatorname{vec}_r(X) * M_3) = (I_L\otimes
+        K_{d_V,d_V}\otimes I_{d_V})[X_{i,:}X_{i,:}^\top\otimes[M_3]_{i,:}]_{1\le i\le L} \in
+        \mathbb{R}^{Ld_V^3\times d_V^2}, \text{ with } X \text{ split into its rows, } \operatorname{vec}_r(X) \text{
+        into the } L \text{ columns } X_{i,:} \text{, and } M_3 \text{ into its } L \text{ blocks of size }
+        d_V^2\times d_V""",
+    assumptions=["M_3 holds the third central moments of Definition 3.1"],
+    relation=Equal(), uses=("hessian.def-3.1", "hessian.lem-C.1-structure-corrected", "hessian.eq-14"),
+    corrects="hessian.rem-3.1-z2", of_project=True,
 )  # fmt: skip
 
 
@@ -141,9 +190,9 @@ def _z2_from(X: Any, thirds: list[Any], K: Any, product: Any = kron) -> Any:
     return kron(eye(L), K, eye(d)) @ concatenate(blocks, axis=0)
 
 
-@REMARK_31_Z2.formula
+@REMARK_31_Z2_CORRECTED.formula
 def Z_2_by_moments(X: Tokens, T: Logits) -> Any:
-    """(I_L (x) K (x) I)(X * X^T * M_3), shape (L d_V^3, d_V^2) (Remark 3.1)."""
+    """(I_L (x) K (x) I)(X * vec_r(X) * M_3), shape (L d_V^3, d_V^2) (Remark 3.1, corrected)."""
     d = X.shape[1]
     return _z2_from(X, third_central_moments(softmax(T), X), commutation_matrix(d, d))
 
@@ -153,7 +202,9 @@ def Z_2_by_differentiation(X: Any, T: Any) -> Any:
     return kron(eye(X.shape[0]), X.T, X.T, X.T) @ hessian(softmax, ("T", "T"))(T) @ kron(X, X)
 
 
-REMARK_31_Z2.oracle(lambda X, T: Z_2_by_differentiation(X, T))
-REMARK_31_Z2.mutant("no commutation matrix", "commutation_matrix(d, d) -> eye(d * d)")
-REMARK_31_Z2.mutant("factors of the Kronecker products exchanged", product=lambda square, third: kron(third, square))
-REMARK_31_Z2.mutant("attention transposed", "T -> T.T")
+REMARK_31_Z2_CORRECTED.oracle(lambda X, T: Z_2_by_differentiation(X, T))
+REMARK_31_Z2_CORRECTED.mutant("no commutation matrix", "commutation_matrix(d, d) -> eye(d * d)")
+REMARK_31_Z2_CORRECTED.mutant(
+    "factors of the Kronecker products exchanged", product=lambda square, third: kron(third, square)
+)
+REMARK_31_Z2_CORRECTED.mutant("attention transposed", "T -> T.T")

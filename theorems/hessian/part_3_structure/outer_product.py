@@ -24,7 +24,7 @@ def _softmax_term(X: Any, W_Q: Any, W_K: Any) -> Any:
 THEOREM_31_VV = Claim(ATTENTION_LOSS, "hessian.thm-3.1-vv", label="Theorem 3.1 (Section 3), value block",
     statement=r"H_o(W_V,W_V) = \frac{2}{L d_V} M_1^\top M_1 \otimes I_{d_V}",
     assumptions=["M_1 = A X"],
-    relation=Equal(), all_sizes=True, uses=("hessian.lem-B.1",), corrects="hessian.thm-3.1-appendix-vv",
+    relation=Equal(), all_sizes=True, uses=("hessian.lem-B.1",),
 )  # fmt: skip
 
 

@@ -17,7 +17,7 @@ from theorems.hessian.part_3_structure.data_growth import (
 from theorems.hessian.part_a_kronecker_products.products import stacked
 from theorems.hessian.settings import ATTENTION_LOSS, KeyWeights, Labels, Logits, QueryWeights, Tokens, ValueWeights
 from verify.matrix import softmax
-from verify.vocabulary import Claim, Equal, Real
+from verify.vocabulary import Claim, Equal, Reading, Real
 
 Factor = Annotated[Any, Real(-2.0, 2.0, avoid_zero=True)]
 Degrees = Mapping[tuple[str, str], tuple[int, int, int]]
@@ -92,10 +92,16 @@ WEIGHTS_FUNCTIONAL = Claim(SCORES_FIXED, "hessian.sec3.3-weights-functional",
         \text{The diagonal value functional block is always zero; the diagonal query block depends quadratically on }
         W_K \text{ and linearly on } W_V; \text{ the mixed value-query block depends only linearly on } W_K""",
     relation=Equal(), all_sizes=True, expects="reading", uses=("hessian.full-functional", "hessian.thm-3.2-vv"),
-    reading="""
+    reading=Reading(
+        (
+            "depends quadratically on the key weight matrix and linearly on the value weight matrix",
+            "depends only linearly on the key weight matrix",
+        ),
+        """
         the residual F - Y is held fixed with the attention matrix, as Eq. (5) omits 'the dependence of all the
         functional Hessian blocks on the residual'; F = A X W_V in it would add terms of one degree more in W_V to all
         but the zero block""",
+    ),
     note="""
         Checked with the key blocks, of degrees (2, 0, 1) and (1, 0, 0) in (W_Q, W_K, W_V). (Q,K) has two terms, of
         degrees (1, 1, 1) and (0, 0, 1); the paper says nothing of it here.""",

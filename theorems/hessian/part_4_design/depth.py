@@ -14,7 +14,7 @@ from theorems.hessian.settings import LAYOUT, Labels, Tokens
 from theorems.matrices import orthogonal_matrix
 from verify.matrix import basis_matrix, concatenate, eye, rational
 from verify.oracles import hessian, jacobian
-from verify.vocabulary import Claim, Equal, Setting, Shape, Size
+from verify.vocabulary import Claim, Equal, Reading, Setting, Shape, Size
 
 Depth = Annotated[int, Size("D")]
 QueryStack = Annotated[Any, Shape("d_V", "wide", role="query")]
@@ -94,12 +94,17 @@ DEPTH_CHAIN = Claim(THREE_LAYERS, "hessian.sec4.1-depth-chain", label="Section 4
     statement=r"""
         \text{a } D\text{-layer linear self-attention network, as well as its Jacobian w.r.t. any weight matrix, is a
         matrix} \text{ chain involving } 3^D \text{ input sequence matrices } X""",
-    relation=Equal(),
+    relation=Equal(), expects="reading",
+    reading=Reading(
+        "matrix chain",
+        """
+        the network and every entry of its weight Jacobians are homogeneous of degree 3^D in X: F(sigma X) = sigma^(3^D)
+        F(X), and the same for dF/dW_Q, dF/dW_K, dF/dW_V of every layer. Only the network and the Jacobians of the last
+        layer are single chains (or Kronecker products of such); below, a Jacobian is a sum of Kronecker products of
+        chains, one for each place where its layer's output enters, all with the same number of X""",
+    ),
     note="""
-        The network is one chain; below the last layer a Jacobian is a sum of Kronecker products of chains, one for
-        each place where its layer's output enters, all with the same number of X. Homogeneity decides it: F(sigma X) =
-        sigma^(3^D) F(X), and the same for dF/dW_Q, dF/dW_K, dF/dW_V of every layer. By induction: X_l holds X_{l-1}
-        three times, and a layer is linear in each of its weights.""",
+        By induction: X_l holds X_{l-1} three times, and a layer is linear in each of its weights.""",
 )  # fmt: skip
 
 
@@ -128,19 +133,56 @@ DEPTH_HESSIAN = Claim(TWO_LAYERS, "hessian.sec4.1-depth-hessian", label="Section
     statement=r"""
         \text{If we stack } D \text{ linear self-attention layers, the block-diagonal matrices of the Hessian will
         contain} 3^D \text{ input intra-sequence covariances } \Sigma_{XX}""",
+    assumptions=["square loss, labels Y fixed", "so that the blocks have the degree 2 3^D in X"],
+    relation=Equal(), expects="refuted", severity="error", correction="hessian.depth-diagonal",
+    note="""
+        The reason given, that Jacobians hold 3^D factors X, is one for the outer-product part, of which the sentence is
+        true (hessian.depth-outer-diagonal). Below the last layer the network is not linear in a weight matrix: the
+        functional Hessian has diagonal blocks, of degree 3^D in X and linear in Y, which are no functions of Sigma_XX.
+        For the last layer, hence for D = 1, they vanish.""",
+)  # fmt: skip
+
+
+@DEPTH_HESSIAN.formula
+def diagonal_times_one_power(
+    X: Tokens, Y: Labels, W_Q: QueryStack, W_K: KeyStack, W_V: ValueStack, D: Depth, s: Scale
+) -> Any:
+    """sigma^(2 3^D) times the diagonal blocks of the loss Hessian, all entries in one column (Section 4.1)."""
+    return stacked(*diagonal_blocks(X, layer_weights(W_Q, W_K, W_V, D), Y)) * power(s, 2 * 3**D)
+
+
+@DEPTH_HESSIAN.oracle
+def diagonal_of_scaled_tokens(X: Any, Y: Any, W_Q: Any, W_K: Any, W_V: Any, D: int, s: Any) -> Any:
+    return stacked(*diagonal_blocks(X * s, layer_weights(W_Q, W_K, W_V, D), Y))
+
+
+DEPTH_HESSIAN.mutant("3 D covariances", "2 * 3 ** D -> 6 * D")
+DEPTH_HESSIAN.mutant("3^D factors X instead of Sigma_XX", "2 * 3 ** D -> 3 ** D")
+DEPTH_HESSIAN.counterexample(
+    "one token 1, label 1, two layers, all weights 1, sigma = 2: F = w^3 in the query weight w of the first layer",
+    X=[[1]],
+    Y=[[1]],
+    W_Q=[[1, 1, 1]],
+    W_K=[[1, 1, 1]],
+    W_V=[[1, 1, 1]],
+    D=2,
+    s=2,
+)
+
+DEPTH_OUTER = Claim(TWO_LAYERS, "hessian.depth-outer-diagonal",
+    label="Section 4.1, the diagonal blocks of the outer-product Hessian of a deep linear self-attention network",
+    statement=r"""
+        \text{the diagonal blocks of } H_o \text{ of } D \text{ linear self-attention layers are functions of }
+        \Sigma_{XX} \text{ and the weights alone, homogeneous of degree } 3^D \text{ in } \Sigma_{XX}""",
     assumptions=["square loss"],
-    relation=Equal(), expects="reading", uses=("hessian.sec4.1-depth-chain",),
-    reading="""
-        of the outer-product part: the diagonal blocks of H_o are functions of Sigma_XX alone, homogeneous of degree
-        3^D in it. The whole blocks of layers below the last contain a second term, of degree 3^D in X and linear in Y,
-        and are no functions of Sigma_XX; for the last layer it vanishes (hessian.depth-diagonal)""",
+    relation=Equal(), uses=("hessian.sec4.1-depth-chain",), of_project=True,
     note="""
         That X enters by Sigma_XX alone is seen by invariance: X -> U X with U orthogonal leaves Sigma_XX and the
         blocks as they are. U has determinant -1; two such make every rotation.""",
 )  # fmt: skip
 
 
-@DEPTH_HESSIAN.inputs
+@DEPTH_OUTER.inputs
 def turned_layers(
     X: Tokens, G: TokenSquare, W_Q: QueryStack, W_K: KeyStack, W_V: ValueStack, D: Depth, s: Scale
 ) -> dict[str, Any]:
@@ -153,15 +195,15 @@ def _outer_diagonal(X: Any, layers: list[list[Any]]) -> Any:
     return stacked(*(J.T @ J * scale for J in weight_jacobians(X, layers)))
 
 
-@DEPTH_HESSIAN.formula
+@DEPTH_OUTER.formula
 def outer_diagonal_times_power(X: Any, layers: list[Any], D: int, s: Any) -> Any:
     """sigma^(2 3^D) times the diagonal blocks of H_o, all entries in one column (Section 4.1)."""
     return _outer_diagonal(X, layers) * power(s, 2 * 3**D)
 
 
-DEPTH_HESSIAN.oracle(lambda X, U, layers, s: _outer_diagonal(U @ X * s, layers))
-DEPTH_HESSIAN.mutant("3 D covariances", "2 * 3 ** D -> 6 * D")
-DEPTH_HESSIAN.mutant("3^D factors X instead of Sigma_XX", "2 * 3 ** D -> 3 ** D")
+DEPTH_OUTER.oracle(lambda X, U, layers, s: _outer_diagonal(U @ X * s, layers))
+DEPTH_OUTER.mutant("3 D covariances", "2 * 3 ** D -> 6 * D")
+DEPTH_OUTER.mutant("3^D factors X instead of Sigma_XX", "2 * 3 ** D -> 3 ** D")
 
 DEPTH_DIAGONAL = Claim(TWO_LAYERS, "hessian.depth-diagonal",
     label="Section 4.1, the whole diagonal blocks of a deep linear self-attention network",
@@ -169,7 +211,8 @@ DEPTH_DIAGONAL = Claim(TWO_LAYERS, "hessian.depth-diagonal",
         H_{ii}(\sigma X, Y) = \sigma^{2\cdot3^D} H_{ii}(X, 0) + \sigma^{3^D}\big(H_{ii}(X,Y) - H_{ii}(X,0)\big), \text{
         and the} \text{ second term is } 0 \text{ for the weights of the last layer}""",
     assumptions=["square loss, labels Y fixed"],
-    relation=Equal(), uses=("hessian.sec4.1-depth-chain", "hessian.eq-2"), of_project=True,
+    relation=Equal(), uses=("hessian.sec4.1-depth-chain", "hessian.eq-2"), corrects="hessian.sec4.1-depth-hessian",
+    of_project=True,
     note="""
         The loss Hessian is affine in Y, and Y meets the second derivative of F, of degree 3^D. So the blocks grow like
         sigma^(2 3^D) for large sigma, the last layer's for every sigma; the others like sigma^(3^D) for small sigma

@@ -136,7 +136,7 @@ SINGLE_VS_DOUBLE = Claim(SPLIT_ANYWHERE, "hessian.sec4.2-single-vs-double", labe
         \text{with } W_{QK} = W_QW_K^\top/\sqrt{d_K}: H(W_{QK},W_{QK}) \text{ of Lemma 4.1 is } U \text{, part of the
         }T\text{-outer-product Hessian } V^\top U V/d_K \text{ of two matrices, which depends on } W_Q, W_K \text{
         explicitly; it has}\text{ no counterpart to } H_f^T""",
-    relation=Equal(), all_sizes=True, presumes=("hessian.lem-4.1", "hessian.rem-D.1"),
+    relation=Equal(), all_sizes=True, expects="gap", presumes=("hessian.lem-4.1", "hessian.rem-D.1"),
     uses=("hessian.lem-4.1-corrected", "hessian.rem-D.1-corrected"),
     note="""
         Lemma 4.1 and Remark D.1 drop the same factor 2/(L d_V), which is kept here. There is no counterpart because T

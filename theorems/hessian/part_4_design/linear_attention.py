@@ -20,7 +20,7 @@ from theorems.hessian.settings import (
 )
 from verify.matrix import commutation_matrix, eye, kron, rational, sqrt, total, vec_r, zeros
 from verify.oracles import hessian, jacobian
-from verify.vocabulary import Claim, Equal, Setting, subject
+from verify.vocabulary import Claim, Doubt, Equal, Setting, subject
 
 Block = tuple[str, str]
 RESIDUAL = "delta_XY = vec_r(F - Y); S = (I (x) K_{d_V,d_V})(vec_r I (x) I)"
@@ -168,7 +168,12 @@ HOLLOW = Claim(WITH_RESIDUAL, "hessian.rem-4.1-hollow-psd", label="Remark 4.1 an
         positive-semidefinite}""",
     relation=Equal(), all_sizes=True, where=lambda sizes: sizes["L"] * sizes["d_V"] * sizes["d_K"] <= 8,
     uses=("hessian.rem-4.1-outer",),
-    doubt="The extraction shows I_{d_L^2}^2 for the derivative of the activation, read as I_{L^2}.",
+    doubt=Doubt(
+        r"\mathbf{I}_{d_{L}^{2}}^{2}",
+        """
+        Damaged: the derivative of the activation id on L x L matrices is I_{L^2}, which eq. (4) gives the size L^2 x L^2
+        and which is taken.""",
+    ),
     note="""
         The formula is a Gram matrix 2/(L d_V) J^T J with the Jacobian J in closed form, so equality with the loss
         Hessian shows that each diagonal block is positive-semidefinite, without computing an eigenvalue.""",

@@ -71,7 +71,7 @@ LEMMA_41 = Claim(SINGLE_MATRIX, "hessian.lem-4.1", label="Lemma 4.1 (Section 4.2
     statement=r"""
         H(W_{QK},W_{QK}) = Z_1^\top(I_L\otimes W_V W_V^\top) Z_1 + \big(\delta_{XY}^\top(I_L\otimes W_V^\top)\otimes
         I_{d_V^2}\big) Z_2""",
-    relation=Equal(), expects="refuted", severity="slip", correction="hessian.lem-4.1-corrected",
+    relation=Equal(), expects="refuted", severity="error", correction="hessian.lem-4.1-corrected",
     uses=("hessian.lem-4.1-eq-22",), proof=("hessian.lem-4.1-eq-22",),
     note="""
         The factor 2/(L d_V) of the square loss is missing, in Section 4.2 and in Appendix B.2 alike; Theorems 3.1 and
@@ -143,7 +143,7 @@ EQUATION_22 = Claim(HESSIAN, "hessian.lem-4.1-eq-22",
         X^\top)\frac{\partial^2 A}{\partial T\partial T}(X\otimes X)""",
     assumptions=[SINGLE[0], SINGLE[2]],
     relation=Equal(), all_sizes=True, sizes=SIZES, where=few_products,
-    uses=("hessian.lem-B.1", "hessian.eq-15", "hessian.lem-C.1-structure"), exact=True,
+    uses=("hessian.lem-B.1", "hessian.eq-15", "hessian.lem-C.1-structure-corrected"), exact=True,
 )  # fmt: skip
 
 

@@ -19,7 +19,7 @@ from theorems.hessian.settings import LAYOUT, SIZES, SQUARE_LOSS, KeyWeights, La
 from verify.arithmetics import midpoint
 from verify.matrix import concatenate, frobenius_norm, ones, rational, sqrt, total, vec_r
 from verify.oracles import hessian, jacobian
-from verify.vocabulary import Assumption, Claim, Equal, QuadraticRate, Real, Setting, TendsTo
+from verify.vocabulary import Assumption, AtMost, Claim, Equal, QuadraticRate, Real, Setting, TendsTo
 
 Temperature = Annotated[Any, Real(0.125, 8.0)]
 
@@ -63,12 +63,14 @@ TEMPERATURE = Setting(
 SCALING = Claim(TEMPERATURE, "hessian.sec4.3-temperature-scaling", label="Section 4.3, text (temperature)",
     statement=r"""
         T(X) = XW_QW_K^\top X^\top/(t\sqrt{d_K}):\ H_o^T \text{ will be scaled by } 1/t^2 \text{ and } H_f^T \text{ by }
-        1/t,\text{ since the formulas depend on } 1/\sqrt{d_K} \text{ quadratically and linearly}""",
-    relation=Equal(), all_sizes=True, expects="reading", uses=("hessian.rem-D.1-corrected",), exact=True,
-    reading="of the prefactors, as the reason given has it: A and the residual stay at their values for t = 1",
+        1/t,\text{ since } t \text{ is just an extra multiplier in front of } \sqrt{d_K} \text{ and the formulas for }
+        H_f^T, H_o^T \text{ depend on } 1/\sqrt{d_K} \text{ linearly and quadratically}""",
+    relation=Equal(), expects="refuted", severity="error", correction="hessian.temperature-scaling-a-held", exact=True,
     note="""
-        In the model itself A = softmax(T) follows t, and neither part is scaled by a power of t: see
-        hessian.temperature-scaling-following-a.""",
+        A = softmax(T) follows t, and with it Z_1, Z_2 and the residual, so that neither part is scaled by a power of t.
+        What is scaled so are the prefactors, with A held. How the parts do depend on t: hessian.temperature-as-weights.
+        For tokens 0 and 1, unit weights and labels 0, H_o^T at t = 1 is -5.725 times that at t = 2 (claimed: 4), and
+        H_f^T 1.965 times (claimed: 2).""",
 )  # fmt: skip
 
 
@@ -76,40 +78,14 @@ SCALING = Claim(TEMPERATURE, "hessian.sec4.3-temperature-scaling", label="Sectio
 def scaled_by_temperature(
     X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, Y: Labels, t: Temperature
 ) -> Any:
-    """H_o^T / t^2 and H_f^T / t from their values at t = 1, all entries in one column (Section 4.3)."""
+    """H_o^T(1) / t^2 and H_f^T(1) / t, all entries in one column (Section 4.3)."""
     return _closed(X, W_Q, W_K, W_V, Y, 1 / (t * t), 1 / t)
 
 
-@SCALING.oracle
-def parts_at_temperature_with_attention_held(X: Any, W_Q: Any, W_K: Any, W_V: Any, Y: Any, t: Any) -> Any:
-    return stacked(*tempered_parts(X, W_Q, W_K, W_V, Y, t, held=attention_logits(X, W_Q, W_K)))
-
-
+SCALING.oracle(lambda X, W_Q, W_K, W_V, Y, t: stacked(*tempered_parts(X, W_Q, W_K, W_V, Y, t)))
 SCALING.mutant("both by 1/t", lambda X, W_Q, W_K, W_V, Y, t: _closed(X, W_Q, W_K, W_V, Y, 1 / t, 1 / t))
 SCALING.mutant("both by 1/t^2", lambda X, W_Q, W_K, W_V, Y, t: _closed(X, W_Q, W_K, W_V, Y, 1 / (t * t), 1 / (t * t)))
-
-FOLLOWING = Claim(TEMPERATURE, "hessian.temperature-scaling-following-a",
-    label="Section 4.3, the scaling where A follows t",
-    statement=r"""
-        T = XW_QW_K^\top X^\top/(t\sqrt{d_K}),\ A = \operatorname{softmax}(T):\ H_o^T(t) = H_o^T(1)/t^2,\ H_f^T(t) =
-        H_f^T(1)/t""",
-    relation=Equal(), expects="refuted", severity="error", correction="hessian.temperature-as-weights", of_project=True,
-    note="The other reading of Section 4.3, on which it would be false.",
-)  # fmt: skip
-
-
-@FOLLOWING.formula
-def scaled_by_temperature_throughout(
-    X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, Y: Labels, t: Temperature
-) -> Any:
-    """H_o^T(1) / t^2 and H_f^T(1) / t, all entries in one column."""
-    return _closed(X, W_Q, W_K, W_V, Y, 1 / (t * t), 1 / t)
-
-
-FOLLOWING.oracle(lambda X, W_Q, W_K, W_V, Y, t: stacked(*tempered_parts(X, W_Q, W_K, W_V, Y, t)))
-FOLLOWING.mutant("both by 1/t", lambda X, W_Q, W_K, W_V, Y, t: _closed(X, W_Q, W_K, W_V, Y, 1 / t, 1 / t))
-FOLLOWING.mutant("both by 1/t^2", lambda X, W_Q, W_K, W_V, Y, t: _closed(X, W_Q, W_K, W_V, Y, 1 / (t * t), 1 / (t * t)))
-FOLLOWING.counterexample(
+SCALING.counterexample(
     "tokens 0 and 2, unit weights, t = 2: A moves from weights exp(4) : 1 to exp(2) : 1",
     X=[[0], [2]],
     W_Q=[[1]],
@@ -118,15 +94,52 @@ FOLLOWING.counterexample(
     Y=[[0], [0]],
     t=2,
 )
+SCALING.counterexample(
+    "tokens 0 and 1, unit weights, t = 2: the ratios of the values at t = 1 and 2 are -5.725 and 1.965, not 4 and 2",
+    X=[[0], [1]],
+    W_Q=[[1]],
+    W_K=[[1]],
+    W_V=[[1]],
+    Y=[[0], [0]],
+    t=2,
+)
+
+HELD = Claim(TEMPERATURE, "hessian.temperature-scaling-a-held",
+    label="Section 4.3, the scaling of the prefactors while A is held",
+    statement=r"""
+        \text{with } A, F \text{ held at any values (those at temperature } t \text{, say), the formulas of Remark D.1
+        for the logits } XW_QW_K^\top X^\top/(t\sqrt{d_K}) \text{ are } \frac{1}{t^2} \text{ times } H_o^T =
+        \frac{2}{Ld_Vd_K}V^\top UV \text{ and } \frac1t \text{ times } H_f^T = \frac{2}{Ld_V\sqrt{d_K}}
+        \begin{bmatrix}0&B^\top\\B&0\end{bmatrix}\otimes I_{d_K} \text{ at these } A, F; \text{ weights } [W_K; W_Q],\
+        V, U, B \text{ as in Remark D.1}""",
+    relation=Equal(), uses=("hessian.rem-D.1-corrected",), corrects="hessian.sec4.3-temperature-scaling", exact=True,
+    of_project=True,
+    note="Checked with A and F held at their values at t = 1, which W_Q and W_K make as general as those at another t.",
+)  # fmt: skip
+
+
+@HELD.formula
+def prefactors_scaled_by_temperature(
+    X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, Y: Labels, t: Temperature
+) -> Any:
+    """H_o^T / t^2 and H_f^T / t from their values at t = 1, all entries in one column."""
+    return _closed(X, W_Q, W_K, W_V, Y, 1 / (t * t), 1 / t)
+
+
+@HELD.oracle
+def parts_at_temperature_with_attention_held(X: Any, W_Q: Any, W_K: Any, W_V: Any, Y: Any, t: Any) -> Any:
+    return stacked(*tempered_parts(X, W_Q, W_K, W_V, Y, t, held=attention_logits(X, W_Q, W_K)))
+
+
+HELD.mutant("both by 1/t", lambda X, W_Q, W_K, W_V, Y, t: _closed(X, W_Q, W_K, W_V, Y, 1 / t, 1 / t))
+HELD.mutant("both by 1/t^2", lambda X, W_Q, W_K, W_V, Y, t: _closed(X, W_Q, W_K, W_V, Y, 1 / (t * t), 1 / (t * t)))
 
 AS_WEIGHTS = Claim(TEMPERATURE, "hessian.temperature-as-weights",
     label="Section 4.3, temperature as a scale of the query weights",
     statement=r"""
         H_o^T(t; W_Q, W_K) = D H_o^T(1; W_Q/t, W_K) D,\ H_f^T(t; W_Q, W_K) = D H_f^T(1; W_Q/t, W_K) D,\ D =
         \operatorname{diag}(I, I/t) \text{ for the weights } [W_K; W_Q]""",
-    relation=Equal(), all_sizes=True,
-    uses=("hessian.rem-D.1-corrected",), corrects="hessian.temperature-scaling-following-a",
-    exact=True, of_project=True,
+    relation=Equal(), all_sizes=True, uses=("hessian.rem-D.1-corrected",), exact=True, of_project=True,
     note="The logits at temperature t are those of the query weights W_Q / t at temperature 1.",
 )  # fmt: skip
 
@@ -168,19 +181,20 @@ def uniform_slope(X: Tokens, W_V: ValueWeights, Y: Labels) -> Any:
     return total(B * B)
 
 
+LARGE_HYPOTHESIS = [Assumption("B does not vanish under uniform attention, the limit of A", positive=uniform_slope)]
+
 LARGE = Claim(
     TEMPERATURE,
     "hessian.sec4.3-temperature-large-t",
     label="Section 4.3, text (temperature)",
     statement=r"\text{as } t \text{ grows, } H_f^T \text{ dominates the query-key part of the Hessian}",
-    assumptions=[Assumption("B does not vanish under uniform attention, the limit of A", positive=uniform_slope)],
+    assumptions=LARGE_HYPOTHESIS,
     # 2^(2^k): an error of order 1/t is squared at each step
     relation=TendsTo(scales=tuple(2**2**k for k in range(2, 9)), rate=QuadraticRate(order=1.8)),
     sizes={"L": (2, 3), "d_V": (1, 2), "d_K": (1, 2)},
-    expects="reading",
-    reading="""
-        t ||H_o^T(t)|| / ||H_f^T(t)|| has a finite limit, with A following t, so that the ratio falls like 1/t,
-        provided B is not zero under uniform attention""",
+    expects="gap",
+    missing="B does not vanish under uniform attention, the limit of A",
+    presumes=("hessian.temperature-large-t-any-labels",),
     uses=("hessian.temperature-as-weights",),
     without_domains={
         "uniform attention": "W_Q = 0 keeps A uniform at all t, and nothing converges",
@@ -188,9 +202,9 @@ LARGE = Claim(
         "one-hot attention": "likewise",
     },
     note="""
-        The limit is ||V^T U V|| / (d_K ||B||) sqrt(1/2) with U and B under uniform attention. The proviso is needed:
-        where labels equal the outputs and W_K = 0, B = 0 and H_f^T = 0 for every t, while H_o^T = V^T U V / (d_K t^2)
-        is not zero.""",
+        'Dominates' is decided as this: with A following t, t ||H_o^T(t)|| / ||H_f^T(t)|| has a finite limit, so that the
+        ratio falls like 1/t. The limit is ||V^T U V|| / (d_K ||B||) sqrt(1/2) with U and B (Remark D.1) under uniform
+        attention. Without the hypothesis H_f^T can vanish at every t where H_o^T does not.""",
 )
 
 
@@ -242,32 +256,37 @@ def separated(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, 
     return [gap, *(lead - gap * rational(1, 8) for lead in leads), slope * slope]
 
 
+SMALL_HYPOTHESIS = [
+    Assumption(
+        "no logits tie; the gap g between the two largest logits is smaller in one row than in all others, and their lead over"
+        " the rest of that row is not small, by g / 8; the residual of that row at one-hot attention is not orthogonal to"
+        " W_V^T d, d the difference of the two tokens",
+        positive=separated,
+    )
+]
+
 SMALL = Claim(
     TEMPERATURE,
     "hessian.sec4.3-temperature-small-t",
     label="Section 4.3, text (temperature)",
     statement=r"\text{when } t\to0,\ H_o^T \text{ becomes the more prominent part}",
-    assumptions=[
-        Assumption(
-            "no logits tie; the gap g between the two largest logits is smaller in one row than in all others, and their lead over"
-            " the rest of that row is not small, by g / 8; the residual of that row at one-hot attention is not orthogonal to"
-            " W_V^T d, d the difference of the two tokens",
-            positive=separated,
-        )
-    ],
+    assumptions=SMALL_HYPOTHESIS,
     # t = g 2^-k: an error exp(-c/t) is squared at each step
     relation=TendsTo(scales=tuple(range(10)), rate=QuadraticRate(order=1.8), bits=2400),
     sizes={"L": (2, 3), "d_V": (1, 2), "d_K": (1, 2)},
-    expects="reading",
-    reading="""
-        t ||H_o^T(t)|| / ||H_f^T(t)|| has a positive limit, with A following t, so that the ratio grows like 1/t, where
-        no two logits tie and the residual is generic""",
+    expects="gap",
+    missing="""
+        no logits tie, one row has the smallest gap between its two largest logits, and the residual of that row at
+        one-hot attention is not orthogonal to W_V^T d, d the difference of the two tokens""",
+    presumes=("hessian.temperature-small-t-any-logits",),
     uses=("hessian.temperature-as-weights",),
     without_domains={"uniform attention": "W_Q = 0 ties all logits", "tied": "repeated tokens tie logits"},
     note="""
-        The limit is (|W_Q^T x|^2 |d|^2 + |x|^2 |W_K^T d|^2) / (sqrt(2) d_K |x| |d|), x the token of the row with the
+        'The more prominent part' is decided as this: with A following t, t ||H_o^T(t)|| / ||H_f^T(t)|| has a positive
+        limit, so that the ratio grows like 1/t. The limit is
+        (|W_Q^T x|^2 |d|^2 + |x|^2 |W_K^T d|^2) / (sqrt(2) d_K |x| |d|), x the token of the row with the
         smallest gap and d the difference of the two tokens it hesitates between. Prominent is meant relatively: both
-        parts vanish like exp(-g / t). Where W_Q = W_K = 0, which the proviso excludes, H_o^T = 0 at every t.""",
+        parts vanish like exp(-g / t). Where W_Q = W_K = 0, so that all logits tie, H_o^T = 0 at every t.""",
 )
 
 
@@ -289,3 +308,118 @@ def ratio_at_small_temperature(scale: int, X: Any, W_Q: Any, W_K: Any, W_V: Any,
 
 SMALL.mutant("keys left out", "queries + keys -> queries")
 SMALL.mutant("queries left out", "queries + keys -> keys")
+
+# -- the limits, for use -----------------------------------------------------------------------------------------------
+
+LARGE_LIMIT = Claim(TEMPERATURE, "hessian.temperature-large-t-limit",
+    label="Section 4.3, the ratio of the two parts at large temperatures",
+    statement=r"""
+        \text{if } B_0 \ne 0,\ \lim_{t\to\infty} t\,\frac{\|H_o^T(t)\|_F}{\|H_f^T(t)\|_F} =
+        \frac{\|V^\top U_0V\|_F}{\sqrt2\,d_K\|B_0\|_F}, \text{ with } V \text{ of Remark D.1 and } U_0, B_0 \text{ its }
+        U, B \text{ at uniform attention } A = \tfrac1L\mathbb{1}\mathbb{1}^\top, F = AXW_V""",
+    assumptions=LARGE_HYPOTHESIS, relation=LARGE.relation, sizes=LARGE.sizes, of_project=True,
+    corrects="hessian.temperature-large-t-any-labels", uses=("hessian.temperature-as-weights",),
+    without_domains=LARGE.without_domains,
+)  # fmt: skip
+LARGE_LIMIT.formula(LARGE.the_formula)
+LARGE_LIMIT.part("sequence", LARGE.the_part("sequence"))
+LARGE_LIMIT.mutant("both off-diagonal blocks counted as one", root=False)
+LARGE_LIMIT.mutant("attention as at t = 1", uniform=False)
+
+SMALL_LIMIT = Claim(TEMPERATURE, "hessian.temperature-small-t-limit",
+    label="Section 4.3, the ratio of the two parts at small temperatures",
+    statement=r"""
+        \lim_{t\to0} t\,\frac{\|H_o^T(t)\|_F}{\|H_f^T(t)\|_F} = \frac{|W_Q^\top x|^2|d|^2 + |x|^2|W_K^\top
+        d|^2}{\sqrt2\,d_K|x||d|}, \text{ with } x \text{ the token of the row with the smallest gap between its two
+        largest logits and } d \text{ the difference of the two tokens that have them}""",
+    assumptions=SMALL_HYPOTHESIS, relation=SMALL.relation, sizes=SMALL.sizes, of_project=True,
+    corrects="hessian.temperature-small-t-any-logits", uses=("hessian.temperature-as-weights",),
+    without_domains=SMALL.without_domains,
+)  # fmt: skip
+SMALL_LIMIT.formula(SMALL.the_formula)
+SMALL_LIMIT.part("sequence", SMALL.the_part("sequence"))
+SMALL_LIMIT.mutant("keys left out", "queries + keys -> queries")
+SMALL_LIMIT.mutant("queries left out", "queries + keys -> keys")
+
+# -- the same without the hypotheses -----------------------------------------------------------------------------------
+
+#: As t grows, and as it falls: at W_Q = 0 both parts are powers of t, so that one value on either side decides.
+LARGE_T, SMALL_T = 2**10, rational(1, 2**10)
+
+
+def outputs_as_labels(arrays: dict[str, Any], sizes: Any, rng: Any) -> None:
+    """Labels equal to the outputs under uniform attention, up to rounding."""
+    arrays["Y"][:] = arrays["X"].mean(axis=0, keepdims=True) @ arrays["W_V"]
+
+
+def no_keys(arrays: dict[str, Any], sizes: Any, rng: Any) -> None:
+    arrays["W_K"][:] = 0
+
+
+def without_queries(X: Tokens, W_K: KeyWeights, W_V: ValueWeights, Y: Labels) -> dict[str, Any]:
+    return {"X": X, "W_K": W_K, "W_V": W_V, "Y": Y}
+
+
+def _squares(X: Any, W_K: Any, W_V: Any, Y: Any, t: Any) -> tuple[Any, Any]:
+    """The squared norms of H_o^T(t) and H_f^T(t) at W_Q = 0."""
+    outer, functional = tempered_parts(X, 0 * W_K, W_K, W_V, Y, t)
+    return total(outer * outer), total(functional * functional)
+
+
+LARGE_ANYWHERE = Claim(TEMPERATURE, "hessian.temperature-large-t-any-labels",
+    label="Section 4.3, large temperatures, whatever the labels",
+    statement=r"\|H_o^T(t)\|_F \le \|H_f^T(t)\|_F \text{ for large } t, \text{ for all } X, W_Q, W_K, W_V, Y",
+    assumptions=["W_Q = 0, where H_o^T(t) and H_f^T(t) are multiples of 1/t^2 and 1/t, and t = 2^10"],
+    relation=AtMost(ascent=False), sizes={"L": (2, 3), "d_V": (1, 2), "d_K": (1, 2)}, expects="refuted", severity="error",
+    correction="hessian.temperature-large-t-limit", of_project=True,
+    note="""
+        Section 4.3 for large t without its hypothesis. Where the labels are the outputs under uniform attention, W_Q = 0,
+        B = 0 and H_f^T = 0 at every t, while H_o^T is not zero. Squares are compared.""",
+)  # fmt: skip
+LARGE_ANYWHERE.inputs(without_queries)
+
+
+@LARGE_ANYWHERE.formula
+def squared_functional_part_at_large_temperature(X: Any, W_K: Any, W_V: Any, Y: Any) -> Any:
+    """||H_f^T(t)||_F^2 at W_Q = 0 and t = 2^10, a scalar."""
+    return _squares(X, W_K, W_V, Y, LARGE_T)[1]
+
+
+LARGE_ANYWHERE.oracle(lambda X, W_K, W_V, Y: _squares(X, W_K, W_V, Y, LARGE_T)[0])
+LARGE_ANYWHERE.mutant("the other part", lambda X, W_K, W_V, Y: _squares(X, W_K, W_V, Y, LARGE_T)[0])
+LARGE_ANYWHERE.mutant("both parts", lambda X, W_K, W_V, Y: sum(_squares(X, W_K, W_V, Y, LARGE_T)))
+LARGE_ANYWHERE.domain("labels are outputs", outputs_as_labels)
+LARGE_ANYWHERE.counterexample(
+    "tokens 0 and 1 under uniform attention, W_V = 2, labels 1 equal to the outputs: H_f^T = 0, H_o^T is not",
+    X=[[0], [1]],
+    W_K=[[1]],
+    W_V=[[2]],
+    Y=[[1], [1]],
+)
+
+SMALL_ANYWHERE = Claim(TEMPERATURE, "hessian.temperature-small-t-any-logits",
+    label="Section 4.3, small temperatures, whatever the logits",
+    statement=r"\|H_f^T(t)\|_F \le \|H_o^T(t)\|_F \text{ for small } t, \text{ for all } X, W_Q, W_K, W_V, Y",
+    assumptions=["W_Q = 0, where H_o^T(t) and H_f^T(t) are multiples of 1/t^2 and 1/t, and t = 2^-10"],
+    relation=AtMost(ascent=False), sizes={"L": (2, 3), "d_V": (1, 2), "d_K": (1, 2)}, expects="refuted", severity="error",
+    correction="hessian.temperature-small-t-limit", of_project=True,
+    note="""
+        Section 4.3 for small t without its hypothesis. Where W_Q = W_K = 0 all logits tie, V = 0 and H_o^T = 0 at every
+        t, while H_f^T is not zero. Squares are compared.""",
+)  # fmt: skip
+SMALL_ANYWHERE.inputs(without_queries)
+
+
+@SMALL_ANYWHERE.formula
+def squared_outer_part_at_small_temperature(X: Any, W_K: Any, W_V: Any, Y: Any) -> Any:
+    """||H_o^T(t)||_F^2 at W_Q = 0 and t = 2^-10, a scalar."""
+    return _squares(X, W_K, W_V, Y, SMALL_T)[0]
+
+
+SMALL_ANYWHERE.oracle(lambda X, W_K, W_V, Y: _squares(X, W_K, W_V, Y, SMALL_T)[1])
+SMALL_ANYWHERE.mutant("the other part", lambda X, W_K, W_V, Y: _squares(X, W_K, W_V, Y, SMALL_T)[1])
+SMALL_ANYWHERE.mutant("both parts", lambda X, W_K, W_V, Y: sum(_squares(X, W_K, W_V, Y, SMALL_T)))
+SMALL_ANYWHERE.domain("no keys", no_keys)
+SMALL_ANYWHERE.counterexample(
+    "tokens 0 and 1, W_Q = W_K = 0, labels 0: H_o^T = 0, H_f^T is not", X=[[0], [1]], W_K=[[0]], W_V=[[1]], Y=[[0], [0]]
+)

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 from theorems.hessian.settings import IDENTITIES
 from verify.matrix import block_diag, commutation_matrix, concatenate, each, eye, kron, stack_rows, vec_c, vec_r
-from verify.vocabulary import Claim, Equal, Real, Shape
+from verify.vocabulary import Claim, Doubt, Equal, Real, Shape
 
 MbyN = Annotated[Any, Shape("m", "n")]
 PbyQ = Annotated[Any, Shape("p", "q")]
@@ -149,10 +149,13 @@ EQUATION_14 = Claim(IDENTITIES, "hessian.eq-14", label="Eq. (14)",
     assumptions=["A_i in R^{q x r} for i = 1..m, B in R^{m x n}, C in R^{r x t}; B_{i,:} the i-th row as a column"],
     relation=Equal(), all_sizes=True, sizes={"m": (1, 3), "n": (1, 3), "q": (1, 3), "r": (1, 3), "t": (1, 2)},
     uses=("hessian.eq-11-12",),
-    doubt="""
+    doubt=Doubt(
+        r"\mathbf{A}_{m} (\mathbf{B}_{1,:}^{\top} \otimes \mathbf{C})",
+        """
         The display is damaged: stacks are repeated, one row shows A_m(B_{1,:}^T (x) C), and the last stack has lost
         its A_i. The index that follows the rows, and the A_i that Eq. (12), named beside it, carries into the product,
         are read.""",
+    ),
 )  # fmt: skip
 
 

@@ -41,24 +41,23 @@ PROOF_VQ = Claim(PROOF, "hessian.thm-3.2-proof-vq", label="Appendix B.1, proof o
     statement=r"F_1 = \partial F/\partial W_V = F_2\otimes I_{d_V},\ F_2 = \operatorname{softmax}(\cdot)X:\ \frac{"
     r"\partial F_1}{\partial F_2} = (I_L\otimes K_{d_V,d_V}\otimes I_{d_V})(I_{Ld_V}\otimes\operatorname{vec}_r"
     r" I_{d_V}) = I_L\otimes S;\ \frac{\partial F_2}{\partial W_Q} = (I_L\otimes X^\top)\frac{\partial A}{\partial T}"
-    r"\Big(\frac{X\otimes XW_K}{\sqrt{d_K}}\Big);\ F_2 \text{ differs from } F \text{ only by } W_V;\ \frac{"
+    r"\Big(\frac{X\otimes XW_K}{\sqrt{d_K}}\Big);\ \frac{"
     r"\partial^2F}{\partial W_V\partial W_Q} = \frac{\partial F_1}{\partial F_2}\frac{\partial F_2}{\partial W_Q}",
     relation=Equal(), all_sizes=True, uses=("hessian.eq-16-17", "hessian.lem-B.1", "hessian.lem-B.3"),
-    doubt="""
-        'F_2 differs from A only by the presence of matrix W_V', as extracted, names A, which holds no W_V and is no L
-        x d_V matrix; it is read as F = F_2 W_V, which the step uses. With A as it stands the remark is a misprint, on
-        which no formula rests.""",
+    note="""
+        The remark between the displays, that F_2 differs from A only by W_V, is hessian.thm-3.2-proof-vq-remark; no
+        formula rests on it.""",
 )  # fmt: skip
 
 
 @PROOF_VQ.formula
 def value_query_steps(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights) -> Any:
-    """dF_1/dF_2 twice, dF_2/dW_Q, F_2 W_V and d^2F/dW_V dW_Q, all entries in one column (Appendix B.1)."""
+    """dF_1/dF_2 twice, dF_2/dW_Q and d^2F/dW_V dW_Q, all entries in one column (Appendix B.1)."""
     (L, d_V), d_K, A = X.shape, W_Q.shape[1], attention_matrix(X, W_Q, W_K)
     K = commutation_matrix(d_V, d_V)
     first = kron(eye(L), K, eye(d_V)) @ kron(eye(L * d_V), vec_r(eye(d_V)))
     inner = kron(eye(L), X.T) @ softmax_jacobian(A) @ kron(X, X @ W_K) / sqrt(d_K)
-    return stacked(first, kron(eye(L), shuffling_matrix(d_V)), inner, A @ X @ W_V, first @ inner)
+    return stacked(first, kron(eye(L), shuffling_matrix(d_V)), inner, first @ inner)
 
 
 def _kronecker_with_identity(F_2: Any) -> Any:
@@ -74,11 +73,63 @@ def value_query_steps_differentiated(X: Tokens, W_Q: QueryWeights, W_K: KeyWeigh
     first = jacobian(_kronecker_with_identity, "F_2")(_moment(X, W_Q, W_K))
     inner = jacobian(_moment, "W_Q")(X, W_Q, W_K)
     both = hessian(attention, ("W_V", "W_Q"))(X, W_Q, W_K, W_V)
-    return stacked(first, first, inner, attention(X, W_Q, W_K, W_V), both)
+    return stacked(first, first, inner, both)
 
 
 PROOF_VQ.mutant("no commutation matrix", "K -> eye(d_V * d_V)")
 PROOF_VQ.mutant("query instead of key weights", "X @ W_K -> X @ W_Q")
+
+REMARK_VQ = Claim(PROOF, "hessian.thm-3.2-proof-vq-remark",
+    label="Appendix B.1, proof of Theorem 3.2 (W_V & W_Q), remark on F_2",
+    statement=r"F_2 = \operatorname{softmax}(\cdot)X \text{ differs from } A \text{ only by the presence of matrix } W_V",
+    assumptions=["so that F_2 = A W_V, which exists where L = d_V"],
+    relation=Equal(), sizes={"L": (1, 3), "d_V": (1, 3), "d_K": (1, 3)},
+    where=lambda sizes: affordable(sizes) and sizes["L"] == sizes["d_V"], expects="refuted", severity="slip",
+    correction="hessian.thm-3.2-proof-vq-remark-corrected", of_project=True,
+    note="""
+        F_2 = A X holds no W_V, and A is L x L where F_2 is L x d_V, so that neither F_2 = A W_V nor A = F_2 W_V can be
+        formed unless L = d_V; there neither holds, as the counterexample with W_V = 1 shows for both. The definition of
+        F_2 two lines above shows what was meant: F = F_2 W_V.""",
+)  # fmt: skip
+
+
+@REMARK_VQ.formula
+def attention_times_values(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights) -> Any:
+    """A W_V for L = d_V, shape (L, d_V) (Appendix B.1)."""
+    return attention_matrix(X, W_Q, W_K) @ W_V
+
+
+REMARK_VQ.oracle(lambda X, W_Q, W_K: softmax(attention_logits(X, W_Q, W_K)) @ X)
+REMARK_VQ.mutant("W_V on the left", "attention_matrix(X, W_Q, W_K) @ W_V -> W_V @ attention_matrix(X, W_Q, W_K)")
+REMARK_VQ.mutant("W_V twice", "W_V -> W_V @ W_V")
+REMARK_VQ.counterexample(
+    "one token 2 in one dimension, W_V = 1: A = 1, F_2 = 2", X=[[2]], W_Q=[[1]], W_K=[[1]], W_V=[[1]]
+)
+
+REMARK_VQ_CORRECTED = Claim(PROOF, "hessian.thm-3.2-proof-vq-remark-corrected",
+    label="Appendix B.1, proof of Theorem 3.2 (W_V & W_Q), F = F_2 W_V",
+    statement=r"""
+        F_2 = AX \text{ differs from } F \text{ only by the matrix } W_V:\ \operatorname{vec}_r F = (I_L\otimes
+        W_V^\top)\operatorname{vec}_r F_2,\ \frac{\partial F}{\partial W_Q} = (I_L\otimes W_V^\top)\frac{\partial
+        F_2}{\partial W_Q},\text{ so that } \frac{\partial F_2}{\partial W_Q} \text{ is Lemma B.1 with } W_V = I_{d_V}""",
+    relation=Equal(), uses=("hessian.lem-B.1", "hessian.eq-15"), corrects="hessian.thm-3.2-proof-vq-remark",
+    of_project=True,
+)  # fmt: skip
+
+
+@REMARK_VQ_CORRECTED.formula
+def layer_from_its_first_moment(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights) -> Any:
+    """(I (x) W_V^T) times vec_r F_2 and dF_2/dW_Q, all entries in one column."""
+    L, A = X.shape[0], attention_matrix(X, W_Q, W_K)
+    slope = kron(eye(L), X.T) @ softmax_jacobian(A) @ kron(X, X @ W_K) / sqrt(W_Q.shape[1])
+    return stacked(kron(eye(L), W_V.T) @ vec_r(A @ X), kron(eye(L), W_V.T) @ slope)
+
+
+REMARK_VQ_CORRECTED.oracle(
+    lambda X, W_Q, W_K, W_V: stacked(attention(X, W_Q, W_K, W_V), jacobian(attention, "W_Q")(X, W_Q, W_K, W_V))
+)
+REMARK_VQ_CORRECTED.mutant("W_V not transposed", "W_V.T -> W_V")
+REMARK_VQ_CORRECTED.mutant("W_V left out", "W_V.T -> eye(X.shape[1])")
 
 # -- W_Q twice ---------------------------------------------------------------------------------------------------------
 
@@ -92,7 +143,7 @@ PROOF_QQ = Claim(PROOF, "hessian.thm-3.2-proof-qq", label="Appendix B.1, proof o
     assumptions=["F_1 = (I_L (x) W_V^T X^T) G (X (x) X W_K) / sqrt(d_K), G = dA/dT"],
     relation=Equal(), all_sizes=True, sizes={"L": (1, 3), "d_V": (1, 3), "d_K": (1, 4)},
     where=lambda sizes: affordable(sizes) and sizes["L"] * sizes["d_V"] <= 6,
-    uses=("hessian.eq-15", "hessian.eq-6-10", "hessian.lem-B.1", "hessian.lem-C.1-structure"),
+    uses=("hessian.eq-15", "hessian.eq-6-10", "hessian.lem-B.1", "hessian.lem-C.1-structure-corrected"),
 )  # fmt: skip
 
 
@@ -137,9 +188,8 @@ EQUATION_21 = Claim(PROOF, "hessian.eq-21",
         (F_1G\otimes I_{d_Vd_K})\frac{\partial F_2}{\partial W_K},\ F_1 = I_L\otimes W_V^\top X^\top,\ F_2 = (X\otimes
         XW_K)/\sqrt{d_K};\quad \frac{\partial G}{\partial W_K} = \frac{\partial^2A}{\partial T\partial
         T}\Big(\frac{XW_Q\otimes X}{\sqrt{d_K}}\Big)K_{d_K,d_V}""",
-    relation=Equal(), all_sizes=True,
-    where=lambda sizes: affordable(sizes) and sizes["L"] * sizes["d_V"] * sizes["d_K"] <= 12,
-    uses=("hessian.eq-15", "hessian.eq-18", "hessian.eq-21-dF2", "hessian.lem-C.1-structure"),
+    relation=Equal(), all_sizes=True, where=lambda sizes: affordable(sizes) and sizes["L"] * sizes["d_V"] * sizes["d_K"] <= 12,
+    uses=("hessian.eq-15", "hessian.eq-18", "hessian.eq-21-dF2", "hessian.lem-C.1-structure-corrected"),
 )  # fmt: skip
 
 
@@ -215,8 +265,7 @@ THEOREM_32_Z2_APPENDIX = Claim(HESSIAN, "hessian.thm-3.2-z2-appendix",
         Z_2 := (I_L\otimes X^\top\otimes X^\top\otimes X^\top)(\partial^2 A/\partial T^2)(X\otimes X) \in \mathbb{R}^{L
         d_V^3\times d_V^2}""",
     assumptions=["A is the row-wise softmax of T = X G X^T", "d^2A/dT^2 as in Lemma C.1"],
-    relation=Equal(), all_sizes=True,
-    sizes={"L": (1, 3), "d_V": (1, 3)}, uses=("hessian.lem-C.1-structure",), exact=True,
+    relation=Equal(), all_sizes=True, sizes={"L": (1, 3), "d_V": (1, 3)}, uses=("hessian.lem-C.1-structure-corrected",), exact=True,
     note="A definition is checked by what it is for: Z_2 is the second derivative of G -> softmax(X G X^T) X.",
 )  # fmt: skip
 

@@ -1,6 +1,6 @@
-"""Theorem 3.1 as restated in Appendix B.1, with half the value block, and its displayed proof.
+"""Theorem 3.1 as restated in Appendix B.1, where one digit of the extraction is doubtful, and its displayed proof.
 
-Both are misprinted: the restatement by a factor 2, the chain by a second root of d_K and by the size of the result.
+The chain of the proof is misprinted, by a second root of d_K and by the size of the result.
 """
 
 from __future__ import annotations
@@ -11,42 +11,43 @@ from theorems.hessian.definitions import Z_1, attention_matrix, outer_product_he
 from theorems.hessian.part_3_structure.outer_product import mean_tokens
 from theorems.hessian.settings import ATTENTION_LOSS, KeyWeights, QueryWeights, Tokens, ValueWeights
 from verify.matrix import column, concatenate, eye, kron, rational, sqrt, vec_r
-from verify.vocabulary import Claim, Equal
+from verify.vocabulary import Claim, Doubt, Equal
 
 THEOREM_31_APPENDIX_VV = Claim(ATTENTION_LOSS, "hessian.thm-3.1-appendix-vv",
     label="Theorem 3.1 (restated in Appendix B.1), value block",
-    statement=r"H_o(W_V,W_V) = \frac{1}{L d_V} M_1^\top M_1 \otimes I_{d_V}",
+    statement=r"H_o(W_V,W_V) = \frac{2}{L d_V} M_1^\top M_1 \otimes I_{d_V}",
     assumptions=["M_1 = A X"],
-    relation=Equal(), expects="refuted", severity="slip", correction="hessian.thm-3.1-vv",
-    doubt="""
-        The 1 over L d_V is clear in the extraction, and only there. The theorem is restated under its own number and
-        otherwise word for word; if the two texts have one source, the digit is the extraction's, and nothing is
-        misprinted.""",
-    note="Half of what Section 3 states; the proof below it scales by 2/(L d_V) as well.",
+    relation=Equal(), uses=("hessian.lem-B.1",),
+    doubt=Doubt(
+        r"\frac{1}{Ld_{V}}\mathbf{M}_{1}^{\top}\mathbf{M}_{1}\otimes\mathbf{I}_{d_{V}}",
+        """
+        Theorem 3.1 is printed twice, word for word but for this digit: Section 3 has 2 / (L d_V), and so have the other
+        blocks here and the proof below, which scales every block by 2 / (L d_V). Taken as 2; as 1 the block would be
+        half of what Section 3 states.""",
+    ),
 )  # fmt: skip
 
 
 @THEOREM_31_APPENDIX_VV.formula
 def value_block_as_restated(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights) -> Any:
-    """M_1^T M_1 (x) I_{d_V} / (L d_V), shape (d_V^2, d_V^2) (Theorem 3.1 in Appendix B.1)."""
+    """2 M_1^T M_1 (x) I_{d_V} / (L d_V), shape (d_V^2, d_V^2) (Theorem 3.1 in Appendix B.1)."""
     (L, d_V), M_1 = X.shape, mean_tokens(X, W_Q, W_K)
-    return kron(M_1.T @ M_1, eye(d_V)) * rational(1, L * d_V)
+    return kron(M_1.T @ M_1, eye(d_V)) * rational(2, L * d_V)
 
 
 THEOREM_31_APPENDIX_VV.oracle(lambda X, W_Q, W_K, W_V: outer_product_hessian(X, W_Q, W_K, W_V, wrt=("W_V", "W_V")))
 THEOREM_31_APPENDIX_VV.mutant("a factor 1/L less", "L * d_V -> d_V")
 THEOREM_31_APPENDIX_VV.mutant("tokens instead of their first moment", "M_1 -> X")
-THEOREM_31_APPENDIX_VV.counterexample(
-    "uniform attention over tokens 0 and 2: F = (w, w), so the block is 2, not 1",
-    X=[[0], [2]],
-    W_Q=[[0]],
-    W_K=[[0]],
-    W_V=[[1]],
+THEOREM_31_APPENDIX_VV.mutant(
+    "factors of the Kronecker product exchanged", "kron(M_1.T @ M_1, eye(d_V)) -> kron(eye(d_V), M_1.T @ M_1)"
 )
 
 # -- the displayed proof -----------------------------------------------------------------------------------------------
 
-PROOF_DOUBT = "T_1, as extracted, is defined nowhere; it is read as M_1, which Theorem 3.1 has in its place."
+PROOF_DOUBT = Doubt(
+    r"\mathbf{T}_{1}^{\top} \otimes \mathbf{W}_{V}^{\top}",
+    "T_1 is defined nowhere; Theorem 3.1 prints the same expression with M_1 in its place, which is taken.",
+)
 
 
 PROOF_31_VQ = Claim(ATTENTION_LOSS, "hessian.thm-3.1-proof-vq",

@@ -36,9 +36,8 @@ PROOF_Z1 = Claim(SOFTMAX_OF_T, "hessian.rem-3.1-proof-z1", label="Appendix C.2, 
     statement=r"""
         Z_1 = (I_L\otimes X^\top)\frac{\partial A}{\partial T}(X\otimes X) = \operatorname{blockdiag}\Big(X^\top\frac{
         \partial A_{i,:}}{\partial T_{i,:}}\Big)(X\otimes X) = \Big[X_{i,:}^\top\otimes X^\top\frac{\partial
-        A_{i,:}}{\partial T_{i,:}} X\Big]_i = X * M_2""",
-    relation=Equal(), all_sizes=True,
-    sizes={"L": (1, 4), "d_V": (1, 3)}, uses=("hessian.lem-B.1", "hessian.eq-14", "hessian.def-3.1"),
+        A_{i,:}}{\partial T_{i,:}^\top} X\Big]_{1\le i\le L} = X * M_2""",
+    relation=Equal(), all_sizes=True, sizes={"L": (1, 4), "d_V": (1, 3)}, uses=("hessian.lem-B.1", "hessian.eq-14", "hessian.def-3.1"),
 )  # fmt: skip
 
 
@@ -76,7 +75,7 @@ PROOF_Z2I = Claim(SOFTMAX_OF_T, "hessian.rem-3.1-proof-z2i", label="Appendix C.2
         X_{i,:}X_{i,:}^\top\otimes X^\top\frac{\partial^2 A_{i,j}}{\partial T_{i,:}\partial T_{i,:}} X =
         (K_{d_V,d_V}\otimes I_{d_V})\Big(X_{i,:}X_{i,:}^\top\otimes\sum_j X_{j,:}\otimes X^\top\frac{\partial^2
         A_{i,j}}{\partial T_{i,:}\partial T_{i,:}} X\Big)""",
-    relation=Equal(), all_sizes=True, uses=("hessian.eq-14", "hessian.lem-C.1-structure", "hessian.lem-C.1-entry"),
+    relation=Equal(), all_sizes=True, uses=("hessian.eq-14", "hessian.lem-C.1-structure-corrected", "hessian.lem-C.1-entry"),
 )  # fmt: skip
 
 
@@ -127,11 +126,9 @@ PROOF_STEP = Claim(VECTORS, "hessian.rem-3.1-proof-step", label="Appendix C.2, '
         X_{j,:}\otimes X^\top e_i X_{i,:}^\top = X_{j,:}\otimes X_{i,:}X_{i,:}^\top""",
     assumptions=["so that the products exist"],
     relation=Equal(), expects="refuted", severity="slip", correction="hessian.rem-3.1-proof-step-corrected",
-    doubt="""
-        The transpose of X_{j,:} in the second member is clear in the extraction, and only there; the members on either
-        side have none.""",
     note="""
-        Judged by the inner sizes of the second member: X_{j,:}^T (x) X^T has L d_V columns, its partner L rows.
+        The transpose of X_{j,:} in the second member stands alone: the members on either side have none. Judged by the
+        inner sizes of the second member: X_{j,:}^T (x) X^T has L d_V columns, its partner L rows.
         Without the transpose, as in the members around it, every step holds.""",
 )  # fmt: skip
 
@@ -247,7 +244,8 @@ SIZE = Claim(THIRD_MOMENTS, "hessian.rem-3.1-proof-size", label="Appendix C.2, l
     relation=Equal(), expects="refuted", severity="slip", correction="hessian.rem-3.1-proof-size-corrected",
     note="""
         The blocks X_i X_i^T (x) M_{3,i} are d_V^3 x d_V^2; the printed size is that of M_3. Theorem 3.2 gives Z_2, the
-        same rows in another order, the right size.""",
+        same rows in another order, the right size. That X * X^T * M_3 is this matrix at all needs the columns of X^T
+        one under the other in its place (hessian.rem-3.1-z2).""",
 )  # fmt: skip
 
 
@@ -273,14 +271,16 @@ SIZE.counterexample("one token in the plane: 8 x 4, not 4 x 2", X=[[1, 0]])
 SIZE_CORRECTED = Claim(THIRD_MOMENTS, "hessian.rem-3.1-proof-size-corrected",
     label="Appendix C.2, last display, with the right size",
     statement=r"""
-        X * X^\top * M_3 = [X_{i,:}X_{i,:}^\top\otimes[M_3]_{i,:}]_{1\le i\le L} \in \mathbb{R}^{Ld_V^3\times d_V^2}""",
+        X * \operatorname{vec}_r(X) * M_3 = [X_{i,:}X_{i,:}^\top\otimes[M_3]_{i,:}]_{1\le i\le L} \in
+        \mathbb{R}^{Ld_V^3\times d_V^2}, \text{ with } X \text{ split into its rows and } \operatorname{vec}_r(X)
+        \text{ into the } L \text{ columns } X_{i,:}""",
     relation=Equal(), corrects="hessian.rem-3.1-proof-size", of_project=True,
 )  # fmt: skip
 
 
 @SIZE_CORRECTED.formula
 def size_of_the_third_moment_product(X: Tokens) -> Any:
-    """Rows and columns of X * X^T * M_3, shape (2, 1)."""
+    """Rows and columns of X * vec_r(X) * M_3, shape (2, 1)."""
     L, d_V = X.shape
     return column(L * d_V**3, d_V**2)
 

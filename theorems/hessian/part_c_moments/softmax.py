@@ -10,11 +10,12 @@ from typing import Annotated, Any
 from theorems.hessian import HESSIAN
 from theorems.hessian.definitions import row_softmax, softmax_second_derivative
 from theorems.hessian.part_3_structure.moments import row
-from theorems.hessian.settings import LAYOUT, ROW_SOFTMAX, SOFTMAX_OF_T, Logits
+from theorems.hessian.settings import LAYOUT, ROW_SOFTMAX, SOFTMAX_OF_T, Logits, Tokens, ValueWeights
 from verify.matrix import (
     basis_matrix,
     basis_vector,
     block_diag,
+    column,
     concatenate,
     diag,
     each,
@@ -63,16 +64,57 @@ def entry_hessian(a: Any, j: int) -> Any:
 
 LEMMA_C1_STRUCTURE = Claim(SOFTMAX_OF_T, "hessian.lem-C.1-structure", label="Lemma C.1, structure and eq. (23)",
     statement=r"""
+        \frac{\partial^2 F}{\partial T\partial T} = \operatorname{blockdiag} D_i \in \mathbb{R}^{L^4\times L^2},\ D_i =
+        \begin{bmatrix}D_{i,1}\\ \vdots\\ D_{i,L}\end{bmatrix} \in \mathbb{R}^{L^3\times L},\ D_{i,j} =
+        e_i\otimes\frac{\partial^2 A_{i,j}}{\partial T_{i,:}\partial T_{i,:}};\quad \frac{\partial^2
+        A_{i,:}}{\partial T_{i,:}\partial T_{i,:}} = \Big[\frac{\partial^2 A_{i,1}}{\partial T_{i,:}\partial
+        T_{i,:}},\dots,\frac{\partial^2 A_{i,L}}{\partial T_{i,:}\partial
+        T_{i,:}}\Big]^\top,\ D_i = \Big((\mathbb{1}_{L,1}\otimes e_i)
+        *\frac{\partial^2 A_{i,:}}{\partial T_{i,:}\partial T_{i,:}}\Big)""",
+    assumptions=[
+        "second derivatives in the layout of Eq. (4)",
+        "F = A X W_V is the layer, L x d_V, which the symbol F denotes throughout",
+    ],
+    relation=Equal(), sizes={"L": (1, 3), "d_V": (1, 3)}, expects="refuted", severity="slip",
+    correction="hessian.lem-C.1-structure-corrected",
+    proof=("hessian.lem-C.1-proof", "hessian.lem-C.1-proof-columns"),
+    note="""
+        F stands for A, here, in Remark C.1 and in the proof. Judged by size: d^2F/dT dT has L d_V L^2 rows, not L^4,
+        unless d_V = L. The words 'second derivative of the row-wise softmax' and the proof, which differentiates A, show
+        what was meant.""",
+)  # fmt: skip
+
+
+@LEMMA_C1_STRUCTURE.formula
+def printed_size_of_the_second_derivative(X: Tokens, T: Logits, W_V: ValueWeights) -> Any:
+    """Rows and columns of blockdiag D_i, shape (2, 1) (Lemma C.1)."""
+    return column(T.shape[0] ** 4, T.shape[0] ** 2)
+
+
+def _layer_of_logits(T: Any, X: Any, W_V: Any) -> Any:
+    """F as a function of T."""
+    return softmax(T) @ X @ W_V
+
+
+LEMMA_C1_STRUCTURE.oracle(lambda X, T, W_V: column(*hessian(_layer_of_logits, ("T", "T"))(T, X, W_V).shape))
+LEMMA_C1_STRUCTURE.mutant("L^3 x L, the size of one D_i", "4 -> 3; 2 -> 1")
+LEMMA_C1_STRUCTURE.mutant("L^4 x L", "2 -> 1")
+LEMMA_C1_STRUCTURE.counterexample(
+    "one token in the plane: d^2F/dT dT is 2 x 1, not 1 x 1", X=[[1, 1]], T=[[0]], W_V=[[1, 0], [0, 1]]
+)
+
+LEMMA_C1_STRUCTURE_CORRECTED = Claim(SOFTMAX_OF_T, "hessian.lem-C.1-structure-corrected",
+    label="Lemma C.1, structure and eq. (23), of A",
+    statement=r"""
         \frac{\partial^2 A}{\partial T\partial T} = \operatorname{blockdiag} D_i \in \mathbb{R}^{L^4\times L^2},\ D_i =
         \begin{bmatrix}D_{i,1}\\ \vdots\\ D_{i,L}\end{bmatrix} \in \mathbb{R}^{L^3\times L},\ D_{i,j} =
-        e_i\otimes\frac{\partial^2 A_{i,j}}{\partial T_{i,:}\partial T_{i,:}};\ D_i = \Big((\mathbb{1}_{L,1}\otimes e_i)
-        *\frac{\partial^2 A_{i,:}}{\partial T_{i,:}\partial T_{i,:}}\Big)""",
+        e_i\otimes\frac{\partial^2 A_{i,j}}{\partial T_{i,:}\partial T_{i,:}};\ D_i = (\mathbb{1}_{L,1}\otimes e_i)
+        *\frac{\partial^2 A_{i,:}}{\partial T_{i,:}\partial T_{i,:}}, \text{ the last being the }
+        \frac{\partial^2 A_{i,j}}{\partial T_{i,:}\partial T_{i,:}} \text{ of Lemma C.1, one under the other for }
+        j = 1,\dots,L""",
     assumptions=["second derivatives in the layout of Eq. (4)"],
     relation=Equal(), all_sizes=True, sizes=("L",), uses=("hessian.lem-C.1-entry", "hessian.eq-4-layout"),
-    proof=("hessian.lem-C.1-proof", "hessian.lem-C.1-proof-columns"),
-    doubt="""
-        The lemma writes d^2F/dT dT for the second derivative of the softmax; its proof says that A is differentiated.
-    """,
+    corrects="hessian.lem-C.1-structure", of_project=True,
 )  # fmt: skip
 
 
@@ -90,15 +132,15 @@ def _both_forms(T: Any, unit: Any, product: Any = kron) -> Any:
     return concatenate([block_diag(each(L, stack)), block_diag(each(L, khatri_rao_product))], axis=0)
 
 
-@LEMMA_C1_STRUCTURE.formula
+@LEMMA_C1_STRUCTURE_CORRECTED.formula
 def second_softmax_derivative_by_blocks(T: Logits) -> Any:
     """blockdiag D_i in both forms, shape (2 L^4, L^2) (Lemma C.1)."""
     return _both_forms(T, unit=lambda i, j: i)
 
 
-LEMMA_C1_STRUCTURE.oracle(lambda T: concatenate([hessian(row_softmax, ("T", "T"))(T)] * 2, axis=0))
-LEMMA_C1_STRUCTURE.mutant("e_j instead of e_i in D_{i,j}", unit=lambda i, j: j)
-LEMMA_C1_STRUCTURE.mutant("Hessian (x) e_i instead of e_i (x) Hessian", product=lambda e, H: kron(H, e))
+LEMMA_C1_STRUCTURE_CORRECTED.oracle(lambda T: concatenate([hessian(row_softmax, ("T", "T"))(T)] * 2, axis=0))
+LEMMA_C1_STRUCTURE_CORRECTED.mutant("e_j instead of e_i in D_{i,j}", unit=lambda i, j: j)
+LEMMA_C1_STRUCTURE_CORRECTED.mutant("Hessian (x) e_i instead of e_i (x) Hessian", product=lambda e, H: kron(H, e))
 
 LEMMA_C1_PROOF = Claim(SOFTMAX_OF_T, "hessian.lem-C.1-proof",
     label="Proof of Lemma C.1, first and second derivative steps",
@@ -182,7 +224,7 @@ COLUMNS_CORRECTED = Claim(FROM_ONE, "hessian.lem-C.1-proof-columns-corrected",
     statement=r"""
         \text{for } (i-1)L+1\le J\le iL \text{ the Hessian number } J \text{ vanishes outside columns and rows }
         (i-1)L+1\text{ to } iL""",
-    relation=Equal(), sizes={"L": (1, 4)}, uses=("hessian.lem-C.1-structure",),
+    relation=Equal(), sizes={"L": (1, 4)}, uses=("hessian.lem-C.1-structure-corrected",),
     corrects="hessian.lem-C.1-proof-columns", of_project=True,
 )  # fmt: skip
 

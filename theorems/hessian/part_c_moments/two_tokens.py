@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import Annotated, Any
 
 from theorems.hessian import HESSIAN
-from theorems.hessian.settings import LAYOUT
-from verify.matrix import concatenate, ones, softmax, stack_rows
+from theorems.hessian.settings import LAYOUT, ValueWeights
+from verify.matrix import column, concatenate, ones, softmax, stack_rows
 from verify.oracles import hessian, jacobian
-from verify.vocabulary import Claim, Equal, Setting, Shape
+from verify.vocabulary import Claim, Doubt, Equal, Setting, Shape
 
+TokenPair = Annotated[Any, Shape("2", "d_V")]
 TwoByTwo = Annotated[Any, Shape("2", "2", role="query")]
 
 # -- the Jacobian ------------------------------------------------------------------------------------------------------
@@ -28,10 +29,9 @@ JACOBIAN = Claim(TWO_TOKENS, "hessian.rem-C.1-jacobian", label="Remark C.1, Jaco
         \\-a_{1,1}a_{1,2}&a_{1,2}-a_{1,2}^2&0&0\\0&0&a_{2,1}-a_{2,1}^2&-a_{2,1}a_{2,2}
         \\0&0&-a_{2,1}a_{2,1}&a_{2,2}-a_{2,2}^2\end{bmatrix}""",
     relation=Equal(), expects="refuted", severity="slip", correction="hessian.rem-C.1-jacobian-corrected",
-    doubt="""
-        The index in -a_{2,1}a_{2,1} at (4, 3) is clear in the extraction, and only there. The brackets of the display
-        are damaged, its entries are not; Lemma B.1, to which the remark refers, has the right entry.""",
-    note="Entry (4, 3) is -a_{2,1}a_{2,2}, the mirror image of (3, 4); the other fifteen entries are right.",
+    note="""
+        Entry (4, 3) is -a_{2,1}a_{2,2}, the mirror image of (3, 4) and what Lemma B.1 has, to which the remark refers;
+        the other fifteen entries are right.""",
 )  # fmt: skip
 
 
@@ -73,7 +73,10 @@ JACOBIAN.counterexample("second row of T = (1, 0), so that a_21 is not a_22", T=
 
 JACOBIAN_CORRECTED = Claim(TWO_TOKENS, "hessian.rem-C.1-jacobian-corrected",
     label="Remark C.1, Jacobian for L=2, entry (4, 3)",
-    statement=r"\Big[\frac{\partial A}{\partial T}\Big]_{4,3} = -a_{2,1}a_{2,2},\text{ all other entries as printed}",
+    statement=r"""
+        \frac{\partial A}{\partial T} = \begin{bmatrix}a_{1,1}-a_{1,1}^2&-a_{1,1}a_{1,2}&0&0
+        \\-a_{1,1}a_{1,2}&a_{1,2}-a_{1,2}^2&0&0\\0&0&a_{2,1}-a_{2,1}^2&-a_{2,1}a_{2,2}
+        \\0&0&-a_{2,1}a_{2,2}&a_{2,2}-a_{2,2}^2\end{bmatrix}""",
     relation=Equal(), uses=("hessian.lem-B.1",), corrects="hessian.rem-C.1-jacobian", of_project=True,
 )  # fmt: skip
 
@@ -92,19 +95,59 @@ JACOBIAN_CORRECTED.mutant("the wrong sign at (4, 3)", lower=lambda c, d: c * d)
 
 SECOND = Claim(TWO_TOKENS, "hessian.rem-C.1-second", label="Remark C.1, second derivative for L=2",
     statement=r"""
-        b_{i,j} = 1-2a_{i,j}:\ \begin{bmatrix}(a_{11}-a_{11}^2)b_{11}&-a_{11}a_{12}b_{11}
+        b_{i,j} := 1-2a_{i,j}:\ \frac{\partial^2 F}{\partial T\partial T} =
+        \begin{bmatrix}(a_{11}-a_{11}^2)b_{11}&-a_{11}a_{12}b_{11}
         \\-a_{11}a_{12}b_{11}&-a_{11}a_{12}b_{12}\end{bmatrix},\ \begin{bmatrix}-a_{11}a_{12}b_{11}&-a_{11}a_{12}b_{12}
         \\-a_{11}a_{12}b_{12}&(a_{12}-a_{12}^2)b_{12}\end{bmatrix} \text{ in columns 1, 2, then }
         \begin{bmatrix}(a_{21}-a_{21}^2)b_{21}&-a_{21}a_{22}b_{21}\\-a_{21}a_{22}b_{21}&-a_{21}a_{22}b_{22}
         \end{bmatrix},\ \begin{bmatrix}-a_{21}a_{22}b_{21}&-a_{21}a_{22}b_{22}
         \\-a_{21}a_{22}b_{22}&(a_{22}-a_{22}^2)b_{22}\end{bmatrix} \text{ in columns 3, 4, with rows of zeros between}
     """,
-    relation=Equal(), uses=("hessian.eq-4-layout", "hessian.lem-C.1-structure"),
-    doubt="""
-        The extraction has lost rows of zeros: it shows ten rows where 16 x 4 is meant, the non-zero ones of each pair
-        of columns without a gap. The zeros are read where Eq. (4), the remark's own recipe and Lemma C.1 have them:
-        below each of the first two blocks and above each of the last two. The matrix is labelled d^2F/dT dT, read as
-        that of A.""",
+    assumptions=["F = A X W_V is the layer, 2 x d_V, which the symbol F denotes throughout"],
+    relation=Equal(), sizes={"d_V": (1, 4)}, expects="refuted", severity="slip",
+    correction="hessian.rem-C.1-second-corrected",
+    doubt=Doubt(
+        "$\\partial^2 {f F}$\t0\t0\t0\t0",
+        """
+        The box is damaged: the extraction shows ten rows, with rows of zeros lost, where four of the 16 x 4 matrix
+        stand for each of the first two and of the last two blocks with zeros between. The zeros are taken where Eq. (4),
+        the remark's own recipe and Lemma C.1 have them. The F is no damage: it is printed three times.""",
+    ),
+    note="""
+        F stands for A, as in Lemma C.1. Judged by size: d^2F/dT dT has 8 d_V rows, and 16 only for d_V = 2. The words
+        'vectorizing the above matrix', which is dA/dT, show what was meant.""",
+)  # fmt: skip
+
+
+@SECOND.formula
+def printed_size_for_two_tokens(X: TokenPair, T: TwoByTwo, W_V: ValueWeights) -> Any:
+    """Rows and columns of the matrix of Remark C.1, shape (2, 1)."""
+    return column(T.shape[0] ** 4, T.shape[0] ** 2)
+
+
+def _layer_of_logits(T: Any, X: Any, W_V: Any) -> Any:
+    """F as a function of T."""
+    return softmax(T) @ X @ W_V
+
+
+SECOND.oracle(lambda X, T, W_V: column(*hessian(_layer_of_logits, ("T", "T"))(T, X, W_V).shape))
+SECOND.mutant("8 x 4, the size of one D_i", "4 -> 3")
+SECOND.mutant("4 x 4, the size of the Jacobian", "4 -> 2")
+SECOND.counterexample("two tokens on a line: 8 x 4, not 16 x 4", X=[[0], [1]], T=[[0, 0], [0, 0]], W_V=[[1]])
+
+SECOND_CORRECTED = Claim(TWO_TOKENS, "hessian.rem-C.1-second-corrected",
+    label="Remark C.1, second derivative for L=2, of A",
+    statement=r"""
+        b_{i,j} := 1-2a_{i,j}:\ \frac{\partial^2 A}{\partial T\partial T} \in \mathbb{R}^{16\times4} \text{ has }
+        \begin{bmatrix}(a_{11}-a_{11}^2)b_{11}&-a_{11}a_{12}b_{11}\\-a_{11}a_{12}b_{11}&-a_{11}a_{12}b_{12}\end{bmatrix}
+        \text{ in rows 1, 2 and } \begin{bmatrix}-a_{11}a_{12}b_{11}&-a_{11}a_{12}b_{12}
+        \\-a_{11}a_{12}b_{12}&(a_{12}-a_{12}^2)b_{12}\end{bmatrix} \text{ in rows 5, 6, of columns 1, 2, then }
+        \begin{bmatrix}(a_{21}-a_{21}^2)b_{21}&-a_{21}a_{22}b_{21}\\-a_{21}a_{22}b_{21}&-a_{21}a_{22}b_{22}
+        \end{bmatrix} \text{ in rows 11, 12 and } \begin{bmatrix}-a_{21}a_{22}b_{21}&-a_{21}a_{22}b_{22}
+        \\-a_{21}a_{22}b_{22}&(a_{22}-a_{22}^2)b_{22}\end{bmatrix} \text{ in rows 15, 16, of columns 3, 4, and
+        zeros elsewhere}""",
+    relation=Equal(), uses=("hessian.eq-4-layout", "hessian.lem-C.1-structure-corrected"),
+    corrects="hessian.rem-C.1-second", of_project=True,
 )  # fmt: skip
 
 
@@ -130,12 +173,12 @@ def _second_derivative(T: Any, gaps: bool = True, swapped: bool = False) -> Any:
     return _assembled(rows)
 
 
-@SECOND.formula
+@SECOND_CORRECTED.formula
 def second_derivative_for_two_tokens(T: TwoByTwo) -> Any:
     """d^2A/dT^2, shape (16, 4) (Remark C.1)."""
     return _second_derivative(T)
 
 
-SECOND.oracle(lambda T: hessian(softmax, ("T", "T"))(T))
-SECOND.mutant("non-zero rows without gaps, as extracted", gaps=False)
-SECOND.mutant("b_11 and b_12 exchanged", swapped=True)
+SECOND_CORRECTED.oracle(lambda T: hessian(softmax, ("T", "T"))(T))
+SECOND_CORRECTED.mutant("non-zero rows without gaps, as extracted", gaps=False)
+SECOND_CORRECTED.mutant("b_11 and b_12 exchanged", swapped=True)

@@ -124,14 +124,18 @@ LEMMA_D2 = Claim(RANKS, "hessian.lem-D.2", label="Lemma D.2 with proof, and the 
         "uniform attention": "W_Q = 0 has no full rank",
         "rank deficient": "W_Q and W_K would lose their rank",
     },
-    exact=False, relation=AtMost(ascent=False), presumes=("hessian.rem-D.1",),
-    uses=("hessian.lem-D.1", "hessian.rem-D.1-corrected", "hessian.lem-D.2-rank-of-v"),
+    exact=False, relation=AtMost(ascent=False),
+    uses=(
+        "hessian.lem-D.1", "hessian.rem-D.1-corrected", "hessian.lem-D.2-rank-of-v", "hessian.lem-D.2-null-vectors",
+    ),
     note="""
         The left sides count the eigenvalues of H_o^T and singular values of V whose enclosures exclude 0, hence are at
         most the ranks, and reach the bounds: both are attained, in both cases, from L = d_V + 1 tokens on
         (hessian.lem-D.2-attained). With fewer the bound can be far off: U = sum_i x_i x_i^T (x) N_i with N_i of rank
         at most L - 1, so that H_o^T = 0 for L = 1. Neither the missing factor nor the order of the weights in Remark
-        D.1 changes a rank.""",
+        D.1 changes a rank. An eigenvalue too small to be told from 0 is not counted here, so that a tiny violation would
+        pass; hessian.lem-D.2-null-vectors excludes it, with d_K^2 or 2 d_V d_K - d_V^2 independent null vectors of H_o^T
+        and V exactly (hessian.lem-D.2-rank-of-v).""",
 )  # fmt: skip
 
 

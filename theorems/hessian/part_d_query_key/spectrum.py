@@ -29,7 +29,7 @@ from verify.matrix import (
     zeros,
 )
 from verify.oracles import hessian, jacobian
-from verify.vocabulary import Claim, Equal, Shape
+from verify.vocabulary import Claim, Equal, Reading, Shape
 
 Gauge = Annotated[Any, Shape("d_K", "d_K")]
 
@@ -43,7 +43,7 @@ EIGEN_PAIRS = Claim(SPLIT_ANYWHERE, "hessian.sec-D-eigen-pairs", label="Appendix
         } -\lambda_i;\text{ exactly like the functional Hessian of a two-layer MLP}""",
     exact=False, relation=Equal(), sizes={"L": (1, 4), "d_V": (1, 3), "d_K": (1, 4)},
     where=lambda sizes: sizes["d_V"] * sizes["d_K"] <= 6 and sizes["L"] * sizes["d_V"] * sizes["d_K"] <= 12,
-    presumes=("hessian.rem-D.1",), uses=("hessian.rem-D.1-corrected",),
+    expects="gap", presumes=("hessian.rem-D.1",), uses=("hessian.rem-D.1-corrected",),
     note="""
         lambda_i = 2 sigma_i(B) / (L d_V sqrt(d_K)), with the factor of the loss that Remark D.1 drops on both sides.
         The pairs of eigenvectors say that D H_f^T D = -H_f^T for D = diag(-I, I). For the two-layer linear MLP X W_1
@@ -115,11 +115,13 @@ BULK = Claim(SPLIT_ANYWHERE, "hessian.sec-D-bulk", label="Appendix D, text",
         \text{the block-hollow structure of } H_f^T \text{ makes it responsible for the bulk eigenvalues of the
         query-key}\text{ Hessian}""",
     assumptions=["M in R^{d_K x d_K} is arbitrary"],
-    relation=Equal(), all_sizes=True, expects="reading", presumes=("hessian.rem-D.1",),
-    uses=("hessian.rem-D.1-corrected", "hessian.lem-D.2-rank-of-v"),
-    reading="""
+    relation=Equal(), all_sizes=True, expects="reading", uses=("hessian.rem-D.1-corrected", "hessian.lem-D.2-rank-of-v"),
+    reading=Reading(
+        "responsible for the bulk eigenvalues",
+        """
         on the null space of V, which the directions [-W_K M^T; W_Q M] that leave T unchanged make up, the query-key
         Hessian is H_f^T alone""",
+    ),
     note="""
         For W_Q, W_K of full rank these directions number 2 d_V d_K - rk V: d_K^2 for d_K < d_V and 2 d_V d_K - d_V^2
         for d_K >= d_V. If 'bulk' means more than half of the 2 d_V d_K eigenvalues, the sentence needs d_K > d_V: for

@@ -20,7 +20,7 @@ from theorems.hessian.part_a_kronecker_products.products import stacked
 from theorems.hessian.settings import LAYOUT, SQUARE_LOSS, KeyWeights, Labels, QueryWeights, Tokens
 from verify.matrix import commutation_matrix, eye, kron, rational, total
 from verify.oracles import hessian, jacobian
-from verify.vocabulary import Claim, Equal, Real, Setting, Shape, subject
+from verify.vocabulary import Claim, Equal, Reading, Real, Setting, Shape, subject
 
 OutputWeights = Annotated[Any, Shape("d_V", "d_K")]
 InputWeights = Annotated[Any, Shape("d_K", "d_V")]
@@ -123,9 +123,12 @@ FUNCTIONAL = Claim(LOW_RANK_VALUES, "hessian.sec-E.1-functional-m1", label="Appe
     relation=Equal(), all_sizes=True, sizes={"L": (1, 6), "d_V": (1, 3), "d_K": (1, 4)},
     where=lambda sizes: sizes["L"] * sizes["d_V"] * sizes["d_K"] <= 24, expects="reading",
     uses=("hessian.eq-2", "hessian.sec2-loss-derivatives"),
-    reading="""
+    reading=Reading(
+        ("quadratic dependence", "depend on it linearly"),
+        """
         a polynomial of degree two: H_f(O,U) at s M_1 is s^2 c (M_1^T M_1 W_O W_U (x) I) K - s c (M_1^T Y (x) I) K,
         with c = 2/(L d_V); not homogeneous, since dloss/dF is affine in M_1 and linear for Y = 0 only""",
+    ),
     note="""
         Entry ((a,b),(e,f)) is c delta_be [M_1^T (F - Y)]_af. K = K_{d_V,d_K} turns the columns of W_U^T into those of
         W_U.""",

@@ -16,7 +16,7 @@ from theorems.hessian.settings import LAYOUT, Labels, Tokens
 from verify.arithmetics import Constant, is_tensor
 from verify.matrix import concatenate, each, eye, kron, rational, softmax, sqrt, summed, total, zeros
 from verify.oracles import hessian, jacobian
-from verify.vocabulary import Claim, Equal, Setting, Shape, Size, subject
+from verify.vocabulary import Claim, Equal, Reading, Setting, Shape, Size, subject
 
 HeadQueries = Annotated[Any, Shape("H", "d_V", "d_K", role="query")]
 HeadKeys = Annotated[Any, Shape("H", "d_V", "d_K")]
@@ -156,9 +156,12 @@ SPARSITY = Claim(HEADS, "hessian.sec-E-sparsity", label="Appendix E, text",
     relation=Equal(), sizes={"d_V": (1, 3), "H": (1, 3)},
     where=lambda sizes: sizes["d_V"] % sizes["H"] == 0 and (sizes["d_V"], sizes["H"]) != (3, 1), expects="reading",
     uses=("hessian.sec-E-inter-head", "hessian.thm-3.2-vv"),
-    reading="""
+    reading=Reading(
+        ("increasingly sparse", "most entries"),
+        """
         sparsity is the share of entries of H_f that are not zero identically, 4 (H + 1) / (H (H + 2)^2): 8/9, 3/8,
         16/75 and 5/36 for H = 1, 2, 3, 4, below one half from H = 2 on and falling like 4 / H^2""",
+    ),
     note="""
         A head has n = d_V^2 (1 + 2/H) weights, of whose n^2 pairs the d_V^4 value pairs vanish; pairs of different
         heads vanish all. Counted at one fixed generic point with L = 3, for one head and one pair of heads.""",

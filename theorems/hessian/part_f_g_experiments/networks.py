@@ -12,7 +12,7 @@ from theorems.hessian.settings import Labels, Tokens
 from verify.arithmetics import is_tensor, midpoint
 from verify.matrix import column, concatenate, eye, frobenius_norm, rational, total
 from verify.oracles import hessian, jacobian
-from verify.vocabulary import Claim, Equal, QuadraticRate, Shape, TendsTo
+from verify.vocabulary import Claim, Equal, QuadraticRate, Reading, Shape, TendsTo
 
 Digits = Annotated[Any, Shape("2", "5")]
 #: [W_Q, W_K, W_V] of one layer side by side, with d_K = 1.
@@ -99,7 +99,11 @@ LENGTH = Claim(HESSIAN, "hessian.sec-F-length", label="Appendix F, text",
     statement=r"\text{for 5-digit number addition the sequence length is } L = 17",
     assumptions=["problems read XXXXX+YYYYY=ZZZZZZ; digits and signs are single tokens; the sum has six digits"],
     relation=Equal(), expects="reading", batched=False,
-    reading="the sequence is what the model is fed for next-token prediction, all tokens of a problem but the last",
+    reading=Reading(
+        "the sequence length",
+        """
+        the sequence is what the model is fed for next-token prediction, all tokens of a problem but the last""",
+    ),
     note="""
         A whole problem has 5 + 1 + 5 + 1 + 6 = 18 tokens, 3 n + 3 for n digits; 17 is right for inputs and wrong for
         problems.""",
