@@ -25,17 +25,12 @@ from typing import Any, TypeVar
 
 from verify.vocabulary.errors import RegistryError
 from verify.vocabulary.hypotheses import Hypothesis
-from verify.vocabulary.judgements import Doubt, Reading
+from verify.vocabulary.judgements import Doubt, Reading, unwrapped
 from verify.vocabulary.relations import Equal, HasStructure, Relation
 from verify.vocabulary.shapes import Spec, checked, parameter_names, parameter_specs, plain, trusted_arguments
 from verify.vocabulary.variants import Variant
 
 F = TypeVar("F", bound=Callable[..., Any])
-
-
-def unwrapped(text: str) -> str:
-    """Text written over several lines as one line: a line break with its indentation is a space."""
-    return " ".join(text.split())
 
 
 def _declared(function: Any, declare: Callable[[Any], None]) -> Any:

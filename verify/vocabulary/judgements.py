@@ -27,6 +27,7 @@ class Reading:
 
     def __post_init__(self) -> None:
         _require_text("a reading", words=self.words, meaning=self.meaning)
+        object.__setattr__(self, "meaning", unwrapped(self.meaning))
 
     @property
     def passages(self) -> tuple[str, ...]:
@@ -51,6 +52,7 @@ class Doubt:
 
     def __post_init__(self) -> None:
         _require_text("a doubt", glyphs=self.glyphs, reason=self.reason)
+        object.__setattr__(self, "reason", unwrapped(self.reason))
 
     @property
     def passages(self) -> tuple[str, ...]:
@@ -58,6 +60,11 @@ class Doubt:
 
     def __str__(self) -> str:
         return f"{_quoted(self.passages)}: {self.reason}"
+
+
+def unwrapped(text: str) -> str:
+    """Text written over several lines as one line: a line break with its indentation is a space."""
+    return " ".join(text.split())
 
 
 def _quoted(passages: tuple[str, ...]) -> str:

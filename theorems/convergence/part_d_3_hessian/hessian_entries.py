@@ -22,7 +22,7 @@ from theorems.convergence.part_d_3_hessian.hessian_blocks import (
     scalar_attention,
     slope_as_printed,
 )
-from verify.matrix import concatenate, diag, eye, relu
+from verify.matrix import concatenate, diag, eye, relu, summed
 from verify.vocabulary import Claim, Doubt, Equal
 
 # -- H_{Q,Q} and H_{Q,K} -----------------------------------------------------------------------------------------------

@@ -37,7 +37,8 @@ PROOF_Z1 = Claim(SOFTMAX_OF_T, "hessian.rem-3.1-proof-z1", label="Appendix C.2, 
         Z_1 = (I_L\otimes X^\top)\frac{\partial A}{\partial T}(X\otimes X) = \operatorname{blockdiag}\Big(X^\top\frac{
         \partial A_{i,:}}{\partial T_{i,:}}\Big)(X\otimes X) = \Big[X_{i,:}^\top\otimes X^\top\frac{\partial
         A_{i,:}}{\partial T_{i,:}^\top} X\Big]_{1\le i\le L} = X * M_2""",
-    relation=Equal(), all_sizes=True, sizes={"L": (1, 4), "d_V": (1, 3)}, uses=("hessian.lem-B.1", "hessian.eq-14", "hessian.def-3.1"),
+    relation=Equal(), all_sizes=True, sizes={"L": (1, 4), "d_V": (1, 3)},
+    uses=("hessian.lem-B.1", "hessian.eq-14", "hessian.def-3.1"),
 )  # fmt: skip
 
 
