@@ -145,6 +145,9 @@ ORTHONORMAL_QUERIES_AND_KEYS = Assumption(
 ORTHONORMAL_VALUES = Assumption("W^V = U in V_{d_v}(R^d), uniform", zero=lambda W_V: gram_defect(W_V))
 ORTHONORMAL_OUTPUTS = Assumption("(W^O)^T = V in V_{d_v}(R^d), uniform", zero=lambda W_O: gram_defect(W_O.T))
 POSITIVE_ALPHA = Assumption("alpha > 0", positive=lambda alpha: alpha)
+#: What the bounds by C alpha presuppose: Eq. (5) has alpha in R, and nothing before Theorem C.4 says more.
+NONNEGATIVE_ALPHA = Assumption("alpha >= 0 (not printed)", nonnegative=lambda alpha: alpha)
+ANY_ALPHA = "alpha in R (Eq. (5))"
 
 
 def two_heads(sizes: Any) -> bool:
