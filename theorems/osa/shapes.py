@@ -54,3 +54,5 @@ Length = Annotated[int, Size("N")]
 Width = Annotated[int, Size("d")]
 HeadSize = Annotated[int, Size("d_v")]
 Rank = Annotated[int, Size("r")]
+#: Whether queries leave the span of a basis, 0 or 1.
+OutsideSpan = Annotated[int, Size("q")]

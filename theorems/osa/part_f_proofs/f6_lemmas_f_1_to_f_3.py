@@ -538,10 +538,10 @@ EQUATIONS_61_63 = Claim(WITH_BASIS, "osa.eq-61-63", label="Eqs. (61)-(63), proof
     relation=AtMost(), where=small, uses=("osa.eq-60", "osa.ns-sv-at-most-1"),
     doubt=Doubt(
         (r"\int_0^1 \|\mathbf{S}\|_2 \|\exp(t[\mathbf{S}])\|_2 dt \quad (61)", r"\leq \|\mathbf{S}\|_2 \quad (62)"),
-        """square brackets around S may be lost, in both: ||exp[S] - I||_2 <= int ||[S]||_2 ||exp(t[S])||_2 dt <=
-        ||[S]||_2 <= ||B||_2^2 ||S||_2. Eq. (60), of which (61) is the norm, has them, and Lemma F.1 is cited for a last
-        step that only they make one. Without them that step, ||S||_2 <= ||B||_2^2 ||S||_2, would need ||B||_2 >= 1, and
-        Newton-Schulz gives ||B||_2 < 1: a mutant shows it.""",
+        "square brackets around S may be lost, in both: ||exp[S] - I||_2 <= int ||[S]||_2 ||exp(t[S])||_2 dt <= ||[S]||_2"
+        " <= ||B||_2^2 ||S||_2.  Eq. (60), of which (61) is the norm, has them, and Lemma F.1 is cited for a last step that"
+        " only they make one.  Without them that step, ||S||_2 <= ||B||_2^2 ||S||_2, would need ||B||_2 >= 1, and"
+        " Newton-Schulz gives ||B||_2 < 1: a mutant shows it.",
     ),
 )  # fmt: skip
 
