@@ -59,7 +59,10 @@ ORTHONORMAL_WEIGHTS = [ORTHONORMAL_QUERIES_AND_KEYS, ORTHONORMAL_VALUES, ORTHONO
 NEWTON_SCHULZ = (
     "A = I + B (exp[S] - I) B^T with B from K Newton-Schulz steps on M / (||M||_F + eps), M = [X W^Q, X W^K]"
 )
-THE_CONSTANT = "With C = (2 + 4 sqrt 2) R^2 / sqrt(d_v) for ||X||_2 <= R: it depends on d_v and R alone, not on N, d, eps, K or the weights."
+THE_CONSTANT = (
+    "With C = (2 + 4 sqrt 2) R^2 / sqrt(d_v) for ||X||_2 <= R, which depends on d_v and R alone,"
+    " not on N, d, eps, K or the weights."
+)
 
 
 def small(sizes: Any) -> bool:
