@@ -375,9 +375,9 @@ def nearly_a_full_turn() -> dict[str, Any]:
 
 @ROBUST.domain("a large rotation in a plane that B scales evenly")
 def _(arrays: dict[str, Any], sizes: dict[str, int], rng: Any) -> None:
-    # singular values 2 y / (1 + y^2) = 4/5 and delta = 4/5: the error turns back where 16/25 theta passes pi
-    arrays["y"][:] = 0.5
-    arrays["delta"][:] = 0.8
+    # singular values 2 y / (1 + y^2) = 0.95 = delta: the error turns back where 0.95^2 theta passes pi
+    arrays["y"][:] = 0.724
+    arrays["delta"][:] = 0.95
     arrays["left"] *= 0
     arrays["right"] *= 0
     arrays["direction"] *= 0
