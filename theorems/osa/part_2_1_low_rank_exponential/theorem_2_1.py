@@ -60,8 +60,8 @@ from verify.vocabulary import Assumption, Claim, Equal, HasStructure
 
 THEOREM_21 = Claim(LAYER, "osa.thm-2.1", label="Theorem 2.1, Eqs. (6), (7)",
     statement=r"""
-        \text{Let } \mathbf{B}(\mathbf{X}) \in \mathbb{R}^{N\times r} \text{ have columns that provide an orthonormal
-        basis for the subspace } U \text{ spanned by the columns of } \mathbf{Q},\mathbf{K}\ (r =
+        \text{Let } \mathbf{B}(\mathbf{X}) \in \mathbb{R}^{N\times r} \text{ be a matrix where the columns provide an
+        orthonormal basis for the subspace } U \text{ spanned by the columns of } \mathbf{Q},\mathbf{K}\ (r =
         \operatorname{rank}\mathbf{S}). \text{ Then } \exp(\mathbf{S}(\mathbf{X})) = \mathbf{I}_N +
         \mathbf{B}(\mathbf{X})(\exp[\mathbf{S}](\mathbf{X}) - \mathbf{I}_r)\mathbf{B}(\mathbf{X})^\top,\quad
         [\mathbf{S}](\mathbf{X}) = \mathbf{B}(\mathbf{X})^\top\mathbf{S}(\mathbf{X})\mathbf{B}(\mathbf{X}) \in

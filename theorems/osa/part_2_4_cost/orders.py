@@ -41,7 +41,7 @@ ONE_HEAD = COUNTED.extended(assumptions=[SINGLE_HEAD])
 
 NAIVE_COST = Claim(OSA, "osa.naive-cost", label="Section 2.1, text",
     statement=r"""
-        \text{a naive implementation of OSA has computational complexity } O(N^3)\text{ due to the matrix exponential}
+        \text{a naive implementation of OSA has computational complexity of } O(N^3)\text{ due to the matrix exponential}
     """,
     assumptions=["h = 1, so d_v = d"],
     relation=OrderOfGrowth(along=("N", "N d")), sizes={"N": (8, 12), "d": (2, 4)},
@@ -123,7 +123,7 @@ COST.mutant("N d instead of N d^2", lambda N, d: [N * d + d**3] * 2)
 COST.mutant("N d^2 dropped", lambda d: [d**3] * 2)
 
 MEMORY = Claim(ONE_HEAD, "osa.mem-osa", label="Section 2.4 and Abstract",
-    statement=r"\text{memory cost of OSA is } O(Nd + d^2), \text{ linear in } N",
+    statement=r"\text{the memory cost is } O(Nd + d^2) \text{ which scales linearly with } N",
     assumptions=["no N x N matrix formed"],
     relation=OrderOfGrowth(along=("N", "d", "N d", "N N d")), uses=("osa.counted-layer",),
     note="""

@@ -119,7 +119,8 @@ EQUATION_10 = Claim(UNCONVERGED, "osa.thm-a.1-eq-10", label="Theorem A.1, Eq. (1
     ),
     note="""
         The theorem prints I_r for the identity of the size of [S], which is 2 d_v, as in F.3, whatever the rank of S.
-    """,
+        ||B||_2 <= 1 is needed (osa.thm-a.1-eq-10-any-norm), and ||S||_2^2 can stand for (e^{||S||_2} - 1)^2
+        (osa.thm-a.1-quadratic).""",
 )  # fmt: skip
 decided_at_the_experiments(EQUATION_10)
 

@@ -51,7 +51,7 @@ from verify.matrix import (
     spectral_norm,
     sqrt,
 )
-from verify.vocabulary import Assumption, AtMost, Claim, HasStructure, Reading, Shape
+from verify.vocabulary import Assumption, AtMost, Claim, Doubt, HasStructure, Reading, Shape
 
 C3_KAPPA_J2 = Claim(INITIALISED, "osa.c3-kappa-j2", label="Appendix C.3, text",
     statement=r"""
@@ -141,9 +141,15 @@ THEOREM_C4 = Claim(ASSUMED_BY_C4, "osa.thm-c.4", label="Theorem C.4, Eq. (16)",
     assumptions=["kappa = effective condition number of Appendix C.1"],
     relation=AtMost(ascent=False), uses=("osa.thm-c.3", "osa.f7-range"), presumes=("osa.f7-perturbation-alone",),
     proof=("osa.f7-j2-form", "osa.eq-98", "osa.eq-99", "osa.f7-interval"), expects="gap",
-    note=f"{LEAST_CONSTANT}  The theorem stands; kappa takes the least non-zero singular value, and the printed proof, by Weyl's"
-    " inequality, leaves out why J has no small ones where those of J_2 are zero: osa.f7-range supplies it.  The author would"
-    " call that evident, as A X W^V W^O has its rows in the row space of W^O.",
+    doubt=Doubt(
+        r"|\sigma_i(\mathbf{A}) - 1| \leq \delta^4",
+        "the 4 is the mark of footnote 4, which the extraction sets as an exponent: F.7 quotes the assumption with delta, and"
+        " Eqs. (16) and (98) use it so",
+    ),
+    note=f"{LEAST_CONSTANT}  The theorem stands, for a single head; it does not extend to the layer of Eq. (3) with h > 1"
+    " (osa.c4-several-heads).  kappa takes the least non-zero singular value, and the printed proof, by Weyl's inequality,"
+    " leaves out why J has no small ones where those of J_2 are zero: osa.f7-range supplies it.  The author would call that evident,"
+    " as A X W^V W^O has its rows in the row space of W^O.",
 )  # fmt: skip
 
 
@@ -225,7 +231,7 @@ ARBITRARILY_CLOSE.mutant("t / 100", "condition_excess(t) -> condition_excess(t *
 # -- QR instead of Newton-Schulz: footnote 4 and Remark C.5 ------------------------------------------------------------
 
 FOOTNOTE_4 = Claim(OSA, "osa.fn-4", label="Footnote 4",
-    statement=r"\text{if QR is used, } \sigma_i(\mathbf{A})=1 \text{ for all } i",
+    statement=r"\text{If we use QR for OSA, we have } \sigma_i(\mathbf{A})=1 \text{ for all } i",
     assumptions=["B from reduced QR of M", ORTHONORMAL, CONTAINS_QUERIES_AND_KEYS],
     relation=HasStructure(), sizes={"N": (1, 4), "d": (1, 4), "d_v": (1, 2), "r": (1, 4)},
     where=lambda sizes: sizes["r"] <= sizes["N"] and sizes["d_v"] <= sizes["d"], uses=("osa.thm-2.1-any-basis",),

@@ -136,7 +136,7 @@ WITH_BASIS_AND_SIGN = WITH_BASIS.extended(assumptions=[NONNEGATIVE_ALPHA], input
 # -- Lemma F.1: the basis ----------------------------------------------------------------------------------------------
 
 LEMMA_F1 = Claim(LAYER, "osa.lemma-f.1", label="Lemma F.1, Eq. (54)",
-    statement=r"\|\mathbf{B}\|_2\le C",
+    statement=r"\text{There exists some constant } C>0 \text{ such that } \|\mathbf{B}\|_2\le C",
     assumptions=[FROM_NEWTON_SCHULZ],
     relation=AtMost(), sizes={**SIZES, "K": (0, 5)}, uses=("osa.ns-sv-at-most-1",),
     proof=("osa.ns-prenorm", "osa.fn-6"),
