@@ -148,8 +148,8 @@ THEOREM_C4 = Claim(ASSUMED_BY_C4, "osa.thm-c.4", label="Theorem C.4, Eq. (16)",
     ),
     note=f"{LEAST_CONSTANT}  The theorem stands, for a single head; it does not extend to the layer of Eq. (3) with h > 1"
     " (osa.c4-several-heads).  kappa takes the least non-zero singular value, and the printed proof, by Weyl's inequality,"
-    " leaves out why J has no small ones where those of J_2 are zero: osa.f7-range supplies it.  The author would call that evident,"
-    " as A X W^V W^O has its rows in the row space of W^O.",
+    " leaves out why J has no small ones where those of J_2 are zero: osa.f7-range supplies it.  The author would call that"
+    " evident, as A X W^V W^O has its rows in the row space of W^O.",
 )  # fmt: skip
 
 
