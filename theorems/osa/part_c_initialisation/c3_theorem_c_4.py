@@ -64,16 +64,16 @@ C3_KAPPA_J2 = Claim(INITIALISED, "osa.c3-kappa-j2", label="Appendix C.3, text",
             "t = ||S||_2^2 / 4 < 1", positive=lambda X, W_Q, W_K, alpha: 1 - _quarter_of_square(X, W_Q, W_K, alpha)
         ),
     ],
-    relation=AtMost(ascent=False), uses=("osa.c1-kappa", "osa.f7-j2-form-corrected", "osa.thm-a.1-quadratic"),
+    relation=AtMost(ascent=False), uses=("osa.c1-kappa", "osa.f7-j2-form-corrected", "osa.eq-28", "osa.thm-a.1-quadratic"),
     expects="reading",
     reading=Reading(
         "very close to (or exactly) 1",
-        "very close: kappa(J_2) <= (1 + t)/(1 - t) with t = ||S||_2^2 / 4, quadratic in alpha, whether Newton-Schulz has"
+        "very close: kappa(J_2) <= 1 / sqrt(1 - t) with t = ||S||_2^2 / 4, quadratic in alpha, whether Newton-Schulz has"
         " converged or not; exactly 1 for orthogonal A",
     ),
     note="""
-        |sigma_i(A) - 1| <= |sigma_i(A)^2 - 1| <= ||A^T A - I||_2 <= ||S||_2^2 / 4 by osa.thm-a.1-quadratic and
-        sigma^2 (1 - sigma^2) <= 1/4 for the singular values of B.""",
+        1 - t <= sigma_i(A)^2 <= 1: A^T A - I = B Delta^T (B^T B - I) Delta B^T (osa.eq-28) is negative semidefinite, as
+        ||B||_2 <= 1, and at most t in norm by osa.thm-a.1-quadratic, as sigma^2 (1 - sigma^2) <= 1/4.""",
 )  # fmt: skip
 
 
@@ -84,9 +84,15 @@ def _quarter_of_square(X: Any, W_Q: Any, W_K: Any, alpha: Any) -> Any:
 
 @C3_KAPPA_J2.formula
 def second_term_condition_bound(X: Tokens, W_Q: Query, W_K: Key, alpha: Alpha) -> Any:
-    """(1 + t) / (1 - t) - 1 with t = ||S||_2^2 / 4, a scalar: what bounds kappa(J_2) - 1."""
+    """1 / sqrt(1 - t) - 1 with t = ||S||_2^2 / 4, a scalar: what bounds kappa(J_2) - 1."""
     t = _quarter_of_square(X, W_Q, W_K, alpha)
-    return condition_excess(t)
+    return _excess_of_root(t)
+
+
+def _excess_of_root(t: Any) -> Any:
+    """1 / sqrt(1 - t) - 1 = t / (r (1 + r)) with r = sqrt(1 - t), without cancellation for small t."""
+    r = sqrt(1 - t)
+    return t / (r * (1 + r))
 
 
 @C3_KAPPA_J2.oracle
@@ -97,8 +103,8 @@ def second_term_condition_number(
     return effective_condition_number(J_2, X.shape[0] * W_V.shape[1]) - 1
 
 
-C3_KAPPA_J2.mutant("||S||_2^2 / 32", "condition_excess(t) -> condition_excess(t * rational(1, 8))")
-C3_KAPPA_J2.mutant("||S||_2^4 / 16", "condition_excess(t) -> condition_excess(t * t)")
+C3_KAPPA_J2.mutant("||S||_2^2 / 32", "_excess_of_root(t) -> _excess_of_root(t * rational(1, 8))")
+C3_KAPPA_J2.mutant("||S||_2^4 / 16", "_excess_of_root(t) -> _excess_of_root(t * t)")
 
 
 def _first_norm(X: Any, W_Q: Any, W_K: Any, W_V: Any, W_O: Any, alpha: Any, epsilon: Any, K: int) -> Any:
