@@ -24,6 +24,7 @@ from theorems.osa.shapes import (
     HeadSize,
     Key,
     Output,
+    OutsideSpan,
     Query,
     Steps,
     TokenFrame,
@@ -70,6 +71,15 @@ def outside(X: Any, W_Q: Any, W_K: Any, B: Any) -> Any:
 CONTAINS_QUERIES_AND_KEYS = Assumption("the columns of B span a space that contains those of Q and K", zero=outside)
 
 
+def image_outside(X: Any, W_Q: Any, W_K: Any, alpha: Any, B: Any) -> Any:
+    """The part of S outside the span of B, shape (N, N)."""
+    S = skew_matrix(X, W_Q, W_K, alpha)
+    return S - B @ (B.T @ S)
+
+
+CONTAINS_THE_IMAGE = Assumption("the columns of B span a space that contains the image of S", zero=image_outside)
+
+
 def with_basis(frame: Any, C: Any, W_Q: Any, W_K: Any, alpha: Any) -> dict[str, Any]:
     """Tokens X = B C inside the span of an exactly orthonormal B (N, r), so that Q and K lie in it too."""
     B = orthonormal_columns(frame, C.shape[0])
@@ -81,14 +91,34 @@ def tokens_with_wide_basis(frame: TokenFrame, C: Coordinates, W_Q: Query, W_K: K
     return with_basis(frame, C, W_Q, W_K, alpha)
 
 
-#: Orthonormal columns whose span contains those of Q and K, as many as one likes.
+def tokens_with_basis_of_the_image(
+    frame: TokenFrame, C: Coordinates, W_Q: Query, W_K: Key, alpha: Alpha, outward: OutsideSpan
+) -> dict[str, Any]:
+    """The same, or with `outward` = 1 tokens X = B C + p e_1^T, p orthogonal to B, whose queries leave the span of B.
+
+    Of C the first column is cleared, of W_K the first row and the first column, and W_Q has the first row e_1^T.  So Q is
+    a matrix in the span of B plus p e_1^T, and K e_1 = 0: p is lost in Q K^T - K Q^T, whose image stays inside.
+    """
+    if not outward:
+        return with_basis(frame, C, W_Q, W_K, alpha)
+    d, d_v = W_Q.shape
+    r = C.shape[0]
+    first, head = eye(d)[:, :1], eye(d_v)[:, :1]
+    rest, rest_of_head = eye(d) - first @ first.T, eye(d_v) - head @ head.T
+    columns = orthonormal_columns(frame, r + 1)
+    X = columns[:, :r] @ C @ rest + columns[:, r:] @ first.T
+    W_Q, W_K = rest @ W_Q + first @ head.T, rest @ W_K @ rest_of_head
+    return {"X": X, "W_Q": W_Q, "W_K": W_K, "alpha": alpha, "B": columns[:, :r]}
+
+
+#: Orthonormal columns whose span contains the image of S, as many as one likes; that of Q and K may be larger.
 BASIS = Setting(
     OSA,
     "Section 2.1, any basis",
-    assumptions=[ORTHONORMAL, CONTAINS_QUERIES_AND_KEYS],
-    sizes={"N": (1, 5), "d": (1, 4), "d_v": (1, 4), "r": (1, 5)},
-    where=lambda sizes: sizes["r"] <= sizes["N"] and sizes["d_v"] <= sizes["d"],
-    inputs=tokens_with_wide_basis,
+    assumptions=[ORTHONORMAL, CONTAINS_THE_IMAGE],
+    sizes={"N": (1, 5), "d": (1, 4), "d_v": (1, 4), "r": (1, 5), "q": (0, 1)},
+    where=lambda sizes: sizes["r"] + sizes["q"] <= sizes["N"] and sizes["d_v"] <= sizes["d"],
+    inputs=tokens_with_basis_of_the_image,
     exact=True,
 )
 
@@ -145,6 +175,9 @@ ORTHONORMAL_QUERIES_AND_KEYS = Assumption(
 ORTHONORMAL_VALUES = Assumption("W^V = U in V_{d_v}(R^d), uniform", zero=lambda W_V: gram_defect(W_V))
 ORTHONORMAL_OUTPUTS = Assumption("(W^O)^T = V in V_{d_v}(R^d), uniform", zero=lambda W_O: gram_defect(W_O.T))
 POSITIVE_ALPHA = Assumption("alpha > 0", positive=lambda alpha: alpha)
+#: What the bounds by C alpha presuppose: Eq. (5) has alpha in R, and nothing before Theorem C.4 says more.
+NONNEGATIVE_ALPHA = Assumption("alpha >= 0 (not printed)", nonnegative=lambda alpha: alpha)
+ANY_ALPHA = "alpha in R (Eq. (5))"
 
 
 def two_heads(sizes: Any) -> bool:

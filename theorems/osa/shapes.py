@@ -43,6 +43,7 @@ Entry = Annotated[Any, Shape("1", "1")]
 Alpha = Annotated[Any, Real(-2.0, 2.0)]
 NonzeroAlpha = Annotated[Any, Real(-2.0, 2.0, avoid_zero=True)]
 PositiveAlpha = Annotated[Any, Real(2.0**-8, 2.0)]
+NonnegativeAlpha = Annotated[Any, Real(0.0, 2.0)]
 Epsilon = Annotated[Any, Real(2.0**-8, 1.0)]
 UnitInterval = Annotated[Any, Real(0.0, 1.0)]
 #: The logarithm of a factor that makes alpha small.
@@ -53,3 +54,5 @@ Length = Annotated[int, Size("N")]
 Width = Annotated[int, Size("d")]
 HeadSize = Annotated[int, Size("d_v")]
 Rank = Annotated[int, Size("r")]
+#: Whether queries leave the span of a basis, 0 or 1.
+OutsideSpan = Annotated[int, Size("q")]

@@ -17,7 +17,7 @@ from theorems.osa.settings import HEADS, LAYER_OF_FEW_TOKENS
 from theorems.osa.shapes import Alpha, Key, Length, Output, Query, Tokens, Value, Width
 from verify.matrix import softmax
 from verify.oracles import LawTest, at_least_probability
-from verify.vocabulary import Claim, Equal, FollowsLaw
+from verify.vocabulary import Claim, Equal, FollowsLaw, Reading
 
 # -- what happens to the rank of the representation --------------------------------------------------------------------
 
@@ -26,9 +26,11 @@ REPRESENTATION_RANK = Claim(HEADS, "osa.intro-rank", label="Section 1, text",
         \text{by enforcing the attention matrix to be orthogonal in OSA, we preserve the rank of representation}""",
     assumptions=["which object is the representation, A X or the whole head A X W^V W^O, is not stated"],
     relation=Equal(), all_sizes=True, uses=("osa.so-n",), expects="reading",
-    reading="""
-        attention alone, A X against X: they have the same Gram matrix (A X)^T A X = X^T X, hence the same rank and
-        singular values. A head A X W^V W^O does not preserve the rank: see osa.intro-rank-head.""",
+    reading=Reading(
+        "the rank of representation",
+        "of attention alone, A X against X: they have the same Gram matrix (A X)^T A X = X^T X, hence the same rank and"
+        " singular values.  A head A X W^V W^O does not preserve the rank: see osa.intro-rank-head",
+    ),
 )  # fmt: skip
 
 
@@ -104,13 +106,15 @@ HEAD_GRAM.mutant("tokens and value weights dropped", lambda W_O: gram_matrix(W_O
 # -- causality ---------------------------------------------------------------------------------------------------------
 
 NONCAUSAL = Claim(HEADS, "osa.noncausal", label="Section 1, text",
-    statement=r"\text{orthogonality of } \mathbf{A} \text{ restricts OSA to non-causal Transformers}",
-    assumptions=["causal is read as: A lower triangular"],
+    statement=r"""
+        \text{We note that this does restricts the applicability of OSA to non-causal decoder-based Transformers}""",
+    assumptions=["causal: A lower triangular"],
     relation=Equal(), sizes={"N": (2, 5), "d": (1, 4), "d_v": (1, 4)}, uses=("osa.so-n",), expects="reading",
-    reading="""
-        what 'does restricts the applicability' is the orthogonality, and a causal A would be lower triangular. For
-        orthogonal A, sum_{j>i} (j - i) A_ij^2 = sum_{j<i} (i - j) A_ij^2: attention weighted by distance looks ahead
-        as much as it looks back, so a triangular A is diagonal and mixes nothing.""",
+    reading=Reading(
+        "this does restricts the applicability",
+        "this is the orthogonality of A.  For orthogonal A, sum_{j>i} (j - i) A_ij^2 = sum_{j<i} (i - j) A_ij^2: attention"
+        " weighted by distance looks ahead as much as it looks back, so a triangular A is diagonal and mixes nothing",
+    ),
 )  # fmt: skip
 
 

@@ -21,7 +21,7 @@ from theorems.osa.part_e_experiments.untrained import decided_at_the_experiments
 from theorems.osa.settings import LAYER
 from theorems.osa.shapes import Alpha, Epsilon, HeadSize, Key, Output, Query, Steps, Tokens, Value
 from verify.matrix import concatenate, determinant, expm, eye, ones, rational, sqrt
-from verify.vocabulary import Claim, Equal, HasStructure, Real, Setting
+from verify.vocabulary import Claim, Equal, HasStructure, Reading, Real, Setting
 
 # -- S is skew, exp(S) special orthogonal ------------------------------------------------------------------------------
 
@@ -176,12 +176,16 @@ def law_and_head_size(a: Skewness, d_v: HeadSize) -> Any:
 DOT_PRODUCTS = Setting(OSA, "Section 2", sizes={"d_v": (1, 4)}, inputs=law_and_head_size, exact=True)
 
 SCALING = Claim(DOT_PRODUCTS, "osa.scaling-dv", label="Section 2, text below Eq. (5)",
-    statement=r"\tfrac{1}{\sqrt{d_v}} \text{ normalises the dot-product of vectors in } \mathbb{R}^{d_v}",
+    statement=r"""
+        \text{we use the scaling } \tfrac{1}{\sqrt{d_v}} \text{ for normalising the dot-product of vectors in }
+        \mathbb{R}^{d_v}""",
     assumptions=["no distribution is stated"],
     relation=HasStructure(), expects="reading",
-    reading="""
-        the entries of the two vectors are independent with mean 0 and variance 1; then the scaled dot product has
-        variance 1. Every such law with two values is enumerated.""",
+    reading=Reading(
+        "normalising the dot-product",
+        "for vectors with independent entries of mean 0 and variance 1 the scaled dot product has variance 1.  Every such"
+        " law with two values is enumerated",
+    ),
     note="""
         What is scaled in Eq. (5) is the difference of two such products, whose variance is 2: see osa.scaling-scores.
     """,

@@ -35,6 +35,7 @@ from theorems.osa.shapes import (
     Coordinates,
     HeadSize,
     Key,
+    Length,
     NonzeroAlpha,
     Query,
     SquareQuery,
@@ -59,8 +60,8 @@ from verify.vocabulary import Assumption, Claim, Equal, HasStructure
 
 THEOREM_21 = Claim(LAYER, "osa.thm-2.1", label="Theorem 2.1, Eqs. (6), (7)",
     statement=r"""
-        \text{Let } \mathbf{B}(\mathbf{X}) \in \mathbb{R}^{N\times r} \text{ have columns that provide an orthonormal
-        basis for the subspace } U \text{ spanned by the columns of } \mathbf{Q},\mathbf{K}\ (r =
+        \text{Let } \mathbf{B}(\mathbf{X}) \in \mathbb{R}^{N\times r} \text{ be a matrix where the columns provide an
+        orthonormal basis for the subspace } U \text{ spanned by the columns of } \mathbf{Q},\mathbf{K}\ (r =
         \operatorname{rank}\mathbf{S}). \text{ Then } \exp(\mathbf{S}(\mathbf{X})) = \mathbf{I}_N +
         \mathbf{B}(\mathbf{X})(\exp[\mathbf{S}](\mathbf{X}) - \mathbf{I}_r)\mathbf{B}(\mathbf{X})^\top,\quad
         [\mathbf{S}](\mathbf{X}) = \mathbf{B}(\mathbf{X})^\top\mathbf{S}(\mathbf{X})\mathbf{B}(\mathbf{X}) \in
@@ -112,12 +113,17 @@ THEOREM_21.mutant("[S] transposed", "B.T @ S @ B -> (B.T @ S @ B).T")
 THEOREM_21_ANY_BASIS = Claim(BASIS, "osa.thm-2.1-any-basis", label="Theorem 2.1, for any basis",
     statement=r"""
         \text{For every } \mathbf{B} \in \mathbb{R}^{N\times r} \text{ with orthonormal columns whose span contains the
-        columns of } \mathbf{Q},\mathbf{K}, \text{ whatever } r \ge \dim U: \quad \exp(\mathbf{S}) = \mathbf{I}_N +
+        image of } \mathbf{S} = \tfrac{\alpha}{\sqrt{d_v}}(\mathbf{Q}\mathbf{K}^\top - \mathbf{K}\mathbf{Q}^\top), \text{
+        as it does if it contains the columns of } \mathbf{Q},\mathbf{K}, \text{ whatever } r \ge
+        \operatorname{rank}\mathbf{S}: \quad \exp(\mathbf{S}) = \mathbf{I}_N +
         \mathbf{B}(\exp(\mathbf{B}^\top\mathbf{S}\mathbf{B}) - \mathbf{I}_r)\mathbf{B}^\top""",
     relation=Equal(), corrects="osa.thm-2.1", of_project=True,
-    note="A reduced QR of [Q, K] supplies such a B even where the columns of [Q, K] are dependent.",
+    note="""
+        A reduced QR of [Q, K] supplies such a B even where the columns of [Q, K] are dependent. With r = rank S the
+        columns of B are a basis of the image of S, as in Appendix F.1: Q = [e_1, e_1], K = [e_2, e_3] has rank S = 2,
+        and span[Q, K] = R^3.""",
 )  # fmt: skip
-decided_at_the_experiments(THEOREM_21_ANY_BASIS)
+decided_at_the_experiments(THEOREM_21_ANY_BASIS, q=0)
 
 
 @THEOREM_21_ANY_BASIS.formula
@@ -293,23 +299,26 @@ SINGLE_HEAD_RANK_AT_MOST_D = Claim(OSA, "osa.sec-2.4-r-at-most-d",
     label="Section 2.4, the rank of S with a single head",
     statement=r"""
         \operatorname{rank}\mathbf{S} = \operatorname{rank}(\mathbf{X}\tilde{\mathbf{W}}\mathbf{X}^\top) \le 2\lfloor
-        d/2 \rfloor < 2d \text{ for } h = 1""",
+        \min(d,N)/2 \rfloor < 2d \text{ for } h = 1""",
     assumptions=["h = 1, so d_v = d"],
     relation=HasStructure(), sizes={"N": (1, 6), "d": (1, 4)}, exact=True, of_project=True, corrects="osa.sec-2.4-r",
     note="""
-        Checked as: all minors of S of the next order vanish. The bound is attained for N >= d: osa.rank-s-attained.""",
+        S is skew and of size N, so its rank is even and at most N; it is at most rank W~, of size d and skew. Checked
+        as: all minors of S of the next order vanish. The bound is attained: osa.rank-s-attained.""",
 )  # fmt: skip
 
 
 @SINGLE_HEAD_RANK_AT_MOST_D.inputs
-def single_head(X: Tokens, W_Q: SquareQuery, W_K: SquareWeights, alpha: NonzeroAlpha, d: Width) -> dict[str, Any]:
-    return {"X": X, "W_Q": W_Q, "W_K": W_K, "alpha": alpha, "d": d}
+def single_head(
+    X: Tokens, W_Q: SquareQuery, W_K: SquareWeights, alpha: NonzeroAlpha, N: Length, d: Width
+) -> dict[str, Any]:
+    return {"X": X, "W_Q": W_Q, "W_K": W_K, "alpha": alpha, "N": N, "d": d}
 
 
 @SINGLE_HEAD_RANK_AT_MOST_D.formula
-def rank_bound_with_a_single_head(d: Width) -> int:
-    """2 floor(d / 2), which rank S does not exceed for h = 1."""
-    return d // 2 * 2
+def rank_bound_with_a_single_head(N: Length, d: Width) -> int:
+    """2 floor(min(d, N) / 2), which rank S does not exceed for h = 1."""
+    return min(d, N) // 2 * 2
 
 
 SINGLE_HEAD_RANK_AT_MOST_D.part(
@@ -320,7 +329,7 @@ SINGLE_HEAD_RANK_AT_MOST_D.part(
 
 
 SINGLE_HEAD_RANK_AT_MOST_D.mutant("one less", lambda value: max(value - 1, 1))
-SINGLE_HEAD_RANK_AT_MOST_D.mutant("floor(d / 2)", lambda d: max(d // 2, 1))
+SINGLE_HEAD_RANK_AT_MOST_D.mutant("floor(min(d, N) / 2)", lambda N, d: max(min(d, N) // 2, 1))
 
 RANK_ATTAINED = Claim(OSA, "osa.rank-s-attained",
     label="Sections 2.1 and 2.4, where the bounds of the rank of S are attained",

@@ -107,7 +107,8 @@ THEOREM_22 = Claim(LAYERS, "osa.thm-2.2", label="Theorem 2.2, Eq. (8)",
     proof=("osa.eq-19", "osa.f2-orthogonality"),
     note="""
         The eigenvalues are compared through tr (Sigma / (1 + tr Sigma))^k, k = 1, ..., N, which determine them with
-        their multiplicities.""",
+        their multiplicities. A is the exact exp(S), not that of Newton-Schulz, which is orthogonal only in the limit; and
+        h = 1 excludes the initialisation of Appendix C.2, which needs 2 d_v <= d.""",
 )  # fmt: skip
 decided_at_the_experiments(THEOREM_22, l=2)
 

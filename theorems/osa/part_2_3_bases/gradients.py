@@ -33,6 +33,7 @@ from theorems.osa.shapes import (
     Key,
     Length,
     NonzeroAlpha,
+    OutsideSpan,
     Query,
     Square,
     Steps,
@@ -224,8 +225,8 @@ THROUGH_NEWTON_SCHULZ = Claim(OSA, "osa.gradient-through-newton-schulz",
         \exp(\mathbf{S})), \text{ the gradient by } \mathbf{W}^{Q,K} \text{ of Eq. (6) through } \mathbf{B} =
         \mathbf{M}_K,\ K \ge 1, \text{ is that of } \exp(\mathbf{S}), \text{ whatever the rank of } \mathbf{M}""",
     assumptions=[EVERY_SINGULAR_VALUE_ONE],
-    relation=Equal(), sizes={"N": (2, 3), "d": (2, 3), "d_v": (1, 1), "K": (1, 2)}, expects="refuted", severity="error",
-    correction="osa.gradient-through-newton-schulz-full-rank", of_project=True,
+    relation=Equal(), sizes={"N": (2, 3), "d": (2, 3), "d_v": (1, 1), "K": (1, 2), "q": (0, 1)}, expects="refuted",
+    severity="error", correction="osa.gradient-through-newton-schulz-full-rank", of_project=True,
     note="""
         The iterates move in the column space of M. Where M is rank deficient, a change of the weights that enlarges it
         changes exp(S) at first order and leaves the layer as computed where it was; its gradient (correct for what is
@@ -233,11 +234,22 @@ THROUGH_NEWTON_SCHULZ = Claim(OSA, "osa.gradient-through-newton-schulz",
 )  # fmt: skip
 
 
-@THROUGH_NEWTON_SCHULZ.inputs
 def tokens_with_orthonormal_queries_and_keys(
     frame: TokenFrame, mixing: Frame, E: Tokens, alpha: NonzeroAlpha, d_v: HeadSize, K: Steps
 ) -> Any:
     M = orthonormal_columns(frame, 2 * d_v)
+    return {**_tokens_with_queries_and_keys(M, mixing, E), "alpha": alpha * rational(1, 3), "K": K}
+
+
+@THROUGH_NEWTON_SCHULZ.inputs
+def tokens_with_parallel_queries_and_keys(
+    frame: TokenFrame, mixing: Frame, E: Tokens, alpha: NonzeroAlpha, d_v: HeadSize, K: Steps, q: OutsideSpan
+) -> Any:
+    """[Q, K] with orthonormal columns or, for q = 1, parallel ones: M = u (3/5, 4/5) of rank one."""
+    if not q:
+        return tokens_with_orthonormal_queries_and_keys(frame, mixing, E, alpha, d_v, K)
+    u = orthonormal_columns(frame, d_v)
+    M = concatenate([u * rational(3, 5), u * rational(4, 5)], axis=1)
     return {**_tokens_with_queries_and_keys(M, mixing, E), "alpha": alpha * rational(1, 3), "K": K}
 
 

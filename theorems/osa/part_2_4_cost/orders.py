@@ -24,7 +24,7 @@ from theorems.osa.part_2_4_cost.basis_layer import (
 from theorems.osa.shapes import Length, Rank, Width
 from verify.matrix import expm
 from verify.oracles import Count, count
-from verify.vocabulary import Claim, OrderOfGrowth, Setting
+from verify.vocabulary import Claim, OrderOfGrowth, Reading, Setting
 
 FIXED_EXPONENTIAL = (
     "an exponential takes a fixed number of matrix products, as it does while ||S|| is bounded: each doubling of the norm"
@@ -41,12 +41,15 @@ ONE_HEAD = COUNTED.extended(assumptions=[SINGLE_HEAD])
 
 NAIVE_COST = Claim(OSA, "osa.naive-cost", label="Section 2.1, text",
     statement=r"""
-        \text{a naive implementation of OSA has computational complexity } O(N^3)\text{ due to the matrix exponential}
+        \text{a naive implementation of OSA has computational complexity of } O(N^3)\text{ due to the matrix exponential}
     """,
     assumptions=["h = 1, so d_v = d"],
     relation=OrderOfGrowth(along=("N", "N d")), sizes={"N": (8, 12), "d": (2, 4)},
     where=lambda sizes: sizes["d"] <= sizes["N"], expects="reading",
-    reading=f"the order in N for d <= N, where projections (N d^2) do not dominate; {FIXED_EXPONENTIAL}",
+    reading=Reading(
+        "computational complexity of $O(N^3)$",
+        f"the order in N for d <= N, where projections (N d^2) do not dominate; {FIXED_EXPONENTIAL}",
+    ),
 )  # fmt: skip
 
 
@@ -62,13 +65,16 @@ NAIVE_COST.mutant("N^2 d, as for softmax attention", lambda N, d: N**2 * d)
 
 REDUCED_EXPONENTIAL_COST = Claim(OSA, "osa.thm-2.1-cost", label="Section 2.1, text after Theorem 2.1",
     statement=r"""
-        \text{computing } \exp(\mathbf{S}) \text{ reduces to computing } \exp[\mathbf{S}], \text{ with complexity }
-        O(r^3) \ll O(N^3)""",
+        \text{This reduces the problem of computing } \exp(\mathbf{S}) \text{ to computing } \exp[\mathbf{S}] \text{ which
+        has a computational complexity of } O(r^3) \ll O(N^3)""",
     assumptions=["r << N"],
     relation=OrderOfGrowth(along=("r", "N", "N r")), sizes={"N": (16, 20), "r": (2, 4)}, uses=("osa.thm-2.1",),
     expects="reading",
-    reading=f"the order of exp[S] alone, from [S] (r, r), whatever N; {FIXED_EXPONENTIAL}.  The products with B that Eq. (6)"
-    " needs besides are counted in Section 2.4.",
+    reading=Reading(
+        r"computational complexity of $O(r^3) \ll O(N^3)$",
+        f"the order of exp[S] alone, from [S] (r, r), whatever N; {FIXED_EXPONENTIAL}.  The products with B that Eq. (6) needs"
+        " besides are counted in Section 2.4",
+    ),
 )  # fmt: skip
 
 
@@ -90,11 +96,11 @@ REDUCED_EXPONENTIAL_COST.mutant("r^3 / N", lambda N, r: Fraction(r**3, N))
 # -- the whole layer ---------------------------------------------------------------------------------------------------
 
 COST = Claim(ONE_HEAD, "osa.cost-osa", label="Section 2.4 and Abstract",
-    statement=r"\text{computational complexity of OSA is } O(Nd^2 + d^3), \text{ linear in } N",
+    statement=r"""
+        \text{the computational complexity of OSA is } O(Nd^2 + d^3) \text{, which scales linearly with } N""",
     assumptions=["a fixed number K of Newton-Schulz steps, or a QR"],
     relation=OrderOfGrowth(along=("N", "d", "N d", "N N d")), uses=("osa.thm-2.1-any-basis", "osa.counted-layer"),
-    expects="reading",
-    reading=FIXED_EXPONENTIAL,
+    expects="reading", reading=Reading("the computational complexity of OSA", FIXED_EXPONENTIAL),
     note="""
         For both bases, at N above and below 2d. Reached only by products in the order of the formula: see
         osa.cost-eq-6-formed.""",
@@ -117,7 +123,7 @@ COST.mutant("N d instead of N d^2", lambda N, d: [N * d + d**3] * 2)
 COST.mutant("N d^2 dropped", lambda d: [d**3] * 2)
 
 MEMORY = Claim(ONE_HEAD, "osa.mem-osa", label="Section 2.4 and Abstract",
-    statement=r"\text{memory cost of OSA is } O(Nd + d^2), \text{ linear in } N",
+    statement=r"\text{the memory cost is } O(Nd + d^2) \text{ which scales linearly with } N",
     assumptions=["no N x N matrix formed"],
     relation=OrderOfGrowth(along=("N", "d", "N d", "N N d")), uses=("osa.counted-layer",),
     note="""
@@ -142,8 +148,8 @@ FORMED = Claim(ONE_HEAD, "osa.cost-eq-6-formed", label="Eqs. (6) and (7) with th
         \text{With } \mathbf{S} \text{ formed for } [\mathbf{S}] = \mathbf{B}^\top\mathbf{S}\mathbf{B} \text{ and }
         \mathbf{A} \text{ by Eq. (6) before it is applied, OSA takes } O(N^2d + Nd^2 + d^3) \text{ operations and memory
         } O(N^2 + Nd + d^2), \text{ and no less: quadratic in } N""",
-    relation=OrderOfGrowth(along=("N", "d", "N d")), of_project=True, expects="reading",
-    reading=FIXED_EXPONENTIAL,
+    assumptions=[FIXED_EXPONENTIAL],
+    relation=OrderOfGrowth(along=("N", "d", "N d")), of_project=True,
     note="The orders of Section 2.4, which are among the mutants, are those of the products taken from right to left.",
 )  # fmt: skip
 
@@ -172,12 +178,14 @@ FORMED.mutant("operations N d^2 + d^3, as in Section 2.4", lambda N, d: [N * d**
 FORMED.mutant("memory N d + d^2, as in Section 2.4", lambda N, d: [N**2 * d + N * d**2 + d**3, N * d + d**2])
 
 SOFTMAX_COST = Claim(COUNTED, "osa.cost-ssa", label="Section 2.4",
-    statement=r"\text{computational complexity of SSA is } O(N^2 d) \text{ and memory cost } O(N^2)",
+    statement=r"\text{the computational complexity of SSA is } O(N^2 d) \text{ and the memory cost is } O(N^2)",
     assumptions=["h = 1"],
     relation=OrderOfGrowth(along=("N", "N d")), where=lambda sizes: sizes["d"] <= sizes["N"], expects="reading",
-    reading="""
-        for d <= N, where the N x N matrix of scores dominates. For d above N the projections take N d^2 operations and
-        Q, K, V alone N d entries: see osa.cost-ssa-wide.""",
+    reading=Reading(
+        ("$O(N^2d)$", "$O(N^2)$"),
+        "the orders for d <= N, where the N x N matrix of scores dominates.  For d above N the projections take N d^2 operations"
+        " and Q, K, V alone N d entries: see osa.cost-ssa-wide",
+    ),
 )  # fmt: skip
 
 

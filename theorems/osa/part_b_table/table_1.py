@@ -5,14 +5,14 @@ from __future__ import annotations
 from theorems.osa.part_2_4_cost.basis_layer import counts_of_components
 from theorems.osa.part_2_4_cost.orders import FIXED_EXPONENTIAL, ONE_HEAD
 from theorems.osa.shapes import Length, Width
-from verify.vocabulary import Claim, OrderOfGrowth
+from verify.vocabulary import Claim, OrderOfGrowth, Reading
 
 TABLE_OPERATIONS = Claim(ONE_HEAD, "osa.table-1-flops", label='Table 1, column "Complexity"',
     statement=r"\text{QR: } O(Nd^2);\ \text{Newton-Schulz: } O(Nd^2);\ [\mathbf{S}]: O(Nd^2+d^3);\ \exp[\mathbf{S}]:"
     r" O(d^3);\ \text{Eq. (6) and applying } \mathbf{X}\mathbf{W}^V\mathbf{W}^O: O(Nd^2+d^3)",
     assumptions=["K fixed"],
     relation=OrderOfGrowth(along=("N", "d", "N d")), uses=("osa.counted-layer",), expects="reading",
-    reading=FIXED_EXPONENTIAL,
+    reading=Reading("Complexity", FIXED_EXPONENTIAL),
 )  # fmt: skip
 
 
@@ -34,9 +34,11 @@ TABLE_MEMORY = Claim(ONE_HEAD, "osa.table-1-memory", label='Table 1, column "Mem
         \text{QR: } O(Nd);\ \text{Newton-Schulz: } O(Nd);\ [\mathbf{S}]: O(Nd);\ \exp[\mathbf{S}]: O(d^2);\ \text{Eq.
         (6) and applying } \mathbf{X}\mathbf{W}^V\mathbf{W}^O: O(Nd)""",
     relation=OrderOfGrowth(along=("N", "N d")), where=lambda sizes: 2 * sizes["d"] <= sizes["N"], expects="reading",
-    reading="""
-        for 2d <= N, as Section 2.3 usually has it. M_k^T M_k, [S] and B^T X W^V W^O have order d^2 entries, which N d
-        does not bound while d outgrows N: see osa.table-1-memory-wide.""",
+    reading=Reading(
+        "$O(Nd)$",
+        "the order for 2d <= N, as Section 2.3 usually has it.  M_k^T M_k, [S] and B^T X W^V W^O have order d^2 entries, which"
+        " N d does not bound while d outgrows N: see osa.table-1-memory-wide",
+    ),
 )  # fmt: skip
 
 

@@ -14,6 +14,8 @@ from theorems.osa import OSA
 from theorems.osa.definitions import attention_matrix, newton_schulz_iterate, orthonormal_columns
 from theorems.osa.part_e_experiments.untrained import decided_at_the_experiments
 from theorems.osa.settings import (
+    ANY_ALPHA,
+    NONNEGATIVE_ALPHA,
     ORTHONORMAL_OUTPUTS,
     ORTHONORMAL_QUERIES_AND_KEYS,
     ORTHONORMAL_VALUES,
@@ -21,7 +23,20 @@ from theorems.osa.settings import (
     orthonormal_queries_and_keys,
     two_heads,
 )
-from theorems.osa.shapes import Alpha, Decay, Epsilon, Factor, Frame, HeadSize, Query, Share, Steps, Tokens, Value
+from theorems.osa.shapes import (
+    Alpha,
+    Decay,
+    Epsilon,
+    Factor,
+    Frame,
+    HeadSize,
+    NonnegativeAlpha,
+    Query,
+    Share,
+    Steps,
+    Tokens,
+    Value,
+)
 from verify.matrix import (
     COLUMN,
     absolute,
@@ -38,15 +53,15 @@ from verify.matrix import (
     unvec_r,
 )
 from verify.oracles import jacobian
-from verify.vocabulary import Assumption, AtMost, Claim, Setting
+from verify.vocabulary import Assumption, AtMost, Claim, Reading, Setting
 
 ORTHONORMAL_WEIGHTS = [ORTHONORMAL_QUERIES_AND_KEYS, ORTHONORMAL_VALUES, ORTHONORMAL_OUTPUTS]
 NEWTON_SCHULZ = (
     "A = I + B (exp[S] - I) B^T with B from K Newton-Schulz steps on M / (||M||_F + eps), M = [X W^Q, X W^K]"
 )
 THE_CONSTANT = (
-    "C = (2 + 4 sqrt 2) R^2 / sqrt(d_v) for ||X||_2 <= R: it depends on d_v and R alone, not on N, d, eps, K or the weights;"
-    " alpha >= 0, or |alpha| in its place"
+    "With C = (2 + 4 sqrt 2) R^2 / sqrt(d_v) for ||X||_2 <= R, which depends on d_v and R alone,"
+    " not on N, d, eps, K or the weights."
 )
 
 
@@ -82,11 +97,28 @@ def initialised(
     }
 
 
+def initialised_with_sign(
+    X: Tokens,
+    pair: Frame,
+    left: Frame,
+    right: Frame,
+    alpha: NonnegativeAlpha,
+    decay: Decay,
+    epsilon: Epsilon,
+    K: Steps,
+    d_v: HeadSize,
+) -> Any:
+    """The same with alpha >= 0."""
+    return initialised(X, pair, left, right, alpha, decay, epsilon, K, d_v)
+
+
 #: Weights, alpha and basis as initialised.  For N = 1 the skew matrix S vanishes, A = 1 and J_1 = 0.
 AT_INITIALISATION = Setting(
     OSA, "Appendix C.3", sizes={"N": (2, 3), "d": (2, 4), "d_v": (1, 2), "K": (0, 3)}, where=small, inputs=initialised
 )
 INITIALISED = AT_INITIALISATION.extended(assumptions=ORTHONORMAL_WEIGHTS)
+#: With the sign of alpha that bounds by C alpha need.
+WITH_SIGN = INITIALISED.extended(assumptions=[NONNEGATIVE_ALPHA], inputs=initialised_with_sign)
 
 
 def initialised_with_small_alpha(
@@ -217,15 +249,15 @@ NEWTON_SCHULZ_DIFFERENTIAL.mutant(
     "sqrt 2 times the spectral norm of dM_0, halved", lambda D: spectral_norm(D) * sqrt(2) * rational(1, 2)
 )
 
-THEOREM_C3 = Claim(INITIALISED, "osa.thm-c.3", label="Theorem C.3, Eq. (15)",
-    statement=r"\|\mathbf{J}_1(\mathbf{X})\|_2\le C\alpha,\quad C>0 \text{ some constant}",
-    assumptions=["||X||_2 bounded", NEWTON_SCHULZ, "alpha real (Section 2), a small number (text below)"],
+THEOREM_C3 = Claim(WITH_SIGN, "osa.thm-c.3", label="Theorem C.3, Eq. (15)",
+    statement=r"""
+        \|\mathbf{J}_1(\mathbf{X})\|_2\le C\alpha, \text{ where } C>0 \text{ is some constant}""",
+    assumptions=["||X||_2 bounded", NEWTON_SCHULZ],
     relation=AtMost(), uses=("osa.thm-c.1", "osa.thm-c.2", "osa.c1-kappa", "osa.newton-schulz-differential"),
     proof=("osa.eq-84", "osa.eq-86", "osa.eq-93", "osa.lemma-f.6", "osa.lemma-f.7", "osa.lemma-f.8", "osa.f6-orders"),
-    expects="reading",
-    reading=THE_CONSTANT,
-    note="""
-        For alpha < 0 and J_1 != 0 the printed right-hand side is negative. The printed chain gives a constant that
+    expects="gap", presumes=("osa.thm-c.3-any-sign",), missing="alpha >= 0", correction="osa.thm-c.3-absolute",
+    note=THE_CONSTANT + """
+        Theorem C.4 says alpha > 0, this theorem, its lemmas and Eq. (5) do not. The printed chain gives a constant that
         grows like (3/2)^K / eps; here neither factor is left, because S = alpha/sqrt(d_v) M J M^T, J = [[0, I], [-I,
         0]], lets every dB meet an M, and ||dB M^T||_F, ||dB^T M||_F <= sqrt 2 ||dX||_F
         (osa.newton-schulz-differential). So E_1 and E_3 of Eq. (87) are at most sqrt 2 |alpha| ||X||_2 / sqrt(d_v)
@@ -235,26 +267,71 @@ THEOREM_C3 = Claim(INITIALISED, "osa.thm-c.3", label="Theorem C.3, Eq. (15)",
 
 @THEOREM_C3.formula
 def first_term_bound(X: Tokens, W_V: Value, alpha: Alpha) -> Any:
+    """C alpha = (2 + 4 sqrt 2) ||X||_2^2 alpha / sqrt(d_v), a scalar, whatever K and eps (Eq. (15))."""
+    return linear_bound(X, W_V, alpha)
+
+
+THEOREM_C3_ANY_SIGN = Claim(INITIALISED, "osa.thm-c.3-any-sign", label="Theorem C.3, for every real alpha",
+    statement=r"""
+        \|\mathbf{J}_1(\mathbf{X})\|_2\le C\alpha \text{ for every } \alpha\in\mathbb{R}, \quad
+        C = (2+4\sqrt2)\|\mathbf{X}\|_2^2/\sqrt{d_v}""",
+    assumptions=["||X||_2 bounded", NEWTON_SCHULZ, ANY_ALPHA],
+    relation=AtMost(signed=True), expects="refuted", severity="error", of_project=True,
+    note="For alpha < 0 the right-hand side is negative, whatever C > 0; Eq. (5) lets alpha be any real number.",
+)  # fmt: skip
+
+
+@THEOREM_C3_ANY_SIGN.formula
+def first_term_bound_of_either_sign(X: Tokens, W_V: Value, alpha: Alpha) -> Any:
+    """C alpha, a scalar of the sign of alpha."""
+    return linear_bound(X, W_V, alpha)
+
+
+THEOREM_C3_ABSOLUTE = Claim(INITIALISED, "osa.thm-c.3-absolute", label="Theorem C.3, with the size of alpha",
+    statement=r"""
+        \text{For weights as initialised, } \|\mathbf{X}\|_2\le R, \mathbf{B} \text{ from any number of Newton-Schulz
+        steps}: \quad \|\mathbf{J}_1(\mathbf{X})\|_2\le C|\alpha|, \quad C = (2+4\sqrt2)R^2/\sqrt{d_v}, \text{ for
+        every } \alpha\in\mathbb{R}""",
+    assumptions=["||X||_2 <= R", NEWTON_SCHULZ, ANY_ALPHA],
+    relation=AtMost(), corrects="osa.thm-c.3", uses=("osa.thm-c.1", "osa.thm-c.2", "osa.newton-schulz-differential"),
+    of_project=True,
+)  # fmt: skip
+
+
+@THEOREM_C3_ABSOLUTE.formula
+def first_term_bound_by_size(X: Tokens, W_V: Value, alpha: Alpha) -> Any:
     """C |alpha| = (2 + 4 sqrt 2) ||X||_2^2 |alpha| / sqrt(d_v), a scalar, whatever K and eps."""
     return linear_bound(X, W_V, absolute(alpha))
 
 
-@THEOREM_C3.oracle
 def norm_of_first_term(X: Any, W_Q: Any, W_K: Any, W_V: Any, W_O: Any, alpha: Any, epsilon: Any, K: int) -> Any:
     return spectral_norm(first_jacobian_term(X, W_Q, W_K, W_V, W_O, alpha, epsilon, K))
 
 
-THEOREM_C3.mutant("quadratic in alpha", lambda X, W_V, alpha: linear_bound(X, W_V, squared(alpha)))
-THEOREM_C3.mutant("linear in ||X||_2", lambda value, X: value / spectral_norm(X))
-THEOREM_C3.mutant("C / 10", lambda value: value * rational(1, 10))
+for claim in (THEOREM_C3, THEOREM_C3_ANY_SIGN, THEOREM_C3_ABSOLUTE):
+    claim.oracle(norm_of_first_term)
+    claim.mutant("quadratic in alpha", lambda X, W_V, alpha: linear_bound(X, W_V, squared(alpha)))
+    if claim is not THEOREM_C3_ANY_SIGN:
+        claim.mutant("linear in ||X||_2", lambda value, X: value / spectral_norm(X))
+    claim.mutant("C / 10", lambda value: value * rational(1, 10))
+
+
+@THEOREM_C3_ANY_SIGN.counterexample("X = I, alpha = -1, no Newton-Schulz step: the right-hand side is negative")
+def negative_alpha() -> dict[str, Any]:
+    weights = {"W_Q": [[1], [0]], "W_K": [[0], [1]], "W_V": [[1], [0]], "W_O": [[1, 0]]}
+    return {"X": [[1, 0], [0, 1]], **weights, "alpha": -1, "epsilon": 1, "K": 0}
+
 
 NEAR_IDENTITY = Claim(AT_INITIALISATION, "osa.c3-near-identity", label="Appendix C.3, text after Theorem C.3",
     statement=r"""
-        \text{small } \alpha \text{ sets } \mathbf{A}(\mathbf{X}) \text{ close to the identity at the start of training}
-    """,
+        \text{we initialise } \alpha \text{ to be some small number. Indeed this can be viewed as setting }
+        \mathbf{A}(\mathbf{X}) \text{ to be close to the identity matrix at the start of training}""",
     assumptions=[ORTHONORMAL_QUERIES_AND_KEYS, "||X||_2 bounded", NEWTON_SCHULZ],
     relation=AtMost(), where=two_heads, expects="reading",
-    reading="||A - I||_2 <= |alpha| ||X||_2^2 / sqrt(d_v), for A from Newton-Schulz and for A = exp(S) alike",
+    reading=Reading(
+        ("some small number", "close to the identity matrix"),
+        "||A - I||_2 <= |alpha| ||X||_2^2 / sqrt(d_v), for A from Newton-Schulz and for A = exp(S) alike",
+    ),
 )  # fmt: skip
 decided_at_the_experiments(NEAR_IDENTITY)
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any
 
 from theorems.osa import OSA
-from theorems.osa.part_2_1_low_rank_exponential.theorem_2_1 import attention_matrix_in_any_basis
+from theorems.osa.definitions import queries_and_keys, skew_matrix
+from theorems.osa.part_2_1_low_rank_exponential.theorem_2_1 import attention_matrix_in_any_basis, elementary_symmetric
 from theorems.osa.part_c_initialisation.c3_theorem_c_3 import (
     INITIALISED,
     NEWTON_SCHULZ,
@@ -50,30 +51,48 @@ from verify.matrix import (
     spectral_norm,
     sqrt,
 )
-from verify.vocabulary import Assumption, AtMost, Claim, HasStructure
+from verify.vocabulary import Assumption, AtMost, Claim, Doubt, HasStructure, Reading, Shape
 
 C3_KAPPA_J2 = Claim(INITIALISED, "osa.c3-kappa-j2", label="Appendix C.3, text",
-    statement=r"\text{the condition number of } \mathbf{J}_2 \text{ is very close to (or exactly) } 1",
+    statement=r"""
+        \text{our initialisation scheme has been designed to ensure the condition number of } \mathbf{J}_2 \text{ is very
+        close to (or exactly) } 1""",
     assumptions=[
         "effective condition number",
         NEWTON_SCHULZ,
         Assumption(
-            "delta = max_i |sigma_i(A) - 1| < 1",
-            positive=lambda X, W_Q, W_K, alpha, epsilon, K: 1 - delta_of(X, W_Q, W_K, alpha, epsilon, K),
+            "t = ||S||_2^2 / 4 < 1", positive=lambda X, W_Q, W_K, alpha: 1 - _quarter_of_square(X, W_Q, W_K, alpha)
         ),
     ],
-    relation=AtMost(ascent=False), uses=("osa.c1-kappa", "osa.f7-j2-form-corrected"), expects="reading",
-    reading="""
-        very close: kappa(J_2) <= (1 + delta)/(1 - delta) with |sigma_i(A) - 1| <= delta; exactly 1 for orthogonal A,
-        where delta = 0""",
+    relation=AtMost(ascent=False), uses=("osa.c1-kappa", "osa.f7-j2-form-corrected", "osa.eq-28", "osa.thm-a.1-quadratic"),
+    expects="reading",
+    reading=Reading(
+        "very close to (or exactly) 1",
+        "very close: kappa(J_2) <= 1 / sqrt(1 - t) with t = ||S||_2^2 / 4, quadratic in alpha, whether Newton-Schulz has"
+        " converged or not; exactly 1 for orthogonal A",
+    ),
+    note="""
+        1 - t <= sigma_i(A)^2 <= 1: A^T A - I = B Delta^T (B^T B - I) Delta B^T (osa.eq-28) is negative semidefinite, as
+        ||B||_2 <= 1, and at most t in norm by osa.thm-a.1-quadratic, as sigma^2 (1 - sigma^2) <= 1/4.""",
 )  # fmt: skip
 
 
+def _quarter_of_square(X: Any, W_Q: Any, W_K: Any, alpha: Any) -> Any:
+    """||S||_2^2 / 4."""
+    return squared(spectral_norm(skew_matrix(X, W_Q, W_K, alpha))) * rational(1, 4)
+
+
 @C3_KAPPA_J2.formula
-def second_term_condition_bound(X: Tokens, W_Q: Query, W_K: Key, alpha: Alpha, epsilon: Epsilon, K: Steps) -> Any:
-    """(1 + delta) / (1 - delta) - 1 with delta = max_i |sigma_i(A) - 1|, a scalar: what bounds kappa(J_2) - 1."""
-    delta = delta_of(X, W_Q, W_K, alpha, epsilon, K)
-    return condition_excess(delta)
+def second_term_condition_bound(X: Tokens, W_Q: Query, W_K: Key, alpha: Alpha) -> Any:
+    """1 / sqrt(1 - t) - 1 with t = ||S||_2^2 / 4, a scalar: what bounds kappa(J_2) - 1."""
+    t = _quarter_of_square(X, W_Q, W_K, alpha)
+    return _excess_of_root(t)
+
+
+def _excess_of_root(t: Any) -> Any:
+    """1 / sqrt(1 - t) - 1 = t / (r (1 + r)) with r = sqrt(1 - t), without cancellation for small t."""
+    r = sqrt(1 - t)
+    return t / (r * (1 + r))
 
 
 @C3_KAPPA_J2.oracle
@@ -84,8 +103,8 @@ def second_term_condition_number(
     return effective_condition_number(J_2, X.shape[0] * W_V.shape[1]) - 1
 
 
-C3_KAPPA_J2.mutant("delta / 2", "condition_excess(delta) -> condition_excess(delta * rational(1, 2))")
-C3_KAPPA_J2.mutant("delta^2", "condition_excess(delta) -> condition_excess(delta * delta)")
+C3_KAPPA_J2.mutant("||S||_2^2 / 32", "_excess_of_root(t) -> _excess_of_root(t * rational(1, 8))")
+C3_KAPPA_J2.mutant("||S||_2^4 / 16", "_excess_of_root(t) -> _excess_of_root(t * t)")
 
 
 def _first_norm(X: Any, W_Q: Any, W_K: Any, W_V: Any, W_O: Any, alpha: Any, epsilon: Any, K: int) -> Any:
@@ -128,9 +147,15 @@ THEOREM_C4 = Claim(ASSUMED_BY_C4, "osa.thm-c.4", label="Theorem C.4, Eq. (16)",
     assumptions=["kappa = effective condition number of Appendix C.1"],
     relation=AtMost(ascent=False), uses=("osa.thm-c.3", "osa.f7-range"), presumes=("osa.f7-perturbation-alone",),
     proof=("osa.f7-j2-form", "osa.eq-98", "osa.eq-99", "osa.f7-interval"), expects="gap",
-    note=f"{LEAST_CONSTANT}  The theorem stands; kappa takes the least non-zero singular value, and the printed proof, by Weyl's"
-    " inequality, leaves out why J has no small ones where those of J_2 are zero: osa.f7-range supplies it.  The author would"
-    " call that evident, as A X W^V W^O has its rows in the row space of W^O.",
+    doubt=Doubt(
+        r"|\sigma_i(\mathbf{A}) - 1| \leq \delta^4",
+        "the 4 is the mark of footnote 4, which the extraction sets as an exponent: F.7 quotes the assumption with delta, and"
+        " Eqs. (16) and (98) use it so",
+    ),
+    note=f"{LEAST_CONSTANT}  The theorem stands, for a single head; it does not extend to the layer of Eq. (3) with h > 1"
+    " (osa.c4-several-heads).  kappa takes the least non-zero singular value, and the printed proof, by Weyl's inequality,"
+    " leaves out why J has no small ones where those of J_2 are zero: osa.f7-range supplies it.  The author would call that"
+    " evident, as A X W^V W^O has its rows in the row space of W^O.",
 )  # fmt: skip
 
 
@@ -167,8 +192,9 @@ THEOREM_C4.mutant("(delta + C alpha)^2", "condition_excess(t) -> condition_exces
 ARBITRARILY_CLOSE = Claim(INITIALISED, "osa.c3-arbitrarily-close",
     label="Appendix C.3, text before Theorem C.4 and after Remark C.5",
     statement=r"""
-        \text{under our initialisation (Newton-Schulz converged well enough, } \alpha \text{ small, } K \text{ large
-        enough) the condition number of the Jacobian can be made arbitrarily close to } 1""",
+        \text{under our initialisation (assuming Newton-Schulz converges well enough), we can set the condition number of
+        the Jacobian to be arbitrary close to } 1; \text{ our initialisation scheme, provided we set } \alpha \text{ to be
+        small enough and } K \text{ large enough, ensures that the Jacobian of OSA is well-conditioned}""",
     assumptions=[
         NEWTON_SCHULZ,
         "single head",
@@ -178,10 +204,11 @@ ARBITRARILY_CLOSE = Claim(INITIALISED, "osa.c3-arbitrarily-close",
     ],
     relation=AtMost(ascent=False), uses=("osa.thm-c.3", "osa.c3-near-identity", "osa.c1-kappa", "osa.f7-range"),
     expects="reading",
-    reading="""
-        kappa(J) <= (1 + t)/(1 - t) with t = (3 + 4 sqrt 2) ||X||_2^2 alpha / sqrt(d_v) < 1: for bounded ||X||_2 and
-        any K a small enough alpha brings kappa(J) as close to 1 as wanted, whether Newton-Schulz has converged or not
-    """,
+    reading=Reading(
+        ("converges well enough", "small enough and $K$ large enough", "well-conditioned"),
+        "kappa(J) <= (1 + t)/(1 - t) with t = (3 + 4 sqrt 2) ||X||_2^2 alpha / sqrt(d_v) < 1: for bounded ||X||_2 and any K a"
+        " small enough alpha brings kappa(J) as close to 1 as wanted, whether Newton-Schulz has converged or not",
+    ),
     note="J = W^T (x) I + (J_1 + W^T (x) (A - I)), and the non-zero singular values of W^T (x) I are 1.",
 )  # fmt: skip
 ARBITRARILY_CLOSE.inputs(initialised_with_small_alpha)
@@ -209,10 +236,8 @@ ARBITRARILY_CLOSE.mutant("t / 100", "condition_excess(t) -> condition_excess(t *
 
 # -- QR instead of Newton-Schulz: footnote 4 and Remark C.5 ------------------------------------------------------------
 
-# -- QR instead of Newton-Schulz: footnote 4 and Remark C.5 ------------------------------------------------------------
-
 FOOTNOTE_4 = Claim(OSA, "osa.fn-4", label="Footnote 4",
-    statement=r"\text{if QR is used, } \sigma_i(\mathbf{A})=1 \text{ for all } i",
+    statement=r"\text{If we use QR for OSA, we have } \sigma_i(\mathbf{A})=1 \text{ for all } i",
     assumptions=["B from reduced QR of M", ORTHONORMAL, CONTAINS_QUERIES_AND_KEYS],
     relation=HasStructure(), sizes={"N": (1, 4), "d": (1, 4), "d_v": (1, 2), "r": (1, 4)},
     where=lambda sizes: sizes["r"] <= sizes["N"] and sizes["d_v"] <= sizes["d"], uses=("osa.thm-2.1-any-basis",),
@@ -243,19 +268,22 @@ FOOTNOTE_4.mutant(
 
 REMARK_C5 = Claim(INITIALISED, "osa.rem-c.5", label="Remark C.5",
     statement=r"""
-        \text{a similar result should be available when } \mathbf{B} \text{ is computed using QR but would require more
-        assumptions on the properties of } \mathbf{M}""",
+        \text{a similar result should be available for the case when } \mathbf{B} \text{ is computed using the QR
+        decomposition but would require more assumptions on the properties of } \mathbf{M}""",
     assumptions=["||X||_2 bounded", "A = exp(S), which every QR basis gives (Theorem 2.1)"],
     relation=AtMost(), sizes=("N", "d", "d_v"),
-    uses=("osa.thm-2.1-any-basis", "osa.fn-4", "osa.thm-c.1", "osa.thm-c.2", "osa.c1-kappa"), expects="reading",
-    reading="""
-        similar result: (15) with C = 2 R^2 / sqrt(d_v) for ||X||_2 <= R and |alpha| for alpha, and (16) with delta = 0
-        (osa.rem-c.5-condition-number); more assumptions: that M has full column rank, where a QR basis can be
-        differentiated at all. Nothing else is needed, and C does not depend on how close to rank deficient M is""",
+    uses=("osa.thm-2.1-any-basis", "osa.fn-4", "osa.thm-c.1", "osa.thm-c.2", "osa.c1-kappa"), expects="gap",
+    presumes=("osa.rem-c.5-more-assumptions",), correction="osa.rem-c.5-condition-number",
+    reading=Reading(
+        "a similar result",
+        "(15) with C = 2 R^2 / sqrt(d_v) for ||X||_2 <= R and |alpha| for alpha, and (16) with delta = 0"
+        " (osa.rem-c.5-condition-number)",
+    ),
     note="""
-        Checked for every M, of the function A(X) = exp(S): it does not depend on B, ||dvec A/dvec S||_2 <= 1 and
-        ||dvec S/dvec X||_2 <= 2 |alpha| ||X||_2 / sqrt(d_v). So the result itself needs no assumption on M; its
-        computation by differentiating a QR does (osa.gradient-through-qr-rank-deficient).""",
+        The first half is true of every M: A(X) = exp(S) does not depend on B, ||dvec A/dvec S||_2 <= 1 and
+        ||dvec S/dvec X||_2 <= 2 |alpha| ||X||_2 / sqrt(d_v). So the second half, that more assumptions on M are
+        required, is false (osa.rem-c.5-more-assumptions). What needs a full column rank is the computation of the
+        Jacobian by differentiating a QR (osa.gradient-through-qr-rank-deficient).""",
 )  # fmt: skip
 
 
@@ -277,16 +305,91 @@ REMARK_C5.mutant("C halved", lambda value: value * rational(1, 2))
 REMARK_C5.mutant("quadratic in alpha", lambda X, W_V, alpha: first_term_bound_for_qr(X, W_V, alpha * alpha))
 REMARK_C5.mutant("linear in ||X||_2", lambda value, X: value / spectral_norm(X))
 
+REMARK_C5_MORE = Claim(INITIALISED, "osa.rem-c.5-more-assumptions", label="Remark C.5, second half",
+    statement=r"""
+        \text{the result for QR requires more assumptions on } \mathbf{M}: \text{ where } \mathbf{M} =
+        [\mathbf{Q},\mathbf{K}] \text{ has not full column rank, } \|\mathbf{J}_1\|_2 \text{ is not below }
+        2\|\mathbf{X}\|_2^2|\alpha|/\sqrt{d_v}""",
+    assumptions=[
+        "A = exp(S), which every QR basis gives (Theorem 2.1)",
+        Assumption(
+            "the columns of M are linearly dependent",
+            zero=lambda X, W_Q, W_K: elementary_symmetric(queries_and_keys(X, W_Q, W_K), 2 * W_Q.shape[1]),
+        ),
+    ],
+    relation=AtMost(ascent=False), sizes=("N", "d", "d_v"), expects="refuted", severity="error",
+    uses=("osa.thm-2.1-any-basis",), correction="osa.rem-c.5-every-m", of_project=True,
+    note="The bound holds for every M: osa.rem-c.5 is checked without any assumption on it.",
+)  # fmt: skip
+
+TokenColumn = Annotated[Any, Shape("N", "1")]
+TokenRow = Annotated[Any, Shape("1", "d")]
+
+
+@REMARK_C5_MORE.inputs
+def tokens_of_rank_one(
+    x: TokenColumn, y: TokenRow, pair: Frame, left: Frame, right: Frame, alpha: Alpha, decay: Decay, d_v: HeadSize
+) -> Any:
+    """Tokens that are multiples of one, so that M has rank one at most."""
+    return initialised_without_basis(x @ y, pair, left, right, alpha, decay, d_v)
+
+
+@REMARK_C5_MORE.formula
+def norm_of_first_term_for_qr(X: Tokens, W_Q: Query, W_K: Key, W_V: Value, W_O: Output, alpha: Alpha) -> Any:
+    """||J_1||_2, a scalar, for A = exp(S)."""
+    return spectral_norm(first_jacobian_term(X, W_Q, W_K, W_V, W_O, alpha))
+
+
+REMARK_C5_MORE.oracle(lambda X, W_V, alpha: _linear_for_qr(X, W_V, absolute(alpha)))
+REMARK_C5_MORE.mutant("halved", lambda value: value * rational(1, 2))
+REMARK_C5_MORE.mutant("a tenth", lambda value: value * rational(1, 10))
+REMARK_C5_MORE.counterexample(
+    "two equal tokens, d = 2: M has rank one, and the bound 4 is above ||J_1||",
+    X=[[1, 0], [1, 0]],
+    W_Q=[[1], [0]],
+    W_K=[[0], [1]],
+    W_V=[[1], [0]],
+    W_O=[[1, 0]],
+    alpha=1,
+)
+
+REMARK_C5_EVERY_M = Claim(INITIALISED, "osa.rem-c.5-every-m", label="Remark C.5, Theorem C.3 for QR",
+    statement=r"""
+        \text{For weights as initialised and } \mathbf{A} = \exp(\mathbf{S}), \text{ which every QR basis gives: } \quad
+        \|\mathbf{J}_1(\mathbf{X})\|_2 \le C|\alpha|, \quad C = 2R^2/\sqrt{d_v} \text{ for } \|\mathbf{X}\|_2 \le R,
+        \text{ whatever the rank of } \mathbf{M} = [\mathbf{Q},\mathbf{K}]""",
+    assumptions=["||X||_2 <= R"],
+    relation=AtMost(), sizes=("N", "d", "d_v"),
+    uses=("osa.thm-2.1-any-basis", "osa.lemma-f.8-absolute"), corrects="osa.rem-c.5-more-assumptions", of_project=True,
+)  # fmt: skip
+REMARK_C5_EVERY_M.inputs(initialised_without_basis)
+
+
+@REMARK_C5_EVERY_M.formula
+def first_term_bound_whatever_the_rank(X: Tokens, W_V: Value, alpha: Alpha) -> Any:
+    """2 ||X||_2^2 |alpha| / sqrt(d_v), a scalar."""
+    return unit_of_bounds(X, W_V, absolute(alpha)) * 2
+
+
+REMARK_C5_EVERY_M.oracle(
+    lambda X, W_Q, W_K, W_V, W_O, alpha: spectral_norm(first_jacobian_term(X, W_Q, W_K, W_V, W_O, alpha))
+)
+REMARK_C5_EVERY_M.mutant("C halved", lambda value: value * rational(1, 2))
+REMARK_C5_EVERY_M.mutant("quadratic in alpha", "absolute(alpha) -> alpha * alpha")
+
 REMARK_C5_CONDITION = Claim(INITIALISED, "osa.rem-c.5-condition-number", label="Remark C.5, Theorem C.4 for QR",
     statement=r"""
-        \mathbf{A} = \exp(\mathbf{S}): \quad 1 \le \kappa(\mathbf{J}(\mathbf{X})) \le \frac{1 + C\alpha}{1 - C\alpha}
+        \text{For weights as initialised and } \mathbf{A} = \exp(\mathbf{S}), \text{ which every QR basis gives, whatever
+        the rank of } \mathbf{M}: \quad \|\mathbf{J}_1(\mathbf{X})\|_2 \le C\alpha \text{ and } 1 \le
+        \kappa(\mathbf{J}(\mathbf{X})) \le \frac{1 + C\alpha}{1 - C\alpha}
         \text{ for } \alpha > 0,\ C\alpha < 1, \quad C = 2\|\mathbf{X}\|_2^2/\sqrt{d_v}""",
     assumptions=[
         POSITIVE_ALPHA,
         Assumption("C alpha < 1", positive=lambda X, W_V, alpha: 1 - _linear_for_qr(X, W_V, alpha)),
     ],
-    relation=AtMost(ascent=False), sizes=("N", "d", "d_v"), uses=("osa.rem-c.5", "osa.fn-4", "osa.f7-range"),
-    of_project=True,
+    relation=AtMost(ascent=False), sizes=("N", "d", "d_v"), uses=("osa.rem-c.5-every-m", "osa.fn-4", "osa.f7-range"),
+    corrects="osa.rem-c.5", of_project=True,
+    note="The bound of J_1 is osa.rem-c.5-every-m, for alpha of either sign; that of kappa is checked here.",
 )  # fmt: skip
 
 

@@ -16,20 +16,25 @@ from verify.matrix import (
     rational,
     smallest_singular_value,
     sqrt,
+    vec_r,
 )
 from verify.vocabulary import Assumption, AtMost, Claim, Setting, Shape
 
 Columns = Annotated[Any, Shape("n", "r")]
+OtherColumns = Annotated[Any, Shape("n", "r_2")]
 Square = Annotated[Any, Shape("n", "n")]
 Weights = Annotated[Any, Shape("r", "1")]
+OtherWeights = Annotated[Any, Shape("r_2", "1")]
 
 BLOCKS = [
     Assumption(
         "J_l = U_l diag(s_l) V_l^T with orthonormal columns",
-        zero=lambda U_2, V_2, U_1, V_1: concatenate([gram_defect(F) for F in (U_2, V_2, U_1, V_1)], axis=0),
+        zero=lambda U_2, V_2, U_1, V_1: concatenate([vec_r(gram_defect(F)) for F in (U_2, V_2, U_1, V_1)], axis=0),
     ),
     Assumption("s_l > 0", positive=lambda s_2, s_1: concatenate([s_2, s_1], axis=0)),
-    Assumption("J_2 J_1 has the rank of its factors", positive=lambda V_2, U_1: smallest_singular_value(V_2.T @ U_1)),
+    Assumption(
+        "J_2 J_1 has the rank of one of its factors", positive=lambda V_2, U_1: smallest_singular_value(V_2.T @ U_1)
+    ),
 ]
 
 SIDE_BY_SIDE = Claim(OSA, "osa.fn-2-side-by-side", label="Footnote 2, of sub-blocks side by side",
@@ -81,35 +86,37 @@ SIDE_BY_SIDE.mutant("the better conditioned block", "_larger -> _smaller")
 SIDE_BY_SIDE.mutant("its square root", lambda value: sqrt(value))
 
 
-def two_blocks(first: Square, second: Square, third: Square, fourth: Square, s_2: Weights, s_1: Weights) -> Any:
+def two_blocks(first: Square, second: Square, third: Square, fourth: Square, s_2: OtherWeights, s_1: Weights) -> Any:
     """Four frames and two positive diagonals from free parameters."""
-    r = s_1.shape[0]
-    frames = [orthonormal_columns(frame, r) for frame in (first, second, third, fourth)]
+    ranks = (s_2.shape[0], s_2.shape[0], s_1.shape[0], s_1.shape[0])
+    frames = [orthonormal_columns(G, r) for G, r in zip((first, second, third, fourth), ranks, strict=True)]
     names = dict(zip(("U_2", "V_2", "U_1", "V_1"), frames, strict=True))
     return {**names, "s_2": s_2 * s_2 + rational(1, 4), "s_1": s_1 * s_1 + rational(1, 4)}
 
 
 TWO_BLOCKS = Setting(
-    OSA, "Footnote 2", sizes={"n": (1, 3), "r": (1, 3)}, where=lambda sizes: sizes["r"] <= sizes["n"], inputs=two_blocks
+    OSA,
+    "Footnote 2",
+    sizes={"n": (1, 3), "r": (1, 3), "r_2": (1, 3)},
+    where=lambda sizes: max(sizes["r"], sizes["r_2"]) <= sizes["n"],
+    inputs=two_blocks,
 )
 
 FOOTNOTE_2 = Claim(TWO_BLOCKS, "osa.fn-2", label="Footnote 2",
     statement=r"""
-        \text{Following the justification of Ji et al. (i.e. the conditioning of the full network Jacobian is bounded by
-        the worse-conditioned sub-block), it is reasonable to assume that this will improve the trainability and
-        performance}""",
+        \text{i.e. the conditioning of the full network Jacobian is bounded by the worse-conditioned sub-block and that the
+        attention sub-blocks are much worse conditioned than the MLP sub-blocks}""",
     assumptions=[
         "Jacobians by the input, as that of Theorem C.1: the network's is the product of its sub-blocks'",
         *BLOCKS,
     ],
     relation=AtMost(), expects="refuted", severity="error", correction="osa.fn-2-product",
-    doubt="""
-        Section 1 calls it an assumption, of Ji et al., whose network Jacobian, by the parameters, has its sub-blocks
-        side by side: there it is a theorem for full row rank (osa.fn-2-side-by-side). That theirs is meant is not
-        said; every other Jacobian of the paper is by the input.""",
     note="""
-        With the effective condition number of Appendix C.1. Where blocks have low rank, as for h > 1, no function of
-        the kappa(J_l) bounds kappa(J_2 J_1): two with kappa = 1 can have a product with any.""",
+        Section 1 calls it an assumption, of Ji et al., whose network Jacobian, by the parameters, has its
+        sub-blocks side by side: there it is a theorem for full row rank (osa.fn-2-side-by-side). That theirs is
+        meant is not said; every other Jacobian of the paper is by the input. With the effective condition
+        number of Appendix C.1. Where blocks have low rank, as for h > 1, no function of the kappa(J_l) bounds
+        kappa(J_2 J_1): two with kappa = 1 can have a product with any.""",
 )  # fmt: skip
 
 
@@ -126,7 +133,9 @@ def _smaller(a: Any, b: Any) -> Any:
 
 
 @FOOTNOTE_2.formula
-def worse_condition_number(U_2: Columns, s_2: Weights, V_2: Columns, U_1: Columns, s_1: Weights, V_1: Columns) -> Any:
+def worse_condition_number(
+    U_2: OtherColumns, s_2: OtherWeights, V_2: OtherColumns, U_1: Columns, s_1: Weights, V_1: Columns
+) -> Any:
     """max_l kappa(J_l), a scalar, for J_l = U_l diag(s_l) V_l^T."""
     return _larger(_block_condition(U_2, s_2, V_2), _block_condition(U_1, s_1, V_1))
 
@@ -134,7 +143,7 @@ def worse_condition_number(U_2: Columns, s_2: Weights, V_2: Columns, U_1: Column
 @FOOTNOTE_2.oracle
 def condition_number_of_product(U_2: Any, s_2: Any, V_2: Any, U_1: Any, s_1: Any, V_1: Any) -> Any:
     product = (U_2 @ diag(s_2) @ V_2.T) @ (U_1 @ diag(s_1) @ V_1.T)
-    return effective_condition_number(product, s_1.shape[0])
+    return effective_condition_number(product, min(s_2.shape[0], s_1.shape[0]))
 
 
 FOOTNOTE_2.mutant("the better conditioned block", "_larger -> _smaller")
@@ -157,21 +166,25 @@ def tilted_planes() -> dict[str, Any]:
 
 FOOTNOTE_2_PRODUCT = Claim(TWO_BLOCKS, "osa.fn-2-product", label="Footnote 2, with all that conditions the product",
     statement=r"""
-        \mathbf{J}_l = \mathbf{U}_l\operatorname{diag}(s_l)\mathbf{V}_l^\top \text{ of rank } r: \quad
+        \mathbf{J}_l = \mathbf{U}_l\operatorname{diag}(s_l)\mathbf{V}_l^\top \text{ of rank } r_l,
+        \mathbf{V}_2^\top\mathbf{U}_1 \text{ of full rank}: \quad
         \kappa(\mathbf{J}_2\mathbf{J}_1) \le \kappa(\mathbf{J}_2)\,\kappa(\mathbf{V}_2^\top\mathbf{U}_1)\,\kappa(
         \mathbf{J}_1); \text{ the middle factor, of the angles between what one block reads and the other writes, is } 1
-        \text{ for nonsingular blocks}""",
+        \text{ where one of the blocks is nonsingular}""",
     assumptions=["network Jacobian = product of sub-block Jacobians", *BLOCKS],
     relation=AtMost(), corrects="osa.fn-2", of_project=True,
+    note="""
+        As for a nonsingular MLP block and an attention block of rank N d_v < N d: there the conditions of the two blocks
+        multiply, and nothing else comes in.""",
 )  # fmt: skip
 
 
 @FOOTNOTE_2_PRODUCT.formula
 def product_of_condition_numbers(
-    U_2: Columns, s_2: Weights, V_2: Columns, U_1: Columns, s_1: Weights, V_1: Columns
+    U_2: OtherColumns, s_2: OtherWeights, V_2: OtherColumns, U_1: Columns, s_1: Weights, V_1: Columns
 ) -> Any:
     """kappa(J_2) kappa(V_2^T U_1) kappa(J_1), a scalar."""
-    angles = effective_condition_number(V_2.T @ U_1, s_1.shape[0])
+    angles = effective_condition_number(V_2.T @ U_1, min(s_2.shape[0], s_1.shape[0]))
     second, first = _block_condition(U_2, s_2, V_2), _block_condition(U_1, s_1, V_1)
     return first * second * angles
 

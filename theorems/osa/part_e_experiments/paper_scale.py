@@ -1,4 +1,4 @@
-"""Theorems C.3 and C.4 for the untrained network of Appendix E: whole Jacobians of one head, in float64.
+"""Theorems C.3 and C.4 for the untrained network of Appendix E: whole Jacobians of one head, and several heads, in float64.
 
 W^O is left out where only singular values matter: its rows are orthonormal.
 """
@@ -16,7 +16,7 @@ from theorems.osa.part_e_experiments.untrained import VALUES
 from theorems.osa.settings import newton_schulz_attention_matrix
 from theorems.osa.shapes import HeadSize, Length, Steps, Width
 from verify.matrix import eye, kron, singular_values, spectral_norm
-from verify.oracles import SMALLEST_P, LawTest
+from verify.oracles import SMALLEST_P, LawTest, at_least_probability
 from verify.vocabulary import Claim, FollowsLaw, Setting
 
 if TYPE_CHECKING:
@@ -177,3 +177,55 @@ def singular_values_in_the_interval(
 
 SMALL_TOKENS.mutant("C alpha^2", 'head.bound -> head.bound * VALUES["alpha"]')
 SMALL_TOKENS.mutant("C / 20", lambda head: (head.bound / 20, float((singular_values(head.A) - 1).abs().max())))
+
+
+SEVERAL_HEADS = Claim(OSA, "osa.c4-several-heads", label="Theorem C.4 and the multihead layer of Eq. (3)",
+    statement=r"""
+        d = 64,\ h = 2 \text{ or } 4 \text{ heads with independent } \mathbf{W}_i^V = \mathbf{U}_i, \mathbf{W}_i^O =
+        \mathbf{V}_i^\top \text{ uniform on } V_{d_v}(\mathbb{R}^d): \text{ as } \alpha \to 0 \text{ the Jacobian of M-OSA
+        tends to } (\textstyle\sum_i\mathbf{U}_i\mathbf{V}_i^\top)^\top\otimes\mathbf{I}_N, \text{ whose condition number
+        exceeds } 300 \text{ in more than 90 of 100 draws: Theorem C.4, for a single head, does not extend to } h > 1
+        \text{ heads}""",
+    assumptions=["each head initialised as in Appendix C.1, independently of the others"],
+    relation=FollowsLaw(samples=400, instances=2), sizes={"d": (64, 64), "d_v": (16, 32)},
+    where=lambda sizes: sizes["d"] % sizes["d_v"] == 0, uses=("osa.thm-c.4", "osa.c1-kappa"), expects="empirical",
+    of_project=True,
+    observed="""
+        400 draws for h = 2 and for h = 4; medians of 1.9e3 and 3.2e3. The paper does not say that heads are independent;
+        the mutant with [U_1, ..., U_h] and [V_1, ..., V_h] orthogonal has condition number 1""",
+)  # fmt: skip
+
+
+@SEVERAL_HEADS.inputs
+def width_and_head_size(d: Width, d_v: HeadSize) -> dict[str, int]:
+    return {"d": d, "d_v": d_v}
+
+
+@SEVERAL_HEADS.formula
+def limits_of_layers(generator: Any, samples: int, d: int, d_v: int) -> Any:
+    """sum_i U_i V_i^T, shape (samples, d, d), for h = d / d_v independent heads."""
+    return _sum_of_heads(generator, samples, d, d_v, d // d_v)
+
+
+def _sum_of_heads(generator: Any, samples: int, d: int, d_v: int, heads: int) -> Any:
+    return sum(
+        stiefel_uniform(d, d_v, generator, samples) @ stiefel_uniform(d, d_v, generator, samples).mT
+        for _ in range(heads)
+    )
+
+
+@SEVERAL_HEADS.part("laws")
+def condition_numbers_above(formula: Any, generator: Any, samples: int, d: int, d_v: int) -> list[LawTest]:
+    import torch
+
+    values = torch.linalg.svdvals(formula(generator=generator, samples=samples, d=d, d_v=d_v))
+    values = torch.where(values > 1e-9, values, torch.inf)  # the effective condition number of Appendix C.1
+    kappa = torch.where(values < torch.inf, values, 0).amax(-1) / values.amin(-1)
+    return [at_least_probability("condition number above 300", int((kappa > 300).sum()), samples, 0.9)]
+
+
+SEVERAL_HEADS.mutant("a single head", lambda generator, samples, d, d_v: _sum_of_heads(generator, samples, d, d_v, 1))
+SEVERAL_HEADS.mutant(
+    "heads side by side in orthogonal matrices",
+    lambda generator, samples, d: _sum_of_heads(generator, samples, d, d, 1),
+)

@@ -8,8 +8,8 @@ from typing import Annotated, Any
 
 from theorems.osa.definitions import queries_and_keys, rank, skew_matrix
 from theorems.osa.part_2_1_low_rank_exponential.theorem_2_1 import symplectic
-from theorems.osa.settings import BASIS, INDEPENDENT, LAYER, NONZERO_ALPHA
-from theorems.osa.shapes import Alpha, Basis, Key, NonzeroAlpha, Query, Tokens
+from theorems.osa.settings import BASIS, LAYER, NONZERO_ALPHA
+from theorems.osa.shapes import Alpha, Basis, Key, NonzeroAlpha, OutsideSpan, Query, Tokens
 from verify.matrix import concatenate, expm, eye, rational, sqrt, total
 from verify.vocabulary import Assumption, Claim, Equal, HasStructure, Shape
 
@@ -17,8 +17,8 @@ from verify.vocabulary import Assumption, Claim, Equal, HasStructure, Shape
 
 IMAGE = Claim(LAYER, "osa.f1-image", label="F.1, first paragraph",
     statement=r"""
-        \text{Let } U \text{ be the image of } \mathbf{S}\text{. This is spanned by the column space of } \mathbf{Q}
-        \text{ and } \mathbf{K};\ \dim U = r""",
+        \text{let } U \text{ be the subspace given by the image of } \mathbf{S}\text{. This is spanned by the span of the
+        column space of } \mathbf{Q} \text{ and } \mathbf{K};\ \dim U = r""",
     assumptions=["r = rank S", NONZERO_ALPHA],
     relation=Equal(), expects="refuted", severity="error", correction="osa.f1-image-independent",
     note="""
@@ -54,39 +54,54 @@ def image_of_three_tokens() -> dict[str, Any]:
     return {"X": X, "W_Q": W_Q, "W_K": W_K, "alpha": 1}
 
 
-IMAGE_INDEPENDENT = Claim(INDEPENDENT, "osa.f1-image-independent",
-    label="F.1, the image of S where [Q, K] has independent columns",
+IMAGE_INDEPENDENT = Claim(LAYER, "osa.f1-image-independent", label="F.1, the image of S inside the span of Q and K",
     statement=r"""
-        \mathbf{S}\mathbf{M} = \tfrac{\alpha}{\sqrt{d_v}}\,\mathbf{M}\begin{pmatrix}0 & \mathbf{I}\\ -\mathbf{I} &
-        0\end{pmatrix}\mathbf{M}^\top\mathbf{M} \text{ for } \mathbf{M} = [\mathbf{Q},\mathbf{K}]. \text{ If the columns
-        of } \mathbf{M} \text{ are linearly independent, the factors of } \mathbf{M} \text{ on the right are
-        nonsingular, so } \mathbf{Q}, \mathbf{K} \text{ lie in the image of } \mathbf{S} \text{ and span it}""",
-    relation=Equal(), all_sizes=True, corrects="osa.f1-image", uses=("osa.f1-restrict",), of_project=True,
+        \text{The image of } \mathbf{S} \text{ lies in the span of the columns of } \mathbf{Q} \text{ and } \mathbf{K}, \text{
+        with equality exactly if } \operatorname{rank}\mathbf{S} = \dim\operatorname{span}[\mathbf{Q},\mathbf{K}], \text{
+        as where the columns of } \mathbf{M} = [\mathbf{Q},\mathbf{K}] \text{ are linearly independent}: \quad \mathbf{S} =
+        \tfrac{\alpha}{\sqrt{d_v}}\,\mathbf{M}\begin{pmatrix}0 & \mathbf{I}\\ -\mathbf{I} & 0\end{pmatrix}\mathbf{M}^\top,
+        \quad \mathbf{S}\mathbf{M} = \tfrac{\alpha}{\sqrt{d_v}}\,\mathbf{M}\begin{pmatrix}0 & \mathbf{I}\\ -\mathbf{I} &
+        0\end{pmatrix}\mathbf{M}^\top\mathbf{M}""",
+    assumptions=[NONZERO_ALPHA],
+    relation=Equal(), all_sizes=True, corrects="osa.f1-image", uses=("osa.thm-2.1-rank-independent",), of_project=True, exact=True,
+    note="""
+        The first identity is the inclusion. A subspace is the whole space exactly if the dimensions agree. Where M^T M
+        is nonsingular, the second has nonsingular factors on the right of M, so that Q and K lie in the image.""",
 )  # fmt: skip
 
 
 @IMAGE_INDEPENDENT.formula
 def image_of_queries_and_keys(X: Tokens, W_Q: Query, W_K: Key, alpha: NonzeroAlpha) -> Any:
-    """alpha / sqrt(d_v) M [[0, I], [-I, 0]] M^T M for M = [Q, K], shape (N, 2 d_v)."""
+    """alpha / sqrt(d_v) M [[0, I], [-I, 0]] M^T, and that times M, for M = [Q, K], shape (N, N + 2 d_v)."""
     M, n = queries_and_keys(X, W_Q, W_K), W_Q.shape[1]
-    return M @ symplectic(n) @ (M.T @ M) * (alpha / sqrt(n))
+    S = M @ symplectic(n) @ M.T * (alpha / sqrt(n))
+    return concatenate([S, S @ M], axis=1)
 
 
-IMAGE_INDEPENDENT.oracle(lambda X, W_Q, W_K, alpha: skew_matrix(X, W_Q, W_K, alpha) @ queries_and_keys(X, W_Q, W_K))
+@IMAGE_INDEPENDENT.oracle
+def skew_matrix_and_its_image_of_queries_and_keys(X: Tokens, W_Q: Query, W_K: Key, alpha: NonzeroAlpha) -> Any:
+    S = skew_matrix(X, W_Q, W_K, alpha)
+    return concatenate([S, S @ queries_and_keys(X, W_Q, W_K)], axis=1)
+
+
 IMAGE_INDEPENDENT.mutant("sign of the scale reversed", lambda value: -value)
 IMAGE_INDEPENDENT.mutant("symmetric instead of skew", sign=1)
 
 RESTRICTION = Claim(LAYER, "osa.f1-restrict", label="F.1, first paragraph",
     statement=r"""
-        x \in U^\perp \Rightarrow \mathbf{S}x = 0, \qquad \mathbf{S}: U \to U \quad (U = \operatorname{span}\{
-        \text{columns of } \mathbf{Q},\mathbf{K}\})""",
+        x \in U^\perp \Rightarrow \mathbf{S}x = 0. \text{ Therefore, } \mathbf{S} \text{ can be considered as a linear mapping
+        } U \to U""",
     assumptions=[
+        "U is the image of S",
         Assumption(
-            "x is orthogonal to the columns of Q and K", zero=lambda X, W_Q, W_K, x: queries_and_keys(X, W_Q, W_K).T @ x
+            "x is orthogonal to the image of S", zero=lambda X, W_Q, W_K, alpha, x: skew_matrix(X, W_Q, W_K, alpha).T @ x
         ),
     ],
-    relation=HasStructure(), exact=True,
-    note="S maps into U, as every x orthogonal to U is orthogonal to the image: x^T S = 0.",
+    relation=HasStructure(), exact=True, sizes={**LAYER.sizes, "q": (0, 1)},
+    note="""
+        So for U the image of S, and for the span of Q and K, which contains it. For the image the printed
+        reason, that x is orthogonal to the columns of Q and K, is not available (osa.f1-image), and is not
+        needed: S x = -S^T x = 0.""",
 )  # fmt: skip
 
 Vector = Annotated[Any, Shape("N", "1")]
@@ -95,16 +110,23 @@ Direction = Annotated[Any, Shape("d", "1")]
 
 @RESTRICTION.inputs
 def tokens_with_orthogonal_vector(
-    X: Tokens, W_Q: Query, W_K: Key, alpha: Alpha, x: Vector, y: Direction
+    X: Tokens, W_Q: Query, W_K: Key, alpha: Alpha, x: Vector, y: Direction, q: OutsideSpan
 ) -> dict[str, Any]:
-    """Tokens with X^T x = y, and weights orthogonal to y: x is orthogonal to Q and K, not to the tokens."""
+    """Tokens with X^T x = y, and weights orthogonal to y: x is orthogonal to Q and K, not to the tokens.
+
+    With q = 1 the first query feature reads y instead and the first key feature vanishes: x is orthogonal to S, not to Q.
+    """
 
     def across(A: Any, b: Any) -> Any:
         """A (m, n) without its part along b (m, 1)."""
         return A - b @ (b.T @ A) / total(b * b)
 
     along = x @ y.T / total(x * x)
-    return {"X": across(X, x) + along, "W_Q": across(W_Q, y), "W_K": across(W_K, y), "alpha": alpha, "x": x}
+    W_Q, W_K = across(W_Q, y), across(W_K, y)
+    if q:
+        head = eye(W_K.shape[1])[:, :1]
+        W_Q, W_K = W_Q + y @ head.T, W_K - W_K @ head @ head.T
+    return {"X": across(X, x) + along, "W_Q": W_Q, "W_K": W_K, "alpha": alpha, "x": x}
 
 
 @RESTRICTION.formula
@@ -126,10 +148,10 @@ POWERS = Claim(BASIS, "osa.eq-17", label="Eq. (17), F.1",
     statement=r"""
         \mathbf{S} = \mathbf{B}[\mathbf{S}]\mathbf{B}^\top \implies \mathbf{S}^n = \mathbf{B}[\mathbf{S}]^n\mathbf{B}^
         \top""",
-    relation=Equal(), uses=("osa.f1-restrict",), expects="reading",
-    reading="""
-        n >= 1, which is all that Eq. (18) uses; checked for n = 1, ..., 5. At n = 0 the left side is I_N and the right
-        B B^T, which differ for r < N.""",
+    relation=Equal(), uses=("osa.f1-restrict",),
+    note="""
+        For n >= 1, as Eq. (18) has it, which sets n = 0 apart: there I_N and B B^T differ for r < N. Checked for n = 1,
+        ..., 5.""",
 )  # fmt: skip
 POWER_LIMIT = 5
 

@@ -71,7 +71,7 @@ EQUATION_22 = Claim(
     "osa.eq-22",
     label="Eqs. (20)-(22), F.3",
     statement=r"""
-        \Delta^\top\Delta = 2\mathbf{I} - \exp[\mathbf{S}] - \exp[\mathbf{S}]^\top = -\Delta-\Delta^\top,\quad \Delta =
+        \Delta^\top\Delta = 2\mathbf{I}_{2d_v} - \exp[\mathbf{S}] - \exp[\mathbf{S}]^\top = -\Delta-\Delta^\top,\quad \Delta =
         \exp[\mathbf{S}]-\mathbf{I}_{2d_v}""",
     assumptions=[SKEW],
     relation=Equal(),
@@ -181,8 +181,8 @@ WITHIN_THE_UNIT_BALL = Setting(
 EQUATIONS_31_34 = Claim(DECOMPOSED, "osa.eq-31-34", label="Eqs. (29)-(35), F.3",
     statement=r"""
         \Delta=\mathbf{V}\hat\Delta\mathbf{V}^\top,\ \hat\Delta=\exp(\Sigma^\top\mathbf{U}^\top\mathbf{S}\mathbf{U}
-        \Sigma)-\mathbf{I};\quad \mathbf{E}=\mathbf{V}\hat{\mathbf{E}}\mathbf{V}^\top,\ \hat{\mathbf{E}}=\Sigma^\top
-        \Sigma-\mathbf{I};\quad \mathbf{Y}^\top\mathbf{Y}-\mathbf{I}_N=\mathbf{U}\Sigma\hat\Delta^\top\hat{\mathbf{E}}
+        \Sigma)-\mathbf{I}_{2d_v};\quad \mathbf{E}=\mathbf{V}\hat{\mathbf{E}}\mathbf{V}^\top,\ \hat{\mathbf{E}}=\Sigma^\top
+        \Sigma-\mathbf{I}_{2d_v};\quad \mathbf{Y}^\top\mathbf{Y}-\mathbf{I}_N=\mathbf{U}\Sigma\hat\Delta^\top\hat{\mathbf{E}}
         \hat\Delta\Sigma^\top\mathbf{U}^\top""",
     relation=Equal(), proof=("osa.eq-28",),
 )  # fmt: skip
@@ -266,8 +266,8 @@ EQUATION_41.mutant("||Psi||^3", inner=3)
 
 EQUATION_44 = Claim(WITHIN_THE_UNIT_BALL, "osa.eq-44", label="Eqs. (42)-(44), F.3",
     statement=r"""
-        \|\Psi\|_2\le\sum_{n\ge1}\frac1{n!}\|\mathbf{U}^\top\mathbf{S}\mathbf{U}\Sigma\Sigma^\top\|_2^{n-1}\|\mathbf{U}^
-        \top\mathbf{S}\mathbf{U}\|_2\le\sum_{n\ge1}\frac{\|\mathbf{S}\|_2^n}{n!}=e^{\|\mathbf{S}\|_2}-1""",
+        \|\Psi\|_2\le\sum_{n=1}^\infty\frac1{n!}\|\mathbf{U}^\top\mathbf{S}\mathbf{U}\Sigma\Sigma^\top\|_2^{n-1}\|\mathbf{U}^
+        \top\mathbf{S}\mathbf{U}\|_2\le\sum_{n=1}^\infty\frac{\|\mathbf{S}\|_2^n}{n!}=e^{\|\mathbf{S}\|_2}-1""",
     relation=AtMost(), uses=("osa.ns-sv-at-most-1",),
 )  # fmt: skip
 

@@ -35,8 +35,9 @@ from verify.vocabulary import Claim, Equal, Shape
 
 EQUATION_47 = Claim(LAYER_OF_FEW_TOKENS, "osa.eq-47", label="Eq. (47), F.4",
     statement=r"""
-        \partial\mathrm{OSA}=\partial\mathbf{A}(\mathbf{X}\mathbf{W}^V\mathbf{W}^O)+\mathbf{A}\,\partial\mathbf{X}(
-        \mathbf{W}^V\mathbf{W}^O)+\mathbf{A}\mathbf{X}\,\partial(\mathbf{W}^V\mathbf{W}^O)""",
+        \partial\mathrm{OSA}(\mathbf{X})=\partial\mathbf{A}(\mathbf{X})(\mathbf{X}\mathbf{W}^V\mathbf{W}^O)+
+        \mathbf{A}(\mathbf{X})\partial\mathbf{X}(\mathbf{W}^V\mathbf{W}^O)+\mathbf{A}(\mathbf{X})\mathbf{X}\partial(
+        \mathbf{W}^V\mathbf{W}^O)""",
     assumptions=["all three factors vary"],
     relation=Equal(), sizes={"N": (1, 4), "d": (1, 3), "d_v": (1, 3)}, exact=True,
 )  # fmt: skip
@@ -100,9 +101,9 @@ VECTORISED = HEADS.extended(
 
 EQUATION_48 = Claim(VECTORISED, "osa.eq-48", label="Eq. (48), F.4",
     statement=r"""
-        \partial\operatorname{vec}\mathrm{OSA}=((\mathbf{X}\mathbf{W}^V\mathbf{W}^O)^\top\otimes\mathbf{I}_N)\partial
-        \operatorname{vec}\mathbf{A}+((\mathbf{W}^V\mathbf{W}^O)^\top\otimes\mathbf{A})\partial\operatorname{vec}
-        \mathbf{X}+\cdots""",
+        \partial\operatorname{vec}\mathrm{OSA}(\mathbf{X})=((\mathbf{X}\mathbf{W}^V\mathbf{W}^O)^\top\otimes\mathbf{I}_N)
+        \partial\operatorname{vec}\mathbf{A}(\mathbf{X})+((\mathbf{W}^V\mathbf{W}^O)^\top\otimes\mathbf{A}(\mathbf{X}))
+        \partial\operatorname{vec}\mathbf{X}+\cdots""",
     relation=Equal(), all_sizes=True, uses=("osa.kron-vec",),
 )  # fmt: skip
 
@@ -136,7 +137,7 @@ EQUATION_49 = Claim(
     "osa.eq-49",
     label="Eq. (49), F.4",
     statement=r"""
-        \partial\operatorname{vec}\mathrm{OSA}=\cdots+(\mathbf{I}_{d_v}\otimes\mathbf{A}(\mathbf{X}))\,\partial
+        \partial\operatorname{vec}\mathrm{OSA}(\mathbf{X})=\cdots+(\mathbf{I}_{d_v}\otimes\mathbf{A}(\mathbf{X}))\,\partial
         \operatorname{vec}(\mathbf{W}^V\mathbf{W}^O)""",
     assumptions=["W^V W^O in R^{d x d}"],
     relation=Equal(),

@@ -18,11 +18,12 @@ from theorems.osa.definitions import (
 )
 from theorems.osa.part_2_3_bases.bases import stacked
 from theorems.osa.settings import (
+    ANY_ALPHA,
     FROM_NEWTON_SCHULZ,
     LAYER,
     LAYER_OF_FEW_TOKENS,
+    NONNEGATIVE_ALPHA,
     ORTHONORMAL_QUERIES_AND_KEYS,
-    POSITIVE_ALPHA,
     orthonormal_queries_and_keys,
     tokens_and_weights,
     two_heads,
@@ -35,7 +36,7 @@ from theorems.osa.shapes import (
     Frame,
     HeadSize,
     Key,
-    PositiveAlpha,
+    NonnegativeAlpha,
     Query,
     Square,
     Steps,
@@ -56,11 +57,11 @@ from verify.matrix import (
     unvec_r,
 )
 from verify.oracles import jacobian
-from verify.vocabulary import Assumption, AtMost, Claim, Equal, Real, Setting
+from verify.vocabulary import Assumption, AtMost, Claim, Doubt, Equal, Real, Setting
 
 BOUNDED_TOKENS = "||X||_2 <= R"
 NONZERO = Assumption("M nonzero", positive=lambda M: total(M * M))
-LINEAR_IN_ALPHA = "C = R^2 / sqrt(d_v) for ||X||_2 <= R; alpha >= 0, or |alpha| in its place"
+NEGATIVE = "For alpha < 0 the right-hand side is negative, whatever C > 0; Eq. (5) lets alpha be any real number."
 
 SIZES = {"N": (1, 3), "d": (2, 4), "d_v": (1, 2)}
 
@@ -86,6 +87,20 @@ def initialised(
 def initialised_without_steps(X: Tokens, frame: Frame, alpha: Alpha, decay: Decay, d_v: HeadSize) -> dict[str, Any]:
     """The same where no basis is formed."""
     return {"X": X, **orthonormal_queries_and_keys(frame, d_v), "alpha": alpha * exp(-decay)}
+
+
+def initialised_with_sign(
+    X: Tokens, frame: Frame, alpha: NonnegativeAlpha, decay: Decay, epsilon: Epsilon, K: Steps, d_v: HeadSize
+) -> dict[str, Any]:
+    """Tokens and initialised weights with alpha >= 0."""
+    return initialised(X, frame, alpha, decay, epsilon, K, d_v)
+
+
+def initialised_with_sign_without_steps(
+    X: Tokens, frame: Frame, alpha: NonnegativeAlpha, decay: Decay, d_v: HeadSize
+) -> dict[str, Any]:
+    """The same where no basis is formed."""
+    return initialised_without_steps(X, frame, alpha, decay, d_v)
 
 
 def initialised_with_epsilon(X: Tokens, frame: Frame, epsilon: Epsilon, d_v: HeadSize) -> dict[str, Any]:
@@ -114,11 +129,14 @@ QUERIES_AND_KEYS = Setting(
 )
 #: With a basis from K Newton-Schulz steps.
 WITH_BASIS = QUERIES_AND_KEYS.extended(sizes={"K": (0, 3)}, inputs=initialised)
+#: Both with the sign of alpha that bounds by C alpha need.
+WITH_SIGN = QUERIES_AND_KEYS.extended(assumptions=[NONNEGATIVE_ALPHA], inputs=initialised_with_sign_without_steps)
+WITH_BASIS_AND_SIGN = WITH_BASIS.extended(assumptions=[NONNEGATIVE_ALPHA], inputs=initialised_with_sign)
 
 # -- Lemma F.1: the basis ----------------------------------------------------------------------------------------------
 
 LEMMA_F1 = Claim(LAYER, "osa.lemma-f.1", label="Lemma F.1, Eq. (54)",
-    statement=r"\|\mathbf{B}\|_2\le C",
+    statement=r"\text{There exists some constant } C>0 \text{ such that } \|\mathbf{B}\|_2\le C",
     assumptions=[FROM_NEWTON_SCHULZ],
     relation=AtMost(), sizes={**SIZES, "K": (0, 5)}, uses=("osa.ns-sv-at-most-1",),
     proof=("osa.ns-prenorm", "osa.fn-6"),
@@ -229,12 +247,13 @@ FACTORED.mutant("W~ transposed", "query_key_generator(W_Q, W_K) -> query_key_gen
 FACTORED.mutant("sqrt(d) instead of sqrt(d_v)", "W_Q.shape -> X.shape")
 FACTORED.mutant("W_Q W_K^T instead of W~", "query_key_generator(W_Q, W_K) -> (W_Q @ W_K.T)")
 
-LEMMA_F2 = Claim(QUERIES_AND_KEYS, "osa.lemma-f.2", label="Lemma F.2, Eq. (55)",
-    statement=r"\|\mathbf{S}\|_2\le C\alpha",
+LEMMA_F2 = Claim(WITH_SIGN, "osa.lemma-f.2", label="Lemma F.2, Eq. (55)",
+    statement=r"""
+        \text{There exists some constant } C>0 \text{ such that } \|\mathbf{S}\|_2\le C\alpha""",
     assumptions=[BOUNDED_TOKENS],
-    relation=AtMost(), expects="reading", uses=("osa.thm-c.2",), proof=("osa.s-factor", "osa.eq-56", "osa.eq-57"),
-    reading=LINEAR_IN_ALPHA,
-    note="Equality for X = I.",
+    relation=AtMost(), expects="gap", uses=("osa.thm-c.2",), proof=("osa.s-factor", "osa.eq-56", "osa.eq-57"),
+    presumes=("osa.lemma-f.2-any-sign",), missing="alpha >= 0", correction="osa.lemma-f.2-absolute",
+    note="With C = R^2 / sqrt(d_v) for ||X||_2 <= R, which serves all weights, N and d.  Equality for X = I.",
 )  # fmt: skip
 
 
@@ -245,26 +264,67 @@ def _unit(X: Any, W_Q: Any, alpha: Any) -> Any:
 
 @LEMMA_F2.formula
 def skew_matrix_bound(X: Tokens, W_Q: Query, alpha: Alpha) -> Any:
+    """||X||_2^2 alpha / sqrt(d_v), a scalar."""
+    return _unit(X, W_Q, alpha)
+
+
+LEMMA_F2_ANY_SIGN = Claim(QUERIES_AND_KEYS, "osa.lemma-f.2-any-sign",
+    label="Lemma F.2 and Eq. (57), for every real alpha",
+    statement=r"""
+        \|\mathbf{S}\|_2\le C\alpha \text{ for every } \alpha\in\mathbb{R},\quad
+        C = \|\mathbf{X}\|_2^2/\sqrt{d_v}""",
+    assumptions=[BOUNDED_TOKENS, ANY_ALPHA],
+    relation=AtMost(signed=True), expects="refuted", severity="error", correction="osa.eq-57-absolute", of_project=True,
+    note=NEGATIVE,
+)  # fmt: skip
+
+
+@LEMMA_F2_ANY_SIGN.formula
+def skew_matrix_bound_of_either_sign(X: Tokens, W_Q: Query, alpha: Alpha) -> Any:
+    """||X||_2^2 alpha / sqrt(d_v), a scalar of the sign of alpha."""
+    return _unit(X, W_Q, alpha)
+
+
+LEMMA_F2_ABSOLUTE = Claim(QUERIES_AND_KEYS, "osa.lemma-f.2-absolute", label="Lemma F.2, with the size of alpha",
+    statement=r"""
+        [\mathbf{W}^Q,\mathbf{W}^K] \text{ with orthonormal columns}, \|\mathbf{X}\|_2\le R: \quad
+        \|\mathbf{S}\|_2\le C|\alpha|, \quad C = R^2/\sqrt{d_v}, \text{ for every } \alpha\in\mathbb{R}""",
+    assumptions=[BOUNDED_TOKENS, ANY_ALPHA],
+    relation=AtMost(), corrects="osa.lemma-f.2", uses=("osa.eq-56-corrected", "osa.thm-c.2"), of_project=True,
+)  # fmt: skip
+
+
+@LEMMA_F2_ABSOLUTE.formula
+def skew_matrix_bound_by_size(X: Tokens, W_Q: Query, alpha: Alpha) -> Any:
     """||X||_2^2 |alpha| / sqrt(d_v), a scalar."""
     return _unit(X, W_Q, absolute(alpha))
 
 
-LEMMA_F2.oracle(lambda X, W_Q, W_K, alpha: spectral_norm(skew_matrix(X, W_Q, W_K, alpha)))
-LEMMA_F2.mutant("halved", lambda value: value * rational(1, 2))
-LEMMA_F2.mutant("quadratic in alpha", "absolute(alpha) -> alpha * alpha")
+for claim in (LEMMA_F2, LEMMA_F2_ANY_SIGN, LEMMA_F2_ABSOLUTE):
+    claim.oracle(lambda X, W_Q, W_K, alpha: spectral_norm(skew_matrix(X, W_Q, W_K, alpha)))
+    claim.mutant("halved", lambda value: value * rational(1, 2))
+    claim.mutant("quadratic in alpha", lambda X, W_Q, alpha: _unit(X, W_Q, alpha * alpha))
 
 
-def any_weights(X: Tokens, W_Q: Query, W_K: Key, alpha: PositiveAlpha) -> dict[str, Any]:
-    """Tokens and weights, alpha > 0."""
+@LEMMA_F2_ANY_SIGN.counterexample("X = I, W^Q = e_1, W^K = e_2, alpha = -1: 1 against -1")
+def negative_alpha() -> dict[str, Any]:
+    return {"X": [[1, 0], [0, 1]], "W_Q": [[1], [0]], "W_K": [[0], [1]], "alpha": -1}
+
+
+def any_weights(X: Tokens, W_Q: Query, W_K: Key, alpha: Alpha) -> dict[str, Any]:
+    """Tokens and weights, alpha of either sign."""
     return {"X": X, "W_Q": W_Q, "W_K": W_K, "alpha": alpha}
 
 
-ANY_WEIGHTS = LAYER.extended("Eq. (56)", assumptions=[POSITIVE_ALPHA], sizes=SIZES, inputs=any_weights)
+ANY_WEIGHTS = LAYER.extended("Eq. (56)", assumptions=[ANY_ALPHA], sizes=SIZES, inputs=any_weights)
 
 EQUATION_56 = Claim(ANY_WEIGHTS, "osa.eq-56", label="Eq. (56), proof of Lemma F.2",
     statement=r"\|\mathbf{S}\|_2\le\frac{\alpha}{\sqrt{d_v}}\|\mathbf{X}\|_2\|\tilde{\mathbf{W}}\|_2",
-    relation=AtMost(), expects="refuted", severity="slip", correction="osa.eq-56-corrected", uses=("osa.s-factor",),
-    note="The square of ||X||_2, which the next line has, is missing.",
+    relation=AtMost(signed=True), expects="refuted", severity="slip", correction="osa.eq-56-corrected",
+    uses=("osa.s-factor",),
+    note="""
+        The square of ||X||_2, which the next line has, is missing: so for alpha > 0 too. For alpha < 0 the right-hand
+        side is negative, as in Eq. (57).""",
 )  # fmt: skip
 
 
@@ -274,7 +334,7 @@ def _through_generator(W_Q: Any, W_K: Any, alpha: Any) -> Any:
 
 
 @EQUATION_56.formula
-def skew_matrix_bound_as_printed(X: Tokens, W_Q: Query, W_K: Key, alpha: PositiveAlpha) -> Any:
+def skew_matrix_bound_as_printed(X: Tokens, W_Q: Query, W_K: Key, alpha: Alpha) -> Any:
     """alpha / sqrt(d_v) ||X||_2 ||W~||_2, a scalar (Eq. (56))."""
     return spectral_norm(X) * _through_generator(W_Q, W_K, alpha)
 
@@ -286,49 +346,72 @@ EQUATION_56.counterexample(
     "X = 2 I, W^Q = e_1, W^K = e_2: 4 against 2", X=[[2, 0], [0, 2]], W_Q=[[1], [0]], W_K=[[0], [1]], alpha=1
 )
 
-EQUATION_56_CORRECTED = Claim(ANY_WEIGHTS, "osa.eq-56-corrected", label="Eq. (56), with the square",
-    statement=r"\|\mathbf{S}\|_2\le\frac{\alpha}{\sqrt{d_v}}\|\mathbf{X}\|_2^2\|\tilde{\mathbf{W}}\|_2",
+EQUATION_56_CORRECTED = Claim(ANY_WEIGHTS, "osa.eq-56-corrected", label="Eq. (56), with the square and |alpha|",
+    statement=r"""
+        \|\mathbf{S}\|_2\le\frac{|\alpha|}{\sqrt{d_v}}\|\mathbf{X}\|_2^2\|\tilde{\mathbf{W}}\|_2, \quad
+        \tilde{\mathbf{W}}=\mathbf{W}^Q(\mathbf{W}^K)^\top-\mathbf{W}^K(\mathbf{W}^Q)^\top, \text{ for all weights and
+        every } \alpha\in\mathbb{R}""",
     relation=AtMost(), corrects="osa.eq-56", uses=("osa.s-factor",), of_project=True,
+    note="With ||W~||_2 = 1, as initialised, it is Lemma F.2 and Eq. (57) for alpha of either sign.",
 )  # fmt: skip
 
 
 @EQUATION_56_CORRECTED.formula
-def skew_matrix_bound_with_generator(X: Tokens, W_Q: Query, W_K: Key, alpha: PositiveAlpha) -> Any:
-    """alpha / sqrt(d_v) ||X||_2^2 ||W~||_2, a scalar."""
-    return squared_norm(X) * _through_generator(W_Q, W_K, alpha)
+def skew_matrix_bound_with_generator(X: Tokens, W_Q: Query, W_K: Key, alpha: Alpha) -> Any:
+    """|alpha| / sqrt(d_v) ||X||_2^2 ||W~||_2, a scalar."""
+    return squared_norm(X) * _through_generator(W_Q, W_K, absolute(alpha))
 
 
 EQUATION_56_CORRECTED.oracle(lambda X, W_Q, W_K, alpha: spectral_norm(skew_matrix(X, W_Q, W_K, alpha)))
-EQUATION_56_CORRECTED.mutant("linear in ||X||_2, as printed", "squared_norm -> spectral_norm")
+EQUATION_56_CORRECTED.mutant("linear in ||X||_2", "squared_norm -> spectral_norm")
 EQUATION_56_CORRECTED.mutant("halved", lambda value: value * rational(1, 2))
 
-EQUATION_57 = Claim(QUERIES_AND_KEYS, "osa.eq-57", label="Eq. (57), proof of Lemma F.2",
+EQUATION_57 = Claim(WITH_SIGN, "osa.eq-57", label="Eq. (57), proof of Lemma F.2",
     statement=r"\|\mathbf{S}\|_2\le\frac{\alpha}{\sqrt{d_v}}\|\mathbf{X}\|_2^2",
-    assumptions=["alpha real (Section 2)"],
-    relation=AtMost(), expects="reading", uses=("osa.thm-c.2", "osa.eq-56-corrected"),
-    reading="alpha >= 0, or |alpha| in its place: for alpha < 0 the printed right-hand side is negative",
+    relation=AtMost(), expects="gap", uses=("osa.thm-c.2", "osa.eq-56-corrected"),
+    presumes=("osa.lemma-f.2-any-sign",), missing="alpha >= 0",
     note="Of S itself: from the right-hand side printed in Eq. (56), ||X||_2 <= ||X||_2^2 would be needed.",
 )  # fmt: skip
 
 
 @EQUATION_57.formula
 def skew_matrix_bound_at_initialisation(X: Tokens, W_Q: Query, alpha: Alpha) -> Any:
-    """|alpha| / sqrt(d_v) ||X||_2^2, a scalar (Eq. (57))."""
+    """alpha / sqrt(d_v) ||X||_2^2, a scalar (Eq. (57))."""
+    return _unit(X, W_Q, alpha)
+
+
+EQUATION_57_ABSOLUTE = Claim(QUERIES_AND_KEYS, "osa.eq-57-absolute", label="Eq. (57), with the size of alpha",
+    statement=r"""
+        \|\mathbf{S}\|_2\le\frac{|\alpha|}{\sqrt{d_v}}\|\mathbf{X}\|_2^2 \text{ for }
+        [\mathbf{W}^Q,\mathbf{W}^K] \text{ with orthonormal columns and every } \alpha\in\mathbb{R}""",
+    assumptions=[ANY_ALPHA],
+    relation=AtMost(), corrects="osa.lemma-f.2-any-sign", uses=("osa.thm-c.2", "osa.eq-56-corrected"), of_project=True,
+)  # fmt: skip
+
+
+@EQUATION_57_ABSOLUTE.formula
+def skew_matrix_bound_for_either_sign(X: Tokens, W_Q: Query, alpha: Alpha) -> Any:
+    """|alpha| / sqrt(d_v) ||X||_2^2, a scalar."""
     return _unit(X, W_Q, absolute(alpha))
 
 
-EQUATION_57.oracle(lambda X, W_Q, W_K, alpha: spectral_norm(skew_matrix(X, W_Q, W_K, alpha)))
-EQUATION_57.mutant("linear in ||X||_2", lambda X, W_Q, alpha: spectral_norm(X) * (absolute(alpha) / sqrt(W_Q.shape[1])))
-EQUATION_57.mutant("halved", lambda value: value * rational(1, 2))
+for claim in (EQUATION_57, EQUATION_57_ABSOLUTE):
+    claim.oracle(lambda X, W_Q, W_K, alpha: spectral_norm(skew_matrix(X, W_Q, W_K, alpha)))
+    claim.mutant("linear in ||X||_2", lambda X, W_Q, alpha: spectral_norm(X) * (absolute(alpha) / sqrt(W_Q.shape[1])))
+    claim.mutant("halved", lambda value: value * rational(1, 2))
 
 # -- Lemma F.3: the reduced exponential --------------------------------------------------------------------------------
 
-LEMMA_F3 = Claim(WITH_BASIS, "osa.lemma-f.3", label="Lemma F.3, Eq. (58)",
-    statement=r"\|\exp[\mathbf{S}]-\mathbf{I}_{2d_v}\|_2\le C\alpha",
+LEMMA_F3 = Claim(WITH_BASIS_AND_SIGN, "osa.lemma-f.3", label="Lemma F.3, Eq. (58)",
+    statement=r"""
+        \text{There exists some constant } C>0 \text{ such that } \|\exp[\mathbf{S}]-\mathbf{I}_{2d_v}\|_2\le C\alpha
+    """,
     assumptions=[BOUNDED_TOKENS, FROM_NEWTON_SCHULZ],
-    relation=AtMost(), expects="reading", uses=("osa.lemma-f.1", "osa.lemma-f.2"), proof=("osa.eq-60", "osa.eq-61-63"),
-    reading=LINEAR_IN_ALPHA,
-    note="||exp[S] - I||_2 = 2 sin(||[S]||_2 / 2) where ||[S]||_2 <= pi.",
+    relation=AtMost(), expects="gap", uses=("osa.lemma-f.1", "osa.lemma-f.2"), proof=("osa.eq-60", "osa.eq-61-63"),
+    presumes=("osa.lemma-f.3-any-sign",), missing="alpha >= 0", correction="osa.lemma-f.3-absolute",
+    note="""
+        With C = R^2 / sqrt(d_v) for ||X||_2 <= R, whatever K and eps. ||exp[S] - I||_2 = 2 sin(||[S]||_2 / 2) where
+        ||[S]||_2 <= pi.""",
 )  # fmt: skip
 
 
@@ -345,15 +428,55 @@ def _distance_from_identity(D: Any) -> Any:
 
 @LEMMA_F3.formula
 def reduced_exponential_bound(X: Tokens, W_Q: Query, alpha: Alpha) -> Any:
+    """||X||_2^2 alpha / sqrt(d_v), a scalar."""
+    return _unit(X, W_Q, alpha)
+
+
+LEMMA_F3_ANY_SIGN = Claim(WITH_BASIS, "osa.lemma-f.3-any-sign", label="Lemma F.3, for every real alpha",
+    statement=r"""
+        \|\exp[\mathbf{S}]-\mathbf{I}_{2d_v}\|_2\le C\alpha \text{ for every } \alpha\in\mathbb{R},\quad
+        C = \|\mathbf{X}\|_2^2/\sqrt{d_v}""",
+    assumptions=[BOUNDED_TOKENS, FROM_NEWTON_SCHULZ, ANY_ALPHA],
+    relation=AtMost(signed=True), expects="refuted", severity="error", of_project=True,
+    note=NEGATIVE,
+)  # fmt: skip
+
+
+@LEMMA_F3_ANY_SIGN.formula
+def reduced_exponential_bound_of_either_sign(X: Tokens, W_Q: Query, alpha: Alpha) -> Any:
+    """||X||_2^2 alpha / sqrt(d_v), a scalar of the sign of alpha."""
+    return _unit(X, W_Q, alpha)
+
+
+LEMMA_F3_ABSOLUTE = Claim(WITH_BASIS, "osa.lemma-f.3-absolute", label="Lemma F.3, with the size of alpha",
+    statement=r"""
+        [\mathbf{W}^Q,\mathbf{W}^K] \text{ with orthonormal columns}, \|\mathbf{X}\|_2\le R, \mathbf{B} \text{ from any
+        number of Newton-Schulz steps}, [\mathbf{S}] = \mathbf{B}^\top\mathbf{S}\mathbf{B}: \quad
+        \|\exp[\mathbf{S}]-\mathbf{I}_{2d_v}\|_2\le C|\alpha|, \quad C = R^2/\sqrt{d_v}, \text{ for every }
+        \alpha\in\mathbb{R}""",
+    assumptions=[BOUNDED_TOKENS, FROM_NEWTON_SCHULZ, ANY_ALPHA],
+    relation=AtMost(), corrects="osa.lemma-f.3", uses=("osa.lemma-f.1", "osa.lemma-f.2-absolute"), of_project=True,
+)  # fmt: skip
+
+
+@LEMMA_F3_ABSOLUTE.formula
+def reduced_exponential_bound_by_size(X: Tokens, W_Q: Query, alpha: Alpha) -> Any:
     """||X||_2^2 |alpha| / sqrt(d_v), a scalar."""
     return _unit(X, W_Q, absolute(alpha))
 
 
-LEMMA_F3.oracle(
-    lambda X, W_Q, W_K, alpha, epsilon, K: _distance_from_identity(_reduced(X, W_Q, W_K, alpha, epsilon, K)[2])
-)
-LEMMA_F3.mutant("halved", lambda value: value * rational(1, 2))
-LEMMA_F3.mutant("quadratic in alpha", "absolute(alpha) -> alpha * alpha")
+for claim in (LEMMA_F3, LEMMA_F3_ANY_SIGN, LEMMA_F3_ABSOLUTE):
+    claim.oracle(
+        lambda X, W_Q, W_K, alpha, epsilon, K: _distance_from_identity(_reduced(X, W_Q, W_K, alpha, epsilon, K)[2])
+    )
+    claim.mutant("halved", lambda value: value * rational(1, 2))
+    claim.mutant("quadratic in alpha", lambda X, W_Q, alpha: _unit(X, W_Q, alpha * alpha))
+
+
+@LEMMA_F3_ANY_SIGN.counterexample("X = I, W^Q = e_1, W^K = e_2, alpha = -1, no Newton-Schulz step")
+def negative_alpha_and_basis() -> dict[str, Any]:
+    return {**negative_alpha(), "epsilon": 1, "K": 0}
+
 
 EQUATION_60 = Claim(OSA, "osa.eq-60", label="Eqs. (59)-(60), proof of Lemma F.3",
     statement=r"""
@@ -412,15 +535,14 @@ EQUATIONS_61_63 = Claim(WITH_BASIS, "osa.eq-61-63", label="Eqs. (61)-(63), proof
         \|\exp[\mathbf{S}]-\mathbf{I}_{2d_v}\|_2\le\int_0^1\|\mathbf{S}\|_2\|\exp(t[\mathbf{S}])\|_2\,dt\le\|\mathbf{S}
         \|_2\le\|\mathbf{B}\|_2^2\|\mathbf{S}\|_2""",
     assumptions=[FROM_NEWTON_SCHULZ, "exp(t[S]) in SO(2 d_v) for t in [0, 1]"],
-    relation=AtMost(), where=small, expects="reading", uses=("osa.eq-60", "osa.ns-sv-at-most-1"),
-    reading="""
-        ||[S]||_2 in the second and third members: ||exp[S] - I||_2 <= int ||[S]||_2 ||exp(t[S])||_2 dt <= ||[S]||_2 <=
-        ||B||_2^2 ||S||_2""",
-    doubt="""
-        The extraction may have dropped square brackets around S in the second and third members. Eq. (60), of which
-        (61) is the norm, has them, and Lemma F.1 is cited for a last step that only they make one. Without them that
-        step, ||S||_2 <= ||B||_2^2 ||S||_2, would need ||B||_2 >= 1, and Newton-Schulz gives ||B||_2 < 1: a mutant
-        shows it.""",
+    relation=AtMost(), where=small, uses=("osa.eq-60", "osa.ns-sv-at-most-1"),
+    doubt=Doubt(
+        (r"\int_0^1 \|\mathbf{S}\|_2 \|\exp(t[\mathbf{S}])\|_2 dt \quad (61)", r"\leq \|\mathbf{S}\|_2 \quad (62)"),
+        "square brackets around S may be lost, in both: ||exp[S] - I||_2 <= int ||[S]||_2 ||exp(t[S])||_2 dt <= ||[S]||_2"
+        " <= ||B||_2^2 ||S||_2.  Eq. (60), of which (61) is the norm, has them, and Lemma F.1 is cited for a last step that"
+        " only they make one.  Without them that step, ||S||_2 <= ||B||_2^2 ||S||_2, would need ||B||_2 >= 1, and"
+        " Newton-Schulz gives ||B||_2 < 1: a mutant shows it.",
+    ),
 )  # fmt: skip
 
 

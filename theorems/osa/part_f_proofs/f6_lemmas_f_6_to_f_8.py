@@ -11,8 +11,8 @@ from typing import Any
 from theorems.osa import OSA
 from theorems.osa.definitions import newton_schulz_basis, queries_and_keys, query_key_generator, skew_matrix
 from theorems.osa.part_c_initialisation.c3_theorem_c_3 import AT_INITIALISATION, NEWTON_SCHULZ, small
-from theorems.osa.part_f_proofs.f6_lemmas_f_1_to_f_3 import QUERIES_AND_KEYS
-from theorems.osa.settings import LAYER_OF_FEW_TOKENS, ORTHONORMAL_QUERIES_AND_KEYS, tokens_and_weights
+from theorems.osa.part_f_proofs.f6_lemmas_f_1_to_f_3 import NEGATIVE, QUERIES_AND_KEYS, WITH_SIGN, negative_alpha
+from theorems.osa.settings import ANY_ALPHA, LAYER_OF_FEW_TOKENS, ORTHONORMAL_QUERIES_AND_KEYS, tokens_and_weights
 from theorems.osa.shapes import (
     Alpha,
     AttentionMatrix,
@@ -91,15 +91,15 @@ def basis_jacobian(X: Any, W_Q: Any, W_K: Any, epsilon: Any, K: int) -> Any:
 
 LEMMA_F6 = Claim(AT_INITIALISATION, "osa.lemma-f.6", label="Lemma F.6, Eq. (77)",
     statement=r"""
+        \text{There exists some constant } C>0 \text{ such that }
         \left\|\frac{\partial\operatorname{vec}\mathbf{B}}{\partial\operatorname{vec}\mathbf{X}}\right\|_2\le C""",
     assumptions=[ORTHONORMAL_QUERIES_AND_KEYS, BOUNDED, NEWTON_SCHULZ],
-    relation=AtMost(), sizes={**AT_INITIALISATION.sizes, "N": (1, 3)}, expects="reading",
-    proof=("osa.lemma-f.4", "osa.lemma-f.5"),
-    reading="C = (3/2)^K / eps, whatever X; no smaller one serves all X",
+    relation=AtMost(), sizes={**AT_INITIALISATION.sizes, "N": (1, 3)}, proof=("osa.lemma-f.4", "osa.lemma-f.5"),
     note="""
-        ||dM||_F <= ||dX||_F, as [W^Q, W^K] has orthonormal columns; dM_0 = (I - m m^T / (beta ||M||_F)) dM / beta
-        shrinks by beta = ||M||_F + eps > eps; K steps act on singular values in [0, 1] by a concave g with g(0) = 0,
-        whose divided differences are at most g'(0) = (3/2)^K. All three are attained as X tends to 0.""",
+        With C = (3/2)^K / eps, whatever X, for the fixed K and eps of Section 2.3; no smaller one serves all X.
+        ||dM||_F <= ||dX||_F, as [W^Q, W^K] has orthonormal columns; dM_0 = (I - m m^T / (beta ||M||_F)) dM /
+        beta shrinks by beta = ||M||_F + eps > eps; K steps act on singular values in [0, 1] by a concave g with
+        g(0) = 0, whose divided differences are at most g'(0) = (3/2)^K. All three are attained as X tends to 0.""",
 )  # fmt: skip
 
 
@@ -320,17 +320,17 @@ COMMUTATION_CORRECTED.oracle(lambda B: _transposed_and_original(B))
 COMMUTATION_CORRECTED.mutant("K there and back, as printed", "K.T -> K")
 COMMUTATION_CORRECTED.mutant("K transposed", "K -> K.T; K.T -> K")
 
-LEMMA_F8 = Claim(QUERIES_AND_KEYS, "osa.lemma-f.8", label="Lemma F.8, Eq. (81)",
+LEMMA_F8 = Claim(WITH_SIGN, "osa.lemma-f.8", label="Lemma F.8, Eq. (81)",
     statement=r"""
+        \text{There exists some constant } C>0 \text{ such that }
         \left\|\frac{\partial\operatorname{vec}\mathbf{S}}{\partial\operatorname{vec}\mathbf{X}}\right\|_2\le C\alpha
     """,
-    assumptions=[BOUNDED, "alpha real (Section 2), a small number"],
+    assumptions=[BOUNDED],
     relation=AtMost(), where=small, uses=("osa.thm-c.2",), proof=("osa.eq-82", "osa.eq-83", "osa.commutation"),
-    expects="reading",
-    reading="""
-        C = 2 R / sqrt(d_v) for ||X||_2 <= R, and |alpha| for alpha: for alpha < 0 the printed right-hand side is
-        negative""",
-    note="Equality for X with orthonormal columns and rows: N = d = 2, X = I, dX = I.",
+    expects="gap", presumes=("osa.lemma-f.8-any-sign",), missing="alpha >= 0", correction="osa.lemma-f.8-absolute",
+    note="""
+        With C = 2 R / sqrt(d_v) for ||X||_2 <= R. Equality for X with orthonormal columns and rows: N = d = 2, X = I,
+        dX = I.""",
 )  # fmt: skip
 
 
@@ -341,11 +341,46 @@ def step_bound(X: Any, W_Q: Any, alpha: Any) -> Any:
 
 @LEMMA_F8.formula
 def skew_jacobian_bound(X: Tokens, W_Q: Query, alpha: Alpha) -> Any:
+    """2 ||X||_2 alpha / sqrt(d_v), a scalar."""
+    return spectral_norm(X) * alpha * (2 / sqrt(W_Q.shape[1]))
+
+
+LEMMA_F8_ANY_SIGN = Claim(QUERIES_AND_KEYS, "osa.lemma-f.8-any-sign", label="Lemma F.8, for every real alpha",
+    statement=r"""
+        \left\|\frac{\partial\operatorname{vec}\mathbf{S}}{\partial\operatorname{vec}\mathbf{X}}\right\|_2\le C\alpha
+        \text{ for every } \alpha\in\mathbb{R}, \quad C = 2\|\mathbf{X}\|_2/\sqrt{d_v}""",
+    assumptions=[BOUNDED, ANY_ALPHA],
+    relation=AtMost(signed=True), where=small, expects="refuted", severity="error", of_project=True,
+    note=NEGATIVE,
+)  # fmt: skip
+
+
+@LEMMA_F8_ANY_SIGN.formula
+def skew_jacobian_bound_of_either_sign(X: Tokens, W_Q: Query, alpha: Alpha) -> Any:
+    """2 ||X||_2 alpha / sqrt(d_v), a scalar of the sign of alpha."""
+    return spectral_norm(X) * alpha * (2 / sqrt(W_Q.shape[1]))
+
+
+LEMMA_F8_ABSOLUTE = Claim(QUERIES_AND_KEYS, "osa.lemma-f.8-absolute", label="Lemma F.8, with the size of alpha",
+    statement=r"""
+        [\mathbf{W}^Q,\mathbf{W}^K] \text{ with orthonormal columns}, \|\mathbf{X}\|_2\le R: \quad
+        \left\|\frac{\partial\operatorname{vec}\mathbf{S}}{\partial\operatorname{vec}\mathbf{X}}\right\|_2\le C|\alpha|,
+        \quad C = 2R/\sqrt{d_v}, \text{ for every } \alpha\in\mathbb{R}""",
+    assumptions=[BOUNDED, ANY_ALPHA],
+    relation=AtMost(), where=small, corrects="osa.lemma-f.8", uses=("osa.thm-c.2", "osa.eq-83"), of_project=True,
+)  # fmt: skip
+
+
+@LEMMA_F8_ABSOLUTE.formula
+def skew_jacobian_bound_by_size(X: Tokens, W_Q: Query, alpha: Alpha) -> Any:
     """2 ||X||_2 |alpha| / sqrt(d_v), a scalar."""
     return step_bound(X, W_Q, alpha) * 2
 
 
-LEMMA_F8.oracle(lambda X, W_Q, W_K, alpha: spectral_norm(jacobian(skew_matrix, "X", COLUMN)(X, W_Q, W_K, alpha)))
-LEMMA_F8.mutant("C halved", lambda X, W_Q, alpha: step_bound(X, W_Q, alpha))
-LEMMA_F8.mutant("quadratic in alpha", lambda X, W_Q, alpha: step_bound(X, W_Q, alpha * alpha) * 2)
-LEMMA_F8.mutant("d_v^{5/2} instead of sqrt(d_v)", lambda value, W_Q: value / (W_Q.shape[1] * W_Q.shape[1]))
+for claim in (LEMMA_F8, LEMMA_F8_ANY_SIGN, LEMMA_F8_ABSOLUTE):
+    claim.oracle(lambda X, W_Q, W_K, alpha: spectral_norm(jacobian(skew_matrix, "X", COLUMN)(X, W_Q, W_K, alpha)))
+    claim.mutant("C halved", lambda X, W_Q, alpha: step_bound(X, W_Q, alpha))
+    claim.mutant("quadratic in alpha", lambda X, W_Q, alpha: step_bound(X, W_Q, alpha * alpha) * 2)
+    claim.mutant("d_v^{5/2} instead of sqrt(d_v)", lambda value, W_Q: value / (W_Q.shape[1] * W_Q.shape[1]))
+
+LEMMA_F8_ANY_SIGN.counterexample("X = I, W^Q = e_1, W^K = e_2, alpha = -1: 2 against -2", negative_alpha)

@@ -37,7 +37,7 @@ from verify.vocabulary import AtMost, Claim, Equal
 EQUATION_84 = Claim(LAYER, "osa.eq-84", label="Eq. (84) and preceding text",
     statement=r"""
         \|\mathbf{J}_1\|_2\le\|\mathbf{X}\|_2\|\mathbf{W}^V\mathbf{W}^O\|_2\|\mathbf{I}_N\|_2\left\|\frac{\partial
-        \operatorname{vec}\mathbf{A}}{\partial\operatorname{vec}\mathbf{X}}\right\|_2,\qquad\|\mathbf{D}_1\otimes
+        \operatorname{vec}\mathbf{A}(\mathbf{X})}{\partial\operatorname{vec}\mathbf{X}}\right\|_2,\qquad\|\mathbf{D}_1\otimes
         \mathbf{D}_2\|_2\le\|\mathbf{D}_1\|_2\|\mathbf{D}_2\|_2""",
     assumptions=[NEWTON_SCHULZ],
     relation=AtMost(ascent=False),
@@ -112,7 +112,7 @@ EQUATION_84.mutant("half of ||D_1||_2 ||D_2||_2", "product -> product * rational
 
 EQUATION_86 = Claim(OSA, "osa.eq-86", label="Eq. (86)",
     statement=r"""
-        \partial\mathbf{A}=\partial\mathbf{B}(\exp[\mathbf{S}]-\mathbf{I}_{2d_v})\mathbf{B}^\top+\mathbf{B}\,\partial(
+        \partial\mathbf{A}(\mathbf{X})=\partial\mathbf{B}(\exp[\mathbf{S}]-\mathbf{I}_{2d_v})\mathbf{B}^\top+\mathbf{B}\,\partial(
         \exp[\mathbf{S}]-\mathbf{I}_{2d_v})\mathbf{B}^\top+\mathbf{B}(\exp[\mathbf{S}]-\mathbf{I}_{2d_v})\partial
         \mathbf{B}^\top""",
     assumptions=["A = I_N + B (exp[S] - I) B^T", SKEW],

@@ -15,6 +15,7 @@ from theorems.osa.part_c_initialisation.c3_theorem_c_3 import (
     ORTHONORMAL_WEIGHTS,
     THE_CONSTANT,
     first_jacobian_term,
+    initialised_with_sign,
     largest_deviation_from_one,
     layer_jacobian,
     linear_bound,
@@ -22,7 +23,7 @@ from theorems.osa.part_c_initialisation.c3_theorem_c_3 import (
     small,
 )
 from theorems.osa.part_c_initialisation.c3_theorem_c_4 import ASSUMED_BY_C4, LEAST_CONSTANT, interval_half_width
-from theorems.osa.settings import ORTHONORMAL_OUTPUTS, ORTHONORMAL_VALUES, gram_defect, two_heads
+from theorems.osa.settings import ORTHONORMAL_OUTPUTS, ORTHONORMAL_VALUES, POSITIVE_ALPHA, gram_defect, two_heads
 from theorems.osa.shapes import (
     Alpha,
     AttentionMatrix,
@@ -198,20 +199,23 @@ EQUATION_98.mutant("delta^2", lambda delta: delta * delta)
 
 EQUATION_99 = Claim(AT_INITIALISATION, "osa.eq-99", label="Eq. (99), F.7",
     statement=r"|\sigma_i(\mathbf{J})-\sigma_i(\mathbf{J}_2)|\le\|\mathbf{J}_1\|_2\le C\alpha",
-    assumptions=["singular values ordered", *ORTHONORMAL_WEIGHTS, NEWTON_SCHULZ, "||X||_2 bounded"],
-    relation=AtMost(ascent=False), uses=("osa.thm-c.1", "osa.thm-c.3"), expects="reading",
-    reading=THE_CONSTANT,
-    note="Weyl's inequality for all N d ordered singular values, then Theorem C.3.",
+    assumptions=[
+        "singular values ordered", *ORTHONORMAL_WEIGHTS, NEWTON_SCHULZ, "||X||_2 bounded", POSITIVE_ALPHA,
+    ],
+    relation=AtMost(ascent=False), uses=("osa.thm-c.1", "osa.thm-c.3"),
+    note="Weyl's inequality for all N d ordered singular values, then Theorem C.3, for the alpha > 0 of Theorem C.4. "
+    + THE_CONSTANT,
 )  # fmt: skip
+EQUATION_99.inputs(initialised_with_sign)
 
 
 @EQUATION_99.formula
 def perturbation_bounds(
     X: Tokens, W_Q: Query, W_K: Key, W_V: Value, W_O: Output, alpha: Alpha, epsilon: Epsilon, K: Steps
 ) -> Any:
-    """||J_1||_2 and C |alpha|, shape (2, 1)."""
+    """||J_1||_2 and C alpha, shape (2, 1) (Eq. (99))."""
     J_1 = first_jacobian_term(X, W_Q, W_K, W_V, W_O, alpha, epsilon, K)
-    return column(spectral_norm(J_1), linear_bound(X, W_V, absolute(alpha)))
+    return column(spectral_norm(J_1), linear_bound(X, W_V, alpha))
 
 
 @EQUATION_99.oracle
@@ -221,7 +225,7 @@ def shifts_of_singular_values(X: Any, W_Q: Any, W_K: Any, W_V: Any, W_O: Any, al
 
 
 EQUATION_99.mutant("||J_1||_2 / 2", "spectral_norm(J_1) -> spectral_norm(J_1) * rational(1, 2)")
-EQUATION_99.mutant("C / 10", "absolute(alpha) -> absolute(alpha) * rational(1, 10)")
+EQUATION_99.mutant("C / 10", "linear_bound(X, W_V, alpha) -> linear_bound(X, W_V, alpha) * rational(1, 10)")
 
 JACOBIAN_RANGE = Claim(OSA, "osa.f7-range", label="F.7, the range of J",
     statement=r"""
@@ -234,7 +238,7 @@ JACOBIAN_RANGE = Claim(OSA, "osa.f7-range", label="F.7, the range of J",
         sizes["d_v"] <= sizes["d"] and sizes["m"] == sizes["N"] ** 2 and sizes["n"] == sizes["N"] * sizes["d"]
     ),
     relation=Equal(), sizes={"N": (1, 2), "d": (1, 3), "d_v": (1, 2), "m": (1, 4), "n": (1, 6)}, exact=True,
-    of_project=True, corrects="osa.f7-perturbation-alone",
+    of_project=True,
     note="""
         OSA(X) = A X W^V W^O has its rows in the row space of W^O, so J_1 cannot add small singular values to those of
         J_2.""",
@@ -284,11 +288,12 @@ PERTURBED = Claim(OSA, "osa.f7-perturbation-alone", label="F.7, what Weyl's ineq
         ),
     ],
     relation=AtMost(), sizes={"n": (2, 3), "r": (1, 2)}, where=lambda sizes: sizes["r"] < sizes["n"], expects="refuted",
-    severity="error", correction="osa.f7-range", of_project=True,
+    severity="error", correction="osa.f7-perturbation-in-range", of_project=True,
     note="""
-        What F.7 draws from Eqs. (98) and (99). A small J_1 makes small singular values of those of J_2 that are zero,
-        and the effective condition number of Appendix C.1 jumps from that of J_2 to any size. The J_1 of the layer
-        does not, as its range is that of J_2 (osa.f7-range): an argument that the proof needs and does not give.""",
+        What F.7 draws from Eqs. (98) and (99), instead of osa.f7-interval-nonzero. A small J_1 makes small
+        singular values of those of J_2 that are zero, and the effective condition number of Appendix C.1 jumps
+        from that of J_2 to any size. The J_1 of the layer does not, as its range is that of J_2 (osa.f7-range):
+        an argument that the proof needs and does not give.""",
 )  # fmt: skip
 
 
@@ -318,25 +323,65 @@ def small_second_value() -> dict[str, Any]:
     return {"P": first, "s": [[1]], "R": first, "J_1": [[0, 0], [0, "1/10"]], "delta": 0}
 
 
+PERTURBED_IN_RANGE = Claim(OSA, "osa.f7-perturbation-in-range", label="F.7, a perturbation that keeps the range",
+    statement=r"""
+        \text{If the } r \text{ non-zero singular values of } \mathbf{J}_2 \text{ lie in } [1-\delta,1+\delta] \text{ and
+        the columns of } \mathbf{J}_1 \text{ in the column space of } \mathbf{J}_2, \text{ then the } r \text{ largest
+        singular values of } \mathbf{J} = \mathbf{J}_1+\mathbf{J}_2 \text{ lie in } [1-\delta-\|\mathbf{J}_1\|_2,
+        1+\delta+\|\mathbf{J}_1\|_2] \text{ and the others are } 0""",
+    assumptions=[
+        Assumption(
+            "J_2 = P diag(s) R^T with orthonormal columns in P and R",
+            zero=lambda P, R: concatenate([gram_defect(P), gram_defect(R)], axis=0),
+        ),
+        Assumption("|s_i - 1| <= delta", nonnegative=lambda s, delta: delta - absolute(s - 1)),
+        Assumption("J_1 = P P^T J_1", zero=lambda P, J_1: J_1 - P @ (P.T @ J_1)),
+    ],
+    relation=AtMost(), sizes={"n": (2, 3), "r": (1, 2)}, where=lambda sizes: sizes["r"] < sizes["n"], of_project=True,
+    corrects="osa.f7-perturbation-alone",
+    note="The rank of J is at most r, so that the others are 0; Weyl's inequality gives the rest.",
+)  # fmt: skip
+
+
+@PERTURBED_IN_RANGE.inputs
+def perturbed_within_the_range(left: Square, right: Square, y: Weights, D: Square, share: Share) -> Any:
+    found = perturbed_matrix_of_low_rank(left, right, y, D, share)
+    P = found["P"]
+    return {**found, "J_1": P @ (P.T @ found["J_1"])}
+
+
+@PERTURBED_IN_RANGE.formula
+def radius_of_perturbed_within_the_range(J_1: Square, delta: UnitInterval) -> Any:
+    """delta + ||J_1||_2, a scalar."""
+    return delta + spectral_norm(J_1)
+
+
+@PERTURBED_IN_RANGE.oracle
+def deviation_of_largest_values(P: Any, s: Any, R: Any, J_1: Any) -> Any:
+    return largest_deviation_from_one(singular_values(P @ diag(s) @ R.T + J_1)[: s.shape[0]])
+
+
+PERTURBED_IN_RANGE.mutant("||J_1||_2 dropped", lambda delta: delta)
+PERTURBED_IN_RANGE.mutant("halved", lambda value: value * rational(1, 2))
+
+# -- the interval of the last lines ------------------------------------------------------------------------------------
+
 F7_INTERVAL = Claim(ASSUMED_BY_C4, "osa.f7-interval", label="F.7, last lines",
     statement=r"""
-        \sigma_i(\mathbf{J})\in[1-\delta-C\alpha,1+\delta+C\alpha]; \text{ therefore } \sigma_{\max}(\mathbf{J})\le1+
-        \delta+C\alpha,\ \sigma_{\min}(\mathbf{J})\ge1-\delta-C\alpha""",
-    relation=AtMost(ascent=False), uses=("osa.eq-98", "osa.eq-99", "osa.f7-range"),
-    presumes=("osa.f7-perturbation-alone",), expects="gap",
-    reading="""
-        i runs over the N d_v non-zero singular values of J_2, of which Eq. (98) speaks; the other N (d - d_v) singular
-        values of J are zero (osa.f7-range), and sigma_min, which is not defined, is the least non-zero one of Appendix
-        C.1, sigma_min>0""",
-    note="For all N d singular values the interval would be wrong: one token, d = 2, d_v = 1 has J = W^T with the singular"
-    f" values 1 and 0.  That J has no further, small non-zero ones does not follow from Eqs. (98) and (99).  {LEAST_CONSTANT}",
+        \text{This implies that } \sigma_i(\mathbf{J})\in[1-\delta-C\alpha,1+\delta+C\alpha]. \text{ Therefore, }
+        \sigma_{\max}(\mathbf{J})\le1+\delta+C\alpha \text{ and } \sigma_{\min}(\mathbf{J})\ge1-\delta-C\alpha""",
+    relation=AtMost(ascent=False), sizes={"N": (1, 3), "d": (2, 4), "d_v": (1, 2), "K": (0, 3)},
+    uses=("osa.eq-98", "osa.eq-99"), expects="refuted", severity="error", correction="osa.f7-interval-nonzero",
+    note="False for every input that Theorem C.4 admits: N (d - d_v) > 0 of the singular values of J are 0, as 2 d_v <= d, and"
+    " sigma_min, where the paper has a symbol sigma_min>0 of its own, is 0.  Nor does it follow from Eqs. (98) and (99) for"
+    f" the non-zero ones: osa.f7-perturbation-alone.  {LEAST_CONSTANT}",
 )  # fmt: skip
 
 
 def _jacobian_deviation(
-    X: Any, W_Q: Any, W_K: Any, W_V: Any, W_O: Any, alpha: Any, epsilon: Any, K: int, count: int
+    X: Any, W_Q: Any, W_K: Any, W_V: Any, W_O: Any, alpha: Any, epsilon: Any, K: int, count: int | None = None
 ) -> Any:
-    """max |sigma_i(J) - 1| over the `count` largest singular values."""
+    """max |sigma_i(J) - 1| over the `count` largest singular values, or over all."""
     return largest_deviation_from_one(singular_values(layer_jacobian(X, W_Q, W_K, W_V, W_O, alpha, epsilon, K))[:count])
 
 
@@ -349,12 +394,56 @@ def interval_radius(
 
 
 @F7_INTERVAL.oracle
+def deviation_of_all_singular_values(
+    X: Any, W_Q: Any, W_K: Any, W_V: Any, W_O: Any, alpha: Any, epsilon: Any, K: int
+) -> Any:
+    return _jacobian_deviation(X, W_Q, W_K, W_V, W_O, alpha, epsilon, K)
+
+
+F7_INTERVAL.mutant("halved", lambda value: value * rational(1, 2))
+F7_INTERVAL.mutant("a quarter", lambda value: value * rational(1, 4))
+
+
+@F7_INTERVAL.counterexample(
+    "one token, d = 2, d_v = 1: J = W^T has the singular values 1 and 0, the interval is [1, 1]"
+)
+def one_token() -> dict[str, Any]:
+    weights = {"W_Q": [[1], [0]], "W_K": [[0], [1]], "W_V": [[1], [0]], "W_O": [[1, 0]]}
+    return {"X": [[1, 0]], **weights, "alpha": "1/10", "epsilon": 1, "K": 1}
+
+
+@F7_INTERVAL.counterexample("two small tokens: J still has two singular values 0")
+def two_small_tokens() -> dict[str, Any]:
+    return {**one_token(), "X": [["1/4", 0], [0, "1/4"]]}
+
+
+F7_INTERVAL_NONZERO = Claim(ASSUMED_BY_C4, "osa.f7-interval-nonzero", label="F.7, last lines, with the range of i",
+    statement=r"""
+        \text{With the singular values of } \mathbf{J} \text{ in decreasing order, } \sigma_i(\mathbf{J})\in
+        [1-\delta-C\alpha,1+\delta+C\alpha] \text{ for } i\le Nd_v, \text{ and } \sigma_i(\mathbf{J}) = 0 \text{ for the
+        other } N(d-d_v): \text{ therefore } \sigma_{\max}(\mathbf{J})\le1+\delta+C\alpha,\
+        \sigma_{\min>0}(\mathbf{J})\ge1-\delta-C\alpha""",
+    relation=AtMost(ascent=False), uses=("osa.eq-98", "osa.eq-99", "osa.f7-range"), corrects="osa.f7-interval",
+    of_project=True,
+    note=f"The zeros are those of osa.f7-range.  {LEAST_CONSTANT}",
+)  # fmt: skip
+
+
+@F7_INTERVAL_NONZERO.formula
+def interval_radius_of_nonzero(
+    X: Tokens, W_Q: Query, W_K: Key, W_V: Value, W_O: Output, alpha: PositiveAlpha, epsilon: Epsilon, K: Steps
+) -> Any:
+    """delta + C alpha with C alpha = ||J_1||_2, the half-width of the interval around 1, a scalar."""
+    return interval_half_width(X, W_Q, W_K, W_V, W_O, alpha, epsilon, K)
+
+
+@F7_INTERVAL_NONZERO.oracle
 def deviation_of_nonzero_singular_values(
     X: Any, W_Q: Any, W_K: Any, W_V: Any, W_O: Any, alpha: Any, epsilon: Any, K: int
 ) -> Any:
     return _jacobian_deviation(X, W_Q, W_K, W_V, W_O, alpha, epsilon, K, X.shape[0] * W_V.shape[1])
 
 
-F7_INTERVAL.mutant("C alpha dropped", C=0)
-F7_INTERVAL.mutant("C / 2", C=rational(1, 2))
-F7_INTERVAL.mutant("delta dropped", d=0)
+F7_INTERVAL_NONZERO.mutant("C alpha dropped", C=0)
+F7_INTERVAL_NONZERO.mutant("C / 2", C=rational(1, 2))
+F7_INTERVAL_NONZERO.mutant("delta dropped", d=0)
