@@ -14,7 +14,7 @@ import numpy as np
 from theorems.skipless.quantities import input_jacobian
 from theorems.skipless.settings import BY_DIMENSION, LENGTH
 from verify.oracles import SMALLEST_P, LawTest, at_least_probability
-from verify.vocabulary import Claim
+from verify.vocabulary import Claim, checked
 
 if TYPE_CHECKING:
     import torch
@@ -66,6 +66,7 @@ def batched_input_jacobian(X: Any, W: Any, P: Any) -> torch.Tensor:
     return torch.func.vmap(one)(X, W, P)
 
 
+@checked
 def query_key_product(Z: Any, alpha: float, beta: float) -> Any:
     """alpha Z + beta I as a float tensor, shape (d, d) (Eq. (11))."""
     result = alpha * Z

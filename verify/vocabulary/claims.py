@@ -191,14 +191,14 @@ class Claim:
     presumes: Sequence[str] = ()
     correction: str | None = None
     corrects: str | None = None
-    reading: Reading | str | None = None
+    reading: Reading | None = None
     observed: str | None = None
     domains: Sequence[str] | None = None
     without_domains: Mapping[str, str] = field(default_factory=dict)
     exact: bool | None = None
     batched: bool = True
     of_project: bool = False
-    doubt: Doubt | str | None = None
+    doubt: Doubt | None = None
     missing: str | None = None
     note: str | None = None
     all_sizes: bool = False
@@ -209,9 +209,14 @@ class Claim:
             self.setting = Setting(self.setting)
         self.paper = self.setting.paper
         self._take_from_setting(self.setting)
-        for name in ("label", "statement", "observed", "missing", "note", "reading", "doubt"):
+        for name in ("label", "statement", "observed", "missing", "note"):
             if isinstance(text := getattr(self, name), str):
                 setattr(self, name, unwrapped(text))
+        for name, kind in (("reading", Reading), ("doubt", Doubt)):
+            if not isinstance(getattr(self, name), (kind, type(None))):
+                raise RegistryError(
+                    f"{self.id}: {name} is a {kind.__name__}, which quotes the text; got {getattr(self, name)!r}"
+                )
         if self.expects not in VERDICTS:
             raise RegistryError(f"{self.id}: expects is {self.expects!r}, not one of {VERDICTS}")
         if (self.expects == "refuted") != (self.severity is not None):

@@ -28,7 +28,7 @@ from theorems.convergence.part_c_1_lemmas.constants import TINY, Bounds, Scalars
 from theorems.convergence.part_d_1_limiting_kernel.gradients import Tokens
 from theorems.convergence.settings import Dimension, Positive, SampleCount, Width, drawn
 from verify.matrix import exp, maximum, rational, spectral_norm, sqrt, stack_rows
-from verify.vocabulary import Assumption, AtMost, Claim, Real, Setting, Shape
+from verify.vocabulary import Assumption, AtMost, Claim, Real, Setting, Shape, checked
 
 Small = Annotated[Any, Real(0.0078125, 0.125)]
 Errors = Annotated[Any, Shape("2", "1")]
@@ -99,6 +99,7 @@ def least_loss_of_proportional_samples(y: Labels, c: Positive) -> Any:
     return gap * gap / (2 * (1 + c * c))
 
 
+@checked
 def loss_of_two_samples(
     X: Samples, y: Labels, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, w_O: OutputWeights,
     tau_0: Positive, tau_1: Positive,
@@ -241,6 +242,7 @@ Inside = Annotated[Any, Real(0.0078125, 0.9921875)]
 data_of_the_theorems = drawn(N=SampleCount, d_m=Width, s=Inside, delta=Small, c_0=Positive)
 
 
+@checked
 def attainable_probability(N: SampleCount, delta: Small) -> Any:
     """P(no two of the N samples have one sign), which bounds the probability that the loss tends to 0; a scalar."""
     return _constant(_distinct(N, 2), delta)

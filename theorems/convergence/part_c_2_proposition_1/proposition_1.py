@@ -17,7 +17,7 @@ from theorems.convergence import CONVERGENCE, definitions
 from theorems.convergence.definitions import KeyWeights, Labels, OutputWeights, QueryWeights, Samples, ValueWeights
 from theorems.convergence.part_c_1_lemmas.constants import ASSUMPTION_1, TINY, Bounds, sample_bound, stacked
 from verify.matrix import absolute, frobenius_norm, smallest_singular_value, spectral_norm, sqrt, total
-from verify.vocabulary import Assumption, AtMost, Claim, Doubt, Real, Setting, Shape
+from verify.vocabulary import Assumption, AtMost, Claim, Doubt, Real, Setting, Shape, checked
 
 Positive = Annotated[Any, Real(0.0625, 1.0)]
 Share = Annotated[Any, Real(0.0625, 0.9375)]
@@ -128,6 +128,7 @@ def _alpha(
     return singular(definitions.last_hidden_layer(X, W_Q, W_K, W_V, tau_0, tau_1))
 
 
+@checked
 def _decay(X: Samples, y: Labels, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, w_O: OutputWeights,
            tau_0: Positive, tau_1: Positive, gamma: Positive) -> Any:  # fmt: skip
     """(1 - gamma alpha^2 / 2)^t l(theta^0) for t = 1, ..., STEPS, shape (STEPS,) (Eq. (4))."""

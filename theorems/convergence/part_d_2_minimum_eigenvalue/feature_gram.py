@@ -29,7 +29,7 @@ from theorems.convergence.part_d_2_minimum_eigenvalue.limiting_attention import 
 )
 from theorems.convergence.settings import drawn
 from verify.matrix import absolute, frobenius_norm, maximum, rational, sqrt
-from verify.vocabulary import Assumption, AtMost, Claim, Real, Size
+from verify.vocabulary import Assumption, AtMost, Claim, Real, Size, checked
 
 # -- entries and Frobenius norm of the change --------------------------------------------------------------------------
 
@@ -149,6 +149,7 @@ def width_of_printed_order(
     return {"K": K, "ell": ell, "eigenvalue": eigenvalue, "d_m": d_m, "N": N}
 
 
+@checked
 def quarter_of_eigenvalue(eigenvalue: Eigenvalue) -> Any:
     """lambda_* / 4, a scalar (proof of Lemma 16)."""
     return eigenvalue * rational(1, 4)

@@ -208,26 +208,28 @@ LARGE = Claim(
 )
 
 
-def _limit(X: Any, W_Q: Any, W_K: Any, W_V: Any, Y: Any, root: bool = True, uniform: bool = True) -> Any:
-    """The limit; mutants leave out the root, or keep attention and residual as at t = 1."""
-    A, residual = _uniform(X, W_V, Y)
-    if not uniform:
-        A, residual = attention_matrix(X, W_Q, W_K), attention(X, W_Q, W_K, W_V) - Y
+def _limit(X: Any, W_Q: Any, W_K: Any, W_V: Any, A: Any, residual: Any, root: bool = True) -> Any:
+    """The limit of t ||H_o^T|| / ||H_f^T|| where attention tends to A and F - Y to `residual`; a mutant leaves out the root."""
     V, d_K = V_matrix(W_Q, W_K), W_Q.shape[1]
     U, B = logit_curvature(X, A, W_V, residual), logit_slope(X, A, W_V, residual)
     ratio = frobenius_norm(V.T @ U @ V) / (frobenius_norm(B) * d_K)
     return ratio / sqrt(2) if root else ratio
 
 
+def _present(X: Any, W_Q: Any, W_K: Any, W_V: Any, Y: Any) -> tuple[Any, Any]:
+    """Attention and residual as they are, at t = 1."""
+    return attention_matrix(X, W_Q, W_K), attention(X, W_Q, W_K, W_V) - Y
+
+
 @LARGE.formula
 def limit_at_large_temperature(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, Y: Labels) -> Any:
     """The limit of t ||H_o^T(t)|| / ||H_f^T(t)|| as t grows, a scalar."""
-    return _limit(X, W_Q, W_K, W_V, Y)
+    return _limit(X, W_Q, W_K, W_V, *_uniform(X, W_V, Y))
 
 
 LARGE.part("sequence", lambda scale, X, W_Q, W_K, W_V, Y: _ratio(tempered_parts(X, W_Q, W_K, W_V, Y, scale)) * scale)
 LARGE.mutant("both off-diagonal blocks counted as one", root=False)
-LARGE.mutant("attention as at t = 1", uniform=False)
+LARGE.mutant("attention as at t = 1", "_uniform(X, W_V, Y) -> _present(X, W_Q, W_K, W_V, Y)")
 
 
 # -- t to zero ---------------------------------------------------------------------------------------------------------
@@ -324,7 +326,7 @@ LARGE_LIMIT = Claim(TEMPERATURE, "hessian.temperature-large-t-limit",
 LARGE_LIMIT.formula(LARGE.the_formula)
 LARGE_LIMIT.part("sequence", LARGE.the_part("sequence"))
 LARGE_LIMIT.mutant("both off-diagonal blocks counted as one", root=False)
-LARGE_LIMIT.mutant("attention as at t = 1", uniform=False)
+LARGE_LIMIT.mutant("attention as at t = 1", "_uniform(X, W_V, Y) -> _present(X, W_Q, W_K, W_V, Y)")
 
 SMALL_LIMIT = Claim(TEMPERATURE, "hessian.temperature-small-t-limit",
     label="Section 4.3, the ratio of the two parts at small temperatures",

@@ -24,7 +24,7 @@ from theorems.skipless.sampling import (
 )
 from verify.matrix import eye, rational, spectral_norm, symmetric_eigenvalues
 from verify.oracles import LawTest
-from verify.vocabulary import Assumption, AtMost, Claim, FollowsLaw, Setting, Shape
+from verify.vocabulary import Assumption, AtMost, Claim, FollowsLaw, Setting, Shape, checked
 
 if TYPE_CHECKING:
     import torch
@@ -34,6 +34,7 @@ Factor = Annotated[Any, Shape("k", "k")]
 OF_ATTENTION = Setting(SKIPLESS, "Section 4.3", sizes={"n": (1, 3), "d": (1, 2)})
 
 
+@checked
 def flatness_with_skip(X: Tokens, W_Q: QueryWeights, W_K: Weights, W_V: Weights, W_O: Weights) -> Any:
     """1 / kappa(K + I), a scalar: at least 1 / kappa(K) if the identity helps."""
     K, I = input_jacobian(X, W_Q, W_K, W_V, W_O), eye(X.shape[0] * X.shape[1])

@@ -15,7 +15,7 @@ from theorems.skipless.definitions import AttentionWeights, Batch, FeedForwardWe
 from theorems.skipless.part_4_network_jacobian.parameter_jacobian import NETWORK, block_of_jacobian, stacked_blocks
 from theorems.skipless.quantities import INVERSE, flatness, least, stretches
 from verify.matrix import column, concatenate, maximum, singular_values, spectral_norm
-from verify.vocabulary import AtMost, Claim, Setting, Shape
+from verify.vocabulary import AtMost, Claim, Setting, Shape, checked
 
 First = Annotated[Any, Shape("n", "d_1")]
 Second = Annotated[Any, Shape("n", "d_2")]
@@ -54,6 +54,7 @@ THREE_WIDE = MATRICES.extended(
 )
 
 
+@checked
 def flatness_of_network_jacobian(X: Batch, W: AttentionWeights, U: FeedForwardWeights) -> Any:
     """1 / kappa(J), a scalar: at least the smallest 1 / kappa of a block if Eq. (6) holds."""
     return flatness(concatenate(stacked_blocks(X, W, U), axis=1))
@@ -204,11 +205,13 @@ def _pairs(X: Any, W: Any, U: Any) -> list[tuple[Any, Any]]:
     return [(first, other) for other in others]
 
 
+@checked
 def coherences(X: Batch, W: AttentionWeights, U: FeedForwardWeights) -> Any:
     """rho = |J_1^T B| for the other blocks B, each twice, shape (2 (2 L - 1), 1)."""
     return column(*[spectral_norm(A.T @ B) for A, B in _pairs(X, W, U) for _ in range(2)])
 
 
+@checked
 def squared_smallest(X: Batch, W: AttentionWeights, U: FeedForwardWeights) -> Any:
     """s_min^2 of J_1 with each other block, in both readings, shape (2 (2 L - 1), 1)."""
     values = []

@@ -29,7 +29,7 @@ from verify.matrix import (
     spectral_norm,
     sqrt,
 )
-from verify.vocabulary import Assumption, AtMost, Claim, Equal, Reading, Real, Setting, Shape, Size
+from verify.vocabulary import Assumption, AtMost, Claim, Equal, Reading, Real, Setting, Shape, Size, checked
 
 Logits = Annotated[Any, Shape("n", "n")]
 Temperature = Annotated[Any, Real(0.125, 4.0)]
@@ -48,6 +48,7 @@ def row_range(M: Any) -> Any:
     return maximum(column(*[maximum(row) + maximum(-row) for row in rows]))
 
 
+@checked
 def spread(M: Logits, tau: Temperature) -> Any:
     """sinh(Delta / (2 tau)), a scalar."""
     t = row_range(M) / (2 * tau)
@@ -257,6 +258,7 @@ def dominant_logits(B: Logits, slack: Slack, gamma: Gap, tau: Temperature) -> di
     return {"M": hadamard(off, B) + eye(n) * (largest_others(B) + gamma + slack * slack), "gamma": gamma, "tau": tau}
 
 
+@checked
 def off_diagonal_mass(M: Logits, gamma: Gap, tau: Temperature) -> Any:
     """2 (n - 1) exp(-gamma / tau), a scalar."""
     return exp(-(gamma / tau)) * (2 * (M.shape[0] - 1))

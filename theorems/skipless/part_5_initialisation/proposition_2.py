@@ -51,7 +51,7 @@ from verify.matrix import (
     sqrt,
 )
 from verify.oracles import LawTest, at_least_probability
-from verify.vocabulary import Assumption, AtMost, Claim, FollowsLaw, HasStructure, Real, Shape
+from verify.vocabulary import Assumption, AtMost, Claim, FollowsLaw, HasStructure, Real, Shape, checked
 
 if TYPE_CHECKING:
     import torch
@@ -103,6 +103,7 @@ SECOND_TERM = Claim(SKIPLESS, "skipless.sec5.2-second-term", label="Section 5.2,
 )  # fmt: skip
 
 
+@checked
 def flatness_of_second_term(A: Logits, P: Weights) -> Any:
     """1 / kappa(P^T (x) A), a scalar."""
     return flatness(kron(P.T, A))

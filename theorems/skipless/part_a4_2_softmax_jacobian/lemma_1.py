@@ -25,7 +25,7 @@ from theorems.skipless.part_a4_2_softmax_jacobian.softmax_jacobian import (
 )
 from theorems.skipless.quantities import initial_product
 from verify.matrix import absolute, column, exp, frobenius_norm, softmax, spectral_norm
-from verify.vocabulary import AtMost, Claim, Equal, Real, Setting
+from verify.vocabulary import AtMost, Claim, Equal, Real, Setting, checked
 
 Alpha = Annotated[Any, Real(0.0, 2.0)]
 Beta = Annotated[Any, Real(0.0, 8.0)]
@@ -70,11 +70,13 @@ EXAMPLES: dict[str, dict[str, Any]] = {
 }  # fmt: skip
 
 
+@checked
 def printed_order(X: Tokens, Z: Weights, alpha: Alpha, beta: Beta, C: Constant) -> Any:
     """C alpha e^-beta, shape (1, 1) (Lemma 1 and Eqs. (23)-(26))."""
     return column(C * alpha * exp(-beta))
 
 
+@checked
 def printed_order_with_dimension(X: Tokens, Z: Weights, alpha: Alpha, beta: Beta, C: Constant) -> Any:
     """C d alpha e^-beta, shape (1, 1) (Eq. (27))."""
     return column(C * alpha * exp(-beta) * X.shape[1])

@@ -26,7 +26,7 @@ from verify.matrix import (
     spectral_norm,
 )
 from verify.oracles import jacobian
-from verify.vocabulary import Claim, Equal, Setting, Shape
+from verify.vocabulary import Claim, Equal, Setting, Shape, checked
 
 Logits = Annotated[Any, Shape("n", "n", role="query")]
 #: W_Q W_K^T as a whole: only the product enters the logits.
@@ -85,6 +85,7 @@ def differentiated_blocks(M: Any) -> list[Any]:
     return each(M.shape[0], lambda i: differentiated_block(M, i))
 
 
+@checked
 def largest_block_norm(M: Logits) -> Any:
     """max_i |J_{A,i}|_2, a scalar."""
     return maximum(column(*map(spectral_norm, printed_blocks(softmax(M)))))
@@ -101,6 +102,7 @@ def smallest_gap(M: Any) -> Any:
     return -maximum(column(*(M[i, j] - M[i, i] for i in range(n) for j in range(n) if j != i)))
 
 
+@checked
 def attention_lost(M: Logits) -> Any:
     """(n - 1) e^-gamma / (1 + (n - 1) e^-gamma), a scalar: no row gives more than that away; 0 for one token."""
     return lost_by_gap(M, M.shape[0] - 1)
