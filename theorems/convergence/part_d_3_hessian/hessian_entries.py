@@ -184,7 +184,7 @@ H_QO_RIGHT = Claim(DERIVATIVES, "convergence.h-qo-output-weight", label="D.3, en
         H_{Q,O}^{(j,p)}=\frac{\partial^2f}{\partial w_Q^{(j)}\partial w_O^{(p)}}=\tau_0\tau_1
         \sum_iw_K^{(j)}x^{(i)}w_V^{(p)}\dot\sigma_r(w_V^{(p)}x^\top\beta_i)x^\top(\mathrm{diag}(\beta_i)-\beta_i\beta_i^
         \top)x""",
-    relation=Equal(), corrects="convergence.h-qo", of_project=True,
+    relation=Equal(), all_sizes=True, corrects="convergence.h-qo", of_project=True,
 )  # fmt: skip
 
 

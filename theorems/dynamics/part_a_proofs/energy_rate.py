@@ -133,7 +133,7 @@ EQ_38_CORRECTED = Claim(EXACT_PROOF, "dynamics.eq-38-corrected", label="Eq. (38)
         W^V=(A^\top+A)/2\ \Rightarrow\ \Delta_{[i,:]}=\sum_j\frac{\exp(\beta X_{[i,:]}^\top AX_{[j,:]})}{Z_i}
         (A^\top+A)X_{[j,:]}/2,\quad Z_i=\sum_{j'}\exp(\beta X_{[i,:]}^\top AX_{[j',:]})""",
     assumptions=[r"\Delta = softmax(\beta X W^Q W^{K\top} X^\top) X W^V"],
-    relation=Equal(), of_project=True, corrects="dynamics.eq-38",
+    relation=Equal(), all_sizes=True, of_project=True, corrects="dynamics.eq-38",
 )  # fmt: skip
 
 

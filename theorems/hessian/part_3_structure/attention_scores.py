@@ -33,6 +33,7 @@ from verify.matrix import (
     row_sums,
     softmax,
     sqrt,
+    summed,
     total,
     trace,
     zeros,
@@ -96,7 +97,8 @@ UNIFORM_AT_INIT = Claim(HESSIAN, "hessian.sec3.2-uniform-at-init", label="Sectio
     statement=r"""
         \text{[Attention scores being data-independent] happens almost surely at initialization for large } d_K""",
     assumptions=["W_Q, W_K with independent entries N(0, 0.64/d_V), d_V = d_K = d (Appendix F)", "tokens fixed"],
-    relation=Equal(), all_sizes=True, sizes={"L": (1, 3), "d": (1, 4)}, expects="gap", uses=("hessian.logit-variance",), exact=True,
+    relation=Equal(), all_sizes=True,
+    sizes={"L": (1, 3), "d": (1, 4)}, expects="gap", uses=("hessian.logit-variance",), exact=True,
     missing="the norms of the tokens stay bounded as d_V = d_K = d grows",
     presumes=("hessian.uniform-at-init-any-tokens",),
     note="""
@@ -299,7 +301,8 @@ DISPERSED_CORRECTED = Claim(ATTENTION_LOSS, "hessian.dispersed-corrected",
         \frac{2}{Ld_V}M_1^\top M_1\otimes I_{d_V},\ M_1 = AX;\ \text{the first-derivative term of }
         H_f(W_Q,W_K) \text{ is } \frac{2}{Ld_V\sqrt{d_K}}B\otimes I_{d_K},\ B = \sum_i x_i(M_{2,i}W_Vr_i)^\top""",
     assumptions=["any attention matrix, weights and residual"],
-    relation=Equal(), all_sizes=True, sizes={"L": (1, 4), "d_V": (1, 2), "d_K": (1, 3)}, corrects="hessian.sec3.2-dispersed",
+    relation=Equal(), all_sizes=True,
+    sizes={"L": (1, 4), "d_V": (1, 2), "d_K": (1, 3)}, corrects="hessian.sec3.2-dispersed",
     uses=("hessian.full-outer-product", "hessian.full-functional"), of_project=True,
     note="""
         The first grows with the square of the second moments, the last with the moments themselves, and the value block
@@ -321,10 +324,13 @@ def any_attention(
 def parts_from_the_second_moments(X: Any, W_Q: Any, W_K: Any, W_V: Any, T: Any, R: Any) -> Any:
     """The query-key part of H_o, H_o(W_V, W_V) and the first-derivative term, all entries in one column."""
     (L, d_V), d_K, A = X.shape, W_K.shape[1], softmax(T)
-    rows = [(X[i : i + 1].T, C, R[i : i + 1].T) for i, C in enumerate(second_central_moments(A, X))]
-    V = V_matrix(W_Q, W_K)
-    core = sum(kron(x @ x.T, C @ W_V @ W_V.T @ C) for x, C, _ in rows) * rational(2, L * d_V * d_K)
-    slope = sum(x @ (C @ W_V @ r).T for x, C, r in rows) * (rational(2, L * d_V) / sqrt(d_K))
+    V, C = V_matrix(W_Q, W_K), second_central_moments(A, X)
+
+    def core_of(i: Any) -> Any:
+        return kron(X[i : i + 1].T @ X[i : i + 1], C[i] @ W_V @ W_V.T @ C[i])
+
+    core = summed(L, core_of) * rational(2, L * d_V * d_K)
+    slope = summed(L, lambda i: X[i : i + 1].T @ R[i : i + 1] @ W_V.T @ C[i]) * (rational(2, L * d_V) / sqrt(d_K))
     value = kron((A @ X).T @ (A @ X), eye(d_V)) * rational(2, L * d_V)
     return stacked(V.T @ core @ V, value, kron(slope, eye(d_K)))
 
@@ -348,7 +354,9 @@ DISPERSED_CORRECTED.mutant(
     "second moments not centred", "second_central_moments(A, X) -> [X.T @ (X * a.reshape(-1, 1)) for a in A]"
 )
 DISPERSED_CORRECTED.mutant("attention transposed", "softmax(T) -> softmax(T).T")
-DISPERSED_CORRECTED.mutant("W_V not transposed", "C @ W_V @ r -> C @ W_V.T @ r")
+DISPERSED_CORRECTED.mutant(
+    "W_V not transposed", "X[i : i + 1].T @ R[i : i + 1] @ W_V.T -> X[i : i + 1].T @ R[i : i + 1] @ W_V"
+)
 
 # -- one-hot attention -------------------------------------------------------------------------------------------------
 

@@ -178,7 +178,7 @@ REMARK_31_Z2_CORRECTED = Claim(SOFTMAX_OF_T, "hessian.rem-3.1-z2-corrected",
         into the } L \text{ columns } X_{i,:} \text{, and } M_3 \text{ into its } L \text{ blocks of size }
         d_V^2\times d_V""",
     assumptions=["M_3 holds the third central moments of Definition 3.1"],
-    relation=Equal(), uses=("hessian.def-3.1", "hessian.lem-C.1-structure-corrected", "hessian.eq-14"),
+    relation=Equal(), all_sizes=True, uses=("hessian.def-3.1", "hessian.lem-C.1-structure-corrected", "hessian.eq-14"),
     corrects="hessian.rem-3.1-z2", of_project=True,
 )  # fmt: skip
 

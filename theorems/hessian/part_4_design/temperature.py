@@ -112,7 +112,8 @@ HELD = Claim(TEMPERATURE, "hessian.temperature-scaling-a-held",
         \frac{2}{Ld_Vd_K}V^\top UV \text{ and } \frac1t \text{ times } H_f^T = \frac{2}{Ld_V\sqrt{d_K}}
         \begin{bmatrix}0&B^\top\\B&0\end{bmatrix}\otimes I_{d_K} \text{ at these } A, F; \text{ weights } [W_K; W_Q],\
         V, U, B \text{ as in Remark D.1}""",
-    relation=Equal(), uses=("hessian.rem-D.1-corrected",), corrects="hessian.sec4.3-temperature-scaling", exact=True,
+    relation=Equal(), all_sizes=True,
+    uses=("hessian.rem-D.1-corrected",), corrects="hessian.sec4.3-temperature-scaling", exact=True,
     of_project=True,
     note="Checked with A and F held at their values at t = 1, which W_Q and W_K make as general as those at another t.",
 )  # fmt: skip

@@ -112,7 +112,8 @@ REMARK_VQ_CORRECTED = Claim(PROOF, "hessian.thm-3.2-proof-vq-remark-corrected",
         F_2 = AX \text{ differs from } F \text{ only by the matrix } W_V:\ \operatorname{vec}_r F = (I_L\otimes
         W_V^\top)\operatorname{vec}_r F_2,\ \frac{\partial F}{\partial W_Q} = (I_L\otimes W_V^\top)\frac{\partial
         F_2}{\partial W_Q},\text{ so that } \frac{\partial F_2}{\partial W_Q} \text{ is Lemma B.1 with } W_V = I_{d_V}""",
-    relation=Equal(), uses=("hessian.lem-B.1", "hessian.eq-15"), corrects="hessian.thm-3.2-proof-vq-remark",
+    relation=Equal(), all_sizes=True,
+    uses=("hessian.lem-B.1", "hessian.eq-15"), corrects="hessian.thm-3.2-proof-vq-remark",
     of_project=True,
 )  # fmt: skip
 
@@ -188,7 +189,8 @@ EQUATION_21 = Claim(PROOF, "hessian.eq-21",
         (F_1G\otimes I_{d_Vd_K})\frac{\partial F_2}{\partial W_K},\ F_1 = I_L\otimes W_V^\top X^\top,\ F_2 = (X\otimes
         XW_K)/\sqrt{d_K};\quad \frac{\partial G}{\partial W_K} = \frac{\partial^2A}{\partial T\partial
         T}\Big(\frac{XW_Q\otimes X}{\sqrt{d_K}}\Big)K_{d_K,d_V}""",
-    relation=Equal(), all_sizes=True, where=lambda sizes: affordable(sizes) and sizes["L"] * sizes["d_V"] * sizes["d_K"] <= 12,
+    relation=Equal(), all_sizes=True,
+    where=lambda sizes: affordable(sizes) and sizes["L"] * sizes["d_V"] * sizes["d_K"] <= 12,
     uses=("hessian.eq-15", "hessian.eq-18", "hessian.eq-21-dF2", "hessian.lem-C.1-structure-corrected"),
 )  # fmt: skip
 
@@ -265,7 +267,8 @@ THEOREM_32_Z2_APPENDIX = Claim(HESSIAN, "hessian.thm-3.2-z2-appendix",
         Z_2 := (I_L\otimes X^\top\otimes X^\top\otimes X^\top)(\partial^2 A/\partial T^2)(X\otimes X) \in \mathbb{R}^{L
         d_V^3\times d_V^2}""",
     assumptions=["A is the row-wise softmax of T = X G X^T", "d^2A/dT^2 as in Lemma C.1"],
-    relation=Equal(), all_sizes=True, sizes={"L": (1, 3), "d_V": (1, 3)}, uses=("hessian.lem-C.1-structure-corrected",), exact=True,
+    relation=Equal(), all_sizes=True,
+    sizes={"L": (1, 3), "d_V": (1, 3)}, uses=("hessian.lem-C.1-structure-corrected",), exact=True,
     note="A definition is checked by what it is for: Z_2 is the second derivative of G -> softmax(X G X^T) X.",
 )  # fmt: skip
 

@@ -17,7 +17,7 @@ THEOREM_31_APPENDIX_VV = Claim(ATTENTION_LOSS, "hessian.thm-3.1-appendix-vv",
     label="Theorem 3.1 (restated in Appendix B.1), value block",
     statement=r"H_o(W_V,W_V) = \frac{2}{L d_V} M_1^\top M_1 \otimes I_{d_V}",
     assumptions=["M_1 = A X"],
-    relation=Equal(), uses=("hessian.lem-B.1",),
+    relation=Equal(), all_sizes=True, uses=("hessian.lem-B.1",),
     doubt=Doubt(
         r"\frac{1}{Ld_{V}}\mathbf{M}_{1}^{\top}\mathbf{M}_{1}\otimes\mathbf{I}_{d_{V}}",
         """

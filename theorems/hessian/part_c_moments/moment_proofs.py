@@ -76,7 +76,8 @@ PROOF_Z2I = Claim(SOFTMAX_OF_T, "hessian.rem-3.1-proof-z2i", label="Appendix C.2
         X_{i,:}X_{i,:}^\top\otimes X^\top\frac{\partial^2 A_{i,j}}{\partial T_{i,:}\partial T_{i,:}} X =
         (K_{d_V,d_V}\otimes I_{d_V})\Big(X_{i,:}X_{i,:}^\top\otimes\sum_j X_{j,:}\otimes X^\top\frac{\partial^2
         A_{i,j}}{\partial T_{i,:}\partial T_{i,:}} X\Big)""",
-    relation=Equal(), all_sizes=True, uses=("hessian.eq-14", "hessian.lem-C.1-structure-corrected", "hessian.lem-C.1-entry"),
+    relation=Equal(), all_sizes=True,
+    uses=("hessian.eq-14", "hessian.lem-C.1-structure-corrected", "hessian.lem-C.1-entry"),
 )  # fmt: skip
 
 

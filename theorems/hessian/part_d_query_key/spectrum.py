@@ -115,7 +115,8 @@ BULK = Claim(SPLIT_ANYWHERE, "hessian.sec-D-bulk", label="Appendix D, text",
         \text{the block-hollow structure of } H_f^T \text{ makes it responsible for the bulk eigenvalues of the
         query-key}\text{ Hessian}""",
     assumptions=["M in R^{d_K x d_K} is arbitrary"],
-    relation=Equal(), all_sizes=True, expects="reading", uses=("hessian.rem-D.1-corrected", "hessian.lem-D.2-rank-of-v"),
+    relation=Equal(), all_sizes=True,
+    expects="reading", uses=("hessian.rem-D.1-corrected", "hessian.lem-D.2-rank-of-v"),
     reading=Reading(
         "responsible for the bulk eigenvalues",
         """

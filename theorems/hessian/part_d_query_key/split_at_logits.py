@@ -184,7 +184,8 @@ REMARK_D1_CORRECTED = Claim(SPLIT_ANYWHERE, "hessian.rem-D.1-corrected",
         I_{d_V^2}) Z_2,\ B = R_{d_V}(I_L\otimes W_V^\top\otimes I_{d_V})(Z_1\otimes I_{d_V})S;\quad\text{ in the printed
         order } W = \begin{bmatrix}W_Q\\W_K\end{bmatrix} \text{ the same with } V = \begin{bmatrix}I_{d_V}\otimes W_K &
         (W_Q\otimes I_{d_V})K_{d_K,d_V}\end{bmatrix} \text{ and } \begin{bmatrix}0&B\\B^\top&0\end{bmatrix}""",
-    relation=Equal(), all_sizes=True, uses=("hessian.thm-3.1-qq", "hessian.thm-3.1-qk", "hessian.thm-3.2-qq", "hessian.thm-3.2-qk"),
+    relation=Equal(), all_sizes=True,
+    uses=("hessian.thm-3.1-qq", "hessian.thm-3.1-qk", "hessian.thm-3.2-qq", "hessian.thm-3.2-qk"),
     corrects="hessian.rem-D.1", of_project=True,
     note="""
         Both orders are checked. That the two summands are the outer-product and the functional Hessian at T is

@@ -63,7 +63,8 @@ IMAGE_INDEPENDENT = Claim(LAYER, "osa.f1-image-independent", label="F.1, the ima
         \quad \mathbf{S}\mathbf{M} = \tfrac{\alpha}{\sqrt{d_v}}\,\mathbf{M}\begin{pmatrix}0 & \mathbf{I}\\ -\mathbf{I} &
         0\end{pmatrix}\mathbf{M}^\top\mathbf{M}""",
     assumptions=[NONZERO_ALPHA],
-    relation=Equal(), all_sizes=True, corrects="osa.f1-image", uses=("osa.thm-2.1-rank-independent",), of_project=True, exact=True,
+    relation=Equal(), all_sizes=True,
+    corrects="osa.f1-image", uses=("osa.thm-2.1-rank-independent",), of_project=True, exact=True,
     note="""
         The first identity is the inclusion. A subspace is the whole space exactly if the dimensions agree. Where M^T M
         is nonsingular, the second has nonsingular factors on the right of M, so that Q and K lie in the image.""",

@@ -180,7 +180,8 @@ NOT_AUTOMATIC_CORRECTED = Claim(SKIPLESS, "skipless.sec5.2-not-automatic-correct
         "W = beta I, dominant in either sense",
         Assumption("beta > 0, s > 1, x != 0", positive=lambda x, beta, s: column(beta, s - 1, row_sums(x * x)[0, 0])),
     ],
-    relation=Equal(), sizes={"d": (1, 4)}, exact=True, of_project=True, corrects="skipless.sec5.2-not-automatic",
+    relation=Equal(), all_sizes=True,
+    sizes={"d": (1, 4)}, exact=True, of_project=True, corrects="skipless.sec5.2-not-automatic",
     note="An example for every dimension d.",
 )  # fmt: skip
 

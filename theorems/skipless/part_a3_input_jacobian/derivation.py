@@ -70,7 +70,7 @@ EQ_12_1_CORRECTED = Claim(SECTION_A3, "skipless.eq-12-line-1-corrected", label="
         \frac{\partial\mathrm{vec}(\mathrm{SA}(\mathbf{X}))}{\partial\mathrm{vec}(\mathbf{X})}=(\mathbf{W}^{O\top}
         \otimes\mathbf{I}_n)\frac{\partial\mathrm{vec}(\mathbf{A}\mathbf{V})}{\partial\mathrm{vec}(\mathbf{X})},\quad
         \mathrm{SA}(\mathbf{X})=\mathbf{A}\mathbf{V}\mathbf{W}^O""",
-    relation=Equal(), of_project=True, corrects="skipless.eq-12-line-1",
+    relation=Equal(), all_sizes=True, of_project=True, corrects="skipless.eq-12-line-1",
 )  # fmt: skip
 
 
@@ -111,7 +111,8 @@ EQ_12_3 = Claim(SECTION_A3, "skipless.eq-12-line-3", label="Eq. (12), line 3",
         (\mathbf{V}_\ell^\top\otimes\mathbf{I}_n)\mathbf{A}'_\ell+(\mathbf{I}_d\otimes\mathbf{A}_\ell)\frac{\partial
         \mathrm{vec}(\mathbf{V}_\ell)}{\partial\hat{\mathbf{x}}^{(\ell-1)}}=(\mathbf{V}_\ell^\top\otimes\mathbf{I}_n)
         \mathbf{A}'_\ell+(\mathbf{I}_d\otimes\mathbf{A}_\ell)(\mathbf{W}_\ell^{V\top}\otimes\mathbf{I}_{n\times n})""",
-    relation=Equal(), all_sizes=True, note="Checked as dvec V / dvec X = W_V^T (x) I_n, the factor in which the two sides differ.",
+    relation=Equal(), all_sizes=True,
+    note="Checked as dvec V / dvec X = W_V^T (x) I_n, the factor in which the two sides differ.",
 )  # fmt: skip
 
 
@@ -210,7 +211,7 @@ EQ_13_1_CORRECTED = Claim(SECTION_A3, "skipless.eq-13-lines-1-3-corrected", labe
         \mathbf{K}=\frac{\partial\mathrm{vec}(\mathbf{A}\mathbf{V}\mathbf{W}^O)}{\partial\mathrm{vec}(\mathbf{X})}=\frac{
         \partial\mathrm{vec}(\mathbf{A}\mathbf{V}\mathbf{W}^O)}{\partial\mathrm{vec}(\mathbf{A}\mathbf{V})}\frac{
         \partial\mathrm{vec}(\mathbf{A}\mathbf{V})}{\partial\mathrm{vec}(\mathbf{X})}""",
-    relation=Equal(), of_project=True, corrects="skipless.eq-13-lines-1-3",
+    relation=Equal(), all_sizes=True, of_project=True, corrects="skipless.eq-13-lines-1-3",
 )  # fmt: skip
 
 
@@ -253,7 +254,7 @@ EQ_13_4_CORRECTED = Claim(SECTION_A3, "skipless.eq-13-line-4-corrected", label="
     r"\mathbf{W}^{O\top}\otimes\mathbf{I}_n\ \text{for}\ \mathbf{S}\in\mathbb{R}^{n\times d},\ \text{hence}\ \mathbf{K}="
     r"(\mathbf{W}^{O\top}\otimes\mathbf{I}_n)\frac{\partial\mathrm{vec}(\mathbf{A}\mathbf{V})}{\partial\mathrm{vec}("
     r"\mathbf{X})}",
-    relation=Equal(), of_project=True, corrects="skipless.eq-13-line-4",
+    relation=Equal(), all_sizes=True, of_project=True, corrects="skipless.eq-13-line-4",
 )  # fmt: skip
 
 
@@ -306,7 +307,7 @@ EQ_13_5_CORRECTED = Claim(SECTION_A3, "skipless.eq-13-line-5-corrected", label="
         \mathbf{K}=(\mathbf{W}^{O\top}\otimes\mathbf{I}_n)\left((\mathbf{V}^\top\otimes\mathbf{I}_n)\mathbf{A}'+
         \mathbf{W}^{V\top}\otimes\mathbf{A}\right),\quad\mathbf{A}'=\frac{\partial\mathrm{vec}(\mathbf{A})}{\partial
         \mathrm{vec}(\mathbf{X})}""",
-    relation=Equal(), of_project=True, corrects="skipless.eq-13-line-5",
+    relation=Equal(), all_sizes=True, of_project=True, corrects="skipless.eq-13-line-5",
     uses=("skipless.eq-12-line-4", "skipless.eq-13-line-4-corrected"),
 )  # fmt: skip
 
