@@ -9,19 +9,8 @@ from typing import Annotated, Any
 
 from theorems.hessian.settings import KeyWeights, Labels, QueryWeights, Tokens, ValueWeights
 from verify.matrix import (
-    commutation_matrix,
-    diag,
-    each,
-    eye,
-    indexed,
-    kron,
-    kron_matmul,
-    rational,
-    softmax,
-    sqrt,
-    total,
-    vec_r,
-)
+    commutation_matrix, diag, each, eye, indexed, kron, kron_matmul, rational, softmax, sqrt, total, vec_r,
+)  # fmt: skip
 from verify.oracles import hessian, jacobian
 from verify.vocabulary import Shape, subject
 

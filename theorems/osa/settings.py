@@ -9,28 +9,11 @@ from typing import Any
 
 from theorems.osa import OSA
 from theorems.osa.definitions import (
-    SHAPES,
-    newton_schulz_basis,
-    orthonormal_columns,
-    queries_and_keys,
-    skew_matrix,
-    whole_heads,
-)
+    SHAPES, newton_schulz_basis, orthonormal_columns, queries_and_keys, skew_matrix, whole_heads,
+)  # fmt: skip
 from theorems.osa.shapes import (
-    Alpha,
-    Coordinates,
-    Epsilon,
-    Frame,
-    HeadSize,
-    Key,
-    Output,
-    OutsideSpan,
-    Query,
-    Steps,
-    TokenFrame,
-    Tokens,
-    Value,
-)
+    Alpha, Coordinates, Epsilon, Frame, HeadSize, Key, Output, OutsideSpan, Query, Steps, TokenFrame, Tokens, Value,
+)  # fmt: skip
 from verify.matrix import COLUMN, concatenate, expm, eye, rational, smallest_singular_value
 from verify.oracles import jacobian
 from verify.vocabulary import Assumption, Setting, subject

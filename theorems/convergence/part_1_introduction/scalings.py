@@ -39,23 +39,20 @@ def attention_by_bilinear_form(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_
 
 TWO_FORMS.oracle(lambda X, W_Q, W_K, W_V, tau_0: self_attention(X, W_Q, W_K, W_V, tau_0))
 TWO_FORMS.mutant("queries and keys exchanged", "W_Q -> W_K; W_K -> W_Q")
-TWO_FORMS.mutant(
-    "softmax of each column", lambda X, W_Q, W_K, W_V, tau_0: softmax(X @ W_K.T @ W_Q @ X.T * tau_0).T @ (X @ W_V.T)
-)
+TWO_FORMS.mutant("softmax of each column",
+    lambda X, W_Q, W_K, W_V, tau_0: softmax(X @ W_K.T @ W_Q @ X.T * tau_0).T @ (X @ W_V.T))  # fmt: skip
 TWO_FORMS.mutant("scale outside the softmax", "X @ W_Q.T -> X @ W_Q.T / tau_0; X @ W_V.T -> X @ W_V.T * tau_0")
 
 
 # -- tau_0 W_Q^T W_K ---------------------------------------------------------------------------------------------------
 
 HALF_VARIANCE = Claim(STANDARD, "convergence.tau0-half-variance", label="Section 1, first bullet",
-    statement=r"""
-        \tau_0=d_m^{-1/2},\ W_Q,W_K \text{ standard Gaussian: each element of } \tau_0W_Q^\top W_K \text{ has mean
-        }0\text{ and variance }1.""",
+    statement=r"""\tau_0=d_m^{-1/2},\ W_Q,W_K \text{ standard Gaussian: each element of } \tau_0W_Q^\top W_K \text{ has
+        mean }0\text{ and variance }1.""",
     assumptions=["tau_0 = d_m^{-1/2}"],
     relation=FollowsLaw(), sizes={"d_m": (1, 12), "d": (1, 3)},
-    note="""
-        The element (i, j) is tau_0 sum_q W_Q^(q,i) W_K^(q,j), a sum of d_m independent products of mean 0 and variance
-        1, at every width.""",
+    note="""The element (i, j) is tau_0 sum_q W_Q^(q,i) W_K^(q,j), a sum of d_m independent products of mean 0 and
+        variance 1, at every width.""",
 )  # fmt: skip
 
 
@@ -109,14 +106,12 @@ LAW_OF_LARGE_NUMBERS.mutant("one tenth in every element", "template * 0 -> templ
 # -- pooling -----------------------------------------------------------------------------------------------------------
 
 POOLING = Claim(CONVERGENCE, "convergence.softmax-pooling", label="Section 1; Remark after Lemma 1; Section 4.4; C.8",
-    statement=r"""
-        \tau_0=d_m^{-1},\ d_m\to\infty:\ \text{softmax degenerates to pooling, } \text{Self-attention}(X)\to\tfrac1{d_s}
-        \mathbf 1_{d_s\times d_s}XW_V^\top""",
+    statement=r"""\tau_0=d_m^{-1},\ d_m\to\infty:\ \text{softmax degenerates to pooling, }
+        \text{Self-attention}(X)\to\tfrac1{d_s} \mathbf 1_{d_s\times d_s}XW_V^\top""",
     assumptions=["NTK initialisation; for LeCun and He the logits have a further factor 1/d or 2/d", "X fixed"],
     relation=TendsTo(WIDTHS, PowerRate(0.5), instances=4), sizes={"d_s": (2, 4), "d": (1, 3), "d_v": (1, 2)},
     uses=("convergence.tau0-one-lln",),
-    note="""
-        Checked for the weights themselves and for any fixed rows of W_V. The rate is d_m^{-1/2}. With tau_0 =
+    note="""Checked for the weights themselves and for any fixed rows of W_V. The rate is d_m^{-1/2}. With tau_0 =
         d_m^{-1/2} the elements of tau_0 W_Q^T W_K keep variance 1, and nothing degenerates.""",
 )  # fmt: skip
 

@@ -6,16 +6,8 @@ from typing import Annotated, Any
 
 from theorems.convergence import CONVERGENCE
 from theorems.convergence.definitions import (
-    WEIGHTS,
-    KeyWeights,
-    Labels,
-    OutputWeights,
-    QueryWeights,
-    Samples,
-    ValueWeights,
-    outputs,
-    squared_loss,
-)
+    WEIGHTS, KeyWeights, Labels, OutputWeights, QueryWeights, Samples, ValueWeights, outputs, squared_loss,
+)  # fmt: skip
 from theorems.convergence.part_d_1_limiting_kernel.gradients import Scale, network_gradients
 from verify.matrix import concatenate, ones, rational, sqrt, stack_rows, summed, total
 from verify.oracles import jacobian
@@ -92,8 +84,7 @@ Token = Annotated[Any, Shape("1", "d")]
 HiddenRow = Annotated[Any, Shape("1", "d_m")]
 
 TABLE_1 = Claim(CONVERGENCE, "convergence.table-1", label="Table 1",
-    statement=r"""
-        \text{LeCun: }\eta_O=d_m^{-1},\ \eta_V=\eta_Q=\eta_K=d^{-1},\ \tau_1=1;\quad\text{He:
+    statement=r"""\text{LeCun: }\eta_O=d_m^{-1},\ \eta_V=\eta_Q=\eta_K=d^{-1},\ \tau_1=1;\quad\text{He:
         }2d_m^{-1},2d^{-1},2d^{-1},2d^{-1},1;\quad\text{NTK: }1,1,1,1,\ \tau_1=d_m^{-1/2}""",
     assumptions=[
         "entries of the weights independent and normal, of mean 0 and of the stated variances (Table 2)",
@@ -101,9 +92,8 @@ TABLE_1 = Claim(CONVERGENCE, "convergence.table-1", label="Table 1",
         "NTK: standard normal weights, and the second moment of f is the mean square of the last hidden layer",
     ],
     relation=Equal(), all_sizes=True, sizes={"d": (1, 5), "d_m": (1, 5)}, exact=True,
-    note="""
-        E[f^2] given the last hidden layer is eta_O tau_1^2 |relu(...)|^2, which stays of order 1 as d_m grows in all
-        three rows; tau_1 of the NTK row is determined by this.""",
+    note="""E[f^2] given the last hidden layer is eta_O tau_1^2 |relu(...)|^2, which stays of order 1 as d_m grows in
+        all three rows; tau_1 of the NTK row is determined by this.""",
 )  # fmt: skip
 
 

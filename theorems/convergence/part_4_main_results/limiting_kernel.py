@@ -6,13 +6,8 @@ from typing import Any
 
 from theorems.convergence import CONVERGENCE
 from theorems.convergence.definitions import (
-    Samples,
-    expected_relu_products,
-    expected_step_products,
-    mean_tokens,
-    pooling_weight,
-    tangent_kernel,
-)
+    Samples, expected_relu_products, expected_step_products, mean_tokens, pooling_weight, tangent_kernel,
+)  # fmt: skip
 from theorems.convergence.settings import WIDTHS, standard_normal
 from verify.matrix import hadamard
 from verify.vocabulary import Claim, Doubt, PowerRate, Setting, TendsTo
@@ -55,8 +50,7 @@ def _step_term_by_matrices(X: Any) -> Any:
 
 
 LEMMA_1 = Claim(MEANS, "convergence.lemma-1", label="Lemma 1",
-    statement=r"""
-        \Phi^*:=[\tfrac1{d_s}X_1^\top\mathbf 1_{d_s},...,\tfrac1{d_s}X_N^\top\mathbf 1_{d_s}]^\top,\quad
+    statement=r"""\Phi^*:=[\tfrac1{d_s}X_1^\top\mathbf 1_{d_s},...,\tfrac1{d_s}X_N^\top\mathbf 1_{d_s}]^\top,\quad
         K=d_s^2\,\mathbb E_{w\sim N(0,I)}(\sigma_r(\Phi^*w)\sigma_r(\Phi^*w)^\top)+d_s^2\,\mathbb E_{w\sim
         N(0,I)}(\dot\sigma_r(\Phi^*w)\dot\sigma_r(\Phi^*w)^\top)(\Phi^*\Phi^{*\top})""",
     relation=RATE, expects="refuted", severity="error", correction="convergence.lemma-1-average-pooling",
@@ -67,8 +61,7 @@ LEMMA_1 = Claim(MEANS, "convergence.lemma-1", label="Lemma 1",
             No operator is legible between the last two factors; the derivation in Appendix D.1 (Eq. (64)) makes it the
             entrywise product. The counterexamples have N = 1, where both readings agree.""",
     ),
-    note="""
-        A clash of normalisations: Eq. (1.2) pools by the average, the proofs (C.2, D.1) by the sum. For the average
+    note="""A clash of normalisations: Eq. (1.2) pools by the average, the proofs (C.2, D.1) by the sum. For the average
         the kernel is 1/d_s^2 times the printed one; for the sum the printed one is right
         (convergence.lemma-1-sum-pooling). Where all tokens of the only sample are equal to x, attention returns x at
         every width and the expected kernel is |x|^2 exactly, before any limit.""",
@@ -109,8 +102,7 @@ LEMMA_1.counterexample("one sample X = I_2, of full row rank: 1/2, printed 2", X
 
 AVERAGE_POOLING = Claim(MEANS, "convergence.lemma-1-average-pooling",
     label="Lemma 1, for the average pooling of Eq. (1.2)",
-    statement=r"""
-        K=\mathbb E_{w\sim N(0,I)}(\sigma_r(\Phi^*w)\sigma_r(\Phi^*w)^\top)+\mathbb E_{w\sim
+    statement=r"""K=\mathbb E_{w\sim N(0,I)}(\sigma_r(\Phi^*w)\sigma_r(\Phi^*w)^\top)+\mathbb E_{w\sim
         N(0,I)}(\dot\sigma_r(\Phi^*w)\dot\sigma_r(\Phi^*w)^\top)\circ(\Phi^*\Phi^{*\top})""",
     relation=RATE, corrects="convergence.lemma-1", of_project=True,
 )  # fmt: skip
@@ -131,8 +123,7 @@ AVERAGE_POOLING.mutant("matrix product instead of entrywise product", "step_term
 
 SUM_POOLING = Claim(SUMS, "convergence.lemma-1-sum-pooling",
     label="Lemma 1, for the sum over tokens used in the proofs",
-    statement=r"""
-        K=d_s^2\,\mathbb E_{w\sim N(0,I)}(\sigma_r(\Phi^*w)\sigma_r(\Phi^*w)^\top)+d_s^2\,\mathbb E_{w\sim
+    statement=r"""K=d_s^2\,\mathbb E_{w\sim N(0,I)}(\sigma_r(\Phi^*w)\sigma_r(\Phi^*w)^\top)+d_s^2\,\mathbb E_{w\sim
         N(0,I)}(\dot\sigma_r(\Phi^*w)\dot\sigma_r(\Phi^*w)^\top)\circ(\Phi^*\Phi^{*\top})""",
     assumptions=[r"f(X) = tau_1 w_O^T sum_i sigma_r(W_V X^T beta_i), as at the beginning of Appendix C.2"],
     relation=RATE, of_project=True,

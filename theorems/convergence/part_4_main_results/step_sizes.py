@@ -30,13 +30,12 @@ INIT_STEPSIZE = Claim(CONVERGENCE, "convergence.init-stepsize", label="Section 4
             scaling of Section 4.3: C under NTK initialisation is at most C under LeCun and under He initialisation
             with the same Gaussian draws, C_Q = C_K = C_V = C_O = 1""",
     ),
-    note="""
-        tau_1 = d_m^{-1/2} against 1: at tau_0 = 1/d_m C stays bounded under NTK as d_m grows, by A, and is at least
-        c_1 c_2 >= rho^2 lambda_V^2, of order d_m / d, under LeCun and He. That 1/C is an admissible step at all is
-        what Eq. (37) fails to give. The sentence names neither tau_0 nor a width. At tau_0 = d_m^{-1/2} for all three,
-        as Figure 5 seems to have it, 1/C can be the larger under LeCun and He: eta = 1/d makes their logits smaller.
-        At N = d_s = C_x = l(theta^0) = 1, norms sqrt(d_m) + sqrt(d) and widths from 100 to 10^7 it is under LeCun from
-        d = 2 on, under He from d = 4 on. At d = 1 NTK has the larger one at every width and tau_0
+    note="""tau_1 = d_m^{-1/2} against 1: at tau_0 = 1/d_m C stays bounded under NTK as d_m grows, by A, and is at least
+        c_1 c_2 >= rho^2 lambda_V^2, of order d_m / d, under LeCun and He. That 1/C is an admissible step at all is what
+        Eq. (37) fails to give. The sentence names neither tau_0 nor a width. At tau_0 = d_m^{-1/2} for all three, as
+        Figure 5 seems to have it, 1/C can be the larger under LeCun and He: eta = 1/d makes their logits smaller. At N
+        = d_s = C_x = l(theta^0) = 1, norms sqrt(d_m) + sqrt(d) and widths from 100 to 10^7 it is under LeCun from d = 2
+        on, under He from d = 4 on. At d = 1 NTK has the larger one at every width and tau_0
         (convergence.init-stepsize-one-dimension).""",
 )  # fmt: skip
 
@@ -91,17 +90,15 @@ INIT_STEPSIZE.mutant("d_m less in C", lambda value, d_m: value / d_m)
 
 
 STEPSIZE_AT_D_1 = Claim(CONVERGENCE, "convergence.init-stepsize-one-dimension", label="Section 4.4 / C.5-C.6, at d = 1",
-    statement=r"""
-        d=1:\ C\text{ under NTK initialisation is at most }C\text{ under LeCun and He initialisation, at every width and
-        }\tau_0""",
+    statement=r"""d=1:\ C\text{ under NTK initialisation is at most }C\text{ under LeCun and He initialisation, at every
+        width and }\tau_0""",
     assumptions=[
         "d = 1, where eta_Q, eta_K, eta_V agree for LeCun and NTK and are 2 for He",
         "the same Gaussian draws, tau_0, l(theta^0)",
     ],
     relation=AtMost(), sizes={"N": (1, 4), "d_s": (1, 3), "d_m": (2, 64)}, of_project=True,
-    note="""
-        With g = ||w_O|| / sqrt(eta_O): every term of c_1, c_2 and c_3 under NTK has tau_1 = d_m^{-1/2} against 1, and
-        (g + 1) / sqrt(d_m) <= g / sqrt(d_m) + 1.""",
+    note="""With g = ||w_O|| / sqrt(eta_O): every term of c_1, c_2 and c_3 under NTK has tau_1 = d_m^{-1/2} against 1,
+        and (g + 1) / sqrt(d_m) <= g / sqrt(d_m) + 1.""",
 )  # fmt: skip
 
 

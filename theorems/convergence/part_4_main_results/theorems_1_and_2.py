@@ -13,16 +13,8 @@ import numpy as np
 
 from theorems.convergence import CONVERGENCE
 from theorems.convergence.definitions import (
-    WEIGHTS,
-    KeyWeights,
-    Labels,
-    OutputWeights,
-    QueryWeights,
-    Samples,
-    ValueWeights,
-    outputs,
-    squared_loss,
-)
+    WEIGHTS, KeyWeights, Labels, OutputWeights, QueryWeights, Samples, ValueWeights, outputs, squared_loss,
+)  # fmt: skip
 from theorems.convergence.part_b_background.sub_exponential import logarithm
 from theorems.convergence.part_c_1_lemmas.constants import TINY, Bounds, Scalars, sample_bound, stacked
 from theorems.convergence.part_d_1_limiting_kernel.gradients import Tokens
@@ -71,9 +63,8 @@ PROPORTIONAL = Claim(CONVERGENCE, "convergence.proportional-samples-loss", label
         d_s=1,\ X_2=cX_1,\ c>0\ \Rightarrow\ \ell(\theta)\ge\frac{(cy_1-y_2)^2}{2(1+c^2)}\ \text{for all }\theta""",
     assumptions=["f as in Eqs. (1.1)-(1.2), N = 2 samples of one token each", "c > 0"],
     relation=AtMost(ascent=False), sizes={"d": (1, 3), "d_m": (1, 3)}, of_project=True,
-    note="""
-        A single token gets all attention, so that f(c X) = c f(X), and ((f - y_1)^2 + (c f - y_2)^2) / 2 is least at f
-        = (y_1 + c y_2) / (1 + c^2). Independent continuous labels keep it above 0 almost surely.""",
+    note="""A single token gets all attention, so that f(c X) = c f(X), and ((f - y_1)^2 + (c f - y_2)^2) / 2 is least
+        at f = (y_1 + c y_2) / (1 + c^2). Independent continuous labels keep it above 0 almost surely.""",
 )  # fmt: skip
 
 
@@ -114,8 +105,7 @@ THREE_SAMPLES = Claim(CONVERGENCE, "convergence.three-samples-loss", label="Thre
         x_1y_2)^2}{2(x_1^2+x_2^2)}\ \text{for all }\theta\text{ of any width}""",
     assumptions=["f as in Eqs. (1.1)-(1.2)", "x_1, x_2, -x_3 > 0"],
     relation=AtMost(ascent=False), sizes={"d_m": (1, 4)}, of_project=True,
-    note="""
-        A single token gets all attention and relu(m v) = relu(m) relu(v) + relu(-m) relu(-v), so that f(x_1)/x_1 =
+    note="""A single token gets all attention and relu(m v) = relu(m) relu(v) + relu(-m) relu(-v), so that f(x_1)/x_1 =
         f(x_2)/x_2. For 9/10, 1/2, -2/5 with labels 1, -1, 3/10 the bound is 49/53.""",
 )  # fmt: skip
 
@@ -283,11 +273,10 @@ ONE_TOKEN = Claim(CONVERGENCE, "convergence.thm-1-one-token",
     relation=AtMost(), sizes={"N": (1, 4), "d": (1, 4)},
     uses=("convergence.eq-44", "convergence.eq-48", "convergence.loss-init-sqrt-n", "convergence.prop-1-fixed-pattern"),
     corrects="convergence.thm-1", of_project=True,
-    note="""
-        Decided on the three events, with every norm at its bound. The width is of order N^3 / lambda_0^3, as the
+    note="""Decided on the three events, with every norm at its bound. The width is of order N^3 / lambda_0^3, as the
         paper's is where lambda_0 does not depend on N; what it cannot have from Assumption 3 is lambda_0 > 0. That
-        gradient descent then converges is known while no ReLU changes its state (convergence.prop-1-fixed-pattern);
-        for more tokens F_pre is no sum of positive semidefinite parts (convergence.eq-47-psd-sum).""",
+        gradient descent then converges is known while no ReLU changes its state (convergence.prop-1-fixed-pattern); for
+        more tokens F_pre is no sum of positive semidefinite parts (convergence.eq-47-psd-sum).""",
 )  # fmt: skip
 
 
@@ -343,8 +332,7 @@ THM_2_PAIRS = Claim(CONVERGENCE, "convergence.thm-2-all-pairs",
     ],
     relation=AtMost(signed=True), sizes={"N": (2, 4), "d": (2, 5)}, uses=("convergence.prop-1-fixed-pattern",),
     of_project=True,
-    note="""
-        The union bound over pairs, against enumeration; equality for N = 2. What follows deterministically is
+    note="""The union bound over pairs, against enumeration; equality for N = 2. What follows deterministically is
         convergence.prop-1-fixed-pattern; for NTK initialisation no width makes its hypotheses likely
         (convergence.eq-60-61).""",
 )  # fmt: skip
@@ -383,10 +371,9 @@ NTK_ONE_TOKEN = Claim(CONVERGENCE, "convergence.thm-2-one-token",
     ],
     relation=AtMost(), sizes={"N": (1, 4), "d_m": (1, 6)},
     uses=("convergence.eq-60-61-scaled", "convergence.prop-1-initial-margin"), corrects="convergence.thm-2", of_project=True,
-    note="""
-        Decided on the two events, with every norm at its bound. Unlike under LeCun initialisation no width brings (2)
-        about: it bounds the initial loss whatever the width (convergence.thm-2-loss-allowed), while labels of order 1
-        give sqrt(2 l) of order sqrt(N).""",
+    note="""Decided on the two events, with every norm at its bound. Unlike under LeCun initialisation no width brings
+        (2) about: it bounds the initial loss whatever the width (convergence.thm-2-loss-allowed), while labels of order
+        1 give sqrt(2 l) of order sqrt(N).""",
 )  # fmt: skip
 
 
@@ -428,9 +415,8 @@ LOSS_ALLOWED = Claim(CONVERGENCE, "convergence.thm-2-loss-allowed",
     assumptions=["tau_0 = 1/d_m, tau_1 = d_m^{-1/2}", "C_Q = C_K = C_V = C_O = 1", "d_m >= N"],
     relation=AtMost(), sizes={"N": (1, 3), "d_s": (1, 2), "d": (1, 2), "d_m": (1, 4)},
     where=lambda sizes: sizes["d_m"] >= sizes["N"], of_project=True,
-    note="""
-        N alpha^2 <= ||F_pre||_F^2 <= (rho ||W_V||_2)^2, and lambda_V > ||W_V||_2; ||W_V||_2 <= 3 sqrt(d_m) by Lemma 6.
-        For the sum over tokens; the average leaves d_s^2 less.""",
+    note="""N alpha^2 <= ||F_pre||_F^2 <= (rho ||W_V||_2)^2, and lambda_V > ||W_V||_2; ||W_V||_2 <= 3 sqrt(d_m) by Lemma
+        6. For the sum over tokens; the average leaves d_s^2 less.""",
 )  # fmt: skip
 
 

@@ -19,11 +19,10 @@ Column = Annotated[Any, Shape("d_m", "1")]
 QueryColumn = Annotated[Any, Shape("d_m", "1", role="query")]
 
 COR_1 = Claim(CONVERGENCE, "convergence.cor-1", label="Corollary 1",
-    statement=r"""
-        \text{LeCun initialization with }\tau_0=d_m^{-1}\text{, vector input }x\in\mathbb R^{\tilde d}:\text{ by setting
-        }d_s=1,d=\tilde d,\text{ training with GD can converge to a global minimum. On the contrary, if one sets
-        }d_s=\tilde d,d=1,\text{ the conditions in Eqs. (2) and (3) do not hold, the convergence can not be guaranteed
-        by our theory.}""",
+    statement=r"""\text{LeCun initialization with }\tau_0=d_m^{-1}\text{, vector input }x\in\mathbb R^{\tilde d}:\text{
+        by setting }d_s=1,d=\tilde d,\text{ training with GD can converge to a global minimum. On the contrary, if one
+        sets }d_s=\tilde d,d=1,\text{ the conditions in Eqs. (2) and (3) do not hold, the convergence can not be
+        guaranteed by our theory.}""",
     assumptions=[
         "d = 1, tau_0 = 1/d_m, tau_1 = 1",
         "C_Q = C_K = C_V = C_O = 1, C_x as small as Assumption 1 allows",
@@ -31,12 +30,11 @@ COR_1 = Claim(CONVERGENCE, "convergence.cor-1", label="Corollary 1",
     ],
     relation=AtMost(ascent=False, signed=True), sizes={"N": (2, 3), "d_s": (2, 3), "d_m": (3, 4)}, expects="refuted",
     severity="error", correction="convergence.cor-1-rank-two",
-    note="""
-        True for N >= 3; nothing is printed about N. Judged is the second half, over all weights that Gaussian
+    note="""True for N >= 3; nothing is printed about N. Judged is the second half, over all weights that Gaussian
         initialisation can produce. With one or two samples alpha can be positive at d = 1, and labels close to the
         outputs then meet Eqs. (2) and (3): a set of positive probability. From three samples on F_pre has rank at most
-        2, alpha = 0, and both conditions fail unless l(theta^0) = 0. The first half says 'can': labels near the
-        outputs meet both conditions wherever alpha > 0.""",
+        2, alpha = 0, and both conditions fail unless l(theta^0) = 0. The first half says 'can': labels near the outputs
+        meet both conditions wherever alpha > 0.""",
 )  # fmt: skip
 
 
@@ -95,10 +93,9 @@ RANK_TWO = Claim(CONVERGENCE, "convergence.cor-1-rank-two", label="Corollary 1, 
     assumptions=["d = 1, any weights, any tau_0, tau_1", "p = 1/d_s (average pooling)"],
     relation=Equal(), sizes={"N": (1, 4), "d_s": (1, 3), "d_m": (1, 4)}, corrects="convergence.cor-1", of_project=True,
     exact=True,
-    note="""
-        relu(m v) = relu(m) relu(v) + relu(-m) relu(-v). Beside the identity the determinant of F_pre F_pre^T of three
-        samples is computed, which is 0: then alpha = 0 for N >= 3. The right-hand sides of (2) and (3) are positive multiples of
-        sqrt(2 l(theta^0)).""",
+    note="""relu(m v) = relu(m) relu(v) + relu(-m) relu(-v). Beside the identity the determinant of F_pre F_pre^T of
+        three samples is computed, which is 0: then alpha = 0 for N >= 3. The right-hand sides of (2) and (3) are
+        positive multiples of sqrt(2 l(theta^0)).""",
 )  # fmt: skip
 
 
@@ -142,17 +139,15 @@ RANK_TWO.mutant("sum pooling", pooling=False)
 
 
 COR_1_REMARK = Claim(CONVERGENCE, "convergence.cor-1-remark", label="Remark after Corollary 1",
-    statement=r"""
-        \text{least squares: }X\in\mathbb R^{N\times1}\Rightarrow XX^\top\text{ is rank one; when }[X,y]\text{ is not
-        rank-one there is no solution, so GD can not converge to zero loss.}""",
+    statement=r"""\text{least squares: }X\in\mathbb R^{N\times1}\Rightarrow XX^\top\text{ is rank one; when }[X,y]\text{
+        is not rank-one there is no solution, so GD can not converge to zero loss.}""",
     assumptions=[
         "f = X w, w a scalar",
         Assumption("X nonzero, without which X X^T is not of rank one", positive=lambda X: total(X * X)),
     ],
     relation=Equal(), sizes={"N": (2, 4)}, exact=True,
-    note="""
-        |X|^2 min_w |X w - y|^2 = det([X, y]^T [X, y]), which vanishes exactly where [X, y] has rank one. For X = 0 and
-        y = 0, [X, y] has rank zero and every w is a solution: the remark supposes X nonzero.""",
+    note="""|X|^2 min_w |X w - y|^2 = det([X, y]^T [X, y]), which vanishes exactly where [X, y] has rank one. For X = 0
+        and y = 0, [X, y] has rank zero and every w is a solution: the remark supposes X nonzero.""",
 )  # fmt: skip
 
 

@@ -12,9 +12,8 @@ from verify.vocabulary import Assumption, Claim, Doubt, Equal, Shape
 Factor = Annotated[Any, Shape("N", "p")]
 
 DISTANCE = Claim(CONVERGENCE, "convergence.kernel-distance", label="Section 5.1, Distance(K, K~)",
-    statement=r"""
-        \text{Distance}(K,\tilde K)=1-\frac{\mathrm{Tr}(K\tilde K^\top)}{\sqrt{\mathrm{Tr}(KK^\top)}}\sqrt{\mathrm{Tr}(
-        \tilde K\tilde K^\top)}""",
+    statement=r"""\text{Distance}(K,\tilde K)=1-\frac{\mathrm{Tr}(K\tilde
+        K^\top)}{\sqrt{\mathrm{Tr}(KK^\top)}}\sqrt{\mathrm{Tr}( \tilde K\tilde K^\top)}""",
     assumptions=["K, K~ PSD", Assumption("K, K~ nonzero", positive=lambda A, B: stacked([total(A * A), total(B * B)]))],
     relation=Equal(), all_sizes=True, sizes={"N": (1, 3), "p": (1, 2)},
     doubt=Doubt(
@@ -24,9 +23,8 @@ DISTANCE = Claim(CONVERGENCE, "convergence.kernel-distance", label="Section 5.1,
             extraction has the scope of roots and fractions wrong elsewhere (Eq. (7)). With both roots below the bar it
             is the relative rotation that the text calls it.""",
     ),
-    note="""
-        Half the squared Frobenius distance of K / ||K||_F and K~ / ||K~||_F, hence 0 exactly for K~ = c K with c > 0,
-        and at most 1 for PSD kernels.""",
+    note="""Half the squared Frobenius distance of K / ||K||_F and K~ / ||K~||_F, hence 0 exactly for K~ = c K with c >
+        0, and at most 1 for PSD kernels.""",
 )  # fmt: skip
 
 
@@ -44,7 +42,6 @@ def half_squared_distance_of_directions(A: Factor, B: Factor) -> Any:
     return total(gap * gap) * rational(1, 2)
 
 
-DISTANCE.mutant(
-    "second root beside the fraction", "frobenius_norm(K) * frobenius_norm(L) -> frobenius_norm(K) / frobenius_norm(L)"
-)
+DISTANCE.mutant("second root beside the fraction",
+    "frobenius_norm(K) * frobenius_norm(L) -> frobenius_norm(K) / frobenius_norm(L)")  # fmt: skip
 DISTANCE.mutant("squared cosine", lambda value: 1 - (1 - value) ** 2)

@@ -99,15 +99,13 @@ FIG_2 = Claim(CONVERGENCE, "convergence.exp-fig-2", label="Section 5.1, Figure 2
         for the sub-linear width; weights change slowly after epoch 50; NTK more stable as width increases.}""",
     assumptions=[MEAN_LOSS],
     relation=PROPORTIONS, sizes={"N": (10, 10), "d_s": (2, 2), "d": (10, 10)}, expects="empirical",
-    observed="""
-        N = 10, d_s = 2, d = 10, widths 1, 10 and 50, 400 steps, gamma = 1/10, LeCun, tau_0 = d_m^{-1/2}, 32 seeds:
-        widths 10 and 50 reach 1/100 of the initial loss, width 1 does not; after step 50 the weights move less per
-        step than in the first ten. With the stated gamma = 1 width 100 diverges within 50 steps. Not stated in the
+    observed="""N = 10, d_s = 2, d = 10, widths 1, 10 and 50, 400 steps, gamma = 1/10, LeCun, tau_0 = d_m^{-1/2}, 32
+        seeds: widths 10 and 50 reach 1/100 of the initial loss, width 1 does not; after step 50 the weights move less
+        per step than in the first ten. With the stated gamma = 1 width 100 diverges within 50 steps. Not stated in the
         paper: the normalisation of the loss (sum or mean), the number of runs, what counts as converged. The stability
         of the kernel and the linearity of the rate are not judged here""",
-    note="""
-        gamma = 1 is too long for |f - y|^2 / (2N) and all the more for the sum, whose gradient is N times larger: the
-        largest eigenvalue of the kernel grows in proportion to d_m under LeCun initialisation. At the sizes of the
+    note="""gamma = 1 is too long for |f - y|^2 / (2N) and all the more for the sum, whose gradient is N times larger:
+        the largest eigenvalue of the kernel grows in proportion to d_m under LeCun initialisation. At the sizes of the
         paper, N = 100, d_s = 10, d = 100, d_m = 1000, the mean loss grows from the first of such steps and overflows
         within eight (one seed).""",
 )  # fmt: skip
@@ -143,15 +141,13 @@ FIG_2.mutant("weights keep moving", lambda: [0, 1, 1, 0, 0])
 # -- Figure 3 ----------------------------------------------------------------------------------------------------------
 
 FIG_3 = Claim(CONVERGENCE, "convergence.exp-fig-3", label="Section 5.1, Figure 3",
-    statement=r"""
-        x_n\in\mathbb R^{100},\ \text{LeCun},\ \tau_0=d_m^{-1},\ d_m=100:\ d_s=1,d=100\text{ converges; }
+    statement=r"""x_n\in\mathbb R^{100},\ \text{LeCun},\ \tau_0=d_m^{-1},\ d_m=100:\ d_s=1,d=100\text{ converges; }
         d_s=100,d=1\text{ fails to converge.}""",
     assumptions=[MEAN_LOSS],
     relation=PROPORTIONS, expects="empirical", uses=("convergence.cor-1-rank-two",),
-    observed="""
-        N = 10 Gaussian vectors of length 10, Gaussian labels, d_m = 10, 400 steps, gamma = 1/10, LeCun, tau_0 = 1/d_m,
-        32 seeds: in most of them below 1/100 of the initial loss as one token of dimension 10, above half of it as 10
-        tokens of dimension 1. Not stated in the paper: step size, number of samples and steps of this experiment,
+    observed="""N = 10 Gaussian vectors of length 10, Gaussian labels, d_m = 10, 400 steps, gamma = 1/10, LeCun, tau_0 =
+        1/d_m, 32 seeds: in most of them below 1/100 of the initial loss as one token of dimension 10, above half of it
+        as 10 tokens of dimension 1. Not stated in the paper: step size, number of samples and steps of this experiment,
         normalisation of the loss. The comparison with a two-layer FCNN is not judged here""",
     note="No tuning could help the second arrangement: F_pre has rank 2 at d = 1 (convergence.cor-1-rank-two).",
 )  # fmt: skip
@@ -174,8 +170,6 @@ FIG_3.part("laws", lambda formula, generator, samples: _proportions(formula, _fi
 FIG_3.mutant("both converge", lambda: [1, 1])
 FIG_3.mutant("neither converges", lambda: [0, 0])
 
-
-# -- Figure 5 ----------------------------------------------------------------------------------------------------------
 
 FIG_5 = Claim(CONVERGENCE, "convergence.exp-fig-5", label="Figure 5 / E.1",
     statement=r"\text{same step size: LeCun and He similar, NTK initialization leads to slower convergence.}",

@@ -9,27 +9,16 @@ from typing import Annotated, Any
 
 from theorems.convergence import CONVERGENCE
 from theorems.convergence.definitions import (
-    KeyWeights,
-    Labels,
-    OutputWeights,
-    QueryWeights,
-    Samples,
-    ValueWeights,
-    outputs,
-    squared_loss,
-    tangent_kernel,
-)
+    KeyWeights, Labels, OutputWeights, QueryWeights, Samples, ValueWeights, outputs, squared_loss, tangent_kernel,
+)  # fmt: skip
 from theorems.convergence.settings import Positive
 from verify.matrix import concatenate, eye, inverse
 from verify.oracles import jacobian
 from verify.vocabulary import Assumption, Claim, Equal, Setting, Shape
 
-# -- Eq. (5) -----------------------------------------------------------------------------------------------------------
-
 EQ_5 = Claim(CONVERGENCE, "convergence.eq-5", label="Eq. (5), B.1",
-    statement=r"""
-        \frac{df(\theta^t)}{dt}=-K^t(f(\theta^t)-y),\quad K^t=\Big(\frac{\partial f(\theta^t)}{\partial\theta}\Big)\Big(
-        \frac{\partial f(\theta^t)}{\partial\theta}\Big)^\top""",
+    statement=r"""\frac{df(\theta^t)}{dt}=-K^t(f(\theta^t)-y),\quad K^t=\Big(\frac{\partial
+        f(\theta^t)}{\partial\theta}\Big)\Big( \frac{\partial f(\theta^t)}{\partial\theta}\Big)^\top""",
     assumptions=["gradient flow d theta/dt = -grad l, l = |f - y|^2 / 2", "f differentiable at theta (relu'(0) = 0)"],
     relation=Equal(), all_sizes=True, sizes={"N": (1, 3), "d_s": (1, 2), "d": (1, 2), "d_m": (1, 2)}, exact=True,
 )  # fmt: skip
@@ -106,8 +95,7 @@ FLOW = Setting(
 REGRESSION = Claim(FLOW, "convergence.kernel-regression", label="B.1, last display",
     statement=r"f(X)=(K^\star(X,X_1),\cdots,K^\star(X,X_N))\cdot(K^\star)^{-1}y",
     relation=Equal(), expects="refuted", severity="error", correction="convergence.kernel-regression-initial-output",
-    note="""
-        True only where the network vanishes at initialisation: the flow adds (K(X, X_n))_n K^{-1} (y - f_0) to the
+    note="""True only where the network vanishes at initialisation: the flow adds (K(X, X_n))_n K^{-1} (y - f_0) to the
         initial output f_0(X). A Gaussian initialisation does not start at f_0 = 0. The display is usual, for networks
         with f_0 = 0, or close to it by a small scale, and right in the mean over a centred f_0 with K fixed; B.1
         supposes neither.""",
@@ -144,13 +132,8 @@ def _end_of_flow(F: Any, theta_0: Any, y: Any) -> Any:
 
 REGRESSION.mutant("k K y", "inverse(_gram(F)) -> _gram(F)")
 REGRESSION.mutant("k y", lambda F, phi, y: phi @ F.T @ y)
-REGRESSION.counterexample(
-    "phi(X_1) = (1, 0), phi(X) = (1, 1), theta_0 = (0, 1), y = 3: the flow ends at 4, printed 3",
-    F=[[1, 0]],
-    phi=[[1, 1]],
-    theta_0=[[0], [1]],
-    y=[[3]],
-)
+REGRESSION.counterexample("phi(X_1) = (1, 0), phi(X) = (1, 1), theta_0 = (0, 1), y = 3: the flow ends at 4, printed 3",
+    F=[[1, 0]], phi=[[1, 1]], theta_0=[[0], [1]], y=[[3]])  # fmt: skip
 
 
 WITH_INITIAL = Claim(FLOW, "convergence.kernel-regression-initial-output",

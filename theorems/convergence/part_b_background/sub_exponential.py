@@ -97,13 +97,11 @@ LEMMA_2.mutant("nu scaled by sqrt(s)", lambda value, s: value / s)
 Spreads = Annotated[Any, Shape("N", "1")]
 
 LEMMA_3 = Claim(SUB_EXPONENTIAL, "convergence.lemma-3", label="Lemma 3",
-    statement=r"""
-        X_i\sim SE(\nu_i,\alpha_i)\text{ independent}\Rightarrow\sum_{i=1}^NX_i\sim SE\Big(\sqrt{\textstyle\sum_{i=1}^N
-        \nu_i^2},\ \max_i\alpha_i\Big)""",
+    statement=r"""X_i\sim SE(\nu_i,\alpha_i)\text{ independent}\Rightarrow\sum_{i=1}^NX_i\sim
+        SE\Big(\sqrt{\textstyle\sum_{i=1}^N \nu_i^2},\ \max_i\alpha_i\Big)""",
     assumptions=["X_1, ..., X_N independent"],
     relation=AtMost(ascent=False), sizes={"N": (1, 5)},
-    note="""
-        The moment generating function of the sum is the product of those of the summands; the range of l shrinks to
+    note="""The moment generating function of the sum is the product of those of the summands; the range of l shrinks to
         the smallest of the ranges, that of max alpha_i. Laws of all three kinds are added, normal ones with alpha_i =
         0.""",
 )  # fmt: skip
@@ -143,18 +141,15 @@ LEMMA_3.mutant("mean of the nu_i^2", combined=lambda squares: sum(squares) * rat
 LEMMA_3.mutant("half of the largest alpha_i", widest=lambda alphas: maximum(alphas) * rational(1, 2))
 
 
-# -- Lemma 4 -----------------------------------------------------------------------------------------------------------
-
 LEMMA_4 = Claim(SUB_EXPONENTIAL, "convergence.lemma-4", label="Lemma 4",
     statement=r"X\sim SE(\nu,\alpha),\ \mathbb EX=\mu:\ \text{with probability at least }1-\delta:\ |X-\mu|<\max\big("
     r"\nu\sqrt{2\log\tfrac2\delta},\,2\alpha\log\tfrac2\delta\big)",
     assumptions=["delta = exp(-level) in (0, 1)"],
     relation=AtMost(ascent=False), expects="gap", missing="nu and alpha are not both 0",
     presumes=("convergence.lemma-4-any-parameters",), correction="convergence.lemma-4-with-equality",
-    note="""
-        With t the printed maximum, Chernoff's bound gives P(|X - mu| >= t) <= 2 max(exp(-t^2/(2 nu^2)), exp(-t/(2
-        alpha))) in its two regimes, hence <= delta. A constant is SE(0, 0), where 1/0 is taken as infinite, and then
-        |X - mu| < 0 is never true: with nu = alpha = 0 allowed, < has to be <=.""",
+    note="""With t the printed maximum, Chernoff's bound gives P(|X - mu| >= t) <= 2 max(exp(-t^2/(2 nu^2)), exp(-t/(2
+        alpha))) in its two regimes, hence <= delta. A constant is SE(0, 0), where 1/0 is taken as infinite, and then |X
+        - mu| < 0 is never true: with nu = alpha = 0 allowed, < has to be <=.""",
 )  # fmt: skip
 
 

@@ -12,14 +12,8 @@ from typing import Annotated, Any
 import numpy as np
 
 from theorems.convergence.definitions import (
-    WEIGHTS,
-    KeyWeights,
-    OutputWeights,
-    QueryWeights,
-    Samples,
-    ValueWeights,
-    last_hidden_layer,
-)
+    WEIGHTS, KeyWeights, OutputWeights, QueryWeights, Samples, ValueWeights, last_hidden_layer,
+)  # fmt: skip
 from theorems.convergence.part_d_1_limiting_kernel.gradients import attention_rows
 from verify.arithmetics import is_tensor
 from verify.matrix import concatenate, frobenius_norm, maximum, rational, smallest_singular_value, spectral_norm, sqrt

@@ -30,11 +30,10 @@ LEMMA_5 = Claim(CONVERGENCE, "convergence.lemma-5", label="Lemma 5 (Vershynin Co
     r"\sqrt{d_1}-\sqrt{d_2}-\zeta\le\sigma_{\min}(W)\le\sigma_{\max}(W)\le\sqrt{d_1}+\sqrt{d_2}+\zeta",
     assumptions=["entries independent standard normal", "zeta >= 0"],
     relation=FollowsLaw(samples=4000, instances=8), sizes={"d_1": (1, 12), "d_2": (1, 12)},
-    note="""
-        Gaussian concentration of the 1-Lipschitz extreme singular values around means inside [sqrt(d_1) - sqrt(d_2),
-        sqrt(d_1) + sqrt(d_2)]. For zeta < sqrt(2 log 2) = 1.18 the stated probability is not positive and nothing is
-        said; for d_1 < d_2 the lower bound is negative and trivial. Each instance is tested at its own zeta and at
-        5/4, 2 and 3.""",
+    note="""Gaussian concentration of the 1-Lipschitz extreme singular values around means inside [sqrt(d_1) -
+        sqrt(d_2), sqrt(d_1) + sqrt(d_2)]. For zeta < sqrt(2 log 2) = 1.18 the stated probability is not positive and
+        nothing is said; for d_1 < d_2 the lower bound is negative and trivial. Each instance is tested at its own zeta
+        and at 5/4, 2 and 3.""",
 )  # fmt: skip
 
 
@@ -64,10 +63,8 @@ def leaving_the_interval(
 
 LEMMA_5.mutant("sqrt(d_2) missing in the upper bound", "math.sqrt(d_1) + math.sqrt(d_2) -> math.sqrt(d_1)")
 LEMMA_5.mutant("sqrt(d_2) missing in the lower bound", "math.sqrt(d_1) - math.sqrt(d_2) -> math.sqrt(d_1)")
-LEMMA_5.mutant(
-    "slack with the wrong sign below",
-    "math.sqrt(d_1) - math.sqrt(d_2) - zeta -> math.sqrt(d_1) - math.sqrt(d_2) + zeta",
-)
+LEMMA_5.mutant("slack with the wrong sign below",
+    "math.sqrt(d_1) - math.sqrt(d_2) - zeta -> math.sqrt(d_1) - math.sqrt(d_2) + zeta")  # fmt: skip
 
 
 LEMMA_6 = Claim(CONVERGENCE, "convergence.lemma-6", label="Lemma 6",

@@ -8,22 +8,12 @@ from typing import Annotated, Any
 from theorems.convergence import CONVERGENCE, definitions
 from theorems.convergence.definitions import KeyWeights, Labels, OutputWeights, QueryWeights, Samples, ValueWeights
 from theorems.convergence.part_c_1_lemmas.constants import (
-    ASSUMPTION_1,
-    KINK,
-    NORMS_ONCE,
-    NormBounds,
-    PositiveScale,
-    bounds_at,
-    length,
-    sample_bound,
-    stacked,
-)
+    ASSUMPTION_1, KINK, NORMS_ONCE, NormBounds, PositiveScale, bounds_at, length, sample_bound, stacked,
+)  # fmt: skip
 from theorems.convergence.part_c_1_lemmas.extreme_inputs import TIGHT_INPUTS
 from theorems.convergence.part_d_1_limiting_kernel.gradients import (
-    output_weight_gradient,
-    query_gradient,
-    value_gradient,
-)
+    output_weight_gradient, query_gradient, value_gradient,
+)  # fmt: skip
 from verify.matrix import absolute, frobenius_norm, rational, relu, sqrt, step, total
 from verify.oracles import jacobian
 from verify.vocabulary import AtMost, Claim, Doubt, Setting, Shape
@@ -60,8 +50,6 @@ def _gradient_norms(names: tuple[str, ...], arguments: tuple[Any, ...]) -> dict[
     return {name: length(jacobian(loss, name)(*arguments), arguments[-1]) for name in names}
 
 
-# -- Lemma 12 ----------------------------------------------------------------------------------------------------------
-
 LEMMA_12 = Claim(LOSS, "convergence.lemma-12", label="Lemma 12",
     statement=r"\|\nabla_{W_Q}\ell\|_F\le2\rho\tau_0\bar\lambda_K\bar\lambda_V\bar\lambda_Od_sC_x^2\|f-y\|_2,\ \|"
     r"\nabla_{W_K}\ell\|_F\le2\rho\tau_0\bar\lambda_Q\bar\lambda_V\bar\lambda_Od_sC_x^2\|f-y\|_2,\ \|\nabla_{W_V}\ell"
@@ -76,10 +64,9 @@ LEMMA_12 = Claim(LOSS, "convergence.lemma-12", label="Lemma 12",
             The hypotheses on W_Q and w_O are extracted alike; Lemma 13 has ||w_O^t|| <= lambda_O. theta^T stands for
             theta^t throughout.""",
     ),
-    note="""
-        For the average pooling of Eq. (1.2) the left-hand sides are d_s times smaller at the same residual. The bounds
-        in W_V and w_O are attained at d_s = 1; those in W_Q and W_K use ||diag(beta) - beta beta^T|| <= 2 where 1/2 is
-        sharp.""",
+    note="""For the average pooling of Eq. (1.2) the left-hand sides are d_s times smaller at the same residual. The
+        bounds in W_V and w_O are attained at d_s = 1; those in W_Q and W_K use ||diag(beta) - beta beta^T|| <= 2 where
+        1/2 is sharp.""",
 )  # fmt: skip
 
 
@@ -99,9 +86,8 @@ def loss_gradient_norms(X: Any, y: Any, W_Q: Any, W_K: Any, W_V: Any, w_O: Any, 
 
 LEMMA_12.mutant("d_s in place of d_s^{3/2} in rho", lambda value, X: value / sqrt(X.shape[1]))
 LEMMA_12.mutant("N^{1/2} dropped in rho", lambda value, X: value / sqrt(X.shape[0]))
-LEMMA_12.mutant(
-    "lambda_O and lambda_V exchanged in the last two", lambda value: stacked([value[0], value[1], value[3], value[2]])
-)
+LEMMA_12.mutant("lambda_O and lambda_V exchanged in the last two",
+    lambda value: stacked([value[0], value[1], value[3], value[2]]))  # fmt: skip
 LEMMA_12.mutant(
     "C_x^2 dropped for W_Q and W_K",
     lambda value, X: stacked([value[0] / sample_bound(X) ** 2, value[1] / sample_bound(X) ** 2, value[2], value[3]]),

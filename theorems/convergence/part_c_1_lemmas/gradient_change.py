@@ -16,26 +16,11 @@ import numpy as np
 from theorems.convergence import CONVERGENCE
 from theorems.convergence.definitions import KeyWeights, OutputWeights, QueryWeights, ValueWeights, outputs
 from theorems.convergence.part_c_1_lemmas.constants import (
-    ASSUMPTION_1,
-    KINK,
-    NORMS,
-    SUM_OVER_TOKENS,
-    NormBounds,
-    PositiveScale,
-    Theta,
-    same_signs,
-    split,
-    stacked,
-    two_ends,
-)
+    ASSUMPTION_1, KINK, NORMS, SUM_OVER_TOKENS, NormBounds, PositiveScale, Theta, same_signs, split, stacked, two_ends,
+)  # fmt: skip
 from theorems.convergence.part_c_1_lemmas.extreme_inputs import (
-    across_a_kink,
-    close_pairs,
-    dominating_token,
-    equal_ends,
-    opposite_tokens,
-    value_crosses_zero,
-)
+    across_a_kink, close_pairs, dominating_token, equal_ends, opposite_tokens, value_crosses_zero,
+)  # fmt: skip
 from theorems.convergence.part_d_1_limiting_kernel.gradients import Tokens, attention_rows, gated_output_weights
 from verify.matrix import frobenius_norm, maximum, spectral_norm, sqrt
 from verify.oracles import jacobian
@@ -116,11 +101,8 @@ def crossing_its_kink(e: Fraction) -> dict[str, Any]:
     return {"X": [[1]], "theta": [[0, 0, e, 1]], "theta_0": [[0, 0, -e, 1]], "tau_0": 1, "tau_1": 1}
 
 
-# -- Eq. (16) ----------------------------------------------------------------------------------------------------------
-
 EQ_16 = Claim(ONE_SAMPLE, "convergence.eq-16", label="Eq. (16)",
-    statement=r"""
-        \|\nabla_{w_O}f(X_n;\theta^{t'})-\nabla_{w_O}f(X_n;\theta^t)\|_2=\|f_{pre}^{t'}-f_{pre}^t\|_2\le
+    statement=r"""\|\nabla_{w_O}f(X_n;\theta^{t'})-\nabla_{w_O}f(X_n;\theta^t)\|_2=\|f_{pre}^{t'}-f_{pre}^t\|_2\le
         \tau_1C_xd_s^{3/2}(\|W_V^{t'}-W_V^t\|_2+\bar\lambda_V2\tau_0C_x^2d_s(\bar\lambda_Q\|W_K^{t'}-W_K^t\|_2+\bar
         \lambda_K\|W_Q^{t'}-W_Q^t\|_2))\le\tau_1C_xd_s^{3/2}(1+\bar\lambda_Vz)\|\theta^{t'}-\theta^t\|_2""",
     relation=AtMost(ascent=False),
@@ -152,8 +134,6 @@ EQ_16.mutant("d_s in place of d_s^{3/2}", lambda value, X: value / sqrt(X.shape[
 EQ_16.mutant("change of attention dropped", attention=0)
 EQ_16.mutant("change of W_V dropped", values=0)
 
-
-# -- Eqs. (17), (18) ---------------------------------------------------------------------------------------------------
 
 EQ_17_18 = Claim(ONE_SAMPLE, "convergence.eq-17-18", label="Eqs. (17), (18)",
     statement=r"""
@@ -221,9 +201,8 @@ EQ_19 = Claim(ONE_SAMPLE, "convergence.eq-19", label="Eq. (19)",
             The display has lost the dots of relu' that the sentence before it has. Without them it would fail too:
             relu is not bounded by 1, which the last step needs.""",
     ),
-    note="""
-        relu' is no Lipschitz function: it jumps by 1 at 0, whatever the distance of the pre-activations. This is the
-        step on which Lemma 14, Eq. (37) and Proposition 1 fall.""",
+    note="""relu' is no Lipschitz function: it jumps by 1 at 0, whatever the distance of the pre-activations. This is
+        the step on which Lemma 14, Eq. (37) and Proposition 1 fall.""",
 )  # fmt: skip
 
 
@@ -277,10 +256,8 @@ def gate_change_bound_of_fixed_pattern(X: Tokens, theta: Theta, theta_0: Theta, 
 
 
 EQ_19_FIXED.oracle(lambda X, theta, theta_0, tau_0, tau_1: stacked(_gates(Pair(X, theta, theta_0, tau_0, tau_1))))
-EQ_19_FIXED.mutant(
-    "change of the pre-activations instead",
-    '[q.moved("w_O")] * X.shape[0] -> [line - q.moved("w_O") for line in _lines_19(q)]',
-)
+EQ_19_FIXED.mutant("change of the pre-activations instead",
+    '[q.moved("w_O")] * X.shape[0] -> [line - q.moved("w_O") for line in _lines_19(q)]')  # fmt: skip
 EQ_19_FIXED.mutant("change of W_V instead", '"w_O" -> "W_V"')
 
 
@@ -306,10 +283,8 @@ EQ_20.domain("value crosses zero")(value_crosses_zero)
 EQ_20.domain("across a kink")(across_a_kink)
 EQ_20.mutant("constant of a fixed pattern", "q.gate_constant() -> 1")
 EQ_20.mutant("w_O taken as fixed", "q.b.O * q.b.slope + q.gate_constant() -> q.b.O * q.b.slope + q.gate_constant() - 1")
-EQ_20.counterexample(
-    "all sizes 1: W_V moves from -1/1000 to 1/1000, and the gradient from 0 to 1",
-    lambda: crossing_its_kink(Fraction(1, 1000)),
-)
+EQ_20.counterexample("all sizes 1: W_V moves from -1/1000 to 1/1000, and the gradient from 0 to 1",
+    lambda: crossing_its_kink(Fraction(1, 1000)))  # fmt: skip
 
 
 EQ_20_FIXED = Claim(ONE_SAMPLE, "convergence.eq-20-fixed-pattern", label="Eq. (20), while no ReLU differs in state",

@@ -78,8 +78,6 @@ def steep_attention(arrays: dict[str, Any], sizes: dict[str, int], rng: np.rando
     arrays["W_Q_0"][:, 0, 0] *= np.where(of_keys, 63 / 64, 1.0)
 
 
-# -- Eq. (21) ----------------------------------------------------------------------------------------------------------
-
 EQ_21 = Claim(TWO_TOKENS, "convergence.eq-21", label="Eq. (21)",
     statement=r"""
         \tau_0\tau_1\|\sum_iU_{i,n}^{t'}h_{i,n}^{t'}X_n^{(i,:)}-\sum_iU_{i,n}^th_{i,n}^tX_n^{(i,:)}\|_F\le\tau_0
@@ -87,8 +85,7 @@ EQ_21 = Claim(TWO_TOKENS, "convergence.eq-21", label="Eq. (21)",
         \|_2\|h^{t'}_{i,n}-h^t_{i,n}\|_2+\|h^t_{i,n}\|_2\|U^{t'}_{i,n}-U^t_{i,n}\|_2)""",
     relation=AtMost(ascent=False), uses=("convergence.d1-gradients",), expects="refuted", severity="error",
     correction="convergence.eq-21-token-norm",
-    note="""
-        Two defects of the first inequality. The tokens X^(i,:) differ with i and cannot be taken out of the sum:
+    note="""Two defects of the first inequality. The tokens X^(i,:) differ with i and cannot be taken out of the sum:
         products that cancel without them need not cancel with them. And Assumption 1 bounds a token by sqrt(d_s) C_x,
         not by C_x; the second counterexample breaks the outer inequality, left side against last line.""",
 )  # fmt: skip
@@ -124,8 +121,7 @@ EQ_21.counterexample(
 
 
 EQ_21_TOKENS = Claim(TWO_TOKENS, "convergence.eq-21-token-norm", label="Eq. (21), with the norm of a token",
-    statement=r"""
-        \|\nabla_{W_Q}f(X_n;\theta^{t'})-\nabla_{W_Q}f(X_n;\theta^t)\|_F\le\tau_0\tau_1\sqrt{d_s}C_x\sum_i(
+    statement=r"""\|\nabla_{W_Q}f(X_n;\theta^{t'})-\nabla_{W_Q}f(X_n;\theta^t)\|_F\le\tau_0\tau_1\sqrt{d_s}C_x\sum_i(
         \|U^{t'}_{i,n}\|_2\|h^{t'}_{i,n}-h^t_{i,n}\|_2+\|h^t_{i,n}\|_2\|U^{t'}_{i,n}-U^t_{i,n}\|_2)""",
     relation=AtMost(ascent=False), corrects="convergence.eq-21", of_project=True,
 )  # fmt: skip
@@ -143,8 +139,6 @@ EQ_21_TOKENS.oracle(gradient_change_in("W_Q"))
 EQ_21_TOKENS.mutant("change of U dropped", "q.split_change() -> q.split_change(with_U=0)")
 EQ_21_TOKENS.mutant("change of h dropped", "q.split_change() -> q.split_change(with_h=0)")
 
-
-# -- Eq. (22) ----------------------------------------------------------------------------------------------------------
 
 EQ_22 = Claim(TWO_TOKENS, "convergence.eq-22", label="Eq. (22)",
     statement=r"""
@@ -165,9 +159,8 @@ EQ_22 = Claim(TWO_TOKENS, "convergence.eq-22", label="Eq. (22)",
             The transposes of beta beta^T are lost, and D^{t'} - D^t shows a minus before its last term, where the next
             line needs a plus.""",
     ),
-    note="""
-        The last line has lost the factor C_x^2 d_s of its second term. It is no misprint: Eqs. (23), (24) and c_3 in
-        Eq. (14) carry the loss on. Every line before it holds.""",
+    note="""The last line has lost the factor C_x^2 d_s of its second term. It is no misprint: Eqs. (23), (24) and c_3
+        in Eq. (14) carry the loss on. Every line before it holds.""",
 )  # fmt: skip
 
 
@@ -240,10 +233,8 @@ def change_of_covariances(X: Tokens, theta: Theta, theta_0: Theta, tau_0: Any, t
     return stacked([_change_of_U(q, i) for i in range(X.shape[0])])
 
 
-EQ_22_ALL.mutant(
-    "factor C_x^2 d_s lost, as printed",
-    "q.root ** 2 * (1 + 3 * q.b.K * q.b.slope) -> q.root ** 2 + 3 * q.b.K * q.b.slope",
-)
+EQ_22_ALL.mutant("factor C_x^2 d_s lost, as printed",
+    "q.root ** 2 * (1 + 3 * q.b.K * q.b.slope) -> q.root ** 2 + 3 * q.b.K * q.b.slope")  # fmt: skip
 EQ_22_ALL.mutant("attention taken as fixed", "q.root ** 2 * (1 + 3 * q.b.K * q.b.slope) -> q.root ** 2")
 
 
@@ -277,17 +268,15 @@ EQ_23 = Claim(TWO_TOKENS, "convergence.eq-23", label="Eq. (23)",
     statement=_STATEMENT.format(weight="Q", other="K"),
     relation=AtMost(ascent=False), expects="refuted", severity="error",
     proof=("convergence.eq-19", "convergence.eq-21", "convergence.eq-22"), correction="convergence.eq-23-fixed-pattern",
-    note="""
-        Three defects meet: the jump of relu' (Eq. (19)), the tokens taken out of the sum with norm C_x (Eq. (21)), and
-        the lost factor C_x^2 d_s (Eq. (22)). The second counterexample needs no kink.""",
+    note="""Three defects meet: the jump of relu' (Eq. (19)), the tokens taken out of the sum with norm C_x (Eq. (21)),
+        and the lost factor C_x^2 d_s (Eq. (22)). The second counterexample needs no kink.""",
 )  # fmt: skip
 EQ_24 = Claim(TWO_TOKENS, "convergence.eq-24", label="Eq. (24)",
     statement=_STATEMENT.format(weight="K", other="Q"),
     relation=AtMost(ascent=False), expects="refuted", severity="error", uses=("convergence.gradient-wk",),
     proof=("convergence.eq-19", "convergence.eq-21", "convergence.eq-22"), correction="convergence.eq-24-fixed-pattern",
-    note="""
-        As Eq. (23), and W_K appears as 3 lambda_K z where the gradient in W_K has W_Q. Both counterexamples break the
-        line with lambda_Q in that place as well.""",
+    note="""As Eq. (23), and W_K appears as 3 lambda_K z where the gradient in W_K has W_Q. Both counterexamples break
+        the line with lambda_Q in that place as well.""",
 )  # fmt: skip
 EQ_23_FIXED = Claim(TWO_TOKENS, "convergence.eq-23-fixed-pattern", label="Eq. (23), while no ReLU differs in state",
     statement=_CORRECTED.format(weight="Q", other="K"),

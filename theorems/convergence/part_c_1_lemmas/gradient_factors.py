@@ -8,31 +8,15 @@ from typing import Any
 from theorems.convergence import CONVERGENCE
 from theorems.convergence.definitions import KeyWeights, OutputWeights, QueryWeights, ValueWeights
 from theorems.convergence.part_c_1_lemmas.constants import (
-    ASSUMPTION_1,
-    KINK,
-    NORMS,
-    NormBounds,
-    PositiveScale,
-    Weights,
-    at_both_ends,
-    by_name,
-    distance,
-    stacked,
-)
+    ASSUMPTION_1, KINK, NORMS, NormBounds, PositiveScale, Weights, at_both_ends, by_name, distance, stacked,
+)  # fmt: skip
 from theorems.convergence.part_c_1_lemmas.extreme_inputs import (
-    across_a_kink,
-    balanced_attention,
-    close_pairs,
-    value_crosses_zero,
-    zero_pre_activations,
-)
+    across_a_kink, balanced_attention, close_pairs, value_crosses_zero, zero_pre_activations,
+)  # fmt: skip
 from theorems.convergence.part_c_1_lemmas.gradient_lipschitz import SAME_SIGNS
 from theorems.convergence.part_d_1_limiting_kernel.gradients import (
-    Tokens,
-    attention_rows,
-    gated_output_weights,
-    softmax_covariance,
-)
+    Tokens, attention_rows, gated_output_weights, softmax_covariance,
+)  # fmt: skip
 from verify.matrix import frobenius_norm, spectral_norm, sqrt
 from verify.vocabulary import AtMost, Claim, Doubt, Setting
 
@@ -55,8 +39,7 @@ def gated_values(X: Tokens, W_V: ValueWeights, w_O: OutputWeights, beta: Any) ->
 
 
 U_AND_H = Claim(ONE_SAMPLE, "convergence.lemma-14-u-h", label="Proof of Lemma 14, bounds on U and h",
-    statement=r"""
-        \|U_{i,n}^{t'}\|_2\le\|W_K^{t'}\|_2\|X_n\|_2^2\|\mathrm{diag}(\beta)-\beta\beta^\top\|_2\le2\bar
+    statement=r"""\|U_{i,n}^{t'}\|_2\le\|W_K^{t'}\|_2\|X_n\|_2^2\|\mathrm{diag}(\beta)-\beta\beta^\top\|_2\le2\bar
         \lambda_Kd_sC_x^2,\qquad \|h_{i,n}^t\|_2\le\|W_V^t\|_2\|w_O^t\|_2\le\bar\lambda_V\bar\lambda_O""",
     relation=AtMost(ascent=False), uses=("convergence.lemma-8",),
     doubt=Doubt(
@@ -162,9 +145,8 @@ def _() -> dict[str, Any]:
 
 H_OF_FIXED_PATTERN = Claim(CONVERGENCE, "convergence.lemma-14-h-diff-fixed-pattern",
     label="Bound on the h difference while no ReLU differs in state",
-    statement=r"""
-        \text{If no pre-activation differs in sign, }\|h_i^{t'}-h_i^t\|_2\le(\bar\lambda_V+\bar\lambda_O)\|\theta^{t'}-
-        \theta^t\|_2""",
+    statement=r"""\text{If no pre-activation differs in sign,
+        }\|h_i^{t'}-h_i^t\|_2\le(\bar\lambda_V+\bar\lambda_O)\|\theta^{t'}- \theta^t\|_2""",
     assumptions=[NORMS, SAME_SIGNS],
     relation=AtMost(), sizes=ONE_SAMPLE.sizes, corrects="convergence.lemma-14-h-diff", of_project=True,
 )  # fmt: skip

@@ -11,23 +11,11 @@ import numpy as np
 from theorems.convergence import CONVERGENCE
 from theorems.convergence.definitions import WEIGHTS, KeyWeights, OutputWeights, QueryWeights, Samples, ValueWeights
 from theorems.convergence.part_c_1_lemmas.constants import (
-    ASSUMPTION_1,
-    KINK,
-    NORMS,
-    SUM_OVER_TOKENS,
-    NormBounds,
-    PositiveScale,
-    at_both_ends,
-    distance,
-    same_pattern,
-)
+    ASSUMPTION_1, KINK, NORMS, SUM_OVER_TOKENS, NormBounds, PositiveScale, at_both_ends, distance, same_pattern,
+)  # fmt: skip
 from theorems.convergence.part_c_1_lemmas.extreme_inputs import (
-    across_a_kink,
-    close_pairs,
-    equal_ends,
-    opposite_tokens,
-    value_crosses_zero,
-)
+    across_a_kink, close_pairs, equal_ends, opposite_tokens, value_crosses_zero,
+)  # fmt: skip
 from theorems.convergence.part_c_1_lemmas.jacobian_bounds import jacobian_by_differentiation
 from verify.matrix import spectral_norm, sqrt
 from verify.vocabulary import Assumption, AtMost, Claim, Setting
@@ -40,8 +28,6 @@ WEIGHTS_MOVE = Setting(
 )
 SAME_SIGNS = Assumption("every pre-activation has the same sign at t and t', none is zero", positive=same_pattern)
 
-
-# -- Lemma 14 ----------------------------------------------------------------------------------------------------------
 
 LEMMA_14 = Claim(WEIGHTS_MOVE, "convergence.lemma-14", label="Lemma 14, Eqs. (13)-(14)",
     statement=r"""
@@ -58,8 +44,7 @@ LEMMA_14 = Claim(WEIGHTS_MOVE, "convergence.lemma-14", label="Lemma 14, Eqs. (13
         "convergence.eq-19", "convergence.eq-20", "convergence.eq-21", "convergence.eq-22", "convergence.eq-23",
         "convergence.eq-24",
     ),
-    note="""
-        Two independent defects. The gradient jumps where a ReLU changes its state, so no Lipschitz constant exists:
+    note="""Two independent defects. The gradient jumps where a ReLU changes its state, so no Lipschitz constant exists:
         Eq. (19) treats relu' as Lipschitz. And away from every kink the printed c_3 is too small for large C_x: Eq.
         (22) loses the factor C_x^2 d_s of 3 lambda_K z in its last line. The third and fourth lines also have C_x for
         the norm of a token, which Assumption 1 bounds by sqrt(d_s) C_x, and the fourth has lambda_K for lambda_Q in 3
@@ -114,8 +99,7 @@ def _() -> dict[str, Any]:
 
 FIXED_PATTERN = Claim(WEIGHTS_MOVE, "convergence.lemma-14-fixed-pattern",
     label="Lemma 14, while no ReLU differs in state",
-    statement=r"""
-        \text{If no pre-activation differs in sign, }\|\nabla_\theta f^{t'}-\nabla_\theta f^t\|_2\le
+    statement=r"""\text{If no pre-activation differs in sign, }\|\nabla_\theta f^{t'}-\nabla_\theta f^t\|_2\le
         c_3'\|\theta^{t'}-\theta^t\|_2,\ (c_3')^2=N\tau_1^2C_x^2d_s^3\big[(1+\bar\lambda_Vz)^2+(\bar\lambda_Oz+1)^2+
         \tau_0^2\sum_{P\in\{K,Q\}}(2\bar\lambda_Pd_sC_x^2(\bar\lambda_V+\bar\lambda_O)+\bar\lambda_V\bar
         \lambda_Od_sC_x^2(1+3\bar\lambda_Pz))^2\big]""",
@@ -123,9 +107,8 @@ FIXED_PATTERN = Claim(WEIGHTS_MOVE, "convergence.lemma-14-fixed-pattern",
     relation=AtMost(ascent=False), sizes={**WEIGHTS_MOVE.sizes, "d_s": (1, 3), "d_m": (1, 3)},
     corrects="convergence.lemma-14", of_project=True,
     uses=("convergence.eq-20-fixed-pattern", "convergence.eq-23-fixed-pattern", "convergence.eq-24-fixed-pattern"),
-    note="""
-        As Eqs. (15)-(24) with relu' constant, the factor C_x^2 d_s kept in Eq. (22), tokens bounded by sqrt(d_s) C_x,
-        and lambda_Q where the gradient in W_K needs it.""",
+    note="""As Eqs. (15)-(24) with relu' constant, the factor C_x^2 d_s kept in Eq. (22), tokens bounded by sqrt(d_s)
+        C_x, and lambda_Q where the gradient in W_K needs it.""",
 )  # fmt: skip
 FIXED_PATTERN.domain("close pairs", close_pairs)
 

@@ -7,19 +7,9 @@ from typing import Any
 from theorems.convergence import CONVERGENCE
 from theorems.convergence.definitions import KeyWeights, OutputWeights, QueryWeights, Samples, ValueWeights, outputs
 from theorems.convergence.part_c_1_lemmas.constants import (
-    ASSUMPTION_1,
-    KINK,
-    NORMS_ONCE,
-    SUM_OVER_TOKENS,
-    NormBounds,
-    PositiveScale,
-    Weights,
-    bounds_at,
-    by_name,
-    length,
-    sample_bound,
-    stacked,
-)
+    ASSUMPTION_1, KINK, NORMS_ONCE, SUM_OVER_TOKENS, NormBounds, PositiveScale, Weights, bounds_at, by_name, length,
+    sample_bound, stacked,
+)  # fmt: skip
 from theorems.convergence.part_c_1_lemmas.extreme_inputs import TIGHT_INPUTS
 from verify.matrix import concatenate, rational, spectral_norm, sqrt
 from verify.oracles import jacobian
@@ -44,17 +34,14 @@ def jacobian_by_differentiation(X: Any, theta: Weights, tau_0: Any, tau_1: Any) 
     return concatenate(list(jacobian_blocks(X, theta, tau_0, tau_1).values()), axis=1)
 
 
-# -- Lemma 13 ----------------------------------------------------------------------------------------------------------
-
 LEMMA_13 = Claim(NETWORK, "convergence.lemma-13", label="Lemma 13, Eq. (11)",
     statement=r"""
         \|\nabla_\theta f\|_2\le c_2\triangleq\rho\sqrt{\bar\lambda_O^2+\bar\lambda_V^2+(2\tau_0\bar\lambda_K\bar
         \lambda_V\bar\lambda_Od_sC_x^2)^2+(2\tau_0\bar\lambda_Q\bar\lambda_V\bar\lambda_Od_sC_x^2)^2}""",
     relation=AtMost(ascent=False), sizes={**NETWORK.sizes, "N": (1, 3)}, proof=("convergence.lemma-13-sums",),
-    note="""
-        Checked for the spectral and the Frobenius norm of the Jacobian, as the proof does. For the average pooling of
-        Eq. (1.2) the Jacobian is d_s times smaller. Attained at d_s = 1 and equal samples, without attention weights.
-    """,
+    note="""Checked for the spectral and the Frobenius norm of the Jacobian, as the proof does. For the average pooling
+        of Eq. (1.2) the Jacobian is d_s times smaller. Attained at d_s = 1 and equal samples, without attention
+        weights.""",
 )  # fmt: skip
 
 
@@ -94,9 +81,8 @@ SUMS = Claim(NETWORK, "convergence.lemma-13-sums", label="Proof of Lemma 13, fou
         \lambda_Od_sC_x^2)^2""",
     relation=AtMost(ascent=False), expects="refuted", severity="slip",
     correction="convergence.lemma-13-sums-of-squares",
-    note="""
-        Eq. (12) sums squares over w_O, W_Q, W_K and W_V; here three lines in a row name w_O, without squares, and the
-        right-hand side of the second is that of the third less a factor 2, where Eqs. (8) and (11) have (rho
+    note="""Eq. (12) sums squares over w_O, W_Q, W_K and W_V; here three lines in a row name w_O, without squares, and
+        the right-hand side of the second is that of the third less a factor 2, where Eqs. (8) and (11) have (rho
         lambda_V)^2. Nothing of lambda_V alone bounds the gradient in w_O as printed: the second bound vanishes with
         lambda_K, the gradient in w_O does not. Lemma 13 itself uses the right sums.""",
 )  # fmt: skip
@@ -157,10 +143,8 @@ def block_sums(X: Any, W_Q: Any, W_K: Any, W_V: Any, w_O: Any, tau_0: Any, tau_1
     return stacked([(J[name] * J[name]).sum() + tau_1 * 0 for name in ("W_V", "w_O", "W_Q", "W_K")])
 
 
-SQUARES.mutant(
-    "a quarter of the bound of W_Q for w_O, as printed",
-    lambda value: stacked([value[0], value[2] * rational(1, 4), value[2], value[3]]),
-)
+SQUARES.mutant("a quarter of the bound of W_Q for w_O, as printed",
+    lambda value: stacked([value[0], value[2] * rational(1, 4), value[2], value[3]]))  # fmt: skip
 SQUARES.mutant("lambda_O and lambda_V exchanged", '"W_V" -> "w_O"; "w_O" -> "W_V"')
 SQUARES.mutant(
     "C_x^2 dropped for W_Q and W_K",

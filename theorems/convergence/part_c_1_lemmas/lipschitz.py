@@ -12,29 +12,14 @@ import numpy as np
 
 from theorems.convergence import CONVERGENCE
 from theorems.convergence.definitions import (
-    KeyWeights,
-    OutputWeights,
-    QueryWeights,
-    Samples,
-    ValueWeights,
-    last_hidden_layer,
-)
+    KeyWeights, OutputWeights, QueryWeights, Samples, ValueWeights, last_hidden_layer,
+)  # fmt: skip
 from theorems.convergence.part_c_1_lemmas.constants import (
-    ASSUMPTION_1,
-    NORMS,
-    NormBounds,
-    PositiveScale,
-    Weights,
-    at_both_ends,
-    by_name,
-    stacked,
-)
+    ASSUMPTION_1, NORMS, NormBounds, PositiveScale, Weights, at_both_ends, by_name, stacked,
+)  # fmt: skip
 from theorems.convergence.part_c_1_lemmas.extreme_inputs import (
-    close_pairs,
-    dominating_token,
-    from_zero,
-    zero_pre_activations,
-)
+    close_pairs, dominating_token, from_zero, zero_pre_activations,
+)  # fmt: skip
 from theorems.convergence.part_d_1_limiting_kernel.gradients import Tokens, attention_rows
 from verify.matrix import frobenius_norm, rational, relu, spectral_norm, sqrt
 from verify.vocabulary import AtMost, Claim, Doubt, Setting
@@ -60,18 +45,14 @@ def _moved(theta: Weights, theta_0: Weights) -> dict[str, Any]:
     return {name: spectral_norm(theta[name] - theta_0[name]) for name in theta}
 
 
-# -- Lemma 7 -----------------------------------------------------------------------------------------------------------
-
 LEMMA_7 = Claim(TWO_ENDS, "convergence.lemma-7", label="Lemma 7",
-    statement=r"""
-        \|\beta_i^{t'}-\beta_i^t\|_2\le2\tau_0C_x^2d_s\big(\bar\lambda_Q\|W_K^{t'}-W_K^t\|_2+\bar\lambda_K
+    statement=r"""\|\beta_i^{t'}-\beta_i^t\|_2\le2\tau_0C_x^2d_s\big(\bar\lambda_Q\|W_K^{t'}-W_K^t\|_2+\bar\lambda_K
         \|W_Q^{t'}-W_Q^t\|_2\big)""",
     relation=AtMost(), sizes={"d_s": (1, 4), "d": (1, 3), "d_m": (1, 3)}, proof=("convergence.lemma-7-edelman",),
-    note="""
-        Far from tight: the sharp constant of the softmax is 1/2 of the one used in the 1-norm, and the largest
+    note="""Far from tight: the sharp constant of the softmax is 1/2 of the one used in the 1-norm, and the largest
         products of two tokens are half of d_s C_x^2 where they differ. The scalar tokens 1 and 1 - sqrt 2 at equal
-        weights reach (2 + sqrt 2)/16 = 0.213 of the bound. A quarter of the bound holds: ||diag(beta) - beta
-        beta^T||_2 <= 1/2, and the logits move by at most tau_0 d_s C_x^2 ||d(W_Q^T W_K)||_2 in the 2-norm.""",
+        weights reach (2 + sqrt 2)/16 = 0.213 of the bound. A quarter of the bound holds: ||diag(beta) - beta beta^T||_2
+        <= 1/2, and the logits move by at most tau_0 d_s C_x^2 ||d(W_Q^T W_K)||_2 in the 2-norm.""",
 )  # fmt: skip
 
 
@@ -116,15 +97,12 @@ LEMMA_7.mutant("movement of W_K dropped", keys=0)
 LEMMA_7.mutant("C_x in place of its square", power=1)
 
 
-# -- Lemma 9 -----------------------------------------------------------------------------------------------------------
-
 LEMMA_9 = Claim(SUMMED, "convergence.lemma-9", label="Lemma 9",
     statement=r"""
         \|F_{pre}^{t'}-F_{pre}^t\|_F\le\rho\Big(\|W_V^{t'}-W_V^t\|_2+\bar\lambda_V2\tau_0C_x^2d_s(\bar\lambda_Q
         \|W_K^{t'}-W_K^t\|_2+\bar\lambda_K\|W_Q^{t'}-W_Q^t\|_2)\Big)""",
     relation=AtMost(), proof=("convergence.lemma-9-split", "convergence.lemma-8", "convergence.lemma-7"),
-    note="""
-        Checked for the sum over tokens and for the average of Eq. (1.2) side by side. Nearly attained by the sum,
+    note="""Checked for the sum over tokens and for the average of Eq. (1.2) side by side. Nearly attained by the sum,
         where one token carries the norm and all others attend to it.""",
 )  # fmt: skip
 
@@ -224,8 +202,6 @@ SPLIT.mutant(
 )
 SPLIT.mutant("beta_i^t in both terms", start=True)
 
-
-# -- Lemma 10 ----------------------------------------------------------------------------------------------------------
 
 LEMMA_10 = Claim(SUMMED, "convergence.lemma-10", label="Lemma 10",
     statement=r"\|f^{t'}-f^t\|_2\le\rho\bar\lambda_V\|w_O^{t'}-w_O^t\|_2+\bar\lambda_O\|F_{pre}^{t'}-F_{pre}^t\|_F",

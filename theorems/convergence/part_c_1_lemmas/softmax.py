@@ -11,30 +11,17 @@ from theorems.convergence import CONVERGENCE
 from theorems.convergence.definitions import TokenLogits, attention_weights
 from theorems.convergence.part_c_1_lemmas.constants import stacked
 from verify.matrix import (
-    absolute,
-    concatenate,
-    diag,
-    diag_part,
-    exp,
-    eye,
-    frobenius_norm,
-    maximum,
-    rational,
-    sqrt,
-    total,
-)
+    absolute, concatenate, diag, diag_part, exp, eye, frobenius_norm, maximum, rational, sqrt, total,
+)  # fmt: skip
 from verify.oracles import jacobian
 from verify.vocabulary import AtMost, Claim, Doubt, Equal, Setting
 
 SOFTMAX = Setting(CONVERGENCE, "Softmax(u)", assumptions=["u in R^{d_s}"], sizes={"d_s": (1, 6)})
 
-# -- Lemma 8 -----------------------------------------------------------------------------------------------------------
-
 LEMMA_8 = Claim(SOFTMAX, "convergence.lemma-8", label="Lemma 8",
     statement=r"v=\mathrm{Softmax}(u)\in\mathbb R^{d_s}\Rightarrow1/\sqrt{d_s}\le\|v\|_2\le1",
     relation=AtMost(),
-    note="""
-        Equality on the left at equal logits; on the right at d_s = 1, and in the limit of one dominating logit. The
+    note="""Equality on the left at equal logits; on the right at d_s = 1, and in the limit of one dominating logit. The
         inequality that the proof calls that of arithmetic and geometric means is the one of Cauchy and Schwarz.""",
 )  # fmt: skip
 
@@ -55,8 +42,6 @@ def smaller_sides(u: TokenLogits) -> Any:
 LEMMA_8.mutant("squared norm in place of the norm", "[norm, norm * 0 + 1] -> [norm**2, norm * 0 + 1]")
 LEMMA_8.mutant("the norm of equal weights as an upper bound", "norm * 0 + 1 -> norm * 0 + 1 / sqrt(u.shape[1])")
 
-
-# -- Lemma 11 ----------------------------------------------------------------------------------------------------------
 
 LEMMA_11 = Claim(SOFTMAX, "convergence.lemma-11", label="Lemma 11",
     statement=r"v=\mathrm{Softmax}(u)\Rightarrow\frac{\partial v}{\partial u}=\mathrm{diag}(v)-vv^\top",
@@ -124,9 +109,8 @@ def quotient_rule(u: TokenLogits) -> Any:
 
 
 QUOTIENT.oracle(lambda u: _twice(jacobian(attention_weights, "u")(u)))
-QUOTIENT.mutant(
-    "a minus sign in place of the dot, as the extraction shows", lambda u: _twice(_quotient(u, lambda e: -e - e.T))
-)
+QUOTIENT.mutant("a minus sign in place of the dot, as the extraction shows",
+    lambda u: _twice(_quotient(u, lambda e: -e - e.T)))  # fmt: skip
 QUOTIENT.mutant("square of the sum dropped", lambda u: _twice(_quotient(u) * total(exp(u))))
 QUOTIENT.mutant("sign of the mixed terms", lambda u: _twice(_quotient(u, lambda e: e @ e.T)))
 
@@ -178,10 +162,9 @@ SHARP = Claim(PAIR, "convergence.softmax-lipschitz", label="Lipschitz constants 
         \|\mathrm{softmax}(a)-\mathrm{softmax}(b)\|_1\le\|a-b\|_\infty,\qquad\|\mathrm{softmax}(a)-\mathrm{softmax}(b)
         \|_2\le\tfrac12\|a-b\|_2""",
     relation=AtMost(), uses=("convergence.lemma-11",), of_project=True,
-    note="""
-        Along the segment the change is (diag(v) - v v^T) h. Its 1-norm is E|h - E h| under the weights v, at most the
-        standard deviation of h, hence at most max |h|; and by Gershgorin diag(v) - v v^T has norm at most max 2 v(1 -
-        v) <= 1/2. Both are attained in the limit at two equal logits that move in opposite directions.""",
+    note="""Along the segment the change is (diag(v) - v v^T) h. Its 1-norm is E|h - E h| under the weights v, at most
+        the standard deviation of h, hence at most max |h|; and by Gershgorin diag(v) - v v^T has norm at most max 2 v(1
+        - v) <= 1/2. Both are attained in the limit at two equal logits that move in opposite directions.""",
 )  # fmt: skip
 
 
@@ -197,7 +180,6 @@ def changes_of_the_weights(a: TokenLogits, b: TokenLogits) -> Any:
     return stacked([total(absolute(change)), frobenius_norm(change)])
 
 
-SHARP.mutant(
-    "nine tenths of the first constant", "maximum(absolute(a - b)) -> maximum(absolute(a - b)) * rational(9, 10)"
-)
+SHARP.mutant("nine tenths of the first constant",
+    "maximum(absolute(a - b)) -> maximum(absolute(a - b)) * rational(9, 10)")  # fmt: skip
 SHARP.mutant("nine tenths of the second constant", "rational(1, 2) -> rational(9, 20)")

@@ -9,14 +9,8 @@ from theorems.convergence import definitions
 from theorems.convergence.definitions import KeyWeights, Labels, OutputWeights, QueryWeights, Samples, ValueWeights
 from theorems.convergence.part_c_1_lemmas.constants import Bounds, stacked
 from theorems.convergence.part_c_2_proposition_1.proposition_1 import (
-    FIXED_STEP,
-    NO_KINKS,
-    PRINTED_STEP,
-    Constant,
-    Positive,
-    crossing,
-    crossing_by_a_short_step,
-)
+    FIXED_STEP, NO_KINKS, PRINTED_STEP, Constant, Positive, crossing, crossing_by_a_short_step,
+)  # fmt: skip
 from theorems.convergence.part_c_2_proposition_1.smoothness import OneStep
 from verify.matrix import rational, smallest_singular_value, spectral_norm, sqrt, total
 from verify.vocabulary import AtMost, Claim, Doubt
@@ -62,8 +56,7 @@ def _left_sides(run: Falls) -> Any:
 
 
 DESCENT_CHAIN = Claim(PRINTED_STEP, "convergence.descent-chain", label="C.2, final chain up to sigma_min",
-    statement=r"""
-        \ell(\theta^{t+1})\le\ell(\theta^t)+\langle\nabla\ell(\theta^t),\theta^{t+1}-\theta^t\rangle+\tfrac
+    statement=r"""\ell(\theta^{t+1})\le\ell(\theta^t)+\langle\nabla\ell(\theta^t),\theta^{t+1}-\theta^t\rangle+\tfrac
         C2\|\theta^{t+1}-\theta^t\|^2=\ell(\theta^t)-\gamma\|\nabla\ell(\theta^t)\|^2+\tfrac
         C2\gamma^2\|\nabla\ell(\theta^t)\|^2\le\ell(\theta^t)-\tfrac12\gamma\|\nabla\ell(\theta^t)\|^2\le\ell(\theta^t)-
         \tfrac12\gamma\|\nabla_{w_O}\ell(\theta^t)\|_2^2=\ell(\theta^t)-\tfrac12\gamma\|(F_{pre}^t)^\top(f^t-y)\|_2^2\le
@@ -82,11 +75,10 @@ DESCENT_CHAIN = Claim(PRINTED_STEP, "convergence.descent-chain", label="C.2, fin
             Eq. (36) prints c_1 in two ways that differ by a factor lambda_O; the first, the larger one since lambda_O
             >= 1, is taken in C.""",
     ),
-    note="""
-        Each side is taken as its change l(.) - l(theta^t). The first inequality is that of Eq. (37), integrated, and
-        fails with it: in the counterexamples of Proposition 1 l(theta^1) exceeds l(theta^0), while every other member
-        of the chain is below l(theta^0). All other steps hold. Read as an implication, the chain follows from Eq. (37)
-        for any C that makes it true; judged is what it asserts, for the C that is defined.""",
+    note="""Each side is taken as its change l(.) - l(theta^t). The first inequality is that of Eq. (37), integrated,
+        and fails with it: in the counterexamples of Proposition 1 l(theta^1) exceeds l(theta^0), while every other
+        member of the chain is below l(theta^0). All other steps hold. Read as an implication, the chain follows from
+        Eq. (37) for any C that makes it true; judged is what it asserts, for the C that is defined.""",
 )  # fmt: skip
 
 

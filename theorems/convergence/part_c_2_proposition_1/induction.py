@@ -17,17 +17,8 @@ import numpy as np
 from theorems.convergence import CONVERGENCE, definitions
 from theorems.convergence.definitions import KeyWeights, Labels, OutputWeights, QueryWeights, Samples, ValueWeights
 from theorems.convergence.part_c_1_lemmas.constants import (
-    ASSUMPTION_1,
-    NORMS,
-    NormBounds,
-    PositiveScale,
-    Scalars,
-    Theta,
-    joined,
-    split,
-    stacked,
-    two_ends,
-)
+    ASSUMPTION_1, NORMS, NormBounds, PositiveScale, Scalars, Theta, joined, split, stacked, two_ends,
+)  # fmt: skip
 from theorems.convergence.part_c_1_lemmas.extreme_inputs import close_pairs, dominating_token, equal_samples
 from theorems.convergence.part_d_1_limiting_kernel.gradients import network_jacobian
 from verify.matrix import frobenius_norm, maximum, rational, smallest_singular_value, spectral_norm, sqrt
@@ -61,9 +52,8 @@ PROP_1_Z = Claim(CONVERGENCE, "convergence.prop-1-z",
             extraction takes O for Q elsewhere, and the rows of Table 2 beside z are damaged (W_O for W_Q, a squared
             norm in lambda_V).""",
     ),
-    note="""
-        The bounds (26), (33), (34) on the weights put into Lemma 9, each per unit of gamma sum_s sqrt(2 l(theta^s)),
-        give rho^2 z / lambda_O with this z and with neither of the other two.""",
+    note="""The bounds (26), (33), (34) on the weights put into Lemma 9, each per unit of gamma sum_s sqrt(2
+        l(theta^s)), give rho^2 z / lambda_O with this z and with neither of the other two.""",
 )  # fmt: skip
 
 
@@ -96,9 +86,8 @@ PROP_1_Z.mutant("4 dropped", four=1)
 # -- the step size -----------------------------------------------------------------------------------------------------
 
 STEPSIZE = Claim(CONVERGENCE, "convergence.prop-1-stepsize", label="Remark after Prop. 1",
-    statement=r"""
-        \text{The step-size }\gamma\text{ is inversely proportional to }N^{1/2}\text{ due to the construction of
-        }C\text{ in Appendix C.2.}""",
+    statement=r"""\text{The step-size }\gamma\text{ is inversely proportional to }N^{1/2}\text{ due to the construction
+        of }C\text{ in Appendix C.2.}""",
     assumptions=[
         "C = c_1 c_2 + 2 c_3 l(theta^0), Eqs. (11), (14), (36), (37), gamma = 1/C",
         "all else fixed, l(theta^0) included",
@@ -114,8 +103,7 @@ STEPSIZE = Claim(CONVERGENCE, "convergence.prop-1-stepsize", label="Remark after
         ),
         "Eq. (36) prints c_1 in two ways; both have the same power of N.",
     ),
-    note="""
-        Read as C(4N) = 2 C(N). c_1 and c_2 each carry N^{1/2}, so c_1 c_2 is proportional to N and gamma at best to
+    note="""Read as C(4N) = 2 C(N). c_1 and c_2 each carry N^{1/2}, so c_1 c_2 is proportional to N and gamma at best to
         1/N; where l(theta^0) itself grows like N, as for labels of fixed size, c_3 l(theta^0) grows like N^{3/2}.""",
 )  # fmt: skip
 
@@ -144,9 +132,8 @@ STEPSIZE.counterexample(
 
 
 STEPSIZE_EXPONENT = Claim(CONVERGENCE, "convergence.prop-1-stepsize-exponent", label="The powers of N in C",
-    statement=r"""
-        C(4N)=4c_1c_2+2\cdot2c_3\ell(\theta^0)\ [\ell(\theta^0)\text{ fixed}],\qquad C(4N)=4c_1c_2+8\cdot2c_3\ell(
-        \theta^0)\ [\ell(\theta^0)\propto N]""",
+    statement=r"""C(4N)=4c_1c_2+2\cdot2c_3\ell(\theta^0)\ [\ell(\theta^0)\text{ fixed}],\qquad
+        C(4N)=4c_1c_2+8\cdot2c_3\ell( \theta^0)\ [\ell(\theta^0)\propto N]""",
     assumptions=["all lambdas fixed"],
     relation=Equal(), sizes={"N": (1, 4), "d_s": (1, 3)}, corrects="convergence.prop-1-stepsize", of_project=True,
     note="So C is of order N for fixed l(theta^0), and of order N^{3/2} for labels of fixed size.",
@@ -240,8 +227,7 @@ EQ_26_34 = Claim(CONVERGENCE, "convergence.eq-26-34", label="Eqs. (26)-(29), (31
         r"\nabla_{\boldsymbol{w}_{O}} \Phi(\boldsymbol{W}^{s})",
         "Eq. (26) has the loss l(theta^s) in this place; Phi is another thing in this paper.",
     ),
-    note="""
-        The induction hypothesis is what Proposition 1 fails to establish (Eq. (37)); granted it, these lines hold,
+    note="""The induction hypothesis is what Proposition 1 fails to establish (Eq. (37)); granted it, these lines hold,
         with a factor 2 to spare in Eq. (29).""",
 )  # fmt: skip
 
@@ -378,9 +364,8 @@ FPRE_CHAIN = Claim(GRANTED, "convergence.fpre-chain", label="C.2, chain bounding
             z is taken as Appendix C.2 writes it out; Proposition 1 shows lambda_O^2 in its inner bracket. The first
             line shows no trace of damage where d_s is missing.""",
     ),
-    note="""
-        Lemma 9, which the first line quotes, has d_s there, and so have the second line and Eq. (36). Without it the
-        line is false for long sequences only: one large pair of opposite tokens, to which all others attend, moves
+    note="""Lemma 9, which the first line quotes, has d_s there, and so have the second line and Eq. (36). Without it
+        the line is false for long sequences only: one large pair of opposite tokens, to which all others attend, moves
         every row of attention. With d_s the chain holds. Its 16 / alpha^2 may be 4 / alpha^2, since gamma sum_s u^s <=
         4 / alpha^2: Eq. (3) then keeps sigma_min(F_pre) above 7 alpha / 8.""",
 )  # fmt: skip

@@ -11,15 +11,8 @@ from typing import Any
 from theorems.convergence import CONVERGENCE, definitions
 from theorems.convergence.definitions import KeyWeights, Labels, OutputWeights, QueryWeights, Samples, ValueWeights
 from theorems.convergence.part_c_1_lemmas.constants import (
-    ASSUMPTION_1,
-    SUM_OVER_TOKENS,
-    TINY,
-    Bounds,
-    by_name,
-    pre_activations,
-    sample_bound,
-    stacked,
-)
+    ASSUMPTION_1, SUM_OVER_TOKENS, TINY, Bounds, by_name, pre_activations, sample_bound, stacked,
+)  # fmt: skip
 from theorems.convergence.part_c_2_proposition_1.proposition_1 import Direction, Positive, Share, output_weights_zero
 from verify.matrix import absolute, frobenius_norm, maximum, smallest_singular_value, spectral_norm, sqrt
 from verify.vocabulary import Assumption, AtMost, Claim
@@ -63,11 +56,10 @@ def _margin(X: Any, y: Any, W_Q: Any, W_K: Any, W_V: Any, w_O: Any, tau_0: Any, 
 
 MARGIN = Claim(CONVERGENCE, "convergence.prop-1-initial-margin",
     label="Proposition 1, for weights that start away from the kinks",
-    statement=r"""
-        \text{If (2), (3) hold, }\gamma\le1/C',\ C'=c_1c_2+c_3'\sqrt{2\ell(\theta^0)},\text{ and }|W_V^0X_n^\top
-        \beta_{i,n}^0|>\sqrt{d_s}C_x(1+\bar\lambda_Vz')\frac{4c_2}{\alpha^2}\sqrt{2\ell(\theta^0)}\text{ in every entry, for
-        all }i,n,\ z'=2\tau_0C_x^2d_s(\bar\lambda_Q+\bar\lambda_K),\text{ then no ReLU ever changes its state and
-        }\ell(\theta^t)\le(1-\gamma\tfrac{\alpha^2}2)^t\ell(\theta^0)\ \forall t\ge0""",
+    statement=r"""\text{If (2), (3) hold, }\gamma\le1/C',\ C'=c_1c_2+c_3'\sqrt{2\ell(\theta^0)},\text{ and
+        }|W_V^0X_n^\top \beta_{i,n}^0|>\sqrt{d_s}C_x(1+\bar\lambda_Vz')\frac{4c_2}{\alpha^2}\sqrt{2\ell(\theta^0)}\text{
+        in every entry, for all }i,n,\ z'=2\tau_0C_x^2d_s(\bar\lambda_Q+\bar\lambda_K),\text{ then no ReLU ever changes
+        its state and }\ell(\theta^t)\le(1-\gamma\tfrac{\alpha^2}2)^t\ell(\theta^0)\ \forall t\ge0""",
     assumptions=[
         SUM_OVER_TOKENS,
         ASSUMPTION_1,
@@ -83,11 +75,10 @@ MARGIN = Claim(CONVERGENCE, "convergence.prop-1-initial-margin",
     relation=AtMost(ascent=False), sizes={"N": (1, 2), "d_s": (1, 3), "d": (1, 2), "d_m": (1, 3)},
     where=lambda sizes: sizes["d_m"] >= sizes["N"], corrects="convergence.prop-1", of_project=True,
     uses=("convergence.prop-1-fixed-pattern", "convergence.eq-26-34", "convergence.eq-16"),
-    note="""
-        ||theta^t - theta^0|| <= gamma sum_s c_2 sqrt(2 l(theta^s)) <= (4 c_2 / alpha^2) sqrt(2 l(theta^0)) as after Eq.
-        (27), and a pre-activation moves by at most sqrt(d_s) C_x (1 + lambda_V z') times that (Eq. (16)): by induction
-        no sign changes, and convergence.prop-1-fixed-pattern applies at every t. 10 steps are followed. The average of
-        Eq. (1.2) is the sum with tau_1 / d_s, for which (2), (3) and the margin ask for less.""",
+    note="""||theta^t - theta^0|| <= gamma sum_s c_2 sqrt(2 l(theta^s)) <= (4 c_2 / alpha^2) sqrt(2 l(theta^0)) as after
+        Eq. (27), and a pre-activation moves by at most sqrt(d_s) C_x (1 + lambda_V z') times that (Eq. (16)): by
+        induction no sign changes, and convergence.prop-1-fixed-pattern applies at every t. 10 steps are followed. The
+        average of Eq. (1.2) is the sum with tau_1 / d_s, for which (2), (3) and the margin ask for less.""",
 )  # fmt: skip
 MARGIN.domain("output weights zero", output_weights_zero)
 

@@ -139,8 +139,6 @@ def _decay(X: Samples, y: Labels, W_Q: QueryWeights, W_K: KeyWeights, W_V: Value
     return stacked(losses[1:])
 
 
-# -- Proposition 1 -----------------------------------------------------------------------------------------------------
-
 PROP_1 = Claim(PRINTED_STEP, "convergence.prop-1", label="Proposition 1, Eqs. (2)-(4)",
     statement=r"""
         \text{If }\alpha=\sigma_{\min}(F^0_{pre})\text{ satisfies } \alpha^2\ge 8\rho\max(\bar\lambda_VC_O^{-1},\bar
@@ -167,8 +165,7 @@ PROP_1 = Claim(PRINTED_STEP, "convergence.prop-1", label="Proposition 1, Eqs. (2
             z shows lambda_O^2 in its inner bracket, Table 2 and Appendix C.2 lambda_Q^2: Eq. (3) is required in both
             forms. Of the two right-hand sides of Eq. (36) the larger is c_1.""",
     ),
-    note="""
-        Eq. (19) bounds the change of relu' as if relu' were Lipschitz; it jumps. In the counterexample the third
+    note="""Eq. (19) bounds the change of relu' as if relu' were Lipschitz; it jumps. In the counterexample the third
         neuron sits just above its kink on the first sample: one step carries it below, where it stops lowering f(X_1)
         and starts raising f(X_2), and the loss grows. No other C made of the printed quantities helps: for W_V = (1,
         -1, e) the relative loss after one step tends to 1 + 2 gamma + 5 gamma^2 as e -> 0, for every gamma > 0. With
@@ -255,10 +252,9 @@ FIXED_STEP = GRADIENT_DESCENT.extended(
 
 FIXED_PATTERN = Claim(FIXED_STEP, "convergence.prop-1-fixed-pattern",
     label="Proposition 1, while no ReLU changes its state",
-    statement=r"""
-        \text{If (2), (3) hold, no pre-activation changes its sign along the segments } [\theta^t,\theta^{t+1}],\text{
-        and } \gamma\le 1/C',\ C'=c_1c_2+c_3'\sqrt{2\ell(\theta^0)},\text{ then } \ell(\theta^t)\le(1-\gamma\tfrac{
-        \alpha^2}{2})^t\ell(\theta^0)\ \forall t\ge0""",
+    statement=r"""\text{If (2), (3) hold, no pre-activation changes its sign along the segments }
+        [\theta^t,\theta^{t+1}],\text{ and } \gamma\le 1/C',\ C'=c_1c_2+c_3'\sqrt{2\ell(\theta^0)},\text{ then }
+        \ell(\theta^t)\le(1-\gamma\tfrac{ \alpha^2}{2})^t\ell(\theta^0)\ \forall t\ge0""",
     assumptions=NO_KINKS,
     relation=AtMost(ascent=False), sizes={"N": (1, 3), "d_s": (1, 2), "d": (1, 2), "d_m": (1, 4)},
     of_project=True,
@@ -266,9 +262,8 @@ FIXED_PATTERN = Claim(FIXED_STEP, "convergence.prop-1-fixed-pattern",
         "convergence.eq-37-fixed-pattern", "convergence.descent-chain-fixed-pattern",
         "convergence.rate-from-condition-3",
     ),
-    note="""
-        On a fixed pattern f is smooth along each segment, c_3' is a true Lipschitz constant of its Jacobian, and the
-        induction of Appendix C.2 goes through. Eq. (3) keeps F_pre within alpha/8 of its start, so that
+    note="""On a fixed pattern f is smooth along each segment, c_3' is a true Lipschitz constant of its Jacobian, and
+        the induction of Appendix C.2 goes through. Eq. (3) keeps F_pre within alpha/8 of its start, so that
         sigma_min(F_pre^t) >= 7 alpha / 8, which gives the printed rate alpha^2/2; the alpha/2 of the induction would
         give alpha^2/4. Three steps are followed, with the average over tokens; convergence.prop-1-initial-margin
         follows ten, with the sum.""",

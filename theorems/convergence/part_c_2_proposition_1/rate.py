@@ -141,8 +141,7 @@ LAST_LINE = Claim(CONVERGENCE, "convergence.rate-last-line", label="C.2, last li
         r"(1 - \gamma \frac{\alpha}{2}) \ell",
         "Eqs. (4) and (25) have alpha^2/2 in this place; the counterexample breaks both.",
     ),
-    note="""
-        sigma_min >= alpha/2 gives the factor 1 - gamma alpha^2 / 4, not 1 - gamma alpha^2 / 2. The printed alpha/2
+    note="""sigma_min >= alpha/2 gives the factor 1 - gamma alpha^2 / 4, not 1 - gamma alpha^2 / 2. The printed alpha/2
         would need alpha >= 2. Eq. (4) can be saved: Eq. (3) has room for sigma_min >= 7 alpha / 8
         (convergence.rate-from-condition-3).""",
 )  # fmt: skip
@@ -169,9 +168,8 @@ def loss_after_one_step(loss: PositiveScale, gamma: PositiveScale, sigma: Positi
 
 
 LAST_LINE.mutant("no 1/2", "gamma * alpha / 2 -> gamma * alpha; gamma * alpha ** 2 / 2 -> gamma * alpha ** 2")
-LAST_LINE.mutant(
-    "alpha / 4", "gamma * alpha / 2 -> gamma * alpha / 4; gamma * alpha ** 2 / 2 -> gamma * alpha ** 2 / 4"
-)
+LAST_LINE.mutant("alpha / 4",
+    "gamma * alpha / 2 -> gamma * alpha / 4; gamma * alpha ** 2 / 2 -> gamma * alpha ** 2 / 4")  # fmt: skip
 LAST_LINE.counterexample(
     "alpha = 1, sigma_min = 1/2, gamma = 1/10: 39/40 of the loss is left, 19/20 printed",
     loss=Fraction(1), gamma=Fraction(1, 10), alpha=Fraction(1), sigma=Fraction(1, 2),
@@ -179,8 +177,7 @@ LAST_LINE.counterexample(
 
 
 RATE = Claim(CONVERGENCE, "convergence.rate-from-condition-3", label="The rate of Eq. (4), from Eq. (3)",
-    statement=r"""
-        \alpha^3\ge32\rho^2z\sqrt{2\ell(\theta^0)}/\bar\lambda_O,\ \|F_{pre}^t-F_{pre}^0\|_F\le\rho^2\tfrac
+    statement=r"""\alpha^3\ge32\rho^2z\sqrt{2\ell(\theta^0)}/\bar\lambda_O,\ \|F_{pre}^t-F_{pre}^0\|_F\le\rho^2\tfrac
         z{\bar\lambda_O}\tfrac4{\alpha^2}\sqrt{2\ell(\theta^0)}\ \Rightarrow\ \sigma_{\min}(F_{pre}^t)\ge\tfrac78\alpha,
         \ \ell(\theta^t)-\tfrac12\gamma\sigma_{\min}(F_{pre}^t)^2\|f^t-y\|_2^2\le(1-\tfrac{49}{64}\gamma\alpha^2)\ell(
         \theta^t)\le(1-\tfrac12\gamma\alpha^2)\ell(\theta^t)""",
@@ -190,8 +187,7 @@ RATE = Claim(CONVERGENCE, "convergence.rate-from-condition-3", label="The rate o
         "Weyl: sigma_min(F_pre^t) >= alpha - 4 q / alpha^2",
     ],
     relation=AtMost(signed=True), corrects="convergence.rate-last-line", of_project=True,
-    note="""
-        gamma sum_s u^s <= 4 / alpha^2 after Eq. (27), so the 16 / alpha^2 of the chain for F_pre is four times more
+    note="""gamma sum_s u^s <= 4 / alpha^2 after Eq. (27), so the 16 / alpha^2 of the chain for F_pre is four times more
         than needed. The induction of C.2 then closes with the printed rate of Eq. (4), as far as Eq. (37) may be
         granted.""",
 )  # fmt: skip

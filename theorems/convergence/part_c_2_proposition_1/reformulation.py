@@ -20,13 +20,11 @@ def _output_of_one(X: Any, W_Q: Any, W_K: Any, W_V: Any, w_O: Any, tau_0: Any, t
 
 REFORMULATION = Claim(NETWORK, "convergence.c2-reformulation",
     label='First display of C.2 ("We can reformulate Eq. (1.2) as")',
-    statement=r"""
-        f(X)=\tau_1 w_O^\top\sum_{i=1}^{d_s}\sigma_r(W_VX^\top\beta_i)=w_O^\top f_{pre},\qquad
+    statement=r"""f(X)=\tau_1 w_O^\top\sum_{i=1}^{d_s}\sigma_r(W_VX^\top\beta_i)=w_O^\top f_{pre},\qquad
         \beta_i:=\sigma_s(\tau_0X^{(i,:)}W_Q^\top W_KX^\top)^\top""",
     assumptions=["f as in Eqs. (1.1)-(1.2): A_2 = tau_1 sigma_r(A_1), a_3 its column-wise average, f = a_3^T w_O"],
     relation=Equal(), expects="refuted", severity="error", correction="convergence.c2-reformulation-average",
-    note="""
-        A clash of normalisations: Eq. (1.2) averages over the d_s tokens, the display sums, and so do all proofs in
+    note="""A clash of normalisations: Eq. (1.2) averages over the d_s tokens, the display sums, and so do all proofs in
         Appendices C and D. The upper bounds proved for the sum hold for the average with a factor d_s to spare; limits
         such as Lemma 1 come out d_s^2 too large. A tau_1 that absorbs 1/d_s would mend the display, but Table 1 fixes
         tau_1.""",

@@ -14,27 +14,13 @@ import numpy as np
 from theorems.convergence import CONVERGENCE, definitions
 from theorems.convergence.definitions import KeyWeights, Labels, OutputWeights, QueryWeights, Samples, ValueWeights
 from theorems.convergence.part_c_1_lemmas.constants import (
-    ASSUMPTION_1,
-    KINK,
-    NORMS,
-    SUM_OVER_TOKENS,
-    Bounds,
-    NormBounds,
-    PositiveScale,
-    Theta,
-    joined,
-    same_signs,
-    split,
-    stacked,
-    two_ends,
-)
+    ASSUMPTION_1, KINK, NORMS, SUM_OVER_TOKENS, Bounds, NormBounds, PositiveScale, Theta, joined, same_signs, split,
+    stacked, two_ends,
+)  # fmt: skip
 from theorems.convergence.part_c_1_lemmas.extreme_inputs import close_pairs, equal_ends, opposite_tokens
 from theorems.convergence.part_c_2_proposition_1.proposition_1 import (
-    PRINTED_STEP,
-    Positive,
-    crossing,
-    crossing_by_a_short_step,
-)
+    PRINTED_STEP, Positive, crossing, crossing_by_a_short_step,
+)  # fmt: skip
 from verify.matrix import concatenate, frobenius_norm, rational, spectral_norm, sqrt, total
 from verify.oracles import jacobian
 from verify.vocabulary import Assumption, AtMost, Claim, Doubt, Setting
@@ -121,8 +107,7 @@ EQ_35 = Claim(LOSS_FALLEN, "convergence.eq-35", label="Eq. (35)",
     + _LINE_35
     + r"2\|\nabla_\theta f^{t+\phi}-\nabla_\theta f^t\|_2\,\ell(\theta^0)",
     relation=AtMost(ascent=False), expects="refuted", severity="error", correction="convergence.eq-35-norm",
-    note="""
-        ||f^t - y|| is sqrt(2 l(theta^t)), which exceeds 2 l as soon as 2 l < 1. The induction gives sqrt(2
+    note="""||f^t - y|| is sqrt(2 l(theta^t)), which exceeds 2 l as soon as 2 l < 1. The induction gives sqrt(2
         l(theta^0)), the printed 2 l(theta^0) is its square; Eq. (37) and the definition of C repeat it.""",
 )  # fmt: skip
 
@@ -201,8 +186,7 @@ EQ_36 = Claim(OUTPUTS_MOVE, "convergence.eq-36", label="Eq. (36)",
         r"\right\|_{2}",
         "The extraction repeats a product in the second inequality; the line that defines c_1 shows no damage.",
     ),
-    note="""
-        Taking out rho, the line defining c_1 drops lambda_O from its last term. Read literally this c_1 is no
+    note="""Taking out rho, the line defining c_1 drops lambda_O from its last term. Read literally this c_1 is no
         Lipschitz constant of f (second counterexample); with lambda_O, as on the line before, it is.""",
 )  # fmt: skip
 
@@ -345,9 +329,8 @@ EQ_37 = Claim(PRINTED_STEP, "convergence.eq-37", label="Eq. (37)",
         ),
         "Eq. (36) prints c_1 in two ways; the first, the larger one since lambda_O >= 1, is taken.",
     ),
-    note="""
-        The counterexamples are those of Proposition 1: all its conditions hold, one step carries a neuron across its
-        kink, and the gradient of the loss jumps. The jump does not shrink with the step, so no C can do.""",
+    note="""The counterexamples are those of Proposition 1: all its conditions hold, one step carries a neuron across
+        its kink, and the gradient of the loss jumps. The jump does not shrink with the step, so no C can do.""",
 )  # fmt: skip
 
 

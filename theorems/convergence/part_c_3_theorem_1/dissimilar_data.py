@@ -14,12 +14,8 @@ from theorems.convergence import CONVERGENCE
 from theorems.convergence.definitions import KeyWeights, QueryWeights, Samples
 from theorems.convergence.part_c_1_lemmas.constants import stacked
 from theorems.convergence.part_c_3_theorem_1.minimum_eigenvalue import (
-    attention_of_first_tokens,
-    first_features,
-    lambda_0,
-    similarity,
-    smallest_eigenvalue,
-)
+    attention_of_first_tokens, first_features, lambda_0, similarity, smallest_eigenvalue,
+)  # fmt: skip
 from theorems.convergence.settings import Hidden, SampleCount, Scale, Support, Variance
 from verify.matrix import concatenate, exp, eye, frobenius_norm, maximum, rational, stack_rows, step, zeros
 from verify.vocabulary import Assumption, AtMost, Claim, Setting, Shape, Size
@@ -93,11 +89,8 @@ FINITE = Setting(
 MANY_SAMPLES = FINITE.extended(sizes={"N": (2, 12)})
 
 
-# -- Lemma 15 ----------------------------------------------------------------------------------------------------------
-
 LEMMA_15 = Claim(FINITE, "convergence.lemma-15", label="Lemma 15",
-    statement=r"""
-        \lambda_0:=\lambda_{\min}(\mathbb E_{w\sim N(0,\eta_VI_d)}[\sigma_r(\Phi w)\sigma_r(\Phi
+    statement=r"""\lambda_0:=\lambda_{\min}(\mathbb E_{w\sim N(0,\eta_VI_d)}[\sigma_r(\Phi w)\sigma_r(\Phi
         w)^\top])\ge\Theta(\eta_V/d_s)\ \text{with probability at least }1-\exp(-\Omega((N-1)^{-\hat c}d_s^{-1})),\quad
         \Phi=[X_1^\top\beta_{1,1},...,X_N^\top\beta_{1,N}]^\top\in\mathbb R^{N\times d}""",
     assumptions=[
@@ -110,16 +103,15 @@ LEMMA_15 = Claim(FINITE, "convergence.lemma-15", label="Lemma 15",
         "convergence.lemma-15-gram", "convergence.eq-39", "convergence.eq-40", "convergence.lemma-15-t-choice",
         "convergence.eq-41",
     ),
-    note="""
-        Take samples uniform on three orthonormal vectors, d_s = 1: Assumption 2 holds with C_lambda = 1, Assumption 3
-        with every exponent, since 1/3 < 1/e. For N >= 4 two samples are equal, so lambda_0 = 0 with certainty, while
+    note="""Take samples uniform on three orthonormal vectors, d_s = 1: Assumption 2 holds with C_lambda = 1, Assumption
+        3 with every exponent, since 1/3 < 1/e. For N >= 4 two samples are equal, so lambda_0 = 0 with certainty, while
         the stated probability of lambda_0 >= c eta_V > 0 is positive whatever the constants. In general Assumption 3
         bounds similarities of pairs at a fixed scale, and the proof needs N - 1 of them of size 1/N^2 at once. The
-        stated probability itself tends to 0 as N grows, at fixed c_hat and d_s, so the statement is empty in the
-        limit. Nothing hinges on equal samples: those on one direction, of lengths in [1, 1 + 1/50], meet Assumption 3
-        with c_hat = 1 as well, and relu(u phi.w) = u relu(phi.w), u > 0, makes the matrix singular. Nor does the
-        example need a finite law: with d = d_s = 1 and X = sqrt(U) or -sqrt(U), U uniform on [0, 1], P(U U' >= t) = 1
-        - t + t log t <= exp(-t), all samples differ almost surely, and of three two have one sign: lambda_0 = 0
+        stated probability itself tends to 0 as N grows, at fixed c_hat and d_s, so the statement is empty in the limit.
+        Nothing hinges on equal samples: those on one direction, of lengths in [1, 1 + 1/50], meet Assumption 3 with
+        c_hat = 1 as well, and relu(u phi.w) = u relu(phi.w), u > 0, makes the matrix singular. Nor does the example
+        need a finite law: with d = d_s = 1 and X = sqrt(U) or -sqrt(U), U uniform on [0, 1], P(U U' >= t) = 1 - t + t
+        log t <= exp(-t), all samples differ almost surely, and of three two have one sign: lambda_0 = 0
         (convergence.three-samples-loss).""",
 )  # fmt: skip
 
@@ -158,10 +150,8 @@ def _three_orthonormal_samples(N: int, hidden: str) -> dict[str, Any]:
     }  # fmt: skip
 
 
-LEMMA_15.counterexample(
-    "uniform on e_1, e_2, e_3, d_s = 1, N = 4, hidden constants 10^-3: lambda_0 = 0 with certainty",
-    lambda: _three_orthonormal_samples(4, "1/1000"),
-)
+LEMMA_15.counterexample("uniform on e_1, e_2, e_3, d_s = 1, N = 4, hidden constants 10^-3: lambda_0 = 0 with certainty",
+    lambda: _three_orthonormal_samples(4, "1/1000"))  # fmt: skip
 LEMMA_15.counterexample(
     "the same, N = 6, hidden constants 10^-9", lambda: _three_orthonormal_samples(6, "1/1000000000")
 )
@@ -189,9 +179,8 @@ T_CHOICE = Claim(MANY_SAMPLES, "convergence.lemma-15-t-choice", label="Proof of 
     assumptions=["c_2 > 0 stands for the constant hidden in Omega"],
     relation=AtMost(ascent=False), domains=[], expects="refuted", severity="error",
     correction="convergence.lemma-15-t-choice-union",
-    note="""
-        Three losses: t^c_hat is of order (N-1)^{-2 c_hat}, not (N-1)^{-c_hat}; the event is an intersection of N - 1,
-        which costs a factor N - 1; and |beta|^2 >= 1/d_s enters to the power c_hat. For samples uniform on three
+    note="""Three losses: t^c_hat is of order (N-1)^{-2 c_hat}, not (N-1)^{-c_hat}; the event is an intersection of N -
+        1, which costs a factor N - 1; and |beta|^2 >= 1/d_s enters to the power c_hat. For samples uniform on three
         orthonormal vectors the event has probability (2/3)^{N-1}, the stated one is at least about c_2 (N-1)^{-c_hat}:
         false for all large N, whatever c_2.""",
 )  # fmt: skip
@@ -221,12 +210,10 @@ T_CHOICE.counterexample("the same, N = 61, hidden constant 10^-6", lambda: _thre
 
 T_CHOICE_UNION = Claim(MANY_SAMPLES, "convergence.lemma-15-t-choice-union",
     label="Proof of Lemma 15, choice of t, with the union bound",
-    statement=r"""
-        P(\exists j\ne k:\ \langle X_k^\top X_k,X_j^\top X_j\rangle>\|\beta_{1,k}\|_2^2C_\lambda^2(N-1)^{-2})\le(N-1)
-        \exp(-(C_\lambda^2d_s^{-1}(N-1)^{-2})^{\hat c})""",
+    statement=r"""P(\exists j\ne k:\ \langle X_k^\top X_k,X_j^\top
+        X_j\rangle>\|\beta_{1,k}\|_2^2C_\lambda^2(N-1)^{-2})\le(N-1) \exp(-(C_\lambda^2d_s^{-1}(N-1)^{-2})^{\hat c})""",
     relation=AtMost(ascent=False), domains=[], corrects="convergence.lemma-15-t-choice", of_project=True,
-    note="""
-        Empty, a bound above 1, as soon as (N-1) exp(-t^c_hat) >= 1: for C_lambda <= 1 already from N = 4 on.
+    note="""Empty, a bound above 1, as soon as (N-1) exp(-t^c_hat) >= 1: for C_lambda <= 1 already from N = 4 on.
         Assumption 3 by itself gives no positive probability of the event that Lemma 15 needs.""",
 )  # fmt: skip
 
@@ -298,8 +285,7 @@ EQ_41 = Claim(SAMPLES, "convergence.eq-41", label="Eq. (41)",
     assumptions=[SIMILARITY, "c > 0 stands for the constant hidden in Theta"],
     relation=AtMost(ascent=False, signed=True), expects="refuted", severity="error",
     correction="convergence.eq-41-halved",
-    note="""
-        lambda_min(X_k X_k^T) - C_lambda may be 0, since C_lambda is nothing but a lower bound of it. Two equal unit
+    note="""lambda_min(X_k X_k^T) - C_lambda may be 0, since C_lambda is nothing but a lower bound of it. Two equal unit
         vectors with C_lambda = 1 meet everything that is assumed, and Phi Phi^T is singular. A smaller t, such as a
         quarter of the printed one, repairs the step. C_lambda is 'some positive constant' below all lambda_min(X_k
         X_k^T). Chosen below them by a margin, say half of the least, it makes the step right; nothing printed asks for
@@ -353,10 +339,8 @@ def _equal_samples(c: str) -> dict[str, Any]:
     }  # fmt: skip
 
 
-EQ_41.counterexample(
-    "d_s = 1, both samples e_1, C_lambda = 1: Phi Phi^T is singular; hidden constant 10^-3",
-    lambda: _equal_samples("1/1000"),
-)
+EQ_41.counterexample("d_s = 1, both samples e_1, C_lambda = 1: Phi Phi^T is singular; hidden constant 10^-3",
+    lambda: _equal_samples("1/1000"))  # fmt: skip
 
 
 EQ_41_HALVED = Claim(APART, "convergence.eq-41-halved", label="Eq. (41), with half the similarity",

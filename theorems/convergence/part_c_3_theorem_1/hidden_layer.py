@@ -33,15 +33,13 @@ def _layers(X: Any, W_Q: Any, W_K: Any, W_V: Any, tau_0: Any, tau_1: Any) -> lis
 
 
 EQ_47 = Claim(NETWORK, "convergence.eq-47-psd-sum", label="Text before Eq. (47) (also C.4, C.5)",
-    statement=r"""
-        F_{pre}F_{pre}^\top\text{ is the summation of PSD matrices, thus it suffices to lower bound }\lambda_{\min}(\hat
-        F_{pre}\hat F_{pre}^\top),\ \hat F_{pre}\hat F_{pre}^\top=\tau_1^2\sigma_r(\Phi W_V^\top)\sigma_r(\Phi
-        W_V^\top)^\top""",
+    statement=r"""F_{pre}F_{pre}^\top\text{ is the summation of PSD matrices, thus it suffices to lower bound
+        }\lambda_{\min}(\hat F_{pre}\hat F_{pre}^\top),\ \hat F_{pre}\hat F_{pre}^\top=\tau_1^2\sigma_r(\Phi
+        W_V^\top)\sigma_r(\Phi W_V^\top)^\top""",
     assumptions=["F_pre = sum over tokens i of tau_1 sigma_r(Phi_i W_V^T), Phi_1 = Phi"],
     relation=AtMost(ascent=False), expects="refuted", severity="error", correction="convergence.eq-47-perturbed",
-    note="""
-        With F_pre = sum_i F_i the product is sum_{i,j} F_i F_j^T; its mixed terms are not positive semidefinite. Two
-        samples with the same tokens in different order have the same F_pre, so F_pre F_pre^T is singular, while the
+    note="""With F_pre = sum_i F_i the product is sum_{i,j} F_i F_j^T; its mixed terms are not positive semidefinite.
+        Two samples with the same tokens in different order have the same F_pre, so F_pre F_pre^T is singular, while the
         first tokens attend differently. The counterexample holds for the average over tokens too, 1/d_s^2 times 0. A
         neighbourhood of its weights has F_pre F_pre^T as near to singular as one likes.""",
 )  # fmt: skip
@@ -83,14 +81,12 @@ def _() -> dict[str, Any]:
 
 EQ_47_PERTURBED = Claim(NETWORK, "convergence.eq-47-perturbed",
     label="Text before Eq. (47), with what the other tokens may take away",
-    statement=r"""
-        \sigma_{\min}(F_{pre})\ge d_s\sigma_{\min}(\hat F_{pre})-\sum_i\|F_i-\hat F_{pre}\|_2,\quad
+    statement=r"""\sigma_{\min}(F_{pre})\ge d_s\sigma_{\min}(\hat F_{pre})-\sum_i\|F_i-\hat F_{pre}\|_2,\quad
         F_i=\tau_1\sigma_r(\Phi_iW_V^\top),\ \hat F_{pre}=F_1""",
     assumptions=["F_pre = sum over tokens i of F_i; 1/d_s times everything for the average of Eq. (1.2)"],
     relation=AtMost(signed=True), corrects="convergence.eq-47-psd-sum", of_project=True,
-    note="""
-        Weyl's inequality. At tau_0 = 1/d_m the sum tends to 0 relative to the rest as the width grows; at d_m^{-1/2}
-        it does not.""",
+    note="""Weyl's inequality. At tau_0 = 1/d_m the sum tends to 0 relative to the rest as the width grows; at
+        d_m^{-1/2} it does not.""",
 )  # fmt: skip
 
 
@@ -166,9 +162,8 @@ CONDITIONED = Setting(
 )  # fmt: skip
 
 EQ_48 = Claim(CONDITIONED, "convergence.eq-48", label="Eq. (48)",
-    statement=r"""
-        \lambda_{\min}(\hat F_{pre}\hat F_{pre}^\top)\ge d_m\lambda_0/4\ \text{w.p.}\ge1-\delta_1\text{ as long as
-        }d_m\ge\tilde\Omega(N/\lambda_0)""",
+    statement=r"""\lambda_{\min}(\hat F_{pre}\hat F_{pre}^\top)\ge d_m\lambda_0/4\ \text{w.p.}\ge1-\delta_1\text{ as
+        long as }d_m\ge\tilde\Omega(N/\lambda_0)""",
     assumptions=["LeCun/He (tau_1 = 1)", "Phi fixed"],
     relation=FollowsLaw(samples=100, instances=2), domains=[], expects="reading",
     reading=Reading(
@@ -177,8 +172,7 @@ EQ_48 = Claim(CONDITIONED, "convergence.eq-48", label="Eq. (48)",
             d_m >= 105 (S/lambda_0) log(23 S/lambda_0) log(N/delta), S = eta_V ||Phi||_F^2 <= eta_V N d_s C_x^2: the
             hidden constant depends on eta_V d_s C_x^2""",
     ),
-    note="""
-        With a constant that depends on nothing else it is false: lambda_0 grows with the square of the data, so for
+    note="""With a constant that depends on nothing else it is false: lambda_0 grows with the square of the data, so for
         large C_x N/lambda_0 falls below 1, and at d_m < N the matrix is singular (convergence.eq-48-narrow). Proof of
         the reading: E exp(Y/4S) <= sqrt 2 for Y = |Phi w|^2; cut at R = 8 S log(16 sqrt 2 S/lambda_0), which leaves at
         least lambda_0/2 of the smallest eigenvalue; the matrix Chernoff bound at half of that fails with at most N
@@ -199,19 +193,16 @@ def lecun_shortfalls(formula: Any, generator: Any, samples: int, Phi: Features, 
 
 EQ_48.inputs(drawn(Phi=Features, eta_V=Variance))
 EQ_48.mutant("d_m lambda_0, its expected order, without 1/4", "4 -> 1")
-EQ_48.mutant(
-    "mean of the diagonal for lambda_0",
-    lambda Phi, eta_V, d_m: d_m * float(trace(expected_gram(Phi, eta_V))) / Phi.shape[0],
-)
+EQ_48.mutant("mean of the diagonal for lambda_0",
+    lambda Phi, eta_V, d_m: d_m * float(trace(expected_gram(Phi, eta_V))) / Phi.shape[0])  # fmt: skip
 
 
 NARROW = Claim(CONVERGENCE, "convergence.eq-48-narrow", label="Eq. (48) for fewer neurons than samples",
     statement=r"d_m<N\ \Rightarrow\ \lambda_{\min}(\hat F_{pre}\hat F_{pre}^\top)=0\text{ for all weights and data}",
     relation=Equal(), sizes={"N": (2, 4), "d": (1, 3), "d_m": (1, 3)}, where=lambda sizes: sizes["d_m"] < sizes["N"],
     of_project=True,
-    note="""
-        Decided as: the N - 1 largest eigenvalues add up to the trace. Multiplying the data by s divides N/lambda_0 by
-        s^2, so any condition d_m >= K N/lambda_0 with a constant K that does not depend on the data admits d_m = 1 <
+    note="""Decided as: the N - 1 largest eigenvalues add up to the trace. Multiplying the data by s divides N/lambda_0
+        by s^2, so any condition d_m >= K N/lambda_0 with a constant K that does not depend on the data admits d_m = 1 <
         N, where Eq. (48) fails for every draw of the weights.""",
 )  # fmt: skip
 
@@ -242,8 +233,7 @@ LOSS = Claim(CONVERGENCE, "convergence.loss-init-sqrt-n", label="C.3, C.4",
     statement=r"\text{w.p. at least }1-\delta:\ \sqrt{2\ell(\theta^0)}\le\tilde{\mathcal O}(\sqrt N)",
     assumptions=["initialisations of Table 1", "labels bounded by C_y"],
     relation=FollowsLaw(samples=400, instances=10), sizes={"N": (16, 24), "d_s": (1, 2), "d": (1, 3), "d_m": (4, 8)},
-    note="""
-        The hidden constant: sqrt(2 l) <= sqrt(N) (C_y + (v/delta)^{1/2}) with v = eta_O eta_V tau_1^2 d_m d_s^3
+    note="""The hidden constant: sqrt(2 l) <= sqrt(N) (C_y + (v/delta)^{1/2}) with v = eta_O eta_V tau_1^2 d_m d_s^3
         C_x^2/2, which depends on delta, d_s, C_x and, for LeCun and He, on d. E f(X)^2 <= v for the sum over tokens
         (w_O is centred, E relu^2 is half the second moment, |X^T beta|^2 <= d_s C_x^2), then Markov. The paper's
         Lipschitz argument gives log(1/delta) in place of 1/delta. Tested at delta = 1/2.""",

@@ -15,19 +15,9 @@ from theorems.convergence.part_d_1_limiting_kernel.gradients import attention_ro
 from theorems.convergence.settings import Features, Scale, Tokens, Variance
 from verify.arithmetics import is_tensor
 from verify.matrix import (
-    absolute,
-    concatenate,
-    frobenius_norm,
-    maximum,
-    rational,
-    row_sums,
-    singular_values,
-    softmax,
-    sqrt,
-    stack_rows,
-    symmetric_eigenvalues,
-    trace,
-)
+    absolute, concatenate, frobenius_norm, maximum, rational, row_sums, singular_values, softmax, sqrt, stack_rows,
+    symmetric_eigenvalues, trace,
+)  # fmt: skip
 from verify.vocabulary import ArithmeticUnsupported, AtMost, Claim, Equal, Reading, Setting, Shape
 
 DATA = Setting(CONVERGENCE, "Lemma 15", sizes={"N": (1, 4), "d_s": (1, 3), "d": (1, 4), "d_m": (1, 2)})
@@ -79,18 +69,14 @@ def similarity(X: Any, Y: Any) -> Any:
     return trace((X.T @ X) @ (Y.T @ Y))
 
 
-# -- Eq. (38) ----------------------------------------------------------------------------------------------------------
-
 EQ_38 = Claim(CONVERGENCE, "convergence.eq-38", label="Eq. (38) (also first display of the proof of Lemma 18)",
-    statement=r"""
-        \lambda_0\ge\eta_V\mu(\sigma_r)^2\lambda_{\min}(\Phi\Phi^\top),\quad\mu(\sigma_r)\text{ the 1-st Hermite
-        coefficient of ReLU},\ \mu(\sigma_r)>0""",
+    statement=r"""\lambda_0\ge\eta_V\mu(\sigma_r)^2\lambda_{\min}(\Phi\Phi^\top),\quad\mu(\sigma_r)\text{ the 1-st
+        Hermite coefficient of ReLU},\ \mu(\sigma_r)>0""",
     assumptions=["Phi in R^{N x d}", MU],
     relation=AtMost(), sizes={"N": (1, 4), "d": (1, 4)},
-    note="""
-        No Hermite series is needed, so the rows may have any norm: relu(u) = (u + |u|)/2 and E u|v| = 0 by symmetry,
-        hence the expectation is (Phi Phi^T + E|Phi w||Phi w|^T)/4 for eta_V = 1. For N > d the right-hand side is 0.
-    """,
+    note="""No Hermite series is needed, so the rows may have any norm: relu(u) = (u + |u|)/2 and E u|v| = 0 by
+        symmetry, hence the expectation is (Phi Phi^T + E|Phi w||Phi w|^T)/4 for eta_V = 1. For N > d the right-hand
+        side is 0.""",
 )  # fmt: skip
 
 
@@ -113,9 +99,8 @@ GRAM = Claim(DATA, "convergence.lemma-15-gram", label="Proof of Lemma 15, rewrit
     r"\ C_{ij}=X_iX_j^\top;\quad XX^\top\text{ is positive definite if }X\text{ has full row rank}",
     assumptions=["X_n in R^{d_s x d} full row rank"],
     relation=Equal(), sizes={"N": (1, 3), "d_s": (1, 3), "d": (1, 3), "d_m": (1, 2)}, exact=True,
-    note="""
-        The second part is decided through det(X X^T) = sum of the squared minors of X of order d_s (Cauchy and Binet):
-        positive exactly where some minor is not zero. The identities hold at any rank.""",
+    note="""The second part is decided through det(X X^T) = sum of the squared minors of X of order d_s (Cauchy and
+        Binet): positive exactly where some minor is not zero. The identities hold at any rank.""",
 )  # fmt: skip
 
 
@@ -175,14 +160,12 @@ GRAM.mutant("one minor only", "_squared_minors(X[0]) -> _determinant(X[0][:min(X
 # -- Eqs. (39) and (40) ------------------------------------------------------------------------------------------------
 
 EQ_39 = Claim(DATA, "convergence.eq-39", label="Eq. (39)",
-    statement=r"""
-        \exists k\in[N]:\ \lambda_{\min}(\Phi\Phi^\top)\ge\mathrm{Trace}(B_{kk}^\top C_{kk})-\sum_{j\ne
+    statement=r"""\exists k\in[N]:\ \lambda_{\min}(\Phi\Phi^\top)\ge\mathrm{Trace}(B_{kk}^\top C_{kk})-\sum_{j\ne
         k}\mathrm{Trace}(B_{kj}^\top C_{kj})""",
     assumptions=["Gershgorin circle theorem", "X_n in R^{d_s x d} full row rank"],
     relation=AtMost(ascent=False, signed=True), expects="refuted", severity="slip",
     correction="convergence.eq-39-absolute-values", uses=("convergence.lemma-15-gram",),
-    note="""
-        Gershgorin's theorem has absolute values in the sum. Without them opposite samples break it for every k. Eq.
+    note="""Gershgorin's theorem has absolute values in the sum. Without them opposite samples break it for every k. Eq.
         (40) bounds the absolute values as well, so nothing after it changes.""",
 )  # fmt: skip
 
@@ -209,18 +192,12 @@ def _minus_smallest(X: Any, W_Q: Any, W_K: Any, tau_0: Any) -> Any:
 EQ_39.oracle(lambda X, W_Q, W_K, tau_0: _minus_smallest(X, W_Q, W_K, tau_0))
 EQ_39.mutant("off-diagonal traces added", size=lambda t: -t)
 EQ_39.mutant("off-diagonal traces dropped", size=lambda t: t * 0)
-EQ_39.counterexample(
-    "d = d_s = 1, the samples 1 and -1: lambda_min = 0, both right-hand sides are 2",
-    X=[[[1]], [[-1]]],
-    W_Q=[[0]],
-    W_K=[[0]],
-    tau_0=1,
-)
+EQ_39.counterexample("d = d_s = 1, the samples 1 and -1: lambda_min = 0, both right-hand sides are 2",
+    X=[[[1]], [[-1]]], W_Q=[[0]], W_K=[[0]], tau_0=1)  # fmt: skip
 
 
 EQ_39_ABSOLUTE = Claim(DATA, "convergence.eq-39-absolute-values", label="Eq. (39), with absolute values",
-    statement=r"""
-        \exists k\in[N]:\ \lambda_{\min}(\Phi\Phi^\top)\ge\mathrm{Trace}(B_{kk}^\top C_{kk})-\sum_{j\ne
+    statement=r"""\exists k\in[N]:\ \lambda_{\min}(\Phi\Phi^\top)\ge\mathrm{Trace}(B_{kk}^\top C_{kk})-\sum_{j\ne
         k}|\mathrm{Trace}(B_{kj}^\top C_{kj})|""",
     relation=AtMost(signed=True), corrects="convergence.eq-39", of_project=True,
 )  # fmt: skip
@@ -245,9 +222,8 @@ EQ_40 = Claim(CONVERGENCE, "convergence.eq-40", label="Eq. (40)",
         \beta_{1,k}\|_2\sqrt{\langle X_k^\top X_k,X_j^\top X_j\rangle}""",
     assumptions=["B_kj of rank one", r"\|beta\|_2 <= 1, as for probability vectors"],
     relation=AtMost(), sizes={"d_s": (1, 3), "d": (1, 4)},
-    note="""
-        Each member is compared with its neighbours; equalities in both directions. The first inequality is checked for
-        |Trace| as well, which the corrected Eq. (39) needs.""",
+    note="""Each member is compared with its neighbours; equalities in both directions. The first inequality is checked
+        for |Trace| as well, which the corrected Eq. (39) needs.""",
 )  # fmt: skip
 
 TokenRow = Annotated[Any, Shape("1", "d_s", role="query")]
@@ -296,13 +272,11 @@ EQ_40.mutant("smallest singular value of C", which=-1, largest=lambda C: singula
 # -- Eqs. (42) and (43) ------------------------------------------------------------------------------------------------
 
 EQ_43 = Claim(ROWS, "convergence.eq-43", label="Eq. (43)",
-    statement=r"""
-        \mathbb E_w[\sigma_r(\Phi^{(n,:)}w)]^2=\frac{\eta_V}{2\pi}\|\Phi^{(n,:)}\|^2\arccos(-1)=\frac{\|\Phi^{(n,:)}
-        \|^2}2""",
+    statement=r"""\mathbb
+        E_w[\sigma_r(\Phi^{(n,:)}w)]^2=\frac{\eta_V}{2\pi}\|\Phi^{(n,:)}\|^2\arccos(-1)=\frac{\|\Phi^{(n,:)} \|^2}2""",
     assumptions=["E[sigma]^2 denotes the second moment"],
     relation=Equal(), expects="refuted", severity="slip", correction="convergence.eq-43-with-variance",
-    note="""
-        arccos(-1) = pi, so the second member is eta_V ||Phi||^2/2: the last one lost eta_V, and the next display of
+    note="""arccos(-1) = pi, so the second member is eta_V ||Phi||^2/2: the last one lost eta_V, and the next display of
         the paper has it again.""",
 )  # fmt: skip
 
@@ -360,9 +334,8 @@ EQ_42 = Claim(DATA, "convergence.eq-42", label="Eq. (42) and the upper bound aft
         "tight as its upper and lower bounds match with each other",
         "the bounds match in N and d_m, while d_s, C_x and eta_V are fixed",
     ),
-    note="""
-        The inequalities hold, with 1/2 to spare. The match presupposes the lower bound of Lemma 15, which is false: at
-        fixed d lambda_0 tends to 0 as N grows. As printed the two differ by the factor d_s^2 C_x^2, so in d_s they
+    note="""The inequalities hold, with 1/2 to spare. The match presupposes the lower bound of Lemma 15, which is false:
+        at fixed d lambda_0 tends to 0 as N grows. As printed the two differ by the factor d_s^2 C_x^2, so in d_s they
         would not match even then.""",
 )  # fmt: skip
 

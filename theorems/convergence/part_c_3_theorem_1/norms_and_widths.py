@@ -32,8 +32,7 @@ EQ_44 = Claim(WIDE, "convergence.eq-44", label="Eq. (44)",
     assumptions=["d_m >= d", CONSTANTS],
     relation=FollowsLaw(samples=4000, instances=5), sizes={"d_m": (12, 20), "d": (1, 4)},
     uses=("convergence.lemma-5", "convergence.lemma-6"),
-    note="""
-        Proved with the constant 4 in all four orders. Lemma 5 with zeta = sqrt(d_m) gives ||W|| <= 3 sqrt(d_m) for
+    note="""Proved with the constant 4 in all four orders. Lemma 5 with zeta = sqrt(d_m) gives ||W|| <= 3 sqrt(d_m) for
         standard normal W, also for the column w_O; the variances divide by sqrt(d) and sqrt(d_m), and 1 <= sqrt(d_m/d)
         takes the added C = 1. Four events fail with at most 2 exp(-d_m/2) each. For d_m <= 4 the probability is empty,
         8 exp(-d_m/2) > 1.""",
@@ -106,9 +105,8 @@ EQ_45_46 = Claim(LECUN, "convergence.eq-45-46", label="Eqs. (45), (46) (and (51)
             a lower bound by O(.) in several variables: a constant times it, the constant depending on d_s, C_x and d,
             while N and d_m grow""",
     ),
-    note="""
-        In d_s and C_x, which the orders display, (45) is too weak: the third and fourth member of the maximum in (2),
-        2 C_x^2 d_s tau_0 lambda^2 lambda_O, have a factor C_x^2 d_s more than the first. See
+    note="""In d_s and C_x, which the orders display, (45) is too weak: the third and fourth member of the maximum in
+        (2), 2 C_x^2 d_s tau_0 lambda^2 lambda_O, have a factor C_x^2 d_s more than the first. See
         convergence.eq-45-in-all-sizes. With constants that depend on nothing (45) and (51) do not suffice, though the
         orders display d_s, C_x and d, and (57) keeps these factors of the largest member of (2); the conclusion drawn
         from them is an order in N alone.""",
@@ -175,8 +173,7 @@ C3_WIDTHS = Claim(CONVERGENCE, "convergence.c3-widths", label="C.3, (49)-(50), (
             hidden constants 1 and lambda_0 = 1/(d d_s); the smallest width that meets both inequalities is O(N^3), or
             O(N^2)""",
     ),
-    note="""
-        The exponents are right: (50) decides at tau_0 = d_m^{-1/2}, (54) at 1/d_m. But lambda_0 >= Theta(1/(d d_s))
+    note="""The exponents are right: (50) decides at tau_0 = d_m^{-1/2}, (54) at 1/d_m. But lambda_0 >= Theta(1/(d d_s))
         for every N is Lemma 15, which is false: at fixed d and d_s lambda_0 tends to 0 as N grows.""",
 )  # fmt: skip
 

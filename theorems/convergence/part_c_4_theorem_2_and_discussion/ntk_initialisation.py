@@ -29,10 +29,9 @@ EQ_57_58 = Claim(ORDERS, "convergence.eq-57-58", label="Eqs. (56)-(58)",
             a lower bound by O(.) in several variables: an absolute constant times it, for N, d_s, C_x, d, d_m from 1
             on, as they grow""",
     ),
-    note="""
-        With all four norms at 4 sqrt(d_m), by Lemma 5 as for Eq. (44). Assumption 1 allows any larger C_x, so C_x >= 1
-        is no loss. For C_x^2 d_s < 1/2 the first member of the maximum in (2) is the largest, and C_x^3 is too small.
-        (58) could carry a further d_m^{-1/2}: rho^2 has 1/d_m, lambda_O only sqrt(d_m).""",
+    note="""With all four norms at 4 sqrt(d_m), by Lemma 5 as for Eq. (44). Assumption 1 allows any larger C_x, so C_x
+        >= 1 is no loss. For C_x^2 d_s < 1/2 the first member of the maximum in (2) is the largest, and C_x^3 is too
+        small. (58) could carry a further d_m^{-1/2}: rho^2 has 1/d_m, lambda_O only sqrt(d_m).""",
 )  # fmt: skip
 
 
@@ -66,8 +65,7 @@ EQ_60_61 = Claim(CONVERGENCE, "convergence.eq-60-61", label='C.4, "By Eq. (48)" 
     ],
     relation=AtMost(ascent=False, signed=True), sizes={"N": (1, 3), "d": (1, 3), "d_m": (1, 16)}, expects="refuted",
     severity="error", correction="convergence.eq-60-61-scaled",
-    note="""
-        tau_1^2 = 1/d_m was lost. lambda_min is concave, so E lambda_min(F F^T) <= lambda_min(E F F^T) = lambda_0,
+    note="""tau_1^2 = 1/d_m was lost. lambda_min is concave, so E lambda_min(F F^T) <= lambda_min(E F F^T) = lambda_0,
         while the printed bound would make it at least (1 - delta) d_m lambda_0/4. With lambda_0/4 in place of d_m
         lambda_0/4 the width drops out of the left sides of (60) and (61): wherever sqrt(2 l) is of order sqrt N, no
         width meets (57) for large N, since lambda_0 is at most eta_V d_s C_x^2/2.""",
@@ -84,12 +82,8 @@ EQ_60_61.oracle(lambda Phi, delta, d_m: (1 - delta) * lambda_0(Phi, 1) * rationa
 EQ_60_61.mutant("tau_1 = 1", lambda value, d_m: value * d_m)
 EQ_60_61.mutant("tau_1 = 1/d_m", lambda value, d_m: value * rational(1, d_m))
 EQ_60_61.inputs(drawn(Phi=Features, delta=Failure, d_m=Width))
-EQ_60_61.counterexample(
-    "Phi = 1, d_m = 16, delta = 1/10: the expectation is 1/2, the printed bound makes it 9/5",
-    Phi=[[1]],
-    delta="1/10",
-    d_m=16,
-)
+EQ_60_61.counterexample("Phi = 1, d_m = 16, delta = 1/10: the expectation is 1/2, the printed bound makes it 9/5",
+    Phi=[[1]], delta="1/10", d_m=16)  # fmt: skip
 
 
 EQ_60_SCALED = Claim(CONDITIONED, "convergence.eq-60-61-scaled", label="C.4, with tau_1",

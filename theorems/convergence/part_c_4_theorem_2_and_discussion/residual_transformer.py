@@ -86,15 +86,13 @@ C7.counterexample(
 
 C7_VECTOR = Claim(CONVERGENCE, "convergence.c7-residual-vector",
     label="C.7, the residual formulas with f_pre a vector",
-    statement=r"""
-        f(X)=w_O^\top f_{pre},\quad f_{pre}=\tau_1\sum_i\sigma_r(W_VX^\top\beta_i+(X^{(i,:)})^\top)\in\mathbb
+    statement=r"""f(X)=w_O^\top f_{pre},\quad f_{pre}=\tau_1\sum_i\sigma_r(W_VX^\top\beta_i+(X^{(i,:)})^\top)\in\mathbb
         R^{d_m},\quad\|f_{pre}\|_2\le\tau_1d_s(\|W_V\|_2d_s^{1/2}C_x+C_x)""",
     assumptions=["Assumption 1: ||X||_F <= sqrt(d_s) C_x", "d = d_m, without which A_1 is not defined"],
     relation=AtMost(), sizes={"d_s": (1, 3), "d": (1, 3)}, corrects="convergence.c7-residual", of_project=True,
-    note="""
-        The tokens add d_s C_x together, sum_i |X^{(i,:)}| <= sqrt(d_s) ||X||_F, though one of them may be as long as
-        sqrt(d_s) C_x. The layer formed from the matrix A_1 is compared with the sum over i, entry by entry and in both
-        directions.""",
+    note="""The tokens add d_s C_x together, sum_i |X^{(i,:)}| <= sqrt(d_s) ||X||_F, though one of them may be as long
+        as sqrt(d_s) C_x. The layer formed from the matrix A_1 is compared with the sum over i, entry by entry and in
+        both directions.""",
 )  # fmt: skip
 
 
@@ -131,13 +129,11 @@ EQ_62 = Claim(RESIDUAL, "convergence.eq-62", label="Eq. (62)",
         \|F_{pre}-F_{pre}^*\|_F\le\sqrt N\|\tau_1w_O^\top\sum_i\sigma_r(W_VX^\top\beta_i+(X^{(i:)})^\top)-\tau_1w_O^\top
         \sum_i\sigma_r(W_VX^\top\beta_i)\|_2\le\sqrt N\tau_1d_s\|w_O\|_2\|W_V\|_2C_x""",
     relation=AtMost(ascent=False), expects="refuted", severity="error", correction="convergence.eq-62-without-wv",
-    note="""
-        F_pre is taken with the factor w_O^T, as Appendix C.7 prints f_pre (convergence.c7-residual) and as the second
-        member has it, X being the sample that moves most; with F_pre of Table 2 already the first inequality fails
-        where w_O = 0.
-        relu is 1-Lipschitz, so the connection changes each pre-activation by its token, whatever W_V: ||W_V||_2 does
-        not belong into the bound. It is too small as soon as ||W_V||_2 is, and to the safe side where ||W_V||_2 >= 1.
-    """,
+    note="""F_pre is taken with the factor w_O^T, as Appendix C.7 prints f_pre (convergence.c7-residual) and as the
+        second member has it, X being the sample that moves most; with F_pre of Table 2 already the first inequality
+        fails where w_O = 0. relu is 1-Lipschitz, so the connection changes each pre-activation by its token, whatever
+        W_V: ||W_V||_2 does not belong into the bound. It is too small as soon as ||W_V||_2 is, and to the safe side
+        where ||W_V||_2 >= 1.""",
 )  # fmt: skip
 
 
@@ -174,25 +170,16 @@ def printed_residual_bounds(
 EQ_62.oracle(lambda X, W_Q, W_K, W_V, w_O, tau_0, tau_1: stacked(list(_middle(X, W_Q, W_K, W_V, w_O, tau_0, tau_1))))
 EQ_62.mutant("Frobenius norm of W_V squared", "spectral_norm(W_V) -> (W_V * W_V).sum()")
 EQ_62.mutant("without ||W_V||_2", norm=1)
-EQ_62.counterexample(
-    "all sizes 1, W_V = 1/2: the output changes by 1, the bound is 1/2",
-    X=[[[1]]],
-    W_Q=[[0]],
-    W_K=[[0]],
-    W_V=[["1/2"]],
-    w_O=[[1]],
-    tau_0=1,
-    tau_1=1,
-)
+EQ_62.counterexample("all sizes 1, W_V = 1/2: the output changes by 1, the bound is 1/2", X=[[[1]]], W_Q=[[0]],
+    W_K=[[0]], W_V=[["1/2"]], w_O=[[1]], tau_0=1, tau_1=1)  # fmt: skip
 EQ_62.counterexample(
     "all sizes 1, W_V = 0: the bound is 0", X=[[[1]]], W_Q=[[0]], W_K=[[0]], W_V=[[0]], w_O=[[1]], tau_0=1, tau_1=1
 )
 
 
 WITHOUT_W_V = Claim(RESIDUAL, "convergence.eq-62-without-wv", label="Eq. (62), with the norm of the tokens only",
-    statement=r"""
-        \|F_{pre}-F_{pre}^*\|_F\le\sqrt N\tau_1d_s\|w_O\|_2C_x\text{ with }w_O^\top\text{ in }F_{pre}\text{ as in C.7,
-        }\quad\|F_{pre}-F_{pre}^*\|_F\le\sqrt N\tau_1d_sC_x\text{ for }F_{pre}\text{ of Table 2}""",
+    statement=r"""\|F_{pre}-F_{pre}^*\|_F\le\sqrt N\tau_1d_s\|w_O\|_2C_x\text{ with }w_O^\top\text{ in }F_{pre}\text{ as
+        in C.7, }\quad\|F_{pre}-F_{pre}^*\|_F\le\sqrt N\tau_1d_sC_x\text{ for }F_{pre}\text{ of Table 2}""",
     relation=AtMost(), corrects="convergence.eq-62", of_project=True,
     note="sum_i ||X^{(i,:)}||_2 <= sqrt(d_s) ||X||_F <= d_s C_x. Attained by equal tokens with nonnegative entries.",
 )  # fmt: skip

@@ -14,15 +14,8 @@ from theorems.convergence.part_c_3_theorem_1.minimum_eigenvalue import expected_
 from theorems.convergence.part_d_2_minimum_eigenvalue.limiting_attention import first_attention
 from theorems.convergence.settings import WIDTHS, Features, Hidden, Scale, Tokens, Width, drawn
 from verify.matrix import (
-    basis_vector,
-    frobenius_norm,
-    ones,
-    rational,
-    relu,
-    spectral_norm,
-    symmetric_eigenvalues,
-    trace,
-)
+    basis_vector, frobenius_norm, ones, rational, relu, spectral_norm, symmetric_eigenvalues, trace,
+)  # fmt: skip
 from verify.vocabulary import AtMost, Claim, PowerRate, TendsTo
 
 # -- Appendix C.5 ------------------------------------------------------------------------------------------------------
@@ -38,8 +31,7 @@ C5 = Claim(CONVERGENCE, "convergence.c5-alpha", label="C.5",
     relation=AtMost(ascent=False, signed=True), sizes={"N": (2, 5), "d": (1, 2), "d_m": (1, 8)},
     where=lambda sizes: sizes["N"] > sizes["d"], expects="refuted", severity="error",
     correction="convergence.c5-alpha-bounded",
-    note="""
-        lambda_0 >= eta_V Omega(N/d) is Lemma 18, which is false: alpha^2 is bounded in N
+    note="""lambda_0 >= eta_V Omega(N/d) is Lemma 18, which is false: alpha^2 is bounded in N
         (convergence.c5-alpha-bounded). Besides, eta_V = 1/d was lost for LeCun and He, where tau_1^2 eta_V d_m N/d =
         d_m N/d^2; and alpha belongs to F_pre, which the text before Eq. (47) fails to reduce to its first token. For
         NTK the order tau_1^2 d_m = 1 in the width is right.""",
@@ -66,18 +58,13 @@ def half_of_printed_orders(Phi: Features, c: Hidden, d_m: Width) -> Any:
 C5.inputs(drawn(Phi=Features, c=Hidden, d_m=Width))
 C5.mutant("trace for smallest eigenvalue", of_spectrum=trace)
 C5.mutant("largest eigenvalue", of_spectrum=lambda G: symmetric_eigenvalues(G)[-1])
-C5.counterexample(
-    "d = 1, features 1, -1, 1, d_m = 64, hidden constant 10^-9: alpha = 0 at every width",
-    Phi=[[1], [-1], [1]],
-    c="1/1000000000",
-    d_m=64,
-)
+C5.counterexample("d = 1, features 1, -1, 1, d_m = 64, hidden constant 10^-9: alpha = 0 at every width",
+    Phi=[[1], [-1], [1]], c="1/1000000000", d_m=64)  # fmt: skip
 
 
 C5_BOUNDED = Claim(CONVERGENCE, "convergence.c5-alpha-bounded", label="C.5, the bound from above",
-    statement=r"""
-        \lambda_{\min}(\hat F_{pre}\hat F_{pre}^\top)\le\tfrac1N\tau_1^2\|W_V\|_2^2\|\Phi\|_F^2\le\tau_1^2\|W_V
-        \|_2^2d_sC_x^2""",
+    statement=r"""\lambda_{\min}(\hat F_{pre}\hat
+        F_{pre}^\top)\le\tfrac1N\tau_1^2\|W_V\|_2^2\|\Phi\|_F^2\le\tau_1^2\|W_V \|_2^2d_sC_x^2""",
     relation=AtMost(), sizes={"N": (1, 4), "d": (1, 3), "d_m": (1, 4)}, corrects="convergence.c5-alpha",
     of_project=True,
     note="The last member does not depend on N: under Assumption 1 alpha^2 cannot grow with the number of samples.",
@@ -113,17 +100,15 @@ def _lecun_product(X: Any, width: int, generator: Any) -> Any:
 
 
 C6 = Claim(CONVERGENCE, "convergence.c6-beta", label="C.6",
-    statement=r"""
-        \|\beta_{1,k}\|_2^2\ge1/d_s;\ \text{for the case of }\tau_0=d_m^{-1/2}\text{ scaling, when the width is large
-        enough, the value inside the softmax tends to zero, as a result }\|\beta_{1,k}\|_2^2\approx1/d_s""",
+    statement=r"""\|\beta_{1,k}\|_2^2\ge1/d_s;\ \text{for the case of }\tau_0=d_m^{-1/2}\text{ scaling, when the width
+        is large enough, the value inside the softmax tends to zero, as a result }\|\beta_{1,k}\|_2^2\approx1/d_s""",
     assumptions=["LeCun initialisation", "tau_0 = d_m^{-1/2}"],
     relation=TendsTo(WIDTHS, PowerRate(0.5), instances=2), sizes={"d_s": (2, 3), "d": (1, 3)}, expects="refuted",
     severity="slip", correction="convergence.c6-beta-inverse-width",
-    note="""
-        At tau_0 = d_m^{-1/2} the values inside the softmax have the second moments |x_1|^2 |x_j|^2 / d^2 at every
+    note="""At tau_0 = d_m^{-1/2} the values inside the softmax have the second moments |x_1|^2 |x_j|^2 / d^2 at every
         width, and bounded fourth moments, so they tend to no constant. The sentence is right for tau_0 = d_m^{-1},
-        which must be meant: the conclusion of C.6, a faster rate at d_m^{-1/2}, needs the larger |beta| there.
-        |beta|^2 >= 1/d_s is Lemma 8.""",
+        which must be meant: the conclusion of C.6, a faster rate at d_m^{-1/2}, needs the larger |beta| there. |beta|^2
+        >= 1/d_s is Lemma 8.""",
 )  # fmt: skip
 
 
@@ -154,9 +139,8 @@ C6.counterexample("X = I_2: the values inside the softmax have variance 1/4 at e
 
 
 C6_INVERSE = Claim(CONVERGENCE, "convergence.c6-beta-inverse-width", label="C.6, for tau_0 = 1/d_m",
-    statement=r"""
-        \text{LeCun},\ \tau_0=d_m^{-1}:\ \beta_{1,k}\to\tfrac1{d_s}\mathbf 1,\text{ hence }\|\beta_{1,k}\|_2^2\to1/d_s
-    """,
+    statement=r"""\text{LeCun},\ \tau_0=d_m^{-1}:\ \beta_{1,k}\to\tfrac1{d_s}\mathbf 1,\text{ hence
+        }\|\beta_{1,k}\|_2^2\to1/d_s""",
     assumptions=["LeCun initialisation", "tau_0 = d_m^{-1}", "X fixed"],
     without_domains={
         "huge": "tokens of length 32 give values of order 1000 d_m^{-1/2} inside the softmax, saturated at these widths"
@@ -173,8 +157,7 @@ def limiting_attention(X: Tokens) -> Any:
     return (X @ X[0:1].T).T * 0 + ones(1, d_s) * rational(1, d_s)
 
 
-C6_INVERSE.part(
-    "sequence", lambda X, scale, generator: first_attention(X, _lecun_product(X, scale, generator) / scale).T
-)
+C6_INVERSE.part("sequence",
+    lambda X, scale, generator: first_attention(X, _lecun_product(X, scale, generator) / scale).T)  # fmt: skip
 C6_INVERSE.mutant("all attention on the token itself", lambda X: (X @ X[0:1].T).T * 0 + basis_vector(X.shape[0], 0).T)
 C6_INVERSE.mutant("1/d_s^2", "rational(1, d_s) -> rational(1, d_s ** 2)")

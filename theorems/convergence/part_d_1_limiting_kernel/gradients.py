@@ -10,14 +10,8 @@ from typing import Annotated, Any
 
 from theorems.convergence import CONVERGENCE
 from theorems.convergence.definitions import (
-    WEIGHTS,
-    KeyWeights,
-    OutputWeights,
-    QueryWeights,
-    ValueWeights,
-    outputs,
-    pooling_weight,
-)
+    WEIGHTS, KeyWeights, OutputWeights, QueryWeights, ValueWeights, outputs, pooling_weight,
+)  # fmt: skip
 from verify.matrix import basis_matrix, concatenate, diag, each, hadamard, relu, softmax, stack_rows, step, summed
 from verify.oracles import jacobian
 from verify.vocabulary import Claim, Doubt, Equal, Real, Setting, Shape
@@ -137,8 +131,7 @@ GRADIENTS = Setting(
 )
 
 D1_GRADIENTS = Claim(GRADIENTS, "convergence.d1-gradients", label="D.1, gradients of f",
-    statement=r"""
-        \frac{\partial f}{\partial w_O}=\tau_1\sum_i\sigma_r(W_VX^\top\beta_i);\ \frac{\partial f}{\partial
+    statement=r"""\frac{\partial f}{\partial w_O}=\tau_1\sum_i\sigma_r(W_VX^\top\beta_i);\ \frac{\partial f}{\partial
         W_Q^{(p,q)}}=\tau_0\tau_1\sum_i(w_O\circ\dot\sigma_r(W_VX^\top\beta_i))^\top W_VX^\top(\mathrm{diag}(\beta_i)-
         \beta_i\beta_i^\top)XW_K^\top e_pe_q^\top X^{(i,:)\top};\ \frac{\partial f}{\partial
         W_Q}=\tau_0\tau_1\sum_iW_kX^\top(\mathrm{diag}(\beta_i)-\beta_i\beta_i^\top)XW_V^\top(w_O\circ\dot\sigma_r(W_VX^

@@ -25,20 +25,16 @@ VALUE_BLOCK = Setting(CONVERGENCE, "Eq. (64)", assumptions=[NTK, "tau_0 = 1/d_m"
 SUMS = "f with the sum over tokens, as in C.2"
 
 
-# -- Eq. (63) ----------------------------------------------------------------------------------------------------------
-
 EQ_63 = Claim(OUTPUT_BLOCK, "convergence.eq-63", label="Eq. (63)",
-    statement=r"""
-        \lim_{d_m\to\infty}\Big\langle\frac{\partial f(X)}{\partial w_O},\frac{\partial f(X')}{\partial
+    statement=r"""\lim_{d_m\to\infty}\Big\langle\frac{\partial f(X)}{\partial w_O},\frac{\partial f(X')}{\partial
         w_O}\Big\rangle=\tau_1^2\sum_{i,j}\lim(\sigma_r(W_VX'^\top\beta'_j))^\top\sigma_r(W_VX^\top\beta_i)=d_s^2\,
         \mathbb E_{w\sim N(0,I)}\sigma_r(w^\top X'^\top\mathbf 1_{d_s})\sigma_r(w^\top X^\top\mathbf 1_{d_s})""",
     assumptions=[SUMS],
     relation=TendsTo(WIDTHS, PowerRate(0.5), instances=5), expects="refuted", severity="slip",
     correction="convergence.eq-63-mean-tokens",
-    note="""
-        beta_i tends to 1/d_s in every entry, so the tokens are averaged: 1/d_s is missing in both arguments, a factor
-        d_s^2 in all. Lemma 1 has it, with Phi^* made of X^T 1/d_s; only if 1_{d_s} meant the vector with entries 1/d_s
-        would the line be right, against Lemma 1 and Section 1. tau_1^2 = 1/d_m belongs under the limit.""",
+    note="""beta_i tends to 1/d_s in every entry, so the tokens are averaged: 1/d_s is missing in both arguments, a
+        factor d_s^2 in all. Lemma 1 has it, with Phi^* made of X^T 1/d_s; only if 1_{d_s} meant the vector with entries
+        1/d_s would the line be right, against Lemma 1 and Section 1. tau_1^2 = 1/d_m belongs under the limit.""",
 )  # fmt: skip
 
 
@@ -74,8 +70,7 @@ EQ_63.counterexample("both samples of two tokens equal to 1: the limit is 2, pri
 
 
 MEAN_TOKENS = Claim(OUTPUT_BLOCK, "convergence.eq-63-mean-tokens", label="Eq. (63), with the mean tokens of Lemma 1",
-    statement=r"""
-        \lim_{d_m\to\infty}\Big\langle\frac{\partial f(X)}{\partial w_O},\frac{\partial f(X')}{\partial
+    statement=r"""\lim_{d_m\to\infty}\Big\langle\frac{\partial f(X)}{\partial w_O},\frac{\partial f(X')}{\partial
         w_O}\Big\rangle=d_s^2\,\mathbb E_{w\sim N(0,I)}\sigma_r(\tfrac1{d_s}w^\top X'^\top\mathbf
         1)\sigma_r(\tfrac1{d_s}w^\top X^\top\mathbf 1)""",
     assumptions=[SUMS + "; for the average of Eq. (1.2) without the factor d_s^2"],
@@ -108,8 +103,7 @@ VANISHING_BLOCKS = Claim(OUTPUT_BLOCK, "convergence.d1-limit-wq", label="D.1, W_
     assumptions=[SUMS],
     relation=FollowsLaw(samples=300, instances=6), sizes={**SIZES, "d_m": (1, 16)},
     uses=("convergence.d1-gradients", "convergence.gradient-wk"),
-    note="""
-        The limits hold in mean, by bounds at every width, which the tests attack: with v_i the vector of the first
+    note="""The limits hold in mean, by bounds at every width, which the tests attack: with v_i the vector of the first
         display, E|v_i|^2 <= |X|_F^4 / (8 d_m^2), E|df/dW_Q|_F^2 <= d d_s |X|_F^6 / (8 d_m), E|df/dW_K|_F^2 <= d_s
         |X|_F^6 / (8 d_m). Proof: v_i = tau_0 tau_1 A_i g_i with |A_i|_F <= |X|_F^2 / 2, since the norm of diag(beta) -
         beta beta^T is at most 1/2. Given W_Q and W_K, g_i = W_V^T (w_O o relu') has mean 0 and, by the symmetry of w,
@@ -170,8 +164,6 @@ VANISHING_BLOCKS.mutant("d_m^{-3} for |v_i|^2", "d_m ** 2 -> d_m ** 3")
 VANISHING_BLOCKS.mutant("d_m^{-2} for the gradients", "8 * d_m -> 8 * d_m ** 2")
 
 
-# -- Eq. (64) ----------------------------------------------------------------------------------------------------------
-
 EQ_64 = Claim(VALUE_BLOCK, "convergence.eq-64", label="Eq. (64)",
     statement=r"""
         \lim\Big\langle\frac{\partial f(X)}{\partial W_V},\frac{\partial f(X')}{\partial W_V}\Big\rangle=\lim\tau_1^2
@@ -187,8 +179,7 @@ EQ_64 = Claim(VALUE_BLOCK, "convergence.eq-64", label="Eq. (64)",
             The dots of sigma_r are lost, which Lemma 1 has; with relu instead of relu' already the first equality
             would fail.""",
     ),
-    note="""
-        beta_i tends to 1/d_s in every entry, so 1_{d_s}^T X X'^T 1_{d_s} stands for d_s^2 times the product of the
+    note="""beta_i tends to 1/d_s in every entry, so 1_{d_s}^T X X'^T 1_{d_s} stands for d_s^2 times the product of the
         mean tokens: the line is d_s^2 too large. Lemma 1, with Phi^* made of X^T 1/d_s, has it right. Were 1_{d_s} the
         limit of beta_i here, with entries 1/d_s, the line would be right too, against Lemma 1 and Section 1.""",
 )  # fmt: skip
@@ -233,10 +224,9 @@ EQ_64.counterexample("X = X' = (1, 1), d = 1: the limit is 2, printed 8", X=[[1]
 
 
 EQ_64_MEANS = Claim(VALUE_BLOCK, "convergence.eq-64-mean-tokens", label="Eq. (64), with the mean tokens of Lemma 1",
-    statement=r"""
-        \lim\Big\langle\frac{\partial f(X)}{\partial W_V},\frac{\partial f(X')}{\partial W_V}\Big\rangle=\mathbb
-        E_w\dot\sigma_r(w^\top X'^\top\mathbf 1)\dot\sigma_r(w^\top X^\top\mathbf 1)\,\mathbf 1^\top XX'^\top\mathbf 1
-    """,
+    statement=r"""\lim\Big\langle\frac{\partial f(X)}{\partial W_V},\frac{\partial f(X')}{\partial
+        W_V}\Big\rangle=\mathbb E_w\dot\sigma_r(w^\top X'^\top\mathbf 1)\dot\sigma_r(w^\top X^\top\mathbf 1)\,\mathbf
+        1^\top XX'^\top\mathbf 1""",
     assumptions=[SUMS + "; for the average of Eq. (1.2) 1/d_s^2 times this"],
     relation=TendsTo(WIDTHS, PowerRate(0.5), instances=3), corrects="convergence.eq-64", of_project=True,
 )  # fmt: skip

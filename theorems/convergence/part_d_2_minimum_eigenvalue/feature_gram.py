@@ -13,20 +13,9 @@ from theorems.convergence.part_b_background.sub_exponential import logarithm
 from theorems.convergence.part_c_1_lemmas.constants import ASSUMPTION_1, TINY, sample_bound, stacked
 from theorems.convergence.part_c_3_theorem_1.minimum_eigenvalue import smallest_eigenvalue
 from theorems.convergence.part_d_2_minimum_eigenvalue.limiting_attention import (
-    EVENT,
-    M_IS,
-    ON_THE_EVENT,
-    TIGHT,
-    WIDE,
-    Logarithm,
-    Product,
-    RealWidth,
-    SmallPositive,
-    entry_bound,
-    features_of_product,
-    gram_shift,
-    product_on_the_event,
-)
+    EVENT, M_IS, ON_THE_EVENT, TIGHT, WIDE, Logarithm, Product, RealWidth, SmallPositive, entry_bound,
+    features_of_product, gram_shift, product_on_the_event,
+)  # fmt: skip
 from theorems.convergence.settings import drawn
 from verify.matrix import absolute, frobenius_norm, maximum, rational, sqrt
 from verify.vocabulary import Assumption, AtMost, Claim, Real, Size, checked
@@ -39,8 +28,7 @@ ENTRY = Claim(EVENT, "convergence.lemma-16-entry", label="Proof of Lemma 16, ent
         \Phi\Phi^\top-\Phi^*\Phi^{*\top}\|_F\le8N\tau_0\eta_{QK}C_x^4d_sd\sqrt{d_m\log(2d^2N^2/\delta'')}""",
     relation=AtMost(ascent=False), sizes={"N": (1, 3), "d_s": (1, 3), "d": (1, 2)}, expects="refuted", severity="error",
     correction="convergence.lemma-16-entry-squared-length", uses=("convergence.eq-66-68",),
-    note="""
-        Eqs. (65) and (68) have a factor d_s each; one was lost. The bound itself is false, not only its derivation:
+    note="""Eqs. (65) and (68) have a factor d_s each; one was lost. The bound itself is false, not only its derivation:
         one token of length 8 among 63 zero tokens has C_x = 1, and attention moves to it long before the bound allows.
         At fixed d_s the factor is a constant.""",
 )  # fmt: skip
@@ -95,8 +83,7 @@ ENTRY_SQUARED = Claim(TIGHT, "convergence.lemma-16-entry-squared-length",
     relation=AtMost(), sizes={"N": (1, 3), "d_s": (1, 3), "d": (1, 3)},
     uses=("convergence.eq-65-transposed", "convergence.eq-66-68"), corrects="convergence.lemma-16-entry",
     of_project=True,
-    note="""
-        ell = log(2 d^2/delta) suffices for both: all entries depend on the same d^2 entries of W_Q^T W_K, so the
+    note="""ell = log(2 d^2/delta) suffices for both: all entries depend on the same d^2 entries of W_Q^T W_K, so the
         second union bound, over N^2 pairs, is not needed.""",
 )  # fmt: skip
 
@@ -135,9 +122,8 @@ WIDTH = Claim(CONVERGENCE, "convergence.lemma-16-width", label="Proof of Lemma 1
     ],
     relation=AtMost(ascent=False), sizes={"N": (1, 4)}, expects="refuted", severity="error",
     correction="convergence.lemma-16-width-squared",
-    note="""
-        8N sqrt(ell/d_m) <= lambda/4 asks for d_m >= 1024 N^2 ell / lambda^2: solving for d_m squares the root of the
-        logarithm as well. Orders in N and in lambda are right, and where logarithms are hidden nothing changes.""",
+    note="""8N sqrt(ell/d_m) <= lambda/4 asks for d_m >= 1024 N^2 ell / lambda^2: solving for d_m squares the root of
+        the logarithm as well. Orders in N and in lambda are right, and where logarithms are hidden nothing changes.""",
 )  # fmt: skip
 
 
@@ -159,14 +145,8 @@ WIDTH.formula(quarter_of_eigenvalue)
 WIDTH.oracle(lambda N, ell, d_m: sqrt(ell / d_m) * (8 * N))
 WIDTH.mutant("lambda / 8", denominator=8)
 WIDTH.mutant("lambda^2 / 4", "eigenvalue -> eigenvalue * eigenvalue")
-WIDTH.counterexample(
-    "K = 2^20, ell = 2^40, N = 1, lambda = 1/2, d_m = 2^42: the bound is 4, lambda/4 = 1/8",
-    K=str(2**20),
-    ell=str(2**40),
-    eigenvalue="1/2",
-    d_m=str(2**42),
-    N=1,
-)
+WIDTH.counterexample("K = 2^20, ell = 2^40, N = 1, lambda = 1/2, d_m = 2^42: the bound is 4, lambda/4 = 1/8",
+    K=str(2**20), ell=str(2**40), eigenvalue="1/2", d_m=str(2**42), N=1)  # fmt: skip
 
 
 WIDTH_SQUARED = Claim(CONVERGENCE, "convergence.lemma-16-width-squared", label="Proof of Lemma 16, width, solved",
@@ -218,12 +198,11 @@ LEMMA_16 = Claim(CONVERGENCE, "convergence.lemma-16", label="Lemma 16",
         "convergence.eq-65", "convergence.eq-66-68", "convergence.se-product", "convergence.eq-67",
         "convergence.lemma-16-entry", "convergence.lemma-16-width",
     ),
-    note="""
-        The logarithm is needed to the first power: at d_m = K sqrt(ell)/lambda_*^2 the failure probability is of order
-        exp(-const K sqrt(ell)), far above delta = 2 exp(-ell) for small delta. Here W_Q^T W_K is a difference of two
-        Gamma(k) variables G - G', and failure includes G' <= k, G > k + 2k log(sqrt 5/(4 - sqrt 5)). Where only orders
-        in N and lambda_* count, as in Lemma 18, the root is harmless; for N > d, lambda_* = 0 and no width qualifies.
-    """,
+    note="""The logarithm is needed to the first power: at d_m = K sqrt(ell)/lambda_*^2 the failure probability is of
+        order exp(-const K sqrt(ell)), far above delta = 2 exp(-ell) for small delta. Here W_Q^T W_K is a difference of
+        two Gamma(k) variables G - G', and failure includes G' <= k, G > k + 2k log(sqrt 5/(4 - sqrt 5)). Where only
+        orders in N and lambda_* count, as in Lemma 18, the root is harmless; for N > d, lambda_* = 0 and no width
+        qualifies.""",
 )  # fmt: skip
 
 
@@ -246,16 +225,11 @@ def log_of_failure_at_least(K: SmallHidden, ell: LemmaLogarithm, k: Half) -> Any
     return logarithm(x * 0 + rational(1, 2)) - x + logarithm(x) * (k - 1) - log_factorial
 
 
-LEMMA_16.mutant(
-    "sqrt(ell) for ell: the delta that the printed width does reach", lambda ell: logarithm(ell * 0 + 2) - sqrt(ell)
-)
+LEMMA_16.mutant("sqrt(ell) for ell: the delta that the printed width does reach",
+    lambda ell: logarithm(ell * 0 + 2) - sqrt(ell))  # fmt: skip
 LEMMA_16.mutant("delta^2", lambda value: 2 * value)
-LEMMA_16.counterexample(
-    "K = 1, ell = 1000, d_m = 2000: log of the failure probability above -95, log delta below -999",
-    K="1",
-    ell="1000",
-    k=1000,
-)
+LEMMA_16.counterexample("K = 1, ell = 1000, d_m = 2000: log of the failure probability above -95, log delta below -999",
+    K="1", ell="1000", k=1000)  # fmt: skip
 LEMMA_16.counterexample("K = 100, ell = 10^5, d_m = 510000", K="100", ell="100000", k=255000)
 
 

@@ -10,39 +10,18 @@ from typing import Annotated, Any
 
 from theorems.convergence import CONVERGENCE
 from theorems.convergence.definitions import (
-    KeyWeights,
-    OutputWeights,
-    QueryWeights,
-    Samples,
-    ValueWeights,
-    expected_relu_products,
-    expected_step_products,
-    last_hidden_layer,
-    mean_tokens,
-    outputs,
-)
+    KeyWeights, OutputWeights, QueryWeights, Samples, ValueWeights, expected_relu_products, expected_step_products,
+    last_hidden_layer, mean_tokens, outputs,
+)  # fmt: skip
 from theorems.convergence.part_c_1_lemmas.constants import sample_bound, stacked
 from theorems.convergence.part_c_3_theorem_1.minimum_eigenvalue import pi_in, smallest_eigenvalue
 from theorems.convergence.part_d_2_minimum_eigenvalue.many_samples import (
-    ASSUMPTION_4,
-    HIDDEN,
-    MANY,
-    MORE_SAMPLES,
-    REPEATING,
-    data_and_constant,
-)
+    ASSUMPTION_4, HIDDEN, MANY, MORE_SAMPLES, REPEATING, data_and_constant,
+)  # fmt: skip
 from theorems.convergence.settings import Dimension, Features, Scale, drawn
 from verify.matrix import (
-    absolute,
-    concatenate,
-    hadamard,
-    rational,
-    row_sums,
-    singular_values,
-    sqrt,
-    symmetric_eigenvalues,
-    trace,
-)
+    absolute, concatenate, hadamard, rational, row_sums, singular_values, sqrt, symmetric_eigenvalues, trace,
+)  # fmt: skip
 from verify.oracles import jacobian
 from verify.vocabulary import Assumption, AtMost, Claim, Equal, Real
 
@@ -54,8 +33,6 @@ def limiting_kernel_of_means(Phi: Features) -> Any:
     """
     return expected_relu_products(Phi, Phi) + hadamard(expected_step_products(Phi, Phi), Phi @ Phi.T)
 
-
-# -- Lemma 19 ----------------------------------------------------------------------------------------------------------
 
 LEMMA_19 = Claim(MORE_SAMPLES, "convergence.lemma-19", label="Lemma 19",
     statement=r"""
@@ -71,10 +48,9 @@ LEMMA_19 = Claim(MORE_SAMPLES, "convergence.lemma-19", label="Lemma 19",
     relation=AtMost(ascent=False, signed=True), expects="refuted", severity="error",
     correction="convergence.lemma-19-two-sided",
     proof=("convergence.lemma-17", "convergence.lemma-19-hermite", "convergence.lemma-19-numeric"),
-    note="""
-        The diagonal of K is d_s^2 |phi_n|^2 <= d_s^2 C_x^2, so lambda_min(K) <= d_s^2 C_x^2 for every N, and N/d
+    note="""The diagonal of K is d_s^2 |phi_n|^2 <= d_s^2 C_x^2, so lambda_min(K) <= d_s^2 C_x^2 for every N, and N/d
         exceeds that. Samples uniform on e_i and -e_i, i <= d, make lambda_min(K) = 0 with certainty as soon as N > 2d.
-    """,
+        """,
 )  # fmt: skip
 
 
@@ -103,9 +79,8 @@ TWO_SIDED = Claim(CONVERGENCE, "convergence.lemma-19-two-sided", label="Lemma 19
     assumptions=["K the limiting kernel for the average pooling of Eq. (1.2); d_s^2 times all members for the sum"],
     relation=AtMost(), sizes={"N": (1, 4), "d_s": (1, 3), "d": (1, 4)}, uses=("convergence.eq-38",),
     corrects="convergence.lemma-19", of_project=True,
-    note="""
-        relu' = (1 + sign)/2 gives the second part of K the same lower bound Phi^* Phi^{*T}/4 as the first. The lower
-        bound says something for N <= d only, and no lower bound can grow with N.""",
+    note="""relu' = (1 + sign)/2 gives the second part of K the same lower bound Phi^* Phi^{*T}/4 as the first. The
+        lower bound says something for N <= d only, and no lower bound can grow with N.""",
 )  # fmt: skip
 
 
@@ -126,9 +101,8 @@ def _bounded(X: Any) -> Any:
 
 
 TWO_SIDED.oracle(_bounded)
-TWO_SIDED.mutant(
-    "first expectation only, with 1/2", "limiting_kernel_of_means(Phi) -> expected_relu_products(Phi, Phi)"
-)
+TWO_SIDED.mutant("first expectation only, with 1/2",
+    "limiting_kernel_of_means(Phi) -> expected_relu_products(Phi, Phi)")  # fmt: skip
 TWO_SIDED.mutant("C_x^2 / d_s", "C_x * C_x -> C_x * C_x / X.shape[1]")
 
 
@@ -153,12 +127,11 @@ HERMITE = Claim(CONVERGENCE, "convergence.lemma-19-hermite", label="Proof of Lem
     assumptions=["Phi^* as in Lemma 1", "mu_s(sigma_r): s-th Hermite coefficient of ReLU", "circle: Hadamard product"],
     relation=AtMost(ascent=False), sizes={"N": (1, 3), "d": (1, 3)}, expects="refuted", severity="error",
     correction="convergence.lemma-19-hermite-normalised",
-    note="""
-        The series is the expectation for rows of norm 1 only; a row of norm r has the diagonal r^2/2, the series
+    note="""The series is the expectation for rows of norm 1 only; a row of norm r has the diagonal r^2/2, the series
         another value or none. The diagonal of the partial sums, all terms of which are nonnegative, is compared here;
         with the identity every partial sum of a single row would be at most the expectation. The first inequality is
         not strict for repeated samples (both sides 0). First and last member compare as stated, by convergence.eq-38.
-    """,
+        """,
 )  # fmt: skip
 
 
@@ -186,10 +159,8 @@ def hermite_lower_members(Phi: Features) -> Any:
 
 
 HERMITE.mutant("diagonal halved", "diagonal.reshape(1, -1) -> diagonal.reshape(1, -1) / 2")
-HERMITE.mutant(
-    "second part of the kernel only",
-    "K -> smallest_eigenvalue(hadamard(expected_step_products(Phi, Phi), Phi @ Phi.T)) / 2",
-)
+HERMITE.mutant("second part of the kernel only",
+    "K -> smallest_eigenvalue(hadamard(expected_step_products(Phi, Phi), Phi @ Phi.T)) / 2")  # fmt: skip
 HERMITE.counterexample(
     "one row of norm^2 1/2, (1/2, 1/2): the expectation is 1/4, two terms of the series already 0.28",
     Phi=[["1/2", "1/2"]],
@@ -199,14 +170,12 @@ HERMITE.counterexample("one row of norm 2: the expectation is 2, the partial sum
 
 NORMALISED = Claim(CONVERGENCE, "convergence.lemma-19-hermite-normalised",
     label="Proof of Lemma 19, Hermite series with the norms of the rows",
-    statement=r"""
-        \mathbb E\,\sigma_r(\phi_n^\top w)\sigma_r(\phi_r^\top w)=\|\phi_n\|\|\phi_r\|\sum_{s=0}^\infty\mu_s(\sigma_r)^2
-        \cos^s\angle(\phi_n,\phi_r)""",
+    statement=r"""\mathbb E\,\sigma_r(\phi_n^\top w)\sigma_r(\phi_r^\top
+        w)=\|\phi_n\|\|\phi_r\|\sum_{s=0}^\infty\mu_s(\sigma_r)^2 \cos^s\angle(\phi_n,\phi_r)""",
     assumptions=[Assumption("no row vanishes", positive=lambda Phi: row_sums(Phi * Phi))],
     relation=AtMost(), sizes={"N": (1, 3), "d": (1, 3)}, corrects="convergence.lemma-19-hermite", of_project=True,
-    note="""
-        Decided as |expectation - partial sum| <= |phi_n||phi_r| (1/2 - sum_{s <= 8} mu_s^2), the rest of the series at
-        cos = 1. The constant follows from sum mu_s^2 = E relu(g)^2 = 1/2.""",
+    note="""Decided as |expectation - partial sum| <= |phi_n||phi_r| (1/2 - sum_{s <= 8} mu_s^2), the rest of the series
+        at cos = 1. The constant follows from sum mu_s^2 = E relu(g)^2 = 1/2.""",
 )  # fmt: skip
 
 
@@ -254,8 +223,7 @@ NUMERIC = Claim(CONVERGENCE, "convergence.lemma-19-numeric", label="Proof of Lem
     ],
     relation=AtMost(ascent=False, signed=True), sizes={"d": (1, 4)}, expects="refuted", severity="error",
     correction="convergence.lemma-19-numeric-order", presumes=("convergence.lemma-17",),
-    note="""
-        Use convergence.lemma-19-two-sided in its place; the linked form keeps the arithmetic alone. The bound is
+    note="""Use convergence.lemma-19-two-sided in its place; the linked form keeps the arithmetic alone. The bound is
         negative, and empty, for N <= 729 d^4, and beyond that it outgrows the diagonal of K: from t = 10 on it is at
         least 25 d^3. The arithmetic alone is right (convergence.lemma-19-numeric-order).""",
 )  # fmt: skip
@@ -285,9 +253,8 @@ NUMERIC_ORDER = Claim(CONVERGENCE, "convergence.lemma-19-numeric-order",
     label="Proof of Lemma 19, last display, the arithmetic",
     statement=r"N\ge5832d^4\ \Rightarrow\ \frac{N}{2d}\le\frac Nd-9N^{2/3}d^{1/3}\le\frac Nd",
     relation=AtMost(), sizes={"d": (1, 4)}, corrects="convergence.lemma-19-numeric", of_project=True,
-    note="""
-        N = t^3 d^4 with t >= 18 gives 9 N^{2/3} d^{1/3} = 9 t^2 d^3 <= t^3 d^3/2. Equality at t = 18; the sign changes
-        at t = 9.""",
+    note="""N = t^3 d^4 with t >= 18 gives 9 N^{2/3} d^{1/3} = 9 t^2 d^3 <= t^3 d^3/2. Equality at t = 18; the sign
+        changes at t = 9.""",
 )  # fmt: skip
 
 
@@ -305,17 +272,15 @@ NUMERIC_ORDER.mutant("N^{2/3} d^{1/3} for N/d", "t ** 3 * d ** 3 -> t * t * d **
 # -- the remark after Lemma 19 -----------------------------------------------------------------------------------------
 
 REMARK_ALPHA = Claim(CONVERGENCE, "convergence.remark-alpha", label="Remark after Lemma 19",
-    statement=r"""
-        d_m\ge N:\ \alpha^2=\lambda_{\min}((F_{pre}^0)^\top F_{pre}^0),\ \text{which is the exact minimum eigenvalue of
-        the empirical NTK with respect to the output-layer weight},\ \alpha=\sigma_{\min}(F_{pre}^0)""",
+    statement=r"""d_m\ge N:\ \alpha^2=\lambda_{\min}((F_{pre}^0)^\top F_{pre}^0),\ \text{which is the exact minimum
+        eigenvalue of the empirical NTK with respect to the output-layer weight},\ \alpha=\sigma_{\min}(F_{pre}^0)""",
     assumptions=["F_pre in R^{N x d_m}", "d_m >= N"],
     relation=Equal(), sizes={"N": (1, 3), "d_s": (1, 2), "d": (1, 3), "d_m": (1, 4)},
     where=lambda sizes: sizes["d_m"] >= sizes["N"], expects="refuted", severity="slip",
     correction="convergence.remark-alpha-transposed",
-    note="""
-        The transpose belongs to the second factor: F_pre is N x d_m (Section 3.2, Table 2), F_pre^T F_pre is d_m x d_m
-        and singular for d_m > N, where the lemma speaks of d_m >= N; Appendix C.3 writes F_pre F_pre^T. Right for the
-        d_m x N matrix [f_pre(X_1), ..., f_pre(X_N)] of Appendix C.7, and for d_m = N.""",
+    note="""The transpose belongs to the second factor: F_pre is N x d_m (Section 3.2, Table 2), F_pre^T F_pre is d_m x
+        d_m and singular for d_m > N, where the lemma speaks of d_m >= N; Appendix C.3 writes F_pre F_pre^T. Right for
+        the d_m x N matrix [f_pre(X_1), ..., f_pre(X_N)] of Appendix C.7, and for d_m = N.""",
 )  # fmt: skip
 
 
@@ -365,8 +330,7 @@ ALPHA_TRANSPOSED = Claim(CONVERGENCE, "convergence.remark-alpha-transposed",
     assumptions=["F_pre in R^{N x d_m}", "d_m >= N"],
     relation=Equal(), sizes={"N": (1, 3), "d_s": (1, 2), "d": (1, 3), "d_m": (1, 4)},
     where=lambda sizes: sizes["d_m"] >= sizes["N"], corrects="convergence.remark-alpha", of_project=True,
-    note="""
-        All squared singular values are compared with the eigenvalues, which gives the least of them the rounding of
+    note="""All squared singular values are compared with the eigenvalues, which gives the least of them the rounding of
         the largest; the kernel is formed from the derivatives of all outputs in w_O.""",
 )  # fmt: skip
 
@@ -390,6 +354,5 @@ def eigenvalues_of_output_kernel(
 
 ALPHA_TRANSPOSED.inputs(weights_and_samples)
 ALPHA_TRANSPOSED.mutant("alpha instead of alpha^2", "singular_values(F) ** 2 -> singular_values(F)")
-ALPHA_TRANSPOSED.mutant(
-    "transposed: the d_m x d_m matrix", "singular_values(F) ** 2 -> _descending(F.T @ F)[F.shape[1] - F.shape[0]:]"
-)
+ALPHA_TRANSPOSED.mutant("transposed: the d_m x d_m matrix",
+    "singular_values(F) ** 2 -> _descending(F.T @ F)[F.shape[1] - F.shape[0]:]")  # fmt: skip

@@ -53,8 +53,6 @@ def entry_bound(tau_0: Any, eta_QK: Any, d_m: Any, ell: Any) -> Any:
     return tau_0 * eta_QK * sqrt(d_m * ell) * 2
 
 
-# -- Eq. (65) ----------------------------------------------------------------------------------------------------------
-
 EQ_65 = Claim(CONVERGENCE, "convergence.eq-65", label="Eq. (65)",
     statement=r"""
         |(\Phi\Phi^\top-\Phi^*\Phi^{*\top})^{(n,r)}|=|\beta_{1,n}^\top X_nX_r^\top\beta_{1,r}-\beta_{1,n}^{*\top}X_nX_r^
@@ -63,9 +61,8 @@ EQ_65 = Claim(CONVERGENCE, "convergence.eq-65", label="Eq. (65)",
     assumptions=[ASSUMPTION_1, r"\|beta\|_2 <= 1", M_IS],
     relation=AtMost(ascent=False), sizes={"d_s": (1, 3), "d": (1, 3)}, expects="refuted", severity="slip",
     correction="convergence.eq-65-transposed",
-    note="""
-        The change of beta_{1,n} meets X_n X_r^T from the left: the first norm wants the transpose, X_r X_n^T. The last
-        bound is the same for both.""",
+    note="""The change of beta_{1,n} meets X_n X_r^T from the left: the first norm wants the transpose, X_r X_n^T. The
+        last bound is the same for both.""",
 )  # fmt: skip
 
 
@@ -97,10 +94,8 @@ def printed_entry_bounds(X: Tokens, Y: Tokens, M: Product) -> Any:
 
 EQ_65.oracle(lambda X, Y, M: stacked([_entry(X, Y, M), _middle(X, Y, M, False)]))
 EQ_65.mutant("C_x^2 without d_s", d_s=1)
-EQ_65.mutant(
-    "first norm only",
-    lambda value, X, Y, M: stacked([frobenius_norm(X @ Y.T @ shift_from_uniform(X, M)) / 2, value[1] / 2]),
-)
+EQ_65.mutant("first norm only",
+    lambda value, X, Y, M: stacked([frobenius_norm(X @ Y.T @ shift_from_uniform(X, M)) / 2, value[1] / 2]))  # fmt: skip
 EQ_65.counterexample(
     "d = 1, X_n = (1, 0), X_r = (1, 1/2), M = 1: the entry changes by 0.218, the middle member is 0.177",
     X=[[1], [0]],
@@ -175,8 +170,7 @@ EQ_66_68 = Claim(TIGHT, "convergence.eq-66-68", label="Eqs. (66), (68)",
     r"\text{Lemma 7})\ \le4\tau_0\eta_{QK}C_x^2d_sd\sqrt{d_m\log(2d^2/\delta')}\ \text{w.p.}\ge1-\delta',\ d_m\ge2\log"
     r"\tfrac{2d^2}{\delta'}",
     relation=AtMost(), sizes={"N": (1, 1), "d_s": (1, 3), "d": (1, 3)}, uses=("convergence.lemma-7",),
-    note="""
-        Certified on the event of Eq. (67) for every entry, which the union bound over d^2 entries gives with
+    note="""Certified on the event of Eq. (67) for every entry, which the union bound over d^2 entries gives with
         probability at least 1 - delta'.""",
 )  # fmt: skip
 
@@ -218,9 +212,8 @@ SE_PRODUCT = Claim(CONVERGENCE, "convergence.se-product", label="Proof of Lemma 
         "X ~ SE(nu, alpha): log E exp(l X) <= nu^2 l^2/2 for |l| < 1/alpha",
     ],
     relation=AtMost(), sizes={"d_m": (1, 8)},
-    note="""
-        Given one factor the other makes the product normal, so E exp(l W_Q W_K) = E exp(l^2 eta W_Q^2 / 2) = (1 - l^2
-        eta^2)^{-1/2}. With u = l^2 eta^2 < 1/2 the claim is -log(1 - u) <= 2u, which holds up to u = 0.796.""",
+    note="""Given one factor the other makes the product normal, so E exp(l W_Q W_K) = E exp(l^2 eta W_Q^2 / 2) = (1 -
+        l^2 eta^2)^{-1/2}. With u = l^2 eta^2 < 1/2 the claim is -log(1 - u) <= 2u, which holds up to u = 0.796.""",
 )  # fmt: skip
 
 Share = Annotated[Any, Real(-0.998, 0.998, avoid_zero=True)]
@@ -259,10 +252,9 @@ EQ_67 = Claim(CONVERGENCE, "convergence.eq-67", label="Eq. (67)",
     relation=FollowsLaw(instances=6), sizes={"d_m": (10, 20), "level": (6, 8)},
     where=lambda sizes: sizes["d_m"] >= 2 * (sizes["level"] + 1) * math.log(2),
     uses=("convergence.se-product", "convergence.lemma-4"),
-    note="""
-        delta = 2^-level. In max(nu sqrt(2 ell), 2 alpha ell) of Lemma 4 the first is the larger exactly for d_m >= 2
-        ell, ell = log(2/delta). Directly: Markov at l = sqrt(ell/d_m)/(tau_0 eta_QK), within the range of the previous
-        step, gives 2 exp(-2 ell + ell) = delta.""",
+    note="""delta = 2^-level. In max(nu sqrt(2 ell), 2 alpha ell) of Lemma 4 the first is the larger exactly for d_m >=
+        2 ell, ell = log(2/delta). Directly: Markov at l = sqrt(ell/d_m)/(tau_0 eta_QK), within the range of the
+        previous step, gives 2 exp(-2 ell + ell) = delta.""",
 )  # fmt: skip
 
 

@@ -35,10 +35,9 @@ LEMMA_17 = Claim(MORE_SAMPLES, "convergence.lemma-17", label="Lemma 17",
     assumptions=[MANY, ASSUMPTION_4, HIDDEN],
     relation=AtMost(ascent=False, signed=True), expects="refuted", severity="error",
     correction="convergence.lemma-17-chernoff", proof=("convergence.lemma-17-eig-swap", "convergence.lemma-17-zcov"),
-    note="""
-        Phi^* Phi^{*T} has N rows and rank at most d, so for N > d its smallest eigenvalue is 0 for all data: the event
-        has probability 0. What grows like N is the smallest eigenvalue of the d x d matrix Phi^{*T} Phi^*. With the
-        smallest nonzero eigenvalue for lambda_min the statement would be that of convergence.lemma-17-gram; Table 2
+    note="""Phi^* Phi^{*T} has N rows and rank at most d, so for N > d its smallest eigenvalue is 0 for all data: the
+        event has probability 0. What grows like N is the smallest eigenvalue of the d x d matrix Phi^{*T} Phi^*. With
+        the smallest nonzero eigenvalue for lambda_min the statement would be that of convergence.lemma-17-gram; Table 2
         has lambda_min as the minimum eigenvalue, and Lemmas 18 and 19 use it as a bound below all N of them.""",
 )  # fmt: skip
 
@@ -57,16 +56,10 @@ def eigenvalue_of_mean_tokens(X: Samples) -> Any:
 LEMMA_17.oracle(lambda X, c: c * X.shape[0] / X.shape[2])
 LEMMA_17.mutant("the d x d matrix Phi^{*T} Phi^*", "Phi -> Phi.T; Phi.T -> Phi")
 LEMMA_17.mutant("largest eigenvalue", "smallest_eigenvalue(Phi @ Phi.T) -> symmetric_eigenvalues(Phi @ Phi.T)[-1]")
-LEMMA_17.counterexample(
-    "d = 1, N = 2, samples 1 and -1, which the fair law on {1, -1} gives; hidden constant 10^-9",
-    X=[[[1]], [[-1]]],
-    c="1/1000000000",
-)
-LEMMA_17.counterexample(
-    "d = 2, N = 16 = d^4, samples e_1 and e_2 in turn; hidden constant 10^-9",
-    X=[[[1, 0]], [[0, 1]]] * 8,
-    c="1/1000000000",
-)
+LEMMA_17.counterexample("d = 1, N = 2, samples 1 and -1, which the fair law on {1, -1} gives; hidden constant 10^-9",
+    X=[[[1]], [[-1]]], c="1/1000000000")  # fmt: skip
+LEMMA_17.counterexample("d = 2, N = 16 = d^4, samples e_1 and e_2 in turn; hidden constant 10^-9",
+    X=[[[1, 0]], [[0, 1]]] * 8, c="1/1000000000")  # fmt: skip
 
 
 def _sums(support: Any) -> Any:
@@ -74,9 +67,8 @@ def _sums(support: Any) -> Any:
 
 
 LEMMA_17_GRAM = Claim(CONVERGENCE, "convergence.lemma-17-gram", label="Lemma 17, for the d x d matrix",
-    statement=r"""
-        \tfrac1N\Phi^{*\top}\Phi^*\to\Sigma/d_s^2\ (N\to\infty),\text{ hence }\lambda_{\min}(\Phi^{*\top}\Phi^*)\sim
-        N\lambda_{\min}(\Sigma)/d_s^2""",
+    statement=r"""\tfrac1N\Phi^{*\top}\Phi^*\to\Sigma/d_s^2\ (N\to\infty),\text{ hence
+        }\lambda_{\min}(\Phi^{*\top}\Phi^*)\sim N\lambda_{\min}(\Sigma)/d_s^2""",
     assumptions=[
         "Assumption 4: Sigma = E[x x^T], x the sum of the tokens",
         "samples independent and uniform on the rows of `support`",
@@ -172,8 +164,7 @@ EIG_SWAP = Claim(MORE_SAMPLES, "convergence.lemma-17-eig-swap", label="Proof of 
     assumptions=["Phi^* in R^{N x d} with N > d", "Z^* = Phi^* Sigma^{-1/2}"],
     relation=Equal(), sizes=("N", "d"), expects="refuted", severity="error",
     correction="convergence.lemma-17-eig-swap-nonzero",
-    note="""
-        The two matrices share their nonzero eigenvalues only. For N > d the first is singular. The inequalities are
+    note="""The two matrices share their nonzero eigenvalues only. For N > d the first is singular. The inequalities are
         right for the d x d matrix.""",
 )  # fmt: skip
 
@@ -230,9 +221,8 @@ ZCOV = Claim(LAWS, "convergence.lemma-17-zcov", label="Proof of Lemma 17 with As
         " Phi^*",
     ],
     relation=Equal(), expects="refuted", severity="error", correction="convergence.lemma-17-zcov-mean-tokens",
-    note="""
-        Three vectors are called x: the sum of the tokens, one token, and through Phi^* their mean. With Assumption 4
-        the rows of Z^* have second moment I/d_s^2; with the Sigma of single tokens it is I only where all tokens of a
+    note="""Three vectors are called x: the sum of the tokens, one token, and through Phi^* their mean. With Assumption
+        4 the rows of Z^* have second moment I/d_s^2; with the Sigma of single tokens it is I only where all tokens of a
         sample agree. The loss is a factor d_s^2. Taken alone, E[z z^T] = I_d is true for the z and Sigma of the proof;
         but the x recalled is not that of Assumption 4, and the rows of Z^*, for which it is used, are no such z.""",
 )  # fmt: skip
@@ -271,8 +261,7 @@ ZCOV.counterexample(
 
 ZCOV_MEANS = Claim(LAWS, "convergence.lemma-17-zcov-mean-tokens",
     label="Proof of Lemma 17, second moment of the rows of Phi^*",
-    statement=r"""
-        \mathbb E[\phi\phi^\top]=\Sigma/d_s^2\text{ for the rows }\phi\text{ of }\Phi^*,\text{ so }\mathbb
+    statement=r"""\mathbb E[\phi\phi^\top]=\Sigma/d_s^2\text{ for the rows }\phi\text{ of }\Phi^*,\text{ so }\mathbb
         E[zz^\top]=I_d/d_s^2\text{ for those of }Z^*""",
     assumptions=["Assumption 4: Sigma = E[x x^T], x the sum of the tokens", "X uniform on the rows of `support`"],
     relation=Equal(), corrects="convergence.lemma-17-zcov", of_project=True,
@@ -315,13 +304,12 @@ LEMMA_18 = Claim(MORE_SAMPLES, "convergence.lemma-18", label="Lemma 18 (and C.8)
     relation=AtMost(ascent=False, signed=True), expects="refuted", severity="error",
     correction="convergence.lemma-18-closest-pair",
     proof=("convergence.eq-38", "convergence.lemma-16", "convergence.lemma-17"),
-    note="""
-        What holds is an upper bound only (convergence.lemma-18-closest-pair); a lower bound for given separated
+    note="""What holds is an upper bound only (convergence.lemma-18-closest-pair); a lower bound for given separated
         samples, N <= d, is convergence.lemma-15-separated, and none grows with N. lambda_0 is at most the mean of the
         diagonal, hence at most eta_V d_s C_x^2/2 whatever N (Eq. (42)), so it cannot grow with N. For the law uniform
         on the 2d vectors e_i and -e_i two of N > 2d samples agree and lambda_0 = 0 with certainty. Without repetition
-        it still tends to 0 (convergence.lemma-18-closest-pair). For N > d lambda_* = 0, and no finite width meets d_m
-        = Omega~(N^2 lambda_*^{-2}) literally; it is read with the paper's lambda_* = Theta(N/d), or in the limit, as
+        it still tends to 0 (convergence.lemma-18-closest-pair). For N > d lambda_* = 0, and no finite width meets d_m =
+        Omega~(N^2 lambda_*^{-2}) literally; it is read with the paper's lambda_* = Theta(N/d), or in the limit, as
         Appendix C.8 does. Taken literally it speaks of N <= d only, and fails there too: at N = d = d_s = 1 the law
         uniform on {epsilon, 1} has Sigma > 1/2, lambda_* > 0, and lambda_0 = eta_V epsilon^2/2 with probability 1/2,
         which exceeds delta + 1/e for small delta. With a constant above 1 hidden in Omega(d^4) the literal lemma is
@@ -349,8 +337,7 @@ CLOSEST_PAIR = Claim(CONVERGENCE, "convergence.lemma-18-closest-pair",
     label="Lemma 18, the bound by the closest pair of samples",
     statement=r"\lambda_0\le\frac{\eta_V}{4}\min_{n\ne r}\|\phi_n-\phi_r\|_2^2,\quad\phi_n\text{ the rows of }\Phi",
     relation=AtMost(), sizes={"N": (2, 4), "d": (1, 4)}, corrects="convergence.lemma-18", of_project=True,
-    note="""
-        Along (e_n - e_r)/sqrt 2 the quadratic form is E(relu a - relu b)^2/2 <= E(a - b)^2/4. N points in a ball of
+    note="""Along (e_n - e_r)/sqrt 2 the quadratic form is E(relu a - relu b)^2/2 <= E(a - b)^2/4. N points in a ball of
         R^d come ever closer, so for bounded data at fixed d lambda_0 tends to 0 as N grows, for every width.""",
 )  # fmt: skip
 

@@ -128,11 +128,10 @@ EQ_71 = Claim(SCALAR, "convergence.eq-71", label="Eq. (71)",
         f(x)=\tau_0\sum_{i=1}^{d_s}\sigma_r\Big(\sigma_s(\tau_1x^{(i)}w_Q^\top w_Kx^\top)(w_Vx^\top)\Big)^\top w_O""",
     assumptions=["f of Eqs. (1.1)-(1.2)"],
     relation=Equal(), expects="refuted", severity="slip", correction="convergence.eq-71-scales",
-    note="""
-        tau_0 and tau_1 have changed places: Eqs. (1.1)-(1.2), (73) and the entries of H have tau_0 inside the softmax
-        and tau_1 outside. The sum over tokens stands for the average of Eq. (1.2), as everywhere in the proofs. The
-        printed factors do not conform; the only arrangement that does is taken, softmax times (w_V x^T)^T. This does
-        not matter in the counterexamples, where all sizes are 1.""",
+    note="""tau_0 and tau_1 have changed places: Eqs. (1.1)-(1.2), (73) and the entries of H have tau_0 inside the
+        softmax and tau_1 outside. The sum over tokens stands for the average of Eq. (1.2), as everywhere in the proofs.
+        The printed factors do not conform; the only arrangement that does is taken, softmax times (w_V x^T)^T. This
+        does not matter in the counterexamples, where all sizes are 1.""",
 )  # fmt: skip
 
 
@@ -219,13 +218,11 @@ EQ_73.mutant("tau_1 inside the softmax, as Eq. (71) is printed", "tau_0 -> tau_1
 # -- what no Hessian contains ------------------------------------------------------------------------------------------
 
 KINKS = Claim(PROVED, "convergence.hessian-misses-kinks", label="D.3, the jump of the gradient at a kink",
-    statement=r"""
-        \frac{\partial f}{\partial w_V}(w_V)-\frac{\partial f}{\partial w_V}(-w_V)=\tau_1\,w_O\circ
+    statement=r"""\frac{\partial f}{\partial w_V}(w_V)-\frac{\partial f}{\partial w_V}(-w_V)=\tau_1\,w_O\circ
         \operatorname{sign}(w_V)\sum_i|x^\top\beta_i|\ \text{ for every } w_V,\text{ however short, although } H_{V,V}=0
-    """,
+        """,
     relation=Equal(), of_project=True,
-    note="""
-        f is piecewise linear in w_V, so its Hessian at points of differentiability says nothing about the change of
+    note="""f is piecewise linear in w_V, so its Hessian at points of differentiability says nothing about the change of
         the gradient between two points on either side of w_V^(p) x^T beta_i = 0: the quotient with the distance 2
         ||w_V|| is not bounded, whatever bound the Hessian norm has.""",
 )  # fmt: skip

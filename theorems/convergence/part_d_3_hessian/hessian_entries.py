@@ -5,23 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from theorems.convergence.part_d_3_hessian.hessian_blocks import (
-    AT_KINKS,
-    DERIVATIVES,
-    LOST_DOT,
-    SCALAR,
-    Queries,
-    ScalarTokens,
-    Scale,
-    Weights,
-    active,
-    block,
-    covariance,
-    logit_curvature,
-    logit_slope,
-    mixed_factor,
-    scalar_attention,
-    slope_as_printed,
-)
+    AT_KINKS, DERIVATIVES, LOST_DOT, SCALAR, Queries, ScalarTokens, Scale, Weights, active, block, covariance,
+    logit_curvature, logit_slope, mixed_factor, scalar_attention, slope_as_printed,
+)  # fmt: skip
 from verify.matrix import concatenate, diag, eye, relu, summed
 from verify.vocabulary import Claim, Doubt, Equal
 
@@ -31,8 +17,7 @@ H_QQ = Claim(
     DERIVATIVES,
     "convergence.h-qq",
     label="D.3, entries of H_QQ",
-    statement=r"""
-        H_{Q,Q}^{(j,p)}=\frac{\partial^2f(x)}{\partial w_Q^{(j)}\partial w_Q^{(p)}}=
+    statement=r"""H_{Q,Q}^{(j,p)}=\frac{\partial^2f(x)}{\partial w_Q^{(j)}\partial w_Q^{(p)}}=
         \tau_0^2\tau_1\sum_iw_K^{(j)}w_K^{(p)}(x^{(i)})^2w_V^\top(w_O\circ\dot\sigma_r(w_Vx^\top
         \beta_i))x^\top\Gamma_ix""",
     relation=Equal(),
@@ -40,8 +25,7 @@ H_QQ = Claim(
     sizes={"d_s": (1, 4), "d_m": (3, 5)},  # with fewer neurons, all ReLUs are often off and the block is 0
     uses=("convergence.gamma-def-matrix",),
     presumes=("convergence.gamma-def",),
-    note="""
-        A multiple of w_K w_K^T: f depends on w_Q through w_Q . w_K alone. Gamma_i is the matrix of
+    note="""A multiple of w_K w_K^T: f depends on w_Q through w_Q . w_K alone. Gamma_i is the matrix of
         convergence.gamma-def-matrix; its definition beside the display is misprinted (convergence.gamma-def).""",
 )
 
@@ -67,8 +51,7 @@ H_QK = Claim(SCALAR, "convergence.h-qk", label="D.3, entries of H_QK",
         \sigma_r(w_Vx^\top\beta_i))x^\top\Gamma_ix;\quad\|H_{Q,K}\|_2=\mathcal O(1/\sqrt{d_m})""",
     assumptions=[AT_KINKS],
     relation=Equal(), expects="refuted", severity="error", correction="convergence.h-qk-product-rule",
-    note="""
-        Eq. (73) contains w_K^(j) as a factor, whose derivative is missing: the product rule adds delta_jp
+    note="""Eq. (73) contains w_K^(j) as a factor, whose derivative is missing: the product rule adds delta_jp
         df/d(w_Q.w_K), which is all there is at w_Q = 0 or w_K = 0. The middle expression, with w_Q twice, is H_{Q,Q}
         and misprinted. The order of the norm survives (convergence.hessian-block-bounds): the missing term is of the
         same order at most.""",
@@ -126,8 +109,7 @@ PRODUCT_RULE.mutant("second term in every entry", "eye(d_m) -> 1")
 # -- H_{Q,V}, H_{Q,O} and H_{O,V} --------------------------------------------------------------------------------------
 
 H_QV = Claim(DERIVATIVES, "convergence.h-qv", label="D.3, entries of H_QV",
-    statement=r"""
-        H_{Q,V}^{(j,p)}=\frac{\partial^2f}{\partial w_Q^{(j)}\partial w_V^{(p)}}=
+    statement=r"""H_{Q,V}^{(j,p)}=\frac{\partial^2f}{\partial w_Q^{(j)}\partial w_V^{(p)}}=
         \tau_0\tau_1\sum_iw_K^{(j)}x^{(i)}w_O^{(p)}\dot\sigma_r(w_V^{(p)}x^\top\beta_i)x^\top(
         \mathrm{diag}(\beta_i)-\beta_i\beta_i^\top)x""",
     relation=Equal(), all_sizes=True,
@@ -149,15 +131,13 @@ H_QV.mutant("tau_0^2 tau_1", lambda value, tau_0: value * tau_0)
 
 
 H_QO = Claim(DERIVATIVES, "convergence.h-qo", label="D.3, entries of H_QO",
-    statement=r"""
-        H_{Q,O}^{(j,p)}=\frac{\partial^2f}{\partial w_Q^{(j)}\partial w_V^{(p)}}=\tau_0\tau_1
+    statement=r"""H_{Q,O}^{(j,p)}=\frac{\partial^2f}{\partial w_Q^{(j)}\partial w_V^{(p)}}=\tau_0\tau_1
         \sum_iw_K^{(j)}x^{(i)}w_V^{(p)}\dot\sigma_r(w_V^{(p)}x^\top\beta_i)x^\top(\mathrm{diag}(\beta_i)-\beta_i\beta_i^
         \top)x""",
     assumptions=[AT_KINKS],
     relation=Equal(), expects="refuted", severity="slip", correction="convergence.h-qo-output-weight",
-    note="""
-        The denominator has w_V where the name of the block and the right side have w_O: with w_V it is H_{Q,V}, which
-        is printed above with w_O^(p) in the place of w_V^(p). The line after it names H_{Q,V} as well and bounds
+    note="""The denominator has w_V where the name of the block and the right side have w_O: with w_V it is H_{Q,V},
+        which is printed above with w_O^(p) in the place of w_V^(p). The line after it names H_{Q,V} as well and bounds
         H_{Q,O}. O and Q change places in the extraction, O and V nowhere else.""",
 )  # fmt: skip
 
@@ -180,8 +160,7 @@ H_QO.counterexample(
 
 
 H_QO_RIGHT = Claim(DERIVATIVES, "convergence.h-qo-output-weight", label="D.3, entries of H_QO, the derivative in w_O",
-    statement=r"""
-        H_{Q,O}^{(j,p)}=\frac{\partial^2f}{\partial w_Q^{(j)}\partial w_O^{(p)}}=\tau_0\tau_1
+    statement=r"""H_{Q,O}^{(j,p)}=\frac{\partial^2f}{\partial w_Q^{(j)}\partial w_O^{(p)}}=\tau_0\tau_1
         \sum_iw_K^{(j)}x^{(i)}w_V^{(p)}\dot\sigma_r(w_V^{(p)}x^\top\beta_i)x^\top(\mathrm{diag}(\beta_i)-\beta_i\beta_i^
         \top)x""",
     relation=Equal(), all_sizes=True, corrects="convergence.h-qo", of_project=True,
@@ -203,9 +182,8 @@ H_QO_RIGHT.mutant("w_O for w_V", "kept -> w_O")
 
 
 H_OV = Claim(DERIVATIVES, "convergence.h-ov", label="D.3, entries of H_OV",
-    statement=r"""
-        H_{O,V}^{(p,j)}=\frac{\partial^2f(x)}{\partial w_O^{(p)}\partial w_V^{(j)}}=\tau_1\sum_i\sigma_r(w_V^{(p)}
-        \beta_i^\top x)x^\top\beta_i\mathbb 1_{\{j=p\}}""",
+    statement=r"""H_{O,V}^{(p,j)}=\frac{\partial^2f(x)}{\partial w_O^{(p)}\partial
+        w_V^{(j)}}=\tau_1\sum_i\sigma_r(w_V^{(p)} \beta_i^\top x)x^\top\beta_i\mathbb 1_{\{j=p\}}""",
     relation=Equal(), all_sizes=True,
     doubt=Doubt(
         r"\sigma_r \left( w_V^{(p)} \boldsymbol{\beta}_i^\top \boldsymbol{x} \right) \boldsymbol{x}^\top",
@@ -236,8 +214,7 @@ H_OV.mutant("every ReLU active", gate=lambda w_V, mean: w_V * 0 + 1)
 # -- the blocks of w_K -------------------------------------------------------------------------------------------------
 
 KEY_BLOCKS = Claim(DERIVATIVES, "convergence.hessian-key-blocks", label="D.3, the blocks of w_K by symmetry",
-    statement=r"""
-        H_{K,K}=H_{Q,Q}|_{w_Q\leftrightarrow w_K},\quad H_{K,V}=H_{Q,V}|_{w_Q\leftrightarrow w_K},\quad
+    statement=r"""H_{K,K}=H_{Q,Q}|_{w_Q\leftrightarrow w_K},\quad H_{K,V}=H_{Q,V}|_{w_Q\leftrightarrow w_K},\quad
         H_{K,O}=H_{Q,O}|_{w_Q\leftrightarrow w_K},\quad H_{K,Q}=H_{Q,K}^\top""",
     assumptions=["Gamma_i with its third term as a matrix"],
     relation=Equal(), all_sizes=True,

@@ -10,15 +10,8 @@ from typing import Annotated, Any
 from theorems.convergence import CONVERGENCE
 from theorems.convergence.part_c_1_lemmas.constants import stacked
 from theorems.convergence.part_d_3_hessian.hessian_blocks import (
-    Queries,
-    ScalarTokens,
-    Weights,
-    block,
-    covariance_slope,
-    logit_curvature,
-    opposite_tokens,
-    scalar_attention,
-)
+    Queries, ScalarTokens, Weights, block, covariance_slope, logit_curvature, opposite_tokens, scalar_attention,
+)  # fmt: skip
 from theorems.convergence.part_d_3_hessian.hessian_entries import output_value_entries
 from verify.matrix import absolute, concatenate, frobenius_norm, maximum, rational, spectral_norm, sqrt, total
 from verify.vocabulary import AtMost, Claim, Doubt, Real, Setting, Shape
@@ -64,14 +57,11 @@ IN_THE_BALL = NTK.extended(
     special_domains={"weights of full size": _full_size_weights},
 )
 
-# -- Eq. (72) ----------------------------------------------------------------------------------------------------------
-
 BLOCK_SUM = Claim(CONVERGENCE, "convergence.eq-72-blocksum", label="Eq. (72) and text",
     statement=r"\|H\|_2\le\text{sum of the spectral norms of the blocks }H_{A,B},\ A,B\in\{Q,K,V,O\}",
     assumptions=["H symmetric, in 4 x 4 blocks of shape (d_m, d_m)"],
     relation=AtMost(), sizes={"d_m": (1, 2)},
-    note="""
-        Attained where a single diagonal block is not zero. An off-diagonal block and its transpose may be counted
+    note="""Attained where a single diagonal block is not zero. An off-diagonal block and its transpose may be counted
         once.""",
 )  # fmt: skip
 
@@ -98,14 +88,11 @@ def _(arrays: dict[str, Any], sizes: dict[str, int], rng: Any) -> None:
     arrays["A"][:, 1:] = 0.0
 
 
-BLOCK_SUM.mutant(
-    "largest block", "sum(sum(row) for row in norms) -> maximum(stacked([norm for row in norms for norm in row]))"
-)
+BLOCK_SUM.mutant("largest block",
+    "sum(sum(row) for row in norms) -> maximum(stacked([norm for row in norms for norm in row]))")  # fmt: skip
 BLOCK_SUM.mutant("diagonal blocks alone", "sum(sum(row) for row in norms) -> sum(norms[i][i] for i in range(4))")
-BLOCK_SUM.mutant(
-    "off-diagonal blocks alone",
-    lambda value, A: value - sum(spectral_norm(symmetric_from_blocks(A)[i][i]) for i in range(4)),
-)
+BLOCK_SUM.mutant("off-diagonal blocks alone",
+    lambda value, A: value - sum(spectral_norm(symmetric_from_blocks(A)[i][i]) for i in range(4)))  # fmt: skip
 
 
 def scales(w: Any) -> tuple[Any, Any]:
@@ -126,9 +113,8 @@ QQ_NORM = Claim(NTK, "convergence.h-qq-norm", label="D.3, norm of H_QQ",
         r"\boldsymbol{w}_{O}\circ\boldsymbol{\sigma}_{r}\left(\boldsymbol{w}_{V}\boldsymbol{x}^{\top}\boldsymbol{\beta}_{i}\right)\right)\boldsymbol{x}^{\top}\boldsymbol{\Gamma}_{i}\boldsymbol{x}",
         "The dot of relu' is lost; the entries of H_QQ have it.",
     ),
-    note="""
-        The Cauchy-Schwarz step takes w_V^T (w_O o relu') out of the sum, but it depends on i through the ReLU, and the
-        x^T Gamma_i x have either sign. For tokens 1 and -1 they cancel, as beta_2 is beta_1 reversed, while each
+    note="""The Cauchy-Schwarz step takes w_V^T (w_O o relu') out of the sum, but it depends on i through the ReLU, and
+        the x^T Gamma_i x have either sign. For tokens 1 and -1 they cancel, as beta_2 is beta_1 reversed, while each
         neuron is on for one of the two: the bound is 0 for all weights, at every width, and the norm almost surely is
         not. With |x^T Gamma_i x| inside the sum the order is right. The bound of ||w_Q||_2 for a factor ||w_K||_2 is
         right where eta_Q = eta_K, as in Table 1. Gamma_i is the matrix of convergence.gamma-def-matrix.""",
@@ -189,10 +175,8 @@ QQ_NORM.counterexample(
 QQ_NORM.counterexample(
     "tokens 1 and -1, d_m = 1, all weights 1: the bound is 0, the norm is not", lambda: {**_ones(1), "R": 0, "C_x": 1}
 )
-QQ_NORM.counterexample(
-    "tokens 1 and -1, d_m = 5, where 1 - 8 exp(-d_m/2) > 0, all weights 1: as at d_m = 1",
-    lambda: {**_ones(5), "R": 0, "C_x": 1},
-)
+QQ_NORM.counterexample("tokens 1 and -1, d_m = 5, where 1 - 8 exp(-d_m/2) > 0, all weights 1: as at d_m = 1",
+    lambda: {**_ones(5), "R": 0, "C_x": 1})  # fmt: skip
 
 
 QQ_ABSOLUTE = Claim(IN_THE_BALL, "convergence.h-qq-norm-absolute",
@@ -240,13 +224,11 @@ OV_NORM = Claim(NTK, "convergence.h-ov-norm", label="D.3, norm of H_OV",
         \|H_{O,V}\|_2=\max_j|H_{O,V}^{(jj)}|\le|\tau_1\sum_ix^\top\beta_i|\le\tau_1\sum_i\|x\|_2\|\beta_i\|_2=\mathcal
         O(1/d_m)""",
     relation=AtMost(signed=True), expects="refuted", severity="error", correction="convergence.h-ov-norm-absolute",
-    note="""
-        Two defects. The ReLUs are on for some tokens and off for others, so x^T beta_i of both signs may cancel in the
-        bound and not in the entry: for tokens 1 and -1 the bound is 0 at every width, and the norm almost surely is
+    note="""Two defects. The ReLUs are on for some tokens and off for others, so x^T beta_i of both signs may cancel in
+        the bound and not in the entry: for tokens 1 and -1 the bound is 0 at every width, and the norm almost surely is
         not. And tau_1 sum_i ||x|| ||beta_i|| is d_m^{-1/2} times a number that does not depend on the width:
-        O(d_m^{-1/2}) and no better, since sqrt(d_m) ||H_OV||_2 tends to |sum_i x_i|
-        (convergence.hessian-block-limits). The claim is refuted by the first; Theorem 3 needs no more than
-        O(d_m^{-1/2}).""",
+        O(d_m^{-1/2}) and no better, since sqrt(d_m) ||H_OV||_2 tends to |sum_i x_i| (convergence.hessian-block-limits).
+        The claim is refuted by the first; Theorem 3 needs no more than O(d_m^{-1/2}).""",
 )  # fmt: skip
 
 
@@ -308,7 +290,6 @@ OV_ABSOLUTE.oracle(
     lambda x, w_Q, w_K, w_V, w_O: stacked([_ov_norm(x, w_Q, w_K, w_V, w_O), *_ov_chain(x, w_Q, w_K, w_V)[:-1]])
 )
 OV_ABSOLUTE.mutant("absolute value outside the sum, as printed", inside=False)
-OV_ABSOLUTE.mutant(
-    "1/d_m for its square root, as printed", lambda value, w_Q: stacked([*value[:-1], value[-1] / sqrt(w_Q.shape[0])])
-)
+OV_ABSOLUTE.mutant("1/d_m for its square root, as printed",
+    lambda value, w_Q: stacked([*value[:-1], value[-1] / sqrt(w_Q.shape[0])]))  # fmt: skip
 OV_ABSOLUTE.mutant("C_x for sqrt(d_s) C_x", lambda value, x: stacked([*value[:-1], value[-1] / sqrt(x.shape[0])]))

@@ -8,14 +8,8 @@ from theorems.convergence import CONVERGENCE
 from theorems.convergence.definitions import outputs
 from theorems.convergence.part_c_1_lemmas.constants import stacked
 from theorems.convergence.part_d_3_hessian.hessian_blocks import (
-    Queries,
-    ScalarTokens,
-    Weights,
-    block,
-    covariance,
-    mixed_factor,
-    scalar_attention,
-)
+    Queries, ScalarTokens, Weights, block, covariance, mixed_factor, scalar_attention,
+)  # fmt: skip
 from theorems.convergence.part_d_3_hessian.hessian_entries import output_value_entries
 from theorems.convergence.part_d_3_hessian.hessian_norms import IN_THE_BALL, THIRD_MOMENT, Bound, Radius, scales
 from verify.matrix import absolute, concatenate, frobenius_norm, ones, rational, spectral_norm, sqrt, total
@@ -52,13 +46,12 @@ QV_QO_NORM = Claim(AT_START, "convergence.h-qv-qo-norm", label="D.3, norms of H_
         \|_2^2(3\sqrt{\eta_{QK}d_m}+R)(3\sqrt{\eta_Vd_m}+R)=\mathcal O(1/d_m)""",
     relation=TendsTo(WIDTHS, PowerRate(0.5), instances=4), domains=("generic", "integers"), expects="refuted",
     severity="error", correction="convergence.h-qv-qo-norm-explicit",
-    note="""
-        The powers are d_m^{-3/2} d_m = d_m^{-1/2}: both inequalities hold, both orders do not. Judged by what O(1/d_m)
-        with probability 1 - 8 exp(-d_m/2) implies, that sqrt(d_m) times the norm tends to 0 in probability; it tends
-        to |sum_i x_i| Var(x) / sqrt 2, so that O(d_m^{-1/2}) is sharp. Theorem 3 needs no more. In the lines between,
-        a factor relu'(w_V^(p) x^T beta_i) with a free index p stands outside the vectors. A lost root, O(1/sqrt(d_m)),
-        would make both orders right. The extraction keeps it for H_QQ, H_QK and H, and shows 1/d_m for H_QV, H_QO and
-        H_OV alike.""",
+    note="""The powers are d_m^{-3/2} d_m = d_m^{-1/2}: both inequalities hold, both orders do not. Judged by what
+        O(1/d_m) with probability 1 - 8 exp(-d_m/2) implies, that sqrt(d_m) times the norm tends to 0 in probability; it
+        tends to |sum_i x_i| Var(x) / sqrt 2, so that O(d_m^{-1/2}) is sharp. Theorem 3 needs no more. In the lines
+        between, a factor relu'(w_V^(p) x^T beta_i) with a free index p stands outside the vectors. A lost root,
+        O(1/sqrt(d_m)), would make both orders right. The extraction keeps it for H_QQ, H_QK and H, and shows 1/d_m for
+        H_QV, H_QO and H_OV alike.""",
 )  # fmt: skip
 
 
@@ -106,13 +99,11 @@ QV_QO_NORM.counterexample("tokens 0 and 2: both limits are sqrt 2, printed 0", x
 
 BLOCK_LIMITS = Claim(AT_START, "convergence.hessian-block-limits",
     label="D.3, the orders of H_QV, H_QO and H_OV at initialisation",
-    statement=r"""
-        \sqrt{d_m}\,\|H_{Q,V}\|_2,\ \sqrt{d_m}\,\|H_{Q,O}\|_2\to\tfrac1{\sqrt2}|\textstyle\sum_ix_i|
+    statement=r"""\sqrt{d_m}\,\|H_{Q,V}\|_2,\ \sqrt{d_m}\,\|H_{Q,O}\|_2\to\tfrac1{\sqrt2}|\textstyle\sum_ix_i|
         \operatorname{Var}(x),\quad\sqrt{d_m}\,\|H_{O,V}\|_2\to|\textstyle\sum_ix_i|""",
     relation=TendsTo(WIDTHS, PowerRate(0.5), instances=4), domains=("generic", "integers"), of_project=True,
-    note="""
-        Var under equal weights. So the Hessian norm is of order d_m^{-1/2} exactly, and Theorem 3 has the right order.
-    """,
+    note="""Var under equal weights. So the Hessian norm is of order d_m^{-1/2} exactly, and Theorem 3 has the right
+        order.""",
 )  # fmt: skip
 
 
@@ -211,8 +202,7 @@ BLOCK_BOUNDS = Claim(IN_THE_BALL, "convergence.hessian-block-bounds", label="D.3
     r"\sqrt{d_m}\|H_{Q,O}\|_2\le\tfrac{\sqrt{d_s}}2B^3\omega^2,\ \sqrt{d_m}\|H_{O,V}\|_2\le d_sB",
     relation=AtMost(), uses=("convergence.h-qk-product-rule", "convergence.gamma-third-moment", "convergence.lemma-20"),
     of_project=True,
-    note="""
-        Cauchy-Schwarz, Var <= B^2 / 2, |third moment| <= (sqrt 6 / 9) B^3 and ||x||_1 <= sqrt(d_s) B. The blocks of
+    note="""Cauchy-Schwarz, Var <= B^2 / 2, |third moment| <= (sqrt 6 / 9) B^3 and ||x||_1 <= sqrt(d_s) B. The blocks of
         w_K are those of w_Q with w_Q and w_K exchanged (convergence.hessian-key-blocks).""",
 )  # fmt: skip
 
@@ -238,9 +228,8 @@ BLOCK_BOUNDS.mutant("1/d_m for H_OV, as printed", "output -> output / sqrt(d_m)"
 
 
 OO_VV = Claim(IN_THE_BALL, "convergence.h-oo-vv", label="D.3",
-    statement=r"""
-        H_{O,O}=0,\ H_{V,V}=0;\ \text{hence }\|H\|_2\le\mathcal O(1/\sqrt{d_m})\text{ using the symmetry of }w_K\text{
-        and }w_Q""",
+    statement=r"""H_{O,O}=0,\ H_{V,V}=0;\ \text{hence }\|H\|_2\le\mathcal O(1/\sqrt{d_m})\text{ using the symmetry of
+        }w_K\text{ and }w_Q""",
     relation=AtMost(), expects="gap", uses=("convergence.hessian-block-bounds", "convergence.hessian-key-blocks"),
     proof=(
         "convergence.eq-72-blocksum", "convergence.eq-71", "convergence.eq-73", "convergence.gamma-def",
@@ -248,12 +237,11 @@ OO_VV = Claim(IN_THE_BALL, "convergence.h-oo-vv", label="D.3",
         "convergence.h-qo", "convergence.h-qv-qo-norm", "convergence.diag-bound", "convergence.h-ov",
         "convergence.h-ov-norm", "convergence.lemma-20",
     ),
-    note="""
-        O(1/sqrt(d_m)) is (sqrt(6)/3 B^5 omega^4 + 5/2 sqrt(d_s) B^3 omega^2 + d_s B) / sqrt(d_m) with B = sqrt(d_s)
+    note="""O(1/sqrt(d_m)) is (sqrt(6)/3 B^5 omega^4 + 5/2 sqrt(d_s) B^3 omega^2 + d_s B) / sqrt(d_m) with B = sqrt(d_s)
         C_x and omega = 3 + R / sqrt(d_m) <= 3 + R. At points of differentiability; where a pre-activation vanishes,
         relu'' = 0 by convention, and the jump of the gradient there is in no Hessian. The constant adds H_QQ, H_KK and
-        one of each pair of off-diagonal blocks (convergence.hessian-block-bounds). It is attained as the tokens tend
-        to 0 at d_s = 1, so the order is sharp.""",
+        one of each pair of off-diagonal blocks (convergence.hessian-block-bounds). It is attained as the tokens tend to
+        0 at d_s = 1, so the order is sharp.""",
 )  # fmt: skip
 
 

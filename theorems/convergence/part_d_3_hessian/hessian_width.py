@@ -70,8 +70,6 @@ TWO_POINTS = NTK.extended(
     inputs=two_starts,
 )
 
-# -- Theorem 3 ---------------------------------------------------------------------------------------------------------
-
 THM_3 = Claim(NTK, "convergence.thm-3", label="Theorem 3",
     statement=r"""
         \text{Assumption 1, }\tau_0=d_m^{-1},\ R>0\text{ fixed, }\theta^t\in B(\theta,R):=\{\theta:\|\theta-\theta^0\|_2\le
@@ -90,9 +88,8 @@ THM_3 = Claim(NTK, "convergence.thm-3", label="Theorem 3",
     presumes=("convergence.thm-3-any-initialisation",),
     missing="NTK initialisation (tau_1 = d_m^{-1/2}, eta_O = eta_V = eta_Q = eta_K = 1)",
     correction="convergence.thm-3-ntk",
-    note="""
-        O(d_m^{-1/2}) with the explicit constant 2 c^4 B^5 + (1/2 + sqrt 2) c^2 sqrt(d_s) B^3 + d_s B, c = 3 + R, B =
-        ||X||_F <= sqrt(d_s) C_x, on the event of probability 1 - 8 exp(-d_m/2) that the proof uses. For any d; the
+    note="""O(d_m^{-1/2}) with the explicit constant 2 c^4 B^5 + (1/2 + sqrt 2) c^2 sqrt(d_s) B^3 + d_s B, c = 3 + R, B
+        = ||X||_F <= sqrt(d_s) C_x, on the event of probability 1 - 8 exp(-d_m/2) that the proof uses. For any d; the
         proof has d = 1. With M = W_Q^T W_K, f = tau_1 sum_i h_i^T m_i(M), |h_i| <= |w_O||W_V|, dm_i = tau_0 Cov_i dM^T
         x_i, d^2m_i = tau_0^2 kappa_i(dM^T x_i, dM^T x_i), where Cov_i and kappa_i, second and third cumulants of the
         tokens, are at most B^2/2 and B^3. With |dM| <= c sqrt(d_m) (|dW_Q| + |dW_K|) and d^2M = 2 dW_Q^T dW_K, the
@@ -100,7 +97,7 @@ THM_3 = Claim(NTK, "convergence.thm-3", label="Theorem 3",
         O with V d_s B, each over sqrt(d_m). The statement names no initialisation; NTK stands in the title of Section
         4.3 only. Under LeCun and He initialisation tau_1 = 1, and the block of O and V is of order 1
         (convergence.thm-3-any-initialisation). At a kink f has no Hessian, and every ball of fixed radius holds kinks.
-    """,
+        """,
 )  # fmt: skip
 
 
@@ -184,8 +181,7 @@ ANY_INITIALISATION = Claim(CONVERGENCE, "convergence.thm-3-any-initialisation",
         Assumption("d_m > A^2, the width as large as one likes", positive=lambda theta, A: stacked([theta.shape[0] - A * A])),
     ],
     relation=AtMost(ascent=False), sizes={"d_m": (5, 6)}, expects="refuted", severity="error", of_project=True,
-    note="""
-        d^2 f / dw_O dw_V is diag(relu'(w_V x) x), of norm 1 at x = 1 at every width, as tau_1 = 1. With tau_1 =
+    note="""d^2 f / dw_O dw_V is diag(relu'(w_V x) x), of norm 1 at x = 1 at every width, as tau_1 = 1. With tau_1 =
         d_m^{-1/2} the theorem holds (convergence.thm-3-ntk).""",
 )  # fmt: skip
 
@@ -224,19 +220,17 @@ ANY_INITIALISATION.counterexample(
 # -- the remark --------------------------------------------------------------------------------------------------------
 
 REMARK = Claim(TWO_POINTS, "convergence.thm-3-remark", label="Remark after Theorem 3",
-    statement=r"""
-        \text{By [Liu et al., 2020, Proposition 2.3], the small Hessian norm is a sufficient condition for small change
-        of NTK. Thus, Theorem 3 can be an indicator for the stability of NTK.}""",
+    statement=r"""\text{By [Liu et al., 2020, Proposition 2.3], the small Hessian norm is a sufficient condition for
+        small change of NTK. Thus, Theorem 3 can be an indicator for the stability of NTK.}""",
     relation=AtMost(ascent=False), expects="refuted", severity="error",
     correction="convergence.thm-3-remark-fixed-pattern", uses=("convergence.hessian-misses-kinks",),
-    note="""
-        Read as that proposition: a Hessian norm of at most epsilon on the ball bounds the change of the gradient by
+    note="""Read as that proposition: a Hessian norm of at most epsilon on the ball bounds the change of the gradient by
         epsilon ||theta - theta^0||, hence that of the kernel K = ||grad f||^2 by as much times the sum of both
         gradients' norms. It is the mean value theorem, which needs a gradient without jumps. For ReLU the Hessian is
         small wherever it exists, and the gradient in W_V still jumps by tau_1 |w_O| |m| at every kink, at any width.
-        That the kernel of a wide ReLU network moves little from a Gaussian start needs another reason: that few
-        neurons reach their kinks. The cited proposition is right for models that are twice differentiable, and 'can be
-        an indicator' claims little. Judged is the sentence about this network, whose Hessian Theorem 3 bounds where it
+        That the kernel of a wide ReLU network moves little from a Gaussian start needs another reason: that few neurons
+        reach their kinks. The cited proposition is right for models that are twice differentiable, and 'can be an
+        indicator' claims little. Judged is the sentence about this network, whose Hessian Theorem 3 bounds where it
         exists.""",
 )  # fmt: skip
 
@@ -279,14 +273,10 @@ def _values_cross(crossing: int) -> dict[str, Any]:
     return {"X": [[1]], "theta": theta, "theta_0": theta_0, "R": Fraction(1)}
 
 
-REMARK.counterexample(
-    "one token 1, five neurons: all value weights move from -10^-6 to 10^-6, the kernel from 0 to 1",
-    lambda: _values_cross(5),
-)
-REMARK.counterexample(
-    "one token 1, five neurons: one value weight moves from -10^-6 to 10^-6, the kernel by 1/5",
-    lambda: _values_cross(1),
-)
+REMARK.counterexample("one token 1, five neurons: all value weights move from -10^-6 to 10^-6, the kernel from 0 to 1",
+    lambda: _values_cross(5))  # fmt: skip
+REMARK.counterexample("one token 1, five neurons: one value weight moves from -10^-6 to 10^-6, the kernel by 1/5",
+    lambda: _values_cross(1))  # fmt: skip
 
 
 def _one_sign(X: Any, theta: Any, theta_0: Any) -> Any:
@@ -307,10 +297,9 @@ FIXED_PATTERN = Claim(TWO_POINTS, "convergence.thm-3-remark-fixed-pattern",
         ),
     ],
     relation=AtMost(ascent=False), corrects="convergence.thm-3-remark", of_project=True,
-    note="""
-        m_i is an average of tokens, so every pre-activation keeps its sign on the segment, which lies in the ball; the
-        mean value theorem applies with the constant of Theorem 3 as epsilon sqrt(d_m). For d = 1: positive tokens, and
-        no entry of w_V changes its sign.""",
+    note="""m_i is an average of tokens, so every pre-activation keeps its sign on the segment, which lies in the ball;
+        the mean value theorem applies with the constant of Theorem 3 as epsilon sqrt(d_m). For d = 1: positive tokens,
+        and no entry of w_V changes its sign.""",
 )  # fmt: skip
 
 

@@ -18,9 +18,8 @@ DIAG_BOUND = Claim(CONVERGENCE, "convergence.diag-bound", label="D.3, after the 
     assumptions=["beta_i = Softmax(u)^T"],
     relation=AtMost(), sizes={"d_s": (1, 5)}, expects="refuted", severity="error",
     correction="convergence.diag-bound-interlacing",
-    note="""
-        The lower bound adds where Weyl's inequality subtracts. It fails for equal weights of any number, and for one
-        token, where the matrix is 0. Nor is (min beta - ||beta||^2)^2 right: it is 1 for a weight of 1, where the
+    note="""The lower bound adds where Weyl's inequality subtracts. It fails for equal weights of any number, and for
+        one token, where the matrix is 0. Nor is (min beta - ||beta||^2)^2 right: it is 1 for a weight of 1, where the
         matrix is 0 again. The upper bound holds, and it alone is used. = O(1) is at most 4.""",
 )  # fmt: skip
 
@@ -47,25 +46,21 @@ def what_they_bound(u: Logits) -> Any:
 
 
 DIAG_BOUND.mutant("without the squares", lambda value: stacked([sqrt(value[0]), sqrt(value[1])]))
-DIAG_BOUND.mutant(
-    "max beta - ||beta||^2 above",
-    "maximum(beta) + frobenius_norm(beta) ** 2 -> maximum(beta) - frobenius_norm(beta) ** 2",
-)
+DIAG_BOUND.mutant("max beta - ||beta||^2 above",
+    "maximum(beta) + frobenius_norm(beta) ** 2 -> maximum(beta) - frobenius_norm(beta) ** 2")  # fmt: skip
 DIAG_BOUND.counterexample("two equal weights: the norm is 1/2, the lower bound 1", u=[[0, 0]])
 DIAG_BOUND.counterexample("three equal weights: the norm is 1/3, the lower bound 2/3", u=[[0, 0, 0]])
 
 
 INTERLACING = Claim(CONVERGENCE, "convergence.diag-bound-interlacing",
     label="D.3, the norm of diag(beta) - beta beta^T between the two largest weights",
-    statement=r"""
-        \beta_{(2)}\le\|\mathrm{diag}(\beta)-\beta\beta^\top\|_2\le\beta_{(1)},\quad \beta_{(1)}-\|\beta\|_2^2\le\|
-        \mathrm{diag}(\beta)-\beta\beta^\top\|_2\le\tfrac12""",
+    statement=r"""\beta_{(2)}\le\|\mathrm{diag}(\beta)-\beta\beta^\top\|_2\le\beta_{(1)},\quad
+        \beta_{(1)}-\|\beta\|_2^2\le\| \mathrm{diag}(\beta)-\beta\beta^\top\|_2\le\tfrac12""",
     assumptions=["beta = Softmax(u)^T, with largest entries beta_(1) >= beta_(2), and beta_(2) = 0 for one token"],
     relation=AtMost(), sizes={"d_s": (1, 5)}, corrects="convergence.diag-bound", of_project=True,
-    note="""
-        A positive semidefinite matrix of rank one is subtracted, so eigenvalues interlace; Weyl gives the third bound.
-        1/2: x^T J x is a variance, at most (max x - min x)^2 / 4 <= |x|^2 / 2. All are attained by two equal weights.
-    """,
+    note="""A positive semidefinite matrix of rank one is subtracted, so eigenvalues interlace; Weyl gives the third
+        bound. 1/2: x^T J x is a variance, at most (max x - min x)^2 / 4 <= |x|^2 / 2. All are attained by two equal
+        weights.""",
 )  # fmt: skip
 
 

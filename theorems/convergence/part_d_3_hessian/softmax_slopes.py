@@ -10,12 +10,8 @@ from typing import Annotated, Any
 from theorems.convergence import CONVERGENCE
 from theorems.convergence.part_c_1_lemmas.constants import stacked
 from theorems.convergence.part_d_3_hessian.hessian_blocks import (
-    ScalarTokens,
-    covariance,
-    covariance_slope,
-    opposite_tokens,
-    slope_as_printed,
-)
+    ScalarTokens, covariance, covariance_slope, opposite_tokens, slope_as_printed,
+)  # fmt: skip
 from verify.matrix import absolute, diag, frobenius_norm, hadamard, maximum, softmax, spectral_norm, sqrt, total
 from verify.oracles import jacobian
 from verify.vocabulary import AtMost, Claim, Equal, Real, Setting, Shape
@@ -31,10 +27,9 @@ GAMMA = Claim(CONVERGENCE, "convergence.gamma-def", label="D.3, definition of Ga
     assumptions=["beta_i = Softmax(u)^T", "Gamma_i is what stands for d(diag(beta_i) - beta_i beta_i^T)/ds in H_{Q,Q}"],
     relation=Equal(), sizes={"d_s": (1, 4)}, expects="refuted", severity="slip",
     correction="convergence.gamma-def-matrix",
-    note="""
-        The third term is a column, of degree two in x beside terms of degree one; a matrix only without its last x. To
-        give the sum a value, the column is added to every column, as array libraries do without complaint. The last x
-        is no damage: it recurs twice in Eq. (74), and the bound given there for the third term needs it. A misprint
+    note="""The third term is a column, of degree two in x beside terms of degree one; a matrix only without its last x.
+        To give the sum a value, the column is added to every column, as array libraries do without complaint. The last
+        x is no damage: it recurs twice in Eq. (74), and the bound given there for the third term needs it. A misprint
         although it recurs: added to d_s x d_s matrices, the term shows its own last x to be one too many.""",
 )  # fmt: skip
 
@@ -97,10 +92,9 @@ THIRD_MOMENT = Claim(CONVERGENCE, "convergence.gamma-third-moment", label="D.3, 
     statement=r"x^\top\Gamma_ix=\sum_k\beta_i^{(k)}(x^{(k)}-x^\top\beta_i)^3",
     assumptions=["Gamma_i with its third term as a matrix"],
     relation=Equal(), all_sizes=True, sizes={"d_s": (1, 5)}, exact=True, of_project=True,
-    note="""
-        The third central moment of the tokens under beta_i. It has either sign, and vanishes for two tokens of equal
-        weight; its size is at most (max x - min x)^3 / (6 sqrt 3), attained by two tokens with weights (1 -+ 1/sqrt 3)
-        / 2.""",
+    note="""The third central moment of the tokens under beta_i. It has either sign, and vanishes for two tokens of
+        equal weight; its size is at most (max x - min x)^3 / (6 sqrt 3), attained by two tokens with weights (1 -+
+        1/sqrt 3) / 2.""",
 )  # fmt: skip
 
 
@@ -137,18 +131,16 @@ SOFTMAX = Setting(
 )
 
 EQ_74 = Claim(SOFTMAX, "convergence.eq-74", label="Eq. (74) and its three parts",
-    statement=r"""
-        \|\mathrm{diag}(\beta_i\circ x-\beta_i\beta_i^\top x)\|_2\le\|\beta_i\circ x-\beta_i\beta_i^\top
+    statement=r"""\|\mathrm{diag}(\beta_i\circ x-\beta_i\beta_i^\top x)\|_2\le\|\beta_i\circ x-\beta_i\beta_i^\top
         x\|_\infty\le\|x\|_2+\|\beta_i\|_2\|x\|_2\le2C_x;\quad\|(\mathrm{diag}(\beta_i)-\beta_i\beta_i^\top)x\beta_i^
         \top\|_2\le2\|x\|_2\|\beta_i\|_2\le2C_x;\quad\|\beta_ix^\top(\mathrm{diag}(\beta_i)-\beta_i\beta_i^\top)x\|_2\le
         \|\beta_ix^\top\|_2\|\mathrm{diag}(\beta_i)-\beta_i\beta_i^\top\|_2\|x\|_2""",
     relation=AtMost(), expects="refuted", severity="error", correction="convergence.eq-74-tokens",
-    note="""
-        Assumption 1 bounds ||x||_2 by sqrt(d_s) C_x, not by C_x, so the last step of the first two parts fails from
+    note="""Assumption 1 bounds ||x||_2 by sqrt(d_s) C_x, not by C_x, so the last step of the first two parts fails from
         two tokens on; the same confusion is in Lemma 14. With 63 tokens the first norm itself can exceed 2 C_x: for a
-        token 62 b and 62 tokens -b, which together weigh as much as it, it is 63 b/4 = 63 C_x/(4 sqrt 62). The order
-        in d_m does not change. The third part holds for the column that is printed; Gamma_i needs it without the last
-        x. The logits are free here; those of the counterexamples are multiples of x, as in D.3.""",
+        token 62 b and 62 tokens -b, which together weigh as much as it, it is 63 b/4 = 63 C_x/(4 sqrt 62). The order in
+        d_m does not change. The third part holds for the column that is printed; Gamma_i needs it without the last x.
+        The logits are free here; those of the counterexamples are multiples of x, as in D.3.""",
 )  # fmt: skip
 
 
@@ -214,8 +206,7 @@ EQ_74_TOKENS = Claim(SOFTMAX, "convergence.eq-74-tokens",
         \beta_i\beta_i^\top)x\beta_i^\top\|_2+\|\beta_ix^\top(\mathrm{diag}(\beta_i)-\beta_i\beta_i^\top)\|_2\le2
         \sqrt{d_s}C_x+2\sqrt{d_s}C_x+\sqrt{d_s}C_x""",
     relation=AtMost(), corrects="convergence.eq-74", of_project=True,
-    note="""
-        The steps of the three parts with sqrt(d_s) C_x for C_x; the third part is that of the matrix, with
+    note="""The steps of the three parts with sqrt(d_s) C_x for C_x; the third part is that of the matrix, with
         ||diag(beta) - beta beta^T||_2 <= 1. Every step is checked; the ratio reported is that of the tightest step.""",
 )  # fmt: skip
 

@@ -24,9 +24,8 @@ LEMMA_20 = Claim(CONVERGENCE, "convergence.lemma-20", label="Lemma 20",
     assumptions=["entries of w independent standard normal", "R >= 0", "for all w~ in the ball at once"],
     relation=FollowsLaw(samples=4000, instances=8), sizes={"d_m": (1, 12)},
     uses=("convergence.lemma-6", "convergence.lemma-20-tail"),
-    note="""
-        Tested at the w~ of the ball that is farthest from 0, w (1 + R/||w||). Far from tight: the exact probability of
-        the exception is that of chi^2 > 9 d_m (convergence.lemma-20-tail). At d_m = 1, where Lemma 6 needs d_m > d,
+    note="""Tested at the w~ of the ball that is farthest from 0, w (1 + R/||w||). Far from tight: the exact probability
+        of the exception is that of chi^2 > 9 d_m (convergence.lemma-20-tail). At d_m = 1, where Lemma 6 needs d_m > d,
         the stated probability is negative and nothing is said.""",
 )  # fmt: skip
 

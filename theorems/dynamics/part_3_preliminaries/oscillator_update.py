@@ -6,19 +6,11 @@ from typing import Annotated, Any
 
 from theorems.dynamics import DYNAMICS
 from theorems.dynamics.definitions import (
-    Beta,
-    Heads,
-    QueryWeights,
-    SquareWeights,
-    Tokens,
-    multi_head_attention,
-    unit_rows,
-)
+    Beta, Heads, QueryWeights, SquareWeights, Tokens, multi_head_attention, unit_rows,
+)  # fmt: skip
 from theorems.dynamics.part_c_details.oscillators import (
-    oscillator_normalisation,
-    oscillator_omega,
-    oscillator_projection,
-)
+    oscillator_normalisation, oscillator_omega, oscillator_projection,
+)  # fmt: skip
 from theorems.dynamics.settings import Step, Width, heads_fit
 from verify.matrix import concatenate, row_sums
 from verify.vocabulary import Assumption, Claim, HasStructure, Setting, Shape
@@ -94,22 +86,19 @@ def parts_along_oscillators(value: Any, X: Tokens, N: Width) -> Any:
 
 EQ_7.mutant("symmetric Omega_j^2", "Omega -> concatenate([block @ block for block in blocks_of(Omega, N)], axis=0)")
 EQ_7.mutant("projection dropped", "oscillator_projection(X, drive, N) -> drive")
-EQ_7.mutant(
-    "whole tokens projected", "oscillator_projection(X, drive, N) -> oscillator_projection(X, drive, X.shape[1])"
-)
+EQ_7.mutant("whole tokens projected",
+    "oscillator_projection(X, drive, N) -> oscillator_projection(X, drive, X.shape[1])")  # fmt: skip
 
 
 # -- Eq. (8) -----------------------------------------------------------------------------------------------------------
 
 EQ_8 = Claim(AKORN, "dynamics.eq-8-unit-oscillators", label="Eqs. (7)-(8),(97)",
-    statement=r"""
-        X^{(t+1)}=\Pi^{(osc)}(X^{(t)}+\eta\Delta X^{(t)}),\quad \|\tilde X^{(t+1)}_{i,j}\|=1\ \text{for every
+    statement=r"""X^{(t+1)}=\Pi^{(osc)}(X^{(t)}+\eta\Delta X^{(t)}),\quad \|\tilde X^{(t+1)}_{i,j}\|=1\ \text{for every
         oscillator}""",
     assumptions=["eta of either sign"],
     relation=HasStructure(), uses=("dynamics.eq-7-omega", "dynamics.eq-97"),
-    note=r"""
-        Before \Pi the squared norm is 1 + \eta^2 |\Delta|^2 by Pythagoras, so that \Pi is always defined. Tokens have
-        norm sqrt(D/N), not 1.""",
+    note=r"""Before \Pi the squared norm is 1 + \eta^2 |\Delta|^2 by Pythagoras, so that \Pi is always defined. Tokens
+        have norm sqrt(D/N), not 1.""",
 )  # fmt: skip
 
 

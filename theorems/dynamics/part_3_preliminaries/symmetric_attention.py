@@ -11,27 +11,12 @@ from typing import Annotated, Any
 import numpy as np
 
 from theorems.dynamics.definitions import (
-    Beta,
-    QueryWeights,
-    SquareWeights,
-    Tokens,
-    attention_head,
-    energy,
-    flow,
-    projection,
-    unit_rows,
-)
+    Beta, QueryWeights, SquareWeights, Tokens, attention_head, energy, flow, projection, unit_rows,
+)  # fmt: skip
 from theorems.dynamics.numerics import eigenvalues, loss_along
 from theorems.dynamics.settings import (
-    ENERGY,
-    SPHERE,
-    SYMMETRIC_ATTENTION,
-    Core,
-    Factor,
-    InverseTemperature,
-    symmetric_weights,
-    unit_tokens_and_values,
-)
+    ENERGY, SPHERE, SYMMETRIC_ATTENTION, Core, Factor, InverseTemperature, symmetric_weights, unit_tokens_and_values,
+)  # fmt: skip
 from verify.matrix import block_diag, concatenate, exp, eye, maximum, ones, row_sums, step, zeros
 from verify.oracles import jacobian
 from verify.vocabulary import Assumption, AtMost, Claim, Equal, HasStructure, Reading, Shape
@@ -68,14 +53,10 @@ def velocity(X: Tokens, W_Q: QueryWeights, W_K: SquareWeights, W_V: SquareWeight
 # d|X_i|^2/dt = 2 X_i^T (dX/dt)_i, shape (S, 1)
 SPHERE_INVARIANT.part("structure", lambda value, X: 2 * row_sums(X * value))
 SPHERE_INVARIANT.mutant("without the projection", "flow -> attention_head")
-SPHERE_INVARIANT.mutant(
-    "projection onto the orthogonal complement of the drive",
-    lambda X, W_Q, W_K, W_V, beta: projection(attention_head(X, W_Q, W_K, W_V, beta), X),
-)
-SPHERE_INVARIANT.mutant(
-    "reflection instead of projection",
-    lambda value, X, W_Q, W_K, W_V, beta: 2 * value - attention_head(X, W_Q, W_K, W_V, beta),
-)
+SPHERE_INVARIANT.mutant("projection onto the orthogonal complement of the drive",
+    lambda X, W_Q, W_K, W_V, beta: projection(attention_head(X, W_Q, W_K, W_V, beta), X))  # fmt: skip
+SPHERE_INVARIANT.mutant("reflection instead of projection",
+    lambda value, X, W_Q, W_K, W_V, beta: 2 * value - attention_head(X, W_Q, W_K, W_V, beta))  # fmt: skip
 
 
 CONDITION_4 = Claim(SYMMETRIC_ATTENTION, "dynamics.eq-4-energy", label="Eq. (4) and following text, Section 3",
@@ -84,9 +65,8 @@ CONDITION_4 = Claim(SYMMETRIC_ATTENTION, "dynamics.eq-4-energy", label="Eq. (4) 
         X_{[i,:]}^\top W^QW^{K\top}X_{[j,:]})\Big)\le 0\ \text{along (3)}""",
     assumptions=["W^V = W^Q W^{K T}; any head dimension D_H"],
     relation=AtMost(signed=True), uses=("dynamics.prop-4.1-rate",),
-    note=r"""
-        With the softmax of Eq. (3) and with the unnormalised one. The second condition is the first with W^Q = W^K =
-        I. For each token the loss is 2 \beta Z_i |P_i \Delta_i|^2, or 2 \beta Z_i^2 |P_i \Delta_i|^2 without
+    note=r"""With the softmax of Eq. (3) and with the unnormalised one. The second condition is the first with W^Q = W^K
+        = I. For each token the loss is 2 \beta Z_i |P_i \Delta_i|^2, or 2 \beta Z_i^2 |P_i \Delta_i|^2 without
         normalisation.""",
 )  # fmt: skip
 
@@ -126,9 +106,8 @@ CONDITION_4.mutant("W^V from the keys alone", "W_Q @ W_K.T -> W_K @ W_K.T")
 # -- Lyapunov stability ------------------------------------------------------------------------------------------------
 
 LYAPUNOV_STABILITY = Claim(ENERGY, "dynamics.sec-3-lyapunov-stability", label="Section 3, text after Eq. (4)",
-    statement=r"""
-        \text{``That is, the dynamics evolve in a way that monotonically decreases the energy, thereby ensuring the
-        Lyapunov stability''}""",
+    statement=r"""\text{``That is, the dynamics evolve in a way that monotonically decreases the energy, thereby
+        ensuring the Lyapunov stability''}""",
     assumptions=[
         "W^Q = W^K = W^V = I, D = 2",
         Assumption("X is a rest point of (3)", zero=lambda X, beta: flow(X, eye(2), eye(2), eye(2), beta)),
@@ -136,8 +115,7 @@ LYAPUNOV_STABILITY = Claim(ENERGY, "dynamics.sec-3-lyapunov-stability", label="S
     relation=AtMost(signed=True), sizes={"S": (2, 4)}, expects="refuted", severity="error",
     correction="dynamics.sec-3-minima", uses=("dynamics.eq-4-energy",),
     reading=Reading("the Lyapunov stability", "of rest points, as in Section 5.2; the sentence does not say of what"),
-    note="""
-        A rest point with an eigenvalue of positive real part is not Lyapunov stable. That the energy never grows is
+    note="""A rest point with an eigenvalue of positive real part is not Lyapunov stable. That the energy never grows is
         true, and makes its sublevel sets invariant; it makes a rest point stable where the energy has a local minimum
         (dynamics.sec-3-minima). At an antipodal pair it has a maximum. In the paper's favour: of the states of least
         energy, which Lyapunov's direct method is about, the sentence is true. With W^V = I alone a cap of at most 90
@@ -181,11 +159,10 @@ MINIMA = Claim(SYMMETRIC_ATTENTION, "dynamics.sec-3-minima", label="Lyapunov sta
         AX_{[j,:]}):\ \text{every local minimum of }E_{\text{single}}\text{ is Lyapunov stable}""",
     assumptions=["A = W^Q W^{K T} = W^V, any head dimension D_H"],
     relation=Equal(), exact=True, of_project=True, corrects="dynamics.sec-3-lyapunov-stability",
-    note="""
-        Checked is the identity. It makes (3) the gradient flow of an analytic function, on a product of spheres, in a
-        metric rescaled token by token by the positive 2 beta Z_i; local minima of an analytic function, strict or not, are
-        stable under its gradient flow (Absil and Kurdyka, 2006). Other rest points are saddles or maxima and need not be.
-        For W^V = A = I all tokens at one place are a global minimum.""",
+    note="""Checked is the identity. It makes (3) the gradient flow of an analytic function, on a product of spheres, in
+        a metric rescaled token by token by the positive 2 beta Z_i; local minima of an analytic function, strict or
+        not, are stable under its gradient flow (Absil and Kurdyka, 2006). Other rest points are saddles or maxima and
+        need not be. For W^V = A = I all tokens at one place are a global minimum.""",
 )  # fmt: skip
 
 
@@ -211,18 +188,16 @@ MINIMA.mutant("not rescaled", "(2 * beta * Z) -> (2 * beta)")
 
 
 CAPS = Claim(SPHERE, "dynamics.sec-3-caps", label="Lyapunov stability of consensus",
-    statement=r"""
-        W^V=I,\ \langle u,X_{[i,:]}\rangle\ge0\ \Rightarrow\ \frac{d}{dt}\langle u,X_{[i,:]}\rangle\ge\min_j\langle
-        u,X_{[j,:]}\rangle-\langle u,X_{[i,:]}\rangle:\ \text{a cap }\{x:\langle u,x\rangle\ge c\ge0\}\text{ that holds
-        all tokens keeps them}""",
+    statement=r"""W^V=I,\ \langle u,X_{[i,:]}\rangle\ge0\ \Rightarrow\ \frac{d}{dt}\langle
+        u,X_{[i,:]}\rangle\ge\min_j\langle u,X_{[j,:]}\rangle-\langle u,X_{[i,:]}\rangle:\ \text{a cap }\{x:\langle
+        u,x\rangle\ge c\ge0\}\text{ that holds all tokens keeps them}""",
     assumptions=[
         Assumption("u is a unit vector", zero=lambda u: row_sums(u * u) - 1),
         Assumption(r"\langle u, X_i \rangle \ge 0", nonnegative=lambda X, u: X @ u.T),
         "W^V = I, any W^Q and W^K",
     ],
     relation=AtMost(signed=True), sizes={"S": (1, 4), "D": (2, 4)}, of_project=True,
-    note=r"""
-        At the token nearest to the rim of the cap the right-hand side vanishes, so no token leaves. As the cap
+    note=r"""At the token nearest to the rim of the cap the right-hand side vanishes, so no token leaves. As the cap
         shrinks, this is Lyapunov stability of X = 1 u^\top. Proof: d<u,x_i>/dt = <u,m_i> - <u,x_i><x_i,m_i> with m_i a
         convex combination of tokens, <x_i,m_i> at most 1.""",
 )  # fmt: skip

@@ -145,8 +145,7 @@ PROPOSITION_42 = Claim(PRINTED_VALUES, "dynamics.prop-4.2",
         "dynamics.eq-48", "dynamics.eq-49", "dynamics.eq-52", "dynamics.eq-53-54", "dynamics.eq-54-56",
         "dynamics.eq-56", "dynamics.eq-58-59", "dynamics.eq-66",
     ),
-    note=r"""
-        The orthogonality condition forces every A_h to be asymmetric (it squares to zero and is not zero), and the
+    note=r"""The orthogonality condition forces every A_h to be asymmetric (it squares to zero and is not zero), and the
         gradient of the energy is then not Eq. (48). The condition on W_h^V is taken as printed, with D_H = D, where
         both summands are D x D (dynamics.eq-13-form); the counterexamples have W_h^K = I, where W_h^{Q\top}W_h^K and
         W_h^KW_h^{Q\top} agree. Only few states, about one in 500 drawn at random, break the statement.""",
@@ -244,9 +243,8 @@ def _(arrays: dict[str, Any], sizes: dict[str, int], rng: Any) -> None:
 
 PROPOSITION_42_SYMMETRIC.domain("opposite tokens in the plane of a head")(opposite_tokens)
 PROPOSITION_42_SYMMETRIC.mutant("sign of W_h^V", "values -> [-V for V in values]")
-PROPOSITION_42_SYMMETRIC.mutant(
-    "symmetric heads that are not orthogonal", "A -> [*A, -A[0] / 2]; values -> [*values, -A[0] / 2]"
-)
+PROPOSITION_42_SYMMETRIC.mutant("symmetric heads that are not orthogonal",
+    "A -> [*A, -A[0] / 2]; values -> [*values, -A[0] / 2]")  # fmt: skip
 PROPOSITION_42_SYMMETRIC.mutant("W_h^V the identity", "values -> [eye(U.shape[0])] * H")
 
 
@@ -258,9 +256,8 @@ EQ_13_FORM = Claim(DYNAMICS, "dynamics.eq-13-form", label="Eq. (13), first condi
     relation=Equal(), sizes={"D": (1, 4), "D_H": (1, 4), "H": (1, 4)},
     where=lambda sizes: sizes["D"] == sizes["D_H"] * sizes["H"], expects="refuted", severity="slip",
     correction="dynamics.eq-13-symmetrised",
-    note=r"""
-        Shapes, not values. Already for H = 2 the summands do not add up. With W_h^K W_h^{Q\top} for W_h^{Q\top}W_h^K
-        they do, and W_h^V is D x D, as \sum_h SA_h(X) needs, though not D x D_H.""",
+    note=r"""Shapes, not values. Already for H = 2 the summands do not add up. With W_h^K W_h^{Q\top} for
+        W_h^{Q\top}W_h^K they do, and W_h^V is D x D, as \sum_h SA_h(X) needs, though not D x D_H.""",
 )  # fmt: skip
 
 
@@ -321,9 +318,8 @@ EQ_13_ORTHOGONALITY = Claim(DYNAMICS, "dynamics.eq-13-orthogonality", label="Eq.
         satisfiable: the }2H\text{ blocks form an orthonormal basis of }\mathbb R^D""",
     assumptions=["2 H divides D"],
     relation=HasStructure(), sizes={"D": (2, 4), "H": (1, 2)}, where=whole_blocks, exact=True,
-    note=r"""
-        The Cayley transform of any matrix has such blocks. Then A_h^2 = O and A_h \ne O, so that no A_h is symmetric.
-    """,
+    note=r"""The Cayley transform of any matrix has such blocks. Then A_h^2 = O and A_h \ne O, so that no A_h is
+        symmetric.""",
 )  # fmt: skip
 
 
@@ -421,6 +417,5 @@ def multi_head_energy_lost(X: Tokens, U: SharedBasis, beta: Beta, H: Heads) -> A
 
 MULTI_HEAD.oracle(lambda: zeros(1, 1))
 MULTI_HEAD.mutant("values of the wrong sign", "values -> [-A for A in values]")
-MULTI_HEAD.mutant(
-    "the asymmetric heads of Eq. (13)", "heads -> products(U, H); values -> symmetric_parts(products(U, H))"
-)
+MULTI_HEAD.mutant("the asymmetric heads of Eq. (13)",
+    "heads -> products(U, H); values -> symmetric_parts(products(U, H))")  # fmt: skip

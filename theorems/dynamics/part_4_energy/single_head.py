@@ -12,14 +12,8 @@ import numpy as np
 
 from theorems.dynamics import DYNAMICS
 from theorems.dynamics.definitions import (
-    Beta,
-    QueryWeights,
-    SquareWeights,
-    Tokens,
-    attention_head,
-    energy_rate_terms,
-    projection,
-)
+    Beta, QueryWeights, SquareWeights, Tokens, attention_head, energy_rate_terms, projection,
+)  # fmt: skip
 from theorems.dynamics.numerics import no_loss
 from theorems.dynamics.part_3_preliminaries.symmetric_attention import energy_loss
 from theorems.dynamics.settings import ENERGY, SYMMETRIC_ATTENTION, Factor, on_the_sphere
@@ -41,17 +35,16 @@ PROPOSITION_41 = Claim(ENERGY, "dynamics.prop-4.1", label="Proposition 4.1 (Eqs.
         "dynamics.eq-33", "dynamics.eq-34", "dynamics.eq-35", "dynamics.eq-36", "dynamics.eq-37", "dynamics.eq-38",
         "dynamics.eq-41", "dynamics.eq-42", "dynamics.eq-43-44", "dynamics.eq-44", "dynamics.eq-45",
     ),
-    note=r"""
-        W^{Q\top}W^K in the condition, which (11) and (31) have alike, is taken as printed. W^K W^{Q\top} would symmetrise
-        W^Q W^{K\top} and agree with the text, where W^V 'should remain symmetric'; the counterexamples have W^K = I,
-        where both give the same W^V. With the 'A = A^\top' of Eq. (37) as an assumption the proposition is
+    note=r"""W^{Q\top}W^K in the condition, which (11) and (31) have alike, is taken as printed. W^K W^{Q\top} would
+        symmetrise W^Q W^{K\top} and agree with the text, where W^V 'should remain symmetric'; the counterexamples have
+        W^K = I, where both give the same W^V. With the 'A = A^\top' of Eq. (37) as an assumption the proposition is
         dynamics.prop-4.1-symmetric, which is the first alternative of Eq. (4) and relaxes nothing. For asymmetric A the
-        replacement is another update, dynamics.sec-4-transposed-heads: two heads with queries and keys exchanged.
-        The printed proof breaks at Eq. (34): its second sum, the derivative of \exp(\beta X_j^\top A X_i) by X_i, is
-        printed with the weights \exp(\beta X_i^\top A X_j), which agrees only when A is symmetric; Eq. (37) then
-        writes \operatorname{softmax}(\beta X W^V X^\top) for \operatorname{softmax}(\beta X A X^\top) and appeals to A
-        = A^\top, which the condition on W^V does not imply. Eqs. (34)-(44) also drop the factor \beta > 0, which does
-        not matter.""",
+        replacement is another update, dynamics.sec-4-transposed-heads: two heads with queries and keys exchanged. The
+        printed proof breaks at Eq. (34): its second sum, the derivative of \exp(\beta X_j^\top A X_i) by X_i, is
+        printed with the weights \exp(\beta X_i^\top A X_j), which agrees only when A is symmetric; Eq. (37) then writes
+        \operatorname{softmax}(\beta X W^V X^\top) for \operatorname{softmax}(\beta X A X^\top) and appeals to A =
+        A^\top, which the condition on W^V does not imply. Eqs. (34)-(44) also drop the factor \beta > 0, which does not
+        matter.""",
 )  # fmt: skip
 PROPOSITION_41.inputs(on_the_sphere)
 
@@ -94,9 +87,8 @@ SYMMETRIC_ENERGY = Claim(SYMMETRIC_ATTENTION, "dynamics.prop-4.1-symmetric",
     assumptions=["any head dimension D_H"],
     relation=AtMost(signed=True), sizes={"S": (1, 4), "D": (2, 4), "D_H": (1, 4)}, of_project=True,
     corrects="dynamics.prop-4.1", proof=("dynamics.prop-4.1-rate",),
-    note=r"""
-        This is the first alternative of Eq. (4): no relaxation of the symmetry is left. What has a falling energy for
-        asymmetric A = W^Q W^{K\top} is not (3) but two heads with the values A and A^\top
+    note=r"""This is the first alternative of Eq. (4): no relaxation of the symmetry is left. What has a falling energy
+        for asymmetric A = W^Q W^{K\top} is not (3) but two heads with the values A and A^\top
         (dynamics.sec-4-transposed-heads); for a single token any A will do (dynamics.sec-4-one-token).""",
 )  # fmt: skip
 
@@ -114,10 +106,9 @@ SYMMETRIC_ENERGY.mutant("W_V from the keys alone", "W_Q @ W_K.T -> W_K @ W_K.T")
 
 
 SYMMETRIC_RATE = Claim(SYMMETRIC_ATTENTION, "dynamics.prop-4.1-rate", label="Eq. (44) for symmetric weights",
-    statement=r"""
-        \frac{dE_{\text{single}}(X)}{dt}=-2\beta\sum_i Z_i\,\Delta_{[i,:]}^\top\big(I_D-X_{[i,:]}X_{[i,:]}^\top\big)
-        \Delta_{[i,:]},\quad \Delta=\operatorname{softmax}(\beta XAX^\top)XA,\ Z_i=\sum_j\exp(\beta X_{[i,:]}^\top
-        AX_{[j,:]})""",
+    statement=r"""\frac{dE_{\text{single}}(X)}{dt}=-2\beta\sum_i
+        Z_i\,\Delta_{[i,:]}^\top\big(I_D-X_{[i,:]}X_{[i,:]}^\top\big) \Delta_{[i,:]},\quad
+        \Delta=\operatorname{softmax}(\beta XAX^\top)XA,\ Z_i=\sum_j\exp(\beta X_{[i,:]}^\top AX_{[j,:]})""",
     assumptions=["A = W^Q W^{K\\top} = W^V, any head dimension D_H"],
     relation=Equal(), exact=True, of_project=True, corrects="dynamics.eq-44",
     note="Eq. (44) with its factor beta restored. Each summand is nonnegative for unit tokens, which proves the bound.",
@@ -171,8 +162,7 @@ EQ_11 = Claim(DYNAMICS, "dynamics.eq-11-form", label="Eq. (11) and text 'W_V sho
         }W^Q,W^K\in\mathbb R^{D\times D_H}""",
     assumptions=["D_H = D; for D_H < D the summands have the shapes D_H x D_H and D x D"],
     relation=Equal(), sizes={"D": (2, 4)}, expects="refuted", severity="slip", correction="dynamics.eq-11-symmetrised",
-    note=r"""
-        W^{Q\top}W^K stands for W^K W^{Q\top}, the transpose of the other summand: then both are D x D, W^V is
+    note=r"""W^{Q\top}W^K stands for W^K W^{Q\top}, the transpose of the other summand: then both are D x D, W^V is
         symmetric, and Eq. (38) is what follows. Eqs. (11), (13), (31), (47) and the text before Proposition 4.1 all
         have W^{Q\top}W^K.""",
 )  # fmt: skip
@@ -199,9 +189,8 @@ EQ_11.mutant("first summand W^K W^{Q T}", "printed_values -> symmetrised_values"
 
 
 EQ_11_SYMMETRISED = Claim(DYNAMICS, "dynamics.eq-11-symmetrised", label="Eq. (11) with W^K W^{Q T}",
-    statement=r"""
-        W^V=(W^QW^{K\top}+W^KW^{Q\top})/2\in\mathbb R^{D\times D}\ \text{is symmetric for }W^Q,W^K\in\mathbb R^{D\times
-        D_H}""",
+    statement=r"""W^V=(W^QW^{K\top}+W^KW^{Q\top})/2\in\mathbb R^{D\times D}\ \text{is symmetric for }W^Q,W^K\in\mathbb
+        R^{D\times D_H}""",
     relation=HasStructure(), all_sizes=True, sizes={"D": (2, 4), "D_H": (1, 4)}, exact=True, of_project=True,
     corrects="dynamics.eq-11-form",
 )  # fmt: skip

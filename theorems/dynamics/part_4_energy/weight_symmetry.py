@@ -16,14 +16,8 @@ from theorems.dynamics.definitions import Heads, Tokens, energy, flow, projectio
 from theorems.dynamics.numerics import STEPS, energy_lost, loss_along, no_loss
 from theorems.dynamics.part_3_preliminaries.symmetric_attention import PlanarDirection, energy_loss
 from theorems.dynamics.part_4_energy.multi_head import (
-    ORTHONORMAL_BLOCKS,
-    SharedBasis,
-    multi_head_loss_of,
-    multi_head_rate,
-    products,
-    symmetric_parts,
-    whole_blocks,
-)
+    ORTHONORMAL_BLOCKS, SharedBasis, multi_head_loss_of, multi_head_rate, products, symmetric_parts, whole_blocks,
+)  # fmt: skip
 from theorems.dynamics.part_4_energy.single_head import climbing_weights, symmetrised_values
 from theorems.dynamics.settings import ENERGY, POSITIVE_BETA, SYMMETRIC, UNIT_TOKENS, Core, Factor, InverseTemperature
 from theorems.matrices import orthogonal_matrix
@@ -46,9 +40,8 @@ SYMMETRIC_CONSTRAINT = Claim(DYNAMICS, "dynamics.sec-4-symmetric-constraint",
     assumptions=[SYMMETRIC, "W^Q W^{K T} = W^V, Eq. (4)"],
     relation=Equal(), sizes={"D": (2, 4), "D_H": (2, 4)}, expects="refuted", severity="slip",
     correction="dynamics.sec-4-symmetric-logits",
-    note=r"""
-        W^{Q\top}W^K stands for W^QW^{K\top}, as in Eqs. (11), (13), (31) and (47). The former is D_H x D_H and changes
-        its symmetry with W^Q \to W^QT, W^K \to W^KT^{-\top}, which leaves Eq. (4) as it is.""",
+    note=r"""W^{Q\top}W^K stands for W^QW^{K\top}, as in Eqs. (11), (13), (31) and (47). The former is D_H x D_H and
+        changes its symmetry with W^Q \to W^QT, W^K \to W^KT^{-\top}, which leaves Eq. (4) as it is.""",
 )  # fmt: skip
 
 
@@ -105,10 +98,9 @@ SYMMETRIC_LOGITS.mutant("weights applied to one side", lambda X, W_Q, W_K: X @ X
 # -- asymmetric W^Q W^{K T} --------------------------------------------------------------------------------------------
 
 ASYMMETRIC = Claim(DYNAMICS, "dynamics.sec-4-asymmetric-allowed", label="Text after Proposition 4.2",
-    statement=r"""
-        \text{``Propositions 4.1 and 4.2 imply that certain structures of weight matrices are desirable to ensure the
-        existence of an energy function. Specifically, }W_QW_K^\top\text{ can be asymmetric, whereas }W_V\text{ should
-        remain symmetric''}""",
+    statement=r"""\text{``Propositions 4.1 and 4.2 imply that certain structures of weight matrices are desirable to
+        ensure the existence of an energy function. Specifically, }W_QW_K^\top\text{ can be asymmetric, whereas
+        }W_V\text{ should remain symmetric''}""",
     assumptions=[
         "the energy functions are those of Propositions 4.1 and 4.2, which the sentence draws its conclusion from",
         UNIT_TOKENS,
@@ -120,10 +112,9 @@ ASYMMETRIC = Claim(DYNAMICS, "dynamics.sec-4-asymmetric-allowed", label="Text af
     relation=AtMost(signed=True), sizes={"S": (1, 3), "D": (2, 4), "D_H": (1, 4), "H": (1, 2)}, where=whole_blocks,
     expects="refuted", severity="error", correction="dynamics.sec-4-transposed-heads",
     presumes=("dynamics.prop-4.1", "dynamics.prop-4.2"),
-    note="""
-        Judged with W^V symmetric whichever way Eq. (11) is read, in any dimension of heads. For one token any A will
-        do (dynamics.sec-4-one-token); for two it will not. No other function of the tokens helps: under condition (11)
-        four tokens can turn round for ever (dynamics.sec-4-rotating-square), and nothing falls all along a closed
+    note="""Judged with W^V symmetric whichever way Eq. (11) is read, in any dimension of heads. For one token any A
+        will do (dynamics.sec-4-one-token); for two it will not. No other function of the tokens helps: under condition
+        (11) four tokens can turn round for ever (dynamics.sec-4-rotating-square), and nothing falls all along a closed
         orbit. The energies decrease for symmetric A; an asymmetric one needs the values A^T and A, not their mean.""",
 )  # fmt: skip
 
@@ -166,8 +157,7 @@ TRANSPOSED_HEADS = Claim(ENERGY, "dynamics.sec-4-transposed-heads", label="Energ
     assumptions=[r"A = W^Q W^{K\top} of any kind, any head dimension; P_i = I - X_i X_i^\top"],
     relation=AtMost(signed=True), sizes={"S": (1, 3), "D": (2, 4), "D_H": (1, 4)}, of_project=True,
     corrects="dynamics.sec-4-asymmetric-allowed",
-    note="""
-        Two heads, one the transpose of the other (queries and keys exchanged), with the values A and A^T and one
+    note="""Two heads, one the transpose of the other (queries and keys exchanged), with the values A and A^T and one
         common normalisation for each token. Any positive normalisation will do: the drive is -dE/dX, token by token,
         over beta times it. For A symmetric it is Eq. (3) with normalisation over both heads.""",
 )  # fmt: skip
@@ -229,10 +219,9 @@ ROTATING_SQUARE = Claim(ENERGY, "dynamics.sec-4-rotating-square", label="No ener
         X=\omega XK,\ \omega=\frac{\sinh(\beta c)}{\cosh\beta+\cosh(\beta c)}""",
     assumptions=["D = 2, S = 4, the corners of any square on the circle; W^Q = A, W^K = I"],
     relation=Equal(), exact=True, of_project=True,
-    note=r"""
-        The velocity is the same at every turned square, so the tokens turn rigidly, with the period 2\pi/\omega where
-        c \ne 0. A function that falls along every motion would be lower after one turn, at the state where it began.
-        The weights satisfy condition (11) in both readings; E_single is constant on the orbit.""",
+    note=r"""The velocity is the same at every turned square, so the tokens turn rigidly, with the period 2\pi/\omega
+        where c \ne 0. A function that falls along every motion would be lower after one turn, at the state where it
+        began. The weights satisfy condition (11) in both readings; E_single is constant on the orbit.""",
 )  # fmt: skip
 
 
@@ -266,15 +255,13 @@ ROTATING_SQUARE.mutant("a token does not attend to the opposite one", "opposite 
 # -- rank --------------------------------------------------------------------------------------------------------------
 
 LOW_RANK = Claim(DYNAMICS, "dynamics.sec-4-low-rank", label="Text after Proposition 4.2",
-    statement=r"""
-        \text{``In the multi-head scenario, a low-rank structure in the QK product is required'':
+    statement=r"""\text{``In the multi-head scenario, a low-rank structure in the QK product is required'':
         }\operatorname{rank}(W_h^QW_h^{K\top})=D/(2H)\le D_H""",
     assumptions=[ORTHONORMAL_BLOCKS, r"W_h^QW_h^{K\top} = U_{1,h}U_{2,h}^\top, D_H = D/H"],
     relation=HasStructure(), sizes={"D": (2, 6), "H": (1, 3)}, where=whole_blocks, exact=True, expects="gap",
     presumes=("dynamics.prop-4.2",), uses=("dynamics.eq-13-orthogonality",), correction="dynamics.sec-4-equal-heads",
-    note=r"""
-        A_hA_h^\top is a projection of trace D/(2H), the rank of A_h; (A_h + A_h^\top)^2 one of trace D/H, so that the
-        values have the full rank D_H of a head. The ranks are as stated. That an energy requires them rests on
+    note=r"""A_hA_h^\top is a projection of trace D/(2H), the rank of A_h; (A_h + A_h^\top)^2 one of trace D/H, so that
+        the values have the full rank D_H of a head. The ranks are as stated. That an energy requires them rests on
         Proposition 4.2, which fails. Symmetric heads with A_h A_h' = O, for which it holds, have ranks of sum at most
         D; but even that is not required: equal symmetric heads of any rank have a falling energy
         (dynamics.sec-4-equal-heads), A_h = diag(1, 1, 0, 0) for two heads, say, of rank 2 > D/(2H) = 1.""",
@@ -312,14 +299,12 @@ LOW_RANK.mutant("blocks not normalised", lambda U, H: concatenate([A * 2 for A i
 
 
 EQUAL_HEADS = Claim(DYNAMICS, "dynamics.sec-4-equal-heads", label="Energy for equal heads of any rank",
-    statement=r"""
-        A_1=\dots=A_H=A=A^\top=W_h^V\ \Rightarrow\ \frac{dE_{\text{multi}}}{dt}\le0\text{ along }dX/dt=\sum_hSA_h(X)\text{
-        for every rank of }A""",
+    statement=r"""A_1=\dots=A_H=A=A^\top=W_h^V\ \Rightarrow\ \frac{dE_{\text{multi}}}{dt}\le0\text{ along
+        }dX/dt=\sum_hSA_h(X)\text{ for every rank of }A""",
     assumptions=[POSITIVE_BETA, "A symmetric, no constraint on the tokens"],
     relation=AtMost(signed=True), sizes={"S": (1, 3), "D": (2, 4), "H": (1, 3)}, of_project=True,
     corrects="dynamics.sec-4-low-rank",
-    note="""
-        So no low rank is required for an energy. What is known to suffice: symmetric heads with A_h A_h' = O
+    note="""So no low rank is required for an energy. What is known to suffice: symmetric heads with A_h A_h' = O
         (dynamics.prop-4.2-symmetric), and equal ones.""",
 )  # fmt: skip
 

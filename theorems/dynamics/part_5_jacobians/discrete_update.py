@@ -9,42 +9,17 @@ from typing import Annotated, Any
 
 from theorems.dynamics import DYNAMICS
 from theorems.dynamics.definitions import (
-    Beta,
-    Gain,
-    Heads,
-    QueryWeights,
-    SquareWeights,
-    Tokens,
-    attention_head,
-    flow,
-    rms_norm,
-)
+    Beta, Gain, Heads, QueryWeights, SquareWeights, Tokens, attention_head, flow, rms_norm,
+)  # fmt: skip
 from theorems.dynamics.numerics import spectral_radius
 from theorems.dynamics.part_5_jacobians.normalisation_bound import itrsa_step, squared_radii, updated
 from theorems.dynamics.settings import (
-    SPHERE,
-    UPDATE,
-    Factor,
-    HeadQueries,
-    Step,
-    unit_tokens_and_values,
-    update_as_drawn,
-)
+    SPHERE, UPDATE, Factor, HeadQueries, Step, unit_tokens_and_values, update_as_drawn,
+)  # fmt: skip
 from verify.matrix import (
-    COLUMN,
-    absolute,
-    concatenate,
-    eye,
-    maximum,
-    ones,
-    rational,
-    row_norms,
-    row_sums,
-    softmax,
-    spectral_norm,
-    unvec_r,
+    COLUMN, absolute, concatenate, eye, maximum, ones, rational, row_norms, row_sums, softmax, spectral_norm, unvec_r,
     vec_r,
-)
+)  # fmt: skip
 from verify.oracles import jacobian
 from verify.vocabulary import Assumption, AtMost, Claim, Equal, QuadraticRate, Reading, Real, TendsTo
 from verify.vocabulary.hypotheses import unit_rows
@@ -66,9 +41,8 @@ LINEARISATION = Claim(DYNAMICS, "dynamics.sec-5-linearisation", label="Section 5
     reading=Reading(
         r"\approx", "(f(x + h d) - f(x))/h tends to J d with an error proportional to h, so that the remainder is O(h^2)"
     ),
-    note="""
-        h = 2^{-2^k} is squared from one k to the next, and so is the error: observed order 2. x_t is the state x at the
-        present time.""",
+    note="""h = 2^{-2^k} is squared from one k to the next, and so is the error: observed order 2. x_t is the state x at
+        the present time.""",
 )  # fmt: skip
 
 
@@ -88,9 +62,8 @@ def difference_quotient(scale: int, X: Any, dX: Any, W_Q: Any, W_K: Any, W_V: An
 
 
 LINEARISATION.mutant("column-major Jacobian", layout=COLUMN)
-LINEARISATION.mutant(
-    "attention weights held fixed", lambda X, dX, W_Q, W_K, W_V, beta: softmax(X @ W_Q @ W_K.T @ X.T * beta) @ dX @ W_V
-)
+LINEARISATION.mutant("attention weights held fixed",
+    lambda X, dX, W_Q, W_K, W_V, beta: softmax(X @ W_Q @ W_K.T @ X.T * beta) @ dX @ W_V)  # fmt: skip
 LINEARISATION.mutant("sign", lambda value: -value)
 
 
@@ -101,8 +74,7 @@ DEVIATION = Claim(SPHERE, "dynamics.sec-5.1-deviation", label="Section 5.1, text
     assumptions=["Euler step of (3)"],
     relation=Equal(), all_sizes=True, sizes={"S": (1, 3), "D": (1, 4)}, exact=True, uses=("dynamics.eq-3-sphere",),
     hypotheses=(unit_rows("X", stated=r"\|X_{[i,:]}\| = 1 for every token i"),),
-    note=r"""
-        The step is tangent, so |X_i + \eta \dot X_i|^2 = 1 + \eta^2 |\dot X_i|^2: outwards, by an amount of second
+    note=r"""The step is tangent, so |X_i + \eta \dot X_i|^2 = 1 + \eta^2 |\dot X_i|^2: outwards, by an amount of second
         order, at every token that moves.""",
 )  # fmt: skip
 
@@ -175,9 +147,8 @@ INVERSE_RADIUS = Claim(SCALED_UPDATE, "dynamics.sec-5.1-inverse-r", label="Secti
         "all else equal, as the words leave open: X and the weights are what they were, and the whole input of the"
         " normalisation is scaled by c > 0, through the injected C; R becomes c R and the spectral norm is divided by c",
     ),
-    note="""
-        If R changes with the directions of the tokens it is not so, only the bound (14) is then inversely proportional
-        to R (dynamics.sec-5.1-inverse-r-direction).""",
+    note="""If R changes with the directions of the tokens it is not so, only the bound (14) is then inversely
+        proportional to R (dynamics.sec-5.1-inverse-r-direction).""",
 )  # fmt: skip
 
 
@@ -244,9 +215,8 @@ SUPPRESSION = Claim(SCALED_UPDATE, "dynamics.sec-5.1-suppress", label="Section 5
     statement=r"\text{``We find that the normalization operators suppress the Jacobian's eigenvalues''}",
     assumptions=["update (9), RMSNorm of Eq. (6)", NO_ZERO_INPUT],
     relation=AtMost(), expects="refuted", severity="error", correction="dynamics.sec-5.1-suppress-norm",
-    note=r"""
-        Without a condition, as printed: normalised, the largest |eigenvalue| and the spectral norm of the step
-        are at most what they are without. Proposition 5.1, which follows, bounds the norm by max|\gamma_j|/R, which
+    note=r"""Without a condition, as printed: normalised, the largest |eigenvalue| and the spectral norm of the step are
+        at most what they are without. Proposition 5.1, which follows, bounds the norm by max|\gamma_j|/R, which
         suppresses for R above max|\gamma_j| only. The first counterexample has R = 1/2; the second R = 1 =
         max|\gamma_j|, where the norm cannot grow but the eigenvalue of a non-normal step does. In the paper's favour:
         the introduction says 'suppress the Jacobian's spectral norm (Proposition 5.1)'.""",
@@ -300,15 +270,13 @@ SUPPRESSION.mutant("step without its identity", "_growth(J) -> _growth(J - eye(J
 
 
 SUPPRESSED_NORM = Claim(SCALED_UPDATE, "dynamics.sec-5.1-suppress-norm", label="Suppression of the spectral norm",
-    statement=r"""
-        R\ge\max_j|\gamma_j|\ \Rightarrow\ \Big\|\frac{\partial\operatorname{RMSNorm}(X+\eta\Delta X)}{\partial
-        X}\Big\|_2\le\|I+\eta J_{\text{MSA}}\|_2""",
+    statement=r"""R\ge\max_j|\gamma_j|\ \Rightarrow\ \Big\|\frac{\partial\operatorname{RMSNorm}(X+\eta\Delta
+        X)}{\partial X}\Big\|_2\le\|I+\eta J_{\text{MSA}}\|_2""",
     assumptions=[r"update (9); drawn with R = max_j|\gamma_j|, the strongest case", NO_ZERO_INPUT],
     relation=AtMost(ascent=False), of_project=True, corrects="dynamics.sec-5.1-suppress",
     uses=("dynamics.eq-71", "dynamics.eq-73-76"),
-    note=r"""
-        Of eigenvalues it says that those of the normalised step are at most \|I + \eta J_{MSA}\|_2, not at most those
-        of the step.""",
+    note=r"""Of eigenvalues it says that those of the normalised step are at most \|I + \eta J_{MSA}\|_2, not at most
+        those of the step.""",
 )  # fmt: skip
 
 

@@ -59,16 +59,12 @@ def right_hand_side(x: Any, Omega: Any) -> Any:
     return x @ Omega.T
 
 
-# -- Eq. (16) ----------------------------------------------------------------------------------------------------------
-
 EQ_16 = Claim(OSCILLATION, "dynamics.eq-16", label="Eq. (16) and text",
-    statement=r"""
-        \dot x=\Omega x,\ J(x)=\Omega;\ \Omega=-\Omega^\top\text{ has purely imaginary eigenvalues: persistent
+    statement=r"""\dot x=\Omega x,\ J(x)=\Omega;\ \Omega=-\Omega^\top\text{ has purely imaginary eigenvalues: persistent
         oscillations}""",
     assumptions=["a state in the kernel of Omega, which an odd D never lacks, rests"],
     relation=HasStructure(), sizes={"D": (1, 5)}, uses=("dynamics.a.5-spectrum",),
-    note="""
-        J differentiated; the real parts of its eigenvalues; and exp(t J) orthogonal, so that no solution grows or
+    note="""J differentiated; the real parts of its eigenvalues; and exp(t J) orthogonal, so that no solution grows or
         decays.""",
 )  # fmt: skip
 
@@ -143,8 +139,6 @@ JACOBIAN_OF_FLOW.mutant("with eta, as printed", lambda Omega, eta: Omega * eta)
 JACOBIAN_OF_FLOW.mutant("transposed", lambda Omega: Omega.T)
 
 
-# -- Eq. (17) ----------------------------------------------------------------------------------------------------------
-
 EQ_17 = Claim(PLANES, "dynamics.eq-17", label="Eq. (17) and text",
     statement=r"x^{(t+1)}=(I_D+\eta\Omega)x^{(t)},\ J=I_D+\eta\Omega\text{ has eigenvalues }1\pm i\eta\omega_j,\ "
     r"\omega_j\ge0,\ |\lambda_j|\ge1",
@@ -187,10 +181,9 @@ EULER_UNSTABLE = Claim(PLANES, "dynamics.sec-5.2-euler-unstable", label="Section
     ],
     relation=Equal(), expects="gap", missing=r"\eta\Omega \ne O", presumes=("dynamics.sec-5.2-euler-unstable-any",),
     correction="dynamics.sec-5.2-euler-growth", uses=("dynamics.eq-17",),
-    note=r"""
-        (17) is normal, so it is unstable exactly if some |\lambda_j| > 1; compared are 1 and whether that is so. From
-        |\lambda_j| \ge 1 alone nothing follows: for \eta\Omega = O, which the text admits with its \omega_j \ge 0, the
-        step is the identity and every state rests.""",
+    note=r"""(17) is normal, so it is unstable exactly if some |\lambda_j| > 1; compared are 1 and whether that is so.
+        From |\lambda_j| \ge 1 alone nothing follows: for \eta\Omega = O, which the text admits with its \omega_j \ge 0,
+        the step is the identity and every state rests.""",
 )  # fmt: skip
 
 
@@ -247,9 +240,8 @@ EULER_GROWTH = Claim(PLANES, "dynamics.sec-5.2-euler-growth", label="Section 5.2
         the projections onto the planes of }\Omega\text{ with frequencies }\omega_j,\ \Pi_0\text{ onto its kernel}""",
     assumptions=[r"\Omega = Q blockdiag(\omega_j K, 0) Q^\top"],
     relation=Equal(), exact=True, of_project=True, corrects="dynamics.sec-5.2-euler-unstable",
-    note=r"""
-        So every state off the kernel grows without bound when \eta is not 0, and those in it rest. Checked for t = 5.
-    """,
+    note=r"""So every state off the kernel grows without bound when \eta is not 0, and those in it rest. Checked for t =
+        5.""",
 )  # fmt: skip
 
 
@@ -285,8 +277,7 @@ def diffused_step(x: Any, Omega: Any, gamma: Any, eta: Any) -> Any:
 
 DIFFUSION = Claim(OSCILLATION, "dynamics.sec-5.2-diffusion",
     label="Section 5.2, text (Haber and Ruthotto; Chang et al.)",
-    statement=r"""
-        \text{``to avoid the fundamental instability arising from discretization ... add a diffusion term ...
+    statement=r"""\text{``to avoid the fundamental instability arising from discretization ... add a diffusion term ...
         }\Omega-\gamma I\ (\gamma>0)\text{''}""",
     assumptions=[
         Assumption(r"\gamma > 0", positive=lambda gamma: gamma),
@@ -297,8 +288,7 @@ DIFFUSION = Claim(OSCILLATION, "dynamics.sec-5.2-diffusion",
     ],
     relation=AtMost(), expects="gap", missing=r"\eta(\gamma^2 + \omega_j^2) \le 2\gamma for all j",
     presumes=("dynamics.sec-5.2-diffusion-any",), correction="dynamics.sec-5.2-diffusion-modulus",
-    note=r"""
-        A positive \gamma alone is not enough, and for \eta\omega_j > 1 none is (dynamics.sec-5.2-diffusion-limit).
+    note=r"""A positive \gamma alone is not enough, and for \eta\omega_j > 1 none is (dynamics.sec-5.2-diffusion-limit).
         Spectral radius and spectral norm of the step agree, since it is normal.""",
 )  # fmt: skip
 
@@ -443,11 +433,10 @@ MITIGATE = Claim(OSCILLATION, "dynamics.sec-5.2-mitigate", label="Section 5.2, t
         r"lessen, not remove: states stay on the unit sphere, and at every state \max_j|\lambda_j| of (18) is at most that"
         r" of (17) over |y|, |y| >= 1",
     ),
-    note=r"""
-        For equal frequencies \max_j|\lambda_j| is at most 1 (dynamics.a.5); for unequal ones it may exceed 1, at rest
-        points too (dynamics.sec-5.2-mitigate-kernel).
-        (17) is normal, so \max_j|\lambda_j| = |I + \eta\Omega|_2. Three lines: spectral radius of (18) against |I +
-        \eta\Omega|_2 / |y|, this against |I + \eta\Omega|_2, and the norm of the next state against 1.""",
+    note=r"""For equal frequencies \max_j|\lambda_j| is at most 1 (dynamics.a.5); for unequal ones it may exceed 1, at
+        rest points too (dynamics.sec-5.2-mitigate-kernel). (17) is normal, so \max_j|\lambda_j| = |I + \eta\Omega|_2.
+        Three lines: spectral radius of (18) against |I + \eta\Omega|_2 / |y|, this against |I + \eta\Omega|_2, and the
+        norm of the next state against 1.""",
 )  # fmt: skip
 MITIGATE.inputs(unit_state)
 
@@ -475,9 +464,8 @@ KERNEL = Claim(DYNAMICS, "dynamics.sec-5.2-mitigate-kernel", label="Eq. (18) at 
     r"\omega^2},\ \omega\text{ the frequency of }\Omega",
     assumptions=[ORTHOGONAL, r"\Omega = Q blockdiag(\omega K, O) Q^\top, D >= 3, x a unit vector of its kernel"],
     relation=Equal(), sizes={"D": (3, 4)}, of_project=True,
-    note="""
-        The same as without normalisation: unequal frequencies, here omega and 0, leave the instability of (17) as it
-        is.""",
+    note="""The same as without normalisation: unequal frequencies, here omega and 0, leave the instability of (17) as
+        it is.""",
 )  # fmt: skip
 
 

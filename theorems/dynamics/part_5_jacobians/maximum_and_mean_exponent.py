@@ -26,9 +26,8 @@ NO_VANISHING_GAIN = Assumption(
 # -- maximum and mean exponent -----------------------------------------------------------------------------------------
 
 MEAN = Claim(UPDATE, "dynamics.sec-5.3-mean", label="Section 5.3 text / Figure 3",
-    statement=r"""
-        \text{``The maximum and mean exponents display nearly identical behaviors'' (all models, also those with
-        normalization layers)}""",
+    statement=r"""\text{``The maximum and mean exponents display nearly identical behaviors'' (all models, also those
+        with normalization layers)}""",
     assumptions=["Lyapunov spectrum by (89)-(90)", "update (9), ItrSA with RMSNorm (6)", NO_VANISHING_GAIN],
     relation=AtMost(ascent=False), sizes={"S": (1, 2), "D": (1, 2), "H": (1, 1)}, expects="refuted", severity="error",
     correction="dynamics.sec-5.3-mean-rank", uses=("dynamics.eq-90-chain",),
@@ -37,15 +36,14 @@ MEAN = Claim(UPDATE, "dynamics.sec-5.3-mean", label="Section 5.3 text / Figure 3
         r"two sequences that behave alike stay within a constant: e^{\lambda_{\max}} \le K e^{\text{mean}}, tested at T = 2 as"
         r" (\operatorname{tr}\Lambda/n)^n \le K\det\Lambda with n = SD and K = 10^6",
     ),
-    note=r"""
-        The sentence describes Figure 3: trained models, T = 16, floating point; and 'mean exponent' is not defined. Of
-        the plotted numbers nothing is denied; they are not means of the exponents (89), which is the only definition
-        given.
-        The Jacobian of a normalised update is singular, whatever the weights: the state cannot leave the sphere, or
-        for RMSNorm an ellipsoid. So \det\Lambda^{(T)} = 0 for every T, at least one exponent per token (AKOrN: per
-        oscillator) is -\infty, and so is the mean, while the maximum may be finite; no K and no T helps. What a plot
-        shows in place of -infinity is rounding error, or an average that leaves the vanishing eigenvalues out; over
-        tangent directions the sentence is true of (18) at equal frequencies (dynamics.sec-5.3-mean-tangent).""",
+    note=r"""The sentence describes Figure 3: trained models, T = 16, floating point; and 'mean exponent' is not
+        defined. Of the plotted numbers nothing is denied; they are not means of the exponents (89), which is the only
+        definition given. The Jacobian of a normalised update is singular, whatever the weights: the state cannot leave
+        the sphere, or for RMSNorm an ellipsoid. So \det\Lambda^{(T)} = 0 for every T, at least one exponent per token
+        (AKOrN: per oscillator) is -\infty, and so is the mean, while the maximum may be finite; no K and no T helps.
+        What a plot shows in place of -infinity is rounding error, or an average that leaves the vanishing eigenvalues
+        out; over tangent directions the sentence is true of (18) at equal frequencies (dynamics.sec-5.3-mean-tangent).
+        """,
 )  # fmt: skip
 
 
@@ -93,8 +91,7 @@ TANGENT = Claim(TURNING_STATE, "dynamics.sec-5.3-mean-tangent",
     statement=r"\Lambda^{(T)}=I_D-xx^\top\ \text{for every }T:\ D-1\text{ exponents are }0\text{ and one is }-\infty",
     assumptions=["T = 1, 2, 3"],
     relation=Equal(), sizes={"D": (2, 4), "T": (1, 3)}, of_project=True, uses=("dynamics.eq-82",),
-    note=r"""
-        I + \eta\Omega = |y| Q with Q orthogonal, so J(x) = Q (I - x x^\top), and the next state is Qx. Maximum and
+    note=r"""I + \eta\Omega = |y| Q with Q orthogonal, so J(x) = Q (I - x x^\top), and the next state is Qx. Maximum and
         mean over the tangent space of the sphere are both exactly 0.""",
 )  # fmt: skip
 
@@ -133,8 +130,7 @@ RANK = Claim(UPDATE, "dynamics.sec-5.3-mean-rank", label="Section 5.3, exponents
     assumptions=["update (9), RMSNorm of Eq. (6)", NO_VANISHING_GAIN],
     relation=HasStructure(), sizes={"S": (1, 2), "D": (1, 3), "H": (1, 1)}, of_project=True,
     corrects="dynamics.sec-5.3-mean",
-    note=r"""
-        The update ends on the ellipsoids \sum_j (X_{ij}/\gamma_j)^2 = 1, and the derivative is orthogonal to their
+    note=r"""The update ends on the ellipsoids \sum_j (X_{ij}/\gamma_j)^2 = 1, and the derivative is orthogonal to their
         normals. For AKOrN it is the same with one sphere per oscillator: at least SD/N exponents are -\infty.""",
 )  # fmt: skip
 

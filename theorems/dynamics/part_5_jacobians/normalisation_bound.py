@@ -7,15 +7,8 @@ from typing import Any
 import numpy as np
 
 from theorems.dynamics.definitions import (
-    Beta,
-    Gain,
-    Heads,
-    QueryWeights,
-    SquareWeights,
-    Tokens,
-    multi_head_attention,
-    rms_norm,
-)
+    Beta, Gain, Heads, QueryWeights, SquareWeights, Tokens, multi_head_attention, rms_norm,
+)  # fmt: skip
 from theorems.dynamics.settings import UPDATE, Step
 from verify.matrix import absolute, frobenius_norm, maximum, ones, row_norms, row_sums, spectral_norm, sqrt
 from verify.oracles import jacobian

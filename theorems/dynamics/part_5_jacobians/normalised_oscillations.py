@@ -32,12 +32,9 @@ def state_with_rational_step(G: Generator, direction: Row, radius: Radius, eta: 
     return {"x": y @ inverse(eye(G.shape[0]) + Omega * eta).T, "Omega": Omega, "eta": eta}
 
 
-# -- Eq. (18) ----------------------------------------------------------------------------------------------------------
-
 EQ_18 = Claim(OSCILLATION, "dynamics.eq-18", label="Eq. (18) (= (77))",
-    statement=r"""
-        x^{(t+1)}=\Pi((I_D+\eta\Omega)x^{(t)}),\quad J(x^{(t)})=\Big(I_D-\frac{yy^\top}{\|y\|^2}\Big)\frac{I_D+\eta
-        \Omega}{\|y\|},\ y=(I_D+\eta\Omega)x^{(t)}""",
+    statement=r"""x^{(t+1)}=\Pi((I_D+\eta\Omega)x^{(t)}),\quad
+        J(x^{(t)})=\Big(I_D-\frac{yy^\top}{\|y\|^2}\Big)\frac{I_D+\eta \Omega}{\|y\|},\ y=(I_D+\eta\Omega)x^{(t)}""",
     assumptions=[
         Assumption(
             r"y \ne 0", positive=lambda x, Omega, eta: total(euler_step(x, Omega, eta) * euler_step(x, Omega, eta))
@@ -63,19 +60,17 @@ EQ_18.mutant("reflection instead of projection", "y.T @ y -> 2 * y.T @ y")
 
 
 A5 = Claim(TURNING_STATE, "dynamics.a.5", label="Section 5.2 / A.5, main claim",
-    statement=r"""
-        \text{all }\omega_j=\omega\ \Rightarrow\ \text{all eigenvalues }\lambda_j\text{ of }J(x)=\Big(I_D-\frac{yy^
-        \top}{\|y\|^2}\Big)\frac1{\|y\|}(I_D+\eta\Omega)\text{ satisfy }|\lambda_j|\le1""",
+    statement=r"""\text{all }\omega_j=\omega\ \Rightarrow\ \text{all eigenvalues }\lambda_j\text{ of
+        }J(x)=\Big(I_D-\frac{yy^ \top}{\|y\|^2}\Big)\frac1{\|y\|}(I_D+\eta\Omega)\text{ satisfy }|\lambda_j|\le1""",
     relation=AtMost(), uses=("dynamics.eq-18",),
     proof=(
         "dynamics.eq-81", "dynamics.a.5-spectrum", "dynamics.eq-82", "dynamics.eq-68", "dynamics.eq-84",
         "dynamics.eq-85-87",
     ),
-    note=r"""
-        Attained for D = 4, where J rotates the plane orthogonal to x and Omega x; for D = 2 the eigenvalues are 0 and
-        1/|y| (dynamics.a.5-eigenvalues). Where it is attained the eigenvalue enclosures contain 1. That \|x\| = 1 is
-        used without a word in Eq. (81); it is the spherical constraint of Section 3, which every state of (18) but the
-        first meets by itself. For any other x the bound is 1/|x|. For odd D equal frequencies are all 0.""",
+    note=r"""Attained for D = 4, where J rotates the plane orthogonal to x and Omega x; for D = 2 the eigenvalues are 0
+        and 1/|y| (dynamics.a.5-eigenvalues). Where it is attained the eigenvalue enclosures contain 1. That \|x\| = 1
+        is used without a word in Eq. (81); it is the spherical constraint of Section 3, which every state of (18) but
+        the first meets by itself. For any other x the bound is 1/|x|. For odd D equal frequencies are all 0.""",
 )  # fmt: skip
 
 

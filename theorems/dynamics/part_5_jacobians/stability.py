@@ -50,10 +50,9 @@ NILPOTENT_SYSTEM = Setting(
 # -- continuous time ---------------------------------------------------------------------------------------------------
 
 CONTINUOUS = Claim(NILPOTENT_SYSTEM, "dynamics.sec-5.2-stability-continuous", label="Section 5.2, text",
-    statement=r"""
-        \text{``Generally, in continuous-time systems }\dot x=f(x)\text{, the equilibrium point is Lyapunov stable if
-        all eigenvalues }\lambda_j\text{ of the Jacobian }J(x)\text{ satisfy }\operatorname{Re}(\lambda_j)\le0\text{''}
-    """,
+    statement=r"""\text{``Generally, in continuous-time systems }\dot x=f(x)\text{, the equilibrium point is Lyapunov
+        stable if all eigenvalues }\lambda_j\text{ of the Jacobian }J(x)\text{ satisfy
+        }\operatorname{Re}(\lambda_j)\le0\text{''}""",
     assumptions=[r"f(x) = Nx with its equilibrium 0; J = N, and Re(\lambda_j) = 0 for all j"],
     relation=Equal(), expects="refuted", severity="error", correction="dynamics.sec-5.2-stability-semisimple",
     reading=Reading("Generally, in continuous-time systems", "in every such system"),
@@ -85,9 +84,8 @@ CONTINUOUS.mutant("velocity of the reversed flow", lambda N, x: -x @ N.T)
 
 
 DISCRETE = Claim(NILPOTENT_SYSTEM, "dynamics.sec-5.2-stability-discrete", label="Section 5.2, text",
-    statement=r"""
-        \text{``In contrast, the equilibrium points of discrete-time systems }x^{(t+1)}=f(x^{(t)})\text{ are Lyapunov
-        stable if all eigenvalues }\lambda_j\text{ of the Jacobian satisfy }|\lambda_j|\le1\text{''}""",
+    statement=r"""\text{``In contrast, the equilibrium points of discrete-time systems }x^{(t+1)}=f(x^{(t)})\text{ are
+        Lyapunov stable if all eigenvalues }\lambda_j\text{ of the Jacobian satisfy }|\lambda_j|\le1\text{''}""",
     assumptions=[r"f(x) = (I + N)x with its equilibrium 0; J = I + N, and \lambda_j = 1 for all j"],
     relation=Equal(), expects="refuted", severity="error", correction="dynamics.sec-5.2-stability-power-bounded",
     note="""
@@ -126,9 +124,8 @@ UNBOUNDED = Claim(NILPOTENT_SYSTEM, "dynamics.sec-5.2-unbounded", label="Growth 
         N^2=O,\ Nx\ne0\ \Rightarrow\ \|\exp(tN)x\|\ge K\|x\|\ \text{at}\ t=(K+1)\|x\|/\|Nx\|,\ \text{for every }K""",
     assumptions=[Assumption("N x does not vanish", positive=lambda N, x: row_sums((x @ N.T) * (x @ N.T)))],
     relation=AtMost(), sizes={"D": (2, 3)}, of_project=True,
-    note=r"""
-        No K bounds |\exp(tN)|, so that 0 is not Lyapunov stable although every eigenvalue is 0; for whole t also for I
-        + N.""",
+    note=r"""No K bounds |\exp(tN)|, so that 0 is not Lyapunov stable although every eigenvalue is 0; for whole t also
+        for I + N.""",
 )  # fmt: skip
 
 
@@ -175,8 +172,7 @@ SEMISIMPLE = Claim(DYNAMICS, "dynamics.sec-5.2-stability-semisimple",
         Assumption(r"t \ge 0", nonnegative=lambda t: t),
     ],
     relation=AtMost(), sizes={"D": (1, 3)}, of_project=True, corrects="dynamics.sec-5.2-stability-continuous",
-    note=r"""
-        A bound independent of t is Lyapunov stability of 0, for linear f. Zero eigenvalues, odd D and non-normal J
+    note=r"""A bound independent of t is Lyapunov stability of 0, for linear f. Zero eigenvalues, odd D and non-normal J
         included. For nonlinear f eigenvalues with Re(\lambda_j) < 0 suffice, those on the axis decide nothing.""",
 )  # fmt: skip
 
@@ -258,9 +254,8 @@ CUBIC_FLOW = Claim(DYNAMICS, "dynamics.sec-5.2-cubic-flow", label="A simple eige
     statement=r"\dot x=x^3\ \text{has}\ x(t)=\frac{x_0}{\sqrt{1-2x_0^2t}}:\ \text{0 is unstable though}\ \lambda=0",
     assumptions=[Assumption(r"t < 1/(2x_0^2), the end of its life", positive=lambda x, t: 1 - 2 * x * x * t)],
     relation=Equal(), of_project=True,
-    note="""
-        A second way in which the general statement of Section 5.2 fails: |x(t)| exceeds every bound, however small x_0
-        is.""",
+    note="""A second way in which the general statement of Section 5.2 fails: |x(t)| exceeds every bound, however small
+        x_0 is.""",
 )  # fmt: skip
 
 
@@ -287,9 +282,8 @@ CUBIC_FLOW.mutant("sign, of a stable equilibrium", "solution * solution -> -solu
 
 
 CUBIC_MAP = Claim(DYNAMICS, "dynamics.sec-5.2-cubic-map", label="A simple eigenvalue 1, discrete time",
-    statement=r"""
-        x^{(t+1)}=x^{(t)}+(x^{(t)})^3\ \Rightarrow\ |x^{(t)}|\ge|x^{(0)}|(1+t\,(x^{(0)})^2):\ \text{0 is unstable
-        though}\ \lambda=1""",
+    statement=r"""x^{(t+1)}=x^{(t)}+(x^{(t)})^3\ \Rightarrow\ |x^{(t)}|\ge|x^{(0)}|(1+t\,(x^{(0)})^2):\ \text{0 is
+        unstable though}\ \lambda=1""",
     relation=AtMost(), of_project=True,
     note="Every step multiplies by 1 + x^2, which never falls. Checked after six steps.",
 )  # fmt: skip

@@ -58,9 +58,8 @@ def kuramoto_energy(X: Any, C: Any, J: Any) -> Any:
 
 
 KURAMOTO_ENERGY = Claim(KURAMOTO, "dynamics.sec-6.3-kuramoto", label="Section 6.3, text",
-    statement=r"""
-        \text{``Under certain symmetry assumptions without SA, it reduces to the energy function of a generalized
-        Kuramoto model''}""",
+    statement=r"""\text{``Under certain symmetry assumptions without SA, it reduces to the energy function of a
+        generalized Kuramoto model''}""",
     assumptions=[Assumption("C = O", zero=lambda C: C)],
     relation=AtMost(signed=True, ascent=False), expects="gap", missing="C = O",
     presumes=("dynamics.sec-6.3-kuramoto-input",), correction="dynamics.sec-6.3-kuramoto-energy",
@@ -69,11 +68,10 @@ KURAMOTO_ENERGY = Claim(KURAMOTO, "dynamics.sec-6.3-kuramoto", label="Section 6.
         r"an energy function of the flow does not increase along it, whatever its normalisation: dE_{\text{pseudo}}/dt \le 0"
         r" for E_{\text{pseudo}} = -\operatorname{Tr}(X^\top(C+JX)), \Delta X as in Eq. (9)",
     ),
-    note=r"""
-        The Kuramoto energy is -x^T J x / 2 - c^T x. Without C, which is no assumption of symmetry, E_pseudo is twice that.
-        With C the coupling enters E_pseudo twice as strongly as it should: it is the energy of a model with the coupling
-        2J, literally, but not of the one that runs (dynamics.sec-6.3-kuramoto-input). With \Delta X exactly as in Eq.
-        (7) E_pseudo is 0.""",
+    note=r"""The Kuramoto energy is -x^T J x / 2 - c^T x. Without C, which is no assumption of symmetry, E_pseudo is
+        twice that. With C the coupling enters E_pseudo twice as strongly as it should: it is the energy of a model with
+        the coupling 2J, literally, but not of the one that runs (dynamics.sec-6.3-kuramoto-input). With \Delta X
+        exactly as in Eq. (7) E_pseudo is 0.""",
 )  # fmt: skip
 
 
@@ -90,9 +88,8 @@ def loss_of_pseudo_energy_without_input(X: Phases, C: Phases, J: Coupling) -> An
 
 
 KURAMOTO_ENERGY.oracle(no_loss)
-KURAMOTO_ENERGY.mutant(
-    "sign of the coupling in the energy", "quadratic_energy(X, C, J, 1) -> quadratic_energy(X, C, J, -1)"
-)
+KURAMOTO_ENERGY.mutant("sign of the coupling in the energy",
+    "quadratic_energy(X, C, J, 1) -> quadratic_energy(X, C, J, -1)")  # fmt: skip
 KURAMOTO_ENERGY.mutant("coupling made asymmetric in the flow", "drive -> _drive_by_asymmetric_coupling")
 
 
@@ -133,8 +130,7 @@ KURAMOTO_INPUT.mutant("the Kuramoto energy", share=rational(1, 2))
 
 KURAMOTO_HALF = Claim(KURAMOTO, "dynamics.sec-6.3-kuramoto-energy",
     label="Section 6.3, the energy of the generalised Kuramoto model",
-    statement=r"""
-        E_K=-\tfrac12x^\top Jx-c^\top x=\tfrac12\big(E_{\text{pseudo}}-\operatorname{Tr}(C^\top
+    statement=r"""E_K=-\tfrac12x^\top Jx-c^\top x=\tfrac12\big(E_{\text{pseudo}}-\operatorname{Tr}(C^\top
         X)\big),\quad\frac{dE_K}{dt}\le0\text{ along }x'=\operatorname{Proj}(c+Jx)""",
     relation=AtMost(signed=True), of_project=True, corrects="dynamics.sec-6.3-kuramoto",
     note=r"dE_K/dt = -\|\operatorname{Proj}(c+Jx)\|^2. The energy is evaluated in the second form, from E_pseudo.",

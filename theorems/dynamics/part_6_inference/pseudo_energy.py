@@ -10,23 +10,12 @@ from typing import Annotated, Any
 
 from theorems.dynamics import DYNAMICS
 from theorems.dynamics.definitions import (
-    Beta,
-    Heads,
-    QueryWeights,
-    SquareWeights,
-    Tokens,
-    multi_head_attention,
-    projection,
-    unit_rows,
-)
+    Beta, Heads, QueryWeights, SquareWeights, Tokens, multi_head_attention, projection, unit_rows,
+)  # fmt: skip
 from theorems.dynamics.part_3_preliminaries.oscillator_update import akorn_increment
 from theorems.dynamics.part_c_details.oscillators import (
-    UNIT_OSCILLATORS,
-    Frequencies,
-    antisymmetric_blocks,
-    oscillator_normalisation,
-    split,
-)
+    UNIT_OSCILLATORS, Frequencies, antisymmetric_blocks, oscillator_normalisation, split,
+)  # fmt: skip
 from theorems.dynamics.settings import heads_fit
 from theorems.matrices import orthogonal_matrix
 from verify.matrix import concatenate, diag, hadamard, rational, row_sums, trace, vec_r
@@ -69,9 +58,8 @@ AKORN = Setting(
 )
 
 PSEUDO = Claim(AKORN, "dynamics.sec-6.3-pseudo", label="Section 6.3, definition",
-    statement=r"""
-        E_{\text{pseudo}}(t):=-\operatorname{Tr}(X^{(t)\top}\Delta X^{(t)})\text{ is a quantity that AKOrN (updates
-        (7)-(8)) approximately decreases}""",
+    statement=r"""E_{\text{pseudo}}(t):=-\operatorname{Tr}(X^{(t)\top}\Delta X^{(t)})\text{ is a quantity that AKOrN
+        (updates (7)-(8)) approximately decreases}""",
     assumptions=[Assumption(r"\eta > 0", positive=lambda eta: eta)],
     relation=AtMost(signed=True, ascent=False), expects="refuted", severity="slip",
     correction="dynamics.sec-6.3-pseudo-drive",
@@ -80,12 +68,11 @@ PSEUDO = Claim(AKORN, "dynamics.sec-6.3-pseudo", label="Section 6.3, definition"
         r"falls in steps that move the state: E(t+1) \le E(t) - \kappa\|X^{(t+1)}-X^{(t)}\|_F^2 for some \kappa > 0, tested"
         r" at 2^{-20}",
     ),
-    note=r"""
-        With \Delta X of Eq. (7) the quantity is 0 at every state (dynamics.sec-6.3-pseudo-zero): Omg and Proj both
-        produce tangent vectors, orthogonal to the unit oscillators. The text goes on with -Tr(X^T MSA(X)),
-        'neglecting a constant term C', so \Delta X is meant as in Eq. (9), C + MSA(X), without Omg and Proj. That
-        this falls is reported of trained models; it need not: at the state of dynamics.sec-6.3-kuramoto, AKOrN with
-        one token, it rises.""",
+    note=r"""With \Delta X of Eq. (7) the quantity is 0 at every state (dynamics.sec-6.3-pseudo-zero): Omg and Proj both
+        produce tangent vectors, orthogonal to the unit oscillators. The text goes on with -Tr(X^T MSA(X)), 'neglecting
+        a constant term C', so \Delta X is meant as in Eq. (9), C + MSA(X), without Omg and Proj. That this falls is
+        reported of trained models; it need not: at the state of dynamics.sec-6.3-kuramoto, AKOrN with one token, it
+        rises.""",
 )  # fmt: skip
 
 
@@ -147,9 +134,8 @@ PSEUDO.mutant("kappa = 1", kappa=1)
 
 PSEUDO_ZERO = Claim(AKORN, "dynamics.sec-6.3-pseudo-zero",
     label="Section 6.3, the pseudo-energy with Delta X of Eq. (7)",
-    statement=r"""
-        E_{\text{pseudo}}(t)=-\operatorname{Tr}(X^{(t)\top}\Delta X^{(t)})=0\ \text{at every state of unit oscillators}
-    """,
+    statement=r"""E_{\text{pseudo}}(t)=-\operatorname{Tr}(X^{(t)\top}\Delta X^{(t)})=0\ \text{at every state of unit
+        oscillators}""",
     relation=HasStructure(), exact=True, of_project=True, uses=("dynamics.eq-97",),
 )  # fmt: skip
 
@@ -164,10 +150,8 @@ def akorn_increment_of_attention(
 
 
 PSEUDO_ZERO.part("structure", lambda value, X: -trace(X.T @ value))
-PSEUDO_ZERO.mutant(
-    "without Omg and Proj, as in Eq. (9)",
-    lambda X, C, W_Q, W_K, W_V, W_O, beta, H: C + multi_head_attention(X, W_Q, W_K, W_V, W_O, beta, H),
-)
+PSEUDO_ZERO.mutant("without Omg and Proj, as in Eq. (9)",
+    lambda X, C, W_Q, W_K, W_V, W_O, beta, H: C + multi_head_attention(X, W_Q, W_K, W_V, W_O, beta, H))  # fmt: skip
 PSEUDO_ZERO.mutant(
     "whole tokens projected, without Omg",
     lambda X, C, W_Q, W_K, W_V, W_O, beta, H: projection(
@@ -182,11 +166,10 @@ PSEUDO_DRIVE = Claim(AKORN, "dynamics.sec-6.3-pseudo-drive", label="Section 6.3,
         Tr}\big((C+\operatorname{MSA}(X)+J^\top X)^\top\Delta X\big)\text{ along }\Delta X\text{ of (7)},\
         J=\partial\operatorname{MSA}/\partial X""",
     relation=Equal(), of_project=True, corrects="dynamics.sec-6.3-pseudo",
-    note=r"""
-        This E, with \Delta X as in Eq. (9), is the quantity that the text goes on with. It is not 0, and it can rise: it
-        falls where J^\top X = MSA(X) and \Omega = O, up to the factor 2 that C lacks (dynamics.sec-6.3-kuramoto-input),
-        and at the state X = (1, 0), C = (0, 3), J = [[0, -2], [-2, 0]] of one token its rate is 1. No energy of AKOrN
-        with attention is known.""",
+    note=r"""This E, with \Delta X as in Eq. (9), is the quantity that the text goes on with. It is not 0, and it can
+        rise: it falls where J^\top X = MSA(X) and \Omega = O, up to the factor 2 that C lacks
+        (dynamics.sec-6.3-kuramoto-input), and at the state X = (1, 0), C = (0, 3), J = [[0, -2], [-2, 0]] of one token
+        its rate is 1. No energy of AKOrN with attention is known.""",
 )  # fmt: skip
 
 
@@ -232,10 +215,9 @@ QUADRATIC = Claim(AKORN, "dynamics.sec-6.3-quadratic", label="Section 6.3, text"
     ],
     relation=Equal(), expects="refuted", severity="slip",
     correction="dynamics.sec-6.3-quadratic-drive", presumes=("dynamics.sec-6.3-pseudo",),
-    note=r"""
-        With \Delta X of Eq. (7), that of AKOrN, E_pseudo is 0 with or without C (dynamics.sec-6.3-pseudo-zero), the form
-        is not. That C is 'a constant term in \Delta X' shows that \Delta X is meant as in Eq. (9), without Omg and Proj.
-        Drawn with W^Q = O, for which MSA is linear and the approximation exact.""",
+    note=r"""With \Delta X of Eq. (7), that of AKOrN, E_pseudo is 0 with or without C (dynamics.sec-6.3-pseudo-zero),
+        the form is not. That C is 'a constant term in \Delta X' shows that \Delta X is meant as in Eq. (9), without Omg
+        and Proj. Drawn with W^Q = O, for which MSA is linear and the approximation exact.""",
 )  # fmt: skip
 
 
@@ -323,8 +305,7 @@ BASIS = Claim(DYNAMICS, "dynamics.sec-6.3-basis", label="Section 6.3, text",
         \lambda_t^{DS};\ \text{contribution index }\sum_{k\le0.02DS}(a_t^k)^2/\sum_k(a_t^k)^2""",
     assumptions=["S_t symmetric", Assumption("x does not vanish", positive=lambda x: x.T @ x)],
     relation=Equal(), sizes={"n": (1, 4)}, exact=True,
-    note="""
-        Checked: -x^T S x / 2 = -sum_k lambda_k a_k^2 / 2, Parseval, and the index for every number of leading
+    note="""Checked: -x^T S x / 2 = -sum_k lambda_k a_k^2 / 2, Parseval, and the index for every number of leading
         eigenvectors as |projection of x|^2 / |x|^2; so it lies in [0, 1]. It depends on the eigenvalues alone, and not
         on the choice of eigenvectors, only if no eigenvalue is repeated across the cut. For DS < 50 the sum over k <=
         0.02 DS is empty.""",

@@ -37,11 +37,8 @@ def head_products(W_V: Any, W_O: Any, H: int) -> list[Any]:
     return [W_V[:, h * width : (h + 1) * width] @ W_O[h * width : (h + 1) * width] for h in range(H)]
 
 
-# -- Eq. (19) ----------------------------------------------------------------------------------------------------------
-
 EQ_19_SUM = Claim(DYNAMICS, "dynamics.eq-19-sum", label="Eq. (19) and text",
-    statement=r"""
-        W^V:=[W_1^V,\ldots,W_H^V]\in\mathbb R^{D\times D},\quad W^VW^O=\sum_hW_h^VW_h^O,\quad
+    statement=r"""W^V:=[W_1^V,\ldots,W_H^V]\in\mathbb R^{D\times D},\quad W^VW^O=\sum_hW_h^VW_h^O,\quad
         R_{\text{E-multi}}=\|W^VW^O-(W^VW^O)^\top\|_F^2""",
     assumptions=["W_h^O the h-th block row of W^O"],
     relation=Equal(), sizes={"D": (1, 4), "H": (1, 4)}, where=heads_fit, exact=True,
@@ -70,9 +67,8 @@ def whole_product_and_traces(W_V: SquareWeights, W_O: SquareWeights) -> Any:
 
 EQ_19_SUM.mutant("block columns of W^O", lambda W_V, W_O, H: _product_and_regulariser(head_products(W_V, W_O.T, H)))
 EQ_19_SUM.mutant("sum in place of the difference", sign=1)
-EQ_19_SUM.mutant(
-    "last head left out", "head_products(W_V, W_O, H) -> [*head_products(W_V, W_O, H)[:-1], 0 * W_V @ W_O]"
-)
+EQ_19_SUM.mutant("last head left out",
+    "head_products(W_V, W_O, H) -> [*head_products(W_V, W_O, H)[:-1], 0 * W_V @ W_O]")  # fmt: skip
 
 
 EQ_19_GRADIENT = Claim(DYNAMICS, "dynamics.eq-19-gradient", label="Eq. (19), gradient",
@@ -115,15 +111,13 @@ REGULARISED = Setting(
 )
 
 EQ_19_HEADS = Claim(REGULARISED, "dynamics.eq-19-heads", label="Text after Eq. (19)",
-    statement=r"""
-        R_{\text{E-multi}}=0\ \Rightarrow\ W_h^VW_h^O\text{ becomes symmetric (each }h\text{), as implied by Proposition
-        4.2}""",
+    statement=r"""R_{\text{E-multi}}=0\ \Rightarrow\ W_h^VW_h^O\text{ becomes symmetric (each }h\text{), as implied by
+        Proposition 4.2}""",
     assumptions=["each W_h^V of the proposition read as W_h^V W_h^O, as the text says"],
     relation=Equal(), expects="refuted", severity="error", correction="dynamics.eq-19-per-head",
     presumes=("dynamics.prop-4.2",),
-    note=r"""
-        The regulariser sees the sum of the heads only, and what is asymmetric in one head another can cancel: W^V = I
-        and W^O the exchange of two coordinates, H = 2, leave E_12 and E_21. It is true for H = 1. Head h is
+    note=r"""The regulariser sees the sum of the heads only, and what is asymmetric in one head another can cancel: W^V
+        = I and W^O the exchange of two coordinates, H = 2, leave E_12 and E_21. It is true for H = 1. Head h is
         symmetric exactly if the projection W_h^VW_h^{V\top} commutes with W^VW^O (dynamics.eq-19-commutator).""",
 )  # fmt: skip
 
@@ -171,10 +165,9 @@ EQ_19_PER_HEAD = Claim(DYNAMICS, "dynamics.eq-19-per-head", label="Eq. (19), hea
     assumptions=["W_h^O the h-th block row of W^O; any W^V, W^O"],
     relation=Equal(), sizes={"D": (1, 4), "H": (1, 4)}, where=heads_fit, exact=True, of_project=True,
     corrects="dynamics.eq-19-heads",
-    note=r"""
-        Compared is R with \sum_h 2\operatorname{tr}(M_h^\top M_h) - 2\operatorname{tr}(M_h^2); the gradient is
-        dynamics.eq-19-gradient for each head, the inequality Cauchy-Schwarz. Symmetric heads alone do not make
-        E_multi fall: that needs W_h^VW_h^O = A_h = A_h^\top and A_hA_{h'} = O (dynamics.prop-4.2-symmetric).""",
+    note=r"""Compared is R with \sum_h 2\operatorname{tr}(M_h^\top M_h) - 2\operatorname{tr}(M_h^2); the gradient is
+        dynamics.eq-19-gradient for each head, the inequality Cauchy-Schwarz. Symmetric heads alone do not make E_multi
+        fall: that needs W_h^VW_h^O = A_h = A_h^\top and A_hA_{h'} = O (dynamics.prop-4.2-symmetric).""",
 )  # fmt: skip
 
 
@@ -195,13 +188,10 @@ EQ_19_PER_HEAD.mutant("of the sum of the heads, Eq. (19)", lambda W_V, W_O: asym
 EQ_19_PER_HEAD.mutant("block columns of W^O", "W_O -> W_O.T")
 
 
-# -- Eq. (20) ----------------------------------------------------------------------------------------------------------
-
 EQ_20 = Claim(DYNAMICS, "dynamics.eq-20", label="Eq. (20) and text",
-    statement=r"""
-        R_{\text{Spec}}=\sum\nolimits_{W\in\operatorname{SA}}\left(\sigma^2(W)-1\right)^2+\sum\nolimits_{b\in
-        \operatorname{SA}}\|b\|_2^4,\ \sigma(W)\text{ the largest singular value;
-        ``encourages the singular values to be close to 1''}""",
+    statement=r"""R_{\text{Spec}}=\sum\nolimits_{W\in\operatorname{SA}}\left(\sigma^2(W)-1\right)^2+\sum\nolimits_{b\in
+        \operatorname{SA}}\|b\|_2^4,\ \sigma(W)\text{ the largest singular value; ``encourages the singular values to be
+        close to 1''}""",
     assumptions=["one weight matrix with two rows, one bias", r"the largest singular value is simple"],
     relation=Equal(), sizes={"n": (2, 3), "p": (1, 2)}, exact=True, expects="reading",
     reading=Reading(
@@ -209,10 +199,9 @@ EQ_20 = Claim(DYNAMICS, "dynamics.eq-20", label="Eq. (20) and text",
         r"those just named, the largest of each W: descent on R_Spec moves it alone, towards 1, along"
         r" -4\sigma(\sigma^2-1)uv^\top, and the biases along -4\|b\|^2 b",
     ),
-    note=r"""
-        It is false of all singular values of one matrix: the other ones receive no gradient, and R_Spec = 0 whatever
-        they are below 1 (dynamics.eq-20-zero-set). At W = O the gradient vanishes too, although the singular values
-        are 0. A sum over all of them would be \|W^\top W-I\|_F^2.""",
+    note=r"""It is false of all singular values of one matrix: the other ones receive no gradient, and R_Spec = 0
+        whatever they are below 1 (dynamics.eq-20-zero-set). At W = O the gradient vanishes too, although the singular
+        values are 0. A sum over all of them would be \|W^\top W-I\|_F^2.""",
 )  # fmt: skip
 
 

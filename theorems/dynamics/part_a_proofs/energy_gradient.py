@@ -80,10 +80,9 @@ def _hollow(E: Any) -> Any:
 # -- Eq. (33) ----------------------------------------------------------------------------------------------------------
 
 EQ_33 = Claim(EXACT_PROOF, "dynamics.eq-33", label="Eqs. (32)-(33), proof of Prop. 4.1",
-    statement=r"""
-        \frac{dE_{\text{single}}(X)}{dX_{[i,:]}}=-\sum_{j\ne i}\frac{d\exp(\beta X_{[i,:]}^\top AX_{[j,:]})}{dX_{[i,:]}}-\sum_{j\ne
-        i}\frac{d\exp(\beta X_{[j,:]}^\top AX_{[i,:]})}{dX_{[i,:]}}-\frac{d\exp(\beta X_{[i,:]}^\top
-        AX_{[i,:]})}{dX_{[i,:]}}""",
+    statement=r"""\frac{dE_{\text{single}}(X)}{dX_{[i,:]}}=-\sum_{j\ne i}\frac{d\exp(\beta X_{[i,:]}^\top
+        AX_{[j,:]})}{dX_{[i,:]}}-\sum_{j\ne i}\frac{d\exp(\beta X_{[j,:]}^\top
+        AX_{[i,:]})}{dX_{[i,:]}}-\frac{d\exp(\beta X_{[i,:]}^\top AX_{[i,:]})}{dX_{[i,:]}}""",
     relation=Equal(), all_sizes=True,
 )  # fmt: skip
 
@@ -105,20 +104,16 @@ EQ_33.mutant("diagonal term counted in both sums", "own -> 2 * own")
 EQ_33.mutant("pairs counted once", "pairs -> -beta * (_hollow(exponentials(X, W_Q, W_K, beta)) @ X @ W_K @ W_Q.T)")
 
 
-# -- Eq. (34) ----------------------------------------------------------------------------------------------------------
-
 EQ_34 = Claim(PROOF, "dynamics.eq-34", label="Eq. (34), proof of Prop. 4.1",
-    statement=r"""
-        -\sum_{j\ne i}\frac{d\exp(\beta X_{[i,:]}^\top AX_{[j,:]})}{dX_{[i,:]}}-\sum_{j\ne i}\frac{d\exp(\beta
+    statement=r"""-\sum_{j\ne i}\frac{d\exp(\beta X_{[i,:]}^\top AX_{[j,:]})}{dX_{[i,:]}}-\sum_{j\ne i}\frac{d\exp(\beta
         X_{[j,:]}^\top AX_{[i,:]})}{dX_{[i,:]}}=-\sum_{j\ne i}\exp(\beta X_{[i,:]}^\top AX_{[j,:]})A^\top
         X_{[j,:]}-\sum_{j\ne i}\exp(\beta X_{[i,:]}^\top AX_{[j,:]})AX_{[j,:]}""",
     relation=Equal(), expects="refuted", severity="error", correction="dynamics.eq-34-corrected",
-    note=r"""
-        The derivative of \exp(\beta x_j^\top A x_i) by x_i keeps the weight \exp(\beta x_j^\top A x_i), but the line
-        has \exp(\beta x_i^\top A x_j) in both sums, which is what makes the gradient parallel to \Delta in Eq. (43).
-        That A and A^\top have changed places too (the derivative of \exp(\beta x_i^\top A x_j) by x_i has A x_j) does
-        not matter to the sum, since its two weights are equal. A factor beta is missing besides; the counterexample
-        has beta = 1.""",
+    note=r"""The derivative of \exp(\beta x_j^\top A x_i) by x_i keeps the weight \exp(\beta x_j^\top A x_i), but the
+        line has \exp(\beta x_i^\top A x_j) in both sums, which is what makes the gradient parallel to \Delta in Eq.
+        (43). That A and A^\top have changed places too (the derivative of \exp(\beta x_i^\top A x_j) by x_i has A x_j)
+        does not matter to the sum, since its two weights are equal. A factor beta is missing besides; the
+        counterexample has beta = 1.""",
 )  # fmt: skip
 
 
@@ -141,8 +136,7 @@ EQ_34.mutant("sign", factor=1)
 
 
 EQ_34_CORRECTED = Claim(EXACT_PROOF, "dynamics.eq-34-corrected", label="Eq. (34) with the weights of either order",
-    statement=r"""
-        -\sum_{j\ne i}\frac{d\exp(\beta X_{[i,:]}^\top AX_{[j,:]})}{dX_{[i,:]}}-\sum_{j\ne i}\frac{d\exp(\beta
+    statement=r"""-\sum_{j\ne i}\frac{d\exp(\beta X_{[i,:]}^\top AX_{[j,:]})}{dX_{[i,:]}}-\sum_{j\ne i}\frac{d\exp(\beta
         X_{[j,:]}^\top AX_{[i,:]})}{dX_{[i,:]}}=-\beta\sum_{j\ne i}\big(\exp(\beta X_{[i,:]}^\top
         AX_{[j,:]})A+\exp(\beta X_{[j,:]}^\top AX_{[i,:]})A^\top\big)X_{[j,:]}""",
     relation=Equal(), all_sizes=True, of_project=True, corrects="dynamics.eq-34",
@@ -162,17 +156,13 @@ EQ_34_CORRECTED.mutant("without beta", factor=-1)
 EQ_34_CORRECTED.mutant("weights exchanged", "E -> E.T; E.T -> E")
 
 
-# -- Eq. (35) ----------------------------------------------------------------------------------------------------------
-
 EQ_35 = Claim(PROOF, "dynamics.eq-35", label="Eq. (35), proof of Prop. 4.1",
-    statement=r"""
-        -\frac{d\exp(\beta X_{[i,:]}^\top AX_{[i,:]})}{dX_{[i,:]}}=-\exp(\beta X_{[i,:]}^\top
+    statement=r"""-\frac{d\exp(\beta X_{[i,:]}^\top AX_{[i,:]})}{dX_{[i,:]}}=-\exp(\beta X_{[i,:]}^\top
         AX_{[j,:]})(A^\top+A)X_{[i,:]}""",
     assumptions=["j is free on the right: the line is taken for every j"],
     relation=Equal(), expects="refuted", severity="slip", correction="dynamics.eq-35-corrected",
-    note="""
-        Eq. (36) shows that j is a misprint for i. A factor beta is missing besides; the counterexample has beta = 1.
-    """,
+    note="""Eq. (36) shows that j is a misprint for i. A factor beta is missing besides; the counterexample has beta =
+        1.""",
 )  # fmt: skip
 
 
@@ -191,8 +181,7 @@ EQ_35.mutant("A^T instead of A^T + A", "X @ W_K @ W_Q.T + X @ W_Q @ W_K.T -> X @
 
 
 EQ_35_CORRECTED = Claim(EXACT_PROOF, "dynamics.eq-35-corrected", label="Eq. (35) with i for j and the factor beta",
-    statement=r"""
-        -\frac{d\exp(\beta X_{[i,:]}^\top AX_{[i,:]})}{dX_{[i,:]}}=-\beta\exp(\beta X_{[i,:]}^\top
+    statement=r"""-\frac{d\exp(\beta X_{[i,:]}^\top AX_{[i,:]})}{dX_{[i,:]}}=-\beta\exp(\beta X_{[i,:]}^\top
         AX_{[i,:]})(A^\top+A)X_{[i,:]}""",
     relation=Equal(), all_sizes=True, of_project=True, corrects="dynamics.eq-35",
 )  # fmt: skip
@@ -209,8 +198,6 @@ EQ_35_CORRECTED.oracle(derivatives_of_own)
 EQ_35_CORRECTED.mutant("without beta, as Eq. (35) is printed", "-beta -> -1")
 EQ_35_CORRECTED.mutant("A^T instead of A^T + A", "X @ W_K @ W_Q.T + X @ W_Q @ W_K.T -> X @ W_K @ W_Q.T")
 
-
-# -- Eq. (36) ----------------------------------------------------------------------------------------------------------
 
 EQ_36 = Claim(PROOF, "dynamics.eq-36", label="Eq. (36), proof of Prop. 4.1",
     statement=r"""
@@ -239,9 +226,8 @@ EQ_36.mutant("one of the two sums only", both=0)
 
 
 EQ_36_CORRECTED = Claim(EXACT_PROOF, "dynamics.eq-36-corrected", label="Eq. (36) for any A",
-    statement=r"""
-        \frac{dE_{\text{single}}(X)}{dX_{[i,:]}}=-\beta\sum_j\big(\exp(\beta X_{[i,:]}^\top AX_{[j,:]})A+\exp(\beta
-        X_{[j,:]}^\top AX_{[i,:]})A^\top\big)X_{[j,:]}""",
+    statement=r"""\frac{dE_{\text{single}}(X)}{dX_{[i,:]}}=-\beta\sum_j\big(\exp(\beta X_{[i,:]}^\top
+        AX_{[j,:]})A+\exp(\beta X_{[j,:]}^\top AX_{[i,:]})A^\top\big)X_{[j,:]}""",
     relation=Equal(), all_sizes=True, of_project=True, corrects="dynamics.eq-36",
     proof=("dynamics.eq-33", "dynamics.eq-34-corrected", "dynamics.eq-35-corrected"),
 )  # fmt: skip

@@ -9,25 +9,12 @@ from __future__ import annotations
 from typing import Any
 
 from theorems.dynamics.definitions import (
-    Beta,
-    QueryWeights,
-    SquareWeights,
-    Tokens,
-    attention_head,
-    energy,
-    energy_rate_terms,
-    flow,
-    projection,
-    rate_along,
-)
+    Beta, QueryWeights, SquareWeights, Tokens, attention_head, energy, energy_rate_terms, flow, projection, rate_along,
+)  # fmt: skip
 from theorems.dynamics.part_4_energy.single_head import AGREES, climbing_weights, printed_values, symmetrised_values
 from theorems.dynamics.part_a_proofs.energy_gradient import (
-    EXACT_PROOF,
-    PROOF,
-    exponentials,
-    gradient,
-    gradient_by_differentiation,
-)
+    EXACT_PROOF, PROOF, exponentials, gradient, gradient_by_differentiation,
+)  # fmt: skip
 from theorems.dynamics.settings import on_the_sphere, unit_tokens_and_values
 from verify.matrix import concatenate, rational, row_sums, softmax, total, zeros
 from verify.vocabulary import AtMost, Claim, Equal
@@ -35,14 +22,12 @@ from verify.vocabulary import AtMost, Claim, Equal
 # -- the update Delta --------------------------------------------------------------------------------------------------
 
 EQ_37 = Claim(PROOF, "dynamics.eq-37", label="Eq. (37), proof of Prop. 4.1",
-    statement=r"""
-        \text{``Under the given condition on the weights, }A=A^\top\text{ we have'' }\ \Delta_{[i,:]}=\big(
+    statement=r"""\text{``Under the given condition on the weights, }A=A^\top\text{ we have'' }\ \Delta_{[i,:]}=\big(
         \operatorname{softmax}(\beta XW^VX^\top)_{[i,:]}X(A^\top+A)\big)^\top/2""",
     assumptions=[r"\Delta = softmax(\beta X W^Q W^{K\top} X^\top) X W^V", "condition (11)/(31) on W^V"],
     relation=Equal(), expects="refuted", severity="slip", correction="dynamics.eq-37-corrected",
-    note=r"""
-        Eq. (38) shows that W^V inside the softmax is a misprint for A. 'A = A^\top' does not follow from (31); as a
-        further assumption it would not help: the first counterexample has W^K = I, where W^{Q\top}W^K and W^K
+    note=r"""Eq. (38) shows that W^V inside the softmax is a misprint for A. 'A = A^\top' does not follow from (31); as
+        a further assumption it would not help: the first counterexample has W^K = I, where W^{Q\top}W^K and W^K
         W^{Q\top} agree; the second has W^Q = W^K, where A is symmetric. With A = A^\top assumed and W^K W^{Q\top} for
         W^{Q\top}W^K, W^V = A and the line is right; the text wants A asymmetric.""",
 )  # fmt: skip
@@ -56,23 +41,16 @@ def update_as_printed(X: Tokens, W_Q: QueryWeights, W_K: SquareWeights, beta: Be
 
 EQ_37.oracle(lambda X, W_Q, W_K, beta: attention_head(X, W_Q, W_K, printed_values(W_Q, W_K), beta))
 EQ_37.counterexample("two tokens on the axes, W^K = I, W^Q = [[-1, 3], [0, 0]]", climbing_weights)
-EQ_37.counterexample(
-    "two tokens on the axes, W^Q = W^K = [[1, 1], [0, 1]], so that A is symmetric",
-    X=[[1, 0], [0, 1]],
-    W_Q=[[1, 1], [0, 1]],
-    W_K=[[1, 1], [0, 1]],
-    beta=1,
-)
+EQ_37.counterexample("two tokens on the axes, W^Q = W^K = [[1, 1], [0, 1]], so that A is symmetric", X=[[1, 0], [0, 1]],
+    W_Q=[[1, 1], [0, 1]], W_K=[[1, 1], [0, 1]], beta=1)  # fmt: skip
 EQ_37.mutant("factor 1/2 dropped", lambda value: value * 2)
-EQ_37.mutant(
-    "A inside the softmax", lambda X, W_Q, W_K, beta: attention_head(X, W_Q, W_K, symmetrised_values(W_Q, W_K), beta)
-)
+EQ_37.mutant("A inside the softmax",
+    lambda X, W_Q, W_K, beta: attention_head(X, W_Q, W_K, symmetrised_values(W_Q, W_K), beta))  # fmt: skip
 
 
 EQ_37_CORRECTED = Claim(EXACT_PROOF, "dynamics.eq-37-corrected", label="Eq. (37) with A inside the softmax",
-    statement=r"""
-        W^V=(A^\top+A)/2\ \Rightarrow\ \Delta_{[i,:]}=\big(\operatorname{softmax}(\beta XAX^\top)_{[i,:]}X(A^\top+A)
-        \big)^\top/2""",
+    statement=r"""W^V=(A^\top+A)/2\ \Rightarrow\ \Delta_{[i,:]}=\big(\operatorname{softmax}(\beta
+        XAX^\top)_{[i,:]}X(A^\top+A) \big)^\top/2""",
     assumptions=[r"\Delta = softmax(\beta X W^Q W^{K\top} X^\top) X W^V"],
     relation=Equal(), all_sizes=True, of_project=True, corrects="dynamics.eq-37",
 )  # fmt: skip
@@ -86,22 +64,19 @@ def update_through_softmax(X: Tokens, W_Q: QueryWeights, W_K: SquareWeights, bet
 
 
 EQ_37_CORRECTED.oracle(lambda X, W_Q, W_K, beta: attention_head(X, W_Q, W_K, symmetrised_values(W_Q, W_K), beta))
-EQ_37_CORRECTED.mutant(
-    "W^V inside the softmax, as Eq. (37) is printed", "X @ A @ X.T -> X @ symmetrised_values(W_Q, W_K) @ X.T"
-)
+EQ_37_CORRECTED.mutant("W^V inside the softmax, as Eq. (37) is printed",
+    "X @ A @ X.T -> X @ symmetrised_values(W_Q, W_K) @ X.T")  # fmt: skip
 EQ_37_CORRECTED.mutant("A not symmetrised", "A.T + A -> A + A")
 
 
 EQ_38 = Claim(PROOF, "dynamics.eq-38", label="Eq. (38), proof of Prop. 4.1",
-    statement=r"""
-        \Delta_{[i,:]}=\sum_j\frac{\exp(\beta X_{[i,:]}^\top AX_{[j,:]})}{Z_i}(A^\top+A)X_{[j,:]}/2,\quad
+    statement=r"""\Delta_{[i,:]}=\sum_j\frac{\exp(\beta X_{[i,:]}^\top AX_{[j,:]})}{Z_i}(A^\top+A)X_{[j,:]}/2,\quad
         Z_i=\sum_{j'}\exp(\beta X_{[i,:]}^\top AX_{[j',:]})""",
     assumptions=[r"\Delta = softmax(\beta X W^Q W^{K\top} X^\top) X W^V", "condition (31) on W^V"],
     relation=Equal(), expects="refuted", severity="slip", correction="dynamics.eq-38-corrected",
     presumes=("dynamics.eq-11-form",),
-    note=r"""
-        With W^V of (31) as printed the values are (W^{Q\top}W^K + A)/2. The line itself, which has (A^\top + A)/2, shows
-        that W^K W^{Q\top} is meant. At the counterexample A is symmetric.""",
+    note=r"""With W^V of (31) as printed the values are (W^{Q\top}W^K + A)/2. The line itself, which has (A^\top + A)/2,
+        shows that W^K W^{Q\top} is meant. At the counterexample A is symmetric.""",
 )  # fmt: skip
 
 
@@ -129,8 +104,7 @@ EQ_38.mutant("factor 1/2 dropped", lambda value: value * 2)
 
 
 EQ_38_CORRECTED = Claim(EXACT_PROOF, "dynamics.eq-38-corrected", label="Eq. (38) with symmetrised values",
-    statement=r"""
-        W^V=(A^\top+A)/2\ \Rightarrow\ \Delta_{[i,:]}=\sum_j\frac{\exp(\beta X_{[i,:]}^\top AX_{[j,:]})}{Z_i}
+    statement=r"""W^V=(A^\top+A)/2\ \Rightarrow\ \Delta_{[i,:]}=\sum_j\frac{\exp(\beta X_{[i,:]}^\top AX_{[j,:]})}{Z_i}
         (A^\top+A)X_{[j,:]}/2,\quad Z_i=\sum_{j'}\exp(\beta X_{[i,:]}^\top AX_{[j',:]})""",
     assumptions=[r"\Delta = softmax(\beta X W^Q W^{K\top} X^\top) X W^V"],
     relation=Equal(), all_sizes=True, of_project=True, corrects="dynamics.eq-38",
@@ -145,9 +119,8 @@ def update_by_exponentials(X: Tokens, W_Q: QueryWeights, W_K: SquareWeights, bet
 
 
 EQ_38_CORRECTED.oracle(lambda X, W_Q, W_K, beta: attention_head(X, W_Q, W_K, symmetrised_values(W_Q, W_K), beta))
-EQ_38_CORRECTED.mutant(
-    "weights normalised over i instead of j", "softmax(X @ A @ X.T * beta) -> softmax(X @ A.T @ X.T * beta).T"
-)
+EQ_38_CORRECTED.mutant("weights normalised over i instead of j",
+    "softmax(X @ A @ X.T * beta) -> softmax(X @ A.T @ X.T * beta).T")  # fmt: skip
 EQ_38_CORRECTED.mutant("factor 1/2 dropped", lambda value: value * 2)
 EQ_38_CORRECTED.mutant("weights exp(beta x_j^T A x_i)", "X @ A @ X.T -> X @ A.T @ X.T")
 
@@ -183,10 +156,8 @@ def chain_rule_as_printed(X: Tokens, W_Q: QueryWeights, W_K: SquareWeights, W_V:
 
 
 EQ_41.oracle(energy_rate)
-EQ_41.counterexample(
-    "two tokens on the axes, W^K = I, W^Q = [[-1, 3], [0, 0]], W^V from (11)",
-    lambda: {**climbing_weights(), "W_V": [["-1", "3/2"], ["3/2", "0"]]},
-)
+EQ_41.counterexample("two tokens on the axes, W^K = I, W^Q = [[-1, 3], [0, 0]], W^V from (11)",
+    lambda: {**climbing_weights(), "W_V": [["-1", "3/2"], ["3/2", "0"]]})  # fmt: skip
 EQ_41.mutant("projection dropped", lambda X, W_Q, W_K, W_V, beta: -_unprojected(X, W_Q, W_K, W_V, beta))
 EQ_41.mutant("sign", lambda value: -value)
 
@@ -211,9 +182,8 @@ EQ_41_CORRECTED.mutant("projection dropped", _unprojected)
 
 
 EQ_42 = Claim(PROOF, "dynamics.eq-42", label="Eq. (42), proof of Prop. 4.1",
-    statement=r"""
-        \frac{dE_{\text{single}}(X)}{dt}=-\sum_i\Big(\sum_j\exp(\beta X_{[i,:]}^\top AX_{[j,:]})(A^\top+A)X_{[j,:]}
-        \cdot(I_D-X_{[i,:]}X_{[i,:]}^\top)\Delta_{[i,:]}\Big)""",
+    statement=r"""\frac{dE_{\text{single}}(X)}{dt}=-\sum_i\Big(\sum_j\exp(\beta X_{[i,:]}^\top
+        AX_{[j,:]})(A^\top+A)X_{[j,:]} \cdot(I_D-X_{[i,:]}X_{[i,:]}^\top)\Delta_{[i,:]}\Big)""",
     assumptions=["dynamics (3), condition (31)"],
     relation=Equal(), expects="refuted", severity="error", correction="dynamics.eq-42-corrected",
     uses=("dynamics.eq-36",),
@@ -242,9 +212,8 @@ EQ_42.mutant("sign", factor=1)
 
 
 EQ_42_CORRECTED = Claim(EXACT_PROOF, "dynamics.eq-42-corrected", label="Eq. (42) for any A and W^V",
-    statement=r"""
-        \frac{dE}{dt}=-\beta\sum_i\Big(\sum_j\big(\exp(\beta X_{[i,:]}^\top AX_{[j,:]})A+\exp(\beta X_{[j,:]}^\top
-        AX_{[i,:]})A^\top\big)X_{[j,:]}\cdot(I_D-X_{[i,:]}X_{[i,:]}^\top)\Delta_{[i,:]}\Big)""",
+    statement=r"""\frac{dE}{dt}=-\beta\sum_i\Big(\sum_j\big(\exp(\beta X_{[i,:]}^\top AX_{[j,:]})A+\exp(\beta
+        X_{[j,:]}^\top AX_{[i,:]})A^\top\big)X_{[j,:]}\cdot(I_D-X_{[i,:]}X_{[i,:]}^\top)\Delta_{[i,:]}\Big)""",
     assumptions=["dynamics (3), any W^V"],
     relation=Equal(), all_sizes=True, of_project=True, corrects="dynamics.eq-42",
     proof=("dynamics.eq-36-corrected", "dynamics.eq-41-corrected"),
@@ -300,9 +269,8 @@ def sum_of_products(X: Tokens, W_Q: QueryWeights, W_K: SquareWeights, beta: Beta
 
 EQS_43_44.mutant("factor 2 dropped", "-2 -> -1")
 EQS_43_44.mutant("Z_i dropped", Z=1)
-EQS_43_44.mutant(
-    "Z_i of the transposed weights", "exponentials(X, W_Q, W_K, beta) -> exponentials(X, W_Q, W_K, beta).T"
-)
+EQS_43_44.mutant("Z_i of the transposed weights",
+    "exponentials(X, W_Q, W_K, beta) -> exponentials(X, W_Q, W_K, beta).T")  # fmt: skip
 
 
 EQ_44 = Claim(PROOF, "dynamics.eq-44", label="Eq. (44) as the value of dE/dt",
@@ -329,13 +297,11 @@ EQ_44.mutant("sign", lambda value: -value)
 
 
 EQ_45 = Claim(PROOF, "dynamics.eq-45", label="Eq. (45) and 'the matrix I-XX^T is positive semi-definite'",
-    statement=r"""
-        I_D-X_{[i,:]}X_{[i,:]}^\top\succeq0,\quad -2\sum_iZ_i\Delta_{[i,:]}^\top(I_D-X_{[i,:]}X_{[i,:]}^\top)
+    statement=r"""I_D-X_{[i,:]}X_{[i,:]}^\top\succeq0,\quad -2\sum_iZ_i\Delta_{[i,:]}^\top(I_D-X_{[i,:]}X_{[i,:]}^\top)
         \Delta_{[i,:]}\le0""",
     relation=AtMost(signed=True),
-    note=r"""
-        For each token v_i^\top (I - x_i x_i^\top) v_i \ge 0 with free v_i, and the sum with \Delta of Eq. (38). Tokens
-        of norm above 1 would break both, so it is here that the sphere is needed.""",
+    note=r"""For each token v_i^\top (I - x_i x_i^\top) v_i \ge 0 with free v_i, and the sum with \Delta of Eq. (38).
+        Tokens of norm above 1 would break both, so it is here that the sphere is needed.""",
 )  # fmt: skip
 
 
@@ -357,8 +323,7 @@ def tangent_forms(X: Tokens, W_Q: QueryWeights, W_K: SquareWeights, beta: Beta, 
 
 
 EQ_45.oracle(lambda X: zeros(4 * X.shape[0], 1))
-EQ_45.mutant(
-    "reflection instead of projection", "along * along -> 2 * along * along; share * share -> 2 * share * share"
-)
+EQ_45.mutant("reflection instead of projection",
+    "along * along -> 2 * along * along; share * share -> 2 * share * share")  # fmt: skip
 EQ_45.mutant("sign", "forms -> [-form for form in forms]")
 EQ_45.mutant("tokens of norm 2", "X -> X * 2")

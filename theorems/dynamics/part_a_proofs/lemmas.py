@@ -16,8 +16,7 @@ from verify.oracles import jacobian
 from verify.vocabulary import Assumption, Claim, Equal, Real, Shape
 
 LEMMA_A2 = Claim(DYNAMICS, "dynamics.lemma-a.2", label="Lemma A.2, Eqs. (22)-(23)",
-    statement=r"""
-        \frac{\partial\Pi(Y)}{\partial Y}=\operatorname{blockdiag}\Big(\Big\{\tfrac1{\|Y_{[i,:]}\|}\big(I_D-
+    statement=r"""\frac{\partial\Pi(Y)}{\partial Y}=\operatorname{blockdiag}\Big(\Big\{\tfrac1{\|Y_{[i,:]}\|}\big(I_D-
         \tfrac{Y_{[i,:]}Y_{[i,:]}^\top}{\|Y_{[i,:]}\|^2}\big)\Big\}_{i=1}^S\Big)""",
     assumptions=[
         r"Y \in R^{S x D}, row-major vec, numerator layout",
@@ -45,10 +44,8 @@ LEMMA_A2.oracle(lambda Y: jacobian(normalisation, "Y")(Y))
 LEMMA_A2.mutant("norm not squared in the projection", block=lambda y, r: (eye(y.shape[0]) - y @ y.T / r) / r)
 LEMMA_A2.mutant("rank-one term with the wrong sign", block=lambda y, r: (eye(y.shape[0]) + y @ y.T / (r * r)) / r)
 LEMMA_A2.mutant("factor 1/|Y_i| dropped", block=lambda y, r: eye(y.shape[0]) - y @ y.T / (r * r))
-LEMMA_A2.mutant(
-    "norm of the first row in every block",
-    lambda Y: _block_diagonal(Y, lambda y, r: (eye(y.shape[0]) - y @ y.T / (r * r)) / row_norms(Y)[0, 0]),
-)
+LEMMA_A2.mutant("norm of the first row in every block",
+    lambda Y: _block_diagonal(Y, lambda y, r: (eye(y.shape[0]) - y @ y.T / (r * r)) / row_norms(Y)[0, 0]))  # fmt: skip
 
 
 Left = Annotated[Any, Shape("m", "n")]
@@ -105,16 +102,14 @@ def rms_norm_jacobian(Y: Tokens, gamma: Gain) -> Any:
 
 
 LEMMA_A3.oracle(lambda Y, gamma: jacobian(rms_norm, "Y")(Y, gamma))
-LEMMA_A3.mutant(
-    "diag(gamma) on the right", "row_block(Y[i : i + 1], gamma) -> row_block(Y[i : i + 1], gamma * 0 + 1) @ diag(gamma)"
-)
+LEMMA_A3.mutant("diag(gamma) on the right",
+    "row_block(Y[i : i + 1], gamma) -> row_block(Y[i : i + 1], gamma * 0 + 1) @ diag(gamma)")  # fmt: skip
 LEMMA_A3.mutant("diag(gamma) dropped", lambda Y, gamma: rms_norm_jacobian(Y, gamma * 0 + 1))
 LEMMA_A3.mutant("gain in absolute value", lambda Y, gamma: rms_norm_jacobian(Y, absolute(gamma)))
 
 
 EQS_24_27 = Claim(DYNAMICS, "dynamics.eq-25-26", label="Eqs. (24)-(27)",
-    statement=r"""
-        \frac{\partial(Y_{[i,:]}/\|Y_{[i,:]}\|)}{\partial Y_{[i,:]}}=\frac1{\|Y_{[i,:]}\|}\frac{\partial
+    statement=r"""\frac{\partial(Y_{[i,:]}/\|Y_{[i,:]}\|)}{\partial Y_{[i,:]}}=\frac1{\|Y_{[i,:]}\|}\frac{\partial
         Y_{[i,:]}}{\partial Y_{[i,:]}}+Y_{[i,:]}\frac{\partial\,1/\|Y_{[i,:]}\|}{\partial Y_{[i,:]}}=\frac1{\|Y_{[i,:]}
         \|}I_D-Y_{[i,:]}\frac{Y_{[i,:]}^\top}{\|Y_{[i,:]}\|^3}""",
     assumptions=[NO_ZERO_ROW],
@@ -139,6 +134,5 @@ def direction_jacobian(Y: Row) -> Any:
 EQS_24_27.oracle(lambda Y: concatenate([jacobian(normalisation, "Y")(Y)] * 2, axis=0))
 EQS_24_27.mutant("square instead of cube of the norm", "r * r * r -> r * r")
 EQS_24_27.mutant("sign of the rank-one term", "Y.T @ Y -> -Y.T @ Y")
-EQS_24_27.mutant(
-    "second summand of the product rule dropped", lambda Y: concatenate([eye(Y.shape[1]) / row_norms(Y)] * 2, axis=0)
-)
+EQS_24_27.mutant("second summand of the product rule dropped",
+    lambda Y: concatenate([eye(Y.shape[1]) / row_norms(Y)] * 2, axis=0))  # fmt: skip

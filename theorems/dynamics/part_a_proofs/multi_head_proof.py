@@ -12,21 +12,10 @@ import numpy as np
 from theorems.dynamics import DYNAMICS
 from theorems.dynamics.definitions import Beta, Heads, Tokens
 from theorems.dynamics.part_4_energy.multi_head import (
-    MULTI_HEAD_ATTENTION,
-    ORTHONORMAL_BLOCKS,
-    PRINTED_VALUES,
-    SharedBasis,
-    head_outputs,
-    multi_head_energy,
-    multi_head_rate,
-    printed_head_values,
-    products,
-    sum_of_squares,
-    symmetric_parts,
-    two_tokens_one_head,
-    two_tokens_two_heads,
-    whole_blocks,
-)
+    MULTI_HEAD_ATTENTION, ORTHONORMAL_BLOCKS, PRINTED_VALUES, SharedBasis, head_outputs, multi_head_energy,
+    multi_head_rate, printed_head_values, products, sum_of_squares, symmetric_parts, two_tokens_one_head,
+    two_tokens_two_heads, whole_blocks,
+)  # fmt: skip
 from theorems.matrices import orthogonal_matrix
 from verify.matrix import concatenate, exp, rational, row_sums, softmax, total, zeros
 from verify.oracles import jacobian
@@ -80,12 +69,10 @@ def _masses(X: Any, U: Any, beta: Any, H: int) -> list[Any]:
 # -- the gradient ------------------------------------------------------------------------------------------------------
 
 EQ_48 = Claim(MULTI_HEAD_ATTENTION, "dynamics.eq-48", label="Eq. (48), proof of Prop. 4.2",
-    statement=r"""
-        \frac{\partial E_{\text{multi}}}{\partial X_{[i,:]}}=-\sum_h\sum_j\exp(\beta X_{[i,:]}^\top
+    statement=r"""\frac{\partial E_{\text{multi}}}{\partial X_{[i,:]}}=-\sum_h\sum_j\exp(\beta X_{[i,:]}^\top
         A_hX_{[j,:]})(A_h^\top+A_h)X_{[j,:]}""",
     relation=Equal(), expects="refuted", severity="error", correction="dynamics.eq-48-corrected",
-    note="""
-        As Eq. (36), wrong for the asymmetric A_h that the condition (47) demands. The counterexample has beta = 1,
+    note="""As Eq. (36), wrong for the asymmetric A_h that the condition (47) demands. The counterexample has beta = 1,
         which the line leaves out.""",
 )  # fmt: skip
 
@@ -107,8 +94,7 @@ EQ_48.mutant("factor two", factor=-2)
 
 
 EQ_48_CORRECTED = Claim(EXACT_PROOF, "dynamics.eq-48-corrected", label="Eq. (48) for any heads",
-    statement=r"""
-        \frac{\partial E_{\text{multi}}}{\partial X_{[i,:]}}=-\beta\sum_h\sum_j\big(\exp(\beta X_{[i,:]}^\top
+    statement=r"""\frac{\partial E_{\text{multi}}}{\partial X_{[i,:]}}=-\beta\sum_h\sum_j\big(\exp(\beta X_{[i,:]}^\top
         A_hX_{[j,:]})A_h+\exp(\beta X_{[j,:]}^\top A_hX_{[i,:]})A_h^\top\big)X_{[j,:]}""",
     relation=Equal(), of_project=True, corrects="dynamics.eq-48",
 )  # fmt: skip
@@ -132,9 +118,8 @@ EQ_49 = Claim(PRINTED_VALUES, "dynamics.eq-49", label="Eq. (49), proof of Prop. 
     assumptions=["condition (47) on W_h^V"],
     relation=Equal(), expects="refuted", severity="slip", correction="dynamics.eq-49-corrected",
     presumes=("dynamics.eq-13-form",),
-    note=r"""
-        With W_h^V of (47) as printed the values are (W_h^{Q\top}W_h^K + A_h)/2. As in Eq. (38) the line itself, which
-        has (A_h^\top + A_h)/2, shows that W_h^KW_h^{Q\top} is meant.""",
+    note=r"""With W_h^V of (47) as printed the values are (W_h^{Q\top}W_h^K + A_h)/2. As in Eq. (38) the line itself,
+        which has (A_h^\top + A_h)/2, shows that W_h^KW_h^{Q\top} is meant.""",
 )  # fmt: skip
 
 
@@ -171,10 +156,9 @@ EQ_49.mutant("weights normalised over i instead of j", over_keys=False)
 
 
 EQ_49_CORRECTED = Claim(EXACT_PROOF, "dynamics.eq-49-corrected", label="Eq. (49) with symmetrised values",
-    statement=r"""
-        W_h^V=(A_h^\top+A_h)/2\ \Rightarrow\ \Delta_{h[i,:]}=\sum_j\frac{\exp(\beta X_{[i,:]}^\top
-        A_hX_{[j,:]})}{Z_{h,i}}(A_h^\top+A_h)X_{[j,:]}/2,\quad Z_{h,i}=\sum_{j'}\exp(\beta X_{[i,:]}^\top
-        A_hX_{[j',:]})""",
+    statement=r"""W_h^V=(A_h^\top+A_h)/2\ \Rightarrow\ \Delta_{h[i,:]}=\sum_j\frac{\exp(\beta X_{[i,:]}^\top
+        A_hX_{[j,:]})}{Z_{h,i}}(A_h^\top+A_h)X_{[j,:]}/2,\quad Z_{h,i}=\sum_{j'}\exp(\beta X_{[i,:]}^\top A_hX_{[j',:]})
+        """,
     assumptions=[r"\Delta_h = softmax(\beta X A_h X^\top) X W_h^V"],
     relation=Equal(), of_project=True, corrects="dynamics.eq-49",
 )  # fmt: skip
@@ -194,8 +178,7 @@ EQ_49_CORRECTED.mutant("weights normalised over i instead of j", over_keys=False
 # -- dE/dt -------------------------------------------------------------------------------------------------------------
 
 EQ_52 = Claim(MULTI_HEAD_ATTENTION, "dynamics.eq-52", label="Eqs. (50)-(52), proof of Prop. 4.2",
-    statement=r"""
-        \frac{dE_{\text{multi}}}{dt}=\frac{dE_{\text{multi}}}{dX}\cdot\frac{dX}{dt}=-\sum_i\Big(\frac{\partial
+    statement=r"""\frac{dE_{\text{multi}}}{dt}=\frac{dE_{\text{multi}}}{dX}\cdot\frac{dX}{dt}=-\sum_i\Big(\frac{\partial
         E_{\text{multi}}}{\partial X_{[i,:]}}\cdot\sum_h\Delta_{h[i,:]}\Big)""",
     assumptions=[r"dX/dt = \sum_h SA_h(X)", CONDITION],
     relation=Equal(), expects="refuted", severity="slip", correction="dynamics.eq-52-corrected",
@@ -216,8 +199,7 @@ EQ_52.mutant("factor two", lambda value: value * 2)
 
 
 EQ_52_CORRECTED = Claim(EXACT_PROOF, "dynamics.eq-52-corrected", label="Eq. (52) without the second minus sign",
-    statement=r"""
-        \frac{dE_{\text{multi}}}{dt}=\sum_i\frac{\partial E_{\text{multi}}}{\partial X_{[i,:]}}\cdot\sum_h
+    statement=r"""\frac{dE_{\text{multi}}}{dt}=\sum_i\frac{\partial E_{\text{multi}}}{\partial X_{[i,:]}}\cdot\sum_h
         \Delta_{h[i,:]}""",
     assumptions=[r"dX/dt = \sum_h SA_h(X)", CONDITION],
     relation=Equal(), of_project=True, corrects="dynamics.eq-52",
@@ -293,9 +275,8 @@ EQ_56 = Claim(PRINTED_VALUES, "dynamics.eq-56", label="Eq. (56) as the value of 
     assumptions=[r"dX/dt = \sum_h SA_h(X)", "condition (47)"],
     relation=Equal(), expects="refuted", severity="error", correction="dynamics.eq-56-symmetric",
     uses=("dynamics.eq-48",),
-    note=r"""
-        The values are those of (47) as printed; the counterexamples have W_h^K = I, where they are (A_h^\top + A_h)/2.
-    """,
+    note=r"""The values are those of (47) as printed; the counterexamples have W_h^K = I, where they are (A_h^\top +
+        A_h)/2.""",
 )  # fmt: skip
 
 
@@ -321,8 +302,7 @@ EQ_56.mutant("Z_hi dropped", normalised=False)
 # -- orthogonality of the heads ----------------------------------------------------------------------------------------
 
 EQS_58_59 = Claim(DYNAMICS, "dynamics.eq-58-59", label="Eqs. (58)-(59)",
-    statement=r"""
-        A_h^\top A_{h'}=U_{2,h}U_{1,h}^\top U_{1,h'}U_{2,h'}^\top=O,\quad A_hA_{h'}=U_{1,h}U_{2,h}^\top
+    statement=r"""A_h^\top A_{h'}=U_{2,h}U_{1,h}^\top U_{1,h'}U_{2,h'}^\top=O,\quad A_hA_{h'}=U_{1,h}U_{2,h}^\top
         U_{1,h'}U_{2,h'}^\top=O\quad(h\ne h')""",
     assumptions=[ORTHONORMAL_BLOCKS],
     relation=Equal(), sizes={"D": (4, 8), "H": (2, 2)}, where=whole_blocks, exact=True,
@@ -348,11 +328,9 @@ EQS_58_59.mutant("a block shared by both heads", "products(U, H) -> _sharing_a_b
 
 
 EQ_66 = Claim(MULTI_HEAD_ATTENTION, "dynamics.eq-66", label="Eqs. (60)-(66)",
-    statement=r"""
-        \Delta_{h[i,:]}\cdot\Delta_{h'[i,:]}=\Delta_{h[i,:]}^\top\Delta_{h'[i,:]}=\Big(\sum_j\frac{\exp(\beta
+    statement=r"""\Delta_{h[i,:]}\cdot\Delta_{h'[i,:]}=\Delta_{h[i,:]}^\top\Delta_{h'[i,:]}=\Big(\sum_j\frac{\exp(\beta
         X_{[i,:]}^\top A_hX_{[j,:]})}{Z_{h,i}}X_{[j,:]}\Big)^\top(A_h^\top+A_h)(A_{h'}+A_{h'}^\top)
-        \sum_j\frac{\exp(\beta X_{[i,:]}^\top A_{h'}X_{[j,:]})}{Z_{h',i}}X_{[j,:]}/4=0\quad(h\ne h')
-    """,
+        \sum_j\frac{\exp(\beta X_{[i,:]}^\top A_{h'}X_{[j,:]})}{Z_{h',i}}X_{[j,:]}/4=0\quad(h\ne h')""",
     assumptions=[CONDITION],
     relation=Equal(), sizes={"S": (1, 3), "D": (4, 8), "H": (2, 2)}, exact=True,
     uses=("dynamics.eq-49", "dynamics.eq-58-59"),

@@ -10,32 +10,15 @@ from typing import Any
 
 from theorems.dynamics import DYNAMICS
 from theorems.dynamics.definitions import (
-    Beta,
-    Gain,
-    Heads,
-    QueryWeights,
-    SquareWeights,
-    Tokens,
-    multi_head_attention,
-    rms_norm,
-)
+    Beta, Gain, Heads, QueryWeights, SquareWeights, Tokens, multi_head_attention, rms_norm,
+)  # fmt: skip
 from theorems.dynamics.part_5_jacobians.normalisation_bound import itrsa_step, squared_radii, updated
 from theorems.dynamics.part_a_proofs.lemmas import row_block, rows_of
 from theorems.dynamics.part_c_details.oscillators import oscillator_rms_norm
 from theorems.dynamics.settings import NO_ZERO_ROW, UPDATE, Row, Step, Width
 from verify.matrix import (
-    absolute,
-    block_diag,
-    concatenate,
-    eye,
-    maximum,
-    ones,
-    row_norms,
-    row_sums,
-    singular_values,
-    spectral_norm,
-    zeros,
-)
+    absolute, block_diag, concatenate, eye, maximum, ones, row_norms, row_sums, singular_values, spectral_norm, zeros,
+)  # fmt: skip
 from verify.oracles import jacobian
 from verify.vocabulary import Assumption, AtMost, Claim, Equal, Setting
 
@@ -89,13 +72,11 @@ EQS_69_70 = Claim(DYNAMICS, "dynamics.eq-69-70", label="Eqs. (69)-(70)",
     ],
     relation=Equal(), sizes={"S": (1, 2), "D": (2, 4), "N": (1, 4)}, where=lambda sizes: sizes["D"] % sizes["N"] == 0,
     expects="refuted", severity="slip", correction="dynamics.eq-70-tokens",
-    note="""
-        diag(gamma) and I_D do not fit blocks of size N < D; the part of gamma that belongs to the oscillator is taken.
-        The counterexample has gamma = 1. For N = D, which is ItrSA and the only case in which I_D fits, the line is
-        right.
-        The superscript (osc) and the oscillators belong to another setting: Lemma A.3, which the line quotes, and
-        Proposition 5.1, which it proves, normalise whole tokens. With N < D oscillators are shorter than tokens, and
-        the left side is larger.""",
+    note="""diag(gamma) and I_D do not fit blocks of size N < D; the part of gamma that belongs to the oscillator is
+        taken. The counterexample has gamma = 1. For N = D, which is ItrSA and the only case in which I_D fits, the line
+        is right. The superscript (osc) and the oscillators belong to another setting: Lemma A.3, which the line quotes,
+        and Proposition 5.1, which it proves, normalise whole tokens. With N < D oscillators are shorter than tokens,
+        and the left side is larger.""",
 )  # fmt: skip
 
 
@@ -119,8 +100,7 @@ EQS_69_70.mutant("without the norm of the token", factor=row_norms)
 
 
 TOKENWISE = Claim(DYNAMICS, "dynamics.eq-70-tokens", label="Eqs. (69)-(70) for whole tokens",
-    statement=r"""
-        \Big\|\frac{\partial\operatorname{RMSNorm}(Y)}{\partial Y}\Big\|_2=\max_i\Big\|\tfrac1{\|Y_{[i,:]}\|}
+    statement=r"""\Big\|\frac{\partial\operatorname{RMSNorm}(Y)}{\partial Y}\Big\|_2=\max_i\Big\|\tfrac1{\|Y_{[i,:]}\|}
         \operatorname{diag}(\gamma)\big(I_D-\tfrac{Y_{[i,:]}Y_{[i,:]}^\top}{\|Y_{[i,:]}\|^2}\big)\Big\|_2""",
     assumptions=[NO_ZERO_ROW],
     relation=Equal(), sizes={"S": (1, 3), "D": (2, 4)}, of_project=True, corrects="dynamics.eq-69-70",
@@ -143,8 +123,7 @@ TOKENWISE.mutant("without the norms of the tokens", factor=row_norms)
 NORMALISED_ROWS = Setting(DYNAMICS, "Appendix A.4", assumptions=[NO_ZERO_ROW], sizes={"S": (1, 3), "D": (1, 4)})
 
 EQ_71 = Claim(NORMALISED_ROWS, "dynamics.eq-71", label="Eq. (71)",
-    statement=r"""
-        \max_i\Big\|\tfrac1{\|Y_{[i,:]}\|}\operatorname{diag}(\gamma)\big(I_D-\tfrac{Y_{[i,:]}Y_{[i,:]}^\top}{
+    statement=r"""\max_i\Big\|\tfrac1{\|Y_{[i,:]}\|}\operatorname{diag}(\gamma)\big(I_D-\tfrac{Y_{[i,:]}Y_{[i,:]}^\top}{
         \|Y_{[i,:]}\|^2}\big)\Big\|_2\le\frac{\max_j|\gamma_j|}R""",
     assumptions=[r"\|Y_{[i,:]}\| \ge R > 0; R is the smallest of these norms, the strongest case"],
     relation=AtMost(), uses=("dynamics.eq-68",),
@@ -163,8 +142,7 @@ EQ_71.mutant("the largest norm of a token for R", lambda Y, gamma: maximum(absol
 
 
 EQS_72_76 = Claim(UPDATE, "dynamics.eq-73-76", label="Eqs. (72)-(76)",
-    statement=r"""
-        \Big\|\frac{\partial\operatorname{RMSNorm}(Y)}{\partial Y}\frac{\partial Y}{\partial
+    statement=r"""\Big\|\frac{\partial\operatorname{RMSNorm}(Y)}{\partial Y}\frac{\partial Y}{\partial
         X}\Big\|_2\le\Big\|\frac{\partial\operatorname{RMSNorm}(Y)}{\partial Y}\Big\|_2\Big\|\frac{\partial Y}{\partial
         X}\Big\|_2\le\frac{\max_j|\gamma_j|}R\|I_{SD}+\eta J_{\text{MSA}}\|_2\le\frac{\max_j|\gamma_j|}R(1+|\eta|\|J_{
         \text{MSA}}\|_2)""",
@@ -174,8 +152,7 @@ EQS_72_76 = Claim(UPDATE, "dynamics.eq-73-76", label="Eqs. (72)-(76)",
     ],
     relation=AtMost(ascent=False), sizes={"S": (1, 2), "D": (1, 2), "H": (1, 2)},
     uses=("dynamics.eq-71", "dynamics.lemma-a.3"),
-    note="""
-        Lines (73)-(74), (74)-(75) and (75)-(76), one below the other. Gradient ascent is left to Proposition 5.1,
+    note="""Lines (73)-(74), (74)-(75) and (75)-(76), one below the other. Gradient ascent is left to Proposition 5.1,
         whose two sides are the ends of this chain.""",
 )  # fmt: skip
 

@@ -9,14 +9,8 @@ from typing import Any
 
 from theorems.dynamics import DYNAMICS
 from theorems.dynamics.definitions import (
-    Beta,
-    Heads,
-    QueryWeights,
-    SquareWeights,
-    Tokens,
-    attention_head,
-    multi_head_attention,
-)
+    Beta, Heads, QueryWeights, SquareWeights, Tokens, attention_head, multi_head_attention,
+)  # fmt: skip
 from theorems.dynamics.settings import Factor, HeadQueries, heads_fit
 from verify.matrix import concatenate, eye, kron, rational, softmax, sqrt, trace, vec_r
 from verify.oracles import jacobian
@@ -48,12 +42,9 @@ ALL_HEADS = Setting(
     DYNAMICS, "Appendix B.5, all heads", sizes={"S": (1, 3), "D": (1, 4), "H": (1, 4)}, where=heads_fit, exact=True
 )
 
-# -- Eq. (92) ----------------------------------------------------------------------------------------------------------
-
 EQ_92 = Claim(DYNAMICS, "dynamics.eq-92", label="Eq. (92) (Noci et al., Lemma A.3)",
-    statement=r"""
-        J=\frac{\partial\operatorname{SA}(X)}{\partial X}=(I_S\otimes W^{V\top}X^\top)\frac{\partial P}{\partial
-        X}+P\otimes W^{V\top},\quad P=\operatorname{softmax}(XW^QW^{K\top}X^\top/\sqrt{D_H})""",
+    statement=r"""J=\frac{\partial\operatorname{SA}(X)}{\partial X}=(I_S\otimes W^{V\top}X^\top)\frac{\partial
+        P}{\partial X}+P\otimes W^{V\top},\quad P=\operatorname{softmax}(XW^QW^{K\top}X^\top/\sqrt{D_H})""",
     assumptions=["row-major vec, numerator layout"],
     relation=Equal(), all_sizes=True, sizes={"S": (1, 3), "D": (1, 3), "D_H": (1, 4)}, exact=True,
     where=lambda sizes: sizes["D_H"] != 3,
@@ -94,19 +85,15 @@ B5_VEC.mutant("column-major order", "kron(P, W_V.T) -> kron(W_V.T, P)")
 B5_VEC.mutant("P transposed", "P -> P.T")
 
 
-# -- Eq. (93) ----------------------------------------------------------------------------------------------------------
-
 EQ_93 = Claim(ALL_HEADS, "dynamics.eq-93", label="Eq. (93)",
-    statement=r"""
-        J_t\approx\sum_{h=1}^HP_h^{(t)}\otimes W_h^{V\top},\quad J_t=\partial\operatorname{MSA}(X^{(t)})/\partial
-        X^{(t)}\in\mathbb R^{DS\times DS}""",
+    statement=r"""J_t\approx\sum_{h=1}^HP_h^{(t)}\otimes W_h^{V\top},\quad
+        J_t=\partial\operatorname{MSA}(X^{(t)})/\partial X^{(t)}\in\mathbb R^{DS\times DS}""",
     assumptions=[r"W_h^V \in R^{D x D_H}, D_H = D/H", "compared by shape: rows and columns of both sides"],
     relation=Equal(), sizes={"S": (1, 2), "D": (1, 4), "H": (1, 4)}, exact=False, expects="refuted", severity="slip",
     correction="dynamics.eq-93-output",
-    note="""
-        The output weights are missing: P_h (x) W_h^V^T has S D/H rows, J_t has S D. For H = 1 the shapes agree and the
-        values differ by W^O, however small the derivative of P. Reading W_h^V as W_h^V W_h^O, as after Eq. (19), makes
-        it right.""",
+    note="""The output weights are missing: P_h (x) W_h^V^T has S D/H rows, J_t has S D. For H = 1 the shapes agree and
+        the values differ by W^O, however small the derivative of P. Reading W_h^V as W_h^V W_h^O, as after Eq. (19),
+        makes it right.""",
 )  # fmt: skip
 
 
@@ -150,9 +137,8 @@ EQ_93.mutant("W_h^V not transposed", "V.T -> V")
 
 
 EQ_93_OUTPUT = Claim(ALL_HEADS, "dynamics.eq-93-output", label="Eq. (93) with output weights",
-    statement=r"""
-        \frac{\partial\operatorname{MSA}(X)}{\partial X}\Big|_{P_h\text{ constant}}=\sum_{h=1}^HP_h\otimes(W_h^VW_h^O)^
-        \top""",
+    statement=r"""\frac{\partial\operatorname{MSA}(X)}{\partial X}\Big|_{P_h\text{
+        constant}}=\sum_{h=1}^HP_h\otimes(W_h^VW_h^O)^ \top""",
     relation=Equal(), of_project=True, corrects="dynamics.eq-93",
 )  # fmt: skip
 
@@ -182,14 +168,10 @@ def differentiated_at_constant_weights(X: Any, W_Q: Any, W_K: Any, W_V: Any, W_O
 
 
 EQ_93_OUTPUT.mutant("values not transposed", transposed=False)
-EQ_93_OUTPUT.mutant(
-    "weights of the first head for all",
-    lambda X, W_Q, W_K, W_V, W_O, beta, H: kron(head_weights(X, W_Q, W_K, beta, H)[0], (W_V @ W_O).T),
-)
+EQ_93_OUTPUT.mutant("weights of the first head for all",
+    lambda X, W_Q, W_K, W_V, W_O, beta, H: kron(head_weights(X, W_Q, W_K, beta, H)[0], (W_V @ W_O).T))  # fmt: skip
 EQ_93_OUTPUT.mutant("block columns of W^O", "W_O -> W_O.T")
 
-
-# -- Eq. (95) ----------------------------------------------------------------------------------------------------------
 
 EQ_95 = Claim(DYNAMICS, "dynamics.eq-95", label="Eq. (95)",
     statement=r"E_{\text{pseudo}}\approx-x_t^\top\Big(\sum_{h=1}^HP_h^{(0)}\otimes W_h^{V\top}\Big)x_t",
@@ -200,8 +182,7 @@ EQ_95 = Claim(DYNAMICS, "dynamics.eq-95", label="Eq. (95)",
     ],
     relation=Equal(), sizes={"S": (1, 3), "D": (1, 3)}, expects="refuted", severity="slip",
     correction="dynamics.eq-95-output", uses=("dynamics.eq-93",),
-    note="""
-        W^O is missing, as in Eq. (93), and with it any relation between the two sides: W^O = -I changes the sign of
+    note="""W^O is missing, as in Eq. (93), and with it any relation between the two sides: W^O = -I changes the sign of
         one of them. For H > 1 the quadratic form is not defined.""",
 )  # fmt: skip
 
@@ -238,8 +219,7 @@ EQ_95_OUTPUT = Claim(ALL_HEADS, "dynamics.eq-95-output",
         -\operatorname{Tr}(X_t^\top\operatorname{MSA}(X_t))=-x_t^\top\Big(\sum_{h=1}^HP_h^{(t)}\otimes(W_h^VW_h^O)^\top
         \Big)x_t""",
     relation=Equal(), of_project=True, corrects="dynamics.eq-95",
-    note=r"""
-        No approximation. With P_h^{(0)} for P_h^{(t)} the error is at most
+    note=r"""No approximation. With P_h^{(0)} for P_h^{(t)} the error is at most
         \|x_t\|^2\sum_h\|P_h^{(t)}-P_h^{(0)}\|_2\|W_h^VW_h^O\|_2.""",
 )  # fmt: skip
 

@@ -11,38 +11,16 @@ import numpy as np
 
 from theorems.dynamics import DYNAMICS
 from theorems.dynamics.definitions import (
-    Beta,
-    Heads,
-    QueryWeights,
-    SquareWeights,
-    Tokens,
-    attention_head,
-    multi_head_attention,
-    unit_rows,
-)
+    Beta, Heads, QueryWeights, SquareWeights, Tokens, attention_head, multi_head_attention, unit_rows,
+)  # fmt: skip
 from theorems.dynamics.part_b_experiments.attention_jacobian import (
-    ALL_HEADS,
-    attention_weights,
-    head_slices,
-    output_values,
-)
+    ALL_HEADS, attention_weights, head_slices, output_values,
+)  # fmt: skip
 from theorems.dynamics.settings import POSITIVE_BETA, SPHERE, Factor, HeadQueries, heads_fit
 from verify.matrix import (
-    basis_vector,
-    concatenate,
-    eye,
-    frobenius_norm,
-    hadamard,
-    kron,
-    maximum,
-    ones,
-    rational,
-    row_sums,
-    softmax,
-    spectral_norm,
-    sqrt,
-    vec_r,
-)
+    basis_vector, concatenate, eye, frobenius_norm, hadamard, kron, maximum, ones, rational, row_sums, softmax,
+    spectral_norm, sqrt, vec_r,
+)  # fmt: skip
 from verify.oracles import jacobian
 from verify.vocabulary import Assumption, AtMost, Claim, Equal, Reading, Setting, Shape
 
@@ -67,9 +45,8 @@ def output_size(X: Any, W_Q: Any, W_K: Any, W_V: Any) -> Any:
 
 
 B5_DOMINANCE = Claim(DYNAMICS, "dynamics.b.5-dominance", label="B.5, text",
-    statement=r"""
-        J x\text{ aligns well with }\operatorname{vec}(\operatorname{MSA}(X))\ \text{``implies that in the Jacobian
-        (92), the last term is dominant'', ``the derivative of the attention matrix }P\text{ is small''}""",
+    statement=r"""J x\text{ aligns well with }\operatorname{vec}(\operatorname{MSA}(X))\ \text{``implies that in the
+        Jacobian (92), the last term is dominant'', ``the derivative of the attention matrix }P\text{ is small''}""",
     assumptions=[
         Assumption(r"Jx = \operatorname{vec}(\operatorname{SA}(X)): they align perfectly", zero=misalignment),
         Assumption("SA(X) does not vanish", positive=output_size),
@@ -81,12 +58,11 @@ B5_DOMINANCE = Claim(DYNAMICS, "dynamics.b.5-dominance", label="B.5, text",
         "the last term is dominant",
         r"in the weakest sense: \|(I_S\otimes W^{V\top}X^\top)\partial P/\partial X\|_2\le\|P\otimes W^{V\top}\|_2",
     ),
-    note="""
-        Judged as the implication that is printed, at a single state. The observation is of trained models throughout
-        their iterations, where Figure S.2 looks at (93) itself; that (93) is close there is not denied.
-        Jx sees the derivative of P in the single direction x, along which it can vanish while it is as large as one
-        likes across: tokens on one axis and A = K E_12 leave all logits 0, so Jx = vec(SA(X)) for every K, and the
-        first term grows like K.""",
+    note="""Judged as the implication that is printed, at a single state. The observation is of trained models
+        throughout their iterations, where Figure S.2 looks at (93) itself; that (93) is close there is not denied. Jx
+        sees the derivative of P in the single direction x, along which it can vanish while it is as large as one likes
+        across: tokens on one axis and A = K E_12 leave all logits 0, so Jx = vec(SA(X)) for every K, and the first term
+        grows like K.""",
 )  # fmt: skip
 
 
@@ -122,13 +98,11 @@ B5_DOMINANCE.mutant("largest entry of P for its norm", "spectral_norm(P) -> maxi
 
 
 B5_ALIGNMENT = Claim(ALL_HEADS, "dynamics.b.5-alignment", label="B.5, what alignment measures",
-    statement=r"""
-        J_{\text{MSA}}x=\operatorname{vec}\sum_h\big[P_h+2P_h\circ(L_h-\ell_h\mathbf 1^\top)\big]XW_h^VW_h^O,\quad
-        L_h=\beta XA_hX^\top,\ \ell_h=\operatorname{rowsum}(P_h\circ L_h)""",
+    statement=r"""J_{\text{MSA}}x=\operatorname{vec}\sum_h\big[P_h+2P_h\circ(L_h-\ell_h\mathbf
+        1^\top)\big]XW_h^VW_h^O,\quad L_h=\beta XA_hX^\top,\ \ell_h=\operatorname{rowsum}(P_h\circ L_h)""",
     relation=Equal(), of_project=True, corrects="dynamics.b.5-dominance",
-    note="""
-        J x is the derivative of MSA(sX) at s = 1, and the logits grow like s^2. So J x is close to MSA(X) exactly when
-        the covariance of logits and values under P is small, which is the case for small logits and for saturated
+    note="""J x is the derivative of MSA(sX) at s = 1, and the logits grow like s^2. So J x is close to MSA(X) exactly
+        when the covariance of logits and values under P is small, which is the case for small logits and for saturated
         attention.""",
 )  # fmt: skip
 
@@ -184,13 +158,12 @@ EQ_94 = Claim(SPHERE, "dynamics.eq-94", label="Eq. (94) and text",
     ],
     relation=AtMost(ascent=False), sizes={"S": (1, 3), "D": (1, 4), "H": (1, 2)}, where=heads_fit, expects="refuted",
     severity="error", correction="dynamics.eq-94-segment", uses=("dynamics.eq-93",),
-    note=r"""
-        Encoded: \|P(Y)-P(X)\|_F\le\max\big(\|\partial P/\partial X\|_F(X),\|\partial P/\partial X\|_F(Y)\big)\|Y-X\|_F for
-        each head, and that both sides of the display have SD rows. Between two saturated states P can jump from one token
-        to another: at the first counterexample \|\partial P/\partial X\|_F is 0.0107 at both states, and P moves by
-        1.9987. The two states follow one another under (9) with \gamma = 1, \eta = 1 and C = Y - X -
-        \operatorname{MSA}(X). What holds needs a small derivative on the segment between the states. The display lacks
-        W_h^O, as Eq. (93) does.""",
+    note=r"""Encoded: \|P(Y)-P(X)\|_F\le\max\big(\|\partial P/\partial X\|_F(X),\|\partial P/\partial
+        X\|_F(Y)\big)\|Y-X\|_F for each head, and that both sides of the display have SD rows. Between two saturated
+        states P can jump from one token to another: at the first counterexample \|\partial P/\partial X\|_F is 0.0107
+        at both states, and P moves by 1.9987. The two states follow one another under (9) with \gamma = 1, \eta = 1 and
+        C = Y - X - \operatorname{MSA}(X). What holds needs a small derivative on the segment between the states. The
+        display lacks W_h^O, as Eq. (93) does.""",
 )  # fmt: skip
 
 
@@ -263,11 +236,10 @@ EQ_94_SEGMENT = Claim(TWO_STATES, "dynamics.eq-94-segment", label="Eq. (94), der
         P(X)=\operatorname{softmax}(\beta XAX^\top),\ A=W^QW^{K\top}""",
     assumptions=["two states X^(0) and X^(t), one head; checked between the two ends"],
     relation=AtMost(), of_project=True, corrects="dynamics.eq-94",
-    note=r"""
-        The derivative has to be small on the segment between the states, not only at them; its average there is at most
-        the constant on the right. Softmax is 1/2-Lipschitz, and dL = dX A X^T + X A dX^T; the bound is attained in the
-        limit of small opposite tokens. Then J_t \approx \sum_h P_h^{(0)} \otimes (W_h^V W_h^O)^\top, with the output
-        weights (dynamics.eq-93-output), wherever the derivative of P is small at X^{(t)} too.""",
+    note=r"""The derivative has to be small on the segment between the states, not only at them; its average there is at
+        most the constant on the right. Softmax is 1/2-Lipschitz, and dL = dX A X^T + X A dX^T; the bound is attained in
+        the limit of small opposite tokens. Then J_t \approx \sum_h P_h^{(0)} \otimes (W_h^V W_h^O)^\top, with the
+        output weights (dynamics.eq-93-output), wherever the derivative of P is small at X^{(t)} too.""",
 )  # fmt: skip
 
 
@@ -303,8 +275,7 @@ EQ_94_SEGMENT.mutant("the later state only", "spectral_norm(X) + spectral_norm(Y
 EQ_94_LOGITS = Claim(TWO_STATES, "dynamics.eq-94-logits", label="Eq. (94), from the logits of the two states",
     statement=r"\|P(X^{(t)})-P(X^{(0)})\|_F\le\tfrac12\|L(X^{(t)})-L(X^{(0)})\|_F,\quad L(X)=\beta XW^QW^{K\top}X^\top",
     relation=AtMost(), of_project=True,
-    note="""
-        Uses both states and nothing between them. The Jacobian of softmax, diag(p) - p p^T, has norm at most 1/2,
+    note="""Uses both states and nothing between them. The Jacobian of softmax, diag(p) - p p^T, has norm at most 1/2,
         attained at two equal weights.""",
 )  # fmt: skip
 
@@ -319,6 +290,5 @@ def half_the_change_of_logits(X: Tokens, Y: Tokens, W_Q: HeadQueries, W_K: Facto
 EQ_94_LOGITS.oracle(_drift)
 EQ_94_LOGITS.domain("opposite tokens that stretch")(EQ_94_SEGMENT.special_domains["opposite tokens that stretch"])
 EQ_94_LOGITS.mutant("4/9 for 1/2", numerator=4, denominator=9)
-EQ_94_LOGITS.mutant(
-    "one token moved at a time: change of the left factor only", "change -> (Y - X) @ W_Q @ W_K.T @ X.T"
-)
+EQ_94_LOGITS.mutant("one token moved at a time: change of the left factor only",
+    "change -> (Y - X) @ W_Q @ W_K.T @ X.T")  # fmt: skip

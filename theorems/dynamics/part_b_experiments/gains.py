@@ -41,14 +41,13 @@ TABLE = Claim(DYNAMICS, "dynamics.table-s2", label="Table S.2 and text",
     ],
     relation=AtMost(ascent=False), sizes={"row": (1, 8)}, expects="refuted", severity="error",
     correction="dynamics.table-s2-norms",
-    note=r"""
-        The two columns are norms of the same gamma, or averages of them over seeds; the second is then at most the first.
-        The row N = 8 has 0.052 above 0.031; its standard deviations (0.0017 and 0.0000) do not bridge the gap. In the
-        seven other rows the two agree to three digits, so that all other entries of gamma together have a norm of at
-        most \sqrt{0.002\|\gamma\|}, 0.041 for N = 128: one entry dominates, or gamma has a single entry, or the column
-        headings do not say what was measured. A root mean square of the entries is at most the largest and equals it
-        where all are of one size: under that heading all eight rows would be possible. So they would be if one of the
-        two numbers is a misprint; which is not evident. That all maxima are below 1 is as printed.""",
+    note=r"""The two columns are norms of the same gamma, or averages of them over seeds; the second is then at most the
+        first. The row N = 8 has 0.052 above 0.031; its standard deviations (0.0017 and 0.0000) do not bridge the gap.
+        In the seven other rows the two agree to three digits, so that all other entries of gamma together have a norm
+        of at most \sqrt{0.002\|\gamma\|}, 0.041 for N = 128: one entry dominates, or gamma has a single entry, or the
+        column headings do not say what was measured. A root mean square of the entries is at most the largest and
+        equals it where all are of one size: under that heading all eight rows would be possible. So they would be if
+        one of the two numbers is a misprint; which is not evident. That all maxima are below 1 is as printed.""",
 )  # fmt: skip
 
 
@@ -101,7 +100,6 @@ def bounds_on_gamma(gamma: Gain) -> Any:
 
 
 TABLE_NORMS.oracle(lambda gamma: concatenate([_largest_square(gamma), _sum_of_squares(gamma)], axis=0))
-TABLE_NORMS.mutant(
-    "mean of the squares", "_sum_of_squares(gamma) -> _sum_of_squares(gamma) * rational(1, gamma.shape[0])"
-)
+TABLE_NORMS.mutant("mean of the squares",
+    "_sum_of_squares(gamma) -> _sum_of_squares(gamma) * rational(1, gamma.shape[0])")  # fmt: skip
 TABLE_NORMS.mutant("largest square alone", lambda gamma: _as_rows(_sum_of_squares(gamma), _largest_square(gamma)))

@@ -17,18 +17,8 @@ from theorems.dynamics.settings import UPDATE, Generator, Step
 from theorems.matrices import orthogonal_matrix
 from verify.arithmetics import is_tensor, rational
 from verify.matrix import (
-    block_diag,
-    concatenate,
-    determinant,
-    eye,
-    frobenius_norm,
-    log,
-    ones,
-    rational,
-    row_norms,
-    singular_values,
-    total,
-)
+    block_diag, concatenate, determinant, eye, frobenius_norm, log, ones, rational, row_norms, singular_values, total,
+)  # fmt: skip
 from verify.oracles import jacobian
 from verify.vocabulary import Assumption, Claim, Equal, InputError, PowerRate, Reading, Shape, TendsTo
 
@@ -153,8 +143,6 @@ def lyapunov_exponents(A: np.ndarray, T: int) -> np.ndarray:
     return np.array([b - a for a, b in itertools.pairwise(partial)], dtype=object)
 
 
-# -- Eqs. (89)-(91) ----------------------------------------------------------------------------------------------------
-
 EQ_89 = Claim(DYNAMICS, "dynamics.eq-89", label="Eqs. (89)-(91)",
     statement=r"\lambda_i=\lim_{T\to\infty}\frac1{2T}\log|\alpha_i^{(T)}|,\ \alpha_i^{(T)}\text{ eigenvalues of }"
     r"\Lambda^{(T)}=\Big(\frac{df^T(x^{(0)})}{dx^{(0)}}\Big)^\top\frac{df^T(x^{(0)})}{dx^{(0)}}\succeq0,\ \lambda_{"
@@ -171,8 +159,7 @@ EQ_89 = Claim(DYNAMICS, "dynamics.eq-89", label="Eqs. (89)-(91)",
         r" \ln|eig_i(A)|, for non-normal and defective A too, and for (17), with unequal or vanishing frequencies too, it is"
         r" \frac12\ln(1+\eta^2\omega_j^2)",
     ),
-    note=r"""
-        The error falls like 1/T, like log(T)/T for defective A; observed for T from 4^15 to 4^19. For a singular
+    note=r"""The error falls like 1/T, like log(T)/T for defective A; observed for T from 4^15 to 4^19. For a singular
         Jacobian alpha = 0 and the exponent is -infinity, which is the case of every normalised update
         (dynamics.sec-5.3-mean). For a general system the limit need not exist: in (s, y) -> (s + 1, g(s) y) let the
         smooth g be e at the integers in [4^k, 2\cdot4^k) and 1 at the others; along (s, 0) the average of ln g
@@ -246,8 +233,7 @@ EQ_90_CHAIN = Claim(UPDATE, "dynamics.eq-90-chain", label="Eq. (90) by the chain
     statement=r"\frac{df^2(x^{(0)})}{dx^{(0)}}=J(x^{(1)})J(x^{(0)})\ \text{for the update (9)}",
     assumptions=["ItrSA (9) with RMSNorm (6)"],
     relation=Equal(), sizes={"S": (1, 2), "D": (1, 2), "H": (1, 1)}, of_project=True,
-    note=r"""
-        Hence \Lambda^{(T)} = J_0^\top\cdots J_{T-1}^\top J_{T-1}\cdots J_0, which is positive semi-definite as
+    note=r"""Hence \Lambda^{(T)} = J_0^\top\cdots J_{T-1}^\top J_{T-1}\cdots J_0, which is positive semi-definite as
         printed.""",
 )  # fmt: skip
 

@@ -58,8 +58,6 @@ def oscillator_normalisation(Y: Tokens, N: Width) -> Any:
     return normalisation(split(Y, N)).reshape(*Y.shape)
 
 
-# -- Eq. (97) ----------------------------------------------------------------------------------------------------------
-
 EQ_97 = Claim(DYNAMICS, "dynamics.eq-97", label="Eq. (97)",
     statement=r"\widetilde{\operatorname{Omg}^{(osc)}(X)}_{i,j}=\Omega_j\tilde X_{i,j},\ \widetilde{"
     r"\operatorname{Proj}_X^{(osc)}(Y)}_{i,j}=(I_N-\tilde X_{i,j}\tilde X_{i,j}^\top)\tilde Y_{i,j},\ \widetilde{"
@@ -116,15 +114,13 @@ EQ_97.mutant(
     "whole tokens",
     "oscillator_projection(X, Y, N) -> projection(X, Y); oscillator_normalisation(Y, N) -> normalisation(Y)",
 )
-EQ_97.mutant(
-    "the first Omega for every oscillator", "Omega -> concatenate([Omega[:N]] * (Omega.shape[0] // N), axis=0)"
-)
+EQ_97.mutant("the first Omega for every oscillator",
+    "Omega -> concatenate([Omega[:N]] * (Omega.shape[0] // N), axis=0)")  # fmt: skip
 
 
 EQ_97_OSCILLATION = Claim(DYNAMICS, "dynamics.eq-97-oscillation", label="Eqs. (7)-(8) and (97) without C and MSA",
-    statement=r"""
-        N=D,\ C=\operatorname{MSA}=0:\quad\Pi(X+\eta\operatorname{Omg}(X))_i=\Pi((I_D+\eta\Omega)x_i),\text{ the update
-        (18)}""",
+    statement=r"""N=D,\ C=\operatorname{MSA}=0:\quad\Pi(X+\eta\operatorname{Omg}(X))_i=\Pi((I_D+\eta\Omega)x_i),\text{
+        the update (18)}""",
     assumptions=[r"\Omega anti-symmetric", "unit tokens"],
     relation=Equal(), sizes={"S": (1, 3), "J": (1, 1), "N": (1, 4)}, of_project=True, uses=("dynamics.eq-97",),
     note="Section 5.2: 'isolating the Omega layer used in AKOrN'.",

@@ -39,8 +39,7 @@ EQ_98_FORM = Claim(DYNAMICS, "dynamics.eq-98-form", label="Eq. (98)",
     assumptions=["one k, D/N > 1 oscillators per token", "squares m_k^2 are compared"],
     relation=Equal(), sizes={"S": (1, 2), "J": (2, 3), "N": (1, 2), "M": (1, 2)}, exact=True, expects="refuted",
     severity="slip", correction="dynamics.eq-98-summed",
-    note="""
-        The printed sum runs over i only, so m_k has as many values as there are j. A sum over i and j gives it one.
+    note="""The printed sum runs over i only, so m_k has as many values as there are j. A sum over i and j gives it one.
         The shape D x N of C' is not that of C, S x D, although C' is to take the place of C in the next layer.""",
 )  # fmt: skip
 
@@ -61,10 +60,8 @@ def readout_as_one_number(X: Oscillators, U: Readout) -> Any:
 
 EQ_98_FORM.counterexample("one token, two oscillators of dimension 1", X=[[[1], [1]]], U=[[[[1]], [[2]]]])
 EQ_98_FORM.mutant("sum over i and j", "row[j] -> sum(row)")
-EQ_98_FORM.mutant(
-    "sum over i of squares, doubled",
-    "squared_length(sum(row[j] for row in terms)) -> 2 * sum(squared_length(row[j]) for row in terms)",
-)
+EQ_98_FORM.mutant("sum over i of squares, doubled",
+    "squared_length(sum(row[j] for row in terms)) -> 2 * sum(squared_length(row[j]) for row in terms)")  # fmt: skip
 
 
 EQ_98_SUMMED = Claim(DYNAMICS, "dynamics.eq-98-summed", label="Eq. (98), summed over both indices",
@@ -90,9 +87,8 @@ def squared_readout_by_one_matrix(X: Oscillators, U: Readout) -> Any:
 
 
 EQ_98_SUMMED.mutant("sum over i only", lambda X, U: squared_length(sum(row[0] for row in readout_terms(X, U))))
-EQ_98_SUMMED.mutant(
-    "lengths summed", lambda X, U: sum(squared_length(term) for row in readout_terms(X, U) for term in row)
-)
+EQ_98_SUMMED.mutant("lengths summed",
+    lambda X, U: sum(squared_length(term) for row in readout_terms(X, U) for term in row))  # fmt: skip
 
 
 # -- independence of the phase -----------------------------------------------------------------------------------------
@@ -111,9 +107,8 @@ PHASE = Claim(DYNAMICS, "dynamics.c.2-phase", label="C.2, text",
         "independent of the phase",
         "the phase of z_k, its direction in R^{N'}, which the norm m_k discards: rotating z_k leaves m_k",
     ),
-    note="""
-        A common rotation of the oscillators rotates z_k if U_{kij} = u_{kij} Q_k (dynamics.c.2-phase-scalar), but changes
-        m_k for most U_{kij} (dynamics.c.2-phase-common).""",
+    note="""A common rotation of the oscillators rotates z_k if U_{kij} = u_{kij} Q_k (dynamics.c.2-phase-scalar), but
+        changes m_k for most U_{kij} (dynamics.c.2-phase-common).""",
 )  # fmt: skip
 
 
@@ -148,9 +143,8 @@ PHASE.mutant("lengths summed", lambda X, U: sum(squared_length(term) for row in 
 
 
 PHASE_COMMON = Claim(DYNAMICS, "dynamics.c.2-phase-common", label="C.2, a common phase of the oscillators",
-    statement=r"""
-        \|\textstyle\sum_{i,j}U_{kij}R\tilde X_{i,j}\|=\|\sum_{i,j}U_{kij}\tilde X_{i,j}\|\text{ for every rotation
-        }R\text{ and all }U_{kij}""",
+    statement=r"""\|\textstyle\sum_{i,j}U_{kij}R\tilde X_{i,j}\|=\|\sum_{i,j}U_{kij}\tilde X_{i,j}\|\text{ for every
+        rotation }R\text{ and all }U_{kij}""",
     assumptions=[
         ROTATION,
         r"readout (98), summed over i and j, U_{kij} \in R^{N' \times N} arbitrary, as when learned",
@@ -158,10 +152,9 @@ PHASE_COMMON = Claim(DYNAMICS, "dynamics.c.2-phase-common", label="C.2, a common
     ],
     relation=Equal(), sizes={"S": (1, 2), "J": (1, 2), "N": (2, 3), "M": (1, 3)}, expects="refuted", severity="error",
     correction="dynamics.c.2-phase-scalar", of_project=True,
-    note="""
-        U_{kij} R and R' U_{kij} need not agree for any isometry R'. A readout that looks at one coordinate of one
-        oscillator sees its phase. For N = 2 it is invariant for U_{kij} = Q_k (a_{kij} I + b_{kij} [[0,-1],[1,0]]),
-        Q_k with orthonormal columns; for every N for U_{kij} = u_{kij} Q_k.""",
+    note="""U_{kij} R and R' U_{kij} need not agree for any isometry R'. A readout that looks at one coordinate of one
+        oscillator sees its phase. For N = 2 it is invariant for U_{kij} = Q_k (a_{kij} I + b_{kij} [[0,-1],[1,0]]), Q_k
+        with orthonormal columns; for every N for U_{kij} = u_{kij} Q_k.""",
 )  # fmt: skip
 
 
@@ -193,16 +186,14 @@ def _() -> dict[str, Any]:
     return {"X": [[[1, 0]]], "U": [[[[2, 0]]]], "R": [[0, -1], [1, 0]]}
 
 
-PHASE_COMMON.mutant(
-    "oscillators summed without U_kij", lambda X: squared_length(X.reshape(-1, X.shape[2]).sum(0).reshape(1, -1))
-)
+PHASE_COMMON.mutant("oscillators summed without U_kij",
+    lambda X: squared_length(X.reshape(-1, X.shape[2]).sum(0).reshape(1, -1)))  # fmt: skip
 PHASE_COMMON.mutant("sum of the coordinates of z_k, not squared", lambda X, U: row_sums(_read(X, U)))
 
 
 PHASE_SCALAR = Claim(DYNAMICS, "dynamics.c.2-phase-scalar", label="C.2, readouts that are independent of the phase",
-    statement=r"""
-        U_{kij}=u_{kij}Q_k,\ Q_k^\top Q_k=I_N\ \Rightarrow\ m_k\text{ is invariant under a common rotation of all
-        oscillators}""",
+    statement=r"""U_{kij}=u_{kij}Q_k,\ Q_k^\top Q_k=I_N\ \Rightarrow\ m_k\text{ is invariant under a common rotation of
+        all oscillators}""",
     assumptions=[ROTATION, "N' = N; squares m_k^2 are compared"],
     relation=Equal(), sizes={"S": (1, 2), "J": (1, 2), "N": (2, 3)}, exact=True, of_project=True,
     corrects="dynamics.c.2-phase-common",

@@ -6,11 +6,8 @@ import math
 from typing import Any
 
 from theorems.hessian.fast.contracted_moments import (
-    ContractedMoments,
-    chunks,
-    contracted_moments,
-    require_tensors_and_part,
-)
+    ContractedMoments, chunks, contracted_moments, require_tensors_and_part,
+)  # fmt: skip
 from theorems.hessian.settings import KeyWeights, Labels, QueryWeights, Tokens, ValueWeights
 from verify.vocabulary import InputError, checked
 

@@ -8,16 +8,8 @@ from theorems.hessian import HESSIAN
 from theorems.hessian.definitions import attention, square_loss
 from theorems.hessian.part_b_derivatives.jacobians import attention_jacobian_wrt_key, attention_jacobian_wrt_query
 from theorems.hessian.settings import (
-    ATTENTION,
-    ATTENTION_LOSS,
-    LAYOUT,
-    SQUARE_LOSS,
-    KeyWeights,
-    Labels,
-    QueryWeights,
-    Tokens,
-    ValueWeights,
-)
+    ATTENTION, ATTENTION_LOSS, LAYOUT, SQUARE_LOSS, KeyWeights, Labels, QueryWeights, Tokens, ValueWeights,
+)  # fmt: skip
 from verify.matrix import commutation_matrix, concatenate, eye, kron, rational, total, vec_r
 from verify.oracles import hessian, jacobian
 from verify.vocabulary import Claim, Doubt, Equal, Real, Shape
@@ -26,11 +18,8 @@ from verify.vocabulary import Claim, Doubt, Equal, Real, Shape
 AllWeights = Annotated[Any, Shape("d_V", "all", role="query")]
 Coefficient = Annotated[Any, Real()]
 
-# -- Eq. (2) -----------------------------------------------------------------------------------------------------------
-
 EQUATION_2 = Claim(ATTENTION, "hessian.eq-2", label="Eq. (2), Gauss-Newton decomposition",
-    statement=r"""
-        \frac{\partial^2(\ell\circ F)}{\partial W_i\partial W_j} = \underbrace{\frac{\partial F}{\partial
+    statement=r"""\frac{\partial^2(\ell\circ F)}{\partial W_i\partial W_j} = \underbrace{\frac{\partial F}{\partial
         W_i}^\top\frac{\partial^2\ell}{\partial F^2}\frac{\partial F}{\partial W_j}}_{H_o(W_i,W_j)} +
         \underbrace{\Big(\frac{\partial\ell}{\partial F}\otimes I_{p_i q_i}\Big)\frac{\partial^2 F}{\partial W_i\partial
         W_j}}_{H_f(W_i,W_j)}""",
@@ -104,8 +93,7 @@ EQUATION_3 = Claim(ATTENTION_LOSS, "hessian.eq-3-symmetry", label="Eq. (3), text
     relation=Equal(), sizes={"L": (1, 3), "d_V": (1, 2), "all": (3, 6)},
     where=lambda sizes: sizes["all"] > sizes["d_V"] and (sizes["all"] - sizes["d_V"]) % 2 == 0,
     doubt=Doubt(r"\bullet \in \{0, f\}", "The o of H_o is extracted as 0, here and in H_0 before the display."),
-    note="""
-        For the weights side by side: the blocks (i, j) and (j, i) lie across the diagonal. Reverse differentiation
+    note="""For the weights side by side: the blocks (i, j) and (j, i) lie across the diagonal. Reverse differentiation
         computes the two by different routes.""",
 )  # fmt: skip
 
@@ -128,24 +116,20 @@ EQUATION_3.mutant(
     lambda W, X, Y: concatenate([commutation_matrix(*W.shape[::-1]) @ H.T for H in _both_hessians(W, X, Y)], axis=0),
 )
 
-# -- Eq. (4) and Figure 2 ----------------------------------------------------------------------------------------------
-
 EQUATION_4 = Claim(ATTENTION, "hessian.eq-4-layout", label="Eq. (4) and Figure 2",
-    statement=r"""
-        \frac{\partial F}{\partial W_i} := \frac{\partial\operatorname{vec}_r F}{\partial\operatorname{vec}_r W_i} \in
-        \mathbb{R}^{L d_V\times p_i q_i},\quad \frac{\partial^2 F}{\partial W_i\partial W_j} :=
+    statement=r"""\frac{\partial F}{\partial W_i} := \frac{\partial\operatorname{vec}_r F}{\partial\operatorname{vec}_r
+        W_i} \in \mathbb{R}^{L d_V\times p_i q_i},\quad \frac{\partial^2 F}{\partial W_i\partial W_j} :=
         \frac{\partial\operatorname{vec}_r\frac{\partial F}{\partial W_i}}{\partial\operatorname{vec}_r W_j} \in
         \mathbb{R}^{L d_V p_i q_i\times p_j q_j},\ \text{the second derivatives of the entries of } F \text{, stacked}
-    """,
+        """,
     relation=Equal(), all_sizes=True, sizes={"L": (1, 3), "d_V": (1, 2), "d_K": (1, 3)},
     uses=("hessian.lem-B.1", "hessian.jacobian-key"),
     doubt=Doubt(
         r"\frac{\partial \operatorname{vec}_{r} \overline{\partial \mathbf{W}_{i}}}",
         "Damaged: a fraction bar has lost its numerator, which stands before the display: dF/dW_i, as the size says.",
     ),
-    note="""
-        The Jacobian that is flattened and differentiated is the closed form of Lemma B.1; the entries of F are those
-        of the layer itself. Checked for (Q, K) and (K, V), which are not symmetric.""",
+    note="""The Jacobian that is flattened and differentiated is the closed form of Lemma B.1; the entries of F are
+        those of the layer itself. Checked for (Q, K) and (K, V), which are not symmetric.""",
 )  # fmt: skip
 
 PAIRS = (("W_Q", "W_K"), ("W_K", "W_V"))
@@ -183,8 +167,7 @@ EQUATION_4.mutant("denominator layout of the second derivative", turned=True)
 # -- derivatives of the loss -------------------------------------------------------------------------------------------
 
 LOSS_DERIVATIVES = Claim(HESSIAN, "hessian.sec2-loss-derivatives", label="Section 2, text after eq. (4)",
-    statement=r"""
-        \partial\ell/\partial F = 2\operatorname{vec}_r(F-Y)^\top/(L d_V) \in \mathbb{R}^{1\times L d_V},\quad
+    statement=r"""\partial\ell/\partial F = 2\operatorname{vec}_r(F-Y)^\top/(L d_V) \in \mathbb{R}^{1\times L d_V},\quad
         \partial^2\ell/\partial^2 F = 2 I_{L d_V}/(L d_V) \in \mathbb{R}^{L d_V\times L d_V} \text{ for } \ell(F,Y) =
         \|F-Y\|_F^2/(L d_V)""",
     assumptions=[SQUARE_LOSS, LAYOUT],

@@ -97,16 +97,14 @@ LINEAR_MLP = Setting(
 )
 
 MLP_OUTER = Claim(LINEAR_MLP, "hessian.sec2-mlp-outer", label="Section 2, displayed MLP outer-product block",
-    statement=r"""
-        H_o(W_i,W_i) = W_{i+1}^\top\cdots W_L^\top W_L\cdots W_{i+1}\otimes W_{i-1}\cdots W_1\Sigma_{xx}W_1^\top\cdots
-        W_{i-1}^\top,\ \Sigma_{xx} = E[xx^\top]""",
+    statement=r"""H_o(W_i,W_i) = W_{i+1}^\top\cdots W_L^\top W_L\cdots W_{i+1}\otimes W_{i-1}\cdots
+        W_1\Sigma_{xx}W_1^\top\cdots W_{i-1}^\top,\ \Sigma_{xx} = E[xx^\top]""",
     assumptions=[LAYOUT],
     relation=Equal(), expects="gap", uses=("hessian.eq-15",),
     missing="the loss is half the mean of |F(x) - y|^2 over the data set",
     presumes=("hessian.mlp-outer-section-2-loss",),
-    note="""
-        The display recalls Singh et al. (2021), whose loss this is; the only loss that the paper states is the square
-        loss of Section 2, with which the block is 2/h_D times this (hessian.mlp-outer-square-loss).""",
+    note="""The display recalls Singh et al. (2021), whose loss this is; the only loss that the paper states is the
+        square loss of Section 2, with which the block is 2/h_D times this (hessian.mlp-outer-square-loss).""",
 )  # fmt: skip
 
 
@@ -136,8 +134,7 @@ MLP_OUTER.mutant("not divided by the number of inputs", "1 -> X.shape[0]")
 
 MLP_OUTER_SQUARE_LOSS = Claim(LINEAR_MLP, "hessian.mlp-outer-square-loss",
     label="Section 2, MLP outer-product block under the square loss of Section 2",
-    statement=r"""
-        H_o(W_i,W_i) = \frac{2}{h_D}\, W_{i+1}^\top\cdots W_D^\top W_D\cdots W_{i+1}\otimes W_{i-1}\cdots
+    statement=r"""H_o(W_i,W_i) = \frac{2}{h_D}\, W_{i+1}^\top\cdots W_D^\top W_D\cdots W_{i+1}\otimes W_{i-1}\cdots
         W_1\Sigma_{xx}W_1^\top\cdots W_{i-1}^\top \text{ for } \ell = \|F - Y\|_F^2/(N h_D)""",
     assumptions=[LAYOUT, "h_D the width of the output"],
     relation=Equal(), uses=("hessian.eq-15", "hessian.sec2-loss-derivatives"),
@@ -165,9 +162,8 @@ TWO_LAYERS = Setting(HESSIAN, "Section 2, linear MLPs", assumptions=[LINEAR, LAY
 
 MLP_OUTER_SECTION_2 = Claim(TWO_LAYERS, "hessian.mlp-outer-section-2-loss",
     label="Section 2, displayed MLP outer-product block, with the loss of Section 2",
-    statement=r"""
-        H_o(W_i,W_i) = W_{i+1}^\top\cdots W_L^\top W_L\cdots W_{i+1}\otimes W_{i-1}\cdots W_1\Sigma_{xx}W_1^\top\cdots
-        W_{i-1}^\top \text{ for } \ell = \|F - Y\|_F^2/(N h_D)""",
+    statement=r"""H_o(W_i,W_i) = W_{i+1}^\top\cdots W_L^\top W_L\cdots W_{i+1}\otimes W_{i-1}\cdots
+        W_1\Sigma_{xx}W_1^\top\cdots W_{i-1}^\top \text{ for } \ell = \|F - Y\|_F^2/(N h_D)""",
     assumptions=["two layers"],
     relation=Equal(), sizes=("N", "h_0", "h_1", "h_2"), expects="refuted", severity="error",
     correction="hessian.mlp-outer-square-loss", of_project=True,
@@ -190,28 +186,21 @@ def two_layer_gauss_newton(X: Inputs, W_1: FirstWeights, W_2: SecondWeights, Y: 
 
 MLP_OUTER_SECTION_2.mutant("factors of the Kronecker product exchanged", product=lambda A, B: kron(B, A))
 MLP_OUTER_SECTION_2.mutant("half of it", lambda value: value * rational(1, 2))
-MLP_OUTER_SECTION_2.counterexample(
-    "one input (1, 2), one output, weights (1, 0) and 3: half of the blocks",
-    X=[[1, 2]],
-    W_1=[[1, 0]],
-    W_2=[[3]],
-    Y=[[0]],
-)
+MLP_OUTER_SECTION_2.counterexample("one input (1, 2), one output, weights (1, 0) and 3: half of the blocks", X=[[1, 2]],
+    W_1=[[1, 0]], W_2=[[3]], Y=[[0]])  # fmt: skip
 
 # -- the functional Hessian --------------------------------------------------------------------------------------------
 
 MLP_HOLLOW = Claim(LINEAR_MLP, "hessian.sec2-mlp-hollow", label="Section 2, text after the MLP formula",
-    statement=r"""
-        \text{the functional Hessian of a linear MLP has zero diagonal blocks; it depends on the data through the}
-        \text{ covariance of the residuals } \delta_{x,y} = F(x) - y \text{ with the input } x:\ H_f(W_i,W_j) =
+    statement=r"""\text{the functional Hessian of a linear MLP has zero diagonal blocks; it depends on the data through
+        the} \text{ covariance of the residuals } \delta_{x,y} = F(x) - y \text{ with the input } x:\ H_f(W_i,W_j) =
         \big((W_{j-1}\cdots W_{i+1})^\top\otimes W_{i-1}\cdots W_1\Omega^\top W_D\cdots W_{j+1}\big)K,\ i < j,\ \Omega =
         E[\delta_{x,y}x^\top]""",
     assumptions=["loss: half the mean of |F(x) - y|^2 over the data set"],
     relation=Equal(), sizes=WIDTHS | {"D": (2, 3), "h_4": (1, 1)}, uses=("hessian.eq-2", "hessian.eq-18"),
-    note="""
-        The words are the paper's; the closed form, in Omega and the weights alone, is this project's and proves them.
-        K = K_{h_{j-1},h_j}. F is linear in every single W_i, hence the zero blocks. The sentence calls the dependence
-        on the data quadratic, as Omega is in x and y together.""",
+    note="""The words are the paper's; the closed form, in Omega and the weights alone, is this project's and proves
+        them. K = K_{h_{j-1},h_j}. F is linear in every single W_i, hence the zero blocks. The sentence calls the
+        dependence on the data quadratic, as Omega is in x and y together.""",
 )  # fmt: skip
 
 

@@ -7,37 +7,17 @@ from typing import Annotated, Any
 from theorems.hessian import HESSIAN
 from theorems.hessian.definitions import Z_1, Z_2, attention_logits, second_central_moments, third_central_moments
 from theorems.hessian.part_3_structure.data_growth import (
-    PAIRS,
-    frozen_functional_hessian,
-    frozen_outer_blocks,
-    frozen_outer_product_hessian,
-    picked,
-    power,
-)
+    PAIRS, frozen_functional_hessian, frozen_outer_blocks, frozen_outer_product_hessian, picked, power,
+)  # fmt: skip
 from theorems.hessian.part_3_structure.whole_hessian import functional_blocks, outer_product_blocks
 from theorems.hessian.part_4_design.single_matrix import logit_curvature
 from theorems.hessian.part_a_kronecker_products.products import stacked
 from theorems.hessian.part_d_query_key.split_at_logits import V_matrix, logit_slope
 from theorems.hessian.settings import ATTENTION_LOSS, KeyWeights, Labels, Logits, QueryWeights, Tokens, ValueWeights
 from verify.matrix import (
-    basis_vector,
-    column,
-    commutation_matrix,
-    concatenate,
-    eye,
-    khatri_rao,
-    kron,
-    maximum,
-    ones,
-    rational,
-    row_sums,
-    softmax,
-    sqrt,
-    summed,
-    total,
-    trace,
-    zeros,
-)
+    basis_vector, column, commutation_matrix, concatenate, eye, khatri_rao, kron, maximum, ones, rational, row_sums,
+    softmax, sqrt, summed, total, trace, zeros,
+)  # fmt: skip
 from verify.oracles import hessian, jacobian
 from verify.vocabulary import Assumption, AtMost, Claim, Equal, Reading, Real, Shape, Size
 
@@ -58,9 +38,8 @@ LOGIT_VARIANCE = Claim(HESSIAN, "hessian.logit-variance", label="Section 3.2, va
     assumptions=["entries of W_Q and W_K independent, of mean 0 and variance s^2", "tokens fixed"],
     relation=Equal(), all_sizes=True, sizes={"L": (1, 3), "d_V": (1, 3), "d_K": (1, 4)}, exact=True, of_project=True,
     corrects="hessian.uniform-at-init-any-tokens",
-    note="""
-        T_ij is bilinear in W_Q and W_K, so its variance is s^4 times the sum of its squared coefficients. With s^2 =
-        0.64/d_V (Appendix F) and d_V fixed the logits do not shrink as d_K grows, and the attention does not become
+    note="""T_ij is bilinear in W_Q and W_K, so its variance is s^4 times the sum of its squared coefficients. With s^2
+        = 0.64/d_V (Appendix F) and d_V fixed the logits do not shrink as d_K grows, and the attention does not become
         uniform.""",
 )  # fmt: skip
 
@@ -88,9 +67,8 @@ def _squared_coefficients(X: Any, W_Q: Any, W_K: Any) -> Any:
 
 
 LOGIT_VARIANCE.oracle(lambda X, W_Q, W_K, variance: _squared_coefficients(X, W_Q, W_K) * (variance * variance))
-LOGIT_VARIANCE.mutant(
-    "divided by d_K, as if entries of W_Q W_K^T were averaged", lambda value, W_Q: value / W_Q.shape[1]
-)
+LOGIT_VARIANCE.mutant("divided by d_K, as if entries of W_Q W_K^T were averaged",
+    lambda value, W_Q: value / W_Q.shape[1])  # fmt: skip
 LOGIT_VARIANCE.mutant("norms not squared twice", lambda X, variance: _products_of_squares(X, variance))
 
 UNIFORM_AT_INIT = Claim(HESSIAN, "hessian.sec3.2-uniform-at-init", label="Section 3.2, text",
@@ -101,11 +79,10 @@ UNIFORM_AT_INIT = Claim(HESSIAN, "hessian.sec3.2-uniform-at-init", label="Sectio
     sizes={"L": (1, 3), "d": (1, 4)}, expects="gap", uses=("hessian.logit-variance",), exact=True,
     missing="the norms of the tokens stay bounded as d_V = d_K = d grows",
     presumes=("hessian.uniform-at-init-any-tokens",),
-    note="""
-        With the hypothesis: Var(T_ij) = 0.4096 |x_i|^2 |x_j|^2/d^2 is summable over d, so by Chebyshev and
+    note="""With the hypothesis: Var(T_ij) = 0.4096 |x_i|^2 |x_j|^2/d^2 is summable over d, so by Chebyshev and
         Borel-Cantelli all logits tend to 0 almost surely and the attention to 1/L. Not true if d_K alone grows
-        (hessian.logit-variance: the variance does not depend on it), nor for tokens with entries of fixed size, |x|^2 of
-        order d. Which weights and tokens are meant is not said where the sentence stands.""",
+        (hessian.logit-variance: the variance does not depend on it), nor for tokens with entries of fixed size, |x|^2
+        of order d. Which weights and tokens are meant is not said where the sentence stands.""",
 )  # fmt: skip
 
 
@@ -131,18 +108,16 @@ UNIFORM_AT_INIT.mutant("variance that falls like 1/d", "100 * 100 * d -> 100 * 1
 
 UNIFORM_ANYWHERE = Claim(HESSIAN, "hessian.uniform-at-init-any-tokens",
     label="Section 3.2, logits at initialisation for tokens of any norm",
-    statement=r"""
-        \operatorname{Var}(T_{ij}) \to 0 \text{ as } d_V = d_K = d \text{ grows, whatever the tokens: for entries in }
-        [-1,1],\ \operatorname{Var}(T_{ij}) \le 0.4096/d""",
+    statement=r"""\operatorname{Var}(T_{ij}) \to 0 \text{ as } d_V = d_K = d \text{ grows, whatever the tokens: for
+        entries in } [-1,1],\ \operatorname{Var}(T_{ij}) \le 0.4096/d""",
     assumptions=[
         "W_Q, W_K with independent entries N(0, 0.64/d)",
         Assumption("tokens with entries in [-1, 1]", nonnegative=_below_one),
     ],
     relation=AtMost(ascent=False), sizes={"L": (1, 3), "d": (1, 4)}, expects="refuted", severity="error",
     correction="hessian.logit-variance", exact=True, of_project=True,
-    note="""
-        Tokens with all entries 1 have the variance 0.4096 at every d, so that no bound which tends to 0 holds; 1/d stands
-        for all of them.""",
+    note="""Tokens with all entries 1 have the variance 0.4096 at every d, so that no bound which tends to 0 holds; 1/d
+        stands for all of them.""",
 )  # fmt: skip
 
 
@@ -170,9 +145,8 @@ Common = Annotated[Any, Shape("1", "d_V")]
 Spread = Annotated[Any, Real(0.0625, 1.0)]
 
 SIMILAR_WORDS = Claim(ATTENTION_LOSS, "hessian.sec3.2-similar-words", label="Section 3.2, text",
-    statement=r"""
-        \text{[with data-independent attention scores] sequences with more similar words will result in a lower} \text{
-        contribution of the query-key block}""",
+    statement=r"""\text{[with data-independent attention scores] sequences with more similar words will result in a
+        lower} \text{ contribution of the query-key block}""",
     assumptions=["attention scores data-independent: A fixed, as under uniform attention", "residual fixed"],
     relation=Equal(), sizes={"L": (1, 4), "d_V": (1, 2), "d_K": (1, 4)}, expects="reading",
     uses=("hessian.sec3.2-moment-dependence",),
@@ -219,25 +193,23 @@ SIMILAR_WORDS.mutant("third moment of order eps^2", "power(eps, 3) -> power(eps,
 # -- dispersed attention -----------------------------------------------------------------------------------------------
 
 DISPERSED = Claim(ATTENTION_LOSS, "hessian.sec3.2-dispersed", label="Section 3.2, text",
-    statement=r"""
-        \text{Considering an orthogonal setting with a fixed input sequence and studying the influence of varying}
-        \text{ attention scores, the query-key outer-product Hessian will dominate if the attention scores are highly}
-        \text{ dispersed across tokens}""",
+    statement=r"""\text{Considering an orthogonal setting with a fixed input sequence and studying the influence of
+        varying} \text{ attention scores, the query-key outer-product Hessian will dominate if the attention scores are
+        highly} \text{ dispersed across tokens}""",
     assumptions=["X, weights and residual fixed; the scores as dispersed as can be: A = 1/L, whatever the weights"],
     exact=False, relation=AtMost(ascent=False), sizes={"L": (1, 4), "d_V": (1, 2), "d_K": (1, 2)}, expects="refuted",
     severity="error", correction="hessian.dispersed-corrected",
-    note="""
-        What is dominated is not said. Decided as weakly as can be: under uniform attention the query-key part of H_o is
-        at least as large, in the Frobenius norm, as its value block or the query-key part of H_f. No constant in front
-        helps: for sigma X with the residual fixed the ratio to the first is sigma^4 times that at X, and the ratio to
-        the second falls at least like sigma, so for small tokens, the practical case, both are as small as one likes.
-        Nor is uniform attention where the second moment is largest: that is attention to two extremes. If `dominate'
-        only means that this part grows with the dispersion, orthonormal tokens do not save the sentence either: for
-        three, with W_K = W_V = I, a row adds to H_o(W_Q,W_Q) a summand of norm 2/27 times 1/4 with the scores (1/2,
-        1/2, 0), times sqrt(2)/9 with uniform ones. `Orthogonal' may mean `other than the setting of the sentence
-        before' or orthogonal tokens; one of the counterexamples has orthonormal tokens, which are their own labels. W_Q =
-        0, which makes A uniform by itself, is not needed, and does not help: the first counterexample then has 1/256
-        against 1/4 and 1/32. Squares are compared, which are rational.""",
+    note="""What is dominated is not said. Decided as weakly as can be: under uniform attention the query-key part of
+        H_o is at least as large, in the Frobenius norm, as its value block or the query-key part of H_f. No constant in
+        front helps: for sigma X with the residual fixed the ratio to the first is sigma^4 times that at X, and the
+        ratio to the second falls at least like sigma, so for small tokens, the practical case, both are as small as one
+        likes. Nor is uniform attention where the second moment is largest: that is attention to two extremes. If
+        `dominate' only means that this part grows with the dispersion, orthonormal tokens do not save the sentence
+        either: for three, with W_K = W_V = I, a row adds to H_o(W_Q,W_Q) a summand of norm 2/27 times 1/4 with the
+        scores (1/2, 1/2, 0), times sqrt(2)/9 with uniform ones. `Orthogonal' may mean `other than the setting of the
+        sentence before' or orthogonal tokens; one of the counterexamples has orthonormal tokens, which are their own
+        labels. W_Q = 0, which makes A uniform by itself, is not needed, and does not help: the first counterexample
+        then has 1/256 against 1/4 and 1/32. Squares are compared, which are rational.""",
 )  # fmt: skip
 
 
@@ -272,42 +244,28 @@ def smaller_of_the_others_squared(X: Any, W_Q: Any, W_K: Any, W_V: Any, Y: Any) 
     return value + bent - maximum(column(value, bent))
 
 
-DISPERSED.counterexample(
-    "tokens 0 and 1, all weights 1, labels 0: 1/64 against 1/4 and 1/32",
-    X=[[0], [1]],
-    W_Q=[[1]],
-    W_K=[[1]],
-    W_V=[[1]],
-    Y=[[0], [0]],
-)
-DISPERSED.counterexample(
-    "two orthonormal tokens, which are their own labels, W_Q = 0: 1/128 against 1/2 and 1/8",
-    X=[[1, 0], [0, 1]],
-    W_Q=[[0], [0]],
-    W_K=[[1], [0]],
-    W_V=[[1, 0], [0, 1]],
-    Y=[[1, 0], [0, 1]],
-)
+DISPERSED.counterexample("tokens 0 and 1, all weights 1, labels 0: 1/64 against 1/4 and 1/32", X=[[0], [1]], W_Q=[[1]],
+    W_K=[[1]], W_V=[[1]], Y=[[0], [0]])  # fmt: skip
+DISPERSED.counterexample("two orthonormal tokens, which are their own labels, W_Q = 0: 1/128 against 1/2 and 1/8",
+    X=[[1, 0], [0, 1]], W_Q=[[0], [0]], W_K=[[1], [0]], W_V=[[1, 0], [0, 1]], Y=[[1, 0], [0, 1]])  # fmt: skip
 DISPERSED.mutant("twice the part", lambda value: 4 * value)
 DISPERSED.mutant("the square of the norm", lambda value: value * value)
 
 DISPERSED_CORRECTED = Claim(ATTENTION_LOSS, "hessian.dispersed-corrected",
     label="Section 3.2, how the parts of the Hessian depend on any attention scores",
-    statement=r"""
-        \text{for any } A, \text{ with } M_{2,i} \text{ the covariance of the tokens under row } i \text{ of } A,\ x_i =
-        X_{i,:},\ r_i \text{ row } i \text{ of } F-Y:\ \text{the query-key part of } H_o \text{ in } [W_K;W_Q] \text{ is }
-        \frac{2}{Ld_Vd_K}V^\top\Big(\sum_i x_ix_i^\top\otimes M_{2,i}W_VW_V^\top M_{2,i}\Big)V,\ V =
-        [(W_Q\otimes I_{d_V})K_{d_K,d_V},\ I_{d_V}\otimes W_K];\ H_o(W_V,W_V) =
-        \frac{2}{Ld_V}M_1^\top M_1\otimes I_{d_V},\ M_1 = AX;\ \text{the first-derivative term of }
-        H_f(W_Q,W_K) \text{ is } \frac{2}{Ld_V\sqrt{d_K}}B\otimes I_{d_K},\ B = \sum_i x_i(M_{2,i}W_Vr_i)^\top""",
+    statement=r"""\text{for any } A, \text{ with } M_{2,i} \text{ the covariance of the tokens under row } i \text{ of }
+        A,\ x_i = X_{i,:},\ r_i \text{ row } i \text{ of } F-Y:\ \text{the query-key part of } H_o \text{ in } [W_K;W_Q]
+        \text{ is } \frac{2}{Ld_Vd_K}V^\top\Big(\sum_i x_ix_i^\top\otimes M_{2,i}W_VW_V^\top M_{2,i}\Big)V,\ V =
+        [(W_Q\otimes I_{d_V})K_{d_K,d_V},\ I_{d_V}\otimes W_K];\ H_o(W_V,W_V) = \frac{2}{Ld_V}M_1^\top M_1\otimes
+        I_{d_V},\ M_1 = AX;\ \text{the first-derivative term of } H_f(W_Q,W_K) \text{ is }
+        \frac{2}{Ld_V\sqrt{d_K}}B\otimes I_{d_K},\ B = \sum_i x_i(M_{2,i}W_Vr_i)^\top""",
     assumptions=["any attention matrix, weights and residual"],
     relation=Equal(), all_sizes=True,
     sizes={"L": (1, 4), "d_V": (1, 2), "d_K": (1, 3)}, corrects="hessian.sec3.2-dispersed",
     uses=("hessian.full-outer-product", "hessian.full-functional"), of_project=True,
-    note="""
-        The first grows with the square of the second moments, the last with the moments themselves, and the value block
-        with the means. For sigma X with A and the residual held they have the degrees 6, 3 and 2: for small tokens the
-        value block is the largest, for large ones the query-key part of H_o unless it vanishes, whatever the
+    note="""The first grows with the square of the second moments, the last with the moments themselves, and the value
+        block with the means. For sigma X with A and the residual held they have the degrees 6, 3 and 2: for small
+        tokens the value block is the largest, for large ones the query-key part of H_o unless it vanishes, whatever the
         dispersion. Under uniform attention all M_{2,i} are the covariance of the tokens, and with W_Q = 0 the norms are
         2/(L d_V d_K) ||X^T X|| ||W_K^T C W_V W_V^T C W_K|| and 2/sqrt(d_V) |mean|^2.""",
 )  # fmt: skip
@@ -350,23 +308,20 @@ def parts_by_differentiation(X: Any, W_Q: Any, W_K: Any, W_V: Any, T: Any, R: An
     return stacked(part, H[2 * n :, 2 * n :], kron(slope, eye(W_K.shape[1])))
 
 
-DISPERSED_CORRECTED.mutant(
-    "second moments not centred", "second_central_moments(A, X) -> [X.T @ (X * a.reshape(-1, 1)) for a in A]"
-)
+DISPERSED_CORRECTED.mutant("second moments not centred",
+    "second_central_moments(A, X) -> [X.T @ (X * a.reshape(-1, 1)) for a in A]")  # fmt: skip
 DISPERSED_CORRECTED.mutant("attention transposed", "softmax(T) -> softmax(T).T")
-DISPERSED_CORRECTED.mutant(
-    "W_V not transposed", "X[i : i + 1].T @ R[i : i + 1] @ W_V.T -> X[i : i + 1].T @ R[i : i + 1] @ W_V"
-)
+DISPERSED_CORRECTED.mutant("W_V not transposed",
+    "X[i : i + 1].T @ R[i : i + 1] @ W_V.T -> X[i : i + 1].T @ R[i : i + 1] @ W_V")  # fmt: skip
 
 # -- one-hot attention -------------------------------------------------------------------------------------------------
 
 Position = Annotated[int, Size("p")]
 
 ONE_HOT = Claim(HESSIAN, "hessian.sec3.2-one-hot", label="Section 3.2, text",
-    statement=r"""
-        \text{if some tokens attend to only one token (attention row is a one-hot vector), the contribution of the}
-        \text{ query-key part of the Hessian diminishes because the second and third central moment matrices of such
-        one-hot} \text{ self-attention distributions equal zero}""",
+    statement=r"""\text{if some tokens attend to only one token (attention row is a one-hot vector), the contribution of
+        the} \text{ query-key part of the Hessian diminishes because the second and third central moment matrices of
+        such one-hot} \text{ self-attention distributions equal zero}""",
     assumptions=["row 1 of A is one-hot, the others are any softmax rows"],
     relation=Equal(), sizes={"L": (2, 3), "d_V": (1, 3), "p": (0, 2)}, where=lambda sizes: sizes["p"] < sizes["L"],
     expects="reading", uses=("hessian.rem-3.1-z1", "hessian.rem-3.1-z2-corrected"), exact=True,
@@ -378,9 +333,8 @@ ONE_HOT = Claim(HESSIAN, "hessian.sec3.2-one-hot", label="Section 3.2, text",
         none. The part as a whole can grow, for in H_f the shares of two tokens may have cancelled:
         hessian.one-hot-ends-cancellation""",
     ),
-    note="""
-        In H_o the shares are positive semidefinite, and its query-key part does become smaller with the other rows as
-        they are. No finite logits give a one-hot row: hessian.nearly-one-hot bounds what is left.""",
+    note="""In H_o the shares are positive semidefinite, and its query-key part does become smaller with the other rows
+        as they are. No finite logits give a one-hot row: hessian.nearly-one-hot bounds what is left.""",
 )  # fmt: skip
 
 
@@ -414,26 +368,23 @@ def derivatives_with_a_one_hot_row(X: Any, A: Any) -> Any:
 
 ONE_HOT.oracle(lambda X, A: stacked(Z_1(A, X), Z_2(A, X)))
 ONE_HOT.mutant("moments not centred, which leaves the first token in", first=0, centre=False)
-ONE_HOT.mutant(
-    "the first two tokens left out", lambda value, X, A: _from_row(X, A, first=2) if X.shape[0] > 2 else value * 2
-)
+ONE_HOT.mutant("the first two tokens left out",
+    lambda value, X, A: _from_row(X, A, first=2) if X.shape[0] > 2 else value * 2)  # fmt: skip
 
 ENDS_CANCELLATION = Claim(HESSIAN, "hessian.one-hot-ends-cancellation",
     label="Section 3.2, a one-hot row after which the query-key part is larger",
-    statement=r"""
-        X = \begin{bmatrix}1\\2\end{bmatrix},\ A_{2,:} = (\tfrac34, \tfrac14),\ F - Y = \tfrac{15}{16}v\begin{bmatrix}2
-        \\-1\end{bmatrix},\ d_V = d_K = 1,\ W_Q = q, W_K = k, W_V = v:\ \text{the query-key part of } H \text{ is } 0
-        \text{ for } A_{1,:} = A_{2,:} \text{ and } -\tfrac{v^2}{128}\begin{bmatrix}27k^2&27qk+45\\27qk+45&27q^2
-        \end{bmatrix} \text{ for } A_{1,:} = (1, 0)""",
+    statement=r"""X = \begin{bmatrix}1\\2\end{bmatrix},\ A_{2,:} = (\tfrac34, \tfrac14),\ F - Y =
+        \tfrac{15}{16}v\begin{bmatrix}2 \\-1\end{bmatrix},\ d_V = d_K = 1,\ W_Q = q, W_K = k, W_V = v:\ \text{the
+        query-key part of } H \text{ is } 0 \text{ for } A_{1,:} = A_{2,:} \text{ and }
+        -\tfrac{v^2}{128}\begin{bmatrix}27k^2&27qk+45\\27qk+45&27q^2 \end{bmatrix} \text{ for } A_{1,:} = (1, 0)""",
     assumptions=[
         "A is free of the weights, as where scores are varied for a fixed sequence; the labels leave the residual"
         " given",
     ],
     relation=Equal(), sizes={}, uses=("hessian.rem-D.1-corrected", "hessian.rem-3.1-z1", "hessian.rem-3.1-z2-corrected"),
     exact=True, of_project=True,
-    note="""
-        Row 1 has variance 3/16 and third moment 3/32, as has row 2. The residual of row 1 does not matter once it is
-        one-hot.""",
+    note="""Row 1 has variance 3/16 and third moment 3/32, as has row 2. The residual of row 1 does not matter once it
+        is one-hot.""",
 )  # fmt: skip
 
 Weight = Annotated[Any, Real(0.5, 2.0)]
@@ -475,9 +426,8 @@ NEARLY_ONE_HOT = Claim(HESSIAN, "hessian.nearly-one-hot", label="Section 3.2, ro
     assumptions=["A = softmax(T), row-wise"],
     relation=AtMost(), sizes={"L": (2, 4), "d_V": (1, 3), "p": (0, 2)}, where=lambda sizes: sizes["p"] < sizes["L"],
     of_project=True,
-    note="""
-        The variance is at most the mean squared distance from any point, here from x_p. As a row becomes one-hot the
-        query-key part of H_o that belongs to its token falls with the square of this bound.""",
+    note="""The variance is at most the mean squared distance from any point, here from x_p. As a row becomes one-hot
+        the query-key part of H_o that belongs to its token falls with the square of this bound.""",
 )  # fmt: skip
 
 

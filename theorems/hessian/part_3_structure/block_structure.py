@@ -5,32 +5,16 @@ from __future__ import annotations
 from typing import Any
 
 from theorems.hessian.definitions import (
-    Z_1,
-    Z_2,
-    attention,
-    attention_matrix,
-    duplicated_residual,
-    outer_product_hessian,
-    shuffling_matrix,
-)
+    Z_1, Z_2, attention, attention_matrix, duplicated_residual, outer_product_hessian, shuffling_matrix,
+)  # fmt: skip
 from theorems.hessian.part_3_structure.whole_hessian import (
-    all_jacobians_squared,
-    attention_moments,
-    curvature_and_slope,
-    logit_factors,
-    outer_product_blocks,
+    all_jacobians_squared, attention_moments, curvature_and_slope, logit_factors, outer_product_blocks,
     paired_layer_twice_differentiated,
-)
+)  # fmt: skip
 from theorems.hessian.part_a_kronecker_products.products import stacked
 from theorems.hessian.settings import (
-    ATTENTION_LOSS,
-    SECOND_DERIVATIVES,
-    KeyWeights,
-    Labels,
-    QueryWeights,
-    Tokens,
-    ValueWeights,
-)
+    ATTENTION_LOSS, SECOND_DERIVATIVES, KeyWeights, Labels, QueryWeights, Tokens, ValueWeights,
+)  # fmt: skip
 from verify.matrix import commutation_matrix, eye, kron, rational, sqrt
 from verify.vocabulary import Claim, Equal, Reading
 
@@ -85,16 +69,14 @@ KEY_BLOCKS.mutant("no commutation matrix", "factor -> kron(W_Q, eye(d_V))")
 # -- which moment enters where -----------------------------------------------------------------------------------------
 
 MOMENT_DEPENDENCE = Claim(ATTENTION_LOSS, "hessian.sec3.2-moment-dependence", label="Section 3.2, text",
-    statement=r"""
-        \text{The value outer-product Hessian depends on the first attention moment, the query-key outer-product} \text{
-        Hessians are influenced by the second central moment, and the query-key functional Hessian exhibits a} \text{
-        dependency on the third central moment}""",
+    statement=r"""\text{The value outer-product Hessian depends on the first attention moment, the query-key
+        outer-product} \text{ Hessians are influenced by the second central moment, and the query-key functional Hessian
+        exhibits a} \text{ dependency on the third central moment}""",
     relation=Equal(), all_sizes=True, sizes={"L": (1, 3), "d_V": (1, 2), "d_K": (1, 4)},
     uses=("hessian.rem-3.1-z1",),
-    note="""
-        In the strongest sense: apart from tokens, weights and
-        residual, H_o(V,V) is a function of M_1, the query-key blocks of H_o of M_2,
-        those of H_f of M_3 and, for (Q,K) alone, M_2; no other property of the attention matrix enters.""",
+    note="""In the strongest sense: apart from tokens, weights and residual, H_o(V,V) is a function of M_1, the
+        query-key blocks of H_o of M_2, those of H_f of M_3 and, for (Q,K) alone, M_2; no other property of the
+        attention matrix enters.""",
 )  # fmt: skip
 
 
@@ -136,20 +118,17 @@ def _corners(n: int) -> list[tuple[slice, slice]]:
 
 
 MOMENT_DEPENDENCE.mutant("(Q,K) functional block from the third moment alone", "kron(B, eye(W_Q.shape[1])) -> 0")
-MOMENT_DEPENDENCE.mutant(
-    "third moments not centred", "attention_moments(X, W_Q, W_K) -> _with_raw_moments(X, W_Q, W_K, order=3)"
-)
-MOMENT_DEPENDENCE.mutant(
-    "second moments not centred", "attention_moments(X, W_Q, W_K) -> _with_raw_moments(X, W_Q, W_K, order=2)"
-)
+MOMENT_DEPENDENCE.mutant("third moments not centred",
+    "attention_moments(X, W_Q, W_K) -> _with_raw_moments(X, W_Q, W_K, order=3)")  # fmt: skip
+MOMENT_DEPENDENCE.mutant("second moments not centred",
+    "attention_moments(X, W_Q, W_K) -> _with_raw_moments(X, W_Q, W_K, order=2)")  # fmt: skip
 
 # -- 'structurally identical to an MLP's outer-product Hessian' ---------------------------------------------------------
 
 VALUE_BLOCK_MLP = Claim(ATTENTION_LOSS, "hessian.sec3-value-block-mlp", label="Section 3, text after Theorem 3.1",
-    statement=r"""
-        \text{the value diagonal block is structurally identical to an MLP's outer-product Hessian, while the query}
-        \text{ diagonal and the mixed query-key blocks display similar Kronecker structures, but with varying weight
-        matrices}""",
+    statement=r"""\text{the value diagonal block is structurally identical to an MLP's outer-product Hessian, while the
+        query} \text{ diagonal and the mixed query-key blocks display similar Kronecker structures, but with varying
+        weight matrices}""",
     relation=Equal(), expects="reading", uses=("hessian.thm-3.1-vv", "hessian.thm-3.1-qq", "hessian.thm-3.1-qk"),
     reading=Reading(
         ("structurally identical", "similar Kronecker structures"),

@@ -6,58 +6,35 @@ from typing import Annotated, Any
 
 from theorems.hessian import HESSIAN
 from theorems.hessian.definitions import (
-    attention,
-    functional_hessian,
-    outer_product_hessian,
-    second_central_moments,
-    shuffling_matrix,
+    attention, functional_hessian, outer_product_hessian, second_central_moments, shuffling_matrix,
     third_central_moments,
-)
+)  # fmt: skip
 from theorems.hessian.part_3_structure.data_growth import (
-    SOFTMAX_FROZEN,
-    LargeScale,
-    frozen_functional_blocks,
-    frozen_outer_blocks,
-    two_opposite_tokens,
-)
+    SOFTMAX_FROZEN, LargeScale, frozen_functional_blocks, frozen_outer_blocks, two_opposite_tokens,
+)  # fmt: skip
 from theorems.hessian.part_3_structure.data_growth import power as integer_power
 from theorems.hessian.part_3_structure.whole_hessian import all_jacobians_squared, assembled, curvature_and_slope
 from theorems.hessian.part_a_kronecker_products.products import stacked
 from theorems.hessian.settings import ATTENTION, KeyWeights, Labels, Logits, QueryWeights, Tokens, ValueWeights
 from verify.matrix import (
-    column,
-    concatenate,
-    exp,
-    eye,
-    frobenius_norm,
-    kron,
-    rational,
-    softmax,
-    sqrt,
-    total,
-    vec_r,
-    zeros,
-)
+    column, concatenate, exp, eye, frobenius_norm, kron, rational, softmax, sqrt, total, vec_r, zeros,
+)  # fmt: skip
 from verify.oracles import jacobian
 from verify.vocabulary import Assumption, AtMost, Claim, Doubt, Equal, Reading, Real, Shape
 
 # -- Jacobians ---------------------------------------------------------------------------------------------------------
 
 JACOBIAN_GROWTH = Claim(ATTENTION, "hessian.sec3.1-jacobian-growth", label="Section 3.1, text (Noci et al. 2022)",
-    statement=r"""
-        \|\partial F/\partial W_V\|_F\in O(\|X\|_F),\quad \|\partial F/\partial W_K\|_F,\ \|\partial F/\partial
-        W_Q\|_F\in O(\|X\|_F^3)""",
+    statement=r"""\|\partial F/\partial W_V\|_F\in O(\|X\|_F),\quad \|\partial F/\partial W_K\|_F,\ \|\partial
+        F/\partial W_Q\|_F\in O(\|X\|_F^3)""",
     exact=False, relation=AtMost(), sizes={"L": (1, 4), "d_V": (1, 3), "d_K": (1, 3)},
     uses=("hessian.lem-B.1", "hessian.jacobian-key"),
-    note="""
-        With these constants:
-        ||dF/dW_V||_F <= sqrt(L d_V) ||X||_F, ||dF/dW_Q||_F <= ||W_V||_F ||W_K||_F ||X||_F^3/(2 sqrt(d_K)), and the
-        same for W_K with ||W_Q||_F, for every X; they depend on the sizes and on the weights, not on X. Squares are
-        compared.
-
-        dF/dW_Q has the squared norm sum_i |x_i|^2 ||W_V^T M_{2,i} W_K||_F^2/d_K, and ||M_{2,i}||_F <= tr M_{2,i} <=
-        ||X||_F^2/2 because diag(a) - a a^T has no eigenvalue above 1/2. Attained by two opposite tokens under uniform
-        attention; the first bound is approached by one large token to which all attend.""",
+    note="""With these constants: ||dF/dW_V||_F <= sqrt(L d_V) ||X||_F, ||dF/dW_Q||_F <= ||W_V||_F ||W_K||_F
+        ||X||_F^3/(2 sqrt(d_K)), and the same for W_K with ||W_Q||_F, for every X; they depend on the sizes and on the
+        weights, not on X. Squares are compared. dF/dW_Q has the squared norm sum_i |x_i|^2 ||W_V^T M_{2,i}
+        W_K||_F^2/d_K, and ||M_{2,i}||_F <= tr M_{2,i} <= ||X||_F^2/2 because diag(a) - a a^T has no eigenvalue above
+        1/2. Attained by two opposite tokens under uniform attention; the first bound is approached by one large token
+        to which all attend.""",
 )  # fmt: skip
 
 
@@ -167,19 +144,17 @@ Residuals = Annotated[Any, Shape("3", "1")]
 
 OUTER_VANISHES = Claim(HESSIAN, "hessian.outer-vanishes-functional-grows",
     label="Section 3.1, where the outer-product Hessian does not dominate",
-    statement=r"""
-        X = \sigma\begin{bmatrix}-1&1\\0&0\\1&1\end{bmatrix},\ W_Q = 0,\ W_K = \begin{bmatrix}k\\0\end{bmatrix},\ W_V =
-        \begin{bmatrix}0&0\\v&0\end{bmatrix},\ F - Y = [r,0]:\quad H_o = 0 \text{ but for } H_o(W_V,W_V) =
-        \tfrac49\sigma^2 E_{22}\otimes I,\quad H_f(W_Q,W_Q) = \tfrac{2}{27}\sigma^5k^2v\sum_i r_i x_i x_i^\top,\ x_i =
-        X_{i,:}/\sigma""",
+    statement=r"""X = \sigma\begin{bmatrix}-1&1\\0&0\\1&1\end{bmatrix},\ W_Q = 0,\ W_K =
+        \begin{bmatrix}k\\0\end{bmatrix},\ W_V = \begin{bmatrix}0&0\\v&0\end{bmatrix},\ F - Y = [r,0]:\quad H_o = 0
+        \text{ but for } H_o(W_V,W_V) = \tfrac49\sigma^2 E_{22}\otimes I,\quad H_f(W_Q,W_Q) =
+        \tfrac{2}{27}\sigma^5k^2v\sum_i r_i x_i x_i^\top,\ x_i = X_{i,:}/\sigma""",
     assumptions=[
         "softmax as it is; attention is uniform for every sigma, as W_Q = 0",
         "the residual does not depend on sigma",
     ],
     relation=Equal(), sizes={}, uses=("hessian.eq-5-outer", "hessian.eq-5-functional"), exact=True, of_project=True,
-    note="""
-        The two features are uncorrelated, and the third moment E[x_1^2 (x_2 - m_2)] is not zero. ||H_f||/||H_o|| grows
-        like sigma^3, so no unconditional statement that H_o dominates is true, residual ignored or not.""",
+    note="""The two features are uncorrelated, and the third moment E[x_1^2 (x_2 - m_2)] is not zero. ||H_f||/||H_o||
+        grows like sigma^3, so no unconditional statement that H_o dominates is true, residual ignored or not.""",
 )  # fmt: skip
 
 
@@ -232,9 +207,8 @@ SOFTMAX_WINS = Claim(HESSIAN, "hessian.outer-loses-under-softmax",
     ],
     relation=AtMost(ascent=False), sizes={}, uses=("hessian.full-outer-product", "hessian.full-functional"),
     of_project=True,
-    note="""
-        With p the attention of token 1 to itself, H_o = sigma^6 p^2 (1-p)^2 v^2 k^2 and H_f = sigma^5 p (1-p)(1-2p) v
-        k^2 r; p (1-p) <= e^{-sigma^2 q k} and 2p - 1 = tanh(sigma^2 q k/2) >= 3/4. As rows become one-hot, H_o falls
+    note="""With p the attention of token 1 to itself, H_o = sigma^6 p^2 (1-p)^2 v^2 k^2 and H_f = sigma^5 p (1-p)(1-2p)
+        v k^2 r; p (1-p) <= e^{-sigma^2 q k} and 2p - 1 = tanh(sigma^2 q k/2) >= 3/4. As rows become one-hot, H_o falls
         as the square of the variance and H_f as the variance.""",
 )  # fmt: skip
 
@@ -267,10 +241,9 @@ SOFTMAX_WINS.mutant("half of the bound", lambda value: value * rational(1, 2))
 
 DELTA = Claim(HESSIAN, "hessian.delta-definition",
     label="Section 3.1, remark 4.1, remark D.1: definition of the residual vector",
-    statement=r"""
-        \text{Section 3.1: } \delta_{XY} := \operatorname{vec}_r(F(X)-Y)^\top;\ \text{Remarks 4.1 and D.1: } \delta_{XY}
-        := \operatorname{vec}_r(F(X)-Y), \text{ with } \delta_{XY}^\top \text{ in the formulas of Remark 4.1, Lemma 4.1
-        and Remark D.1}""",
+    statement=r"""\text{Section 3.1: } \delta_{XY} := \operatorname{vec}_r(F(X)-Y)^\top;\ \text{Remarks 4.1 and D.1: }
+        \delta_{XY} := \operatorname{vec}_r(F(X)-Y), \text{ with } \delta_{XY}^\top \text{ in the formulas of Remark
+        4.1, Lemma 4.1 and Remark D.1}""",
     assumptions=["S of Theorem 3.2"],
     relation=Equal(), all_sizes=True, sizes={"L": (1, 4), "d_V": (1, 3)}, exact=True,
     doubt=Doubt(

@@ -13,38 +13,17 @@ import numpy as np
 
 from theorems.hessian import HESSIAN
 from theorems.hessian.definitions import (
-    attention,
-    attention_logits,
-    first_moment,
-    second_central_moments,
-    square_loss,
-    third_central_moments,
-)
+    attention, attention_logits, first_moment, second_central_moments, square_loss, third_central_moments,
+)  # fmt: skip
 from theorems.hessian.part_3_structure.whole_hessian import (
-    curvature_and_slope,
-    functional_blocks,
-    outer_product_blocks,
-    paired_layer_twice_differentiated,
-    separate_weights,
+    curvature_and_slope, functional_blocks, outer_product_blocks, paired_layer_twice_differentiated, separate_weights,
     stacked_weights,
-)
+)  # fmt: skip
 from theorems.hessian.part_a_kronecker_products.products import stacked
 from theorems.hessian.settings import ATTENTION_LOSS, KeyWeights, Labels, Logits, QueryWeights, Tokens, ValueWeights
 from verify.matrix import (
-    absolute,
-    column,
-    concatenate,
-    each,
-    eye,
-    khatri_rao,
-    kron,
-    maximum,
-    ones,
-    rational,
-    softmax,
-    sqrt,
-    total,
-)
+    absolute, column, concatenate, each, eye, khatri_rao, kron, maximum, ones, rational, softmax, sqrt, total,
+)  # fmt: skip
 from verify.oracles import hessian, jacobian
 from verify.vocabulary import AtMost, Claim, Equal, HasStructure, Reading, Real
 
@@ -118,9 +97,8 @@ def frozen_functional_blocks(X: Any, W_Q: Any, W_K: Any, W_V: Any, A: Any, R: An
 # -- Landau notation ---------------------------------------------------------------------------------------------------
 
 LANDAU = Claim(HESSIAN, "hessian.sec3-landau", label="Section 3, Landau notation",
-    statement=r"""
-        f\in O(AB) \text{ means all entries of } f \text{ are } O(A_{i,j}B_{k,l}) \text{ for any } i,j,k,l. \text{ Due
-        to} \text{ their boundedness to } [0,1] \text{, we can ignore the softmax expressions}""",
+    statement=r"""f\in O(AB) \text{ means all entries of } f \text{ are } O(A_{i,j}B_{k,l}) \text{ for any } i,j,k,l.
+        \text{ Due to} \text{ their boundedness to } [0,1] \text{, we can ignore the softmax expressions}""",
     assumptions=["A = softmax(T), row-wise, for any T"],
     relation=AtMost(), sizes={"L": (1, 4), "d_V": (1, 3)}, expects="reading",
     uses=("hessian.rem-3.1-z1", "hessian.rem-3.1-z2-corrected"),
@@ -131,8 +109,7 @@ LANDAU = Claim(HESSIAN, "hessian.sec3-landau", label="Section 3, Landau notation
         nothing: max|M_1| <= max|X|, max|Z_1| <= max|X|^3, max|Z_2| <= max|X|^5 for every attention matrix. Not true if
         any entry of X may stand in the bound, for X may have a zero entry where f has none""",
     ),
-    note="""
-        For a in [-m, m] the variance and E|a - Ea|^3 are largest for two equally likely values -m and m, where they
+    note="""For a in [-m, m] the variance and E|a - Ea|^3 are largest for two equally likely values -m and m, where they
         are m^2 and m^3; mixed moments by Cauchy-Schwarz and Hoelder. All three are attained: the last for four tokens
         (1,1,1), (1,-1,-1), (-1,1,-1), (-1,-1,1) under uniform attention.""",
 )  # fmt: skip
@@ -194,10 +171,9 @@ SOFTMAX_FROZEN = ATTENTION_LOSS.extended(
 )
 
 EQUATION_5_OUTER = Claim(SOFTMAX_FROZEN, "hessian.eq-5-outer", label="Eq. (5), H_o",
-    statement=r"""
-        H_o\in\begin{bmatrix}O(X^6)&O(X^6)&O(X^4)\\\cdot&O(X^6)&O(X^4)\\\cdot&\cdot&O(X^2)\end{bmatrix} \text{ in the
-        order } Q,K,V; \text{ each key and query weight contributes a cubic dependence on } X \text{ while } W_V \text{
-        brings a linear dependence}""",
+    statement=r"""H_o\in\begin{bmatrix}O(X^6)&O(X^6)&O(X^4)\\\cdot&O(X^6)&O(X^4)\\\cdot&\cdot&O(X^2)\end{bmatrix} \text{
+        in the order } Q,K,V; \text{ each key and query weight contributes a cubic dependence on } X \text{ while } W_V
+        \text{ brings a linear dependence}""",
     relation=Equal(), all_sizes=True, expects="reading", uses=("hessian.full-outer-product", "hessian.sec3-landau"),
     reading=Reading(
         (r"\mathcal{O}(\mathbf{X}^{6})", "cubic dependence"),
@@ -205,8 +181,7 @@ EQUATION_5_OUTER = Claim(SOFTMAX_FROZEN, "hessian.eq-5-outer", label="Eq. (5), H
         with A frozen each block is homogeneous in X of exactly the printed degree: H(sigma X) = sigma^k H(X). With the
         softmax as it is the k are upper bounds, max|H| <= C max|X|^k, with the constants of hessian.eq-5-outer-bound""",
     ),
-    note="""
-        The derivative at frozen A is that of the layer with a bias added to its logits that restores the wanted
+    note="""The derivative at frozen A is that of the layer with a bias added to its logits that restores the wanted
         attention matrix, so that nothing but the definition is differentiated.""",
 )  # fmt: skip
 
@@ -230,10 +205,9 @@ EQUATION_5_OUTER.mutant("the same degree 6 in every block, as without softmax", 
 
 OUTER_BOUND = Claim(ATTENTION_LOSS, "hessian.eq-5-outer-bound",
     label="Eq. (5), H_o, with constants and the softmax as it is",
-    statement=r"""
-        \max|H_o(i,j)| \le \frac{2}{d_K}m^6 v^2\kappa_i\kappa_j,\quad \max|H_o(W_V,j)| \le \frac{2}{d_V\sqrt{d_K}}m^4
-        v\kappa_j,\quad \max|H_o(W_V,W_V)| \le \frac{2}{d_V}m^2,\quad i,j\in\{Q,K\},\ m = \max|X|,\ v,\kappa_Q,\kappa_K
-        \text{ the} \text{ largest column sums of } |W_V|, |W_K|, |W_Q|""",
+    statement=r"""\max|H_o(i,j)| \le \frac{2}{d_K}m^6 v^2\kappa_i\kappa_j,\quad \max|H_o(W_V,j)| \le
+        \frac{2}{d_V\sqrt{d_K}}m^4 v\kappa_j,\quad \max|H_o(W_V,W_V)| \le \frac{2}{d_V}m^2,\quad i,j\in\{Q,K\},\ m =
+        \max|X|,\ v,\kappa_Q,\kappa_K \text{ the} \text{ largest column sums of } |W_V|, |W_K|, |W_Q|""",
     exact=False, relation=AtMost(), sizes={"L": (2, 5), "d_V": (1, 2), "d_K": (1, 3)},
     uses=("hessian.sec3-landau", "hessian.lem-B.1", "hessian.jacobian-key"), of_project=True,
     note="""
@@ -297,9 +271,8 @@ OUTER_BOUND.mutant("9/10 of the bound of the value block", "m * m -> m * m * rat
 
 EQUATION_5_FUNCTIONAL = Claim(SOFTMAX_FROZEN, "hessian.eq-5-functional",
     label="Eq. (5), H_f (all blocks except the V,V corner)",
-    statement=r"""
-        H_f\in\begin{bmatrix}O(X^5)&O(X^5+X^3)&O(X^3)\\\cdot&O(X^5)&O(X^3)\\\cdot&\cdot&\cdot\end{bmatrix} \text{ in the
-        order } Q,K,V, \text{ omitting the dependence on the residual } \delta_{XY}""",
+    statement=r"""H_f\in\begin{bmatrix}O(X^5)&O(X^5+X^3)&O(X^3)\\\cdot&O(X^5)&O(X^3)\\\cdot&\cdot&\cdot\end{bmatrix}
+        \text{ in the order } Q,K,V, \text{ omitting the dependence on the residual } \delta_{XY}""",
     assumptions=["residual frozen: F - Y is a fixed matrix while X is scaled"],
     relation=Equal(), all_sizes=True, expects="reading", uses=("hessian.full-functional", "hessian.sec3-landau"),
     reading=Reading(
@@ -345,15 +318,13 @@ EQUATION_5_FUNCTIONAL.mutant("degree 4 in the mixed value blocks", "mixed -> pow
 
 FUNCTIONAL_BOUND = Claim(ATTENTION_LOSS, "hessian.eq-5-functional-bound",
     label="Eq. (5), H_f, with constants and the softmax as it is",
-    statement=r"""
-        \max|H_f(i,i)| \le \frac{2}{d_K}r m^5 v\kappa_i^2,\quad \max|H_f(W_Q,W_K)| \le 2 r v\Big(\frac{m^5\kappa_Q
-        \kappa_K}{d_K} + \frac{m^3}{\sqrt{d_K}}\Big),\quad \max|H_f(W_V,i)| \le \frac{2}{d_V\sqrt{d_K}}r
-        m^3\kappa_i,\quad i\in\{Q,K\},\ r = \max|F - Y|,\ m, v, \kappa \text{ as for } H_o""",
+    statement=r"""\max|H_f(i,i)| \le \frac{2}{d_K}r m^5 v\kappa_i^2,\quad \max|H_f(W_Q,W_K)| \le 2 r
+        v\Big(\frac{m^5\kappa_Q \kappa_K}{d_K} + \frac{m^3}{\sqrt{d_K}}\Big),\quad \max|H_f(W_V,i)| \le
+        \frac{2}{d_V\sqrt{d_K}}r m^3\kappa_i,\quad i\in\{Q,K\},\ r = \max|F - Y|,\ m, v, \kappa \text{ as for } H_o""",
     exact=False, relation=AtMost(), sizes={"L": (2, 4), "d_V": (1, 2), "d_K": (1, 3)},
     uses=("hessian.sec3-landau", "hessian.full-functional"), of_project=True,
-    note="""
-        Term by term in the closed form: max|M_{2,l}| <= m^2 and max|M_{3,l}| <= m^3. The residual stays a factor. Two
-        opposite tokens whose residuals have their signs attain the bounds of (W_Q,W_K), with W_Q = 0, and of
+    note="""Term by term in the closed form: max|M_{2,l}| <= m^2 and max|M_{3,l}| <= m^3. The residual stays a factor.
+        Two opposite tokens whose residuals have their signs attain the bounds of (W_Q,W_K), with W_Q = 0, and of
         (W_V,W_Q); the four tokens of hessian.sec3-landau attain that of (W_Q,W_Q). For d_V <= 2, as drawn, 3/4 of it
         are reached.""",
 )  # fmt: skip
@@ -412,8 +383,7 @@ FUNCTIONAL_BOUND.mutant("4/5 of the bounds of the mixed value blocks", less=(1, 
 EQUATION_5_VV = Claim(ATTENTION_LOSS, "hessian.eq-5-vv-corner", label="Eq. (5), V,V corner of H_f",
     statement=r"H_f(W_V,W_V)\in O(X^2)",
     relation=HasStructure(), all_sizes=True, uses=("hessian.thm-3.2-vv",),
-    note="""
-        O is an upper bound, true with the constant 0: the block vanishes (Theorem 3.2), and nothing grows. The loss
+    note="""O is an upper bound, true with the constant 0: the block vanishes (Theorem 3.2), and nothing grows. The loss
         Hessian in W_V is entirely the corner of H_o, (2/(L d_V)) M_1^T M_1 (x) I, of degree 2.""",
 )  # fmt: skip
 

@@ -5,39 +5,16 @@ from __future__ import annotations
 from typing import Any
 
 from theorems.hessian.definitions import (
-    Z_1,
-    Z_2,
-    attention,
-    attention_matrix,
-    duplicated_residual,
-    functional_hessian,
-    outer_product_hessian,
-    shuffling_matrix,
-    square_loss,
-)
+    Z_1, Z_2, attention, attention_matrix, duplicated_residual, functional_hessian, outer_product_hessian,
+    shuffling_matrix, square_loss,
+)  # fmt: skip
 from theorems.hessian.part_3_structure.outer_product import KEY_NOTE
 from theorems.hessian.settings import (
-    ATTENTION_LOSS,
-    SECOND_DERIVATIVES,
-    SOFTMAX_OF_T,
-    KeyWeights,
-    Labels,
-    QueryWeights,
-    Tokens,
-    ValueWeights,
-)
+    ATTENTION_LOSS, SECOND_DERIVATIVES, SOFTMAX_OF_T, KeyWeights, Labels, QueryWeights, Tokens, ValueWeights,
+)  # fmt: skip
 from verify.matrix import (
-    column,
-    commutation_matrix,
-    concatenate,
-    eye,
-    kron,
-    kron_matmul,
-    rational,
-    softmax,
-    sqrt,
-    vec_r,
-)
+    column, commutation_matrix, concatenate, eye, kron, kron_matmul, rational, softmax, sqrt, vec_r,
+)  # fmt: skip
 from verify.oracles import hessian
 from verify.vocabulary import Claim, Doubt, Equal, HasStructure
 
@@ -83,8 +60,7 @@ THEOREM_32_VV.mutant("half of the outer product subtracted, as Appendix B.1 scal
 # -- the query block ---------------------------------------------------------------------------------------------------
 
 THEOREM_32_QQ = Claim(SECOND_DERIVATIVES, "hessian.thm-3.2-qq", label="Theorem 3.2, query block",
-    statement=r"""
-        H_f(W_Q,W_Q) = \frac{2}{L d_V d_K} R_{d_V d_K}(I_L\otimes W_V^\top\otimes I_{d_V}\otimes W_K^\top) Z_2
+    statement=r"""H_f(W_Q,W_Q) = \frac{2}{L d_V d_K} R_{d_V d_K}(I_L\otimes W_V^\top\otimes I_{d_V}\otimes W_K^\top) Z_2
         (I_{d_V}\otimes W_K)""",
     assumptions=["R_m = vec_r(F - Y)^T (x) I_m", "Z_2 as in Appendix B.1"],
     relation=Equal(), all_sizes=True, uses=("hessian.thm-3.2-z2-appendix",), proof=("hessian.thm-3.2-proof-qq",),
@@ -120,17 +96,12 @@ def functional_hessian_query(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V:
 
 THEOREM_32_QQ.oracle(lambda X, W_Q, W_K, W_V, Y: functional_hessian(X, W_Q, W_K, W_V, Y, wrt=("W_Q", "W_Q")))
 THEOREM_32_QQ.mutant("residual with the wrong sign", lambda value: -value)
-THEOREM_32_QQ.mutant(
-    "W_V instead of W_V^T", lambda X, W_Q, W_K, W_V, Y: _curvature_with(X, W_Q, W_K, W_V, Y, values=W_V)
-)
-THEOREM_32_QQ.mutant(
-    "residual on the right of the identity in R_m",
-    lambda X, W_Q, W_K, W_V, Y: _curvature_with(X, W_Q, W_K, W_V, Y, values=W_V.T, left_sided=False),
-)
-THEOREM_32_QQ.mutant(
-    "Z_2 without its commutation matrix",
-    lambda X, W_Q, W_K, W_V, Y: _curvature_with(X, W_Q, W_K, W_V, Y, values=W_V.T, swapped=True),
-)
+THEOREM_32_QQ.mutant("W_V instead of W_V^T",
+    lambda X, W_Q, W_K, W_V, Y: _curvature_with(X, W_Q, W_K, W_V, Y, values=W_V))  # fmt: skip
+THEOREM_32_QQ.mutant("residual on the right of the identity in R_m",
+    lambda X, W_Q, W_K, W_V, Y: _curvature_with(X, W_Q, W_K, W_V, Y, values=W_V.T, left_sided=False))  # fmt: skip
+THEOREM_32_QQ.mutant("Z_2 without its commutation matrix",
+    lambda X, W_Q, W_K, W_V, Y: _curvature_with(X, W_Q, W_K, W_V, Y, values=W_V.T, swapped=True))  # fmt: skip
 THEOREM_32_QQ.mutant("query instead of key weights", "W_K.T -> W_Q.T; kron(eye(d_V), W_K) -> kron(eye(d_V), W_Q)")
 THEOREM_32_QQ.mutant("labels left out of the residual", "Y -> 0 * Y")
 THEOREM_32_QQ.mutant("1/sqrt(d_K) instead of 1/d_K", lambda value, W_K: value * sqrt(W_K.shape[1]))
@@ -172,8 +143,7 @@ THEOREM_32_VQ.mutant("residual with the wrong sign", lambda value: -value)
 THEOREM_32_VQ.mutant("residual on the right of the identity in R_m", residual=lambda row, m: kron(eye(m), row))
 
 THEOREM_32_QK = Claim(SECOND_DERIVATIVES, "hessian.thm-3.2-qk", label="Theorem 3.2, mixed query-key block",
-    statement=r"""
-        H_f(W_Q,W_K) = \frac{2}{L d_V d_K} R_{d_V d_K}(I_L\otimes W_V^\top\otimes I_{d_V}\otimes W_K^\top) Z_2
+    statement=r"""H_f(W_Q,W_K) = \frac{2}{L d_V d_K} R_{d_V d_K}(I_L\otimes W_V^\top\otimes I_{d_V}\otimes W_K^\top) Z_2
         (W_Q\otimes I_{d_V}) K_{d_K,d_V} + \frac{2}{L d_V\sqrt{d_K}} R_{d_V}(I_L\otimes W_V^\top\otimes
         I_{d_V})(Z_1\otimes I_{d_V}) S\otimes I_{d_K}""",
     assumptions=[
@@ -217,10 +187,9 @@ THEOREM_32_QK.mutant("residual with the wrong sign", "Y -> 2 * attention(X, W_Q,
 # -- sizes of the layout matrices --------------------------------------------------------------------------------------
 
 THEOREM_32_SIZES = Claim(SECOND_DERIVATIVES, "hessian.thm-3.2-sizes", label="Theorem 3.2, sizes of R_m, S, Z_1",
-    statement=r"""
-        R_m := \operatorname{vec}_r(F(X)-Y)^\top\otimes I_m \in \mathbb{R}^{m\times m L d_V},\quad S := (I_{d_V}\otimes
-        K_{d_V,d_V})(\operatorname{vec}_r I_{d_V}\otimes I_{d_V}) \in \mathbb{R}^{d_V^3\times d_V},\quad Z_1 \in
-        \mathbb{R}^{L d_V\times d_V^2},\ \text{and the products of Theorem 3.2 exist}""",
+    statement=r"""R_m := \operatorname{vec}_r(F(X)-Y)^\top\otimes I_m \in \mathbb{R}^{m\times m L d_V},\quad S :=
+        (I_{d_V}\otimes K_{d_V,d_V})(\operatorname{vec}_r I_{d_V}\otimes I_{d_V}) \in \mathbb{R}^{d_V^3\times d_V},\quad
+        Z_1 \in \mathbb{R}^{L d_V\times d_V^2},\ \text{and the products of Theorem 3.2 exist}""",
     relation=Equal(), all_sizes=True, uses=("hessian.thm-3.2-qq", "hessian.thm-3.2-vq", "hessian.thm-3.2-qk"),
     note="That the products exist is seen by forming them; the blocks have the sizes of the weights.",
 )  # fmt: skip
@@ -252,9 +221,8 @@ THEOREM_32_SIZES.mutant("value-query block transposed", "values -> n; n -> value
 # -- Z_2, in the main text and in the appendix -------------------------------------------------------------------------
 
 THEOREM_32_Z2_MAIN = Claim(SOFTMAX_OF_T, "hessian.thm-3.2-z2-main", label="Theorem 3.2 (Section 3), definition of Z_2",
-    statement=r"""
-        Z_2 := (I_L\otimes X^\top\otimes X^\top\otimes X^\top)(\partial^2 A/\partial T^2)(X\otimes X) \in \mathbb{R}^{L
-        d_V^3\times d_V^2}""",
+    statement=r"""Z_2 := (I_L\otimes X^\top\otimes X^\top\otimes X^\top)(\partial^2 A/\partial T^2)(X\otimes X) \in
+        \mathbb{R}^{L d_V^3\times d_V^2}""",
     assumptions=["d^2A/dT^2 in the layout of Eq. (4), of shape (L^4, L^2)"],
     relation=Equal(), all_sizes=True,
     doubt=FOUR_FACTORS,
@@ -280,9 +248,8 @@ THEOREM_32_Z2_MAIN.mutant("two factors X^T", "left -> kron(eye(X.shape[0]), X.T,
 # -- the key blocks, which the paper omits -----------------------------------------------------------------------------
 
 FUNCTIONAL_KK = Claim(SECOND_DERIVATIVES, "hessian.functional-key-key", label="Theorem 3.2, key block",
-    statement=r"""
-        H_f(W_K,W_K) = \frac{2}{L d_V d_K} R_{d_V d_K}\big(I_L\otimes W_V^\top\otimes K_{d_V,d_K}(W_Q^\top\otimes
-        I_{d_V})\big) Z_2 (W_Q\otimes I_{d_V}) K_{d_K,d_V}""",
+    statement=r"""H_f(W_K,W_K) = \frac{2}{L d_V d_K} R_{d_V d_K}\big(I_L\otimes W_V^\top\otimes
+        K_{d_V,d_K}(W_Q^\top\otimes I_{d_V})\big) Z_2 (W_Q\otimes I_{d_V}) K_{d_K,d_V}""",
     relation=Equal(), all_sizes=True, uses=("hessian.jacobian-key", "hessian.thm-3.2-z2-appendix"), of_project=True,
     note=KEY_NOTE,
 )  # fmt: skip
@@ -298,10 +265,8 @@ def functional_hessian_key(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: V
 
 FUNCTIONAL_KK.oracle(lambda X, W_Q, W_K, W_V, Y: functional_hessian(X, W_Q, W_K, W_V, Y, wrt=("W_K", "W_K")))
 FUNCTIONAL_KK.mutant("commutation matrix on the right only", "right.T -> kron(W_Q, eye(d_V)).T")
-FUNCTIONAL_KK.mutant(
-    "the query block with query weights in it",
-    "kron(W_Q, eye(d_V)) @ commutation_matrix(d_K, d_V) -> kron(eye(d_V), W_Q)",
-)
+FUNCTIONAL_KK.mutant("the query block with query weights in it",
+    "kron(W_Q, eye(d_V)) @ commutation_matrix(d_K, d_V) -> kron(eye(d_V), W_Q)")  # fmt: skip
 FUNCTIONAL_KK.mutant("labels left out of the residual", "Y -> 0 * Y")
 
 FUNCTIONAL_VK = Claim(ATTENTION_LOSS, "hessian.functional-value-key", label="Theorem 3.2, mixed value-key block",

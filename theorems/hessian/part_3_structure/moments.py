@@ -16,18 +16,14 @@ def row(X: Any, i: int) -> Any:
     return X[i].reshape(-1, 1)
 
 
-# -- Definition 3.1 ----------------------------------------------------------------------------------------------------
-
 DEFINITION_31 = Claim(SOFTMAX_OF_T, "hessian.def-3.1", label="Definition 3.1",
-    statement=r"""
-        M_1 := AX = [A_{i,:}^\top X]_{1\le i\le L} \in \mathbb{R}^{L\times d_V};\quad M_2 := \Big[\sum_j
+    statement=r"""M_1 := AX = [A_{i,:}^\top X]_{1\le i\le L} \in \mathbb{R}^{L\times d_V};\quad M_2 := \Big[\sum_j
         A_{i,j}(X_{j,:}-[M_1]_{i,:})(X_{j,:}-[M_1]_{i,:})^\top\Big]_{1\le i\le L} \in \mathbb{R}^{L d_V\times d_V};\quad
         M_3 := \Big[\sum_j A_{i,j}(X_{j,:}-[M_1]_{i,:})\otimes(X_{j,:}-[M_1]_{i,:})(X_{j,:}-[M_1]_{i,:})^\top\Big]_{1\le
         i\le L} \in \mathbb{R}^{L d_V^2\times d_V}""",
     assumptions=["X_{j,:} and [M_1]_{i,:} are column vectors"],
     relation=Equal(), all_sizes=True,
-    note="""
-        Checked to be the first moment and the second and third central moments of token j with probability A_{i,j},
+    note="""Checked to be the first moment and the second and third central moments of token j with probability A_{i,j},
         flattened with the last index as the column.""",
 )  # fmt: skip
 
@@ -89,16 +85,14 @@ def _with_third(X: Any, T: Any, third: Any) -> Any:
     return concatenate([mean, second_central_moments(A, X), blocks], axis=0)
 
 
-DEFINITION_31.mutant(
-    "third moment with one factor not centred", lambda X, T: _with_third(X, T, lambda x, y: kron(x, y @ y.T))
-)
+DEFINITION_31.mutant("third moment with one factor not centred",
+    lambda X, T: _with_third(X, T, lambda x, y: kron(x, y @ y.T)))  # fmt: skip
 DEFINITION_31.mutant("third moment with the wrong sign", lambda X, T: _with_third(X, T, lambda x, y: -kron(y, y @ y.T)))
 DEFINITION_31.mutant("attention transposed", lambda X, T: attention_moments(X, T.T))
 
 REMARK_31_Z1 = Claim(SOFTMAX_OF_T, "hessian.rem-3.1-z1", label="Remark 3.1, Z_1",
-    statement=r"""
-        Z_1 = X * M_2, \text{ with } * \text{ the Khatri-Rao product of } X \text{ split row-wise} \text{ and } M_2
-        \text{ split block-row-wise}""",
+    statement=r"""Z_1 = X * M_2, \text{ with } * \text{ the Khatri-Rao product of } X \text{ split row-wise} \text{ and
+        } M_2 \text{ split block-row-wise}""",
     assumptions=["M_2 holds the second central moments of Definition 3.1"],
     relation=Equal(), all_sizes=True, sizes={"L": (1, 4), "d_V": (1, 3)},
 )  # fmt: skip
@@ -127,12 +121,11 @@ REMARK_31_Z2 = Claim(SOFTMAX_OF_T, "hessian.rem-3.1-z2", label="Remark 3.1, Z_2"
         "hessian.rem-3.1-proof-z2i", "hessian.rem-3.1-proof-step", "hessian.rem-3.1-proof-moment",
         "hessian.rem-3.1-proof-size",
     ),
-    note="""
-        Judged by sizes. Definition A.2 pairs the L blocks of X and of M_3 with L blocks of X^T, one under the other;
-        however its d_V rows are cut, the product is d_V^3 x L d_V^2 (block i has r_i d_V^2 rows, the r_i add up to d_V).
-        Z_2 is L d_V^3 x d_V^2, and the left factor has L d_V^3 columns: for L >= 2 the right side does not exist. The
-        last display of Appendix C.2 shows what was meant, blocks X_i X_i^T (x) M_{3,i}: the columns of X^T, one under
-        the other, in the place of X^T. At L = 1 the two agree.""",
+    note="""Judged by sizes. Definition A.2 pairs the L blocks of X and of M_3 with L blocks of X^T, one under the
+        other; however its d_V rows are cut, the product is d_V^3 x L d_V^2 (block i has r_i d_V^2 rows, the r_i add up
+        to d_V). Z_2 is L d_V^3 x d_V^2, and the left factor has L d_V^3 columns: for L >= 2 the right side does not
+        exist. The last display of Appendix C.2 shows what was meant, blocks X_i X_i^T (x) M_{3,i}: the columns of X^T,
+        one under the other, in the place of X^T. At L = 1 the two agree.""",
 )  # fmt: skip
 
 
@@ -171,12 +164,10 @@ REMARK_31_Z2.counterexample(
 
 REMARK_31_Z2_CORRECTED = Claim(SOFTMAX_OF_T, "hessian.rem-3.1-z2-corrected",
     label="Remark 3.1, Z_2, with the tokens as columns in the place of X^T",
-    statement=r"""
-        Z_2 = (I_L\otimes K_{d_V,d_V}\otimes I_{d_V})(X * \operatorname{vec}_r(X) * M_3) = (I_L\otimes
-        K_{d_V,d_V}\otimes I_{d_V})[X_{i,:}X_{i,:}^\top\otimes[M_3]_{i,:}]_{1\le i\le L} \in
-        \mathbb{R}^{Ld_V^3\times d_V^2}, \text{ with } X \text{ split into its rows, } \operatorname{vec}_r(X) \text{
-        into the } L \text{ columns } X_{i,:} \text{, and } M_3 \text{ into its } L \text{ blocks of size }
-        d_V^2\times d_V""",
+    statement=r"""Z_2 = (I_L\otimes K_{d_V,d_V}\otimes I_{d_V})(X * \operatorname{vec}_r(X) * M_3) = (I_L\otimes
+        K_{d_V,d_V}\otimes I_{d_V})[X_{i,:}X_{i,:}^\top\otimes[M_3]_{i,:}]_{1\le i\le L} \in \mathbb{R}^{Ld_V^3\times
+        d_V^2}, \text{ with } X \text{ split into its rows, } \operatorname{vec}_r(X) \text{ into the } L \text{ columns
+        } X_{i,:} \text{, and } M_3 \text{ into its } L \text{ blocks of size } d_V^2\times d_V""",
     assumptions=["M_3 holds the third central moments of Definition 3.1"],
     relation=Equal(), all_sizes=True, uses=("hessian.def-3.1", "hessian.lem-C.1-structure-corrected", "hessian.eq-14"),
     corrects="hessian.rem-3.1-z2", of_project=True,

@@ -43,8 +43,7 @@ THEOREM_31_VV.mutant("not divided by d_V", "L * d_V -> L")
 # -- the query block and the mixed value-query block -------------------------------------------------------------------
 
 THEOREM_31_QQ = Claim(ATTENTION_LOSS, "hessian.thm-3.1-qq", label="Theorem 3.1 (Section 3), query block",
-    statement=r"""
-        H_o(W_Q,W_Q) = \frac{2}{L d_V d_K}(I_{d_V}\otimes W_K^\top) Z_1^\top (I_L\otimes W_V W_V^\top) Z_1
+    statement=r"""H_o(W_Q,W_Q) = \frac{2}{L d_V d_K}(I_{d_V}\otimes W_K^\top) Z_1^\top (I_L\otimes W_V W_V^\top) Z_1
         (I_{d_V}\otimes W_K)""",
     assumptions=["Z_1 = (I_L (x) X^T)(dA/dT)(X (x) X)"],
     relation=Equal(), all_sizes=True, uses=("hessian.lem-B.1",),
@@ -69,10 +68,8 @@ def outer_product_hessian_query(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W
 
 THEOREM_31_QQ.oracle(lambda X, W_Q, W_K, W_V: outer_product_hessian(X, W_Q, W_K, W_V, wrt=("W_Q", "W_Q")))
 THEOREM_31_QQ.mutant("W_V^T W_V instead of W_V W_V^T", "W_V @ W_V.T -> W_V.T @ W_V")
-THEOREM_31_QQ.mutant(
-    "W_K (x) I instead of I (x) W_K",
-    "kron(eye(d_V), W_K.T) -> kron(W_K.T, eye(d_V)); kron(eye(d_V), W_K) -> kron(W_K, eye(d_V))",
-)
+THEOREM_31_QQ.mutant("W_K (x) I instead of I (x) W_K",
+    "kron(eye(d_V), W_K.T) -> kron(W_K.T, eye(d_V)); kron(eye(d_V), W_K) -> kron(W_K, eye(d_V))")  # fmt: skip
 THEOREM_31_QQ.mutant("query instead of key weights", "W_K.T -> W_Q.T; kron(eye(d_V), W_K) -> kron(eye(d_V), W_Q)")
 THEOREM_31_QQ.mutant("not divided by L", "L * d_V * d_K -> d_V * d_K")
 
@@ -102,9 +99,8 @@ THEOREM_31_VQ.mutant("W_K (x) I instead of I (x) W_K", "kron(eye(X.shape[1]), W_
 THEOREM_31_VQ.mutant("1/d_K instead of 1/sqrt(d_K)", lambda value, W_Q: value / sqrt(W_Q.shape[1]))
 
 THEOREM_31_QK = Claim(ATTENTION_LOSS, "hessian.thm-3.1-qk", label="Theorem 3.1 (Section 3), mixed query-key block",
-    statement=r"""
-        H_o(W_Q,W_K) = \frac{2}{L d_V d_K}(I_{d_V}\otimes W_K^\top) Z_1^\top (I_L\otimes W_V W_V^\top) Z_1 (W_Q\otimes
-        I_{d_V}) K_{d_K,d_V}""",
+    statement=r"""H_o(W_Q,W_K) = \frac{2}{L d_V d_K}(I_{d_V}\otimes W_K^\top) Z_1^\top (I_L\otimes W_V W_V^\top) Z_1
+        (W_Q\otimes I_{d_V}) K_{d_K,d_V}""",
     relation=Equal(), all_sizes=True, uses=("hessian.lem-B.1", "hessian.jacobian-key"),
 )  # fmt: skip
 
@@ -130,9 +126,8 @@ KEY_NOTE = "The paper omits the key blocks: 'essentially symmetric to the ones w
 
 
 OUTER_KK = Claim(ATTENTION_LOSS, "hessian.outer-key-key", label="Theorem 3.1, key block",
-    statement=r"""
-        H_o(W_K,W_K) = \frac{2}{L d_V d_K} K_{d_V,d_K}(W_Q^\top\otimes I_{d_V}) Z_1^\top (I_L\otimes W_V W_V^\top) Z_1
-        (W_Q\otimes I_{d_V}) K_{d_K,d_V}""",
+    statement=r"""H_o(W_K,W_K) = \frac{2}{L d_V d_K} K_{d_V,d_K}(W_Q^\top\otimes I_{d_V}) Z_1^\top (I_L\otimes W_V
+        W_V^\top) Z_1 (W_Q\otimes I_{d_V}) K_{d_K,d_V}""",
     relation=Equal(), all_sizes=True, uses=("hessian.jacobian-key",), of_project=True,
     note=KEY_NOTE,
 )  # fmt: skip
@@ -147,10 +142,8 @@ def outer_product_hessian_key(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V
 
 OUTER_KK.oracle(lambda X, W_Q, W_K, W_V: outer_product_hessian(X, W_Q, W_K, W_V, wrt=("W_K", "W_K")))
 OUTER_KK.mutant("no commutation matrices", "commutation_matrix(d_K, d_V) -> eye(d_V * d_K)")
-OUTER_KK.mutant(
-    "the query block with query weights in it",
-    "kron(W_Q, eye(d_V)) @ commutation_matrix(d_K, d_V) -> kron(eye(d_V), W_Q)",
-)
+OUTER_KK.mutant("the query block with query weights in it",
+    "kron(W_Q, eye(d_V)) @ commutation_matrix(d_K, d_V) -> kron(eye(d_V), W_Q)")  # fmt: skip
 OUTER_KK.mutant("W_V^T W_V instead of W_V W_V^T", "W_V -> W_V.T; W_V.T -> W_V")
 
 OUTER_VK = Claim(ATTENTION_LOSS, "hessian.outer-value-key", label="Theorem 3.1, mixed value-key block",

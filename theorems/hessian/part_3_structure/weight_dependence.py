@@ -6,14 +6,9 @@ from collections.abc import Mapping
 from typing import Annotated, Any
 
 from theorems.hessian.part_3_structure.data_growth import (
-    PAIRS,
-    frozen_functional_blocks,
-    frozen_functional_hessian,
-    frozen_outer_blocks,
-    frozen_outer_product_hessian,
-    picked,
-    power,
-)
+    PAIRS, frozen_functional_blocks, frozen_functional_hessian, frozen_outer_blocks, frozen_outer_product_hessian,
+    picked, power,
+)  # fmt: skip
 from theorems.hessian.part_a_kronecker_products.products import stacked
 from theorems.hessian.settings import ATTENTION_LOSS, KeyWeights, Labels, Logits, QueryWeights, Tokens, ValueWeights
 from verify.matrix import softmax
@@ -54,14 +49,12 @@ SCORES_FIXED = ATTENTION_LOSS.extended(
 )
 
 WEIGHTS_OUTER = Claim(SCORES_FIXED, "hessian.sec3.3-weights-outer", label="Section 3.3, text (outer-product Hessian)",
-    statement=r"""
-        \text{on the diagonal of } H_o \text{ only the query and key components explicitly (and quadratically) depend on
-        the} \text{ weights beyond the attention scores: on both } W_V \text{ and one of } W_K, W_Q. \text{ The mixed
-        query-key terms depend} \text{ linearly on } W_K, W_Q \text{ and quadratically on } W_V. \text{ The mixed terms
-        involving values depend linearly on the} \text{ selected weight matrices}""",
+    statement=r"""\text{on the diagonal of } H_o \text{ only the query and key components explicitly (and quadratically)
+        depend on the} \text{ weights beyond the attention scores: on both } W_V \text{ and one of } W_K, W_Q. \text{
+        The mixed query-key terms depend} \text{ linearly on } W_K, W_Q \text{ and quadratically on } W_V. \text{ The
+        mixed terms involving values depend linearly on the} \text{ selected weight matrices}""",
     relation=Equal(), all_sizes=True, uses=("hessian.full-outer-product",),
-    note="""
-        A degree is read off by scaling: W_Q -> q W_Q, W_K -> k W_K, W_V -> v W_V multiplies a block by q^a k^b v^c.
+    note="""A degree is read off by scaling: W_Q -> q W_Q, W_K -> k W_K, W_V -> v W_V multiplies a block by q^a k^b v^c.
         'Selected' in the mixed value terms: W_V and W_K for (V,Q), W_V and W_Q for (V,K).""",
 )  # fmt: skip
 
@@ -102,8 +95,7 @@ WEIGHTS_FUNCTIONAL = Claim(SCORES_FIXED, "hessian.sec3.3-weights-functional",
         functional Hessian blocks on the residual'; F = A X W_V in it would add terms of one degree more in W_V to all
         but the zero block""",
     ),
-    note="""
-        Checked with the key blocks, of degrees (2, 0, 1) and (1, 0, 0) in (W_Q, W_K, W_V). (Q,K) has two terms, of
+    note="""Checked with the key blocks, of degrees (2, 0, 1) and (1, 0, 0) in (W_Q, W_K, W_V). (Q,K) has two terms, of
         degrees (1, 1, 1) and (0, 0, 1); the paper says nothing of it here.""",
 )  # fmt: skip
 
@@ -133,8 +125,7 @@ def functional_blocks_of_scaled_weights(
     return picked(H, FUNCTIONAL, W_Q.shape[0] * W_Q.shape[1])
 
 
-WEIGHTS_FUNCTIONAL.mutant(
-    "query block quadratic in W_V, as in H_o", "FUNCTIONAL -> FUNCTIONAL | {('Q', 'Q'): (0, 2, 2)}"
-)
+WEIGHTS_FUNCTIONAL.mutant("query block quadratic in W_V, as in H_o",
+    "FUNCTIONAL -> FUNCTIONAL | {('Q', 'Q'): (0, 2, 2)}")  # fmt: skip
 WEIGHTS_FUNCTIONAL.mutant("query block linear in W_K", "FUNCTIONAL -> FUNCTIONAL | {('Q', 'Q'): (0, 1, 1)}")
 WEIGHTS_FUNCTIONAL.mutant("value-query block linear in W_V too", "FUNCTIONAL -> FUNCTIONAL | {('Q', 'V'): (0, 1, 1)}")

@@ -9,29 +9,16 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from theorems.hessian.definitions import (
-    attention,
-    attention_matrix,
-    first_moment,
-    loss_hessian,
-    second_central_moments,
-    square_loss,
-    third_central_moments,
-)
+    attention, attention_matrix, first_moment, loss_hessian, second_central_moments, square_loss, third_central_moments,
+)  # fmt: skip
 from theorems.hessian.part_3_structure.functional import (
-    functional_hessian_key,
-    functional_hessian_query,
-    functional_hessian_query_key,
-    functional_hessian_value_key,
+    functional_hessian_key, functional_hessian_query, functional_hessian_query_key, functional_hessian_value_key,
     functional_hessian_value_query,
-)
+)  # fmt: skip
 from theorems.hessian.part_3_structure.outer_product import (
-    outer_product_hessian_key,
-    outer_product_hessian_query,
-    outer_product_hessian_query_key,
-    outer_product_hessian_value,
-    outer_product_hessian_value_key,
-    outer_product_hessian_value_query,
-)
+    outer_product_hessian_key, outer_product_hessian_query, outer_product_hessian_query_key,
+    outer_product_hessian_value, outer_product_hessian_value_key, outer_product_hessian_value_query,
+)  # fmt: skip
 from theorems.hessian.part_a_kronecker_products.products import stacked
 from theorems.hessian.settings import ATTENTION_LOSS, KeyWeights, Labels, QueryWeights, Tokens, ValueWeights
 from verify.matrix import commutation_matrix, concatenate, eye, kron, rational, sqrt, summed, total, vec_r, zeros
@@ -142,9 +129,8 @@ def _loss(w: Any, X: Any, Y: Any) -> Any:
 ALL_BLOCKS = ATTENTION_LOSS.extended("Eq. (3)", sizes={"d_V": (1, 2)})
 
 FULL_OUTER = Claim(ALL_BLOCKS, "hessian.full-outer-product", label="Eq. (3), the whole outer-product Hessian",
-    statement=r"""
-        H_o = \big[H_o(W_i,W_j)\big]_{i,j\in\{Q,K,V\}},\ H_o(W_i,W_j) = \frac{2}{L d_V d_K}E_i^\top\Big(\sum_l x_l
-        x_l^\top\otimes M_{2,l}W_V W_V^\top M_{2,l}\Big)E_j \text{ for } i,j\in\{Q,K\},\ H_o(W_V,W_j) = \frac{2}{L
+    statement=r"""H_o = \big[H_o(W_i,W_j)\big]_{i,j\in\{Q,K,V\}},\ H_o(W_i,W_j) = \frac{2}{L d_V d_K}E_i^\top\Big(\sum_l
+        x_l x_l^\top\otimes M_{2,l}W_V W_V^\top M_{2,l}\Big)E_j \text{ for } i,j\in\{Q,K\},\ H_o(W_V,W_j) = \frac{2}{L
         d_V\sqrt{d_K}}\Big(\sum_l m_l x_l^\top\otimes W_V^\top M_{2,l}\Big)E_j,\ E_Q = I_{d_V}\otimes W_K,\ E_K =
         (W_Q\otimes I_{d_V})K_{d_K,d_V}""",
     assumptions=["x_l token l, m_l and M_{2,l} mean and covariance of the tokens under row l of A"],
@@ -167,17 +153,14 @@ def all_jacobians_squared(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: Va
 
 
 FULL_OUTER.mutant("tokens instead of means in the value blocks", "M_1 -> X")
-FULL_OUTER.mutant(
-    "query and key weights exchanged in the factors",
-    "outer_product_blocks(M_1, M_2, X, W_Q, W_K, W_V) -> outer_product_blocks(M_1, M_2, X, W_K, W_Q, W_V)",
-)
+FULL_OUTER.mutant("query and key weights exchanged in the factors",
+    "outer_product_blocks(M_1, M_2, X, W_Q, W_K, W_V) -> outer_product_blocks(M_1, M_2, X, W_K, W_Q, W_V)")  # fmt: skip
 FULL_OUTER.mutant("W_V transposed", "W_V -> W_V.T")
 
 FULL_FUNCTIONAL = Claim(ALL_BLOCKS, "hessian.full-functional", label="Eq. (3), the whole functional Hessian",
-    statement=r"""
-        H_f = \big[H_f(W_i,W_j)\big]_{i,j\in\{Q,K,V\}},\ H_f(W_i,W_j) = E_i^\top C E_j + [i\ne j]\,(B\otimes I_{d_K})
-        \text{ for } (i,j) = (Q,Q),(Q,K),(K,K);\ H_f(W_Q,W_V) = \frac{2}{L d_V\sqrt{d_K}}\sum_l x_l\otimes W_K^\top
-        M_{2,l}\otimes \delta_l^\top,\ H_f(W_K,W_V) = \frac{2}{L d_V\sqrt{d_K}}\sum_l M_{2,l}\otimes W_Q^\top
+    statement=r"""H_f = \big[H_f(W_i,W_j)\big]_{i,j\in\{Q,K,V\}},\ H_f(W_i,W_j) = E_i^\top C E_j + [i\ne j]\,(B\otimes
+        I_{d_K}) \text{ for } (i,j) = (Q,Q),(Q,K),(K,K);\ H_f(W_Q,W_V) = \frac{2}{L d_V\sqrt{d_K}}\sum_l x_l\otimes
+        W_K^\top M_{2,l}\otimes \delta_l^\top,\ H_f(W_K,W_V) = \frac{2}{L d_V\sqrt{d_K}}\sum_l M_{2,l}\otimes W_Q^\top
         x_l\otimes\delta_l^\top;\ C = \frac{2}{L d_V d_K}\sum_l x_l x_l^\top\otimes\big((W_V\delta_l)^\top\otimes
         I_{d_V}\big)M_{3,l},\ B = \frac{2}{L d_V\sqrt{d_K}}\sum_l x_l\delta_l^\top W_V^\top M_{2,l}""",
     assumptions=["delta_l row l of F - Y as a column; E_Q, E_K, x_l, M_{2,l}, M_{3,l} as for H_o"],
@@ -220,9 +203,8 @@ FULL_FUNCTIONAL.mutant("residual with the wrong sign", lambda value: -value)
 FULL_FUNCTIONAL.mutant("labels left out of the residual", "Y -> 0 * Y")
 
 FULL_HESSIAN = Claim(ALL_BLOCKS, "hessian.full-gauss-newton", label="Eq. (2) for all weights at once, in closed form",
-    statement=r"""
-        \frac{\partial^2(\ell\circ F)}{\partial(W_Q,W_K,W_V)^2} = H_o + H_f \text{ with the closed forms of all blocks}
-    """,
+    statement=r"""\frac{\partial^2(\ell\circ F)}{\partial(W_Q,W_K,W_V)^2} = H_o + H_f \text{ with the closed forms of
+        all blocks}""",
     relation=Equal(), all_sizes=True,
     uses=("hessian.full-outer-product", "hessian.full-functional", "hessian.eq-2"), of_project=True,
 )  # fmt: skip
@@ -238,19 +220,17 @@ def full_hessian(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeight
 FULL_HESSIAN.oracle(lambda X, W_Q, W_K, W_V, Y: hessian(_loss, ("w", "w"))(stacked_weights(W_Q, W_K, W_V), X, Y))
 FULL_HESSIAN.mutant("outer product alone", "functional -> 0 * functional")
 FULL_HESSIAN.mutant("functional part subtracted", "functional -> -functional")
-FULL_HESSIAN.mutant(
-    "half of the outer product, as Appendix B.1 scales the value block", "outer -> outer * rational(1, 2)"
-)
+FULL_HESSIAN.mutant("half of the outer product, as Appendix B.1 scales the value block",
+    "outer -> outer * rational(1, 2)")  # fmt: skip
 
 FULL_SYMMETRY = Claim(ATTENTION_LOSS, "hessian.full-symmetry", label="Eq. (3), text below, for the closed forms",
     statement=r"""
         H_o = H_o^\top,\ H_f = H_f^\top \text{ for the matrices assembled from the closed forms of all nine blocks}""",
     relation=HasStructure(), all_sizes=True, sizes={"L": (1, 3), "d_V": (1, 2), "d_K": (1, 4)},
     uses=("hessian.eq-3-symmetry", "hessian.full-outer-product", "hessian.full-functional"), of_project=True,
-    note="""
-        No block is filled in by transposition. On and to one side of the diagonal stand the formulas of Theorems 3.1
-        and 3.2 with Z_1, Z_2, S and their key counterparts, on the other side the products of moments, derived in the
-        other order.""",
+    note="""No block is filled in by transposition. On and to one side of the diagonal stand the formulas of Theorems
+        3.1 and 3.2 with Z_1, Z_2, S and their key counterparts, on the other side the products of moments, derived in
+        the other order.""",
 )  # fmt: skip
 
 
@@ -325,18 +305,14 @@ LOSS_HESSIAN.mutant("no functional Hessian", "functional -> 0 * functional")
 LOSS_HESSIAN.mutant("no outer-product Hessian", "outer -> 0 * outer")
 LOSS_HESSIAN.mutant("functional Hessian subtracted", "functional -> -functional")
 
-# -- footnotes 1 and 2 -------------------------------------------------------------------------------------------------
-
 FOOTNOTES = Claim(ATTENTION_LOSS, "hessian.fn-1-2", label="Footnotes 1 and 2",
-    statement=r"""
-        \text{batch setting: average the Hessian formulas over the data points;}\quad\text{Theorems 3.1 and 3.2
-        generalize}\text{ to the last layer of any deep self-attention network if } X \text{ is replaced with the output
-        of the}\text{ penultimate layer}""",
+    statement=r"""\text{batch setting: average the Hessian formulas over the data points;}\quad\text{Theorems 3.1 and
+        3.2 generalize}\text{ to the last layer of any deep self-attention network if } X \text{ is replaced with the
+        output of the}\text{ penultimate layer}""",
     relation=Equal(), sizes={"L": (1, 3), "d_V": (1, 2), "d_K": (1, 2)},
     where=lambda sizes: sizes["L"] * sizes["d_V"] * sizes["d_K"] <= 6,
     uses=tuple(f"hessian.thm-3.{n}-{block}" for n in (1, 2) for block in ("vv", "qq", "vq", "qk")),
-    note="""
-        Both at once: two sequences of a batch through two layers, whose first shares the weights of the second
+    note="""Both at once: two sequences of a batch through two layers, whose first shares the weights of the second
         transposed in their roles; the blocks (V,V), (Q,Q), (V,Q), (Q,K) in the weights of the second layer.""",
 )  # fmt: skip
 
@@ -383,6 +359,5 @@ def batch_hessian_by_differentiation(X_1: Any, X_2: Any, P: Any, W_Q: Any, W_K: 
 
 FOOTNOTES.mutant("sum over the batch", "rational(1, 2) -> 1")
 FOOTNOTES.mutant("input of the network instead of the penultimate output", "first_layer(X, W_K, W_Q, P) -> X")
-FOOTNOTES.mutant(
-    "the formulas at the average sequence", "first -> (first + second) / 2; second -> (first + second) / 2; Y -> 0 * Y"
-)
+FOOTNOTES.mutant("the formulas at the average sequence",
+    "first -> (first + second) / 2; second -> (first + second) / 2; Y -> 0 * Y")  # fmt: skip

@@ -9,15 +9,8 @@ from theorems.hessian import HESSIAN
 from theorems.hessian.definitions import attention_logits, shuffling_matrix, square_loss
 from theorems.hessian.part_a_kronecker_products.products import stacked
 from theorems.hessian.settings import (
-    LAYOUT,
-    SQUARE_LOSS,
-    KeyWeights,
-    Labels,
-    QueryWeights,
-    Tokens,
-    ValueWeights,
-    zero_residual,
-)
+    LAYOUT, SQUARE_LOSS, KeyWeights, Labels, QueryWeights, Tokens, ValueWeights, zero_residual,
+)  # fmt: skip
 from verify.matrix import commutation_matrix, eye, kron, rational, sqrt, total, vec_r, zeros
 from verify.oracles import hessian, jacobian
 from verify.vocabulary import Claim, Doubt, Equal, Setting, subject
@@ -111,9 +104,8 @@ OUTER_BLOCKS.mutant("query and key weights exchanged", "W_Q -> W_K; W_K -> W_Q")
 # -- the functional blocks ---------------------------------------------------------------------------------------------
 
 FUNCTIONAL_VQ = Claim(WITH_RESIDUAL, "hessian.rem-4.1-functional-vq", label="Remark 4.1, H_f(V,Q)",
-    statement=r"""
-        H_f(W_V,W_Q) = \frac{2}{d_V\sqrt{d_K}}(\delta_{XY}^\top\otimes I_{d_V^2})(I_L\otimes S)(X\otimes\Sigma_{XX}W_K)
-    """,
+    statement=r"""H_f(W_V,W_Q) = \frac{2}{d_V\sqrt{d_K}}(\delta_{XY}^\top\otimes I_{d_V^2})(I_L\otimes
+        S)(X\otimes\Sigma_{XX}W_K)""",
     relation=Equal(), all_sizes=True, uses=("hessian.eq-2", "hessian.eq-16-17"),
 )  # fmt: skip
 
@@ -135,9 +127,8 @@ FUNCTIONAL_VQ.mutant("query instead of key weights", "right -> kron(X, intra_seq
 FUNCTIONAL_VQ.mutant("X^T X instead of X^T X / L", "right -> kron(X, X.T @ X @ W_K)")
 
 FUNCTIONAL_QK = Claim(WITH_RESIDUAL, "hessian.rem-4.1-functional-qk", label="Remark 4.1, H_f(Q,K)",
-    statement=r"""
-        H_f(W_Q,W_K) = \frac{2}{d_V\sqrt{d_K}}\big(\delta_{XY}^\top(X\otimes W_V^\top\Sigma_{XX})\otimes I_{d_V}\big)
-        S\otimes I_{d_K}""",
+    statement=r"""H_f(W_Q,W_K) = \frac{2}{d_V\sqrt{d_K}}\big(\delta_{XY}^\top(X\otimes W_V^\top\Sigma_{XX})\otimes
+        I_{d_V}\big) S\otimes I_{d_K}""",
     assumptions=["matrix products bind tighter than the final (x) I_{d_K}, the only reading with matching sizes"],
     relation=Equal(), all_sizes=True, uses=("hessian.eq-2", "hessian.thm-3.2-qk"),
 )  # fmt: skip
@@ -162,8 +153,7 @@ FUNCTIONAL_QK.mutant("transposed in d_V", "slope -> slope.T")
 # -- block-hollow, and definite on the diagonal ------------------------------------------------------------------------
 
 HOLLOW = Claim(WITH_RESIDUAL, "hessian.rem-4.1-hollow-psd", label="Remark 4.1 and section 4.1, text",
-    statement=r"""
-        \partial A/\partial T = I_{L^2},\ \partial^2 A/\partial T^2 = 0;\ H_f(W_i,W_i) = 0 \text{ for }
+    statement=r"""\partial A/\partial T = I_{L^2},\ \partial^2 A/\partial T^2 = 0;\ H_f(W_i,W_i) = 0 \text{ for }
         i\in\{Q,K,V\},\text{ so that the diagonal blocks are those of the outer-product Hessian, and
         positive-semidefinite}""",
     relation=Equal(), all_sizes=True, where=lambda sizes: sizes["L"] * sizes["d_V"] * sizes["d_K"] <= 8,
@@ -174,8 +164,7 @@ HOLLOW = Claim(WITH_RESIDUAL, "hessian.rem-4.1-hollow-psd", label="Remark 4.1 an
         Damaged: the derivative of the activation id on L x L matrices is I_{L^2}, which eq. (4) gives the size L^2 x L^2
         and which is taken.""",
     ),
-    note="""
-        The formula is a Gram matrix 2/(L d_V) J^T J with the Jacobian J in closed form, so equality with the loss
+    note="""The formula is a Gram matrix 2/(L d_V) J^T J with the Jacobian J in closed form, so equality with the loss
         Hessian shows that each diagonal block is positive-semidefinite, without computing an eigenvalue.""",
 )  # fmt: skip
 

@@ -124,10 +124,9 @@ TABLE_1.mutant("labels left out of the residual", "Y -> 0 * Y")
 Factor = Annotated[Any, Real(-2.0, 2.0, avoid_zero=True)]
 
 UNIFORM_DEPENDENCE = Claim(WITHOUT_SOFTMAX, "hessian.sec4.1-uniform-dependence", label="Section 4.1, text",
-    statement=r"""
-        \text{All blocks of the outer-product Hessian depend cubically on } \Sigma_{XX} \text{, the non-zero functional
-        blocks} \text{ linearly on } X\otimes\Sigma_{XX}; \text{ the number of weight matrices is the same for the
-        outer-product Hessian and} \text{ across non-zero blocks of the functional Hessian}""",
+    statement=r"""\text{All blocks of the outer-product Hessian depend cubically on } \Sigma_{XX} \text{, the non-zero
+        functional blocks} \text{ linearly on } X\otimes\Sigma_{XX}; \text{ the number of weight matrices is the same
+        for the outer-product Hessian and} \text{ across non-zero blocks of the functional Hessian}""",
     relation=Equal(), all_sizes=True, expects="reading",
     uses=("hessian.table-1", "hessian.rem-4.1-outer", "hessian.rem-4.1-functional-vq", "hessian.rem-4.1-functional-qk"),
     reading=Reading(
@@ -136,8 +135,7 @@ UNIFORM_DEPENDENCE = Claim(WITHOUT_SOFTMAX, "hessian.sec4.1-uniform-dependence",
         of the expressions in Remark 4.1, in which the residual delta_XY is a symbol of its own: it is held fixed,
         although F in it holds three more factors X and three more weight matrices""",
     ),
-    note="""
-        X -> sigma X and all weights times w multiply every block of H_o by sigma^6 w^4 and every block of H_f by
+    note="""X -> sigma X and all weights times w multiply every block of H_o by sigma^6 w^4 and every block of H_f by
         sigma^3 w: four weight matrices in each block of H_o, one in each non-zero block of H_f.""",
 )  # fmt: skip
 
@@ -170,9 +168,8 @@ Weight = Annotated[Any, Real(0.5, 2.0)]
 Column3 = Annotated[Any, Shape("3", "1")]
 
 SOFTMAX_INDEFINITE = Claim(HESSIAN, "hessian.sec4.1-softmax-indefinite", label="Section 4.1, text",
-    statement=r"""
-        \text{Softmax makes the Hessian diagonal blocks more indefinite: with linear self-attention they are fully
-        defined by} \text{ the outer-product Hessian, which ensures that they are positive-semidefinite}""",
+    statement=r"""\text{Softmax makes the Hessian diagonal blocks more indefinite: with linear self-attention they are
+        fully defined by} \text{ the outer-product Hessian, which ensures that they are positive-semidefinite}""",
     assumptions=["square loss", LINEAR[0], "for the softmax: classical self-attention"],
     relation=Equal(), sizes={"L": (1, 3), "d_V": (1, 2), "d_K": (1, 4)}, expects="reading",
     uses=("hessian.eq-2", "hessian.full-functional", "hessian.rem-4.1-hollow-psd"), exact=True,

@@ -68,15 +68,13 @@ SINGLE_MATRIX = Setting(
 )
 
 LEMMA_41 = Claim(SINGLE_MATRIX, "hessian.lem-4.1", label="Lemma 4.1 (Section 4.2 and Appendix B.2)",
-    statement=r"""
-        H(W_{QK},W_{QK}) = Z_1^\top(I_L\otimes W_V W_V^\top) Z_1 + \big(\delta_{XY}^\top(I_L\otimes W_V^\top)\otimes
-        I_{d_V^2}\big) Z_2""",
+    statement=r"""H(W_{QK},W_{QK}) = Z_1^\top(I_L\otimes W_V W_V^\top) Z_1 + \big(\delta_{XY}^\top(I_L\otimes
+        W_V^\top)\otimes I_{d_V^2}\big) Z_2""",
     relation=Equal(), expects="refuted", severity="error", correction="hessian.lem-4.1-corrected",
     uses=("hessian.lem-4.1-eq-22",), proof=("hessian.lem-4.1-eq-22",),
-    note="""
-        The factor 2/(L d_V) of the square loss is missing, in Section 4.2 and in Appendix B.2 alike; Theorems 3.1 and
-        3.2 have it. As printed the formula is the Hessian for ||F - Y||_F^2 / 2, and right by accident where L d_V =
-        2.""",
+    note="""The factor 2/(L d_V) of the square loss is missing, in Section 4.2 and in Appendix B.2 alike; Theorems 3.1
+        and 3.2 have it. As printed the formula is the Hessian for ||F - Y||_F^2 / 2, and right by accident where L d_V
+        = 2.""",
 )  # fmt: skip
 
 
@@ -89,20 +87,10 @@ def single_matrix_hessian_as_printed(X: Tokens, W: QueryKeyWeights, W_V: ValueWe
 LEMMA_41.oracle(lambda X, W, W_V, Y: hessian(single_matrix_loss, ("W", "W"))(X, W, W_V, Y))
 LEMMA_41.mutant("a factor 1/L", lambda value, X: value * rational(1, X.shape[0]))
 LEMMA_41.mutant("residual with the wrong sign", "Y -> 2 * single_matrix_attention(X, W, W_V) - Y")
-LEMMA_41.counterexample(
-    "three tokens 0, 0, 3 under uniform attention, labels 0: printed 54, true 36",
-    X=[[0], [0], [3]],
-    W=[[0]],
-    W_V=[[1]],
-    Y=[[0], [0], [0]],
-)
-LEMMA_41.counterexample(
-    "the same with labels equal to the outputs, so that only the outer product is left",
-    X=[[0], [0], [3]],
-    W=[[0]],
-    W_V=[[1]],
-    Y=[[1], [1], [1]],
-)
+LEMMA_41.counterexample("three tokens 0, 0, 3 under uniform attention, labels 0: printed 54, true 36",
+    X=[[0], [0], [3]], W=[[0]], W_V=[[1]], Y=[[0], [0], [0]])  # fmt: skip
+LEMMA_41.counterexample("the same with labels equal to the outputs, so that only the outer product is left",
+    X=[[0], [0], [3]], W=[[0]], W_V=[[1]], Y=[[1], [1], [1]])  # fmt: skip
 
 LEMMA_41_CORRECTED = Claim(SINGLE_MATRIX, "hessian.lem-4.1-corrected", label="Lemma 4.1, with the factor of the loss",
     statement=r"""
@@ -137,10 +125,9 @@ LEMMA_41_CORRECTED.mutant("labels left out of the residual", "Y -> 0 * Y")
 
 EQUATION_22 = Claim(HESSIAN, "hessian.lem-4.1-eq-22",
     label="Eq. (22) and the second-derivative formula, proof of Lemma 4.1",
-    statement=r"""
-        \frac{\partial F}{\partial W_{QK}} = (I_L\otimes W_V^\top X^\top)\frac{\partial A}{\partial T}(X\otimes
-        X);\quad\frac{\partial^2 F}{\partial W_{QK}\partial W_{QK}} = (I_L\otimes W_V^\top X^\top\otimes X^\top\otimes
-        X^\top)\frac{\partial^2 A}{\partial T\partial T}(X\otimes X)""",
+    statement=r"""\frac{\partial F}{\partial W_{QK}} = (I_L\otimes W_V^\top X^\top)\frac{\partial A}{\partial
+        T}(X\otimes X);\quad\frac{\partial^2 F}{\partial W_{QK}\partial W_{QK}} = (I_L\otimes W_V^\top X^\top\otimes
+        X^\top\otimes X^\top)\frac{\partial^2 A}{\partial T\partial T}(X\otimes X)""",
     assumptions=[SINGLE[0], SINGLE[2]],
     relation=Equal(), all_sizes=True, sizes=SIZES, where=few_products,
     uses=("hessian.lem-B.1", "hessian.eq-15", "hessian.lem-C.1-structure-corrected"), exact=True,

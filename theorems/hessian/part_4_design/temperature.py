@@ -9,12 +9,8 @@ from theorems.hessian.definitions import attention, attention_logits, attention_
 from theorems.hessian.part_4_design.single_matrix import logit_curvature
 from theorems.hessian.part_a_kronecker_products.products import stacked
 from theorems.hessian.part_d_query_key.split_at_logits import (
-    V_matrix,
-    logit_slope,
-    logits_of_stack,
-    loss_of_logits,
-    split_in_closed_form,
-)
+    V_matrix, logit_slope, logits_of_stack, loss_of_logits, split_in_closed_form,
+)  # fmt: skip
 from theorems.hessian.settings import LAYOUT, SIZES, SQUARE_LOSS, KeyWeights, Labels, QueryWeights, Tokens, ValueWeights
 from verify.arithmetics import midpoint
 from verify.matrix import concatenate, frobenius_norm, ones, rational, sqrt, total, vec_r
@@ -61,16 +57,14 @@ TEMPERATURE = Setting(
 )
 
 SCALING = Claim(TEMPERATURE, "hessian.sec4.3-temperature-scaling", label="Section 4.3, text (temperature)",
-    statement=r"""
-        T(X) = XW_QW_K^\top X^\top/(t\sqrt{d_K}):\ H_o^T \text{ will be scaled by } 1/t^2 \text{ and } H_f^T \text{ by }
-        1/t,\text{ since } t \text{ is just an extra multiplier in front of } \sqrt{d_K} \text{ and the formulas for }
-        H_f^T, H_o^T \text{ depend on } 1/\sqrt{d_K} \text{ linearly and quadratically}""",
+    statement=r"""T(X) = XW_QW_K^\top X^\top/(t\sqrt{d_K}):\ H_o^T \text{ will be scaled by } 1/t^2 \text{ and } H_f^T
+        \text{ by } 1/t,\text{ since } t \text{ is just an extra multiplier in front of } \sqrt{d_K} \text{ and the
+        formulas for } H_f^T, H_o^T \text{ depend on } 1/\sqrt{d_K} \text{ linearly and quadratically}""",
     relation=Equal(), expects="refuted", severity="error", correction="hessian.temperature-scaling-a-held", exact=True,
-    note="""
-        A = softmax(T) follows t, and with it Z_1, Z_2 and the residual, so that neither part is scaled by a power of t.
-        What is scaled so are the prefactors, with A held. How the parts do depend on t: hessian.temperature-as-weights.
-        For tokens 0 and 1, unit weights and labels 0, H_o^T at t = 1 is -5.725 times that at t = 2 (claimed: 4), and
-        H_f^T 1.965 times (claimed: 2).""",
+    note="""A = softmax(T) follows t, and with it Z_1, Z_2 and the residual, so that neither part is scaled by a power
+        of t. What is scaled so are the prefactors, with A held. How the parts do depend on t:
+        hessian.temperature-as-weights. For tokens 0 and 1, unit weights and labels 0, H_o^T at t = 1 is -5.725 times
+        that at t = 2 (claimed: 4), and H_f^T 1.965 times (claimed: 2).""",
 )  # fmt: skip
 
 
@@ -85,15 +79,8 @@ def scaled_by_temperature(
 SCALING.oracle(lambda X, W_Q, W_K, W_V, Y, t: stacked(*tempered_parts(X, W_Q, W_K, W_V, Y, t)))
 SCALING.mutant("both by 1/t", lambda X, W_Q, W_K, W_V, Y, t: _closed(X, W_Q, W_K, W_V, Y, 1 / t, 1 / t))
 SCALING.mutant("both by 1/t^2", lambda X, W_Q, W_K, W_V, Y, t: _closed(X, W_Q, W_K, W_V, Y, 1 / (t * t), 1 / (t * t)))
-SCALING.counterexample(
-    "tokens 0 and 2, unit weights, t = 2: A moves from weights exp(4) : 1 to exp(2) : 1",
-    X=[[0], [2]],
-    W_Q=[[1]],
-    W_K=[[1]],
-    W_V=[[1]],
-    Y=[[0], [0]],
-    t=2,
-)
+SCALING.counterexample("tokens 0 and 2, unit weights, t = 2: A moves from weights exp(4) : 1 to exp(2) : 1",
+    X=[[0], [2]], W_Q=[[1]], W_K=[[1]], W_V=[[1]], Y=[[0], [0]], t=2)  # fmt: skip
 SCALING.counterexample(
     "tokens 0 and 1, unit weights, t = 2: the ratios of the values at t = 1 and 2 are -5.725 and 1.965, not 4 and 2",
     X=[[0], [1]],
@@ -137,8 +124,7 @@ HELD.mutant("both by 1/t^2", lambda X, W_Q, W_K, W_V, Y, t: _closed(X, W_Q, W_K,
 
 AS_WEIGHTS = Claim(TEMPERATURE, "hessian.temperature-as-weights",
     label="Section 4.3, temperature as a scale of the query weights",
-    statement=r"""
-        H_o^T(t; W_Q, W_K) = D H_o^T(1; W_Q/t, W_K) D,\ H_f^T(t; W_Q, W_K) = D H_f^T(1; W_Q/t, W_K) D,\ D =
+    statement=r"""H_o^T(t; W_Q, W_K) = D H_o^T(1; W_Q/t, W_K) D,\ H_f^T(t; W_Q, W_K) = D H_f^T(1; W_Q/t, W_K) D,\ D =
         \operatorname{diag}(I, I/t) \text{ for the weights } [W_K; W_Q]""",
     relation=Equal(), all_sizes=True, uses=("hessian.rem-D.1-corrected",), exact=True, of_project=True,
     note="The logits at temperature t are those of the query weights W_Q / t at temperature 1.",
@@ -202,10 +188,9 @@ LARGE = Claim(
         "huge": "logits of 1e6 move the limit beyond the scales",
         "one-hot attention": "likewise",
     },
-    note="""
-        'Dominates' is decided as this: with A following t, t ||H_o^T(t)|| / ||H_f^T(t)|| has a finite limit, so that the
-        ratio falls like 1/t. The limit is ||V^T U V|| / (d_K ||B||) sqrt(1/2) with U and B (Remark D.1) under uniform
-        attention. Without the hypothesis H_f^T can vanish at every t where H_o^T does not.""",
+    note="""'Dominates' is decided as this: with A following t, t ||H_o^T(t)|| / ||H_f^T(t)|| has a finite limit, so
+        that the ratio falls like 1/t. The limit is ||V^T U V|| / (d_K ||B||) sqrt(1/2) with U and B (Remark D.1) under
+        uniform attention. Without the hypothesis H_f^T can vanish at every t where H_o^T does not.""",
 )
 
 
@@ -278,18 +263,16 @@ SMALL = Claim(
     relation=TendsTo(scales=tuple(range(10)), rate=QuadraticRate(order=1.8), bits=2400),
     sizes={"L": (2, 3), "d_V": (1, 2), "d_K": (1, 2)},
     expects="gap",
-    missing="""
-        no logits tie, one row has the smallest gap between its two largest logits, and the residual of that row at
-        one-hot attention is not orthogonal to W_V^T d, d the difference of the two tokens""",
+    missing="""no logits tie, one row has the smallest gap between its two largest logits, and the residual of that row
+        at one-hot attention is not orthogonal to W_V^T d, d the difference of the two tokens""",
     presumes=("hessian.temperature-small-t-any-logits",),
     uses=("hessian.temperature-as-weights",),
     without_domains={"uniform attention": "W_Q = 0 ties all logits", "tied": "repeated tokens tie logits"},
-    note="""
-        'The more prominent part' is decided as this: with A following t, t ||H_o^T(t)|| / ||H_f^T(t)|| has a positive
-        limit, so that the ratio grows like 1/t. The limit is
-        (|W_Q^T x|^2 |d|^2 + |x|^2 |W_K^T d|^2) / (sqrt(2) d_K |x| |d|), x the token of the row with the
-        smallest gap and d the difference of the two tokens it hesitates between. Prominent is meant relatively: both
-        parts vanish like exp(-g / t). Where W_Q = W_K = 0, so that all logits tie, H_o^T = 0 at every t.""",
+    note="""'The more prominent part' is decided as this: with A following t, t ||H_o^T(t)|| / ||H_f^T(t)|| has a
+        positive limit, so that the ratio grows like 1/t. The limit is (|W_Q^T x|^2 |d|^2 + |x|^2 |W_K^T d|^2) /
+        (sqrt(2) d_K |x| |d|), x the token of the row with the smallest gap and d the difference of the two tokens it
+        hesitates between. Prominent is meant relatively: both parts vanish like exp(-g / t). Where W_Q = W_K = 0, so
+        that all logits tie, H_o^T = 0 at every t.""",
 )
 
 
@@ -316,10 +299,9 @@ SMALL.mutant("queries left out", "queries + keys -> keys")
 
 LARGE_LIMIT = Claim(TEMPERATURE, "hessian.temperature-large-t-limit",
     label="Section 4.3, the ratio of the two parts at large temperatures",
-    statement=r"""
-        \text{if } B_0 \ne 0,\ \lim_{t\to\infty} t\,\frac{\|H_o^T(t)\|_F}{\|H_f^T(t)\|_F} =
-        \frac{\|V^\top U_0V\|_F}{\sqrt2\,d_K\|B_0\|_F}, \text{ with } V \text{ of Remark D.1 and } U_0, B_0 \text{ its }
-        U, B \text{ at uniform attention } A = \tfrac1L\mathbb{1}\mathbb{1}^\top, F = AXW_V""",
+    statement=r"""\text{if } B_0 \ne 0,\ \lim_{t\to\infty} t\,\frac{\|H_o^T(t)\|_F}{\|H_f^T(t)\|_F} = \frac{\|V^\top
+        U_0V\|_F}{\sqrt2\,d_K\|B_0\|_F}, \text{ with } V \text{ of Remark D.1 and } U_0, B_0 \text{ its } U, B \text{ at
+        uniform attention } A = \tfrac1L\mathbb{1}\mathbb{1}^\top, F = AXW_V""",
     assumptions=LARGE_HYPOTHESIS, relation=LARGE.relation, sizes=LARGE.sizes, of_project=True,
     corrects="hessian.temperature-large-t-any-labels", uses=("hessian.temperature-as-weights",),
     without_domains=LARGE.without_domains,
@@ -331,8 +313,7 @@ LARGE_LIMIT.mutant("attention as at t = 1", "_uniform(X, W_V, Y) -> _present(X, 
 
 SMALL_LIMIT = Claim(TEMPERATURE, "hessian.temperature-small-t-limit",
     label="Section 4.3, the ratio of the two parts at small temperatures",
-    statement=r"""
-        \lim_{t\to0} t\,\frac{\|H_o^T(t)\|_F}{\|H_f^T(t)\|_F} = \frac{|W_Q^\top x|^2|d|^2 + |x|^2|W_K^\top
+    statement=r"""\lim_{t\to0} t\,\frac{\|H_o^T(t)\|_F}{\|H_f^T(t)\|_F} = \frac{|W_Q^\top x|^2|d|^2 + |x|^2|W_K^\top
         d|^2}{\sqrt2\,d_K|x||d|}, \text{ with } x \text{ the token of the row with the smallest gap between its two
         largest logits and } d \text{ the difference of the two tokens that have them}""",
     assumptions=SMALL_HYPOTHESIS, relation=SMALL.relation, sizes=SMALL.sizes, of_project=True,
@@ -375,9 +356,8 @@ LARGE_ANYWHERE = Claim(TEMPERATURE, "hessian.temperature-large-t-any-labels",
     assumptions=["W_Q = 0, where H_o^T(t) and H_f^T(t) are multiples of 1/t^2 and 1/t, and t = 2^10"],
     relation=AtMost(ascent=False), sizes={"L": (2, 3), "d_V": (1, 2), "d_K": (1, 2)}, expects="refuted", severity="error",
     correction="hessian.temperature-large-t-limit", of_project=True,
-    note="""
-        Section 4.3 for large t without its hypothesis. Where the labels are the outputs under uniform attention, W_Q = 0,
-        B = 0 and H_f^T = 0 at every t, while H_o^T is not zero. Squares are compared.""",
+    note="""Section 4.3 for large t without its hypothesis. Where the labels are the outputs under uniform attention,
+        W_Q = 0, B = 0 and H_f^T = 0 at every t, while H_o^T is not zero. Squares are compared.""",
 )  # fmt: skip
 LARGE_ANYWHERE.inputs(without_queries)
 
@@ -406,9 +386,8 @@ SMALL_ANYWHERE = Claim(TEMPERATURE, "hessian.temperature-small-t-any-logits",
     assumptions=["W_Q = 0, where H_o^T(t) and H_f^T(t) are multiples of 1/t^2 and 1/t, and t = 2^-10"],
     relation=AtMost(ascent=False), sizes={"L": (2, 3), "d_V": (1, 2), "d_K": (1, 2)}, expects="refuted", severity="error",
     correction="hessian.temperature-small-t-limit", of_project=True,
-    note="""
-        Section 4.3 for small t without its hypothesis. Where W_Q = W_K = 0 all logits tie, V = 0 and H_o^T = 0 at every
-        t, while H_f^T is not zero. Squares are compared.""",
+    note="""Section 4.3 for small t without its hypothesis. Where W_Q = W_K = 0 all logits tie, V = 0 and H_o^T = 0 at
+        every t, while H_f^T is not zero. Squares are compared.""",
 )  # fmt: skip
 SMALL_ANYWHERE.inputs(without_queries)
 

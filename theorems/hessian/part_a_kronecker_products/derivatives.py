@@ -40,9 +40,8 @@ EQUATION_15.mutant("B^T (x) A, the column-major form", lambda A, B: kron(B.T, A)
 EQUATION_15.mutant("B not transposed", lambda A, B: kron(A, B.reshape(B.shape[1], B.shape[0])))
 
 EQUATIONS_16_17 = Claim(IDENTITIES, "hessian.eq-16-17", label="Eqs. (16), (17) with proof",
-    statement=r"""
-        F = X\otimes Y:\ \nabla_X F = (I_n\otimes K_{p,q}\otimes I_r)(I_{nq}\otimes\operatorname{vec}_r Y),\quad
-        \nabla_Y F = (I_n\otimes K_{p,q}\otimes I_r)(\operatorname{vec}_r X\otimes I_{pr});\ \text{column-wise}
+    statement=r"""F = X\otimes Y:\ \nabla_X F = (I_n\otimes K_{p,q}\otimes I_r)(I_{nq}\otimes\operatorname{vec}_r
+        Y),\quad \nabla_Y F = (I_n\otimes K_{p,q}\otimes I_r)(\operatorname{vec}_r X\otimes I_{pr});\ \text{column-wise}
         (I_q\otimes K_{r,n}\otimes I_p)(I_{nq}\otimes\operatorname{vec}_c Y)\text{ and }(I_q\otimes K_{r,n}\otimes
         I_p)(\operatorname{vec}_c X\otimes I_{pr})""",
     assumptions=["X in R^{n x q}, Y in R^{p x r}", "row-major vec_r, numerator layout, Eq. (4); vec_c in the proof"],

@@ -29,14 +29,12 @@ def by_entries(A: Any, B: Any) -> Any:
 # -- Eqs. (6)-(12): products -------------------------------------------------------------------------------------------
 
 EQUATIONS_6_10 = Claim(IDENTITIES, "hessian.eq-6-10", label="Eqs. (6)-(10)",
-    statement=r"""
-        A\otimes(B+C) = A\otimes B + A\otimes C,\ (B+C)\otimes A = B\otimes A + C\otimes A;\ (kA)\otimes B =
+    statement=r"""A\otimes(B+C) = A\otimes B + A\otimes C,\ (B+C)\otimes A = B\otimes A + C\otimes A;\ (kA)\otimes B =
         A\otimes(kB) = k(A\otimes B);\ (A\otimes B)\otimes C = A\otimes(B\otimes C);\ (A\otimes B)(C\otimes D) =
         (AC)\otimes(BD);\ (A\otimes B)^\top = A^\top\otimes B^\top""",
     assumptions=["sizes for which the operations exist"],
     relation=Equal(), sizes={"m": (1, 3), "n": (1, 2), "p": (1, 2), "q": (1, 3), "r": (1, 2), "s": (1, 2)},
-    note="""
-        B and B' have one shape, and so have A C and B D where they are multiplied. Left sides are assembled from
+    note="""B and B' have one shape, and so have A C and B D where they are multiplied. Left sides are assembled from
         blocks a_ij B (Definition A.1).""",
 )  # fmt: skip
 
@@ -77,9 +75,8 @@ Column = Annotated[Any, Shape("m", "1")]
 OtherColumn = Annotated[Any, Shape("n", "1")]
 
 EQUATIONS_11_12 = Claim(IDENTITIES, "hessian.eq-11-12", label="Eqs. (11), (12)",
-    statement=r"""
-        a^\top\otimes b = b a^\top = b\otimes a^\top;\qquad A(v^\top\otimes B) = (1\otimes A)(v^\top\otimes B) =
-        (v^\top\otimes AB)""",
+    statement=r"""a^\top\otimes b = b a^\top = b\otimes a^\top;\qquad A(v^\top\otimes B) = (1\otimes A)(v^\top\otimes B)
+        = (v^\top\otimes AB)""",
     assumptions=["a, b, v are column vectors", "A and B can be multiplied"],
     relation=Equal(), all_sizes=True, sizes={"m": (1, 4), "n": (1, 4), "r": (1, 3)}, uses=("hessian.eq-6-10",),
 )  # fmt: skip
@@ -105,8 +102,7 @@ EQUATIONS_11_12.mutant("A B (x) v^T instead of v^T (x) A B", "kron(a.T, A @ B) -
 # -- Eqs. (13), (14): vectorisation, block-diagonal factors ------------------------------------------------------------
 
 EQUATION_13 = Claim(IDENTITIES, "hessian.eq-13", label="Eq. (13) with proof",
-    statement=r"""
-        \operatorname{vec}_r A = (A\otimes I_n)\operatorname{vec}_r I_n;\ \operatorname{vec}_c B = (I_q\otimes
+    statement=r"""\operatorname{vec}_r A = (A\otimes I_n)\operatorname{vec}_r I_n;\ \operatorname{vec}_c B = (I_q\otimes
         B)\operatorname{vec}_c I_q;\ \operatorname{vec}_r A = K_{m,n}\operatorname{vec}_c A = K_{m,n}(I_n\otimes
         A)\operatorname{vec}_c I_n = (A\otimes I_n) K_{n,n}\operatorname{vec}_c I_n = (A\otimes I_n)\operatorname{vec}_r
         I_n""",
@@ -174,6 +170,5 @@ def block_diagonal_times_kronecker(A: Blocks, B: MbyN, C: RbyT) -> Any:
 
 
 EQUATION_14.mutant("the first row of B in every block", "kron(B[i : i + 1], C) -> kron(B[:1], C)")
-EQUATION_14.mutant(
-    "A_i C (x) B_i^T instead of B_i^T (x) A_i C", "kron(B[i : i + 1], A[i] @ C) -> kron(A[i] @ C, B[i : i + 1])"
-)
+EQUATION_14.mutant("A_i C (x) B_i^T instead of B_i^T (x) A_i C",
+    "kron(B[i : i + 1], A[i] @ C) -> kron(A[i] @ C, B[i : i + 1])")  # fmt: skip

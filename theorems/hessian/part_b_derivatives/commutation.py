@@ -18,9 +18,8 @@ LEMMA_B2 = Claim(IDENTITIES, "hessian.lem-B.2", label="Lemma B.2, eq. (20), with
         I_M),\ \text{both with entries } \delta_{m_1,m_2}\delta_{n_1,n_2} \text{ at } ((m_1,n_1,m_2),n_2)""",
     assumptions=["K_{N,M} in R^{MN x MN} is the commutation matrix"],
     relation=Equal(), all_sizes=True, sizes={"n": (1, 4), "m": (1, 4)}, uses=("hessian.eq-18",),
-    note="""
-        Both matrices are applied to an arbitrary vector of length N, which is as much as comparing them. M = N gives
-        the two forms of S.""",
+    note="""Both matrices are applied to an arbitrary vector of length N, which is as much as comparing them. M = N
+        gives the two forms of S.""",
 )  # fmt: skip
 
 
@@ -48,8 +47,7 @@ LEMMA_B2.mutant("commutation matrices transposed", "K -> J; J -> K")
 LEMMA_B2.mutant("no commutation matrix on the left", "K -> eye(M * N)")
 
 LEMMA_B3 = Claim(IDENTITIES, "hessian.lem-B.3", label="Lemma B.3 and its chain",
-    statement=r"""
-        (I_m\otimes K_{m,n})(\operatorname{vec}_r A\otimes A) = (I_m\otimes K_{m,n})(A\otimes I_n\otimes
+    statement=r"""(I_m\otimes K_{m,n})(\operatorname{vec}_r A\otimes A) = (I_m\otimes K_{m,n})(A\otimes I_n\otimes
         A)(\operatorname{vec}_r I_n\otimes I_n) = (A\otimes K_{m,n}(I_n\otimes A))(\operatorname{vec}_r I_n\otimes I_n)
         = (A\otimes(A\otimes I_n) K_{n,n})(\operatorname{vec}_r I_n\otimes I_n) = (A\otimes A\otimes I_n)(I_n\otimes
         K_{n,n})(\operatorname{vec}_r I_n\otimes I_n)""",

@@ -10,14 +10,8 @@ from typing import Annotated, Any
 
 from theorems.hessian import HESSIAN
 from theorems.hessian.definitions import (
-    Z_2,
-    attention,
-    attention_logits,
-    attention_matrix,
-    shuffling_matrix,
-    softmax_jacobian,
-    softmax_second_derivative,
-)
+    Z_2, attention, attention_logits, attention_matrix, shuffling_matrix, softmax_jacobian, softmax_second_derivative,
+)  # fmt: skip
 from theorems.hessian.part_a_kronecker_products.products import stacked
 from theorems.hessian.settings import ATTENTION, KeyWeights, QueryWeights, Tokens, ValueWeights
 from verify.matrix import commutation_matrix, eye, kron, softmax, sqrt, vec_r
@@ -44,8 +38,7 @@ PROOF_VQ = Claim(PROOF, "hessian.thm-3.2-proof-vq", label="Appendix B.1, proof o
     r"\Big(\frac{X\otimes XW_K}{\sqrt{d_K}}\Big);\ \frac{"
     r"\partial^2F}{\partial W_V\partial W_Q} = \frac{\partial F_1}{\partial F_2}\frac{\partial F_2}{\partial W_Q}",
     relation=Equal(), all_sizes=True, uses=("hessian.eq-16-17", "hessian.lem-B.1", "hessian.lem-B.3"),
-    note="""
-        The remark between the displays, that F_2 differs from A only by W_V, is hessian.thm-3.2-proof-vq-remark; no
+    note="""The remark between the displays, that F_2 differs from A only by W_V, is hessian.thm-3.2-proof-vq-remark; no
         formula rests on it.""",
 )  # fmt: skip
 
@@ -86,10 +79,9 @@ REMARK_VQ = Claim(PROOF, "hessian.thm-3.2-proof-vq-remark",
     relation=Equal(), sizes={"L": (1, 3), "d_V": (1, 3), "d_K": (1, 3)},
     where=lambda sizes: affordable(sizes) and sizes["L"] == sizes["d_V"], expects="refuted", severity="slip",
     correction="hessian.thm-3.2-proof-vq-remark-corrected", of_project=True,
-    note="""
-        F_2 = A X holds no W_V, and A is L x L where F_2 is L x d_V, so that neither F_2 = A W_V nor A = F_2 W_V can be
-        formed unless L = d_V; there neither holds, as the counterexample with W_V = 1 shows for both. The definition of
-        F_2 two lines above shows what was meant: F = F_2 W_V.""",
+    note="""F_2 = A X holds no W_V, and A is L x L where F_2 is L x d_V, so that neither F_2 = A W_V nor A = F_2 W_V can
+        be formed unless L = d_V; there neither holds, as the counterexample with W_V = 1 shows for both. The definition
+        of F_2 two lines above shows what was meant: F = F_2 W_V.""",
 )  # fmt: skip
 
 
@@ -135,8 +127,7 @@ REMARK_VQ_CORRECTED.mutant("W_V left out", "W_V.T -> eye(X.shape[1])")
 # -- W_Q twice ---------------------------------------------------------------------------------------------------------
 
 PROOF_QQ = Claim(PROOF, "hessian.thm-3.2-proof-qq", label="Appendix B.1, proof of Theorem 3.2 (W_Q)",
-    statement=r"""
-        \frac{\partial F_1}{\partial G} = (I_L\otimes W_V^\top X^\top)\otimes\Big(\frac{X\otimes
+    statement=r"""\frac{\partial F_1}{\partial G} = (I_L\otimes W_V^\top X^\top)\otimes\Big(\frac{X\otimes
         XW_K}{\sqrt{d_K}}\Big)^\top = \frac{I_L\otimes W_V^\top X^\top\otimes X^\top\otimes W_K^\top
         X^\top}{\sqrt{d_K}},\ \frac{\partial T}{\partial W_Q} = \frac{X\otimes XW_K}{\sqrt{d_K}},\ \frac{\partial
         G}{\partial T} = \frac{\partial^2A}{\partial T\partial T},\ \frac{\partial^2F}{\partial W_Q\partial W_Q} =
@@ -184,8 +175,7 @@ PROOF_QQ.mutant("query instead of key weights", "X @ W_K -> X @ W_Q")
 
 EQUATION_21 = Claim(PROOF, "hessian.eq-21",
     label="Eq. (21) and the two Jacobians below it, proof of Theorem 3.2 (W_Q & W_K)",
-    statement=r"""
-        \frac{\partial^2F}{\partial W_Q\partial W_K} = (F_1\otimes F_2^\top)\frac{\partial G}{\partial W_K} +
+    statement=r"""\frac{\partial^2F}{\partial W_Q\partial W_K} = (F_1\otimes F_2^\top)\frac{\partial G}{\partial W_K} +
         (F_1G\otimes I_{d_Vd_K})\frac{\partial F_2}{\partial W_K},\ F_1 = I_L\otimes W_V^\top X^\top,\ F_2 = (X\otimes
         XW_K)/\sqrt{d_K};\quad \frac{\partial G}{\partial W_K} = \frac{\partial^2A}{\partial T\partial
         T}\Big(\frac{XW_Q\otimes X}{\sqrt{d_K}}\Big)K_{d_K,d_V}""",
@@ -227,8 +217,7 @@ EQUATION_21.mutant("no commutation matrix", "commutation_matrix(d_K, d_V) -> eye
 EQUATION_21.mutant("F_2 not transposed", "F_2.T -> F_2.reshape(F_2.shape[1], F_2.shape[0])")
 
 EQUATION_21_DF2 = Claim(PROOF, "hessian.eq-21-dF2", label="Appendix B.1, chain for dF_2/dW_K",
-    statement=r"""
-        \frac{\partial F_2}{\partial W_K} = (I_L\otimes K_{L,d_V}\otimes I_{d_K})(\operatorname{vec}_rX\otimes
+    statement=r"""\frac{\partial F_2}{\partial W_K} = (I_L\otimes K_{L,d_V}\otimes I_{d_K})(\operatorname{vec}_rX\otimes
         I_{Ld_K})\Big(\frac{X\otimes I_{d_K}}{\sqrt{d_K}}\Big) = \frac{1}{\sqrt{d_K}}(I_L\otimes K_{L,d_V}\otimes
         I_{d_K})(\operatorname{vec}_r X\otimes X\otimes I_{d_K}) = \frac{1}{\sqrt{d_K}}(I_L\otimes
         K_{L,d_V})(\operatorname{vec}_rX\otimes X)\otimes I_{d_K} = \frac{1}{\sqrt{d_K}}(X\otimes X\otimes
@@ -263,9 +252,8 @@ EQUATION_21_DF2.mutant("S without its commutation matrix", "S -> kron(vec_r(eye(
 
 THEOREM_32_Z2_APPENDIX = Claim(HESSIAN, "hessian.thm-3.2-z2-appendix",
     label="Theorem 3.2 (Appendix B.1), definition of Z_2",
-    statement=r"""
-        Z_2 := (I_L\otimes X^\top\otimes X^\top\otimes X^\top)(\partial^2 A/\partial T^2)(X\otimes X) \in \mathbb{R}^{L
-        d_V^3\times d_V^2}""",
+    statement=r"""Z_2 := (I_L\otimes X^\top\otimes X^\top\otimes X^\top)(\partial^2 A/\partial T^2)(X\otimes X) \in
+        \mathbb{R}^{L d_V^3\times d_V^2}""",
     assumptions=["A is the row-wise softmax of T = X G X^T", "d^2A/dT^2 as in Lemma C.1"],
     relation=Equal(), all_sizes=True,
     sizes={"L": (1, 3), "d_V": (1, 3)}, uses=("hessian.lem-C.1-structure-corrected",), exact=True,

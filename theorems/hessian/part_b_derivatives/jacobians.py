@@ -33,12 +33,11 @@ def _through_logits(X: Any, W_Q: Any, W_K: Any, left: Any, logits: Any) -> Any:
 
 
 LEMMA_B1 = Claim(ATTENTION, "hessian.lem-B.1", label="Lemma B.1 and eq. (19)",
-    statement=r"""
-        \frac{\partial F}{\partial W_V} = \operatorname{softmax}\Big(\frac{X W_Q W_K^\top X^\top}{\sqrt{d_K}}\Big)
-        X\otimes I_{d_V},\quad \frac{\partial F}{\partial W_Q} = (I_L\otimes W_V^\top X^\top)\frac{\partial A}{\partial
-        T}\Big(\frac{X\otimes X W_K}{\sqrt{d_K}}\Big),\quad \frac{\partial A}{\partial T} =
-        \operatorname{blockdiag}\Big(\frac{\partial A_{i,:}}{\partial T_{i,:}}\Big),\ \frac{\partial A_{i,:}}{\partial
-        T_{i,:}} = \operatorname{diag}(A_{i,:}) - A_{i,:}A_{i,:}^\top""",
+    statement=r"""\frac{\partial F}{\partial W_V} = \operatorname{softmax}\Big(\frac{X W_Q W_K^\top
+        X^\top}{\sqrt{d_K}}\Big) X\otimes I_{d_V},\quad \frac{\partial F}{\partial W_Q} = (I_L\otimes W_V^\top
+        X^\top)\frac{\partial A}{\partial T}\Big(\frac{X\otimes X W_K}{\sqrt{d_K}}\Big),\quad \frac{\partial A}{\partial
+        T} = \operatorname{blockdiag}\Big(\frac{\partial A_{i,:}}{\partial T_{i,:}}\Big),\ \frac{\partial
+        A_{i,:}}{\partial T_{i,:}} = \operatorname{diag}(A_{i,:}) - A_{i,:}A_{i,:}^\top""",
     relation=Equal(), all_sizes=True,
 )  # fmt: skip
 
@@ -67,17 +66,15 @@ def jacobians_by_differentiation(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, 
 
 LEMMA_B1.mutant("I (x) A X instead of A X (x) I", "value -> kron(eye(X.shape[1]), A @ X)")
 LEMMA_B1.mutant("W_V not transposed", "W_V -> W_V.T")
-LEMMA_B1.mutant(
-    "key and query weights exchanged in dF/dW_Q", "query -> _through_logits(X, W_Q, W_K, W_V.T, kron(X, X @ W_Q))"
-)
+LEMMA_B1.mutant("key and query weights exchanged in dF/dW_Q",
+    "query -> _through_logits(X, W_Q, W_K, W_V.T, kron(X, X @ W_Q))")  # fmt: skip
 LEMMA_B1.mutant("not divided by sqrt(d_K)", "query -> query * sqrt(W_Q.shape[1])")
 LEMMA_B1.mutant("X W_K (x) X instead of X (x) X W_K", "query -> _through_logits(X, W_Q, W_K, W_V.T, kron(X @ W_K, X))")
 LEMMA_B1.mutant("dA/dT without its rank-one terms", "softmax_jacobian(A) -> _slopes_alone(A)")
 
 JACOBIAN_KEY = Claim(ATTENTION, "hessian.jacobian-key", label="Lemma B.1, key weights",
-    statement=r"""
-        \frac{\partial F}{\partial W_K} = \frac{1}{\sqrt{d_K}}(I_L\otimes W_V^\top X^\top)\frac{\partial A}{\partial
-        T}(X W_Q\otimes X) K_{d_K,d_V}""",
+    statement=r"""\frac{\partial F}{\partial W_K} = \frac{1}{\sqrt{d_K}}(I_L\otimes W_V^\top X^\top)\frac{\partial
+        A}{\partial T}(X W_Q\otimes X) K_{d_K,d_V}""",
     relation=Equal(), all_sizes=True, uses=("hessian.lem-B.1", "hessian.eq-18"), of_project=True,
     note="Lemma B.1 states the Jacobians in the value and query weights only; the key blocks rest on this one.",
 )  # fmt: skip
@@ -92,6 +89,5 @@ def attention_jacobian_wrt_key(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_
 
 JACOBIAN_KEY.oracle(lambda X, W_Q, W_K, W_V: jacobian(attention, "W_K")(X, W_Q, W_K, W_V))
 JACOBIAN_KEY.mutant("no commutation matrix", "commutation_matrix(d_K, d_V) -> eye(d_V * d_K)")
-JACOBIAN_KEY.mutant(
-    "the query Jacobian with query weights in it", "kron(X @ W_Q, X) @ commutation_matrix(d_K, d_V) -> kron(X, X @ W_Q)"
-)
+JACOBIAN_KEY.mutant("the query Jacobian with query weights in it",
+    "kron(X @ W_Q, X) @ commutation_matrix(d_K, d_V) -> kron(X, X @ W_Q)")  # fmt: skip

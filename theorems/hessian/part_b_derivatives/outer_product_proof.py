@@ -38,9 +38,8 @@ def value_block_as_restated(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: 
 THEOREM_31_APPENDIX_VV.oracle(lambda X, W_Q, W_K, W_V: outer_product_hessian(X, W_Q, W_K, W_V, wrt=("W_V", "W_V")))
 THEOREM_31_APPENDIX_VV.mutant("a factor 1/L less", "L * d_V -> d_V")
 THEOREM_31_APPENDIX_VV.mutant("tokens instead of their first moment", "M_1 -> X")
-THEOREM_31_APPENDIX_VV.mutant(
-    "factors of the Kronecker product exchanged", "kron(M_1.T @ M_1, eye(d_V)) -> kron(eye(d_V), M_1.T @ M_1)"
-)
+THEOREM_31_APPENDIX_VV.mutant("factors of the Kronecker product exchanged",
+    "kron(M_1.T @ M_1, eye(d_V)) -> kron(eye(d_V), M_1.T @ M_1)")  # fmt: skip
 
 # -- the displayed proof -----------------------------------------------------------------------------------------------
 
@@ -61,8 +60,7 @@ PROOF_31_VQ = Claim(ATTENTION_LOSS, "hessian.thm-3.1-proof-vq",
         d_V\sqrt{d_K}}(T_1^\top\otimes W_V^\top) Z_1 (I_{d_V}\otimes W_K) \in \mathbb{R}^{L d_V\times d_V^2}""",
     exact=False, relation=Equal(), expects="refuted", severity="slip", correction="hessian.thm-3.1-proof-vq-corrected",
     doubt=PROOF_DOUBT,
-    note="""
-        The third member divides by sqrt(d_K) twice, and the block has the size d_V^2 x d_V d_K, not L d_V x d_V^2.
+    note="""The third member divides by sqrt(d_K) twice, and the block has the size d_V^2 x d_V d_K, not L d_V x d_V^2.
         Both are mended by the members around them: the first two and the last two are right.""",
 )  # fmt: skip
 
@@ -97,22 +95,16 @@ def four_times_the_block(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: Val
 
 PROOF_31_VQ.mutant("third member divided by sqrt(d_K) three times", "rational(1, d_K) -> rational(1, d_K) / sqrt(d_K)")
 PROOF_31_VQ.mutant("another size", "L * d_V -> L * d_V * d_K")
-PROOF_31_VQ.counterexample(
-    "uniform attention, d_K = 4, d_V = 1: the third member is half of the others",
-    X=[[0], [4]],
-    W_Q=[[0, 0, 0, 0]],
-    W_K=[[1, 0, 0, 0]],
-    W_V=[[1]],
-)
+PROOF_31_VQ.counterexample("uniform attention, d_K = 4, d_V = 1: the third member is half of the others", X=[[0], [4]],
+    W_Q=[[0, 0, 0, 0]], W_K=[[1, 0, 0, 0]], W_V=[[1]])  # fmt: skip
 
 PROOF_31_VQ_CORRECTED = Claim(ATTENTION_LOSS, "hessian.thm-3.1-proof-vq-corrected",
     label="Proof of Theorem 3.1, with one sqrt(d_K) and the right size",
-    statement=r"""
-        H_o(W_V,W_Q) = \frac{2}{L d_V\sqrt{d_K}}(X^\top A^\top\otimes I_{d_V})(I_L\otimes W_V^\top X^\top)\frac{\partial
-        A}{\partial T}(X\otimes X W_K) = \frac{2}{L d_V\sqrt{d_K}}(X^\top A^\top\otimes W_V^\top X^\top)\frac{\partial
-        A}{\partial T}(X\otimes X W_K) = \frac{2}{L d_V\sqrt{d_K}}(M_1^\top\otimes W_V^\top)(I_L\otimes
-        X^\top)\frac{\partial A}{\partial T}(X\otimes X)(I_{d_V}\otimes W_K) = \frac{2}{L d_V\sqrt{d_K}}(M_1^\top\otimes
-        W_V^\top) Z_1 (I_{d_V}\otimes W_K) \in \mathbb{R}^{d_V^2\times d_V d_K}""",
+    statement=r"""H_o(W_V,W_Q) = \frac{2}{L d_V\sqrt{d_K}}(X^\top A^\top\otimes I_{d_V})(I_L\otimes W_V^\top
+        X^\top)\frac{\partial A}{\partial T}(X\otimes X W_K) = \frac{2}{L d_V\sqrt{d_K}}(X^\top A^\top\otimes W_V^\top
+        X^\top)\frac{\partial A}{\partial T}(X\otimes X W_K) = \frac{2}{L d_V\sqrt{d_K}}(M_1^\top\otimes
+        W_V^\top)(I_L\otimes X^\top)\frac{\partial A}{\partial T}(X\otimes X)(I_{d_V}\otimes W_K) = \frac{2}{L
+        d_V\sqrt{d_K}}(M_1^\top\otimes W_V^\top) Z_1 (I_{d_V}\otimes W_K) \in \mathbb{R}^{d_V^2\times d_V d_K}""",
     relation=Equal(), all_sizes=True,
     uses=("hessian.lem-B.1", "hessian.eq-6-10"), corrects="hessian.thm-3.1-proof-vq", of_project=True,
 )  # fmt: skip

@@ -13,30 +13,18 @@ from theorems.hessian.part_3_structure.moments import Z_2_by_differentiation, co
 from theorems.hessian.part_c_moments.softmax import entry_hessian
 from theorems.hessian.settings import SOFTMAX_OF_T, Logits, Tokens
 from verify.matrix import (
-    basis_vector,
-    block_diag,
-    column,
-    commutation_matrix,
-    concatenate,
-    diag,
-    each,
-    eye,
-    khatri_rao,
-    kron,
-    softmax,
-    stack_rows,
-    summed,
-)
+    basis_vector, block_diag, column, commutation_matrix, concatenate, diag, each, eye, khatri_rao, kron, softmax,
+    stack_rows, summed,
+)  # fmt: skip
 from verify.oracles import jacobian
 from verify.vocabulary import Claim, Equal, Setting, Shape
 
 # -- Z_1 ---------------------------------------------------------------------------------------------------------------
 
 PROOF_Z1 = Claim(SOFTMAX_OF_T, "hessian.rem-3.1-proof-z1", label="Appendix C.2, proof for Z_1",
-    statement=r"""
-        Z_1 = (I_L\otimes X^\top)\frac{\partial A}{\partial T}(X\otimes X) = \operatorname{blockdiag}\Big(X^\top\frac{
-        \partial A_{i,:}}{\partial T_{i,:}}\Big)(X\otimes X) = \Big[X_{i,:}^\top\otimes X^\top\frac{\partial
-        A_{i,:}}{\partial T_{i,:}^\top} X\Big]_{1\le i\le L} = X * M_2""",
+    statement=r"""Z_1 = (I_L\otimes X^\top)\frac{\partial A}{\partial T}(X\otimes X) =
+        \operatorname{blockdiag}\Big(X^\top\frac{ \partial A_{i,:}}{\partial T_{i,:}}\Big)(X\otimes X) =
+        \Big[X_{i,:}^\top\otimes X^\top\frac{\partial A_{i,:}}{\partial T_{i,:}^\top} X\Big]_{1\le i\le L} = X * M_2""",
     relation=Equal(), all_sizes=True, sizes={"L": (1, 4), "d_V": (1, 3)},
     uses=("hessian.lem-B.1", "hessian.eq-14", "hessian.def-3.1"),
 )  # fmt: skip
@@ -71,9 +59,8 @@ PROOF_Z1.mutant("moments not centred", "second_central_moments(A, X) -> each(L, 
 # -- the steps of the proof for Z_2 ------------------------------------------------------------------------------------
 
 PROOF_Z2I = Claim(SOFTMAX_OF_T, "hessian.rem-3.1-proof-z2i", label="Appendix C.2, proof for Z_2: block formula",
-    statement=r"""
-        Z_{2;i} = (X^\top\otimes X^\top\otimes X^\top) D_i (X_{i,:}^\top\otimes X) = \sum_{j=1}^L X_{j,:}\otimes
-        X_{i,:}X_{i,:}^\top\otimes X^\top\frac{\partial^2 A_{i,j}}{\partial T_{i,:}\partial T_{i,:}} X =
+    statement=r"""Z_{2;i} = (X^\top\otimes X^\top\otimes X^\top) D_i (X_{i,:}^\top\otimes X) = \sum_{j=1}^L
+        X_{j,:}\otimes X_{i,:}X_{i,:}^\top\otimes X^\top\frac{\partial^2 A_{i,j}}{\partial T_{i,:}\partial T_{i,:}} X =
         (K_{d_V,d_V}\otimes I_{d_V})\Big(X_{i,:}X_{i,:}^\top\otimes\sum_j X_{j,:}\otimes X^\top\frac{\partial^2
         A_{i,j}}{\partial T_{i,:}\partial T_{i,:}} X\Big)""",
     relation=Equal(), all_sizes=True,
@@ -123,15 +110,13 @@ VECTORS = Setting(
 )
 
 PROOF_STEP = Claim(VECTORS, "hessian.rem-3.1-proof-step", label="Appendix C.2, 'the last equality follows from'",
-    statement=r"""
-        (X_{j,:}\otimes X^\top) e_i X_{i,:}^\top = (X_{j,:}^\top\otimes X^\top)(1\otimes e_i X_{i,:}^\top) =
+    statement=r"""(X_{j,:}\otimes X^\top) e_i X_{i,:}^\top = (X_{j,:}^\top\otimes X^\top)(1\otimes e_i X_{i,:}^\top) =
         X_{j,:}\otimes X^\top e_i X_{i,:}^\top = X_{j,:}\otimes X_{i,:}X_{i,:}^\top""",
     assumptions=["so that the products exist"],
     relation=Equal(), expects="refuted", severity="slip", correction="hessian.rem-3.1-proof-step-corrected",
-    note="""
-        The transpose of X_{j,:} in the second member stands alone: the members on either side have none. Judged by the
-        inner sizes of the second member: X_{j,:}^T (x) X^T has L d_V columns, its partner L rows.
-        Without the transpose, as in the members around it, every step holds.""",
+    note="""The transpose of X_{j,:} in the second member stands alone: the members on either side have none. Judged by
+        the inner sizes of the second member: X_{j,:}^T (x) X^T has L d_V columns, its partner L rows. Without the
+        transpose, as in the members around it, every step holds.""",
 )  # fmt: skip
 
 
@@ -148,9 +133,8 @@ PROOF_STEP.counterexample("one token in the plane: two columns meet one row", X=
 
 PROOF_STEP_CORRECTED = Claim(VECTORS, "hessian.rem-3.1-proof-step-corrected",
     label="Appendix C.2, the step without the transpose",
-    statement=r"""
-        (X_{j,:}\otimes X^\top) e_i X_{i,:}^\top = (X_{j,:}\otimes X^\top)(1\otimes e_i X_{i,:}^\top) = X_{j,:}\otimes
-        X^\top e_i X_{i,:}^\top = X_{j,:}\otimes X_{i,:}X_{i,:}^\top \in \mathbb{R}^{d_V^2\times d_V}""",
+    statement=r"""(X_{j,:}\otimes X^\top) e_i X_{i,:}^\top = (X_{j,:}\otimes X^\top)(1\otimes e_i X_{i,:}^\top) =
+        X_{j,:}\otimes X^\top e_i X_{i,:}^\top = X_{j,:}\otimes X_{i,:}X_{i,:}^\top \in \mathbb{R}^{d_V^2\times d_V}""",
     relation=Equal(), uses=("hessian.eq-6-10",), corrects="hessian.rem-3.1-proof-step", of_project=True,
 )  # fmt: skip
 
@@ -186,9 +170,8 @@ PROOF_STEP_CORRECTED.mutant("another unit vector", "_step(x, X, i) -> _step(x, X
 # -- N = M_3 -----------------------------------------------------------------------------------------------------------
 
 PROOF_MOMENT = Claim(SOFTMAX_OF_T, "hessian.rem-3.1-proof-moment", label="Appendix C.2, N = M_3",
-    statement=r"""
-        N = \sum_j X_{j,:}\otimes X^\top A_{i,j}(2A_{i,:}A_{i,:}^\top + E_{j,j} - \operatorname{diag}(A_{i,:}) - e_j
-        A_{i,:}^\top - A_{i,:}e_j^\top) X = [M_1]_{i,:}\otimes([M_1]_{i,:}[M_1]_{i,:}^\top -
+    statement=r"""N = \sum_j X_{j,:}\otimes X^\top A_{i,j}(2A_{i,:}A_{i,:}^\top + E_{j,j} - \operatorname{diag}(A_{i,:})
+        - e_j A_{i,:}^\top - A_{i,:}e_j^\top) X = [M_1]_{i,:}\otimes([M_1]_{i,:}[M_1]_{i,:}^\top -
         X^\top\operatorname{diag}(A_{i,:})X) + \sum_j A_{i,j}X_{j,:}\otimes([M_1]_{i,:}-X_{j,:})([M_1]_{i,:}-X_{j,:})^
         \top = [M_3]_{i,:};\ X^\top\operatorname{diag}(A_{i,:})X - [M_1]_{i,:}[M_1]_{i,:}^\top = \sum_j
         A_{i,j}([M_1]_{i,:}-X_{j,:})([M_1]_{i,:}-X_{j,:})^\top""",
@@ -224,9 +207,8 @@ def cumulants(X: Tokens, T: Logits) -> Any:
     return concatenate([block for per_row in blocks for block in per_row], axis=0)
 
 
-PROOF_MOMENT.mutant(
-    "the covariance with the wrong sign", "kron(mu, mu @ mu.T - second) -> kron(mu, second - mu @ mu.T)"
-)
+PROOF_MOMENT.mutant("the covariance with the wrong sign",
+    "kron(mu, mu @ mu.T - second) -> kron(mu, second - mu @ mu.T)")  # fmt: skip
 PROOF_MOMENT.mutant("the square of the mean once instead of twice", "2 -> 1")
 PROOF_MOMENT.mutant("attention transposed", "T -> T.T")
 
@@ -244,10 +226,9 @@ SIZE = Claim(THIRD_MOMENTS, "hessian.rem-3.1-proof-size", label="Appendix C.2, l
     statement=r"""
         X * X^\top * M_3 = [X_{i,:}X_{i,:}^\top\otimes[M_3]_{i,:}]_{1\le i\le L} \in \mathbb{R}^{Ld_V^2\times d_V}""",
     relation=Equal(), expects="refuted", severity="slip", correction="hessian.rem-3.1-proof-size-corrected",
-    note="""
-        The blocks X_i X_i^T (x) M_{3,i} are d_V^3 x d_V^2; the printed size is that of M_3. Theorem 3.2 gives Z_2, the
-        same rows in another order, the right size. That X * X^T * M_3 is this matrix at all needs the columns of X^T
-        one under the other in its place (hessian.rem-3.1-z2).""",
+    note="""The blocks X_i X_i^T (x) M_{3,i} are d_V^3 x d_V^2; the printed size is that of M_3. Theorem 3.2 gives Z_2,
+        the same rows in another order, the right size. That X * X^T * M_3 is this matrix at all needs the columns of
+        X^T one under the other in its place (hessian.rem-3.1-z2).""",
 )  # fmt: skip
 
 
@@ -272,10 +253,9 @@ SIZE.counterexample("one token in the plane: 8 x 4, not 4 x 2", X=[[1, 0]])
 
 SIZE_CORRECTED = Claim(THIRD_MOMENTS, "hessian.rem-3.1-proof-size-corrected",
     label="Appendix C.2, last display, with the right size",
-    statement=r"""
-        X * \operatorname{vec}_r(X) * M_3 = [X_{i,:}X_{i,:}^\top\otimes[M_3]_{i,:}]_{1\le i\le L} \in
-        \mathbb{R}^{Ld_V^3\times d_V^2}, \text{ with } X \text{ split into its rows and } \operatorname{vec}_r(X)
-        \text{ into the } L \text{ columns } X_{i,:}""",
+    statement=r"""X * \operatorname{vec}_r(X) * M_3 = [X_{i,:}X_{i,:}^\top\otimes[M_3]_{i,:}]_{1\le i\le L} \in
+        \mathbb{R}^{Ld_V^3\times d_V^2}, \text{ with } X \text{ split into its rows and } \operatorname{vec}_r(X) \text{
+        into the } L \text{ columns } X_{i,:}""",
     relation=Equal(), corrects="hessian.rem-3.1-proof-size", of_project=True,
 )  # fmt: skip
 

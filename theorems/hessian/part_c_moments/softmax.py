@@ -12,18 +12,8 @@ from theorems.hessian.definitions import row_softmax, softmax_second_derivative
 from theorems.hessian.part_3_structure.moments import row
 from theorems.hessian.settings import LAYOUT, ROW_SOFTMAX, SOFTMAX_OF_T, Logits, Tokens, ValueWeights
 from verify.matrix import (
-    basis_matrix,
-    basis_vector,
-    block_diag,
-    column,
-    concatenate,
-    diag,
-    each,
-    khatri_rao,
-    kron,
-    softmax,
-    zeros,
-)
+    basis_matrix, basis_vector, block_diag, column, concatenate, diag, each, khatri_rao, kron, softmax, zeros,
+)  # fmt: skip
 from verify.oracles import hessian, jacobian
 from verify.vocabulary import Claim, Equal, Setting, Shape
 
@@ -63,14 +53,12 @@ def entry_hessian(a: Any, j: int) -> Any:
 
 
 LEMMA_C1_STRUCTURE = Claim(SOFTMAX_OF_T, "hessian.lem-C.1-structure", label="Lemma C.1, structure and eq. (23)",
-    statement=r"""
-        \frac{\partial^2 F}{\partial T\partial T} = \operatorname{blockdiag} D_i \in \mathbb{R}^{L^4\times L^2},\ D_i =
-        \begin{bmatrix}D_{i,1}\\ \vdots\\ D_{i,L}\end{bmatrix} \in \mathbb{R}^{L^3\times L},\ D_{i,j} =
-        e_i\otimes\frac{\partial^2 A_{i,j}}{\partial T_{i,:}\partial T_{i,:}};\quad \frac{\partial^2
-        A_{i,:}}{\partial T_{i,:}\partial T_{i,:}} = \Big[\frac{\partial^2 A_{i,1}}{\partial T_{i,:}\partial
-        T_{i,:}},\dots,\frac{\partial^2 A_{i,L}}{\partial T_{i,:}\partial
-        T_{i,:}}\Big]^\top,\ D_i = \Big((\mathbb{1}_{L,1}\otimes e_i)
-        *\frac{\partial^2 A_{i,:}}{\partial T_{i,:}\partial T_{i,:}}\Big)""",
+    statement=r"""\frac{\partial^2 F}{\partial T\partial T} = \operatorname{blockdiag} D_i \in \mathbb{R}^{L^4\times
+        L^2},\ D_i = \begin{bmatrix}D_{i,1}\\ \vdots\\ D_{i,L}\end{bmatrix} \in \mathbb{R}^{L^3\times L},\ D_{i,j} =
+        e_i\otimes\frac{\partial^2 A_{i,j}}{\partial T_{i,:}\partial T_{i,:}};\quad \frac{\partial^2 A_{i,:}}{\partial
+        T_{i,:}\partial T_{i,:}} = \Big[\frac{\partial^2 A_{i,1}}{\partial T_{i,:}\partial
+        T_{i,:}},\dots,\frac{\partial^2 A_{i,L}}{\partial T_{i,:}\partial T_{i,:}}\Big]^\top,\ D_i =
+        \Big((\mathbb{1}_{L,1}\otimes e_i) *\frac{\partial^2 A_{i,:}}{\partial T_{i,:}\partial T_{i,:}}\Big)""",
     assumptions=[
         "second derivatives in the layout of Eq. (4)",
         "F = A X W_V is the layer, L x d_V, which the symbol F denotes throughout",
@@ -78,10 +66,9 @@ LEMMA_C1_STRUCTURE = Claim(SOFTMAX_OF_T, "hessian.lem-C.1-structure", label="Lem
     relation=Equal(), sizes={"L": (1, 3), "d_V": (1, 3)}, expects="refuted", severity="slip",
     correction="hessian.lem-C.1-structure-corrected",
     proof=("hessian.lem-C.1-proof", "hessian.lem-C.1-proof-columns"),
-    note="""
-        F stands for A, here, in Remark C.1 and in the proof. Judged by size: d^2F/dT dT has L d_V L^2 rows, not L^4,
-        unless d_V = L. The words 'second derivative of the row-wise softmax' and the proof, which differentiates A, show
-        what was meant.""",
+    note="""F stands for A, here, in Remark C.1 and in the proof. Judged by size: d^2F/dT dT has L d_V L^2 rows, not
+        L^4, unless d_V = L. The words 'second derivative of the row-wise softmax' and the proof, which differentiates
+        A, show what was meant.""",
 )  # fmt: skip
 
 
@@ -105,13 +92,11 @@ LEMMA_C1_STRUCTURE.counterexample(
 
 LEMMA_C1_STRUCTURE_CORRECTED = Claim(SOFTMAX_OF_T, "hessian.lem-C.1-structure-corrected",
     label="Lemma C.1, structure and eq. (23), of A",
-    statement=r"""
-        \frac{\partial^2 A}{\partial T\partial T} = \operatorname{blockdiag} D_i \in \mathbb{R}^{L^4\times L^2},\ D_i =
-        \begin{bmatrix}D_{i,1}\\ \vdots\\ D_{i,L}\end{bmatrix} \in \mathbb{R}^{L^3\times L},\ D_{i,j} =
+    statement=r"""\frac{\partial^2 A}{\partial T\partial T} = \operatorname{blockdiag} D_i \in \mathbb{R}^{L^4\times
+        L^2},\ D_i = \begin{bmatrix}D_{i,1}\\ \vdots\\ D_{i,L}\end{bmatrix} \in \mathbb{R}^{L^3\times L},\ D_{i,j} =
         e_i\otimes\frac{\partial^2 A_{i,j}}{\partial T_{i,:}\partial T_{i,:}};\ D_i = (\mathbb{1}_{L,1}\otimes e_i)
-        *\frac{\partial^2 A_{i,:}}{\partial T_{i,:}\partial T_{i,:}}, \text{ the last being the }
-        \frac{\partial^2 A_{i,j}}{\partial T_{i,:}\partial T_{i,:}} \text{ of Lemma C.1, one under the other for }
-        j = 1,\dots,L""",
+        *\frac{\partial^2 A_{i,:}}{\partial T_{i,:}\partial T_{i,:}}, \text{ the last being the } \frac{\partial^2
+        A_{i,j}}{\partial T_{i,:}\partial T_{i,:}} \text{ of Lemma C.1, one under the other for } j = 1,\dots,L""",
     assumptions=["second derivatives in the layout of Eq. (4)"],
     relation=Equal(), all_sizes=True, sizes=("L",), uses=("hessian.lem-C.1-entry", "hessian.eq-4-layout"),
     corrects="hessian.lem-C.1-structure", of_project=True,
@@ -144,8 +129,7 @@ LEMMA_C1_STRUCTURE_CORRECTED.mutant("Hessian (x) e_i instead of e_i (x) Hessian"
 
 LEMMA_C1_PROOF = Claim(SOFTMAX_OF_T, "hessian.lem-C.1-proof",
     label="Proof of Lemma C.1, first and second derivative steps",
-    statement=r"""
-        \frac{\partial A_{i,j}}{\partial T_{i,:}} = (e_j - A_{i,:})^\top A_{i,j};\quad \frac{\partial^2
+    statement=r"""\frac{\partial A_{i,j}}{\partial T_{i,:}} = (e_j - A_{i,:})^\top A_{i,j};\quad \frac{\partial^2
         A_{i,j}}{\partial T_{i,:}\partial T_{i,:}} = -\frac{\partial A_{i,:}}{\partial T_{i,:}}A_{i,j} + (e_j -
         A_{i,:})\frac{\partial A_{i,j}}{\partial T_{i,:}} = -(\operatorname{diag}(A_{i,:}) - A_{i,:}A_{i,:}^\top)A_{i,j}
         + (e_j - A_{i,:})(e_j - A_{i,:})^\top A_{i,j}""",
@@ -181,14 +165,12 @@ FROM_ONE = Setting(HESSIAN, "proof of Lemma C.1", assumptions=["indices from 1",
 
 COLUMNS = Claim(FROM_ONE, "hessian.lem-C.1-proof-columns",
     label="Proof of Lemma C.1, block-diagonal structure paragraph",
-    statement=r"""
-        \text{the Hessian number } J \text{ of the } L^2 \text{ stacked ones, } (i-1)L+1\le J\le iL \text{, has
-        non-zero}\text{ values only in columns } iL \text{ to } (i+1)L-1;\text{ the block of } A_{i,:} \text{ only in
-        columns } (i-1)L+1\text{ to } iL""",
+    statement=r"""\text{the Hessian number } J \text{ of the } L^2 \text{ stacked ones, } (i-1)L+1\le J\le iL \text{,
+        has non-zero}\text{ values only in columns } iL \text{ to } (i+1)L-1;\text{ the block of } A_{i,:} \text{ only
+        in columns } (i-1)L+1\text{ to } iL""",
     relation=Equal(), sizes={"L": (2, 3)}, expects="refuted", severity="slip",
     correction="hessian.lem-C.1-proof-columns-corrected",
-    note="""
-        The two sentences contradict each other: the second one, (i-1)L+1 to iL, is right. For i = L the first names
+    note="""The two sentences contradict each other: the second one, (i-1)L+1 to iL, is right. For i = L the first names
         columns beyond L^2. Counted from 0, with i from 0, it would be right.""",
 )  # fmt: skip
 
@@ -221,9 +203,8 @@ COLUMNS.counterexample(
 
 COLUMNS_CORRECTED = Claim(FROM_ONE, "hessian.lem-C.1-proof-columns-corrected",
     label="Proof of Lemma C.1, columns of the stacked Hessians",
-    statement=r"""
-        \text{for } (i-1)L+1\le J\le iL \text{ the Hessian number } J \text{ vanishes outside columns and rows }
-        (i-1)L+1\text{ to } iL""",
+    statement=r"""\text{for } (i-1)L+1\le J\le iL \text{ the Hessian number } J \text{ vanishes outside columns and rows
+        } (i-1)L+1\text{ to } iL""",
     relation=Equal(), sizes={"L": (1, 4)}, uses=("hessian.lem-C.1-structure-corrected",),
     corrects="hessian.lem-C.1-proof-columns", of_project=True,
 )  # fmt: skip

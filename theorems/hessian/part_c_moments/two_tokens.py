@@ -24,14 +24,12 @@ TWO_TOKENS = Setting(
 )
 
 JACOBIAN = Claim(TWO_TOKENS, "hessian.rem-C.1-jacobian", label="Remark C.1, Jacobian for L=2",
-    statement=r"""
-        \frac{\partial A}{\partial T} = \begin{bmatrix}a_{1,1}-a_{1,1}^2&-a_{1,1}a_{1,2}&0&0
+    statement=r"""\frac{\partial A}{\partial T} = \begin{bmatrix}a_{1,1}-a_{1,1}^2&-a_{1,1}a_{1,2}&0&0
         \\-a_{1,1}a_{1,2}&a_{1,2}-a_{1,2}^2&0&0\\0&0&a_{2,1}-a_{2,1}^2&-a_{2,1}a_{2,2}
         \\0&0&-a_{2,1}a_{2,1}&a_{2,2}-a_{2,2}^2\end{bmatrix}""",
     relation=Equal(), expects="refuted", severity="slip", correction="hessian.rem-C.1-jacobian-corrected",
-    note="""
-        Entry (4, 3) is -a_{2,1}a_{2,2}, the mirror image of (3, 4) and what Lemma B.1 has, to which the remark refers;
-        the other fifteen entries are right.""",
+    note="""Entry (4, 3) is -a_{2,1}a_{2,2}, the mirror image of (3, 4) and what Lemma B.1 has, to which the remark
+        refers; the other fifteen entries are right.""",
 )  # fmt: skip
 
 
@@ -73,8 +71,7 @@ JACOBIAN.counterexample("second row of T = (1, 0), so that a_21 is not a_22", T=
 
 JACOBIAN_CORRECTED = Claim(TWO_TOKENS, "hessian.rem-C.1-jacobian-corrected",
     label="Remark C.1, Jacobian for L=2, entry (4, 3)",
-    statement=r"""
-        \frac{\partial A}{\partial T} = \begin{bmatrix}a_{1,1}-a_{1,1}^2&-a_{1,1}a_{1,2}&0&0
+    statement=r"""\frac{\partial A}{\partial T} = \begin{bmatrix}a_{1,1}-a_{1,1}^2&-a_{1,1}a_{1,2}&0&0
         \\-a_{1,1}a_{1,2}&a_{1,2}-a_{1,2}^2&0&0\\0&0&a_{2,1}-a_{2,1}^2&-a_{2,1}a_{2,2}
         \\0&0&-a_{2,1}a_{2,2}&a_{2,2}-a_{2,2}^2\end{bmatrix}""",
     relation=Equal(), uses=("hessian.lem-B.1",), corrects="hessian.rem-C.1-jacobian", of_project=True,
@@ -94,15 +91,14 @@ JACOBIAN_CORRECTED.mutant("the wrong sign at (4, 3)", lower=lambda c, d: c * d)
 # -- the second derivative ---------------------------------------------------------------------------------------------
 
 SECOND = Claim(TWO_TOKENS, "hessian.rem-C.1-second", label="Remark C.1, second derivative for L=2",
-    statement=r"""
-        b_{i,j} := 1-2a_{i,j}:\ \frac{\partial^2 F}{\partial T\partial T} =
+    statement=r"""b_{i,j} := 1-2a_{i,j}:\ \frac{\partial^2 F}{\partial T\partial T} =
         \begin{bmatrix}(a_{11}-a_{11}^2)b_{11}&-a_{11}a_{12}b_{11}
         \\-a_{11}a_{12}b_{11}&-a_{11}a_{12}b_{12}\end{bmatrix},\ \begin{bmatrix}-a_{11}a_{12}b_{11}&-a_{11}a_{12}b_{12}
         \\-a_{11}a_{12}b_{12}&(a_{12}-a_{12}^2)b_{12}\end{bmatrix} \text{ in columns 1, 2, then }
         \begin{bmatrix}(a_{21}-a_{21}^2)b_{21}&-a_{21}a_{22}b_{21}\\-a_{21}a_{22}b_{21}&-a_{21}a_{22}b_{22}
         \end{bmatrix},\ \begin{bmatrix}-a_{21}a_{22}b_{21}&-a_{21}a_{22}b_{22}
         \\-a_{21}a_{22}b_{22}&(a_{22}-a_{22}^2)b_{22}\end{bmatrix} \text{ in columns 3, 4, with rows of zeros between}
-    """,
+        """,
     assumptions=["F = A X W_V is the layer, 2 x d_V, which the symbol F denotes throughout"],
     relation=Equal(), sizes={"d_V": (1, 4)}, expects="refuted", severity="slip",
     correction="hessian.rem-C.1-second-corrected",
@@ -113,9 +109,8 @@ SECOND = Claim(TWO_TOKENS, "hessian.rem-C.1-second", label="Remark C.1, second d
         stand for each of the first two and of the last two blocks with zeros between. The zeros are taken where Eq. (4),
         the remark's own recipe and Lemma C.1 have them. The F is no damage: it is printed three times.""",
     ),
-    note="""
-        F stands for A, as in Lemma C.1. Judged by size: d^2F/dT dT has 8 d_V rows, and 16 only for d_V = 2. The words
-        'vectorizing the above matrix', which is dA/dT, show what was meant.""",
+    note="""F stands for A, as in Lemma C.1. Judged by size: d^2F/dT dT has 8 d_V rows, and 16 only for d_V = 2. The
+        words 'vectorizing the above matrix', which is dA/dT, show what was meant.""",
 )  # fmt: skip
 
 

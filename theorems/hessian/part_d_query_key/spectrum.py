@@ -6,28 +6,13 @@ from typing import Annotated, Any
 
 from theorems.hessian.part_a_kronecker_products.products import stacked
 from theorems.hessian.part_d_query_key.split_at_logits import (
-    SPLIT_ANYWHERE,
-    B_matrix,
-    gauss_newton_at_logits,
-    logits_of_stack,
-    query_key_loss,
-    split_in_closed_form,
-)
+    SPLIT_ANYWHERE, B_matrix, gauss_newton_at_logits, logits_of_stack, query_key_loss, split_in_closed_form,
+)  # fmt: skip
 from theorems.hessian.settings import KeyWeights, Labels, QueryWeights, Tokens, ValueWeights
 from verify.matrix import (
-    block_diag,
-    concatenate,
-    eye,
-    kron,
-    ones,
-    rational,
-    singular_values,
-    sqrt,
-    symmetric_eigenvalues,
-    total,
-    vec_r,
+    block_diag, concatenate, eye, kron, ones, rational, singular_values, sqrt, symmetric_eigenvalues, total, vec_r,
     zeros,
-)
+)  # fmt: skip
 from verify.oracles import hessian, jacobian
 from verify.vocabulary import Claim, Equal, Reading, Shape
 
@@ -44,10 +29,9 @@ EIGEN_PAIRS = Claim(SPLIT_ANYWHERE, "hessian.sec-D-eigen-pairs", label="Appendix
     exact=False, relation=Equal(), sizes={"L": (1, 4), "d_V": (1, 3), "d_K": (1, 4)},
     where=lambda sizes: sizes["d_V"] * sizes["d_K"] <= 6 and sizes["L"] * sizes["d_V"] * sizes["d_K"] <= 12,
     expects="gap", presumes=("hessian.rem-D.1",), uses=("hessian.rem-D.1-corrected",),
-    note="""
-        lambda_i = 2 sigma_i(B) / (L d_V sqrt(d_K)), with the factor of the loss that Remark D.1 drops on both sides.
-        The pairs of eigenvectors say that D H_f^T D = -H_f^T for D = diag(-I, I). For the two-layer linear MLP X W_1
-        W_2 the pairs are +- 2 sigma_i(X^T (F - Y)) / (L d_V), each as often as there are hidden units, here d_K of
+    note="""lambda_i = 2 sigma_i(B) / (L d_V sqrt(d_K)), with the factor of the loss that Remark D.1 drops on both
+        sides. The pairs of eigenvectors say that D H_f^T D = -H_f^T for D = diag(-I, I). For the two-layer linear MLP X
+        W_1 W_2 the pairs are +- 2 sigma_i(X^T (F - Y)) / (L d_V), each as often as there are hidden units, here d_K of
         them: W_1 = W_Q, W_2 = W_K^T.""",
 )  # fmt: skip
 
@@ -104,16 +88,14 @@ def spectra_of_the_hessians(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: 
 
 EIGEN_PAIRS.mutant("divided by d_K instead of its root", "sqrt(d_K) -> d_K")
 EIGEN_PAIRS.mutant("each pair once, the other eigenvalues zero", "paired_spectrum -> _each_pair_once")
-EIGEN_PAIRS.mutant(
-    "eigenvectors flipped without a change of sign", "-(flip @ functional @ flip) -> flip @ functional @ flip"
-)
+EIGEN_PAIRS.mutant("eigenvectors flipped without a change of sign",
+    "-(flip @ functional @ flip) -> flip @ functional @ flip")  # fmt: skip
 
 # -- 'responsible for the bulk' ----------------------------------------------------------------------------------------
 
 BULK = Claim(SPLIT_ANYWHERE, "hessian.sec-D-bulk", label="Appendix D, text",
-    statement=r"""
-        \text{the block-hollow structure of } H_f^T \text{ makes it responsible for the bulk eigenvalues of the
-        query-key}\text{ Hessian}""",
+    statement=r"""\text{the block-hollow structure of } H_f^T \text{ makes it responsible for the bulk eigenvalues of
+        the query-key}\text{ Hessian}""",
     assumptions=["M in R^{d_K x d_K} is arbitrary"],
     relation=Equal(), all_sizes=True,
     expects="reading", uses=("hessian.rem-D.1-corrected", "hessian.lem-D.2-rank-of-v"),
@@ -123,11 +105,10 @@ BULK = Claim(SPLIT_ANYWHERE, "hessian.sec-D-bulk", label="Appendix D, text",
         on the null space of V, which the directions [-W_K M^T; W_Q M] that leave T unchanged make up, the query-key
         Hessian is H_f^T alone""",
     ),
-    note="""
-        For W_Q, W_K of full rank these directions number 2 d_V d_K - rk V: d_K^2 for d_K < d_V and 2 d_V d_K - d_V^2
-        for d_K >= d_V. If 'bulk' means more than half of the 2 d_V d_K eigenvalues, the sentence needs d_K > d_V: for
-        d_K < d_V, the usual case, H_o^T can have the rank 2 d_V d_K - d_K^2, more than half (attained, see Lemma D.2).
-    """,
+    note="""For W_Q, W_K of full rank these directions number 2 d_V d_K - rk V: d_K^2 for d_K < d_V and 2 d_V d_K -
+        d_V^2 for d_K >= d_V. If 'bulk' means more than half of the 2 d_V d_K eigenvalues, the sentence needs d_K > d_V:
+        for d_K < d_V, the usual case, H_o^T can have the rank 2 d_V d_K - d_K^2, more than half (attained, see Lemma
+        D.2).""",
 )  # fmt: skip
 
 

@@ -10,27 +10,15 @@ from collections.abc import Mapping
 from typing import Any
 
 from theorems.hessian.definitions import (
-    Z_1,
-    attention,
-    attention_logits,
-    attention_matrix,
-    duplicated_residual,
-    shuffling_matrix,
-    square_loss,
-)
+    Z_1, attention, attention_logits, attention_matrix, duplicated_residual, shuffling_matrix, square_loss,
+)  # fmt: skip
 from theorems.hessian.part_3_structure.functional import functional_hessian_query_key
 from theorems.hessian.part_3_structure.outer_product import outer_product_hessian_query_key
 from theorems.hessian.part_4_design.single_matrix import logit_curvature
 from theorems.hessian.part_a_kronecker_products.products import stacked
 from theorems.hessian.settings import (
-    ATTENTION_LOSS,
-    KeyWeights,
-    Labels,
-    QueryWeights,
-    Tokens,
-    ValueWeights,
-    zero_residual,
-)
+    ATTENTION_LOSS, KeyWeights, Labels, QueryWeights, Tokens, ValueWeights, zero_residual,
+)  # fmt: skip
 from verify.matrix import commutation_matrix, concatenate, eye, kron, rational, softmax, sqrt, total, vec_r, zeros
 from verify.oracles import hessian, jacobian
 from verify.vocabulary import Claim, Equal
@@ -119,15 +107,13 @@ SPLIT = ATTENTION_LOSS.extended(
 SPLIT_ANYWHERE = SPLIT.extended(special_domains={"zero residual": zero_residual})
 
 REMARK_D1 = Claim(SPLIT, "hessian.rem-D.1", label="Remark D.1",
-    statement=r"""
-        H = H_o^T + H_f^T,\ H_o^T(W_{QK},W_{QK}) = \frac{1}{d_K}V^\top\underbrace{\Big(Z_1^\top(I_L\otimes W_V W_V^\top)
-        Z_1 + (\delta_{XY}^\top(I_L\otimes W_V^\top)\otimes I_{d_V^2}) Z_2\Big)}_U V,\ H_f^T(W_{QK},W_{QK}) =
+    statement=r"""H = H_o^T + H_f^T,\ H_o^T(W_{QK},W_{QK}) = \frac{1}{d_K}V^\top\underbrace{\Big(Z_1^\top(I_L\otimes W_V
+        W_V^\top) Z_1 + (\delta_{XY}^\top(I_L\otimes W_V^\top)\otimes I_{d_V^2}) Z_2\Big)}_U V,\ H_f^T(W_{QK},W_{QK}) =
         \frac{1}{\sqrt{d_K}}\begin{bmatrix}0&B^\top\\B&0\end{bmatrix}\otimes I_{d_K},\ W_{QK} =
         \begin{bmatrix}W_Q\\W_K\end{bmatrix},\ V = \begin{bmatrix}(W_Q\otimes I_{d_V})K_{d_K,d_V} & I_{d_V}\otimes
         W_K\end{bmatrix},\ B = R_{d_V}(I_L\otimes W_V^\top\otimes I_{d_V})(Z_1\otimes I_{d_V})S""",
     relation=Equal(), expects="refuted", severity="error", correction="hessian.rem-D.1-corrected",
-    note="""
-        Two things are to be mended. The factor 2/(L d_V) of the square loss, which Theorems 3.1 and 3.2 have, is
+    note="""Two things are to be mended. The factor 2/(L d_V) of the square loss, which Theorems 3.1 and 3.2 have, is
         missing in both summands. And V, B are written for the weights in the order [W_K; W_Q]: the first block of V is
         the derivative of T in W_K, and the block (Q, K) is B (x) I, not B^T (x) I. Each of the two counterexamples
         shows one of them alone.""",
@@ -157,27 +143,14 @@ REMARK_D1.oracle(
 )
 REMARK_D1.mutant("T-functional part with the wrong sign", sign=-1)
 REMARK_D1.mutant("no T-functional part", sign=0)
-REMARK_D1.counterexample(
-    "the factor: tokens 0, 0, 3 and W_Q = W_K = 0, so that only B is left, 6 instead of 4",
-    X=[[0], [0], [3]],
-    W_Q=[[0]],
-    W_K=[[0]],
-    W_V=[[1]],
-    Y=[[0], [0], [0]],
-)
-REMARK_D1.counterexample(
-    "the order: L d_V = 2, where the factor is 1; W_Q = 0, so (Q, Q) is not zero and (K, K) is",
-    X=[[0], [2]],
-    W_Q=[[0]],
-    W_K=[[1]],
-    W_V=[[1]],
-    Y=[[1], [1]],
-)
+REMARK_D1.counterexample("the factor: tokens 0, 0, 3 and W_Q = W_K = 0, so that only B is left, 6 instead of 4",
+    X=[[0], [0], [3]], W_Q=[[0]], W_K=[[0]], W_V=[[1]], Y=[[0], [0], [0]])  # fmt: skip
+REMARK_D1.counterexample("the order: L d_V = 2, where the factor is 1; W_Q = 0, so (Q, Q) is not zero and (K, K) is",
+    X=[[0], [2]], W_Q=[[0]], W_K=[[1]], W_V=[[1]], Y=[[1], [1]])  # fmt: skip
 
 REMARK_D1_CORRECTED = Claim(SPLIT_ANYWHERE, "hessian.rem-D.1-corrected",
     label="Remark D.1, with the factor of the loss and the order of the weights",
-    statement=r"""
-        \frac{\partial^2(\ell\circ F)}{\partial W\partial W} = \frac{2}{L d_V}\Big(\frac{1}{d_K}V^\top U V +
+    statement=r"""\frac{\partial^2(\ell\circ F)}{\partial W\partial W} = \frac{2}{L d_V}\Big(\frac{1}{d_K}V^\top U V +
         \frac{1}{\sqrt{d_K}}\begin{bmatrix}0&B^\top\\B&0\end{bmatrix}\otimes I_{d_K}\Big),\quad W =
         \begin{bmatrix}W_K\\W_Q\end{bmatrix},\ V = \begin{bmatrix}(W_Q\otimes I_{d_V})K_{d_K,d_V} & I_{d_V}\otimes
         W_K\end{bmatrix},\ U = Z_1^\top(I_L\otimes W_V W_V^\top) Z_1 + (\delta_{XY}^\top(I_L\otimes W_V^\top)\otimes
@@ -187,8 +160,7 @@ REMARK_D1_CORRECTED = Claim(SPLIT_ANYWHERE, "hessian.rem-D.1-corrected",
     relation=Equal(), all_sizes=True,
     uses=("hessian.thm-3.1-qq", "hessian.thm-3.1-qk", "hessian.thm-3.2-qq", "hessian.thm-3.2-qk"),
     corrects="hessian.rem-D.1", of_project=True,
-    note="""
-        Both orders are checked. That the two summands are the outer-product and the functional Hessian at T is
+    note="""Both orders are checked. That the two summands are the outer-product and the functional Hessian at T is
         hessian.rem-D.1-gn-at-T.""",
 )  # fmt: skip
 
@@ -237,15 +209,13 @@ REMARK_D1_CORRECTED.mutant(
 # -- 'the Gauss-Newton decomposition at T' -----------------------------------------------------------------------------
 
 AT_LOGITS = Claim(SPLIT_ANYWHERE, "hessian.rem-D.1-gn-at-T", label="Remark D.1, last sentence, and section D text",
-    statement=r"""
-        H_o^T + H_f^T \text{ is the Gauss-Newton decomposition of } \ell\circ(A\mapsto AXW_V)\circ a\circ T \text{
-        split}\text{ at } T(X) = XW_QW_K^\top X^\top/\sqrt{d_K};\text{ the mixed query-key block has three summands, one
-        from the } F\text{-outer-product and two from the } F\text{-functional Hessian}""",
+    statement=r"""H_o^T + H_f^T \text{ is the Gauss-Newton decomposition of } \ell\circ(A\mapsto AXW_V)\circ a\circ T
+        \text{ split}\text{ at } T(X) = XW_QW_K^\top X^\top/\sqrt{d_K};\text{ the mixed query-key block has three
+        summands, one from the } F\text{-outer-product and two from the } F\text{-functional Hessian}""",
     relation=Equal(), all_sizes=True, expects="gap", presumes=("hessian.rem-D.1",),
     uses=("hessian.rem-D.1-corrected", "hessian.thm-3.1-qk", "hessian.thm-3.2-qk"),
-    note="""
-        With the factor 2/(L d_V) and in the order [W_K; W_Q]. The first two of the three summands make the mixed block
-        of H_o^T, the third is that of H_f^T.""",
+    note="""With the factor 2/(L d_V) and in the order [W_K; W_Q]. The first two of the three summands make the mixed
+        block of H_o^T, the third is that of H_f^T.""",
 )  # fmt: skip
 
 

@@ -34,17 +34,15 @@ LAYERS = Claim(
     sizes={"L": (3, 3), "d_V": (2, 2), "all": (4, 4)},
     domains=["generic"],
     expects="empirical",
-    observed="""
-        two residual softmax layers X + A X W_V without MLP and layer norm, square loss, labels of order one; L = 3,
-        d_V = 2, d_K = 1, normal entries of variance 0.64; local exponents log2(||H(sigma)|| / ||H(sigma / 2)||) at
+    observed="""two residual softmax layers X + A X W_V without MLP and layer norm, square loss, labels of order one; L
+        = 3, d_V = 2, d_K = 1, normal entries of variance 0.64; local exponents log2(||H(sigma)|| / ||H(sigma / 2)||) at
         sigma = 2^-4 ... 2^-64, in balls. The value functional block of the lower layer is not zero and has exponent 5.
         The paper has GPT-2 blocks with MLP and cross-entropy and states neither depth, weights nor the exponents
         measured; whether the lines of earlier layers are lower depends on the weights and is not judged""",
     uses=("hessian.thm-3.2-vv", "hessian.fn-1-2", "hessian.eq-5-slopes", "hessian.fig-3a"),
-    note="""
-        Exponents, in the order H_o(Q), H_f(Q), H_o(V) for the lower and the upper layer, then H_f(V) of the lower one,
-        then the norm of H_f(V) of the upper one, which is zero. The residual stream is essential: without it uniform
-        attention makes all tokens of the second layer equal in the limit, and its query blocks fall faster.""",
+    note="""Exponents, in the order H_o(Q), H_f(Q), H_o(V) for the lower and the upper layer, then H_f(V) of the lower
+        one, then the norm of H_f(V) of the upper one, which is zero. The residual stream is essential: without it
+        uniform attention makes all tokens of the second layer equal in the limit, and its query blocks fall faster.""",
 )
 
 
@@ -104,9 +102,8 @@ LENGTH = Claim(HESSIAN, "hessian.sec-F-length", label="Appendix F, text",
         """
         the sequence is what the model is fed for next-token prediction, all tokens of a problem but the last""",
     ),
-    note="""
-        A whole problem has 5 + 1 + 5 + 1 + 6 = 18 tokens, 3 n + 3 for n digits; 17 is right for inputs and wrong for
-        problems.""",
+    note="""A whole problem has 5 + 1 + 5 + 1 + 6 = 18 tokens, 3 n + 3 for n digits; 17 is right for inputs and wrong
+        for problems.""",
 )  # fmt: skip
 
 

@@ -13,11 +13,8 @@ from typing import Any, NamedTuple
 from theorems.osa.definitions import attention, newton_schulz_basis, newton_schulz_iterate
 from theorems.osa.part_2_4_cost.basis_layer import attention_through_basis
 from theorems.osa.part_2_4_cost.push_through import (
-    attention_in_frame,
-    frame_factor,
-    low_rank_factor,
-    push_through_factor,
-)
+    attention_in_frame, frame_factor, low_rank_factor, push_through_factor,
+)  # fmt: skip
 from theorems.osa.part_d_sampling.algorithm_1 import stiefel_uniform
 from theorems.osa.shapes import Factor
 from verify.matrix import COLUMN

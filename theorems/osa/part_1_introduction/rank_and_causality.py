@@ -41,12 +41,10 @@ def gram_matrix_after_attention(X: Tokens, W_Q: Query, W_K: Key, alpha: Alpha) -
 
 
 REPRESENTATION_RANK.oracle(lambda X: X.T @ X)
-REPRESENTATION_RANK.mutant(
-    "softmax attention", lambda X, W_Q, W_K, alpha: gram_matrix(softmax(dot_products(X, W_Q, W_K, alpha)) @ X)
-)
-REPRESENTATION_RANK.mutant(
-    "I + S, to first order", lambda X, W_Q, W_K, alpha: gram_matrix(X + skew_matrix(X, W_Q, W_K, alpha) @ X)
-)
+REPRESENTATION_RANK.mutant("softmax attention",
+    lambda X, W_Q, W_K, alpha: gram_matrix(softmax(dot_products(X, W_Q, W_K, alpha)) @ X))  # fmt: skip
+REPRESENTATION_RANK.mutant("I + S, to first order",
+    lambda X, W_Q, W_K, alpha: gram_matrix(X + skew_matrix(X, W_Q, W_K, alpha) @ X))  # fmt: skip
 
 HEAD_RANK = Claim(LAYER_OF_FEW_TOKENS, "osa.intro-rank-head", label="Section 1, the rank of a whole head",
     statement=r"\operatorname{rank}\mathrm{OSA}(\mathbf{X}) = \operatorname{rank}\mathbf{X}",
@@ -64,24 +62,10 @@ def rank_after_head(X: Tokens, W_Q: Query, W_K: Key, W_V: Value, W_O: Output, al
 HEAD_RANK.oracle(lambda X: rank(X))
 HEAD_RANK.mutant("attention alone", lambda X, W_Q, W_K, alpha: rank(attention_matrix(X, W_Q, W_K, alpha) @ X))
 HEAD_RANK.mutant("rank of the output weights", lambda W_O: rank(W_O))
-HEAD_RANK.counterexample(
-    "a token orthogonal to the value weights: the head maps it to 0",
-    X=[[1, 0]],
-    W_Q=[[1], [0]],
-    W_K=[[1], [0]],
-    W_V=[[0], [1]],
-    W_O=[[1, 0]],
-    alpha=1,
-)
-HEAD_RANK.counterexample(
-    "two heads in R^2: a head has rank d_v = 1, its input rank 2",
-    X=[[1, 0], [0, 1]],
-    W_Q=[[1], [0]],
-    W_K=[[1], [0]],
-    W_V=[[1], [0]],
-    W_O=[[1, 0]],
-    alpha=1,
-)
+HEAD_RANK.counterexample("a token orthogonal to the value weights: the head maps it to 0", X=[[1, 0]], W_Q=[[1], [0]],
+    W_K=[[1], [0]], W_V=[[0], [1]], W_O=[[1, 0]], alpha=1)  # fmt: skip
+HEAD_RANK.counterexample("two heads in R^2: a head has rank d_v = 1, its input rank 2", X=[[1, 0], [0, 1]],
+    W_Q=[[1], [0]], W_K=[[1], [0]], W_V=[[1], [0]], W_O=[[1, 0]], alpha=1)  # fmt: skip
 
 HEAD_GRAM = Claim(LAYER_OF_FEW_TOKENS, "osa.intro-rank-head-gram", label="Section 1, what a whole head preserves",
     statement=r"""
@@ -148,16 +132,14 @@ NONCAUSAL.mutant("softmax attention", lambda X, W_Q, W_K, alpha: _ahead(softmax(
 DEPTH = 6
 
 COLLAPSE = Claim(OSA, "osa.ssa-collapse", label="Section 1, text",
-    statement=r"""
-        \text{under Softmax Self-Attention without skip connections token representations quickly converge to a rank-1
-        matrix with depth}""",
+    statement=r"""\text{under Softmax Self-Attention without skip connections token representations quickly converge to
+        a rank-1 matrix with depth}""",
     assumptions=["skipless, attention only", "neither the weights nor the rate are stated"],
     relation=FollowsLaw(samples=400, instances=6), sizes={"N": (4, 10), "d": (4, 8)}, expects="empirical",
-    observed="""
-        N = 4 to 10 tokens of dimension d = 4 to 8, one head, entries of X normal with variance 1, of W^Q and W^K with
-        variance 1/d, W^V W^O orthogonal, 400 networks of 6 layers for each size: in more than 90 of 100 the part of X
-        off its mean token falls below 1e-6 of X. The paper states no weights. Large logits collapse later or, one-hot,
-        not at all.""",
+    observed="""N = 4 to 10 tokens of dimension d = 4 to 8, one head, entries of X normal with variance 1, of W^Q and
+        W^K with variance 1/d, W^V W^O orthogonal, 400 networks of 6 layers for each size: in more than 90 of 100 the
+        part of X off its mean token falls below 1e-6 of X. The paper states no weights. Large logits collapse later or,
+        one-hot, not at all.""",
 )  # fmt: skip
 
 

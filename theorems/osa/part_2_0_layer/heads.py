@@ -40,9 +40,8 @@ def sum_over_heads(X: Any, W_Q: Any, W_K: Any, W_V: Any, W_O: Any, alpha: Any, d
 
 
 CONCATENATED = Claim(ALL_HEADS, "osa.multi-head-concatenated", label="Eqs. (3)-(4), heads concatenated",
-    statement=r"""
-        \sum_{i=1}^h \mathbf{A}_i\mathbf{X}\mathbf{W}_i^V\mathbf{W}_i^O = [\mathbf{A}_1\mathbf{X}\mathbf{W}_1^V, \dots,
-        \mathbf{A}_h\mathbf{X}\mathbf{W}_h^V]\,\mathbf{W}^O""",
+    statement=r"""\sum_{i=1}^h \mathbf{A}_i\mathbf{X}\mathbf{W}_i^V\mathbf{W}_i^O =
+        [\mathbf{A}_1\mathbf{X}\mathbf{W}_1^V, \dots, \mathbf{A}_h\mathbf{X}\mathbf{W}_h^V]\,\mathbf{W}^O""",
     relation=Equal(), of_project=True,
 )  # fmt: skip
 CONCATENATED.oracle(sum_over_heads)
@@ -63,14 +62,12 @@ def heads_concatenated(
     return concatenate([attention_matrix(X, Q, K, alpha) @ X @ V for Q, K, V, _ in heads], axis=1) @ W_O
 
 
-CONCATENATED.mutant(
-    "heads in reversed order", "_heads(W_Q, W_K, W_V, W_O, d_v) -> _heads(W_Q, W_K, W_V, W_O, d_v)[::-1]"
-)
+CONCATENATED.mutant("heads in reversed order",
+    "_heads(W_Q, W_K, W_V, W_O, d_v) -> _heads(W_Q, W_K, W_V, W_O, d_v)[::-1]")  # fmt: skip
 CONCATENATED.mutant("W^O transposed", "W_O -> W_O.T")
 
 MERGED = Claim(ALL_HEADS, "osa.multi-head-push-through", label="Eqs. (3)-(4) through one d x d matrix",
-    statement=r"""
-        \sum_{i=1}^h \mathbf{A}_i\mathbf{X}\mathbf{W}_i^V\mathbf{W}_i^O = \mathbf{X}\sum_{i=1}^h
+    statement=r"""\sum_{i=1}^h \mathbf{A}_i\mathbf{X}\mathbf{W}_i^V\mathbf{W}_i^O = \mathbf{X}\sum_{i=1}^h
         \exp(\mathbf{W}_i\mathbf{X}^\top\mathbf{X})\,\mathbf{W}_i^V\mathbf{W}_i^O""",
     relation=Equal(), uses=("osa.push-through-layer",), of_project=True,
 )  # fmt: skip

@@ -10,13 +10,8 @@ from typing import Annotated, Any
 
 from theorems.osa import OSA
 from theorems.osa.definitions import (
-    attention,
-    attention_matrix,
-    dot_products,
-    newton_schulz_basis,
-    queries_and_keys,
-    skew_matrix,
-)
+    attention, attention_matrix, dot_products, newton_schulz_basis, queries_and_keys, skew_matrix,
+)  # fmt: skip
 from theorems.osa.part_e_experiments.untrained import decided_at_the_experiments
 from theorems.osa.settings import LAYER
 from theorems.osa.shapes import Alpha, Epsilon, HeadSize, Key, Output, Query, Steps, Tokens, Value
@@ -26,9 +21,8 @@ from verify.vocabulary import Claim, Equal, HasStructure, Reading, Real, Setting
 # -- S is skew, exp(S) special orthogonal ------------------------------------------------------------------------------
 
 SKEW = Claim(LAYER, "osa.eq-5-skew", label="Eq. (5) and text below",
-    statement=r"""
-        \mathbf{S} = \frac{\alpha}{\sqrt{d_v}}(\mathbf{Q}\mathbf{K}^\top - \mathbf{K}\mathbf{Q}^\top) \text{ is
-        skew-symmetric}""",
+    statement=r"""\mathbf{S} = \frac{\alpha}{\sqrt{d_v}}(\mathbf{Q}\mathbf{K}^\top - \mathbf{K}\mathbf{Q}^\top) \text{
+        is skew-symmetric}""",
     assumptions=["alpha real"],
     relation=HasStructure(), all_sizes=True, exact=True,
 )  # fmt: skip
@@ -41,13 +35,11 @@ def skew_scores(X: Tokens, W_Q: Query, W_K: Key, alpha: Alpha) -> Any:
 
 
 SKEW.part("structure", lambda value: value + value.T)
-SKEW.mutant(
-    "symmetric: Q K^T + K Q^T", lambda value, X, W_Q, W_K, alpha: value + 2 * dot_products(X, W_Q, W_K, alpha).T
-)
+SKEW.mutant("symmetric: Q K^T + K Q^T",
+    lambda value, X, W_Q, W_K, alpha: value + 2 * dot_products(X, W_Q, W_K, alpha).T)  # fmt: skip
 SKEW.mutant("second product dropped", lambda X, W_Q, W_K, alpha: dot_products(X, W_Q, W_K, alpha))
-SKEW.mutant(
-    "second product counted twice", lambda value, X, W_Q, W_K, alpha: value - dot_products(X, W_Q, W_K, alpha).T
-)
+SKEW.mutant("second product counted twice",
+    lambda value, X, W_Q, W_K, alpha: value - dot_products(X, W_Q, W_K, alpha).T)  # fmt: skip
 
 SPECIAL_ORTHOGONAL = Claim(LAYER, "osa.so-n", label="Section 2, text below Eqs. (4), (5)",
     statement=r"\mathbf{A}(\mathbf{X}) = \exp(\mathbf{S}) \in \mathrm{SO}(N)",
@@ -69,20 +61,17 @@ def special_orthogonal_attention(X: Tokens, W_Q: Query, W_K: Key, alpha: Alpha) 
 
 
 SPECIAL_ORTHOGONAL.part("structure", lambda value: rotation_defect(value))
-SPECIAL_ORTHOGONAL.mutant(
-    "exponential of Q K^T alone", lambda X, W_Q, W_K, alpha: expm(dot_products(X, W_Q, W_K, alpha))
-)
-SPECIAL_ORTHOGONAL.mutant(
-    "I + S, to first order", lambda X, W_Q, W_K, alpha: eye(X.shape[0]) + skew_matrix(X, W_Q, W_K, alpha)
-)
+SPECIAL_ORTHOGONAL.mutant("exponential of Q K^T alone",
+    lambda X, W_Q, W_K, alpha: expm(dot_products(X, W_Q, W_K, alpha)))  # fmt: skip
+SPECIAL_ORTHOGONAL.mutant("I + S, to first order",
+    lambda X, W_Q, W_K, alpha: eye(X.shape[0]) + skew_matrix(X, W_Q, W_K, alpha))  # fmt: skip
 SPECIAL_ORTHOGONAL.mutant("orthogonal with determinant -1", lambda value: concatenate([-value[:1], value[1:]], axis=0))
 
 # -- permutations of the tokens ----------------------------------------------------------------------------------------
 
 EQUIVARIANCE = Claim(LAYER, "osa.perm-equivariance", label='Section 2, text ("easy to see")',
-    statement=r"""
-        \mathrm{OSA}(\mathbf{P}\mathbf{X}) = \mathbf{P}\,\mathrm{OSA}(\mathbf{X}) \text{ for every permutation matrix }
-        \mathbf{P} \in \mathbb{R}^{N\times N}""",
+    statement=r"""\mathrm{OSA}(\mathbf{P}\mathbf{X}) = \mathbf{P}\,\mathrm{OSA}(\mathbf{X}) \text{ for every permutation
+        matrix } \mathbf{P} \in \mathbb{R}^{N\times N}""",
     relation=Equal(), exact=True,
     note="Checked for the cycle (1 2 ... N) and the exchange of the first two tokens, which generate all permutations.",
 )  # fmt: skip
@@ -132,10 +121,9 @@ def _(X: Any, W_Q: Any, W_K: Any, W_V: Any, W_O: Any, alpha: Any) -> Any:
 
 EQUIVARIANCE_THROUGH_BASIS = Claim(LAYER, "osa.perm-equivariance-basis",
     label="Section 2, permutations of the tokens when B comes from Newton-Schulz",
-    statement=r"""
-        \mathbf{Y}(\mathbf{P}\mathbf{X}) = \mathbf{P}\,\mathbf{Y}(\mathbf{X})\,\mathbf{P}^\top \text{ for } \mathbf{Y} =
-        \mathbf{I}_N + \mathbf{B}(\exp[\mathbf{S}] - \mathbf{I})\mathbf{B}^\top \text{ with } \mathbf{B} \text{ from any
-        number of Newton-Schulz steps}""",
+    statement=r"""\mathbf{Y}(\mathbf{P}\mathbf{X}) = \mathbf{P}\,\mathbf{Y}(\mathbf{X})\,\mathbf{P}^\top \text{ for }
+        \mathbf{Y} = \mathbf{I}_N + \mathbf{B}(\exp[\mathbf{S}] - \mathbf{I})\mathbf{B}^\top \text{ with } \mathbf{B}
+        \text{ from any number of Newton-Schulz steps}""",
     assumptions=["eps > 0"],
     relation=Equal(), sizes={"N": (1, 4), "d": (1, 3), "d_v": (1, 3), "K": (0, 4)}, of_project=True,
 )  # fmt: skip
@@ -176,9 +164,8 @@ def law_and_head_size(a: Skewness, d_v: HeadSize) -> Any:
 DOT_PRODUCTS = Setting(OSA, "Section 2", sizes={"d_v": (1, 4)}, inputs=law_and_head_size, exact=True)
 
 SCALING = Claim(DOT_PRODUCTS, "osa.scaling-dv", label="Section 2, text below Eq. (5)",
-    statement=r"""
-        \text{we use the scaling } \tfrac{1}{\sqrt{d_v}} \text{ for normalising the dot-product of vectors in }
-        \mathbb{R}^{d_v}""",
+    statement=r"""\text{we use the scaling } \tfrac{1}{\sqrt{d_v}} \text{ for normalising the dot-product of vectors in
+        } \mathbb{R}^{d_v}""",
     assumptions=["no distribution is stated"],
     relation=HasStructure(), expects="reading",
     reading=Reading(
@@ -186,9 +173,8 @@ SCALING = Claim(DOT_PRODUCTS, "osa.scaling-dv", label="Section 2, text below Eq.
         "for vectors with independent entries of mean 0 and variance 1 the scaled dot product has variance 1.  Every such"
         " law with two values is enumerated",
     ),
-    note="""
-        What is scaled in Eq. (5) is the difference of two such products, whose variance is 2: see osa.scaling-scores.
-    """,
+    note="""What is scaled in Eq. (5) is the difference of two such products, whose variance is 2: see
+        osa.scaling-scores.""",
 )  # fmt: skip
 
 
@@ -225,10 +211,9 @@ SCALING.mutant("not scaled", lambda: rational(1))
 SCALING.mutant("1 / sqrt(2 d_v)", lambda d_v: 1 / sqrt(2 * d_v))
 
 SCALING_SCORES = Claim(DOT_PRODUCTS, "osa.scaling-scores", label="Section 2, the scale of the entries of S",
-    statement=r"""
-        \operatorname{Var}(S_{ij}/\alpha) = 2 \text{ for } i \ne j, \text{ when the entries of } \mathbf{Q},\mathbf{K}
-        \text{ are independent with mean 0 and variance 1; the scale } \tfrac{1}{\sqrt{2d_v}} \text{ would make it 1}
-    """,
+    statement=r"""\operatorname{Var}(S_{ij}/\alpha) = 2 \text{ for } i \ne j, \text{ when the entries of }
+        \mathbf{Q},\mathbf{K} \text{ are independent with mean 0 and variance 1; the scale } \tfrac{1}{\sqrt{2d_v}}
+        \text{ would make it 1}""",
     relation=HasStructure(), sizes={"d_v": (1, 2)}, of_project=True,
 )  # fmt: skip
 

@@ -11,57 +11,24 @@ from typing import Any
 
 from theorems.osa import OSA
 from theorems.osa.definitions import (
-    SHAPES,
-    attention_matrix,
-    dot_products,
-    queries_and_keys,
-    rank,
-    skew_matrix,
-    whole_heads,
-)
+    SHAPES, attention_matrix, dot_products, queries_and_keys, rank, skew_matrix, whole_heads,
+)  # fmt: skip
 from theorems.osa.part_e_experiments.untrained import decided_at_the_experiments
 from theorems.osa.settings import (
-    BASIS,
-    CONTAINS_QUERIES_AND_KEYS,
-    INDEPENDENT,
-    LAYER,
-    NONZERO_ALPHA,
-    ORTHONORMAL,
-    with_basis,
-)
+    BASIS, CONTAINS_QUERIES_AND_KEYS, INDEPENDENT, LAYER, NONZERO_ALPHA, ORTHONORMAL, with_basis,
+)  # fmt: skip
 from theorems.osa.shapes import (
-    Alpha,
-    Basis,
-    Coordinates,
-    HeadSize,
-    Key,
-    Length,
-    NonzeroAlpha,
-    Query,
-    SquareQuery,
-    SquareWeights,
-    TokenFrame,
-    Tokens,
-    Width,
-)
+    Alpha, Basis, Coordinates, HeadSize, Key, Length, NonzeroAlpha, Query, SquareQuery, SquareWeights, TokenFrame,
+    Tokens, Width,
+)  # fmt: skip
 from verify.matrix import (
-    basis_matrix,
-    concatenate,
-    expm,
-    eye,
-    rational,
-    smallest_singular_value,
-    sqrt,
-    trace,
-    vec_r,
-    zeros,
-)
+    basis_matrix, concatenate, expm, eye, rational, smallest_singular_value, sqrt, trace, vec_r, zeros,
+)  # fmt: skip
 from verify.vocabulary import Assumption, Claim, Equal, HasStructure
 
 THEOREM_21 = Claim(LAYER, "osa.thm-2.1", label="Theorem 2.1, Eqs. (6), (7)",
-    statement=r"""
-        \text{Let } \mathbf{B}(\mathbf{X}) \in \mathbb{R}^{N\times r} \text{ be a matrix where the columns provide an
-        orthonormal basis for the subspace } U \text{ spanned by the columns of } \mathbf{Q},\mathbf{K}\ (r =
+    statement=r"""\text{Let } \mathbf{B}(\mathbf{X}) \in \mathbb{R}^{N\times r} \text{ be a matrix where the columns
+        provide an orthonormal basis for the subspace } U \text{ spanned by the columns of } \mathbf{Q},\mathbf{K}\ (r =
         \operatorname{rank}\mathbf{S}). \text{ Then } \exp(\mathbf{S}(\mathbf{X})) = \mathbf{I}_N +
         \mathbf{B}(\mathbf{X})(\exp[\mathbf{S}](\mathbf{X}) - \mathbf{I}_r)\mathbf{B}(\mathbf{X})^\top,\quad
         [\mathbf{S}](\mathbf{X}) = \mathbf{B}(\mathbf{X})^\top\mathbf{S}(\mathbf{X})\mathbf{B}(\mathbf{X}) \in
@@ -85,8 +52,7 @@ THEOREM_21 = Claim(LAYER, "osa.thm-2.1", label="Theorem 2.1, Eqs. (6), (7)",
     relation=Equal(), sizes={"N": (2, 5), "d": (2, 4), "d_v": (1, 4), "r": (2, 4)}, expects="gap",
     presumes=("osa.thm-2.1-rank",), proof=("osa.f1-image", "osa.f1-restrict", "osa.eq-17", "osa.eq-18"),
     correction="osa.thm-2.1-any-basis", exact=True,
-    note="""
-        r is used both for rank S and for dim span[Q, K]. Where the two differ no B satisfies the hypotheses; the
+    note="""r is used both for rank S and for dim span[Q, K]. Where the two differ no B satisfies the hypotheses; the
         identity itself needs only orthonormal columns whose span contains Q and K. Read as dim U alone, r makes the
         theorem true as it stands, and leaves the proof, where U is the image of S: osa.f1-image.""",
 )  # fmt: skip
@@ -111,15 +77,13 @@ THEOREM_21.mutant("I_N and I_r both dropped", lambda value, B: value - eye(B.sha
 THEOREM_21.mutant("[S] transposed", "B.T @ S @ B -> (B.T @ S @ B).T")
 
 THEOREM_21_ANY_BASIS = Claim(BASIS, "osa.thm-2.1-any-basis", label="Theorem 2.1, for any basis",
-    statement=r"""
-        \text{For every } \mathbf{B} \in \mathbb{R}^{N\times r} \text{ with orthonormal columns whose span contains the
-        image of } \mathbf{S} = \tfrac{\alpha}{\sqrt{d_v}}(\mathbf{Q}\mathbf{K}^\top - \mathbf{K}\mathbf{Q}^\top), \text{
-        as it does if it contains the columns of } \mathbf{Q},\mathbf{K}, \text{ whatever } r \ge
-        \operatorname{rank}\mathbf{S}: \quad \exp(\mathbf{S}) = \mathbf{I}_N +
+    statement=r"""\text{For every } \mathbf{B} \in \mathbb{R}^{N\times r} \text{ with orthonormal columns whose span
+        contains the image of } \mathbf{S} = \tfrac{\alpha}{\sqrt{d_v}}(\mathbf{Q}\mathbf{K}^\top -
+        \mathbf{K}\mathbf{Q}^\top), \text{ as it does if it contains the columns of } \mathbf{Q},\mathbf{K}, \text{
+        whatever } r \ge \operatorname{rank}\mathbf{S}: \quad \exp(\mathbf{S}) = \mathbf{I}_N +
         \mathbf{B}(\exp(\mathbf{B}^\top\mathbf{S}\mathbf{B}) - \mathbf{I}_r)\mathbf{B}^\top""",
     relation=Equal(), corrects="osa.thm-2.1", of_project=True,
-    note="""
-        A reduced QR of [Q, K] supplies such a B even where the columns of [Q, K] are dependent. With r = rank S the
+    note="""A reduced QR of [Q, K] supplies such a B even where the columns of [Q, K] are dependent. With r = rank S the
         columns of B are a basis of the image of S, as in Appendix F.1: Q = [e_1, e_1], K = [e_2, e_3] has rank S = 2,
         and span[Q, K] = R^3.""",
 )  # fmt: skip
@@ -142,9 +106,8 @@ THEOREM_21_RANK = Claim(LAYER, "osa.thm-2.1-rank", label="Theorem 2.1, r",
     statement=r"\operatorname{rank}\mathbf{S} = \dim\operatorname{span}[\mathbf{Q},\mathbf{K}]",
     assumptions=[NONZERO_ALPHA],
     relation=Equal(), expects="refuted", severity="error", correction="osa.thm-2.1-rank-independent", of_project=True,
-    note="""
-        Presupposed where Theorem 2.1 and Appendix F.1 give an orthonormal basis of span[Q, K] as many columns as S has
-        rank. S is skew, so its rank is even, and Q parallel to K gives S = 0.""",
+    note="""Presupposed where Theorem 2.1 and Appendix F.1 give an orthonormal basis of span[Q, K] as many columns as S
+        has rank. S is skew, so its rank is even, and Q parallel to K gives S = 0.""",
 )  # fmt: skip
 
 
@@ -204,12 +167,10 @@ def skew_matrix_between_queries_and_keys(X: Tokens, W_Q: Query, W_K: Key, alpha:
     return M.T @ skew_matrix(X, W_Q, W_K, alpha) @ M
 
 
-THEOREM_21_RANK_INDEPENDENT.mutant(
-    "sign reversed", lambda X, W_Q, W_K, alpha: skew_form_of_queries_and_keys(X, W_Q, W_K, -alpha)
-)
-THEOREM_21_RANK_INDEPENDENT.mutant(
-    "symmetric instead of skew", "symplectic(W_Q.shape[1]) -> symplectic(W_Q.shape[1], 1)"
-)
+THEOREM_21_RANK_INDEPENDENT.mutant("sign reversed",
+    lambda X, W_Q, W_K, alpha: skew_form_of_queries_and_keys(X, W_Q, W_K, -alpha))  # fmt: skip
+THEOREM_21_RANK_INDEPENDENT.mutant("symmetric instead of skew",
+    "symplectic(W_Q.shape[1]) -> symplectic(W_Q.shape[1], 1)")  # fmt: skip
 THEOREM_21_RANK_INDEPENDENT.mutant("scaled by alpha / (2 sqrt(d_v))", lambda value: value * rational(1, 2))
 
 # -- the rank of S: Sections 2.1 and 2.4 -------------------------------------------------------------------------------
@@ -258,9 +219,8 @@ def rank_bound(d_v: HeadSize) -> int:
     return 2 * d_v
 
 
-RANK.part(
-    "structure", lambda value, X, W_Q, W_K, alpha: elementary_symmetric(skew_matrix(X, W_Q, W_K, alpha), value + 1)
-)
+RANK.part("structure",
+    lambda value, X, W_Q, W_K, alpha: elementary_symmetric(skew_matrix(X, W_Q, W_K, alpha), value + 1))  # fmt: skip
 RANK.mutant("d_v", lambda d_v: d_v)
 RANK.mutant("2 d_v - 1", lambda value: value - 1)
 
@@ -269,10 +229,9 @@ SINGLE_HEAD_RANK = Claim(OSA, "osa.sec-2.4-r", label="Section 2.4, text",
     assumptions=["h = 1, so d_v = d", "r = rank S (Section 2.1)"],
     relation=Equal(), sizes={"N": (1, 6), "d": (1, 4)}, expects="refuted", severity="error",
     correction="osa.sec-2.4-r-at-most-d",
-    note="""
-        No input satisfies the assumption. The orders of Section 2.4 use only that B has 2d columns, as Newton-Schulz
-        makes it, and stand: osa.cost-osa, osa.mem-osa. The author would say that nothing is asserted, and that r = 2d
-        stands for its bound 2 d_v, the width of the B computed; but Section 2.1 defines r as rank S.""",
+    note="""No input satisfies the assumption. The orders of Section 2.4 use only that B has 2d columns, as
+        Newton-Schulz makes it, and stand: osa.cost-osa, osa.mem-osa. The author would say that nothing is asserted, and
+        that r = 2d stands for its bound 2 d_v, the width of the B computed; but Section 2.1 defines r as rank S.""",
 )  # fmt: skip
 
 
@@ -297,14 +256,12 @@ def single_head_of_dimension_four() -> dict[str, Any]:
 
 SINGLE_HEAD_RANK_AT_MOST_D = Claim(OSA, "osa.sec-2.4-r-at-most-d",
     label="Section 2.4, the rank of S with a single head",
-    statement=r"""
-        \operatorname{rank}\mathbf{S} = \operatorname{rank}(\mathbf{X}\tilde{\mathbf{W}}\mathbf{X}^\top) \le 2\lfloor
-        \min(d,N)/2 \rfloor < 2d \text{ for } h = 1""",
+    statement=r"""\operatorname{rank}\mathbf{S} = \operatorname{rank}(\mathbf{X}\tilde{\mathbf{W}}\mathbf{X}^\top) \le
+        2\lfloor \min(d,N)/2 \rfloor < 2d \text{ for } h = 1""",
     assumptions=["h = 1, so d_v = d"],
     relation=HasStructure(), sizes={"N": (1, 6), "d": (1, 4)}, exact=True, of_project=True, corrects="osa.sec-2.4-r",
-    note="""
-        S is skew and of size N, so its rank is even and at most N; it is at most rank W~, of size d and skew. Checked
-        as: all minors of S of the next order vanish. The bound is attained: osa.rank-s-attained.""",
+    note="""S is skew and of size N, so its rank is even and at most N; it is at most rank W~, of size d and skew.
+        Checked as: all minors of S of the next order vanish. The bound is attained: osa.rank-s-attained.""",
 )  # fmt: skip
 
 
@@ -321,9 +278,8 @@ def rank_bound_with_a_single_head(N: Length, d: Width) -> int:
     return min(d, N) // 2 * 2
 
 
-SINGLE_HEAD_RANK_AT_MOST_D.part(
-    "structure", lambda value, X, W_Q, W_K, alpha: elementary_symmetric(skew_matrix(X, W_Q, W_K, alpha), value + 1)
-)
+SINGLE_HEAD_RANK_AT_MOST_D.part("structure",
+    lambda value, X, W_Q, W_K, alpha: elementary_symmetric(skew_matrix(X, W_Q, W_K, alpha), value + 1))  # fmt: skip
 
 # No mutant goes below rank S <= 1: where S = 0 is all there is, it is not to be found wrong for free.
 

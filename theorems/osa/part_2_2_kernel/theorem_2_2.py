@@ -99,16 +99,14 @@ def orthogonal_layers(X: Any, W_Q: Any, W_K: Any, left: Any, right: Any, alpha: 
 
 
 THEOREM_22 = Claim(LAYERS, "osa.thm-2.2", label="Theorem 2.2, Eq. (8)",
-    statement=r"""
-        \Sigma_l = \mathbf{X}_l\mathbf{X}_l^\top = \mathbf{A}\Sigma_0\mathbf{A}^\top, \quad \mathbf{A}\in\mathrm{SO}(N).
-        \text{ Therefore the rank and eigenvalues of } \Sigma_0 \text{ are preserved}""",
+    statement=r"""\Sigma_l = \mathbf{X}_l\mathbf{X}_l^\top = \mathbf{A}\Sigma_0\mathbf{A}^\top, \quad
+        \mathbf{A}\in\mathrm{SO}(N). \text{ Therefore the rank and eigenvalues of } \Sigma_0 \text{ are preserved}""",
     assumptions=["skipless OSA-only Transformer (no MLP)", "h = 1, at initialisation", ORTHOGONAL_WEIGHTS],
     relation=Equal(), sizes={"N": (1, 5), "d": (1, 5), "l": (1, 2)}, uses=("osa.so-n",),
     proof=("osa.eq-19", "osa.f2-orthogonality"),
-    note="""
-        The eigenvalues are compared through tr (Sigma / (1 + tr Sigma))^k, k = 1, ..., N, which determine them with
-        their multiplicities. A is the exact exp(S), not that of Newton-Schulz, which is orthogonal only in the limit; and
-        h = 1 excludes the initialisation of Appendix C.2, which needs 2 d_v <= d.""",
+    note="""The eigenvalues are compared through tr (Sigma / (1 + tr Sigma))^k, k = 1, ..., N, which determine them with
+        their multiplicities. A is the exact exp(S), not that of Newton-Schulz, which is orthogonal only in the limit;
+        and h = 1 excludes the initialisation of Appendix C.2, which needs 2 d_v <= d.""",
 )  # fmt: skip
 decided_at_the_experiments(THEOREM_22, l=2)
 
@@ -144,6 +142,5 @@ def kernel_of_output(X: Tokens, W_Q: LayerQueries, W_K: LayerWeights, W_V: Any, 
 THEOREM_22.mutant("A^T Sigma_0 A", "A @ Sigma @ A.T -> A.T @ Sigma @ A")
 THEOREM_22.mutant("A_1 ... A_l", "found[::-1] -> found")
 THEOREM_22.mutant("Sigma_0 itself", "A @ Sigma @ A.T -> Sigma")
-THEOREM_22.mutant(
-    "eigenvalues of the values, X W_1^V", "_power_traces(Sigma) -> _power_traces(X @ W_V[0] @ (X @ W_V[0]).T)"
-)
+THEOREM_22.mutant("eigenvalues of the values, X W_1^V",
+    "_power_traces(Sigma) -> _power_traces(X @ W_V[0] @ (X @ W_V[0]).T)")  # fmt: skip

@@ -16,32 +16,13 @@ from theorems.osa.part_e_experiments.untrained import decided_at_the_experiments
 from theorems.osa.shapes import Column, Entry, Epsilon, Factor, Square, Steps, TokenFrame, Values
 from verify.arithmetics import is_tensor
 from verify.matrix import (
-    concatenate,
-    diag,
-    eye,
-    frobenius_norm,
-    maximum,
-    ones,
-    rational,
-    singular_values,
-    smallest_singular_value,
-    spectral_norm,
-    sqrt,
-    zeros,
-)
+    concatenate, diag, eye, frobenius_norm, maximum, ones, rational, singular_values, smallest_singular_value,
+    spectral_norm, sqrt, zeros,
+)  # fmt: skip
 from verify.oracles import jacobian
 from verify.vocabulary import (
-    Assumption,
-    AtMost,
-    Claim,
-    Equal,
-    HasStructure,
-    QuadraticRate,
-    Reading,
-    Shape,
-    TendsTo,
-    subject,
-)
+    Assumption, AtMost, Claim, Equal, HasStructure, QuadraticRate, Reading, Shape, TendsTo, subject,
+)  # fmt: skip
 
 # -- the basis by reduced QR -------------------------------------------------------------------------------------------
 
@@ -62,9 +43,8 @@ def qr_basis(M: Factor) -> Any:
 
 
 QR_GRADIENT = Claim(OSA, "osa.qr-gradient", label="Section 2.3, text",
-    statement=r"""
-        \text{apply a reduced QR decomposition to the matrix } \mathbf{M}. \text{ However, this can suffer from exploding
-        gradients when } \mathbf{M} \text{ is close to being rank deficient}""",
+    statement=r"""\text{apply a reduced QR decomposition to the matrix } \mathbf{M}. \text{ However, this can suffer
+        from exploding gradients when } \mathbf{M} \text{ is close to being rank deficient}""",
     assumptions=["M = [u, u cos eta + v sin eta] with u, v orthonormal in R^N, N >= 3, 0 < eta <= pi/3"],
     relation=Equal(), sizes={"N": (3, 5)}, expects="reading",
     reading=Reading(
@@ -72,9 +52,8 @@ QR_GRADIENT = Claim(OSA, "osa.qr-gradient", label="Section 2.3, text",
         "of the basis: the spectral norm of d vec B / d vec M has no bound near some rank deficient matrix; for the stated"
         " family it is 1 / sigma_min(M)",
     ),
-    note="""
-        The gradient of the basis explodes, not that of the layer: at eta = 1e-4 it has norm 14142, while dA/dM through
-        the same QR stays at 2.0, as A = exp(S) does not depend on the basis. What is lost there is precision
+    note="""The gradient of the basis explodes, not that of the layer: at eta = 1e-4 it has norm 14142, while dA/dM
+        through the same QR stays at 2.0, as A = exp(S) does not depend on the basis. What is lost there is precision
         (osa.gradient-through-qr-rank-deficient). For N = 2 the family does not explode: the second column of Q is then
         fixed by the first.""",
 )  # fmt: skip
@@ -100,8 +79,7 @@ QR_GRADIENT.mutant("1 / r_22", lambda M: 1 / frobenius_norm(M[:, 1:] - M[:, :1] 
 QR_GRADIENT.mutant("condition number of M", lambda M: spectral_norm(M) / smallest_singular_value(M))
 
 QR_FIRST_COLUMN = Claim(OSA, "osa.qr-first-column", label="Section 2.3, text",
-    statement=r"""
-        \text{QR fixes the first column of } \mathbf{M} \text{ up to scaling: } \mathbf{B}_{:,1} \propto
+    statement=r"""\text{QR fixes the first column of } \mathbf{M} \text{ up to scaling: } \mathbf{B}_{:,1} \propto
         \mathbf{M}_{:,1}""",
     assumptions=["M = B R, B with orthonormal columns, R upper triangular", "M has nonzero first column"],
     relation=HasStructure(), sizes={"N": (2, 5), "m": (2, 4)}, where=lambda sizes: sizes["m"] <= sizes["N"], exact=True,
@@ -190,9 +168,8 @@ CONVERGENCE.mutant("squares of the singular values kept", lambda P, s, R: P @ di
 # -- pre-normalisation -------------------------------------------------------------------------------------------------
 
 PRENORMALISATION = Claim(OSA, "osa.ns-prenorm", label="Section 2.3, text",
-    statement=r"""
-        \sigma_{\max}(\mathbf{M}) \le \|\mathbf{M}\|_F, \text{ hence } \mathbf{M}_0 = \frac{\mathbf{M}}{\|\mathbf{M}
-        \|_F+\epsilon} \text{ satisfies the singular value requirement}""",
+    statement=r"""\sigma_{\max}(\mathbf{M}) \le \|\mathbf{M}\|_F, \text{ hence } \mathbf{M}_0 =
+        \frac{\mathbf{M}}{\|\mathbf{M} \|_F+\epsilon} \text{ satisfies the singular value requirement}""",
     assumptions=["eps > 0", "the requirement: sigma_i(M_0) < sqrt(3) for all i"],
     relation=AtMost(), sizes={"N": (1, 5), "m": (1, 4)},
     note="Full rank, the other requirement of convergence, is not M_0's to give: it has the rank of M.",
@@ -212,20 +189,17 @@ def singular_value_limits(M: Factor, epsilon: Epsilon) -> Any:
 
 
 PRENORMALISATION.oracle(lambda M, epsilon: stacked(spectral_norm(M), spectral_norm(newton_schulz_basis(M, 0, epsilon))))
-PRENORMALISATION.mutant(
-    "longest column instead of the Frobenius norm", lambda M: stacked(_longest(M), 0 * _longest(M) + sqrt(3))
-)
+PRENORMALISATION.mutant("longest column instead of the Frobenius norm",
+    lambda M: stacked(_longest(M), 0 * _longest(M) + sqrt(3)))  # fmt: skip
 PRENORMALISATION.mutant("requirement 1/sqrt(3)", "sqrt(3) -> 1 / sqrt(3)")
 
 PRENORMALISED_FLOOR = Claim(OSA, "osa.ns-prenorm-floor", label="Section 2.3, what pre-normalisation costs",
-    statement=r"""
-        \min_i \sigma_i(\mathbf{M}_K) \le g^{K}\big(\min(N, 2d_v)^{-1/2}\big), \quad g(s) = \tfrac12 s(3 - s^2),\text{
-        for every } \mathbf{M}, \text{ since } \min_i\sigma_i(\mathbf{M}_0) \le \|\mathbf{M}_0\|_F/\sqrt{\min(N, 2d_v)}
-    """,
+    statement=r"""\min_i \sigma_i(\mathbf{M}_K) \le g^{K}\big(\min(N, 2d_v)^{-1/2}\big), \quad g(s) = \tfrac12 s(3 -
+        s^2),\text{ for every } \mathbf{M}, \text{ since } \min_i\sigma_i(\mathbf{M}_0) \le
+        \|\mathbf{M}_0\|_F/\sqrt{\min(N, 2d_v)}""",
     assumptions=["M_0 = M / (||M||_F + eps), eps > 0"],
     relation=AtMost(), sizes={"N": (1, 4), "m": (1, 4), "K": (0, 4)}, of_project=True,
-    note="""
-        With 2 d_v = 32 and K = 6 (Appendix E) the smallest singular value of B is at most 0.988, for any tokens;
+    note="""With 2 d_v = 32 and K = 6 (Appendix E) the smallest singular value of B is at most 0.988, for any tokens;
         equality (as eps tends to 0) needs the singular values of M to be equal.""",
 )  # fmt: skip
 decided_at_the_experiments(PRENORMALISED_FLOOR)
@@ -251,9 +225,8 @@ def _scalar_iterate(s: Any, steps: int, divisor: int = 2) -> Any:
 
 
 PRENORMALISED_FLOOR.oracle(lambda M, K, epsilon: smallest_singular_value(newton_schulz_basis(M, K, epsilon)))
-PRENORMALISED_FLOOR.mutant(
-    "1 / (m N) instead of 1 / sqrt(min(N, m))", "1 / sqrt(min(M.shape)) -> rational(1, M.shape[0] * M.shape[1])"
-)
+PRENORMALISED_FLOOR.mutant("1 / (m N) instead of 1 / sqrt(min(N, m))",
+    "1 / sqrt(min(M.shape)) -> rational(1, M.shape[0] * M.shape[1])")  # fmt: skip
 PRENORMALISED_FLOOR.mutant("s (3 - s^2) / 3 instead of s (3 - s^2) / 2", divisor=3)
 
 # -- the iterate as a function of M ------------------------------------------------------------------------------------
@@ -348,9 +321,8 @@ def distance_to_polar_factor(M: Factor, U: Factor) -> Any:
 
 
 NEAREST.mutant("spectral norm on one side", "frobenius_norm -> spectral_norm")
-NEAREST.mutant(
-    "M's component along V instead of V", "V -> V @ (V.T @ M); V_mirrored -> V_mirrored @ (V_mirrored.T @ M)"
-)
+NEAREST.mutant("M's component along V instead of V",
+    "V -> V @ (V.T @ M); V_mirrored -> V_mirrored @ (V_mirrored.T @ M)")  # fmt: skip
 
 UNBIASED = Claim(OSA, "osa.ns-unbiased", label="Section 2.3, text",
     statement=r"\mathbf{U} \text{ is not biased towards any feature dimensions}",

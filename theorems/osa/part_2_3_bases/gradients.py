@@ -11,36 +11,16 @@ from typing import Any
 
 from theorems.osa import OSA
 from theorems.osa.definitions import (
-    attention_matrix,
-    cayley,
-    newton_schulz_basis,
-    newton_schulz_iterate,
-    orthonormal_columns,
-    queries_and_keys,
+    attention_matrix, cayley, newton_schulz_basis, newton_schulz_iterate, orthonormal_columns, queries_and_keys,
     skew_matrix,
-)
+)  # fmt: skip
 from theorems.osa.part_2_1_low_rank_exponential.theorem_2_1 import attention_matrix_in_basis
 from theorems.osa.part_2_3_bases.bases import qr_basis
 from theorems.osa.settings import INDEPENDENT_COLUMNS, ORTHONORMAL, gram_defect, outside
 from theorems.osa.shapes import (
-    Alpha,
-    Basis,
-    Column,
-    Coordinates,
-    Epsilon,
-    Frame,
-    HeadSize,
-    Key,
-    Length,
-    NonzeroAlpha,
-    OutsideSpan,
-    Query,
-    Square,
-    Steps,
-    TokenFrame,
-    Tokens,
-    Width,
-)
+    Alpha, Basis, Column, Coordinates, Epsilon, Frame, HeadSize, Key, Length, NonzeroAlpha, OutsideSpan, Query, Square,
+    Steps, TokenFrame, Tokens, Width,
+)  # fmt: skip
 from verify.matrix import concatenate, diag, expm, eye, rational
 from verify.oracles import LawTest, jacobian, proportion_test
 from verify.vocabulary import Assumption, Claim, Equal, FollowsLaw, QuadraticRate, TendsTo
@@ -121,19 +101,17 @@ def gradient_through_qr(X: Tokens, W_Q: Query, W_K: Key, alpha: Alpha) -> Any:
 
 
 GRADIENT_THROUGH_QR.oracle(gradient_of_the_exponential)
-GRADIENT_THROUGH_QR.mutant(
-    "last factor B^T held constant", lambda X, W_Q, W_K, alpha: in_half_constant_basis(X, W_Q, W_K, alpha, left=False)
-)
+GRADIENT_THROUGH_QR.mutant("last factor B^T held constant",
+    lambda X, W_Q, W_K, alpha: in_half_constant_basis(X, W_Q, W_K, alpha, left=False))  # fmt: skip
 GRADIENT_THROUGH_QR.mutant("exponential of -[S]", "alpha -> -alpha")
 
 CONSTANT_BASIS = Claim(
     OSA,
     "osa.gradient-constant-basis",
     label="Eq. (6) with the basis held constant",
-    statement=r"""
-        \frac{\partial\exp(\mathbf{S})}{\partial\mathbf{W}^{Q,K}} = \frac{\partial}{\partial\mathbf{W}^{Q,K}}\big(
-        \mathbf{I}_N + \mathbf{B}(\exp[\mathbf{S}]-\mathbf{I})\mathbf{B}^\top\big) \text{ with } \mathbf{B} \text{ held
-        constant}""",
+    statement=r"""\frac{\partial\exp(\mathbf{S})}{\partial\mathbf{W}^{Q,K}} =
+        \frac{\partial}{\partial\mathbf{W}^{Q,K}}\big( \mathbf{I}_N +
+        \mathbf{B}(\exp[\mathbf{S}]-\mathbf{I})\mathbf{B}^\top\big) \text{ with } \mathbf{B} \text{ held constant}""",
     assumptions=[ORTHONORMAL, Assumption("their span contains the columns of Q and K", zero=outside)],
     relation=Equal(),
     sizes={"N": (2, 3), "d": (2, 3), "m": (2, 3)},
@@ -182,8 +160,7 @@ BASIS_OF_TOKENS = Claim(OSA, "osa.gradient-constant-basis-of-tokens",
     relation=Equal(), sizes={"N": (2, 3), "d": (1, 3), "d_v": (1, 2), "r": (2, 3)},
     where=lambda sizes: sizes["r"] <= sizes["N"], corrects="osa.gradient-constant-basis",
     uses=("osa.thm-2.1-any-basis",), exact=True, of_project=True,
-    note="""
-        The natural basis where 2 d_v >= d (h <= 2), or where [Q, K] is rank deficient: it does not depend on the
+    note="""The natural basis where 2 d_v >= d (h <= 2), or where [Q, K] is rank deficient: it does not depend on the
         weights.""",
 )  # fmt: skip
 
@@ -219,18 +196,16 @@ EVERY_SINGULAR_VALUE_ONE = Assumption("every nonzero singular value of [Q, K] is
 
 THROUGH_NEWTON_SCHULZ = Claim(OSA, "osa.gradient-through-newton-schulz",
     label="Section 2.3, gradient through converged Newton-Schulz iterates",
-    statement=r"""
-        \text{Where Newton-Schulz has converged (all nonzero singular values of } \mathbf{M} =
+    statement=r"""\text{Where Newton-Schulz has converged (all nonzero singular values of } \mathbf{M} =
         [\mathbf{Q},\mathbf{K}]\text{ are } 1 \text{, so that } \mathbf{M}_K = \mathbf{M} \text{ and Eq. (6) gives }
         \exp(\mathbf{S})), \text{ the gradient by } \mathbf{W}^{Q,K} \text{ of Eq. (6) through } \mathbf{B} =
         \mathbf{M}_K,\ K \ge 1, \text{ is that of } \exp(\mathbf{S}), \text{ whatever the rank of } \mathbf{M}""",
     assumptions=[EVERY_SINGULAR_VALUE_ONE],
     relation=Equal(), sizes={"N": (2, 3), "d": (2, 3), "d_v": (1, 1), "K": (1, 2), "q": (0, 1)}, expects="refuted",
     severity="error", correction="osa.gradient-through-newton-schulz-full-rank", of_project=True,
-    note="""
-        The iterates move in the column space of M. Where M is rank deficient, a change of the weights that enlarges it
-        changes exp(S) at first order and leaves the layer as computed where it was; its gradient (correct for what is
-        computed) is another one. Where the rank of M is that of X, no change of weights enlarges the space.""",
+    note="""The iterates move in the column space of M. Where M is rank deficient, a change of the weights that enlarges
+        it changes exp(S) at first order and leaves the layer as computed where it was; its gradient (correct for what
+        is computed) is another one. Where the rank of M is that of X, no change of weights enlarges the space.""",
 )  # fmt: skip
 
 
@@ -272,9 +247,8 @@ def parallel_queries_and_keys() -> dict[str, Any]:
 
 NEWTON_SCHULZ_FULL_RANK = Claim(OSA, "osa.gradient-through-newton-schulz-full-rank",
     label="Section 2.3, gradient through converged Newton-Schulz iterates of full column rank",
-    statement=r"""
-        \text{If the columns of } \mathbf{M} = [\mathbf{Q},\mathbf{K}] \text{ are orthonormal, the gradient by }
-        \mathbf{W}^{Q,K} \text{ of Eq. (6) through } \mathbf{B} = \mathbf{M}_K,\ K \ge 1, \text{ is that of }
+    statement=r"""\text{If the columns of } \mathbf{M} = [\mathbf{Q},\mathbf{K}] \text{ are orthonormal, the gradient by
+        } \mathbf{W}^{Q,K} \text{ of Eq. (6) through } \mathbf{B} = \mathbf{M}_K,\ K \ge 1, \text{ is that of }
         \exp(\mathbf{S})""",
     assumptions=[Assumption("the columns of M = [Q, K] are orthonormal", zero=_gram_defect)],
     relation=Equal(), sizes={"N": (2, 4), "d": (2, 4), "d_v": (1, 2), "K": (1, 1)},
@@ -299,9 +273,8 @@ NEWTON_SCHULZ_SPANNING = Claim(
     OSA,
     "osa.gradient-through-newton-schulz-spanning",
     label="Section 2.3, gradient through converged Newton-Schulz iterates that span the tokens",
-    statement=r"""
-        \text{If all nonzero singular values of } \mathbf{M} = [\mathbf{Q},\mathbf{K}] \text{ are } 1 \text{ and its
-        column space is that of } \mathbf{X} \text{ (as it can be for } 2d_v \ge d \text{), the gradient by }
+    statement=r"""\text{If all nonzero singular values of } \mathbf{M} = [\mathbf{Q},\mathbf{K}] \text{ are } 1 \text{
+        and its column space is that of } \mathbf{X} \text{ (as it can be for } 2d_v \ge d \text{), the gradient by }
         \mathbf{W}^{Q,K} \text{ of Eq. (6) through } \mathbf{B} = \mathbf{M}_K,\ K \ge 1, \text{ is that of }
         \exp(\mathbf{S})""",
     assumptions=[
@@ -380,27 +353,23 @@ def gradient_after_steps(scale: int, X: Any, W_Q: Any, W_K: Any, alpha: Any, eps
     return weight_gradient(attention_through_newton_schulz, X, W_Q, W_K, alpha, scale, epsilon)
 
 
-NEWTON_SCHULZ_GRADIENT.mutant(
-    "basis held constant on the left", lambda X, W_Q, W_K, alpha: in_half_constant_basis(X, W_Q, W_K, alpha, left=True)
-)
+NEWTON_SCHULZ_GRADIENT.mutant("basis held constant on the left",
+    lambda X, W_Q, W_K, alpha: in_half_constant_basis(X, W_Q, W_K, alpha, left=True))  # fmt: skip
 NEWTON_SCHULZ_GRADIENT.mutant("gradient of exp(-S)", "alpha -> -alpha")
 
 QR_DEFICIENT = Claim(OSA, "osa.gradient-through-qr-rank-deficient",
     label="Section 2.3, automatic differentiation through reduced QR of a rank deficient [Q, K]",
-    statement=r"""
-        \text{With } N \ge 2d_v > d \text{, so that } \operatorname{rank}[\mathbf{Q},\mathbf{K}] \le d < 2d_v \text{,
-        automatic differentiation of Eq. (6) through reduced QR gives the right values and gradients by }
+    statement=r"""\text{With } N \ge 2d_v > d \text{, so that } \operatorname{rank}[\mathbf{Q},\mathbf{K}] \le d < 2d_v
+        \text{, automatic differentiation of Eq. (6) through reduced QR gives the right values and gradients by }
         \mathbf{W}^{Q,K}\text{ that are off by more than one percent}""",
     assumptions=["Gaussian tokens and weights; a fixed Gaussian linear functional of A is differentiated"],
     relation=FollowsLaw(samples=400, instances=2), sizes={"N": (6, 8), "d": (3, 3), "d_v": (2, 3)}, expects="empirical",
     of_project=True,
-    observed="""
-        torch.linalg.qr on the CPU in float64; N = 6 to 8, d = 3, d_v = 2 or 3, alpha = 0.3, 400 draws each; R_ii of
-        one rounding divides roundings of the same size. N < 2 d_v does no harm by itself: with full row rank gradients
-        are right.""",
-    note="""
-        h = 1 (d_v = d), the case of Section 2.4, is among these; osa.gradient-constant-basis-of-tokens is the way out.
-    """,
+    observed="""torch.linalg.qr on the CPU in float64; N = 6 to 8, d = 3, d_v = 2 or 3, alpha = 0.3, 400 draws each;
+        R_ii of one rounding divides roundings of the same size. N < 2 d_v does no harm by itself: with full row rank
+        gradients are right.""",
+    note="""h = 1 (d_v = d), the case of Section 2.4, is among these; osa.gradient-constant-basis-of-tokens is the way
+        out.""",
 )  # fmt: skip
 
 

@@ -12,15 +12,9 @@ from typing import Any
 from theorems.osa import OSA
 from theorems.osa.definitions import queries_and_keys
 from theorems.osa.part_2_4_cost.basis_layer import (
-    count_of_layer,
-    naive_orthogonal_attention,
-    newton_schulz,
-    orthogonal_attention,
-    orthonormal_basis,
-    scores,
-    softmax_attention,
-    without_numbers,
-)
+    count_of_layer, naive_orthogonal_attention, newton_schulz, orthogonal_attention, orthonormal_basis, scores,
+    softmax_attention, without_numbers,
+)  # fmt: skip
 from theorems.osa.shapes import Length, Rank, Width
 from verify.matrix import expm
 from verify.oracles import Count, count
@@ -40,9 +34,8 @@ ONE_HEAD = COUNTED.extended(assumptions=[SINGLE_HEAD])
 # -- the naive layer, and what Theorem 2.1 saves -----------------------------------------------------------------------
 
 NAIVE_COST = Claim(OSA, "osa.naive-cost", label="Section 2.1, text",
-    statement=r"""
-        \text{a naive implementation of OSA has computational complexity of } O(N^3)\text{ due to the matrix exponential}
-    """,
+    statement=r"""\text{a naive implementation of OSA has computational complexity of } O(N^3)\text{ due to the matrix
+        exponential}""",
     assumptions=["h = 1, so d_v = d"],
     relation=OrderOfGrowth(along=("N", "N d")), sizes={"N": (8, 12), "d": (2, 4)},
     where=lambda sizes: sizes["d"] <= sizes["N"], expects="reading",
@@ -64,9 +57,8 @@ NAIVE_COST.mutant("N^2", lambda N: N**2)
 NAIVE_COST.mutant("N^2 d, as for softmax attention", lambda N, d: N**2 * d)
 
 REDUCED_EXPONENTIAL_COST = Claim(OSA, "osa.thm-2.1-cost", label="Section 2.1, text after Theorem 2.1",
-    statement=r"""
-        \text{This reduces the problem of computing } \exp(\mathbf{S}) \text{ to computing } \exp[\mathbf{S}] \text{ which
-        has a computational complexity of } O(r^3) \ll O(N^3)""",
+    statement=r"""\text{This reduces the problem of computing } \exp(\mathbf{S}) \text{ to computing } \exp[\mathbf{S}]
+        \text{ which has a computational complexity of } O(r^3) \ll O(N^3)""",
     assumptions=["r << N"],
     relation=OrderOfGrowth(along=("r", "N", "N r")), sizes={"N": (16, 20), "r": (2, 4)}, uses=("osa.thm-2.1",),
     expects="reading",
@@ -101,8 +93,7 @@ COST = Claim(ONE_HEAD, "osa.cost-osa", label="Section 2.4 and Abstract",
     assumptions=["a fixed number K of Newton-Schulz steps, or a QR"],
     relation=OrderOfGrowth(along=("N", "d", "N d", "N N d")), uses=("osa.thm-2.1-any-basis", "osa.counted-layer"),
     expects="reading", reading=Reading("the computational complexity of OSA", FIXED_EXPONENTIAL),
-    note="""
-        For both bases, at N above and below 2d. Reached only by products in the order of the formula: see
+    note="""For both bases, at N above and below 2d. Reached only by products in the order of the formula: see
         osa.cost-eq-6-formed.""",
 )  # fmt: skip
 
@@ -126,8 +117,7 @@ MEMORY = Claim(ONE_HEAD, "osa.mem-osa", label="Section 2.4 and Abstract",
     statement=r"\text{the memory cost is } O(Nd + d^2) \text{ which scales linearly with } N",
     assumptions=["no N x N matrix formed"],
     relation=OrderOfGrowth(along=("N", "d", "N d", "N N d")), uses=("osa.counted-layer",),
-    note="""
-        Entries alive at a time, for both bases. Forming A by Eq. (6) before it is applied needs N^2: see
+    note="""Entries alive at a time, for both bases. Forming A by Eq. (6) before it is applied needs N^2: see
         osa.cost-eq-6-formed.""",
 )  # fmt: skip
 
@@ -144,10 +134,9 @@ MEMORY.mutant("N + d^2", lambda N, d: [N + d**2] * 2)
 MEMORY.mutant("d^2 alone", lambda d: [d**2] * 2)
 
 FORMED = Claim(ONE_HEAD, "osa.cost-eq-6-formed", label="Eqs. (6) and (7) with their N x N matrices formed",
-    statement=r"""
-        \text{With } \mathbf{S} \text{ formed for } [\mathbf{S}] = \mathbf{B}^\top\mathbf{S}\mathbf{B} \text{ and }
-        \mathbf{A} \text{ by Eq. (6) before it is applied, OSA takes } O(N^2d + Nd^2 + d^3) \text{ operations and memory
-        } O(N^2 + Nd + d^2), \text{ and no less: quadratic in } N""",
+    statement=r"""\text{With } \mathbf{S} \text{ formed for } [\mathbf{S}] = \mathbf{B}^\top\mathbf{S}\mathbf{B} \text{
+        and } \mathbf{A} \text{ by Eq. (6) before it is applied, OSA takes } O(N^2d + Nd^2 + d^3) \text{ operations and
+        memory } O(N^2 + Nd + d^2), \text{ and no less: quadratic in } N""",
     assumptions=[FIXED_EXPONENTIAL],
     relation=OrderOfGrowth(along=("N", "d", "N d")), of_project=True,
     note="The orders of Section 2.4, which are among the mutants, are those of the products taken from right to left.",
@@ -208,8 +197,7 @@ SOFTMAX_COST_WIDE = Claim(COUNTED, "osa.cost-ssa-wide", label="Section 2.4, soft
     statement=r"\text{SSA with its projections takes } O(N^2 d + Nd^2) \text{ operations and memory } O(N^2 + Nd)",
     assumptions=["h = 1"],
     relation=OrderOfGrowth(along=("N", "d", "N d")), of_project=True,
-    note="""
-        W^V W^O is applied from left to right, to the tokens first; multiplied with each other first they would take
+    note="""W^V W^O is applied from left to right, to the tokens first; multiplied with each other first they would take
         d^3.""",
 )  # fmt: skip
 

@@ -14,16 +14,8 @@ from theorems.osa.part_e_experiments.untrained import decided_at_the_experiments
 from theorems.osa.settings import LAYER, ORTHONORMAL, layer
 from theorems.osa.shapes import Alpha, Basis, Key, Output, Query, Rank, SquareQuery, TokenFrame, Tokens, Value
 from verify.matrix import (
-    concatenate,
-    condition_number,
-    expm,
-    eye,
-    rational,
-    singular_values,
-    spectral_norm,
-    sqrt,
-    zeros,
-)
+    concatenate, condition_number, expm, eye, rational, singular_values, spectral_norm, sqrt, zeros,
+)  # fmt: skip
 from verify.vocabulary import Assumption, AtMost, Claim, Equal
 
 SKEW = Assumption("W is skew-symmetric", zero=lambda W: W + W.T)
@@ -31,15 +23,13 @@ SKEW = Assumption("W is skew-symmetric", zero=lambda W: W + W.T)
 # -- the identity ------------------------------------------------------------------------------------------------------
 
 PUSH_THROUGH = Claim(OSA, "osa.push-through", label="Push-through identity",
-    statement=r"""
-        \exp(\mathbf{X}\mathbf{W}\mathbf{X}^\top)\,\mathbf{X} = \mathbf{X}\exp(\mathbf{W}\mathbf{X}^\top\mathbf{X})
-        \text{ for every } \mathbf{X} \in \mathbb{R}^{N\times d} \text{ and skew } \mathbf{W} \in \mathbb{R}^{d\times d}
-    """,
+    statement=r"""\exp(\mathbf{X}\mathbf{W}\mathbf{X}^\top)\,\mathbf{X} =
+        \mathbf{X}\exp(\mathbf{W}\mathbf{X}^\top\mathbf{X}) \text{ for every } \mathbf{X} \in \mathbb{R}^{N\times d}
+        \text{ and skew } \mathbf{W} \in \mathbb{R}^{d\times d}""",
     assumptions=["X in R^{N x d}, of any rank", SKEW],
     relation=Equal(), all_sizes=True, sizes={"N": (1, 5), "d": (1, 4)}, exact=True, of_project=True,
-    note="""
-        Term by term, (X W X^T)^k X = X (W X^T X)^k: true of every power series and of every W. Skew W are those of the
-        layer; at eigenvalues far left of 0, which other W bring, torch's Taylor exponential loses digits.""",
+    note="""Term by term, (X W X^T)^k X = X (W X^T X)^k: true of every power series and of every W. Skew W are those of
+        the layer; at eigenvalues far left of 0, which other W bring, torch's Taylor exponential loses digits.""",
 )  # fmt: skip
 
 
@@ -111,10 +101,8 @@ def _common_mutants(claim: Claim, form: Callable[..., Any]) -> None:
 
 
 _common_mutants(PUSHED_THROUGH, attention_pushed_through)
-PUSHED_THROUGH.mutant(
-    "X^T X on the other side of W",
-    lambda X, W_Q, W_K, W_V, W_O, alpha: X @ expm(X.T @ X @ scaled_generator(W_Q, W_K, alpha)) @ W_V @ W_O,
-)
+PUSHED_THROUGH.mutant("X^T X on the other side of W",
+    lambda X, W_Q, W_K, W_V, W_O, alpha: X @ expm(X.T @ X @ scaled_generator(W_Q, W_K, alpha)) @ W_V @ W_O)  # fmt: skip
 
 
 def _phi(A: Any) -> Any:
@@ -137,8 +125,7 @@ def low_rank_factor(
 
 
 LOW_RANK = Claim(LAYER, "osa.push-through-low-rank", label="Eq. (5) through matrices of order 4 d_v",
-    statement=r"""
-        \exp(\mathbf{W}\mathbf{G}) = \mathbf{I}_d + \mathbf{U}\,\varphi(\mathbf{L}^\top\mathbf{G}\mathbf{U})\,
+    statement=r"""\exp(\mathbf{W}\mathbf{G}) = \mathbf{I}_d + \mathbf{U}\,\varphi(\mathbf{L}^\top\mathbf{G}\mathbf{U})\,
         \mathbf{L}^\top\mathbf{G}, \quad \mathbf{U} = [\mathbf{W}^Q, \mathbf{W}^K],\ \mathbf{L} =
         \tfrac{\alpha}{\sqrt{d_v}}[\mathbf{W}^K, -\mathbf{W}^Q],\ \varphi(z) = (e^z - 1)/z; \quad
         \mathrm{OSA}(\mathbf{X}) = \mathbf{X}\exp(\mathbf{W}\mathbf{G})\mathbf{W}^V\mathbf{W}^O""",
@@ -196,9 +183,8 @@ QR_LAYER = Claim(LAYER, "osa.qr-of-x-layer", label="Eq. (5) through an orthonorm
     relation=Equal(), sizes={"N": (1, 5), "d": (1, 4), "d_v": (1, 4), "r": (1, 4)},
     where=lambda sizes: whole_heads(sizes) and sizes["r"] <= sizes["N"], uses=("osa.push-through",), exact=True,
     of_project=True,
-    note="""
-        The exponential is that of a skew matrix where P = 0. P is kept because its derivative does not vanish: with it
-        the layer may be differentiated with B held fixed, which asks nothing of the rank of X.""",
+    note="""The exponential is that of a skew matrix where P = 0. P is kept because its derivative does not vanish: with
+        it the layer may be differentiated with B held fixed, which asks nothing of the rank of X.""",
 )  # fmt: skip
 decided_at_the_experiments(QR_LAYER)
 
@@ -232,15 +218,13 @@ NEVER_FULL_RANK = {
 }
 
 GROWTH = Claim(OSA, "osa.push-through-growth", label="Size of exp(W X^T X)",
-    statement=r"""
-        \|\exp(\mathbf{W}\mathbf{X}^\top\mathbf{X})\|_2 \le \kappa(\mathbf{X}) \text{ for skew } \mathbf{W} \text{ and }
-        \operatorname{rank}\mathbf{X} = d""",
+    statement=r"""\|\exp(\mathbf{W}\mathbf{X}^\top\mathbf{X})\|_2 \le \kappa(\mathbf{X}) \text{ for skew } \mathbf{W}
+        \text{ and } \operatorname{rank}\mathbf{X} = d""",
     assumptions=[FULL_RANK, SKEW],
     relation=AtMost(), sizes={"N": (2, 5), "d": (2, 4)}, where=lambda sizes: sizes["N"] >= sizes["d"],
     without_domains=NEVER_FULL_RANK, of_project=True,
-    note="""
-        W X^T X is similar to a skew matrix by (X^T X)^{1/2}. Equality at X = diag(1, c), W X^T X a quarter turn. exp(R
-        W R^T) of the frame of X is orthogonal instead.""",
+    note="""W X^T X is similar to a skew matrix by (X^T X)^{1/2}. Equality at X = diag(1, c), W X^T X a quarter turn.
+        exp(R W R^T) of the frame of X is orthogonal instead.""",
 )  # fmt: skip
 GROWTH.inputs(tokens_and_skew_generator)
 
@@ -261,16 +245,14 @@ GROWTH.mutant("square root of kappa(X)", lambda value: sqrt(value))
 GROWTH.mutant("1, as for an orthogonal matrix", lambda value: value * 0 + 1)
 
 ACCURACY = Claim(OSA, "osa.push-through-accuracy", label="Sensitivity of X exp(W G) to errors in G",
-    statement=r"""
-        \|\mathbf{X}\exp(\mathbf{W}\hat{\mathbf{G}}) - \mathbf{X}\exp(\mathbf{W}\mathbf{X}^\top\mathbf{X})\|_2 \le
-        \|\mathbf{X}\|_2\,\|\mathbf{W}\|_2\,\kappa(\mathbf{Y})\,\|\hat{\mathbf{G}} - \mathbf{X}^\top\mathbf{X}\|_2
+    statement=r"""\|\mathbf{X}\exp(\mathbf{W}\hat{\mathbf{G}}) - \mathbf{X}\exp(\mathbf{W}\mathbf{X}^\top\mathbf{X})\|_2
+        \le \|\mathbf{X}\|_2\,\|\mathbf{W}\|_2\,\kappa(\mathbf{Y})\,\|\hat{\mathbf{G}} - \mathbf{X}^\top\mathbf{X}\|_2
         \text{ for skew } \mathbf{W} \text{ and } \hat{\mathbf{G}} = \mathbf{Y}^\top\mathbf{Y} \text{ of rank } d""",
     assumptions=[Assumption("Y in R^{N x d} has rank d", positive=lambda Y: singular_values(Y)[-1]), SKEW],
     relation=AtMost(), sizes={"N": (2, 4), "d": (2, 3)}, where=lambda sizes: sizes["N"] >= sizes["d"],
     without_domains=NEVER_FULL_RANK, uses=("osa.push-through", "osa.push-through-growth"), of_project=True,
-    note="""
-        The integral of exp(s S) X W (G^ - G) exp((1 - s) W G^) over s in [0, 1], S = X W X^T. A relative error u of G
-        moves the layer by at most u ||W|| ||X||^2 kappa(X) relative to ||X||, one of R W R^T in the frame of X by u
+    note="""The integral of exp(s S) X W (G^ - G) exp((1 - s) W G^) over s in [0, 1], S = X W X^T. A relative error u of
+        G moves the layer by at most u ||W|| ||X||^2 kappa(X) relative to ||X||, one of R W R^T in the frame of X by u
         ||S||. ||S|| can be kappa(X) times smaller than ||W|| ||X||^2 already for d = 2, so kappa(X)^2 is what may be
         lost.""",
 )  # fmt: skip

@@ -7,15 +7,9 @@ from typing import Any
 
 from theorems.osa.definitions import attention, orthonormal_columns
 from theorems.osa.part_2_4_cost.push_through import (
-    attention_in_frame,
-    attention_in_frame_of_tokens,
-    attention_pushed_through,
-    attention_pushed_through_low_rank,
-    frame_factor,
-    low_rank_factor,
-    push_through_factor,
-    scaled_generator,
-)
+    attention_in_frame, attention_in_frame_of_tokens, attention_pushed_through, attention_pushed_through_low_rank,
+    frame_factor, low_rank_factor, push_through_factor, scaled_generator,
+)  # fmt: skip
 from theorems.osa.settings import LAYER, ORTHONORMAL, layer
 from theorems.osa.shapes import Alpha, Basis, Coordinates, Key, Output, Query, TokenFrame, Tokens, Value
 from verify.matrix import concatenate, expm

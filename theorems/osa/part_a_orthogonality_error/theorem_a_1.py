@@ -7,42 +7,18 @@ from typing import Annotated, Any
 
 from theorems.osa import OSA
 from theorems.osa.definitions import (
-    cayley,
-    exponential_minus_identity,
-    newton_schulz_basis,
-    queries_and_keys,
-    skew_matrix,
-    whole_heads,
-)
+    cayley, exponential_minus_identity, newton_schulz_basis, queries_and_keys, skew_matrix, whole_heads,
+)  # fmt: skip
 from theorems.osa.part_2_3_bases.bases import stacked
 from theorems.osa.part_e_experiments.untrained import decided_at_the_experiments
 from theorems.osa.settings import FROM_NEWTON_SCHULZ
 from theorems.osa.shapes import (
-    Epsilon,
-    Factor,
-    Key,
-    Query,
-    SkewMatrix,
-    Square,
-    Steps,
-    TokenFrame,
-    Tokens,
-    UnitInterval,
-    Values,
-)
+    Epsilon, Factor, Key, Query, SkewMatrix, Square, Steps, TokenFrame, Tokens, UnitInterval, Values,
+)  # fmt: skip
 from verify.arithmetics import exp
 from verify.matrix import (
-    absolute,
-    concatenate,
-    diag,
-    exp,
-    eye,
-    frobenius_norm,
-    maximum,
-    rational,
-    singular_values,
-    spectral_norm,
-)
+    absolute, concatenate, diag, exp, eye, frobenius_norm, maximum, rational, singular_values, spectral_norm,
+)  # fmt: skip
 from verify.vocabulary import Assumption, AtMost, Claim, Real, Setting
 
 LogNorm = Annotated[Any, Real(-18.0, 1.5)]
@@ -109,17 +85,15 @@ UNCONVERGED = Setting(
 )
 
 EQUATION_10 = Claim(UNCONVERGED, "osa.thm-a.1-eq-10", label="Theorem A.1, Eq. (10)/(46)",
-    statement=r"""
-        \|\mathbf{Y}^\top\mathbf{Y}-\mathbf{I}_N\|_2 \le \left(e^{\|\mathbf{S}\|_2}-1\right)^2\max_i|\sigma_i(
+    statement=r"""\|\mathbf{Y}^\top\mathbf{Y}-\mathbf{I}_N\|_2 \le \left(e^{\|\mathbf{S}\|_2}-1\right)^2\max_i|\sigma_i(
         \mathbf{B})^2(\sigma_i(\mathbf{B})^2-1)|""",
     relation=AtMost(),
     proof=(
         "osa.eq-22", "osa.eq-28", "osa.eq-31-34", "osa.eq-38", "osa.eq-39", "osa.eq-41", "osa.ns-sv-at-most-1",
         "osa.eq-44", "osa.eq-45",
     ),
-    note="""
-        The theorem prints I_r for the identity of the size of [S], which is 2 d_v, as in F.3, whatever the rank of S.
-        ||B||_2 <= 1 is needed (osa.thm-a.1-eq-10-any-norm), and ||S||_2^2 can stand for (e^{||S||_2} - 1)^2
+    note="""The theorem prints I_r for the identity of the size of [S], which is 2 d_v, as in F.3, whatever the rank of
+        S. ||B||_2 <= 1 is needed (osa.thm-a.1-eq-10-any-norm), and ||S||_2^2 can stand for (e^{||S||_2} - 1)^2
         (osa.thm-a.1-quadratic).""",
 )  # fmt: skip
 decided_at_the_experiments(EQUATION_10)
@@ -158,8 +132,7 @@ EQUATION_10_GENERAL = Claim(
     OSA,
     "osa.thm-a.1-eq-10-any-factor",
     label="Theorem A.1, Eq. (10), for any B with singular values in [0, 1]",
-    statement=r"""
-        \|\mathbf{Y}^\top\mathbf{Y}-\mathbf{I}_N\|_2 \le \left(e^{\|\mathbf{S}\|_2}-1\right)^2\max_i|\sigma_i(
+    statement=r"""\|\mathbf{Y}^\top\mathbf{Y}-\mathbf{I}_N\|_2 \le \left(e^{\|\mathbf{S}\|_2}-1\right)^2\max_i|\sigma_i(
         \mathbf{B})^2(\sigma_i(\mathbf{B})^2-1)| \text{ for skew } \mathbf{S} \text{ and } \sigma_i(\mathbf{B}) \in [0,
         1]""",
     assumptions=[
@@ -211,13 +184,11 @@ def any_factor(B: Factor, direction: TokenFrame, log_norm: LogNorm) -> Any:
 
 EQUATION_10_ANY_NORM = Claim(ANY_FACTOR, "osa.thm-a.1-eq-10-any-norm",
     label="Theorem A.1, Eq. (10), without the bound on B",
-    statement=r"""
-        \|\mathbf{Y}^\top\mathbf{Y}-\mathbf{I}_N\|_2 \le \left(e^{\|\mathbf{S}\|_2}-1\right)^2\max_i|\sigma_i(
+    statement=r"""\|\mathbf{Y}^\top\mathbf{Y}-\mathbf{I}_N\|_2 \le \left(e^{\|\mathbf{S}\|_2}-1\right)^2\max_i|\sigma_i(
         \mathbf{B})^2(\sigma_i(\mathbf{B})^2-1)| \text{ for every } \mathbf{B}""",
     relation=AtMost(), expects="refuted", severity="error", correction="osa.thm-a.1-quadratic", of_project=True,
-    note="""
-        So Eq. (10) does need the pre-normalised Newton-Schulz of its context, by which ||B||_2 <= 1. For N = 2, B = b I
-        and small S the ratio of the two sides tends to b^4, 16 for b = 2.""",
+    note="""So Eq. (10) does need the pre-normalised Newton-Schulz of its context, by which ||B||_2 <= 1. For N = 2, B =
+        b I and small S the ratio of the two sides tends to b^4, 16 for b = 2.""",
 )  # fmt: skip
 EQUATION_10_ANY_NORM.inputs(any_factor)
 
@@ -231,23 +202,18 @@ def orthogonality_error_bound_of_any_factor(B: Factor, S: SkewMatrix) -> Any:
 EQUATION_10_ANY_NORM.oracle(lambda B, S: orthogonality_error(B, S))
 EQUATION_10_ANY_NORM.mutant("halved", lambda value: value * rational(1, 2))
 EQUATION_10_ANY_NORM.mutant("a tenth", lambda value: value * rational(1, 10))
-EQUATION_10_ANY_NORM.counterexample(
-    "B = 2 I in the plane, S = J / 10: 48 sin^2(1/5) against 12 (e^{1/10} - 1)^2",
-    B=[[2, 0], [0, 2]],
-    S=[[0, Fraction(1, 10)], [Fraction(-1, 10), 0]],
-)
+EQUATION_10_ANY_NORM.counterexample("B = 2 I in the plane, S = J / 10: 48 sin^2(1/5) against 12 (e^{1/10} - 1)^2",
+    B=[[2, 0], [0, 2]], S=[[0, Fraction(1, 10)], [Fraction(-1, 10), 0]])  # fmt: skip
 
 QUADRATIC = Claim(ANY_FACTOR, "osa.thm-a.1-quadratic", label="Theorem A.1, a bound for every B, quadratic in S",
-    statement=r"""
-        \mathbf{Y} = \mathbf{I}_N + \mathbf{B}(\exp[\mathbf{S}]-\mathbf{I})\mathbf{B}^\top,\ [\mathbf{S}] =
+    statement=r"""\mathbf{Y} = \mathbf{I}_N + \mathbf{B}(\exp[\mathbf{S}]-\mathbf{I})\mathbf{B}^\top,\ [\mathbf{S}] =
         \mathbf{B}^\top\mathbf{S}\mathbf{B}: \quad \|\mathbf{Y}^\top\mathbf{Y}-\mathbf{I}_N\|_2 \le
-        \|\mathbf{B}\|_2^4\,\|\mathbf{S}\|_2^2\max_i|\sigma_i(\mathbf{B})^2(\sigma_i(\mathbf{B})^2-1)| \text{ for every }
-        \mathbf{B} \text{ and skew } \mathbf{S}; \text{ for } \|\mathbf{B}\|_2\le1 \text{ the factor }
+        \|\mathbf{B}\|_2^4\,\|\mathbf{S}\|_2^2\max_i|\sigma_i(\mathbf{B})^2(\sigma_i(\mathbf{B})^2-1)| \text{ for every
+        } \mathbf{B} \text{ and skew } \mathbf{S}; \text{ for } \|\mathbf{B}\|_2\le1 \text{ the factor }
         \|\mathbf{B}\|_2^4 \text{ may be dropped}""",
     relation=AtMost(), corrects="osa.thm-a.1-eq-10-any-norm", uses=("osa.eq-28",), of_project=True,
-    note="""
-        Delta B^T = B^T S B Phi B^T with Phi the integral of exp(t[S]) over t in [0, 1], ||Phi||_2 <= 1; so by Eq. (28) the
-        error is (B Phi B^T)^T S^T (B E B^T) S (B Phi B^T). For ||B||_2 <= 1 it is never above Eq. (10), as
+    note="""Delta B^T = B^T S B Phi B^T with Phi the integral of exp(t[S]) over t in [0, 1], ||Phi||_2 <= 1; so by Eq.
+        (28) the error is (B Phi B^T)^T S^T (B E B^T) S (B Phi B^T). For ||B||_2 <= 1 it is never above Eq. (10), as
         ||S||_2 <= e^{||S||_2} - 1.""",
 )  # fmt: skip
 QUADRATIC.inputs(any_factor)
@@ -288,8 +254,7 @@ EQUATION_11 = Claim(
     UNCONVERGED,
     "osa.thm-a.1-eq-11",
     label="Theorem A.1, Eq. (11)",
-    statement=r"""
-        \left(e^{\|\mathbf{S}\|_2}-1\right)^2\max_i|\sigma_i(\mathbf{B})^2(\sigma_i(\mathbf{B})^2-1)| \le
+    statement=r"""\left(e^{\|\mathbf{S}\|_2}-1\right)^2\max_i|\sigma_i(\mathbf{B})^2(\sigma_i(\mathbf{B})^2-1)| \le
         \tfrac14\left(e^{\|\mathbf{S}\|_2}-1\right)^2""",
     relation=AtMost(),
     # for N = 1 or d = 1 both sides vanish, since S = 0
@@ -326,11 +291,10 @@ ROBUST = Claim(SINGULAR_VALUES, "osa.a1-robust", label="Appendix A, text after T
     ],
     relation=AtMost(), sizes={"N": (2, 3), "m": (2, 3), "k": (2, 3)}, expects="refuted", severity="error",
     uses=("osa.thm-a.1-eq-10",), correction="osa.a1-saturation",
-    note="""
-        The first half is true: delta adds at most delta^2 (e^{||S||_2} - 1)^2 to the bound (10), and so to the error.
-        The second is true of the bound alone, which grows with S; the error does not, and no upper bound could show
-        that one is incurred. For N = 2, B = b I and S = theta J it is 4 b^2 (1 - b^2) sin^2(b^2 theta / 2), periodic in
-        theta.""",
+    note="""The first half is true: delta adds at most delta^2 (e^{||S||_2} - 1)^2 to the bound (10), and so to the
+        error. The second is true of the bound alone, which grows with S; the error does not, and no upper bound could
+        show that one is incurred. For N = 2, B = b I and S = theta J it is 4 b^2 (1 - b^2) sin^2(b^2 theta / 2),
+        periodic in theta.""",
 )  # fmt: skip
 
 
@@ -397,9 +361,8 @@ SATURATION = Claim(SINGULAR_VALUES, "osa.a1-saturation",
     assumptions=[SKEW, AT_MOST_ONE],
     relation=AtMost(), sizes={"N": (2, 3), "m": (2, 3), "k": (2, 3)}, corrects="osa.a1-robust",
     uses=("osa.eq-28", "osa.thm-a.1-quadratic"), of_project=True,
-    note="""
-        From Eq. (28) and ||exp[S] - I||_2 <= min(2, ||[S]||_2), and osa.thm-a.1-quadratic: a singular value sigma adds at
-        most sigma^2 ||S||_2^2, and rotations of any size err by at most 4 ||B||_2^2 ||B^T B - I||_2.""",
+    note="""From Eq. (28) and ||exp[S] - I||_2 <= min(2, ||[S]||_2), and osa.thm-a.1-quadratic: a singular value sigma
+        adds at most sigma^2 ||S||_2^2, and rotations of any size err by at most 4 ||B||_2^2 ||B^T B - I||_2.""",
 )  # fmt: skip
 SATURATION.inputs(decomposed_factor_within_the_unit_ball)
 

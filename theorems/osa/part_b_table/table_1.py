@@ -58,8 +58,7 @@ TABLE_MEMORY.mutant("QR and Newton-Schulz: N", lambda N, d: [N, N, N * d, d**2, 
 TABLE_MEMORY.mutant("Eq. (6): d^2", lambda N, d: [N * d, N * d, N * d, d**2, d**2])
 
 TABLE_MEMORY_WIDE = Claim(ONE_HEAD, "osa.table-1-memory-wide", label='Table 1, column "Memory", at any width',
-    statement=r"""
-        \text{QR: } O(Nd);\ \text{Newton-Schulz},\ [\mathbf{S}], \text{ Eq. (6) and applying }
+    statement=r"""\text{QR: } O(Nd);\ \text{Newton-Schulz},\ [\mathbf{S}], \text{ Eq. (6) and applying }
         \mathbf{X}\mathbf{W}^V\mathbf{W}^O: O(Nd + d^2);\ \exp[\mathbf{S}]: O(d^2), \text{ for } N \text{ and } d \text{
         in any proportion}""",
     relation=OrderOfGrowth(along=("N", "d", "N d")), of_project=True,
@@ -74,8 +73,7 @@ def memory_of_components_at_any_width(N: Length, d: Width) -> list[int]:
 
 
 TABLE_MEMORY_WIDE.part("cost", lambda N, d: counted_memory_of_components(N, d))
-TABLE_MEMORY_WIDE.mutant(
-    "Newton-Schulz: N d, as printed", lambda N, d: [N * d, N * d, N * d + d**2, d**2, N * d + d**2]
-)
+TABLE_MEMORY_WIDE.mutant("Newton-Schulz: N d, as printed",
+    lambda N, d: [N * d, N * d, N * d + d**2, d**2, N * d + d**2])  # fmt: skip
 TABLE_MEMORY_WIDE.mutant("[S]: N d, as printed", lambda N, d: [N * d, N * d + d**2, N * d, d**2, N * d + d**2])
 TABLE_MEMORY_WIDE.mutant("Eq. (6): N d, as printed", lambda N, d: [N * d, N * d + d**2, N * d + d**2, d**2, N * d])

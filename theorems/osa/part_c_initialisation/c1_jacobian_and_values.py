@@ -49,8 +49,7 @@ C1_KAPPA = Claim(OSA, "osa.c1-kappa", label="Appendix C.1",
     assumptions=[ORTHONORMAL_VALUES, ORTHONORMAL_OUTPUTS],
     relation=HasStructure(), sizes={"d": (1, 4), "d_v": (1, 4)}, where=lambda sizes: sizes["d_v"] <= sizes["d"],
     exact=True,
-    note="""
-        True of every U and V on the Stiefel manifold, whatever their law; the non-zero singular values are all 1
+    note="""True of every U and V on the Stiefel manifold, whatever their law; the non-zero singular values are all 1
         (F.7).""",
 )  # fmt: skip
 

@@ -11,15 +11,9 @@ from theorems.osa import OSA
 from theorems.osa.definitions import attention, cayley, orthonormal_columns, query_key_generator, whole_heads
 from theorems.osa.part_e_experiments.untrained import decided_at_the_experiments
 from theorems.osa.settings import (
-    HEADS,
-    LAYER,
-    ORTHONORMAL_QUERIES_AND_KEYS,
-    gram_defect,
-    layer,
-    newton_schulz_jacobian,
-    orthonormal_queries_and_keys,
-    two_heads,
-)
+    HEADS, LAYER, ORTHONORMAL_QUERIES_AND_KEYS, gram_defect, layer, newton_schulz_jacobian,
+    orthonormal_queries_and_keys, two_heads,
+)  # fmt: skip
 from theorems.osa.shapes import Alpha, Epsilon, Frame, Key, Output, Query, Steps, Tokens, Value
 from verify.matrix import COLUMN, concatenate, expm, eye, ones, rational, sqrt, total
 from verify.oracles import jacobian
@@ -92,17 +86,15 @@ THEOREM_C2.mutant("second product dropped", lambda W_Q, W_K: W_Q @ W_K.T)
 THEOREM_C2.mutant("key instead of query in the first product", lambda W_Q, W_K: W_K @ W_K.T - W_K @ W_Q.T)
 
 VIA_GENERATOR = Claim(HEADS, "osa.c2-via-wtilde", label="Appendix C.2, text",
-    statement=r"""
-        \text{the query, key weights only affect the Jacobian via } \tilde{\mathbf{W}}=\mathbf{W}^Q(\mathbf{W}^K)^\top-
-        \mathbf{W}^K(\mathbf{W}^Q)^\top;\ \text{the proof of Theorem C.3 shows that the Jacobian of }
-        \mathbf{A}(\mathbf{X}) \text{ is a function of } \tilde{\mathbf{W}}""",
+    statement=r"""\text{the query, key weights only affect the Jacobian via }
+        \tilde{\mathbf{W}}=\mathbf{W}^Q(\mathbf{W}^K)^\top- \mathbf{W}^K(\mathbf{W}^Q)^\top;\ \text{the proof of Theorem
+        C.3 shows that the Jacobian of } \mathbf{A}(\mathbf{X}) \text{ is a function of } \tilde{\mathbf{W}}""",
     assumptions=["from Eq. (13), A = exp(S) (Eq. (5))", "proof of C.3 uses B from Newton-Schulz"],
     relation=Equal(), sizes={"N": (1, 3), "d": (1, 3), "d_v": (1, 3)}, expects="gap", uses=("osa.thm-c.1",),
     proof=("osa.c2-via-wtilde-newton-schulz",), exact=True,
-    note="""
-        True of A = exp(S). The proof of Theorem C.3 speaks of another A, made from Newton-Schulz iterates of [X W^Q, X
-        W^K], which is a function of W~ only where [W^Q, W^K] has orthonormal columns. The author would say that the
-        theorem assumes just that (osa.c2-via-wtilde-orthonormal); but its proof does not show it there, and the
+    note="""True of A = exp(S). The proof of Theorem C.3 speaks of another A, made from Newton-Schulz iterates of [X
+        W^Q, X W^K], which is a function of W~ only where [W^Q, W^K] has orthonormal columns. The author would say that
+        the theorem assumes just that (osa.c2-via-wtilde-orthonormal); but its proof does not show it there, and the
         sentence, from which the initialisation is derived, is about weights not yet chosen.""",
 )  # fmt: skip
 
@@ -190,11 +182,10 @@ VIA_GENERATOR_NEWTON_SCHULZ.counterexample("the same after two steps", lambda: {
 
 VIA_GENERATOR_ORTHONORMAL = Claim(OSA, "osa.c2-via-wtilde-orthonormal",
     label="Appendix C.2, text, for Newton-Schulz and orthonormal [W^Q, W^K]",
-    statement=r"""
-        [\mathbf{W}^Q, \mathbf{W}^K] \text{ and } [\mathbf{P}^Q, \mathbf{P}^K] \text{ with orthonormal columns and the
-        same } \tilde{\mathbf{W}} \text{ give the same } \mathbf{A}(\mathbf{X}) \text{ from Newton-Schulz, for every }
-        K, \text{ hence the same Jacobian: } [\mathbf{P}^Q, \mathbf{P}^K] = [\mathbf{W}^Q, \mathbf{W}^K]\mathbf{R}
-        \text{ with } \mathbf{R} \text{ orthogonal and symplectic}""",
+    statement=r"""[\mathbf{W}^Q, \mathbf{W}^K] \text{ and } [\mathbf{P}^Q, \mathbf{P}^K] \text{ with orthonormal columns
+        and the same } \tilde{\mathbf{W}} \text{ give the same } \mathbf{A}(\mathbf{X}) \text{ from Newton-Schulz, for
+        every } K, \text{ hence the same Jacobian: } [\mathbf{P}^Q, \mathbf{P}^K] = [\mathbf{W}^Q,
+        \mathbf{W}^K]\mathbf{R} \text{ with } \mathbf{R} \text{ orthogonal and symplectic}""",
     assumptions=[
         ORTHONORMAL_QUERIES_AND_KEYS,
         Assumption(
@@ -238,8 +229,7 @@ def newton_schulz_jacobian_of_orthonormal(
 VIA_GENERATOR_ORTHONORMAL.oracle(
     lambda X, P_Q, P_K, alpha, epsilon, K: newton_schulz_jacobian(X, P_Q, P_K, alpha, epsilon, K)
 )
-VIA_GENERATOR_ORTHONORMAL.mutant(
-    "queries times 8 and keys over 8, which keeps W~", "W_Q -> W_Q * 8; W_K -> W_K * rational(1, 8)"
-)
+VIA_GENERATOR_ORTHONORMAL.mutant("queries times 8 and keys over 8, which keeps W~",
+    "W_Q -> W_Q * 8; W_K -> W_K * rational(1, 8)")  # fmt: skip
 VIA_GENERATOR_ORTHONORMAL.mutant("queries and keys exchanged", "W_Q -> W_K; W_K -> W_Q")
 VIA_GENERATOR_ORTHONORMAL.mutant("one more Newton-Schulz step", "K -> K + 1")

@@ -14,44 +14,16 @@ from theorems.osa import OSA
 from theorems.osa.definitions import attention_matrix, newton_schulz_iterate, orthonormal_columns
 from theorems.osa.part_e_experiments.untrained import decided_at_the_experiments
 from theorems.osa.settings import (
-    ANY_ALPHA,
-    NONNEGATIVE_ALPHA,
-    ORTHONORMAL_OUTPUTS,
-    ORTHONORMAL_QUERIES_AND_KEYS,
-    ORTHONORMAL_VALUES,
-    newton_schulz_attention_matrix,
-    orthonormal_queries_and_keys,
-    two_heads,
-)
+    ANY_ALPHA, NONNEGATIVE_ALPHA, ORTHONORMAL_OUTPUTS, ORTHONORMAL_QUERIES_AND_KEYS, ORTHONORMAL_VALUES,
+    newton_schulz_attention_matrix, orthonormal_queries_and_keys, two_heads,
+)  # fmt: skip
 from theorems.osa.shapes import (
-    Alpha,
-    Decay,
-    Epsilon,
-    Factor,
-    Frame,
-    HeadSize,
-    NonnegativeAlpha,
-    Query,
-    Share,
-    Steps,
-    Tokens,
-    Value,
-)
+    Alpha, Decay, Epsilon, Factor, Frame, HeadSize, NonnegativeAlpha, Query, Share, Steps, Tokens, Value,
+)  # fmt: skip
 from verify.matrix import (
-    COLUMN,
-    absolute,
-    column,
-    exp,
-    eye,
-    frobenius_norm,
-    kron,
-    maximum,
-    rational,
-    singular_values,
-    spectral_norm,
-    sqrt,
+    COLUMN, absolute, column, exp, eye, frobenius_norm, kron, maximum, rational, singular_values, spectral_norm, sqrt,
     unvec_r,
-)
+)  # fmt: skip
 from verify.oracles import jacobian
 from verify.vocabulary import Assumption, AtMost, Claim, Reading, Setting
 
@@ -202,14 +174,12 @@ def condition_excess(t: Any) -> Any:
 
 NEWTON_SCHULZ_DIFFERENTIAL = Claim(OSA, "osa.newton-schulz-differential",
     label="Theorem C.3, a differential that does not grow with K",
-    statement=r"""
-        \mathbf{B} \text{ from } K \text{ Newton-Schulz steps on } \mathbf{M}_0,\ \|\mathbf{M}_0\|_2 \le 1: \quad
-        \|\partial\mathbf{B}\,\mathbf{M}_0^\top\|_F,\ \|\partial\mathbf{B}^\top\mathbf{M}_0\|_F \le
+    statement=r"""\mathbf{B} \text{ from } K \text{ Newton-Schulz steps on } \mathbf{M}_0,\ \|\mathbf{M}_0\|_2 \le 1:
+        \quad \|\partial\mathbf{B}\,\mathbf{M}_0^\top\|_F,\ \|\partial\mathbf{B}^\top\mathbf{M}_0\|_F \le
         \sqrt2\,\|\partial\mathbf{M}_0\|_F \text{ for every } K""",
     assumptions=[Assumption("||M_0||_2 <= 1", nonnegative=lambda M_0: 1 - spectral_norm(M_0))],
     relation=AtMost(), sizes={"N": (1, 3), "m": (1, 3), "K": (0, 8)}, of_project=True,
-    note="""
-        K steps act on singular values by a concave increasing g with g(0) = 0, g(1) = 1. In singular bases dB mixes
+    note="""K steps act on singular values by a concave increasing g with g(0) = 0, g(1) = 1. In singular bases dB mixes
         the entries (i, j), (j, i) of dM_0 by divided differences; weighted by u_j their squares sum to at most (1 +
         s^2)/2 [((1 - t)/(1 - s))^2 + ((1 + t)/(1 + s))^2] <= 2 for s = u_i/u_j <= t = g(u_i)/g(u_j) <= 1.""",
 )  # fmt: skip
@@ -245,13 +215,11 @@ def _(arrays: dict[str, Any], sizes: dict[str, int], rng: Any) -> None:
 
 
 NEWTON_SCHULZ_DIFFERENTIAL.mutant("||dM_0||_F, without sqrt 2", lambda D: frobenius_norm(D))
-NEWTON_SCHULZ_DIFFERENTIAL.mutant(
-    "sqrt 2 times the spectral norm of dM_0, halved", lambda D: spectral_norm(D) * sqrt(2) * rational(1, 2)
-)
+NEWTON_SCHULZ_DIFFERENTIAL.mutant("sqrt 2 times the spectral norm of dM_0, halved",
+    lambda D: spectral_norm(D) * sqrt(2) * rational(1, 2))  # fmt: skip
 
 THEOREM_C3 = Claim(WITH_SIGN, "osa.thm-c.3", label="Theorem C.3, Eq. (15)",
-    statement=r"""
-        \|\mathbf{J}_1(\mathbf{X})\|_2\le C\alpha, \text{ where } C>0 \text{ is some constant}""",
+    statement=r"""\|\mathbf{J}_1(\mathbf{X})\|_2\le C\alpha, \text{ where } C>0 \text{ is some constant}""",
     assumptions=["||X||_2 bounded", NEWTON_SCHULZ],
     relation=AtMost(), uses=("osa.thm-c.1", "osa.thm-c.2", "osa.c1-kappa", "osa.newton-schulz-differential"),
     proof=("osa.eq-84", "osa.eq-86", "osa.eq-93", "osa.lemma-f.6", "osa.lemma-f.7", "osa.lemma-f.8", "osa.f6-orders"),
@@ -272,9 +240,8 @@ def first_term_bound(X: Tokens, W_V: Value, alpha: Alpha) -> Any:
 
 
 THEOREM_C3_ANY_SIGN = Claim(INITIALISED, "osa.thm-c.3-any-sign", label="Theorem C.3, for every real alpha",
-    statement=r"""
-        \|\mathbf{J}_1(\mathbf{X})\|_2\le C\alpha \text{ for every } \alpha\in\mathbb{R}, \quad
-        C = (2+4\sqrt2)\|\mathbf{X}\|_2^2/\sqrt{d_v}""",
+    statement=r"""\|\mathbf{J}_1(\mathbf{X})\|_2\le C\alpha \text{ for every } \alpha\in\mathbb{R}, \quad C =
+        (2+4\sqrt2)\|\mathbf{X}\|_2^2/\sqrt{d_v}""",
     assumptions=["||X||_2 bounded", NEWTON_SCHULZ, ANY_ALPHA],
     relation=AtMost(signed=True), expects="refuted", severity="error", of_project=True,
     note="For alpha < 0 the right-hand side is negative, whatever C > 0; Eq. (5) lets alpha be any real number.",
@@ -288,10 +255,9 @@ def first_term_bound_of_either_sign(X: Tokens, W_V: Value, alpha: Alpha) -> Any:
 
 
 THEOREM_C3_ABSOLUTE = Claim(INITIALISED, "osa.thm-c.3-absolute", label="Theorem C.3, with the size of alpha",
-    statement=r"""
-        \text{For weights as initialised, } \|\mathbf{X}\|_2\le R, \mathbf{B} \text{ from any number of Newton-Schulz
-        steps}: \quad \|\mathbf{J}_1(\mathbf{X})\|_2\le C|\alpha|, \quad C = (2+4\sqrt2)R^2/\sqrt{d_v}, \text{ for
-        every } \alpha\in\mathbb{R}""",
+    statement=r"""\text{For weights as initialised, } \|\mathbf{X}\|_2\le R, \mathbf{B} \text{ from any number of
+        Newton-Schulz steps}: \quad \|\mathbf{J}_1(\mathbf{X})\|_2\le C|\alpha|, \quad C = (2+4\sqrt2)R^2/\sqrt{d_v},
+        \text{ for every } \alpha\in\mathbb{R}""",
     assumptions=["||X||_2 <= R", NEWTON_SCHULZ, ANY_ALPHA],
     relation=AtMost(), corrects="osa.thm-c.3", uses=("osa.thm-c.1", "osa.thm-c.2", "osa.newton-schulz-differential"),
     of_project=True,
@@ -323,8 +289,7 @@ def negative_alpha() -> dict[str, Any]:
 
 
 NEAR_IDENTITY = Claim(AT_INITIALISATION, "osa.c3-near-identity", label="Appendix C.3, text after Theorem C.3",
-    statement=r"""
-        \text{we initialise } \alpha \text{ to be some small number. Indeed this can be viewed as setting }
+    statement=r"""\text{we initialise } \alpha \text{ to be some small number. Indeed this can be viewed as setting }
         \mathbf{A}(\mathbf{X}) \text{ to be close to the identity matrix at the start of training}""",
     assumptions=[ORTHONORMAL_QUERIES_AND_KEYS, "||X||_2 bounded", NEWTON_SCHULZ],
     relation=AtMost(), where=two_heads, expects="reading",

@@ -8,55 +8,22 @@ from theorems.osa import OSA
 from theorems.osa.definitions import queries_and_keys, skew_matrix
 from theorems.osa.part_2_1_low_rank_exponential.theorem_2_1 import attention_matrix_in_any_basis, elementary_symmetric
 from theorems.osa.part_c_initialisation.c3_theorem_c_3 import (
-    INITIALISED,
-    NEWTON_SCHULZ,
-    condition_excess,
-    delta_of,
-    first_jacobian_term,
-    initialised_with_moderate_alpha,
-    initialised_with_small_alpha,
-    layer_jacobian,
-    linear_bound,
-    orthonormal_weights,
-    second_jacobian_term,
-    squared,
+    INITIALISED, NEWTON_SCHULZ, condition_excess, delta_of, first_jacobian_term, initialised_with_moderate_alpha,
+    initialised_with_small_alpha, layer_jacobian, linear_bound, orthonormal_weights, second_jacobian_term, squared,
     unit_of_bounds,
-)
+)  # fmt: skip
 from theorems.osa.settings import CONTAINS_QUERIES_AND_KEYS, ORTHONORMAL, POSITIVE_ALPHA, tokens_with_wide_basis
 from theorems.osa.shapes import (
-    Alpha,
-    Basis,
-    Decay,
-    Epsilon,
-    Frame,
-    HeadSize,
-    Key,
-    Output,
-    PositiveAlpha,
-    Query,
-    Share,
-    Steps,
-    Tokens,
-    Value,
-)
+    Alpha, Basis, Decay, Epsilon, Frame, HeadSize, Key, Output, PositiveAlpha, Query, Share, Steps, Tokens, Value,
+)  # fmt: skip
 from verify.matrix import (
-    absolute,
-    column,
-    concatenate,
-    effective_condition_number,
-    exp,
-    eye,
-    frobenius_norm,
-    rational,
-    spectral_norm,
-    sqrt,
-)
+    absolute, column, concatenate, effective_condition_number, exp, eye, frobenius_norm, rational, spectral_norm, sqrt,
+)  # fmt: skip
 from verify.vocabulary import Assumption, AtMost, Claim, Doubt, HasStructure, Reading, Shape
 
 C3_KAPPA_J2 = Claim(INITIALISED, "osa.c3-kappa-j2", label="Appendix C.3, text",
-    statement=r"""
-        \text{our initialisation scheme has been designed to ensure the condition number of } \mathbf{J}_2 \text{ is very
-        close to (or exactly) } 1""",
+    statement=r"""\text{our initialisation scheme has been designed to ensure the condition number of } \mathbf{J}_2
+        \text{ is very close to (or exactly) } 1""",
     assumptions=[
         "effective condition number",
         NEWTON_SCHULZ,
@@ -141,9 +108,8 @@ LEAST_CONSTANT = (
 )
 
 THEOREM_C4 = Claim(ASSUMED_BY_C4, "osa.thm-c.4", label="Theorem C.4, Eq. (16)",
-    statement=r"""
-        1\le\kappa(\mathbf{J}(\mathbf{X}))\le\frac{1+\delta+C\alpha}{1-\delta-C\alpha} \text{ for any } \alpha>0 \text{
-        such that } 1-\delta-C\alpha>0""",
+    statement=r"""1\le\kappa(\mathbf{J}(\mathbf{X}))\le\frac{1+\delta+C\alpha}{1-\delta-C\alpha} \text{ for any }
+        \alpha>0 \text{ such that } 1-\delta-C\alpha>0""",
     assumptions=["kappa = effective condition number of Appendix C.1"],
     relation=AtMost(ascent=False), uses=("osa.thm-c.3", "osa.f7-range"), presumes=("osa.f7-perturbation-alone",),
     proof=("osa.f7-j2-form", "osa.eq-98", "osa.eq-99", "osa.f7-interval"), expects="gap",
@@ -267,9 +233,8 @@ FOOTNOTE_4.mutant(
 )
 
 REMARK_C5 = Claim(INITIALISED, "osa.rem-c.5", label="Remark C.5",
-    statement=r"""
-        \text{a similar result should be available for the case when } \mathbf{B} \text{ is computed using the QR
-        decomposition but would require more assumptions on the properties of } \mathbf{M}""",
+    statement=r"""\text{a similar result should be available for the case when } \mathbf{B} \text{ is computed using the
+        QR decomposition but would require more assumptions on the properties of } \mathbf{M}""",
     assumptions=["||X||_2 bounded", "A = exp(S), which every QR basis gives (Theorem 2.1)"],
     relation=AtMost(), sizes=("N", "d", "d_v"),
     uses=("osa.thm-2.1-any-basis", "osa.fn-4", "osa.thm-c.1", "osa.thm-c.2", "osa.c1-kappa"), expects="gap",
@@ -279,11 +244,10 @@ REMARK_C5 = Claim(INITIALISED, "osa.rem-c.5", label="Remark C.5",
         "(15) with C = 2 R^2 / sqrt(d_v) for ||X||_2 <= R and |alpha| for alpha, and (16) with delta = 0"
         " (osa.rem-c.5-condition-number)",
     ),
-    note="""
-        The first half is true of every M: A(X) = exp(S) does not depend on B, ||dvec A/dvec S||_2 <= 1 and
-        ||dvec S/dvec X||_2 <= 2 |alpha| ||X||_2 / sqrt(d_v). So the second half, that more assumptions on M are
-        required, is false (osa.rem-c.5-more-assumptions). What needs a full column rank is the computation of the
-        Jacobian by differentiating a QR (osa.gradient-through-qr-rank-deficient).""",
+    note="""The first half is true of every M: A(X) = exp(S) does not depend on B, ||dvec A/dvec S||_2 <= 1 and ||dvec
+        S/dvec X||_2 <= 2 |alpha| ||X||_2 / sqrt(d_v). So the second half, that more assumptions on M are required, is
+        false (osa.rem-c.5-more-assumptions). What needs a full column rank is the computation of the Jacobian by
+        differentiating a QR (osa.gradient-through-qr-rank-deficient).""",
 )  # fmt: skip
 
 
@@ -306,8 +270,7 @@ REMARK_C5.mutant("quadratic in alpha", lambda X, W_V, alpha: first_term_bound_fo
 REMARK_C5.mutant("linear in ||X||_2", lambda value, X: value / spectral_norm(X))
 
 REMARK_C5_MORE = Claim(INITIALISED, "osa.rem-c.5-more-assumptions", label="Remark C.5, second half",
-    statement=r"""
-        \text{the result for QR requires more assumptions on } \mathbf{M}: \text{ where } \mathbf{M} =
+    statement=r"""\text{the result for QR requires more assumptions on } \mathbf{M}: \text{ where } \mathbf{M} =
         [\mathbf{Q},\mathbf{K}] \text{ has not full column rank, } \|\mathbf{J}_1\|_2 \text{ is not below }
         2\|\mathbf{X}\|_2^2|\alpha|/\sqrt{d_v}""",
     assumptions=[
@@ -343,21 +306,13 @@ def norm_of_first_term_for_qr(X: Tokens, W_Q: Query, W_K: Key, W_V: Value, W_O: 
 REMARK_C5_MORE.oracle(lambda X, W_V, alpha: _linear_for_qr(X, W_V, absolute(alpha)))
 REMARK_C5_MORE.mutant("halved", lambda value: value * rational(1, 2))
 REMARK_C5_MORE.mutant("a tenth", lambda value: value * rational(1, 10))
-REMARK_C5_MORE.counterexample(
-    "two equal tokens, d = 2: M has rank one, and the bound 4 is above ||J_1||",
-    X=[[1, 0], [1, 0]],
-    W_Q=[[1], [0]],
-    W_K=[[0], [1]],
-    W_V=[[1], [0]],
-    W_O=[[1, 0]],
-    alpha=1,
-)
+REMARK_C5_MORE.counterexample("two equal tokens, d = 2: M has rank one, and the bound 4 is above ||J_1||",
+    X=[[1, 0], [1, 0]], W_Q=[[1], [0]], W_K=[[0], [1]], W_V=[[1], [0]], W_O=[[1, 0]], alpha=1)  # fmt: skip
 
 REMARK_C5_EVERY_M = Claim(INITIALISED, "osa.rem-c.5-every-m", label="Remark C.5, Theorem C.3 for QR",
-    statement=r"""
-        \text{For weights as initialised and } \mathbf{A} = \exp(\mathbf{S}), \text{ which every QR basis gives: } \quad
-        \|\mathbf{J}_1(\mathbf{X})\|_2 \le C|\alpha|, \quad C = 2R^2/\sqrt{d_v} \text{ for } \|\mathbf{X}\|_2 \le R,
-        \text{ whatever the rank of } \mathbf{M} = [\mathbf{Q},\mathbf{K}]""",
+    statement=r"""\text{For weights as initialised and } \mathbf{A} = \exp(\mathbf{S}), \text{ which every QR basis
+        gives: } \quad \|\mathbf{J}_1(\mathbf{X})\|_2 \le C|\alpha|, \quad C = 2R^2/\sqrt{d_v} \text{ for }
+        \|\mathbf{X}\|_2 \le R, \text{ whatever the rank of } \mathbf{M} = [\mathbf{Q},\mathbf{K}]""",
     assumptions=["||X||_2 <= R"],
     relation=AtMost(), sizes=("N", "d", "d_v"),
     uses=("osa.thm-2.1-any-basis", "osa.lemma-f.8-absolute"), corrects="osa.rem-c.5-more-assumptions", of_project=True,
@@ -378,11 +333,10 @@ REMARK_C5_EVERY_M.mutant("C halved", lambda value: value * rational(1, 2))
 REMARK_C5_EVERY_M.mutant("quadratic in alpha", "absolute(alpha) -> alpha * alpha")
 
 REMARK_C5_CONDITION = Claim(INITIALISED, "osa.rem-c.5-condition-number", label="Remark C.5, Theorem C.4 for QR",
-    statement=r"""
-        \text{For weights as initialised and } \mathbf{A} = \exp(\mathbf{S}), \text{ which every QR basis gives, whatever
-        the rank of } \mathbf{M}: \quad \|\mathbf{J}_1(\mathbf{X})\|_2 \le C\alpha \text{ and } 1 \le
-        \kappa(\mathbf{J}(\mathbf{X})) \le \frac{1 + C\alpha}{1 - C\alpha}
-        \text{ for } \alpha > 0,\ C\alpha < 1, \quad C = 2\|\mathbf{X}\|_2^2/\sqrt{d_v}""",
+    statement=r"""\text{For weights as initialised and } \mathbf{A} = \exp(\mathbf{S}), \text{ which every QR basis
+        gives, whatever the rank of } \mathbf{M}: \quad \|\mathbf{J}_1(\mathbf{X})\|_2 \le C\alpha \text{ and } 1 \le
+        \kappa(\mathbf{J}(\mathbf{X})) \le \frac{1 + C\alpha}{1 - C\alpha} \text{ for } \alpha > 0,\ C\alpha < 1, \quad
+        C = 2\|\mathbf{X}\|_2^2/\sqrt{d_v}""",
     assumptions=[
         POSITIVE_ALPHA,
         Assumption("C alpha < 1", positive=lambda X, W_V, alpha: 1 - _linear_for_qr(X, W_V, alpha)),
@@ -415,9 +369,7 @@ def condition_number_excess_for_qr(X: Tokens, W_V: Value, alpha: PositiveAlpha) 
 REMARK_C5_CONDITION.oracle(
     lambda X, W_Q, W_K, W_V, W_O, alpha: jacobian_condition_number(X, W_Q, W_K, W_V, W_O, alpha, None, None) - 1
 )
-REMARK_C5_CONDITION.mutant(
-    "C / 4", lambda X, W_V, alpha: condition_excess(_linear_for_qr(X, W_V, alpha) * rational(1, 4))
-)
-REMARK_C5_CONDITION.mutant(
-    "(C alpha)^2", lambda X, W_V, alpha: condition_excess(squared(_linear_for_qr(X, W_V, alpha)))
-)
+REMARK_C5_CONDITION.mutant("C / 4",
+    lambda X, W_V, alpha: condition_excess(_linear_for_qr(X, W_V, alpha) * rational(1, 4)))  # fmt: skip
+REMARK_C5_CONDITION.mutant("(C alpha)^2",
+    lambda X, W_V, alpha: condition_excess(squared(_linear_for_qr(X, W_V, alpha))))  # fmt: skip

@@ -8,16 +8,8 @@ from theorems.osa import OSA
 from theorems.osa.definitions import cayley, orthonormal_columns
 from theorems.osa.settings import gram_defect
 from verify.matrix import (
-    absolute,
-    column,
-    concatenate,
-    diag,
-    effective_condition_number,
-    rational,
-    smallest_singular_value,
-    sqrt,
-    vec_r,
-)
+    absolute, column, concatenate, diag, effective_condition_number, rational, smallest_singular_value, sqrt, vec_r,
+)  # fmt: skip
 from verify.vocabulary import Assumption, AtMost, Claim, Setting, Shape
 
 Columns = Annotated[Any, Shape("n", "r")]
@@ -49,8 +41,7 @@ SIDE_BY_SIDE = Claim(OSA, "osa.fn-2-side-by-side", label="Footnote 2, of sub-blo
     ],
     relation=AtMost(), sizes={"n": (1, 3), "p": (1, 4), "q": (1, 4)},
     where=lambda sizes: sizes["n"] <= min(sizes["p"], sizes["q"]), of_project=True,
-    note="""
-        Without full row rank it fails there too; Ji et al. say that it 'does not hold universally' (skipless.eq-6,
+    note="""Without full row rank it fails there too; Ji et al. say that it 'does not hold universally' (skipless.eq-6,
         skipless.eq-6-universal).""",
 )  # fmt: skip
 
@@ -103,20 +94,18 @@ TWO_BLOCKS = Setting(
 )
 
 FOOTNOTE_2 = Claim(TWO_BLOCKS, "osa.fn-2", label="Footnote 2",
-    statement=r"""
-        \text{i.e. the conditioning of the full network Jacobian is bounded by the worse-conditioned sub-block and that the
-        attention sub-blocks are much worse conditioned than the MLP sub-blocks}""",
+    statement=r"""\text{i.e. the conditioning of the full network Jacobian is bounded by the worse-conditioned sub-block
+        and that the attention sub-blocks are much worse conditioned than the MLP sub-blocks}""",
     assumptions=[
         "Jacobians by the input, as that of Theorem C.1: the network's is the product of its sub-blocks'",
         *BLOCKS,
     ],
     relation=AtMost(), expects="refuted", severity="error", correction="osa.fn-2-product",
-    note="""
-        Section 1 calls it an assumption, of Ji et al., whose network Jacobian, by the parameters, has its
-        sub-blocks side by side: there it is a theorem for full row rank (osa.fn-2-side-by-side). That theirs is
-        meant is not said; every other Jacobian of the paper is by the input. With the effective condition
-        number of Appendix C.1. Where blocks have low rank, as for h > 1, no function of the kappa(J_l) bounds
-        kappa(J_2 J_1): two with kappa = 1 can have a product with any.""",
+    note="""Section 1 calls it an assumption, of Ji et al., whose network Jacobian, by the parameters, has its
+        sub-blocks side by side: there it is a theorem for full row rank (osa.fn-2-side-by-side). That theirs is meant
+        is not said; every other Jacobian of the paper is by the input. With the effective condition number of Appendix
+        C.1. Where blocks have low rank, as for h > 1, no function of the kappa(J_l) bounds kappa(J_2 J_1): two with
+        kappa = 1 can have a product with any.""",
 )  # fmt: skip
 
 
@@ -165,17 +154,15 @@ def tilted_planes() -> dict[str, Any]:
 
 
 FOOTNOTE_2_PRODUCT = Claim(TWO_BLOCKS, "osa.fn-2-product", label="Footnote 2, with all that conditions the product",
-    statement=r"""
-        \mathbf{J}_l = \mathbf{U}_l\operatorname{diag}(s_l)\mathbf{V}_l^\top \text{ of rank } r_l,
-        \mathbf{V}_2^\top\mathbf{U}_1 \text{ of full rank}: \quad
-        \kappa(\mathbf{J}_2\mathbf{J}_1) \le \kappa(\mathbf{J}_2)\,\kappa(\mathbf{V}_2^\top\mathbf{U}_1)\,\kappa(
-        \mathbf{J}_1); \text{ the middle factor, of the angles between what one block reads and the other writes, is } 1
-        \text{ where one of the blocks is nonsingular}""",
+    statement=r"""\mathbf{J}_l = \mathbf{U}_l\operatorname{diag}(s_l)\mathbf{V}_l^\top \text{ of rank } r_l,
+        \mathbf{V}_2^\top\mathbf{U}_1 \text{ of full rank}: \quad \kappa(\mathbf{J}_2\mathbf{J}_1) \le
+        \kappa(\mathbf{J}_2)\,\kappa(\mathbf{V}_2^\top\mathbf{U}_1)\,\kappa( \mathbf{J}_1); \text{ the middle factor, of
+        the angles between what one block reads and the other writes, is } 1 \text{ where one of the blocks is
+        nonsingular}""",
     assumptions=["network Jacobian = product of sub-block Jacobians", *BLOCKS],
     relation=AtMost(), corrects="osa.fn-2", of_project=True,
-    note="""
-        As for a nonsingular MLP block and an attention block of rank N d_v < N d: there the conditions of the two blocks
-        multiply, and nothing else comes in.""",
+    note="""As for a nonsingular MLP block and an attention block of rank N d_v < N d: there the conditions of the two
+        blocks multiply, and nothing else comes in.""",
 )  # fmt: skip
 
 

@@ -15,16 +15,14 @@ from verify.oracles import SMALLEST_P, LawTest, kolmogorov_smirnov, moment_test,
 from verify.vocabulary import Claim, FollowsLaw, InputError, Size, subject
 
 ALGORITHM_1 = Claim(OSA, "osa.alg-1", label="Algorithm 1",
-    statement=r"""
-        \text{QR of a Gaussian matrix with columns of } \mathbf{Q} \text{ multiplied by } \operatorname{sign}(
+    statement=r"""\text{QR of a Gaussian matrix with columns of } \mathbf{Q} \text{ multiplied by } \operatorname{sign}(
         \mathbf{R}_{ii}) \text{ samples } \mathcal{U}_{n\times m}, \text{ the uniform distribution on }
         V_m(\mathbb{R}^n)""",
     assumptions=["n >= m", "Z i.i.d. N(0, 1)"],
     relation=FollowsLaw(), sizes={"n": (1, 5), "m": (1, 4)}, where=lambda sizes: sizes["n"] >= sizes["m"],
-    note="""
-        sign(0), an event of probability 0, is taken as +1: with sign(0) = 0 the algorithm would return a zero column.
-        Multiplying the rows i <= m by the signs instead of the columns is no wrong variant of Householder QR: it
-        returns what the algorithm returns for Z with the rows i <= m and the columns multiplied by the signs, which
+    note="""sign(0), an event of probability 0, is taken as +1: with sign(0) = 0 the algorithm would return a zero
+        column. Multiplying the rows i <= m by the signs instead of the columns is no wrong variant of Householder QR:
+        it returns what the algorithm returns for Z with the rows i <= m and the columns multiplied by the signs, which
         leave the signs as they are and the law of Z too.""",
 )  # fmt: skip
 decided_at_the_experiments(ALGORITHM_1, n=64, m=32)
@@ -165,8 +163,7 @@ def _entry_cdf(q: np.ndarray, n: int) -> np.ndarray:
 
 
 TRUNCATION = Claim(OSA, "osa.fn-5", label="Footnote 5",
-    statement=r"""
-        \text{sampling from } \mathcal{U}_{n\times n} \text{ and truncating to } m \text{ columns samples }
+    statement=r"""\text{sampling from } \mathcal{U}_{n\times n} \text{ and truncating to } m \text{ columns samples }
         \mathcal{U}_{n\times m}""",
     assumptions=["n >= m"],
     relation=FollowsLaw(), sizes={"n": (1, 5), "m": (1, 4)}, where=lambda sizes: sizes["n"] >= sizes["m"],

@@ -95,15 +95,13 @@ EXPERIMENTS = Setting(
 )
 
 PAPER_SCALE = Claim(EXPERIMENTS, "osa.c3-paper-scale", label="Appendix C.3 at the sizes of Appendix E",
-    statement=r"""
-        N = 50,\ d = 64,\ h = 4,\ K = 6,\ \alpha = 0.1,\ \mathbf{X} \text{ with independent standard normal entries: }
-        \|\mathbf{J}_1\|_2 > 1, \text{ so that no } C \text{ of Eq. (15) satisfies } 1 - \delta - C\alpha > 0 \text{ and
-        Theorem C.4 says nothing; and } \|\mathbf{A} - \mathbf{I}\|_2 > 1""",
+    statement=r"""N = 50,\ d = 64,\ h = 4,\ K = 6,\ \alpha = 0.1,\ \mathbf{X} \text{ with independent standard normal
+        entries: } \|\mathbf{J}_1\|_2 > 1, \text{ so that no } C \text{ of Eq. (15) satisfies } 1 - \delta - C\alpha > 0
+        \text{ and Theorem C.4 says nothing; and } \|\mathbf{A} - \mathbf{I}\|_2 > 1""",
     relation=FollowsLaw(samples=2, instances=1), uses=("osa.thm-c.3", "osa.thm-c.4", "osa.c3-near-identity"),
     expects="empirical", of_project=True,
-    observed="""
-        one head, two seeds, eps = 1e-7. The paper states neither eps nor the scale of the tokens that reach a layer;
-        osa.c4-paper-scale has tokens as small as its learnable embeddings""",
+    observed="""one head, two seeds, eps = 1e-7. The paper states neither eps nor the scale of the tokens that reach a
+        layer; osa.c4-paper-scale has tokens as small as its learnable embeddings""",
 )  # fmt: skip
 
 
@@ -132,16 +130,14 @@ PAPER_SCALE.mutant("tokens with standard deviation 0.02", scale=EMBEDDINGS)
 
 SMALL_TOKENS = Claim(EXPERIMENTS, "osa.c4-paper-scale",
     label="Theorems C.3 and C.4 at the sizes of Appendix E, small tokens",
-    statement=r"""
-        N = 50,\ d = 64,\ h = 4,\ K = 6,\ \alpha = 0.1,\ \mathbf{X} \text{ with normal entries of standard deviation }
-        0.02: \quad \|\mathbf{J}_1\|_2 \le C\alpha < \tfrac1{20}, \quad 1-\delta-C\alpha \le \sigma_i(\mathbf{J}) \le
-        1+\delta+C\alpha \text{ for the } N d_v \text{ non-zero singular values}, \quad \kappa(\mathbf{J}) \le
-        \frac{1+\delta+C\alpha}{1-\delta-C\alpha}""",
+    statement=r"""N = 50,\ d = 64,\ h = 4,\ K = 6,\ \alpha = 0.1,\ \mathbf{X} \text{ with normal entries of standard
+        deviation } 0.02: \quad \|\mathbf{J}_1\|_2 \le C\alpha < \tfrac1{20}, \quad 1-\delta-C\alpha \le
+        \sigma_i(\mathbf{J}) \le 1+\delta+C\alpha \text{ for the } N d_v \text{ non-zero singular values}, \quad
+        \kappa(\mathbf{J}) \le \frac{1+\delta+C\alpha}{1-\delta-C\alpha}""",
     relation=FollowsLaw(samples=1, instances=1), uses=("osa.thm-c.3", "osa.thm-c.4", "osa.f7-range"),
     expects="empirical", of_project=True,
-    observed="""
-        one head, one seed, eps = 1e-7, C = (2 + 4 sqrt 2) ||X||_2^2 / sqrt(d_v); 0.02 is the standard deviation of the
-        paper's learnable embeddings""",
+    observed="""one head, one seed, eps = 1e-7, C = (2 + 4 sqrt 2) ||X||_2^2 / sqrt(d_v); 0.02 is the standard deviation
+        of the paper's learnable embeddings""",
 )  # fmt: skip
 
 
@@ -180,19 +176,17 @@ SMALL_TOKENS.mutant("C / 20", lambda head: (head.bound / 20, float((singular_val
 
 
 SEVERAL_HEADS = Claim(OSA, "osa.c4-several-heads", label="Theorem C.4 and the multihead layer of Eq. (3)",
-    statement=r"""
-        d = 64,\ h = 2 \text{ or } 4 \text{ heads with independent } \mathbf{W}_i^V = \mathbf{U}_i, \mathbf{W}_i^O =
-        \mathbf{V}_i^\top \text{ uniform on } V_{d_v}(\mathbb{R}^d): \text{ as } \alpha \to 0 \text{ the Jacobian of M-OSA
-        tends to } (\textstyle\sum_i\mathbf{U}_i\mathbf{V}_i^\top)^\top\otimes\mathbf{I}_N, \text{ whose condition number
-        exceeds } 300 \text{ in more than 90 of 100 draws: Theorem C.4, for a single head, does not extend to } h > 1
-        \text{ heads}""",
+    statement=r"""d = 64,\ h = 2 \text{ or } 4 \text{ heads with independent } \mathbf{W}_i^V = \mathbf{U}_i,
+        \mathbf{W}_i^O = \mathbf{V}_i^\top \text{ uniform on } V_{d_v}(\mathbb{R}^d): \text{ as } \alpha \to 0 \text{
+        the Jacobian of M-OSA tends to } (\textstyle\sum_i\mathbf{U}_i\mathbf{V}_i^\top)^\top\otimes\mathbf{I}_N, \text{
+        whose condition number exceeds } 300 \text{ in more than 90 of 100 draws: Theorem C.4, for a single head, does
+        not extend to } h > 1 \text{ heads}""",
     assumptions=["each head initialised as in Appendix C.1, independently of the others"],
     relation=FollowsLaw(samples=400, instances=2), sizes={"d": (64, 64), "d_v": (16, 32)},
     where=lambda sizes: sizes["d"] % sizes["d_v"] == 0, uses=("osa.thm-c.4", "osa.c1-kappa"), expects="empirical",
     of_project=True,
-    observed="""
-        400 draws for h = 2 and for h = 4; medians of 1.9e3 and 3.2e3. The paper does not say that heads are independent;
-        the mutant with [U_1, ..., U_h] and [V_1, ..., V_h] orthogonal has condition number 1""",
+    observed="""400 draws for h = 2 and for h = 4; medians of 1.9e3 and 3.2e3. The paper does not say that heads are
+        independent; the mutant with [U_1, ..., U_h] and [V_1, ..., V_h] orthogonal has condition number 1""",
 )  # fmt: skip
 
 
@@ -225,7 +219,5 @@ def condition_numbers_above(formula: Any, generator: Any, samples: int, d: int, 
 
 
 SEVERAL_HEADS.mutant("a single head", lambda generator, samples, d, d_v: _sum_of_heads(generator, samples, d, d_v, 1))
-SEVERAL_HEADS.mutant(
-    "heads side by side in orthogonal matrices",
-    lambda generator, samples, d: _sum_of_heads(generator, samples, d, d, 1),
-)
+SEVERAL_HEADS.mutant("heads side by side in orthogonal matrices",
+    lambda generator, samples, d: _sum_of_heads(generator, samples, d, d, 1))  # fmt: skip

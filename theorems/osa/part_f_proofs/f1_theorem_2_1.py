@@ -16,14 +16,12 @@ from verify.vocabulary import Assumption, Claim, Equal, HasStructure, Shape
 # -- the steps of the proof of Theorem 2.1 -----------------------------------------------------------------------------
 
 IMAGE = Claim(LAYER, "osa.f1-image", label="F.1, first paragraph",
-    statement=r"""
-        \text{let } U \text{ be the subspace given by the image of } \mathbf{S}\text{. This is spanned by the span of the
-        column space of } \mathbf{Q} \text{ and } \mathbf{K};\ \dim U = r""",
+    statement=r"""\text{let } U \text{ be the subspace given by the image of } \mathbf{S}\text{. This is spanned by the
+        span of the column space of } \mathbf{Q} \text{ and } \mathbf{K};\ \dim U = r""",
     assumptions=["r = rank S", NONZERO_ALPHA],
     relation=Equal(), expects="refuted", severity="error", correction="osa.f1-image-independent",
-    note="""
-        The image of S lies in the span of Q and K but may be smaller: S has even rank, and vanishes for Q parallel to
-        K. The proof needs only the inclusion: osa.f1-restrict. With h > 1 and 2 d_v <= N, the usual case, almost all
+    note="""The image of S lies in the span of Q and K but may be smaller: S has even rank, and vanishes for Q parallel
+        to K. The proof needs only the inclusion: osa.f1-restrict. With h > 1 and 2 d_v <= N, the usual case, almost all
         inputs satisfy it; with h = 1 and odd d <= N, or odd N below both d and 2 d_v, no input with [Q, K] of the
         largest rank does.""",
 )  # fmt: skip
@@ -89,9 +87,8 @@ IMAGE_INDEPENDENT.mutant("sign of the scale reversed", lambda value: -value)
 IMAGE_INDEPENDENT.mutant("symmetric instead of skew", sign=1)
 
 RESTRICTION = Claim(LAYER, "osa.f1-restrict", label="F.1, first paragraph",
-    statement=r"""
-        x \in U^\perp \Rightarrow \mathbf{S}x = 0. \text{ Therefore, } \mathbf{S} \text{ can be considered as a linear mapping
-        } U \to U""",
+    statement=r"""x \in U^\perp \Rightarrow \mathbf{S}x = 0. \text{ Therefore, } \mathbf{S} \text{ can be considered as
+        a linear mapping } U \to U""",
     assumptions=[
         "U is the image of S",
         Assumption(
@@ -99,10 +96,9 @@ RESTRICTION = Claim(LAYER, "osa.f1-restrict", label="F.1, first paragraph",
         ),
     ],
     relation=HasStructure(), exact=True, sizes={**LAYER.sizes, "q": (0, 1)},
-    note="""
-        So for U the image of S, and for the span of Q and K, which contains it. For the image the printed
-        reason, that x is orthogonal to the columns of Q and K, is not available (osa.f1-image), and is not
-        needed: S x = -S^T x = 0.""",
+    note="""So for U the image of S, and for the span of Q and K, which contains it. For the image the printed reason,
+        that x is orthogonal to the columns of Q and K, is not available (osa.f1-image), and is not needed: S x = -S^T x
+        = 0.""",
 )  # fmt: skip
 
 Vector = Annotated[Any, Shape("N", "1")]
@@ -146,13 +142,11 @@ RESTRICTION.mutant("Gram matrix of the tokens added", lambda value, X: value + X
 RESTRICTION.mutant("exp(S) instead of S", lambda value: expm(value))
 
 POWERS = Claim(BASIS, "osa.eq-17", label="Eq. (17), F.1",
-    statement=r"""
-        \mathbf{S} = \mathbf{B}[\mathbf{S}]\mathbf{B}^\top \implies \mathbf{S}^n = \mathbf{B}[\mathbf{S}]^n\mathbf{B}^
-        \top""",
+    statement=r"""\mathbf{S} = \mathbf{B}[\mathbf{S}]\mathbf{B}^\top \implies \mathbf{S}^n =
+        \mathbf{B}[\mathbf{S}]^n\mathbf{B}^ \top""",
     relation=Equal(), uses=("osa.f1-restrict",),
-    note="""
-        For n >= 1, as Eq. (18) has it, which sets n = 0 apart: there I_N and B B^T differ for r < N. Checked for n = 1,
-        ..., 5.""",
+    note="""For n >= 1, as Eq. (18) has it, which sets n = 0 apart: there I_N and B B^T differ for r < N. Checked for n
+        = 1, ..., 5.""",
 )  # fmt: skip
 POWER_LIMIT = 5
 
@@ -174,13 +168,11 @@ POWERS.mutant("B [S]^(n-1) B^T, so B B^T at n = 1", "_powers(reduced) -> [eye(B.
 POWERS.mutant("[S] transposed", "alpha -> -alpha")
 
 SERIES = Claim(BASIS, "osa.eq-18", label="Eq. (18), F.1",
-    statement=r"""
-        \exp(\mathbf{S}) = \sum_{n=0}^\infty \frac{\mathbf{S}^n}{n!} = \mathbf{I}_N + \sum_{n=1}^\infty
+    statement=r"""\exp(\mathbf{S}) = \sum_{n=0}^\infty \frac{\mathbf{S}^n}{n!} = \mathbf{I}_N + \sum_{n=1}^\infty
         \frac{\mathbf{B}[\mathbf{S}]^n\mathbf{B}^\top}{n!} = \mathbf{I}_N + \mathbf{B}(\exp[\mathbf{S}]-\mathbf{I}_r)
         \mathbf{B}^\top""",
     relation=Equal(), uses=("osa.eq-17",),
-    note="""
-        Two comparisons: the partial sums to n = 5 of both series, term by term; and the two ends of the chain. That
+    note="""Two comparisons: the partial sums to n = 5 of both series, term by term; and the two ends of the chain. That
         exp is the sum of the series is its definition.""",
 )  # fmt: skip
 

@@ -7,17 +7,9 @@ from typing import Any
 from theorems.osa.definitions import attention_matrix
 from theorems.osa.part_2_0_layer.layer import rotation_defect
 from theorems.osa.part_2_2_kernel.theorem_2_2 import (
-    LAYERS,
-    MODERATE,
-    ORTHOGONAL_WEIGHTS,
-    LayerQueries,
-    LayerWeights,
-    attention_matrices,
-    last_tokens,
-    product_of,
-    skipless_transformer,
-    values_times_outputs,
-)
+    LAYERS, MODERATE, ORTHOGONAL_WEIGHTS, LayerQueries, LayerWeights, attention_matrices, last_tokens, product_of,
+    skipless_transformer, values_times_outputs,
+)  # fmt: skip
 from theorems.osa.shapes import Alpha, Tokens
 from verify.matrix import concatenate, expm, eye, rational
 from verify.vocabulary import Claim, Equal, HasStructure
@@ -56,13 +48,10 @@ def output_as_product(
 
 PRODUCT_FORM.oracle(lambda X, W_Q, W_K, W_V, W_O, alpha: last_tokens(X, W_Q, W_K, W_V, W_O, alpha))
 PRODUCT_FORM.mutant("A_1 ... A_l", "attentions[::-1] -> attentions")
-PRODUCT_FORM.mutant(
-    "weights of the last layer first", "values_times_outputs(W_V, W_O) -> values_times_outputs(W_V, W_O)[::-1]"
-)
-PRODUCT_FORM.mutant(
-    "attention matrices all of the first layer's input",
-    "attention_matrices(X, W_Q, W_K, W_V, W_O, alpha) -> _of_first_input(X, W_Q, W_K, alpha)",
-)
+PRODUCT_FORM.mutant("weights of the last layer first",
+    "values_times_outputs(W_V, W_O) -> values_times_outputs(W_V, W_O)[::-1]")  # fmt: skip
+PRODUCT_FORM.mutant("attention matrices all of the first layer's input",
+    "attention_matrices(X, W_Q, W_K, W_V, W_O, alpha) -> _of_first_input(X, W_Q, W_K, alpha)")  # fmt: skip
 
 PRODUCTS_ORTHOGONAL = Claim(LAYERS, "osa.f2-orthogonality", label="F.2, text",
     statement=r"\mathbf{A} \in \mathrm{SO}(N), \qquad \mathbf{W}\mathbf{W}^\top = \mathbf{I}_d",

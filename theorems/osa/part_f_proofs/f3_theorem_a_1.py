@@ -8,29 +8,15 @@ from theorems.osa import OSA
 from theorems.osa.definitions import exponential_minus_identity, newton_schulz_basis, newton_schulz_iterate
 from theorems.osa.part_2_3_bases.bases import matrix_within_the_unit_ball, stacked
 from theorems.osa.part_a_orthogonality_error.theorem_a_1 import (
-    SKEW,
-    decomposed_factor_within_the_unit_ball,
-    decomposition,
-    excess,
-    growth_of_norm,
-    orthogonality_error,
+    SKEW, decomposed_factor_within_the_unit_ball, decomposition, excess, growth_of_norm, orthogonality_error,
     smallest_dimension,
-)
+)  # fmt: skip
 from theorems.osa.part_e_experiments.untrained import decided_at_the_experiments
 from theorems.osa.settings import FROM_NEWTON_SCHULZ
 from theorems.osa.shapes import Epsilon, Factor, SkewMatrix, Square, Steps, TokenFrame, UnitInterval, Values
 from verify.matrix import (
-    absolute,
-    concatenate,
-    expm,
-    eye,
-    frobenius_norm,
-    maximum,
-    rational,
-    singular_values,
-    spectral_norm,
-    vec_r,
-)
+    absolute, concatenate, expm, eye, frobenius_norm, maximum, rational, singular_values, spectral_norm, vec_r,
+)  # fmt: skip
 from verify.vocabulary import Assumption, AtMost, Claim, Equal, Setting
 
 LEFT_ORTHOGONAL = Assumption("U in R^{N x N} is orthogonal", zero=lambda U: U.T @ U - eye(U.shape[0]))
@@ -70,9 +56,8 @@ EQUATION_22 = Claim(
     OSA,
     "osa.eq-22",
     label="Eqs. (20)-(22), F.3",
-    statement=r"""
-        \Delta^\top\Delta = 2\mathbf{I}_{2d_v} - \exp[\mathbf{S}] - \exp[\mathbf{S}]^\top = -\Delta-\Delta^\top,\quad \Delta =
-        \exp[\mathbf{S}]-\mathbf{I}_{2d_v}""",
+    statement=r"""\Delta^\top\Delta = 2\mathbf{I}_{2d_v} - \exp[\mathbf{S}] - \exp[\mathbf{S}]^\top =
+        -\Delta-\Delta^\top,\quad \Delta = \exp[\mathbf{S}]-\mathbf{I}_{2d_v}""",
     assumptions=[SKEW],
     relation=Equal(),
     sizes={"m": (2, 5)},  # m = 2 d_v; for m = 1 both sides vanish
@@ -99,10 +84,8 @@ def gram_by_multiplication(S: Square) -> Any:
 
 
 EQUATION_22.mutant("transposes dropped", "R.T -> R; Delta.T -> Delta")
-EQUATION_22.mutant(
-    "I instead of 2 I, sign of Delta reversed",
-    "2 * eye(S.shape[0]) -> eye(S.shape[0]); -Delta - Delta.T -> Delta + Delta.T",
-)
+EQUATION_22.mutant("I instead of 2 I, sign of Delta reversed",
+    "2 * eye(S.shape[0]) -> eye(S.shape[0]); -Delta - Delta.T -> Delta + Delta.T")  # fmt: skip
 
 EQUATION_28 = Claim(
     OSA,
@@ -290,8 +273,7 @@ EQUATION_44.mutant("||S||_2 instead of e^{||S||_2} - 1", "growth_of_norm -> spec
 EQUATION_44.mutant("series from n = 2", lambda value, S: value - spectral_norm(S))
 
 EQUATION_45 = Claim(OSA, "osa.eq-45", label="Eq. (45), F.3",
-    statement=r"""
-        \|\Sigma(\Sigma^\top\Sigma-\mathbf{I}_{2d_v})\Sigma^\top\|_2=\max_i|\sigma_i(\mathbf{B})^2(\sigma_i(
+    statement=r"""\|\Sigma(\Sigma^\top\Sigma-\mathbf{I}_{2d_v})\Sigma^\top\|_2=\max_i|\sigma_i(\mathbf{B})^2(\sigma_i(
         \mathbf{B})^2-1)|""",
     assumptions=[DECOMPOSITION],
     relation=Equal(), sizes={"N": (1, 4), "m": (1, 4), "k": (1, 4)}, where=smallest_dimension,
@@ -333,9 +315,8 @@ QUARTER.mutant("maximum at x = 1/2", lambda x: (x - rational(1, 2)) * (x - ratio
 QUARTER.mutant("maximum 1/5 in place of 1/4", lambda value: value - rational(1, 20))
 
 NEVER_ABOVE_ONE = Claim(OSA, "osa.ns-sv-at-most-1", label="F.3, text after Eq. (41)",
-    statement=r"""
-        \text{singular values of } \mathbf{M}_0 \text{ are less than 1, and Newton-Schulz cannot increase singular
-        values in } (0,1] \text{ to more than } 1""",
+    statement=r"""\text{singular values of } \mathbf{M}_0 \text{ are less than 1, and Newton-Schulz cannot increase
+        singular values in } (0,1] \text{ to more than } 1""",
     assumptions=[FROM_NEWTON_SCHULZ],
     relation=AtMost(), sizes={"N": (1, 4), "m": (1, 3), "k": (1, 3), "K": (1, 4)},
     where=lambda sizes: sizes["k"] == min(sizes["N"], sizes["m"]), uses=("osa.ns-prenorm",),

@@ -8,25 +8,11 @@ from typing import Annotated, Any
 from theorems.osa import OSA
 from theorems.osa.definitions import attention, attention_matrix, query_key_generator
 from theorems.osa.settings import (
-    HEADS,
-    LAYER_OF_FEW_TOKENS,
-    ORTHONORMAL_QUERIES_AND_KEYS,
-    layer,
-    orthonormal_queries_and_keys,
-    two_heads,
-)
+    HEADS, LAYER_OF_FEW_TOKENS, ORTHONORMAL_QUERIES_AND_KEYS, layer, orthonormal_queries_and_keys, two_heads,
+)  # fmt: skip
 from theorems.osa.shapes import (
-    Alpha,
-    AttentionMatrix,
-    HeadWeights,
-    Key,
-    OtherRectangle,
-    Output,
-    Query,
-    Rectangle,
-    Tokens,
-    Value,
-)
+    Alpha, AttentionMatrix, HeadWeights, Key, OtherRectangle, Output, Query, Rectangle, Tokens, Value,
+)  # fmt: skip
 from verify.matrix import COLUMN, concatenate, eye, inverse, kron, unvec_r, vec_c, vec_r
 from verify.oracles import jacobian
 from verify.vocabulary import Claim, Equal, Shape
@@ -34,8 +20,7 @@ from verify.vocabulary import Claim, Equal, Shape
 # -- the differential of the layer: Eqs. (47) - (49) -------------------------------------------------------------------
 
 EQUATION_47 = Claim(LAYER_OF_FEW_TOKENS, "osa.eq-47", label="Eq. (47), F.4",
-    statement=r"""
-        \partial\mathrm{OSA}(\mathbf{X})=\partial\mathbf{A}(\mathbf{X})(\mathbf{X}\mathbf{W}^V\mathbf{W}^O)+
+    statement=r"""\partial\mathrm{OSA}(\mathbf{X})=\partial\mathbf{A}(\mathbf{X})(\mathbf{X}\mathbf{W}^V\mathbf{W}^O)+
         \mathbf{A}(\mathbf{X})\partial\mathbf{X}(\mathbf{W}^V\mathbf{W}^O)+\mathbf{A}(\mathbf{X})\mathbf{X}\partial(
         \mathbf{W}^V\mathbf{W}^O)""",
     assumptions=["all three factors vary"],

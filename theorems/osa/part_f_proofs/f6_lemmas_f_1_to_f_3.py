@@ -10,52 +10,19 @@ from typing import Annotated, Any
 
 from theorems.osa import OSA
 from theorems.osa.definitions import (
-    newton_schulz_basis,
-    newton_schulz_iterate,
-    queries_and_keys,
-    query_key_generator,
-    skew_matrix,
-)
+    newton_schulz_basis, newton_schulz_iterate, queries_and_keys, query_key_generator, skew_matrix,
+)  # fmt: skip
 from theorems.osa.part_2_3_bases.bases import stacked
 from theorems.osa.settings import (
-    ANY_ALPHA,
-    FROM_NEWTON_SCHULZ,
-    LAYER,
-    LAYER_OF_FEW_TOKENS,
-    NONNEGATIVE_ALPHA,
-    ORTHONORMAL_QUERIES_AND_KEYS,
-    orthonormal_queries_and_keys,
-    tokens_and_weights,
-    two_heads,
-)
+    ANY_ALPHA, FROM_NEWTON_SCHULZ, LAYER, LAYER_OF_FEW_TOKENS, NONNEGATIVE_ALPHA, ORTHONORMAL_QUERIES_AND_KEYS,
+    orthonormal_queries_and_keys, tokens_and_weights, two_heads,
+)  # fmt: skip
 from theorems.osa.shapes import (
-    Alpha,
-    Decay,
-    Entry,
-    Epsilon,
-    Frame,
-    HeadSize,
-    Key,
-    NonnegativeAlpha,
-    Query,
-    Square,
-    Steps,
-    Tokens,
-    UnitInterval,
-)
+    Alpha, Decay, Entry, Epsilon, Frame, HeadSize, Key, NonnegativeAlpha, Query, Square, Steps, Tokens, UnitInterval,
+)  # fmt: skip
 from verify.matrix import (
-    absolute,
-    concatenate,
-    exp,
-    expm,
-    eye,
-    frobenius_norm,
-    rational,
-    spectral_norm,
-    sqrt,
-    total,
-    unvec_r,
-)
+    absolute, concatenate, exp, expm, eye, frobenius_norm, rational, spectral_norm, sqrt, total, unvec_r,
+)  # fmt: skip
 from verify.oracles import jacobian
 from verify.vocabulary import Assumption, AtMost, Claim, Doubt, Equal, Real, Setting
 
@@ -161,23 +128,19 @@ def norm_of_basis(X: Any, W_Q: Any, W_K: Any, epsilon: Any, K: int) -> Any:
 
 
 LEMMA_F1.mutant("1/2", lambda: rational(1, 2))
-LEMMA_F1.mutant(
-    "||M_0||_2, as if the steps did not increase it",
-    lambda X, W_Q, W_K, epsilon: norm_of_basis(X, W_Q, W_K, epsilon, 0),
-)
+LEMMA_F1.mutant("||M_0||_2, as if the steps did not increase it",
+    lambda X, W_Q, W_K, epsilon: norm_of_basis(X, W_Q, W_K, epsilon, 0))  # fmt: skip
 
 FOOTNOTE_6 = Claim(OSA, "osa.fn-6", label="Footnote 6 and proof of Lemma F.1",
-    statement=r"""
-        \text{Newton-Schulz cannot increase the singular values greater than } \sqrt3; \text{ the scalar polynomial has
-        a fixed point at } 1 \text{ for values in } (0,\sqrt3)""",
+    statement=r"""\text{Newton-Schulz cannot increase the singular values greater than } \sqrt3; \text{ the scalar
+        polynomial has a fixed point at } 1 \text{ for values in } (0,\sqrt3)""",
     assumptions=[
         "g(s) = s (3 - s^2)/2",
         Assumption("s > 0", positive=lambda s: s),
         Assumption("s < sqrt 3", positive=lambda s: 3 - s * s),
     ],
     relation=AtMost(), sizes={"K": (1, 6)},
-    note="""
-        The fixed point attracts all of (0, sqrt 3): with s_1 = g(s) in (0, 1] and q = 1 - s_1 (1 + s_1)/2 < 1, |1 -
+    note="""The fixed point attracts all of (0, sqrt 3): with s_1 = g(s) in (0, 1] and q = 1 - s_1 (1 + s_1)/2 < 1, |1 -
         g^K(s)| <= q^{K-1} (1 - s_1), which tends to 0. After one step no value exceeds 1.""",
 )  # fmt: skip
 
@@ -248,8 +211,7 @@ FACTORED.mutant("sqrt(d) instead of sqrt(d_v)", "W_Q.shape -> X.shape")
 FACTORED.mutant("W_Q W_K^T instead of W~", "query_key_generator(W_Q, W_K) -> (W_Q @ W_K.T)")
 
 LEMMA_F2 = Claim(WITH_SIGN, "osa.lemma-f.2", label="Lemma F.2, Eq. (55)",
-    statement=r"""
-        \text{There exists some constant } C>0 \text{ such that } \|\mathbf{S}\|_2\le C\alpha""",
+    statement=r"""\text{There exists some constant } C>0 \text{ such that } \|\mathbf{S}\|_2\le C\alpha""",
     assumptions=[BOUNDED_TOKENS],
     relation=AtMost(), expects="gap", uses=("osa.thm-c.2",), proof=("osa.s-factor", "osa.eq-56", "osa.eq-57"),
     presumes=("osa.lemma-f.2-any-sign",), missing="alpha >= 0", correction="osa.lemma-f.2-absolute",
@@ -270,9 +232,8 @@ def skew_matrix_bound(X: Tokens, W_Q: Query, alpha: Alpha) -> Any:
 
 LEMMA_F2_ANY_SIGN = Claim(QUERIES_AND_KEYS, "osa.lemma-f.2-any-sign",
     label="Lemma F.2 and Eq. (57), for every real alpha",
-    statement=r"""
-        \|\mathbf{S}\|_2\le C\alpha \text{ for every } \alpha\in\mathbb{R},\quad
-        C = \|\mathbf{X}\|_2^2/\sqrt{d_v}""",
+    statement=r"""\|\mathbf{S}\|_2\le C\alpha \text{ for every } \alpha\in\mathbb{R},\quad C =
+        \|\mathbf{X}\|_2^2/\sqrt{d_v}""",
     assumptions=[BOUNDED_TOKENS, ANY_ALPHA],
     relation=AtMost(signed=True), expects="refuted", severity="error", correction="osa.eq-57-absolute", of_project=True,
     note=NEGATIVE,
@@ -286,8 +247,7 @@ def skew_matrix_bound_of_either_sign(X: Tokens, W_Q: Query, alpha: Alpha) -> Any
 
 
 LEMMA_F2_ABSOLUTE = Claim(QUERIES_AND_KEYS, "osa.lemma-f.2-absolute", label="Lemma F.2, with the size of alpha",
-    statement=r"""
-        [\mathbf{W}^Q,\mathbf{W}^K] \text{ with orthonormal columns}, \|\mathbf{X}\|_2\le R: \quad
+    statement=r"""[\mathbf{W}^Q,\mathbf{W}^K] \text{ with orthonormal columns}, \|\mathbf{X}\|_2\le R: \quad
         \|\mathbf{S}\|_2\le C|\alpha|, \quad C = R^2/\sqrt{d_v}, \text{ for every } \alpha\in\mathbb{R}""",
     assumptions=[BOUNDED_TOKENS, ANY_ALPHA],
     relation=AtMost(), corrects="osa.lemma-f.2", uses=("osa.eq-56-corrected", "osa.thm-c.2"), of_project=True,
@@ -322,9 +282,8 @@ EQUATION_56 = Claim(ANY_WEIGHTS, "osa.eq-56", label="Eq. (56), proof of Lemma F.
     statement=r"\|\mathbf{S}\|_2\le\frac{\alpha}{\sqrt{d_v}}\|\mathbf{X}\|_2\|\tilde{\mathbf{W}}\|_2",
     relation=AtMost(signed=True), expects="refuted", severity="slip", correction="osa.eq-56-corrected",
     uses=("osa.s-factor",),
-    note="""
-        The square of ||X||_2, which the next line has, is missing: so for alpha > 0 too. For alpha < 0 the right-hand
-        side is negative, as in Eq. (57).""",
+    note="""The square of ||X||_2, which the next line has, is missing: so for alpha > 0 too. For alpha < 0 the
+        right-hand side is negative, as in Eq. (57).""",
 )  # fmt: skip
 
 
@@ -347,8 +306,7 @@ EQUATION_56.counterexample(
 )
 
 EQUATION_56_CORRECTED = Claim(ANY_WEIGHTS, "osa.eq-56-corrected", label="Eq. (56), with the square and |alpha|",
-    statement=r"""
-        \|\mathbf{S}\|_2\le\frac{|\alpha|}{\sqrt{d_v}}\|\mathbf{X}\|_2^2\|\tilde{\mathbf{W}}\|_2, \quad
+    statement=r"""\|\mathbf{S}\|_2\le\frac{|\alpha|}{\sqrt{d_v}}\|\mathbf{X}\|_2^2\|\tilde{\mathbf{W}}\|_2, \quad
         \tilde{\mathbf{W}}=\mathbf{W}^Q(\mathbf{W}^K)^\top-\mathbf{W}^K(\mathbf{W}^Q)^\top, \text{ for all weights and
         every } \alpha\in\mathbb{R}""",
     relation=AtMost(), corrects="osa.eq-56", uses=("osa.s-factor",), of_project=True,
@@ -381,8 +339,7 @@ def skew_matrix_bound_at_initialisation(X: Tokens, W_Q: Query, alpha: Alpha) -> 
 
 
 EQUATION_57_ABSOLUTE = Claim(QUERIES_AND_KEYS, "osa.eq-57-absolute", label="Eq. (57), with the size of alpha",
-    statement=r"""
-        \|\mathbf{S}\|_2\le\frac{|\alpha|}{\sqrt{d_v}}\|\mathbf{X}\|_2^2 \text{ for }
+    statement=r"""\|\mathbf{S}\|_2\le\frac{|\alpha|}{\sqrt{d_v}}\|\mathbf{X}\|_2^2 \text{ for }
         [\mathbf{W}^Q,\mathbf{W}^K] \text{ with orthonormal columns and every } \alpha\in\mathbb{R}""",
     assumptions=[ANY_ALPHA],
     relation=AtMost(), corrects="osa.lemma-f.2-any-sign", uses=("osa.thm-c.2", "osa.eq-56-corrected"), of_project=True,
@@ -403,14 +360,12 @@ for claim in (EQUATION_57, EQUATION_57_ABSOLUTE):
 # -- Lemma F.3: the reduced exponential --------------------------------------------------------------------------------
 
 LEMMA_F3 = Claim(WITH_BASIS_AND_SIGN, "osa.lemma-f.3", label="Lemma F.3, Eq. (58)",
-    statement=r"""
-        \text{There exists some constant } C>0 \text{ such that } \|\exp[\mathbf{S}]-\mathbf{I}_{2d_v}\|_2\le C\alpha
-    """,
+    statement=r"""\text{There exists some constant } C>0 \text{ such that } \|\exp[\mathbf{S}]-\mathbf{I}_{2d_v}\|_2\le
+        C\alpha""",
     assumptions=[BOUNDED_TOKENS, FROM_NEWTON_SCHULZ],
     relation=AtMost(), expects="gap", uses=("osa.lemma-f.1", "osa.lemma-f.2"), proof=("osa.eq-60", "osa.eq-61-63"),
     presumes=("osa.lemma-f.3-any-sign",), missing="alpha >= 0", correction="osa.lemma-f.3-absolute",
-    note="""
-        With C = R^2 / sqrt(d_v) for ||X||_2 <= R, whatever K and eps. ||exp[S] - I||_2 = 2 sin(||[S]||_2 / 2) where
+    note="""With C = R^2 / sqrt(d_v) for ||X||_2 <= R, whatever K and eps. ||exp[S] - I||_2 = 2 sin(||[S]||_2 / 2) where
         ||[S]||_2 <= pi.""",
 )  # fmt: skip
 
@@ -433,9 +388,8 @@ def reduced_exponential_bound(X: Tokens, W_Q: Query, alpha: Alpha) -> Any:
 
 
 LEMMA_F3_ANY_SIGN = Claim(WITH_BASIS, "osa.lemma-f.3-any-sign", label="Lemma F.3, for every real alpha",
-    statement=r"""
-        \|\exp[\mathbf{S}]-\mathbf{I}_{2d_v}\|_2\le C\alpha \text{ for every } \alpha\in\mathbb{R},\quad
-        C = \|\mathbf{X}\|_2^2/\sqrt{d_v}""",
+    statement=r"""\|\exp[\mathbf{S}]-\mathbf{I}_{2d_v}\|_2\le C\alpha \text{ for every } \alpha\in\mathbb{R},\quad C =
+        \|\mathbf{X}\|_2^2/\sqrt{d_v}""",
     assumptions=[BOUNDED_TOKENS, FROM_NEWTON_SCHULZ, ANY_ALPHA],
     relation=AtMost(signed=True), expects="refuted", severity="error", of_project=True,
     note=NEGATIVE,
@@ -449,9 +403,8 @@ def reduced_exponential_bound_of_either_sign(X: Tokens, W_Q: Query, alpha: Alpha
 
 
 LEMMA_F3_ABSOLUTE = Claim(WITH_BASIS, "osa.lemma-f.3-absolute", label="Lemma F.3, with the size of alpha",
-    statement=r"""
-        [\mathbf{W}^Q,\mathbf{W}^K] \text{ with orthonormal columns}, \|\mathbf{X}\|_2\le R, \mathbf{B} \text{ from any
-        number of Newton-Schulz steps}, [\mathbf{S}] = \mathbf{B}^\top\mathbf{S}\mathbf{B}: \quad
+    statement=r"""[\mathbf{W}^Q,\mathbf{W}^K] \text{ with orthonormal columns}, \|\mathbf{X}\|_2\le R, \mathbf{B} \text{
+        from any number of Newton-Schulz steps}, [\mathbf{S}] = \mathbf{B}^\top\mathbf{S}\mathbf{B}: \quad
         \|\exp[\mathbf{S}]-\mathbf{I}_{2d_v}\|_2\le C|\alpha|, \quad C = R^2/\sqrt{d_v}, \text{ for every }
         \alpha\in\mathbb{R}""",
     assumptions=[BOUNDED_TOKENS, FROM_NEWTON_SCHULZ, ANY_ALPHA],
@@ -569,6 +522,5 @@ def left_hand_sides(X: Tokens, W_Q: Query, W_K: Key, alpha: Alpha, epsilon: Epsi
 EQUATIONS_61_63.mutant("no brackets: ||B||_2^2 relates a norm to itself", "spectral_norm(S) -> size")
 EQUATIONS_61_63.mutant("||B||_2^2 ||S||_2 halved", "spectral_norm(S) -> spectral_norm(S) * rational(1, 2)")
 EQUATIONS_61_63.mutant("||B||_2^4 ||S||_2", "squared_norm(B) -> squared_norm(B) * squared_norm(B)")
-EQUATIONS_61_63.mutant(
-    "integrand averaged to 1/2", "size * _mean_norm(reduced) -> size * _mean_norm(reduced) * rational(1, 2)"
-)
+EQUATIONS_61_63.mutant("integrand averaged to 1/2",
+    "size * _mean_norm(reduced) -> size * _mean_norm(reduced) * rational(1, 2)")  # fmt: skip

@@ -8,50 +8,29 @@ from theorems.osa import OSA
 from theorems.osa.definitions import newton_schulz_basis, newton_schulz_iterate, orthonormal_columns, queries_and_keys
 from theorems.osa.part_2_3_bases.bases import stacked
 from theorems.osa.part_f_proofs.f6_lemmas_f_1_to_f_3 import (
-    BOUNDED_TOKENS,
-    NONZERO,
-    QUERIES_AND_KEYS,
-    SIZES,
-    WITH_BASIS,
-    column_slope,
-    initialised_with_epsilon,
-    small,
+    BOUNDED_TOKENS, NONZERO, QUERIES_AND_KEYS, SIZES, WITH_BASIS, column_slope, initialised_with_epsilon, small,
     squared_norm,
-)
+)  # fmt: skip
 from theorems.osa.settings import FROM_NEWTON_SCHULZ
 from theorems.osa.shapes import Epsilon, Factor, Key, Query, Rank, Square, Steps, TokenFrame, Tokens
 from verify.matrix import (
-    COLUMN,
-    concatenate,
-    diag,
-    eye,
-    frobenius_norm,
-    ones,
-    rational,
-    spectral_norm,
-    sqrt,
-    total,
-    trace,
-    unvec_r,
-    vec_c,
+    COLUMN, concatenate, diag, eye, frobenius_norm, ones, rational, spectral_norm, sqrt, total, trace, unvec_r, vec_c,
     vec_r,
-)
+)  # fmt: skip
 from verify.oracles import jacobian
 from verify.vocabulary import Assumption, AtMost, Claim, Equal, Shape
 
 # -- Lemma F.4: from M_0 to B ------------------------------------------------------------------------------------------
 
 LEMMA_F4 = Claim(WITH_BASIS, "osa.lemma-f.4", label="Lemma F.4, Eq. (64)",
-    statement=r"""
-        \text{There exists some constant } C>0 \text{ such that }
+    statement=r"""\text{There exists some constant } C>0 \text{ such that }
         \left\|\frac{\partial\operatorname{vec}\mathbf{B}}{\partial\operatorname{vec}\mathbf{M}_0}\right\|_2\le C""",
     assumptions=[BOUNDED_TOKENS, FROM_NEWTON_SCHULZ],
     relation=AtMost(), sizes={**SIZES, "K": (0, 4)}, where=small, proof=("osa.eq-65-67",),
-    note="""
-        With C = (3/2)^K for the fixed K of Section 2.3: it depends on K alone, not on X, the weights or eps. In
-        singular bases the differential is diagonal in pairs, with factors (g(s) -+ g(t))/(s -+ t) and g(s)/s, g
-        the K-fold scalar map: concave on [0, 1], so all are at most g'(0) = (3/2)^K, reached as M_0 tends to 0.
-        No constant serves all K.""",
+    note="""With C = (3/2)^K for the fixed K of Section 2.3: it depends on K alone, not on X, the weights or eps. In
+        singular bases the differential is diagonal in pairs, with factors (g(s) -+ g(t))/(s -+ t) and g(s)/s, g the
+        K-fold scalar map: concave on [0, 1], so all are at most g'(0) = (3/2)^K, reached as M_0 tends to 0. No constant
+        serves all K.""",
 )  # fmt: skip
 
 
@@ -108,16 +87,14 @@ EQUATIONS_65_67.mutant("2 epsilon in the first bound", "largest / epsilon -> lar
 # -- Lemma F.5: from X to M_0 ------------------------------------------------------------------------------------------
 
 LEMMA_F5 = Claim(WITH_EPSILON, "osa.lemma-f.5", label="Lemma F.5, Eq. (69)",
-    statement=r"""
-        \text{There exists some constant } C>0 \text{ such that }
+    statement=r"""\text{There exists some constant } C>0 \text{ such that }
         \left\|\frac{\partial\operatorname{vec}\mathbf{M}_0}{\partial\operatorname{vec}\mathbf{X}}\right\|_2\le C""",
     assumptions=[BOUNDED_TOKENS],
     relation=AtMost(), proof=("osa.f5-frobenius", "osa.eq-73", "osa.eq-76", "osa.f5-norms"), batched=False,
-    note="""
-        With C = 1/eps; no bound on ||X||_2 is needed. ||dvec M_0/dvec M||_2 = 1/(||M||_F + eps), on directions
+    note="""With C = 1/eps; no bound on ||X||_2 is needed. ||dvec M_0/dvec M||_2 = 1/(||M||_F + eps), on directions
         orthogonal to M, and ||dvec M/dvec X||_2 = 1. At M = 0, where Eq. (76) is undefined, ||M_0 - M/eps|| <=
-        ||M||^2/eps^2, so the derivative exists and is 1/eps times dvec M/dvec X, of norm 1/eps; checked there
-        in this form.""",
+        ||M||^2/eps^2, so the derivative exists and is 1/eps times dvec M/dvec X, of norm 1/eps; checked there in this
+        form.""",
 )  # fmt: skip
 
 
@@ -227,13 +204,10 @@ def reciprocal_slope(M: Factor, D: Factor, epsilon: Epsilon) -> Any:
 
 
 EQUATION_73.mutant("sign reversed", lambda value: -value)
-EQUATION_73.mutant(
-    "1/||M||_F dropped, as ||M||_F = tr(M^T M) would have it",
-    lambda M, D, epsilon: _three_members(M, D, epsilon, _factor(M, epsilon) * frobenius_norm(M)),
-)
-EQUATION_73.mutant(
-    "||M||_F + epsilon not squared", "_factor(M, epsilon) -> _factor(M, epsilon) * (frobenius_norm(M) + epsilon)"
-)
+EQUATION_73.mutant("1/||M||_F dropped, as ||M||_F = tr(M^T M) would have it",
+    lambda M, D, epsilon: _three_members(M, D, epsilon, _factor(M, epsilon) * frobenius_norm(M)))  # fmt: skip
+EQUATION_73.mutant("||M||_F + epsilon not squared",
+    "_factor(M, epsilon) -> _factor(M, epsilon) * (frobenius_norm(M) + epsilon)")  # fmt: skip
 
 EQUATION_76 = Claim(OSA, "osa.eq-76", label="Eqs. (70), (74)-(76), proof of Lemma F.5",
     statement=r"""
@@ -269,10 +243,8 @@ def jacobian_and_slope(M: Factor, D: Factor, epsilon: Epsilon) -> Any:
     return concatenate([J, slope, slope], axis=1)
 
 
-EQUATION_76.mutant(
-    "rows stacked instead of columns",
-    lambda M, D, epsilon: _jacobian_and_differential(M, D, epsilon, vec_r(M), _factor(M, epsilon)),
-)
+EQUATION_76.mutant("rows stacked instead of columns",
+    lambda M, D, epsilon: _jacobian_and_differential(M, D, epsilon, vec_r(M), _factor(M, epsilon)))  # fmt: skip
 EQUATION_76.mutant("sum instead of difference", sign=1)
 EQUATION_76.mutant("1/||M||_F dropped", "_factor(M, epsilon) -> _factor(M, epsilon) * frobenius_norm(M)")
 

@@ -14,36 +14,12 @@ from theorems.osa.part_c_initialisation.c3_theorem_c_3 import AT_INITIALISATION,
 from theorems.osa.part_f_proofs.f6_lemmas_f_1_to_f_3 import NEGATIVE, QUERIES_AND_KEYS, WITH_SIGN, negative_alpha
 from theorems.osa.settings import ANY_ALPHA, LAYER_OF_FEW_TOKENS, ORTHONORMAL_QUERIES_AND_KEYS, tokens_and_weights
 from theorems.osa.shapes import (
-    Alpha,
-    AttentionMatrix,
-    Epsilon,
-    Factor,
-    HeadWeights,
-    Key,
-    Query,
-    Rectangle,
-    Square,
-    Steps,
-    Tokens,
-)
+    Alpha, AttentionMatrix, Epsilon, Factor, HeadWeights, Key, Query, Rectangle, Square, Steps, Tokens,
+)  # fmt: skip
 from verify.matrix import (
-    COLUMN,
-    absolute,
-    commutation_matrix,
-    concatenate,
-    exp,
-    expm,
-    eye,
-    kron,
-    rational,
-    spectral_norm,
-    sqrt,
-    total,
-    unvec_r,
-    vec_c,
-    vec_r,
-    zeros,
-)
+    COLUMN, absolute, commutation_matrix, concatenate, exp, expm, eye, kron, rational, spectral_norm, sqrt, total,
+    unvec_r, vec_c, vec_r, zeros,
+)  # fmt: skip
 from verify.oracles import jacobian
 from verify.vocabulary import Assumption, AtMost, Claim, Equal, Setting
 
@@ -87,19 +63,15 @@ def basis_jacobian(X: Any, W_Q: Any, W_K: Any, epsilon: Any, K: int) -> Any:
     return jacobian_in_tokens(lambda X: basis_of(X, W_Q, W_K, epsilon, K), X)
 
 
-# -- Lemma F.6 ---------------------------------------------------------------------------------------------------------
-
 LEMMA_F6 = Claim(AT_INITIALISATION, "osa.lemma-f.6", label="Lemma F.6, Eq. (77)",
-    statement=r"""
-        \text{There exists some constant } C>0 \text{ such that }
+    statement=r"""\text{There exists some constant } C>0 \text{ such that }
         \left\|\frac{\partial\operatorname{vec}\mathbf{B}}{\partial\operatorname{vec}\mathbf{X}}\right\|_2\le C""",
     assumptions=[ORTHONORMAL_QUERIES_AND_KEYS, BOUNDED, NEWTON_SCHULZ],
     relation=AtMost(), sizes={**AT_INITIALISATION.sizes, "N": (1, 3)}, proof=("osa.lemma-f.4", "osa.lemma-f.5"),
-    note="""
-        With C = (3/2)^K / eps, whatever X, for the fixed K and eps of Section 2.3; no smaller one serves all X.
-        ||dM||_F <= ||dX||_F, as [W^Q, W^K] has orthonormal columns; dM_0 = (I - m m^T / (beta ||M||_F)) dM /
-        beta shrinks by beta = ||M||_F + eps > eps; K steps act on singular values in [0, 1] by a concave g with
-        g(0) = 0, whose divided differences are at most g'(0) = (3/2)^K. All three are attained as X tends to 0.""",
+    note="""With C = (3/2)^K / eps, whatever X, for the fixed K and eps of Section 2.3; no smaller one serves all X.
+        ||dM||_F <= ||dX||_F, as [W^Q, W^K] has orthonormal columns; dM_0 = (I - m m^T / (beta ||M||_F)) dM / beta
+        shrinks by beta = ||M||_F + eps > eps; K steps act on singular values in [0, 1] by a concave g with g(0) = 0,
+        whose divided differences are at most g'(0) = (3/2)^K. All three are attained as X tends to 0.""",
 )  # fmt: skip
 
 
@@ -122,9 +94,8 @@ EQUATION_79 = Claim(OSA, "osa.eq-79", label="Eq. (79), proof of Lemma F.7",
         \mathbf{S}]^\top)\otimes\exp((1-s)[\mathbf{S}])\,ds""",
     assumptions=["column-major vec", SKEW],
     relation=Equal(), sizes={"N": (1, 3), "m": (1, 3)}, exact=True,
-    note="""
-        The integral is the corner of an exponential: for commuting P = I (x) S, R = S^T (x) I int_0^1 exp((1 - s) P)
-        exp(s R) ds is the upper right block of exp [[P, I], [0, R]].""",
+    note="""The integral is the corner of an exponential: for commuting P = I (x) S, R = S^T (x) I int_0^1 exp((1 - s)
+        P) exp(s R) ds is the upper right block of exp [[P, I], [0, R]].""",
 )  # fmt: skip
 
 
@@ -155,14 +126,10 @@ def exponential_jacobian(S: Square) -> Any:
 
 EQUATION_79.oracle(lambda S: jacobian(expm, "A", COLUMN)(S))
 EQUATION_79.mutant("S not transposed", "S.T -> S")
-EQUATION_79.mutant(
-    "factors exchanged, as for row-major vec",
-    "kron(identity, S) -> kron(S, identity); kron(S.T, identity) -> kron(identity, S.T)",
-)
-EQUATION_79.mutant(
-    "exp(S) in place of exp((1 - s) S)",
-    lambda S: kron(eye(len(S)), expm(S)) @ _integral(kron(eye(len(S)), S * 0), kron(S.T, eye(len(S)))),
-)
+EQUATION_79.mutant("factors exchanged, as for row-major vec",
+    "kron(identity, S) -> kron(S, identity); kron(S.T, identity) -> kron(identity, S.T)")  # fmt: skip
+EQUATION_79.mutant("exp(S) in place of exp((1 - s) S)",
+    lambda S: kron(eye(len(S)), expm(S)) @ _integral(kron(eye(len(S)), S * 0), kron(S.T, eye(len(S)))))  # fmt: skip
 
 LEMMA_F7 = Claim(OSA, "osa.lemma-f.7", label="Lemma F.7, Eqs. (78), (80)",
     statement=r"""
@@ -263,14 +230,12 @@ VECTORISED = Setting(
 )
 
 COMMUTATION = Claim(VECTORISED, "osa.commutation", label="Proof of Lemma F.8, text",
-    statement=r"""
-        \operatorname{vec}\mathbf{B}^\top=\mathbf{K}\operatorname{vec}\mathbf{B}, \quad \mathbf{K} \text{ converts the
-        vectorisation of a transposed matrix to the vectorisation of the original}; \quad \mathbf{K} \text{ orthogonal}
-    """,
+    statement=r"""\operatorname{vec}\mathbf{B}^\top=\mathbf{K}\operatorname{vec}\mathbf{B}, \quad \mathbf{K} \text{
+        converts the vectorisation of a transposed matrix to the vectorisation of the original}; \quad \mathbf{K} \text{
+        orthogonal}""",
     assumptions=["rectangular B"],
     relation=Equal(), expects="refuted", severity="slip", correction="osa.commutation-corrected",
-    note="""
-        The formula and the sentence name inverse matrices, K_{m,n} and K_{n,m} = K_{m,n}^T, equal only for square B
+    note="""The formula and the sentence name inverse matrices, K_{m,n} and K_{n,m} = K_{m,n}^T, equal only for square B
         and for vectors. Every use in the paper, Eqs. (83), (90) and (95), is that of the formula; the spelling is
         commutation.""",
 )  # fmt: skip
@@ -321,16 +286,14 @@ COMMUTATION_CORRECTED.mutant("K there and back, as printed", "K.T -> K")
 COMMUTATION_CORRECTED.mutant("K transposed", "K -> K.T; K.T -> K")
 
 LEMMA_F8 = Claim(WITH_SIGN, "osa.lemma-f.8", label="Lemma F.8, Eq. (81)",
-    statement=r"""
-        \text{There exists some constant } C>0 \text{ such that }
+    statement=r"""\text{There exists some constant } C>0 \text{ such that }
         \left\|\frac{\partial\operatorname{vec}\mathbf{S}}{\partial\operatorname{vec}\mathbf{X}}\right\|_2\le C\alpha
-    """,
+        """,
     assumptions=[BOUNDED],
     relation=AtMost(), where=small, uses=("osa.thm-c.2",), proof=("osa.eq-82", "osa.eq-83", "osa.commutation"),
     expects="gap", presumes=("osa.lemma-f.8-any-sign",), missing="alpha >= 0", correction="osa.lemma-f.8-absolute",
-    note="""
-        With C = 2 R / sqrt(d_v) for ||X||_2 <= R. Equality for X with orthonormal columns and rows: N = d = 2, X = I,
-        dX = I.""",
+    note="""With C = 2 R / sqrt(d_v) for ||X||_2 <= R. Equality for X with orthonormal columns and rows: N = d = 2, X =
+        I, dX = I.""",
 )  # fmt: skip
 
 
@@ -346,9 +309,8 @@ def skew_jacobian_bound(X: Tokens, W_Q: Query, alpha: Alpha) -> Any:
 
 
 LEMMA_F8_ANY_SIGN = Claim(QUERIES_AND_KEYS, "osa.lemma-f.8-any-sign", label="Lemma F.8, for every real alpha",
-    statement=r"""
-        \left\|\frac{\partial\operatorname{vec}\mathbf{S}}{\partial\operatorname{vec}\mathbf{X}}\right\|_2\le C\alpha
-        \text{ for every } \alpha\in\mathbb{R}, \quad C = 2\|\mathbf{X}\|_2/\sqrt{d_v}""",
+    statement=r"""\left\|\frac{\partial\operatorname{vec}\mathbf{S}}{\partial\operatorname{vec}\mathbf{X}}\right\|_2\le
+        C\alpha \text{ for every } \alpha\in\mathbb{R}, \quad C = 2\|\mathbf{X}\|_2/\sqrt{d_v}""",
     assumptions=[BOUNDED, ANY_ALPHA],
     relation=AtMost(signed=True), where=small, expects="refuted", severity="error", of_project=True,
     note=NEGATIVE,
@@ -362,8 +324,7 @@ def skew_jacobian_bound_of_either_sign(X: Tokens, W_Q: Query, alpha: Alpha) -> A
 
 
 LEMMA_F8_ABSOLUTE = Claim(QUERIES_AND_KEYS, "osa.lemma-f.8-absolute", label="Lemma F.8, with the size of alpha",
-    statement=r"""
-        [\mathbf{W}^Q,\mathbf{W}^K] \text{ with orthonormal columns}, \|\mathbf{X}\|_2\le R: \quad
+    statement=r"""[\mathbf{W}^Q,\mathbf{W}^K] \text{ with orthonormal columns}, \|\mathbf{X}\|_2\le R: \quad
         \left\|\frac{\partial\operatorname{vec}\mathbf{S}}{\partial\operatorname{vec}\mathbf{X}}\right\|_2\le C|\alpha|,
         \quad C = 2R/\sqrt{d_v}, \text{ for every } \alpha\in\mathbb{R}""",
     assumptions=[BOUNDED, ANY_ALPHA],

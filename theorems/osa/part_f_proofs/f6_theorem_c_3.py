@@ -12,15 +12,9 @@ from typing import Any
 from theorems.osa.definitions import skew_matrix, whole_heads
 from theorems.osa.part_c_initialisation.c3_theorem_c_3 import AT_INITIALISATION, NEWTON_SCHULZ, small
 from theorems.osa.part_f_proofs.f6_lemmas_f_6_to_f_8 import (
-    BOUNDED,
-    basis_jacobian,
-    basis_of,
-    exponential_jacobian,
-    jacobian_in_tokens,
-    reduced_growth,
-    reduced_matrix,
+    BOUNDED, basis_jacobian, basis_of, exponential_jacobian, jacobian_in_tokens, reduced_growth, reduced_matrix,
     step_bound,
-)
+)  # fmt: skip
 from theorems.osa.settings import LAYER, ORTHONORMAL_QUERIES_AND_KEYS, newton_schulz_jacobian
 from theorems.osa.shapes import Alpha, Epsilon, Key, Query, Steps, Tokens
 from verify.matrix import column, commutation_matrix, concatenate, expm, eye, kron, rational, spectral_norm, sqrt
@@ -121,8 +115,7 @@ EQUATION_89 = Claim(
     LAYER,
     "osa.eq-89",
     label="Eq. (89)",
-    statement=r"""
-        \mathbf{E}_2=(\mathbf{B}\otimes\mathbf{B}^\top)\frac{\partial\operatorname{vec}(\exp[\mathbf{S}]-
+    statement=r"""\mathbf{E}_2=(\mathbf{B}\otimes\mathbf{B}^\top)\frac{\partial\operatorname{vec}(\exp[\mathbf{S}]-
         \mathbf{I}_{2d_v})}{\partial\operatorname{vec}\mathbf{X}}""",
     assumptions=["column-major vec", "second term of (86)", "B in R^{N x 2 d_v}", NEWTON_SCHULZ],
     relation=Equal(),
@@ -195,10 +188,8 @@ def third_attention_term(X: Tokens, W_Q: Query, W_K: Key, alpha: Alpha, epsilon:
 EQUATION_90.oracle(lambda X, W_Q, W_K, alpha, epsilon, K: _attention_term(X, W_Q, W_K, alpha, epsilon, K, 2))
 EQUATION_90.mutant("K dropped", "commutation_matrix(*B.shape) -> eye(B.shape[0] * B.shape[1])")
 EQUATION_90.mutant("K transposed", "commutation_matrix(*B.shape) -> commutation_matrix(*B.shape).T")
-EQUATION_90.mutant(
-    "that of the first term",
-    lambda X, W_Q, W_K, alpha, epsilon, K: first_attention_term(X, W_Q, W_K, alpha, epsilon, K),
-)
+EQUATION_90.mutant("that of the first term",
+    lambda X, W_Q, W_K, alpha, epsilon, K: first_attention_term(X, W_Q, W_K, alpha, epsilon, K))  # fmt: skip
 
 ATTENTION_TERMS = (first_attention_term, second_attention_term, third_attention_term)
 
@@ -230,8 +221,7 @@ EQUATION_91 = Claim(
     LAYER,
     "osa.eq-91",
     label="Eq. (91)",
-    statement=r"""
-        \|\mathbf{E}_2\|_2\le\|\mathbf{B}\|_2^2\left\|\frac{\partial\operatorname{vec}(\exp[\mathbf{S}]-
+    statement=r"""\|\mathbf{E}_2\|_2\le\|\mathbf{B}\|_2^2\left\|\frac{\partial\operatorname{vec}(\exp[\mathbf{S}]-
         \mathbf{I}_{2d_v})}{\partial\operatorname{vec}\mathbf{X}}\right\|_2""",
     assumptions=["E_2: the Jacobian in X of the second term of Eq. (86)", NEWTON_SCHULZ],
     relation=AtMost(ascent=False),
@@ -333,14 +323,12 @@ def third_reduced_term(X: Tokens, W_Q: Query, W_K: Key, alpha: Alpha, epsilon: E
     return kron(eye(B.shape[1]), B.T @ S) @ basis_jacobian(X, W_Q, W_K, epsilon, K)
 
 
-EQUATION_95.mutant(
-    "that of the third term", lambda X, W_Q, W_K, alpha, epsilon, K: third_reduced_term(X, W_Q, W_K, alpha, epsilon, K)
-)
+EQUATION_95.mutant("that of the third term",
+    lambda X, W_Q, W_K, alpha, epsilon, K: third_reduced_term(X, W_Q, W_K, alpha, epsilon, K))  # fmt: skip
 EQUATION_97.oracle(lambda X, W_Q, W_K, alpha, epsilon, K: _reduced_term(X, W_Q, W_K, alpha, epsilon, K, 2))
 EQUATION_97.mutant("S transposed", "S -> S.T")
-EQUATION_97.mutant(
-    "that of the first term", lambda X, W_Q, W_K, alpha, epsilon, K: first_reduced_term(X, W_Q, W_K, alpha, epsilon, K)
-)
+EQUATION_97.mutant("that of the first term",
+    lambda X, W_Q, W_K, alpha, epsilon, K: first_reduced_term(X, W_Q, W_K, alpha, epsilon, K))  # fmt: skip
 
 REDUCED_TERMS = (first_reduced_term, second_reduced_term, third_reduced_term)
 
@@ -389,10 +377,9 @@ ORDERS = Claim(AT_INITIALISATION, "osa.f6-orders", label="F.6, items 1-3 and (a)
         "the subscript in (a) may repeat that of (b): the first term of Eq. (94) is hat E_1, and the lemmas cited are those"
         " that bound it.  Both are bounded here, so either way the line holds",
     ),
-    note="""
-        E_2 is taken as the Jacobian of the second term of Eq. (86), for which Eq. (89) has a misprint.
-        The lemmas cited give constants that grow like (3/2)^K / eps (Lemma F.6). As S = alpha / sqrt(d_v) M J M^T,
-        every dB meets an M, and ||dB M^T||_F, ||dB^T M||_F <= sqrt 2 ||dX||_F.""",
+    note="""E_2 is taken as the Jacobian of the second term of Eq. (86), for which Eq. (89) has a misprint. The lemmas
+        cited give constants that grow like (3/2)^K / eps (Lemma F.6). As S = alpha / sqrt(d_v) M J M^T, every dB meets
+        an M, and ||dB M^T||_F, ||dB^T M||_F <= sqrt 2 ||dX||_F.""",
 )  # fmt: skip
 
 

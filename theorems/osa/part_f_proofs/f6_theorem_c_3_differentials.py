@@ -13,22 +13,9 @@ from theorems.osa.part_c_initialisation.c3_theorem_c_3 import NEWTON_SCHULZ
 from theorems.osa.part_f_proofs.f6_lemmas_f_6_to_f_8 import SKEW, jacobian_in_tokens, slope, within_unit_ball
 from theorems.osa.settings import LAYER, newton_schulz_attention_matrix, newton_schulz_jacobian
 from theorems.osa.shapes import (
-    Alpha,
-    AttentionMatrix,
-    Decay,
-    Epsilon,
-    Factor,
-    Key,
-    OtherRectangle,
-    Output,
-    Query,
-    Rectangle,
-    SkewMatrix,
-    Square,
-    Steps,
-    Tokens,
-    Value,
-)
+    Alpha, AttentionMatrix, Decay, Epsilon, Factor, Key, OtherRectangle, Output, Query, Rectangle, SkewMatrix, Square,
+    Steps, Tokens, Value,
+)  # fmt: skip
 from verify.matrix import column, exp, expm, eye, kron, rational, spectral_norm
 from verify.vocabulary import AtMost, Claim, Equal
 

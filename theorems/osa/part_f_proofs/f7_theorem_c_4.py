@@ -10,54 +10,19 @@ from typing import Annotated, Any
 from theorems.osa import OSA
 from theorems.osa.definitions import cayley, orthonormal_columns
 from theorems.osa.part_c_initialisation.c3_theorem_c_3 import (
-    AT_INITIALISATION,
-    NEWTON_SCHULZ,
-    ORTHONORMAL_WEIGHTS,
-    THE_CONSTANT,
-    first_jacobian_term,
-    initialised_with_sign,
-    largest_deviation_from_one,
-    layer_jacobian,
-    linear_bound,
-    second_jacobian_term,
-    small,
-)
+    AT_INITIALISATION, NEWTON_SCHULZ, ORTHONORMAL_WEIGHTS, THE_CONSTANT, first_jacobian_term, initialised_with_sign,
+    largest_deviation_from_one, layer_jacobian, linear_bound, second_jacobian_term, small,
+)  # fmt: skip
 from theorems.osa.part_c_initialisation.c3_theorem_c_4 import ASSUMED_BY_C4, LEAST_CONSTANT, interval_half_width
 from theorems.osa.settings import ORTHONORMAL_OUTPUTS, ORTHONORMAL_VALUES, POSITIVE_ALPHA, gram_defect, two_heads
 from theorems.osa.shapes import (
-    Alpha,
-    AttentionMatrix,
-    Epsilon,
-    Frame,
-    HeadSize,
-    Key,
-    Output,
-    PositiveAlpha,
-    Query,
-    Rectangle,
-    Share,
-    Steps,
-    TokenFrame,
-    Tokens,
-    UnitInterval,
-    Value,
-)
+    Alpha, AttentionMatrix, Epsilon, Frame, HeadSize, Key, Output, PositiveAlpha, Query, Rectangle, Share, Steps,
+    TokenFrame, Tokens, UnitInterval, Value,
+)  # fmt: skip
 from verify.matrix import (
-    COLUMN,
-    absolute,
-    column,
-    concatenate,
-    diag,
-    eye,
-    frobenius_norm,
-    kron,
-    maximum,
-    rational,
-    singular_values,
-    smallest_singular_value,
-    spectral_norm,
-    vec_r,
-)
+    COLUMN, absolute, column, concatenate, diag, eye, frobenius_norm, kron, maximum, rational, singular_values,
+    smallest_singular_value, spectral_norm, vec_r,
+)  # fmt: skip
 from verify.oracles import jacobian
 from verify.vocabulary import Assumption, AtMost, Claim, Equal, Real, Shape
 
@@ -68,9 +33,8 @@ Weights = Annotated[Any, Shape("r", "1")]
 # -- J_2 and its singular values ---------------------------------------------------------------------------------------
 
 J2_FORM = Claim(OSA, "osa.f7-j2-form", label="F.7, text",
-    statement=r"""
-        \mathbf{J}_2=(\mathbf{W}^V\mathbf{W}^O)\otimes\mathbf{A}(\mathbf{X}), \text{ whose singular values are the
-        products of singular values of } \mathbf{W}^V\mathbf{W}^O \text{ and } \mathbf{A}""",
+    statement=r"""\mathbf{J}_2=(\mathbf{W}^V\mathbf{W}^O)\otimes\mathbf{A}(\mathbf{X}), \text{ whose singular values are
+        the products of singular values of } \mathbf{W}^V\mathbf{W}^O \text{ and } \mathbf{A}""",
     assumptions=["J_2 as in Theorem C.1", ORTHONORMAL_VALUES, ORTHONORMAL_OUTPUTS],
     relation=Equal(), sizes={"N": (1, 3), "d": (2, 4), "d_v": (1, 2)}, where=two_heads, expects="refuted",
     severity="slip", correction="osa.f7-j2-form-corrected", exact=True,
@@ -92,18 +56,12 @@ def second_term_as_printed(A: AttentionMatrix, W_V: Value, W_O: Output) -> Any:
 J2_FORM.oracle(lambda A, X, W_V, W_O: jacobian(lambda X: A @ X @ W_V @ W_O, "X", COLUMN)(X))
 J2_FORM.mutant("factors exchanged", lambda A, W_V, W_O: kron(A, W_V @ W_O))
 J2_FORM.mutant("halved", lambda value: value * rational(1, 2))
-J2_FORM.counterexample(
-    "one token, d = 2: W^V W^O = e_1 e_2^T, while x W^V W^O depends on x_1 alone",
-    A=[[1]],
-    X=[[1, 0]],
-    W_V=[[1], [0]],
-    W_O=[[0, 1]],
-)
+J2_FORM.counterexample("one token, d = 2: W^V W^O = e_1 e_2^T, while x W^V W^O depends on x_1 alone", A=[[1]],
+    X=[[1, 0]], W_V=[[1], [0]], W_O=[[0, 1]])  # fmt: skip
 
 J2_FORM_CORRECTED = Claim(OSA, "osa.f7-j2-form-corrected", label="F.7, J_2 with the transpose, and its singular values",
-    statement=r"""
-        \mathbf{J}_2=(\mathbf{W}^V\mathbf{W}^O)^\top\otimes\mathbf{A}(\mathbf{X}), \text{ and its singular values are
-        the products of those of } \mathbf{W}^V\mathbf{W}^O \text{ and } \mathbf{A}: \quad \operatorname{tr}(
+    statement=r"""\mathbf{J}_2=(\mathbf{W}^V\mathbf{W}^O)^\top\otimes\mathbf{A}(\mathbf{X}), \text{ and its singular
+        values are the products of those of } \mathbf{W}^V\mathbf{W}^O \text{ and } \mathbf{A}: \quad \operatorname{tr}(
         \mathbf{J}_2\mathbf{J}_2^\top)^k = \operatorname{tr}(\mathbf{W}\mathbf{W}^\top)^k \,
         \operatorname{tr}(\mathbf{A}\mathbf{A}^\top)^k, \quad k = 1, \dots, Nd""",
     assumptions=["J_2 as in Theorem C.1"],
@@ -151,9 +109,8 @@ J2_FORM_CORRECTED.mutant("not transposed, as printed", "W.T -> W")
 J2_FORM_CORRECTED.mutant("sums of singular values instead of products", combine=lambda w, a: w + a)
 
 EQUATION_98 = Claim(OSA, "osa.eq-98", label="Eq. (98), F.7",
-    statement=r"""
-        \text{the non-zero singular values of } \mathbf{J}_2 \text{ satisfy } \sigma_i(\mathbf{J}_2)\in[1-\delta,1+
-        \delta]""",
+    statement=r"""\text{the non-zero singular values of } \mathbf{J}_2 \text{ satisfy }
+        \sigma_i(\mathbf{J}_2)\in[1-\delta,1+ \delta]""",
     assumptions=[
         ORTHONORMAL_VALUES,
         ORTHONORMAL_OUTPUTS,
@@ -228,8 +185,7 @@ EQUATION_99.mutant("||J_1||_2 / 2", "spectral_norm(J_1) -> spectral_norm(J_1) * 
 EQUATION_99.mutant("C / 10", "linear_bound(X, W_V, alpha) -> linear_bound(X, W_V, alpha) * rational(1, 10)")
 
 JACOBIAN_RANGE = Claim(OSA, "osa.f7-range", label="F.7, the range of J",
-    statement=r"""
-        \mathbf{J} = (\mathbf{X}\mathbf{W}^V\mathbf{W}^O\otimes\mathbf{I}_N)^\top \partial\mathbf{A} +
+    statement=r"""\mathbf{J} = (\mathbf{X}\mathbf{W}^V\mathbf{W}^O\otimes\mathbf{I}_N)^\top \partial\mathbf{A} +
         (\mathbf{W}^V\mathbf{W}^O)^\top\otimes\mathbf{A} = \big((\mathbf{W}^O)^\top\mathbf{W}^O \otimes
         \mathbf{I}_N\big)\mathbf{J} \text{ for all matrices } \mathbf{A}, \partial\mathbf{A}: \text{ at most } N d_v
         \text{ of the } N d \text{ singular values of } \mathbf{J} \text{ are not zero}""",
@@ -239,9 +195,8 @@ JACOBIAN_RANGE = Claim(OSA, "osa.f7-range", label="F.7, the range of J",
     ),
     relation=Equal(), sizes={"N": (1, 2), "d": (1, 3), "d_v": (1, 2), "m": (1, 4), "n": (1, 6)}, exact=True,
     of_project=True,
-    note="""
-        OSA(X) = A X W^V W^O has its rows in the row space of W^O, so J_1 cannot add small singular values to those of
-        J_2.""",
+    note="""OSA(X) = A X W^V W^O has its rows in the row space of W^O, so J_1 cannot add small singular values to those
+        of J_2.""",
 )  # fmt: skip
 
 
@@ -263,17 +218,14 @@ def projected_jacobian(X: Tokens, A: AttentionMatrix, dA: Rectangle, W_V: Value,
 
 JACOBIAN_RANGE.oracle(lambda X, A, dA, W_V, W_O: _sum_of_terms(X, A, dA, W_V, W_O))
 JACOBIAN_RANGE.mutant("projection on the columns of W_V", "W_O.T @ W_O -> W_V @ W_V.T")
-JACOBIAN_RANGE.mutant(
-    "projection after J", lambda X, A, dA, W_V, W_O: _sum_of_terms(X, A, dA, W_V, W_O) @ kron(W_O.T @ W_O, eye(len(X)))
-)
-JACOBIAN_RANGE.mutant(
-    "factors of the projection exchanged", "W_O.T @ W_O -> eye(X.shape[0]); eye(X.shape[0]) -> W_O.T @ W_O"
-)
+JACOBIAN_RANGE.mutant("projection after J",
+    lambda X, A, dA, W_V, W_O: _sum_of_terms(X, A, dA, W_V, W_O) @ kron(W_O.T @ W_O, eye(len(X))))  # fmt: skip
+JACOBIAN_RANGE.mutant("factors of the projection exchanged",
+    "W_O.T @ W_O -> eye(X.shape[0]); eye(X.shape[0]) -> W_O.T @ W_O")  # fmt: skip
 
 PERTURBED = Claim(OSA, "osa.f7-perturbation-alone", label="F.7, what Weyl's inequality does not give",
-    statement=r"""
-        \text{If the non-zero singular values of } \mathbf{J}_2 \text{ lie in } [1-\delta,1+\delta] \text{ and }
-        \|\mathbf{J}_1\|_2 < 1-\delta, \text{ the non-zero singular values of } \mathbf{J} = \mathbf{J}_1+\mathbf{J}_2
+    statement=r"""\text{If the non-zero singular values of } \mathbf{J}_2 \text{ lie in } [1-\delta,1+\delta] \text{ and
+        } \|\mathbf{J}_1\|_2 < 1-\delta, \text{ the non-zero singular values of } \mathbf{J} = \mathbf{J}_1+\mathbf{J}_2
         \text{ lie in } [1-\delta-\|\mathbf{J}_1\|_2, 1+\delta+\|\mathbf{J}_1\|_2]""",
     assumptions=[
         Assumption(
@@ -289,11 +241,10 @@ PERTURBED = Claim(OSA, "osa.f7-perturbation-alone", label="F.7, what Weyl's ineq
     ],
     relation=AtMost(), sizes={"n": (2, 3), "r": (1, 2)}, where=lambda sizes: sizes["r"] < sizes["n"], expects="refuted",
     severity="error", correction="osa.f7-perturbation-in-range", of_project=True,
-    note="""
-        What F.7 draws from Eqs. (98) and (99), instead of osa.f7-interval-nonzero. A small J_1 makes small
-        singular values of those of J_2 that are zero, and the effective condition number of Appendix C.1 jumps
-        from that of J_2 to any size. The J_1 of the layer does not, as its range is that of J_2 (osa.f7-range):
-        an argument that the proof needs and does not give.""",
+    note="""What F.7 draws from Eqs. (98) and (99), instead of osa.f7-interval-nonzero. A small J_1 makes small singular
+        values of those of J_2 that are zero, and the effective condition number of Appendix C.1 jumps from that of J_2
+        to any size. The J_1 of the layer does not, as its range is that of J_2 (osa.f7-range): an argument that the
+        proof needs and does not give.""",
 )  # fmt: skip
 
 
@@ -324,11 +275,10 @@ def small_second_value() -> dict[str, Any]:
 
 
 PERTURBED_IN_RANGE = Claim(OSA, "osa.f7-perturbation-in-range", label="F.7, a perturbation that keeps the range",
-    statement=r"""
-        \text{If the } r \text{ non-zero singular values of } \mathbf{J}_2 \text{ lie in } [1-\delta,1+\delta] \text{ and
-        the columns of } \mathbf{J}_1 \text{ in the column space of } \mathbf{J}_2, \text{ then the } r \text{ largest
-        singular values of } \mathbf{J} = \mathbf{J}_1+\mathbf{J}_2 \text{ lie in } [1-\delta-\|\mathbf{J}_1\|_2,
-        1+\delta+\|\mathbf{J}_1\|_2] \text{ and the others are } 0""",
+    statement=r"""\text{If the } r \text{ non-zero singular values of } \mathbf{J}_2 \text{ lie in } [1-\delta,1+\delta]
+        \text{ and the columns of } \mathbf{J}_1 \text{ in the column space of } \mathbf{J}_2, \text{ then the } r
+        \text{ largest singular values of } \mathbf{J} = \mathbf{J}_1+\mathbf{J}_2 \text{ lie in }
+        [1-\delta-\|\mathbf{J}_1\|_2, 1+\delta+\|\mathbf{J}_1\|_2] \text{ and the others are } 0""",
     assumptions=[
         Assumption(
             "J_2 = P diag(s) R^T with orthonormal columns in P and R",

@@ -6,23 +6,11 @@ from typing import Any
 
 from theorems.skipless import SKIPLESS
 from theorems.skipless.definitions import (
-    AttentionWeights,
-    FeedForwardWeights,
-    HeadQueryWeights,
-    HeadWeights,
-    Tokens,
-    Weights,
-    activation,
-    attention_matrix,
-    multi_head_attention,
-    parameters,
-    self_attention,
-    states,
-)
+    AttentionWeights, FeedForwardWeights, HeadQueryWeights, HeadWeights, Tokens, Weights, activation, attention_matrix,
+    multi_head_attention, parameters, self_attention, states,
+)  # fmt: skip
 from verify.matrix import COLUMN, ROW, Layout, concatenate, eye, kron, softmax, unvec_r, vec_c, vec_r
 from verify.vocabulary import Claim, Equal
-
-# -- Eqs. (1)-(2) ------------------------------------------------------------------------------------------------------
 
 EQ_1_2 = Claim(SKIPLESS, "skipless.eq-1-2", label="Eqs. (1)-(2) and the first display of Section 4.3",
     statement=r"""
@@ -32,8 +20,7 @@ EQ_1_2 = Claim(SKIPLESS, "skipless.eq-1-2", label="Eqs. (1)-(2) and the first di
         \mathbf{x}^{(\ell)};\hat\theta^{(\ell)})+\mathbf{x}^{(\ell)}\in\mathbb{R}^{nd}""",
     assumptions=["X-hat_0 = X_0 is the token embedding", "no normalisation layer", "column-major vec"],
     relation=Equal(), sizes={"L": (1, 2), "n": (1, 3), "d": (1, 3), "d_f": (1, 2)}, exact=True,
-    note="""
-        The activation of the MLP is not printed; that of the definitions is taken, with a free exponential in exact
+    note="""The activation of the MLP is not printed; that of the definitions is taken, with a free exponential in exact
         arithmetic, so that nothing about it matters.""",
 )  # fmt: skip
 
@@ -75,8 +62,6 @@ EQ_1_2.mutant("second skip from the input of the block", from_input=True)
 EQ_1_2.mutant("row-major vec", layout=ROW)
 
 
-# -- Eqs. (3)-(4) ------------------------------------------------------------------------------------------------------
-
 EQ_3_4 = Claim(SKIPLESS, "skipless.eq-3-4", label="Eqs. (3)-(4), Section 2",
     statement=r"\mathrm{SA}(\mathbf{X})=\mathbf{A}\mathbf{V}\mathbf{W}^O,\ \mathbf{A}=\eta(\mathbf{Q}\mathbf{K}^\top);"
     r"\quad\mathrm{SA}(\mathbf{X})=\mathrm{Concat}(\mathbf{A}_1\mathbf{V}_1,\dots,\mathbf{A}_h\mathbf{V}_h)"
@@ -85,8 +70,7 @@ EQ_3_4 = Claim(SKIPLESS, "skipless.eq-3-4", label="Eqs. (3)-(4), Section 2",
     assumptions=["h divides d", "eta is the row-wise softmax", "no scale factor 1/sqrt(d_h)"],
     relation=Equal(), sizes={"n": (1, 4), "d": (1, 4), "h": (1, 4), "d_h": (1, 3)},
     where=lambda sizes: sizes["d"] == sizes["h"] * sizes["d_h"], exact=True,
-    note="""
-        Checked as: Eq. (4) is the sum over heads of Eq. (3), with the weights of head i filled up by zeros to d x d
+    note="""Checked as: Eq. (4) is the sum over heads of Eq. (3), with the weights of head i filled up by zeros to d x d
         and W_O cut to its rows of head i. For h = 1 nothing is filled up, and Eq. (4) is Eq. (3).""",
 )  # fmt: skip
 

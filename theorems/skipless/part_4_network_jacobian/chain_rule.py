@@ -11,23 +11,12 @@ import numpy as np
 
 from theorems.skipless import SKIPLESS
 from theorems.skipless.definitions import (
-    BRANCHES,
-    AttentionWeights,
-    FeedForwardWeights,
-    QueryWeights,
-    Tokens,
-    Weights,
-    feed_forward,
-    parameters,
-    self_attention,
-    states,
-)
+    BRANCHES, AttentionWeights, FeedForwardWeights, QueryWeights, Tokens, Weights, feed_forward, parameters,
+    self_attention, states,
+)  # fmt: skip
 from theorems.skipless.part_4_network_jacobian.parameter_jacobian import (
-    NETWORK,
-    block_of_jacobian,
-    branch_parameter_jacobian,
-    large_logits,
-)
+    NETWORK, block_of_jacobian, branch_parameter_jacobian, large_logits,
+)  # fmt: skip
 from theorems.skipless.quantities import input_jacobian
 from verify.matrix import COLUMN, concatenate, eye
 from verify.oracles import jacobian
@@ -37,14 +26,11 @@ Hidden = Annotated[Any, Shape("d", "d_f")]
 HiddenOut = Annotated[Any, Shape("d_f", "d")]
 
 
-# -- Eq. (7) -----------------------------------------------------------------------------------------------------------
-
 EQ_7 = Claim(SKIPLESS, "skipless.eq-7", label="Eq. (7)",
-    statement=r"""
-        \mathbf{K}_\ell=\partial f_{\mathrm{SA}}(\hat{\mathbf{x}}^{(\ell-1)};\theta^{(\ell)})/\partial\hat{
+    statement=r"""\mathbf{K}_\ell=\partial f_{\mathrm{SA}}(\hat{\mathbf{x}}^{(\ell-1)};\theta^{(\ell)})/\partial\hat{
         \mathbf{x}}^{(\ell-1)}\in\mathbb{R}^{nd\times nd},\quad\hat{\mathbf{K}}_\ell=\partial
         f_{\mathrm{MLP}}(\mathbf{x}^{(\ell)};\hat\theta^{(\ell)})/\partial\mathbf{x}^{(\ell)}\in\mathbb{R}^{nd\times nd}
-    """,
+        """,
     assumptions=["f_SA and f_MLP are the branches without their skips", "column-major vec"],
     relation=Equal(), all_sizes=True, sizes={"n": (1, 3), "d": (1, 3), "d_f": (1, 3)}, exact=True,
     note="Checked as: the sub-blocks with their skips have the Jacobians K + I and K-hat + I of order n d.",
@@ -151,8 +137,7 @@ EQ_8.mutant("factor K-hat_l + I missing", last=False)
 EQ_8.mutant("activations of the network without skips", along=0)
 
 EQ_9 = Claim(DEEP, "skipless.eq-9", label="Eq. (9)",
-    statement=r"""
-        \frac{\partial f(\mathbf{x};\theta)}{\partial\theta^{(\ell)}}=\prod_{i=L}^{\ell+1}(\hat{\mathbf{K}}_i
+    statement=r"""\frac{\partial f(\mathbf{x};\theta)}{\partial\theta^{(\ell)}}=\prod_{i=L}^{\ell+1}(\hat{\mathbf{K}}_i
         \mathbf{K}_i)\,\hat{\mathbf{K}}_\ell\,\frac{\partial f_{\mathrm{SA}}(\hat{\mathbf{x}}^{(\ell-1)};\theta^{(
         \ell)})}{\partial\theta^{(\ell)}}\in\mathbb{R}^{nd\times p_\ell}""",
     assumptions=["as Eq. (8), with both skips removed from the network", *NETWORK.assumptions[1:], PRODUCT],

@@ -11,15 +11,8 @@ import numpy as np
 
 from theorems.skipless import SKIPLESS
 from theorems.skipless.definitions import (
-    BRANCHES,
-    AttentionWeights,
-    Batch,
-    FeedForwardWeights,
-    Tokens,
-    column,
-    network,
-    parameters,
-)
+    BRANCHES, AttentionWeights, Batch, FeedForwardWeights, Tokens, column, network, parameters,
+)  # fmt: skip
 from verify.matrix import COLUMN, concatenate, eye, vec_c
 from verify.oracles import jacobian
 from verify.vocabulary import Claim, Equal, HasStructure, Setting, Shape
@@ -87,9 +80,8 @@ EQ_5 = Claim(WHOLE_BATCH, "skipless.eq-5-jacobian", label="Eq. (5) and Section 4
         F(\theta):=[f(\mathbf{x}_1;\theta);\dots;f(\mathbf{x}_m;\theta)]\in\mathbb{R}^{mnd},\quad\mathbf{J}=\partial
         F/\partial\theta\in\mathbb{R}^{mnd\times p},\quad\kappa(\mathbf{J})=s_{\max}\cdot s_{\min}^{-1}""",
     relation=Equal(),
-    note="""
-        J is the Jacobians of the samples on top of each other. s_min is read as the last of the min(mnd, p) singular
-        values; then kappa(J) is infinite as soon as J has at least p rows, whatever the weights
+    note="""J is the Jacobians of the samples on top of each other. s_min is read as the last of the min(mnd, p)
+        singular values; then kappa(J) is infinite as soon as J has at least p rows, whatever the weights
         (skipless.eq-5-null-directions).""",
 )  # fmt: skip
 
@@ -136,9 +128,8 @@ NULL_DIRECTIONS = Claim(SKIPLESS, "skipless.eq-5-null-directions", label="Null d
     assumptions=[NETWORK.assumptions[0], NETWORK.assumptions[2]],
     relation=HasStructure(), sizes={"n": (1, 3), "d": (1, 2)}, exact=True, of_project=True,
     uses=("skipless.sec5-products-only",),
-    note="""
-        f_SA is a function of the two products, 2 d^2 numbers. So kappa(J_l), a quotient of the first and the last of
-        min(mnd, 4d^2) singular values, is infinite for mn > 2d; with the blocks of the MLP at hand J can only be of
+    note="""f_SA is a function of the two products, 2 d^2 numbers. So kappa(J_l), a quotient of the first and the last
+        of min(mnd, 4d^2) singular values, is infinite for mn > 2d; with the blocks of the MLP at hand J can only be of
         full rank while mnd <= p - 2 L d^2.""",
 )  # fmt: skip
 

@@ -64,10 +64,9 @@ EQ_6_UNIVERSAL = Claim(CONDITIONING, "skipless.eq-6-universal", label="Eq. (6) f
     statement=r"\kappa(\mathbf{J})\le\max_\ell\{\kappa(\mathbf{J}_\ell),\kappa(\hat{\mathbf{J}}_\ell)\}",
     relation=AtMost(), sizes={"L": (1, 1), "m": (1, 1), "n": (2, 3), "d": (2, 2), "d_f": (1, 1)}, expects="refuted",
     severity="error", of_project=True, presumes=("skipless.eq-6-blocks",), correction="skipless.eq-6-network",
-    note="""
-        The paper says itself that the assumption 'does not hold universally'. The counterexample is a transformer whose
-        feed-forward network is narrower than its tokens: kappa(J) = 2712, kappa(J_1) = 2086, kappa(J-hat_1) = 91. It
-        needs a block with more rows than columns, here J-hat_1, 6 x 4. Networks with d_f < d are tried, one domain
+    note="""The paper says itself that the assumption 'does not hold universally'. The counterexample is a transformer
+        whose feed-forward network is narrower than its tokens: kappa(J) = 2712, kappa(J_1) = 2086, kappa(J-hat_1) = 91.
+        It needs a block with more rows than columns, here J-hat_1, 6 x 4. Networks with d_f < d are tried, one domain
         near the example.""",
 )  # fmt: skip
 
@@ -102,9 +101,8 @@ EQ_6_BLOCKS = Claim(MATRICES, "skipless.eq-6-blocks", label="Eq. (6) for any blo
     statement=r"\kappa([\mathbf{A}\ \mathbf{B}])\le\max\{\kappa(\mathbf{A}),\kappa(\mathbf{B})\}",
     relation=AtMost(), sizes={"n": (1, 4), "d_1": (1, 3), "d_2": (1, 3)}, expects="refuted", severity="error",
     of_project=True,
-    note="""
-        Two blocks of one column have kappa = 1 each, and [A B] any kappa whatever, infinite for parallel columns. The
-        reverse inequality fails as well: [A B] is orthogonal for A = (1, 0)^T, B = (0, 1)^T, and blocks of parallel
+    note="""Two blocks of one column have kappa = 1 each, and [A B] any kappa whatever, infinite for parallel columns.
+        The reverse inequality fails as well: [A B] is orthogonal for A = (1, 0)^T, B = (0, 1)^T, and blocks of parallel
         columns become well-conditioned by a third.""",
 )  # fmt: skip
 
@@ -128,8 +126,7 @@ EQ_6_WIDE = Claim(THREE_WIDE, "skipless.eq-6-wide", label="Eq. (6) for blocks wi
     r"\ \text{with}\ d_i\ge n\ \Rightarrow\ \kappa(\mathbf{M})\le\max_i\kappa(\mathbf{M}_i)",
     assumptions=["d_i >= n for each block; three blocks are tried"],
     relation=AtMost(), of_project=True, corrects="skipless.sec4.2-justification",
-    note="""
-        M M^T is the sum of the M_i M_i^T, so s_min(M)^2 >= sum s_min(M_i)^2 and s_max(M)^2 <= sum s_max(M_i)^2; a
+    note="""M M^T is the sum of the M_i M_i^T, so s_min(M)^2 >= sum s_min(M_i)^2 and s_max(M)^2 <= sum s_max(M_i)^2; a
         quotient of sums is at most the largest quotient. No coherence, no balance, any number of blocks; attained by
         equal blocks.""",
 )  # fmt: skip
@@ -153,9 +150,8 @@ EQ_6_NETWORK = Claim(CONDITIONING, "skipless.eq-6-network", label="Eq. (6) where
     relation=AtMost(), sizes={"L": (1, 1), "m": (1, 2), "n": (2, 4), "d": (1, 2), "d_f": (1, 3)},
     where=all_of_full_rank, of_project=True, corrects="skipless.eq-6-universal",
     uses=("skipless.eq-6-wide", "skipless.eq-5-null-directions"),
-    note="""
-        For mn <= 2d every block has at least as many columns as rows, mnd <= 2 d^2 <= 2 d d_f, 4 d^2. For mn > 2d the
-        rank of J_l, at most 2 d^2, is below min(mnd, 4 d^2).""",
+    note="""For mn <= 2d every block has at least as many columns as rows, mnd <= 2 d^2 <= 2 d d_f, 4 d^2. For mn > 2d
+        the rank of J_l, at most 2 d^2, is below min(mnd, 4 d^2).""",
 )  # fmt: skip
 EQ_6_NETWORK.formula(flatness_of_network_jacobian)
 EQ_6_NETWORK.oracle(flatness_of_worst_block)
@@ -167,10 +163,9 @@ EQ_6 = Claim(CONDITIONING, "skipless.eq-6", label="Eq. (6)",
     relation=AtMost(), where=lambda sizes: wide_mlp(sizes) and few_entries(sizes), expects="gap",
     presumes=("skipless.eq-6-universal",), missing="d_f >= d, for attention with one head",
     uses=("skipless.eq-6-wide", "skipless.eq-5-null-directions"),
-    note="""
-        For mn > 2d, and so for every batch of training, it reads infinity <= infinity: the rank of J_l, at most 2 d^2,
-        is below min(mnd, 4 d^2), so that kappa(J_l) is infinite and bounds anything. For mn <= 2d every block has at
-        least as many columns as rows, and no incoherence is needed (skipless.eq-6-network). With heads the bound of
+    note="""For mn > 2d, and so for every batch of training, it reads infinity <= infinity: the rank of J_l, at most 2
+        d^2, is below min(mnd, 4 d^2), so that kappa(J_l) is infinite and bounds anything. For mn <= 2d every block has
+        at least as many columns as rows, and no incoherence is needed (skipless.eq-6-network). With heads the bound of
         the rank is 4 d^2 - 2 d d_h, and d_f >= 2d does. The paper prints it as a simplifying assumption, which 'does
         not hold universally'.""",
 )  # fmt: skip
@@ -230,9 +225,8 @@ def largest_norms(X: Any, W: Any, U: Any) -> Any:
 ONE = [[1, 0], [0, 1]]
 
 JUSTIFICATION = Claim(PAIRS, "skipless.sec4.2-justification", label="Section 4.2, text below Eq. (6)",
-    statement=r"""
-        \text{This assumption (Eq. (6)) does not hold universally, but we provide justification for it under mild
-        block-incoherence conditions with balanced blocks (see Section A.4.4)}""",
+    statement=r"""\text{This assumption (Eq. (6)) does not hold universally, but we provide justification for it under
+        mild block-incoherence conditions with balanced blocks (see Section A.4.4)}""",
     assumptions=[
         "the blocks are J_1, J-hat_1, ..., J_L, J-hat_L, of which Eq. (6) speaks",
         "a mild condition is one that the blocks of some network meet; the condition is rho < s_min^2, without which the"
@@ -242,28 +236,19 @@ JUSTIFICATION = Claim(PAIRS, "skipless.sec4.2-justification", label="Section 4.2
     ],
     relation=AtMost(ascent=False), expects="refuted", severity="error", correction="skipless.eq-6-wide",
     uses=("skipless.sec4.2-coherence", "skipless.a4.4-relative"),
-    note="""
-        The condition is not mild but never met: rho >= s_min^2 for every pair of blocks with an attention block in it,
-        in every network (skipless.sec4.2-coherence); the search finds no network that meets it. What is printed, rho ->
-        0, is met by small blocks, for which nothing follows. Eq. (6) is justified by the shapes of the blocks instead
-        (skipless.eq-6-wide, skipless.eq-6). In the paper's favour: as an implication about matrices A.4.4 stands; and
-        if null directions were left out and kappa taken over nonzero singular values, which is not the kappa of Section
-        4.1, the condition could be met: blocks of orthogonal ranges have rho = 0.""",
+    note="""The condition is not mild but never met: rho >= s_min^2 for every pair of blocks with an attention block in
+        it, in every network (skipless.sec4.2-coherence); the search finds no network that meets it. What is printed,
+        rho -> 0, is met by small blocks, for which nothing follows. Eq. (6) is justified by the shapes of the blocks
+        instead (skipless.eq-6-wide, skipless.eq-6). In the paper's favour: as an implication about matrices A.4.4
+        stands; and if null directions were left out and kappa taken over nonzero singular values, which is not the
+        kappa of Section 4.1, the condition could be met: blocks of orthogonal ranges have rho = 0.""",
 )  # fmt: skip
 JUSTIFICATION.formula(squared_smallest)
 JUSTIFICATION.oracle(coherences)
-JUSTIFICATION.counterexample(
-    "two tokens 1 and 2 of dimension 1, all weights 1",
-    X=[[[1], [2]]],
-    W=[[[[1]], [[1]], [[1]], [[1]]]],
-    U=[[[[1]], [[1]]]],
-)
-JUSTIFICATION.counterexample(
-    "two tokens of dimension 2",
-    X=[[[1, 0], [1, 1]]],
-    W=[[ONE, ONE, ONE, ONE]],
-    U=[[[[1, 0], [0, 1]], [[1, 0], [0, 1]]]],
-)
+JUSTIFICATION.counterexample("two tokens 1 and 2 of dimension 1, all weights 1", X=[[[1], [2]]],
+    W=[[[[1]], [[1]], [[1]], [[1]]]], U=[[[[1]], [[1]]]])  # fmt: skip
+JUSTIFICATION.counterexample("two tokens of dimension 2", X=[[[1, 0], [1, 1]]], W=[[ONE, ONE, ONE, ONE]],
+    U=[[[[1, 0], [0, 1]], [[1, 0], [0, 1]]]])  # fmt: skip
 
 JUSTIFICATION.mutant("s_max^2 instead of s_min^2", lambda X, W, U: largest_norms(X, W, U) * largest_norms(X, W, U))
 JUSTIFICATION.mutant("s_max instead of s_min^2", lambda X, W, U: largest_norms(X, W, U))
@@ -274,8 +259,7 @@ COHERENCE = Claim(PAIRS, "skipless.sec4.2-coherence", label="Coherence of an att
     """,
     relation=AtMost(ascent=False), of_project=True,
     uses=("skipless.eq-5-null-directions",),
-    note="""
-        As a minimum over unit vectors s_min(J_l) = 0, by its null directions. As the last singular value it is 0
+    note="""As a minimum over unit vectors s_min(J_l) = 0, by its null directions. As the last singular value it is 0
         unless mnd <= 2 d^2 and J_l is of full row rank, and then |J_l^T B y| >= s_min(J_l) |B y| with y the first
         singular vector of B. So rho < s_min^2 never holds.""",
 )  # fmt: skip
@@ -294,18 +278,16 @@ def small_stacks(sizes: Any) -> bool:
 
 
 STACKING = Claim(CONDITIONING, "skipless.sec4.3-row-stacking", label="Section 4.3, text after Eq. (9)",
-    statement=r"""
-        \mathbf{J}_\ell\in\mathbb{R}^{mnd\times p_\ell}\text{ is the concatenation of }\partial
+    statement=r"""\mathbf{J}_\ell\in\mathbb{R}^{mnd\times p_\ell}\text{ is the concatenation of }\partial
         f(\mathbf{x};\theta)/\partial\theta^{(\ell)}\in\mathbb{R}^{nd\times p_\ell}\text{ for }m\text{ samples. By
         assumption i), we have }\kappa(\mathbf{J}_\ell)\text{ is bounded by the largest }\kappa(\partial
         f(\mathbf{x};\theta)/\partial\theta^{(\ell)})\text{ for }m\text{ samples}""",
     relation=AtMost(), sizes=STACKED, where=small_stacks, expects="refuted", severity="error",
     uses=("skipless.eq-5-jacobian",), correction="skipless.sec4.3-row-stacking-reverse",
-    note="""
-        Stacking is vertical; 'assumption i)', Eq. (6), is of blocks side by side, and is met at both examples, max
-        kappa being infinite there. If i) is meant of blocks in any arrangement, the sentence repeats an assumption,
-        and one that fails. Two equal samples make J_l singular, whatever the samples' own kappa; and for mn > 2d it
-        always is. For every batch the reverse inequality holds. The largest singular value obeys |J_l| <= sqrt(m) max
+    note="""Stacking is vertical; 'assumption i)', Eq. (6), is of blocks side by side, and is met at both examples, max
+        kappa being infinite there. If i) is meant of blocks in any arrangement, the sentence repeats an assumption, and
+        one that fails. Two equal samples make J_l singular, whatever the samples' own kappa; and for mn > 2d it always
+        is. For every batch the reverse inequality holds. The largest singular value obeys |J_l| <= sqrt(m) max
         |J_l(x)|, the smallest has no lower bound.""",
 )  # fmt: skip
 
@@ -328,12 +310,8 @@ STACKING.counterexample(
     W=[[[[1]], [[1]], [[1]], [[1]]]],
     U=[[[[1]], [[1]]]],
 )
-STACKING.counterexample(
-    "mn <= 2d, finite: two samples of two tokens of dimension 2",
-    X=[[[1, 0], [0, 1]], [[1, 1], [0, 1]]],
-    W=[[ONE, ONE, ONE, ONE]],
-    U=[[[[1, 0]], [[0, 0]]]],
-)
+STACKING.counterexample("mn <= 2d, finite: two samples of two tokens of dimension 2",
+    X=[[[1, 0], [0, 1]], [[1, 1], [0, 1]]], W=[[ONE, ONE, ONE, ONE]], U=[[[[1, 0]], [[0, 0]]]])  # fmt: skip
 STACKING.mutant("first sample alone", lambda X, W, U: flatness(_samples(X, W, U)[0]))
 STACKING.mutant("samples side by side", axis=1)
 
@@ -344,8 +322,7 @@ REVERSE = Claim(CONDITIONING, "skipless.sec4.3-row-stacking-reverse", label="Con
     assumptions=["one head, theta^(l) the four weights of self-attention, p_l = 4 d^2"],
     relation=AtMost(), sizes=STACKED, where=small_stacks, of_project=True, corrects="skipless.sec4.3-row-stacking",
     uses=("skipless.eq-5-null-directions",),
-    note="""
-        For mnd <= 4 d^2 the rows of a sample are rows of a matrix with no more rows than columns: its last singular
+    note="""For mnd <= 4 d^2 the rows of a sample are rows of a matrix with no more rows than columns: its last singular
         value is at most theirs, its first at least. For mnd > 4 d^2 kappa(J_l) is infinite by the null directions. The
         first part holds for any matrices on top of each other with together at most as many rows as columns.""",
 )  # fmt: skip
@@ -367,9 +344,8 @@ TALL = Claim(THREE_WIDE, "skipless.sec4.3-row-stacking-tall",
     r"\text{with}\ n_i\ge p\ \Rightarrow\ \kappa(\mathbf{M})\le\max_i\kappa(\mathbf{M}_i)",
     assumptions=["n_i >= p for each sample; three are tried"],
     relation=AtMost(), of_project=True, uses=("skipless.eq-6-wide",),
-    note="""
-        Eq. (6) for blocks with at least as many columns as rows, transposed. The attention blocks of samples with nd
-        >= 4 d^2 have an infinite kappa by their null directions, so that it says nothing about them; see
+    note="""Eq. (6) for blocks with at least as many columns as rows, transposed. The attention blocks of samples with
+        nd >= 4 d^2 have an infinite kappa by their null directions, so that it says nothing about them; see
         skipless.sec4.3-row-stacking-reverse.""",
 )  # fmt: skip
 

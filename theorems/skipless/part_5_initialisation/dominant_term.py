@@ -13,15 +13,8 @@ from theorems.skipless import SKIPLESS
 from theorems.skipless.definitions import QueryWeights, Tokens, Weights, attention_matrix
 from theorems.skipless.quantities import INVERSE, attention_slope, flatness, input_jacobian, jacobian_by_products
 from verify.matrix import (
-    column,
-    condition_number,
-    eye,
-    kron,
-    rational,
-    singular_values,
-    smallest_singular_value,
-    spectral_norm,
-)
+    column, condition_number, eye, kron, rational, singular_values, smallest_singular_value, spectral_norm,
+)  # fmt: skip
 from verify.vocabulary import Assumption, AtMost, Claim, Equal, Setting, Shape
 
 AnyB = Annotated[Any, Shape("k", "k")]
@@ -37,15 +30,13 @@ THE_SPLIT = Setting(
 )
 
 SPLIT = Claim(THE_SPLIT, "skipless.prop-2-split", label="Proposition 2, definition of B_l and E_l",
-    statement=r"""
-        \mathbf{K}_\ell=\mathbf{B}_\ell+\mathbf{E}_\ell\text{ with }\mathbf{E}_\ell=(\hat{\mathbf{X}}_{\ell-1}
+    statement=r"""\mathbf{K}_\ell=\mathbf{B}_\ell+\mathbf{E}_\ell\text{ with }\mathbf{E}_\ell=(\hat{\mathbf{X}}_{\ell-1}
         \mathbf{W}_\ell^V\mathbf{W}_\ell^O\otimes\mathbf{I}_n)^\top\mathbf{A}'_\ell\text{ and
         }\mathbf{B}_\ell=\mathbf{W}_\ell^{O\top}\mathbf{W}_\ell^V\otimes\mathbf{A}_\ell""",
     relation=Equal(), expects="refuted", severity="slip", correction="skipless.prop-2-split-corrected",
-    note="""
-        A transpose on W_V is missing; the one on W_O in the same product is there, and Eq. (12) keeps W_V^T. Eq. (10)
-        has (W_V W_O)^T = W_O^T W_V^T in this place. With W_V = c U, W_O = c V^T both are c^2 times an
-        orthogonal matrix, so that kappa(B) does not change, but B + E is not K.""",
+    note="""A transpose on W_V is missing; the one on W_O in the same product is there, and Eq. (12) keeps W_V^T. Eq.
+        (10) has (W_V W_O)^T = W_O^T W_V^T in this place. With W_V = c U, W_O = c V^T both are c^2 times an orthogonal
+        matrix, so that kappa(B) does not change, but B + E is not K.""",
 )  # fmt: skip
 
 
@@ -103,19 +94,16 @@ PERTURBED = Setting(
 )
 
 INTUITION = Claim(PERTURBED, "skipless.prop-2-intuition", label="Text after Proposition 2",
-    statement=r"""
-        \text{The intuition behind this proposition is that if the largest singular value of perturbation term
+    statement=r"""\text{The intuition behind this proposition is that if the largest singular value of perturbation term
         }\mathbf{E}_\ell\text{ is smaller than the smallest singular value of the dominant term }\mathbf{B}_\ell\text{,
         then }\kappa(\mathbf{K}_\ell)\approx\kappa(\mathbf{B}_\ell)""",
     assumptions=["approximately: within a factor of 10", INVERSE],
     relation=AtMost(), expects="refuted", severity="error", correction="skipless.prop-2-intuition-corrected",
-    note="""
-        'Smaller' is precise, and makes K invertible, no more: with r = |E| / s_min(B) < 1, kappa(K) / kappa(B) may be
-        as large as (1 + r) / (1 - r). No factor serves: B = I, E = diag(r, -r). The examples: four tokens at
-        an initialisation of Section 5 (W_V W_O = 9 I, W_Q W_K^T = alpha Z + beta I for some Z, as any matrix is) with
-        r = 0.985, kappa(B) = 1.11 and kappa(K) = 28.5; three tokens with r = 0.958, kappa(B) = 1.36, kappa(K) = 20.1.
-        True for r -> 0. The search does not come across such tokens by itself; a domain of its own starts near them.
-    """,
+    note="""'Smaller' is precise, and makes K invertible, no more: with r = |E| / s_min(B) < 1, kappa(K) / kappa(B) may
+        be as large as (1 + r) / (1 - r). No factor serves: B = I, E = diag(r, -r). The examples: four tokens at an
+        initialisation of Section 5 (W_V W_O = 9 I, W_Q W_K^T = alpha Z + beta I for some Z, as any matrix is) with r =
+        0.985, kappa(B) = 1.11 and kappa(K) = 28.5; three tokens with r = 0.958, kappa(B) = 1.36, kappa(K) = 20.1. True
+        for r -> 0. The search does not come across such tokens by itself; a domain of its own starts near them.""",
 )  # fmt: skip
 
 
@@ -168,8 +156,7 @@ INTUITION_CORRECTED = Claim(SKIPLESS, "skipless.prop-2-intuition-corrected",
         \mathbf{B})\le\kappa(\mathbf{B}+\mathbf{E})\le\frac{1+r/\kappa(\mathbf{B})}{1-r}\,\kappa(\mathbf{B})""",
     assumptions=[Assumption("|E| < s_min(B)", positive=lambda B, E: smallest_singular_value(B) - spectral_norm(E))],
     relation=AtMost(), sizes={"k": (1, 4)}, of_project=True, corrects="skipless.prop-2-intuition",
-    note="""
-        Weyl's inequalities for the first and last singular value; for the B and E of Proposition 2 and any other
+    note="""Weyl's inequalities for the first and last singular value; for the B and E of Proposition 2 and any other
         square matrices. Both attained, by diagonal matrices. Both sides tend to kappa(B) as r -> 0.""",
 )  # fmt: skip
 

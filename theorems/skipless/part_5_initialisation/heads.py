@@ -38,8 +38,7 @@ HEADS = Setting(
 
 MULTIHEAD = Claim(HEADS, "skipless.eq-11-multihead",
     label="Eq. (11) with the shapes of Section 2 and the models of Sections 6.1-6.2",
-    statement=r"""
-        \text{The proposed initialisation }\mathbf{W}^Q\mathbf{W}^{K\top}=\alpha\mathbf{Z}+\beta\mathbf{I}\in
+    statement=r"""\text{The proposed initialisation }\mathbf{W}^Q\mathbf{W}^{K\top}=\alpha\mathbf{Z}+\beta\mathbf{I}\in
         \mathbb{R}^{d\times d}\text{ is used for the SA weights of multi-head models, }\mathbf{W}_i^Q,\mathbf{W}_i^K\in
         \mathbb{R}^{d\times d_h}""",
     assumptions=["W_i^Q, W_i^K are the blocks of d_h columns of W^Q, W^K ('divided across h heads')"],
@@ -50,8 +49,7 @@ MULTIHEAD = Claim(HEADS, "skipless.eq-11-multihead",
         " + beta I. The paper does not say which product its models initialise; of each head Eq. (11) is false, by rank"
         " (skipless.eq-11-multihead-per-head)",
     ),
-    note="""
-        The analysis of Section 5 is of one head of dimension d. With the product shared out over heads, or
+    note="""The analysis of Section 5 is of one head of dimension d. With the product shared out over heads, or
         approximated by each, it is not about the attention matrices A_i of the models.""",
 )  # fmt: skip
 
@@ -86,10 +84,9 @@ PER_HEAD = Claim(HEADS, "skipless.eq-11-multihead-per-head", label="Eq. (11) for
         \mathbb{R}^{d\times d_h},\ d_h<d""",
     assumptions=["distance of alpha Z + beta I from the products W_Q_i W_K_i^T in the spectral norm"],
     relation=Equal(), expects="refuted", severity="error", of_project=True, correction="skipless.eq-11-multihead-error",
-    note="""
-        W_Q_i W_K_i^T has rank d_h = 64 at most, alpha Z + beta I has rank d = 384 or 768 with probability 1. The best
-        approximation of it by a head has an error of 74 % (d = 384) and 85 % (d = 768) of the Frobenius norm at the
-        printed values. With that and Gaussian tokens the attention matrix of a head need not be dominated by its
+    note="""W_Q_i W_K_i^T has rank d_h = 64 at most, alpha Z + beta I has rank d = 384 or 768 with probability 1. The
+        best approximation of it by a head has an error of 74 % (d = 384) and 85 % (d = 768) of the Frobenius norm at
+        the printed values. With that and Gaussian tokens the attention matrix of a head need not be dominated by its
         diagonal any more (skipless.eq-11-multihead-logits).""",
 )  # fmt: skip
 
@@ -112,13 +109,8 @@ def distance_from_rank(Z: Weights, alpha: Alpha, beta: Beta, d_h: HeadDimension)
     return singular_values(initial_product(Z, alpha, beta))[d_h]
 
 
-PER_HEAD.counterexample(
-    "alpha = 0, beta = 1, two heads of dimension 1: the identity of rank 2 is no product of rank 1",
-    Z=[[0, 0], [0, 0]],
-    alpha="0",
-    beta="1",
-    d_h=1,
-)
+PER_HEAD.counterexample("alpha = 0, beta = 1, two heads of dimension 1: the identity of rank 2 is no product of rank 1",
+    Z=[[0, 0], [0, 0]], alpha="0", beta="1", d_h=1)  # fmt: skip
 PER_HEAD.mutant("beta", lambda Z, beta: beta + 0 * Z[0, 0])
 PER_HEAD.mutant("alpha + 2 beta", lambda alpha, beta: alpha + 2 * beta)
 
@@ -130,8 +122,7 @@ MULTIHEAD_ERROR = Claim(SKIPLESS, "skipless.eq-11-multihead-error", label="Error
     assumptions=["s_k: singular values in descending order"],
     relation=AtMost(), sizes={"d": (2, 4), "d_h": (1, 3)}, where=lambda sizes: sizes["d_h"] < sizes["d"],
     of_project=True, corrects="skipless.eq-11-multihead-per-head",
-    note="""
-        The theorem of Eckart, Young and Mirsky; attained by the truncated SVD. For alpha = 0 the relative error is
+    note="""The theorem of Eckart, Young and Mirsky; attained by the truncated SVD. For alpha = 0 the relative error is
         sqrt(1 - 1/h): 91 % for 6 heads, 96 % for 12.""",
 )  # fmt: skip
 
@@ -149,10 +140,8 @@ def least_error(Z: Weights, alpha: Alpha, beta: Beta, W_Q: HeadFactor) -> Any:
 
 
 MULTIHEAD_ERROR.mutant("half the error", lambda value: value / 2)
-MULTIHEAD_ERROR.mutant(
-    "spectral norm, halved",
-    lambda Z, alpha, beta, W_Q, W_K: spectral_norm(initial_product(Z, alpha, beta) - W_Q @ W_K.T) / 2,
-)
+MULTIHEAD_ERROR.mutant("spectral norm, halved",
+    lambda Z, alpha, beta, W_Q, W_K: spectral_norm(initial_product(Z, alpha, beta) - W_Q @ W_K.T) / 2)  # fmt: skip
 
 
 @MULTIHEAD_ERROR.domain("truncated identity")
@@ -189,10 +178,9 @@ MULTIHEAD_LOGITS = Claim(SKIPLESS, "skipless.eq-11-multihead-logits",
     r"\text{while}\ \kappa>10^6\ \text{for the best approximation of rank}\ d_h",
     assumptions=["X ~ N(0, I)", "no scale factor 1/sqrt(d_h), as in Eq. (4)"],
     relation=FollowsLaw(samples=REPEATS, instances=1), expects="empirical", of_project=True,
-    observed="""
-        n = 197 tokens, (d, h, alpha, beta) = (768, 12, 2, 0.6), 3 draws, float64, all of them: kappa below 1.001 for
-        the full product, above 1e6 for its truncated SVD of rank 64. At (384, 6, 1.8, 1) the latter varies from draw
-        to draw, from 1 to 1e8 in fifteen of them""",
+    observed="""n = 197 tokens, (d, h, alpha, beta) = (768, 12, 2, 0.6), 3 draws, float64, all of them: kappa below
+        1.001 for the full product, above 1e6 for its truncated SVD of rank 64. At (384, 6, 1.8, 1) the latter varies
+        from draw to draw, from 1 to 1e8 in fifteen of them""",
 )  # fmt: skip
 
 

@@ -66,9 +66,8 @@ def exactly(name: str, error: Any, scale: float, count: int) -> LawTest:
 # -- W_V W_O -----------------------------------------------------------------------------------------------------------
 
 KAPPA_ONE = Claim(SKIPLESS, "skipless.sec5.1-kappa-one", label="Section 5.1, text",
-    statement=r"""
-        \text{The best-case scenario is when it is a (scaled) orthonormal matrix, because in that case all of its
-        singular values are equal, so that }\kappa(\mathbf{W}_\ell^V\mathbf{W}_\ell^O)=1""",
+    statement=r"""\text{The best-case scenario is when it is a (scaled) orthonormal matrix, because in that case all of
+        its singular values are equal, so that }\kappa(\mathbf{W}_\ell^V\mathbf{W}_\ell^O)=1""",
     assumptions=["W_V W_O = c Q with Q orthogonal, c > 0"],
     relation=Equal(), sizes={"d": (1, 4)},
     note="1 is the least kappa, and no other matrices have it (skipless.sec5.1-kappa-one-converse).",
@@ -123,8 +122,7 @@ SVD_INIT = Claim(SKIPLESS, "skipless.sec5.1-svd-init", label="Section 5.1, SVD i
     r"\mathbf{W}_\ell^O\text{ is scaled orthonormal}",
     assumptions=["c != 0", "the distribution of the entries is not stated: normal, +-1, and a Q of rank one are run"],
     relation=FollowsLaw(samples=2000, instances=4), sizes={"d": (1, 8)},
-    note="""
-        The scale of the product is c^2, not c: 9 for the printed c = 3. It is the polar factor of Q times c^2. For
+    note="""The scale of the product is c^2, not c: 9 for the printed c = 3. It is the polar factor of Q times c^2. For
         normal entries its determinant is negative with probability 1/2, and its entries have mean 0 and variance c^4 /
         d.""",
 )  # fmt: skip
@@ -176,9 +174,8 @@ EQ_11 = Claim(SKIPLESS, "skipless.eq-11", label="Eq. (11)",
         \tfrac1d)""",
     assumptions=["W_Q, W_K of shape (d, d), one head", "entries of Z independent"],
     relation=FollowsLaw(samples=4000, instances=4), sizes={"d": (2, 8)},
-    note="""
-        Such weights exist for every alpha, beta and Z, if only W_Q = alpha Z + beta I and W_K = I; for one head with
-        d_h < d they do not (skipless.eq-11-multihead).""",
+    note="""Such weights exist for every alpha, beta and Z, if only W_Q = alpha Z + beta I and W_K = I; for one head
+        with d_h < d they do not (skipless.eq-11-multihead).""",
 )  # fmt: skip
 
 

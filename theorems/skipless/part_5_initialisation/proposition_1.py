@@ -14,21 +14,9 @@ from theorems.skipless import SKIPLESS
 from theorems.skipless.quantities import INVERSE, flatness
 from verify.arithmetics import Constant
 from verify.matrix import (
-    column,
-    concatenate,
-    condition_number,
-    exp,
-    eye,
-    frobenius_norm,
-    hadamard,
-    maximum,
-    ones,
-    rational,
-    row_norms,
-    softmax,
-    spectral_norm,
-    sqrt,
-)
+    column, concatenate, condition_number, exp, eye, frobenius_norm, hadamard, maximum, ones, rational, row_norms,
+    softmax, spectral_norm, sqrt,
+)  # fmt: skip
 from verify.vocabulary import Assumption, AtMost, Claim, Equal, Reading, Real, Setting, Shape, Size, checked
 
 Logits = Annotated[Any, Shape("n", "n")]
@@ -79,8 +67,7 @@ DIFFUSE_ROWS = ROWS.extended(
 SMALL_RANGE = Assumption("Delta <= tau", nonnegative=lambda M, tau: tau - row_range(M))
 
 UNIFORM = Claim(DIFFUSE_ROWS, "skipless.prop-1-diffuse-uniform", label="Proposition 1, diffuse rows, first sentence",
-    statement=r"""
-        \text{If each row of }\mathbf{M}_\ell\text{ has a small range (difference between maximum and minimum)
+    statement=r"""\text{If each row of }\mathbf{M}_\ell\text{ has a small range (difference between maximum and minimum)
         }\Delta\ll\tau\text{, then }S_\tau(\mathbf{M}_\ell)\text{ is close to the uniform matrix }\tfrac1n\mathbf{1}
         \mathbf{1}^\top\text{, which has rank 1}""",
     assumptions=["tau > 0"],
@@ -90,10 +77,9 @@ UNIFORM = Claim(DIFFUSE_ROWS, "skipless.prop-1-diffuse-uniform", label="Proposit
         "|S_tau(M) - 11^T/n|_2 <= |S_tau(M) - 11^T/n|_F <= sinh(Delta / (2 tau)), at most 0.53 Delta / tau for Delta <= tau; the"
         " constant depends on Delta / tau only, not on n",
     ),
-    note="""
-        For a row p with weights w_j in [a, a e^t], t = Delta / tau, n |p - 1/n|^2 = E[w^2] / E[w]^2 - 1 <= (1 + e^t)^2
-        / (4 e^t) - 1 = sinh(t/2)^2 by Kantorovich's inequality; n rows sum to the bound. Attained as t -> 0 for even
-        n, half of each row high and half low.""",
+    note="""For a row p with weights w_j in [a, a e^t], t = Delta / tau, n |p - 1/n|^2 = E[w^2] / E[w]^2 - 1 <= (1 +
+        e^t)^2 / (4 e^t) - 1 = sinh(t/2)^2 by Kantorovich's inequality; n rows sum to the bound. Attained as t -> 0 for
+        even n, half of each row high and half low.""",
 )  # fmt: skip
 
 UNIFORM.formula(spread)
@@ -126,8 +112,7 @@ DIFFUSE = Claim(DIFFUSE_ROWS, "skipless.prop-1-diffuse-kappa", label="Propositio
         "Delta <= tau, and at least (19/10) tau / Delta: a constant free of n and tau. For n = 1 Delta is 0 and the quotient is"
         " not defined",
     ),
-    note="""
-        t / sinh(t/2) >= 1 / sinh(1/2) > 19/10 for t <= 1. For n = 2 and M = Delta I, kappa = coth(t/2), so that no
+    note="""t / sinh(t/2) >= 1 / sinh(1/2) > 19/10 for t <= 1. For n = 2 and M = Delta I, kappa = coth(t/2), so that no
         constant above 2 serves.""",
 )  # fmt: skip
 
@@ -149,10 +134,9 @@ SHARP = Claim(DIFFUSE_ROWS, "skipless.prop-1-diffuse-sharp",
     assumptions=[INVERSE],
     relation=AtMost(), of_project=True, corrects="skipless.prop-1-diffuse-n-pointwise",
     uses=("skipless.prop-1-diffuse-uniform",),
-    note="""
-        s_1 >= 1 since S 1 = 1; and (n - 1) s_n^2 <= s_2^2 + ... + s_n^2 <= |S - 11^T/n|_F^2, the squared distance from
-        a matrix of rank one being at least the sum of the other squares. For all Delta and tau. Attained for n = 2 as
-        Delta -> 0.""",
+    note="""s_1 >= 1 since S 1 = 1; and (n - 1) s_n^2 <= s_2^2 + ... + s_n^2 <= |S - 11^T/n|_F^2, the squared distance
+        from a matrix of rank one being at least the sum of the other squares. For all Delta and tau. Attained for n = 2
+        as Delta -> 0.""",
 )  # fmt: skip
 
 
@@ -217,9 +201,8 @@ IDENTITY_LOGITS = Claim(SKIPLESS, "skipless.prop-1-scaled-identity", label="The 
         \mathbf{I}_n)-\mathbf{I}\|_2=\frac{n\,e^{-\gamma/\tau}}{1+(n-1)e^{-\gamma/\tau}}""",
     assumptions=["gamma > 0"],
     relation=Equal(), sizes={"n": (2, 6)}, of_project=True,
-    note="""
-        S is symmetric with eigenvalues 1 and, n - 1 times, (1 - x) / (1 + (n - 1) x) for x = e^(-gamma/tau). At fixed
-        gamma/tau kappa grows linearly in n, and |S - I| tends to 1.""",
+    note="""S is symmetric with eigenvalues 1 and, n - 1 times, (1 - x) / (1 + (n - 1) x) for x = e^(-gamma/tau). At
+        fixed gamma/tau kappa grows linearly in n, and |S - I| tends to 1.""",
 )  # fmt: skip
 
 
@@ -289,9 +272,8 @@ DOMINANT_ROWS = Setting(
 
 TO_IDENTITY = Claim(DOMINANT_ROWS, "skipless.prop-1-dominance-identity",
     label="Proposition 1, diagonal dominance, first part",
-    statement=r"""
-        \text{If }\mathbf{M}_\ell\text{ is diagonal dominant, i.e. }\mathbf{M}_{ii}-\max_{j\ne i}\mathbf{M}_{ij}\ge
-        \gamma>0\text{, then }S_\tau(\mathbf{M}_\ell)\text{ is close to an identity matrix}""",
+    statement=r"""\text{If }\mathbf{M}_\ell\text{ is diagonal dominant, i.e. }\mathbf{M}_{ii}-\max_{j\ne
+        i}\mathbf{M}_{ij}\ge \gamma>0\text{, then }S_\tau(\mathbf{M}_\ell)\text{ is close to an identity matrix}""",
     relation=AtMost(), expects="reading", uses=("skipless.prop-1-scaled-identity", "skipless.eq-23-gap"),
     reading=Reading(
         "is close to an identity matrix",
@@ -299,9 +281,8 @@ TO_IDENTITY = Claim(DOMINANT_ROWS, "skipless.prop-1-dominance-identity",
         " given one |S - I| tends to 1 as n grows: close as gamma / tau grows, at a given n, |S_tau(M) - I|_2 <= 2 (n - 1)"
         " exp(-gamma / tau)",
     ),
-    note="""
-        S - I = N - D with off-diagonal entries N_ij <= e^(-gamma/tau) and D = diag(N 1), both of norm at most (n - 1)
-        e^(-gamma/tau). Attained for n = 2 as gamma -> oo. At M = gamma I the distance is n x / (1 + (n - 1) x), x =
+    note="""S - I = N - D with off-diagonal entries N_ij <= e^(-gamma/tau) and D = diag(N 1), both of norm at most (n -
+        1) e^(-gamma/tau). Attained for n = 2 as gamma -> oo. At M = gamma I the distance is n x / (1 + (n - 1) x), x =
         e^(-gamma/tau): 1/2 already for n = e^(gamma/tau) - 1, and near 1 for small gamma / tau, where S is near
         uniform.""",
 )  # fmt: skip
@@ -313,9 +294,8 @@ TO_IDENTITY.mutant("without the factor two", lambda value: value / 2)
 TO_IDENTITY.mutant("twice the gap", lambda M, gamma, tau: off_diagonal_mass(M, 2 * gamma, tau))
 
 DOMINANT = Claim(DOMINANT_ROWS, "skipless.prop-1-dominance-kappa", label="Proposition 1, diagonal dominance, bound",
-    statement=r"""
-        \kappa(S_\tau(\mathbf{M}_\ell))\le\frac{1+\varepsilon(\gamma/\tau)}{1-\varepsilon(\gamma/\tau)},\text{ with
-        }\varepsilon(\gamma/\tau)\to0\text{ as }\gamma/\tau\to\infty\text{. Hence }S_\tau(\mathbf{M}_\ell)\text{ is
+    statement=r"""\kappa(S_\tau(\mathbf{M}_\ell))\le\frac{1+\varepsilon(\gamma/\tau)}{1-\varepsilon(\gamma/\tau)},\text{
+        with }\varepsilon(\gamma/\tau)\to0\text{ as }\gamma/\tau\to\infty\text{. Hence }S_\tau(\mathbf{M}_\ell)\text{ is
         well-conditioned when diagonal logits are dominant}""",
     assumptions=[Assumption("epsilon < 1", positive=lambda M, gamma, tau: 1 - off_diagonal_mass(M, gamma, tau))],
     relation=AtMost(), expects="reading", uses=("skipless.prop-1-dominance-identity", "skipless.a4.3-kappa-gap"),
@@ -325,9 +305,8 @@ DOMINANT = Claim(DOMINANT_ROWS, "skipless.prop-1-dominance-kappa", label="Propos
         " given n. For a smaller gamma / tau S may be singular (skipless.sec5.2-second-term), and no epsilon that depends on"
         " gamma / tau alone serves for all n (skipless.prop-1-dominance-kappa-free-of-n)",
     ),
-    note="""
-        1 - epsilon <= |S x| <= 1 + epsilon for unit x. For n = 2 and M = gamma I the least epsilon is e^(-gamma/tau),
-        half of this one.""",
+    note="""1 - epsilon <= |S x| <= 1 + epsilon for unit x. For n = 2 and M = gamma I the least epsilon is
+        e^(-gamma/tau), half of this one.""",
 )  # fmt: skip
 
 
@@ -354,8 +333,7 @@ FREE_OF_N = Claim(SKIPLESS, "skipless.prop-1-dominance-kappa-free-of-n",
     assumptions=[Assumption("0 < epsilon < 1", positive=lambda epsilon: column(epsilon, 1 - epsilon)), "gamma > 0"],
     relation=AtMost(), sizes={"n": (2, 6)}, expects="refuted", severity="error", of_project=True,
     correction="skipless.prop-1-dominance-kappa-of-n", uses=("skipless.prop-1-scaled-identity",),
-    note="""
-        kappa(S_tau(gamma I_n)) = 1 + n / (e^(gamma/tau) - 1), so that any epsilon < 1 fails from n = 2 epsilon
+    note="""kappa(S_tau(gamma I_n)) = 1 + n / (e^(gamma/tau) - 1), so that any epsilon < 1 fails from n = 2 epsilon
         (e^(gamma/tau) - 1) / (1 - epsilon) on, at every gamma / tau: the smallest epsilon for all n is 1. Shown for
         three epsilon at gamma = tau. kappa is bounded below by |S1| |v| / (|1| |S v|) with v = e_1 - e_2.""",
 )  # fmt: skip

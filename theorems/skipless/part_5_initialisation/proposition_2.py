@@ -17,39 +17,17 @@ from theorems.skipless import SKIPLESS
 from theorems.skipless.definitions import QueryWeights, Tokens, Weights
 from theorems.skipless.part_5_initialisation.initialisation import value_output_weights
 from theorems.skipless.part_5_initialisation.proposition_1 import (
-    Gap,
-    Logits,
-    Slack,
-    Temperature,
-    dominant_logits,
-    largest_others,
-    tempered_softmax,
-)
+    Gap, Logits, Slack, Temperature, dominant_logits, largest_others, tempered_softmax,
+)  # fmt: skip
 from theorems.skipless.quantities import INVERSE, flatness, initial_product, input_jacobian, jacobian_by_products, least
 from theorems.skipless.sampling import (
-    batched_input_jacobian,
-    conditions,
-    gap_of_logits,
-    normal,
-    query_key_product,
-    wrong_products,
-)
+    batched_input_jacobian, conditions, gap_of_logits, normal, query_key_product, wrong_products,
+)  # fmt: skip
 from theorems.skipless.settings import AT_PRINTED_DIMENSIONS, BY_DIMENSION, LENGTH
 from verify.arithmetics import Constant
 from verify.matrix import (
-    column,
-    condition_number,
-    diag_part,
-    exp,
-    eye,
-    kron,
-    maximum,
-    ones,
-    rational,
-    row_sums,
-    spectral_norm,
-    sqrt,
-)
+    column, condition_number, diag_part, exp, eye, kron, maximum, ones, rational, row_sums, spectral_norm, sqrt,
+)  # fmt: skip
 from verify.oracles import LawTest, at_least_probability
 from verify.vocabulary import Assumption, AtMost, Claim, FollowsLaw, HasStructure, Real, Shape, checked
 
@@ -77,9 +55,8 @@ def majority(A: Any) -> Any:
 STOCHASTIC = Assumption("rows of A sum to 1", zero=lambda A: row_sums(A) - 1)
 
 SECOND_TERM = Claim(SKIPLESS, "skipless.sec5.2-second-term", label="Section 5.2, text before Proposition 2",
-    statement=r"""
-        \text{A scaled orthonormal }\mathbf{W}_\ell^V\mathbf{W}_\ell^O\text{ and a diagonal dominant attention map
-        }\mathbf{A}_\ell\text{ guarantees that the second term of }\mathbf{K}_\ell\text{, namely }(\mathbf{W}_\ell^V
+    statement=r"""\text{A scaled orthonormal }\mathbf{W}_\ell^V\mathbf{W}_\ell^O\text{ and a diagonal dominant attention
+        map }\mathbf{A}_\ell\text{ guarantees that the second term of }\mathbf{K}_\ell\text{, namely }(\mathbf{W}_\ell^V
         \mathbf{W}_\ell^O)^\top\otimes\mathbf{A}_\ell\text{, is well-conditioned}""",
     assumptions=[
         STOCHASTIC,
@@ -91,15 +68,13 @@ SECOND_TERM = Claim(SKIPLESS, "skipless.sec5.2-second-term", label="Section 5.2,
     relation=AtMost(), sizes={"n": (2, 4), "d": (2, 2)}, expects="refuted", severity="error",
     correction="skipless.sec5.2-second-term-margin",
     uses=("skipless.a4.3-kappa-gap", "skipless.prop-1-dominance-kappa"),
-    note="""
-        The sense of dominance is the one that the paper defines, in Proposition 1, whose bound needs gamma / tau > ln 2 (n - 1)
-        (skipless.prop-1-dominance-kappa). In the paper's favour: as the
-        margin of A tends to 1, so does kappa, and a reader may take dominance as strong, as Proposition 1 does by
-        gamma / tau -> infinity; here nothing tends, and 'guarantee' is said. kappa(P^T (x) A) = kappa(A). In the
-        example A is a softmax of logits whose diagonal dominates, and is singular, so that no bound by the margin
-        exists. Dominance in the usual sense, A_ii above the sum of the others, does: kappa <= n / a with a = min_i (2
-        A_ii - 1); also that grows as a -> 0, as for A = [[1/2 + a/2, 1/2 - a/2], [1/2 - a/2, 1/2 + a/2]] with kappa =
-        1 / a.""",
+    note="""The sense of dominance is the one that the paper defines, in Proposition 1, whose bound needs gamma / tau >
+        ln 2 (n - 1) (skipless.prop-1-dominance-kappa). In the paper's favour: as the margin of A tends to 1, so does
+        kappa, and a reader may take dominance as strong, as Proposition 1 does by gamma / tau -> infinity; here nothing
+        tends, and 'guarantee' is said. kappa(P^T (x) A) = kappa(A). In the example A is a softmax of logits whose
+        diagonal dominates, and is singular, so that no bound by the margin exists. Dominance in the usual sense, A_ii
+        above the sum of the others, does: kappa <= n / a with a = min_i (2 A_ii - 1); also that grows as a -> 0, as for
+        A = [[1/2 + a/2, 1/2 - a/2], [1/2 - a/2, 1/2 + a/2]] with kappa = 1 / a.""",
 )  # fmt: skip
 
 
@@ -120,11 +95,8 @@ SECOND_TERM.formula(flatness_of_second_term)
 SECOND_TERM.oracle(lambda A: lead(A) * rational(1, A.shape[0]))
 
 ROW = ["7/20", "6/20", "3/20", "4/20"]
-SECOND_TERM.counterexample(
-    "circulant attention with entries 7/20, 6/20, 3/20, 4/20 is singular",
-    A=[ROW[-i:] + ROW[:-i] for i in range(4)],
-    P=[["27/5", "36/5"], ["-36/5", "27/5"]],
-)
+SECOND_TERM.counterexample("circulant attention with entries 7/20, 6/20, 3/20, 4/20 is singular",
+    A=[ROW[-i:] + ROW[:-i] for i in range(4)], P=[["27/5", "36/5"], ["-36/5", "27/5"]])  # fmt: skip
 
 
 @SECOND_TERM.domain("near a singular circulant")
@@ -147,11 +119,10 @@ MARGIN = Claim(SKIPLESS, "skipless.sec5.2-second-term-margin",
         q}{1-q}\ \text{if}\ q=\sqrt{2n}\max_i(1-\mathbf{A}_{ii})<1""",
     assumptions=[STOCHASTIC, "P^T P is a multiple of I", Assumption("a > 0", positive=majority)],
     relation=AtMost(), sizes={"n": (1, 4), "d": (1, 2)}, of_project=True, corrects="skipless.sec5.2-second-term",
-    note="""
-        |A x|_oo >= a |x|_oo, so s_min >= a / sqrt(n); and s_max <= sqrt(n), the square root of the largest column sum.
-        The order n is needed: with A_11 = 1 and rows (1 - p) e_i + p e_1, kappa >= p^2 (n - 1) / (1 - p). The second
-        bound is |A - I| <= |A - I|_F <= q, for a row of A - I has the square sum 2 (1 - A_ii)^2 at most; it tends to 1
-        with A -> I, where n / a tends to n: at n = 197 and 1 - A_ii = 0.001 they are 1.04 and 197.4.""",
+    note="""|A x|_oo >= a |x|_oo, so s_min >= a / sqrt(n); and s_max <= sqrt(n), the square root of the largest column
+        sum. The order n is needed: with A_11 = 1 and rows (1 - p) e_i + p e_1, kappa >= p^2 (n - 1) / (1 - p). The
+        second bound is |A - I| <= |A - I|_F <= q, for a row of A - I has the square sum 2 (1 - A_ii)^2 at most; it
+        tends to 1 with A -> I, where n / a tends to n: at n = 197 and 1 - A_ii = 0.001 they are 1.04 and 197.4.""",
 )  # fmt: skip
 
 
@@ -176,12 +147,9 @@ MARGIN.mutant("A A^T instead of A", lambda A, P: flatness(kron(P.T, A @ A.T)) / 
 MARGIN.mutant("half of 1/kappa", lambda value: value / 2)
 
 
-# -- Proposition 2 -----------------------------------------------------------------------------------------------------
-
 PROP_2 = Claim(SKIPLESS, "skipless.prop-2", label="Proposition 2",
-    statement=r"""
-        \text{Let }\mathbf{K}_\ell=\mathbf{B}_\ell+\mathbf{E}_\ell\text{. With above initialization (which ensures
-        diagonal dominance of }\mathbf{W}_\ell^Q\mathbf{W}_\ell^{K\top}\text{), }\mathbf{K}_\ell\text{ is
+    statement=r"""\text{Let }\mathbf{K}_\ell=\mathbf{B}_\ell+\mathbf{E}_\ell\text{. With above initialization (which
+        ensures diagonal dominance of }\mathbf{W}_\ell^Q\mathbf{W}_\ell^{K\top}\text{), }\mathbf{K}_\ell\text{ is
         well-conditioned}""",
     assumptions=[
         "no assumption on X in the statement; Section A.4.1 models tokens as N(0, I), under which the first example"
@@ -198,17 +166,16 @@ PROP_2 = Claim(SKIPLESS, "skipless.prop-2", label="Proposition 2",
         "skipless.a4.3-kappa-a", "skipless.lemma-1", "skipless.eq-30", "skipless.a4.3-norm-one",
         "skipless.a4.3-x-bounded", "skipless.eq-31", "skipless.a4.3-conclusion",
     ),
-    note="""
-        What is missing is an assumption on X. In the paper's favour: Section A.4.1 speaks of 'our assumption' X ~ N(0,
-        I), and Section 5.2 sends there for the conditions under which dominance of W_Q W_K^T carries over to the
+    note="""What is missing is an assumption on X. In the paper's favour: Section A.4.1 speaks of 'our assumption' X ~
+        N(0, I), and Section 5.2 sends there for the conditions under which dominance of W_Q W_K^T carries over to the
         logits. Neither is in the Proposition, whose parenthesis rests it on W_Q W_K^T alone, nor in its proof, which
         uses of X that it is bounded. With the Gaussian tokens of Section A.4.1 it is true with one head at the printed
         dimensions, and false at small ones: at n = d = 8 and the printed alpha and beta kappa > 1000 as a rule
         (skipless.prop-2-gaussian). Two equal tokens make K singular for every alpha, beta, c and Z
         (skipless.prop-2-repeated-tokens). Tokens of different length in one direction attend to the longest, and kappa
-        grows exponentially with beta: 5 at beta = 1/2, 289 at 5, 1e9 at 20 for tokens 1 and 2. A bound in the margin
-        of dominance of the logits X W X^T holds instead, with c dropping out; for tokens of equal length |x| and alpha
-        = 0 the margin is beta times |x|^2 - max x_i.x_j, so that kappa -> 1 as beta grows.""",
+        grows exponentially with beta: 5 at beta = 1/2, 289 at 5, 1e9 at 20 for tokens 1 and 2. A bound in the margin of
+        dominance of the logits X W X^T holds instead, with c dropping out; for tokens of equal length |x| and alpha = 0
+        the margin is beta times |x|^2 - max x_i.x_j, so that kappa -> 1 as beta grows.""",
 )  # fmt: skip
 
 
@@ -257,10 +224,9 @@ REPEATED = Claim(SKIPLESS, "skipless.prop-2-repeated-tokens", label="Jacobian of
     r"\ \text{for all}\ u\ \text{and all weights}",
     assumptions=["n = 2, equal tokens"],
     relation=HasStructure(), all_sizes=True, sizes={"d": (1, 3)}, exact=True, of_project=True,
-    note="""
-        Moving the two tokens apart moves neither mean of the values. With n tokens two of which are equal, K is still
-        singular for n <= d + 1: apart from them the n - 1 distinct tokens leave a covariance of rank at most n - 2 <
-        d.""",
+    note="""Moving the two tokens apart moves neither mean of the values. With n tokens two of which are equal, K is
+        still singular for n <= d + 1: apart from them the n - 1 distinct tokens leave a covariance of rank at most n -
+        2 < d.""",
 )  # fmt: skip
 
 
@@ -273,9 +239,8 @@ def change_on_parting(x: OneToken, W_Q: QueryWeights, W_K: Weights, W_V: Weights
 
 REPEATED.part("structure", lambda value: value)
 REPEATED.mutant("both tokens moved alike", B=Constant([[1], [1]]))
-REPEATED.mutant(
-    "row-major order", "eye -> Constant; x.shape[1] -> [[1], [-2]]; Constant -> eye; [[1], [-1]] -> x.shape[1]"
-)
+REPEATED.mutant("row-major order",
+    "eye -> Constant; x.shape[1] -> [[1], [-2]]; Constant -> eye; [[1], [-1]] -> x.shape[1]")  # fmt: skip
 
 
 def perturbation(X: Any, W: Any) -> Any:
@@ -286,20 +251,18 @@ def perturbation(X: Any, W: Any) -> Any:
 
 DOMINANT_LOGITS = Claim(SKIPLESS, "skipless.prop-2-dominant-logits",
     label="Proposition 2 for tokens whose logits are diagonally dominant",
-    statement=r"""
-        \kappa(\mathbf{K})\le\frac{1+e}{1-e},\quad e=2(n-1)e^{-\gamma}(1+2\|\mathbf{X}\|_2^2\|\mathbf{W}\|_2)<1,\quad
-        \gamma=\min_i\Big(\mathbf{M}_{ii}-\max_{j\ne i}\mathbf{M}_{ij}\Big),\ \mathbf{M}=\mathbf{X}\mathbf{W}\mathbf{X}^
-        \top""",
+    statement=r"""\kappa(\mathbf{K})\le\frac{1+e}{1-e},\quad
+        e=2(n-1)e^{-\gamma}(1+2\|\mathbf{X}\|_2^2\|\mathbf{W}\|_2)<1,\quad \gamma=\min_i\Big(\mathbf{M}_{ii}-\max_{j\ne
+        i}\mathbf{M}_{ij}\Big),\ \mathbf{M}=\mathbf{X}\mathbf{W}\mathbf{X}^ \top""",
     assumptions=[
         "W = W_Q W_K^T any, for instance alpha Z + beta I; W_V W_O = c^2 times an orthogonal matrix, c != 0",
         Assumption("e < 1", positive=lambda X, W: 1 - perturbation(X, W)),
     ],
     relation=AtMost(), sizes={"n": (2, 4), "d": (1, 3)}, where=lambda sizes: sizes["n"] <= 2 * sizes["d"],
     of_project=True, corrects="skipless.prop-2", uses=("skipless.prop-1-dominance-identity", "skipless.eq-10"),
-    note="""
-        K - (W_V W_O)^T (x) I is (W_V W_O)^T (x) (A - I), at most c^2 2 (n - 1) e^-gamma, plus E; |E| <= |X| c^2 |A'|
-        and |A'| is at most max_i (1 - A_ii^2) <= 2 (n - 1) e^-gamma times |dM/dX| <= 2 |X| |W|. Weyl's inequalities
-        give the rest. In dimension 1 at most two tokens, of opposite signs, have dominant logits.""",
+    note="""K - (W_V W_O)^T (x) I is (W_V W_O)^T (x) (A - I), at most c^2 2 (n - 1) e^-gamma, plus E; |E| <= |X| c^2
+        |A'| and |A'| is at most max_i (1 - A_ii^2) <= 2 (n - 1) e^-gamma times |dM/dX| <= 2 |X| |W|. Weyl's
+        inequalities give the rest. In dimension 1 at most two tokens, of opposite signs, have dominant logits.""",
 )  # fmt: skip
 
 
@@ -320,9 +283,8 @@ def condition_bound_of_input_jacobian(X: Tokens, W: Weights) -> Any:
 
 
 DOMINANT_LOGITS.oracle(lambda X, W, P: condition_number(jacobian_by_products(X, W, P)))
-DOMINANT_LOGITS.mutant(
-    "E neglected, and a quarter of the rest", "perturbation(X, W) -> exp(-lead(X @ W @ X.T)) * (X.shape[0] - 1) / 2"
-)
+DOMINANT_LOGITS.mutant("E neglected, and a quarter of the rest",
+    "perturbation(X, W) -> exp(-lead(X @ W @ X.T)) * (X.shape[0] - 1) / 2")  # fmt: skip
 DOMINANT_LOGITS.mutant("twice the margin", lambda X, W: _bounded(perturbation(X, W) * exp(-lead(X @ W @ X.T))))
 DOMINANT_LOGITS.mutant("e of opposite sign", lambda X, W: _bounded(-perturbation(X, W)))
 
@@ -350,10 +312,9 @@ GAUSSIAN = Claim(AT_PRINTED_DIMENSIONS, "skipless.prop-2-gaussian", label="Propo
         " stated",
     ],
     relation=FollowsLaw(samples=60, instances=2), of_project=True, uses=("skipless.prop-2-dominant-logits",),
-    note="""
-        kappa(K) at n = 197 by the bound (1 + e) / (1 - e) of skipless.prop-2-dominant-logits, with Frobenius norms; at
-        n = d = 8 itself, medians 2e5 and 5e5 of 40 draws. The dimension decides, not alpha and beta: at n = 8, d = 64
-        with (2, 0.6) kappa was above 1000 in all of six draws.""",
+    note="""kappa(K) at n = 197 by the bound (1 + e) / (1 - e) of skipless.prop-2-dominant-logits, with Frobenius norms;
+        at n = d = 8 itself, medians 2e5 and 5e5 of 40 draws. The dimension decides, not alpha and beta: at n = 8, d =
+        64 with (2, 0.6) kappa was above 1000 in all of six draws.""",
 )  # fmt: skip
 GAUSSIAN.formula(query_key_product)
 wrong_products(GAUSSIAN)

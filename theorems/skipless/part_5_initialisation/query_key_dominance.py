@@ -29,9 +29,8 @@ Factor = Annotated[Any, Real(1.125, 4.0)]
 PRINTED = ((768, 2.0, 0.6), (384, 1.8, 1.0), (64, 0.0, 0.5))
 
 BETA_DOMINANCE = Claim(SKIPLESS, "skipless.sec5.2-beta-dominance", label="Section 5.2, text after Eq. (11)",
-    statement=r"""
-        \text{The identity term }\beta\mathbf{I}\text{ encourages diagonal dominance in }\mathbf{W}_\ell^Q\mathbf{W}_
-        \ell^{K\top}""",
+    statement=r"""\text{The identity term }\beta\mathbf{I}\text{ encourages diagonal dominance in
+        }\mathbf{W}_\ell^Q\mathbf{W}_ \ell^{K\top}""",
     assumptions=["Z of Eq. (11), alpha and beta as printed: (2, 0.6) at d = 768, (1.8, 1) at d = 384, (0, 0.5)"],
     relation=FollowsLaw(samples=100, instances=1), expects="reading",
     reading=Reading(
@@ -40,11 +39,10 @@ BETA_DOMINANCE = Claim(SKIPLESS, "skipless.sec5.2-beta-dominance", label="Sectio
         " exp(-beta^2 d / (4 alpha^2)), for beta > 0; 0.99 and more at the printed values. In the usual sense, |W_ii| above the"
         " sum of the others, no row has it unless alpha is 0 (skipless.sec5.2-beta-dominance-usual)",
     ),
-    note="""
-        The sentence goes on: 'which in turn helps ensure that the initial attention operator is well-conditioned', for
-        which see skipless.a4.3-kappa-a. W_ii - W_ij is normal of mean beta and variance 2 alpha^2 / d, so negative
-        with probability at most exp(-beta^2 d / (4 alpha^2)) / 2; d (d - 1) pairs. 'Ensures', in Proposition 2, is
-        true with that probability only: any matrix is a value of alpha Z + beta I.""",
+    note="""The sentence goes on: 'which in turn helps ensure that the initial attention operator is well-conditioned',
+        for which see skipless.a4.3-kappa-a. W_ii - W_ij is normal of mean beta and variance 2 alpha^2 / d, so negative
+        with probability at most exp(-beta^2 d / (4 alpha^2)) / 2; d (d - 1) pairs. 'Ensures', in Proposition 2, is true
+        with that probability only: any matrix is a value of alpha Z + beta I.""",
 )  # fmt: skip
 
 
@@ -97,9 +95,8 @@ USUAL = Claim(SKIPLESS, "skipless.sec5.2-beta-dominance-usual",
     assumptions=[Assumption("beta > 0", positive=lambda beta: beta)],
     relation=AtMost(), sizes={"d": (2, 5)}, expects="refuted", severity="error", of_project=True,
     correction="skipless.sec5.2-beta-dominance-margin",
-    note="""
-        E sum_{j != i} |W_ij| = alpha (d - 1) sqrt(2 / (pi d)), 44 at d = 768 and alpha = 2, against |W_ii| near 0.6.
-    """,
+    note="""E sum_{j != i} |W_ij| = alpha (d - 1) sqrt(2 / (pi d)), 44 at d = 768 and alpha = 2, against |W_ii| near
+        0.6.""",
 )  # fmt: skip
 
 
@@ -127,8 +124,7 @@ USUAL_MARGIN = Claim(SKIPLESS, "skipless.sec5.2-beta-dominance-margin",
     statement=r"|\mathbf{W}_{ii}|-\sum_{j\ne i}|\mathbf{W}_{ij}|\ge\beta-|\alpha|\sum_j|\mathbf{Z}_{ij}|",
     assumptions=[],
     relation=AtMost(signed=True), sizes={"d": (1, 5)}, of_project=True, corrects="skipless.sec5.2-beta-dominance-usual",
-    note="""
-        So beta above alpha times the largest row sum of |Z|, near alpha sqrt(2 d / pi) for Eq. (11), ensures
+    note="""So beta above alpha times the largest row sum of |Z|, near alpha sqrt(2 d / pi) for Eq. (11), ensures
         dominance. Attained for Z_ii <= 0 and alpha >= 0.""",
 )  # fmt: skip
 
@@ -146,16 +142,14 @@ USUAL_MARGIN.mutant("off-diagonal entries counted twice", "_off_diagonal_sums(W)
 USUAL_MARGIN.mutant("minus beta", lambda value, beta: value - 2 * absolute(beta) - 1)
 
 NOT_AUTOMATIC = Claim(SKIPLESS, "skipless.sec5.2-not-automatic", label="Section 5.2, text",
-    statement=r"""
-        \text{Diagonal dominance of }\mathbf{W}_\ell^Q\mathbf{W}_\ell^{K\top}\text{ does not automatically imply that
-        the transformed matrix }\mathbf{X}^\top\mathbf{W}_\ell^Q\mathbf{W}_\ell^{K\top}\mathbf{X}\text{ is also
-        diagonally dominant}""",
+    statement=r"""\text{Diagonal dominance of }\mathbf{W}_\ell^Q\mathbf{W}_\ell^{K\top}\text{ does not automatically
+        imply that the transformed matrix }\mathbf{X}^\top\mathbf{W}_\ell^Q\mathbf{W}_\ell^{K\top}\mathbf{X}\text{ is
+        also diagonally dominant}""",
     assumptions=["X of shape (n, d), W = W_Q W_K^T of shape (d, d), as in Section 2"],
     relation=Equal(), sizes={"n": (1, 4), "d": (1, 4)}, exact=True, expects="refuted", severity="slip",
     correction="skipless.sec5.2-not-automatic-corrected",
-    note="""
-        The logits of the same section are X W X^T, which is meant; X^T W X is a product only for n = d. The sizes that
-        have to agree are compared: columns of X^T with rows of W, columns of W with rows of X.""",
+    note="""The logits of the same section are X W X^T, which is meant; X^T W X is a product only for n = d. The sizes
+        that have to agree are compared: columns of X^T with rows of W, columns of W with rows of X.""",
 )  # fmt: skip
 
 
@@ -172,10 +166,9 @@ NOT_AUTOMATIC.mutant("twice the tokens", lambda value: 2 * value)
 
 NOT_AUTOMATIC_CORRECTED = Claim(SKIPLESS, "skipless.sec5.2-not-automatic-corrected",
     label="Section 5.2, text, for the logits X W X^T",
-    statement=r"""
-        \text{Diagonal dominance of }\mathbf{W}=\mathbf{W}^Q\mathbf{W}^{K\top}\text{ does not imply that of }\mathbf{M}=
-        \mathbf{X}\mathbf{W}\mathbf{X}^\top:\ \mathbf{M}_{11}-\mathbf{M}_{12}=-\beta(s-1)\|x\|^2<0\text{ for }\mathbf{W}
-        =\beta\mathbf{I},\ \mathbf{X}=(x,\,sx)^\top""",
+    statement=r"""\text{Diagonal dominance of }\mathbf{W}=\mathbf{W}^Q\mathbf{W}^{K\top}\text{ does not imply that of
+        }\mathbf{M}= \mathbf{X}\mathbf{W}\mathbf{X}^\top:\ \mathbf{M}_{11}-\mathbf{M}_{12}=-\beta(s-1)\|x\|^2<0\text{
+        for }\mathbf{W} =\beta\mathbf{I},\ \mathbf{X}=(x,\,sx)^\top""",
     assumptions=[
         "W = beta I, dominant in either sense",
         Assumption("beta > 0, s > 1, x != 0", positive=lambda x, beta, s: column(beta, s - 1, row_sums(x * x)[0, 0])),
@@ -227,8 +220,7 @@ def _crossed(seed: int) -> tuple[Any, Any, Any, Any]:
 
 
 DIFFUSE_AT_START = Claim(SKIPLESS, "skipless.sec5.2-random-init-diffuse", label="Section 5.2, text after Proposition 1",
-    statement=r"""
-        \text{At random initialisation the logits }\mathbf{M}\text{ are diffuse, hence the attention matrix
+    statement=r"""\text{At random initialisation the logits }\mathbf{M}\text{ are diffuse, hence the attention matrix
         }\mathbf{A}\text{ is close to the uniform matrix and thus ill-conditioned, which is the main cause of the
         ill-conditioned }\kappa(\mathbf{K}_\ell)""",
     assumptions=["truncated normal weights, one head, tokens N(0, I)"],

@@ -24,9 +24,8 @@ TABLES = Claim(SKIPLESS, "skipless.tables-consistency", label="Tables 1-4 and Fi
         28.0, 26.3; 200 epochs 65.0, 28.2, 27.0) and Fig. 3 (AdamW: 300 epochs 53.5, 36.5; 200 epochs 54.0, 38.5)}""",
     assumptions=["numbers as extracted from the tables"],
     relation=Equal(), exact=True, expects="empirical", uses=("skipless.table-4-checkpoint",),
-    observed="""
-        the difference of Table 1, and Table 3 against Table 2 at 200 epochs, agree. Table 4 does not: its 53.5 and
-        36.5 are what Fig. 3 has at 300 epochs, while the text of A.2 says 200, where Fig. 3 has 54.0 and 38.5
+    observed="""the difference of Table 1, and Table 3 against Table 2 at 200 epochs, agree. Table 4 does not: its 53.5
+        and 36.5 are what Fig. 3 has at 300 epochs, while the text of A.2 says 200, where Fig. 3 has 54.0 and 38.5
         (skipless.table-4-checkpoint).""",
     doubt=Doubt(
         ("Epochs \u2192", "Epoch \u2192 Optimizer \u2193"),
@@ -53,9 +52,8 @@ TABLES.mutant("Table 2 at 300 epochs", lambda unit: tenths(unit, 5, 654, 280, 26
 TABLES.mutant("gain over skip with SOAP, 0.7", lambda unit: tenths(unit, 7, 650, 282, 270))
 
 CHECKPOINT = Claim(SKIPLESS, "skipless.table-4-checkpoint", label="Table 4 at depth 12 against Fig. 3",
-    statement=r"""
-        \text{Table 4 at depth 12, }(53.5,\ 36.5),\text{ is the column of Fig. 3 headed 300 epochs, skipless, not that
-        headed 200 epochs}""",
+    statement=r"""\text{Table 4 at depth 12, }(53.5,\ 36.5),\text{ is the column of Fig. 3 headed 300 epochs, skipless,
+        not that headed 200 epochs}""",
     assumptions=["numbers and headings as extracted, in their printed order"],
     relation=Equal(), exact=True, of_project=True, expects="empirical",
     observed="the text of A.2 says 200 epochs for Table 4 as for Table 3.",

@@ -41,9 +41,8 @@ EQ_12_1 = Claim(SECTION_A3, "skipless.eq-12-line-1", label="Eq. (12), line 1",
         \partial\hat{\mathbf{x}}^{(\ell-1)}}""",
     assumptions=["SA(X) = A V W_O, Eq. (3)"],
     relation=Equal(), expects="refuted", severity="slip", correction="skipless.eq-12-line-1-corrected",
-    note="""
-        By Eq. (3) a factor W_O is missing on the right. Eq. (13) goes on to differentiate SA(X) W_O, so that SA stands
-        for A V in Section A.3; with that the line is SA = A V, a tautology.""",
+    note="""By Eq. (3) a factor W_O is missing on the right. Eq. (13) goes on to differentiate SA(X) W_O, so that SA
+        stands for A V in Section A.3; with that the line is SA = A V, a tautology.""",
 )  # fmt: skip
 
 
@@ -61,9 +60,8 @@ EQ_12_1.counterexample(
     X=[[1, 0], [0, 2]], W_Q=ZERO, W_K=ZERO, W_V=ONE, W_O=TURN,
 )  # fmt: skip
 EQ_12_1.mutant("values taken as constant", lambda X, W_Q, W_K, W_V: 2 * through_attention(X, W_Q, W_K, W_V))
-EQ_12_1.mutant(
-    "attention matrix taken as constant", lambda X, W_Q, W_K, W_V: 2 * kron(W_V, attention_matrix(X, W_Q, W_K))
-)
+EQ_12_1.mutant("attention matrix taken as constant",
+    lambda X, W_Q, W_K, W_V: 2 * kron(W_V, attention_matrix(X, W_Q, W_K)))  # fmt: skip
 
 EQ_12_1_CORRECTED = Claim(SECTION_A3, "skipless.eq-12-line-1-corrected", label="Eq. (12), line 1, corrected",
     statement=r"""
@@ -177,8 +175,7 @@ EQ_13_1 = Claim(SECTION_A3, "skipless.eq-13-lines-1-3", label="Eq. (13), lines 1
     assumptions=["SA(X) = A V W_O, Eq. (3), of which K_l is the Jacobian, Eq. (7)"],
     relation=Equal(), expects="refuted", severity="slip", correction="skipless.eq-13-lines-1-3-corrected",
     uses=("skipless.eq-12-line-1",),
-    note="""
-        The misprint of Eq. (12), line 1: SA stands for A V in Section A.3; with Eq. (3) W_O is applied twice.
+    note="""The misprint of Eq. (12), line 1: SA stands for A V in Section A.3; with Eq. (3) W_O is applied twice.
         Introduced as the Jacobian of the attention matrix; it is that of the output of self-attention.""",
 )  # fmt: skip
 
@@ -202,9 +199,8 @@ EQ_13_1.counterexample(
     X=[[1, 0], [0, 2]], W_Q=ZERO, W_K=ZERO, W_V=ONE, W_O=TURN,
 )  # fmt: skip
 EQ_13_1.mutant("W_O three times", "W_V @ W_O -> W_V @ W_O @ W_O")
-EQ_13_1.mutant(
-    "attention matrix taken as constant", lambda X, W_Q, W_K, W_V, W_O: 2 * kron(W_V, attention_matrix(X, W_Q, W_K))
-)
+EQ_13_1.mutant("attention matrix taken as constant",
+    lambda X, W_Q, W_K, W_V, W_O: 2 * kron(W_V, attention_matrix(X, W_Q, W_K)))  # fmt: skip
 
 EQ_13_1_CORRECTED = Claim(SECTION_A3, "skipless.eq-13-lines-1-3-corrected", label="Eq. (13), lines 1-3, corrected",
     statement=r"""
@@ -269,8 +265,7 @@ EQ_13_4_CORRECTED.mutant("W_O not transposed, as printed", "W_O.T -> W_O")
 EQ_13_4_CORRECTED.mutant("factors exchanged, as for row-major vec", lambda S, W_O: kron(eye(S.shape[0]), W_O.T))
 
 EQ_13_5 = Claim(SECTION_A3, "skipless.eq-13-line-5", label="Eq. (13), line 5",
-    statement=r"""
-        \mathbf{K}_\ell=(\mathbf{W}_\ell^O\otimes\mathbf{I}_n)\left((\mathbf{V}_\ell^\top\otimes\mathbf{I}_n)
+    statement=r"""\mathbf{K}_\ell=(\mathbf{W}_\ell^O\otimes\mathbf{I}_n)\left((\mathbf{V}_\ell^\top\otimes\mathbf{I}_n)
         \mathbf{A}'_\ell+\mathbf{W}_\ell^V\otimes\mathbf{A}_\ell\right)""",
     relation=Equal(), expects="refuted", severity="slip", correction="skipless.eq-13-line-5-corrected",
     note=NO_TRANSPOSES
@@ -329,8 +324,7 @@ EQ_13_6 = Claim(SECTION_A3, "skipless.eq-13-line-6", label="Eq. (13), line 6",
         \ell^O\otimes\mathbf{W}_\ell^V\otimes\mathbf{A}_\ell)""",
     relation=Equal(), sizes={"n": (1, 3), "d": (1, 2)}, expects="refuted", severity="slip",
     correction="skipless.eq-13-line-6-corrected",
-    note="""
-        Ordinary products were meant: (P (x) I)(Q (x) R) = P Q (x) R. As printed the line is no equation between
+    note="""Ordinary products were meant: (P (x) I)(Q (x) R) = P Q (x) R. As printed the line is no equation between
         matrices but for d = 1: the sizes that have to agree are compared, columns of the first factor with rows of A',
         and both sides of the second term with the sides of K. Transposes, of which the line lacks three, change no
         size.""",
@@ -385,8 +379,7 @@ EQ_13_6_CORRECTED.mutant("W_V not transposed in the second term", "W_V.T -> W_V"
 EQ_13_6_CORRECTED.mutant("W_V^T W_O^T in the second term", "W_O.T @ W_V.T -> W_V.T @ W_O.T")
 
 EQ_13_7 = Claim(SECTION_A3, "skipless.eq-13-line-7", label="Eq. (13), last line",
-    statement=r"""
-        \mathbf{K}_\ell=(\hat{\mathbf{X}}_{\ell-1}\mathbf{W}_\ell^V\mathbf{W}_\ell^O\otimes\mathbf{I}_n)^\top
+    statement=r"""\mathbf{K}_\ell=(\hat{\mathbf{X}}_{\ell-1}\mathbf{W}_\ell^V\mathbf{W}_\ell^O\otimes\mathbf{I}_n)^\top
         \mathbf{A}'_\ell+(\mathbf{W}_\ell^V\mathbf{W}_\ell^O)^\top\otimes\mathbf{A}_\ell""",
     relation=Equal(), all_sizes=True, uses=("skipless.eq-13-line-6-corrected",),
     proof=(

@@ -32,15 +32,13 @@ ORDER_OF_ALPHA = (
 )
 
 DEFAULT_ALPHA = Claim(SKIPLESS, "skipless.a4.1-default-alpha", label="Section A.4.1, text after Eq. (19)",
-    statement=r"""
-        \text{The default initialization is equivalent to }\beta=0\text{ (no diagonal dominance in weight
+    statement=r"""\text{The default initialization is equivalent to }\beta=0\text{ (no diagonal dominance in weight
         initialization) and }\alpha=\mathcal{O}(1/d)\text{ (usually around }0.04)""",
     assumptions=[ORDER_OF_ALPHA, "O(1/d): alpha <= C / d, C any number given"],
     relation=AtMost(ascent=False), sizes={"d": (1, 64), "d_in": (1, 64)}, expects="refuted", severity="error",
     uses=("skipless.a4.1-default-alpha-exact",), correction="skipless.a4.1-default-alpha-exact",
-    note="""
-        Neither sigma nor d_in is printed. With sigma = 0.02 (the ViT default) alpha grows with d: like d for d_in = d,
-        like sqrt(d) for heads of 64. With sigma^2 = 1/d it is 1, or sqrt(64/d), and the like for any sigma^2
+    note="""Neither sigma nor d_in is printed. With sigma = 0.02 (the ViT default) alpha grows with d: like d for d_in =
+        d, like sqrt(d) for heads of 64. With sigma^2 = 1/d it is 1, or sqrt(64/d), and the like for any sigma^2
         proportional to 1/d; with logits divided by sqrt(64) as well, 1/sqrt(d), which is 0.036 at d = 768, and 0.038
         with sigma = 0.02 and d_in = d = 768: that may be the 0.04. In none of these cases is it O(1/d); the
         counterexamples take C = 384 x 0.04, for which alpha = 0.04 at d = 384. That beta = 0 is right on average, but
@@ -115,10 +113,9 @@ ALPHA_EXACT.mutant("d_in dropped", "d * d_in -> d")
 
 DEFAULT_VARIANCE = Claim(AT_PRINTED_DIMENSIONS, "skipless.a4.1-default-variance",
     label="Section A.4.1, text after Eq. (19)",
-    statement=r"""
-        \text{(The default initialization is equivalent to }\beta=0\text{ and }\alpha=\mathcal{O}(1/d)\text{, usually
-        around }0.04.)\text{ All the values in the attention map are mean }0\text{ with a variance much smaller than
-        }1\text{, which satisfy the diffuse condition}""",
+    statement=r"""\text{(The default initialization is equivalent to }\beta=0\text{ and }\alpha=\mathcal{O}(1/d)\text{,
+        usually around }0.04.)\text{ All the values in the attention map are mean }0\text{ with a variance much smaller
+        than }1\text{, which satisfy the diffuse condition}""",
     assumptions=[
         "X ~ N(0, I), C = alpha X Z X^T",
         "d = 384 or 768, as in the experiments",
@@ -129,8 +126,7 @@ DEFAULT_VARIANCE = Claim(AT_PRINTED_DIMENSIONS, "skipless.a4.1-default-variance"
     ],
     relation=AtMost(ascent=False), expects="refuted", severity="error", uses=("skipless.logit-moments",),
     correction="skipless.a4.1-default-variance-exact",
-    note="""
-        The means are 0. The variances are alpha^2 (d + 2) and alpha^2 d: 0.62 at d = 384, 1.23 at d = 768, by the
+    note="""The means are 0. The variances are alpha^2 (d + 2) and alpha^2 d: 0.62 at d = 384, 1.23 at d = 768, by the
         paper's own Eq. (18). For alpha = O(1/d) they would vanish as d grows, but 0.04 is far above 1/d. Nor are the
         rows diffuse for a softmax without temperature: their range is 4 to 6 (skipless.default-row-range); over 8 =
         sqrt(64) it is below 1.""",
@@ -170,9 +166,8 @@ VARIANCE_EXACT = Claim(SKIPLESS, "skipless.a4.1-default-variance-exact",
     ],
     relation=Equal(), sizes={"d": (1, 2), "d_in": (1, 3)}, exact=True, of_project=True,
     corrects="skipless.a4.1-default-variance",
-    note="""
-        alpha^2 (d + 2) and alpha^2 d with alpha^2 = sigma^4 d d_in. At sigma = 0.02 and heads of 64: 1.5 at d = 384,
-        6.0 at d = 768; over 8 (a temperature not printed): 0.02 and 0.09.""",
+    note="""alpha^2 (d + 2) and alpha^2 d with alpha^2 = sigma^4 d d_in. At sigma = 0.02 and heads of 64: 1.5 at d =
+        384, 6.0 at d = 768; over 8 (a temperature not printed): 0.02 and 0.09.""",
 )  # fmt: skip
 
 

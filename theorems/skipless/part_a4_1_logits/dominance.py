@@ -33,8 +33,7 @@ PROPER_BETA = Claim(AT_PRINTED_DIMENSIONS, "skipless.a4.1-dominance-proper-beta"
         " 0 the probability does not depend on beta (skipless.dominance-probability), and for given X no beta may serve"
         " (skipless.a4.1-dominance-every-x)",
     ),
-    note="""
-        The ratio of mean and standard deviation of gamma, beta d / sqrt(alpha^2 (2d + 2) + 3 beta^2 d), tends to
+    note="""The ratio of mean and standard deviation of gamma, beta d / sqrt(alpha^2 (2d + 2) + 3 beta^2 d), tends to
         sqrt(d / 3) as beta grows, and no further.""",
 )  # fmt: skip
 
@@ -50,15 +49,13 @@ def laws_of_dominance(formula: Callable[..., Any], generator: torch.Generator, s
 
 PROBABILITY = Claim(SKIPLESS, "skipless.dominance-probability",
     label="Probability that one logit is dominated, alpha = 0",
-    statement=r"""
-        P(\gamma>0)=P(T_d<\sqrt d)\text{ for every }\beta>0,\ \alpha=0,\quad T_d\text{ Student's law with }d\text{
-        degrees of freedom}""",
+    statement=r"""P(\gamma>0)=P(T_d<\sqrt d)\text{ for every }\beta>0,\ \alpha=0,\quad T_d\text{ Student's law with
+        }d\text{ degrees of freedom}""",
     assumptions=["X ~ N(0, I)", "gamma = C_ii - C_ij with C = beta X X^T, i and j different rows"],
     relation=FollowsLaw(samples=20_000, instances=4), sizes={"d": (1, 8)}, of_project=True,
-    note="""
-        gamma > 0 says that the component of the other token along x is below |x|. It is 3/4 at d = 1 and at least 1 -
-        2^(-d/2 - 1), whence all rows of n tokens are dominated with probability 1 - n (n - 1) 2^(-d/2 - 1) at least.
-    """,
+    note="""gamma > 0 says that the component of the other token along x is below |x|. It is 3/4 at d = 1 and at least 1
+        - 2^(-d/2 - 1), whence all rows of n tokens are dominated with probability 1 - n (n - 1) 2^(-d/2 - 1) at least.
+        """,
 )  # fmt: skip
 
 
@@ -105,16 +102,14 @@ CRITERION.mutant("distance of the tokens: |x_i - x_j|^2", "X[i] * (X[j] - X[i]) 
 CRITERION.mutant("beta dropped", lambda X, beta: gap_by_tokens(X, 0 * beta + 1))
 
 EVERY_X = Claim(SKIPLESS, "skipless.a4.1-dominance-every-x", label="Text after Eq. (20), for given tokens",
-    statement=r"""
-        \text{for all }\mathbf{X}\text{ with distinct rows and }\alpha=0\text{ there is }\beta>0\text{ for which
-        }\beta\mathbf{X}\mathbf{X}^\top\text{ is dominated: }\min_i\min_{j\ne i}\mathbf{x}_i\cdot(\mathbf{x}_i-
+    statement=r"""\text{for all }\mathbf{X}\text{ with distinct rows and }\alpha=0\text{ there is }\beta>0\text{ for
+        which }\beta\mathbf{X}\mathbf{X}^\top\text{ is dominated: }\min_i\min_{j\ne i}\mathbf{x}_i\cdot(\mathbf{x}_i-
         \mathbf{x}_j)\ge0""",
     assumptions=["rows of X are different"],
     relation=AtMost(signed=True), sizes={"n": (2, 3), "d": (1, 2)}, expects="refuted", severity="error",
     of_project=True, correction="skipless.a4.1-dominance-criterion",
-    note="""
-        Tokens 1 and 2 on a line: the shorter one prefers the longer at every beta > 0, the more so the larger beta is.
-    """,
+    note="""Tokens 1 and 2 on a line: the shorter one prefers the longer at every beta > 0, the more so the larger beta
+        is.""",
 )  # fmt: skip
 
 

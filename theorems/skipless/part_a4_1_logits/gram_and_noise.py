@@ -12,13 +12,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from theorems.skipless import SKIPLESS
 from theorems.skipless.part_a4_1_logits.enumeration import (
-    NOISE,
-    TOKENS,
-    Term,
-    chi_squared,
-    gaussian_moment,
-    sampled_pair,
-)
+    NOISE, TOKENS, Term, chi_squared, gaussian_moment, sampled_pair,
+)  # fmt: skip
 from theorems.skipless.sampling import normal
 from theorems.skipless.settings import Dimension
 from verify.matrix import concatenate
@@ -99,9 +94,8 @@ EQ_16 = Claim(TOKENS_ALONE, "skipless.eq-16", label="Eq. (16)",
     r"\mathbf{I}):\ \mathbb{E}[\mathbf{B}_{ii}]=0,\ \mathrm{Var}(\mathbf{B}_{ii})\approx d+2",
     assumptions=[NOISE],
     relation=LAW, proof=("skipless.logit-moments",),
-    note="""
-        The variance is d + 2 exactly, not approximately: the d^2 - d mixed terms contribute 1/d each, the squares 3/d.
-    """,
+    note="""The variance is d + 2 exactly, not approximately: the d^2 - d mixed terms contribute 1/d each, the squares
+        3/d.""",
 )  # fmt: skip
 
 
@@ -159,10 +153,9 @@ def moments_of_samples(
 EQ_17 = Claim(LOGITS_OF_NOISE, "skipless.eq-17", label="Eq. (17)",
     statement=r"\mathbb{E}[\mathbf{B}_{ij}]=0,\ \mathrm{Var}(\mathbf{B}_{ij})\approx1\quad(i\ne j)",
     relation=FollowsLaw(), expects="refuted", severity="error", correction="skipless.eq-17-corrected",
-    note="""
-        The variance is exactly d. It is 1 at d = 1 only, and Var - 1 = d - 1 grows without bound, so no reading of the
-        sign in which the error vanishes or stays bounded saves the statement. The diagonal variance d + 2 of Eq. (16)
-        is right under the same normalisation of Z, which therefore is not the cause.""",
+    note="""The variance is exactly d. It is 1 at d = 1 only, and Var - 1 = d - 1 grows without bound, so no reading of
+        the sign in which the error vanishes or stays bounded saves the statement. The diagonal variance d + 2 of Eq.
+        (16) is right under the same normalisation of Z, which therefore is not the cause.""",
 )  # fmt: skip
 
 

@@ -13,13 +13,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from theorems.skipless.part_a4_1_logits.enumeration import (
-    LOGITS,
-    Scale,
-    enumerated_covariance,
-    enumerated_mean_and_variance,
-    raw_moment,
-    sampled_pair,
-)
+    LOGITS, Scale, enumerated_covariance, enumerated_mean_and_variance, raw_moment, sampled_pair,
+)  # fmt: skip
 from theorems.skipless.sampling import near_law, standard_normal
 from theorems.skipless.settings import AT_PRINTED_DIMENSIONS, PRINTED_SCALES, Dimension, dimension_alone
 from verify.matrix import column, concatenate
@@ -30,14 +25,12 @@ if TYPE_CHECKING:
     import torch
 
 LOGIT_MOMENTS = Claim(LOGITS, "skipless.logit-moments", label="First and second moments of the logits",
-    statement=r"""
-        \mathbb{E}[\mathbf{C}_{ii}]=\beta d,\ \mathbb{E}[\mathbf{C}_{ij}]=0,\ \mathrm{Var}(\mathbf{C}_{ii})=
+    statement=r"""\mathbb{E}[\mathbf{C}_{ii}]=\beta d,\ \mathbb{E}[\mathbf{C}_{ij}]=0,\ \mathrm{Var}(\mathbf{C}_{ii})=
         \alpha^2(d+2)+2\beta^2d,\ \mathrm{Var}(\mathbf{C}_{ij})=(\alpha^2+\beta^2)d,\ \mathrm{Cov}(\mathbf{C}_{ii},
         \mathbf{C}_{ij})=0\quad(i\ne j)""",
     relation=Equal(), of_project=True,
-    note="""
-        (alpha, beta) = (0, 1) gives A, (1, 0) gives B. Cross terms of A and B are odd in Z, and C_ij is odd in row j.
-    """,
+    note="""(alpha, beta) = (0, 1) gives A, (1, 0) gives B. Cross terms of A and B are odd in Z, and C_ij is odd in row
+        j.""",
 )  # fmt: skip
 
 
@@ -121,10 +114,9 @@ EQ_19 = Claim(LOGITS, "skipless.eq-19", label="Eq. (19)",
     statement=r"\mathbb{E}[\mathbf{C}_{ij}]=0,\ \mathrm{Var}(\mathbf{C}_{ij})\approx\alpha^2+\beta^2d\quad(i\ne j)",
     relation=Equal(), expects="refuted", severity="error", uses=("skipless.eq-15", "skipless.eq-17"),
     correction="skipless.eq-19-corrected",
-    note="""
-        Inherited from Eq. (17). The variance is (alpha^2 + beta^2) d; what is printed is short of it by alpha^2 (d -
-        1), which is no small part of it unless alpha is small beside beta: at alpha = 2, beta = 3/5, d = 768 it is 280
-        against 3348. No reading of the sign saves it.""",
+    note="""Inherited from Eq. (17). The variance is (alpha^2 + beta^2) d; what is printed is short of it by alpha^2 (d
+        - 1), which is no small part of it unless alpha is small beside beta: at alpha = 2, beta = 3/5, d = 768 it is
+        280 against 3348. No reading of the sign saves it.""",
 )  # fmt: skip
 
 
@@ -141,12 +133,8 @@ def off_diagonal_logit_enumerated(alpha: Scale, beta: Scale, d: Dimension) -> An
 
 
 EQ_19.counterexample("d = 2, alpha = beta = 1: variance 4, not 3", alpha=[[1]], beta=[[1]], d=2)
-EQ_19.counterexample(
-    "d = 3, alpha = 2, beta = 3/5, the values of Section 6.1: 327/25, not 127/25",
-    alpha=[[2]],
-    beta=[[Fraction(3, 5)]],
-    d=3,
-)
+EQ_19.counterexample("d = 3, alpha = 2, beta = 3/5, the values of Section 6.1: 327/25, not 127/25", alpha=[[2]],
+    beta=[[Fraction(3, 5)]], d=3)  # fmt: skip
 
 EQ_19.mutant("variance of the diagonal, Eq. (18)", "a + b * d -> a * (d + 2) + b * (2 * d)")
 EQ_19.mutant("d on the wrong term", "a + b * d -> a * d * d + b")
@@ -169,12 +157,10 @@ EQ_19_CORRECTED.mutant("as printed", printed_off_diagonal_moments)
 EQ_19_CORRECTED.mutant("covariance of the two terms not zero", "a + b -> (alpha + beta) * (alpha + beta)")
 
 EQ_20_COVARIANCE = Claim(LOGITS, "skipless.eq-20-covariance", label="Parenthesis after Eq. (20)",
-    statement=r"""
-        \text{The covariance between }\mathbf{C}_{ii}\text{ and }\mathbf{C}_{ij}\text{ is close to 0 when }d\text{ is
-        large}""",
+    statement=r"""\text{The covariance between }\mathbf{C}_{ii}\text{ and }\mathbf{C}_{ij}\text{ is close to 0 when
+        }d\text{ is large}""",
     relation=Equal(), uses=("skipless.logit-moments-sampled",),
-    note="""
-        It is 0, at every d, because C_ij is odd in row j and C_ii does not contain that row: close in any sense.
+    note="""It is 0, at every d, because C_ij is odd in row j and C_ii does not contain that row: close in any sense.
         Uncorrelated, not independent: both contain row i.""",
 )  # fmt: skip
 
@@ -207,9 +193,8 @@ EQ_20 = Claim(LOGITS, "skipless.eq-20", label="Eq. (20)",
     assumptions=["beta > 0"],
     relation=Equal(), expects="refuted", severity="error",
     uses=("skipless.eq-18", "skipless.eq-19", "skipless.eq-20-covariance"), correction="skipless.eq-20-corrected",
-    note="""
-        The variance adds Eqs. (18) and (19), so it inherits the error of the latter: alpha^2 (2d + 2) + 3 beta^2 d is
-        right. Nor is gamma normal at any d: its third central moment 14 beta^3 d + 12 alpha^2 beta (2d + 3) is
+    note="""The variance adds Eqs. (18) and (19), so it inherits the error of the latter: alpha^2 (2d + 2) + 3 beta^2 d
+        is right. Nor is gamma normal at any d: its third central moment 14 beta^3 d + 12 alpha^2 beta (2d + 3) is
         positive. Its standardised law tends to the normal one, with the variance corrected
         (skipless.eq-20-normal-limit); with the printed one, not even that: the two variances keep the ratio (2 alpha^2
         + 3 beta^2) / (alpha^2 + 3 beta^2), 1.79 at (2, 0.6) and 1.52 at (1.8, 1).""",
@@ -232,18 +217,13 @@ def gap_enumerated(alpha: Scale, beta: Scale, d: Dimension) -> Any:
 EQ_20.counterexample(
     "d = 2, alpha = beta = 1: variance 12, not 11, and third central moment 112, not 0", alpha=[[1]], beta=[[1]], d=2
 )
-EQ_20.counterexample(
-    "d = 3, alpha = 2, beta = 3/5, the values of Section 6.1: variance 881/25, not 681/25",
-    alpha=[[2]],
-    beta=[[Fraction(3, 5)]],
-    d=3,
-)
+EQ_20.counterexample("d = 3, alpha = 2, beta = 3/5, the values of Section 6.1: variance 881/25, not 681/25",
+    alpha=[[2]], beta=[[Fraction(3, 5)]], d=3)  # fmt: skip
 EQ_20.mutant("mean zero", "beta * d -> 0 * beta")
 EQ_20.mutant("variances subtracted", "3 -> 1; 3 * d -> d")
 
 EQ_20_CORRECTED = Claim(LOGITS, "skipless.eq-20-corrected", label="Eq. (20), corrected",
-    statement=r"""
-        \mathbb{E}\gamma=\beta d,\ \mathrm{Var}(\gamma)=\alpha^2(2d+2)+3\beta^2d,\ \mathbb{E}(\gamma-\beta
+    statement=r"""\mathbb{E}\gamma=\beta d,\ \mathrm{Var}(\gamma)=\alpha^2(2d+2)+3\beta^2d,\ \mathbb{E}(\gamma-\beta
         d)^3=14\beta^3d+12\alpha^2\beta(2d+3)""",
     relation=Equal(), of_project=True, corrects="skipless.eq-20", uses=("skipless.eq-20-normal-limit",),
 )  # fmt: skip
@@ -271,13 +251,11 @@ AT_LARGE_DIMENSIONS = LOGITS.extended(
 
 NORMAL_LIMIT = Claim(AT_LARGE_DIMENSIONS, "skipless.eq-20-normal-limit",
     label="Eq. (20), the law of gamma at the sizes of the paper",
-    statement=r"""
-        \sup_t\left|P\Big(\frac{\gamma-\beta d}{\sqrt{\alpha^2(2d+2)+3\beta^2d}}\le t\Big)-\Phi(t)\right|\le\tfrac1{50}
-        \quad\text{at }d=384\text{ and }768""",
+    statement=r"""\sup_t\left|P\Big(\frac{\gamma-\beta d}{\sqrt{\alpha^2(2d+2)+3\beta^2d}}\le
+        t\Big)-\Phi(t)\right|\le\tfrac1{50} \quad\text{at }d=384\text{ and }768""",
     assumptions=["(alpha, beta) = (2, 3/5), (9/5, 1), (0, 1/2)"],
     relation=FollowsLaw(samples=20_000, instances=2), of_project=True,
-    note="""
-        A mutant has the printed variance. As beta part and noise are sums of d terms, each less dependent on the
+    note="""A mutant has the printed variance. As beta part and noise are sums of d terms, each less dependent on the
         others than on itself, the law is normal in the limit.""",
 )  # fmt: skip
 

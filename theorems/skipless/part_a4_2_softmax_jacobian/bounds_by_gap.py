@@ -15,18 +15,9 @@ import numpy as np
 from theorems.skipless import SKIPLESS
 from theorems.skipless.definitions import Tokens
 from theorems.skipless.part_a4_2_softmax_jacobian.softmax_jacobian import (
-    SOFTMAX,
-    Logits,
-    Product,
-    attention_lost,
-    differentiated_blocks,
-    largest_block_norm,
-    lost_by_gap,
-    norm_by_tokens,
-    printed_blocks,
-    softmax_blocks_differentiated,
-    weights_norm,
-)
+    SOFTMAX, Logits, Product, attention_lost, differentiated_blocks, largest_block_norm, lost_by_gap, norm_by_tokens,
+    printed_blocks, softmax_blocks_differentiated, weights_norm,
+)  # fmt: skip
 from theorems.skipless.sampling import gap_of_logits, normal, query_key_product
 from theorems.skipless.settings import AT_PRINTED_DIMENSIONS, PRINTED_SCALES
 from verify.matrix import absolute, column, concatenate, frobenius_norm, ones, rational, softmax, spectral_norm, total
@@ -78,10 +69,9 @@ ATTENTION_LOST = Claim(SOFTMAX, "skipless.eq-23-gap", label="Eq. (23), by the ga
         \mathbf{A}_{ij}\le1-\mathbf{A}_{ii}\le\frac{(n-1)e^{-\gamma}}{1+(n-1)e^{-\gamma}},\quad\gamma=\min_i\min_{j\ne
         i}(\mathbf{M}_{ii}-\mathbf{M}_{ij})""",
     relation=AtMost(), sizes={"n": (1, 5)}, of_project=True, corrects="skipless.eq-23",
-    note="""
-        1/A_ii = 1 + sum over j of e^(M_ij - M_ii). Attained where all logits off the diagonal are equal, so the factor
-        n - 1 cannot be dropped. For alpha = 0 the gap is beta min x_i.(x_i - x_j): the exponent is not beta, and alpha
-        is no factor.""",
+    note="""1/A_ii = 1 + sum over j of e^(M_ij - M_ii). Attained where all logits off the diagonal are equal, so the
+        factor n - 1 cannot be dropped. For alpha = 0 the gap is beta min x_i.(x_i - x_j): the exponent is not beta, and
+        alpha is no factor.""",
 )  # fmt: skip
 
 ATTENTION_LOST.formula(attention_lost)
@@ -113,9 +103,8 @@ ATTENTION_LOST.mutant("half the exponent's decay too much: e^(-2 gamma)", lambda
 ENTRIES = Claim(SOFTMAX, "skipless.eq-24-25-entries", label="Eqs. (24)-(25), by the attention off the diagonal",
     statement=r"|(\mathbf{J}_{\mathbf{A},i})_{jk}|\le1-\mathbf{A}_{ii}\quad\text{for all }i,j,k",
     relation=AtMost(), of_project=True, corrects="skipless.eq-24-25", uses=("skipless.eq-22",),
-    note="""
-        Every entry has a factor among A_ij (j not i) and 1 - A_ii; the constant 1 is reached in the limit A_ii -> 1.
-        Eq. (25), the case j not i, prints the indices of Eq. (24) again; the entry is A_ij (1 - A_ij).""",
+    note="""Every entry has a factor among A_ij (j not i) and 1 - A_ii; the constant 1 is reached in the limit A_ii ->
+        1. Eq. (25), the case j not i, prints the indices of Eq. (24) again; the entry is A_ij (1 - A_ij).""",
 )  # fmt: skip
 
 
@@ -170,9 +159,8 @@ BLOCK_NORMS = Claim(SOFTMAX, "skipless.eq-27-28-norms", label="Eqs. (27)-(28), b
         \|\mathbf{J}_{\mathbf{A},i}\|_2\le\|\mathbf{J}_{\mathbf{A},i}\|_F\le\mathrm{tr}\,\mathbf{J}_{\mathbf{A},i}=1-
         \sum_j\mathbf{A}_{ij}^2\le2(1-\mathbf{A}_{ii})""",
     relation=AtMost(), of_project=True, corrects="skipless.eq-27-28", uses=("skipless.eq-22",),
-    note="""
-        The block is positive semidefinite, and 1 - sum A_ij^2 <= 1 - A_ii^2. No factor n or d: the constant 2 serves
-        all sizes, and is reached for n = 2 in the limit A_ii -> 1.""",
+    note="""The block is positive semidefinite, and 1 - sum A_ij^2 <= 1 - A_ii^2. No factor n or d: the constant 2
+        serves all sizes, and is reached for n = 2 in the limit A_ii -> 1.""",
 )  # fmt: skip
 
 
@@ -224,9 +212,8 @@ BY_GAP = Claim(ATTENTION, "skipless.lemma-1-gap", label="Lemma 1, by the gap of 
     assumptions=["gamma of either sign; the bound is small where the diagonal dominates by far"],
     relation=AtMost(), of_project=True, corrects="skipless.lemma-1",
     proof=("skipless.eq-21-chain-rule", "skipless.eq-29-logits", "skipless.eq-27-28-norms", "skipless.eq-23-gap"),
-    note="""
-        Under Eq. (11) with alpha = 0: 4 beta (n - 1) |X|_2 e^(-beta g) at most, g = min x_i.(x_i - x_j). It decays in
-        beta only if g > 0, at the rate g, not 1, and does not vanish with alpha. The factor n - 1 is needed, see
+    note="""Under Eq. (11) with alpha = 0: 4 beta (n - 1) |X|_2 e^(-beta g) at most, g = min x_i.(x_i - x_j). It decays
+        in beta only if g > 0, at the rate g, not 1, and does not vanish with alpha. The factor n - 1 is needed, see
         eq-23-gap.""",
 )  # fmt: skip
 
@@ -254,9 +241,8 @@ LEMMA_AT_SIZE = Claim(AT_PRINTED_DIMENSIONS, "skipless.lemma-1-at-size",
         "(alpha, beta) = (2, 0.6), (1.8, 1) and (0, 0.5)",
     ],
     relation=FollowsLaw(samples=6, instances=2), of_project=True, uses=("skipless.lemma-1-gap",),
-    note="""
-        The statement is certain, not probable: every draw must satisfy it. A mutant has 10^6 alpha e^-beta: no bound
-        at alpha = 0.""",
+    note="""The statement is certain, not probable: every draw must satisfy it. A mutant has 10^6 alpha e^-beta: no
+        bound at alpha = 0.""",
 )  # fmt: skip
 
 

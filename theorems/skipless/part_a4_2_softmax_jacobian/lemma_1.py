@@ -13,16 +13,9 @@ from theorems.skipless import SKIPLESS
 from theorems.skipless.definitions import Tokens, Weights
 from theorems.skipless.part_a4_2_softmax_jacobian.bounds_by_gap import attention_given_away
 from theorems.skipless.part_a4_2_softmax_jacobian.softmax_jacobian import (
-    Logits,
-    Product,
-    attention,
-    differentiated_blocks,
-    largest_block_norm,
-    norm_by_tokens,
-    printed_blocks,
-    slope_by_logits,
-    weights_norm,
-)
+    Logits, Product, attention, differentiated_blocks, largest_block_norm, norm_by_tokens, printed_blocks,
+    slope_by_logits, weights_norm,
+)  # fmt: skip
 from theorems.skipless.quantities import initial_product
 from verify.matrix import absolute, column, exp, frobenius_norm, softmax, spectral_norm
 from verify.vocabulary import AtMost, Claim, Equal, Real, Setting, checked
@@ -114,10 +107,9 @@ refuted_order(LEMMA_1)
 LEMMA_1.oracle(lambda X, Z, alpha, beta: norm_by_tokens(X, initial_product(Z, alpha, beta)))
 
 EQ_23 = Claim(OF_ORDER, "skipless.eq-23", label="Eq. (23)",
-    statement=r"""
-        \text{Obviously, using our proposed initialization (larger }\beta\text{ leads to more diagonally dominant), we
-        have: }\mathbf{A}_{ii}=1-\mathcal{O}(\alpha e^{-\beta})\quad\text{and}\quad\mathbf{A}_{ij}=\mathcal{O}(\alpha
-        e^{-\beta})""",
+    statement=r"""\text{Obviously, using our proposed initialization (larger }\beta\text{ leads to more diagonally
+        dominant), we have: }\mathbf{A}_{ii}=1-\mathcal{O}(\alpha
+        e^{-\beta})\quad\text{and}\quad\mathbf{A}_{ij}=\mathcal{O}(\alpha e^{-\beta})""",
     relation=AtMost(ascent=False), expects="refuted", severity="error", correction="skipless.eq-23-gap",
     note=WHY
     + " Nor does larger beta always lead to more dominance: where x_i.x_j > |x_i|^2 it takes attention away from the diagonal.",
@@ -154,10 +146,9 @@ EQ_25_INDEX = Claim(OF_LOGITS, "skipless.eq-25-index", label="Eq. (25), its indi
     statement=r"(\mathbf{J}_{\mathbf{A},i})_{jj}=\mathbf{A}_{ii}(1-\mathbf{A}_{ii})\text{ if }i\ne j",
     assumptions=[IN_CASE],
     relation=Equal(), expects="refuted", severity="slip", of_project=True, correction="skipless.eq-25-index-corrected",
-    note="""
-        As labelled, the entry is A_ij (1 - A_ij): for A_1 = (1/2, 1/3, 1/6) it is 2/9 at j = 2, and A_11 (1 - A_11) is
-        1/4. Taken as it stands, (J_{A,i})_{ii} on the left, the line is Eq. (24) again and nothing is said of j != i.
-        For two tokens the two agree.""",
+    note="""As labelled, the entry is A_ij (1 - A_ij): for A_1 = (1/2, 1/3, 1/6) it is 2/9 at j = 2, and A_11 (1 - A_11)
+        is 1/4. Taken as it stands, (J_{A,i})_{ii} on the left, the line is Eq. (24) again and nothing is said of j !=
+        i. For two tokens the two agree.""",
 )  # fmt: skip
 
 

@@ -9,22 +9,9 @@ from typing import Annotated, Any
 
 from theorems.skipless import SKIPLESS
 from verify.matrix import (
-    COLUMN,
-    ROW,
-    Layout,
-    block_diag,
-    column,
-    commutation_matrix,
-    concatenate,
-    diag,
-    each,
-    exp,
-    frobenius_norm,
-    maximum,
-    ones,
-    softmax,
-    spectral_norm,
-)
+    COLUMN, ROW, Layout, block_diag, column, commutation_matrix, concatenate, diag, each, exp, frobenius_norm, maximum,
+    ones, softmax, spectral_norm,
+)  # fmt: skip
 from verify.oracles import jacobian
 from verify.vocabulary import Claim, Equal, Setting, Shape, checked
 
@@ -142,14 +129,12 @@ EQ_22.mutant("rows of A mixed up with columns", "softmax(M) -> softmax(M).T")
 EQ_22.mutant("rank-one term dropped", "softmax_block(A, i) -> diag(A[i])")
 
 STRUCTURE = Claim(IN_COLUMNS, "skipless.eq-22-structure", label="Text before Eq. (22)",
-    statement=r"""
-        \text{Since softmax is a row normalization, the Jacobian }\mathbf{J}_{\mathbf{A}}=\partial\mathrm{vec}(
-        \mathbf{A})/\partial\mathrm{vec}(\mathbf{M})\in\mathbb{R}^{n^2\times n^2}\text{ is a block diagonal
-        matrix}""",
+    statement=r"""\text{Since softmax is a row normalization, the Jacobian
+        }\mathbf{J}_{\mathbf{A}}=\partial\mathrm{vec}(
+        \mathbf{A})/\partial\mathrm{vec}(\mathbf{M})\in\mathbb{R}^{n^2\times n^2}\text{ is a block diagonal matrix}""",
     relation=Equal(), expects="refuted", severity="slip", uses=("skipless.eq-22",),
     correction="skipless.eq-22-structure-rows",
-    note="""
-        Under the column-major vec of Eqs. (10)-(13) the entries of one row are n places apart, and no entry (i, j),
+    note="""Under the column-major vec of Eqs. (10)-(13) the entries of one row are n places apart, and no entry (i, j),
         (i, k) lies in a diagonal block. The matrix is block diagonal under row-major vec, to which it is similar by a
         permutation; norms, which is all that the proof takes from it, are the same. The paper defines vec nowhere but
         by these equations.""",
@@ -173,8 +158,7 @@ STRUCTURE.mutant("blocks without the rank-one term", "softmax_block(A, i) -> dia
 STRUCTURE.mutant("blocks of twice the size", lambda value: 2 * value)
 
 BY_ROWS = Claim(IN_COLUMNS, "skipless.eq-22-structure-rows", label="Text before Eq. (22), corrected",
-    statement=r"""
-        \mathbf{K}\,\partial\mathrm{vec}(\mathbf{A})/\partial\mathrm{vec}(\mathbf{M})\,\mathbf{K}^\top=
+    statement=r"""\mathbf{K}\,\partial\mathrm{vec}(\mathbf{A})/\partial\mathrm{vec}(\mathbf{M})\,\mathbf{K}^\top=
         \mathrm{blockdiag}(\mathbf{J}_{\mathbf{A},1},\dots,\mathbf{J}_{\mathbf{A},n}),\quad\mathbf{K}\text{ the
         commutation matrix: row-major order}""",
     relation=Equal(), all_sizes=True, of_project=True, corrects="skipless.eq-22-structure", uses=("skipless.eq-22",),

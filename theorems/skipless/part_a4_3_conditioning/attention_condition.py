@@ -25,16 +25,14 @@ if TYPE_CHECKING:
     import torch
 
 KAPPA = Claim(AT_PRINTED_DIMENSIONS, "skipless.a4.3-kappa-a", label="Section A.4.3, first sentence of the proof",
-    statement=r"""
-        \text{With the proposed initialisation }\mathbf{A}\text{ is well conditioned such that
+    statement=r"""\text{With the proposed initialisation }\mathbf{A}\text{ is well conditioned such that
         }\kappa(\mathbf{A})\approx1""",
     assumptions=["A = softmax(X W X^T), W = alpha Z + beta I", "kappa near 1: at most 1.01"],
     relation=FollowsLaw(samples=60, instances=2), expects="gap", presumes=("skipless.a4.3-kappa-every-x",),
     uses=("skipless.a4.1-dominance-proper-beta", "skipless.a4.3-kappa-gap"),
     missing=f"""
         the tokens are Gaussian, of large dimension, and 'is' means with probability 9/10; {PAPER}""",
-    note="""
-        None of this is printed beside the sentence; Section A.4.1 speaks of 'our assumption' X ~ N(0, I) for its
+    note="""None of this is printed beside the sentence; Section A.4.1 speaks of 'our assumption' X ~ N(0, I) for its
         moments. Two equal tokens make A singular at any alpha and beta. It is the dimension that counts: of 60 draws at
         n = d = 8 with (1.8, 1) none had all rows dominated, and the median of kappa was about 800; at n = 197, d = 64
         with (2, 0.6) A was singular to double precision. For given tokens use skipless.a4.3-kappa-gap.""",
@@ -63,9 +61,8 @@ KAPPA_EVERY_X = Claim(SKIPLESS, "skipless.a4.3-kappa-every-x",
     assumptions=["alpha = 0, beta > 0; C any number given"],
     relation=AtMost(ascent=False), sizes={"n": (1, 3), "d": (1, 2)}, expects="refuted", severity="error",
     of_project=True, correction="skipless.a4.3-kappa-gap",
-    note="""
-        Equal tokens give equal rows, at any alpha, beta and Z; nearly equal ones an A as ill-conditioned as one likes.
-    """,
+    note="""Equal tokens give equal rows, at any alpha, beta and Z; nearly equal ones an A as ill-conditioned as one
+        likes.""",
 )  # fmt: skip
 
 
@@ -80,9 +77,8 @@ KAPPA_EVERY_X.counterexample(
     "tokens 1 and 1.001, beta = 5, C = 1000", X=[[1], [Fraction(1001, 1000)]], beta=Fraction(5), C=Fraction(1000)
 )
 KAPPA_EVERY_X.mutant("without the factor C", "C -> 1")
-KAPPA_EVERY_X.mutant(
-    "columns normalised, and doubled", "C -> 2 * C; softmax(X @ X.T * beta) -> softmax(X @ X.T * beta).T"
-)
+KAPPA_EVERY_X.mutant("columns normalised, and doubled",
+    "C -> 2 * C; softmax(X @ X.T * beta) -> softmax(X @ X.T * beta).T")  # fmt: skip
 
 KAPPA_GAP = Claim(SKIPLESS, "skipless.a4.3-kappa-gap", label="Condition number of a dominated attention matrix",
     statement=r"""

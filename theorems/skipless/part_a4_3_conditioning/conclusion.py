@@ -14,25 +14,12 @@ from theorems.skipless.definitions import Tokens, Weights
 from theorems.skipless.part_a4_2_softmax_jacobian.bounds_by_gap import collinear_tokens, separated_tokens
 from theorems.skipless.part_a4_2_softmax_jacobian.lemma_1 import Alpha, Beta, Constant
 from theorems.skipless.part_a4_2_softmax_jacobian.softmax_jacobian import (
-    Product,
-    attention,
-    attention_lost,
-    smallest_gap,
-    weights_norm,
-)
+    Product, attention, attention_lost, smallest_gap, weights_norm,
+)  # fmt: skip
 from theorems.skipless.part_a4_3_conditioning.perturbation import (
-    ANY_TOKENS,
-    ORTHONORMAL,
-    SIZES,
-    SPLIT,
-    Rotation,
-    Scaling,
-    attention_derivative,
-    dominant_term,
-    initial_values,
-    orthonormal_factors,
-    perturbation,
-)
+    ANY_TOKENS, ORTHONORMAL, SIZES, SPLIT, Rotation, Scaling, attention_derivative, dominant_term, initial_values,
+    orthonormal_factors, perturbation,
+)  # fmt: skip
 from theorems.skipless.quantities import initial_product, minimum
 from verify.matrix import column, exp, rational, singular_values, spectral_norm
 from verify.vocabulary import Assumption, AtMost, Claim, Setting
@@ -70,9 +57,8 @@ EQ_31 = Claim(OF_ORDER, "skipless.eq-31", label="Eq. (31)",
     ],
     relation=AtMost(ascent=False), expects="refuted", severity="error",
     uses=("skipless.lemma-1", "skipless.eq-30", "skipless.a4.3-norm-one"), correction="skipless.eq-31-gap",
-    note="""
-        |E|_2 is meant on the left, as the next sentence has it, and the statement is false of either: the smaller of
-        |W_O W_V|_2 and |E|_2 is compared, so that a counterexample breaks both. The printed left-hand side is c^2
+    note="""|E|_2 is meant on the left, as the next sentence has it, and the statement is false of either: the smaller
+        of |W_O W_V|_2 and |E|_2 is compared, so that a counterexample breaks both. The printed left-hand side is c^2
         whatever alpha and beta. For |E|_2 the bound fails with Lemma 1 that it is drawn from: at alpha = 0 it would say
         E = 0, for Gaussian tokens as for any others.""",
 )  # fmt: skip
@@ -145,9 +131,8 @@ SHARE = Claim(BY_WEIGHTS, "skipless.a4.3-conclusion-share", label="Conditioning 
     """,
     assumptions=[SPLIT, ANY_TOKENS, Assumption(r"\|E\|_2 \kappa(A) < \|B\|_2", positive=_room)],
     relation=AtMost(), sizes={"n": (2, 3), "d": (1, 2)}, of_project=True,
-    note="""
-        sigma_min(B) = |B|_2 / kappa(A), and Weyl's inequalities. The bound tends to 1 with kappa(A) -> 1 and q -> 0,
-        which is what the last sentences of the proof would need beside a small E.""",
+    note="""sigma_min(B) = |B|_2 / kappa(A), and Weyl's inequalities. The bound tends to 1 with kappa(A) -> 1 and q ->
+        0, which is what the last sentences of the proof would need beside a small E.""",
 )  # fmt: skip
 
 
@@ -176,11 +161,10 @@ def _small_perturbation(X: Any, Z: Any, U: Any, V: Any, c: Any, alpha: Any, beta
 
 
 CONCLUSION = Claim(OF_ORDER, "skipless.a4.3-conclusion", label="Section A.4.3, last sentences of the proof",
-    statement=r"""
-        \text{Combine the bound }\|\mathbf{B}\|_2\approx1\text{ and }\|\mathbf{E}\|_2\le\mathcal{O}(\alpha
-        e^{-\beta})\text{, and there exists }\alpha\text{ and }\beta\text{ such that }\|\mathbf{E}\|_2\ll\|\mathbf{B}\|_2
-        \text{. Therefore }\mathbf{E}\text{ is a small perturbation of }\mathbf{B}\text{ and }\mathbf{J}\text{ is
-        well-conditioned }\kappa(\mathbf{J})\approx1""",
+    statement=r"""\text{Combine the bound }\|\mathbf{B}\|_2\approx1\text{ and }\|\mathbf{E}\|_2\le\mathcal{O}(\alpha
+        e^{-\beta})\text{, and there exists }\alpha\text{ and }\beta\text{ such that
+        }\|\mathbf{E}\|_2\ll\|\mathbf{B}\|_2 \text{. Therefore }\mathbf{E}\text{ is a small perturbation of
+        }\mathbf{B}\text{ and }\mathbf{J}\text{ is well-conditioned }\kappa(\mathbf{J})\approx1""",
     assumptions=[
         SPLIT + "; J in the text is taken as K, which Proposition 2 is about",
         "W = alpha Z + beta I (Eq. (11)), nothing assumed of X",
@@ -190,10 +174,9 @@ CONCLUSION = Claim(OF_ORDER, "skipless.a4.3-conclusion", label="Section A.4.3, l
     relation=AtMost(ascent=False), expects="refuted", severity="error",
     presumes=("skipless.a4.3-norm-one", "skipless.eq-31"),
     uses=("skipless.a4.3-kappa-a", "skipless.a4.3-conclusion-share"), correction="skipless.a4.3-conclusion-gap",
-    note="""
-        |E| << |B| says nothing about the small singular values of B + E; E must be small beside the smallest singular
-        value of B. Such alpha and beta always exist: alpha = beta = 0 gives E = 0, and B = K is singular for n >= 2.
-        Large beta does not help for every X: with tokens 1 and 2 both attend to the longer one, E falls like beta
+    note="""|E| << |B| says nothing about the small singular values of B + E; E must be small beside the smallest
+        singular value of B. Such alpha and beta always exist: alpha = beta = 0 gives E = 0, and B = K is singular for n
+        >= 2. Large beta does not help for every X: with tokens 1 and 2 both attend to the longer one, E falls like beta
         e^-beta, and so does the smallest singular value; at alpha = 0, beta = 20, c = 3 |E| = 3.7e-7, |B| = 12.7 and
         kappa(K) = 9.7e8. The two bounds that the sentence combines do not hold either: |B| is c^2 |A|, between c^2 and
         c^2 sqrt(n), which kappa does not feel (an example has c = 1), and |E| has no factor alpha. With kappa(A) near
@@ -262,10 +245,9 @@ WELL_CONDITIONED = Claim(
     of_project=True,
     corrects="skipless.a4.3-conclusion",
     uses=("skipless.eq-31-gap", "skipless.eq-23-gap"),
-    note="""
-        |A - I|_2 <= 2 (n - 1) e^-gamma, as its rows and columns have absolute sums of at most that, and |E|_2 <= c^2
-        |X|_2 2 (n - 1) e^-gamma (...); so every singular value of K / c^2 is within delta of 1 (Weyl). The scaling c
-        cancels. The factor n - 1 and the norm of X are needed in this form: the bound cannot be free of n, and there
+    note="""|A - I|_2 <= 2 (n - 1) e^-gamma, as its rows and columns have absolute sums of at most that, and |E|_2 <=
+        c^2 |X|_2 2 (n - 1) e^-gamma (...); so every singular value of K / c^2 is within delta of 1 (Weyl). The scaling
+        c cancels. The factor n - 1 and the norm of X are needed in this form: the bound cannot be free of n, and there
         is no assumption on W alone, such as a large beta, under which it is small for all X.""",
 )
 

@@ -67,8 +67,6 @@ def initial_values(U: Any, V: Any, c: Any) -> Any:
     return U @ V.T * (c * c)
 
 
-# -- Eq. (30) ----------------------------------------------------------------------------------------------------------
-
 EQ_30 = Claim(SKIPLESS, "skipless.eq-30", label="Eq. (30)",
     statement=r"""
         \|\mathbf{E}\|_2\le\|\mathbf{W}_\ell^0\|_2\|\mathbf{W}_\ell^V\|_2\|\mathbf{X}_{\ell-1}\|_2\left\|\frac{\partial
@@ -111,9 +109,8 @@ NORM_ONE = Claim(FACTORS, "skipless.a4.3-norm-one", label="Section A.4.3, text a
     assumptions=["W^0 is W^O, as in skipless.eq-30", "any scaling constant c > 0; c = 3 in Sections 6.1-6.2"],
     relation=Equal(), expects="refuted", severity="error", correction="skipless.a4.3-norm-scaled",
     uses=("skipless.sec5.1-svd-init",),
-    note="""
-        The inequality holds; the product of norms is c^2, which is 9 in the paper's experiments and 1 only at c = 1.
-        kappa(K) does not depend on c, so that c = 1 would have lost nothing; it is not said.""",
+    note="""The inequality holds; the product of norms is c^2, which is 9 in the paper's experiments and 1 only at c =
+        1. kappa(K) does not depend on c, so that c = 1 would have lost nothing; it is not said.""",
 )  # fmt: skip
 
 
@@ -156,10 +153,9 @@ BOUNDED = Claim(SKIPLESS, "skipless.a4.3-x-bounded", label="Section A.4.3, text 
     assumptions=["X of shape (n, d) is the output of layer normalisation, rows of mean 0 and squared norm d"],
     relation=AtMost(), sizes={"n": (1, 6), "d": (2, 6)}, expects="gap", presumes=("skipless.a4.3-x-bounded-any",),
     missing="X is the output of a layer normalisation of unit gain",
-    note="""
-        Then |X|_2 <= sqrt(n d). Fig. 6 shows tokens 'after the pre-layer norm'; no layer normalisation is in the
-        transformers of Section 2 or in the proof. Equal tokens attain the bound, so none is free of n and d: 389 at n
-        = 197, d = 768. For Gaussian tokens, the model of Section A.4.1, no constant bounds |X|_2 with certainty, and
+    note="""Then |X|_2 <= sqrt(n d). Fig. 6 shows tokens 'after the pre-layer norm'; no layer normalisation is in the
+        transformers of Section 2 or in the proof. Equal tokens attain the bound, so none is free of n and d: 389 at n =
+        197, d = 768. For Gaussian tokens, the model of Section A.4.1, no constant bounds |X|_2 with certainty, and
         sqrt(n) + sqrt(d) + t does with probability 1 - e^(-t^2/2) (skipless.a4.3-x-gaussian).""",
 )  # fmt: skip
 
@@ -199,9 +195,8 @@ ANY = Claim(SKIPLESS, "skipless.a4.3-x-bounded-any", label="Section A.4.3, text 
     assumptions=["C any number given"],
     relation=AtMost(ascent=False), sizes={"n": (1, 4), "d": (1, 4)}, expects="refuted", severity="error",
     of_project=True, correction="skipless.a4.3-x-gaussian",
-    note="""
-        Gaussian tokens exceed any C with positive probability. No layer of Eqs. (1)-(2) bounds its output either: the
-        weights scale it.""",
+    note="""Gaussian tokens exceed any C with positive probability. No layer of Eqs. (1)-(2) bounds its output either:
+        the weights scale it.""",
 )  # fmt: skip
 
 
@@ -217,15 +212,13 @@ ANY.mutant("C / 2", lambda value: value / 2)
 ANY.mutant("C less the number of tokens", lambda value, X: value - X.shape[0])
 
 GAUSSIAN = Claim(SKIPLESS, "skipless.a4.3-x-gaussian", label="Norm of Gaussian tokens",
-    statement=r"""
-        P(\|\mathbf{X}\|_2>\sqrt n+\sqrt d+t)\le e^{-t^2/2},\quad P(\|\mathbf{X}\|_2<\sqrt{\max(n,d)/2})\le
+    statement=r"""P(\|\mathbf{X}\|_2>\sqrt n+\sqrt d+t)\le e^{-t^2/2},\quad P(\|\mathbf{X}\|_2<\sqrt{\max(n,d)/2})\le
         e^{-\max(n,d)/16}""",
     assumptions=["X of shape (n, d), entries independent standard normal", "tested at t = 1"],
     relation=FollowsLaw(samples=2_000, instances=4), sizes={"n": (5, 35), "d": (5, 35)},
     where=lambda sizes: sizes["n"] % 15 == 5 and sizes["d"] % 15 == 5 and sizes["n"] != sizes["d"], of_project=True,
     corrects="skipless.a4.3-x-bounded-any",
-    note="""
-        Gordon's bound of the mean and concentration of a 1-Lipschitz function; the lower bound is that of a
+    note="""Gordon's bound of the mean and concentration of a 1-Lipschitz function; the lower bound is that of a
         chi-squared law with max(n, d) degrees, the largest row or column. So the norm grows with either size.""",
 )  # fmt: skip
 

@@ -112,10 +112,9 @@ EQ_37 = Claim(ANY_BLOCKS, "skipless.eq-37", label="Eq. (37)",
         \tau\sqrt{\frac{1+\rho/s_{\max}^2}{1-\rho/s_{\min}^2}}\,\kappa_{\max}""",
     relation=AtMost(), expects="gap", presumes=("skipless.eq-37-defined",), missing=r"\rho < s_min^2",
     proof=("skipless.eq-32-34", "skipless.eq-35", "skipless.eq-36"), correction="skipless.eq-37-incoherent",
-    note=r"""
-        Nothing is printed about \rho against s_min^2. Where \rho < s_min^2 every link holds; where \rho >= s_min^2 the
-        second to fourth terms are not real numbers, and nothing is said about kappa(M), finite or not. The step from
-        Eq. (36) to Eq. (37) takes the root of a lower bound that may be negative. The printed 'mild incoherence
+    note=r"""Nothing is printed about \rho against s_min^2. Where \rho < s_min^2 every link holds; where \rho >= s_min^2
+        the second to fourth terms are not real numbers, and nothing is said about kappa(M), finite or not. The step
+        from Eq. (36) to Eq. (37) takes the root of a lower bound that may be negative. The printed 'mild incoherence
         condition', rho close to 0, is named after the chain only. The checks of this page cover the inputs with \rho <
         s_min^2 alone, about a third of those drawn (635 of 1984), none of the generic domain; elsewhere there is
         nothing to compare.""",
@@ -186,9 +185,8 @@ EQ_37_INCOHERENT = Claim(INCOHERENT_BLOCKS, "skipless.eq-37-incoherent", label="
         \rho/s_{\min}^2}}\,\kappa_{\max}""",
     relation=AtMost(), of_project=True, corrects="skipless.eq-37",
     proof=("skipless.eq-35", "skipless.eq-36", "skipless.eq-37-middle"),
-    note="""
-        The middle link is an equality and a claim of its own, lest its ratio 1 hide how tight the other two are. Both
-        are attained: by orthogonal blocks, and by orthogonal blocks of equal singular values.""",
+    note="""The middle link is an equality and a claim of its own, lest its ratio 1 hide how tight the other two are.
+        Both are attained: by orthogonal blocks, and by orthogonal blocks of equal singular values.""",
 )  # fmt: skip
 
 
@@ -309,8 +307,7 @@ LIMIT = Claim(TWO_BLOCKS, "skipless.a4.4-limit", label="Section A.4.4, last sent
     ],
     relation=AtMost(ascent=False), sizes={"n": (2, 4), "d_1": (1, 2), "d_2": (1, 2)}, expects="refuted",
     severity="error", uses=("skipless.eq-37",), correction="skipless.a4.4-relative",
-    note="""
-        At a fixed s_min, which the sentence does not name, it is true (skipless.a4.4-limit-fixed-scale). rho is not
+    note="""At a fixed s_min, which the sentence does not name, it is true (skipless.a4.4-limit-fixed-scale). rho is not
         normalised: A, B -> sA, sB takes rho to s^2 rho and leaves tau and every condition number alone, so rho can be
         made as small as one likes for nearly parallel blocks. Two columns s(1, 0) and s(1, e) have kappa_max = 1, rho =
         s^2, tau = sqrt(1 + e^2) and kappa(M) > 1/e: no delta and no C serve.""",
@@ -329,10 +326,8 @@ LIMIT.counterexample(
     "two short columns at a small angle: delta = 10^-3, C = 100, kappa(M) > 1000",
     A=[[SHORT], [0]], B=[[SHORT], [SHORT / 1000]], delta=Fraction(1, 1000), C=Fraction(100),
 )  # fmt: skip
-LIMIT.mutant(
-    "smaller condition number of the two, squared, and more",
-    lambda A, B, C: 2 * C * minimum(blocks(A, B).kappas) * minimum(blocks(A, B).kappas),
-)
+LIMIT.mutant("smaller condition number of the two, squared, and more",
+    lambda A, B, C: 2 * C * minimum(blocks(A, B).kappas) * minimum(blocks(A, B).kappas))  # fmt: skip
 LIMIT.mutant("without the factor C", "C -> 1")
 
 RELATIVE = Claim(COLUMNS_AT_MOST_ROWS, "skipless.a4.4-relative",

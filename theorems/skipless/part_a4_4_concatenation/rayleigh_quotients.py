@@ -9,26 +9,12 @@ from typing import Annotated, Any
 
 from theorems.skipless import SKIPLESS
 from theorems.skipless.part_a4_4_concatenation.condition_number import (
-    BLOCKS,
-    SECTION_A4_4,
-    Left,
-    Right,
-    blocks,
-    borderline,
-    concatenated,
-    imbalance,
-)
+    BLOCKS, SECTION_A4_4, Left, Right, blocks, borderline, concatenated, imbalance,
+)  # fmt: skip
 from theorems.skipless.quantities import minimum, stretches
 from verify.matrix import (
-    column,
-    concatenate,
-    frobenius_norm,
-    rational,
-    spectral_norm,
-    sqrt,
-    symmetric_eigenvalues,
-    total,
-)
+    column, concatenate, frobenius_norm, rational, spectral_norm, sqrt, symmetric_eigenvalues, total,
+)  # fmt: skip
 from verify.vocabulary import Assumption, AtMost, Claim, Equal, Reading, Setting, Shape
 
 Upper = Annotated[Any, Shape("d_1", "1")]
@@ -58,9 +44,8 @@ QUOTIENT = Claim(RAYLEIGH, "skipless.eq-32-34", label="Eqs. (32)-(34)",
         \mathbf{B}\mathbf{y}\rangle}{\|\mathbf{x}\|^2+\|\mathbf{y}\|^2}""",
     assumptions=["M = [A B] of shape (n, d_1 + d_2)", NONZERO],
     relation=Equal(), all_sizes=True, exact=True,
-    note="""
-        Eqs. (32) and (33) define; the second form of tau replaces a spectral norm by the largest singular value, which
-        is its value, and is judged in skipless.eq-33-norms.""",
+    note="""Eqs. (32) and (33) define; the second form of tau replaces a spectral norm by the largest singular value,
+        which is its value, and is judged in skipless.eq-33-norms.""",
 )  # fmt: skip
 
 
@@ -187,10 +172,9 @@ SMALLEST = Claim(CHAINS, "skipless.eq-36", label="Eq. (36)",
         " last of the min(rows, columns) singular values, which a finite kappa of wide Jacobians (Section 4.1) needs, the chain"
         " fails for M with more columns than rows",
     ),
-    note="""
-        With the last singular value, positive for wide blocks, the first equality is false for wide M and the second
-        link for wide A: A = (1 0) has |Ax| = 0 at x = (0, 1). The shapes of A, B and M are not restricted. Eq. (37) is
-        the same in both, for rho < s_min^2 leaves M no more columns than rows.""",
+    note="""With the last singular value, positive for wide blocks, the first equality is false for wide M and the
+        second link for wide A: A = (1 0) has |Ax| = 0 at x = (0, 1). The shapes of A, B and M are not restricted. Eq.
+        (37) is the same in both, for rho < s_min^2 leaves M no more columns than rows.""",
 )  # fmt: skip
 
 
@@ -217,6 +201,5 @@ def _(A: Left, B: Right, x: Upper, y: Lower) -> Any:
     return column(_changed_quotient(A, B, x, y, 4)[0, 0], squared_stretch(A, B, -1) - q.rho, _smallest(A, B, q.rho))
 
 
-SMALLEST.mutant(
-    "smallest of min(rows, columns) singular values", "quotient(A, B, x, y) -> quotient(A, B, x, y) - q.rho"
-)
+SMALLEST.mutant("smallest of min(rows, columns) singular values",
+    "quotient(A, B, x, y) -> quotient(A, B, x, y) - q.rho")  # fmt: skip
