@@ -58,6 +58,13 @@ def test_judgements_are_objects() -> None:
         Claim(OSA, "osa.toy", "", "", Equal(), doubt="some glyphs")  # type: ignore[arg-type]
 
 
+def test_verdicts_that_lean_on_something_name_it() -> None:
+    with pytest.raises(RegistryError, match="quotes the words"):
+        Claim(OSA, "osa.toy", "", "", Equal(), expects="reading")
+    with pytest.raises(RegistryError, match="names what it presumes"):
+        Claim(OSA, "osa.toy", "", "", Equal(), expects="gap")
+
+
 def test_a_missing_hypothesis_belongs_to_a_gap_that_presumes_its_refutation() -> None:
     with pytest.raises(RegistryError, match="missing hypothesis"):
         Claim(OSA, "osa.toy", "", "", Equal(), missing="alpha >= 0")

@@ -74,8 +74,8 @@ def problems_of_declaration(claim: Claim) -> list[str]:
     inputs = _input_names(claim)
     for mutant in claim.mutants:
         try:
-            found = set(parameter_names(mutant.function)) if isinstance(mutant.variant.given, str) else set()
-            unknown = sorted(found - inputs)
+            takes = set(parameter_names(mutant.function))
+            unknown = sorted(takes - inputs) if isinstance(mutant.variant.given, str) else []
         except RegistryError as problem:
             problems.append(f"{claim.id}: mutant {mutant.name!r}: {problem}")
         else:

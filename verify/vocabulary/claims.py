@@ -225,6 +225,10 @@ class Claim:
             raise RegistryError(
                 f"{self.id}: a missing hypothesis belongs to a gap that presumes a refuted claim without it"
             )
+        if self.expects == "reading" and self.reading is None:
+            raise RegistryError(f"{self.id}: a claim that is expected to be a reading quotes the words it reads")
+        if self.expects == "gap" and not (self.presumes or self.proof):
+            raise RegistryError(f"{self.id}: a gap names what it presumes, or the steps of its proof")
         if not self.id.startswith(self.paper.key + "."):
             raise RegistryError(f"{self.id}: the id of a claim begins with its paper's key, {self.paper.key!r}")
         for hypothesis in self.hypotheses:
