@@ -59,6 +59,7 @@ def _at_d_1(X: Any, y: Any, W_Q: Any, W_K: Any, W_V: Any, w_O: Any) -> tuple[Bou
     return b, frobenius_norm(outputs(X, W_Q, W_K, W_V, w_O, tau_0, tau_1) - y)
 
 
+@COR_1.at_scale("two opposite samples", N=2, d_s=2, d_m=3)
 @COR_1.domain("opposite samples, labels near the outputs")
 def _(arrays: dict[str, Any], sizes: dict[str, int], rng: np.random.Generator) -> None:
     """Samples of opposite signs, one neuron for each: both conditions hold for two samples, neither for three."""

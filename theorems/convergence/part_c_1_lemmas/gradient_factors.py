@@ -119,6 +119,7 @@ def changes_of_h(
 
 H_DIFFERENCE.domain("value crosses zero")(value_crosses_zero)
 H_DIFFERENCE.domain("across a kink")(across_a_kink)
+H_DIFFERENCE.at_scale("two tokens across a kink", d_s=2, d=2, d_m=2)(across_a_kink)
 H_DIFFERENCE.mutant("term of relu' dropped", gate=0)
 H_DIFFERENCE.mutant("last lambda_O dropped", output=0)
 
