@@ -320,7 +320,7 @@ def test_the_command_prints_the_proof(capsys: pytest.CaptureFixture[str]) -> Non
     printed = capsys.readouterr().out
     assert "proved for all sizes: both sides reduce to the same term" in printed
     assert r"A \otimes B^\top" in printed
-    assert main(["prove", "hessian.thm-3.1-appendix-vv"]) == 1
+    assert main(["prove", "hessian.sec-B.1.1-scaling"]) == 1
     assert "not proved: 1 terms remain" in capsys.readouterr().out
     assert main(["prove", "dynamics.lemma-a.*"]) == 0
     assert "3 of 3 proved for all sizes" in capsys.readouterr().out

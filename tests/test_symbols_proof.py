@@ -9,7 +9,7 @@ import sympy
 
 from tests.symbolic_cases import SIZES
 from theorems.hessian.part_3_structure.functional import THEOREM_32_QK
-from theorems.hessian.part_b_derivatives.outer_product_proof import THEOREM_31_APPENDIX_VV
+from theorems.hessian.part_b_derivatives.jacobian_scaling import SCALING
 from verify.arithmetics.symbols import named
 from verify.arithmetics.symbols.expectation import expectation
 from verify.arithmetics.symbols.hypotheses import (
@@ -46,7 +46,7 @@ def test_theorem_32_is_proved_and_its_mutants_are_not() -> None:
 
 
 def test_a_refuted_claim_is_not_proved() -> None:
-    proof = prove_claim(THEOREM_31_APPENDIX_VV)
+    proof = prove_claim(SCALING)
     assert not proof.proved
     assert proof.reason is not None and proof.reason.startswith("1 terms remain")
     assert proof.remaining
