@@ -25,7 +25,7 @@ outer_product_hessian_query_key = certified(
 )  # fmt: skip
 functional_hessian_query = certified(
     over_batches(functional.functional_hessian_query, ["hessian.thm-3.2-qq"]),
-    "curvature", "Theorem 3.2, (Q, Q)", ["hessian.thm-3.2-qq"], 10_586_167, (32, 8),
+    "curvature", "Theorem 3.2, (Q, Q)", ["hessian.thm-3.2-qq"], 10_586_167, (32, 16),
 )  # fmt: skip
 functional_hessian_value_query = certified(
     over_batches(functional.functional_hessian_value_query, ["hessian.thm-3.2-vq"]),
