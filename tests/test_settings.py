@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import pytest
 
-from verify.vocabulary import Assumption, Claim, Equal, Paper, RegistryError, Setting, Shape
+from verify.vocabulary import Assumption, Claim, Equal, Paper, RegistryError, Scale, Setting, Shape
 
 PAPER = Paper("toy", "Toy claims", "nobody", "row-major")
 Matrix = Annotated[Any, Shape("m", "n")]
@@ -115,3 +115,28 @@ def test_a_scale_gives_every_size_admissibly() -> None:
         claim(SECTION).at_scale("large", m=2, n=3)
     with pytest.raises(RegistryError, match="'half'"):
         claim(SECTION).at_scale("half", m=2)
+    with pytest.raises(RegistryError, match=r"'wide', sizes \['d'\] are none of the claim's, \['m', 'n'\]"):
+        claim(SECTION).at_scale("wide", m=2, n=2, d=3)
+
+
+def test_claims_take_the_scales_of_their_setting_with_the_sizes_that_they_have() -> None:
+    experiment = Scale("the experiments", {"m": 50, "n": 20, "d": 64}, nothing)
+    section = SECTION.extended(scales=[experiment])
+    assert claim(section).scales == {"the experiments": Scale("the experiments", {"m": 50, "n": 20}, nothing)}
+    assert claim(section, sizes=("m",), where=lambda sizes: True).scales["the experiments"].sizes == {"m": 50}
+    longer = section.extended(scales=[Scale("longer", {"m": 100, "n": 20}, nothing)])
+    assert list(claim(longer).scales) == ["the experiments", "longer"]
+    own = claim(section)
+    own.at_scale("large", m=9, n=3)(nothing)
+    assert list(own.scales) == ["the experiments", "large"] and list(claim(section).scales) == ["the experiments"]
+
+
+def test_a_scale_can_be_had_with_other_sizes_and_must_suit_the_claim() -> None:
+    experiment = Scale("the experiments", {"m": 50}, nothing)
+    with pytest.raises(
+        RegistryError, match=r"toy\.a: at 'the experiments', \{'m': 50\} does not give all of \['m', 'n'\]"
+    ):
+        claim(SECTION.extended(scales=[experiment]))
+    assert claim(SECTION.extended(scales=[experiment.at(n=2)])).scales["the experiments"].sizes == {"m": 50, "n": 2}
+    with pytest.raises(RegistryError, match="admissibly"):
+        claim(SECTION.extended(scales=[experiment.at(n=60)]))

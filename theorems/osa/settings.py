@@ -5,7 +5,10 @@ A setting that only one part uses stands in that part.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
+
+import numpy as np
 
 from theorems.osa import OSA
 from theorems.osa.definitions import (
@@ -16,13 +19,38 @@ from theorems.osa.shapes import (
 )  # fmt: skip
 from verify.matrix import COLUMN, concatenate, expm, eye, rational, smallest_singular_value
 from verify.oracles import jacobian
-from verify.vocabulary import Assumption, Setting, subject
+from verify.vocabulary import Assumption, Scale, Setting, subject
+
+# -- Appendix E --------------------------------------------------------------------------------------------------------
+
+
+#: The scale of S in the experiments, and a regulariser, which the source does not state.
+UNTRAINED_ALPHA, UNTRAINED_EPSILON = 0.1, 1e-7
+
+
+def untrained(arrays: dict[str, Any], sizes: Mapping[str, int], rng: np.random.Generator) -> None:
+    """Give the drawn arrays the values of the experiments, in place.
+
+    The source does not state the scale of the tokens: independent standard normal entries are taken.
+    """
+    for name, value in {"alpha": UNTRAINED_ALPHA, "epsilon": UNTRAINED_EPSILON, "decay": 0.0}.items():
+        if name in arrays:
+            arrays[name][:] = value
+    if "X" in arrays:
+        arrays["X"][:] = rng.standard_normal(arrays["X"].shape)
+
+
+#: 49 patches and [cls], h = 4 heads, K = 6 Newton-Schulz steps; m and r stand for 2 d_v, l for the number of blocks.
+UNTRAINED = Scale("untrained network of Appendix E",
+    {"N": 50, "d": 64, "d_v": 16, "K": 6, "m": 32, "r": 32, "l": 6}, untrained)  # fmt: skip
 
 # -- Section 2 ---------------------------------------------------------------------------------------------------------
 
 HEADS = Setting(OSA, "Section 2", sizes={"N": (1, 5), "d": (1, 4), "d_v": (1, 4)}, where=whole_heads)
 #: The layer of Eq. (5).
 LAYER = HEADS.extended("Section 2, Eq. (5)", assumptions=[SHAPES])
+#: The same, for what is decided at the sizes of the experiments too.
+UNTRAINED_LAYER = LAYER.extended(scales=[UNTRAINED])
 #: The same on fewer tokens, for what is large or slow: Jacobians, all heads at once.
 LAYER_OF_FEW_TOKENS = LAYER.extended(sizes={"N": (1, 4)})
 

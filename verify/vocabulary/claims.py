@@ -75,6 +75,23 @@ class Assumption:
 
 
 @dataclass(frozen=True)
+class Scale:
+    """Sizes and values that a source names, at which a claim is decided besides those that are drawn.
+
+    `sizes` may name more sizes than a claim has; ``edit(arrays, sizes, rng)`` gives generic drawn arrays the values that
+    the source fixes, in place.
+    """
+
+    name: str
+    sizes: Mapping[str, int]
+    edit: Callable[..., None]
+
+    def at(self, **sizes: int) -> Scale:
+        """This scale with other or further sizes."""
+        return replace(self, sizes={**self.sizes, **sizes})
+
+
+@dataclass(frozen=True)
 class Setting:
     """What a section of a paper assumes once: claims name their setting and say only what is their own.
 
@@ -90,6 +107,8 @@ class Setting:
     without_domains: generator domains that cannot satisfy the assumptions, each with the reason.
     special_domains: generator domains of its claims, by name: ``function(arrays, sizes, rng)`` edits the drawn arrays.
     hypotheses: what its assumptions say of single inputs, for proofs for all sizes.
+    scales: sizes and values that the source names, at which all its claims are decided too; a claim takes those of the
+        sizes that it has, and may declare more (`Claim.at_scale`).
     """
 
     paper: Paper
@@ -102,16 +121,17 @@ class Setting:
     without_domains: Mapping[str, str] = field(default_factory=dict)
     special_domains: Mapping[str, Callable[..., None]] = field(default_factory=dict)
     hypotheses: Sequence[Hypothesis] = ()
+    scales: Sequence[Scale] = ()
 
     def extended(self, title: str = "", **more: Any) -> Setting:
-        """This setting and more: assumptions, hypotheses, sizes and domains are added, everything else is replaced."""
+        """This setting and more: assumptions, hypotheses, scales, sizes and domains are added, all else is replaced."""
         known = {item.name for item in fields(self)}
         if set(more) - known:
             raise RegistryError(f"a setting has no {sorted(set(more) - known)}; it has {sorted(known)}")
         for name in ("sizes", "without_domains", "special_domains"):
             if name in more:
                 more[name] = {**getattr(self, name), **more[name]}
-        for name in ("assumptions", "hypotheses"):
+        for name in ("assumptions", "hypotheses", "scales"):
             if name in more:
                 more[name] = (*getattr(self, name), *more[name])
         return replace(self, title=title or self.title, **more)
@@ -137,15 +157,6 @@ class Counterexample:
     inputs: Callable[[], dict[str, Any]]
 
 
-@dataclass(frozen=True)
-class Scale:
-    """Sizes and values that a source names, at which a claim is decided besides those that are drawn."""
-
-    name: str
-    sizes: Mapping[str, int]
-    edit: Callable[..., None]
-
-
 @dataclass(eq=False)
 class Claim:
     """One claim of a paper, or of this project when `of_project` is set.
@@ -154,6 +165,8 @@ class Claim:
     ----------
     setting: what the section of the paper assumes; a paper stands for a setting without assumptions.
     id, label, statement: identity; the statement is LaTeX, as printed.
+    name: what it is about, in a few words that a reader would search for ("variance of off-diagonal logits").
+    consequence: one sentence on what its failure means to those who build on it; for what is refuted or a gap.
     relation: what kind of statement it is (`verify.vocabulary.relations`).
     sizes: the named sizes of the annotations with inclusive ranges, ``{"L": (1, 5)}``, in the place of the setting's, or
         the names of those of the setting's that occur, ``("L", "d_V")``.
@@ -201,6 +214,8 @@ class Claim:
     doubt: Doubt | None = None
     missing: str | None = None
     note: str | None = None
+    name: str = ""
+    consequence: str | None = None
     all_sizes: bool = False
     hypotheses: Sequence[Hypothesis] = ()
 
@@ -209,7 +224,7 @@ class Claim:
             self.setting = Setting(self.setting)
         self.paper = self.setting.paper
         self._take_from_setting(self.setting)
-        for name in ("label", "statement", "observed", "missing", "note"):
+        for name in ("label", "statement", "name", "observed", "missing", "consequence", "note"):
             if isinstance(text := getattr(self, name), str):
                 setattr(self, name, unwrapped(text))
         for name, kind in (("reading", Reading), ("doubt", Doubt)):
@@ -247,6 +262,8 @@ class Claim:
         self.counterexamples: list[Counterexample] = []
         self.special_domains: dict[str, Callable[..., None]] = dict(self.setting.special_domains)
         self.scales: dict[str, Scale] = {}
+        for scale in self.setting.scales:
+            self.scales[scale.name] = replace(scale, sizes=self._sizes_at(scale.name, scale.sizes))
 
     def _take_from_setting(self, setting: Setting) -> None:
         self.assumptions = (*setting.assumptions, *self.assumptions)
@@ -328,14 +345,22 @@ class Claim:
 
         ``function(arrays, sizes, rng)`` edits the generic drawn arrays in place (a value the source fixes, say).
         """
-        if set(sizes) != set(self.sizes) or not self.where(sizes):
-            raise RegistryError(f"{self.id}: at {name!r}, {sizes} does not give all of {sorted(self.sizes)} admissibly")
+        if extra := sorted(set(sizes) - set(self.sizes)):
+            raise RegistryError(f"{self.id}: at {name!r}, sizes {extra} are none of the claim's, {sorted(self.sizes)}")
+
+        own = self._sizes_at(name, sizes)
 
         def declare(function: F) -> F:
-            self.scales[name] = Scale(name, dict(sizes), function)
+            self.scales[name] = Scale(name, own, function)
             return function
 
         return declare
+
+    def _sizes_at(self, name: str, sizes: Mapping[str, int]) -> dict[str, int]:
+        own = {size: sizes[size] for size in self.sizes if size in sizes}
+        if len(own) < len(self.sizes) or not self.where(own):
+            raise RegistryError(f"{self.id}: at {name!r}, {own} does not give all of {sorted(self.sizes)} admissibly")
+        return own
 
     # -- reading them --------------------------------------------------------------------------------------------------
 

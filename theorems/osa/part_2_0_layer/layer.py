@@ -12,8 +12,7 @@ from theorems.osa import OSA
 from theorems.osa.definitions import (
     attention, attention_matrix, dot_products, newton_schulz_basis, queries_and_keys, skew_matrix,
 )  # fmt: skip
-from theorems.osa.part_e_experiments.untrained import decided_at_the_experiments
-from theorems.osa.settings import LAYER
+from theorems.osa.settings import LAYER, UNTRAINED_LAYER
 from theorems.osa.shapes import Alpha, Epsilon, HeadSize, Key, Output, Query, Steps, Tokens, Value
 from verify.matrix import concatenate, determinant, expm, eye, ones, rational, sqrt
 from verify.vocabulary import Claim, Equal, HasStructure, Reading, Real, Setting
@@ -41,11 +40,10 @@ SKEW.mutant("second product dropped", lambda X, W_Q, W_K, alpha: dot_products(X,
 SKEW.mutant("second product counted twice",
     lambda value, X, W_Q, W_K, alpha: value - dot_products(X, W_Q, W_K, alpha).T)  # fmt: skip
 
-SPECIAL_ORTHOGONAL = Claim(LAYER, "osa.so-n", label="Section 2, text below Eqs. (4), (5)",
+SPECIAL_ORTHOGONAL = Claim(UNTRAINED_LAYER, "osa.so-n", label="Section 2, text below Eqs. (4), (5)",
     statement=r"\mathbf{A}(\mathbf{X}) = \exp(\mathbf{S}) \in \mathrm{SO}(N)",
     relation=HasStructure(), uses=("osa.eq-5-skew",),
 )  # fmt: skip
-decided_at_the_experiments(SPECIAL_ORTHOGONAL)
 
 
 def rotation_defect(A: Any) -> Any:

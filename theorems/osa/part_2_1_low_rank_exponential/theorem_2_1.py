@@ -13,9 +13,9 @@ from theorems.osa import OSA
 from theorems.osa.definitions import (
     SHAPES, attention_matrix, dot_products, queries_and_keys, rank, skew_matrix, whole_heads,
 )  # fmt: skip
-from theorems.osa.part_e_experiments.untrained import decided_at_the_experiments
 from theorems.osa.settings import (
-    BASIS, CONTAINS_QUERIES_AND_KEYS, INDEPENDENT, LAYER, NONZERO_ALPHA, ORTHONORMAL, with_basis,
+    BASIS, CONTAINS_QUERIES_AND_KEYS, INDEPENDENT, LAYER, NONZERO_ALPHA, ORTHONORMAL, UNTRAINED, UNTRAINED_LAYER,
+    with_basis,
 )  # fmt: skip
 from theorems.osa.shapes import (
     Alpha, Basis, Coordinates, HeadSize, Key, Length, NonzeroAlpha, Query, SquareQuery, SquareWeights, TokenFrame,
@@ -26,7 +26,7 @@ from verify.matrix import (
 )  # fmt: skip
 from verify.vocabulary import Assumption, Claim, Equal, HasStructure
 
-THEOREM_21 = Claim(LAYER, "osa.thm-2.1", label="Theorem 2.1, Eqs. (6), (7)",
+THEOREM_21 = Claim(UNTRAINED_LAYER, "osa.thm-2.1", label="Theorem 2.1, Eqs. (6), (7)",
     statement=r"""\text{Let } \mathbf{B}(\mathbf{X}) \in \mathbb{R}^{N\times r} \text{ be a matrix where the columns
         provide an orthonormal basis for the subspace } U \text{ spanned by the columns of } \mathbf{Q},\mathbf{K}\ (r =
         \operatorname{rank}\mathbf{S}). \text{ Then } \exp(\mathbf{S}(\mathbf{X})) = \mathbf{I}_N +
@@ -56,7 +56,6 @@ THEOREM_21 = Claim(LAYER, "osa.thm-2.1", label="Theorem 2.1, Eqs. (6), (7)",
         identity itself needs only orthonormal columns whose span contains Q and K. Read as dim U alone, r makes the
         theorem true as it stands, and leaves the proof, where U is the image of S: osa.f1-image.""",
 )  # fmt: skip
-decided_at_the_experiments(THEOREM_21)
 
 
 @THEOREM_21.inputs
@@ -76,7 +75,8 @@ THEOREM_21.mutant("I_r not subtracted", "expm(B.T @ S @ B) - eye(B.shape[1]) -> 
 THEOREM_21.mutant("I_N and I_r both dropped", lambda value, B: value - eye(B.shape[0]) + B @ B.T)
 THEOREM_21.mutant("[S] transposed", "B.T @ S @ B -> (B.T @ S @ B).T")
 
-THEOREM_21_ANY_BASIS = Claim(BASIS, "osa.thm-2.1-any-basis", label="Theorem 2.1, for any basis",
+THEOREM_21_ANY_BASIS = Claim(BASIS.extended(scales=[UNTRAINED.at(q=0)]), "osa.thm-2.1-any-basis",
+    label="Theorem 2.1, for any basis",
     statement=r"""\text{For every } \mathbf{B} \in \mathbb{R}^{N\times r} \text{ with orthonormal columns whose span
         contains the image of } \mathbf{S} = \tfrac{\alpha}{\sqrt{d_v}}(\mathbf{Q}\mathbf{K}^\top -
         \mathbf{K}\mathbf{Q}^\top), \text{ as it does if it contains the columns of } \mathbf{Q},\mathbf{K}, \text{
@@ -87,7 +87,6 @@ THEOREM_21_ANY_BASIS = Claim(BASIS, "osa.thm-2.1-any-basis", label="Theorem 2.1,
         columns of B are a basis of the image of S, as in Appendix F.1: Q = [e_1, e_1], K = [e_2, e_3] has rank S = 2,
         and span[Q, K] = R^3.""",
 )  # fmt: skip
-decided_at_the_experiments(THEOREM_21_ANY_BASIS, q=0)
 
 
 @THEOREM_21_ANY_BASIS.formula

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 from theorems.osa import OSA
 from theorems.osa.definitions import attention, attention_matrix, cayley
-from theorems.osa.part_e_experiments.untrained import decided_at_the_experiments
+from theorems.osa.settings import UNTRAINED
 from theorems.osa.shapes import Alpha, Tokens
 from verify.matrix import concatenate, eye, ones, rational, trace
 from verify.vocabulary import Assumption, Claim, Equal, Setting, Shape
@@ -98,7 +98,7 @@ def orthogonal_layers(X: Any, W_Q: Any, W_K: Any, left: Any, right: Any, alpha: 
     return {"X": X, "W_Q": W_Q, "W_K": W_K, "W_V": W_V, "W_O": W_O, "alpha": alpha * MODERATE}
 
 
-THEOREM_22 = Claim(LAYERS, "osa.thm-2.2", label="Theorem 2.2, Eq. (8)",
+THEOREM_22 = Claim(LAYERS.extended(scales=[UNTRAINED.at(l=2)]), "osa.thm-2.2", label="Theorem 2.2, Eq. (8)",
     statement=r"""\Sigma_l = \mathbf{X}_l\mathbf{X}_l^\top = \mathbf{A}\Sigma_0\mathbf{A}^\top, \quad
         \mathbf{A}\in\mathrm{SO}(N). \text{ Therefore the rank and eigenvalues of } \Sigma_0 \text{ are preserved}""",
     assumptions=["skipless OSA-only Transformer (no MLP)", "h = 1, at initialisation", ORTHOGONAL_WEIGHTS],
@@ -108,7 +108,6 @@ THEOREM_22 = Claim(LAYERS, "osa.thm-2.2", label="Theorem 2.2, Eq. (8)",
         their multiplicities. A is the exact exp(S), not that of Newton-Schulz, which is orthogonal only in the limit;
         and h = 1 excludes the initialisation of Appendix C.2, which needs 2 d_v <= d.""",
 )  # fmt: skip
-decided_at_the_experiments(THEOREM_22, l=2)
 
 
 @THEOREM_22.inputs

@@ -12,7 +12,7 @@ import numpy as np
 
 from theorems.osa import OSA
 from theorems.osa.definitions import cayley, newton_schulz_basis, newton_schulz_iterate, orthonormal_columns
-from theorems.osa.part_e_experiments.untrained import decided_at_the_experiments
+from theorems.osa.settings import UNTRAINED
 from theorems.osa.shapes import Column, Entry, Epsilon, Factor, Square, Steps, TokenFrame, Values
 from verify.arithmetics import is_tensor
 from verify.matrix import (
@@ -21,7 +21,7 @@ from verify.matrix import (
 )  # fmt: skip
 from verify.oracles import jacobian
 from verify.vocabulary import (
-    Assumption, AtMost, Claim, Equal, HasStructure, QuadraticRate, Reading, Shape, TendsTo, subject,
+    Assumption, AtMost, Claim, Equal, HasStructure, QuadraticRate, Reading, Setting, Shape, TendsTo, subject,
 )  # fmt: skip
 
 # -- the basis by reduced QR -------------------------------------------------------------------------------------------
@@ -193,7 +193,8 @@ PRENORMALISATION.mutant("longest column instead of the Frobenius norm",
     lambda M: stacked(_longest(M), 0 * _longest(M) + sqrt(3)))  # fmt: skip
 PRENORMALISATION.mutant("requirement 1/sqrt(3)", "sqrt(3) -> 1 / sqrt(3)")
 
-PRENORMALISED_FLOOR = Claim(OSA, "osa.ns-prenorm-floor", label="Section 2.3, what pre-normalisation costs",
+PRENORMALISED_FLOOR = Claim(Setting(OSA, scales=[UNTRAINED]), "osa.ns-prenorm-floor",
+    label="Section 2.3, what pre-normalisation costs",
     statement=r"""\min_i \sigma_i(\mathbf{M}_K) \le g^{K}\big(\min(N, 2d_v)^{-1/2}\big), \quad g(s) = \tfrac12 s(3 -
         s^2),\text{ for every } \mathbf{M}, \text{ since } \min_i\sigma_i(\mathbf{M}_0) \le
         \|\mathbf{M}_0\|_F/\sqrt{\min(N, 2d_v)}""",
@@ -202,7 +203,6 @@ PRENORMALISED_FLOOR = Claim(OSA, "osa.ns-prenorm-floor", label="Section 2.3, wha
     note="""With 2 d_v = 32 and K = 6 (Appendix E) the smallest singular value of B is at most 0.988, for any tokens;
         equality (as eps tends to 0) needs the singular values of M to be equal.""",
 )  # fmt: skip
-decided_at_the_experiments(PRENORMALISED_FLOOR)
 
 
 @PRENORMALISED_FLOOR.inputs

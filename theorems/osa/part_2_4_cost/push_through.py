@@ -10,8 +10,7 @@ from typing import Any
 
 from theorems.osa import OSA
 from theorems.osa.definitions import attention, orthonormal_columns, query_key_generator, whole_heads
-from theorems.osa.part_e_experiments.untrained import decided_at_the_experiments
-from theorems.osa.settings import LAYER, ORTHONORMAL, layer
+from theorems.osa.settings import LAYER, ORTHONORMAL, UNTRAINED_LAYER, layer
 from theorems.osa.shapes import Alpha, Basis, Key, Output, Query, Rank, SquareQuery, TokenFrame, Tokens, Value
 from verify.matrix import (
     concatenate, condition_number, expm, eye, rational, singular_values, spectral_norm, sqrt, zeros,
@@ -63,7 +62,7 @@ def push_through_factor(G: Any, W_Q: Any, W_K: Any, W_V: Any, W_O: Any, alpha: A
     return expm(scaled_generator(W_Q, W_K, alpha) @ G) @ W_V @ W_O
 
 
-PUSHED_THROUGH = Claim(LAYER, "osa.push-through-layer", label="Eq. (5) through d x d matrices",
+PUSHED_THROUGH = Claim(UNTRAINED_LAYER, "osa.push-through-layer", label="Eq. (5) through d x d matrices",
     statement=r"""
         \mathrm{OSA}(\mathbf{X}) = \mathbf{X}\,\big[\exp(\mathbf{W}\mathbf{G})\,\mathbf{W}^V\mathbf{W}^O\big],\quad
         \mathbf{W} = \tfrac{\alpha}{\sqrt{d_v}}\big(\mathbf{W}^Q(\mathbf{W}^K)^\top - \mathbf{W}^K(\mathbf{W}^Q)^\top
@@ -71,7 +70,6 @@ PUSHED_THROUGH = Claim(LAYER, "osa.push-through-layer", label="Eq. (5) through d
     relation=Equal(), all_sizes=True, uses=("osa.push-through",), exact=True, of_project=True,
     note="No basis, any rank: O(N d^2 + d^3) work and O(N d + d^2) memory.",
 )  # fmt: skip
-decided_at_the_experiments(PUSHED_THROUGH)
 PUSHED_THROUGH.inputs(layer)
 
 
@@ -171,7 +169,7 @@ def attention_in_frame(X: Any, B: Any, factor: Callable[[Any, Any], Any]) -> Any
     return concatenate([B, P], axis=1) @ factor(R, P)
 
 
-QR_LAYER = Claim(LAYER, "osa.qr-of-x-layer", label="Eq. (5) through an orthonormal frame of the tokens",
+QR_LAYER = Claim(UNTRAINED_LAYER, "osa.qr-of-x-layer", label="Eq. (5) through an orthonormal frame of the tokens",
     statement=r"\text{For } \mathbf{B}^\top\mathbf{B}=\mathbf{I}_r,\ \mathbf{R}=\mathbf{B}^\top\mathbf{X},\ "
     r"\mathbf{P}=\mathbf{X}-\mathbf{B}\mathbf{R}: \quad \mathrm{OSA}(\mathbf{X}) = [\mathbf{B},\mathbf{P}]\,\exp"
     r"\begin{pmatrix}\mathbf{R}\mathbf{W}\mathbf{R}^\top & \mathbf{R}\mathbf{W}\mathbf{P}^\top\mathbf{P}\\ \mathbf{W}"
@@ -186,7 +184,6 @@ QR_LAYER = Claim(LAYER, "osa.qr-of-x-layer", label="Eq. (5) through an orthonorm
     note="""The exponential is that of a skew matrix where P = 0. P is kept because its derivative does not vanish: with
         it the layer may be differentiated with B held fixed, which asks nothing of the rank of X.""",
 )  # fmt: skip
-decided_at_the_experiments(QR_LAYER)
 
 
 @QR_LAYER.inputs

@@ -10,8 +10,7 @@ from theorems.osa.definitions import (
     cayley, exponential_minus_identity, newton_schulz_basis, queries_and_keys, skew_matrix, whole_heads,
 )  # fmt: skip
 from theorems.osa.part_2_3_bases.bases import stacked
-from theorems.osa.part_e_experiments.untrained import decided_at_the_experiments
-from theorems.osa.settings import FROM_NEWTON_SCHULZ
+from theorems.osa.settings import FROM_NEWTON_SCHULZ, UNTRAINED
 from theorems.osa.shapes import (
     Epsilon, Factor, Key, Query, SkewMatrix, Square, Steps, TokenFrame, Tokens, UnitInterval, Values,
 )  # fmt: skip
@@ -84,7 +83,7 @@ UNCONVERGED = Setting(
     where=whole_heads,
 )
 
-EQUATION_10 = Claim(UNCONVERGED, "osa.thm-a.1-eq-10", label="Theorem A.1, Eq. (10)/(46)",
+EQUATION_10 = Claim(UNCONVERGED.extended(scales=[UNTRAINED]), "osa.thm-a.1-eq-10", label="Theorem A.1, Eq. (10)/(46)",
     statement=r"""\|\mathbf{Y}^\top\mathbf{Y}-\mathbf{I}_N\|_2 \le \left(e^{\|\mathbf{S}\|_2}-1\right)^2\max_i|\sigma_i(
         \mathbf{B})^2(\sigma_i(\mathbf{B})^2-1)|""",
     relation=AtMost(),
@@ -96,7 +95,6 @@ EQUATION_10 = Claim(UNCONVERGED, "osa.thm-a.1-eq-10", label="Theorem A.1, Eq. (1
         S. ||B||_2 <= 1 is needed (osa.thm-a.1-eq-10-any-norm), and ||S||_2^2 can stand for (e^{||S||_2} - 1)^2
         (osa.thm-a.1-quadratic).""",
 )  # fmt: skip
-decided_at_the_experiments(EQUATION_10)
 
 
 @EQUATION_10.inputs

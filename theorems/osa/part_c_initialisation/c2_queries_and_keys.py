@@ -9,15 +9,14 @@ from typing import Annotated, Any
 
 from theorems.osa import OSA
 from theorems.osa.definitions import attention, cayley, orthonormal_columns, query_key_generator, whole_heads
-from theorems.osa.part_e_experiments.untrained import decided_at_the_experiments
 from theorems.osa.settings import (
-    HEADS, LAYER, ORTHONORMAL_QUERIES_AND_KEYS, gram_defect, layer, newton_schulz_jacobian,
+    HEADS, LAYER, ORTHONORMAL_QUERIES_AND_KEYS, UNTRAINED, gram_defect, layer, newton_schulz_jacobian,
     orthonormal_queries_and_keys, two_heads,
 )  # fmt: skip
 from theorems.osa.shapes import Alpha, Epsilon, Frame, Key, Output, Query, Steps, Tokens, Value
 from verify.matrix import COLUMN, concatenate, expm, eye, ones, rational, sqrt, total
 from verify.oracles import jacobian
-from verify.vocabulary import Assumption, AtMost, Claim, Equal, HasStructure, Shape
+from verify.vocabulary import Assumption, AtMost, Claim, Equal, HasStructure, Setting, Shape
 
 # -- query and key weights ---------------------------------------------------------------------------------------------
 
@@ -45,7 +44,7 @@ C2_DIMS.oracle(lambda W_Q, W_K: W_Q.shape[1] + W_K.shape[1])
 C2_DIMS.mutant("d - d_v, as for h > 2", lambda value, W_Q: value - W_Q.shape[1])
 C2_DIMS.mutant("d - 1", lambda value: value - 1)
 
-THEOREM_C2 = Claim(OSA, "osa.thm-c.2", label="Theorem C.2, Eq. (14)",
+THEOREM_C2 = Claim(Setting(OSA, scales=[UNTRAINED]), "osa.thm-c.2", label="Theorem C.2, Eq. (14)",
     statement=r"""
         \kappa(\tilde{\mathbf{W}})=1; \text{ the non-zero singular values of } \tilde{\mathbf{W}} \text{ are } 1""",
     assumptions=[
@@ -60,7 +59,6 @@ THEOREM_C2 = Claim(OSA, "osa.thm-c.2", label="Theorem C.2, Eq. (14)",
     relation=HasStructure(), sizes={"d": (2, 6), "d_v": (1, 3)}, where=lambda sizes: 2 * sizes["d_v"] <= sizes["d"],
     proof=("osa.eq-53",), exact=True,
 )  # fmt: skip
-decided_at_the_experiments(THEOREM_C2)
 THEOREM_C2.inputs(orthonormal_queries_and_keys)
 
 

@@ -12,9 +12,8 @@ from typing import Any
 
 from theorems.osa import OSA
 from theorems.osa.definitions import attention_matrix, newton_schulz_iterate, orthonormal_columns
-from theorems.osa.part_e_experiments.untrained import decided_at_the_experiments
 from theorems.osa.settings import (
-    ANY_ALPHA, NONNEGATIVE_ALPHA, ORTHONORMAL_OUTPUTS, ORTHONORMAL_QUERIES_AND_KEYS, ORTHONORMAL_VALUES,
+    ANY_ALPHA, NONNEGATIVE_ALPHA, ORTHONORMAL_OUTPUTS, ORTHONORMAL_QUERIES_AND_KEYS, ORTHONORMAL_VALUES, UNTRAINED,
     newton_schulz_attention_matrix, orthonormal_queries_and_keys, two_heads,
 )  # fmt: skip
 from theorems.osa.shapes import (
@@ -288,7 +287,8 @@ def negative_alpha() -> dict[str, Any]:
     return {"X": [[1, 0], [0, 1]], **weights, "alpha": -1, "epsilon": 1, "K": 0}
 
 
-NEAR_IDENTITY = Claim(AT_INITIALISATION, "osa.c3-near-identity", label="Appendix C.3, text after Theorem C.3",
+NEAR_IDENTITY = Claim(AT_INITIALISATION.extended(scales=[UNTRAINED]), "osa.c3-near-identity",
+    label="Appendix C.3, text after Theorem C.3",
     statement=r"""\text{we initialise } \alpha \text{ to be some small number. Indeed this can be viewed as setting }
         \mathbf{A}(\mathbf{X}) \text{ to be close to the identity matrix at the start of training}""",
     assumptions=[ORTHONORMAL_QUERIES_AND_KEYS, "||X||_2 bounded", NEWTON_SCHULZ],
@@ -298,7 +298,6 @@ NEAR_IDENTITY = Claim(AT_INITIALISATION, "osa.c3-near-identity", label="Appendix
         "||A - I||_2 <= |alpha| ||X||_2^2 / sqrt(d_v), for A from Newton-Schulz and for A = exp(S) alike",
     ),
 )  # fmt: skip
-decided_at_the_experiments(NEAR_IDENTITY)
 
 
 @NEAR_IDENTITY.formula

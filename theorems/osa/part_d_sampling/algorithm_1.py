@@ -10,11 +10,11 @@ from typing import Annotated, Any
 import numpy as np
 
 from theorems.osa import OSA
-from theorems.osa.part_e_experiments.untrained import decided_at_the_experiments
+from theorems.osa.settings import UNTRAINED
 from verify.oracles import SMALLEST_P, LawTest, kolmogorov_smirnov, moment_test, proportion_test, same_law
-from verify.vocabulary import Claim, FollowsLaw, InputError, Size, subject
+from verify.vocabulary import Claim, FollowsLaw, InputError, Setting, Size, subject
 
-ALGORITHM_1 = Claim(OSA, "osa.alg-1", label="Algorithm 1",
+ALGORITHM_1 = Claim(Setting(OSA, scales=[UNTRAINED.at(n=64, m=32)]), "osa.alg-1", label="Algorithm 1",
     statement=r"""\text{QR of a Gaussian matrix with columns of } \mathbf{Q} \text{ multiplied by } \operatorname{sign}(
         \mathbf{R}_{ii}) \text{ samples } \mathcal{U}_{n\times m}, \text{ the uniform distribution on }
         V_m(\mathbb{R}^n)""",
@@ -25,7 +25,6 @@ ALGORITHM_1 = Claim(OSA, "osa.alg-1", label="Algorithm 1",
         it returns what the algorithm returns for Z with the rows i <= m and the columns multiplied by the signs, which
         leave the signs as they are and the law of Z too.""",
 )  # fmt: skip
-decided_at_the_experiments(ALGORITHM_1, n=64, m=32)
 
 
 @ALGORITHM_1.inputs

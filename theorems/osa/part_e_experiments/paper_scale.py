@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Any
 from theorems.osa import OSA
 from theorems.osa.part_c_initialisation.c3_theorem_c_3 import first_term_bound
 from theorems.osa.part_d_sampling.algorithm_1 import stiefel_uniform
-from theorems.osa.part_e_experiments.untrained import VALUES
-from theorems.osa.settings import newton_schulz_attention_matrix
+from theorems.osa.settings import UNTRAINED_ALPHA, UNTRAINED_EPSILON, newton_schulz_attention_matrix
 from theorems.osa.shapes import HeadSize, Length, Steps, Width
 from verify.matrix import eye, kron, singular_values, spectral_norm
 from verify.oracles import SMALLEST_P, LawTest, at_least_probability
@@ -72,7 +71,7 @@ def untrained_head(generator: torch.Generator, N: int, d: int, d_v: int, K: int,
     weight = torch.as_tensor(alpha, dtype=X.dtype, device=X.device)
 
     def attention(Y: torch.Tensor) -> torch.Tensor:
-        return newton_schulz_attention_matrix(Y, pair[:, :d_v], pair[:, d_v:], weight, VALUES["epsilon"], K)
+        return newton_schulz_attention_matrix(Y, pair[:, :d_v], pair[:, d_v:], weight, UNTRAINED_EPSILON, K)
 
     return Head(X, attention, W_V, float(first_term_bound(X, W_V, weight)))
 
@@ -113,7 +112,7 @@ def _norms(head: Head) -> tuple[float, float]:
 @PAPER_SCALE.formula
 def norms_at_paper_scale(generator: Any, N: int, d: int, d_v: int, K: int) -> tuple[float, float]:
     """||J_1||_2 (from below) and ||A - I||_2 for one random head with alpha = 0.1 and standard normal tokens."""
-    return _norms(untrained_head(generator, N, d, d_v, K, VALUES["alpha"], 1.0))
+    return _norms(untrained_head(generator, N, d, d_v, K, UNTRAINED_ALPHA, 1.0))
 
 
 @PAPER_SCALE.part("laws")
@@ -155,7 +154,7 @@ def singular_values_in_the_interval(
 
     tests = []
     for _ in range(samples):
-        head = untrained_head(generator, N, d, d_v, K, VALUES["alpha"], EMBEDDINGS)
+        head = untrained_head(generator, N, d, d_v, K, UNTRAINED_ALPHA, EMBEDDINGS)
         bound, delta = formula(head)
         J = head.jacobian()
         J_1 = J - kron(head.W_V.T, head.A)
@@ -171,7 +170,7 @@ def singular_values_in_the_interval(
     return tests
 
 
-SMALL_TOKENS.mutant("C alpha^2", 'head.bound -> head.bound * VALUES["alpha"]')
+SMALL_TOKENS.mutant("C alpha^2", "head.bound -> head.bound * UNTRAINED_ALPHA")
 SMALL_TOKENS.mutant("C / 20", lambda head: (head.bound / 20, float((singular_values(head.A) - 1).abs().max())))
 
 

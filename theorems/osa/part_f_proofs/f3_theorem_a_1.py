@@ -11,8 +11,7 @@ from theorems.osa.part_a_orthogonality_error.theorem_a_1 import (
     SKEW, decomposed_factor_within_the_unit_ball, decomposition, excess, growth_of_norm, orthogonality_error,
     smallest_dimension,
 )  # fmt: skip
-from theorems.osa.part_e_experiments.untrained import decided_at_the_experiments
-from theorems.osa.settings import FROM_NEWTON_SCHULZ
+from theorems.osa.settings import FROM_NEWTON_SCHULZ, UNTRAINED
 from theorems.osa.shapes import Epsilon, Factor, SkewMatrix, Square, Steps, TokenFrame, UnitInterval, Values
 from verify.matrix import (
     absolute, concatenate, expm, eye, frobenius_norm, maximum, rational, singular_values, spectral_norm, vec_r,
@@ -314,7 +313,8 @@ QUARTER.oracle(lambda x: rational(1, 4) - absolute(x * x * (x * x - 1)))
 QUARTER.mutant("maximum at x = 1/2", lambda x: (x - rational(1, 2)) * (x - rational(1, 2)))
 QUARTER.mutant("maximum 1/5 in place of 1/4", lambda value: value - rational(1, 20))
 
-NEVER_ABOVE_ONE = Claim(OSA, "osa.ns-sv-at-most-1", label="F.3, text after Eq. (41)",
+NEVER_ABOVE_ONE = Claim(Setting(OSA, scales=[UNTRAINED.at(k=32)]), "osa.ns-sv-at-most-1",
+    label="F.3, text after Eq. (41)",
     statement=r"""\text{singular values of } \mathbf{M}_0 \text{ are less than 1, and Newton-Schulz cannot increase
         singular values in } (0,1] \text{ to more than } 1""",
     assumptions=[FROM_NEWTON_SCHULZ],
@@ -322,7 +322,6 @@ NEVER_ABOVE_ONE = Claim(OSA, "osa.ns-sv-at-most-1", label="F.3, text after Eq. (
     where=lambda sizes: sizes["k"] == min(sizes["N"], sizes["m"]), uses=("osa.ns-prenorm",),
     note="1 - g(s) = (1 - s)^2 (2 + s) / 2 for g(s) = s (3 - s^2) / 2.",
 )  # fmt: skip
-decided_at_the_experiments(NEVER_ABOVE_ONE, k=32)
 
 
 @NEVER_ABOVE_ONE.inputs
