@@ -10,7 +10,7 @@ from verify.checks import checks_of
 from verify.checks.attack import Check
 from verify.checks.record import UPHELD, Record
 from verify.checks.settings import Settings
-from verify.evidence.runner import fingerprint
+from verify.evidence.fingerprints import fingerprint
 from verify.vocabulary import Claim
 
 

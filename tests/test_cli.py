@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
+import time
+from collections.abc import Callable
 from pathlib import Path
 
 import jsonschema
@@ -87,19 +90,107 @@ def test_without_its_libraries_the_site_names_the_extra_and_nothing_is_written(f
     assert not (folder / "report").exists()
 
 
-def test_changed_formulas_make_evidence_stale(folder: Path) -> None:
+def test_changed_formulas_make_evidence_stale_and_comments_do_not(folder: Path) -> None:
     verify(folder, "run", "--effort", "quick", "--jobs", "1")
     module = folder / "demo_claims/sound.py"
     module.write_text(module.read_text() + "\n# changed\n")
+    assert "holds" in verify(folder, "list").stdout
+    module.write_text(module.read_text().replace("B.T @ A.T", "B.T @ A.T * 1"))
     assert "open" in verify(folder, "list").stdout
+
+
+def test_only_what_is_missing_runs(folder: Path) -> None:
+    assert "have evidence" not in verify(folder, "run", "--effort", "quick", "--jobs", "1").stderr
+    again = verify(folder, "run", "--effort", "quick", "--jobs", "1")
+    assert again.returncode == 0 and "1 holds" in again.stdout
+    assert "4 of 4 checks have evidence about this code (--again repeats them)" in again.stderr
+    assert "[1/" not in again.stderr
+    assert "[4/4]" in verify(folder, "run", "--effort", "quick", "--jobs", "1", "--again").stderr
+    write_claim(folder / "demo_claims", "other")
+    more = verify(folder, "run", "--effort", "quick", "--jobs", "1")
+    assert "4 of 8 checks have evidence" in more.stderr and "[4/4]" in more.stderr and "2 holds" in more.stdout
+    assert "[8/8]" in verify(folder, "run", "--effort", "quick", "--seed", "3", "--jobs", "1").stderr
+    assert "[8/8]" in verify(folder, "run", "--effort", "ci", "--jobs", "1").stderr
+    assert "8 of 8" in verify(folder, "run", "--effort", "quick", "--jobs", "1").stderr
+
+
+def test_what_failed_runs_again_and_fails_again(folder: Path) -> None:
+    write_claim(folder / "demo_claims", "false", formula="B.T @ A.T + 1")
+    for _ in range(2):
+        ran = verify(folder, "run", "demo.false", "--effort", "quick", "--jobs", "1")
+        assert ran.returncode == 1 and "rounding units" in ran.stdout
+
+
+def test_a_violation_at_one_seed_stands_at_the_next(folder: Path) -> None:
+    write_claim(folder / "demo_claims", "false", formula="B.T @ A.T + 1")
+    assert verify(folder, "run", "demo.false", "--effort", "quick", "--seed", "3", "--jobs", "1").returncode == 1
+    records = next((folder / ".verify/evidence").iterdir())
+    found = [json.loads(line) for line in records.read_text().splitlines()]
+    upheld = [{**record, "outcome": "upheld", "seed": 4, "when": record["when"] + 1} for record in found]
+    records.write_text("".join(json.dumps(record) + "\n" for record in [*found, *upheld]))
+    assert "violated" in verify(folder, "show", "demo.false").stdout
+
+
+def test_list_and_show_mention_rejected_lines(folder: Path) -> None:
+    verify(folder, "run", "--effort", "quick", "--jobs", "1")
+    (folder / ".verify/evidence/foreign.jsonl").write_text("[1]\n")
+    for arguments in (["list"], ["show", "demo.sound"], ["report", "--no-site"]):
+        assert "rejected evidence: .verify/evidence/foreign.jsonl:1: not a record" in verify(folder, *arguments).stderr
 
 
 def test_a_killed_worker_is_named_and_the_rest_goes_on(folder: Path) -> None:
     write_claim(folder / "demo_claims", "suicidal", before="import os, signal; os.kill(os.getpid(), signal.SIGKILL)")
+    for number in range(3):
+        write_claim(folder / "demo_claims", f"other_{number}")
     ran = verify(folder, "run", "--effort", "quick", "--jobs", "2")
     assert ran.returncode == 1
     assert "demo.suicidal" in ran.stdout and "worker process died" in ran.stdout
-    assert "holds" in verify(folder, "list", "demo.sound").stdout
+    assert "4 holds, 1 open" in ran.stdout or "1 open, 4 holds" in ran.stdout
+
+
+def test_an_unusable_folder_of_evidence_is_one_line(folder: Path) -> None:
+    (folder / "file").write_text("")
+    for jobs in ("1", "2"):
+        ran = verify(folder, "--evidence", "file/below", "run", "--effort", "quick", "--jobs", jobs)
+        assert ran.returncode == 2 and ran.stderr.splitlines()[-1].startswith(
+            "verify: evidence: expected a folder that"
+        )
+        assert "Traceback" not in ran.stderr
+
+
+def processes_of(session: int) -> list[str]:
+    """The command lines of the processes of a session that still live."""
+    listed = subprocess.run(
+        ["ps", "-o", "stat=,args=", "-s", str(session)], capture_output=True, text=True, check=False
+    )
+    return [line for line in listed.stdout.splitlines() if line.strip() and not line.startswith("Z")]
+
+
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+def test_a_run_that_is_stopped_leaves_no_worker_and_resumes(folder: Path, how: signal.Signals) -> None:
+    slow = "import os, time; time.sleep(60 if os.path.exists('slow') else 0)"
+    for number in range(4):
+        write_claim(folder / "demo_claims", f"slow_{number}", before=slow)
+    (folder / "slow").touch()
+    assert verify(folder, "run", "demo.sound", "--effort", "quick", "--jobs", "1").returncode == 0
+    command = [sys.executable, "-m", "verify.cli", "--package", "demo_claims", "run", "demo.slow*", "--jobs", "2"]
+    run = subprocess.Popen(command, cwd=folder, start_new_session=True, stderr=subprocess.DEVNULL)
+    wait_for(lambda: sum("spawn_main" in line for line in processes_of(run.pid)) == 2)
+    time.sleep(1)
+    run.send_signal(how)
+    status = run.wait(timeout=5)
+    assert status == (130 if how == signal.SIGINT else -how)
+    wait_for(lambda: not processes_of(run.pid), 5)
+    (folder / "slow").unlink()
+    resumed = verify(folder, "run", "--effort", "quick", "--jobs", "2")
+    assert "4 of 20 checks have evidence" in resumed.stderr and "5 holds" in resumed.stdout
+
+
+def wait_for(condition: Callable[[], bool], seconds: float = 60) -> None:
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end, "waited in vain"
+        time.sleep(0.1)
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,8 @@ from tests import claims_that_fail as toy
 from verify.checks import checks_of
 from verify.checks.record import CERTIFIED, ERROR, UPHELD, VIOLATED, Record
 from verify.checks.settings import settings_for
-from verify.evidence.runner import fingerprint, judge, run_check
+from verify.evidence.fingerprints import fingerprint
+from verify.evidence.runner import judge, run_check
 from verify.evidence.verdicts import disagreements, judge_all
 from verify.vocabulary import Claim, Registry, RegistryError
 

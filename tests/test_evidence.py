@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import json
 import math
+import os
 from pathlib import Path
 
 import pytest
 
-from verify.checks.record import SCHEMA, Record
-from verify.evidence.store import Recorder, current, latest, read
+from verify.checks.record import CERTIFIED, ERROR, SCHEMA, UNCERTIFIED, UPHELD, VIOLATED, Record
+from verify.evidence.store import Recorder, current, read, standing
+from verify.vocabulary import InputError
 
 
 def record(claim: str = "toy.a", check: str = "enclosed", **values: object) -> Record:
-    return Record(claim=claim, check=check, arithmetic="ball", outcome="upheld", fingerprint="f", **values)  # type: ignore[arg-type]
+    given = {"outcome": UPHELD, **values}
+    return Record(claim=claim, check=check, arithmetic="ball", fingerprint="f", **given)  # type: ignore[arg-type]
 
 
 def test_records_survive_the_round_trip_with_infinities(tmp_path: Path) -> None:
@@ -72,7 +75,63 @@ def test_evidence_about_other_code_is_stale() -> None:
 
 def test_the_newest_record_of_each_check_and_device_counts() -> None:
     records = [record(satisfied=1), record(satisfied=2), record(satisfied=3, device="cuda")]
-    assert [r.satisfied for r in latest(records)] == [2, 3]
+    assert [r.satisfied for r in standing(records)] == [2, 3]
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "counts"),
+    [
+        ({"outcome": VIOLATED, "effort": "quick"}, {"outcome": UPHELD, "effort": "deep"}, "before"),
+        ({"outcome": VIOLATED, "effort": "ci", "seed": 7}, {"outcome": UPHELD, "effort": "ci", "seed": 0}, "before"),
+        ({"outcome": VIOLATED}, {"outcome": ERROR}, "before"),
+        ({"outcome": CERTIFIED}, {"outcome": UNCERTIFIED}, "before"),
+        ({"outcome": UPHELD, "effort": "deep"}, {"outcome": VIOLATED, "effort": "quick"}, "after"),
+        ({"outcome": VIOLATED, "seed": 1}, {"outcome": VIOLATED, "seed": 2}, "after"),
+        ({"outcome": UPHELD, "effort": "ci"}, {"outcome": UPHELD, "effort": "quick"}, "before"),
+        ({"outcome": UPHELD, "effort": "ci"}, {"outcome": UPHELD, "effort": "deep"}, "after"),
+        ({"outcome": UPHELD, "effort": "ci"}, {"outcome": ERROR, "effort": "quick"}, "after"),
+        ({"outcome": ERROR, "effort": "ci"}, {"outcome": UPHELD, "effort": "quick"}, "after"),
+    ],
+)
+def test_what_was_found_stands_until_the_code_changes(
+    before: dict[str, object], after: dict[str, object], counts: str
+) -> None:
+    (kept,) = standing([record(message="before", **before), record(message="after", **after)])
+    assert kept.message == counts
+
+
+def test_a_record_after_a_torn_line_is_whole(tmp_path: Path) -> None:
+    recorder = Recorder(tmp_path)
+    recorder.append(record(check="one"))
+    recorder.path.write_text(recorder.path.read_text() + '{"claim": "toy.a", "che')
+    recorder.append(record(check="two"))
+    records, (rejected,) = read(tmp_path)
+    assert [r.check for r in records] == ["one", "two"] and rejected.line == 2
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
+def test_a_full_disk_gives_one_clear_line(tmp_path: Path) -> None:
+    recorder = Recorder(tmp_path)
+    recorder.path.symlink_to("/dev/full")
+    with pytest.raises(InputError, match=r"evidence: expected a folder that can be written to; got '.*' \(.+\)$"):
+        recorder.append(record())
+
+
+def test_a_folder_that_is_a_file_gives_one_clear_line(tmp_path: Path) -> None:
+    (tmp_path / "evidence").write_text("")
+    with pytest.raises(InputError, match=r"a folder that can be written to; got '.*' \(.*\)"):
+        Recorder(tmp_path / "evidence").append(record())
+    with pytest.raises(InputError, match=r"a folder that can be read; got '.*' \(Not a directory\)"):
+        read(tmp_path / "evidence")
+
+
+def test_what_is_no_file_is_rejected_and_never_waited_for(tmp_path: Path) -> None:
+    Recorder(tmp_path).append(record())
+    os.mkfifo(tmp_path / "pipe.jsonl")
+    (tmp_path / "folder.jsonl").mkdir()
+    (tmp_path / "lost.jsonl").symlink_to(tmp_path / "nowhere")
+    records, rejected = read(tmp_path)
+    assert len(records) == 1 and {item.reason for item in rejected} == {"it is not a file"} and len(rejected) == 3
 
 
 def test_an_absent_folder_is_no_evidence(tmp_path: Path) -> None:
@@ -93,6 +152,9 @@ def test_an_absent_folder_is_no_evidence(tmp_path: Path) -> None:
         ({"details": []}, "details: expected dict; got list"),
         ({"details": {"certificates": [{}]}}, "title is missing"),
         ({"duration": None}, "duration: expected a number; got NoneType"),
+        ({"when": "nan"}, "when: expected a finite number; got nan"),
+        ({"duration": "inf"}, "duration: expected a finite number; got inf"),
+        ({"examples": -1}, "examples: expected a count; got -1"),
     ],
 )
 def test_records_of_the_wrong_shape_are_rejected_with_the_reason(

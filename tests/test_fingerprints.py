@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.metadata
 import shutil
 import sys
 from pathlib import Path
@@ -10,32 +11,28 @@ import pytest
 
 from tests import claims_that_fail as toy
 from tests.test_imports import LAYERS
-from verify.evidence import runner
-from verify.vocabulary import load
+from verify.evidence import fingerprints
+from verify.evidence.fingerprints import fingerprint
+from verify.vocabulary import Claim, Equal, load
 
-CLAIM = """
-from verify.vocabulary import Claim, Equal, Paper
-from folio.shared import SIZE
-CLAIM = Claim(Paper("{key}", "A paper", "nobody", "row-major"), "{key}.a", label="a", statement="x", relation=Equal())
-"""
+PROVED = toy.toy("proved-identity", Equal(), all_sizes=True)
 
 
 @pytest.fixture
 def engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A copy of the engine, which fingerprints are taken of."""
     copy = tmp_path / "verify"
-    shutil.copytree(runner.ENGINE, copy, ignore=shutil.ignore_patterns("__pycache__", "static", "templates"))
-    monkeypatch.setattr(runner, "ENGINE", copy)
+    shutil.copytree(fingerprints.ENGINE, copy, ignore=shutil.ignore_patterns("__pycache__", "static", "templates"))
+    monkeypatch.setattr(fingerprints, "ENGINE", copy)
     return copy
 
 
-def fingerprint_after(path: Path, text: str = "\n# changed\n") -> str:
+def fingerprint_after(path: Path, text: str = "\nCHANGED = True\n", claim: Claim = toy.TRUE_IDENTITY) -> str:
     """That of a claim after `text` was appended to a file; what was read before is forgotten."""
     with open(path, "a") as file:
         file.write(text)
-    runner.sources_of.cache_clear()
-    runner._sources_of_paper.cache_clear()
-    return runner.fingerprint(toy.TRUE_IDENTITY)
+    fingerprints.forget()
+    return fingerprint(claim)
 
 
 @pytest.mark.parametrize(
@@ -67,48 +64,147 @@ def test_a_new_module_in_a_deciding_package_changes_the_fingerprint(engine: Path
 
 def test_every_package_that_checks_may_import_is_a_deciding_one() -> None:
     below = {name for layer in LAYERS[LAYERS.index("checks") :] for name in layer.split(" | ")}
-    assert below == {name for name in runner.DECIDING if "/" not in name}
+    assert below == {name for name in fingerprints.DECIDING if "/" not in name}
+
+
+@pytest.mark.parametrize("text", ["\n# a comment\n", "\n\n\n"])
+def test_layout_and_comments_change_nothing(engine: Path, text: str) -> None:
+    before = fingerprint_after(engine / "checks" / "equality.py", "")
+    assert fingerprint_after(engine / "checks" / "equality.py", text) == before
+
+
+@pytest.mark.parametrize(
+    ("module", "claim", "changes"),
+    [
+        ("checks/limits.py", toy.TRUE_IDENTITY, False),
+        ("checks/limits.py", toy.RIGHT_LIMIT, True),
+        ("checks/equality.py", toy.RIGHT_LIMIT, False),
+        ("arithmetics/symbols/rules.py", toy.TRUE_IDENTITY, False),
+        ("checks/proofs.py", PROVED, True),
+        ("arithmetics/symbols/rules.py", PROVED, True),
+    ],
+)
+def test_of_the_engine_counts_what_a_claim_runs_through(engine: Path, module: str, claim: Claim, changes: bool) -> None:
+    before = fingerprint_after(engine / module, "", claim)
+    assert (fingerprint_after(engine / module, claim=claim) != before) == changes
+
+
+@pytest.mark.parametrize("library", ["torch", "python-flint", "mpmath", "numpy", "sympy"])
+def test_another_version_of_a_library_changes_the_fingerprint(monkeypatch: pytest.MonkeyPatch, library: str) -> None:
+    before = fingerprint(toy.TRUE_IDENTITY)
+    version = importlib.metadata.version
+    monkeypatch.setattr(importlib.metadata, "version", lambda name: "0.0" if name == library else version(name))
+    fingerprints.forget()
+    changed = fingerprint(toy.TRUE_IDENTITY)
+    monkeypatch.undo()
+    fingerprints.forget()
+    assert changed != before == fingerprint(toy.TRUE_IDENTITY)
+
+
+SHARED = """
+from math import sqrt
+
+LARGE = {"n": 3}
+LARGE["n"] = 4
+
+
+def doubled(x):
+    return 2 * x + offset()
+
+
+def offset():
+    return 0
+
+
+def unused(x):
+    return sqrt(x)
+
+
+def in_a_string(x):
+    return x
+"""
+FIRST = """
+from verify.vocabulary import Claim, Equal, Paper
+from folio.shared import doubled, in_a_string, LARGE
+
+PAPER = Paper("first", "A paper", "nobody", "row-major")
+ONE = Claim(PAPER, "first.one", label="a", statement="x", relation=Equal(), note="of no weight")
+TWO = Claim(PAPER, "first.two", label="a", statement="x", relation=Equal(), sizes=LARGE)
+
+
+@ONE.formula
+def one(x):
+    return doubled(x)
+
+
+ONE.mutant("a replacement", "doubled(x) -> in_a_string(x)")
+
+
+@TWO.formula
+def two(x):
+    return x
+
+
+@TWO.oracle
+def from_one(x):
+    return one(x)
+
+
+for claim in (ONE, TWO):
+    claim.mutant("common", lambda x: 3 * x)
+"""
 
 
 @pytest.fixture
 def folio(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A package of two papers, one of them in parts, with a module that both use."""
     root = tmp_path / "folio"
-    for folder in ("", "first", "first/part", "second"):
+    for folder in ("", "first", "first/part"):
         (root / folder).mkdir()
         (root / folder / "__init__.py").touch()
-    (root / "shared.py").write_text("SIZE = 1\n")
-    (root / "other.py").touch()
-    (root / "first" / "definitions.py").touch()
-    (root / "first" / "part" / "claims.py").write_text(CLAIM.format(key="first"))
-    (root / "second" / "claims.py").write_text(CLAIM.format(key="second"))
+    (root / "shared.py").write_text(SHARED)
+    (root / "first" / "part" / "claims.py").write_text(FIRST)
     monkeypatch.syspath_prepend(tmp_path)
     yield root
-    for name in [name for name in sys.modules if name.split(".")[0] == "folio"]:
+    for name in [name for name in sys.modules if name.split(".", maxsplit=1)[0] == "folio"]:
         del sys.modules[name]
+    fingerprints.forget()
 
 
 @pytest.mark.parametrize(
-    ("path", "changed"),
+    ("path", "old", "new", "changed"),
     [
-        ("first/part/claims.py", {"first.a"}),
-        ("first/definitions.py", {"first.a"}),
-        ("second/claims.py", {"second.a"}),
-        ("shared.py", {"first.a", "second.a"}),
-        ("other.py", set()),
+        ("first/part/claims.py", "return doubled(x)", "return doubled(x) + 1", {"first.one", "first.two"}),
+        ("first/part/claims.py", "def two(x):\n    return x", "def two(x):\n    return 3 * x", {"first.two"}),
+        ("first/part/claims.py", "def two(x):\n", 'def two(x):\n    """In words."""\n', set()),
+        ("first/part/claims.py", "return one(x)", "return one(x) - 1", {"first.two"}),
+        ("first/part/claims.py", "in_a_string(x)", "in_a_string(x) * 2", {"first.one"}),
+        ("first/part/claims.py", "3 * x", "4 * x", {"first.one", "first.two"}),
+        ("first/part/claims.py", "of no weight", "of none", set()),
+        ("first/part/claims.py", '"row-major")', '"row-major")  # a comment', set()),
+        ("first/part/claims.py", "Equal(), note", "HasStructure(), note", {"first.one"}),
+        ("shared.py", "2 * x", "2 * x * 3", {"first.one", "first.two"}),
+        ("shared.py", "return 0", "return 1", {"first.one", "first.two"}),
+        ("shared.py", "return sqrt(x)", "return -sqrt(x)", set()),
+        ("shared.py", "def in_a_string(x):\n    return x", "def in_a_string(x):\n    return -x", {"first.one"}),
+        ("shared.py", 'LARGE["n"] = 4', 'LARGE["n"] = 5', {"first.two"}),
     ],
 )
-def test_a_paper_is_its_whole_package_and_the_modules_beside_it_that_it_imports(
-    folio: Path, path: str, changed: set[str]
-) -> None:
+def test_a_claim_is_what_its_functions_reach(folio: Path, path: str, old: str, new: str, changed: set[str]) -> None:
     claims = load("folio")
+    before = {claim_id: fingerprint(claim) for claim_id, claim in claims.items()}
+    text = (folio / path).read_text()
+    assert text.count(old) == 1 or old == "in_a_string(x)"
+    (folio / path).write_text(new.join(text.rsplit(old, 1)))
+    fingerprints.forget()
+    assert {claim_id for claim_id in claims if fingerprint(claims[claim_id]) != before[claim_id]} == changed
 
-    def fingerprints() -> dict[str, str]:
-        runner.sources_of.cache_clear()
-        runner._sources_of_paper.cache_clear()
-        return {claim_id: runner.fingerprint(claim) for claim_id, claim in claims.items()}
 
-    before = fingerprints()
-    (folio / path).write_text((folio / path).read_text() + "# changed\n")
-    after = fingerprints()
-    assert {claim_id for claim_id in claims if after[claim_id] != before[claim_id]} == changed
+def test_a_change_is_seen_across_papers() -> None:
+    """Every module of the collection that a claim imports from belongs to it: here a definition of another package."""
+    claims = load("theorems")
+    for claim in list(claims.values())[::25]:
+        reached = {module for module, _ in fingerprints.reached_by(claim)}
+        assert claim.module in reached
+        used = {function.__module__ for function in claim.named_functions().values()}
+        assert {module for module in used if module.startswith("theorems.")} <= reached

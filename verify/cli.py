@@ -13,12 +13,15 @@ import sys
 import textwrap
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TextIO
+from typing import TYPE_CHECKING, TextIO
 
 from verify.gate.command import add_gate_commands
 from verify.vocabulary.claims import PROVABLE, VERDICTS, Claim
 from verify.vocabulary.errors import InputError, RegistryError
 from verify.vocabulary.registry import Registry, load
+
+if TYPE_CHECKING:
+    from verify.evidence.store import Rejected
 
 EVIDENCE = Path(".verify/evidence")
 REPORT = Path("report")
@@ -69,6 +72,7 @@ def _parser() -> argparse.ArgumentParser:
     running.add_argument("--seed", type=int, help="draw with this seed (default: a fixed one)")
     running.add_argument("--device", default="cpu", help="torch device (default: cpu)")
     running.add_argument("--dtype", action="append", help="float64 or float32 (default: both)")
+    running.add_argument("--again", action="store_true", help="run checks too that have evidence about this code")
     running.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="worker processes (default: all cores)")
     running.set_defaults(command=_run)
 
@@ -103,6 +107,7 @@ def _list(options: argparse.Namespace) -> int:
     _one_of("--paper", options.paper, papers)
     _one_of("--kind", options.kind, kinds)
     report = build(registry, options.evidence)
+    _tell_rejected(report.rejected)
     width = max(len(claim.id) for claim in chosen)
     for claim in chosen:
         verdict = report.verdicts[claim.id]
@@ -114,6 +119,11 @@ def _list(options: argparse.Namespace) -> int:
         grade = verdict.grade or ""
         print(f"{mark} {verdict.status:9s} {grade:9s} {claim.id:{width}s}  {claim.label}  {quality(verdict)}".rstrip())
     return 0
+
+
+def _tell_rejected(rejected: Sequence[Rejected]) -> None:
+    for item in rejected:
+        print(f"rejected evidence: {item.path}:{item.line}: {item.reason}", file=sys.stderr)
 
 
 def _contents(options: argparse.Namespace) -> int:
@@ -136,6 +146,7 @@ def _show(options: argparse.Namespace) -> int:
     registry = load(options.package)
     claim = registry[options.id]
     report = build(registry, options.evidence)
+    _tell_rejected(report.rejected)
     verdict = report.verdicts[claim.id]
     print(f"{claim.label}  [{claim.id}]\n{claim.paper.title} ({claim.paper.citation})")
     print(f"in {claim.module.replace('.', '/')}.py\n")
@@ -180,8 +191,9 @@ def _show_links(registry: Registry, claim: Claim) -> None:
 
 def _run(options: argparse.Namespace) -> int:
     from verify.checks.settings import settings_for
-    from verify.evidence.parallel import run_claims
-    from verify.evidence.store import Recorder
+    from verify.evidence.fingerprints import fingerprint
+    from verify.evidence.parallel import already_found, run_tasks, tasks_of
+    from verify.evidence.store import Recorder, current, read, standing
     from verify.evidence.verdicts import disagreements
     from verify.report import build, counts
 
@@ -192,7 +204,18 @@ def _run(options: argparse.Namespace) -> int:
     settings = settings_for(
         options.effort, options.seed, options.device, tuple(options.dtype) if options.dtype else None
     )
-    failures = run_claims(options.package, chosen, settings, Recorder(options.evidence), options.jobs, sys.stderr)
+    records, _ = read(options.evidence)
+    tasks = tasks_of(chosen, settings, {(record.claim, record.check): record.duration for record in records})
+    if not options.again:
+        present = standing(current(records, {claim.id: fingerprint(claim) for claim in chosen}))
+        found = already_found(chosen, present, settings)
+        if kept := sum(task in found for task in tasks):
+            print(
+                f"{kept} of {len(tasks)} checks have evidence about this code (--again repeats them)", file=sys.stderr
+            )
+        tasks = [task for task in tasks if task not in found]
+    recorder = Recorder(options.evidence)
+    failures = run_tasks(options.package, chosen, tasks, settings, recorder, options.jobs, sys.stderr)
     for text in failures:
         print("\n" + text)
     report = build(registry, options.evidence)
@@ -256,8 +279,7 @@ def _report(options: argparse.Namespace) -> int:
     print(", ".join(f"{number} {status}" for status, number in counts(report.verdicts).items()))
     for line in report.disagreements:
         print(f"DISAGREES  {line}")
-    for item in report.rejected:
-        print(f"rejected evidence: {item.path}:{item.line}: {item.reason}")
+    _tell_rejected(report.rejected)
     for change in compared or []:
         print(f"{'CHANGED' if change.verdict else 'news':9s}  {change.text}")
     print("\n".join(map(str, written)))

@@ -26,7 +26,7 @@ from verify.checks import Check, checks_of
 from verify.checks.settings import EFFORTS, Settings, settings_for
 from verify.evidence.failure import describe_failure
 from verify.evidence.runner import judge, run_check
-from verify.evidence.store import Recorder, latest, read
+from verify.evidence.store import Recorder, read, standing
 from verify.evidence.verdicts import disagreements, judge_all
 from verify.vocabulary.claims import Claim
 from verify.vocabulary.errors import InputError
@@ -240,7 +240,7 @@ def _verdicts_of_run(config: pytest.Config) -> _Outcome:
         for claim_id, claim in registry.items()
         if all((claim_id, check.name) in found for check in checks_of(claim, settings))
     }
-    verdicts = judge_all(registry, latest(records))
+    verdicts = judge_all(registry, standing(records))
     judged = {
         claim_id: verdict
         for claim_id, verdict in verdicts.items()

@@ -1,12 +1,16 @@
-"""Running many checks in worker processes, with live progress; survives workers that are killed."""
+"""Running many checks in worker processes, with live progress; survives workers that are killed, and leaves none behind."""
 
 from __future__ import annotations
 
 import concurrent.futures
+import contextlib
 import multiprocessing
 import os
+import signal
+import threading
 import time
-from collections.abc import Sequence
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures.process import BrokenProcessPool
 from typing import TextIO
 
@@ -14,18 +18,17 @@ from verify.checks import checks_of
 from verify.checks.record import ERROR, Record, blank
 from verify.checks.settings import Settings
 from verify.evidence.failure import describe_failure
-from verify.evidence.runner import Judgement, fingerprint, judge, run_check
-from verify.evidence.store import Recorder
+from verify.evidence.fingerprints import fingerprint
+from verify.evidence.runner import Judgement, judge, run_check
+from verify.evidence.store import Recorder, rank_of
 from verify.vocabulary.claims import Claim
 from verify.vocabulary.registry import load
 
-Task = tuple[str, str]
+Task = tuple[str, str]  #: A claim's id and the name of a check.
+Finish = Callable[[Task, Record, Judgement], None]
 
-
-def _single_threaded() -> None:
-    """Before a worker starts: one thread for every numerical library."""
-    for variable in ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
-        os.environ.setdefault(variable, "1")
+#: Seconds between two looks of a worker at whether its parent lives.
+HEARTBEAT = 0.5
 
 
 def _work(package: str, task: Task, settings: Settings, recorder: Recorder) -> tuple[Task, Record, Judgement]:
@@ -59,12 +62,40 @@ class Progress:
         self.stream.flush()
 
 
-def run_claims(
-    package: str, claims: Sequence[Claim], settings: Settings, recorder: Recorder, jobs: int, stream: TextIO
-) -> list[str]:
-    """Run every check of `claims`; returns a description of each that failed.  Finished checks are on disk at once."""
+def already_found(claims: Iterable[Claim], records: Iterable[Record], settings: Settings) -> set[Task]:
+    """Checks that need not run again: `records`, which stand about the present code, have them on this device.
+
+    They were made with at least this effort, and with this seed if one is asked for, and say what the source expects.
+    """
     by_id = {claim.id: claim for claim in claims}
+    return {
+        (record.claim, record.check)
+        for record in records
+        if record.claim in by_id
+        and record.device == settings.device
+        and rank_of(record.effort) >= rank_of(settings.effort.name)
+        and (not settings.seeded or record.seed == settings.seed)
+        and judge(by_id[record.claim], record).ok
+    }
+
+
+def tasks_of(claims: Iterable[Claim], settings: Settings, seconds: Mapping[Task, float]) -> list[Task]:
+    """Every check of `claims`, those first that took longest before, so that no worker is left alone at the end."""
     tasks = [(claim.id, check.name) for claim in claims for check in checks_of(claim, settings)]
+    return sorted(tasks, key=lambda task: -seconds.get(task, 0.0))
+
+
+def run_tasks(
+    package: str,
+    claims: Sequence[Claim],
+    tasks: Sequence[Task],
+    settings: Settings,
+    recorder: Recorder,
+    jobs: int,
+    stream: TextIO,
+) -> list[str]:
+    """Run checks of `claims`; returns a description of each that failed.  Finished checks are on disk at once."""
+    by_id = {claim.id: claim for claim in claims}
     progress = Progress(len(tasks), stream)
     failures: list[str] = []
 
@@ -77,30 +108,65 @@ def run_claims(
         for task in tasks:
             finish(*_work(package, task, settings, recorder))
         return failures
-    unfinished = _pooled(package, tasks, settings, recorder, jobs, finish)
-    for task in unfinished:  # a worker died: each of its checks alone, so that the culprit is known by name
-        if _pooled(package, [task], settings, recorder, 1, finish):
-            claim = by_id[task[0]]
-            record = blank(claim, task[1], "unknown", ERROR, message="the worker process died during this check")
-            record.fingerprint, record.effort, record.seed = fingerprint(claim), settings.effort.name, settings.seed
-            recorder.append(record)
-            finish(task, record, judge(claim, record))
+    left = list(tasks)
+    while left:
+        suspects, left = _pooled(package, left, settings, recorder, jobs, finish)
+        for task in suspects:  # a worker died: each check that was under way alone, so that the culprit has a name
+            if any(_pooled(package, [task], settings, recorder, 1, finish)):
+                claim = by_id[task[0]]
+                record = blank(claim, task[1], "unknown", ERROR, message="the worker process died during this check")
+                record.fingerprint, record.effort, record.seed = fingerprint(claim), settings.effort.name, settings.seed
+                recorder.append(record)
+                finish(task, record, judge(claim, record))
     return failures
 
 
-def _pooled(package, tasks, settings, recorder, jobs, finish) -> list[Task]:  # type: ignore[no-untyped-def]
-    """Run tasks in a process pool; returns those that were left when a worker died."""
-    _single_threaded()
-    remaining = list(tasks)
-    pool = concurrent.futures.ProcessPoolExecutor(jobs, mp_context=multiprocessing.get_context("spawn"))
+def _pooled(
+    package: str, tasks: Sequence[Task], settings: Settings, recorder: Recorder, jobs: int, finish: Finish
+) -> tuple[list[Task], list[Task]]:
+    """Run tasks in a pool of processes; returns those under way when a worker died, and those not begun then."""
+    waiting = deque(tasks)
+    under_way: dict[concurrent.futures.Future[tuple[Task, Record, Judgement]], Task] = {}
+    with _pool(jobs) as pool, contextlib.suppress(BrokenProcessPool):
+        while waiting or under_way:
+            while waiting and len(under_way) < jobs:
+                under_way[pool.submit(_work, package, waiting[0], settings, recorder)] = waiting[0]
+                waiting.popleft()
+            done, _ = concurrent.futures.wait(under_way, return_when=concurrent.futures.FIRST_COMPLETED)
+            for future in done:
+                result = future.result()
+                del under_way[future]
+                finish(*result)
+    return list(under_way.values()), list(waiting)
+
+
+@contextlib.contextmanager
+def _pool(jobs: int) -> Iterator[concurrent.futures.ProcessPoolExecutor]:
+    """Worker processes that end with this block, however it is left, and with this process, however it dies."""
+    for variable in ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
+        os.environ.setdefault(variable, "1")
+    others = set(multiprocessing.active_children())
+    context = multiprocessing.get_context("spawn")
+    pool = concurrent.futures.ProcessPoolExecutor(
+        jobs, mp_context=context, initializer=_end_with_parent, initargs=(os.getpid(),)
+    )
     try:
-        futures = [pool.submit(_work, package, task, settings, recorder) for task in tasks]
-        for future in concurrent.futures.as_completed(futures):
-            task, record, judgement = future.result()
-            remaining.remove(task)
-            finish(task, record, judgement)
-    except BrokenProcessPool:
-        pass
+        yield pool
+    except BaseException:
+        for worker in set(multiprocessing.active_children()) - others:
+            worker.kill()
+        raise
     finally:
         pool.shutdown(wait=False, cancel_futures=True)
-    return remaining
+
+
+def _end_with_parent(parent: int) -> None:
+    """In a worker: leave Ctrl-C to the parent, and end when the parent is gone."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+    def watch() -> None:
+        while os.getppid() == parent:
+            time.sleep(HEARTBEAT)
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()

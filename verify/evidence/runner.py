@@ -2,60 +2,21 @@
 
 from __future__ import annotations
 
-import functools
-import importlib.util
-import re
 import time
 import traceback
 from dataclasses import dataclass
-from pathlib import Path
 
 from verify.checks.attack import Check
 from verify.checks.independence import shared_code
 from verify.checks.record import CERTIFIED, ERROR, UPHELD, Record, blank
 from verify.checks.settings import Settings
-from verify.evidence.store import fingerprint_of_sources
+from verify.evidence.fingerprints import fingerprint
 from verify.vocabulary.claims import Claim
 from verify.vocabulary.errors import RegistryError
 from verify.vocabulary.shapes import parameter_names
 
 #: Checks of few examples that confirm a search; mutants have to die in the searches themselves.
 CONFIRMING = ("enclosed", "exact", "at scale", "proved", "counterexample")
-
-#: The engine's folder, and what in it decides the outcome of a check.
-ENGINE = Path(__file__).parents[1]
-DECIDING = ("vocabulary", "arithmetics", "matrix", "oracles", "inputs", "checks", "evidence/runner.py")
-
-
-@functools.cache
-def sources_of(root: Path, names: tuple[str, ...] = ("",)) -> tuple[str, ...]:
-    """The texts of the named modules, and of all modules below the named folders, of `root`."""
-    paths: list[Path] = []
-    for name in names:
-        path = root / name
-        paths += sorted(path.rglob("*.py")) if path.is_dir() else [path]
-    return tuple(path.read_text(encoding="utf-8") for path in paths)
-
-
-@functools.cache
-def _sources_of_paper(module: str) -> tuple[str, ...]:
-    """The package of the paper that declares claims in `module`, and the modules beside it that the paper imports."""
-    parts = module.split(".")
-    spec = importlib.util.find_spec(".".join(parts[:2]))
-    if spec is None or spec.origin is None:
-        return ()
-    folder = Path(spec.origin).parent
-    own = sources_of(folder)
-    if not spec.submodule_search_locations or len(parts) < 2:
-        return own
-    shared = {name for text in own for name in re.findall(rf"from {re.escape(parts[0])}\.(\w+) import", text)}
-    beside = sorted(f"{name}.py" for name in shared if (folder.parent / f"{name}.py").is_file())
-    return (*own, *sources_of(folder.parent, tuple(beside)))
-
-
-def fingerprint(claim: Claim) -> str:
-    """A hash of the code that the claim's evidence speaks about: its paper and the engine."""
-    return fingerprint_of_sources([claim.id, *sources_of(ENGINE, DECIDING), *_sources_of_paper(claim.module)])
 
 
 def _input_names(claim: Claim) -> set[str]:

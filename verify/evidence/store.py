@@ -6,7 +6,6 @@ contend, and a worker killed in mid-run loses only the check it was in.  Reading
 
 from __future__ import annotations
 
-import hashlib
 import json
 import math
 import os
@@ -18,6 +17,8 @@ from pathlib import Path
 from typing import Any
 
 from verify.checks.record import CERTIFIED, ERROR, SCHEMA, UNCERTIFIED, UPHELD, VIOLATED, Record
+from verify.checks.settings import EFFORTS
+from verify.vocabulary.errors import InputError
 
 
 def _jsonable(value: Any) -> Any:
@@ -39,14 +40,23 @@ class Recorder:
         self.path = self.folder / f"{self.run}-{os.getpid()}.jsonl"
 
     def append(self, record: Record) -> None:
-        """Write one record as one line and force it to disk."""
-        self.folder.mkdir(parents=True, exist_ok=True)
+        """Write one record as one line and force it to disk; `InputError` where that is impossible."""
         record.run, record.when = self.run, time.time()
-        line = json.dumps(_jsonable(asdict(record)), allow_nan=False) + "\n"
-        with open(self.path, "a", encoding="utf-8") as file:
-            file.write(line)
-            file.flush()
-            os.fsync(file.fileno())
+        line = json.dumps(_jsonable(asdict(record)), allow_nan=False).encode() + b"\n"
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+            with open(self.path, "a+b") as file:
+                # what a process that was killed left unfinished must not swallow this record
+                torn = file.tell() > 0 and (file.seek(-1, os.SEEK_END), file.read(1))[1] != b"\n"
+                file.write(b"\n" + line if torn else line)
+                file.flush()
+                os.fsync(file.fileno())
+        except OSError as problem:
+            raise _unusable(self.folder, "written to", problem) from None
+
+
+def _unusable(folder: Path, how: str, problem: OSError) -> InputError:
+    return InputError("evidence", f"a folder that can be {how}", f"{str(folder)!r} ({problem.strerror or problem})")
 
 
 @dataclass
@@ -63,6 +73,8 @@ _REQUIRED = ("claim", "check", "arithmetic", "outcome", "fingerprint")
 _TEXTS = (*_REQUIRED, "device", "message", "effort", "run")
 _COUNTS = ("examples", "satisfied", "undefined", "seed")
 _OUTCOMES = (UPHELD, VIOLATED, CERTIFIED, UNCERTIFIED, ERROR)
+#: What stands once it was found.
+FOUND = (VIOLATED, CERTIFIED)
 _CERTIFICATE = ("title", "arithmetic", "formula", "oracle", "violation")
 
 
@@ -80,6 +92,8 @@ def _parse(line: str) -> Record:
         data[name] = None if data.get(name) is None else _real(name, data[name])
     for name in ("duration", "when"):
         data[name] = _real(name, data.get(name, 0.0))
+        if not math.isfinite(data[name]):
+            raise ValueError(f"{name}: expected a finite number; got {data[name]}")
     mutants = _of_type("mutants", data.get("mutants", {}), dict)
     for name, result in mutants.items():
         result["residual"] = _real(f"the residual of mutant {name!r}", result["residual"])
@@ -88,7 +102,8 @@ def _parse(line: str) -> Record:
     for name in _TEXTS:
         _of_type(name, getattr(record, name), str)
     for name in _COUNTS:
-        _of_type(name, getattr(record, name), int)
+        if _of_type(name, getattr(record, name), int) < 0:
+            raise ValueError(f"{name}: expected a count; got {getattr(record, name)}")
     for name, number in _of_type("domains", record.domains, dict).items():
         _of_type(f"domain {name!r}", number, int)
     if record.outcome not in _OUTCOMES:
@@ -114,11 +129,28 @@ def _of_type(name: str, value: Any, kind: type) -> Any:
 
 
 def read(folder: Path) -> tuple[list[Record], list[Rejected]]:
-    """All records below `folder`, oldest first, and the lines that had to be rejected (a torn last line, a foreign file)."""
+    """All records in `folder`, oldest first, and the lines that had to be rejected (a torn last line, a foreign file).
+
+    A folder that does not exist holds no evidence; one that cannot be read, or is none, is an `InputError`.
+    """
     records: list[Record] = []
     rejected: list[Rejected] = []
-    for path in sorted(Path(folder).glob("*.jsonl")):
-        for number, line in enumerate(path.read_text(encoding="utf-8", errors="replace").splitlines(), start=1):
+    try:
+        paths = sorted(path for path in Path(folder).iterdir() if path.suffix == ".jsonl")
+    except FileNotFoundError:
+        return [], []
+    except OSError as problem:
+        raise _unusable(folder, "read", problem) from None
+    for path in paths:
+        if not path.is_file():
+            rejected.append(Rejected(path, 0, "it is not a file"))
+            continue
+        try:
+            lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
+        except OSError as problem:
+            rejected.append(Rejected(path, 0, str(problem.strerror)))
+            continue
+        for number, line in enumerate(lines, start=1):
             if not line.strip():
                 continue
             try:
@@ -136,18 +168,27 @@ def current(records: Iterable[Record], fingerprints: dict[str, str]) -> list[Rec
     return [record for record in records if fingerprints.get(record.claim) == record.fingerprint]
 
 
-def latest(records: Iterable[Record]) -> list[Record]:
-    """The newest record of each check of each claim on each device."""
-    newest: dict[tuple[str, str, str], Record] = {}
+def standing(records: Iterable[Record]) -> list[Record]:
+    """What counts of all that was found about the present code: one record of each check of each claim on each device.
+
+    Records are given oldest first.  A crash counts until the check is run again.  A violation, at whatever seed and
+    effort, counts until the code changes.  Otherwise the greatest effort counts, and of equal ones the newest.
+    """
+    found: dict[tuple[str, str, str], Record] = {}
     for record in records:
-        newest[(record.claim, record.check, record.device)] = record
-    return list(newest.values())
+        place = (record.claim, record.check, record.device)
+        if place not in found or _replaces(record, found[place]):
+            found[place] = record
+    return list(found.values())
 
 
-def fingerprint_of_sources(sources: Iterable[str]) -> str:
-    """A short hash of source texts."""
-    digest = hashlib.sha256()
-    for source in sources:
-        digest.update(source.encode())
-        digest.update(b"\0")
-    return digest.hexdigest()[:16]
+def _replaces(later: Record, earlier: Record) -> bool:
+    if later.outcome in FOUND or earlier.outcome in FOUND:
+        return later.outcome in FOUND
+    crashed = ERROR in (later.outcome, earlier.outcome)
+    return crashed or rank_of(later.effort) >= rank_of(earlier.effort)
+
+
+def rank_of(effort: str) -> int:
+    """How hard an effort is, by its place among the known ones; -1 for others."""
+    return list(EFFORTS).index(effort) if effort in EFFORTS else -1

@@ -11,8 +11,8 @@ from pathlib import Path
 from verify.checks import checks_of
 from verify.checks.record import Record
 from verify.checks.settings import Settings
-from verify.evidence.runner import fingerprint
-from verify.evidence.store import Rejected, current, latest, read
+from verify.evidence.fingerprints import fingerprint
+from verify.evidence.store import Rejected, current, read, standing
 from verify.evidence.verdicts import Verdict, disagreements, judge_all
 from verify.report.weights import package_of, stated, weights_of
 from verify.vocabulary.claims import Claim, Paper
@@ -146,7 +146,7 @@ def build(claims: Mapping[str, Claim], folder: Path) -> Report:
     """The report that the evidence in `folder` supports; stale evidence and broken lines are left out and counted."""
     records, rejected = read(folder)
     fingerprints = {claim_id: fingerprint(claim) for claim_id, claim in claims.items()}
-    present = latest(current(records, fingerprints))
+    present = standing(current(records, fingerprints))
     return Report(claims, present, judge_all(claims, present), rejected, weights_of(claims))
 
 

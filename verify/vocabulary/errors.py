@@ -10,6 +10,9 @@ class InputError(ValueError):
         super().__init__(f"{argument}: expected {expected}; got {got}")
         self.argument, self.expected, self.got = argument, expected, got
 
+    def __reduce__(self) -> tuple[type[InputError], tuple[str, str, str]]:  # it crosses from workers to their parent
+        return type(self), (self.argument, self.expected, self.got)
+
 
 class NotFiniteError(InputError):
     """A matrix holds NaN or infinity."""
