@@ -1,4 +1,4 @@
-"""The command line: list, show, contents, run, prove, report; subjects and check for other people's implementations.
+"""The command line: list, show, contents, run, prove, witnesses, report; subjects and check for other people's implementations.
 
 Exit status: 0 when every verdict is as the source expects, 1 when one is not, 2 for wrong usage, 130 after Ctrl-C.
 """
@@ -79,6 +79,12 @@ def _parser() -> argparse.ArgumentParser:
     proving = commands.add_parser("prove", help="prove an identity for all sizes, or say what stops the proof")
     proving.add_argument("claims", metavar="ID|GLOB", help="one claim in full, or a line for each that matches")
     proving.set_defaults(command=_prove)
+
+    keeping = commands.add_parser(
+        "witnesses", help="keep where mutants died and bounds were tight, as data beside the claims"
+    )
+    keeping.add_argument("claims", nargs="?", default="*", metavar="GLOB", help="only ids that match")
+    keeping.set_defaults(command=_witnesses)
 
     reporting = commands.add_parser(
         "report", help="write the report from the evidence: a web site, JSON, Markdown, JUnit"
@@ -257,6 +263,25 @@ def _prove(options: argparse.Namespace) -> int:
         print(f"{mark} {record.details['seconds']:6.2f} s  {claim.id}  {headline(record):.160}")
     print(f"{number} of {len(chosen)} proved for all sizes in {seconds:.1f} s")
     return 0 if number == len(chosen) else 1
+
+
+def _witnesses(options: argparse.Namespace) -> int:
+    from verify.inputs.witnesses import keep
+    from verify.report import build
+
+    registry = load(options.package)
+    chosen = {claim.id for claim in registry.matching(options.claims)}
+    report = build(registry, options.evidence)
+    found = {
+        (record.claim, record.check): record.details["witnesses"]
+        for record in report.records
+        if record.claim in chosen and record.details.get("witnesses")
+    }
+    if not found:
+        raise InputError("claims", "claims with evidence about this code, from verify run", repr(options.claims))
+    for path, number in keep(registry.values(), found).items():
+        print(f"{number} claims  {path}")
+    return 0
 
 
 def _report(options: argparse.Namespace) -> int:

@@ -16,12 +16,13 @@ from verify.arithmetics import precision
 from verify.checks.assumptions import float_satisfies, satisfies
 from verify.checks.attack import Attack, Check
 from verify.checks.evaluation import UNDEFINED, as_balls, at_objects, exact_text, in_batch, one_of, raw_tensors
-from verify.checks.record import UPHELD, VIOLATED, Record, blank, scored, separation_of
+from verify.checks.record import SEPARATION, UPHELD, VIOLATED, Record, blank, scored, separation_of
 from verify.checks.search import Tally, search
 from verify.checks.settings import Settings
 from verify.checks.units import BITS, rounding_unit
 from verify.inputs.generators import Draw, at_scales, systematic
 from verify.inputs.shrinking import shrunk
+from verify.inputs.witnesses import Given, Witnesses, data_of, given, witnesses_of
 from verify.vocabulary.claims import Claim
 from verify.vocabulary.relations import AtMost
 from verify.vocabulary.shapes import Real, Size
@@ -103,14 +104,16 @@ class BoundAttack(Attack[AtMost]):
 
         tally, hall = Tally(), Hall()
         mutants = {mutant.name: 0.0 for mutant in claim.mutants}
-        starts: list[tuple[float, Draw]] = []
+        starts: list[tuple[float, Draw | Given]] = []
         refuted = False  # a claim that is expected to be broken, and is: its counterexample decides, not this search
+        kept, found_now = witnesses_of(claim, "attacked float64"), Witnesses()
 
-        def examine(draw: Draw) -> None:
+        def examine(draw: Draw | Given) -> None:
             nonlocal refuted
             if refuted:
                 return
-            arrays = draw.arrays(claim, settings.effort.batch)
+            before, seeds = dict(mutants), draw.seeds or settings.effort.batch
+            arrays = draw.arrays(claim, seeds)
             raw = raw_tensors(claim, arrays, settings, "float64")
             left, score, usable, undefined = self._scores(claim, raw)
             tally.count(draw, len(usable), int(usable.sum()), undefined)
@@ -134,16 +137,30 @@ class BoundAttack(Attack[AtMost]):
                         mutants[mutant.name] = max(
                             mutants[mutant.name], self._excess(claim, mutant.function, one_of(claim, arrays, index))
                         )
-            if math.isfinite(best):
+            found_now.note(before, mutants, data_of(draw, seeds))
+            if math.isfinite(best) and draw.seeds is None:  # only what Hypothesis drew
                 hypothesis.target(best, label="closeness to violation")
 
+        for start in kept.starts:
+            examine(start)
+        if not refuted:
+            kept.require_dead(claim, mutants, SEPARATION)
         search(claim, settings, examine, settings.effort.examples)
         if self.relation.ascent and starts and not refuted:
             hall.climbing_from = hall.seen
             self._climb(
                 claim, settings, [draw for _, draw in heapq.nlargest(4, starts, key=lambda pair: pair[0])], hall
             )
-        return self._judged(claim, "attacked float64", "float64", settings, tally, hall, mutants)
+        before = dict(mutants)
+        record = self._judged(claim, "attacked float64", "float64", settings, tally, hall, mutants)
+        best = [candidate.raw for candidate in hall.best_first()[:2]]
+        for mutant in claim.mutants:  # dead only where an ascent led to
+            if mutants[mutant.name] > before[mutant.name]:
+                excess = [self._excess(claim, mutant.function, raw) for raw in best]
+                found_now.dead[mutant.name] = given(best[excess.index(max(excess))])
+        found_now.points = [given(raw) for raw in best[:1]]
+        record.details["witnesses"] = found_now.data()
+        return record
 
     def _scores(self, claim: Claim, raw: dict[str, Any]) -> tuple[Any, Any, Any, int]:
         """The left side, and per seed: the score, whether it counts; and how many seeds leave the bound undefined."""
@@ -175,7 +192,7 @@ class BoundAttack(Attack[AtMost]):
             return 0.0
         return -math.inf if decision.ratio is None else min(decision.ratio, 1.0)
 
-    def _climb(self, claim: Claim, settings: Settings, starts: list[Draw], hall: Hall) -> None:
+    def _climb(self, claim: Claim, settings: Settings, starts: list[Draw | Given], hall: Hall) -> None:
         """Adam on the score of all seeds of a batch at once, from the most promising draws, until it stops rising."""
         import torch
 

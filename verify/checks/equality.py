@@ -27,12 +27,15 @@ from verify.checks.search import Tally, Violated, search
 from verify.checks.settings import Settings
 from verify.checks.units import BITS, Unit, magnitude, unit_at
 from verify.inputs.generators import WIDE, Arrays, Draw, at_scales, systematic
+from verify.inputs.witnesses import Given, Witnesses, data_of, witnesses_of
 from verify.vocabulary.claims import Claim
 from verify.vocabulary.errors import ArithmeticUnsupported
 from verify.vocabulary.relations import Equal, HasStructure
 
 #: A right formula stays below one unit: the unit already adds the rounding of the formula to that of the oracle.
 ROUNDING_LIMIT = 1.0
+#: Where fewer than one draw in so many is decided, the draws that are become witnesses.
+RARE = 2
 #: A mutant this many units away is not measured again.
 CLEARLY_DEAD = 10 * SEPARATION
 
@@ -69,6 +72,7 @@ class EqualityAttack(Attack[Equal | HasStructure]):
         """Compare on batches of drawn tensors; the worst seed of each batch is measured in rounding units."""
         tally, worst = Tally(), 0.0
         mutants = {mutant.name: 0.0 for mutant in claim.mutants}
+        kept, found_now = witnesses_of(claim, f"sampled {dtype}"), Witnesses()
 
         def score_mutants(raw: dict[str, Any], right: Any, index: int, unit: Unit) -> None:
             if not unit.usable or unit.value == 0.0:  # undecidable, or everything vanishes: nothing to tell apart
@@ -97,9 +101,18 @@ class EqualityAttack(Attack[Equal | HasStructure]):
                 if unit.usable and unit.value > 0.0:
                     mutants[mutant.name] = max(mutants[mutant.name], _in_units(float(gaps[index]), unit.value))
 
-        def examine(draw: Draw) -> None:
+        def examine(draw: Draw | Given) -> None:
+            before, worst_before, seeds = dict(mutants), worst, draw.seeds or settings.effort.batch
+            try:
+                look(draw, seeds)
+            finally:
+                found_now.note(before, mutants, data_of(draw, seeds))
+                if worst > max(worst_before, ROUNDING_LIMIT):  # of a claim that is refuted, where it breaks
+                    found_now.points[:] = [data_of(draw, seeds)]
+
+        def look(draw: Draw | Given, seeds: int) -> None:
             nonlocal worst
-            arrays = draw.arrays(claim, settings.effort.batch)
+            arrays = draw.arrays(claim, seeds)
             raw = raw_tensors(claim, arrays, settings, dtype)
             left, right = self._sides(claim, self.left(claim), raw)
             finite = (left.isfinite() & right.isfinite()).all(1)
@@ -131,8 +144,18 @@ class EqualityAttack(Attack[Equal | HasStructure]):
                     _described(draw, one_of(claim, arrays, index), left[index], right[index], residual),
                 )
 
-        found = search(claim, settings, examine, settings.effort.tying(settings.effort.examples, claim.all_sizes))
-        return self._record(claim, f"sampled {dtype}", dtype, tally, worst, mutants, found, settings)
+        def begin(draw: Draw | Given) -> None:
+            examine(draw)
+            if draw is last:
+                kept.require_dead(claim, mutants, SEPARATION)
+
+        starts = kept.starts
+        last = starts[-1] if starts else None
+        examples = settings.effort.tying(settings.effort.examples, claim.all_sizes)
+        found = search(claim, settings, begin, examples, first=starts)
+        record = self._record(claim, f"sampled {dtype}", dtype, tally, worst, mutants, found, settings)
+        record.details["witnesses"] = found_now.data()
+        return record
 
     def _unit(self, claim: Claim, arrays: dict[str, Any], index: int, dtype: str) -> Unit:
         return unit_at(claim, self._functions(claim), one_of(claim, arrays, index), BITS[dtype])
@@ -210,12 +233,12 @@ class EqualityAttack(Attack[Equal | HasStructure]):
         with_mutants: bool = True,
     ) -> Record:
         """Decide the claim at the first `count` of the attempted draws that satisfy the assumptions."""
-        tally, worst, agreement = Tally(), 0.0, -math.inf
+        tally, worst, agreement, met_at = Tally(), 0.0, -math.inf, Witnesses()
         tried = claim.mutants if with_mutants else []
         mutants = {mutant.name: 0.0 for mutant in tried}
         found: Violated | None = None
         lift = as_balls if arithmetic == "ball" else as_rationals
-        for draw in attempts:
+        for draw in [*witnesses_of(claim, check).starts, *attempts]:
             if tally.satisfied >= count:
                 break
             seed = one_of(claim, draw.arrays(claim, 1), 0)
@@ -237,6 +260,7 @@ class EqualityAttack(Attack[Equal | HasStructure]):
                 tally.count(draw, 1, 0, 1)
                 continue
             tally.count(draw, 1, 1, 0)
+            met_at.points.append(data_of(draw, 1))
             worst, agreement = max(worst, residual), max(agreement, digits)
             if residual > 1.0 and found is None:
                 found = Violated(
@@ -246,6 +270,8 @@ class EqualityAttack(Attack[Equal | HasStructure]):
         record = self._record(claim, check, arithmetic, tally, worst, mutants, found, settings, limit=1.0)
         if arithmetic == "ball" and math.isfinite(agreement):
             record.details["agreement"] = 10.0**agreement
+        if tally.examples > RARE * tally.satisfied:
+            record.details["witnesses"] = met_at.data()
         return record
 
 
@@ -307,7 +333,7 @@ def _object_residual(left: np.ndarray, right: np.ndarray, arithmetic: str) -> tu
     )
 
 
-def _described(draw: Draw, seed: dict[str, Any], left: Any, right: Any, residual: float) -> dict[str, Any]:
+def _described(draw: Draw | Given, seed: dict[str, Any], left: Any, right: Any, residual: float) -> dict[str, Any]:
     return {
         "domain": draw.domain,
         "sizes": dict(draw.sizes),

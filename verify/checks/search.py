@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from verify.checks.settings import Settings
 from verify.inputs.generators import Draw, applicable_domains, draws, size_features, systematic
+from verify.inputs.witnesses import Given
 from verify.vocabulary.claims import Claim
 
 
@@ -21,7 +22,7 @@ class Tally:
     undefined: int = 0
     domains: Counter[str] = field(default_factory=Counter)
 
-    def count(self, draw: Draw, seeds: int, satisfied: int, undefined: int) -> None:
+    def count(self, draw: Draw | Given, seeds: int, satisfied: int, undefined: int) -> None:
         self.examples += seeds
         self.satisfied += satisfied
         self.undefined += undefined
@@ -46,13 +47,24 @@ class Violated(AssertionError):
         self.details = details
 
 
-def search(claim: Claim, settings: Settings, examine: Callable[[Draw], None], examples: int) -> Violated | None:
-    """Examine every domain once, then let Hypothesis draw and shrink; returns the violation that `examine` raised, or None.
+def search(
+    claim: Claim,
+    settings: Settings,
+    examine: Callable[[Draw | Given], None],
+    examples: int,
+    first: Sequence[Draw | Given] = (),
+) -> Violated | None:
+    """Examine `first`, then every domain once, then let Hypothesis draw and shrink.
 
-    Deterministic unless a seed was asked for.
+    Returns the violation that `examine` raised, or None.  Deterministic unless a seed was asked for.
     """
     import hypothesis
 
+    try:
+        for draw in first:
+            examine(draw)
+    except Violated as found:
+        return found
     everywhere = systematic(claim, max(4, len(applicable_domains(claim))), settings.seed)
 
     configured = hypothesis.settings(

@@ -140,6 +140,7 @@ class Draw:
     domain: str
     seed: int
     explicit: tuple[tuple[int, int, int], ...] = ()
+    seeds: int | None = None  #: of how many seeds a batch of it consists; None: as many as the effort says
 
     def arrays(self, claim: Claim, batch: int) -> Arrays:
         """Float64 arrays with a leading batch axis for every drawn parameter; sizes come as plain integers."""
