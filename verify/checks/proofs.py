@@ -20,14 +20,14 @@ import verify.arithmetics.symbols  # noqa: F401  (gives the primitives their for
 from verify.arithmetics import midpoints
 from verify.arithmetics.symbols.conditions import Condition
 from verify.arithmetics.symbols.evaluation import Point
-from verify.arithmetics.symbols.hypotheses import hypothesis_on
+from verify.arithmetics.symbols.hypotheses import Hypothesis, hypothesis_on, vanishing
 from verify.arithmetics.symbols.latex import normal_form_latex, read_back
 from verify.arithmetics.symbols.operand import Indexed, named
 from verify.arithmetics.symbols.proof import Proof, Side, float_values, parts_of, prove
 from verify.checks.evaluation import defect_of
 from verify.checks.record import SEPARATION, UPHELD, VIOLATED, Record, blank, scored, separation_of
 from verify.checks.settings import Settings
-from verify.vocabulary.claims import PROVABLE, Claim
+from verify.vocabulary.claims import PROVABLE, Assumption, Claim
 from verify.vocabulary.errors import InputError
 from verify.vocabulary.relations import HasStructure
 from verify.vocabulary.shapes import Real, Shape, Size, Spec, parameter_names
@@ -153,17 +153,32 @@ def prove_claim(claim: Claim) -> Proof:
         raise InputError("claim", f"one of kind {' or '.join(PROVABLE)}", f"{claim.id}, {claim.relation.kind}")
     try:
         formula, oracle, mutants = sides_of(claim)
-        operands = inputs_of(claim)
-        given = [hypothesis_on(item.of, item.property, _tensor_sizes(operands, item.of)) for item in claim.hypotheses]
+        inputs_of(claim)
     except Exception as error:  # whatever goes wrong, it is not proved
         return Proof(False, f"{type(error).__name__}: {error}")
     proof = prove(
-        formula, oracle or (lambda prepared: _zero_like(formula(prepared))), lambda: inputs_of(claim), mutants, given
+        formula,
+        oracle or (lambda prepared: _zero_like(formula(prepared))),
+        lambda: inputs_of(claim),
+        mutants,
+        lambda prepared: _given(claim, prepared),
     )
     failing = next((found for item in proof.conditions if (found := _exception_to(item, claim)) is not None), None)
     if proof.proved and failing is not None:
         proof.proved, proof.reason = False, failing
     return proof
+
+
+def _given(claim: Claim, operands: Mapping[str, Any]) -> list[Hypothesis]:
+    """The declared hypotheses: properties of single inputs, and assumptions by the matrices that vanish."""
+    found = []
+    for item in claim.hypotheses:
+        if isinstance(item, Assumption):
+            assert item.zero is not None
+            found.append(vanishing(item.text, [part.value for part in parts_of(claim.evaluate(item.zero, operands))]))
+        else:
+            found.append(hypothesis_on(item.of, item.property, _tensor_sizes(operands, item.of)))
+    return found
 
 
 def _tensor_sizes(operands: Mapping[str, Any], name: str) -> tuple[Any, ...]:

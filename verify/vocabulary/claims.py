@@ -120,7 +120,7 @@ class Setting:
     exact: bool = False
     without_domains: Mapping[str, str] = field(default_factory=dict)
     special_domains: Mapping[str, Callable[..., None]] = field(default_factory=dict)
-    hypotheses: Sequence[Hypothesis] = ()
+    hypotheses: Sequence[Hypothesis | Assumption] = ()
     scales: Sequence[Scale] = ()
 
     def extended(self, title: str = "", **more: Any) -> Setting:
@@ -217,7 +217,7 @@ class Claim:
     name: str = ""
     consequence: str | None = None
     all_sizes: bool = False
-    hypotheses: Sequence[Hypothesis] = ()
+    hypotheses: Sequence[Hypothesis | Assumption] = ()
 
     def __post_init__(self) -> None:
         if isinstance(self.setting, Paper):
@@ -247,6 +247,12 @@ class Claim:
         if not self.id.startswith(self.paper.key + "."):
             raise RegistryError(f"{self.id}: the id of a claim begins with its paper's key, {self.paper.key!r}")
         for hypothesis in self.hypotheses:
+            if isinstance(hypothesis, Assumption):
+                if hypothesis.zero is None or hypothesis not in self.assumptions:
+                    raise RegistryError(
+                        f"{self.id}: {hypothesis.text!r} is no assumption of the claim that `zero` tests"
+                    )
+                continue
             if not any(hypothesis.stated in text for text in self.assumption_texts):
                 raise RegistryError(
                     f"{self.id}: no assumption states {hypothesis.stated!r}, so {hypothesis} is not given"

@@ -26,9 +26,10 @@ _PAIR = sympy.Integer(2)
 
 
 class Leg(NamedTuple):
-    """exp(s `matrix`) between the slots `row` and `column` of a head."""
+    """exp(s `matrix`) between the slots `row` and `column` of a head; `turned` is the transpose of the matrix."""
 
     matrix: Sum
+    turned: Sum
     row: int
     column: int
 
@@ -37,9 +38,8 @@ class Leg(NamedTuple):
 def legs_of(made: Head) -> tuple[Leg, ...]:
     """The legs of a head of one of the kinds `LEGGED`."""
     assert made.inner is not None
-    if made.kind != "dexpm":
-        return (Leg(made.inner, 0, 1),)
-    return Leg(part_of_pair(made.inner, 0), 0, 1), Leg(part_of_pair(made.inner, 1), 2, 3)
+    parts = [part_of_pair(made.inner, which) for which in (0, 1)] if made.kind == "dexpm" else [made.inner]
+    return tuple(Leg(part, part.permuted([1, 0]), 2 * k, 2 * k + 1) for k, part in enumerate(parts))
 
 
 def with_leg(made: Head, number: int, matrix: Sum) -> Sum:

@@ -8,7 +8,7 @@ from fractions import Fraction
 from verify.arithmetics.symbols.canonical import Factor, canonical
 from verify.arithmetics.symbols.exponential import LEGGED, comes_first, exponential_of_matrix, legs_of, with_leg
 from verify.arithmetics.symbols.heads import Head, Size, delta
-from verify.arithmetics.symbols.rules import _instance, leading_term, match, occurrences
+from verify.arithmetics.symbols.rules import instance, leading_term, match, occurrences
 from verify.arithmetics.symbols.scalars import Scalar
 from verify.arithmetics.symbols.sums import Product, Sum, contract, fresh, rule, single
 
@@ -19,7 +19,7 @@ def _readings(factor: Factor) -> Iterator[tuple[int, Sum, int, int]]:
     for number, leg in enumerate(legs_of(made)):
         i, j = indices[leg.row], indices[leg.column]
         yield number, leg.matrix, i, j
-        yield number, leg.matrix.permuted([1, 0]), j, i
+        yield number, leg.turned, j, i
 
 
 def _moved(factor: Factor, number: int, matrix: Sum, i: int, j: int) -> tuple[Sum, tuple[int, ...]]:
@@ -111,7 +111,7 @@ def push_through(product: Product, slots: int) -> list[Product] | None:
             kept = {**_without(summed, {j}), middle: tensor.sizes[1 - place]}
             outside = (tensor, (i, middle) if place == 0 else (middle, i))
             found, at = _moved(factor, number, other_way, middle, others[1 - place])
-            return list(_instance(found, at, coefficient, [*left, outside], kept))
+            return list(instance(found, at, coefficient, [*left, outside], kept))
     return None
 
 
@@ -127,7 +127,7 @@ class _Attached:
     def remainder(self, factor: Factor, lead: object) -> list[Product]:
         """The product with the other terms of M in the place of the leading one, subtracted."""
         others = Sum(self.matrix.slots, {key: value for key, value in self.matrix.terms.items() if key != lead})
-        return list(_instance(others, self.ends, -self.scale, [*self.rest, factor], self.summed))
+        return list(instance(others, self.ends, -self.scale, [*self.rest, factor], self.summed))
 
 
 def _between(
@@ -177,7 +177,7 @@ def mean_times_matrix(product: Product, slots: int) -> list[Product] | None:
             at, lead = found
             ends = (at.ends[0], indices[1]) if row is None else (indices[0], at.ends[1])
             kept = _without(at.summed, {column if row is None else row})  # type: ignore[arg-type]
-            results = list(_instance(exponential_of_matrix(leg.matrix), ends, at.scale, at.rest, kept))
+            results = list(instance(exponential_of_matrix(leg.matrix), ends, at.scale, at.rest, kept))
             results.append((-at.scale, [*at.rest, (delta(leg.matrix.slots[0]), ends)], kept))
             return results + at.remainder(factor, lead)
     return None
@@ -204,11 +204,11 @@ def frechet_times_matrix(product: Product, slots: int) -> list[Product] | None:
             middle = fresh()
             with_middle = {**kept, middle: second.slots[0]}
             results = list(
-                _instance(second, (c, middle), at.scale, [*at.rest, (made, (one, two, middle, d))], with_middle)
+                instance(second, (c, middle), at.scale, [*at.rest, (made, (one, two, middle, d))], with_middle)
             )
             unit_two, unit_one = (delta(second.slots[0]), (c, d)), (delta(first.slots[0]), (one, two))
-            results += _instance(exponential_of_matrix(first), (one, two), at.scale, [*at.rest, unit_two], kept)
-            results += _instance(exponential_of_matrix(second), (c, d), -at.scale, [*at.rest, unit_one], kept)
+            results += instance(exponential_of_matrix(first), (one, two), at.scale, [*at.rest, unit_two], kept)
+            results += instance(exponential_of_matrix(second), (c, d), -at.scale, [*at.rest, unit_one], kept)
             return results + at.remainder(factor, lead)
     return None
 
@@ -228,15 +228,15 @@ def joined_legs(product: Product, slots: int) -> list[Product] | None:
         for a, b, c, d in {tuple(indices[slot] for slot in perm) for perm, _ in made.symmetries}:
             rest = factors[:position] + factors[position + 1 :]
             if b == c and b in summed and counts[b] == 2:
-                return list(_instance(exponential_of_matrix(first), (a, d), coefficient, rest, _without(summed, {b})))
+                return list(instance(exponential_of_matrix(first), (a, d), coefficient, rest, _without(summed, {b})))
             found = _between(product, position, first, b, c)
             if found is not None:
                 at, lead = found
                 middle = fresh()
                 kept = {**_without(at.summed, {b, c}), middle: first.slots[0]}
                 results = []
-                for value, grown, more in _instance(first, (a, middle), at.scale, at.rest, kept):
-                    results += _instance(exponential_of_matrix(first), (middle, d), value, grown, more)
+                for value, grown, more in instance(first, (a, middle), at.scale, at.rest, kept):
+                    results += instance(exponential_of_matrix(first), (middle, d), value, grown, more)
                 return results + at.remainder(factor, lead)
     return None
 
@@ -255,7 +255,7 @@ def commuted(product: Product, slots: int) -> list[Product] | None:
         at, lead = found
         middle = indices[1]
         results = list(
-            _instance(leg.matrix, (indices[0], middle), at.scale, [*at.rest, (made, (middle, at.ends[1]))], at.summed)
+            instance(leg.matrix, (indices[0], middle), at.scale, [*at.rest, (made, (middle, at.ends[1]))], at.summed)
         )
         return results + at.remainder(factor, lead)
     return None
@@ -284,12 +284,12 @@ def projected(product: Product, slots: int) -> list[Product] | None:
                 pair = [factors[one], factors[other]]
                 alone = _without(summed, {indices[1 - place]})
                 found, at = _moved(factor, number, inner, i, end)
-                results = list(_instance(found, at, coefficient, rest, _without(alone, {j})))
+                results = list(instance(found, at, coefficient, rest, _without(alone, {j})))
                 # exp(s M) is I in front of C - I
                 zeroth, at = _moved(factor, number, Sum(inner.slots, {}), i, j)
-                results += _instance(zeroth, at, coefficient, [*rest, *pair], summed)
+                results += instance(zeroth, at, coefficient, [*rest, *pair], summed)
                 zeroth, at = _moved(factor, number, Sum(inner.slots, {}), i, end)
-                return results + list(_instance(zeroth, at, -coefficient, rest, _without(alone, {j})))
+                return results + list(instance(zeroth, at, -coefficient, rest, _without(alone, {j})))
     return None
 
 

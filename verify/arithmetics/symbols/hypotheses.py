@@ -4,23 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 
+from verify.arithmetics.symbols.canonical import Factor, Key, canonical
 from verify.arithmetics.symbols.heads import Size, delta, tensor
-from verify.arithmetics.symbols.rules import occurrences
-from verify.arithmetics.symbols.sums import Product, Rule
+from verify.arithmetics.symbols.rules import instance, match, occurrences
+from verify.arithmetics.symbols.scalars import Scalar
+from verify.arithmetics.symbols.sums import Product, Rule, Sum
 from verify.vocabulary.errors import ArithmeticUnsupported, InputError
 
 
 @dataclass(frozen=True)
 class Hypothesis:
-    """A property of one tensor: its name in the record of a proof, and its rule."""
+    """A property of one tensor or of several: its name in the record of a proof, and its rules."""
 
     name: str
     rule: Rule
+    more: tuple[Rule, ...] = ()
 
     def rules(self) -> list[tuple[str, frozenset[str], Rule]]:
-        """The rule as the rewriting of products takes it."""
-        return [(self.name, frozenset({"tensor"}), self.rule)]
+        """The rules as the rewriting of products takes them."""
+        return [(self.name, frozenset({"tensor"}), rule) for rule in (self.rule, *self.more)]
 
 
 #: Given the positions in a product of two factors of the tensor, whose indices are given too, and how often each index
@@ -136,3 +140,57 @@ def hypothesis_on(name: str, wanted: str, sizes: Sequence[Size]) -> Hypothesis:
     if wanted not in known:
         raise ArithmeticUnsupported(f"the hypothesis that {name} {wanted} has no rule")
     return known[wanted]()
+
+
+# -- equations between products of inputs ------------------------------------------------------------------------------
+
+
+def vanishing(name: str, parts: Sequence[Sum]) -> Hypothesis:
+    """What an assumption says of its inputs, as matrices that vanish: in each the longest product gives way to the rest.
+
+    Where several products are longest, any of them gives way where that leaves products that come first in the order of
+    normal forms, so that rewriting ends.
+    """
+    rules: list[Rule] = []
+    for part in parts:
+        longest = max((len(key) for key in part.terms), default=0)
+        leading = [key for key in part.terms if len(key) == longest]
+        for key in leading:
+            others = Sum(part.slots, {k: v for k, v in part.terms.items() if k != key})
+            rules.append(_in_place_of(key, part.terms[key], others, leading))
+    if not rules:
+        raise ArithmeticUnsupported(f"the assumption {name!r} says nothing of matrices of any size")
+    return Hypothesis(name, rules[0], tuple(rules[1:]))
+
+
+def _in_place_of(key: Key, coefficient: Scalar, others: Sum, leading: Sequence[Key]) -> Rule:
+    """The rule that replaces a product by the negative of the other terms, divided by its coefficient."""
+    slots = tuple(range(len(others.slots)))
+    open_slots = {index for _, indices in key for index in indices if index in slots}
+    if any(made.kind != "tensor" for made, _ in key) or len(coefficient.terms) != 1 or len(open_slots) < len(slots):
+        raise ArithmeticUnsupported("an assumption whose longest product is not one of inputs alone")
+    scale = -coefficient.power(Fraction(-1))
+    tied = Sum(others.slots, {k: v for k, v in others.terms.items() if k in leading})
+
+    def apply(product: Product, count: int) -> list[Product] | None:
+        value, factors, summed = product
+        bound: dict[int, int] = {}
+        found = match(key, bound, factors, summed, len(slots), [], slots)
+        if found is None:
+            return None
+        used, gone = found
+        rest = [factor for k, factor in enumerate(factors) if k not in used]
+        kept = {index: size for index, size in summed.items() if index not in gone}
+        at = tuple(bound[slot] for slot in slots)
+        if tied:
+            before = numbers_of(factors, count)
+            if any(numbers_of(grown, count) >= before for _, grown, _ in instance(tied, at, value, rest, kept)):
+                return None
+        return list(instance(others, at, value * scale, rest, kept))
+
+    return apply
+
+
+def numbers_of(factors: list[Factor], count: int) -> tuple[tuple[int, tuple[int, ...]], ...]:
+    """A product by the numbers of its heads and its canonical indices, indices below `count` being open."""
+    return tuple((made.number, indices) for made, indices in canonical(factors, count)[0])

@@ -110,7 +110,7 @@ def selections(product: Product, slots: int) -> list[Product] | None:
     return None
 
 
-def _instance(
+def instance(
     inner: Sum, indices: tuple[int, ...], coefficient: Scalar, factors: list[Factor], summed: dict[int, Size]
 ) -> Iterator[Product]:
     """The product of `factors` with each term of `inner` at `indices`."""
@@ -144,7 +144,7 @@ def function_on_diagonal(product: Product, slots: int) -> list[Product] | None:
         places = [once.index(index) for index in indices]
         found = of_entries(made.kind, contract([(made.inner, places)], list(range(len(once)))), made.parameter)
         rest = factors[:position] + factors[position + 1 :]
-        return list(_instance(found, tuple(once), coefficient, rest, summed))
+        return list(instance(found, tuple(once), coefficient, rest, summed))
     return None
 
 
@@ -169,7 +169,7 @@ def merged_powers(product: Product, slots: int) -> list[Product] | None:
             raised = (
                 _entrywise("exp", one[0].inner, together) if one[0].kind == "exp" else power(one[0].inner, together)
             )
-            return list(_instance(raised, one[1], coefficient, rest, summed))
+            return list(instance(raised, one[1], coefficient, rest, summed))
     return None
 
 
@@ -194,9 +194,9 @@ def plain_into_power(product: Product, slots: int) -> list[Product] | None:
         kept = {index: size for index, size in summed.items() if index not in bound}
         scale = coefficient * value.power(Fraction(-1))
         raised = power(made.inner, made.parameter + 1)
-        found = list(_instance(raised, indices, scale, rest, kept))
+        found = list(instance(raised, indices, scale, rest, kept))
         remainder = Sum(made.inner.slots, {k: v for k, v in made.inner.terms.items() if k != key})
-        found += _instance(remainder, indices, -scale, [*rest, (made, indices)], kept)
+        found += instance(remainder, indices, -scale, [*rest, (made, indices)], kept)
         return found
     return None
 
@@ -353,6 +353,6 @@ def inverse_product(product: Product, slots: int) -> list[Product] | None:
                 remainder = Sum(made.inner.slots, {k: v for k, v in made.inner.terms.items() if k != key})
                 places = {**dict(zip(joined, shared, strict=True)), **dict(zip(free, ends, strict=True))}
                 at = tuple(places[slot] for slot in range(2 * count))
-                results += _instance(remainder, at, -scale, [*rest, (made, indices)], kept)
+                results += instance(remainder, at, -scale, [*rest, (made, indices)], kept)
                 return results
     return None
