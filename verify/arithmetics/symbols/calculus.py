@@ -70,6 +70,8 @@ def _of_head(made: Head, by: Head, known: dict[Head, Sum | None]) -> Sum | None:
         return None  # where it has a derivative
     inner = made.inner
     slope = _derivative(inner, by, known)
+    if made.kind == "named":
+        return slope
     note_rule(f"derivative of {made.kind}")
     count, more = len(inner.slots), len(by.sizes)
     slots = list(range(count + more))
@@ -155,6 +157,8 @@ def _replaced(made: Head, replace: Callable[[Head], Sum | None], known: dict[Hea
     inner = _rebuilt(made.inner, replace, known)
     if inner.key == made.inner.key:
         return None
+    if made.kind == "named":
+        return inner
     if made.kind in ("exp", "power", "step", "log"):
         return of_entries(made.kind, inner, made.parameter)
     if made.kind == "softmax":

@@ -70,6 +70,8 @@ class Point:
         if made.kind in LEGGED:
             return self._exponential(made)
         inner = self.values(made.inner)
+        if made.kind == "named":
+            return inner
         if made.kind == "exp":
             return np.exp(self.number(made.parameter.expression) * inner)
         if made.kind == "power":

@@ -140,6 +140,8 @@ def _head_latex(made: Head, indices: list[str]) -> str:
         one, two = " ".join(indices[:2]), " ".join(indices[2:])
         return rf"\int_0^1 \exp(s\,({first}))_{{{one}}} \exp((1-s)\,({second}))_{{{two}}}\,ds"
     inner = sum_latex(made.inner)
+    if made.kind == "named":
+        return rf"\left({inner}\right){below}"
     if made.kind == "phi":
         return rf"\varphi({inner}){below}"
     if made.kind == "softmax":
