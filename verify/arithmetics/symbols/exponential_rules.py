@@ -12,6 +12,9 @@ from verify.arithmetics.symbols.rules import instance, leading_term, match, occu
 from verify.arithmetics.symbols.scalars import Scalar
 from verify.arithmetics.symbols.sums import Product, Sum, contract, fresh, rule, single
 
+#: At most so many matrices are looked for between two exponentials.
+LONGEST_CHAIN = 2
+
 
 def _readings(factor: Factor) -> Iterator[tuple[int, Sum, int, int]]:
     """Every leg, by its number, as exp(s M)(i, j), for M and for its transpose."""
@@ -35,25 +38,57 @@ def _without(summed: dict[int, Size], gone: set[int]) -> dict[int, Size]:
     return {index: size for index, size in summed.items() if index not in gone}
 
 
-@rule("exp(M) exp(-M) = I", "expm")
+@rule("exp(M) C exp(-N) = C where M C = C N", "expm")
 def opposite_exponentials(product: Product, slots: int) -> list[Product] | None:
-    """Two exponentials of opposite matrices, one after the other."""
+    """Two exponentials, one after the other or with one or two matrices C between them; C = I of opposite ones."""
     coefficient, factors, summed = product
     places = [k for k, (made, _) in enumerate(factors) if made.kind == "expm"]
     if len(places) < 2:
         return None
-    counts = occurrences(factors)
     for one in places:
-        for other in places:
-            if one == other:
-                continue
-            for _, first, i, j in _readings(factors[one]):
-                for _, second, k, m in _readings(factors[other]):
-                    if j != k or j not in summed or counts[j] != 2 or first.plus(second):
+        for _, first, i, j in _readings(factors[one]):
+            for path, k in _chains(factors, one, j, summed):
+                other = next((n for n in places if n not in (one, *path) and k in factors[n][1]), None)
+                if other is None:
+                    continue
+                for _, second, begin, m in _readings(factors[other]):
+                    if begin != k or m == k or not _intertwined(first, second, [factors[n] for n in path], j, k):
                         continue
-                    rest = [factor for n, factor in enumerate(factors) if n not in (one, other)]
-                    return [(coefficient, [*rest, (delta(first.slots[0]), (i, m))], _without(summed, {j}))]
+                    rest = [factor for n, factor in enumerate(factors) if n not in (one, other, *path)]
+                    if not path:
+                        return [(coefficient, [*rest, (delta(first.slots[0]), (i, m))], _without(summed, {j}))]
+                    moved = [
+                        (made, tuple(i if n == j else m if n == k else n for n in indices))
+                        for made, indices in (factors[n] for n in path)
+                    ]
+                    return [(coefficient, [*rest, *moved], _without(summed, {j, k}))]
     return None
+
+
+def _chains(
+    factors: Sequence[Factor], start: int, j: int, summed: dict[int, Size]
+) -> Iterator[tuple[tuple[int, ...], int]]:
+    """No, one and two matrices that follow the factor `start` at its index j, by position, and the index they end at."""
+    counts = occurrences(list(factors))
+    path: tuple[int, ...] = ()
+    while j in summed and counts[j] == 2:
+        yield path, j
+        following = next((k for k, (_, at) in enumerate(factors) if j in at and k != start and k not in path), None)
+        if following is None or len(path) == LONGEST_CHAIN:
+            return
+        made, indices = factors[following]
+        if made.kind not in ("tensor", "named") or len(indices) != 2 or indices[0] == indices[1]:
+            return
+        path, j = (*path, following), indices[1 - indices.index(j)]
+
+
+def _intertwined(first: Sum, second: Sum, chain: list[Factor], j: int, k: int) -> bool:
+    """Whether M C = -C N for the product C of a chain of matrices between the indices j and k."""
+    if not chain:
+        return first.slots == second.slots and not first.plus(second)
+    between = [(single(made, (0, 1), made.sizes), list(indices)) for made, indices in chain]
+    left = contract([(first, [-1, j]), *between], [-1, k])
+    return not left.plus(contract([*between, (second, [k, -1])], [j, -1]))
 
 
 # -- push-through ------------------------------------------------------------------------------------------------------
@@ -146,7 +181,7 @@ def _between(
     found = match(key, bound, others, summed, 2, [factors[position]], free)
     if found is None:
         return None
-    used, private = found
+    used, private, sign = found
     if any(slot not in bound for slot in (0, 1)):
         return None
     rest = [factor for k, factor in enumerate(others) if k not in used]
@@ -154,7 +189,7 @@ def _between(
     if any(counts[index] != 1 for index in shared) or (free and bound[free[0]] in shared):
         return None
     kept = _without(summed, private)
-    return _Attached(matrix, rest, kept, coefficient * value.power(Fraction(-1)), (bound[0], bound[1])), key
+    return _Attached(matrix, rest, kept, coefficient * sign * value.power(Fraction(-1)), (bound[0], bound[1])), key
 
 
 def _ends_of(leg_row: int, leg_column: int) -> list[tuple[int | None, int | None]]:

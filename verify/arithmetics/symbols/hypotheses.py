@@ -239,7 +239,7 @@ def _in_place_of(key: Key, coefficient: Scalar, others: Sum, leading: Sequence[K
         found = match(key, bound, factors, summed, len(slots), [], slots)
         if found is None:
             return None
-        used, gone = found
+        used, gone, sign = found
         rest = [factor for k, factor in enumerate(factors) if k not in used]
         kept = {index: size for index, size in summed.items() if index not in gone}
         at = tuple(bound[slot] for slot in slots)
@@ -247,7 +247,7 @@ def _in_place_of(key: Key, coefficient: Scalar, others: Sum, leading: Sequence[K
             before = numbers_of(factors, count)
             if any(numbers_of(grown, count) >= before for _, grown, _ in instance(tied, at, value, rest, kept)):
                 return None
-        return list(instance(others, at, value * scale, rest, kept))
+        return list(instance(others, at, value * sign * scale, rest, kept))
 
     return apply
 

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from fractions import Fraction
 
 from verify.arithmetics.symbols.canonical import Factor
-from verify.arithmetics.symbols.functions import _entrywise, of_entries, power
+from verify.arithmetics.symbols.functions import _entrywise, exponential, of_entries, power
 from verify.arithmetics.symbols.heads import Head, Size, delta, unit
-from verify.arithmetics.symbols.scalars import Scalar
+from verify.arithmetics.symbols.scalars import Scalar, rational_scalar
 from verify.arithmetics.symbols.sums import Product, Sum, contract, fresh, rule
 
 #: An identity of a larger given size is left as it is.
@@ -34,6 +34,35 @@ def softmax_row_sum(product: Product, slots: int) -> list[Product] | None:
         if all(index in summed and counts[index] == 1 for index in over):
             kept = {index: size for index, size in summed.items() if index not in over}
             return [(coefficient, factors[:position] + factors[position + 1 :], kept)]
+    return None
+
+
+@rule("softmax times its normaliser is the exponential", "softmax")
+def softmax_and_normaliser(product: Product, slots: int) -> list[Product] | None:
+    """A_ij sum_k exp(T_ik) = exp(T_ij) for the softmax A of T, where exp(T) is one product."""
+    coefficient, factors, summed = product
+    if not any(made.kind == "exp" for made, _ in factors):
+        return None
+    for position, (made, indices) in enumerate(factors):
+        if made.kind != "softmax" or made.parameter != 1:
+            continue
+        assert made.inner is not None
+        found = exponential(made.inner)
+        if len(found.terms) != 1:
+            continue
+        (key,) = found.terms
+        last = len(indices) - 1
+        bound = dict(enumerate(indices[:last]))
+        others = factors[:position] + factors[position + 1 :]
+        matched = match(key, bound, others, summed, len(indices), [(made, indices)], (last,))
+        if matched is None or bound.get(last) not in summed:
+            continue
+        used, gone, sign = matched
+        rest = [factor for k, factor in enumerate(others) if k not in used]
+        if occurrences([*rest, (made, indices)])[bound[last]]:
+            continue
+        kept = {index: size for index, size in summed.items() if index not in gone | {bound[last]}}
+        return [(coefficient * sign, [*rest, *((head, tuple(indices[slot] for slot in at)) for head, at in key)], kept)]
     return None
 
 
@@ -189,10 +218,10 @@ def plain_into_power(product: Product, slots: int) -> list[Product] | None:
         matched = match(key, dict(enumerate(indices)), others, summed, len(made.sizes), [(made, indices)])
         if matched is None:
             continue
-        used, bound = matched
+        used, bound, sign = matched
         rest = [factor for k, factor in enumerate(others) if k not in used]
         kept = {index: size for index, size in summed.items() if index not in bound}
-        scale = coefficient * value.power(Fraction(-1))
+        scale = coefficient * sign * value.power(Fraction(-1))
         raised = power(made.inner, made.parameter + 1)
         found = list(instance(raised, indices, scale, rest, kept))
         remainder = Sum(made.inner.slots, {k: v for k, v in made.inner.terms.items() if k != key})
@@ -222,27 +251,27 @@ def match(
     slots: int,
     around: list[Factor],
     free: tuple[int, ...] = (),
-) -> tuple[set[int], set[int]] | None:
-    """Positions of `factors` that form the product `pattern`, and the summed indices that disappear with it.
+) -> tuple[set[int], set[int], Scalar] | None:
+    """Positions of `factors` that form the product `pattern`, the summed indices that disappear with it, and its sign.
 
     `bound` gives the pattern's open indices (those in `free` are found, and need not be private); its other indices
     must be summed in the product and occur in nothing else, be it a factor or one of `around`.
     """
     order = sorted(pattern, key=lambda factor: factor[0].number)
 
-    def extend(done: int, names: dict[int, int], used: set[int]) -> tuple[set[int], dict[int, int]] | None:
+    def extend(
+        done: int, names: dict[int, int], used: set[int], sign: int
+    ) -> tuple[set[int], dict[int, int], int] | None:
         if done == len(order):
-            return (used, names) if private(names, used) else None
+            return (used, names, sign) if private(names, used) else None
         made, places = order[done]
         for position, (candidate, indices) in enumerate(factors):
             if position in used or candidate is not made:
                 continue
-            for perm, sign in made.symmetries:
-                if sign < 0:
-                    continue
+            for perm, its_sign in made.symmetries:
                 trial = dict(names)
                 if all(trial.setdefault(place, indices[perm[k]]) == indices[perm[k]] for k, place in enumerate(places)):
-                    found = extend(done + 1, trial, used | {position})
+                    found = extend(done + 1, trial, used | {position}, sign * its_sign)
                     if found is not None:
                         return found
         return None
@@ -256,12 +285,12 @@ def match(
         outside |= {index for place, index in names.items() if place < slots}
         return not outside & set(inside.values())
 
-    found = extend(0, dict(bound), set())
+    found = extend(0, dict(bound), set(), 1)
     if found is None:
         return None
-    used, names = found
+    used, names, sign = found
     bound.update({place: names[place] for place in free if place in names})
-    return used, {index for place, index in names.items() if place >= slots}
+    return used, {index for place, index in names.items() if place >= slots}, rational_scalar(sign)
 
 
 def _twice_symmetric_part(made: Head) -> Scalar | None:
@@ -335,7 +364,7 @@ def inverse_product(product: Product, slots: int) -> list[Product] | None:
                 found = match(key, bound, others, summed, 2 * count, [(made, indices)], free)
                 if found is None:
                     continue
-                used, private = found
+                used, private, sign = found
                 rest = [factor for k, factor in enumerate(others) if k not in used]
                 counts = occurrences(rest)
                 ends = tuple(bound[slot] for slot in free) if all(slot in bound for slot in free) else None
@@ -344,7 +373,7 @@ def inverse_product(product: Product, slots: int) -> list[Product] | None:
                     continue
                 kept = {index: size for index, size in summed.items() if index not in private}
                 without = {index: size for index, size in kept.items() if index not in shared}
-                scale = coefficient * value.power(Fraction(-1))
+                scale = coefficient * sign * value.power(Fraction(-1))
                 deltas: list[Factor] = [
                     (delta(made.inner.slots[slot]), (one, other))
                     for slot, one, other in zip(free, ends, across, strict=True)
