@@ -6,9 +6,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
-from verify.arithmetics.symbols.canonical import Factor, Key, canonical
+from verify.arithmetics.symbols.canonical import Key
 from verify.arithmetics.symbols.heads import Size, delta, head, tensor
-from verify.arithmetics.symbols.rules import instance, match, occurrences
+from verify.arithmetics.symbols.rules import instance, match, numbers_of, occurrences
 from verify.arithmetics.symbols.scalars import ONE, Scalar, rational_scalar
 from verify.arithmetics.symbols.sums import Product, Rule, Sum, contract, extra_rules, single
 from verify.vocabulary.errors import ArithmeticUnsupported, InputError
@@ -250,8 +250,3 @@ def _in_place_of(key: Key, coefficient: Scalar, others: Sum, leading: Sequence[K
         return list(instance(others, at, value * sign * scale, rest, kept))
 
     return apply
-
-
-def numbers_of(factors: list[Factor], count: int) -> tuple[tuple[int, tuple[int, ...]], ...]:
-    """A product by the numbers of its heads and its canonical indices, indices below `count` being open."""
-    return tuple((made.number, indices) for made, indices in canonical(factors, count)[0])

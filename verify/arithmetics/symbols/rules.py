@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator
 from fractions import Fraction
 
-from verify.arithmetics.symbols.canonical import Factor
+from verify.arithmetics.symbols.canonical import Factor, canonical
 from verify.arithmetics.symbols.functions import _entrywise, exponential, of_entries, power
 from verify.arithmetics.symbols.heads import Head, Size, delta, unit
 from verify.arithmetics.symbols.scalars import Scalar, rational_scalar
@@ -19,6 +19,11 @@ MOST_VALUES = 4
 def occurrences(factors: list[Factor]) -> Counter[int]:
     """How often each index occurs in a product."""
     return Counter(index for _, indices in factors for index in indices)
+
+
+def numbers_of(factors: list[Factor], count: int) -> tuple[tuple[int, tuple[int, ...]], ...]:
+    """A product by the numbers of its heads and its canonical indices, indices below `count` being open."""
+    return tuple((made.number, indices) for made, indices in canonical(factors, count)[0])
 
 
 @rule("softmax rows sum to one", "softmax")
@@ -38,8 +43,11 @@ def softmax_row_sum(product: Product, slots: int) -> list[Product] | None:
 
 
 @rule("softmax times its normaliser is the exponential", "softmax")
-def softmax_and_normaliser(product: Product, slots: int) -> list[Product] | None:
-    """A_ij sum_k exp(T_ik) = exp(T_ij) for the softmax A of T, where exp(T) is one product."""
+def softmax_and_exponential(product: Product, slots: int) -> list[Product] | None:
+    """A_ij sum_k exp(T_ik) = exp(T_ij) for the softmax A of T, where exp(T) is one product.
+
+    A_ij exp(T_ik) = A_ik exp(T_ij), whichever comes first in the order of normal forms.
+    """
     coefficient, factors, summed = product
     if not any(made.kind == "exp" for made, _ in factors):
         return None
@@ -55,14 +63,18 @@ def softmax_and_normaliser(product: Product, slots: int) -> list[Product] | None
         bound = dict(enumerate(indices[:last]))
         others = factors[:position] + factors[position + 1 :]
         matched = match(key, bound, others, summed, len(indices), [(made, indices)], (last,))
-        if matched is None or bound.get(last) not in summed:
+        if matched is None or last not in bound:
             continue
         used, gone, sign = matched
+        other = bound[last]
         rest = [factor for k, factor in enumerate(others) if k not in used]
-        if occurrences([*rest, (made, indices)])[bound[last]]:
-            continue
-        kept = {index: size for index, size in summed.items() if index not in gone | {bound[last]}}
-        return [(coefficient * sign, [*rest, *((head, tuple(indices[slot] for slot in at)) for head, at in key)], kept)]
+        here = [(head, tuple(indices[slot] for slot in at)) for head, at in key]
+        if other in summed and not occurrences([*rest, (made, indices)])[other]:
+            kept = {index: size for index, size in summed.items() if index not in gone | {other}}
+            return [(coefficient * sign, [*rest, *here], kept)]
+        swapped = [*rest, (made, (*indices[:last], other)), *here]
+        if other != indices[last] and not gone and numbers_of(swapped, slots) < numbers_of(factors, slots):
+            return [(coefficient * sign, swapped, summed)]
     return None
 
 
