@@ -6,6 +6,7 @@ values of the very functions that users import, and what every comparable mutant
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import typing
 import zlib
@@ -24,6 +25,7 @@ from verify.arithmetics.symbols.hypotheses import Hypothesis, hypothesis_on, van
 from verify.arithmetics.symbols.latex import normal_form_latex, read_back
 from verify.arithmetics.symbols.operand import Indexed, named
 from verify.arithmetics.symbols.proof import Proof, Side, float_values, parts_of, prove
+from verify.arithmetics.symbols.sums import extra_rules
 from verify.checks.evaluation import defect_of
 from verify.checks.record import SEPARATION, UPHELD, VIOLATED, Record, blank, scored, separation_of
 from verify.checks.settings import Settings
@@ -170,14 +172,20 @@ def prove_claim(claim: Claim) -> Proof:
 
 
 def _given(claim: Claim, operands: Mapping[str, Any]) -> list[Hypothesis]:
-    """The declared hypotheses: properties of single inputs, and assumptions by the matrices that vanish."""
-    found = []
-    for item in claim.hypotheses:
-        if isinstance(item, Assumption):
-            assert item.zero is not None
-            found.append(vanishing(item.text, [part.value for part in parts_of(claim.evaluate(item.zero, operands))]))
-        else:
-            found.append(hypothesis_on(item.of, item.property, _tensor_sizes(operands, item.of)))
+    """The declared hypotheses: properties of single inputs, and assumptions by the matrices that vanish.
+
+    Each is read by those before it: that a matrix is skew changes the form of an equation in it.
+    """
+    found: list[Hypothesis] = []
+    with contextlib.ExitStack() as stack:
+        for item in claim.hypotheses:
+            if isinstance(item, Assumption):
+                assert item.zero is not None
+                parts = parts_of(claim.evaluate(item.zero, operands))
+                found.append(vanishing(item.text, [part.value for part in parts]))
+            else:
+                found.append(hypothesis_on(item.of, item.property, _tensor_sizes(operands, item.of)))
+            stack.enter_context(extra_rules(found[-1].rules()))
     return found
 
 

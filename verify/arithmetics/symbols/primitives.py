@@ -411,19 +411,27 @@ def _corner(M: Indexed, E: Indexed, N: Indexed) -> Indexed:
 @form
 def inverse(A: Any) -> Any:
     if isinstance(A, Blocks):
-        return _inverse_of_diagonal_blocks(A)
+        return _inverse_of_blocks(A)
     A = _square("inverse", A)
     if not A.axes[0]:
         return A.raised(Fraction(-1))
     return Indexed(inverse_of(A.value, A.axes[0]), A.axes, (), ("inv", A.tree))
 
 
-def _inverse_of_diagonal_blocks(A: Blocks) -> Blocks:
+def _inverse_of_blocks(A: Blocks) -> Blocks:
+    """The inverse of blocks on the diagonal, and of [[I, B], [C, D]] by its Schur complement D - C B."""
     rows, columns = A.partition
-    if rows != columns or any(A.grid[i][j].value for i in range(len(rows)) for j in range(len(rows)) if i != j):
-        raise ArithmeticUnsupported("the inverse of blocks that do not stand on the diagonal alone")
-    grid = [[inverse(block) if i == j else block for j, block in enumerate(row)] for i, row in enumerate(A.grid)]
-    return Blocks(grid)
+    count = len(rows)
+    if rows != columns:
+        raise ArithmeticUnsupported("the inverse of blocks whose rows and columns are split differently")
+    if not any(A.grid[i][j].value for i in range(count) for j in range(count) if i != j):
+        return Blocks([[inverse(x) if i == j else x for j, x in enumerate(row)] for i, row in enumerate(A.grid)])
+    first = A.grid[0][0]
+    if count != 2 or (first - identity(rows[0])).value:
+        raise ArithmeticUnsupported("the inverse of blocks, neither diagonal nor two by two with an identity first")
+    (_, B), (C, D) = A.grid
+    last = inverse(D - C @ B)
+    return Blocks([[first + B @ last @ C, -(B @ last)], [-(last @ C), last]])
 
 
 def exact_number(value: Any) -> Any:
