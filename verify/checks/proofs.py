@@ -280,6 +280,9 @@ def _random_point(claim: Claim, sizes: Mapping[str, int], rng: np.random.Generat
         value = inputs.get(name, raw.get(name))
         if value is not None and isinstance(spec, Shape):
             arrays[name] = _floats(value)
+            for dim, size in zip(spec.dims, value.shape, strict=True):
+                if not dim.isdigit():  # a size that only the preparation knows
+                    scalars.setdefault(size_symbol(dim), int(size))
         elif value is not None and isinstance(spec, Real):
             scalars[real_symbol(name, spec)] = float(value)
     return Point(scalars, arrays), inputs

@@ -106,6 +106,16 @@ class Blocks(Formal):
         """The sizes of the rows of blocks and of the columns of blocks."""
         return [row[0].shape[0] for row in self.grid], [block.shape[1] for block in self.grid[0]]
 
+    def by_single_rows(self) -> Blocks:
+        """Blocks whose number of rows is given, taken apart row by row."""
+        rows, tags = [], []
+        for row, tag in zip(self.grid, self.tags, strict=True):
+            height = row[0].shape[0]
+            single = tag is None and isinstance(height, int) and 1 < height <= MOST_NUMBERS
+            rows += [[block[i : i + 1] for block in row] for i in range(height)] if single else [row]
+            tags += [tag] * (height if single else 1)
+        return Blocks(rows, tags)
+
     def __add__(self, other: Any) -> Any:
         return self if isinstance(other, int) and other == 0 else self._with(other, lambda a, b: a + b)
 

@@ -76,6 +76,8 @@ def parts_of(value: Any) -> list[Indexed]:
 def difference(left: Any, right: Any) -> list[Sum]:
     """left - right block by block; raises `InputError` where the shapes do not agree."""
     if isinstance(left, Blocks) and isinstance(right, Blocks) and left.partition != right.partition:
+        left, right = left.by_single_rows(), right.by_single_rows()
+    if isinstance(left, Blocks) and isinstance(right, Blocks) and left.partition != right.partition:
         raise InputError("the sides", f"blocks of {left.partition}", str(right.partition))
     if isinstance(left, Blocks) and isinstance(right, Blocks) and left.tags != right.tags:
         raise InputError("the sides", "blocks interleaved alike", "others")
