@@ -68,6 +68,8 @@ def _of_head(made: Head, by: Head, known: dict[Head, Sum | None]) -> Sum | None:
         return None
     if made.kind == "step":
         return None  # where it has a derivative
+    if made.kind in ("phi", "dexpm"):
+        raise ArithmeticUnsupported("the derivative of an integral of matrix exponentials has no symbolic form")
     inner = made.inner
     slope = _derivative(inner, by, known)
     if made.kind == "named":

@@ -59,7 +59,8 @@ def comes_first(one: Sum, other: Sum) -> bool:
 
 def _rank(value: Sum) -> tuple[Any, ...]:
     turned = value.permuted([1, 0])
-    return str(value.slots[0]), len(value.terms), min(value.order, turned.order)
+    longest = max((len(key) for key in value.terms), default=0)
+    return longest, str(value.slots[0]), len(value.terms), min(value.order, turned.order)
 
 
 # -- functions of matrices ---------------------------------------------------------------------------------------------
