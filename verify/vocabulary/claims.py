@@ -106,7 +106,7 @@ class Setting:
     exact: whether its claims can be decided in exact arithmetic.
     without_domains: generator domains that cannot satisfy the assumptions, each with the reason.
     special_domains: generator domains of its claims, by name: ``function(arrays, sizes, rng)`` edits the drawn arrays.
-    hypotheses: what its assumptions say of single inputs, for proofs for all sizes.
+    hypotheses: what its assumptions say of single inputs, or assumptions with `zero` themselves, for proofs for all sizes.
     scales: sizes and values that the source names, at which all its claims are decided too; a claim takes those of the
         sizes that it has, and may declare more (`Claim.at_scale`).
     """
@@ -186,7 +186,8 @@ class Claim:
     missing: for a gap, the hypothesis that is nowhere in force and that the claim presupposes; `presumes` names the
         refuted claim without it.
     all_sizes: proved for all sizes; a run in which both sides no longer reduce to the same normal form fails.
-    hypotheses: what assumptions say of single inputs, besides those of the setting, for the proof for all sizes.
+    hypotheses: what assumptions say of single inputs, or those with `zero` themselves, besides those of the setting, for the
+        proof for all sizes.
     """
 
     setting: Setting | Paper
