@@ -127,6 +127,7 @@ BASIS = Setting(
     OSA,
     "Section 2.1, any basis",
     assumptions=[ORTHONORMAL, CONTAINS_THE_IMAGE],
+    hypotheses=[CONTAINS_THE_IMAGE],
     sizes={"N": (1, 5), "d": (1, 4), "d_v": (1, 4), "r": (1, 5), "q": (0, 1)},
     where=lambda sizes: sizes["r"] + sizes["q"] <= sizes["N"] and sizes["d_v"] <= sizes["d"],
     inputs=tokens_with_basis_of_the_image,

@@ -16,7 +16,7 @@ from theorems.dynamics.definitions import (
 )  # fmt: skip
 from theorems.dynamics.numerics import no_loss
 from theorems.dynamics.part_3_preliminaries.symmetric_attention import energy_loss
-from theorems.dynamics.settings import ENERGY, SYMMETRIC_ATTENTION, Factor, on_the_sphere
+from theorems.dynamics.settings import ENERGY, SYMMETRIC, SYMMETRIC_ATTENTION, Factor, on_the_sphere
 from verify.matrix import exp, eye, rational, row_sums, total, zeros
 from verify.vocabulary import AtMost, Claim, Equal, HasStructure
 
@@ -110,7 +110,7 @@ SYMMETRIC_RATE = Claim(SYMMETRIC_ATTENTION, "dynamics.prop-4.1-rate", label="Eq.
         Z_i\,\Delta_{[i,:]}^\top\big(I_D-X_{[i,:]}X_{[i,:]}^\top\big) \Delta_{[i,:]},\quad
         \Delta=\operatorname{softmax}(\beta XAX^\top)XA,\ Z_i=\sum_j\exp(\beta X_{[i,:]}^\top AX_{[j,:]})""",
     assumptions=["A = W^Q W^{K\\top} = W^V, any head dimension D_H"],
-    relation=Equal(), exact=True, of_project=True, corrects="dynamics.eq-44",
+    relation=Equal(), all_sizes=True, hypotheses=(SYMMETRIC,), exact=True, of_project=True, corrects="dynamics.eq-44",
     note="Eq. (44) with its factor beta restored. Each summand is nonnegative for unit tokens, which proves the bound.",
 )  # fmt: skip
 

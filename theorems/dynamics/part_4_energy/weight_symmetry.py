@@ -73,8 +73,8 @@ SYMMETRIC_CONSTRAINT.mutant("symmetric part", lambda W_Q, W_K: W_Q.T @ W_K + W_K
 SYMMETRIC_LOGITS = Claim(DYNAMICS, "dynamics.sec-4-symmetric-logits", label="Section 4 with W^Q W^{K T}",
     statement=r"W^QW^{K\top}=W^V=W^{V\top}\ \Rightarrow\ XW^QW^{K\top}X^\top\ \text{and}\ W^V\ \text{are symmetric}",
     assumptions=[SYMMETRIC, "any head dimension D_H"],
-    relation=HasStructure(), sizes={"S": (2, 3), "D": (2, 4), "D_H": (1, 4)}, exact=True, of_project=True,
-    corrects="dynamics.sec-4-symmetric-constraint",
+    relation=HasStructure(), all_sizes=True, hypotheses=(SYMMETRIC,), exact=True, of_project=True,
+    sizes={"S": (2, 3), "D": (2, 4), "D_H": (1, 4)}, corrects="dynamics.sec-4-symmetric-constraint",
 )  # fmt: skip
 
 

@@ -7,7 +7,8 @@ from typing import Any
 from theorems.dynamics.numerics import eigenvalues
 from theorems.dynamics.part_5_jacobians.normalised_oscillations import euler_step, normalised_step
 from theorems.dynamics.settings import (
-    ONE_FREQUENCY, OSCILLATION, TURNING_STATE, UNIT_STATE, Frequency, Generator, Row, Step, unit_state,
+    ANTISYMMETRIC, EQUAL_FREQUENCIES, ONE_FREQUENCY, OSCILLATION, TURNING_STATE, UNIT_STATE, Frequency, Generator, Row,
+    Step, unit_state,
 )  # fmt: skip
 from verify.arithmetics import is_tensor
 from verify.matrix import concatenate, eye, ones, row_norms, row_sums, spectral_norm, sqrt, total, trace
@@ -20,7 +21,7 @@ EQ_81 = Claim(OSCILLATION, "dynamics.eq-81", label="Eqs. (78)-(81)",
     statement=r"""\|y\|^2=\|(I_D+\eta\Omega)x\|^2=x^\top(I_D+\eta\Omega^\top)(I_D+\eta\Omega)x =x^\top x+\eta
         x^\top\Omega x+\eta x^\top\Omega^\top x+\eta^2x^\top\Omega^\top\Omega x=1+\eta^2\|\Omega x\|^2""",
     assumptions=[UNIT_STATE, r"y = (I + \eta\Omega) x"],
-    relation=Equal(), sizes={"D": (1, 5)}, exact=True,
+    relation=Equal(), all_sizes=True, hypotheses=(ANTISYMMETRIC, UNIT_STATE), sizes={"D": (1, 5)}, exact=True,
     note="""|x| = 1, which Eq. (81) uses without a word, is not printed here; it is the spherical constraint of Section
         3, which every state of (18) but the first meets by itself. Lines (79)-(80) need no assumption, and two of their
         terms vanish under these; so they are compared for any matrix and state as well.""",
@@ -69,7 +70,8 @@ EQ_81.mutant("Eq. (81) of any state: norm of x taken for 1", "_expanded(z, G, et
 
 EQ_82 = Claim(TURNING_STATE, "dynamics.eq-82", label="Eq. (82)",
     statement=r"\|y\|^2=1+\eta^2\omega^2",
-    relation=Equal(), exact=True, uses=("dynamics.eq-81",),
+    relation=Equal(), all_sizes=True, hypotheses=(ANTISYMMETRIC, EQUAL_FREQUENCIES, UNIT_STATE), exact=True,
+    uses=("dynamics.eq-81",),
 )  # fmt: skip
 
 

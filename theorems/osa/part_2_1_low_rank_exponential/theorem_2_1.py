@@ -49,7 +49,8 @@ THEOREM_21 = Claim(UNTRAINED_LAYER, "osa.thm-2.1", label="Theorem 2.1, Eqs. (6),
         "tied": "equal rows of the coordinates leave span[Q, K] smaller than r",
         "uniform attention": "W^Q = 0 gives S = 0, whose rank is not r",
     },
-    relation=Equal(), sizes={"N": (2, 5), "d": (2, 4), "d_v": (1, 4), "r": (2, 4)}, expects="gap",
+    relation=Equal(), all_sizes=True, hypotheses=(CONTAINS_QUERIES_AND_KEYS,), expects="gap",
+    sizes={"N": (2, 5), "d": (2, 4), "d_v": (1, 4), "r": (2, 4)},
     presumes=("osa.thm-2.1-rank",), proof=("osa.f1-image", "osa.f1-restrict", "osa.eq-17", "osa.eq-18"),
     correction="osa.thm-2.1-any-basis", exact=True,
     note="""r is used both for rank S and for dim span[Q, K]. Where the two differ no B satisfies the hypotheses; the
@@ -82,7 +83,7 @@ THEOREM_21_ANY_BASIS = Claim(BASIS.extended(scales=[UNTRAINED.at(q=0)]), "osa.th
         \mathbf{K}\mathbf{Q}^\top), \text{ as it does if it contains the columns of } \mathbf{Q},\mathbf{K}, \text{
         whatever } r \ge \operatorname{rank}\mathbf{S}: \quad \exp(\mathbf{S}) = \mathbf{I}_N +
         \mathbf{B}(\exp(\mathbf{B}^\top\mathbf{S}\mathbf{B}) - \mathbf{I}_r)\mathbf{B}^\top""",
-    relation=Equal(), corrects="osa.thm-2.1", of_project=True,
+    relation=Equal(), all_sizes=True, corrects="osa.thm-2.1", of_project=True,
     note="""A reduced QR of [Q, K] supplies such a B even where the columns of [Q, K] are dependent. With r = rank S the
         columns of B are a basis of the image of S, as in Appendix F.1: Q = [e_1, e_1], K = [e_2, e_3] has rank S = 2,
         and span[Q, K] = R^3.""",

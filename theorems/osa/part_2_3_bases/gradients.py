@@ -150,16 +150,17 @@ def third_token_outside_the_basis() -> dict[str, Any]:
     return {"X": X, "W_Q": [[1], [0], [0]], "W_K": [[0], [1], [0]], "alpha": 1, "B": [[1, 0], [0, 1], [0, 0]]}
 
 
+TOKENS_IN_SPAN = Assumption("their span contains the columns of X", zero=lambda X, B: X - B @ (B.T @ X))
 BASIS_OF_TOKENS = Claim(OSA, "osa.gradient-constant-basis-of-tokens",
     label="Eq. (6) with a constant basis of the tokens",
     statement=r"""
         \frac{\partial\exp(\mathbf{S})}{\partial\mathbf{W}^{Q,K}} = \frac{\partial}{\partial\mathbf{W}^{Q,K}}\big(
         \mathbf{I}_N + \mathbf{B}(\exp[\mathbf{S}]-\mathbf{I})\mathbf{B}^\top\big) \text{ with } \mathbf{B} \text{ held
         constant, if the span of } \mathbf{B} \text{ contains the columns of } \mathbf{X}""",
-    assumptions=[ORTHONORMAL, Assumption("their span contains the columns of X", zero=lambda X, B: X - B @ (B.T @ X))],
-    relation=Equal(), sizes={"N": (2, 3), "d": (1, 3), "d_v": (1, 2), "r": (2, 3)},
-    where=lambda sizes: sizes["r"] <= sizes["N"], corrects="osa.gradient-constant-basis",
-    uses=("osa.thm-2.1-any-basis",), exact=True, of_project=True,
+    assumptions=[ORTHONORMAL, TOKENS_IN_SPAN],
+    relation=Equal(), all_sizes=True, hypotheses=(TOKENS_IN_SPAN,),
+    sizes={"N": (2, 3), "d": (1, 3), "d_v": (1, 2), "r": (2, 3)}, where=lambda sizes: sizes["r"] <= sizes["N"],
+    corrects="osa.gradient-constant-basis", uses=("osa.thm-2.1-any-basis",), exact=True, of_project=True,
     note="""The natural basis where 2 d_v >= d (h <= 2), or where [Q, K] is rank deficient: it does not depend on the
         weights.""",
 )  # fmt: skip

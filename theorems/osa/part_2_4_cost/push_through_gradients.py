@@ -45,7 +45,7 @@ def gradients_of_the_definition(X: Any, W_Q: Any, W_K: Any, W_V: Any, W_O: Any, 
 
 GRADIENT = Claim(GRADIENTS, "osa.layer-gradient", label="Gradients through exp(W X^T X)",
     statement=GRADIENT_STATEMENT,
-    relation=Equal(), uses=("osa.push-through-layer",), of_project=True,
+    relation=Equal(), all_sizes=True, uses=("osa.push-through-layer",), of_project=True,
 )  # fmt: skip
 GRADIENT.oracle(gradients_of_the_definition)
 

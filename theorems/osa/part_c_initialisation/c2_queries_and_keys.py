@@ -14,7 +14,7 @@ from theorems.osa.settings import (
     orthonormal_queries_and_keys, two_heads,
 )  # fmt: skip
 from theorems.osa.shapes import Alpha, Epsilon, Frame, Key, Output, Query, Steps, Tokens, Value
-from verify.matrix import COLUMN, concatenate, expm, eye, ones, rational, sqrt, total
+from verify.matrix import COLUMN, concatenate, expm, ones, rational, sqrt, total
 from verify.oracles import jacobian
 from verify.vocabulary import Assumption, AtMost, Claim, Equal, HasStructure, Setting, Shape
 
@@ -44,20 +44,16 @@ C2_DIMS.oracle(lambda W_Q, W_K: W_Q.shape[1] + W_K.shape[1])
 C2_DIMS.mutant("d - d_v, as for h > 2", lambda value, W_Q: value - W_Q.shape[1])
 C2_DIMS.mutant("d - 1", lambda value: value - 1)
 
+ORTHONORMAL_COLUMNS = Assumption(
+    "[W^Q, W^K] in R^{d x 2 d_v} has orthonormal columns",
+    zero=lambda W_Q, W_K: gram_defect(concatenate([W_Q, W_K], axis=1)),
+)
 THEOREM_C2 = Claim(Setting(OSA, scales=[UNTRAINED]), "osa.thm-c.2", label="Theorem C.2, Eq. (14)",
     statement=r"""
         \kappa(\tilde{\mathbf{W}})=1; \text{ the non-zero singular values of } \tilde{\mathbf{W}} \text{ are } 1""",
-    assumptions=[
-        "2 d_v <= d",
-        Assumption(
-            "[W^Q, W^K] in R^{d x 2 d_v} has orthonormal columns",
-            zero=lambda W_Q, W_K: (
-                concatenate([W_Q, W_K], axis=1).T @ concatenate([W_Q, W_K], axis=1) - eye(2 * W_Q.shape[1])
-            ),
-        ),
-    ],
-    relation=HasStructure(), sizes={"d": (2, 6), "d_v": (1, 3)}, where=lambda sizes: 2 * sizes["d_v"] <= sizes["d"],
-    proof=("osa.eq-53",), exact=True,
+    assumptions=["2 d_v <= d", ORTHONORMAL_COLUMNS],
+    relation=HasStructure(), all_sizes=True, hypotheses=(ORTHONORMAL_COLUMNS,), sizes={"d": (2, 6), "d_v": (1, 3)},
+    where=lambda sizes: 2 * sizes["d_v"] <= sizes["d"], proof=("osa.eq-53",), exact=True,
 )  # fmt: skip
 THEOREM_C2.inputs(orthonormal_queries_and_keys)
 
@@ -88,8 +84,8 @@ VIA_GENERATOR = Claim(HEADS, "osa.c2-via-wtilde", label="Appendix C.2, text",
         \tilde{\mathbf{W}}=\mathbf{W}^Q(\mathbf{W}^K)^\top- \mathbf{W}^K(\mathbf{W}^Q)^\top;\ \text{the proof of Theorem
         C.3 shows that the Jacobian of } \mathbf{A}(\mathbf{X}) \text{ is a function of } \tilde{\mathbf{W}}""",
     assumptions=["from Eq. (13), A = exp(S) (Eq. (5))", "proof of C.3 uses B from Newton-Schulz"],
-    relation=Equal(), sizes={"N": (1, 3), "d": (1, 3), "d_v": (1, 3)}, expects="gap", uses=("osa.thm-c.1",),
-    proof=("osa.c2-via-wtilde-newton-schulz",), exact=True,
+    relation=Equal(), all_sizes=True, sizes={"N": (1, 3), "d": (1, 3), "d_v": (1, 3)}, expects="gap",
+    uses=("osa.thm-c.1",), proof=("osa.c2-via-wtilde-newton-schulz",), exact=True,
     note="""True of A = exp(S). The proof of Theorem C.3 speaks of another A, made from Newton-Schulz iterates of [X
         W^Q, X W^K], which is a function of W~ only where [W^Q, W^K] has orthonormal columns. The author would say that
         the theorem assumes just that (osa.c2-via-wtilde-orthonormal); but its proof does not show it there, and the

@@ -86,16 +86,15 @@ def skew_matrix_and_its_image_of_queries_and_keys(X: Tokens, W_Q: Query, W_K: Ke
 IMAGE_INDEPENDENT.mutant("sign of the scale reversed", lambda value: -value)
 IMAGE_INDEPENDENT.mutant("symmetric instead of skew", sign=1)
 
+ORTHOGONAL_TO_IMAGE = Assumption(
+    "x is orthogonal to the image of S", zero=lambda X, W_Q, W_K, alpha, x: skew_matrix(X, W_Q, W_K, alpha).T @ x
+)
 RESTRICTION = Claim(LAYER, "osa.f1-restrict", label="F.1, first paragraph",
     statement=r"""x \in U^\perp \Rightarrow \mathbf{S}x = 0. \text{ Therefore, } \mathbf{S} \text{ can be considered as
         a linear mapping } U \to U""",
-    assumptions=[
-        "U is the image of S",
-        Assumption(
-            "x is orthogonal to the image of S", zero=lambda X, W_Q, W_K, alpha, x: skew_matrix(X, W_Q, W_K, alpha).T @ x
-        ),
-    ],
-    relation=HasStructure(), exact=True, sizes={**LAYER.sizes, "q": (0, 1)},
+    assumptions=["U is the image of S", ORTHOGONAL_TO_IMAGE],
+    relation=HasStructure(), all_sizes=True, hypotheses=(ORTHOGONAL_TO_IMAGE,), exact=True,
+    sizes={**LAYER.sizes, "q": (0, 1)},
     note="""So for U the image of S, and for the span of Q and K, which contains it. For the image the printed reason,
         that x is orthogonal to the columns of Q and K, is not available (osa.f1-image), and is not needed: S x = -S^T x
         = 0.""",
@@ -144,7 +143,7 @@ RESTRICTION.mutant("exp(S) instead of S", lambda value: expm(value))
 POWERS = Claim(BASIS, "osa.eq-17", label="Eq. (17), F.1",
     statement=r"""\mathbf{S} = \mathbf{B}[\mathbf{S}]\mathbf{B}^\top \implies \mathbf{S}^n =
         \mathbf{B}[\mathbf{S}]^n\mathbf{B}^ \top""",
-    relation=Equal(), uses=("osa.f1-restrict",),
+    relation=Equal(), all_sizes=True, uses=("osa.f1-restrict",),
     note="""For n >= 1, as Eq. (18) has it, which sets n = 0 apart: there I_N and B B^T differ for r < N. Checked for n
         = 1, ..., 5.""",
 )  # fmt: skip
@@ -171,7 +170,7 @@ SERIES = Claim(BASIS, "osa.eq-18", label="Eq. (18), F.1",
     statement=r"""\exp(\mathbf{S}) = \sum_{n=0}^\infty \frac{\mathbf{S}^n}{n!} = \mathbf{I}_N + \sum_{n=1}^\infty
         \frac{\mathbf{B}[\mathbf{S}]^n\mathbf{B}^\top}{n!} = \mathbf{I}_N + \mathbf{B}(\exp[\mathbf{S}]-\mathbf{I}_r)
         \mathbf{B}^\top""",
-    relation=Equal(), uses=("osa.eq-17",),
+    relation=Equal(), all_sizes=True, uses=("osa.eq-17",),
     note="""Two comparisons: the partial sums to n = 5 of both series, term by term; and the two ends of the chain. That
         exp is the sum of the series is its definition.""",
 )  # fmt: skip

@@ -59,6 +59,8 @@ EQUATION_22 = Claim(
         -\Delta-\Delta^\top,\quad \Delta = \exp[\mathbf{S}]-\mathbf{I}_{2d_v}""",
     assumptions=[SKEW],
     relation=Equal(),
+    all_sizes=True,
+    hypotheses=(SKEW,),
     sizes={"m": (2, 5)},  # m = 2 d_v; for m = 1 both sides vanish
 )
 
@@ -96,6 +98,8 @@ EQUATION_28 = Claim(
         \mathbf{E}=\mathbf{B}^\top\mathbf{B}-\mathbf{I}_{2d_v}""",
     assumptions=[SKEW, "any B"],
     relation=Equal(),
+    all_sizes=True,
+    hypotheses=(SKEW,),
     # for N = 1 or one column Delta = 0
     sizes={"N": (2, 4), "m": (2, 4)},
     proof=("osa.eq-22",),
@@ -186,7 +190,7 @@ EQUATION_38 = Claim(OSA, "osa.eq-38", label="Eqs. (36)-(38), F.3",
         \hat\Delta = \Sigma^\top\Psi\Sigma,\quad \Psi=\sum_{n=1}^\infty\frac1{n!}(\mathbf{U}^\top\mathbf{S}\mathbf{U}
         \Sigma\Sigma^\top)^{n-1}\mathbf{U}^\top\mathbf{S}\mathbf{U}""",
     assumptions=[LEFT_ORTHOGONAL, DECOMPOSITION, SKEW],
-    relation=Equal(), sizes={"N": (2, 4), "m": (2, 4), "k": (2, 4)}, where=smallest_dimension, exact=True,
+    relation=Equal(), all_sizes=True, sizes={"N": (2, 4), "m": (2, 4), "k": (2, 4)}, where=smallest_dimension, exact=True,
 )  # fmt: skip
 EQUATION_38.inputs(decomposed_factor)
 

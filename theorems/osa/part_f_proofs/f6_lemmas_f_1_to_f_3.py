@@ -436,7 +436,7 @@ EQUATION_60 = Claim(OSA, "osa.eq-60", label="Eqs. (59)-(60), proof of Lemma F.3"
         \frac{\partial}{\partial t}\exp(t\mathbf{D})=\mathbf{D}\exp(t\mathbf{D}),\qquad\int_0^1[\mathbf{S}]\exp(t[
         \mathbf{S}])\,dt=\exp[\mathbf{S}]-\mathbf{I}_{2d_v}""",
     assumptions=["D any square matrix", Assumption("[S] skew-symmetric", zero=lambda S: S + S.T)],
-    relation=Equal(), sizes={"m": (2, 4)},
+    relation=Equal(), all_sizes=True, sizes={"m": (2, 4)},
     note="The integral of exp(t [S]) is a block of exp [[[S], I], [0, 0]] (Van Loan).",
 )  # fmt: skip
 

@@ -93,7 +93,7 @@ EQUATION_79 = Claim(OSA, "osa.eq-79", label="Eq. (79), proof of Lemma F.7",
         \frac{\partial\operatorname{vec}\exp[\mathbf{S}]}{\partial\operatorname{vec}[\mathbf{S}]}=\int_0^1\exp(s[
         \mathbf{S}]^\top)\otimes\exp((1-s)[\mathbf{S}])\,ds""",
     assumptions=["column-major vec", SKEW],
-    relation=Equal(), sizes={"N": (1, 3), "m": (1, 3)}, exact=True,
+    relation=Equal(), all_sizes=True, sizes={"N": (1, 3), "m": (1, 3)}, exact=True,
     note="""The integral is the corner of an exponential: for commuting P = I (x) S, R = S^T (x) I int_0^1 exp((1 - s)
         P) exp(s R) ds is the upper right block of exp [[P, I], [0, R]].""",
 )  # fmt: skip
