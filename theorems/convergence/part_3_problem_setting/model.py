@@ -13,7 +13,6 @@ from verify.matrix import concatenate, ones, rational, sqrt, stack_rows, summed,
 from verify.oracles import jacobian
 from verify.vocabulary import Claim, Doubt, Equal, Real, Shape
 
-# -- Algorithm 1 -------------------------------------------------------------------------------------------------------
 
 Step = Annotated[Any, Real(0.0625, 1.0)]
 
@@ -72,8 +71,6 @@ ALGORITHM_1.mutant("W_K moved along the gradient in W_V, as the extraction shows
 ALGORITHM_1.mutant("w_O not trained, as the extraction shows", along={**OWN, "w_O": None})
 ALGORITHM_1.mutant("ascent", "gamma -> -gamma")
 
-
-# -- Table 1 -----------------------------------------------------------------------------------------------------------
 
 Token = Annotated[Any, Shape("1", "d")]
 HiddenRow = Annotated[Any, Shape("1", "d_m")]

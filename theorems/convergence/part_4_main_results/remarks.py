@@ -68,8 +68,6 @@ PROB_BELOW.mutant("d_s dropped", lambda c_0, p: exp(-c_0 * p * 1))
 PROB_BELOW.mutant("p doubled", lambda d_s, c_0, p: exp(-c_0 * p * 2 / d_s))
 
 
-# -- Assumption 3 ------------------------------------------------------------------------------------------------------
-
 C_HAT = Claim(CONVERGENCE, "convergence.assumption-3-chat", label="Remark after Assumption 3",
     statement=r"""\mathbb P(|\langle X_n^\top X_n,X_{n'}^\top X_{n'}\rangle|\ge t)\le\exp(-t^{\hat c}):\ \text{A larger
         }\hat c\text{ results in less separable data. Our assumption has no requirement on }\hat c\text{ such that }\hat

@@ -140,7 +140,6 @@ def _assumption_3(s: Any) -> Any:
     return exp(-s) - (1 - s + s * logarithm(s))
 
 
-_PROBABILITY = r"1-8e^{-d_m/2}-\delta-\exp(-\Omega((N-1)^{-\hat c}d_s^{-1}))"
 _DATA: list[str | Assumption] = [
     "iid samples: d = d_s = 1, X = sqrt(U) or -sqrt(U) with equal probability, U uniform on [0, 1]; labels N(0, 1), independent",
     "Assumption 1 with C_x = 1; Assumption 2: X vanishes with probability 0",
@@ -172,9 +171,10 @@ ON_SAMPLES = (
 )  # fmt: skip
 
 THM_1 = Claim(THEOREMS, "convergence.thm-1", label="Theorem 1",
-    statement=r"\text{LeCun/He, Assumptions 1-3, } d_m\ge d,\ \tau_0=d_m^{-1/2},\ d_m=\tilde\Omega(N^3):\ \text{with"
-    r" probability at least }" + _PROBABILITY + r"\text{ for proper }\delta\text{, the GD training of Transformer"
-    r" converges to a global minimum with sufficiently small step size }\gamma\text{ as in (4).}",
+    statement=r"""\text{Under the setting of LeCun/He initialization in Table 1 and Assumptions 1 to 3, suppose }d_m\ge
+        d\text{, and given }\tau_0=d_m^{-1/2},\ d_m=\tilde\Omega(N^3)\text{, then with probability at least
+        }1-8e^{-d_m/2}-\delta-\exp(-\Omega((N-1)^{-\hat c}d_s^{-1}))\text{ for proper }\delta\text{, the GD training of
+        Transformer converges to a global minimum with sufficiently small step size }\gamma\text{ as in Eq. (4).}""",
     name="global convergence under LeCun and He initialisation",
     assumptions=["LeCun or He initialisation", "tau_0 = d_m^{-1/2}", *_DATA], relation=AtMost(signed=True),
     expects="refuted", severity="error", correction="convergence.thm-1-one-token", uses=ON_SAMPLES,
@@ -188,8 +188,10 @@ THM_1 = Claim(THEOREMS, "convergence.thm-1", label="Theorem 1",
         with $\lambda_0 > 0$ and one token use the explicit width of convergence.thm-1-one-token.""",
 )  # fmt: skip
 THM_2 = Claim(THEOREMS, "convergence.thm-2", label="Theorem 2", name="global convergence under NTK initialisation",
-    statement=r"\text{NTK initialisation, Assumptions 1-3, } d_m=\tilde\Omega(N):\ \text{with probability at least }"
-    + _PROBABILITY + r"\text{ GD with sufficiently small }\gamma\text{ converges to a global minimum as in (4).}",
+    statement=r"""\text{Under the setting of NTK initialization in Table 1 and Assumptions 1 to 3, suppose
+        }d_m=\tilde\Omega(N)\text{, then with probability at least }1-8e^{-d_m/2}-\delta-\exp(-\Omega((N-1)^{-\hat
+        c}d_s^{-1}))\text{, the GD training of Transformer converges to a global minimum with sufficiently small
+        }\gamma\text{ as in Eq. (4).}""",
     assumptions=["NTK initialisation", "tau_0 = d_m^{-1}", *_DATA], relation=AtMost(signed=True), expects="refuted",
     severity="error", correction="convergence.thm-2-one-token", uses=ON_SAMPLES,
     proof=(

@@ -89,8 +89,6 @@ def _proportions(formula: Any, outcomes: dict[str, Any]) -> list[LawTest]:
     ]
 
 
-# -- Figure 2 ----------------------------------------------------------------------------------------------------------
-
 FIG_2 = Claim(CONVERGENCE, "convergence.exp-fig-2", label="Section 5.1, Figure 2", name="training curves by width",
     statement=r"""N=100,\ X\in\mathbb R^{10\times100}\text{ and }y\in\mathbb R\text{ from standard Gaussian
         distribution, LeCun, }\tau_0=d_m^{-1/2},\ 400\text{ epochs with a fixed step size }\gamma=1,\
@@ -137,8 +135,6 @@ FIG_2.mutant("the sub-linear width converges too", lambda: [1, 1, 1, 1, 0])
 FIG_2.mutant("gamma = 1 converges, as printed", lambda: [0, 1, 1, 1, 1])
 FIG_2.mutant("weights keep moving", lambda: [0, 1, 1, 0, 0])
 
-
-# -- Figure 3 ----------------------------------------------------------------------------------------------------------
 
 FIG_3 = Claim(CONVERGENCE, "convergence.exp-fig-3", label="Section 5.1, Figure 3",
     statement=r"""x_n\in\mathbb R^{100},\ \text{LeCun},\ \tau_0=d_m^{-1},\ d_m=100:\ \text{the training of Transformer

@@ -57,8 +57,6 @@ EQ_5.mutant("loss without 1/2", lambda value: value * 2)
 EQ_5.mutant("w_O alone trained", "tangent_kernel -> _kernel_of_w_O")
 
 
-# -- kernel regression -------------------------------------------------------------------------------------------------
-
 ModelFeatures = Annotated[Any, Shape("N", "p")]
 TestFeatures = Annotated[Any, Shape("1", "p")]
 Parameters = Annotated[Any, Shape("p", "1")]

@@ -60,7 +60,6 @@ def smallest_nu_squared(log_mgf: Any, b: Any, alpha: Any) -> Any:
 
 SUB_EXPONENTIAL = Setting(CONVERGENCE, "Appendix B.2", assumptions=[DEFINITION, LAWS])
 
-# -- Lemmas 2 and 3 ----------------------------------------------------------------------------------------------------
 
 LEMMA_2 = Claim(SUB_EXPONENTIAL, "convergence.lemma-2", label="Lemma 2", name="scaled sub-exponential variable",
     statement=r"X\sim SE(\nu,\alpha),\ s\in\mathbb R^+\Rightarrow sX\sim SE(s\nu,s\alpha)",

@@ -90,8 +90,6 @@ LEMMA_12.mutant(
 LEMMA_12.mutant("||f - y|| squared", "speeds[name] * size -> speeds[name] * size ** 2")
 
 
-# -- Eqs. (7)-(10) -----------------------------------------------------------------------------------------------------
-
 EQ_7_8 = Claim(LOSS, "convergence.eq-7-8", label="Eqs. (7), (8)", name="loss gradients in value and output weights",
     statement=r"""\|\nabla_{W_V}\ell(\theta)\|_F=\|{-\sum_n}(f(X_n)-y_n)\tfrac{\partial f(X_n)}{\partial W_V}\|_F
         =\tau_1\|\sum_n(f(X_n)-y_n)\sum_i(w_O\circ\dot\sigma_r(W_VX_n^\top\beta_{i,n}))\beta_{i,n}^\top X_n\|_F

@@ -156,9 +156,9 @@ EQ_17_18 = Claim(ONE_SAMPLE, "convergence.eq-17-18", label="Eqs. (17), (18)",
     ),
         r"""Eq. (17) is damaged: its first line repeats terms, the second has lost a product and a difference, the third
             the bar and a norm, and all of them the dots of $\mathrm{relu}'$, which the gradient (Eq. (7)) and the
-            sentence after Eq. (18) have. Taken is what the triangle inequality gives, $\|w_O^{t'} \circ \dot\sigma_r'\|
-            \|\beta^{t'} - \beta^t\| + \|\beta^t\| \|w_O^{t'} \circ \dot\sigma_r' - w_O^t \circ \dot\sigma_r\|$ for each
-            token, and $\bar\lambda_O$, as Eqs. (19) and (20) need it."""),
+            sentence after Eq. (18) have. Taken is what the triangle inequality gives, $\|w_O^{t'} \circ
+            \dot\sigma_r^{t'}\| \|\beta^{t'} - \beta^t\| + \|\beta^t\| \|w_O^{t'} \circ \dot\sigma_r^{t'} - w_O^t \circ
+            \dot\sigma_r^t\|$ for each token, and $\bar\lambda_O$, as Eqs. (19) and (20) need it."""),
 )  # fmt: skip
 
 
@@ -195,8 +195,6 @@ EQ_17_18.mutant("change of attention dropped in (17)", attention=0)
 EQ_17_18.mutant("change of w_O o relu' dropped in (17)", gates=0)
 EQ_17_18.mutant("C_x in place of C_x^2 in (18)", "_lines_17_18(q) -> _lines_17_18(q, speed=1 / q.b.C_x)")
 
-
-# -- Eqs. (19), (20) ---------------------------------------------------------------------------------------------------
 
 EQ_19 = Claim(ONE_SAMPLE, "convergence.eq-19", label="Eq. (19)", name="change of the gated output weights",
     statement=r"""\|w_O^{t'}\circ\sigma_r(W_V^{t'}X_n^\top\beta_{i,n}^{t'})

@@ -239,9 +239,6 @@ EQ_22_ALL.mutant("factor C_x^2 d_s lost, as printed",
 EQ_22_ALL.mutant("attention taken as fixed", "q.root ** 2 * (1 + 3 * q.b.K * q.b.slope) -> q.root ** 2")
 
 
-# -- Eqs. (23), (24) ---------------------------------------------------------------------------------------------------
-
-
 def _printed(q: Pair, norm: Any, gate: Any = 1, mixed: Any = 1) -> Any:
     """The braces of Eqs. (23) and (24), times what stands before them; `norm` is lambda_K in (23), lambda_Q in (24)."""
     first = 2 * norm * q.root**2 * (q.b.V * (q.gate_constant() * gate) + q.b.O)

@@ -236,7 +236,9 @@ LEMMA_10.mutant("movement of the hidden layer dropped", hidden=0)
 
 
 FROBENIUS = Claim(CONVERGENCE, "convergence.lemma-10-fnorm", label="Proof of Lemma 10, second display",
-    statement=r"\|F_{pre}^{t'}\|_2\le\|F_{pre}^{t'}\|_F\le\tau_1\sqrt Nd_s^{3/2}C_x\|W_V^{t'}\|_2=\rho\|W_V^{t'}\|_2",
+    statement=r"""\|F_{pre}^{t'}\|_2\le\|F_{pre}^{t'}\|_F =\Big\|\Big[\tau_1\sum_i \sigma_r(W_V^{t'}X_1^\top
+        \beta_{i,1}^{t'}),\dots,\tau_1\sum_i \sigma_r(W_V^{t'}X_N^\top \beta_{i,N}^{t'})\Big]\Big\|_F \le\tau_1\sqrt
+        Nd_s^{3/2}C_x\|W_V^{t'}\|_2=\rho\|W_V^{t'}\|_2""",
     name="Frobenius norm of the hidden layer", assumptions=[ASSUMPTION_1, SUM], relation=AtMost(), sizes=SIZES,
 )  # fmt: skip
 FROBENIUS.domain("all pre-activations zero", zero_pre_activations)

@@ -133,8 +133,10 @@ PAIR = Setting(
 
 EDELMAN = Claim(PAIR, "convergence.lemma-7-edelman",
     label="Proof of Lemma 7, second inequality (Edelman et al., Cor. A.7)", name="Lipschitz bound of the softmax",
-    statement=r"\|\mathrm{softmax}(a)-\mathrm{softmax}(b)\|_1\le2\|a-b\|_\infty",
-    relation=AtMost(),
+    statement=r"""\|\beta_i^{t'}-\beta_i^t\|_1
+        \le2\|\tau_0X^{(i,:)}W_Q^{t'\top}W_K^{t'}X^\top-\tau_0X^{(i,:)}W_Q^{t\top}W_K^tX^\top\|_\infty\ (\text{By
+        Corollary A.7 in Edelman et al. [2022]})""",
+    assumptions=["a, b: the logits at two steps, any vectors here"], relation=AtMost(),
     note="The factor 2 can be dropped: convergence.softmax-lipschitz has the sharp constant 1.",
 )  # fmt: skip
 

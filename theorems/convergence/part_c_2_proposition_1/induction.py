@@ -31,8 +31,6 @@ Step = Annotated[Any, Real(0.00390625, 0.25)]
 SMALL = {"N": (1, 2), "d_s": (1, 3), "d": (1, 2), "d_m": (1, 2)}
 
 
-# -- z -----------------------------------------------------------------------------------------------------------------
-
 PROP_1_Z = Claim(CONVERGENCE, "convergence.prop-1-z",
     label="Prop. 1, second bullet, versus Table 2 and the F_pre chain of C.2",
     statement=r"""z\triangleq\bar\lambda_O^2(1+4\tau_0^2C_x^4d_s^2\bar\lambda_V^2(\bar\lambda_O^2+\bar\lambda_K^2))\
@@ -141,9 +139,6 @@ def C_at_four_times_N(N: Any, d_s: Any, tau_0: Any, C_x: Any, lam: Any, loss: An
 
 STEPSIZE_EXPONENT.mutant("N^{1/2} in both terms", "4 -> 2")
 STEPSIZE_EXPONENT.mutant("N in both terms", "2 -> 4; 8 -> 4")
-
-
-# -- Eqs. (26)-(34) ----------------------------------------------------------------------------------------------------
 
 
 class TwoSteps:

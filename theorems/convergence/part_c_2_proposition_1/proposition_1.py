@@ -140,13 +140,19 @@ def _decay(X: Samples, y: Labels, W_Q: QueryWeights, W_K: KeyWeights, W_V: Value
 
 
 PROP_1 = Claim(PRINTED_STEP, "convergence.prop-1", label="Proposition 1, Eqs. (2)-(4)",
-    statement=r"""\text{If }\alpha=\sigma_{\min}(F^0_{pre})\text{ satisfies } \alpha^2\ge
-        8\rho\max(\bar\lambda_VC_O^{-1},\bar
-        \lambda_OC_V^{-1},2\tau_0C_x^2d_s\bar\lambda_K\bar\lambda_V\bar\lambda_OC_Q^{-1},2\tau_0C_x^2d_s\bar\lambda_Q
-        \bar\lambda_V\bar\lambda_OC_K^{-1})\sqrt{2\ell(\theta^0)}\ (2),\ \alpha^3\ge 32\rho^2z\sqrt{2\ell(\theta^0)}/
-        \bar\lambda_O\ (3),\text{ and }\gamma\le1/C,\ C\text{ depending on }(\bar\lambda_Q,\bar\lambda_K,\bar\lambda_V,
-        \bar\lambda_O,\ell(\theta^0),\rho,\tau_0),\text{ then }\ell(\theta^t)\le(1-\gamma\tfrac{\alpha^2}{2})^t\ell(
-        \theta^0)\ \forall t\ge0\ (4)""",
+    statement=r"""d_m\ge N,\ C_Q,C_K,C_V,C_O\text{ positive constants},\ \bar\lambda_Q\triangleq\|W_Q^0\|_2+C_Q,\
+        \bar\lambda_K\triangleq\|W_K^0\|_2+C_K,\ \bar\lambda_V\triangleq\|W_V^0\|_2+C_V,\
+        \bar\lambda_O\triangleq\|w_O^0\|_2+C_O,\ \rho\triangleq N^{1/2}d_s^{3/2}\tau_1C_x,\
+        z\triangleq\bar\lambda_O^2(1+4\tau_0^2C_x^4d_s^2\bar\lambda_V^2(\bar\lambda_O^2+\bar\lambda_K^2)).\ \text{Under
+        Assumption 1, if }\alpha\triangleq\sigma_{\min}(F^0_{pre})\text{ satisfies
+        }\alpha^2\ge8\rho\max(\bar\lambda_VC_O^{-1},\bar\lambda_OC_V^{-1},
+        2\tau_0C_x^2d_s\bar\lambda_K\bar\lambda_V\bar\lambda_OC_Q^{-1},
+        2\tau_0C_x^2d_s\bar\lambda_Q\bar\lambda_V\bar\lambda_OC_K^{-1})\sqrt{2\ell(\theta^0)}\ (2),\
+        \alpha^3\ge32\rho^2z\sqrt{2\ell(\theta^0)}/\bar\lambda_O\ (3)\text{, and the step size satisfies
+        }\gamma\le1/C\text{ with a constant }C\text{ depending on
+        }(\bar\lambda_Q,\bar\lambda_K,\bar\lambda_V,\bar\lambda_O,\ell(\theta^0),\rho,\tau_0)\text{, then GD converges
+        to a global minimum as follows: }\ell(\theta^t)\le\Big(1-\gamma\frac{\alpha^2}2\Big)^t\,\ell(\theta^0),\ \forall
+        t\ge0\ (4)""",
     name="linear convergence of gradient descent", relation=AtMost(ascent=False),
     sizes={"N": (2, 2), "d_s": (1, 3), "d": (1, 2), "d_m": (3, 5)}, expects="refuted", severity="error",
     correction="convergence.prop-1-initial-margin",

@@ -64,8 +64,6 @@ def proposition_1_conditions(X: Samples, y: Labels, W_Q: QueryWeights, W_K: KeyW
     )
 
 
-# -- PL ----------------------------------------------------------------------------------------------------------------
-
 PL = Claim(CONVERGENCE, "convergence.pl-inequality", label="Section 4.1, proof sketch",
     statement=r"""\|\nabla\ell(\theta)\|_2^2\ge2\lambda_{\min}(K)\ell(\theta) \ge2\lambda_{\min}(K)\
         2\lambda_{\min}(F_{pre}F_{pre}^\top)\ell(\theta)""",
@@ -124,8 +122,6 @@ def _(X: Any, y: Any, W_Q: Any, W_K: Any, W_V: Any, w_O: Any, tau_0: Any, tau_1:
     hidden = _smallest_eigenvalues(X, by_name(W_Q, W_K, W_V, w_O), tau_0, tau_1)[1]
     return stacked([total(slope * slope), 2 * hidden * loss])
 
-
-# -- the last line -----------------------------------------------------------------------------------------------------
 
 LAST_LINE = Claim(CONVERGENCE, "convergence.rate-last-line", label="C.2, last line of the final chain",
     statement=r"""\ell(\theta^\top)-\tfrac12\gamma(\sigma_{\min}(F_{pre}^t))^2\|f^t-y\|_2^2

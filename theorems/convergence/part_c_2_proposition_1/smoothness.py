@@ -95,7 +95,6 @@ OUTPUTS_MOVE = Setting(
     special_domains={"close pairs": close_pairs},
 )
 
-# -- Eq. (35) ----------------------------------------------------------------------------------------------------------
 
 EQ_35 = Claim(LOSS_FALLEN, "convergence.eq-35", label="Eq. (35)", name="change of the loss gradient",
     statement=r"""\|\nabla_\theta\ell(\theta^{t+\phi})-\nabla_\theta\ell(\theta^\top)\|_2 =\|\nabla_\theta
@@ -170,8 +169,6 @@ def change_of_loss_gradient(X: Samples, y: Labels, theta: Theta, theta_0: Theta,
 EQ_35_NORM.mutant("change of the Jacobian dropped", last=rational(0))
 EQ_35_NORM.mutant("change of f dropped", of_output=0)
 
-
-# -- Eq. (36) ----------------------------------------------------------------------------------------------------------
 
 EQ_36 = Claim(OUTPUTS_MOVE, "convergence.eq-36", label="Eq. (36)", name="Lipschitz constant of the outputs",
     statement=r"""\|f^{t+\phi}-f^t\|_2
@@ -289,9 +286,6 @@ def change_of_outputs(X: Samples, y: Labels, theta: Theta, theta_0: Theta, tau_0
 
 EQ_36_WITH_O.mutant("lambda_O dropped from the last term, as printed", "third -> _c_1_as_printed(e)")
 EQ_36_WITH_O.mutant("lambda_V dropped", "third -> third - e.b.rho * e.b.V * e.distance")
-
-
-# -- Eq. (37) ----------------------------------------------------------------------------------------------------------
 
 
 class OneStep:

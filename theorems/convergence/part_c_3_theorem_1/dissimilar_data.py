@@ -282,10 +282,10 @@ SAMPLES = Setting(
 APART = SAMPLES.extended("Lemma 15 for separated samples", assumptions=[HALVED_SIMILARITY])
 
 EQ_41 = Claim(SAMPLES, "convergence.eq-41", label="Eq. (41)", name="feature eigenvalue of dissimilar samples",
-    statement=r"""\lambda_{\min}(\Phi\Phi^\top)\ge\mathrm{Trace}(B_{kk}^\top
-        C_{kk})-C_\lambda\|\beta_{1,k}\|_2^2\ge\lambda_{
-        \min}(X_kX_k^\top)\|\beta_{1,k}\|_2^2-C_\lambda\|\beta_{1,k}\|_2^2\ge\Theta(\|\beta_{1,k}\|_2^2)\ge\Theta(1/d_s)
-    """,
+    statement=r"""\lambda_{\min}(\Phi\Phi^\top)\ge\mathrm{Trace}(B_{kk}^\top C_{kk})-C_\lambda\|\beta_{1,k}\|_2^2
+        \ge\lambda_{\min}(C_{kk})\mathrm{Trace}(B_{kk})-C_\lambda\|\beta_{1,k}\|_2^2
+        =\lambda_{\min}(X_kX_k^\top)\|\beta_{1,k}\|_2^2-C_\lambda\|\beta_{1,k}\|_2^2
+        \ge\Theta(\|\beta_{1,k}\|_2^2)\ge\Theta(1/d_s)""",
     assumptions=[SIMILARITY, "c > 0 stands for the constant hidden in Theta"],
     relation=AtMost(ascent=False, signed=True), expects="refuted", severity="error",
     correction="convergence.eq-41-halved",

@@ -157,8 +157,6 @@ GRAM.mutant("C_ii for C_ij", mixed=False)
 GRAM.mutant("one minor only", "_squared_minors(X[0]) -> _determinant(X[0][:min(X[0].shape), :min(X[0].shape)]) ** 2")
 
 
-# -- Eqs. (39) and (40) ------------------------------------------------------------------------------------------------
-
 EQ_39 = Claim(DATA, "convergence.eq-39", label="Eq. (39)", name="Gershgorin bound",
     statement=r"""\exists k\in[N]:\ \lambda_{\min}(\Phi\Phi^\top)\ge\mathrm{Trace}(B_{kk}^\top C_{kk})-\sum_{j\ne
         k}\mathrm{Trace}(B_{kj}^\top C_{kj})""",
@@ -269,8 +267,6 @@ EQ_40.mutant("both attention norms in the last members", last=lambda b: frobeniu
 EQ_40.mutant("smallest singular value of C", which=-1, largest=lambda C: singular_values(C)[-1])
 
 
-# -- Eqs. (42) and (43) ------------------------------------------------------------------------------------------------
-
 EQ_43 = Claim(ROWS, "convergence.eq-43", label="Eq. (43)", name="second moment of a ReLU feature",
     statement=r"""\mathbb
         E_w[\sigma_r(\Phi^{(n,:)}w)]^2=\frac{\eta_V}{2\pi}\|\Phi^{(n,:)}\|^2\arccos(-1)=\frac{\|\Phi^{(n,:)} \|^2}2""",
@@ -377,4 +373,4 @@ def gram_of_scalar_features(Phi: Annotated[Any, Shape("N", "1")], eta_V: Varianc
 
 ONE_DIMENSION.oracle(lambda Phi, eta_V: expected_gram(Phi, eta_V))
 ONE_DIMENSION.mutant("positive parts alone", "negative @ negative.T -> 0 * Phi @ Phi.T")
-ONE_DIMENSION.mutant("Phi Phi^T, without relu", "relu(Phi) -> Phi; relu(-Phi) -> Phi * 0")
+ONE_DIMENSION.mutant("without 1/2", "rational(1, 2) -> 1")

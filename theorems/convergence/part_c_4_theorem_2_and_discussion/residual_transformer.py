@@ -114,8 +114,6 @@ C7_VECTOR.mutant("d_s dropped", "_residual_bound(X, W_V, tau_1) -> _residual_bou
 C7_VECTOR.mutant("the token added after the ReLU", tokens=lambda h, x: relu(h) + x)
 
 
-# -- Eq. (62) ----------------------------------------------------------------------------------------------------------
-
 RESIDUAL = Setting(
     CONVERGENCE, "Eq. (62)",
     assumptions=[ASSUMPTION_1, "d = d_m", "F_pre^*: the same network without the residual connection"],

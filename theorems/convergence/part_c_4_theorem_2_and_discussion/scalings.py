@@ -18,7 +18,6 @@ from verify.matrix import (
 )  # fmt: skip
 from verify.vocabulary import AtMost, Claim, Doubt, PowerRate, TendsTo
 
-# -- Appendix C.5 ------------------------------------------------------------------------------------------------------
 
 C5 = Claim(CONVERGENCE, "convergence.c5-alpha", label="C.5", name="hidden-layer singular value by initialisation",
     statement=r"""\alpha^2=\lambda_{\min}(\hat F_{pre}\hat
@@ -89,9 +88,6 @@ def eigenvalue_of_first_layer(Phi: Features, W_V: ValueWeights, tau_1: Scale) ->
 
 C5_BOUNDED.mutant("tau_1^4", "tau_1 -> tau_1 * tau_1")
 C5_BOUNDED.mutant("half of it, the expectation", "Phi.shape[0] -> 2 * Phi.shape[0]")
-
-
-# -- Appendix C.6 ------------------------------------------------------------------------------------------------------
 
 
 def _lecun_product(X: Any, width: int, generator: Any) -> Any:

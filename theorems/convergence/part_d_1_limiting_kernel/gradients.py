@@ -120,8 +120,6 @@ def _row(*blocks: Any) -> Any:
     return concatenate([block.reshape(1, -1) for block in blocks], axis=1)
 
 
-# -- Appendix D.1 ------------------------------------------------------------------------------------------------------
-
 GRADIENTS = Setting(
     CONVERGENCE,
     "Appendix D.1",

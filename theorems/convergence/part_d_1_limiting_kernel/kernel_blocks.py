@@ -93,8 +93,6 @@ MEAN_TOKENS.mutant("sums of tokens in place of means, as printed", "ones(1, d_s)
 MEAN_TOKENS.mutant("no factor d_s^2, as for the average", "d_s ** 2 -> 1")
 
 
-# -- D.1: the blocks of W_Q and W_K ------------------------------------------------------------------------------------
-
 VANISHING_BLOCKS = Claim(OUTPUT_BLOCK, "convergence.d1-limit-wq", label="D.1, W_Q and W_K inner products",
     statement=r"""\lim\tau_0\tau_1X^\top(\mathrm{diag}( \beta_i)-\beta_i \beta_i^\top)XW_V^\top(w_O\circ\dot
         \sigma_r(W_VX^\top \beta_i))=X^\top(\mathrm{diag}(\mathbf 1_{d_s})-\mathbf 1_{d_s}\mathbf

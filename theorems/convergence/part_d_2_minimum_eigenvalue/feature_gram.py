@@ -107,10 +107,11 @@ Eigenvalue = Annotated[Any, Real(0.0625, 1.0)]
 Extra = Annotated[Any, Real(0.0, 2.0)]
 
 WIDTH = Claim(CONVERGENCE, "convergence.lemma-16-width", label="Proof of Lemma 16, width",
-    statement=r"""\text{LeCun}:\
-        d_m=\Omega\Big(\frac{N^2\sqrt{\log(2d^2N^2/\delta'')}}{\lambda_0^2}\Big)\Rightarrow\|\Phi\Phi^
-        \top-\Phi^*\Phi^{*\top}\|_F\le\frac{\lambda_*}4;\quad\lambda_{\min}(\Phi\Phi^\top)\ge\lambda_*-\|\Phi\Phi^\top-
-        \Phi^*\Phi^{*\top}\|_2\ge\tfrac{3\lambda_*}4""",
+    statement=r"""\text{In the case of LeCun initialization when
+        }d_m=\Omega\Big(\frac{N^2\sqrt{\log(2d^2N^2/\delta'')}}{\lambda_0^2}\Big),\
+        \|\Phi\Phi^\top-\Phi^\star\Phi^{\star\top}\|_F\le\frac{\lambda_*}4;\quad
+        \lambda_{\min}(\Phi\Phi^\top)\ge\lambda_*-\|\Phi\Phi^\top-\Phi^*\Phi^{*\top}\|_2
+        \ge\lambda_*-\|\Phi\Phi^\top-\Phi^*\Phi^{*\top}\|_F\ge\frac{3\lambda_*}4""",
     assumptions=[
         "the bound 8 N tau_0 eta_QK C_x^4 d_s d sqrt(d_m ell) of the previous display, at tau_0 = 1/d_m and eta_QK "
         "C_x^4 d_s d = 1",
@@ -170,8 +171,6 @@ WIDTH_SQUARED.oracle(lambda a, N, ell, d_m: a * sqrt(ell / d_m) * (8 * N))
 WIDTH_SQUARED.mutant("lambda / 8", denominator=8)
 WIDTH_SQUARED.mutant("lambda^2 / 4", "eigenvalue -> eigenvalue * eigenvalue")
 
-
-# -- Lemma 16 ----------------------------------------------------------------------------------------------------------
 
 Half = Annotated[int, Size("k")]
 SmallHidden = Annotated[Any, Real(0.0625, 1.0)]

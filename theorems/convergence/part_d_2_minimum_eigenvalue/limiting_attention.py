@@ -123,8 +123,6 @@ EQ_65_TRANSPOSED.mutant("not transposed, as printed", transposed=False)
 EQ_65_TRANSPOSED.mutant("C_x^2 without d_s", d_s=1)
 
 
-# -- Eqs. (66)-(68) ----------------------------------------------------------------------------------------------------
-
 ON_THE_EVENT = Assumption(
     "Eq. (67) for all d^2 entries: |M^(i,j)| <= 2 tau_0 eta_QK sqrt(d_m ell), ell = log(2 d^2 / delta')",
     nonnegative=lambda M, tau_0, eta_QK, d_m, ell: (

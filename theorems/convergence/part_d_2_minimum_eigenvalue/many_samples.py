@@ -21,8 +21,6 @@ HIDDEN = "c > 0 stands for the constant hidden in Theta or Omega"
 ASSUMPTION_4 = "Assumption 4: Sigma = E[x x^T] is positive definite, x the sum of the tokens"
 
 
-# -- Lemma 17 ----------------------------------------------------------------------------------------------------------
-
 MORE_SAMPLES = Setting(
     CONVERGENCE, "Lemmas 17-19: N > d", sizes={"N": (2, 6), "d_s": (1, 3), "d": (1, 3)},
     where=lambda sizes: sizes["N"] > sizes["d"],
@@ -283,8 +281,6 @@ ZCOV_MEANS.oracle(_of_rows)
 ZCOV_MEANS.mutant("Sigma, as the proof needs it", "support.shape[1] ** 2 -> 1")
 ZCOV_MEANS.mutant("Sigma / d_s", "support.shape[1] ** 2 -> support.shape[1]")
 
-
-# -- Lemma 18 ----------------------------------------------------------------------------------------------------------
 
 #: More than 2d samples from {e_i, -e_i}: two of them are equal, and every kernel of them is singular.
 REPEATING = (

@@ -119,8 +119,6 @@ def mixed_factor(x: Any, w_Q: Any, w_K: Any, w_V: Any, kept: Any, tau_0: Any, ta
     return summed(x.shape[0], term) * tau_0 * tau_1
 
 
-# -- Eqs. (71) and (73) ------------------------------------------------------------------------------------------------
-
 EQ_71 = Claim(SCALAR, "convergence.eq-71", label="Eq. (71)", name="scalar-token network",
     statement=r"""f(x)=\tau_0\sum_{i=1}^{d_s}\sigma_r\Big(\sigma_s(\tau_1x^{(i)}w_Q^\top w_Kx^\top)(w_Vx^\top)\Big)^\top
         w_O""",

@@ -71,9 +71,10 @@ TWO_POINTS = NTK.extended(
 )
 
 THM_3 = Claim(NTK, "convergence.thm-3", label="Theorem 3", name="Hessian norm and width",
-    statement=r"""\text{Assumption 1, }\tau_0=d_m^{-1},\ R>0\text{ fixed, } \theta^t\in
-        B(\theta,R):=\{\theta:\|\theta-\theta^0\|_2 \le R\}: \ \text{with probability at least }1-8e^{-d_m/2}: \
-        \|H(\theta^t)\|_2 \le\mathcal O(d_m^{-1/2})""",
+    statement=r"""\text{Under Assumption 1 and scaling }\tau_0=d_m^{-1}\text{, given any fixed }R>0\text{, and any
+        }\theta^t\in B(\theta,R):=\{\theta:\|\theta-\theta^0\|_2\le R\}\text{, }\theta^0\text{ as the weight at
+        initialization, then with probability at least }1-8e^{-d_m/2}\text{, the Hessian spectral norm of Transformer
+        satisfies: }\|H(\theta^t)\|_2\le\mathcal O(d_m^{-1/2})""",
     assumptions=[Assumption("R > 0", positive=lambda R: stacked([R]))], relation=AtMost(ascent=False), expects="gap",
     uses=("convergence.hessian-block-bounds", "convergence.hessian-block-limits"),
     proof=(
@@ -215,8 +216,6 @@ ANY_INITIALISATION.counterexample(
     X=[[1]], theta=[[0, 0, sign, 1] for sign in (1, -1, 1, -1, 1)], A="1",
 )  # fmt: skip
 
-
-# -- the remark --------------------------------------------------------------------------------------------------------
 
 REMARK = Claim(TWO_POINTS, "convergence.thm-3-remark", label="Remark after Theorem 3",
     statement=r"""\text{By [Liu et al., 2020, Proposition 2.3], the small Hessian norm is a sufficient condition for

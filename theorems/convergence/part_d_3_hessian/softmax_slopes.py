@@ -18,7 +18,6 @@ from verify.vocabulary import AtMost, Claim, Equal, Real, Setting, Shape
 
 Logits = Annotated[Any, Shape("1", "d_s", role="query")]
 
-# -- Gamma_i -----------------------------------------------------------------------------------------------------------
 
 GAMMA = Claim(CONVERGENCE, "convergence.gamma-def", label="D.3, definition of Gamma_i",
     statement=r"""\Gamma_i=\mathrm{diag}(\beta_i\circ x-\beta_i\beta_i^\top
@@ -112,8 +111,6 @@ THIRD_MOMENT.oracle(lambda x, u: x.T @ covariance_slope(softmax(u).T, x) @ x)
 THIRD_MOMENT.mutant("raw third moment", lambda x, u: softmax(u) @ hadamard(hadamard(x, x), x))
 THIRD_MOMENT.mutant("opposite sign", lambda value: -value)
 
-
-# -- Eq. (74) ----------------------------------------------------------------------------------------------------------
 
 Bound = Annotated[Any, Real(0.25, 4.0)]
 
