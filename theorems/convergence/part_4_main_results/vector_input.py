@@ -148,7 +148,7 @@ COR_1_REMARK = Claim(CONVERGENCE, "convergence.cor-1-remark", label="Remark afte
         Assumption("X nonzero, without which X X^T is not of rank one", positive=lambda X: total(X * X)),
     ],
     name="rank-one least squares", relation=Equal(), sizes={"N": (2, 4)}, exact=True, expects="gap",
-    presumes=("convergence.cor-1-remark-any-input",),
+    presumes=("convergence.cor-1-remark-any-input",), correction="convergence.cor-1-remark-nonzero",
     missing=r"$X \ne 0$",
     note=r"""$|X|^2 \min_w |X w - y|^2 = \det([X, y]^\top [X, y])$, which vanishes exactly where $[X, y]$ has rank at
         most one. Of $X = 0$, which the sentence does not exclude, $X X^\top$ has rank zero; the second sentence holds
@@ -202,3 +202,15 @@ ANY_INPUT.oracle(lambda X: step(total(X * X)))
 ANY_INPUT.mutant("rank two", "1 -> 2")
 ANY_INPUT.mutant("rank zero", "1 -> 0")
 ANY_INPUT.counterexample("X = 0 has rank zero", X=[[0], [0]])
+
+
+NONZERO = Claim(CONVERGENCE, "convergence.cor-1-remark-nonzero", label="Remark after Corollary 1, for X other than 0",
+    statement=r"""0\ne X\in\mathbb R^{N\times1}\Rightarrow\mathrm{rank}\,XX^\top=1,\
+        \min_w\|Xw-y\|_2^2=\|y\|_2^2-\frac{(X^\top y)^2}{\|X\|_2^2}\text{, which is positive unless }[X,y]\text{ has rank one}""",
+    name="rank-one least squares, corrected", assumptions=COR_1_REMARK.assumptions, relation=Equal(), exact=True,
+    sizes=COR_1_REMARK.sizes, corrects="convergence.cor-1-remark", of_project=True,
+)  # fmt: skip
+NONZERO.formula(gram_determinant)
+NONZERO.oracle(least_squares)
+NONZERO.mutant("plus", "total(X * y) * total(X * y) -> -total(X * y) * total(X * y)")
+NONZERO.mutant("|X.y| not squared", "total(X * y) * total(X * y) -> total(X * y)")
