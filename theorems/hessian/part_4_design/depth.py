@@ -94,16 +94,12 @@ DEPTH_CHAIN = Claim(THREE_LAYERS, "hessian.sec4.1-depth-chain", label="Section 4
     statement=r"""\text{a } D\text{-layer linear self-attention network, as well as its Jacobian w.r.t. any weight
         matrix, is a matrix} \text{ chain involving } 3^D \text{ input sequence matrices } X""",
     relation=Equal(), expects="reading",
-    reading=Reading(
-        "matrix chain",
-        """
-        the network and every entry of its weight Jacobians are homogeneous of degree 3^D in X: F(sigma X) = sigma^(3^D)
-        F(X), and the same for dF/dW_Q, dF/dW_K, dF/dW_V of every layer. Only the network and the Jacobians of the last
-        layer are single chains (or Kronecker products of such); below, a Jacobian is a sum of Kronecker products of
-        chains, one for each place where its layer's output enters, all with the same number of X""",
-    ),
-    note="""By induction: X_l holds X_{l-1} three times, and a layer is linear in each of its weights.""",
-)  # fmt: skip
+    reading=Reading("matrix chain", """the network and every entry of its weight Jacobians are homogeneous of degree 3^D
+            in X: F(sigma X) = sigma^(3^D) F(X), and the same for dF/dW_Q, dF/dW_K, dF/dW_V of every layer. Only the
+            network and the Jacobians of the last layer are single chains (or Kronecker products of such); below, a
+            Jacobian is a sum of Kronecker products of chains, one for each place where its layer's output enters, all
+            with the same number of X"""),
+    note="""By induction: X_l holds X_{l-1} three times, and a layer is linear in each of its weights.""")  # fmt: skip
 
 
 @DEPTH_CHAIN.inputs
@@ -135,8 +131,7 @@ DEPTH_HESSIAN = Claim(TWO_LAYERS, "hessian.sec4.1-depth-hessian", label="Section
     note="""The reason given, that Jacobians hold 3^D factors X, is one for the outer-product part, of which the
         sentence is true (hessian.depth-outer-diagonal). Below the last layer the network is not linear in a weight
         matrix: the functional Hessian has diagonal blocks, of degree 3^D in X and linear in Y, which are no functions
-        of Sigma_XX. For the last layer, hence for D = 1, they vanish.""",
-)  # fmt: skip
+        of Sigma_XX. For the last layer, hence for D = 1, they vanish.""")  # fmt: skip
 
 
 @DEPTH_HESSIAN.formula
@@ -172,8 +167,7 @@ DEPTH_OUTER = Claim(TWO_LAYERS, "hessian.depth-outer-diagonal",
     assumptions=["square loss"],
     relation=Equal(), uses=("hessian.sec4.1-depth-chain",), of_project=True,
     note="""That X enters by Sigma_XX alone is seen by invariance: X -> U X with U orthogonal leaves Sigma_XX and the
-        blocks as they are. U has determinant -1; two such make every rotation.""",
-)  # fmt: skip
+        blocks as they are. U has determinant -1; two such make every rotation.""")  # fmt: skip
 
 
 @DEPTH_OUTER.inputs
@@ -208,8 +202,7 @@ DEPTH_DIAGONAL = Claim(TWO_LAYERS, "hessian.depth-diagonal",
     of_project=True,
     note="""The loss Hessian is affine in Y, and Y meets the second derivative of F, of degree 3^D. So the blocks grow
         like sigma^(2 3^D) for large sigma, the last layer's for every sigma; the others like sigma^(3^D) for small
-        sigma (Figure 7).""",
-)  # fmt: skip
+        sigma (Figure 7).""")  # fmt: skip
 
 
 @DEPTH_DIAGONAL.inputs
@@ -248,8 +241,7 @@ MLP_DEPTH = Claim(mlp.LINEAR_MLP, "hessian.sec4.1-mlp-depth", label="Section 4.1
     assumptions=["square loss, labels fixed"],
     relation=Equal(), uses=("hessian.sec2-mlp-hollow",),
     note="""The degree is exact, for every sigma and every layer, as the overlapping lines of Figure 8 show; Jacobian
-        and diagonal blocks of the loss Hessian are scaled together.""",
-)  # fmt: skip
+        and diagonal blocks of the loss Hessian are scaled together.""")  # fmt: skip
 
 
 @MLP_DEPTH.inputs

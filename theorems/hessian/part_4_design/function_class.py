@@ -33,8 +33,7 @@ FUNCTION_CLASS = Claim(ANY_WIDTH, "hessian.sec4.2-function-class", label="Sectio
         every product; if no more is meant than that A depends on the product alone, W_QK is W_Q W_K^T under another
         name. The classes agree for d_K >= d_V only, where two matrices have no fewer parameters; for d_K < d_V the
         single matrix adds attention maps, also modulo row shifts of T: at the tokens e_1, ..., e_{d_V}, 0 the map A
-        determines W_QK, by log(A_ij / A_{i,d_V+1}).""",
-)  # fmt: skip
+        determines W_QK, by log(A_ij / A_{i,d_V+1}).""")  # fmt: skip
 
 
 @FUNCTION_CLASS.formula
@@ -65,8 +64,7 @@ FUNCTION_CLASS_CORRECTED = Claim(ANY_WIDTH, "hessian.sec4.2-function-class-corre
     exact=True,
     note="""Every matrix of rank at most r = min(d_K, d_V) is P R^T with P, R in R^{d_V x r}; W_Q = sqrt(d_K) [P, 0] and
         W_K = [R, 0] realise it. Conversely all minors of order d_K + 1 of W_Q W_K^T vanish. The odds A_ij / A_{i,d_V+1}
-        at the tokens e_1, ..., e_{d_V}, 0 are exp(W_ij), which gives W_ij back.""",
-)  # fmt: skip
+        at the tokens e_1, ..., e_{d_V}, 0 are exp(W_ij), which gives W_ij back.""")  # fmt: skip
 
 
 def determinant(A: Any) -> Any:
@@ -134,8 +132,7 @@ SINGLE_VS_DOUBLE = Claim(SPLIT_ANYWHERE, "hessian.sec4.2-single-vs-double", labe
     relation=Equal(), all_sizes=True, expects="gap", presumes=("hessian.lem-4.1", "hessian.rem-D.1"),
     uses=("hessian.lem-4.1-corrected", "hessian.rem-D.1-corrected"),
     note="""Lemma 4.1 and Remark D.1 drop the same factor 2/(L d_V), which is kept here. There is no counterpart because
-        T is linear in W_QK, so that its second derivative vanishes.""",
-)  # fmt: skip
+        T is linear in W_QK, so that its second derivative vanishes.""")  # fmt: skip
 
 
 @SINGLE_VS_DOUBLE.formula

@@ -145,8 +145,7 @@ FIGURE_3A = Claim(GPT2_BLOCK, "hessian.fig-3a", label="Section 3.1 / Figure 3a, 
     " norms; least squares: every slope within 0.2 of 2, 6, 5, 5.  With a ReLU MLP H_f(V,V) is zero to rounding; with GELU,"
     " the activation of GPT-2, it is not: it grows like sigma^2, and in these networks has a fifth to three fifths of the norm"
     " of the block."
-    f"  {UNSTATED}",
-)  # fmt: skip
+    f"  {UNSTATED}")  # fmt: skip
 
 
 @FIGURE_3A.formula
@@ -176,8 +175,7 @@ FIGURE_3B = Claim(GPT2_BLOCK, "hessian.fig-3b", label="Section 4.3 / Figure 3b, 
     observed="d_V = d_K = 8 (128 in the paper), four networks with 4 problems each, sigma = 0.01, 0.03, 0.1, 0.3; slope of the"
     " log of the norm averaged over the networks, as Appendix F does.  Much smaller means at most a third: the difference is"
     " near 3 without and below 1 with layer norm, where both exponents are near 0 or below."
-    f"  {UNSTATED}",
-)  # fmt: skip
+    f"  {UNSTATED}")  # fmt: skip
 
 
 @FIGURE_3B.formula
@@ -222,8 +220,7 @@ FIGURE_1_4 = Claim(GPT2_BLOCK, "hessian.fig-1-4", label="Section 4.1 text, Figur
     " 1/4 and 4 without; removing it raises the query median at least fivefold and by a larger factor than it lowers the value"
     " median.  That factor is not 1, it is 3 to 10 in single networks: 'not on the value block' is seen in this weaker sense"
     " only."
-    f"  {UNSTATED}",
-)  # fmt: skip
+    f"  {UNSTATED}")  # fmt: skip
 
 
 def _medians(

@@ -52,16 +52,11 @@ TABLE_1 = Claim(WITHOUT_SOFTMAX, "hessian.table-1", label="Table 1",
         "hessian.sec2-mlp-outer", "hessian.sec2-mlp-hollow", "hessian.eq-18", "hessian.rem-4.1-outer",
         "hessian.rem-4.1-functional-vq", "hessian.rem-4.1-functional-qk",
     ),
-    reading=Reading(
-        "matrix big-O notation",
-        """
-        apart from L, the weights and constants every block is a function of Sigma_XX and Omega_xy alone: H_o a
-        polynomial with each term of degree 3 in Sigma_XX, H_f with each term of degree 1 in Omega_xy and 1 in
-        Sigma_XX. Omega_xy counts as a datum of its own, although F - Y holds three more factors X. MLP column:
-        hessian.sec2-mlp-outer, hessian.sec2-mlp-hollow""",
-    ),
-    note="CNNs are not modelled here.",
-)  # fmt: skip
+    reading=Reading("matrix big-O notation", """apart from L, the weights and constants every block is a function of
+            Sigma_XX and Omega_xy alone: H_o a polynomial with each term of degree 3 in Sigma_XX, H_f with each term of
+            degree 1 in Omega_xy and 1 in Sigma_XX. Omega_xy counts as a datum of its own, although F - Y holds three
+            more factors X. MLP column: hessian.sec2-mlp-outer, hessian.sec2-mlp-hollow"""),
+    note="CNNs are not modelled here.")  # fmt: skip
 
 
 def _linear_outer(S: Any, W_Q: Any, W_K: Any, W_V: Any, L: int) -> Any:
@@ -129,15 +124,11 @@ UNIFORM_DEPENDENCE = Claim(WITHOUT_SOFTMAX, "hessian.sec4.1-uniform-dependence",
         for the outer-product Hessian and} \text{ across non-zero blocks of the functional Hessian}""",
     relation=Equal(), all_sizes=True, expects="reading",
     uses=("hessian.table-1", "hessian.rem-4.1-outer", "hessian.rem-4.1-functional-vq", "hessian.rem-4.1-functional-qk"),
-    reading=Reading(
-        ("depend cubically on", "depend linearly on", "number of weight matrices entering the expressions"),
-        """
-        of the expressions in Remark 4.1, in which the residual delta_XY is a symbol of its own: it is held fixed,
-        although F in it holds three more factors X and three more weight matrices""",
-    ),
+    reading=Reading(("depend cubically on", "depend linearly on", "number of weight matrices entering the expressions"),
+        """of the expressions in Remark 4.1, in which the residual delta_XY is a symbol of its own: it is held fixed,
+            although F in it holds three more factors X and three more weight matrices"""),
     note="""X -> sigma X and all weights times w multiply every block of H_o by sigma^6 w^4 and every block of H_f by
-        sigma^3 w: four weight matrices in each block of H_o, one in each non-zero block of H_f.""",
-)  # fmt: skip
+        sigma^3 w: four weight matrices in each block of H_o, one in each non-zero block of H_f.""")  # fmt: skip
 
 
 @UNIFORM_DEPENDENCE.formula
@@ -173,15 +164,10 @@ SOFTMAX_INDEFINITE = Claim(HESSIAN, "hessian.sec4.1-softmax-indefinite", label="
     assumptions=["square loss", LINEAR[0], "for the softmax: classical self-attention"],
     relation=Equal(), sizes={"L": (1, 3), "d_V": (1, 2), "d_K": (1, 4)}, expects="reading",
     uses=("hessian.eq-2", "hessian.full-functional", "hessian.rem-4.1-hollow-psd"), exact=True,
-    reading=Reading(
-        "more indefinite",
-        """
-        without softmax the diagonal blocks are Gram matrices J^T J 2/(L d_V), never indefinite; with it the query
-        block has a negative eigenvalue for some inputs: for X = sigma (-1, -1, 2)^T, d_V = d_K = 1, W_Q = 0, W_K = k,
-        W_V = v and labels r it is 8 sigma^5 v k^2 (2 sigma v - r), negative for r > 2 sigma v. The value block is
-        positive semidefinite with softmax too""",
-    ),
-)  # fmt: skip
+    reading=Reading("more indefinite", """without softmax the diagonal blocks are Gram matrices J^T J 2/(L d_V), never
+            indefinite; with it the query block has a negative eigenvalue for some inputs: for X = sigma (-1, -1, 2)^T,
+            d_V = d_K = 1, W_Q = 0, W_K = k, W_V = v and labels r it is 8 sigma^5 v k^2 (2 sigma v - r), negative for r
+            > 2 sigma v. The value block is positive semidefinite with softmax too"""))  # fmt: skip
 
 
 @SOFTMAX_INDEFINITE.inputs

@@ -74,8 +74,7 @@ LEMMA_41 = Claim(SINGLE_MATRIX, "hessian.lem-4.1", label="Lemma 4.1 (Section 4.2
     uses=("hessian.lem-4.1-eq-22",), proof=("hessian.lem-4.1-eq-22",),
     note="""The factor 2/(L d_V) of the square loss is missing, in Section 4.2 and in Appendix B.2 alike; Theorems 3.1
         and 3.2 have it. As printed the formula is the Hessian for ||F - Y||_F^2 / 2, and right by accident where L d_V
-        = 2.""",
-)  # fmt: skip
+        = 2.""")  # fmt: skip
 
 
 @LEMMA_41.formula
@@ -96,9 +95,8 @@ LEMMA_41_CORRECTED = Claim(SINGLE_MATRIX, "hessian.lem-4.1-corrected", label="Le
     statement=r"""
         H(W_{QK},W_{QK}) = \frac{2}{L d_V}\Big(Z_1^\top(I_L\otimes W_V W_V^\top) Z_1 + \big(\delta_{XY}^\top(I_L\otimes
         W_V^\top)\otimes I_{d_V^2}\big) Z_2\Big), \text{ the summands being } H_o \text{ and } H_f""",
-    relation=Equal(), all_sizes=True,
-    uses=("hessian.lem-4.1-eq-22", "hessian.eq-2"), corrects="hessian.lem-4.1", of_project=True,
-)  # fmt: skip
+    relation=Equal(), all_sizes=True, uses=("hessian.lem-4.1-eq-22", "hessian.eq-2"), corrects="hessian.lem-4.1",
+    of_project=True)  # fmt: skip
 
 
 @LEMMA_41_CORRECTED.formula
@@ -130,8 +128,7 @@ EQUATION_22 = Claim(HESSIAN, "hessian.lem-4.1-eq-22",
         X^\top\otimes X^\top)\frac{\partial^2 A}{\partial T\partial T}(X\otimes X)""",
     assumptions=[SINGLE[0], SINGLE[2]],
     relation=Equal(), all_sizes=True, sizes=SIZES, where=few_products,
-    uses=("hessian.lem-B.1", "hessian.eq-15", "hessian.lem-C.1-structure-corrected"), exact=True,
-)  # fmt: skip
+    uses=("hessian.lem-B.1", "hessian.eq-15", "hessian.lem-C.1-structure-corrected"), exact=True)  # fmt: skip
 
 
 @EQUATION_22.formula

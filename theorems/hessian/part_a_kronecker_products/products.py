@@ -35,8 +35,7 @@ EQUATIONS_6_10 = Claim(IDENTITIES, "hessian.eq-6-10", label="Eqs. (6)-(10)",
     assumptions=["sizes for which the operations exist"],
     relation=Equal(), sizes={"m": (1, 3), "n": (1, 2), "p": (1, 2), "q": (1, 3), "r": (1, 2), "s": (1, 2)},
     note="""B and B' have one shape, and so have A C and B D where they are multiplied. Left sides are assembled from
-        blocks a_ij B (Definition A.1).""",
-)  # fmt: skip
+        blocks a_ij B (Definition A.1).""")  # fmt: skip
 
 
 @EQUATIONS_6_10.formula
@@ -107,8 +106,7 @@ EQUATION_13 = Claim(IDENTITIES, "hessian.eq-13", label="Eq. (13) with proof",
         A)\operatorname{vec}_c I_n = (A\otimes I_n) K_{n,n}\operatorname{vec}_c I_n = (A\otimes I_n)\operatorname{vec}_r
         I_n""",
     assumptions=["A in R^{m x n}, B in R^{p x q}"],
-    relation=Equal(), all_sizes=True, sizes={"m": (1, 4), "n": (1, 4), "p": (1, 3), "q": (1, 3)},
-)  # fmt: skip
+    relation=Equal(), all_sizes=True, sizes={"m": (1, 4), "n": (1, 4), "p": (1, 3), "q": (1, 3)})  # fmt: skip
 
 
 @EQUATION_13.formula
@@ -145,14 +143,9 @@ EQUATION_14 = Claim(IDENTITIES, "hessian.eq-14", label="Eq. (14)",
     assumptions=["A_i in R^{q x r} for i = 1..m, B in R^{m x n}, C in R^{r x t}; B_{i,:} the i-th row as a column"],
     relation=Equal(), all_sizes=True, sizes={"m": (1, 3), "n": (1, 3), "q": (1, 3), "r": (1, 3), "t": (1, 2)},
     uses=("hessian.eq-11-12",),
-    doubt=Doubt(
-        r"\mathbf{A}_{m} (\mathbf{B}_{1,:}^{\top} \otimes \mathbf{C})",
-        """
-        The display is damaged: stacks are repeated, one row shows A_m(B_{1,:}^T (x) C), and the last stack has lost
-        its A_i. The index that follows the rows, and the A_i that Eq. (12), named beside it, carries into the product,
-        are read.""",
-    ),
-)  # fmt: skip
+    doubt=Doubt(r"\mathbf{A}_{m} (\mathbf{B}_{1,:}^{\top} \otimes \mathbf{C})", """The display is damaged: stacks are
+            repeated, one row shows A_m(B_{1,:}^T (x) C), and the last stack has lost its A_i. The index that follows
+            the rows, and the A_i that Eq. (12), named beside it, carries into the product, are read."""))  # fmt: skip
 
 
 @EQUATION_14.formula

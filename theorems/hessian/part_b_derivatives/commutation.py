@@ -19,8 +19,7 @@ LEMMA_B2 = Claim(IDENTITIES, "hessian.lem-B.2", label="Lemma B.2, eq. (20), with
     assumptions=["K_{N,M} in R^{MN x MN} is the commutation matrix"],
     relation=Equal(), all_sizes=True, sizes={"n": (1, 4), "m": (1, 4)}, uses=("hessian.eq-18",),
     note="""Both matrices are applied to an arbitrary vector of length N, which is as much as comparing them. M = N
-        gives the two forms of S.""",
-)  # fmt: skip
+        gives the two forms of S.""")  # fmt: skip
 
 
 @LEMMA_B2.inputs
@@ -52,9 +51,8 @@ LEMMA_B3 = Claim(IDENTITIES, "hessian.lem-B.3", label="Lemma B.3 and its chain",
         = (A\otimes(A\otimes I_n) K_{n,n})(\operatorname{vec}_r I_n\otimes I_n) = (A\otimes A\otimes I_n)(I_n\otimes
         K_{n,n})(\operatorname{vec}_r I_n\otimes I_n)""",
     assumptions=["A in R^{m x n}"],
-    relation=Equal(), all_sizes=True,
-    sizes={"m": (1, 4), "n": (1, 3)}, uses=("hessian.eq-13", "hessian.eq-6-10", "hessian.eq-18"),
-)  # fmt: skip
+    relation=Equal(), all_sizes=True, sizes={"m": (1, 4), "n": (1, 3)},
+    uses=("hessian.eq-13", "hessian.eq-6-10", "hessian.eq-18"))  # fmt: skip
 
 
 @LEMMA_B3.formula

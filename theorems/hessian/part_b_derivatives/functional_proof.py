@@ -39,8 +39,7 @@ PROOF_VQ = Claim(PROOF, "hessian.thm-3.2-proof-vq", label="Appendix B.1, proof o
     r"\partial^2F}{\partial W_V\partial W_Q} = \frac{\partial F_1}{\partial F_2}\frac{\partial F_2}{\partial W_Q}",
     relation=Equal(), all_sizes=True, uses=("hessian.eq-16-17", "hessian.lem-B.1", "hessian.lem-B.3"),
     note="""The remark between the displays, that F_2 differs from A only by W_V, is hessian.thm-3.2-proof-vq-remark; no
-        formula rests on it.""",
-)  # fmt: skip
+        formula rests on it.""")  # fmt: skip
 
 
 @PROOF_VQ.formula
@@ -81,8 +80,7 @@ REMARK_VQ = Claim(PROOF, "hessian.thm-3.2-proof-vq-remark",
     correction="hessian.thm-3.2-proof-vq-remark-corrected", of_project=True,
     note="""F_2 = A X holds no W_V, and A is L x L where F_2 is L x d_V, so that neither F_2 = A W_V nor A = F_2 W_V can
         be formed unless L = d_V; there neither holds, as the counterexample with W_V = 1 shows for both. The definition
-        of F_2 two lines above shows what was meant: F = F_2 W_V.""",
-)  # fmt: skip
+        of F_2 two lines above shows what was meant: F = F_2 W_V.""")  # fmt: skip
 
 
 @REMARK_VQ.formula
@@ -104,10 +102,8 @@ REMARK_VQ_CORRECTED = Claim(PROOF, "hessian.thm-3.2-proof-vq-remark-corrected",
         F_2 = AX \text{ differs from } F \text{ only by the matrix } W_V:\ \operatorname{vec}_r F = (I_L\otimes
         W_V^\top)\operatorname{vec}_r F_2,\ \frac{\partial F}{\partial W_Q} = (I_L\otimes W_V^\top)\frac{\partial
         F_2}{\partial W_Q},\text{ so that } \frac{\partial F_2}{\partial W_Q} \text{ is Lemma B.1 with } W_V = I_{d_V}""",
-    relation=Equal(), all_sizes=True,
-    uses=("hessian.lem-B.1", "hessian.eq-15"), corrects="hessian.thm-3.2-proof-vq-remark",
-    of_project=True,
-)  # fmt: skip
+    relation=Equal(), all_sizes=True, uses=("hessian.lem-B.1", "hessian.eq-15"),
+    corrects="hessian.thm-3.2-proof-vq-remark", of_project=True)  # fmt: skip
 
 
 @REMARK_VQ_CORRECTED.formula
@@ -135,8 +131,7 @@ PROOF_QQ = Claim(PROOF, "hessian.thm-3.2-proof-qq", label="Appendix B.1, proof o
     assumptions=["F_1 = (I_L (x) W_V^T X^T) G (X (x) X W_K) / sqrt(d_K), G = dA/dT"],
     relation=Equal(), all_sizes=True, sizes={"L": (1, 3), "d_V": (1, 3), "d_K": (1, 4)},
     where=lambda sizes: affordable(sizes) and sizes["L"] * sizes["d_V"] <= 6,
-    uses=("hessian.eq-15", "hessian.eq-6-10", "hessian.lem-B.1", "hessian.lem-C.1-structure-corrected"),
-)  # fmt: skip
+    uses=("hessian.eq-15", "hessian.eq-6-10", "hessian.lem-B.1", "hessian.lem-C.1-structure-corrected"))  # fmt: skip
 
 
 @PROOF_QQ.formula
@@ -181,8 +176,7 @@ EQUATION_21 = Claim(PROOF, "hessian.eq-21",
         T}\Big(\frac{XW_Q\otimes X}{\sqrt{d_K}}\Big)K_{d_K,d_V}""",
     relation=Equal(), all_sizes=True,
     where=lambda sizes: affordable(sizes) and sizes["L"] * sizes["d_V"] * sizes["d_K"] <= 12,
-    uses=("hessian.eq-15", "hessian.eq-18", "hessian.eq-21-dF2", "hessian.lem-C.1-structure-corrected"),
-)  # fmt: skip
+    uses=("hessian.eq-15", "hessian.eq-18", "hessian.eq-21-dF2", "hessian.lem-C.1-structure-corrected"))  # fmt: skip
 
 
 def _kronecker_factor(X: Any, W_K: Any) -> Any:
@@ -226,8 +220,7 @@ EQUATION_21_DF2 = Claim(PROOF, "hessian.eq-21-dF2", label="Appendix B.1, chain f
         \operatorname{vec}_rI_{d_V})\otimes I_{d_K}""",
     assumptions=["matrix products bind tighter than the final (x) I_{d_K}"],
     relation=Equal(), all_sizes=True, where=lambda sizes: sizes["L"] ** 2 * sizes["d_V"] * sizes["d_K"] <= 72,
-    uses=("hessian.eq-16-17", "hessian.eq-6-10", "hessian.lem-B.2", "hessian.lem-B.3"),
-)  # fmt: skip
+    uses=("hessian.eq-16-17", "hessian.eq-6-10", "hessian.lem-B.2", "hessian.lem-B.3"))  # fmt: skip
 
 
 @EQUATION_21_DF2.formula

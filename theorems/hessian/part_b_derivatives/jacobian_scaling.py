@@ -43,8 +43,7 @@ SCALING = Claim(TOKENS_SCALED, "hessian.sec-B.1.1-scaling", label="Appendix B.1.
         Jacobians on the second moment matrix}""",
     exact=False, relation=Equal(), expects="refuted", severity="slip", correction="hessian.sec-B.1.1-scaling-corrected",
     note="""'Value' stands twice; the first is to read 'query' (or key), as in Section 3.1 and in the sentence on
-        moments that follows.""",
-)  # fmt: skip
+        moments that follows.""")  # fmt: skip
 
 
 @SCALING.formula

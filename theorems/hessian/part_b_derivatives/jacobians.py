@@ -38,8 +38,7 @@ LEMMA_B1 = Claim(ATTENTION, "hessian.lem-B.1", label="Lemma B.1 and eq. (19)",
         X^\top)\frac{\partial A}{\partial T}\Big(\frac{X\otimes X W_K}{\sqrt{d_K}}\Big),\quad \frac{\partial A}{\partial
         T} = \operatorname{blockdiag}\Big(\frac{\partial A_{i,:}}{\partial T_{i,:}}\Big),\ \frac{\partial
         A_{i,:}}{\partial T_{i,:}} = \operatorname{diag}(A_{i,:}) - A_{i,:}A_{i,:}^\top""",
-    relation=Equal(), all_sizes=True,
-)  # fmt: skip
+    relation=Equal(), all_sizes=True)  # fmt: skip
 
 
 @LEMMA_B1.formula

@@ -26,8 +26,7 @@ PROOF_Z1 = Claim(SOFTMAX_OF_T, "hessian.rem-3.1-proof-z1", label="Appendix C.2, 
         \operatorname{blockdiag}\Big(X^\top\frac{ \partial A_{i,:}}{\partial T_{i,:}}\Big)(X\otimes X) =
         \Big[X_{i,:}^\top\otimes X^\top\frac{\partial A_{i,:}}{\partial T_{i,:}^\top} X\Big]_{1\le i\le L} = X * M_2""",
     relation=Equal(), all_sizes=True, sizes={"L": (1, 4), "d_V": (1, 3)},
-    uses=("hessian.lem-B.1", "hessian.eq-14", "hessian.def-3.1"),
-)  # fmt: skip
+    uses=("hessian.lem-B.1", "hessian.eq-14", "hessian.def-3.1"))  # fmt: skip
 
 
 def _slope(a: Any) -> Any:
@@ -64,8 +63,7 @@ PROOF_Z2I = Claim(SOFTMAX_OF_T, "hessian.rem-3.1-proof-z2i", label="Appendix C.2
         (K_{d_V,d_V}\otimes I_{d_V})\Big(X_{i,:}X_{i,:}^\top\otimes\sum_j X_{j,:}\otimes X^\top\frac{\partial^2
         A_{i,j}}{\partial T_{i,:}\partial T_{i,:}} X\Big)""",
     relation=Equal(), all_sizes=True,
-    uses=("hessian.eq-14", "hessian.lem-C.1-structure-corrected", "hessian.lem-C.1-entry"),
-)  # fmt: skip
+    uses=("hessian.eq-14", "hessian.lem-C.1-structure-corrected", "hessian.lem-C.1-entry"))  # fmt: skip
 
 
 @PROOF_Z2I.formula
@@ -116,8 +114,7 @@ PROOF_STEP = Claim(VECTORS, "hessian.rem-3.1-proof-step", label="Appendix C.2, '
     relation=Equal(), expects="refuted", severity="slip", correction="hessian.rem-3.1-proof-step-corrected",
     note="""The transpose of X_{j,:} in the second member stands alone: the members on either side have none. Judged by
         the inner sizes of the second member: X_{j,:}^T (x) X^T has L d_V columns, its partner L rows. Without the
-        transpose, as in the members around it, every step holds.""",
-)  # fmt: skip
+        transpose, as in the members around it, every step holds.""")  # fmt: skip
 
 
 @PROOF_STEP.formula
@@ -135,8 +132,7 @@ PROOF_STEP_CORRECTED = Claim(VECTORS, "hessian.rem-3.1-proof-step-corrected",
     label="Appendix C.2, the step without the transpose",
     statement=r"""(X_{j,:}\otimes X^\top) e_i X_{i,:}^\top = (X_{j,:}\otimes X^\top)(1\otimes e_i X_{i,:}^\top) =
         X_{j,:}\otimes X^\top e_i X_{i,:}^\top = X_{j,:}\otimes X_{i,:}X_{i,:}^\top \in \mathbb{R}^{d_V^2\times d_V}""",
-    relation=Equal(), uses=("hessian.eq-6-10",), corrects="hessian.rem-3.1-proof-step", of_project=True,
-)  # fmt: skip
+    relation=Equal(), uses=("hessian.eq-6-10",), corrects="hessian.rem-3.1-proof-step", of_project=True)  # fmt: skip
 
 
 def _step(x: Any, X: Any, i: int, third: Any = kron) -> Any:
@@ -176,8 +172,7 @@ PROOF_MOMENT = Claim(SOFTMAX_OF_T, "hessian.rem-3.1-proof-moment", label="Append
         \top = [M_3]_{i,:};\ X^\top\operatorname{diag}(A_{i,:})X - [M_1]_{i,:}[M_1]_{i,:}^\top = \sum_j
         A_{i,j}([M_1]_{i,:}-X_{j,:})([M_1]_{i,:}-X_{j,:})^\top""",
     assumptions=["so that the rows of A sum to 1"],
-    relation=Equal(), uses=("hessian.def-3.1", "hessian.lem-C.1-entry", "hessian.eq-6-10"),
-)  # fmt: skip
+    relation=Equal(), uses=("hessian.def-3.1", "hessian.lem-C.1-entry", "hessian.eq-6-10"))  # fmt: skip
 
 
 @PROOF_MOMENT.formula
@@ -228,8 +223,7 @@ SIZE = Claim(THIRD_MOMENTS, "hessian.rem-3.1-proof-size", label="Appendix C.2, l
     relation=Equal(), expects="refuted", severity="slip", correction="hessian.rem-3.1-proof-size-corrected",
     note="""The blocks X_i X_i^T (x) M_{3,i} are d_V^3 x d_V^2; the printed size is that of M_3. Theorem 3.2 gives Z_2,
         the same rows in another order, the right size. That X * X^T * M_3 is this matrix at all needs the columns of
-        X^T one under the other in its place (hessian.rem-3.1-z2).""",
-)  # fmt: skip
+        X^T one under the other in its place (hessian.rem-3.1-z2).""")  # fmt: skip
 
 
 def _size_of_the_product(X: Any) -> Any:
@@ -256,8 +250,7 @@ SIZE_CORRECTED = Claim(THIRD_MOMENTS, "hessian.rem-3.1-proof-size-corrected",
     statement=r"""X * \operatorname{vec}_r(X) * M_3 = [X_{i,:}X_{i,:}^\top\otimes[M_3]_{i,:}]_{1\le i\le L} \in
         \mathbb{R}^{Ld_V^3\times d_V^2}, \text{ with } X \text{ split into its rows and } \operatorname{vec}_r(X) \text{
         into the } L \text{ columns } X_{i,:}""",
-    relation=Equal(), corrects="hessian.rem-3.1-proof-size", of_project=True,
-)  # fmt: skip
+    relation=Equal(), corrects="hessian.rem-3.1-proof-size", of_project=True)  # fmt: skip
 
 
 @SIZE_CORRECTED.formula

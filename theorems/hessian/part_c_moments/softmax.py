@@ -23,8 +23,7 @@ LEMMA_C1_ENTRY = Claim(SOFTMAX_OF_T, "hessian.lem-C.1-entry", label="Lemma C.1, 
     statement=r"""
         \frac{\partial^2 A_{i,j}}{\partial T_{i,:}\partial T_{i,:}} = A_{i,j}\big(2A_{i,:}A_{i,:}^\top + E_{j,j}^{L,L} -
         \operatorname{diag}(A_{i,:}) - e_j A_{i,:}^\top - A_{i,:}e_j^\top\big) \in \mathbb{R}^{L\times L}""",
-    relation=Equal(), all_sizes=True, sizes={"L": (1, 5)},
-)  # fmt: skip
+    relation=Equal(), all_sizes=True, sizes={"L": (1, 5)})  # fmt: skip
 
 
 @LEMMA_C1_ENTRY.formula
@@ -64,12 +63,10 @@ LEMMA_C1_STRUCTURE = Claim(SOFTMAX_OF_T, "hessian.lem-C.1-structure", label="Lem
         "F = A X W_V is the layer, L x d_V, which the symbol F denotes throughout",
     ],
     relation=Equal(), sizes={"L": (1, 3), "d_V": (1, 3)}, expects="refuted", severity="slip",
-    correction="hessian.lem-C.1-structure-corrected",
-    proof=("hessian.lem-C.1-proof", "hessian.lem-C.1-proof-columns"),
+    correction="hessian.lem-C.1-structure-corrected", proof=("hessian.lem-C.1-proof", "hessian.lem-C.1-proof-columns"),
     note="""F stands for A, here, in Remark C.1 and in the proof. Judged by size: d^2F/dT dT has L d_V L^2 rows, not
         L^4, unless d_V = L. The words 'second derivative of the row-wise softmax' and the proof, which differentiates
-        A, show what was meant.""",
-)  # fmt: skip
+        A, show what was meant.""")  # fmt: skip
 
 
 @LEMMA_C1_STRUCTURE.formula
@@ -99,8 +96,7 @@ LEMMA_C1_STRUCTURE_CORRECTED = Claim(SOFTMAX_OF_T, "hessian.lem-C.1-structure-co
         A_{i,j}}{\partial T_{i,:}\partial T_{i,:}} \text{ of Lemma C.1, one under the other for } j = 1,\dots,L""",
     assumptions=["second derivatives in the layout of Eq. (4)"],
     relation=Equal(), all_sizes=True, sizes=("L",), uses=("hessian.lem-C.1-entry", "hessian.eq-4-layout"),
-    corrects="hessian.lem-C.1-structure", of_project=True,
-)  # fmt: skip
+    corrects="hessian.lem-C.1-structure", of_project=True)  # fmt: skip
 
 
 def _both_forms(T: Any, unit: Any, product: Any = kron) -> Any:
@@ -133,8 +129,7 @@ LEMMA_C1_PROOF = Claim(SOFTMAX_OF_T, "hessian.lem-C.1-proof",
         A_{i,j}}{\partial T_{i,:}\partial T_{i,:}} = -\frac{\partial A_{i,:}}{\partial T_{i,:}}A_{i,j} + (e_j -
         A_{i,:})\frac{\partial A_{i,j}}{\partial T_{i,:}} = -(\operatorname{diag}(A_{i,:}) - A_{i,:}A_{i,:}^\top)A_{i,j}
         + (e_j - A_{i,:})(e_j - A_{i,:})^\top A_{i,j}""",
-    relation=Equal(), all_sizes=True, sizes={"L": (1, 5)}, uses=("hessian.lem-B.1",),
-)  # fmt: skip
+    relation=Equal(), all_sizes=True, sizes={"L": (1, 5)}, uses=("hessian.lem-B.1",))  # fmt: skip
 
 
 @LEMMA_C1_PROOF.formula
@@ -171,8 +166,7 @@ COLUMNS = Claim(FROM_ONE, "hessian.lem-C.1-proof-columns",
     relation=Equal(), sizes={"L": (2, 3)}, expects="refuted", severity="slip",
     correction="hessian.lem-C.1-proof-columns-corrected",
     note="""The two sentences contradict each other: the second one, (i-1)L+1 to iL, is right. For i = L the first names
-        columns beyond L^2. Counted from 0, with i from 0, it would be right.""",
-)  # fmt: skip
+        columns beyond L^2. Counted from 0, with i from 0, it would be right.""")  # fmt: skip
 
 
 def _kept(T: Any, first: Any) -> Any:
@@ -206,8 +200,7 @@ COLUMNS_CORRECTED = Claim(FROM_ONE, "hessian.lem-C.1-proof-columns-corrected",
     statement=r"""\text{for } (i-1)L+1\le J\le iL \text{ the Hessian number } J \text{ vanishes outside columns and rows
         } (i-1)L+1\text{ to } iL""",
     relation=Equal(), sizes={"L": (1, 4)}, uses=("hessian.lem-C.1-structure-corrected",),
-    corrects="hessian.lem-C.1-proof-columns", of_project=True,
-)  # fmt: skip
+    corrects="hessian.lem-C.1-proof-columns", of_project=True)  # fmt: skip
 
 
 @COLUMNS_CORRECTED.formula

@@ -29,8 +29,7 @@ JACOBIAN = Claim(TWO_TOKENS, "hessian.rem-C.1-jacobian", label="Remark C.1, Jaco
         \\0&0&-a_{2,1}a_{2,1}&a_{2,2}-a_{2,2}^2\end{bmatrix}""",
     relation=Equal(), expects="refuted", severity="slip", correction="hessian.rem-C.1-jacobian-corrected",
     note="""Entry (4, 3) is -a_{2,1}a_{2,2}, the mirror image of (3, 4) and what Lemma B.1 has, to which the remark
-        refers; the other fifteen entries are right.""",
-)  # fmt: skip
+        refers; the other fifteen entries are right.""")  # fmt: skip
 
 
 def _assembled(entries: list[list[Any]]) -> Any:
@@ -74,8 +73,7 @@ JACOBIAN_CORRECTED = Claim(TWO_TOKENS, "hessian.rem-C.1-jacobian-corrected",
     statement=r"""\frac{\partial A}{\partial T} = \begin{bmatrix}a_{1,1}-a_{1,1}^2&-a_{1,1}a_{1,2}&0&0
         \\-a_{1,1}a_{1,2}&a_{1,2}-a_{1,2}^2&0&0\\0&0&a_{2,1}-a_{2,1}^2&-a_{2,1}a_{2,2}
         \\0&0&-a_{2,1}a_{2,2}&a_{2,2}-a_{2,2}^2\end{bmatrix}""",
-    relation=Equal(), uses=("hessian.lem-B.1",), corrects="hessian.rem-C.1-jacobian", of_project=True,
-)  # fmt: skip
+    relation=Equal(), uses=("hessian.lem-B.1",), corrects="hessian.rem-C.1-jacobian", of_project=True)  # fmt: skip
 
 
 @JACOBIAN_CORRECTED.formula
@@ -102,16 +100,12 @@ SECOND = Claim(TWO_TOKENS, "hessian.rem-C.1-second", label="Remark C.1, second d
     assumptions=["F = A X W_V is the layer, 2 x d_V, which the symbol F denotes throughout"],
     relation=Equal(), sizes={"d_V": (1, 4)}, expects="refuted", severity="slip",
     correction="hessian.rem-C.1-second-corrected",
-    doubt=Doubt(
-        "$\\partial^2 {f F}$\t0\t0\t0\t0",
-        """
-        The box is damaged: the extraction shows ten rows, with rows of zeros lost, where four of the 16 x 4 matrix
-        stand for each of the first two and of the last two blocks with zeros between. The zeros are taken where Eq. (4),
-        the remark's own recipe and Lemma C.1 have them. The F is no damage: it is printed three times.""",
-    ),
+    doubt=Doubt("$\\partial^2 {f F}$\t0\t0\t0\t0", """The box is damaged: the extraction shows ten rows, with rows of
+            zeros lost, where four of the 16 x 4 matrix stand for each of the first two and of the last two blocks with
+            zeros between. The zeros are taken where Eq. (4), the remark's own recipe and Lemma C.1 have them. The F is
+            no damage: it is printed three times."""),
     note="""F stands for A, as in Lemma C.1. Judged by size: d^2F/dT dT has 8 d_V rows, and 16 only for d_V = 2. The
-        words 'vectorizing the above matrix', which is dA/dT, show what was meant.""",
-)  # fmt: skip
+        words 'vectorizing the above matrix', which is dA/dT, show what was meant.""")  # fmt: skip
 
 
 @SECOND.formula
@@ -142,8 +136,7 @@ SECOND_CORRECTED = Claim(TWO_TOKENS, "hessian.rem-C.1-second-corrected",
         \\-a_{21}a_{22}b_{22}&(a_{22}-a_{22}^2)b_{22}\end{bmatrix} \text{ in rows 15, 16, of columns 3, 4, and
         zeros elsewhere}""",
     relation=Equal(), uses=("hessian.eq-4-layout", "hessian.lem-C.1-structure-corrected"),
-    corrects="hessian.rem-C.1-second", of_project=True,
-)  # fmt: skip
+    corrects="hessian.rem-C.1-second", of_project=True)  # fmt: skip
 
 
 def _second_derivative(T: Any, gaps: bool = True, swapped: bool = False) -> Any:

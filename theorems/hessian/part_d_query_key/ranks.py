@@ -63,8 +63,7 @@ LEMMA_D1 = Claim(IDENTITIES, "hessian.lem-D.1", label="Lemma D.1",
     relation=Equal(), sizes={"m": (1, 3), "a": (1, 3), "n": (1, 3), "p": (1, 2), "b": (1, 3), "q": (1, 3)},
     batched=False,
     note="""Ranks are computed exactly, from the floats as drawn. A = P R and B = S T take every rank from 0 on. Why it
-        holds: the kernel of the stack is ker B (x) ker A, of dimension (q - rk B)(n - rk A).""",
-)  # fmt: skip
+        holds: the kernel of the stack is ker B (x) ker A, of dimension (q - rk B)(n - rk A).""")  # fmt: skip
 
 
 @LEMMA_D1.inputs
@@ -120,17 +119,14 @@ LEMMA_D2 = Claim(RANKS, "hessian.lem-D.2", label="Lemma D.2 with proof, and the 
         "rank deficient": "W_Q and W_K would lose their rank",
     },
     exact=False, relation=AtMost(ascent=False),
-    uses=(
-        "hessian.lem-D.1", "hessian.rem-D.1-corrected", "hessian.lem-D.2-rank-of-v", "hessian.lem-D.2-null-vectors",
-    ),
+    uses=("hessian.lem-D.1", "hessian.rem-D.1-corrected", "hessian.lem-D.2-rank-of-v", "hessian.lem-D.2-null-vectors"),
     note="""The left sides count the eigenvalues of H_o^T and singular values of V whose enclosures exclude 0, hence are
         at most the ranks, and reach the bounds: both are attained, in both cases, from L = d_V + 1 tokens on
         (hessian.lem-D.2-attained). With fewer the bound can be far off: U = sum_i x_i x_i^T (x) N_i with N_i of rank at
         most L - 1, so that H_o^T = 0 for L = 1. Neither the missing factor nor the order of the weights in Remark D.1
         changes a rank. An eigenvalue too small to be told from 0 is not counted here, so that a tiny violation would
         pass; hessian.lem-D.2-null-vectors excludes it, with d_K^2 or 2 d_V d_K - d_V^2 independent null vectors of
-        H_o^T and V exactly (hessian.lem-D.2-rank-of-v).""",
-)  # fmt: skip
+        H_o^T and V exactly (hessian.lem-D.2-rank-of-v).""")  # fmt: skip
 
 
 def _bound(d_V: int, d_K: int) -> int:
@@ -178,8 +174,7 @@ ATTAINED = Claim(RANKS, "hessian.lem-D.2-attained", label="Lemma D.2, where the 
     exact=False, relation=Equal(), sizes=("d_V", "d_K"), where=lambda sizes: (sizes["d_V"], sizes["d_K"]) != (3, 4),
     uses=("hessian.lem-D.2", "hessian.lem-D.2-null-vectors", "hessian.lem-D.2-rank-of-v"), of_project=True,
     note="""At one fixed rational point for every size. Eigenvalues and singular values whose enclosures exclude 0 are
-        counted, so that the ranks are no less; that they are no more is Lemma D.2.""",
-)  # fmt: skip
+        counted, so that the ranks are no less; that they are no more is Lemma D.2.""")  # fmt: skip
 
 
 def _fixed(rows: int, columns: int, salt: int) -> Constant:
@@ -218,8 +213,7 @@ NULL_VECTORS = Claim(RANKS, "hessian.lem-D.2-null-vectors", label="Lemma D.2, by
         = 0\text{ for all } M\in\mathbb{R}^{d_K\times d_K}""",
     relation=HasStructure(), uses=("hessian.rem-D.1-corrected",), of_project=True,
     note="""With the dimension of these vectors this is the bound of Lemma D.2: rk H_o^T <= 2 d_V d_K less that
-        dimension.""",
-)  # fmt: skip
+        dimension.""")  # fmt: skip
 
 
 def gauge_vectors(W_Q: QueryWeights, W_K: KeyWeights) -> Any:
@@ -247,8 +241,7 @@ RANK_OF_V = Claim(HESSIAN, "hessian.lem-D.2-rank-of-v", label="Lemma D.2, the ra
     assumptions=[FULL_RANK_EXACTLY],
     relation=Equal(), sizes={"d_V": (1, 3), "d_K": (1, 4)}, where=lambda sizes: sizes["d_V"] * sizes["d_K"] <= 6,
     uses=("hessian.lem-D.1",), without_domains=LEMMA_D2.without_domains, exact=True, batched=False, of_project=True,
-    note="An equality, where Lemma D.2 prints <= for rk V^T; the first part needs no full rank.",
-)  # fmt: skip
+    note="An equality, where Lemma D.2 prints <= for rk V^T; the first part needs no full rank.")  # fmt: skip
 
 
 @RANK_OF_V.formula

@@ -32,8 +32,7 @@ EIGEN_PAIRS = Claim(SPLIT_ANYWHERE, "hessian.sec-D-eigen-pairs", label="Appendix
     note="""lambda_i = 2 sigma_i(B) / (L d_V sqrt(d_K)), with the factor of the loss that Remark D.1 drops on both
         sides. The pairs of eigenvectors say that D H_f^T D = -H_f^T for D = diag(-I, I). For the two-layer linear MLP X
         W_1 W_2 the pairs are +- 2 sigma_i(X^T (F - Y)) / (L d_V), each as often as there are hidden units, here d_K of
-        them: W_1 = W_Q, W_2 = W_K^T.""",
-)  # fmt: skip
+        them: W_1 = W_Q, W_2 = W_K^T.""")  # fmt: skip
 
 
 def paired_spectrum(B: Any, multiplicity: int) -> Any:
@@ -97,19 +96,14 @@ BULK = Claim(SPLIT_ANYWHERE, "hessian.sec-D-bulk", label="Appendix D, text",
     statement=r"""\text{the block-hollow structure of } H_f^T \text{ makes it responsible for the bulk eigenvalues of
         the query-key}\text{ Hessian}""",
     assumptions=["M in R^{d_K x d_K} is arbitrary"],
-    relation=Equal(), all_sizes=True,
-    expects="reading", uses=("hessian.rem-D.1-corrected", "hessian.lem-D.2-rank-of-v"),
-    reading=Reading(
-        "responsible for the bulk eigenvalues",
-        """
-        on the null space of V, which the directions [-W_K M^T; W_Q M] that leave T unchanged make up, the query-key
-        Hessian is H_f^T alone""",
-    ),
+    relation=Equal(), all_sizes=True, expects="reading",
+    uses=("hessian.rem-D.1-corrected", "hessian.lem-D.2-rank-of-v"),
+    reading=Reading("responsible for the bulk eigenvalues", """on the null space of V, which the directions [-W_K M^T;
+            W_Q M] that leave T unchanged make up, the query-key Hessian is H_f^T alone"""),
     note="""For W_Q, W_K of full rank these directions number 2 d_V d_K - rk V: d_K^2 for d_K < d_V and 2 d_V d_K -
         d_V^2 for d_K >= d_V. If 'bulk' means more than half of the 2 d_V d_K eigenvalues, the sentence needs d_K > d_V:
         for d_K < d_V, the usual case, H_o^T can have the rank 2 d_V d_K - d_K^2, more than half (attained, see Lemma
-        D.2).""",
-)  # fmt: skip
+        D.2).""")  # fmt: skip
 
 
 def gauge_direction(W_Q: QueryWeights, W_K: KeyWeights, M: Gauge) -> Any:

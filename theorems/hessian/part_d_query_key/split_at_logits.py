@@ -116,8 +116,7 @@ REMARK_D1 = Claim(SPLIT, "hessian.rem-D.1", label="Remark D.1",
     note="""Two things are to be mended. The factor 2/(L d_V) of the square loss, which Theorems 3.1 and 3.2 have, is
         missing in both summands. And V, B are written for the weights in the order [W_K; W_Q]: the first block of V is
         the derivative of T in W_K, and the block (Q, K) is B (x) I, not B^T (x) I. Each of the two counterexamples
-        shows one of them alone.""",
-)  # fmt: skip
+        shows one of them alone.""")  # fmt: skip
 
 
 def _printed(X: Any, W_Q: Any, W_K: Any, W_V: Any, Y: Any, sign: int = 1) -> Any:
@@ -161,8 +160,7 @@ REMARK_D1_CORRECTED = Claim(SPLIT_ANYWHERE, "hessian.rem-D.1-corrected",
     uses=("hessian.thm-3.1-qq", "hessian.thm-3.1-qk", "hessian.thm-3.2-qq", "hessian.thm-3.2-qk"),
     corrects="hessian.rem-D.1", of_project=True,
     note="""Both orders are checked. That the two summands are the outer-product and the functional Hessian at T is
-        hessian.rem-D.1-gn-at-T.""",
-)  # fmt: skip
+        hessian.rem-D.1-gn-at-T.""")  # fmt: skip
 
 
 def split_in_closed_form(
@@ -215,8 +213,7 @@ AT_LOGITS = Claim(SPLIT_ANYWHERE, "hessian.rem-D.1-gn-at-T", label="Remark D.1, 
     relation=Equal(), all_sizes=True, expects="gap", presumes=("hessian.rem-D.1",),
     uses=("hessian.rem-D.1-corrected", "hessian.thm-3.1-qk", "hessian.thm-3.2-qk"),
     note="""With the factor 2/(L d_V) and in the order [W_K; W_Q]. The first two of the three summands make the mixed
-        block of H_o^T, the third is that of H_f^T.""",
-)  # fmt: skip
+        block of H_o^T, the third is that of H_f^T.""")  # fmt: skip
 
 
 @AT_LOGITS.formula

@@ -63,8 +63,7 @@ STRUCTURE = Claim(LOW_RANK_VALUES, "hessian.sec-E.1-structure", label="Appendix 
         M_1^T M_1 W_O (x) W_U; the first two both of the whole Hessian and of H_o. H(Q,Q), H(Q,K) and H(K,K) are those
         of Theorems 3.1 and 3.2 and their key counterparts at W_V = W_O W_U. One head: the outputs of the others hold
         none of its weights and are part of Y. Quadratic means of degree two in W_O and W_U together, and in M_1:
-        visible in these formulas.""",
-)  # fmt: skip
+        visible in these formulas.""")  # fmt: skip
 
 
 def _value_blocks(M_1: Any, W_O: Any, W_U: Any, exchanged: bool = False) -> list[Any]:
@@ -116,15 +115,11 @@ FUNCTIONAL = Claim(LOW_RANK_VALUES, "hessian.sec-E.1-functional-m1", label="Appe
     relation=Equal(), all_sizes=True, sizes={"L": (1, 6), "d_V": (1, 3), "d_K": (1, 4)},
     where=lambda sizes: sizes["L"] * sizes["d_V"] * sizes["d_K"] <= 24, expects="reading",
     uses=("hessian.eq-2", "hessian.sec2-loss-derivatives"),
-    reading=Reading(
-        ("quadratic dependence", "depend on it linearly"),
-        """
-        a polynomial of degree two: H_f(O,U) at s M_1 is s^2 c (M_1^T M_1 W_O W_U (x) I) K - s c (M_1^T Y (x) I) K,
-        with c = 2/(L d_V); not homogeneous, since dloss/dF is affine in M_1 and linear for Y = 0 only""",
-    ),
+    reading=Reading(("quadratic dependence", "depend on it linearly"), """a polynomial of degree two: H_f(O,U) at s M_1
+            is s^2 c (M_1^T M_1 W_O W_U (x) I) K - s c (M_1^T Y (x) I) K, with c = 2/(L d_V); not homogeneous, since
+            dloss/dF is affine in M_1 and linear for Y = 0 only"""),
     note="""Entry ((a,b),(e,f)) is c delta_be [M_1^T (F - Y)]_af. K = K_{d_V,d_K} turns the columns of W_U^T into those
-        of W_U.""",
-)  # fmt: skip
+        of W_U.""")  # fmt: skip
 
 
 @FUNCTIONAL.formula

@@ -51,8 +51,7 @@ REMARK_E1 = Claim(HEADS, "hessian.rem-E.1", label="Remark E.1",
         \frac{\partial F^h}{\partial W_Q^h} = (I_L\otimes W_V^{h\top}X^\top)\frac{\partial A^h}{\partial
         T^h}\Big(\frac{X\otimes XW_K^h}{\sqrt{d_K}}\Big)""",
     relation=Equal(), sizes={"L": (1, 4), "d_V": (1, 3), "d_K": (1, 4), "H": (1, 3)},
-    where=lambda sizes: sizes["H"] * sizes["d_V"] * sizes["d_K"] <= 9, uses=("hessian.lem-B.1",),
-)  # fmt: skip
+    where=lambda sizes: sizes["H"] * sizes["d_V"] * sizes["d_K"] <= 9, uses=("hessian.lem-B.1",))  # fmt: skip
 
 
 def _head_jacobians(
@@ -107,8 +106,7 @@ INTER_HEAD = Claim(HEADS, "hessian.sec-E-inter-head", label="Appendix E, text an
     uses=("hessian.eq-2", "hessian.rem-E.1"),
     note="""The functional block is formed with an arbitrary matrix G in the place of dloss/dF, hence for every loss at
         once; the Hessian for the square loss plus fourth powers of the residual plus a softmax of the outputs paired
-        with the labels. Two heads: others only add to F.""",
-)  # fmt: skip
+        with the labels. Two heads: others only add to F.""")  # fmt: skip
 
 
 def mixed_loss(F: Any, Y: Any) -> Any:
@@ -152,12 +150,9 @@ SPARSITY = Claim(HEADS, "hessian.sec-E-sparsity", label="Appendix E, text",
     relation=Equal(), sizes={"d_V": (1, 3), "H": (1, 3)},
     where=lambda sizes: sizes["d_V"] % sizes["H"] == 0 and (sizes["d_V"], sizes["H"]) != (3, 1), expects="reading",
     uses=("hessian.sec-E-inter-head", "hessian.thm-3.2-vv"),
-    reading=Reading(
-        ("increasingly sparse", "most entries"),
-        """
-        sparsity is the share of entries of H_f that are not zero identically, 4 (H + 1) / (H (H + 2)^2): 8/9, 3/8,
-        16/75 and 5/36 for H = 1, 2, 3, 4, below one half from H = 2 on and falling like 4 / H^2""",
-    ),
+    reading=Reading(("increasingly sparse", "most entries"), """sparsity is the share of entries of H_f that are not
+            zero identically, 4 (H + 1) / (H (H + 2)^2): 8/9, 3/8, 16/75 and 5/36 for H = 1, 2, 3, 4, below one half
+            from H = 2 on and falling like 4 / H^2"""),
     note="""A head has n = d_V^2 (1 + 2/H) weights, of whose n^2 pairs the d_V^4 value pairs vanish; pairs of different
         heads vanish all. Counted at one fixed generic point with L = 3, for one head and one pair of heads.""",
 )  # fmt: skip

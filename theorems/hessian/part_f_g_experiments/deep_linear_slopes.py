@@ -28,8 +28,7 @@ FIGURE_7 = Claim(DEEP_LAYERS, "hessian.fig-7", label="Figure 7 / Appendix G, tex
         standard normal; slopes from sigma = 0.01 to 0.02 and from 50 to 100. H_o and the last layer of H: 2 3^D within
         1e-6 at both ends. Other layers in H: 2 3^D within 0.01 for large sigma, 3^D within 0.01 for small sigma. The
         paper uses number addition and states neither widths nor the initialisation for this figure; why these slopes:
-        hessian.depth-diagonal""",
-)  # fmt: skip
+        hessian.depth-diagonal""")  # fmt: skip
 
 FIGURE_7.inputs(layer_sizes)
 
