@@ -29,8 +29,12 @@ KEY_BLOCKS = Claim(SECOND_DERIVATIVES, "hessian.sec3-key-blocks", label="Section
         "hessian.outer-key-key", "hessian.outer-value-key", "hessian.functional-key-key",
         "hessian.functional-value-key",
     ),
-    reading=Reading("essentially symmetric to the ones w.r.t. the query weight matrix (modulo differences in arrangement)", r"each of the four key blocks is the printed query block with $(W_Q \otimes I_{d_V})K_{d_K,d_V}$ in the place of $I_{d_V} \otimes W_K$, on either side. Not symmetric in the sense that exchanging the values of $W_Q$ and $W_K$ would turn one into the other: the softmax acts on rows, so logits transposed give another attention matrix"),
-)  # fmt: skip
+    reading=Reading(
+        "essentially symmetric to the ones w.r.t. the query weight matrix (modulo differences in arrangement)",
+        r"""each of the four key blocks is the printed query block with $(W_Q \otimes I_{d_V})K_{d_K,d_V}$ in the place
+            of $I_{d_V} \otimes W_K$, on either side. Not symmetric in the sense that exchanging the values of $W_Q$ and
+            $W_K$ would turn one into the other: the softmax acts on rows, so logits transposed give another attention
+            matrix"""))  # fmt: skip
 
 
 @KEY_BLOCKS.formula
