@@ -237,7 +237,7 @@ SCALED_RADIUS.mutant("inverse square of R", "c -> c * c")
 DIRECTION = Claim(DYNAMICS, "dynamics.sec-5.1-inverse-r-direction", label="The spectral norm depends on more than R",
     statement=r"Y=Re_k\ \Rightarrow\ R\,\|\partial\operatorname{RMSNorm}(Y)/\partial Y\|_2=\max_{j\ne k}|\gamma_j|",
     assumptions=["one token of norm R along a coordinate axis; k = 1 and k = D"],
-    name="spectral norm depends on the direction of the token", relation=Equal(), sizes={"D": (2, 5)}, of_project=True,
+    name="spectral norm depends on the token direction", relation=Equal(), sizes={"D": (2, 5)}, of_project=True,
     note=r"For $\gamma = (1, 2)$ the product of $R$ and the norm is 2 along the first axis and 1 along the second.",
 )  # fmt: skip
 

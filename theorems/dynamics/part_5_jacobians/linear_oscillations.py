@@ -99,8 +99,8 @@ JACOBIAN_WITH_ETA = Claim(OSCILLATION, "dynamics.sec-5.2-jacobian-eta", label="S
     statement=r"""\text{``In Eq. (16), the Jacobian }J(x)=\eta\Omega\text{ has purely imaginary eigenvalues and they are
         on the boundary of stability''}""",
     assumptions=[r"Eq. (16): \dot x = \Omega x"],
-    name="step size in the Jacobian of the continuous oscillation", relation=Equal(), expects="refuted",
-    severity="slip", correction="dynamics.sec-5.2-jacobian-of-flow",
+    name="step size in the Jacobian of oscillations", relation=Equal(), expects="refuted", severity="slip",
+    correction="dynamics.sec-5.2-jacobian-of-flow",
     note=r"Eq. (16) itself has $J = \Omega$. The conclusion, imaginary eigenvalues, is true of both.")  # fmt: skip
 
 

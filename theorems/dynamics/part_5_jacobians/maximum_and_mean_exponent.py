@@ -158,8 +158,7 @@ def along_the_normals(
     return block_diag([normals[i : i + 1] for i in range(X.shape[0])]) @ value
 
 
-RANK.mutant(
-    "without normalisation",
-    lambda X, C, W_Q, W_K, W_V, W_O, beta, eta, H: jacobian(updated, "X")(X, C, W_Q, W_K, W_V, W_O, beta, eta, H),
-)
+RANK.mutant("without normalisation",
+    lambda X, C, W_Q, W_K, W_V, W_O, beta, eta, H: jacobian(updated, "X")(X, C, W_Q, W_K, W_V, W_O, beta, eta, H)
+)  # fmt: skip
 RANK.mutant("rows divided by (1 + norm^2)^(1/2)", "itrsa_step -> _damped_step")

@@ -159,7 +159,7 @@ SIGN = Claim(DYNAMICS, "dynamics.sec-6.3-cosine-sign",
     label="Section 6.3, J x against the output for arbitrary weights",
     statement=r"\langle\operatorname{vec}(\operatorname{SA}(X)),J x\rangle\ge0",
     assumptions=["one head with values M = W^VW^O, A = W^QW^{K\\top}; no constraint on the tokens"],
-    name="cosine of attention output and linearised output, any weights", relation=AtMost(signed=True, ascent=False),
+    name="cosine with the linearised output, any weights", relation=AtMost(signed=True, ascent=False),
     sizes={"S": (1, 3), "D": (1, 3)}, expects="refuted", severity="error",
     correction="dynamics.sec-6.3-cosine-small-logits", of_project=True,
     note="At the counterexample the cosine is $-1$.")  # fmt: skip

@@ -289,10 +289,9 @@ def pseudo_energy_of_the_linearisation(X: Any, W_Q: Any, W_K: Any, W_V: Any, W_O
 
 QUADRATIC_DRIVE.mutant("without one half", numerator=2)
 QUADRATIC_DRIVE.mutant("anti-symmetric part", "J + J.T -> J - J.T")
-QUADRATIC_DRIVE.mutant(
-    "MSA(X) itself",
-    lambda X, W_Q, W_K, W_V, W_O, beta, H: pseudo_energy(X, multi_head_attention(X, W_Q, W_K, W_V, W_O, beta, H)),
-)
+QUADRATIC_DRIVE.mutant("MSA(X) itself",
+    lambda X, W_Q, W_K, W_V, W_O, beta, H: pseudo_energy(X, multi_head_attention(X, W_Q, W_K, W_V, W_O, beta, H))
+)  # fmt: skip
 
 
 BASIS = Claim(DYNAMICS, "dynamics.sec-6.3-basis", label="Section 6.3, text",

@@ -240,7 +240,7 @@ EQS_43_44 = Claim(EXACT_PROOF, "dynamics.eq-43-44", label="Step (42)->(43)->(44)
         \cdot(I_D-X_{[i,:]}X_{[i,:]}^\top)\Delta_{[i,:]}\Big)=-2\sum_i\Big(Z_i
         \Delta_{[i,:]}^\top(I_D-X_{[i,:]}X_{[i,:]}^\top)\Delta_{[i,:]}\Big)""",
     assumptions=[r"\Delta as in (38)"],
-    name="rate of the single-head energy, step to a square", relation=Equal(), uses=("dynamics.eq-38",))  # fmt: skip
+    name="rate of the single-head energy, last steps", relation=Equal(), uses=("dynamics.eq-38",))  # fmt: skip
 
 
 def _losses(X: Any, update: Any, Z: Any) -> Any:

@@ -94,10 +94,9 @@ def logarithms_of_gram_minors(J_0: Jacobian, J_1: Jacobian, J_2: Jacobian) -> An
 
 QR_METHOD.mutant("Jacobians in reverse order", lambda J_0, J_1, J_2: _partial_sums(lyapunov_spectrum([J_2, J_1, J_0])))
 QR_METHOD.mutant("factor 1/2 dropped", lambda value: value * 2)
-QR_METHOD.mutant(
-    "averages without orthonormalisation in between",
-    lambda J_0, J_1, J_2: _partial_sums(sum(lyapunov_spectrum([J]) for J in (J_0, J_1, J_2)) * rational(1, 3)),
-)
+QR_METHOD.mutant("averages without orthonormalisation in between",
+    lambda J_0, J_1, J_2: _partial_sums(sum(lyapunov_spectrum([J]) for J in (J_0, J_1, J_2)) * rational(1, 3))
+)  # fmt: skip
 
 
 Spectrum = Annotated[Any, Shape("1", "D")]

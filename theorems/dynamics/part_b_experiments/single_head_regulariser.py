@@ -153,7 +153,7 @@ SYMMETRIC_FACTORS = ENERGY.extended(
 EQ_88_MULTIPLE = Claim(SYMMETRIC_FACTORS, "dynamics.eq-88-multiple",
     label="Eq. (88), values that are a multiple of symmetric A",
     statement=r"A=W^QW^{K\top}=A^\top,\ W^V=cA\ \Rightarrow\ c\,\frac{dE_{\text{single}}}{dt}\le0\text{ along (3)}",
-    name="energy with values a multiple of the logit weights", relation=AtMost(signed=True), of_project=True,
+    name="energy with values proportional to logit weights", relation=AtMost(signed=True), of_project=True,
     corrects="dynamics.eq-88-decrease", uses=("dynamics.prop-4.1-rate",),
     note=r"""The rate is $-2\beta c\sum_i Z_i\|P_iAm_i\|^2$ with $m_i$ the attended mean. So the energy falls for $c \ge
         0$ and rises for $c < 0$. What a regulariser has to make small is therefore $\|W_1^VW_1^O-W^QW^{K\top}\|_F^2+

@@ -109,10 +109,9 @@ def oscillator_operators_by_loops(X: Any, Y: Any, Omega: Any, N: int) -> Any:
 
 
 EQ_97.mutant("Omega_j transposed", "oscillator_omega(X, Omega, N) -> -oscillator_omega(X, Omega, N)")
-EQ_97.mutant(
-    "whole tokens",
-    "oscillator_projection(X, Y, N) -> projection(X, Y); oscillator_normalisation(Y, N) -> normalisation(Y)",
-)
+EQ_97.mutant("whole tokens",
+    "oscillator_projection(X, Y, N) -> projection(X, Y); oscillator_normalisation(Y, N) -> normalisation(Y)"
+)  # fmt: skip
 EQ_97.mutant("the first Omega for every oscillator",
     "Omega -> concatenate([Omega[:N]] * (Omega.shape[0] // N), axis=0)")  # fmt: skip
 

@@ -111,10 +111,9 @@ def transposed_hessians(W: AllWeights, X: Tokens, Y: Labels) -> Any:
 
 EQUATION_3.oracle(lambda W, X, Y: concatenate(_both_hessians(W, X, Y), axis=0))
 EQUATION_3.mutant("functional Hessian skew", sign=-1)
-EQUATION_3.mutant(
-    "rows in column-major, columns in row-major order",
-    lambda W, X, Y: concatenate([commutation_matrix(*W.shape[::-1]) @ H.T for H in _both_hessians(W, X, Y)], axis=0),
-)
+EQUATION_3.mutant("rows in column-major, columns in row-major order",
+    lambda W, X, Y: concatenate([commutation_matrix(*W.shape[::-1]) @ H.T for H in _both_hessians(W, X, Y)], axis=0)
+)  # fmt: skip
 
 EQUATION_4 = Claim(ATTENTION, "hessian.eq-4-layout", label="Eq. (4) and Figure 2",
     statement=r"""\frac{\partial F}{\partial W_i} := \frac{\partial\operatorname{vec}_r F}{\partial\operatorname{vec}_r

@@ -302,7 +302,7 @@ LOSS_HESSIAN.mutant("no outer-product Hessian", "outer -> 0 * outer")
 LOSS_HESSIAN.mutant("functional Hessian subtracted", "functional -> -functional")
 
 FOOTNOTES = Claim(ATTENTION_LOSS, "hessian.fn-1-2", label="Footnotes 1 and 2",
-    statement=r"""\text{``our insights translate directly into a batch setting\textemdash one just needs to average the
+    statement=r"""\text{``our insights translate directly into a batch setting—one just needs to average the
         Hessian formulas over the data points''; ``Theorems 3.1 and 3.2 directly generalize to the last layer of any
         deep self-attention network if we replace the data matrix } X \text{ with the output from the penultimate
         layer''}""",
