@@ -124,8 +124,8 @@ EQUATION_4 = Claim(ATTENTION, "hessian.eq-4-layout", label="Eq. (4) and Figure 2
     name="layout of second derivatives of matrix functions", relation=Equal(), all_sizes=True,
     sizes={"L": (1, 3), "d_V": (1, 2), "d_K": (1, 3)}, uses=("hessian.lem-B.1", "hessian.jacobian-key"),
     doubt=Doubt(r"\frac{\partial \operatorname{vec}_{r} \overline{\partial \mathbf{W}_{i}}}",
-        """Damaged: a fraction bar has lost its numerator, which stands before the display: dF/dW_i, as the size
-            says."""),
+        r"""Damaged: a fraction bar has lost its numerator, which stands before the display: $\partial F/\partial W_i$,
+            as the size says."""),
     note="""The Jacobian that is flattened and differentiated is the closed form of Lemma B.1; the entries of $F$ are
         those of the layer itself. Checked for $(Q, K)$ and $(K, V)$, which are not symmetric.""")  # fmt: skip
 

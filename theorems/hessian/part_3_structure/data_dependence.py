@@ -245,9 +245,10 @@ DELTA = Claim(HESSIAN, "hessian.delta-definition",
     name="definition of the residual vector", relation=Equal(), all_sizes=True, sizes={"L": (1, 4), "d_V": (1, 3)},
     exact=True,
     doubt=Doubt(r"\delta_{\mathbf{XY}} := \operatorname{vec}_r (\mathbf{F}(\mathbf{X}) - \mathbf{Y})^\top",
-        """Section 3.1 defines the row, Remarks 4.1 and D.1 the column, which their formulas transpose. Section 3.1 has
-            the symbol in no formula; the column is taken, for which the products (delta_XY^T (x) I_{d_V^2})(I_L (x) S)
-            and delta_XY^T (I_L (x) W_V^T) exist. For the row neither exists unless L d_V = 1."""))  # fmt: skip
+        r"""Section 3.1 defines the row, Remarks 4.1 and D.1 the column, which their formulas transpose. Section 3.1 has
+            the symbol in no formula; the column is taken, for which the products $(\delta_{XY}^\top \otimes
+            I_{d_V^2})(I_L \otimes S)$ and $\delta_{XY}^\top(I_L \otimes W_V^\top)$ exist. For the row neither exists
+            unless $Ld_V = 1$."""))  # fmt: skip
 
 
 @DELTA.formula

@@ -104,9 +104,10 @@ LANDAU = Claim(HESSIAN, "hessian.sec3-landau", label="Section 3, Landau notation
     relation=AtMost(), sizes={"L": (1, 4), "d_V": (1, 3)}, expects="reading",
     uses=("hessian.rem-3.1-z1", "hessian.rem-3.1-z2-corrected"),
     reading=Reading((r"are $\mathcal{O}(A_{i,j}B_{k,l})$ for any i, j, k, l", "ignore the softmax expressions"),
-        """f in O(X^k) means that every entry of f is at most C max|X|^k with C free of X; ignoring the softmax then
-            costs nothing: max|M_1| <= max|X|, max|Z_1| <= max|X|^3, max|Z_2| <= max|X|^5 for every attention matrix.
-            Not true if any entry of X may stand in the bound, for X may have a zero entry where f has none"""),
+        r"""$f \in O(X^k)$ means that every entry of $f$ is at most $C\max|X|^k$ with $C$ free of $X$; ignoring the
+            softmax then costs nothing: $\max|M_1| \le \max|X|$, $\max|Z_1| \le \max|X|^3$, $\max|Z_2| \le \max|X|^5$
+            for every attention matrix. Not true if any entry of $X$ may stand in the bound, for $X$ may have a zero
+            entry where $f$ has none"""),
     note="""For $a$ in $[-m, m]$ the variance and $E|a - Ea|^3$ are largest for two equally likely values $-m$ and $m$,
         where they are $m^2$ and $m^3$; mixed moments by Cauchy-Schwarz and Hoelder. All three are attained: the last
         for four tokens $(1,1,1)$, $(1,-1,-1)$, $(-1,1,-1)$, $(-1,-1,1)$ under uniform attention.""")  # fmt: skip
@@ -173,9 +174,9 @@ EQUATION_5_OUTER = Claim(SOFTMAX_FROZEN, "hessian.eq-5-outer", label="Eq. (5), H
         while value weight matrix } W_V \text{ brings a linear dependence on }X\text{''}""",
     name="growth of the outer-product Hessian with the data", relation=Equal(), all_sizes=True, expects="reading",
     uses=("hessian.full-outer-product", "hessian.sec3-landau"),
-    reading=Reading((r"\mathcal{O}(\mathbf{X}^{6})", "cubic dependence"), """with A frozen each block is homogeneous in
-            X of exactly the printed degree: H(sigma X) = sigma^k H(X). With the softmax as it is the k are upper
-            bounds, max|H| <= C max|X|^k, with the constants of hessian.eq-5-outer-bound"""),
+    reading=Reading((r"\mathcal{O}(\mathbf{X}^{6})", "cubic dependence"), r"""with $A$ frozen each block is homogeneous
+            in $X$ of exactly the printed degree: $H(\sigma X) = \sigma^kH(X)$. With the softmax as it is the $k$ are
+            upper bounds, $\max|H| \le C\max|X|^k$, with the constants of hessian.eq-5-outer-bound"""),
     note="""The derivative at frozen $A$ is that of the layer with a bias added to its logits that restores the wanted
         attention matrix, so that nothing but the definition is differentiated.""")  # fmt: skip
 
@@ -274,10 +275,10 @@ EQUATION_5_FUNCTIONAL = Claim(SOFTMAX_FROZEN, "hessian.eq-5-functional",
             r"\mathcal{O}(\mathbf{X}^{5} + \mathbf{X}^{3})",
             "omitting the dependence of all the functional Hessian blocks on the residual",
         ),
-        """with A and the residual frozen the blocks (Q,Q), (K,K) are homogeneous in X of degree 5, (V,Q), (V,K) of
-            degree 3, and (Q,K) is the sum of its curvature, of degree 5, and its product-rule term, of degree 3. With
-            the softmax as it is the degrees are upper bounds, with the constants of hessian.eq-5-functional-bound"""),
-)  # fmt: skip
+        """with $A$ and the residual frozen the blocks $(Q,Q)$, $(K,K)$ are homogeneous in $X$ of degree 5, $(V,Q)$,
+            $(V,K)$ of degree 3, and $(Q,K)$ is the sum of its curvature, of degree 5, and its product-rule term, of
+            degree 3. With the softmax as it is the degrees are upper bounds, with the constants of
+            hessian.eq-5-functional-bound"""))  # fmt: skip
 
 
 @EQUATION_5_FUNCTIONAL.formula

@@ -20,9 +20,9 @@ from verify.vocabulary import Claim, Doubt, Equal, HasStructure
 
 FOUR_FACTORS = Doubt(
     r"(\mathbf{I}_L \otimes \mathbf{X}^\top \otimes \mathbf{X}^\top \otimes \mathbf{X}^\top \otimes \mathbf{X}^\top)",
-    """
-    Four factors X^T in Section 3 only; the theorem as restated in Appendix B.1, its proof there and the proof of Remark
-    3.1 have three, and so have the size printed beside it and the L^4 rows of d^2A/dT^2. Taken as three.""",
+    r"""Four factors $X^\top$ in Section 3 only; the theorem as restated in Appendix B.1, its proof there and the proof
+    of Remark 3.1 have three, and so have the size printed beside it and the $L^4$ rows of $\partial^2A/\partial T^2$.
+    Taken as three.""",
 )
 # -- the value block ---------------------------------------------------------------------------------------------------
 

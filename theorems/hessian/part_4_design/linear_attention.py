@@ -158,8 +158,8 @@ HOLLOW = Claim(WITH_RESIDUAL, "hessian.rem-4.1-hollow-psd", label="Remark 4.1 an
         defined by the outer-product Hessian, which ensures that they are positive-semidefinite''}""",
     name="linear attention, block-hollow and semidefinite", relation=Equal(), all_sizes=True,
     where=lambda sizes: sizes["L"] * sizes["d_V"] * sizes["d_K"] <= 8, uses=("hessian.rem-4.1-outer",),
-    doubt=Doubt(r"\mathbf{I}_{d_{L}^{2}}^{2}", """Damaged: the derivative of the activation id on L x L matrices is
-            I_{L^2}, which eq. (4) gives the size L^2 x L^2 and which is taken."""),
+    doubt=Doubt(r"\mathbf{I}_{d_{L}^{2}}^{2}", r"""Damaged: the derivative of the activation id on $L \times L$ matrices
+            is $I_{L^2}$, which eq. (4) gives the size $L^2 \times L^2$ and which is taken."""),
     note=r"""The formula is a Gram matrix $\frac2{Ld_V}J^\top J$ with the Jacobian $J$ in closed form, so equality with
         the loss Hessian shows that each diagonal block is positive-semidefinite, without computing an eigenvalue.""",
 )  # fmt: skip

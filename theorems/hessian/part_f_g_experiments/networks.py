@@ -31,11 +31,12 @@ LAYERS = Claim(HESSIAN, "hessian.sec-G-layers", label="Appendix G, text (multi-l
     relation=TendsTo(scales=tuple(2**k for k in range(2, 7)), rate=QuadraticRate(order=1.8)),
     sizes={"L": (3, 3), "d_V": (2, 2), "all": (4, 4)}, domains=["generic"], expects="empirical",
     uses=("hessian.thm-3.2-vv", "hessian.fn-1-2", "hessian.eq-5-slopes", "hessian.fig-3a"),
-    observed="""two residual softmax layers X + A X W_V without MLP and layer norm, square loss, labels of order one; L
-        = 3, d_V = 2, d_K = 1, normal entries of variance 0.64; local exponents log2(||H(sigma)|| / ||H(sigma / 2)||) at
-        sigma = 2^-4 ... 2^-64, in balls. The value functional block of the lower layer is not zero and has exponent 5.
-        The paper has GPT-2 blocks with MLP and cross-entropy and states neither depth, weights nor the exponents
-        measured; whether the lines of earlier layers are lower depends on the weights and is not judged""",
+    observed=r"""two residual softmax layers $X + AXW_V$ without MLP and layer norm, square loss, labels of order one;
+        $L = 3$, $d_V = 2$, $d_K = 1$, normal entries of variance 0.64; local exponents
+        $\log_2(\|H(\sigma)\|/\|H(\sigma/2)\|)$ at $\sigma = 2^{-4}, \ldots, 2^{-64}$, in balls. The value functional
+        block of the lower layer is not zero and has exponent 5. The paper has GPT-2 blocks with MLP and cross-entropy
+        and states neither depth, weights nor the exponents measured; whether the lines of earlier layers are lower
+        depends on the weights and is not judged""",
     note="""Exponents, in the order $H_o(Q)$, $H_f(Q)$, $H_o(V)$ for the lower and the upper layer, then $H_f(V)$ of the
         lower one, then the norm of $H_f(V)$ of the upper one, which is zero. The residual stream is essential: without
         it uniform attention makes all tokens of the second layer equal in the limit, and its query blocks fall
