@@ -42,8 +42,10 @@ MEAN = Claim(UPDATE, "dynamics.sec-5.3-mean", label="Section 5.3 text / Figure 3
         whatever the weights: the state cannot leave the sphere, or for RMSNorm an ellipsoid. So $\det\Lambda^{(T)} = 0$
         for every $T$, at least one exponent per token (AKOrN: per oscillator) is $-\infty$, and so is the mean, while
         the maximum may be finite; no $K$ and no $T$ helps. What a plot shows in place of $-\infty$ is rounding error,
-        or an average that leaves the vanishing eigenvalues out; over tangent directions the sentence is true of (18) at
-        equal frequencies (dynamics.sec-5.3-mean-tangent).""")  # fmt: skip
+        or an average that leaves the vanishing eigenvalues out. No statement about maximum and mean of trained models
+        is known to put in its place: dynamics.sec-5.3-mean-rank says which exponents an average has to leave out, and
+        over tangent directions the sentence is true of (18) at equal frequencies (dynamics.sec-5.3-mean-tangent).""",
+)  # fmt: skip
 
 
 @MEAN.formula

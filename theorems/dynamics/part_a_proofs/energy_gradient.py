@@ -159,10 +159,10 @@ EQ_35 = Claim(PROOF, "dynamics.eq-35", label="Eq. (35), proof of Prop. 4.1",
     statement=r"""-\frac{d\exp(\beta X_{[i,:]}^\top AX_{[i,:]})}{dX_{[i,:]}}=-\exp(\beta X_{[i,:]}^\top
         AX_{[j,:]})(A^\top+A)X_{[i,:]}""",
     assumptions=["j is free on the right: the line is taken for every j"],
-    name="gradient of the single-head energy, diagonal term", relation=Equal(), expects="refuted", severity="slip",
+    name="gradient of the single-head energy, diagonal term", relation=Equal(), expects="refuted", severity="error",
     correction="dynamics.eq-35-corrected",
-    note=r"""Eq. (36) shows that $j$ is a misprint for $i$. A factor $\beta$ is missing besides; the counterexample has
-        $\beta = 1$.""")  # fmt: skip
+    note=r"""Two defects. Eq. (36) shows that $j$ is a misprint for $i$. The factor $\beta$ is missing besides, as in
+        all of Eqs. (34)-(44) and (48)-(56), which nothing in the text mends: a single token shows it.""")  # fmt: skip
 
 
 @EQ_35.formula
@@ -175,6 +175,7 @@ def own_term_as_printed(X: Tokens, W_Q: QueryWeights, W_K: SquareWeights, beta: 
 # The derivative for token i, repeated for every j
 EQ_35.oracle(lambda X, W_Q, W_K, beta: kron(derivatives_of_own(X, W_Q, W_K, beta), ones(X.shape[0], 1)))
 EQ_35.counterexample("two tokens on the axes, W^K = I, W^Q = [[0, 1], [0, 0]]")(asymmetric_weights)
+EQ_35.counterexample("one token, A = I, beta = 2", X=[[1, 0]], W_Q=[[1, 0], [0, 1]], W_K=[[1, 0], [0, 1]], beta=2)
 EQ_35.mutant("sign", lambda value: -value)
 EQ_35.mutant("A^T instead of A^T + A", "X @ W_K @ W_Q.T + X @ W_Q @ W_K.T -> X @ W_K @ W_Q.T")
 
@@ -202,7 +203,8 @@ EQ_36 = Claim(PROOF, "dynamics.eq-36", label="Eq. (36), proof of Prop. 4.1", nam
     statement=r"""
         \frac{dE_{\text{single}}(X)}{dX_{[i,:]}}=-\sum_j\exp(\beta X_{[i,:]}^\top AX_{[j,:]})(A^\top+A)X_{[j,:]}""",
     relation=Equal(), expects="refuted", severity="error", correction="dynamics.eq-36-corrected",
-    note=r"Right for symmetric $A$, up to the factor $\beta$. The counterexample has $\beta = 1$.")  # fmt: skip
+    note=r"""Wrong for asymmetric $A$, at $\beta = 1$ too, as the counterexample shows; for symmetric $A$ the factor
+        $\beta$ is missing.""")  # fmt: skip
 
 
 def gradient(X: Any, W_Q: Any, W_K: Any, beta: Any, factor: Any, swapped: bool = True, both: int = 1) -> Any:

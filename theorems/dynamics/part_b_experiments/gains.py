@@ -49,7 +49,8 @@ TABLE = Claim(DYNAMICS, "dynamics.table-s2", label="Table S.2 and text", name="n
         a norm of at most $\sqrt{0.002\|\gamma\|}$, 0.041 for $N = 128$: one entry dominates, or $\gamma$ has a single
         entry, or the column headings do not say what was measured. A root mean square of the entries is at most the
         largest and equals it where all are of one size: under that heading all eight rows would be possible. So they
-        would be if one of the two numbers is a misprint; which is not evident. That all maxima are below 1 is as
+        would be if one of the two numbers is a misprint; which is not evident. What the row should be cannot be told
+        from the text; dynamics.table-s2-norms is what any entries have to satisfy. That all maxima are below 1 is as
         printed.""")  # fmt: skip
 
 
