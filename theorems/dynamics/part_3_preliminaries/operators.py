@@ -98,9 +98,10 @@ def root_mean_square_norm(Y: Tokens, gamma: Gain) -> Any:
 
 
 RMS_NORM = Claim(GAIN_AND_ROWS, "dynamics.eq-6-rmsnorm", label="Eq. (6) and text",
-    statement=r"""\text{RMSNorm (Zhang and Sennrich, 2019):
-        }\operatorname{RMSNorm}(Y)_{[i,:]}=\operatorname{diag}(\gamma)\, \Pi(Y)_{[i,:]};\ \text{it ``rescales each token
-        to have unit norm''; }\Pi\text{ is the special case }\gamma=\mathbf 1""",
+    statement=r"""\text{RMSNorm (Zhang and Sennrich, 2019) ``is applied to the input matrix } Y\in\mathbb R^{S\times
+        D}\text{ as'': }\operatorname{RMSNorm}(Y)_{[i,:]}=\operatorname{diag}(\gamma)\Pi(Y)_{[i,:]};\ \text{it
+        ``rescales each token to have unit norm and applies element-wise scaling using the learned parameter }
+        \gamma\text{, while }\Pi\text{ can be interpretted as the special case with }\gamma=\mathbf 1\text{''}""",
     assumptions=[r"gamma \in R^D trainable; Y \in R^{S x D}", NO_ZERO_ROW],
     name="RMSNorm as gain times unit norm", relation=Equal(), expects="refuted", severity="slip",
     correction="dynamics.eq-6-root-mean-square",
