@@ -62,9 +62,7 @@ CONTINUOUS = Claim(NILPOTENT_SYSTEM, "dynamics.sec-5.2-stability-continuous", la
         (dynamics.sec-5.2-stability-semisimple).""",
     note=r"""On these systems $\exp(tN) x = x + tNx$: the velocity never changes, so a bounded orbit, as stability of a
         linear system demands, has velocity 0. A defective eigenvalue on the imaginary axis is enough to break the
-        statement; for nonlinear $f$ a simple one is (dynamics.sec-5.2-cubic-flow). Taken for 'as a rule' the sentence
-        is right of linear systems, where defective eigenvalues on the boundary are the exception; of nonlinear ones it
-        is not, since eigenvalues on the boundary, the case that the section is about, decide nothing.""")  # fmt: skip
+        statement; for nonlinear $f$ a simple one is (dynamics.sec-5.2-cubic-flow). """ + GENERALLY)  # fmt: skip
 
 
 @CONTINUOUS.formula
@@ -96,10 +94,7 @@ DISCRETE = Claim(NILPOTENT_SYSTEM, "dynamics.sec-5.2-stability-discrete", label=
         system whose eigenvalues on the circle are semisimple (dynamics.sec-5.2-stability-power-bounded).""",
     note="""On these systems $x^{(t)} = x + tNx$: the increment never changes, so a bounded orbit has increment 0. The
         matrices of Eqs. (17) and (18) at equal frequencies are not of this kind, the first being normal, the second a
-        contraction. For nonlinear $f$ a simple eigenvalue 1 is enough (dynamics.sec-5.2-cubic-map). Taken for 'as a
-        rule' the sentence is right of linear systems, where defective eigenvalues on the boundary are the exception; of
-        nonlinear ones it is not, since eigenvalues on the boundary, the case that the section is about, decide nothing.
-        """)  # fmt: skip
+        contraction. For nonlinear $f$ a simple eigenvalue 1 is enough (dynamics.sec-5.2-cubic-map). """ + GENERALLY)  # fmt: skip
 
 
 @DISCRETE.formula

@@ -39,12 +39,6 @@ THEOREM_31_APPENDIX_VV.mutant("factors of the Kronecker product exchanged",
 
 # -- the displayed proof -----------------------------------------------------------------------------------------------
 
-PROOF_DOUBT = Doubt(
-    r"\mathbf{T}_{1}^{\top} \otimes \mathbf{W}_{V}^{\top}",
-    "T_1 is defined nowhere; Theorem 3.1 prints the same expression with M_1 in its place, which is taken.",
-)
-
-
 PROOF_31_VQ = Claim(ATTENTION_LOSS, "hessian.thm-3.1-proof-vq",
     label="Appendix B.1, proof of Theorem 3.1, displayed chain",
     statement=r"""
