@@ -200,7 +200,9 @@ EQ_20 = Claim(DYNAMICS, "dynamics.eq-20", label="Eq. (20) and text", name="spect
             along $-4\|b\|^2b$"""),
     note=r"""It is false of all singular values of one matrix: the other ones receive no gradient, and $R_{\text{Spec}}
         = 0$ whatever they are below 1 (dynamics.eq-20-zero-set). At $W = O$ the gradient vanishes too, although the
-        singular values are 0. A sum over all of them would be $\|W^\top W-I\|_F^2$.""")  # fmt: skip
+        singular values are 0. A sum over all of them would be $\|W^\top W-I\|_F^2$. Drawn with one bias and one matrix
+        of two rows, whose singular values have a closed form; the summands do not meet, and
+        $4\sigma(\sigma^2-1)uv^\top$ holds at every size.""")  # fmt: skip
 
 
 @subject("dynamics.spectral_regulariser")
