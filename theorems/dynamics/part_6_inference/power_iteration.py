@@ -192,9 +192,9 @@ SIGN.mutant("sign", "y.T @ z -> -(y.T @ z)")
 
 SMALL_LOGITS = Claim(DYNAMICS, "dynamics.sec-6.3-cosine-small-logits",
     label="Section 6.3, J x against the output for small logits",
-    statement=r"""
-        \|(Jx-\operatorname{vec}\operatorname{SA}(X))_i\|\le\tfrac12\big(\max_jL_{ij}-\min_jL_{ij}\big)\max_{j,k}
-        \|v_j-v_k\|,\quad L=XAX^\top,\ V=XM""",
+    statement=r"""\|(Jx-\operatorname{vec}\operatorname{SA}(X))_i\|\le\tfrac12\big(\max_jL_{ij}-\min_jL_{ij}\big)
+        \max_{j,k}\|v_j-v_k\|\text{ for }\operatorname{SA}(X)=\operatorname{softmax}(L)V,\ L=XAX^\top,\ V=XM\text{ with
+        the rows }v_j,\ J=\partial\operatorname{SA}/\partial X,\ x=\operatorname{vec}X""",
     assumptions=["squares of both sides, token by token; one head"],
     name="attention output and linearised output, small logits", relation=AtMost(), sizes={"S": (1, 3), "D": (1, 3)},
     of_project=True, corrects="dynamics.sec-6.3-cosine-sign", uses=("dynamics.b.5-alignment",),

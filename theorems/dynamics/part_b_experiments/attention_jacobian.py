@@ -135,8 +135,8 @@ EQ_93.mutant("W_h^V not transposed", "V.T -> V")
 
 
 EQ_93_OUTPUT = Claim(ALL_HEADS, "dynamics.eq-93-output", label="Eq. (93) with output weights",
-    statement=r"""\frac{\partial\operatorname{MSA}(X)}{\partial X}\Big|_{P_h\text{
-        constant}}=\sum_{h=1}^HP_h\otimes(W_h^VW_h^O)^ \top""",
+    statement=r"""\frac{\partial\operatorname{MSA}(X)}{\partial X}\Big|_{P_h\text{ constant}}=\sum_{h=1}^HP_h
+        \otimes(W_h^VW_h^O)^\top,\quad P_h=\operatorname{softmax}(\beta XW_h^QW_h^{K\top}X^\top)""",
     name="Jacobian of multi-head attention, constant attention corrected", relation=Equal(), of_project=True,
     corrects="dynamics.eq-93")  # fmt: skip
 
@@ -212,9 +212,9 @@ EQ_95.mutant("with output weights", "W_V -> W_V @ W_O")
 
 EQ_95_OUTPUT = Claim(ALL_HEADS, "dynamics.eq-95-output",
     label="Eq. (95) with output weights, at the present attention weights",
-    statement=r"""
-        -\operatorname{Tr}(X_t^\top\operatorname{MSA}(X_t))=-x_t^\top\Big(\sum_{h=1}^HP_h^{(t)}\otimes(W_h^VW_h^O)^\top
-        \Big)x_t""",
+    statement=r"""-\operatorname{Tr}(X_t^\top\operatorname{MSA}(X_t))=-x_t^\top\Big(\sum_{h=1}^HP_h^{(t)}
+        \otimes(W_h^VW_h^O)^\top\Big)x_t,\quad x_t=\operatorname{vec}X_t,\ P_h^{(t)}=\operatorname{softmax}(\beta
+        X_tW_h^QW_h^{K\top}X_t^\top)""",
     name="quadratic form of the drive with output weights", relation=Equal(), of_project=True,
     corrects="dynamics.eq-95",
     note=r"""No approximation. With $P_h^{(0)}$ for $P_h^{(t)}$ the error is at most $\|x_t\|^2\sum_h

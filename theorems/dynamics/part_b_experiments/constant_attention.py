@@ -100,7 +100,8 @@ B5_DOMINANCE.mutant("largest entry of P for its norm", "spectral_norm(P) -> maxi
 
 B5_ALIGNMENT = Claim(ALL_HEADS, "dynamics.b.5-alignment", label="B.5, what alignment measures",
     statement=r"""J_{\text{MSA}}x=\operatorname{vec}\sum_h\big[P_h+2P_h\circ(L_h-\ell_h\mathbf
-        1^\top)\big]XW_h^VW_h^O,\quad L_h=\beta XA_hX^\top,\ \ell_h=\operatorname{rowsum}(P_h\circ L_h)""",
+        1^\top)\big]XW_h^VW_h^O,\quad L_h=\beta XW_h^QW_h^{K\top}X^\top,\ P_h=\operatorname{softmax}(L_h),\
+        \ell_h=\operatorname{rowsum}(P_h\circ L_h),\ x=\operatorname{vec}X""",
     name="linearised output of multi-head attention", relation=Equal(), of_project=True,
     corrects="dynamics.b.5-dominance",
     note=r"""$Jx$ is the derivative of $\operatorname{MSA}(sX)$ at $s = 1$, and the logits grow like $s^2$. So $Jx$ is

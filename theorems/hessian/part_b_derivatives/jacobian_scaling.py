@@ -70,9 +70,10 @@ SCALING.counterexample(
 
 SCALING_CORRECTED = Claim(TOKENS_SCALED, "hessian.sec-B.1.1-scaling-corrected",
     label="Appendix B.1.1, query and key cubically, value linearly",
-    statement=r"\frac{\partial F}{\partial W_Q}(sX) = \frac{s^3}{\sqrt{d_K}}(I_L\otimes W_V^\top)(X*M_2)(I_{d_V}"
-    r"\otimes W_K),\ \frac{\partial F}{\partial W_K}(sX) = \frac{s^3}{\sqrt{d_K}}(I_L\otimes W_V^\top)(X*M_2)(W_Q"
-    r"\otimes I_{d_V})K_{d_K,d_V},\ \frac{\partial F}{\partial W_V}(sX) = s M_1\otimes I_{d_V} \text{ for fixed } A",
+    statement=r"""\frac{\partial F}{\partial W_Q}(sX) = \frac{s^3}{\sqrt{d_K}}(I_L\otimes
+        W_V^\top)(X*M_2)(I_{d_V}\otimes W_K),\ \frac{\partial F}{\partial W_K}(sX) = \frac{s^3}{\sqrt{d_K}}(I_L\otimes
+        W_V^\top)(X*M_2)(W_Q\otimes I_{d_V})K_{d_K,d_V},\ \frac{\partial F}{\partial W_V}(sX) = s M_1\otimes I_{d_V}
+        \text{ for fixed } A,\ M_1, M_2\text{ of Definition 3.1 at } X""",
     name="growth of the query, key and value Jacobians", relation=Equal(), all_sizes=True,
     uses=("hessian.lem-B.1", "hessian.jacobian-key", "hessian.rem-3.1-z1"), corrects="hessian.sec-B.1.1-scaling",
     of_project=True,

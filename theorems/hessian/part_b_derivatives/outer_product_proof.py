@@ -96,7 +96,8 @@ PROOF_31_VQ_CORRECTED = Claim(ATTENTION_LOSS, "hessian.thm-3.1-proof-vq-correcte
         X^\top)\frac{\partial A}{\partial T}(X\otimes X W_K) = \frac{2}{L d_V\sqrt{d_K}}(X^\top A^\top\otimes W_V^\top
         X^\top)\frac{\partial A}{\partial T}(X\otimes X W_K) = \frac{2}{L d_V\sqrt{d_K}}(M_1^\top\otimes
         W_V^\top)(I_L\otimes X^\top)\frac{\partial A}{\partial T}(X\otimes X)(I_{d_V}\otimes W_K) = \frac{2}{L
-        d_V\sqrt{d_K}}(M_1^\top\otimes W_V^\top) Z_1 (I_{d_V}\otimes W_K) \in \mathbb{R}^{d_V^2\times d_V d_K}""",
+        d_V\sqrt{d_K}}(M_1^\top\otimes W_V^\top) Z_1 (I_{d_V}\otimes W_K) \in \mathbb{R}^{d_V^2\times d_V d_K},\quad M_1
+        = AX,\ Z_1 = (I_L\otimes X^\top)\frac{\partial A}{\partial T}(X\otimes X)""",
     name="outer-product Hessian, value-query block corrected", relation=Equal(), all_sizes=True,
     uses=("hessian.lem-B.1", "hessian.eq-6-10"), corrects="hessian.thm-3.1-proof-vq", of_project=True)  # fmt: skip
 
