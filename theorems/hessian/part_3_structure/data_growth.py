@@ -267,7 +267,7 @@ EQUATION_5_FUNCTIONAL = Claim(SOFTMAX_FROZEN, "hessian.eq-5-functional",
     label="Eq. (5), H_f (all blocks except the V,V corner)", name="growth of the functional Hessian with the data",
     statement=r"""H_f\in\begin{bmatrix}O(X^5)&O(X^5+X^3)&O(X^3)\\\vdots&O(X^5)&O(X^3)\\\vdots&\vdots&O(X^2)\end{bmatrix}
         \text{ in the order } Q,K,V,\ \text{``omitting the dependence of all the functional Hessian blocks on the
-        residual } \delta_{XY}\text{''; the corner is hessian.eq-5-vv-corner}""",
+        residual } \delta_{XY}\text{''}""",
     assumptions=["residual frozen: F - Y is a fixed matrix while X is scaled"],
     relation=Equal(), all_sizes=True, expects="reading", uses=("hessian.full-functional", "hessian.sec3-landau"),
     reading=Reading(
@@ -278,7 +278,8 @@ EQUATION_5_FUNCTIONAL = Claim(SOFTMAX_FROZEN, "hessian.eq-5-functional",
         """with $A$ and the residual frozen the blocks $(Q,Q)$, $(K,K)$ are homogeneous in $X$ of degree 5, $(V,Q)$,
             $(V,K)$ of degree 3, and $(Q,K)$ is the sum of its curvature, of degree 5, and its product-rule term, of
             degree 3. With the softmax as it is the degrees are upper bounds, with the constants of
-            hessian.eq-5-functional-bound"""))  # fmt: skip
+            hessian.eq-5-functional-bound"""),
+    note="The corner $(V,V)$ is hessian.eq-5-vv-corner.")  # fmt: skip
 
 
 @EQUATION_5_FUNCTIONAL.formula
