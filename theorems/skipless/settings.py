@@ -27,10 +27,5 @@ def dimension_alone(d: Dimension) -> dict[str, Any]:
     return {"d": d}
 
 
-AT_PRINTED_DIMENSIONS = Setting(
-    SKIPLESS,
-    "Sections 6.1 and 6.2",
-    sizes={"d": (384, 768)},
-    where=lambda sizes: sizes["d"] in BY_DIMENSION,
-    inputs=dimension_alone,
-)
+AT_PRINTED_DIMENSIONS = Setting(SKIPLESS, "Sections 6.1 and 6.2", sizes={"d": (384, 768)},
+    where=lambda sizes: sizes["d"] in BY_DIMENSION, inputs=dimension_alone)  # fmt: skip

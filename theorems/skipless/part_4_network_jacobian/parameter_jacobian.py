@@ -20,16 +20,13 @@ from verify.vocabulary import Claim, Equal, HasStructure, Setting, Shape
 #: W_Q, W_K, W_V, W_O of one block.
 BlockWeights = Annotated[Any, Shape("4", "d", "d")]
 
-NETWORK = Setting(
-    SKIPLESS,
-    "Section 4.1",
+NETWORK = Setting(SKIPLESS, "Section 4.1",
     assumptions=[
         "X_hat_l of Eqs. (1)-(2), single-head attention without biases, theta^(l) = (W_Q, W_K, W_V, W_O)",
         "MLP(X) = activation(X W_1) W_2 with weights theta-hat^(l) = (W_1, W_2) and a smooth activation",
         "column-major vec, numerator layout",
     ],
-    sizes={"L": (1, 2), "m": (1, 3), "n": (1, 2), "d": (1, 2), "d_f": (1, 3)},
-)
+    sizes={"L": (1, 2), "m": (1, 3), "n": (1, 2), "d": (1, 2), "d_f": (1, 3)})  # fmt: skip
 
 
 def large_logits(arrays: dict[str, Any], sizes: dict[str, int], rng: np.random.Generator) -> None:

@@ -48,10 +48,8 @@ def all_of_full_rank(sizes: Any) -> bool:
 SEVERAL_TOKENS = {"L": (1, 2), "m": (1, 2), "n": (2, 4), "d": (1, 2), "d_f": (1, 3)}
 CONDITIONING = NETWORK.extended("Section 4.2", assumptions=[INVERSE], sizes=SEVERAL_TOKENS)
 MATRICES = Setting(SKIPLESS, "Eq. (6)", assumptions=[INVERSE])
-THREE_WIDE = MATRICES.extended(
-    sizes={"n": (1, 3), "d_1": (1, 4), "d_2": (1, 4), "d_3": (1, 4)},
-    where=lambda sizes: min(sizes["d_1"], sizes["d_2"], sizes["d_3"]) >= sizes["n"],
-)
+THREE_WIDE = MATRICES.extended(sizes={"n": (1, 3), "d_1": (1, 4), "d_2": (1, 4), "d_3": (1, 4)},
+    where=lambda sizes: min(sizes["d_1"], sizes["d_2"], sizes["d_3"]) >= sizes["n"])  # fmt: skip
 
 
 @checked
@@ -185,13 +183,9 @@ def balanced(arrays: dict[str, Any], sizes: dict[str, int], rng: np.random.Gener
 
 BOTH = "s_min of both readings: the minimum of |Mx| over unit vectors x, as in Eq. (36), and the last singular value"
 
-PAIRS = NETWORK.extended(
-    "Section 4.2, text below Eq. (6)",
-    assumptions=[BOTH],
-    sizes={"m": (1, 2), "n": (1, 4), "d_f": (1, 2)},
-    where=mostly_several_tokens,
-    special_domains={"balanced blocks": balanced},
-)
+PAIRS = NETWORK.extended("Section 4.2, text below Eq. (6)", assumptions=[BOTH],
+    sizes={"m": (1, 2), "n": (1, 4), "d_f": (1, 2)}, where=mostly_several_tokens,
+    special_domains={"balanced blocks": balanced})  # fmt: skip
 
 
 def _pairs(X: Any, W: Any, U: Any) -> list[tuple[Any, Any]]:
@@ -306,10 +300,7 @@ def flatness_of_stack(X: Batch, W: AttentionWeights, U: FeedForwardWeights) -> A
 STACKING.oracle(lambda X, W, U: least(*[flatness(J) for J in _samples(X, W, U)]))
 STACKING.counterexample(
     "two equal samples of two tokens of dimension 1: a 4 x 4 matrix of rank 2, samples of full rank",
-    X=[[[1], [2]], [[1], [2]]],
-    W=[[[[1]], [[1]], [[1]], [[1]]]],
-    U=[[[[1]], [[1]]]],
-)
+    X=[[[1], [2]], [[1], [2]]], W=[[[[1]], [[1]], [[1]], [[1]]]], U=[[[[1]], [[1]]]])  # fmt: skip
 STACKING.counterexample("mn <= 2d, finite: two samples of two tokens of dimension 2",
     X=[[[1, 0], [0, 1]], [[1, 1], [0, 1]]], W=[[ONE, ONE, ONE, ONE]], U=[[[[1, 0]], [[0, 0]]]])  # fmt: skip
 STACKING.mutant("first sample alone", lambda X, W, U: flatness(_samples(X, W, U)[0]))

@@ -21,13 +21,8 @@ AnyB = Annotated[Any, Shape("k", "k")]
 
 # -- Proposition 2, the split ------------------------------------------------------------------------------------------
 
-THE_SPLIT = Setting(
-    SKIPLESS,
-    "Proposition 2",
-    assumptions=["column-major vec, numerator layout"],
-    sizes={"n": (1, 3), "d": (1, 3)},
-    exact=True,
-)
+THE_SPLIT = Setting(SKIPLESS, "Proposition 2", assumptions=["column-major vec, numerator layout"],
+    sizes={"n": (1, 3), "d": (1, 3)}, exact=True)  # fmt: skip
 
 SPLIT = Claim(THE_SPLIT, "skipless.prop-2-split", label="Proposition 2, definition of B_l and E_l",
     statement=r"""\mathbf{K}_\ell=\mathbf{B}_\ell+\mathbf{E}_\ell\text{ with }\mathbf{E}_\ell=(\hat{\mathbf{X}}_{\ell-1}

@@ -28,13 +28,8 @@ if TYPE_CHECKING:
 HeadDimension = Annotated[int, Size("d_h")]
 HeadFactor = Annotated[Any, Shape("d", "d_h")]
 
-HEADS = Setting(
-    SKIPLESS,
-    "Section 2",
-    assumptions=["d_h = d / h < d"],
-    sizes={"d": (2, 4), "d_h": (1, 2)},
-    where=lambda sizes: sizes["d"] % sizes["d_h"] == 0 and sizes["d_h"] < sizes["d"],
-)
+HEADS = Setting(SKIPLESS, "Section 2", assumptions=["d_h = d / h < d"], sizes={"d": (2, 4), "d_h": (1, 2)},
+    where=lambda sizes: sizes["d"] % sizes["d_h"] == 0 and sizes["d_h"] < sizes["d"])  # fmt: skip
 
 MULTIHEAD = Claim(HEADS, "skipless.eq-11-multihead",
     label="Eq. (11) with the shapes of Section 2 and the models of Sections 6.1-6.2",

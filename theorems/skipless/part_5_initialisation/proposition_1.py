@@ -55,12 +55,9 @@ def small_multiples(arrays: dict[str, Any], sizes: dict[str, int], rng: np.rando
     M[:] = np.eye(sizes["n"]) * 2.0 ** -rng.integers(1, 8, (len(M), 1, 1))
 
 
-ROWS = Setting(
-    SKIPLESS,
-    "Proposition 1",
-    assumptions=["Delta is the largest range of a row of M; S_tau(M) = softmax(M / tau)"],
-    sizes={"n": (2, 5)},
-)
+ROWS = Setting(SKIPLESS, "Proposition 1",
+    assumptions=["Delta is the largest range of a row of M; S_tau(M) = softmax(M / tau)"], sizes={"n": (2, 5)},
+)  # fmt: skip
 DIFFUSE_ROWS = ROWS.extended(
     special_domains={"two-valued rows": two_valued, "small multiples of the identity": small_multiples}
 )
@@ -261,14 +258,10 @@ def one_attractive_token(arrays: dict[str, Any], sizes: dict[str, int], rng: np.
     arrays["slack"][:, 0] = 4.0
 
 
-DOMINANT_ROWS = Setting(
-    SKIPLESS,
-    "Proposition 1",
-    assumptions=[r"M_ii - max_{j != i} M_ij >= gamma > 0 for all i"],
-    sizes={"n": (2, 5)},
-    inputs=dominant_logits,
+DOMINANT_ROWS = Setting(SKIPLESS, "Proposition 1", assumptions=[r"M_ii - max_{j != i} M_ij >= gamma > 0 for all i"],
+    sizes={"n": (2, 5)}, inputs=dominant_logits,
     special_domains={"multiple of the identity": multiple_of_identity, "one attractive token": one_attractive_token},
-)
+)  # fmt: skip
 
 TO_IDENTITY = Claim(DOMINANT_ROWS, "skipless.prop-1-dominance-identity",
     label="Proposition 1, diagonal dominance, first part",

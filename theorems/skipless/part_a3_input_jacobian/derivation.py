@@ -15,13 +15,9 @@ from verify.matrix import COLUMN, ROW, concatenate, eye, kron, ones
 from verify.oracles import jacobian
 from verify.vocabulary import Claim, Equal, Setting, Shape
 
-SECTION_A3 = Setting(
-    SKIPLESS,
-    "Section A.3",
+SECTION_A3 = Setting(SKIPLESS, "Section A.3",
     assumptions=["A = softmax(X W_Q W_K^T X^T), V = X W_V, single head", "column-major vec, numerator layout"],
-    sizes={"n": (1, 4), "d": (1, 3)},
-    exact=True,
-)
+    sizes={"n": (1, 4), "d": (1, 3)}, exact=True)  # fmt: skip
 
 
 def values(X: Tokens, W_V: Weights) -> Any:

@@ -110,16 +110,13 @@ EQ_16.mutant("variance d, that of the other entries", lambda d: (0, d))
 EQ_16.mutant("variance d (d + 2), for entries of Z of variance 1", lambda d: (0, d * (d + 2) + (d == 1)))
 EQ_16.mutant("mean d, that of A_ii", lambda d: (d, d + 2))
 
-LOGITS_OF_NOISE = Setting(
-    SKIPLESS,
-    "Section A.4.1",
+LOGITS_OF_NOISE = Setting(SKIPLESS, "Section A.4.1",
     assumptions=[
         "B = X Z X^T with X of shape (n, d) and Z of shape (d, d) independent, all entries independent and normal",
         "entries of X of mean 0 and variance 1, entries of Z of mean 0 and variance 1/d (Eq. (11))",
         "i and j are different rows",
     ],
-    sizes={"d": (1, 16)},
-)
+    sizes={"d": (1, 16)})  # fmt: skip
 
 
 def logit_terms(d: int) -> Iterator[Term]:

@@ -56,13 +56,9 @@ def collinear_tokens(arrays: dict[str, Any], sizes: dict[str, int], rng: Any) ->
         W[:, k, k] += rng.integers(1, 5, len(W))
 
 
-ATTENTION = Setting(
-    SKIPLESS,
-    "Section A.4.2",
-    assumptions=["A = softmax(M), M = X W X^T, W = W_Q W_K^T", "numerator layout"],
-    sizes={"n": (1, 3), "d": (1, 3)},
-    special_domains={"separated tokens": separated_tokens, "collinear tokens": collinear_tokens},
-)
+ATTENTION = Setting(SKIPLESS, "Section A.4.2",
+    assumptions=["A = softmax(M), M = X W X^T, W = W_Q W_K^T", "numerator layout"], sizes={"n": (1, 3), "d": (1, 3)},
+    special_domains={"separated tokens": separated_tokens, "collinear tokens": collinear_tokens})  # fmt: skip
 
 ATTENTION_LOST = Claim(SOFTMAX, "skipless.eq-23-gap", label="Eq. (23), by the gap of the logits",
     statement=r"""

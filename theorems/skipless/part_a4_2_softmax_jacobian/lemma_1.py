@@ -24,15 +24,12 @@ Alpha = Annotated[Any, Real(0.0, 2.0)]
 Beta = Annotated[Any, Real(0.0, 8.0)]
 Constant = Annotated[Any, Real(1.0, 64.0)]
 
-AT_INITIALISATION = Setting(
-    SKIPLESS,
-    "Lemma 1",
+AT_INITIALISATION = Setting(SKIPLESS, "Lemma 1",
     assumptions=[
         "A = softmax(M), M = X W X^T, W = W_Q W_K^T = alpha Z + beta I (Eq. (11)), Z of shape (d, d) with normal entries",
         "nothing is assumed of X; at alpha = 0 what is printed fails for the Gaussian tokens of Section A.4.1 with probability 1",
     ],
-    sizes={"n": (1, 3), "d": (1, 2)},
-)
+    sizes={"n": (1, 3), "d": (1, 2)})  # fmt: skip
 ORDER = "O(x) means: at most C x, with a constant C that does not depend on alpha and beta; here C is any number given"
 OF_ORDER = AT_INITIALISATION.extended(assumptions=[ORDER])
 WHY = (
@@ -232,12 +229,9 @@ def frobenius_norms_of_blocks(X: Tokens, Z: Weights, alpha: Alpha, beta: Beta) -
     return column(*map(frobenius_norm, differentiated_blocks(initial_logits(X, Z, alpha, beta))))
 
 
-BLOCK_OF_TOKENS = Setting(
-    SKIPLESS,
-    "Eq. (27)",
+BLOCK_OF_TOKENS = Setting(SKIPLESS, "Eq. (27)",
     assumptions=["A = softmax(X W X^T), X of shape (n, d), so J_{A,i} has n rows and columns"],
-    sizes={"n": (1, 4), "d": (1, 3)},
-)
+    sizes={"n": (1, 4), "d": (1, 3)})  # fmt: skip
 
 INDEX = Claim(BLOCK_OF_TOKENS, "skipless.eq-27-index", label="Eq. (27), the range of its sum",
     statement=r"\|\mathbf{J}_{\mathbf{A},i}\|_F=\sqrt{\textstyle\sum_{j,k=1}^d((\mathbf{J}_{\mathbf{A},i})_{jk})^2}",
@@ -285,14 +279,11 @@ INDEX_CORRECTED.mutant("one index to d only", lambda X, W: _root_of_sum(X, W, X.
 
 # -- the derivative of the logits, left out ----------------------------------------------------------------------------
 
-SCALED = Setting(
-    SKIPLESS,
-    "Eq. (21), proof of Lemma 1",
+SCALED = Setting(SKIPLESS, "Eq. (21), proof of Lemma 1",
     assumptions=[
         "A = softmax(M), M = X W X^T, W = alpha Z + beta I; alpha = 0 and any beta are among the choices of Eq. (11)"
     ],
-    sizes=AT_INITIALISATION.sizes,
-)
+    sizes=AT_INITIALISATION.sizes)  # fmt: skip
 LEFT_OUT = (
     "The factor d vec M / d vec X is missing: W -> W / s^2, X -> s X leaves M and the right-hand side as they are and"
     " multiplies the left-hand side by 1 / s."

@@ -92,16 +92,13 @@ def borderline(arrays: dict[str, Any], sizes: dict[str, int], rng: np.random.Gen
     arrays["B"][:, 0, 0] = 1.0
 
 
-SECTION_A4_4 = Setting(
-    SKIPLESS,
-    "Section A.4.4",
+SECTION_A4_4 = Setting(SKIPLESS, "Section A.4.4",
     assumptions=[
         r"M = [A B]; s_max, s_min: largest and smallest of the singular values of A and B; \rho = \|A^T B\|_2 (Eq. (32))",
         r"\tau = \max(\|A\|_2, \|B\|_2) / \min(\|A\|_2, \|B\|_2) (Eq. (33)); \kappa_max: the larger condition number of A and B",
         "smallest singular values are minima of |Mx| over unit vectors x (Eq. (36)): 0 for more columns than rows",
     ],
-    sizes={"n": (1, 7), "d_1": (1, 3), "d_2": (1, 2)},
-)
+    sizes={"n": (1, 7), "d_1": (1, 3), "d_2": (1, 2)})  # fmt: skip
 BLOCKS = {"orthogonal blocks": orthogonal, "nearly orthogonal blocks": nearly_orthogonal}
 ANY_BLOCKS = SECTION_A4_4.extended(special_domains={"rho = s_min^2": borderline, **BLOCKS})
 

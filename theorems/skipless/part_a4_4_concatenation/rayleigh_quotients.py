@@ -22,11 +22,8 @@ Lower = Annotated[Any, Shape("d_2", "1")]
 
 NONZERO = Assumption("x and y are not zero", positive=lambda x, y: column(total(x * x), total(y * y)))
 RAYLEIGH = Setting(SKIPLESS, "Section A.4.4", sizes={"n": (1, 4), "d_1": (1, 3), "d_2": (1, 2)})
-CHAINS = RAYLEIGH.extended(
-    assumptions=SECTION_A4_4.assumptions[:1],
-    sizes={"d_1": (1, 2)},
-    special_domains={**BLOCKS, "rho = s_min^2": borderline},
-)
+CHAINS = RAYLEIGH.extended(assumptions=SECTION_A4_4.assumptions[:1], sizes={"d_1": (1, 2)},
+    special_domains={**BLOCKS, "rho = s_min^2": borderline})  # fmt: skip
 
 
 def quotient(A: Any, B: Any, x: Any, y: Any) -> Any:
