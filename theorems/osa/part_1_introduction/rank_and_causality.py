@@ -27,9 +27,8 @@ REPRESENTATION_RANK = Claim(HEADS, "osa.intro-rank", label="Section 1, text",
     assumptions=["which object is the representation, A X or the whole head A X W^V W^O, is not stated"],
     name="rank of the representation after orthogonal attention", relation=Equal(), all_sizes=True, uses=("osa.so-n",),
     expects="reading",
-    reading=Reading("the rank of representation", r"""of attention alone, $\mathbf{A}\mathbf{X}$ against $\mathbf{X}$:
-        they have the same Gram matrix $(\mathbf{A}\mathbf{X})^\top\mathbf{A}\mathbf{X} = \mathbf{X}^\top\mathbf{X}$,
-        hence the same rank and singular values. A head $\mathbf{A}\mathbf{X}\mathbf{W}^V\mathbf{W}^O$ does not preserve
+    reading=Reading("the rank of representation", r"""of attention alone, $AX$ against $X$: they have the same Gram
+        matrix $(AX)^\top AX = X^\top X$, hence the same rank and singular values. A head $AXW^VW^O$ does not preserve
         the rank: see osa.intro-rank-head"""),
 )  # fmt: skip
 
@@ -96,9 +95,9 @@ NONCAUSAL = Claim(HEADS, "osa.noncausal", label="Section 1, text", name="causal 
         \text{We note that this does restricts the applicability of OSA to non-causal decoder-based Transformers}""",
     assumptions=["causal: A lower triangular"],
     relation=Equal(), sizes={"N": (2, 5), "d": (1, 4), "d_v": (1, 4)}, uses=("osa.so-n",), expects="reading",
-    reading=Reading("this does restricts the applicability", r"""this is the orthogonality of $\mathbf{A}$. For
-        orthogonal $\mathbf{A}$, $\sum_{j>i} (j - i) A_{ij}^2 = \sum_{j<i} (i - j) A_{ij}^2$: attention weighted by
-        distance looks ahead as much as it looks back, so a triangular $\mathbf{A}$ is diagonal and mixes nothing"""),
+    reading=Reading("this does restricts the applicability", r"""this is the orthogonality of $A$. For orthogonal $A$,
+        $\sum_{j>i} (j - i) A_{ij}^2 = \sum_{j<i} (i - j) A_{ij}^2$: attention weighted by distance looks ahead as much
+        as it looks back, so a triangular $A$ is diagonal and mixes nothing"""),
 )  # fmt: skip
 
 
@@ -136,10 +135,10 @@ COLLAPSE = Claim(OSA, "osa.ssa-collapse", label="Section 1, text", name="rank co
         a rank-1 matrix with depth}""",
     assumptions=["skipless, attention only", "neither the weights nor the rate are stated"],
     relation=FollowsLaw(samples=400, instances=6), sizes={"N": (4, 10), "d": (4, 8)}, expects="empirical",
-    observed=r"""$N = 4$ to 10 tokens of dimension $d = 4$ to 8, one head, entries of $\mathbf{X}$ normal with variance
-        1, of $\mathbf{W}^Q$ and $\mathbf{W}^K$ with variance $1/d$, $\mathbf{W}^V\mathbf{W}^O$ orthogonal, 400 networks
-        of 6 layers for each size: in more than 90 of 100 the part of $\mathbf{X}$ off its mean token falls below
-        $10^{-6}$ of $\mathbf{X}$. The paper states no weights. Large logits collapse later or, one-hot, not at all.""",
+    observed="""$N = 4$ to 10 tokens of dimension $d = 4$ to 8, one head, entries of $X$ normal with variance 1, of
+        $W^Q$ and $W^K$ with variance $1/d$, $W^VW^O$ orthogonal, 400 networks of 6 layers for each size: in more than
+        90 of 100 the part of $X$ off its mean token falls below $10^{-6}$ of $X$. The paper states no weights. Large
+        logits collapse later or, one-hot, not at all.""",
 )  # fmt: skip
 
 

@@ -71,9 +71,8 @@ SPECIAL_ORTHOGONAL.mutant("orthogonal with determinant -1", lambda value: concat
 EQUIVARIANCE = Claim(LAYER, "osa.perm-equivariance", label='Section 2, text ("easy to see")',
     statement=r"\text{it is also easy to see that OSA is permutation equivariant with respect to the token positions}",
     name="permutation equivariance in the tokens", relation=Equal(), exact=True,
-    note=r"""$\mathrm{OSA}(\mathbf{P}\mathbf{X}) = \mathbf{P}\,\mathrm{OSA}(\mathbf{X})$ for every permutation matrix
-        $\mathbf{P}$. Checked for the cycle $(1\ 2 \dots N)$ and the exchange of the first two tokens, which generate
-        all permutations.""",
+    note=r"""$\mathrm{OSA}(PX) = P\,\mathrm{OSA}(X)$ for every permutation matrix $P$. Checked for the cycle $(1\ 2
+        \dots N)$ and the exchange of the first two tokens, which generate all permutations.""",
 )  # fmt: skip
 
 

@@ -43,7 +43,7 @@ THEOREM_21 = Claim(UNTRAINED_LAYER, "osa.thm-2.1", label="Theorem 2.1, Eqs. (6),
     ],
     name="exponential of the scores through a small basis", relation=Equal(),
     sizes={"N": (2, 5), "d": (2, 4), "d_v": (1, 4), "r": (2, 4)}, expects="gap", presumes=("osa.thm-2.1-rank",),
-    missing=r"$\operatorname{rank}\mathbf{S} = \dim\operatorname{span}[\mathbf{Q},\mathbf{K}]$",
+    missing=r"$\operatorname{rank}S = \dim\operatorname{span}[Q,K]$",
     proof=("osa.f1-image", "osa.f1-restrict", "osa.eq-17", "osa.eq-18"), correction="osa.thm-2.1-any-basis", exact=True,
     where=lambda sizes: (
         whole_heads(sizes) and sizes["r"] % 2 == 0 and sizes["r"] <= min(sizes["N"], sizes["d"], 2 * sizes["d_v"])
@@ -53,14 +53,12 @@ THEOREM_21 = Claim(UNTRAINED_LAYER, "osa.thm-2.1", label="Theorem 2.1, Eqs. (6),
         "tied": "equal rows of the coordinates leave span[Q, K] smaller than r",
         "uniform attention": "W^Q = 0 gives S = 0, whose rank is not r",
     },
-    consequence=r"""Code that takes as many basis columns as $\mathbf{S}$ has rank is right only if they span the image
-        of $\mathbf{S}$; take any orthonormal basis of the columns of $\mathbf{Q},\mathbf{K}$, whatever its width
-        (osa.thm-2.1-any-basis).""",
-    note=r"""$r$ is used both for $\operatorname{rank}\mathbf{S}$ (Section 2.1, Appendix F.1) and for
-        $\dim\operatorname{span}[\mathbf{Q},\mathbf{K}]$. Where the two differ no $\mathbf{B}$ satisfies the hypotheses;
-        the identity itself needs only orthonormal columns whose span contains the image of $\mathbf{S}$. Read as $\dim
-        U$ alone, $r$ makes the theorem true as it stands, and leaves the proof, where $U$ is the image of $\mathbf{S}$:
-        osa.f1-image.""",
+    consequence="""Code that takes as many basis columns as $S$ has rank is right only if they span the image of $S$;
+        take any orthonormal basis of the columns of $Q,K$, whatever its width (osa.thm-2.1-any-basis).""",
+    note=r"""$r$ is used both for $\operatorname{rank}S$ (Section 2.1, Appendix F.1) and for
+        $\dim\operatorname{span}[Q,K]$. Where the two differ no $B$ satisfies the hypotheses; the identity itself needs
+        only orthonormal columns whose span contains the image of $S$. Read as $\dim U$ alone, $r$ makes the theorem
+        true as it stands, and leaves the proof, where $U$ is the image of $S$: osa.f1-image.""",
 )  # fmt: skip
 
 
@@ -89,11 +87,9 @@ THEOREM_21_ANY_BASIS = Claim(BASIS.extended(scales=[UNTRAINED.at(q=0)]), "osa.th
         whatever } r \ge \operatorname{rank}\mathbf{S}: \quad \exp(\mathbf{S}) = \mathbf{I}_N +
         \mathbf{B}(\exp(\mathbf{B}^\top\mathbf{S}\mathbf{B}) - \mathbf{I}_r)\mathbf{B}^\top""",
     relation=Equal(), corrects="osa.thm-2.1", of_project=True,
-    note=r"""A reduced QR of $[\mathbf{Q},\mathbf{K}]$ supplies such a $\mathbf{B}$ even where the columns of
-        $[\mathbf{Q},\mathbf{K}]$ are dependent. With $r = \operatorname{rank}\mathbf{S}$ the columns of $\mathbf{B}$
-        are a basis of the image of $\mathbf{S}$, as in Appendix F.1: $\mathbf{Q} = [e_1, e_1]$, $\mathbf{K} = [e_2,
-        e_3]$ has $\operatorname{rank}\mathbf{S} = 2$, and $\operatorname{span}[\mathbf{Q},\mathbf{K}] = \mathbb{R}^3$.
-        """,
+    note=r"""A reduced QR of $[Q,K]$ supplies such a $B$ even where the columns of $[Q,K]$ are dependent. With $r =
+        \operatorname{rank}S$ the columns of $B$ are a basis of the image of $S$, as in Appendix F.1: $Q = [e_1, e_1]$,
+        $K = [e_2, e_3]$ has $\operatorname{rank}S = 2$, and $\operatorname{span}[Q,K] = \mathbb{R}^3$.""",
 )  # fmt: skip
 
 
@@ -113,9 +109,8 @@ THEOREM_21_RANK = Claim(LAYER, "osa.thm-2.1-rank", label="Theorem 2.1, r", name=
     statement=r"\operatorname{rank}\mathbf{S} = \dim\operatorname{span}[\mathbf{Q},\mathbf{K}]",
     assumptions=[NONZERO_ALPHA],
     relation=Equal(), expects="refuted", severity="error", correction="osa.thm-2.1-rank-independent", of_project=True,
-    note=r"""Presupposed where Theorem 2.1 and Appendix F.1 give an orthonormal basis of
-        $\operatorname{span}[\mathbf{Q},\mathbf{K}]$ as many columns as $\mathbf{S}$ has rank. $\mathbf{S}$ is skew, so
-        its rank is even, and $\mathbf{Q}$ parallel to $\mathbf{K}$ gives $\mathbf{S} = 0$.""",
+    note=r"""Presupposed where Theorem 2.1 and Appendix F.1 give an orthonormal basis of $\operatorname{span}[Q,K]$ as
+        many columns as $S$ has rank. $S$ is skew, so its rank is even, and $Q$ parallel to $K$ gives $S = 0$.""",
 )  # fmt: skip
 
 
@@ -213,8 +208,7 @@ def gram_matrix(Y: Any) -> Any:
 RANK = Claim(LAYER, "osa.rank-s", label="Section 2.1, text", name="rank of the scores",
     statement=r"\mathbf{S} \text{ has } r \leq 2d_v \text{ where } r = \operatorname{rank}\mathbf{S}",
     relation=HasStructure(), sizes={"N": (1, 6), "d": (1, 6), "d_v": (1, 2)}, exact=True,
-    note=r"""Checked as: all minors of $\mathbf{S}$ of order $2 d_v + 1$ vanish. The bound is attained:
-        osa.rank-s-attained.""",
+    note="Checked as: all minors of $S$ of order $2 d_v + 1$ vanish. The bound is attained: osa.rank-s-attained.",
 )  # fmt: skip
 
 
@@ -239,12 +233,12 @@ SINGLE_HEAD_RANK = Claim(OSA, "osa.sec-2.4-r", label="Section 2.4, text", name="
     assumptions=["h = 1, so d_v = d", "r = rank S (Section 2.1)"],
     relation=Equal(), sizes={"N": (1, 6), "d": (1, 4)}, expects="refuted", severity="error",
     correction="osa.sec-2.4-r-at-most-d",
-    consequence=r"""Nothing follows for the costs of Section 2.4, which count the $2d$ columns of the computed
-        $\mathbf{B}$; the rank of $\mathbf{S}$ with a single head is at most $2\lfloor\min(d,N)/2\rfloor$.""",
-    note=r"""No input satisfies the assumption. The orders of Section 2.4 use only that $\mathbf{B}$ has $2d$ columns,
-        as Newton-Schulz makes it, and stand: osa.cost-osa, osa.mem-osa. The author would say that nothing is asserted,
-        and that $r = 2d$ stands for its bound $2 d_v$, the width of the $\mathbf{B}$ computed; but Section 2.1 defines
-        $r$ as $\operatorname{rank}\mathbf{S}$.""",
+    consequence=r"""Nothing follows for the costs of Section 2.4, which count the $2d$ columns of the computed $B$; the
+        rank of $S$ with a single head is at most $2\lfloor\min(d,N)/2\rfloor$.""",
+    note=r"""No input satisfies the assumption. The orders of Section 2.4 use only that $B$ has $2d$ columns, as
+        Newton-Schulz makes it, and stand: osa.cost-osa, osa.mem-osa. The author would say that nothing is asserted, and
+        that $r = 2d$ stands for its bound $2 d_v$, the width of the $B$ computed; but Section 2.1 defines $r$ as
+        $\operatorname{rank}S$.""",
 )  # fmt: skip
 
 
@@ -273,9 +267,9 @@ SINGLE_HEAD_RANK_AT_MOST_D = Claim(OSA, "osa.sec-2.4-r-at-most-d",
         2\lfloor \min(d,N)/2 \rfloor < 2d \text{ for } h = 1""",
     assumptions=["h = 1, so d_v = d"],
     relation=HasStructure(), sizes={"N": (1, 6), "d": (1, 4)}, exact=True, of_project=True, corrects="osa.sec-2.4-r",
-    note=r"""$\mathbf{S}$ is skew and of size $N$, so its rank is even and at most $N$; it is at most
-        $\operatorname{rank}\tilde{\mathbf{W}}$, of size $d$ and skew. Checked as: all minors of $\mathbf{S}$ of the
-        next order vanish. The bound is attained: osa.rank-s-attained.""",
+    note=r"""$S$ is skew and of size $N$, so its rank is even and at most $N$; it is at most
+        $\operatorname{rank}\tilde{W}$, of size $d$ and skew. Checked as: all minors of $S$ of the next order vanish.
+        The bound is attained: osa.rank-s-attained.""",
 )  # fmt: skip
 
 
@@ -311,8 +305,8 @@ RANK_ATTAINED = Claim(OSA, "osa.rank-s-attained",
     assumptions=[SHAPES],
     relation=Equal(), sizes={"d_v": (1, 6)}, exact=True, of_project=True,
     uses=("osa.rank-s", "osa.sec-2.4-r-at-most-d"),
-    note=r"""So $\operatorname{rank}\mathbf{S} = 2 d_v$ with two heads, and $2\lfloor d/2\rfloor$ with a single one,
-        where $d_v$ stands for $d$.""",
+    note=r"""So $\operatorname{rank}S = 2 d_v$ with two heads, and $2\lfloor d/2\rfloor$ with a single one, where $d_v$
+        stands for $d$.""",
 )  # fmt: skip
 
 

@@ -103,9 +103,9 @@ THEOREM_22 = Claim(LAYERS.extended(scales=[UNTRAINED.at(l=2)]), "osa.thm-2.2", l
     name="kernel of the tokens through skipless layers", relation=Equal(),
     sizes={"N": (1, 5), "d": (1, 5), "l": (1, 2)}, uses=("osa.so-n",), proof=("osa.eq-19", "osa.f2-orthogonality"),
     note=r"""The eigenvalues are compared through $\operatorname{tr}(\Sigma/(1 + \operatorname{tr}\Sigma))^k$, $k = 1,
-        \dots, N$, which determine them with their multiplicities. $\mathbf{A}$ is the exact $\exp(\mathbf{S})$, not
-        that of Newton-Schulz, which is orthogonal only in the limit; and $h = 1$ excludes the initialisation of
-        Appendix C.2, which needs $2 d_v \le d$.""",
+        \dots, N$, which determine them with their multiplicities. $A$ is the exact $\exp(S)$, not that of
+        Newton-Schulz, which is orthogonal only in the limit; and $h = 1$ excludes the initialisation of Appendix C.2,
+        which needs $2 d_v \le d$.""",
 )  # fmt: skip
 
 

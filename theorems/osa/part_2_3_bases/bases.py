@@ -50,12 +50,12 @@ QR_GRADIENT = Claim(OSA, "osa.qr-gradient", label="Section 2.3, text", name="exp
     assumptions=["M = [u, u cos eta + v sin eta] with u, v orthonormal in R^N, N >= 3, 0 < eta <= pi/3"],
     relation=Equal(), sizes={"N": (3, 5)}, expects="reading",
     reading=Reading("exploding gradients", r"""of the basis: the spectral norm of
-        $\partial\operatorname{vec}\mathbf{B}/\partial\operatorname{vec}\mathbf{M}$ has no bound near some rank
-        deficient matrix; for the stated family it is $1/\sigma_{\min}(\mathbf{M})$"""),
+        $\partial\operatorname{vec}B/\partial\operatorname{vec}M$ has no bound near some rank deficient matrix; for the
+        stated family it is $1/\sigma_{\min}(M)$"""),
     note=r"""The gradient of the basis explodes, not that of the layer: at $\eta = 10^{-4}$ it has norm 14142, while
-        $\partial\mathbf{A}/\partial\mathbf{M}$ through the same QR stays at 2.0, as $\mathbf{A} = \exp(\mathbf{S})$
-        does not depend on the basis. What is lost there is precision (osa.gradient-through-qr-rank-deficient). For $N =
-        2$ the family does not explode: the second column of $\mathbf{Q}$ is then fixed by the first.""",
+        $\partial A/\partial M$ through the same QR stays at 2.0, as $A = \exp(S)$ does not depend on the basis. What is
+        lost there is precision (osa.gradient-through-qr-rank-deficient). For $N = 2$ the family does not explode: the
+        second column of $Q$ is then fixed by the first.""",
 )  # fmt: skip
 
 
@@ -140,7 +140,7 @@ CONVERGENCE = Claim(OSA, "osa.ns-convergence", label="Section 2.3, Eq. (9)",
     relation=TendsTo(scales=tuple(range(49)), rate=QuadraticRate(), bits=2000),
     sizes={"N": (1, 5), "m": (2, 4), "k": (1, 4)},
     where=lambda sizes: sizes["m"] % 2 == 0 and sizes["k"] == min(sizes["N"], sizes["m"]),
-    note=r"The columns of $\mathbf{U}$ are orthonormal for $N \ge 2 d_v$; for $N < 2 d_v$ its rows are.",
+    note=r"The columns of $U$ are orthonormal for $N \ge 2 d_v$; for $N < 2 d_v$ its rows are.",
 )  # fmt: skip
 
 
@@ -172,8 +172,7 @@ PRENORMALISATION = Claim(OSA, "osa.ns-prenorm", label="Section 2.3, text", name=
         \mathbf{M}_0 = \frac{\mathbf{M}}{\|\mathbf{M}\|_F+\epsilon} \text{ where } \epsilon > 0""",
     assumptions=["eps > 0", "the requirement: sigma_i(M_0) < sqrt(3) for all i"],
     relation=AtMost(), sizes={"N": (1, 5), "m": (1, 4)},
-    note=r"""Full rank, the other requirement of convergence, is not $\mathbf{M}_0$'s to give: it has the rank of
-        $\mathbf{M}$.""",
+    note="Full rank, the other requirement of convergence, is not $M_0$'s to give: it has the rank of $M$.",
 )  # fmt: skip
 
 
@@ -201,8 +200,8 @@ PRENORMALISED_FLOOR = Claim(Setting(OSA, scales=[UNTRAINED]), "osa.ns-prenorm-fl
         \|\mathbf{M}_0\|_F/\sqrt{\min(N, 2d_v)}""",
     assumptions=["M_0 = M / (||M||_F + eps), eps > 0"],
     relation=AtMost(), sizes={"N": (1, 4), "m": (1, 4), "K": (0, 4)}, of_project=True,
-    note=r"""With $2 d_v = 32$ and $K = 6$ (Appendix E) the smallest singular value of $\mathbf{B}$ is at most 0.988,
-        for any tokens; equality (as $\epsilon$ tends to 0) needs the singular values of $\mathbf{M}$ to be equal.""",
+    note=r"""With $2 d_v = 32$ and $K = 6$ (Appendix E) the smallest singular value of $B$ is at most 0.988, for any
+        tokens; equality (as $\epsilon$ tends to 0) needs the singular values of $M$ to be equal.""",
 )  # fmt: skip
 
 
@@ -237,8 +236,8 @@ UNROLLED = Claim(OSA, "osa.ns-unroll", label="Section 2.3, text", name="Newton-S
         \text{ in terms of } \mathbf{M}h(\mathbf{M}^\top\mathbf{M}) \text{ where } h \text{ is some polynomial}""",
     assumptions=["fixed K", "M_0 = M (Eq. (9))"],
     relation=Equal(), sizes={"N": (1, 4), "m": (1, 4), "K": (1, 3)}, exact=True,
-    note=r"""$h$ has degree $(3^K - 1)/2$. After pre-normalisation its coefficients depend on $\|\mathbf{M}\|_F$, so
-        that $\mathbf{M}$ is then $\mathbf{M}_0$.""",
+    note=r"""$h$ has degree $(3^K - 1)/2$. After pre-normalisation its coefficients depend on $\|M\|_F$, so that $M$ is
+        then $M_0$.""",
 )  # fmt: skip
 
 
@@ -331,10 +330,9 @@ UNBIASED = Claim(OSA, "osa.ns-unbiased", label="Section 2.3, text", name="basis 
     assumptions=["R in R^{2 d_v x 2 d_v} orthogonal"],
     relation=Equal(), sizes={"N": (1, 4), "m": (2, 4), "K": (1, 3)}, expects="reading", uses=("osa.ns-convergence",),
     exact=True,
-    reading=Reading("not biased towards any feature dimensions", r"""the map from $\mathbf{M}$ to the basis commutes
-        with every orthogonal change of the feature dimensions, permutations among them:
-        $\mathbf{M}_K(\mathbf{M}\mathbf{R}) = \mathbf{M}_K(\mathbf{M})\mathbf{R}$ for every $K$, hence in the limit
-        $\mathbf{U}(\mathbf{M}\mathbf{R}) = \mathbf{U}(\mathbf{M})\mathbf{R}$"""),
+    reading=Reading("not biased towards any feature dimensions", """the map from $M$ to the basis commutes with every
+        orthogonal change of the feature dimensions, permutations among them: $M_K(MR) = M_K(M)R$ for every $K$, hence
+        in the limit $U(MR) = U(M)R$"""),
 )  # fmt: skip
 
 
@@ -366,9 +364,8 @@ STABLE = Claim(OSA, "osa.ns-stable", label="Section 2.3, text", name="stability 
     relation=AtMost(), sizes={"N": (1, 3), "m": (1, 3), "k": (1, 3), "K": (1, 3)},
     where=lambda sizes: sizes["k"] == min(sizes["N"], sizes["m"]), expects="reading",
     reading=Reading("stable when", r"""the spectral norm of
-        $\partial\operatorname{vec}\mathbf{M}_K/\partial\operatorname{vec}\mathbf{M}_0$ is at most $(3/2)^K$ whatever
-        the singular values of $\mathbf{M}_0$ in $[0, 1]$; the constant is best, and attained where $\mathbf{M}_0 = 0$
-        """),
+        $\partial\operatorname{vec}M_K/\partial\operatorname{vec}M_0$ is at most $(3/2)^K$ whatever the singular values
+        of $M_0$ in $[0, 1]$; the constant is best, and attained where $M_0 = 0$"""),
     note="Stable for a fixed $K$ only: the constant grows without bound as the iteration converges.",
 )  # fmt: skip
 

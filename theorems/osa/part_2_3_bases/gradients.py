@@ -111,8 +111,7 @@ CONSTANT_BASIS = Claim(OSA, "osa.gradient-constant-basis", label="Eq. (6) with t
     name="gradient with the basis held constant", relation=Equal(), sizes={"N": (2, 3), "d": (2, 3), "m": (2, 3)},
     where=lambda sizes: sizes["m"] % 2 == 0 and sizes["m"] <= min(sizes["N"], sizes["d"]), expects="refuted",
     severity="error", correction="osa.gradient-constant-basis-of-tokens", of_project=True,
-    note=r"""What detaching the basis computes: values are right, gradients are not, unless $\mathbf{B}$ has room for
-        all tokens.""",
+    note="What detaching the basis computes: values are right, gradients are not, unless $B$ has room for all tokens.",
 )  # fmt: skip
 
 
@@ -151,8 +150,8 @@ BASIS_OF_TOKENS = Claim(OSA, "osa.gradient-constant-basis-of-tokens",
     relation=Equal(), sizes={"N": (2, 3), "d": (1, 3), "d_v": (1, 2), "r": (2, 3)},
     where=lambda sizes: sizes["r"] <= sizes["N"], corrects="osa.gradient-constant-basis",
     uses=("osa.thm-2.1-any-basis",), exact=True, of_project=True,
-    note=r"""The natural basis where $2 d_v \ge d$ ($h \le 2$), or where $[\mathbf{Q},\mathbf{K}]$ is rank deficient: it
-        does not depend on the weights.""",
+    note=r"""The natural basis where $2 d_v \ge d$ ($h \le 2$), or where $[Q,K]$ is rank deficient: it does not depend
+        on the weights.""",
 )  # fmt: skip
 
 
@@ -195,10 +194,10 @@ THROUGH_NEWTON_SCHULZ = Claim(OSA, "osa.gradient-through-newton-schulz",
     name="gradient through converged Newton-Schulz", relation=Equal(),
     sizes={"N": (2, 3), "d": (2, 3), "d_v": (1, 1), "K": (1, 2), "q": (0, 1)}, expects="refuted", severity="error",
     correction="osa.gradient-through-newton-schulz-full-rank", of_project=True,
-    note=r"""The iterates move in the column space of $\mathbf{M}$. Where $\mathbf{M}$ is rank deficient, a change of
-        the weights that enlarges it changes $\exp(\mathbf{S})$ at first order and leaves the layer as computed where it
-        was; its gradient (correct for what is computed) is another one. Where the rank of $\mathbf{M}$ is that of
-        $\mathbf{X}$, no change of weights enlarges the space.""",
+    note=r"""The iterates move in the column space of $M$. Where $M$ is rank deficient, a change of the weights that
+        enlarges it changes $\exp(S)$ at first order and leaves the layer as computed where it was; its gradient
+        (correct for what is computed) is another one. Where the rank of $M$ is that of $X$, no change of weights
+        enlarges the space.""",
 )  # fmt: skip
 
 
@@ -281,8 +280,7 @@ NEWTON_SCHULZ_SPANNING = Claim(OSA, "osa.gradient-through-newton-schulz-spanning
     sizes={"N": (2, 3), "d": (2, 3), "m": (2, 4), "K": (1, 2)},
     where=lambda sizes: sizes["m"] % 2 == 0 and sizes["d"] <= min(sizes["N"], sizes["m"]),
     uses=("osa.thm-2.1-any-basis",), exact=True, of_project=True,
-    note=r"""$[\mathbf{Q},\mathbf{K}]$ is rank deficient for $2 d_v > d$, where reduced QR fails
-        (osa.gradient-through-qr-rank-deficient).""",
+    note="$[Q,K]$ is rank deficient for $2 d_v > d$, where reduced QR fails (osa.gradient-through-qr-rank-deficient).",
 )  # fmt: skip
 
 

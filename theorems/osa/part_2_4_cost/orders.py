@@ -65,7 +65,7 @@ REDUCED_EXPONENTIAL_COST = Claim(OSA, "osa.thm-2.1-cost", label="Section 2.1, te
     reading=Reading(
         r"computational complexity of $O(r^3) \ll O(N^3)$",
         rf"the order of $\exp[\mathbf{{S}}]$ alone, from $[\mathbf{{S}}]$, whatever $N$; {FIXED_EXPONENTIAL}. The products with"
-        r" $\mathbf{B}$ that Eq. (6) needs besides are counted in Section 2.4",
+        r" $B$ that Eq. (6) needs besides are counted in Section 2.4",
     ),
 )  # fmt: skip
 
@@ -118,8 +118,8 @@ MEMORY = Claim(ONE_HEAD, "osa.mem-osa", label="Section 2.4 and Abstract", name="
     statement=r"\text{the memory cost is } O(Nd + d^2) \text{ which scales linearly with } N",
     assumptions=["no N x N matrix formed"],
     relation=OrderOfGrowth(along=("N", "d", "N d", "N N d")), uses=("osa.counted-layer",),
-    note=r"""Entries alive at a time, for both bases. Forming $\mathbf{A}$ by Eq. (6) before it is applied needs $N^2$:
-        see osa.cost-eq-6-formed.""",
+    note="""Entries alive at a time, for both bases. Forming $A$ by Eq. (6) before it is applied needs $N^2$: see
+        osa.cost-eq-6-formed.""",
 )  # fmt: skip
 
 
@@ -172,8 +172,8 @@ SOFTMAX_COST = Claim(COUNTED, "osa.cost-ssa", label="Section 2.4", name="cost of
     assumptions=["h = 1"],
     relation=OrderOfGrowth(along=("N", "N d")), where=lambda sizes: sizes["d"] <= sizes["N"], expects="reading",
     reading=Reading(("$O(N^2d)$", "$O(N^2)$"), r"""the orders for $d \le N$, where the $N \times N$ matrix of scores
-        dominates. For $d$ above $N$ the projections take $N d^2$ operations and $\mathbf{Q}, \mathbf{K}, \mathbf{V}$
-        alone $N d$ entries: see osa.cost-ssa-wide"""),
+        dominates. For $d$ above $N$ the projections take $N d^2$ operations and $Q, K, V$ alone $N d$ entries: see
+        osa.cost-ssa-wide"""),
 )  # fmt: skip
 
 
@@ -196,8 +196,8 @@ SOFTMAX_COST_WIDE = Claim(COUNTED, "osa.cost-ssa-wide", label="Section 2.4, soft
     statement=r"\text{SSA with its projections takes } O(N^2 d + Nd^2) \text{ operations and memory } O(N^2 + Nd)",
     assumptions=["h = 1"],
     name="cost of softmax attention at any width", relation=OrderOfGrowth(along=("N", "d", "N d")), of_project=True,
-    note=r"""$\mathbf{W}^V\mathbf{W}^O$ is applied from left to right, to the tokens first; multiplied with each other
-        first they would take $d^3$.""",
+    note="""$W^VW^O$ is applied from left to right, to the tokens first; multiplied with each other first they would
+        take $d^3$.""",
 )  # fmt: skip
 
 

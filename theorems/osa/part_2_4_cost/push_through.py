@@ -28,10 +28,9 @@ PUSH_THROUGH = Claim(OSA, "osa.push-through", label="Push-through identity",
     assumptions=["X in R^{N x d}, of any rank", SKEW],
     name="push-through identity of the exponential", relation=Equal(), all_sizes=True, sizes={"N": (1, 5), "d": (1, 4)},
     exact=True, of_project=True,
-    note=r"""Term by term, $(\mathbf{X}\mathbf{W}\mathbf{X}^\top)^k \mathbf{X} =
-        \mathbf{X}(\mathbf{W}\mathbf{X}^\top\mathbf{X})^k$: true of every power series and of every $\mathbf{W}$. Skew
-        $\mathbf{W}$ are those of the layer; at eigenvalues far left of 0, which other $\mathbf{W}$ bring, torch's
-        Taylor exponential loses digits.""",
+    note=r"""Term by term, $(XWX^\top)^k X = X(WX^\top X)^k$: true of every power series and of every $W$. Skew $W$ are
+        those of the layer; at eigenvalues far left of 0, which other $W$ bring, torch's Taylor exponential loses
+        digits.""",
 )  # fmt: skip
 
 
@@ -187,9 +186,8 @@ QR_LAYER = Claim(UNTRAINED_LAYER, "osa.qr-of-x-layer", label="Eq. (5) through an
     sizes={"N": (1, 5), "d": (1, 4), "d_v": (1, 4), "r": (1, 4)},
     where=lambda sizes: whole_heads(sizes) and sizes["r"] <= sizes["N"], uses=("osa.push-through",), exact=True,
     of_project=True,
-    note=r"""The exponential is that of a skew matrix where $\mathbf{P} = 0$. $\mathbf{P}$ is kept because its
-        derivative does not vanish: with it the layer may be differentiated with $\mathbf{B}$ held fixed, which asks
-        nothing of the rank of $\mathbf{X}$.""",
+    note="""The exponential is that of a skew matrix where $P = 0$. $P$ is kept because its derivative does not vanish:
+        with it the layer may be differentiated with $B$ held fixed, which asks nothing of the rank of $X$.""",
 )  # fmt: skip
 
 
@@ -227,9 +225,8 @@ GROWTH = Claim(OSA, "osa.push-through-growth", label="Size of exp(W X^T X)",
     assumptions=[FULL_RANK, SKEW],
     name="norm of the pushed-through exponential", relation=AtMost(), sizes={"N": (2, 5), "d": (2, 4)},
     where=lambda sizes: sizes["N"] >= sizes["d"], without_domains=NEVER_FULL_RANK, of_project=True,
-    note=r"""$\mathbf{W}\mathbf{X}^\top\mathbf{X}$ is similar to a skew matrix by $(\mathbf{X}^\top\mathbf{X})^{1/2}$.
-        Equality at $\mathbf{X} = \operatorname{diag}(1, c)$, $\mathbf{W}\mathbf{X}^\top\mathbf{X}$ a quarter turn.
-        $\exp(\mathbf{R}\mathbf{W}\mathbf{R}^\top)$ of the frame of $\mathbf{X}$ is orthogonal instead.""",
+    note=r"""$WX^\top X$ is similar to a skew matrix by $(X^\top X)^{1/2}$. Equality at $X = \operatorname{diag}(1, c)$,
+        $WX^\top X$ a quarter turn. $\exp(RWR^\top)$ of the frame of $X$ is orthogonal instead.""",
 )  # fmt: skip
 GROWTH.inputs(tokens_and_skew_generator)
 
@@ -257,13 +254,10 @@ ACCURACY = Claim(OSA, "osa.push-through-accuracy", label="Sensitivity of X exp(W
     name="sensitivity of the push-through form", relation=AtMost(), sizes={"N": (2, 4), "d": (2, 3)},
     where=lambda sizes: sizes["N"] >= sizes["d"], without_domains=NEVER_FULL_RANK,
     uses=("osa.push-through", "osa.push-through-growth"), of_project=True,
-    note=r"""The integral of $\exp(s\mathbf{S})\mathbf{X}\mathbf{W}(\hat{\mathbf{G}} - \mathbf{G})\exp((1 -
-        s)\mathbf{W}\hat{\mathbf{G}})$ over $s$ in $[0, 1]$, $\mathbf{S} = \mathbf{X}\mathbf{W}\mathbf{X}^\top$. A
-        relative error $u$ of $\mathbf{G}$ moves the layer by at most
-        $u\|\mathbf{W}\|\|\mathbf{X}\|^2\kappa(\mathbf{X})$ relative to $\|\mathbf{X}\|$, one of
-        $\mathbf{R}\mathbf{W}\mathbf{R}^\top$ in the frame of $\mathbf{X}$ by $u\|\mathbf{S}\|$. $\|\mathbf{S}\|$ can be
-        $\kappa(\mathbf{X})$ times smaller than $\|\mathbf{W}\|\|\mathbf{X}\|^2$ already for $d = 2$, so
-        $\kappa(\mathbf{X})^2$ is what may be lost.""",
+    note=r"""The integral of $\exp(sS)XW(\hat{G} - G)\exp((1 - s)W\hat{G})$ over $s$ in $[0, 1]$, $S = XWX^\top$. A
+        relative error $u$ of $G$ moves the layer by at most $u\|W\|\|X\|^2\kappa(X)$ relative to $\|X\|$, one of
+        $RWR^\top$ in the frame of $X$ by $u\|S\|$. $\|S\|$ can be $\kappa(X)$ times smaller than $\|W\|\|X\|^2$ already
+        for $d = 2$, so $\kappa(X)^2$ is what may be lost.""",
 )  # fmt: skip
 
 

@@ -99,8 +99,7 @@ GRADIENT_QR = Claim(GRADIENTS, "osa.layer-gradient-qr", label="Gradients in a fr
     assumptions=[ORTHONORMAL],
     name="gradients in a fixed frame of the tokens", relation=Equal(),
     sizes={"N": (1, 3), "d": (1, 3), "d_v": (1, 2), "r": (1, 2)}, uses=("osa.qr-of-x-layer",), of_project=True,
-    note=r"""$\mathbf{X} = \mathbf{B}\mathbf{C}$, so $\mathbf{P} = 0$ at the point; $r < d$ among the cases, where
-        $\mathbf{X}$ has deficient rank.""",
+    note="$X = BC$, so $P = 0$ at the point; $r < d$ among the cases, where $X$ has deficient rank.",
 )  # fmt: skip
 GRADIENT_QR.oracle(gradients_of_the_definition)
 

@@ -87,9 +87,9 @@ EQUATION_10 = Claim(UNCONVERGED.extended(scales=[UNTRAINED]), "osa.thm-a.1-eq-10
         "osa.eq-22", "osa.eq-28", "osa.eq-31-34", "osa.eq-38", "osa.eq-39", "osa.eq-41", "osa.ns-sv-at-most-1",
         "osa.eq-44", "osa.eq-45",
     ),
-    note=r"""The theorem prints $\mathbf{I}_r$ for the identity of the size of $[\mathbf{S}]$, which is $2 d_v$, as in
-        F.3, whatever the rank of $\mathbf{S}$. $\|\mathbf{B}\|_2 \le 1$ is needed (osa.thm-a.1-eq-10-any-norm), and
-        $\|\mathbf{S}\|_2^2$ can stand for $(e^{\|\mathbf{S}\|_2} - 1)^2$ (osa.thm-a.1-quadratic).""",
+    note=r"""The theorem prints $I_r$ for the identity of the size of $[S]$, which is $2 d_v$, as in F.3, whatever the
+        rank of $S$. $\|B\|_2 \le 1$ is needed (osa.thm-a.1-eq-10-any-norm), and $\|S\|_2^2$ can stand for $(e^{\|S\|_2}
+        - 1)^2$ (osa.thm-a.1-quadratic).""",
 )  # fmt: skip
 
 
@@ -131,8 +131,8 @@ EQUATION_10_GENERAL = Claim(OSA, "osa.thm-a.1-eq-10-any-factor",
     assumptions=["Y = I_N + B (exp[S] - I_r) B^T, [S] = B^T S B", SKEW, AT_MOST_ONE],
     name="orthogonality error, any basis of norm one", relation=AtMost(), sizes={"N": (1, 4), "m": (1, 4), "k": (1, 4)},
     where=smallest_dimension, of_project=True,
-    note=r"""What the proof in Appendix F.3 uses of Newton-Schulz: tight as $\mathbf{S}$ tends to 0 for $N = 2$,
-        $\mathbf{B} = \operatorname{diag}(1, b)$.""",
+    note=r"""What the proof in Appendix F.3 uses of Newton-Schulz: tight as $S$ tends to 0 for $N = 2$, $B =
+        \operatorname{diag}(1, b)$.""",
 )  # fmt: skip
 EQUATION_10_GENERAL.inputs(decomposed_factor_within_the_unit_ball)
 
@@ -169,9 +169,8 @@ EQUATION_10_ANY_NORM = Claim(ANY_FACTOR, "osa.thm-a.1-eq-10-any-norm",
     statement=r"""\|\mathbf{Y}^\top\mathbf{Y}-\mathbf{I}_N\|_2 \le \left(e^{\|\mathbf{S}\|_2}-1\right)^2\max_i|\sigma_i(
         \mathbf{B})^2(\sigma_i(\mathbf{B})^2-1)| \text{ for every } \mathbf{B}""",
     relation=AtMost(), expects="refuted", severity="error", correction="osa.thm-a.1-quadratic", of_project=True,
-    note=r"""So Eq. (10) does need the pre-normalised Newton-Schulz of its context, by which $\|\mathbf{B}\|_2 \le 1$.
-        For $N = 2$, $\mathbf{B} = b\mathbf{I}$ and small $\mathbf{S}$ the ratio of the two sides tends to $b^4$, 16 for
-        $b = 2$.""",
+    note=r"""So Eq. (10) does need the pre-normalised Newton-Schulz of its context, by which $\|B\|_2 \le 1$. For $N =
+        2$, $B = bI$ and small $S$ the ratio of the two sides tends to $b^4$, 16 for $b = 2$.""",
 )  # fmt: skip
 EQUATION_10_ANY_NORM.inputs(any_factor)
 
@@ -196,10 +195,9 @@ QUADRATIC = Claim(ANY_FACTOR, "osa.thm-a.1-quadratic", label="Theorem A.1, a bou
         \|\mathbf{B}\|_2^4 \text{ may be dropped}""",
     name="orthogonality error, quadratic in the scores", relation=AtMost(), corrects="osa.thm-a.1-eq-10-any-norm",
     uses=("osa.eq-28",), of_project=True,
-    note=r"""$\Delta\mathbf{B}^\top = \mathbf{B}^\top\mathbf{S}\mathbf{B}\Phi\mathbf{B}^\top$ with $\Phi$ the integral
-        of $\exp(t[\mathbf{S}])$ over $t$ in $[0, 1]$, $\|\Phi\|_2 \le 1$; so by Eq. (28) the error is
-        $(\mathbf{B}\Phi\mathbf{B}^\top)^\top\mathbf{S}^\top(\mathbf{B}\mathbf{E}\mathbf{B}^\top)\mathbf{S}(\mathbf{B}\Phi\mathbf{B}^\top)$.
-        For $\|\mathbf{B}\|_2 \le 1$ it is never above Eq. (10), as $\|\mathbf{S}\|_2 \le e^{\|\mathbf{S}\|_2} - 1$.""",
+    note=r"""$\Delta B^\top = B^\top SB\Phi B^\top$ with $\Phi$ the integral of $\exp(t[S])$ over $t$ in $[0, 1]$,
+        $\|\Phi\|_2 \le 1$; so by Eq. (28) the error is $(B\Phi B^\top)^\top S^\top(BEB^\top)S(B\Phi B^\top)$. For
+        $\|B\|_2 \le 1$ it is never above Eq. (10), as $\|S\|_2 \le e^{\|S\|_2} - 1$.""",
 )  # fmt: skip
 QUADRATIC.inputs(any_factor)
 
@@ -242,8 +240,8 @@ EQUATION_11 = Claim(UNCONVERGED, "osa.thm-a.1-eq-11", label="Theorem A.1, Eq. (1
     name="orthogonality error whatever the basis", relation=AtMost(),
     sizes={"N": (2, 4), "d": (2, 4), "d_v": (1, 2), "K": (0, 6)}, where=lambda sizes: sizes["d"] % sizes["d_v"] == 0,
     uses=("osa.ns-sv-at-most-1",), proof=("osa.max-quarter",),
-    note=r"""$\mathbf{Y}^\top\mathbf{Y} - \mathbf{I}$ is at most 4 in norm whatever $\mathbf{S}$ (osa.a1-saturation), so
-        the bound says something for $\|\mathbf{S}\|_2 < \log 5$.""",
+    note=r"""$Y^\top Y - I$ is at most 4 in norm whatever $S$ (osa.a1-saturation), so the bound says something for
+        $\|S\|_2 < \log 5$.""",
 )  # fmt: skip
 EQUATION_11.inputs(newton_schulz_basis_of_tokens)
 
@@ -274,12 +272,11 @@ ROBUST = Claim(SINGULAR_VALUES, "osa.a1-robust", label="Appendix A, text after T
     sizes={"N": (2, 3), "m": (2, 3), "k": (2, 3)}, expects="refuted", severity="error", uses=("osa.thm-a.1-eq-10",),
     correction="osa.a1-saturation",
     consequence=r"""A large rotation need not be less orthogonal than a small one, and Eq. (10), which grows
-        exponentially, cannot be used to compare them; use $\min(2, \|[\mathbf{S}]\|_2)^2$ in its place
-        (osa.a1-saturation).""",
-    note=r"""The first half is true: $\delta$ adds at most $\delta^2 (e^{\|\mathbf{S}\|_2} - 1)^2$ to the bound (10),
-        and so to the error. The second is true of the bound alone, which grows with $\mathbf{S}$; the error does not,
-        and no upper bound could show that one is incurred. For $N = 2$, $\mathbf{B} = b\mathbf{I}$ and $\mathbf{S} =
-        \theta\mathbf{J}$ it is $4 b^2 (1 - b^2)\sin^2(b^2\theta/2)$, periodic in $\theta$.""",
+        exponentially, cannot be used to compare them; use $\min(2, \|[S]\|_2)^2$ in its place (osa.a1-saturation).""",
+    note=r"""The first half is true: $\delta$ adds at most $\delta^2 (e^{\|S\|_2} - 1)^2$ to the bound (10), and so to
+        the error. The second is true of the bound alone, which grows with $S$; the error does not, and no upper bound
+        could show that one is incurred. For $N = 2$, $B = bI$ and $S = \theta J$ it is $4 b^2 (1 -
+        b^2)\sin^2(b^2\theta/2)$, periodic in $\theta$.""",
 )  # fmt: skip
 
 
@@ -346,9 +343,9 @@ SATURATION = Claim(SINGULAR_VALUES, "osa.a1-saturation",
     assumptions=[SKEW, AT_MOST_ONE],
     relation=AtMost(), sizes={"N": (2, 3), "m": (2, 3), "k": (2, 3)}, corrects="osa.a1-robust",
     uses=("osa.eq-28", "osa.thm-a.1-quadratic"), of_project=True,
-    note=r"""From Eq. (28) and $\|\exp[\mathbf{S}] - \mathbf{I}\|_2 \le \min(2, \|[\mathbf{S}]\|_2)$, and
-        osa.thm-a.1-quadratic: a singular value $\sigma$ adds at most $\sigma^2\|\mathbf{S}\|_2^2$, and rotations of any
-        size err by at most $4\|\mathbf{B}\|_2^2\|\mathbf{B}^\top\mathbf{B} - \mathbf{I}\|_2$.""",
+    note=r"""From Eq. (28) and $\|\exp[S] - I\|_2 \le \min(2, \|[S]\|_2)$, and osa.thm-a.1-quadratic: a singular value
+        $\sigma$ adds at most $\sigma^2\|S\|_2^2$, and rotations of any size err by at most $4\|B\|_2^2\|B^\top B -
+        I\|_2$.""",
 )  # fmt: skip
 SATURATION.inputs(decomposed_factor_within_the_unit_ball)
 

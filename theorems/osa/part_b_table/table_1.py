@@ -36,9 +36,9 @@ TABLE_MEMORY = Claim(ONE_HEAD, "osa.table-1-memory", label='Table 1, column "Mem
         \text{Computing } [\mathbf{S}]: O(Nd);\ \text{Computing } \exp[\mathbf{S}]: O(d^2);\ \text{Computing Eq (6) and
         applying } \mathbf{X}\mathbf{W}^V\mathbf{W}^O: O(Nd)""",
     relation=OrderOfGrowth(along=("N", "N d")), where=lambda sizes: 2 * sizes["d"] <= sizes["N"], expects="reading",
-    reading=Reading("$O(Nd)$", r"""the order for $2d \le N$, as Section 2.3 usually has it.
-        $\mathbf{M}_k^\top\mathbf{M}_k$, $[\mathbf{S}]$ and $\mathbf{B}^\top\mathbf{X}\mathbf{W}^V\mathbf{W}^O$ have
-        order $d^2$ entries, which $N d$ does not bound while $d$ outgrows $N$: see osa.table-1-memory-wide"""),
+    reading=Reading("$O(Nd)$", r"""the order for $2d \le N$, as Section 2.3 usually has it. $M_k^\top M_k$, $[S]$ and
+        $B^\top XW^VW^O$ have order $d^2$ entries, which $N d$ does not bound while $d$ outgrows $N$: see
+        osa.table-1-memory-wide"""),
 )  # fmt: skip
 
 
@@ -62,8 +62,8 @@ TABLE_MEMORY_WIDE = Claim(ONE_HEAD, "osa.table-1-memory-wide", label='Table 1, c
         \mathbf{X}\mathbf{W}^V\mathbf{W}^O: O(Nd + d^2);\ \exp[\mathbf{S}]: O(d^2), \text{ for } N \text{ and } d \text{
         in any proportion}""",
     name="memory by component at any width", relation=OrderOfGrowth(along=("N", "d", "N d")), of_project=True,
-    note=r"""A reduced QR of an $\mathbf{M}$ with more columns than rows has factors $(N, N)$ and $(N, 2d)$, so its row
-        needs no $d^2$.""",
+    note="""A reduced QR of an $M$ with more columns than rows has factors $(N, N)$ and $(N, 2d)$, so its row needs no
+        $d^2$.""",
 )  # fmt: skip
 
 

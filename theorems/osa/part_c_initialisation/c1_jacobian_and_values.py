@@ -22,7 +22,7 @@ THEOREM_C1 = Claim(LAYER_OF_FEW_TOKENS, "osa.thm-c.1", label="Theorem C.1, Eqs. 
     name="Jacobian of the layer by its input", relation=Equal(),
     proof=("osa.eq-47", "osa.kron-vec", "osa.eq-48", "osa.eq-49"), exact=True,
     note=r"""The factor of Eq. (49) is misprinted; its term is multiplied by
-        $\partial\operatorname{vec}(\mathbf{W}^V\mathbf{W}^O)/\partial\operatorname{vec}\mathbf{X} = 0$.""",
+        $\partial\operatorname{vec}(W^VW^O)/\partial\operatorname{vec}X = 0$.""",
 )  # fmt: skip
 THEOREM_C1.inputs(layer)
 
@@ -52,8 +52,8 @@ C1_KAPPA = Claim(OSA, "osa.c1-kappa", label="Appendix C.1", name="condition numb
     assumptions=[ORTHONORMAL_VALUES, ORTHONORMAL_OUTPUTS],
     relation=HasStructure(), sizes={"d": (1, 4), "d_v": (1, 4)}, where=lambda sizes: sizes["d_v"] <= sizes["d"],
     exact=True,
-    note=r"""True of every $\mathbf{U}$ and $\mathbf{V}$ on the Stiefel manifold, whatever their law; the non-zero
-        singular values are all 1 (F.7).""",
+    note="""True of every $U$ and $V$ on the Stiefel manifold, whatever their law; the non-zero singular values are all
+        1 (F.7).""",
 )  # fmt: skip
 
 

@@ -95,15 +95,14 @@ VIA_GENERATOR = Claim(HEADS, "osa.c2-via-wtilde", label="Appendix C.2, text",
     name="Jacobian as a function of the query-key matrix", relation=Equal(),
     sizes={"N": (1, 3), "d": (1, 3), "d_v": (1, 3)}, expects="gap", uses=("osa.thm-c.1",),
     proof=("osa.c2-via-wtilde-newton-schulz",), exact=True,
-    consequence=r"""With Newton-Schulz, weights with the same $\tilde{\mathbf{W}}$ can give different Jacobians, so that
-        conditioning $\tilde{\mathbf{W}}$ alone is no criterion; among orthonormal $[\mathbf{W}^Q,\mathbf{W}^K]$ it is
+    consequence=r"""With Newton-Schulz, weights with the same $\tilde{W}$ can give different Jacobians, so that
+        conditioning $\tilde{W}$ alone is no criterion; among orthonormal $[W^Q,W^K]$ it is
         (osa.c2-via-wtilde-orthonormal).""",
-    note=r"""True of $\mathbf{A} = \exp(\mathbf{S})$. The proof of Theorem C.3 speaks of another $\mathbf{A}$, made from
-        Newton-Schulz iterates of $[\mathbf{X}\mathbf{W}^Q, \mathbf{X}\mathbf{W}^K]$, which is a function of
-        $\tilde{\mathbf{W}}$ only where $[\mathbf{W}^Q, \mathbf{W}^K]$ has orthonormal columns. The author would say
-        that the theorem assumes just that; but its proof does not show it there, and the sentence, from which the
-        initialisation is derived, is about weights not yet chosen. What to use instead: osa.c2-via-wtilde-orthonormal.
-        """,
+    note=r"""True of $A = \exp(S)$. The proof of Theorem C.3 speaks of another $A$, made from Newton-Schulz iterates of
+        $[XW^Q, XW^K]$, which is a function of $\tilde{W}$ only where $[W^Q, W^K]$ has orthonormal columns. The author
+        would say that the theorem assumes just that; but its proof does not show it there, and the sentence, from which
+        the initialisation is derived, is about weights not yet chosen. What to use instead:
+        osa.c2-via-wtilde-orthonormal.""",
 )  # fmt: skip
 
 
@@ -149,8 +148,7 @@ VIA_GENERATOR_NEWTON_SCHULZ = Claim(LAYER, "osa.c2-via-wtilde-newton-schulz",
     name="Newton-Schulz Jacobian and the query-key matrix", relation=Equal(),
     sizes={"N": (1, 3), "d": (2, 3), "d_v": (1, 2), "K": (0, 2)}, expects="refuted", severity="error",
     correction="osa.c2-via-wtilde-orthonormal", of_project=True,
-    note=r"""The iterates start from $[\mathbf{X}\mathbf{W}^Q, \mathbf{X}\mathbf{W}^K]$, whose singular values
-        $\tilde{\mathbf{W}}$ does not determine.""",
+    note=r"The iterates start from $[XW^Q, XW^K]$, whose singular values $\tilde{W}$ does not determine.",
 )  # fmt: skip
 
 

@@ -31,7 +31,7 @@ NEWTON_SCHULZ = (
     "A = I + B (exp[S] - I) B^T with B from K Newton-Schulz steps on M / (||M||_F + eps), M = [X W^Q, X W^K]"
 )
 THE_CONSTANT = (
-    r"With $C = (2 + 4\sqrt2)R^2/\sqrt{d_v}$ for $\|\mathbf{X}\|_2 \le R$, which depends on $d_v$ and $R$ alone,"
+    r"With $C = (2 + 4\sqrt2)R^2/\sqrt{d_v}$ for $\|X\|_2 \le R$, which depends on $d_v$ and $R$ alone,"
     r" not on $N$, $d$, $\epsilon$, $K$ or the weights."
 )
 
@@ -166,9 +166,9 @@ NEWTON_SCHULZ_DIFFERENTIAL = Claim(OSA, "osa.newton-schulz-differential",
     name="differential of Newton-Schulz, free of the steps", relation=AtMost(),
     sizes={"N": (1, 3), "m": (1, 3), "K": (0, 8)}, of_project=True,
     note=r"""$K$ steps act on singular values by a concave increasing $g$ with $g(0) = 0$, $g(1) = 1$. In singular bases
-        $\partial\mathbf{B}$ mixes the entries $(i, j)$, $(j, i)$ of $\partial\mathbf{M}_0$ by divided differences;
-        weighted by $u_j$ their squares sum to at most $\frac{1 + s^2}{2}\big[\big(\frac{1 - t}{1 - s}\big)^2 +
-        \big(\frac{1 + t}{1 + s}\big)^2\big] \le 2$ for $s = u_i/u_j \le t = g(u_i)/g(u_j) \le 1$.""",
+        $\partial B$ mixes the entries $(i, j)$, $(j, i)$ of $\partial M_0$ by divided differences; weighted by $u_j$
+        their squares sum to at most $\frac{1 + s^2}{2}\big[\big(\frac{1 - t}{1 - s}\big)^2 + \big(\frac{1 + t}{1 +
+        s}\big)^2\big] \le 2$ for $s = u_i/u_j \le t = g(u_i)/g(u_j) \le 1$.""",
 )  # fmt: skip
 
 
@@ -211,17 +211,16 @@ THEOREM_C3 = Claim(WITH_SIGN, "osa.thm-c.3", label="Theorem C.3, Eq. (15)", name
     relation=AtMost(), uses=("osa.thm-c.1", "osa.thm-c.2", "osa.c1-kappa", "osa.newton-schulz-differential"),
     proof=("osa.eq-84", "osa.eq-86", "osa.eq-93", "osa.lemma-f.6", "osa.lemma-f.7", "osa.lemma-f.8", "osa.f6-orders"),
     expects="gap", presumes=("osa.thm-c.3-any-sign",), missing=r"$\alpha \ge 0$", correction="osa.thm-c.3-absolute",
-    consequence=r"""For a learnable $\alpha$, which may turn negative, the bound as printed fails; use
-        $\|\mathbf{J}_1\|_2 \le C|\alpha|$ with $C = (2+4\sqrt2)R^2/\sqrt{d_v}$, free of $K$ and $\epsilon$
-        (osa.thm-c.3-absolute).""",
+    consequence=r"""For a learnable $\alpha$, which may turn negative, the bound as printed fails; use $\|J_1\|_2 \le
+        C|\alpha|$ with $C = (2+4\sqrt2)R^2/\sqrt{d_v}$, free of $K$ and $\epsilon$ (osa.thm-c.3-absolute).""",
     note=THE_CONSTANT
     + r""" Theorem C.4 says $\alpha > 0$, this theorem, its lemmas and Eq. (5) do not. The printed chain gives a constant
-        that grows like $(3/2)^K/\epsilon$; here neither factor is left, because $\mathbf{S} =
-        \frac{\alpha}{\sqrt{d_v}}\mathbf{M}\mathbf{J}\mathbf{M}^\top$, $\mathbf{J} = \begin{pmatrix}0 & \mathbf{I}\\
-        -\mathbf{I} & 0\end{pmatrix}$, lets every $\partial\mathbf{B}$ meet an $\mathbf{M}$, and
-        $\|\partial\mathbf{B}\,\mathbf{M}^\top\|_F, \|\partial\mathbf{B}^\top\mathbf{M}\|_F \le
-        \sqrt2\|\partial\mathbf{X}\|_F$ (osa.newton-schulz-differential). With $u = |\alpha|\|\mathbf{X}\|_2/\sqrt{d_v}$,
-        $\mathbf{E}_1$ and $\mathbf{E}_3$ of Eq. (87) are at most $\sqrt2 u$ each, and $\mathbf{E}_2$ at most
+        that grows like $(3/2)^K/\epsilon$; here neither factor is left, because $S =
+        \frac{\alpha}{\sqrt{d_v}}MJM^\top$, $J = \begin{pmatrix}0 & I\\
+        -I & 0\end{pmatrix}$, lets every $\partial B$ meet an $M$, and
+        $\|\partial B\,M^\top\|_F, \|\partial B^\top M\|_F \le
+        \sqrt2\|\partial X\|_F$ (osa.newton-schulz-differential). With $u = |\alpha|\|X\|_2/\sqrt{d_v}$,
+        $E_1$ and $E_3$ of Eq. (87) are at most $\sqrt2 u$ each, and $E_2$ at most
         $(2 + 2\sqrt2)u$.""",
 )  # fmt: skip
 
@@ -289,9 +288,8 @@ NEAR_IDENTITY = Claim(AT_INITIALISATION.extended(scales=[UNTRAINED]), "osa.c3-ne
         \mathbf{A}(\mathbf{X}) \text{ to be close to the identity matrix at the start of training}""",
     assumptions=[ORTHONORMAL_QUERIES_AND_KEYS, "||X||_2 bounded", NEWTON_SCHULZ],
     relation=AtMost(), where=two_heads, expects="reading",
-    reading=Reading(("some small number", "close to the identity matrix"), r"""$\|\mathbf{A} - \mathbf{I}\|_2 \le
-        |\alpha|\|\mathbf{X}\|_2^2/\sqrt{d_v}$, for $\mathbf{A}$ from Newton-Schulz and for $\mathbf{A} =
-        \exp(\mathbf{S})$ alike"""),
+    reading=Reading(("some small number", "close to the identity matrix"), r"""$\|A - I\|_2 \le
+        |\alpha|\|X\|_2^2/\sqrt{d_v}$, for $A$ from Newton-Schulz and for $A = \exp(S)$ alike"""),
 )  # fmt: skip
 
 

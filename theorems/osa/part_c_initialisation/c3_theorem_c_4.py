@@ -33,12 +33,11 @@ C3_KAPPA_J2 = Claim(INITIALISED, "osa.c3-kappa-j2", label="Appendix C.3, text",
     ],
     name="condition number of the second Jacobian term", relation=AtMost(ascent=False),
     uses=("osa.c1-kappa", "osa.f7-j2-form-corrected", "osa.eq-28", "osa.thm-a.1-quadratic"), expects="reading",
-    reading=Reading("very close to (or exactly) 1", r"""very close: $\kappa(\mathbf{J}_2) \le 1/\sqrt{1 - t}$ with $t =
-        \|\mathbf{S}\|_2^2/4$, quadratic in $\alpha$, whether Newton-Schulz has converged or not; exactly 1 for
-        orthogonal $\mathbf{A}$"""),
-    note=r"""$1 - t \le \sigma_i(\mathbf{A})^2 \le 1$: $\mathbf{A}^\top\mathbf{A} - \mathbf{I} =
-        \mathbf{B}\Delta^\top(\mathbf{B}^\top\mathbf{B} - \mathbf{I})\Delta\mathbf{B}^\top$ (osa.eq-28) is negative
-        semidefinite, as $\|\mathbf{B}\|_2 \le 1$, and at most $t$ in norm by osa.thm-a.1-quadratic, as $\sigma^2(1 -
+    reading=Reading("very close to (or exactly) 1", r"""very close: $\kappa(J_2) \le 1/\sqrt{1 - t}$ with $t =
+        \|S\|_2^2/4$, quadratic in $\alpha$, whether Newton-Schulz has converged or not; exactly 1 for orthogonal $A$
+        """),
+    note=r"""$1 - t \le \sigma_i(A)^2 \le 1$: $A^\top A - I = B\Delta^\top(B^\top B - I)\Delta B^\top$ (osa.eq-28) is
+        negative semidefinite, as $\|B\|_2 \le 1$, and at most $t$ in norm by osa.thm-a.1-quadratic, as $\sigma^2(1 -
         \sigma^2) \le 1/4$.""",
 )  # fmt: skip
 
@@ -100,7 +99,7 @@ ASSUMED_BY_C4 = INITIALISED.extended("Theorem C.4",
     ],
     inputs=initialised_with_moderate_alpha)  # fmt: skip
 LEAST_CONSTANT = (
-    r"Checked with $C\alpha = \|\mathbf{J}_1\|_2$ and $\delta = \max_i|\sigma_i(\mathbf{A}) - 1|$, the least that Eq. (15) and"
+    r"Checked with $C\alpha = \|J_1\|_2$ and $\delta = \max_i|\sigma_i(A) - 1|$, the least that Eq. (15) and"
     " the assumption allow; both sides of what is claimed only move apart for larger ones."
 )
 
@@ -113,15 +112,15 @@ THEOREM_C4 = Claim(ASSUMED_BY_C4, "osa.thm-c.4", label="Theorem C.4, Eq. (16)",
     proof=("osa.f7-j2-form", "osa.eq-98", "osa.eq-99", "osa.f7-interval"), expects="gap",
     doubt=Doubt(r"|\sigma_i(\mathbf{A}) - 1| \leq \delta^4", r"""the 4 is the mark of footnote 4, which the extraction
         sets as an exponent: F.7 quotes the assumption with $\delta$, and Eqs. (16) and (98) use it so"""),
-    consequence=r"""The theorem may be used for one head: the printed proof leaves out why $\mathbf{J}$ has no small
-        non-zero singular values, and osa.f7-range supplies it. It does not extend to several heads, where the condition
-        number is in the thousands at $d = 64$ (osa.c4-several-heads).""",
+    consequence="""The theorem may be used for one head: the printed proof leaves out why $J$ has no small non-zero
+        singular values, and osa.f7-range supplies it. It does not extend to several heads, where the condition number
+        is in the thousands at $d = 64$ (osa.c4-several-heads).""",
     note=LEAST_CONSTANT
     + r""" The theorem stands, for a single head; it does not extend to the layer of Eq. (3) with $h > 1$
         (osa.c4-several-heads). $\kappa$ takes the least non-zero singular value, and the printed proof, by Weyl's
-        inequality, leaves out why $\mathbf{J}$ has no small ones where those of $\mathbf{J}_2$ are zero: osa.f7-range
-        supplies it. The author would call that evident, as $\mathbf{A}\mathbf{X}\mathbf{W}^V\mathbf{W}^O$ has its rows in
-        the row space of $\mathbf{W}^O$.""",
+        inequality, leaves out why $J$ has no small ones where those of $J_2$ are zero: osa.f7-range
+        supplies it. The author would call that evident, as $AXW^VW^O$ has its rows in
+        the row space of $W^O$.""",
 )  # fmt: skip
 
 
@@ -172,11 +171,11 @@ ARBITRARILY_CLOSE = Claim(INITIALISED, "osa.c3-arbitrarily-close",
     uses=("osa.thm-c.3", "osa.c3-near-identity", "osa.c1-kappa", "osa.f7-range"), expects="reading",
     reading=Reading(
         ("converges well enough", "small enough and $K$ large enough", "well-conditioned"),
-        r"""$\kappa(\mathbf{J}) \le (1 + t)/(1 - t)$ with $t = (3 + 4\sqrt2)\|\mathbf{X}\|_2^2\alpha/\sqrt{d_v} < 1$:
-        for bounded $\|\mathbf{X}\|_2$ and any $K$ a small enough $\alpha$ brings $\kappa(\mathbf{J})$ as close to 1 as
-        wanted, whether Newton-Schulz has converged or not"""),
-    note=r"""$\mathbf{J} = \mathbf{W}^\top\otimes\mathbf{I} + (\mathbf{J}_1 + \mathbf{W}^\top\otimes(\mathbf{A} -
-        \mathbf{I}))$, and the non-zero singular values of $\mathbf{W}^\top\otimes\mathbf{I}$ are 1.""",
+        r"""$\kappa(J) \le (1 + t)/(1 - t)$ with $t = (3 + 4\sqrt2)\|X\|_2^2\alpha/\sqrt{d_v} < 1$: for bounded
+        $\|X\|_2$ and any $K$ a small enough $\alpha$ brings $\kappa(J)$ as close to 1 as wanted, whether Newton-Schulz
+        has converged or not"""),
+    note=r"""$J = W^\top\otimes I + (J_1 + W^\top\otimes(A - I))$, and the non-zero singular values of $W^\top\otimes I$
+        are 1.""",
 )  # fmt: skip
 ARBITRARILY_CLOSE.inputs(initialised_with_small_alpha)
 
@@ -208,7 +207,7 @@ FOOTNOTE_4 = Claim(OSA, "osa.fn-4", label="Footnote 4", name="orthogonal attenti
     assumptions=["B from reduced QR of M", ORTHONORMAL, CONTAINS_QUERIES_AND_KEYS],
     relation=HasStructure(), sizes={"N": (1, 4), "d": (1, 4), "d_v": (1, 2), "r": (1, 4)},
     where=lambda sizes: sizes["r"] <= sizes["N"] and sizes["d_v"] <= sizes["d"], uses=("osa.thm-2.1-any-basis",),
-    note=r"Whatever orthonormal columns QR returns where those of $\mathbf{M}$ are dependent.",
+    note="Whatever orthonormal columns QR returns where those of $M$ are dependent.",
 )  # fmt: skip
 FOOTNOTE_4.inputs(tokens_with_wide_basis)
 
@@ -240,17 +239,17 @@ REMARK_C5 = Claim(INITIALISED, "osa.rem-c.5", label="Remark C.5", name="conditio
     relation=AtMost(), sizes=("N", "d", "d_v"),
     uses=("osa.thm-2.1-any-basis", "osa.fn-4", "osa.thm-c.1", "osa.thm-c.2", "osa.c1-kappa"), expects="gap",
     presumes=("osa.rem-c.5-more-assumptions",), correction="osa.rem-c.5-condition-number",
-    reading=Reading("a similar result", r"""(15) with $C = 2R^2/\sqrt{d_v}$ for $\|\mathbf{X}\|_2 \le R$ and $|\alpha|$
-        for $\alpha$, and (16) with $\delta = 0$ (osa.rem-c.5-condition-number)"""),
-    consequence=r"""With QR nothing need be assumed of $\mathbf{M}$: the bounds hold with a smaller constant, $C =
-        2\|\mathbf{X}\|_2^2/\sqrt{d_v}$ (osa.rem-c.5-condition-number); only differentiating through the QR itself needs
-        full column rank.""",
-    note=r"""The first half is true of every $\mathbf{M}$: $\mathbf{A}(\mathbf{X}) = \exp(\mathbf{S})$ does not depend
-        on $\mathbf{B}$, $\|\partial\operatorname{vec}\mathbf{A}/\partial\operatorname{vec}\mathbf{S}\|_2 \le 1$ and
-        $\|\partial\operatorname{vec}\mathbf{S}/\partial\operatorname{vec}\mathbf{X}\|_2 \le
-        2|\alpha|\|\mathbf{X}\|_2/\sqrt{d_v}$. So the second half, that more assumptions on $\mathbf{M}$ are required,
-        is false (osa.rem-c.5-more-assumptions). What needs a full column rank is the computation of the Jacobian by
-        differentiating a QR (osa.gradient-through-qr-rank-deficient).""",
+    reading=Reading("a similar result", r"""(15) with $C = 2R^2/\sqrt{d_v}$ for $\|X\|_2 \le R$ and $|\alpha|$ for
+        $\alpha$, and (16) with $\delta = 0$ (osa.rem-c.5-condition-number)"""),
+    consequence=r"""With QR nothing need be assumed of $M$: the bounds hold with a smaller constant, $C =
+        2\|X\|_2^2/\sqrt{d_v}$ (osa.rem-c.5-condition-number); only differentiating through the QR itself needs full
+        column rank.""",
+    note=r"""The first half is true of every $M$: $A(X) = \exp(S)$ does not depend on $B$,
+        $\|\partial\operatorname{vec}A/\partial\operatorname{vec}S\|_2 \le 1$ and
+        $\|\partial\operatorname{vec}S/\partial\operatorname{vec}X\|_2 \le 2|\alpha|\|X\|_2/\sqrt{d_v}$. So the second
+        half, that more assumptions on $M$ are required, is false (osa.rem-c.5-more-assumptions). What needs a full
+        column rank is the computation of the Jacobian by differentiating a QR (osa.gradient-through-qr-rank-deficient).
+        """,
 )  # fmt: skip
 
 
@@ -285,7 +284,7 @@ REMARK_C5_MORE = Claim(INITIALISED, "osa.rem-c.5-more-assumptions", label="Remar
     ],
     name="assumptions needed for QR", relation=AtMost(ascent=False), sizes=("N", "d", "d_v"), expects="refuted",
     severity="error", uses=("osa.thm-2.1-any-basis",), correction="osa.rem-c.5-every-m", of_project=True,
-    note=r"The bound holds for every $\mathbf{M}$: osa.rem-c.5 is checked without any assumption on it.",
+    note="The bound holds for every $M$: osa.rem-c.5 is checked without any assumption on it.",
 )  # fmt: skip
 
 TokenColumn = Annotated[Any, Shape("N", "1")]
@@ -346,8 +345,7 @@ REMARK_C5_CONDITION = Claim(INITIALISED, "osa.rem-c.5-condition-number", label="
     ],
     name="condition number of the Jacobian with QR, corrected", relation=AtMost(ascent=False), sizes=("N", "d", "d_v"),
     uses=("osa.rem-c.5-every-m", "osa.fn-4", "osa.f7-range"), corrects="osa.rem-c.5", of_project=True,
-    note=r"""The bound of $\mathbf{J}_1$ is osa.rem-c.5-every-m, for $\alpha$ of either sign; that of $\kappa$ is
-        checked here.""",
+    note=r"The bound of $J_1$ is osa.rem-c.5-every-m, for $\alpha$ of either sign; that of $\kappa$ is checked here.",
 )  # fmt: skip
 
 

@@ -98,8 +98,8 @@ FOOTNOTE_2 = Claim(TWO_BLOCKS, "osa.fn-2", label="Footnote 2", name="condition n
     note=r"""Section 1 calls it an assumption, of Ji et al., whose network Jacobian, by the parameters, has its
         sub-blocks side by side: there it is a theorem for full row rank (osa.fn-2-side-by-side). That theirs is meant
         is not said; every other Jacobian of the paper is by the input. With the effective condition number of Appendix
-        C.1. Where blocks have low rank, as for $h > 1$, no function of the $\kappa(\mathbf{J}_l)$ bounds
-        $\kappa(\mathbf{J}_2\mathbf{J}_1)$: two with $\kappa = 1$ can have a product with any.""",
+        C.1. Where blocks have low rank, as for $h > 1$, no function of the $\kappa(J_l)$ bounds $\kappa(J_2J_1)$: two
+        with $\kappa = 1$ can have a product with any.""",
 )  # fmt: skip
 
 

@@ -25,9 +25,8 @@ ALGORITHM_1 = Claim(Setting(OSA, scales=[UNTRAINED.at(n=64, m=32)]), "osa.alg-1"
     where=lambda sizes: sizes["n"] >= sizes["m"],
     note=r"""$\operatorname{sign}(0)$, an event of probability 0, is taken as $+1$: with $\operatorname{sign}(0) = 0$
         the algorithm would return a zero column. Multiplying the rows $i \le m$ by the signs instead of the columns is
-        no wrong variant of Householder QR: it returns what the algorithm returns for $\mathbf{Z}$ with the rows $i \le
-        m$ and the columns multiplied by the signs, which leave the signs as they are and the law of $\mathbf{Z}$ too.
-        """,
+        no wrong variant of Householder QR: it returns what the algorithm returns for $Z$ with the rows $i \le m$ and
+        the columns multiplied by the signs, which leave the signs as they are and the law of $Z$ too.""",
 )  # fmt: skip
 
 

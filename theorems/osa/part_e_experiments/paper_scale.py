@@ -130,8 +130,8 @@ SMALL_TOKENS = Claim(EXPERIMENTS, "osa.c4-paper-scale",
         \kappa(\mathbf{J}) \le \frac{1+\delta+C\alpha}{1-\delta-C\alpha}""",
     name="Jacobian condition at the experiments' sizes, small tokens", relation=FollowsLaw(samples=1, instances=1),
     uses=("osa.thm-c.3", "osa.thm-c.4", "osa.f7-range"), expects="empirical", of_project=True,
-    observed=r"""one head, one seed, $\epsilon = 10^{-7}$, $C = (2 + 4\sqrt2)\|\mathbf{X}\|_2^2/\sqrt{d_v}$; 0.02 is the
-        standard deviation of the paper's learnable embeddings""",
+    observed=r"""one head, one seed, $\epsilon = 10^{-7}$, $C = (2 + 4\sqrt2)\|X\|_2^2/\sqrt{d_v}$; 0.02 is the standard
+        deviation of the paper's learnable embeddings""",
 )  # fmt: skip
 
 
@@ -181,7 +181,7 @@ SEVERAL_HEADS = Claim(OSA, "osa.c4-several-heads", label="Theorem C.4 and the mu
     uses=("osa.thm-c.4", "osa.c1-kappa"), expects="empirical", of_project=True,
     observed=r"""400 draws for $h = 2$ and for $h = 4$, with medians of 1900 and 3100; over five more sets of 400 draws each they
         are 1500 to 2100 and 3000 to 3600. The paper does not say that heads are independent; the mutant with
-        $[\mathbf{U}_1, \dots, \mathbf{U}_h]$ and $[\mathbf{V}_1, \dots, \mathbf{V}_h]$ orthogonal has condition number 1""",
+        $[U_1, \dots, U_h]$ and $[V_1, \dots, V_h]$ orthogonal has condition number 1""",
 )  # fmt: skip
 
 

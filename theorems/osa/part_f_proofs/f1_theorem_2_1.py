@@ -20,11 +20,10 @@ IMAGE = Claim(LAYER, "osa.f1-image", label="F.1, first paragraph", name="image o
         span of the column space of } \mathbf{Q} \text{ and } \mathbf{K};\ \dim U = r""",
     assumptions=["r = rank S", NONZERO_ALPHA],
     relation=Equal(), expects="refuted", severity="error", correction="osa.f1-image-independent",
-    note=r"""The image of $\mathbf{S}$ lies in the span of $\mathbf{Q}$ and $\mathbf{K}$ but may be smaller:
-        $\mathbf{S}$ has even rank, and vanishes for $\mathbf{Q}$ parallel to $\mathbf{K}$. The proof needs only the
-        inclusion: osa.f1-restrict. With $h > 1$ and $2 d_v \le N$, the usual case, almost all inputs satisfy it; with
-        $h = 1$ and odd $d \le N$, or odd $N$ below both $d$ and $2 d_v$, no input with $[\mathbf{Q},\mathbf{K}]$ of the
-        largest rank does.""",
+    note=r"""The image of $S$ lies in the span of $Q$ and $K$ but may be smaller: $S$ has even rank, and vanishes for
+        $Q$ parallel to $K$. The proof needs only the inclusion: osa.f1-restrict. With $h > 1$ and $2 d_v \le N$, the
+        usual case, almost all inputs satisfy it; with $h = 1$ and odd $d \le N$, or odd $N$ below both $d$ and $2 d_v$,
+        no input with $[Q,K]$ of the largest rank does.""",
 )  # fmt: skip
 
 
@@ -65,8 +64,8 @@ IMAGE_INDEPENDENT = Claim(LAYER, "osa.f1-image-independent", label="F.1, the ima
     name="image of the scores, corrected", relation=Equal(), all_sizes=True, corrects="osa.f1-image",
     uses=("osa.thm-2.1-rank-independent",), of_project=True, exact=True,
     note=r"""The first identity is the inclusion. A subspace is the whole space exactly if the dimensions agree. Where
-        $\mathbf{M}^\top\mathbf{M}$ is nonsingular, the second has nonsingular factors on the right of $\mathbf{M}$, so
-        that $\mathbf{Q}$ and $\mathbf{K}$ lie in the image.""",
+        $M^\top M$ is nonsingular, the second has nonsingular factors on the right of $M$, so that $Q$ and $K$ lie in
+        the image.""",
 )  # fmt: skip
 
 
@@ -98,9 +97,9 @@ RESTRICTION = Claim(LAYER, "osa.f1-restrict", label="F.1, first paragraph",
     ],
     name="restriction of the scores to their image", relation=HasStructure(), exact=True,
     sizes={**LAYER.sizes, "q": (0, 1)},
-    note=r"""So for $U$ the image of $\mathbf{S}$, and for the span of $\mathbf{Q}$ and $\mathbf{K}$, which contains it.
-        For the image the printed reason, left out above, that $x$ is orthogonal to the columns of $\mathbf{Q}$ and
-        $\mathbf{K}$, is not available (osa.f1-image), and is not needed: $\mathbf{S}x = -\mathbf{S}^\top x = 0$.""",
+    note=r"""So for $U$ the image of $S$, and for the span of $Q$ and $K$, which contains it. For the image the printed
+        reason, left out above, that $x$ is orthogonal to the columns of $Q$ and $K$, is not available (osa.f1-image),
+        and is not needed: $Sx = -S^\top x = 0$.""",
 )  # fmt: skip
 
 Vector = Annotated[Any, Shape("N", "1")]
@@ -147,8 +146,8 @@ POWERS = Claim(BASIS, "osa.eq-17", label="Eq. (17), F.1", name="powers of the sc
     statement=r"""\mathbf{S} = \mathbf{B}[\mathbf{S}]\mathbf{B}^\top \implies \mathbf{S}^n =
         \mathbf{B}[\mathbf{S}]^n\mathbf{B}^ \top""",
     relation=Equal(), uses=("osa.f1-restrict",),
-    note=r"""For $n \ge 1$, as Eq. (18) has it, which sets $n = 0$ apart: there $\mathbf{I}_N$ and
-        $\mathbf{B}\mathbf{B}^\top$ differ for $r < N$. Checked for $n = 1, \dots, 5$.""",
+    note=r"""For $n \ge 1$, as Eq. (18) has it, which sets $n = 0$ apart: there $I_N$ and $BB^\top$ differ for $r < N$.
+        Checked for $n = 1, \dots, 5$.""",
 )  # fmt: skip
 POWER_LIMIT = 5
 

@@ -126,9 +126,8 @@ EQUATION_49 = Claim(VECTORISED, "osa.eq-49", label="Eq. (49), F.4", name="differ
     relation=Equal(), sizes={"N": (1, 3), "d": (1, 3), "d_v": (1, 3)},
     where=lambda sizes: sizes["N"] == sizes["d"] == sizes["d_v"], uses=("osa.kron-vec",), expects="refuted",
     severity="slip", correction="osa.eq-49-corrected",
-    note=r"""$\mathbf{X}$ is missing and $d_v$ stands for $d$. The term is multiplied by
-        $\partial\operatorname{vec}(\mathbf{W}^V\mathbf{W}^O)/\partial\operatorname{vec}\mathbf{X} = 0$, so Eq. (50) is
-        untouched.""",
+    note=r"""$X$ is missing and $d_v$ stands for $d$. The term is multiplied by
+        $\partial\operatorname{vec}(W^VW^O)/\partial\operatorname{vec}X = 0$, so Eq. (50) is untouched.""",
 )  # fmt: skip
 
 

@@ -28,7 +28,9 @@ from verify.vocabulary import Assumption, AtMost, Claim, Doubt, Equal, Real, Set
 
 BOUNDED_TOKENS = "||X||_2 <= R"
 NONZERO = Assumption("M nonzero", positive=lambda M: total(M * M))
-NEGATIVE = r"For $\alpha < 0$ the right-hand side is negative, whatever $C > 0$; Eq. (5) lets $\alpha$ be any real number."
+NEGATIVE = (
+    r"For $\alpha < 0$ the right-hand side is negative, whatever $C > 0$; Eq. (5) lets $\alpha$ be any real number."
+)
 
 SIZES = {"N": (1, 3), "d": (2, 4), "d_v": (1, 2)}
 
@@ -101,7 +103,7 @@ LEMMA_F1 = Claim(LAYER, "osa.lemma-f.1", label="Lemma F.1, Eq. (54)", name="norm
     assumptions=[FROM_NEWTON_SCHULZ],
     relation=AtMost(), sizes={**SIZES, "K": (0, 5)}, uses=("osa.ns-sv-at-most-1",),
     proof=("osa.ns-prenorm", "osa.fn-6"),
-    note=r"With $C = 1$, whatever $\mathbf{X}$, the weights, $\epsilon$ and $K$. Footnote 6 alone would give $\sqrt3$.",
+    note=r"With $C = 1$, whatever $X$, the weights, $\epsilon$ and $K$. Footnote 6 alone would give $\sqrt3$.",
 )  # fmt: skip
 
 
@@ -210,10 +212,9 @@ LEMMA_F2 = Claim(WITH_SIGN, "osa.lemma-f.2", label="Lemma F.2, Eq. (55)", name="
     assumptions=[BOUNDED_TOKENS],
     relation=AtMost(), expects="gap", uses=("osa.thm-c.2",), proof=("osa.s-factor", "osa.eq-56", "osa.eq-57"),
     presumes=("osa.lemma-f.2-any-sign",), missing=r"$\alpha \ge 0$", correction="osa.lemma-f.2-absolute",
-    consequence=r"""For $\alpha$ of either sign, as Eq. (5) allows, use $\|\mathbf{S}\|_2 \le |\alpha|R^2/\sqrt{d_v}$
+    consequence=r"""For $\alpha$ of either sign, as Eq. (5) allows, use $\|S\|_2 \le |\alpha|R^2/\sqrt{d_v}$
         (osa.lemma-f.2-absolute).""",
-    note=r"""With $C = R^2/\sqrt{d_v}$ for $\|\mathbf{X}\|_2 \le R$, which serves all weights, $N$ and $d$. Equality for
-        $\mathbf{X} = \mathbf{I}$.""",
+    note=r"With $C = R^2/\sqrt{d_v}$ for $\|X\|_2 \le R$, which serves all weights, $N$ and $d$. Equality for $X = I$.",
 )  # fmt: skip
 
 
@@ -281,8 +282,8 @@ EQUATION_56 = Claim(ANY_WEIGHTS, "osa.eq-56", label="Eq. (56), proof of Lemma F.
     statement=r"\|\mathbf{S}\|_2\le\frac{\alpha}{\sqrt{d_v}}\|\mathbf{X}\|_2\|\tilde{\mathbf{W}}\|_2",
     name="norm of the scores by the query-key matrix", relation=AtMost(signed=True), expects="refuted", severity="slip",
     correction="osa.eq-56-corrected", uses=("osa.s-factor",),
-    note=r"""The square of $\|\mathbf{X}\|_2$, which the next line has, is missing: so for $\alpha > 0$ too. For $\alpha
-        < 0$ the right-hand side is negative, as in Eq. (57).""",
+    note=r"""The square of $\|X\|_2$, which the next line has, is missing: so for $\alpha > 0$ too. For $\alpha < 0$ the
+        right-hand side is negative, as in Eq. (57).""",
 )  # fmt: skip
 
 
@@ -310,8 +311,7 @@ EQUATION_56_CORRECTED = Claim(ANY_WEIGHTS, "osa.eq-56-corrected", label="Eq. (56
         every } \alpha\in\mathbb{R}""",
     name="norm of the scores by query-key matrix, corrected", relation=AtMost(), corrects="osa.eq-56",
     uses=("osa.s-factor",), of_project=True,
-    note=r"""With $\|\tilde{\mathbf{W}}\|_2 = 1$, as initialised, it is Lemma F.2 and Eq. (57) for $\alpha$ of either
-        sign.""",
+    note=r"With $\|\tilde{W}\|_2 = 1$, as initialised, it is Lemma F.2 and Eq. (57) for $\alpha$ of either sign.",
 )  # fmt: skip
 
 
@@ -330,8 +330,7 @@ EQUATION_57 = Claim(WITH_SIGN, "osa.eq-57", label="Eq. (57), proof of Lemma F.2"
     name="norm of the scores at initialisation", relation=AtMost(), expects="gap",
     uses=("osa.thm-c.2", "osa.eq-56-corrected"), presumes=("osa.lemma-f.2-any-sign",), missing=r"$\alpha \ge 0$",
     correction="osa.eq-57-absolute",
-    note=r"""Of $\mathbf{S}$ itself: from the right-hand side printed in Eq. (56), $\|\mathbf{X}\|_2 \le
-        \|\mathbf{X}\|_2^2$ would be needed.""",
+    note=r"Of $S$ itself: from the right-hand side printed in Eq. (56), $\|X\|_2 \le \|X\|_2^2$ would be needed.",
 )  # fmt: skip
 
 
@@ -370,10 +369,10 @@ LEMMA_F3 = Claim(WITH_BASIS_AND_SIGN, "osa.lemma-f.3", label="Lemma F.3, Eq. (58
     name="distance of the reduced exponential from identity", relation=AtMost(), expects="gap",
     uses=("osa.lemma-f.1", "osa.lemma-f.2"), proof=("osa.eq-60", "osa.eq-61-63"), presumes=("osa.lemma-f.3-any-sign",),
     missing=r"$\alpha \ge 0$", correction="osa.lemma-f.3-absolute",
-    consequence=r"""For $\alpha$ of either sign use $\|\exp[\mathbf{S}] - \mathbf{I}\|_2 \le |\alpha|R^2/\sqrt{d_v}$
+    consequence=r"""For $\alpha$ of either sign use $\|\exp[S] - I\|_2 \le |\alpha|R^2/\sqrt{d_v}$
         (osa.lemma-f.3-absolute).""",
-    note=r"""With $C = R^2/\sqrt{d_v}$ for $\|\mathbf{X}\|_2 \le R$, whatever $K$ and $\epsilon$. $\|\exp[\mathbf{S}] -
-        \mathbf{I}\|_2 = 2\sin(\|[\mathbf{S}]\|_2/2)$ where $\|[\mathbf{S}]\|_2 \le \pi$.""",
+    note=r"""With $C = R^2/\sqrt{d_v}$ for $\|X\|_2 \le R$, whatever $K$ and $\epsilon$. $\|\exp[S] - I\|_2 =
+        2\sin(\|[S]\|_2/2)$ where $\|[S]\|_2 \le \pi$.""",
 )  # fmt: skip
 
 
@@ -446,8 +445,7 @@ EQUATION_60 = Claim(OSA, "osa.eq-60", label="Eqs. (59)-(60), proof of Lemma F.3"
         \mathbf{S}])\,dt=\exp[\mathbf{S}]-\mathbf{I}_{2d_v}""",
     assumptions=["D any square matrix", Assumption("[S] skew-symmetric", zero=lambda S: S + S.T)],
     name="derivative and integral of the exponential", relation=Equal(), sizes={"m": (2, 4)},
-    note=r"""The integral of $\exp(t[\mathbf{S}])$ is a block of $\exp\begin{pmatrix}[\mathbf{S}] & \mathbf{I}\\ 0 &
-        0\end{pmatrix}$ (Van Loan).""",
+    note=r"The integral of $\exp(t[S])$ is a block of $\exp\begin{pmatrix}[S] & I\\ 0 & 0\end{pmatrix}$ (Van Loan).",
 )  # fmt: skip
 
 
@@ -502,12 +500,10 @@ EQUATIONS_61_63 = Claim(WITH_BASIS, "osa.eq-61-63", label="Eqs. (61)-(63), proof
     uses=("osa.eq-60", "osa.ns-sv-at-most-1"),
     doubt=Doubt(
         (r"\int_0^1 \|\mathbf{S}\|_2 \|\exp(t[\mathbf{S}])\|_2 dt \quad (61)", r"\leq \|\mathbf{S}\|_2 \quad (62)"),
-        r"""square brackets around $\mathbf{S}$ may be lost, in both: $\|\exp[\mathbf{S}] - \mathbf{I}\|_2 \le
-        \int\|[\mathbf{S}]\|_2\|\exp(t[\mathbf{S}])\|_2\,dt \le \|[\mathbf{S}]\|_2 \le
-        \|\mathbf{B}\|_2^2\|\mathbf{S}\|_2$. Eq. (60), of which (61) is the norm, has them, and Lemma F.1 is cited for a
-        last step that only they make one. Without them that step, $\|\mathbf{S}\|_2 \le
-        \|\mathbf{B}\|_2^2\|\mathbf{S}\|_2$, would need $\|\mathbf{B}\|_2 \ge 1$, and Newton-Schulz gives
-        $\|\mathbf{B}\|_2 < 1$: a mutant shows it."""),
+        r"""square brackets around $S$ may be lost, in both: $\|\exp[S] - I\|_2 \le \int\|[S]\|_2\|\exp(t[S])\|_2\,dt
+        \le \|[S]\|_2 \le \|B\|_2^2\|S\|_2$. Eq. (60), of which (61) is the norm, has them, and Lemma F.1 is cited for a
+        last step that only they make one. Without them that step, $\|S\|_2 \le \|B\|_2^2\|S\|_2$, would need $\|B\|_2
+        \ge 1$, and Newton-Schulz gives $\|B\|_2 < 1$: a mutant shows it."""),
 )  # fmt: skip
 
 

@@ -27,10 +27,10 @@ LEMMA_F4 = Claim(WITH_BASIS, "osa.lemma-f.4", label="Lemma F.4, Eq. (64)", name=
         \left\|\frac{\partial\operatorname{vec}\mathbf{B}}{\partial\operatorname{vec}\mathbf{M}_0}\right\|_2\le C""",
     assumptions=[BOUNDED_TOKENS, FROM_NEWTON_SCHULZ],
     relation=AtMost(), sizes={**SIZES, "K": (0, 4)}, where=small, proof=("osa.eq-65-67",),
-    note=r"""With $C = (3/2)^K$ for the fixed $K$ of Section 2.3: it depends on $K$ alone, not on $\mathbf{X}$, the
-        weights or $\epsilon$. In singular bases the differential is diagonal in pairs, with factors $(g(s) \mp g(t))/(s
-        \mp t)$ and $g(s)/s$, $g$ the $K$-fold scalar map: concave on $[0, 1]$, so all are at most $g'(0) = (3/2)^K$,
-        reached as $\mathbf{M}_0$ tends to 0. No constant serves all $K$.""",
+    note=r"""With $C = (3/2)^K$ for the fixed $K$ of Section 2.3: it depends on $K$ alone, not on $X$, the weights or
+        $\epsilon$. In singular bases the differential is diagonal in pairs, with factors $(g(s) \mp g(t))/(s \mp t)$
+        and $g(s)/s$, $g$ the $K$-fold scalar map: concave on $[0, 1]$, so all are at most $g'(0) = (3/2)^K$, reached as
+        $M_0$ tends to 0. No constant serves all $K$.""",
 )  # fmt: skip
 
 
@@ -56,8 +56,7 @@ EQUATIONS_65_67 = Claim(WITH_EPSILON, "osa.eq-65-67", label="Eqs. (65)-(68), pro
         \|\mathbf{M}_0\|_2\le\frac1\epsilon\|\mathbf{M}\|_2\le\frac1\epsilon\sqrt{\|\mathbf{X}\mathbf{W}^Q\|_2^2+\|\mathbf{X}\mathbf{W}^K\|_2^2}\le\frac{\sqrt2}{\epsilon}\|\mathbf{X}\|_2\le
         C_1, \text{ where } C_1>0 \text{ is some constant}""",
     name="norm of the normalised queries and keys", relation=AtMost(),
-    note=r"""So $C_1 = \sqrt2 R/\epsilon$ in Eq. (68) for $\|\mathbf{X}\|_2 \le R$. $\|\mathbf{M}_0\|_2 < 1$ needs no
-        bound on $\mathbf{X}$.""",
+    note=r"So $C_1 = \sqrt2 R/\epsilon$ in Eq. (68) for $\|X\|_2 \le R$. $\|M_0\|_2 < 1$ needs no bound on $X$.",
 )  # fmt: skip
 
 
@@ -92,14 +91,12 @@ LEMMA_F5 = Claim(WITH_EPSILON, "osa.lemma-f.5", label="Lemma F.5, Eq. (69)", nam
         \left\|\frac{\partial\operatorname{vec}\mathbf{M}_0}{\partial\operatorname{vec}\mathbf{X}}\right\|_2\le C""",
     assumptions=[BOUNDED_TOKENS],
     relation=AtMost(), proof=("osa.f5-frobenius", "osa.eq-73", "osa.eq-76", "osa.f5-norms"), batched=False,
-    note=r"""With $C = 1/\epsilon$; no bound on $\|\mathbf{X}\|_2$ is needed.
-        $\|\partial\operatorname{vec}\mathbf{M}_0/\partial\operatorname{vec}\mathbf{M}\|_2 = 1/(\|\mathbf{M}\|_F +
-        \epsilon)$, on directions orthogonal to $\mathbf{M}$, and
-        $\|\partial\operatorname{vec}\mathbf{M}/\partial\operatorname{vec}\mathbf{X}\|_2 = 1$. At $\mathbf{M} = 0$,
-        where Eq. (76) is undefined, $\|\mathbf{M}_0 - \mathbf{M}/\epsilon\| \le \|\mathbf{M}\|^2/\epsilon^2$, so the
-        derivative exists and is $1/\epsilon$ times
-        $\partial\operatorname{vec}\mathbf{M}/\partial\operatorname{vec}\mathbf{X}$, of norm $1/\epsilon$; checked there
-        in this form.""",
+    note=r"""With $C = 1/\epsilon$; no bound on $\|X\|_2$ is needed.
+        $\|\partial\operatorname{vec}M_0/\partial\operatorname{vec}M\|_2 = 1/(\|M\|_F + \epsilon)$, on directions
+        orthogonal to $M$, and $\|\partial\operatorname{vec}M/\partial\operatorname{vec}X\|_2 = 1$. At $M = 0$, where
+        Eq. (76) is undefined, $\|M_0 - M/\epsilon\| \le \|M\|^2/\epsilon^2$, so the derivative exists and is
+        $1/\epsilon$ times $\partial\operatorname{vec}M/\partial\operatorname{vec}X$, of norm $1/\epsilon$; checked
+        there in this form.""",
 )  # fmt: skip
 
 
@@ -223,8 +220,7 @@ EQUATION_76 = Claim(OSA, "osa.eq-76", label="Eqs. (70), (74)-(76), proof of Lemm
     assumptions=["column-major vec; vec M vec M^T is the outer product", NONZERO],
     name="Jacobian of the normalisation by queries and keys", relation=Equal(), sizes={"N": (1, 3), "m": (1, 3)},
     uses=("osa.eq-73",),
-    note=r"""As $\mathbf{M}$ tends to 0 the second term vanishes and $\mathbf{I}/\epsilon$ is left, the derivative at
-        $\mathbf{M} = 0$.""",
+    note=r"As $M$ tends to 0 the second term vanishes and $I/\epsilon$ is left, the derivative at $M = 0$.",
 )  # fmt: skip
 EQUATION_76.inputs(matrix_and_direction)
 
@@ -261,7 +257,7 @@ NORMS = Claim(OSA, "osa.f5-norms", label="Proof of Lemma F.5, last lines", name=
     assumptions=["rank M = r: M = U diag(s) V^T with orthonormal columns", Assumption("s > 0", positive=lambda s: s)],
     relation=AtMost(), sizes={"N": (1, 4), "m": (1, 4), "r": (1, 3)},
     where=lambda sizes: sizes["r"] <= min(sizes["N"], sizes["m"]),
-    note=r"Every matrix of rank $r \ge 1$ has this form; for $\mathbf{M} = 0$ all members vanish.",
+    note=r"Every matrix of rank $r \ge 1$ has this form; for $M = 0$ all members vanish.",
 )  # fmt: skip
 
 

@@ -68,12 +68,11 @@ LEMMA_F6 = Claim(AT_INITIALISATION, "osa.lemma-f.6", label="Lemma F.6, Eq. (77)"
         \left\|\frac{\partial\operatorname{vec}\mathbf{B}}{\partial\operatorname{vec}\mathbf{X}}\right\|_2\le C""",
     assumptions=[ORTHONORMAL_QUERIES_AND_KEYS, BOUNDED, NEWTON_SCHULZ],
     relation=AtMost(), sizes={**AT_INITIALISATION.sizes, "N": (1, 3)}, proof=("osa.lemma-f.4", "osa.lemma-f.5"),
-    note=r"""With $C = (3/2)^K/\epsilon$, whatever $\mathbf{X}$, for the fixed $K$ and $\epsilon$ of Section 2.3; no
-        smaller one serves all $\mathbf{X}$. $\|\partial\mathbf{M}\|_F \le \|\partial\mathbf{X}\|_F$, as $[\mathbf{W}^Q,
-        \mathbf{W}^K]$ has orthonormal columns; $\partial\mathbf{M}_0 = (\mathbf{I} - m
-        m^\top/(\beta\|\mathbf{M}\|_F))\,\partial\mathbf{M}/\beta$ shrinks by $\beta = \|\mathbf{M}\|_F + \epsilon >
-        \epsilon$; $K$ steps act on singular values in $[0, 1]$ by a concave $g$ with $g(0) = 0$, whose divided
-        differences are at most $g'(0) = (3/2)^K$. All three are attained as $\mathbf{X}$ tends to 0.""",
+    note=r"""With $C = (3/2)^K/\epsilon$, whatever $X$, for the fixed $K$ and $\epsilon$ of Section 2.3; no smaller one
+        serves all $X$. $\|\partial M\|_F \le \|\partial X\|_F$, as $[W^Q, W^K]$ has orthonormal columns; $\partial M_0
+        = (I - m m^\top/(\beta\|M\|_F))\,\partial M/\beta$ shrinks by $\beta = \|M\|_F + \epsilon > \epsilon$; $K$ steps
+        act on singular values in $[0, 1]$ by a concave $g$ with $g(0) = 0$, whose divided differences are at most
+        $g'(0) = (3/2)^K$. All three are attained as $X$ tends to 0.""",
 )  # fmt: skip
 
 
@@ -96,9 +95,9 @@ EQUATION_79 = Claim(OSA, "osa.eq-79", label="Eq. (79), proof of Lemma F.7", name
         \mathbf{S}]^\top)\otimes\exp((1-s)[\mathbf{S}])\,ds""",
     assumptions=["column-major vec", SKEW],
     relation=Equal(), sizes={"N": (1, 3), "m": (1, 3)}, exact=True,
-    note=r"""The integral is the corner of an exponential: for commuting $P = \mathbf{I}\otimes\mathbf{S}$, $R =
-        \mathbf{S}^\top\otimes\mathbf{I}$, $\int_0^1\exp((1 - s)P)\exp(sR)\,ds$ is the upper right block of
-        $\exp\begin{pmatrix}P & \mathbf{I}\\ 0 & R\end{pmatrix}$.""",
+    note=r"""The integral is the corner of an exponential: for commuting $P = I\otimes S$, $R = S^\top\otimes I$,
+        $\int_0^1\exp((1 - s)P)\exp(sR)\,ds$ is the upper right block of $\exp\begin{pmatrix}P & I\\ 0 &
+        R\end{pmatrix}$.""",
 )  # fmt: skip
 
 
@@ -140,8 +139,7 @@ LEMMA_F7 = Claim(OSA, "osa.lemma-f.7", label="Lemma F.7, Eqs. (78), (80)", name=
     """,
     assumptions=[SKEW, "derivative over all square matrices"],
     relation=AtMost(ascent=False), sizes={"m": (1, 3)}, proof=("osa.eq-79",),
-    note=r"""Always an equality: the derivative in the direction of $\mathbf{I}$ is $\exp[\mathbf{S}]$, as long as
-        $\mathbf{I}$.""",
+    note=r"Always an equality: the derivative in the direction of $I$ is $\exp[S]$, as long as $I$.",
 )  # fmt: skip
 
 
@@ -298,11 +296,10 @@ LEMMA_F8 = Claim(WITH_SIGN, "osa.lemma-f.8", label="Lemma F.8, Eq. (81)", name="
     assumptions=[BOUNDED],
     relation=AtMost(), where=small, uses=("osa.thm-c.2",), proof=("osa.eq-82", "osa.eq-83", "osa.commutation"),
     expects="gap", presumes=("osa.lemma-f.8-any-sign",), missing=r"$\alpha \ge 0$", correction="osa.lemma-f.8-absolute",
-    consequence=r"""For $\alpha$ of either sign use
-        $\|\partial\operatorname{vec}\mathbf{S}/\partial\operatorname{vec}\mathbf{X}\|_2 \le 2|\alpha|R/\sqrt{d_v}$
-        (osa.lemma-f.8-absolute).""",
-    note=r"""With $C = 2R/\sqrt{d_v}$ for $\|\mathbf{X}\|_2 \le R$. Equality for $\mathbf{X}$ with orthonormal columns
-        and rows: $N = d = 2$, $\mathbf{X} = \mathbf{I}$, $\partial\mathbf{X} = \mathbf{I}$.""",
+    consequence=r"""For $\alpha$ of either sign use $\|\partial\operatorname{vec}S/\partial\operatorname{vec}X\|_2 \le
+        2|\alpha|R/\sqrt{d_v}$ (osa.lemma-f.8-absolute).""",
+    note=r"""With $C = 2R/\sqrt{d_v}$ for $\|X\|_2 \le R$. Equality for $X$ with orthonormal columns and rows: $N = d =
+        2$, $X = I$, $\partial X = I$.""",
 )  # fmt: skip
 
 

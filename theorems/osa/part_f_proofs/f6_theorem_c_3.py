@@ -112,9 +112,8 @@ EQUATION_89 = Claim(LAYER, "osa.eq-89", label="Eq. (89)", name="second term of t
     relation=Equal(), sizes={"N": (2, 4), "d": (1, 3), "d_v": (1, 2), "K": (0, 2)},
     where=lambda sizes: _few(sizes) and sizes["N"] == 2 * sizes["d_v"], uses=("osa.kron-vec", "osa.eq-86"),
     expects="refuted", severity="slip", correction="osa.eq-89-corrected",
-    note=r"""$\operatorname{vec}(\mathbf{B}\mathbf{D}\mathbf{B}^\top) =
-        (\mathbf{B}\otimes\mathbf{B})\operatorname{vec}\mathbf{D}$. The norm bound of Eq. (91) and what follows it are
-        untouched.""",
+    note=r"""$\operatorname{vec}(BDB^\top) = (B\otimes B)\operatorname{vec}D$. The norm bound of Eq. (91) and what
+        follows it are untouched.""",
 )  # fmt: skip
 EQUATION_89.inputs(newton_schulz_layer)
 
@@ -207,8 +206,8 @@ EQUATION_91 = Claim(LAYER, "osa.eq-91", label="Eq. (91)", name="norm of the seco
     assumptions=["E_2: the Jacobian in X of the second term of Eq. (86)", NEWTON_SCHULZ],
     relation=AtMost(ascent=False), sizes={"N": (2, 3), "d": (2, 3), "d_v": (1, 2), "K": (0, 2)}, where=_few,
     uses=("osa.eq-89-corrected", "osa.eq-84"),
-    note=r"""Stated of the term itself: with the misprinted factor of Eq. (89) $\mathbf{E}_2$ exists only for $N = 2
-        d_v$, and obeys it too.""",
+    note="""Stated of the term itself: with the misprinted factor of Eq. (89) $E_2$ exists only for $N = 2 d_v$, and
+        obeys it too.""",
 )  # fmt: skip
 EQUATION_91.inputs(newton_schulz_layer)
 
@@ -338,18 +337,17 @@ ORDERS = Claim(AT_INITIALISATION, "osa.f6-orders", label="F.6, items 1-3 and (a)
         "osa.eq-88", "osa.eq-89", "osa.eq-90", "osa.eq-91", "osa.eq-92", "osa.eq-95", "osa.eq-96", "osa.eq-97",
         "osa.lemma-f.1", "osa.lemma-f.2", "osa.lemma-f.3", "osa.lemma-f.6", "osa.lemma-f.7", "osa.lemma-f.8",
     ),
-    reading=Reading(r"O(\alpha)", r"""with $u = |\alpha|\|\mathbf{X}\|_2/\sqrt{d_v}$, at most $\sqrt2 u$ for
-        $\mathbf{E}_1$, $\mathbf{E}_3$ and the first and third terms of Eq. (94), $2u$ for the second, $(2 + 2\sqrt2)u$
-        for $\mathbf{E}_2$, whatever $K$ and $\epsilon$"""),
+    reading=Reading(r"O(\alpha)", r"""with $u = |\alpha|\|X\|_2/\sqrt{d_v}$, at most $\sqrt2 u$ for $E_1$, $E_3$ and the
+        first and third terms of Eq. (94), $2u$ for the second, $(2 + 2\sqrt2)u$ for $E_2$, whatever $K$ and $\epsilon$
+        """),
     doubt=Doubt(
         r"For the first term, we can apply Lemmas F.2, F.1 and F.6 to conclude that $\|\hat{\mathbf{E}}_2\|_2",
-        r"""the subscript in (a) may repeat that of (b): the first term of Eq. (94) is $\hat{\mathbf{E}}_1$, and the
-        lemmas cited are those that bound it. Both are bounded here, so either way the line holds"""),
-    note=r"""$\mathbf{E}_2$ is taken as the Jacobian of the second term of Eq. (86), for which Eq. (89) has a misprint.
-        The lemmas cited give constants that grow like $(3/2)^K/\epsilon$ (Lemma F.6). As $\mathbf{S} =
-        \frac{\alpha}{\sqrt{d_v}}\mathbf{M}\mathbf{J}\mathbf{M}^\top$, every $\partial\mathbf{B}$ meets an $\mathbf{M}$,
-        and $\|\partial\mathbf{B}\,\mathbf{M}^\top\|_F, \|\partial\mathbf{B}^\top\mathbf{M}\|_F \le
-        \sqrt2\|\partial\mathbf{X}\|_F$.""",
+        r"""the subscript in (a) may repeat that of (b): the first term of Eq. (94) is $\hat{E}_1$, and the lemmas cited
+        are those that bound it. Both are bounded here, so either way the line holds"""),
+    note=r"""$E_2$ is taken as the Jacobian of the second term of Eq. (86), for which Eq. (89) has a misprint. The
+        lemmas cited give constants that grow like $(3/2)^K/\epsilon$ (Lemma F.6). As $S =
+        \frac{\alpha}{\sqrt{d_v}}MJM^\top$, every $\partial B$ meets an $M$, and $\|\partial B\,M^\top\|_F, \|\partial
+        B^\top M\|_F \le \sqrt2\|\partial X\|_F$.""",
 )  # fmt: skip
 
 

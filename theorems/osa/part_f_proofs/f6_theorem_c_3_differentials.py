@@ -87,7 +87,7 @@ EQUATION_86 = Claim(OSA, "osa.eq-86", label="Eq. (86)", name="differential of th
         \mathbf{B}^\top""",
     assumptions=["A = I_N + B (exp[S] - I) B^T", SKEW],
     relation=Equal(), sizes={"N": (1, 4), "m": (1, 4)}, exact=True,
-    note=r"For every $\mathbf{B}$ and every skew $[\mathbf{S}]$, both varying in any direction.",
+    note="For every $B$ and every skew $[S]$, both varying in any direction.",
 )  # fmt: skip
 
 
@@ -129,7 +129,7 @@ EQUATION_93 = Claim(OSA, "osa.eq-93", label="Eq. (93)", name="differential of th
         \mathbf{B}^\top\mathbf{S}\,\partial\mathbf{B}""",
     assumptions=["[S] = B^T S B"],
     relation=Equal(), all_sizes=True, sizes={"N": (1, 4), "m": (1, 4)}, exact=True,
-    note=r"For every $\mathbf{B}$ and every square $\mathbf{S}$, both varying in any direction.",
+    note="For every $B$ and every square $S$, both varying in any direction.",
 )  # fmt: skip
 
 

@@ -38,8 +38,7 @@ J2_FORM = Claim(OSA, "osa.f7-j2-form", label="F.7, text", name="second Jacobian 
     assumptions=["J_2 as in Theorem C.1", ORTHONORMAL_VALUES, ORTHONORMAL_OUTPUTS],
     relation=Equal(), sizes={"N": (1, 3), "d": (2, 4), "d_v": (1, 2)}, where=two_heads, expects="refuted",
     severity="slip", correction="osa.f7-j2-form-corrected", exact=True,
-    note=r"""A transpose is missing, $(\mathbf{W}^V\mathbf{W}^O)^\top$ in Eq. (13); the singular values are the same
-        with and without it.""",
+    note=r"A transpose is missing, $(W^VW^O)^\top$ in Eq. (13); the singular values are the same with and without it.",
 )  # fmt: skip
 
 
@@ -123,8 +122,8 @@ EQUATION_98 = Claim(OSA, "osa.eq-98", label="Eq. (98), F.7", name="singular valu
     ],
     relation=AtMost(), sizes={"N": (1, 3), "d": (2, 4), "d_v": (1, 2)}, where=small,
     uses=("osa.c1-kappa", "osa.f7-j2-form-corrected"),
-    note=r"""For every $N \times N$ matrix $\mathbf{A}$ with these singular values. Equality where some
-        $\sigma_i(\mathbf{A}) = 1 \pm \delta$.""",
+    note=r"""For every $N \times N$ matrix $A$ with these singular values. Equality where some $\sigma_i(A) = 1 \pm
+        \delta$.""",
 )  # fmt: skip
 
 
@@ -194,8 +193,8 @@ JACOBIAN_RANGE = Claim(OSA, "osa.f7-range", label="F.7, the range of J", name="r
     where=lambda sizes: (
         sizes["d_v"] <= sizes["d"] and sizes["m"] == sizes["N"] ** 2 and sizes["n"] == sizes["N"] * sizes["d"]
     ),
-    note=r"""$\mathrm{OSA}(\mathbf{X}) = \mathbf{A}\mathbf{X}\mathbf{W}^V\mathbf{W}^O$ has its rows in the row space of
-        $\mathbf{W}^O$, so $\mathbf{J}_1$ cannot add small singular values to those of $\mathbf{J}_2$.""",
+    note=r"""$\mathrm{OSA}(X) = AXW^VW^O$ has its rows in the row space of $W^O$, so $J_1$ cannot add small singular
+        values to those of $J_2$.""",
 )  # fmt: skip
 
 
@@ -241,10 +240,10 @@ PERTURBED = Claim(OSA, "osa.f7-perturbation-alone", label="F.7, what Weyl's ineq
     name="non-zero singular values under any perturbation", relation=AtMost(), sizes={"n": (2, 3), "r": (1, 2)},
     where=lambda sizes: sizes["r"] < sizes["n"], expects="refuted", severity="error",
     correction="osa.f7-perturbation-in-range", of_project=True,
-    note=r"""What F.7 draws from Eqs. (98) and (99), instead of osa.f7-interval-nonzero. A small $\mathbf{J}_1$ makes
-        small singular values of those of $\mathbf{J}_2$ that are zero, and the effective condition number of Appendix
-        C.1 jumps from that of $\mathbf{J}_2$ to any size. The $\mathbf{J}_1$ of the layer does not, as its range is
-        that of $\mathbf{J}_2$ (osa.f7-range): an argument that the proof needs and does not give.""",
+    note="""What F.7 draws from Eqs. (98) and (99), instead of osa.f7-interval-nonzero. A small $J_1$ makes small
+        singular values of those of $J_2$ that are zero, and the effective condition number of Appendix C.1 jumps from
+        that of $J_2$ to any size. The $J_1$ of the layer does not, as its range is that of $J_2$ (osa.f7-range): an
+        argument that the proof needs and does not give.""",
 )  # fmt: skip
 
 
@@ -289,7 +288,7 @@ PERTURBED_IN_RANGE = Claim(OSA, "osa.f7-perturbation-in-range", label="F.7, a pe
     ],
     name="singular values under a perturbation in range", relation=AtMost(), sizes={"n": (2, 3), "r": (1, 2)},
     where=lambda sizes: sizes["r"] < sizes["n"], of_project=True, corrects="osa.f7-perturbation-alone",
-    note=r"The rank of $\mathbf{J}$ is at most $r$, so that the others are 0; Weyl's inequality gives the rest.",
+    note="The rank of $J$ is at most $r$, so that the others are 0; Weyl's inequality gives the rest.",
 )  # fmt: skip
 
 
@@ -323,7 +322,7 @@ F7_INTERVAL = Claim(ASSUMED_BY_C4, "osa.f7-interval", label="F.7, last lines",
     name="interval of the Jacobian's singular values", relation=AtMost(ascent=False),
     sizes={"N": (1, 3), "d": (2, 4), "d_v": (1, 2), "K": (0, 3)}, uses=("osa.eq-98", "osa.eq-99"), expects="refuted",
     severity="error", correction="osa.f7-interval-nonzero",
-    note=r"""False for every input that Theorem C.4 admits: $N(d - d_v) > 0$ of the singular values of $\mathbf{J}$ are 0, as
+    note=r"""False for every input that Theorem C.4 admits: $N(d - d_v) > 0$ of the singular values of $J$ are 0, as
         $2 d_v \le d$, and $\sigma_{\min}$, where the paper has a symbol $\sigma_{\min>0}$ of its own, is 0. Nor does it
         follow from Eqs. (98) and (99) for the non-zero ones: osa.f7-perturbation-alone. """
     + LEAST_CONSTANT,
