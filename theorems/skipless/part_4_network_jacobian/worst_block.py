@@ -29,8 +29,9 @@ def wide_mlp(sizes: Any) -> bool:
 
 
 def narrow_mlp(sizes: Any) -> bool:
-    """Whether it is narrower, in small networks."""
-    return not wide_mlp(sizes) and sizes["m"] * sizes["n"] * sizes["d"] <= 8
+    """Whether it is narrower, in small networks; of two blocks with a single sample of two tokens only."""
+    samples = sizes["m"] * sizes["n"]
+    return not wide_mlp(sizes) and samples * sizes["d"] <= 8 and (sizes["L"] == 1 or samples == 2)
 
 
 def few_entries(sizes: Any) -> bool:

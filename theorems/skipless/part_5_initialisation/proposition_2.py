@@ -65,9 +65,9 @@ SECOND_TERM = Claim(SKIPLESS, "skipless.sec5.2-second-term", label="Section 5.2,
         "well-conditioned: kappa <= n / min_i (A_ii - max_{j != i} A_ij), or any other bound",
         INVERSE,
     ],
-    name="conditioning of the second term", relation=AtMost(), sizes={"n": (2, 5), "d": (1, 3)}, expects="refuted",
-    severity="error", correction="skipless.sec5.2-second-term-margin",
-    uses=("skipless.a4.3-kappa-gap", "skipless.prop-1-dominance-kappa"),
+    name="conditioning of the second term", relation=AtMost(), sizes={"n": (2, 5), "d": (1, 3)},
+    where=lambda sizes: sizes["n"] > 2 or sizes["d"] == 2, expects="refuted", severity="error",
+    correction="skipless.sec5.2-second-term-margin", uses=("skipless.a4.3-kappa-gap", "skipless.prop-1-dominance-kappa"),
     consequence=r"""A diagonal that is merely the largest entry of its row guarantees nothing: the second term may be
         singular. Ask for $A_{ii} > 1/2$ in every row, and $\kappa \le n/\min_i(2A_{ii}-1)$
         (skipless.sec5.2-second-term-margin).""",
