@@ -178,7 +178,7 @@ EQ_6_NETWORK.mutant("half of 1/kappa", lambda value: value / 2)
 EQ_6 = Claim(CONDITIONING, "skipless.eq-6", label="Eq. (6)", name="network conditioning by the worst block",
     statement=r"\kappa(\mathbf{J})\le\max_\ell\{\kappa(\mathbf{J}_\ell),\kappa(\hat{\mathbf{J}}_\ell)\}",
     relation=AtMost(), where=lambda sizes: wide_mlp(sizes) and few_entries(sizes), expects="gap",
-    presumes=("skipless.eq-6-universal",), missing=r"$d_f \ge d$, for attention with one head",
+    presumes=("skipless.eq-6-universal", "skipless.eq-6-blocks"), missing=r"$d_f \ge d$, for attention with one head",
     correction="skipless.eq-6-network", uses=("skipless.eq-6-wide", "skipless.eq-5-null-directions"),
     consequence=r"""It justifies nothing at training size: for $mn > 2d$ both sides are infinite, whatever the
         initialisation; for $mn \le 2d \le 2d_f$ it is a theorem (skipless.eq-6-network), and a feed-forward network
