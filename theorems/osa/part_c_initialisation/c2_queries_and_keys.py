@@ -94,7 +94,7 @@ VIA_GENERATOR = Claim(HEADS, "osa.c2-via-wtilde", label="Appendix C.2, text",
     assumptions=["from Eq. (13), A = exp(S) (Eq. (5))", "proof of C.3 uses B from Newton-Schulz"],
     name="Jacobian as a function of the query-key matrix", relation=Equal(),
     sizes={"N": (1, 3), "d": (1, 3), "d_v": (1, 3)}, expects="gap", uses=("osa.thm-c.1",),
-    proof=("osa.c2-via-wtilde-newton-schulz",), exact=True,
+    proof=("osa.c2-via-wtilde-newton-schulz",), correction="osa.c2-via-wtilde-orthonormal", exact=True,
     consequence=r"""With Newton-Schulz, weights with the same $\tilde{W}$ can give different Jacobians, so that
         conditioning $\tilde{W}$ alone is no criterion; among orthonormal $[W^Q,W^K]$ it is
         (osa.c2-via-wtilde-orthonormal).""",
@@ -147,7 +147,7 @@ VIA_GENERATOR_NEWTON_SCHULZ = Claim(LAYER, "osa.c2-via-wtilde-newton-schulz",
     assumptions=[SAME_GENERATOR],
     name="Newton-Schulz Jacobian and the query-key matrix", relation=Equal(),
     sizes={"N": (1, 3), "d": (2, 3), "d_v": (1, 2), "K": (0, 2)}, expects="refuted", severity="error",
-    correction="osa.c2-via-wtilde-orthonormal", of_project=True,
+    of_project=True,
     note=r"The iterates start from $[XW^Q, XW^K]$, whose singular values $\tilde{W}$ does not determine.",
 )  # fmt: skip
 
@@ -198,7 +198,7 @@ VIA_GENERATOR_ORTHONORMAL = Claim(OSA, "osa.c2-via-wtilde-orthonormal",
     ],
     name="Newton-Schulz Jacobian for orthonormal queries and keys", relation=Equal(),
     sizes={"N": (1, 3), "d": (2, 4), "d_v": (1, 2), "K": (0, 2)},
-    where=lambda sizes: two_heads(sizes) and sizes["N"] * sizes["d"] <= 8, corrects="osa.c2-via-wtilde-newton-schulz",
+    where=lambda sizes: two_heads(sizes) and sizes["N"] * sizes["d"] <= 8, corrects="osa.c2-via-wtilde",
     of_project=True,
 )  # fmt: skip
 

@@ -18,7 +18,7 @@ from theorems.osa.part_f_proofs.f6_lemmas_f_6_to_f_8 import (
 from theorems.osa.settings import LAYER, ORTHONORMAL_QUERIES_AND_KEYS, newton_schulz_jacobian
 from theorems.osa.shapes import Alpha, Epsilon, Key, Query, Steps, Tokens
 from verify.matrix import column, commutation_matrix, concatenate, expm, eye, kron, rational, spectral_norm, sqrt
-from verify.vocabulary import AtMost, Claim, Doubt, Equal, Reading
+from verify.vocabulary import AtMost, Claim, Doubt, Equal
 
 # -- Jacobians in X: Eqs. (87) - (97) ----------------------------------------------------------------------------------
 
@@ -332,19 +332,17 @@ ORDERS = Claim(AT_INITIALISATION, "osa.f6-orders", label="F.6, items 1-3 and (a)
     assumptions=[ORTHONORMAL_QUERIES_AND_KEYS, NEWTON_SCHULZ, BOUNDED],
     name="terms of the Jacobian, linear in the scale", relation=AtMost(),
     where=lambda sizes: small(sizes) and sizes["N"] * sizes["d"] <= 6, uses=("osa.newton-schulz-differential",),
-    expects="reading",
     proof=(
         "osa.eq-88", "osa.eq-89", "osa.eq-90", "osa.eq-91", "osa.eq-92", "osa.eq-95", "osa.eq-96", "osa.eq-97",
         "osa.lemma-f.1", "osa.lemma-f.2", "osa.lemma-f.3", "osa.lemma-f.6", "osa.lemma-f.7", "osa.lemma-f.8",
     ),
-    reading=Reading(r"O(\alpha)", r"""with $u = |\alpha|\|X\|_2/\sqrt{d_v}$, at most $\sqrt2 u$ for $E_1$, $E_3$ and the
-        first and third terms of Eq. (94), $2u$ for the second, $(2 + 2\sqrt2)u$ for $E_2$, whatever $K$ and $\epsilon$
-        """),
     doubt=Doubt(
         r"For the first term, we can apply Lemmas F.2, F.1 and F.6 to conclude that $\|\hat{\mathbf{E}}_2\|_2",
         r"""the subscript in (a) may repeat that of (b): the first term of Eq. (94) is $\hat{E}_1$, and the lemmas cited
         are those that bound it. Both are bounded here, so either way the line holds"""),
-    note=r"""$E_2$ is taken as the Jacobian of the second term of Eq. (86), for which Eq. (89) has a misprint. The
+    note=r"""With $u = |\alpha|\|X\|_2/\sqrt{d_v}$, at most $\sqrt2 u$ for $E_1$, $E_3$ and the first and third terms of
+        Eq. (94), $2u$ for the second, $(2 + 2\sqrt2)u$ for $E_2$, whatever $K$ and $\epsilon$, for $\alpha$ of either
+        sign. $E_2$ is taken as the Jacobian of the second term of Eq. (86), for which Eq. (89) has a misprint. The
         lemmas cited give constants that grow like $(3/2)^K/\epsilon$ (Lemma F.6). As $S =
         \frac{\alpha}{\sqrt{d_v}}MJM^\top$, every $\partial B$ meets an $M$, and $\|\partial B\,M^\top\|_F, \|\partial
         B^\top M\|_F \le \sqrt2\|\partial X\|_F$.""",
