@@ -139,7 +139,8 @@ PROPOSITION_42 = Claim(PRINTED_VALUES, "dynamics.prop-4.2",
     r" W_h^QW_h^{K\top}X_{[j,:]}\big)\ \text{satisfies}\ \frac{dE_{\text{multi}}}{dt}\le0\ \text{under}\ W_h^V=(W_h^{Q"
     r"\top}W_h^K+W_h^QW_h^{K\top})/2,\ W_h^QW_h^{K\top}=U_{1,h}U_{2,h}^\top,\ U_{k,h}^\top U_{k',h'}=\delta_{hh'}"
     r"\delta_{kk'}I_{D/(2H)}",
-    relation=AtMost(signed=True), expects="refuted", severity="error", correction="dynamics.prop-4.2-symmetric",
+    relation=AtMost(signed=True, left="0, the least that a falling energy loses", right="-dE/dt here"),
+    expects="refuted", severity="error", correction="dynamics.prop-4.2-symmetric",
     presumes=("dynamics.eq-13-form", "dynamics.eq-13-orthogonality"),
     proof=(
         "dynamics.eq-48", "dynamics.eq-49", "dynamics.eq-52", "dynamics.eq-53-54", "dynamics.eq-54-56",
