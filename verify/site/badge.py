@@ -8,7 +8,7 @@ from verify.report import Report
 
 #: Kinds of verdicts that a badge names, and how.
 _NAMED = {
-    ("holds", "reading"): "hold", ("refuted (error)",): "false", ("refuted (slip)",): "misprints", ("gap",): "gaps",
+    ("holds", "reading"): "hold", ("refuted (error)",): "false", ("refuted (slip)",): "misprinted", ("gap",): "with a gap",
     ("open",): "open",
 }  # fmt: skip
 

@@ -24,8 +24,8 @@ from verify.site.byhand import by_hand
 from verify.site.comparison import compared
 from verify.vocabulary.claims import Claim
 
-#: Violations shown on a claim's first screen.
-MOST_VIOLATIONS = 2
+#: Violations shown on a claim's first screen; the others stand with their counterexamples.
+MOST_VIOLATIONS = 1
 GREEK = {
     "α": "alpha", "β": "beta", "γ": "gamma", "δ": "delta", "ε": "epsilon", "ϵ": "epsilon", "ζ": "zeta", "η": "eta",
     "θ": "theta", "κ": "kappa", "λ": "lambda", "μ": "mu", "ν": "nu", "ξ": "xi", "π": "pi", "ρ": "rho", "σ": "sigma",
@@ -170,7 +170,10 @@ class Content:
             " about attention: derivatives, identities, bounds, limits, laws. Each is encoded here as printed"
         )
         what += f", and {counted(len(own), 'claim')} of this project correct or sharpen them." if own else "."
-        proofs = f"; {counted(proved, 'identity', 'identities')} {'is' if proved == 1 else 'are'} proved for all sizes" * (proved > 0)
+        proofs = (
+            f"; {counted(proved, 'identity', 'identities')} {'is' if proved == 1 else 'are'} proved for all sizes"
+            * (proved > 0)
+        )
         how = (
             f"Programs compared each with an independent computation, in floating point, exact rational and interval arithmetic, at"
             f" {inputs:,} inputs in all{proofs}; planted mistakes had to be detected; and"
@@ -252,7 +255,7 @@ def searchable(text: str) -> str:
     """Text as the search compares it: one kind of dash, Greek letters and LaTeX by name, no braces, small letters."""
     text = unicodedata.normalize("NFKD", text.lower())
     text = "".join(GREEK.get(letter, letter) for letter in text if not unicodedata.combining(letter))
-    text = re.sub(r"[\u2010-\u2015\u2212]", "-", text)
+    text = re.sub(r"[\u2010-\u2015\u2212]", "-", text).replace("_{\\", "_").replace("_\\", "_")
     return re.sub(
         r"[\\{}$,;:()\[\]“”\"']+", " ", re.sub(r"\\(?:text|mathrm|operatorname|mathbf|mathcal|mathbb)|[{}]", "", text)
     )

@@ -36,8 +36,18 @@ def as_html(text: str, address: Callable[[str], str | None]) -> Markup:
     def nothing(self: Any, tokens: list[Token], place: int, options: Any, env: Any) -> str:
         return ""
 
+    def block(self: Any, tokens: list[Token], place: int, options: Any, env: Any) -> str:
+        return f'<div class="code"><pre tabindex="0"><code>{escape(tokens[place].content)}</code></pre></div>'
+
+    def table(self: Any, tokens: list[Token], place: int, options: Any, env: Any) -> str:
+        box = '<div class="scroll" tabindex="0" role="group" aria-label="Table">'
+        return f'{box}<table><caption class="visually-hidden">As the docs have it.</caption>'
+
+    def end_of_table(self: Any, tokens: list[Token], place: int, options: Any, env: Any) -> str:
+        return "</table></div>"
+
     for name, rule in (
-        ("text", words), ("code_inline", code), ("heading_open", heading), ("heading_close", heading),
+        ("table_open", table), ("table_close", end_of_table), ("fence", block), ("code_block", block), ("text", words), ("code_inline", code), ("heading_open", heading), ("heading_close", heading),
         ("link_open", nothing), ("link_close", nothing),
     ):  # fmt: skip
         reader.add_render_rule(name, rule)

@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 import jinja2
+from markupsafe import Markup
 
 from verify.report.baseline import Change
 from verify.report.errata import errata, errata_markdown, of_paper, witnesses_of
@@ -36,6 +37,8 @@ from verify.site.plots import plots_of
 from verify.vocabulary.claims import Claim, Paper
 
 _HERE = Path(__file__).parent
+#: What may be the id of a claim in running text.
+_CLAIM_ID = re.compile(r"(?<![\w./>-])[a-z]+\.[a-z0-9][\w.-]*")
 #: What the report is called.
 TITLE = "Attention theorems, checked by machine"
 #: Folders that belong to the site: what an earlier report left there and this one does not write is removed.
@@ -78,7 +81,7 @@ class Site:
             marks=MARKS, report=report, footer=self.footer, report_title=TITLE, known_term=_known_term
         )
         self.templates.filters.update(
-            words=mathematics.prose, plain=mathematics.plain, number=number, status=status_of, slug=slug, titled=titled,
+            words=self.words, plain=mathematics.plain, number=number, status=status_of, slug=slug, titled=titled,
             sentence=sentence, capital=capital, counted=counted, resting=resting, short=short,
         )  # fmt: skip
 
@@ -169,6 +172,20 @@ class Site:
             bibtex=bibtex(paper, report.provenance["commit"]),
             shortfalls=self.shortfalls_of(paper),
         )
+
+    @staticmethod
+    @jinja2.pass_context
+    def words(context: jinja2.runtime.Context, text: str) -> Markup:
+        """Running text with its mathematics typeset and the ids of claims as links."""
+        root, claims = context.get("root", ""), context["report"].claims
+
+        def linked(match: re.Match[str]) -> str:
+            claim_id = match[0].rstrip(".")
+            if claim_id not in claims:
+                return match[0]
+            return f'<a href="{root}claims/{slug(claim_id)}.html">{claim_id}</a>{match[0][len(claim_id) :]}'
+
+        return Markup(_CLAIM_ID.sub(linked, mathematics.prose(text)))
 
     def address(self, claim_id: str) -> str | None:
         """A claim's page from a folder beside it."""

@@ -11,7 +11,7 @@ const GREEK = {
 // As `searchable` in content.py writes the words of claims: one kind of dash, Greek letters and LaTeX by name, no braces.
 const searchable = (text) => [...text.toLowerCase().normalize("NFKD").replace(/[\u0300-\u036f]/g, "")]
   .map((letter) => GREEK[letter] ?? letter).join("")
-  .replace(/[\u2010-\u2015\u2212]/g, "-").replace(/[{}]/g, "").replace(/[\\$,;:()[\]“”"']+/g, " ");
+  .replace(/[\u2010-\u2015\u2212]/g, "-").replace(/_\{?\\/g, "_").replace(/[{}]/g, "").replace(/[\\$,;:()[\]“”"']+/g, " ");
 
 const lookup = document.getElementById("lookup");
 if (lookup) {
@@ -36,10 +36,10 @@ if (form) {
   const names = [...form.elements].map((field) => field.name).filter((name) => name && name !== "q");
 
   // Behind each option stands how many claims it would leave, given the search and the other filters.
-  const count = (found) => {
+  const count = (hits) => {
     for (const name of names) {
       const others = names.filter((other) => other !== name);
-      const left = rows.filter((row, place) => found[place] && fits(row, others));
+      const left = rows.filter((row, place) => hits[place] && fits(row, others));
       for (const option of form.elements[name].options) {
         if (!option.value) continue;
         const number = left.filter((row) => row.dataset[name] === option.value).length;
@@ -51,13 +51,13 @@ if (form) {
 
   const apply = () => {
     const wanted = searchable(form.elements.q.value).split(/\s+/).filter(Boolean);
-    const found = words.map((text) => wanted.every((word) => text.includes(word)));
+    const hits = words.map((text) => wanted.every((word) => text.includes(word)));
     let shown = 0;
     rows.forEach((row, place) => {
-      row.hidden = !(found[place] && fits(row, names));
+      row.hidden = !(hits[place] && fits(row, names));
       shown += !row.hidden;
     });
-    count(found);
+    count(hits);
     found.textContent = shown === rows.length ? `${shown} claims` : `${shown} of ${rows.length} claims`;
   };
 
