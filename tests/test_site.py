@@ -17,11 +17,12 @@ import pytest
 
 from verify.report import Report, restricted
 from verify.report.baseline import Change
-from verify.report.errata import Erratum, errata, of_paper
+from verify.report.errata import Erratum, errata, of_paper, witnesses_of
 from verify.report.model import status_of
 from verify.report.papers import findings
 from verify.report.sides import LONGEST, described, number, short, sides_of
 from verify.site import code, require_libraries, write_site
+from verify.site.byhand import by_hand
 from verify.site.comparison import compared
 from verify.site.content import searchable
 from verify.site.graph import folded, picture, proof_status
@@ -321,6 +322,34 @@ def test_printed_and_corrected_are_compared_element_by_element() -> None:
     assert '<mi class="changed">b</mi>' in left and '<span class="changed">some </span>' in right
     same = compared(Typesetter(), "a = b", r"\int f \le \sup g")
     assert "changed" not in same[0] + same[1], "where everything differs nothing is marked"
+
+
+# -- counterexamples in plain numpy ------------------------------------------------------------------------------------
+
+
+def test_a_counterexample_runs_in_plain_numpy_and_shows_what_it_computed(
+    full_report: Report, capsys: pytest.CaptureFixture[str]
+) -> None:
+    witness = witnesses_of(full_report, full_report.claims["dynamics.prop-4.1"])[0]
+    found = by_hand(witness.claim, witness.certificate)
+    assert found is not None and "verify" not in found.code and "theorems" not in found.code
+    exec(found.code, space := {})
+    assert space["left"] == 0 and space["right"] == pytest.approx(-4.4916088248835, rel=1e-6)
+    assert "-dE/dt here: -4.49" in capsys.readouterr().out
+    assert found.values["printed_values(...)"].startswith("[[-1. ,  1.5]")
+
+
+def test_a_snippet_that_does_not_give_the_certified_values_is_not_shown(full_report: Report) -> None:
+    witness = witnesses_of(full_report, full_report.claims["dynamics.prop-4.1"])[0]
+    assert by_hand(witness.claim, {**witness.certificate, "formula": "[-4.4917 +/- 1e-30]"}) is None
+    assert by_hand(witness.claim, {**witness.certificate, "inputs": {"X": [["1", "0"]]}}) is None
+
+
+def test_most_counterexamples_have_a_snippet(full_report: Report) -> None:
+    every = [w for claim in full_report.claims.values() for w in witnesses_of(full_report, claim)]
+    snippets = [found for w in every if (found := by_hand(w.claim, w.certificate)) is not None]
+    assert len(snippets) >= len(every) / 2
+    assert all("import torch" not in found.code and "is_tensor" not in found.code for found in snippets)
 
 
 # -- mathematics -------------------------------------------------------------------------------------------------------

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import inspect
 import math
 import re
+import sys
 import unicodedata
 from collections import Counter
 from typing import Any
@@ -245,8 +247,10 @@ class Content:
         texts = [
             claim.id, titled(claim), claim.paper.title, claim.paper.citation, claim.relation.kind, claim.statement,
             verdict.why, status_of(verdict), claim.note, claim.missing, claim.consequence, claim.observed, *claim.assumption_texts,
-            str(claim.reading or ""), str(claim.doubt or ""),
+            str(claim.reading or ""), str(claim.doubt or ""), sys.modules[claim.module].__doc__,
         ]  # fmt: skip
+        for function in map(inspect.unwrap, claim.named_functions().values()):
+            texts += [function.__name__.replace("_", " "), function.__doc__]
         words = " ".join(searchable(text) for text in texts if text)
         return " ".join(dict.fromkeys(words.split()))
 

@@ -46,10 +46,11 @@ def as_html(text: str, address: Callable[[str], str | None]) -> Markup:
     def end_of_table(self: Any, tokens: list[Token], place: int, options: Any, env: Any) -> str:
         return "</table></div>"
 
-    for name, rule in (
-        ("table_open", table), ("table_close", end_of_table), ("fence", block), ("code_block", block), ("text", words), ("code_inline", code), ("heading_open", heading), ("heading_close", heading),
-        ("link_open", nothing), ("link_close", nothing),
-    ):  # fmt: skip
+    rules = {
+        "table_open": table, "table_close": end_of_table, "fence": block, "code_block": block, "text": words, "code_inline": code,
+        "heading_open": heading, "heading_close": heading, "link_open": nothing, "link_close": nothing,
+    }  # fmt: skip
+    for name, rule in rules.items():
         reader.add_render_rule(name, rule)
     # one formula over two lines is one formula
     return Markup(reader.render(re.sub(r"\$([^$\n]*)\n([^$\n]*)\$", r"$\1 \2$", text)))
