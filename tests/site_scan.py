@@ -27,7 +27,8 @@ SCAN = r"""
   for (const item of document.querySelectorAll("mtext, mi, mn")) {
     const range = document.createRange();
     range.selectNodeContents(item);
-    if (range.getBoundingClientRect().width > item.getBoundingClientRect().width + 4) say("painted beyond its box", item.textContent);
+    const [painted, measured] = [range, item].map((part) => part.getBoundingClientRect().width);
+    if (painted > measured + 4) say("painted beyond its box", item.textContent);
   }
   for (const item of document.querySelectorAll("math [mathvariant]")) {
     if (item.getAttribute("mathvariant") !== "normal") say("a style that browsers ignore", item.outerHTML);
