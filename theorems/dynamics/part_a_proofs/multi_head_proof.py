@@ -17,7 +17,7 @@ from theorems.dynamics.part_4_energy.multi_head import (
     two_tokens_two_heads, whole_blocks,
 )  # fmt: skip
 from theorems.matrices import orthogonal_matrix
-from verify.matrix import concatenate, exp, rational, row_sums, softmax, total, zeros
+from verify.matrix import added, concatenate, exp, mapped, parts, rational, row_sums, softmax, total, zeros
 from verify.oracles import jacobian
 from verify.vocabulary import Claim, Equal
 
@@ -42,7 +42,7 @@ def _pairs(X: Any, A: Any, beta: Any, swapped: bool = False) -> Any:
 
 
 def _gradient(X: Any, U: Any, beta: Any, H: int, factor: Any, swapped: bool) -> Any:
-    return sum(_pairs(X, A, beta, swapped) for A in products(U, H)) * factor
+    return added(mapped(lambda A: _pairs(X, A, beta, swapped), products(U, H))) * factor
 
 
 def _outputs(X: Any, U: Any, beta: Any, H: int) -> list[Any]:
@@ -56,14 +56,13 @@ def _rate(X: Any, U: Any, beta: Any, H: int) -> Any:
 
 def _sharing_a_block(U: Any) -> list[Any]:
     """Two heads whose inner blocks are the same: U_1 U_2^T and U_2 U_4^T, each (D, D), which are not orthogonal."""
-    width = U.shape[0] // 4
-    first, second, _third, last = (U[:, k * width : (k + 1) * width] for k in range(4))
+    first, second, _third, last = parts(U, 4, 1)
     return [first @ second.T, second @ last.T]
 
 
 def _masses(X: Any, U: Any, beta: Any, H: int) -> list[Any]:
     """Z_hi, each of shape (S, 1)."""
-    return [row_sums(exp(X @ A @ X.T * beta)) for A in products(U, H)]
+    return mapped(lambda A: row_sums(exp(X @ A @ X.T * beta)), products(U, H))
 
 
 # -- the gradient ------------------------------------------------------------------------------------------------------
@@ -125,11 +124,12 @@ EQ_49 = Claim(PRINTED_VALUES, "dynamics.eq-49", label="Eq. (49), proof of Prop. 
 
 def _explicit_outputs(X: Any, U: Any, beta: Any, H: int, factor: Any, over_keys: bool = True) -> list[Any]:
     """factor sum_j E_ij / Z_hi (A_h^T + A_h) x_j for every head, each (S, D); E / Z is a softmax, which does not underflow."""
-    results = []
-    for A in products(U, H):
+
+    def output(A: Any) -> Any:
         weights = softmax(X @ A @ X.T * beta) if over_keys else softmax(X @ A.T @ X.T * beta).T
-        results.append(weights @ X @ (A + A.T) * factor)
-    return results
+        return weights @ X @ (A + A.T) * factor
+
+    return mapped(output, products(U, H))
 
 
 @EQ_49.formula
@@ -189,7 +189,7 @@ EQ_52 = Claim(MULTI_HEAD_ATTENTION, "dynamics.eq-52", label="Eqs. (50)-(52), pro
 @EQ_52.formula
 def multi_head_chain_rule_as_printed(X: Tokens, U: SharedBasis, beta: Beta, H: Heads) -> Any:
     """The right-hand side of Eq. (52), a scalar."""
-    return -total(multi_head_gradient_by_differentiation(X, U, beta, H) * sum(_outputs(X, U, beta, H)))
+    return -total(multi_head_gradient_by_differentiation(X, U, beta, H) * added(_outputs(X, U, beta, H)))
 
 
 EQ_52.oracle(_rate)
@@ -209,12 +209,12 @@ EQ_52_CORRECTED = Claim(EXACT_PROOF, "dynamics.eq-52-corrected", label="Eq. (52)
 @EQ_52_CORRECTED.formula
 def multi_head_chain_rule(X: Tokens, U: SharedBasis, beta: Beta, H: Heads) -> Any:
     """sum_i dE/dX_i . sum_h Delta_hi, a scalar."""
-    return total(multi_head_gradient_by_differentiation(X, U, beta, H) * sum(_outputs(X, U, beta, H)))
+    return total(multi_head_gradient_by_differentiation(X, U, beta, H) * added(_outputs(X, U, beta, H)))
 
 
 EQ_52_CORRECTED.oracle(_rate)
 EQ_52_CORRECTED.mutant("minus, as Eq. (52) is printed", lambda value: -value)
-EQ_52_CORRECTED.mutant("first head only", "_outputs(X, U, beta, H) -> _outputs(X, U, beta, H)[:1]")
+EQ_52_CORRECTED.mutant("first head only", "added(_outputs(X, U, beta, H)) -> _outputs(X, U, beta, H)[0]")
 
 
 EQS_53_54 = Claim(EXACT_PROOF, "dynamics.eq-53-54", label="Step (53)->(54)",
@@ -230,8 +230,8 @@ def _weighted(X: Any, U: Any, beta: Any, H: int, factor: int, weighted: bool = T
     """factor sum_i (sum_h Z_hi Delta_hi) . (sum_h Delta_hi), a scalar; Z_hi left out unless `weighted`."""
     outputs = _explicit_outputs(X, U, beta, H, rational(1, 2))
     masses = _masses(X, U, beta, H)
-    drive = sum(output * Z for output, Z in zip(outputs, masses, strict=True)) if weighted else sum(outputs)
-    return total(drive * sum(outputs)) * factor
+    drive = added(mapped(lambda output, Z: output * Z, outputs, masses) if weighted else outputs)
+    return total(drive * added(outputs)) * factor
 
 
 @EQS_53_54.formula
@@ -242,7 +242,7 @@ def product_of_sums(X: Tokens, U: SharedBasis, beta: Beta, H: Heads) -> Any:
 
 # Eq. (53), with Delta_h through the softmax
 EQS_53_54.oracle(
-    lambda X, U, beta, H: -total(sum(_pairs(X, A, beta) for A in products(U, H)) * sum(_outputs(X, U, beta, H)))
+    lambda X, U, beta, H: total(_gradient(X, U, beta, H, -1, swapped=False) * added(_outputs(X, U, beta, H)))
 )
 EQS_53_54.mutant("factor 2 dropped", factor=-1)
 EQS_53_54.mutant("Z_hi dropped", weighted=False)

@@ -18,8 +18,8 @@ from theorems.dynamics.part_b_experiments.attention_jacobian import (
 )  # fmt: skip
 from theorems.dynamics.settings import POSITIVE_BETA, SPHERE, Factor, HeadQueries, heads_fit
 from verify.matrix import (
-    basis_vector, concatenate, eye, frobenius_norm, hadamard, kron, maximum, ones, rational, row_sums, softmax,
-    spectral_norm, sqrt, vec_r,
+    added, basis_vector, concatenate, eye, frobenius_norm, hadamard, kron, mapped, maximum, ones, rational, row_sums,
+    softmax, spectral_norm, sqrt, vec_r,
 )  # fmt: skip
 from verify.oracles import jacobian
 from verify.vocabulary import Assumption, AtMost, Claim, Equal, Reading, Setting, Shape
@@ -111,14 +111,14 @@ def jacobian_times_state(
     X: Any, W_Q: Any, W_K: Any, W_V: Any, W_O: Any, beta: Any, H: int, factor: int = 2, centred: bool = True
 ) -> Any:
     """J_MSA x as a matrix, shape (S, D), by the covariance of logits and values."""
-    result = X * 0
-    values = output_values(W_V, W_O, H)
-    for Q, K, M in zip(head_slices(W_Q, H), head_slices(W_K, H), values, strict=True):
+
+    def of_head(Q: Any, K: Any, M: Any) -> Any:
         L = X @ Q @ K.T @ X.T * beta
         P = softmax(L)
         mean = row_sums(hadamard(P, L))
-        result = result + (P + hadamard(P, L - mean if centred else L) * factor) @ X @ M
-    return result
+        return (P + hadamard(P, L - mean if centred else L) * factor) @ X @ M
+
+    return added(mapped(of_head, head_slices(W_Q, H), head_slices(W_K, H), output_values(W_V, W_O, H)))
 
 
 @B5_ALIGNMENT.formula

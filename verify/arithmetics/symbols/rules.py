@@ -110,6 +110,29 @@ def selections(product: Product, slots: int) -> list[Product] | None:
     return None
 
 
+@rule("an index is its two parts", "grouping")
+def groupings(product: Product, slots: int) -> list[Product] | None:
+    """G(i, p, q) G(i, r, s) = delta_pr delta_qs G(i, p, q), G(i, p, q) G(j, p, q) = delta_ij G(i, p, q),
+    sum_i G(i, p, q) = 1 = sum_pq G(i, p, q): each i is one pair (p, q)."""
+    coefficient, factors, summed = product
+    own = [position for position, (made, _) in enumerate(factors) if made.kind == "grouping"]
+    counts = occurrences(factors)
+    for position in own:
+        made, (whole, *parts) = factors[position]
+        rest = factors[:position] + factors[position + 1 :]
+        for alone in ([whole], parts):
+            if len(set(alone)) == len(alone) and all(index in summed and counts[index] == 1 for index in alone):
+                return [(coefficient, rest, {name: size for name, size in summed.items() if name not in alone})]
+        for later in own:
+            other, (its_whole, *its_parts) = factors[later]
+            if later <= position or other is not made or (whole != its_whole and parts != its_parts):
+                continue
+            pairs = zip(made.sizes, factors[position][1], factors[later][1], strict=True)
+            deltas = [(delta(size), (one, two)) for size, one, two in pairs if one != two]
+            return [(coefficient, [f for k, f in enumerate(factors) if k != later] + deltas, summed)]
+    return None
+
+
 def _instance(
     inner: Sum, indices: tuple[int, ...], coefficient: Scalar, factors: list[Factor], summed: dict[int, Size]
 ) -> Iterator[Product]:
