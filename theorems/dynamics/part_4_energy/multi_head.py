@@ -19,6 +19,7 @@ from theorems.matrices import orthogonal_matrix
 from verify.arithmetics import Constant
 from verify.matrix import added, concatenate, each, exp, eye, mapped, parts, row_sums, softmax, total, zeros
 from verify.vocabulary import Assumption, AtMost, Claim, Equal, HasStructure, Setting, Shape
+from verify.vocabulary.hypotheses import orthonormal_columns, symmetric
 
 SharedBasis = Annotated[Any, Shape("D", "D")]
 
@@ -333,12 +334,10 @@ def orthonormal_blocks(G: SharedBasis, H: Heads) -> Any:
 @EQ_13_ORTHOGONALITY.part("structure")
 def gram_defects(value: Any, H: Heads) -> Any:
     """U_{k,h}^T U_{k',h'} - delta I block by block, then U U^T - I and A_h^2; shape ((2 + H) D, D)."""
-    width = value.shape[1] // (2 * H)
-    blocks = [value[:, k * width : (k + 1) * width] for k in range(2 * H)]
-    rows = [concatenate([left.T @ right for right in blocks], axis=1) for left in blocks]
-    squares = [A @ A for A in products(value, H)]
-    defects = [concatenate(rows, axis=0) - eye(value.shape[0]), value @ value.T - eye(value.shape[0])]
-    return concatenate([*defects, *squares], axis=0)
+    blocks, unit = parts(value, 2 * H, 1), eye(value.shape[0])
+    rows = mapped(lambda left: concatenate(mapped(lambda right: left.T @ right, blocks), axis=1), blocks)
+    squares = concatenate(mapped(lambda A: A @ A, products(value, H)), axis=0)
+    return concatenate([concatenate(rows, axis=0) - unit, value @ value.T - unit, squares], axis=0)
 
 
 EQ_13_ORTHOGONALITY.mutant("columns scaled by 2", lambda value: value * 2)
@@ -350,7 +349,8 @@ EQ_13_ORTHOGONALITY.mutant("first column repeated", lambda value: concatenate([v
 
 EQ_56_SYMMETRIC = Claim(ORTHOGONAL_HEADS, "dynamics.eq-56-symmetric", label="Eq. (56) for symmetric heads",
     statement=r"\frac{dE_{\text{multi}}}{dt}=-2\beta\sum_i\sum_hZ_{h,i}\|\Delta_{h[i,:]}\|^2",
-    relation=Equal(), exact=True, of_project=True, corrects="dynamics.eq-56",
+    relation=Equal(), all_sizes=True, exact=True, of_project=True, corrects="dynamics.eq-56",
+    hypotheses=(orthonormal_columns("U", stated=ORTHONORMAL_BLOCKS.text), symmetric("N", stated="N is symmetric")),
 )  # fmt: skip
 
 
@@ -387,7 +387,7 @@ def _(arrays: dict[str, Any], sizes: dict[str, int], rng: Any) -> None:
 
 EQ_56_SYMMETRIC.mutant("without beta, as Eq. (56) is printed", "-2 * beta -> -2")
 EQ_56_SYMMETRIC.mutant("Z_hi dropped", normalised=False)
-EQ_56_SYMMETRIC.mutant("first head only", "orthogonal_products(U, N, H) -> orthogonal_products(U, N, H)[:1]")
+EQ_56_SYMMETRIC.mutant("first head only", "orthogonal_products(U, N, H) -> [orthogonal_products(U, N, H)[0]]")
 
 
 MULTI_HEAD = Claim(DYNAMICS, "dynamics.prop-4.2-integrated",

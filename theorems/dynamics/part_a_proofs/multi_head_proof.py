@@ -5,6 +5,7 @@ Surprising: the gradient (48) is wrong for the asymmetric heads that the conditi
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -17,10 +18,14 @@ from theorems.dynamics.part_4_energy.multi_head import (
     two_tokens_two_heads, whole_blocks,
 )  # fmt: skip
 from theorems.matrices import orthogonal_matrix
-from verify.matrix import added, concatenate, exp, mapped, parts, rational, row_sums, softmax, total, zeros
+from verify.matrix import (
+    added, basis_vector, concatenate, each, exp, mapped, ones, parts, rational, row_sums, softmax, total, zeros,
+)  # fmt: skip
 from verify.oracles import jacobian
 from verify.vocabulary import Claim, Equal
+from verify.vocabulary.hypotheses import orthonormal_columns
 
+ORTHONORMAL = (orthonormal_columns("U", stated=ORTHONORMAL_BLOCKS.text),)
 CONDITION = r"\Delta_h as in (49), with the values W_h^V = (A_h^\top + A_h)/2"
 
 
@@ -248,7 +253,7 @@ EQS_53_54.mutant("factor 2 dropped", factor=-1)
 EQS_53_54.mutant("Z_hi dropped", weighted=False)
 
 
-EQS_54_56 = Claim(EXACT_PROOF, "dynamics.eq-54-56", label="Step (54)->(55)->(56)",
+EQS_54_56 = Claim(EXACT_PROOF, "dynamics.eq-54-56", label="Step (54)->(55)->(56)", hypotheses=ORTHONORMAL,
     statement=r"""
         -2\sum_i\Big(\sum_hZ_{h,i}\Delta_{h[i,:]}\cdot\sum_h\Delta_{h[i,:]}\Big)=-2\sum_i\sum_hZ_{h,i}\|\Delta_{h[i,:]}
         \|^2\le0""",
@@ -267,7 +272,7 @@ def squares_of_outputs(X: Tokens, U: SharedBasis, beta: Beta, H: Heads) -> Any:
 
 EQS_54_56.oracle(lambda X, U, beta, H: _weighted(X, U, beta, H, -2))
 EQS_54_56.mutant("Z_hi dropped", normalised=False)
-EQS_54_56.mutant("first head only", "products(U, H) -> products(U, H)[:1]")
+EQS_54_56.mutant("first head only", "products(U, H) -> [products(U, H)[0]]")
 
 
 EQ_56 = Claim(PRINTED_VALUES, "dynamics.eq-56", label="Eq. (56) as the value of dE_multi/dt",
@@ -305,7 +310,7 @@ EQS_58_59 = Claim(DYNAMICS, "dynamics.eq-58-59", label="Eqs. (58)-(59)",
     statement=r"""A_h^\top A_{h'}=U_{2,h}U_{1,h}^\top U_{1,h'}U_{2,h'}^\top=O,\quad A_hA_{h'}=U_{1,h}U_{2,h}^\top
         U_{1,h'}U_{2,h'}^\top=O\quad(h\ne h')""",
     assumptions=[ORTHONORMAL_BLOCKS],
-    relation=Equal(), sizes={"D": (4, 8), "H": (2, 2)}, where=whole_blocks, exact=True,
+    relation=Equal(), sizes={"D": (4, 8), "H": (2, 2)}, where=whole_blocks, exact=True, hypotheses=ORTHONORMAL,
 )  # fmt: skip
 
 
@@ -315,15 +320,25 @@ def orthonormal_blocks_alone(G: SharedBasis, H: Heads) -> dict[str, Any]:
     return {"U": orthogonal_matrix(G), "H": H}
 
 
+def _between_heads(H: int, pair: Callable[[int, int], Any], distinct: bool = True) -> Any:
+    """pair(h, h') for all h and h' on top of each other; zeros in the place of pair(h, h) if `distinct`."""
+
+    def entry(h: int, k: int) -> Any:
+        return pair(h, k) * (ones(1, 1) - basis_vector(H, h).T @ basis_vector(H, k)) if distinct else pair(h, k)
+
+    return concatenate(each(H, lambda h: concatenate(each(H, lambda k: entry(h, k)), axis=0)), axis=0)
+
+
 @EQS_58_59.formula
 def products_of_heads(U: SharedBasis, H: Heads) -> Any:
-    """A_1^T A_2 above A_1 A_2, shape (2 D, D)."""
-    first, second = products(U, H)
-    return concatenate([first.T @ second, first @ second], axis=0)
+    """A_h^T A_h' for all h and h' but h = h', above A_h A_h', shape (2 H^2 D, D)."""
+    A = products(U, H)
+    pairs = (lambda h, k: A[h].T @ A[k]), (lambda h, k: A[h] @ A[k])
+    return concatenate([_between_heads(H, pair) for pair in pairs], axis=0)
 
 
-EQS_58_59.oracle(lambda U: zeros(2 * U.shape[0], U.shape[0]))
-EQS_58_59.mutant("a head with itself", "second -> first")
+EQS_58_59.oracle(lambda U, H: concatenate([zeros(H * H * U.shape[0], U.shape[0])] * 2, axis=0))
+EQS_58_59.mutant("a head with itself", distinct=False)
 EQS_58_59.mutant("a block shared by both heads", "products(U, H) -> _sharing_a_block(U)")
 
 
@@ -332,30 +347,27 @@ EQ_66 = Claim(MULTI_HEAD_ATTENTION, "dynamics.eq-66", label="Eqs. (60)-(66)",
         X_{[i,:]}^\top A_hX_{[j,:]})}{Z_{h,i}}X_{[j,:]}\Big)^\top(A_h^\top+A_h)(A_{h'}+A_{h'}^\top)
         \sum_j\frac{\exp(\beta X_{[i,:]}^\top A_{h'}X_{[j,:]})}{Z_{h',i}}X_{[j,:]}/4=0\quad(h\ne h')""",
     assumptions=[CONDITION],
-    relation=Equal(), sizes={"S": (1, 3), "D": (4, 8), "H": (2, 2)}, exact=True,
+    relation=Equal(), sizes={"S": (1, 3), "D": (4, 8), "H": (2, 2)}, exact=True, hypotheses=ORTHONORMAL,
     uses=("dynamics.eq-49", "dynamics.eq-58-59"),
 )  # fmt: skip
 
 
-def _inner_products(X: Any, A: list[Any], V: list[Any], beta: Any, pair: tuple[int, int] = (0, 1)) -> Any:
-    """Delta_hi . Delta_h'i above m_hi^T (A_h^T + A_h)(A_h' + A_h'^T) m_h'i / 4, m_hi the attended mean; shape (2 S, 1)."""
-    h, k = pair
-    outputs = head_outputs(X, A, V, beta)
-    means = [softmax(X @ B @ X.T * beta) @ X for B in A]
-    middle = (A[h].T + A[h]) @ (A[k] + A[k].T)
-    return concatenate(
-        [row_sums(outputs[h] * outputs[k]), row_sums((means[h] @ middle) * means[k]) * rational(1, 4)], axis=0
-    )
-
-
 @EQ_66.formula
 def products_of_head_outputs(X: Tokens, U: SharedBasis, beta: Beta, H: Heads) -> Any:
-    """Delta_1i . Delta_2i for every token, as it is and as Eqs. (64)-(65) have it, shape (2 S, 1)."""
+    """Delta_hi . Delta_h'i for every token and all h and h' but h = h', as it is and as Eqs. (64)-(65) have it,
+    m_hi^T (A_h^T + A_h)(A_h' + A_h'^T) m_h'i / 4 with m_hi the attended mean; shape (2 H^2 S, 1)."""
     A = products(U, H)
-    return _inner_products(X, A, symmetric_parts(A), beta)
+    outputs = head_outputs(X, A, symmetric_parts(A), beta)
+    means = mapped(lambda B: softmax(X @ B @ X.T * beta) @ X, A)
+
+    def by_means(h: int, k: int) -> Any:
+        return row_sums((means[h] @ (A[h].T + A[h]) @ (A[k] + A[k].T)) * means[k]) * rational(1, 4)
+
+    pairs = (lambda h, k: row_sums(outputs[h] * outputs[k])), by_means
+    return concatenate([_between_heads(H, pair) for pair in pairs], axis=0)
 
 
-EQ_66.oracle(lambda X: zeros(2 * X.shape[0], 1))
-EQ_66.mutant("a head with itself", pair=(0, 0))
+EQ_66.oracle(lambda X, H: concatenate([zeros(H * H * X.shape[0], 1)] * 2, axis=0))
+EQ_66.mutant("a head with itself", distinct=False)
 EQ_66.mutant("values shared by the heads", "symmetric_parts(A) -> symmetric_parts(A[:1] * 2)")
 EQ_66.mutant("a block shared by both heads", "products(U, H) -> _sharing_a_block(U)")

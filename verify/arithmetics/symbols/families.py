@@ -28,7 +28,7 @@ class Family(Formal):
 
     def __getitem__(self, item: Any) -> Indexed:
         if isinstance(item, int) and item == 0:
-            return added(mapped(lambda entry: entry * identity(self.index.size)[0, self.index], self))
+            return over(self.entry * identity(self.index.size)[0, self.index], self.index)
         if not isinstance(item, Index):
             raise ArithmeticUnsupported(f"the entry {item!r} of {self.index.size} matrices")
         if item.size != self.index.size:
@@ -67,10 +67,12 @@ def _tree_at(tree: Tree, old: Index, new: Index) -> Tree:
 
 
 def mapped(function: Callable[..., Any], *families: Any) -> Any:
-    """A function of the matrices of one or several families."""
+    """A function of the matrices of one or several families, or lists."""
+    if not any(isinstance(family, Family) for family in families):
+        return [function(*matrices) for matrices in zip(*families, strict=True)]
     if not all(isinstance(family, Family) for family in families):
         raise ArithmeticUnsupported("a function of families and of lists together")
-    index = families[0].index
+    index = Index(families[0].index.size)  # of its own: the function may map the same family again
     return Family(index, _one(function(*(family[index] for family in families))))
 
 
