@@ -29,6 +29,7 @@ from verify.checks.record import SEPARATION, UPHELD, VIOLATED, Record, blank, sc
 from verify.checks.settings import Settings
 from verify.vocabulary.claims import PROVABLE, Claim
 from verify.vocabulary.errors import InputError
+from verify.vocabulary.hypotheses import NORMAL_ENTRIES, Hypothesis
 from verify.vocabulary.relations import HasStructure
 from verify.vocabulary.shapes import Real, Shape, Size, Spec, parameter_names
 
@@ -154,7 +155,7 @@ def prove_claim(claim: Claim) -> Proof:
     try:
         formula, oracle, mutants = sides_of(claim)
         operands = inputs_of(claim)
-        given = [hypothesis_on(item.of, item.property, _tensor_sizes(operands, item.of)) for item in claim.hypotheses]
+        given = [hypothesis_on(item.of, item.property, _sizes_of(operands, item)) for item in claim.hypotheses]
     except Exception as error:  # whatever goes wrong, it is not proved
         return Proof(False, f"{type(error).__name__}: {error}")
     proof = prove(
@@ -166,10 +167,13 @@ def prove_claim(claim: Claim) -> Proof:
     return proof
 
 
-def _tensor_sizes(operands: Mapping[str, Any], name: str) -> tuple[Any, ...]:
-    if not isinstance(operands.get(name), Indexed):
-        raise InputError("hypothesis", f"one of the matrices {sorted(operands)}", name)
-    return operands[name].value.slots
+def _sizes_of(operands: Mapping[str, Any], item: Hypothesis) -> tuple[Any, ...]:
+    """The sizes of the input that a hypothesis is on; an expectation knows those of its matrices."""
+    if item.property == NORMAL_ENTRIES:
+        return ()
+    if not isinstance(operands.get(item.of), Indexed):
+        raise InputError("hypothesis", f"one of the matrices {sorted(operands)}", item.of)
+    return operands[item.of].value.slots
 
 
 def _zero_like(value: Any) -> Any:
@@ -215,7 +219,7 @@ def spot_check(claim: Claim, proof: Proof, sizes: Mapping[str, int], seed: int) 
 
     `mutants` gives the largest entry that the terms left by each comparable mutant add up to, relative to the same scale.
     """
-    rng = np.random.default_rng([seed, zlib.crc32(claim.id.encode())])
+    rng = np.random.default_rng([seed, zlib.crc32(claim.id.encode()), *sizes.values()])
     formula, oracle, _ = sides_of(claim)
     found = SpotCheck(dict(sizes), np.inf, {})
     for _ in range(TRIES):

@@ -7,6 +7,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+#: Of a matrix over which an expectation is taken, no input of the claim's functions.
+NORMAL_ENTRIES = "has independent normal entries"
+
 
 @dataclass(frozen=True)
 class Hypothesis:
@@ -28,6 +31,11 @@ def orthonormal_columns(of: str, stated: str) -> Hypothesis:
 def orthonormal_rows(of: str, stated: str) -> Hypothesis:
     """W W^T = I."""
     return Hypothesis("has orthonormal rows", of, stated)
+
+
+def normal_entries(of: str, stated: str) -> Hypothesis:
+    """Independent normal entries of mean 0, of one variance; `of` is a name over which an expectation is taken."""
+    return Hypothesis(NORMAL_ENTRIES, of, stated)
 
 
 def unit_rows(of: str, stated: str) -> Hypothesis:

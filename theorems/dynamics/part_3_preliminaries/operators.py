@@ -41,7 +41,9 @@ def summed_heads(
 
 
 CONCATENATED_HEADS.oracle(multi_head_attention)
-CONCATENATED_HEADS.mutant("the next head's block of W^O", "parts(W_O, H, 0) -> parts(W_O, H, 0)[1:] + parts(W_O, H, 0)[:1]")
+CONCATENATED_HEADS.mutant(
+    "the next head's block of W^O", "parts(W_O, H, 0) -> parts(W_O, H, 0)[1:] + parts(W_O, H, 0)[:1]"
+)
 CONCATENATED_HEADS.mutant("blocks of columns of W^O, transposed", "parts(W_O, H, 0) -> parts(W_O.T, H, 0)")
 CONCATENATED_HEADS.mutant("query and key exchanged", "W_Q -> W_K; W_K -> W_Q")
 

@@ -151,9 +151,7 @@ def commutators_with_head_projections(W_V: SquareWeights, W_O: SquareWeights, H:
     return concatenate(mapped(lambda B: B @ B.T @ M - M @ B @ B.T, parts(W_V, H, 1)), axis=0)
 
 
-EQ_19_COMMUTATOR.oracle(
-    lambda W_V, W_O, H: concatenate(mapped(lambda M: M - M.T, head_products(W_V, W_O, H)), axis=0)
-)
+EQ_19_COMMUTATOR.oracle(lambda W_V, W_O, H: concatenate(mapped(lambda M: M - M.T, head_products(W_V, W_O, H)), axis=0))
 EQ_19_COMMUTATOR.mutant("anticommutator", "B @ B.T @ M - M @ B @ B.T -> B @ B.T @ M + M @ B @ B.T")
 EQ_19_COMMUTATOR.mutant("sign", lambda value: -value)
 

@@ -144,6 +144,7 @@ EQ_93_OUTPUT = Claim(ALL_HEADS, "dynamics.eq-93-output", label="Eq. (93) with ou
 
 def value_part(X: Any, W_Q: Any, W_K: Any, W_V: Any, W_O: Any, beta: Any, H: int, transposed: bool = True) -> Any:
     """sum_h P_h (x) (W_h^V W_h^O)^T, shape (S D, S D)."""
+
     def term(P: Any, M: Any) -> Any:
         return kron(P, M.T if transposed else M)
 

@@ -9,6 +9,7 @@ from verify.arithmetics.symbols.heads import Size, delta, tensor
 from verify.arithmetics.symbols.rules import occurrences
 from verify.arithmetics.symbols.sums import Product, Rule
 from verify.vocabulary.errors import ArithmeticUnsupported, InputError
+from verify.vocabulary.hypotheses import NORMAL_ENTRIES
 
 
 @dataclass(frozen=True)
@@ -17,10 +18,11 @@ class Hypothesis:
 
     name: str
     rule: Rule
+    kinds: frozenset[str] = frozenset({"tensor"})
 
     def rules(self) -> list[tuple[str, frozenset[str], Rule]]:
         """The rule as the rewriting of products takes it."""
-        return [(self.name, frozenset({"tensor"}), self.rule)]
+        return [(self.name, self.kinds, self.rule)]
 
 
 #: Given the positions in a product of two factors of the tensor, whose indices are given too, and how often each index
@@ -119,8 +121,15 @@ def skew(name: str) -> Hypothesis:
     return Hypothesis(f"{name} is skew", _with_symmetry(name, -1))
 
 
+def normal_entries(name: str) -> Hypothesis:
+    """Leave to pair equal entries in an expectation over W; nothing is rewritten by it."""
+    return Hypothesis(f"{name} {NORMAL_ENTRIES}", lambda product, slots: None, frozenset())
+
+
 def hypothesis_on(name: str, wanted: str, sizes: Sequence[Size]) -> Hypothesis:
     """The hypothesis that the tensor `name` with these sizes has the property `wanted`, such as "is skew"."""
+    if wanted == NORMAL_ENTRIES:
+        return normal_entries(name)
     if len(sizes) != 2:
         raise InputError(name, f"two indices, for that it {wanted}", f"sizes {tuple(sizes)}")
     if wanted in ("is symmetric", "is skew", "is idempotent") and sizes[0] != sizes[1]:

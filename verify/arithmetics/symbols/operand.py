@@ -172,7 +172,9 @@ class Indexed(Formal):
         count = len(self.value.slots)
         out = [label for old in range(count) for label in ((-1, -2) if old == slot else (old,))]
         value = contract([(self.value, range(count)), (single(made, (0, 1, 2), made.sizes), [slot, -1, -2])], out)
-        return Indexed(value, [n + (slot in g) for n, g in zip(self.axes, self.groups, strict=True)], self.bound, self.tree)
+        return Indexed(
+            value, [n + (slot in g) for n, g in zip(self.axes, self.groups, strict=True)], self.bound, self.tree
+        )
 
     # -- products, sums ------------------------------------------------------------------------------------------------
 
@@ -373,7 +375,9 @@ class Indexed(Formal):
                 continue
             if at == 0 and not isinstance(at, Index):  # the first of an axis is the first in each of its indices
                 sizes = [self.value.slots[slot] for slot in group]
-                extra += [(single(unit(size, 0), (0,), (size,)), [slot]) for size, slot in zip(sizes, group, strict=True)]
+                extra += [
+                    (single(unit(size, 0), (0,), (size,)), [slot]) for size, slot in zip(sizes, group, strict=True)
+                ]
                 continue
             if len(group) > 1:
                 raise ArithmeticUnsupported(f"one row of an axis that groups {len(group)} indices")
@@ -448,14 +452,10 @@ def common(left: Indexed, axis: int, right: Indexed, other: int) -> tuple[Indexe
             break
         a, b = one[position], two[position]
         if a != b:
-            if divides(b, a):
+            if divides(b, a) or sympy.Mul(*two[position:]) == a:
                 left = left.split(left.groups[axis][position], b)
-            elif divides(a, b):
+            elif divides(a, b) or sympy.Mul(*one[position:]) == b:
                 right = right.split(right.groups[other][position], a)
-            elif sympy.Mul(*one[position:]) == b:
-                right = right.split(right.groups[other][position], a)
-            elif sympy.Mul(*two[position:]) == a:
-                left = left.split(left.groups[axis][position], b)
             else:
                 break
         position += 1
