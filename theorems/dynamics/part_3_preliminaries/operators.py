@@ -24,7 +24,7 @@ CONCATENATED_HEADS = Claim(DYNAMICS, "dynamics.eq-1-concat", label="Eqs. (1)-(2)
         "D_H = D/H; softmax acts on rows",
         "W_h^O is the h-th block of D_H rows of W^O (implicit in Eqs. (15) and (19))",
     ],
-    relation=Equal(), sizes={"S": (1, 3), "D": (1, 6), "H": (1, 3)}, where=heads_fit, exact=True,
+    relation=Equal(), all_sizes=True, sizes={"S": (1, 3), "D": (1, 6), "H": (1, 3)}, where=heads_fit, exact=True,
 )  # fmt: skip
 
 

@@ -269,7 +269,8 @@ QUADRATIC_DRIVE = Claim(DYNAMICS, "dynamics.sec-6.3-quadratic-drive",
     statement=r"\operatorname{vec}(\operatorname{MSA}(X))=J_tx_t\ \Rightarrow\ -\operatorname{Tr}(X^\top"
     r"\operatorname{MSA}(X))=-x_t^\top S_tx_t/2,\ S_t=J_t+J_t^\top,\ J_t=\partial\operatorname{MSA}(X)/\partial X",
     assumptions=[r"the approximation taken as an equality: MSA(X) replaced by J_t x_t; \Delta X = MSA(X), Eq. (9) without C"],
-    relation=Equal(), sizes={"S": (1, 3), "D": (1, 4), "H": (1, 2)}, where=heads_fit, exact=True, of_project=True,
+    relation=Equal(), all_sizes=True, sizes={"S": (1, 3), "D": (1, 4), "H": (1, 2)}, where=heads_fit, exact=True,
+    of_project=True,
     corrects="dynamics.sec-6.3-quadratic",
     note="How good the approximation is: dynamics.b.5-alignment gives J x - vec(MSA(X)) exactly.",
 )  # fmt: skip

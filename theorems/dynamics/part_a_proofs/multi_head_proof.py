@@ -100,7 +100,7 @@ EQ_48.mutant("factor two", factor=-2)
 EQ_48_CORRECTED = Claim(EXACT_PROOF, "dynamics.eq-48-corrected", label="Eq. (48) for any heads",
     statement=r"""\frac{\partial E_{\text{multi}}}{\partial X_{[i,:]}}=-\beta\sum_h\sum_j\big(\exp(\beta X_{[i,:]}^\top
         A_hX_{[j,:]})A_h+\exp(\beta X_{[j,:]}^\top A_hX_{[i,:]})A_h^\top\big)X_{[j,:]}""",
-    relation=Equal(), of_project=True, corrects="dynamics.eq-48",
+    relation=Equal(), all_sizes=True, of_project=True, corrects="dynamics.eq-48",
 )  # fmt: skip
 
 
@@ -165,7 +165,7 @@ EQ_49_CORRECTED = Claim(EXACT_PROOF, "dynamics.eq-49-corrected", label="Eq. (49)
         A_hX_{[j,:]})}{Z_{h,i}}(A_h^\top+A_h)X_{[j,:]}/2,\quad Z_{h,i}=\sum_{j'}\exp(\beta X_{[i,:]}^\top A_hX_{[j',:]})
         """,
     assumptions=[r"\Delta_h = softmax(\beta X A_h X^\top) X W_h^V"],
-    relation=Equal(), of_project=True, corrects="dynamics.eq-49",
+    relation=Equal(), all_sizes=True, of_project=True, corrects="dynamics.eq-49",
 )  # fmt: skip
 
 
@@ -207,7 +207,7 @@ EQ_52_CORRECTED = Claim(EXACT_PROOF, "dynamics.eq-52-corrected", label="Eq. (52)
     statement=r"""\frac{dE_{\text{multi}}}{dt}=\sum_i\frac{\partial E_{\text{multi}}}{\partial X_{[i,:]}}\cdot\sum_h
         \Delta_{h[i,:]}""",
     assumptions=[r"dX/dt = \sum_h SA_h(X)", CONDITION],
-    relation=Equal(), of_project=True, corrects="dynamics.eq-52",
+    relation=Equal(), all_sizes=True, of_project=True, corrects="dynamics.eq-52",
 )  # fmt: skip
 
 
@@ -227,7 +227,7 @@ EQS_53_54 = Claim(EXACT_PROOF, "dynamics.eq-53-54", label="Step (53)->(54)",
         -\sum_i\Big(\sum_h\sum_j\exp(\beta X_{[i,:]}^\top A_hX_{[j,:]})(A_h^\top+A_h)X_{[j,:]}\cdot\sum_h\Delta_{h[i,:]}
         \Big)=-2\sum_i\Big(\sum_hZ_{h,i}\Delta_{h[i,:]}\cdot\sum_h\Delta_{h[i,:]}\Big)""",
     assumptions=[r"\Delta_h as in (49)"],
-    relation=Equal(), uses=("dynamics.eq-49",),
+    relation=Equal(), all_sizes=True, uses=("dynamics.eq-49",),
 )  # fmt: skip
 
 
@@ -258,7 +258,7 @@ EQS_54_56 = Claim(EXACT_PROOF, "dynamics.eq-54-56", label="Step (54)->(55)->(56)
         -2\sum_i\Big(\sum_hZ_{h,i}\Delta_{h[i,:]}\cdot\sum_h\Delta_{h[i,:]}\Big)=-2\sum_i\sum_hZ_{h,i}\|\Delta_{h[i,:]}
         \|^2\le0""",
     assumptions=[r"\Delta_h as in (49)"],
-    relation=Equal(), uses=("dynamics.eq-49", "dynamics.eq-66"),
+    relation=Equal(), all_sizes=True, uses=("dynamics.eq-49", "dynamics.eq-66"),
     note="The right-hand side is minus twice a sum of squares with positive weights; only the equality needs a check.",
 )  # fmt: skip
 
@@ -310,7 +310,8 @@ EQS_58_59 = Claim(DYNAMICS, "dynamics.eq-58-59", label="Eqs. (58)-(59)",
     statement=r"""A_h^\top A_{h'}=U_{2,h}U_{1,h}^\top U_{1,h'}U_{2,h'}^\top=O,\quad A_hA_{h'}=U_{1,h}U_{2,h}^\top
         U_{1,h'}U_{2,h'}^\top=O\quad(h\ne h')""",
     assumptions=[ORTHONORMAL_BLOCKS],
-    relation=Equal(), sizes={"D": (4, 8), "H": (2, 2)}, where=whole_blocks, exact=True, hypotheses=ORTHONORMAL,
+    relation=Equal(), all_sizes=True, sizes={"D": (4, 8), "H": (2, 2)}, where=whole_blocks, exact=True,
+    hypotheses=ORTHONORMAL,
 )  # fmt: skip
 
 
@@ -347,7 +348,7 @@ EQ_66 = Claim(MULTI_HEAD_ATTENTION, "dynamics.eq-66", label="Eqs. (60)-(66)",
         X_{[i,:]}^\top A_hX_{[j,:]})}{Z_{h,i}}X_{[j,:]}\Big)^\top(A_h^\top+A_h)(A_{h'}+A_{h'}^\top)
         \sum_j\frac{\exp(\beta X_{[i,:]}^\top A_{h'}X_{[j,:]})}{Z_{h',i}}X_{[j,:]}/4=0\quad(h\ne h')""",
     assumptions=[CONDITION],
-    relation=Equal(), sizes={"S": (1, 3), "D": (4, 8), "H": (2, 2)}, exact=True, hypotheses=ORTHONORMAL,
+    relation=Equal(), all_sizes=True, sizes={"S": (1, 3), "D": (4, 8), "H": (2, 2)}, exact=True, hypotheses=ORTHONORMAL,
     uses=("dynamics.eq-49", "dynamics.eq-58-59"),
 )  # fmt: skip
 
