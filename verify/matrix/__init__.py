@@ -6,7 +6,7 @@ that does not exist in an arithmetic raises `verify.vocabulary.ArithmeticUnsuppo
 
 from verify.arithmetics import absolute, exp, log, maximum, rational, relu, sqrt, step, total
 from verify.matrix.functions import expm, normalize_rows, row_norms, row_sums, softmax
-from verify.matrix.indexing import added, each, indexed, mapped, parts, summed
+from verify.matrix.indexing import added, each, indexed, mapped, parts, parts_of_width, summed
 from verify.matrix.layout import (
     COLUMN,
     ROW,
@@ -81,6 +81,7 @@ __all__ = [
     "normalize_rows",
     "ones",
     "parts",
+    "parts_of_width",
     "rational",
     "relu",
     "row_norms",

@@ -91,9 +91,16 @@ def parts(M: Any, count: Any, axis: int) -> Any:
     size = M.shape[axis]
     if count < 1 or size % count:
         raise InputError("count", f"a divisor of the size {size} of axis {axis}", repr(count))
-    width = size // count
-    at = [slice(k * width, (k + 1) * width) for k in range(count)]
-    return [M[(slice(None),) * axis + (here,)] for here in at]
+    return parts_of_width(M, size // count, axis)
+
+
+@primitive
+def parts_of_width(M: Any, width: Any, axis: int) -> Any:
+    """The parts of equal size `width` that M consists of along an axis, as `parts` gives them."""
+    size = M.shape[axis]
+    if width < 1 or size % width:
+        raise InputError("width", f"a divisor of the size {size} of axis {axis}", repr(width))
+    return [M[(slice(None),) * axis + (slice(k, k + width),)] for k in range(0, size, width)]
 
 
 @primitive

@@ -15,6 +15,7 @@ from theorems.dynamics.definitions import (
 from theorems.dynamics.settings import NO_ZERO_ROW, SPHERE, Radii, gain_and_rows, heads_fit, rows_of_rational_norm
 from verify.matrix import added, concatenate, each, eye, mapped, parts, rational, row_norms, row_sums, sqrt
 from verify.vocabulary import Claim, Equal, HasStructure, Setting
+from verify.vocabulary.hypotheses import unit_rows as has_unit_rows
 
 CONCATENATED_HEADS = Claim(DYNAMICS, "dynamics.eq-1-concat", label="Eqs. (1)-(2) with W_h^O of Eqs. (15),(19)",
     statement=r"""\operatorname{MSA}(X)=\operatorname{Concat}(\operatorname{SA}_1(X),\ldots,\operatorname{SA}_H(X))W^O=
@@ -54,7 +55,8 @@ OPERATORS = Claim(SPHERE, "dynamics.eq-5-operators", label="Eq. (5) and text",
     statement=r"""\Pi(Y)_{[i,:]}=Y_{[i,:]}/\|Y_{[i,:]}\|,\quad \operatorname{Proj}_X(Y)_{[i,:]}=(I_D-X_{[i,:]}X_{[i,:]}^
         \top)Y_{[i,:]};\quad \|\Pi(Y)_{[i,:]}\|=1,\ \langle X_{[i,:]},\operatorname{Proj}_X(Y)_{[i,:]}\rangle=0""",
     assumptions=[NO_ZERO_ROW],
-    relation=HasStructure(), sizes={"S": (1, 4), "D": (1, 5)}, exact=True,
+    relation=HasStructure(), all_sizes=True, sizes={"S": (1, 4), "D": (1, 5)}, exact=True,
+    hypotheses=(has_unit_rows("X", stated=r"\|X_{[i,:]}\| = 1 for every token i"),),
 )  # fmt: skip
 
 

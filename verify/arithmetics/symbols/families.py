@@ -7,6 +7,8 @@ import operator
 from collections.abc import Callable
 from typing import Any
 
+import sympy
+
 from verify.arithmetics.formal import Formal, register_forms
 from verify.arithmetics.symbols.blocks import Blocks
 from verify.arithmetics.symbols.operand import Index, Indexed, Tree, identity, lifted
@@ -117,6 +119,11 @@ def parts(M: Any, count: Any, axis: int) -> Any:
     return Family(index, entry)
 
 
+def parts_of_width(M: Any, width: Any, axis: int) -> Any:
+    """The parts of an axis of this size each."""
+    return parts(M, sympy.sympify(M.shape[axis]) / size_of("width", width), axis)
+
+
 def _part_key(axis: int, index: Index) -> tuple[Any, ...]:
     return (slice(None),) * axis + (index,)
 
@@ -128,4 +135,4 @@ def _one(operand: Any) -> Indexed:
     return found
 
 
-register_forms({"mapped": mapped, "added": added, "parts": parts})
+register_forms({"mapped": mapped, "added": added, "parts": parts, "parts_of_width": parts_of_width})
