@@ -1,9 +1,9 @@
 """Oracles: independent ways to a quantity, which theorems hold their formulas against.
 
-derivatives  Jacobians and Hessians by torch.func or by jets
-expectations moments of matrices of independent normal entries
-statistics   tests of laws, each of a stated false-alarm probability
-counting     operations and memory of an implementation, counted instead of timed
+derivatives   Jacobians and Hessians by torch.func or by jets
+expectations  moments of matrices of independent normal entries
+statistics    tests of laws, each of a stated false-alarm probability
+counting      operations and memory of an implementation, counted instead of timed
 """
 
 from verify.oracles.counting import Count, count
