@@ -18,11 +18,10 @@ class Hypothesis:
 
     name: str
     rule: Rule
-    kinds: frozenset[str] = frozenset({"tensor"})
 
     def rules(self) -> list[tuple[str, frozenset[str], Rule]]:
         """The rule as the rewriting of products takes it."""
-        return [(self.name, self.kinds, self.rule)]
+        return [(self.name, frozenset({"tensor"}), self.rule)]
 
 
 #: Given the positions in a product of two factors of the tensor, whose indices are given too, and how often each index
@@ -123,7 +122,7 @@ def skew(name: str) -> Hypothesis:
 
 def normal_entries(name: str) -> Hypothesis:
     """Leave to pair equal entries in an expectation over W; nothing is rewritten by it."""
-    return Hypothesis(f"{name} {NORMAL_ENTRIES}", lambda product, slots: None, frozenset())
+    return Hypothesis(f"{name} {NORMAL_ENTRIES}", lambda product, slots: None)
 
 
 def hypothesis_on(name: str, wanted: str, sizes: Sequence[Size]) -> Hypothesis:
