@@ -69,7 +69,9 @@ def in_symbols(f: Any, A: np.ndarray, columns: int) -> np.ndarray:
     with extra_rules([rule for name in VARIANCES for rule in granted(name).rules()]):
         found = expectation(f, **normals(f, len(A), d))(A=named("A", len(A), len(A)))
     shape = (len(A), d) if f is odd else (1, 1) if f is first_row_cubed else A.shape
-    return float_values(found, Point({d: columns}, {"A": A})).reshape([columns if size is d else size for size in shape])
+    return float_values(found, Point({d: columns}, {"A": A})).reshape(
+        [columns if size is d else size for size in shape]
+    )
 
 
 def difference(name: str, rows: int, columns: int) -> float:

@@ -84,7 +84,9 @@ def disagreement(function: Callable[..., Any], drawn: tuple[int, int, int]) -> f
     point = Point({SIZES[letter]: size for letter, size in sizes.items()}, arrays)
     floats = np.asarray(function(**plain)).reshape(-1)
     found = float_values(function(**formal), point)
-    return float(np.abs(found - floats).max() / max(1.0, np.abs(floats).max())) if found.shape == floats.shape else np.inf
+    return (
+        float(np.abs(found - floats).max() / max(1.0, np.abs(floats).max())) if found.shape == floats.shape else np.inf
+    )
 
 
 @pytest.mark.parametrize("name", sorted(EXPRESSIONS))
@@ -136,7 +138,9 @@ def heads_claim(**options: Any) -> Claim:
     claim = toy("heads", Equal(), all_sizes=True, **options)
 
     @claim.formula
-    def by_heads(V: Annotated[Any, Shape("D", "D")], O: Annotated[Any, Shape("D", "D")], H: Annotated[int, Size("H")]) -> Any:
+    def by_heads(
+        V: Annotated[Any, Shape("D", "D")], O: Annotated[Any, Shape("D", "D")], H: Annotated[int, Size("H")]
+    ) -> Any:
         return added(mapped(lambda v, o: v @ o, parts(V, H, 1), parts(O, H, 0)))
 
     claim.oracle(lambda V, O: V @ O)

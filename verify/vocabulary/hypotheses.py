@@ -10,6 +10,9 @@ from dataclasses import dataclass
 #: Of a matrix over which an expectation is taken, no input of the claim's functions.
 NORMAL_ENTRIES = "has independent normal entries"
 
+#: Before the name of the size of the parts.
+UNIT_PARTS = "has unit parts of width "
+
 
 @dataclass(frozen=True)
 class Hypothesis:
@@ -41,6 +44,16 @@ def normal_entries(of: str, stated: str) -> Hypothesis:
 def unit_rows(of: str, stated: str) -> Hypothesis:
     """Every row has Euclidean norm 1."""
     return Hypothesis("has unit rows", of, stated)
+
+
+def unit_parts(of: str, width: str, stated: str) -> Hypothesis:
+    """Every row consists of parts of `width` entries, a named size, of Euclidean norm 1."""
+    return Hypothesis(UNIT_PARTS + width, of, stated)
+
+
+def skew_blocks(of: str, stated: str) -> Hypothesis:
+    """Square blocks on top of each other, each with S^T = -S."""
+    return Hypothesis("has skew blocks", of, stated)
 
 
 def symmetric(of: str, stated: str) -> Hypothesis:

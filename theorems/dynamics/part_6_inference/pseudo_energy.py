@@ -14,13 +14,14 @@ from theorems.dynamics.definitions import (
 )  # fmt: skip
 from theorems.dynamics.part_3_preliminaries.oscillator_update import akorn_increment
 from theorems.dynamics.part_c_details.oscillators import (
-    UNIT_OSCILLATORS, Frequencies, antisymmetric_blocks, oscillator_normalisation, split,
+    UNIT_OSCILLATORS, Frequencies, Stacked, antisymmetric_blocks, oscillator_normalisation, split,
 )  # fmt: skip
-from theorems.dynamics.settings import heads_fit
+from theorems.dynamics.settings import Width, heads_fit
 from theorems.matrices import orthogonal_matrix
 from verify.matrix import concatenate, diag, hadamard, rational, row_sums, trace, vec_r
 from verify.oracles import jacobian
 from verify.vocabulary import Assumption, AtMost, Claim, Equal, HasStructure, Reading, Real, Setting, Shape
+from verify.vocabulary.hypotheses import skew_blocks, unit_parts
 
 Step = Annotated[Any, Real(0.0, 2.0)]
 Coupling = Annotated[Any, Shape("n", "n")]
@@ -55,7 +56,10 @@ AKORN = Setting(
     sizes={"S": (1, 2), "D": (2, 4), "J": (1, 2), "N": (2, 3), "H": (1, 2)},
     where=lambda sizes: sizes["D"] == sizes["J"] * sizes["N"] and heads_fit(sizes),
     inputs=akorn,
-)
+    hypotheses=(
+        unit_parts("X", "N", stated=UNIT_OSCILLATORS.text), skew_blocks("Omega", stated=r"\Omega_j anti-symmetric"),
+    ),
+)  # fmt: skip
 
 PSEUDO = Claim(AKORN, "dynamics.sec-6.3-pseudo", label="Section 6.3, definition",
     statement=r"""E_{\text{pseudo}}(t):=-\operatorname{Tr}(X^{(t)\top}\Delta X^{(t)})\text{ is a quantity that AKOrN
@@ -96,7 +100,7 @@ def _allowed(
 
 @PSEUDO.formula
 def pseudo_energy_less_a_share_of_the_move(
-    X: Tokens, C: Tokens, Omega: Any, W_Q: QueryWeights, W_K: SquareWeights, W_V: SquareWeights, W_O: SquareWeights,
+    X: Tokens, C: Tokens, Omega: Stacked, W_Q: QueryWeights, W_K: SquareWeights, W_V: SquareWeights, W_O: SquareWeights,
     beta: Beta, eta: Step, H: Heads, N: int,
 ) -> Any:  # fmt: skip
     """E_pseudo(t) - 2^-20 |X(t+1) - X(t)|_F^2, shape (1, 1)."""
@@ -136,14 +140,14 @@ PSEUDO_ZERO = Claim(AKORN, "dynamics.sec-6.3-pseudo-zero",
     label="Section 6.3, the pseudo-energy with Delta X of Eq. (7)",
     statement=r"""E_{\text{pseudo}}(t)=-\operatorname{Tr}(X^{(t)\top}\Delta X^{(t)})=0\ \text{at every state of unit
         oscillators}""",
-    relation=HasStructure(), exact=True, of_project=True, uses=("dynamics.eq-97",),
+    relation=HasStructure(), all_sizes=True, exact=True, of_project=True, uses=("dynamics.eq-97",),
 )  # fmt: skip
 
 
 @PSEUDO_ZERO.formula
 def akorn_increment_of_attention(
-    X: Tokens, C: Tokens, Omega: Any, W_Q: QueryWeights, W_K: SquareWeights, W_V: SquareWeights, W_O: SquareWeights,
-    beta: Beta, H: Heads, N: int,
+    X: Tokens, C: Tokens, Omega: Stacked, W_Q: QueryWeights, W_K: SquareWeights, W_V: SquareWeights, W_O: SquareWeights,
+    beta: Beta, H: Heads, N: Width,
 ) -> Any:  # fmt: skip
     """Delta X, shape (S, D) (Eq. (7))."""
     return akorn_increment(X, C, Omega, multi_head_attention(X, W_Q, W_K, W_V, W_O, beta, H), N)
@@ -165,7 +169,7 @@ PSEUDO_DRIVE = Claim(AKORN, "dynamics.sec-6.3-pseudo-drive", label="Section 6.3,
         E(X):=-\operatorname{Tr}\big(X^\top(C+\operatorname{MSA}(X))\big)\ \Rightarrow\ \frac{dE}{dt}=-\operatorname{
         Tr}\big((C+\operatorname{MSA}(X)+J^\top X)^\top\Delta X\big)\text{ along }\Delta X\text{ of (7)},\
         J=\partial\operatorname{MSA}/\partial X""",
-    relation=Equal(), of_project=True, corrects="dynamics.sec-6.3-pseudo",
+    relation=Equal(), all_sizes=True, of_project=True, corrects="dynamics.sec-6.3-pseudo",
     note=r"""This E, with \Delta X as in Eq. (9), is the quantity that the text goes on with. It is not 0, and it can
         rise: it falls where J^\top X = MSA(X) and \Omega = O, up to the factor 2 that C lacks
         (dynamics.sec-6.3-kuramoto-input), and at the state X = (1, 0), C = (0, 3), J = [[0, -2], [-2, 0]] of one token
@@ -175,8 +179,8 @@ PSEUDO_DRIVE = Claim(AKORN, "dynamics.sec-6.3-pseudo-drive", label="Section 6.3,
 
 @PSEUDO_DRIVE.formula
 def rate_of_unprojected_pseudo_energy(
-    X: Tokens, C: Tokens, Omega: Any, W_Q: QueryWeights, W_K: SquareWeights, W_V: SquareWeights, W_O: SquareWeights,
-    beta: Beta, H: Heads, N: int,
+    X: Tokens, C: Tokens, Omega: Stacked, W_Q: QueryWeights, W_K: SquareWeights, W_V: SquareWeights, W_O: SquareWeights,
+    beta: Beta, H: Heads, N: Width,
 ) -> Any:  # fmt: skip
     """-Tr((C + MSA(X) + J^T X)^T Delta X), shape (1, 1)."""
     attended = multi_head_attention(X, W_Q, W_K, W_V, W_O, beta, H)

@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+import sympy
+
 from verify.arithmetics.symbols.heads import Size, delta, tensor
+from verify.arithmetics.symbols.part_hypotheses import skew_blocks_rule, unit_parts_rule
 from verify.arithmetics.symbols.rules import occurrences
 from verify.arithmetics.symbols.sums import Product, Rule
 from verify.vocabulary.errors import ArithmeticUnsupported, InputError
-from verify.vocabulary.hypotheses import NORMAL_ENTRIES
+from verify.vocabulary.hypotheses import NORMAL_ENTRIES, UNIT_PARTS
 
 
 @dataclass(frozen=True)
@@ -131,6 +134,9 @@ def hypothesis_on(name: str, wanted: str, sizes: Sequence[Size]) -> Hypothesis:
         return normal_entries(name)
     if len(sizes) != 2:
         raise InputError(name, f"two indices, for that it {wanted}", f"sizes {tuple(sizes)}")
+    if wanted.startswith(UNIT_PARTS):
+        width = sympy.Symbol(wanted.removeprefix(UNIT_PARTS), positive=True, integer=True)
+        return Hypothesis(f"{name} {wanted}", unit_parts_rule(name, width))
     if wanted in ("is symmetric", "is skew", "is idempotent") and sizes[0] != sizes[1]:
         raise InputError(name, f"a square matrix, for that it {wanted}", f"sizes {tuple(sizes)}")
     known: dict[str, Callable[[], Hypothesis]] = {
@@ -140,6 +146,7 @@ def hypothesis_on(name: str, wanted: str, sizes: Sequence[Size]) -> Hypothesis:
         "is symmetric": lambda: symmetric(name),
         "is skew": lambda: skew(name),
         "is idempotent": lambda: idempotent(name),
+        "has skew blocks": lambda: Hypothesis(f"{name} has skew blocks", skew_blocks_rule(name)),
     }
     if wanted not in known:
         raise ArithmeticUnsupported(f"the hypothesis that {name} {wanted} has no rule")
