@@ -18,7 +18,7 @@ from verify.arithmetics.symbols import named
 from verify.arithmetics.symbols.evaluation import Point
 from verify.arithmetics.symbols.hypotheses import normal_entries as granted
 from verify.arithmetics.symbols.proof import float_values
-from verify.arithmetics.symbols.sums import extra_rules, recording_rules
+from verify.arithmetics.symbols.sums import extra_rules
 from verify.checks.proofs import proved
 from verify.checks.record import UPHELD, VIOLATED
 from verify.checks.settings import EFFORTS, Settings

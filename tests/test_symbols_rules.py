@@ -12,7 +12,7 @@ import torch
 
 from tests.symbolic_cases import DERIVATIVES, EXPRESSIONS, SIZES, SLOPES, disagreement, slope_disagreement
 from verify.arithmetics import formal
-from verify.arithmetics.symbols import calculus, exponentials, named, primitives, sums
+from verify.arithmetics.symbols import calculus, derivatives, exponentials, named, primitives, sums
 from verify.arithmetics.symbols.evaluation import Point
 from verify.arithmetics.symbols.functions import power, softmax_of
 from verify.arithmetics.symbols.scalars import ONE
@@ -111,6 +111,18 @@ def test_a_softmax_that_swallows_a_sum_twice_is_caught(monkeypatch: pytest.Monke
 def test_a_quotient_that_keeps_its_power_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(exponentials, "power", lambda inner, exponent: power(inner, exponent - 1))
     assert caught(EXPRESSIONS, disagreement)
+
+
+def test_a_slope_at_zero_that_loses_the_first_order_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    def without_any(made: Any) -> Any:
+        return (
+            "wrong",
+            frozenset({"tensor"}),
+            lambda product, slots: [] if any(h is made for h, _ in product[1]) else None,
+        )
+
+    monkeypatch.setattr(derivatives, "_without_squares", without_any)
+    assert caught({"slope": EXPRESSIONS["slope along a direction"]}, disagreement)
 
 
 def test_evaluation_needs_every_array() -> None:
