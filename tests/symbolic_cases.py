@@ -59,6 +59,13 @@ def _skew_inverse(G: Any) -> Any:
     return inverse(eye(G.shape[0]) + G - G.T)
 
 
+def _corner(M: Any, E: Any, N: Any) -> Any:
+    """The integral of exp(s M) E exp((1 - s) N) over s in [0, 1], as a corner of exp [[M, E], [0, N]]."""
+    m, n = M.shape[0], N.shape[0]
+    upper, lower = concatenate([M, E], axis=1), concatenate([E.T * 0, N], axis=1)
+    return expm(concatenate([upper, lower], axis=0))[:m, m : m + n]
+
+
 EXPRESSIONS: dict[str, Callable[..., Any]] = {
     "product": lambda X, W: X @ W @ W.T @ X.T / sqrt(W.shape[1]),
     "square of a sum": lambda X, Y: (X + Y) @ (X - 2 * Y).T,
@@ -111,6 +118,26 @@ EXPRESSIONS: dict[str, Callable[..., Any]] = {
     "exponential of a skew matrix": lambda G, H: expm(G - G.T) @ expm(G - G.T).T @ H + expm(G - G.T),
     "push-through": lambda X, G: expm(X @ G @ X.T) @ X @ G + X @ expm(G @ X.T @ X),
     "push-through on the left": lambda X, G: X.T @ expm(X @ G @ X.T - X @ G.T @ X.T) @ X,
+    "opposite exponentials": lambda X, T: expm(X @ X.T @ T) @ X @ X.T @ expm(-(T @ X @ X.T)) + expm(T) @ X @ X.T @ expm(-T),
+    "exponential and its matrix": lambda G, H: expm(G @ H) @ (G @ H) - G @ H @ expm(G @ H) + expm(G) @ G,
+    "mean exponential": lambda G, H: G @ _corner(G, eye(G.shape[0]), G * 0) + _corner(H - G, G, G * 0) @ H,
+    "mean exponential of a sum": lambda G, H: (G - H) @ _corner(G - H, H, G * 0) + _corner(G * 0, G - H, G - H) @ G,
+    "exponential of blocks": lambda G, X: _corner(G, G @ X.T, X @ X.T) @ X - G @ _corner(G, X.T, X @ X.T) @ X,
+    "integral of two exponentials": lambda G, H: G @ _corner(G, G, H) @ H - _corner(G, G, H) @ H @ H + _corner(H, H, G) @ G,
+    "integral of one exponential": lambda G, H: _corner(G, eye(G.shape[0]), G) @ H + _corner(2 * G, 2 * G, 2 * G),
+    "integral of a sum": lambda G, H: _corner(G + H, G + H, G + H) - 2 * _corner(G + H, eye(G.shape[0]), G + H),
+    "integral pushed through": lambda X, G: X @ _corner(G @ X.T @ X, G @ X.T, X @ X.T) @ X,
+    "exponential beside an identity": lambda G, W: expm(kron(eye(W.shape[1]), G)) @ kron(W.T, G) + kron(W.T, expm(G)),
+    "inverse of blocks": lambda X, T: inverse(concatenate(
+        [concatenate([eye(X.shape[1]), X.T], axis=1), concatenate([T @ X, -(T @ T.T)], axis=1)], axis=0
+    ))[X.shape[1] :, X.shape[1] :] @ T,
+    "blocks and a multiple of the identity": lambda X, T: concatenate(
+        [concatenate([T, X], axis=1), concatenate([X.T, X.T @ X], axis=1)], axis=0
+    ) @ concatenate([X, X.T @ X], axis=0) + 0 * ones(X.shape[0] + X.shape[1], X.shape[1]),
+    "softmax and its normaliser": lambda T, X: softmax(T) * row_sums(exp(T)) * row_sums(exp(T)) + softmax(T) * row_sums(exp(2 * T)),
+    "columns of a softmax": lambda T: indexed("ij,ik->(i j)(k)", softmax(T), exp(T)) - 2 * indexed(
+        "ij,ik->(i k)(j)", softmax(T), exp(T)
+    ),
     "slices": lambda X: X[:, :1] @ X[:1] + X,
     "leading columns": lambda G, W: G[:, : G.shape[0]] @ eye(G.shape[0])[:, : G.shape[0]].T @ W,
     "unit vectors": lambda X: X @ basis_vector(X.shape[1], 0) @ basis_vector(X.shape[1], 0).T,
@@ -143,6 +170,10 @@ DERIVATIVES: dict[str, Callable[..., Any]] = {
     "norms": lambda X: row_norms(X) * X,
     "inverse": lambda G: 2 * inverse(G),
     "inverse of a sum": lambda G, H: inverse(eye(G.shape[0]) + G @ G.T) @ H,
+    "matrix exponential": lambda G, H: expm(G) @ H,
+    "exponential of a product": lambda X, G: expm(X @ G @ X.T) @ X,
+    "exponential of a skew matrix": lambda G, H: H @ expm(G - G.T) @ expm(G.T - G),
+    "exponential of a symmetric matrix": lambda X, G: G @ expm(X.T @ X),
     "softmax of one row": lambda T, X: summed(T.shape[0], lambda i: diag(softmax(T[i : i + 1])) @ X),
     "constant": lambda X, W: W @ W.T,
     "rational": lambda X, Y: X / (1 + Y * Y) / (1 + X * X),

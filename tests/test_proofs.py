@@ -23,7 +23,7 @@ from verify.matrix import determinant, diag, eye, softmax, trace
 from verify.oracles import jacobian
 from verify.report import build, write
 from verify.site import write_site
-from verify.vocabulary import AtMost, Claim, Equal, HasStructure, Real, Registry, RegistryError, Shape, load
+from verify.vocabulary import Assumption, AtMost, Claim, Equal, HasStructure, Real, Registry, RegistryError, Shape, load
 from verify.vocabulary.hypotheses import orthonormal_columns, skew, symmetric
 
 Left = Annotated[Any, Shape("m", "n")]
@@ -193,6 +193,61 @@ def test_a_proof_by_a_declared_hypothesis_names_it() -> None:
 def test_a_hypothesis_that_no_assumption_states_is_an_error() -> None:
     with pytest.raises(RegistryError, match="no assumption states 'S is skew'"):
         toy("unstated", Equal(), hypotheses=(skew("S", stated="S is skew"),))
+
+
+UNIT = Assumption("the columns of B are orthonormal", zero=lambda B: B.T @ B - eye(B.shape[1]))
+
+
+def test_a_proof_by_an_assumption_of_the_claim_names_it() -> None:
+    record = check_of(isometry(assumptions=[UNIT], hypotheses=(UNIT,)))
+    assert record.outcome == UPHELD, record.message
+    assert record.details["hypotheses"] == ["the columns of B are orthonormal"]
+
+
+def test_an_assumption_that_the_claim_does_not_make_or_test_is_no_hypothesis() -> None:
+    with pytest.raises(RegistryError, match="'the columns of B are orthonormal' is no assumption of the claim"):
+        isometry(hypotheses=(UNIT,))
+    untested = Assumption("B is a frame", positive=lambda B: B)
+    with pytest.raises(RegistryError, match="'B is a frame' is no assumption of the claim that `zero` tests"):
+        isometry(assumptions=[untested], hypotheses=(untested,))
+
+
+def test_a_false_assumption_is_caught_by_the_spot_check() -> None:
+    false = Assumption("the columns of B have norm 2", zero=lambda B: B.T @ B - 4 * eye(B.shape[1]))
+    claim = isometry(assumptions=[false], hypotheses=(false,))
+    claim._oracle = lambda B: 4 * eye(B.shape[1])
+    record = check_of(claim)
+    assert record.outcome == VIOLATED
+    assert "the normal forms differ from the functions" in record.message
+
+
+def test_hypotheses_are_read_by_those_before_them() -> None:
+    skew_part = Assumption("S is skew", zero=lambda S: S + S.T)
+    rotation = Assumption("S turns by quarters", zero=lambda S: S @ S.T - eye(S.shape[0]))
+    claim = toy(
+        "quarter-turns",
+        Equal(),
+        all_sizes=True,
+        sizes={"n": (2, 2)},
+        assumptions=[skew_part, rotation],
+        hypotheses=(skew_part, rotation),
+    )
+
+    @claim.formula
+    def square(S: Square) -> Any:
+        return S @ S
+
+    @claim.inputs
+    def quarter_turn(S: Square) -> Any:
+        half = eye(2)[:, :1] @ eye(2)[1:]
+        return {"S": half - half.T + 0 * S}
+
+    claim.oracle(lambda S: -eye(S.shape[0]) + 0 * S)
+    claim.mutant("doubled", lambda value: 2 * value)
+    claim.mutant("negated", lambda value: -value)
+    record = check_of(claim)
+    assert record.outcome == UPHELD, record.message
+    assert record.details["hypotheses"] == ["S is skew", "S turns by quarters"]
 
 
 def test_a_hypothesis_on_what_is_no_input_is_no_proof() -> None:

@@ -191,7 +191,9 @@ def test_bad_parts_are_named() -> None:
 
 def turned(X: Any, W: Any, N: Any) -> Any:
     """Each part of a row of X by its own block of W (D, N), and back twice."""
-    return concatenate(mapped(lambda x, w: x @ w.T - 2 * x @ w, parts_of_width(X, N, 1), parts_of_width(W, N, 0)), axis=1)
+    return concatenate(
+        mapped(lambda x, w: x @ w.T - 2 * x @ w, parts_of_width(X, N, 1), parts_of_width(W, N, 0)), axis=1
+    )
 
 
 def of_unit_parts(X: Any, V: Any, W: Any, N: Any) -> Any:

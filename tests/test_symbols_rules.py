@@ -104,7 +104,7 @@ def test_a_softmax_that_swallows_a_sum_twice_is_caught(monkeypatch: pytest.Monke
         made = next((factor for factor in factors if factor[0].kind == "exp" and set(factor[1]) & set(summed)), None)
         return [(coefficient, [factor for factor in factors if factor is not made], summed)]
 
-    monkeypatch.setattr(sums, "_rules", planted("a softmax times the sum of its exponentials", twice))
+    monkeypatch.setattr(sums, "_rules", planted("softmax times its normaliser is the exponential", twice))
     assert caught(EXPRESSIONS, disagreement)
 
 

@@ -55,10 +55,11 @@ def softmax_second_derivative(A: Any) -> Any:
 
     The Hessian of A_ij lives in the rows and columns of T_i: it is A_ij ((e_j - A_i)(e_j - A_i)^T - dA_i/dT_i).
     """
-    I = eye(A.shape[1])
-    same = indexed("ij,jk,jl->(i j i k)(i l)", A, I, I) - indexed("ij,ik,kl->(i j i k)(i l)", A, A, I)
-    mixed = indexed("ij,jk,il->(i j i k)(i l)", A, I, A) + indexed("ij,jl,ik->(i j i k)(i l)", A, I, A)
-    return same - mixed + 2 * indexed("ij,ik,il->(i j i k)(i l)", A, A, A)
+    m, n = A.shape
+    deviations = eye(n).reshape(1, n, n) - A.reshape(m, 1, n)  # e_j - A_i at i, j
+    covariances = indexed("ik,kl->(i)(k)(l)", A, eye(n)) - A.reshape(m, n, 1) * A.reshape(m, 1, n)
+    curvatures = deviations.reshape(m, n, n, 1) * deviations.reshape(m, n, 1, n) - covariances.reshape(m, 1, n, n)
+    return indexed("ijkl->(i j i k)(i l)", curvatures * A.reshape(m, n, 1, 1))
 
 
 def first_moment(A: Any, X: Tokens) -> Any:

@@ -6,6 +6,7 @@ import itertools
 import math
 from typing import Any
 
+import flint
 import numpy as np
 
 from verify.arithmetics import precision
@@ -19,6 +20,7 @@ from verify.checks.units import magnitude
 from verify.inputs.generators import systematic
 from verify.oracles.statistics import FALSE_ALARM, two_sided_p
 from verify.vocabulary.claims import Claim
+from verify.vocabulary.errors import ArithmeticUnsupported
 from verify.vocabulary.relations import PowerRate, QuadraticRate, TendsTo
 
 #: Below this, relative to the limit, an error is rounding: the limit is reached.
@@ -58,6 +60,8 @@ class LimitAttack(Attack[TendsTo]):
                     inputs = claim.prepare(as_balls(seed))
                     met = satisfies(claim, inputs)
                     limit = at_objects(claim, claim.the_formula, as_balls(seed))
+                    values = self._values(claim, sequence, inputs) if met is True else []
+                    _require_finite(limit, *values)
                 except UNDEFINED:
                     tally.count(draw, 1, 0, 1)
                     continue
@@ -65,7 +69,6 @@ class LimitAttack(Attack[TendsTo]):
                     tally.count(draw, 1, 0, 0)
                     continue
                 tally.count(draw, 1, 1, 0)
-                values = self._values(claim, sequence, inputs)
                 logs = _log_errors(values, limit)
                 curves.append({"scales": list(self.relation.scales), "log10 error": logs})
                 worst_final = max(worst_final, logs[-1])
@@ -201,6 +204,12 @@ class LimitAttack(Attack[TendsTo]):
         assert isinstance(self.relation.rate, PowerRate)
         ratio = (self.relation.scales[-1] / self.relation.scales[-2]) ** (2 * self.relation.rate.exponent)
         return last + (last - before) / (ratio - 1)
+
+
+def _require_finite(*values: np.ndarray) -> None:
+    """Raise `ArithmeticUnsupported` where a quotient of enclosures that contain zero left an entry without a value."""
+    if not all(flint.arb(entry).is_finite() for value in values for entry in value):
+        raise ArithmeticUnsupported("an entry is undefined, or its enclosure unbounded, at these inputs")
 
 
 def _log_errors(values: list[np.ndarray], limit: np.ndarray) -> list[float]:

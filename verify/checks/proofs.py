@@ -6,6 +6,7 @@ values of the very functions that users import, and what every comparable mutant
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import typing
 import zlib
@@ -20,16 +21,18 @@ import verify.arithmetics.symbols  # noqa: F401  (gives the primitives their for
 from verify.arithmetics import midpoints
 from verify.arithmetics.symbols.conditions import Condition
 from verify.arithmetics.symbols.evaluation import Point
-from verify.arithmetics.symbols.hypotheses import hypothesis_on
+from verify.arithmetics.symbols.hypotheses import Hypothesis, hypothesis_on, vanishing
 from verify.arithmetics.symbols.latex import normal_form_latex, read_back
 from verify.arithmetics.symbols.operand import Indexed, named
 from verify.arithmetics.symbols.proof import Proof, Side, float_values, parts_of, prove
+from verify.arithmetics.symbols.sums import extra_rules
 from verify.checks.evaluation import defect_of
 from verify.checks.record import SEPARATION, UPHELD, VIOLATED, Record, blank, scored, separation_of
 from verify.checks.settings import Settings
-from verify.vocabulary.claims import PROVABLE, Claim
+from verify.vocabulary.claims import PROVABLE, Assumption, Claim
 from verify.vocabulary.errors import InputError
-from verify.vocabulary.hypotheses import NORMAL_ENTRIES, Hypothesis
+from verify.vocabulary.hypotheses import NORMAL_ENTRIES
+from verify.vocabulary.hypotheses import Hypothesis as Property
 from verify.vocabulary.relations import HasStructure
 from verify.vocabulary.shapes import Real, Shape, Size, Spec, parameter_names
 
@@ -154,12 +157,15 @@ def prove_claim(claim: Claim) -> Proof:
         raise InputError("claim", f"one of kind {' or '.join(PROVABLE)}", f"{claim.id}, {claim.relation.kind}")
     try:
         formula, oracle, mutants = sides_of(claim)
-        operands = inputs_of(claim)
-        given = [hypothesis_on(item.of, item.property, _sizes_of(operands, item)) for item in claim.hypotheses]
+        inputs_of(claim)
     except Exception as error:  # whatever goes wrong, it is not proved
         return Proof(False, f"{type(error).__name__}: {error}")
     proof = prove(
-        formula, oracle or (lambda prepared: _zero_like(formula(prepared))), lambda: inputs_of(claim), mutants, given
+        formula,
+        oracle or (lambda prepared: _zero_like(formula(prepared))),
+        lambda: inputs_of(claim),
+        mutants,
+        lambda prepared: _given(claim, prepared),
     )
     failing = next((found for item in proof.conditions if (found := _exception_to(item, claim)) is not None), None)
     if proof.proved and failing is not None:
@@ -167,7 +173,25 @@ def prove_claim(claim: Claim) -> Proof:
     return proof
 
 
-def _sizes_of(operands: Mapping[str, Any], item: Hypothesis) -> tuple[Any, ...]:
+def _given(claim: Claim, operands: Mapping[str, Any]) -> list[Hypothesis]:
+    """The declared hypotheses: properties of single inputs, and assumptions by the matrices that vanish.
+
+    Each is read by those before it: that a matrix is skew changes the form of an equation in it.
+    """
+    found: list[Hypothesis] = []
+    with contextlib.ExitStack() as stack:
+        for item in claim.hypotheses:
+            if isinstance(item, Assumption):
+                assert item.zero is not None
+                parts = parts_of(claim.evaluate(item.zero, operands))
+                found.append(vanishing(item.text, [part.value for part in parts]))
+            else:
+                found.append(hypothesis_on(item.of, item.property, _sizes_of(operands, item)))
+            stack.enter_context(extra_rules(found[-1].rules()))
+    return found
+
+
+def _sizes_of(operands: Mapping[str, Any], item: Property) -> tuple[Any, ...]:
     """The sizes of the input that a hypothesis is on; an expectation knows those of its matrices."""
     if item.property == NORMAL_ENTRIES:
         return ()
@@ -261,6 +285,9 @@ def _random_point(claim: Claim, sizes: Mapping[str, int], rng: np.random.Generat
         value = inputs.get(name, raw.get(name))
         if value is not None and isinstance(spec, Shape):
             arrays[name] = _floats(value)
+            for dim, size in zip(spec.dims, value.shape, strict=True):
+                if not dim.isdigit():  # a size that only the preparation knows
+                    scalars.setdefault(size_symbol(dim), int(size))
         elif value is not None and isinstance(spec, Real):
             scalars[real_symbol(name, spec)] = float(value)
     return Point(scalars, arrays), inputs

@@ -135,7 +135,10 @@ def _in_context(claims: Mapping[str, Claim], alone: Mapping[str, Verdict], claim
             kind = "presupposes" if refuted[0] in claim.presumes else "its printed proof uses"
             why = f"the statement stands, but {kind} what is refuted: {', '.join(refuted)}"
             if claim.missing:
-                why = f"true if {claim.missing}, which is nowhere assumed; without it refuted: {', '.join(refuted)}"
+                without = [other for other in refuted if other in claim.presumes]
+                why = f"true if {claim.missing}, which is nowhere assumed; without it refuted: {', '.join(without)}"
+                if used := [other for other in refuted if other not in without]:
+                    why += f"; its printed proof uses what is refuted: {', '.join(used)}"
             values.update(status="gap", why=why)
         unknown = [other for other in (*claim.presumes, *claim.proof) if alone[other].status == "open"]
         if unknown and not refuted:

@@ -81,13 +81,32 @@ def _expm_of_balls(A: np.ndarray) -> np.ndarray:
     n = A.shape[0]
     if n == 0:
         return A
-    result = flint.arb_mat([[flint.arb(entry) for entry in row] for row in A]).exp()
-    found = np.array(result.tolist(), dtype=object).reshape(n, n)
-    # A kernel that is backward stable computes exp(A + E) with |E| one rounding of |A|, which moves the result by
-    # |A| |exp(A)| roundings (the conditioning at normal A).  Balls can be sharper, exact at A = 0 even, so this is added.
+    matrix = flint.arb_mat([[flint.arb(entry) for entry in row] for row in A])
+    exact = matrix.exp()
+    found = np.array(exact.tolist(), dtype=object).reshape(n, n)
+    # A kernel that is backward stable computes exp(A + E) with |E| one rounding of |A|.  To first order that moves the
+    # result by |E| times the mean of |exp(sA)| |exp((1 - s)A)| over 0 <= s <= 1: by |A| |exp(A)| roundings at normal A, by M
+    # times that where exp(sA) grows before it falls; and |exp(A + E)| may be exp(M |E|) times as large, which counts once
+    # |A| comes near to the reciprocal of a rounding.  Balls can be sharper, exact at A = 0 even, so this is added.
+    step = (matrix * flint.arb(0.125)).exp()
+    powers = [flint.arb_mat(n, n, [int(i == j) for i in range(n) for j in range(n)]), step]
+    for _ in range(6):
+        powers.append(powers[-1] * step)
     size = sum((flint.arb(entry) * flint.arb(entry) for entry in A.flat), flint.arb(1)).sqrt().abs_upper()
-    largest = max((entry.abs_upper() for entry in found.flat), key=float)
-    return found + flint.arb(0, size * largest * flint.arb(2) ** -flint.ctx.prec)
+    norms = [*map(_norm_bound, powers), _norm_bound(exact)]
+    norm, largest = norms[8], max((norms[k] * norms[8 - k] for k in range(5)), key=float)
+    moved = size * flint.arb(2) ** -flint.ctx.prec
+    growth = (moved * largest / norm).exp() if norm > 0 else flint.arb(1)
+    return found + flint.arb(0, (moved * largest * growth).abs_upper())
+
+
+def _norm_bound(M: flint.arb_mat) -> flint.arb:
+    """An upper bound of the spectral norm: the geometric mean of the largest row sum and the largest column sum."""
+    sizes = [[entry.abs_upper() for entry in row] for row in M.tolist()]
+    rows, columns = (
+        max((sum(line, flint.arb(0)) for line in lines), key=float) for lines in (sizes, zip(*sizes, strict=True))
+    )
+    return (rows * columns).sqrt().abs_upper()
 
 
 def _free_power_series(A: np.ndarray) -> np.ndarray:

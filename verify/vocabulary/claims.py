@@ -106,7 +106,7 @@ class Setting:
     exact: whether its claims can be decided in exact arithmetic.
     without_domains: generator domains that cannot satisfy the assumptions, each with the reason.
     special_domains: generator domains of its claims, by name: ``function(arrays, sizes, rng)`` edits the drawn arrays.
-    hypotheses: what its assumptions say of single inputs, for proofs for all sizes.
+    hypotheses: what its assumptions say of single inputs, or assumptions with `zero` themselves, for proofs for all sizes.
     scales: sizes and values that the source names, at which all its claims are decided too; a claim takes those of the
         sizes that it has, and may declare more (`Claim.at_scale`).
     """
@@ -120,7 +120,7 @@ class Setting:
     exact: bool = False
     without_domains: Mapping[str, str] = field(default_factory=dict)
     special_domains: Mapping[str, Callable[..., None]] = field(default_factory=dict)
-    hypotheses: Sequence[Hypothesis] = ()
+    hypotheses: Sequence[Hypothesis | Assumption] = ()
     scales: Sequence[Scale] = ()
 
     def extended(self, title: str = "", **more: Any) -> Setting:
@@ -186,7 +186,8 @@ class Claim:
     missing: for a gap, the hypothesis that is nowhere in force and that the claim presupposes; `presumes` names the
         refuted claim without it.
     all_sizes: proved for all sizes; a run in which both sides no longer reduce to the same normal form fails.
-    hypotheses: what assumptions say of single inputs, besides those of the setting, for the proof for all sizes.
+    hypotheses: what assumptions say of single inputs, or those with `zero` themselves, besides those of the setting, for the
+        proof for all sizes.
     """
 
     setting: Setting | Paper
@@ -217,7 +218,7 @@ class Claim:
     name: str = ""
     consequence: str | None = None
     all_sizes: bool = False
-    hypotheses: Sequence[Hypothesis] = ()
+    hypotheses: Sequence[Hypothesis | Assumption] = ()
 
     def __post_init__(self) -> None:
         if isinstance(self.setting, Paper):
@@ -247,6 +248,12 @@ class Claim:
         if not self.id.startswith(self.paper.key + "."):
             raise RegistryError(f"{self.id}: the id of a claim begins with its paper's key, {self.paper.key!r}")
         for hypothesis in self.hypotheses:
+            if isinstance(hypothesis, Assumption):
+                if hypothesis.zero is None or hypothesis not in self.assumptions:
+                    raise RegistryError(
+                        f"{self.id}: {hypothesis.text!r} is no assumption of the claim that `zero` tests"
+                    )
+                continue
             if not any(hypothesis.stated in text for text in self.assumption_texts):
                 raise RegistryError(
                     f"{self.id}: no assumption states {hypothesis.stated!r}, so {hypothesis} is not given"

@@ -27,6 +27,14 @@ ASSUMPTION_1 = "Assumption 1: ||X_n||_F <= sqrt(d_s) C_x"
 NORMS_ONCE = "||W_Q||_2 <= lambda_Q, ||W_K||_2 <= lambda_K, ||W_V||_2 <= lambda_V, ||w_O||_2 <= lambda_O"
 NORMS = NORMS_ONCE + " at t and t'"
 KINK = "relu'(0) = 0"
+#: Glyphs that several claims doubt: the two forms of c_1 in Eq. (36), z with lambda_O in its bracket, t extracted as T.
+TWO_C_1 = (
+    r"\rho \bar{\lambda}_{O} (1 + \bar{\lambda}_{V} 2\tau_{0} C_{x}^{2} d_{s} (\bar{\lambda}_{Q} + \bar{\lambda}_{K}))",
+    r"\rho (\bar{\lambda}_{V} + \bar{\lambda}_{O} + \bar{\lambda}_{V} 2\tau_{0} C_{x}^{2} d_{s} (\bar{\lambda}_{Q} + "
+    r"\bar{\lambda}_{K}))",
+)
+Z_WITH_O = r"\bar{\lambda}_V^2 \left(\bar{\lambda}_O^2 + \bar{\lambda}_K^2 \right)"
+THETA_T = r"\ell(\boldsymbol{\theta}^{\top})"
 SUM_OVER_TOKENS = "f with the sum over tokens of Appendix C.2"
 
 #: C_Q = C_K = C_V = C_O = 1, as in the paper's own applications (Appendices C.3 and C.4).
@@ -198,9 +206,8 @@ def same_signs(X: Any, theta: Any, theta_0: Any, tau_0: Any) -> Any:
     return pre_activations(X, split(theta), tau_0) * pre_activations(X, split(theta_0), tau_0)
 
 
-def same_pattern(
-    X: Any, W_Q: Any, W_K: Any, W_V: Any, w_O: Any, W_Q_0: Any, W_K_0: Any, W_V_0: Any, w_O_0: Any, tau_0: Any
-) -> Any:
+def same_pattern(X: Any, W_Q: Any, W_K: Any, W_V: Any, w_O: Any, W_Q_0: Any, W_K_0: Any, W_V_0: Any, w_O_0: Any,
+                 tau_0: Any) -> Any:  # fmt: skip
     """The same for weights that are given one by one."""
     return same_signs(X, joined(W_Q, W_K, W_V, w_O), joined(W_Q_0, W_K_0, W_V_0, w_O_0), tau_0)
 

@@ -63,11 +63,13 @@ AKORN = Setting(
 
 EQ_7 = Claim(AKORN, "dynamics.eq-7-omega",
     label="Eq. (7) and text ('Omega layer ... anti-symmetric ... rotational dynamics')",
-    statement=r"""
-        \operatorname{Omg}^{(osc)}(X)\text{ is linear with anti-symmetric }\Omega_j:\ \tilde X_{i,j}^\top\Omega_j\tilde
-        X_{i,j}=0,\ \text{so that the update }\Delta X^{(t)}\text{ of (7) is tangent to each oscillator sphere}""",
-    relation=HasStructure(), all_sizes=True, exact=True, uses=("dynamics.eq-5-operators", "dynamics.eq-97"),
-)  # fmt: skip
+    statement=r"""\Delta X^{(t)}=\operatorname{Omg}^{(osc)}(X^{(t)})+\operatorname{Proj}^{(osc)}_{X^{(t)}}(C+
+        \operatorname{MSA}(X^{(t)}));\quad \text{``The Omega layer (Omg) is given by a linear transformation by
+        anti-symmetric matrices and determines the rotational dynamics of oscillators'': }\tilde
+        X_{i,j}^\top\Omega_j\tilde X_{i,j}=0,\text{ and }\Delta X^{(t)}\text{ is tangent to the sphere of each
+        oscillator}""",
+    name="AKOrN increment, tangent to the oscillator spheres", relation=HasStructure(), all_sizes=True, exact=True,
+    uses=("dynamics.eq-5-operators", "dynamics.eq-97"))  # fmt: skip
 
 
 @EQ_7.formula
@@ -100,10 +102,10 @@ EQ_8 = Claim(AKORN, "dynamics.eq-8-unit-oscillators", label="Eqs. (7)-(8),(97)",
     statement=r"""X^{(t+1)}=\Pi^{(osc)}(X^{(t)}+\eta\Delta X^{(t)}),\quad \|\tilde X^{(t+1)}_{i,j}\|=1\ \text{for every
         oscillator}""",
     assumptions=["eta of either sign"],
-    relation=HasStructure(), all_sizes=True, uses=("dynamics.eq-7-omega", "dynamics.eq-97"),
-    note=r"""Before \Pi the squared norm is 1 + \eta^2 |\Delta|^2 by Pythagoras, so that \Pi is always defined. Tokens
-        have norm sqrt(D/N), not 1.""",
-)  # fmt: skip
+    name="AKOrN update keeps oscillators at unit norm", relation=HasStructure(), all_sizes=True,
+    uses=("dynamics.eq-7-omega", "dynamics.eq-97"),
+    note=r"""Before $\Pi$ the squared norm is $1 + \eta^2 \|\Delta\|^2$ by Pythagoras, so that $\Pi$ is always defined.
+        Tokens have norm $\sqrt{D/N}$, not 1.""")  # fmt: skip
 
 
 @EQ_8.formula

@@ -73,12 +73,12 @@ def _masses(X: Any, U: Any, beta: Any, H: int) -> list[Any]:
 # -- the gradient ------------------------------------------------------------------------------------------------------
 
 EQ_48 = Claim(MULTI_HEAD_ATTENTION, "dynamics.eq-48", label="Eq. (48), proof of Prop. 4.2",
-    statement=r"""\frac{\partial E_{\text{multi}}}{\partial X_{[i,:]}}=-\sum_h\sum_j\exp(\beta X_{[i,:]}^\top
-        A_hX_{[j,:]})(A_h^\top+A_h)X_{[j,:]}""",
-    relation=Equal(), expects="refuted", severity="error", correction="dynamics.eq-48-corrected",
-    note="""As Eq. (36), wrong for the asymmetric A_h that the condition (47) demands. The counterexample has beta = 1,
-        which the line leaves out.""",
-)  # fmt: skip
+    statement=r"""\frac{\partial E_{\text{multi}}(X)}{\partial X_{[i,:]}}=-\sum_h\sum_j\exp\left(\beta X_{[i,:]}^\top
+        A_hX_{[j,:]}\right)(A_h^\top+A_h)X_{[j,:]}""",
+    name="gradient of the multi-head energy", relation=Equal(), expects="refuted", severity="error",
+    correction="dynamics.eq-48-corrected",
+    note=r"""As Eq. (36), wrong for the asymmetric $A_h$ that the condition (47) demands. The counterexample has $\beta
+        = 1$, which the line leaves out.""")  # fmt: skip
 
 
 @EQ_48.formula
@@ -100,7 +100,8 @@ EQ_48.mutant("factor two", factor=-2)
 EQ_48_CORRECTED = Claim(EXACT_PROOF, "dynamics.eq-48-corrected", label="Eq. (48) for any heads",
     statement=r"""\frac{\partial E_{\text{multi}}}{\partial X_{[i,:]}}=-\beta\sum_h\sum_j\big(\exp(\beta X_{[i,:]}^\top
         A_hX_{[j,:]})A_h+\exp(\beta X_{[j,:]}^\top A_hX_{[i,:]})A_h^\top\big)X_{[j,:]}""",
-    relation=Equal(), all_sizes=True, of_project=True, corrects="dynamics.eq-48",
+    name="gradient of the multi-head energy, corrected", relation=Equal(), all_sizes=True, of_project=True,
+    corrects="dynamics.eq-48",
 )  # fmt: skip
 
 
@@ -120,11 +121,10 @@ EQ_48_CORRECTED.mutant("without beta", factor=-1)
 EQ_49 = Claim(PRINTED_VALUES, "dynamics.eq-49", label="Eq. (49), proof of Prop. 4.2",
     statement=r"\Delta_{h[i,:]}=\sum_j\frac{\exp(\beta X_{[i,:]}^\top A_hX_{[j,:]})}{Z_{h,i}}(A_h^\top+A_h)X_{[j,:]}/2",
     assumptions=["condition (47) on W_h^V"],
-    relation=Equal(), expects="refuted", severity="slip", correction="dynamics.eq-49-corrected",
-    presumes=("dynamics.eq-13-form",),
-    note=r"""With W_h^V of (47) as printed the values are (W_h^{Q\top}W_h^K + A_h)/2. As in Eq. (38) the line itself,
-        which has (A_h^\top + A_h)/2, shows that W_h^KW_h^{Q\top} is meant.""",
-)  # fmt: skip
+    name="drive of a head as weighted sum", relation=Equal(), expects="refuted", severity="slip",
+    correction="dynamics.eq-49-corrected", presumes=("dynamics.eq-13-form",),
+    note=r"""With $W_h^V$ of (47) as printed the values are $(W_h^{Q\top}W_h^K + A_h)/2$. As in Eq. (38) the line
+        itself, which has $(A_h^\top + A_h)/2$, shows that $W_h^KW_h^{Q\top}$ is meant.""")  # fmt: skip
 
 
 def _explicit_outputs(X: Any, U: Any, beta: Any, H: int, factor: Any, over_keys: bool = True) -> list[Any]:
@@ -165,7 +165,8 @@ EQ_49_CORRECTED = Claim(EXACT_PROOF, "dynamics.eq-49-corrected", label="Eq. (49)
         A_hX_{[j,:]})}{Z_{h,i}}(A_h^\top+A_h)X_{[j,:]}/2,\quad Z_{h,i}=\sum_{j'}\exp(\beta X_{[i,:]}^\top A_hX_{[j',:]})
         """,
     assumptions=[r"\Delta_h = softmax(\beta X A_h X^\top) X W_h^V"],
-    relation=Equal(), all_sizes=True, of_project=True, corrects="dynamics.eq-49",
+    name="drive of a head as weighted sum, corrected", relation=Equal(), all_sizes=True, of_project=True,
+    corrects="dynamics.eq-49",
 )  # fmt: skip
 
 
@@ -183,12 +184,12 @@ EQ_49_CORRECTED.mutant("weights normalised over i instead of j", over_keys=False
 # -- dE/dt -------------------------------------------------------------------------------------------------------------
 
 EQ_52 = Claim(MULTI_HEAD_ATTENTION, "dynamics.eq-52", label="Eqs. (50)-(52), proof of Prop. 4.2",
-    statement=r"""\frac{dE_{\text{multi}}}{dt}=\frac{dE_{\text{multi}}}{dX}\cdot\frac{dX}{dt}=-\sum_i\Big(\frac{\partial
-        E_{\text{multi}}}{\partial X_{[i,:]}}\cdot\sum_h\Delta_{h[i,:]}\Big)""",
+    statement=r"""\frac{dE_{\text{multi}}(X)}{dt}=\frac{dE_{\text{multi}}(X)}{dX}\cdot\frac{dX}{dt}=-\sum_i\left(
+        \frac{\partial E_{\text{multi}}(X)}{\partial X_{[i,:]}}\cdot\sum_h\Delta_{h[i,:]}\right)""",
     assumptions=[r"dX/dt = \sum_h SA_h(X)", CONDITION],
-    relation=Equal(), expects="refuted", severity="slip", correction="dynamics.eq-52-corrected",
-    note="The minus sign of the gradient is put in twice here; Eq. (53) has it once.",
-)  # fmt: skip
+    name="chain rule for the multi-head energy", relation=Equal(), expects="refuted", severity="slip",
+    correction="dynamics.eq-52-corrected",
+    note="The minus sign of the gradient is put in twice here; Eq. (53) has it once.")  # fmt: skip
 
 
 @EQ_52.formula
@@ -207,8 +208,8 @@ EQ_52_CORRECTED = Claim(EXACT_PROOF, "dynamics.eq-52-corrected", label="Eq. (52)
     statement=r"""\frac{dE_{\text{multi}}}{dt}=\sum_i\frac{\partial E_{\text{multi}}}{\partial X_{[i,:]}}\cdot\sum_h
         \Delta_{h[i,:]}""",
     assumptions=[r"dX/dt = \sum_h SA_h(X)", CONDITION],
-    relation=Equal(), all_sizes=True, of_project=True, corrects="dynamics.eq-52",
-)  # fmt: skip
+    name="chain rule for the multi-head energy, corrected", relation=Equal(), all_sizes=True, of_project=True,
+    corrects="dynamics.eq-52")  # fmt: skip
 
 
 @EQ_52_CORRECTED.formula
@@ -227,8 +228,8 @@ EQS_53_54 = Claim(EXACT_PROOF, "dynamics.eq-53-54", label="Step (53)->(54)",
         -\sum_i\Big(\sum_h\sum_j\exp(\beta X_{[i,:]}^\top A_hX_{[j,:]})(A_h^\top+A_h)X_{[j,:]}\cdot\sum_h\Delta_{h[i,:]}
         \Big)=-2\sum_i\Big(\sum_hZ_{h,i}\Delta_{h[i,:]}\cdot\sum_h\Delta_{h[i,:]}\Big)""",
     assumptions=[r"\Delta_h as in (49)"],
-    relation=Equal(), all_sizes=True, uses=("dynamics.eq-49",),
-)  # fmt: skip
+    name="rate of the multi-head energy, sum over heads", relation=Equal(), all_sizes=True,
+    uses=("dynamics.eq-49",))  # fmt: skip
 
 
 def _weighted(X: Any, U: Any, beta: Any, H: int, factor: int, weighted: bool = True) -> Any:
@@ -258,7 +259,8 @@ EQS_54_56 = Claim(EXACT_PROOF, "dynamics.eq-54-56", label="Step (54)->(55)->(56)
         -2\sum_i\Big(\sum_hZ_{h,i}\Delta_{h[i,:]}\cdot\sum_h\Delta_{h[i,:]}\Big)=-2\sum_i\sum_hZ_{h,i}\|\Delta_{h[i,:]}
         \|^2\le0""",
     assumptions=[r"\Delta_h as in (49)"],
-    relation=Equal(), all_sizes=True, uses=("dynamics.eq-49", "dynamics.eq-66"),
+    name="rate of the multi-head energy, orthogonal heads", relation=Equal(), all_sizes=True,
+    uses=("dynamics.eq-49", "dynamics.eq-66"),
     note="The right-hand side is minus twice a sum of squares with positive weights; only the equality needs a check.",
 )  # fmt: skip
 
@@ -276,13 +278,12 @@ EQS_54_56.mutant("first head only", "products(U, H) -> [products(U, H)[0]]")
 
 
 EQ_56 = Claim(PRINTED_VALUES, "dynamics.eq-56", label="Eq. (56) as the value of dE_multi/dt",
-    statement=r"\frac{dE_{\text{multi}}}{dt}=-2\sum_i\sum_hZ_{h,i}\|\Delta_{h[i,:]}\|^2",
+    statement=r"\frac{dE_{\text{multi}}(X)}{dt}=-2\sum_i\sum_hZ_{h,i}\|\Delta_{h[i,:]}\|^2",
     assumptions=[r"dX/dt = \sum_h SA_h(X)", "condition (47)"],
-    relation=Equal(), expects="refuted", severity="error", correction="dynamics.eq-56-symmetric",
-    uses=("dynamics.eq-48",),
-    note=r"""The values are those of (47) as printed; the counterexamples have W_h^K = I, where they are (A_h^\top +
-        A_h)/2.""",
-)  # fmt: skip
+    name="rate of the multi-head energy as a square", relation=Equal(), expects="refuted", severity="error",
+    correction="dynamics.eq-56-symmetric", uses=("dynamics.eq-48",),
+    note=r"""The values are those of (47) as printed; the counterexamples have $W_h^K = I$, where they are $(A_h^\top +
+        A_h)/2$.""")  # fmt: skip
 
 
 @EQ_56.formula
@@ -306,13 +307,12 @@ EQ_56.mutant("Z_hi dropped", normalised=False)
 
 # -- orthogonality of the heads ----------------------------------------------------------------------------------------
 
-EQS_58_59 = Claim(DYNAMICS, "dynamics.eq-58-59", label="Eqs. (58)-(59)",
+EQS_58_59 = Claim(DYNAMICS, "dynamics.eq-58-59", label="Eqs. (58)-(59)", name="products of different heads vanish",
     statement=r"""A_h^\top A_{h'}=U_{2,h}U_{1,h}^\top U_{1,h'}U_{2,h'}^\top=O,\quad A_hA_{h'}=U_{1,h}U_{2,h}^\top
         U_{1,h'}U_{2,h'}^\top=O\quad(h\ne h')""",
     assumptions=[ORTHONORMAL_BLOCKS],
-    relation=Equal(), all_sizes=True, sizes={"D": (4, 8), "H": (2, 2)}, where=whole_blocks, exact=True,
     hypotheses=ORTHONORMAL,
-)  # fmt: skip
+    relation=Equal(), all_sizes=True, sizes={"D": (4, 8), "H": (2, 2)}, where=whole_blocks, exact=True)  # fmt: skip
 
 
 @EQS_58_59.inputs
@@ -344,13 +344,16 @@ EQS_58_59.mutant("a block shared by both heads", "products(U, H) -> _sharing_a_b
 
 
 EQ_66 = Claim(MULTI_HEAD_ATTENTION, "dynamics.eq-66", label="Eqs. (60)-(66)",
-    statement=r"""\Delta_{h[i,:]}\cdot\Delta_{h'[i,:]}=\Delta_{h[i,:]}^\top\Delta_{h'[i,:]}=\Big(\sum_j\frac{\exp(\beta
-        X_{[i,:]}^\top A_hX_{[j,:]})}{Z_{h,i}}X_{[j,:]}\Big)^\top(A_h^\top+A_h)(A_{h'}+A_{h'}^\top)
-        \sum_j\frac{\exp(\beta X_{[i,:]}^\top A_{h'}X_{[j,:]})}{Z_{h',i}}X_{[j,:]}/4=0\quad(h\ne h')""",
+    statement=r"""\Delta_{h[i,:]}\cdot\Delta_{h'[i,:]}=\Delta_{h[i,:]}^\top\Delta_{h'[i,:]}=\Big((A_h+A_h^\top)\sum_j
+        \frac{\exp(\beta X_{[i,:]}^\top A_hX_{[j,:]})}{Z_{h,i}}X_{[j,:]}\Big)^\top(A_{h'}+A_{h'}^\top)\sum_j\frac{\exp(
+        \beta X_{[i,:]}^\top A_{h'}X_{[j,:]})}{Z_{h',i}}X_{[j,:]}/4=\Big(\sum_j\frac{\exp(\beta X_{[i,:]}^\top
+        A_hX_{[j,:]})}{Z_{h,i}}X_{[j,:]}\Big)^\top(A_h^\top+A_h)(A_{h'}+A_{h'}^\top) \sum_j\frac{\exp(\beta
+        X_{[i,:]}^\top A_{h'}X_{[j,:]})}{Z_{h',i}}X_{[j,:]}/4=0\quad(h\ne h')""",
     assumptions=[CONDITION],
-    relation=Equal(), all_sizes=True, sizes={"S": (1, 3), "D": (4, 8), "H": (2, 2)}, exact=True, hypotheses=ORTHONORMAL,
-    uses=("dynamics.eq-49", "dynamics.eq-58-59"),
-)  # fmt: skip
+    hypotheses=ORTHONORMAL,
+    name="drives of different heads are orthogonal", relation=Equal(), all_sizes=True,
+    sizes={"S": (1, 4), "D": (4, 8), "H": (2, 2)},
+    exact=True, uses=("dynamics.eq-49", "dynamics.eq-58-59"))  # fmt: skip
 
 
 @EQ_66.formula

@@ -60,7 +60,7 @@ def oscillator_normalisation(Y: Tokens, N: Width) -> Any:
     return normalisation(split(Y, N)).reshape(*Y.shape)
 
 
-EQ_97 = Claim(DYNAMICS, "dynamics.eq-97", label="Eq. (97)",
+EQ_97 = Claim(DYNAMICS, "dynamics.eq-97", label="Eq. (97)", name="operators on oscillators",
     statement=r"\widetilde{\operatorname{Omg}^{(osc)}(X)}_{i,j}=\Omega_j\tilde X_{i,j},\ \widetilde{"
     r"\operatorname{Proj}_X^{(osc)}(Y)}_{i,j}=(I_N-\tilde X_{i,j}\tilde X_{i,j}^\top)\tilde Y_{i,j},\ \widetilde{"
     r"\Pi^{(osc)}(Y)}_{i,j}=\tilde Y_{i,j}/\|\tilde Y_{i,j}\|,\ \tilde X_{i,j}=X_{[i,(j-1)N+1:jN]}",
@@ -71,8 +71,7 @@ EQ_97 = Claim(DYNAMICS, "dynamics.eq-97", label="Eq. (97)",
         Assumption("no oscillator of Y vanishes", positive=lambda Y, N: row_sums(split(Y, N) * split(Y, N))),
     ],
     relation=Equal(), sizes={"S": (1, 3), "J": (1, 3), "N": (1, 3)}, exact=True,
-    note="With J = D/N = 1 the last two are the operators (5).",
-)  # fmt: skip
+    note="With $J = D/N = 1$ the last two are the operators (5).")  # fmt: skip
 
 
 @EQ_97.inputs
@@ -112,10 +111,9 @@ def oscillator_operators_by_loops(X: Any, Y: Any, Omega: Any, N: int) -> Any:
 
 
 EQ_97.mutant("Omega_j transposed", "oscillator_omega(X, Omega, N) -> -oscillator_omega(X, Omega, N)")
-EQ_97.mutant(
-    "whole tokens",
-    "oscillator_projection(X, Y, N) -> projection(X, Y); oscillator_normalisation(Y, N) -> normalisation(Y)",
-)
+EQ_97.mutant("whole tokens",
+    "oscillator_projection(X, Y, N) -> projection(X, Y); oscillator_normalisation(Y, N) -> normalisation(Y)"
+)  # fmt: skip
 EQ_97.mutant("the first Omega for every oscillator",
     "Omega -> concatenate([Omega[:N]] * (Omega.shape[0] // N), axis=0)")  # fmt: skip
 
@@ -124,10 +122,9 @@ EQ_97_OSCILLATION = Claim(DYNAMICS, "dynamics.eq-97-oscillation", label="Eqs. (7
     statement=r"""N=D,\ C=\operatorname{MSA}=0:\quad\Pi(X+\eta\operatorname{Omg}(X))_i=\Pi((I_D+\eta\Omega)x_i),\text{
         the update (18)}""",
     assumptions=[r"\Omega anti-symmetric", "unit tokens"],
-    relation=Equal(), all_sizes=True, sizes={"S": (1, 3), "J": (1, 1), "N": (1, 4)}, of_project=True,
-    uses=("dynamics.eq-97",),
-    note="Section 5.2: 'isolating the Omega layer used in AKOrN'.",
-)  # fmt: skip
+    name="AKOrN without attention is the normalised oscillation", relation=Equal(), all_sizes=True,
+    sizes={"S": (1, 3), "J": (1, 1), "N": (1, 4)}, of_project=True, uses=("dynamics.eq-97",),
+    note="Section 5.2: 'isolating the Omega layer used in AKOrN'.")  # fmt: skip
 
 
 @EQ_97_OSCILLATION.inputs

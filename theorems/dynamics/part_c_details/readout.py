@@ -35,15 +35,15 @@ def squared_length(z: Any) -> Any:
     return z @ z.T
 
 
-EQ_98_FORM = Claim(DYNAMICS, "dynamics.eq-98-form", label="Eq. (98)",
+EQ_98_FORM = Claim(DYNAMICS, "dynamics.eq-98-form", label="Eq. (98)", name="readout of AKOrN",
     statement=r"C'=g(m)\in\mathbb R^{D\times N},\ m_k=\|z_k\|,\ z_k=\sum_iU_{kij}\tilde X_{i,j}\in\mathbb R^{N'},"
     r"\ U_{kij}\in\mathbb R^{N'\times N},\ k=1\cdots DN",
     assumptions=["one k, D/N > 1 oscillators per token", "squares m_k^2 are compared"],
     relation=Equal(), sizes={"S": (1, 2), "J": (2, 3), "N": (1, 2), "M": (1, 2)}, exact=True, expects="refuted",
     severity="slip", correction="dynamics.eq-98-summed",
-    note="""The printed sum runs over i only, so m_k has as many values as there are j. A sum over i and j gives it one.
-        The shape D x N of C' is not that of C, S x D, although C' is to take the place of C in the next layer.""",
-)  # fmt: skip
+    note=r"""The printed sum runs over $i$ only, so $m_k$ has as many values as there are $j$. A sum over $i$ and $j$
+        gives it one. The shape $D \times N$ of $C'$ is not that of $C$, $S \times D$, although $C'$ is to take the
+        place of $C$ in the next layer.""")  # fmt: skip
 
 
 @EQ_98_FORM.formula
@@ -69,11 +69,10 @@ EQ_98_FORM.mutant("sum over i of squares, doubled",
 
 EQ_98_SUMMED = Claim(DYNAMICS, "dynamics.eq-98-summed", label="Eq. (98), summed over both indices",
     statement=r"m_k=\|z_k\|,\ z_k=\sum_{i,j}U_{kij}\tilde X_{i,j}=[U_{k11},U_{k12},\ldots]\operatorname{vec}(X)",
-    relation=Equal(), all_sizes=True, sizes={"S": (1, 2), "J": (1, 3), "N": (1, 3), "M": (1, 2)}, exact=True,
-    of_project=True,
+    name="readout of AKOrN, summed over both indices", relation=Equal(), all_sizes=True,
+    sizes={"S": (1, 2), "J": (1, 3), "N": (1, 3), "M": (1, 2)}, exact=True, of_project=True,
     corrects="dynamics.eq-98-form",
-    note="Squares m_k^2 are compared.",
-)  # fmt: skip
+    note="Squares $m_k^2$ are compared.")  # fmt: skip
 
 
 @EQ_98_SUMMED.formula
@@ -99,23 +98,20 @@ EQ_98_SUMMED.mutant("lengths summed", lambda X, U: readout(X, U, squared_length)
 
 ROTATION = Assumption("R is orthogonal", zero=lambda R: R.T @ R - eye(R.shape[0]))
 
-PHASE = Claim(DYNAMICS, "dynamics.c.2-phase", label="C.2, text",
+PHASE = Claim(DYNAMICS, "dynamics.c.2-phase", label="C.2, text", name="readout independent of the phase",
     statement=r"\text{``AKOrN then uses a readout module to read out patterns independent of the phase'': }m_k=\|z_k\|",
     assumptions=[
         Assumption("R' is orthogonal", zero=lambda turn: turn.T @ turn - eye(turn.shape[0])),
         r"readout (98), summed over i and j, U_{kij} \in R^{N' \times N} arbitrary, as when learned; squares m_k^2"
         r" are compared",
     ],
+    hypotheses=(orthonormal_columns("turn", stated="R' is orthogonal"),),
     relation=Equal(), all_sizes=True, sizes={"S": (1, 2), "J": (1, 2), "N": (1, 3), "M": (1, 3)}, exact=True,
     expects="reading",
-    hypotheses=(orthonormal_columns("turn", stated="R' is orthogonal"),),
-    reading=Reading(
-        "independent of the phase",
-        "the phase of z_k, its direction in R^{N'}, which the norm m_k discards: rotating z_k leaves m_k",
-    ),
-    note="""A common rotation of the oscillators rotates z_k if U_{kij} = u_{kij} Q_k (dynamics.c.2-phase-scalar), but
-        changes m_k for most U_{kij} (dynamics.c.2-phase-common).""",
-)  # fmt: skip
+    reading=Reading("independent of the phase", r"""the phase of $z_k$, its direction in $\mathbb R^{N'}$, which the
+            norm $m_k$ discards: rotating $z_k$ leaves it"""),
+    note="""A common rotation of the oscillators rotates $z_k$ if $U_{kij} = u_{kij}Q_k$ (dynamics.c.2-phase-scalar),
+        but changes $m_k$ for most $U_{kij}$ (dynamics.c.2-phase-common).""")  # fmt: skip
 
 
 @PHASE.inputs
@@ -151,11 +147,12 @@ PHASE_COMMON = Claim(DYNAMICS, "dynamics.c.2-phase-common", label="C.2, a common
         r"readout (98), summed over i and j, U_{kij} \in R^{N' \times N} arbitrary, as when learned",
         "a common phase is one rotation R of all oscillators; squares m_k^2 are compared",
     ],
-    relation=Equal(), sizes={"S": (1, 2), "J": (1, 2), "N": (2, 3), "M": (1, 3)}, expects="refuted", severity="error",
+    name="readout under a common phase of the oscillators", relation=Equal(),
+    sizes={"S": (1, 2), "J": (1, 2), "N": (2, 3), "M": (1, 3)}, expects="refuted", severity="error",
     correction="dynamics.c.2-phase-scalar", of_project=True,
-    note="""U_{kij} R and R' U_{kij} need not agree for any isometry R'. A readout that looks at one coordinate of one
-        oscillator sees its phase. For N = 2 it is invariant for U_{kij} = Q_k (a_{kij} I + b_{kij} [[0,-1],[1,0]]), Q_k
-        with orthonormal columns; for every N for U_{kij} = u_{kij} Q_k.""",
+    note="""$U_{kij}R$ and $R'U_{kij}$ need not agree for any isometry $R'$. A readout that looks at one coordinate of
+        one oscillator sees its phase. For $N = 2$ it is invariant for $U_{kij} = Q_k(a_{kij}I +
+        b_{kij}[[0,-1],[1,0]])$, $Q_k$ with orthonormal columns; for every $N$ for $U_{kij} = u_{kij}Q_k$.""",
 )  # fmt: skip
 
 
@@ -197,9 +194,9 @@ PHASE_SCALAR = Claim(DYNAMICS, "dynamics.c.2-phase-scalar", label="C.2, readouts
         all oscillators}""",
     assumptions=[ROTATION, "Q_k is orthogonal", "N' = N; squares m_k^2 are compared"],
     hypotheses=(orthonormal_columns("R", stated="R is orthogonal"), orthonormal_columns("Q", stated="Q_k is orthogonal")),
-    relation=Equal(), all_sizes=True, sizes={"S": (1, 2), "J": (1, 2), "N": (2, 3)}, exact=True, of_project=True,
-    corrects="dynamics.c.2-phase-common",
-)  # fmt: skip
+    name="readouts invariant under a common phase", relation=Equal(), all_sizes=True,
+    sizes={"S": (1, 2), "J": (1, 2), "N": (2, 3)},
+    exact=True, of_project=True, corrects="dynamics.c.2-phase-common")  # fmt: skip
 
 
 @PHASE_SCALAR.inputs

@@ -26,9 +26,8 @@ PROOF_Z1 = Claim(SOFTMAX_OF_T, "hessian.rem-3.1-proof-z1", label="Appendix C.2, 
     statement=r"""Z_1 = (I_L\otimes X^\top)\frac{\partial A}{\partial T}(X\otimes X) =
         \operatorname{blockdiag}\Big(X^\top\frac{ \partial A_{i,:}}{\partial T_{i,:}}\Big)(X\otimes X) =
         \Big[X_{i,:}^\top\otimes X^\top\frac{\partial A_{i,:}}{\partial T_{i,:}^\top} X\Big]_{1\le i\le L} = X * M_2""",
-    relation=Equal(), all_sizes=True, sizes={"L": (1, 4), "d_V": (1, 3)},
-    uses=("hessian.lem-B.1", "hessian.eq-14", "hessian.def-3.1"),
-)  # fmt: skip
+    name="first softmax derivatives, block by block", relation=Equal(), all_sizes=True,
+    sizes={"L": (1, 4), "d_V": (1, 3)}, uses=("hessian.lem-B.1", "hessian.eq-14", "hessian.def-3.1"))  # fmt: skip
 
 
 def _slope(a: Any) -> Any:
@@ -62,11 +61,10 @@ PROOF_Z1.mutant("moments not centred", "second_central_moments(A, X) -> each(L, 
 PROOF_Z2I = Claim(SOFTMAX_OF_T, "hessian.rem-3.1-proof-z2i", label="Appendix C.2, proof for Z_2: block formula",
     statement=r"""Z_{2;i} = (X^\top\otimes X^\top\otimes X^\top) D_i (X_{i,:}^\top\otimes X) = \sum_{j=1}^L
         X_{j,:}\otimes X_{i,:}X_{i,:}^\top\otimes X^\top\frac{\partial^2 A_{i,j}}{\partial T_{i,:}\partial T_{i,:}} X =
-        (K_{d_V,d_V}\otimes I_{d_V})\Big(X_{i,:}X_{i,:}^\top\otimes\sum_j X_{j,:}\otimes X^\top\frac{\partial^2
+        (K_{d_V,d_V}\otimes I_{d_V})\Big(X_{i,:}X_{i,:}^\top\otimes\sum_{j=1}^LX_{j,:}\otimes X^\top\frac{\partial^2
         A_{i,j}}{\partial T_{i,:}\partial T_{i,:}} X\Big)""",
-    relation=Equal(), all_sizes=True,
-    uses=("hessian.eq-14", "hessian.lem-C.1-structure-corrected", "hessian.lem-C.1-entry"),
-)  # fmt: skip
+    name="second softmax derivatives, block by block", relation=Equal(), all_sizes=True,
+    uses=("hessian.eq-14", "hessian.lem-C.1-structure-corrected", "hessian.lem-C.1-entry"))  # fmt: skip
 
 
 @PROOF_Z2I.formula
@@ -114,11 +112,11 @@ PROOF_STEP = Claim(VECTORS, "hessian.rem-3.1-proof-step", label="Appendix C.2, '
     statement=r"""(X_{j,:}\otimes X^\top) e_i X_{i,:}^\top = (X_{j,:}^\top\otimes X^\top)(1\otimes e_i X_{i,:}^\top) =
         X_{j,:}\otimes X^\top e_i X_{i,:}^\top = X_{j,:}\otimes X_{i,:}X_{i,:}^\top""",
     assumptions=["so that the products exist"],
-    relation=Equal(), expects="refuted", severity="slip", correction="hessian.rem-3.1-proof-step-corrected",
-    note="""The transpose of X_{j,:} in the second member stands alone: the members on either side have none. Judged by
-        the inner sizes of the second member: X_{j,:}^T (x) X^T has L d_V columns, its partner L rows. Without the
-        transpose, as in the members around it, every step holds.""",
-)  # fmt: skip
+    name="mixed product with a unit vector", relation=Equal(), expects="refuted", severity="slip",
+    correction="hessian.rem-3.1-proof-step-corrected",
+    note=r"""The transpose of $X_{j,:}$ in the second member stands alone: the members on either side have none. Judged
+        by the inner sizes of the second member: $X_{j,:}^\top \otimes X^\top$ has $Ld_V$ columns, its partner $L$ rows.
+        Without the transpose, as in the members around it, every step holds.""")  # fmt: skip
 
 
 @PROOF_STEP.formula
@@ -133,11 +131,11 @@ PROOF_STEP.mutant("X_{i,:} once more", lambda X: column(kron(X[:1], X[:1], X.T).
 PROOF_STEP.counterexample("one token in the plane: two columns meet one row", X=[[1, 1]])
 
 PROOF_STEP_CORRECTED = Claim(VECTORS, "hessian.rem-3.1-proof-step-corrected",
-    label="Appendix C.2, the step without the transpose",
+    label="Appendix C.2, the step without the transpose", name="mixed product with a unit vector, corrected",
     statement=r"""(X_{j,:}\otimes X^\top) e_i X_{i,:}^\top = (X_{j,:}\otimes X^\top)(1\otimes e_i X_{i,:}^\top) =
         X_{j,:}\otimes X^\top e_i X_{i,:}^\top = X_{j,:}\otimes X_{i,:}X_{i,:}^\top \in \mathbb{R}^{d_V^2\times d_V}""",
-    relation=Equal(), all_sizes=True, uses=("hessian.eq-6-10",), corrects="hessian.rem-3.1-proof-step", of_project=True,
-)  # fmt: skip
+    relation=Equal(), all_sizes=True, uses=("hessian.eq-6-10",), corrects="hessian.rem-3.1-proof-step",
+    of_project=True)  # fmt: skip
 
 
 @PROOF_STEP_CORRECTED.formula
@@ -169,14 +167,14 @@ PROOF_STEP_CORRECTED.mutant("another unit vector", "basis_vector(L, i) -> basis_
 # -- N = M_3 -----------------------------------------------------------------------------------------------------------
 
 PROOF_MOMENT = Claim(SOFTMAX_OF_T, "hessian.rem-3.1-proof-moment", label="Appendix C.2, N = M_3",
-    statement=r"""N = \sum_j X_{j,:}\otimes X^\top A_{i,j}(2A_{i,:}A_{i,:}^\top + E_{j,j} - \operatorname{diag}(A_{i,:})
-        - e_j A_{i,:}^\top - A_{i,:}e_j^\top) X = [M_1]_{i,:}\otimes([M_1]_{i,:}[M_1]_{i,:}^\top -
-        X^\top\operatorname{diag}(A_{i,:})X) + \sum_j A_{i,j}X_{j,:}\otimes([M_1]_{i,:}-X_{j,:})([M_1]_{i,:}-X_{j,:})^
-        \top = [M_3]_{i,:};\ X^\top\operatorname{diag}(A_{i,:})X - [M_1]_{i,:}[M_1]_{i,:}^\top = \sum_j
-        A_{i,j}([M_1]_{i,:}-X_{j,:})([M_1]_{i,:}-X_{j,:})^\top""",
+    statement=r"""N = \sum_{j=1}^LX_{j,:}\otimes X^\top A_{i,j}(2A_{i,:}A_{i,:}^\top + E_{j,j}^{L,L} -
+        \operatorname{diag}(A_{i,:}) - e_j A_{i,:}^\top - A_{i,:}e_j^\top) X = [M_1]_{i,:}
+        \otimes([M_1]_{i,:}[M_1]_{i,:}^\top - X^\top\operatorname{diag}(A_{i,:})X) + \sum_{j=1}^LA_{i,j}X_{j,:}
+        \otimes([M_1]_{i,:}-X_{j,:})([M_1]_{i,:}-X_{j,:})^\top = [M_3]_{i,:};\ (X^\top\operatorname{diag}(A_{i,:})X -
+        [M_1]_{i,:}[M_1]_{i,:}^\top) = \sum_{j=1}^LA_{i,j}([M_1]_{i,:}-X_{j,:})([M_1]_{i,:}-X_{j,:})^\top""",
     assumptions=["so that the rows of A sum to 1"],
-    relation=Equal(), all_sizes=True, uses=("hessian.def-3.1", "hessian.lem-C.1-entry", "hessian.eq-6-10"),
-)  # fmt: skip
+    name="third central moment from softmax derivatives", relation=Equal(), all_sizes=True,
+    uses=("hessian.def-3.1", "hessian.lem-C.1-entry", "hessian.eq-6-10"))  # fmt: skip
 
 
 @PROOF_MOMENT.formula
@@ -237,11 +235,11 @@ THIRD_MOMENTS = Setting(
 SIZE = Claim(THIRD_MOMENTS, "hessian.rem-3.1-proof-size", label="Appendix C.2, last display",
     statement=r"""
         X * X^\top * M_3 = [X_{i,:}X_{i,:}^\top\otimes[M_3]_{i,:}]_{1\le i\le L} \in \mathbb{R}^{Ld_V^2\times d_V}""",
-    relation=Equal(), expects="refuted", severity="slip", correction="hessian.rem-3.1-proof-size-corrected",
-    note="""The blocks X_i X_i^T (x) M_{3,i} are d_V^3 x d_V^2; the printed size is that of M_3. Theorem 3.2 gives Z_2,
-        the same rows in another order, the right size. That X * X^T * M_3 is this matrix at all needs the columns of
-        X^T one under the other in its place (hessian.rem-3.1-z2).""",
-)  # fmt: skip
+    name="size of the third-moment product", relation=Equal(), expects="refuted", severity="slip",
+    correction="hessian.rem-3.1-proof-size-corrected",
+    note=r"""The blocks $X_iX_i^\top \otimes M_{3,i}$ are $d_V^3 \times d_V^2$; the printed size is that of $M_3$.
+        Theorem 3.2 gives $Z_2$, the same rows in another order, the right size. That $X * X^\top * M_3$ is this matrix
+        at all needs the columns of $X^\top$ one under the other in its place (hessian.rem-3.1-z2).""")  # fmt: skip
 
 
 def _size_of_the_product(X: Any) -> Any:
@@ -264,12 +262,11 @@ SIZE.mutant("L d_V x d_V^2, the size of Z_1", lambda X: column(X.shape[0] * X.sh
 SIZE.counterexample("one token in the plane: 8 x 4, not 4 x 2", X=[[1, 0]])
 
 SIZE_CORRECTED = Claim(THIRD_MOMENTS, "hessian.rem-3.1-proof-size-corrected",
-    label="Appendix C.2, last display, with the right size",
+    label="Appendix C.2, last display, with the right size", name="size of the third-moment product, corrected",
     statement=r"""X * \operatorname{vec}_r(X) * M_3 = [X_{i,:}X_{i,:}^\top\otimes[M_3]_{i,:}]_{1\le i\le L} \in
         \mathbb{R}^{Ld_V^3\times d_V^2}, \text{ with } X \text{ split into its rows and } \operatorname{vec}_r(X) \text{
         into the } L \text{ columns } X_{i,:}""",
-    relation=Equal(), all_sizes=True, corrects="hessian.rem-3.1-proof-size", of_project=True,
-)  # fmt: skip
+    relation=Equal(), all_sizes=True, corrects="hessian.rem-3.1-proof-size", of_project=True)  # fmt: skip
 
 
 @SIZE_CORRECTED.formula

@@ -35,14 +35,9 @@ Scale = Annotated[Any, Shape("1", "1")]
 
 TOKENS = "X of shape (n, d) with independent standard normal entries, i and j different rows"
 NOISE = "Z of shape (d, d) independent of X, entries independent normal of mean 0 and variance 1/d (Eq. (11))"
-LOGITS = Setting(
-    SKIPLESS,
-    "Section A.4.1",
-    assumptions=[TOKENS, NOISE, "A = X X^T, B = X Z X^T, C = alpha B + beta A"],
-    hypotheses=(normal_entries("X", stated=TOKENS), normal_entries("Z", stated=NOISE)),
-    sizes={"d": (1, 3)},
-    exact=True,
-)
+LOGITS = Setting(SKIPLESS, "Section A.4.1", assumptions=[TOKENS, NOISE, "A = X X^T, B = X Z X^T, C = alpha B + beta A"],
+    hypotheses=(normal_entries("X", stated=TOKENS), normal_entries("Z", stated=NOISE)), sizes={"d": (1, 3)}, exact=True,
+)  # fmt: skip
 
 # -- expectations over X and Z -----------------------------------------------------------------------------------------
 

@@ -28,9 +28,9 @@ LOGIT_MOMENTS = Claim(LOGITS, "skipless.logit-moments", label="First and second 
     statement=r"""\mathbb{E}[\mathbf{C}_{ii}]=\beta d,\ \mathbb{E}[\mathbf{C}_{ij}]=0,\ \mathrm{Var}(\mathbf{C}_{ii})=
         \alpha^2(d+2)+2\beta^2d,\ \mathrm{Var}(\mathbf{C}_{ij})=(\alpha^2+\beta^2)d,\ \mathrm{Cov}(\mathbf{C}_{ii},
         \mathbf{C}_{ij})=0\quad(i\ne j)""",
-    relation=Equal(), all_sizes=True, of_project=True,
-    note="""(alpha, beta) = (0, 1) gives A, (1, 0) gives B. Cross terms of A and B are odd in Z, and C_ij is odd in row
-        j.""",
+    name="moments of the logits", relation=Equal(), all_sizes=True, of_project=True,
+    note=r"""$(\alpha, \beta) = (0, 1)$ gives $A$, $(1, 0)$ gives $B$. Cross terms of $A$ and $B$ are odd in $Z$, and
+        $C_{ij}$ is odd in row $j$.""",
 )  # fmt: skip
 
 
@@ -53,7 +53,7 @@ LOGIT_MOMENTS.mutant("off-diagonal variance as in Eq. (19)", "(a + b) * d -> a +
 LOGIT_MOMENTS.mutant("entries of a row correlated", "0 * b -> a")
 
 SAMPLED = Claim(LOGITS.extended(sizes={"d": (1, 8)}, exact=False, inputs=dimension_alone), "skipless.logit-moments-sampled",
-    label="First and second moments of the logits, by simulation",
+    label="First and second moments of the logits, by simulation", name="moments of the logits by simulation",
     statement=LOGIT_MOMENTS.statement,
     assumptions=["(alpha, beta) = (2, 3/5), (9/5, 1), (0, 1/2), as in Sections 6.1, 6.2 and A.8"],
     relation=FollowsLaw(samples=4_000, instances=3), of_project=True, uses=("skipless.logit-moments",),
@@ -89,11 +89,12 @@ def _(arrays: dict[str, Any], sizes: dict[str, int], rng: np.random.Generator) -
 SAMPLED.mutant("off-diagonal variance as in Eq. (19)", "(alpha ** 2 + beta ** 2) * d -> alpha ** 2 + beta ** 2 * d")
 SAMPLED.mutant("covariance beta^2 d", "0.0 -> beta ** 2 * d")
 
-EQ_18 = Claim(LOGITS, "skipless.eq-18", label="Eq. (18)",
-    statement=r"\text{For }\mathbf{C}=\alpha\mathbf{B}+\beta\mathbf{A}:\ \mathbb{E}[\mathbf{C}_{ii}]=\beta d,\ "
-    r"\mathrm{Var}(\mathbf{C}_{ii})\approx\alpha^2(d+2)+\beta^2(2d)",
+EQ_18 = Claim(LOGITS, "skipless.eq-18", label="Eq. (18)", name="variance of diagonal logits",
+    statement=r"""\text{For the combined matrix (attention map) }\mathbf{C}=\alpha\mathbf{B}+\beta\mathbf{A}\text{, we
+        have Diagonal entries }(i=j):\ \mathbb{E}[\mathbf{C}_{ii}]=\beta d,\
+        \mathrm{Var}(\mathbf{C}_{ii})\approx\alpha^2(d+2)+\beta^2(2d)""",
     relation=Equal(), all_sizes=True, uses=("skipless.eq-14", "skipless.eq-16", "skipless.logit-moments-sampled"),
-    note="Exact, not approximate: the covariance of A_ii and B_ii is odd in Z and vanishes.",
+    note="Exact, not approximate: the covariance of $A_{ii}$ and $B_{ii}$ is odd in $Z$ and vanishes.",
 )  # fmt: skip
 
 
@@ -110,13 +111,16 @@ EQ_18.mutant("standard deviations added instead of variances", "b * (2 * d) -> (
 EQ_18.mutant("alpha and beta exchanged", "a * (d + 2) + b * (2 * d) -> b * (d + 2) + a * (2 * d)")
 EQ_18.mutant("mean beta, as if A were divided by d", "beta * d -> beta * 1")
 
-EQ_19 = Claim(LOGITS, "skipless.eq-19", label="Eq. (19)",
-    statement=r"\mathbb{E}[\mathbf{C}_{ij}]=0,\ \mathrm{Var}(\mathbf{C}_{ij})\approx\alpha^2+\beta^2d\quad(i\ne j)",
+EQ_19 = Claim(LOGITS, "skipless.eq-19", label="Eq. (19)", name="variance of off-diagonal logits",
+    statement=r"""\text{Off-diagonal entries }(i\ne j):\ \mathbb{E}[\mathbf{C}_{ij}]=0,\
+        \mathrm{Var}(\mathbf{C}_{ij})\approx\alpha^2+\beta^2d""",
     relation=Equal(), expects="refuted", severity="error", uses=("skipless.eq-15", "skipless.eq-17"),
     correction="skipless.eq-19-corrected",
-    note="""Inherited from Eq. (17). The variance is (alpha^2 + beta^2) d; what is printed is short of it by alpha^2 (d
-        - 1), which is no small part of it unless alpha is small beside beta: at alpha = 2, beta = 3/5, d = 768 it is
-        280 against 3348. No reading of the sign saves it.""",
+    consequence=r"""The spread of the logits is underestimated, at the printed $\alpha = 2$, $\beta = 0.6$ by a factor
+        12 in the variance; use $(\alpha^2+\beta^2)d$ (skipless.eq-19-corrected).""",
+    note=r"""Inherited from Eq. (17). The variance is $(\alpha^2 + \beta^2)d$; what is printed is short of it by
+        $\alpha^2(d - 1)$, which is no small part of it unless $\alpha$ is small beside $\beta$: at $\alpha = 2$, $\beta
+        = 3/5$, $d = 768$ it is 280 against 3348. No reading of the sign saves it.""",
 )  # fmt: skip
 
 
@@ -141,7 +145,9 @@ EQ_19.mutant("d on the wrong term", "a + b * d -> a * d * d + b")
 
 EQ_19_CORRECTED = Claim(LOGITS, "skipless.eq-19-corrected", label="Eq. (19), corrected",
     statement=r"\mathbb{E}[\mathbf{C}_{ij}]=0,\ \mathrm{Var}(\mathbf{C}_{ij})=(\alpha^2+\beta^2)d\quad(i\ne j)",
-    relation=Equal(), all_sizes=True, of_project=True, corrects="skipless.eq-19", uses=("skipless.logit-moments-sampled",),
+    name="variance of off-diagonal logits, corrected", relation=Equal(), all_sizes=True, of_project=True,
+    corrects="skipless.eq-19",
+    uses=("skipless.logit-moments-sampled",),
 )  # fmt: skip
 
 
@@ -159,9 +165,9 @@ EQ_19_CORRECTED.mutant("covariance of the two terms not zero", "a + b -> (alpha 
 EQ_20_COVARIANCE = Claim(LOGITS, "skipless.eq-20-covariance", label="Parenthesis after Eq. (20)",
     statement=r"""\text{The covariance between }\mathbf{C}_{ii}\text{ and }\mathbf{C}_{ij}\text{ is close to 0 when
         }d\text{ is large}""",
-    relation=Equal(), all_sizes=True, uses=("skipless.logit-moments-sampled",),
-    note="""It is 0, at every d, because C_ij is odd in row j and C_ii does not contain that row: close in any sense.
-        Uncorrelated, not independent: both contain row i.""",
+    name="covariance of logits in a row", relation=Equal(), all_sizes=True, uses=("skipless.logit-moments-sampled",),
+    note="""It is 0, at every $d$, because $C_{ij}$ is odd in row $j$ and $C_{ii}$ does not contain that row: close in
+        any sense. Uncorrelated, not independent: both contain row $i$.""",
 )  # fmt: skip
 
 
@@ -187,17 +193,21 @@ def covariance_expected(alpha: Scale, beta: Scale, d: Dimension) -> Any:
 EQ_20_COVARIANCE.mutant("covariance beta^2 d, as between C_ij and C_ji", "0 * a -> b * d")
 EQ_20_COVARIANCE.mutant("covariance falling like 1/d", "0 * a -> (a + b) / d")
 
-EQ_20 = Claim(LOGITS, "skipless.eq-20", label="Eq. (20)",
-    statement=r"\text{When }\beta>0,\ \gamma=\mathbf{C}_{ii}-\mathbf{C}_{ij}\text{ follows }\gamma\sim\mathcal{N}("
-    r"\beta d,\ \alpha^2(d+3)+\beta^2(3d))",
+EQ_20 = Claim(LOGITS, "skipless.eq-20", label="Eq. (20)", name="law of the gap of logits",
+    statement=r"""\text{When }\beta>0\text{, the difference between the diagonal elements and an off-diagonal element
+        }\gamma=\mathbf{C}_{ii}-\mathbf{C}_{ij}\text{ follows }\gamma\sim\mathcal{N}(\beta d,\alpha^2(d+3)+\beta^2(3d))
+        """,
     assumptions=["beta > 0"],
     relation=Equal(), expects="refuted", severity="error",
     uses=("skipless.eq-18", "skipless.eq-19", "skipless.eq-20-covariance"), correction="skipless.eq-20-corrected",
-    note="""The variance adds Eqs. (18) and (19), so it inherits the error of the latter: alpha^2 (2d + 2) + 3 beta^2 d
-        is right. Nor is gamma normal at any d: its third central moment 14 beta^3 d + 12 alpha^2 beta (2d + 3) is
-        positive. Its standardised law tends to the normal one, with the variance corrected
-        (skipless.eq-20-normal-limit); with the printed one, not even that: the two variances keep the ratio (2 alpha^2
-        + 3 beta^2) / (alpha^2 + 3 beta^2), 1.79 at (2, 0.6) and 1.52 at (1.8, 1).""",
+    consequence=r"""Probabilities of dominance computed from Eq. (20) are too large; use the variance $\alpha^2(2d+2) +
+        3\beta^2 d$, with which the law is normal in the limit (skipless.eq-20-corrected, skipless.eq-20-normal-limit).
+        """,
+    note=r"""The variance adds Eqs. (18) and (19), so it inherits the error of the latter: $\alpha^2(2d + 2) + 3\beta^2
+        d$ is right. Nor is $\gamma$ normal at any $d$: its third central moment $14\beta^3 d + 12\alpha^2\beta(2d + 3)$
+        is positive. Its standardised law tends to the normal one, with the variance corrected
+        (skipless.eq-20-normal-limit); with the printed one, not even that: the two variances keep the ratio $(2\alpha^2
+        + 3\beta^2)/(\alpha^2 + 3\beta^2)$, 1.79 at $(2, 0.6)$ and 1.52 at $(1.8, 1)$.""",
 )  # fmt: skip
 
 
@@ -225,7 +235,8 @@ EQ_20.mutant("variances subtracted", "3 -> 1; 3 * d -> d")
 EQ_20_CORRECTED = Claim(LOGITS, "skipless.eq-20-corrected", label="Eq. (20), corrected",
     statement=r"""\mathbb{E}\gamma=\beta d,\ \mathrm{Var}(\gamma)=\alpha^2(2d+2)+3\beta^2d,\ \mathbb{E}(\gamma-\beta
         d)^3=14\beta^3d+12\alpha^2\beta(2d+3)""",
-    relation=Equal(), all_sizes=True, of_project=True, corrects="skipless.eq-20",
+    name="moments of the gap of logits, corrected", relation=Equal(), all_sizes=True, of_project=True,
+    corrects="skipless.eq-20",
     uses=("skipless.eq-20-normal-limit",),
 )  # fmt: skip
 
@@ -251,13 +262,13 @@ AT_LARGE_DIMENSIONS = LOGITS.extended(
 )
 
 NORMAL_LIMIT = Claim(AT_LARGE_DIMENSIONS, "skipless.eq-20-normal-limit",
-    label="Eq. (20), the law of gamma at the sizes of the paper",
+    label="Eq. (20), the law of gamma at the sizes of the paper", name="normal limit of the gap",
     statement=r"""\sup_t\left|P\Big(\frac{\gamma-\beta d}{\sqrt{\alpha^2(2d+2)+3\beta^2d}}\le
         t\Big)-\Phi(t)\right|\le\tfrac1{50} \quad\text{at }d=384\text{ and }768""",
     assumptions=["(alpha, beta) = (2, 3/5), (9/5, 1), (0, 1/2)"],
     relation=FollowsLaw(samples=20_000, instances=2), of_project=True,
-    note="""A mutant has the printed variance. As beta part and noise are sums of d terms, each less dependent on the
-        others than on itself, the law is normal in the limit.""",
+    note=r"""A mutant has the printed variance. As $\beta$ part and noise are sums of $d$ terms, each less dependent on
+        the others than on itself, the law is normal in the limit.""",
 )  # fmt: skip
 
 

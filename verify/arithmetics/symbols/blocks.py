@@ -10,7 +10,8 @@ import sympy
 
 from verify.arithmetics.constants import Constant
 from verify.arithmetics.formal import Formal
-from verify.arithmetics.symbols.operand import Indexed, lifted
+from verify.arithmetics.symbols.operand import Indexed, filled, identity, lifted
+from verify.arithmetics.symbols.scalars import ZERO
 from verify.arithmetics.symbols.sizes import plain
 from verify.vocabulary.errors import ArithmeticUnsupported, InputError
 
@@ -76,14 +77,44 @@ class Blocks(Formal):
                 raise InputError("blocks", f"sizes {self.partition}", str(other.partition))
             rows = zip(self.grid, other.grid, strict=True)
             return Blocks([[operation(a, b) for a, b in zip(one, two, strict=True)] for one, two in rows], self.tags)
-        if isinstance(other, Constant) or (isinstance(other, Indexed) and any(other.axes)):
-            raise ArithmeticUnsupported(f"an operation of blocks with a matrix of shape {other.shape}")
+        other = lifted(other) if isinstance(other, Constant) else other
+        if isinstance(other, Indexed) and any(other.axes):
+            return self._with(self._split_alike(other), operation)
         return self.each(lambda block: operation(block, other))
+
+    def _split_alike(self, other: Indexed) -> Blocks:
+        """A multiple of the identity, or a matrix of equal entries, in blocks of the same sizes."""
+        rows, columns = self.partition
+        terms = list(other.value.terms.items())
+        if other.shape == self.shape and not other.bound and len(terms) <= 1:
+            kinds = [made.kind for key, _ in terms for made, _ in key]
+            value = terms[0][1] if terms else ZERO
+            if not kinds:
+                return Blocks([[filled(value, m, n) for n in columns] for m in rows], self.tags)
+            if kinds == ["delta"] and rows == columns and not any(self.tags):
+                places = list(enumerate(rows))
+                return Blocks(
+                    [
+                        [identity(m) * value.expression if i == j else filled(ZERO, m, n) for j, n in places]
+                        for i, m in places
+                    ]
+                )
+        raise ArithmeticUnsupported(f"an operation of blocks with a matrix of shape {other.shape}")
 
     @property
     def partition(self) -> tuple[list[Any], list[Any]]:
         """The sizes of the rows of blocks and of the columns of blocks."""
         return [row[0].shape[0] for row in self.grid], [block.shape[1] for block in self.grid[0]]
+
+    def by_single_rows(self) -> Blocks:
+        """Blocks whose number of rows is given, taken apart row by row."""
+        rows, tags = [], []
+        for row, tag in zip(self.grid, self.tags, strict=True):
+            height = row[0].shape[0]
+            single = tag is None and isinstance(height, int) and 1 < height <= MOST_NUMBERS
+            rows += [[block[i : i + 1] for block in row] for i in range(height)] if single else [row]
+            tags += [tag] * (height if single else 1)
+        return Blocks(rows, tags)
 
     def __add__(self, other: Any) -> Any:
         return self if isinstance(other, int) and other == 0 else self._with(other, lambda a, b: a + b)

@@ -6,7 +6,12 @@ from collections.abc import Callable
 from fractions import Fraction
 
 from verify.arithmetics.symbols.canonical import Factor
-from verify.arithmetics.symbols.exponential import exponential_of_matrix
+from verify.arithmetics.symbols.exponential import (
+    exponential_of_matrix,
+    frechet_derivative,
+    mean_exponential,
+    part_of_pair,
+)
 from verify.arithmetics.symbols.functions import inverse_of, of_entries, power, softmax_of
 from verify.arithmetics.symbols.heads import Head, delta
 from verify.arithmetics.symbols.scalars import ONE, rational_scalar
@@ -63,8 +68,12 @@ def _of_head(made: Head, by: Head, known: dict[Head, Sum | None]) -> Sum | None:
         return None
     if made.kind == "step":
         return None  # where it has a derivative
+    if made.kind in ("phi", "dexpm"):
+        raise ArithmeticUnsupported("the derivative of an integral of matrix exponentials has no symbolic form")
     inner = made.inner
     slope = _derivative(inner, by, known)
+    if made.kind == "named":
+        return slope
     note_rule(f"derivative of {made.kind}")
     count, more = len(inner.slots), len(by.sizes)
     slots = list(range(count + more))
@@ -81,6 +90,8 @@ def _of_head(made: Head, by: Head, known: dict[Head, Sum | None]) -> Sum | None:
         return _of_softmax(itself, slope, count, made.parameter)
     if made.kind == "inverse":
         return _of_inverse(itself, slope, made.parameter, count, more)
+    if made.kind == "expm":
+        return _of_exponential(inner, slope, more)
     raise ArithmeticUnsupported(f"the derivative of {made.kind} has no symbolic form")
 
 
@@ -106,6 +117,12 @@ def _of_inverse(itself: Sum, slope: Sum, rows: int, count: int, more: int) -> Su
         (itself, [*right_column, *range(rows, count)]),
     ]
     return contract(parts, list(range(count + more))).times(-ONE)
+
+
+def _of_exponential(inner: Sum, slope: Sum, more: int) -> Sum:
+    """d exp(M)_ij = D(M, M)_{ik,lj} dM_kl, the Frechet derivative."""
+    ends = list(range(2, 2 + more))
+    return contract([(frechet_derivative(inner, inner), [0, 100, 101, 1]), (slope, [100, 101, *ends])], [0, 1, *ends])
 
 
 # -- substitution ------------------------------------------------------------------------------------------------------
@@ -142,12 +159,18 @@ def _replaced(made: Head, replace: Callable[[Head], Sum | None], known: dict[Hea
     inner = _rebuilt(made.inner, replace, known)
     if inner.key == made.inner.key:
         return None
+    if made.kind == "named":
+        return inner
     if made.kind in ("exp", "power", "step", "log"):
         return of_entries(made.kind, inner, made.parameter)
     if made.kind == "softmax":
         return softmax_of(inner, made.parameter)
     if made.kind == "expm":
         return exponential_of_matrix(inner)
+    if made.kind == "phi":
+        return mean_exponential(inner)
+    if made.kind == "dexpm":
+        return frechet_derivative(part_of_pair(inner, 0), part_of_pair(inner, 1))
     if made.kind == "inverse":
         return inverse_of(inner, made.parameter)
     raise ArithmeticUnsupported(f"{made.kind} of another argument has no symbolic form")

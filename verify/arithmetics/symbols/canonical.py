@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from verify.arithmetics.symbols.heads import Head, Size
+from verify.arithmetics.symbols.heads import Head
 from verify.vocabulary.errors import ArithmeticUnsupported
 
 Factor = tuple[Head, tuple[int, ...]]
@@ -87,11 +87,11 @@ def components(factors: Sequence[Factor], slots: int) -> list[list[Factor]]:
 
 
 def _component(factors: list[Factor], slots: int) -> tuple[list[Factor], int]:
-    sizes: dict[int, Size] = {}
+    sizes: dict[int, str] = {}
     for head, indices in factors:
         for slot, index in enumerate(indices):
             if index >= slots:
-                sizes[index] = str(head.sizes[slot])
+                sizes[index] = head.size_names[slot]
     if not sizes:
         kept, sign = _settled(factors[0])
         return [kept], sign

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import sympy
 
+from verify.arithmetics.symbols.exponential import LEGGED, legs_of
 from verify.arithmetics.symbols.heads import Head, Size
 from verify.arithmetics.symbols.sums import Sum
 from verify.vocabulary.errors import ArithmeticUnsupported, InputError
@@ -68,7 +69,11 @@ class Point:
                 raise InputError("arrays", f"values of {made.name}", str(sorted(self.arrays)))
             return np.asarray(self.arrays[made.name], dtype=np.float64).reshape(shape)
         assert made.inner is not None
+        if made.kind in LEGGED:
+            return self._exponential(made)
         inner = self.values(made.inner)
+        if made.kind == "named":
+            return inner
         if made.kind == "exp":
             return np.exp(self.number(made.parameter.expression) * inner)
         if made.kind == "power":
@@ -81,11 +86,29 @@ class Point:
             over = tuple(range(inner.ndim - made.parameter, inner.ndim))
             weights = np.exp(inner - inner.max(axis=over, keepdims=True))
             return weights / weights.sum(axis=over, keepdims=True)
-        if made.kind == "expm":
-            import torch
-
-            return torch.linalg.matrix_exp(torch.as_tensor(inner).expand(2, *inner.shape))[0].numpy()
         if made.kind == "inverse":
             rows = int(np.prod(inner.shape[: made.parameter]))
             return np.linalg.inv(inner.reshape(rows, -1)).reshape(shape)
         raise ArithmeticUnsupported(f"{made.kind} has no float form")
+
+    def _exponential(self, made: Head) -> np.ndarray:
+        """exp(M), and as corners of exp [[M, E], [0, N]] the mean exponential and the Frechet derivative."""
+        legs = [self.values(leg.matrix) for leg in legs_of(made)]
+        if made.kind == "expm":
+            return _expm(legs[0])
+        if made.kind == "phi":
+            n = len(legs[0])
+            return _expm(np.block([[legs[0], np.eye(n)], [np.zeros((n, 2 * n))]]))[:n, n:]
+        m, n = map(len, legs)
+        found = np.empty((m, m, n, n))
+        for b, c in np.ndindex(m, n):
+            corner = np.zeros((m, n))
+            corner[b, c] = 1.0
+            found[:, b, c, :] = _expm(np.block([[legs[0], corner], [np.zeros((n, m)), legs[1]]]))[:m, m:]
+        return found
+
+
+def _expm(matrix: np.ndarray) -> np.ndarray:
+    import torch
+
+    return torch.linalg.matrix_exp(torch.as_tensor(matrix).expand(2, *matrix.shape))[0].numpy()

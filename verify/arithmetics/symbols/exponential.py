@@ -1,122 +1,164 @@
-"""The matrix exponential as a formal function: transposes, exp(M) exp(-M) = I, and push-through f(AB) A = A f(BA)."""
+"""The matrix exponential and its Frechet derivative as formal functions, made of legs.
+
+A leg is exp(s M) between two indices.  exp(M) has one leg at s = 1, phi(M) = int_0^1 exp(s M) ds has one, and
+D(M, N)_{ab,cd} = int_0^1 exp(s M)_ab exp((1 - s) N)_cd ds has two: d exp(M)_ij = D(M, M)_{ik,lj} dM_kl, and the block
+exp [[M, E], [0, N]] has the corner D(M, N)_{ik,lj} E_kl.
+"""
 
 from __future__ import annotations
 
-from typing import Any
+import functools
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import Any, NamedTuple
 
-from verify.arithmetics.symbols.canonical import Factor, canonical
-from verify.arithmetics.symbols.heads import Head, delta, head
-from verify.arithmetics.symbols.rules import occurrences
-from verify.arithmetics.symbols.sums import Product, Sum, contract, fresh, rule, single
+import sympy
+
+from verify.arithmetics.symbols.heads import Head, Size, Symmetry, delta, generated_group, head, unit
+from verify.arithmetics.symbols.scalars import scalar
+from verify.arithmetics.symbols.sums import Sum, contract, single
 from verify.vocabulary.errors import ArithmeticUnsupported
+
+#: The kinds of heads that are made of legs.
+LEGGED = ("expm", "phi", "dexpm")
+#: The Frechet derivative is a function of two matrices: of M e_1 + N e_2, with a slot more for e.
+_PAIR = sympy.Integer(2)
+
+
+class Leg(NamedTuple):
+    """exp(s `matrix`) between the slots `row` and `column` of a head; `turned` is the transpose of the matrix."""
+
+    matrix: Sum
+    turned: Sum
+    row: int
+    column: int
+
+
+@functools.lru_cache(maxsize=4096)
+def legs_of(made: Head) -> tuple[Leg, ...]:
+    """The legs of a head of one of the kinds `LEGGED`."""
+    assert made.inner is not None
+    parts = [part_of_pair(made.inner, which) for which in (0, 1)] if made.kind == "dexpm" else [made.inner]
+    return tuple(Leg(part, part.permuted([1, 0]), 2 * k, 2 * k + 1) for k, part in enumerate(parts))
+
+
+def with_leg(made: Head, number: int, matrix: Sum) -> Sum:
+    """The same function with another matrix in one of its legs, over the slots of the head."""
+    if made.kind == "expm":
+        return exponential_of_matrix(matrix)
+    if made.kind == "phi":
+        return mean_exponential(matrix)
+    first, second = (leg.matrix for leg in legs_of(made))
+    return frechet_derivative(matrix, second) if number == 0 else frechet_derivative(first, matrix)
+
+
+def comes_first(one: Sum, other: Sum) -> bool:
+    """Whether a leg of `one` is preferred to that of `other`: a total order, so that rewriting ends."""
+    return _rank(one) < _rank(other)
+
+
+def _rank(value: Sum) -> tuple[Any, ...]:
+    turned = value.permuted([1, 0])
+    longest = max((len(key) for key in value.terms), default=0)
+    return longest, str(value.slots[0]), len(value.terms), min(value.order, turned.order)
+
+
+# -- functions of matrices ---------------------------------------------------------------------------------------------
 
 
 def exponential_of_matrix(inner: Sum) -> Sum:
-    """exp of a matrix with one index for its rows and one for its columns, over the same slots."""
-    if len(inner.slots) != 2:
-        raise ArithmeticUnsupported("the exponential of a matrix whose rows group several indices")
+    """exp of a matrix, the first half of whose slots are its rows; over the same slots."""
+    return _of_one_matrix("expm", inner)
+
+
+def mean_exponential(inner: Sum) -> Sum:
+    """phi(M) = int_0^1 exp(s M) ds, so that M phi(M) = exp(M) - I; over the slots of the matrix."""
+    return _of_one_matrix("phi", inner)
+
+
+def _of_one_matrix(kind: str, inner: Sum) -> Sum:
     if not inner:
-        return single(delta(inner.slots[0]), (0, 1), inner.slots)
-    turned = inner.permuted([1, 0])
-    if turned.order < inner.order:  # exp(M)^T = exp(M^T)
-        return single(head("expm", "expm", inner.slots, [], turned), (1, 0), inner.slots)
-    symmetries = [((1, 0), 1)] if turned.key == inner.key else []
-    return single(head("expm", "expm", inner.slots, symmetries, inner), (0, 1), inner.slots)
+        return _identity(inner.slots)
+    core, place, identities = _core(inner)
+    matrix, order, symmetries = _settled(core)
+    found = single(head(kind, kind, matrix.slots, symmetries, matrix), order, core.slots)
+    return contract([(found, [place, place + len(inner.slots) // 2]), *identities], range(len(inner.slots)))
 
 
-def _readings(factor: Factor) -> list[tuple[Sum, int, int]]:
-    """An exponential as exp(M)(i, j), for M and for its transpose."""
-    made, (i, j) = factor
-    assert made.inner is not None
-    return [(made.inner, i, j), (made.inner.permuted([1, 0]), j, i)]
+def frechet_derivative(first: Sum, second: Sum) -> Sum:
+    """D(M, N)_{ab,cd} = int_0^1 exp(s M)_ab exp((1 - s) N)_cd ds, over the slots of M, then those of N."""
+    count, other = len(first.slots), len(second.slots)
+    slots = range(count + other)
+    if not first or not second:
+        parts = [mean_exponential(first), mean_exponential(second)]
+        return contract([(parts[0], slots[:count]), (parts[1], slots[count:])], slots)
+    legs, places, beside = [], [], []
+    for matrix, start in ((first, 0), (second, count)):
+        core, place, identities = _core(matrix)
+        legs.append(_settled(core))
+        places.append((start + place, start + place + len(matrix.slots) // 2))
+        beside += [(identity, [start + label for label in labels]) for identity, labels in identities]
+    if comes_first(legs[1][0], legs[0][0]):  # s and 1 - s exchanged
+        legs.reverse()
+        places.reverse()
+    (one, order, own), (two, turn, its) = legs
+    generators = [((*perm, 2, 3), 1) for perm, _ in own] + [((0, 1, 2 + perm[0], 2 + perm[1]), 1) for perm, _ in its]
+    if one.slots == two.slots and one.key == two.key:
+        generators.append(((2, 3, 0, 1), 1))
+    sizes = (*one.slots, *two.slots)
+    pair = contract([(one, [0, 1]), (single(unit(_PAIR, 0), (0,), (_PAIR,)), [4])], range(5), dict(enumerate(sizes)))
+    pair = pair.plus(
+        contract([(two, [2, 3]), (single(unit(_PAIR, 1), (0,), (_PAIR,)), [4])], range(5), dict(enumerate(sizes)))
+    )
+    made = head("dexpm", "dexpm", sizes, generated_group(generators, 4), pair)
+    at = [places[0][k] for k in order] + [places[1][k] for k in turn]
+    return contract([(single(made, range(4), sizes), at), *beside], slots)
 
 
-@rule("exp(M) exp(-M) = I", "expm")
-def opposite_exponentials(product: Product, slots: int) -> list[Product] | None:
-    """Two exponentials of opposite matrices, one after the other."""
-    coefficient, factors, summed = product
-    places = [k for k, (made, _) in enumerate(factors) if made.kind == "expm"]
-    if len(places) < 2:
-        return None
-    counts = occurrences(factors)
-    for one in places:
-        for other in places:
-            if one == other:
-                continue
-            for first, i, j in _readings(factors[one]):
-                for second, k, m in _readings(factors[other]):
-                    if j != k or j not in summed or counts[j] != 2 or first.plus(second):
-                        continue
-                    rest = [factor for n, factor in enumerate(factors) if n not in (one, other)]
-                    kept = {index: size for index, size in summed.items() if index != j}
-                    return [(coefficient, [*rest, (delta(first.slots[0]), (i, m))], kept)]
-    return None
+def part_of_pair(pair: Sum, which: int) -> Sum:
+    """M (0) or N (1) of the pair that D(M, N) is a function of; or of one in which tensors have been replaced."""
+    chosen = contract([(pair, range(5)), (single(unit(_PAIR, which), (0,), (_PAIR,)), [4])], range(4))
+    for slot in ((3, 2), (1, 0))[which]:
+        chosen = chosen.without(slot)
+    return chosen
 
 
-def _without_left(inner: Sum, made: Head, place: int) -> Sum | None:
-    """R where the matrix is A R for the tensor A whose row index is its slot `place`; slots: columns of A, columns of R."""
-    found = Sum((made.sizes[1 - place], inner.slots[1]), {})
-    for key, coefficient in inner.terms.items():
-        left = [k for k, (other, indices) in enumerate(key) if other is made and indices[place] == 0]
-        if len(left) != 1 or occurrences(list(key))[0] != 1:
-            return None
-        column = key[left[0]][1][1 - place]
-        if column < 2:
-            return None
-        # slot 0 is now the column of A; the indices that are summed keep away from the slots
-        rest = [
-            (other, tuple(0 if index == column else index + 10 if index > 1 else index for index in indices))
-            for k, (other, indices) in enumerate(key)
-            if k != left[0]
-        ]
-        moved, sign = canonical(rest, 2)
-        if sign:
-            found = found.plus(Sum(found.slots, {moved: coefficient if sign > 0 else -coefficient}))
-    return found
+def _identity(slots: Sequence[Size]) -> Sum:
+    count = len(slots) // 2
+    deltas = [(single(delta(size), (0, 1), (size, size)), [k, count + k]) for k, size in enumerate(slots[:count])]
+    return contract(deltas, range(2 * count))
 
 
-@rule("push-through f(AB) A = A f(BA)", "expm")
-def push_through(product: Product, slots: int) -> list[Product] | None:
-    """exp(A R) A = A exp(R A), in the direction that leaves the exponential that comes first in a fixed order."""
-    coefficient, factors, summed = product
-    counts = occurrences(factors)
-    for position, (made, indices) in enumerate(factors):
-        if made.kind != "expm":
-            continue
-        for inner, i, j in _readings((made, indices)):
-            if j not in summed or counts[j] != 2 or i == j:
-                continue
-            neighbour = next(k for k, (_, others) in enumerate(factors) if j in others and k != position)
-            tensor, others = factors[neighbour]
-            if tensor.kind != "tensor" or len(others) != 2:
-                continue
-            place = others.index(j)
-            rest = _without_left(inner, tensor, place)
-            if rest is None:
-                continue
-            own = single(tensor, (0, 1), tensor.sizes)
-            other_way = contract([(rest, [0, 5]), (own, [5, 1] if place == 0 else [1, 5])], [0, 1])
-            if not _comes_first(other_way, inner):
-                continue
-            moved = exponential_of_matrix(other_way)
-            left = [factor for k, factor in enumerate(factors) if k not in (position, neighbour)]
-            middle = fresh()
-            kept = {index: size for index, size in summed.items() if index != j}
-            kept[middle] = tensor.sizes[1 - place]
-            outside = (tensor, (i, middle) if place == 0 else (middle, i))
-            ends = {0: middle, 1: others[1 - place]}
-            return [
-                (coefficient * value, [*left, outside, *((h, tuple(ends[s] for s in at)) for h, at in key)], kept)
-                for key, value in moved.terms.items()
-            ]
-    return None
+def _settled(matrix: Sum) -> tuple[Sum, tuple[int, int], list[Symmetry]]:
+    """The matrix or its transpose, where its slots are found in the other, and the symmetries of its functions."""
+    turned = matrix.permuted([1, 0])
+    if turned.order < matrix.order:  # f(M)^T = f(M^T)
+        return turned, (1, 0), []
+    return matrix, (0, 1), [((1, 0), 1)] if turned.key == matrix.key else []
 
 
-def _comes_first(one: Sum, other: Sum) -> bool:
-    """Whether the exponential of `one` is preferred to that of `other`: a total order, so that rewriting ends."""
+def _core(inner: Sum) -> tuple[Sum, int, list[tuple[Sum, list[int]]]]:
+    """K and its place among the rows where the matrix is K beside identities: f(I (x) K) = I (x) f(K).
 
-    def rank(value: Sum) -> tuple[Any, ...]:
-        turned = value.permuted([1, 0])
-        return str(value.slots[0]), len(value.terms), min(value.order, turned.order)
-
-    return rank(one) < rank(other)
+    The identities come with the slots that they join.
+    """
+    count = len(inner.slots) // 2
+    if 2 * count != len(inner.slots) or inner.slots[:count] != inner.slots[count:]:
+        raise ArithmeticUnsupported("the exponential of a matrix whose rows and columns are grouped differently")
+    beside: list[int] = []
+    for k in range(count):
+        pair = (k, count + k)
+        if len(beside) < count - 1 and all(
+            any(made.kind == "delta" and indices == pair for made, indices in key) for key in inner.terms
+        ):
+            beside.append(k)
+    places = [k for k in range(count) if k not in beside]
+    if len(places) != 1:
+        raise ArithmeticUnsupported("the exponential of a matrix whose rows group several indices")
+    (place,) = places
+    labels = [*range(count), *(k if k in beside else count + k for k in range(count))]
+    core = contract([(inner, labels)], [place, count + place])  # summed over, an identity gives its size
+    for k in beside:
+        core = core.times(scalar(inner.slots[k]).power(Fraction(-1)))
+    sizes = [(inner.slots[k], k) for k in beside]
+    return core, place, [(single(delta(size), (0, 1), (size, size)), [k, count + k]) for size, k in sizes]

@@ -58,7 +58,7 @@ def _without(factors: list[Factor], pattern: Pattern, rows: tuple[int, ...], col
     return [factor for factor in factors if factor[0].kind != "exp" or _settled(factor) not in gone]
 
 
-@rule("a softmax times the sum of its exponentials", "softmax")
+@rule("softmax times its normaliser is the exponential", "softmax")
 def softmax_times_sum(product: Product, slots: int) -> list[Product] | None:
     """A_ij Z_i = E_ij where each A_ij of a row i has its Z_i; elsewhere E_ij = A_ij Z_i, so that no entry is preferred."""
     coefficient, factors, summed = product

@@ -26,7 +26,9 @@ class Head:
     inner: the sum that a function is applied to, whose slots are the head's.  parameter: an exponent, a position, ...
     """
 
-    __slots__ = ("inner", "is_signed", "kind", "name", "number", "orbits", "parameter", "sizes", "symmetries")
+    __slots__ = (
+        "inner", "is_signed", "kind", "name", "number", "orbits", "parameter", "size_names", "sizes", "symmetries",
+    )  # fmt: skip
 
     def __init__(
         self,
@@ -40,6 +42,7 @@ class Head:
     ) -> None:
         self.kind, self.name, self.sizes, self.symmetries = kind, name, sizes, symmetries
         self.inner, self.parameter, self.number = inner, parameter, number
+        self.size_names = tuple(map(str, sizes))
         self.is_signed = any(sign < 0 for _, sign in symmetries)
         self.orbits = tuple(min(perm[slot] for perm, _ in symmetries) for slot in range(len(sizes)))
 

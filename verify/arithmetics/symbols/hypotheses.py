@@ -4,27 +4,35 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 
 import sympy
 
-from verify.arithmetics.symbols.heads import Size, delta, tensor
+from verify.arithmetics.symbols.canonical import Key
+from verify.arithmetics.symbols.heads import Size, delta, head, tensor
 from verify.arithmetics.symbols.part_hypotheses import skew_blocks_rule, unit_parts_rule
-from verify.arithmetics.symbols.rules import occurrences
-from verify.arithmetics.symbols.sums import Product, Rule
+from verify.arithmetics.symbols.rules import instance, match, numbers_of, occurrences
+from verify.arithmetics.symbols.scalars import ONE, Scalar, rational_scalar
+from verify.arithmetics.symbols.sums import Product, Rule, Sum, contract, extra_rules, single
 from verify.vocabulary.errors import ArithmeticUnsupported, InputError
 from verify.vocabulary.hypotheses import NORMAL_ENTRIES, UNIT_PARTS
 
 
 @dataclass(frozen=True)
 class Hypothesis:
-    """A property of one tensor: its name in the record of a proof, and its rule."""
+    """A property of one tensor or of several: its name in the record of a proof, and its rules."""
 
     name: str
-    rule: Rule
+    named_rules: tuple[tuple[str, Rule], ...]
 
     def rules(self) -> list[tuple[str, frozenset[str], Rule]]:
-        """The rule as the rewriting of products takes it."""
-        return [(self.name, frozenset({"tensor"}), self.rule)]
+        """The rules as the rewriting of products takes them, with their names."""
+        return [(name, frozenset({"tensor", "named"}), rule) for name, rule in self.named_rules]
+
+
+def _hypothesis(name: str, rule: Rule) -> Hypothesis:
+    """A hypothesis with one rule, recorded by its name."""
+    return Hypothesis(name, ((name, rule),))
 
 
 #: Given the positions in a product of two factors of the tensor, whose indices are given too, and how often each index
@@ -66,7 +74,7 @@ def orthonormal_columns(name: str, columns: object) -> Hypothesis:
             return [(delta(columns), (one[1], other[1]))], {one[0]}
         return None
 
-    return Hypothesis(f"{name} has orthonormal columns", _on_pairs(name, rewrite))  # type: ignore[arg-type]
+    return _hypothesis(f"{name} has orthonormal columns", _on_pairs(name, rewrite))  # type: ignore[arg-type]
 
 
 def orthonormal_rows(name: str, rows: object) -> Hypothesis:
@@ -77,7 +85,7 @@ def orthonormal_rows(name: str, rows: object) -> Hypothesis:
             return [(delta(rows), (one[0], other[0]))], {one[1]}
         return None
 
-    return Hypothesis(f"{name} has orthonormal rows", _on_pairs(name, rewrite))  # type: ignore[arg-type]
+    return _hypothesis(f"{name} has orthonormal rows", _on_pairs(name, rewrite))  # type: ignore[arg-type]
 
 
 def unit_rows(name: str) -> Hypothesis:
@@ -86,7 +94,7 @@ def unit_rows(name: str) -> Hypothesis:
     def rewrite(one: tuple[int, ...], other: tuple[int, ...], private: Callable[[int], bool]) -> object:
         return ([], {one[1]}) if one == other and private(one[1]) else None
 
-    return Hypothesis(f"{name} has unit rows", _on_pairs(name, rewrite))  # type: ignore[arg-type]
+    return _hypothesis(f"{name} has unit rows", _on_pairs(name, rewrite))  # type: ignore[arg-type]
 
 
 def idempotent(name: str) -> Hypothesis:
@@ -97,7 +105,7 @@ def idempotent(name: str) -> Hypothesis:
             return [(None, (one[0], other[1]))], {one[1]}
         return None
 
-    return Hypothesis(f"{name} is idempotent", _on_pairs(name, rewrite))  # type: ignore[arg-type]
+    return _hypothesis(f"{name} is idempotent", _on_pairs(name, rewrite))  # type: ignore[arg-type]
 
 
 def _with_symmetry(name: str, sign: int) -> Rule:
@@ -115,17 +123,17 @@ def _with_symmetry(name: str, sign: int) -> Rule:
 
 def symmetric(name: str) -> Hypothesis:
     """S^T = S."""
-    return Hypothesis(f"{name} is symmetric", _with_symmetry(name, 1))
+    return _hypothesis(f"{name} is symmetric", _with_symmetry(name, 1))
 
 
 def skew(name: str) -> Hypothesis:
     """S^T = -S."""
-    return Hypothesis(f"{name} is skew", _with_symmetry(name, -1))
+    return _hypothesis(f"{name} is skew", _with_symmetry(name, -1))
 
 
 def normal_entries(name: str) -> Hypothesis:
     """Leave to pair equal entries in an expectation over W; nothing is rewritten by it."""
-    return Hypothesis(f"{name} {NORMAL_ENTRIES}", lambda product, slots: None)
+    return _hypothesis(f"{name} {NORMAL_ENTRIES}", lambda product, slots: None)
 
 
 def hypothesis_on(name: str, wanted: str, sizes: Sequence[Size]) -> Hypothesis:
@@ -136,7 +144,7 @@ def hypothesis_on(name: str, wanted: str, sizes: Sequence[Size]) -> Hypothesis:
         raise InputError(name, f"two indices, for that it {wanted}", f"sizes {tuple(sizes)}")
     if wanted.startswith(UNIT_PARTS):
         width = sympy.Symbol(wanted.removeprefix(UNIT_PARTS), positive=True, integer=True)
-        return Hypothesis(f"{name} {wanted}", unit_parts_rule(name, width))
+        return _hypothesis(f"{name} {wanted}", unit_parts_rule(name, width))
     if wanted in ("is symmetric", "is skew", "is idempotent") and sizes[0] != sizes[1]:
         raise InputError(name, f"a square matrix, for that it {wanted}", f"sizes {tuple(sizes)}")
     known: dict[str, Callable[[], Hypothesis]] = {
@@ -146,8 +154,114 @@ def hypothesis_on(name: str, wanted: str, sizes: Sequence[Size]) -> Hypothesis:
         "is symmetric": lambda: symmetric(name),
         "is skew": lambda: skew(name),
         "is idempotent": lambda: idempotent(name),
-        "has skew blocks": lambda: Hypothesis(f"{name} has skew blocks", skew_blocks_rule(name)),
+        "has skew blocks": lambda: _hypothesis(f"{name} has skew blocks", skew_blocks_rule(name)),
     }
     if wanted not in known:
         raise ArithmeticUnsupported(f"the hypothesis that {name} {wanted} has no rule")
     return known[wanted]()
+
+
+# -- equations between products of inputs ------------------------------------------------------------------------------
+
+
+def vanishing(name: str, parts: Sequence[Sum]) -> Hypothesis:
+    """What an assumption says of its inputs, as matrices that vanish: in each the longest product gives way to the rest.
+
+    That a product T is symmetric or skew gives it a name with that symmetry.  Where several products are longest, as in
+    P (T - T^T) = T - T^T, T gives way to its symmetric and skew part first; if several are longest still, any of them
+    gives way where that leaves products that come first in the order of normal forms, so that rewriting ends.
+    """
+    rules: list[tuple[str, Rule]] = []
+    for part in parts:
+        rules += _rules_of(name, part)
+    if not rules:
+        raise ArithmeticUnsupported(f"the assumption {name!r} says nothing of matrices of any size")
+    return Hypothesis(name, tuple(rules))
+
+
+def _rules_of(name: str, part: Sum) -> list[tuple[str, Rule]]:
+    """The rules that a vanishing matrix stands for, each with its name in the record."""
+    leading = _longest(part)
+    if len(leading) == len(part.terms) == 2 and (sign := _own_transpose(part)) is not None:
+        (made, *others), value = leading[0], part.terms[leading[0]]
+        if not others and made[0].kind == "tensor" and set(made[1]) == {0, 1}:
+            return [(name, _with_symmetry(made[0].name, -sign))]  # sign of T^T in T -+ T^T = 0
+        part_of = [(named_part(Sum(part.slots, {leading[0]: ONE}), -sign), ONE)]
+        return [(name, _in_place_of(leading[0], value, _combined(part_of, -value), ()))]
+    rest = Sum(part.slots, {key: value for key, value in part.terms.items() if key not in leading})
+    rules: list[tuple[str, Rule]] = []
+    if len(leading) > 1 and len(rest.terms) == 2 and _own_transpose(rest) is not None:
+        key = next(iter(rest.terms))
+        once = Sum(part.slots, {key: ONE})
+        turned = once.permuted([1, 0])
+        halves = [(named_part(once.plus(turned, factor), sign), HALF) for factor, sign in ((ONE, 1), (-ONE, -1))]
+        rules.append((SPLIT, _in_place_of(key, ONE, _combined(halves, -ONE), ())))
+        with extra_rules([(SPLIT, frozenset({"tensor"}), rules[0][1])]):
+            part = contract([(part, range(len(part.slots)))], range(len(part.slots)))
+        leading = _longest(part)
+    for key in leading:
+        others = Sum(part.slots, {k: v for k, v in part.terms.items() if k != key})
+        rules.append((name, _in_place_of(key, part.terms[key], others, leading)))
+    return rules
+
+
+#: The rule that names the two parts of a product in the record of a proof.
+SPLIT = "a product is the sum of its symmetric and its skew part"
+HALF = rational_scalar(Fraction(1, 2))
+
+
+def _longest(part: Sum) -> list[Key]:
+    most = max((len(key) for key in part.terms), default=0)
+    return [key for key in part.terms if len(key) == most]
+
+
+def _own_transpose(part: Sum) -> int | None:
+    """The sign with which a matrix of two different terms is its own transpose."""
+    if len(part.slots) != 2 or part.slots[0] != part.slots[1]:
+        return None
+    turned = part.permuted([1, 0])
+    return 1 if turned.key == part.key else -1 if turned.key == part.times(-ONE).key else None
+
+
+def named_part(inner: Sum, sign: int) -> Sum:
+    """A matrix under a name of its own, of which it is known that its transpose is `sign` times it."""
+    return single(head("named", "named", inner.slots, [((1, 0), sign)], inner), (0, 1), inner.slots)
+
+
+def _combined(parts: Sequence[tuple[Sum, Scalar]], factor: Scalar) -> Sum:
+    found = Sum(parts[0][0].slots, {})
+    for part, value in parts:
+        found = found.plus(part, value * factor)
+    return found
+
+
+def _in_place_of(key: Key, coefficient: Scalar, others: Sum, leading: Sequence[Key]) -> Rule:
+    """The rule that replaces a product by the negative of the other terms, divided by its coefficient."""
+    slots = tuple(range(len(others.slots)))
+    open_slots = {index for _, indices in key for index in indices if index in slots}
+    if (
+        any(made.kind not in ("tensor", "named") for made, _ in key)
+        or len(coefficient.terms) != 1
+        or len(open_slots) < len(slots)
+    ):
+        raise ArithmeticUnsupported("an assumption whose longest product is not one of inputs alone")
+    scale = -coefficient.power(Fraction(-1))
+    tied = Sum(others.slots, {k: v for k, v in others.terms.items() if k in leading})
+
+    def apply(product: Product, count: int) -> list[Product] | None:
+        value, factors, summed = product
+        bound: dict[int, int] = {}
+        found = match(key, bound, factors, summed, len(slots), [], slots)
+        if found is None:
+            return None
+        used, gone, sign = found
+        rest = [factor for k, factor in enumerate(factors) if k not in used]
+        kept = {index: size for index, size in summed.items() if index not in gone}
+        at = tuple(bound[slot] for slot in slots)
+        if tied:
+            before = numbers_of(factors, count)
+            if any(numbers_of(grown, count) >= before for _, grown, _ in instance(tied, at, value, rest, kept)):
+                return None
+        return list(instance(others, at, value * sign * scale, rest, kept))
+
+    return apply

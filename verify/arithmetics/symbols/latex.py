@@ -10,6 +10,7 @@ import sympy
 
 from verify.arithmetics.patterns import groups_of
 from verify.arithmetics.symbols.blocks import Blocks
+from verify.arithmetics.symbols.exponential import legs_of
 from verify.arithmetics.symbols.heads import Head
 from verify.arithmetics.symbols.operand import Index, Indexed
 from verify.arithmetics.symbols.proof import parts_of
@@ -136,7 +137,15 @@ def _head_latex(made: Head, indices: list[str]) -> str:
     if made.kind == "tensor":
         return f"[{name_latex(made.name)}]{below}"
     assert made.inner is not None
+    if made.kind == "dexpm":
+        first, second = (sum_latex(leg.matrix) for leg in legs_of(made))
+        one, two = " ".join(indices[:2]), " ".join(indices[2:])
+        return rf"\int_0^1 \exp(s\,({first}))_{{{one}}} \exp((1-s)\,({second}))_{{{two}}}\,ds"
     inner = sum_latex(made.inner)
+    if made.kind == "named":
+        return rf"\left({inner}\right){below}"
+    if made.kind == "phi":
+        return rf"\varphi({inner}){below}"
     if made.kind == "softmax":
         return rf"\operatorname{{softmax}}({inner}){below}"
     if made.kind == "exp":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -75,6 +76,8 @@ def parts_of(value: Any) -> list[Indexed]:
 def difference(left: Any, right: Any) -> list[Sum]:
     """left - right block by block; raises `InputError` where the shapes do not agree."""
     if isinstance(left, Blocks) and isinstance(right, Blocks) and left.partition != right.partition:
+        left, right = left.by_single_rows(), right.by_single_rows()
+    if isinstance(left, Blocks) and isinstance(right, Blocks) and left.partition != right.partition:
         raise InputError("the sides", f"blocks of {left.partition}", str(right.partition))
     if isinstance(left, Blocks) and isinstance(right, Blocks) and left.tags != right.tags:
         raise InputError("the sides", "blocks interleaved alike", "others")
@@ -112,19 +115,24 @@ def prove(
     oracle: Side,
     inputs: Callable[[], Mapping[str, Any]],
     mutants: Mapping[str, Side] | None = None,
-    hypotheses: Sequence[Hypothesis] = (),
+    hypotheses: Sequence[Hypothesis] | Callable[[Mapping[str, Any]], Sequence[Hypothesis]] = (),
 ) -> Proof:
     """Try to prove formula = oracle on symbolic inputs.
 
     Nothing but a difference without terms counts as a proof: an error of any kind, terms that remain, or a wrong
-    variant that reduces to the truth, are reasons why there is none.
+    variant that reduces to the truth, are reasons why there is none.  Hypotheses may be made from the inputs.
     """
     start = time.perf_counter()
-    rules = [rule for hypothesis in hypotheses for rule in hypothesis.rules()]
-    with met_afresh(), recording_rules() as used, extra_rules(rules), recording_conditions() as conditions:
+    with met_afresh(), contextlib.ExitStack() as stack:
+        try:
+            given = hypotheses(inputs()) if callable(hypotheses) else hypotheses
+        except Exception as error:
+            return Proof(False, _described(error))
+        used, conditions = stack.enter_context(recording_rules()), stack.enter_context(recording_conditions())
+        stack.enter_context(extra_rules([rule for hypothesis in given for rule in hypothesis.rules()]))
         proof = _both_sides(formula, oracle, inputs)
         # what the mutants use is not what the proof rests on
-        names = [hypothesis.name for hypothesis in hypotheses]
+        names = [hypothesis.name for hypothesis in given]
         proof.hypotheses = [name for name in names if name in used]
         proof.rules = sorted(used - set(names))
         proof.conditions = sorted(conditions, key=str)

@@ -6,10 +6,10 @@ from collections import Counter
 from collections.abc import Iterator
 from fractions import Fraction
 
-from verify.arithmetics.symbols.canonical import Factor
+from verify.arithmetics.symbols.canonical import Factor, canonical
 from verify.arithmetics.symbols.functions import _entrywise, of_entries, power
 from verify.arithmetics.symbols.heads import Head, Size, delta, unit
-from verify.arithmetics.symbols.scalars import Scalar
+from verify.arithmetics.symbols.scalars import Scalar, rational_scalar
 from verify.arithmetics.symbols.sums import Product, Sum, contract, fresh, rule
 
 #: An identity of a larger given size is left as it is.
@@ -19,6 +19,11 @@ MOST_VALUES = 4
 def occurrences(factors: list[Factor]) -> Counter[int]:
     """How often each index occurs in a product."""
     return Counter(index for _, indices in factors for index in indices)
+
+
+def numbers_of(factors: list[Factor], count: int) -> tuple[tuple[int, tuple[int, ...]], ...]:
+    """A product by the numbers of its heads and its canonical indices, indices below `count` being open."""
+    return tuple((made.number, indices) for made, indices in canonical(factors, count)[0])
 
 
 @rule("softmax rows sum to one", "softmax")
@@ -133,7 +138,7 @@ def groupings(product: Product, slots: int) -> list[Product] | None:
     return None
 
 
-def _instance(
+def instance(
     inner: Sum, indices: tuple[int, ...], coefficient: Scalar, factors: list[Factor], summed: dict[int, Size]
 ) -> Iterator[Product]:
     """The product of `factors` with each term of `inner` at `indices`."""
@@ -167,7 +172,7 @@ def function_on_diagonal(product: Product, slots: int) -> list[Product] | None:
         places = [once.index(index) for index in indices]
         found = of_entries(made.kind, contract([(made.inner, places)], list(range(len(once)))), made.parameter)
         rest = factors[:position] + factors[position + 1 :]
-        return list(_instance(found, tuple(once), coefficient, rest, summed))
+        return list(instance(found, tuple(once), coefficient, rest, summed))
     return None
 
 
@@ -192,7 +197,7 @@ def merged_powers(product: Product, slots: int) -> list[Product] | None:
             raised = (
                 _entrywise("exp", one[0].inner, together) if one[0].kind == "exp" else power(one[0].inner, together)
             )
-            return list(_instance(raised, one[1], coefficient, rest, summed))
+            return list(instance(raised, one[1], coefficient, rest, summed))
     return None
 
 
@@ -212,14 +217,14 @@ def plain_into_power(product: Product, slots: int) -> list[Product] | None:
         matched = match(key, dict(enumerate(indices)), others, summed, len(made.sizes), [(made, indices)])
         if matched is None:
             continue
-        used, bound = matched
+        used, bound, sign = matched
         rest = [factor for k, factor in enumerate(others) if k not in used]
         kept = {index: size for index, size in summed.items() if index not in bound}
-        scale = coefficient * value.power(Fraction(-1))
+        scale = coefficient * sign * value.power(Fraction(-1))
         raised = power(made.inner, made.parameter + 1)
-        found = list(_instance(raised, indices, scale, rest, kept))
+        found = list(instance(raised, indices, scale, rest, kept))
         remainder = Sum(made.inner.slots, {k: v for k, v in made.inner.terms.items() if k != key})
-        found += _instance(remainder, indices, -scale, [*rest, (made, indices)], kept)
+        found += instance(remainder, indices, -scale, [*rest, (made, indices)], kept)
         return found
     return None
 
@@ -245,27 +250,27 @@ def match(
     slots: int,
     around: list[Factor],
     free: tuple[int, ...] = (),
-) -> tuple[set[int], set[int]] | None:
-    """Positions of `factors` that form the product `pattern`, and the summed indices that disappear with it.
+) -> tuple[set[int], set[int], Scalar] | None:
+    """Positions of `factors` that form the product `pattern`, the summed indices that disappear with it, and its sign.
 
     `bound` gives the pattern's open indices (those in `free` are found, and need not be private); its other indices
     must be summed in the product and occur in nothing else, be it a factor or one of `around`.
     """
     order = sorted(pattern, key=lambda factor: factor[0].number)
 
-    def extend(done: int, names: dict[int, int], used: set[int]) -> tuple[set[int], dict[int, int]] | None:
+    def extend(
+        done: int, names: dict[int, int], used: set[int], sign: int
+    ) -> tuple[set[int], dict[int, int], int] | None:
         if done == len(order):
-            return (used, names) if private(names, used) else None
+            return (used, names, sign) if private(names, used) else None
         made, places = order[done]
         for position, (candidate, indices) in enumerate(factors):
             if position in used or candidate is not made:
                 continue
-            for perm, sign in made.symmetries:
-                if sign < 0:
-                    continue
+            for perm, its_sign in made.symmetries:
                 trial = dict(names)
                 if all(trial.setdefault(place, indices[perm[k]]) == indices[perm[k]] for k, place in enumerate(places)):
-                    found = extend(done + 1, trial, used | {position})
+                    found = extend(done + 1, trial, used | {position}, sign * its_sign)
                     if found is not None:
                         return found
         return None
@@ -279,12 +284,12 @@ def match(
         outside |= {index for place, index in names.items() if place < slots}
         return not outside & set(inside.values())
 
-    found = extend(0, dict(bound), set())
+    found = extend(0, dict(bound), set(), 1)
     if found is None:
         return None
-    used, names = found
+    used, names, sign = found
     bound.update({place: names[place] for place in free if place in names})
-    return used, {index for place, index in names.items() if place >= slots}
+    return used, {index for place, index in names.items() if place >= slots}, rational_scalar(sign)
 
 
 def _twice_symmetric_part(made: Head) -> Scalar | None:
@@ -358,7 +363,7 @@ def inverse_product(product: Product, slots: int) -> list[Product] | None:
                 found = match(key, bound, others, summed, 2 * count, [(made, indices)], free)
                 if found is None:
                     continue
-                used, private = found
+                used, private, sign = found
                 rest = [factor for k, factor in enumerate(others) if k not in used]
                 counts = occurrences(rest)
                 ends = tuple(bound[slot] for slot in free) if all(slot in bound for slot in free) else None
@@ -367,7 +372,7 @@ def inverse_product(product: Product, slots: int) -> list[Product] | None:
                     continue
                 kept = {index: size for index, size in summed.items() if index not in private}
                 without = {index: size for index, size in kept.items() if index not in shared}
-                scale = coefficient * value.power(Fraction(-1))
+                scale = coefficient * sign * value.power(Fraction(-1))
                 deltas: list[Factor] = [
                     (delta(made.inner.slots[slot]), (one, other))
                     for slot, one, other in zip(free, ends, across, strict=True)
@@ -376,6 +381,6 @@ def inverse_product(product: Product, slots: int) -> list[Product] | None:
                 remainder = Sum(made.inner.slots, {k: v for k, v in made.inner.terms.items() if k != key})
                 places = {**dict(zip(joined, shared, strict=True)), **dict(zip(free, ends, strict=True))}
                 at = tuple(places[slot] for slot in range(2 * count))
-                results += _instance(remainder, at, -scale, [*rest, (made, indices)], kept)
+                results += instance(remainder, at, -scale, [*rest, (made, indices)], kept)
                 return results
     return None
