@@ -102,7 +102,8 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _list(options: argparse.Namespace) -> int:
-    from verify.report import build, quality
+    from verify.report import build
+    from verify.report.wording import titled
 
     registry = load(options.package)
     chosen = registry.matching(options.claims)
@@ -123,7 +124,9 @@ def _list(options: argparse.Namespace) -> int:
             continue
         mark = " " if verdict.status == claim.expects else "!"
         grade = verdict.grade or ""
-        print(f"{mark} {verdict.status:9s} {grade:9s} {claim.id:{width}s}  {claim.label}  {quality(verdict)}".rstrip())
+        print(
+            f"{mark} {verdict.status:9s} {grade:9s} {claim.id:{width}s}  {titled(claim)}  {report.quality(claim.id)}".rstrip()
+        )
     return 0
 
 
@@ -147,22 +150,34 @@ def _one_of(option: str, value: str | None, allowed: set[str]) -> None:
 
 
 def _show(options: argparse.Namespace) -> int:
-    from verify.report import build, paste, quality
+    from verify.report import build, paste
+    from verify.report.wording import how_sure, titled
 
     registry = load(options.package)
     claim = registry[options.id]
     report = build(registry, options.evidence)
     _tell_rejected(report.rejected)
     verdict = report.verdicts[claim.id]
-    print(f"{claim.label}  [{claim.id}]\n{claim.paper.title} ({claim.paper.citation})")
+    print(f"{titled(claim)}  [{claim.id}]\n{claim.paper.title} ({claim.paper.citation})")
     print(f"in {claim.module.replace('.', '/')}.py\n")
     print(textwrap.indent(claim.statement, "  "))
     for text in claim.assumption_texts:
         print(f"  given: {text}")
     severity = f" ({verdict.severity})" if verdict.severity else ""
-    print(f"\nverdict: {verdict.status}{severity}; expected {claim.expects}; grade {verdict.grade}; {quality(verdict)}")
+    print(
+        f"\nverdict: {verdict.status}{severity}; expected {claim.expects}; grade {verdict.grade}; {report.quality(claim.id)}"
+    )
     print(f"why:     {verdict.why}")
-    remarks = {"reading": claim.reading, "doubt": claim.doubt, "missing": claim.missing, "note": claim.note}
+    print(f"sure:    {how_sure(claim, verdict, report.records_of[claim.id])}")
+    for found in report.violations.get(claim.id, []):
+        print(f"broken:  {found.in_words}")
+    remarks = {
+        "reading": claim.reading,
+        "doubt": claim.doubt,
+        "missing": claim.missing,
+        "follows": claim.consequence,
+        "note": claim.note,
+    }
     for name, remark in remarks.items():
         if remark:
             print(textwrap.fill(f"{name + ':':8s} {remark}", 110, subsequent_indent=" " * 9))
@@ -178,7 +193,6 @@ def _show(options: argparse.Namespace) -> int:
             for item in record.details.get("certificates", []):
                 print(f"    {item['title']}")
                 print(textwrap.indent(paste(claim.id, item["inputs"]), "      "))
-                print(f"      as printed {item['formula']}, in truth {item['oracle']}")
     formula = claim.the_formula
     print(f"\n{formula.__module__}, line {inspect.getsourcelines(formula)[1]}\n")
     print(inspect.getsource(formula))
@@ -312,16 +326,16 @@ def _report(options: argparse.Namespace) -> int:
 
 
 class _Counter:
-    """Plots and pages written so far: rewritten in place on a terminal, now and then elsewhere."""
+    """Pages written so far: rewritten in place on a terminal, now and then elsewhere."""
 
     def __init__(self, stream: TextIO, every: int = 100) -> None:
         self.stream, self.every, self.live = stream, every, stream.isatty()
 
     def show(self, done: int, total: int) -> None:
         if self.live:
-            self.stream.write(f"\r{done} of {total} plots and pages" + ("\n" if done == total else ""))
+            self.stream.write(f"\r{done} of {total} pages" + ("\n" if done == total else ""))
         elif done % self.every == 0:
-            self.stream.write(f"{done} of {total} plots and pages\n")
+            self.stream.write(f"{done} of {total} pages\n")
         self.stream.flush()
 
 

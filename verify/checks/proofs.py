@@ -27,7 +27,7 @@ from verify.arithmetics.symbols.operand import Indexed, named
 from verify.arithmetics.symbols.proof import Proof, Side, float_values, parts_of, prove
 from verify.arithmetics.symbols.sums import extra_rules
 from verify.checks.evaluation import defect_of
-from verify.checks.record import SEPARATION, UPHELD, VIOLATED, Record, blank, scored, separation_of
+from verify.checks.record import SEPARATION, UPHELD, VIOLATED, Record, blank, in_words, scored, separation_of
 from verify.checks.settings import Settings
 from verify.vocabulary.claims import PROVABLE, Assumption, Claim
 from verify.vocabulary.errors import InputError
@@ -210,7 +210,7 @@ def _exception_to(condition: Condition, claim: Claim) -> str | None:
     """The first sizes that the claim admits and at which the proof does not hold, if any."""
     for sizes in admitted_sizes(claim):
         if condition.holds({size_symbol(name): value for name, value in sizes.items()}) is False:
-            return f"the proof rests on {condition}, which the claim does not grant at {sizes}"
+            return f"the proof rests on {condition}, which the claim does not grant at {in_words(sizes)}"
     return None
 
 
@@ -364,7 +364,7 @@ def _problem(claim: Claim, proof: Proof, spots: list[SpotCheck]) -> str | None:
         return "no sizes to compare the normal forms with the functions at"
     for spot in spots:
         if not spot.agrees:
-            return f"the normal forms differ from the functions by {spot.worst:.3g} at {spot.sizes}"
+            return f"the normal forms differ from the functions by {spot.worst:.3g} at {in_words(spot.sizes)}"
     for name, remains in proof.mutants.items():
         if remains.terms and not any(spot.mutants[name] >= SEPARATION * AGREEMENT for spot in spots):
             return f"the terms that mutant {name!r} leaves add up to zero in numbers"

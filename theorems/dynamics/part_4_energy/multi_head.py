@@ -145,7 +145,8 @@ PROPOSITION_42 = Claim(PRINTED_VALUES, "dynamics.prop-4.2",
         the condition }W_h^V=(W_h^{Q\top}W_h^K+W_h^QW_h^{K\top})/2,\ W_h^QW_h^{K\top}=U_{1,h}U_{2,h}^\top,\text{ where
         }U_{1(2),h}\in\mathbb R^{D\times D/(2H)}\ (h\in[1,H])\text{ satisfies }U_{k,h}^\top U_{k',h'}=\delta_{hh'}
         \delta_{kk'}I_{D/(2H)}""",
-    relation=AtMost(signed=True), expects="refuted", severity="error", correction="dynamics.prop-4.2-symmetric",
+    relation=AtMost(signed=True, left="0, the least that a falling energy loses", right="-dE/dt here"),
+    expects="refuted", severity="error", correction="dynamics.prop-4.2-symmetric",
     presumes=("dynamics.eq-13-form", "dynamics.eq-13-orthogonality"),
     proof=(
         "dynamics.eq-48", "dynamics.eq-49", "dynamics.eq-52", "dynamics.eq-53-54", "dynamics.eq-54-56",

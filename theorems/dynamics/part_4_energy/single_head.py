@@ -29,7 +29,8 @@ PROPOSITION_41 = Claim(ENERGY, "dynamics.prop-4.1", label="Proposition 4.1 (Eqs.
         "D_H = D, without which the two summands of the condition have different shapes",
         r"W^Q W^{K\top} can be asymmetric (text after Proposition 4.2)",
     ],
-    name="energy of single-head attention, asymmetric weights", relation=AtMost(signed=True),
+    name="energy of single-head attention, asymmetric weights",
+    relation=AtMost(signed=True, left="0, the least that a falling energy loses", right="-dE/dt here"),
     sizes={"S": (1, 4), "D": (2, 4)}, expects="refuted", severity="error", correction="dynamics.prop-4.1-symmetric",
     presumes=("dynamics.eq-11-form",),
     proof=(
