@@ -31,6 +31,8 @@ from verify.checks.record import SEPARATION, UPHELD, VIOLATED, Record, blank, in
 from verify.checks.settings import Settings
 from verify.vocabulary.claims import PROVABLE, Assumption, Claim
 from verify.vocabulary.errors import InputError
+from verify.vocabulary.hypotheses import NORMAL_ENTRIES
+from verify.vocabulary.hypotheses import Hypothesis as Property
 from verify.vocabulary.relations import HasStructure
 from verify.vocabulary.shapes import Real, Shape, Size, Spec, parameter_names
 
@@ -184,15 +186,18 @@ def _given(claim: Claim, operands: Mapping[str, Any]) -> list[Hypothesis]:
                 parts = parts_of(claim.evaluate(item.zero, operands))
                 found.append(vanishing(item.text, [part.value for part in parts]))
             else:
-                found.append(hypothesis_on(item.of, item.property, _tensor_sizes(operands, item.of)))
+                found.append(hypothesis_on(item.of, item.property, _sizes_of(operands, item)))
             stack.enter_context(extra_rules(found[-1].rules()))
     return found
 
 
-def _tensor_sizes(operands: Mapping[str, Any], name: str) -> tuple[Any, ...]:
-    if not isinstance(operands.get(name), Indexed):
-        raise InputError("hypothesis", f"one of the matrices {sorted(operands)}", name)
-    return operands[name].value.slots
+def _sizes_of(operands: Mapping[str, Any], item: Property) -> tuple[Any, ...]:
+    """The sizes of the input that a hypothesis is on; an expectation knows those of its matrices."""
+    if item.property == NORMAL_ENTRIES:
+        return ()
+    if not isinstance(operands.get(item.of), Indexed):
+        raise InputError("hypothesis", f"one of the matrices {sorted(operands)}", item.of)
+    return operands[item.of].value.slots
 
 
 def _zero_like(value: Any) -> Any:
@@ -238,7 +243,7 @@ def spot_check(claim: Claim, proof: Proof, sizes: Mapping[str, int], seed: int) 
 
     `mutants` gives the largest entry that the terms left by each comparable mutant add up to, relative to the same scale.
     """
-    rng = np.random.default_rng([seed, zlib.crc32(claim.id.encode())])
+    rng = np.random.default_rng([seed, zlib.crc32(claim.id.encode()), *sizes.values()])
     formula, oracle, _ = sides_of(claim)
     found = SpotCheck(dict(sizes), np.inf, {})
     for _ in range(TRIES):

@@ -232,6 +232,79 @@ def indexed(pattern, *operands):
     return result.reshape([int(np.prod([sizes[i] for i in group])) for group in groups])
 
 
+def parts_of_width(M, width, axis):
+    """The parts of this width along an axis."""
+    return np.split(M, M.shape[axis] // width, axis)
+
+
+def parts(M, count, axis):
+    """So many parts of equal width along an axis."""
+    return np.split(M, count, axis)
+
+
+def mapped(function, *families):
+    """A function of the matrices of some lists."""
+    return [function(*matrices) for matrices in zip(*families)]  # noqa: B905
+
+
+def added(family):
+    """The sum of a list of matrices."""
+    return sum(family)
+
+
+def Normal(rows, columns, variance=1):
+    """A matrix of independent normal entries of mean 0."""
+    return rows, columns, variance
+
+
+def expectation(f, **normals):
+    """E f by the moments of the monomials in f: E g^m = (m - 1)!! variance^(m / 2)."""
+
+    class Polynomial:
+        def __init__(self, terms):
+            self.terms = terms
+
+        def __add__(self, other):
+            found = dict(self.terms)
+            for key, x in getattr(other, "terms", {(): other}).items():
+                found[key] = found.get(key, 0.0) + x
+            return Polynomial(found)
+
+        def __mul__(self, other):
+            found = {}
+            for a, x in self.terms.items():
+                for b, y in getattr(other, "terms", {(): other}).items():
+                    key = tuple(sorted(a + b))
+                    found[key] = found.get(key, 0.0) + x * y
+            return Polynomial(found)
+
+        def __sub__(self, other):
+            return self + other * -1.0
+
+        def mean(self):
+            total = 0.0
+            for key, x in self.terms.items():
+                for g in set(key):
+                    m = key.count(g)
+                    x *= 0 if m % 2 else np.prod(np.arange(1, m, 2)) * normals[g[0]][2] ** (m // 2)
+                total += x
+            return total
+
+        __radd__, __rmul__ = __add__, __mul__
+
+    matrices = {}
+    for name, (rows, columns, _) in normals.items():
+        matrices[name] = np.empty((rows, columns), dtype=object)
+        for i, j in np.ndindex(rows, columns):
+            matrices[name][i, j] = Polynomial({((name, i, j),): 1.0})
+
+    def mean(**given):
+        value = f(**matrices, **given)
+        return np.array([[entry.mean() for entry in row] for row in value])
+
+    return mean
+
+
 def frobenius_norm(A):
     """The root of the sum of squares."""
     return np.sqrt((A * A).sum())

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Annotated, Any
 
 from theorems.convergence import CONVERGENCE
 from theorems.convergence.definitions import (
     WEIGHTS, KeyWeights, Labels, OutputWeights, QueryWeights, Samples, ValueWeights, outputs, squared_loss,
 )  # fmt: skip
-from theorems.convergence.part_d_1_limiting_kernel.gradients import Scale, network_gradients
+from theorems.convergence.part_d_1_limiting_kernel.gradients import Scale, network_gradient
 from verify.matrix import concatenate, ones, rational, sqrt, stack_rows, summed, total
 from verify.oracles import jacobian
 from verify.vocabulary import Claim, Doubt, Equal, Real, Shape
@@ -22,7 +23,7 @@ ALGORITHM_1 = Claim(CONVERGENCE, "convergence.algorithm-1", label="Algorithm 1",
         line repeated}]""",
     name="gradient descent on all four weights",
     assumptions=["standard gradient descent on all of W_Q, W_K, W_V, w_O (Section 3.2)", "f as in Eq. (1.2)"],
-    relation=Equal(), sizes={"N": (1, 2), "d_s": (1, 3), "d": (1, 2), "d_m": (1, 3)},
+    relation=Equal(), all_sizes=True, sizes={"N": (1, 2), "d_s": (1, 3), "d": (1, 2), "d_m": (1, 3)},
     uses=("convergence.d1-gradients", "convergence.gradient-wk"), exact=True,
     doubt=Doubt(
         r"$\boldsymbol{W}_K^{t+1} = \boldsymbol{W}_K^t - \gamma \cdot \nabla_{\boldsymbol{W}_V} "
@@ -37,15 +38,17 @@ ALGORITHM_1 = Claim(CONVERGENCE, "convergence.algorithm-1", label="Algorithm 1",
 def _after_one_step(X: Any, y: Any, theta: dict[str, Any], tau_0: Any, tau_1: Any, gamma: Any, along: Any) -> Any:
     """The weights after one step, row-major in one row; `along` names the gradient that moves each weight."""
     error = outputs(X, **theta, tau_0=tau_0, tau_1=tau_1) - y
-    slopes = [network_gradients(X[n], **theta, tau_0=tau_0, tau_1=tau_1, pooling="average") for n in range(X.shape[0])]
+
+    def slope(n: int, name: str) -> Any:
+        return network_gradient(name, X[n], **theta, tau_0=tau_0, tau_1=tau_1, pooling="average") * error[n, 0]
+
     moved = []
     for name in WEIGHTS:
         W, source = theta[name], along[name]
         if source is None:
             moved.append(W)
             continue
-        gradient = sum(slopes[n][source] * error[n, 0] for n in range(X.shape[0]))
-        moved.append(W - gradient * gamma)
+        moved.append(W - summed(X.shape[0], functools.partial(slope, name=source)) * gamma)
     return concatenate([W.reshape(1, -1) for W in moved], axis=1)
 
 

@@ -94,15 +94,20 @@ def key_gradient(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeight
     return summed(X.shape[0], term) * tau_0 * tau_1 * pooling_weight(pooling, X.shape[0])
 
 
+def network_gradient(name: str, X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, w_O: OutputWeights,
+                     tau_0: Any, tau_1: Any, pooling: str = "sum") -> Any:  # fmt: skip
+    """The gradient of f at one sample in the weight of this name, in its shape (Appendix D.1)."""
+    if name == "w_O":
+        return output_weight_gradient(X, W_Q, W_K, W_V, tau_0, tau_1, pooling)
+    by_name = {"W_Q": query_gradient, "W_K": key_gradient, "W_V": value_gradient}
+    return by_name[name](X, W_Q, W_K, W_V, w_O, tau_0, tau_1, pooling)
+
+
 def network_gradients(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, w_O: OutputWeights, tau_0: Any,
                       tau_1: Any, pooling: str = "sum") -> dict[str, Any]:  # fmt: skip
     """The gradients of f at one sample by name of the weight, each in the shape of its weight (Appendix D.1)."""
-    return {
-        "W_Q": query_gradient(X, W_Q, W_K, W_V, w_O, tau_0, tau_1, pooling),
-        "W_K": key_gradient(X, W_Q, W_K, W_V, w_O, tau_0, tau_1, pooling),
-        "W_V": value_gradient(X, W_Q, W_K, W_V, w_O, tau_0, tau_1, pooling),
-        "w_O": output_weight_gradient(X, W_Q, W_K, W_V, tau_0, tau_1, pooling),
-    }
+    weights = W_Q, W_K, W_V, w_O
+    return {name: network_gradient(name, X, *weights, tau_0, tau_1, pooling) for name in WEIGHTS}
 
 
 def network_jacobian(X: Any, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, w_O: OutputWeights, tau_0: Any,

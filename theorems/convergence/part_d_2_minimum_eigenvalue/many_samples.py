@@ -13,7 +13,9 @@ from theorems.convergence.definitions import Samples, mean_tokens
 from theorems.convergence.part_c_1_lemmas.constants import stacked
 from theorems.convergence.part_c_3_theorem_1.minimum_eigenvalue import expected_gram, lambda_0, smallest_eigenvalue
 from theorems.convergence.settings import Features, Hidden, Square, Support, Variance, drawn
-from verify.matrix import concatenate, rational, smallest_singular_value, stack_rows, symmetric_eigenvalues, trace
+from verify.matrix import (
+    concatenate, each, rational, smallest_singular_value, stack_rows, summed, symmetric_eigenvalues, trace,
+)  # fmt: skip
 from verify.oracles import LawTest, at_most_probability
 from verify.vocabulary import AtMost, Claim, Equal, FollowsLaw, PowerRate, Setting, TendsTo
 
@@ -64,7 +66,7 @@ LEMMA_17.counterexample("d = 2, N = 16 = d^4, samples e_1 and e_2 in turn; hidde
 
 
 def _sums(support: Any) -> Any:
-    return stack_rows([support[a].sum(0) for a in range(support.shape[0])])
+    return stack_rows(each(support.shape[0], lambda a: support[a].sum(0)))
 
 
 LEMMA_17_GRAM = Claim(CONVERGENCE, "convergence.lemma-17-gram", label="Lemma 17, for the d x d matrix",
@@ -244,8 +246,12 @@ def printed_second_moments_of_rows(support: Support) -> Any:
 def _of_rows(support: Any) -> Any:
     """E[phi phi^T] for phi the mean token, by the mean of outer products, twice; shape (2d, d)."""
     m, d_s, _ = support.shape
-    means = [support[a].sum(0).reshape(1, -1) * rational(1, d_s) for a in range(m)]
-    moment = sum(mean.T @ mean for mean in means) * rational(1, m)
+
+    def square(a: int) -> Any:
+        mean = support[a].sum(0).reshape(1, -1) * rational(1, d_s)
+        return mean.T @ mean
+
+    moment = summed(m, square) * rational(1, m)
     return concatenate([moment, moment], axis=0)
 
 
@@ -266,7 +272,7 @@ ZCOV_MEANS = Claim(LAWS, "convergence.lemma-17-zcov-mean-tokens",
     statement=r"""\mathbb E[\phi\phi^\top]=\Sigma/d_s^2\text{ for the rows }\phi\text{ of }\Phi^*,\text{ so }\mathbb
         E[zz^\top]=I_d/d_s^2\text{ for those of }Z^*""",
     assumptions=["Assumption 4: Sigma = E[x x^T], x the sum of the tokens", "X uniform on the rows of `support`"],
-    relation=Equal(), corrects="convergence.lemma-17-zcov", of_project=True,
+    relation=Equal(), all_sizes=True, corrects="convergence.lemma-17-zcov", of_project=True,
 )  # fmt: skip
 
 

@@ -13,8 +13,9 @@ from theorems.dynamics.definitions import (
     projection, rms_norm, unit_rows,
 )  # fmt: skip
 from theorems.dynamics.settings import NO_ZERO_ROW, SPHERE, Radii, gain_and_rows, heads_fit, rows_of_rational_norm
-from verify.matrix import concatenate, eye, rational, row_norms, row_sums, sqrt
+from verify.matrix import added, concatenate, each, eye, mapped, parts, rational, row_norms, row_sums, sqrt
 from verify.vocabulary import Claim, Equal, HasStructure, Setting
+from verify.vocabulary.hypotheses import unit_rows as has_unit_rows
 
 CONCATENATED_HEADS = Claim(DYNAMICS, "dynamics.eq-1-concat", label="Eqs. (1)-(2) with W_h^O of Eqs. (15),(19)",
     statement=r"""\operatorname{MSA}(X):=\operatorname{Concat}(\operatorname{SA}_1(X),\ldots,\operatorname{SA}_H(X))W^O,
@@ -24,7 +25,7 @@ CONCATENATED_HEADS = Claim(DYNAMICS, "dynamics.eq-1-concat", label="Eqs. (1)-(2)
         "D_H = D/H; softmax acts on rows",
         "W_h^O is the h-th block of D_H rows of W^O (implicit in Eqs. (15) and (19))",
     ],
-    name="multi-head attention, heads concatenated or summed", relation=Equal(),
+    name="multi-head attention, heads concatenated or summed", relation=Equal(), all_sizes=True,
     sizes={"S": (1, 3), "D": (1, 6), "H": (1, 3)}, where=heads_fit, exact=True)  # fmt: skip
 
 
@@ -33,15 +34,18 @@ def summed_heads(
     X: Tokens, W_Q: QueryWeights, W_K: SquareWeights, W_V: SquareWeights, W_O: SquareWeights, beta: Beta, H: Heads
 ) -> Any:
     """sum_h SA_h(X) W_h^O, shape (S, D) (Eqs. (15), (19))."""
-    width = W_O.shape[0] // H
-    blocks = [slice(h * width, (h + 1) * width) for h in range(H)]
-    heads = [attention_head(X, W_Q[:, h], W_K[:, h], W_V[:, h], beta) for h in blocks]
-    return sum(head @ W_O[h] for h, head in zip(blocks, heads, strict=True))
+
+    def head(Q: Any, K: Any, V: Any, O: Any) -> Any:
+        return attention_head(X, Q, K, V, beta) @ O
+
+    return added(mapped(head, *(parts(W, H, 1) for W in (W_Q, W_K, W_V)), parts(W_O, H, 0)))
 
 
 CONCATENATED_HEADS.oracle(multi_head_attention)
-CONCATENATED_HEADS.mutant("the next head's block of W^O", "heads -> heads[-1:] + heads[:-1]")
-CONCATENATED_HEADS.mutant("blocks of columns of W^O, transposed", "W_O[h] -> W_O[:, h].T")
+CONCATENATED_HEADS.mutant(
+    "the next head's block of W^O", "parts(W_O, H, 0) -> parts(W_O, H, 0)[1:] + parts(W_O, H, 0)[:1]"
+)
+CONCATENATED_HEADS.mutant("blocks of columns of W^O, transposed", "parts(W_O, H, 0) -> parts(W_O.T, H, 0)")
 CONCATENATED_HEADS.mutant("query and key exchanged", "W_Q -> W_K; W_K -> W_Q")
 
 
@@ -54,7 +58,8 @@ OPERATORS = Claim(SPHERE, "dynamics.eq-5-operators", label="Eq. (5) and text",
         ``projects }Y_{[i,:]}\text{ orthogonally to }X_{[i,:]}\text{'': }\langle X_{[i,:]},
         \operatorname{Proj}_X(Y)_{[i,:]}\rangle=0""",
     assumptions=[NO_ZERO_ROW],
-    name="normalisation and tangent projection on the sphere", relation=HasStructure(),
+    hypotheses=(has_unit_rows("X", stated=r"\|X_{[i,:]}\| = 1 for every token i"),),
+    name="normalisation and tangent projection on the sphere", relation=HasStructure(), all_sizes=True,
     sizes={"S": (1, 4), "D": (1, 5)}, exact=True)  # fmt: skip
 
 
@@ -75,7 +80,8 @@ def off_the_sphere_and_its_tangent(value: Any, X: Tokens, Y: Tokens) -> Any:
     """|Pi(Y)_i|^2 - 1 and X_i^T Proj_X(Y)_i, then what is missing from the printed right-hand sides, shape (S, 2 + 2 D)."""
     S, D = X.shape
     unit, tangent = value[:, :D], value[:, D:]
-    printed = concatenate([Y[i : i + 1] @ (eye(D) - X[i : i + 1].T @ X[i : i + 1]) for i in range(S)], axis=0)
+    rows = each(S, lambda i: Y[i : i + 1] @ (eye(D) - X[i : i + 1].T @ X[i : i + 1]))
+    printed = concatenate(rows, axis=0)
     defects = [row_sums(unit * unit) - 1, row_sums(X * tangent), unit * row_norms(Y) - Y, tangent - printed]
     return concatenate(defects, axis=1)
 

@@ -17,8 +17,9 @@ from theorems.dynamics.part_4_energy.single_head import printed_values, symmetri
 from theorems.dynamics.settings import POSITIVE_BETA, Factor
 from theorems.matrices import orthogonal_matrix
 from verify.arithmetics import Constant
-from verify.matrix import concatenate, exp, eye, row_sums, softmax, total, zeros
+from verify.matrix import added, concatenate, each, exp, eye, mapped, parts, row_sums, softmax, total, zeros
 from verify.vocabulary import Assumption, AtMost, Claim, Equal, HasStructure, Setting, Shape
+from verify.vocabulary.hypotheses import orthonormal_columns, symmetric
 
 SharedBasis = Annotated[Any, Shape("D", "D")]
 
@@ -67,11 +68,15 @@ PRINTED_VALUES = MULTI_HEAD_ATTENTION.extended(
 )
 
 
+def pairs_of_blocks(U: Any, H: int) -> tuple[list[Any], list[Any]]:
+    """U_11, ..., U_1H and U_21, ..., U_2H, each of shape (D, D/(2H))."""
+    heads = parts(U, H, 1)
+    return mapped(lambda both: parts(both, 2, 1)[0], heads), mapped(lambda both: parts(both, 2, 1)[1], heads)
+
+
 def products(U: Any, H: int) -> list[Any]:
     """A_h = U_1h U_2h^T for h = 1, ..., H, each of shape (D, D)."""
-    width = U.shape[1] // (2 * H)
-    blocks = [U[:, k * width : (k + 1) * width] for k in range(2 * H)]
-    return [blocks[2 * h] @ blocks[2 * h + 1].T for h in range(H)]
+    return mapped(lambda first, second: first @ second.T, *pairs_of_blocks(U, H))
 
 
 def two_tokens_one_head() -> dict[str, Any]:
@@ -87,17 +92,17 @@ def two_tokens_two_heads() -> dict[str, Any]:
 
 def multi_head_energy(X: Any, products: list[Any], beta: Any) -> Any:
     """E_multi(X) = -sum_h sum_ij exp(beta x_i^T A_h x_j), a scalar (Eq. (12))."""
-    return -total(sum(exp(X @ A @ X.T * beta) for A in products))
+    return -total(added(mapped(lambda A: exp(X @ A @ X.T * beta), products)))
 
 
 def head_outputs(X: Any, products: list[Any], values: list[Any], beta: Any) -> list[Any]:
     """SA_h(X) = softmax(beta X A_h X^T) X W_h^V, each of shape (S, D) (Eq. (2))."""
-    return [softmax(X @ A @ X.T * beta) @ X @ V for A, V in zip(products, values, strict=True)]
+    return mapped(lambda A, V: softmax(X @ A @ X.T * beta) @ X @ V, products, values)
 
 
 def symmetric_parts(products: list[Any]) -> list[Any]:
     """W_h^V = (A_h^T + A_h)/2, each of shape (D, D)."""
-    return [symmetrised_values(A, eye(A.shape[0])) for A in products]
+    return mapped(lambda A: symmetrised_values(A, eye(A.shape[0])), products)
 
 
 def printed_head_values(products: list[Any], Q: Any) -> list[Any]:
@@ -107,13 +112,13 @@ def printed_head_values(products: list[Any], Q: Any) -> list[Any]:
 
 def multi_head_rate(X: Any, products: list[Any], values: list[Any], beta: Any) -> Any:
     """dE_multi/dt along dX/dt = sum_h SA_h(X), a scalar, by differentiating E along the flow."""
-    velocity = sum(head_outputs(X, products, values, beta))
+    velocity = added(head_outputs(X, products, values, beta))
     return rate_along(lambda X: multi_head_energy(X, products, beta), X, velocity, beta * 0)
 
 
 def multi_head_loss_of(X: Any, products: list[Any], values: list[Any], beta: Any) -> Any:
     """-dE_multi/dt and its scale, shape (2, 1)."""
-    velocity = sum(head_outputs(X, products, values, beta))
+    velocity = added(head_outputs(X, products, values, beta))
     return loss_along(lambda X: multi_head_energy(X, products, beta), X, velocity)
 
 
@@ -217,16 +222,13 @@ PROPOSITION_42_SYMMETRIC = Claim(ORTHOGONAL_HEADS, "dynamics.prop-4.2-symmetric"
 
 def symmetric_products(U: Any, H: int) -> list[Any]:
     """A_h = U_1h U_1h^T - U_2h U_2h^T, each of shape (D, D): symmetric, indefinite, with A_h A_h' = 0."""
-    width = U.shape[1] // (2 * H)
-    blocks = [U[:, k * width : (k + 1) * width] for k in range(2 * H)]
-    return [blocks[2 * h] @ blocks[2 * h].T - blocks[2 * h + 1] @ blocks[2 * h + 1].T for h in range(H)]
+    return mapped(lambda first, second: first @ first.T - second @ second.T, *pairs_of_blocks(U, H))
 
 
 def orthogonal_products(U: Any, N: Any, H: int) -> list[Any]:
     """A_h = U_h N_h U_h^T, each of shape (D, D): symmetric where N is, with A_h A_h' = 0; of any rank up to D/H."""
-    width = U.shape[1] // H
-    heads = [slice(h * width, (h + 1) * width) for h in range(H)]
-    return [U[:, h] @ N[h, h] @ U[:, h].T for h in heads]
+    bases, rows = parts(U, H, 1), parts(N, H, 0)
+    return each(H, lambda h: bases[h] @ parts(rows[h], H, 1)[h] @ bases[h].T)
 
 
 @PROPOSITION_42_SYMMETRIC.formula
@@ -321,7 +323,8 @@ EQ_13_ORTHOGONALITY = Claim(DYNAMICS, "dynamics.eq-13-orthogonality", label="Eq.
     statement=r"""U_{k,h}\in\mathbb R^{D\times D/(2H)},\ U_{k,h}^\top U_{k',h'}=\delta_{hh'}\delta_{kk'}I_{D/(2H)}\
         \text{is satisfiable: the }2H\text{ blocks form an orthonormal basis of }\mathbb R^D""",
     assumptions=["2 H divides D"],
-    name="orthonormal blocks of the heads exist", relation=HasStructure(), sizes={"D": (2, 4), "H": (1, 2)},
+    name="orthonormal blocks of the heads exist", relation=HasStructure(), all_sizes=True,
+    sizes={"D": (2, 4), "H": (1, 2)},
     where=whole_blocks, exact=True,
     note=r"""The Cayley transform of any matrix has such blocks. Then $A_h^2 = O$ and $A_h \ne O$, so that no $A_h$ is
         symmetric.""")  # fmt: skip
@@ -336,12 +339,10 @@ def orthonormal_blocks(G: SharedBasis, H: Heads) -> Any:
 @EQ_13_ORTHOGONALITY.part("structure")
 def gram_defects(value: Any, H: Heads) -> Any:
     """U_{k,h}^T U_{k',h'} - delta I block by block, then U U^T - I and A_h^2; shape ((2 + H) D, D)."""
-    width = value.shape[1] // (2 * H)
-    blocks = [value[:, k * width : (k + 1) * width] for k in range(2 * H)]
-    rows = [concatenate([left.T @ right for right in blocks], axis=1) for left in blocks]
-    squares = [A @ A for A in products(value, H)]
-    defects = [concatenate(rows, axis=0) - eye(value.shape[0]), value @ value.T - eye(value.shape[0])]
-    return concatenate([*defects, *squares], axis=0)
+    blocks, unit = parts(value, 2 * H, 1), eye(value.shape[0])
+    rows = mapped(lambda left: concatenate(mapped(lambda right: left.T @ right, blocks), axis=1), blocks)
+    squares = concatenate(mapped(lambda A: A @ A, products(value, H)), axis=0)
+    return concatenate([concatenate(rows, axis=0) - unit, value @ value.T - unit, squares], axis=0)
 
 
 EQ_13_ORTHOGONALITY.mutant("columns scaled by 2", lambda value: value * 2)
@@ -355,17 +356,20 @@ EQ_56_SYMMETRIC = Claim(ORTHOGONAL_HEADS, "dynamics.eq-56-symmetric", label="Eq.
     statement=r"""\frac{dE_{\text{multi}}(X)}{dt}=-2\beta\sum_i\sum_hZ_{h,i}\|\Delta_{h[i,:]}\|^2\text{ along
         }dX/dt=\sum_h\Delta_h,\ \Delta_h=\operatorname{softmax}(\beta XA_hX^\top)XA_h,\ Z_{h,i}=\sum_j\exp(\beta
         X_{[i,:]}^\top A_hX_{[j,:]})""",
-    name="rate of the multi-head energy, symmetric heads", relation=Equal(), exact=True, of_project=True,
+    hypotheses=(orthonormal_columns("U", stated=ORTHONORMAL_BLOCKS.text), symmetric("N", stated="N is symmetric")),
+    name="rate of the multi-head energy, symmetric heads", relation=Equal(), all_sizes=True, exact=True,
+    of_project=True,
     corrects="dynamics.eq-56")  # fmt: skip
 
 
 def sum_of_squares(X: Any, products: list[Any], values: list[Any], beta: Any, normalised: bool = True) -> Any:
     """sum_i sum_h Z_hi |Delta_hi|^2, a scalar; Z_hi left out unless `normalised`."""
-    result = 0
-    for A, output in zip(products, head_outputs(X, products, values, beta), strict=True):
-        squares = row_sums(output * output)
-        result = result + total(squares * row_sums(exp(X @ A @ X.T * beta)) if normalised else squares)
-    return result
+
+    def squares(A: Any, output: Any) -> Any:
+        found = row_sums(output * output)
+        return total(found * row_sums(exp(X @ A @ X.T * beta)) if normalised else found)
+
+    return added(mapped(squares, products, head_outputs(X, products, values, beta)))
 
 
 @EQ_56_SYMMETRIC.formula
@@ -391,7 +395,7 @@ def _(arrays: dict[str, Any], sizes: dict[str, int], rng: Any) -> None:
 
 EQ_56_SYMMETRIC.mutant("without beta, as Eq. (56) is printed", "-2 * beta -> -2")
 EQ_56_SYMMETRIC.mutant("Z_hi dropped", normalised=False)
-EQ_56_SYMMETRIC.mutant("first head only", "orthogonal_products(U, N, H) -> orthogonal_products(U, N, H)[:1]")
+EQ_56_SYMMETRIC.mutant("first head only", "orthogonal_products(U, N, H) -> [orthogonal_products(U, N, H)[0]]")
 
 
 MULTI_HEAD = Claim(DYNAMICS, "dynamics.prop-4.2-integrated",

@@ -12,7 +12,7 @@ from theorems.dynamics.definitions import Beta, Gain, Heads, QueryWeights, Squar
 from theorems.dynamics.part_5_jacobians.normalisation_bound import itrsa_step, two_step_jacobian, updated
 from theorems.dynamics.part_5_jacobians.normalised_oscillations import normalised_step
 from theorems.dynamics.settings import TURNING_STATE, UPDATE, Frequency, Generator, Row, Step, equal_frequencies
-from verify.matrix import block_diag, determinant, eye, row_sums, sqrt, trace
+from verify.matrix import block_diag, determinant, each, eye, row_sums, sqrt, trace
 from verify.oracles import jacobian
 from verify.vocabulary import Assumption, AtMost, Claim, Equal, HasStructure, Reading, Size
 
@@ -129,7 +129,8 @@ RANK = Claim(UPDATE, "dynamics.sec-5.3-mean-rank", label="Section 5.3, exponents
         \sum_j\frac{X'_{[i,j]}}{\gamma_j^2}\frac{\partial X'_{[i,j]}}{\partial X}=0\ \text{for every token }i\text{ of
         }X'=\operatorname{RMSNorm}(X+\eta\Delta X):\ \text{at least }S\text{ of the }SD\text{ exponents are }-\infty""",
     assumptions=["update (9), RMSNorm of Eq. (6)", NO_VANISHING_GAIN],
-    name="Lyapunov exponents lost to RMSNorm", relation=HasStructure(), sizes={"S": (1, 2), "D": (1, 3), "H": (1, 1)},
+    name="Lyapunov exponents lost to RMSNorm", relation=HasStructure(), all_sizes=True,
+    sizes={"S": (1, 2), "D": (1, 3), "H": (1, 1)},
     of_project=True, corrects="dynamics.sec-5.3-mean",
     note=r"""The update ends on the ellipsoids $\sum_j (X_{ij}/\gamma_j)^2 = 1$, and the derivative is orthogonal to
         their normals. For AKOrN it is the same with one sphere per oscillator: at least $SD/N$ exponents are $-\infty$.
@@ -157,7 +158,7 @@ def along_the_normals(
     value: Any, X: Any, C: Any, W_Q: Any, W_K: Any, W_V: Any, W_O: Any, gamma: Any, beta: Any, eta: Any, H: int
 ) -> Any:
     normals = itrsa_step(X, C, W_Q, W_K, W_V, W_O, gamma, beta, eta, H) / (gamma * gamma).reshape(1, -1)
-    return block_diag([normals[i : i + 1] for i in range(X.shape[0])]) @ value
+    return block_diag(each(X.shape[0], lambda i: normals[i : i + 1])) @ value
 
 
 RANK.mutant("without normalisation",

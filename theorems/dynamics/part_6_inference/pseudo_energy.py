@@ -14,13 +14,14 @@ from theorems.dynamics.definitions import (
 )  # fmt: skip
 from theorems.dynamics.part_3_preliminaries.oscillator_update import akorn_increment
 from theorems.dynamics.part_c_details.oscillators import (
-    UNIT_OSCILLATORS, Frequencies, antisymmetric_blocks, oscillator_normalisation, split,
+    UNIT_OSCILLATORS, Frequencies, Stacked, antisymmetric_blocks, oscillator_normalisation, split,
 )  # fmt: skip
-from theorems.dynamics.settings import heads_fit
+from theorems.dynamics.settings import Width, heads_fit
 from theorems.matrices import orthogonal_matrix
 from verify.matrix import concatenate, diag, hadamard, rational, row_sums, trace, vec_r
 from verify.oracles import jacobian
 from verify.vocabulary import Assumption, AtMost, Claim, Equal, HasStructure, Reading, Real, Setting, Shape
+from verify.vocabulary.hypotheses import skew_blocks, unit_parts
 
 Step = Annotated[Any, Real(0.0, 2.0)]
 Coupling = Annotated[Any, Shape("n", "n")]
@@ -55,7 +56,10 @@ AKORN = Setting(
     sizes={"S": (1, 3), "D": (2, 4), "J": (1, 2), "N": (2, 3), "H": (1, 2)},
     where=lambda sizes: sizes["D"] == sizes["J"] * sizes["N"] and heads_fit(sizes),
     inputs=akorn,
-)
+    hypotheses=(
+        unit_parts("X", "N", stated=UNIT_OSCILLATORS.text), skew_blocks("Omega", stated=r"\Omega_j anti-symmetric"),
+    ),
+)  # fmt: skip
 
 PSEUDO = Claim(AKORN, "dynamics.sec-6.3-pseudo", label="Section 6.3, definition",
     statement=r"""E_{\text{pseudo}}(t):=-\operatorname{Tr}(X^{(t)\top}\Delta X^{(t)})\text{ is a quantity that AKOrN
@@ -94,7 +98,7 @@ def _allowed(
 
 @PSEUDO.formula
 def pseudo_energy_less_a_share_of_the_move(
-    X: Tokens, C: Tokens, Omega: Any, W_Q: QueryWeights, W_K: SquareWeights, W_V: SquareWeights, W_O: SquareWeights,
+    X: Tokens, C: Tokens, Omega: Stacked, W_Q: QueryWeights, W_K: SquareWeights, W_V: SquareWeights, W_O: SquareWeights,
     beta: Beta, eta: Step, H: Heads, N: int,
 ) -> Any:  # fmt: skip
     """E_pseudo(t) - 2^-20 |X(t+1) - X(t)|_F^2, shape (1, 1)."""
@@ -134,13 +138,13 @@ PSEUDO_ZERO = Claim(AKORN, "dynamics.sec-6.3-pseudo-zero",
     label="Section 6.3, the pseudo-energy with Delta X of Eq. (7)", name="pseudo-energy of AKOrN vanishes",
     statement=r"""E_{\text{pseudo}}(t)=-\operatorname{Tr}(X^{(t)\top}\Delta X^{(t)})=0\ \text{at every state of unit
         oscillators}""",
-    relation=HasStructure(), exact=True, of_project=True, uses=("dynamics.eq-97",))  # fmt: skip
+    relation=HasStructure(), all_sizes=True, exact=True, of_project=True, uses=("dynamics.eq-97",))  # fmt: skip
 
 
 @PSEUDO_ZERO.formula
 def akorn_increment_of_attention(
-    X: Tokens, C: Tokens, Omega: Any, W_Q: QueryWeights, W_K: SquareWeights, W_V: SquareWeights, W_O: SquareWeights,
-    beta: Beta, H: Heads, N: int,
+    X: Tokens, C: Tokens, Omega: Stacked, W_Q: QueryWeights, W_K: SquareWeights, W_V: SquareWeights, W_O: SquareWeights,
+    beta: Beta, H: Heads, N: Width,
 ) -> Any:  # fmt: skip
     """Delta X, shape (S, D) (Eq. (7))."""
     return akorn_increment(X, C, Omega, multi_head_attention(X, W_Q, W_K, W_V, W_O, beta, H), N)
@@ -161,7 +165,7 @@ PSEUDO_DRIVE = Claim(AKORN, "dynamics.sec-6.3-pseudo-drive", label="Section 6.3,
     statement=r"""E(X):=-\operatorname{Tr}\big(X^\top(C+\operatorname{MSA}(X))\big)\ \Rightarrow\
         \frac{dE}{dt}=-\operatorname{ Tr}\big((C+\operatorname{MSA}(X)+J^\top X)^\top\Delta X\big)\text{ along }\Delta
         X\text{ of (7)},\ J=\partial\operatorname{MSA}/\partial X""",
-    name="rate of the pseudo-energy without projection", relation=Equal(), of_project=True,
+    name="rate of the pseudo-energy without projection", relation=Equal(), all_sizes=True, of_project=True,
     corrects="dynamics.sec-6.3-pseudo",
     note=r"""This $E$, with $\Delta X$ as in Eq. (9), is the quantity that the text goes on with. It is not 0, and it
         can rise: it falls where $J^\top X = \operatorname{MSA}(X)$ and $\Omega = O$, up to the factor 2 that $C$ lacks
@@ -171,8 +175,8 @@ PSEUDO_DRIVE = Claim(AKORN, "dynamics.sec-6.3-pseudo-drive", label="Section 6.3,
 
 @PSEUDO_DRIVE.formula
 def rate_of_unprojected_pseudo_energy(
-    X: Tokens, C: Tokens, Omega: Any, W_Q: QueryWeights, W_K: SquareWeights, W_V: SquareWeights, W_O: SquareWeights,
-    beta: Beta, H: Heads, N: int,
+    X: Tokens, C: Tokens, Omega: Stacked, W_Q: QueryWeights, W_K: SquareWeights, W_V: SquareWeights, W_O: SquareWeights,
+    beta: Beta, H: Heads, N: Width,
 ) -> Any:  # fmt: skip
     """-Tr((C + MSA(X) + J^T X)^T Delta X), shape (1, 1)."""
     attended = multi_head_attention(X, W_Q, W_K, W_V, W_O, beta, H)
@@ -265,7 +269,8 @@ QUADRATIC_DRIVE = Claim(DYNAMICS, "dynamics.sec-6.3-quadratic-drive",
     statement=r"\operatorname{vec}(\operatorname{MSA}(X))=J_tx_t\ \Rightarrow\ -\operatorname{Tr}(X^\top"
     r"\operatorname{MSA}(X))=-x_t^\top S_tx_t/2,\ S_t=J_t+J_t^\top,\ J_t=\partial\operatorname{MSA}(X)/\partial X",
     assumptions=[r"the approximation taken as an equality: MSA(X) replaced by J_t x_t; \Delta X = MSA(X), Eq. (9) without C"],
-    relation=Equal(), sizes={"S": (1, 3), "D": (1, 4), "H": (1, 2)}, where=heads_fit, exact=True, of_project=True,
+    relation=Equal(), all_sizes=True, sizes={"S": (1, 3), "D": (1, 4), "H": (1, 2)}, where=heads_fit, exact=True,
+    of_project=True,
     corrects="dynamics.sec-6.3-quadratic",
     note=r"""How good the approximation is: dynamics.b.5-alignment gives $Jx - \operatorname{vec}(
         \operatorname{MSA}(X))$ exactly.""")  # fmt: skip

@@ -11,7 +11,7 @@ from theorems.dynamics import DYNAMICS
 from theorems.dynamics.definitions import Heads, SquareWeights
 from theorems.dynamics.settings import heads_fit
 from theorems.matrices import orthogonal_matrix
-from verify.matrix import concatenate, diag, eye, rational, sqrt, step, trace, vec_r
+from verify.matrix import added, concatenate, diag, eye, mapped, parts, rational, sqrt, step, trace, vec_r
 from verify.oracles import jacobian
 from verify.vocabulary import Assumption, Claim, Equal, HasStructure, Reading, Real, Setting, Shape, subject
 
@@ -33,20 +33,19 @@ def asymmetry(M: Any) -> Any:
 
 def head_products(W_V: Any, W_O: Any, H: int) -> list[Any]:
     """W_h^V W_h^O for h = 1, ..., H, each (D, D): block column h of W^V by block row h of W^O."""
-    width = W_V.shape[1] // H
-    return [W_V[:, h * width : (h + 1) * width] @ W_O[h * width : (h + 1) * width] for h in range(H)]
+    return mapped(lambda V, O: V @ O, parts(W_V, H, 1), parts(W_O, H, 0))
 
 
 EQ_19_SUM = Claim(DYNAMICS, "dynamics.eq-19-sum", label="Eq. (19) and text", name="multi-head energy regulariser",
     statement=r"""W^V:=[W_1^V,\cdots,W_H^V]\in\mathbb R^{D\times D},\quad R_{\text{E-multi}}:=\left
         \|W^VW^O-(W^VW^O)^\top\right\|_F^2\text{, of the sum of the heads: }W^VW^O=\sum_hW_h^VW_h^O""",
     assumptions=["W_h^O the h-th block row of W^O"],
-    relation=Equal(), sizes={"D": (1, 4), "H": (1, 4)}, where=heads_fit, exact=True)  # fmt: skip
+    relation=Equal(), all_sizes=True, sizes={"D": (1, 4), "H": (1, 4)}, where=heads_fit, exact=True)  # fmt: skip
 
 
 def _product_and_regulariser(products: list[Any], sign: int = -1) -> Any:
     """vec of the sum M of `products` above |M + sign M^T|_F^2, shape (D^2 + 1, 1)."""
-    M = sum(products)
+    M = added(products)
     return concatenate([vec_r(M), squared_norm(M + M.T * sign)], axis=0)
 
 
@@ -126,7 +125,7 @@ EQ_19_HEADS = Claim(REGULARISED, "dynamics.eq-19-heads", label="Text after Eq. (
 @EQ_19_HEADS.formula
 def transposed_head_products(W_V: SquareWeights, W_O: SquareWeights, H: Heads) -> Any:
     """(W_h^V W_h^O)^T, stacked, shape (H D, D): equal to W_h^V W_h^O if each head is symmetric."""
-    return concatenate([M.T for M in head_products(W_V, W_O, H)], axis=0)
+    return concatenate(mapped(lambda M: M.T, head_products(W_V, W_O, H)), axis=0)
 
 
 EQ_19_HEADS.oracle(lambda W_V, W_O, H: concatenate(head_products(W_V, W_O, H), axis=0))
@@ -149,12 +148,11 @@ EQ_19_COMMUTATOR = Claim(REGULARISED, "dynamics.eq-19-commutator",
 @EQ_19_COMMUTATOR.formula
 def commutators_with_head_projections(W_V: SquareWeights, W_O: SquareWeights, H: Heads) -> Any:
     """P_h M - M P_h, stacked, shape (H D, D)."""
-    M, width = W_V @ W_O, W_V.shape[1] // H
-    blocks = [W_V[:, h * width : (h + 1) * width] for h in range(H)]
-    return concatenate([B @ B.T @ M - M @ B @ B.T for B in blocks], axis=0)
+    M = W_V @ W_O
+    return concatenate(mapped(lambda B: B @ B.T @ M - M @ B @ B.T, parts(W_V, H, 1)), axis=0)
 
 
-EQ_19_COMMUTATOR.oracle(lambda W_V, W_O, H: concatenate([M - M.T for M in head_products(W_V, W_O, H)], axis=0))
+EQ_19_COMMUTATOR.oracle(lambda W_V, W_O, H: concatenate(mapped(lambda M: M - M.T, head_products(W_V, W_O, H)), axis=0))
 EQ_19_COMMUTATOR.mutant("anticommutator", "B @ B.T @ M - M @ B @ B.T -> B @ B.T @ M + M @ B @ B.T")
 EQ_19_COMMUTATOR.mutant("sign", lambda value: -value)
 
@@ -164,7 +162,8 @@ EQ_19_PER_HEAD = Claim(DYNAMICS, "dynamics.eq-19-per-head", label="Eq. (19), hea
         R=\sum_{h=1}^H\|M_h-M_h^\top\|_F^2,\ M_h=W_h^VW_h^O:\quad\frac{\partial R}{\partial M_h}=4(M_h-M_h^\top);\ R=0
         \text{ exactly if every }W_h^VW_h^O\text{ is symmetric};\ R\ge R_{\text{E-multi}}/H""",
     assumptions=["W_h^O the h-th block row of W^O; any W^V, W^O"],
-    name="energy regulariser head by head", relation=Equal(), sizes={"D": (1, 4), "H": (1, 4)}, where=heads_fit,
+    name="energy regulariser head by head", relation=Equal(), all_sizes=True, sizes={"D": (1, 4), "H": (1, 4)},
+    where=heads_fit,
     exact=True, of_project=True, corrects="dynamics.eq-19-heads",
     note=r"""Compared is $R$ with $\sum_h 2\operatorname{tr}(M_h^\top M_h) - 2\operatorname{tr}(M_h^2)$; the gradient is
         dynamics.eq-19-gradient for each head, the inequality Cauchy-Schwarz. Symmetric heads alone do not make
@@ -175,13 +174,12 @@ EQ_19_PER_HEAD = Claim(DYNAMICS, "dynamics.eq-19-per-head", label="Eq. (19), hea
 @EQ_19_PER_HEAD.formula
 def asymmetry_of_heads(W_V: SquareWeights, W_O: SquareWeights, H: Heads) -> Any:
     """sum_h |M_h - M_h^T|_F^2, shape (1, 1)."""
-    return sum(asymmetry(M) for M in head_products(W_V, W_O, H))
+    return added(mapped(asymmetry, head_products(W_V, W_O, H)))
 
 
 @EQ_19_PER_HEAD.oracle
 def asymmetry_by_traces(W_V: SquareWeights, W_O: SquareWeights, H: Heads) -> Any:
-    products = head_products(W_V, W_O, H)
-    R = sum((trace(M.T @ M) - trace(M @ M)) * 2 for M in products)
+    R = added(mapped(lambda M: (trace(M.T @ M) - trace(M @ M)) * 2, head_products(W_V, W_O, H)))
     return vec_r(W_V)[:1] * 0 + R
 
 

@@ -12,7 +12,7 @@ from theorems.dynamics.definitions import (
     Beta, Heads, QueryWeights, SquareWeights, Tokens, attention_head, multi_head_attention,
 )  # fmt: skip
 from theorems.dynamics.settings import Factor, HeadQueries, heads_fit
-from verify.matrix import concatenate, eye, kron, rational, softmax, sqrt, trace, vec_r
+from verify.matrix import added, concatenate, eye, kron, mapped, parts, rational, softmax, sqrt, trace, vec_r
 from verify.oracles import jacobian
 from verify.vocabulary import Claim, Equal, Setting
 
@@ -24,18 +24,17 @@ def attention_weights(X: Any, W_Q: Any, W_K: Any, beta: Any) -> Any:
 
 def head_slices(W: Any, H: int) -> list[Any]:
     """The columns of W (D, D) that belong to each head, each (D, D/H)."""
-    width = W.shape[1] // H
-    return [W[:, h * width : (h + 1) * width] for h in range(H)]
+    return parts(W, H, 1)
 
 
 def head_weights(X: Any, W_Q: Any, W_K: Any, beta: Any, H: int) -> list[Any]:
     """P_h for h = 1, ..., H, each (S, S)."""
-    return [attention_weights(X, Q, K, beta) for Q, K in zip(head_slices(W_Q, H), head_slices(W_K, H), strict=True)]
+    return mapped(lambda Q, K: attention_weights(X, Q, K, beta), head_slices(W_Q, H), head_slices(W_K, H))
 
 
 def output_values(W_V: Any, W_O: Any, H: int) -> list[Any]:
     """W_h^V W_h^O for h = 1, ..., H, each (D, D)."""
-    return [V @ O for V, O in zip(head_slices(W_V, H), [B.T for B in head_slices(W_O.T, H)], strict=True)]
+    return mapped(lambda V, O: V @ O, head_slices(W_V, H), parts(W_O, H, 0))
 
 
 ALL_HEADS = Setting(
@@ -137,14 +136,18 @@ EQ_93.mutant("W_h^V not transposed", "V.T -> V")
 EQ_93_OUTPUT = Claim(ALL_HEADS, "dynamics.eq-93-output", label="Eq. (93) with output weights",
     statement=r"""\frac{\partial\operatorname{MSA}(X)}{\partial X}\Big|_{P_h\text{ constant}}=\sum_{h=1}^HP_h
         \otimes(W_h^VW_h^O)^\top,\quad P_h=\operatorname{softmax}(\beta XW_h^QW_h^{K\top}X^\top)""",
-    name="Jacobian of multi-head attention, constant attention corrected", relation=Equal(), of_project=True,
+    name="Jacobian of multi-head attention, constant attention corrected", relation=Equal(), all_sizes=True,
+    of_project=True,
     corrects="dynamics.eq-93")  # fmt: skip
 
 
 def value_part(X: Any, W_Q: Any, W_K: Any, W_V: Any, W_O: Any, beta: Any, H: int, transposed: bool = True) -> Any:
     """sum_h P_h (x) (W_h^V W_h^O)^T, shape (S D, S D)."""
-    weights = head_weights(X, W_Q, W_K, beta, H)
-    return sum(kron(P, M.T if transposed else M) for P, M in zip(weights, output_values(W_V, W_O, H), strict=True))
+
+    def term(P: Any, M: Any) -> Any:
+        return kron(P, M.T if transposed else M)
+
+    return added(mapped(term, head_weights(X, W_Q, W_K, beta, H), output_values(W_V, W_O, H)))
 
 
 @EQ_93_OUTPUT.formula
@@ -157,10 +160,10 @@ def jacobian_at_constant_weights(
 
 @EQ_93_OUTPUT.oracle
 def differentiated_at_constant_weights(X: Any, W_Q: Any, W_K: Any, W_V: Any, W_O: Any, beta: Any, H: int) -> Any:
-    weights = [softmax(X @ Q @ K.T @ X.T * beta) for Q, K in zip(head_slices(W_Q, H), head_slices(W_K, H), strict=True)]
+    weights = mapped(lambda Q, K: softmax(X @ Q @ K.T @ X.T * beta), head_slices(W_Q, H), head_slices(W_K, H))
 
     def attended(Y: Any) -> Any:
-        return concatenate([P @ Y @ V for P, V in zip(weights, head_slices(W_V, H), strict=True)], axis=1) @ W_O
+        return concatenate(mapped(lambda P, V: P @ Y @ V, weights, head_slices(W_V, H)), axis=1) @ W_O
 
     return jacobian(attended, "Y")(X)
 
@@ -215,7 +218,7 @@ EQ_95_OUTPUT = Claim(ALL_HEADS, "dynamics.eq-95-output",
     statement=r"""-\operatorname{Tr}(X_t^\top\operatorname{MSA}(X_t))=-x_t^\top\Big(\sum_{h=1}^HP_h^{(t)}
         \otimes(W_h^VW_h^O)^\top\Big)x_t,\quad x_t=\operatorname{vec}X_t,\ P_h^{(t)}=\operatorname{softmax}(\beta
         X_tW_h^QW_h^{K\top}X_t^\top)""",
-    name="quadratic form of the drive with output weights", relation=Equal(), of_project=True,
+    name="quadratic form of the drive with output weights", relation=Equal(), all_sizes=True, of_project=True,
     corrects="dynamics.eq-95",
     note=r"""No approximation. With $P_h^{(0)}$ for $P_h^{(t)}$ the error is at most $\|x_t\|^2\sum_h
         \|P_h^{(t)}-P_h^{(0)}\|_2\|W_h^VW_h^O\|_2$.""")  # fmt: skip

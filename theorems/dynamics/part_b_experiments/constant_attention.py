@@ -18,8 +18,8 @@ from theorems.dynamics.part_b_experiments.attention_jacobian import (
 )  # fmt: skip
 from theorems.dynamics.settings import POSITIVE_BETA, SPHERE, Factor, HeadQueries, heads_fit
 from verify.matrix import (
-    basis_vector, concatenate, eye, frobenius_norm, hadamard, kron, maximum, ones, rational, row_sums, softmax,
-    spectral_norm, sqrt, vec_r,
+    added, basis_vector, concatenate, eye, frobenius_norm, hadamard, kron, mapped, maximum, ones, rational, row_sums,
+    softmax, spectral_norm, sqrt, vec_r,
 )  # fmt: skip
 from verify.oracles import jacobian
 from verify.vocabulary import Assumption, AtMost, Claim, Equal, Reading, Setting, Shape
@@ -102,7 +102,7 @@ B5_ALIGNMENT = Claim(ALL_HEADS, "dynamics.b.5-alignment", label="B.5, what align
     statement=r"""J_{\text{MSA}}x=\operatorname{vec}\sum_h\big[P_h+2P_h\circ(L_h-\ell_h\mathbf
         1^\top)\big]XW_h^VW_h^O,\quad L_h=\beta XW_h^QW_h^{K\top}X^\top,\ P_h=\operatorname{softmax}(L_h),\
         \ell_h=\operatorname{rowsum}(P_h\circ L_h),\ x=\operatorname{vec}X""",
-    name="linearised output of multi-head attention", relation=Equal(), of_project=True,
+    name="linearised output of multi-head attention", relation=Equal(), all_sizes=True, of_project=True,
     corrects="dynamics.b.5-dominance",
     note=r"""$Jx$ is the derivative of $\operatorname{MSA}(sX)$ at $s = 1$, and the logits grow like $s^2$. So $Jx$ is
         close to $\operatorname{MSA}(X)$ exactly when the covariance of logits and values under $P$ is small, which is
@@ -113,14 +113,14 @@ def jacobian_times_state(
     X: Any, W_Q: Any, W_K: Any, W_V: Any, W_O: Any, beta: Any, H: int, factor: int = 2, centred: bool = True
 ) -> Any:
     """J_MSA x as a matrix, shape (S, D), by the covariance of logits and values."""
-    result = X * 0
-    values = output_values(W_V, W_O, H)
-    for Q, K, M in zip(head_slices(W_Q, H), head_slices(W_K, H), values, strict=True):
+
+    def of_head(Q: Any, K: Any, M: Any) -> Any:
         L = X @ Q @ K.T @ X.T * beta
         P = softmax(L)
         mean = row_sums(hadamard(P, L))
-        result = result + (P + hadamard(P, L - mean if centred else L) * factor) @ X @ M
-    return result
+        return (P + hadamard(P, L - mean if centred else L) * factor) @ X @ M
+
+    return added(mapped(of_head, head_slices(W_Q, H), head_slices(W_K, H), output_values(W_V, W_O, H)))
 
 
 @B5_ALIGNMENT.formula

@@ -8,7 +8,7 @@ from theorems.dynamics import DYNAMICS
 from theorems.dynamics.definitions import Gain, Tokens, normalisation, projection, unit_rows
 from theorems.dynamics.part_5_jacobians.normalised_oscillations import normalised_step
 from theorems.dynamics.settings import Step, Width
-from verify.matrix import concatenate, eye, row_norms, row_sums
+from verify.matrix import concatenate, each, eye, mapped, parts_of_width, row_norms, row_sums
 from verify.vocabulary import Assumption, Claim, Equal, Shape, subject
 
 
@@ -21,6 +21,8 @@ def oscillator_rms_norm(Y: Tokens, gamma: Gain, N: Width) -> Any:
 Oscillators = Annotated[Any, Shape("S", "J", "N")]
 Radii = Annotated[Any, Shape("S", "J")]
 Frequencies = Annotated[Any, Shape("J", "N", "N")]
+UnitTokens = Annotated[Any, Shape("S", "N")]
+Skew = Annotated[Any, Shape("N", "N")]
 #: Omega_1, ..., Omega_{D/N} on top of each other.
 Stacked = Annotated[Any, Shape("D", "N")]
 
@@ -42,8 +44,8 @@ def antisymmetric_blocks(G: Any) -> Any:
 @subject("dynamics.oscillator_omega")
 def oscillator_omega(X: Tokens, Omega: Stacked, N: Width) -> Any:
     """Omg^(osc)(X): Omega_j times oscillator j of each token, shape (S, D); Omega_j in rows (j-1) N + 1, ..., j N (Eq. (97))."""
-    blocks = [X[:, j : j + N] @ Omega[j : j + N].T for j in range(0, X.shape[1], N)]
-    return concatenate(blocks, axis=1)
+    turned = mapped(lambda x, block: x @ block.T, parts_of_width(X, N, 1), parts_of_width(Omega, N, 0))
+    return concatenate(turned, axis=1)
 
 
 @subject("dynamics.oscillator_projection")
@@ -120,7 +122,7 @@ EQ_97_OSCILLATION = Claim(DYNAMICS, "dynamics.eq-97-oscillation", label="Eqs. (7
     statement=r"""N=D,\ C=\operatorname{MSA}=0:\quad\Pi(X+\eta\operatorname{Omg}(X))_i=\Pi((I_D+\eta\Omega)x_i),\text{
         the update (18)}""",
     assumptions=[r"\Omega anti-symmetric", "unit tokens"],
-    name="AKOrN without attention is the normalised oscillation", relation=Equal(),
+    name="AKOrN without attention is the normalised oscillation", relation=Equal(), all_sizes=True,
     sizes={"S": (1, 3), "J": (1, 1), "N": (1, 4)}, of_project=True, uses=("dynamics.eq-97",),
     note="Section 5.2: 'isolating the Omega layer used in AKOrN'.")  # fmt: skip
 
@@ -133,7 +135,7 @@ def unit_tokens_and_omega(directions: Oscillators, G: Frequencies, eta: Step) ->
 
 
 @EQ_97_OSCILLATION.formula
-def akorn_step_of_omega_alone(X: Any, Omega: Any, eta: Any) -> Any:
+def akorn_step_of_omega_alone(X: UnitTokens, Omega: Skew, eta: Step) -> Any:
     """Pi(X + eta Omg(X)) with N = D, shape (S, D)."""
     N = X.shape[1]
     turned = oscillator_omega(X, Omega, N)
@@ -141,7 +143,9 @@ def akorn_step_of_omega_alone(X: Any, Omega: Any, eta: Any) -> Any:
 
 
 EQ_97_OSCILLATION.oracle(
-    lambda X, Omega, eta: concatenate([normalised_step(X[i : i + 1], Omega, eta) for i in range(X.shape[0])], axis=0)
+    lambda X, Omega, eta: concatenate(
+        each(X.shape[0], lambda i: normalised_step(X[i : i + 1], Omega, eta)), axis=0
+    )
 )
 EQ_97_OSCILLATION.mutant("Omega transposed", "turned -> -turned")
 EQ_97_OSCILLATION.mutant("state counted twice", "X + turned * eta -> 2 * X + turned * eta")

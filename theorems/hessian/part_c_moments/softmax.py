@@ -12,7 +12,8 @@ from theorems.hessian.definitions import row_softmax, softmax_second_derivative
 from theorems.hessian.part_3_structure.moments import row
 from theorems.hessian.settings import LAYOUT, ROW_SOFTMAX, SOFTMAX_OF_T, Logits, Tokens, ValueWeights
 from verify.matrix import (
-    basis_matrix, basis_vector, block_diag, column, concatenate, diag, each, khatri_rao, kron, softmax, zeros,
+    basis_matrix, basis_vector, block_diag, column, concatenate, diag, each, eye, khatri_rao, kron, mapped, parts, softmax,
+    zeros,
 )  # fmt: skip
 from verify.oracles import hessian, jacobian
 from verify.vocabulary import Claim, Equal, Setting, Shape
@@ -203,7 +204,7 @@ COLUMNS_CORRECTED = Claim(FROM_ONE, "hessian.lem-C.1-proof-columns-corrected",
     label="Proof of Lemma C.1, columns of the stacked Hessians",
     statement=r"""\text{for } (i-1)L+1\le J\le iL \text{ the Hessian number } J \text{ vanishes outside columns and rows
         } (i-1)L+1\text{ to } iL""",
-    name="columns of the stacked softmax Hessians, corrected", relation=Equal(), sizes={"L": (1, 4)},
+    name="columns of the stacked softmax Hessians, corrected", relation=Equal(), all_sizes=True, sizes={"L": (1, 4)},
     uses=("hessian.lem-C.1-structure-corrected",), corrects="hessian.lem-C.1-proof-columns", of_project=True,
 )  # fmt: skip
 
@@ -211,9 +212,12 @@ COLUMNS_CORRECTED = Claim(FROM_ONE, "hessian.lem-C.1-proof-columns-corrected",
 @COLUMNS_CORRECTED.formula
 def hessians_in_their_columns(T: Logits) -> Any:
     """d^2A/dT^2 with everything outside columns (i-1)L+1 to iL set to zero, shape (L^4, L^2)."""
-    return _kept(T, lambda i, L: (i - 1) * L + 1)
+    L = T.shape[0]
+    blocks = parts(softmax_second_derivative(softmax(T)), L, 0)
+    kept = each(L, lambda i: kron(basis_vector(L, i) @ basis_vector(L, i).T, eye(L)))
+    return concatenate(mapped(lambda block, columns: block @ columns, blocks, kept), axis=0)
 
 
 COLUMNS_CORRECTED.oracle(lambda T: hessian(softmax, ("T", "T"))(T))
-COLUMNS_CORRECTED.mutant("the first sentence", first=lambda i, L: i * L)
-COLUMNS_CORRECTED.mutant("one column to the left", first=lambda i, L: (i - 1) * L)
+COLUMNS_CORRECTED.mutant("the first sentence", hessians_in_the_printed_columns)
+COLUMNS_CORRECTED.mutant("the first column of each L", "eye(L) -> basis_vector(L, 0) @ basis_vector(L, 0).T")

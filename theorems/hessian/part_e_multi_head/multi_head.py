@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Annotated, Any
 
 import flint
@@ -10,11 +11,12 @@ import numpy as np
 from theorems.hessian import HESSIAN
 from theorems.hessian.definitions import attention, attention_matrix, square_loss
 from theorems.hessian.part_2_background.gauss_newton import AllWeights, layer_of_stack
-from theorems.hessian.part_a_kronecker_products.products import stacked
 from theorems.hessian.part_b_derivatives.jacobians import attention_jacobian_wrt_query, attention_jacobian_wrt_value
 from theorems.hessian.settings import LAYOUT, Labels, Tokens
 from verify.arithmetics import Constant, is_tensor
-from verify.matrix import concatenate, each, eye, kron, rational, softmax, sqrt, summed, total, zeros
+from verify.matrix import (
+    concatenate, each, eye, kron, mapped, parts, rational, softmax, sqrt, summed, total, vec_r, zeros,
+)  # fmt: skip
 from verify.oracles import hessian, jacobian
 from verify.vocabulary import Claim, Equal, Reading, Setting, Shape, Size, subject
 
@@ -50,27 +52,29 @@ REMARK_E1 = Claim(HEADS, "hessian.rem-E.1", label="Remark E.1", name="multi-head
         \frac{XW_Q^hW_K^{h\top}X^\top}{\sqrt{d_K}}\Big)X\otimes I_{d_V},\quad \frac{\partial F}{\partial W_Q^h} =
         \frac{\partial F^h}{\partial W_Q^h} = (I_L\otimes W_V^{h\top}X^\top)\frac{\partial A^h}{\partial
         T^h}\Big(\frac{X\otimes XW_K^h}{\sqrt{d_K}}\Big)""",
-    relation=Equal(), sizes={"L": (1, 4), "d_V": (1, 3), "d_K": (1, 4), "H": (1, 3)},
+    relation=Equal(), all_sizes=True, sizes={"L": (1, 4), "d_V": (1, 3), "d_K": (1, 4), "H": (1, 3)},
     where=lambda sizes: sizes["H"] * sizes["d_V"] * sizes["d_K"] <= 9, uses=("hessian.lem-B.1",))  # fmt: skip
 
 
-def _head_jacobians(
+def _query_jacobian(
     X: Any, W_Q: Any, W_K: Any, W_V: Any, h: int, values: int | None = None, rank_one: bool = True
 ) -> Any:
-    """The four Jacobians of head h; mutants take the values of another head, or add up the rank-one terms of dA/dT."""
-    value = attention_jacobian_wrt_value(X, W_Q[h], W_K[h])
+    """dF^h/dW_Q^h; mutants take the values of another head, or add up the rank-one terms of dA/dT."""
     query = attention_jacobian_wrt_query(X, W_Q[h], W_K[h], W_V[h if values is None else values])
     if not rank_one:
         A = attention_matrix(X, W_Q[h], W_K[h])
         slope = kron(eye(A.shape[0]), A.T @ A) @ kron(X, X @ W_K[h]) / sqrt(W_Q.shape[2])
         query = query + kron(eye(A.shape[0]), W_V[h].T @ X.T) @ slope
-    return stacked(value, value, query, query)
+    return query
 
 
 @REMARK_E1.formula
 def multi_head_jacobians(X: Tokens, W_Q: HeadQueries, W_K: HeadKeys, W_V: HeadValues) -> Any:
-    """dF/dW_V^h, dF^h/dW_V^h, dF/dW_Q^h, dF^h/dW_Q^h for every head, all entries in one column (Remark E.1)."""
-    return concatenate(each(W_Q.shape[0], lambda h: _head_jacobians(X, W_Q, W_K, W_V, h)), axis=0)
+    """dF/dW_V^h, dF^h/dW_V^h, dF/dW_Q^h, dF^h/dW_Q^h, each for every head, all entries in one column (Remark E.1)."""
+    H = W_Q.shape[0]
+    values = each(H, lambda h: vec_r(attention_jacobian_wrt_value(X, W_Q[h], W_K[h])))
+    queries = each(H, lambda h: vec_r(_query_jacobian(X, W_Q, W_K, W_V, h)))
+    return concatenate([values, values, queries, queries], axis=0)
 
 
 @REMARK_E1.oracle
@@ -81,12 +85,12 @@ def multi_head_layer_differentiated(X: Tokens, W_Q: HeadQueries, W_K: HeadKeys, 
         return multi_head_attention(X, Q.reshape(H, d_V, d_K), W_K, V.reshape(H, d_V, d_V))
 
     flat = X, W_Q.reshape(H * d_V, d_K), W_V.reshape(H * d_V, d_V)
-    parts, whole = [], {"W_V": jacobian(layer, "V")(*flat), "W_Q": jacobian(layer, "Q")(*flat)}
-    for h in range(H):
-        for name, n in (("W_V", d_V * d_V), ("W_Q", d_V * d_K)):
-            own = jacobian(attention, name)(X, W_Q[h], W_K[h], W_V[h])
-            parts += [whole[name][:, h * n : (h + 1) * n], own]
-    return stacked(*parts)
+    whole = {"W_V": jacobian(layer, "V")(*flat), "W_Q": jacobian(layer, "Q")(*flat)}
+    found = []
+    for name, slope in whole.items():
+        own = each(H, functools.partial(lambda h, name: vec_r(jacobian(attention, name)(X, W_Q[h], W_K[h], W_V[h])), name=name))
+        found += [mapped(vec_r, parts(slope, H, 1)), own]
+    return concatenate(found, axis=0)
 
 
 REMARK_E1.mutant("queries and keys exchanged", "W_Q -> W_K; W_K -> W_Q")

@@ -13,11 +13,12 @@ import numpy as np
 
 from theorems.skipless import SKIPLESS
 from theorems.skipless.part_a4_1_logits.dominance import Tolerance
-from theorems.skipless.part_a4_1_logits.enumeration import Polynomial, Scale, expectation_by_power, product_of
+from theorems.skipless.part_a4_1_logits.enumeration import Scale
 from theorems.skipless.settings import AT_PRINTED_DIMENSIONS, LENGTH, Dimension
 from verify.matrix import absolute, column, rational
-from verify.oracles import LawTest, at_least_probability
+from verify.oracles import LawTest, Normal, at_least_probability, expectation
 from verify.vocabulary import Assumption, AtMost, Claim, Equal, FollowsLaw, Real, Size
+from verify.vocabulary.hypotheses import normal_entries
 
 if TYPE_CHECKING:
     import torch
@@ -87,14 +88,31 @@ ALPHA_EXACT = Claim(SKIPLESS, "skipless.a4.1-default-alpha-exact", label="The de
         \mathbb{E}(\mathbf{W}^Q\mathbf{W}^{K\top})_{kl}=0,\ d\,\mathrm{Var}(\mathbf{W}^Q\mathbf{W}^{K\top})_{kl}=
         \sigma^4dd_{in}=\alpha^2,\ \text{entries uncorrelated}""",
     assumptions=["W_Q, W_K of shape (d, d_in), independent normal entries of mean 0 and standard deviation sigma"],
-    name="moments of the default query-key product", relation=Equal(), sizes={"d": (1, 4), "d_in": (1, 4)}, exact=True,
+    hypotheses=tuple(normal_entries(W, stated="W_Q, W_K of shape (d, d_in), independent normal") for W in ("W_Q", "W_K")),
+    name="moments of the default query-key product", relation=Equal(), all_sizes=True,
+    sizes={"d": (1, 4), "d_in": (1, 4)}, exact=True,
     of_project=True, corrects="skipless.a4.1-default-alpha",
     note=r"Only variances enter, so truncation matters through $\sigma$ alone.",
 )  # fmt: skip
 
 
-def _product_entry(k: int, l: int, d_in: int) -> Polynomial:
-    return Polynomial({(("k", l, m), ("q", k, m)): 1 for m in range(d_in)})
+def _entries(W_Q: Any, W_K: Any, sigma: Any) -> tuple[Any, Any]:
+    """(W_Q W_K^T)_kk and (W_Q W_K^T)_kl for two rows of W_Q / sigma and of W_K / sigma, each of shape (1, 1)."""
+    product = W_Q @ W_K.T * sigma * sigma
+    return product[:1, :1], product[:1, 1:2]
+
+
+def _entry(W_Q: Any, W_K: Any, sigma: Any) -> Any:
+    return _entries(W_Q, W_K, sigma)[0]
+
+
+def _square(W_Q: Any, W_K: Any, sigma: Any) -> Any:
+    return _entry(W_Q, W_K, sigma) * _entry(W_Q, W_K, sigma)
+
+
+def _product(W_Q: Any, W_K: Any, sigma: Any) -> Any:
+    one, other = _entries(W_Q, W_K, sigma)
+    return one * other
 
 
 @ALPHA_EXACT.formula
@@ -105,11 +123,10 @@ def default_product_moments(sigma: Scale, d: Dimension, d_in: Inner) -> Any:
 
 
 @ALPHA_EXACT.oracle
-def default_product_enumerated(sigma: Scale, d: Dimension, d_in: Inner) -> Any:
-    first, second = _product_entry(0, 0, d_in), _product_entry(0, 1, d_in)
-    square = sigma * sigma
-    moments = [expectation_by_power(p).get(0, 0) for p in (first, product_of(first, first), product_of(first, second))]
-    return column(square * moments[0], square * square * (moments[1] * d), square * square * (moments[2] * d))
+def default_product_expected(sigma: Scale, d: Dimension, d_in: Inner) -> Any:
+    rows = {"W_Q": Normal(2, d_in), "W_K": Normal(2, d_in)}
+    mean, square, product = (expectation(f, **rows)(sigma=sigma) for f in (_entry, _square, _product))
+    return column(mean, (square - mean * mean) * d, product * d)
 
 
 ALPHA_EXACT.mutant("sigma^2 instead of sigma^4", "fourth -> sigma * sigma")
@@ -170,18 +187,24 @@ VARIANCE_EXACT = Claim(SKIPLESS, "skipless.a4.1-default-variance-exact",
         \mathrm{Var}(\mathbf{C}_{ii})=\sigma^4d_{in}d(d+2),\ \mathrm{Var}(\mathbf{C}_{ij})=\sigma^4d_{in}d^2\quad(i\ne
         j)""",
     assumptions=[
-        "X ~ N(0, I), C = X W_Q W_K^T X^T, W_Q and W_K of shape (d, d_in), entries of standard deviation sigma",
+        "X ~ N(0, I), C = X W_Q W_K^T X^T, W_Q and W_K of shape (d, d_in), independent normal entries of mean 0 and"
+        " standard deviation sigma, independent of X",
     ],
-    relation=Equal(), sizes={"d": (1, 2), "d_in": (1, 3)}, exact=True, of_project=True,
+    relation=Equal(), all_sizes=True, sizes={"d": (1, 2), "d_in": (1, 3)}, exact=True, of_project=True,
+    hypotheses=(
+        normal_entries("X", stated="X ~ N(0, I)"),
+        *(normal_entries(W, stated="W_Q and W_K of shape (d, d_in), independent normal entries") for W in ("W_Q", "W_K")),
+    ),
     corrects="skipless.a4.1-default-variance",
     note=r"""$\alpha^2(d + 2)$ and $\alpha^2 d$ with $\alpha^2 = \sigma^4 d\,d_{in}$. At $\sigma = 0.02$ and heads of
         64: 1.5 at $d = 384$, 6.0 at $d = 768$; over 8 (a temperature not printed): 0.02 and 0.09.""",
 )  # fmt: skip
 
 
-def _default_logit(i: str, j: str, d: int, d_in: int) -> Polynomial:
-    terms = [((i, k), ("k", l, m), ("q", k, m), (j, l)) for k in range(d) for l in range(d) for m in range(d_in)]
-    return Polynomial(tuple(sorted(term, key=str)) for term in terms)
+def _squared_logits(X: Any, W_Q: Any, W_K: Any, sigma: Any) -> Any:
+    """C_ii^2 and C_ij^2 for two tokens X, shape (1, 2)."""
+    row = (X @ (W_Q * sigma) @ (W_K * sigma).T @ X.T)[:1]
+    return row * row
 
 
 @VARIANCE_EXACT.formula
@@ -192,13 +215,11 @@ def default_variances(sigma: Scale, d: Dimension, d_in: Inner) -> Any:
 
 
 @VARIANCE_EXACT.oracle
-def default_variances_enumerated(sigma: Scale, d: Dimension, d_in: Inner) -> Any:
-    fourth = sigma * sigma * sigma * sigma
-    squares = [
-        expectation_by_power(product_of(entry, entry)).get(0, 0)
-        for entry in (_default_logit("i", "i", d, d_in), _default_logit("i", "j", d, d_in))
-    ]
-    return column(fourth * squares[0], fourth * squares[1])
+def default_variances_expected(sigma: Scale, d: Dimension, d_in: Inner) -> Any:
+    """The means are 0: W_Q enters the logits once."""
+    weights = {"W_Q": Normal(d, d_in), "W_K": Normal(d, d_in)}
+    squares = expectation(_squared_logits, X=Normal(2, d), **weights)(sigma=sigma)
+    return column(squares[:, :1], squares[:, 1:2])
 
 
 VARIANCE_EXACT.mutant("diagonal without the 2", "d + 2 -> d")

@@ -17,8 +17,9 @@ from theorems.skipless.part_a4_1_logits.enumeration import (
 from theorems.skipless.sampling import normal
 from theorems.skipless.settings import Dimension
 from verify.matrix import concatenate
-from verify.oracles import LawTest, Moments, kolmogorov_smirnov
+from verify.oracles import LawTest, Moments, Normal, expectation, kolmogorov_smirnov
 from verify.vocabulary import Claim, Equal, FollowsLaw, Setting, Shape
+from verify.vocabulary.hypotheses import normal_entries
 
 if TYPE_CHECKING:
     import torch
@@ -111,9 +112,12 @@ EQ_16.mutant("variance d, that of the other entries", lambda d: (0, d))
 EQ_16.mutant("variance d (d + 2), for entries of Z of variance 1", lambda d: (0, d * (d + 2) + (d == 1)))
 EQ_16.mutant("mean d, that of A_ii", lambda d: (d, d + 2))
 
+PRODUCT_OF_NORMAL = (
+    "B = X Z X^T with X of shape (n, d) and Z of shape (d, d) independent, all entries independent and normal"
+)
 LOGITS_OF_NOISE = Setting(SKIPLESS, "Section A.4.1",
     assumptions=[
-        "B = X Z X^T with X of shape (n, d) and Z of shape (d, d) independent, all entries independent and normal",
+        PRODUCT_OF_NORMAL,
         "entries of X of mean 0 and variance 1, entries of Z of mean 0 and variance 1/d (Eq. (11))",
         "i and j are different rows",
     ],
@@ -201,12 +205,14 @@ EQ_17_CORRECTED.mutant("mean d, that of the diagonal of X X^T", lambda d: (d, d)
 EQ_17_MOMENTS = Claim(SKIPLESS, "skipless.eq-17-moments", label="Moments of off-diagonal logits",
     statement=r"\mathbb{E}[\mathbf{B}_{ij}]=0,\ \mathrm{Var}(\mathbf{B}_{ij})=d^2\sigma_X^4\sigma_Z^2\quad(i\ne j)",
     assumptions=[
-        LOGITS_OF_NOISE.assumptions[0],
+        PRODUCT_OF_NORMAL,
         "entries of X of mean 0 and standard deviation |sigma_X|, entries of Z of mean 0 and standard deviation"
         " |sigma_Z|",
         LOGITS_OF_NOISE.assumptions[2],
     ],
-    name="variance of noise logits, any scales", relation=Equal(), sizes={"d": (1, 4)}, exact=True, of_project=True,
+    hypotheses=(normal_entries("X", stated=PRODUCT_OF_NORMAL), normal_entries("Z", stated=PRODUCT_OF_NORMAL)),
+    name="variance of noise logits, any scales", relation=Equal(), all_sizes=True, sizes={"d": (1, 4)}, exact=True,
+    of_project=True,
     note=r"At $\sigma_X^2 = 1$ and $\sigma_Z^2 = 1/d$, the setting of Eqs. (16)-(17), the variance is $d$.",
 )  # fmt: skip
 
@@ -218,12 +224,24 @@ def scaled_logit_moments(sigma_X: Deviation, sigma_Z: Deviation, d: Dimension) -
     return concatenate([0 * variance, variance], axis=0)
 
 
+def _noise(X: Any, Z: Any, sigma_X: Any, sigma_Z: Any) -> Any:
+    """B_ij for rows X = [x_i; x_j] times sigma_X and Z times sigma_Z, shape (1, 1)."""
+    tokens = X * sigma_X
+    return (tokens @ (Z * sigma_Z) @ tokens.T)[:1, 1:2]
+
+
+def _squared_noise(X: Any, Z: Any, sigma_X: Any, sigma_Z: Any) -> Any:
+    return _noise(X, Z, sigma_X, sigma_Z) * _noise(X, Z, sigma_X, sigma_Z)
+
+
 @EQ_17_MOMENTS.oracle
-def scaled_enumeration(sigma_X: Deviation, sigma_Z: Deviation, d: Dimension) -> Any:
-    """The enumeration for standard normal entries; B_ij has two factors sigma_X and one sigma_Z. Shape (2, 1)."""
-    first, second = logit_moments(d)
-    scale = sigma_X * sigma_Z * sigma_X
-    return concatenate([first * scale, second * scale * scale], axis=0)
+def scaled_expectations(sigma_X: Deviation, sigma_Z: Deviation, d: Dimension) -> Any:
+    """By expectations over standard normal entries: X is sigma_X times them, Z sigma_Z times them. Shape (2, 1)."""
+    mean, square = (
+        expectation(f, X=Normal(2, d), Z=Normal(d, d))(sigma_X=sigma_X, sigma_Z=sigma_Z)
+        for f in (_noise, _squared_noise)
+    )
+    return concatenate([mean, square - mean * mean], axis=0)
 
 
 EQ_17_MOMENTS.mutant("d instead of d^2", "d * d -> d")

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from theorems.skipless.part_a4_1_logits.enumeration import (
-    LOGITS, Scale, enumerated_covariance, enumerated_mean_and_variance, raw_moment, sampled_pair,
+    LOGITS, Scale, covariance, gap, mean_and_variance, other_logit, own_logit, raw_moment, sampled_pair,
 )  # fmt: skip
 from theorems.skipless.sampling import near_law, standard_normal
 from theorems.skipless.settings import AT_PRINTED_DIMENSIONS, PRINTED_SCALES, Dimension, dimension_alone
@@ -28,7 +28,7 @@ LOGIT_MOMENTS = Claim(LOGITS, "skipless.logit-moments", label="First and second 
     statement=r"""\mathbb{E}[\mathbf{C}_{ii}]=\beta d,\ \mathbb{E}[\mathbf{C}_{ij}]=0,\ \mathrm{Var}(\mathbf{C}_{ii})=
         \alpha^2(d+2)+2\beta^2d,\ \mathrm{Var}(\mathbf{C}_{ij})=(\alpha^2+\beta^2)d,\ \mathrm{Cov}(\mathbf{C}_{ii},
         \mathbf{C}_{ij})=0\quad(i\ne j)""",
-    name="moments of the logits", relation=Equal(), of_project=True,
+    name="moments of the logits", relation=Equal(), all_sizes=True, of_project=True,
     note=r"""$(\alpha, \beta) = (0, 1)$ gives $A$, $(1, 0)$ gives $B$. Cross terms of $A$ and $B$ are odd in $Z$, and
         $C_{ij}$ is odd in row $j$.""",
 )  # fmt: skip
@@ -42,10 +42,10 @@ def logit_moments_exactly(alpha: Scale, beta: Scale, d: Dimension) -> Any:
 
 
 @LOGIT_MOMENTS.oracle
-def logit_moments_enumerated(alpha: Scale, beta: Scale, d: Dimension) -> Any:
-    own = enumerated_mean_and_variance("own", alpha, beta, d)
-    other = enumerated_mean_and_variance("other", alpha, beta, d)
-    return column(own[:1], other[:1], own[1:], other[1:], enumerated_covariance(alpha, beta, d))
+def logit_moments_expected(alpha: Scale, beta: Scale, d: Dimension) -> Any:
+    own = mean_and_variance(own_logit, alpha, beta, d)
+    other = mean_and_variance(other_logit, alpha, beta, d)
+    return column(own[:1], other[:1], own[1:], other[1:], covariance(alpha, beta, d))
 
 
 LOGIT_MOMENTS.mutant("diagonal variance without the 2 of d + 2", "d + 2 -> d")
@@ -57,7 +57,7 @@ SAMPLED = Claim(LOGITS.extended(sizes={"d": (1, 8)}, exact=False, inputs=dimensi
     statement=LOGIT_MOMENTS.statement,
     assumptions=["(alpha, beta) = (2, 3/5), (9/5, 1), (0, 1/2), as in Sections 6.1, 6.2 and A.8"],
     relation=FollowsLaw(samples=4_000, instances=3), of_project=True, uses=("skipless.logit-moments",),
-    note="A second oracle that shares nothing with the enumeration.",
+    note="A second oracle that shares nothing with the expectations.",
 )  # fmt: skip
 
 
@@ -93,7 +93,7 @@ EQ_18 = Claim(LOGITS, "skipless.eq-18", label="Eq. (18)", name="variance of diag
     statement=r"""\text{For the combined matrix (attention map) }\mathbf{C}=\alpha\mathbf{B}+\beta\mathbf{A}\text{, we
         have Diagonal entries }(i=j):\ \mathbb{E}[\mathbf{C}_{ii}]=\beta d,\
         \mathrm{Var}(\mathbf{C}_{ii})\approx\alpha^2(d+2)+\beta^2(2d)""",
-    relation=Equal(), uses=("skipless.eq-14", "skipless.eq-16", "skipless.logit-moments-sampled"),
+    relation=Equal(), all_sizes=True, uses=("skipless.eq-14", "skipless.eq-16", "skipless.logit-moments-sampled"),
     note="Exact, not approximate: the covariance of $A_{ii}$ and $B_{ii}$ is odd in $Z$ and vanishes.",
 )  # fmt: skip
 
@@ -105,7 +105,7 @@ def diagonal_logit_moments(alpha: Scale, beta: Scale, d: Dimension) -> Any:
     return column(beta * d, a * (d + 2) + b * (2 * d))
 
 
-EQ_18.oracle(lambda alpha, beta, d: enumerated_mean_and_variance("own", alpha, beta, d))
+EQ_18.oracle(lambda alpha, beta, d: mean_and_variance(own_logit, alpha, beta, d))
 
 EQ_18.mutant("standard deviations added instead of variances", "b * (2 * d) -> (b + alpha * beta) * (2 * d)")
 EQ_18.mutant("alpha and beta exchanged", "a * (d + 2) + b * (2 * d) -> b * (d + 2) + a * (2 * d)")
@@ -132,8 +132,8 @@ def printed_off_diagonal_moments(alpha: Scale, beta: Scale, d: Dimension) -> Any
 
 
 @EQ_19.oracle
-def off_diagonal_logit_enumerated(alpha: Scale, beta: Scale, d: Dimension) -> Any:
-    return enumerated_mean_and_variance("other", alpha, beta, d)
+def off_diagonal_logit_expected(alpha: Scale, beta: Scale, d: Dimension) -> Any:
+    return mean_and_variance(other_logit, alpha, beta, d)
 
 
 EQ_19.counterexample("d = 2, alpha = beta = 1: variance 4, not 3", alpha=[[1]], beta=[[1]], d=2)
@@ -145,7 +145,8 @@ EQ_19.mutant("d on the wrong term", "a + b * d -> a * d * d + b")
 
 EQ_19_CORRECTED = Claim(LOGITS, "skipless.eq-19-corrected", label="Eq. (19), corrected",
     statement=r"\mathbb{E}[\mathbf{C}_{ij}]=0,\ \mathrm{Var}(\mathbf{C}_{ij})=(\alpha^2+\beta^2)d\quad(i\ne j)",
-    name="variance of off-diagonal logits, corrected", relation=Equal(), of_project=True, corrects="skipless.eq-19",
+    name="variance of off-diagonal logits, corrected", relation=Equal(), all_sizes=True, of_project=True,
+    corrects="skipless.eq-19",
     uses=("skipless.logit-moments-sampled",),
 )  # fmt: skip
 
@@ -157,14 +158,14 @@ def off_diagonal_logit_moments(alpha: Scale, beta: Scale, d: Dimension) -> Any:
     return column(0 * alpha, (a + b) * d)
 
 
-EQ_19_CORRECTED.oracle(off_diagonal_logit_enumerated)
+EQ_19_CORRECTED.oracle(off_diagonal_logit_expected)
 EQ_19_CORRECTED.mutant("as printed", printed_off_diagonal_moments)
 EQ_19_CORRECTED.mutant("covariance of the two terms not zero", "a + b -> (alpha + beta) * (alpha + beta)")
 
 EQ_20_COVARIANCE = Claim(LOGITS, "skipless.eq-20-covariance", label="Parenthesis after Eq. (20)",
     statement=r"""\text{The covariance between }\mathbf{C}_{ii}\text{ and }\mathbf{C}_{ij}\text{ is close to 0 when
         }d\text{ is large}""",
-    name="covariance of logits in a row", relation=Equal(), uses=("skipless.logit-moments-sampled",),
+    name="covariance of logits in a row", relation=Equal(), all_sizes=True, uses=("skipless.logit-moments-sampled",),
     note="""It is 0, at every $d$, because $C_{ij}$ is odd in row $j$ and $C_{ii}$ does not contain that row: close in
         any sense. Uncorrelated, not independent: both contain row $i$.""",
 )  # fmt: skip
@@ -183,10 +184,10 @@ def covariance_of_row(alpha: Scale, beta: Scale, d: Dimension) -> Any:
 
 
 @EQ_20_COVARIANCE.oracle
-def covariance_enumerated(alpha: Scale, beta: Scale, d: Dimension) -> Any:
-    own = enumerated_mean_and_variance("own", alpha, beta, d)[1:]
-    other = enumerated_mean_and_variance("other", alpha, beta, d)[1:]
-    return _with_covariance(own, enumerated_covariance(alpha, beta, d), other)
+def covariance_expected(alpha: Scale, beta: Scale, d: Dimension) -> Any:
+    own = mean_and_variance(own_logit, alpha, beta, d)[1:]
+    other = mean_and_variance(other_logit, alpha, beta, d)[1:]
+    return _with_covariance(own, covariance(alpha, beta, d), other)
 
 
 EQ_20_COVARIANCE.mutant("covariance beta^2 d, as between C_ij and C_ji", "0 * a -> b * d")
@@ -217,9 +218,9 @@ def printed_gap_moments(alpha: Scale, beta: Scale, d: Dimension) -> Any:
 
 
 @EQ_20.oracle
-def gap_enumerated(alpha: Scale, beta: Scale, d: Dimension) -> Any:
-    """Mean, variance and third central moment of gamma, by enumeration."""
-    m1, m2, m3 = (raw_moment(name, k, alpha, beta, d) for k, name in ((1, "gap"), (2, "gap^2"), (3, "gap^3")))
+def gap_expected(alpha: Scale, beta: Scale, d: Dimension) -> Any:
+    """Mean, variance and third central moment of gamma, by expectations of its powers."""
+    m1, m2, m3 = (raw_moment(alpha, beta, d, *[gap] * k) for k in (1, 2, 3))
     return column(m1, m2 - m1 * m1, m3 - 3 * m1 * m2 + 2 * m1 * m1 * m1)
 
 
@@ -234,7 +235,8 @@ EQ_20.mutant("variances subtracted", "3 -> 1; 3 * d -> d")
 EQ_20_CORRECTED = Claim(LOGITS, "skipless.eq-20-corrected", label="Eq. (20), corrected",
     statement=r"""\mathbb{E}\gamma=\beta d,\ \mathrm{Var}(\gamma)=\alpha^2(2d+2)+3\beta^2d,\ \mathbb{E}(\gamma-\beta
         d)^3=14\beta^3d+12\alpha^2\beta(2d+3)""",
-    name="moments of the gap of logits, corrected", relation=Equal(), of_project=True, corrects="skipless.eq-20",
+    name="moments of the gap of logits, corrected", relation=Equal(), all_sizes=True, of_project=True,
+    corrects="skipless.eq-20",
     uses=("skipless.eq-20-normal-limit",),
 )  # fmt: skip
 
@@ -247,7 +249,7 @@ def gap_moments(alpha: Scale, beta: Scale, d: Dimension) -> Any:
     return column(beta * d, a * (2 * d + 2) + b * (3 * d), third)
 
 
-EQ_20_CORRECTED.oracle(gap_enumerated)
+EQ_20_CORRECTED.oracle(gap_expected)
 EQ_20_CORRECTED.mutant("as printed", printed_gap_moments)
 EQ_20_CORRECTED.mutant("d instead of 2d in the variance", "2 * d + 2 -> d + 2")
 EQ_20_CORRECTED.mutant("2d + 2 instead of 2d + 3 in the third moment", "2 * d + 3 -> 2 * d + 2")
