@@ -12,6 +12,7 @@ import numpy as np
 
 from verify.arithmetics.adaptable import Adaptable
 from verify.arithmetics.jets import Jet
+from verify.arithmetics.polynomials import Quotient
 from verify.vocabulary.errors import InputError
 from verify.vocabulary.shapes import is_tensor
 
@@ -20,9 +21,10 @@ class Kind(enum.IntEnum):
     """Arithmetics in the order in which mixed operands are promoted."""
 
     EXACT = 0
-    SYMBOLIC = 1
-    BALL = 2
-    FLOAT = 3
+    POLYNOMIAL = 1
+    SYMBOLIC = 2
+    BALL = 3
+    FLOAT = 4
 
 
 def is_symbolic(value: Any) -> bool:
@@ -38,6 +40,8 @@ def scalar_kind(value: Any) -> Kind:
         return Kind.BALL
     if isinstance(value, (int, np.integer, flint.fmpq, flint.fmpz, Fraction)):
         return Kind.EXACT
+    if isinstance(value, Quotient):
+        return Kind.POLYNOMIAL
     if is_symbolic(value):
         return Kind.SYMBOLIC
     raise InputError(

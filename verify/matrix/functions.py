@@ -68,6 +68,8 @@ def expm(A: Any) -> Any:
     kind = kind_of(A)
     if kind is Kind.EXACT:
         return _free_power_series(A)
+    if kind is Kind.POLYNOMIAL:
+        raise ArithmeticUnsupported("expm of indeterminates is no rational function of them and of scalar exponentials")
     if has_jets(A):
         return _expm_of_jets(A)
     if kind is Kind.BALL:

@@ -32,7 +32,7 @@ def _balls_only(name: str, A: Any) -> np.ndarray:
     if has_jets(A):
         raise ArithmeticUnsupported(f"{name} is not differentiable by jets; differentiate the matrix instead")
     kind = kind_of(A)
-    if kind is Kind.SYMBOLIC:
+    if kind in (Kind.SYMBOLIC, Kind.POLYNOMIAL):
         raise ArithmeticUnsupported(f"{name} of symbolic matrices is not supported; use balls or floats")
     return np.array([_ball(entry) for entry in A.flat], dtype=object).reshape(A.shape)
 
@@ -165,11 +165,21 @@ def inverse(A: Any) -> Any:
     elif kind is Kind.EXACT:
         solved = flint.fmpq_mat([[exact_scalar(entry) for entry in row] for row in A]).inv()
         rows = [[solved[i, j] for j in range(n)] for i in range(n)]
+    elif kind is Kind.POLYNOMIAL:
+        rows = _by_cofactors(A)
     else:
         import sympy
 
         rows = sympy.Matrix(A).inv().tolist()
     return np.array(rows, dtype=object).reshape(n, n)
+
+
+def _by_cofactors(A: np.ndarray) -> list[list[Any]]:
+    """The inverse (n, n) as cofactors over the determinant, which becomes one denominator of all entries."""
+    n = A.shape[0]
+    minors = [[determinant(np.delete(np.delete(A, j, 0), i, 1)) for j in range(n)] for i in range(n)]
+    reciprocal = 1 / sum(A[0, j] * minors[j][0] * (-1) ** j for j in range(n))
+    return [[reciprocal * minors[i][j] * (-1) ** (i + j) for j in range(n)] for i in range(n)]
 
 
 @primitive
@@ -181,7 +191,7 @@ def determinant(A: Any) -> Any:
             import torch
 
             return torch.linalg.det(A)
-        return flint.arb_mat(A.tolist()).det()
+        return flint.arb_mat(_balls_only("determinant", A).tolist()).det()
     if A.shape[0] <= 1:
         return A[0, 0] if A.shape[0] else 1
     determinants = [determinant(concatenate([A[1:, :j], A[1:, j + 1 :]], axis=1)) for j in range(A.shape[0])]
