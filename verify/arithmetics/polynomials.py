@@ -9,7 +9,9 @@ functions are adjoined as further indeterminates:
   Exponentials of linearly independent functions are algebraically independent over the rational functions, so no
   relation is missed;
 * sqrt(r) of a rational function r: a unit s with s^2 = r, reduced to degree one at most;
-* square roots of integers: a root of each prime.
+* square roots of integers: a root of each prime;
+* exp(A) of matrices: a polynomial of A with further indeterminates as coefficients, of a degree that admits one which has the
+  values of exp at all the matrices that occur. What holds for all coefficients then holds for those of exp.
 
 A zero is therefore a proof: every relation used is an identity of real functions.  Signs, maxima and absolute values of what is
 not a constant are refused.
@@ -35,6 +37,9 @@ Factors = tuple[tuple[int, int], ...]
 
 #: Denominators of at most so many terms are factored; longer ones are kept whole.
 FACTORED = 60
+
+#: Generators for units are added so many at a time.
+SPARE = 8
 
 
 class RootsNeeded(Exception):
@@ -64,13 +69,16 @@ class Exponential:
 class Field:
     """Rational functions of named indeterminates, and what has been adjoined to them."""
 
-    def __init__(self, names: Sequence[str], parts: int = 1) -> None:
+    def __init__(self, names: Sequence[str], parts: int = 1, degree: int = 0) -> None:
         self.names = list(names)
+        self.degree = degree
         self.parts = parts
         self.context = flint.fmpq_mpoly_ctx.get(self.names, "degrevlex")
         self.factors: list[flint.fmpq_mpoly] = []
         self.roots: list[Root] = []
         self.exponentials: list[Exponential] = []
+        self.coefficients: list[int] = []  #: positions of c_1, c_2, ... of the polynomial that stands for expm
+        self.spectra: list[list[Any]] = []  #: [characteristic polynomial, multiplicity] of what expm has been applied to
 
     # -- members -------------------------------------------------------------------------------------------------------
 
@@ -93,12 +101,19 @@ class Field:
 
     def _adjoined(self, name: str) -> int:
         self.names.append(name)
-        self.context = self.context.append_gens(name)
-        self.factors = [self.lifted(factor) for factor in self.factors]
+        if len(self.names) > self.context.nvars():
+            spare = [f"unit{self.context.nvars() + i}" for i in range(SPARE)]
+            self.context = self.context.append_gens(*spare)
+            self.factors = [self._lifted(factor) for factor in self.factors]
         return len(self.names) - 1
 
-    def lifted(self, polynomial: flint.fmpq_mpoly) -> flint.fmpq_mpoly:
-        """A polynomial made before further units were adjoined, among those of now."""
+    def numerator(self, member: Quotient) -> flint.fmpq_mpoly:
+        """The numerator of a member, which may have been made before further units were adjoined."""
+        if member.num.context() is not self.context:
+            member.num = self._lifted(member.num)
+        return member.num
+
+    def _lifted(self, polynomial: flint.fmpq_mpoly) -> flint.fmpq_mpoly:
         if polynomial.context() is self.context:
             return polynomial
         return polynomial.project_to_context(self.context)
@@ -207,29 +222,88 @@ class Field:
 
     def _coordinates(self, argument: Quotient) -> list[flint.fmpq] | None:
         """`argument` as a combination of the arguments of the known exponentials, None where it is none."""
+        for number, known in enumerate(self.exponentials):  # most arguments occur again
+            if known.argument.den == argument.den and self.numerator(known.argument) == self.numerator(argument):
+                return [flint.fmpq(int(i == number)) for i in range(len(self.exponentials))]
         members = [known.argument for known in self.exponentials] + [argument]
         common: dict[int, int] = {}
         for member in members:
             for number, exponent in member.den:
                 common[number] = max(exponent, common.get(number, 0))
         denominator = tuple(sorted(common.items()))
-        columns = [member.over(denominator).to_dict() for member in members]
-        monomials = sorted({exponents for column in columns for exponents in column})
-        system = flint.fmpq_mat([[column.get(exponents, 0) for column in columns] for exponents in monomials])
-        reduced, rank = system.rref()
-        count = len(members) - 1
-        if rank > count:
-            return None
-        return [reduced[i, count] for i in range(count)]  # the known arguments are independent: pivots come in order
+        columns = [member.over(denominator) for member in members]
+        monomials = {column.monomial(place) for column in columns for place in {0, len(column) // 2, len(column) - 1}}
+        count = len(columns) - 1
+        while True:  # some monomials show independence, or the only candidate; that is decided by all of them
+            system = flint.fmpq_mat([[column[exponents] for column in columns] for exponents in sorted(monomials)])
+            reduced, rank = system.rref()
+            if rank > count:
+                return None
+            coordinates = [flint.fmpq(0)] * count
+            for row in range(rank):
+                pivot = next(i for i in range(count + 1) if reduced[row, i] != 0)
+                if pivot == count:
+                    return None
+                coordinates[pivot] = reduced[row, count]
+            rest = columns[count]
+            for coordinate, column in zip(coordinates, columns, strict=False):
+                rest = rest - column * coordinate
+            if rest.is_zero():
+                return coordinates
+            monomials.add(rest.monomial(0))
+
+    # -- exponentials of matrices --------------------------------------------------------------------------------------
+
+    def matrix_exponential(self, A: np.ndarray) -> np.ndarray:
+        """I + c_1 A + ... + c_m A^m, shape (n, n), in place of exp(A), with m = `degree` indeterminates c_k.
+
+        At any given inputs one polynomial with constant term 1 has the values of exp at all the finitely many matrices that
+        occur: it interpolates exp at 0 and at their spectra, with derivatives up to their multiplicities.  What holds
+        for all c therefore holds for exp, once the degree is at least `needed_degree`.
+        """
+        n = A.shape[0]
+        A = np.array([self.constant(0) + entry for entry in A.flat], dtype=object).reshape(n, n)
+        self._register(_characteristic(A, self))
+        identity = np.eye(n, dtype=int).astype(object)
+        result = identity
+        for k in range(self.degree):
+            if k == len(self.coefficients):
+                self.coefficients.append(self._adjoined(f"c_{k + 1}"))
+        for position in reversed(self.coefficients):  # I + A (c_1 + A (c_2 + ...)), innermost first
+            inner = identity * self.generator(position) if result is identity else result + identity * self.generator(position)
+            result = A @ inner
+        return result + identity if self.coefficients else identity
+
+    def _register(self, polynomial: list[Quotient]) -> None:
+        """Let the product of the known factors, with multiplicities, be a multiple of a characteristic polynomial too."""
+        known: list[Any]
+        for known in self.spectra:
+            times, quotient = 0, _without(polynomial, known[0])
+            while quotient is not None:
+                times, polynomial = times + 1, quotient
+                quotient = _without(polynomial, known[0])
+            known[1] = max(known[1], times)
+        if len(polynomial) > 1:
+            self.spectra.append([polynomial, 1])
+
+    def needed_degree(self) -> int:
+        """The degree from which on some polynomial, 1 at 0, agrees with exp at every matrix that has occurred."""
+        total = sum((len(polynomial) - 1) * times for polynomial, times in self.spectra)
+        at_zero = sum(times for polynomial, times in self.spectra if len(polynomial) == 2 and polynomial[0] == 0)
+        return total if total == 0 or at_zero == 0 else max(total - 1, 0)
 
     # -- numbers -------------------------------------------------------------------------------------------------------
 
-    def completed(self, values: Sequence[flint.arb]) -> list[flint.arb]:
-        """Balls for all generators, from those for the indeterminates that were there first; raises where a root is not real."""
+    def completed(self, values: Sequence[flint.arb], coefficients: Sequence[Any] = ()) -> list[flint.arb]:
+        """Balls for all generators, from those for the indeterminates that were there first and for c_1, c_2, ..."""
         found = list(values)
-        units: list[Root | Exponential] = [*self.roots, *self.exponentials]
-        for unit in sorted(units, key=lambda unit: unit.position):
-            if isinstance(unit, Root):
+        given = dict(zip(self.coefficients, coefficients, strict=True))
+        units: dict[int, Root | Exponential] = {unit.position: unit for unit in (*self.roots, *self.exponentials)}
+        for position in range(len(values), len(self.names)):
+            unit = units.get(position)
+            if unit is None:
+                found.append(flint.arb(given[position]))
+            elif isinstance(unit, Root):
                 found.append(unit.radicand.at(found).sqrt())
             else:
                 found.append((unit.argument.at(found) / self.parts).exp())
@@ -272,7 +346,7 @@ class Quotient:
 
     def over(self, denominator: Factors) -> flint.fmpq_mpoly:
         """The numerator over a denominator that this one's divides."""
-        own, num = dict(self.den), self.field.lifted(self.num)
+        own, num = dict(self.den), self.field.numerator(self)
         missing = tuple((number, e - own.get(number, 0)) for number, e in denominator if e > own.get(number, 0))
         return num * self.field.product(missing) if missing else num
 
@@ -285,7 +359,7 @@ class Quotient:
         if self.num.is_zero():
             return b
         if self.den == b.den:
-            return self._made(self.field.lifted(self.num) + self.field.lifted(b.num), self.den)
+            return self._made(self.field.numerator(self) + self.field.numerator(b), self.den)
         common = dict(self.den)
         for number, exponent in b.den:
             common[number] = max(exponent, common.get(number, 0))
@@ -313,13 +387,13 @@ class Quotient:
             return NotImplemented
         if self.num.is_zero() or b.num.is_zero():
             return self.field.constant(0)
-        return self._made(self.field.lifted(self.num) * self.field.lifted(b.num), _merged(self.den, b.den))
+        return self._made(self.field.numerator(self) * self.field.numerator(b), _merged(self.den, b.den))
 
     __rmul__ = __mul__
 
     def reciprocal(self) -> Quotient:
         """1 / self."""
-        field, num = self.field, self.field.lifted(self.num)
+        field, num = self.field, self.field.numerator(self)
         if num.is_zero():
             raise ZeroDivisionError("division by a rational function that is zero")
         constant, factors = field.factored(num)
@@ -347,7 +421,7 @@ class Quotient:
         if exponent < 0:
             return self.reciprocal() ** -exponent
         den = tuple((number, e * exponent) for number, e in self.den) if exponent else ()
-        return self._made(self.field.lifted(self.num) ** exponent, den)
+        return self._made(self.field.numerator(self) ** exponent, den)
 
     def exp(self) -> Quotient:
         """exp(self)."""
@@ -426,6 +500,42 @@ def _divided(
             break
         times += 1
     return polynomial, times
+
+
+def _characteristic(A: np.ndarray, field: Field) -> list[Quotient]:
+    """The coefficients of det(t - A) for A (n, n), that of t^0 first, by Faddeev and LeVerrier; equal halves of a block
+    triangular matrix, as derivatives of the exponential have them, give a square."""
+    n, half = A.shape[0], A.shape[0] // 2
+    if n % 2 == 0 and n and all(entry == 0 for entry in A[half:, :half].flat):
+        first = _characteristic(A[:half, :half], field)
+        equal = all(entry == 0 for entry in (A[:half, :half] - A[half:, half:]).flat)
+        return _multiplied(first, first if equal else _characteristic(A[half:, half:], field))
+    coefficients, M = [field.constant(1)], np.full((n, n), field.constant(0), dtype=object)
+    for k in range(1, n + 1):
+        M = A @ M + np.eye(n, dtype=int).astype(object) * coefficients[-1]
+        coefficients.append((A @ M).diagonal().sum() * flint.fmpq(-1, k))
+    return coefficients[::-1]
+
+
+def _multiplied(one: list[Quotient], other: list[Quotient]) -> list[Quotient]:
+    """The product of two polynomials in t."""
+    result: list[Any] = [0] * (len(one) + len(other) - 1)
+    for i, a in enumerate(one):
+        for j, b in enumerate(other):
+            result[i + j] = a * b + result[i + j]
+    return result
+
+
+def _without(polynomial: list[Quotient], divisor: list[Quotient]) -> list[Quotient] | None:
+    """`polynomial` divided by a polynomial in t, both with leading coefficient 1; None where that is not exact."""
+    rest, quotient = list(polynomial), []
+    while len(rest) >= len(divisor):
+        leading = rest[-1]
+        quotient.append(leading)
+        for i, coefficient in enumerate(reversed(divisor)):
+            rest[-1 - i] = rest[-1 - i] - leading * coefficient
+        rest.pop()
+    return quotient[::-1] if quotient and all(entry == 0 for entry in rest) else None
 
 
 def _merged(one: Factors, other: Factors) -> Factors:

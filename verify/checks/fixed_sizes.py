@@ -7,6 +7,7 @@ statement assumes holds by construction; assumptions that something vanishes mus
 
 from __future__ import annotations
 
+import contextlib
 import math
 import time
 from collections.abc import Callable, Mapping
@@ -16,6 +17,7 @@ from typing import Any
 import flint
 import numpy as np
 
+from verify.arithmetics import polynomial_for_expm
 from verify.arithmetics.polynomials import Field, Quotient, RootsNeeded, entry_name, within
 from verify.checks.evaluation import UNDEFINED, as_balls, at_objects, defect_of, flat_objects, one_of
 from verify.checks.record import SEPARATION, UPHELD, VIOLATED, Record, blank, scored, separation_of
@@ -53,16 +55,19 @@ def sizes_of(claim: Claim) -> dict[str, int]:
 
 def decide(claim: Claim, sizes: Mapping[str, int], seed: int) -> Decision:
     """Both sides as rational functions of the entries at these sizes; raises `ArithmeticUnsupported` where they are none."""
-    started, parts = time.perf_counter(), 1
+    started, parts, degree = time.perf_counter(), 1, 0
     for _ in range(RESTARTS):
+        field = Field(_names(claim, sizes), parts, degree)
         try:
-            found = _decide(claim, sizes, seed, Field(_names(claim, sizes), parts))
+            found = _decide(claim, sizes, seed, field)
         except RootsNeeded as needed:
             parts = needed.parts
             continue
-        found.seconds = time.perf_counter() - started
-        return found
-    raise ArithmeticUnsupported(f"exponentials of ever smaller parts of one argument, at last of a {parts}th")
+        if found is not None:
+            found.seconds = time.perf_counter() - started
+            return found
+        degree = field.needed_degree()
+    raise ArithmeticUnsupported(f"exponentials of ever smaller parts, at last of a {parts}th, or of ever more matrices")
 
 
 def _names(claim: Claim, sizes: Mapping[str, int]) -> list[str]:
@@ -74,7 +79,8 @@ def _names(claim: Claim, sizes: Mapping[str, int]) -> list[str]:
     ]
 
 
-def _decide(claim: Claim, sizes: Mapping[str, int], seed: int, field: Field) -> Decision:
+def _decide(claim: Claim, sizes: Mapping[str, int], seed: int, field: Field) -> Decision | None:
+    """The same in a given field; None where the matrices that occur need a higher degree than its."""
     count = len(field.names)
     raw: dict[str, Any] = {}
     for name, spec in claim.parameters.items():
@@ -94,6 +100,8 @@ def _decide(claim: Claim, sizes: Mapping[str, int], seed: int, field: Field) -> 
 
         left = entries(formula)
         right = entries(oracle) if oracle is not None else [field.constant(0)] * len(left)
+        if field.needed_degree() > field.degree:
+            return None
         left_by_mutants: dict[str, int | str] = {}
         for name, mutant in mutants.items():
             try:
@@ -103,7 +111,7 @@ def _decide(claim: Claim, sizes: Mapping[str, int], seed: int, field: Field) -> 
             else:
                 left_by_mutants[name] = _differing(wrong, right)
     terms = (sum(entry.terms for entry in left), sum(entry.terms for entry in right))
-    agrees = _agrees_in_balls(claim, sizes, seed, field, count, [(formula, left), (oracle, right)])
+    agrees = _agrees_in_numbers(claim, sizes, seed, field, count, [(formula, left), (oracle, right)])
     return Decision(
         dict(sizes), count, len(field.names) - count, terms, _differing(left, right), left_by_mutants, agrees
     )
@@ -131,7 +139,7 @@ def _differing(one: list[Quotient], other: list[Quotient]) -> int:
     return sum(a != b for a, b in zip(one, other, strict=True))
 
 
-def _agrees_in_balls(
+def _agrees_in_numbers(
     claim: Claim,
     sizes: Mapping[str, int],
     seed: int,
@@ -139,27 +147,29 @@ def _agrees_in_balls(
     count: int,
     sides: list[tuple[Callable[..., Any] | None, list[Quotient]]],
 ) -> bool:
-    """Whether every entry has, at random inputs, the value that the functions which users import give in balls."""
+    """Whether every entry has, at random inputs, the value that the functions which users import give."""
+    rng = np.random.default_rng(seed)
+    coefficients = [flint.fmpq(int(rng.integers(-32, 33)), 64) for _ in field.coefficients]
     for attempt in range(TRIES):
-        drawn = one_of(claim, Draw(tuple(sizes.items()), "generic", seed + attempt).arrays(claim, 1), 0)
-        raw = as_balls(drawn)
+        raw = as_balls(one_of(claim, Draw(tuple(sizes.items()), "generic", seed + attempt).arrays(claim, 1), 0))
         values = [
             flint.arb(entry)
             for name, spec in claim.parameters.items()
             if not isinstance(spec, Size)
             for entry in np.asarray(raw[name], dtype=object).flat
         ]
-        try:
-            completed = field.completed(values)
-            pairs = [
-                (flint.arb(value), entry.at(completed))
-                for function, entries in sides
-                if function is not None
-                for value, entry in zip(at_objects(claim, function, raw), entries, strict=True)
-            ]
-        except UNDEFINED:
-            continue
-        if all(value.is_finite() and found.is_finite() for value, found in pairs):
+        pairs: list[tuple[flint.arb, flint.arb]] = []
+        finished = False
+        with contextlib.suppress(*UNDEFINED), contextlib.ExitStack() as stack:
+            if coefficients:
+                stack.enter_context(polynomial_for_expm(coefficients))
+            completed = field.completed(values, coefficients)
+            for function, entries in sides:
+                if function is not None:
+                    direct = at_objects(claim, function, raw)
+                    pairs += [(flint.arb(a), b.at(completed)) for a, b in zip(direct, entries, strict=True)]
+            finished = True
+        if finished and all(value.is_finite() and found.is_finite() for value, found in pairs):
             return all(value.overlaps(found) for value, found in pairs)
     return False
 
