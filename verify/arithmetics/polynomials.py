@@ -38,6 +38,9 @@ Factors = tuple[tuple[int, int], ...]
 #: Denominators of at most so many terms are factored; longer ones are kept whole.
 FACTORED = 60
 
+#: Products of two terms that a field may take for multiplications, about a second's worth; the bound does not depend on the machine.
+AFFORDABLE = 20_000_000
+
 #: Generators for units are added so many at a time.
 SPARE = 8
 
@@ -72,13 +75,15 @@ class Field:
     def __init__(self, names: Sequence[str], parts: int = 1, degree: int = 0) -> None:
         self.names = list(names)
         self.degree = degree
+        self.spent = 0
         self.parts = parts
         self.context = flint.fmpq_mpoly_ctx.get(self.names, "degrevlex")
         self.factors: list[flint.fmpq_mpoly] = []
         self.roots: list[Root] = []
         self.exponentials: list[Exponential] = []
         self.coefficients: list[int] = []  #: positions of c_1, c_2, ... of the polynomial that stands for expm
-        self.spectra: list[list[Any]] = []  #: [characteristic polynomial, multiplicity] of what expm has been applied to
+        #: Factors, with multiplicities, of the characteristic polynomials of what expm has been applied to; the first is t.
+        self.spectra: list[list[Any]] = [[[self.constant(0), self.constant(1)], 0]]
 
     # -- members -------------------------------------------------------------------------------------------------------
 
@@ -91,6 +96,12 @@ class Field:
     def generator(self, position: int) -> Quotient:
         """An indeterminate, or an adjoined unit, by its position."""
         return Quotient(self, self.context.gen(position), ())
+
+    def spend(self, products: int) -> None:
+        """Count products of terms that are about to be taken; raises when they are no longer affordable."""
+        self.spent += products
+        if self.spent > AFFORDABLE:
+            raise ArithmeticUnsupported(f"more than {AFFORDABLE} products of terms are needed at these sizes")
 
     def array(self, name: str, shape: tuple[int, ...]) -> np.ndarray:
         """The array of the indeterminates called ``name_i_j``."""
@@ -289,8 +300,7 @@ class Field:
     def needed_degree(self) -> int:
         """The degree from which on some polynomial, 1 at 0, agrees with exp at every matrix that has occurred."""
         total = sum((len(polynomial) - 1) * times for polynomial, times in self.spectra)
-        at_zero = sum(times for polynomial, times in self.spectra if len(polynomial) == 2 and polynomial[0] == 0)
-        return total if total == 0 or at_zero == 0 else max(total - 1, 0)
+        return total - 1 if self.spectra[0][1] else total  # where 0 is among the eigenvalues it is no further point
 
     # -- numbers -------------------------------------------------------------------------------------------------------
 
@@ -348,7 +358,11 @@ class Quotient:
         """The numerator over a denominator that this one's divides."""
         own, num = dict(self.den), self.field.numerator(self)
         missing = tuple((number, e - own.get(number, 0)) for number, e in denominator if e > own.get(number, 0))
-        return num * self.field.product(missing) if missing else num
+        if not missing:
+            return num
+        factor = self.field.product(missing)
+        self.field.spend(len(num) * len(factor))
+        return num * factor
 
     def __add__(self, other: Any) -> Any:
         b = self._other(other)
@@ -387,6 +401,7 @@ class Quotient:
             return NotImplemented
         if self.num.is_zero() or b.num.is_zero():
             return self.field.constant(0)
+        self.field.spend(len(self.num) * len(b.num))
         return self._made(self.field.numerator(self) * self.field.numerator(b), _merged(self.den, b.den))
 
     __rmul__ = __mul__

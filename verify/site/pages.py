@@ -27,7 +27,7 @@ from verify.report.baseline import Change
 from verify.report.errata import Erratum, Witness, errata, errata_markdown, of_paper, witnesses_of
 from verify.report.files import replace_file
 from verify.report.model import KINDS_OF_VERDICT, Report, Shortfall, quality, status_of
-from verify.report.proofs import headline
+from verify.report.proofs import grade_without_proof, headline, headline_at_sizes
 from verify.report.weights import WEIGHTS
 from verify.site import code, graph, mathematics
 from verify.site.badge import badge
@@ -148,6 +148,7 @@ class Site:
             violations=[self.violation(claim, record) for record in records if record.details.get("inputs")],
             tracebacks=[record for record in records if record.details.get("traceback")],
             all_sizes=self.for_all_sizes(records),
+            at_sizes=self.at_given_sizes(records),
             mutants=self.mutants(claim, records),
             sources=self.sources(claim),
             links=self.links(claim),
@@ -266,6 +267,13 @@ class Site:
             if record.details.get(name)
         }
         return {"headline": headline(record), "details": record.details, "formulas": formulas, "record": record}
+
+    def at_given_sizes(self, records: list[Record]) -> dict[str, Any] | None:
+        """The proof at given sizes, if there is one: its headline, and the grade of the evidence without it."""
+        record = next((record for record in records if record.check == "proved at sizes"), None)
+        if record is None or "proved at" not in record.details:
+            return None
+        return {"headline": headline_at_sizes(record), "otherwise": grade_without_proof(records), "record": record}
 
     def mutants(self, claim: Claim, records: list[Record]) -> list[dict[str, Any]]:
         """Per mutant: what each check measured, and the checks that killed it."""
