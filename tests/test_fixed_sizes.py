@@ -21,18 +21,7 @@ from verify.matrix import exp, expm, eye, frobenius_norm, inverse, normalize_row
 from verify.oracles import jacobian
 from verify.report import build, write
 from verify.site import write_site
-from verify.vocabulary import (
-    Assumption,
-    AtMost,
-    Claim,
-    Equal,
-    HasStructure,
-    Registry,
-    RegistryError,
-    Shape,
-    Size,
-    load,
-)
+from verify.vocabulary import Assumption, AtMost, Claim, Equal, HasStructure, Registry, RegistryError, Shape, Size, load
 
 Left = Annotated[Any, Shape("m", "n")]
 Right = Annotated[Any, Shape("n", "m")]
@@ -58,7 +47,10 @@ def check_of(claim: Claim, name: str = "proved at sizes", settings: Settings = Q
 def jacobian_of_softmax(A: Left) -> Any:
     P = softmax(A)
     n = A.shape[1]
-    blocks = [[(eye(n) * P[i : i + 1] - P[i : i + 1].T @ P[i : i + 1]) * (i == j) for j in range(A.shape[0])] for i in range(A.shape[0])]
+    blocks = [
+        [(eye(n) * P[i : i + 1] - P[i : i + 1].T @ P[i : i + 1]) * (i == j) for j in range(A.shape[0])]
+        for i in range(A.shape[0])
+    ]
     from verify.matrix import concatenate
 
     return concatenate([concatenate(row, axis=1) for row in blocks], axis=0)
@@ -195,7 +187,9 @@ def push_through(A: Left, B: Right) -> Any:
 
 
 def test_push_through_is_proved_for_the_exponential() -> None:
-    claim = identity(push_through, lambda A, B: A @ expm(B @ A), sizes={"m": (1, 3), "n": (1, 3)}, at_sizes={"m": 2, "n": 1})
+    claim = identity(
+        push_through, lambda A, B: A @ expm(B @ A), sizes={"m": (1, 3), "n": (1, 3)}, at_sizes={"m": 2, "n": 1}
+    )
     record = check_of(claim)
     assert record.outcome == UPHELD, record.message
 
@@ -214,9 +208,7 @@ def proportional_to_the_matrix(A: Square) -> Any:
 
 
 def test_a_degree_that_is_too_low_would_prove_what_is_false(monkeypatch: pytest.MonkeyPatch) -> None:
-    claim = identity(
-        proportional_to_the_matrix, lambda A: A * expm(A)[0, 1], sizes={"n": (2, 3)}, at_sizes={"n": 2}
-    )
+    claim = identity(proportional_to_the_matrix, lambda A: A * expm(A)[0, 1], sizes={"n": (2, 3)}, at_sizes={"n": 2})
     assert check_of(claim).outcome == VIOLATED
     monkeypatch.setattr(Field, "needed_degree", lambda field: 1)
     assert check_of(claim).outcome == UPHELD  # so the degree is what keeps it out

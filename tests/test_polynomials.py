@@ -85,7 +85,9 @@ def test_rational_expressions_have_the_values_that_rationals_give() -> None:
     rng = np.random.default_rng(1)
     for _ in range(30):
         field = Field(["x", "y", "z"])
-        numbers = [flint.fmpq(int(n), int(d)) for n, d in zip(rng.integers(-9, 10, 3), rng.integers(1, 9, 3), strict=True)]
+        numbers = [
+            flint.fmpq(int(n), int(d)) for n, d in zip(rng.integers(-9, 10, 3), rng.integers(1, 9, 3), strict=True)
+        ]
         pool: list[tuple[Any, flint.fmpq]] = [(field.generator(i), number) for i, number in enumerate(numbers)]
         for _ in range(12):
             (a, p), (b, q) = (pool[int(k)] for k in rng.integers(len(pool), size=2))

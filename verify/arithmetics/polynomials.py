@@ -89,9 +89,7 @@ class Field:
 
     def constant(self, value: Any) -> Quotient:
         """An integer or rational as a member."""
-        if isinstance(value, (np.integer, Fraction)):
-            value = flint.fmpq(int(value.numerator), int(value.denominator))
-        return Quotient(self, self.context.constant(value), ())
+        return Quotient(self, self.context.constant(_rational(value)), ())
 
     def generator(self, position: int) -> Quotient:
         """An indeterminate, or an adjoined unit, by its position."""
@@ -281,7 +279,11 @@ class Field:
             if k == len(self.coefficients):
                 self.coefficients.append(self._adjoined(f"c_{k + 1}"))
         for position in reversed(self.coefficients):  # I + A (c_1 + A (c_2 + ...)), innermost first
-            inner = identity * self.generator(position) if result is identity else result + identity * self.generator(position)
+            inner = (
+                identity * self.generator(position)
+                if result is identity
+                else result + identity * self.generator(position)
+            )
             result = A @ inner
         return result + identity if self.coefficients else identity
 
@@ -304,15 +306,15 @@ class Field:
 
     # -- numbers -------------------------------------------------------------------------------------------------------
 
-    def completed(self, values: Sequence[flint.arb], coefficients: Sequence[Any] = ()) -> list[flint.arb]:
-        """Balls for all generators, from those for the indeterminates that were there first and for c_1, c_2, ..."""
+    def completed(self, values: Sequence[Any], coefficients: Sequence[Any] = ()) -> list[Any]:
+        """Rationals or balls for all generators, from those for the indeterminates that were there first and c_1, c_2, ..."""
         found = list(values)
         given = dict(zip(self.coefficients, coefficients, strict=True))
         units: dict[int, Root | Exponential] = {unit.position: unit for unit in (*self.roots, *self.exponentials)}
         for position in range(len(values), len(self.names)):
             unit = units.get(position)
             if unit is None:
-                found.append(flint.arb(given[position]))
+                found.append(given[position])
             elif isinstance(unit, Root):
                 found.append(unit.radicand.at(found).sqrt())
             else:
@@ -333,9 +335,8 @@ class Quotient:
     def _other(self, value: Any) -> Quotient | None:
         if type(value) is Quotient:
             return value
-        if isinstance(value, (int, np.integer, flint.fmpq, flint.fmpz, Fraction)):
-            return self.field.constant(value)
-        return None
+        scalar = _rational(value)
+        return None if scalar is None else self.field.constant(scalar)
 
     def _made(self, num: flint.fmpq_mpoly, den: Factors) -> Quotient:
         """num / den without adjoined squares, and without the factors of the denominator that divide the numerator."""
@@ -365,6 +366,8 @@ class Quotient:
         return num * factor
 
     def __add__(self, other: Any) -> Any:
+        if type(other) is int and other == 0:
+            return self
         b = self._other(other)
         if b is None:
             return NotImplemented
@@ -396,13 +399,17 @@ class Quotient:
         return (-self) + other
 
     def __mul__(self, other: Any) -> Any:
-        b = self._other(other)
-        if b is None:
-            return NotImplemented
-        if self.num.is_zero() or b.num.is_zero():
-            return self.field.constant(0)
-        self.field.spend(len(self.num) * len(b.num))
-        return self._made(self.field.numerator(self) * self.field.numerator(b), _merged(self.den, b.den))
+        if type(other) is not Quotient:
+            scalar = _rational(other)
+            if scalar is None:
+                return NotImplemented
+            return Quotient(self.field, self.num * scalar, self.den if scalar else ())
+        if self.num.is_zero():
+            return self
+        if other.num.is_zero():
+            return other
+        self.field.spend(len(self.num) * len(other.num))
+        return self._made(self.field.numerator(self) * self.field.numerator(other), _merged(self.den, other.den))
 
     __rmul__ = __mul__
 
@@ -414,7 +421,9 @@ class Quotient:
         constant, factors = field.factored(num)
         result = Quotient(field, field.product(self.den) / constant, ())
         for number, exponent in factors:
-            root = next((root for root in field.roots if field.factors[number] == field.context.gen(root.position)), None)
+            root = next(
+                (root for root in field.roots if field.factors[number] == field.context.gen(root.position)), None
+            )
             if root is None:
                 result = result._made(result.num, _merged(result.den, ((number, exponent),)))
             else:  # 1 / s = s / r
@@ -491,8 +500,8 @@ class Quotient:
         """The number of terms of the numerator."""
         return len(self.num)
 
-    def at(self, values: Sequence[flint.arb]) -> flint.arb:
-        """The value where the generators have these values, as a ball; there may be more values than generators used."""
+    def at(self, values: Sequence[Any]) -> flint.arb:
+        """The value where the generators have these values, rationals or balls; there may be more values than are used."""
         result = _value(self.num, values)
         for number, exponent in self.den:
             result = result / _value(self.field.factors[number], values) ** exponent
@@ -501,6 +510,15 @@ class Quotient:
     def __repr__(self) -> str:
         below = [f"({self.field.factors[number]})^{exponent}" for number, exponent in self.den]
         return " / ".join([f"({self.num})", *below])
+
+
+def _rational(value: Any) -> Any:
+    """An exact scalar as an integer or rational of flint, None for what is none."""
+    if type(value) in (int, flint.fmpq):
+        return value
+    if isinstance(value, (int, np.integer, flint.fmpz, flint.fmpq, Fraction)):
+        return flint.fmpq(int(value.numerator), int(value.denominator))
+    return None
 
 
 def _divided(
@@ -565,8 +583,11 @@ def _merged(one: Factors, other: Factors) -> Factors:
     return tuple(sorted(found.items()))
 
 
-def _value(polynomial: flint.fmpq_mpoly, values: Sequence[flint.arb]) -> flint.arb:
-    """A polynomial at balls."""
+def _value(polynomial: flint.fmpq_mpoly, values: Sequence[Any]) -> flint.arb:
+    """A polynomial at rationals and balls, as a ball."""
+    context = polynomial.context()
+    rationals = {i: values[i] for i in range(min(context.nvars(), len(values))) if isinstance(values[i], flint.fmpq)}
+    polynomial = polynomial.subs(rationals)
     powers: dict[tuple[int, int], flint.arb] = {}
     total = flint.arb(0)
     for exponents, coefficient in polynomial.to_dict().items():

@@ -17,7 +17,7 @@ from typing import Any
 import flint
 import numpy as np
 
-from verify.arithmetics import polynomial_for_expm
+from verify.arithmetics import exact_scalar, polynomial_for_expm
 from verify.arithmetics.polynomials import Field, Quotient, RootsNeeded, entry_name, within
 from verify.checks.evaluation import UNDEFINED, as_balls, at_objects, defect_of, flat_objects, one_of
 from verify.checks.record import SEPARATION, UPHELD, VIOLATED, Record, blank, scored, separation_of
@@ -151,12 +151,13 @@ def _agrees_in_numbers(
     rng = np.random.default_rng(seed)
     coefficients = [flint.fmpq(int(rng.integers(-32, 33)), 64) for _ in field.coefficients]
     for attempt in range(TRIES):
-        raw = as_balls(one_of(claim, Draw(tuple(sizes.items()), "generic", seed + attempt).arrays(claim, 1), 0))
+        drawn = one_of(claim, Draw(tuple(sizes.items()), "generic", seed + attempt).arrays(claim, 1), 0)
+        raw = as_balls(drawn)
         values = [
-            flint.arb(entry)
+            exact_scalar(entry)
             for name, spec in claim.parameters.items()
             if not isinstance(spec, Size)
-            for entry in np.asarray(raw[name], dtype=object).flat
+            for entry in np.asarray(drawn[name]).flat
         ]
         pairs: list[tuple[flint.arb, flint.arb]] = []
         finished = False

@@ -8,17 +8,7 @@ from typing import Any
 import flint
 import numpy as np
 
-from verify.arithmetics import (
-    Constant,
-    Kind,
-    exp,
-    has_jets,
-    is_tensor,
-    kind_of,
-    primitive,
-    series_coefficients,
-    sqrt,
-)
+from verify.arithmetics import Constant, Kind, exp, has_jets, is_tensor, kind_of, primitive, series_coefficients, sqrt
 from verify.arithmetics.jets import Jet, gradient_part, hessian_part, value_part
 from verify.arithmetics.polynomials import active_field
 from verify.matrix.layout import eye, require_matrix, require_square

@@ -255,12 +255,16 @@ class Claim:
                     f"{self.id}: no assumption states {hypothesis.stated!r}, so {hypothesis} is not given"
                 )
         if (self.all_sizes or self.proved_at_sizes) and self.relation.kind not in PROVABLE:
-            raise RegistryError(f"{self.id}: claims of kind {self.relation.kind!r} have no proof for all or given sizes")
+            raise RegistryError(
+                f"{self.id}: claims of kind {self.relation.kind!r} have no proof for all or given sizes"
+            )
         if self.all_sizes and self.proved_at_sizes:
             raise RegistryError(f"{self.id}: what is proved for all sizes is not proved at given ones besides")
         if isinstance(self.at_sizes, Mapping):
             if set(self.at_sizes) - set(self.sizes):
-                raise RegistryError(f"{self.id}: at_sizes names {sorted(self.at_sizes)}, the sizes are {sorted(self.sizes)}")
+                raise RegistryError(
+                    f"{self.id}: at_sizes names {sorted(self.at_sizes)}, the sizes are {sorted(self.sizes)}"
+                )
             self._sizes_at("at_sizes", self.at_sizes)
         self.module = sys._getframe(2).f_globals.get("__name__", "")  # the module that declares the claim
         self._formula: Callable[..., Any] | None = None

@@ -146,7 +146,7 @@ COR_1_REMARK = Claim(CONVERGENCE, "convergence.cor-1-remark", label="Remark afte
         "f = X w, w a scalar",
         Assumption("X nonzero, without which X X^T is not of rank one", positive=lambda X: total(X * X)),
     ],
-    relation=Equal(), sizes={"N": (2, 4)}, exact=True,
+    relation=Equal(), at_sizes=True, sizes={"N": (2, 4)}, exact=True,
     note="""|X|^2 min_w |X w - y|^2 = det([X, y]^T [X, y]), which vanishes exactly where [X, y] has rank one. For X = 0
         and y = 0, [X, y] has rank zero and every w is a solution: the remark supposes X nonzero.""",
 )  # fmt: skip

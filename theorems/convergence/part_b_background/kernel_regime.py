@@ -139,7 +139,7 @@ REGRESSION.counterexample("phi(X_1) = (1, 0), phi(X) = (1, 1), theta_0 = (0, 1),
 WITH_INITIAL = Claim(FLOW, "convergence.kernel-regression-initial-output",
     label="B.1, last display, with the initial output",
     statement=r"f(X)=f_0(X)+(K^\star(X,X_1),\cdots,K^\star(X,X_N))\cdot(K^\star)^{-1}(y-f_0)",
-    relation=Equal(), corrects="convergence.kernel-regression", of_project=True, exact=True,
+    relation=Equal(), at_sizes=True, corrects="convergence.kernel-regression", of_project=True, exact=True,
 )  # fmt: skip
 
 

@@ -73,7 +73,7 @@ QUOTIENT = Claim(SOFTMAX, "convergence.lemma-11-quotient", label="Proof of Lemma
     statement=r"""
         \frac{\partial v^{(j)}}{\partial u^{(k)}}=\frac{-\exp(u^{(j)})-\exp(u^{(k)})}{(\sum_{i=1}^{d_s}\exp(u^{(i)}))^2}
         \ (j\ne k),\qquad \frac{\exp(u^{(k)})\sum_i\exp(u^{(i)})-(\exp(u^{(k)}))^2}{(\sum_i\exp(u^{(i)}))^2}\ (j=k)""",
-    relation=Equal(), sizes={"d_s": (1, 5)}, exact=True,
+    relation=Equal(), at_sizes=True, sizes={"d_s": (1, 5)}, exact=True,
     doubt=Doubt(
         r"-\exp\left(\boldsymbol{u}^{(j)}\right) - \exp\left(\boldsymbol{u}^{(k)}\right)",
         """

@@ -136,7 +136,7 @@ STEPSIZE_EXPONENT = Claim(CONVERGENCE, "convergence.prop-1-stepsize-exponent", l
         C(4N)=4c_1c_2+8\cdot2c_3\ell( \theta^0)\ [\ell(\theta^0)\propto N]""",
     assumptions=["all lambdas fixed"],
     relation=Equal(), sizes={"N": (1, 4), "d_s": (1, 3)}, corrects="convergence.prop-1-stepsize", of_project=True,
-    note="So C is of order N for fixed l(theta^0), and of order N^{3/2} for labels of fixed size.",
+    note="So C is of order N for fixed l(theta^0), and of order N^{3/2} for labels of fixed size.", at_sizes=True,
 )  # fmt: skip
 
 

@@ -264,7 +264,7 @@ ZCOV_MEANS = Claim(LAWS, "convergence.lemma-17-zcov-mean-tokens",
     statement=r"""\mathbb E[\phi\phi^\top]=\Sigma/d_s^2\text{ for the rows }\phi\text{ of }\Phi^*,\text{ so }\mathbb
         E[zz^\top]=I_d/d_s^2\text{ for those of }Z^*""",
     assumptions=["Assumption 4: Sigma = E[x x^T], x the sum of the tokens", "X uniform on the rows of `support`"],
-    relation=Equal(), corrects="convergence.lemma-17-zcov", of_project=True,
+    relation=Equal(), at_sizes=True, corrects="convergence.lemma-17-zcov", of_project=True,
 )  # fmt: skip
 
 

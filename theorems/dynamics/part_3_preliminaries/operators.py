@@ -24,7 +24,7 @@ CONCATENATED_HEADS = Claim(DYNAMICS, "dynamics.eq-1-concat", label="Eqs. (1)-(2)
         "D_H = D/H; softmax acts on rows",
         "W_h^O is the h-th block of D_H rows of W^O (implicit in Eqs. (15) and (19))",
     ],
-    relation=Equal(), sizes={"S": (1, 3), "D": (1, 6), "H": (1, 3)}, where=heads_fit, exact=True,
+    relation=Equal(), at_sizes=True, sizes={"S": (1, 3), "D": (1, 6), "H": (1, 3)}, where=heads_fit, exact=True,
 )  # fmt: skip
 
 
@@ -51,7 +51,7 @@ OPERATORS = Claim(SPHERE, "dynamics.eq-5-operators", label="Eq. (5) and text",
     statement=r"""\Pi(Y)_{[i,:]}=Y_{[i,:]}/\|Y_{[i,:]}\|,\quad \operatorname{Proj}_X(Y)_{[i,:]}=(I_D-X_{[i,:]}X_{[i,:]}^
         \top)Y_{[i,:]};\quad \|\Pi(Y)_{[i,:]}\|=1,\ \langle X_{[i,:]},\operatorname{Proj}_X(Y)_{[i,:]}\rangle=0""",
     assumptions=[NO_ZERO_ROW],
-    relation=HasStructure(), sizes={"S": (1, 4), "D": (1, 5)}, exact=True,
+    relation=HasStructure(), at_sizes=True, sizes={"S": (1, 4), "D": (1, 5)}, exact=True,
 )  # fmt: skip
 
 

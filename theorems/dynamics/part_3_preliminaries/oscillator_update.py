@@ -63,6 +63,7 @@ EQ_7 = Claim(AKORN, "dynamics.eq-7-omega",
         \operatorname{Omg}^{(osc)}(X)\text{ is linear with anti-symmetric }\Omega_j:\ \tilde X_{i,j}^\top\Omega_j\tilde
         X_{i,j}=0,\ \text{so that the update }\Delta X^{(t)}\text{ of (7) is tangent to each oscillator sphere}""",
     relation=HasStructure(), exact=True, uses=("dynamics.eq-5-operators", "dynamics.eq-97"),
+    at_sizes={"S": 2, "D": 4, "N": 2, "H": 2},
 )  # fmt: skip
 
 

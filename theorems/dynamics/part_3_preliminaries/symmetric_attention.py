@@ -157,7 +157,7 @@ MINIMA = Claim(SYMMETRIC_ATTENTION, "dynamics.sec-3-minima", label="Lyapunov sta
         A=W^QW^{K\top}=A^\top=W^V\ \Rightarrow\ \frac{dX_{[i,:]}}{dt}=-\frac1{2\beta Z_i}\big(I_D-X_{[i,:]}X_{[i,:]}^\top
         \big)\frac{\partial E_{\text{single}}}{\partial X_{[i,:]}}\text{ along (3)},\ Z_i=\sum_j\exp(\beta X_{[i,:]}^\top
         AX_{[j,:]}):\ \text{every local minimum of }E_{\text{single}}\text{ is Lyapunov stable}""",
-    assumptions=["A = W^Q W^{K T} = W^V, any head dimension D_H"],
+    assumptions=["A = W^Q W^{K T} = W^V, any head dimension D_H"], at_sizes={"S": 2, "D": 2, "D_H": 2},
     relation=Equal(), exact=True, of_project=True, corrects="dynamics.sec-3-lyapunov-stability",
     note="""Checked is the identity. It makes (3) the gradient flow of an analytic function, on a product of spheres, in
         a metric rescaled token by token by the positive 2 beta Z_i; local minima of an analytic function, strict or

@@ -316,7 +316,7 @@ EQ_13_ORTHOGONALITY = Claim(DYNAMICS, "dynamics.eq-13-orthogonality", label="Eq.
     statement=r"""
         U_{k,h}\in\mathbb R^{D\times D/(2H)},\ U_{k,h}^\top U_{k',h'}=\delta_{hh'}\delta_{kk'}I_{D/(2H)}\ \text{is
         satisfiable: the }2H\text{ blocks form an orthonormal basis of }\mathbb R^D""",
-    assumptions=["2 H divides D"],
+    assumptions=["2 H divides D"], at_sizes={"D": 2, "H": 1},
     relation=HasStructure(), sizes={"D": (2, 4), "H": (1, 2)}, where=whole_blocks, exact=True,
     note=r"""The Cayley transform of any matrix has such blocks. Then A_h^2 = O and A_h \ne O, so that no A_h is
         symmetric.""",

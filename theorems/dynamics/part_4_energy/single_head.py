@@ -110,7 +110,7 @@ SYMMETRIC_RATE = Claim(SYMMETRIC_ATTENTION, "dynamics.prop-4.1-rate", label="Eq.
         Z_i\,\Delta_{[i,:]}^\top\big(I_D-X_{[i,:]}X_{[i,:]}^\top\big) \Delta_{[i,:]},\quad
         \Delta=\operatorname{softmax}(\beta XAX^\top)XA,\ Z_i=\sum_j\exp(\beta X_{[i,:]}^\top AX_{[j,:]})""",
     assumptions=["A = W^Q W^{K\\top} = W^V, any head dimension D_H"],
-    relation=Equal(), exact=True, of_project=True, corrects="dynamics.eq-44",
+    relation=Equal(), at_sizes={"S": 2, "D": 2, "D_H": 2}, exact=True, of_project=True, corrects="dynamics.eq-44",
     note="Eq. (44) with its factor beta restored. Each summand is nonnegative for unit tokens, which proves the bound.",
 )  # fmt: skip
 

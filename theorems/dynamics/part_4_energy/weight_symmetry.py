@@ -74,7 +74,7 @@ SYMMETRIC_LOGITS = Claim(DYNAMICS, "dynamics.sec-4-symmetric-logits", label="Sec
     statement=r"W^QW^{K\top}=W^V=W^{V\top}\ \Rightarrow\ XW^QW^{K\top}X^\top\ \text{and}\ W^V\ \text{are symmetric}",
     assumptions=[SYMMETRIC, "any head dimension D_H"],
     relation=HasStructure(), sizes={"S": (2, 3), "D": (2, 4), "D_H": (1, 4)}, exact=True, of_project=True,
-    corrects="dynamics.sec-4-symmetric-constraint",
+    corrects="dynamics.sec-4-symmetric-constraint", at_sizes=True,
 )  # fmt: skip
 
 
@@ -218,7 +218,7 @@ ROTATING_SQUARE = Claim(ENERGY, "dynamics.sec-4-rotating-square", label="No ener
         X=(x,xK,-x,-xK),\ K=\begin{pmatrix}0&1\\-1&0\end{pmatrix},\ A=I+cK,\ W^V=(A+A^\top)/2=I\ \Rightarrow\ \dot
         X=\omega XK,\ \omega=\frac{\sinh(\beta c)}{\cosh\beta+\cosh(\beta c)}""",
     assumptions=["D = 2, S = 4, the corners of any square on the circle; W^Q = A, W^K = I"],
-    relation=Equal(), exact=True, of_project=True,
+    relation=Equal(), at_sizes=True, exact=True, of_project=True,
     note=r"""The velocity is the same at every turned square, so the tokens turn rigidly, with the period 2\pi/\omega
         where c \ne 0. A function that falls along every motion would be lower after one turn, at the state where it
         began. The weights satisfy condition (11) in both readings; E_single is constant on the orbit.""",
@@ -257,7 +257,7 @@ ROTATING_SQUARE.mutant("a token does not attend to the opposite one", "opposite 
 LOW_RANK = Claim(DYNAMICS, "dynamics.sec-4-low-rank", label="Text after Proposition 4.2",
     statement=r"""\text{``In the multi-head scenario, a low-rank structure in the QK product is required'':
         }\operatorname{rank}(W_h^QW_h^{K\top})=D/(2H)\le D_H""",
-    assumptions=[ORTHONORMAL_BLOCKS, r"W_h^QW_h^{K\top} = U_{1,h}U_{2,h}^\top, D_H = D/H"],
+    assumptions=[ORTHONORMAL_BLOCKS, r"W_h^QW_h^{K\top} = U_{1,h}U_{2,h}^\top, D_H = D/H"], at_sizes={"D": 2, "H": 1},
     relation=HasStructure(), sizes={"D": (2, 6), "H": (1, 3)}, where=whole_blocks, exact=True, expects="gap",
     presumes=("dynamics.prop-4.2",), uses=("dynamics.eq-13-orthogonality",), correction="dynamics.sec-4-equal-heads",
     note=r"""A_hA_h^\top is a projection of trace D/(2H), the rank of A_h; (A_h + A_h^\top)^2 one of trace D/H, so that

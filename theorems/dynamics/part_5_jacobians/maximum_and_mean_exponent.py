@@ -90,7 +90,7 @@ TANGENT = Claim(TURNING_STATE, "dynamics.sec-5.3-mean-tangent",
     label="Section 5.3, the spectrum of (18) with equal frequencies",
     statement=r"\Lambda^{(T)}=I_D-xx^\top\ \text{for every }T:\ D-1\text{ exponents are }0\text{ and one is }-\infty",
     assumptions=["T = 1, 2, 3"],
-    relation=Equal(), sizes={"D": (2, 4), "T": (1, 3)}, of_project=True, uses=("dynamics.eq-82",),
+    relation=Equal(), at_sizes=True, sizes={"D": (2, 4), "T": (1, 3)}, of_project=True, uses=("dynamics.eq-82",),
     note=r"""I + \eta\Omega = |y| Q with Q orthogonal, so J(x) = Q (I - x x^\top), and the next state is Qx. Maximum and
         mean over the tangent space of the sphere are both exactly 0.""",
 )  # fmt: skip
@@ -129,7 +129,7 @@ RANK = Claim(UPDATE, "dynamics.sec-5.3-mean-rank", label="Section 5.3, exponents
         }X'=\operatorname{RMSNorm}(X+\eta\Delta X):\ \text{at least }S\text{ of the }SD\text{ exponents are }-\infty""",
     assumptions=["update (9), RMSNorm of Eq. (6)", NO_VANISHING_GAIN],
     relation=HasStructure(), sizes={"S": (1, 2), "D": (1, 3), "H": (1, 1)}, of_project=True,
-    corrects="dynamics.sec-5.3-mean",
+    corrects="dynamics.sec-5.3-mean", at_sizes={"S": 2, "D": 1, "H": 1},
     note=r"""The update ends on the ellipsoids \sum_j (X_{ij}/\gamma_j)^2 = 1, and the derivative is orthogonal to their
         normals. For AKOrN it is the same with one sphere per oscillator: at least SD/N exponents are -\infty.""",
 )  # fmt: skip

@@ -137,6 +137,7 @@ PSEUDO_ZERO = Claim(AKORN, "dynamics.sec-6.3-pseudo-zero",
     statement=r"""E_{\text{pseudo}}(t)=-\operatorname{Tr}(X^{(t)\top}\Delta X^{(t)})=0\ \text{at every state of unit
         oscillators}""",
     relation=HasStructure(), exact=True, of_project=True, uses=("dynamics.eq-97",),
+    at_sizes={"S": 2, "D": 2, "J": 1, "N": 2, "H": 2},
 )  # fmt: skip
 
 
@@ -270,7 +271,7 @@ QUADRATIC_DRIVE = Claim(DYNAMICS, "dynamics.sec-6.3-quadratic-drive",
     r"\operatorname{MSA}(X))=-x_t^\top S_tx_t/2,\ S_t=J_t+J_t^\top,\ J_t=\partial\operatorname{MSA}(X)/\partial X",
     assumptions=[r"the approximation taken as an equality: MSA(X) replaced by J_t x_t; \Delta X = MSA(X), Eq. (9) without C"],
     relation=Equal(), sizes={"S": (1, 3), "D": (1, 4), "H": (1, 2)}, where=heads_fit, exact=True, of_project=True,
-    corrects="dynamics.sec-6.3-quadratic",
+    corrects="dynamics.sec-6.3-quadratic", at_sizes={"S": 2, "D": 2, "H": 1},
     note="How good the approximation is: dynamics.b.5-alignment gives J x - vec(MSA(X)) exactly.",
 )  # fmt: skip
 
@@ -304,7 +305,7 @@ BASIS = Claim(DYNAMICS, "dynamics.sec-6.3-basis", label="Section 6.3, text",
         x_t=\sum_{k=1}^{DS}a_t^kv_t^k\ (v_t^k\text{ orthonormal eigenvectors of }S_t),\ \lambda_t^1\ge\cdots\ge
         \lambda_t^{DS};\ \text{contribution index }\sum_{k\le0.02DS}(a_t^k)^2/\sum_k(a_t^k)^2""",
     assumptions=["S_t symmetric", Assumption("x does not vanish", positive=lambda x: x.T @ x)],
-    relation=Equal(), sizes={"n": (1, 4)}, exact=True,
+    relation=Equal(), at_sizes=True, sizes={"n": (1, 4)}, exact=True,
     note="""Checked: -x^T S x / 2 = -sum_k lambda_k a_k^2 / 2, Parseval, and the index for every number of leading
         eigenvectors as |projection of x|^2 / |x|^2; so it lies in [0, 1]. It depends on the eigenvalues alone, and not
         on the choice of eigenvectors, only if no eigenvalue is repeated across the cut. For DS < 50 the sum over k <=

@@ -41,7 +41,7 @@ EQ_19_SUM = Claim(DYNAMICS, "dynamics.eq-19-sum", label="Eq. (19) and text",
     statement=r"""W^V:=[W_1^V,\ldots,W_H^V]\in\mathbb R^{D\times D},\quad W^VW^O=\sum_hW_h^VW_h^O,\quad
         R_{\text{E-multi}}=\|W^VW^O-(W^VW^O)^\top\|_F^2""",
     assumptions=["W_h^O the h-th block row of W^O"],
-    relation=Equal(), sizes={"D": (1, 4), "H": (1, 4)}, where=heads_fit, exact=True,
+    relation=Equal(), at_sizes=True, sizes={"D": (1, 4), "H": (1, 4)}, where=heads_fit, exact=True,
 )  # fmt: skip
 
 
@@ -163,7 +163,7 @@ EQ_19_PER_HEAD = Claim(DYNAMICS, "dynamics.eq-19-per-head", label="Eq. (19), hea
         R=\sum_{h=1}^H\|M_h-M_h^\top\|_F^2,\ M_h=W_h^VW_h^O:\quad\frac{\partial R}{\partial M_h}=4(M_h-M_h^\top);\ R=0
         \text{ exactly if every }W_h^VW_h^O\text{ is symmetric};\ R\ge R_{\text{E-multi}}/H""",
     assumptions=["W_h^O the h-th block row of W^O; any W^V, W^O"],
-    relation=Equal(), sizes={"D": (1, 4), "H": (1, 4)}, where=heads_fit, exact=True, of_project=True,
+    relation=Equal(), at_sizes=True, sizes={"D": (1, 4), "H": (1, 4)}, where=heads_fit, exact=True, of_project=True,
     corrects="dynamics.eq-19-heads",
     note=r"""Compared is R with \sum_h 2\operatorname{tr}(M_h^\top M_h) - 2\operatorname{tr}(M_h^2); the gradient is
         dynamics.eq-19-gradient for each head, the inequality Cauchy-Schwarz. Symmetric heads alone do not make E_multi

@@ -239,7 +239,7 @@ EQS_43_44 = Claim(EXACT_PROOF, "dynamics.eq-43-44", label="Step (42)->(43)->(44)
         -\sum_i\Big(\sum_j\exp(\beta X_{[i,:]}^\top AX_{[j,:]})(A^\top+A)X_{[j,:]}\cdot(I_D-X_{[i,:]}X_{[i,:]}^\top)
         \Delta_{[i,:]}\Big)=-2\sum_i\Big(Z_i\Delta_{[i,:]}\cdot(I_D-X_{[i,:]}X_{[i,:]}^\top)\Delta_{[i,:]}\Big)=-2\sum_iZ_i\,\Delta_{[i,:]}^\top(I_D-X_{[i,:]}X_{[i,:]}^\top)\Delta_{[i,:]}""",
     assumptions=[r"\Delta as in (38)"],
-    relation=Equal(), uses=("dynamics.eq-38",),
+    relation=Equal(), at_sizes={"S": 2, "D": 2}, uses=("dynamics.eq-38",),
 )  # fmt: skip
 
 

@@ -96,7 +96,7 @@ EQ_48.mutant("factor two", factor=-2)
 EQ_48_CORRECTED = Claim(EXACT_PROOF, "dynamics.eq-48-corrected", label="Eq. (48) for any heads",
     statement=r"""\frac{\partial E_{\text{multi}}}{\partial X_{[i,:]}}=-\beta\sum_h\sum_j\big(\exp(\beta X_{[i,:]}^\top
         A_hX_{[j,:]})A_h+\exp(\beta X_{[j,:]}^\top A_hX_{[i,:]})A_h^\top\big)X_{[j,:]}""",
-    relation=Equal(), of_project=True, corrects="dynamics.eq-48",
+    relation=Equal(), at_sizes={"S": 2, "D": 2, "H": 1}, of_project=True, corrects="dynamics.eq-48",
 )  # fmt: skip
 
 
@@ -160,7 +160,7 @@ EQ_49_CORRECTED = Claim(EXACT_PROOF, "dynamics.eq-49-corrected", label="Eq. (49)
         A_hX_{[j,:]})}{Z_{h,i}}(A_h^\top+A_h)X_{[j,:]}/2,\quad Z_{h,i}=\sum_{j'}\exp(\beta X_{[i,:]}^\top A_hX_{[j',:]})
         """,
     assumptions=[r"\Delta_h = softmax(\beta X A_h X^\top) X W_h^V"],
-    relation=Equal(), of_project=True, corrects="dynamics.eq-49",
+    relation=Equal(), at_sizes={"S": 2, "D": 2, "H": 1}, of_project=True, corrects="dynamics.eq-49",
 )  # fmt: skip
 
 
@@ -222,7 +222,7 @@ EQS_53_54 = Claim(EXACT_PROOF, "dynamics.eq-53-54", label="Step (53)->(54)",
         -\sum_i\Big(\sum_h\sum_j\exp(\beta X_{[i,:]}^\top A_hX_{[j,:]})(A_h^\top+A_h)X_{[j,:]}\cdot\sum_h\Delta_{h[i,:]}
         \Big)=-2\sum_i\Big(\sum_hZ_{h,i}\Delta_{h[i,:]}\cdot\sum_h\Delta_{h[i,:]}\Big)""",
     assumptions=[r"\Delta_h as in (49)"],
-    relation=Equal(), uses=("dynamics.eq-49",),
+    relation=Equal(), at_sizes={"S": 2, "D": 2, "H": 1}, uses=("dynamics.eq-49",),
 )  # fmt: skip
 
 

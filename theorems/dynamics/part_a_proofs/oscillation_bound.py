@@ -20,7 +20,7 @@ EQ_81 = Claim(OSCILLATION, "dynamics.eq-81", label="Eqs. (78)-(81)",
     statement=r"""\|y\|^2=\|(I_D+\eta\Omega)x\|^2=x^\top(I_D+\eta\Omega^\top)(I_D+\eta\Omega)x =x^\top x+\eta
         x^\top\Omega x+\eta x^\top\Omega^\top x+\eta^2x^\top\Omega^\top\Omega x=1+\eta^2\|\Omega x\|^2""",
     assumptions=[UNIT_STATE, r"y = (I + \eta\Omega) x"],
-    relation=Equal(), sizes={"D": (1, 5)}, exact=True,
+    relation=Equal(), at_sizes=True, sizes={"D": (1, 5)}, exact=True,
     note="""|x| = 1, which Eq. (81) uses without a word, is not printed here; it is the spherical constraint of Section
         3, which every state of (18) but the first meets by itself. Lines (79)-(80) need no assumption, and two of their
         terms vanish under these; so they are compared for any matrix and state as well.""",
@@ -69,7 +69,7 @@ EQ_81.mutant("Eq. (81) of any state: norm of x taken for 1", "_expanded(z, G, et
 
 EQ_82 = Claim(TURNING_STATE, "dynamics.eq-82", label="Eq. (82)",
     statement=r"\|y\|^2=1+\eta^2\omega^2",
-    relation=Equal(), exact=True, uses=("dynamics.eq-81",),
+    relation=Equal(), at_sizes=True, exact=True, uses=("dynamics.eq-81",),
 )  # fmt: skip
 
 
@@ -133,7 +133,7 @@ NORMALISED_SPECTRUM = Claim(TURNING_STATE, "dynamics.a.5-eigenvalues", label="A.
         J(J-\cos\theta\,I_D)(J^2-2\cos\theta\,J+I_D)=O,\ \operatorname{tr}J=(D-1)\cos\theta,\ \theta=\arctan(\eta\omega):
         \ \text{the eigenvalues of }J(x)\text{ are }0,\ \cos\theta\text{ and }e^{\pm i\theta},\ (D-2)/2\text{ times
         each}""",
-    relation=HasStructure(), of_project=True, uses=("dynamics.eq-82",),
+    relation=HasStructure(), at_sizes=True, of_project=True, uses=("dynamics.eq-82",),
     note=r"""
         So for D = 2 all eigenvalues lie strictly inside the unit circle unless \eta\omega = 0, and for D \ge 4 the largest
         modulus is 1, at every state. J = (I - yy^\top/|y|^2)Q with the rotation Q = (I + \eta\Omega)/|y| by \theta: J x =

@@ -139,7 +139,7 @@ EQ_93.mutant("W_h^V not transposed", "V.T -> V")
 EQ_93_OUTPUT = Claim(ALL_HEADS, "dynamics.eq-93-output", label="Eq. (93) with output weights",
     statement=r"""\frac{\partial\operatorname{MSA}(X)}{\partial X}\Big|_{P_h\text{
         constant}}=\sum_{h=1}^HP_h\otimes(W_h^VW_h^O)^ \top""",
-    relation=Equal(), of_project=True, corrects="dynamics.eq-93",
+    relation=Equal(), at_sizes=True, of_project=True, corrects="dynamics.eq-93",
 )  # fmt: skip
 
 
@@ -218,7 +218,7 @@ EQ_95_OUTPUT = Claim(ALL_HEADS, "dynamics.eq-95-output",
     statement=r"""
         -\operatorname{Tr}(X_t^\top\operatorname{MSA}(X_t))=-x_t^\top\Big(\sum_{h=1}^HP_h^{(t)}\otimes(W_h^VW_h^O)^\top
         \Big)x_t""",
-    relation=Equal(), of_project=True, corrects="dynamics.eq-95",
+    relation=Equal(), at_sizes={"S": 2, "D": 2, "H": 2}, of_project=True, corrects="dynamics.eq-95",
     note=r"""No approximation. With P_h^{(0)} for P_h^{(t)} the error is at most
         \|x_t\|^2\sum_h\|P_h^{(t)}-P_h^{(0)}\|_2\|W_h^VW_h^O\|_2.""",
 )  # fmt: skip

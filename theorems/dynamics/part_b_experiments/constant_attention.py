@@ -100,7 +100,7 @@ B5_DOMINANCE.mutant("largest entry of P for its norm", "spectral_norm(P) -> maxi
 B5_ALIGNMENT = Claim(ALL_HEADS, "dynamics.b.5-alignment", label="B.5, what alignment measures",
     statement=r"""J_{\text{MSA}}x=\operatorname{vec}\sum_h\big[P_h+2P_h\circ(L_h-\ell_h\mathbf
         1^\top)\big]XW_h^VW_h^O,\quad L_h=\beta XA_hX^\top,\ \ell_h=\operatorname{rowsum}(P_h\circ L_h)""",
-    relation=Equal(), of_project=True, corrects="dynamics.b.5-dominance",
+    relation=Equal(), at_sizes={"S": 2, "D": 2, "H": 2}, of_project=True, corrects="dynamics.b.5-dominance",
     note="""J x is the derivative of MSA(sX) at s = 1, and the logits grow like s^2. So J x is close to MSA(X) exactly
         when the covariance of logits and values under P is small, which is the case for small logits and for saturated
         attention.""",

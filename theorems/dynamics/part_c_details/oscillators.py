@@ -68,7 +68,7 @@ EQ_97 = Claim(DYNAMICS, "dynamics.eq-97", label="Eq. (97)",
         r"\Omega_j anti-symmetric",
         Assumption("no oscillator of Y vanishes", positive=lambda Y, N: row_sums(split(Y, N) * split(Y, N))),
     ],
-    relation=Equal(), sizes={"S": (1, 3), "J": (1, 3), "N": (1, 3)}, exact=True,
+    relation=Equal(), at_sizes=True, sizes={"S": (1, 3), "J": (1, 3), "N": (1, 3)}, exact=True,
     note="With J = D/N = 1 the last two are the operators (5).",
 )  # fmt: skip
 
@@ -123,7 +123,7 @@ EQ_97_OSCILLATION = Claim(DYNAMICS, "dynamics.eq-97-oscillation", label="Eqs. (7
         the update (18)}""",
     assumptions=[r"\Omega anti-symmetric", "unit tokens"],
     relation=Equal(), sizes={"S": (1, 3), "J": (1, 1), "N": (1, 4)}, of_project=True, uses=("dynamics.eq-97",),
-    note="Section 5.2: 'isolating the Omega layer used in AKOrN'.",
+    note="Section 5.2: 'isolating the Omega layer used in AKOrN'.", at_sizes=True,
 )  # fmt: skip
 
 

@@ -67,7 +67,7 @@ EQ_98_FORM.mutant("sum over i of squares, doubled",
 EQ_98_SUMMED = Claim(DYNAMICS, "dynamics.eq-98-summed", label="Eq. (98), summed over both indices",
     statement=r"m_k=\|z_k\|,\ z_k=\sum_{i,j}U_{kij}\tilde X_{i,j}=[U_{k11},U_{k12},\ldots]\operatorname{vec}(X)",
     relation=Equal(), sizes={"S": (1, 2), "J": (1, 3), "N": (1, 3), "M": (1, 2)}, exact=True, of_project=True,
-    corrects="dynamics.eq-98-form",
+    corrects="dynamics.eq-98-form", at_sizes=True,
     note="Squares m_k^2 are compared.",
 )  # fmt: skip
 
@@ -103,7 +103,7 @@ PHASE = Claim(DYNAMICS, "dynamics.c.2-phase", label="C.2, text",
         r" are compared",
     ],
     relation=Equal(), sizes={"S": (1, 2), "J": (1, 2), "N": (1, 3), "M": (1, 3)}, exact=True, expects="reading",
-    reading=Reading(
+    at_sizes=True, reading=Reading(
         "independent of the phase",
         "the phase of z_k, its direction in R^{N'}, which the norm m_k discards: rotating z_k leaves m_k",
     ),
@@ -196,7 +196,7 @@ PHASE_SCALAR = Claim(DYNAMICS, "dynamics.c.2-phase-scalar", label="C.2, readouts
         all oscillators}""",
     assumptions=[ROTATION, "N' = N; squares m_k^2 are compared"],
     relation=Equal(), sizes={"S": (1, 2), "J": (1, 2), "N": (2, 3)}, exact=True, of_project=True,
-    corrects="dynamics.c.2-phase-common",
+    corrects="dynamics.c.2-phase-common", at_sizes={"S": 2, "J": 2, "N": 2},
 )  # fmt: skip
 
 

@@ -149,7 +149,7 @@ SIMILAR_WORDS = Claim(ATTENTION_LOSS, "hessian.sec3.2-similar-words", label="Sec
         lower} \text{ contribution of the query-key block}""",
     assumptions=["attention scores data-independent: A fixed, as under uniform attention", "residual fixed"],
     relation=Equal(), sizes={"L": (1, 4), "d_V": (1, 2), "d_K": (1, 4)}, expects="reading",
-    uses=("hessian.sec3.2-moment-dependence",),
+    uses=("hessian.sec3.2-moment-dependence",), at_sizes={"L": 2, "d_V": 1, "d_K": 2},
     reading=Reading(
         ("more similar words", "lower contribution"),
         """
@@ -324,7 +324,7 @@ ONE_HOT = Claim(HESSIAN, "hessian.sec3.2-one-hot", label="Section 3.2, text",
         such one-hot} \text{ self-attention distributions equal zero}""",
     assumptions=["row 1 of A is one-hot, the others are any softmax rows"],
     relation=Equal(), sizes={"L": (2, 3), "d_V": (1, 3), "p": (0, 2)}, where=lambda sizes: sizes["p"] < sizes["L"],
-    expects="reading", uses=("hessian.rem-3.1-z1", "hessian.rem-3.1-z2-corrected"), exact=True,
+    expects="reading", uses=("hessian.rem-3.1-z1", "hessian.rem-3.1-z2-corrected"), exact=True, at_sizes=True,
     reading=Reading(
         "the contribution of the query-key part of the Hessian diminishes",
         """
@@ -382,7 +382,7 @@ ENDS_CANCELLATION = Claim(HESSIAN, "hessian.one-hot-ends-cancellation",
         " given",
     ],
     relation=Equal(), sizes={}, uses=("hessian.rem-D.1-corrected", "hessian.rem-3.1-z1", "hessian.rem-3.1-z2-corrected"),
-    exact=True, of_project=True,
+    exact=True, of_project=True, at_sizes=True,
     note="""Row 1 has variance 3/16 and third moment 3/32, as has row 2. The residual of row 1 does not matter once it
         is one-hot.""",
 )  # fmt: skip

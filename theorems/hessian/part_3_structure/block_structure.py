@@ -130,7 +130,7 @@ VALUE_BLOCK_MLP = Claim(ATTENTION_LOSS, "hessian.sec3-value-block-mlp", label="S
         query} \text{ diagonal and the mixed query-key blocks display similar Kronecker structures, but with varying
         weight matrices}""",
     relation=Equal(), expects="reading", uses=("hessian.thm-3.1-vv", "hessian.thm-3.1-qq", "hessian.thm-3.1-qk"),
-    reading=Reading(
+    at_sizes={"L": 2, "d_V": 2, "d_K": 2}, reading=Reading(
         ("structurally identical", "similar Kronecker structures"),
         """
         H_o(V,V) is, for W_V stacked by columns, the outer-product Hessian (2/d_V) I (x) Sigma of the one-layer network

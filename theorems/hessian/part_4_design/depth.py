@@ -93,7 +93,7 @@ TWO_LAYERS = THREE_LAYERS.extended(sizes={"D": (1, 2)}, where=fits_and_is_small)
 DEPTH_CHAIN = Claim(THREE_LAYERS, "hessian.sec4.1-depth-chain", label="Section 4.1, text (depth)",
     statement=r"""\text{a } D\text{-layer linear self-attention network, as well as its Jacobian w.r.t. any weight
         matrix, is a matrix} \text{ chain involving } 3^D \text{ input sequence matrices } X""",
-    relation=Equal(), expects="reading",
+    relation=Equal(), at_sizes={"L": 2, "d_V": 1, "wide": 3, "wide_V": 3, "D": 2}, expects="reading",
     reading=Reading(
         "matrix chain",
         """
@@ -246,7 +246,7 @@ MLP_DEPTH = Claim(mlp.LINEAR_MLP, "hessian.sec4.1-mlp-depth", label="Section 4.1
         \text{a deep linear MLP has a Jacobian only linear in } x \text{, hence a Hessian diagonal block contains only
         2} \text{ data instances, independent of depth}:\ H(W_i,W_i)(\sigma X) = \sigma^2 H(W_i,W_i)(X)""",
     assumptions=["square loss, labels fixed"],
-    relation=Equal(), uses=("hessian.sec2-mlp-hollow",),
+    relation=Equal(), at_sizes=True, uses=("hessian.sec2-mlp-hollow",),
     note="""The degree is exact, for every sigma and every layer, as the overlapping lines of Figure 8 show; Jacobian
         and diagonal blocks of the loss Hessian are scaled together.""",
 )  # fmt: skip

@@ -62,7 +62,7 @@ FUNCTION_CLASS_CORRECTED = Claim(ANY_WIDTH, "hessian.sec4.2-function-class-corre
         if }d_K\ge d_V;\ 2 d_V d_K < d_V^2 \text{ exactly if } d_K < d_V/2;\text{ at the tokens }
         e_1,\dots,e_{d_V},0\text{ the map determines } W_{QK}""",
     relation=Equal(), sizes={"d_V": (1, 3), "d_K": (1, 4)}, corrects="hessian.sec4.2-function-class", of_project=True,
-    exact=True,
+    exact=True, at_sizes=True,
     note="""Every matrix of rank at most r = min(d_K, d_V) is P R^T with P, R in R^{d_V x r}; W_Q = sqrt(d_K) [P, 0] and
         W_K = [R, 0] realise it. Conversely all minors of order d_K + 1 of W_Q W_K^T vanish. The odds A_ij / A_{i,d_V+1}
         at the tokens e_1, ..., e_{d_V}, 0 are exp(W_ij), which gives W_ij back.""",

@@ -171,7 +171,7 @@ SOFTMAX_INDEFINITE = Claim(HESSIAN, "hessian.sec4.1-softmax-indefinite", label="
     statement=r"""\text{Softmax makes the Hessian diagonal blocks more indefinite: with linear self-attention they are
         fully defined by} \text{ the outer-product Hessian, which ensures that they are positive-semidefinite}""",
     assumptions=["square loss", LINEAR[0], "for the softmax: classical self-attention"],
-    relation=Equal(), sizes={"L": (1, 3), "d_V": (1, 2), "d_K": (1, 4)}, expects="reading",
+    relation=Equal(), at_sizes=True, sizes={"L": (1, 3), "d_V": (1, 2), "d_K": (1, 4)}, expects="reading",
     uses=("hessian.eq-2", "hessian.full-functional", "hessian.rem-4.1-hollow-psd"), exact=True,
     reading=Reading(
         "more indefinite",

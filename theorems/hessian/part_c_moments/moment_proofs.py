@@ -135,7 +135,7 @@ PROOF_STEP_CORRECTED = Claim(VECTORS, "hessian.rem-3.1-proof-step-corrected",
     label="Appendix C.2, the step without the transpose",
     statement=r"""(X_{j,:}\otimes X^\top) e_i X_{i,:}^\top = (X_{j,:}\otimes X^\top)(1\otimes e_i X_{i,:}^\top) =
         X_{j,:}\otimes X^\top e_i X_{i,:}^\top = X_{j,:}\otimes X_{i,:}X_{i,:}^\top \in \mathbb{R}^{d_V^2\times d_V}""",
-    relation=Equal(), uses=("hessian.eq-6-10",), corrects="hessian.rem-3.1-proof-step", of_project=True,
+    relation=Equal(), at_sizes=True, uses=("hessian.eq-6-10",), corrects="hessian.rem-3.1-proof-step", of_project=True,
 )  # fmt: skip
 
 
@@ -176,7 +176,7 @@ PROOF_MOMENT = Claim(SOFTMAX_OF_T, "hessian.rem-3.1-proof-moment", label="Append
         \top = [M_3]_{i,:};\ X^\top\operatorname{diag}(A_{i,:})X - [M_1]_{i,:}[M_1]_{i,:}^\top = \sum_j
         A_{i,j}([M_1]_{i,:}-X_{j,:})([M_1]_{i,:}-X_{j,:})^\top""",
     assumptions=["so that the rows of A sum to 1"],
-    relation=Equal(), uses=("hessian.def-3.1", "hessian.lem-C.1-entry", "hessian.eq-6-10"),
+    relation=Equal(), at_sizes=True, uses=("hessian.def-3.1", "hessian.lem-C.1-entry", "hessian.eq-6-10"),
 )  # fmt: skip
 
 
@@ -256,7 +256,7 @@ SIZE_CORRECTED = Claim(THIRD_MOMENTS, "hessian.rem-3.1-proof-size-corrected",
     statement=r"""X * \operatorname{vec}_r(X) * M_3 = [X_{i,:}X_{i,:}^\top\otimes[M_3]_{i,:}]_{1\le i\le L} \in
         \mathbb{R}^{Ld_V^3\times d_V^2}, \text{ with } X \text{ split into its rows and } \operatorname{vec}_r(X) \text{
         into the } L \text{ columns } X_{i,:}""",
-    relation=Equal(), corrects="hessian.rem-3.1-proof-size", of_project=True,
+    relation=Equal(), at_sizes=True, corrects="hessian.rem-3.1-proof-size", of_project=True,
 )  # fmt: skip
 
 

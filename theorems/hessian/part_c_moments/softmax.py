@@ -205,7 +205,7 @@ COLUMNS_CORRECTED = Claim(FROM_ONE, "hessian.lem-C.1-proof-columns-corrected",
     label="Proof of Lemma C.1, columns of the stacked Hessians",
     statement=r"""\text{for } (i-1)L+1\le J\le iL \text{ the Hessian number } J \text{ vanishes outside columns and rows
         } (i-1)L+1\text{ to } iL""",
-    relation=Equal(), sizes={"L": (1, 4)}, uses=("hessian.lem-C.1-structure-corrected",),
+    relation=Equal(), at_sizes=True, sizes={"L": (1, 4)}, uses=("hessian.lem-C.1-structure-corrected",),
     corrects="hessian.lem-C.1-proof-columns", of_project=True,
 )  # fmt: skip
 

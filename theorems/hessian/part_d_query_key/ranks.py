@@ -217,6 +217,7 @@ NULL_VECTORS = Claim(RANKS, "hessian.lem-D.2-null-vectors", label="Lemma D.2, by
     statement=r"""H_o^T\begin{bmatrix}-W_KM^\top\\W_QM\end{bmatrix} = 0,\ V\begin{bmatrix}-W_KM^\top\\W_QM\end{bmatrix}
         = 0\text{ for all } M\in\mathbb{R}^{d_K\times d_K}""",
     relation=HasStructure(), uses=("hessian.rem-D.1-corrected",), of_project=True,
+    at_sizes={"L": 2, "d_V": 1, "d_K": 2},
     note="""With the dimension of these vectors this is the bound of Lemma D.2: rk H_o^T <= 2 d_V d_K less that
         dimension.""",
 )  # fmt: skip

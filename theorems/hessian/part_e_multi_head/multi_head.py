@@ -51,6 +51,7 @@ REMARK_E1 = Claim(HEADS, "hessian.rem-E.1", label="Remark E.1",
         \frac{\partial F^h}{\partial W_Q^h} = (I_L\otimes W_V^{h\top}X^\top)\frac{\partial A^h}{\partial
         T^h}\Big(\frac{X\otimes XW_K^h}{\sqrt{d_K}}\Big)""",
     relation=Equal(), sizes={"L": (1, 4), "d_V": (1, 3), "d_K": (1, 4), "H": (1, 3)},
+    at_sizes={"L": 2, "d_V": 1, "d_K": 2, "H": 2},
     where=lambda sizes: sizes["H"] * sizes["d_V"] * sizes["d_K"] <= 9, uses=("hessian.lem-B.1",),
 )  # fmt: skip
 

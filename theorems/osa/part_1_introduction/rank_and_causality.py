@@ -92,7 +92,7 @@ HEAD_GRAM.mutant("tokens and value weights dropped", lambda W_O: gram_matrix(W_O
 NONCAUSAL = Claim(HEADS, "osa.noncausal", label="Section 1, text",
     statement=r"""
         \text{We note that this does restricts the applicability of OSA to non-causal decoder-based Transformers}""",
-    assumptions=["causal: A lower triangular"],
+    assumptions=["causal: A lower triangular"], at_sizes={"N": 3, "d": 2, "d_v": 2},
     relation=Equal(), sizes={"N": (2, 5), "d": (1, 4), "d_v": (1, 4)}, uses=("osa.so-n",), expects="reading",
     reading=Reading(
         "this does restricts the applicability",

@@ -70,7 +70,7 @@ SPECIAL_ORTHOGONAL.mutant("orthogonal with determinant -1", lambda value: concat
 EQUIVARIANCE = Claim(LAYER, "osa.perm-equivariance", label='Section 2, text ("easy to see")',
     statement=r"""\mathrm{OSA}(\mathbf{P}\mathbf{X}) = \mathbf{P}\,\mathrm{OSA}(\mathbf{X}) \text{ for every permutation
         matrix } \mathbf{P} \in \mathbb{R}^{N\times N}""",
-    relation=Equal(), exact=True,
+    relation=Equal(), at_sizes={"N": 3, "d": 2, "d_v": 2}, exact=True,
     note="Checked for the cycle (1 2 ... N) and the exchange of the first two tokens, which generate all permutations.",
 )  # fmt: skip
 
@@ -165,7 +165,7 @@ SCALING = Claim(DOT_PRODUCTS, "osa.scaling-dv", label="Section 2, text below Eq.
     statement=r"""\text{we use the scaling } \tfrac{1}{\sqrt{d_v}} \text{ for normalising the dot-product of vectors in
         } \mathbb{R}^{d_v}""",
     assumptions=["no distribution is stated"],
-    relation=HasStructure(), expects="reading",
+    relation=HasStructure(), at_sizes=True, expects="reading",
     reading=Reading(
         "normalising the dot-product",
         "for vectors with independent entries of mean 0 and variance 1 the scaled dot product has variance 1.  Every such"
@@ -212,7 +212,7 @@ SCALING_SCORES = Claim(DOT_PRODUCTS, "osa.scaling-scores", label="Section 2, the
     statement=r"""\operatorname{Var}(S_{ij}/\alpha) = 2 \text{ for } i \ne j, \text{ when the entries of }
         \mathbf{Q},\mathbf{K} \text{ are independent with mean 0 and variance 1; the scale } \tfrac{1}{\sqrt{2d_v}}
         \text{ would make it 1}""",
-    relation=HasStructure(), sizes={"d_v": (1, 2)}, of_project=True,
+    relation=HasStructure(), at_sizes=True, sizes={"d_v": (1, 2)}, of_project=True,
 )  # fmt: skip
 
 

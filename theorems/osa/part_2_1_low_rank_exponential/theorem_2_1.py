@@ -51,7 +51,7 @@ THEOREM_21 = Claim(UNTRAINED_LAYER, "osa.thm-2.1", label="Theorem 2.1, Eqs. (6),
     },
     relation=Equal(), sizes={"N": (2, 5), "d": (2, 4), "d_v": (1, 4), "r": (2, 4)}, expects="gap",
     presumes=("osa.thm-2.1-rank",), proof=("osa.f1-image", "osa.f1-restrict", "osa.eq-17", "osa.eq-18"),
-    correction="osa.thm-2.1-any-basis", exact=True,
+    correction="osa.thm-2.1-any-basis", exact=True, at_sizes={"N": 3, "d": 2, "d_v": 1, "r": 2},
     note="""r is used both for rank S and for dim span[Q, K]. Where the two differ no B satisfies the hypotheses; the
         identity itself needs only orthonormal columns whose span contains Q and K. Read as dim U alone, r makes the
         theorem true as it stands, and leaves the proof, where U is the image of S: osa.f1-image.""",
@@ -82,7 +82,7 @@ THEOREM_21_ANY_BASIS = Claim(BASIS.extended(scales=[UNTRAINED.at(q=0)]), "osa.th
         \mathbf{K}\mathbf{Q}^\top), \text{ as it does if it contains the columns of } \mathbf{Q},\mathbf{K}, \text{
         whatever } r \ge \operatorname{rank}\mathbf{S}: \quad \exp(\mathbf{S}) = \mathbf{I}_N +
         \mathbf{B}(\exp(\mathbf{B}^\top\mathbf{S}\mathbf{B}) - \mathbf{I}_r)\mathbf{B}^\top""",
-    relation=Equal(), corrects="osa.thm-2.1", of_project=True,
+    relation=Equal(), at_sizes={"N": 2, "d": 2, "d_v": 2, "r": 2, "q": 0}, corrects="osa.thm-2.1", of_project=True,
     note="""A reduced QR of [Q, K] supplies such a B even where the columns of [Q, K] are dependent. With r = rank S the
         columns of B are a basis of the image of S, as in Appendix F.1: Q = [e_1, e_1], K = [e_2, e_3] has rank S = 2,
         and span[Q, K] = R^3.""",
@@ -201,7 +201,7 @@ def gram_matrix(Y: Any) -> Any:
 
 
 RANK = Claim(LAYER, "osa.rank-s", label="Section 2.1, text",
-    statement=r"r \le 2 d_v, \quad r = \operatorname{rank} \mathbf{S}",
+    statement=r"r \le 2 d_v, \quad r = \operatorname{rank} \mathbf{S}", at_sizes={"N": 2, "d": 2, "d_v": 1},
     relation=HasStructure(), sizes={"N": (1, 6), "d": (1, 6), "d_v": (1, 2)}, exact=True,
     note="Checked as: all minors of S of order 2 d_v + 1 vanish.  The bound is attained: osa.rank-s-attained.",
 )  # fmt: skip
@@ -257,7 +257,7 @@ SINGLE_HEAD_RANK_AT_MOST_D = Claim(OSA, "osa.sec-2.4-r-at-most-d",
     label="Section 2.4, the rank of S with a single head",
     statement=r"""\operatorname{rank}\mathbf{S} = \operatorname{rank}(\mathbf{X}\tilde{\mathbf{W}}\mathbf{X}^\top) \le
         2\lfloor \min(d,N)/2 \rfloor < 2d \text{ for } h = 1""",
-    assumptions=["h = 1, so d_v = d"],
+    assumptions=["h = 1, so d_v = d"], at_sizes={"N": 2, "d": 2},
     relation=HasStructure(), sizes={"N": (1, 6), "d": (1, 4)}, exact=True, of_project=True, corrects="osa.sec-2.4-r",
     note="""S is skew and of size N, so its rank is even and at most N; it is at most rank W~, of size d and skew.
         Checked as: all minors of S of the next order vanish. The bound is attained: osa.rank-s-attained.""",
@@ -294,7 +294,7 @@ RANK_ATTAINED = Claim(OSA, "osa.rank-s-attained",
         \mathbf{W}^Q = \mathbf{I}_d, \mathbf{W}^K = \mathbf{E}_{12}+\mathbf{E}_{34}+\dots:\ \mathbf{S}^\top\mathbf{S} =
         \tfrac{\alpha^2}{d}\mathbf{I}_d \text{ for even } d \text{, with a zero in the last place for odd } d""",
     assumptions=[SHAPES],
-    relation=Equal(), sizes={"d_v": (1, 6)}, exact=True, of_project=True,
+    relation=Equal(), at_sizes={"d_v": 5}, sizes={"d_v": (1, 6)}, exact=True, of_project=True,
     uses=("osa.rank-s", "osa.sec-2.4-r-at-most-d"),
     note="So rank S = 2 d_v with two heads, and 2 floor(d / 2) with a single one, where d_v stands for d.",
 )  # fmt: skip

@@ -82,7 +82,8 @@ QR_FIRST_COLUMN = Claim(OSA, "osa.qr-first-column", label="Section 2.3, text",
     statement=r"""\text{QR fixes the first column of } \mathbf{M} \text{ up to scaling: } \mathbf{B}_{:,1} \propto
         \mathbf{M}_{:,1}""",
     assumptions=["M = B R, B with orthonormal columns, R upper triangular", "M has nonzero first column"],
-    relation=HasStructure(), sizes={"N": (2, 5), "m": (2, 4)}, where=lambda sizes: sizes["m"] <= sizes["N"], exact=True,
+    relation=HasStructure(), sizes={"N": (2, 5), "m": (2, 4)}, where=lambda sizes: sizes["m"] <= sizes["N"],
+    exact=True, at_sizes=True,
 )  # fmt: skip
 
 
@@ -234,7 +235,7 @@ PRENORMALISED_FLOOR.mutant("s (3 - s^2) / 3 instead of s (3 - s^2) / 2", divisor
 UNROLLED = Claim(OSA, "osa.ns-unroll", label="Section 2.3, text",
     statement=r"\mathbf{M}_K = \mathbf{M}\,h(\mathbf{M}^\top\mathbf{M}) \text{ for some polynomial } h",
     assumptions=["fixed K", "M_0 = M (Eq. (9))"],
-    relation=Equal(), sizes={"N": (1, 4), "m": (1, 4), "K": (1, 3)}, exact=True,
+    relation=Equal(), at_sizes={"N": 2, "m": 2, "K": 2}, sizes={"N": (1, 4), "m": (1, 4), "K": (1, 3)}, exact=True,
     note="""
         h has degree (3^K - 1)/2. After pre-normalisation its coefficients depend on ||M||_F, so that M is then M_0.""",
 )  # fmt: skip
@@ -328,7 +329,7 @@ UNBIASED = Claim(OSA, "osa.ns-unbiased", label="Section 2.3, text",
     statement=r"\mathbf{U} \text{ is not biased towards any feature dimensions}",
     assumptions=["R in R^{2 d_v x 2 d_v} orthogonal"],
     relation=Equal(), sizes={"N": (1, 4), "m": (2, 4), "K": (1, 3)}, expects="reading", uses=("osa.ns-convergence",),
-    exact=True,
+    exact=True, at_sizes={"N": 2, "m": 2, "K": 2},
     reading=Reading(
         "not biased towards any feature dimensions",
         "the map from M to the basis commutes with every orthogonal change of the feature dimensions, permutations among"

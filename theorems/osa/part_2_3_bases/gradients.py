@@ -159,7 +159,7 @@ BASIS_OF_TOKENS = Claim(OSA, "osa.gradient-constant-basis-of-tokens",
     assumptions=[ORTHONORMAL, Assumption("their span contains the columns of X", zero=lambda X, B: X - B @ (B.T @ X))],
     relation=Equal(), sizes={"N": (2, 3), "d": (1, 3), "d_v": (1, 2), "r": (2, 3)},
     where=lambda sizes: sizes["r"] <= sizes["N"], corrects="osa.gradient-constant-basis",
-    uses=("osa.thm-2.1-any-basis",), exact=True, of_project=True,
+    uses=("osa.thm-2.1-any-basis",), exact=True, of_project=True, at_sizes={"N": 2, "d": 2, "d_v": 2, "r": 2},
     note="""The natural basis where 2 d_v >= d (h <= 2), or where [Q, K] is rank deficient: it does not depend on the
         weights.""",
 )  # fmt: skip
@@ -253,7 +253,7 @@ NEWTON_SCHULZ_FULL_RANK = Claim(OSA, "osa.gradient-through-newton-schulz-full-ra
     assumptions=[Assumption("the columns of M = [Q, K] are orthonormal", zero=_gram_defect)],
     relation=Equal(), sizes={"N": (2, 4), "d": (2, 4), "d_v": (1, 2), "K": (1, 1)},
     where=lambda sizes: 2 * sizes["d_v"] <= min(sizes["N"], sizes["d"]), corrects="osa.gradient-through-newton-schulz",
-    uses=("osa.thm-2.1-any-basis",), exact=True, of_project=True,
+    uses=("osa.thm-2.1-any-basis",), exact=True, of_project=True, at_sizes={"N": 2, "d": 2, "d_v": 1, "K": 1},
     note="One step restores orthonormal columns up to second order and leaves the column space where it is.",
 )  # fmt: skip
 NEWTON_SCHULZ_FULL_RANK.inputs(tokens_with_orthonormal_queries_and_keys)
@@ -290,6 +290,7 @@ NEWTON_SCHULZ_SPANNING = Claim(
     where=lambda sizes: sizes["m"] % 2 == 0 and sizes["d"] <= min(sizes["N"], sizes["m"]),
     uses=("osa.thm-2.1-any-basis",),
     exact=True,
+    at_sizes={"N": 2, "d": 2, "m": 2, "K": 2},
     of_project=True,
     note="[Q, K] is rank deficient for 2 d_v > d, where reduced QR fails (osa.gradient-through-qr-rank-deficient).",
 )

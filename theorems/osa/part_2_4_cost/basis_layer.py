@@ -118,6 +118,7 @@ COUNTED_LAYER = Claim(BASIS_LAYER, "osa.counted-layer", label="Section 2.4, the 
     statement=r"""\mathbf{V} + \mathbf{B}(\exp[\mathbf{S}]\,\mathbf{U} - \mathbf{U}) = \mathrm{OSA}(\mathbf{X}), \quad
         \mathbf{V} = \mathbf{X}\mathbf{W}^V\mathbf{W}^O,\ \mathbf{U} = \mathbf{B}^\top\mathbf{V}""",
     relation=Equal(), uses=("osa.thm-2.1-any-basis",), of_project=True,
+    at_sizes={"N": 2, "d": 2, "d_v": 2, "r": 2, "q": 0},
     note="Without it, a count of operations would say nothing about the layer.",
 )  # fmt: skip
 
@@ -138,6 +139,7 @@ LOW_RANK_LAYER = Claim(BASIS_LAYER, "osa.low-rank-layer", label="Section 2.4, th
         [\mathbf{S}] = \tfrac{\alpha}{\sqrt{d_v}}\big((\mathbf{B}^\top\mathbf{Q})(\mathbf{B}^\top\mathbf{K})^\top -
         (\mathbf{B}^\top\mathbf{K})(\mathbf{B}^\top\mathbf{Q})^\top\big)""",
     relation=Equal(), uses=("osa.thm-2.1-any-basis",), of_project=True,
+    at_sizes={"N": 2, "d": 2, "d_v": 2, "r": 2, "q": 0},
 )  # fmt: skip
 
 

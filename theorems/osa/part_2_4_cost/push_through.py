@@ -177,7 +177,7 @@ QR_LAYER = Claim(UNTRAINED_LAYER, "osa.qr-of-x-layer", label="Eq. (5) through an
     r"\end{pmatrix}\mathbf{W}^V\mathbf{W}^O. \text{ If } \mathbf{X}=\mathbf{B}\mathbf{R} \text{ is a QR decomposition,"
     r" } \mathbf{P}=0 \text{ and } \mathrm{OSA}(\mathbf{X}) = \mathbf{B}\exp(\mathbf{R}\mathbf{W}\mathbf{R}^\top)"
     r"\mathbf{R}\mathbf{W}^V\mathbf{W}^O",
-    assumptions=[ORTHONORMAL],
+    assumptions=[ORTHONORMAL], at_sizes={"N": 2, "d": 2, "d_v": 1, "r": 1},
     relation=Equal(), sizes={"N": (1, 5), "d": (1, 4), "d_v": (1, 4), "r": (1, 4)},
     where=lambda sizes: whole_heads(sizes) and sizes["r"] <= sizes["N"], uses=("osa.push-through",), exact=True,
     of_project=True,

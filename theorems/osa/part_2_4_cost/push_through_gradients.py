@@ -45,7 +45,7 @@ def gradients_of_the_definition(X: Any, W_Q: Any, W_K: Any, W_V: Any, W_O: Any, 
 
 GRADIENT = Claim(GRADIENTS, "osa.layer-gradient", label="Gradients through exp(W X^T X)",
     statement=GRADIENT_STATEMENT,
-    relation=Equal(), uses=("osa.push-through-layer",), of_project=True,
+    relation=Equal(), at_sizes={"N": 2, "d": 2, "d_v": 1}, uses=("osa.push-through-layer",), of_project=True,
 )  # fmt: skip
 GRADIENT.oracle(gradients_of_the_definition)
 
@@ -58,7 +58,7 @@ def gradients_pushed_through(X: Tokens, W_Q: Query, W_K: Key, W_V: Value, W_O: O
 
 GRADIENT_LOW_RANK = Claim(GRADIENTS, "osa.layer-gradient-low-rank", label="Gradients through phi(L^T X^T X U)",
     statement=GRADIENT_STATEMENT,
-    relation=Equal(), uses=("osa.push-through-low-rank",), of_project=True,
+    relation=Equal(), at_sizes={"N": 2, "d": 2, "d_v": 1}, uses=("osa.push-through-low-rank",), of_project=True,
 )  # fmt: skip
 GRADIENT_LOW_RANK.oracle(gradients_of_the_definition)
 
@@ -101,7 +101,7 @@ GRADIENT_QR = Claim(GRADIENTS, "osa.layer-gradient-qr", label="Gradients in a fr
     statement=GRADIENT_STATEMENT,
     assumptions=[ORTHONORMAL],
     relation=Equal(), sizes={"N": (1, 3), "d": (1, 3), "d_v": (1, 2), "r": (1, 2)}, uses=("osa.qr-of-x-layer",),
-    of_project=True,
+    of_project=True, at_sizes={"N": 2, "d": 2, "d_v": 2, "r": 1},
     note="X = B C, so P = 0 at the point; r < d among the cases, where X has deficient rank.",
 )  # fmt: skip
 GRADIENT_QR.oracle(gradients_of_the_definition)

@@ -18,7 +18,7 @@ THEOREM_C1 = Claim(LAYER_OF_FEW_TOKENS, "osa.thm-c.1", label="Theorem C.1, Eqs. 
         \mathbf{X}}=\underbrace{(\mathbf{X}\mathbf{W}^V\mathbf{W}^O\otimes\mathbf{I}_N)^\top\frac{\partial
         \operatorname{vec}\mathbf{A}(\mathbf{X})}{\partial\operatorname{vec}\mathbf{X}}}_{\mathbf{J}_1}+\underbrace{(
         \mathbf{W}^V\mathbf{W}^O)^\top\otimes\mathbf{A}(\mathbf{X})}_{\mathbf{J}_2}\in\mathbb{R}^{Nd\times Nd}""",
-    assumptions=["single head", "column-major vec"],
+    assumptions=["single head", "column-major vec"], at_sizes={"N": 2, "d": 2, "d_v": 1},
     relation=Equal(), proof=("osa.eq-47", "osa.kron-vec", "osa.eq-48", "osa.eq-49"), exact=True,
     note="The factor of Eq. (49) is misprinted; its term is multiplied by d vec(W^V W^O)/d vec X = 0.",
 )  # fmt: skip
@@ -48,7 +48,7 @@ C1_KAPPA = Claim(OSA, "osa.c1-kappa", label="Appendix C.1",
         \mathbf{D})}""",
     assumptions=[ORTHONORMAL_VALUES, ORTHONORMAL_OUTPUTS],
     relation=HasStructure(), sizes={"d": (1, 4), "d_v": (1, 4)}, where=lambda sizes: sizes["d_v"] <= sizes["d"],
-    exact=True,
+    exact=True, at_sizes={"d": 2, "d_v": 2},
     note="""True of every U and V on the Stiefel manifold, whatever their law; the non-zero singular values are all 1
         (F.7).""",
 )  # fmt: skip

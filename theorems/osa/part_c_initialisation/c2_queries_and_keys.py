@@ -57,7 +57,7 @@ THEOREM_C2 = Claim(Setting(OSA, scales=[UNTRAINED]), "osa.thm-c.2", label="Theor
         ),
     ],
     relation=HasStructure(), sizes={"d": (2, 6), "d_v": (1, 3)}, where=lambda sizes: 2 * sizes["d_v"] <= sizes["d"],
-    proof=("osa.eq-53",), exact=True,
+    proof=("osa.eq-53",), exact=True, at_sizes={"d": 2, "d_v": 1},
 )  # fmt: skip
 THEOREM_C2.inputs(orthonormal_queries_and_keys)
 
@@ -89,7 +89,7 @@ VIA_GENERATOR = Claim(HEADS, "osa.c2-via-wtilde", label="Appendix C.2, text",
         C.3 shows that the Jacobian of } \mathbf{A}(\mathbf{X}) \text{ is a function of } \tilde{\mathbf{W}}""",
     assumptions=["from Eq. (13), A = exp(S) (Eq. (5))", "proof of C.3 uses B from Newton-Schulz"],
     relation=Equal(), sizes={"N": (1, 3), "d": (1, 3), "d_v": (1, 3)}, expects="gap", uses=("osa.thm-c.1",),
-    proof=("osa.c2-via-wtilde-newton-schulz",), exact=True,
+    proof=("osa.c2-via-wtilde-newton-schulz",), exact=True, at_sizes={"N": 2, "d": 2, "d_v": 1},
     note="""True of A = exp(S). The proof of Theorem C.3 speaks of another A, made from Newton-Schulz iterates of [X
         W^Q, X W^K], which is a function of W~ only where [W^Q, W^K] has orthonormal columns. The author would say that
         the theorem assumes just that (osa.c2-via-wtilde-orthonormal); but its proof does not show it there, and the

@@ -10,7 +10,7 @@ from verify.vocabulary import Claim, Equal, Shape, Size
 
 TOKEN_COUNT = Claim(OSA, "osa.e-n50", label="Appendix E",
     statement=r"n=50 \text{ tokens: patch size 4 on } 28\times28 \text{ images plus the [cls] token}",
-    relation=Equal(), sizes={"side": (28, 28), "patch": (4, 4)}, exact=True,
+    relation=Equal(), at_sizes=True, sizes={"side": (28, 28), "patch": (4, 4)}, exact=True,
 )  # fmt: skip
 Image = Annotated[Any, Shape("side", "side")]
 PatchSize = Annotated[int, Size("patch")]

@@ -96,6 +96,7 @@ RESTRICTION = Claim(LAYER, "osa.f1-restrict", label="F.1, first paragraph",
         ),
     ],
     relation=HasStructure(), exact=True, sizes={**LAYER.sizes, "q": (0, 1)},
+    at_sizes={"N": 2, "d": 2, "d_v": 2, "q": 0},
     note="""So for U the image of S, and for the span of Q and K, which contains it. For the image the printed reason,
         that x is orthogonal to the columns of Q and K, is not available (osa.f1-image), and is not needed: S x = -S^T x
         = 0.""",
@@ -144,7 +145,7 @@ RESTRICTION.mutant("exp(S) instead of S", lambda value: expm(value))
 POWERS = Claim(BASIS, "osa.eq-17", label="Eq. (17), F.1",
     statement=r"""\mathbf{S} = \mathbf{B}[\mathbf{S}]\mathbf{B}^\top \implies \mathbf{S}^n =
         \mathbf{B}[\mathbf{S}]^n\mathbf{B}^ \top""",
-    relation=Equal(), uses=("osa.f1-restrict",),
+    relation=Equal(), at_sizes={"N": 2, "d": 2, "d_v": 2, "r": 2, "q": 0}, uses=("osa.f1-restrict",),
     note="""For n >= 1, as Eq. (18) has it, which sets n = 0 apart: there I_N and B B^T differ for r < N. Checked for n
         = 1, ..., 5.""",
 )  # fmt: skip
@@ -171,7 +172,7 @@ SERIES = Claim(BASIS, "osa.eq-18", label="Eq. (18), F.1",
     statement=r"""\exp(\mathbf{S}) = \sum_{n=0}^\infty \frac{\mathbf{S}^n}{n!} = \mathbf{I}_N + \sum_{n=1}^\infty
         \frac{\mathbf{B}[\mathbf{S}]^n\mathbf{B}^\top}{n!} = \mathbf{I}_N + \mathbf{B}(\exp[\mathbf{S}]-\mathbf{I}_r)
         \mathbf{B}^\top""",
-    relation=Equal(), uses=("osa.eq-17",),
+    relation=Equal(), at_sizes={"N": 2, "d": 2, "d_v": 2, "r": 2, "q": 0}, uses=("osa.eq-17",),
     note="""Two comparisons: the partial sums to n = 5 of both series, term by term; and the two ends of the chain. That
         exp is the sum of the series is its definition.""",
 )  # fmt: skip

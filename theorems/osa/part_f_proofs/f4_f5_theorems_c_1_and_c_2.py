@@ -24,7 +24,7 @@ EQUATION_47 = Claim(LAYER_OF_FEW_TOKENS, "osa.eq-47", label="Eq. (47), F.4",
         \mathbf{A}(\mathbf{X})\partial\mathbf{X}(\mathbf{W}^V\mathbf{W}^O)+\mathbf{A}(\mathbf{X})\mathbf{X}\partial(
         \mathbf{W}^V\mathbf{W}^O)""",
     assumptions=["all three factors vary"],
-    relation=Equal(), sizes={"N": (1, 4), "d": (1, 3), "d_v": (1, 3)}, exact=True,
+    relation=Equal(), at_sizes={"N": 2, "d": 2, "d_v": 1}, sizes={"N": (1, 4), "d": (1, 3), "d_v": (1, 3)}, exact=True,
 )  # fmt: skip
 
 
@@ -180,7 +180,7 @@ EQUATION_53 = Claim(OSA, "osa.eq-53", label="Eqs. (51)-(53), F.5",
         \tilde{\mathbf{W}}\tilde{\mathbf{W}}^\top=-\tilde{\mathbf{W}}^2=\mathbf{W}^Q(\mathbf{W}^Q)^\top+\mathbf{W}^K(
         \mathbf{W}^K)^\top, \text{ a projection onto } \operatorname{span}\{\mathbf{W}^Q,\mathbf{W}^K\}""",
     assumptions=[ORTHONORMAL_QUERIES_AND_KEYS],
-    relation=Equal(), sizes={"d": (2, 6), "d_v": (1, 3)}, where=two_heads, exact=True,
+    relation=Equal(), at_sizes=True, sizes={"d": (2, 6), "d_v": (1, 3)}, where=two_heads, exact=True,
 )  # fmt: skip
 EQUATION_53.inputs(orthonormal_queries_and_keys)
 

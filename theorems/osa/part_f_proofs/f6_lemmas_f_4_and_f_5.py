@@ -167,7 +167,7 @@ EQUATION_73 = Claim(OSA, "osa.eq-73", label="Eqs. (71)-(73), proof of Lemma F.5"
         \operatorname{tr}(\partial\mathbf{M}^\top\mathbf{M}+\mathbf{M}^\top\partial\mathbf{M})=-\frac1{(\|\mathbf{M}
         \|_F+\epsilon)^2}\frac1{\|\mathbf{M}\|_F}\operatorname{tr}\mathbf{M}^\top\partial\mathbf{M}""",
     assumptions=[NONZERO],
-    relation=Equal(), sizes={"N": (1, 4), "m": (1, 3)},
+    relation=Equal(), at_sizes=True, sizes={"N": (1, 4), "m": (1, 3)},
 )  # fmt: skip
 
 
@@ -215,7 +215,7 @@ EQUATION_76 = Claim(OSA, "osa.eq-76", label="Eqs. (70), (74)-(76), proof of Lemm
         \epsilon}\mathbf{I}-\frac1{(\|\mathbf{M}\|_F+\epsilon)^2}\frac1{\|\mathbf{M}\|_F}\operatorname{vec}\mathbf{M}\,
         \operatorname{vec}\mathbf{M}^\top""",
     assumptions=["column-major vec; vec M vec M^T is the outer product", NONZERO],
-    relation=Equal(), sizes={"N": (1, 3), "m": (1, 3)}, uses=("osa.eq-73",),
+    relation=Equal(), at_sizes=True, sizes={"N": (1, 3), "m": (1, 3)}, uses=("osa.eq-73",),
     note="As M tends to 0 the second term vanishes and I/eps is left, the derivative at M = 0.",
 )  # fmt: skip
 EQUATION_76.inputs(matrix_and_direction)

@@ -103,7 +103,7 @@ EQUATION_86 = Claim(OSA, "osa.eq-86", label="Eq. (86)",
         \exp[\mathbf{S}]-\mathbf{I}_{2d_v})\mathbf{B}^\top+\mathbf{B}(\exp[\mathbf{S}]-\mathbf{I}_{2d_v})\partial
         \mathbf{B}^\top""",
     assumptions=["A = I_N + B (exp[S] - I) B^T", SKEW],
-    relation=Equal(), sizes={"N": (1, 4), "m": (1, 4)}, exact=True,
+    relation=Equal(), at_sizes={"N": 2, "m": 2}, sizes={"N": (1, 4), "m": (1, 4)}, exact=True,
     note="For every B and every skew [S], both varying in any direction.",
 )  # fmt: skip
 

@@ -194,7 +194,7 @@ JACOBIAN_RANGE = Claim(OSA, "osa.f7-range", label="F.7, the range of J",
         sizes["d_v"] <= sizes["d"] and sizes["m"] == sizes["N"] ** 2 and sizes["n"] == sizes["N"] * sizes["d"]
     ),
     relation=Equal(), sizes={"N": (1, 2), "d": (1, 3), "d_v": (1, 2), "m": (1, 4), "n": (1, 6)}, exact=True,
-    of_project=True,
+    of_project=True, at_sizes=True,
     note="""OSA(X) = A X W^V W^O has its rows in the row space of W^O, so J_1 cannot add small singular values to those
         of J_2.""",
 )  # fmt: skip

@@ -68,7 +68,7 @@ EQ_3_4 = Claim(SKIPLESS, "skipless.eq-3-4", label="Eqs. (3)-(4), Section 2",
     r"\mathbf{W}^O,\ \mathbf{W}_i^Q,\mathbf{W}_i^K,\mathbf{W}_i^V\in\mathbb{R}^{d\times d_h},\ d_h=d/h,\ \mathbf{A}_i="
     r"\eta(\mathbf{Q}_i\mathbf{K}_i^\top)",
     assumptions=["h divides d", "eta is the row-wise softmax", "no scale factor 1/sqrt(d_h)"],
-    relation=Equal(), sizes={"n": (1, 4), "d": (1, 4), "h": (1, 4), "d_h": (1, 3)},
+    relation=Equal(), at_sizes=True, sizes={"n": (1, 4), "d": (1, 4), "h": (1, 4), "d_h": (1, 3)},
     where=lambda sizes: sizes["d"] == sizes["h"] * sizes["d_h"], exact=True,
     note="""Checked as: Eq. (4) is the sum over heads of Eq. (3), with the weights of head i filled up by zeros to d x d
         and W_O cut to its rows of head i. For h = 1 nothing is filled up, and Eq. (4) is Eq. (3).""",

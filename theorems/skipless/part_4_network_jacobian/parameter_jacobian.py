@@ -126,7 +126,7 @@ NULL_DIRECTIONS = Claim(SKIPLESS, "skipless.eq-5-null-directions", label="Null d
         \mathbf{W}^O)=0\ \text{for all}\ R,S\in\mathbb{R}^{d\times d},\ \text{hence}\ \operatorname{rank}\mathbf{J}_\ell
         \le2d^2\ \text{where}\ p_\ell=4d^2""",
     assumptions=[NETWORK.assumptions[0], NETWORK.assumptions[2]],
-    relation=HasStructure(), sizes={"n": (1, 3), "d": (1, 2)}, exact=True, of_project=True,
+    relation=HasStructure(), at_sizes=True, sizes={"n": (1, 3), "d": (1, 2)}, exact=True, of_project=True,
     uses=("skipless.sec5-products-only",),
     note="""f_SA is a function of the two products, 2 d^2 numbers. So kappa(J_l), a quotient of the first and the last
         of min(mnd, 4d^2) singular values, is infinite for mn > 2d; with the blocks of the MLP at hand J can only be of

@@ -42,7 +42,7 @@ MULTIHEAD = Claim(HEADS, "skipless.eq-11-multihead",
         \mathbb{R}^{d\times d}\text{ is used for the SA weights of multi-head models, }\mathbf{W}_i^Q,\mathbf{W}_i^K\in
         \mathbb{R}^{d\times d_h}""",
     assumptions=["W_i^Q, W_i^K are the blocks of d_h columns of W^Q, W^K ('divided across h heads')"],
-    relation=Equal(), exact=True, expects="reading", uses=("skipless.eq-11-multihead-logits",),
+    relation=Equal(), at_sizes=True, exact=True, expects="reading", uses=("skipless.eq-11-multihead-logits",),
     reading=Reading(
         ("divided across h heads", "use the proposed initialization for the SA weights"),
         "the product is that of the undivided W^Q, W^K of shape (d, d): the products W_i^Q W_i^K^T of the heads sum to alpha Z"

@@ -52,7 +52,7 @@ PRODUCTS_ONLY = Claim(SKIPLESS, "skipless.sec5-products-only", label="Section 5,
     statement=r"""\mathbf{W}_\ell^V\mathbf{W}_\ell^O\text{ appears in both term and
         }\mathbf{W}_\ell^Q\mathbf{W}_\ell^K\text{ appears in the }\mathbf{A}_\ell\text{ and }\mathbf{A}'_\ell""",
     assumptions=["single-head attention of Eq. (3)"],
-    relation=Equal(), sizes={"n": (1, 3), "d": (1, 3)}, exact=True,
+    relation=Equal(), at_sizes={"n": 2, "d": 2}, sizes={"n": (1, 3), "d": (1, 3)}, exact=True,
     doubt=Doubt(
         r"\mathbf{W}_\ell^Q \mathbf{W}_\ell^K$ appears in the",
         "a transpose on W_K is missing; the heading of Section 5.2 and Eq. (11) print the product with it, W_Q W_K^T, which is"

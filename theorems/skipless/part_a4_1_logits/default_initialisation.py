@@ -83,7 +83,7 @@ ALPHA_EXACT = Claim(SKIPLESS, "skipless.a4.1-default-alpha-exact", label="The de
         \mathbb{E}(\mathbf{W}^Q\mathbf{W}^{K\top})_{kl}=0,\ d\,\mathrm{Var}(\mathbf{W}^Q\mathbf{W}^{K\top})_{kl}=
         \sigma^4dd_{in}=\alpha^2,\ \text{entries uncorrelated}""",
     assumptions=["W_Q, W_K of shape (d, d_in), independent normal entries of mean 0 and standard deviation sigma"],
-    relation=Equal(), sizes={"d": (1, 4), "d_in": (1, 4)}, exact=True, of_project=True,
+    relation=Equal(), at_sizes=True, sizes={"d": (1, 4), "d_in": (1, 4)}, exact=True, of_project=True,
     corrects="skipless.a4.1-default-alpha",
     note="Only variances enter, so truncation matters through sigma alone.",
 )  # fmt: skip
@@ -164,7 +164,7 @@ VARIANCE_EXACT = Claim(SKIPLESS, "skipless.a4.1-default-variance-exact",
     assumptions=[
         "X ~ N(0, I), C = X W_Q W_K^T X^T, W_Q and W_K of shape (d, d_in), entries of standard deviation sigma",
     ],
-    relation=Equal(), sizes={"d": (1, 2), "d_in": (1, 3)}, exact=True, of_project=True,
+    relation=Equal(), at_sizes=True, sizes={"d": (1, 2), "d_in": (1, 3)}, exact=True, of_project=True,
     corrects="skipless.a4.1-default-variance",
     note="""alpha^2 (d + 2) and alpha^2 d with alpha^2 = sigma^4 d d_in. At sigma = 0.02 and heads of 64: 1.5 at d =
         384, 6.0 at d = 768; over 8 (a temperature not printed): 0.02 and 0.09.""",

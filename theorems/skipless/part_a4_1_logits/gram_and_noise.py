@@ -204,7 +204,7 @@ EQ_17_MOMENTS = Claim(SKIPLESS, "skipless.eq-17-moments", label="Moments of off-
         " |sigma_Z|",
         LOGITS_OF_NOISE.assumptions[2],
     ],
-    relation=Equal(), sizes={"d": (1, 4)}, exact=True, of_project=True,
+    relation=Equal(), at_sizes=True, sizes={"d": (1, 4)}, exact=True, of_project=True,
     note="At sigma_X^2 = 1 and sigma_Z^2 = 1/d, the setting of Eqs. (16)-(17), the variance is d.",
 )  # fmt: skip
 

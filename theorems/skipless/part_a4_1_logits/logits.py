@@ -28,7 +28,7 @@ LOGIT_MOMENTS = Claim(LOGITS, "skipless.logit-moments", label="First and second 
     statement=r"""\mathbb{E}[\mathbf{C}_{ii}]=\beta d,\ \mathbb{E}[\mathbf{C}_{ij}]=0,\ \mathrm{Var}(\mathbf{C}_{ii})=
         \alpha^2(d+2)+2\beta^2d,\ \mathrm{Var}(\mathbf{C}_{ij})=(\alpha^2+\beta^2)d,\ \mathrm{Cov}(\mathbf{C}_{ii},
         \mathbf{C}_{ij})=0\quad(i\ne j)""",
-    relation=Equal(), of_project=True,
+    relation=Equal(), at_sizes=True, of_project=True,
     note="""(alpha, beta) = (0, 1) gives A, (1, 0) gives B. Cross terms of A and B are odd in Z, and C_ij is odd in row
         j.""",
 )  # fmt: skip
@@ -92,7 +92,7 @@ SAMPLED.mutant("covariance beta^2 d", "0.0 -> beta ** 2 * d")
 EQ_18 = Claim(LOGITS, "skipless.eq-18", label="Eq. (18)",
     statement=r"\text{For }\mathbf{C}=\alpha\mathbf{B}+\beta\mathbf{A}:\ \mathbb{E}[\mathbf{C}_{ii}]=\beta d,\ "
     r"\mathrm{Var}(\mathbf{C}_{ii})\approx\alpha^2(d+2)+\beta^2(2d)",
-    relation=Equal(), uses=("skipless.eq-14", "skipless.eq-16", "skipless.logit-moments-sampled"),
+    relation=Equal(), at_sizes={"d": 3}, uses=("skipless.eq-14", "skipless.eq-16", "skipless.logit-moments-sampled"),
     note="Exact, not approximate: the covariance of A_ii and B_ii is odd in Z and vanishes.",
 )  # fmt: skip
 
@@ -142,6 +142,7 @@ EQ_19.mutant("d on the wrong term", "a + b * d -> a * d * d + b")
 EQ_19_CORRECTED = Claim(LOGITS, "skipless.eq-19-corrected", label="Eq. (19), corrected",
     statement=r"\mathbb{E}[\mathbf{C}_{ij}]=0,\ \mathrm{Var}(\mathbf{C}_{ij})=(\alpha^2+\beta^2)d\quad(i\ne j)",
     relation=Equal(), of_project=True, corrects="skipless.eq-19", uses=("skipless.logit-moments-sampled",),
+    at_sizes=True,
 )  # fmt: skip
 
 
@@ -159,7 +160,7 @@ EQ_19_CORRECTED.mutant("covariance of the two terms not zero", "a + b -> (alpha 
 EQ_20_COVARIANCE = Claim(LOGITS, "skipless.eq-20-covariance", label="Parenthesis after Eq. (20)",
     statement=r"""\text{The covariance between }\mathbf{C}_{ii}\text{ and }\mathbf{C}_{ij}\text{ is close to 0 when
         }d\text{ is large}""",
-    relation=Equal(), uses=("skipless.logit-moments-sampled",),
+    relation=Equal(), at_sizes=True, uses=("skipless.logit-moments-sampled",),
     note="""It is 0, at every d, because C_ij is odd in row j and C_ii does not contain that row: close in any sense.
         Uncorrelated, not independent: both contain row i.""",
 )  # fmt: skip
@@ -225,7 +226,7 @@ EQ_20.mutant("variances subtracted", "3 -> 1; 3 * d -> d")
 EQ_20_CORRECTED = Claim(LOGITS, "skipless.eq-20-corrected", label="Eq. (20), corrected",
     statement=r"""\mathbb{E}\gamma=\beta d,\ \mathrm{Var}(\gamma)=\alpha^2(2d+2)+3\beta^2d,\ \mathbb{E}(\gamma-\beta
         d)^3=14\beta^3d+12\alpha^2\beta(2d+3)""",
-    relation=Equal(), of_project=True, corrects="skipless.eq-20", uses=("skipless.eq-20-normal-limit",),
+    relation=Equal(), at_sizes=True, of_project=True, corrects="skipless.eq-20", uses=("skipless.eq-20-normal-limit",),
 )  # fmt: skip
 
 
