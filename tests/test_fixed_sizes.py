@@ -10,6 +10,7 @@ import pytest
 from tests.claims_that_fail import toy
 from verify.arithmetics import polynomials
 from verify.arithmetics.polynomials import Field
+from verify.arithmetics.spectra import Spectra
 from verify.checks import checks_of
 from verify.checks.record import ERROR, UPHELD, VIOLATED, Record
 from verify.checks.settings import EFFORTS, Settings
@@ -57,7 +58,7 @@ def jacobian_of_softmax(A: Left) -> Any:
 
 
 def softmax_claim(**options: Any) -> Claim:
-    return identity(jacobian_of_softmax, lambda A: jacobian(softmax, "T")(A), **options)
+    return identity(jacobian_of_softmax, lambda A: 1 * jacobian(softmax, "T")(A), **options)
 
 
 def test_an_identity_is_proved_and_says_at_which_sizes() -> None:
@@ -152,7 +153,7 @@ def test_what_is_piecewise_never_passes() -> None:
     def positive_part(A: Left) -> Any:
         return relu(A)
 
-    record = check_of(identity(positive_part, lambda A: relu(A)))
+    record = check_of(identity(positive_part, lambda A: 1 * relu(A)))
     assert record.outcome == ERROR and "sign" in record.message
 
 
@@ -198,7 +199,7 @@ def test_a_short_series_is_not_the_exponential() -> None:
     def shortened(A: Square) -> Any:
         return eye(A.shape[0]) + A + A @ A / 2
 
-    claim = identity(shortened, lambda A: expm(A), sizes={"n": (1, 3)}, at_sizes={"n": 2})
+    claim = identity(shortened, lambda A: 1 * expm(A), sizes={"n": (1, 3)}, at_sizes={"n": 2})
     assert check_of(claim).outcome == VIOLATED
 
 
@@ -210,7 +211,7 @@ def proportional_to_the_matrix(A: Square) -> Any:
 def test_a_degree_that_is_too_low_would_prove_what_is_false(monkeypatch: pytest.MonkeyPatch) -> None:
     claim = identity(proportional_to_the_matrix, lambda A: A * expm(A)[0, 1], sizes={"n": (2, 3)}, at_sizes={"n": 2})
     assert check_of(claim).outcome == VIOLATED
-    monkeypatch.setattr(Field, "needed_degree", lambda field: 1)
+    monkeypatch.setattr(Spectra, "needed_degree", lambda spectra: 1)
     assert check_of(claim).outcome == UPHELD  # so the degree is what keeps it out
 
 
@@ -269,21 +270,21 @@ def test_a_claim_without_sizes_can_be_marked() -> None:
 
 
 def test_the_page_says_at_which_sizes_and_what_the_rest_is_worth(tmp_path: Path) -> None:
-    claim = load()["osa.eq-17"]
+    claim = load()["dynamics.eq-1-concat"]
     recorder = Recorder(tmp_path / "evidence")
     for name in ("enclosed", "proved at sizes"):
         recorder.append(check_of(claim, name))
     report = build(Registry([claim]), recorder.folder)
     write(report, tmp_path)
     write_site(report, tmp_path)
-    page = (tmp_path / "claims" / "osa.eq-17.html").read_text(encoding="utf-8")
+    page = (tmp_path / "claims" / "dynamics.eq-1-concat.html").read_text(encoding="utf-8")
     assert "At given sizes" in page and "entries as indeterminates both sides are" in page
     assert "At every other size the evidence is that of the other checks: enclosed" in page
     assert '"proved at"' in (tmp_path / "report.json").read_text(encoding="utf-8")
 
 
 def test_prove_prints_the_sizes(capsys: pytest.CaptureFixture[str]) -> None:
-    main(["prove", "osa.eq-17"])
+    main(["prove", "dynamics.eq-1-concat"])
     assert "proved at " in capsys.readouterr().out
 
 

@@ -16,7 +16,7 @@ kinds         which arithmetic operands are in        adaptable     operands tha
 constants     constant matrices and exact scalars     conversions   the same numbers in every arithmetic
 balls         precision, midpoints, radii             jets          Taylor numbers over any scalar
 exponentials  exp as a free function of rationals     functions     exp, log, sqrt, relu, ... of every entry
-polynomials   rational functions of indeterminates
+polynomials   rational functions of indeterminates    spectra       where expm of them is interpolated
 formal        operands with a form of every primitive symbols       matrices of symbolic sizes
 
 A new arithmetic is one more `Kind` with its scalar functions; nothing else in the engine enumerates them.

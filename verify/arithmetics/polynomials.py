@@ -30,6 +30,7 @@ from typing import Any
 import flint
 import numpy as np
 
+from verify.arithmetics.spectra import Spectra
 from verify.vocabulary.errors import ArithmeticUnsupported
 
 #: Exponents of the factors of a denominator, by their number in the field.
@@ -38,7 +39,7 @@ Factors = tuple[tuple[int, int], ...]
 #: Denominators of at most so many terms are factored; longer ones are kept whole.
 FACTORED = 60
 
-#: Products of two terms that a field may take for multiplications, about a second's worth; the bound does not depend on the machine.
+#: Products of two terms that a field may take for multiplications, about a second's worth; the same on every machine.
 AFFORDABLE = 20_000_000
 
 #: Generators for units are added so many at a time.
@@ -82,8 +83,7 @@ class Field:
         self.roots: list[Root] = []
         self.exponentials: list[Exponential] = []
         self.coefficients: list[int] = []  #: positions of c_1, c_2, ... of the polynomial that stands for expm
-        #: Factors, with multiplicities, of the characteristic polynomials of what expm has been applied to; the first is t.
-        self.spectra: list[list[Any]] = [[[self.constant(0), self.constant(1)], 0]]
+        self.spectra = Spectra(self.constant(0), self.constant(1))  #: of the matrices that expm has been applied to
 
     # -- members -------------------------------------------------------------------------------------------------------
 
@@ -268,11 +268,11 @@ class Field:
 
         At any given inputs one polynomial with constant term 1 has the values of exp at all the finitely many matrices that
         occur: it interpolates exp at 0 and at their spectra, with derivatives up to their multiplicities.  What holds
-        for all c therefore holds for exp, once the degree is at least `needed_degree`.
+        for all c therefore holds for exp, once the degree is at least `spectra.needed_degree()`.
         """
         n = A.shape[0]
         A = np.array([self.constant(0) + entry for entry in A.flat], dtype=object).reshape(n, n)
-        self._register(_characteristic(A, self))
+        self.spectra.register(A)
         identity = np.eye(n, dtype=int).astype(object)
         result = identity
         for k in range(self.degree):
@@ -286,23 +286,6 @@ class Field:
             )
             result = A @ inner
         return result + identity if self.coefficients else identity
-
-    def _register(self, polynomial: list[Quotient]) -> None:
-        """Let the product of the known factors, with multiplicities, be a multiple of a characteristic polynomial too."""
-        known: list[Any]
-        for known in self.spectra:
-            times, quotient = 0, _without(polynomial, known[0])
-            while quotient is not None:
-                times, polynomial = times + 1, quotient
-                quotient = _without(polynomial, known[0])
-            known[1] = max(known[1], times)
-        if len(polynomial) > 1:
-            self.spectra.append([polynomial, 1])
-
-    def needed_degree(self) -> int:
-        """The degree from which on some polynomial, 1 at 0, agrees with exp at every matrix that has occurred."""
-        total = sum((len(polynomial) - 1) * times for polynomial, times in self.spectra)
-        return total - 1 if self.spectra[0][1] else total  # where 0 is among the eigenvalues it is no further point
 
     # -- numbers -------------------------------------------------------------------------------------------------------
 
@@ -533,42 +516,6 @@ def _divided(
             break
         times += 1
     return polynomial, times
-
-
-def _characteristic(A: np.ndarray, field: Field) -> list[Quotient]:
-    """The coefficients of det(t - A) for A (n, n), that of t^0 first, by Faddeev and LeVerrier; equal halves of a block
-    triangular matrix, as derivatives of the exponential have them, give a square."""
-    n, half = A.shape[0], A.shape[0] // 2
-    if n % 2 == 0 and n and all(entry == 0 for entry in A[half:, :half].flat):
-        first = _characteristic(A[:half, :half], field)
-        equal = all(entry == 0 for entry in (A[:half, :half] - A[half:, half:]).flat)
-        return _multiplied(first, first if equal else _characteristic(A[half:, half:], field))
-    coefficients, M = [field.constant(1)], np.full((n, n), field.constant(0), dtype=object)
-    for k in range(1, n + 1):
-        M = A @ M + np.eye(n, dtype=int).astype(object) * coefficients[-1]
-        coefficients.append((A @ M).diagonal().sum() * flint.fmpq(-1, k))
-    return coefficients[::-1]
-
-
-def _multiplied(one: list[Quotient], other: list[Quotient]) -> list[Quotient]:
-    """The product of two polynomials in t."""
-    result: list[Any] = [0] * (len(one) + len(other) - 1)
-    for i, a in enumerate(one):
-        for j, b in enumerate(other):
-            result[i + j] = a * b + result[i + j]
-    return result
-
-
-def _without(polynomial: list[Quotient], divisor: list[Quotient]) -> list[Quotient] | None:
-    """`polynomial` divided by a polynomial in t, both with leading coefficient 1; None where that is not exact."""
-    rest, quotient = list(polynomial), []
-    while len(rest) >= len(divisor):
-        leading = rest[-1]
-        quotient.append(leading)
-        for i, coefficient in enumerate(reversed(divisor)):
-            rest[-1 - i] = rest[-1 - i] - leading * coefficient
-        rest.pop()
-    return quotient[::-1] if quotient and all(entry == 0 for entry in rest) else None
 
 
 def _merged(one: Factors, other: Factors) -> Factors:

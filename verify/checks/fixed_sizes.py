@@ -66,7 +66,7 @@ def decide(claim: Claim, sizes: Mapping[str, int], seed: int) -> Decision:
         if found is not None:
             found.seconds = time.perf_counter() - started
             return found
-        degree = field.needed_degree()
+        degree = field.spectra.needed_degree()
     raise ArithmeticUnsupported(f"exponentials of ever smaller parts, at last of a {parts}th, or of ever more matrices")
 
 
@@ -100,7 +100,7 @@ def _decide(claim: Claim, sizes: Mapping[str, int], seed: int, field: Field) -> 
 
         left = entries(formula)
         right = entries(oracle) if oracle is not None else [field.constant(0)] * len(left)
-        if field.needed_degree() > field.degree:
+        if field.spectra.needed_degree() > field.degree:
             return None
         left_by_mutants: dict[str, int | str] = {}
         for name, mutant in mutants.items():
