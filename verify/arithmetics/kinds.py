@@ -27,6 +27,16 @@ class Kind(enum.IntEnum):
     FLOAT = 4
 
 
+#: The arithmetic of an entry of these types; others have to be looked at.
+_BY_TYPE = {
+    int: Kind.EXACT,
+    flint.fmpz: Kind.EXACT,
+    flint.fmpq: Kind.EXACT,
+    Quotient: Kind.POLYNOMIAL,
+    flint.arb: Kind.BALL,
+}
+
+
 def is_symbolic(value: Any) -> bool:
     sympy_module = sys.modules.get("sympy")
     return sympy_module is not None and isinstance(value, sympy_module.Basic)
@@ -58,14 +68,26 @@ def kind_of(*operands: Any) -> Kind:
         if is_tensor(operand):
             return Kind.FLOAT
         if isinstance(operand, np.ndarray):
-            for entry in operand.flat:
-                if type(entry) is not int:
-                    kind = max(kind, scalar_kind(entry))
+            kind = max(kind, _kind_of_entries(list(operand.flat)))
         elif not isinstance(operand, Adaptable):
             kind = max(kind, scalar_kind(operand))
     return kind
 
 
+def _kind_of_entries(entries: list[Any]) -> Kind:
+    """The arithmetic of a list of scalars, by the types that occur; an entry at a time would cost more than the arithmetic."""
+    kind = Kind.EXACT
+    for found in set(map(type, entries)):
+        known = _BY_TYPE.get(found)
+        if known is None and found is Jet:
+            values = [entry.value for entry in entries if type(entry) is Jet]
+            known = Kind.FLOAT if any(isinstance(value, float) for value in values) else _kind_of_entries(values)
+        elif known is None:
+            known = max(scalar_kind(entry) for entry in entries if type(entry) is found)
+        kind = max(kind, known)
+    return kind
+
+
 def has_jets(array: Any) -> bool:
     """Whether any entry of an object array is a jet."""
-    return isinstance(array, np.ndarray) and any(isinstance(entry, Jet) for entry in array.flat)
+    return isinstance(array, np.ndarray) and Jet in set(map(type, array.flat))
