@@ -68,8 +68,8 @@ def symmetric_eigenvalues(B: Any) -> Any:
     return np.array(_merged(discs), dtype=object)
 
 
-#: Bits to which float64 eigenvectors are trusted at first; each refinement doubles them.
-FLOAT_BITS = 45
+#: Refinements of eigenvectors at most; each doubles the digits that are right.
+REFINEMENTS = 10
 #: How many roundings of the largest entry may be left off the diagonal.
 LEFT_OVER = 2**12
 
@@ -78,18 +78,21 @@ def _nearly_diagonal(B: flint.arb_mat) -> flint.arb_mat | None:
     """V^-1 B V for eigenvectors V of B (n, n) from float64; None where they do not come out, as for eigenvalues 1e-20 apart."""
     n = B.nrows()
     midpoint = B.mid()
+    if not all(entry.is_finite() for entry in midpoint.entries()):
+        return None
     scale = max((abs(entry) for entry in midpoint.entries()), key=float)
     if scale.is_zero():
         return B
-    if not scale.is_finite() or float(scale) == 0.0:
-        return None
     S = midpoint * (1 / scale)
     S = ((S + S.transpose()) / 2).mid()
     floats = np.array([float(entry) for entry in S.entries()]).reshape(n, n)
+    if float(scale) == 0.0 or not np.isfinite(floats).all():  # too small or too far apart for floats
+        return None
     V = flint.arb_mat(np.linalg.eigh(floats)[1].tolist())
-    bits = FLOAT_BITS
-    while bits < flint.ctx.prec:
-        V, bits = _refined(S, V), 2 * bits
+    for _ in range(REFINEMENTS):
+        V, step = _refined(S, V)
+        if not float(step) < 0.1 or bool(step < flint.arb(2) ** -(flint.ctx.prec // 2 + 4)):
+            break  # it does not converge, or has: the error that is left is the square of the step
     try:
         C = V.inv() * B * V
     except ZeroDivisionError:
@@ -101,8 +104,11 @@ def _nearly_diagonal(B: flint.arb_mat) -> flint.arb_mat | None:
     return C if all(entry.is_finite() and bool(abs(entry.mid()) < allowed) for entry in off) else None
 
 
-def _refined(S: flint.arb_mat, V: flint.arb_mat) -> flint.arb_mat:
-    """Approximate eigenvectors V of a symmetric S (n, n) with twice as many right digits, after Ogita and Aishima (2018)."""
+def _refined(S: flint.arb_mat, V: flint.arb_mat) -> tuple[flint.arb_mat, flint.arb]:
+    """Approximate eigenvectors V of a symmetric S (n, n) with twice as many right digits, and the relative step to them.
+
+    After Ogita and Aishima (2018).
+    """
     n = S.nrows()
     one = flint.arb_mat(n, n, [int(i == j) for i in range(n) for j in range(n)])
     R = (one - V.transpose() * V).mid()
@@ -116,7 +122,7 @@ def _refined(S: flint.arb_mat, V: flint.arb_mat) -> flint.arb_mat:
             gap = values[j] - values[i]
             near = i == j or bool(abs(gap) <= apart)  # any basis of the space of equal eigenvalues will do
             X[i, j] = (R[i, j] / 2 if near else (T[i, j] + values[j] * R[i, j]) / gap).mid()
-    return (V + V * X).mid()
+    return (V + V * X).mid(), max((abs(entry) for entry in X.entries()), key=float)
 
 
 def _eigenvectors_in_full(B: np.ndarray) -> flint.arb_mat:
