@@ -125,7 +125,7 @@ def _list(options: argparse.Namespace) -> int:
         mark = " " if verdict.status == claim.expects else "!"
         grade = verdict.grade or ""
         print(
-            f"{mark} {verdict.status:9s} {grade:9s} {claim.id:{width}s}  {titled(claim)}  {report.quality(claim.id)}".rstrip()
+            f"{mark} {verdict.status:9s} {grade:10s} {claim.id:{width}s}  {titled(claim)}  {report.quality(claim.id)}".rstrip()
         )
     return 0
 
@@ -255,16 +255,20 @@ def _run(options: argparse.Namespace) -> int:
 
 
 def _prove(options: argparse.Namespace) -> int:
+    from verify.checks.fixed_sizes import proved_at_sizes
     from verify.checks.proofs import proved
     from verify.checks.record import UPHELD
     from verify.checks.settings import Settings
-    from verify.report.proofs import headline, proof_text
+    from verify.report.proofs import headline, proof_text, text_at_sizes
 
     registry = load(options.package)
     if options.claims in registry:
         claim = registry[options.claims]
         record = proved(claim, Settings())
         print(proof_text(claim, record))
+        if claim.proved_at_sizes:
+            record = proved_at_sizes(claim, Settings())
+            print(f"\n{text_at_sizes(record)}")
         return 0 if record.outcome == UPHELD else 1
     chosen = [claim for claim in registry.matching(options.claims) if claim.relation.kind in PROVABLE]
     if not chosen:

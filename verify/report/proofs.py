@@ -1,10 +1,12 @@
-"""A proof for all sizes as text: what was claimed, what the code says, what both sides reduce to, and by which rules."""
+"""Proofs as text: what was claimed, what the code says, what both sides reduce to, and by which rules; and at which sizes."""
 
 from __future__ import annotations
 
 import textwrap
+from collections.abc import Iterable
 
 from verify.checks.record import UPHELD, Record
+from verify.evidence.verdicts import GRADES, grade_of
 from verify.vocabulary.claims import Claim
 
 
@@ -44,3 +46,34 @@ def proof_text(claim: Claim, record: Record) -> str:
         lines.append(f"mutant {name}: {f'{left} terms left' if isinstance(left, int) else left}")
     lines.append(f"{details['seconds']:.2f} s")
     return "\n".join(lines)
+
+
+def sizes_text(sizes: dict[str, int]) -> str:
+    """ "L = 2, d = 3"."""
+    return ", ".join(f"{name} = {value}" for name, value in sizes.items())
+
+
+def headline_at_sizes(record: Record) -> str:
+    """One sentence on a record of the check `proved at sizes`: at which sizes, and what both sides are there."""
+    if record.outcome != UPHELD:
+        return f"not proved at given sizes: {record.message}"
+    details = record.details
+    where = f"at {sizes_text(details['proved at'])}" if details["proved at"] else "at the only sizes there are"
+    left, right = (details["terms"][side] for side in ("left", "right"))
+    terms = f"{left} terms" if left == right else f"{left} and {right} terms"
+    what = f"the same functions, of {terms} in all" if left or right else "identically zero"
+    return f"proved {where}: with {details['indeterminates']} entries as indeterminates both sides are {what}"
+
+
+def grade_without_proof(records: Iterable[Record]) -> str:
+    """The grade that the checks other than the proof at given sizes give."""
+    others = [grade_of(record.arithmetic) for record in records if record.check != "proved at sizes"]
+    return max(others, key=GRADES.index, default="none")
+
+
+def text_at_sizes(record: Record) -> str:
+    """Everything that a record of the check `proved at sizes` holds, for the shell."""
+    lines = [headline_at_sizes(record)]
+    for name, left in record.details["left by mutants"].items():
+        lines.append(f"mutant {name}: {f'{left} entries differ' if isinstance(left, int) else left}")
+    return "\n".join([*lines, f"{record.details['seconds']:.2f} s"])

@@ -217,7 +217,7 @@ SUM = Claim(THREE_STEPS, "dynamics.sec-5.3-average-sum", label="Section 5.3, sum
     statement=r"""\prod_i\alpha_i^{(T)}=\prod_{t<T}\prod_i\sigma_i(J_t)^2,\ \text{so that }\sum_i\lambda_i\text{ is the
         time average of }\sum_i\ln\sigma_i(J)=\ln|\det J|""",
     assumptions=["T = 3 arbitrary Jacobians"],
-    name="sum of all Lyapunov exponents", relation=Equal(), exact=True, of_project=True)  # fmt: skip
+    name="sum of all Lyapunov exponents", relation=Equal(), at_sizes=True, exact=True, of_project=True)  # fmt: skip
 
 
 @SUM.formula

@@ -179,7 +179,7 @@ EQ_25_INDEX_CORRECTED = Claim(OF_LOGITS, "skipless.eq-25-index-corrected", label
     statement=r"(\mathbf{J}_{\mathbf{A},i})_{jj}=\mathbf{A}_{ij}(1-\mathbf{A}_{ij})\text{ for all }i,j,\ \mathbf{A}="
     r"\mathrm{softmax}(\mathbf{M}),\ (\mathbf{J}_{\mathbf{A},i})_{jk}=\partial\mathbf{A}_{ij}/\partial\mathbf{M}_{ik}",
     assumptions=[IN_CASE],
-    name="indices of the diagonal entries, corrected", relation=Equal(), of_project=True,
+    name="indices of the diagonal entries, corrected", relation=Equal(), at_sizes=True, of_project=True,
     corrects="skipless.eq-25-index", uses=("skipless.eq-22",),
 )  # fmt: skip
 
@@ -269,8 +269,8 @@ INDEX.mutant("up to n", lambda X, W: _root_of_sum(X, W, X.shape[0], X.shape[0]))
 
 INDEX_CORRECTED = Claim(BLOCK_OF_TOKENS, "skipless.eq-27-index-corrected", label="Eq. (27), its sum corrected",
     statement=r"\|\mathbf{J}_{\mathbf{A},i}\|_F=\sqrt{\textstyle\sum_{j,k=1}^n((\mathbf{J}_{\mathbf{A},i})_{jk})^2}",
-    name="range of the Frobenius sum, corrected", relation=Equal(), of_project=True, corrects="skipless.eq-27-index",
-    uses=("skipless.eq-22",),
+    name="range of the Frobenius sum, corrected", relation=Equal(), at_sizes={"n": 2, "d": 1},
+    of_project=True, corrects="skipless.eq-27-index", uses=("skipless.eq-22",),
 )  # fmt: skip
 
 
