@@ -1,4 +1,4 @@
-"""The command line: list, show, contents, run, prove, witnesses, report; subjects and check for other people's implementations.
+"""The command line: list, show, contents, run, soak, prove, witnesses, report; subjects and check for implementations.
 
 Exit status: 0 when every verdict is as the source expects, 1 when one is not, 2 for wrong usage, 130 after Ctrl-C.
 """
@@ -75,6 +75,13 @@ def _parser() -> argparse.ArgumentParser:
     running.add_argument("--again", action="store_true", help="run checks too that have evidence about this code")
     running.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="worker processes (default: all cores)")
     running.set_defaults(command=_run)
+
+    soaking = commands.add_parser("soak", help="run whole suites at many seeds and print every check that fails at any")
+    soaking.add_argument("claims", nargs="?", default="*", metavar="GLOB", help="only ids that match")
+    soaking.add_argument("--seeds", default="1:20", metavar="FIRST:LAST", help="seeds, both included (default: 1:20)")
+    soaking.add_argument("--effort", default="quick", help="quick, ci or deep (default: quick)")
+    soaking.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="worker processes (default: all cores)")
+    soaking.set_defaults(command=_soak)
 
     proving = commands.add_parser("prove", help="prove an identity for all sizes, or say what stops the proof")
     proving.add_argument("claims", metavar="ID|GLOB", help="one claim in full, or a line for each that matches")
@@ -252,6 +259,45 @@ def _run(options: argparse.Namespace) -> int:
     for line in wrong:
         print(f"DISAGREES  {line}")
     return 1 if wrong or failures else 0
+
+
+def _soak(options: argparse.Namespace) -> int:
+    from verify.checks.settings import settings_for
+    from verify.evidence.fingerprints import fingerprint
+    from verify.evidence.parallel import already_found, run_tasks, tasks_of
+    from verify.evidence.runner import judge
+    from verify.evidence.store import Recorder, current, read, standing
+
+    registry = load(options.package)
+    chosen = registry.matching(options.claims)
+    fingerprints = {claim.id: fingerprint(claim) for claim in chosen}
+    failing: dict[tuple[str, str], dict[int, str]] = {}
+    for seed in _seeds(options.seeds):
+        settings = settings_for(options.effort, seed)
+        records = current(read(options.evidence)[0], fingerprints)
+        own = standing(record for record in records if record.seed == seed)
+        tasks = tasks_of(chosen, settings, {(record.claim, record.check): record.duration for record in records})
+        tasks = [task for task in tasks if task not in already_found(chosen, own, settings)]
+        print(f"seed {seed}: {len(tasks)} checks", file=sys.stderr)
+        run_tasks(options.package, chosen, tasks, settings, Recorder(options.evidence), options.jobs, sys.stderr)
+        records = [record for record in current(read(options.evidence)[0], fingerprints) if record.seed == seed]
+        for record in standing(records):
+            judgement = judge(registry[record.claim], record)
+            if not judgement.ok:
+                failing.setdefault((record.claim, record.check), {})[seed] = judgement.why
+    for (claim_id, check), seeds in sorted(failing.items()):
+        why = next(iter(seeds.values())).splitlines()[0]
+        print(f"{claim_id} {check} at seeds {', '.join(map(str, seeds))}: {why}")
+    print(f"{len(failing)} checks fail at a seed of {options.seeds}, effort {options.effort}")
+    return 1 if failing else 0
+
+
+def _seeds(text: str) -> range:
+    first, colon, last = text.partition(":")
+    numbers = [first, last if colon else first]
+    if not all(number.isdecimal() for number in numbers) or int(numbers[0]) > int(numbers[1]):
+        raise InputError("--seeds", "a seed, or two as FIRST:LAST, none negative", repr(text))
+    return range(int(numbers[0]), int(numbers[1]) + 1)
 
 
 def _prove(options: argparse.Namespace) -> int:
