@@ -12,10 +12,10 @@ from theorems.convergence.part_c_1_lemmas.constants import (
 )  # fmt: skip
 from theorems.convergence.part_c_1_lemmas.extreme_inputs import TIGHT_INPUTS
 from theorems.convergence.part_d_1_limiting_kernel.gradients import (
-    output_weight_gradient, query_gradient, value_gradient,
+    key_gradient, output_weight_gradient, query_gradient, value_gradient,
 )  # fmt: skip
-from verify.matrix import absolute, frobenius_norm, rational, relu, sqrt, step, total
-from verify.oracles import jacobian
+from verify.matrix import absolute, frobenius_norm, rational, relu, sqrt, step, summed, total
+from verify.oracles import closed_form, jacobian
 from verify.vocabulary import AtMost, Claim, Doubt, Setting, Shape
 
 Error = Annotated[Any, Shape("N", "1")]
@@ -43,6 +43,22 @@ def loss(X: Samples, y: Labels, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWe
     """l = ||f - y||^2 / 2 for the sum over tokens, a scalar (Section 3.2, with f of Appendix C.2)."""
     error = definitions.outputs(X, W_Q, W_K, W_V, w_O, tau_0, tau_1, "sum") - y
     return total(error * error) * rational(1, 2)
+
+
+def _of_all_samples(wrt: str, gradient: Callable[..., Any], by: str) -> None:
+    """sum_n (f(X_n) - y_n) grad f(X_n), by the chain rule, stands for the gradient of the loss in derivations of bounds."""
+
+    @closed_form(loss, wrt, by)
+    def row(X: Any, y: Any, W_Q: Any, W_K: Any, W_V: Any, w_O: Any, tau_0: Any, tau_1: Any) -> Any:
+        error = definitions.outputs(X, W_Q, W_K, W_V, w_O, tau_0, tau_1, "sum") - y
+        at = (W_Q, W_K, W_V, tau_0, tau_1) if wrt == "w_O" else (W_Q, W_K, W_V, w_O, tau_0, tau_1)
+        return summed(X.shape[0], lambda n: gradient(X[n], *at) * error[n, 0]).reshape(1, -1)
+
+
+_of_all_samples("W_Q", query_gradient, "convergence.d1-gradients")
+_of_all_samples("W_K", key_gradient, "convergence.gradient-wk")
+_of_all_samples("W_V", value_gradient, "convergence.d1-gradients")
+_of_all_samples("w_O", output_weight_gradient, "convergence.d1-gradients")
 
 
 def _gradient_norms(names: tuple[str, ...], arguments: tuple[Any, ...]) -> dict[str, Any]:
@@ -148,7 +164,7 @@ def _lines_after(wrt: str, arguments: tuple[Any, ...], gate: Any = step,
         "W_Q": lambda x: query_gradient(x, W_Q, W_K, W_V, w_O, tau_0, tau_1, gate=gate),
         "w_O": lambda x: output_weight_gradient(x, W_Q, W_K, W_V, tau_0, tau_1),
     }
-    closed = length(sum(slopes[wrt](X[n]) * error[n, 0] for n in range(b.N)), tau_1)
+    closed = length(summed(b.N, lambda n: slopes[wrt](X[n]) * error[n, 0]), tau_1)
     return [closed, speed / sqrt(b.N) * total(absolute(error)), last]
 
 

@@ -20,8 +20,8 @@ from theorems.convergence.part_c_1_lemmas.constants import (
 from theorems.convergence.part_c_1_lemmas.extreme_inputs import (
     close_pairs, dominating_token, from_zero, zero_pre_activations,
 )  # fmt: skip
-from theorems.convergence.part_d_1_limiting_kernel.gradients import Tokens, attention_rows
-from verify.matrix import frobenius_norm, rational, relu, spectral_norm, sqrt
+from theorems.convergence.part_d_1_limiting_kernel.gradients import Tokens, attention_rows, output_weight_gradient
+from verify.matrix import each, frobenius_norm, rational, relu, spectral_norm, sqrt, summed
 from verify.vocabulary import AtMost, Claim, Doubt, Setting
 
 SUM = "F_pre with the sum over tokens, as in the proof; the average of Eq. (1.2) is d_s times smaller"
@@ -86,8 +86,8 @@ def attention_moves_at_most(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_Q_0
 @LEMMA_7.oracle
 def movements_of_attention(X: Any, W_Q: Any, W_K: Any, W_Q_0: Any, W_K_0: Any, tau_0: Any) -> Any:
     """||beta_i^{t'} - beta_i^t||_2 for every token i."""
-    pairs = zip(attention_rows(X, W_Q, W_K, tau_0), attention_rows(X, W_Q_0, W_K_0, tau_0), strict=True)
-    return stacked([frobenius_norm(beta - beta_0) for beta, beta_0 in pairs])
+    betas, betas_0 = attention_rows(X, W_Q, W_K, tau_0), attention_rows(X, W_Q_0, W_K_0, tau_0)
+    return stacked([each(X.shape[0], lambda i: frobenius_norm(betas[i] - betas_0[i]))])
 
 
 LEMMA_7.mutant("a fifth of the bound", lambda value: value * rational(1, 5))
@@ -161,12 +161,13 @@ def _lines(X: Any, ends: tuple[Weights, Weights], tau_0: Any, tau_1: Any, transp
            start: bool = False) -> list[Any]:  # fmt: skip
     """The first three lines of the chain: the change of f_pre, the sum of changes, and the sum of both terms."""
     V, V_0 = (W["W_V"] for W in ends)
-    pairs = list(zip(*(attention_rows(X, W["W_Q"], W["W_K"], tau_0) for W in ends), strict=True))
-    first = frobenius_norm(sum(relu(V @ X.T @ b) - relu(V_0 @ X.T @ b_0) for b, b_0 in pairs))
-    second = sum(frobenius_norm(V @ X.T @ b - V_0 @ X.T @ b_0) for b, b_0 in pairs)
-    third = sum(
-        frobenius_norm((V - V_0) @ X.T @ (b_0 if start else b)) + frobenius_norm(V_0 @ transposed(X) @ (b - b_0))
-        for b, b_0 in pairs
+    bs, bs_0 = (attention_rows(X, W["W_Q"], W["W_K"], tau_0) for W in ends)
+    first = frobenius_norm(summed(X.shape[0], lambda i: relu(V @ X.T @ bs[i]) - relu(V_0 @ X.T @ bs_0[i])))
+    second = summed(X.shape[0], lambda i: frobenius_norm(V @ X.T @ bs[i] - V_0 @ X.T @ bs_0[i]))
+    third = summed(
+        X.shape[0],
+        lambda i: frobenius_norm((V - V_0) @ X.T @ (bs_0 if start else bs)[i])
+        + frobenius_norm(V_0 @ transposed(X) @ (bs[i] - bs_0[i])),
     )
     return [first * tau_1, second * tau_1, third * tau_1]
 
@@ -255,9 +256,9 @@ def larger_norms(X: Samples, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeigh
 
 @FROBENIUS.oracle
 def smaller_norms(X: Any, W_Q: Any, W_K: Any, W_V: Any, tau_0: Any, tau_1: Any) -> Any:
-    rows = [sum(relu(W_V @ x.T @ beta) for beta in attention_rows(x, W_Q, W_K, tau_0)) * tau_1 for x in X]
+    rows = each(X.shape[0], lambda n: output_weight_gradient(X[n], W_Q, W_K, W_V, tau_0, tau_1))
     F = last_hidden_layer(X, W_Q, W_K, W_V, tau_0, tau_1, "sum")
-    return stacked([spectral_norm(F), sqrt(sum((row * row).sum() for row in rows))])
+    return stacked([spectral_norm(F), sqrt(summed(X.shape[0], lambda n: (rows[n] * rows[n]).sum()))])
 
 
 FROBENIUS.mutant("d_s in place of d_s^{3/2} in rho", "b.rho -> b.rho / sqrt(X.shape[1])")
