@@ -11,6 +11,7 @@ import sympy
 
 from verify.arithmetics.norms import nodes
 from verify.arithmetics.norms.deciding import at_most
+from verify.arithmetics.norms.polynomials import difference, expanded, has_no_negative_term
 from verify.arithmetics.norms.quantities import FROBENIUS, NORMS, largest_over, norm, sum_over
 from verify.arithmetics.norms.rules import candidates
 from verify.arithmetics.norms.world import Index, world
@@ -273,7 +274,7 @@ def _pruned(found: Iterable[Alternative]) -> list[Alternative]:
     """Alternatives without repetitions and without those that another one is below; complete ones where there are any."""
     distinct: dict[Any, Alternative] = {}
     for item in found:
-        key = sympy.expand(item.bound)
+        key = frozenset(expanded(item.bound).items())
         if key not in distinct or (item.complete and not distinct[key].complete):
             distinct[key] = item
     items = sorted(distinct.values(), key=lambda item: not item.complete)
@@ -288,6 +289,6 @@ def _pruned(found: Iterable[Alternative]) -> list[Alternative]:
 
 
 def _is_below(one: Any, other: Any) -> bool:
-    return all(term.is_nonnegative for term in sympy.Add.make_args(sympy.expand(other - one)))
+    return has_no_negative_term(difference(other, one))
 
 

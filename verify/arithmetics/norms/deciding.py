@@ -6,29 +6,37 @@ common denominator, has to be at least 0.  Where roots of sums are left, squares
 
 from __future__ import annotations
 
-from collections import defaultdict
+import math
+from fractions import Fraction
 from typing import Any
 
 import sympy
+
+from verify.arithmetics.norms.polynomials import (
+    Polynomial, add_to, difference, expanded, has_no_negative_term, times,
+)  # fmt: skip
 
 
 def at_most(left: Any, right: Any) -> bool:
     """Whether left <= right is certain for all non-negative values of the symbols, positive integers for sizes."""
     left, right = sympy.sympify(left), sympy.sympify(right)
-    if _has_no_negative_term(right - left) or _has_no_negative_term(_lifted(right - left)):
+    if is_certain(difference(right, left)):
         return True
-    if not (_roots(left) or _roots(right)):
+    if _has_quotients(left) or _has_quotients(right):
+        return _over_a_common_denominator(left, right)
+    if not (_roots(left) or _roots(right)) or not (is_certain(expanded(left)) and is_certain(expanded(right))):
         return False
-    if not (_is_nonnegative(left) and _is_nonnegative(right)):
+    squares = [times(expanded(side), expanded(side)) for side in (left, right)]
+    if any(_roots(generator) for square in squares for monomial in square for generator, _ in monomial):
         return False
-    squares = sympy.expand(left**2), sympy.expand(right**2)
-    if _roots(squares[0]) or _roots(squares[1]):
-        return False
-    return at_most(*squares)
+    gap = dict(squares[1])
+    add_to(gap, squares[0], Fraction(-1))
+    return is_certain(gap)
 
 
-def _is_nonnegative(value: Any) -> bool:
-    return bool(value.is_nonnegative) or _has_no_negative_term(value)
+def is_certain(polynomial: Polynomial) -> bool:
+    """Whether a polynomial is certainly not negative."""
+    return has_no_negative_term(polynomial) or has_no_negative_term(_lifted(polynomial))
 
 
 def _roots(value: Any) -> bool:
@@ -36,30 +44,57 @@ def _roots(value: Any) -> bool:
     return any(power.base.is_Add and not power.exp.is_Integer for power in value.atoms(sympy.Pow))
 
 
-def _lifted(value: Any) -> Any:
-    """The numerator over a common denominator of non-negative terms, in variables that are not negative."""
-    changes: dict[Any, Any] = {}
-    for symbol in value.free_symbols:
-        if symbol.is_integer and symbol.is_positive:
-            changes[symbol] = (1 + sympy.Dummy(f"t_{symbol}", nonnegative=True)) ** 2
-    value = value.xreplace(changes)
-    for found in value.atoms(sympy.exp):
-        if found.args[0].is_nonnegative:
-            value = value.xreplace({found: 1 + found.args[0] + sympy.Dummy("h", nonnegative=True)})
-    numerator, denominator = sympy.fraction(sympy.together(value))
-    if not all(term.is_nonnegative for factor in sympy.Mul.make_args(denominator)
-               for term in sympy.Add.make_args(factor.as_base_exp()[0])):  # fmt: skip
-        return sympy.Integer(-1)
-    return numerator
+def _has_quotients(value: Any) -> bool:
+    return any(power.base.is_Add and power.exp.is_negative for power in value.atoms(sympy.Pow))
 
 
-def _has_no_negative_term(value: Any) -> bool:
-    """Whether every monomial has a coefficient that is at least 0."""
-    coefficients: dict[Any, Any] = defaultdict(lambda: sympy.Integer(0))
-    for term in sympy.Add.make_args(sympy.expand(value)):
-        number, monomial = term.as_independent(*term.free_symbols, as_Add=False) if term.free_symbols else (term, 1)
-        if sympy.sympify(monomial).is_nonnegative is not True:
-            return False
-        coefficients[monomial] += number
-    return all(sympy.nsimplify(number).is_nonnegative is True if number.is_Rational else number.is_nonnegative is True
-               for number in coefficients.values())  # fmt: skip
+def _over_a_common_denominator(left: Any, right: Any) -> bool:
+    numerator, denominator = sympy.fraction(sympy.together(right - left))
+    return is_certain(expanded(sympy.expand(denominator))) and not _has_quotients(numerator) and is_certain(
+        expanded(sympy.expand(numerator))
+    )
+
+
+def _lifted(polynomial: Polynomial) -> Polynomial:
+    """The polynomial times powers of sizes, in variables that are not negative: s = (1 + t)^2, e^a = 1 + a + h."""
+    generators = {generator for monomial in polynomial for generator, _ in monomial}
+    sizes = [g for g in generators if g.is_Symbol and g.is_integer and g.is_positive]
+    found = polynomial
+    for size in sizes:
+        found = _in_terms_of_root(found, size)
+    for generator in generators:
+        if isinstance(generator, sympy.exp) and generator.args[0].is_nonnegative:
+            instead = {frozenset({(sympy.Symbol(f"h({generator})", nonnegative=True), Fraction(1))}): Fraction(1)}
+            add_to(instead, expanded(1 + generator.args[0]))
+            found = _substituted(found, generator, instead)
+    return found
+
+
+def _in_terms_of_root(polynomial: Polynomial, size: Any) -> Polynomial:
+    """The polynomial times a power of a size s >= 1, with s = (1 + t)^2."""
+    least = min((dict(monomial).get(size, Fraction(0)) for monomial in polynomial), default=Fraction(0))
+    t = sympy.Symbol(f"root of {size} less 1", nonnegative=True)
+    found: Polynomial = {}
+    for monomial, coefficient in polynomial.items():
+        exponents = dict(monomial)
+        count = 2 * (exponents.pop(size, Fraction(0)) - least)
+        if count.denominator != 1:
+            return polynomial
+        for k in range(int(count) + 1):
+            term = frozenset(exponents.items()) | (frozenset({(t, Fraction(k))}) if k else frozenset())
+            add_to(found, {term: coefficient * math.comb(int(count), k)})
+    return found
+
+
+def _substituted(polynomial: Polynomial, generator: Any, value: Polynomial) -> Polynomial:
+    found: Polynomial = {}
+    for monomial, coefficient in polynomial.items():
+        exponents = dict(monomial)
+        count = exponents.pop(generator, Fraction(0))
+        if count.denominator != 1 or count < 0:
+            return polynomial
+        term: Polynomial = {frozenset(exponents.items()): coefficient}
+        for _ in range(int(count)):
+            term = times(term, value)
+        add_to(found, term)
+    return found

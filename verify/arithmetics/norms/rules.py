@@ -80,7 +80,8 @@ def _by_another_norm(kind: str, node: Node) -> Iterator[Candidate]:
     if kind == LARGEST:
         yield "largest entry", norm(SPECTRAL, node)
     if kind == FROBENIUS and node.kind == "input" and not is_vector(node):
-        yield "rank", sympy.sqrt(sympy.Min(*node.shape)) * norm(SPECTRAL, node)
+        for size in node.shape:
+            yield "rank", sympy.sqrt(size) * norm(SPECTRAL, node)
 
 
 def _nothing(kind: str, node: Node) -> Iterator[Candidate]:
