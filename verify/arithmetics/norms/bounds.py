@@ -10,8 +10,8 @@ from typing import Any
 import sympy
 
 from verify.arithmetics.norms import nodes
-from verify.arithmetics.norms.deciding import at_most
-from verify.arithmetics.norms.polynomials import difference, expanded, has_no_negative_term
+from verify.arithmetics.norms.deciding import at_most, is_certain
+from verify.arithmetics.norms.polynomials import difference, expanded
 from verify.arithmetics.norms.quantities import FROBENIUS, NORMS, largest_over, norm, sum_over
 from verify.arithmetics.norms.rules import candidates
 from verify.arithmetics.norms.world import Index, world
@@ -49,9 +49,15 @@ class Search:
     through: bool = False
     _known: dict[Any, list[Alternative]] = field(default_factory=dict)
     _open: set[Any] = field(default_factory=set)
+    #: Quantities under a sum over an index that is a target: they are kept until the sum is taken.
+    inner: set[Any] = field(default_factory=set)
 
     def __post_init__(self) -> None:
-        for target in self.targets:
+        for target in list(self.targets):
+            atom = world().atoms.get(target)
+            if atom is not None and atom.kind == "sum over":
+                self.inner |= {symbol for symbol in atom.payload[1].free_symbols if symbol in world().atoms}
+        for target in self.targets | self.inner:
             atom = world().atoms.get(target)
             if atom is not None and atom.kind in NORMS and atom.payload[0].kind == "product":
                 for node in (atom.payload[0], nodes.transposed(atom.payload[0])):
@@ -74,6 +80,11 @@ class Search:
         return _pruned(found)
 
     def _is_reached(self, value: Any) -> bool:
+        return all(symbol in self.targets or symbol in self.inner or symbol not in world().atoms
+                   for symbol in value.free_symbols)  # fmt: skip
+
+    def reaches(self, value: Any) -> bool:
+        """Whether only quantities of the right-hand side are left."""
         return all(symbol in self.targets or symbol not in world().atoms for symbol in value.free_symbols)
 
     # -- quantities ----------------------------------------------------------------------------------------------------
@@ -91,6 +102,7 @@ class Search:
         symbol = item.args[0] if isinstance(item, sympy.Abs) else item
         if symbol in self.targets:
             found.append(Alternative(item, (), True))
+        kept = [Alternative(item, (), True)] if symbol in self.inner and not found else []
         if not found or self.through:
             found += [
                 Alternative(bound, (Step("definition of the largest", item, bound),), True)
@@ -98,6 +110,7 @@ class Search:
             ]
         if not found or self.through:
             found += self._by_rules(item)
+        found += kept
         self._open.discard(item)
         self._known[item] = _pruned(found) or [Alternative(item, (), False)]
         return self._known[item]
@@ -133,8 +146,12 @@ class Search:
     def _over_an_index(self, item: Any, index: Index, value: Any, of_sum: bool) -> list[Alternative]:
         rule = "sum over an index" if of_sum else "largest of several"
         found = []
+        entries, value = self._entries_at(index, value) if of_sum else (sympy.Integer(1), value)
         for inner in self.of_expression(value):
-            whole = (sum_over if of_sum else largest_over)(index, inner.bound)
+            if entries != 1 and index not in world().indices_of(inner.bound):
+                whole = self._uniform(index, inner.bound * entries)
+            else:
+                whole = (sum_over if of_sum else largest_over)(index, inner.bound * entries)
             if whole == item or item in whole.free_symbols:
                 whole = self._uniform(index, inner.bound) if of_sum else None
             if whole is None:
@@ -143,6 +160,16 @@ class Search:
                 step = Step(rule, item, whole)
                 found.append(Alternative(outer.bound, (*inner.steps, step, *outer.steps), outer.complete))
         return found
+
+    def _entries_at(self, index: Index, value: Any) -> tuple[Any, Any]:
+        """|e_i| and the other factors of a term of a sum over i, for a column e that does not depend on i."""
+        for factor in sympy.Mul.make_args(value):
+            atom = world().atoms.get(factor.args[0]) if isinstance(factor, sympy.Abs) else None
+            if atom is not None and atom.kind == "entry":
+                node, i, j = atom.payload
+                if i == index and j == 0 and node.shape == (index.size, 1) and index not in node.indices:
+                    return factor, value / factor
+        return sympy.Integer(1), value
 
     def _uniform(self, index: Index, value: Any) -> Any:
         """A bound of a sum of one term: Cauchy-Schwarz for |e_i|, n times the largest for anything else."""
@@ -289,6 +316,6 @@ def _pruned(found: Iterable[Alternative]) -> list[Alternative]:
 
 
 def _is_below(one: Any, other: Any) -> bool:
-    return has_no_negative_term(difference(other, one))
+    return is_certain(difference(other, one))
 
 

@@ -185,10 +185,17 @@ def rows(node: Node, start: Any, stop: Any, count: Any) -> Node:
         return product([rows(node.parts[0], start, stop, count), *node.parts[1:]])
     if node.kind == "sum":
         return sum_of([(c, rows(part, start, stop, count)) for c, part in terms_of(node)], (count, node.shape[1]))
-    if node.kind == "softmax":
-        return of("softmax", rows(node.parts[0], start, stop, count), shape=(count, node.shape[1]))
+    if node.kind in ("softmax", "relu", "step", "entrywise"):
+        parts = [rows(part, start, stop, count) for part in node.parts]
+        return hadamard(*parts) if node.kind == "entrywise" else of(node.kind, *parts, shape=(count, node.shape[1]))
     if start == 0 and stop == node.shape[0]:
         return node
+    if node.kind == "concatenate":
+        first = ZERO
+        for part in node.parts:
+            if first == start and first + part.shape[0] == stop:
+                return part
+            first += part.shape[0]
     return of("rows", node, data=(start, stop), shape=(count, node.shape[1]))
 
 

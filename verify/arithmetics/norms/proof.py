@@ -123,7 +123,7 @@ def derived(left: Any, right: Any, index: Index | None = None) -> Entry:
         search = Search(frozenset(symbol for symbol in target.free_symbols if symbol in known), through)
         found = search.of_expression(left)
         for item in found:
-            if item.complete and at_most(item.bound, target):
+            if item.complete and search.reaches(item.bound) and at_most(item.bound, target):
                 return Entry(left, right, index, item.bound, item.steps, True)
         last = last or (found[0] if found else None)
     bound, steps = (last.bound, last.steps) if last is not None else (left, ())

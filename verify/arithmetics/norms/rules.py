@@ -15,7 +15,7 @@ from verify.arithmetics.norms import nodes
 from verify.arithmetics.norms.quantities import (
     FROBENIUS, LARGEST, SPECTRAL, is_vector, largest_over, norm, sum_over,
 )  # fmt: skip
-from verify.arithmetics.norms.world import Node, world
+from verify.arithmetics.norms.world import Index, Node, world
 
 Candidate = tuple[str, Any]
 HALF = sympy.Rational(1, 2)
@@ -104,6 +104,10 @@ def _product(kind: str, node: Node) -> Iterator[Candidate]:
     factors = node.parts
     if kind == LARGEST:
         return
+    if factors[0].kind == "ones" and factors[0].shape[0] == 1 and factors[0].shape[1] != 1:
+        index = _unused(factors[0].shape[1], node)
+        row = nodes.rows(nodes.product(factors[1:]), index, index + 1, 1)
+        yield "sum over an index", sum_over(index, norm(kind, row))
     for pieces in [factors, *_with_known_piece(factors)]:
         spectral = [norm(SPECTRAL, piece) for piece in pieces]
         if kind == SPECTRAL:
@@ -115,6 +119,14 @@ def _product(kind: str, node: Node) -> Iterator[Candidate]:
             if bound not in seen:
                 seen.add(bound)
                 yield "product", bound
+
+
+def _unused(size: Any, node: Node) -> Index:
+    """An index that a node does not depend on."""
+    level = 0
+    while Index(size, level) in node.indices:
+        level += 1
+    return Index(size, level)
 
 
 def _with_known_piece(factors: tuple[Node, ...]) -> Iterator[list[Node]]:
@@ -390,6 +402,13 @@ def _linear(kind: str, A: Node, B: Node) -> Iterator[Candidate]:
     yield "difference of products", norm(kind, nodes.rebuilt(A, [inner], A.data))
 
 
+def _block(kind: str, A: Node, B: Node) -> Iterator[Candidate]:
+    """The same rows of A and B, or their entries in another shape."""
+    if A.data == B.data and (kind != SPECTRAL or A.kind == "rows" or is_vector(A)):
+        kind = FROBENIUS if A.kind == "reshape" and kind == SPECTRAL else kind
+        yield "block", norm(kind, nodes.minus(A.parts[0], B.parts[0]))
+
+
 def _over_an_index(kind: str, A: Node, B: Node) -> Iterator[Candidate]:
     index = A.data[0]
     other = nodes.at(B.parts[0], B.data[0], index)
@@ -424,8 +443,8 @@ DIFFERENCES: dict[str, Callable[..., Iterator[Candidate]]] = {
     "softmax": _inside("softmax is 1/2-Lipschitz", HALF),
     "relu": _inside("relu", 1, (FROBENIUS, LARGEST)),
     "diagonal": _linear,
-    "reshape": _linear,
-    "rows": _linear,
+    "reshape": _block,
+    "rows": _block,
     "stack": _over_an_index,
     "sum over": _over_an_index,
     "block diagonal": _over_an_index,
