@@ -86,15 +86,20 @@ def prove_bound(
 
 def _tell_apart(proof: BoundProof, oracle: Side, prepared: Mapping[str, Any], mutants: Mapping[str, Side]) -> None:
     left = entries_of(oracle(prepared))
+    right = [entry.right for entry in proof.entries]
     for name, mutant in mutants.items():
         try:
             pairs = _paired(left, entries_of(mutant(prepared)))
         except Exception as error:
             proof.mutants[name] = f"not comparable: {type(error).__name__}: {error}"
             continue
-        if all(derived(one, other, index).proved for one, other, index in pairs):
+        if [other for _, other, _ in pairs] == right:
+            proof.mutants[name] = "not comparable: the formula itself where sizes are symbols"
+        elif all(derived(one, other, index).proved for one, other, index in pairs):
             proof.proved, proof.reason = False, f"the wrong variant {name!r} is proved as well"
-        proof.mutants[name] = "proved as well" if proof.reason else "not proved"
+            proof.mutants[name] = "proved as well"
+        else:
+            proof.mutants[name] = "not proved"
 
 
 def _paired(

@@ -241,11 +241,11 @@ def _sum(kind: str, node: Node) -> Iterator[Candidate]:
     terms = nodes.terms_of(node)
     if kind == LARGEST:
         return
-    yield from _recognised(kind, node, terms)
     if len(terms) == 1:
         return
-    paired = list(_pairings(terms))
-    for pairs, rest in paired:
+    if len(terms) == 2:
+        yield from _recognised(kind, terms)
+    for pairs, rest in [_pairing(terms)]:
         single = [abs(c) * norm(kind, part) for c, part in rest]
         if not pairs:
             yield "triangle inequality", sympy.Add(*single)
@@ -260,8 +260,8 @@ def _sum(kind: str, node: Node) -> Iterator[Candidate]:
             yield "; ".join(names), sympy.Add(*(bound for _, bound in option), *single)
 
 
-def _pairings(terms: list[tuple[Any, Node]]) -> Iterator[tuple[list[tuple[Any, Node, Node]], list[tuple[Any, Node]]]]:
-    """Terms c A, -c B of like form as differences, the rest one by one; and all terms one by one."""
+def _pairing(terms: list[tuple[Any, Node]]) -> tuple[list[tuple[Any, Node, Node]], list[tuple[Any, Node]]]:
+    """Terms c A, -c B of like form as differences, and the rest."""
     rest, pairs = list(terms), []
     for c, A in terms:
         if (c, A) not in rest:
@@ -270,9 +270,7 @@ def _pairings(terms: list[tuple[Any, Node]]) -> Iterator[tuple[list[tuple[Any, N
         if partner is not None:
             pairs.append((c, A, partner[1]))
             rest = [item for item in rest if item[1] is not A and item[1] is not partner[1]]
-    if pairs:
-        yield pairs, rest
-    yield [], list(terms)
+    return pairs, rest
 
 
 def _alike(A: Node, B: Node) -> bool:
@@ -291,25 +289,20 @@ def _alike(A: Node, B: Node) -> bool:
     return True
 
 
-def _recognised(kind: str, node: Node, terms: list[tuple[Any, Node]]) -> Iterator[Candidate]:
-    """Known sums among the terms: diag(p) - p p^T, exp(A) - I."""
-    for c, A in terms:
-        rest = [item for item in terms if item[1] is not A]
-        for d, B in terms:
-            others = [item for item in rest if item[1] is not B]
-            tail = sympy.Add(*(abs(x) * norm(kind, part) for x, part in others))
-            if d != -c:
-                continue
-            if kind == SPECTRAL and A.kind == "diagonal" and is_softmax_column(A.parts[0]) and B.kind == "product":
-                p = A.parts[0]
-                if len(B.parts) == 2 and B.parts[0] is p and B.parts[1] is nodes.transposed(p):
-                    yield "covariance of a softmax row", abs(c) * HALF + tail
-            if A.kind == "exponential" and B.kind == "identity":
-                inner = A.parts[0]
-                if nodes.is_skew(inner):
-                    yield "exponential of a skew matrix", abs(c) * norm(kind, inner) + tail
-                elif kind == SPECTRAL:
-                    yield "exponential", abs(c) * (sympy.exp(norm(SPECTRAL, inner)) - 1) + tail
+def _recognised(kind: str, terms: list[tuple[Any, Node]]) -> Iterator[Candidate]:
+    """Known sums of two terms: multiples of diag(p) - p p^T and of exp(A) - I."""
+    for (c, A), (d, B) in (terms, terms[::-1]):
+        if d != -c:
+            return
+        if kind == SPECTRAL and A.kind == "diagonal" and is_softmax_column(A.parts[0]) and B.kind == "product":
+            p = A.parts[0]
+            if len(B.parts) == 2 and B.parts[0] is p and B.parts[1] is nodes.transposed(p):
+                yield "covariance of a softmax row", abs(c) * HALF
+        if A.kind == "exponential" and B.kind == "identity":
+            if nodes.is_skew(A.parts[0]):
+                yield "exponential of a skew matrix", abs(c) * norm(kind, A.parts[0])
+            elif kind == SPECTRAL:
+                yield "exponential", abs(c) * (sympy.exp(norm(SPECTRAL, A.parts[0])) - 1)
 
 
 def is_softmax_column(node: Node) -> bool:
@@ -415,10 +408,9 @@ def _over_an_index(kind: str, A: Node, B: Node) -> Iterator[Candidate]:
     if A.kind == "sum over":
         if A.data[1] != nodes.at(B.data[1], B.data[0], index):
             return
-        inner = nodes.over(index, nodes.scaled(A.data[1], nodes.minus(A.parts[0], other)))
+        yield "sum over an index", sum_over(index, abs(A.data[1]) * norm(kind, nodes.minus(A.parts[0], other)))
     else:
-        inner = nodes.rebuilt(A, [nodes.minus(A.parts[0], other)], A.data)
-    yield "triangle inequality", norm(kind, inner)
+        yield "blocks", norm(kind, nodes.rebuilt(A, [nodes.minus(A.parts[0], other)], A.data))
 
 
 def _transposes(kind: str, A: Node, B: Node) -> Iterator[Candidate]:
