@@ -10,15 +10,15 @@ from typing import Any
 import sympy
 
 from verify.arithmetics.norms import nodes
-from verify.arithmetics.norms.deciding import at_most, is_certain
-from verify.arithmetics.norms.polynomials import difference, expanded
+from verify.arithmetics.norms.deciding import at_most
+from verify.arithmetics.norms.polynomials import difference, expanded, has_no_negative_term
 from verify.arithmetics.norms.quantities import FROBENIUS, NORMS, largest_over, norm, sum_over
 from verify.arithmetics.norms.rules import candidates
 from verify.arithmetics.norms.world import Index, world
 from verify.vocabulary.errors import ArithmeticUnsupported
 
 #: Alternatives kept for one quantity, and combinations of them tried in one expression.
-KEPT, TRIED = 8, 64
+KEPT, TRIED = 4, 24
 #: Quantities that one derivation may look at.
 MOST = 4000
 
@@ -127,6 +127,8 @@ class Search:
             return self._largest_of(item, atom.payload)
         found = []
         for rule, bound in candidates(item):
+            if rule == "rank" and not self.through:
+                continue  # seldom of use, and it doubles the alternatives
             for inner in self.of_expression(bound):
                 step = Step(rule, item, bound)
                 found.append(Alternative(inner.bound, (step, *inner.steps), inner.complete))
@@ -228,7 +230,9 @@ class Search:
 
 def _scaled_to(value: Any, item: Any, target: Any) -> Any:
     """target / c where value = c item for a positive number c."""
-    ratio = sympy.cancel(value / item)
+    if not item.free_symbols <= value.free_symbols:
+        return None
+    ratio = value / item
     return target / ratio if ratio.is_number and ratio.is_positive else None
 
 
@@ -304,7 +308,7 @@ def _pruned(found: Iterable[Alternative]) -> list[Alternative]:
         key = frozenset(expanded(item.bound).items())
         if key not in distinct or (item.complete and not distinct[key].complete):
             distinct[key] = item
-    items = sorted(distinct.values(), key=lambda item: not item.complete)
+    items = sorted(distinct.values(), key=lambda item: not item.complete)[: 4 * KEPT]
     if any(item.complete for item in items):
         items = [item for item in items if item.complete]
     kept: list[Alternative] = []
@@ -316,6 +320,6 @@ def _pruned(found: Iterable[Alternative]) -> list[Alternative]:
 
 
 def _is_below(one: Any, other: Any) -> bool:
-    return is_certain(difference(other, one))
+    return has_no_negative_term(difference(other, one))
 
 
