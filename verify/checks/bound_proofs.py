@@ -22,7 +22,7 @@ from verify.arithmetics.norms.world import derivation
 from verify.checks.assumptions import float_satisfies
 from verify.checks.evaluation import UNDEFINED, as_balls, at_objects, one_of, raw_tensors
 from verify.checks.proofs import free_parameters, inputs_of, real_symbol, size_symbol, symbolic_operands
-from verify.checks.record import UPHELD, VIOLATED, Record, blank, scored
+from verify.checks.record import UPHELD, VIOLATED, Record, blank
 from verify.checks.settings import Settings
 from verify.inputs.generators import systematic
 from verify.vocabulary.claims import Claim
@@ -121,7 +121,7 @@ def _spot(claim: Claim, proof: BoundProof, raw: dict[str, Any], sizes: dict[str,
         gaps = values.number(entry.left, at) - one, values.number(entry.right, at) - other
         worst = max(worst, *(abs(gap) / scale for gap in gaps))
         above = max(above, (one - computed) / scale, (computed - other) / scale)
-    return Spot(sizes, worst, above)
+    return Spot(sizes, float(worst), float(above))
 
 
 def _rounding(claim: Claim, raw: dict[str, Any], left: np.ndarray, right: np.ndarray) -> float:
@@ -170,17 +170,14 @@ def proved_bound(claim: Claim, settings: Settings) -> Record:
     spots = spots_of(claim, proof, settings) if proof.proved else []
     problem = proof.reason if not proof.proved else _problem(spots)
     worst = max((max(spot.worst, spot.above) for spot in spots), default=np.inf) / AGREEMENT
-    # a variant that cannot be derived is told apart by having no derivation, which is no distance in numbers
-    mutants = {name: scored(np.inf) for name, result in proof.mutants.items() if result == "not proved"}
     return blank(
         claim,
         "proved",
         "norms",
         UPHELD if problem is None else VIOLATED,
         examples=len(spots),
-        satisfied=sum(max(spot.worst, spot.above) <= AGREEMENT for spot in spots),
+        satisfied=sum(bool(max(spot.worst, spot.above) <= AGREEMENT) for spot in spots),
         worst_residual=worst if np.isfinite(worst) else None,
-        mutants={} if problem else {name: {"residual": None, "killed": False} for name in ()} or {} if not mutants else {},
         message=problem or "",
         details=details_of(claim, proof, spots),
     )
@@ -205,17 +202,13 @@ def details_of(claim: Claim, proof: BoundProof, spots: list[Spot]) -> dict[str, 
         "entries": [_described(entry, proof) for entry in proof.entries],
         "rules": proof.rules,
         "closed forms": sorted(known.closed),
-        "hypotheses": sorted({str(item) for item in claim.hypotheses if _is_used(item, proof)}) + sorted(known.used),
+        "hypotheses": [*map(str, claim.hypotheses), *sorted(known.used)],
         "positive": [name for name, spec in free_parameters(claim).items() if isinstance(spec, Real) and spec.low > 0],
         "mutants": proof.mutants,
         "seconds": proof.seconds,
         "spots": len(spots),
         "worst": max((spot.worst for spot in spots), default=None),
     }
-
-
-def _is_used(item: Any, proof: BoundProof) -> bool:
-    return True
 
 
 def _described(entry: Entry, proof: BoundProof) -> dict[str, Any]:

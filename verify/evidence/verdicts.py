@@ -45,7 +45,7 @@ class Verdict:
 
 def grade_of(arithmetic: str) -> str:
     """The grade that evidence in an arithmetic has."""
-    return {"ball": "enclosed", "exact": "exact", "symbols": "all sizes"}.get(arithmetic, "sampled")
+    return {"ball": "enclosed", "exact": "exact", "symbols": "all sizes", "norms": "all sizes"}.get(arithmetic, "sampled")
 
 
 def judge_all(claims: Mapping[str, Claim], records: Iterable[Record]) -> dict[str, Verdict]:

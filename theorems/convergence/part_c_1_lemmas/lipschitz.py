@@ -48,7 +48,8 @@ def _moved(theta: Weights, theta_0: Weights) -> dict[str, Any]:
 LEMMA_7 = Claim(TWO_ENDS, "convergence.lemma-7", label="Lemma 7", name="Lipschitz bound of the attention weights",
     statement=r"""\|\beta_i^{t'}-\beta_i^t\|_2\le2\tau_0C_x^2d_s\big(\bar\lambda_Q\|W_K^{t'}-W_K^t\|_2+\bar\lambda_K
         \|W_Q^{t'}-W_Q^t\|_2\big)""",
-    relation=AtMost(), sizes={"d_s": (1, 4), "d": (1, 3), "d_m": (1, 3)}, proof=("convergence.lemma-7-edelman",),
+    relation=AtMost(), all_sizes=True, sizes={"d_s": (1, 4), "d": (1, 3), "d_m": (1, 3)},
+    proof=("convergence.lemma-7-edelman",),
     note=r"""Far from tight: the sharp constant of the softmax is 1/2 of the one used in the 1-norm, and the largest
         products of two tokens are half of $d_s C_x^2$ where they differ. The scalar tokens 1 and $1 - \sqrt2$ at equal
         weights reach $(2 + \sqrt2)/16 = 0.213$ of the bound. A quarter of the bound holds: $\|\mathrm{diag}(\beta) -
