@@ -58,8 +58,8 @@ def candidates(symbol: sympy.Symbol) -> list[Candidate]:
         node = atom.payload[0]
         found = list(_of_norm(atom.kind, node))
         return [(name, bound) for name, bound in found if symbol not in bound.free_symbols]
-    if atom.kind == "total" and atom.payload[0].kind == "absolute":
-        inner = atom.payload[0].parts[0]
+    if atom.kind == "total":  # of non-negative entries, or it would be no such quantity
+        inner = atom.payload[0].parts[0] if atom.payload[0].kind == "absolute" else atom.payload[0]
         return [("Cauchy-Schwarz", sympy.sqrt(inner.shape[0] * inner.shape[1]) * norm(FROBENIUS, inner))]
     return []
 
