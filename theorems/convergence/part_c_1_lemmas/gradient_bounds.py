@@ -71,7 +71,7 @@ LEMMA_12 = Claim(LOSS, "convergence.lemma-12", label="Lemma 12", name="upper bou
         \lambda_Od_sC_x^2\|f^t-y\|_2,\ \|\nabla_{W_K}\ell(\theta^\top)\|_F\le2 \rho\tau_0\bar\lambda_Q\bar\lambda_V\bar
         \lambda_Od_sC_x^2\|f^t-y\|_2,\ \|\nabla_{W_V}\ell(\theta^\top)\|_F\le\rho\bar\lambda_O\|f^t-y\|_2,\
         \|\nabla_{w_O}\ell(\theta^\top)\|_2\le\rho\bar\lambda_V\|f^t-y\|_2""",
-    relation=AtMost(ascent=False), proof=("convergence.eq-7-8", "convergence.eq-9-10"),
+    relation=AtMost(ascent=False), all_sizes=True, proof=("convergence.eq-7-8", "convergence.eq-9-10"),
     doubt=Doubt((r"\|\boldsymbol{w}_Q^t\|_2 \leq \bar{\lambda}_Q", r"\ell(\boldsymbol{\theta}^{\top})"),
         r"""The hypotheses on $W_Q$ and $w_O$ are extracted alike; Lemma 13 has $\|w_O^t\| \le \lambda_O$. $\theta^\top$
             stands for $\theta^t$ throughout."""),
@@ -116,7 +116,7 @@ EQ_7_8 = Claim(LOSS, "convergence.eq-7-8", label="Eqs. (7), (8)", name="loss gra
         =\tau_1\|\sum_n(f(X_n)-y_n)\sum_i\sigma_r(W_VX_n^\top\beta_{i,n})\|_2
         \le\tau_1\sum_n|(f(X_n)-y_n)|d_s^{3/2}\bar\lambda_VC_x
         \le\tau_1\sqrt{N\textstyle\sum_n|(f(X_n)-y_n)|^2}d_s^{3/2}\bar\lambda_VC_x=\rho\bar\lambda_V\|f-y\|_2""",
-    relation=AtMost(ascent=False), uses=("convergence.d1-gradients", "convergence.lemma-8"),
+    relation=AtMost(ascent=False), all_sizes=True, uses=("convergence.d1-gradients", "convergence.lemma-8"),
     doubt=Doubt(
         r"\sqrt{N\sum_{n=1}^{N} \left|\left(f(\boldsymbol{X}_{n})-y_{n}\right)\right|^{2} d_{s}^{3/2} "
         r"\bar{\lambda}_{O} C_{x}}",
@@ -133,7 +133,7 @@ EQ_9_10 = Claim(LOSS, "convergence.eq-9-10", label="Eqs. (9), (10)", name="loss 
         \le2\tau_0\tau_1\sqrt{N\textstyle \sum_n|(f(X_n)-y_n)|^2}\,d_s\bar \lambda_K\bar\lambda_V\bar\lambda_O(C_x
         \sqrt{d_s})^3 =2\rho\tau_0\bar\lambda_K\bar\lambda_V\bar\lambda_Od_sC_x^2\|f-y\|_2;\ \
         \|\nabla_{W_K}\ell(\theta)\|_F \le2\rho\tau_0\bar\lambda_Q\bar\lambda_V\bar\lambda_Od_sC_x^2\|f-y\|_2""",
-    relation=AtMost(ascent=False), uses=("convergence.d1-gradients", "convergence.gradient-wk"),
+    relation=AtMost(ascent=False), all_sizes=True, uses=("convergence.d1-gradients", "convergence.gradient-wk"),
     doubt=Doubt((
         r"\boldsymbol{W}_{k} \boldsymbol{X}_{n}^{\top}",
         r"\boldsymbol{w}_{O} \circ \boldsymbol{\sigma}_{r} \left( \boldsymbol{W}_{V} \boldsymbol{X}_{n}^{\top} "

@@ -112,7 +112,7 @@ EQ_16 = Claim(ONE_SAMPLE, "convergence.eq-16", label="Eq. (16)", name="change of
         +\bar\lambda_K\|W_Q^{t'}-W_Q^t\|_2)\big)
         \le\tau_1C_xd_s^{3/2}(1+\bar\lambda_V2\tau_0C_x^2d_s(\bar\lambda_Q+\bar\lambda_K))\|\theta^{t'}-\theta^t\|_2
         =\tau_1C_xd_s^{3/2}(1+\bar\lambda_Vz)\|\theta^{t'}-\theta^t\|_2""",
-    relation=AtMost(ascent=False),
+    relation=AtMost(ascent=False), all_sizes=True,
     note="The left side comes from differentiation; both inequalities are decided.",
 )  # fmt: skip
 
@@ -151,7 +151,8 @@ EQ_17_18 = Claim(ONE_SAMPLE, "convergence.eq-17-18", label="Eqs. (17), (18)",
         -w_O^t\circ\sigma_r(W_V^tX_n^\top\beta_{i,n}^t)\|_2\big],\quad \|\beta_{i,n}^{t'}-\beta_{i,n}^t\|_2
         \le2\tau_0C_x^2d_s(\bar\lambda_Q\|W_K^{t'}-W_K^t\|_2 +\bar\lambda_K\|W_Q^{t'}-W_Q^t\|_2) \le
         z\|\theta^{t'}-\theta^t\|_2""",
-    name="change of the value gradient, split", relation=AtMost(ascent=False), uses=("convergence.lemma-7",),
+    name="change of the value gradient, split", relation=AtMost(ascent=False), all_sizes=True,
+    uses=("convergence.lemma-7",),
     doubt=Doubt((
         r"\boldsymbol{w}_{O}^{t'} \circ \boldsymbol{\sigma}_{r} \left( \boldsymbol{W}_{V}^{t'} "
         r"\boldsymbol{X}_{n}^{\top} \boldsymbol{\beta}_{i,n}^{t'} \right) \right) \boldsymbol{\beta}_{i,n}^{t'} "
@@ -254,7 +255,8 @@ EQ_19_FIXED = Claim(ONE_SAMPLE, "convergence.eq-19-fixed-pattern", label="Eq. (1
     statement=r"""\text{If no pre-activation differs in sign,
         }\|w_O^{t'}\circ\dot\sigma_r(W_V^{t'}X_n^\top\beta_{i,n}^{t'})-w_O^t
         \circ\dot\sigma_r(W_V^tX_n^\top\beta_{i,n}^t)\|_2\le\|w_O^{t'}-w_O^t\|_2""",
-    name="change of the gated output weights, fixed pattern", assumptions=[SAME_PATTERN], relation=AtMost(ascent=False),
+    name="change of the gated output weights, fixed pattern", assumptions=[SAME_PATTERN], relation=AtMost(ascent=False), all_sizes=True,
+    
     corrects="convergence.eq-19", of_project=True,
     note="Then both gates are the same 0/1 vector, which shortens no less than the identity.",
 )  # fmt: skip
@@ -312,7 +314,7 @@ EQ_20_FIXED = Claim(ONE_SAMPLE, "convergence.eq-20-fixed-pattern", label="Eq. (2
         \le\tau_1C_xd_s^{3/2}[\bar\lambda_Oz+1]\|\theta^{t'}-\theta^t\|_2,\quad
         z=2\tau_0C_x^2d_s(\bar\lambda_Q+\bar\lambda_K)""",
     name="Lipschitz bound of the value gradient, fixed pattern", assumptions=[SAME_PATTERN],
-    relation=AtMost(ascent=False), sizes={**ONE_SAMPLE.sizes, "d_s": (2, 3)},
+    relation=AtMost(ascent=False), all_sizes=True, sizes={**ONE_SAMPLE.sizes, "d_s": (2, 3)},
     uses=("convergence.eq-17-18", "convergence.eq-19-fixed-pattern"), corrects="convergence.eq-20", of_project=True,
 )  # fmt: skip
 

@@ -42,7 +42,7 @@ U_AND_H = Claim(ONE_SAMPLE, "convergence.lemma-14-u-h", label="Proof of Lemma 14
     statement=r"""\|U_{i,n}^{t'}\|_2 \le\|W_K^{t'}\|_2\|X_n\|_2^2\| \mathrm{diag}(\beta_{i,n}^{t'})-
         \beta_{i,n}^{t'}\beta_{i,n}^{t'}\|_2\le2 \bar\lambda_Kd_sC_x^2,\qquad
         \|h_{i,n}^t\|_2\le\|W_V^t\|_2\|w_O^t\|_2\le\bar\lambda_V\bar\lambda_O""",
-    name="factors of the query gradient", relation=AtMost(ascent=False), uses=("convergence.lemma-8",),
+    name="factors of the query gradient", relation=AtMost(ascent=False), all_sizes=True, uses=("convergence.lemma-8",),
     doubt=Doubt((
         r"\boldsymbol{h}_{i,n}^{t} &= \boldsymbol{W}_{V}^{t^{\top}} \left( \boldsymbol{w}_{O}^{t} \circ "
         r"\boldsymbol{\sigma}_{r} \left(",
@@ -150,7 +150,8 @@ H_OF_FIXED_PATTERN = Claim(CONVERGENCE, "convergence.lemma-14-h-diff-fixed-patte
     label="Bound on the h difference while no ReLU differs in state", name="change of the gated values, fixed pattern",
     statement=r"""\text{If no pre-activation differs in sign,
         }\|h_i^{t'}-h_i^t\|_2\le(\bar\lambda_V+\bar\lambda_O)\|\theta^{t'}- \theta^t\|_2""",
-    assumptions=[NORMS, SAME_SIGNS], relation=AtMost(), sizes=ONE_SAMPLE.sizes, corrects="convergence.lemma-14-h-diff",
+    assumptions=[NORMS, SAME_SIGNS], relation=AtMost(), all_sizes=True,
+    sizes=ONE_SAMPLE.sizes, corrects="convergence.lemma-14-h-diff",
     of_project=True,
 )  # fmt: skip
 H_OF_FIXED_PATTERN.domain("close pairs", close_pairs)

@@ -100,7 +100,8 @@ LEMMA_7.mutant("C_x in place of its square", power=1)
 LEMMA_9 = Claim(SUMMED, "convergence.lemma-9", label="Lemma 9", name="Lipschitz bound of the last hidden layer",
     statement=r"""\|F_{pre}^{t'}-F_{pre}^t\|_F\le\rho \Big(\|W_V^{t'}-W_V^t\|_2+\bar\lambda_V2
         \tau_0C_x^2d_s(\bar\lambda_Q \|W_K^{t'}-W_K^t\|_2+\bar\lambda_K\|W_Q^{t'}-W_Q^t\|_2)\Big)""",
-    relation=AtMost(), proof=("convergence.lemma-9-split", "convergence.lemma-8", "convergence.lemma-7"),
+    relation=AtMost(), all_sizes=True,
+    proof=("convergence.lemma-9-split", "convergence.lemma-8", "convergence.lemma-7"),
     note="""Checked for the sum over tokens and for the average of Eq. (1.2) side by side. Nearly attained by the sum,
         where one token carries the norm and all others attend to it.""",
 )  # fmt: skip
@@ -144,7 +145,7 @@ SPLIT = Claim(CONVERGENCE, "convergence.lemma-9-split", label="Proof of Lemma 9,
     statement=r"""\le\tau_1\sum_{i=1}^{d_s} \Big(\|(W_V^{t'}-W_V^t)X^\top \beta_i^{t'}\|_2+\|W_V^tX(\beta_i^{t'}-
         \beta_i^t)\|_2\Big)""",
     name="change of the hidden layer, split", assumptions=["X in R^{d_s x d}, beta_i in R^{d_s}, W_V in R^{d_m x d}"],
-    relation=AtMost(), sizes={"d_s": (1, 3), "d": (1, 3), "d_m": (1, 3)},
+    relation=AtMost(), all_sizes=True, sizes={"d_s": (1, 3), "d": (1, 3), "d_m": (1, 3)},
     doubt=Doubt(
         r"\left\| \boldsymbol{W}_{V}^{t} \boldsymbol{X} (\boldsymbol{\beta}_{i}^{t'}-\boldsymbol{\beta}_{i}^{t}) "
         r"\right\|_{2}",
@@ -199,7 +200,7 @@ SPLIT.mutant("beta_i^t in both terms", start=True)
 
 LEMMA_10 = Claim(SUMMED, "convergence.lemma-10", label="Lemma 10", name="Lipschitz bound of the network output",
     statement=r"\|f^{t'}-f^t\|_2\le\rho\bar\lambda_V\|w_O^{t'}-w_O^t\|_2+\bar\lambda_O\|F_{pre}^{t'}-F_{pre}^t\|_F",
-    relation=AtMost(), proof=("convergence.lemma-10-fnorm",),
+    relation=AtMost(), all_sizes=True, proof=("convergence.lemma-10-fnorm",),
     doubt=Doubt(r"\max(\|\boldsymbol{w}_Q^t\|_2, \|\boldsymbol{w}_Q^{t'}\|_2) \leq \bar{\lambda}_O",
         r"$w_Q$ stands for $w_O$, whose bound $\lambda_O$ is."),
     note="""Checked for the sum over tokens and for the average of Eq. (1.2) side by side, $F_{pre}$ and $f$ taken
@@ -241,7 +242,8 @@ FROBENIUS = Claim(CONVERGENCE, "convergence.lemma-10-fnorm", label="Proof of Lem
     statement=r"""\|F_{pre}^{t'}\|_2\le\|F_{pre}^{t'}\|_F =\Big\|\Big[\tau_1\sum_i \sigma_r(W_V^{t'}X_1^\top
         \beta_{i,1}^{t'}),\dots,\tau_1\sum_i \sigma_r(W_V^{t'}X_N^\top \beta_{i,N}^{t'})\Big]\Big\|_F \le\tau_1\sqrt
         Nd_s^{3/2}C_x\|W_V^{t'}\|_2=\rho\|W_V^{t'}\|_2""",
-    name="Frobenius norm of the hidden layer", assumptions=[ASSUMPTION_1, SUM], relation=AtMost(), sizes=SIZES,
+    name="Frobenius norm of the hidden layer", assumptions=[ASSUMPTION_1, SUM], relation=AtMost(), all_sizes=True,
+    sizes=SIZES,
 )  # fmt: skip
 FROBENIUS.domain("all pre-activations zero", zero_pre_activations)
 FROBENIUS.domain("dominating token", dominating_token)
