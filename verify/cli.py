@@ -19,6 +19,7 @@ from verify.gate.command import add_gate_commands
 from verify.vocabulary.claims import PROVABLE, VERDICTS, Claim
 from verify.vocabulary.errors import InputError, RegistryError
 from verify.vocabulary.registry import Registry, load
+from verify.vocabulary.relations import AtMost
 
 if TYPE_CHECKING:
     from verify.evidence.store import Rejected
@@ -83,7 +84,9 @@ def _parser() -> argparse.ArgumentParser:
     soaking.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="worker processes (default: all cores)")
     soaking.set_defaults(command=_soak)
 
-    proving = commands.add_parser("prove", help="prove an identity for all sizes, or say what stops the proof")
+    proving = commands.add_parser(
+        "prove", help="prove an identity or a bound for all sizes, or say what stops the proof"
+    )
     proving.add_argument("claims", metavar="ID|GLOB", help="one claim in full, or a line for each that matches")
     proving.set_defaults(command=_prove)
 
@@ -301,22 +304,32 @@ def _seeds(text: str) -> range:
 
 
 def _prove(options: argparse.Namespace) -> int:
+    from verify.checks.bound_proofs import proved_bound
     from verify.checks.fixed_sizes import proved_at_sizes
-    from verify.checks.proofs import proved
-    from verify.checks.record import UPHELD
+    from verify.checks.proofs import proved as proved_identity
+    from verify.checks.record import UPHELD, Record
     from verify.checks.settings import Settings
     from verify.report.proofs import headline, proof_text, text_at_sizes
+
+    def proved(claim: Claim, settings: Settings) -> Record:
+        return (proved_bound if isinstance(claim.relation, AtMost) else proved_identity)(claim, settings)
 
     registry = load(options.package)
     if options.claims in registry:
         claim = registry[options.claims]
+        if claim.relation.kind not in PROVABLE:
+            raise InputError("claims", f"a claim of kind {' or '.join(PROVABLE)}", f"{claim.id}, {claim.relation.kind}")
         record = proved(claim, Settings())
         print(proof_text(claim, record))
         if claim.proved_at_sizes:
             record = proved_at_sizes(claim, Settings())
             print(f"\n{text_at_sizes(record)}")
         return 0 if record.outcome == UPHELD else 1
-    chosen = [claim for claim in registry.matching(options.claims) if claim.relation.kind in PROVABLE]
+    # of bounds those that are marked: what is said of all sizes has to be proved, and most others have no derivation yet
+    chosen = [
+        claim for claim in registry.matching(options.claims)
+        if claim.relation.kind in PROVABLE and (claim.all_sizes or not isinstance(claim.relation, AtMost))
+    ]  # fmt: skip
     if not chosen:
         raise InputError("claims", f"a claim of kind {' or '.join(PROVABLE)}", repr(options.claims))
     number, seconds = 0, 0.0

@@ -30,7 +30,13 @@ ENGINE = Path(__file__).parents[1]
 DECIDING = ("vocabulary", "arithmetics", "matrix", "oracles", "inputs", "checks", "evidence/runner.py")
 #: The parts of it that only proofs run through, by the attribute of the claims that have them.
 PROVING = {
-    "all_sizes": ("arithmetics/symbols", "checks/proofs.py"),
+    "all_sizes": (
+        "arithmetics/symbols",
+        "arithmetics/norms",
+        "arithmetics/closed_forms.py",
+        "checks/proofs.py",
+        "checks/bound_proofs.py",
+    ),
     "proved_at_sizes": ("arithmetics/polynomials.py", "checks/fixed_sizes.py"),
 }
 
@@ -218,7 +224,9 @@ def _bound_by(node: ast.stmt) -> set[str]:
 def _acted_on_by(node: ast.stmt) -> set[str]:
     """Names whose values a statement changes without binding them: `a.mutant(...)`, `f(a)`, `a[0] = ...`, decorators."""
     if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
-        return {base for item in node.decorator_list if (base := _base(item))} - {node.name}
+        given = [item for call in node.decorator_list if isinstance(call, ast.Call) for item in call.args]
+        named = {item.id for item in given if isinstance(item, ast.Name)}
+        return named | {base for item in node.decorator_list if (base := _base(item))} - {node.name}
     if isinstance(node, ast.Expr):
         arguments = (
             [*node.value.args, *(item.value for item in node.value.keywords)]

@@ -45,7 +45,9 @@ class Verdict:
 
 def grade_of(arithmetic: str) -> str:
     """The grade that evidence in an arithmetic has."""
-    known = {"ball": "enclosed", "exact": "exact", "polynomials": "some sizes", "symbols": "all sizes"}
+    known = {
+        "ball": "enclosed", "exact": "exact", "polynomials": "some sizes", "symbols": "all sizes", "norms": "all sizes",
+    }  # fmt: skip
     return known.get(arithmetic, "sampled")
 
 

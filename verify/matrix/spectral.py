@@ -185,6 +185,7 @@ def _root_of_nonnegative(value: flint.arb) -> flint.arb:
     return clipped.upper().sqrt().union(clipped.lower().nonnegative_part().sqrt())
 
 
+@primitive
 def spectral_norm(A: Any) -> Any:
     """The largest singular value of A (m, n), a scalar; 0 for an empty matrix."""
     values = singular_values(A)

@@ -92,7 +92,7 @@ class Content:
     def for_all_sizes(self, records: list[Record]) -> dict[str, Any] | None:
         """The proof for all sizes, if there is one: its headline, and the formulas typeset."""
         record = next((record for record in records if record.check == "proved"), None)
-        if record is None or "terms" not in record.details:
+        if record is None or not {"terms", "entries"} & record.details.keys():
             return None
         formulas = {
             title: self.typesetter.display(record.details[name])

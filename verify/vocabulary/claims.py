@@ -26,7 +26,7 @@ from typing import Any, TypeVar
 from verify.vocabulary.errors import RegistryError
 from verify.vocabulary.hypotheses import Hypothesis
 from verify.vocabulary.judgements import Doubt, Reading, unwrapped
-from verify.vocabulary.relations import Equal, HasStructure, Relation
+from verify.vocabulary.relations import AtMost, Equal, HasStructure, Relation
 from verify.vocabulary.shapes import Spec, checked, parameter_names, parameter_specs, plain, trusted_arguments
 from verify.vocabulary.variants import Variant
 
@@ -46,8 +46,8 @@ def _declared(function: Any, declare: Callable[[Any], None]) -> Any:
 #: Verdicts, from best to worst known.
 VERDICTS = ("holds", "reading", "empirical", "gap", "refuted", "open")
 
-#: Kinds of relation whose claims can be proved for all sizes: identities, and defects that vanish.
-PROVABLE = (Equal.kind, HasStructure.kind)
+#: Kinds of relation whose claims can be proved for all sizes: identities, defects that vanish, bounds.
+PROVABLE = (Equal.kind, HasStructure.kind, AtMost.kind)
 
 
 @dataclass(frozen=True)
@@ -185,7 +185,8 @@ class Claim:
     doubt: glyphs that the extracted text may have damaged, and the form taken.
     missing: for a gap, the hypothesis that is nowhere in force and that the claim presupposes; `presumes` names the
         refuted claim without it.
-    all_sizes: proved for all sizes; a run in which both sides no longer reduce to the same normal form fails.
+    all_sizes: proved for all sizes; a run in which both sides no longer reduce to the same normal form, or in which a
+        bound no longer has a derivation, fails.
     at_sizes: proved at these sizes, ``{"L": 2, "d_V": 3}``, the entries of the inputs being indeterminates; True stands for the
         smallest sizes that tell all of them apart.  A run in which that fails, or is not finished in time, fails.
     hypotheses: what assumptions say of single inputs, or those with `zero` themselves, besides those of the setting, for the
