@@ -150,9 +150,9 @@ COR_1_REMARK = Claim(CONVERGENCE, "convergence.cor-1-remark", label="Remark afte
     name="rank-one least squares", relation=Equal(), at_sizes=True, sizes={"N": (2, 4)}, exact=True, expects="gap",
     presumes=("convergence.cor-1-remark-any-input",), correction="convergence.cor-1-remark-nonzero",
     missing=r"$X \ne 0$",
-    note=r"""$|X|^2 \min_w |X w - y|^2 = \det([X, y]^\top [X, y])$, which vanishes exactly where $[X, y]$ has rank at
-        most one. Of $X = 0$, which the sentence does not exclude, $X X^\top$ has rank zero; the second sentence holds
-        there too.""",
+    note=r"""$|X|^2 \min_w |X w - y|^2 = \det([X, y]^\top [X, y])$, which for $X \ne 0$ vanishes exactly where $[X, y]$
+        has rank one. For $X = 0$ both sentences fail: $X X^\top$ has rank zero, and with $y = 0$ so has $[X, y]$, while
+        every $w$ is a solution.""",
 )  # fmt: skip
 
 

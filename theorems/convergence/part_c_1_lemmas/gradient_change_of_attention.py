@@ -265,7 +265,7 @@ _STATEMENT = (
 _CORRECTED = (
     r"\text{{If no pre-activation differs in sign, }}\|\nabla_{{W_{weight}}}f(X_n;\theta^{{t'}})-\nabla_{{W_{weight}}}f("
     r"X_n;\theta^t)\|_F\le\tau_0\tau_1C_x^3d_s^{{5/2}}\{{2\bar\lambda_{other}[\bar\lambda_V+\bar\lambda_O]+\bar\lambda_V"
-    r"\bar\lambda_O[1+3\bar\lambda_{other}z]\}}\|\theta^{{t'}}-\theta^t\|_2"
+    r"\bar\lambda_O[1+3\bar\lambda_{other}z]\}}\|\theta^{{t'}}-\theta^t\|_2,\ z=2\tau_0C_x^2d_s(\bar\lambda_Q+\bar\lambda_K)"
 )
 
 EQ_23 = Claim(TWO_TOKENS, "convergence.eq-23", label="Eq. (23)", name="Lipschitz bound of the query gradient",
