@@ -131,9 +131,8 @@ def flatness_of_concatenation(A: First, B: Second) -> Any:
 
 
 EQ_6_BLOCKS.oracle(lambda A, B: least(flatness(A), flatness(B)))
-EQ_6_BLOCKS.counterexample(
-    "two columns at an angle of 45 degrees; kappa([A B]) = (3 + sqrt(5)) / 2", A=[[1], [0]], B=[[1], [1]]
-)
+EQ_6_BLOCKS.counterexample("two columns at an angle of 45 degrees; kappa([A B]) = (3 + sqrt(5)) / 2", A=[[1], [0]],
+    B=[[1], [1]])  # fmt: skip
 EQ_6_BLOCKS.counterexample("parallel columns, kappa([A B]) infinite", A=[[1], [0]], B=[[1], [0]])
 EQ_6_BLOCKS.mutant("B alone", lambda B: flatness(B))
 EQ_6_BLOCKS.mutant("B doubled", lambda A, B: flatness(concatenate([A, B * 2], axis=1)))
