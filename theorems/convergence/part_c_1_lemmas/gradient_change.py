@@ -274,7 +274,6 @@ def gate_change_of_fixed_pattern(X: Tokens, theta: Theta, theta_0: Theta, tau_0:
     return stacked([q.changes(q.gated())])
 
 
-
 EQ_19_FIXED.mutant("change of the pre-activations instead",
     'q.moved("w_O") -> _lines_19(q)[i] - q.moved("w_O")')  # fmt: skip
 EQ_19_FIXED.mutant("change of W_V instead", '"w_O" -> "W_V"')

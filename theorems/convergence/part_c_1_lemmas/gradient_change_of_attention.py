@@ -34,6 +34,7 @@ class Factors(Pair):
 
     def product_change(self, with_tokens: bool) -> Any:
         """||sum_i U'_i h'_i X^(i,:) - sum_i U_i h_i X^(i,:)||_F, or the same without the tokens."""
+
         def moved(i: int) -> Any:
             change = self.U[0][i] @ self.h[0][i] - self.U[1][i] @ self.h[1][i]
             return change @ self.X[i : i + 1] if with_tokens else change
@@ -45,8 +46,10 @@ class Factors(Pair):
         (U, U_0), (h, h_0) = self.U, self.h
         return summed(
             self.X.shape[0],
-            lambda i: spectral_norm(U[i]) * frobenius_norm(h[i] - h_0[i]) * with_h
-            + frobenius_norm(h_0[i]) * spectral_norm(U[i] - U_0[i]) * with_U,
+            lambda i: (
+                spectral_norm(U[i]) * frobenius_norm(h[i] - h_0[i]) * with_h
+                + frobenius_norm(h_0[i]) * spectral_norm(U[i] - U_0[i]) * with_U
+            ),
         )
 
 
