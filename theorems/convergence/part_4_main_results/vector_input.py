@@ -208,7 +208,7 @@ NONZERO = Claim(CONVERGENCE, "convergence.cor-1-remark-nonzero", label="Remark a
     statement=r"""0\ne X\in\mathbb R^{N\times1}\Rightarrow\mathrm{rank}\,XX^\top=1,\
         \min_w\|Xw-y\|_2^2=\|y\|_2^2-\frac{(X^\top y)^2}{\|X\|_2^2}\text{, which is positive unless }[X,y]\text{ has rank one}""",
     name="rank-one least squares, corrected", assumptions=COR_1_REMARK.assumptions, relation=Equal(), exact=True,
-    sizes=COR_1_REMARK.sizes, corrects="convergence.cor-1-remark", of_project=True,
+    sizes=COR_1_REMARK.sizes, at_sizes=True, corrects="convergence.cor-1-remark", of_project=True,
 )  # fmt: skip
 NONZERO.formula(gram_determinant)
 NONZERO.oracle(least_squares)
