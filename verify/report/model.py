@@ -157,7 +157,7 @@ class Report:
         quick = frozenset(record.claim for record in self.records if record.effort == "quick")
         if quick:
             found.append(
-                Shortfall(f"{counted(len(quick), 'claim')} checked with effort quick only in part or whole.", quick)
+                Shortfall(f"{counted(len(quick), 'claim has', 'claims have')} checks of effort quick.", quick)
             )
         in_floats = frozenset(record.claim for record in self.records if record.arithmetic.startswith("float"))
         elsewhere = frozenset(record.claim for record in self.records if record.device != "cpu")
