@@ -156,9 +156,7 @@ class Report:
             found.append(Shortfall(f"{number} {lines} rejected (first: {where}).", everything))
         quick = frozenset(record.claim for record in self.records if record.effort == "quick")
         if quick:
-            found.append(
-                Shortfall(f"{counted(len(quick), 'claim has', 'claims have')} checks of effort quick.", quick)
-            )
+            found.append(Shortfall(f"{counted(len(quick), 'claim has', 'claims have')} checks of effort quick.", quick))
         in_floats = frozenset(record.claim for record in self.records if record.arithmetic.startswith("float"))
         elsewhere = frozenset(record.claim for record in self.records if record.device != "cpu")
         on_cpu = in_floats - elsewhere
