@@ -86,7 +86,7 @@ def test_a_loop_over_rows_is_no_proof() -> None:
     def bound(A: Left) -> Any:
         return sum(frobenius_norm(A[i : i + 1]) for i in range(A.shape[0]))
 
-    claim.oracle(lambda A: frobenius_norm(A))
+    claim.oracle(frobenius_norm)
     assert "cannot be interpreted as an integer" in check_of(claim).message
 
     other = toy("family", AtMost(), all_sizes=True)
@@ -95,7 +95,7 @@ def test_a_loop_over_rows_is_no_proof() -> None:
     def larger(A: Left) -> Any:
         return sum(each(A.shape[0], lambda i: frobenius_norm(A[i : i + 1])))
 
-    other.oracle(lambda A: frobenius_norm(A))
+    other.oracle(frobenius_norm)
     assert "a loop over a family" in check_of(other).message
 
 
@@ -116,7 +116,7 @@ def test_a_sum_over_an_index_counts_its_terms() -> None:
         return frobenius_norm(A) * A.shape[0]
 
     rows.oracle(lambda A: frobenius_norm(summed(A.shape[0], lambda i: A[i : i + 1])))
-    rows.mutant("one term", lambda A: frobenius_norm(A))
+    rows.mutant("one term", frobenius_norm)
     assert check_of(rows).outcome == UPHELD
 
 

@@ -19,8 +19,23 @@ from verify.arithmetics.norms.quantities import FROBENIUS, LARGEST, SPECTRAL, no
 from verify.arithmetics.norms.rules import STATEMENTS, candidates
 from verify.arithmetics.norms.world import World, derivation, world
 from verify.matrix import (
-    absolute, concatenate, diag, each, expm, eye, hadamard, kron, ones, relu, softmax, spectral_norm, stack_rows, step, summed,
-    total, vec_r,
+    absolute,
+    concatenate,
+    diag,
+    each,
+    expm,
+    eye,
+    hadamard,
+    kron,
+    ones,
+    relu,
+    softmax,
+    spectral_norm,
+    stack_rows,
+    step,
+    summed,
+    total,
+    vec_r,
 )  # fmt: skip
 
 SIZES = {"m": 3, "n": 4, "N": 2}
