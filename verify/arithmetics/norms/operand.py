@@ -80,6 +80,8 @@ class Bounded(Formal):
         other = lifted(other)
         if self.flat or other.flat:
             raise ArithmeticUnsupported("a product with a vector of one dimension has no norm")
+        if self.node.shape[1] != other.node.shape[0]:
+            raise InputError("the product", f"{self.node.shape[1]} rows", str(other.node.shape[0]))
         return Bounded(nodes.product([self.node, other.node]))
 
     def __rmatmul__(self, other: Any) -> Bounded:

@@ -245,7 +245,7 @@ def _of_same_signs(node: Any) -> Any:
     """The node whose entries have, by assumption, the signs of those of the given one; itself where there is none."""
     for one, other in world().same_signs:
         free = sorted(other.indices, key=str)
-        for value in (*free, *sorted(node.indices, key=str)):
+        for value in (*free, *sorted(node.indices, key=str)) if free else (None,):
             at = nodes.at(other, free[0], value) if free else other
             if at is node:
                 world().used.add("no ReLU differs in state")

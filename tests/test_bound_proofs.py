@@ -1,0 +1,255 @@
+"""The check `proved` of bounds: what it upholds, and that no refuted, unsupported or undeclared bound passes it."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import pytest
+import sympy
+
+from tests.claims_that_fail import toy
+from verify.arithmetics.norms import rules
+from verify.checks import checks_of
+from verify.checks.bound_proofs import prove_bound_claim, proved_bound
+from verify.checks.record import UPHELD, VIOLATED, Record
+from verify.checks.settings import EFFORTS, Settings
+from verify.cli import main
+from verify.matrix import each, expm, eye, frobenius_norm, rational, relu, softmax, spectral_norm, sqrt, step, summed
+from verify.oracles import closed_form, closed_forms, jacobian
+from verify.report.proofs import headline, proof_text
+from verify.vocabulary import Assumption, AtMost, Claim, Equal, Shape, load
+from verify.vocabulary.hypotheses import skew
+
+Left = Annotated[Any, Shape("m", "n")]
+Right = Annotated[Any, Shape("n", "m")]
+Square = Annotated[Any, Shape("n", "n")]
+
+REGISTRY = load()
+MARKED = sorted(c.id for c in REGISTRY.values() if c.all_sizes and isinstance(c.relation, AtMost))
+
+
+def product_bound(factor: Any = 1, **options: Any) -> Claim:
+    """||A B||_F <= factor ||A||_2 ||B||_F."""
+    claim = toy("product-bound", AtMost(), all_sizes=True, **options)
+
+    @claim.formula
+    def bound(A: Left, B: Right) -> Any:
+        return spectral_norm(A) * frobenius_norm(B) * factor
+
+    claim.oracle(lambda A, B: frobenius_norm(A @ B))
+    claim.mutant("smaller", lambda value: value * rational(1, 2))
+    return claim
+
+
+def check_of(claim: Claim, seed: int = 0) -> Record:
+    settings = Settings(EFFORTS["quick"], seed=seed)
+    (check,) = [check for check in checks_of(claim, settings) if check.name == "proved"]
+    return check.run(claim, settings)
+
+
+def test_a_bound_is_proved_and_has_the_highest_grade() -> None:
+    record = check_of(product_bound())
+    assert record.outcome == UPHELD, record.message
+    assert record.arithmetic == "norms"
+    assert record.details["rules"] == ["product"]
+    assert record.details["mutants"] == {"smaller": "not proved"}
+    (entry,) = record.details["entries"]
+    assert entry["left"] == "||A B||_F" and entry["slack"] == "1"
+    assert headline(record).startswith("proved for all inputs and sizes")
+    assert "||A B||_F\n      <= ||A||_2*||B||_F    (product)" in proof_text(product_bound(), record)
+
+
+@pytest.mark.parametrize("seed", [1, 7])
+def test_other_seeds_uphold_it_too(seed: int) -> None:
+    assert check_of(product_bound(), seed).outcome == UPHELD
+
+
+def test_slack_is_measured() -> None:
+    record = check_of(product_bound(factor=3))
+    assert record.outcome == VIOLATED  # its mutant is true
+    assert record.details["mutants"] == {"smaller": "proved as well"}
+    assert record.details["entries"][0]["slack"] == "3"
+
+
+def test_a_false_bound_is_not_proved_and_says_what_it_comes_to() -> None:
+    record = check_of(product_bound(factor=rational(9, 10)))
+    assert record.outcome == VIOLATED
+    assert record.message == "1 of 1 inequalities are not derived"
+    assert "not proved" in headline(record)
+    assert record.details["entries"][0]["bound"] == "||A||_2*||B||_F"
+
+
+def test_a_loop_over_rows_is_no_proof() -> None:
+    claim = toy("rows", AtMost(), all_sizes=True)
+
+    @claim.formula
+    def bound(A: Left) -> Any:
+        return sum(frobenius_norm(A[i : i + 1]) for i in range(A.shape[0]))
+
+    claim.oracle(frobenius_norm)
+    assert "cannot be interpreted as an integer" in check_of(claim).message
+
+    other = toy("family", AtMost(), all_sizes=True)
+
+    @other.formula
+    def larger(A: Left) -> Any:
+        return sum(each(A.shape[0], lambda i: frobenius_norm(A[i : i + 1])))
+
+    other.oracle(frobenius_norm)
+    assert "a loop over a family" in check_of(other).message
+
+
+def test_a_sum_over_an_index_counts_its_terms() -> None:
+    claim = toy("sum", AtMost(), all_sizes=True)
+
+    @claim.formula
+    def bound(A: Left) -> Any:
+        return frobenius_norm(A) * A.shape[0]
+
+    claim.oracle(lambda A: frobenius_norm(summed(A.shape[0], lambda i: softmax(A) @ A.T @ A)) / sqrt(A.shape[0]))
+    assert check_of(claim).outcome == VIOLATED  # it is cubic
+    claim.mutants.clear()
+    rows = toy("rows-summed", AtMost(), all_sizes=True)
+
+    @rows.formula
+    def rows_bound(A: Left) -> Any:
+        return frobenius_norm(A) * A.shape[0]
+
+    rows.oracle(lambda A: frobenius_norm(summed(A.shape[0], lambda i: A[i : i + 1])))
+    rows.mutant("one term", frobenius_norm)
+    assert check_of(rows).outcome == UPHELD
+
+
+def test_a_hypothesis_is_used_only_where_it_is_declared() -> None:
+    def orthogonal(**options: Any) -> Claim:
+        claim = toy("rotation", AtMost(), all_sizes=True, **options)
+
+        @claim.formula
+        def distance(S: Square) -> Any:
+            return spectral_norm(S)
+
+        @claim.inputs
+        def skew_part(G: Square) -> Any:
+            return {"S": G - G.T}
+
+        claim.oracle(lambda S: spectral_norm(expm(S) - eye(S.shape[0])))
+        claim.mutant("half", lambda value: value / 2)
+        return claim
+
+    assert check_of(orthogonal()).outcome == VIOLATED
+    stated = orthogonal(assumptions=["S is skew"], hypotheses=(skew("S", stated="S is skew"),))
+    record = check_of(stated)
+    assert record.outcome == UPHELD, record.message
+    assert record.details["hypotheses"] == ["S is skew"]
+
+
+def test_gates_agree_only_where_an_assumption_says_so() -> None:
+    def gates(**options: Any) -> Claim:
+        claim = toy("gates", AtMost(), all_sizes=True, **options)
+
+        @claim.formula
+        def change(A: Left, B: Left, w: Left, z: Left) -> Any:
+            return frobenius_norm(w - z)
+
+        claim.oracle(lambda A, B, w, z: frobenius_norm(w * step(A) - z * step(B)))
+        claim.mutant("half", lambda value: value / 2)
+        return claim
+
+    assert prove_bound_claim(gates()).reason == "1 of 1 inequalities are not derived"
+    agreeing = gates(assumptions=[Assumption("A and B agree in sign", positive=lambda A, B: A * B)])
+    assert prove_bound_claim(agreeing).proved
+    others = gates(assumptions=[Assumption("A and w agree in sign", positive=lambda A, w: A * w)])
+    assert not prove_bound_claim(others).proved
+
+
+def test_a_planted_unsound_rule_is_caught_by_the_evaluation(monkeypatch: pytest.MonkeyPatch) -> None:
+    claim = toy("planted", AtMost(), all_sizes=True)
+
+    @claim.formula
+    def bound(A: Left) -> Any:
+        return frobenius_norm(A) * rational(1, 2)
+
+    claim.oracle(lambda A: frobenius_norm(relu(A)))
+    assert check_of(claim).message == "1 of 1 inequalities are not derived"
+    right = rules.RULES["relu"]
+    halved = lambda kind, node: ((name, value / 2) for name, value in right(kind, node))  # noqa: E731
+    monkeypatch.setitem(rules.RULES, "relu", halved)
+    assert "is not between both sides" in check_of(claim).message
+
+
+def squares(A: Left) -> Any:
+    """A A^T."""
+    return A @ A.T
+
+
+def test_a_wrong_closed_form_is_caught_by_the_evaluation() -> None:
+    claim = toy("derivative", AtMost(), all_sizes=True)
+
+    @claim.formula
+    def bound(A: Left) -> Any:
+        return frobenius_norm(A) * A.shape[0]
+
+    claim.oracle(lambda A: frobenius_norm(jacobian(squares, "A")(A)))
+    assert "no closed form" in check_of(claim).message
+
+    @closed_form(squares, "A", "toy.none")
+    def wrong(A: Any) -> Any:
+        return A
+
+    record = check_of(claim)
+    assert record.outcome == VIOLATED
+    assert "the quantities differ from the functions" in record.message
+    assert record.details["closed forms"] == ["toy.none"]
+
+
+# -- the registry ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("claim_id", MARKED)
+def test_every_marked_bound_is_proved(claim_id: str) -> None:
+    record = proved_bound(REGISTRY[claim_id], Settings(EFFORTS["quick"], seed=1))
+    assert record.outcome == UPHELD, record.message
+    assert REGISTRY[claim_id].expects != "refuted"
+
+
+#: Refuted bounds whose functions run on norms.
+RUNNING = (
+    "convergence.eq-19", "convergence.eq-20", "convergence.eq-22", "convergence.eq-24", "convergence.lemma-14-h-diff",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("claim_id", RUNNING)
+def test_no_refuted_bound_is_proved_and_the_step_that_fails_is_named(claim_id: str) -> None:
+    claim = REGISTRY[claim_id]
+    assert claim.expects == "refuted"
+    proof = prove_bound_claim(claim)
+    assert not proof.proved
+    assert "inequalities are not derived" in (proof.reason or "")
+    assert any(not entry.proved for entry in proof.entries)
+
+
+def test_closed_forms_are_those_of_claims_that_are_proved_for_all_sizes() -> None:
+    named = {claim_id for found in closed_forms().values() for claim_id in found.by} - {"toy.none"}
+    assert named
+    for claim_id in named:
+        claim = REGISTRY[claim_id]
+        assert claim.all_sizes and isinstance(claim.relation, Equal) and claim.expects == "holds", claim_id
+
+
+def test_no_mutant_of_a_marked_bound_is_below_its_left_side_by_a_derivation() -> None:
+    proof = prove_bound_claim(REGISTRY["convergence.eq-7-8"])
+    assert proof.proved
+    assert set(proof.mutants.values()) == {"not proved"}
+
+
+def test_the_command_prints_a_derivation(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["prove", "dynamics.eq-94-logits"]) == 0
+    printed = capsys.readouterr().out
+    assert "softmax is 1/2-Lipschitz" in printed
+    assert "inequality 1, derived" in printed
+
+
+def test_quantities_of_a_derivation_are_symbols_of_their_own() -> None:
+    proof = prove_bound_claim(REGISTRY["dynamics.eq-94-logits"])
+    (entry,) = proof.entries
+    assert isinstance(entry.bound, sympy.Expr) and proof.rules == ["softmax is 1/2-Lipschitz"]

@@ -1,0 +1,198 @@
+"""Every rule for norms against matrices in floats: random ones, small and large, of rank one, with entries 0."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+import sympy
+
+from verify.arithmetics.norms import input_matrix, rules
+from verify.arithmetics.norms.bounds import Search
+from verify.arithmetics.norms.deciding import at_most
+from verify.arithmetics.norms.evaluation import Values
+from verify.arithmetics.norms.polynomials import expanded
+from verify.arithmetics.norms.quantities import FROBENIUS, LARGEST, SPECTRAL, norm
+from verify.arithmetics.norms.rules import STATEMENTS, candidates
+from verify.arithmetics.norms.world import World, derivation, world
+from verify.matrix import (
+    absolute,
+    concatenate,
+    diag,
+    each,
+    expm,
+    eye,
+    hadamard,
+    kron,
+    ones,
+    relu,
+    softmax,
+    spectral_norm,
+    stack_rows,
+    step,
+    summed,
+    total,
+    vec_r,
+)  # fmt: skip
+
+SIZES = {"m": 3, "n": 4, "N": 2}
+m, n, N = (sympy.Symbol(name, positive=True, integer=True) for name in SIZES)
+SHAPES = {
+    "A": (m, n), "B": (m, n), "C": (n, m), "D": (n, m), "S": (n, n), "U": (m, n), "v": (1, n), "w": (1, n), "e": (N, 1),
+    "Q": (n, m), "unit": (m, n), "small": (m, n), "X": (N, m, n),
+}  # fmt: skip
+PROPERTIES = {
+    ("is skew", "S"), ("has orthonormal columns", "Q"), ("has unit rows", "unit"), ("has singular values at most 1", "small"),
+}  # fmt: skip
+
+
+def arrays(rng: np.random.Generator) -> dict[str, np.ndarray]:
+    """Inputs with the properties above; of one size, of rank one, of very different sizes, or with zeros."""
+    scale = float(rng.choice([1e-3, 0.3, 1.0]))
+    found = {name: scale * rng.standard_normal([SIZES[str(k)] if k != 1 else 1 for k in shape])
+             for name, shape in SHAPES.items()}  # fmt: skip
+    if rng.random() < 0.3:
+        found["A"] = np.outer(found["A"][:, 0], found["A"][0])
+        found["B"] = found["A"] * (1 + 1e-3 * rng.standard_normal())
+    if rng.random() < 0.5:
+        found["X"] *= rng.integers(0, 2, found["X"].shape)
+        found["v"] = np.array([[0.0, 0.0, -40.0, -40.0]])  # where the softmax moves fastest, 1/2 of its logits
+        found["w"] = found["v"] + np.array([[1e-3, -1e-3, 0.0, 0.0]])
+    found["S"] = found["S"] - found["S"].T
+    found["Q"] = np.linalg.qr(rng.standard_normal((4, 3)))[0]
+    found["unit"] /= np.linalg.norm(found["unit"], axis=1, keepdims=True)
+    found["small"] /= np.linalg.norm(found["small"], 2)
+    return found
+
+
+def expressions() -> list[Any]:
+    """Matrices in which every rule has something to do."""
+    A, B, C, D, S, v, w, e, Q, unit, small = (
+        input_matrix(name, *SHAPES[name]) for name in ("A", "B", "C", "D", "S", "v", "w", "e", "Q", "unit", "small")
+    )
+    X = input_matrix("X", *SHAPES["X"])
+    p, q = softmax(v).T, softmax(w).T
+    covariance, other = diag(p) - p @ p.T, diag(q) - q @ q.T
+    gate = step(A @ C)
+    rows = each(N, lambda i: softmax(X[i]) @ C)
+    return [
+        A, Q, Q.T, unit, small, A @ C, A @ C @ B, A - B, 2 * A - 2 * B, A + B, A @ C - B @ C, A @ C - B @ D, kron(A, C),
+        kron(A, C) - kron(B, D), softmax(A), softmax(A) - softmax(B), softmax(v), p - q, covariance, other, covariance - other,
+        A @ covariance @ C - B @ other @ D, relu(A), relu(A) - relu(B), gate, hadamard(A @ C, gate), hadamard(A, B),
+        hadamard(A, B) - hadamard(A, B @ C @ B), hadamard(A @ C, gate) - hadamard(B @ D, gate), diag(v), diag(v) - diag(w),
+        expm(S), expm(S) - eye(n), expm(C @ A) - eye(n), expm(C @ A), expm(S) - expm(S @ S @ S), expm(C.T @ S @ C),
+        concatenate([A, B], axis=0), concatenate([A, B], axis=1), stack_rows(each(N, lambda i: vec_r(X[i]).T)),
+        summed(N, lambda i: X[i] * e[i, 0]), summed(N, lambda i: softmax(X[i]) @ C), summed(N, lambda i: rows[i] @ A),
+        summed(N, lambda i: relu(X[i])) - summed(N, lambda i: relu(X[i] @ C @ A)), ones(1, m) @ relu(A @ C),
+        ones(1, m) @ (relu(A) - relu(B)), A[:1], A[1:], A[:1] - B[:1], A.T - B.T, vec_r(A) - vec_r(B), absolute(A),
+        Q @ A @ C @ Q.T, small @ C, softmax(A) @ C - softmax(B) @ D,
+    ]  # fmt: skip
+
+
+def checked(known: World, rng: np.random.Generator) -> dict[str, int]:
+    """How often each rule was applied at one draw; fails where a candidate is below the quantity."""
+    seen: dict[str, int] = {}
+    for operand in expressions():
+        for kind in (SPECTRAL, FROBENIUS, LARGEST):
+            norm(kind, operand.node)
+    total(absolute(input_matrix("e", N, 1)))
+    values = Values(known, {m: 3, n: 4, N: 2}, arrays(rng))
+    done: set[Any] = set()
+    for _ in range(4):  # the quantities that candidates speak of, in turn
+        for symbol in [symbol for symbol, atom in known.atoms.items() if symbol not in done and not atom.indices]:
+            done.add(symbol)
+            for name, bound in candidates(symbol):
+                exact, above = values.number(symbol), values.number(bound)
+                assert exact <= above * (1 + 1e-9) + 1e-12, (name, exact, above)
+                for rule in name.split("; "):
+                    seen[rule] = seen.get(rule, 0) + 1
+    return seen
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+def test_no_rule_gives_less_than_the_quantity(seed: int) -> None:
+    seen: dict[str, int] = {}
+    for draw in range(6):
+        with derivation() as known:
+            known.properties |= PROPERTIES
+            for name, count in checked(known, np.random.default_rng([seed, draw])).items():
+                seen[name] = seen.get(name, 0) + count
+    untried = {"definition of the largest", "largest of several"}
+    assert set(seen) - untried <= set(STATEMENTS) | {"absolute values", "unit vector"}
+    missing = set(STATEMENTS) - set(seen) - untried - {"block diagonal", "permutation", "row norms"}
+    assert not missing, f"rules that nothing tried: {missing}"
+
+
+def half_of(table: str, kind: str) -> Callable[[pytest.MonkeyPatch], None]:
+    """Plant a rule that gives half of what it should."""
+
+    def plant(monkeypatch: pytest.MonkeyPatch) -> None:
+        right = getattr(rules, table)[kind]
+        wrong = lambda *args: ((name, bound / 2) for name, bound in right(*args))  # noqa: E731
+        monkeypatch.setitem(getattr(rules, table), kind, wrong)
+
+    return plant
+
+
+@pytest.mark.parametrize(
+    ("table", "kind"),
+    [(table, kind) for table in ("RULES", "DIFFERENCES") for kind in ("product", "relu", "concatenate", "exponential", "softmax")
+     if (table, kind) not in {("DIFFERENCES", "concatenate"), ("DIFFERENCES", "exponential"), ("RULES", "softmax")}]
+    + [("RULES", "kronecker"), ("RULES", "rows"), ("DIFFERENCES", "diagonal"), ("DIFFERENCES", "rows")],
+)  # fmt: skip
+def test_a_planted_rule_that_gives_too_little_is_seen(table: str, kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    half_of(table, kind)(monkeypatch)
+    with pytest.raises(AssertionError):
+        test_no_rule_gives_less_than_the_quantity(0)
+
+
+def test_a_covariance_bound_below_one_half_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(rules, "HALF", sympy.Rational(1, 8))
+    with pytest.raises(AssertionError):
+        test_no_rule_gives_less_than_the_quantity(0)
+
+
+def test_comparisons_are_exact() -> None:
+    a, b = sympy.symbols("a b", nonnegative=True)
+    size = sympy.Symbol("size", positive=True, integer=True)
+    assert at_most(a, a * sympy.sqrt(size))
+    assert not at_most(a * sympy.sqrt(size), a)
+    assert at_most(sympy.sqrt(a**2 + b**2), a + b)
+    assert not at_most(a + b, sympy.sqrt(a**2 + b**2))
+    assert at_most(a, sympy.exp(a) - 1)
+    assert not at_most(sympy.exp(a) - 1, a)
+    assert at_most(a**2 * b, (sympy.exp(a) - 1) ** 2 * b)
+    assert at_most(a / (a + b), 1) and not at_most(1, a / (a + b))
+    assert not at_most(2 * a * b, a**2 + b**2)  # true, but not by the signs of coefficients: what is not decided is no
+    assert not at_most(a * b, a) and not at_most(a, a * b)
+    assert not at_most(sympy.Rational(1, 10**12) + a, a)
+    assert expanded(sympy.sqrt(2) * sympy.sqrt(2) * a) == {frozenset({(a, Fraction(1))}): Fraction(2)}
+
+
+def test_real_quantities_are_never_taken_as_nonnegative() -> None:
+    x = sympy.Symbol("x", real=True)
+    assert not at_most(0, x) and not at_most(x, 0) and not at_most(x, 2 * x)
+    assert at_most(0, x**2) and at_most(abs(x), 2 * abs(x))
+
+
+def test_a_bound_is_found_only_where_the_quantity_does_not_decrease() -> None:
+    with derivation():
+        A, B = input_matrix("A", m, n), input_matrix("B", m, n)
+        one, two = spectral_norm(A), spectral_norm(B)
+        target = spectral_norm(concatenate([A, B], axis=0))
+        found = Search(frozenset({target, one})).of_expression(one - two)
+        assert all(item.bound == one - two for item in found)
+        assert not any(Search(frozenset({target})).reaches(item.bound) for item in found)
+
+
+def test_indices_of_nested_sums_are_told_apart() -> None:
+    with derivation():
+        X = input_matrix("X", N, m, n)
+        found = summed(N, lambda i: summed(N, lambda j: X[i] - X[j]))
+        again = summed(N, lambda i: summed(N, lambda j: X[i] - X[j]))
+        assert found.node is again.node
+        values = Values(world(), {m: 3, n: 4, N: 2}, arrays(np.random.default_rng(0)))
+        assert np.abs(values.array(found.node, {})).max() < 1e-9
