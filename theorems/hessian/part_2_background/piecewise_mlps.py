@@ -41,7 +41,7 @@ PIECEWISE = Claim(HESSIAN, "hessian.sec2-piecewise", label="Section 2, text",
     statement=r"""\text{[zero diagonal blocks of the functional Hessian] also extends to any piecewise nonlinearity in
         the sense of} \text{ almost everywhere}""",
     assumptions=["three layers with an elementwise nonlinearity after the first two", AWAY],
-    relation=HasStructure(),
+    relation=HasStructure(), all_sizes=True,
     sizes={"N": (1, 3), "h_0": (1, 2), "h_1": (1, 3), "h_2": (1, 2), "h_3": (1, 2)},
     expects="reading", exact=True,
     reading=Reading(

@@ -309,7 +309,7 @@ FOOTNOTES = Claim(ATTENTION_LOSS, "hessian.fn-1-2", label="Footnotes 1 and 2",
     statement=r"""\text{batch setting: average the Hessian formulas over the data points;}\quad\text{Theorems 3.1 and
         3.2 generalize}\text{ to the last layer of any deep self-attention network if } X \text{ is replaced with the
         output of the}\text{ penultimate layer}""",
-    relation=Equal(), sizes={"L": (1, 3), "d_V": (1, 2), "d_K": (1, 2)},
+    relation=Equal(), all_sizes=True, sizes={"L": (1, 3), "d_V": (1, 2), "d_K": (1, 2)},
     where=lambda sizes: sizes["L"] * sizes["d_V"] * sizes["d_K"] <= 6,
     uses=tuple(f"hessian.thm-3.{n}-{block}" for n in (1, 2) for block in ("vv", "qq", "vq", "qk")),
     note="""Both at once: two sequences of a batch through two layers, whose first shares the weights of the second
