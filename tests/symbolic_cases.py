@@ -112,6 +112,12 @@ EXPRESSIONS: dict[str, Callable[..., Any]] = {
     "mean exponential": lambda G, H: G @ _corner(G, eye(G.shape[0]), G * 0) + _corner(H - G, G, G * 0) @ H,
     "mean exponential of a sum": lambda G, H: (G - H) @ _corner(G - H, H, G * 0) + _corner(G * 0, G - H, G - H) @ G,
     "exponential of blocks": lambda G, X: _corner(G, G @ X.T, X @ X.T) @ X - G @ _corner(G, X.T, X @ X.T) @ X,
+    "exponential of a column times a row": lambda X, G, H: expm(concatenate(
+        [concatenate([X @ H @ X.T, X @ G], axis=1), concatenate([H @ X.T, G], axis=1)], axis=0
+    )) @ concatenate([X, G], axis=0),
+    "exponential of equal rows": lambda G, H: expm(
+        concatenate([concatenate([G, H], axis=1)] * 2, axis=0)
+    ) @ concatenate([H, G], axis=0),
     "integral of two exponentials": lambda G, H: G @ _corner(G, G, H) @ H - _corner(G, G, H) @ H @ H + _corner(H, H, G) @ G,
     "integral of one exponential": lambda G, H: _corner(G, eye(G.shape[0]), G) @ H + _corner(2 * G, 2 * G, 2 * G),
     "integral of a sum": lambda G, H: _corner(G + H, G + H, G + H) - 2 * _corner(G + H, eye(G.shape[0]), G + H),

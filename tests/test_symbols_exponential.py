@@ -123,8 +123,10 @@ def test_exponentials_that_have_no_form_are_named() -> None:
     G, W = named("G", d, d), named("W", d, k)
     with pytest.raises(ArithmeticUnsupported, match="whose rows group several indices"):
         expm(kron(G, G))
-    full = concatenate([concatenate([G, G], axis=1), concatenate([G, G], axis=1)], axis=0)
-    with pytest.raises(ArithmeticUnsupported, match="neither diagonal nor two and upper triangular"):
+    full = concatenate([concatenate([G, W], axis=1), concatenate([W.T, eye(k)], axis=1)], axis=0)
+    with pytest.raises(
+        ArithmeticUnsupported, match="neither diagonal, two and upper triangular, nor a column times a row"
+    ):
         expm(full)
     with pytest.raises(ValueError, match="A: expected a square matrix"):
         expm(W)

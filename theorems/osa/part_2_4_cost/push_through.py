@@ -178,9 +178,9 @@ QR_LAYER = Claim(UNTRAINED_LAYER, "osa.qr-of-x-layer", label="Eq. (5) through an
     r" } \mathbf{P}=0 \text{ and } \mathrm{OSA}(\mathbf{X}) = \mathbf{B}\exp(\mathbf{R}\mathbf{W}\mathbf{R}^\top)"
     r"\mathbf{R}\mathbf{W}^V\mathbf{W}^O",
     assumptions=[ORTHONORMAL],
-    relation=Equal(), sizes={"N": (1, 5), "d": (1, 4), "d_v": (1, 4), "r": (1, 4)},
-    where=lambda sizes: whole_heads(sizes) and sizes["r"] <= sizes["N"], uses=("osa.push-through",), exact=True,
-    of_project=True,
+    relation=Equal(), all_sizes=True, hypotheses=(ORTHONORMAL,), uses=("osa.push-through",), exact=True, of_project=True,
+    sizes={"N": (1, 5), "d": (1, 4), "d_v": (1, 4), "r": (1, 4)},
+    where=lambda sizes: whole_heads(sizes) and sizes["r"] <= sizes["N"],
     note="""The exponential is that of a skew matrix where P = 0. P is kept because its derivative does not vanish: with
         it the layer may be differentiated with B held fixed, which asks nothing of the rank of X.""",
 )  # fmt: skip

@@ -15,7 +15,7 @@ Numbers = tuple[tuple[int, tuple[int, ...]], ...]
 #: A product with more symmetric orderings than this is refused rather than searched.
 MOST_LEAVES = 5000
 #: So many products are remembered with their canonical form.
-MOST_KEPT = 65536
+MOST_KEPT = 16384
 
 
 def canonical(factors: Sequence[Factor], slots: int) -> tuple[Key, int]:

@@ -94,7 +94,7 @@ def _intertwined(first: Sum, second: Sum, chain: list[Factor], j: int, k: int) -
 # -- push-through ------------------------------------------------------------------------------------------------------
 
 
-def _without_left(inner: Sum, made: Head, place: int) -> Sum | None:
+def without_left(inner: Sum, made: Head, place: int) -> Sum | None:
     """R where the matrix is A R for the tensor A whose row index is its slot `place`; slots: columns of A, columns of R."""
     found = Sum((made.sizes[1 - place], inner.slots[1]), {})
     for key, coefficient in inner.terms.items():
@@ -134,7 +134,7 @@ def push_through(product: Product, slots: int) -> list[Product] | None:
             if tensor.kind != "tensor" or len(others) != 2:
                 continue
             place = others.index(j)
-            rest = _without_left(inner, tensor, place)
+            rest = without_left(inner, tensor, place)
             if rest is None:
                 continue
             own = single(tensor, (0, 1), tensor.sizes)
