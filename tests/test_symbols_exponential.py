@@ -9,14 +9,15 @@ import numpy as np
 import pytest
 import torch
 
-from tests.symbolic_cases import DERIVATIVES, EXPRESSIONS, SIZES, disagreement, slope_disagreement
+from tests.symbolic_cases import DERIVATIVES, EXPRESSIONS, SIZES, corner, disagreement, slope_disagreement
 from verify.arithmetics.symbols import calculus, named, sums
 from verify.arithmetics.symbols.evaluation import Point
 from verify.arithmetics.symbols.exponential import frechet_derivative, mean_exponential
 from verify.arithmetics.symbols.hypotheses import Hypothesis, vanishing
+from verify.arithmetics.symbols.latex import sum_latex
 from verify.arithmetics.symbols.proof import float_values, parts_of, prove
 from verify.arithmetics.symbols.scalars import rational_scalar
-from verify.matrix import ROW, concatenate, exp, expm, eye, kron, row_sums, softmax
+from verify.matrix import ROW, concatenate, exp, expm, eye, kron, row_sums, softmax, total
 from verify.oracles.derivatives import hessian, jacobian
 from verify.vocabulary.errors import ArithmeticUnsupported
 
@@ -112,6 +113,24 @@ def test_a_zero_in_the_frechet_derivative_gives_the_mean_exponential() -> None:
     expected = sums.contract([(mean_exponential(G), [0, 1]), (eye(d).value, [2, 3])], range(4))
     assert frechet_derivative(G, nothing).key == expected.key
     assert mean_exponential(nothing).key == eye(d).value.key
+
+
+def test_the_adjoint_of_the_derivative_is_that_of_the_transpose() -> None:
+    """<Y, D(M, E)> = <D(M^T, Y), E>, and D(M, E)^T = D(M^T, E^T); of rectangular E with a matrix on either side too."""
+    M, N, E, Y = named("M", n, n), named("N", d, d), named("E", n, d), named("Y", n, d)
+    inner = total(Y * corner(M, E, N)) - total(corner(M.T, Y, N.T) * E)
+    assert not inner.value
+    assert (total(Y * corner(M, E, N)) - total(corner(M, Y, N.T) * E)).value
+    assert not (corner(M, E, N).T - corner(N.T, E.T, M.T)).value
+    assert not (corner(M, 2 * E + Y, N) - 2 * corner(M, E, N) - corner(M, Y, N)).value
+
+
+def test_a_derivative_is_shown_by_its_exponentials() -> None:
+    shown = sum_latex((jacobian(expm, "A")(named("G", d, d))).value)
+    assert (
+        r"\int_0^1 [\operatorname{expm}([G]_{a b})^{s}]_{a c}\, [\operatorname{expm}([G]_{a b})^{1-s}]_{d b}\,ds"
+        in shown
+    )
 
 
 def test_the_second_derivative_is_refused() -> None:
