@@ -160,6 +160,7 @@ ASSUMPTIONS: dict[str, Callable[..., Any]] = {
     "image": lambda B, X, P, Q: _skew(X, P, Q) - B @ (B.T @ _skew(X, P, Q)),
     "symmetric product": lambda P, Q: P @ Q.T - Q @ P.T,
     "skew": lambda S: S + S.T,
+    "made of others": lambda C, B, H: C - B @ H,
 }
 
 
@@ -187,6 +188,16 @@ CONSEQUENCES: dict[str, tuple[list[str], Callable[..., Any], Callable[..., Any]]
         lambda B, X, P, Q: B @ B.T @ _skew(X, P, Q) @ B @ B.T @ _skew(X, P, Q) @ B @ B.T,
         lambda B, X, P, Q: _skew(X, P, Q) @ _skew(X, P, Q),
     ),
+    "conjugated exponential": (
+        ["orthonormal"],
+        lambda B, H: expm(B @ H @ B.T),
+        lambda B, H: eye(B.shape[0]) + B @ (expm(H) - eye(H.shape[0])) @ B.T,
+    ),
+    "an input made of others": (
+        ["made of others", "orthonormal"],
+        lambda C, S, H: C.T @ S @ C @ H + C.T @ C,
+        lambda B, S, H: H.T @ B.T @ S @ B @ H @ H + H.T @ H,
+    ),
     "derivative in the span": (
         ["spanned"],
         lambda B, X, G: jacobian(lambda G: _reduced(X @ G @ X.T, B), "G")(G),
@@ -205,6 +216,7 @@ def _operands() -> dict[str, Any]:
     return {
         "B": named("B", n, k), "X": named("X", n, d), "G": named("G", d, d), "S": named("S", n, n),
         "P": named("P", d, d), "Q": named("Q", d, d),
+        "H": named("H", k, k), "C": named("C", n, k),
     }  # fmt: skip
 
 
@@ -220,6 +232,8 @@ def _point(seed: int) -> tuple[Point, dict[str, torch.Tensor]]:
         "P": (symmetric + symmetric.T) @ np.linalg.inv(Q.T), "S": rng.standard_normal((4, 4)),
     }  # fmt: skip
     arrays["S"] = arrays["S"] - arrays["S"].T
+    arrays["H"] = rng.standard_normal((2, 2))
+    arrays["C"] = B @ arrays["H"]
     return Point(sizes, arrays), {name: torch.as_tensor(array) for name, array in arrays.items()}
 
 
@@ -253,6 +267,19 @@ def test_an_assumption_proves_its_consequence_and_nothing_without_it(name: str) 
         for function, value in ((left, proof.left), (right, proof.right)):
             floats = np.asarray(function(**{own: tensors[own] for own in _names(function)})).reshape(-1)
             assert np.abs(float_values(value, point) - floats).max() < 1e-8 * max(1.0, np.abs(floats).max())
+
+
+def test_a_factor_two_in_conjugation_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    plant(monkeypatch, "exp(V M V^T) = I + V (exp(M) - I) V^T where V^T V = I", doubled)
+    proof = prove(
+        lambda given: expm(given["B"] @ given["H"] @ given["B"].T),
+        lambda given: expm(given["B"] @ given["H"] @ given["B"].T),
+        _operands,
+        hypotheses=lambda given: _given(["orthonormal"], dict(given)),
+    )
+    point, tensors = _point(0)
+    floats = expm(tensors["B"] @ tensors["H"] @ tensors["B"].T).numpy().reshape(-1)
+    assert np.abs(float_values(proof.left, point) - floats).max() > 1e-3
 
 
 def test_a_wrong_projection_rule_is_caught_at_inputs_that_satisfy_the_assumption(

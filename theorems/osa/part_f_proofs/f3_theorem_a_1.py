@@ -17,10 +17,17 @@ from verify.matrix import (
     absolute, concatenate, expm, eye, frobenius_norm, maximum, rational, singular_values, spectral_norm, vec_r,
 )  # fmt: skip
 from verify.vocabulary import Assumption, AtMost, Claim, Equal, Setting
+from verify.vocabulary.hypotheses import orthonormal_rows
 
 LEFT_ORTHOGONAL = Assumption("U in R^{N x N} is orthogonal", zero=lambda U: U.T @ U - eye(U.shape[0]))
 RIGHT_ORTHOGONAL = Assumption("V in R^{2 d_v x 2 d_v} is orthogonal", zero=lambda V: V.T @ V - eye(V.shape[0]))
-DECOMPOSITION = "B = U Sigma V^T, Sigma in R^{N x 2 d_v} diagonal"
+
+
+def _apart_from_product(B: Factor, U: TokenFrame, Sigma: Factor, V: Square) -> Any:
+    return B - U @ Sigma @ V.T
+
+
+DECOMPOSITION = Assumption("B = U Sigma V^T, Sigma in R^{N x 2 d_v} diagonal", zero=_apart_from_product)
 
 
 def all_of(*matrices: Any) -> Any:
@@ -51,18 +58,13 @@ def psi(U: Any, Sigma: Any, S: Any) -> Any:
     return series(U.T @ S @ U, Sigma @ Sigma.T)
 
 
-EQUATION_22 = Claim(
-    OSA,
-    "osa.eq-22",
-    label="Eqs. (20)-(22), F.3",
+EQUATION_22 = Claim(OSA, "osa.eq-22", label="Eqs. (20)-(22), F.3",
     statement=r"""\Delta^\top\Delta = 2\mathbf{I}_{2d_v} - \exp[\mathbf{S}] - \exp[\mathbf{S}]^\top =
         -\Delta-\Delta^\top,\quad \Delta = \exp[\mathbf{S}]-\mathbf{I}_{2d_v}""",
     assumptions=[SKEW],
-    relation=Equal(),
-    all_sizes=True,
-    hypotheses=(SKEW,),
+    relation=Equal(), all_sizes=True, hypotheses=(SKEW,),
     sizes={"m": (2, 5)},  # m = 2 d_v; for m = 1 both sides vanish
-)
+)  # fmt: skip
 
 
 @EQUATION_22.inputs
@@ -88,22 +90,16 @@ EQUATION_22.mutant("transposes dropped", "R.T -> R; Delta.T -> Delta")
 EQUATION_22.mutant("I instead of 2 I, sign of Delta reversed",
     "2 * eye(S.shape[0]) -> eye(S.shape[0]); -Delta - Delta.T -> Delta + Delta.T")  # fmt: skip
 
-EQUATION_28 = Claim(
-    OSA,
-    "osa.eq-28",
-    label="Eqs. (23)-(28), F.3",
+EQUATION_28 = Claim(OSA, "osa.eq-28", label="Eqs. (23)-(28), F.3",
     statement=r"""
         \mathbf{Y}^\top\mathbf{Y}-\mathbf{I}_N = \mathbf{B}(\Delta+\Delta^\top+\Delta^\top\mathbf{E}\Delta+\Delta^\top
         \Delta)\mathbf{B}^\top = \mathbf{B}\Delta^\top\mathbf{E}\Delta\mathbf{B}^\top,\quad
         \mathbf{E}=\mathbf{B}^\top\mathbf{B}-\mathbf{I}_{2d_v}""",
     assumptions=[SKEW, "any B"],
-    relation=Equal(),
-    all_sizes=True,
-    hypotheses=(SKEW,),
+    relation=Equal(), all_sizes=True, hypotheses=(SKEW,), proof=("osa.eq-22",),
     # for N = 1 or one column Delta = 0
     sizes={"N": (2, 4), "m": (2, 4)},
-    proof=("osa.eq-22",),
-)
+)  # fmt: skip
 
 
 @EQUATION_28.inputs
@@ -142,14 +138,11 @@ def decomposed_factor(left: TokenFrame, right: Square, s: Values, direction: Tok
     return decomposition(left, right, s, (direction - direction.T) * rational(1, 3))
 
 
-DECOMPOSED = Setting(
-    OSA,
-    "Appendix F.3, B = U Sigma V^T",
+DECOMPOSED = Setting(OSA, "Appendix F.3, B = U Sigma V^T",
     assumptions=[LEFT_ORTHOGONAL, RIGHT_ORTHOGONAL, DECOMPOSITION, SKEW],
-    sizes={"N": (2, 4), "m": (2, 4), "k": (2, 4)},
-    where=smallest_dimension,
-    inputs=decomposed_factor,
-)
+    hypotheses=[DECOMPOSITION, LEFT_ORTHOGONAL, RIGHT_ORTHOGONAL, orthonormal_rows("V", stated="2 d_v} is orthogonal"), SKEW],
+    sizes={"N": (2, 4), "m": (2, 4), "k": (2, 4)}, where=smallest_dimension, inputs=decomposed_factor,
+)  # fmt: skip
 WITHIN_THE_UNIT_BALL = Setting(
     OSA,
     "Appendix F.3, ||Sigma||_2 <= 1",
@@ -170,7 +163,7 @@ EQUATIONS_31_34 = Claim(DECOMPOSED, "osa.eq-31-34", label="Eqs. (29)-(35), F.3",
         \Sigma)-\mathbf{I}_{2d_v};\quad \mathbf{E}=\mathbf{V}\hat{\mathbf{E}}\mathbf{V}^\top,\ \hat{\mathbf{E}}=\Sigma^\top
         \Sigma-\mathbf{I}_{2d_v};\quad \mathbf{Y}^\top\mathbf{Y}-\mathbf{I}_N=\mathbf{U}\Sigma\hat\Delta^\top\hat{\mathbf{E}}
         \hat\Delta\Sigma^\top\mathbf{U}^\top""",
-    relation=Equal(), proof=("osa.eq-28",),
+    relation=Equal(), all_sizes=True, proof=("osa.eq-28",),
 )  # fmt: skip
 
 
@@ -210,7 +203,7 @@ EQUATION_39 = Claim(DECOMPOSED, "osa.eq-39", label="Eq. (39), F.3",
     statement=r"""
         \mathbf{Y}^\top\mathbf{Y}-\mathbf{I}_N=\mathbf{U}\Sigma\Sigma^\top\Psi^\top\Sigma\hat{\mathbf{E}}\Sigma^\top\Psi
         \Sigma\Sigma^\top\mathbf{U}^\top""",
-    relation=Equal(), proof=("osa.eq-31-34", "osa.eq-38"),
+    relation=Equal(), all_sizes=True, proof=("osa.eq-31-34", "osa.eq-38"),
 )  # fmt: skip
 
 
